@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * /dev/twheel: very many timeouts behind one file descriptor.
+ *
+ * Every open() makes a wheel of its own: its clock, tick, limit and timer
+ * identifiers belong to that open file, and closing it frees everything.
+ * A timer is armed with an ioctl, and when it expires its event is taken with
+ * read(); poll() and epoll say when one waits. An event is never lost: its
+ * record lives in the timer.
+ *
+ * Rules that hold for every call:
+ *  - times are nanoseconds on the wheel's clock; a timer never fires early, and
+ *    fires on the first tick boundary at or after its deadline;
+ *  - reserved fields and unknown flags must be zero, else EINVAL;
+ *  - a structure may grow at its end. The size in the ioctl number tells which
+ *    one the program knows: missing fields count as zero, and unknown ones that
+ *    are not zero are E2BIG;
+ *  - an unknown command is ENOTTY; a call that fails changes nothing.
+ */
+#ifndef _UAPI_LINUX_TWHEEL_H
+#define _UAPI_LINUX_TWHEEL_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+/** TWHEEL_DELAY_NEVER - a delay or deadline that is never reached. */
+#define TWHEEL_DELAY_NEVER	0x7fffffffffffffffULL
+
+/**
+ * struct twheel_setup - choose the geometry of this file's wheel
+ * @clockid: CLOCK_MONOTONIC or CLOCK_BOOTTIME
+ * @flags: none yet, must be 0
+ * @tick_ns: resolution, or 0 for the default of one millisecond
+ * @slots: ratio of one level of the wheel to the next, rounded up to a power of
+ *	two, or 0 for the default
+ * @max_timers: how many timers may exist in this file at once, or 0 for the
+ *	default
+ * @reserved: must be 0
+ *
+ * To be called before the first timer is armed; afterwards, and a second time,
+ * it is EBUSY. A file that is never set up gets CLOCK_MONOTONIC and defaults.
+ */
+struct twheel_setup {
+	__u32 clockid;
+	__u32 flags;
+	__u64 tick_ns;
+	__u32 slots;
+	__u32 max_timers;
+	__u64 reserved;
+};
+
+/* Flags of struct twheel_op. */
+#define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
+#define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
+
+/** enum twheel_op_state - where a timer stands, as TWHEEL_IOC_QUERY tells it */
+enum twheel_op_state {
+	TWHEEL_STATE_PENDING	= 1,	/* armed, its deadline is ahead */
+	TWHEEL_STATE_FIRED	= 2,	/* expired, its event is not yet read */
+};
+
+/**
+ * struct twheel_op - one operation on one timer
+ * @op: must be 0 (it names the operation where several travel together)
+ * @flags: TWHEEL_ABS, TWHEEL_LATER
+ * @id: the timer. Written by arm (must be 0 before), read by the others
+ * @cookie: any value of the program's; arm stores it, events and query show it
+ * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's
+ *	clock. Out (arm, query): the absolute deadline
+ * @period_ns: arm: 0, or the distance of further expiries from the first
+ *	one. Not below one tick. Query: as armed
+ * @slack_ns: arm: how much later than its deadline the timer may fire, so that
+ *	timers can share an instant; 0 for none
+ * @result: out: 0
+ * @state: out (query): enum twheel_op_state
+ * @reserved: must be 0
+ */
+struct twheel_op {
+	__u32 op;
+	__u32 flags;
+	__u64 id;
+	__u64 cookie;
+	__u64 deadline_ns;
+	__u64 period_ns;
+	__u64 slack_ns;
+	__s32 result;
+	__u32 state;
+	__u64 reserved;
+};
+
+/**
+ * struct twheel_event - what read() returns, in whole records
+ * @id: the timer. That of a one-shot timer is gone once its event is read
+ * @cookie: as armed
+ * @deadline_ns: the deadline that was reached (of a periodic timer the first
+ *	one that this record stands for)
+ * @fired_ns: when the timer expired, on the wheel's clock: never before
+ *	@deadline_ns
+ * @count: how many expiries the record stands for: 1, or for a periodic timer
+ *	whose event was left unread, 1 and those that were missed
+ * @reserved: 0
+ */
+struct twheel_event {
+	__u64 id;
+	__u64 cookie;
+	__u64 deadline_ns;
+	__u64 fired_ns;
+	__u64 count;
+	__u64 reserved;
+};
+
+/**
+ * struct twheel_info - what this file's wheel is and holds
+ * @features: bit mask of what this kernel offers, none defined yet
+ * @now_ns: the wheel's clock
+ * @tick_ns: its resolution
+ * @tick_min_ns: the smallest tick that TWHEEL_IOC_SETUP takes
+ * @clockid: its clock
+ * @slots: ratio of one level to the next
+ * @levels: how many levels there are
+ * @max_timers: how many timers may exist at once
+ * @limit_timers: the largest @max_timers that TWHEEL_IOC_SETUP takes
+ * @flags: 0
+ * @timers: timers that exist: pending, or fired with their event unread
+ * @pending: timers that wait for their deadline
+ * @unread: events that wait to be read
+ * @armed: how often a timer was armed since open()
+ * @fired: how many expiries there were since open()
+ * @cancelled: how many timers were cancelled since open()
+ * @passes: how often the wheel was woken up to do its work
+ * @reserved: 0
+ *
+ * The counters from @timers on are a snapshot, taken together.
+ */
+struct twheel_info {
+	__u64 features;
+	__u64 now_ns;
+	__u64 tick_ns;
+	__u64 tick_min_ns;
+	__u32 clockid;
+	__u32 slots;
+	__u32 levels;
+	__u32 max_timers;
+	__u32 limit_timers;
+	__u32 flags;
+	__u64 timers;
+	__u64 pending;
+	__u64 unread;
+	__u64 armed;
+	__u64 fired;
+	__u64 cancelled;
+	__u64 passes;
+	__u64 reserved[3];
+};
+
+#define TWHEEL_IOC_TYPE		0xE7
+
+/*
+ * TWHEEL_IOC_INFO: fill in struct twheel_info.
+ */
+#define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_TYPE, 0x00, struct twheel_info)
+/*
+ * TWHEEL_IOC_SETUP: see struct twheel_setup.
+ * Errors: EINVAL (clock, tick, slots, limit, flags, reserved), EBUSY, ENOMEM.
+ */
+#define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
+/*
+ * TWHEEL_IOC_ARM: a new timer. Writes @id, @deadline_ns.
+ * Errors: EINVAL, ENOSPC (as many timers as the file may have), ENOMEM, EFAULT.
+ */
+#define TWHEEL_IOC_ARM		_IOWR(TWHEEL_IOC_TYPE, 0x02, struct twheel_op)
+/*
+ * TWHEEL_IOC_CANCEL: the timer is gone, and no event of it will be read.
+ * Returns 0 if it was pending, 1 if it had fired and its unread event was
+ * withdrawn. Errors: EINVAL, ENOENT (no such timer, or its event was read).
+ */
+#define TWHEEL_IOC_CANCEL	_IOW(TWHEEL_IOC_TYPE, 0x03, struct twheel_op)
+/*
+ * TWHEEL_IOC_MODIFY: a new deadline for a pending timer, nearer or later.
+ * Returns 0, or with TWHEEL_LATER 1 if the deadline was at or after the new one
+ * already and stays. Errors: EINVAL, ENOENT, EALREADY (it has fired: its event
+ * is there to be read).
+ */
+#define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
+/*
+ * TWHEEL_IOC_QUERY: fills in @cookie, @deadline_ns, @period_ns, @state.
+ * Errors: EINVAL, ENOENT.
+ */
+#define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_TYPE, 0x05, struct twheel_op)
+/*
+ * TWHEEL_IOC_CANCEL_ALL: every timer and every unread event is gone. Returns
+ * how many timers that were (no argument; at most INT_MAX).
+ */
+#define TWHEEL_IOC_CANCEL_ALL	_IO(TWHEEL_IOC_TYPE, 0x06)
+
+#endif /* _UAPI_LINUX_TWHEEL_H */
