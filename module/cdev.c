@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * /dev/twheel: how the system calls come in. What they mean is in file.c.
+ */
+#include <linux/fs.h>
+#include <linux/miscdevice.h>
+#include <linux/module.h>
+#include <linux/poll.h>
+#include <linux/uaccess.h>
+
+#include <linux/twheel.h>
+#include <uapi/linux/twheel.h>
+
+#include "cdev.h"
+#include "file.h"
+
+static_assert(sizeof(struct twheel_setup) == 32);
+static_assert(sizeof(struct twheel_op) == 64);
+static_assert(sizeof(struct twheel_event) == 48);
+static_assert(sizeof(struct twheel_info) == 136);
+
+/*
+ * Sizes of the structures when they were first published. A program may know a
+ * longer one, or know this one when the kernel knows a longer one; nobody knows a
+ * shorter one.
+ */
+#define SETUP_SIZE_V0	32
+#define OP_SIZE_V0	64
+#define INFO_SIZE_V0	136
+
+static int cdev_open(struct inode *inode, struct file *filp)
+{
+	filp->private_data = tw_file_new();
+	return filp->private_data ? stream_open(inode, filp) : -ENOMEM;
+}
+
+static int cdev_release(struct inode *inode, struct file *filp)
+{
+	tw_file_free(filp->private_data);
+	return 0;
+}
+
+static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
+			 loff_t *pos)
+{
+	struct tw_file *file = filp->private_data;
+	size_t room = size / sizeof(struct twheel_event);
+	struct tw_taken taken;
+	size_t done = 0;
+	int ret;
+
+	if (!room)
+		return -EINVAL;
+
+	while (done < room) {
+		size_t bytes;
+
+		if (!tw_file_take(file, &taken,
+				  min_t(size_t, room - done, TW_TAKE))) {
+			if (done)
+				break;
+			if (filp->f_flags & O_NONBLOCK)
+				return -EAGAIN;
+			ret = wait_event_interruptible(file->wait,
+						       tw_file_readable(file));
+			if (ret)
+				return ret;
+			continue;
+		}
+
+		bytes = taken.count * sizeof(struct twheel_event);
+		if (copy_to_user(buf + done * sizeof(struct twheel_event),
+				 taken.events, bytes)) {
+			tw_file_give_back(file, &taken);
+			if (!done)
+				return -EFAULT;
+			break;
+		}
+		tw_file_delivered(file, &taken);
+		done += taken.count;
+		/* A reader with a huge buffer has others wait for the CPU. */
+		cond_resched();
+	}
+	return done * sizeof(struct twheel_event);
+}
+
+static __poll_t cdev_poll(struct file *filp, poll_table *wait)
+{
+	struct tw_file *file = filp->private_data;
+
+	/*
+	 * Queue first, look then: an event that comes in between wakes us. The
+	 * look takes the lock under which events are added, see expire().
+	 */
+	poll_wait(filp, &file->wait, wait);
+	return tw_file_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
+}
+
+static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_info info;
+	size_t known = min(size, sizeof(info));
+
+	tw_file_info(file, &info);
+	if (copy_to_user(arg, &info, known))
+		return -EFAULT;
+	if (size > known && clear_user(arg + known, size - known))
+		return -EFAULT;
+	return 0;
+}
+
+static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_setup setup;
+	int ret;
+
+	ret = copy_struct_from_user(&setup, sizeof(setup), arg, size);
+	return ret ?: tw_file_setup(file, &setup);
+}
+
+static int get_op(struct twheel_op *op, const void __user *arg, size_t size)
+{
+	int ret;
+
+	ret = copy_struct_from_user(op, sizeof(*op), arg, size);
+	if (ret)
+		return ret;
+	return op->op || op->reserved ? -EINVAL : 0;
+}
+
+static int put_op(const struct twheel_op *op, void __user *arg)
+{
+	return copy_to_user(arg, op, OP_SIZE_V0) ? -EFAULT : 0;
+}
+
+static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op op;
+	int ret;
+
+	ret = get_op(&op, arg, size);
+	/* Before anything happens: can the answer be written? */
+	ret = ret ?: put_op(&op, arg);
+	if (ret)
+		return ret;
+	ret = tw_file_arm(file, &op);
+	if (ret)
+		return ret;
+	op.result = 0;
+	ret = put_op(&op, arg);
+	if (ret) {
+		/* The memory went away just now; nobody learns of the timer. */
+		op.flags = 0;
+		tw_file_cancel(file, &op);
+	}
+	return ret;
+}
+
+static long ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op op;
+	int ret;
+
+	ret = get_op(&op, arg, size);
+	return ret ?: tw_file_cancel(file, &op);
+}
+
+static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op op;
+	int ret;
+
+	ret = get_op(&op, arg, size);
+	return ret ?: tw_file_modify(file, &op);
+}
+
+static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op op;
+	int ret;
+
+	ret = get_op(&op, arg, size);
+	ret = ret ?: tw_file_query(file, &op);
+	if (ret)
+		return ret;
+	op.result = 0;
+	return put_op(&op, arg);
+}
+
+static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
+			     size_t size)
+{
+	return tw_file_cancel_all(file);
+}
+
+/**
+ * struct command - an ioctl
+ * @dir: its direction
+ * @size: of its structure, when it was first published
+ * @run: does it
+ */
+struct command {
+	unsigned int dir;
+	size_t size;
+	long (*run)(struct tw_file *file, void __user *arg, size_t size);
+};
+
+#define COMMAND(cmd, bytes, fn)						\
+	[_IOC_NR(cmd)] = { .dir = _IOC_DIR(cmd), .size = (bytes), .run = (fn) }
+
+static const struct command commands[] = {
+	COMMAND(TWHEEL_IOC_INFO, INFO_SIZE_V0, ioctl_info),
+	COMMAND(TWHEEL_IOC_SETUP, SETUP_SIZE_V0, ioctl_setup),
+	COMMAND(TWHEEL_IOC_ARM, OP_SIZE_V0, ioctl_arm),
+	COMMAND(TWHEEL_IOC_CANCEL, OP_SIZE_V0, ioctl_cancel),
+	COMMAND(TWHEEL_IOC_MODIFY, OP_SIZE_V0, ioctl_modify),
+	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
+	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
+};
+
+static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	unsigned int nr = _IOC_NR(cmd);
+	const struct command *command;
+
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands))
+		return -ENOTTY;
+	command = &commands[nr];
+	if (_IOC_DIR(cmd) != command->dir)
+		return -ENOTTY;
+	if (_IOC_SIZE(cmd) < command->size)
+		return -EINVAL;
+	return command->run(filp->private_data, (void __user *)arg,
+			    _IOC_SIZE(cmd));
+}
+
+static const struct file_operations cdev_fops = {
+	.owner		= THIS_MODULE,
+	.open		= cdev_open,
+	.release	= cdev_release,
+	.read		= cdev_read,
+	.poll		= cdev_poll,
+	.unlocked_ioctl	= cdev_ioctl,
+	.compat_ioctl	= compat_ptr_ioctl,
+	.llseek		= noop_llseek,
+};
+
+static struct miscdevice cdev = {
+	.minor	= MISC_DYNAMIC_MINOR,
+	.name	= "twheel",
+	.fops	= &cdev_fops,
+};
+
+/* tw_cdev_init() - make /dev/twheel. Return: 0 or an error. */
+int __init tw_cdev_init(void)
+{
+	return misc_register(&cdev);
+}
+
+/* tw_cdev_exit() - and unmake it. No file is open: they hold the module. */
+void tw_cdev_exit(void)
+{
+	misc_deregister(&cdev);
+}

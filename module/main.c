@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The module: what comes up in which order, and goes in the reverse.
+ */
+#include <linux/module.h>
+
+#include "cdev.h"
+#include "compat.h"
+#include "instance.h"
+
+static int __init twheel_init(void)
+{
+	return tw_cdev_init();
+}
+module_init(twheel_init);
+
+static void __exit twheel_exit(void)
+{
+	tw_cdev_exit();
+	tw_instances_exit();
+}
+module_exit(twheel_exit);
+
+MODULE_DESCRIPTION("Cascading hashed timing wheel for very many timeouts");
+MODULE_AUTHOR("The twheel developers");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.1.0");
+/* The device uses the same symbols as any other module. */
+TW_IMPORT(TWHEEL);
