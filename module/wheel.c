@@ -78,6 +78,12 @@ static unsigned int nr_buckets(const struct tw_wheel *w)
 	return w->levels << (w->shift + 1);
 }
 
+static void set_now(struct tw_wheel *w, u64 now)
+{
+	w->now = now;
+	w->now_ns = tw_wheel_ns(w, now);
+}
+
 /*
  * tw_wheel_shape() - give a wheel its geometry
  * @slots: ratio between levels, rounded up to a power of two
@@ -109,8 +115,8 @@ TW_EXPORT_FOR_TESTS(tw_wheel_shape);
  */
 int tw_wheel_init(struct tw_wheel *w, u64 now)
 {
-	w->now = now;
-	w->now_ns = tw_wheel_ns(w, now);
+	set_now(w, now);
+	w->horizon = now;
 	w->wake = TW_WHEEL_ASLEEP;
 
 	w->occupied = kvcalloc(BITS_TO_LONGS(nr_buckets(w)), sizeof(long),
@@ -134,12 +140,6 @@ void tw_wheel_exit(struct tw_wheel *w)
 	w->occupied = NULL;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_exit);
-
-static void set_now(struct tw_wheel *w, u64 now)
-{
-	w->now = now;
-	w->now_ns = tw_wheel_ns(w, now);
-}
 
 static void unlink(struct tw_wheel *w, struct twheel_timer *t)
 {
@@ -192,18 +192,12 @@ static noinline void wake_earlier(struct tw_wheel *w, unsigned int level,
 		w->wake = tick;
 }
 
+/* Put a timer into the bucket of a tick after the position. */
 static void file(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
 {
 	u64 distance = tick - w->now;
 	unsigned int level, index;
 	u64 number, event;
-
-	if (unlikely(tick <= w->now)) {
-		hlist_add_head(&t->node, &w->due);
-		if (w->now < w->wake)
-			w->wake = w->now;
-		return;
-	}
 
 	if (distance <= w->mask) {
 		level = 0;
@@ -229,12 +223,19 @@ static void file(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
 /*
  * tw_wheel_add() - file a timer under its deadline
  *
- * The word must hold the deadline. Lowers &tw_wheel.wake where the timer needs
- * attention before.
+ * The word must hold the deadline. If that is past, the next round will serve it.
+ * Lowers &tw_wheel.wake where the timer needs attention before.
  */
 void tw_wheel_add(struct tw_wheel *w, struct twheel_timer *t)
 {
-	file(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
+	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
+
+	if (likely(tick > w->horizon)) {
+		file(w, t, tick);
+		return;
+	}
+	hlist_add_head(&t->node, &w->due);
+	w->wake = min(w->wake, w->now);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_add);
 
@@ -369,13 +370,15 @@ TW_EXPORT_FOR_TESTS(tw_wheel_begin);
  * tw_wheel_turn() - move the position towards @target
  * @slice: how many timers may be cascaded; what is left of it
  *
- * Stops where timers are due. See enum tw_turn.
+ * Stops where timers are due. What is added for a tick up to @target from here on
+ * is past, even before the position gets there. See enum tw_turn.
  */
 enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	unsigned int level;
 	u64 tick, number;
 
+	w->horizon = max(w->horizon, target);
 	while (hlist_empty(due_list(w))) {
 		if (!first_edge(w, &tick, &level, &number) || tick > target) {
 			if (target > w->now)

@@ -21,6 +21,7 @@ struct twheel_timer;
  * @now: position: nothing filed at or before this tick waits any more, but for
  *	what tw_wheel_pop() has yet to hand out
  * @now_ns: the instant of @now, saturating
+ * @horizon: a timer added for a tick up to here is past; not before @now
  * @wake: nothing needs doing before this tick. Arming lowers it; 0 while a pass
  *	is on, whose end computes it anew
  * @tick_ns: length of a tick
@@ -40,6 +41,7 @@ struct twheel_timer;
 struct tw_wheel {
 	u64 now;
 	u64 now_ns;
+	u64 horizon;
 	u64 wake;
 	u64 tick_ns;
 	u64 recip;
