@@ -1,0 +1,762 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The in-kernel API on a virtual clock: what each call does, says and refuses.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/limits.h>
+#include <linux/slab.h>
+
+#include <linux/twheel.h>
+
+#define MS	((u64)NSEC_PER_MSEC)
+#define DAY	(86400ULL * NSEC_PER_SEC)
+
+/* A timer that keeps its own books. */
+struct probe {
+	struct twheel_timer timer;
+	unsigned int fired;
+	u64 fired_at;
+	int result;
+	u64 rearm;
+	struct probe *other;
+	struct list_head unfired;
+};
+
+static struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
+{
+	struct twheel_config config = {
+		.name		= "kunit",
+		.clock		= TWHEEL_CLOCK_VIRTUAL,
+		.tick_ns	= tick_ns,
+		.start_ns	= start_ns,
+	};
+	struct twheel *wheel = twheel_create(&config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	return wheel;
+}
+
+static int api_init(struct kunit *test)
+{
+	test->priv = new_wheel(test, MS, 0);
+	return 0;
+}
+
+static void api_exit(struct kunit *test)
+{
+	twheel_destroy(test->priv);
+}
+
+static void note(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	probe->fired++;
+	probe->fired_at = twheel_now(twheel_of(timer));
+}
+
+static void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_timer_init(&probe->timer, wheel, fn);
+}
+
+static struct probe *new_probes(struct kunit *test, unsigned int n)
+{
+	struct probe *probes;
+
+	probes = kunit_kcalloc(test, n, sizeof(*probes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	return probes;
+}
+
+static u64 pending(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.pending;
+}
+
+/* Let time pass as a real clock would: from one alarm to the next. */
+static unsigned int run_until(struct twheel *wheel, u64 until)
+{
+	u64 next = twheel_advance(wheel, twheel_now(wheel));
+	unsigned int alarms = 0;
+
+	while (next <= until) {
+		next = twheel_advance(wheel, max(next, twheel_now(wheel)));
+		alarms++;
+	}
+	twheel_advance(wheel, until);
+	return alarms;
+}
+
+static void size_is_small(struct kunit *test)
+{
+	KUNIT_EXPECT_LE(test, sizeof(struct twheel_timer),
+			3 * sizeof(void *) + 8 + sizeof(void *));
+}
+
+static void create_refuses(struct kunit *test)
+{
+	static const struct twheel_config good = {
+		.name = "refused", .clock = TWHEEL_CLOCK_VIRTUAL,
+		.tick_ns = MS, .slots = 64, .start_ns = 5,
+	};
+	struct twheel_config bad[8];
+	struct twheel_geometry geometry;
+	struct twheel *wheel;
+	unsigned int i;
+
+	wheel = twheel_create(&good);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+	KUNIT_EXPECT_EQ(test, twheel_plan(&good, &geometry), 0);
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		bad[i] = good;
+	bad[0].clock = TWHEEL_CLOCK_VIRTUAL + 1;
+	bad[1].clock = -1;
+	bad[2].tick_ns = TWHEEL_TICK_MIN - 1;
+	bad[3].tick_ns = TWHEEL_TICK_MAX + 1;
+	bad[4].slots = TWHEEL_SLOTS_MIN - 1;
+	bad[5].slots = TWHEEL_SLOTS_MAX + 1;
+	bad[6].clock = TWHEEL_CLOCK_MONOTONIC;
+	bad[7].clock = TWHEEL_CLOCK_BOOTTIME;
+	for (i = 0; i < ARRAY_SIZE(bad); i++) {
+		wheel = twheel_create(&bad[i]);
+		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
+				    "bad[%u]", i);
+		KUNIT_EXPECT_EQ_MSG(test, twheel_plan(&bad[i], &geometry),
+				    -EINVAL, "bad[%u]", i);
+	}
+}
+
+static void create_defaults(struct kunit *test)
+{
+	struct twheel_config config = { };
+	struct twheel_geometry geometry;
+	struct twheel *wheel = twheel_create(&config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_get_geometry(wheel, &geometry);
+	KUNIT_EXPECT_EQ(test, geometry.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, geometry.tick_ns, TWHEEL_TICK_DEFAULT);
+	KUNIT_EXPECT_EQ(test, geometry.slots, TWHEEL_SLOTS_DEFAULT);
+	KUNIT_EXPECT_EQ(test, geometry.levels, 8);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(NULL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(ERR_PTR(-ENOMEM)), 0);
+}
+
+static void owner_is_reachable(struct kunit *test)
+{
+	struct twheel_config config = { .data = test };
+	struct twheel *wheel = twheel_create(&config);
+	struct probe probe;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe.timer), wheel);
+	KUNIT_EXPECT_PTR_EQ(test, twheel_data(wheel), (void *)test);
+	twheel_destroy(wheel);
+}
+
+static void fires_on_first_boundary(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_IDLE);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 10 * MS + 1), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 10 * MS + 1);
+	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe.timer), 10 * MS + 1);
+
+	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 11 * MS - 1), 11 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_remaining(&probe.timer), 0);
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, 11 * MS), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_FIRED);
+	KUNIT_EXPECT_GT(test, twheel_deadline(&probe.timer), TWHEEL_NEVER);
+	KUNIT_EXPECT_GT(test, twheel_remaining(&probe.timer), TWHEEL_NEVER);
+}
+
+static void boundaries_are_the_clocks(struct kunit *test)
+{
+	/* Not counted from the start of the wheel, which is off a boundary. */
+	struct twheel *wheel = new_wheel(test, 1000 * MS, 1234567890123ULL);
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	twheel_arm(&probe.timer, 1);
+	KUNIT_EXPECT_EQ(test, run_until(wheel, 1240000000000ULL), 1);
+	KUNIT_EXPECT_EQ(test, probe.fired_at, 1235000000000ULL);
+	twheel_destroy(wheel);
+}
+
+static void past_is_due_at_once(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	twheel_advance(wheel, 1000 * MS + 17);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 3 * MS), 0);
+	KUNIT_EXPECT_EQ_MSG(test, probe.fired, 0, "run inside the arming call");
+	/* Without waiting for a tick. */
+	twheel_advance(wheel, 1000 * MS + 17);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), 0);
+	twheel_advance(wheel, 1000 * MS + 17);
+	KUNIT_EXPECT_EQ(test, probe.fired, 2);
+}
+
+static void arm_again_moves(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 1);
+	run_until(wheel, 49 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	/* Later, from the bucket it is in. */
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 1);
+	run_until(wheel, 148 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	run_until(wheel, 149 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+}
+
+static void modify_only_pending(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	twheel_arm(&probe.timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 1);
+	run_until(wheel, 5 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 0);
+	twheel_arm(&probe.timer, 10 * MS);
+	twheel_cancel(&probe.timer);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 0);
+	run_until(wheel, 100 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+}
+
+static void extend_only_later(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct twheel_stats stats;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, TWHEEL_NEVER),
+			-ENOENT);
+	twheel_arm(&probe.timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 9 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, 30 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 30 * MS);
+	run_until(wheel, 29 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.refiled, 1);
+	run_until(wheel, 30 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);
+	twheel_arm(&probe.timer, MS);
+	twheel_cancel(&probe.timer);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);
+}
+
+static void cancel_says_what_happened(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct twheel_stats stats;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
+	twheel_arm(&probe.timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	twheel_arm(&probe.timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);
+	/* Nothing is left that a clock would have to wake up for. */
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, 2);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 2);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+}
+
+static void never_is_never(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe never[4];
+	unsigned int i;
+
+	twheel_advance(wheel, 3 * DAY);
+	for (i = 0; i < ARRAY_SIZE(never); i++)
+		init_probe(&never[i], wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&never[0].timer, U64_MAX), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&never[1].timer, U64_MAX), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&never[2].timer, 1, U64_MAX), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&never[3].timer, DAY), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&never[3].timer, U64_MAX), 1);
+	for (i = 0; i < ARRAY_SIZE(never); i++)
+		KUNIT_EXPECT_TRUE(test, twheel_pending(&never[i].timer));
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&never[0].timer), TWHEEL_NEVER);
+
+	/* As far as ktime_t goes: 292 years. */
+	twheel_advance(wheel, S64_MAX);
+	for (i = 0; i < ARRAY_SIZE(never); i++) {
+		if (i == 2)
+			continue;
+		KUNIT_EXPECT_EQ_MSG(test, never[i].fired, 0, "never[%u]", i);
+		KUNIT_EXPECT_EQ(test, twheel_cancel(&never[i].timer), 1);
+	}
+	twheel_cancel(&never[2].timer);
+}
+
+static void ten_days_to_the_tick(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	twheel_advance(wheel, 12 * DAY + 345);
+	twheel_arm_at(&probe.timer, 22 * DAY + 5 * MS - 1);
+	/* A lone timer needs no wake-up but its own. */
+	KUNIT_EXPECT_EQ(test, run_until(wheel, 22 * DAY + 5 * MS - 1), 0);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, run_until(wheel, 40 * DAY), 1);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.fired_at, 22 * DAY + 5 * MS);
+}
+
+static void one_alarm_per_instant(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i, n = 40;
+	struct probe *probes = new_probes(test, n);
+
+	/* Two timers at each of twenty instants some hours apart. */
+	for (i = 0; i < n; i++) {
+		init_probe(&probes[i], wheel, note);
+		twheel_arm(&probes[i].timer, (i / 2 + 1) * 7200000 * MS);
+	}
+	KUNIT_EXPECT_EQ(test, run_until(wheel, 3 * DAY), n / 2);
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
+		KUNIT_EXPECT_EQ(test, probes[i].fired_at,
+				(i / 2 + 1) * 7200000 * MS);
+	}
+}
+
+static void range_picks_within(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+	u64 deadline, got;
+	u64 slack;
+
+	init_probe(&probe, wheel, note);
+	for (deadline = 0; deadline < 70 * MS; deadline += MS / 3 + 1) {
+		for (slack = 0; slack < 300 * MS; slack = slack * 3 + MS / 2) {
+			KUNIT_EXPECT_GE(test, twheel_arm_range_at(&probe.timer,
+								  deadline,
+								  slack), 0);
+			got = twheel_deadline(&probe.timer);
+			KUNIT_EXPECT_GE(test, got, deadline);
+			KUNIT_EXPECT_LE(test, got, deadline + slack);
+			twheel_cancel(&probe.timer);
+		}
+	}
+	/* 1000 to 1100 ms: 1024 is the roundest tick of them. */
+	twheel_arm_range(&probe.timer, 1000 * MS, 100 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 1024 * MS);
+	twheel_cancel(&probe.timer);
+}
+
+static void limit_recovers(struct kunit *test)
+{
+	struct twheel_config config = {
+		.clock = TWHEEL_CLOCK_VIRTUAL, .max_pending = 2,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe p[3];
+	unsigned int i;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	for (i = 0; i < 3; i++)
+		init_probe(&p[i], wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, 2 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[2].timer, 3 * MS), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, twheel_state(&p[2].timer), TWHEEL_IDLE);
+	/* Those that are in may move. */
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, MS), 1);
+	twheel_cancel(&p[1].timer);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[2].timer, 3 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, MS), -ENOSPC);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 2);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 2);
+	twheel_destroy(wheel);
+}
+
+/* What callbacks may do. */
+
+static void rearm(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired < 5)
+		probe->result = twheel_arm(timer, probe->rearm);
+}
+
+static void callback_rearms(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, rearm);
+	probe.rearm = 3 * MS;
+	twheel_arm(&probe.timer, 3 * MS);
+	run_until(wheel, 14 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 4);
+	KUNIT_EXPECT_EQ(test, probe.result, 0);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 5);
+	KUNIT_EXPECT_EQ(test, probe.fired_at, 15 * MS);
+}
+
+static void rearm_for_now_waits(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i, n = 3000;
+	struct probe *probes = new_probes(test, n);
+
+	/* More than one pass may serve: none of them may starve the rest. */
+	for (i = 0; i < n; i++) {
+		init_probe(&probes[i], wheel, rearm);
+		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
+	}
+	twheel_advance(wheel, 6 * MS);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 1, "probe %u", i);
+	KUNIT_EXPECT_LE(test, twheel_advance(wheel, 6 * MS), 6 * MS);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 2, "probe %u", i);
+	twheel_advance(wheel, 6 * MS);
+	twheel_advance(wheel, 6 * MS);
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, 6 * MS), TWHEEL_NEVER);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 5, "probe %u", i);
+}
+
+static unsigned int frees;
+
+static void free_self(struct twheel_timer *timer)
+{
+	frees++;
+	kfree(container_of(timer, struct probe, timer));
+}
+
+static void callback_frees_itself(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i;
+
+	frees = 0;
+	for (i = 0; i < 100; i++) {
+		struct probe *probe = kmalloc(sizeof(*probe), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, probe);
+		init_probe(probe, wheel, free_self);
+		twheel_arm(&probe->timer, (i % 3) * MS);
+	}
+	twheel_advance(wheel, 3 * MS);
+	KUNIT_EXPECT_EQ(test, frees, 100);
+}
+
+static struct probe *survivor;
+
+static void free_other(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	/* It is due in the same pass, and has not been called. */
+	probe->result = twheel_cancel(&probe->other->timer);
+	kfree(probe->other);
+	survivor = probe;
+}
+
+static void callback_frees_another(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *a = kmalloc(sizeof(*a), GFP_KERNEL);
+	struct probe *b = kmalloc(sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	init_probe(a, wheel, free_other);
+	init_probe(b, wheel, free_other);
+	a->other = b;
+	b->other = a;
+	twheel_arm(&a->timer, 7 * MS);
+	twheel_arm(&b->timer, 7 * MS);
+	twheel_advance(wheel, 7 * MS);
+	/* Whichever came first has freed the other. */
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, survivor->fired, 1);
+	KUNIT_EXPECT_EQ(test, survivor->result, 1);
+	kfree(survivor);
+}
+
+static void refuse_sync(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired == 1) {
+		twheel_arm(timer, MS);
+		probe->result = twheel_cancel_sync(timer);
+	} else {
+		probe->result = twheel_shutdown_sync(timer);
+	}
+}
+
+static void sync_from_own_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, refuse_sync);
+	twheel_arm(&probe.timer, MS);
+	run_until(wheel, MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe.timer),
+			      "the refused call has cancelled it");
+	run_until(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 2);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe.timer, MS), 0,
+			    "the refused call has shut it down");
+	twheel_cancel(&probe.timer);
+}
+
+static void sync_other(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	probe->result = twheel_cancel_sync(&probe->other->timer);
+}
+
+static void sync_on_another_from_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe a, b;
+
+	init_probe(&a, wheel, sync_other);
+	init_probe(&b, wheel, note);
+	a.other = &b;
+	twheel_arm(&a.timer, MS);
+	twheel_arm(&b.timer, 2 * MS);
+	run_until(wheel, 5 * MS);
+	KUNIT_EXPECT_EQ(test, a.result, 1);
+	KUNIT_EXPECT_EQ(test, b.fired, 0);
+}
+
+static void shutdown_is_for_good(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	twheel_arm(&probe.timer, MS);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+
+	twheel_timer_init(&probe.timer, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	run_until(wheel, 2 * DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	/* One that is idle, too. */
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
+}
+
+static void collect(struct twheel_timer *timer, void *arg)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	list_add(&probe->unfired, arg);
+}
+
+static void stop_hands_back(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
+				      TWHEEL_NEVER };
+	unsigned int i, n = 3 * ARRAY_SIZE(delays);
+	struct probe *probes = new_probes(test, n);
+	struct probe *probe;
+	LIST_HEAD(unfired);
+	long back = 0;
+
+	for (i = 0; i < n; i++) {
+		init_probe(&probes[i], wheel, note);
+		twheel_arm(&probes[i].timer, delays[i / 3]);
+	}
+	twheel_cancel(&probes[4].timer);
+	twheel_advance(wheel, MS);
+	/* One more that is due, but not served. */
+	twheel_arm(&probes[0].timer, 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), n - 6 + 1);
+	list_for_each_entry(probe, &unfired, unfired) {
+		KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer),
+				TWHEEL_UNFIRED);
+		KUNIT_EXPECT_EQ(test, probe->fired, probe == &probes[0]);
+		back++;
+	}
+	KUNIT_EXPECT_EQ(test, back, n - 6 + 1);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), -EALREADY);
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
+}
+
+static void stop_wheel(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired == 1)
+		probe->result = twheel_stop(twheel_of(timer), NULL, NULL);
+	else
+		probe->result = twheel_destroy(twheel_of(timer));
+}
+
+static void stop_from_own_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, stop_wheel);
+	twheel_arm(&probe.timer, MS);
+	run_until(wheel, MS);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	probe.result = 0;
+	run_until(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+}
+
+static void long_sleep_is_one_pass(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *probes = new_probes(test, 50);
+	struct twheel_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < 50; i++) {
+		init_probe(&probes[i], wheel, note);
+		twheel_arm(&probes[i].timer, (i * i * 7919 + 1) * MS);
+	}
+	/* A machine that was suspended for years does not catch up tick by tick. */
+	twheel_advance(wheel, 3650 * DAY);
+	for (i = 0; i < 50; i++)
+		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.passes, 1);
+	/* And a short delay is short at once. */
+	twheel_arm(&probes[0].timer, 2 * MS);
+	KUNIT_EXPECT_EQ(test, run_until(wheel, 3650 * DAY + 2 * MS), 1);
+	KUNIT_EXPECT_EQ(test, probes[0].fired_at, 3650 * DAY + 2 * MS);
+}
+
+static struct kunit_case api_cases[] = {
+	KUNIT_CASE(size_is_small),
+	KUNIT_CASE(create_refuses),
+	KUNIT_CASE(create_defaults),
+	KUNIT_CASE(owner_is_reachable),
+	KUNIT_CASE(fires_on_first_boundary),
+	KUNIT_CASE(boundaries_are_the_clocks),
+	KUNIT_CASE(past_is_due_at_once),
+	KUNIT_CASE(arm_again_moves),
+	KUNIT_CASE(modify_only_pending),
+	KUNIT_CASE(extend_only_later),
+	KUNIT_CASE(cancel_says_what_happened),
+	KUNIT_CASE(never_is_never),
+	KUNIT_CASE(ten_days_to_the_tick),
+	KUNIT_CASE(one_alarm_per_instant),
+	KUNIT_CASE(range_picks_within),
+	KUNIT_CASE(limit_recovers),
+	KUNIT_CASE(callback_rearms),
+	KUNIT_CASE(rearm_for_now_waits),
+	KUNIT_CASE(callback_frees_itself),
+	KUNIT_CASE(callback_frees_another),
+	KUNIT_CASE(sync_from_own_callback),
+	KUNIT_CASE(sync_on_another_from_callback),
+	KUNIT_CASE(shutdown_is_for_good),
+	KUNIT_CASE(stop_hands_back),
+	KUNIT_CASE(stop_from_own_callback),
+	KUNIT_CASE(long_sleep_is_one_pass),
+	{ }
+};
+
+struct kunit_suite twheel_api_suite = {
+	.name		= "twheel_api",
+	.init		= api_init,
+	.exit		= api_exit,
+	.test_cases	= api_cases,
+};

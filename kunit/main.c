@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tests, as a module of their own: loaded after twheel.ko, so that they run
+ * against the module as it is shipped.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "../module/compat.h"
+
+extern struct kunit_suite twheel_api_suite;
+extern struct kunit_suite twheel_smp_suite;
+
+kunit_test_suites(&twheel_api_suite, &twheel_smp_suite);
+
+MODULE_DESCRIPTION("KUnit tests of twheel");
+MODULE_LICENSE("GPL");
+TW_IMPORT(TWHEEL);
