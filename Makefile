@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# For people. What kbuild does is in Kbuild.
+
+KDIR ?= /lib/modules/$(shell uname -r)/build
+PREFIX ?= /usr/local
+export TWHEEL_CACHE ?= $(CURDIR)/.cache
+
+.PHONY: all modules tools install modules_install tools_install check demo \
+	clean distclean help
+.DEFAULT_GOAL := all
+
+all: modules
+
+$(KDIR)/Makefile:
+	@echo "twheel: no kernel headers at $(KDIR)" >&2
+	@echo "  On Debian: apt install linux-headers-$$(uname -r)" >&2
+	@echo "  For another kernel: make KDIR=/path/to/its/headers" >&2
+	@false
+
+modules: $(KDIR)/Makefile
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
+
+install: modules_install
+
+modules_install: $(KDIR)/Makefile
+	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+
+tools:
+	$(MAKE) -C tools
+
+tools_install: tools
+	$(MAKE) -C tools install PREFIX=$(PREFIX)
+
+check:
+	tools/vm/check.sh $(TESTS)
+
+demo:
+	tools/vm/demo.sh
+
+clean:
+	$(MAKE) -C tools clean
+	@if [ -e $(KDIR)/Makefile ]; then \
+		$(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
+
+distclean: clean
+	rm -rf $(CURDIR)/.cache
+
+help:
+	@echo 'make                  build twheel.ko for the running kernel'
+	@echo 'make tools            build the command twheel and the examples'
+	@echo 'make install          install the module (INSTALL_MOD_PATH=)'
+	@echo 'make tools_install    install the command (PREFIX=, DESTDIR=)'
+	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
+	@echo 'make check            all tests, in QEMU'
+	@echo 'make clean            remove what was built here'
+	@echo 'make distclean        and the cache of kernels'
+	@echo
+	@echo 'KDIR=path             kernel headers to build against'
+	@echo 'TESTS="suite ..."     make check: only these suites or programs'
+	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'

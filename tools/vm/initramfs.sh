@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# initramfs.sh OUT INIT [FOLDER...]: an initramfs of busybox, the script INIT, which
+# runs as process 1's work, and what is in the folders.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ $# -ge 2 ] || die "usage: initramfs.sh OUT INIT [FOLDER...]"
+out=$1 script=$2
+shift 2
+
+root=$SCRATCH/root
+mkdir -p "$root"/{bin,proc,sys,dev,tmp,run}
+cp "$(command -v busybox)" "$root/bin/busybox"
+for folder; do
+	cp -r "$folder/." "$root/"
+done
+cp "$script" "$root/main"
+cat > "$root/init" <<'INIT'
+#!/bin/busybox sh
+/bin/busybox --install -s /bin
+export PATH=/bin
+mount -t proc proc /proc
+mount -t sysfs sys /sys
+mount -t devtmpfs dev /dev
+mount -t debugfs debug /sys/kernel/debug
+mount -t tmpfs tmp /tmp
+echo 1 > /proc/sys/kernel/printk_ratelimit
+. /main
+sync
+reboot -f
+INIT
+chmod +x "$root/init"
+(cd "$root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) > "$out.part"
+mv "$out.part" "$out"

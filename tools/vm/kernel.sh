@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# kernel.sh CONFIG [SERIES]: build a kernel from Debian's source package of that
+# series (default 6.1), tinyconfig and CONFIG on top. It is built once for each
+# version and configuration. Prints the build folder.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ $# -ge 1 ] || die "usage: kernel.sh CONFIG [SERIES]"
+config=$1 series=${2:-6.1}
+package=linux-source-$series
+
+need "$package" gcc make bc flex bison libelf-dev libssl-dev xz-utils perl \
+	python3 kmod
+lock_cache
+
+version=$(dpkg-query -W -f '${Version}' "$package")
+hash=$(sha256sum < "$config" | cut -c1-12)
+source=$CACHE/source-$version
+build=$CACHE/kernel-$version-$hash
+
+if [ ! -e "$source/Makefile" ]; then
+	say "unpacking the kernel source $version"
+	rm -rf "$source.part"
+	mkdir "$source.part"
+	tar -xf "/usr/src/$package.tar.xz" -C "$source.part" --strip-components=1
+	mv "$source.part" "$source"
+fi
+
+# A build that was cut off goes on where it was; "complete" says that it ended.
+if [ ! -e "$build/complete" ]; then
+	mkdir -p "$build"
+	run_logged "$build/config.log" "configuring kernel $version" \
+		make -C "$source" O="$build" tinyconfig
+	cat "$config" >> "$build/.config"
+	run_logged "$build/config.log" "settling the configuration" \
+		make -C "$source" O="$build" olddefconfig
+	while read -r line; do
+		grep -qx "$line" "$build/.config" ||
+			die "the kernel does not take $line" \
+			    "see what it depends on, and mend $config"
+	done < <(grep '^CONFIG_' "$config")
+	run_logged "$build/build.log" \
+		"building the kernel; minutes the first time, cached then" \
+		make -C "$source" O="$build" -j"$(nproc)" bzImage modules
+	touch "$build/complete"
+fi
+echo "$build"

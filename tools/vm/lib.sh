@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# What the scripts here share: talking, packages, the cache, cleaning up.
+
+set -euo pipefail
+
+ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+CACHE=${TWHEEL_CACHE:-$ROOT/.cache}
+mkdir -p "$CACHE"
+CACHE=$(cd "$CACHE" && pwd)
+
+say() {
+	printf 'twheel: %s\n' "$*" >&2
+}
+
+# die CAUSE NEXT-STEP
+die() {
+	printf 'twheel: %s\n' "$1" >&2
+	[ $# -lt 2 ] || printf 'twheel: %s\n' "$2" >&2
+	exit 1
+}
+
+SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/twheel.XXXXXX")
+CHILD=
+clean_up() {
+	if [ -n "$CHILD" ]; then
+		kill "$CHILD" 2>/dev/null || :
+		wait "$CHILD" 2>/dev/null || :
+	fi
+	rm -rf "$SCRATCH"
+}
+trap clean_up EXIT
+trap 'exit 130' INT
+trap 'exit 143' TERM
+
+# One script at a time works in the cache; the lock goes with the process.
+lock_cache() {
+	exec 9> "$CACHE/lock"
+	if ! flock -n 9; then
+		say "another run uses $CACHE; waiting for it (up to an hour)"
+		flock -w 3600 9 || die "the cache is still in use" \
+			"see who runs it, or give TWHEEL_CACHE= another folder"
+	fi
+}
+
+# need PACKAGE...: Debian packages that have to be there
+need() {
+	local missing=() package sudo=()
+
+	if ! command -v dpkg-query > /dev/null; then
+		say "this is not Debian, so nothing is installed for you"
+		say "the equivalents of these Debian packages are needed: $*"
+		die "cannot go on without dpkg" \
+			"run this on Debian 12, or in a Debian 12 container"
+	fi
+	for package; do
+		dpkg-query -W -f '${Status}' "$package" 2>/dev/null |
+			grep -q 'ok installed' || missing+=("$package")
+	done
+	[ ${#missing[@]} -gt 0 ] || return 0
+
+	say "installing Debian packages: ${missing[*]}"
+	if [ "$(id -u)" != 0 ]; then
+		command -v sudo > /dev/null ||
+			die "installing them needs root, and there is no sudo" \
+			    "as root: apt-get install ${missing[*]}"
+		sudo=(sudo)
+	fi
+	if ! { "${sudo[@]}" apt-get -q update &&
+	       "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
+		apt-get -qy install --no-install-recommends "${missing[@]}"; } \
+		> "$SCRATCH/apt.log" 2>&1 < /dev/null; then
+		tail -n 15 "$SCRATCH/apt.log" >&2
+		die "apt-get failed, see above" \
+		    "as root: apt-get update && apt-get install ${missing[*]}"
+	fi
+}
+
+# run_logged LOG WHAT COMMAND...: with a sign of life, and the end of the log if
+# it fails
+run_logged() {
+	local log=$1 what=$2 start=$SECONDS status=0
+
+	shift 2
+	say "$what"
+	"$@" > "$log" 2>&1 < /dev/null &
+	CHILD=$!
+	while kill -0 "$CHILD" 2>/dev/null; do
+		sleep 1
+		[ ! -t 2 ] || printf '\r  %d s, %d lines ' \
+			$((SECONDS - start)) "$(wc -l < "$log")" >&2
+	done
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+	wait "$CHILD" || status=$?
+	CHILD=
+	if [ "$status" != 0 ]; then
+		tail -n 20 "$log" >&2
+		die "$what: failed" "the whole log: $log"
+	fi
+	say "  done in $((SECONDS - start)) s"
+}
+
+# build_modules KDIR DIR: the module and, where the kernel has KUnit, its tests, and the
+# example that uses the module; out of the tree, so that kernels do not mix
+build_modules() {
+	local kdir=$1 dir=$2
+
+	mkdir -p "$dir/tools/examples"
+	cp -ru "$ROOT/Kbuild" "$ROOT/module" "$ROOT/include" "$ROOT/kunit" "$dir/"
+	cp -ru "$ROOT/tools/examples/kernel" "$dir/tools/examples/"
+	run_logged "$dir/modules.log" "building the module" \
+		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
+	run_logged "$dir/example.log" "building the example module" \
+		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
+		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules
+	if grep -h 'warning:' "$dir/modules.log" "$dir/example.log" >&2; then
+		die "the compiler warns, see above"
+	fi
+}
+
+# build_tools DIR: the programs
+build_tools() {
+	mkdir -p "$1"
+	run_logged "$1.log" "building the tools" \
+		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1"
+}
