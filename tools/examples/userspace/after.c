@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* One timeout: arm it, wait for its event. */
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+int main(void)
+{
+	struct twheel_op op = { .deadline_ns = 1500000000, .cookie = 42 };
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	struct twheel_event event;
+
+	if (fd < 0 || ioctl(fd, TWHEEL_IOC_ARM, &op) < 0)
+		err(1, "/dev/twheel");
+	if (read(fd, &event, sizeof(event)) != sizeof(event))
+		err(1, "read");
+	printf("timeout %llu: %llu ns late\n",
+	       (unsigned long long)event.cookie,
+	       (unsigned long long)(event.fired_ns - event.deadline_ns));
+	return 0;
+}

@@ -1,0 +1,577 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What /dev/twheel does. What it refuses is in refuse_test.c. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+static void relative(void)
+{
+	uint64_t before = dev_now(CLOCK_MONOTONIC);
+	int fd = dev_open();
+	struct twheel_op op = { .deadline_ns = 30 * MS, .cookie = 7 };
+	uint64_t id = dev_arm_op(fd, &op);
+	struct twheel_event event;
+
+	CHECK(op.deadline_ns >= before + 30 * MS);
+	CHECK(op.deadline_ns <= dev_now(CLOCK_MONOTONIC) + 30 * MS);
+	event = dev_read(fd);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= op.deadline_ns);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.cookie, 7);
+	CHECK_EQ(event.deadline_ns, op.deadline_ns);
+	CHECK_EQ(event.count, 1);
+}
+
+static void absolute(void)
+{
+	int fd = dev_open();
+	uint64_t deadline = dev_now(CLOCK_MONOTONIC) + 40 * MS + 1;
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS, .deadline_ns = deadline, .cookie = ~0ULL,
+	};
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.deadline_ns, deadline);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, deadline);
+	CHECK_EQ(event.cookie, ~0ULL);
+	CHECK(event.fired_ns >= deadline);
+}
+
+static void past_fires_at_once(void)
+{
+	int fd = dev_open();
+	struct twheel_op op = { .flags = TWHEEL_ABS, .deadline_ns = 1 };
+
+	dev_arm_op(fd, &op);
+	CHECK_EQ(dev_read(fd).deadline_ns, 1);
+	dev_arm(fd, 0, 0);
+	dev_read(fd);
+}
+
+static void slack_is_taken(void)
+{
+	int fd = dev_open();
+	struct twheel_op op = { .deadline_ns = 5 * MS, .slack_ns = 20 * MS };
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	event = dev_read(fd);
+	CHECK(event.fired_ns >= op.deadline_ns);
+}
+
+static void oldest_first_and_whole_records(void)
+{
+	struct twheel_event events[5];
+	int fd = dev_open();
+	unsigned int i;
+
+	for (i = 0; i < 5; i++)
+		dev_arm(fd, (50 - 10 * i) * MS, i);
+	dev_wait_unread(fd, 5);
+	/* Room for two and a half. */
+	CHECK_EQ(read(fd, events, sizeof(events) / 2), 2 * sizeof(*events));
+	CHECK_EQ(events[0].cookie, 4);
+	CHECK_EQ(events[1].cookie, 3);
+	CHECK_EQ(read(fd, events, sizeof(events)), 3 * sizeof(*events));
+	CHECK_EQ(events[0].cookie, 2);
+	CHECK_EQ(events[2].cookie, 0);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static void files_are_apart(void)
+{
+	int a = dev_open(), b = dev_open_flags(O_NONBLOCK);
+	uint64_t id = dev_arm(a, S, 1);
+	struct twheel_event event;
+
+	CHECK_ERR(dev_cancel(b, id), ENOENT);
+	dev_arm(b, 3600 * S, 2);
+	CHECK_EQ(dev_info(a).timers, 1);
+	CHECK_EQ(dev_info(b).timers, 1);
+	CHECK_EQ(dev_modify(a, id, 0, 0), 0);
+	dev_read(a);
+	CHECK_ERR(read(b, &event, sizeof(event)), EAGAIN);
+}
+
+static void query_tells(void)
+{
+	int fd = dev_open();
+	struct twheel_op arm = { .deadline_ns = 50 * MS, .cookie = 99 };
+	uint64_t id = dev_arm_op(fd, &arm);
+	struct twheel_op op;
+
+	CHECK_EQ(dev_query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+	CHECK_EQ(op.cookie, 99);
+	CHECK_EQ(op.deadline_ns, arm.deadline_ns);
+	CHECK_EQ(op.period_ns, 0);
+	CHECK_EQ(op.id, id);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_query(fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
+	dev_read(fd);
+	CHECK_ERR(dev_query(fd, id, &op), ENOENT);
+}
+
+static void cancel_pending_and_fired(void)
+{
+	int fd = dev_open_flags(O_NONBLOCK);
+	struct twheel_event event;
+	uint64_t id;
+
+	id = dev_arm(fd, S, 0);
+	CHECK_EQ(dev_cancel(fd, id), 0);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	id = dev_arm(fd, MS, 0);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	CHECK_EQ(dev_readable(fd, 0), 0);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	id = dev_arm(fd, MS, 0);
+	CHECK_EQ(dev_readable(fd, 10000), 1);
+	dev_read(fd);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	CHECK_EQ(dev_info(fd).cancelled, 2);
+}
+
+static void modify_moves(void)
+{
+	int fd = dev_open();
+	uint64_t deadline = dev_now(CLOCK_MONOTONIC) + 60 * MS;
+	uint64_t id = dev_arm(fd, 3600 * S, 0);
+	struct twheel_op op;
+
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, deadline), 0);
+	CHECK_EQ(dev_query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline_ns, deadline);
+	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
+
+	id = dev_arm(fd, 20 * MS, 0);
+	CHECK_EQ(dev_modify(fd, id, 0, 3600 * S), 0);
+	CHECK_EQ(dev_readable(fd, 100), 0);
+	CHECK_EQ(dev_modify(fd, id, 0, 0), 0);
+	dev_read(fd);
+}
+
+static void later_only_later(void)
+{
+	int fd = dev_open();
+	uint64_t now = dev_now(CLOCK_MONOTONIC);
+	uint64_t id = dev_arm(fd, 100 * S, 0);
+	struct twheel_op op;
+
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER, S), 1);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER | TWHEEL_ABS, now + 500 * S),
+		 0);
+	CHECK_EQ(dev_query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline_ns, now + 500 * S);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER | TWHEEL_ABS, now + 500 * S),
+		 1);
+}
+
+static void modify_too_late(void)
+{
+	int fd = dev_open();
+	uint64_t id = dev_arm(fd, MS, 5);
+
+	dev_wait_unread(fd, 1);
+	CHECK_ERR(dev_modify(fd, id, 0, S), EALREADY);
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, S), EALREADY);
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, 0), EALREADY);
+	CHECK_EQ(dev_read(fd).cookie, 5);
+}
+
+static void periodic_counts_overruns(void)
+{
+	int fd = dev_open();
+	struct twheel_op op = { .deadline_ns = 10 * MS, .period_ns = 20 * MS };
+	uint64_t id = dev_arm_op(fd, &op);
+	struct twheel_event event;
+	uint64_t total = 0;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		event = dev_read(fd);
+		CHECK_EQ(event.id, id);
+		/* Locked to the phase of the first deadline. */
+		CHECK_EQ(event.deadline_ns,
+			 op.deadline_ns + total * op.period_ns);
+		CHECK(event.count >= 1);
+		total += event.count;
+		if (i == 1)
+			usleep(150000);
+		if (i == 2)
+			CHECK(event.count >= 6);
+	}
+	CHECK(dev_now(CLOCK_MONOTONIC) >=
+	      op.deadline_ns + (total - 1) * op.period_ns);
+	CHECK(dev_cancel(fd, id) >= 0);
+	CHECK_EQ(dev_readable(fd, 60), 0);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static void periodic_modify_moves_phase(void)
+{
+	int fd = dev_open();
+	struct twheel_op op = { .deadline_ns = S, .period_ns = 15 * MS };
+	uint64_t now = dev_now(CLOCK_MONOTONIC);
+	uint64_t id = dev_arm_op(fd, &op);
+	struct twheel_event event;
+
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, now + 3), 0);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, now + 3);
+	event = dev_read(fd);
+	CHECK_EQ((event.deadline_ns - now - 3) % (15 * MS), 0);
+}
+
+static void ids_carry_a_generation(void)
+{
+	int fd = dev_open();
+	uint64_t old = dev_arm(fd, S, 1), new;
+	struct twheel_op op;
+
+	CHECK_EQ(dev_cancel(fd, old), 0);
+	new = dev_arm(fd, 3600 * S, 2);
+	CHECK_EQ((uint32_t)old, (uint32_t)new);
+	CHECK(old != new);
+	CHECK_ERR(dev_cancel(fd, old), ENOENT);
+	CHECK_ERR(dev_modify(fd, old, 0, 0), ENOENT);
+	CHECK_ERR(dev_query(fd, old, &op), ENOENT);
+	CHECK_EQ(dev_query(fd, new, &op), 0);
+	CHECK_EQ(op.cookie, 2);
+}
+
+static void limit_recovers(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .max_timers = 2,
+	};
+	struct twheel_op op = { .deadline_ns = S };
+	int fd = dev_open();
+	uint64_t id;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	id = dev_arm(fd, 3600 * S, 0);
+	dev_arm(fd, MS, 0);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
+	CHECK_EQ(op.id, 0);
+	/* Fired and unread it still exists. */
+	dev_wait_unread(fd, 1);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
+	dev_read(fd);
+	dev_arm(fd, 3600 * S, 0);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
+	CHECK_EQ(dev_cancel(fd, id), 0);
+	dev_arm(fd, 3600 * S, 0);
+	CHECK_EQ(dev_info(fd).timers, 2);
+	CHECK_EQ(dev_info(fd).max_timers, 2);
+}
+
+static void setup_shapes(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_BOOTTIME, .tick_ns = 250000, .slots = 100,
+	};
+	int fd = dev_open();
+	struct twheel_info info;
+	struct twheel_op op = { .deadline_ns = 3 * MS };
+
+	info = dev_info(fd);
+	CHECK_EQ(info.clockid, CLOCK_MONOTONIC);
+	CHECK_EQ(info.tick_ns, MS);
+	CHECK_EQ(info.slots, 256);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	info = dev_info(fd);
+	CHECK_EQ(info.clockid, CLOCK_BOOTTIME);
+	CHECK_EQ(info.tick_ns, 250000);
+	CHECK_EQ(info.slots, 128);
+	CHECK_EQ(info.levels, 9);
+	CHECK(info.now_ns <= dev_now(CLOCK_BOOTTIME));
+	dev_arm_op(fd, &op);
+	CHECK(dev_read(fd).fired_ns >= op.deadline_ns);
+	CHECK(dev_now(CLOCK_BOOTTIME) >= op.deadline_ns);
+}
+
+static void counters_tell(void)
+{
+	int fd = dev_open();
+	struct twheel_info info;
+	uint64_t id;
+
+	dev_arm(fd, MS, 0);
+	dev_arm(fd, MS, 0);
+	id = dev_arm(fd, S, 0);
+	dev_arm(fd, 3600 * S, 0);
+	CHECK_EQ(dev_cancel(fd, id), 0);
+	dev_wait_unread(fd, 2);
+	dev_read(fd);
+	info = dev_info(fd);
+	CHECK_EQ(info.timers, 2);
+	CHECK_EQ(info.pending, 1);
+	CHECK_EQ(info.unread, 1);
+	CHECK_EQ(info.armed, 4);
+	CHECK_EQ(info.fired, 2);
+	CHECK_EQ(info.cancelled, 1);
+	CHECK(info.passes >= 1);
+}
+
+static void huge_delays_wait(void)
+{
+	int fd = dev_open();
+	struct twheel_op op = { .deadline_ns = TWHEEL_DELAY_NEVER };
+
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.deadline_ns, TWHEEL_DELAY_NEVER);
+	dev_arm(fd, 400ULL * 86400 * S, 0);
+	dev_arm(fd, TWHEEL_DELAY_NEVER - 1, 0);
+	CHECK_EQ(dev_readable(fd, 100), 0);
+	CHECK_EQ(dev_info(fd).pending, 3);
+}
+
+static void cancel_all_counts(void)
+{
+	int fd = dev_open();
+	int i;
+
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+	for (i = 0; i < 1000; i++)
+		dev_arm(fd, i < 10 ? MS : 3600 * S, i);
+	dev_wait_unread(fd, 10);
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 1000);
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+	CHECK_EQ(dev_readable(fd, 0), 0);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	dev_arm(fd, MS, 0);
+	dev_read(fd);
+}
+
+static void nonblocking_says_eagain(void)
+{
+	int fd = dev_open_flags(O_NONBLOCK);
+	struct twheel_event event;
+
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	dev_arm(fd, 3600 * S, 0);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+}
+
+static void nothing(int signal)
+{
+	(void)signal;
+}
+
+static void signal_interrupts_read(void)
+{
+	struct sigaction action = { .sa_handler = nothing };
+	struct twheel_event event;
+	int fd = dev_open();
+	pid_t self = getpid();
+
+	sigaction(SIGUSR1, &action, NULL);
+	dev_arm(fd, 3600 * S, 0);
+	if (!fork()) {
+		usleep(100000);
+		kill(self, SIGUSR1);
+		_exit(0);
+	}
+	CHECK_ERR(read(fd, &event, sizeof(event)), EINTR);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
+static void poll_and_epoll(void)
+{
+	int fd = dev_open(), ep = epoll_create1(0), et = epoll_create1(0);
+	struct epoll_event want = { .events = EPOLLIN }, got;
+
+	NEED(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &want) == 0);
+	want.events |= EPOLLET;
+	NEED(epoll_ctl(et, EPOLL_CTL_ADD, fd, &want) == 0);
+	CHECK_EQ(dev_readable(fd, 0), 0);
+	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 0);
+
+	dev_arm(fd, 20 * MS, 0);
+	CHECK_EQ(epoll_wait(ep, &got, 1, 10000), 1);
+	CHECK_EQ(got.events, EPOLLIN);
+	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
+	/* Level: as long as it is unread. Edge: once an event. */
+	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 1);
+	CHECK_EQ(epoll_wait(et, &got, 1, 50), 0);
+	dev_arm(fd, 20 * MS, 0);
+	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	dev_read(fd);
+	dev_read(fd);
+	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 0);
+	CHECK_EQ(dev_readable(fd, 0), 0);
+}
+
+static void fork_and_dup_share(void)
+{
+	int fd = dev_open(), copy = dup(fd), status;
+	uint64_t id = dev_arm(copy, 20 * MS, 3);
+	pid_t child = fork();
+
+	if (!child) {
+		close(fd);
+		_exit(dev_read(copy).cookie != 3);
+	}
+	waitpid(child, &status, 0);
+	CHECK_EQ(status, 0);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	close(fd);
+	dev_arm(copy, MS, 4);
+	CHECK_EQ(dev_read(copy).cookie, 4);
+}
+
+static void passes_through_a_socket(void)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'x';
+	struct iovec iov = { &byte, 1 };
+	struct msghdr msg = {
+		.msg_iov = &iov, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
+	int fd = dev_open(), pair[2], status, got;
+
+	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
+	dev_arm(fd, 20 * MS, 8);
+	cmsg->cmsg_level = SOL_SOCKET;
+	cmsg->cmsg_type = SCM_RIGHTS;
+	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
+	NEED(sendmsg(pair[0], &msg, 0) == 1);
+	close(fd);
+	if (!fork()) {
+		NEED(recvmsg(pair[1], &msg, 0) == 1);
+		memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
+		_exit(dev_read(got).cookie != 8);
+	}
+	wait(&status);
+	CHECK_EQ(status, 0);
+}
+
+static void close_with_everything_on(void)
+{
+	int i, fd;
+
+	for (i = 0; i < 50; i++) {
+		struct twheel_op op = {
+			.deadline_ns = MS, .period_ns = 2 * MS,
+		};
+		int j;
+
+		fd = dev_open();
+		for (j = 0; j < 300; j++)
+			dev_arm(fd, j % 4 * MS, j);
+		dev_arm(fd, 3600 * S, 0);
+		dev_arm_op(fd, &op);
+		usleep(i % 5 * 1000);
+		close(fd);
+	}
+}
+
+static void *blocked_reader(void *arg)
+{
+	struct twheel_event event;
+
+	/* Ends by the event: closing does not take it from a blocked reader. */
+	if (read(*(int *)arg, &event, sizeof(event)) == sizeof(event) &&
+	    event.cookie == 77)
+		return arg;
+	return NULL;
+}
+
+static void close_under_a_reader(void)
+{
+	int fd = dev_open(), number = fd;
+	pthread_t reader;
+	void *good;
+
+	dev_arm(fd, 300 * MS, 77);
+	NEED(pthread_create(&reader, NULL, blocked_reader, &number) == 0);
+	usleep(50000);
+	close(fd);
+	NEED(pthread_join(reader, &good) == 0);
+	CHECK(good != NULL);
+}
+
+static void empty_wheel_is_silent(void)
+{
+	int fd = dev_open();
+	uint64_t passes, id[3];
+	int i;
+
+	CHECK_EQ(dev_info(fd).passes, 0);
+	for (i = 0; i < 3; i++)
+		id[i] = dev_arm(fd, (100 + 20 * i) * MS, 0);
+	for (i = 0; i < 3; i++)
+		CHECK_EQ(dev_cancel(fd, id[i]), 0);
+	usleep(300000);
+	CHECK_EQ(dev_info(fd).passes, 0);
+
+	/* Timers at four instants: a pass for each, and then none. */
+	for (i = 0; i < 4; i++) {
+		dev_arm(fd, (100 + 50 * i) * MS, 0);
+		dev_arm(fd, (100 + 50 * i) * MS, 0);
+	}
+	dev_wait_unread(fd, 8);
+	passes = dev_info(fd).passes;
+	CHECK(passes >= 1);
+	CHECK(passes <= 8);
+	usleep(300000);
+	CHECK_EQ(dev_info(fd).passes, passes);
+}
+
+static const struct tap_test tests[] = {
+	TAP(relative),
+	TAP(absolute),
+	TAP(past_fires_at_once),
+	TAP(slack_is_taken),
+	TAP(oldest_first_and_whole_records),
+	TAP(files_are_apart),
+	TAP(query_tells),
+	TAP(cancel_pending_and_fired),
+	TAP(modify_moves),
+	TAP(later_only_later),
+	TAP(modify_too_late),
+	TAP(periodic_counts_overruns),
+	TAP(periodic_modify_moves_phase),
+	TAP(ids_carry_a_generation),
+	TAP(limit_recovers),
+	TAP(setup_shapes),
+	TAP(counters_tell),
+	TAP(huge_delays_wait),
+	TAP(cancel_all_counts),
+	TAP(nonblocking_says_eagain),
+	TAP(signal_interrupts_read),
+	TAP(poll_and_epoll),
+	TAP(fork_and_dup_share),
+	TAP(passes_through_a_socket),
+	TAP(close_with_everything_on),
+	TAP(close_under_a_reader),
+	TAP(empty_wheel_is_silent),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "device.h"
+#include "tap.h"
+
+int dev_open_flags(int flags)
+{
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
+
+	NEED(fd >= 0);
+	return fd;
+}
+
+int dev_open(void)
+{
+	return dev_open_flags(0);
+}
+
+struct twheel_info dev_info(int fd)
+{
+	struct twheel_info info;
+
+	NEED(ioctl(fd, TWHEEL_IOC_INFO, &info) == 0);
+	return info;
+}
+
+uint64_t dev_now(int clock)
+{
+	struct timespec ts;
+
+	NEED(clock_gettime(clock, &ts) == 0);
+	return ts.tv_sec * S + ts.tv_nsec;
+}
+
+uint64_t dev_arm_op(int fd, struct twheel_op *op)
+{
+	NEED(ioctl(fd, TWHEEL_IOC_ARM, op) == 0);
+	NEED(op->id != 0);
+	return op->id;
+}
+
+uint64_t dev_arm(int fd, uint64_t delay_ns, uint64_t cookie)
+{
+	struct twheel_op op = { .deadline_ns = delay_ns, .cookie = cookie };
+
+	return dev_arm_op(fd, &op);
+}
+
+int dev_cancel(int fd, uint64_t id)
+{
+	struct twheel_op op = { .id = id };
+
+	return ioctl(fd, TWHEEL_IOC_CANCEL, &op);
+}
+
+int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns)
+{
+	struct twheel_op op = {
+		.id = id, .flags = flags, .deadline_ns = deadline_ns,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_MODIFY, &op);
+}
+
+int dev_query(int fd, uint64_t id, struct twheel_op *op)
+{
+	memset(op, 0, sizeof(*op));
+	op->id = id;
+	return ioctl(fd, TWHEEL_IOC_QUERY, op);
+}
+
+struct twheel_event dev_read(int fd)
+{
+	struct twheel_event event;
+
+	NEED(read(fd, &event, sizeof(event)) == sizeof(event));
+	CHECK(event.fired_ns >= event.deadline_ns);
+	CHECK_EQ(event.reserved, 0);
+	return event;
+}
+
+int dev_readable(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int n = poll(&pfd, 1, ms);
+
+	NEED(n >= 0);
+	if (n)
+		CHECK_EQ(pfd.revents, POLLIN);
+	return n;
+}
+
+void dev_wait_unread(int fd, uint64_t n)
+{
+	while (dev_info(fd).unread < n)
+		usleep(1000);
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* /dev/twheel as the tests use it: what has to succeed, or end the test. */
+#ifndef TEST_DEVICE_H
+#define TEST_DEVICE_H
+
+#include <stdint.h>
+#include <sys/ioctl.h>
+
+#include <linux/twheel.h>
+
+#define MS	1000000ULL
+#define S	1000000000ULL
+
+int dev_open(void);
+int dev_open_flags(int flags);
+struct twheel_info dev_info(int fd);
+uint64_t dev_now(int clock);
+
+/* Arm for a delay; returns the identifier. */
+uint64_t dev_arm(int fd, uint64_t delay_ns, uint64_t cookie);
+uint64_t dev_arm_op(int fd, struct twheel_op *op);
+int dev_cancel(int fd, uint64_t id);
+int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns);
+int dev_query(int fd, uint64_t id, struct twheel_op *op);
+struct twheel_event dev_read(int fd);
+
+/* poll(): is there an event within @ms? */
+int dev_readable(int fd, int ms);
+/* Wait until @n events wait to be read. */
+void dev_wait_unread(int fd, uint64_t n);
+
+#endif

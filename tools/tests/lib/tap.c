@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "tap.h"
+
+/* Emulation is slow: a test takes a second or two there. */
+#define LIMIT_S		120
+
+/* How the process of a test ends. */
+#define STATUS_OK	0
+#define STATUS_FAILED	1
+#define STATUS_SKIPPED	77
+
+static bool failed;
+static int reason[2];
+
+bool tap_check(bool good, const char *file, int line, const char *format, ...)
+{
+	va_list args;
+
+	if (good)
+		return true;
+	failed = true;
+	printf("# %s:%d: ", file, line);
+	va_start(args, format);
+	vprintf(format, args);
+	va_end(args);
+	putchar('\n');
+	fflush(stdout);
+	return false;
+}
+
+void tap_abort(void)
+{
+	fflush(stdout);
+	_exit(STATUS_FAILED);
+}
+
+void tap_skip(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vdprintf(reason[1], format, args);
+	va_end(args);
+	_exit(STATUS_SKIPPED);
+}
+
+static bool run(const struct tap_test *test, unsigned int number)
+{
+	char why[256] = "";
+	int status;
+	pid_t pid;
+
+	fflush(stdout);
+	if (pipe(reason)) {
+		perror("# pipe");
+		exit(STATUS_FAILED);
+	}
+	pid = fork();
+	if (pid < 0) {
+		perror("# fork");
+		exit(STATUS_FAILED);
+	}
+	if (!pid) {
+		/* Whatever the test starts goes with it. */
+		setpgid(0, 0);
+		alarm(LIMIT_S);
+		test->run();
+		fflush(stdout);
+		_exit(failed ? STATUS_FAILED : STATUS_OK);
+	}
+	close(reason[1]);
+	waitpid(pid, &status, 0);
+	kill(-pid, SIGKILL);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SKIPPED) {
+		if (read(reason[0], why, sizeof(why) - 1) < 0)
+			why[0] = '\0';
+		printf("ok %u - %s # SKIP %s\n", number, test->name, why);
+		status = 0;
+	} else {
+		if (WIFSIGNALED(status))
+			printf("# %s: %s\n", test->name,
+			       WTERMSIG(status) == SIGALRM ? "hangs" :
+			       strsignal(WTERMSIG(status)));
+		printf("%sok %u - %s\n", status ? "not " : "", number,
+		       test->name);
+	}
+	close(reason[0]);
+	return !status;
+}
+
+static bool wanted(const char *name, int argc, char **argv)
+{
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], name))
+			return true;
+	}
+	return argc < 2;
+}
+
+int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv)
+{
+	unsigned int number = 0, planned = 0;
+	bool good = true;
+	size_t i;
+
+	for (i = 0; i < count; i++)
+		planned += wanted(tests[i].name, argc, argv);
+	printf("1..%u\n", planned);
+	for (i = 0; i < count; i++) {
+		if (wanted(tests[i].name, argc, argv))
+			good &= run(&tests[i], ++number);
+	}
+	return good && planned ? 0 : 1;
+}

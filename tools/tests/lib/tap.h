@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A test program prints TAP: a plan, and a line for each test. Every test runs in
+ * a process of its own, under a time limit: a crash or a hang is a failure of that
+ * test and of no other.
+ */
+#ifndef TAP_H
+#define TAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+struct tap_test {
+	const char *name;
+	void (*run)(void);
+};
+
+#define TAP(fn)	{ #fn, fn }
+
+/* main() of a test program; arguments name the tests to run. */
+int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv);
+
+/* End the test: it cannot be run here. */
+_Noreturn void tap_skip(const char *format, ...)
+	__attribute__((format(printf, 1, 2)));
+
+/* Note what is wrong; the test goes on. Returns @good. */
+bool tap_check(bool good, const char *file, int line, const char *format, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* End the test as failed. */
+_Noreturn void tap_abort(void);
+
+#define CHECK(cond)							\
+	tap_check(cond, __FILE__, __LINE__, "%s", #cond)
+#define NEED(cond)							\
+	do {								\
+		if (!CHECK(cond))					\
+			tap_abort();					\
+	} while (0)
+
+#define CHECK_EQ(a, b)							\
+	({								\
+		long long a_ = (long long)(a), b_ = (long long)(b);	\
+									\
+		tap_check(a_ == b_, __FILE__, __LINE__,			\
+			  "%s is %lld, not %s, %lld", #a, a_, #b, b_);	\
+	})
+
+/* A system call that has to fail with an error. */
+#define CHECK_ERR(call, error)						\
+	({								\
+		errno = 0;						\
+		long long r_ = (long long)(call);			\
+		int e_ = errno;						\
+									\
+		tap_check(r_ == -1 && e_ == (error), __FILE__, __LINE__, \
+			  "%s gives %lld, %s; wanted %s", #call, r_,	\
+			  strerror(e_), #error);			\
+	})
+
+#endif

@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What /dev/twheel refuses: each call here is valid but for one thing, and leaves
+ * everything as it was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* A file that holds something: one timer pending, one fired and unread. */
+struct held {
+	int fd;
+	uint64_t id;
+	struct twheel_info before;
+};
+
+static struct held hold(void)
+{
+	struct held held = { .fd = dev_open_flags(O_NONBLOCK) };
+
+	held.id = dev_arm(held.fd, 3600 * S, 11);
+	dev_arm(held.fd, MS, 22);
+	dev_wait_unread(held.fd, 1);
+	held.before = dev_info(held.fd);
+	return held;
+}
+
+/* Nothing has changed. */
+static void unchanged(const struct held *held)
+{
+	struct twheel_info now = dev_info(held->fd);
+	struct twheel_op op;
+
+	CHECK_EQ(now.timers, held->before.timers);
+	CHECK_EQ(now.pending, held->before.pending);
+	CHECK_EQ(now.unread, held->before.unread);
+	CHECK_EQ(now.armed, held->before.armed);
+	CHECK_EQ(now.fired, held->before.fired);
+	CHECK_EQ(now.cancelled, held->before.cancelled);
+	CHECK_EQ(now.tick_ns, held->before.tick_ns);
+	CHECK_EQ(now.max_timers, held->before.max_timers);
+	CHECK_EQ(dev_query(held->fd, held->id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
+}
+
+static const unsigned long op_commands[] = {
+	TWHEEL_IOC_ARM, TWHEEL_IOC_CANCEL, TWHEEL_IOC_MODIFY, TWHEEL_IOC_QUERY,
+};
+
+#define NR_OPS	(sizeof(op_commands) / sizeof(*op_commands))
+
+/* An operation that would succeed. */
+static struct twheel_op good_op(const struct held *held, unsigned long command)
+{
+	struct twheel_op op = { };
+
+	if (command == TWHEEL_IOC_ARM)
+		op.deadline_ns = 3600 * S;
+	else
+		op.id = held->id;
+	if (command == TWHEEL_IOC_MODIFY)
+		op.deadline_ns = 7200 * S;
+	return op;
+}
+
+static void unknown_commands(void)
+{
+	struct held held = hold();
+	struct twheel_op op = good_op(&held, TWHEEL_IOC_ARM);
+
+	CHECK_ERR(ioctl(held.fd, _IOWR(TWHEEL_IOC_TYPE, 0x7f, op), &op), ENOTTY);
+	CHECK_ERR(ioctl(held.fd, _IOWR(TWHEEL_IOC_TYPE + 1, 0x02, op), &op),
+		  ENOTTY);
+	/* The right number, the wrong direction. */
+	CHECK_ERR(ioctl(held.fd, _IOR(TWHEEL_IOC_TYPE, 0x02, op), &op), ENOTTY);
+	CHECK_ERR(ioctl(held.fd, _IOW(TWHEEL_IOC_TYPE, 0x00,
+				      struct twheel_info), &op), ENOTTY);
+	unchanged(&held);
+}
+
+static void unknown_flags(void)
+{
+	struct held held = hold();
+	unsigned int i, bit;
+
+	for (i = 0; i < NR_OPS; i++) {
+		for (bit = 0; bit < 32; bit++) {
+			struct twheel_op op = good_op(&held, op_commands[i]);
+
+			op.flags = 1U << bit;
+			if (op.flags == TWHEEL_ABS &&
+			    (op_commands[i] == TWHEEL_IOC_ARM ||
+			     op_commands[i] == TWHEEL_IOC_MODIFY))
+				continue;
+			if (op.flags == TWHEEL_LATER &&
+			    op_commands[i] == TWHEEL_IOC_MODIFY)
+				continue;
+			CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		}
+	}
+	unchanged(&held);
+}
+
+static void reserved_fields(void)
+{
+	struct held held = hold();
+	unsigned int i;
+
+	for (i = 0; i < NR_OPS; i++) {
+		struct twheel_op op = good_op(&held, op_commands[i]);
+
+		op.reserved = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		op = good_op(&held, op_commands[i]);
+		op.op = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+	}
+	unchanged(&held);
+}
+
+static void arm_values(void)
+{
+	struct held held = hold();
+	struct twheel_op good = good_op(&held, TWHEEL_IOC_ARM), op;
+
+	op = good;
+	op.id = held.id;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	op = good;
+	op.deadline_ns = TWHEEL_DELAY_NEVER + 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	op = good;
+	op.period_ns = TWHEEL_DELAY_NEVER + 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	op = good;
+	op.slack_ns = TWHEEL_DELAY_NEVER + 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	/* Below one tick. */
+	op = good;
+	op.period_ns = MS - 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	op = good_op(&held, TWHEEL_IOC_MODIFY);
+	op.deadline_ns = TWHEEL_DELAY_NEVER + 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
+	unchanged(&held);
+}
+
+static void void_identifiers(void)
+{
+	struct held held = hold();
+	int other = dev_open();
+	uint64_t foreign = dev_arm(other, S, 0);
+	uint64_t stale = dev_arm(other, S, 0);
+	uint64_t ids[6];
+	unsigned int i, j;
+
+	NEED(dev_cancel(other, stale) == 0);
+	dev_arm(other, S, 0);
+	ids[0] = 0;
+	ids[1] = ~0ULL;
+	ids[2] = held.id + (1ULL << 32);
+	ids[3] = held.id + 12345;
+	ids[4] = held.id & 0xffffffff;
+	ids[5] = foreign + (7ULL << 32);
+	for (i = 1; i < NR_OPS; i++) {
+		struct twheel_op op;
+
+		for (j = 0; j < 6; j++) {
+			op = good_op(&held, op_commands[i]);
+			op.id = ids[j];
+			CHECK_ERR(ioctl(held.fd, op_commands[i], &op), ENOENT);
+		}
+		op = good_op(&held, op_commands[i]);
+		op.id = stale;
+		CHECK_ERR(ioctl(other, op_commands[i], &op), ENOENT);
+		/* Of a file that has no timer at all. */
+		CHECK_ERR(ioctl(dev_open(), op_commands[i], &op), ENOENT);
+	}
+	unchanged(&held);
+}
+
+static void setup_values(void)
+{
+	const struct twheel_setup good = {
+		.clockid = CLOCK_MONOTONIC, .tick_ns = MS, .slots = 64,
+		.max_timers = 100,
+	};
+	int fd = dev_open();
+	struct twheel_info info = dev_info(fd);
+	struct twheel_setup bad[11];
+	unsigned int i, n = 0;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		bad[i] = good;
+	bad[n++].clockid = CLOCK_REALTIME;
+	bad[n++].clockid = 99;
+	bad[n++].clockid = ~0U;
+	bad[n++].flags = 1;
+	bad[n++].tick_ns = info.tick_min_ns - 1;
+	bad[n++].tick_ns = 3600 * S + 1;
+	bad[n++].tick_ns = ~0ULL;
+	bad[n++].slots = 1;
+	bad[n++].slots = 4097;
+	bad[n++].max_timers = info.limit_timers + 1;
+	bad[n++].reserved = 1;
+	for (i = 0; i < n; i++) {
+		if (!tap_check(ioctl(fd, TWHEEL_IOC_SETUP, &bad[i]) == -1 &&
+			       errno == EINVAL, __FILE__, __LINE__,
+			       "bad[%u]: errno %d", i, errno))
+			fd = dev_open();
+	}
+	CHECK_EQ(dev_info(fd).slots, 256);
+	CHECK_EQ(dev_info(fd).max_timers, info.max_timers);
+	/* None of them has used up the one setup there is. */
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
+	CHECK_EQ(dev_info(fd).slots, 64);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);
+	fd = dev_open();
+	dev_arm(fd, S, 0);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);
+	CHECK_EQ(dev_info(fd).slots, 256);
+}
+
+static void full_file(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .max_timers = 300,
+	};
+	struct twheel_op op = { .deadline_ns = 3600 * S };
+	int fd = dev_open(), i;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	for (i = 0; i < 300; i++)
+		dev_arm(fd, 3600 * S, i);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
+	CHECK_EQ(dev_info(fd).timers, 300);
+	CHECK_EQ(dev_info(fd).armed, 300);
+}
+
+static void bad_pointers(void)
+{
+	struct held held = hold();
+	struct twheel_op good = good_op(&held, TWHEEL_IOC_ARM), *op;
+	size_t page = sysconf(_SC_PAGESIZE);
+	unsigned int i;
+	char *memory;
+
+	for (i = 0; i < NR_OPS; i++) {
+		CHECK_ERR(ioctl(held.fd, op_commands[i], NULL), EFAULT);
+		CHECK_ERR(ioctl(held.fd, op_commands[i], ~0UL & ~63UL), EFAULT);
+	}
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_INFO, 1), EFAULT);
+	CHECK_ERR(ioctl(dev_open(), TWHEEL_IOC_SETUP, 1), EFAULT);
+
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(memory != MAP_FAILED);
+	NEED(munmap(memory + page, page) == 0);
+	/* Half of it is there. */
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, memory + page - 32), EFAULT);
+	/* It can be read, and not written: nothing may be armed. */
+	op = (struct twheel_op *)memory;
+	*op = good;
+	NEED(mprotect(memory, page, PROT_READ) == 0);
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, op), EFAULT);
+	CHECK_EQ(op->id, 0);
+	unchanged(&held);
+}
+
+static void sizes(void)
+{
+	struct held held = hold();
+	struct {
+		struct twheel_op op;
+		uint64_t tail[2];
+	} large;
+	struct {
+		struct twheel_info info;
+		uint64_t tail[2];
+	} info;
+	unsigned int i;
+
+	for (i = 0; i < NR_OPS; i++) {
+		unsigned long command = op_commands[i];
+		unsigned int dir = _IOC_DIR(command), nr = _IOC_NR(command);
+
+		memset(&large, 0, sizeof(large));
+		large.op = good_op(&held, command);
+		CHECK_ERR(ioctl(held.fd, _IOC(dir, TWHEEL_IOC_TYPE, nr,
+					      sizeof(large.op) - 8), &large),
+			  EINVAL);
+		large.tail[1] = 1;
+		CHECK_ERR(ioctl(held.fd, _IOC(dir, TWHEEL_IOC_TYPE, nr,
+					      sizeof(large)), &large), E2BIG);
+	}
+	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, 0,
+				      sizeof(info.info) - 8), &info), EINVAL);
+	unchanged(&held);
+
+	/* A longer structure than the kernel knows, with zeroes, is understood. */
+	memset(&info, 0xff, sizeof(info));
+	CHECK_EQ(ioctl(held.fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, 0,
+				     sizeof(info)), &info), 0);
+	CHECK_EQ(info.tail[0] | info.tail[1], 0);
+	memset(&large, 0, sizeof(large));
+	large.op = good_op(&held, TWHEEL_IOC_ARM);
+	CHECK_EQ(ioctl(held.fd, _IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_TYPE, 2,
+				     sizeof(large)), &large), 0);
+	CHECK_EQ(dev_cancel(held.fd, large.op.id), 0);
+}
+
+static void reads(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct held held = hold();
+	struct twheel_event event;
+	char *memory;
+
+	CHECK_ERR(read(held.fd, &event, sizeof(event) - 1), EINVAL);
+	CHECK_ERR(read(held.fd, &event, 0), EINVAL);
+	CHECK_ERR(read(held.fd, NULL, sizeof(event)), EFAULT);
+	CHECK_ERR(write(held.fd, &event, sizeof(event)), EINVAL);
+	unchanged(&held);
+
+	/* The second record's place is not there. */
+	dev_arm(held.fd, MS, 33);
+	dev_wait_unread(held.fd, 2);
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(memory != MAP_FAILED);
+	NEED(munmap(memory + page, page) == 0);
+	CHECK_ERR(read(held.fd, memory + page - sizeof(event) - 8,
+		       2 * sizeof(event)), EFAULT);
+	CHECK_EQ(dev_info(held.fd).unread, 2);
+	/* No event is lost, and they are in order still. */
+	CHECK_EQ(dev_readable(held.fd, 0), 1);
+	CHECK_EQ(dev_read(held.fd).cookie, 22);
+	CHECK_EQ(dev_read(held.fd).cookie, 33);
+}
+
+static void module_in_use(void)
+{
+	struct held held = hold();
+
+	if (access("/sys/module/twheel/refcnt", R_OK))
+		tap_skip("twheel is not a module here");
+	CHECK_ERR(syscall(SYS_delete_module, "twheel", O_NONBLOCK),
+		  EWOULDBLOCK);
+	unchanged(&held);
+}
+
+static const struct tap_test tests[] = {
+	TAP(unknown_commands),
+	TAP(unknown_flags),
+	TAP(reserved_fields),
+	TAP(arm_values),
+	TAP(void_identifiers),
+	TAP(setup_values),
+	TAP(full_file),
+	TAP(bad_pointers),
+	TAP(sizes),
+	TAP(reads),
+	TAP(module_in_use),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,65 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make check: every test, in QEMU. Arguments: names of suites or programs, to run
+# only those. The last line is "N passed, N failed".
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: check.sh [SUITE or PROGRAM]..."
+	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests."
+	exit 0 ;;
+esac
+# CPUs of the guest, and how long it may take. A run takes one to three minutes;
+# five times that is a guest that hangs.
+cpus=${CPUS:-2}
+limit=${TIMEOUT:-900}
+
+say "all tests of twheel in a virtual machine; everything is kept in $CACHE"
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
+lock_cache
+
+work=$CACHE/check
+build=$work/$(basename "$kernel")
+build_modules "$kernel" "$build"
+build_tools "$work/tools"
+"$ROOT/tools/vm/readme.sh" "$kernel" "$build" "$work/readme"
+
+root=$SCRATCH/files
+mkdir -p "$root"/{modules,tests,bin}
+cp "$build"/module/twheel.ko "$build"/kunit/twheel_kunit.ko \
+	"$build"/tools/examples/kernel/twheel_example.ko \
+	"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
+cp "$work"/tools/twheel/twheel "$root/bin/"
+for program in "$work"/tools/tests/*_test; do
+	cp "$program" "$root/tests/"
+done
+for script in "$ROOT"/tools/tests/*_test.sh; do
+	install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
+done
+cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
+echo "$*" > "$root/only"
+"$ROOT/tools/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/vm/guest/check.sh" \
+	"$root"
+
+rm -f "$work/results" "$work/console"
+say "running the tests in a guest with $cpus CPUs (at most $limit s)"
+"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+	--initrd "$work/initrd" --cpus "$cpus" --memory 2G --timeout "$limit" \
+	--console "$work/console" --results "$work/results" \
+	--append "oops=panic panic_on_warn=1 loglevel=8" &
+CHILD=$!
+start=$SECONDS
+while kill -0 "$CHILD" 2>/dev/null; do
+	sleep 1
+	[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) "$(tail -qn1 \
+		"$work/results" 2>/dev/null | tr -cd '[:print:]' | cut -c1-60)" >&2
+done
+[ ! -t 2 ] || printf '\r\033[K' >&2
+wait "$CHILD" || say "the end of the console:
+$(tail -n 25 "$work/console" 2>/dev/null)"
+CHILD=
+say "  done in $((SECONDS - start)) s; console: $work/console"
+python3 "$ROOT/tools/vm/verdict.py" "$work/results" "$work/console" "$ROOT" "$@"

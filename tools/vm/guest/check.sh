@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the guest does for make check. Everything that is to be judged goes to the
+# second serial port, between marks; tools/vm/verdict.py reads it.
+
+out=/dev/ttyS1
+stty -F $out raw 2>/dev/null
+mark() { echo "@$*" > $out; }
+
+mark begin "$(uname -r)" "$(nproc)"
+# What to run: names of suites and programs; none is all.
+only=$(cat /only)
+wanted() {
+	[ -z "$only" ] && return 0
+	for name in $only; do
+		[ "$name" = "$1" ] && return 0
+	done
+	return 1
+}
+
+run() {
+	mark run "$@"
+	"$@" > /tmp/run.out 2>&1
+	status=$?
+	cat /tmp/run.out > $out
+	mark status $status
+}
+
+run insmod /modules/twheel.ko
+run insmod /modules/twheel_kunit.ko
+for suite in /sys/kernel/debug/kunit/*; do
+	mark suite "${suite##*/}"
+	cat "$suite/results" > $out
+	mark end
+done
+run rmmod twheel_kunit
+
+for program in /tests/*; do
+	name=${program##*/}
+	wanted "$name" || continue
+	mark program "$name"
+	"$program" > /tmp/run.out 2>&1
+	status=$?
+	cat /tmp/run.out > $out
+	mark end $status
+done
+
+if wanted example; then
+	run insmod /modules/twheel_example.ko
+	run rmmod twheel_example
+	run insmod /modules/twheel_readme.ko
+	run rmmod twheel_readme
+fi
+run rmmod twheel
+
+if [ -w /sys/kernel/debug/kmemleak ]; then
+	# What is found in one scan only may be on its way: look twice.
+	echo scan > /sys/kernel/debug/kmemleak
+	sleep 6
+	echo scan > /sys/kernel/debug/kmemleak
+	mark leaks
+	cat /sys/kernel/debug/kmemleak > $out
+	mark end
+fi
+mark complete

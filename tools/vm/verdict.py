@@ -1,0 +1,177 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judge a run of the tests in a guest.
+
+usage: verdict.py RESULTS CONSOLE SOURCES [NAME...]
+
+RESULTS is what the guest wrote to its second serial port, CONSOLE its kernel log,
+SOURCES the root of the sources: every suite and every case that stands there has
+to have a result. NAMEs restrict what is expected. The last line printed is
+"N passed, N failed", with ", N skipped" where some were; the status is 0 only if
+none failed.
+"""
+import pathlib
+import re
+import sys
+
+COMPLAINTS = re.compile(
+    r"BUG:|WARNING:|Oops|KASAN|UBSAN|kernel panic|Kernel panic|general protection"
+    r"|possible recursive locking|possible circular locking|inconsistent lock state"
+    r"|suspicious RCU|ODEBUG|list_add corruption|list_del corruption|blocked for more"
+    r"|rcu: INFO|soft lockup|hard LOCKUP|was never destroyed|kmemleak: \d+ new"
+    r"|scheduling while atomic|sleeping function called")
+
+
+class Verdict:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def ok(self, name):
+        self.passed += 1
+
+    def skip(self, name, why):
+        self.skipped += 1
+        print(f"skipped: {name}: {why}")
+
+    def fail(self, name, why=""):
+        self.failed += 1
+        print(f"FAILED: {name}{': ' + why if why else ''}")
+
+    def test(self, good, name, why=""):
+        if good:
+            self.ok(name)
+        else:
+            self.fail(name, why)
+
+
+def expected_cases(sources):
+    """Suites of the sources, each with its cases."""
+    suites = {}
+    for path in sorted((sources / "kunit").glob("*.c")):
+        text = path.read_text()
+        arrays = {
+            array: re.findall(r"KUNIT_CASE(?:_SLOW)?\((\w+)\)", body)
+            for array, body in re.findall(
+                r"struct kunit_case (\w+)\[\] = \{(.*?)\n\};", text, re.S)}
+        for body in re.findall(r"struct kunit_suite \w+ = \{(.*?)\n\};", text, re.S):
+            name = re.search(r"\.name\s*=\s*\"(\w+)\"", body).group(1)
+            cases = re.search(r"\.test_cases\s*=\s*(\w+)", body).group(1)
+            suites[name] = arrays[cases]
+    return suites
+
+
+def expected_programs(sources):
+    return {p.stem for p in (sources / "tools/tests").glob("*_test.c")} | {
+        p.stem for p in (sources / "tools/tests").glob("*_test.sh")}
+
+
+def sections(text):
+    """(mark, arguments, lines) of each marked section."""
+    kind, words, lines = None, [], []
+    for line in text.splitlines():
+        if line.startswith("@"):
+            mark, *args = line[1:].split()
+            if mark in ("end", "status"):
+                yield kind, words + args, lines
+                kind, lines = None, []
+            else:
+                if kind in ("suite", "program", "run", "leaks"):
+                    yield kind, words + ["cut off"], lines
+                kind, words, lines = mark, args, []
+                if mark in ("begin", "complete"):
+                    yield mark, args, []
+        else:
+            lines.append(line)
+    if kind in ("suite", "program", "run", "leaks"):
+        yield kind, words + ["cut off"], lines
+
+
+def judge_lines(verdict, where, lines, indent):
+    """Results of one suite or program. Returns the names that have one."""
+    seen = []
+    planned = None
+    for line in lines:
+        plan = re.match(indent + r"1\.\.(\d+)$", line)
+        if plan:
+            planned = int(plan.group(1))
+        result = re.match(indent + r"(not )?ok (\d+)(?: -)? (\S+)(?:.*# SKIP ?(.*))?", line)
+        if not result:
+            continue
+        bad, number, name, skipped = result.groups()
+        seen.append(name)
+        if int(number) != len(seen):
+            verdict.fail(f"{where}.{name}", "out of sequence")
+        elif bad:
+            verdict.fail(f"{where}.{name}")
+        elif skipped is not None:
+            verdict.skip(f"{where}.{name}", skipped)
+        else:
+            verdict.ok(f"{where}.{name}")
+    if planned != len(seen):
+        verdict.fail(where, f"{planned} tests were planned, {len(seen)} have a result")
+    if verdict.failed:
+        for line in lines:
+            if re.match(r"\s*#|not ok|\s+not ok", line):
+                print("  | " + line.rstrip())
+    return seen
+
+
+def main():
+    if len(sys.argv) < 4:
+        sys.exit(__doc__)
+    results, console, sources = map(pathlib.Path, sys.argv[1:4])
+    only = set(sys.argv[4:])
+    verdict = Verdict()
+    suites = expected_cases(sources)
+    programs = expected_programs(sources)
+    for name in only - set(suites) - programs - {"example"}:
+        verdict.fail(name, "there is no such suite or program")
+    if only:
+        suites = {name: suites[name] for name in suites if name in only}
+        programs &= only
+
+    text = results.read_text(errors="replace").replace("\r", "") if results.exists() else ""
+    complete = False
+    for kind, words, lines in sections(text):
+        where = words[0] if words else kind
+        if kind == "complete":
+            complete = True
+        elif kind == "suite":
+            if only and where not in only:
+                continue
+            seen = judge_lines(verdict, where, lines, r"    ")
+            for case in suites.pop(where, []):
+                if case not in seen:
+                    verdict.fail(f"{where}.{case}", "has no result")
+        elif kind == "program":
+            failed = verdict.failed
+            judge_lines(verdict, where, lines, "")
+            programs.discard(where)
+            if words[-1] != "0" and failed == verdict.failed:
+                verdict.fail(where, f"ended with status {words[-1]}")
+        elif kind == "run":
+            verdict.test(words[-1] == "0", " ".join(words[:-1]),
+                         f"status {words[-1]}: " + " ".join(lines))
+        elif kind == "leaks":
+            leaks = [line for line in lines if "unreferenced object" in line]
+            verdict.test(not leaks, "no memory is leaked", f"{len(leaks)} objects")
+            if leaks:
+                print("\n".join("  | " + line for line in lines[:40]))
+    for name in sorted(suites):
+        verdict.fail(name, "the suite has no result")
+    for name in sorted(programs):
+        verdict.fail(name, "the program has no result")
+    verdict.test(complete, "the guest came to its end", f"see {console}")
+
+    log = console.read_text(errors="replace") if console.exists() else ""
+    complaints = [line for line in log.splitlines() if COMPLAINTS.search(line)]
+    verdict.test(not complaints, "the kernel does not complain", f"see {console}")
+    for line in complaints[:10]:
+        print("  | " + line)
+
+    print(f"{verdict.passed} passed, {verdict.failed} failed"
+          + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
+    sys.exit(verdict.failed != 0)
+
+
+main()
