@@ -322,12 +322,14 @@ static void reads(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct held held = hold();
+	/* volatile, or the compiler sees through it */
+	void *volatile nowhere = (void *)8;
 	struct twheel_event event;
 	char *memory;
 
 	CHECK_ERR(read(held.fd, &event, sizeof(event) - 1), EINVAL);
 	CHECK_ERR(read(held.fd, &event, 0), EINVAL);
-	CHECK_ERR(read(held.fd, NULL, sizeof(event)), EFAULT);
+	CHECK_ERR(read(held.fd, nowhere, sizeof(event)), EFAULT);
 	CHECK_ERR(write(held.fd, &event, sizeof(event)), EINVAL);
 	unchanged(&held);
 

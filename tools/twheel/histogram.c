@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "duration.h"
+#include "histogram.h"
+
+#define BAR	40
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+struct summary summarise(uint64_t *samples, size_t count)
+{
+	qsort(samples, count, sizeof(*samples), compare);
+	return (struct summary) {
+		.min = samples[0],
+		.median = samples[(count - 1) / 2],
+		.p99 = samples[(count - 1) - (count - 1) / 100],
+		.max = samples[count - 1],
+	};
+}
+
+/* The power of two that a sample is below. */
+static unsigned int bin_of(uint64_t ns)
+{
+	return ns ? 64 - __builtin_clzll(ns) : 0;
+}
+
+void print_histogram(const uint64_t *sorted, size_t count, bool colour)
+{
+	size_t bins[65] = { }, most = 1, i;
+	unsigned int bin, first, last;
+	char below[32];
+
+	for (i = 0; i < count; i++)
+		bins[bin_of(sorted[i])]++;
+	first = bin_of(sorted[0]);
+	last = bin_of(sorted[count - 1]);
+	for (bin = first; bin <= last; bin++) {
+		if (bins[bin] > most)
+			most = bins[bin];
+	}
+	for (bin = first; bin <= last; bin++) {
+		int length = (bins[bin] * BAR + most - 1) / most;
+
+		format_duration(bin < 64 ? 1ULL << bin : UINT64_MAX, below,
+				sizeof(below));
+		printf("  below %9s %10zu ", below, bins[bin]);
+		if (colour)
+			printf("\033[36m");
+		while (length--)
+			putchar('#');
+		printf("%s\n", colour ? "\033[0m" : "");
+	}
+}

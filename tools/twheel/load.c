@@ -1,0 +1,341 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * twheel load: arm many timeouts with random delays, wait for all of them, and
+ * check every promise on the way: none early, none twice, none never.
+ */
+#include <err.h>
+#include <getopt.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "command.h"
+#include "device.h"
+#include "duration.h"
+#include "histogram.h"
+
+/* Events taken by one read(). */
+#define BATCH		256
+
+/* How long after the last deadline to wait before timers count as lost. */
+#define PATIENCE_S	60
+
+static const struct option options[] = {
+	{ "count", required_argument, NULL, 'n' },
+	{ "min-delay", required_argument, NULL, 'm' },
+	{ "max-delay", required_argument, NULL, 'M' },
+	{ "tick", required_argument, NULL, 't' },
+	{ "slots", required_argument, NULL, 's' },
+	{ "clock", required_argument, NULL, 'c' },
+	{ "seed", required_argument, NULL, 'S' },
+	{ "progress", no_argument, NULL, 'p' },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ }
+};
+
+struct load {
+	uint64_t count;
+	uint64_t min_delay, max_delay;
+	struct twheel_setup setup;
+	uint64_t seed;
+	bool progress, json;
+
+	int fd;
+	uint64_t tick_ns;
+	uint64_t *deadlines;	/* by cookie; 0: not armed yet */
+	unsigned char *seen;	/* by cookie */
+	uint64_t *late;		/* fired - deadline, in order of arrival */
+	uint64_t *received;	/* own clock - deadline, likewise */
+	uint64_t armed, fired, early, twice, unknown;
+	uint64_t last_deadline;
+	uint64_t shown_ns;
+};
+
+static void parse(int argc, char **argv, struct load *load)
+{
+	int c, clock;
+
+	while ((c = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
+		switch (c) {
+		case 'n':
+			load->count = parse_count(optarg, "--count", 1 << 24);
+			if (!load->count)
+				usage_error("--count is at least 1");
+			break;
+		case 'm':
+			if (!parse_duration(optarg, &load->min_delay))
+				usage_error("'%s' is not a duration", optarg);
+			break;
+		case 'M':
+			if (!parse_duration(optarg, &load->max_delay))
+				usage_error("'%s' is not a duration", optarg);
+			break;
+		case 't':
+			if (!parse_duration(optarg, (uint64_t *)
+					    &load->setup.tick_ns) ||
+			    !load->setup.tick_ns)
+				usage_error("'%s' is not a tick", optarg);
+			break;
+		case 's':
+			load->setup.slots = parse_count(optarg, "--slots", 4096);
+			break;
+		case 'c':
+			clock = clock_by_name(optarg);
+			if (clock < 0)
+				usage_error("a clock is monotonic or boottime, not '%s'",
+					    optarg);
+			load->setup.clockid = clock;
+			break;
+		case 'S':
+			load->seed = parse_count(optarg, "--seed", UINT64_MAX);
+			break;
+		case 'p':
+			load->progress = true;
+			break;
+		case 'j':
+			load->json = true;
+			break;
+		case 'h':
+			print_help(&load_command);
+		default:
+			usage_error("wrong usage");
+		}
+	}
+	if (optind < argc)
+		usage_error("unexpected '%s'", argv[optind]);
+	if (load->min_delay > load->max_delay)
+		usage_error("--min-delay is above --max-delay");
+}
+
+/* splitmix64: the same every run of one seed */
+static uint64_t roll(uint64_t *seed)
+{
+	uint64_t z = *seed += 0x9e3779b97f4a7c15ULL;
+
+	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
+	return z ^ (z >> 31);
+}
+
+static void show_progress(struct load *load, bool end)
+{
+	uint64_t now;
+
+	if (!load->progress)
+		return;
+	now = clock_now(load->setup.clockid);
+	if (!end && now - load->shown_ns < NS_PER_S / 5)
+		return;
+	load->shown_ns = now;
+	fprintf(stderr, "\r%llu armed, %llu fired of %llu%s",
+		(unsigned long long)load->armed,
+		(unsigned long long)load->fired,
+		(unsigned long long)load->count, end ? "\n" : " ");
+}
+
+static void take(struct load *load, const struct twheel_event *event,
+		 uint64_t now)
+{
+	uint64_t cookie = event->cookie, deadline;
+
+	if (cookie >= load->count || !load->deadlines[cookie] ||
+	    event->deadline_ns != load->deadlines[cookie]) {
+		load->unknown++;
+		return;
+	}
+	if (load->seen[cookie]++) {
+		load->twice++;
+		return;
+	}
+	deadline = load->deadlines[cookie];
+	if (event->fired_ns < deadline || now < deadline) {
+		load->early++;
+		load->late[load->fired] = 0;
+		load->received[load->fired++] = 0;
+		return;
+	}
+	load->late[load->fired] = event->fired_ns - deadline;
+	load->received[load->fired++] = now - deadline;
+}
+
+static size_t take_all(struct load *load, int timeout_ms)
+{
+	struct twheel_event events[BATCH];
+	size_t got, total = 0, i;
+
+	do {
+		uint64_t now;
+
+		got = device_events(load->fd, events, BATCH, timeout_ms);
+		now = clock_now(load->setup.clockid);
+		for (i = 0; i < got; i++)
+			take(load, &events[i], now);
+		total += got;
+		timeout_ms = 0;
+		show_progress(load, false);
+	} while (got == BATCH && !interrupted);
+	return total;
+}
+
+static void arm_all(struct load *load)
+{
+	uint64_t range = load->max_delay - load->min_delay + 1;
+	uint64_t seed = load->seed;
+
+	while (load->armed < load->count && !interrupted) {
+		struct twheel_op op = {
+			.deadline_ns = load->min_delay + roll(&seed) % range,
+			.cookie = load->armed,
+		};
+
+		device_arm(load->fd, &op);
+		load->deadlines[load->armed++] = op.deadline_ns;
+		if (op.deadline_ns > load->last_deadline)
+			load->last_deadline = op.deadline_ns;
+		/* Those with short delays expire while others are armed. */
+		if (load->armed % BATCH == 0)
+			take_all(load, 0);
+	}
+}
+
+static void wait_all(struct load *load)
+{
+	while (load->fired < load->armed && !interrupted) {
+		if (take_all(load, 100))
+			continue;
+		if (clock_now(load->setup.clockid) >
+		    load->last_deadline + PATIENCE_S * NS_PER_S)
+			return;
+	}
+}
+
+static void print_json(const struct load *load, const struct summary *late,
+		       const struct summary *received, uint64_t took_ns)
+{
+	printf("{\"count\":%llu,\"armed\":%llu,\"fired\":%llu,\"early\":%llu,\"twice\":%llu,\"never\":%llu,\"unknown\":%llu,\"tick_ns\":%llu,\"duration_ns\":%llu,"
+	       "\"lateness_ns\":{\"min\":%llu,\"median\":%llu,\"p99\":%llu,\"max\":%llu},"
+	       "\"received_ns\":{\"min\":%llu,\"median\":%llu,\"p99\":%llu,\"max\":%llu}}\n",
+	       (unsigned long long)load->count,
+	       (unsigned long long)load->armed,
+	       (unsigned long long)load->fired,
+	       (unsigned long long)load->early,
+	       (unsigned long long)load->twice,
+	       (unsigned long long)(load->armed - load->fired),
+	       (unsigned long long)load->unknown,
+	       (unsigned long long)load->tick_ns, (unsigned long long)took_ns,
+	       (unsigned long long)late->min, (unsigned long long)late->median,
+	       (unsigned long long)late->p99, (unsigned long long)late->max,
+	       (unsigned long long)received->min,
+	       (unsigned long long)received->median,
+	       (unsigned long long)received->p99,
+	       (unsigned long long)received->max);
+}
+
+static void print_row(const char *what, const struct summary *summary)
+{
+	char buf[4][32];
+
+	printf("%-10s %10s %10s %10s %10s\n", what,
+	       format_duration(summary->min, buf[0], sizeof(buf[0])),
+	       format_duration(summary->median, buf[1], sizeof(buf[1])),
+	       format_duration(summary->p99, buf[2], sizeof(buf[2])),
+	       format_duration(summary->max, buf[3], sizeof(buf[3])));
+}
+
+static void print_text(const struct load *load, const struct summary *late,
+		       const struct summary *received, uint64_t took_ns)
+{
+	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
+	char buf[32], tick[32];
+
+	printf("%llu of %llu fired, %llu early, %llu twice, %llu never",
+	       (unsigned long long)load->fired,
+	       (unsigned long long)load->count,
+	       (unsigned long long)load->early,
+	       (unsigned long long)load->twice,
+	       (unsigned long long)(load->armed - load->fired));
+	if (load->unknown)
+		printf(", %llu unknown", (unsigned long long)load->unknown);
+	printf("; %s\n", format_duration(took_ns, buf, sizeof(buf)));
+	if (!load->fired)
+		return;
+	printf("\nLateness   %10s %10s %10s %10s   (tick: %s)\n", "min",
+	       "median", "p99", "max",
+	       format_duration(load->tick_ns, tick, sizeof(tick)));
+	print_row("fired", late);
+	print_row("received", received);
+	printf("\nFired after the deadline:\n");
+	print_histogram(load->late, load->fired, colour);
+}
+
+static void *table(uint64_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		err(STATUS_FAILED, "no memory for %llu timeouts",
+		    (unsigned long long)count);
+	return memory;
+}
+
+static int run(int argc, char **argv)
+{
+	struct load load = {
+		.count = 100000, .min_delay = 1000000,
+		.max_delay = 5 * NS_PER_S, .seed = 1,
+		.setup.clockid = 1, .progress = isatty(STDERR_FILENO),
+	};
+	struct summary late = { }, received = { };
+	uint64_t start;
+	bool good;
+
+	parse(argc, argv, &load);
+	load.deadlines = table(load.count, sizeof(*load.deadlines));
+	load.seen = table(load.count, 1);
+	load.late = table(load.count, sizeof(*load.late));
+	load.received = table(load.count, sizeof(*load.received));
+	load.fd = device_open();
+	load.setup.max_timers = load.count;
+	device_setup(load.fd, &load.setup);
+	load.tick_ns = device_info(load.fd).tick_ns;
+
+	start = clock_now(load.setup.clockid);
+	arm_all(&load);
+	wait_all(&load);
+	show_progress(&load, true);
+	start = clock_now(load.setup.clockid) - start;
+
+	if (load.fired) {
+		late = summarise(load.late, load.fired);
+		received = summarise(load.received, load.fired);
+	}
+	if (load.json)
+		print_json(&load, &late, &received, start);
+	else
+		print_text(&load, &late, &received, start);
+	if (interrupted)
+		return STATUS_SIGINT;
+	good = load.fired == load.count && !load.early && !load.twice &&
+	       !load.unknown;
+	return good ? STATUS_OK : STATUS_FAILED;
+}
+
+const struct command load_command = {
+	.name = "load",
+	.summary = "arm very many timeouts, and check every one of them",
+	.help = "usage: twheel load [OPTION]...\n\n"
+		"Arms timeouts with random delays, waits for all of them, and tells how late they\n"
+		"were. Fails if one fired early, twice or never.\n\n"
+		"  -n, --count N     how many (default 100000)\n"
+		"  --min-delay D     shortest delay (default 1ms)\n"
+		"  --max-delay D     longest delay (default 5s)\n"
+		"  --tick D          the wheel's tick (default 1ms)\n"
+		"  --slots N         ratio of one level of the wheel to the next\n"
+		"  --clock NAME      monotonic (default) or boottime\n"
+		"  --seed N          other delays (default 1)\n"
+		"  --progress        show progress though this is no terminal\n"
+		"  --json            one JSON object; times in ns\n",
+	.run = run,
+};
