@@ -27,7 +27,11 @@ mount -t debugfs debug /sys/kernel/debug
 mount -t tmpfs tmp /tmp
 echo 1 > /proc/sys/kernel/printk_ratelimit
 . /main
-sync
+# Setting a line's modes waits until what was written to it has gone out.
+for tty in /dev/ttyS0 /dev/ttyS1; do
+	stty -F $tty sane 2>/dev/null
+done
+sleep 1
 reboot -f
 INIT
 chmod +x "$root/init"

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make demo: a million timeouts on Debian's stock kernel, in QEMU.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: demo.sh"
+	echo "COUNT= timeouts (default 1000000) with delays up to DELAY= (10s)."
+	exit 0 ;;
+esac
+count=${COUNT:-1000000} delay=${DELAY:-10s} limit=${TIMEOUT:-600}
+
+say "$count timeouts on Debian's stock kernel, in a virtual machine"
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make \
+	linux-headers-amd64
+lock_cache
+
+# The kernel whose headers are installed, and its image, unpacked and not installed.
+headers=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 |
+	grep -o 'linux-headers-[^ ,]*' | head -n 1)
+release=${headers#linux-headers-}
+version=$(dpkg-query -W -f '${Version}' "$headers")
+stock=$CACHE/stock-$release-$version
+if [ ! -e "$stock/vmlinuz" ]; then
+	rm -rf "$stock.part"
+	mkdir "$stock.part"
+	cd "$stock.part"
+	image=linux-image-$release
+	# Where it cannot write there, apt fetches as another user: say nothing.
+	run_logged "$CACHE/stock.log" "fetching Debian's kernel $release" \
+		apt-get -q -o APT::Sandbox::User=root download "$image=$version"
+	dpkg-deb --fsys-tarfile "$image"_*.deb |
+		tar -x --wildcards -O './boot/vmlinuz-*' > vmlinuz
+	rm -- *.deb
+	cd "$ROOT"
+	mv "$stock.part" "$stock"
+fi
+
+work=$CACHE/demo
+mkdir -p "$work"
+build_modules "/usr/src/$headers" "$work/$release-$version"
+build_tools "$work/tools"
+
+root=$SCRATCH/files
+mkdir -p "$root"/{modules,bin}
+cp "$work/$release-$version"/module/twheel.ko \
+	"$work/$release-$version"/tools/examples/kernel/twheel_example.ko \
+	"$root/modules/"
+cp "$work"/tools/twheel/twheel "$root/bin/"
+echo "$count" > "$root/count"
+echo "$delay" > "$root/delay"
+# Progress is for a terminal; the guest's console always looks like one.
+if [ -t 1 ]; then echo /dev/ttyS0; else echo /dev/null; fi > "$root/progress"
+"$ROOT/tools/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/vm/guest/demo.sh" \
+	"$root"
+
+rm -f "$work/results"
+say "booting Linux $release (at most $limit s)"
+start=$SECONDS
+status=0
+"$ROOT/tools/vm/boot.sh" --kernel "$stock/vmlinuz" --initrd "$work/initrd" \
+	--cpus 2 --memory 2G --timeout "$limit" --results "$work/results" \
+	--append "quiet loglevel=4 oops=panic panic_on_warn=1" || status=$?
+if [ "$status" != 0 ] || [ "$(cat "$work/results")" != passed ]; then
+	die "the demo failed after $((SECONDS - start)) s" \
+	    "what the guest printed is above"
+fi
+say "done: $((SECONDS - start)) s in the guest"
