@@ -63,7 +63,7 @@ status=0
 "$ROOT/tools/vm/boot.sh" --kernel "$stock/vmlinuz" --initrd "$work/initrd" \
 	--cpus 2 --memory 2G --timeout "$limit" --results "$work/results" \
 	--append "quiet loglevel=4 oops=panic panic_on_warn=1" || status=$?
-if [ "$status" != 0 ] || [ "$(cat "$work/results")" != passed ]; then
+if [ "$status" != 0 ] || [ "$(tr -d "\r" < "$work/results")" != passed ]; then
 	die "the demo failed after $((SECONDS - start)) s" \
 	    "what the guest printed is above"
 fi

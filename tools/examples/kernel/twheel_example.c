@@ -7,6 +7,8 @@
  * then, and reports at the end who was closed. Load it with twheel.ko loaded, and
  * read the kernel log.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/module.h>
