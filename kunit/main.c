@@ -8,11 +8,14 @@
 
 #include "../module/compat.h"
 
+extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_smp_suite;
 
-kunit_test_suites(&twheel_api_suite, &twheel_smp_suite);
+kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
+		  &twheel_smp_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");
 TW_IMPORT(TWHEEL);
+TW_IMPORT(TWHEEL_PRIVATE);

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bitops.h>
+#include <linux/limits.h>
+#include <linux/math64.h>
+
+#include "rig.h"
+
+/* Complain once for each rig: what follows would be consequences. */
+#define RIG_CHECK(rig, good, fmt, ...)					\
+	do {								\
+		if (!(good) && !(rig)->bad) {				\
+			(rig)->bad = true;				\
+			KUNIT_FAIL((rig)->test, "%s: " fmt,		\
+				   (rig)->what, ##__VA_ARGS__);		\
+		}							\
+	} while (0)
+
+u64 rig_roll(u64 *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 7;
+	*seed ^= *seed << 17;
+	return *seed;
+}
+
+/* The first tick at or after a deadline, by plain division. */
+static u64 tick_of(const struct rig *rig, u64 ns)
+{
+	u64 tick = div64_u64(ns, rig->w.tick_ns);
+
+	return tick + (tick * rig->w.tick_ns != ns);
+}
+
+void rig_init(struct rig *rig, struct kunit *test, const char *what,
+	      u64 tick_ns, unsigned int slots, u64 start, unsigned int count)
+{
+	*rig = (struct rig) {
+		.test = test, .what = what, .count = count, .served = start,
+		.slice = 1 << 20,
+	};
+	rig->timers = kvcalloc(count, sizeof(*rig->timers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rig->timers);
+	while (count--)
+		atomic64_set(&rig->timers[count].timer.word, -1);
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&rig->w, tick_ns, slots), 0);
+	KUNIT_ASSERT_EQ(test, tw_wheel_init(&rig->w, start), 0);
+}
+
+void rig_exit(struct rig *rig)
+{
+	tw_wheel_exit(&rig->w);
+	kvfree(rig->timers);
+}
+
+u64 rig_deadline(const struct rig *rig, unsigned int i)
+{
+	return atomic64_read(&rig->timers[i].timer.word);
+}
+
+void rig_add(struct rig *rig, unsigned int i, u64 deadline)
+{
+	struct rig_timer *rt = &rig->timers[i];
+
+	RIG_CHECK(rig, !rt->pending, "test bug: timer %u is pending", i);
+	atomic64_set(&rt->timer.word, deadline);
+	rt->pending = true;
+	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
+	tw_wheel_add(&rig->w, &rt->timer);
+}
+
+void rig_del(struct rig *rig, unsigned int i)
+{
+	struct rig_timer *rt = &rig->timers[i];
+
+	tw_wheel_del(&rig->w, &rt->timer);
+	atomic64_set(&rt->timer.word, -1);
+	rt->pending = false;
+}
+
+bool rig_extend(struct rig *rig, unsigned int i, u64 deadline)
+{
+	return twheel_extend_at(&rig->timers[i].timer, deadline) == 1;
+}
+
+unsigned int rig_pending(const struct rig *rig)
+{
+	unsigned int i, n = 0;
+
+	for (i = 0; i < rig->count; i++)
+		n += rig->timers[i].pending;
+	return n;
+}
+
+u64 rig_first(const struct rig *rig)
+{
+	u64 first = U64_MAX;
+	unsigned int i;
+
+	for (i = 0; i < rig->count; i++) {
+		if (rig->timers[i].pending)
+			first = min(first, tick_of(rig, rig_deadline(rig, i)));
+	}
+	return first;
+}
+
+/* The engine hands out a timer: may it? */
+static void fire(struct rig *rig, struct twheel_timer *t, u64 target)
+{
+	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
+	unsigned int i = rt - rig->timers;
+
+	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
+	RIG_CHECK(rig, (u64)atomic64_read(&t->word) == ~(u64)TWHEEL_FIRED,
+		  "timer %u fires and does not say so", i);
+	RIG_CHECK(rig, rig->w.now <= target, "served beyond the target");
+	rt->pending = false;
+	rt->past = false;
+	rt->fired++;
+	rig->fired++;
+}
+
+void rig_run(struct rig *rig, u64 target)
+{
+	struct tw_wheel *w = &rig->w;
+	struct twheel_timer *t;
+	unsigned int i, guard;
+	u64 last = 0, next;
+
+	/* What is due, by the oracle, before the engine changes the words. */
+	for (i = 0; i < rig->count; i++) {
+		struct rig_timer *rt = &rig->timers[i];
+		bool due = rt->pending &&
+			   tick_of(rig, rig_deadline(rig, i)) <= target;
+
+		rt->fired = due ? 0 : 1;
+	}
+
+	tw_wheel_begin(w, true);
+	/* With a slice of one every timer may take a turn for each level. */
+	for (guard = 0; guard < 1000 + 80 * rig->count; guard++) {
+		unsigned int slice = rig->slice;
+		enum tw_turn turn = tw_wheel_turn(w, target, &slice);
+
+		rig->calls++;
+		RIG_CHECK(rig, slice <= rig->slice, "a slice has grown");
+		if (turn == TW_TURN_DONE) {
+			slice = rig->slice;
+			if (tw_wheel_ahead(w, &slice))
+				break;
+			continue;
+		}
+		if (turn == TW_TURN_MORE)
+			continue;
+		/* Ticks are served in their order. */
+		RIG_CHECK(rig, w->now >= last, "tick %llu after %llu", w->now,
+			  last);
+		last = w->now;
+		slice = rig->slice;
+		while ((t = tw_wheel_pop(w, &slice))) {
+			RIG_CHECK(rig, w->now >= rig->served, "gone back");
+			fire(rig, t, target);
+		}
+	}
+	RIG_CHECK(rig, guard < 1000 + 80 * rig->count, "no end at target %llu",
+		  target);
+	RIG_CHECK(rig, w->now == target || rig->served > target,
+		  "position %llu is not the target %llu", w->now, target);
+
+	for (i = 0; i < rig->count; i++) {
+		RIG_CHECK(rig, rig->timers[i].fired == 1,
+			  "timer %u has %s at target %llu (served %llu): word %llx",
+			  i, rig->timers[i].fired ? "fired early or twice" :
+			  "not fired", target, rig->served,
+			  rig_deadline(rig, i));
+		rig->timers[i].fired = 0;
+	}
+	rig->served = max(rig->served, target);
+
+	next = tw_wheel_next(w);
+	RIG_CHECK(rig, next == w->wake, "next and wake differ");
+	RIG_CHECK(rig, next > target, "work is left at %llu: %llu", target,
+		  next);
+	if (rig_first(rig) == U64_MAX)
+		RIG_CHECK(rig, next == TW_WHEEL_ASLEEP, "empty, and not asleep");
+	else
+		RIG_CHECK(rig, next <= rig_first(rig),
+			  "would sleep until %llu, and is due at %llu", next,
+			  rig_first(rig));
+}
+
+unsigned int rig_follow(struct rig *rig, u64 until)
+{
+	unsigned int alarms = 0;
+	u64 next = rig->w.wake;
+
+	while (next <= until && !rig->bad) {
+		rig_run(rig, max(next, rig->served));
+		alarms++;
+		next = rig->w.wake;
+		/* Every alarm is for a timer, or for a cascade of one. */
+		if (alarms > 200 * (rig->count + 1)) {
+			RIG_CHECK(rig, false, "alarms without end");
+			break;
+		}
+	}
+	return alarms;
+}
+
+static unsigned int audit_bucket(struct rig *rig, unsigned int level,
+				 unsigned int slot)
+{
+	struct tw_wheel *w = &rig->w;
+	unsigned int index = (level << (w->shift + 1)) + slot;
+	unsigned int span = level * w->shift;
+	u64 from = level ? (w->now >> span) + 1 : w->now;
+	u64 number = from + ((slot - from) & w->mask);
+	struct twheel_timer *t;
+	unsigned int n = 0;
+
+	hlist_for_each_entry(t, &w->buckets[index], node) {
+		u64 tick = tick_of(rig, atomic64_read(&t->word));
+
+		n++;
+		RIG_CHECK(rig, number << span <= tick,
+			  "tick %llu is filed under %llu", tick,
+			  number << span);
+	}
+	RIG_CHECK(rig, !!n == test_bit(index, w->occupied),
+		  "bit of level %u slot %u is wrong, %u timers", level, slot,
+		  n);
+	RIG_CHECK(rig, !n || w->active & BIT_ULL(level),
+		  "level %u is not active", level);
+	return n;
+}
+
+void rig_audit(struct rig *rig)
+{
+	unsigned int level, slot, n = 0;
+	struct twheel_timer *t;
+
+	for (level = 0; level < rig->w.levels; level++) {
+		for (slot = 0; slot <= rig->w.mask; slot++)
+			n += audit_bucket(rig, level, slot);
+	}
+	hlist_for_each_entry(t, &rig->w.due, node)
+		n++;
+	hlist_for_each_entry(t, &rig->w.expiring, node)
+		n++;
+	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
+		  rig_pending(rig));
+	RIG_CHECK(rig, rig->w.horizon >= rig->w.now, "horizon before now");
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A rig to test the engine on: a wheel, its timers, and an oracle beside them that
+ * is too simple to be wrong. The oracle knows of each timer whether it is pending
+ * and for when; whatever the engine does is held against that.
+ */
+#ifndef _TWHEEL_KUNIT_RIG_H
+#define _TWHEEL_KUNIT_RIG_H
+
+#include <kunit/test.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+#include "../module/wheel.h"
+
+struct rig_timer {
+	struct twheel_timer timer;
+	bool pending;
+	/* It was past when it was added: the next round serves it, not this one. */
+	bool past;
+	unsigned int fired;
+};
+
+/**
+ * struct rig - a wheel under test
+ * @test: whose test
+ * @what: what is being tried, for messages
+ * @w: the wheel
+ * @timers: the timers
+ * @count: how many
+ * @served: every tick up to here has been served
+ * @slice: slice of each call of the engine
+ * @fired: timers fired
+ * @calls: calls of tw_wheel_turn() since the rig was made
+ * @bad: something was wrong: the messages that follow would repeat it
+ */
+struct rig {
+	struct kunit *test;
+	const char *what;
+	struct tw_wheel w;
+	struct rig_timer *timers;
+	unsigned int count;
+	u64 served;
+	unsigned int slice;
+	unsigned int fired;
+	unsigned int calls;
+	bool bad;
+};
+
+void rig_init(struct rig *rig, struct kunit *test, const char *what,
+	      u64 tick_ns, unsigned int slots, u64 start, unsigned int count);
+void rig_exit(struct rig *rig);
+
+void rig_add(struct rig *rig, unsigned int i, u64 deadline);
+void rig_del(struct rig *rig, unsigned int i);
+bool rig_extend(struct rig *rig, unsigned int i, u64 deadline);
+
+/* One round up to a tick, and the check that just what was due has fired. */
+void rig_run(struct rig *rig, u64 target);
+/* rig_run() at each tick that the engine asks for, up to @until; how often. */
+unsigned int rig_follow(struct rig *rig, u64 until);
+
+unsigned int rig_pending(const struct rig *rig);
+u64 rig_deadline(const struct rig *rig, unsigned int i);
+/* The first tick at which a pending timer is due; ~0 without one. */
+u64 rig_first(const struct rig *rig);
+/* Does the structure hold together? */
+void rig_audit(struct rig *rig);
+
+/* A number that is the same every run. */
+u64 rig_roll(u64 *seed);
+
+#endif /* _TWHEEL_KUNIT_RIG_H */
