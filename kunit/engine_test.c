@@ -315,7 +315,8 @@ static void at_random(struct kunit *test, const char *what, u64 tick_ns,
 	}
 	rig_audit(&rig);
 	while ((i = rig_pending(&rig)) && !rig.bad) {
-		rig_follow(&rig, rig_first(&rig));
+		/* Past ones are due before what has been served. */
+		rig_follow(&rig, max(rig_first(&rig), rig.served));
 		KUNIT_ASSERT_LT(test, rig_pending(&rig), i);
 	}
 	rig_exit(&rig);
@@ -348,10 +349,10 @@ static void an_alarm_for_each_instant(struct kunit *test)
 	unsigned int i, n = 30;
 	struct rig rig;
 
-	/* Far apart, three at each instant. */
+	/* Three at each instant, so far apart that none shares a bucket. */
 	rig_init(&rig, test, "instants", 1, 256, 99, 3 * n);
 	for (i = 0; i < 3 * n; i++)
-		rig_add(&rig, i, 100000 + (i / 3) * 7777777ULL);
+		rig_add(&rig, i, 100000 + (i / 3) * 40000000ULL);
 	KUNIT_EXPECT_EQ(test, rig_follow(&rig, U64_MAX - 1), n);
 	KUNIT_EXPECT_EQ(test, rig.fired, 3 * n);
 	rig_exit(&rig);
@@ -373,7 +374,8 @@ static void crowd_behind_a_lone_timer(struct kunit *test)
 		rig_add(&rig, i, 5 * 256 + i);
 	KUNIT_EXPECT_EQ(test, tw_wheel_next(&rig.w), 4 * 256);
 	rig_run(&rig, 4 * 256);
-	KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, n - 1,
+	/* With the lone timer, whose own bucket begins. */
+	KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, n,
 			    "the crowd was not emptied ahead");
 	rig_follow(&rig, 6 * 256);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
