@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	clean distclean help
+	faults clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -37,6 +37,9 @@ check:
 demo:
 	tools/vm/demo.sh
 
+faults:
+	tools/vm/faults.sh $(FAULTS)
+
 clean:
 	$(MAKE) -C tools clean
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -52,9 +55,11 @@ help:
 	@echo 'make tools_install    install the command (PREFIX=, DESTDIR=)'
 	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
 	@echo 'make check            all tests, in QEMU'
+	@echo 'make faults           plant faults, and see the tests find them (long)'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo
 	@echo 'KDIR=path             kernel headers to build against'
 	@echo 'TESTS="suite ..."     make check: only these suites or programs'
+	@echo 'FAULTS="name ..."     make faults: only these'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'

@@ -115,8 +115,8 @@ void tw_base_file(struct twheel_base *base, struct twheel_timer *timer)
 /*
  * tw_base_unfile() - take a timer out of the wheel for good
  *
- * An alarm that this makes superfluous may still go off, once. But an empty
- * wheel makes no interrupt.
+ * While other timers wait, an alarm that this makes superfluous is left to go off:
+ * moving it would cost more. An empty wheel has no alarm.
  */
 void tw_base_unfile(struct twheel_base *base, struct twheel_timer *timer)
 {

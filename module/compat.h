@@ -14,7 +14,6 @@
 
 /* 6.13: the namespace of a symbol is a string. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#define TW_NS(ns)	#ns
 #define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL")
 #define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL_PRIVATE")
 #define TW_IMPORT(ns)	MODULE_IMPORT_NS(#ns)

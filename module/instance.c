@@ -2,6 +2,8 @@
 /*
  * Wheels that other modules make: their life, and what can be asked of them.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/err.h>
 #include <linux/list.h>
 #include <linux/mutex.h>

@@ -541,6 +541,42 @@ static void empty_wheel_is_silent(void)
 	CHECK_EQ(dev_info(fd).passes, passes);
 }
 
+/* Does the kernel list an hrtimer of ours? Its callback is shown by name. */
+static bool alarm_is_listed(void)
+{
+	FILE *list = fopen("/proc/timer_list", "r");
+	bool found = false;
+	char line[256];
+
+	if (!list)
+		tap_skip("/proc/timer_list cannot be read");
+	while (fgets(line, sizeof(line), list))
+		found |= strstr(line, "clock_alarm") != NULL;
+	fclose(list);
+	return found;
+}
+
+static void empty_wheel_has_no_alarm(void)
+{
+	int fd = dev_open();
+	uint64_t id;
+
+	CHECK(!alarm_is_listed());
+	id = dev_arm(fd, 3600 * S, 0);
+	if (!CHECK(alarm_is_listed()))
+		return;
+	dev_arm(fd, 20 * MS, 0);
+	dev_read(fd);
+	CHECK(alarm_is_listed());
+	CHECK_EQ(dev_cancel(fd, id), 0);
+	CHECK(!alarm_is_listed());
+	dev_arm(fd, MS, 0);
+	dev_read(fd);
+	/* The pass that has fired it may be ending on another CPU. */
+	usleep(100000);
+	CHECK(!alarm_is_listed());
+}
+
 static const struct tap_test tests[] = {
 	TAP(relative),
 	TAP(absolute),
@@ -569,6 +605,7 @@ static const struct tap_test tests[] = {
 	TAP(close_with_everything_on),
 	TAP(close_under_a_reader),
 	TAP(empty_wheel_is_silent),
+	TAP(empty_wheel_has_no_alarm),
 };
 
 int main(int argc, char **argv)
