@@ -2,6 +2,7 @@
 #include <linux/bitops.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/sched.h>
 
 #include "rig.h"
 
@@ -126,6 +127,7 @@ void rig_run(struct rig *rig, u64 target)
 	unsigned int i, guard;
 	u64 last = 0, next;
 
+	cond_resched();
 	/* What is due, by the oracle, before the engine changes the words. */
 	for (i = 0; i < rig->count; i++) {
 		struct rig_timer *rt = &rig->timers[i];

@@ -50,7 +50,7 @@ say "running the tests in a guest with $cpus CPUs (at most $limit s)"
 	--initrd "$work/initrd" --cpus "$cpus" --memory 2G --timeout "$limit" \
 	--console "$work/console" --results "$work/results" \
 	--append "oops=panic panic_on_warn=1 loglevel=8 \
-		sysctl.kernel.panic_on_rcu_stall=1" &
+		softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1" &
 CHILD=$!
 start=$SECONDS
 while kill -0 "$CHILD" 2>/dev/null; do

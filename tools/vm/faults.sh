@@ -32,7 +32,8 @@ try() {
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
 		--initrd "$work/initrd" --timeout "$limit" \
 		--console "$work/console" --results "$work/results" \
-		--append "oops=panic panic_on_warn=1 sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
+		--append "oops=panic panic_on_warn=1 softlockup_panic=1 \
+			sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
 	tr -d '\r' < "$work/results" | grep -E '^ *not ok' | head -n 1 ||
 		grep -aE 'BUG:|WARNING:|stall|panic|hung' "$work/console" |
 			head -n 1 ||
