@@ -41,7 +41,7 @@ if [ -n "$icount" ]; then
 elif grep -qE '^flags.*\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then
 	accel=(-accel kvm -cpu host)
 else
-	accel=(-accel tcg,thread=multi -cpu max)
+	accel=(-accel 'tcg,thread=multi' -cpu max)
 fi
 
 timeout --kill-after=10 "$limit" qemu-system-x86_64 "${accel[@]}" \

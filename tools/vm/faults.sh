@@ -35,7 +35,8 @@ try() {
 		--append "oops=panic panic_on_warn=1 softlockup_panic=1 \
 			sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
 	tr -d '\r' < "$work/results" | grep -E '^ *not ok' | head -n 1 ||
-		grep -aE 'BUG:|WARNING:|stall|panic|hung' "$work/console" |
+		grep -aE 'BUG:|WARNING:|rcu: INFO|Oops|Kernel panic' \
+			"$work/console" |
 			head -n 1 ||
 		grep -q '^@complete' "$work/results" || echo "the guest hangs"
 }
