@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel, as a person calls it.
-echo "1..9"
+echo "1..11"
 n=0
 
 # result STATUS NAME
@@ -36,6 +36,9 @@ wants 0 '2000 of 2000 fired, 0 early, 0 twice, 0 never' \
 wants 0 '"count":500,"armed":500,"fired":500,"early":0,"twice":0,"never":0' \
 	twheel load --count 500 --max-delay 1s --tick 100us --slots 4 \
 	--clock boottime --json; result $? load_json
+
+wants 0 '^timeout 42: ' after; result $? example_after
+wants 0 '^timeout 42: ' user; result $? example_of_the_readme
 
 for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel after 999999999999d' 'twheel every 1ms --count 0' \
