@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	faults clean distclean help
+	bench faults clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -37,6 +37,9 @@ check:
 demo:
 	tools/vm/demo.sh
 
+bench:
+	tools/vm/bench.sh
+
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
@@ -55,6 +58,7 @@ help:
 	@echo 'make tools_install    install the command (PREFIX=, DESTDIR=)'
 	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
 	@echo 'make check            all tests, in QEMU'
+	@echo 'make bench            what operations cost, beside timer_list and hrtimer'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'

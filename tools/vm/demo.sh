@@ -13,40 +13,19 @@ esac
 count=${COUNT:-1000000} delay=${DELAY:-10s} limit=${TIMEOUT:-600}
 
 say "$count timeouts on Debian's stock kernel, in a virtual machine"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make \
-	linux-headers-amd64
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make
 lock_cache
-
-# The kernel whose headers are installed, and its image, unpacked and not installed.
-headers=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 |
-	grep -o 'linux-headers-[^ ,]*' | head -n 1)
-release=${headers#linux-headers-}
-version=$(dpkg-query -W -f '${Version}' "$headers")
-stock=$CACHE/stock-$release-$version
-if [ ! -e "$stock/vmlinuz" ]; then
-	rm -rf "$stock.part"
-	mkdir "$stock.part"
-	cd "$stock.part"
-	image=linux-image-$release
-	# Where it cannot write there, apt fetches as another user: say nothing.
-	run_logged "$CACHE/stock.log" "fetching Debian's kernel $release" \
-		apt-get -q -o APT::Sandbox::User=root download "$image=$version"
-	dpkg-deb --fsys-tarfile "$image"_*.deb |
-		tar -x --wildcards -O './boot/vmlinuz-*' > vmlinuz
-	rm -- *.deb
-	cd "$ROOT"
-	mv "$stock.part" "$stock"
-fi
+stock_kernel
 
 work=$CACHE/demo
 mkdir -p "$work"
-build_modules "/usr/src/$headers" "$work/$release-$version"
+build_modules "$stock_headers" "$work/$stock_release"
 build_tools "$work/tools"
 
 root=$SCRATCH/files
 mkdir -p "$root"/{modules,bin}
-cp "$work/$release-$version"/module/twheel.ko \
-	"$work/$release-$version"/tools/examples/kernel/twheel_example.ko \
+cp "$work/$stock_release"/module/twheel.ko \
+	"$work/$stock_release"/tools/examples/kernel/twheel_example.ko \
 	"$root/modules/"
 cp "$work"/tools/twheel/twheel "$root/bin/"
 echo "$count" > "$root/count"
@@ -57,10 +36,10 @@ if [ -t 1 ]; then echo /dev/ttyS0; else echo /dev/null; fi > "$root/progress"
 	"$root"
 
 rm -f "$work/results"
-say "booting Linux $release (at most $limit s)"
+say "booting Linux $stock_release (at most $limit s)"
 start=$SECONDS
 status=0
-"$ROOT/tools/vm/boot.sh" --kernel "$stock/vmlinuz" --initrd "$work/initrd" \
+"$ROOT/tools/vm/boot.sh" --kernel "$stock_image" --initrd "$work/initrd" \
 	--cpus 2 --memory 2G --timeout "$limit" --results "$work/results" \
 	--append "quiet loglevel=4 oops=panic panic_on_warn=1" || status=$?
 if [ "$status" != 0 ] || [ "$(tr -d "\r" < "$work/results")" != passed ]; then

@@ -124,3 +124,31 @@ build_tools() {
 	run_logged "$1.log" "building the tools" \
 		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1"
 }
+
+# stock_kernel: Debian's own kernel, the one that the headers package depends on. Sets
+# stock_release, stock_headers (installed) and stock_image (unpacked in the cache, not
+# installed).
+stock_kernel() {
+	local package version folder
+
+	need linux-headers-amd64
+	package=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 |
+		grep -o 'linux-headers-[^ ,]*' | head -n 1)
+	version=$(dpkg-query -W -f '${Version}' "$package")
+	stock_release=${package#linux-headers-}
+	stock_headers=/usr/src/$package
+	folder=$CACHE/stock-$stock_release-$version
+	stock_image=$folder/vmlinuz
+	[ ! -e "$stock_image" ] || return 0
+
+	rm -rf "$folder.part"
+	mkdir "$folder.part"
+	# As root: the user that apt fetches as could not write there.
+	run_logged "$CACHE/stock.log" "fetching Debian's kernel $stock_release" \
+		env -C "$folder.part" apt-get -q -o APT::Sandbox::User=root \
+		download "linux-image-$stock_release=$version"
+	dpkg-deb --fsys-tarfile "$folder.part"/*.deb |
+		tar -x --wildcards -O './boot/vmlinuz-*' > "$folder.part/vmlinuz"
+	rm -- "$folder.part"/*.deb
+	mv "$folder.part" "$folder"
+}
