@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What callbacks may do, to their own timer, to others and to the wheel; and how a
+ * wheel ends.
+ */
+#include <linux/errno.h>
+#include <linux/slab.h>
+
+#include "probe.h"
+
+static void rearm(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired < 5)
+		probe->result = twheel_arm(timer, probe->rearm);
+}
+
+static void callback_rearms(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, rearm);
+	probe.rearm = 3 * MS;
+	twheel_arm(&probe.timer, 3 * MS);
+	run_until(wheel, 14 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 4);
+	KUNIT_EXPECT_EQ(test, probe.result, 0);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 5);
+	KUNIT_EXPECT_EQ(test, probe.fired_at, 15 * MS);
+}
+
+static void rearm_for_now_waits(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i, n = 3000;
+	struct probe *probes = new_probes(test, n);
+
+	/* More than one pass may serve: none of them may starve the rest. */
+	for (i = 0; i < n; i++) {
+		init_probe(&probes[i], wheel, rearm);
+		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
+	}
+	twheel_advance(wheel, 6 * MS);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 1, "probe %u", i);
+	KUNIT_EXPECT_LE(test, twheel_advance(wheel, 6 * MS), 6 * MS);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 2, "probe %u", i);
+	twheel_advance(wheel, 6 * MS);
+	twheel_advance(wheel, 6 * MS);
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, 6 * MS), TWHEEL_NEVER);
+	for (i = 0; i < n; i++)
+		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 5, "probe %u", i);
+}
+
+static unsigned int frees;
+
+static void free_self(struct twheel_timer *timer)
+{
+	frees++;
+	kfree(container_of(timer, struct probe, timer));
+}
+
+static void callback_frees_itself(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i;
+
+	frees = 0;
+	for (i = 0; i < 100; i++) {
+		struct probe *probe = kmalloc(sizeof(*probe), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, probe);
+		init_probe(probe, wheel, free_self);
+		twheel_arm(&probe->timer, (i % 3) * MS);
+	}
+	twheel_advance(wheel, 3 * MS);
+	KUNIT_EXPECT_EQ(test, frees, 100);
+}
+
+static struct probe *survivor;
+
+static void free_other(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	/* It is due in the same pass, and has not been called. */
+	probe->result = twheel_cancel(&probe->other->timer);
+	kfree(probe->other);
+	survivor = probe;
+}
+
+static void callback_frees_another(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *a = kmalloc(sizeof(*a), GFP_KERNEL);
+	struct probe *b = kmalloc(sizeof(*b), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, a);
+	KUNIT_ASSERT_NOT_NULL(test, b);
+	init_probe(a, wheel, free_other);
+	init_probe(b, wheel, free_other);
+	a->other = b;
+	b->other = a;
+	twheel_arm(&a->timer, 7 * MS);
+	twheel_arm(&b->timer, 7 * MS);
+	twheel_advance(wheel, 7 * MS);
+	/* Whichever came first has freed the other. */
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, survivor->fired, 1);
+	KUNIT_EXPECT_EQ(test, survivor->result, 1);
+	kfree(survivor);
+}
+
+static void refuse_sync(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired == 1) {
+		twheel_arm(timer, MS);
+		probe->result = twheel_cancel_sync(timer);
+	} else {
+		probe->result = twheel_shutdown_sync(timer);
+	}
+}
+
+static void sync_from_own_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, refuse_sync);
+	twheel_arm(&probe.timer, MS);
+	run_until(wheel, MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe.timer),
+			      "the refused call has cancelled it");
+	run_until(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, probe.fired, 2);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe.timer, MS), 0,
+			    "the refused call has shut it down");
+	twheel_cancel(&probe.timer);
+}
+
+static void sync_other(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	probe->result = twheel_cancel_sync(&probe->other->timer);
+}
+
+static void sync_on_another_from_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe a, b;
+
+	init_probe(&a, wheel, sync_other);
+	init_probe(&b, wheel, note);
+	a.other = &b;
+	twheel_arm(&a.timer, MS);
+	twheel_arm(&b.timer, 2 * MS);
+	run_until(wheel, 5 * MS);
+	KUNIT_EXPECT_EQ(test, a.result, 1);
+	KUNIT_EXPECT_EQ(test, b.fired, 0);
+}
+
+static void shutdown_is_for_good(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, note);
+	twheel_arm(&probe.timer, MS);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+
+	twheel_timer_init(&probe.timer, wheel, note);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	run_until(wheel, 2 * DAY);
+	KUNIT_EXPECT_EQ(test, probe.fired, 1);
+	/* One that is idle, too. */
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
+}
+
+static void collect(struct twheel_timer *timer, void *arg)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	list_add(&probe->unfired, arg);
+}
+
+static void stop_hands_back(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
+				      TWHEEL_NEVER };
+	unsigned int i, n = 3 * ARRAY_SIZE(delays);
+	struct probe *probes = new_probes(test, n);
+	struct probe *probe;
+	LIST_HEAD(unfired);
+	long back = 0;
+
+	for (i = 0; i < n; i++) {
+		init_probe(&probes[i], wheel, note);
+		twheel_arm(&probes[i].timer, delays[i / 3]);
+	}
+	twheel_cancel(&probes[4].timer);
+	twheel_advance(wheel, MS);
+	/* One more that is due, but not served. */
+	twheel_arm(&probes[0].timer, 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), n - 6 + 1);
+	list_for_each_entry(probe, &unfired, unfired) {
+		KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer),
+				TWHEEL_UNFIRED);
+		KUNIT_EXPECT_EQ(test, probe->fired, probe == &probes[0]);
+		back++;
+	}
+	KUNIT_EXPECT_EQ(test, back, n - 6 + 1);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), -EALREADY);
+	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
+}
+
+static void stop_wheel(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	if (probe->fired == 1)
+		probe->result = twheel_stop(twheel_of(timer), NULL, NULL);
+	else
+		probe->result = twheel_destroy(twheel_of(timer));
+}
+
+static void stop_from_own_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+
+	init_probe(&probe, wheel, stop_wheel);
+	twheel_arm(&probe.timer, MS);
+	run_until(wheel, MS);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	probe.result = 0;
+	run_until(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+}
+
+static struct kunit_case callback_cases[] = {
+	KUNIT_CASE(callback_rearms),
+	KUNIT_CASE(rearm_for_now_waits),
+	KUNIT_CASE(callback_frees_itself),
+	KUNIT_CASE(callback_frees_another),
+	KUNIT_CASE(sync_from_own_callback),
+	KUNIT_CASE(sync_on_another_from_callback),
+	KUNIT_CASE(shutdown_is_for_good),
+	KUNIT_CASE(stop_hands_back),
+	KUNIT_CASE(stop_from_own_callback),
+	{ }
+};
+
+struct kunit_suite twheel_callback_suite = {
+	.name		= "twheel_callback",
+	.init		= probe_test_init,
+	.exit		= probe_test_exit,
+	.test_cases	= callback_cases,
+};

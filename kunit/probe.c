@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/err.h>
+#include <linux/slab.h>
+
+#include "probe.h"
+
+struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
+{
+	struct twheel_config config = {
+		.name		= "kunit",
+		.clock		= TWHEEL_CLOCK_VIRTUAL,
+		.tick_ns	= tick_ns,
+		.start_ns	= start_ns,
+	};
+	struct twheel *wheel = twheel_create(&config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	return wheel;
+}
+
+int probe_test_init(struct kunit *test)
+{
+	test->priv = new_wheel(test, MS, 0);
+	return 0;
+}
+
+void probe_test_exit(struct kunit *test)
+{
+	twheel_destroy(test->priv);
+}
+
+void note(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	probe->fired++;
+	probe->fired_at = twheel_now(twheel_of(timer));
+}
+
+void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn)
+{
+	memset(probe, 0, sizeof(*probe));
+	twheel_timer_init(&probe->timer, wheel, fn);
+}
+
+struct probe *new_probes(struct kunit *test, unsigned int n)
+{
+	struct probe *probes;
+
+	probes = kunit_kcalloc(test, n, sizeof(*probes), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, probes);
+	return probes;
+}
+
+u64 pending(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.pending;
+}
+
+unsigned int run_until(struct twheel *wheel, u64 until)
+{
+	u64 next = twheel_advance(wheel, twheel_now(wheel));
+	unsigned int alarms = 0;
+
+	while (next <= until) {
+		next = twheel_advance(wheel, max(next, twheel_now(wheel)));
+		alarms++;
+	}
+	twheel_advance(wheel, until);
+	return alarms;
+}
