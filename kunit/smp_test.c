@@ -215,6 +215,7 @@ struct slow {
 	bool waited_for;
 	bool overlapped;
 	bool finished;
+	bool rearm;
 };
 
 static void slow_callback(struct twheel_timer *timer)
@@ -228,6 +229,8 @@ static void slow_callback(struct twheel_timer *timer)
 		udelay(1);
 	slow->overlapped = READ_ONCE(slow->waited_for);
 	udelay(200);
+	if (slow->rearm)
+		twheel_arm(timer, 3600 * (u64)NSEC_PER_SEC);
 	WRITE_ONCE(slow->finished, true);
 }
 
@@ -276,6 +279,37 @@ static void sync_waits_for_callback(struct kunit *test)
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kunit_info(test, "%u of %u rounds overlapped\n", overlaps, round);
+	twheel_destroy(wheel);
+}
+
+static void sync_cancels_once(struct kunit *test)
+{
+	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	unsigned int round, cancelled = 0;
+	struct twheel_stats stats;
+
+	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
+	for (round = 0; round < 10; round++) {
+		struct slow slow = { .rearm = true };
+		struct crew crew;
+
+		twheel_timer_init(&slow.timer, wheel, slow_callback);
+		crew_start(test, &crew, 1, slow_arm, &slow);
+		while (!READ_ONCE(slow.started))
+			cond_resched();
+		/* Armed from here, and once more by the callback that still runs. */
+		twheel_arm(&slow.timer, 3600 * (u64)NSEC_PER_SEC);
+		WRITE_ONCE(slow.waited_for, true);
+		cancelled += twheel_cancel_sync(&slow.timer);
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(slow.finished));
+		KUNIT_EXPECT_FALSE(test, twheel_pending(&slow.timer));
+		crew_wait(test, &crew);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_ASSERT_EQ_MSG(test, stats.cancelled, cancelled,
+				    "cancelled more often than it said");
+	}
+	KUNIT_EXPECT_EQ(test, cancelled, round);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	twheel_destroy(wheel);
 }
 
@@ -556,6 +590,7 @@ static struct kunit_case smp_cases[] = {
 	KUNIT_CASE(never_early_boottime),
 	KUNIT_CASE(empty_wheel_is_silent),
 	KUNIT_CASE(sync_waits_for_callback),
+	KUNIT_CASE(sync_cancels_once),
 	KUNIT_CASE(shutdown_beats_rearm),
 	KUNIT_CASE(extension_holds),
 	KUNIT_CASE(every_pair_balances),

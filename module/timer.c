@@ -298,14 +298,18 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
 	do {
 		raw_spin_lock_irqsave(&base->lock, flags);
 		running = base->running == timer;
+		/*
+		 * The callback may arm the timer again. Cancelling before it has
+		 * ended, and once more after, would be two cancellations that
+		 * the caller learns of as one. A shutdown is final at once.
+		 */
 		if (running && base->runner == current)
 			ret = -EDEADLK;
-		else
+		else if (!running || state == TWHEEL_SHUTDOWN)
 			ret |= withdraw(base, timer, state);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		if (ret < 0)
 			return ret;
-		/* The callback may have armed it again: once more. */
 		if (running)
 			tw_base_wait(base);
 	} while (running);
