@@ -581,10 +581,63 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 	rig.served = rig.w.now;
 	rig_add(&rig, 2, rig.w.now + 20);
 	KUNIT_EXPECT_TRUE(test, test_bit((rig.w.now + 20) & rig.w.mask,
-					 rig.w.occupied));
+					 rig.w.buckets.occupied));
 	rig_follow(&rig, 80000000);
 	KUNIT_EXPECT_EQ(test, rig.fired, 3);
 	rig_exit(&rig);
+}
+
+/* A clock that is set back. */
+
+static void set_back(struct kunit *test, unsigned int slots, u64 seed,
+		     unsigned int slice)
+{
+	unsigned int rounds, i, n = 60;
+	struct rig rig;
+
+	rig_init(&rig, test, "set back", 3, slots, 1ULL << 20, n);
+	rig.slice = slice;
+	for (rounds = 0; rounds < 4000 && !rig.bad; rounds++) {
+		unsigned int far = rig_roll(&seed) % 20;
+		u64 ahead = rig_roll(&seed) & (BIT_ULL(far) - 1);
+
+		i = rig_roll(&seed) % n;
+		switch (rig_roll(&seed) % 8) {
+		case 0 ... 3:
+			if (rig.timers[i].pending)
+				rig_del(&rig, i);
+			rig_add(&rig, i, 3 * (rig.served + ahead) +
+				rig_roll(&seed) % 3);
+			break;
+		case 4:
+			if (rig.timers[i].pending)
+				rig_extend(&rig, i, 3 * (rig.served + ahead));
+			break;
+		case 5:
+			if (rig.timers[i].pending)
+				rig_del(&rig, i);
+			break;
+		case 6:
+			rig_run(&rig, rig.served + ahead);
+			break;
+		case 7:
+			/* Twice and more in a row, too. */
+			rig_back(&rig, rig.served - min(rig.served, ahead));
+			break;
+		}
+		if (rounds % 4 == 0)
+			rig_audit(&rig);
+	}
+	rig_run(&rig, rig.served + BIT_ULL(22));
+	KUNIT_EXPECT_EQ(test, rig_pending(&rig), 0);
+	rig_exit(&rig);
+}
+
+static void clock_set_back(struct kunit *test)
+{
+	set_back(test, 2, 21, 1);
+	set_back(test, 16, 22, 3);
+	set_back(test, 256, 23, 1 << 20);
 }
 
 static void evict_takes_all_once(struct kunit *test)
@@ -636,6 +689,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),
+	KUNIT_CASE(clock_set_back),
 	KUNIT_CASE(evict_takes_all_once),
 	{ }
 };

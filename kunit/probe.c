@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/err.h>
+#include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
 #include "probe.h"
@@ -40,7 +41,10 @@ void note(struct twheel_timer *timer)
 void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn)
 {
 	memset(probe, 0, sizeof(*probe));
-	twheel_timer_init(&probe->timer, wheel, fn);
+	if (object_is_on_stack(probe))
+		twheel_timer_init_on_stack(&probe->timer, wheel, fn);
+	else
+		twheel_timer_init(&probe->timer, wheel, fn);
 }
 
 struct probe *new_probes(struct kunit *test, unsigned int n)

@@ -2,6 +2,7 @@
 #include <linux/bitops.h>
 #include <linux/limits.h>
 #include <linux/math64.h>
+#include <linux/numa.h>
 #include <linux/sched.h>
 
 #include "rig.h"
@@ -44,7 +45,8 @@ void rig_init(struct rig *rig, struct kunit *test, const char *what,
 	while (count--)
 		atomic64_set(&rig->timers[count].timer.word, -1);
 	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&rig->w, tick_ns, slots), 0);
-	KUNIT_ASSERT_EQ(test, tw_wheel_init(&rig->w, start), 0);
+	KUNIT_ASSERT_EQ(test, tw_wheel_init(&rig->w, start, true,
+					    NUMA_NO_NODE), 0);
 }
 
 void rig_exit(struct rig *rig)
@@ -66,7 +68,7 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	atomic64_set(&rt->timer.word, deadline);
 	rt->pending = true;
 	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
-	tw_wheel_add(&rig->w, &rt->timer);
+	tw_wheel_add(&rig->w, &rt->timer, deadline);
 }
 
 void rig_del(struct rig *rig, unsigned int i)
@@ -120,26 +122,18 @@ static void fire(struct rig *rig, struct twheel_timer *t, u64 target)
 	rig->fired++;
 }
 
-void rig_run(struct rig *rig, u64 target)
+/*
+ * One round. With a slice of one every timer may take a turn for each level:
+ * @guard of them are left, and the rest is returned.
+ */
+static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
 {
 	struct tw_wheel *w = &rig->w;
 	struct twheel_timer *t;
-	unsigned int i, guard;
-	u64 last = 0, next;
-
-	cond_resched();
-	/* What is due, by the oracle, before the engine changes the words. */
-	for (i = 0; i < rig->count; i++) {
-		struct rig_timer *rt = &rig->timers[i];
-		bool due = rt->pending &&
-			   tick_of(rig, rig_deadline(rig, i)) <= target;
-
-		rt->fired = due ? 0 : 1;
-	}
+	u64 last = 0;
 
 	tw_wheel_begin(w, true);
-	/* With a slice of one every timer may take a turn for each level. */
-	for (guard = 0; guard < 1000 + 80 * rig->count; guard++) {
+	while (--guard) {
 		unsigned int slice = rig->slice;
 		enum tw_turn turn = tw_wheel_turn(w, target, &slice);
 
@@ -163,8 +157,42 @@ void rig_run(struct rig *rig, u64 target)
 			fire(rig, t, target);
 		}
 	}
-	RIG_CHECK(rig, guard < 1000 + 80 * rig->count, "no end at target %llu",
-		  target);
+	return guard;
+}
+
+void rig_back(struct rig *rig, u64 now)
+{
+	tw_wheel_back(&rig->w, now);
+	rig->served = now;
+	rig->stepped = true;
+}
+
+void rig_run(struct rig *rig, u64 target)
+{
+	struct tw_wheel *w = &rig->w;
+	unsigned int i, guard;
+	u64 next;
+
+	cond_resched();
+	/* What is due, by the oracle, before the engine changes the words. */
+	for (i = 0; i < rig->count; i++) {
+		struct rig_timer *rt = &rig->timers[i];
+		bool due = rt->pending &&
+			   tick_of(rig, rig_deadline(rig, i)) <= target;
+
+		rt->fired = due ? 0 : 1;
+	}
+
+	guard = 1000 + 80 * rig->count;
+	do {
+		/* As a pass would, should the clock be behind the position. */
+		if (target < w->now)
+			tw_wheel_back(w, target);
+		guard = one_round(rig, target, guard);
+		/* After a step back, one round may be for putting that right. */
+	} while (guard && rig->stepped && tw_wheel_next(w) <= target);
+	RIG_CHECK(rig, guard, "no end at target %llu", target);
+	rig->stepped = false;
 	RIG_CHECK(rig, w->now == target || rig->served > target,
 		  "position %llu is not the target %llu", w->now, target);
 
@@ -219,7 +247,7 @@ static unsigned int audit_bucket(struct rig *rig, unsigned int level,
 	struct twheel_timer *t;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(t, &w->buckets[index], node) {
+	hlist_for_each_entry(t, &w->buckets.heads[index], node) {
 		u64 tick = tick_of(rig, atomic64_read(&t->word));
 
 		n++;
@@ -227,7 +255,7 @@ static unsigned int audit_bucket(struct rig *rig, unsigned int level,
 			  "tick %llu is filed under %llu", tick,
 			  number << span);
 	}
-	RIG_CHECK(rig, !!n == test_bit(index, w->occupied),
+	RIG_CHECK(rig, !!n == test_bit(index, w->buckets.occupied),
 		  "bit of level %u slot %u is wrong, %u timers", level, slot,
 		  n);
 	RIG_CHECK(rig, !n || w->active & BIT_ULL(level),
@@ -243,6 +271,15 @@ void rig_audit(struct rig *rig)
 	for (level = 0; level < rig->w.levels; level++) {
 		for (slot = 0; slot <= rig->w.mask; slot++)
 			n += audit_bucket(rig, level, slot);
+	}
+	for (slot = 0; rig->w.displaced && slot < rig->w.nr; slot++) {
+		struct hlist_head *head = &rig->w.other.heads[slot];
+
+		RIG_CHECK(rig, hlist_empty(head) !=
+			  test_bit(slot, rig->w.other.occupied),
+			  "displaced bucket %u: its bit is wrong", slot);
+		hlist_for_each_entry(t, head, node)
+			n++;
 	}
 	hlist_for_each_entry(t, &rig->w.due, node)
 		n++;

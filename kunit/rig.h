@@ -33,6 +33,7 @@ struct rig_timer {
  * @slice: slice of each call of the engine
  * @fired: timers fired
  * @calls: calls of tw_wheel_turn() since the rig was made
+ * @stepped: the clock was set back since the last round
  * @bad: something was wrong: the messages that follow would repeat it
  */
 struct rig {
@@ -45,6 +46,7 @@ struct rig {
 	unsigned int slice;
 	unsigned int fired;
 	unsigned int calls;
+	bool stepped;
 	bool bad;
 };
 
@@ -55,6 +57,9 @@ void rig_exit(struct rig *rig);
 void rig_add(struct rig *rig, unsigned int i, u64 deadline);
 void rig_del(struct rig *rig, unsigned int i);
 bool rig_extend(struct rig *rig, unsigned int i, u64 deadline);
+
+/* The clock is set back. */
+void rig_back(struct rig *rig, u64 now);
 
 /* One round up to a tick, and the check that just what was due has fired. */
 void rig_run(struct rig *rig, u64 target);

@@ -6,77 +6,124 @@
 #ifndef _TWHEEL_BASE_H
 #define _TWHEEL_BASE_H
 
+#include <linux/lockdep.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/wait.h>
 
 #include <linux/twheel.h>
 
 #include "clock.h"
+#include "credits.h"
 #include "wheel.h"
 
 /**
  * struct twheel_base - what the timers of a base share
- * @lock: guards all that follows; taken from hard interrupt context too
- * @wheel: the engine
- * @running: the timer whose callback runs, or has just been claimed to
- * @runner: the task on whose back the pass runs, NULL between passes
+ * @wheel: the engine. First, so that its address is the base's
+ * @lock: guards all of this; taken from hard interrupt context too
+ * @limit: how many timers may be pending; 0 once stopped
+ * @pending: how many are
+ * @plain: deadlines below are armed here, at any rate; 0 if the wheel has other
+ *	bases, between which timers move
+ * @axis: which of the wheel's two clocks this base is on
  * @stopped: no timer may be armed any more
  * @in_round: the last pass ran out of budget before it had served all that was
  *	due by @target
- * @target: the tick up to which the round serves
- * @limit: how many timers may be pending
- * @pending: how many are
- * @armed: timers that became pending
+ * @unfired: timers handed back
+ * @running: the timer whose callback runs, or has just been claimed to
  * @fired: callbacks called
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
  * @exhausted: passes that used up their budget
+ * @overruns: callbacks that took too long
+ * @target: the tick up to which the round serves
+ * @watch: when the present callback, or one shortly before it, began; in jiffies or,
+ *	in hard interrupt context, ns
+ * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
+ * @credits: where @limit comes from, if bases share it, or NULL
+ * @relative: the base of the same CPU that relative arms go to
+ * @sibling: the base of the same CPU and the other axis, or NULL
+ * @idle: who waits for a callback that may sleep
  * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
  *	callback lends it its priority
  */
 struct twheel_base {
+	struct tw_wheel wheel;
 	raw_spinlock_t lock;
-	bool stopped;
-	bool in_round;
+	u64 plain;
 	unsigned int limit;
 	unsigned int pending;
+	u8 axis;
+	bool stopped;
+	bool in_round;
 	struct twheel_timer *running;
-	struct tw_wheel wheel;
-	u64 armed;
-	u64 cancelled;
 	u64 fired;
+	u64 cancelled;
+	u64 unfired;
 	u64 passes;
 	u64 exhausted;
+	u64 overruns;
 	u64 target;
+	u64 watch;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
+	struct tw_credits *credits;
+	struct twheel_base *relative;
+	struct twheel_base *sibling;
+	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
 #endif
 };
 
-int tw_base_shape(struct tw_wheel *wheel, const struct twheel_config *config);
-int tw_base_init(struct twheel_base *base, struct twheel *owner,
-		 const struct twheel_config *config);
-void tw_base_exit(struct twheel_base *base);
-void tw_base_file(struct twheel_base *base, struct twheel_timer *timer);
-void tw_base_unfile(struct twheel_base *base, struct twheel_timer *timer);
-void tw_base_wait(struct twheel_base *base);
-int tw_base_stop(struct twheel_base *base);
+int tw_base_plan(const struct twheel_config *config,
+		 struct twheel_geometry *geometry);
+struct twheel_base *tw_base_new(struct twheel *owner,
+				const struct twheel_config *config, int cpu);
+void tw_base_free(struct twheel_base *base);
+void tw_base_follow_clock(struct twheel_base *base);
+void tw_base_alarm(struct twheel_base *base);
+void tw_base_emptied(struct twheel_base *base);
+bool tw_base_refill(struct twheel_base *base);
+void tw_base_give_credits(struct twheel_base *base);
+void tw_base_home(struct twheel_base *base, bool at_home);
+bool tw_base_inside(const struct twheel_base *base);
+void tw_base_stop(struct twheel_base *base);
+void tw_base_stopped(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
-u64 tw_base_advance(struct twheel_base *base, u64 now_ns);
 
-/* A wheel has one base. */
-struct twheel {
-	struct twheel_base base;
-	struct list_head link;
-	struct module *owner;
-	const char *name;
-	void *data;
-};
+/*
+ * tw_base_file() - put a timer with a deadline into the wheel, and see to it that
+ * the alarm goes off in time
+ */
+static __always_inline void tw_base_file(struct twheel_base *base,
+					 struct twheel_timer *timer,
+					 u64 deadline)
+{
+	lockdep_assert_held(&base->lock);
+	if (unlikely(tw_clock_moved(&base->clock)))
+		tw_base_follow_clock(base);
+	if (unlikely(tw_wheel_add(&base->wheel, timer, deadline)))
+		tw_base_alarm(base);
+}
+
+/*
+ * tw_base_unfile() - take a timer out of the wheel for good
+ *
+ * While other timers wait, an alarm that this makes superfluous is left to go off:
+ * moving it would cost more. An empty wheel has no alarm.
+ */
+static __always_inline void tw_base_unfile(struct twheel_base *base,
+					   struct twheel_timer *timer)
+{
+	lockdep_assert_held(&base->lock);
+	tw_wheel_del(&base->wheel, timer);
+	if (unlikely(!--base->pending))
+		tw_base_emptied(base);
+}
 
 #endif /* _TWHEEL_BASE_H */

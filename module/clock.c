@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The clock of a base, made of an hrtimer that expires in softirq.
+ * The clock of a base, made of an hrtimer.
  *
  * The alarm is set under the base lock. Where the alarm function has to set it
  * again, it is cheaper to have the hrtimer core restart the timer; but an arm on
  * another CPU may have started it in the meantime, between the alarm going off
  * and the alarm function taking the lock. Then it is queued, and its expiry must
  * not be written.
+ *
+ * A clock with a home CPU has its hrtimer there. Another CPU that has to set the
+ * alarm sends for the home CPU, which sets it. While the home CPU is offline,
+ * whoever sets the alarm has it; the hrtimers of a CPU that goes offline are moved
+ * by their own core. So a base needs no moving of its timers, ever.
  */
 #include <linux/kernel.h>
 #include <linux/ktime.h>
+#include <linux/sched.h>
 #include <linux/timekeeping.h>
 
 #include "clock.h"
@@ -20,25 +26,79 @@ static ktime_t to_ktime(u64 ns)
 	return ns_to_ktime(min_t(u64, ns, KTIME_MAX));
 }
 
+static bool to_work(const struct tw_clock *clock)
+{
+	return clock->context == TWHEEL_CONTEXT_WORK;
+}
+
+static void queue(struct tw_clock *clock)
+{
+	if (clock->cpu == TW_ANY_CPU)
+		queue_work(clock->workqueue, &clock->work);
+	else
+		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
+}
+
 static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 {
 	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
 
-	return clock->alarm(clock) ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	if (to_work(clock)) {
+		queue(clock);
+		return HRTIMER_NORESTART;
+	}
+	return clock->ops->alarm(clock) ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
-/* tw_clock_init() - set up a clock whose alarm is not set */
-void tw_clock_init(struct tw_clock *clock, enum twheel_clock id, u64 start_ns,
-		   bool (*alarm)(struct tw_clock *clock))
+static void clock_work(struct work_struct *work)
 {
-	clock->id = id;
-	clock->virtual_ns = start_ns;
-	clock->seen = jiffies;
-	clock->alarm = alarm;
-	hrtimer_setup(&clock->timer, clock_alarm,
-		      id == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME :
-						    CLOCK_MONOTONIC,
-		      HRTIMER_MODE_ABS_SOFT);
+	struct tw_clock *clock = container_of(work, struct tw_clock, work);
+
+	clock->ops->alarm(clock);
+}
+
+static void come_home(void *arg)
+{
+	struct tw_clock *clock = arg;
+
+	clock->ops->home(clock);
+}
+
+static clockid_t clockid(enum twheel_clock id)
+{
+	switch (id) {
+	case TWHEEL_CLOCK_BOOTTIME:
+		return CLOCK_BOOTTIME;
+	case TWHEEL_CLOCK_REALTIME:
+		return CLOCK_REALTIME;
+	default:
+		return CLOCK_MONOTONIC;
+	}
+}
+
+/*
+ * tw_clock_init() - set up a clock whose alarm is not set
+ * @cpu: where it is at home, or %TW_ANY_CPU
+ */
+void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
+		   int cpu, const struct tw_clock_ops *ops)
+{
+	clock->id = config->clock;
+	clock->context = config->context;
+	clock->workqueue = config->workqueue;
+	clock->cpu = cpu;
+	clock->virtual_ns = config->start_ns;
+	clock->seen = jiffies - 1;
+	clock->ops = ops;
+	/* To queue the work, hard interrupt context is as good, and earlier. */
+	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ ?
+		      HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS_HARD;
+	if (cpu != TW_ANY_CPU)
+		clock->mode |= HRTIMER_MODE_PINNED;
+	hrtimer_setup(&clock->timer, clock_alarm, clockid(clock->id),
+		      clock->mode);
+	INIT_CSD(&clock->csd, come_home, clock);
+	INIT_WORK(&clock->work, clock_work);
 }
 
 /* tw_clock_now() - the time in ns */
@@ -49,17 +109,40 @@ u64 tw_clock_now(const struct tw_clock *clock)
 		return READ_ONCE(clock->virtual_ns);
 	case TWHEEL_CLOCK_BOOTTIME:
 		return ktime_get_boottime_ns();
+	case TWHEEL_CLOCK_REALTIME:
+		return ktime_get_real_ns();
 	default:
 		return ktime_get_ns();
 	}
 }
 
+/* tw_clock_away() - does it have a home, which is not here? */
+bool tw_clock_away(const struct tw_clock *clock)
+{
+	return clock->at_home && clock->cpu != raw_smp_processor_id();
+}
+
+/* Send for the home CPU. */
+static bool call_home(struct tw_clock *clock)
+{
+	int ret;
+
+	if (!tw_clock_away(clock))
+		return false;
+	if (clock->calling)
+		return true;
+	/* -EBUSY: it was sent for, and has yet to take the base lock. */
+	ret = smp_call_function_single_async(clock->cpu, &clock->csd);
+	clock->calling = !ret;
+	return !ret || ret == -EBUSY;
+}
+
 /* tw_clock_set() - have the alarm go off at @ns instead of what it was set to */
 void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
-	if (clock->id != TWHEEL_CLOCK_VIRTUAL)
-		hrtimer_start(&clock->timer, to_ktime(ns),
-			      HRTIMER_MODE_ABS_SOFT);
+	if (clock->id == TWHEEL_CLOCK_VIRTUAL || call_home(clock))
+		return;
+	hrtimer_start(&clock->timer, to_ktime(ns), clock->mode);
 }
 
 /*
@@ -74,7 +157,12 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return false;
-	if (hrtimer_is_queued(&clock->timer)) {
+	if (to_work(clock) && ns <= tw_clock_now(clock)) {
+		queue(clock);
+		return false;
+	}
+	if (to_work(clock) || tw_clock_away(clock) ||
+	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
 		return false;
 	}
@@ -89,9 +177,15 @@ void tw_clock_unset(struct tw_clock *clock)
 		hrtimer_try_to_cancel(&clock->timer);
 }
 
-/* tw_clock_stop() - unset the alarm, and wait for its function. May sleep. */
+/*
+ * tw_clock_stop() - unset the alarm, and wait for its function. May sleep. Nobody
+ * sets the alarm any more, nor does its function.
+ */
 void tw_clock_stop(struct tw_clock *clock)
 {
-	if (clock->id != TWHEEL_CLOCK_VIRTUAL)
-		hrtimer_cancel(&clock->timer);
+	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
+		return;
+	hrtimer_cancel(&clock->timer);
+	if (to_work(clock))
+		cancel_work_sync(&clock->work);
 }

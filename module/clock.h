@@ -1,60 +1,100 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock of a base: tells the time, and calls back at an instant. The only
- * place that touches hrtimers.
+ * The clock of a base: tells the time, and calls back at an instant, on the CPU
+ * where the base is at home. The only place that touches hrtimers and CPUs.
  */
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H
 
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
+#include <linux/smp.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include <linux/twheel.h>
 
+/* The home of a base that is at home anywhere. */
+#define TW_ANY_CPU	(-1)
+
+struct tw_clock;
+
 /**
- * struct tw_clock - a clock with an alarm
- * @timer: the alarm
- * @id: which clock
- * @virtual_ns: the time of a virtual clock
- * @seen: jiffies when tw_clock_moved() said yes
- * @alarm: called in softirq when the alarm goes off. May set it again, with
- *	tw_clock_resume(), and return true if that took effect
+ * struct tw_clock_ops - what a clock calls
+ * @alarm: the alarm went off. May set it again with tw_clock_resume(), and
+ *	returns what that returned. In the context that the clock was made with
+ * @home: on the home CPU, in hard interrupt: set the alarm for what it should be
  */
-struct tw_clock {
-	struct hrtimer timer;
-	enum twheel_clock id;
-	u64 virtual_ns;
-	unsigned long seen;
+struct tw_clock_ops {
 	bool (*alarm)(struct tw_clock *clock);
+	void (*home)(struct tw_clock *clock);
 };
 
-void tw_clock_init(struct tw_clock *clock, enum twheel_clock id, u64 start_ns,
-		   bool (*alarm)(struct tw_clock *clock));
+/**
+ * struct tw_clock - a clock with an alarm
+ * @seen: jiffies when tw_clock_moved() last said yes
+ * @id: which clock
+ * @context: where the alarm function runs
+ * @mode: how the hrtimer is started
+ * @cpu: the home CPU, or %TW_ANY_CPU
+ * @at_home: the home CPU can be sent to. Written under the base lock
+ * @calling: the home CPU has been sent for. Under the base lock
+ * @virtual_ns: the time of a virtual clock
+ * @ops: whom it calls
+ * @timer: the alarm
+ * @csd: calls the home CPU
+ * @work: the alarm function, where it runs on a workqueue
+ * @workqueue: which
+ */
+struct tw_clock {
+	unsigned long seen;
+	enum twheel_clock id;
+	enum twheel_context context;
+	enum hrtimer_mode mode;
+	int cpu;
+	bool at_home;
+	bool calling;
+	u64 virtual_ns;
+	const struct tw_clock_ops *ops;
+	struct hrtimer timer;
+	call_single_data_t csd;
+	struct work_struct work;
+	struct workqueue_struct *workqueue;
+};
+
+void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
+		   int cpu, const struct tw_clock_ops *ops);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 bool tw_clock_resume(struct tw_clock *clock, u64 ns);
 void tw_clock_unset(struct tw_clock *clock);
 void tw_clock_stop(struct tw_clock *clock);
+bool tw_clock_away(const struct tw_clock *clock);
 
 static inline bool tw_clock_valid(enum twheel_clock id)
 {
 	return id == TWHEEL_CLOCK_MONOTONIC || id == TWHEEL_CLOCK_BOOTTIME ||
-	       id == TWHEEL_CLOCK_VIRTUAL;
+	       id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
+}
+
+/* Can it be set back? */
+static inline bool tw_clock_steps(enum twheel_clock id)
+{
+	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
 }
 
 /*
  * Has the clock moved enough, since this last said yes, to be worth reading?
- * jiffies costs one load where the clock costs forty instructions. Read under
- * the base lock, like @seen.
+ * jiffies costs one load where the clock costs forty instructions. Called under
+ * the base lock, which guards @seen. It never equals jiffies for a virtual clock.
  */
 static inline bool tw_clock_moved(struct tw_clock *clock)
 {
 	unsigned long now = jiffies;
 
-	if (likely(clock->seen == now) && clock->id != TWHEEL_CLOCK_VIRTUAL)
+	if (likely(clock->seen == now))
 		return false;
-	clock->seen = now;
+	clock->seen = clock->id == TWHEEL_CLOCK_VIRTUAL ? now - 1 : now;
 	return true;
 }
 

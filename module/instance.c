@@ -4,25 +4,197 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
-#include <linux/list.h>
+#include <linux/moduleparam.h>
 #include <linux/mutex.h>
+#include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 
 #include <linux/twheel.h>
 
 #include "base.h"
 #include "compat.h"
 #include "instance.h"
+#include "pass.h"
 
 /* How many unfired timers are handed back before others may run. */
 #define HAND_BACK	64
 
+static unsigned int live_wheels_warn = 64;
+module_param(live_wheels_warn, uint, 0644);
+MODULE_PARM_DESC(live_wheels_warn,
+		 "Warn when modules have more wheels than this (default 64, 0: never)");
+
 /* All wheels there are, so that those left behind can be named. */
 static LIST_HEAD(wheels);
 static DEFINE_MUTEX(wheels_lock);
+/* How many of them modules have made, the device's not counted. */
+static unsigned int live_wheels;
+
+/* The state of CPU hotplug that wheels are instances of. */
+static enum cpuhp_state cpuhp;
+
+#define for_each_base(base, i, wheel)					\
+	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
+		if (!((base) = (wheel)->bases[i]))			\
+			continue;					\
+		else
+
+static unsigned int pending(const struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int sum = 0;
+	unsigned int i;
+
+	for_each_base(base, i, wheel)
+		sum += READ_ONCE(base->pending);
+	return sum;
+}
+
+static int set_home(unsigned int cpu, struct hlist_node *node, bool at_home)
+{
+	struct twheel *wheel = hlist_entry(node, struct twheel, cpus);
+	unsigned int axis;
+
+	for (axis = 0; axis < wheel->axes; axis++)
+		tw_base_home(tw_instance_base(wheel, cpu, axis), at_home);
+	return 0;
+}
+
+static int cpu_comes(unsigned int cpu, struct hlist_node *node)
+{
+	return set_home(cpu, node, true);
+}
+
+static int cpu_goes(unsigned int cpu, struct hlist_node *node)
+{
+	return set_home(cpu, node, false);
+}
+
+static void free_wheel(struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	for_each_base(base, i, wheel)
+		tw_base_free(base);
+	if (wheel->workqueue)
+		destroy_workqueue(wheel->workqueue);
+	kfree_const(wheel->name);
+	kfree(wheel);
+}
+
+/* The bases of a CPU, or of all. */
+static int make_bases(struct twheel *wheel, const struct twheel_config *config,
+		      int cpu)
+{
+	struct twheel_config mine = *config;
+	struct twheel_base **bases;
+	unsigned int axis;
+
+	bases = &wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu * wheel->axes];
+	for (axis = 0; axis < wheel->axes; axis++) {
+		/* Setting the wall clock does not move this one. */
+		if (axis)
+			mine.clock = TWHEEL_CLOCK_MONOTONIC;
+		bases[axis] = tw_base_new(wheel, &mine, cpu);
+		if (!bases[axis])
+			return -ENOMEM;
+		bases[axis]->axis = axis;
+		if (wheel->nr_bases > 1)
+			bases[axis]->plain = 0;
+	}
+	if (wheel->axes > 1) {
+		bases[0]->relative = bases[1];
+		bases[0]->sibling = bases[1];
+		bases[1]->sibling = bases[0];
+	}
+	return 0;
+}
+
+static int make_all_bases(struct twheel *wheel,
+			  const struct twheel_config *config)
+{
+	unsigned int cpu;
+	int ret;
+
+	if (!wheel->percpu)
+		return make_bases(wheel, config, TW_ANY_CPU);
+	for_each_possible_cpu(cpu) {
+		ret = make_bases(wheel, config, cpu);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static void set_limit(struct twheel *wheel, unsigned int limit)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (!limit)
+		return;
+	if (wheel->nr_bases == 1) {
+		wheel->bases[0]->limit = limit;
+		return;
+	}
+	tw_credits_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
+			wheel->nr_bases);
+	for_each_base(base, i, wheel) {
+		base->credits = &wheel->credits;
+		base->limit = 0;
+	}
+}
+
+static int furnish(struct twheel *wheel, const struct twheel_config *config)
+{
+	struct twheel_config mine = *config;
+	int ret;
+
+	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
+	if (!wheel->name)
+		return -ENOMEM;
+	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
+		wheel->workqueue = alloc_workqueue("twheel/%.12s",
+						   wheel->percpu ? 0 :
+						   WQ_UNBOUND, 0, wheel->name);
+		if (!wheel->workqueue)
+			return -ENOMEM;
+		mine.workqueue = wheel->workqueue;
+	}
+	ret = make_all_bases(wheel, &mine);
+	if (ret)
+		return ret;
+	set_limit(wheel, config->max_pending);
+	return wheel->percpu ? cpuhp_state_add_instance(cpuhp, &wheel->cpus) : 0;
+}
+
+static void enlist(struct twheel *wheel)
+{
+	unsigned int warn = READ_ONCE(live_wheels_warn);
+
+	mutex_lock(&wheels_lock);
+	list_add_tail(&wheel->link, &wheels);
+	/* Each time it is passed, from below. */
+	if (wheel->owner != THIS_MODULE && live_wheels++ == warn && warn)
+		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
+			warn, wheel->name, wheel->owner_name);
+	mutex_unlock(&wheels_lock);
+}
+
+static void delist(struct twheel *wheel)
+{
+	lockdep_assert_held(&wheels_lock);
+	list_del(&wheel->link);
+	live_wheels -= wheel->owner != THIS_MODULE;
+}
 
 /**
  * __twheel_create() - make a wheel
@@ -31,40 +203,68 @@ static DEFINE_MUTEX(wheels_lock);
  *
  * It makes no interrupt until a timer is armed.
  *
- * Context: process, may sleep.
+ * Context: process, may sleep; not from a CPU hotplug callback.
  * Return: the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, tick, slots or start out of range
+ * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
+ *   or a workqueue for a context that has none
  * * -ENOMEM - no memory
  */
 struct twheel *__twheel_create(const struct twheel_config *config,
 			       struct module *owner)
 {
+	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
+	unsigned int axes = config->clock == TWHEEL_CLOCK_REALTIME ? 2 : 1;
+	struct twheel_geometry geometry;
 	struct twheel *wheel;
 	int ret;
 
-	wheel = kzalloc(sizeof(*wheel), GFP_KERNEL_ACCOUNT);
+	ret = tw_base_plan(config, &geometry);
+	if (ret)
+		return ERR_PTR(ret);
+	wheel = kzalloc(struct_size(wheel, bases, cpus * axes),
+			GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	ret = tw_base_init(&wheel->base, wheel, config);
-	if (ret) {
-		kfree(wheel);
-		return ERR_PTR(ret);
-	}
-	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
-	if (!wheel->name) {
-		tw_base_exit(&wheel->base);
-		kfree(wheel);
-		return ERR_PTR(-ENOMEM);
-	}
+	wheel->percpu = config->percpu;
+	wheel->axes = axes;
+	wheel->nr_bases = cpus * axes;
 	wheel->owner = owner;
+	strscpy(wheel->owner_name, owner ? owner->name : "the kernel",
+		sizeof(wheel->owner_name));
 	wheel->data = config->data;
 
-	mutex_lock(&wheels_lock);
-	list_add_tail(&wheel->link, &wheels);
-	mutex_unlock(&wheels_lock);
+	ret = furnish(wheel, config);
+	if (ret) {
+		free_wheel(wheel);
+		return ERR_PTR(ret);
+	}
+	enlist(wheel);
 	return wheel;
 }
 TW_EXPORT(__twheel_create);
+
+static bool inside(const struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	for_each_base(base, i, wheel)
+		if (tw_base_inside(base))
+			return true;
+	return false;
+}
+
+/* All bases first: a timer may move from one to another that is not stopped. */
+static void stop_bases(struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	for_each_base(base, i, wheel)
+		tw_base_stop(base);
+	for_each_base(base, i, wheel)
+		tw_base_stopped(base);
+}
 
 /**
  * twheel_stop() - end a wheel's work and hand back its timers
@@ -87,22 +287,34 @@ long twheel_stop(struct twheel *wheel,
 		 void *arg)
 {
 	struct twheel_timer *timer;
+	struct twheel_base *base;
+	unsigned int i;
 	long count = 0;
-	int ret;
 
-	ret = tw_base_stop(&wheel->base);
-	if (ret)
-		return ret;
-
-	while ((timer = tw_base_evict(&wheel->base))) {
-		if (unfired)
-			unfired(timer, arg);
-		if (!(++count % HAND_BACK))
-			cond_resched();
+	if (inside(wheel))
+		return -EDEADLK;
+	if (xchg(&wheel->stopped, true))
+		return -EALREADY;
+	stop_bases(wheel);
+	for_each_base(base, i, wheel) {
+		while ((timer = tw_base_evict(base))) {
+			if (unfired)
+				unfired(timer, arg);
+			if (!(++count % HAND_BACK))
+				cond_resched();
+		}
 	}
 	return count;
 }
 TW_EXPORT(twheel_stop);
+
+/* Free a wheel that has been stopped. */
+static void dismiss(struct twheel *wheel)
+{
+	if (wheel->percpu)
+		cpuhp_state_remove_instance(cpuhp, &wheel->cpus);
+	free_wheel(wheel);
+}
 
 /**
  * twheel_destroy() - free a wheel, stopping it if need be
@@ -123,11 +335,9 @@ int twheel_destroy(struct twheel *wheel)
 		return -EDEADLK;
 
 	mutex_lock(&wheels_lock);
-	list_del(&wheel->link);
+	delist(wheel);
 	mutex_unlock(&wheels_lock);
-	tw_base_exit(&wheel->base);
-	kfree_const(wheel->name);
-	kfree(wheel);
+	dismiss(wheel);
 	return 0;
 }
 TW_EXPORT(twheel_destroy);
@@ -141,17 +351,19 @@ TW_EXPORT(twheel_destroy);
  */
 u64 twheel_now(const struct twheel *wheel)
 {
-	return tw_clock_now(&wheel->base.clock);
+	return tw_clock_now(&wheel->bases[0]->clock);
 }
 TW_EXPORT(twheel_now);
 
 /**
  * twheel_advance() - let the time of a virtual clock pass
  * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
- * @now_ns: the new time; not before the present one
+ * @now_ns: the new time. Before the present one, it sets the clock back: timers
+ *	wait for their deadlines again
  *
- * Runs the callbacks of all timers due by then, in the order of their ticks. What
- * they arm for now runs at the next call.
+ * Runs the callbacks of all timers due by then, in the order of their ticks (of a
+ * per-CPU wheel, one CPU's after the other's, all here). What they arm for now
+ * runs at the next call.
  *
  * Context: process, may sleep; one caller at a time.
  * Return: the instant at which a real clock would interrupt next (it may be at or
@@ -159,50 +371,55 @@ TW_EXPORT(twheel_now);
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 {
-	if (WARN_ON_ONCE(wheel->base.clock.id != TWHEEL_CLOCK_VIRTUAL ||
-			 now_ns < tw_clock_now(&wheel->base.clock)))
-		return TWHEEL_NEVER + 1;
-	return tw_base_advance(&wheel->base, now_ns);
+	u64 next = TW_WHEEL_ASLEEP;
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
+		return next;
+	for_each_base(base, i, wheel)
+		next = min(next, tw_pass_advance(base, now_ns));
+	return next;
 }
 TW_EXPORT(twheel_advance);
+
+static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	stats->pending += base->pending;
+	/* Whatever became pending still is, or ended in one of these ways. */
+	stats->armed += base->pending + base->fired + base->cancelled +
+			base->unfired;
+	stats->fired += base->fired;
+	stats->cancelled += base->cancelled;
+	stats->cascades += base->wheel.cascades;
+	stats->refiled += base->wheel.refiled;
+	stats->passes += base->passes;
+	stats->exhausted += base->exhausted;
+	stats->overruns += base->overruns;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
 
 /**
  * twheel_get_stats() - what a wheel holds and has done
  * @wheel: the wheel
- * @stats: filled in
+ * @stats: filled in. Of a wheel of several bases (per CPU, or on CLOCK_REALTIME)
+ *	it adds up one snapshot of each
  *
  * Context: any.
  */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
-	struct twheel_base *base = &wheel->base;
-	unsigned long flags;
+	struct twheel_base *base;
+	unsigned int i;
 
-	raw_spin_lock_irqsave(&base->lock, flags);
-	*stats = (struct twheel_stats) {
-		.pending	= base->pending,
-		.armed		= base->armed,
-		.fired		= base->fired,
-		.cancelled	= base->cancelled,
-		.cascades	= base->wheel.cascades,
-		.refiled	= base->wheel.refiled,
-		.passes		= base->passes,
-		.exhausted	= base->exhausted,
-	};
-	raw_spin_unlock_irqrestore(&base->lock, flags);
+	*stats = (struct twheel_stats) { };
+	for_each_base(base, i, wheel)
+		add_stats(base, stats);
 }
 TW_EXPORT(twheel_get_stats);
-
-static void describe(const struct tw_wheel *w, enum twheel_clock clock,
-		     struct twheel_geometry *geometry)
-{
-	*geometry = (struct twheel_geometry) {
-		.clock		= clock,
-		.tick_ns	= w->tick_ns,
-		.slots		= 1U << w->shift,
-		.levels		= w->levels,
-	};
-}
 
 /**
  * twheel_get_geometry() - what a wheel is
@@ -214,14 +431,21 @@ static void describe(const struct tw_wheel *w, enum twheel_clock clock,
 void twheel_get_geometry(const struct twheel *wheel,
 			 struct twheel_geometry *geometry)
 {
-	describe(&wheel->base.wheel, wheel->base.clock.id, geometry);
+	const struct twheel_base *base = wheel->bases[0];
+
+	*geometry = (struct twheel_geometry) {
+		.clock		= base->clock.id,
+		.tick_ns	= base->wheel.tick_ns,
+		.slots		= 1U << base->wheel.shift,
+		.levels		= base->wheel.levels,
+	};
 }
 TW_EXPORT(twheel_get_geometry);
 
 /**
  * twheel_plan() - what a wheel would be, were it made
  * @config: what it is to be like
- * @geometry: filled in
+ * @geometry: filled in, if @config is valid
  *
  * Context: any.
  * Return: 0, or -EINVAL as from twheel_create().
@@ -229,13 +453,7 @@ TW_EXPORT(twheel_get_geometry);
 int twheel_plan(const struct twheel_config *config,
 		struct twheel_geometry *geometry)
 {
-	struct tw_wheel wheel;
-	int ret;
-
-	ret = tw_base_shape(&wheel, config);
-	if (!ret)
-		describe(&wheel, config->clock, geometry);
-	return ret;
+	return tw_base_plan(config, geometry);
 }
 TW_EXPORT(twheel_plan);
 
@@ -253,22 +471,66 @@ void *twheel_data(const struct twheel *wheel)
 TW_EXPORT(twheel_data);
 
 /*
- * tw_instances_exit() - the module goes: name the wheels left behind, free them
- *
- * Modules that use twheel have gone before, and with them perhaps the memory of
- * timers that still pend: those are not touched.
+ * Their maker has gone, and with it perhaps the memory of timers that still pend:
+ * those are not touched.
  */
+static void abandon(struct twheel *wheel)
+{
+	lockdep_assert_held(&wheels_lock);
+	pr_warn("wheel '%s' was never destroyed by %s, %u timers pending\n",
+		wheel->name, wheel->owner_name, pending(wheel));
+	if (!xchg(&wheel->stopped, true))
+		stop_bases(wheel);
+	delist(wheel);
+	dismiss(wheel);
+}
+
+static int module_changes(struct notifier_block *nb, unsigned long state,
+			  void *data)
+{
+	struct twheel *wheel, *next;
+	struct module *owner = data;
+
+	/* After its exit function, before its code goes. */
+	if (state != MODULE_STATE_GOING)
+		return NOTIFY_DONE;
+	mutex_lock(&wheels_lock);
+	list_for_each_entry_safe(wheel, next, &wheels, link)
+		if (wheel->owner == owner)
+			abandon(wheel);
+	mutex_unlock(&wheels_lock);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_notifier = {
+	.notifier_call	= module_changes,
+};
+
+/* tw_instances_init() - get ready for wheels. Return: 0 or an error. */
+int __init tw_instances_init(void)
+{
+	int ret;
+
+	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
+				      cpu_comes, cpu_goes);
+	if (ret < 0)
+		return ret;
+	cpuhp = ret;
+	ret = register_module_notifier(&module_notifier);
+	if (ret)
+		cpuhp_remove_multi_state(cpuhp);
+	return ret;
+}
+
+/* tw_instances_exit() - the module goes: name the wheels left behind, free them */
 void tw_instances_exit(void)
 {
 	struct twheel *wheel, *next;
 
-	list_for_each_entry_safe(wheel, next, &wheels, link) {
-		pr_warn("wheel '%s' was never destroyed, %u timers pending\n",
-			wheel->name, wheel->base.pending);
-		tw_base_stop(&wheel->base);
-		list_del(&wheel->link);
-		tw_base_exit(&wheel->base);
-		kfree_const(wheel->name);
-		kfree(wheel);
-	}
+	unregister_module_notifier(&module_notifier);
+	mutex_lock(&wheels_lock);
+	list_for_each_entry_safe(wheel, next, &wheels, link)
+		abandon(wheel);
+	mutex_unlock(&wheels_lock);
+	cpuhp_remove_multi_state(cpuhp);
 }

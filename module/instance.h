@@ -3,6 +3,56 @@
 #ifndef _TWHEEL_INSTANCE_H
 #define _TWHEEL_INSTANCE_H
 
+#include <linux/list.h>
+#include <linux/module.h>
+#include <linux/types.h>
+#include <linux/workqueue.h>
+
+#include "credits.h"
+
+struct twheel_base;
+
+/**
+ * struct twheel - a wheel
+ * @percpu: it has bases for each CPU, else for one
+ * @stopped: twheel_stop() was called
+ * @axes: how many bases a CPU has: a second one, where the wheel's own clock can be
+ *	set, for relative arms, which are not to notice
+ * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
+ * @credits: what is left of its limit
+ * @workqueue: its own, or NULL
+ * @link: among all wheels
+ * @cpus: to hear of CPUs that come and go
+ * @owner: the module that made it; may be gone
+ * @owner_name: its name
+ * @name: of the wheel
+ * @data: its maker's
+ * @bases: for each CPU as many as axes
+ */
+struct twheel {
+	bool percpu;
+	bool stopped;
+	unsigned int axes;
+	unsigned int nr_bases;
+	struct tw_credits credits;
+	struct workqueue_struct *workqueue;
+	struct list_head link;
+	struct hlist_node cpus;
+	struct module *owner;
+	char owner_name[MODULE_NAME_LEN];
+	const char *name;
+	void *data;
+	struct twheel_base *bases[];
+};
+
+/* The base of a CPU (0, if the wheel is not per CPU). */
+static inline struct twheel_base *
+tw_instance_base(const struct twheel *wheel, int cpu, bool relative)
+{
+	return wheel->bases[cpu * wheel->axes + (relative && wheel->axes > 1)];
+}
+
+int tw_instances_init(void);
 void tw_instances_exit(void);
 
 #endif /* _TWHEEL_INSTANCE_H */

@@ -10,7 +10,15 @@
 
 static int __init twheel_init(void)
 {
-	return tw_cdev_init();
+	int ret;
+
+	ret = tw_instances_init();
+	if (ret)
+		return ret;
+	ret = tw_cdev_init();
+	if (ret)
+		tw_instances_exit();
+	return ret;
 }
 module_init(twheel_init);
 

@@ -10,15 +10,22 @@
  *
  * and the tick it is filed under is never later than its word.
  */
+#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/smp.h>
 
 #include <linux/twheel.h>
 
 #include "base.h"
 #include "compat.h"
+#include "debug.h"
+#include "instance.h"
+#include "pass.h"
 
 /* What a timer's word may be before it is given a new deadline. */
 enum before {
@@ -35,9 +42,12 @@ static u64 saturating_add(u64 a, u64 b)
 	return min(sum, TWHEEL_NEVER);
 }
 
+/* The instant after a delay, on the clock that relative arms count on. */
 static u64 after(const struct twheel_timer *timer, u64 delay_ns)
 {
-	return saturating_add(tw_clock_now(&timer->base->clock), delay_ns);
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	return saturating_add(tw_clock_now(&base->relative->clock), delay_ns);
 }
 
 static bool is_deadline(u64 word)
@@ -46,60 +56,243 @@ static bool is_deadline(u64 word)
 }
 
 /**
- * twheel_timer_init() - initialise a timer
+ * __twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
  * @wheel: the wheel it is to belong to
  * @function: what it does when it fires
+ * @on_stack: it is a local variable
+ * @name: of the timer, for lockdep
+ * @key: for lockdep
+ *
+ * Use twheel_timer_init().
  *
  * Context: any.
  */
-void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-		       twheel_fn function)
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 twheel_fn function, bool on_stack, const char *name,
+			 struct lock_class_key *key)
 {
+	tw_debug_init(timer, on_stack);
 	INIT_HLIST_NODE(&timer->node);
 	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
 	timer->function = function;
-	timer->base = &wheel->base;
+	timer->base = wheel->bases[0];
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->lockdep_map, name, key, 0);
+#endif
 }
-TW_EXPORT(twheel_timer_init);
+TW_EXPORT(__twheel_timer_init);
 
-static int set_deadline(struct twheel_timer *timer, u64 deadline,
-			enum before before)
+/**
+ * twheel_timer_destroy_on_stack() - a timer that is a local variable goes
+ * @timer: the timer; not pending, and its callback does not run
+ *
+ * Context: any.
+ */
+void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
 {
-	struct twheel_base *base = timer->base;
-	unsigned long flags;
-	u64 word;
-	int ret;
+	tw_debug_destroy_on_stack(timer);
+}
+TW_EXPORT(twheel_timer_destroy_on_stack);
 
-	/* A later deadline leaves the timer where it is. */
-	deadline = min(deadline, TWHEEL_NEVER);
-	if (twheel_extend_at(timer, deadline) == 1)
-		return 1;
+/* The base of a timer, locked. It may change as long as it is not. */
+static __always_inline struct twheel_base *
+lock_base(struct twheel_timer *timer, unsigned long *flags)
+{
+	for (;;) {
+		struct twheel_base *base = READ_ONCE(timer->base);
 
-	raw_spin_lock_irqsave(&base->lock, flags);
-	word = atomic64_read(&timer->word);
-	if (is_deadline(word)) {
+		raw_spin_lock_irqsave(&base->lock, *flags);
+		/* Rather than keep the lock's address in a register, too. */
+		OPTIMIZER_HIDE_VAR(base);
+		if (likely(base == READ_ONCE(timer->base)))
+			return base;
+		raw_spin_unlock_irqrestore(&base->lock, *flags);
+	}
+}
+
+/*
+ * Does the timer's callback run? With the base lock: then a callback that has
+ * armed the timer here, from its pass on the sibling, is seen to run.
+ */
+static bool runs(const struct twheel_base *base,
+		 const struct twheel_timer *timer)
+{
+	/* Pairs with serve(). */
+	return smp_load_acquire(&base->running) == timer;
+}
+
+static struct twheel_base *running_base(struct twheel_base *base,
+					const struct twheel_timer *timer)
+{
+	if (runs(base, timer))
+		return base;
+	if (base->sibling && runs(base->sibling, timer))
+		return base->sibling;
+	return NULL;
+}
+
+/* Give the timer, whose base is locked, its deadline. */
+static __always_inline int place(struct twheel_base *base,
+				 struct twheel_timer *timer, u64 deadline,
+				 enum before before)
+{
+	u64 word = atomic64_read(&timer->word);
+
+	/* One comparison tells the states that can be armed from the others. */
+	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
+	if (word <= ~(u64)TWHEEL_SHUTDOWN) {
+		if (unlikely(!is_deadline(word)))
+			return before == PENDING ? 0 : -ESHUTDOWN;
 		/* An extension that comes between is overruled. */
 		atomic64_xchg(&timer->word, deadline);
 		tw_wheel_del(&base->wheel, timer);
-		tw_base_file(base, timer);
-		ret = 1;
-	} else if (before == PENDING) {
-		ret = 0;
-	} else if (word == ~(u64)TWHEEL_SHUTDOWN || base->stopped) {
-		ret = -ESHUTDOWN;
-	} else if (base->pending >= base->limit) {
-		ret = -ENOSPC;
-	} else {
-		/* Nobody but the holder of the lock writes an idle word. */
-		atomic64_set(&timer->word, deadline);
-		base->pending++;
-		base->armed++;
-		tw_base_file(base, timer);
-		ret = 0;
+		tw_base_file(base, timer, deadline);
+		return 1;
 	}
+	if (before == PENDING)
+		return 0;
+	if (unlikely(base->pending >= base->limit) && !tw_base_refill(base))
+		return base->stopped ? -ESHUTDOWN : -ENOSPC;
+
+	tw_debug_activate(timer);
+	/* Nobody but the holder of the lock writes an idle word. */
+	atomic64_set(&timer->word, deadline);
+	base->pending++;
+	tw_base_file(base, timer, deadline);
+	return 0;
+}
+
+/**
+ * struct where - on which base of its wheel a timer is to be armed
+ * @cpu: the CPU, or %TW_ANY_CPU: the present one, unless there is an obstacle
+ * @relative: the deadline is on the clock that relative arms count on
+ */
+struct where {
+	int cpu;
+	bool relative;
+};
+
+/*
+ * A pending timer stays on its CPU, if none is named, and so does one whose
+ * callback runs, because cancel_sync looks for that on the timer's base and its
+ * sibling only.
+ */
+static struct twheel_base *pick(struct twheel_base *from, struct where where,
+				bool stay)
+{
+	struct twheel *wheel = from->owner;
+	int cpu = where.cpu;
+
+	if (!wheel->percpu)
+		cpu = 0;
+	else if (cpu == TW_ANY_CPU)
+		cpu = stay ? from->clock.cpu : raw_smp_processor_id();
+	return tw_instance_base(wheel, cpu, where.relative);
+}
+
+/* With both locks: the timer moves, if it is pending with the credit it lives on. */
+static void change_base(struct twheel_timer *timer, struct twheel_base *from,
+			struct twheel_base *to, u64 deadline)
+{
+	if (is_deadline(atomic64_read(&timer->word))) {
+		atomic64_xchg(&timer->word, deadline);
+		tw_base_unfile(from, timer);
+		to->pending++;
+		if (from->credits) {
+			from->limit--;
+			to->limit++;
+		}
+		tw_base_file(to, timer, deadline);
+	}
+	/* Pairs with lock_base(), by the lock of @to. */
+	WRITE_ONCE(timer->base, to);
+}
+
+/* As set_deadline(), on a wheel that has several bases. */
+static noinline int set_deadline_on(struct twheel_timer *timer, u64 deadline,
+				    enum before before, struct where where)
+{
+	struct twheel_base *base, *to;
+	unsigned long flags;
+	bool pending;
+	int ret;
+
+	deadline = min(deadline, TWHEEL_NEVER);
+again:
+	base = lock_base(timer, &flags);
+	pending = is_deadline(atomic64_read(&timer->word));
+	ret = 0;
+	if (!pending && before == PENDING)
+		goto out;
+	to = pick(base, where, pending || running_base(base, timer));
+	if (to == base) {
+		ret = pending && twheel_extend_at(timer, deadline) == 1 ? 1 :
+		      place(base, timer, deadline, before);
+		goto out;
+	}
+	ret = -EBUSY;
+	if (to != base->sibling && running_base(base, timer))
+		goto out;
+	/* In whichever order: nobody waits for the second one. */
+	if (!raw_spin_trylock(&to->lock)) {
+		if (where.cpu == TW_ANY_CPU && to->axis == base->axis) {
+			/* Another CPU does as well. */
+			ret = place(base, timer, deadline, before);
+			goto out;
+		}
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		cpu_relax();
+		goto again;
+	}
+	if (base->stopped || to->stopped) {
+		/* The bases are being emptied, one after the other. */
+		ret = before == PENDING ? 0 : -ESHUTDOWN;
+		raw_spin_unlock(&to->lock);
+		goto out;
+	}
+	change_base(timer, base, to, deadline);
+	raw_spin_unlock(&base->lock);
+	base = to;
+	ret = pending ? 1 : place(base, timer, deadline, before);
+out:
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
+}
+
+static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline,
+					enum before before)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret;
+
+	tw_debug_assert_init(timer);
+	base = READ_ONCE(timer->base);
+	if (unlikely(deadline >= base->plain))
+		return set_deadline_on(timer, deadline, before,
+				       (struct where) { TW_ANY_CPU, false });
+	/* A later deadline leaves the timer where it is. */
+	if (tw_extend(timer, deadline) == 1)
+		return 1;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* Rather than keep the lock's address in a register of its own. */
+	OPTIMIZER_HIDE_VAR(base);
+	ret = place(base, timer, deadline, before);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+/* For a deadline on the clock that relative arms count on. */
+static int set_relative(struct twheel_timer *timer, u64 deadline,
+			enum before before)
+{
+	if (unlikely(!READ_ONCE(timer->base)->plain))
+		return set_deadline_on(timer, deadline, before,
+				       (struct where) { TW_ANY_CPU, true });
+	return before == ANY ? twheel_arm_at(timer, deadline) :
+			       twheel_modify_at(timer, deadline);
 }
 
 /**
@@ -133,9 +326,54 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	return set_deadline(timer, after(timer, delay_ns), ANY);
+	return set_relative(timer, after(timer, delay_ns), ANY);
 }
 TW_EXPORT(twheel_arm);
+
+static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
+		  bool relative)
+{
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+	tw_debug_assert_init(timer);
+	return set_deadline_on(timer, deadline, ANY,
+			       (struct where) { cpu, relative });
+}
+
+/**
+ * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
+ * @timer: the timer
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel; another kind of wheel
+ *	has no place for timers but one, and ignores it
+ * @deadline_ns: when, as for twheel_arm_at()
+ *
+ * If the CPU is offline when the deadline comes, the timer fires on another.
+ *
+ * Context: any.
+ * Return: as twheel_arm_at(), or
+ * * -EBUSY - the timer's callback is running on another CPU; nothing has been done
+ * * -EINVAL - there can be no such CPU
+ */
+int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
+{
+	return arm_on(timer, cpu, deadline_ns, false);
+}
+TW_EXPORT(twheel_arm_on_at);
+
+/**
+ * twheel_arm_on() - arm a timer for a delay from now, on a CPU
+ * @timer: the timer
+ * @cpu: as for twheel_arm_on_at()
+ * @delay_ns: how long
+ *
+ * Context: any.
+ * Return: as twheel_arm_on_at().
+ */
+int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
+{
+	return arm_on(timer, cpu, after(timer, delay_ns), true);
+}
+TW_EXPORT(twheel_arm_on);
 
 /*
  * The instant in [deadline, deadline + slack] whose tick has the most trailing
@@ -144,7 +382,7 @@ TW_EXPORT(twheel_arm);
  */
 static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
 {
-	const struct tw_wheel *w = &timer->base->wheel;
+	const struct tw_wheel *w = &READ_ONCE(timer->base)->wheel;
 	u64 first, last, ns;
 
 	deadline = min(deadline, TWHEEL_NEVER);
@@ -173,7 +411,7 @@ static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
-	return set_deadline(timer, within(timer, deadline_ns, slack_ns), ANY);
+	return twheel_arm_at(timer, within(timer, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
 
@@ -188,7 +426,9 @@ TW_EXPORT(twheel_arm_range_at);
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
-	return twheel_arm_range_at(timer, after(timer, delay_ns), slack_ns);
+	u64 deadline = within(timer, after(timer, delay_ns), slack_ns);
+
+	return set_relative(timer, deadline, ANY);
 }
 TW_EXPORT(twheel_arm_range);
 
@@ -221,7 +461,7 @@ TW_EXPORT(twheel_modify_at);
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
-	return set_deadline(timer, after(timer, delay_ns), PENDING);
+	return set_relative(timer, after(timer, delay_ns), PENDING);
 }
 TW_EXPORT(twheel_modify);
 
@@ -235,7 +475,10 @@ TW_EXPORT(twheel_modify);
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
-	return twheel_extend_at(timer, after(timer, delay_ns));
+	const struct twheel_base *base = READ_ONCE(timer->base);
+	u64 now = tw_clock_now(&base->clock);
+
+	return twheel_extend_at(timer, saturating_add(now, delay_ns));
 }
 TW_EXPORT(twheel_extend);
 
@@ -253,6 +496,7 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
 	}
 	/* Pairs with the compare-and-swap in twheel_extend_at(). */
 	atomic64_xchg(&timer->word, ~(u64)state);
+	tw_debug_deactivate(timer);
 	base->cancelled++;
 	tw_base_unfile(base, timer);
 	return 1;
@@ -272,46 +516,79 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
  */
 int twheel_cancel(struct twheel_timer *timer)
 {
-	struct twheel_base *base = timer->base;
+	struct twheel_base *base;
 	unsigned long flags;
 	int ret;
 
+	tw_debug_assert_init(timer);
 	if (!twheel_pending(timer))
 		return 0;
-	raw_spin_lock_irqsave(&base->lock, flags);
+	base = lock_base(timer, &flags);
 	ret = withdraw(base, timer, TWHEEL_CANCELLED);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 TW_EXPORT(twheel_cancel);
 
+/* Tell lockdep that this may wait for the timer's callback. */
+static void may_wait(struct twheel_timer *timer)
+{
+#ifdef CONFIG_LOCKDEP
+	unsigned long flags;
+
+	/* It is held with softirqs on here, and by the callback in softirq. */
+	local_irq_save(flags);
+	lock_map_acquire(&timer->lockdep_map);
+	lock_map_release(&timer->lockdep_map);
+	local_irq_restore(flags);
+#endif
+}
+
+/* One try: is a callback running? Returns its base, and else withdraws. */
+static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
+			struct twheel_base **running)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret = 0;
+
+	base = lock_base(timer, &flags);
+	*running = running_base(base, timer);
+	/*
+	 * The callback may arm the timer again. Cancelling before it has ended,
+	 * and once more after, would be two cancellations that the caller learns
+	 * of as one. A shutdown is final at once.
+	 */
+	if (*running && tw_base_inside(*running))
+		ret = -EDEADLK;
+	else if (!*running || state == TWHEEL_SHUTDOWN)
+		ret = withdraw(base, timer, state);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
 static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
 {
-	struct twheel_base *base = timer->base;
-	unsigned long flags;
-	bool running;
+	struct twheel_base *running;
+	bool told = false;
 	int ret = 0;
+	int tried;
 
 	/* It would wait for the callback that it interrupts. */
 	WARN_ON_ONCE(in_hardirq());
+	tw_debug_assert_init(timer);
 
 	do {
-		raw_spin_lock_irqsave(&base->lock, flags);
-		running = base->running == timer;
-		/*
-		 * The callback may arm the timer again. Cancelling before it has
-		 * ended, and once more after, would be two cancellations that
-		 * the caller learns of as one. A shutdown is final at once.
-		 */
-		if (running && base->runner == current)
-			ret = -EDEADLK;
-		else if (!running || state == TWHEEL_SHUTDOWN)
-			ret |= withdraw(base, timer, state);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-		if (ret < 0)
-			return ret;
+		tried = try_withdraw(timer, state, &running);
+		if (tried < 0)
+			return tried;
+		ret |= tried;
+		/* Not from the callback itself, where it would be wrong. */
+		if (!told)
+			may_wait(timer);
+		told = true;
 		if (running)
-			tw_base_wait(base);
+			tw_pass_wait(running, timer);
 	} while (running);
 	return ret;
 }
@@ -328,7 +605,8 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
  * wait for the lock, and this for the callback.
  *
  * Context: process or softirq, not hard interrupt. Spins while the callback runs;
- * on PREEMPT_RT it sleeps.
+ * on PREEMPT_RT it sleeps. On a wheel with %TWHEEL_CONTEXT_WORK process only: it
+ * sleeps.
  * Return:
  * * 1 - the timer was pending and has been cancelled
  * * 0 - it was not pending
@@ -368,8 +646,9 @@ TW_EXPORT(twheel_shutdown_sync);
  */
 u64 twheel_remaining(const struct twheel_timer *timer)
 {
+	const struct twheel_base *base = READ_ONCE(timer->base);
 	u64 word = atomic64_read(&timer->word);
-	u64 now = tw_clock_now(&timer->base->clock);
+	u64 now = tw_clock_now(&base->clock);
 
 	if (!is_deadline(word))
 		return word;
@@ -386,6 +665,6 @@ TW_EXPORT(twheel_remaining);
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	return timer->base->owner;
+	return READ_ONCE(timer->base)->owner;
 }
 TW_EXPORT(twheel_of);

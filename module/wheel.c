@@ -67,15 +67,10 @@ static unsigned int level_span(const struct tw_wheel *w, unsigned int level)
 	return level * w->shift;
 }
 
-static unsigned int bucket_index(const struct tw_wheel *w, unsigned int level,
+static struct hlist_head *bucket(const struct tw_wheel *w, unsigned int level,
 				 u64 number)
 {
-	return (level << (w->shift + 1)) + (number & w->mask);
-}
-
-static unsigned int nr_buckets(const struct tw_wheel *w)
-{
-	return w->levels << (w->shift + 1);
+	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
 
 static void set_now(struct tw_wheel *w, u64 now)
@@ -83,6 +78,46 @@ static void set_now(struct tw_wheel *w, u64 now)
 	w->now = now;
 	w->now_ns = tw_wheel_ns(w, now);
 }
+
+/* See tw_wheel_floor(). */
+static void set_reciprocal(struct tw_wheel *w)
+{
+	unsigned int shift = ilog2(w->tick_ns);
+	u64 quotient = 0, rest = 1ULL << shift;
+	unsigned int bit;
+
+	w->recip_max = S64_MAX - w->tick_ns;
+	w->recip_shift = shift;
+	if (w->tick_ns == 1) {
+		/* 2^64 is one bit too many. Divide, in the tests that do this. */
+		w->recip_max = 0;
+		return;
+	}
+	if (rest == w->tick_ns) {
+		w->recip = 1ULL << 63;
+		w->recip_shift--;
+		return;
+	}
+	/* 2^(64 + shift) / tick_ns by hand: it has 64 bits. */
+	for (bit = 0; bit < 64; bit++) {
+		rest <<= 1;
+		quotient <<= 1;
+		if (rest >= w->tick_ns) {
+			rest -= w->tick_ns;
+			quotient |= 1;
+		}
+	}
+	w->recip = quotient + 1;
+}
+
+/* tw_wheel_ceil_late() - tw_wheel_ceil() beyond &tw_wheel.recip_max */
+u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns)
+{
+	u64 tick = div64_u64(ns, w->tick_ns);
+
+	return tick + (tick * w->tick_ns != ns);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_ceil_late);
 
 /*
  * tw_wheel_shape() - give a wheel its geometry
@@ -92,74 +127,104 @@ static void set_now(struct tw_wheel *w, u64 now)
  */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 {
+	unsigned int bit;
+
 	memset(w, 0, sizeof(*w));
-	if (!tick_ns || tick_ns > TWHEEL_TICK_MAX ||
-	    slots < TWHEEL_SLOTS_MIN || slots > TWHEEL_SLOTS_MAX)
+	if (!tw_wheel_valid(tick_ns, slots))
 		return -EINVAL;
 
 	w->tick_ns = tick_ns;
-	w->recip = div64_u64(U64_MAX, tick_ns);
+	set_reciprocal(w);
 	w->shift = order_base_2(slots);
-	w->level_mul = DIV_ROUND_UP(1U << 16, w->shift);
 	w->mask = (2U << w->shift) - 1;
-	/* d / 2 has up to 63 bits, so that is where the last level is found. */
-	w->levels = 62 / w->shift + 1;
+	w->levels = tw_wheel_levels(w->shift);
+	w->nr = w->levels << w->shift << 1;
+	for (bit = 1; bit < ARRAY_SIZE(w->rows); bit++) {
+		unsigned int level = (bit - 1) / w->shift;
+
+		w->rows[bit] = (struct tw_row) {
+			.bit	= BIT_ULL(level),
+			.reach	= level ? (2ULL << level_span(w, level)) - 1 : 0,
+			.first	= tw_wheel_index(w, level, 0),
+			.span	= level_span(w, level),
+			.level	= level,
+		};
+	}
 	return 0;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_shape);
 
+static int make_buckets(const struct tw_wheel *w, struct tw_buckets *buckets,
+			int node)
+{
+	buckets->occupied = kvmalloc_node(BITS_TO_LONGS(w->nr) * sizeof(long),
+					  GFP_KERNEL_ACCOUNT | __GFP_ZERO,
+					  node);
+	buckets->heads = kvmalloc_node(w->nr * sizeof(*buckets->heads),
+				       GFP_KERNEL_ACCOUNT | __GFP_ZERO, node);
+	return buckets->occupied && buckets->heads ? 0 : -ENOMEM;
+}
+
+static void free_buckets(struct tw_buckets *buckets)
+{
+	kvfree(buckets->heads);
+	kvfree(buckets->occupied);
+	*buckets = (struct tw_buckets) { };
+}
+
 /*
  * tw_wheel_init() - make the buckets of a wheel that stands at tick @now
+ * @steps: tw_wheel_back() will be called
+ * @node: where the memory should be
  *
  * Return: 0, -ENOMEM.
  */
-int tw_wheel_init(struct tw_wheel *w, u64 now)
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 {
+	int ret;
+
 	set_now(w, now);
 	w->horizon = now;
 	w->wake = TW_WHEEL_ASLEEP;
+	w->serving = &w->expiring;
 
-	w->occupied = kvcalloc(BITS_TO_LONGS(nr_buckets(w)), sizeof(long),
-			       GFP_KERNEL_ACCOUNT);
-	w->buckets = kvcalloc(nr_buckets(w), sizeof(*w->buckets),
-			      GFP_KERNEL_ACCOUNT);
-	if (!w->occupied || !w->buckets) {
+	ret = make_buckets(w, &w->buckets, node);
+	if (!ret && steps)
+		ret = make_buckets(w, &w->other, node);
+	if (ret)
 		tw_wheel_exit(w);
-		return -ENOMEM;
-	}
-	return 0;
+	return ret;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_init);
 
 /* tw_wheel_exit() - free what tw_wheel_init() has got */
 void tw_wheel_exit(struct tw_wheel *w)
 {
-	kvfree(w->buckets);
-	kvfree(w->occupied);
-	w->buckets = NULL;
-	w->occupied = NULL;
+	free_buckets(&w->buckets);
+	free_buckets(&w->other);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_exit);
 
-static void unlink(struct tw_wheel *w, struct twheel_timer *t)
+/*
+ * tw_wheel_del_last() - the last timer of a list has been taken out
+ *
+ * It was the only one if @pprev is a bucket's head rather than another timer's
+ * next pointer or the head of @due.
+ */
+void tw_wheel_del_last(struct tw_wheel *w, struct hlist_node **pprev)
 {
-	struct hlist_node **pprev = t->node.pprev;
-	struct hlist_node *next = t->node.next;
-	unsigned long index;
+	struct hlist_head *head = (struct hlist_head *)pprev;
+	unsigned long index = head - w->buckets.heads;
 
-	*pprev = next;
-	if (next) {
-		next->pprev = pprev;
-		return;
+	if (index < w->nr) {
+		__clear_bit(index, w->buckets.occupied);
+	} else if (unlikely(w->displaced)) {
+		index = head - w->other.heads;
+		if (index < w->nr)
+			__clear_bit(index, w->other.occupied);
 	}
-	/*
-	 * It was the last of its list, and the only one if @pprev is a bucket's
-	 * head rather than another timer's next pointer or the head of @due.
-	 */
-	index = (struct hlist_head *)pprev - w->buckets;
-	if (index < nr_buckets(w))
-		__clear_bit(index, w->occupied);
 }
+TW_EXPORT_FOR_TESTS(tw_wheel_del_last);
 
 /*
  * The first deadline in bucket @number of @level, if that can be told with a
@@ -168,14 +233,12 @@ static void unlink(struct tw_wheel *w, struct twheel_timer *t)
  */
 static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
 {
-	const struct hlist_head *head;
 	unsigned int span = level_span(w, level);
 	u64 first = ((number + 1) << span) - 1;
 	struct twheel_timer *t;
 	unsigned int n = 0;
 
-	head = &w->buckets[bucket_index(w, level, number)];
-	hlist_for_each_entry(t, head, node) {
+	hlist_for_each_entry(t, bucket(w, level, number), node) {
 		if (++n > PEEK)
 			return (number - 1) << span;
 		first = min(first, tw_wheel_ceil(w, atomic64_read(&t->word)));
@@ -183,68 +246,31 @@ static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
 	return first;
 }
 
-static noinline void wake_earlier(struct tw_wheel *w, unsigned int level,
-				  u64 number)
+/*
+ * tw_wheel_wake_earlier() - a bucket may need attention before &tw_wheel.wake
+ */
+noinline bool tw_wheel_wake_earlier(struct tw_wheel *w, unsigned int level,
+				    u64 number)
 {
 	u64 tick = level ? peek(w, level, number) : number;
 
-	if (tick < w->wake)
-		w->wake = tick;
+	if (tick >= w->wake)
+		return false;
+	w->wake = tick;
+	return true;
 }
+TW_EXPORT_FOR_TESTS(tw_wheel_wake_earlier);
 
-/* Put a timer into the bucket of a tick after the position. */
-static void file(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
+/* tw_wheel_add_due() - tw_wheel_add() for a tick that has passed */
+noinline bool tw_wheel_add_due(struct tw_wheel *w, struct twheel_timer *t)
 {
-	u64 distance = tick - w->now;
-	unsigned int level, index;
-	u64 number, event;
-
-	if (distance <= w->mask) {
-		level = 0;
-		number = tick;
-		event = tick;
-	} else {
-		unsigned int span;
-
-		level = ((fls64(distance >> 1) - 1) * w->level_mul) >> 16;
-		span = level_span(w, level);
-		number = tick >> span;
-		event = (number - 1) << span;
-	}
-	index = bucket_index(w, level, number);
-	hlist_add_head(&t->node, &w->buckets[index]);
-	__set_bit(index, w->occupied);
-	w->active |= BIT_ULL(level);
-
-	if (unlikely(event < w->wake))
-		wake_earlier(w, level, number);
-}
-
-/*
- * tw_wheel_add() - file a timer under its deadline
- *
- * The word must hold the deadline. If that is past, the next round will serve it.
- * Lowers &tw_wheel.wake where the timer needs attention before.
- */
-void tw_wheel_add(struct tw_wheel *w, struct twheel_timer *t)
-{
-	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
-
-	if (likely(tick > w->horizon)) {
-		file(w, t, tick);
-		return;
-	}
 	hlist_add_head(&t->node, &w->due);
-	w->wake = min(w->wake, w->now);
+	if (w->wake <= w->now)
+		return false;
+	w->wake = w->now;
+	return true;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_add);
-
-/* tw_wheel_del() - take a filed timer out */
-void tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
-{
-	unlink(w, t);
-}
-TW_EXPORT_FOR_TESTS(tw_wheel_del);
+TW_EXPORT_FOR_TESTS(tw_wheel_add_due);
 
 /*
  * tw_wheel_evict() - take out any timer, to empty the wheel
@@ -253,6 +279,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_del);
  */
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 {
+	struct tw_buckets *buckets = &w->buckets;
 	struct hlist_head *head = &w->due;
 	struct twheel_timer *t;
 	unsigned int index;
@@ -260,13 +287,17 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 	if (hlist_empty(head))
 		head = &w->expiring;
 	if (hlist_empty(head)) {
-		index = find_first_bit(w->occupied, nr_buckets(w));
-		if (index >= nr_buckets(w))
+		index = find_first_bit(buckets->occupied, w->nr);
+		if (index >= w->nr && w->displaced) {
+			buckets = &w->other;
+			index = find_first_bit(buckets->occupied, w->nr);
+		}
+		if (index >= w->nr)
 			return NULL;
-		head = &w->buckets[index];
+		head = &buckets->heads[index];
 	}
 	t = hlist_entry(head->first, struct twheel_timer, node);
-	unlink(w, t);
+	tw_wheel_del(w, t);
 	return t;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_evict);
@@ -280,14 +311,14 @@ static bool first_bucket(const struct tw_wheel *w, unsigned int level,
 			 u64 *number)
 {
 	u64 from = level ? (w->now >> level_span(w, level)) + 1 : w->now;
-	unsigned int base = bucket_index(w, level, 0);
-	unsigned int start = bucket_index(w, level, from);
+	unsigned int base = tw_wheel_index(w, level, 0);
+	unsigned int start = tw_wheel_index(w, level, from);
 	unsigned int end = base + w->mask + 1;
 	unsigned int index;
 
-	index = find_next_bit(w->occupied, end, start);
+	index = find_next_bit(w->buckets.occupied, end, start);
 	if (index >= end) {
-		index = find_next_bit(w->occupied, start, base);
+		index = find_next_bit(w->buckets.occupied, start, base);
 		if (index >= start)
 			return false;
 	}
@@ -329,15 +360,14 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 static void cascade(struct tw_wheel *w, unsigned int level, u64 number,
 		    unsigned int *slice)
 {
-	struct hlist_head *head;
+	struct hlist_head *head = bucket(w, level, number);
 
-	head = &w->buckets[bucket_index(w, level, number)];
 	while (*slice && !hlist_empty(head)) {
 		struct twheel_timer *t;
 
 		t = hlist_entry(head->first, struct twheel_timer, node);
-		unlink(w, t);
-		file(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
+		tw_wheel_del(w, t);
+		tw_wheel_file(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
 		w->cascades++;
 		--*slice;
 	}
@@ -347,7 +377,7 @@ static struct hlist_head *due_list(struct tw_wheel *w)
 {
 	if (!hlist_empty(&w->expiring))
 		return &w->expiring;
-	return &w->buckets[bucket_index(w, 0, w->now)];
+	return bucket(w, 0, w->now);
 }
 
 /*
@@ -366,6 +396,19 @@ void tw_wheel_begin(struct tw_wheel *w, bool round)
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_begin);
 
+/* Have the timers of a bucket of the other set looked at. */
+static void displace(struct tw_wheel *w)
+{
+	unsigned int index = find_first_bit(w->other.occupied, w->nr);
+
+	if (index >= w->nr) {
+		w->displaced = false;
+		return;
+	}
+	__clear_bit(index, w->other.occupied);
+	hlist_move_list(&w->other.heads[index], &w->expiring);
+}
+
 /*
  * tw_wheel_turn() - move the position towards @target
  * @slice: how many timers may be cascaded; what is left of it
@@ -379,7 +422,11 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 	u64 tick, number;
 
 	w->horizon = max(w->horizon, target);
-	while (hlist_empty(due_list(w))) {
+	while (hlist_empty(w->serving = due_list(w))) {
+		if (unlikely(w->displaced)) {
+			displace(w);
+			continue;
+		}
 		if (!first_edge(w, &tick, &level, &number) || tick > target) {
 			if (target > w->now)
 				set_now(w, target);
@@ -387,7 +434,7 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 		}
 		if (!level) {
 			set_now(w, tick);
-			return TW_TURN_DUE;
+			continue;
 		}
 		if (!*slice)
 			return TW_TURN_MORE;
@@ -399,44 +446,23 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 TW_EXPORT_FOR_TESTS(tw_wheel_turn);
 
 /*
- * tw_wheel_pop() - claim the next timer that is due
- * @slice: how many timers may be looked at; what is left of it
+ * tw_wheel_defer() - file a timer anew that is not due yet
  *
- * A timer whose word has grown past the position is filed anew instead.
- *
- * Return: the timer, unlinked, its word %TWHEEL_FIRED; or NULL if there is none,
- * or the slice is used up (then tw_wheel_turn() still says %TW_TURN_DUE).
+ * After the clock was set back its tick may be one that the position has
+ * passed; then it waits until tw_wheel_back() has put that right.
  */
-struct twheel_timer *tw_wheel_pop(struct tw_wheel *w, unsigned int *slice)
+void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 {
-	struct hlist_head *head;
+	u64 tick = tw_wheel_ceil(w, word);
 
-	while (*slice && !hlist_empty(head = due_list(w))) {
-		struct twheel_timer *t;
-		s64 word;
-
-		t = hlist_entry(head->first, struct twheel_timer, node);
-		--*slice;
-		word = atomic64_read(&t->word);
-		if ((u64)word > w->now_ns) {
-			unlink(w, t);
-			file(w, t, tw_wheel_ceil(w, word));
-			w->refiled++;
-			continue;
-		}
-		/*
-		 * Pairs with the compare-and-swap in twheel_extend_at(): one of
-		 * the two fails. A plain store would lose an extension that has
-		 * been acknowledged.
-		 */
-		if (!atomic64_try_cmpxchg(&t->word, &word, ~(u64)TWHEEL_FIRED))
-			continue;
-		unlink(w, t);
-		return t;
-	}
-	return NULL;
+	tw_wheel_del(w, t);
+	w->refiled++;
+	if (likely(tick > w->now))
+		tw_wheel_file(w, t, tick);
+	else
+		hlist_add_head(&t->node, &w->due);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_pop);
+TW_EXPORT_FOR_TESTS(tw_wheel_defer);
 
 /*
  * tw_wheel_ahead() - empty the next bucket of each upper level before its time
@@ -453,7 +479,8 @@ bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice)
 		u64 number = (w->now >> level_span(w, level)) + 1;
 
 		todo &= ~BIT_ULL(level);
-		if (!test_bit(bucket_index(w, level, number), w->occupied))
+		if (!test_bit(tw_wheel_index(w, level, number),
+			      w->buckets.occupied))
 			continue;
 		if (!*slice)
 			return false;
@@ -477,8 +504,10 @@ u64 tw_wheel_next(struct tw_wheel *w)
 	u64 todo = w->active;
 	u64 next = TW_WHEEL_ASLEEP;
 
-	if (!hlist_empty(&w->due) || !hlist_empty(due_list(w))) {
-		w->wake = w->now;
+	if (!hlist_empty(&w->due) || !hlist_empty(due_list(w)) ||
+	    w->displaced) {
+		/* At once; the position may be ahead of a clock set back. */
+		w->wake = min(w->now, tw_wheel_floor(w, w->now_ns));
 		return w->wake;
 	}
 
@@ -504,7 +533,8 @@ u64 tw_wheel_next(struct tw_wheel *w)
 		 */
 		number++;
 		if (next > (number - 1) << span &&
-		    test_bit(bucket_index(w, level, number), w->occupied))
+		    test_bit(tw_wheel_index(w, level, number),
+			      w->buckets.occupied))
 			next = min(next, peek(w, level, number));
 	}
 	w->wake = next;
@@ -528,3 +558,32 @@ void tw_wheel_forward(struct tw_wheel *w, u64 now)
 		tw_wheel_turn(w, now, &slice);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_forward);
+
+/*
+ * tw_wheel_back() - the clock was set back to @now, before the position
+ *
+ * In the buckets as they are, the ticks between @now and the position have no
+ * place. So the position goes back with the clock, over an empty set of buckets;
+ * rounds then move over what the full set holds, a slice at a time. Should the
+ * clock be set back again before that is done, the position has to wait; then
+ * timers for the ticks in between wait with those that are due, and by their
+ * deadline are found not to be.
+ *
+ * Nothing is due any more that is later than @now. Not to be called in a pass.
+ */
+void tw_wheel_back(struct tw_wheel *w, u64 now)
+{
+	if (w->displaced || !w->other.heads) {
+		w->now_ns = tw_wheel_ns(w, now);
+		w->wake = min(w->wake, now);
+		return;
+	}
+	swap(w->buckets, w->other);
+	w->displaced = w->active;
+	w->active = 0;
+	w->horizon = now;
+	set_now(w, now);
+	if (w->displaced)
+		w->wake = now;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_back);

@@ -9,53 +9,95 @@
 #ifndef _TWHEEL_WHEEL_H
 #define _TWHEEL_WHEEL_H
 
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/math64.h>
 #include <linux/overflow.h>
 #include <linux/types.h>
 
-struct twheel_timer;
+#include <linux/twheel.h>
+
+/**
+ * struct tw_buckets - the buckets of all levels
+ * @heads: level 0 first
+ * @occupied: one bit a bucket: set if and only if the bucket holds a timer
+ */
+struct tw_buckets {
+	struct hlist_head *heads;
+	unsigned long *occupied;
+};
+
+/**
+ * struct tw_row - where timers at a distance of so many bits are filed
+ * @bit: the bit of their level in &tw_wheel.active
+ * @reach: how many ticks before a timer's own its bucket may have to be begun with
+ * @first: the level's first bucket
+ * @span: log2 of a bucket's length in ticks
+ * @level: the level
+ */
+struct tw_row {
+	u64 bit;
+	u64 reach;
+	u32 first;
+	u8 span;
+	u8 level;
+} __aligned(32);
 
 /**
  * struct tw_wheel - the buckets and where in time they stand
  * @now: position: nothing filed at or before this tick waits any more, but for
  *	what tw_wheel_pop() has yet to hand out
- * @now_ns: the instant of @now, saturating
+ * @now_ns: a timer whose deadline is later is not due; the instant of @now,
+ *	saturating, but for a moment after the clock was set back
  * @horizon: a timer added for a tick up to here is past; not before @now
  * @wake: nothing needs doing before this tick. Arming lowers it; 0 while a pass
  *	is on, whose end computes it anew
  * @tick_ns: length of a tick
- * @recip: floor((2^64 - 1) / @tick_ns), to divide by multiplying
+ * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
+ * @recip_shift: log2 of @tick_ns, rounded down
+ * @recip_max: the last instant for which that is exact
  * @shift: log2 of the ratio between levels
- * @level_mul: 2^16 / @shift rounded up, to divide a bit number by @shift
  * @mask: buckets of a level less one; a level has twice as many as the ratio
  * @levels: how many levels there are
+ * @nr: how many buckets all levels have
  * @active: bit mask of levels; one without a bit holds no timer
- * @occupied: one bit a bucket: set if and only if the bucket holds a timer
- * @buckets: all levels' buckets, level 0 first
+ * @buckets: where timers are filed
+ * @other: a second set, for clocks that may be set back; empty but for a moment
+ *	after that
+ * @displaced: @other may hold timers
+ * @serving: the list that tw_wheel_pop() takes from
  * @due: timers armed for a tick that has passed: the next round serves them
  * @expiring: those of them that the present round serves
  * @cascades: timers moved to a lower level
  * @refiled: timers whose word had grown when their bucket was reached
+ * @rows: by the number of a distance's highest bit, what follows from it
  */
 struct tw_wheel {
 	u64 now;
-	u64 now_ns;
 	u64 horizon;
 	u64 wake;
 	u64 tick_ns;
 	u64 recip;
-	unsigned int shift;
-	unsigned int level_mul;
+	u64 recip_max;
+	unsigned int recip_shift;
 	unsigned int mask;
-	unsigned int levels;
 	u64 active;
-	unsigned long *occupied;
-	struct hlist_head *buckets;
+	struct tw_buckets buckets;
+	unsigned int shift;
+	unsigned int nr;
+	u64 now_ns;
+	struct hlist_head *serving;
+	unsigned int levels;
+	bool displaced;
+	struct tw_buckets other;
 	struct hlist_head due;
 	struct hlist_head expiring;
 	u64 cascades;
 	u64 refiled;
+	struct tw_row rows[64];
 };
 
 /** TW_WHEEL_ASLEEP - &tw_wheel.wake of a wheel that has nothing to do */
@@ -74,39 +116,59 @@ enum tw_turn {
 };
 
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
-int tw_wheel_init(struct tw_wheel *w, u64 now);
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 
-void tw_wheel_add(struct tw_wheel *w, struct twheel_timer *t);
-void tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t);
+u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
+void tw_wheel_del_last(struct tw_wheel *w, struct hlist_node **pprev);
+bool tw_wheel_wake_earlier(struct tw_wheel *w, unsigned int level, u64 number);
+bool tw_wheel_add_due(struct tw_wheel *w, struct twheel_timer *t);
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
 
 void tw_wheel_begin(struct tw_wheel *w, bool round);
 enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice);
-struct twheel_timer *tw_wheel_pop(struct tw_wheel *w, unsigned int *slice);
+void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word);
 bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice);
 u64 tw_wheel_next(struct tw_wheel *w);
 void tw_wheel_forward(struct tw_wheel *w, u64 now);
+void tw_wheel_back(struct tw_wheel *w, u64 now);
 
-/* The last tick boundary at or before @ns. */
-static inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
+/* The upper half of a product. */
+static __always_inline u64 tw_mul_high(u64 a, u64 b)
 {
-	u64 tick = mul_u64_u64_shr(ns, w->recip, 64);
+#ifdef CONFIG_X86_64
+	/* A 128-bit variable would make every caller align its stack. */
+	u64 high;
 
-	/*
-	 * @recip falls short of 2^64 / tick_ns by at most one, so the product
-	 * falls short of the quotient by less than one more: one correction.
-	 */
-	return tick + (ns - tick * w->tick_ns >= w->tick_ns);
+	asm("mulq %2" : "+a" (a), "=d" (high) : "rm" (b) : "cc");
+	return high;
+#else
+	return mul_u64_u64_shr(a, b, 64);
+#endif
+}
+
+/*
+ * The last tick boundary at or before @ns.
+ *
+ * @recip exceeds 2^(64 + shift) / tick_ns by less than one, so the product, over
+ * 2^(64 + shift), exceeds the quotient by less than ns / 2^(64 + shift). Below 2^63
+ * that is less than 1 / 2^(shift + 1), which is less than 1 / tick_ns: too little to
+ * reach the next integer. Later times, after 292 years, are divided.
+ */
+static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
+{
+	if (unlikely(ns > w->recip_max))
+		return div64_u64(ns, w->tick_ns);
+	return tw_mul_high(ns, w->recip) >> w->recip_shift;
 }
 
 /* The first tick boundary at or after @ns: no timer fires before it. */
-static inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 ns)
+static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 ns)
 {
-	u64 tick = mul_u64_u64_shr(ns, w->recip, 64);
-	u64 rest = ns - tick * w->tick_ns;
-
-	return tick + (rest > 0) + (rest > w->tick_ns);
+	if (unlikely(ns > w->recip_max))
+		return tw_wheel_ceil_late(w, ns);
+	return tw_mul_high(ns + w->tick_ns - 1, w->recip) >>
+	       w->recip_shift;
 }
 
 /* The instant of a tick, saturating. */
@@ -115,6 +177,143 @@ static inline u64 tw_wheel_ns(const struct tw_wheel *w, u64 tick)
 	u64 ns;
 
 	return check_mul_overflow(tick, w->tick_ns, &ns) ? ~(u64)0 : ns;
+}
+
+static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
+{
+	return tick_ns && tick_ns <= TWHEEL_TICK_MAX &&
+	       slots >= TWHEEL_SLOTS_MIN && slots <= TWHEEL_SLOTS_MAX;
+}
+
+/* Half a distance has up to 63 bits: that is where the last level is found. */
+static inline unsigned int tw_wheel_levels(unsigned int shift)
+{
+	return 62 / shift + 1;
+}
+
+/* The number of the highest bit that is set. */
+static inline unsigned long tw_top_bit(u64 x)
+{
+#if BITS_PER_LONG == 64
+	return __fls(x);
+#else
+	return fls64(x) - 1;
+#endif
+}
+
+static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
+					  unsigned int level, u64 number)
+{
+	return (level << w->shift << 1) + (number & w->mask);
+}
+
+/*
+ * The hot path is inline: as calls, arming would cost half as much again.
+ *
+ * tw_wheel_file() - put a timer into the bucket of a tick after the position
+ *
+ * Return: true if it needs attention before &tw_wheel.wake, which is lowered.
+ */
+static __always_inline bool
+tw_wheel_file(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
+{
+	/* All distances of level 0 are one row: that of its mask. */
+	struct tw_row *row = &w->rows[tw_top_bit((tick - w->now) | w->mask)];
+	unsigned int index;
+	u64 number;
+
+	/* Or it would be computed twice. */
+	OPTIMIZER_HIDE_VAR(row);
+	number = tick >> row->span;
+	index = row->first + (number & w->mask);
+	hlist_add_head(&t->node, &w->buckets.heads[index]);
+	__set_bit(index, w->buckets.occupied);
+	w->active |= row->bit;
+
+	if (likely(tick - row->reach >= w->wake))
+		return false;
+	return tw_wheel_wake_earlier(w, row->level, number);
+}
+
+/*
+ * tw_wheel_add() - file a timer under its deadline
+ *
+ * The word must hold the deadline. If that is past, the next round will serve it.
+ *
+ * Return: as tw_wheel_file().
+ */
+static __always_inline bool
+tw_wheel_add(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
+{
+	u64 tick = tw_wheel_ceil(w, deadline);
+
+	if (unlikely(tick <= w->horizon))
+		return tw_wheel_add_due(w, t);
+	return tw_wheel_file(w, t, tick);
+}
+
+/* tw_wheel_del() - take a filed timer out */
+static __always_inline void
+tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
+{
+	struct hlist_node **pprev = t->node.pprev;
+	struct hlist_node *next = t->node.next;
+
+	*pprev = next;
+	if (next)
+		next->pprev = pprev;
+	else
+		tw_wheel_del_last(w, pprev);
+}
+
+/*
+ * tw_wheel_pop() - claim the next timer that is due
+ * @slice: how many timers may be filed anew; what is left of it
+ *
+ * To be called when tw_wheel_turn() has said %TW_TURN_DUE, until it finds
+ * nothing. A timer whose word has grown past the position is filed anew instead.
+ *
+ * Return: the timer, unlinked, its word %TWHEEL_FIRED; or NULL if there is none,
+ * or the slice is used up (then tw_wheel_turn() still says %TW_TURN_DUE).
+ */
+static __always_inline struct twheel_timer *
+tw_wheel_pop(struct tw_wheel *w, unsigned int *slice)
+{
+	struct hlist_head *head = w->serving;
+	struct hlist_node *first;
+
+	while ((first = head->first)) {
+		struct hlist_node *next;
+		struct twheel_timer *t;
+		s64 word;
+
+		t = hlist_entry(first, struct twheel_timer, node);
+		word = atomic64_read(&t->word);
+		if (unlikely((u64)word > w->now_ns)) {
+			if (!*slice)
+				return NULL;
+			--*slice;
+			tw_wheel_defer(w, t, word);
+			continue;
+		}
+		/*
+		 * Pairs with the compare-and-swap in twheel_extend_at(): one of
+		 * the two fails. A plain store would lose an extension that has
+		 * been acknowledged.
+		 */
+		if (unlikely(!atomic64_try_cmpxchg(&t->word, &word,
+						   ~(u64)TWHEEL_FIRED)))
+			continue;
+		/* As tw_wheel_del(), of the first one. */
+		next = first->next;
+		head->first = next;
+		if (likely(next))
+			next->pprev = &head->first;
+		else
+			tw_wheel_del_last(w, &head->first);
+		return t;
+	}
+	return NULL;
 }
 
 #endif /* _TWHEEL_WHEEL_H */

@@ -29,6 +29,7 @@
 
 #include <linux/atomic.h>
 #include <linux/list.h>
+#include <linux/lockdep_types.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/time64.h>
@@ -37,13 +38,14 @@
 struct twheel;
 struct twheel_base;
 struct twheel_timer;
+struct workqueue_struct;
 
 /**
  * typedef twheel_fn - what a timer does when it fires
  * @timer: the timer, no longer pending
  *
- * Context: softirq, interrupts on, no lock of twheel held. May arm, cancel,
- * modify or free any timer, @timer included.
+ * Context: the wheel's, see &enum twheel_context; no lock of twheel held. May arm,
+ * cancel, modify or free any timer, @timer included.
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -72,6 +74,7 @@ enum twheel_state {
  *	is above %TWHEEL_NEVER
  * @function: the callback
  * @base: the base of the wheel it belongs to
+ * @lockdep_map: held while its callback runs, and taken by who may wait for that
  *
  * All fields are private; see twheel_timer_init().
  */
@@ -80,6 +83,9 @@ struct twheel_timer {
 	atomic64_t word;
 	twheel_fn function;
 	struct twheel_base *base;
+#ifdef CONFIG_LOCKDEP
+	struct lockdep_map lockdep_map;
+#endif
 };
 
 /**
@@ -95,13 +101,33 @@ struct twheel_timer {
  * enum twheel_clock - what a wheel counts
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. Timers
+ *	armed for a deadline follow: set forward, those that it passes are due; set
+ *	back, they wait for it to come round again. Timers armed for a delay do not
+ *	notice: they, and so twheel_deadline() of them, are on CLOCK_MONOTONIC, and
+ *	only twheel_extend() may extend them, not twheel_extend_at()
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(); for tests, of
  *	twheel and of modules that use it
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC,
 	TWHEEL_CLOCK_BOOTTIME,
+	TWHEEL_CLOCK_REALTIME,
 	TWHEEL_CLOCK_VIRTUAL,
+};
+
+/**
+ * enum twheel_context - where a wheel's callbacks run
+ * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
+ * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
+ *	callbacks, where softirq comes too late. On PREEMPT_RT too: they may take
+ *	raw spinlocks only, and wake nobody up who sleeps on another kind
+ * @TWHEEL_CONTEXT_WORK: a workqueue; may sleep. One callback of a base at a time
+ */
+enum twheel_context {
+	TWHEEL_CONTEXT_SOFTIRQ,
+	TWHEEL_CONTEXT_HARDIRQ,
+	TWHEEL_CONTEXT_WORK,
 };
 
 #define TWHEEL_TICK_DEFAULT	NSEC_PER_MSEC
@@ -124,8 +150,17 @@ enum twheel_clock {
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, rounded up to a power of two,
  *	%TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX; 0: %TWHEEL_SLOTS_DEFAULT
- * @max_pending: how many timers may be pending at once; 0: no limit
+ * @max_pending: how many timers may be pending at once; 0: no limit. It is never
+ *	exceeded. On a wheel of several bases (per CPU, or on CLOCK_REALTIME) a CPU
+ *	may see it reached early, while others hold shares of it that they do not use:
+ *	less than half of it, all in all
  * @start_ns: where a virtual clock starts; must be 0 for the others
+ * @context: where callbacks run
+ * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own
+ * @percpu: a base for each CPU. Timers are armed on the CPU where the call is made,
+ *	and fire there; no two CPUs share a lock or a cache line, as long as each
+ *	touches its own timers. A pending timer stays where it is, and so does one
+ *	whose callback runs. When a CPU goes offline its timers fire on another
  * @data: what twheel_data() returns
  */
 struct twheel_config {
@@ -136,6 +171,9 @@ struct twheel_config {
 	unsigned int slots;
 	unsigned int max_pending;
 	u64 start_ns;
+	enum twheel_context context;
+	struct workqueue_struct *workqueue;
+	bool percpu;
 };
 
 /**
@@ -148,6 +186,8 @@ struct twheel_config {
  * @refiled: timers found extended when their bucket was reached
  * @passes: how often the wheel was woken up to do its work
  * @exhausted: passes that used up their budget and had to resume
+ * @overruns: callbacks in interrupt context that took longer than the module
+ *	parameter overrun_ms
  */
 struct twheel_stats {
 	u64 pending;
@@ -158,6 +198,7 @@ struct twheel_stats {
 	u64 refiled;
 	u64 passes;
 	u64 exhausted;
+	u64 overruns;
 };
 
 /**
@@ -200,10 +241,14 @@ void twheel_get_geometry(const struct twheel *wheel,
 			 struct twheel_geometry *geometry);
 
 /* A timer. */
-void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
-		       twheel_fn function);
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 twheel_fn function, bool on_stack, const char *name,
+			 struct lock_class_key *key);
+void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns);
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns);
+int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns);
+int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns);
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns);
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns);
@@ -215,6 +260,56 @@ int twheel_cancel_sync(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
 u64 twheel_remaining(const struct twheel_timer *timer);
 struct twheel *twheel_of(const struct twheel_timer *timer);
+
+/* Each place that initialises timers makes a lockdep class. */
+#ifdef CONFIG_LOCKDEP
+#define tw_timer_init(timer, wheel, function, on_stack)			\
+do {									\
+	static struct lock_class_key __key;				\
+									\
+	__twheel_timer_init(timer, wheel, function, on_stack, #timer,	\
+			    &__key);					\
+} while (0)
+#else
+#define tw_timer_init(timer, wheel, function, on_stack)			\
+	__twheel_timer_init(timer, wheel, function, on_stack, NULL, NULL)
+#endif
+
+/**
+ * twheel_timer_init() - initialise a timer
+ * @timer: the timer; must not be pending
+ * @wheel: the wheel it is to belong to
+ * @function: what it does when it fires
+ *
+ * Context: any.
+ */
+#define twheel_timer_init(timer, wheel, function)			\
+	tw_timer_init(timer, wheel, function, false)
+
+/**
+ * twheel_timer_init_on_stack() - initialise a timer that is a local variable
+ * @timer: the timer. Before it goes out of scope, it needs
+ *	twheel_timer_destroy_on_stack()
+ * @wheel: the wheel it is to belong to
+ * @function: what it does when it fires
+ *
+ * Context: any.
+ */
+#define twheel_timer_init_on_stack(timer, wheel, function)		\
+	tw_timer_init(timer, wheel, function, true)
+
+/* twheel_extend_at() for a deadline up to TWHEEL_NEVER. */
+static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
+{
+	s64 word = atomic64_read(&timer->word);
+
+	do {
+		if (unlikely((u64)word >= deadline_ns))
+			return (u64)word > TWHEEL_NEVER ? -ENOENT : 0;
+	} while (unlikely(!atomic64_try_cmpxchg(&timer->word, &word,
+						deadline_ns)));
+	return 1;
+}
 
 /**
  * twheel_extend_at() - push the deadline of a pending timer back
@@ -241,16 +336,9 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
  */
 static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = atomic64_read(&timer->word);
-
 	if (unlikely(deadline_ns > TWHEEL_NEVER))
 		deadline_ns = TWHEEL_NEVER;
-	do {
-		if (unlikely((u64)word >= deadline_ns))
-			return (u64)word > TWHEEL_NEVER ? -ENOENT : 0;
-	} while (unlikely(!atomic64_try_cmpxchg(&timer->word, &word,
-						deadline_ns)));
-	return 1;
+	return tw_extend(timer, deadline_ns);
 }
 
 /**

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Misuse, found and named.
+ *
+ * A callback that misbehaves is reported with its name, its harm undone where that
+ * can be, and the wheel goes on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugobjects.h>
+#include <linux/moduleparam.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/time64.h>
+
+#include "debug.h"
+
+static unsigned int overrun_ms = 20;
+module_param(overrun_ms, uint, 0644);
+MODULE_PARM_DESC(overrun_ms,
+		 "Report callbacks in interrupt context that take so long (default 20, 0: never)");
+
+/* tw_debug_preempt_count() - a callback has not left it as it was @before */
+noinline void tw_debug_preempt_count(twheel_fn function, int before)
+{
+	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
+			   function, preempt_count(), before);
+	preempt_count_set(before);
+}
+
+/* tw_debug_took() - a callback took so long. Is that an overrun? */
+noinline bool tw_debug_took(twheel_fn function, u64 ns)
+{
+	unsigned int limit_ms = READ_ONCE(overrun_ms);
+
+	if (!limit_ms || ns < limit_ms * (u64)NSEC_PER_MSEC)
+		return false;
+	pr_warn_ratelimited("callback %ps took %llu ms\n", function,
+			    div_u64(ns, NSEC_PER_MSEC));
+	return true;
+}
+
+#ifdef CONFIG_DEBUG_OBJECTS
+static const struct debug_obj_descr tw_debug_descr;
+
+static void *debug_hint(void *object)
+{
+	return ((struct twheel_timer *)object)->function;
+}
+
+/* Initialised anew while pending. */
+static bool fixup_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	twheel_cancel_sync(timer);
+	debug_object_init(timer, &tw_debug_descr);
+	return true;
+}
+
+/* Freed while pending: out of the wheel with it. */
+static bool fixup_free(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	twheel_cancel_sync(timer);
+	debug_object_free(timer, &tw_debug_descr);
+	return true;
+}
+
+static const struct debug_obj_descr tw_debug_descr = {
+	.name		= "twheel_timer",
+	.debug_hint	= debug_hint,
+	.fixup_init	= fixup_init,
+	.fixup_free	= fixup_free,
+};
+
+void tw_debug_init(struct twheel_timer *timer, bool on_stack)
+{
+	if (on_stack)
+		debug_object_init_on_stack(timer, &tw_debug_descr);
+	else
+		debug_object_init(timer, &tw_debug_descr);
+}
+
+void tw_debug_destroy_on_stack(struct twheel_timer *timer)
+{
+	debug_object_free(timer, &tw_debug_descr);
+}
+
+void tw_debug_activate(struct twheel_timer *timer)
+{
+	debug_object_activate(timer, &tw_debug_descr);
+}
+
+void tw_debug_deactivate(struct twheel_timer *timer)
+{
+	debug_object_deactivate(timer, &tw_debug_descr);
+}
+
+void tw_debug_assert_init(struct twheel_timer *timer)
+{
+	debug_object_assert_init(timer, &tw_debug_descr);
+}
+#endif

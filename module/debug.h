@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Misuse, found and named: callbacks that do not behave, and, where the kernel has
+ * CONFIG_DEBUG_OBJECTS, timers that are used before they are initialised or freed
+ * while they are pending.
+ */
+#ifndef _TWHEEL_DEBUG_H
+#define _TWHEEL_DEBUG_H
+
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+void tw_debug_preempt_count(twheel_fn function, int before);
+bool tw_debug_took(twheel_fn function, u64 ns);
+
+#ifdef CONFIG_DEBUG_OBJECTS
+void tw_debug_init(struct twheel_timer *timer, bool on_stack);
+void tw_debug_destroy_on_stack(struct twheel_timer *timer);
+void tw_debug_activate(struct twheel_timer *timer);
+void tw_debug_deactivate(struct twheel_timer *timer);
+void tw_debug_assert_init(struct twheel_timer *timer);
+#else
+static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack) { }
+static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer) { }
+static inline void tw_debug_activate(struct twheel_timer *timer) { }
+static inline void tw_debug_deactivate(struct twheel_timer *timer) { }
+static inline void tw_debug_assert_init(struct twheel_timer *timer) { }
+#endif
+
+#endif /* _TWHEEL_DEBUG_H */

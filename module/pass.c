@@ -1,0 +1,339 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A pass: what a base does when its alarm goes off.
+ *
+ * One timer at a time is claimed and unlinked under the lock, and its callback
+ * called without it. So a timer that is due but not yet claimed can still be
+ * cancelled, also by a callback before it in the same pass.
+ *
+ * A pass has a budget, and holds the lock for a slice at most. What is left over
+ * is done by another pass, for which the alarm is set to a now read afresh: that
+ * lets other softirqs in. Due timers go first; then crowded buckets are emptied
+ * ahead of their time, slice by slice, with a look at the clock in between.
+ *
+ * In hard interrupt context nothing can be let in before the pass ends. So the
+ * budget is small, and the next pass is as far off as this one took: half of the
+ * CPU remains for others.
+ *
+ * A round is all that was due at one moment, over as many passes as that takes.
+ * Timers that are armed for the past, by callbacks perhaps, wait for the next
+ * round: they can neither keep a pass busy for ever nor starve the others.
+ */
+#include <linux/bottom_half.h>
+#include <linux/irqflags.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/sched/clock.h>
+
+#include "base.h"
+#include "compat.h"
+#include "debug.h"
+#include "pass.h"
+
+/*
+ * Timers looked at with the lock held and interrupts off. At some 60 instructions
+ * each that is about 2000: below what one interrupt costs.
+ */
+#define SLICE		32U
+
+/*
+ * Timers served by one pass. With callbacks of a few hundred nanoseconds a pass
+ * takes a fraction of a millisecond: well under what softirq processing grants
+ * before it defers to a thread.
+ */
+#define BUDGET		1024U
+
+/*
+ * The same in hard interrupt context: some 50 us, no more than other drivers'
+ * handlers take.
+ */
+#define HARD_BUDGET	128U
+
+/* The shortest pause between two such passes: a few times what one costs. */
+#define HARD_PAUSE	(10 * NSEC_PER_USEC)
+
+static u64 floor_now(struct twheel_base *base)
+{
+	return tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
+}
+
+static __always_inline void lock(struct twheel_base *base,
+				 enum twheel_context context)
+{
+	if (context == TWHEEL_CONTEXT_HARDIRQ)
+		raw_spin_lock(&base->lock);
+	else
+		raw_spin_lock_irq(&base->lock);
+}
+
+static __always_inline void unlock(struct twheel_base *base,
+				   enum twheel_context context)
+{
+	if (context == TWHEEL_CONTEXT_HARDIRQ)
+		raw_spin_unlock(&base->lock);
+	else
+		raw_spin_unlock_irq(&base->lock);
+}
+
+/* Jiffies cost a load; but they may stand still in hard interrupt context. */
+static __always_inline u64 stopwatch(enum twheel_context context)
+{
+	return context == TWHEEL_CONTEXT_HARDIRQ ? local_clock() : jiffies;
+}
+
+static noinline void check_time(struct twheel_base *base, twheel_fn function,
+				enum twheel_context context, u64 since)
+{
+	u64 took = stopwatch(context) - since;
+
+	if (context != TWHEEL_CONTEXT_HARDIRQ)
+		took *= TICK_NSEC;
+	base->overruns += tw_debug_took(function, took);
+	base->watch = stopwatch(context);
+}
+
+/*
+ * Call a timer's function, and look at what it has left behind.
+ * @count: the preempt count to find
+ */
+static __always_inline void call(struct twheel_base *base,
+				 struct twheel_timer *timer,
+				 enum twheel_context context, int count)
+{
+	twheel_fn function = timer->function;
+#ifdef CONFIG_LOCKDEP
+	/* The timer may be freed while its function runs. */
+	struct lockdep_map map;
+
+	lockdep_copy_map(&map, &timer->lockdep_map);
+#endif
+
+	if (context == TWHEEL_CONTEXT_HARDIRQ)
+		base->watch = stopwatch(context);
+	lock_map_acquire(&map);
+	function(timer);
+	lock_map_release(&map);
+
+	if (unlikely(count != preempt_count()))
+		tw_debug_preempt_count(function, count);
+	/* In process context it may take as long as it wants. */
+	if (context != TWHEEL_CONTEXT_WORK &&
+	    unlikely(base->watch != stopwatch(context)))
+		check_time(base, function, context, base->watch);
+}
+
+/* Claim what is due, and call it. Returns what is left of the budget. */
+static __always_inline unsigned int serve(struct twheel_base *base,
+					  unsigned int budget, int count,
+					  enum twheel_context context)
+{
+	unsigned int slice = SLICE;
+	struct twheel_timer *timer;
+
+	lockdep_assert_held(&base->lock);
+	base->watch = stopwatch(context);
+	do {
+		timer = tw_wheel_pop(&base->wheel, &slice);
+		if (!timer)
+			break;
+		base->pending--;
+		base->fired++;
+		base->running = timer;
+		tw_debug_deactivate(timer);
+		unlock(base, context);
+		/* From here on @timer may be freed: by its own function. */
+		call(base, timer, context, count);
+		lock(base, context);
+		/* Pairs with runs(): what the function did is visible. */
+		smp_store_release(&base->running, NULL);
+		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
+			wake_up_all(&base->idle);
+	} while (--budget);
+	return budget - min(budget, SLICE - slice);
+}
+
+/* Let interrupts, and whoever waits for the lock, in. */
+static __always_inline void breathe(struct twheel_base *base,
+				    enum twheel_context context)
+{
+	unlock(base, context);
+	if (context == TWHEEL_CONTEXT_WORK)
+		cond_resched();
+	else
+		cpu_relax();
+	lock(base, context);
+}
+
+static void begin(struct twheel_base *base)
+{
+	struct tw_wheel *w = &base->wheel;
+
+	base->runner = current;
+	base->passes++;
+	if (!base->in_round) {
+		base->target = floor_now(base);
+		if (unlikely(base->target < w->now))
+			tw_wheel_back(w, base->target);
+	}
+	tw_wheel_begin(w, !base->in_round);
+	base->in_round = true;
+}
+
+/* Returns true if the clock is to restart its alarm; not before @pause from now. */
+static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause)
+{
+	struct tw_wheel *w = &base->wheel;
+	u64 next = tw_wheel_next(w);
+	u64 now, ns;
+
+	base->runner = NULL;
+	if (base->stopped)
+		return false;
+	if (base->credits)
+		tw_base_give_credits(base);
+	if (next == TW_WHEEL_ASLEEP)
+		return false;
+	now = tw_clock_now(clock);
+	ns = tw_wheel_ns(w, next);
+	return tw_clock_resume(clock, ns > now ? ns : now + pause);
+}
+
+static __always_inline bool pass(struct twheel_base *base,
+				 struct tw_clock *clock,
+				 enum twheel_context context)
+{
+	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
+	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
+	u64 start = hard ? local_clock() : 0;
+	struct tw_wheel *w = &base->wheel;
+	int count = preempt_count();
+	u64 pause = 0;
+	bool restart;
+
+	lock(base, context);
+	begin(base);
+	while (budget && !base->stopped) {
+		unsigned int slice = min(budget, SLICE);
+		unsigned int before = slice;
+		enum tw_turn turn = tw_wheel_turn(w, base->target, &slice);
+
+		if (turn == TW_TURN_DUE) {
+			budget = serve(base, budget, count, context);
+			continue;
+		}
+		if (turn == TW_TURN_DONE) {
+			base->in_round = false;
+			if (tw_wheel_ahead(w, &slice))
+				break;
+			base->target = floor_now(base);
+		}
+		budget -= before - slice;
+		breathe(base, context);
+	}
+	base->exhausted += !budget;
+	if (hard)
+		pause = max_t(u64, local_clock() - start, HARD_PAUSE);
+	restart = finish(base, clock, pause);
+	unlock(base, context);
+	return restart;
+}
+
+static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
+{
+	bool restart;
+
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock(&base->expiry_lock);
+#endif
+	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
+#ifdef CONFIG_PREEMPT_RT
+	spin_unlock(&base->expiry_lock);
+#endif
+	return restart;
+}
+
+/* tw_pass_alarm() - the alarm function of every base's clock */
+bool tw_pass_alarm(struct tw_clock *clock)
+{
+	struct twheel_base *base = container_of(clock, struct twheel_base,
+						clock);
+
+	switch (clock->context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ);
+	case TWHEEL_CONTEXT_WORK:
+		return pass(base, clock, TWHEEL_CONTEXT_WORK);
+	default:
+		return soft_pass(base, clock);
+	}
+}
+
+/*
+ * tw_pass_wait() - wait until a timer's callback has ended
+ *
+ * The pass may run in a thread that the caller has preempted: on PREEMPT_RT
+ * spinning would be for ever. Blocking on a lock that the pass holds lends it the
+ * caller's priority. (The idea is kernel/time/timer.c's.)
+ */
+void tw_pass_wait(struct twheel_base *base, const struct twheel_timer *timer)
+{
+	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
+		wait_event(base->idle, READ_ONCE(base->running) != timer);
+		return;
+	}
+#ifdef CONFIG_PREEMPT_RT
+	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ) {
+		spin_lock_bh(&base->expiry_lock);
+		spin_unlock_bh(&base->expiry_lock);
+		return;
+	}
+#endif
+	cpu_relax();
+}
+
+static void virtual_alarm(struct tw_clock *clock)
+{
+	switch (clock->context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		local_irq_disable();
+		tw_pass_alarm(clock);
+		local_irq_enable();
+		break;
+	case TWHEEL_CONTEXT_WORK:
+		tw_pass_alarm(clock);
+		break;
+	default:
+		local_bh_disable();
+		tw_pass_alarm(clock);
+		local_bh_enable();
+		break;
+	}
+}
+
+/*
+ * tw_pass_advance() - set a virtual clock to @now_ns and serve what is due
+ *
+ * What callbacks arm for now meanwhile is left for the next call.
+ *
+ * Return: the instant at which there is something to do next, which may be now,
+ * or more than %TWHEEL_NEVER.
+ */
+u64 tw_pass_advance(struct twheel_base *base, u64 now_ns)
+{
+	u64 next;
+
+	WRITE_ONCE(base->clock.virtual_ns, now_ns);
+	do {
+		virtual_alarm(&base->clock);
+		cond_resched();
+	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
+
+	raw_spin_lock_irq(&base->lock);
+	next = base->wheel.wake;
+	next = next == TW_WHEEL_ASLEEP ? next : tw_wheel_ns(&base->wheel, next);
+	raw_spin_unlock_irq(&base->lock);
+	return next;
+}

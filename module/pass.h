@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A pass: what a base does when its alarm goes off. */
+#ifndef _TWHEEL_PASS_H
+#define _TWHEEL_PASS_H
+
+#include <linux/types.h>
+
+struct tw_clock;
+struct twheel_base;
+struct twheel_timer;
+
+bool tw_pass_alarm(struct tw_clock *clock);
+u64 tw_pass_advance(struct twheel_base *base, u64 now_ns);
+void tw_pass_wait(struct twheel_base *base, const struct twheel_timer *timer);
+
+#endif /* _TWHEEL_PASS_H */
