@@ -748,7 +748,7 @@ static void jitter_leaves_the_backoff(struct kunit *test)
 
 		init_trial(&t, wheel);
 		twheel_retry_start(&t.retry, &backoff);
-		run_until(wheel, twheel_now(wheel));
+		run_until(wheel, twheel_now(wheel) + MS);
 		for (i = 1; i < 8; i++) {
 			u64 wait = wait_of(&t);
 
