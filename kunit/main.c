@@ -11,10 +11,12 @@
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
+extern struct kunit_suite twheel_policy_suite;
 extern struct kunit_suite twheel_smp_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
-		  &twheel_callback_suite, &twheel_smp_suite);
+		  &twheel_callback_suite, &twheel_policy_suite,
+		  &twheel_smp_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

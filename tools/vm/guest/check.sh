@@ -46,10 +46,10 @@ for program in /tests/*; do
 done
 
 if wanted example; then
-	run insmod /modules/twheel_example.ko
-	run rmmod twheel_example
-	run insmod /modules/twheel_readme.ko
-	run rmmod twheel_readme
+	for module in example heartbeat retry readme; do
+		run insmod /modules/twheel_$module.ko
+		run rmmod twheel_$module
+	done
 fi
 run rmmod twheel
 

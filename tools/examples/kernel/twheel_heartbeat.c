@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Peers that send each other heart-beats, and close those that fall silent.
+ *
+ * Each peer has a periodic timer, for the beats that it sends to its neighbour,
+ * and a watch over the neighbour that sends to it. Some peers die after a few
+ * beats. It runs for a second while it is loaded, then says who has been
+ * closed. Load it with twheel.ko loaded, and read the kernel log.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/math64.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/version.h>
+
+#include <linux/twheel_policy.h>
+
+#define PEERS		64
+#define BEAT_NS		(50 * (u64)NSEC_PER_MSEC)
+#define SILENCE_NS	(4 * BEAT_NS)
+
+/* Every fourth peer dies when it has sent this many beats. */
+#define LIFE		6
+
+/**
+ * struct peer - somebody who sends beats, and is sent some
+ * @beat: sends a beat
+ * @watch: over the neighbour whose beats this peer gets
+ * @neighbour: who gets this peer's beats
+ * @mortal: dies after some beats
+ * @sent: beats sent
+ * @heard: when the last beat was received
+ * @closed: when the neighbour was found silent, or 0
+ */
+struct peer {
+	struct twheel_periodic beat;
+	struct twheel_idle watch;
+	struct peer *neighbour;
+	bool mortal;
+	unsigned int sent;
+	u64 heard;
+	u64 closed;
+};
+
+static struct twheel *wheel;
+static struct peer *peers;
+
+/* What would be done for every packet that comes from the neighbour. */
+static void receive_beat(struct peer *peer)
+{
+	peer->heard = twheel_now(wheel);
+	twheel_idle_touch(&peer->watch);
+}
+
+/* Runs in softirq, every BEAT_NS. */
+static enum twheel_next send_beat(struct twheel_periodic *beat)
+{
+	struct peer *peer = container_of(beat, struct peer, beat);
+
+	receive_beat(peer->neighbour);
+	peer->sent++;
+	return peer->mortal && peer->sent == LIFE ? TWHEEL_DONE : TWHEEL_AGAIN;
+}
+
+/* Runs in softirq when nothing was heard for SILENCE_NS. */
+static void close_neighbour(struct twheel_idle *watch)
+{
+	struct peer *peer = container_of(watch, struct peer, watch);
+
+	WRITE_ONCE(peer->closed, twheel_now(wheel));
+}
+
+static void init_peer(unsigned int i)
+{
+	struct peer *peer = &peers[i];
+
+	peer->neighbour = &peers[(i + 1) % PEERS];
+	peer->mortal = i % 4 == 0;
+	twheel_periodic_init(&peer->beat, wheel, send_beat);
+	twheel_idle_init(&peer->watch, wheel, close_neighbour);
+}
+
+/* Spread over the period, so that they do not all beat at once. */
+static u64 first_beat(unsigned int i, u64 start)
+{
+	return start + i * (BEAT_NS / PEERS);
+}
+
+static void start_peer(unsigned int i, u64 start)
+{
+	struct peer *peer = &peers[i];
+
+	peer->heard = twheel_now(wheel);
+	twheel_idle_start(&peer->watch, SILENCE_NS);
+	twheel_periodic_start_at(&peer->beat, first_beat(i, start), BEAT_NS,
+				 TWHEEL_FIXED_RATE);
+}
+
+static unsigned int dead_and_closed(void)
+{
+	unsigned int i, count = 0;
+
+	for (i = 0; i < PEERS; i++)
+		count += peers[i].mortal &&
+			 READ_ONCE(peers[i].neighbour->closed);
+	return count;
+}
+
+/* How many beats should a peer have sent? */
+static u64 beats_due(unsigned int i, u64 start)
+{
+	u64 deadline = twheel_periodic_deadline(&peers[i].beat);
+	u64 beats = div64_u64(deadline - first_beat(i, start), BEAT_NS);
+
+	/* The deadline is that of the next beat; a dead peer's, of the last. */
+	return beats + peers[i].mortal;
+}
+
+static int check(u64 start)
+{
+	unsigned int i, closed = 0, early = 0, uncounted = 0;
+	unsigned int dead = dead_and_closed();
+	u64 sent = 0, missed = 0;
+
+	for (i = 0; i < PEERS; i++) {
+		struct peer *peer = &peers[i];
+		u64 late = twheel_periodic_missed(&peer->beat);
+
+		sent += peer->sent;
+		missed += late;
+		uncounted += peer->sent + late != beats_due(i, start);
+		closed += !!peer->closed;
+		early += peer->closed &&
+			 peer->closed < peer->heard + SILENCE_NS;
+	}
+	pr_info("%llu beats sent, %llu missed; closed %u of %u dead peers, %u others, %u early\n",
+		sent, missed, dead, PEERS / 4, closed - dead, early);
+	return early || uncounted || dead != PEERS / 4 ? -EPROTO : 0;
+}
+
+static void end(void)
+{
+	twheel_destroy(wheel);
+	kfree(peers);
+}
+
+static int __init heartbeat_init(void)
+{
+	struct twheel_config config = { .name = KBUILD_MODNAME };
+	unsigned int i;
+	u64 start;
+	int ret;
+
+	peers = kcalloc(PEERS, sizeof(*peers), GFP_KERNEL);
+	if (!peers)
+		return -ENOMEM;
+	wheel = twheel_create(&config);
+	if (IS_ERR(wheel)) {
+		kfree(peers);
+		return PTR_ERR(wheel);
+	}
+
+	/* All of them first: a beat touches the neighbour's watch. */
+	for (i = 0; i < PEERS; i++)
+		init_peer(i);
+	start = twheel_now(wheel) + BEAT_NS;
+	for (i = 0; i < PEERS; i++)
+		start_peer(i, start);
+	msleep(800);
+	/* That should do, but this machine may be a slow one. */
+	for (i = 0; i < 100 && dead_and_closed() < PEERS / 4; i++)
+		msleep(50);
+
+	/* No callback of theirs runs any more when these have returned. */
+	for (i = 0; i < PEERS; i++)
+		twheel_periodic_stop_sync(&peers[i].beat);
+	for (i = 0; i < PEERS; i++)
+		twheel_idle_stop_sync(&peers[i].watch);
+
+	ret = check(start);
+	if (ret)
+		end();
+	return ret;
+}
+module_init(heartbeat_init);
+
+static void __exit heartbeat_exit(void)
+{
+	end();
+}
+module_exit(heartbeat_exit);
+
+MODULE_DESCRIPTION("Example: heart-beats and idle peers on a timing wheel");
+MODULE_LICENSE("GPL");
+/* Since 6.13 the namespace is a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+MODULE_IMPORT_NS("TWHEEL");
+#else
+MODULE_IMPORT_NS(TWHEEL);
+#endif
