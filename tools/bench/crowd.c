@@ -10,7 +10,6 @@
  * While a watch is on the CPU is kept busy, at the lowest priority: leaving the
  * idle loop takes longer than what is looked for.
  */
-#define pr_fmt(fmt) "bench: " fmt
 #include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
@@ -98,9 +97,6 @@ static void say(const struct peer *peer, const char *when_interrupts,
 
 	report("one-bucket", peer->name, what,
 	       seen->most - min(seen->most, nothing->most), 1);
-	pr_info("# %s %s: %llu..%llu of %u, else %llu..%llu of %u\n",
-		 peer->name, what, seen->least, seen->most, seen->samples,
-		 nothing->least, nothing->most, nothing->samples);
 }
 
 static void watch_crowd(unsigned int id, unsigned int watch)

@@ -67,6 +67,7 @@ static u64 next_tick(void)
 	return now - now % TWHEEL_TICK_DEFAULT + TWHEEL_TICK_DEFAULT;
 }
 
+/* When the probe that is pending is due */
 static u64 due_ns;
 
 static void wheel_probe_fires(struct twheel_timer *timer)
@@ -77,6 +78,14 @@ static void wheel_probe_fires(struct twheel_timer *timer)
 		twheel_arm_at(timer, due_ns);
 }
 
+/* Expiring at once is, for timer_list, with the next jiffy. */
+static void list_probe_arm(u64 now)
+{
+	due_ns = jiffies_ns + (now + 1) * TICK_NSEC;
+	if (!READ_ONCE(stopping))
+		mod_timer(&list_probe, now);
+}
+
 static void list_probe_fires(struct timer_list *timer)
 {
 	u64 now = get_jiffies_64();
@@ -84,9 +93,7 @@ static void list_probe_fires(struct timer_list *timer)
 	/* It goes off at the tick, which is what see() would leave out. */
 	seen_jiffies = now;
 	see(ktime_get_ns() - due_ns);
-	due_ns = jiffies_ns + (now + 1) * TICK_NSEC;
-	if (!READ_ONCE(stopping))
-		mod_timer(timer, now + 1);
+	list_probe_arm(now);
 }
 
 static enum hrtimer_restart hr_probe_fires(struct hrtimer *timer)
@@ -133,8 +140,7 @@ void watch_start(unsigned int watch)
 		twheel_arm_at(&wheel_probe, due_ns);
 		break;
 	case PEER_LIST:
-		due_ns = jiffies_ns + (now + 1) * TICK_NSEC;
-		mod_timer(&list_probe, now + 1);
+		list_probe_arm(now);
 		break;
 	case PEER_HR:
 		hrtimer_start(&hr_probe, due_ns, HRTIMER_MODE_ABS_SOFT);

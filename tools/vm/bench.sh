@@ -65,3 +65,11 @@ for count in $counts; do
 		--append "quiet loglevel=4 panic_on_warn=1 oops=panic $quiet"
 	results+=("$work/results-$count")
 done
+python3 "$ROOT/tools/vm/bench_table.py" "$mode" "$work/$mode.json" "${results[@]}"
+
+charts=$work
+[ -z "${CHARTS:-}" ] || charts=$ROOT/tools/bench/charts
+mkdir -p "$charts"
+python3 "$ROOT/tools/vm/bench_chart.py" "$work/$mode.json" "$charts"
+say "as data: $work/$mode.json"
+say "as charts: $charts/$mode-*.svg"

@@ -1,36 +1,191 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Show what the benchmark measured: bench_table.py RESULTS JSON-FILE"""
+"""Show what the benchmark measured: bench_table.py MODE JSON-FILE RESULTS...
+
+RESULTS are what guests have written, see tools/bench/report.c. JSON-FILE gets the
+same as data, with the bars that the module is to keep to.
+"""
 import json
+import statistics
 import sys
 
 PEERS = ("twheel", "timer_list", "hrtimer")
-# Operations of twheel alone, beside the one of a peer that it stands in for.
-INSTEAD = {"extend": "modify-later", "arm-relative": "arm", "cancel-again": "cancel"}
+AGAINST = "timer_list"
+UNITS = {"icount": "instructions", "wall": "nanoseconds"}
+# Operations of twheel alone, beside the one of a peer that they stand in for.
+INSTEAD = {"extend": "modify-later"}
+# What the figures of an operation are, where that is not the unit per operation.
+OTHER = {
+    "bytes": "bytes per timer",
+    "interrupts-per-1000": "timer interrupts per 1000 expiries",
+    "busy-per-timer": "per timer, as due, interrupts and idle loop included",
+    "interrupts-off-cascade": "longest stretch with interrupts off",
+    "interrupts-off-expiry": "longest stretch with interrupts off",
+    "due-wait-cascade": "longest wait of a due timer",
+    "due-wait-expiry": "longest wait of a due timer",
+}
+# Operation, delays (None: all), at most, times what timer_list takes or just so much
+BARS = (
+    ("arm", None, 0.42, True),
+    ("modify-nearer", None, 0.50, True),
+    ("modify-later", None, 0.50, True),
+    ("extend", None, 12, False),
+    ("cancel", None, 1.0, True),
+    ("expire", "one-tick", 0.9, True),
+    ("expire", "1-h", 1.5, True),
+    ("due-wait-cascade", "one-bucket", 5000, False),
+    ("interrupts-off-cascade", "one-bucket", 5000, False),
+    ("bytes", "none", 40, False),
+)
+# What the bars are for.
+BAR_COUNT = 1000000
+
+
+class Figures:
+    """All that was measured, by (delays, operation, count, peer)"""
+
+    def __init__(self, files):
+        self.samples = {}
+        for name in files:
+            lines = open(name).read().replace("\r", "").splitlines()
+            if not lines or lines[-1] != "complete":
+                sys.exit(f"the benchmark did not come to its end: see {name} "
+                         "and the console beside it")
+            for line in lines[:-1]:
+                delays, peer, operation, count, figure = line.split()
+                self.samples.setdefault(
+                    (delays, operation, int(count), peer), []).append(float(figure))
+
+    def counts(self):
+        return sorted({count for _, _, count, _ in self.samples})
+
+    def rows(self, count):
+        """(delays, operation) in the order in which they were measured"""
+        return list(dict.fromkeys(
+            key[:2] for key in self.samples if key[2] == count and key[3] in PEERS))
+
+    def get(self, delays, operation, count, peer):
+        samples = self.samples.get((delays, operation, count, peer))
+        return statistics.median(samples) if samples else None
+
+    def spread(self, *key):
+        """Half the distance between least and most, of the median"""
+        samples = self.samples[key]
+        median = statistics.median(samples)
+        return (max(samples) - min(samples)) / 2 / median if median else 0
+
+    def ratio(self, delays, operation, count):
+        ours = self.get(delays, operation, count, "twheel")
+        theirs = self.get(delays, INSTEAD.get(operation, operation), count, AGAINST)
+        return ours / theirs if ours is not None and theirs else None
+
+    def data(self):
+        return [{"delays": delays, "operation": operation, "count": count, "peer": peer,
+                 "median": statistics.median(samples), "least": min(samples),
+                 "most": max(samples), "samples": len(samples)}
+                for (delays, operation, count, peer), samples in self.samples.items()]
+
+
+def grouped(number):
+    """1000000 is 1 000 000"""
+    return f"{number:,}".replace(",", " ")
+
+
+def cell(figures, *key):
+    figure = figures.get(*key)
+    if figure is None:
+        return f"{'':15}"
+    spread = ""
+    if len(figures.samples[key]) > 1:
+        spread = f" ±{100 * figures.spread(*key):.0f}%"
+    return f"{figure:9.0f}{spread:6}"
+
+
+def show(figures, count, mode):
+    print(f"\n{grouped(count)} pending, {UNITS[mode]} per operation")
+    print(f"  {'delays':11}{'':23}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
+          + f"  × {AGAINST}")
+    last = None
+    for delays, operation in figures.rows(count):
+        shown = delays if delays not in ("none", last) else ""
+        last = delays
+        ratio = figures.ratio(delays, operation, count)
+        print((f"  {shown:11}{operation:23}" + "".join(
+            cell(figures, delays, operation, count, peer) for peer in PEERS)
+            + (f"{ratio:9.2f}" if ratio is not None else f"{'':9}")
+            + ("   " + OTHER[operation] if operation in OTHER else "")).rstrip())
+
+
+def judge(figures, count):
+    """The bars: what was allowed, and the worst there was"""
+    for operation, only, most, relative in BARS:
+        worst = None
+        for delays, name in figures.rows(count):
+            if name != operation or (only and delays != only) or \
+                    (not only and delays == "one-tick"):
+                continue
+            figure = (figures.ratio(delays, name, count) if relative else
+                      figures.get(delays, name, count, "twheel"))
+            if figure is not None and (worst is None or figure > worst[0]):
+                worst = figure, delays
+        if worst:
+            yield {"operation": operation, "delays": worst[1], "most": most,
+                   "of": AGAINST if relative else None, "measured": round(worst[0], 4),
+                   "met": round(worst[0], 2) <= most}
+
+
+def judge_growth(figures, few, many):
+    """With many timers an operation costs more: by no more than timer_list's do"""
+    for delays, operation in figures.rows(many):
+        if operation in OTHER or operation in INSTEAD:
+            continue
+        growth = []
+        for peer in ("twheel", AGAINST):
+            cost = [figures.get(delays, operation, count, peer) for count in (few, many)]
+            if None not in cost and cost[0]:
+                growth.append(cost[1] / cost[0])
+        if len(growth) == 2:
+            yield {"operation": operation, "delays": delays, "most": round(growth[1], 4),
+                   "of": None, "measured": round(growth[0], 4),
+                   "met": growth[0] <= growth[1]}
+
+
+def show_bars(title, bars):
+    print(f"\n{title}")
+    for bar in bars:
+        unit = f" × {bar['of']}" if bar["of"] else ""
+        allowed = f"{bar['most']:g}" if bar["of"] or bar["most"] >= 12 else \
+            f"{bar['most']:.2f}"
+        measured = f"{bar['measured']:.2f}" if bar["measured"] < 10 else \
+            f"{bar['measured']:.0f}"
+        where = "" if bar["delays"] == "none" else bar["delays"]
+        print(f"  {bar['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
+              + ("met" if bar["met"] else "MISSED"))
 
 
 def main():
-    results, out = sys.argv[1:3]
-    lines = open(results).read().replace("\r", "").splitlines()
-    if not lines or lines[-1] != "complete":
-        sys.exit("the benchmark did not come to its end: see the console beside " + results)
-    figures = {}
-    for line in lines[:-1]:
-        peer, operation, count, figure = line.split()
-        figures.setdefault(int(count), {}).setdefault(operation, {})[peer] = float(figure)
-    with open(out, "w") as file:
-        json.dump(figures, file, indent=1)
+    mode, out = sys.argv[1:3]
+    figures = Figures(sys.argv[3:])
+    counts = figures.counts()
+    for count in counts:
+        show(figures, count, mode)
 
-    for count, operations in sorted(figures.items()):
-        print(f"\n{count} pending" if count > 1 else "\nsizes")
-        print(f"  {'':16}" + "".join(f"{peer:>12}" for peer in PEERS) + f"{'ratio':>12}")
-        for operation, row in operations.items():
-            if operation == "empty":
-                continue
-            print(f"  {operation:16}" + "".join(
-                f"{row[peer]:12.0f}" if peer in row else f"{'':12}" for peer in PEERS), end="")
-            against = operations.get(INSTEAD.get(operation, operation), {}).get("timer_list")
-            print(f"{row['twheel'] / against:12.2f}" if against else "")
+    bars = []
+    if mode == "icount":
+        count = BAR_COUNT if BAR_COUNT in counts else counts[-1]
+        bars = list(judge(figures, count))
+        show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
+    elif len(counts) > 1:
+        few, many = counts[0], BAR_COUNT if BAR_COUNT in counts else counts[-1]
+        bars = list(judge_growth(figures, few, many))
+        show_bars(f"bars: cost at {grouped(many)} beside {grouped(few)}, "
+                  f"and the same of {AGAINST}", bars)
+    if bars:
+        print(f"  {sum(bar['met'] for bar in bars)} of {len(bars)} met")
+    with open(out, "w") as file:
+        json.dump({"mode": mode, "unit": UNITS[mode], "figures": figures.data(),
+                   "bars": bars}, file, indent=1)
+        file.write("\n")
 
 
 main()
