@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a crowd in one upper bucket does to others: how long interrupts are off at
- * most, and how long a due timer waits.
+ * What a crowd in one upper bucket does to others: how long interrupts are off
+ * at most, and how long a due timer waits.
  *
  * The wheel moves the crowd from level 2 to level 1 while the bucket before it
- * passes, from level 1 to level 0 little by little from just before it begins, and
- * expires it from then on. The peers do not cascade: for them it is the expiry only.
+ * passes, from level 1 to level 0 little by little from just before it begins,
+ * and expires it from then on. The peers do not cascade: for them it is the
+ * expiry only.
  *
  * While a watch is on the CPU is kept busy, at the lowest priority: leaving the
  * idle loop takes longer than what is looked for.

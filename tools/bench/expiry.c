@@ -127,15 +127,19 @@ static void marker_arm(const struct peer *peer, const struct moment *now)
 }
 
 /*
- * Halt until @end_ns. An hour has a million ticks, whose emulation takes minutes:
- * the interrupt that is set for the next one is put off, by a second. The handler finds the clock ahead, and catches up.
+ * Halt until @end_ns. An hour has a million ticks, whose emulation takes
+ * minutes: the interrupt that is set for the next one is put off, by a second.
+ * The handler finds the clock ahead, and catches up.
  */
 static void skip_until(u64 end_ns)
 {
+	bool by_tsc = boot_cpu_has(X86_FEATURE_TSC_DEADLINE_TIMER);
+	u64 second = 1000ULL * tsc_khz;
+
 	while (ktime_get_ns() + 2 * NSEC_PER_SEC < end_ns) {
 		local_irq_disable();
-		if (boot_cpu_has(X86_FEATURE_TSC_DEADLINE_TIMER))
-			wrmsrl(MSR_IA32_TSC_DEADLINE, rdtsc() + 1000ULL * tsc_khz);
+		if (by_tsc)
+			wrmsrl(MSR_IA32_TSC_DEADLINE, rdtsc() + second);
 		else
 			apic_write(APIC_TMICT, NSEC_PER_SEC / 16);
 		safe_halt();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What twheel costs, beside timer_list and hrtimer: nanoseconds, which under icount
- * are instructions. Loading the module is the benchmark; see report.c for what it
- * prints.
+ * What twheel costs, beside timer_list and hrtimer: nanoseconds, which under
+ * icount are instructions. Loading the module is the benchmark; see report.c
+ * for what it prints.
  */
 #include <linux/cpumask.h>
 #include <linux/module.h>
@@ -25,34 +25,36 @@ MODULE_PARM_DESC(rounds, "How often each operation is measured");
 
 static bool hours;
 module_param(hours, bool, 0444);
-MODULE_PARM_DESC(hours, "Also measure what takes hours, unless the clock skips idle time");
+MODULE_PARM_DESC(hours, "Also measure what takes hours of the clock");
 
 static unsigned int arm_ns = 1000;
 module_param(arm_ns, uint, 0444);
 MODULE_PARM_DESC(arm_ns, "How long arming a timer may take at most");
 
 /* Peers take turns at being the first: what drifts meanwhile is shared. */
-#define for_each_peer(peer, round, i)					\
-	for (i = 0; i < NR_PEERS && (peer = (round + i) % NR_PEERS, true); i++)
+static unsigned int turn(unsigned int round, unsigned int i)
+{
+	return (round + i) % NR_PEERS;
+}
 
 static void measure(unsigned int round)
 {
 	static struct delays * const all[] = {
 		&delays_512, &delays_hour, &delays_month, &delays_bucket,
 	};
-	unsigned int i, j, peer;
+	unsigned int i, j;
 
 	operations_calibrate();
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
 		draw(all[i]);
-		for_each_peer(peer, round, j)
-			operations(peer, all[i]);
+		for (j = 0; j < NR_PEERS; j++)
+			operations(turn(round, j), all[i]);
 	}
-	for_each_peer(peer, round, j)
-		expire_one_tick(&peers[peer], arm_ns);
+	for (j = 0; j < NR_PEERS; j++)
+		expire_one_tick(&peers[turn(round, j)], arm_ns);
 	draw(&delays_512);
-	for_each_peer(peer, round, j)
-		expire_backlog(&peers[peer], &delays_512);
+	for (j = 0; j < NR_PEERS; j++)
+		expire_backlog(&peers[turn(round, j)], &delays_512);
 }
 
 /* What takes as long as the delays are */

@@ -2,11 +2,11 @@
 /*
  * What arming, moving and cancelling cost.
  *
- * All timers are armed, moved and cancelled within one stretch with interrupts off,
- * on a machine with one CPU: jiffies stand still, and with them the position of a
- * wheel, so short delays stay as short as they were drawn and nothing expires.
- * Deadlines are computed beforehand, in the units of the peer: what is measured is
- * the call.
+ * All timers are armed, moved and cancelled within one stretch with interrupts
+ * off, on a machine with one CPU: jiffies stand still, and with them the
+ * position of a wheel, so short delays stay as short as they were drawn and
+ * nothing expires. Deadlines are computed beforehand, in the units of the peer:
+ * what is measured is the call.
  */
 #include <linux/irqflags.h>
 #include <linux/ktime.h>

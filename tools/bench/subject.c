@@ -2,8 +2,8 @@
 /*
  * Subjects: see subject.h.
  *
- * Chance has a fixed seed: under icount a build is to give the same figures every
- * time.
+ * Chance has a fixed seed: under icount a build is to give the same figures
+ * every time.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -194,8 +194,8 @@ u64 moment_at(const struct peer *peer, const struct moment *now, u64 delay_ns)
 /*
  * bucket_start() - how long until the bucket of %delays_bucket begins
  *
- * Two whole buckets and the rest of the current one lie before it: the wheel files
- * its timers at level 2, and not lower.
+ * Two whole buckets and the rest of the current one lie before it: the wheel
+ * files its timers at level 2, and not lower.
  */
 u64 bucket_start(const struct moment *now)
 {

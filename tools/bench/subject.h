@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Subjects: the timers that are measured, of one peer at a time; when they are to
- * expire, and what happens when they do.
+ * Subjects: the timers that are measured, of one peer at a time; when they are
+ * to expire, and what happens when they do.
  */
 #ifndef _BENCH_SUBJECT_H
 #define _BENCH_SUBJECT_H
@@ -15,8 +15,8 @@
 #include <linux/twheel.h>
 
 /*
- * One timer of whichever peer, at the same place in the same memory: what it costs
- * to reach it is the same for all.
+ * One timer of whichever peer, at the same place in the same memory: what it
+ * costs to reach it is the same for all.
  */
 struct subject {
 	union {
@@ -49,8 +49,8 @@ extern const struct peer peers[NR_PEERS];
  * struct delays - how far ahead deadlines are
  * @name: what the figures are called by
  * @span_ns: they are spread evenly over so much time
- * @one_bucket: it begins with a bucket of the wheel's level 2, at least two such
- *	buckets ahead; else it begins now
+ * @one_bucket: it begins with a bucket of the wheel's level 2, at least two
+ *	such buckets ahead; else it begins now
  */
 struct delays {
 	const char *name;

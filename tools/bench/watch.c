@@ -4,11 +4,11 @@
  *
  * An interrupt comes as late as the stretch with interrupts off that it falls
  * into is long, and a due timer as late as what is served before it takes. Both
- * are had by a timer that goes off again and again and looks at the clock: a hard
- * hrtimer, or one of the peer in question.
+ * are had by a timer that goes off again and again and looks at the clock: a
+ * hard hrtimer, or one of the peer in question.
  *
- * A sample is left out where the kernel's own tick came since the one before: the
- * tick keeps interrupts off for longer than what is looked for.
+ * A sample is left out where the kernel's own tick came since the one before:
+ * the tick keeps interrupts off for longer than what is looked for.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
