@@ -84,7 +84,7 @@ void expire_one_tick(const struct peer *peer, u64 arm_ns)
 
 	subjects_init(peer);
 	now = moment_now();
-	at = moment_at(peer, &now, NSEC_PER_SEC + nr_subjects * arm_ns);
+	at = moment_at(peer, &now, NSEC_PER_SEC / 4 + nr_subjects * arm_ns);
 	for (i = 0; i < nr_subjects; i++)
 		when[i] = at;
 	arm_all(peer);

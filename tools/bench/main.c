@@ -31,6 +31,9 @@ static unsigned int arm_ns = 1000;
 module_param(arm_ns, uint, 0444);
 MODULE_PARM_DESC(arm_ns, "How long arming a timer may take at most");
 
+/* So few take little time. */
+#define FEW	10000
+
 /* Peers take turns at being the first: what drifts meanwhile is shared. */
 static unsigned int turn(unsigned int round, unsigned int i)
 {
@@ -68,7 +71,7 @@ static void measure_hours(void)
 		expire_backlog(&peers[peer], &delays_hour);
 	for (i = 0; i < ARRAY_SIZE(both); i++) {
 		/* What few take in an hour is lost in what the machine does. */
-		if (both[i] == &delays_hour && nr_subjects < 100000)
+		if (both[i] == &delays_hour && nr_subjects <= FEW)
 			continue;
 		draw(both[i]);
 		expire_calibrate(both[i]);
@@ -99,6 +102,11 @@ static int __init bench_init(void)
 	       sizeof(struct timer_list), 1);
 	report("none", "hrtimer", "bytes",
 	       sizeof(struct hrtimer), 1);
+	/* A first time is slow, and tells in what takes little time. */
+	report_muted = true;
+	if (rounds > 1 && nr_subjects <= FEW)
+		measure(0);
+	report_muted = false;
 	for (round = 0; round < rounds; round++)
 		measure(round);
 	if (hours)

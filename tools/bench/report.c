@@ -14,6 +14,8 @@
 #include "report.h"
 #include "subject.h"
 
+bool report_muted;
+
 /* report() - say that @operation came to @value / @divisor */
 void report(const char *delays, const char *peer, const char *operation,
 	    u64 value, u64 divisor)
@@ -21,6 +23,8 @@ void report(const char *delays, const char *peer, const char *operation,
 	u64 hundredths = div64_u64(value * 100 + divisor / 2, divisor);
 	u32 fraction;
 
+	if (report_muted)
+		return;
 	hundredths = div_u64_rem(hundredths, 100, &fraction);
 	pr_info("%s %s %s %u %llu.%02u\n", delays, peer, operation,
 		nr_subjects, hundredths, fraction);

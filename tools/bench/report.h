@@ -5,6 +5,9 @@
 
 #include <linux/types.h>
 
+/* Say nothing for now. */
+extern bool report_muted;
+
 void report(const char *delays, const char *peer, const char *operation,
 	    u64 value, u64 divisor);
 

@@ -24,7 +24,7 @@ icount) unit=instructions options=(--icount) parameters="hours=1" ;;
 wall)
 	unit=nanoseconds options=(--cpus 1)
 	# Emulated, and beside others, arming takes as long as that.
-	parameters="rounds=${rounds:-5} arm_ns=5000" ;;
+	parameters="arm_ns=5000" ;;
 *) die "MODE: $mode is neither icount nor wall" ;;
 esac
 
@@ -53,7 +53,12 @@ quiet="nowatchdog rcupdate.rcu_cpu_stall_suppress=1 \
 sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0 tsc=reliable"
 results=()
 for count in $counts; do
-	echo "count=$count $parameters" > "$root/parameters"
+	times=1
+	if [ "$mode" = wall ]; then
+		# What is over soon is disturbed more easily.
+		times=${rounds:-$((count > 10000 ? 7 : 21))}
+	fi
+	echo "count=$count rounds=$times $parameters" > "$root/parameters"
 	"$ROOT/tools/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/vm/guest/bench.sh" "$root"
 	rm -f "$work/results-$count"
