@@ -48,12 +48,16 @@ class Figures:
 
     def __init__(self, files):
         self.samples = {}
+        self.kernel = None
         for name in files:
             lines = open(name).read().replace("\r", "").splitlines()
             if not lines or lines[-1] != "complete":
                 sys.exit(f"the benchmark did not come to its end: see {name} "
                          "and the console beside it")
             for line in lines[:-1]:
+                if line.startswith("# kernel "):
+                    self.kernel = line.split()[2]
+                    continue
                 delays, peer, operation, count, figure = line.split()
                 self.samples.setdefault(
                     (delays, operation, int(count), peer), []).append(float(figure))
@@ -97,6 +101,11 @@ def grouped(number):
     return f"{number:,}".replace(",", " ")
 
 
+def number(figure):
+    """Whole, but for what is small"""
+    return f"{figure:.1f}" if 0 < figure < 10 else f"{figure:.0f}"
+
+
 def cell(figures, *key):
     figure = figures.get(*key)
     if figure is None:
@@ -104,7 +113,7 @@ def cell(figures, *key):
     spread = ""
     if len(figures.samples[key]) > 1:
         spread = f" ±{100 * figures.spread(*key):.0f}%"
-    return f"{figure:9.0f}{spread:6}"
+    return f"{number(figure):>9}{spread:6}"
 
 
 def show(figures, count, mode):
@@ -120,7 +129,7 @@ def show(figures, count, mode):
         ratio = figures.ratio(delays, operation, count)
         print((f"  {shown:11}{operation:23}" + "".join(
             cell(figures, delays, operation, count, peer) for peer in PEERS)
-            + (f"{ratio:9.2f}" if ratio is not None else f"{'':9}")
+            + (f"{ratio:9.{2 if ratio < 10 else 0}f}" if ratio is not None else f"{'':9}")
             + ("   " + OTHER[operation] if operation in OTHER else "")).rstrip())
 
 
@@ -194,8 +203,8 @@ def main():
     if bars:
         print(f"  {sum(bar['met'] is True for bar in bars)} of {len(bars)} met")
     with open(out, "w") as file:
-        json.dump({"mode": mode, "unit": UNITS[mode], "figures": figures.data(),
-                   "bars": bars}, file, indent=1)
+        json.dump({"mode": mode, "unit": UNITS[mode], "kernel": figures.kernel,
+                   "figures": figures.data(), "bars": bars}, file, indent=1)
         file.write("\n")
 
 
