@@ -65,5 +65,8 @@ help:
 	@echo
 	@echo 'KDIR=path             kernel headers to build against'
 	@echo 'TESTS="suite ..."     make check: only these suites or programs'
+	@echo 'MODE=wall             make bench: nanoseconds instead of instructions'
+	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'
+	@echo 'CHARTS=1              make bench: renew the charts in tools/bench/charts'
 	@echo 'FAULTS="name ..."     make faults: only these'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'

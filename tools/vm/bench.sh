@@ -1,15 +1,34 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make bench: what operations cost on Debian's stock kernel, beside timer_list and
-# hrtimer, in instructions: the guest's clock advances by one nanosecond an
-# instruction, so that every run of one build prints the same, but for how hash and
-# memory happen to lie. COUNTS= how many timers are pending.
+# hrtimer.
+#
+#   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
+#                instruction, and skips idle time. Every run of a build is the same.
+#   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
+#   COUNTS=      how many timers are pending
+#   CHARTS=1     put the charts into tools/bench/charts, which README.md shows
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-counts=${COUNTS:-1000 100000 1000000} limit=${TIMEOUT:-900}
+mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000}
+limit=${TIMEOUT:-1800} rounds=${ROUNDS:-}
 
-say "instructions per operation, with $counts timers pending"
+for count in $counts; do
+	[[ $count =~ ^[1-9][0-9]{1,7}$ ]] ||
+		die "COUNTS: $count is not a number from 10 to 99999999" \
+			"for example: make bench COUNTS='1000 1000000'"
+done
+case $mode in
+icount) unit=instructions options=(--icount) parameters="hours=1" ;;
+wall)
+	unit=nanoseconds options=(--cpus 1)
+	# Emulated, and beside others, arming takes as long as that.
+	parameters="arm_ns=5000" ;;
+*) die "MODE: $mode is neither icount nor wall" ;;
+esac
+
+say "$unit per operation, with ${counts// /, } timers pending"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 lock_cache
 stock_kernel
@@ -21,20 +40,41 @@ mkdir -p "$build/tools"
 cp -ru "$ROOT/tools/bench" "$build/tools/"
 run_logged "$build/bench.log" "building the benchmark" \
 	make -C "$stock_headers" M="$build/tools/bench" TWHEEL="$build" \
-	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" modules
+	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" W=1 modules
 
 root=$SCRATCH/files
 mkdir -p "$root/modules"
 cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
 	"$root/modules/"
-echo "$counts" > "$root/counts"
-"$ROOT/tools/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/vm/guest/bench.sh" \
-	"$root"
-rm -f "$work/results"
-run_logged "$work/boot.log" "running (at most $limit s)" \
-	"$ROOT/tools/vm/boot.sh" --kernel "$stock_image" \
-	--initrd "$work/initrd" --icount --memory 3G --timeout "$limit" \
-	--results "$work/results" --console "$work/console" \
-	--append "quiet loglevel=4 panic_on_warn=1 oops=panic"
-python3 "$ROOT/tools/vm/bench_table.py" "$work/results" "$work/bench.json"
-say "as data: $work/bench.json"
+
+# Nothing is wrong when interrupts or softirqs are off for long here: no watchdog
+# is to say so, nor to give up the clock.
+quiet="nowatchdog rcupdate.rcu_cpu_stall_suppress=1 \
+sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0 tsc=reliable"
+results=()
+for count in $counts; do
+	times=1
+	if [ "$mode" = wall ]; then
+		# What is over soon is disturbed more easily.
+		times=${rounds:-$((count > 10000 ? 7 : 21))}
+	fi
+	echo "count=$count rounds=$times $parameters" > "$root/parameters"
+	"$ROOT/tools/vm/initramfs.sh" "$work/initrd" \
+		"$ROOT/tools/vm/guest/bench.sh" "$root"
+	rm -f "$work/results-$count"
+	run_logged "$work/boot.log" "$count timers (at most $limit s)" \
+		"$ROOT/tools/vm/boot.sh" --kernel "$stock_image" \
+		--initrd "$work/initrd" "${options[@]}" --memory 2G \
+		--timeout "$limit" --results "$work/results-$count" \
+		--console "$work/console" \
+		--append "quiet loglevel=4 panic_on_warn=1 oops=panic $quiet"
+	results+=("$work/results-$count")
+done
+python3 "$ROOT/tools/vm/bench_table.py" "$mode" "$work/$mode.json" "${results[@]}"
+
+charts=$work
+[ -z "${CHARTS:-}" ] || charts=$ROOT/tools/bench/charts
+mkdir -p "$charts"
+python3 "$ROOT/tools/vm/bench_chart.py" "$work/$mode.json" "$charts"
+say "as data: $work/$mode.json"
+say "as charts: $charts/$mode-*.svg"

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What expiring costs. */
+#ifndef _BENCH_EXPIRY_H
+#define _BENCH_EXPIRY_H
+
+#include <linux/types.h>
+
+struct delays;
+struct peer;
+
+void expire_one_tick(const struct peer *peer, u64 arm_ns);
+void expire_backlog(const struct peer *peer, const struct delays *delays);
+void expire_calibrate(const struct delays *delays);
+void expire_as_due(const struct peer *peer, const struct delays *delays,
+		   u64 arm_ns);
+
+#endif /* _BENCH_EXPIRY_H */

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Subjects: the timers that are measured, of one peer at a time; when they are
+ * to expire, and what happens when they do.
+ */
+#ifndef _BENCH_SUBJECT_H
+#define _BENCH_SUBJECT_H
+
+#include <linux/cache.h>
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/timer.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+/*
+ * One timer of whichever peer, at the same place in the same memory: what it
+ * costs to reach it is the same for all.
+ */
+struct subject {
+	union {
+		struct twheel_timer wheel;
+		struct timer_list list;
+		struct hrtimer hr;
+	};
+} ____cacheline_aligned;
+
+/**
+ * struct peer - a facility to be measured
+ * @name: its name
+ * @in_jiffies: what its deadlines are counted in; else in ns
+ * @init: make a timer
+ * @arm: arm it for an instant in the peer's units
+ * @cancel: cancel it
+ */
+struct peer {
+	const char *name;
+	bool in_jiffies;
+	void (*init)(struct subject *s);
+	void (*arm)(struct subject *s, u64 at);
+	void (*cancel)(struct subject *s);
+};
+
+enum { PEER_WHEEL, PEER_LIST, PEER_HR, NR_PEERS };
+extern const struct peer peers[NR_PEERS];
+
+/**
+ * struct delays - how far ahead deadlines are
+ * @name: what the figures are called by
+ * @span_ns: they are spread evenly over so much time
+ * @one_bucket: it begins with a bucket of the wheel's level 2, at least two
+ *	such buckets ahead; else it begins now
+ */
+struct delays {
+	const char *name;
+	u64 span_ns;
+	bool one_bucket;
+};
+
+extern struct delays delays_512, delays_hour, delays_month, delays_bucket;
+
+/* An instant, on the clocks of all peers. */
+struct moment {
+	u64 ns;
+	u64 jiffies;
+};
+
+/* What to do with what was drawn. */
+enum goal {
+	GOAL_DRAWN,	/* now + delay */
+	GOAL_LATER,	/* now + delay + span */
+	GOAL_NEARER,	/* now + delay / 2 */
+	GOAL_RELATIVE,	/* delay */
+};
+
+extern unsigned int nr_subjects;
+extern struct subject *subjects;
+/* In which order they are touched. */
+extern u32 *order;
+/* When the one touched i-th is to expire, in the units of the peer. */
+extern u64 *when;
+extern struct twheel *wheel;
+
+/* What callbacks have seen. */
+extern unsigned int nr_fired;
+extern u64 first_ns, last_ns;
+extern struct completion first_fired, all_fired;
+/* Called by the first callback, unless NULL. */
+extern void (*on_first)(void);
+
+int subjects_alloc(void);
+void subjects_free(void);
+void subjects_init(const struct peer *peer);
+struct moment moment_now(void);
+u64 moment_at(const struct peer *peer, const struct moment *now, u64 delay_ns);
+u64 bucket_start(const struct moment *now);
+void draw(const struct delays *delays);
+void fill(const struct peer *peer, const struct delays *delays,
+	  const struct moment *now, enum goal goal);
+void await_reset(void);
+
+#endif /* _BENCH_SUBJECT_H */

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draw what the benchmark measured: bench_chart.py JSON-FILE FOLDER
+
+Writes FOLDER/MODE-cost.svg, what operations cost beside how many timers there are,
+and, where it was measured, FOLDER/MODE-crowd.svg.
+"""
+import json
+import math
+import os
+import sys
+
+PEERS = ("twheel", "timer_list", "hrtimer")
+# Title, and the lines: class, delays, operation, peer
+PANELS = (
+    ("arm", "1-h", "arm"),
+    ("modify, later", "1-h", "modify-later"),
+    ("modify, nearer", "1-h", "modify-nearer"),
+    ("cancel", "1-h", "cancel"),
+    ("expire, all on one tick", "one-tick", "expire"),
+    ("expire, a backlog of one hour", "1-h", "expire"),
+)
+# Where there was no time for an hour.
+INSTEAD = {("1-h", "expire"): ("512-ticks", "expire", "expire, a backlog of 512 ticks")}
+BARS = (
+    ("longest stretch with interrupts off,", "while a full bucket cascades",
+     "one-bucket", "interrupts-off-cascade"),
+    ("longest stretch with interrupts off,", "while a full bucket expires",
+     "one-bucket", "interrupts-off-expiry"),
+    ("longest wait of a due timer,", "while a full bucket cascades",
+     "one-bucket", "due-wait-cascade"),
+    ("longest wait of a due timer,", "while a full bucket expires",
+     "one-bucket", "due-wait-expiry"),
+)
+
+# Both schemes bring their own background: a page may not follow the reader's.
+LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#d8dee4",
+         "twheel": "#0969da", "timer_list": "#bc4c00", "hrtimer": "#1a7f37"}
+DARK = {"back": "#0d1117", "text": "#e6edf3", "faint": "#9198a1", "grid": "#30363d",
+        "twheel": "#58a6ff", "timer_list": "#f0883e", "hrtimer": "#56d364"}
+
+
+def style(scheme):
+    """Not variables: viewers other than browsers do not know them"""
+    return "".join(f"{name} {{ {rule}: {scheme[colour]}; }}\n" for name, rule, colour in (
+        (".back", "fill", "back"), ("text", "fill", "text"), (".faint", "fill", "faint"),
+        (".grid", "stroke", "grid"),
+        *((f".{peer}", "fill", peer) for peer in PEERS),
+        *((f".line-{peer}", "stroke", peer) for peer in PEERS)))
+
+
+STYLE = """
+text { font: 12px system-ui, sans-serif; }
+.title { font-weight: 600; font-size: 13px; }
+.head { font-weight: 600; font-size: 16px; }
+.faint { font-size: 11px; }
+.middle { text-anchor: middle; }
+.end { text-anchor: end; }
+.line { fill: none; stroke-width: 2; }
+""" + style(LIGHT) + "@media (prefers-color-scheme: dark) {\n" + style(DARK) + "}\n"
+
+
+class Drawing:
+    def __init__(self, width, height, title, subtitle):
+        self.size = width, height
+        self.title = title
+        self.parts = [f'<rect class="back" width="{width}" height="{height}"/>']
+        self.text(24, 32, title, "head")
+        self.text(24, 50, subtitle, "faint")
+
+    def text(self, x, y, words, style=""):
+        words = str(words).replace("&", "&amp;").replace("<", "&lt;")
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{style}">{words}</text>')
+
+    def rule(self, x1, y1, x2, y2):
+        self.parts.append(f'<line class="grid" x1="{x1:.1f}" y1="{y1:.1f}" '
+                          f'x2="{x2:.1f}" y2="{y2:.1f}"/>')
+
+    def path(self, points, peer):
+        self.parts.append(f'<polyline class="line line-{peer}" points="'
+                          + " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>')
+
+    def mark(self, x, y, peer):
+        """A shape for each peer: colour alone is not for everyone"""
+        shape = {
+            "twheel": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ',
+            "timer_list": f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7" ',
+            "hrtimer": f'<path d="M{x:.1f},{y - 4.5:.1f} l4.5,8 h-9 z" ',
+        }[peer]
+        self.parts.append(shape + f'class="{peer}"/>')
+
+    def legend(self, y):
+        x = self.size[0] - 24 - 110 * len(PEERS)
+        for peer in PEERS:
+            self.mark(x, y - 4, peer)
+            self.text(x + 10, y, peer)
+            x += 110
+
+    def save(self, name):
+        width, height = self.size
+        with open(name, "w") as file:
+            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                       f'width="{width}" height="{height}" role="img" '
+                       f'aria-label="{self.title}">\n<style>{STYLE}</style>\n'
+                       + "\n".join(self.parts) + "\n</svg>\n")
+
+
+def short(number):
+    """1000 is 1k"""
+    for unit, letter in ((1e6, "M"), (1e3, "k")):
+        if number >= unit:
+            return f"{number / unit:.3g}{letter}"
+    return f"{number:.3g}"
+
+
+def ceiling(most):
+    """A round number not below it, and how far apart to draw lines"""
+    step = 10 ** math.floor(math.log10(max(most, 1)))
+    for part in (0.2, 0.5, 1, 2):
+        if most <= 5 * part * step:
+            return part * step * math.ceil(most / (part * step)), part * step
+    return 10 * step, 2 * step
+
+
+def panel(drawing, x, y, width, height, title, unit, lines):
+    """Lines of one operation: a list of (peer, [(count, figure)...])"""
+    counts = sorted({count for _, points in lines for count, _ in points})
+    top, step = ceiling(max(figure for _, points in lines for _, figure in points))
+    low, high = math.log10(counts[0]), math.log10(counts[-1])
+
+    def at(count, figure):
+        share = (math.log10(count) - low) / (high - low) if high > low else 0.5
+        return x + 14 + share * (width - 28), y + height * (1 - figure / top)
+
+    drawing.text(x, y - 22, title, "title")
+    drawing.text(x, y - 8, unit, "faint")
+    figure = 0
+    while figure <= top * 1.001:
+        drawing.rule(x, at(counts[0], figure)[1], x + width, at(counts[0], figure)[1])
+        drawing.text(x - 6, at(counts[0], figure)[1] + 4, short(figure), "faint end")
+        figure += step
+    for count in counts:
+        drawing.text(at(count, 0)[0], y + height + 16, short(count), "faint middle")
+    drawing.text(x + width / 2, y + height + 32, "timers pending", "faint middle")
+    for peer, points in lines:
+        drawing.path([at(*point) for point in points], peer)
+        for point in points:
+            drawing.mark(*at(*point), peer)
+
+
+def cost_chart(data, get, folder):
+    counts = sorted({figure["count"] for figure in data["figures"]})
+    drawing = Drawing(960, 600, "What an operation costs",
+                      "stock Debian kernel, one CPU, software emulation"
+                      if data["mode"] == "icount" else
+                      "stock Debian kernel, one CPU, medians")
+    drawing.legend(32)
+    for i, (title, delays, operation) in enumerate(PANELS):
+        if not get(delays, operation, counts[0], "twheel"):
+            delays, operation, title = INSTEAD.get((delays, operation),
+                                                   (delays, operation, title))
+        lines = []
+        for peer in PEERS:
+            points = [(count, get(delays, operation, count, peer)) for count in counts]
+            points = [point for point in points if point[1] is not None]
+            if points:
+                lines.append((peer, points))
+        if lines:
+            panel(drawing, 60 + i % 3 * 305, 110 + i // 3 * 255, 250, 150, title,
+                  f"{data['unit']} per timer", lines)
+    drawing.save(os.path.join(folder, f"{data['mode']}-cost.svg"))
+
+
+def crowd_chart(data, get, folder):
+    count = max(figure["count"] for figure in data["figures"])
+    if get("one-bucket", "due-wait-expiry", count, "twheel") is None:
+        return
+    rows = []
+    for first, second, delays, operation in BARS:
+        bars = [(peer, get(delays, operation, count, peer)) for peer in PEERS]
+        rows.append((first, second, [bar for bar in bars if bar[1] is not None]))
+    height = 100 + sum(20 * max(len(bars), 2) + 24 for _, _, bars in rows)
+    drawing = Drawing(960, height + 36, f"What {short(count)} timers in one upper bucket "
+                      "do to others", f"{data['unit']}, beside a machine without them; "
+                      "logarithmic; timer_list and hrtimer do not cascade")
+    drawing.legend(32)
+    most = max(figure for _, _, bars in rows for _, figure in bars)
+    decades = max(math.ceil(math.log10(max(most, 10))), 1)
+    left, right = 270, 880
+
+    def at(figure):
+        return left + (right - left) * math.log10(max(figure, 1)) / decades
+
+    for decade in range(decades + 1):
+        drawing.rule(at(10 ** decade), 74, at(10 ** decade), height)
+        drawing.text(at(10 ** decade), height + 18, short(10 ** decade), "faint middle")
+    y = 92
+    for first, second, bars in rows:
+        drawing.text(24, y + 8, first)
+        drawing.text(24, y + 24, second)
+        for i, (peer, figure) in enumerate(bars):
+            drawing.parts.append(
+                f'<rect class="{peer}" x="{left}" y="{y - 4 + 20 * i}" '
+                f'width="{max(at(figure) - left, 1.5):.1f}" height="12" rx="1.5"/>')
+            drawing.text(at(figure) + 7, y + 7 + 20 * i, short(figure))
+        y += 20 * max(len(bars), 2) + 24
+    drawing.save(os.path.join(folder, f"{data['mode']}-crowd.svg"))
+
+
+def main():
+    name, folder = sys.argv[1:3]
+    with open(name) as file:
+        data = json.load(file)
+    figures = {(figure["delays"], figure["operation"], figure["count"], figure["peer"]):
+               figure["median"] for figure in data["figures"]}
+
+    def get(*key):
+        return figures.get(key)
+
+    cost_chart(data, get, folder)
+    crowd_chart(data, get, folder)
+
+
+main()
