@@ -20,6 +20,7 @@
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
 #include <linux/bottom_half.h>
+#include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -113,7 +114,8 @@ static __always_inline void call(struct twheel_base *base,
 
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		base->watch = stopwatch(context);
-	lock_map_acquire(&map);
+	/* A class for each context: who initialises timers may do it for all. */
+	lock_acquire_exclusive(&map, context, 0, NULL, _THIS_IP_);
 	function(timer);
 	lock_map_release(&map);
 
