@@ -38,8 +38,8 @@
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
- * @watch: when the present callback, or one shortly before it, began; in jiffies or,
- *	in hard interrupt context, ns
+ * @watch: when the present callback, or one shortly before it, began; in jiffies or
+ *	ns
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of

@@ -27,7 +27,8 @@
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
-#include <linux/sched/clock.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "base.h"
 #include "compat.h"
@@ -79,21 +80,27 @@ static __always_inline void unlock(struct twheel_base *base,
 		raw_spin_unlock_irq(&base->lock);
 }
 
-/* Jiffies cost a load; but they may stand still in hard interrupt context. */
-static __always_inline u64 stopwatch(enum twheel_context context)
+/*
+ * Jiffies cost a load; but they may stand still in hard interrupt context, and when
+ * it is the idle task that has been interrupted, which has no tick. So may
+ * local_clock() there, where it is not stable.
+ */
+static __always_inline u64 stopwatch(bool precise)
 {
-	return context == TWHEEL_CONTEXT_HARDIRQ ? local_clock() : jiffies;
+	return precise ? ktime_get_ns() : jiffies;
 }
 
 static noinline void check_time(struct twheel_base *base, twheel_fn function,
-				enum twheel_context context, u64 since)
+				bool precise, u64 now)
 {
-	u64 took = stopwatch(context) - since;
+	u64 took = now - base->watch;
 
-	if (context != TWHEEL_CONTEXT_HARDIRQ)
-		took *= TICK_NSEC;
-	base->overruns += tw_debug_took(function, took);
-	base->watch = stopwatch(context);
+	base->watch = now;
+	if (!tw_debug_took(function, precise ? took : took * TICK_NSEC))
+		return;
+	base->overruns++;
+	/* It takes long to say that, too. */
+	base->watch = stopwatch(precise);
 }
 
 /*
@@ -102,18 +109,20 @@ static noinline void check_time(struct twheel_base *base, twheel_fn function,
  */
 static __always_inline void call(struct twheel_base *base,
 				 struct twheel_timer *timer,
-				 enum twheel_context context, int count)
+				 enum twheel_context context, bool precise,
+				 int count)
 {
 	twheel_fn function = timer->function;
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
 	struct lockdep_map map;
+#endif
+	u64 now;
 
+#ifdef CONFIG_LOCKDEP
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
 
-	if (context == TWHEEL_CONTEXT_HARDIRQ)
-		base->watch = stopwatch(context);
 	/* A class for each context: who initialises timers may do it for all. */
 	lock_acquire_exclusive(&map, context, 0, NULL, _THIS_IP_);
 	function(timer);
@@ -122,21 +131,24 @@ static __always_inline void call(struct twheel_base *base,
 	if (unlikely(count != preempt_count()))
 		tw_debug_preempt_count(function, count);
 	/* In process context it may take as long as it wants. */
-	if (context != TWHEEL_CONTEXT_WORK &&
-	    unlikely(base->watch != stopwatch(context)))
-		check_time(base, function, context, base->watch);
+	if (context == TWHEEL_CONTEXT_WORK)
+		return;
+	now = stopwatch(precise);
+	if (precise || unlikely(base->watch != now))
+		check_time(base, function, precise, now);
 }
 
 /* Claim what is due, and call it. Returns what is left of the budget. */
 static __always_inline unsigned int serve(struct twheel_base *base,
 					  unsigned int budget, int count,
-					  enum twheel_context context)
+					  enum twheel_context context,
+					  bool precise)
 {
 	unsigned int slice = SLICE;
 	struct twheel_timer *timer;
 
 	lockdep_assert_held(&base->lock);
-	base->watch = stopwatch(context);
+	base->watch = stopwatch(precise);
 	do {
 		timer = tw_wheel_pop(&base->wheel, &slice);
 		if (!timer)
@@ -147,7 +159,7 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
-		call(base, timer, context, count);
+		call(base, timer, context, precise, count);
 		lock(base, context);
 		/* Pairs with runs(): what the function did is visible. */
 		smp_store_release(&base->running, NULL);
@@ -205,11 +217,11 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause)
 
 static __always_inline bool pass(struct twheel_base *base,
 				 struct tw_clock *clock,
-				 enum twheel_context context)
+				 enum twheel_context context, bool precise)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
-	u64 start = hard ? local_clock() : 0;
+	u64 start = hard ? ktime_get_ns() : 0;
 	struct tw_wheel *w = &base->wheel;
 	int count = preempt_count();
 	u64 pause = 0;
@@ -223,7 +235,7 @@ static __always_inline bool pass(struct twheel_base *base,
 		enum tw_turn turn = tw_wheel_turn(w, base->target, &slice);
 
 		if (turn == TW_TURN_DUE) {
-			budget = serve(base, budget, count, context);
+			budget = serve(base, budget, count, context, precise);
 			continue;
 		}
 		if (turn == TW_TURN_DONE) {
@@ -237,10 +249,15 @@ static __always_inline bool pass(struct twheel_base *base,
 	}
 	base->exhausted += !budget;
 	if (hard)
-		pause = max_t(u64, local_clock() - start, HARD_PAUSE);
+		pause = max_t(u64, ktime_get_ns() - start, HARD_PAUSE);
 	restart = finish(base, clock, pause);
 	unlock(base, context);
 	return restart;
+}
+
+static noinline bool idle_pass(struct twheel_base *base, struct tw_clock *clock)
+{
+	return pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, true);
 }
 
 static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
@@ -250,7 +267,10 @@ static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock(&base->expiry_lock);
 #endif
-	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
+	if (is_idle_task(current))
+		restart = idle_pass(base, clock);
+	else
+		restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, false);
 #ifdef CONFIG_PREEMPT_RT
 	spin_unlock(&base->expiry_lock);
 #endif
@@ -265,9 +285,9 @@ bool tw_pass_alarm(struct tw_clock *clock)
 
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ);
+		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ, true);
 	case TWHEEL_CONTEXT_WORK:
-		return pass(base, clock, TWHEEL_CONTEXT_WORK);
+		return pass(base, clock, TWHEEL_CONTEXT_WORK, false);
 	default:
 		return soft_pass(base, clock);
 	}
