@@ -32,7 +32,7 @@ build_tools "$work/tools"
 root=$SCRATCH/files
 mkdir -p "$root"/{modules,tests,bin}
 cp "$build"/module/twheel.ko "$build"/kunit/twheel_kunit.ko \
-	"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry}.ko \
+	"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
 	"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 cp "$work"/tools/twheel/twheel "$root/bin/"
 for program in "$work"/tools/tests/*_test; do
