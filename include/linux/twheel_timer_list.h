@@ -20,7 +20,7 @@
  *  - "t->expires = e; add_timer(t)" becomes tw_mod_timer(t, e), add_timer_on()
  *    twheel_arm_on(t, cpu, tw_jiffies_delay(e));
  *  - DEFINE_TIMER() becomes a timer that is set up when the module is loaded;
- *  - flags do not compile. Nothing is deferrable. A timer is pinned, as it were,
+ *  - flags do not compile. Nothing is deferrable. A timer is pinned, so to say,
  *    if it is not pending when it is armed. TIMER_IRQSAFE may need a wheel with
  *    TWHEEL_CONTEXT_HARDIRQ;
  *  - tw_del_timer_sync() of a timer in its own callback returns -EDEADLK.
