@@ -326,6 +326,31 @@ static bool first_bucket(const struct tw_wheel *w, unsigned int level,
 	return true;
 }
 
+/* The last tick of the block of @tick: buckets of upper levels begin after one. */
+static u64 block_end(const struct tw_wheel *w, u64 tick)
+{
+	return tick | w->mask >> 1;
+}
+
+/* The first tick from @from on, in its block, that has timers in level 0. */
+static bool first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
+{
+	unsigned int start = from & w->mask;
+	unsigned int end = start | w->mask >> 1;
+	unsigned int i = BIT_WORD(start);
+	unsigned long word;
+
+	word = w->buckets.occupied[i] & BITMAP_FIRST_WORD_MASK(start);
+	while (!word) {
+		if (++i > BIT_WORD(end))
+			return false;
+		word = w->buckets.occupied[i];
+	}
+	i = i * BITS_PER_LONG + __ffs(word);
+	*tick = from + (i - start);
+	return i <= end;
+}
+
 /*
  * The first tick that the position may not enter, because a bucket begins there
  * that holds timers. Of several the highest level's, which may hold timers for
@@ -422,16 +447,26 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 	u64 tick, number;
 
 	w->horizon = max(w->horizon, target);
+	/* The position may be ahead of a clock that was set back. */
+	if (unlikely(w->other.heads))
+		w->now_ns = tw_wheel_ns(w, min(w->now, target));
 	while (hlist_empty(w->serving = due_list(w))) {
+		u64 end = block_end(w, w->now);
+
 		if (unlikely(w->displaced)) {
 			displace(w);
 			continue;
 		}
-		if (!first_edge(w, &tick, &level, &number) || tick > target) {
-			if (target > w->now)
-				set_now(w, target);
-			return TW_TURN_DONE;
+		/* Within a block no bucket of an upper level is in the way. */
+		if (w->now < end && first_in_block(w, w->now + 1, &tick)) {
+			if (tick > target)
+				break;
+			set_now(w, tick);
+			continue;
 		}
+		if (target <= end ||
+		    !first_edge(w, &tick, &level, &number) || tick > target)
+			break;
 		if (!level) {
 			set_now(w, tick);
 			continue;
@@ -441,7 +476,11 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 		set_now(w, tick - 1);
 		cascade(w, level, number, slice);
 	}
-	return TW_TURN_DUE;
+	if (!hlist_empty(w->serving))
+		return TW_TURN_DUE;
+	if (target > w->now)
+		set_now(w, target);
+	return TW_TURN_DONE;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_turn);
 
@@ -487,6 +526,7 @@ bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice)
 		cascade(w, level, number, slice);
 		todo |= BIT_ULL(level);
 	}
+	w->quiet = block_end(w, w->now);
 	return true;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_ahead);
@@ -502,7 +542,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_ahead);
 u64 tw_wheel_next(struct tw_wheel *w)
 {
 	u64 todo = w->active;
-	u64 next = TW_WHEEL_ASLEEP;
+	u64 next;
 
 	if (!hlist_empty(&w->due) || !hlist_empty(due_list(w)) ||
 	    w->displaced) {
@@ -511,6 +551,17 @@ u64 tw_wheel_next(struct tw_wheel *w)
 		return w->wake;
 	}
 
+	/*
+	 * The next buckets of the upper levels are empty, and stay so: a timer of
+	 * those levels is filed two buckets ahead at least. So those need nothing
+	 * before this block ends.
+	 */
+	if (w->now < w->quiet && first_in_block(w, w->now + 1, &next)) {
+		w->wake = next;
+		return next;
+	}
+
+	next = TW_WHEEL_ASLEEP;
 	while (todo) {
 		unsigned int level = __ffs64(todo);
 		unsigned int span = level_span(w, level);
@@ -574,13 +625,13 @@ TW_EXPORT_FOR_TESTS(tw_wheel_forward);
 void tw_wheel_back(struct tw_wheel *w, u64 now)
 {
 	if (w->displaced || !w->other.heads) {
-		w->now_ns = tw_wheel_ns(w, now);
 		w->wake = min(w->wake, now);
 		return;
 	}
 	swap(w->buckets, w->other);
 	w->displaced = w->active;
 	w->active = 0;
+	w->quiet = 0;
 	w->horizon = now;
 	set_now(w, now);
 	if (w->displaced)

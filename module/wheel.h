@@ -68,6 +68,7 @@ struct tw_row {
  * @other: a second set, for clocks that may be set back; empty but for a moment
  *	after that
  * @displaced: @other may hold timers
+ * @quiet: the last tick before upper levels need anything, as tw_wheel_ahead() found
  * @serving: the list that tw_wheel_pop() takes from
  * @due: timers armed for a tick that has passed: the next round serves them
  * @expiring: those of them that the present round serves
@@ -90,6 +91,7 @@ struct tw_wheel {
 	unsigned int nr;
 	u64 now_ns;
 	struct hlist_head *serving;
+	u64 quiet;
 	unsigned int levels;
 	bool displaced;
 	struct tw_buckets other;
