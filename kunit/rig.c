@@ -68,7 +68,9 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	atomic64_set(&rt->timer.word, deadline);
 	rt->pending = true;
 	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
-	tw_wheel_add(&rig->w, &rt->timer, deadline);
+	if (deadline > rig->w.recip_max ||
+	    !tw_wheel_add(&rig->w, &rt->timer, deadline))
+		tw_wheel_add_near(&rig->w, &rt->timer);
 }
 
 void rig_del(struct rig *rig, unsigned int i)

@@ -139,7 +139,7 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 		timer = tw_wheel_pop(&base->wheel, &slice);
 		if (!timer)
 			break;
-		base->pending--;
+		base->room++;
 		base->fired++;
 		base->running = timer;
 		tw_debug_deactivate(timer);

@@ -144,7 +144,8 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 
 		w->rows[bit] = (struct tw_row) {
 			.bit	= BIT_ULL(level),
-			.reach	= level ? (2ULL << level_span(w, level)) - 1 : 0,
+			.keep	= ~0ULL << level_span(w, level),
+			.ahead	= level ? 1ULL << level_span(w, level) : 0,
 			.first	= tw_wheel_index(w, level, 0),
 			.span	= level_span(w, level),
 			.level	= level,
@@ -246,31 +247,38 @@ static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
 	return first;
 }
 
+/* File a timer anew, wherever it now belongs. */
+static void refile(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
+{
+	struct tw_row *row = tw_wheel_row(w, tick);
+
+	tw_wheel_file(w, t, row, tick);
+	if (unlikely(tw_wheel_near(w, row, tick)))
+		w->wake = min(w->wake, row->level ?
+			      peek(w, row->level, tick >> row->span) : tick);
+}
+
 /*
- * tw_wheel_wake_earlier() - a bucket may need attention before &tw_wheel.wake
+ * tw_wheel_add_near() - tw_wheel_add() for a timer that is near or past
+ *
+ * If it is past, the next round will serve it.
+ *
+ * Return: true if &tw_wheel.wake has been lowered.
  */
-noinline bool tw_wheel_wake_earlier(struct tw_wheel *w, unsigned int level,
-				    u64 number)
+noinline bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
 {
-	u64 tick = level ? peek(w, level, number) : number;
+	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
+	u64 wake = w->wake;
 
-	if (tick >= w->wake)
-		return false;
-	w->wake = tick;
-	return true;
+	if (tick > w->horizon) {
+		refile(w, t, tick);
+	} else {
+		hlist_add_head(&t->node, &w->due);
+		w->wake = min(wake, w->now);
+	}
+	return w->wake < wake;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_wake_earlier);
-
-/* tw_wheel_add_due() - tw_wheel_add() for a tick that has passed */
-noinline bool tw_wheel_add_due(struct tw_wheel *w, struct twheel_timer *t)
-{
-	hlist_add_head(&t->node, &w->due);
-	if (w->wake <= w->now)
-		return false;
-	w->wake = w->now;
-	return true;
-}
-TW_EXPORT_FOR_TESTS(tw_wheel_add_due);
+TW_EXPORT_FOR_TESTS(tw_wheel_add_near);
 
 /*
  * tw_wheel_evict() - take out any timer, to empty the wheel
@@ -392,7 +400,7 @@ static void cascade(struct tw_wheel *w, unsigned int level, u64 number,
 
 		t = hlist_entry(head->first, struct twheel_timer, node);
 		tw_wheel_del(w, t);
-		tw_wheel_file(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
+		refile(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
 		w->cascades++;
 		--*slice;
 	}
@@ -497,7 +505,7 @@ void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 	tw_wheel_del(w, t);
 	w->refiled++;
 	if (likely(tick > w->now))
-		tw_wheel_file(w, t, tick);
+		refile(w, t, tick);
 	else
 		hlist_add_head(&t->node, &w->due);
 }
