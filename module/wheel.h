@@ -71,9 +71,8 @@ struct tw_row {
  *	after that
  * @displaced: @other may hold timers
  * @quiet: the last tick before upper levels need anything, as tw_wheel_ahead() found
- * @serving: the list that tw_wheel_pop() takes from
  * @due: timers armed for a tick that has passed: the next round serves them
- * @expiring: those of them that the present round serves
+ * @expiring: timers that tw_wheel_pop() hands out
  * @cascades: timers moved to a lower level
  * @refiled: timers whose word had grown when their bucket was reached
  * @rows: by the number of a distance's highest bit, what follows from it
@@ -92,7 +91,6 @@ struct tw_wheel {
 	unsigned int shift;
 	unsigned int nr;
 	u64 now_ns;
-	struct hlist_head *serving;
 	u64 quiet;
 	unsigned int levels;
 	bool displaced;
@@ -301,7 +299,7 @@ tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
 static __always_inline struct twheel_timer *
 tw_wheel_pop(struct tw_wheel *w, unsigned int *slice)
 {
-	struct hlist_head *head = w->serving;
+	struct hlist_head *head = &w->expiring;
 	struct hlist_node *first;
 
 	while ((first = head->first)) {

@@ -157,9 +157,17 @@ static inline unsigned long find_next_bit(const unsigned long *map,
 					  unsigned long size,
 					  unsigned long from)
 {
-	while (from < size && !test_bit(from, map))
-		from++;
-	return min(from, size);
+	unsigned long i = BIT_WORD(from), word;
+
+	if (from >= size)
+		return size;
+	word = map[i] & BITMAP_FIRST_WORD_MASK(from);
+	while (!word) {
+		if (++i * BITS_PER_LONG >= size)
+			return size;
+		word = map[i];
+	}
+	return min(i * BITS_PER_LONG + __ffs(word), size);
 }
 
 #define find_first_bit(map, size)	find_next_bit(map, size, 0)
