@@ -499,6 +499,8 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
 	tw_debug_deactivate(timer);
 	base->cancelled++;
 	tw_base_unfile(base, timer);
+	if (unlikely(!base->plain) && base->credits)
+		tw_base_give_credits(base);
 	return 1;
 }
 
