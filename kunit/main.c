@@ -13,10 +13,14 @@ extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_policy_suite;
 extern struct kunit_suite twheel_smp_suite;
+extern struct kunit_suite twheel_percpu_suite;
+extern struct kunit_suite twheel_limit_suite;
+extern struct kunit_suite twheel_race_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
 		  &twheel_callback_suite, &twheel_policy_suite,
-		  &twheel_smp_suite);
+		  &twheel_smp_suite, &twheel_percpu_suite,
+		  &twheel_limit_suite, &twheel_race_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

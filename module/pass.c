@@ -113,7 +113,7 @@ static __always_inline void call(struct twheel_base *base,
 
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		base->watch = stopwatch(context);
-	lock_map_acquire(&map);
+	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
 

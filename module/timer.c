@@ -563,6 +563,8 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
 	tw_debug_deactivate(timer);
 	base->cancelled++;
 	tw_base_unfile(base, timer);
+	if (unlikely(!base->plain) && base->credits)
+		tw_base_give_credits(base);
 	return 1;
 }
 
@@ -598,11 +600,12 @@ TW_EXPORT(twheel_cancel);
 static void may_wait(struct twheel_timer *timer)
 {
 #ifdef CONFIG_LOCKDEP
+	enum twheel_context context = READ_ONCE(timer->base)->clock.context;
 	unsigned long flags;
 
 	/* It is held with softirqs on here, and by the callback in softirq. */
 	local_irq_save(flags);
-	lock_map_acquire(&timer->lockdep_map);
+	tw_debug_map_acquire(&timer->lockdep_map, context);
 	lock_map_release(&timer->lockdep_map);
 	local_irq_restore(flags);
 #endif
