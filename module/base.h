@@ -39,8 +39,9 @@
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
- * @watch: when the present callback, or one shortly before it, began; in jiffies or,
- *	in hard interrupt context, ns
+ * @watch: when the present callback, or one shortly before it, began; in jiffies or
+ *	ns
+ * @since: the same on an idle CPU, in ns
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
@@ -69,6 +70,7 @@ struct twheel_base {
 	u64 overruns;
 	u64 target;
 	u64 watch;
+	u64 since;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;

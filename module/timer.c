@@ -10,6 +10,9 @@
  *
  * and the tick it is filed under is never later than its word.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bug.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -317,7 +320,8 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 	unsigned long flags;
 	u64 word;
 
-	tw_debug_assert_init(timer);
+	if (!tw_debug_assert_init(timer))
+		return before == PENDING ? 0 : -EINVAL;
 	base = READ_ONCE(timer->base);
 	if (unlikely(deadline >= base->plain))
 		return set_deadline_on(timer, deadline, before,
@@ -373,6 +377,8 @@ static int set_relative(struct twheel_timer *timer, u64 deadline,
  * * 1 - it was pending, and has moved
  * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
+ * * -EINVAL - the timer was never initialised; found out, and reported, only by
+ *   kernels with CONFIG_DEBUG_OBJECTS
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
@@ -390,6 +396,8 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return set_relative(timer, after(timer, delay_ns), ANY);
 }
 TW_EXPORT(twheel_arm);
@@ -399,7 +407,6 @@ static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
 {
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	tw_debug_assert_init(timer);
 	return set_deadline_on(timer, deadline, ANY,
 			       (struct where) { cpu, relative });
 }
@@ -420,6 +427,8 @@ static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
  */
 int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return arm_on(timer, cpu, deadline_ns, false);
 }
 TW_EXPORT(twheel_arm_on_at);
@@ -435,6 +444,8 @@ TW_EXPORT(twheel_arm_on_at);
  */
 int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return arm_on(timer, cpu, after(timer, delay_ns), true);
 }
 TW_EXPORT(twheel_arm_on);
@@ -475,6 +486,8 @@ static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return twheel_arm_at(timer, within(timer, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
@@ -490,8 +503,11 @@ TW_EXPORT(twheel_arm_range_at);
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
-	u64 deadline = within(timer, after(timer, delay_ns), slack_ns);
+	u64 deadline;
 
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	deadline = within(timer, after(timer, delay_ns), slack_ns);
 	return set_relative(timer, deadline, ANY);
 }
 TW_EXPORT(twheel_arm_range);
@@ -525,6 +541,8 @@ TW_EXPORT(twheel_modify_at);
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return 0;
 	return set_relative(timer, after(timer, delay_ns), PENDING);
 }
 TW_EXPORT(twheel_modify);
@@ -539,9 +557,13 @@ TW_EXPORT(twheel_modify);
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
-	u64 now = tw_clock_now(&base->clock);
+	const struct twheel_base *base;
+	u64 now;
 
+	if (!tw_debug_assert_init(timer))
+		return -ENOENT;
+	base = READ_ONCE(timer->base);
+	now = tw_clock_now(&base->clock);
 	return twheel_extend_at(timer, saturating_add(now, delay_ns));
 }
 TW_EXPORT(twheel_extend);
@@ -586,8 +608,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	unsigned long flags;
 	int ret;
 
-	tw_debug_assert_init(timer);
-	if (!twheel_pending(timer))
+	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
 		return 0;
 	base = lock_base(timer, &flags);
 	ret = withdraw(base, timer, TWHEEL_CANCELLED);
@@ -636,14 +657,18 @@ static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
 
 static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
 {
+	bool hardirq = in_hardirq();
 	struct twheel_base *running;
-	bool told = false;
+	/* Lockdep would say the same again, and then nothing more. */
+	bool told = hardirq;
 	int ret = 0;
 	int tried;
 
+	if (!tw_debug_assert_init(timer))
+		return 0;
 	/* It would wait for the callback that it interrupts. */
-	WARN_ON_ONCE(in_hardirq());
-	tw_debug_assert_init(timer);
+	WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
+		  timer->function);
 
 	do {
 		tried = try_withdraw(timer, state, &running);
@@ -713,12 +738,16 @@ TW_EXPORT(twheel_shutdown_sync);
  */
 u64 twheel_remaining(const struct twheel_timer *timer)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
 	u64 word = atomic64_read(&timer->word);
-	u64 now = tw_clock_now(&base->clock);
+	const struct twheel_base *base;
+	u64 now;
 
+	if (!tw_debug_assert_init(timer))
+		return ~(u64)TWHEEL_IDLE;
 	if (!is_deadline(word))
 		return word;
+	base = READ_ONCE(timer->base);
+	now = tw_clock_now(&base->clock);
 	return word > now ? word - now : 0;
 }
 TW_EXPORT(twheel_remaining);

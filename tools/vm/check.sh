@@ -7,8 +7,9 @@
 
 case ${1:-} in
 -h | --help)
-	echo "usage: check.sh [SUITE or PROGRAM]..."
-	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests."
+	echo "usage: check.sh [SUITE or PROGRAM or misuse]..."
+	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests;"
+	echo "and once more, to see misuse of the module reported."
 	exit 0 ;;
 esac
 # CPUs of the guest, and how long it may take. A run takes one to three minutes;
@@ -24,6 +25,7 @@ lock_cache
 work=$CACHE/check
 build=$work/$(basename "$kernel")
 build_modules "$kernel" "$build"
+build_misuse "$kernel" "$build"
 build_tools "$work/tools"
 "$ROOT/tools/vm/readme.sh" "$kernel" "$build" "$work/readme"
 
@@ -41,26 +43,41 @@ for script in "$ROOT"/tools/tests/*_test.sh; do
 done
 cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
 echo "$*" > "$root/only"
-"$ROOT/tools/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/vm/guest/check.sh" \
-	"$root"
+"$ROOT/tools/vm/initramfs.sh" "$work/initrd-tests" \
+	"$ROOT/tools/vm/guest/check.sh" "$root"
 
-rm -f "$work/results" "$work/console"
-say "running the tests in a guest with $cpus CPUs (at most $limit s)"
-"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-	--initrd "$work/initrd" --cpus "$cpus" --memory 2G --timeout "$limit" \
-	--console "$work/console" --results "$work/results" \
-	--append "oops=panic panic_on_warn=1 loglevel=8 \
-		softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1" &
-CHILD=$!
-start=$SECONDS
-while kill -0 "$CHILD" 2>/dev/null; do
-	sleep 1
-	[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) "$(tail -qn1 \
-		"$work/results" 2>/dev/null | tr -cd '[:print:]' | cut -c1-60)" >&2
-done
-[ ! -t 2 ] || printf '\r\033[K' >&2
-wait "$CHILD" || say "the end of the console:
-$(tail -n 25 "$work/console" 2>/dev/null)"
-CHILD=
-say "  done in $((SECONDS - start)) s; console: $work/console"
-python3 "$ROOT/tools/vm/verdict.py" "$work/results" "$work/console" "$ROOT" "$@"
+# guest NAME WHAT OPTION...: boot $work/initrd-NAME, with a sign of life
+guest() {
+	local name=$1 what=$2 start=$SECONDS
+
+	shift 2
+	say "$what in a guest with $cpus CPUs (at most $limit s)"
+	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+		--initrd "$work/initrd-$name" --cpus "$cpus" --memory 2G \
+		--timeout "$limit" --console "$work/console-$name" "$@" &
+	CHILD=$!
+	while kill -0 "$CHILD" 2>/dev/null; do
+		sleep 1
+		[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) \
+			"$(tail -qn1 "$work/results" 2>/dev/null |
+			tr -cd '[:print:]' | cut -c1-60)" >&2
+	done
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+	wait "$CHILD" || say "the end of the console:
+$(tail -n 25 "$work/console-$name" 2>/dev/null)"
+	CHILD=
+	say "  done in $((SECONDS - start)) s; console: $work/console-$name"
+}
+
+rm -f "$work"/results "$work"/console-*
+if [ "$*" != misuse ]; then
+	guest tests "running the tests" --results "$work/results" \
+		--append "oops=panic panic_on_warn=1 loglevel=8 \
+			softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1"
+fi
+if [ $# = 0 ] || [[ " $* " = *" misuse "* ]]; then
+	misuse_initrd "$build" "$work/initrd-misuse"
+	guest misuse "misusing the module" --append "$MISUSE_WORDS"
+fi
+python3 "$ROOT/tools/vm/verdict.py" "$work/results" "$work/console-tests" \
+	"$work/console-misuse" "$ROOT" "$@"

@@ -2,17 +2,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Judge a run of the tests in a guest.
 
-usage: verdict.py RESULTS CONSOLE SOURCES [NAME...]
+usage: verdict.py RESULTS CONSOLE MISUSED SOURCES [NAME...]
 
 RESULTS is what the guest wrote to its second serial port, CONSOLE its kernel log,
-SOURCES the root of the sources: every suite and every case that stands there has
-to have a result. NAMEs restrict what is expected. The last line printed is
+MISUSED that of the guest in which the module was misused, SOURCES the root of the
+sources: every suite and every case that stands there has to have a result. NAMEs
+restrict what is expected. The last line printed is
 "N passed, N failed", with ", N skipped" where some were; the status is 0 only if
 none failed.
 """
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
+import misuse  # noqa: E402
 
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|KASAN|UBSAN|kernel panic|Kernel panic|general protection"
@@ -116,15 +120,10 @@ def judge_lines(verdict, where, lines, indent):
     return seen
 
 
-def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    results, console, sources = map(pathlib.Path, sys.argv[1:4])
-    only = set(sys.argv[4:])
-    verdict = Verdict()
+def judge_tests(verdict, results, console, sources, only):
     suites = expected_cases(sources)
     programs = expected_programs(sources)
-    for name in only - set(suites) - programs - {"example"}:
+    for name in only - set(suites) - programs - {"example", "misuse"}:
         verdict.fail(name, "there is no such suite or program")
     if only:
         suites = {name: suites[name] for name in suites if name in only}
@@ -168,6 +167,19 @@ def main():
     verdict.test(not complaints, "the kernel does not complain", f"see {console}")
     for line in complaints[:10]:
         print("  | " + line)
+
+
+def main():
+    if len(sys.argv) < 5:
+        sys.exit(__doc__)
+    results, console, misused, sources = map(pathlib.Path, sys.argv[1:5])
+    only = set(sys.argv[5:])
+    verdict = Verdict()
+    if only != {"misuse"}:
+        judge_tests(verdict, results, console, sources, only)
+    if not only or "misuse" in only:
+        misuse.judge(verdict, misused, sources / "tools/tests/misuse/expected",
+                     COMPLAINTS)
 
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
