@@ -262,7 +262,9 @@ static __always_inline bool pass(struct twheel_base *base,
 			base->in_round = false;
 			if (tw_wheel_ahead(w, &slice))
 				break;
+			/* What has become due meanwhile is a round, too. */
 			base->target = floor_now(base);
+			base->in_round = true;
 		}
 		budget -= before - slice;
 		breathe(base, context);

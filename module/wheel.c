@@ -489,7 +489,8 @@ static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 void tw_wheel_begin(struct tw_wheel *w, bool round)
 {
 	w->wake = 0;
-	if (round)
+	/* What is on its way out still goes first. */
+	if (round && hlist_empty(&w->expiring))
 		hlist_move_list(&w->due, &w->expiring);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_begin);
