@@ -142,12 +142,21 @@ noinline void tw_base_follow_clock(struct twheel_base *base)
 		tw_base_alarm(base);
 }
 
-/* tw_base_alarm() - set the alarm for when the engine has to wake up */
+/*
+ * tw_base_alarm() - set the alarm for when the engine has to wake up
+ *
+ * For what is due that is the beginning of time, not the present: before the alarm
+ * goes off the clock may be set back, and what is due there then is for the pass
+ * to find out.
+ */
 noinline void tw_base_alarm(struct twheel_base *base)
 {
+	const struct tw_wheel *w = &base->wheel;
+
 	if (unlikely(base->stopped))
 		return;
-	tw_clock_set(&base->clock, tw_wheel_ns(&base->wheel, base->wheel.wake));
+	tw_clock_set(&base->clock, w->wake <= w->now ? 0 :
+		     tw_wheel_ns(w, w->wake));
 }
 
 /* tw_base_emptied() - nothing is pending any more: no alarm is needed */
