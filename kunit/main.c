@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tests, as a module of their own: loaded after twheel.ko, so that they run
+ * The tests, as modules of their own: loaded after twheel.ko, so that they run
  * against the module as it is shipped.
  */
 #include <kunit/test.h>
@@ -11,16 +11,12 @@
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
+extern struct kunit_suite twheel_back_suite;
 extern struct kunit_suite twheel_policy_suite;
-extern struct kunit_suite twheel_smp_suite;
-extern struct kunit_suite twheel_percpu_suite;
-extern struct kunit_suite twheel_limit_suite;
-extern struct kunit_suite twheel_race_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
-		  &twheel_callback_suite, &twheel_policy_suite,
-		  &twheel_smp_suite, &twheel_percpu_suite,
-		  &twheel_limit_suite, &twheel_race_suite);
+		  &twheel_callback_suite, &twheel_back_suite,
+		  &twheel_policy_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");
