@@ -8,15 +8,68 @@
 case ${1:-} in
 -h | --help)
 	echo "usage: check.sh [SUITE or PROGRAM]..."
-	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests."
+	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests;"
+	echo "and once more with 4 CPUs, those for which that matters."
 	exit 0 ;;
 esac
-# CPUs of the guest, and how long it may take. A run takes one to three minutes;
-# five times that is a guest that hangs.
+# CPUs of the guests, and how long each may take. A run takes a few minutes; a
+# multiple of that is a guest that hangs.
 cpus=${CPUS:-2}
-limit=${TIMEOUT:-900}
+more_cpus=${MORE_CPUS:-4}
+limit=${TIMEOUT:-1200}
+names=("$@")
 
-say "all tests of twheel in a virtual machine; everything is kept in $CACHE"
+# suites MODULE: the names of its suites
+suites() {
+	sed -n 's/^extern struct kunit_suite \(.*\)_suite;$/\1/p' \
+		"$ROOT/kunit/$1.c"
+}
+
+# wants NAME...: is one of these to be run?
+wants() {
+	local name
+
+	[ ${#names[@]} -gt 0 ] || return 0
+	for name; do
+		[[ " ${names[*]} " != *" $name "* ]] || return 0
+	done
+	return 1
+}
+
+# boot FOLDER CPUS NAME...: run what is in FOLDER/files; NAMEs, if any, are what
+# is expected of it
+boot() {
+	local run=$1 cpus=$2 start=$SECONDS
+	shift 2
+
+	echo "$*" > "$run/files/only"
+	cp "$run/files/only" "$run/only"
+	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
+		"$ROOT/tools/vm/guest/check.sh" "$run/files"
+	say "running the tests in a guest with $cpus CPUs (at most $limit s)"
+	# One CPU that can be never comes: it is to be found in nobody's way.
+	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+		--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
+		--timeout "$limit" \
+		--console "$run/console" --results "$run/results" \
+		--append "oops=panic panic_on_warn=1 loglevel=8 \
+			possible_cpus=$((cpus + 1)) softlockup_panic=1 \
+			sysctl.kernel.panic_on_rcu_stall=1" &
+	CHILD=$!
+	while kill -0 "$CHILD" 2>/dev/null; do
+		sleep 1
+		[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) \
+			"$(tail -qn1 "$run/results" 2>/dev/null |
+				tr -cd '[:print:]' | cut -c1-60)" >&2
+	done
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+	wait "$CHILD" || say "the end of the console:
+$(tail -n 25 "$run/console" 2>/dev/null)"
+	CHILD=
+	say "  done in $((SECONDS - start)) s; console: $run/console"
+}
+
+say "all tests of twheel in virtual machines; everything is kept in $CACHE"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
@@ -27,11 +80,16 @@ build_modules "$kernel" "$build"
 build_tools "$work/tools"
 "$ROOT/tools/vm/readme.sh" "$kernel" "$build" "$work/readme"
 
-root=$SCRATCH/files
+rm -rf "$work/run" "$work/run-smp"
+root=$work/run/files
 mkdir -p "$root"/{modules,tests,bin}
-cp "$build"/module/twheel.ko "$build"/kunit/twheel_kunit.ko \
+cp "$build"/module/twheel.ko \
 	"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry}.ko \
 	"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
+mapfile -t single < <(suites main)
+mapfile -t smp < <(suites main_smp)
+! wants "${single[@]}" || cp "$build"/kunit/twheel_kunit.ko "$root/modules/"
+! wants "${smp[@]}" || cp "$build"/kunit/twheel_kunit_smp.ko "$root/modules/"
 cp "$work"/tools/twheel/twheel "$root/bin/"
 for program in "$work"/tools/tests/*_test; do
 	cp "$program" "$root/tests/"
@@ -40,27 +98,18 @@ for script in "$ROOT"/tools/tests/*_test.sh; do
 	install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
 done
 cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
-echo "$*" > "$root/only"
-"$ROOT/tools/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/vm/guest/check.sh" \
-	"$root"
 
-rm -f "$work/results" "$work/console"
-say "running the tests in a guest with $cpus CPUs (at most $limit s)"
-"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-	--initrd "$work/initrd" --cpus "$cpus" --memory 2G --timeout "$limit" \
-	--console "$work/console" --results "$work/results" \
-	--append "oops=panic panic_on_warn=1 loglevel=8 \
-		softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1" &
-CHILD=$!
-start=$SECONDS
-while kill -0 "$CHILD" 2>/dev/null; do
-	sleep 1
-	[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) "$(tail -qn1 \
-		"$work/results" 2>/dev/null | tr -cd '[:print:]' | cut -c1-60)" >&2
-done
-[ ! -t 2 ] || printf '\r\033[K' >&2
-wait "$CHILD" || say "the end of the console:
-$(tail -n 25 "$work/console" 2>/dev/null)"
-CHILD=
-say "  done in $((SECONDS - start)) s; console: $work/console"
-python3 "$ROOT/tools/vm/verdict.py" "$work/results" "$work/console" "$ROOT" "$@"
+runs=("$work/run")
+boot "$work/run" "$cpus" "$@"
+if wants "${smp[@]}"; then
+	more=()
+	for name in "${smp[@]}"; do
+		! wants "$name" || more+=("$name")
+	done
+	mkdir -p "$work"/run-smp/files/{modules,tests}
+	cp "$build"/module/twheel.ko "$build"/kunit/twheel_kunit_smp.ko \
+		"$work/run-smp/files/modules/"
+	runs+=("$work/run-smp")
+	boot "$work/run-smp" "$more_cpus" "${more[@]}"
+fi
+python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "${runs[@]}"

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Judge a run of the tests in a guest.
+"""Judge runs of the tests in guests.
 
-usage: verdict.py RESULTS CONSOLE SOURCES [NAME...]
+usage: verdict.py SOURCES RUN...
 
-RESULTS is what the guest wrote to its second serial port, CONSOLE its kernel log,
-SOURCES the root of the sources: every suite and every case that stands there has
-to have a result. NAMEs restrict what is expected. The last line printed is
-"N passed, N failed", with ", N skipped" where some were; the status is 0 only if
-none failed.
+SOURCES is the root of the sources: every suite and every case that stands there has
+to have a result in the first RUN. A RUN is a folder: "results" is what the guest
+wrote to its second serial port, "console" its kernel log, and "only" the names
+of those suites and programs that are expected, if that is not all. The last line
+printed is "N passed, N failed", with ", N skipped" where some were; the status is
+0 only if none failed.
 """
 import pathlib
 import re
@@ -25,17 +26,18 @@ COMPLAINTS = re.compile(
 class Verdict:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.prefix = ""
 
     def ok(self, name):
         self.passed += 1
 
     def skip(self, name, why):
         self.skipped += 1
-        print(f"skipped: {name}: {why}")
+        print(f"skipped: {self.prefix}{name}: {why}")
 
     def fail(self, name, why=""):
         self.failed += 1
-        print(f"FAILED: {name}{': ' + why if why else ''}")
+        print(f"FAILED: {self.prefix}{name}{': ' + why if why else ''}")
 
     def test(self, good, name, why=""):
         if good:
@@ -90,6 +92,7 @@ def judge_lines(verdict, where, lines, indent):
     """Results of one suite or program. Returns the names that have one."""
     seen = []
     planned = None
+    failed = verdict.failed
     for line in lines:
         plan = re.match(indent + r"1\.\.(\d+)$", line)
         if plan:
@@ -109,19 +112,17 @@ def judge_lines(verdict, where, lines, indent):
             verdict.ok(f"{where}.{name}")
     if planned != len(seen):
         verdict.fail(where, f"{planned} tests were planned, {len(seen)} have a result")
-    if verdict.failed:
+    if verdict.failed > failed:
         for line in lines:
             if re.match(r"\s*#|not ok|\s+not ok", line):
                 print("  | " + line.rstrip())
     return seen
 
 
-def main():
-    if len(sys.argv) < 4:
-        sys.exit(__doc__)
-    results, console, sources = map(pathlib.Path, sys.argv[1:4])
-    only = set(sys.argv[4:])
-    verdict = Verdict()
+def judge_run(verdict, sources, run):
+    """What a guest did."""
+    results, console = run / "results", run / "console"
+    only = set((run / "only").read_text().split())
     suites = expected_cases(sources)
     programs = expected_programs(sources)
     for name in only - set(suites) - programs - {"example"}:
@@ -136,6 +137,8 @@ def main():
         where = words[0] if words else kind
         if kind == "complete":
             complete = True
+        elif kind == "begin":
+            verdict.prefix = f"with {words[1]} CPUs: "
         elif kind == "suite":
             if only and where not in only:
                 continue
@@ -169,6 +172,15 @@ def main():
     for line in complaints[:10]:
         print("  | " + line)
 
+
+def main():
+    if len(sys.argv) < 3:
+        sys.exit(__doc__)
+    sources, *runs = map(pathlib.Path, sys.argv[1:])
+    verdict = Verdict()
+    for run in runs:
+        verdict.prefix = ""
+        judge_run(verdict, sources, run)
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
     sys.exit(verdict.failed != 0)
