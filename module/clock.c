@@ -90,7 +90,6 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 	clock->workqueue = config->workqueue;
 	clock->cpu = cpu;
 	clock->virtual_ns = config->start_ns;
-	clock->seen = jiffies - 1;
 	clock->ops = ops;
 	/* To queue the work, hard interrupt context is as good, and earlier. */
 	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ ?

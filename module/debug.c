@@ -8,6 +8,7 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/debugobjects.h>
+#include <linux/errno.h>
 #include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
@@ -48,6 +49,17 @@ static void *debug_hint(void *object)
 	return ((struct twheel_timer *)object)->function;
 }
 
+/*
+ * Out of the wheel with it. Who may wait waits for a callback that has armed it
+ * again, and uses it; but who holds a lock, or is that callback, would wait for
+ * ever.
+ */
+static void withdraw(struct twheel_timer *timer)
+{
+	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
+		twheel_cancel(timer);
+}
+
 /* Initialised anew while pending. */
 static bool fixup_init(void *object, enum debug_obj_state state)
 {
@@ -55,28 +67,40 @@ static bool fixup_init(void *object, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	twheel_cancel_sync(timer);
+	withdraw(timer);
 	debug_object_init(timer, &tw_debug_descr);
 	return true;
 }
 
-/* Freed while pending: out of the wheel with it. */
+/* Freed while pending. */
 static bool fixup_free(void *object, enum debug_obj_state state)
 {
 	struct twheel_timer *timer = object;
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	twheel_cancel_sync(timer);
+	withdraw(timer);
 	debug_object_free(timer, &tw_debug_descr);
 	return true;
 }
 
+/* Used before it was initialised: that is how the user is told. */
+static bool fixup_assert_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_NOTAVAILABLE)
+		return false;
+	WRITE_ONCE(timer->base, NULL);
+	return true;
+}
+
 static const struct debug_obj_descr tw_debug_descr = {
-	.name		= "twheel_timer",
-	.debug_hint	= debug_hint,
-	.fixup_init	= fixup_init,
-	.fixup_free	= fixup_free,
+	.name			= "twheel_timer",
+	.debug_hint		= debug_hint,
+	.fixup_init		= fixup_init,
+	.fixup_free		= fixup_free,
+	.fixup_assert_init	= fixup_assert_init,
 };
 
 void tw_debug_init(struct twheel_timer *timer, bool on_stack)
@@ -102,8 +126,10 @@ void tw_debug_deactivate(struct twheel_timer *timer)
 	debug_object_deactivate(timer, &tw_debug_descr);
 }
 
-void tw_debug_assert_init(struct twheel_timer *timer)
+/* tw_debug_assert_init() - has the timer been initialised? If not, do not use it */
+bool tw_debug_assert_init(const struct twheel_timer *timer)
 {
-	debug_object_assert_init(timer, &tw_debug_descr);
+	debug_object_assert_init((void *)timer, &tw_debug_descr);
+	return READ_ONCE(timer->base);
 }
 #endif

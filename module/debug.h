@@ -28,13 +28,16 @@ void tw_debug_init(struct twheel_timer *timer, bool on_stack);
 void tw_debug_destroy_on_stack(struct twheel_timer *timer);
 void tw_debug_activate(struct twheel_timer *timer);
 void tw_debug_deactivate(struct twheel_timer *timer);
-void tw_debug_assert_init(struct twheel_timer *timer);
+bool tw_debug_assert_init(const struct twheel_timer *timer);
 #else
 static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack) { }
 static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer) { }
 static inline void tw_debug_activate(struct twheel_timer *timer) { }
 static inline void tw_debug_deactivate(struct twheel_timer *timer) { }
-static inline void tw_debug_assert_init(struct twheel_timer *timer) { }
+static inline bool tw_debug_assert_init(const struct twheel_timer *timer)
+{
+	return true;
+}
 #endif
 
 #endif /* _TWHEEL_DEBUG_H */

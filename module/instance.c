@@ -36,6 +36,8 @@ static LIST_HEAD(wheels);
 static DEFINE_MUTEX(wheels_lock);
 /* How many of them modules have made, the device's not counted. */
 static unsigned int live_wheels;
+/* They are too many, which has been said. */
+static bool live_wheels_told;
 
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state cpuhp;
@@ -53,7 +55,7 @@ static unsigned int pending(const struct twheel *wheel)
 	unsigned int i;
 
 	for_each_base(base, i, wheel)
-		sum += READ_ONCE(base->pending);
+		sum += tw_base_pending(base);
 	return sum;
 }
 
@@ -142,7 +144,9 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	if (!limit)
 		return;
 	if (wheel->nr_bases == 1) {
-		wheel->bases[0]->limit = limit;
+		wheel->bases[0]->limit = min_t(unsigned long, limit,
+					       TW_BASE_ENDLESS);
+		wheel->bases[0]->room = wheel->bases[0]->limit;
 		return;
 	}
 	tw_credits_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
@@ -150,6 +154,7 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	for_each_base(base, i, wheel) {
 		base->credits = &wheel->credits;
 		base->limit = 0;
+		base->room = 0;
 	}
 }
 
@@ -176,16 +181,28 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 	return wheel->percpu ? cpuhp_state_add_instance(cpuhp, &wheel->cpus) : 0;
 }
 
-static void enlist(struct twheel *wheel)
+/* Too many, and that is new? It is again once they were fewer than allowed. */
+static bool one_too_many(int change)
 {
 	unsigned int warn = READ_ONCE(live_wheels_warn);
 
+	lockdep_assert_held(&wheels_lock);
+	live_wheels += change;
+	if (live_wheels < warn)
+		live_wheels_told = false;
+	if (change < 0 || !warn || live_wheels <= warn || live_wheels_told)
+		return false;
+	live_wheels_told = true;
+	return true;
+}
+
+static void enlist(struct twheel *wheel)
+{
 	mutex_lock(&wheels_lock);
 	list_add_tail(&wheel->link, &wheels);
-	/* Each time it is passed, from below. */
-	if (wheel->owner != THIS_MODULE && live_wheels++ == warn && warn)
+	if (wheel->owner != THIS_MODULE && one_too_many(1))
 		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
-			warn, wheel->name, wheel->owner_name);
+			live_wheels - 1, wheel->name, wheel->owner_name);
 	mutex_unlock(&wheels_lock);
 }
 
@@ -193,7 +210,8 @@ static void delist(struct twheel *wheel)
 {
 	lockdep_assert_held(&wheels_lock);
 	list_del(&wheel->link);
-	live_wheels -= wheel->owner != THIS_MODULE;
+	if (wheel->owner != THIS_MODULE)
+		one_too_many(-1);
 }
 
 /**
@@ -388,9 +406,9 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	stats->pending += base->pending;
+	stats->pending += tw_base_pending(base);
 	/* Whatever became pending still is, or ended in one of these ways. */
-	stats->armed += base->pending + base->fired + base->cancelled +
+	stats->armed += tw_base_pending(base) + base->fired + base->cancelled +
 			base->unfired;
 	stats->fired += base->fired;
 	stats->cancelled += base->cancelled;
@@ -471,8 +489,24 @@ void *twheel_data(const struct twheel *wheel)
 TW_EXPORT(twheel_data);
 
 /*
+ * Debug objects must not find timers pending on a wheel that is gone when their
+ * memory goes; and by them we know that it has not gone yet.
+ */
+static void forget_timers(struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (!IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
+		return;
+	for_each_base(base, i, wheel)
+		while (tw_base_evict(base))
+			;
+}
+
+/*
  * Their maker has gone, and with it perhaps the memory of timers that still pend:
- * those are not touched.
+ * unless it is known to be there, those are not touched.
  */
 static void abandon(struct twheel *wheel)
 {
@@ -481,6 +515,7 @@ static void abandon(struct twheel *wheel)
 		wheel->name, wheel->owner_name, pending(wheel));
 	if (!xchg(&wheel->stopped, true))
 		stop_bases(wheel);
+	forget_timers(wheel);
 	delist(wheel);
 	dismiss(wheel);
 }

@@ -20,13 +20,15 @@
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
 #include <linux/bottom_half.h>
+#include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
-#include <linux/sched/clock.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
 
 #include "base.h"
 #include "compat.h"
@@ -78,21 +80,44 @@ static __always_inline void unlock(struct twheel_base *base,
 		raw_spin_unlock_irq(&base->lock);
 }
 
-/* Jiffies cost a load; but they may stand still in hard interrupt context. */
+/*
+ * Jiffies cost a load; but they may stand still in hard interrupt context. (So may
+ * local_clock(), where it is not stable.)
+ */
 static __always_inline u64 stopwatch(enum twheel_context context)
 {
-	return context == TWHEEL_CONTEXT_HARDIRQ ? local_clock() : jiffies;
+	return context == TWHEEL_CONTEXT_HARDIRQ ? ktime_get_ns() : jiffies;
 }
 
 static noinline void check_time(struct twheel_base *base, twheel_fn function,
-				enum twheel_context context, u64 since)
+				enum twheel_context context, u64 now)
 {
-	u64 took = stopwatch(context) - since;
+	u64 took = now - base->watch;
 
 	if (context != TWHEEL_CONTEXT_HARDIRQ)
 		took *= TICK_NSEC;
-	base->overruns += tw_debug_took(function, took);
+	base->watch = now;
+	if (!tw_debug_took(function, took))
+		return;
+	base->overruns++;
+	/* It takes long to say that, too. */
 	base->watch = stopwatch(context);
+}
+
+/*
+ * Jiffies stand still, too, in a softirq that has interrupted the idle task, which
+ * has no tick. There the time is read, once for all callbacks between two looks.
+ */
+static noinline void check_idle_time(struct twheel_base *base,
+				     twheel_fn function, unsigned int calls)
+{
+	u64 now = ktime_get_ns();
+
+	if (base->since)
+		base->overruns += tw_debug_took(function,
+						div_u64(now - base->since,
+							calls));
+	base->since = ktime_get_ns();
 }
 
 /*
@@ -100,19 +125,19 @@ static noinline void check_time(struct twheel_base *base, twheel_fn function,
  * @count: the preempt count to find
  */
 static __always_inline void call(struct twheel_base *base,
-				 struct twheel_timer *timer,
+				 struct twheel_timer *timer, twheel_fn function,
 				 enum twheel_context context, int count)
 {
-	twheel_fn function = timer->function;
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
 	struct lockdep_map map;
+#endif
+	u64 now;
 
+#ifdef CONFIG_LOCKDEP
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
 
-	if (context == TWHEEL_CONTEXT_HARDIRQ)
-		base->watch = stopwatch(context);
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
@@ -120,9 +145,11 @@ static __always_inline void call(struct twheel_base *base,
 	if (unlikely(count != preempt_count()))
 		tw_debug_preempt_count(function, count);
 	/* In process context it may take as long as it wants. */
-	if (context != TWHEEL_CONTEXT_WORK &&
-	    unlikely(base->watch != stopwatch(context)))
-		check_time(base, function, context, base->watch);
+	if (context == TWHEEL_CONTEXT_WORK)
+		return;
+	now = stopwatch(context);
+	if (unlikely(base->watch != now))
+		check_time(base, function, context, now);
 }
 
 /* Claim what is due, and call it. Returns what is left of the budget. */
@@ -130,8 +157,9 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 					  unsigned int budget, int count,
 					  enum twheel_context context)
 {
-	unsigned int slice = SLICE;
+	unsigned int slice = SLICE, before = budget;
 	struct twheel_timer *timer;
+	twheel_fn function;
 
 	lockdep_assert_held(&base->lock);
 	base->watch = stopwatch(context);
@@ -139,19 +167,23 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 		timer = tw_wheel_pop(&base->wheel, &slice);
 		if (!timer)
 			break;
-		base->pending--;
+		base->room++;
 		base->fired++;
 		base->running = timer;
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
-		call(base, timer, context, count);
+		function = timer->function;
+		call(base, timer, function, context, count);
 		lock(base, context);
 		/* Pairs with runs(): what the function did is visible. */
 		smp_store_release(&base->running, NULL);
 		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
 			wake_up_all(&base->idle);
 	} while (--budget);
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && is_idle_task(current) &&
+	    before != budget)
+		check_idle_time(base, function, before - budget);
 	return budget - min(budget, SLICE - slice);
 }
 
@@ -207,13 +239,15 @@ static __always_inline bool pass(struct twheel_base *base,
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
-	u64 start = hard ? local_clock() : 0;
+	u64 start = hard ? ktime_get_ns() : 0;
 	struct tw_wheel *w = &base->wheel;
 	int count = preempt_count();
 	u64 pause = 0;
 	bool restart;
 
 	lock(base, context);
+	base->since = context == TWHEEL_CONTEXT_SOFTIRQ &&
+		      is_idle_task(current) ? ktime_get_ns() : 0;
 	begin(base);
 	while (budget && !base->stopped) {
 		unsigned int slice = min(budget, SLICE);
@@ -235,7 +269,7 @@ static __always_inline bool pass(struct twheel_base *base,
 	}
 	base->exhausted += !budget;
 	if (hard)
-		pause = max_t(u64, local_clock() - start, HARD_PAUSE);
+		pause = max_t(u64, ktime_get_ns() - start, HARD_PAUSE);
 	restart = finish(base, clock, pause);
 	unlock(base, context);
 	return restart;

@@ -10,6 +10,9 @@
  *
  * and the tick it is filed under is never later than its word.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bug.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
@@ -132,33 +135,53 @@ static struct twheel_base *running_base(struct twheel_base *base,
 	return NULL;
 }
 
-/* Give the timer, whose base is locked, its deadline. */
-static __always_inline int place(struct twheel_base *base,
-				 struct twheel_timer *timer, u64 deadline,
-				 enum before before)
+/* One comparison tells the states that can be armed from all other words. */
+static __always_inline bool is_idle(u64 word)
+{
+	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
+	return word > ~(u64)TWHEEL_SHUTDOWN;
+}
+
+/* With the base lock and a credit: an idle timer becomes pending. */
+static __always_inline void make_pending(struct twheel_timer *timer, u64 deadline)
+{
+	tw_debug_activate(timer);
+	/* Nobody but the holder of the lock writes an idle word. */
+	atomic64_set(&timer->word, deadline);
+}
+
+/* With the base lock: a pending timer gets another deadline, and has to be filed. */
+static __always_inline void take_out(struct twheel_base *base,
+				 struct twheel_timer *timer, u64 deadline)
+{
+	/* An extension that comes between is overruled. */
+	atomic64_xchg(&timer->word, deadline);
+	tw_wheel_del(&base->wheel, timer);
+}
+
+/* With the base lock: give the timer its deadline. */
+static int place(struct twheel_base *base, struct twheel_timer *timer,
+		 u64 deadline, enum before before)
 {
 	u64 word = atomic64_read(&timer->word);
 
-	/* One comparison tells the states that can be armed from the others. */
-	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
-	if (word <= ~(u64)TWHEEL_SHUTDOWN) {
-		if (unlikely(!is_deadline(word)))
-			return before == PENDING ? 0 : -ESHUTDOWN;
-		/* An extension that comes between is overruled. */
-		atomic64_xchg(&timer->word, deadline);
-		tw_wheel_del(&base->wheel, timer);
+	lockdep_assert_held(&base->lock);
+	if (is_deadline(word)) {
+		take_out(base, timer, deadline);
 		tw_base_file(base, timer, deadline);
 		return 1;
 	}
 	if (before == PENDING)
 		return 0;
-	if (unlikely(base->pending >= base->limit) && !tw_base_refill(base))
-		return base->stopped ? -ESHUTDOWN : -ENOSPC;
-
-	tw_debug_activate(timer);
-	/* Nobody but the holder of the lock writes an idle word. */
-	atomic64_set(&timer->word, deadline);
-	base->pending++;
+	if (!is_idle(word) || base->stopped)
+		return -ESHUTDOWN;
+	if (--base->room < 0) {
+		base->room++;
+		if (!tw_base_refill(base))
+			return -ENOSPC;
+		base->room--;
+	}
+	make_pending(timer, deadline);
 	tw_base_file(base, timer, deadline);
 	return 0;
 }
@@ -198,10 +221,12 @@ static void change_base(struct twheel_timer *timer, struct twheel_base *from,
 	if (is_deadline(atomic64_read(&timer->word))) {
 		atomic64_xchg(&timer->word, deadline);
 		tw_base_unfile(from, timer);
-		to->pending++;
 		if (from->credits) {
 			from->limit--;
+			from->room--;
 			to->limit++;
+		} else {
+			to->room--;
 		}
 		tw_base_file(to, timer, deadline);
 	}
@@ -260,28 +285,71 @@ out:
 	return ret;
 }
 
+static noinline int place_and_unlock(struct twheel_base *base,
+				     struct twheel_timer *timer, u64 deadline,
+				     enum before before, unsigned long flags)
+{
+	int ret = place(base, timer, deadline, before);
+
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+/* As set_deadline(), for a timer that is pending or not to be armed. */
+static noinline int set_deadline_here(struct twheel_timer *timer, u64 deadline,
+				      enum before before)
+{
+	struct twheel_base *base = timer->base;
+	unsigned long flags;
+
+	/* A later deadline leaves the timer where it is. */
+	if (tw_extend(timer, deadline) == 1)
+		return 1;
+	raw_spin_lock_irqsave(&base->lock, flags);
+	return place_and_unlock(base, timer, deadline, before, flags);
+}
+
+/*
+ * Give the timer a deadline on the wheel's own clock. Arming one that is idle, on
+ * a wheel of one base, is what this is written for.
+ */
 static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline,
 					enum before before)
 {
 	struct twheel_base *base;
 	unsigned long flags;
-	int ret;
+	u64 word;
 
-	tw_debug_assert_init(timer);
+	if (!tw_debug_assert_init(timer))
+		return before == PENDING ? 0 : -EINVAL;
 	base = READ_ONCE(timer->base);
 	if (unlikely(deadline >= base->plain))
 		return set_deadline_on(timer, deadline, before,
 				       (struct where) { TW_ANY_CPU, false });
-	/* A later deadline leaves the timer where it is. */
-	if (tw_extend(timer, deadline) == 1)
-		return 1;
+	if ((u64)atomic64_read(&timer->word) < deadline)
+		return set_deadline_here(timer, deadline, before);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
-	ret = place(base, timer, deadline, before);
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret;
+	word = atomic64_read(&timer->word);
+	if (before == ANY && likely(is_idle(word))) {
+		if (likely(--base->room >= 0)) {
+			make_pending(timer, deadline);
+			tw_base_file_soon(base, timer, deadline);
+			raw_spin_unlock_irqrestore(&base->lock, flags);
+			return 0;
+		}
+		/* Or the old value would be kept, rather than counted back. */
+		barrier();
+		base->room++;
+	} else if (likely(is_deadline(word))) {
+		take_out(base, timer, deadline);
+		tw_base_file_soon(base, timer, deadline);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 1;
+	}
+	return place_and_unlock(base, timer, deadline, before, flags);
 }
 
 /* For a deadline on the clock that relative arms count on. */
@@ -309,6 +377,8 @@ static int set_relative(struct twheel_timer *timer, u64 deadline,
  * * 1 - it was pending, and has moved
  * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
+ * * -EINVAL - the timer was never initialised; found out, and reported, only by
+ *   kernels with CONFIG_DEBUG_OBJECTS
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
@@ -326,6 +396,8 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return set_relative(timer, after(timer, delay_ns), ANY);
 }
 TW_EXPORT(twheel_arm);
@@ -335,7 +407,6 @@ static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
 {
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	tw_debug_assert_init(timer);
 	return set_deadline_on(timer, deadline, ANY,
 			       (struct where) { cpu, relative });
 }
@@ -356,6 +427,8 @@ static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
  */
 int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return arm_on(timer, cpu, deadline_ns, false);
 }
 TW_EXPORT(twheel_arm_on_at);
@@ -371,6 +444,8 @@ TW_EXPORT(twheel_arm_on_at);
  */
 int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return arm_on(timer, cpu, after(timer, delay_ns), true);
 }
 TW_EXPORT(twheel_arm_on);
@@ -411,6 +486,8 @@ static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
 	return twheel_arm_at(timer, within(timer, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
@@ -426,8 +503,11 @@ TW_EXPORT(twheel_arm_range_at);
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
-	u64 deadline = within(timer, after(timer, delay_ns), slack_ns);
+	u64 deadline;
 
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	deadline = within(timer, after(timer, delay_ns), slack_ns);
 	return set_relative(timer, deadline, ANY);
 }
 TW_EXPORT(twheel_arm_range);
@@ -461,6 +541,8 @@ TW_EXPORT(twheel_modify_at);
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
+	if (!tw_debug_assert_init(timer))
+		return 0;
 	return set_relative(timer, after(timer, delay_ns), PENDING);
 }
 TW_EXPORT(twheel_modify);
@@ -475,9 +557,13 @@ TW_EXPORT(twheel_modify);
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
-	u64 now = tw_clock_now(&base->clock);
+	const struct twheel_base *base;
+	u64 now;
 
+	if (!tw_debug_assert_init(timer))
+		return -ENOENT;
+	base = READ_ONCE(timer->base);
+	now = tw_clock_now(&base->clock);
 	return twheel_extend_at(timer, saturating_add(now, delay_ns));
 }
 TW_EXPORT(twheel_extend);
@@ -522,8 +608,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	unsigned long flags;
 	int ret;
 
-	tw_debug_assert_init(timer);
-	if (!twheel_pending(timer))
+	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
 		return 0;
 	base = lock_base(timer, &flags);
 	ret = withdraw(base, timer, TWHEEL_CANCELLED);
@@ -572,14 +657,18 @@ static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
 
 static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
 {
+	bool hardirq = in_hardirq();
 	struct twheel_base *running;
-	bool told = false;
+	/* Lockdep would say the same again, and then nothing more. */
+	bool told = hardirq;
 	int ret = 0;
 	int tried;
 
+	if (!tw_debug_assert_init(timer))
+		return 0;
 	/* It would wait for the callback that it interrupts. */
-	WARN_ON_ONCE(in_hardirq());
-	tw_debug_assert_init(timer);
+	WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
+		  timer->function);
 
 	do {
 		tried = try_withdraw(timer, state, &running);
@@ -649,12 +738,16 @@ TW_EXPORT(twheel_shutdown_sync);
  */
 u64 twheel_remaining(const struct twheel_timer *timer)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
 	u64 word = atomic64_read(&timer->word);
-	u64 now = tw_clock_now(&base->clock);
+	const struct twheel_base *base;
+	u64 now;
 
+	if (!tw_debug_assert_init(timer))
+		return ~(u64)TWHEEL_IDLE;
 	if (!is_deadline(word))
 		return word;
+	base = READ_ONCE(timer->base);
+	now = tw_clock_now(&base->clock);
 	return word > now ? word - now : 0;
 }
 TW_EXPORT(twheel_remaining);

@@ -7,9 +7,10 @@
 
 case ${1:-} in
 -h | --help)
-	echo "usage: check.sh [SUITE or PROGRAM]..."
+	echo "usage: check.sh [SUITE or PROGRAM or misuse]..."
 	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests;"
-	echo "and once more with 4 CPUs, those for which that matters."
+	echo "once more with 4 CPUs, those for which that matters; and once to see"
+	echo "misuse of the module reported."
 	exit 0 ;;
 esac
 # CPUs of the guests, and how long each may take. A run takes a few minutes; a
@@ -36,37 +37,43 @@ wants() {
 	return 1
 }
 
-# boot FOLDER CPUS NAME...: run what is in FOLDER/files; NAMEs, if any, are what
-# is expected of it
-boot() {
-	local run=$1 cpus=$2 start=$SECONDS
-	shift 2
+# guest FOLDER CPUS WHAT OPTION...: boot FOLDER/initrd, with a sign of life
+guest() {
+	local run=$1 cpus=$2 what=$3 start=$SECONDS
 
-	echo "$*" > "$run/files/only"
-	cp "$run/files/only" "$run/only"
-	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
-		"$ROOT/tools/vm/guest/check.sh" "$run/files"
-	say "running the tests in a guest with $cpus CPUs (at most $limit s)"
-	# One CPU that can be never comes: it is to be found in nobody's way.
+	shift 3
+	say "$what in a guest with $cpus CPUs (at most $limit s)"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
 		--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
-		--timeout "$limit" \
-		--console "$run/console" --results "$run/results" \
-		--append "oops=panic panic_on_warn=1 loglevel=8 \
-			possible_cpus=$((cpus + 1)) softlockup_panic=1 \
-			sysctl.kernel.panic_on_rcu_stall=1" &
+		--timeout "$limit" --console "$run/console" "$@" &
 	CHILD=$!
 	while kill -0 "$CHILD" 2>/dev/null; do
 		sleep 1
 		[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) \
 			"$(tail -qn1 "$run/results" 2>/dev/null |
-				tr -cd '[:print:]' | cut -c1-60)" >&2
+			tr -cd '[:print:]' | cut -c1-60)" >&2
 	done
 	[ ! -t 2 ] || printf '\r\033[K' >&2
 	wait "$CHILD" || say "the end of the console:
 $(tail -n 25 "$run/console" 2>/dev/null)"
 	CHILD=
 	say "  done in $((SECONDS - start)) s; console: $run/console"
+}
+
+# tests FOLDER CPUS NAME...: run what is in FOLDER/files; NAMEs, if any, are what
+# is expected of it. One CPU that can be never comes, and is to be in nobody's way.
+tests() {
+	local run=$1 cpus=$2
+
+	shift 2
+	echo "$*" > "$run/files/only"
+	cp "$run/files/only" "$run/only"
+	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
+		"$ROOT/tools/vm/guest/check.sh" "$run/files"
+	guest "$run" "$cpus" "running the tests" --results "$run/results" \
+		--append "oops=panic panic_on_warn=1 loglevel=8 \
+			possible_cpus=$((cpus + 1)) softlockup_panic=1 \
+			sysctl.kernel.panic_on_rcu_stall=1"
 }
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
@@ -77,10 +84,11 @@ lock_cache
 work=$CACHE/check
 build=$work/$(basename "$kernel")
 build_modules "$kernel" "$build"
+build_misuse "$kernel" "$build"
 build_tools "$work/tools"
 "$ROOT/tools/vm/readme.sh" "$kernel" "$build" "$work/readme"
 
-rm -rf "$work/run" "$work/run-smp"
+rm -rf "$work/run" "$work/run-smp" "$work/run-misuse"
 root=$work/run/files
 mkdir -p "$root"/{modules,tests,bin}
 cp "$build"/module/twheel.ko \
@@ -99,17 +107,28 @@ for script in "$ROOT"/tools/tests/*_test.sh; do
 done
 cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
 
-runs=("$work/run")
-boot "$work/run" "$cpus" "$@"
+runs=()
+if [ "$*" != misuse ]; then
+	runs+=("$work/run")
+	tests "$work/run" "$cpus" "$@"
+fi
 if wants "${smp[@]}"; then
 	more=()
 	for name in "${smp[@]}"; do
 		! wants "$name" || more+=("$name")
 	done
-	mkdir -p "$work"/run-smp/files/{modules,tests}
+	mkdir -p "$work"/run-smp/files/modules
 	cp "$build"/module/twheel.ko "$build"/kunit/twheel_kunit_smp.ko \
 		"$work/run-smp/files/modules/"
 	runs+=("$work/run-smp")
-	boot "$work/run-smp" "$more_cpus" "${more[@]}"
+	tests "$work/run-smp" "$more_cpus" "${more[@]}"
 fi
-python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "${runs[@]}"
+misused=
+if wants misuse; then
+	mkdir -p "$work/run-misuse"
+	misuse_initrd "$build" "$work/run-misuse/initrd"
+	guest "$work/run-misuse" "$cpus" "misusing the module" \
+		--append "$MISUSE_WORDS"
+	misused=$work/run-misuse/console
+fi
+python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "$misused" "${runs[@]}"

@@ -110,6 +110,8 @@ build_modules() {
 	cp -ru "$ROOT/tools/examples/kernel" "$dir/tools/examples/"
 	run_logged "$dir/modules.log" "building the module" \
 		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
+	# Else the versions of symbols that have changed since would be the old ones.
+	rm -f "$dir/tools/examples/kernel/Module.symvers"
 	run_logged "$dir/example.log" "building the example module" \
 		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules
@@ -117,6 +119,34 @@ build_modules() {
 		die "the compiler warns, see above"
 	fi
 }
+
+# build_misuse KDIR DIR: the module that misuses the one built in DIR
+build_misuse() {
+	local kdir=$1 dir=$2
+
+	mkdir -p "$dir/tools/tests"
+	cp -ru "$ROOT/tools/tests/misuse" "$dir/tools/tests/"
+	run_logged "$dir/misuse.log" "building the module that misuses it" \
+		make -C "$kdir" M="$dir/tools/tests/misuse" TWHEEL="$dir" \
+		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
+}
+
+# misuse_initrd DIR OUT: what the guest needs in which both work
+misuse_initrd() {
+	local root=$SCRATCH/misuse
+
+	rm -rf "$root"
+	mkdir -p "$root/modules"
+	cp "$1/module/twheel.ko" "$1/tools/tests/misuse/twheel_misuse.ko" \
+		"$root/modules/"
+	grep -E '^[a-z]' "$ROOT/tools/tests/misuse/expected" > "$root/ways"
+	"$ROOT/tools/vm/initramfs.sh" "$2" "$ROOT/tools/vm/guest/misuse.sh" \
+		"$root"
+}
+
+# Reports are expected, and the guest goes on; its marks are not to be held back.
+MISUSE_WORDS="oops=panic softlockup_panic=1 loglevel=8 printk.devkmsg=on"
+export MISUSE_WORDS
 
 # build_tools DIR: the programs
 build_tools() {

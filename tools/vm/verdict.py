@@ -2,18 +2,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Judge runs of the tests in guests.
 
-usage: verdict.py SOURCES RUN...
+usage: verdict.py SOURCES MISUSED RUN...
 
 SOURCES is the root of the sources: every suite and every case that stands there has
 to have a result in the first RUN. A RUN is a folder: "results" is what the guest
 wrote to its second serial port, "console" its kernel log, and "only" the names
-of those suites and programs that are expected, if that is not all. The last line
-printed is "N passed, N failed", with ", N skipped" where some were; the status is
+of those suites and programs that are expected, if that is not all. MISUSED, unless
+it is empty, is the kernel log of a guest in which the module was misused. The last
+line printed is "N passed, N failed", with ", N skipped" where some were; the status is
 0 only if none failed.
 """
 import pathlib
 import re
 import sys
+
+sys.dont_write_bytecode = True
+import misuse  # noqa: E402
 
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|KASAN|UBSAN|kernel panic|Kernel panic|general protection"
@@ -125,7 +129,7 @@ def judge_run(verdict, sources, run):
     only = set((run / "only").read_text().split())
     suites = expected_cases(sources)
     programs = expected_programs(sources)
-    for name in only - set(suites) - programs - {"example"}:
+    for name in only - set(suites) - programs - {"example", "misuse"}:
         verdict.fail(name, "there is no such suite or program")
     if only:
         suites = {name: suites[name] for name in suites if name in only}
@@ -176,11 +180,15 @@ def judge_run(verdict, sources, run):
 def main():
     if len(sys.argv) < 3:
         sys.exit(__doc__)
-    sources, *runs = map(pathlib.Path, sys.argv[1:])
+    sources, misused = pathlib.Path(sys.argv[1]), sys.argv[2]
     verdict = Verdict()
-    for run in runs:
+    for run in sys.argv[3:]:
         verdict.prefix = ""
-        judge_run(verdict, sources, run)
+        judge_run(verdict, sources, pathlib.Path(run))
+    verdict.prefix = ""
+    if misused:
+        misuse.judge(verdict, pathlib.Path(misused),
+                     sources / "tools/tests/misuse/expected", COMPLAINTS)
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
     sys.exit(verdict.failed != 0)

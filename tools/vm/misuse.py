@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Judge the guest in which the module is misused, by its kernel log."""
+import re
+
+MARK = re.compile(r"misuse: (begin|end|complete)\b ?(.*)")
+
+
+def expectations(path):
+    """The ways of misuse, each with its reports and what else has to be found."""
+    ways = {}
+    for line in path.read_text().splitlines():
+        if not line or line.startswith("#"):
+            continue
+        if not line.startswith("\t"):
+            reports, others = ways.setdefault(line, ([], []))
+        elif line.startswith("\t+ "):
+            others.append(line[3:])
+        else:
+            reports.append(line[1:])
+    return ways
+
+
+def sections(text):
+    """(way, status, lines) of each; way is None for what is outside of all."""
+    way, lines, outside = None, [], []
+    for line in text.splitlines():
+        mark = MARK.search(line)
+        if not mark:
+            (lines if way else outside).append(line)
+            continue
+        if way:
+            status = mark.group(2).split()[-1] if mark.group(1) == "end" else "cut off"
+            yield way, status, lines
+        way, lines = None, []
+        if mark.group(1) == "begin":
+            way = mark.group(2)
+        elif mark.group(1) == "complete":
+            yield "complete", mark.group(2), []
+    if way:
+        yield way, "cut off", lines
+    yield None, None, outside
+
+
+def wrong(reports, others, status, lines, complaints):
+    """What is wrong with a section, if anything."""
+    found = [line for line in lines if complaints.search(line)]
+    for line, report in zip(found, reports):
+        if not re.search(report, line):
+            return f"expected {report!r}, found {line!r}"
+    if len(found) > len(reports):
+        return f"unexpected: {found[len(reports)]!r}"
+    if len(found) < len(reports):
+        return f"not reported: {reports[len(found)]!r}"
+    for other in others:
+        if not any(re.search(other, line) for line in lines):
+            return f"not found: {other!r}"
+    if status != "0":
+        return f"status {status}: " + " ".join(
+            line for line in lines if "twheel_misuse: " in line)
+    return None
+
+
+def judge(verdict, console, expected, complaints):
+    ways = expectations(expected)
+    # What the module itself says is a report, too, but not that it taints.
+    within = re.compile(complaints.pattern + r"|\btwheel: ")
+    complete = False
+    text = console.read_text(errors="replace") if console.exists() else ""
+    for way, status, lines in sections(text.replace("\r", "")):
+        if way == "complete":
+            complete = status == "0"
+        elif way is None:
+            why = wrong([], [], "0", lines, complaints)
+            verdict.test(not why, "misuse: nothing else is reported", why)
+        else:
+            expects = ways.pop(way, None)
+            why = (wrong(*expects, status, lines, within) if expects else
+                   "is not expected at all")
+            verdict.test(not why, f"misuse.{way}", why)
+    for way in ways:
+        verdict.fail(f"misuse.{way}", "has no result")
+    verdict.test(complete, "misuse: the guest came to its end", f"see {console}")
