@@ -301,6 +301,74 @@ static void extension_holds(struct kunit *test)
 	twheel_destroy(kept.wheel);
 }
 
+/*
+ * A wake-up is lost when a pass goes to sleep for the next timer that it knows of while
+ * another CPU arms a nearer one, unless that is one step. Nobody arms a third one
+ * here that would come to the rescue.
+ */
+
+struct pair {
+	struct twheel *wheel;
+	struct shot *shots;
+	atomic_t ready;
+	atomic_t lost;
+	unsigned int members;
+};
+
+static bool all_ready(struct pair *pair, unsigned int round)
+{
+	unsigned int i;
+
+	for (i = 0; i < 10000000; i++) {
+		if (atomic_read(&pair->ready) >= round * pair->members)
+			return true;
+		if (i % 64 == 63)
+			cond_resched();
+		cpu_relax();
+	}
+	return false;
+}
+
+static int arm_together(void *arg, unsigned int number)
+{
+	struct pair *pair = arg;
+	struct shot *shot = &pair->shots[number];
+	u32 seed = 1 + number;
+	unsigned int round;
+
+	for (round = 1; round <= 500 && !atomic_read(&pair->lost); round++) {
+		atomic_inc(&pair->ready);
+		if (!all_ready(pair, round))
+			break;
+		/* Close to when the others' pass ends. */
+		ndelay(roll(&seed) % 20000);
+		twheel_arm(&shot->timer, roll(&seed) % 2 ? 0 :
+			   roll(&seed) % (u32)(300 * US));
+		if (!await(atomic_read(&shot->fired) == round))
+			atomic_inc(&pair->lost);
+	}
+	/* Those who are left need not wait for this one. */
+	atomic_add(1000000, &pair->ready);
+	return 0;
+}
+
+static void no_wake_up_is_lost(struct kunit *test)
+{
+	unsigned int n = num_online_cpus();
+	struct pair pair = {
+		.wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
+		.members = n,
+	};
+	struct crew crew;
+
+	pair.shots = new_shots(test, pair.wheel, n);
+	crew_start(test, &crew, 1, arm_together, &pair);
+	crew_wait(test, &crew);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair.lost), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&pair.shots[0].fired), 1);
+	twheel_destroy(pair.wheel);
+}
+
 static struct kunit_case smp_cases[] = {
 	KUNIT_CASE(never_early_monotonic),
 	KUNIT_CASE(never_early_boottime),
@@ -309,6 +377,7 @@ static struct kunit_case smp_cases[] = {
 	KUNIT_CASE(sync_cancels_once),
 	KUNIT_CASE(shutdown_beats_rearm),
 	KUNIT_CASE(extension_holds),
+	KUNIT_CASE(no_wake_up_is_lost),
 	{ }
 };
 
