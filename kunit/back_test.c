@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A virtual clock that is set back: what fires when, to the tick. For the wall clock
- * see wall_test.c, for the engine alone clock_set_back in engine_test.c.
+ * A virtual clock that is set back: what fires when, to the tick. For the wall
+ * clock see wall_test.c, for the engine alone clock_set_back in engine_test.c.
  */
 #include "probe.h"
 
@@ -137,7 +137,7 @@ static void one_step(struct kunit *test, struct twheel *wheel,
 		struct twheel_timer *timer = &probes[i].timer;
 
 		probes[i].fired = 0;
-		/* What is to be: no tick boundary is needed for what is past. */
+		/* What is past needs no tick boundary. */
 		probes[i].result = twheel_pending(timer) &&
 				   twheel_deadline(timer) <= to;
 	}

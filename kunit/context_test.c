@@ -179,7 +179,7 @@ static void not_on_this(struct work_struct *work)
 {
 }
 
-/* On a caller's queue of one item at a time: while it is busy, no callback runs. */
+/* A queue of one item at a time: while it is busy, no callback runs. */
 struct occupant {
 	struct work_struct work;
 	struct completion enter;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPUs that go and come back: their timers fire all the same, each once, none of them
- * early.
+ * CPUs that go and come back: their timers fire all the same, each once, none
+ * of them early.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limit on pending timers, shared by the CPUs: never exceeded, more than half of
- * it always to be had, and all of it again once timers are gone.
+ * The limit on pending timers, shared by the CPUs: never exceeded, more than
+ * half of it always to be had, and all of it again once timers are gone.
  */
 #include <linux/cpumask.h>
 

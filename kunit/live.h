@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests on real clocks and several CPUs share: timers that note when and where
- * they fire, crews of threads, and waiting with an end.
+ * What tests on real clocks and several CPUs share: timers that note when and
+ * where they fire, crews of threads, and waiting with an end.
  *
  * Nothing there asserts how late something is: the machine may be busy. It may
  * never be early, it happens exactly once, and the books balance.

@@ -9,7 +9,7 @@
  *  - fires early, from a stale base or an off-by-one wheel size:
  *	every_start_every_step, forward_keeps_short_delays_short,
  *	smp.never_early_*, context.never_early_in_any
- *  - absolute taken for relative at the top level, a 15-day timer fires at once:
+ *  - absolute taken for relative at the top level (a 15-day timer fired):
  *	days_ahead, every_level_has_edges, api.ten_days_to_the_tick
  *  - 12 days of uptime overflow a horizon:
  *	far_starts, last_ticks_there_are, api.ten_days_to_the_tick

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels on the wall clock, while it is set: timers with a deadline follow it, those
- * with a delay do not notice, and none is lost. The clock is put right after each
- * test. For the same on a virtual clock, to the tick, see back_test.c.
+ * Wheels on the wall clock, while it is set: timers with a deadline follow it,
+ * those with a delay do not notice, and none is lost. The clock is put right
+ * after each test. For the same on a virtual clock, to the tick, see
+ * back_test.c.
  */
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
@@ -176,9 +177,9 @@ static void delays_do_not_notice(struct kunit *test)
 }
 
 /*
- * After a step back there is time between the clock and where the wheel has been. A
- * deadline there is neither past, nor as late as that. The wheel may have looked
- * at the clock a moment before the step, or not for long.
+ * After a step back there is time between the clock and where the wheel has
+ * been. A deadline there is neither past, nor as late as that. The wheel may
+ * have looked at the clock a moment before the step, or not for long.
  */
 static void after_back(struct kunit *test, bool percpu, bool look_before)
 {
@@ -207,7 +208,7 @@ static void arm_after_back(struct kunit *test)
 		after_back(test, i & 1, i & 2);
 }
 
-/* Past when it was armed, but not any more when its turn comes: not yet lost. */
+/* Past when it was armed, not any more when its turn comes: not yet lost. */
 static void due_amidst_back(struct kunit *test)
 {
 	struct twheel *wheel = wall_wheel(test, false);
