@@ -209,7 +209,7 @@ static void flapping(struct kunit *test, unsigned int kind)
 	struct melee melee;
 	unsigned int i;
 
-	melee_begin(test, &melee, &config, 4000, false);
+	melee_begin(test, &melee, &config, 8000 / num_online_cpus(), false);
 	for (i = 0; i < 4; i++) {
 		if (go(test))
 			break;

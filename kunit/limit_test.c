@@ -210,7 +210,7 @@ static int contend(void *arg, unsigned int number)
 	unsigned int round;
 	u32 seed = 99 + number;
 
-	for (round = 0; round < 20000; round++) {
+	for (round = 0; round < 40000 / num_online_cpus(); round++) {
 		struct shot *shot = &mine[roll(&seed) % EACH];
 
 		if (!twheel_pending(&shot->timer)) {

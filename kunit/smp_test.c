@@ -335,7 +335,9 @@ static int arm_together(void *arg, unsigned int number)
 	u32 seed = 1 + number;
 	unsigned int round;
 
-	for (round = 1; round <= 500 && !atomic_read(&pair->lost); round++) {
+	for (round = 1; round <= 1000 / pair->members; round++) {
+		if (atomic_read(&pair->lost))
+			break;
 		atomic_inc(&pair->ready);
 		if (!all_ready(pair, round))
 			break;
