@@ -207,12 +207,15 @@ static int contend(void *arg, unsigned int number)
 {
 	struct contest *contest = arg;
 	struct shot *mine = &contest->shots[number * EACH];
+	unsigned long end = jiffies + ENOUGH;
 	unsigned int round;
 	u32 seed = 99 + number;
 
 	for (round = 0; round < 40000 / num_online_cpus(); round++) {
 		struct shot *shot = &mine[roll(&seed) % EACH];
 
+		if (time_after(jiffies, end))
+			break;
 		if (!twheel_pending(&shot->timer)) {
 			hold(contest, shot);
 		} else if (roll(&seed) % 2) {

@@ -24,6 +24,9 @@
 /* How long something may take before a test gives up on it. */
 #define PATIENCE	(60 * HZ)
 
+/* How long a race goes on if the machine is too slow for all its rounds. */
+#define ENOUGH		(15 * HZ)
+
 /* Wait until something is so. Is it, in the end? */
 #define await(condition)						\
 ({									\
