@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limit on pending timers, shared by the CPUs: never exceeded, more than half of
- * it always to be had, and all of it again once timers are gone.
+ * The limit on pending timers, shared by the CPUs: never exceeded, more than
+ * half of it always to be had, and all of it again once timers are gone.
  */
 #include <linux/cpumask.h>
 
@@ -207,12 +207,15 @@ static int contend(void *arg, unsigned int number)
 {
 	struct contest *contest = arg;
 	struct shot *mine = &contest->shots[number * EACH];
+	unsigned long end = jiffies + ENOUGH;
 	unsigned int round;
 	u32 seed = 99 + number;
 
-	for (round = 0; round < 20000; round++) {
+	for (round = 0; round < 40000 / num_online_cpus(); round++) {
 		struct shot *shot = &mine[roll(&seed) % EACH];
 
+		if (time_after(jiffies, end))
+			break;
 		if (!twheel_pending(&shot->timer)) {
 			hold(contest, shot);
 		} else if (roll(&seed) % 2) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests on real clocks and several CPUs share: timers that note when and where
- * they fire, crews of threads, and waiting with an end.
+ * What tests on real clocks and several CPUs share: timers that note when and
+ * where they fire, crews of threads, and waiting with an end.
  *
  * Nothing there asserts how late something is: the machine may be busy. It may
  * never be early, it happens exactly once, and the books balance.
@@ -23,6 +23,9 @@
 
 /* How long something may take before a test gives up on it. */
 #define PATIENCE	(60 * HZ)
+
+/* How long a race goes on if the machine is too slow for all its rounds. */
+#define ENOUGH		(15 * HZ)
 
 /* Wait until something is so. Is it, in the end? */
 #define await(condition)						\

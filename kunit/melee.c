@@ -128,13 +128,16 @@ static void strike(struct melee *melee, struct ledger *ledger, u64 delay,
 static int fight(void *arg, unsigned int number)
 {
 	struct melee *melee = arg;
+	unsigned long end = jiffies + ENOUGH;
 	u32 seed = 4711 + number;
 	unsigned int i;
 
-	for (i = 0; i < melee->rounds && !READ_ONCE(melee->stop); i++) {
+	for (i = 0; i < melee->rounds && time_before(jiffies, end); i++) {
 		struct ledger *ledger;
 		u64 delay;
 
+		if (READ_ONCE(melee->stop))
+			break;
 		ledger = &melee->ledgers[roll(&seed) % MELEE_TIMERS];
 		delay = roll(&seed) % (roll(&seed) % 4 ? (u32)MS :
 				       1000 * (u32)MS);

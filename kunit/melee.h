@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every pair of operations, from every CPU, on the same timers, with books kept:
- * each time that a timer became pending it fired, was cancelled or was handed back.
+ * Every pair of operations, from every CPU, on the same timers, with books
+ * kept: each time that a timer became pending it fired, was cancelled or was
+ * handed back.
  */
 #ifndef _TWHEEL_KUNIT_MELEE_H
 #define _TWHEEL_KUNIT_MELEE_H
