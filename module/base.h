@@ -48,6 +48,8 @@
  * @credits: where @limit comes from, if bases share it, or NULL
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
+ * @turn: what @turns of both points to, in one of them
+ * @turns: bit 0 is set while the base or its sibling has a pass
  * @idle: who waits for a callback that may sleep
  * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
  *	callback lends it its priority
@@ -77,6 +79,8 @@ struct twheel_base {
 	struct tw_credits *credits;
 	struct twheel_base *relative;
 	struct twheel_base *sibling;
+	unsigned long turn;
+	unsigned long *turns;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;

@@ -116,6 +116,8 @@ static int make_bases(struct twheel *wheel, const struct twheel_config *config,
 		bases[0]->relative = bases[1];
 		bases[0]->sibling = bases[1];
 		bases[1]->sibling = bases[0];
+		bases[0]->turns = &bases[0]->turn;
+		bases[1]->turns = &bases[0]->turn;
 	}
 	return 0;
 }

@@ -19,6 +19,7 @@
  * Timers that are armed for the past, by callbacks perhaps, wait for the next
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
+#include <linux/bitops.h>
 #include <linux/bottom_half.h>
 #include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
@@ -56,6 +57,9 @@
 
 /* The shortest pause between two such passes: a few times what one costs. */
 #define HARD_PAUSE	(10 * NSEC_PER_USEC)
+
+/* When to try again while the sibling has a pass: about as long as one takes. */
+#define TURN_PAUSE	(50 * NSEC_PER_USEC)
 
 static u64 floor_now(struct twheel_base *base)
 {
@@ -291,12 +295,8 @@ static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
 	return restart;
 }
 
-/* tw_pass_alarm() - the alarm function of every base's clock */
-bool tw_pass_alarm(struct tw_clock *clock)
+static bool any_pass(struct twheel_base *base, struct tw_clock *clock)
 {
-	struct twheel_base *base = container_of(clock, struct twheel_base,
-						clock);
-
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
 		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ);
@@ -305,6 +305,37 @@ bool tw_pass_alarm(struct tw_clock *clock)
 	default:
 		return soft_pass(base, clock);
 	}
+}
+
+/*
+ * A timer whose callback runs may be armed on the sibling of its base, for it counts
+ * on the other clock now. Its callback must not run twice at a time: so only one of
+ * the two has a pass.
+ */
+static bool turns_pass(struct twheel_base *base, struct tw_clock *clock)
+{
+	unsigned long flags;
+	bool restart;
+
+	if (test_and_set_bit_lock(0, base->turns)) {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		restart = !base->stopped &&
+			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return restart;
+	}
+	restart = any_pass(base, clock);
+	clear_bit_unlock(0, base->turns);
+	return restart;
+}
+
+/* tw_pass_alarm() - the alarm function of every base's clock */
+bool tw_pass_alarm(struct tw_clock *clock)
+{
+	struct twheel_base *base = container_of(clock, struct twheel_base,
+						clock);
+
+	return base->sibling ? turns_pass(base, clock) : any_pass(base, clock);
 }
 
 /*
