@@ -223,8 +223,10 @@ static void delist(struct twheel *wheel)
  *
  * It makes no interrupt until a timer is armed.
  *
- * Context: process, may sleep; not from a CPU hotplug callback.
- * Return: the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
+ * Context:
+ * * process, may sleep; not from a CPU hotplug callback
+ * Return:
+ * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
  * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
  *   or a workqueue for a context that has none
  * * -ENOMEM - no memory
@@ -297,8 +299,11 @@ static void stop_bases(struct twheel *wheel)
  * -ESHUTDOWN. Each timer that was pending has fired, been cancelled, or been
  * handed back: exactly one of these.
  *
- * Context: process, may sleep. Other CPUs may use the wheel's timers meanwhile.
- * Return: how many timers were handed back, or
+ * Context:
+ * * process, may sleep
+ * * other CPUs may use the wheel's timers meanwhile
+ * Return:
+ * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel; nothing has been done
  * * -EALREADY - the wheel has been stopped before
  */
@@ -343,8 +348,10 @@ static void dismiss(struct twheel *wheel)
  * No function may be called on any of its timers from now on but
  * twheel_timer_init().
  *
- * Context: process, may sleep.
- * Return: 0, or
+ * Context:
+ * * process, may sleep
+ * Return:
+ * * 0 - it is gone
  * * -EDEADLK - called from a callback of this wheel; nothing has been done
  */
 int twheel_destroy(struct twheel *wheel)
@@ -366,8 +373,10 @@ TW_EXPORT(twheel_destroy);
  * twheel_now() - the time on a wheel's clock
  * @wheel: the wheel
  *
- * Context: any.
- * Return: ns.
+ * Context:
+ * * any
+ * Return:
+ * * ns
  */
 u64 twheel_now(const struct twheel *wheel)
 {
@@ -385,9 +394,12 @@ TW_EXPORT(twheel_now);
  * per-CPU wheel, one CPU's after the other's, all here). What they arm for now
  * runs at the next call.
  *
- * Context: process, may sleep; one caller at a time.
- * Return: the instant at which a real clock would interrupt next (it may be at or
- * before @now_ns), or more than %TWHEEL_NEVER for none.
+ * Context:
+ * * process, may sleep; one caller at a time
+ * Return:
+ * * the instant at which a real clock would interrupt next; it may be at or
+ *   before @now_ns
+ * * more than %TWHEEL_NEVER - there is none
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 {
@@ -428,7 +440,8 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
  * @stats: filled in. Of a wheel of several bases (per CPU, or on CLOCK_REALTIME)
  *	it adds up one snapshot of each
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
@@ -446,7 +459,8 @@ TW_EXPORT(twheel_get_stats);
  * @wheel: the wheel
  * @geometry: filled in
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_get_geometry(const struct twheel *wheel,
 			 struct twheel_geometry *geometry)
@@ -467,8 +481,11 @@ TW_EXPORT(twheel_get_geometry);
  * @config: what it is to be like
  * @geometry: filled in, if @config is valid
  *
- * Context: any.
- * Return: 0, or -EINVAL as from twheel_create().
+ * Context:
+ * * any
+ * Return:
+ * * 0
+ * * -EINVAL - as from twheel_create()
  */
 int twheel_plan(const struct twheel_config *config,
 		struct twheel_geometry *geometry)
@@ -481,8 +498,10 @@ TW_EXPORT(twheel_plan);
  * twheel_data() - what &twheel_config.data was
  * @wheel: the wheel
  *
- * Context: any.
- * Return: the pointer.
+ * Context:
+ * * any
+ * Return:
+ * * the pointer
  */
 void *twheel_data(const struct twheel *wheel)
 {

@@ -159,7 +159,8 @@ static void periodic_fire(struct twheel_timer *timer)
  * @wheel: the wheel it is to belong to
  * @function: the work
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_periodic_init(struct twheel_periodic *periodic,
 			  struct twheel *wheel, twheel_periodic_fn function)
@@ -181,7 +182,8 @@ TW_EXPORT(twheel_periodic_init);
  * Work that is started already is started anew, and its counts begin at 0; if
  * its callback is running, that one goes on.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for a deadline
@@ -219,8 +221,10 @@ TW_EXPORT(twheel_periodic_start_at);
  * @period_ns: the period, 1 to %TWHEEL_SPAN_MAX
  * @pace: one of enum twheel_pace
  *
- * Context: any.
- * Return: as twheel_periodic_start_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_periodic_start_at()
  */
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 			  enum twheel_pace pace)
@@ -240,7 +244,8 @@ TW_EXPORT(twheel_periodic_start);
  *
  * A callback that runs now, or is just being called, is the last one.
  *
- * Context: any, the work's own callback included.
+ * Context:
+ * * any, the work's own callback included
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
  * * 0 - it was not: it is not started, or its callback is running
@@ -260,7 +265,8 @@ TW_EXPORT(twheel_periodic_stop);
  *
  * Do not call it with a lock held that the callback takes.
  *
- * Context: process or softirq, as twheel_cancel_sync().
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
  * * 0 - it was not: it was not started, or its callback was running
@@ -281,8 +287,10 @@ TW_EXPORT(twheel_periodic_stop_sync);
  * also those on other CPUs that race with this. twheel_periodic_init() brings
  * the work back to life.
  *
- * Context: as twheel_periodic_stop_sync().
- * Return: as twheel_periodic_stop_sync(); with -EDEADLK it is not shut down.
+ * Context:
+ * * as twheel_periodic_stop_sync()
+ * Return:
+ * * as twheel_periodic_stop_sync(); with -EDEADLK it is not shut down
  */
 int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
 {
@@ -360,7 +368,8 @@ static void retry_fire(struct twheel_timer *timer)
  * @attempt: makes an attempt
  * @give_up: called when all have failed; may be NULL
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 		       twheel_attempt_fn attempt, twheel_give_up_fn give_up)
@@ -397,7 +406,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * A retry that is started already begins anew with its first attempt; if an
  * attempt is running, what that one returns does not count.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for its next attempt
@@ -434,7 +444,8 @@ TW_EXPORT(twheel_retry_start);
  * An attempt that runs now is the last one. Nobody gives up after this, unless
  * that callback is just being called.
  *
- * Context: any, the retry's own callbacks included.
+ * Context:
+ * * any, the retry's own callbacks included
  * Return:
  * * 1 - it was waiting, for its next attempt or to give up
  * * 0 - it was not: it is not started, or a callback of it is running
@@ -454,7 +465,8 @@ TW_EXPORT(twheel_retry_cancel);
  *
  * Do not call it with a lock held that a callback takes.
  *
- * Context: process or softirq, as twheel_cancel_sync().
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - it was waiting, for its next attempt or to give up
  * * 0 - it was not: it was not started, or a callback of it was running
@@ -481,7 +493,8 @@ static void idle_fire(struct twheel_timer *timer)
  * @wheel: the wheel it is to belong to
  * @function: called when nothing has been heard for the timeout
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 		      twheel_idle_fn function)
@@ -519,7 +532,8 @@ static int idle_set(struct twheel_idle *idle, u64 timeout_ns,
  *
  * On a watch that is started this is twheel_idle_set_timeout().
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 0 - started
  * * 1 - it was started
@@ -542,7 +556,8 @@ TW_EXPORT(twheel_idle_start);
  * CPU at the same moment may still count with the old timeout. One that is not
  * started is not started by this.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 1 - the timeout has changed
  * * 0 - nobody is being watched
@@ -558,7 +573,8 @@ TW_EXPORT(twheel_idle_set_timeout);
  * twheel_idle_stop() - stop watching, without waiting for the callback
  * @idle: the watch
  *
- * Context: any, the watch's own callback included.
+ * Context:
+ * * any, the watch's own callback included
  * Return:
  * * 1 - the callback will not be called
  * * 0 - nobody was being watched; the callback may be running
@@ -578,7 +594,8 @@ TW_EXPORT(twheel_idle_stop);
  *
  * Do not call it with a lock held that the callback takes.
  *
- * Context: process or softirq, as twheel_cancel_sync().
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - the callback will not be called
  * * 0 - nobody was being watched

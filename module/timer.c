@@ -69,7 +69,8 @@ static bool is_deadline(u64 word)
  *
  * Use twheel_timer_init().
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,
@@ -90,7 +91,8 @@ TW_EXPORT(__twheel_timer_init);
  * twheel_timer_destroy_on_stack() - a timer that is a local variable goes
  * @timer: the timer; not pending, and its callback does not run
  *
- * Context: any.
+ * Context:
+ * * any
  */
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
 {
@@ -371,7 +373,8 @@ static int set_relative(struct twheel_timer *timer, u64 deadline,
  *
  * A timer that is pending already gets the new deadline, nearer or later.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 0 - the timer was not pending, and is now
  * * 1 - it was pending, and has moved
@@ -391,8 +394,10 @@ TW_EXPORT(twheel_arm_at);
  * @timer: the timer
  * @delay_ns: how long
  *
- * Context: any.
- * Return: as twheel_arm_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_arm_at()
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
@@ -420,8 +425,10 @@ static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
  *
- * Context: any.
- * Return: as twheel_arm_at(), or
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_arm_at()
  * * -EBUSY - the timer's callback is running on another CPU; nothing has been done
  * * -EINVAL - there can be no such CPU
  */
@@ -439,8 +446,10 @@ TW_EXPORT(twheel_arm_on_at);
  * @cpu: as for twheel_arm_on_at()
  * @delay_ns: how long
  *
- * Context: any.
- * Return: as twheel_arm_on_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_arm_on_at()
  */
 int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 {
@@ -480,8 +489,10 @@ static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
  * The wheel picks an instant within the range that many timers will share, and
  * that needs few wake-ups. The timer's deadline is then that instant.
  *
- * Context: any.
- * Return: as twheel_arm_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_arm_at()
  */
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
@@ -498,8 +509,10 @@ TW_EXPORT(twheel_arm_range_at);
  * @delay_ns: the shortest delay
  * @slack_ns: by how much it may be longer, beyond the tick
  *
- * Context: any.
- * Return: as twheel_arm_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_arm_at()
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
@@ -520,7 +533,8 @@ TW_EXPORT(twheel_arm_range);
  * A timer that is not pending is left alone, so this cannot bring back one that
  * another CPU has just cancelled.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 1 - the timer has moved
  * * 0 - it was not pending
@@ -536,8 +550,10 @@ TW_EXPORT(twheel_modify_at);
  * @timer: the timer
  * @delay_ns: the new delay
  *
- * Context: any.
- * Return: as twheel_modify_at().
+ * Context:
+ * * any
+ * Return:
+ * * as twheel_modify_at()
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
@@ -552,8 +568,11 @@ TW_EXPORT(twheel_modify);
  * @timer: the timer
  * @delay_ns: the new delay
  *
- * Context: any. Lock-free.
- * Return: as twheel_extend_at().
+ * Context:
+ * * any
+ * * lock-free
+ * Return:
+ * * as twheel_extend_at()
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
@@ -597,7 +616,8 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
  * When this returns 0 the callback may be about to run or running on another CPU:
  * see twheel_cancel_sync().
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 1 - the timer was pending; its callback will not be called for that deadline
  * * 0 - it was not pending
@@ -696,9 +716,10 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
  * Do not call it with a lock held that the callback takes: the callback would
  * wait for the lock, and this for the callback.
  *
- * Context: process or softirq, not hard interrupt. Spins while the callback runs;
- * on PREEMPT_RT it sleeps. On a wheel with %TWHEEL_CONTEXT_WORK process only: it
- * sleeps.
+ * Context:
+ * * process or softirq, not hard interrupt
+ * * spins while the callback runs; on PREEMPT_RT it sleeps
+ * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
  * Return:
  * * 1 - the timer was pending and has been cancelled
  * * 0 - it was not pending
@@ -719,8 +740,10 @@ TW_EXPORT(twheel_cancel_sync);
  * of callbacks and other CPUs that race with this: what the timer is part of can
  * be freed. twheel_timer_init() brings the timer back to life.
  *
- * Context: as twheel_cancel_sync().
- * Return: as twheel_cancel_sync().
+ * Context:
+ * * as twheel_cancel_sync()
+ * Return:
+ * * as twheel_cancel_sync()
  */
 int twheel_shutdown_sync(struct twheel_timer *timer)
 {
@@ -732,9 +755,13 @@ TW_EXPORT(twheel_shutdown_sync);
  * twheel_remaining() - how long until the timer's deadline?
  * @timer: the timer
  *
- * Context: any. Lock-free.
- * Return: ns, 0 if the deadline has passed, or more than %TWHEEL_NEVER if the
- * timer is not pending.
+ * Context:
+ * * any
+ * * lock-free
+ * Return:
+ * * ns
+ * * 0 - the deadline has passed
+ * * more than %TWHEEL_NEVER - the timer is not pending
  */
 u64 twheel_remaining(const struct twheel_timer *timer)
 {
@@ -756,8 +783,10 @@ TW_EXPORT(twheel_remaining);
  * twheel_of() - the wheel a timer belongs to
  * @timer: the timer
  *
- * Context: any.
- * Return: the wheel.
+ * Context:
+ * * any
+ * Return:
+ * * the wheel
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {

@@ -35,6 +35,73 @@
 #include <linux/time64.h>
 #include <linux/types.h>
 
+/**
+ * DOC: Coming from timer_list, hrtimer or delayed_work
+ *
+ * What differs from all three: a timer belongs to a wheel, which you make, and
+ * which has the clock and the context of the callbacks; times are u64 ns; a
+ * timer fires on the first tick at or after its deadline, at any distance;
+ * arming may fail, with -ESHUTDOWN, and with -ENOSPC where you have set a
+ * limit; a callback that waits for itself gets -EDEADLK. twheel_cancel_sync()
+ * cancels before a callback runs or after it has ended, so it also ends a timer
+ * that arms itself; that no other CPU arms it again is what
+ * twheel_shutdown_sync() is for. Nothing is deferrable, and nothing is pinned
+ * but by a wheel that is per CPU.
+ *
+ * timer_list (linux/twheel_timer_list.h has these as calls in jiffies):
+ *
+ * =================== ====================== ==================================
+ * timer_setup         twheel_timer_init      no flags, but a wheel
+ * DEFINE_TIMER        twheel_timer_init      there is no static initialiser
+ * from_timer          container_of
+ * mod_timer           twheel_arm             a delay; 1 or 0 as there, or error
+ * add_timer           twheel_arm             may be pending already
+ * add_timer_on        twheel_arm_on          of a wheel that is per CPU
+ * mod_timer_pending   twheel_modify
+ * mod_timer, to later twheel_extend          if it is pending: no lock
+ * round_jiffies       twheel_arm_range       you say by how much
+ * timer_delete        twheel_cancel
+ * timer_delete_sync   twheel_cancel_sync     in its own callback -EDEADLK
+ * timer_shutdown_sync twheel_shutdown_sync   arming then is an error
+ * timer_pending       twheel_pending
+ * timer->expires      twheel_deadline        ns; twheel_remaining() is relative
+ * =================== ====================== ==================================
+ *
+ * hrtimer:
+ *
+ * ====================== ==================== =================================
+ * hrtimer_setup          twheel_timer_init    clock and mode are the wheel's;
+ *                                             softirq unless you choose hardirq
+ * hrtimer_start, REL     twheel_arm           says if it was pending
+ * hrtimer_start, ABS     twheel_arm_at
+ * hrtimer_start_range_ns twheel_arm_range     takes the instant most shared
+ * hrtimer_try_to_cancel  twheel_cancel        0, not -1, if the callback runs
+ * hrtimer_cancel         twheel_cancel_sync   not from hard interrupts
+ * hrtimer_is_queued      twheel_pending       nothing is like hrtimer_active()
+ * hrtimer_get_remaining  twheel_remaining     0, never negative
+ * hrtimer_forward        twheel_arm_at        or &struct twheel_periodic, which
+ *                                             counts overruns
+ * HRTIMER_RESTART        twheel_arm           called by the callback itself
+ * ====================== ==================== =================================
+ *
+ * delayed_work, on a wheel with %TWHEEL_CONTEXT_WORK:
+ *
+ * ======================== ==================== ===============================
+ * INIT_DELAYED_WORK        twheel_timer_init    the workqueue is the wheel's
+ * mod_delayed_work         twheel_arm           1, 0 instead of true, false
+ * queue_delayed_work       twheel_arm           moves one that is pending
+ * cancel_delayed_work      twheel_cancel        due, not yet begun: cancelled
+ * cancel_delayed_work_sync twheel_cancel_sync   can be armed meanwhile; see
+ *                                               twheel_shutdown_sync()
+ * delayed_work_pending     twheel_pending
+ * flush_delayed_work       none                 arm it for a delay of 0
+ * ======================== ==================== ===============================
+ *
+ * Callbacks of such a wheel run one after the other, those of a wheel that is
+ * per CPU so on each CPU: one that sleeps for long belongs on a workqueue by
+ * itself.
+ */
+
 struct twheel;
 struct twheel_base;
 struct twheel_timer;
@@ -44,8 +111,9 @@ struct workqueue_struct;
  * typedef twheel_fn - what a timer does when it fires
  * @timer: the timer, no longer pending
  *
- * Context: the wheel's, see &enum twheel_context; no lock of twheel held. May arm,
- * cancel, modify or free any timer, @timer included.
+ * Context:
+ * * the wheel's, see &enum twheel_context; no lock of twheel held
+ * * may arm, cancel, modify or free any timer, @timer included
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -74,7 +142,8 @@ enum twheel_state {
  *	is above %TWHEEL_NEVER
  * @function: the callback
  * @base: the base of the wheel it belongs to
- * @lockdep_map: held while its callback runs, and taken by who may wait for that
+ * @lockdep_map: held while its callback runs, and taken by who may wait for
+ *	that
  *
  * All fields are private; see twheel_timer_init().
  */
@@ -101,11 +170,12 @@ struct twheel_timer {
  * enum twheel_clock - what a wheel counts
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. Timers
- *	armed for a deadline follow: set forward, those that it passes are due; set
- *	back, they wait for it to come round again. Timers armed for a delay do not
- *	notice: they, and so twheel_deadline() of them, are on CLOCK_MONOTONIC, and
- *	only twheel_extend() may extend them, not twheel_extend_at()
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set.
+ *	Timers armed for a deadline follow: set forward, those that it passes
+ *	are due; set back, they wait for it to come round again. Timers armed
+ *	for a delay do not notice: they, and so twheel_deadline() of them, are
+ *	on CLOCK_MONOTONIC, and only twheel_extend() may extend them, not
+ *	twheel_extend_at()
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(); for tests, of
  *	twheel and of modules that use it
  */
@@ -120,9 +190,10 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. On PREEMPT_RT too: they may take
- *	raw spinlocks only, and wake nobody up who sleeps on another kind
- * @TWHEEL_CONTEXT_WORK: a workqueue; may sleep. One callback of a base at a time
+ *	callbacks, where softirq comes too late. On PREEMPT_RT too: they may
+ *	take raw spinlocks only, and wake nobody up who sleeps on another kind
+ * @TWHEEL_CONTEXT_WORK: a workqueue; may sleep. One callback of a base at a
+ *	time
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
@@ -150,17 +221,18 @@ enum twheel_context {
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, rounded up to a power of two,
  *	%TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX; 0: %TWHEEL_SLOTS_DEFAULT
- * @max_pending: how many timers may be pending at once; 0: no limit. It is never
- *	exceeded. On a wheel of several bases (per CPU, or on CLOCK_REALTIME) a CPU
- *	may see it reached early, while others hold shares of it that they do not use:
- *	less than half of it, all in all
+ * @max_pending: how many timers may be pending at once; 0: no limit. It is
+ *	never exceeded. On a wheel of several bases (per CPU, or on
+ *	CLOCK_REALTIME) a CPU may see it reached early, while others hold shares
+ *	of it that they do not use: less than half of it, all in all
  * @start_ns: where a virtual clock starts; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own
- * @percpu: a base for each CPU. Timers are armed on the CPU where the call is made,
- *	and fire there; no two CPUs share a lock or a cache line, as long as each
- *	touches its own timers. A pending timer stays where it is, and so does one
- *	whose callback runs. When a CPU goes offline its timers fire on another
+ * @percpu: a base for each CPU. Timers are armed on the CPU where the call is
+ *	made, and fire there; no two CPUs share a lock or a cache line, as long
+ *	as each touches its own timers. A pending timer stays where it is, and
+ *	so does one whose callback runs. When a CPU goes offline its timers fire
+ *	on another
  * @data: what twheel_data() returns
  */
 struct twheel_config {
@@ -177,7 +249,8 @@ struct twheel_config {
 };
 
 /**
- * struct twheel_stats - what a wheel holds and has done; one consistent snapshot
+ * struct twheel_stats - what a wheel holds and has done; one consistent
+ * snapshot
  * @pending: timers that wait for their deadline
  * @armed: timers that became pending
  * @fired: callbacks called
@@ -281,7 +354,8 @@ do {									\
  * @wheel: the wheel it is to belong to
  * @function: what it does when it fires
  *
- * Context: any.
+ * Context:
+ * * any
  */
 #define twheel_timer_init(timer, wheel, function)			\
 	tw_timer_init(timer, wheel, function, false)
@@ -293,7 +367,8 @@ do {									\
  * @wheel: the wheel it is to belong to
  * @function: what it does when it fires
  *
- * Context: any.
+ * Context:
+ * * any
  */
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
 	tw_timer_init(timer, wheel, function, true)
@@ -317,9 +392,9 @@ static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
  * @deadline_ns: the later deadline, on the wheel's clock
  *
  * The cheapest operation there is, made for what network code does on every
- * packet: no lock, one compare-and-swap on the timer's own word. The timer stays
- * in the bucket where it is; whoever reaches the bucket reads the word and files
- * it anew.
+ * packet: no lock, one compare-and-swap on the timer's own word. The timer
+ * stays in the bucket where it is; whoever reaches the bucket reads the word
+ * and files it anew.
  *
  * Why that is sound: the word only ever grows while a timer is pending, except
  * under the base lock; and the tick a timer is filed under is never later than
@@ -327,7 +402,9 @@ static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
  * looked at, so either it sees the later deadline or this call sees that the
  * timer is no longer pending.
  *
- * Context: any. Lock-free.
+ * Context:
+ * * any
+ * * lock-free
  * Return:
  * * 1 - the deadline has moved; the timer will not fire before @deadline_ns
  *   unless somebody modifies it
@@ -345,8 +422,11 @@ static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
  * twheel_state() - where a timer stands
  * @timer: the timer
  *
- * Context: any. Lock-free; the answer may be old by the time it is looked at.
- * Return: one of enum twheel_state.
+ * Context:
+ * * any
+ * * lock-free; the answer may be old by the time it is looked at
+ * Return:
+ * * one of enum twheel_state
  */
 static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
 {
@@ -359,8 +439,11 @@ static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
  * twheel_pending() - is the timer armed and not yet served?
  * @timer: the timer
  *
- * Context: any. Lock-free.
- * Return: true if it is.
+ * Context:
+ * * any
+ * * lock-free
+ * Return:
+ * * true if it is
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
@@ -371,9 +454,12 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
  * twheel_deadline() - when will the timer fire?
  * @timer: the timer
  *
- * Context: any. Lock-free.
- * Return: its deadline in ns on the wheel's clock, or more than %TWHEEL_NEVER if
- * it is not pending.
+ * Context:
+ * * any
+ * * lock-free
+ * Return:
+ * * its deadline, in ns on the wheel's clock
+ * * more than %TWHEEL_NEVER - it is not pending
  */
 static inline u64 twheel_deadline(const struct twheel_timer *timer)
 {

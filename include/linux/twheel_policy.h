@@ -94,9 +94,11 @@ enum twheel_pace {
  * typedef twheel_periodic_fn - periodic work
  * @periodic: what it is the work of
  *
- * Context: as &twheel_fn. May stop or start @periodic, or free it if it then
- * returns %TWHEEL_DONE.
- * Return: one of enum twheel_next.
+ * Context:
+ * * as &twheel_fn
+ * * may stop or start @periodic, or free it if it then returns %TWHEEL_DONE
+ * Return:
+ * * one of enum twheel_next
  */
 typedef enum twheel_next
 (*twheel_periodic_fn)(struct twheel_periodic *periodic);
@@ -142,9 +144,11 @@ int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic);
  * Where there were overruns it is the last of the deadlines that have passed:
  * the next one is a period later.
  *
- * Context: the callback, or wherever neither it nor a start can run. If another
- * CPU starts @periodic anew, the answer is that of the new series.
- * Return: ns on the wheel's clock.
+ * Context:
+ * * the callback, or wherever neither it nor a start can run
+ * * if another CPU starts @periodic anew, the answer is that of the new series
+ * Return:
+ * * ns on the wheel's clock
  */
 static inline u64
 twheel_periodic_deadline(const struct twheel_periodic *periodic)
@@ -159,8 +163,10 @@ twheel_periodic_deadline(const struct twheel_periodic *periodic)
  * Deadlines that have passed without a callback of their own since the one
  * before. 0 is the rule; always 0 with %TWHEEL_FIXED_DELAY.
  *
- * Context: as twheel_periodic_deadline().
- * Return: their number.
+ * Context:
+ * * as twheel_periodic_deadline()
+ * Return:
+ * * their number
  */
 static inline u64
 twheel_periodic_overruns(const struct twheel_periodic *periodic)
@@ -175,8 +181,10 @@ twheel_periodic_overruns(const struct twheel_periodic *periodic)
  * The sum of twheel_periodic_overruns() over the callbacks so far, the present
  * one included. That and the number of callbacks is the number of deadlines.
  *
- * Context: as twheel_periodic_deadline().
- * Return: their number.
+ * Context:
+ * * as twheel_periodic_deadline()
+ * Return:
+ * * their number
  */
 static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
 {
@@ -191,7 +199,8 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  * &twheel_config.max_pending: on a wheel with such a limit another timer may
  * take its place.
  *
- * Context: any.
+ * Context:
+ * * any
  * Return:
  * * 0 - it has not: it was stopped, its callback said %TWHEEL_DONE, or it goes
  *   on
@@ -229,8 +238,9 @@ struct twheel_backoff {
  * typedef twheel_attempt_fn - an attempt
  * @retry: what it is an attempt of
  *
- * Context: as &twheel_fn. May cancel or start @retry, or free it if it then
- * returns %TWHEEL_DONE.
+ * Context:
+ * * as &twheel_fn
+ * * may cancel or start @retry, or free it if it then returns %TWHEEL_DONE
  * Return:
  * * %TWHEEL_DONE - it has succeeded, or there is no point in another
  * * %TWHEEL_AGAIN - it has failed, or it is not known yet whether it succeeds
@@ -244,7 +254,9 @@ typedef enum twheel_next (*twheel_attempt_fn)(struct twheel_retry *retry);
  *	the wheel's limit was reached when the attempt had ended; -ESHUTDOWN:
  *	the wheel had been stopped by then
  *
- * Context: as &twheel_fn. May start or free @retry.
+ * Context:
+ * * as &twheel_fn
+ * * may start or free @retry
  */
 typedef void (*twheel_give_up_fn)(struct twheel_retry *retry, int error);
 
@@ -279,8 +291,10 @@ int twheel_retry_cancel_sync(struct twheel_retry *retry);
  * twheel_retry_attempts() - how many attempts have been made?
  * @retry: the retry
  *
- * Context: any; in an attempt, that one is included.
- * Return: their number since the start.
+ * Context:
+ * * any; in an attempt, that one is included
+ * Return:
+ * * their number since the start
  */
 static inline unsigned int
 twheel_retry_attempts(const struct twheel_retry *retry)
@@ -294,7 +308,9 @@ twheel_retry_attempts(const struct twheel_retry *retry)
  * typedef twheel_idle_fn - nothing has been heard for the timeout
  * @idle: whose watch it was; no longer watching
  *
- * Context: as &twheel_fn. May start or free @idle.
+ * Context:
+ * * as &twheel_fn
+ * * may start or free @idle
  */
 typedef void (*twheel_idle_fn)(struct twheel_idle *idle);
 
@@ -326,7 +342,9 @@ int twheel_idle_stop_sync(struct twheel_idle *idle);
  * The timeout starts from now. As cheap as twheel_extend(), which it is: made
  * to be called for every packet, from any number of CPUs at once.
  *
- * Context: any. Lock-free.
+ * Context:
+ * * any
+ * * lock-free
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now
  * * 0 - nor will it without this, the deadline is not before that

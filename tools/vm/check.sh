@@ -92,7 +92,7 @@ rm -rf "$work/run" "$work/run-smp" "$work/run-misuse"
 root=$work/run/files
 mkdir -p "$root"/{modules,tests,bin}
 cp "$build"/module/twheel.ko \
-	"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry}.ko \
+	"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
 	"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 mapfile -t single < <(suites main)
 mapfile -t smp < <(suites main_smp)

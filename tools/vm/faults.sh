@@ -3,7 +3,8 @@
 # make faults: do the tests find faults? Plants each of tools/tests/faults in a copy of
 # the sources, one at a time, and runs the tests until one fails. Arguments: names of
 # faults, to plant only those. The last line is "N passed, N failed": a fault that
-# no test finds is a failure.
+# no test finds is a failure. Those whose names begin with "misuse-" are in what
+# reports misuse, and looked for in the guest in which the module is misused.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -41,6 +42,18 @@ try() {
 		grep -q '^@complete' "$work/results" || echo "the guest hangs"
 }
 
+# try_misuse: misuse what is in $work/source; prints what was not as it should be
+try_misuse() {
+	build_misuse "$kernel" "$work/source"
+	misuse_initrd "$work/source" "$work/initrd"
+	rm -f "$work/console"
+	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+		--initrd "$work/initrd" --timeout "$limit" \
+		--console "$work/console" --append "$MISUSE_WORDS" 2> /dev/null || :
+	python3 "$ROOT/tools/vm/verdict.py" none none "$work/console" "$ROOT" \
+		misuse > "$work/verdict" || head -n 1 "$work/verdict"
+}
+
 passed=0 failed=0
 while read -r name file change; do
 	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
@@ -56,7 +69,10 @@ while read -r name file change; do
 	make -C "$kernel" M="$work/source" -j"$(nproc)" modules \
 		> "$work/build.log" 2>&1 < /dev/null ||
 		die "$name: does not compile" "see $work/build.log"
-	finder=$(try)
+	case $name in
+	misuse-*) finder=$(try_misuse) ;;
+	*) finder=$(try) ;;
+	esac
 	if [ -n "$finder" ]; then
 		passed=$((passed + 1))
 		echo "found: $name: ${finder#"${finder%%[![:space:]]*}"}"

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Misuse of the in-kernel API, one way at a time: what= says which. Each way has
- * to be reported with what it takes to find the culprit, and the wheel has to go
- * on. The reports are for make check to judge, by the file "expected"; what else
- * has to hold is checked here, and a module that does not find it so does not
- * load.
+ * Misuse of the in-kernel API, one way at a time: what= says which. Each way
+ * has to be reported with what it takes to find the culprit, and the wheel has
+ * to go on. The reports are for make check to judge, by the file "expected";
+ * what else has to hold is checked here, and a module that does not find it so
+ * does not load.
  *
  * Never load this into a kernel that somebody needs.
  */
@@ -24,8 +24,11 @@
 #include "compat.h"
 
 #define MS	((u64)NSEC_PER_MSEC)
-/* Longer than it takes to print a report, on a slow machine and a serial line. */
-#define LATER	(3000 * MS)
+/*
+ * Longer than it takes to print a report, on a slow machine and a serial line,
+ * or to unload a module.
+ */
+#define LATER	(4000 * MS)
 
 static char *what = "";
 module_param(what, charp, 0444);
@@ -174,8 +177,8 @@ static void misuse_garbage(void)
 }
 
 /*
- * All other functions. The kernel stops printing such reports after the fifth of
- * a boot, so this one has none.
+ * All other functions. The kernel stops printing such reports after the fifth
+ * of a boot, so this one has none.
  */
 static void misuse_refused(void)
 {
@@ -314,25 +317,28 @@ static void misuse_wheels(void)
 /* Timers in memory that goes with the module, and in such that does not. */
 static void misuse_unload(void)
 {
-	struct twheel_config config = { .name = "left per CPU", .percpu = true };
+	struct twheel_config config = {
+		.name	= "left per CPU",
+		.percpu	= true,
+	};
 	static struct twheel_timer timers[3];
 	struct twheel_timer *timer;
 	struct twheel *other;
 
 	twheel_timer_init(&timers[0], wheel, misuse_expired);
 	twheel_timer_init(&timers[1], wheel, misuse_expired);
-	twheel_arm(&timers[0], 300 * MS);
+	twheel_arm(&timers[0], LATER);
 	twheel_arm_at(&timers[1], TWHEEL_NEVER);
 	timer = new_timer(wheel, misuse_expired);
 	if (!expect(timer))
 		return;
-	twheel_arm(timer, 300 * MS);
+	twheel_arm(timer, LATER);
 
 	other = twheel_create(&config);
 	if (!expect(!IS_ERR(other)))
 		return;
 	twheel_timer_init(&timers[2], other, misuse_expired);
-	twheel_arm_on(&timers[2], 0, 300 * MS);
+	twheel_arm_on(&timers[2], 0, LATER);
 	/* And is not destroyed at exit. */
 	wheel = NULL;
 }

@@ -51,7 +51,7 @@ for program in /tests/*; do
 done
 
 if wanted example; then
-	for module in example heartbeat retry readme; do
+	for module in example heartbeat retry port readme; do
 		run insmod /modules/twheel_$module.ko
 		run rmmod twheel_$module
 	done

@@ -10,7 +10,7 @@ misuse() {
 	insmod /modules/twheel_misuse.ko what="$1" || return
 	rmmod twheel_misuse || return
 	# What was left behind would have its time now.
-	[ "$1" != unload ] || sleep 1
+	[ "$1" != unload ] || sleep 5
 }
 
 # Reports that are made in a callback take long, too.

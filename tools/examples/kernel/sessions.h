@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef _SESSIONS_H
+#define _SESSIONS_H
+
+/**
+ * struct outcome - what has become of the sessions
+ * @fired: callbacks called
+ * @armed: sessions armed that were not
+ * @moved: sessions that were, and got another timeout
+ * @deleted: sessions whose timer was pending when it was deleted
+ * @pending: sessions whose timer is pending after the end
+ */
+struct outcome {
+	unsigned int fired;
+	unsigned int armed;
+	unsigned int moved;
+	unsigned int deleted;
+	unsigned int pending;
+};
+
+/* Each compiled from sessions.c: as it is, and after timer_list.sed. */
+int sessions_on_timer_list(struct outcome *outcome);
+int sessions_on_twheel(struct outcome *outcome);
+
+#endif /* _SESSIONS_H */
