@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench faults clean distclean help
+	bench engine faults clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -40,6 +40,9 @@ demo:
 bench:
 	tools/vm/bench.sh
 
+engine:
+	tools/engine/run.sh
+
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
@@ -59,6 +62,7 @@ help:
 	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
 	@echo 'make check            all tests, in QEMU'
 	@echo 'make bench            what operations cost, beside timer_list and hrtimer'
+	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'

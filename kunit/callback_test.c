@@ -165,6 +165,8 @@ static void sync_on_another_from_callback(struct kunit *test)
 
 	init_probe(&a, wheel, sync_other);
 	init_probe(&b, wheel, note);
+	/* Of another kind: two that wait for each other would be a deadlock. */
+	twheel_timer_init_on_stack(&b.timer, wheel, note);
 	a.other = &b;
 	twheel_arm(&a.timer, MS);
 	twheel_arm(&b.timer, 2 * MS);

@@ -514,6 +514,30 @@ static void past_waits_for_the_next_round(struct kunit *test)
 	rig_exit(&rig);
 }
 
+static void round_leaves_none_behind(struct kunit *test)
+{
+	unsigned int slice = 100, i, n = 10;
+	struct rig rig;
+
+	/* A pass may end with timers on their way out, and others past. */
+	rig_init(&rig, test, "left", 1, 16, 50, 2 * n);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 60 + i % 3);
+	tw_wheel_begin(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
+	for (; i < 2 * n; i++)
+		rig_add(&rig, i, 55);
+	KUNIT_EXPECT_LE(test, tw_wheel_next(&rig.w), 70ULL);
+	rig_audit(&rig);
+	/* The next one begins a round, or does not. */
+	tw_wheel_begin(&rig.w, true);
+	rig_audit(&rig);
+	rig.stepped = true;
+	rig_run(&rig, 70);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2 * n);
+	rig_exit(&rig);
+}
+
 static void extension_beats_the_claim(struct kunit *test)
 {
 	unsigned int slice = 100;
@@ -686,6 +710,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(crowd_is_emptied_ahead),
 	KUNIT_CASE(slices_are_kept),
 	KUNIT_CASE(past_waits_for_the_next_round),
+	KUNIT_CASE(round_leaves_none_behind),
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),

@@ -1,7 +1,43 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tests, as a module of their own: loaded after twheel.ko, so that they run
+ * The tests, as modules of their own: loaded after twheel.ko, so that they run
  * against the module as it is shipped.
+ *
+ * What broke other timing wheels, and which cases would find it here (those of
+ * twheel_engine without the name of their suite):
+ *
+ *  - fires early, from a stale base or an off-by-one wheel size:
+ *	every_start_every_step, forward_keeps_short_delays_short,
+ *	smp.never_early_*, context.never_early_in_any
+ *  - absolute taken for relative at the top level (a 15-day timer fired):
+ *	days_ahead, every_level_has_edges, api.ten_days_to_the_tick
+ *  - 12 days of uptime overflow a horizon:
+ *	far_starts, last_ticks_there_are, api.ten_days_to_the_tick
+ *  - a clock set back seen as a huge jump forwards:
+ *	clock_set_back, back.*, wall.back_waits, wall.arm_after_back
+ *  - a callback that arms its timer for now loops for ever:
+ *	past_waits_for_the_next_round, callback.rearm_for_now_waits,
+ *	context.leaves_room
+ *  - a wake-up lost, its time being written after the unlock:
+ *	smp.no_wake_up_is_lost
+ *  - a bitmap's bit stale after a cancel: the audit of random_operations
+ *  - upper levels ignored in computing the next wake-up:
+ *	days_ahead, lone_timer_wakes_once, api.ten_days_to_the_tick
+ *  - catching up a tick at a time: long_sleep, api.long_sleep_is_one_pass
+ *  - a burst of cascades: crowd_is_emptied_ahead, slices_are_kept
+ *  - a periodic timer that drifts: policy.rate_does_not_drift
+ *  - a sync-cancel from the callback hangs:
+ *	callback.sync_from_own_callback, context.not_from_own_callback
+ *  - a cancel misses a timer that is due and detached:
+ *	callback.callback_frees_another
+ *  - an identifier used again before its event was read:
+ *	ids_carry_a_generation of tools/tests/device_test.c
+ *  - pending counted down twice: race.*, limit.never_exceeded
+ *  - a shutdown races with an arm: smp.shutdown_beats_rearm, race.*
+ *  - a limit does not recover: api.limit_recovers, limit.*_is_given_back
+ *  - idle wheels burn CPU time: smp.empty_wheel_is_silent,
+ *	percpu.empty_is_silent, api.one_alarm_per_instant
+ *  - CPU hotplug loses timers: hotplug.*
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -11,12 +47,12 @@
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
+extern struct kunit_suite twheel_back_suite;
 extern struct kunit_suite twheel_policy_suite;
-extern struct kunit_suite twheel_smp_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
-		  &twheel_callback_suite, &twheel_policy_suite,
-		  &twheel_smp_suite);
+		  &twheel_callback_suite, &twheel_back_suite,
+		  &twheel_policy_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

@@ -3,6 +3,9 @@
  * Periodic work, retries and idle watches: on a virtual clock, where every
  * moment is known; and at the end on a real one, for what needs time to pass
  * within a callback, or another CPU.
+ *
+ * What is tried is static: debug objects want to be told of timers that are on
+ * the stack, and policies have no words for that.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -81,7 +84,7 @@ static u64 next_of(struct beat *b)
 static void rate_keeps_its_phase(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 7 * MS,
@@ -135,7 +138,7 @@ static enum twheel_next steady(struct twheel_periodic *periodic)
 static void rate_does_not_drift(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	twheel_periodic_init(&b.periodic, wheel, steady);
@@ -159,7 +162,7 @@ static void rate_misses_none_uncounted(struct kunit *test)
 	/* Whatever the steps of the clock, every deadline is accounted for. */
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		u64 first = twheel_now(wheel) + 3 * MS;
-		struct beat b;
+		static struct beat b;
 
 		init_beat(&b, wheel);
 		twheel_periodic_start_at(&b.periodic, first, periods[i],
@@ -187,7 +190,7 @@ static void rate_misses_none_uncounted(struct kunit *test)
 static void rate_from_the_past(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	twheel_advance(wheel, 100 * MS);
 	init_beat(&b, wheel);
@@ -205,7 +208,7 @@ static void rate_from_the_past(struct kunit *test)
 static void delay_has_no_overruns(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	twheel_periodic_start_at(&b.periodic, 2 * MS, 10 * MS,
@@ -225,7 +228,7 @@ static void delay_has_no_overruns(struct kunit *test)
 static void periodic_starts_anew(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	twheel_advance(wheel, 5 * MS);
@@ -274,7 +277,7 @@ static void periodic_refuses(struct kunit *test)
 	};
 	struct twheel *wheel = test->priv;
 	unsigned int i;
-	struct beat b;
+	static struct beat b;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		enum twheel_pace pace = cases[i].pace;
@@ -355,7 +358,7 @@ static void callback_stops(struct kunit *test)
 		{ act_shutdown_sync, -EDEADLK },
 	};
 	unsigned int i;
-	struct beat b;
+	static struct beat b;
 
 	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
 		act_amidst(test, &b, cases[i / 2].act, i % 2);
@@ -374,7 +377,7 @@ static void callback_stops(struct kunit *test)
 static void callback_starts_anew(struct kunit *test)
 {
 	unsigned int i;
-	struct beat b;
+	static struct beat b;
 
 	/* The new series holds, whatever the old one's callback says. */
 	for (i = 0; i < 4; i++) {
@@ -388,7 +391,7 @@ static void callback_starts_anew(struct kunit *test)
 
 static void callback_is_done(struct kunit *test)
 {
-	struct beat b;
+	static struct beat b;
 
 	act_amidst(test, &b, NULL, true);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.series.timer));
@@ -434,7 +437,7 @@ static void callback_frees_its_work(struct kunit *test)
 static void periodic_shutdown(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	twheel_periodic_start(&b.periodic, MS, TWHEEL_FIXED_RATE);
@@ -465,7 +468,7 @@ static void take_back(struct twheel_timer *timer, void *arg)
 static void periodic_on_stopped_wheel(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	twheel_periodic_start(&b.periodic, MS, TWHEEL_FIXED_RATE);
@@ -501,7 +504,7 @@ static struct twheel *narrow_wheel(struct kunit *test)
 static void periodic_without_room(struct kunit *test)
 {
 	struct twheel *wheel = narrow_wheel(test);
-	struct beat b;
+	static struct beat b;
 
 	init_beat(&b, wheel);
 	b.act = act_intrude;
@@ -527,7 +530,7 @@ static void periodic_saturates(struct kunit *test)
 {
 	u64 start = div64_u64(TWHEEL_NEVER, MS) * MS - 10 * MS;
 	enum twheel_pace pace;
-	struct beat b;
+	static struct beat b;
 
 	for (pace = TWHEEL_FIXED_RATE; pace <= TWHEEL_FIXED_DELAY; pace++) {
 		struct twheel *wheel = new_wheel(test, MS, start);
@@ -610,7 +613,7 @@ static void retry_doubles(struct kunit *test)
 		.attempts = 6, .first_ns = 10 * MS, .ceiling_ns = 45 * MS,
 	};
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 	unsigned int i;
 
 	twheel_advance(wheel, 3 * MS);
@@ -641,7 +644,7 @@ static void retry_ends_exactly(struct kunit *test)
 {
 	struct twheel_backoff backoff = { .first_ns = MS };
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 	unsigned int success, end;
 
 	for (backoff.attempts = 1; backoff.attempts <= 5; backoff.attempts++) {
@@ -667,7 +670,7 @@ static void retry_has_grace(struct kunit *test)
 		.grace_ns = 500 * MS,
 	};
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 
 	init_trial(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
@@ -700,7 +703,7 @@ static void jitter(struct kunit *test, struct twheel *wheel, u64 delay,
 	u64 least = delay - div_u64(delay, 100) * percent;
 	u64 tenth = div_u64(delay - least, 10);
 	u64 lowest = delay, highest = 0;
-	struct trial t;
+	static struct trial t;
 	unsigned int i;
 
 	init_trial(&t, wheel);
@@ -741,7 +744,7 @@ static void jitter_leaves_the_backoff(struct kunit *test)
 	};
 	struct twheel *wheel = test->priv;
 	unsigned int round, i;
-	struct trial t;
+	static struct trial t;
 
 	for (round = 0; round < 50; round++) {
 		u64 delay = 100 * MS;
@@ -786,7 +789,7 @@ static void retry_refuses(struct kunit *test)
 	};
 	const struct twheel_backoff slow = { .attempts = 5, .first_ns = DAY };
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -812,7 +815,7 @@ static void retry_saturates(struct kunit *test)
 		.attempts = ~0U, .first_ns = TWHEEL_SPAN_MAX / 2 + 1,
 	};
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 
 	init_trial(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
@@ -876,7 +879,7 @@ static void retry_is_cancelled(struct kunit *test)
 	const struct twheel_backoff backoff = { .attempts = 3, .first_ns = MS };
 	struct twheel *wheel = test->priv;
 	unsigned int attempts;
-	struct trial t;
+	static struct trial t;
 
 	init_trial(&t, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 0);
@@ -909,7 +912,7 @@ static void retry_starts_anew(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	unsigned int attempts;
-	struct trial t;
+	static struct trial t;
 
 	for (attempts = 2; attempts <= 3; attempts++) {
 		act_amidst_attempt(test, &t, wheel, attempts, act_try_anew);
@@ -938,7 +941,7 @@ static void giving_up_starts_anew(struct kunit *test)
 {
 	struct twheel_backoff backoff = { .attempts = 2, .first_ns = MS };
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 
 	for (backoff.grace_ns = 0; backoff.grace_ns <= MS;
 	     backoff.grace_ns += MS) {
@@ -996,7 +999,7 @@ static void retry_without_giving_up(struct kunit *test)
 {
 	struct twheel_backoff backoff = { .attempts = 2, .first_ns = MS };
 	struct twheel *wheel = test->priv;
-	struct trial t;
+	static struct trial t;
 
 	for (backoff.grace_ns = 0; backoff.grace_ns <= MS;
 	     backoff.grace_ns += MS) {
@@ -1012,7 +1015,7 @@ static void retry_without_giving_up(struct kunit *test)
 static void retry_without_room(struct kunit *test)
 {
 	struct twheel *wheel = narrow_wheel(test);
-	struct trial t;
+	static struct trial t;
 
 	act_amidst_attempt(test, &t, wheel, 9, act_fill);
 	KUNIT_EXPECT_EQ(test, t.result, 0);
@@ -1054,7 +1057,7 @@ static void init_guard(struct guard *g, struct twheel *wheel)
 static void idle_reports_silence(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct guard quiet, lively;
+	static struct guard quiet, lively;
 	unsigned int i;
 
 	init_guard(&quiet, wheel);
@@ -1083,7 +1086,7 @@ static void idle_reports_silence(struct kunit *test)
 static void idle_changes_its_timeout(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct guard g;
+	static struct guard g;
 
 	init_guard(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
@@ -1141,7 +1144,7 @@ static void idle_callback_acts(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	struct guard *gone;
-	struct guard g;
+	static struct guard g;
 
 	init_guard(&g, wheel);
 	g.act = act_watch_on;
@@ -1167,7 +1170,7 @@ static void idle_callback_acts(struct kunit *test)
 static void idle_stops(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct guard g;
+	static struct guard g;
 
 	init_guard(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
@@ -1199,7 +1202,7 @@ static void idle_refuses(struct kunit *test)
 		{ ~(u64)0, -EINVAL }, { 1, 1 }, { TWHEEL_SPAN_MAX, 1 },
 	};
 	struct twheel *wheel = test->priv;
-	struct guard g;
+	static struct guard g;
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -1224,7 +1227,7 @@ static void idle_refuses(struct kunit *test)
 static void idle_saturates(struct kunit *test)
 {
 	struct twheel *wheel = new_wheel(test, MS, TWHEEL_NEVER - 5 * MS);
-	struct guard g;
+	static struct guard g;
 
 	init_guard(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, TWHEEL_SPAN_MAX), 0);
@@ -1271,7 +1274,7 @@ static void delay_counts_from_the_end(struct kunit *test)
 {
 	const struct twheel_config config = { .tick_ns = 100 * US };
 	struct twheel *wheel = make_wheel(test, &config);
-	struct slow slow = { };
+	static struct slow slow;
 
 	init_completion(&slow.done);
 	twheel_periodic_init(&slow.periodic, wheel, slow_beat);
@@ -1303,7 +1306,7 @@ static void slow_callback_overruns(struct kunit *test)
 {
 	const struct twheel_config config = { .tick_ns = 100 * US };
 	struct twheel *wheel = make_wheel(test, &config);
-	struct slow slow = { };
+	static struct slow slow;
 	u64 first;
 
 	/* A callback that takes three periods misses two, every time. */

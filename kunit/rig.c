@@ -68,7 +68,9 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	atomic64_set(&rt->timer.word, deadline);
 	rt->pending = true;
 	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
-	tw_wheel_add(&rig->w, &rt->timer, deadline);
+	if (deadline > rig->w.recip_max ||
+	    !tw_wheel_add(&rig->w, &rt->timer, deadline))
+		tw_wheel_add_near(&rig->w, &rt->timer);
 }
 
 void rig_del(struct rig *rig, unsigned int i)
@@ -115,7 +117,10 @@ static void fire(struct rig *rig, struct twheel_timer *t, u64 target)
 	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
 	RIG_CHECK(rig, (u64)atomic64_read(&t->word) == ~(u64)TWHEEL_FIRED,
 		  "timer %u fires and does not say so", i);
-	RIG_CHECK(rig, rig->w.now <= target, "served beyond the target");
+	/* The position may be ahead of a clock that was set back. */
+	RIG_CHECK(rig, rig->w.now <= target ||
+		  rig->w.now_ns <= tw_wheel_ns(&rig->w, target),
+		  "served beyond the target");
 	rt->pending = false;
 	rt->past = false;
 	rt->fired++;
@@ -192,9 +197,9 @@ void rig_run(struct rig *rig, u64 target)
 		/* After a step back, one round may be for putting that right. */
 	} while (guard && rig->stepped && tw_wheel_next(w) <= target);
 	RIG_CHECK(rig, guard, "no end at target %llu", target);
-	rig->stepped = false;
-	RIG_CHECK(rig, w->now == target || rig->served > target,
+	RIG_CHECK(rig, w->now == target || rig->served > target || rig->stepped,
 		  "position %llu is not the target %llu", w->now, target);
+	rig->stepped = false;
 
 	for (i = 0; i < rig->count; i++) {
 		RIG_CHECK(rig, rig->timers[i].fired == 1,

@@ -1,26 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The API on real clocks and several CPUs: races, with books kept.
- *
- * Nothing here asserts how late something is, only that it is never early, that
- * it happens exactly once, and that the books balance.
+ * The API on real clocks and several CPUs. For races with books kept, see
+ * race_test.c.
  */
-#include <kunit/test.h>
-#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
-#include <linux/err.h>
-#include <linux/kthread.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include <linux/twheel.h>
-
-#define MS	((u64)NSEC_PER_MSEC)
-#define US	((u64)NSEC_PER_USEC)
-
-/* How long a thread may take before the test gives up on it. */
-#define PATIENCE	(60 * HZ)
+#include "live.h"
 
 static struct twheel *new_wheel(struct kunit *test, enum twheel_clock clock,
 				u64 tick_ns)
@@ -28,142 +16,29 @@ static struct twheel *new_wheel(struct kunit *test, enum twheel_clock clock,
 	struct twheel_config config = {
 		.name = "kunit-smp", .clock = clock, .tick_ns = tick_ns,
 	};
-	struct twheel *wheel = twheel_create(&config);
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	return wheel;
-}
-
-static u64 passes(struct twheel *wheel)
-{
-	struct twheel_stats stats;
-
-	twheel_get_stats(wheel, &stats);
-	return stats.passes;
-}
-
-static u32 roll(u32 *seed)
-{
-	/* xorshift: the same every run */
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
-/* A thread on each CPU, all running the same function. */
-struct crew {
-	struct completion done;
-	atomic_t left;
-	int (*work)(void *arg, unsigned int number);
-	void *arg;
-};
-
-struct member {
-	struct crew *crew;
-	unsigned int number;
-};
-
-static int crew_thread(void *data)
-{
-	struct member *member = data;
-	struct crew *crew = member->crew;
-
-	crew->work(crew->arg, member->number);
-	kfree(member);
-	if (atomic_dec_and_test(&crew->left))
-		complete(&crew->done);
-	return 0;
-}
-
-/* Start @per_cpu threads on every CPU. Returns their number. */
-static unsigned int crew_start(struct kunit *test, struct crew *crew,
-			       unsigned int per_cpu,
-			       int (*work)(void *arg, unsigned int number),
-			       void *arg)
-{
-	unsigned int count = 0, i;
-	int cpu;
-
-	init_completion(&crew->done);
-	atomic_set(&crew->left, num_online_cpus() * per_cpu);
-	crew->work = work;
-	crew->arg = arg;
-	for_each_online_cpu(cpu) {
-		for (i = 0; i < per_cpu; i++) {
-			struct member *member;
-			struct task_struct *task;
-
-			member = kmalloc(sizeof(*member), GFP_KERNEL);
-			KUNIT_ASSERT_NOT_NULL(test, member);
-			member->crew = crew;
-			member->number = count++;
-			task = kthread_create(crew_thread, member,
-					      "twheel/%u", member->number);
-			KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-			kthread_bind(task, cpu);
-			wake_up_process(task);
-		}
-	}
-	return count;
-}
-
-static void crew_wait(struct kunit *test, struct crew *crew)
-{
-	KUNIT_ASSERT_NE_MSG(test,
-			    wait_for_completion_timeout(&crew->done, PATIENCE),
-			    0UL, "a thread hangs");
+	return live_wheel(test, &config);
 }
 
 /* Never early, exactly once: on every clock, every tick. */
 
-struct shot {
-	struct twheel_timer timer;
-	u64 deadline;
-	u64 fired_at;
-	atomic_t fired;
-};
-
-static void shoot(struct twheel_timer *timer)
-{
-	struct shot *shot = container_of(timer, struct shot, timer);
-
-	shot->fired_at = twheel_now(twheel_of(timer));
-	atomic_inc(&shot->fired);
-}
-
 static void volley(struct kunit *test, enum twheel_clock clock, u64 tick_ns)
 {
 	struct twheel *wheel = new_wheel(test, clock, tick_ns);
-	unsigned int i, n = 2000, waited = 0;
-	struct twheel_stats stats;
-	struct shot *shots;
+	unsigned int i, n = 2000;
+	struct shot *shots = new_shots(test, wheel, n);
 	u32 seed = 12345;
 
-	shots = kunit_kcalloc(test, n, sizeof(*shots), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, shots);
 	for (i = 0; i < n; i++) {
 		u64 delay = roll(&seed) % (300 * (u32)MS);
 
-		twheel_timer_init(&shots[i].timer, wheel, shoot);
 		shots[i].deadline = twheel_now(wheel) + delay;
 		if (i % 2)
 			twheel_arm_at(&shots[i].timer, shots[i].deadline);
 		else
 			twheel_arm(&shots[i].timer, delay);
 	}
-	do {
-		msleep(20);
-		twheel_get_stats(wheel, &stats);
-	} while (stats.fired < n && ++waited < 1000);
-
-	for (i = 0; i < n; i++) {
-		twheel_cancel_sync(&shots[i].timer);
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&shots[i].fired), 1,
-				    "shot %u", i);
-		KUNIT_EXPECT_GE_MSG(test, shots[i].fired_at, shots[i].deadline,
-				    "shot %u is early", i);
-	}
+	expect_shots(test, shots, n);
 	twheel_destroy(wheel);
 }
 
@@ -182,28 +57,27 @@ static void never_early_boottime(struct kunit *test)
 static void empty_wheel_is_silent(struct kunit *test)
 {
 	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	struct shot shots[3] = { };
+	struct shot *shots = new_shots(test, wheel, 3);
 	unsigned int i;
+	u64 deadline;
 
 	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "not lazy");
-	for (i = 0; i < 3; i++) {
-		twheel_timer_init(&shots[i].timer, wheel, shoot);
-		twheel_arm(&shots[i].timer, (50 + 30 * i) * MS);
-	}
+	for (i = 0; i < 3; i++)
+		twheel_arm(&shots[i].timer, (1500 + 30 * i) * MS);
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[i].timer), 1);
-	msleep(300);
+	msleep(1800);
 	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0,
 			    "an empty wheel woke up");
 
 	/* One instant, one pass; and silence after it. */
+	deadline = twheel_now(wheel) + 500 * MS;
 	for (i = 0; i < 3; i++)
-		twheel_arm_at(&shots[i].timer, twheel_now(wheel) + 700 * MS);
-	msleep(1000);
+		twheel_arm_at(&shots[i].timer, deadline);
+	expect_shots(test, shots, 3);
+	msleep(200);
 	KUNIT_EXPECT_LE(test, passes(wheel), 3);
 	KUNIT_EXPECT_GE(test, passes(wheel), 1);
-	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), 1);
 	twheel_destroy(wheel);
 }
 
@@ -230,7 +104,7 @@ static void slow_callback(struct twheel_timer *timer)
 	slow->overlapped = READ_ONCE(slow->waited_for);
 	udelay(200);
 	if (slow->rearm)
-		twheel_arm(timer, 3600 * (u64)NSEC_PER_SEC);
+		twheel_arm(timer, HOUR);
 	WRITE_ONCE(slow->finished, true);
 }
 
@@ -293,12 +167,12 @@ static void sync_cancels_once(struct kunit *test)
 		struct slow slow = { .rearm = true };
 		struct crew crew;
 
-		twheel_timer_init(&slow.timer, wheel, slow_callback);
+		twheel_timer_init_on_stack(&slow.timer, wheel, slow_callback);
 		crew_start(test, &crew, 1, slow_arm, &slow);
 		while (!READ_ONCE(slow.started))
 			cond_resched();
-		/* Armed from here, and once more by the callback that still runs. */
-		twheel_arm(&slow.timer, 3600 * (u64)NSEC_PER_SEC);
+		/* From here, and once more by the callback that runs. */
+		twheel_arm(&slow.timer, HOUR);
 		WRITE_ONCE(slow.waited_for, true);
 		cancelled += twheel_cancel_sync(&slow.timer);
 		KUNIT_EXPECT_TRUE(test, READ_ONCE(slow.finished));
@@ -307,6 +181,7 @@ static void sync_cancels_once(struct kunit *test)
 		twheel_get_stats(wheel, &stats);
 		KUNIT_ASSERT_EQ_MSG(test, stats.cancelled, cancelled,
 				    "cancelled more often than it said");
+		twheel_timer_destroy_on_stack(&slow.timer);
 	}
 	KUNIT_EXPECT_EQ(test, cancelled, round);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
@@ -383,7 +258,7 @@ static int keep_alive(void *arg, unsigned int number)
 		struct shot shot = { };
 		u64 acked;
 
-		twheel_timer_init(&shot.timer, kept->wheel, shoot);
+		twheel_timer_init_on_stack(&shot.timer, kept->wheel, shoot);
 		acked = twheel_now(kept->wheel) + roll(&seed) % (u32)(200 * US);
 		twheel_arm_at(&shot.timer, acked);
 		for (;;) {
@@ -396,7 +271,7 @@ static int keep_alive(void *arg, unsigned int number)
 				acked = later;
 				atomic_inc(&kept->extended);
 			}
-			/* Come close to the deadline, that is where races are. */
+			/* Races are close to the deadline. */
 			while (twheel_pending(&shot.timer) &&
 			       twheel_now(kept->wheel) + roll(&seed) %
 			       (u32)(20 * US) < acked)
@@ -404,6 +279,7 @@ static int keep_alive(void *arg, unsigned int number)
 			cond_resched();
 		}
 		twheel_shutdown_sync(&shot.timer);
+		twheel_timer_destroy_on_stack(&shot.timer);
 		if (shot.fired_at < acked || atomic_read(&shot.fired) != 1)
 			atomic_inc(&kept->early);
 	}
@@ -424,165 +300,74 @@ static void extension_holds(struct kunit *test)
 	twheel_destroy(kept.wheel);
 }
 
-/* Every pair of operations, from every CPU, on the same timers. */
+/*
+ * A wake-up is lost when a pass goes to sleep for the next timer that it knows
+ * of while another CPU arms a nearer one, unless that is one step. Nobody arms
+ * a third one here that would come to the rescue.
+ */
 
-#define TIMERS	192
-
-struct ledger {
-	struct twheel_timer timer;
-	atomic_t armed;
-	atomic_t fired;
-	atomic_t cancelled;
-	atomic_t unfired;
-};
-
-struct melee {
+struct pair {
 	struct twheel *wheel;
-	struct ledger *ledgers;
-	unsigned int rounds;
-	bool stop;
-	atomic_t bad;
+	struct shot *shots;
+	atomic_t ready;
+	atomic_t lost;
+	unsigned int members;
 };
 
-static void melee_callback(struct twheel_timer *timer)
+static bool all_ready(struct pair *pair, unsigned int round)
 {
-	struct ledger *ledger = container_of(timer, struct ledger, timer);
-
-	/* Some arm themselves again, some for now. */
-	if (atomic_inc_return(&ledger->fired) % 4 == 0 &&
-	    twheel_arm(timer, atomic_read(&ledger->fired) % 8 * 50 * US) == 0)
-		atomic_inc(&ledger->armed);
-}
-
-static void melee_unfired(struct twheel_timer *timer, void *arg)
-{
-	struct ledger *ledger = container_of(timer, struct ledger, timer);
-
-	atomic_inc(&ledger->unfired);
-}
-
-static int melee_fight(void *arg, unsigned int number)
-{
-	struct melee *melee = arg;
-	u32 seed = 4711 + number;
 	unsigned int i;
 
-	for (i = 0; i < melee->rounds && !READ_ONCE(melee->stop); i++) {
-		struct ledger *ledger;
-		u64 delay;
-		int ret;
-
-		ledger = &melee->ledgers[roll(&seed) % TIMERS];
-		delay = roll(&seed) % (roll(&seed) % 4 ? (u32)MS :
-				       1000 * (u32)MS);
-		switch (roll(&seed) % 16) {
-		case 0 ... 4:
-			ret = twheel_arm(&ledger->timer, delay);
-			if (ret == 0)
-				atomic_inc(&ledger->armed);
-			else if (ret != 1 && ret != -ESHUTDOWN)
-				atomic_inc(&melee->bad);
-			break;
-		case 5:
-			ret = twheel_arm_at(&ledger->timer, delay);
-			if (ret == 0)
-				atomic_inc(&ledger->armed);
-			break;
-		case 6 ... 7:
-			ret = twheel_modify(&ledger->timer, delay);
-			if (ret != 0 && ret != 1)
-				atomic_inc(&melee->bad);
-			break;
-		case 8 ... 10:
-			twheel_extend(&ledger->timer, delay);
-			break;
-		case 11 ... 12:
-			if (twheel_cancel(&ledger->timer) == 1)
-				atomic_inc(&ledger->cancelled);
-			break;
-		case 13 ... 14:
-			if (twheel_cancel_sync(&ledger->timer) == 1)
-				atomic_inc(&ledger->cancelled);
-			break;
-		case 15:
-			if (roll(&seed) % 256)
-				break;
-			if (twheel_shutdown_sync(&ledger->timer) == 1)
-				atomic_inc(&ledger->cancelled);
-			break;
-		}
-		cond_resched();
+	for (i = 0; i < 10000000; i++) {
+		if (atomic_read(&pair->ready) >= round * pair->members)
+			return true;
+		if (i % 64 == 63)
+			cond_resched();
+		cpu_relax();
 	}
+	return false;
+}
+
+static int arm_together(void *arg, unsigned int number)
+{
+	struct pair *pair = arg;
+	struct shot *shot = &pair->shots[number];
+	u32 seed = 1 + number;
+	unsigned int round;
+
+	for (round = 1; round <= 1000 / pair->members; round++) {
+		if (atomic_read(&pair->lost))
+			break;
+		atomic_inc(&pair->ready);
+		if (!all_ready(pair, round))
+			break;
+		/* Close to when the others' pass ends. */
+		ndelay(roll(&seed) % 20000);
+		twheel_arm(&shot->timer, roll(&seed) % 2 ? 0 :
+			   roll(&seed) % (u32)(300 * US));
+		if (!await(atomic_read(&shot->fired) == round))
+			atomic_inc(&pair->lost);
+	}
+	/* Those who are left need not wait for this one. */
+	atomic_add(1000000, &pair->ready);
 	return 0;
 }
 
-static void melee(struct kunit *test, bool stop_amidst)
+static void no_wake_up_is_lost(struct kunit *test)
 {
-	struct melee melee = {
+	unsigned int n = num_online_cpus();
+	struct pair pair = {
 		.wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
-		.rounds = 30000,
+		.members = n,
 	};
-	struct twheel_stats stats;
 	struct crew crew;
-	unsigned int i;
-	u64 armed = 0;
-	long unfired;
-	long sum = 0;
 
-	melee.ledgers = kunit_kcalloc(test, TIMERS, sizeof(*melee.ledgers),
-				      GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, melee.ledgers);
-	for (i = 0; i < TIMERS; i++)
-		twheel_timer_init(&melee.ledgers[i].timer, melee.wheel,
-				  melee_callback);
-	crew_start(test, &crew, 2, melee_fight, &melee);
-	if (stop_amidst)
-		msleep(100);
-	else
-		crew_wait(test, &crew);
-	unfired = twheel_stop(melee.wheel, melee_unfired, NULL);
-	KUNIT_EXPECT_GE(test, unfired, 0);
-	if (stop_amidst) {
-		WRITE_ONCE(melee.stop, true);
-		crew_wait(test, &crew);
-	}
-
-	for (i = 0; i < TIMERS; i++) {
-		struct ledger *ledger = &melee.ledgers[i];
-
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&ledger->armed),
-				    atomic_read(&ledger->fired) +
-				    atomic_read(&ledger->cancelled) +
-				    atomic_read(&ledger->unfired),
-				    "timer %u", i);
-		KUNIT_EXPECT_FALSE(test, twheel_pending(&ledger->timer));
-		armed += atomic_read(&ledger->armed);
-		sum += atomic_read(&ledger->unfired);
-	}
-	KUNIT_EXPECT_EQ(test, sum, unfired);
-	KUNIT_EXPECT_EQ(test, atomic_read(&melee.bad), 0);
-	twheel_get_stats(melee.wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.armed, armed);
-	KUNIT_EXPECT_EQ(test, stats.pending, 0);
-	KUNIT_EXPECT_EQ(test, stats.armed,
-			stats.fired + stats.cancelled + unfired);
-	KUNIT_EXPECT_GT(test, stats.fired, 0);
-	kunit_info(test, "%llu armed, %llu fired, %llu cancelled, %ld handed back\n",
-		   stats.armed, stats.fired, stats.cancelled, unfired);
-	twheel_destroy(melee.wheel);
-}
-
-static void every_pair_balances(struct kunit *test)
-{
-	melee(test, false);
-}
-
-static void stop_amidst_balances(struct kunit *test)
-{
-	unsigned int round;
-
-	for (round = 0; round < 3; round++)
-		melee(test, true);
+	pair.shots = new_shots(test, pair.wheel, n);
+	crew_start(test, &crew, 1, arm_together, &pair);
+	crew_wait(test, &crew);
+	KUNIT_EXPECT_EQ(test, atomic_read(&pair.lost), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&pair.shots[0].fired), 1);
+	twheel_destroy(pair.wheel);
 }
 
 static struct kunit_case smp_cases[] = {
@@ -593,8 +378,7 @@ static struct kunit_case smp_cases[] = {
 	KUNIT_CASE(sync_cancels_once),
 	KUNIT_CASE(shutdown_beats_rearm),
 	KUNIT_CASE(extension_holds),
-	KUNIT_CASE(every_pair_balances),
-	KUNIT_CASE(stop_amidst_balances),
+	KUNIT_CASE(no_wake_up_is_lost),
 	{ }
 };
 

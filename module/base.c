@@ -107,8 +107,9 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->relative = base;
-	base->limit = UINT_MAX;
-	base->plain = TWHEEL_NEVER + 1;
+	base->limit = TW_BASE_ENDLESS;
+	base->room = TW_BASE_ENDLESS;
+	base->plain = base->wheel.recip_max + 1;
 	return base;
 }
 
@@ -121,11 +122,23 @@ void tw_base_free(struct twheel_base *base)
 }
 
 /*
- * tw_base_follow_clock() - let the engine's position follow the clock
+ * Set the alarm for when the engine has to wake up.
  *
- * In a pass, that does it.
+ * For what is due that is the beginning of time, not the present: before the alarm
+ * goes off the clock may be set back, and what is due there then is for the pass
+ * to find out.
  */
-noinline void tw_base_follow_clock(struct twheel_base *base)
+static void set_alarm(struct twheel_base *base)
+{
+	const struct tw_wheel *w = &base->wheel;
+
+	if (likely(!base->stopped))
+		tw_clock_set(&base->clock, w->wake <= w->now ? 0 :
+			     tw_wheel_ns(w, w->wake));
+}
+
+/* Let the engine's position follow the clock. In a pass, that does it. */
+static void follow_clock(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 now;
@@ -133,21 +146,29 @@ noinline void tw_base_follow_clock(struct twheel_base *base)
 	if (!w->wake)
 		return;
 	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
-	if (likely(now >= w->now)) {
+	if (likely(now >= w->now))
 		tw_wheel_forward(w, now);
-		return;
-	}
-	tw_wheel_back(w, now);
-	if (w->wake <= now)
-		tw_base_alarm(base);
+	else
+		tw_wheel_back(w, now);
 }
 
-/* tw_base_alarm() - set the alarm for when the engine has to wake up */
-noinline void tw_base_alarm(struct twheel_base *base)
+/*
+ * tw_base_file_near() - tw_base_file() for a timer that may need attention before
+ * all others
+ *
+ * Or the position is far behind the clock, as nothing has happened for long, or
+ * ahead of one that was set back. Then that is put right first.
+ */
+noinline void tw_base_file_near(struct twheel_base *base,
+				struct twheel_timer *timer)
 {
-	if (unlikely(base->stopped))
-		return;
-	tw_clock_set(&base->clock, tw_wheel_ns(&base->wheel, base->wheel.wake));
+	struct tw_wheel *w = &base->wheel;
+	u64 wake = w->wake;
+
+	follow_clock(base);
+	tw_wheel_add_near(w, timer);
+	if (w->wake < wake)
+		set_alarm(base);
 }
 
 /* tw_base_emptied() - nothing is pending any more: no alarm is needed */
@@ -165,7 +186,7 @@ static void set_alarm_here(struct twheel_base *base)
 	const struct tw_wheel *w = &base->wheel;
 
 	if (w->wake && w->wake != TW_WHEEL_ASLEEP)
-		tw_base_alarm(base);
+		set_alarm(base);
 }
 
 static void come_home(struct tw_clock *clock)
@@ -205,7 +226,9 @@ void tw_base_stop(struct twheel_base *base)
 {
 	raw_spin_lock_irq(&base->lock);
 	base->stopped = true;
-	base->limit = 0;
+	/* Whoever leaves now makes no room. */
+	base->limit -= TW_BASE_ENDLESS + 1;
+	base->room -= TW_BASE_ENDLESS + 1;
 	raw_spin_unlock_irq(&base->lock);
 }
 
@@ -247,7 +270,7 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 		/* twheel_extend_at() now finds it no longer pending. */
 		atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
 		tw_debug_deactivate(timer);
-		base->pending--;
+		base->room++;
 		base->unfired++;
 	}
 	raw_spin_unlock_irq(&base->lock);
@@ -257,10 +280,15 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 /* tw_base_refill() - fetch credits; are there any? */
 bool tw_base_refill(struct twheel_base *base)
 {
+	unsigned int taken;
+
 	lockdep_assert_held(&base->lock);
-	if (base->credits && !base->stopped)
-		base->limit += tw_credits_take(base->credits);
-	return base->pending < base->limit;
+	if (!base->credits || base->stopped)
+		return false;
+	taken = tw_credits_take(base->credits);
+	base->limit += taken;
+	base->room += taken;
+	return taken;
 }
 
 /* tw_base_give_credits() - give back those that other bases may need more */
@@ -271,8 +299,10 @@ void tw_base_give_credits(struct twheel_base *base)
 	lockdep_assert_held(&base->lock);
 	if (base->stopped)
 		return;
-	surplus = tw_credits_surplus(base->credits, base->limit - base->pending);
+	surplus = tw_credits_surplus(base->credits, base->room);
+	if (!surplus)
+		return;
 	base->limit -= surplus;
-	if (surplus)
-		tw_credits_give(base->credits, surplus);
+	base->room -= surplus;
+	tw_credits_give(base->credits, surplus);
 }

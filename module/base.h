@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_BASE_H
 #define _TWHEEL_BASE_H
 
+#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -22,10 +23,10 @@
  * struct twheel_base - what the timers of a base share
  * @wheel: the engine. First, so that its address is the base's
  * @lock: guards all of this; taken from hard interrupt context too
- * @limit: how many timers may be pending; 0 once stopped
- * @pending: how many are
- * @plain: deadlines below are armed here, at any rate; 0 if the wheel has other
- *	bases, between which timers move
+ * @limit: how many timers may be pending
+ * @room: how many more may be armed; below zero once stopped
+ * @plain: deadlines below are armed here, and soon; 0 if the wheel has other bases,
+ *	between which timers move
  * @axis: which of the wheel's two clocks this base is on
  * @stopped: no timer may be armed any more
  * @in_round: the last pass ran out of budget before it had served all that was
@@ -40,12 +41,15 @@
  * @target: the tick up to which the round serves
  * @watch: when the present callback, or one shortly before it, began; in jiffies or
  *	ns
+ * @since: the same on an idle CPU, in ns
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
  * @credits: where @limit comes from, if bases share it, or NULL
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
+ * @turn: what @turns of both points to, in one of them
+ * @turns: bit 0 is set while the base or its sibling has a pass
  * @idle: who waits for a callback that may sleep
  * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
  *	callback lends it its priority
@@ -54,8 +58,8 @@ struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
 	u64 plain;
-	unsigned int limit;
-	unsigned int pending;
+	long room;
+	long limit;
 	u8 axis;
 	bool stopped;
 	bool in_round;
@@ -68,25 +72,36 @@ struct twheel_base {
 	u64 overruns;
 	u64 target;
 	u64 watch;
+	u64 since;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
 	struct tw_credits *credits;
 	struct twheel_base *relative;
 	struct twheel_base *sibling;
+	unsigned long turn;
+	unsigned long *turns;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
 #endif
 };
 
+/* The limit of a base that has none. Halves of the range, so that none wraps. */
+#define TW_BASE_ENDLESS		(LONG_MAX / 2)
+
+/* How many timers are pending. */
+static inline unsigned int tw_base_pending(const struct twheel_base *base)
+{
+	return READ_ONCE(base->limit) - READ_ONCE(base->room);
+}
+
 int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
 void tw_base_free(struct twheel_base *base);
-void tw_base_follow_clock(struct twheel_base *base);
-void tw_base_alarm(struct twheel_base *base);
+void tw_base_file_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_emptied(struct twheel_base *base);
 bool tw_base_refill(struct twheel_base *base);
 void tw_base_give_credits(struct twheel_base *base);
@@ -97,18 +112,27 @@ void tw_base_stopped(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
 
 /*
- * tw_base_file() - put a timer with a deadline into the wheel, and see to it that
- * the alarm goes off in time
+ * tw_base_file_soon() - put a timer with a deadline into the wheel, and see to it
+ * that the alarm goes off in time
+ * @deadline: not beyond what the engine divides fast, see &twheel_base.plain
  */
-static __always_inline void tw_base_file(struct twheel_base *base,
-					 struct twheel_timer *timer,
-					 u64 deadline)
+static __always_inline void tw_base_file_soon(struct twheel_base *base,
+					      struct twheel_timer *timer,
+					      u64 deadline)
 {
 	lockdep_assert_held(&base->lock);
-	if (unlikely(tw_clock_moved(&base->clock)))
-		tw_base_follow_clock(base);
-	if (unlikely(tw_wheel_add(&base->wheel, timer, deadline)))
-		tw_base_alarm(base);
+	if (unlikely(!tw_wheel_add(&base->wheel, timer, deadline)))
+		tw_base_file_near(base, timer);
+}
+
+/* tw_base_file() - the same, of any deadline */
+static inline void tw_base_file(struct twheel_base *base,
+				struct twheel_timer *timer, u64 deadline)
+{
+	if (unlikely(deadline > base->wheel.recip_max))
+		tw_base_file_near(base, timer);
+	else
+		tw_base_file_soon(base, timer, deadline);
 }
 
 /*
@@ -122,7 +146,7 @@ static __always_inline void tw_base_unfile(struct twheel_base *base,
 {
 	lockdep_assert_held(&base->lock);
 	tw_wheel_del(&base->wheel, timer);
-	if (unlikely(!--base->pending))
+	if (unlikely(++base->room == base->limit))
 		tw_base_emptied(base);
 }
 

@@ -13,6 +13,7 @@
  * whoever sets the alarm has it; the hrtimers of a CPU that goes offline are moved
  * by their own core. So a base needs no moving of its timers, ever.
  */
+#include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -33,7 +34,8 @@ static bool to_work(const struct tw_clock *clock)
 
 static void queue(struct tw_clock *clock)
 {
-	if (clock->cpu == TW_ANY_CPU)
+	/* A CPU that has never been online has nobody to do the work. */
+	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
 		queue_work(clock->workqueue, &clock->work);
 	else
 		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
@@ -88,7 +90,6 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 	clock->workqueue = config->workqueue;
 	clock->cpu = cpu;
 	clock->virtual_ns = config->start_ns;
-	clock->seen = jiffies - 1;
 	clock->ops = ops;
 	/* To queue the work, hard interrupt context is as good, and earlier. */
 	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ ?

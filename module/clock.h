@@ -7,7 +7,6 @@
 #define _TWHEEL_CLOCK_H
 
 #include <linux/hrtimer.h>
-#include <linux/jiffies.h>
 #include <linux/smp.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -32,7 +31,6 @@ struct tw_clock_ops {
 
 /**
  * struct tw_clock - a clock with an alarm
- * @seen: jiffies when tw_clock_moved() last said yes
  * @id: which clock
  * @context: where the alarm function runs
  * @mode: how the hrtimer is started
@@ -47,7 +45,6 @@ struct tw_clock_ops {
  * @workqueue: which
  */
 struct tw_clock {
-	unsigned long seen;
 	enum twheel_clock id;
 	enum twheel_context context;
 	enum hrtimer_mode mode;
@@ -81,21 +78,6 @@ static inline bool tw_clock_valid(enum twheel_clock id)
 static inline bool tw_clock_steps(enum twheel_clock id)
 {
 	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
-}
-
-/*
- * Has the clock moved enough, since this last said yes, to be worth reading?
- * jiffies costs one load where the clock costs forty instructions. Called under
- * the base lock, which guards @seen. It never equals jiffies for a virtual clock.
- */
-static inline bool tw_clock_moved(struct tw_clock *clock)
-{
-	unsigned long now = jiffies;
-
-	if (likely(clock->seen == now))
-		return false;
-	clock->seen = clock->id == TWHEEL_CLOCK_VIRTUAL ? now - 1 : now;
-	return true;
 }
 
 #endif /* _TWHEEL_CLOCK_H */

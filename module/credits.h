@@ -5,7 +5,7 @@
  * Each base arms on credits of its own, so that arming touches no shared cache
  * line. It fetches them from the pool in batches, and takes back to it what it
  * does not need. So the limit is never exceeded, and may seem reached while other
- * bases hold unused credits: at most two batches each.
+ * bases hold unused credits: at most twice what they may keep, each.
  */
 #ifndef _TWHEEL_CREDITS_H
 #define _TWHEEL_CREDITS_H
@@ -20,10 +20,12 @@
  * struct tw_credits - the pool
  * @left: credits that no base holds
  * @batch: how many a base takes at a time
+ * @keep: how many unused ones a base keeps
  */
 struct tw_credits {
 	atomic_t left;
 	unsigned int batch;
+	unsigned int keep;
 };
 
 /* @bases share @limit, of at most INT_MAX. */
@@ -32,7 +34,8 @@ static inline void tw_credits_init(struct tw_credits *credits,
 {
 	atomic_set(&credits->left, limit);
 	/* What the others may hold unused stays below half of the limit. */
-	credits->batch = clamp(limit / (4 * bases), 1U, TW_CREDITS_BATCH);
+	credits->keep = min(limit / (4 * bases), TW_CREDITS_BATCH);
+	credits->batch = max(credits->keep, 1U);
 }
 
 /* Fetch a batch, or what there is. Returns how many. */
@@ -53,7 +56,7 @@ static inline unsigned int tw_credits_take(struct tw_credits *credits)
 static inline unsigned int tw_credits_surplus(const struct tw_credits *credits,
 					      unsigned int spare)
 {
-	return spare > 2 * credits->batch ? spare - credits->batch : 0;
+	return spare > 2 * credits->keep ? spare - credits->keep : 0;
 }
 
 static inline void tw_credits_give(struct tw_credits *credits,

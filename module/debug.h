@@ -7,9 +7,18 @@
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
+#include <linux/lockdep.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+
+/*
+ * One line of code may initialise timers of wheels with different contexts: each is
+ * a class of its own, or lockdep would take it for one that is held with interrupts
+ * on, and taken by an interrupt.
+ */
+#define tw_debug_map_acquire(map, context)				\
+	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
 void tw_debug_preempt_count(twheel_fn function, int before);
 bool tw_debug_took(twheel_fn function, u64 ns);

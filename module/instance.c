@@ -55,7 +55,7 @@ static unsigned int pending(const struct twheel *wheel)
 	unsigned int i;
 
 	for_each_base(base, i, wheel)
-		sum += READ_ONCE(base->pending);
+		sum += tw_base_pending(base);
 	return sum;
 }
 
@@ -116,6 +116,8 @@ static int make_bases(struct twheel *wheel, const struct twheel_config *config,
 		bases[0]->relative = bases[1];
 		bases[0]->sibling = bases[1];
 		bases[1]->sibling = bases[0];
+		bases[0]->turns = &bases[0]->turn;
+		bases[1]->turns = &bases[0]->turn;
 	}
 	return 0;
 }
@@ -144,7 +146,9 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	if (!limit)
 		return;
 	if (wheel->nr_bases == 1) {
-		wheel->bases[0]->limit = limit;
+		wheel->bases[0]->limit = min_t(unsigned long, limit,
+					       TW_BASE_ENDLESS);
+		wheel->bases[0]->room = wheel->bases[0]->limit;
 		return;
 	}
 	tw_credits_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
@@ -152,6 +156,7 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	for_each_base(base, i, wheel) {
 		base->credits = &wheel->credits;
 		base->limit = 0;
+		base->room = 0;
 	}
 }
 
@@ -415,9 +420,9 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	stats->pending += base->pending;
+	stats->pending += tw_base_pending(base);
 	/* Whatever became pending still is, or ended in one of these ways. */
-	stats->armed += base->pending + base->fired + base->cancelled +
+	stats->armed += tw_base_pending(base) + base->fired + base->cancelled +
 			base->unfired;
 	stats->fired += base->fired;
 	stats->cancelled += base->cancelled;

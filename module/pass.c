@@ -19,6 +19,7 @@
  * Timers that are armed for the past, by callbacks perhaps, wait for the next
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
+#include <linux/bitops.h>
 #include <linux/bottom_half.h>
 #include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
@@ -57,6 +58,9 @@
 /* The shortest pause between two such passes: a few times what one costs. */
 #define HARD_PAUSE	(10 * NSEC_PER_USEC)
 
+/* When to try again while the sibling has a pass: about as long as one takes. */
+#define TURN_PAUSE	(50 * NSEC_PER_USEC)
+
 static u64 floor_now(struct twheel_base *base)
 {
 	return tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
@@ -81,26 +85,43 @@ static __always_inline void unlock(struct twheel_base *base,
 }
 
 /*
- * Jiffies cost a load; but they may stand still in hard interrupt context, and when
- * it is the idle task that has been interrupted, which has no tick. So may
- * local_clock() there, where it is not stable.
+ * Jiffies cost a load; but they may stand still in hard interrupt context. (So may
+ * local_clock(), where it is not stable.)
  */
-static __always_inline u64 stopwatch(bool precise)
+static __always_inline u64 stopwatch(enum twheel_context context)
 {
-	return precise ? ktime_get_ns() : jiffies;
+	return context == TWHEEL_CONTEXT_HARDIRQ ? ktime_get_ns() : jiffies;
 }
 
 static noinline void check_time(struct twheel_base *base, twheel_fn function,
-				bool precise, u64 now)
+				enum twheel_context context, u64 now)
 {
 	u64 took = now - base->watch;
 
+	if (context != TWHEEL_CONTEXT_HARDIRQ)
+		took *= TICK_NSEC;
 	base->watch = now;
-	if (!tw_debug_took(function, precise ? took : took * TICK_NSEC))
+	if (!tw_debug_took(function, took))
 		return;
 	base->overruns++;
 	/* It takes long to say that, too. */
-	base->watch = stopwatch(precise);
+	base->watch = stopwatch(context);
+}
+
+/*
+ * Jiffies stand still, too, in a softirq that has interrupted the idle task, which
+ * has no tick. There the time is read, once for all callbacks between two looks.
+ */
+static noinline void check_idle_time(struct twheel_base *base,
+				     twheel_fn function, unsigned int calls)
+{
+	u64 now = ktime_get_ns();
+
+	if (base->since)
+		base->overruns += tw_debug_took(function,
+						div_u64(now - base->since,
+							calls));
+	base->since = ktime_get_ns();
 }
 
 /*
@@ -108,11 +129,9 @@ static noinline void check_time(struct twheel_base *base, twheel_fn function,
  * @count: the preempt count to find
  */
 static __always_inline void call(struct twheel_base *base,
-				 struct twheel_timer *timer,
-				 enum twheel_context context, bool precise,
-				 int count)
+				 struct twheel_timer *timer, twheel_fn function,
+				 enum twheel_context context, int count)
 {
-	twheel_fn function = timer->function;
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
 	struct lockdep_map map;
@@ -123,8 +142,7 @@ static __always_inline void call(struct twheel_base *base,
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
 
-	/* A class for each context: who initialises timers may do it for all. */
-	lock_acquire_exclusive(&map, context, 0, NULL, _THIS_IP_);
+	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
 
@@ -133,39 +151,43 @@ static __always_inline void call(struct twheel_base *base,
 	/* In process context it may take as long as it wants. */
 	if (context == TWHEEL_CONTEXT_WORK)
 		return;
-	now = stopwatch(precise);
-	if (precise || unlikely(base->watch != now))
-		check_time(base, function, precise, now);
+	now = stopwatch(context);
+	if (unlikely(base->watch != now))
+		check_time(base, function, context, now);
 }
 
 /* Claim what is due, and call it. Returns what is left of the budget. */
 static __always_inline unsigned int serve(struct twheel_base *base,
 					  unsigned int budget, int count,
-					  enum twheel_context context,
-					  bool precise)
+					  enum twheel_context context)
 {
-	unsigned int slice = SLICE;
+	unsigned int slice = SLICE, before = budget;
 	struct twheel_timer *timer;
+	twheel_fn function;
 
 	lockdep_assert_held(&base->lock);
-	base->watch = stopwatch(precise);
+	base->watch = stopwatch(context);
 	do {
 		timer = tw_wheel_pop(&base->wheel, &slice);
 		if (!timer)
 			break;
-		base->pending--;
+		base->room++;
 		base->fired++;
 		base->running = timer;
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
-		call(base, timer, context, precise, count);
+		function = timer->function;
+		call(base, timer, function, context, count);
 		lock(base, context);
 		/* Pairs with runs(): what the function did is visible. */
 		smp_store_release(&base->running, NULL);
 		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
 			wake_up_all(&base->idle);
 	} while (--budget);
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && is_idle_task(current) &&
+	    before != budget)
+		check_idle_time(base, function, before - budget);
 	return budget - min(budget, SLICE - slice);
 }
 
@@ -217,7 +239,7 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause)
 
 static __always_inline bool pass(struct twheel_base *base,
 				 struct tw_clock *clock,
-				 enum twheel_context context, bool precise)
+				 enum twheel_context context)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
@@ -228,6 +250,8 @@ static __always_inline bool pass(struct twheel_base *base,
 	bool restart;
 
 	lock(base, context);
+	base->since = context == TWHEEL_CONTEXT_SOFTIRQ &&
+		      is_idle_task(current) ? ktime_get_ns() : 0;
 	begin(base);
 	while (budget && !base->stopped) {
 		unsigned int slice = min(budget, SLICE);
@@ -235,14 +259,16 @@ static __always_inline bool pass(struct twheel_base *base,
 		enum tw_turn turn = tw_wheel_turn(w, base->target, &slice);
 
 		if (turn == TW_TURN_DUE) {
-			budget = serve(base, budget, count, context, precise);
+			budget = serve(base, budget, count, context);
 			continue;
 		}
 		if (turn == TW_TURN_DONE) {
 			base->in_round = false;
 			if (tw_wheel_ahead(w, &slice))
 				break;
+			/* What has become due meanwhile is a round, too. */
 			base->target = floor_now(base);
+			base->in_round = true;
 		}
 		budget -= before - slice;
 		breathe(base, context);
@@ -255,11 +281,6 @@ static __always_inline bool pass(struct twheel_base *base,
 	return restart;
 }
 
-static noinline bool idle_pass(struct twheel_base *base, struct tw_clock *clock)
-{
-	return pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, true);
-}
-
 static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
 {
 	bool restart;
@@ -267,13 +288,44 @@ static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock(&base->expiry_lock);
 #endif
-	if (is_idle_task(current))
-		restart = idle_pass(base, clock);
-	else
-		restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, false);
+	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
 #ifdef CONFIG_PREEMPT_RT
 	spin_unlock(&base->expiry_lock);
 #endif
+	return restart;
+}
+
+static bool any_pass(struct twheel_base *base, struct tw_clock *clock)
+{
+	switch (clock->context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ);
+	case TWHEEL_CONTEXT_WORK:
+		return pass(base, clock, TWHEEL_CONTEXT_WORK);
+	default:
+		return soft_pass(base, clock);
+	}
+}
+
+/*
+ * A timer whose callback runs may be armed on the sibling of its base, for it counts
+ * on the other clock now. Its callback must not run twice at a time: so only one of
+ * the two has a pass.
+ */
+static bool turns_pass(struct twheel_base *base, struct tw_clock *clock)
+{
+	unsigned long flags;
+	bool restart;
+
+	if (test_and_set_bit_lock(0, base->turns)) {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		restart = !base->stopped &&
+			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return restart;
+	}
+	restart = any_pass(base, clock);
+	clear_bit_unlock(0, base->turns);
 	return restart;
 }
 
@@ -283,14 +335,7 @@ bool tw_pass_alarm(struct tw_clock *clock)
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
 
-	switch (clock->context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ, true);
-	case TWHEEL_CONTEXT_WORK:
-		return pass(base, clock, TWHEEL_CONTEXT_WORK, false);
-	default:
-		return soft_pass(base, clock);
-	}
+	return base->sibling ? turns_pass(base, clock) : any_pass(base, clock);
 }
 
 /*

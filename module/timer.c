@@ -137,33 +137,53 @@ static struct twheel_base *running_base(struct twheel_base *base,
 	return NULL;
 }
 
-/* Give the timer, whose base is locked, its deadline. */
-static __always_inline int place(struct twheel_base *base,
-				 struct twheel_timer *timer, u64 deadline,
-				 enum before before)
+/* One comparison tells the states that can be armed from all other words. */
+static __always_inline bool is_idle(u64 word)
+{
+	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
+	return word > ~(u64)TWHEEL_SHUTDOWN;
+}
+
+/* With the base lock and a credit: an idle timer becomes pending. */
+static __always_inline void make_pending(struct twheel_timer *timer, u64 deadline)
+{
+	tw_debug_activate(timer);
+	/* Nobody but the holder of the lock writes an idle word. */
+	atomic64_set(&timer->word, deadline);
+}
+
+/* With the base lock: a pending timer gets another deadline, and has to be filed. */
+static __always_inline void take_out(struct twheel_base *base,
+				 struct twheel_timer *timer, u64 deadline)
+{
+	/* An extension that comes between is overruled. */
+	atomic64_xchg(&timer->word, deadline);
+	tw_wheel_del(&base->wheel, timer);
+}
+
+/* With the base lock: give the timer its deadline. */
+static int place(struct twheel_base *base, struct twheel_timer *timer,
+		 u64 deadline, enum before before)
 {
 	u64 word = atomic64_read(&timer->word);
 
-	/* One comparison tells the states that can be armed from the others. */
-	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
-	if (word <= ~(u64)TWHEEL_SHUTDOWN) {
-		if (unlikely(!is_deadline(word)))
-			return before == PENDING ? 0 : -ESHUTDOWN;
-		/* An extension that comes between is overruled. */
-		atomic64_xchg(&timer->word, deadline);
-		tw_wheel_del(&base->wheel, timer);
+	lockdep_assert_held(&base->lock);
+	if (is_deadline(word)) {
+		take_out(base, timer, deadline);
 		tw_base_file(base, timer, deadline);
 		return 1;
 	}
 	if (before == PENDING)
 		return 0;
-	if (unlikely(base->pending >= base->limit) && !tw_base_refill(base))
-		return base->stopped ? -ESHUTDOWN : -ENOSPC;
-
-	tw_debug_activate(timer);
-	/* Nobody but the holder of the lock writes an idle word. */
-	atomic64_set(&timer->word, deadline);
-	base->pending++;
+	if (!is_idle(word) || base->stopped)
+		return -ESHUTDOWN;
+	if (--base->room < 0) {
+		base->room++;
+		if (!tw_base_refill(base))
+			return -ENOSPC;
+		base->room--;
+	}
+	make_pending(timer, deadline);
 	tw_base_file(base, timer, deadline);
 	return 0;
 }
@@ -203,10 +223,12 @@ static void change_base(struct twheel_timer *timer, struct twheel_base *from,
 	if (is_deadline(atomic64_read(&timer->word))) {
 		atomic64_xchg(&timer->word, deadline);
 		tw_base_unfile(from, timer);
-		to->pending++;
 		if (from->credits) {
 			from->limit--;
+			from->room--;
 			to->limit++;
+		} else {
+			to->room--;
 		}
 		tw_base_file(to, timer, deadline);
 	}
@@ -265,12 +287,40 @@ out:
 	return ret;
 }
 
+static noinline int place_and_unlock(struct twheel_base *base,
+				     struct twheel_timer *timer, u64 deadline,
+				     enum before before, unsigned long flags)
+{
+	int ret = place(base, timer, deadline, before);
+
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+/* As set_deadline(), for a timer that is pending or not to be armed. */
+static noinline int set_deadline_here(struct twheel_timer *timer, u64 deadline,
+				      enum before before)
+{
+	struct twheel_base *base = timer->base;
+	unsigned long flags;
+
+	/* A later deadline leaves the timer where it is. */
+	if (tw_extend(timer, deadline) == 1)
+		return 1;
+	raw_spin_lock_irqsave(&base->lock, flags);
+	return place_and_unlock(base, timer, deadline, before, flags);
+}
+
+/*
+ * Give the timer a deadline on the wheel's own clock. Arming one that is idle, on
+ * a wheel of one base, is what this is written for.
+ */
 static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline,
 					enum before before)
 {
 	struct twheel_base *base;
 	unsigned long flags;
-	int ret;
+	u64 word;
 
 	if (!tw_debug_assert_init(timer))
 		return before == PENDING ? 0 : -EINVAL;
@@ -278,16 +328,30 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 	if (unlikely(deadline >= base->plain))
 		return set_deadline_on(timer, deadline, before,
 				       (struct where) { TW_ANY_CPU, false });
-	/* A later deadline leaves the timer where it is. */
-	if (tw_extend(timer, deadline) == 1)
-		return 1;
+	if ((u64)atomic64_read(&timer->word) < deadline)
+		return set_deadline_here(timer, deadline, before);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
-	ret = place(base, timer, deadline, before);
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret;
+	word = atomic64_read(&timer->word);
+	if (before == ANY && likely(is_idle(word))) {
+		if (likely(--base->room >= 0)) {
+			make_pending(timer, deadline);
+			tw_base_file_soon(base, timer, deadline);
+			raw_spin_unlock_irqrestore(&base->lock, flags);
+			return 0;
+		}
+		/* Or the old value would be kept, rather than counted back. */
+		barrier();
+		base->room++;
+	} else if (likely(is_deadline(word))) {
+		take_out(base, timer, deadline);
+		tw_base_file_soon(base, timer, deadline);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 1;
+	}
+	return place_and_unlock(base, timer, deadline, before, flags);
 }
 
 /* For a deadline on the clock that relative arms count on. */
@@ -540,6 +604,8 @@ static int withdraw(struct twheel_base *base, struct twheel_timer *timer,
 	tw_debug_deactivate(timer);
 	base->cancelled++;
 	tw_base_unfile(base, timer);
+	if (unlikely(!base->plain) && base->credits)
+		tw_base_give_credits(base);
 	return 1;
 }
 
@@ -580,8 +646,7 @@ static void may_wait(struct twheel_timer *timer)
 
 	/* It is held with softirqs on here, and by the callback in softirq. */
 	local_irq_save(flags);
-	lock_acquire_exclusive(&timer->lockdep_map, context, 0, NULL,
-			       _THIS_IP_);
+	tw_debug_map_acquire(&timer->lockdep_map, context);
 	lock_map_release(&timer->lockdep_map);
 	local_irq_restore(flags);
 #endif

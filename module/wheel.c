@@ -59,6 +59,12 @@
  */
 #define PEEK		8
 
+/*
+ * So many timers are gathered from their ticks at a time, at some ten instructions
+ * each: an instant, compared to expiring them.
+ */
+#define GATHER_SLICE	32
+
 /* How many timers tw_wheel_forward() may cascade: it runs inside an arm. */
 #define FORWARD_SLICE	(2 * PEEK)
 
@@ -144,7 +150,8 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 
 		w->rows[bit] = (struct tw_row) {
 			.bit	= BIT_ULL(level),
-			.reach	= level ? (2ULL << level_span(w, level)) - 1 : 0,
+			.keep	= ~0ULL << level_span(w, level),
+			.ahead	= level ? 1ULL << level_span(w, level) : 0,
 			.first	= tw_wheel_index(w, level, 0),
 			.span	= level_span(w, level),
 			.level	= level,
@@ -186,7 +193,6 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 	set_now(w, now);
 	w->horizon = now;
 	w->wake = TW_WHEEL_ASLEEP;
-	w->serving = &w->expiring;
 
 	ret = make_buckets(w, &w->buckets, node);
 	if (!ret && steps)
@@ -247,30 +253,41 @@ static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
 }
 
 /*
- * tw_wheel_wake_earlier() - a bucket may need attention before &tw_wheel.wake
+ * File a timer anew, wherever it now belongs. In a pass there is no wake-up that it
+ * could come before.
  */
-noinline bool tw_wheel_wake_earlier(struct tw_wheel *w, unsigned int level,
-				    u64 number)
+static __always_inline void refile(struct tw_wheel *w, struct twheel_timer *t,
+				   u64 tick, bool in_pass)
 {
-	u64 tick = level ? peek(w, level, number) : number;
+	struct tw_row *row = tw_wheel_row(w, tick);
 
-	if (tick >= w->wake)
-		return false;
-	w->wake = tick;
-	return true;
+	tw_wheel_file(w, t, row, tick);
+	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
+		w->wake = min(w->wake, row->level ?
+			      peek(w, row->level, tick >> row->span) : tick);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_wake_earlier);
 
-/* tw_wheel_add_due() - tw_wheel_add() for a tick that has passed */
-noinline bool tw_wheel_add_due(struct tw_wheel *w, struct twheel_timer *t)
+/*
+ * tw_wheel_add_near() - tw_wheel_add() for a timer that is near or past
+ *
+ * If it is past, the next round will serve it.
+ *
+ * Return: true if &tw_wheel.wake has been lowered.
+ */
+noinline bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
 {
-	hlist_add_head(&t->node, &w->due);
-	if (w->wake <= w->now)
-		return false;
-	w->wake = w->now;
-	return true;
+	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
+	u64 wake = w->wake;
+
+	if (tick > w->horizon) {
+		refile(w, t, tick, false);
+	} else {
+		hlist_add_head(&t->node, &w->due);
+		w->wake = min(wake, w->now);
+	}
+	return w->wake < wake;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_add_due);
+TW_EXPORT_FOR_TESTS(tw_wheel_add_near);
 
 /*
  * tw_wheel_evict() - take out any timer, to empty the wheel
@@ -303,14 +320,13 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 TW_EXPORT_FOR_TESTS(tw_wheel_evict);
 
 /*
- * The first occupied bucket of @level. Those in use are numbered from the
- * position's own (level 0, whose timers may be on their way out) or from the one
- * after it.
+ * The first occupied bucket of @level. Those in use are numbered from the one after
+ * the position's.
  */
 static bool first_bucket(const struct tw_wheel *w, unsigned int level,
 			 u64 *number)
 {
-	u64 from = level ? (w->now >> level_span(w, level)) + 1 : w->now;
+	u64 from = (w->now >> level_span(w, level)) + 1;
 	unsigned int base = tw_wheel_index(w, level, 0);
 	unsigned int start = tw_wheel_index(w, level, from);
 	unsigned int end = base + w->mask + 1;
@@ -324,6 +340,87 @@ static bool first_bucket(const struct tw_wheel *w, unsigned int level,
 	}
 	*number = from + ((index - start) & w->mask);
 	return true;
+}
+
+/* The last tick of the block of @tick: buckets of upper levels begin after one. */
+static u64 block_end(const struct tw_wheel *w, u64 tick)
+{
+	return tick | w->mask >> 1;
+}
+
+/* The first tick from @from on, in its block, that has timers in level 0. */
+static bool first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
+{
+	unsigned int start = from & w->mask;
+	unsigned int end = start | w->mask >> 1;
+	unsigned int i = BIT_WORD(start);
+	unsigned long word;
+
+	word = w->buckets.occupied[i] & BITMAP_FIRST_WORD_MASK(start);
+	while (!word) {
+		if (++i > BIT_WORD(end))
+			return false;
+		word = w->buckets.occupied[i];
+	}
+	i = i * BITS_PER_LONG + __ffs(word);
+	*tick = from + (i - start);
+	return i <= end;
+}
+
+/*
+ * Append a bucket's timers to a list, and return its new tail. Where they are more
+ * than are @left of the slice, the tail is not looked for: 0 are left then.
+ */
+static struct hlist_node **append(struct hlist_node **tail,
+				  struct hlist_head *head, unsigned int *left)
+{
+	struct hlist_node *node = head->first;
+
+	head->first = NULL;
+	*tail = node;
+	node->pprev = tail;
+	while (--*left && node->next)
+		node = node->next;
+	return &node->next;
+}
+
+/*
+ * Move the position up to @last, in the block of the next tick, and the timers of
+ * all ticks on the way to the list of those that expire, in the order of the
+ * ticks. Stops at a tick that has more timers than are left of the slice, with
+ * those. A lone timer to a tick, after a long sleep, costs little that way.
+ */
+static void gather(struct tw_wheel *w, u64 last)
+{
+	struct hlist_node **tail = &w->expiring.first;
+	unsigned int start = (w->now + 1) & w->mask;
+	unsigned int end = start + (last - w->now - 1);
+	unsigned int left = GATHER_SLICE;
+	u64 first = w->now + 1 - start;
+	unsigned int i = BIT_WORD(start);
+	unsigned long word;
+
+	word = w->buckets.occupied[i] & BITMAP_FIRST_WORD_MASK(start);
+	for (;;) {
+		while (word) {
+			unsigned int index = i * BITS_PER_LONG + __ffs(word);
+
+			if (index > end)
+				goto out;
+			word &= word - 1;
+			__clear_bit(index, w->buckets.occupied);
+			tail = append(tail, &w->buckets.heads[index], &left);
+			if (!left) {
+				last = first + index;
+				goto out;
+			}
+		}
+		if (++i > BIT_WORD(end))
+			break;
+		word = w->buckets.occupied[i];
+	}
+out:
+	set_now(w, last);
 }
 
 /*
@@ -357,27 +454,28 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 }
 
 /* Empty a bucket of an upper level into lower ones. */
-static void cascade(struct tw_wheel *w, unsigned int level, u64 number,
-		    unsigned int *slice)
+static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
+				    u64 number, unsigned int *slice,
+				    bool in_pass)
 {
 	struct hlist_head *head = bucket(w, level, number);
+	struct hlist_node *node = head->first;
 
-	while (*slice && !hlist_empty(head)) {
+	while (node && *slice) {
 		struct twheel_timer *t;
 
-		t = hlist_entry(head->first, struct twheel_timer, node);
-		tw_wheel_del(w, t);
-		tw_wheel_file(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)));
+		t = hlist_entry(node, struct twheel_timer, node);
+		node = node->next;
+		refile(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)), in_pass);
 		w->cascades++;
 		--*slice;
 	}
-}
-
-static struct hlist_head *due_list(struct tw_wheel *w)
-{
-	if (!hlist_empty(&w->expiring))
-		return &w->expiring;
-	return bucket(w, 0, w->now);
+	/* The list was taken apart from its head; this is what is left. */
+	head->first = node;
+	if (node)
+		node->pprev = &head->first;
+	else
+		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
 }
 
 /*
@@ -391,7 +489,8 @@ static struct hlist_head *due_list(struct tw_wheel *w)
 void tw_wheel_begin(struct tw_wheel *w, bool round)
 {
 	w->wake = 0;
-	if (round)
+	/* What is on its way out still goes first. */
+	if (round && hlist_empty(&w->expiring))
 		hlist_move_list(&w->due, &w->expiring);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_begin);
@@ -422,26 +521,42 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 	u64 tick, number;
 
 	w->horizon = max(w->horizon, target);
-	while (hlist_empty(w->serving = due_list(w))) {
+	/* The position may be ahead of a clock that was set back. */
+	if (unlikely(w->other.heads))
+		w->now_ns = tw_wheel_ns(w, min(w->now, target));
+	while (hlist_empty(&w->expiring)) {
+		u64 end = block_end(w, w->now);
+
 		if (unlikely(w->displaced)) {
 			displace(w);
 			continue;
 		}
-		if (!first_edge(w, &tick, &level, &number) || tick > target) {
-			if (target > w->now)
-				set_now(w, target);
-			return TW_TURN_DONE;
+		/* Within a block no bucket of an upper level is in the way. */
+		if (w->now < min(end, target)) {
+			gather(w, min(end, target));
+			continue;
 		}
+		if (target <= end ||
+		    !first_edge(w, &tick, &level, &number) || tick > target)
+			break;
 		if (!level) {
-			set_now(w, tick);
+			set_now(w, tick - 1);
+			gather(w, min(block_end(w, tick), target));
 			continue;
 		}
 		if (!*slice)
 			return TW_TURN_MORE;
 		set_now(w, tick - 1);
-		cascade(w, level, number, slice);
+		if (w->wake)
+			cascade(w, level, number, slice, false);
+		else
+			cascade(w, level, number, slice, true);
 	}
-	return TW_TURN_DUE;
+	if (!hlist_empty(&w->expiring))
+		return TW_TURN_DUE;
+	if (target > w->now)
+		set_now(w, target);
+	return TW_TURN_DONE;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_turn);
 
@@ -458,7 +573,7 @@ void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 	tw_wheel_del(w, t);
 	w->refiled++;
 	if (likely(tick > w->now))
-		tw_wheel_file(w, t, tick);
+		refile(w, t, tick, true);
 	else
 		hlist_add_head(&t->node, &w->due);
 }
@@ -484,9 +599,10 @@ bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice)
 			continue;
 		if (!*slice)
 			return false;
-		cascade(w, level, number, slice);
+		cascade(w, level, number, slice, true);
 		todo |= BIT_ULL(level);
 	}
+	w->quiet = block_end(w, w->now);
 	return true;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_ahead);
@@ -502,15 +618,26 @@ TW_EXPORT_FOR_TESTS(tw_wheel_ahead);
 u64 tw_wheel_next(struct tw_wheel *w)
 {
 	u64 todo = w->active;
-	u64 next = TW_WHEEL_ASLEEP;
+	u64 next;
 
-	if (!hlist_empty(&w->due) || !hlist_empty(due_list(w)) ||
+	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) ||
 	    w->displaced) {
 		/* At once; the position may be ahead of a clock set back. */
 		w->wake = min(w->now, tw_wheel_floor(w, w->now_ns));
 		return w->wake;
 	}
 
+	/*
+	 * The next buckets of the upper levels are empty, and stay so: a timer of
+	 * those levels is filed two buckets ahead at least. So those need nothing
+	 * before this block ends.
+	 */
+	if (w->now < w->quiet && first_in_block(w, w->now + 1, &next)) {
+		w->wake = next;
+		return next;
+	}
+
+	next = TW_WHEEL_ASLEEP;
 	while (todo) {
 		unsigned int level = __ffs64(todo);
 		unsigned int span = level_span(w, level);
@@ -574,13 +701,13 @@ TW_EXPORT_FOR_TESTS(tw_wheel_forward);
 void tw_wheel_back(struct tw_wheel *w, u64 now)
 {
 	if (w->displaced || !w->other.heads) {
-		w->now_ns = tw_wheel_ns(w, now);
 		w->wake = min(w->wake, now);
 		return;
 	}
 	swap(w->buckets, w->other);
 	w->displaced = w->active;
 	w->active = 0;
+	w->quiet = 0;
 	w->horizon = now;
 	set_now(w, now);
 	if (w->displaced)

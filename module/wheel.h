@@ -33,14 +33,16 @@ struct tw_buckets {
 /**
  * struct tw_row - where timers at a distance of so many bits are filed
  * @bit: the bit of their level in &tw_wheel.active
- * @reach: how many ticks before a timer's own its bucket may have to be begun with
+ * @keep: mask of a tick, that leaves the tick where its bucket begins
+ * @ahead: how many ticks before that it may have to be begun with
  * @first: the level's first bucket
  * @span: log2 of a bucket's length in ticks
  * @level: the level
  */
 struct tw_row {
 	u64 bit;
-	u64 reach;
+	u64 keep;
+	u64 ahead;
 	u32 first;
 	u8 span;
 	u8 level;
@@ -68,9 +70,9 @@ struct tw_row {
  * @other: a second set, for clocks that may be set back; empty but for a moment
  *	after that
  * @displaced: @other may hold timers
- * @serving: the list that tw_wheel_pop() takes from
+ * @quiet: the last tick before upper levels need anything, as tw_wheel_ahead() found
  * @due: timers armed for a tick that has passed: the next round serves them
- * @expiring: those of them that the present round serves
+ * @expiring: timers that tw_wheel_pop() hands out
  * @cascades: timers moved to a lower level
  * @refiled: timers whose word had grown when their bucket was reached
  * @rows: by the number of a distance's highest bit, what follows from it
@@ -82,14 +84,14 @@ struct tw_wheel {
 	u64 tick_ns;
 	u64 recip;
 	u64 recip_max;
+	unsigned long mask;
 	unsigned int recip_shift;
-	unsigned int mask;
 	u64 active;
 	struct tw_buckets buckets;
 	unsigned int shift;
 	unsigned int nr;
 	u64 now_ns;
-	struct hlist_head *serving;
+	u64 quiet;
 	unsigned int levels;
 	bool displaced;
 	struct tw_buckets other;
@@ -121,8 +123,7 @@ void tw_wheel_exit(struct tw_wheel *w);
 
 u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
 void tw_wheel_del_last(struct tw_wheel *w, struct hlist_node **pprev);
-bool tw_wheel_wake_earlier(struct tw_wheel *w, unsigned int level, u64 number);
-bool tw_wheel_add_due(struct tw_wheel *w, struct twheel_timer *t);
+bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t);
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
 
 void tw_wheel_begin(struct tw_wheel *w, bool round);
@@ -162,13 +163,18 @@ static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
 	return tw_mul_high(ns, w->recip) >> w->recip_shift;
 }
 
+/* tw_wheel_ceil() up to &tw_wheel.recip_max */
+static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 ns)
+{
+	return tw_mul_high(ns + w->tick_ns - 1, w->recip) >> w->recip_shift;
+}
+
 /* The first tick boundary at or after @ns: no timer fires before it. */
 static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 ns)
 {
 	if (unlikely(ns > w->recip_max))
 		return tw_wheel_ceil_late(w, ns);
-	return tw_mul_high(ns + w->tick_ns - 1, w->recip) >>
-	       w->recip_shift;
+	return tw_wheel_ceil_soon(w, ns);
 }
 
 /* The instant of a tick, saturating. */
@@ -210,46 +216,60 @@ static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
 /*
  * The hot path is inline: as calls, arming would cost half as much again.
  *
- * tw_wheel_file() - put a timer into the bucket of a tick after the position
- *
- * Return: true if it needs attention before &tw_wheel.wake, which is lowered.
+ * tw_wheel_row() - where a timer for a tick after the position is filed
  */
-static __always_inline bool
-tw_wheel_file(struct tw_wheel *w, struct twheel_timer *t, u64 tick)
+static __always_inline struct tw_row *tw_wheel_row(struct tw_wheel *w, u64 tick)
 {
-	/* All distances of level 0 are one row: that of its mask. */
-	struct tw_row *row = &w->rows[tw_top_bit((tick - w->now) | w->mask)];
-	unsigned int index;
-	u64 number;
+	unsigned long offset;
 
-	/* Or it would be computed twice. */
-	OPTIMIZER_HIDE_VAR(row);
-	number = tick >> row->span;
-	index = row->first + (number & w->mask);
+	/* All distances of level 0 are one row: that of its mask. */
+	offset = tw_top_bit((tick - w->now) | w->mask) * sizeof(struct tw_row);
+	/* Or the row's address would be computed twice, and in full. */
+	OPTIMIZER_HIDE_VAR(offset);
+	return (void *)w->rows + offset;
+}
+
+/* Does it perhaps need attention before &tw_wheel.wake? */
+static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
+					  const struct tw_row *row, u64 tick)
+{
+	return (tick & row->keep) - row->ahead < w->wake;
+}
+
+static __always_inline void tw_wheel_file(struct tw_wheel *w,
+					  struct twheel_timer *t,
+					  const struct tw_row *row, u64 tick)
+{
+	unsigned long index;
+
+	index = row->first + ((tick >> row->span) & w->mask);
 	hlist_add_head(&t->node, &w->buckets.heads[index]);
 	__set_bit(index, w->buckets.occupied);
 	w->active |= row->bit;
-
-	if (likely(tick - row->reach >= w->wake))
-		return false;
-	return tw_wheel_wake_earlier(w, row->level, number);
 }
 
 /*
  * tw_wheel_add() - file a timer under its deadline
+ * @deadline: what its word holds; up to &tw_wheel.recip_max
  *
- * The word must hold the deadline. If that is past, the next round will serve it.
- *
- * Return: as tw_wheel_file().
+ * Return: false if that has not been done, because the timer is past or needs
+ * attention before &tw_wheel.wake, perhaps. Then let the position follow the
+ * clock, for the wake-up may be due to that it is behind, and call
+ * tw_wheel_add_near().
  */
 static __always_inline bool
 tw_wheel_add(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
 {
-	u64 tick = tw_wheel_ceil(w, deadline);
+	u64 tick = tw_wheel_ceil_soon(w, deadline);
+	struct tw_row *row;
 
 	if (unlikely(tick <= w->horizon))
-		return tw_wheel_add_due(w, t);
-	return tw_wheel_file(w, t, tick);
+		return false;
+	row = tw_wheel_row(w, tick);
+	if (unlikely(tw_wheel_near(w, row, tick)))
+		return false;
+	tw_wheel_file(w, t, row, tick);
+	return true;
 }
 
 /* tw_wheel_del() - take a filed timer out */
@@ -279,7 +299,7 @@ tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
 static __always_inline struct twheel_timer *
 tw_wheel_pop(struct tw_wheel *w, unsigned int *slice)
 {
-	struct hlist_head *head = w->serving;
+	struct hlist_head *head = &w->expiring;
 	struct hlist_node *first;
 
 	while ((first = head->first)) {

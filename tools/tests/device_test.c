@@ -79,9 +79,18 @@ static void oldest_first_and_whole_records(void)
 	struct twheel_event events[5];
 	int fd = dev_open();
 	unsigned int i;
+	uint64_t now;
 
-	for (i = 0; i < 5; i++)
-		dev_arm(fd, (50 - 10 * i) * MS, i);
+	/* All are armed before the first is due, on however busy a machine. */
+	now = dev_info(fd).now_ns + 500 * MS;
+	for (i = 0; i < 5; i++) {
+		struct twheel_op op = {
+			.flags = TWHEEL_ABS, .cookie = i,
+			.deadline_ns = now + (50 - 10 * i) * MS,
+		};
+
+		dev_arm_op(fd, &op);
+	}
 	dev_wait_unread(fd, 5);
 	/* Room for two and a half. */
 	CHECK_EQ(read(fd, events, sizeof(events) / 2), 2 * sizeof(*events));

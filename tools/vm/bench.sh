@@ -38,6 +38,7 @@ build=$work/$stock_release
 build_modules "$stock_headers" "$build"
 mkdir -p "$build/tools"
 cp -ru "$ROOT/tools/bench" "$build/tools/"
+rm -f "$build/tools/bench/Module.symvers"
 run_logged "$build/bench.log" "building the benchmark" \
 	make -C "$stock_headers" M="$build/tools/bench" TWHEEL="$build" \
 	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" W=1 modules

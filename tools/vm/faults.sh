@@ -25,7 +25,7 @@ try() {
 	rm -rf "$root" "$work/results" "$work/console"
 	mkdir -p "$root"/{modules,tests,bin}
 	cp "$work"/source/module/twheel.ko \
-		"$work"/source/kunit/twheel_kunit.ko "$root/modules/"
+		"$work"/source/kunit/twheel_kunit{,_smp}.ko "$root/modules/"
 	cp "$work"/tools/tests/*_test "$root/tests/"
 	echo > "$root/only"
 	"$ROOT/tools/vm/initramfs.sh" "$work/initrd" \
@@ -33,7 +33,7 @@ try() {
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
 		--initrd "$work/initrd" --timeout "$limit" \
 		--console "$work/console" --results "$work/results" \
-		--append "oops=panic panic_on_warn=1 softlockup_panic=1 \
+		--append "oops=panic panic_on_warn=1 possible_cpus=3 softlockup_panic=1 \
 			sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
 	tr -d '\r' < "$work/results" | grep -E '^ *not ok' | head -n 1 ||
 		grep -aE 'BUG:|WARNING:|rcu: INFO|Oops|Kernel panic' \

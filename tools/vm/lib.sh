@@ -110,6 +110,8 @@ build_modules() {
 	cp -ru "$ROOT/tools/examples/kernel" "$dir/tools/examples/"
 	run_logged "$dir/modules.log" "building the module" \
 		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
+	# Else the versions of symbols that have changed since would be the old ones.
+	rm -f "$dir/tools/examples/kernel/Module.symvers"
 	run_logged "$dir/example.log" "building the example module" \
 		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules

@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Judge a run of the tests in a guest.
+"""Judge runs of the tests in guests.
 
-usage: verdict.py RESULTS CONSOLE MISUSED SOURCES [NAME...]
+usage: verdict.py SOURCES MISUSED RUN...
 
-RESULTS is what the guest wrote to its second serial port, CONSOLE its kernel log,
-MISUSED that of the guest in which the module was misused, SOURCES the root of the
-sources: every suite and every case that stands there has to have a result. NAMEs
-restrict what is expected. The last line printed is
-"N passed, N failed", with ", N skipped" where some were; the status is 0 only if
-none failed.
+SOURCES is the root of the sources: every suite and every case that stands there has
+to have a result in the first RUN. A RUN is a folder: "results" is what the guest
+wrote to its second serial port, "console" its kernel log, and "only" the names
+of those suites and programs that are expected, if that is not all. MISUSED, unless
+it is empty, is the kernel log of a guest in which the module was misused. The last
+line printed is "N passed, N failed", with ", N skipped" where some were; the status is
+0 only if none failed.
 """
 import pathlib
 import re
@@ -29,17 +30,18 @@ COMPLAINTS = re.compile(
 class Verdict:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
+        self.prefix = ""
 
     def ok(self, name):
         self.passed += 1
 
     def skip(self, name, why):
         self.skipped += 1
-        print(f"skipped: {name}: {why}")
+        print(f"skipped: {self.prefix}{name}: {why}")
 
     def fail(self, name, why=""):
         self.failed += 1
-        print(f"FAILED: {name}{': ' + why if why else ''}")
+        print(f"FAILED: {self.prefix}{name}{': ' + why if why else ''}")
 
     def test(self, good, name, why=""):
         if good:
@@ -94,6 +96,7 @@ def judge_lines(verdict, where, lines, indent):
     """Results of one suite or program. Returns the names that have one."""
     seen = []
     planned = None
+    failed = verdict.failed
     for line in lines:
         plan = re.match(indent + r"1\.\.(\d+)$", line)
         if plan:
@@ -113,14 +116,17 @@ def judge_lines(verdict, where, lines, indent):
             verdict.ok(f"{where}.{name}")
     if planned != len(seen):
         verdict.fail(where, f"{planned} tests were planned, {len(seen)} have a result")
-    if verdict.failed:
+    if verdict.failed > failed:
         for line in lines:
             if re.match(r"\s*#|not ok|\s+not ok", line):
                 print("  | " + line.rstrip())
     return seen
 
 
-def judge_tests(verdict, results, console, sources, only):
+def judge_run(verdict, sources, run):
+    """What a guest did."""
+    results, console = run / "results", run / "console"
+    only = set((run / "only").read_text().split())
     suites = expected_cases(sources)
     programs = expected_programs(sources)
     for name in only - set(suites) - programs - {"example", "misuse"}:
@@ -135,6 +141,8 @@ def judge_tests(verdict, results, console, sources, only):
         where = words[0] if words else kind
         if kind == "complete":
             complete = True
+        elif kind == "begin":
+            verdict.prefix = f"with {words[1]} CPUs: "
         elif kind == "suite":
             if only and where not in only:
                 continue
@@ -170,17 +178,17 @@ def judge_tests(verdict, results, console, sources, only):
 
 
 def main():
-    if len(sys.argv) < 5:
+    if len(sys.argv) < 3:
         sys.exit(__doc__)
-    results, console, misused, sources = map(pathlib.Path, sys.argv[1:5])
-    only = set(sys.argv[5:])
+    sources, misused = pathlib.Path(sys.argv[1]), sys.argv[2]
     verdict = Verdict()
-    if only != {"misuse"}:
-        judge_tests(verdict, results, console, sources, only)
-    if not only or "misuse" in only:
-        misuse.judge(verdict, misused, sources / "tools/tests/misuse/expected",
-                     COMPLAINTS)
-
+    for run in sys.argv[3:]:
+        verdict.prefix = ""
+        judge_run(verdict, sources, pathlib.Path(run))
+    verdict.prefix = ""
+    if misused:
+        misuse.judge(verdict, pathlib.Path(misused),
+                     sources / "tools/tests/misuse/expected", COMPLAINTS)
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
     sys.exit(verdict.failed != 0)

@@ -27,15 +27,20 @@ run() {
 }
 
 run insmod /modules/twheel.ko
-run insmod /modules/twheel_kunit.ko
-for suite in /sys/kernel/debug/kunit/*; do
-	mark suite "${suite##*/}"
-	cat "$suite/results" > $out
-	mark end
+for module in /modules/twheel_kunit*.ko; do
+	[ -e "$module" ] || continue
+	name=$(basename "$module" .ko)
+	run insmod "$module"
+	for suite in /sys/kernel/debug/kunit/*; do
+		mark suite "${suite##*/}"
+		cat "$suite/results" > $out
+		mark end
+	done
+	run rmmod "$name"
 done
-run rmmod twheel_kunit
 
 for program in /tests/*; do
+	[ -e "$program" ] || continue
 	name=${program##*/}
 	wanted "$name" || continue
 	mark program "$name"

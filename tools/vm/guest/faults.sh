@@ -6,8 +6,12 @@ out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
 
 insmod /modules/twheel.ko
-insmod /modules/twheel_kunit.ko
-cat /sys/kernel/debug/kunit/*/results > /tmp/results
+for module in twheel_kunit twheel_kunit_smp; do
+	insmod /modules/$module.ko
+	cat /sys/kernel/debug/kunit/*/results > /tmp/results
+	! grep -q 'not ok' /tmp/results || break
+	rmmod $module
+done
 if ! grep -q 'not ok' /tmp/results; then
 	for program in /tests/*; do
 		$program > /tmp/results || break

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A virtual clock that is set back: what fires when, to the tick. For the wall
+ * clock see wall_test.c, for the engine alone clock_set_back in engine_test.c.
+ */
+#include "probe.h"
+
+/* At its own deadline, not at once, nor at where the wheel has been. */
+static void between_clock_and_position(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 3);
+	unsigned int i;
+
+	for (i = 0; i < 3; i++)
+		init_probe(&p[i], wheel, note);
+	twheel_advance(wheel, 1000 * MS);
+	twheel_arm_at(&p[0].timer, 1010 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 500 * MS), 1010 * MS);
+	twheel_arm_at(&p[1].timer, 700 * MS);
+	twheel_arm_at(&p[2].timer, 1000 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 500 * MS), 700 * MS);
+	run_until(wheel, 700 * MS - 1);
+	KUNIT_EXPECT_EQ_MSG(test, p[1].fired, 0, "early");
+	run_until(wheel, 2000 * MS);
+	KUNIT_EXPECT_EQ(test, p[1].fired_at, 700 * MS);
+	KUNIT_EXPECT_EQ(test, p[2].fired_at, 1000 * MS);
+	KUNIT_EXPECT_EQ(test, p[0].fired_at, 1010 * MS);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, p[i].fired, 1);
+}
+
+static void due_no_more(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 1);
+
+	init_probe(p, wheel, note);
+	twheel_advance(wheel, 1000 * MS);
+	/* Past; but it is not served before the clock is set back. */
+	twheel_arm_at(&p->timer, 50 * MS);
+	twheel_advance(wheel, 20 * MS);
+	KUNIT_EXPECT_EQ(test, p->fired, 0);
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&p->timer));
+	KUNIT_EXPECT_EQ(test, twheel_remaining(&p->timer), 30 * MS);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, p->fired, 1);
+	KUNIT_EXPECT_EQ(test, p->fired_at, 50 * MS);
+}
+
+static void fired_is_fired(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 1);
+
+	init_probe(p, wheel, note);
+	twheel_arm_at(&p->timer, 50 * MS);
+	run_until(wheel, 100 * MS);
+	twheel_advance(wheel, 10 * MS);
+	run_until(wheel, 200 * MS);
+	KUNIT_EXPECT_EQ_MSG(test, p->fired, 1, "fired again");
+}
+
+static void back_by_days(struct kunit *test)
+{
+	struct twheel *wheel = new_wheel(test, MS, 40 * DAY);
+	struct probe *p = new_probes(test, 40);
+	struct twheel_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < 40; i++)
+		init_probe(&p[i], wheel, note);
+	for (i = 20; i < 40; i++)
+		twheel_arm_at(&p[i].timer, (30 + i) * DAY);
+	twheel_advance(wheel, 10 * DAY);
+	for (i = 0; i < 20; i++)
+		twheel_arm_at(&p[i].timer, (11 + i) * DAY);
+	/* Back once more, before anything has happened. */
+	twheel_advance(wheel, 5 * DAY);
+	run_until(wheel, 80 * DAY);
+	for (i = 0; i < 40; i++) {
+		KUNIT_EXPECT_EQ_MSG(test, p[i].fired, 1, "probe %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, p[i].fired_at,
+				    (i < 20 ? 11 + i : 30 + i) * DAY,
+				    "probe %u", i);
+	}
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, 40);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	/* A step is not a tick at a time. */
+	KUNIT_EXPECT_LE(test, stats.passes, 400);
+	twheel_destroy(wheel);
+}
+
+static void moved_after_back(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 5);
+	unsigned int i;
+
+	twheel_advance(wheel, 10000 * MS);
+	for (i = 0; i < 5; i++) {
+		init_probe(&p[i], wheel, note);
+		twheel_arm_at(&p[i].timer, 10100 * MS);
+	}
+	twheel_advance(wheel, 3000 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&p[0].timer, 4000 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&p[1].timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p[2].timer, 20000 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&p[3].timer, 0), 1);
+	twheel_advance(wheel, 3000 * MS);
+	KUNIT_EXPECT_EQ(test, p[3].fired, 1);
+	run_until(wheel, 30000 * MS);
+	KUNIT_EXPECT_EQ(test, p[0].fired_at, 4000 * MS);
+	KUNIT_EXPECT_EQ(test, p[1].fired, 0);
+	KUNIT_EXPECT_EQ(test, p[2].fired_at, 20000 * MS);
+	KUNIT_EXPECT_EQ(test, p[3].fired_at, 3000 * MS);
+	KUNIT_EXPECT_EQ(test, p[4].fired_at, 10100 * MS);
+}
+
+/* Whatever the steps: due is what the clock has come to, and nothing else. */
+
+static u32 dice(u32 *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+static void one_step(struct kunit *test, struct twheel *wheel,
+		     struct probe *probes, unsigned int n, u64 to)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++) {
+		struct twheel_timer *timer = &probes[i].timer;
+
+		probes[i].fired = 0;
+		/* What is past needs no tick boundary. */
+		probes[i].result = twheel_pending(timer) &&
+				   twheel_deadline(timer) <= to;
+	}
+	/* A real clock calls as long as there is something to do. */
+	for (i = 0; i < 100 && twheel_advance(wheel, to) <= to; i++)
+		;
+	KUNIT_EXPECT_LT_MSG(test, i, 100, "no end at %llu", to);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, probes[i].fired, probes[i].result,
+				    "probe %u at %llu", i, to);
+}
+
+static void steps_at_random(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	unsigned int i, round, n = 40;
+	struct probe *probes = new_probes(test, n);
+	u32 seed = 2024;
+	u64 now = 1000;
+
+	for (i = 0; i < n; i++)
+		init_probe(&probes[i], wheel, note);
+	for (round = 0; round < 600; round++) {
+		u64 far = 1 + dice(&seed) % (1U << dice(&seed) % 20);
+
+		for (i = 0; i < 6; i++) {
+			struct probe *p = &probes[dice(&seed) % n];
+			u64 deadline = (now + dice(&seed) % (2 * far)) * MS;
+
+			if (dice(&seed) % 4 == 0)
+				twheel_cancel(&p->timer);
+			else
+				twheel_arm_at(&p->timer, deadline);
+		}
+		if (dice(&seed) % 3 == 0)
+			now -= min(now, far);
+		else
+			now += far;
+		one_step(test, wheel, probes, n, now * MS);
+	}
+}
+
+static struct kunit_case back_cases[] = {
+	KUNIT_CASE(between_clock_and_position),
+	KUNIT_CASE(due_no_more),
+	KUNIT_CASE(fired_is_fired),
+	KUNIT_CASE(back_by_days),
+	KUNIT_CASE(moved_after_back),
+	KUNIT_CASE(steps_at_random),
+	{ }
+};
+
+struct kunit_suite twheel_back_suite = {
+	.name		= "twheel_back",
+	.init		= probe_test_init,
+	.exit		= probe_test_exit,
+	.test_cases	= back_cases,
+};

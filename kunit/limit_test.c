@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The limit on pending timers, shared by the CPUs: never exceeded, more than
+ * half of it always to be had, and all of it again once timers are gone.
+ */
+#include <linux/cpumask.h>
+
+#include "live.h"
+
+static struct twheel *limited_wheel(struct kunit *test, unsigned int limit)
+{
+	struct twheel_config config = {
+		.name = "kunit-limit", .percpu = true, .max_pending = limit,
+	};
+
+	return live_wheel(test, &config);
+}
+
+/* Arm as many as there is room for. */
+struct fill {
+	struct shot *shots;
+	unsigned int n;
+	unsigned int armed;
+	u64 delay;
+	int ret;
+};
+
+static int fill(void *arg)
+{
+	struct fill *fill = arg;
+
+	for (fill->armed = 0; fill->armed < fill->n; fill->armed++) {
+		fill->ret = twheel_arm(&fill->shots[fill->armed].timer,
+				       fill->delay);
+		if (fill->ret)
+			break;
+	}
+	return 0;
+}
+
+static int clear(void *arg)
+{
+	struct fill *fill = arg;
+	unsigned int i;
+
+	for (i = 0; i < fill->armed; i++)
+		twheel_cancel_sync(&fill->shots[i].timer);
+	return 0;
+}
+
+static void fill_on(struct kunit *test, int cpu, struct fill *fill_arg,
+		    unsigned int limit)
+{
+	run_on(cpu, fill, fill_arg);
+	KUNIT_EXPECT_EQ(test, fill_arg->ret, -ENOSPC);
+	KUNIT_EXPECT_LE(test, fill_arg->armed, limit);
+	KUNIT_EXPECT_GT_MSG(test, 2 * fill_arg->armed, limit,
+			    "limit %u on CPU %d", limit, cpu);
+}
+
+static const unsigned int limits[] = { 1, 2, 7, 33, 500, 3000 };
+
+/* One CPU after the other has it all, and cancels. */
+static void cancelled_is_given_back(struct kunit *test)
+{
+	unsigned int i;
+	int cpu;
+
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct twheel *wheel = limited_wheel(test, limits[i]);
+		unsigned int n = limits[i] + 1;
+		struct fill arg = {
+			.shots = new_shots(test, wheel, n), .n = n,
+			.delay = HOUR,
+		};
+
+		for_each_online_cpu(cpu) {
+			fill_on(test, cpu, &arg, limits[i]);
+			run_on(cpu, clear, &arg);
+		}
+		/* Cancelled from elsewhere. */
+		for_each_online_cpu(cpu) {
+			fill_on(test, cpu, &arg, limits[i]);
+			run_on(cpumask_first(cpu_online_mask), clear, &arg);
+		}
+		twheel_destroy(wheel);
+	}
+}
+
+static u64 pending(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.pending;
+}
+
+/* The pass that served the last timer may be about to give back. */
+static bool refills(int cpu, struct fill *arg, unsigned int limit)
+{
+	run_on(cpu, fill, arg);
+	if (2 * arg->armed > limit)
+		return true;
+	run_on(cpu, clear, arg);
+	return false;
+}
+
+static void fire_all(struct kunit *test, struct twheel *wheel,
+		     struct fill *arg)
+{
+	unsigned int i;
+
+	for (i = 0; i < arg->armed; i++)
+		twheel_modify(&arg->shots[i].timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(!pending(wheel)));
+	for (i = 0; i < arg->armed; i++)
+		twheel_cancel_sync(&arg->shots[i].timer);
+}
+
+static void fired_is_given_back(struct kunit *test)
+{
+	unsigned int i;
+	int cpu;
+
+	for (i = 0; i < ARRAY_SIZE(limits); i++) {
+		struct twheel *wheel = limited_wheel(test, limits[i]);
+		unsigned int n = limits[i] + 1;
+		struct fill arg = {
+			.shots = new_shots(test, wheel, n), .n = n,
+			/* Not before all are armed. */
+			.delay = HOUR,
+		};
+
+		for_each_online_cpu(cpu) {
+			KUNIT_EXPECT_TRUE_MSG(test, await(refills(cpu, &arg,
+								  limits[i])),
+					      "limit %u on CPU %d: %u",
+					      limits[i], cpu, arg.armed);
+			KUNIT_EXPECT_LE(test, arg.armed, limits[i]);
+			fire_all(test, wheel, &arg);
+		}
+		twheel_destroy(wheel);
+	}
+}
+
+/* A timer takes along what it lives on. */
+static void moves_when_full(struct kunit *test)
+{
+	unsigned int i, limit = 33;
+	struct twheel *wheel = limited_wheel(test, limit);
+	struct fill arg = {
+		.shots = new_shots(test, wheel, limit + 1), .n = limit + 1,
+		.delay = HOUR,
+	};
+	int cpu;
+
+	fill_on(test, cpumask_first(cpu_online_mask), &arg, limit);
+	for_each_online_cpu(cpu)
+		for (i = 0; i < arg.armed; i++)
+			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.shots[i].timer,
+							    cpu, HOUR), 1);
+	KUNIT_EXPECT_EQ(test, pending(wheel), arg.armed);
+	clear(&arg);
+	for_each_online_cpu(cpu) {
+		fill_on(test, cpu, &arg, limit);
+		clear(&arg);
+	}
+	twheel_destroy(wheel);
+}
+
+/* All CPUs at once. */
+
+#define EACH	64
+
+struct contest {
+	struct shot *shots;
+	int limit;
+	atomic_t held;
+	atomic_t most;
+	atomic_t exceeded;
+	atomic_t refused;
+	atomic_t bad;
+};
+
+static void hold(struct contest *contest, struct shot *shot)
+{
+	int ret = twheel_arm(&shot->timer, HOUR);
+	int held;
+
+	if (ret == -ENOSPC) {
+		atomic_inc(&contest->refused);
+		return;
+	}
+	if (ret) {
+		atomic_inc(&contest->bad);
+		return;
+	}
+	/* Counted after it was armed: what is counted is pending. */
+	held = atomic_inc_return(&contest->held);
+	if (held > contest->limit)
+		atomic_inc(&contest->exceeded);
+	if (held > atomic_read(&contest->most))
+		atomic_set(&contest->most, held);
+}
+
+static int contend(void *arg, unsigned int number)
+{
+	struct contest *contest = arg;
+	struct shot *mine = &contest->shots[number * EACH];
+	unsigned long end = jiffies + ENOUGH;
+	unsigned int round;
+	u32 seed = 99 + number;
+
+	for (round = 0; round < 40000 / num_online_cpus(); round++) {
+		struct shot *shot = &mine[roll(&seed) % EACH];
+
+		if (time_after(jiffies, end))
+			break;
+		if (!twheel_pending(&shot->timer)) {
+			hold(contest, shot);
+		} else if (roll(&seed) % 2) {
+			atomic_dec(&contest->held);
+			if (twheel_cancel(&shot->timer) != 1)
+				atomic_inc(&contest->bad);
+		}
+		cond_resched();
+	}
+	return 0;
+}
+
+static void never_exceeded(struct kunit *test)
+{
+	unsigned int i, n = 2 * num_online_cpus() * EACH;
+	struct contest contest = { .limit = n / 3 };
+	struct twheel *wheel = limited_wheel(test, n / 3);
+	struct crew crew;
+
+	contest.shots = new_shots(test, wheel, n);
+	crew_start(test, &crew, 2, contend, &contest);
+	crew_wait(test, &crew);
+	KUNIT_EXPECT_EQ(test, atomic_read(&contest.exceeded), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&contest.bad), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&contest.refused), 0);
+	KUNIT_EXPECT_EQ(test, pending(wheel), atomic_read(&contest.held));
+	kunit_info(test, "%d of %d held at most\n", atomic_read(&contest.most),
+		   contest.limit);
+	for (i = 0; i < n; i++)
+		twheel_cancel(&contest.shots[i].timer);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case limit_cases[] = {
+	KUNIT_CASE(cancelled_is_given_back),
+	KUNIT_CASE(fired_is_given_back),
+	KUNIT_CASE(moves_when_full),
+	KUNIT_CASE(never_exceeded),
+	{ }
+};
+
+struct kunit_suite twheel_limit_suite = {
+	.name		= "twheel_limit",
+	.test_cases	= limit_cases,
+};

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tests on real clocks, which are run with more CPUs, too.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "../module/compat.h"
+
+extern struct kunit_suite twheel_smp_suite;
+extern struct kunit_suite twheel_percpu_suite;
+extern struct kunit_suite twheel_limit_suite;
+extern struct kunit_suite twheel_context_suite;
+extern struct kunit_suite twheel_wall_suite;
+extern struct kunit_suite twheel_race_suite;
+extern struct kunit_suite twheel_hotplug_suite;
+
+kunit_test_suites(&twheel_smp_suite, &twheel_percpu_suite,
+		  &twheel_limit_suite, &twheel_context_suite,
+		  &twheel_wall_suite, &twheel_race_suite,
+		  &twheel_hotplug_suite);
+
+MODULE_DESCRIPTION("KUnit tests of twheel on real clocks");
+MODULE_LICENSE("GPL");
+TW_IMPORT(TWHEEL);

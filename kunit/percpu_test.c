@@ -1,0 +1,476 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels with a base for each CPU: where timers fire, and what is the same as
+ * if there were but one. For races see race_test.c, for the limit
+ * limit_test.c, for CPUs that go hotplug_test.c.
+ */
+#include <linux/cpumask.h>
+#include <linux/limits.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "live.h"
+
+static struct twheel *percpu_wheel(struct kunit *test,
+				   enum twheel_context context)
+{
+	struct twheel_config config = {
+		.name = "kunit-percpu", .percpu = true, .context = context,
+	};
+
+	return live_wheel(test, &config);
+}
+
+static unsigned int first_cpu(void)
+{
+	return cpumask_first(cpu_online_mask);
+}
+
+static unsigned int last_cpu(void)
+{
+	return cpumask_last(cpu_online_mask);
+}
+
+/* Some timers, to be armed from one CPU. */
+struct salvo {
+	struct shot *shots;
+	unsigned int n;
+	u32 seed;
+	int cpu;
+	u64 most;
+	int ret;
+};
+
+static u64 aim(struct salvo *salvo, unsigned int i)
+{
+	u64 delay = roll(&salvo->seed) % (u32)salvo->most;
+	struct shot *shot = &salvo->shots[i];
+
+	shot->deadline = twheel_now(twheel_of(&shot->timer)) + delay;
+	return delay;
+}
+
+static int arm_here(void *arg)
+{
+	struct salvo *salvo = arg;
+	unsigned int i;
+
+	for (i = 0; i < salvo->n; i++) {
+		u64 delay = aim(salvo, i);
+		struct shot *shot = &salvo->shots[i];
+
+		if (i % 2)
+			salvo->ret |= twheel_arm_at(&shot->timer,
+						    shot->deadline);
+		else
+			salvo->ret |= twheel_arm(&shot->timer, delay);
+	}
+	return 0;
+}
+
+static int arm_there(void *arg)
+{
+	struct salvo *salvo = arg;
+	unsigned int i;
+
+	for (i = 0; i < salvo->n; i++) {
+		u64 delay = aim(salvo, i);
+		struct shot *shot = &salvo->shots[i];
+
+		if (i % 2)
+			salvo->ret |= twheel_arm_on_at(&shot->timer, salvo->cpu,
+						       shot->deadline);
+		else
+			salvo->ret |= twheel_arm_on(&shot->timer, salvo->cpu,
+						    delay);
+	}
+	return 0;
+}
+
+/* Arm from @from for @to, or where one is, and see where they fire. */
+static void fire_on(struct kunit *test, struct twheel *wheel,
+		    int (*arm)(void *arg), int from, int to)
+{
+	struct salvo salvo = {
+		.n = 60, .seed = 42 + from, .cpu = to, .most = 60 * MS,
+	};
+	unsigned int i;
+
+	salvo.shots = new_shots(test, wheel, salvo.n);
+	run_on(from, arm, &salvo);
+	expect_shots(test, salvo.shots, salvo.n);
+	KUNIT_EXPECT_EQ(test, salvo.ret, 0);
+	for (i = 0; i < salvo.n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, salvo.shots[i].fired_on, to,
+				    "shot %u from CPU %d", i, from);
+}
+
+static const enum twheel_context contexts[] = {
+	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
+};
+
+static void fires_where_armed(struct kunit *test)
+{
+	unsigned int i;
+	int cpu;
+
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+
+		for_each_online_cpu(cpu)
+			fire_on(test, wheel, arm_here, cpu, cpu);
+		twheel_destroy(wheel);
+	}
+}
+
+static void fires_where_told(struct kunit *test)
+{
+	unsigned int i;
+	int from, to;
+
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+
+		for_each_online_cpu(from)
+			for_each_online_cpu(to)
+				fire_on(test, wheel, arm_there, from, to);
+		twheel_destroy(wheel);
+	}
+}
+
+static void wall_clock_fires_where_told(struct kunit *test)
+{
+	struct twheel_config config = {
+		.percpu = true, .clock = TWHEEL_CLOCK_REALTIME,
+	};
+	struct twheel *wheel = live_wheel(test, &config);
+	int from, to;
+
+	for_each_online_cpu(from)
+		for_each_online_cpu(to)
+			fire_on(test, wheel, arm_there, from, to);
+	twheel_destroy(wheel);
+}
+
+static void no_such_cpu(struct kunit *test)
+{
+	struct twheel_config config = { };
+	unsigned int percpu;
+
+	for (percpu = 0; percpu < 2; percpu++) {
+		struct twheel *wheel;
+		struct shot *shot;
+		int cpu;
+
+		config.percpu = percpu;
+		wheel = live_wheel(test, &config);
+		shot = new_shots(test, wheel, 1);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, -1, HOUR),
+				-EINVAL);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&shot->timer, -1, HOUR),
+				-EINVAL);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, nr_cpu_ids,
+						    HOUR), -EINVAL);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, INT_MAX, 0),
+				-EINVAL);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, INT_MIN, 0),
+				-EINVAL);
+		KUNIT_EXPECT_EQ(test, twheel_state(&shot->timer), TWHEEL_IDLE);
+		for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
+			if (cpu_possible(cpu))
+				continue;
+			KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, cpu,
+							    0), -EINVAL);
+		}
+		/* Where there is but one base, any CPU that can be will do. */
+		for_each_possible_cpu(cpu)
+			KUNIT_EXPECT_GE(test, twheel_arm_on(&shot->timer, cpu,
+							    HOUR), 0);
+		KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 1);
+		twheel_destroy(wheel);
+	}
+}
+
+/* A CPU that can be, and has never been, has a base like any other. */
+static void cpu_that_never_was(struct kunit *test)
+{
+	struct shot *shots;
+	unsigned int i;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (!cpu_online(cpu))
+			break;
+	if (cpu >= nr_cpu_ids) {
+		kunit_skip(test, "every possible CPU is online");
+		return;
+	}
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+
+		shots = new_shots(test, wheel, 2);
+		shots[0].deadline = twheel_now(wheel) + 5 * MS;
+		twheel_arm_on(&shots[0].timer, cpu, 5 * MS);
+		twheel_arm_on(&shots[1].timer, cpu, 0);
+		expect_shots(test, shots, 2);
+		twheel_destroy(wheel);
+	}
+}
+
+/* While the callback runs elsewhere. */
+
+struct hold {
+	struct twheel_timer timer;
+	bool running;
+	bool release;
+	bool gave_up;
+	int fired_on;
+	unsigned int fired;
+};
+
+static void hold(struct twheel_timer *timer)
+{
+	struct hold *hold = container_of(timer, struct hold, timer);
+	unsigned int i;
+
+	hold->fired++;
+	hold->fired_on = raw_smp_processor_id();
+	WRITE_ONCE(hold->running, true);
+	/* Not for ever: the kernel would call that a lock-up. */
+	for (i = 0; i < 3000 && !READ_ONCE(hold->release); i++)
+		udelay(1000);
+	if (!READ_ONCE(hold->release))
+		WRITE_ONCE(hold->gave_up, true);
+	smp_store_release(&hold->running, false);
+}
+
+static void expect_busy(struct kunit *test, struct hold *held, int here,
+			int there)
+{
+	int moved = twheel_arm_on(&held->timer, here, HOUR);
+	bool idle = !twheel_pending(&held->timer);
+	int stayed = twheel_arm(&held->timer, 0);
+	int told = twheel_arm_on(&held->timer, there, 0);
+	int again = twheel_arm_on(&held->timer, here, 0);
+
+	if (READ_ONCE(held->gave_up))
+		return;
+	KUNIT_EXPECT_EQ(test, moved, -EBUSY);
+	KUNIT_EXPECT_TRUE_MSG(test, idle, "-EBUSY, and yet it is armed");
+	/* Armed as ever it stays, and so does what names its CPU. */
+	KUNIT_EXPECT_EQ(test, stayed, 0);
+	KUNIT_EXPECT_EQ(test, told, 1);
+	/* That it is pending there makes no difference. */
+	KUNIT_EXPECT_EQ(test, again, -EBUSY);
+}
+
+static void busy_elsewhere(struct kunit *test)
+{
+	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	int here = first_cpu(), there = last_cpu();
+	struct hold *held;
+
+	if (here == there) {
+		kunit_skip(test, "needs two CPUs");
+		goto out;
+	}
+	held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	twheel_timer_init(&held->timer, wheel, hold);
+	twheel_arm_on(&held->timer, there, 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
+	expect_busy(test, held, here, there);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2 ||
+				      held->gave_up));
+	twheel_cancel_sync(&held->timer);
+	KUNIT_EXPECT_EQ(test, held->fired_on, there);
+	/* And now it may. */
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired_on) == here));
+	twheel_cancel_sync(&held->timer);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+out:
+	twheel_destroy(wheel);
+}
+
+/* Operations on a timer that pends on another CPU. */
+
+static void pending_stays(struct kunit *test)
+{
+	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	struct shot *shots = new_shots(test, wheel, 4);
+	int here = first_cpu(), there = last_cpu();
+	unsigned int i;
+
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	for (i = 0; i < 4; i++) {
+		twheel_arm_on(&shots[i].timer, there, HOUR);
+		shots[i].deadline = twheel_now(wheel) + 20 * MS;
+	}
+	KUNIT_EXPECT_EQ(test, twheel_arm(&shots[0].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[1].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[2].timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[2].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&shots[3].timer, 10 * MS), 1);
+	KUNIT_EXPECT_GE(test, twheel_extend(&shots[3].timer, 20 * MS), 0);
+	expect_shots(test, shots, 4);
+	for (i = 0; i < 4; i++)
+		KUNIT_EXPECT_EQ(test, shots[i].fired_on, there);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
+static void cancel_from_afar(struct kunit *test)
+{
+	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	struct shot *shot = new_shots(test, wheel, 1);
+	int here = first_cpu(), there = last_cpu();
+	struct twheel_stats stats;
+
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	twheel_arm_on(&shot->timer, there, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&shot->timer, MS), 0);
+	/* What no longer pends is at home where it is armed next. */
+	shot->deadline = twheel_now(wheel) + MS;
+	KUNIT_EXPECT_EQ(test, twheel_arm(&shot->timer, MS), 0);
+	expect_shots(test, shot, 1);
+	KUNIT_EXPECT_EQ(test, shot->fired_on, here);
+	/* One that pends moves when it is told to. */
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, here, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, MS), 1);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&shot->fired) == 2));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(shot->fired_on), there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&shot->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, here, 0),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, 0),
+			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&shot->timer, 0), -ESHUTDOWN);
+
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, 4);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 2);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
+static void empty_is_silent(struct kunit *test)
+{
+	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	struct shot *shots = new_shots(test, wheel, 10);
+	unsigned int i;
+	int cpu;
+
+	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "not lazy");
+	for_each_online_cpu(cpu) {
+		for (i = 0; i < 10; i++)
+			twheel_arm_on(&shots[i].timer, cpu, HOUR + i * MS);
+		for (i = 0; i < 10; i++)
+			twheel_cancel(&shots[i].timer);
+	}
+	msleep(200);
+	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "an empty wheel woke up");
+	twheel_destroy(wheel);
+}
+
+/* The end of it. */
+
+static void hand_back(struct twheel_timer *timer, void *arg)
+{
+	struct shot *shot = container_of(timer, struct shot, timer);
+
+	/* So that one that comes twice, or has fired, stands out. */
+	atomic_add(100, &shot->fired);
+}
+
+static void stop_hands_back_all(struct kunit *test)
+{
+	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	unsigned int i, n = 30 * num_online_cpus(), cancelled = 0;
+	struct shot *shots = new_shots(test, wheel, n);
+	int cpu = first_cpu();
+	struct twheel_stats stats;
+
+	for (i = 0; i < n; i++) {
+		twheel_arm_on(&shots[i].timer, cpu, HOUR << i % 20);
+		cpu = cpumask_next(cpu, cpu_online_mask);
+		if (cpu >= nr_cpu_ids)
+			cpu = first_cpu();
+	}
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, n);
+	KUNIT_EXPECT_EQ(test, stats.armed, n);
+	for (i = 0; i < n; i += 7)
+		cancelled += twheel_cancel(&shots[i].timer);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, hand_back, NULL),
+			n - cancelled);
+	for (i = 0; i < n; i++) {
+		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired),
+				i % 7 ? 100 : 0);
+		KUNIT_EXPECT_EQ(test, twheel_state(&shots[i].timer), i % 7 ?
+				TWHEEL_UNFIRED : TWHEEL_CANCELLED);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[i].timer, cpu, 0),
+				-ESHUTDOWN);
+		KUNIT_EXPECT_EQ(test, twheel_arm(&shots[i].timer, 0),
+				-ESHUTDOWN);
+	}
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, cancelled);
+	KUNIT_EXPECT_EQ(test, stats.armed, n);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), -EALREADY);
+	twheel_destroy(wheel);
+}
+
+static void virtual_clock_is_one(struct kunit *test)
+{
+	struct twheel_config config = {
+		.percpu = true, .clock = TWHEEL_CLOCK_VIRTUAL,
+	};
+	struct twheel *wheel = live_wheel(test, &config);
+	struct shot *shots = new_shots(test, wheel, nr_cpu_ids);
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		twheel_arm_on(&shots[cpu].timer, cpu, (10 + cpu) * MS);
+	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 9 * MS), 10 * MS);
+	for_each_possible_cpu(cpu) {
+		u64 next = twheel_advance(wheel, (10 + cpu) * MS);
+
+		KUNIT_EXPECT_EQ(test, atomic_read(&shots[cpu].fired), 1);
+		KUNIT_EXPECT_EQ(test, shots[cpu].fired_at, (10 + cpu) * MS);
+		if (cpumask_next(cpu, cpu_possible_mask) < nr_cpu_ids)
+			KUNIT_EXPECT_EQ(test, next, (11 + cpu) * MS);
+		else
+			KUNIT_EXPECT_GT(test, next, TWHEEL_NEVER);
+	}
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case percpu_cases[] = {
+	KUNIT_CASE(fires_where_armed),
+	KUNIT_CASE(fires_where_told),
+	KUNIT_CASE(wall_clock_fires_where_told),
+	KUNIT_CASE(no_such_cpu),
+	KUNIT_CASE(cpu_that_never_was),
+	KUNIT_CASE(busy_elsewhere),
+	KUNIT_CASE(pending_stays),
+	KUNIT_CASE(cancel_from_afar),
+	KUNIT_CASE(empty_is_silent),
+	KUNIT_CASE(stop_hands_back_all),
+	KUNIT_CASE(virtual_clock_is_one),
+	{ }
+};
+
+struct kunit_suite twheel_percpu_suite = {
+	.name		= "twheel_percpu",
+	.test_cases	= percpu_cases,
+};

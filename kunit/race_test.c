@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Races on wheels of each kind, with books kept: see melee.h.
+ */
+#include <linux/cpumask.h>
+
+#include "melee.h"
+
+/* Of all CPUs together. */
+#define ROUNDS	16000
+
+/* One callback of a timer at a time, where a timer does not change axes. */
+static void run(struct kunit *test, const struct twheel_config *config,
+		bool stop_amidst)
+{
+	struct melee melee;
+
+	melee_begin(test, &melee, config, ROUNDS / num_online_cpus(), true);
+	melee_end(test, &melee, stop_amidst);
+	if (config->clock != TWHEEL_CLOCK_REALTIME)
+		KUNIT_EXPECT_EQ(test, atomic_read(&melee.overlaps), 0);
+}
+
+static void every_pair_balances(struct kunit *test)
+{
+	static const struct twheel_config config = { .name = "one base" };
+
+	run(test, &config, false);
+}
+
+static void stop_amidst_balances(struct kunit *test)
+{
+	static const struct twheel_config config = { .name = "one base" };
+	unsigned int round;
+
+	for (round = 0; round < 3; round++)
+		run(test, &config, true);
+}
+
+static void percpu_softirq_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "percpu softirq", .percpu = true,
+	};
+
+	run(test, &config, false);
+}
+
+static void percpu_hardirq_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "percpu hardirq", .percpu = true,
+		.context = TWHEEL_CONTEXT_HARDIRQ,
+	};
+
+	run(test, &config, false);
+}
+
+static void percpu_work_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "percpu work", .percpu = true,
+		.context = TWHEEL_CONTEXT_WORK,
+	};
+
+	run(test, &config, false);
+}
+
+static void percpu_wall_clock_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "percpu wall", .percpu = true,
+		.clock = TWHEEL_CLOCK_REALTIME,
+	};
+
+	run(test, &config, false);
+}
+
+static void wall_clock_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "wall", .clock = TWHEEL_CLOCK_REALTIME,
+	};
+
+	run(test, &config, false);
+}
+
+static void percpu_limit_balances(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "percpu limit", .percpu = true, .max_pending = 40,
+	};
+
+	run(test, &config, false);
+}
+
+static void percpu_stop_amidst_balances(struct kunit *test)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
+		TWHEEL_CONTEXT_WORK,
+	};
+	struct twheel_config config = {
+		.name = "percpu stop", .percpu = true,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(contexts); i++) {
+		config.context = contexts[i / 2];
+		config.clock = i % 2 ? TWHEEL_CLOCK_REALTIME :
+				       TWHEEL_CLOCK_MONOTONIC;
+		run(test, &config, true);
+	}
+}
+
+static struct kunit_case race_cases[] = {
+	KUNIT_CASE(every_pair_balances),
+	KUNIT_CASE(stop_amidst_balances),
+	KUNIT_CASE(percpu_softirq_balances),
+	KUNIT_CASE(percpu_hardirq_balances),
+	KUNIT_CASE(percpu_work_balances),
+	KUNIT_CASE(percpu_wall_clock_balances),
+	KUNIT_CASE(wall_clock_balances),
+	KUNIT_CASE(percpu_limit_balances),
+	KUNIT_CASE(percpu_stop_amidst_balances),
+	{ }
+};
+
+struct kunit_suite twheel_race_suite = {
+	.name		= "twheel_race",
+	.test_cases	= race_cases,
+};

@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels on the wall clock, while it is set: timers with a deadline follow it,
+ * those with a delay do not notice, and none is lost. The clock is put right
+ * after each test. For the same on a virtual clock, to the tick, see
+ * back_test.c.
+ */
+#include <linux/ktime.h>
+#include <linux/timekeeping.h>
+
+#include "live.h"
+
+/* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
+static s64 ahead;
+
+static s64 wall_ahead(void)
+{
+	return ktime_get_real_ns() - ktime_get_ns();
+}
+
+static void set_wall(struct kunit *test, u64 ns)
+{
+	struct timespec64 ts = ns_to_timespec64(ns);
+
+	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
+}
+
+static void step(struct kunit *test, s64 ns)
+{
+	set_wall(test, ktime_get_real_ns() + ns);
+}
+
+static int wall_test_init(struct kunit *test)
+{
+	ahead = wall_ahead();
+	/* Set back by hours, it is to be after 1970 still. */
+	step(test, 1000 * HOUR);
+	return 0;
+}
+
+static void wall_test_exit(struct kunit *test)
+{
+	set_wall(test, ktime_get_ns() + ahead);
+}
+
+static struct twheel *wall_wheel(struct kunit *test, bool percpu)
+{
+	struct twheel_config config = {
+		.name = "kunit-wall", .clock = TWHEEL_CLOCK_REALTIME,
+		.percpu = percpu,
+	};
+
+	return live_wheel(test, &config);
+}
+
+/* A timer with a delay: what counts is CLOCK_MONOTONIC. */
+static void shoot_monotonic(struct twheel_timer *timer)
+{
+	shoot(timer);
+	container_of(timer, struct shot, timer)->fired_at = ktime_get_ns();
+}
+
+static void arm_at(struct shot *shot, u64 delay)
+{
+	shot->deadline = ktime_get_real_ns() + delay;
+	twheel_arm_at(&shot->timer, shot->deadline);
+}
+
+static bool unfired(struct shot *shots, unsigned int n)
+{
+	unsigned int i;
+
+	for (i = 0; i < n; i++)
+		if (atomic_read(&shots[i].fired))
+			return false;
+	return true;
+}
+
+#define SOME	20
+
+static void forward(struct kunit *test, bool percpu)
+{
+	struct twheel *wheel = wall_wheel(test, percpu);
+	struct shot *with_deadline = new_shots(test, wheel, SOME);
+	struct shot *with_delay = new_shots(test, wheel, SOME);
+	unsigned int i;
+
+	for (i = 0; i < SOME; i++) {
+		arm_at(&with_deadline[i], HOUR + i * MS);
+		twheel_arm(&with_delay[i].timer, 2 * HOUR);
+	}
+	step(test, 3 * HOUR);
+	expect_shots(test, with_deadline, SOME);
+	KUNIT_EXPECT_TRUE(test, unfired(with_delay, SOME));
+	for (i = 0; i < SOME; i++) {
+		KUNIT_EXPECT_GT(test, twheel_remaining(&with_delay[i].timer),
+				HOUR);
+		KUNIT_EXPECT_LE(test, twheel_remaining(&with_delay[i].timer),
+				2 * HOUR);
+	}
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), SOME);
+	twheel_destroy(wheel);
+}
+
+static void forward_makes_due(struct kunit *test)
+{
+	forward(test, false);
+	forward(test, true);
+}
+
+/* Returns false if the machine was too slow for the test. */
+static bool back(struct kunit *test, bool percpu)
+{
+	struct twheel *wheel = wall_wheel(test, percpu);
+	struct shot *shots = new_shots(test, wheel, SOME);
+	u64 start = ktime_get_ns();
+	unsigned int i;
+	bool in_time;
+
+	for (i = 0; i < SOME; i++)
+		arm_at(&shots[i], 300 * MS + i * MS);
+	step(test, -(s64)HOUR);
+	in_time = ktime_get_ns() - start < 300 * MS;
+	if (in_time) {
+		/* Where they would have been due, had nobody set the clock. */
+		msleep(500);
+		KUNIT_EXPECT_TRUE_MSG(test, unfired(shots, SOME), "early");
+		for (i = 0; i < SOME; i++)
+			KUNIT_EXPECT_GT(test,
+					twheel_remaining(&shots[i].timer),
+					HOUR / 2);
+		step(test, HOUR);
+		expect_shots(test, shots, SOME);
+	}
+	twheel_destroy(wheel);
+	return in_time;
+}
+
+static void back_waits(struct kunit *test)
+{
+	unsigned int i, percpu;
+
+	for (percpu = 0; percpu < 2; percpu++) {
+		for (i = 0; i < 10 && !back(test, percpu); i++)
+			;
+		KUNIT_EXPECT_LT_MSG(test, i, 10, "too slow to be tested");
+	}
+}
+
+static void delays(struct kunit *test, bool percpu, s64 by)
+{
+	struct twheel *wheel = wall_wheel(test, percpu);
+	struct shot *shots = new_shots(test, wheel, SOME);
+	unsigned int i;
+
+	for (i = 0; i < SOME; i++) {
+		u64 delay = 100 * MS + i * 10 * MS;
+
+		twheel_timer_init(&shots[i].timer, wheel, shoot_monotonic);
+		shots[i].deadline = ktime_get_ns() + delay;
+		twheel_arm(&shots[i].timer, delay);
+		if (i == SOME / 2)
+			step(test, by);
+	}
+	expect_shots(test, shots, SOME);
+	twheel_destroy(wheel);
+}
+
+static void delays_do_not_notice(struct kunit *test)
+{
+	unsigned int percpu;
+
+	for (percpu = 0; percpu < 2; percpu++) {
+		delays(test, percpu, HOUR);
+		delays(test, percpu, -2 * (s64)HOUR);
+	}
+}
+
+/*
+ * After a step back there is time between the clock and where the wheel has
+ * been. A deadline there is neither past, nor as late as that. The wheel may
+ * have looked at the clock a moment before the step, or not for long.
+ */
+static void after_back(struct kunit *test, bool percpu, bool look_before)
+{
+	struct twheel *wheel = wall_wheel(test, percpu);
+	struct shot *shots = new_shots(test, wheel, 4);
+	struct shot *far = new_shots(test, wheel, 1);
+
+	arm_at(&shots[0], MS);
+	expect_shots(test, shots, 1);
+	if (look_before)
+		arm_at(far, HOUR);
+	step(test, -1000 * (s64)NSEC_PER_SEC);
+	arm_at(&shots[1], 10 * MS);
+	arm_at(&shots[2], 30 * MS);
+	arm_at(&shots[3], 2 * MS);
+	expect_shots(test, shots + 1, 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&far->fired), 0);
+	twheel_destroy(wheel);
+}
+
+static void arm_after_back(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < 40; i++)
+		after_back(test, i & 1, i & 2);
+}
+
+/* Past when it was armed, not any more when its turn comes: not yet lost. */
+static void due_amidst_back(struct kunit *test)
+{
+	struct twheel *wheel = wall_wheel(test, false);
+	struct shot *shots = new_shots(test, wheel, 100);
+	unsigned int i;
+
+	for (i = 0; i < 100; i++) {
+		arm_at(&shots[i], i % 3 * MS);
+		if (i % 10 == 9)
+			step(test, -(s64)(20 * MS));
+	}
+	KUNIT_EXPECT_TRUE_MSG(test, shots_fired(shots, 100), "a timer is lost");
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), 1);
+	twheel_destroy(wheel);
+}
+
+/* From deadline to delay and back: always one timer, always pending. */
+static void changes_axis(struct kunit *test)
+{
+	struct twheel *wheel = wall_wheel(test, false);
+	struct shot *shot = new_shots(test, wheel, 1);
+	struct twheel_timer *timer = &shot->timer;
+	struct twheel_stats stats;
+	u64 wall = ktime_get_real_ns();
+
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(timer, wall + HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_arm(timer, HOUR), 1);
+	KUNIT_EXPECT_LT_MSG(test, twheel_deadline(timer), wall,
+			    "not on CLOCK_MONOTONIC");
+	KUNIT_EXPECT_EQ(test, twheel_extend(timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_GT(test, twheel_remaining(timer), HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall + HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_extend(timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_GE(test, twheel_deadline(timer), wall + 2 * HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_modify(timer, HOUR), 1);
+	KUNIT_EXPECT_LE(test, twheel_remaining(timer), HOUR);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 1);
+	KUNIT_EXPECT_EQ(test, stats.armed, 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(timer, 0), 0);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
+	twheel_destroy(wheel);
+}
+
+/* Steps both ways, while timers are due all the time. */
+static void many_steps(struct kunit *test, bool percpu)
+{
+	struct twheel *wheel = wall_wheel(test, percpu);
+	unsigned int i, n = 600;
+	struct shot *shots = new_shots(test, wheel, n);
+	struct twheel_stats stats;
+	u64 last = 0;
+	u32 seed = 8;
+
+	for (i = 0; i < n; i++) {
+		arm_at(&shots[i], roll(&seed) % (300 * (u32)MS));
+		last = max(last, shots[i].deadline);
+		if (i % 40)
+			continue;
+		step(test, (s64)(roll(&seed) % (600 * (u32)MS)) -
+		     (s64)(300 * MS));
+		msleep(5);
+	}
+	/* However far back it is now: all are due. */
+	set_wall(test, last + MS);
+	KUNIT_EXPECT_TRUE_MSG(test, shots_fired(shots, n), "a timer is lost");
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, n);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	for (i = 0; i < n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&shots[i].fired), 1,
+				    "shot %u", i);
+	twheel_destroy(wheel);
+}
+
+static void steps_lose_nothing(struct kunit *test)
+{
+	many_steps(test, false);
+	many_steps(test, true);
+}
+
+static struct kunit_case wall_cases[] = {
+	KUNIT_CASE(forward_makes_due),
+	KUNIT_CASE(back_waits),
+	KUNIT_CASE(delays_do_not_notice),
+	KUNIT_CASE(arm_after_back),
+	KUNIT_CASE(due_amidst_back),
+	KUNIT_CASE(changes_axis),
+	KUNIT_CASE(steps_lose_nothing),
+	{ }
+};
+
+struct kunit_suite twheel_wall_suite = {
+	.name		= "twheel_wall",
+	.init		= wall_test_init,
+	.exit		= wall_test_exit,
+	.test_cases	= wall_cases,
+};
