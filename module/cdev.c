@@ -6,18 +6,25 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
+#include "batch.h"
 #include "cdev.h"
+#include "event.h"
 #include "file.h"
+#include "op.h"
+#include "ring.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 136);
+static_assert(sizeof(struct twheel_batch) == 32);
+static_assert(sizeof(struct twheel_eventfd) == 16);
 
 /*
  * Sizes of the structures when they were first published. A program may know a
@@ -27,6 +34,8 @@ static_assert(sizeof(struct twheel_info) == 136);
 #define SETUP_SIZE_V0	32
 #define OP_SIZE_V0	64
 #define INFO_SIZE_V0	136
+#define BATCH_SIZE_V0	32
+#define EVENTFD_SIZE_V0	16
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -49,20 +58,21 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 	size_t done = 0;
 	int ret;
 
-	if (!room)
+	/* Events that are in a ring need not be read. */
+	if (!room || (tw_file_wheel(file) && tw_file_ring(file)))
 		return -EINVAL;
 
 	while (done < room) {
 		size_t bytes;
 
-		if (!tw_file_take(file, &taken,
+		if (!tw_event_take(file, &taken,
 				  min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK)
 				return -EAGAIN;
 			ret = wait_event_interruptible(file->wait,
-						       tw_file_readable(file));
+						       tw_event_readable(file));
 			if (ret)
 				return ret;
 			continue;
@@ -71,17 +81,27 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 		bytes = taken.count * sizeof(struct twheel_event);
 		if (copy_to_user(buf + done * sizeof(struct twheel_event),
 				 taken.events, bytes)) {
-			tw_file_give_back(file, &taken);
+			tw_event_give_back(file, &taken);
 			if (!done)
 				return -EFAULT;
 			break;
 		}
-		tw_file_delivered(file, &taken);
+		tw_event_delivered(file, &taken);
 		done += taken.count;
 		/* A reader with a huge buffer has others wait for the CPU. */
 		cond_resched();
 	}
 	return done * sizeof(struct twheel_event);
+}
+
+static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct tw_file *file = filp->private_data;
+
+	/* The wheel first: then the ring is there. */
+	if (!tw_file_wheel(file) || !tw_file_ring(file))
+		return -ENODEV;
+	return tw_ring_mmap(file->ring, vma);
 }
 
 static __poll_t cdev_poll(struct file *filp, poll_table *wait)
@@ -90,10 +110,10 @@ static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 
 	/*
 	 * Queue first, look then: an event that comes in between wakes us. The
-	 * look takes the lock under which events are added, see expire().
+	 * look takes the lock under which events are added, see tw_event_expire().
 	 */
 	poll_wait(filp, &file->wait, wait);
-	return tw_file_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
+	return tw_event_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
@@ -118,79 +138,65 @@ static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 	return ret ?: tw_file_setup(file, &setup);
 }
 
-static int get_op(struct twheel_op *op, const void __user *arg, size_t size)
-{
-	int ret;
-
-	ret = copy_struct_from_user(op, sizeof(*op), arg, size);
-	if (ret)
-		return ret;
-	return op->op || op->reserved ? -EINVAL : 0;
-}
-
-static int put_op(const struct twheel_op *op, void __user *arg)
-{
-	return copy_to_user(arg, op, OP_SIZE_V0) ? -EFAULT : 0;
-}
-
 static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	/* Before anything happens: can the answer be written? */
-	ret = ret ?: put_op(&op, arg);
-	if (ret)
-		return ret;
-	ret = tw_file_arm(file, &op);
-	if (ret)
-		return ret;
-	op.result = 0;
-	ret = put_op(&op, arg);
-	if (ret) {
-		/* The memory went away just now; nobody learns of the timer. */
-		op.flags = 0;
-		tw_file_cancel(file, &op);
-	}
-	return ret;
+	return tw_batch_one(file, arg, size, TWHEEL_OP_ARM, true);
 }
 
 static long ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	return ret ?: tw_file_cancel(file, &op);
+	return tw_batch_one(file, arg, size, TWHEEL_OP_CANCEL, false);
 }
 
 static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	return ret ?: tw_file_modify(file, &op);
+	return tw_batch_one(file, arg, size, TWHEEL_OP_MODIFY, false);
 }
 
 static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
+	return tw_batch_one(file, arg, size, TWHEEL_OP_QUERY, true);
+}
 
-	ret = get_op(&op, arg, size);
-	ret = ret ?: tw_file_query(file, &op);
+static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
+{
+	return tw_batch_one(file, arg, size, TWHEEL_OP_KICK, false);
+}
+
+static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_batch __user *user = arg;
+	struct twheel_batch batch;
+	long ret;
+
+	ret = copy_struct_from_user(&batch, sizeof(batch), arg, size);
 	if (ret)
 		return ret;
-	op.result = 0;
-	return put_op(&op, arg);
+	/* Before anything happens: can the answer be written? */
+	if (put_user(batch.done, &user->done))
+		return -EFAULT;
+	ret = tw_batch(file, &batch);
+	if (ret > 0) {
+		/* Should it not work any more: the number is returned, too. */
+		batch.done = ret;
+		(void)!put_user(batch.done, &user->done);
+	}
+	return ret;
+}
+
+static long ioctl_eventfd(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_eventfd eventfd;
+	int ret;
+
+	ret = copy_struct_from_user(&eventfd, sizeof(eventfd), arg, size);
+	return ret ?: tw_event_attach(file, &eventfd);
 }
 
 static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
 			     size_t size)
 {
-	return tw_file_cancel_all(file);
+	return tw_op_cancel_all(file);
 }
 
 /**
@@ -216,6 +222,9 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_MODIFY, OP_SIZE_V0, ioctl_modify),
 	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
 	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
+	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
+	COMMAND(TWHEEL_IOC_EVENTFD, EVENTFD_SIZE_V0, ioctl_eventfd),
+	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
 };
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -234,12 +243,43 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 			    _IOC_SIZE(cmd));
 }
 
+static int cdev_fasync(int fd, struct file *filp, int on)
+{
+	struct tw_file *file = filp->private_data;
+
+	return fasync_helper(fd, filp, on, &file->fasync);
+}
+
+/* /proc/PID/fdinfo/FD: a line for each thing, as others have it there */
+static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
+{
+	struct twheel_info info;
+
+	tw_file_info(filp->private_data, &info);
+	seq_printf(seq, "clockid:\t%u\n", info.clockid);
+	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
+	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
+	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
+	seq_printf(seq, "timers:\t%llu\n", info.timers);
+	seq_printf(seq, "pending:\t%llu\n", info.pending);
+	seq_printf(seq, "unread:\t%llu\n", info.unread);
+	seq_printf(seq, "armed:\t%llu\n", info.armed);
+	seq_printf(seq, "fired:\t%llu\n", info.fired);
+	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
+}
+
 static const struct file_operations cdev_fops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
 	.release	= cdev_release,
 	.read		= cdev_read,
 	.poll		= cdev_poll,
+	.mmap		= cdev_mmap,
+	.fasync		= cdev_fasync,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo	= cdev_show_fdinfo,
+#endif
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.llseek		= noop_llseek,

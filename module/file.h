@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
+#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -13,53 +14,58 @@
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
+#include "ring.h"
 #include "slots.h"
+#include "timens.h"
+#include "user.h"
 
-/* How many events travel to a reader at a time: they stand on the stack. */
-#define TW_TAKE	8U
+struct eventfd_ctx;
+struct fasync_struct;
 
 /**
  * struct tw_file - an open file
  * @setup_lock: serialises what sleeps: making the wheel, growing the table
  * @lock: guards all that follows; outside of the base lock, taken by callbacks
+ * @user: who has opened it
+ * @exempt: with CAP_SYS_RESOURCE: no limit on what a user may have
  * @wheel: the wheel; NULL until it is set up or the first timer armed
+ * @tick_ns: its tick
+ * @clockid: its clock
  * @slots: the timers
+ * @ring: the shared memory, or NULL; it is there before the wheel is
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
+ * @eventfd: counts them, or NULL
+ * @fasync: who is sent a signal for them
  * @max_timers: how many timers may exist
  * @timers: how many do
  * @unread: how many of them have an event that is not read
  * @armed: timers armed
  * @fired: expiries
  * @cancelled: timers cancelled
+ * @buffer: room for operations, which no batch uses, or NULL
  */
 struct tw_file {
 	struct mutex setup_lock;
 	spinlock_t lock;
+	struct tw_user *user;
+	bool exempt;
 	struct twheel *wheel;
+	u64 tick_ns;
+	u32 clockid;
 	struct tw_slots slots;
-	struct list_head events;
+	struct tw_ring *ring;
+	struct tw_queue events;
 	wait_queue_head_t wait;
+	struct eventfd_ctx *eventfd;
+	struct fasync_struct *fasync;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;
 	u64 armed;
 	u64 fired;
 	u64 cancelled;
-};
-
-/**
- * struct tw_taken - events on their way to a reader
- * @slots: their slots
- * @events: what the reader gets
- * @next: for each a periodic timer's next deadline
- * @count: how many
- */
-struct tw_taken {
-	struct tw_slot *slots[TW_TAKE];
-	struct twheel_event events[TW_TAKE];
-	u64 next[TW_TAKE];
-	unsigned int count;
+	void *buffer;
 };
 
 struct tw_file *tw_file_new(void);
@@ -67,16 +73,39 @@ void tw_file_free(struct tw_file *file);
 int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
 
-int tw_file_arm(struct tw_file *file, struct twheel_op *op);
-int tw_file_cancel(struct tw_file *file, const struct twheel_op *op);
-int tw_file_modify(struct tw_file *file, const struct twheel_op *op);
-int tw_file_query(struct tw_file *file, struct twheel_op *op);
-int tw_file_cancel_all(struct tw_file *file);
+int tw_file_make_room(struct tw_file *file);
 
-bool tw_file_readable(struct tw_file *file);
-bool tw_file_take(struct tw_file *file, struct tw_taken *taken,
-		  unsigned int most);
-void tw_file_delivered(struct tw_file *file, struct tw_taken *taken);
-void tw_file_give_back(struct tw_file *file, struct tw_taken *taken);
+/* The wheel of a file, or NULL; once it is there, it stays. */
+static inline struct twheel *tw_file_wheel(struct tw_file *file)
+{
+	/* Pairs with make_wheel(). */
+	return smp_load_acquire(&file->wheel);
+}
+
+/* The shared memory of a file that has cells. */
+static inline struct tw_ring *tw_file_ring(const struct tw_file *file)
+{
+	return IS_ENABLED(CONFIG_64BIT) ? file->ring : NULL;
+}
+
+/* Can the clock of a file's wheel be set? Then delays are on another one. */
+static inline bool tw_file_steps(const struct tw_file *file)
+{
+	return file->clockid == CLOCK_REALTIME;
+}
+
+/* The time that a timer's deadline and expiry are told in. */
+static inline u64 tw_file_now(const struct tw_file *file, bool relative)
+{
+	return relative && tw_file_steps(file) ? ktime_get_ns() :
+	       twheel_now(file->wheel);
+}
+
+/* And what it shows in the caller's time namespace. */
+static inline s64 tw_file_offset(const struct tw_file *file, bool relative)
+{
+	return tw_timens_offset(relative && tw_file_steps(file) ?
+				CLOCK_MONOTONIC : file->clockid);
+}
 
 #endif /* _TWHEEL_FILE_H */

@@ -83,7 +83,14 @@ int clock_by_name(const char *name)
 
 const char *clock_name(int clock)
 {
-	return clock == CLOCK_BOOTTIME ? "boottime" : "monotonic";
+	switch (clock) {
+	case CLOCK_BOOTTIME:
+		return "boottime";
+	case CLOCK_REALTIME:
+		return "realtime";
+	default:
+		return "monotonic";
+	}
 }
 
 uint64_t clock_now(int clock)
