@@ -40,8 +40,12 @@ static void close_connection(struct twheel_timer *timer)
 /* What the receive path would do for every packet: no lock, no move. */
 static bool heard_from(struct connection *c)
 {
-	c->heard = twheel_now(wheel);
-	return twheel_extend_at(&c->idle, c->heard + IDLE_NS) >= 0;
+	u64 now = twheel_now(wheel);
+
+	if (twheel_extend_at(&c->idle, now + IDLE_NS) < 0)
+		return false;
+	c->heard = now;
+	return true;
 }
 
 static int __init example_init(void)
