@@ -11,13 +11,17 @@
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
+#include "batch.h"
 #include "cdev.h"
+#include "event.h"
 #include "file.h"
+#include "op.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 136);
+static_assert(sizeof(struct twheel_batch) == 32);
 
 /*
  * Sizes of the structures when they were first published. A program may know a
@@ -27,6 +31,7 @@ static_assert(sizeof(struct twheel_info) == 136);
 #define SETUP_SIZE_V0	32
 #define OP_SIZE_V0	64
 #define INFO_SIZE_V0	136
+#define BATCH_SIZE_V0	32
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -55,14 +60,14 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 	while (done < room) {
 		size_t bytes;
 
-		if (!tw_file_take(file, &taken,
+		if (!tw_event_take(file, &taken,
 				  min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK)
 				return -EAGAIN;
 			ret = wait_event_interruptible(file->wait,
-						       tw_file_readable(file));
+						       tw_event_readable(file));
 			if (ret)
 				return ret;
 			continue;
@@ -71,12 +76,12 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 		bytes = taken.count * sizeof(struct twheel_event);
 		if (copy_to_user(buf + done * sizeof(struct twheel_event),
 				 taken.events, bytes)) {
-			tw_file_give_back(file, &taken);
+			tw_event_give_back(file, &taken);
 			if (!done)
 				return -EFAULT;
 			break;
 		}
-		tw_file_delivered(file, &taken);
+		tw_event_delivered(file, &taken);
 		done += taken.count;
 		/* A reader with a huge buffer has others wait for the CPU. */
 		cond_resched();
@@ -90,10 +95,10 @@ static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 
 	/*
 	 * Queue first, look then: an event that comes in between wakes us. The
-	 * look takes the lock under which events are added, see expire().
+	 * look takes the lock under which events are added, see tw_event_expire().
 	 */
 	poll_wait(filp, &file->wait, wait);
-	return tw_file_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
+	return tw_event_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
@@ -125,12 +130,25 @@ static int get_op(struct twheel_op *op, const void __user *arg, size_t size)
 	ret = copy_struct_from_user(op, sizeof(*op), arg, size);
 	if (ret)
 		return ret;
-	return op->op || op->reserved ? -EINVAL : 0;
+	return op->op ? -EINVAL : 0;
 }
 
 static int put_op(const struct twheel_op *op, void __user *arg)
 {
 	return copy_to_user(arg, op, OP_SIZE_V0) ? -EFAULT : 0;
+}
+
+/* One operation is a batch of one. */
+static int run_op(struct tw_file *file, struct twheel_op *op, u32 what)
+{
+	int ret;
+
+	op->op = what;
+	tw_op_run(file, op, 1);
+	op->op = 0;
+	ret = op->result;
+	op->result = 0;
+	return ret;
 }
 
 static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
@@ -141,17 +159,14 @@ static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
 	ret = get_op(&op, arg, size);
 	/* Before anything happens: can the answer be written? */
 	ret = ret ?: put_op(&op, arg);
+	ret = ret ?: run_op(file, &op, TWHEEL_OP_ARM);
 	if (ret)
 		return ret;
-	ret = tw_file_arm(file, &op);
-	if (ret)
-		return ret;
-	op.result = 0;
 	ret = put_op(&op, arg);
 	if (ret) {
 		/* The memory went away just now; nobody learns of the timer. */
 		op.flags = 0;
-		tw_file_cancel(file, &op);
+		run_op(file, &op, TWHEEL_OP_CANCEL);
 	}
 	return ret;
 }
@@ -162,7 +177,7 @@ static long ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
 	int ret;
 
 	ret = get_op(&op, arg, size);
-	return ret ?: tw_file_cancel(file, &op);
+	return ret ?: run_op(file, &op, TWHEEL_OP_CANCEL);
 }
 
 static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
@@ -171,7 +186,7 @@ static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 	int ret;
 
 	ret = get_op(&op, arg, size);
-	return ret ?: tw_file_modify(file, &op);
+	return ret ?: run_op(file, &op, TWHEEL_OP_MODIFY);
 }
 
 static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
@@ -180,17 +195,35 @@ static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
 	int ret;
 
 	ret = get_op(&op, arg, size);
-	ret = ret ?: tw_file_query(file, &op);
+	ret = ret ?: run_op(file, &op, TWHEEL_OP_QUERY);
+	return ret ?: put_op(&op, arg);
+}
+
+static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_batch __user *user = arg;
+	struct twheel_batch batch;
+	long ret;
+
+	ret = copy_struct_from_user(&batch, sizeof(batch), arg, size);
 	if (ret)
 		return ret;
-	op.result = 0;
-	return put_op(&op, arg);
+	/* Before anything happens: can the answer be written? */
+	if (put_user(batch.done, &user->done))
+		return -EFAULT;
+	ret = tw_batch(file, &batch);
+	if (ret > 0) {
+		/* Should it not work any more: the number is returned, too. */
+		batch.done = ret;
+		(void)!put_user(batch.done, &user->done);
+	}
+	return ret;
 }
 
 static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
 			     size_t size)
 {
-	return tw_file_cancel_all(file);
+	return tw_op_cancel_all(file);
 }
 
 /**
@@ -216,6 +249,7 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_MODIFY, OP_SIZE_V0, ioctl_modify),
 	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
 	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
+	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
 };
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)

@@ -8,6 +8,7 @@
  */
 #include <linux/errno.h>
 #include <linux/gfp.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -15,10 +16,10 @@
 
 #define CHUNK_BYTES	(TW_CHUNK_SLOTS * sizeof(struct tw_slot))
 
-void tw_slots_init(struct tw_slots *slots)
-{
-	INIT_LIST_HEAD(&slots->free);
-}
+#ifndef CONFIG_LOCKDEP
+/* Six pages a chunk, and what README.md says about memory. */
+static_assert(sizeof(struct tw_slot) == 96 || !IS_ENABLED(CONFIG_64BIT));
+#endif
 
 /* tw_slots_exit() - free the table; none of its timers may be pending */
 void tw_slots_exit(struct tw_slots *slots)
@@ -27,16 +28,17 @@ void tw_slots_exit(struct tw_slots *slots)
 
 	for (dir = 0; dir < TW_NR_DIRS && slots->dirs[dir]; dir++) {
 		for (chunk = 0; chunk < TW_DIR_CHUNKS; chunk++) {
-			if (slots->dirs[dir][chunk])
-				free_pages_exact(slots->dirs[dir][chunk],
-						 CHUNK_BYTES);
+			if (!slots->dirs[dir][chunk])
+				break;
+			free_pages_exact(slots->dirs[dir][chunk], CHUNK_BYTES);
 			cond_resched();
 		}
 		kfree(slots->dirs[dir]);
 	}
 }
 
-static struct tw_slot *new_chunk(void)
+static struct tw_slot *new_chunk(u32 index, struct twheel *wheel,
+				 twheel_fn function)
 {
 	struct tw_slot *chunk;
 	unsigned int i;
@@ -44,28 +46,35 @@ static struct tw_slot *new_chunk(void)
 	chunk = alloc_pages_exact(CHUNK_BYTES, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (!chunk)
 		return NULL;
-	/* An identifier is never 0. */
-	for (i = 0; i < TW_CHUNK_SLOTS; i++)
-		chunk[i].generation = 1;
+	for (i = 0; i < TW_CHUNK_SLOTS; i++) {
+		struct tw_slot *slot = &chunk[i];
+
+		/* Once for all: a slot's timer is armed again and again. */
+		twheel_timer_init(&slot->timer, wheel, function);
+		slot->tag = 1ULL << 32 | (index + i);
+		slot->free = slot + 1;
+	}
 	return chunk;
 }
 
 /*
- * tw_slots_grow() - add free slots
+ * tw_slots_grow() - add free slots, after those that are free
  * @lock: what serialises; not held
+ * @wheel: what their timers belong to
+ * @function: what these do when they fire
  *
  * Allocates, so it works without the lock and takes it to publish.
  *
  * Context: process, may sleep; one caller at a time.
  * Return: 0, -ENOMEM.
  */
-int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock)
+int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock,
+		  struct twheel *wheel, twheel_fn function)
 {
 	unsigned int number = slots->count >> TW_CHUNK_SHIFT;
 	unsigned int dir = number >> TW_DIR_SHIFT;
 	struct tw_slot **chunks = NULL;
 	struct tw_slot *chunk;
-	unsigned int i;
 
 	if (dir >= TW_NR_DIRS)
 		return -ENOMEM;
@@ -75,7 +84,7 @@ int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock)
 		if (!chunks)
 			return -ENOMEM;
 	}
-	chunk = new_chunk();
+	chunk = new_chunk(slots->count, wheel, function);
 	if (!chunk) {
 		kfree(chunks);
 		return -ENOMEM;
@@ -85,55 +94,49 @@ int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock)
 	if (chunks)
 		slots->dirs[dir] = chunks;
 	slots->dirs[dir][number % TW_DIR_CHUNKS] = chunk;
-	for (i = 0; i < TW_CHUNK_SLOTS; i++) {
-		chunk[i].index = slots->count++;
-		list_add_tail(&chunk[i].link, &slots->free);
-	}
+	chunk[TW_CHUNK_SLOTS - 1].free = slots->free;
+	slots->free = chunk;
+	slots->count += TW_CHUNK_SLOTS;
 	spin_unlock_bh(lock);
 	return 0;
 }
 
-/* tw_slots_get() - take a free slot; NULL if the table has to grow */
-struct tw_slot *tw_slots_get(struct tw_slots *slots)
+/* tw_queue_add() - a slot becomes the last in a row */
+void tw_queue_add(struct tw_slots *slots, struct tw_queue *queue,
+		  struct tw_slot *slot)
 {
-	struct tw_slot *slot;
-
-	slot = list_first_entry_or_null(&slots->free, struct tw_slot, link);
-	if (slot)
-		list_del_init(&slot->link);
-	return slot;
+	slot->next = TW_NO_SLOT;
+	slot->prev = queue->last;
+	if (slot->prev == TW_NO_SLOT)
+		queue->first = tw_slot_index(slot);
+	else
+		tw_slots_at(slots, slot->prev)->next = tw_slot_index(slot);
+	queue->last = tw_slot_index(slot);
 }
 
-/* tw_slots_put() - free a slot; its identifier is void */
-void tw_slots_put(struct tw_slots *slots, struct tw_slot *slot)
+/* tw_queue_add_first() - a slot becomes the first in a row */
+void tw_queue_add_first(struct tw_slots *slots, struct tw_queue *queue,
+			struct tw_slot *slot)
 {
-	slot->state = TW_SLOT_FREE;
-	/* Last freed is first used: it is still in the cache. */
-	list_add(&slot->link, &slots->free);
-	if (!++slot->generation)
-		slot->generation = 1;
+	slot->prev = TW_NO_SLOT;
+	slot->next = queue->first;
+	if (slot->next == TW_NO_SLOT)
+		queue->last = tw_slot_index(slot);
+	else
+		tw_slots_at(slots, slot->next)->prev = tw_slot_index(slot);
+	queue->first = tw_slot_index(slot);
 }
 
-/* tw_slots_at() - the slot of an index below &tw_slots.count */
-struct tw_slot *tw_slots_at(const struct tw_slots *slots, u32 index)
+/* tw_queue_del() - a slot leaves a row */
+void tw_queue_del(struct tw_slots *slots, struct tw_queue *queue,
+		  struct tw_slot *slot)
 {
-	unsigned int chunk = index >> TW_CHUNK_SHIFT;
-
-	return &slots->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
-			   [index % TW_CHUNK_SLOTS];
-}
-
-/* tw_slots_find() - the slot that an identifier names; NULL if it is void */
-struct tw_slot *tw_slots_find(const struct tw_slots *slots, u64 id)
-{
-	u32 index = lower_32_bits(id);
-	struct tw_slot *slot;
-
-	if (index >= slots->count)
-		return NULL;
-	slot = tw_slots_at(slots, index);
-	if (slot->generation != upper_32_bits(id) ||
-	    slot->state == TW_SLOT_FREE || slot->state == TW_SLOT_GONE)
-		return NULL;
-	return slot;
+	if (slot->prev == TW_NO_SLOT)
+		queue->first = slot->next;
+	else
+		tw_slots_at(slots, slot->prev)->next = slot->next;
+	if (slot->next == TW_NO_SLOT)
+		queue->last = slot->prev;
+	else
+		tw_slots_at(slots, slot->next)->prev = slot->prev;
 }

@@ -9,7 +9,8 @@
 #ifndef _TWHEEL_SLOTS_H
 #define _TWHEEL_SLOTS_H
 
-#include <linux/list.h>
+#include <linux/prefetch.h>
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -31,31 +32,45 @@ enum tw_slot_state {
 	TW_SLOT_GONE,
 };
 
+/* Where the state is in &tw_slot.tag: above the 24 bits of the index. */
+#define TW_STATE_SHIFT	24
+#define TW_STATE_MASK	((u64)0xff << TW_STATE_SHIFT)
+#define TW_TAG(state)	((u64)(state) << TW_STATE_SHIFT)
+
 /**
  * struct tw_slot - a timer of an open file
  * @timer: the timer
- * @cookie: as armed
+ * @tag: its identifier, and enum tw_slot_state in between: one comparison tells
+ *	whether an identifier is of a timer in a certain state
+ * @next: index of the next unread event
+ * @prev: index of the unread event before
+ * @free: the next free slot
  * @deadline_ns: the deadline it waits for, or has reached
+ * @cookie: as armed
  * @period_ns: as armed
+ * @slack_ns: as armed
  * @fired_ns: when it expired
- * @link: among the unread events, or the free slots
- * @index: its own index
- * @generation: of the identifier
- * @state: enum tw_slot_state
+ *
+ * There may be millions: what an arm or a cancel touches comes first.
  */
 struct tw_slot {
 	struct twheel_timer timer;
-	u64 cookie;
+	u64 tag;
+	union {
+		struct {
+			u32 next;
+			u32 prev;
+		};
+		struct tw_slot *free;
+	};
 	u64 deadline_ns;
+	u64 cookie;
 	u64 period_ns;
+	u64 slack_ns;
 	u64 fired_ns;
-	struct list_head link;
-	u32 index;
-	u32 generation;
-	enum tw_slot_state state;
 };
 
-/* 256 slots are seven pages; 512 chunks of them a page of pointers. */
+/* 256 slots are six pages; 512 chunks of them a page of pointers. */
 #define TW_CHUNK_SHIFT	8
 #define TW_CHUNK_SLOTS	(1U << TW_CHUNK_SHIFT)
 #define TW_DIR_SHIFT	9
@@ -63,30 +78,142 @@ struct tw_slot {
 #define TW_SLOTS_MAX	(1U << 24)
 #define TW_NR_DIRS	(TW_SLOTS_MAX >> (TW_CHUNK_SHIFT + TW_DIR_SHIFT))
 
+/* No slot has this index. */
+#define TW_NO_SLOT	(~0U)
+
+/**
+ * struct tw_queue - slots in a row
+ * @first: index of the first, or %TW_NO_SLOT
+ * @last: of the last, likewise
+ */
+struct tw_queue {
+	u32 first;
+	u32 last;
+};
+
 /**
  * struct tw_slots - the table
  * @dirs: pages of pointers to chunks
- * @free: free slots
+ * @free: a free slot, or NULL; it leads to the others
  * @count: slots there are, free or not
  */
 struct tw_slots {
 	struct tw_slot **dirs[TW_NR_DIRS];
-	struct list_head free;
+	struct tw_slot *free;
 	u32 count;
 };
 
-void tw_slots_init(struct tw_slots *slots);
 void tw_slots_exit(struct tw_slots *slots);
-int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock);
-struct tw_slot *tw_slots_get(struct tw_slots *slots);
-void tw_slots_put(struct tw_slots *slots, struct tw_slot *slot);
-struct tw_slot *tw_slots_find(const struct tw_slots *slots, u64 id);
-struct tw_slot *tw_slots_at(const struct tw_slots *slots, u32 index);
+int tw_slots_grow(struct tw_slots *slots, spinlock_t *lock,
+		  struct twheel *wheel, twheel_fn function);
+
+void tw_queue_add(struct tw_slots *slots, struct tw_queue *queue,
+		  struct tw_slot *slot);
+void tw_queue_add_first(struct tw_slots *slots, struct tw_queue *queue,
+			struct tw_slot *slot);
+void tw_queue_del(struct tw_slots *slots, struct tw_queue *queue,
+		  struct tw_slot *slot);
+
+/* tw_slots_at() - the slot of an index below &tw_slots.count */
+static inline struct tw_slot *tw_slots_at(const struct tw_slots *slots,
+					  u32 index)
+{
+	u32 chunk = index >> TW_CHUNK_SHIFT;
+
+	return &slots->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
+			   [index % TW_CHUNK_SLOTS];
+}
+
+static inline enum tw_slot_state tw_slot_state(const struct tw_slot *slot)
+{
+	return (slot->tag & TW_STATE_MASK) >> TW_STATE_SHIFT;
+}
+
+static inline void tw_slot_set_state(struct tw_slot *slot,
+				     enum tw_slot_state state)
+{
+	slot->tag = (slot->tag & ~TW_STATE_MASK) | TW_TAG(state);
+}
 
 /* The identifier of a slot; never 0. */
 static inline u64 tw_slot_id(const struct tw_slot *slot)
 {
-	return (u64)slot->generation << 32 | slot->index;
+	return slot->tag & ~TW_STATE_MASK;
+}
+
+static inline u32 tw_slot_index(const struct tw_slot *slot)
+{
+	return slot->tag & (TW_SLOTS_MAX - 1);
+}
+
+/* tw_slots_get() - take a free slot; NULL if the table has to grow */
+static inline struct tw_slot *tw_slots_get(struct tw_slots *slots)
+{
+	struct tw_slot *slot = slots->free;
+
+	if (likely(slot))
+		slots->free = slot->free;
+	return slot;
+}
+
+/* tw_slots_put() - free a slot; its identifier is void */
+static inline void tw_slots_put(struct tw_slots *slots, struct tw_slot *slot)
+{
+	u64 id = tw_slot_id(slot) + (1ULL << 32);
+
+	/* The generation is never 0. */
+	if (unlikely(!(id >> 32)))
+		id += 1ULL << 32;
+	slot->tag = id | TW_TAG(TW_SLOT_FREE);
+	/* Last freed is first used: it is still in the cache. */
+	slot->free = slots->free;
+	slots->free = slot;
+}
+
+/* tw_slots_find() - the slot that an identifier names; NULL if it is void */
+static inline struct tw_slot *tw_slots_find(const struct tw_slots *slots,
+					    u64 id)
+{
+	u32 index = lower_32_bits(id);
+	struct tw_slot *slot;
+
+	if (unlikely(index >= slots->count))
+		return NULL;
+	slot = tw_slots_at(slots, index);
+	if (likely(slot->tag == (id | TW_TAG(TW_SLOT_ARMED))))
+		return slot;
+	if (tw_slot_id(slot) != id || tw_slot_state(slot) == TW_SLOT_FREE ||
+	    tw_slot_state(slot) == TW_SLOT_GONE)
+		return NULL;
+	return slot;
+}
+
+/* tw_slots_prefetch() - tw_slots_find() will soon be called */
+static inline void tw_slots_prefetch(const struct tw_slots *slots, u64 id)
+{
+	u32 index = lower_32_bits(id);
+	struct tw_slot *slot;
+
+	if (index >= slots->count)
+		return;
+	slot = tw_slots_at(slots, index);
+	/* Slots are no multiple of a cache line. */
+	prefetchw(slot);
+	prefetchw(&slot->deadline_ns);
+}
+
+/* The first slot in a row, or NULL. */
+static inline struct tw_slot *tw_queue_first(const struct tw_slots *slots,
+					     const struct tw_queue *queue)
+{
+	return queue->first == TW_NO_SLOT ? NULL :
+	       tw_slots_at(slots, queue->first);
+}
+
+static inline void tw_queue_init(struct tw_queue *queue)
+{
+	queue->first = TW_NO_SLOT;
+	queue->last = TW_NO_SLOT;
 }
 
 #endif /* _TWHEEL_SLOTS_H */

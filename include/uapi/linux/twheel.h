@@ -53,6 +53,14 @@ struct twheel_setup {
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
 #define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
 
+/** enum twheel_op_code - which operation, in TWHEEL_IOC_BATCH */
+enum twheel_op_code {
+	TWHEEL_OP_ARM		= 1,	/* as TWHEEL_IOC_ARM */
+	TWHEEL_OP_CANCEL	= 2,	/* as TWHEEL_IOC_CANCEL */
+	TWHEEL_OP_MODIFY	= 3,	/* as TWHEEL_IOC_MODIFY */
+	TWHEEL_OP_QUERY		= 4,	/* as TWHEEL_IOC_QUERY */
+};
+
 /** enum twheel_op_state - where a timer stands, as TWHEEL_IOC_QUERY tells it */
 enum twheel_op_state {
 	TWHEEL_STATE_PENDING	= 1,	/* armed, its deadline is ahead */
@@ -61,7 +69,8 @@ enum twheel_op_state {
 
 /**
  * struct twheel_op - one operation on one timer
- * @op: must be 0 (it names the operation where several travel together)
+ * @op: in a batch, one of enum twheel_op_code; otherwise must be 0, as the ioctl
+ *	names the operation
  * @flags: TWHEEL_ABS, TWHEEL_LATER
  * @id: the timer. Written by arm (must be 0 before), read by the others
  * @cookie: any value of the program's; arm stores it, events and query show it
@@ -71,7 +80,8 @@ enum twheel_op_state {
  *	one. Not below one tick. Query: as armed
  * @slack_ns: arm: how much later than its deadline the timer may fire, so that
  *	timers can share an instant; 0 for none
- * @result: out: 0
+ * @result: out: in a batch what the operation's own ioctl would have returned: 0,
+ *	1, or a negative error number; otherwise 0
  * @state: out (query): enum twheel_op_state
  * @reserved: must be 0
  */
@@ -85,6 +95,42 @@ struct twheel_op {
 	__u64 slack_ns;
 	__s32 result;
 	__u32 state;
+	__u64 reserved;
+};
+
+/**
+ * struct twheel_batch - operations that travel together
+ * @ops: address of an array of struct twheel_op, a multiple of 8
+ * @op_size: bytes from one element to the next: sizeof(struct twheel_op) as the
+ *	program knows it. A multiple of 8, at most 4096
+ * @count: how many elements; at most INT_MAX
+ * @flags: none yet, must be 0
+ * @done: in: must be 0. Out: how many operations were done
+ * @reserved: must be 0
+ *
+ * The operations are done in the order of the array, each as by its own ioctl, and
+ * each gets its @result. One that fails, also for want of room, changes nothing,
+ * and those after it are done all the same. Other threads may come in between any
+ * two.
+ *
+ * The ioctl returns the number of operations done, from the first on. That is less
+ * than @count if
+ *  - the memory of an operation cannot be read and written. It is not done, nor is
+ *    any after it; if it is the first, that is EFAULT;
+ *  - a signal arrives. Some operations are done at any rate, and the program calls
+ *    again with the rest.
+ * Memory that goes away while the call works on it may have an operation carried
+ * out that is not counted, but never an arm of which nobody would learn.
+ *
+ * Delays of operations done together may count from one reading of the clock,
+ * after the call was made.
+ */
+struct twheel_batch {
+	__u64 ops;
+	__u32 op_size;
+	__u32 count;
+	__u32 flags;
+	__u32 done;
 	__u64 reserved;
 };
 
@@ -109,9 +155,12 @@ struct twheel_event {
 	__u64 reserved;
 };
 
+/* Features of struct twheel_info. */
+#define TWHEEL_FEATURE_BATCH	(1ULL << 0)	/* TWHEEL_IOC_BATCH */
+
 /**
  * struct twheel_info - what this file's wheel is and holds
- * @features: bit mask of what this kernel offers, none defined yet
+ * @features: bit mask of what this kernel offers, TWHEEL_FEATURE_*
  * @now_ns: the wheel's clock
  * @tick_ns: its resolution
  * @tick_min_ns: the smallest tick that TWHEEL_IOC_SETUP takes
@@ -192,5 +241,10 @@ struct twheel_info {
  * how many timers that were (no argument; at most INT_MAX).
  */
 #define TWHEEL_IOC_CANCEL_ALL	_IO(TWHEEL_IOC_TYPE, 0x06)
+/*
+ * TWHEEL_IOC_BATCH: see struct twheel_batch. Returns how many operations are done.
+ * Errors: EINVAL (ops, op_size, count, flags, done, reserved), EFAULT, ENOMEM.
+ */
+#define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_TYPE, 0x07, struct twheel_batch)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

@@ -75,6 +75,17 @@ int dev_query(int fd, uint64_t id, struct twheel_op *op)
 	return ioctl(fd, TWHEEL_IOC_QUERY, op);
 }
 
+int dev_batch(int fd, struct twheel_op *ops, uint32_t count)
+{
+	struct twheel_batch batch = {
+		.ops = (uintptr_t)ops, .op_size = sizeof(*ops), .count = count,
+	};
+	int ret = ioctl(fd, TWHEEL_IOC_BATCH, &batch);
+
+	CHECK_EQ(batch.done, ret < 0 ? 0 : ret);
+	return ret;
+}
+
 struct twheel_event dev_read(int fd)
 {
 	struct twheel_event event;

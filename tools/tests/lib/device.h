@@ -23,6 +23,8 @@ int dev_cancel(int fd, uint64_t id);
 int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns);
 int dev_query(int fd, uint64_t id, struct twheel_op *op);
 struct twheel_event dev_read(int fd);
+/* TWHEEL_IOC_BATCH; checks that what it returns is in @done, too. */
+int dev_batch(int fd, struct twheel_op *ops, uint32_t count);
 
 /* poll(): is there an event within @ms? */
 int dev_readable(int fd, int ms);

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Operations that travel together. */
+#ifndef _TWHEEL_BATCH_H
+#define _TWHEEL_BATCH_H
+
+#include <uapi/linux/twheel.h>
+
+struct tw_file;
+
+long tw_batch(struct tw_file *file, const struct twheel_batch *batch);
+
+#endif /* _TWHEEL_BATCH_H */

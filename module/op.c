@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The operations on the timers of an open file, some at a time under its lock.
+ * One alone is the same as several.
+ */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include "file.h"
+#include "op.h"
+
+/* How many slots are looked at with the lock held. */
+#define SLICE	64
+
+/* How many operations ahead a slot is fetched from memory. */
+#define AHEAD	8
+
+/* What an arm says that has to wait until there is room; no program sees it. */
+#define NO_ROOM	(-EAGAIN)
+
+/**
+ * struct run - operations that are done together
+ * @file: the file
+ * @now: the time that delays count from; 0: the clock is not read yet
+ */
+struct run {
+	struct tw_file *file;
+	u64 now;
+};
+
+static u64 deadline_of(struct run *run, const struct twheel_op *op)
+{
+	if (op->flags & TWHEEL_ABS)
+		return op->deadline_ns;
+	if (!run->now)
+		run->now = twheel_now(run->file->wheel);
+	/* Neither has its top bit set, so the sum does not wrap. */
+	return min_t(u64, run->now + op->deadline_ns, TWHEEL_DELAY_NEVER);
+}
+
+static int arm(struct run *run, struct twheel_op *op)
+{
+	struct tw_file *file = run->file;
+	struct tw_slot *slot;
+
+	if (op->flags & ~TWHEEL_ABS || op->id ||
+	    (op->deadline_ns | op->period_ns | op->slack_ns) >
+	    TWHEEL_DELAY_NEVER)
+		return -EINVAL;
+	if (op->period_ns && op->period_ns < file->tick_ns)
+		return -EINVAL;
+	if (unlikely(file->timers >= file->max_timers))
+		return -ENOSPC;
+	/* There is none either as long as there is no wheel. */
+	slot = tw_slots_get(&file->slots);
+	if (unlikely(!slot))
+		return NO_ROOM;
+
+	op->deadline_ns = deadline_of(run, op);
+	op->id = slot->tag;
+	BUILD_BUG_ON(TW_TAG(TW_SLOT_FREE));
+	slot->tag |= TW_TAG(TW_SLOT_ARMED);
+	slot->deadline_ns = op->deadline_ns;
+	slot->cookie = op->cookie;
+	slot->period_ns = op->period_ns;
+	slot->slack_ns = op->slack_ns;
+	file->timers++;
+	file->armed++;
+	if (unlikely(op->slack_ns))
+		twheel_arm_range_at(&slot->timer, op->deadline_ns,
+				    op->slack_ns);
+	else
+		twheel_arm_at(&slot->timer, op->deadline_ns);
+	return 0;
+}
+
+/*
+ * Let a timer and its event be no more. Returns 0 if it was still to expire, 1 if
+ * an event of it was withdrawn, -ENOENT if its last event is being delivered.
+ */
+static __always_inline int cancel_slot(struct tw_file *file, struct tw_slot *slot)
+{
+	int ret = 0;
+
+	if (likely(tw_slot_state(slot) == TW_SLOT_ARMED)) {
+		if (likely(twheel_cancel(&slot->timer)))
+			tw_slots_put(&file->slots, slot);
+		else
+			/* Its callback waits for our lock: leave it that. */
+			tw_slot_set_state(slot, TW_SLOT_GONE);
+	} else if (tw_slot_state(slot) == TW_SLOT_FIRED) {
+		tw_queue_del(&file->slots, &file->events, slot);
+		file->unread--;
+		tw_slots_put(&file->slots, slot);
+		ret = 1;
+	} else {
+		/* TW_SLOT_TAKEN: the others have no identifier. */
+		if (!slot->period_ns)
+			return -ENOENT;
+		tw_slot_set_state(slot, TW_SLOT_GONE);
+		file->unread--;
+	}
+	file->timers--;
+	file->cancelled++;
+	return ret;
+}
+
+static int cancel(struct run *run, const struct twheel_op *op)
+{
+	struct tw_slot *slot;
+
+	if (op->flags)
+		return -EINVAL;
+	slot = tw_slots_find(&run->file->slots, op->id);
+	return likely(slot) ? cancel_slot(run->file, slot) : -ENOENT;
+}
+
+static int modify(struct run *run, const struct twheel_op *op)
+{
+	struct tw_slot *slot;
+	u64 deadline;
+
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
+	    op->deadline_ns > TWHEEL_DELAY_NEVER)
+		return -EINVAL;
+	slot = tw_slots_find(&run->file->slots, op->id);
+	if (!slot)
+		return -ENOENT;
+	if (tw_slot_state(slot) != TW_SLOT_ARMED)
+		return -EALREADY;
+
+	deadline = deadline_of(run, op);
+	if (op->flags & TWHEEL_LATER && deadline <= slot->deadline_ns)
+		return twheel_pending(&slot->timer) ? 1 : -EALREADY;
+	/* It may have expired while its callback waits for our lock. */
+	if (!twheel_modify_at(&slot->timer, deadline))
+		return -EALREADY;
+	slot->deadline_ns = deadline;
+	return 0;
+}
+
+static int query(struct run *run, struct twheel_op *op)
+{
+	struct tw_slot *slot;
+
+	if (op->flags)
+		return -EINVAL;
+	slot = tw_slots_find(&run->file->slots, op->id);
+	if (!slot)
+		return -ENOENT;
+	op->cookie = slot->cookie;
+	op->deadline_ns = slot->deadline_ns;
+	op->period_ns = slot->period_ns;
+	op->slack_ns = slot->slack_ns;
+	op->state = tw_slot_state(slot) == TW_SLOT_ARMED ?
+		    TWHEEL_STATE_PENDING : TWHEEL_STATE_FIRED;
+	return 0;
+}
+
+static __always_inline int run_one(struct run *run, struct twheel_op *op)
+{
+	if (unlikely(op->reserved))
+		return -EINVAL;
+	/* Compared one by one: a jump table costs more where it is guessed. */
+	if (op->op == TWHEEL_OP_ARM)
+		return arm(run, op);
+	if (op->op == TWHEEL_OP_CANCEL)
+		return cancel(run, op);
+	if (op->op == TWHEEL_OP_MODIFY)
+		return modify(run, op);
+	if (op->op == TWHEEL_OP_QUERY)
+		return query(run, op);
+	return -EINVAL;
+}
+
+/* As many as can be done in one go. Returns how many. */
+static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
+			     unsigned int count)
+{
+	struct run run = { .file = file };
+	unsigned int i;
+
+	spin_lock_bh(&file->lock);
+	for (i = 0; i < count; i++) {
+		/* With millions of timers each is a cache miss: be ahead of it. */
+		if (i + AHEAD < count && ops[i + AHEAD].op != TWHEEL_OP_ARM)
+			tw_slots_prefetch(&file->slots, ops[i + AHEAD].id);
+		ops[i].result = run_one(&run, &ops[i]);
+		if (unlikely(ops[i].result == NO_ROOM))
+			break;
+	}
+	spin_unlock_bh(&file->lock);
+	return i;
+}
+
+/*
+ * tw_op_run() - do operations
+ * @ops: each gets a result, and an arm or a query what it fills in
+ * @count: how many: what may be done under a spinlock
+ *
+ * Context: process, may sleep.
+ */
+void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
+{
+	unsigned int done = 0;
+
+	for (;;) {
+		int ret;
+
+		done += run_some(file, ops + done, count - done);
+		if (done == count)
+			return;
+		ret = tw_file_make_room(file);
+		if (ret)
+			ops[done++].result = ret;
+	}
+}
+
+/* tw_op_cancel_all() - TWHEEL_IOC_CANCEL_ALL */
+int tw_op_cancel_all(struct tw_file *file)
+{
+	u32 count = READ_ONCE(file->slots.count);
+	u32 done = 0;
+	u32 i = 0;
+
+	while (i < count) {
+		u32 end = min(count, i + SLICE);
+
+		spin_lock_bh(&file->lock);
+		for (; i < end; i++) {
+			struct tw_slot *slot = tw_slots_at(&file->slots, i);
+
+			if (tw_slot_state(slot) == TW_SLOT_ARMED ||
+			    tw_slot_state(slot) == TW_SLOT_FIRED ||
+			    tw_slot_state(slot) == TW_SLOT_TAKEN)
+				done += cancel_slot(file, slot) >= 0;
+		}
+		spin_unlock_bh(&file->lock);
+		cond_resched();
+	}
+	return done;
+}
