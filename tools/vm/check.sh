@@ -42,6 +42,7 @@ for script in "$ROOT"/tools/tests/*_test.sh; do
 	install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
 done
 cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
+with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
 echo "$*" > "$root/only"
 "$ROOT/tools/vm/initramfs.sh" "$work/initrd-tests" \
 	"$ROOT/tools/vm/guest/check.sh" "$root"
