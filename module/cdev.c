@@ -6,6 +6,7 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
+#include <linux/seq_file.h>
 #include <linux/uaccess.h>
 
 #include <linux/twheel.h>
@@ -22,6 +23,7 @@ static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 136);
 static_assert(sizeof(struct twheel_batch) == 32);
+static_assert(sizeof(struct twheel_eventfd) == 16);
 
 /*
  * Sizes of the structures when they were first published. A program may know a
@@ -32,6 +34,7 @@ static_assert(sizeof(struct twheel_batch) == 32);
 #define OP_SIZE_V0	64
 #define INFO_SIZE_V0	136
 #define BATCH_SIZE_V0	32
+#define EVENTFD_SIZE_V0	16
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -220,6 +223,15 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 	return ret;
 }
 
+static long ioctl_eventfd(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_eventfd eventfd;
+	int ret;
+
+	ret = copy_struct_from_user(&eventfd, sizeof(eventfd), arg, size);
+	return ret ?: tw_event_attach(file, &eventfd);
+}
+
 static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
 			     size_t size)
 {
@@ -250,6 +262,7 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
 	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
 	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
+	COMMAND(TWHEEL_IOC_EVENTFD, EVENTFD_SIZE_V0, ioctl_eventfd),
 };
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -268,12 +281,40 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 			    _IOC_SIZE(cmd));
 }
 
+static int cdev_fasync(int fd, struct file *filp, int on)
+{
+	struct tw_file *file = filp->private_data;
+
+	return fasync_helper(fd, filp, on, &file->fasync);
+}
+
+/* /proc/PID/fdinfo/FD: a line for each thing, as others have it there */
+static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
+{
+	struct twheel_info info;
+
+	tw_file_info(filp->private_data, &info);
+	seq_printf(seq, "clockid:\t%u\n", info.clockid);
+	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
+	seq_printf(seq, "timers:\t%llu\n", info.timers);
+	seq_printf(seq, "pending:\t%llu\n", info.pending);
+	seq_printf(seq, "unread:\t%llu\n", info.unread);
+	seq_printf(seq, "armed:\t%llu\n", info.armed);
+	seq_printf(seq, "fired:\t%llu\n", info.fired);
+	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
+}
+
 static const struct file_operations cdev_fops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
 	.release	= cdev_release,
 	.read		= cdev_read,
 	.poll		= cdev_poll,
+	.fasync		= cdev_fasync,
+#ifdef CONFIG_PROC_FS
+	.show_fdinfo	= cdev_show_fdinfo,
+#endif
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
 	.llseek		= noop_llseek,

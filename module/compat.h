@@ -7,6 +7,7 @@
 #define _TWHEEL_COMPAT_H
 
 #include <linux/device/class.h>
+#include <linux/eventfd.h>
 #include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/kconfig.h>
@@ -39,6 +40,13 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* 6.8: an eventfd is always signalled once. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
+#define tw_eventfd_signal(ctx)	eventfd_signal(ctx)
+#else
+#define tw_eventfd_signal(ctx)	eventfd_signal(ctx, 1)
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */

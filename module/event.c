@@ -2,27 +2,35 @@
 /*
  * The events of an open file: how they come up, and how a reader takes them.
  */
+#include <linux/err.h>
+#include <linux/eventfd.h>
+#include <linux/fs.h>
 #include <linux/math64.h>
 #include <linux/poll.h>
 #include <linux/wait.h>
 
+#include "compat.h"
 #include "event.h"
 #include "file.h"
+#include "op.h"
 
 /* tw_event_expire() - the callback of every timer of a file */
 void tw_event_expire(struct twheel_timer *timer)
 {
 	struct tw_slot *slot = container_of(timer, struct tw_slot, timer);
-	struct twheel *wheel = twheel_of(timer);
-	struct tw_file *file = twheel_data(wheel);
+	struct tw_file *file = twheel_data(twheel_of(timer));
 
 	spin_lock(&file->lock);
 	if (tw_slot_state(slot) == TW_SLOT_ARMED) {
 		tw_slot_set_state(slot, TW_SLOT_FIRED);
-		slot->fired_ns = twheel_now(wheel);
+		/* The real-time clock may have been set back just now. */
+		slot->fired_ns = max(tw_file_now(file, slot->tag & TW_RELATIVE),
+				     slot->deadline_ns);
 		tw_queue_add(&file->slots, &file->events, slot);
 		file->unread++;
 		file->fired++;
+		if (file->eventfd)
+			tw_eventfd_signal(file->eventfd);
 	} else {
 		/* Cancelled when it was too late to stop this call. */
 		tw_slots_put(&file->slots, slot);
@@ -38,6 +46,33 @@ void tw_event_expire(struct twheel_timer *timer)
 	if (wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait,
 					   EPOLLIN | EPOLLRDNORM);
+	if (READ_ONCE(file->fasync))
+		kill_fasync(&file->fasync, SIGIO, POLL_IN);
+}
+
+/* tw_event_attach() - TWHEEL_IOC_EVENTFD */
+int tw_event_attach(struct tw_file *file, const struct twheel_eventfd *arg)
+{
+	struct eventfd_ctx *ctx = NULL;
+
+	if (arg->flags || arg->reserved || arg->fd < -1)
+		return -EINVAL;
+	if (arg->fd != -1)
+		ctx = eventfd_ctx_fdget(arg->fd);
+	if (IS_ERR(ctx))
+		return PTR_ERR(ctx);
+	spin_lock_bh(&file->lock);
+	swap(file->eventfd, ctx);
+	spin_unlock_bh(&file->lock);
+	if (ctx)
+		eventfd_ctx_put(ctx);
+	return 0;
+}
+
+/* tw_event_detach() - no eventfd any more */
+void tw_event_detach(struct tw_file *file)
+{
+	tw_event_attach(file, &(struct twheel_eventfd) { .fd = -1 });
 }
 
 /* tw_event_readable() - does an event wait to be read? */
@@ -51,8 +86,36 @@ bool tw_event_readable(struct tw_file *file)
 	return readable;
 }
 
+/* What a reader is told of a slot; and when the slot is due again. */
+static void tell(const struct tw_file *file, const struct tw_slot *slot,
+		 struct twheel_event *event, u64 *next)
+{
+	bool relative = slot->tag & TW_RELATIVE;
+	s64 offset = tw_file_offset(file, relative);
+	u64 missed = 0;
+	u64 now;
+
+	if (slot->period_ns) {
+		/* now + period: neither has its top bit set. */
+		now = max(tw_file_now(file, relative), slot->deadline_ns);
+		if (!(slot->tag & TW_FIXED_DELAY)) {
+			missed = div64_u64(now - slot->deadline_ns,
+					   slot->period_ns);
+			now = slot->deadline_ns + missed * slot->period_ns;
+		}
+		*next = min_t(u64, TWHEEL_DELAY_NEVER, now + slot->period_ns);
+	}
+	*event = (struct twheel_event) {
+		.id		= tw_slot_id(slot),
+		.cookie		= slot->cookie,
+		.deadline_ns	= tw_timens_out(slot->deadline_ns, offset),
+		.fired_ns	= tw_timens_out(slot->fired_ns, offset),
+		.count		= missed + 1,
+	};
+}
+
 /*
- * tw_event_take() - take the oldest events off the list, to copy them to a reader
+ * tw_event_take() - take the oldest events off the queue, to copy them to a reader
  * @most: how many at most
  *
  * To be followed by tw_event_delivered() or tw_event_give_back(). Meanwhile the
@@ -61,43 +124,25 @@ bool tw_event_readable(struct tw_file *file)
  * Return: true if there are any.
  */
 bool tw_event_take(struct tw_file *file, struct tw_taken *taken,
-		  unsigned int most)
+		   unsigned int most)
 {
-	u64 now = 0;
+	struct tw_slot *slot;
+	unsigned int n = 0;
 
-	taken->count = 0;
 	spin_lock_bh(&file->lock);
-	while (taken->count < min(most, TW_TAKE)) {
-		unsigned int n = taken->count;
-		struct tw_slot *slot;
-		u64 missed = 0;
-
+	while (n < min(most, TW_TAKE)) {
 		slot = tw_queue_first(&file->slots, &file->events);
 		if (!slot)
 			break;
 		tw_queue_del(&file->slots, &file->events, slot);
 		tw_slot_set_state(slot, TW_SLOT_TAKEN);
-		if (slot->period_ns) {
-			now = now ?: twheel_now(file->wheel);
-			missed = div64_u64(now - slot->deadline_ns,
-					   slot->period_ns);
-			/* now + period: neither has its top bit set. */
-			taken->next[n] = min_t(u64, TWHEEL_DELAY_NEVER,
-					       slot->deadline_ns +
-					       (missed + 1) * slot->period_ns);
-		}
 		taken->slots[n] = slot;
-		taken->events[n] = (struct twheel_event) {
-			.id		= tw_slot_id(slot),
-			.cookie		= slot->cookie,
-			.deadline_ns	= slot->deadline_ns,
-			.fired_ns	= slot->fired_ns,
-			.count		= missed + 1,
-		};
-		taken->count++;
+		tell(file, slot, &taken->events[n], &taken->next[n]);
+		n++;
 	}
 	spin_unlock_bh(&file->lock);
-	return taken->count;
+	taken->count = n;
+	return n;
 }
 
 /* tw_event_delivered() - the reader has got the events */
@@ -118,7 +163,7 @@ void tw_event_delivered(struct tw_file *file, struct tw_taken *taken)
 		if (slot->period_ns) {
 			tw_slot_set_state(slot, TW_SLOT_ARMED);
 			slot->deadline_ns = taken->next[i];
-			twheel_arm_at(&slot->timer, slot->deadline_ns);
+			tw_op_place(slot);
 		} else {
 			file->timers--;
 			tw_slots_put(&file->slots, slot);

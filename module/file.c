@@ -56,6 +56,7 @@ struct tw_file *tw_file_new(void)
 	spin_lock_init(&file->lock);
 	tw_queue_init(&file->events);
 	init_waitqueue_head(&file->wait);
+	file->clockid = CLOCK_MONOTONIC;
 	file->max_timers = default_max();
 	return file;
 }
@@ -67,10 +68,12 @@ void tw_file_free(struct tw_file *file)
 	twheel_destroy(file->wheel);
 	tw_slots_exit(&file->slots);
 	kfree(file->buffer);
+	tw_event_detach(file);
 	kfree(file);
 }
 
-static int make_wheel(struct tw_file *file, const struct twheel_config *config)
+static int make_wheel(struct tw_file *file, const struct twheel_config *config,
+		      u32 clockid)
 {
 	struct twheel_config mine = *config;
 	struct twheel_geometry geometry;
@@ -84,6 +87,7 @@ static int make_wheel(struct tw_file *file, const struct twheel_config *config)
 		return PTR_ERR(wheel);
 	twheel_get_geometry(wheel, &geometry);
 	file->tick_ns = geometry.tick_ns;
+	file->clockid = clockid;
 	/* Pairs with tw_file_wheel(). */
 	smp_store_release(&file->wheel, wheel);
 	return 0;
@@ -110,12 +114,15 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	case CLOCK_BOOTTIME:
 		config.clock = TWHEEL_CLOCK_BOOTTIME;
 		break;
+	case CLOCK_REALTIME:
+		config.clock = TWHEEL_CLOCK_REALTIME;
+		break;
 	default:
 		return -EINVAL;
 	}
 
 	mutex_lock(&file->setup_lock);
-	ret = file->wheel ? -EBUSY : make_wheel(file, &config);
+	ret = file->wheel ? -EBUSY : make_wheel(file, &config, setup->clockid);
 	if (!ret && setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	mutex_unlock(&file->setup_lock);
@@ -135,12 +142,15 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 		twheel_plan(&(struct twheel_config) { }, &geometry);
 
 	*info = (struct twheel_info) {
-		.features	= TWHEEL_FEATURE_BATCH,
-		.now_ns		= wheel ? twheel_now(wheel) : ktime_get_ns(),
+		.features	= TWHEEL_FEATURE_BATCH |
+				  TWHEEL_FEATURE_REALTIME |
+				  TWHEEL_FEATURE_EVENTFD |
+				  TWHEEL_FEATURE_FIXED_DELAY,
+		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +
+				  tw_timens_offset(file->clockid),
 		.tick_ns	= geometry.tick_ns,
 		.tick_min_ns	= READ_ONCE(tick_min_ns),
-		.clockid	= geometry.clock == TWHEEL_CLOCK_BOOTTIME ?
-				  CLOCK_BOOTTIME : CLOCK_MONOTONIC,
+		.clockid	= file->clockid,
 		.slots		= geometry.slots,
 		.levels		= geometry.levels,
 		.max_timers	= READ_ONCE(file->max_timers),
@@ -166,7 +176,8 @@ static int default_wheel(struct tw_file *file)
 
 	mutex_lock(&file->setup_lock);
 	if (!file->wheel)
-		ret = make_wheel(file, &(struct twheel_config) { });
+		ret = make_wheel(file, &(struct twheel_config) { },
+				 CLOCK_MONOTONIC);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

@@ -8,12 +8,17 @@
 
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
+#include <linux/timekeeping.h>
 #include <linux/wait.h>
 
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
 #include "slots.h"
+#include "timens.h"
+
+struct eventfd_ctx;
+struct fasync_struct;
 
 /**
  * struct tw_file - an open file
@@ -21,9 +26,12 @@
  * @lock: guards all that follows; outside of the base lock, taken by callbacks
  * @wheel: the wheel; NULL until it is set up or the first timer armed
  * @tick_ns: its tick
+ * @clockid: its clock
  * @slots: the timers
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
+ * @eventfd: counts them, or NULL
+ * @fasync: who is sent a signal for them
  * @max_timers: how many timers may exist
  * @timers: how many do
  * @unread: how many of them have an event that is not read
@@ -37,9 +45,12 @@ struct tw_file {
 	spinlock_t lock;
 	struct twheel *wheel;
 	u64 tick_ns;
+	u32 clockid;
 	struct tw_slots slots;
 	struct tw_queue events;
 	wait_queue_head_t wait;
+	struct eventfd_ctx *eventfd;
+	struct fasync_struct *fasync;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;
@@ -61,6 +72,26 @@ static inline struct twheel *tw_file_wheel(struct tw_file *file)
 {
 	/* Pairs with make_wheel(). */
 	return smp_load_acquire(&file->wheel);
+}
+
+/* Can the clock of a file's wheel be set? Then delays are on another one. */
+static inline bool tw_file_steps(const struct tw_file *file)
+{
+	return file->clockid == CLOCK_REALTIME;
+}
+
+/* The time that a timer's deadline and expiry are told in. */
+static inline u64 tw_file_now(const struct tw_file *file, bool relative)
+{
+	return relative && tw_file_steps(file) ? ktime_get_ns() :
+	       twheel_now(file->wheel);
+}
+
+/* And what it shows in the caller's time namespace. */
+static inline s64 tw_file_offset(const struct tw_file *file, bool relative)
+{
+	return tw_timens_offset(relative && tw_file_steps(file) ?
+				CLOCK_MONOTONIC : file->clockid);
 }
 
 #endif /* _TWHEEL_FILE_H */

@@ -25,20 +25,60 @@
  * struct run - operations that are done together
  * @file: the file
  * @now: the time that delays count from; 0: the clock is not read yet
+ * @offset: what the caller's time namespace adds to deadlines
+ * @offset_relative: and to those of timers armed for a delay
  */
 struct run {
 	struct tw_file *file;
 	u64 now;
+	s64 offset;
+	s64 offset_relative;
 };
 
+/* Does an operation want what %TW_RELATIVE says? */
+static bool is_relative(const struct run *run, const struct twheel_op *op)
+{
+	return !(op->flags & TWHEEL_ABS) && tw_file_steps(run->file);
+}
+
+/* The deadline of an operation. */
 static u64 deadline_of(struct run *run, const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ABS)
-		return op->deadline_ns;
+		return tw_timens_in(op->deadline_ns, run->offset);
 	if (!run->now)
-		run->now = twheel_now(run->file->wheel);
+		run->now = tw_file_now(run->file, true);
 	/* Neither has its top bit set, so the sum does not wrap. */
 	return min_t(u64, run->now + op->deadline_ns, TWHEEL_DELAY_NEVER);
+}
+
+/* The deadline of a slot, as the caller knows it. */
+static u64 shown(const struct run *run, const struct tw_slot *slot)
+{
+	return tw_timens_out(slot->deadline_ns, slot->tag & TW_RELATIVE ?
+			     run->offset_relative : run->offset);
+}
+
+/* Of a deadline on the monotonic clock, what is left. */
+static u64 left(u64 deadline_ns)
+{
+	u64 now = ktime_get_ns();
+
+	return deadline_ns > now ? deadline_ns - now : 0;
+}
+
+/* tw_op_place() - arm the timer of a slot for the slot's deadline */
+void tw_op_place(struct tw_slot *slot)
+{
+	struct twheel_timer *timer = &slot->timer;
+	u64 deadline = slot->deadline_ns;
+
+	if (unlikely(slot->tag & TW_RELATIVE))
+		twheel_arm_range(timer, left(deadline), slot->slack_ns);
+	else if (unlikely(slot->slack_ns))
+		twheel_arm_range_at(timer, deadline, slot->slack_ns);
+	else
+		twheel_arm_at(timer, deadline);
 }
 
 static int arm(struct run *run, struct twheel_op *op)
@@ -46,11 +86,12 @@ static int arm(struct run *run, struct twheel_op *op)
 	struct tw_file *file = run->file;
 	struct tw_slot *slot;
 
-	if (op->flags & ~TWHEEL_ABS || op->id ||
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY) || op->id ||
 	    (op->deadline_ns | op->period_ns | op->slack_ns) >
 	    TWHEEL_DELAY_NEVER)
 		return -EINVAL;
-	if (op->period_ns && op->period_ns < file->tick_ns)
+	if (op->period_ns ? op->period_ns < file->tick_ns :
+			    op->flags & TWHEEL_FIXED_DELAY)
 		return -EINVAL;
 	if (unlikely(file->timers >= file->max_timers))
 		return -ENOSPC;
@@ -59,21 +100,21 @@ static int arm(struct run *run, struct twheel_op *op)
 	if (unlikely(!slot))
 		return NO_ROOM;
 
-	op->deadline_ns = deadline_of(run, op);
+	slot->deadline_ns = deadline_of(run, op);
 	op->id = slot->tag;
 	BUILD_BUG_ON(TW_TAG(TW_SLOT_FREE));
 	slot->tag |= TW_TAG(TW_SLOT_ARMED);
-	slot->deadline_ns = op->deadline_ns;
+	if (unlikely(is_relative(run, op)))
+		slot->tag |= TW_RELATIVE;
+	if (unlikely(op->flags & TWHEEL_FIXED_DELAY))
+		slot->tag |= TW_FIXED_DELAY;
 	slot->cookie = op->cookie;
 	slot->period_ns = op->period_ns;
 	slot->slack_ns = op->slack_ns;
+	op->deadline_ns = shown(run, slot);
 	file->timers++;
 	file->armed++;
-	if (unlikely(op->slack_ns))
-		twheel_arm_range_at(&slot->timer, op->deadline_ns,
-				    op->slack_ns);
-	else
-		twheel_arm_at(&slot->timer, op->deadline_ns);
+	tw_op_place(slot);
 	return 0;
 }
 
@@ -120,8 +161,10 @@ static int cancel(struct run *run, const struct twheel_op *op)
 
 static int modify(struct run *run, const struct twheel_op *op)
 {
+	bool relative = is_relative(run, op);
 	struct tw_slot *slot;
 	u64 deadline;
+	int moved;
 
 	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
 	    op->deadline_ns > TWHEEL_DELAY_NEVER)
@@ -129,16 +172,23 @@ static int modify(struct run *run, const struct twheel_op *op)
 	slot = tw_slots_find(&run->file->slots, op->id);
 	if (!slot)
 		return -ENOENT;
+	/* Which is later, of times on two clocks? */
+	if (op->flags & TWHEEL_LATER && relative != !!(slot->tag & TW_RELATIVE))
+		return -EINVAL;
 	if (tw_slot_state(slot) != TW_SLOT_ARMED)
 		return -EALREADY;
 
 	deadline = deadline_of(run, op);
 	if (op->flags & TWHEEL_LATER && deadline <= slot->deadline_ns)
 		return twheel_pending(&slot->timer) ? 1 : -EALREADY;
+	moved = unlikely(relative) ?
+		twheel_modify(&slot->timer, left(deadline)) :
+		twheel_modify_at(&slot->timer, deadline);
 	/* It may have expired while its callback waits for our lock. */
-	if (!twheel_modify_at(&slot->timer, deadline))
+	if (!moved)
 		return -EALREADY;
 	slot->deadline_ns = deadline;
+	slot->tag = (slot->tag & ~TW_RELATIVE) | (relative ? TW_RELATIVE : 0);
 	return 0;
 }
 
@@ -152,7 +202,7 @@ static int query(struct run *run, struct twheel_op *op)
 	if (!slot)
 		return -ENOENT;
 	op->cookie = slot->cookie;
-	op->deadline_ns = slot->deadline_ns;
+	op->deadline_ns = shown(run, slot);
 	op->period_ns = slot->period_ns;
 	op->slack_ns = slot->slack_ns;
 	op->state = tw_slot_state(slot) == TW_SLOT_ARMED ?
@@ -180,7 +230,11 @@ static __always_inline int run_one(struct run *run, struct twheel_op *op)
 static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 			     unsigned int count)
 {
-	struct run run = { .file = file };
+	struct run run = {
+		.file		 = file,
+		.offset		 = tw_file_offset(file, false),
+		.offset_relative = tw_file_offset(file, true),
+	};
 	unsigned int i;
 
 	spin_lock_bh(&file->lock);

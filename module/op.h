@@ -6,8 +6,10 @@
 #include <uapi/linux/twheel.h>
 
 struct tw_file;
+struct tw_slot;
 
 void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count);
+void tw_op_place(struct tw_slot *slot);
 int tw_op_cancel_all(struct tw_file *file);
 
 #endif /* _TWHEEL_OP_H */

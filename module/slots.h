@@ -34,14 +34,21 @@ enum tw_slot_state {
 
 /* Where the state is in &tw_slot.tag: above the 24 bits of the index. */
 #define TW_STATE_SHIFT	24
-#define TW_STATE_MASK	((u64)0xff << TW_STATE_SHIFT)
+#define TW_STATE_MASK	((u64)0x0f << TW_STATE_SHIFT)
 #define TW_TAG(state)	((u64)(state) << TW_STATE_SHIFT)
+/* Above it, what an armed timer is like besides. */
+#define TW_RELATIVE	((u64)0x10 << TW_STATE_SHIFT)
+#define TW_FIXED_DELAY	((u64)0x20 << TW_STATE_SHIFT)
+/* All that is not of the identifier. */
+#define TW_TAG_MASK	((u64)0xff << TW_STATE_SHIFT)
 
 /**
  * struct tw_slot - a timer of an open file
  * @timer: the timer
  * @tag: its identifier, and enum tw_slot_state in between: one comparison tells
- *	whether an identifier is of a timer in a certain state
+ *	whether an identifier is of a timer in a certain state. %TW_RELATIVE: its
+ *	times are on the monotonic clock, though the wheel's is the real one;
+ *	%TW_FIXED_DELAY: as armed
  * @next: index of the next unread event
  * @prev: index of the unread event before
  * @free: the next free slot
@@ -138,7 +145,7 @@ static inline void tw_slot_set_state(struct tw_slot *slot,
 /* The identifier of a slot; never 0. */
 static inline u64 tw_slot_id(const struct tw_slot *slot)
 {
-	return slot->tag & ~TW_STATE_MASK;
+	return slot->tag & ~TW_TAG_MASK;
 }
 
 static inline u32 tw_slot_index(const struct tw_slot *slot)

@@ -201,7 +201,7 @@ static void setup_values(void)
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
 		bad[i] = good;
-	bad[n++].clockid = CLOCK_REALTIME;
+	bad[n++].clockid = CLOCK_PROCESS_CPUTIME_ID;
 	bad[n++].clockid = 99;
 	bad[n++].clockid = ~0U;
 	bad[n++].flags = 1;

@@ -11,6 +11,7 @@
  * Rules that hold for every call:
  *  - times are nanoseconds on the wheel's clock; a timer never fires early, and
  *    fires on the first tick boundary at or after its deadline;
+ *  - absolute times are what the clock shows in the caller's time namespace;
  *  - reserved fields and unknown flags must be zero, else EINVAL;
  *  - a structure may grow at its end. The size in the ioctl number tells which
  *    one the program knows: missing fields count as zero, and unknown ones that
@@ -28,7 +29,7 @@
 
 /**
  * struct twheel_setup - choose the geometry of this file's wheel
- * @clockid: CLOCK_MONOTONIC or CLOCK_BOOTTIME
+ * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME
  * @flags: none yet, must be 0
  * @tick_ns: resolution, or 0 for the default of one millisecond
  * @slots: ratio of one level of the wheel to the next, rounded up to a power of
@@ -36,6 +37,11 @@
  * @max_timers: how many timers may exist in this file at once, or 0 for the
  *	default
  * @reserved: must be 0
+ *
+ * On CLOCK_REALTIME, timers armed for a time follow when the clock is set: forward,
+ * those that it passes are due; back, they wait for their time to come again. Timers
+ * armed for a delay do not notice. All times that are told of them, and so the
+ * absolute deadline that arming returns, are on CLOCK_MONOTONIC.
  *
  * To be called before the first timer is armed; afterwards, and a second time,
  * it is EBUSY. A file that is never set up gets CLOCK_MONOTONIC and defaults.
@@ -52,6 +58,7 @@ struct twheel_setup {
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
 #define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
+#define TWHEEL_FIXED_DELAY (1U << 2)	/* arm: a period from when the event is read */
 
 /** enum twheel_op_code - which operation, in TWHEEL_IOC_BATCH */
 enum twheel_op_code {
@@ -71,15 +78,16 @@ enum twheel_op_state {
  * struct twheel_op - one operation on one timer
  * @op: in a batch, one of enum twheel_op_code; otherwise must be 0, as the ioctl
  *	names the operation
- * @flags: TWHEEL_ABS, TWHEEL_LATER
+ * @flags: TWHEEL_ABS, TWHEEL_LATER, TWHEEL_FIXED_DELAY
  * @id: the timer. Written by arm (must be 0 before), read by the others
  * @cookie: any value of the program's; arm stores it, events and query show it
  * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's
  *	clock. Out (arm, query): the absolute deadline
  * @period_ns: arm: 0, or the distance of further expiries from the first
- *	one. Not below one tick. Query: as armed
+ *	one. Not below one tick. With TWHEEL_FIXED_DELAY, of each further expiry
+ *	from the moment when the event before it is read. Query: as armed
  * @slack_ns: arm: how much later than its deadline the timer may fire, so that
- *	timers can share an instant; 0 for none
+ *	timers can share an instant; 0 for none. Query: as armed
  * @result: out: in a batch what the operation's own ioctl would have returned: 0,
  *	1, or a negative error number; otherwise 0
  * @state: out (query): enum twheel_op_state
@@ -135,6 +143,21 @@ struct twheel_batch {
 };
 
 /**
+ * struct twheel_eventfd - have an eventfd count the expiries
+ * @fd: the eventfd, instead of the one before it; -1 for none any more
+ * @flags: none yet, must be 0
+ * @reserved: must be 0
+ *
+ * With each event that comes up to be read, the eventfd's counter grows by one.
+ * Besides, fcntl() with O_ASYNC and F_SETOWN makes each a SIGIO.
+ */
+struct twheel_eventfd {
+	__s32 fd;
+	__u32 flags;
+	__u64 reserved;
+};
+
+/**
  * struct twheel_event - what read() returns, in whole records
  * @id: the timer. That of a one-shot timer is gone once its event is read
  * @cookie: as armed
@@ -157,6 +180,9 @@ struct twheel_event {
 
 /* Features of struct twheel_info. */
 #define TWHEEL_FEATURE_BATCH	(1ULL << 0)	/* TWHEEL_IOC_BATCH */
+#define TWHEEL_FEATURE_REALTIME	(1ULL << 1)	/* CLOCK_REALTIME in setup */
+#define TWHEEL_FEATURE_EVENTFD	(1ULL << 2)	/* TWHEEL_IOC_EVENTFD */
+#define TWHEEL_FEATURE_FIXED_DELAY (1ULL << 3)	/* TWHEEL_FIXED_DELAY */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
@@ -228,7 +254,8 @@ struct twheel_info {
  * TWHEEL_IOC_MODIFY: a new deadline for a pending timer, nearer or later.
  * Returns 0, or with TWHEEL_LATER 1 if the deadline was at or after the new one
  * already and stays. Errors: EINVAL, ENOENT, EALREADY (it has fired: its event
- * is there to be read).
+ * is there to be read). TWHEEL_LATER cannot compare times on different clocks: on
+ * CLOCK_REALTIME it is EINVAL for a delay where a time was armed, and vice versa.
  */
 #define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
 /*
@@ -246,5 +273,10 @@ struct twheel_info {
  * Errors: EINVAL (ops, op_size, count, flags, done, reserved), EFAULT, ENOMEM.
  */
 #define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_TYPE, 0x07, struct twheel_batch)
+/*
+ * TWHEEL_IOC_EVENTFD: see struct twheel_eventfd.
+ * Errors: EINVAL (not an eventfd, flags, reserved), EBADF.
+ */
+#define TWHEEL_IOC_EVENTFD	_IOW(TWHEEL_IOC_TYPE, 0x08, struct twheel_eventfd)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Absolute times are those of the caller's time namespace: what its clocks show is
+ * the kernel's time and an offset. CLOCK_REALTIME is the same everywhere.
+ */
+#ifndef _TWHEEL_TIMENS_H
+#define _TWHEEL_TIMENS_H
+
+#include <linux/minmax.h>
+#include <linux/time64.h>
+#include <linux/time_namespace.h>
+#include <linux/types.h>
+
+#include <uapi/linux/twheel.h>
+
+/* What the caller adds to the kernel's time, in ns. */
+static inline s64 tw_timens_offset(u32 clockid)
+{
+	struct timespec64 offset = { };
+
+	if (clockid == CLOCK_MONOTONIC)
+		timens_add_monotonic(&offset);
+	else if (clockid == CLOCK_BOOTTIME)
+		timens_add_boottime(&offset);
+	return timespec64_to_ns(&offset);
+}
+
+/* The caller's idea of the kernel's @ns. Never stays never. */
+static inline u64 tw_timens_out(u64 ns, s64 offset)
+{
+	return ns == TWHEEL_DELAY_NEVER ? ns : ns + offset;
+}
+
+/* The kernel's idea of the caller's @ns. What was before it booted is 0. */
+static inline u64 tw_timens_in(u64 ns, s64 offset)
+{
+	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)
+		return ns;
+	/* Neither has its top bit set, but for the sign. */
+	return clamp_t(s64, ns - offset, 0, TWHEEL_DELAY_NEVER);
+}
+
+#endif /* _TWHEEL_TIMENS_H */

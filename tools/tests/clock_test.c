@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Clocks that are set, and time namespaces. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+static int open_on(int clock)
+{
+	struct twheel_setup setup = { .clockid = clock };
+	int fd = dev_open();
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	CHECK_EQ(dev_info(fd).clockid, clock);
+	return fd;
+}
+
+static int64_t stepped;
+
+/* Set the wall clock by so much; at the end of the test it is put right. */
+static void step(int64_t ns)
+{
+	uint64_t now = dev_now(CLOCK_REALTIME) + ns;
+	struct timespec ts = { now / S, now % S };
+
+	NEED(clock_settime(CLOCK_REALTIME, &ts) == 0);
+	stepped += ns;
+}
+
+static void put_right(void)
+{
+	if (stepped)
+		step(-stepped);
+}
+
+static uint64_t arm_at(int fd, uint64_t deadline_ns)
+{
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS, .deadline_ns = deadline_ns,
+	};
+
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.deadline_ns, deadline_ns);
+	return op.id;
+}
+
+static void realtime_by_the_clock(void)
+{
+	int fd = open_on(CLOCK_REALTIME);
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 30 * MS;
+	struct twheel_event event;
+
+	CHECK(dev_info(fd).features & TWHEEL_FEATURE_REALTIME);
+	CHECK(dev_info(fd).now_ns <= dev_now(CLOCK_REALTIME));
+	CHECK(dev_info(fd).now_ns >= deadline - 30 * MS);
+	arm_at(fd, deadline);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, deadline);
+	CHECK(dev_now(CLOCK_REALTIME) >= deadline);
+}
+
+static void set_forward_fires(void)
+{
+	int fd = open_on(CLOCK_REALTIME);
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 3600 * S;
+
+	arm_at(fd, deadline);
+	arm_at(fd, deadline + 3600 * S);
+	CHECK_EQ(dev_readable(fd, 0), 0);
+	step(3601 * (int64_t)S);
+	CHECK_EQ(dev_readable(fd, 20000), 1);
+	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
+	CHECK_EQ(dev_readable(fd, 50), 0);
+	put_right();
+}
+
+static void set_back_waits(void)
+{
+	int fd = open_on(CLOCK_REALTIME);
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 300 * MS;
+
+	arm_at(fd, deadline);
+	step(-3600 * (int64_t)S);
+	CHECK_EQ(dev_readable(fd, 600), 0);
+	/* What is armed now for soon is soon. */
+	arm_at(fd, dev_now(CLOCK_REALTIME) + 20 * MS);
+	CHECK(dev_read(fd).deadline_ns < deadline);
+	put_right();
+	CHECK_EQ(dev_readable(fd, 20000), 1);
+	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
+}
+
+static void delays_do_not_notice(void)
+{
+	int fd = open_on(CLOCK_REALTIME);
+	uint64_t before = dev_now(CLOCK_MONOTONIC);
+	struct twheel_op op = { .deadline_ns = 500 * MS };
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	CHECK(op.deadline_ns >= before + 500 * MS);
+	CHECK(op.deadline_ns <= dev_now(CLOCK_MONOTONIC) + 500 * MS);
+	step(3600 * (int64_t)S);
+	CHECK_EQ(dev_readable(fd, 50), 0);
+	step(-7200 * (int64_t)S);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, op.deadline_ns);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= event.deadline_ns);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= event.fired_ns);
+	put_right();
+}
+
+static void periods_do_not_notice(void)
+{
+	int fd = open_on(CLOCK_REALTIME), i;
+	struct twheel_op op = { .deadline_ns = 10 * MS, .period_ns = 20 * MS };
+	uint64_t total = 0;
+
+	dev_arm_op(fd, &op);
+	for (i = 0; i < 5; i++) {
+		struct twheel_event event = dev_read(fd);
+
+		CHECK_EQ(event.deadline_ns, op.deadline_ns + total * 20 * MS);
+		CHECK(dev_now(CLOCK_MONOTONIC) >= event.deadline_ns);
+		total += event.count;
+		step(i % 2 ? 1000 * (int64_t)S : -900 * (int64_t)S);
+	}
+	put_right();
+}
+
+static void modify_changes_clocks(void)
+{
+	int fd = open_on(CLOCK_REALTIME);
+	uint64_t id = dev_arm(fd, 3600 * S, 0);
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 30 * MS;
+	struct twheel_op op;
+
+	/* Which is later, cannot be said. */
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER | TWHEEL_ABS,
+			     deadline + 7200 * S), EINVAL);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER, 7200 * S), 0);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, deadline), 0);
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, 7200 * S), EINVAL);
+	CHECK_EQ(dev_query(fd, id, &op), 0);
+	CHECK_EQ(op.deadline_ns, deadline);
+	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
+	id = arm_at(fd, deadline + 3600 * S);
+	CHECK_EQ(dev_modify(fd, id, 0, 10 * MS), 0);
+	CHECK(dev_read(fd).deadline_ns <= dev_now(CLOCK_MONOTONIC));
+}
+
+/* In a child whose clocks show so much more: run @fn, and expect it to return 0. */
+static void in_another_time(const char *offset, int (*fn)(int fd), int fd)
+{
+	int status, file;
+	pid_t child;
+
+	if (unshare(CLONE_NEWTIME))
+		tap_skip("there are no time namespaces here");
+	file = open("/proc/self/timens_offsets", O_WRONLY);
+	NEED(file >= 0);
+	NEED(dprintf(file, "%s", offset) > 0);
+	close(file);
+	child = fork();
+	NEED(child >= 0);
+	if (!child)
+		_exit(fn(fd));
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+}
+
+/* What the clock of the device shows is what clock_gettime() shows. */
+static int times_are_ours(int fd)
+{
+	struct twheel_info info = dev_info(fd);
+	uint64_t now = dev_now(info.clockid), deadline;
+	struct twheel_event event;
+	struct twheel_op op;
+	uint64_t id;
+
+	if (info.now_ns > now || now - info.now_ns > 5 * S)
+		return 1;
+	deadline = dev_now(info.clockid) + 30 * MS;
+	id = arm_at(fd, deadline);
+	if (dev_query(fd, id, &op) || op.deadline_ns != deadline)
+		return 2;
+	event = dev_read(fd);
+	if (event.deadline_ns != deadline || event.fired_ns < deadline)
+		return 3;
+	now = dev_now(info.clockid);
+	if (now < event.fired_ns || now - event.fired_ns > 20 * S)
+		return 4;
+	op = (struct twheel_op) { .deadline_ns = 20 * MS };
+	dev_arm_op(fd, &op);
+	if (op.deadline_ns > dev_now(info.clockid) + 20 * MS ||
+	    op.deadline_ns < now + 20 * MS)
+		return 5;
+	if (dev_read(fd).deadline_ns != op.deadline_ns)
+		return 6;
+	/* Never stays never, and what was before the kernel's time is past. */
+	id = arm_at(fd, TWHEEL_DELAY_NEVER);
+	if (dev_query(fd, id, &op) || op.deadline_ns != TWHEEL_DELAY_NEVER)
+		return 7;
+	if (dev_cancel(fd, id))
+		return 8;
+	op = (struct twheel_op) { .flags = TWHEEL_ABS, .deadline_ns = 1 };
+	dev_arm_op(fd, &op);
+	return dev_readable(fd, 10000) == 1 ? 0 : 9;
+}
+
+static void namespace_of_monotonic(void)
+{
+	in_another_time("monotonic 5000 7", times_are_ours,
+			dev_open());
+}
+
+static void namespace_of_boottime(void)
+{
+	in_another_time("boottime 90000 0", times_are_ours,
+			open_on(CLOCK_BOOTTIME));
+}
+
+static int wall_clock_is_one(int fd)
+{
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 30 * MS, before;
+	struct twheel_op op = { .deadline_ns = 20 * MS };
+
+	arm_at(fd, deadline);
+	if (dev_read(fd).deadline_ns != deadline)
+		return 1;
+	before = dev_now(CLOCK_MONOTONIC);
+	dev_arm_op(fd, &op);
+	return op.deadline_ns < before + 20 * MS ||
+	       op.deadline_ns > dev_now(CLOCK_MONOTONIC) + 20 * MS;
+}
+
+static void namespace_leaves_realtime(void)
+{
+	in_another_time("monotonic 5000 0", wall_clock_is_one,
+			open_on(CLOCK_REALTIME));
+}
+
+static uint64_t shared_id, shared_deadline;
+
+static int sees_it_shifted(int fd)
+{
+	struct twheel_op op;
+
+	return dev_query(fd, shared_id, &op) ||
+	       op.deadline_ns != shared_deadline + 5000 * S;
+}
+
+static void each_has_its_own_view(void)
+{
+	int fd = dev_open();
+
+	shared_deadline = dev_now(CLOCK_MONOTONIC) + 3600 * S;
+	shared_id = arm_at(fd, shared_deadline);
+	in_another_time("monotonic 5000 0", sees_it_shifted,
+			fd);
+}
+
+static const struct tap_test tests[] = {
+	TAP(realtime_by_the_clock),
+	TAP(set_forward_fires),
+	TAP(set_back_waits),
+	TAP(delays_do_not_notice),
+	TAP(periods_do_not_notice),
+	TAP(modify_changes_clocks),
+	TAP(namespace_of_monotonic),
+	TAP(namespace_of_boottime),
+	TAP(namespace_leaves_realtime),
+	TAP(each_has_its_own_view),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}
