@@ -18,7 +18,8 @@ cpus=${CPUS:-2}
 limit=${TIMEOUT:-900}
 
 say "all tests of twheel in a virtual machine; everything is kept in $CACHE"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev make \
+	python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
@@ -41,7 +42,10 @@ done
 for script in "$ROOT"/tools/tests/*_test.sh; do
 	install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
 done
-cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
+for example in after idle_server idle_server_timerfd ev_timeouts; do
+	cp "$work/tools/examples/userspace/$example" "$root/bin/"
+done
+cp "$work/readme/user" "$root/bin/"
 with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
 echo "$*" > "$root/only"
 "$ROOT/tools/vm/initramfs.sh" "$work/initrd-tests" \
