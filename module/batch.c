@@ -17,7 +17,7 @@
 #include "op.h"
 
 /* So many are done with the lock held: some microseconds. */
-#define CHUNK	64U
+#define CHUNK	32U
 
 /* Longer elements are not even looked at. */
 #define OP_SIZE_MAX	4096U

@@ -17,6 +17,7 @@
 #include "event.h"
 #include "file.h"
 #include "op.h"
+#include "ring.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
@@ -57,7 +58,8 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 	size_t done = 0;
 	int ret;
 
-	if (!room)
+	/* Events that are in a ring need not be read. */
+	if (!room || (tw_file_wheel(file) && tw_file_ring(file)))
 		return -EINVAL;
 
 	while (done < room) {
@@ -90,6 +92,16 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 		cond_resched();
 	}
 	return done * sizeof(struct twheel_event);
+}
+
+static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)
+{
+	struct tw_file *file = filp->private_data;
+
+	/* The wheel first: then the ring is there. */
+	if (!tw_file_wheel(file) || !tw_file_ring(file))
+		return -ENODEV;
+	return tw_ring_mmap(file->ring, vma);
 }
 
 static __poll_t cdev_poll(struct file *filp, poll_table *wait)
@@ -192,6 +204,15 @@ static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 	return ret ?: run_op(file, &op, TWHEEL_OP_MODIFY);
 }
 
+static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op op;
+	int ret;
+
+	ret = get_op(&op, arg, size);
+	return ret ?: run_op(file, &op, TWHEEL_OP_KICK);
+}
+
 static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_op op;
@@ -263,6 +284,7 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
 	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
 	COMMAND(TWHEEL_IOC_EVENTFD, EVENTFD_SIZE_V0, ioctl_eventfd),
+	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
 };
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
@@ -297,6 +319,8 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "clockid:\t%u\n", info.clockid);
 	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
+	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
+	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
 	seq_printf(seq, "timers:\t%llu\n", info.timers);
 	seq_printf(seq, "pending:\t%llu\n", info.pending);
 	seq_printf(seq, "unread:\t%llu\n", info.unread);
@@ -311,6 +335,7 @@ static const struct file_operations cdev_fops = {
 	.release	= cdev_release,
 	.read		= cdev_read,
 	.poll		= cdev_poll,
+	.mmap		= cdev_mmap,
 	.fasync		= cdev_fasync,
 #ifdef CONFIG_PROC_FS
 	.show_fdinfo	= cdev_show_fdinfo,

@@ -9,33 +9,47 @@
 #include <linux/poll.h>
 #include <linux/wait.h>
 
+#include "cell.h"
 #include "compat.h"
 #include "event.h"
 #include "file.h"
 #include "op.h"
+#include "ring.h"
+
+/* With the file's lock: an event has come up. */
+static void post(struct tw_file *file, struct tw_slot *slot)
+{
+	tw_slot_set_state(slot, TW_SLOT_FIRED);
+	/* The real-time clock may have been set back just now. */
+	slot->fired_ns = max(tw_file_now(file, slot->tag & TW_RELATIVE),
+			     slot->deadline_ns);
+	tw_queue_add(&file->slots, &file->events, slot);
+	file->unread++;
+	file->fired++;
+}
 
 /* tw_event_expire() - the callback of every timer of a file */
 void tw_event_expire(struct twheel_timer *timer)
 {
 	struct tw_slot *slot = container_of(timer, struct tw_slot, timer);
 	struct tw_file *file = twheel_data(twheel_of(timer));
+	bool posted = true;
 
 	spin_lock(&file->lock);
-	if (tw_slot_state(slot) == TW_SLOT_ARMED) {
-		tw_slot_set_state(slot, TW_SLOT_FIRED);
-		/* The real-time clock may have been set back just now. */
-		slot->fired_ns = max(tw_file_now(file, slot->tag & TW_RELATIVE),
-				     slot->deadline_ns);
-		tw_queue_add(&file->slots, &file->events, slot);
-		file->unread++;
-		file->fired++;
-		if (file->eventfd)
-			tw_eventfd_signal(file->eventfd);
+	if (tw_file_ring(file)) {
+		posted = tw_cell_expire(file, slot);
+	} else if (tw_slot_state(slot) == TW_SLOT_ARMED) {
+		post(file, slot);
 	} else {
 		/* Cancelled when it was too late to stop this call. */
 		tw_slots_put(&file->slots, slot);
+		posted = false;
 	}
+	if (posted && file->eventfd)
+		tw_eventfd_signal(file->eventfd);
 	spin_unlock(&file->lock);
+	if (!posted)
+		return;
 
 	/*
 	 * Whoever looked for events before the lock was taken here is on @wait
@@ -81,7 +95,8 @@ bool tw_event_readable(struct tw_file *file)
 	bool readable;
 
 	spin_lock_bh(&file->lock);
-	readable = file->events.first != TW_NO_SLOT;
+	readable = tw_file_ring(file) ? tw_ring_unread(file->ring) :
+		   file->events.first != TW_NO_SLOT;
 	spin_unlock_bh(&file->lock);
 	return readable;
 }

@@ -10,14 +10,17 @@
  *
  * No step but the first allocates: an event cannot be lost for want of memory.
  */
+#include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/moduleparam.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
 #include "event.h"
 #include "file.h"
+#include "ring.h"
 
 static unsigned int max_timers = 1U << 20;
 module_param(max_timers, uint, 0644);
@@ -52,6 +55,12 @@ struct tw_file *tw_file_new(void)
 
 	if (!file)
 		return NULL;
+	file->user = tw_user_get();
+	if (!file->user) {
+		kfree(file);
+		return NULL;
+	}
+	file->exempt = capable(CAP_SYS_RESOURCE);
 	mutex_init(&file->setup_lock);
 	spin_lock_init(&file->lock);
 	tw_queue_init(&file->events);
@@ -66,31 +75,122 @@ void tw_file_free(struct tw_file *file)
 {
 	/* Waits for callbacks: none touches a slot after this. */
 	twheel_destroy(file->wheel);
+	tw_user_uncharge(file->user, file->slots.count);
 	tw_slots_exit(&file->slots);
+	if (tw_file_ring(file))
+		tw_ring_free(file->ring);
+	tw_user_put(file->user);
 	kfree(file->buffer);
 	tw_event_detach(file);
 	kfree(file);
 }
 
-static int make_wheel(struct tw_file *file, const struct twheel_config *config,
-		      u32 clockid)
+static struct twheel *new_wheel(struct tw_file *file,
+				const struct twheel_config *config)
 {
 	struct twheel_config mine = *config;
-	struct twheel_geometry geometry;
-	struct twheel *wheel;
 
-	lockdep_assert_held(&file->setup_lock);
 	mine.name = "/dev/twheel";
 	mine.data = file;
-	wheel = twheel_create(&mine);
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
+	return twheel_create(&mine);
+}
+
+/* From now on the file has a wheel. */
+static void publish(struct tw_file *file, struct twheel *wheel, u32 clockid)
+{
+	struct twheel_geometry geometry;
+
+	lockdep_assert_held(&file->setup_lock);
 	twheel_get_geometry(wheel, &geometry);
 	file->tick_ns = geometry.tick_ns;
 	file->clockid = clockid;
 	/* Pairs with tw_file_wheel(). */
 	smp_store_release(&file->wheel, wheel);
+}
+
+static int make_wheel(struct tw_file *file, const struct twheel_config *config,
+		      u32 clockid)
+{
+	struct twheel *wheel = new_wheel(file, config);
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	publish(file, wheel, clockid);
 	return 0;
+}
+
+/* More slots, if the user may have them. */
+static int grow(struct tw_file *file, struct twheel *wheel)
+{
+	int ret;
+
+	lockdep_assert_held(&file->setup_lock);
+	ret = tw_user_charge(file->user, TW_CHUNK_SLOTS, file->exempt);
+	if (ret)
+		return ret;
+	ret = tw_slots_grow(&file->slots, &file->lock, wheel, tw_event_expire);
+	if (ret)
+		tw_user_uncharge(file->user, TW_CHUNK_SLOTS);
+	return ret;
+}
+
+/* All slots that cells need. */
+static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
+{
+	int ret = 0;
+
+	while (!ret && file->slots.count < count) {
+		ret = grow(file, wheel);
+		if (!ret && fatal_signal_pending(current))
+			ret = -EINTR;
+		cond_resched();
+	}
+	return ret;
+}
+
+static int make_ring(struct tw_file *file, struct twheel *wheel,
+		     const struct twheel_setup *setup)
+{
+	struct twheel_geometry geometry;
+	struct tw_ring *ring;
+	int ret;
+
+	twheel_get_geometry(wheel, &geometry);
+	ret = grow_to(file, wheel, setup->max_timers);
+	if (ret)
+		return ret;
+	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
+			   twheel_now(wheel), tw_timens_offset(setup->clockid));
+	if (IS_ERR(ring))
+		return PTR_ERR(ring);
+	file->ring = ring;
+	return 0;
+}
+
+/* A wheel whose timers are in cells. If that fails, all is as before. */
+static int make_cells(struct tw_file *file, const struct twheel_config *config,
+		      const struct twheel_setup *setup)
+{
+	struct twheel *wheel = new_wheel(file, config);
+	int ret;
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	ret = make_ring(file, wheel, setup);
+	if (!ret) {
+		publish(file, wheel, setup->clockid);
+		return 0;
+	}
+	tw_user_uncharge(file->user, file->slots.count);
+	tw_slots_exit(&file->slots);
+	twheel_destroy(wheel);
+	return ret;
+}
+
+static bool cells_valid(const struct twheel_setup *setup)
+{
+	return IS_ENABLED(CONFIG_64BIT) && setup->max_timers &&
+	       setup->clockid != CLOCK_REALTIME;
 }
 
 /* tw_file_setup() - TWHEEL_IOC_SETUP */
@@ -101,9 +201,11 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 		.tick_ns	= setup->tick_ns,
 		.slots		= setup->slots,
 	};
+	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
 	int ret;
 
-	if (setup->flags || setup->reserved || setup->max_timers > limit())
+	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
+	    setup->max_timers > limit() || (cells && !cells_valid(setup)))
 		return -EINVAL;
 	if (setup->tick_ns && setup->tick_ns < tick_min)
 		return -EINVAL;
@@ -122,7 +224,12 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	}
 
 	mutex_lock(&file->setup_lock);
-	ret = file->wheel ? -EBUSY : make_wheel(file, &config, setup->clockid);
+	if (file->wheel)
+		ret = -EBUSY;
+	else if (IS_ENABLED(CONFIG_64BIT) && cells)
+		ret = make_cells(file, &config, setup);
+	else
+		ret = make_wheel(file, &config, setup->clockid);
 	if (!ret && setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	mutex_unlock(&file->setup_lock);
@@ -145,7 +252,10 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 		.features	= TWHEEL_FEATURE_BATCH |
 				  TWHEEL_FEATURE_REALTIME |
 				  TWHEEL_FEATURE_EVENTFD |
-				  TWHEEL_FEATURE_FIXED_DELAY,
+				  TWHEEL_FEATURE_FIXED_DELAY |
+				  TWHEEL_FEATURE_USER_LIMIT |
+				  (IS_ENABLED(CONFIG_64BIT) ?
+				   TWHEEL_FEATURE_CELLS : 0),
 		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +
 				  tw_timens_offset(file->clockid),
 		.tick_ns	= geometry.tick_ns,
@@ -155,12 +265,18 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 		.levels		= geometry.levels,
 		.max_timers	= READ_ONCE(file->max_timers),
 		.limit_timers	= limit(),
+		.user_timers	= tw_user_timers(file->user),
+		.user_limit	= file->exempt ? 0 : tw_user_limit(),
 	};
 
 	spin_lock_bh(&file->lock);
 	info->timers = file->timers;
 	info->unread = file->unread;
 	info->pending = file->timers - file->unread;
+	if (wheel && tw_file_ring(file)) {
+		info->unread = tw_ring_unread(file->ring);
+		info->map_bytes = tw_ring_bytes(file->ring);
+	}
 	info->armed = file->armed;
 	info->fired = file->fired;
 	info->cancelled = file->cancelled;
@@ -188,7 +304,7 @@ static int default_wheel(struct tw_file *file)
  * Another thread may take the slot first.
  *
  * Context: process, may sleep.
- * Return: 0, -ENOMEM.
+ * Return: 0, -EDQUOT, -ENOMEM.
  */
 int tw_file_make_room(struct tw_file *file)
 {
@@ -201,8 +317,7 @@ int tw_file_make_room(struct tw_file *file)
 	mutex_lock(&file->setup_lock);
 	/* Another thread may have done it while this one waited. */
 	if (!READ_ONCE(file->slots.free))
-		ret = tw_slots_grow(&file->slots, &file->lock, file->wheel,
-				    tw_event_expire);
+		ret = grow(file, file->wheel);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

@@ -6,16 +6,18 @@
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
+#include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
-#include <linux/timekeeping.h>
 #include <linux/wait.h>
 
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
+#include "ring.h"
 #include "slots.h"
 #include "timens.h"
+#include "user.h"
 
 struct eventfd_ctx;
 struct fasync_struct;
@@ -24,10 +26,13 @@ struct fasync_struct;
  * struct tw_file - an open file
  * @setup_lock: serialises what sleeps: making the wheel, growing the table
  * @lock: guards all that follows; outside of the base lock, taken by callbacks
+ * @user: who has opened it
+ * @exempt: with CAP_SYS_RESOURCE: no limit on what a user may have
  * @wheel: the wheel; NULL until it is set up or the first timer armed
  * @tick_ns: its tick
  * @clockid: its clock
  * @slots: the timers
+ * @ring: the shared memory, or NULL; it is there before the wheel is
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
  * @eventfd: counts them, or NULL
@@ -43,10 +48,13 @@ struct fasync_struct;
 struct tw_file {
 	struct mutex setup_lock;
 	spinlock_t lock;
+	struct tw_user *user;
+	bool exempt;
 	struct twheel *wheel;
 	u64 tick_ns;
 	u32 clockid;
 	struct tw_slots slots;
+	struct tw_ring *ring;
 	struct tw_queue events;
 	wait_queue_head_t wait;
 	struct eventfd_ctx *eventfd;
@@ -72,6 +80,12 @@ static inline struct twheel *tw_file_wheel(struct tw_file *file)
 {
 	/* Pairs with make_wheel(). */
 	return smp_load_acquire(&file->wheel);
+}
+
+/* The shared memory of a file that has cells. */
+static inline struct tw_ring *tw_file_ring(const struct tw_file *file)
+{
+	return IS_ENABLED(CONFIG_64BIT) ? file->ring : NULL;
 }
 
 /* Can the clock of a file's wheel be set? Then delays are on another one. */

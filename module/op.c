@@ -9,6 +9,8 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "cell.h"
+#include "event.h"
 #include "file.h"
 #include "op.h"
 
@@ -81,17 +83,36 @@ void tw_op_place(struct tw_slot *slot)
 		twheel_arm_at(timer, deadline);
 }
 
+static noinline int arm_cell(struct run *run, struct twheel_op *op)
+{
+	struct tw_file *file = run->file;
+	struct tw_slot *slot;
+	int ret;
+
+	ret = tw_cell_arm(file, op, deadline_of(run, op));
+	if (ret)
+		return ret;
+	slot = tw_slots_at(&file->slots, op->id);
+	op->id = tw_slot_id(slot);
+	op->deadline_ns = shown(run, slot);
+	return 0;
+}
+
 static int arm(struct run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_slot *slot;
 
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY) || op->id ||
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY) ||
 	    (op->deadline_ns | op->period_ns | op->slack_ns) >
 	    TWHEEL_DELAY_NEVER)
 		return -EINVAL;
 	if (op->period_ns ? op->period_ns < file->tick_ns :
 			    op->flags & TWHEEL_FIXED_DELAY)
+		return -EINVAL;
+	if (unlikely(tw_file_ring(file)))
+		return arm_cell(run, op);
+	if (unlikely(op->id))
 		return -EINVAL;
 	if (unlikely(file->timers >= file->max_timers))
 		return -ENOSPC;
@@ -126,6 +147,8 @@ static __always_inline int cancel_slot(struct tw_file *file, struct tw_slot *slo
 {
 	int ret = 0;
 
+	if (unlikely(tw_file_ring(file)))
+		return tw_cell_cancel(file, slot);
 	if (likely(tw_slot_state(slot) == TW_SLOT_ARMED)) {
 		if (likely(twheel_cancel(&slot->timer)))
 			tw_slots_put(&file->slots, slot);
@@ -172,6 +195,9 @@ static int modify(struct run *run, const struct twheel_op *op)
 	slot = tw_slots_find(&run->file->slots, op->id);
 	if (!slot)
 		return -ENOENT;
+	if (unlikely(tw_file_ring(run->file)))
+		return tw_cell_modify(run->file, slot, deadline_of(run, op),
+				      op->flags & TWHEEL_LATER);
 	/* Which is later, of times on two clocks? */
 	if (op->flags & TWHEEL_LATER && relative != !!(slot->tag & TW_RELATIVE))
 		return -EINVAL;
@@ -195,19 +221,41 @@ static int modify(struct run *run, const struct twheel_op *op)
 static int query(struct run *run, struct twheel_op *op)
 {
 	struct tw_slot *slot;
+	u64 deadline;
+	int state;
 
 	if (op->flags)
 		return -EINVAL;
 	slot = tw_slots_find(&run->file->slots, op->id);
 	if (!slot)
 		return -ENOENT;
+	deadline = shown(run, slot);
+	state = tw_slot_state(slot) == TW_SLOT_ARMED ? TWHEEL_STATE_PENDING :
+						       TWHEEL_STATE_FIRED;
+	if (tw_file_ring(run->file)) {
+		state = tw_cell_query(run->file, slot, &deadline);
+		deadline = tw_timens_out(deadline, run->offset);
+	}
+	if (state < 0)
+		return state;
 	op->cookie = slot->cookie;
-	op->deadline_ns = shown(run, slot);
+	op->deadline_ns = deadline;
 	op->period_ns = slot->period_ns;
 	op->slack_ns = slot->slack_ns;
-	op->state = tw_slot_state(slot) == TW_SLOT_ARMED ?
-		    TWHEEL_STATE_PENDING : TWHEEL_STATE_FIRED;
+	op->state = state;
 	return 0;
+}
+
+static int kick(struct run *run, const struct twheel_op *op)
+{
+	struct tw_slot *slot;
+
+	if (op->flags)
+		return -EINVAL;
+	if (!tw_file_ring(run->file))
+		return -EOPNOTSUPP;
+	slot = tw_slots_find(&run->file->slots, op->id);
+	return slot ? tw_cell_kick(run->file, slot) : -ENOENT;
 }
 
 static __always_inline int run_one(struct run *run, struct twheel_op *op)
@@ -223,6 +271,8 @@ static __always_inline int run_one(struct run *run, struct twheel_op *op)
 		return modify(run, op);
 	if (op->op == TWHEEL_OP_QUERY)
 		return query(run, op);
+	if (op->op == TWHEEL_OP_KICK)
+		return kick(run, op);
 	return -EINVAL;
 }
 

@@ -35,6 +35,7 @@ void tw_slots_exit(struct tw_slots *slots)
 		}
 		kfree(slots->dirs[dir]);
 	}
+	*slots = (struct tw_slots) { };
 }
 
 static struct tw_slot *new_chunk(u32 index, struct twheel *wheel,

@@ -8,6 +8,10 @@
  * read(); poll() and epoll say when one waits. An event is never lost: its
  * record lives in the timer.
  *
+ * Timers count against the user (the real uid) who opened the file, whoever uses it
+ * later, be it by inheritance or over a socket; the memory for them is charged to
+ * the memory cgroup of whoever arms.
+ *
  * Rules that hold for every call:
  *  - times are nanoseconds on the wheel's clock; a timer never fires early, and
  *    fires on the first tick boundary at or after its deadline;
@@ -30,7 +34,8 @@
 /**
  * struct twheel_setup - choose the geometry of this file's wheel
  * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME
- * @flags: none yet, must be 0
+ * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
+ *	be 0 then; not on CLOCK_REALTIME
  * @tick_ns: resolution, or 0 for the default of one millisecond
  * @slots: ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
@@ -55,6 +60,124 @@ struct twheel_setup {
 	__u64 reserved;
 };
 
+/*
+ * The shared mapping
+ *
+ * A file set up with TWHEEL_SETUP_CELLS has @max_timers cells, and every timer of
+ * it is in one: arm says in which, by @id. The program maps the file (MAP_SHARED,
+ * offset 0, &twheel_info.map_bytes) and finds a struct twheel_map, which tells where
+ * the rest is:
+ *
+ *  - the cells. Extending or cancelling a timer is one compare-and-swap there, and
+ *    no system call;
+ *  - a ring of expired timers, and a word for each cell with their number, instead
+ *    of read(), which is EINVAL. poll() and the like work as ever.
+ *
+ * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines
+ * are in ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER
+ * is never reached. The generation is that of the timer's identifier.
+ *
+ * To extend, bring nearer, or cancel (all atomics sequentially consistent):
+ *
+ *	word = cell->word
+ *	if generation and state are not {mine, PENDING}: the timer is gone
+ *	compare-and-swap cell->word from word to the same with another deadline, or
+ *		with the state CANCELLED; if that fails, start over
+ *	if the new deadline < cell->look: TWHEEL_IOC_KICK
+ *
+ * The look is when the kernel will read the word next, at the latest; after a cancel
+ * it does not matter. A cancelled cell may be armed again at once; else it is
+ * counted as a timer until the kernel's look.
+ *
+ * To arm is a system call. The cell must be free, cancelled or fired, else EBUSY.
+ * It gets a new generation, and if the event before it is not read, that is revoked.
+ *
+ * To take events (one reader at a time):
+ *
+ *	if map->tail == map->head: there is none
+ *	cell = ring[map->tail & (entries - 1)]
+ *	map->tail += 1
+ *	full barrier
+ *	event = exchange events[cell] for 0
+ *	lower half of event: how many expiries, upper half: the generation that they
+ *		are of. 0 expiries: the event was revoked
+ *
+ * A cell has at most one entry in the ring, so that it never overflows, however
+ * long nobody reads.
+ *
+ * The kernel believes nothing that it finds in the mapping. A program that writes
+ * there what it should not loses timers and events of its own. The mapping keeps
+ * the file, and its timers going, after close().
+ */
+
+/* Flags of struct twheel_setup. */
+#define TWHEEL_SETUP_CELLS	(1U << 0)
+
+/** enum twheel_cell_state - what a cell is */
+enum twheel_cell_state {
+	TWHEEL_CELL_FREE	= 0,
+	TWHEEL_CELL_PENDING	= 1,	/* armed */
+	TWHEEL_CELL_CANCELLED	= 2,	/* by the program */
+	TWHEEL_CELL_FIRED	= 3,	/* by the kernel */
+};
+
+#define TWHEEL_CELL_STATE_SHIFT	42
+#define TWHEEL_CELL_GENERATION_SHIFT 44
+#define TWHEEL_CELL_NEVER	((1ULL << TWHEEL_CELL_STATE_SHIFT) - 1)
+#define TWHEEL_CELL_GENERATIONS	(1U << (64 - TWHEEL_CELL_GENERATION_SHIFT))
+
+/** twheel_cell_word() - put a cell's word together */
+static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
+{
+	return (__u64)generation << TWHEEL_CELL_GENERATION_SHIFT |
+	       (__u64)state << TWHEEL_CELL_STATE_SHIFT | ticks;
+}
+
+/**
+ * struct twheel_cell - a timer in the mapping
+ * @word: see twheel_cell_word()
+ * @look: in ticks, when the kernel will read @word; written by the kernel
+ */
+struct twheel_cell {
+	__u64 word;
+	__u64 look;
+};
+
+/**
+ * struct twheel_map - at the start of the mapping
+ * @bytes: of the whole mapping
+ * @cells_offset: where the cells are, from the start of the mapping
+ * @events_offset: where the events are, a __u64 for each cell
+ * @ring_offset: where the ring is, a __u32 for each entry
+ * @tick_ns: the tick
+ * @origin_ns: from where deadlines count: a time on the wheel's clock, as it was
+ *	shown to who called TWHEEL_IOC_SETUP
+ * @cells: how many cells
+ * @entries: how many entries the ring has, a power of two
+ * @reserved: 0
+ * @head: how many entries the kernel has written
+ * @pad_head: nothing
+ * @tail: how many the program has taken
+ * @pad_tail: nothing
+ *
+ * Each side writes to cache lines of its own.
+ */
+struct twheel_map {
+	__u64 bytes;
+	__u64 cells_offset;
+	__u64 events_offset;
+	__u64 ring_offset;
+	__u64 tick_ns;
+	__u64 origin_ns;
+	__u32 cells;
+	__u32 entries;
+	__u64 reserved[9];
+	__u32 head;
+	__u32 pad_head[31];
+	__u32 tail;
+	__u32 pad_tail[31];
+};
+
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
 #define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
@@ -66,6 +189,7 @@ enum twheel_op_code {
 	TWHEEL_OP_CANCEL	= 2,	/* as TWHEEL_IOC_CANCEL */
 	TWHEEL_OP_MODIFY	= 3,	/* as TWHEEL_IOC_MODIFY */
 	TWHEEL_OP_QUERY		= 4,	/* as TWHEEL_IOC_QUERY */
+	TWHEEL_OP_KICK		= 5,	/* as TWHEEL_IOC_KICK */
 };
 
 /** enum twheel_op_state - where a timer stands, as TWHEEL_IOC_QUERY tells it */
@@ -79,13 +203,15 @@ enum twheel_op_state {
  * @op: in a batch, one of enum twheel_op_code; otherwise must be 0, as the ioctl
  *	names the operation
  * @flags: TWHEEL_ABS, TWHEEL_LATER, TWHEEL_FIXED_DELAY
- * @id: the timer. Written by arm (must be 0 before), read by the others
+ * @id: the timer. Written by arm, read by the others. Before arm it must be 0, or
+ *	in a file with cells the number of the cell
  * @cookie: any value of the program's; arm stores it, events and query show it
  * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's
  *	clock. Out (arm, query): the absolute deadline
  * @period_ns: arm: 0, or the distance of further expiries from the first
  *	one. Not below one tick. With TWHEEL_FIXED_DELAY, of each further expiry
- *	from the moment when the event before it is read. Query: as armed
+ *	from the moment when the event before it is read. Query: as armed. In a file with cells it is rounded
+ *	up to ticks, and there is no TWHEEL_FIXED_DELAY
  * @slack_ns: arm: how much later than its deadline the timer may fire, so that
  *	timers can share an instant; 0 for none. Query: as armed
  * @result: out: in a batch what the operation's own ioctl would have returned: 0,
@@ -183,6 +309,8 @@ struct twheel_event {
 #define TWHEEL_FEATURE_REALTIME	(1ULL << 1)	/* CLOCK_REALTIME in setup */
 #define TWHEEL_FEATURE_EVENTFD	(1ULL << 2)	/* TWHEEL_IOC_EVENTFD */
 #define TWHEEL_FEATURE_FIXED_DELAY (1ULL << 3)	/* TWHEEL_FIXED_DELAY */
+#define TWHEEL_FEATURE_USER_LIMIT (1ULL << 4)	/* info tells of the user's limit */
+#define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
@@ -203,9 +331,13 @@ struct twheel_event {
  * @fired: how many expiries there were since open()
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
- * @reserved: 0
+ * @user_timers: how many timers the user who opened this file has room for, in all
+ *	files: a file's table grows by 256 at a time, and shrinks when it is closed
+ * @user_limit: how many that may be (module parameter user_timers); 0: no limit,
+ *	because the file was opened with CAP_SYS_RESOURCE
+ * @map_bytes: how much there is to map; 0 in a file without cells
  *
- * The counters from @timers on are a snapshot, taken together.
+ * The counters from @timers to @passes are a snapshot, taken together.
  */
 struct twheel_info {
 	__u64 features;
@@ -225,7 +357,9 @@ struct twheel_info {
 	__u64 fired;
 	__u64 cancelled;
 	__u64 passes;
-	__u64 reserved[3];
+	__u64 user_timers;
+	__u64 user_limit;
+	__u64 map_bytes;
 };
 
 #define TWHEEL_IOC_TYPE		0xE7
@@ -236,12 +370,14 @@ struct twheel_info {
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_TYPE, 0x00, struct twheel_info)
 /*
  * TWHEEL_IOC_SETUP: see struct twheel_setup.
- * Errors: EINVAL (clock, tick, slots, limit, flags, reserved), EBUSY, ENOMEM.
+ * Errors: EINVAL (clock, tick, slots, limit, flags, reserved), EBUSY, ENOMEM; with
+ * TWHEEL_SETUP_CELLS also EDQUOT (as many timers as the user may have), EINTR.
  */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
 /*
  * TWHEEL_IOC_ARM: a new timer. Writes @id, @deadline_ns.
- * Errors: EINVAL, ENOSPC (as many timers as the file may have), ENOMEM, EFAULT.
+ * Errors: EINVAL, ENOSPC (as many timers as the file may have), EDQUOT (as the user
+ * may have), ENOMEM, EFAULT; in a file with cells EBUSY (the cell has a timer).
  */
 #define TWHEEL_IOC_ARM		_IOWR(TWHEEL_IOC_TYPE, 0x02, struct twheel_op)
 /*
@@ -278,5 +414,11 @@ struct twheel_info {
  * Errors: EINVAL (not an eventfd, flags, reserved), EBADF.
  */
 #define TWHEEL_IOC_EVENTFD	_IOW(TWHEEL_IOC_TYPE, 0x08, struct twheel_eventfd)
+/*
+ * TWHEEL_IOC_KICK: the kernel looks at the timer's cell, see TWHEEL_SETUP_CELLS.
+ * Errors: EINVAL, ENOENT (the cell has another timer, or none), EOPNOTSUPP (the file
+ * has no cells).
+ */
+#define TWHEEL_IOC_KICK		_IOW(TWHEEL_IOC_TYPE, 0x09, struct twheel_op)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

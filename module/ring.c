@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The memory that a file shares with its program: the cells and the event ring.
+ *
+ * A cell's event word is not 0 exactly as long as the ring has an entry for the cell
+ * that the reader has not dealt with. The kernel adds to the word, and writes an
+ * entry only if it was 0; the reader first takes the entry, and then exchanges the
+ * word for 0. Either the exchange comes after the addition, and finds it; or the
+ * addition finds 0, and that the entry has been taken. So there are never more
+ * entries than cells.
+ */
+#include <linux/atomic.h>
+#include <linux/errno.h>
+#include <linux/gfp.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/mm.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/vmalloc.h>
+
+#include "ring.h"
+
+static_assert(sizeof(struct twheel_cell) == 16);
+static_assert(offsetof(struct twheel_map, head) == 128);
+static_assert(offsetof(struct twheel_map, tail) == 256);
+static_assert(sizeof(struct twheel_map) == 384);
+
+/*
+ * How often another try is made at a word that changes under our hands. A reader
+ * that obeys the rules changes an event word once.
+ */
+#define TRIES	4
+
+static void free_pages_of(struct tw_ring *ring)
+{
+	while (ring->nr_pages) {
+		__free_page(ring->pages[--ring->nr_pages]);
+		if (!(ring->nr_pages % 64))
+			cond_resched();
+	}
+	kvfree(ring->pages);
+}
+
+static int get_pages(struct tw_ring *ring, unsigned long count)
+{
+	ring->pages = kvmalloc_array(count, sizeof(*ring->pages),
+				     GFP_KERNEL_ACCOUNT);
+	if (!ring->pages)
+		return -ENOMEM;
+	while (ring->nr_pages < count) {
+		struct page *page = alloc_page(GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+
+		if (!page)
+			return -ENOMEM;
+		ring->pages[ring->nr_pages++] = page;
+		if (fatal_signal_pending(current))
+			return -EINTR;
+		cond_resched();
+	}
+	ring->map = vmap(ring->pages, count, VM_MAP, PAGE_KERNEL);
+	return ring->map ? 0 : -ENOMEM;
+}
+
+/* Each part on pages of its own. */
+static void lay_out(struct twheel_map *map, u32 cells)
+{
+	u32 entries = roundup_pow_of_two(cells);
+
+	*map = (struct twheel_map) {
+		.cells		= cells,
+		.entries	= entries,
+		.cells_offset	= PAGE_SIZE,
+	};
+	map->events_offset = map->cells_offset +
+		PAGE_ALIGN((u64)cells * sizeof(struct twheel_cell));
+	map->ring_offset = map->events_offset +
+		PAGE_ALIGN((u64)cells * sizeof(u64));
+	map->bytes = map->ring_offset +
+		PAGE_ALIGN((u64)entries * sizeof(u32));
+}
+
+/*
+ * tw_ring_new() - make shared memory
+ * @now_ns: the time
+ * @offset: what the caller's time namespace adds to it
+ *
+ * Context: process, may sleep.
+ * Return: the ring or an ERR_PTR: -ENOMEM, -EINTR.
+ */
+struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
+{
+	struct twheel_map map;
+	struct tw_ring *ring;
+	int ret;
+	u32 i;
+
+	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
+	if (!ring)
+		return ERR_PTR(-ENOMEM);
+	lay_out(&map, cells);
+	ret = get_pages(ring, map.bytes >> PAGE_SHIFT);
+	if (ret) {
+		tw_ring_free(ring);
+		return ERR_PTR(ret);
+	}
+	ring->cells = (void *)ring->map + map.cells_offset;
+	ring->events = (void *)ring->map + map.events_offset;
+	ring->entries = (void *)ring->map + map.ring_offset;
+	ring->nr_cells = cells;
+	ring->mask = map.entries - 1;
+	ring->tick_ns = tick_ns;
+	ring->origin = div64_u64(now_ns, tick_ns);
+
+	map.tick_ns = tick_ns;
+	map.origin_ns = ring->origin * tick_ns + offset;
+	*ring->map = map;
+	for (i = 0; i < cells; i++) {
+		ring->cells[i].look = ~0ULL;
+		if (!(i % 4096))
+			cond_resched();
+	}
+	return ring;
+}
+
+/* tw_ring_free() - nobody has it mapped any more */
+void tw_ring_free(struct tw_ring *ring)
+{
+	if (!ring)
+		return;
+	vunmap(ring->map);
+	free_pages_of(ring);
+	kfree(ring);
+}
+
+static vm_fault_t fault(struct vm_fault *vmf)
+{
+	struct tw_ring *ring = vmf->vma->vm_private_data;
+
+	if (vmf->pgoff >= ring->nr_pages)
+		return VM_FAULT_SIGBUS;
+	vmf->page = ring->pages[vmf->pgoff];
+	get_page(vmf->page);
+	return 0;
+}
+
+static const struct vm_operations_struct vm_ops = {
+	.fault	= fault,
+};
+
+/* tw_ring_mmap() - the mapping holds the file, and so the ring */
+int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
+{
+	/* A copy would look right, and never hear of anything. */
+	if (!(vma->vm_flags & VM_SHARED))
+		return -EINVAL;
+	if (vma->vm_pgoff > ring->nr_pages ||
+	    vma_pages(vma) > ring->nr_pages - vma->vm_pgoff)
+		return -EINVAL;
+	vma->vm_private_data = ring;
+	vma->vm_ops = &vm_ops;
+	return 0;
+}
+
+/* tw_ring_bytes() - how much there is to map */
+u64 tw_ring_bytes(const struct tw_ring *ring)
+{
+	return (u64)ring->nr_pages << PAGE_SHIFT;
+}
+
+/* tw_ring_unread() - how many entries has the reader to take? It may be lying. */
+u32 tw_ring_unread(const struct tw_ring *ring)
+{
+	return min(ring->head - READ_ONCE(ring->map->tail), ring->mask + 1);
+}
+
+/* tw_ring_push() - a cell's timer has expired, @count times */
+void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count)
+{
+	u64 *event = &ring->events[cell];
+	u64 old = READ_ONCE(*event);
+	unsigned int i;
+	u64 total, new;
+
+	for (i = 0; i < TRIES; i++) {
+		total = count;
+		/* Of a generation before this one there is nothing to keep. */
+		if (upper_32_bits(old) == generation)
+			total += lower_32_bits(old);
+		new = (u64)generation << 32 | min_t(u64, total, U32_MAX);
+		/*
+		 * A full barrier: having found 0, we find the tail moved. Pairs with
+		 * the reader's between moving it and exchanging the word.
+		 */
+		if (try_cmpxchg(event, &old, new))
+			break;
+	}
+	/* The entry that is there will do. */
+	if (i == TRIES || old)
+		return;
+	/* Only if the reader moves the tail as it likes. */
+	if (ring->head - READ_ONCE(ring->map->tail) > ring->mask)
+		return;
+	WRITE_ONCE(ring->entries[ring->head & ring->mask], cell);
+	/* Pairs with the reader's look at the head: the entry is there. */
+	smp_store_release(&ring->map->head, ++ring->head);
+}
+
+/*
+ * tw_ring_revoke() - an event is not to be read, if it is not read yet
+ * @generation: whose the word is to be from now on
+ *
+ * The entry of the ring cannot be taken back: it will stand for no expiry, or for
+ * those that come until it is read.
+ *
+ * Return: true if there was one.
+ */
+bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation)
+{
+	u64 *event = &ring->events[cell];
+	u64 old = READ_ONCE(*event);
+	unsigned int i;
+
+	for (i = 0; i < TRIES && old; i++)
+		if (try_cmpxchg(event, &old, (u64)generation << 32))
+			return lower_32_bits(old);
+	return false;
+}

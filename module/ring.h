@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The memory that a file shares with its program: the cells and the event ring. */
+#ifndef _TWHEEL_RING_H
+#define _TWHEEL_RING_H
+
+#include <linux/types.h>
+
+#include <uapi/linux/twheel.h>
+
+struct page;
+struct vm_area_struct;
+
+/**
+ * struct tw_ring - shared memory
+ * @map: its start, as the kernel sees it
+ * @cells: the cells
+ * @events: a word for each
+ * @entries: the ring
+ * @nr_cells: how many
+ * @mask: entries of the ring, minus one
+ * @head: entries written
+ * @tick_ns: the tick
+ * @origin: the tick that deadlines count from
+ * @pages: the memory
+ * @nr_pages: how much of it
+ *
+ * Nothing of that is read from the shared memory, where anybody may write.
+ */
+struct tw_ring {
+	struct twheel_map *map;
+	struct twheel_cell *cells;
+	u64 *events;
+	u32 *entries;
+	u32 nr_cells;
+	u32 mask;
+	u32 head;
+	u64 tick_ns;
+	u64 origin;
+	struct page **pages;
+	unsigned long nr_pages;
+};
+
+struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset);
+void tw_ring_free(struct tw_ring *ring);
+int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma);
+u64 tw_ring_bytes(const struct tw_ring *ring);
+u32 tw_ring_unread(const struct tw_ring *ring);
+void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count);
+bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation);
+
+#endif /* _TWHEEL_RING_H */

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a user may have, and that much of it does not hurt others. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+#define PARAMETER	"/sys/module/twheel/parameters/user_timers"
+
+static unsigned long old_limit;
+
+static void set_limit(unsigned long limit)
+{
+	FILE *file = fopen(PARAMETER, "r+");
+
+	if (!file)
+		tap_skip("%s cannot be written", PARAMETER);
+	if (!old_limit)
+		NEED(fscanf(file, "%lu", &old_limit) == 1);
+	rewind(file);
+	NEED(fprintf(file, "%lu\n", limit) > 0);
+	NEED(fclose(file) == 0);
+}
+
+/* As a user who is not root: run @fn, and expect it to return 0. */
+static void as_user(unsigned int uid, int (*fn)(int fd), int fd)
+{
+	pid_t child = fork();
+	int status;
+
+	NEED(child >= 0);
+	if (!child) {
+		NEED(setgid(uid) == 0 && setuid(uid) == 0);
+		_exit(fn(fd));
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+}
+
+static int arm_many(int fd, unsigned int count)
+{
+	struct twheel_op *ops = calloc(count, sizeof(*ops));
+	unsigned int i, good = 0;
+
+	NEED(ops);
+	for (i = 0; i < count; i++) {
+		ops[i].op = TWHEEL_OP_ARM;
+		ops[i].deadline_ns = 3600 * S;
+	}
+	NEED(dev_batch(fd, ops, count) == (int)count);
+	for (i = 0; i < count; i++) {
+		good += !ops[i].result;
+		if (ops[i].result)
+			CHECK_EQ(ops[i].result, -EDQUOT);
+	}
+	free(ops);
+	return good;
+}
+
+static int up_to_the_limit(int unused)
+{
+	struct twheel_op op = { .deadline_ns = S };
+	int a = dev_open(), b = dev_open();
+
+	(void)unused;
+	CHECK_EQ(dev_info(a).user_limit, 1024);
+	CHECK_EQ(dev_info(a).user_timers, 0);
+	CHECK_EQ(arm_many(a, 700), 700);
+	CHECK_EQ(dev_info(b).user_timers, 768);
+	/* Both files count, in portions of 256. */
+	CHECK_EQ(arm_many(b, 300), 256);
+	CHECK_ERR(ioctl(b, TWHEEL_IOC_ARM, &op), EDQUOT);
+	CHECK_EQ(arm_many(a, 100), 68);
+	CHECK_EQ(dev_info(a).timers, 768);
+	/* It recovers. */
+	CHECK_EQ(ioctl(a, TWHEEL_IOC_CANCEL_ALL), 768);
+	CHECK_EQ(arm_many(a, 768), 768);
+	close(a);
+	CHECK_EQ(dev_info(b).user_timers, 256);
+	CHECK_EQ(arm_many(b, 800), 768);
+	return dev_info(b).timers != 1024;
+}
+
+static int all_of_it(int unused)
+{
+	(void)unused;
+	return arm_many(dev_open(), 1024) != 1024;
+}
+
+static int others_file(int fd)
+{
+	int good = arm_many(fd, 2000);
+
+	/* Root has opened it. */
+	return good != 2000 || dev_info(fd).user_limit;
+}
+
+static void a_user_has_a_limit(void)
+{
+	struct stat st;
+
+	NEED(stat("/dev/twheel", &st) == 0);
+	NEED(chmod("/dev/twheel", 0666) == 0);
+	set_limit(1024);
+	as_user(1001, up_to_the_limit, -1);
+	as_user(1001, all_of_it, -1);
+	as_user(1002, all_of_it, -1);
+	as_user(1003, others_file, dev_open());
+	/* Root itself is exempt. */
+	CHECK_EQ(dev_info(dev_open()).user_limit, 0);
+	CHECK_EQ(arm_many(dev_open(), 2000), 2000);
+	set_limit(old_limit);
+	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
+static void info_tells(void)
+{
+	int fd = dev_open();
+	uint64_t before = dev_info(fd).user_timers;
+
+	CHECK(dev_info(fd).features & TWHEEL_FEATURE_USER_LIMIT);
+	dev_arm(fd, 3600 * S, 0);
+	CHECK_EQ(dev_info(fd).user_timers, before + 256);
+}
+
+static atomic_long ticks;
+static atomic_bool closed;
+
+static void on_first_cpu(void)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	NEED(sched_setaffinity(0, sizeof(set), &set) == 0);
+}
+
+static void *neighbour(void *arg)
+{
+	on_first_cpu();
+	while (!closed) {
+		ticks++;
+		usleep(1000);
+	}
+	return arg;
+}
+
+/* Closing takes a while; meanwhile others run on the same CPU. */
+static void close_lets_others_run(void)
+{
+	enum { N = 200000 };
+	int fd = dev_open();
+	pthread_t thread;
+	uint64_t took;
+	long before;
+
+	CHECK_EQ(arm_many(fd, N), N);
+	on_first_cpu();
+	NEED(pthread_create(&thread, NULL, neighbour, NULL) == 0);
+	while (!ticks)
+		usleep(1000);
+	before = ticks;
+	took = dev_now(CLOCK_MONOTONIC);
+	close(fd);
+	took = dev_now(CLOCK_MONOTONIC) - took;
+	printf("# closing %d timers took %llu us, the neighbour ran %ld times\n",
+	       N, (unsigned long long)took / 1000, ticks - before);
+	if (took > 100 * MS)
+		CHECK(ticks - before >= 3);
+	closed = true;
+	pthread_join(thread, NULL);
+}
+
+static const struct tap_test tests[] = {
+	TAP(a_user_has_a_limit),
+	TAP(info_tells),
+	TAP(close_lets_others_run),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}
