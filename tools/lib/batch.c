@@ -57,6 +57,59 @@ static int run(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 	return done;
 }
 
+/* What an arm has for a cell that gets none before the others have been done. */
+#define LATER	UINT64_MAX
+#define NEVER	(UINT64_MAX - 1)
+
+static void find_cells(struct twheel *wheel, struct twheel_op *ops,
+		       unsigned int count)
+{
+	unsigned int i;
+	int ret;
+
+	for (i = 0; i < count; i++) {
+		if (ops[i].op != TWHEEL_OP_ARM) {
+			ops[i].id = cells_id_in(ops[i].id);
+			continue;
+		}
+		ret = cells_before_arm(wheel, &ops[i]);
+		if (ret)
+			ops[i].id = ret == -ENOSPC ? LATER : NEVER;
+	}
+}
+
+static void arm_later(struct twheel *wheel, struct twheel_op *op)
+{
+	op->op = 0;
+	op->id = 0;
+	op->result = 0;
+	op->result = arm_in_cell(wheel, op);
+	op->op = TWHEEL_OP_ARM;
+}
+
+/* Of the first @done there are results. */
+static void settle_cells(struct twheel *wheel, struct twheel_op *ops,
+			 unsigned int count, unsigned int done)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (ops[i].op != TWHEEL_OP_ARM) {
+			if (i < done)
+				ops[i].result = settle(wheel, ops[i].op,
+						       &ops[i], ops[i].result);
+			ops[i].id = cells_id_out(ops[i].id);
+		} else if (ops[i].id < NEVER) {
+			cells_after_arm(wheel, &ops[i], ops[i].id,
+					i < done ? ops[i].result : -EIO);
+		} else if (ops[i].id == LATER && i < done) {
+			arm_later(wheel, &ops[i]);
+		} else {
+			ops[i].id = 0;
+		}
+	}
+}
+
 int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 		 unsigned int count)
 {
@@ -64,10 +117,16 @@ int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 
 	if (count > INT_MAX)
 		return -EINVAL;
+	if (wheel->cells.map)
+		find_cells(wheel, ops, count);
 	if (__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED))
 		ret = run(wheel, ops, count);
 	else
 		ret = one_by_one(wheel, ops, count);
+	if (wheel->cells.map) {
+		settle_cells(wheel, ops, count, ret < 0 ? 0 : ret);
+		return ret;
+	}
 	/* As a rule the program has taken all there were. */
 	if (ret <= 0 || !ahead_any(wheel))
 		return ret;

@@ -87,6 +87,10 @@ static int take(struct twheel *wheel, struct twheel_event *events,
 	int got = 0;
 
 	pthread_mutex_lock(&wheel->lock);
+	if (wheel->cells.map) {
+		got = cells_take(wheel, events, most);
+		goto out;
+	}
 	if (wheel->first == wheel->end) {
 		/* A large array needs no buffer in between. */
 		if (most >= AHEAD) {

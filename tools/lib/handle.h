@@ -7,6 +7,8 @@
 #include <stdbool.h>
 #include <time.h>
 
+#define LIBTWHEEL_NO_INLINE	/* the functions are ours */
+#include "cells.h"
 #include "libtwheel.h"
 
 /* Events read ahead. 3 KiB: half a page of stack would not do better. */
@@ -14,6 +16,8 @@
 
 /**
  * struct twheel - a wheel
+ * @view: what the header's inlines look at; first
+ * @cells: the shared mapping, if there is one; guarded by @lock
  * @fd: the descriptor, O_NONBLOCK
  * @clock: its clock
  * @batch: the kernel takes batches; cleared once it turns out that it does not
@@ -24,6 +28,8 @@
  * @ahead: events that are read and not handed out
  */
 struct twheel {
+	struct twheel_view view;
+	struct cells cells;
 	int fd;
 	clockid_t clock;
 	bool batch;
@@ -42,6 +48,9 @@ void ahead_drop_all(struct twheel *wheel);
 /* What an operation's result is, with the events that are read ahead. */
 int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 	   int result);
+
+/* Arm, with a shared mapping. */
+int arm_in_cell(struct twheel *wheel, struct twheel_op *op);
 
 /* One operation, by its own ioctl; 0 or more, or -errno. */
 int run_op(struct twheel *wheel, uint32_t what, struct twheel_op *op);

@@ -21,8 +21,15 @@
  *  - times are nanoseconds on the wheel's clock; no timer fires early;
  *  - a negative return value is -errno, and then nothing was changed;
  *  - threads may use one handle at the same time, except to close it;
- *  - a child after fork() shares the wheel, but has to leave events to one of the
- *    two processes: those that are read ahead are each process's own.
+ *  - after fork() one of the two processes may go on using the handle: what the
+ *    library keeps of it is each process's own.
+ *
+ * Where the kernel offers it, and max_timers is given, a handle has its timers in
+ * memory that it shares with the kernel. Then extending to a time, and cancelling,
+ * are a handful of instructions here, without a system call; taking events needs
+ * none either. What differs: that memory, about 100 bytes for each of max_timers, is
+ * taken at once; an event's fired_ns is when it was taken; timers fire without slack;
+ * TWHEEL_FIXED_DELAY is -EINVAL.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -40,11 +47,35 @@ extern "C" {
 /* A wheel. What is in it is the library's. */
 struct twheel;
 
+/* Cancelled cells that are remembered; a power of two. */
+#define TWHEEL_NOTES	16
+
+/**
+ * struct twheel_view - how a handle begins: for the inlines below, and nobody else
+ * @cells: cells of the shared mapping
+ * @bytes: how long they are; 0: there is none
+ * @noted: how many cancellations were noted
+ * @base_ns: from where deadlines count, less what rounds up to ticks
+ * @limit_ns: so much beyond that is too far for ticks
+ * @tick_ns: the tick
+ * @notes: where the last cells are that were cancelled
+ */
+struct twheel_view {
+	char *cells;
+	uint32_t bytes;
+	uint32_t noted;
+	uint64_t base_ns;
+	uint64_t limit_ns;
+	uint64_t tick_ns;
+	uint32_t notes[TWHEEL_NOTES];
+};
+
 /** enum twheel_clock - which clock a wheel goes by */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC	= 0,
 	TWHEEL_CLOCK_BOOTTIME	= 1,	/* goes on while suspended */
-	TWHEEL_CLOCK_REALTIME	= 2,	/* the wall clock, which is set */
+	/* The wall clock, which is set; delays go by CLOCK_MONOTONIC all the same. */
+	TWHEEL_CLOCK_REALTIME	= 2,
 };
 
 /* Flags of struct twheel_options. */
@@ -58,7 +89,7 @@ enum twheel_clock {
  * @flags: TWHEEL_OPEN_*
  * @tick_ns: resolution
  * @slots: ratio of one level of the wheel to the next
- * @max_timers: how many timers may exist at once
+ * @max_timers: how many timers may exist at once; see above
  * @path: of the device, if it is not /dev/twheel
  * @reserved: must be 0
  */
@@ -89,7 +120,8 @@ TWHEEL_API int twheel_open(struct twheel **wheel,
  * @fd: the descriptor, inherited or received; it is the handle's from now on
  *	unless the call fails. It is made O_NONBLOCK
  *
- * Return: 0; -ENOTTY (it is something else), -EBADF, -ENOMEM.
+ * Return: 0; -ENOTTY (it is something else), -EBADF, -ENOMEM, -EBUSY (its timers are
+ * in shared memory, which whoever opened it keeps).
  */
 TWHEEL_API int twheel_adopt(struct twheel **wheel, int fd);
 
@@ -258,6 +290,81 @@ TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
  */
 TWHEEL_API int twheel_events(struct twheel *wheel, struct twheel_event *events,
 			     unsigned int most, int timeout_ms);
+
+/*
+ * Extending to a time and cancelling, where there is a shared mapping, without a call.
+ * There an identifier is what the cell's word has above the deadline, as long as the
+ * timer is pending; and below, where the cell is.
+ *
+ * The word of the cell is changed only as long as it is this timer's, and pending; in
+ * all other cases the function of the library finds out what is the matter.
+ *
+ * An extension needs no look at when the kernel looks: that is no later than the
+ * deadline that is replaced, or whoever brought that nearer is about to tell.
+ */
+#if __SIZEOF_POINTER__ == 8
+
+static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
+					  uint64_t deadline_ns)
+{
+	struct twheel_view *view = (struct twheel_view *)wheel;
+	uint64_t ahead_ns = deadline_ns - view->base_ns, word, mine;
+	uint32_t offset = (uint32_t)id;
+	struct twheel_cell *cell;
+
+	/* A deadline before the base is far beyond the limit, too. */
+	if (__builtin_expect(offset >= view->bytes ||
+			     ahead_ns > view->limit_ns, 0))
+		return twheel_extend_at(wheel, id, deadline_ns);
+	cell = (struct twheel_cell *)(view->cells + offset);
+	mine = id - offset + ahead_ns / view->tick_ns;
+	word = __atomic_load_n(&cell->word, __ATOMIC_RELAXED);
+	do {
+		if (__builtin_expect((word ^ mine) >>
+				     TWHEEL_CELL_STATE_SHIFT, 0))
+			return twheel_extend_at(wheel, id, deadline_ns);
+		if (mine <= word)
+			return 1;
+	} while (!__atomic_compare_exchange_n(&cell->word, &word, mine, 0,
+					      __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	return 0;
+}
+
+static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
+{
+	struct twheel_view *view = (struct twheel_view *)wheel;
+	const uint64_t flip = (uint64_t)(TWHEEL_CELL_PENDING ^
+					 TWHEEL_CELL_CANCELLED) <<
+			      TWHEEL_CELL_STATE_SHIFT;
+	uint32_t offset = (uint32_t)id, noted;
+	struct twheel_cell *cell;
+	uint64_t word;
+
+	if (__builtin_expect(offset >= view->bytes, 0))
+		return twheel_cancel(wheel, id);
+	cell = (struct twheel_cell *)(view->cells + offset);
+	word = __atomic_load_n(&cell->word, __ATOMIC_RELAXED);
+	do {
+		if (__builtin_expect((word ^ id) >> TWHEEL_CELL_STATE_SHIFT, 0))
+			return twheel_cancel(wheel, id);
+	} while (!__atomic_compare_exchange_n(&cell->word, &word, word ^ flip,
+					      0, __ATOMIC_SEQ_CST,
+					      __ATOMIC_RELAXED));
+	/* Two threads at once may lose a note: it will be found without. */
+	noted = __atomic_load_n(&view->noted, __ATOMIC_RELAXED);
+	__atomic_store_n(&view->notes[noted % TWHEEL_NOTES], offset,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&view->noted, noted + 1, __ATOMIC_RELAXED);
+	return 0;
+}
+
+#ifndef LIBTWHEEL_NO_INLINE
+#define twheel_extend_at	twheel_extend_at_inline
+#define twheel_cancel		twheel_cancel_inline
+#endif
+
+#endif
 
 #ifdef __cplusplus
 }

@@ -30,6 +30,8 @@ int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 {
 	struct twheel_event event;
 
+	if (wheel->cells.map)
+		return cells_settle(wheel, what, op, result);
 	switch (what) {
 	case TWHEEL_OP_CANCEL:
 		/* A periodic timer may be pending, and have an event here. */
@@ -53,9 +55,42 @@ int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 	}
 }
 
+/* An operation other than arming. */
+static int operate(struct twheel *wheel, uint32_t what, struct twheel_op *op)
+{
+	uint64_t id = op->id;
+	int ret;
+
+	if (wheel->cells.map)
+		op->id = cells_id_in(id);
+	ret = settle(wheel, what, op, run_op(wheel, what, op));
+	op->id = id;
+	return ret;
+}
+
+int arm_in_cell(struct twheel *wheel, struct twheel_op *op)
+{
+	struct twheel_op copy = *op;
+	uint32_t cell;
+	int ret;
+
+	ret = cells_before_arm(wheel, &copy);
+	if (ret)
+		return ret;
+	cell = copy.id;
+	ret = run_op(wheel, TWHEEL_OP_ARM, &copy);
+	cells_after_arm(wheel, &copy, cell, ret);
+	if (ret)
+		return ret;
+	op->id = copy.id;
+	op->deadline_ns = copy.deadline_ns;
+	return 0;
+}
+
 int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
 {
-	return run_op(wheel, TWHEEL_OP_ARM, op);
+	return wheel->cells.map ? arm_in_cell(wheel, op) :
+				   run_op(wheel, TWHEEL_OP_ARM, op);
 }
 
 static int arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
@@ -64,7 +99,7 @@ static int arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
 	struct twheel_op op = {
 		.flags = flags, .deadline_ns = when_ns, .cookie = cookie,
 	};
-	int ret = run_op(wheel, TWHEEL_OP_ARM, &op);
+	int ret = twheel_arm_op(wheel, &op);
 
 	if (!ret)
 		*id = op.id;
@@ -89,9 +124,8 @@ static int modify(struct twheel *wheel, uint32_t flags, uint64_t id,
 	struct twheel_op op = {
 		.flags = flags, .id = id, .deadline_ns = when_ns,
 	};
-	int ret = run_op(wheel, TWHEEL_OP_MODIFY, &op);
 
-	return settle(wheel, TWHEEL_OP_MODIFY, &op, ret);
+	return operate(wheel, TWHEEL_OP_MODIFY, &op);
 }
 
 int twheel_modify(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
@@ -106,6 +140,17 @@ int twheel_modify_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 
 int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 {
+#if CELLS_POSSIBLE
+	uint64_t now;
+
+	/* In the mapping it takes a look at the clock, but no system call. */
+	if (wheel->cells.map && delay_ns < TWHEEL_DELAY_NEVER) {
+		now = twheel_now(wheel);
+		if (delay_ns < TWHEEL_DELAY_NEVER - now)
+			return twheel_extend_at_inline(wheel, id,
+						       now + delay_ns);
+	}
+#endif
 	return modify(wheel, TWHEEL_LATER, id, delay_ns);
 }
 
@@ -117,9 +162,8 @@ int twheel_extend_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 int twheel_cancel(struct twheel *wheel, uint64_t id)
 {
 	struct twheel_op op = { .id = id };
-	int ret = run_op(wheel, TWHEEL_OP_CANCEL, &op);
 
-	return settle(wheel, TWHEEL_OP_CANCEL, &op, ret);
+	return operate(wheel, TWHEEL_OP_CANCEL, &op);
 }
 
 int twheel_cancel_all(struct twheel *wheel)
@@ -128,13 +172,14 @@ int twheel_cancel_all(struct twheel *wheel)
 
 	if (ret < 0)
 		return -errno;
-	ahead_drop_all(wheel);
+	if (wheel->cells.map)
+		cells_cancelled(wheel);
+	else
+		ahead_drop_all(wheel);
 	return ret;
 }
 
 int twheel_query(struct twheel *wheel, struct twheel_op *op)
 {
-	int ret = run_op(wheel, TWHEEL_OP_QUERY, op);
-
-	return settle(wheel, TWHEEL_OP_QUERY, op, ret);
+	return operate(wheel, TWHEEL_OP_QUERY, op);
 }

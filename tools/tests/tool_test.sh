@@ -42,10 +42,10 @@ soon() {
 	date -d "@$(($(date +%s) + $1))" "${2:-+@%s}"
 }
 
-wants 0 'after the deadline' twheel at "$(soon 2 +%H:%M:%S)"; result $? at
-wants 5 '"early":false' twheel at --json "$(soon 1)" sh -c 'exit 5'
+wants 0 'after the deadline' twheel at "$(soon 4 +%H:%M:%S)"; result $? at
+wants 5 '"early":false' twheel at --json "$(soon 4)" sh -c 'exit 5'
 result $? at_runs_a_command
-wants 0 'after the deadline' twheel at "$(soon 2 +%Y-%m-%dT%H:%M:%S)Z"
+wants 0 'after the deadline' twheel at "$(soon 4 +%Y-%m-%dT%H:%M:%S)Z"
 result $? at_a_date
 wants 2 'has passed' twheel at 1999-12-31T23:59:59; result $? at_is_ahead
 for time in 24:00 12:60 1:3 12:30:61 12 2026-13-01 2027-02-29 \

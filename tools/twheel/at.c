@@ -33,7 +33,7 @@ static bool wait_until(uint64_t when, struct twheel_event *event, int *clockid)
 
 	if (!wheel)
 		wheel = device_open(&boottime);
-	*clockid = event_clock(device_info(wheel).clockid);
+	*clockid = device_info(wheel).clockid;
 	do {
 		uint64_t now = clock_now(CLOCK_REALTIME);
 		struct twheel_op op = {

@@ -23,7 +23,8 @@
 #define HEADSTART	(NS_PER_S / 20)
 
 static const struct rival *const rivals[] = {
-	&twheel_rival, &batch_rival, &timerfd_rival, &posix_rival,
+	&twheel_rival, &batch_rival, &mapping_rival, &timerfd_rival,
+	&posix_rival,
 };
 
 #define NR_RIVALS	(sizeof(rivals) / sizeof(*rivals))

@@ -11,7 +11,7 @@ const char *clock_name(int clockid);
 
 uint64_t clock_now(int clockid);
 
-/* The clock that events of a wheel on that clock are told on. */
+/* The clock on which a wheel tells of timers that were armed for a delay. */
 int event_clock(int clockid);
 
 #endif

@@ -61,6 +61,8 @@ static void parse(int argc, char **argv, struct load *load)
 		usage_error("--min-delay is above --max-delay");
 	load->options.slots = slots;
 	load->options.max_timers = load->count;
+	/* With shared memory nobody would know when exactly a timer fired. */
+	load->options.flags = TWHEEL_OPEN_NO_MAPPING;
 }
 
 /* splitmix64: the same every run of one seed */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A wheel, one operation at a time or in batches. */
+/* A wheel: one operation at a time, in batches, or in shared memory. */
 #include <err.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -17,9 +17,11 @@ struct self {
 	uint64_t ids[];
 };
 
-static void *wheel_open(size_t *count)
+static void *open_with(size_t *count, uint32_t flags)
 {
-	struct twheel_options options = { .max_timers = *count };
+	struct twheel_options options = {
+		.max_timers = *count, .flags = flags,
+	};
 	struct self *self;
 	int ret;
 
@@ -32,6 +34,30 @@ static void *wheel_open(size_t *count)
 		return self;
 	free(self);
 	errno = -ret;
+	return NULL;
+}
+
+static void *wheel_open(size_t *count)
+{
+	return open_with(count, TWHEEL_OPEN_NO_MAPPING);
+}
+
+static void wheel_close(void *arg)
+{
+	struct self *self = arg;
+
+	twheel_close(self->wheel);
+	free(self);
+}
+
+static void *mapping_open(size_t *count)
+{
+	struct self *self = open_with(count, 0);
+
+	if (!self || device_info(self->wheel).map_bytes)
+		return self;
+	wheel_close(self);
+	errno = EOPNOTSUPP;
 	return NULL;
 }
 
@@ -127,14 +153,6 @@ static bool wheel_expire(void *arg)
 	return true;
 }
 
-static void wheel_close(void *arg)
-{
-	struct self *self = arg;
-
-	twheel_close(self->wheel);
-	free(self);
-}
-
 const struct rival twheel_rival = {
 	.name = "twheel",
 	.open = wheel_open,
@@ -151,6 +169,17 @@ const struct rival batch_rival = {
 	.arm = batch_arm,
 	.extend = batch_extend,
 	.cancel = batch_cancel,
+	.expire = wheel_expire,
+	.close = wheel_close,
+};
+
+/* Arming is a system call there, too; the others are the header's inlines. */
+const struct rival mapping_rival = {
+	.name = "twheel, mapping",
+	.open = mapping_open,
+	.arm = batch_arm,
+	.extend = single_extend,
+	.cancel = single_cancel,
 	.expire = wheel_expire,
 	.close = wheel_close,
 };

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -9,16 +10,16 @@ struct twheel *tw_open_with(uint32_t flags)
 	struct twheel_options options = { .flags = flags };
 	struct twheel *wheel;
 
+	/* Without a number there is no shared mapping. */
+	if (getenv("TWHEEL_TEST_CELLS"))
+		options.max_timers = 40000;
 	NEED(twheel_open(&wheel, &options) == 0);
 	return wheel;
 }
 
 struct twheel *tw_open_plain(void)
 {
-	struct twheel *wheel;
-
-	NEED(twheel_open(&wheel, NULL) == 0);
-	return wheel;
+	return tw_open_with(0);
 }
 
 uint64_t tw_arm(struct twheel *wheel, uint64_t delay_ns, uint64_t cookie)
