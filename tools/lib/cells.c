@@ -2,10 +2,11 @@
 /*
  * The shared mapping, from the program's side.
  *
- * Who arms says in which cell: so the library keeps a list of those that are free. A
- * cancellation in the mapping is one compare-and-swap, and tells nobody but by a
- * note of the cell (which other threads may write over). When the list and the notes
- * are at an end, all cells are looked through for those that are cancelled.
+ * Who arms says in which cell: so the library keeps a list of those that are
+ * free. A cancellation in the mapping is one compare-and-swap, and tells nobody
+ * but by a note of the cell (which other threads may write over). When the list
+ * and the notes are at an end, all cells are looked through for those that are
+ * cancelled.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -75,6 +76,7 @@ int cells_map(struct twheel *wheel, uint64_t bytes)
 		return -ENOMEM;
 	}
 	cells->map = map;
+	cells->bytes = bytes;
 	cells->events = (uint64_t *)(start + map->events_offset);
 	cells->ring = (uint32_t *)(start + map->ring_offset);
 	cells->cells = (struct twheel_cell *)(start + map->cells_offset);
@@ -90,7 +92,7 @@ void cells_unmap(struct twheel *wheel)
 
 	if (!cells->map)
 		return;
-	munmap(cells->map, cells->map->bytes);
+	munmap(cells->map, cells->bytes);
 	free(cells->own);
 }
 
@@ -234,8 +236,8 @@ void cells_cancelled(struct twheel *wheel)
 }
 
 /*
- * The deadline as it was given, if that is the one the ticks stand for. Those of a
- * periodic timer are as far from their ticks as the first one was.
+ * The deadline as it was given, if that is the one the ticks stand for. Those
+ * of a periodic timer are as far from their ticks as the first one was.
  */
 static uint64_t deadline_of(const struct twheel *wheel, const struct own *own,
 			    uint64_t ticks)
@@ -243,6 +245,9 @@ static uint64_t deadline_of(const struct twheel *wheel, const struct own *own,
 	uint64_t ns = to_ns(wheel, ticks), tick_ns = wheel->view.tick_ns;
 	uint64_t over;
 
+	/* Not known yet: the event was quicker than the arm's return. */
+	if (own->state == OWN_ARMING)
+		return ns;
 	if (own->period_ns) {
 		over = (own->deadline_ns - wheel->cells.origin_ns) % tick_ns;
 		return over ? ns - (tick_ns - over) : ns;

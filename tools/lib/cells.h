@@ -50,6 +50,7 @@ struct own {
 /**
  * struct cells - a mapping
  * @map: its start; NULL: there is none
+ * @bytes: how long it is
  * @origin_ns: from where deadlines count
  * @count: how many cells
  * @cells: the cells
@@ -61,6 +62,7 @@ struct own {
  */
 struct cells {
 	struct twheel_map *map;
+	uint64_t bytes;
 	uint64_t origin_ns;
 	uint32_t count;
 	struct twheel_cell *cells;
@@ -95,8 +97,8 @@ void cells_unmap(struct twheel *wheel);
 
 /*
  * The arm of a timer in a cell, in three parts: find a cell, and name it in the
- * operation (-ENOSPC: there is none); the system call; then say what came of it,
- * and have the identifier as the program is to see it.
+ * operation (-ENOSPC: there is none); the system call; then say what came of
+ * it, and have the identifier as the program is to see it.
  */
 int cells_before_arm(struct twheel *wheel, struct twheel_op *op);
 void cells_after_arm(struct twheel *wheel, struct twheel_op *op,

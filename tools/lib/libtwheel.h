@@ -2,11 +2,11 @@
 /*
  * libtwheel: very many timeouts behind one file descriptor.
  *
- * A handle is a wheel: its clock, its tick and its timers are its own. A timer is
- * armed with a delay or for a time, and is known by its identifier from then on;
- * when it expires there is an event, which carries the cookie that the program
- * gave. All timers of a handle share one descriptor, which is readable while
- * events wait.
+ * A handle is a wheel: its clock, its tick and its timers are its own. A timer
+ * is armed with a delay or for a time, and is known by its identifier from then
+ * on; when it expires there is an event, which carries the cookie that the
+ * program gave. All timers of a handle share one descriptor, which is readable
+ * while events wait.
  *
  *	struct twheel *wheel;
  *	struct twheel_event event;
@@ -24,12 +24,12 @@
  *  - after fork() one of the two processes may go on using the handle: what the
  *    library keeps of it is each process's own.
  *
- * Where the kernel offers it, and max_timers is given, a handle has its timers in
- * memory that it shares with the kernel. Then extending to a time, and cancelling,
- * are a handful of instructions here, without a system call; taking events needs
- * none either. What differs: that memory, about 100 bytes for each of max_timers, is
- * taken at once; an event's fired_ns is when it was taken; timers fire without slack;
- * TWHEEL_FIXED_DELAY is -EINVAL.
+ * Where the kernel offers it, and max_timers is given, a handle has its timers
+ * in memory that it shares with the kernel. Then extending to a time, and
+ * cancelling, are a handful of instructions here, without a system call; taking
+ * events needs none either. What differs: that memory, about 100 bytes for each
+ * of max_timers, is taken at once; an event's fired_ns is when it was taken;
+ * timers fire without slack; TWHEEL_FIXED_DELAY is -EINVAL.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -51,7 +51,8 @@ struct twheel;
 #define TWHEEL_NOTES	16
 
 /**
- * struct twheel_view - how a handle begins: for the inlines below, and nobody else
+ * struct twheel_view - how a handle begins: for the inlines below, and nobody
+ * else
  * @cells: cells of the shared mapping
  * @bytes: how long they are; 0: there is none
  * @noted: how many cancellations were noted
@@ -257,8 +258,8 @@ TWHEEL_API int twheel_query(struct twheel *wheel, struct twheel_op *op);
  *	twheel_op_code, and @result is set to what the call for it alone returns
  * @count: how many, up to INT_MAX
  *
- * An operation that fails changes nothing, and the others are done all the same.
- * One system call where the kernel has it for that, else one for each.
+ * An operation that fails changes nothing, and the others are done all the
+ * same. One system call where the kernel has it for that, else one for each.
  *
  * Return: how many are done, from the first on: @count, unless memory of @ops goes
  * away meanwhile; -EINVAL (@count), -ENOMEM.
@@ -292,15 +293,17 @@ TWHEEL_API int twheel_events(struct twheel *wheel, struct twheel_event *events,
 			     unsigned int most, int timeout_ms);
 
 /*
- * Extending to a time and cancelling, where there is a shared mapping, without a call.
- * There an identifier is what the cell's word has above the deadline, as long as the
- * timer is pending; and below, where the cell is.
+ * Extending to a time and cancelling, where there is a shared mapping, without
+ * a call. There an identifier is what the cell's word has above the deadline,
+ * as long as the timer is pending; and below, where the cell is.
  *
- * The word of the cell is changed only as long as it is this timer's, and pending; in
- * all other cases the function of the library finds out what is the matter.
+ * The word of the cell is changed only as long as it is this timer's, and
+ * pending; in all other cases the function of the library finds out what is the
+ * matter.
  *
- * An extension needs no look at when the kernel looks: that is no later than the
- * deadline that is replaced, or whoever brought that nearer is about to tell.
+ * An extension needs no look at when the kernel looks: that is no later than
+ * the deadline that is replaced, or whoever brought that nearer is about to
+ * tell.
  */
 #if __SIZEOF_POINTER__ == 8
 

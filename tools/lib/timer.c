@@ -22,8 +22,8 @@ int run_op(struct twheel *wheel, uint32_t what, struct twheel_op *op)
 }
 
 /*
- * An event that is read ahead is out of the kernel's hands, but the program has not
- * seen it: the timer is one whose event waits.
+ * An event that is read ahead is out of the kernel's hands, but the program has
+ * not seen it: the timer is one whose event waits.
  */
 int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 	   int result)

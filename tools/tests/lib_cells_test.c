@@ -64,7 +64,8 @@ static void far_and_past_deadlines(void)
 	CHECK_EQ(twheel_extend_at(wheel, id, ~0ULL), -EINVAL);
 	CHECK_EQ(twheel_extend_at(wheel, id, 1ULL << 63), -EINVAL);
 	CHECK_EQ(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER - 1), 0);
-	CHECK_EQ(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER), 0);
+	/* As ticks, both may be the same. */
+	CHECK(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER) >= 0);
 	CHECK_EQ(twheel_query(wheel, &op), 0);
 	CHECK_EQ(op.deadline_ns, TWHEEL_DELAY_NEVER);
 	CHECK_EQ(twheel_modify(wheel, id, 0), 0);

@@ -21,9 +21,9 @@ static struct twheel *open_realtime(void)
 }
 
 /*
- * Wait for a time of the wall clock. Without a wheel on that clock the time left is
- * computed, on one that goes on while the machine is suspended; and computed again
- * at its end, for the clock may have been set back.
+ * Wait for a time of the wall clock. Without a wheel on that clock the time
+ * left is computed, on one that goes on while the machine is suspended; and
+ * computed again at its end, for the clock may have been set back.
  */
 static bool wait_until(uint64_t when, struct twheel_event *event, int *clockid)
 {

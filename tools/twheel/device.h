@@ -16,7 +16,8 @@ void device_batch(struct twheel *wheel, struct twheel_op *ops,
 struct twheel_info device_info(struct twheel *wheel);
 
 /*
- * Take up to @most events; waits up to @timeout_ms (-1: for ever) for the first.
+ * Take up to @most events; waits up to @timeout_ms (-1: for ever) for the
+ * first.
  * Returns how many, 0 after the time or a signal.
  */
 size_t device_events(struct twheel *wheel, struct twheel_event *events,

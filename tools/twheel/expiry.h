@@ -12,8 +12,8 @@
 bool wait_expiry(struct twheel *wheel, struct twheel_event *event);
 
 /*
- * Print an event as the program sees it; @clockid is that of its times. False if
- * it is early.
+ * Print an event as the program sees it; @clockid is that of its times. False
+ * if it is early.
  */
 bool report_expiry(const struct twheel_event *event, int clockid,
 		   uint64_t number, bool json);

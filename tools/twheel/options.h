@@ -32,8 +32,8 @@ struct option_rule {
 };
 
 /*
- * Take the options up to the first word that is none. Returns where that stands.
- * --help is known without a rule; a mistake ends the program.
+ * Take the options up to the first word that is none. Returns where that
+ * stands. --help is known without a rule; a mistake ends the program.
  */
 int parse_options(const struct command *command, int argc, char **argv,
 		  const struct option_rule *rules);

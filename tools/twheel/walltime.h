@@ -8,9 +8,10 @@
 #include <stdint.h>
 
 /*
- * "14:30", "14:30:05.25", "2026-11-21", "2026-11-21T14:30:05", with a blank for the
- * T, and with "Z" or "+01:00" at the end; "@1795271405" is seconds since 1970. A
- * time without a date is the next such time after @now_ns. False if it is none.
+ * "14:30", "14:30:05.25", "2026-11-21", "2026-11-21T14:30:05", with a blank for
+ * the T, and with "Z" or "+01:00" at the end; "@1795271405" is seconds since
+ * 1970. A time without a date is the next such time after @now_ns. False if it
+ * is none.
  */
 bool parse_walltime(const char *text, uint64_t now_ns, uint64_t *ns);
 

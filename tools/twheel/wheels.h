@@ -50,9 +50,9 @@ struct wheel {
 };
 
 /*
- * Those of one process, or of all if @pid is 0. Returns an array to be freed, and
- * in *@count how many there are; *@hidden tells whether there are processes that we
- * may not look into.
+ * Those of one process, or of all if @pid is 0. Returns an array to be freed,
+ * and in *@count how many there are; *@hidden tells whether there are processes
+ * that we may not look into.
  */
 struct wheel *find_wheels(pid_t pid, size_t *count, bool *hidden);
 

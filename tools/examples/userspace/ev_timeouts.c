@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A libev program with its timeouts in a wheel: some are left alone, some pushed
- * back again and again, some stopped; and each tells whether it came as it should.
+ * A libev program with its timeouts in a wheel: some are left alone, some
+ * pushed back again and again, some stopped; and each tells whether it came as
+ * it should.
  */
 #include <err.h>
 #include <stdio.h>
@@ -84,7 +85,7 @@ int main(void)
 	unsigned int i;
 	int ret;
 
-	ret = twheel_ev_init(&ev, loop);
+	ret = twheel_ev_init(&ev, loop, COUNT);
 	if (ret)
 		errx(1, "/dev/twheel: %s", strerror(-ret));
 	for (i = 0; i < COUNT; i++) {

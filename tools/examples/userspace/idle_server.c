@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An echo server that closes connections on which nothing comes for a while: one
- * timer of a wheel for each, extended by every packet. idle_server_timerfd.c is the
- * same with a descriptor for each timer.
+ * An echo server that closes connections on which nothing comes for a while:
+ * one timer of a wheel for each, extended by every packet.
+ * idle_server_timerfd.c is the same with a descriptor for each timer.
  */
 #include <err.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "../../lib/libtwheel.h"
@@ -16,6 +17,7 @@
 #include "lib/echo.h"
 
 #define BATCH	64
+#define MOST	1000000
 
 struct connection {
 	int fd;
@@ -115,11 +117,16 @@ static void serve(const sigset_t *mask)
 
 int main(int argc, char **argv)
 {
+	struct twheel_options options = { };
+	struct rlimit files;
 	sigset_t mask;
 	int ret;
 
 	server = echo_server(argc, argv);
-	ret = twheel_open(&wheel, NULL);
+	/* As many timers as there may be connections: in shared memory. */
+	getrlimit(RLIMIT_NOFILE, &files);
+	options.max_timers = files.rlim_cur < MOST ? files.rlim_cur : MOST;
+	ret = twheel_open(&wheel, &options);
 	if (ret)
 		errx(1, "/dev/twheel: %s", strerror(-ret));
 	epoll = epoll_create1(EPOLL_CLOEXEC);

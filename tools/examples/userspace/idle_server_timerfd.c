@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What idle_server.c does, with a timerfd for each connection: two descriptors for
- * each, and a system call for each packet.
+ * What idle_server.c does, with a timerfd for each connection: two descriptors
+ * for each, and a system call for each packet.
  */
 #include <err.h>
 #include <stdio.h>

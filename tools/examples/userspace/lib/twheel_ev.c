@@ -7,8 +7,8 @@
 #define TURN	256
 
 /*
- * One by one, for a callback may stop a timer whose event is here already: as long
- * as it is read ahead only, the library withdraws it.
+ * One by one, for a callback may stop a timer whose event is here already: as
+ * long as it is read ahead only, the library withdraws it.
  */
 static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 {
@@ -31,9 +31,11 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 	ev_feed_event(loop, io, EV_READ);
 }
 
-int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop)
+int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
+		   unsigned int most)
 {
-	int ret = twheel_open(&ev->wheel, NULL);
+	struct twheel_options options = { .max_timers = most };
+	int ret = twheel_open(&ev->wheel, &options);
 
 	if (ret)
 		return ret;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Timeouts of a libev program in one wheel. libev keeps its own in a heap: setting
- * one back costs more the more there are. Here it does not, and however many there
- * are, libev sees one descriptor.
+ * Timeouts of a libev program in one wheel. libev keeps its own in a heap:
+ * setting one back costs more the more there are. Here it does not, and however
+ * many there are, libev sees one descriptor.
  *
  *	struct twheel_ev ev;
  *	struct twheel_ev_timer timer;
  *
- *	twheel_ev_init(&ev, EV_DEFAULT);
+ *	twheel_ev_init(&ev, EV_DEFAULT, 10000);
  *	twheel_ev_timer_init(&timer, too_late);
  *	twheel_ev_start(&ev, &timer, 30.);
  *	...
  *	twheel_ev_again(&ev, &timer, 30.);	(on every packet)
  *
- * All calls are for the thread that runs the loop, and may be made in callbacks,
- * except for twheel_ev_destroy().
+ * All calls are for the thread that runs the loop, and may be made in
+ * callbacks, except for twheel_ev_destroy().
  */
 #ifndef TWHEEL_EV_H
 #define TWHEEL_EV_H
@@ -50,8 +50,12 @@ struct twheel_ev_timer {
 	uint64_t id;
 };
 
-/* Return: 0 or -errno, like all that return int. */
-int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop);
+/*
+ * @most: how many timers there may be, which lets them be in shared memory; or 0
+ * Return: 0 or -errno, like all that return int.
+ */
+int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
+		   unsigned int most);
 
 /* The loop knows the wheel no more; timers that are started never end. */
 void twheel_ev_destroy(struct twheel_ev *ev);
