@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel, as a person calls it.
-echo "1..11"
+echo "1..23"
 n=0
 
 # result STATUS NAME
@@ -37,14 +37,53 @@ wants 0 '"count":500,"armed":500,"fired":500,"early":0,"twice":0,"never":0' \
 	twheel load --count 500 --max-delay 1s --tick 100us --slots 4 \
 	--clock boottime --json; result $? load_json
 
+# soon SECONDS [FORMAT]: what the wall clock shows then
+soon() {
+	date -d "@$(($(date +%s) + $1))" "${2:-+@%s}"
+}
+
+wants 0 'after the deadline' twheel at "$(soon 4 +%H:%M:%S)"; result $? at
+wants 5 '"early":false' twheel at --json "$(soon 4)" sh -c 'exit 5'
+result $? at_runs_a_command
+wants 0 'after the deadline' twheel at "$(soon 4 +%Y-%m-%dT%H:%M:%S)Z"
+result $? at_a_date
+wants 2 'has passed' twheel at 1999-12-31T23:59:59; result $? at_is_ahead
+for time in 24:00 12:60 1:3 12:30:61 12 2026-13-01 2027-02-29 \
+	2026-01-01T 2026-01-01T12 '2026-01-01 12:00+25:00' 12:00x @ @x -1; do
+	wants 2 . twheel at "$time" || break
+done
+result $? at_knows_a_time
+
+wants 0 '^timerfd  *50 ' twheel bench --count 50; result $? bench
+wants 0 '{"name":"twheel, batches","count":70,"arm_per_s":[1-9]' \
+	twheel bench --count 70 --json; result $? bench_json
+
+wants 0 '^0 wheels' twheel top --count 1 --every 10ms; result $? top_of_none
+twheel every 20ms > /dev/null &
+wheel=$!
+wants 0 "^ *$wheel .* twheel  *1.00 ms  *1 " \
+	twheel top --count 2 --every 500ms; result $? top
+wants 0 "{\"pid\":$wheel,.*\"pending\":1," \
+	twheel top --count 1 --every 10ms --json; result $? top_json
+wants 0 '^1 pending' twheel show $wheel &&
+	wants 0 '^    0 ' twheel show &&
+	wants 0 "\"pid\":$wheel," twheel show --json $wheel &&
+	wants 1 'no wheel open' twheel show 1
+result $? show
+kill $wheel
+
 wants 0 '^timeout 42: ' after; result $? example_after
+wants 0 '3000 timeouts: .* 600 stopped, 0 early, 0 wrong' ev_timeouts
+result $? example_libev
 wants 0 '^timeout 42: ' user; result $? example_of_the_readme
 
 for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel after 999999999999d' 'twheel every 1ms --count 0' \
 	'twheel load --count 0' 'twheel load --count x' 'twheel load extra' \
 	'twheel after --clock sun 1s' 'twheel info --what' \
-	'twheel load --min-delay 2s --max-delay 1s'; do
+	'twheel load --min-delay 2s --max-delay 1s' 'twheel at' \
+	'twheel bench --count 0' 'twheel top extra' 'twheel top --every 1us' \
+	'twheel show x' 'twheel show 1 2' 'twheel every 1us'; do
 	# shellcheck disable=SC2086
 	wants 2 . $command || break
 done

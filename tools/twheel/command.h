@@ -25,17 +25,19 @@ struct command {
 
 extern const struct command info_command;
 extern const struct command after_command;
+extern const struct command at_command;
 extern const struct command every_command;
 extern const struct command load_command;
+extern const struct command bench_command;
+extern const struct command top_command;
+extern const struct command show_command;
 
 /* Set by SIGINT. */
 extern volatile bool interrupted;
 
-/* Options that all subcommands have; *_usage() end the program. */
+/* Both end the program. */
 _Noreturn void usage_error(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 _Noreturn void print_help(const struct command *command);
-
-uint64_t parse_count(const char *text, const char *what, uint64_t most);
 
 #endif

@@ -1,102 +1,85 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <err.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "command.h"
 #include "device.h"
-#include "duration.h"
 
 #define DEVICE	"/dev/twheel"
 
-int device_open(void)
+/* What to do about a device that cannot be opened. */
+static const char *advice(int error)
 {
-	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | O_NONBLOCK);
+	switch (error) {
+	case ENOENT:
+	case ENXIO:
+		return "Is the module loaded? As root: modprobe twheel";
+	case EACCES:
+	case EPERM:
+		return "It belongs to root unless your system says otherwise: try sudo";
+	case EINVAL:
+		return "See 'twheel info' for clocks, the smallest tick and the largest number of\n"
+		       "timers; slots are 2 to 4096";
+	default:
+		return NULL;
+	}
+}
 
-	if (fd >= 0)
-		return fd;
-	warn("%s", DEVICE);
-	if (errno == ENOENT || errno == ENXIO)
-		fprintf(stderr, "Is the module loaded? As root: modprobe twheel\n");
-	else if (errno == EACCES || errno == EPERM)
-		fprintf(stderr, "It belongs to root unless your system says otherwise: try sudo\n");
+struct twheel *device_open(const struct twheel_options *options)
+{
+	struct twheel *wheel;
+	int ret;
+
+	ret = twheel_open(&wheel, options);
+	if (!ret)
+		return wheel;
+	warnx("%s: %s", DEVICE, ret == -EINVAL ? "such a wheel is refused" :
+	      strerror(-ret));
+	if (advice(-ret))
+		fprintf(stderr, "%s\n", advice(-ret));
 	exit(STATUS_FAILED);
 }
 
-void device_setup(int fd, const struct twheel_setup *setup)
+/* End the program, if that failed. */
+static int need(int ret, const char *what)
 {
-	if (!ioctl(fd, TWHEEL_IOC_SETUP, setup))
-		return;
-	if (errno == EINVAL)
-		errx(STATUS_FAILED,
-		     "the wheel is refused: see 'twheel info' for the smallest tick and the largest number of timers; slots are 2 to 4096");
-	err(STATUS_FAILED, "setting up the wheel");
+	if (ret < 0)
+		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
+	return ret;
 }
 
-void device_arm(int fd, struct twheel_op *op)
+void device_arm(struct twheel *wheel, struct twheel_op *op)
 {
-	if (ioctl(fd, TWHEEL_IOC_ARM, op))
-		err(STATUS_FAILED, "arming a timer");
+	need(twheel_arm_op(wheel, op), "arming a timer");
 }
 
-struct twheel_info device_info(int fd)
+void device_batch(struct twheel *wheel, struct twheel_op *ops,
+		  unsigned int count)
+{
+	unsigned int done, i;
+
+	done = need(twheel_batch(wheel, ops, count), "operations in a batch");
+	if (done < count)
+		errx(STATUS_FAILED, "a batch ended early");
+	for (i = 0; i < count; i++)
+		need(ops[i].result, "an operation in a batch");
+}
+
+struct twheel_info device_info(struct twheel *wheel)
 {
 	struct twheel_info info;
 
-	if (ioctl(fd, TWHEEL_IOC_INFO, &info))
-		err(STATUS_FAILED, "asking for information");
+	need(twheel_info(wheel, &info), "asking for information");
 	return info;
 }
 
-size_t device_events(int fd, struct twheel_event *events, size_t most,
-		     int timeout_ms)
+size_t device_events(struct twheel *wheel, struct twheel_event *events,
+		     size_t most, int timeout_ms)
 {
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	ssize_t got;
+	int ret = twheel_events(wheel, events, most, timeout_ms);
 
-	got = read(fd, events, most * sizeof(*events));
-	if (got < 0 && errno == EAGAIN && timeout_ms) {
-		if (poll(&pfd, 1, timeout_ms) < 0 && errno != EINTR)
-			err(STATUS_FAILED, "poll");
-		got = read(fd, events, most * sizeof(*events));
-	}
-	if (got < 0 && errno != EAGAIN && errno != EINTR)
-		err(STATUS_FAILED, "reading events");
-	return got < 0 ? 0 : got / sizeof(*events);
-}
-
-int clock_by_name(const char *name)
-{
-	if (!strcmp(name, "monotonic"))
-		return CLOCK_MONOTONIC;
-	if (!strcmp(name, "boottime"))
-		return CLOCK_BOOTTIME;
-	return -1;
-}
-
-const char *clock_name(int clock)
-{
-	switch (clock) {
-	case CLOCK_BOOTTIME:
-		return "boottime";
-	case CLOCK_REALTIME:
-		return "realtime";
-	default:
-		return "monotonic";
-	}
-}
-
-uint64_t clock_now(int clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+	return ret == -EINTR ? 0 : need(ret, "reading events");
 }

@@ -1,28 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* /dev/twheel as the subcommands use it. Every failure ends the program. */
+/* Wheels as the subcommands use them. Every failure ends the program. */
 #ifndef TWHEEL_DEVICE_H
 #define TWHEEL_DEVICE_H
 
 #include <stddef.h>
-#include <stdint.h>
 
-#include <linux/twheel.h>
+#include "../lib/libtwheel.h"
 
-int device_open(void);
-void device_setup(int fd, const struct twheel_setup *setup);
-void device_arm(int fd, struct twheel_op *op);
-struct twheel_info device_info(int fd);
+/* NULL: all defaults. */
+struct twheel *device_open(const struct twheel_options *options);
+void device_arm(struct twheel *wheel, struct twheel_op *op);
+/* The operations have to have succeeded, all of them. */
+void device_batch(struct twheel *wheel, struct twheel_op *ops,
+		  unsigned int count);
+struct twheel_info device_info(struct twheel *wheel);
 
 /*
- * Read up to @most events; waits up to @timeout_ms (-1: for ever) for the first.
+ * Take up to @most events; waits up to @timeout_ms (-1: for ever) for the
+ * first.
  * Returns how many, 0 after the time or a signal.
  */
-size_t device_events(int fd, struct twheel_event *events, size_t most,
-		     int timeout_ms);
-
-/* "monotonic" or "boottime"; -1 for another. */
-int clock_by_name(const char *name);
-const char *clock_name(int clock);
-uint64_t clock_now(int clock);
+size_t device_events(struct twheel *wheel, struct twheel_event *events,
+		     size_t most, int timeout_ms);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "duration.h"
 #include "histogram.h"
+#include "terminal.h"
 
 #define BAR	40
 
@@ -31,7 +32,7 @@ static unsigned int bin_of(uint64_t ns)
 	return ns ? 64 - __builtin_clzll(ns) : 0;
 }
 
-void print_histogram(const uint64_t *sorted, size_t count, bool colour)
+void print_histogram(const uint64_t *sorted, size_t count)
 {
 	size_t bins[65] = { }, most = 1, i;
 	unsigned int bin, first, last;
@@ -51,10 +52,9 @@ void print_histogram(const uint64_t *sorted, size_t count, bool colour)
 		format_duration(bin < 64 ? 1ULL << bin : UINT64_MAX, below,
 				sizeof(below));
 		printf("  below %9s %10zu ", below, bins[bin]);
-		if (colour)
-			printf("\033[36m");
+		printf("%s", colour_bar());
 		while (length--)
 			putchar('#');
-		printf("%s\n", colour ? "\033[0m" : "");
+		printf("%s\n", colour_off());
 	}
 }

@@ -3,7 +3,6 @@
 #ifndef TWHEEL_HISTOGRAM_H
 #define TWHEEL_HISTOGRAM_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -15,6 +14,6 @@ struct summary {
 struct summary summarise(uint64_t *samples, size_t count);
 
 /* Bars, in powers of two; of sorted samples. */
-void print_histogram(const uint64_t *sorted, size_t count, bool colour);
+void print_histogram(const uint64_t *sorted, size_t count);
 
 #endif

@@ -1,18 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* twheel info */
-#include <getopt.h>
 #include <stdio.h>
-#include <unistd.h>
 
+#include "clocks.h"
 #include "command.h"
 #include "device.h"
 #include "duration.h"
-
-static const struct option options[] = {
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ }
-};
+#include "options.h"
 
 static void print_json(const struct twheel_info *info)
 {
@@ -24,44 +18,64 @@ static void print_json(const struct twheel_info *info)
 	       (unsigned long long)info->features);
 }
 
+/* The names of features, in the order of their bits. */
+static const char *const features[] = {
+	"batch", "realtime", "eventfd", "fixed-delay", "user-limit",
+	"cells",
+};
+
+static void print_features(uint64_t mask)
+{
+	size_t i;
+
+	printf("Features:     ");
+	if (!mask)
+		printf(" none");
+	for (i = 0; i < sizeof(features) / sizeof(*features); i++) {
+		if (mask & 1ULL << i)
+			printf(" %s", features[i]);
+	}
+	if (mask >> i)
+		printf(" and others");
+	printf("\n");
+}
+
+static void print_text(const struct twheel_info *info)
+{
+	char buf[32];
+
+	printf("A wheel that is not set up otherwise:\n");
+	printf("  clock        %s\n", clock_name(info->clockid));
+	printf("  tick         %s\n",
+	       format_duration(info->tick_ns, buf, sizeof(buf)));
+	printf("  levels       %u, of 2 x %u slots\n", info->levels,
+	       info->slots);
+	printf("  timers       up to %u\n", info->max_timers);
+	printf("Limits:\n");
+	printf("  tick         %s or more\n",
+	       format_duration(info->tick_min_ns, buf, sizeof(buf)));
+	printf("  timers       %u or fewer\n", info->limit_timers);
+	print_features(info->features);
+}
+
 static int run(int argc, char **argv)
 {
 	struct twheel_info info;
+	struct twheel *wheel;
 	bool json = false;
-	char buf[32];
-	int c, fd;
+	const struct option_rule rules[] = {
+		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
+		{ }
+	};
 
-	while ((c = getopt_long(argc, argv, "h", options, NULL)) != -1) {
-		switch (c) {
-		case 'j':
-			json = true;
-			break;
-		case 'h':
-			print_help(&info_command);
-		default:
-			return STATUS_USAGE;
-		}
-	}
-	if (optind < argc)
-		usage_error("unexpected '%s'", argv[optind]);
-
-	fd = device_open();
-	info = device_info(fd);
-	close(fd);
-	if (json) {
+	parse_only_options(&info_command, argc, argv, rules);
+	wheel = device_open(NULL);
+	info = device_info(wheel);
+	twheel_close(wheel);
+	if (json)
 		print_json(&info);
-		return STATUS_OK;
-	}
-	printf("A wheel that is not set up otherwise:\n");
-	printf("  clock        %s\n", clock_name(info.clockid));
-	printf("  tick         %s\n",
-	       format_duration(info.tick_ns, buf, sizeof(buf)));
-	printf("  levels       %u, of 2 x %u slots\n", info.levels, info.slots);
-	printf("  timers       up to %u\n", info.max_timers);
-	printf("Limits:\n");
-	printf("  tick         %s or more\n",
-	       format_duration(info.tick_min_ns, buf, sizeof(buf)));
-	printf("  timers       %u or fewer\n", info.limit_timers);
+	else
+		print_text(&info);
 	return STATUS_OK;
 }
 

@@ -4,45 +4,32 @@
  * check every promise on the way: none early, none twice, none never.
  */
 #include <err.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "clocks.h"
 #include "command.h"
 #include "device.h"
 #include "duration.h"
 #include "histogram.h"
+#include "options.h"
+#include "terminal.h"
 
-/* Events taken by one read(). */
+/* Timers armed, and events taken, at once. */
 #define BATCH		256
 
 /* How long after the last deadline to wait before timers count as lost. */
 #define PATIENCE_S	60
 
-static const struct option options[] = {
-	{ "count", required_argument, NULL, 'n' },
-	{ "min-delay", required_argument, NULL, 'm' },
-	{ "max-delay", required_argument, NULL, 'M' },
-	{ "tick", required_argument, NULL, 't' },
-	{ "slots", required_argument, NULL, 's' },
-	{ "clock", required_argument, NULL, 'c' },
-	{ "seed", required_argument, NULL, 'S' },
-	{ "progress", no_argument, NULL, 'p' },
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ }
-};
-
 struct load {
 	uint64_t count;
 	uint64_t min_delay, max_delay;
-	struct twheel_setup setup;
+	struct twheel_options options;
 	uint64_t seed;
 	bool progress, json;
 
-	int fd;
+	struct twheel *wheel;
+	int clockid;
 	uint64_t tick_ns;
 	uint64_t *deadlines;	/* by cookie; 0: not armed yet */
 	unsigned char *seen;	/* by cookie */
@@ -55,58 +42,27 @@ struct load {
 
 static void parse(int argc, char **argv, struct load *load)
 {
-	int c, clock;
+	uint64_t slots = 0;
+	const struct option_rule rules[] = {
+		{ "count", 'n', OPTION_COUNT, &load->count, 1, 1 << 24 },
+		{ "min-delay", 0, OPTION_DURATION, &load->min_delay, 0, 0 },
+		{ "max-delay", 0, OPTION_DURATION, &load->max_delay, 0, 0 },
+		{ "tick", 0, OPTION_DURATION, &load->options.tick_ns, 1, 0 },
+		{ "slots", 0, OPTION_COUNT, &slots, 0, 4096 },
+		{ "clock", 0, OPTION_CLOCK, &load->options.clock, 0, 0 },
+		{ "seed", 0, OPTION_COUNT, &load->seed, 0, 0 },
+		{ "progress", 0, OPTION_FLAG, &load->progress, 0, 0 },
+		{ "json", 0, OPTION_FLAG, &load->json, 0, 0 },
+		{ }
+	};
 
-	while ((c = getopt_long(argc, argv, "n:h", options, NULL)) != -1) {
-		switch (c) {
-		case 'n':
-			load->count = parse_count(optarg, "--count", 1 << 24);
-			if (!load->count)
-				usage_error("--count is at least 1");
-			break;
-		case 'm':
-			if (!parse_duration(optarg, &load->min_delay))
-				usage_error("'%s' is not a duration", optarg);
-			break;
-		case 'M':
-			if (!parse_duration(optarg, &load->max_delay))
-				usage_error("'%s' is not a duration", optarg);
-			break;
-		case 't':
-			if (!parse_duration(optarg, (uint64_t *)
-					    &load->setup.tick_ns) ||
-			    !load->setup.tick_ns)
-				usage_error("'%s' is not a tick", optarg);
-			break;
-		case 's':
-			load->setup.slots = parse_count(optarg, "--slots", 4096);
-			break;
-		case 'c':
-			clock = clock_by_name(optarg);
-			if (clock < 0)
-				usage_error("a clock is monotonic or boottime, not '%s'",
-					    optarg);
-			load->setup.clockid = clock;
-			break;
-		case 'S':
-			load->seed = parse_count(optarg, "--seed", UINT64_MAX);
-			break;
-		case 'p':
-			load->progress = true;
-			break;
-		case 'j':
-			load->json = true;
-			break;
-		case 'h':
-			print_help(&load_command);
-		default:
-			usage_error("wrong usage");
-		}
-	}
-	if (optind < argc)
-		usage_error("unexpected '%s'", argv[optind]);
+	parse_only_options(&load_command, argc, argv, rules);
 	if (load->min_delay > load->max_delay)
 		usage_error("--min-delay is above --max-delay");
+	load->options.slots = slots;
+	load->options.max_timers = load->count;
+	/* With shared memory nobody would know when exactly a timer fired. */
+	load->options.flags = TWHEEL_OPEN_NO_MAPPING;
 }
 
 /* splitmix64: the same every run of one seed */
@@ -125,7 +81,7 @@ static void show_progress(struct load *load, bool end)
 
 	if (!load->progress)
 		return;
-	now = clock_now(load->setup.clockid);
+	now = clock_now(load->clockid);
 	if (!end && now - load->shown_ns < NS_PER_S / 5)
 		return;
 	load->shown_ns = now;
@@ -168,8 +124,8 @@ static size_t take_all(struct load *load, int timeout_ms)
 	do {
 		uint64_t now;
 
-		got = device_events(load->fd, events, BATCH, timeout_ms);
-		now = clock_now(load->setup.clockid);
+		got = device_events(load->wheel, events, BATCH, timeout_ms);
+		now = clock_now(load->clockid);
 		for (i = 0; i < got; i++)
 			take(load, &events[i], now);
 		total += got;
@@ -179,24 +135,37 @@ static size_t take_all(struct load *load, int timeout_ms)
 	return total;
 }
 
+static void arm_some(struct load *load, struct twheel_op *ops,
+		     unsigned int count)
+{
+	unsigned int i;
+
+	device_batch(load->wheel, ops, count);
+	for (i = 0; i < count; i++) {
+		load->deadlines[load->armed++] = ops[i].deadline_ns;
+		if (ops[i].deadline_ns > load->last_deadline)
+			load->last_deadline = ops[i].deadline_ns;
+	}
+}
+
 static void arm_all(struct load *load)
 {
 	uint64_t range = load->max_delay - load->min_delay + 1;
 	uint64_t seed = load->seed;
+	struct twheel_op ops[BATCH];
+	unsigned int i;
 
 	while (load->armed < load->count && !interrupted) {
-		struct twheel_op op = {
-			.deadline_ns = load->min_delay + roll(&seed) % range,
-			.cookie = load->armed,
-		};
-
-		device_arm(load->fd, &op);
-		load->deadlines[load->armed++] = op.deadline_ns;
-		if (op.deadline_ns > load->last_deadline)
-			load->last_deadline = op.deadline_ns;
+		for (i = 0; i < BATCH && load->armed + i < load->count; i++)
+			ops[i] = (struct twheel_op){
+				.op = TWHEEL_OP_ARM,
+				.deadline_ns = load->min_delay +
+					       roll(&seed) % range,
+				.cookie = load->armed + i,
+			};
+		arm_some(load, ops, i);
 		/* Those with short delays expire while others are armed. */
-		if (load->armed % BATCH == 0)
-			take_all(load, 0);
+		take_all(load, 0);
 	}
 }
 
@@ -205,7 +174,7 @@ static void wait_all(struct load *load)
 	while (load->fired < load->armed && !interrupted) {
 		if (take_all(load, 100))
 			continue;
-		if (clock_now(load->setup.clockid) >
+		if (clock_now(load->clockid) >
 		    load->last_deadline + PATIENCE_S * NS_PER_S)
 			return;
 	}
@@ -247,7 +216,6 @@ static void print_row(const char *what, const struct summary *summary)
 static void print_text(const struct load *load, const struct summary *late,
 		       const struct summary *received, uint64_t took_ns)
 {
-	bool colour = isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
 	char buf[32], tick[32];
 
 	printf("%llu of %llu fired, %llu early, %llu twice, %llu never",
@@ -267,7 +235,7 @@ static void print_text(const struct load *load, const struct summary *late,
 	print_row("fired", late);
 	print_row("received", received);
 	printf("\nFired after the deadline:\n");
-	print_histogram(load->late, load->fired, colour);
+	print_histogram(load->late, load->fired);
 }
 
 static void *table(uint64_t count, size_t size)
@@ -285,9 +253,10 @@ static int run(int argc, char **argv)
 	struct load load = {
 		.count = 100000, .min_delay = 1000000,
 		.max_delay = 5 * NS_PER_S, .seed = 1,
-		.setup.clockid = 1, .progress = isatty(STDERR_FILENO),
+		.progress = terminal_err(),
 	};
 	struct summary late = { }, received = { };
+	struct twheel_info info;
 	uint64_t start;
 	bool good;
 
@@ -296,16 +265,16 @@ static int run(int argc, char **argv)
 	load.seen = table(load.count, 1);
 	load.late = table(load.count, sizeof(*load.late));
 	load.received = table(load.count, sizeof(*load.received));
-	load.fd = device_open();
-	load.setup.max_timers = load.count;
-	device_setup(load.fd, &load.setup);
-	load.tick_ns = device_info(load.fd).tick_ns;
+	load.wheel = device_open(&load.options);
+	info = device_info(load.wheel);
+	load.clockid = event_clock(info.clockid);
+	load.tick_ns = info.tick_ns;
 
-	start = clock_now(load.setup.clockid);
+	start = clock_now(load.clockid);
 	arm_all(&load);
 	wait_all(&load);
 	show_progress(&load, true);
-	start = clock_now(load.setup.clockid) - start;
+	start = clock_now(load.clockid) - start;
 
 	if (load.fired) {
 		late = summarise(load.late, load.fired);
@@ -333,7 +302,7 @@ const struct command load_command = {
 		"  --max-delay D     longest delay (default 5s)\n"
 		"  --tick D          the wheel's tick (default 1ms)\n"
 		"  --slots N         ratio of one level of the wheel to the next\n"
-		"  --clock NAME      monotonic (default) or boottime\n"
+		"  --clock NAME      monotonic (default), boottime or realtime\n"
 		"  --seed N          other delays (default 1)\n"
 		"  --progress        show progress though this is no terminal\n"
 		"  --json            one JSON object; times in ns\n",

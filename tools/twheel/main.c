@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* twheel: timeouts of /dev/twheel from the command line. */
-#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -14,8 +13,12 @@ volatile bool interrupted;
 static const struct command *const commands[] = {
 	&info_command,
 	&after_command,
+	&at_command,
 	&every_command,
 	&load_command,
+	&bench_command,
+	&top_command,
+	&show_command,
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))
@@ -46,19 +49,6 @@ void print_help(const struct command *command)
 {
 	printf("%s", command->help);
 	exit(STATUS_OK);
-}
-
-uint64_t parse_count(const char *text, const char *what, uint64_t most)
-{
-	unsigned long long value;
-	char *end;
-
-	errno = 0;
-	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' || value > most)
-		usage_error("%s is a whole number up to %llu, not '%s'", what,
-			    (unsigned long long)most, text);
-	return value;
 }
 
 static void help(FILE *to)

@@ -91,7 +91,8 @@ tests() {
 }
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev make \
+	python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
@@ -119,7 +120,11 @@ done
 for script in "$ROOT"/tools/tests/*_test.sh; do
 	install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
 done
-cp "$work"/tools/examples/userspace/after "$work"/readme/user "$root/bin/"
+for example in after idle_server idle_server_timerfd ev_timeouts; do
+	cp "$work/tools/examples/userspace/$example" "$root/bin/"
+done
+cp "$work/readme/user" "$root/bin/"
+with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
 
 runs=()
 if [ "$*" != misuse ]; then

@@ -155,6 +155,23 @@ build_tools() {
 		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1"
 }
 
+# with_libraries PROGRAM FOLDER ROOT: the program, which is not static, into ROOT with
+# all that it is linked to, there or in FOLDER
+with_libraries() {
+	local library
+
+	mkdir -p "$3"/{bin,lib,lib64}
+	cp "$1" "$3/bin/"
+	LD_LIBRARY_PATH=$2 ldd "$1" | grep -o '/[^ ]*' > "$SCRATCH/ldd" ||
+		die "$1 does not say what it is linked to" "see ldd $1"
+	while read -r library; do
+		case $library in
+		/lib64/*) cp -L "$library" "$3/lib64/" ;;
+		*) cp -L "$library" "$3/lib/" ;;
+		esac
+	done < "$SCRATCH/ldd"
+}
+
 # stock_kernel: Debian's own kernel, the one that the headers package depends on. Sets
 # stock_release, stock_headers (installed) and stock_image (unpacked in the cache, not
 # installed).

@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What idle_server.c does, with a timerfd for each connection: two descriptors
+ * for each, and a system call for each packet.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "lib/echo.h"
+
+#define BATCH	64
+
+struct connection;
+
+/* What epoll names: a connection's socket or its timer. */
+struct source {
+	struct connection *connection;
+	int fd;
+};
+
+struct connection {
+	struct source socket;
+	struct source timer;
+	struct connection *next;
+	bool ended;
+};
+
+static struct echo_server server;
+static struct connection *to_free;
+static int epoll;
+static unsigned long served, idle;
+
+static bool watch(int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+static void set(struct connection *c)
+{
+	struct itimerspec when = {
+		.it_value.tv_sec = server.idle_ns / 1000000000,
+		.it_value.tv_nsec = server.idle_ns % 1000000000,
+	};
+
+	if (timerfd_settime(c->timer.fd, 0, &when, NULL))
+		err(1, "timerfd_settime");
+}
+
+/* The events at hand may name it once more: freed when they are through. */
+static void end(struct connection *c)
+{
+	close(c->socket.fd);
+	close(c->timer.fd);
+	c->ended = true;
+	c->next = to_free;
+	to_free = c;
+}
+
+static void free_ended(void)
+{
+	struct connection *c;
+
+	while ((c = to_free)) {
+		to_free = c->next;
+		free(c);
+	}
+}
+
+static void begin(int fd)
+{
+	struct connection *c = calloc(1, sizeof(*c));
+	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+
+	if (!c || timer < 0) {
+		free(c);
+		if (timer >= 0)
+			close(timer);
+		close(fd);
+		return;
+	}
+	c->socket = (struct source){ c, fd };
+	c->timer = (struct source){ c, timer };
+	if (!watch(fd, &c->socket) || !watch(timer, &c->timer)) {
+		end(c);
+		return;
+	}
+	set(c);
+	served++;
+}
+
+static void begin_all(void)
+{
+	int fd;
+
+	while ((fd = echo_accept(server.listener)) >= 0)
+		begin(fd);
+}
+
+static void expired(struct connection *c)
+{
+	uint64_t times;
+
+	/* Set again meanwhile, it has nothing to be read. */
+	if (read(c->timer.fd, &times, sizeof(times)) != sizeof(times))
+		return;
+	idle++;
+	end(c);
+}
+
+static void ready(struct source *source)
+{
+	struct connection *c = source->connection;
+
+	if (c->ended)
+		return;
+	if (source == &c->timer)
+		expired(c);
+	else if (echo_answer(c->socket.fd))
+		set(c);
+	else
+		end(c);
+}
+
+static void serve(const sigset_t *mask)
+{
+	struct epoll_event events[BATCH];
+	int got, i;
+
+	while (!echo_ended) {
+		got = epoll_pwait(epoll, events, BATCH, -1, mask);
+		for (i = 0; i < got; i++) {
+			if (events[i].data.ptr == &server)
+				begin_all();
+			else
+				ready(events[i].data.ptr);
+		}
+		free_ended();
+	}
+}
+
+int main(int argc, char **argv)
+{
+	sigset_t mask;
+
+	server = echo_server(argc, argv);
+	epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (!watch(server.listener, &server))
+		err(1, "epoll_ctl");
+	echo_signals(&mask);
+	serve(&mask);
+	printf("%lu connections served, %lu of them closed as idle\n", served,
+	       idle);
+	return 0;
+}

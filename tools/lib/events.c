@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* Events: many by one read(), handed out as the program likes. */
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "handle.h"
+
+#define NS_PER_MS	1000000ULL
+
+static struct twheel_event *find(struct twheel *wheel, uint64_t id)
+{
+	unsigned int i;
+
+	for (i = wheel->first; i < wheel->end; i++) {
+		if (wheel->ahead[i].id == id)
+			return &wheel->ahead[i];
+	}
+	return NULL;
+}
+
+bool ahead_any(struct twheel *wheel)
+{
+	bool any;
+
+	pthread_mutex_lock(&wheel->lock);
+	any = wheel->first != wheel->end;
+	pthread_mutex_unlock(&wheel->lock);
+	return any;
+}
+
+bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event)
+{
+	const struct twheel_event *found;
+
+	pthread_mutex_lock(&wheel->lock);
+	found = find(wheel, id);
+	if (found)
+		*event = *found;
+	pthread_mutex_unlock(&wheel->lock);
+	return found;
+}
+
+/* A periodic timer can have two events in here: one was read between the two. */
+bool ahead_drop(struct twheel *wheel, uint64_t id)
+{
+	struct twheel_event *event;
+	bool had = false;
+
+	pthread_mutex_lock(&wheel->lock);
+	while ((event = find(wheel, id))) {
+		wheel->end--;
+		memmove(event, event + 1, (wheel->ahead + wheel->end - event) *
+					  sizeof(*event));
+		had = true;
+	}
+	pthread_mutex_unlock(&wheel->lock);
+	return had;
+}
+
+void ahead_drop_all(struct twheel *wheel)
+{
+	pthread_mutex_lock(&wheel->lock);
+	wheel->first = 0;
+	wheel->end = 0;
+	pthread_mutex_unlock(&wheel->lock);
+}
+
+/* read() into an array: how many, 0 if there are none. */
+static int fetch(struct twheel *wheel, struct twheel_event *events,
+		 unsigned int most)
+{
+	ssize_t got = read(wheel->fd, events, most * sizeof(*events));
+
+	if (got < 0)
+		return errno == EAGAIN ? 0 : -errno;
+	return got / sizeof(*events);
+}
+
+/* What there is without waiting. */
+static int take(struct twheel *wheel, struct twheel_event *events,
+		unsigned int most)
+{
+	unsigned int count;
+	int got = 0;
+
+	pthread_mutex_lock(&wheel->lock);
+	if (wheel->cells.map) {
+		got = cells_take(wheel, events, most);
+		goto out;
+	}
+	if (wheel->first == wheel->end) {
+		/* A large array needs no buffer in between. */
+		if (most >= AHEAD) {
+			got = fetch(wheel, events, most);
+			goto out;
+		}
+		got = fetch(wheel, wheel->ahead, AHEAD);
+		if (got <= 0)
+			goto out;
+		wheel->first = 0;
+		wheel->end = got;
+	}
+	count = wheel->end - wheel->first;
+	if (count > most)
+		count = most;
+	memcpy(events, wheel->ahead + wheel->first, count * sizeof(*events));
+	wheel->first += count;
+	got = count;
+out:
+	pthread_mutex_unlock(&wheel->lock);
+	return got;
+}
+
+static uint64_t monotonic_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000ULL + ts.tv_nsec / NS_PER_MS;
+}
+
+static int wait_readable(struct twheel *wheel, int timeout_ms)
+{
+	struct pollfd pfd = { .fd = wheel->fd, .events = POLLIN };
+	int ret = poll(&pfd, 1, timeout_ms);
+
+	if (ret < 0)
+		return -errno;
+	if (ret && !(pfd.revents & POLLIN))
+		return -EIO;
+	return ret;
+}
+
+int twheel_events(struct twheel *wheel, struct twheel_event *events,
+		  unsigned int most, int timeout_ms)
+{
+	uint64_t start = timeout_ms > 0 ? monotonic_ms() : 0;
+	int left = timeout_ms, ret;
+
+	if (!most || most > INT_MAX / sizeof(*events))
+		return -EINVAL;
+	for (;;) {
+		uint64_t gone;
+
+		ret = take(wheel, events, most);
+		if (ret || !left)
+			return ret;
+		ret = wait_readable(wheel, left);
+		if (ret < 0)
+			return ret;
+		if (left < 0)
+			continue;
+		/* Another thread may have been quicker: wait for the rest. */
+		gone = monotonic_ms() - start;
+		left = ret && gone < (uint64_t)timeout_ms ?
+		       timeout_ms - (int)gone : 0;
+	}
+}
+
+int twheel_next(struct twheel *wheel, struct twheel_event *event,
+		int timeout_ms)
+{
+	return twheel_events(wheel, event, 1, timeout_ms);
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* libtwheel with a shared mapping: what is done in it, and which cells are whose. */
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "lib/handle.h"
+#include "lib/tap.h"
+
+static struct twheel *open_cells(uint32_t count)
+{
+	struct twheel_options options = { .max_timers = count };
+	struct twheel_info info;
+	struct twheel *wheel;
+
+	NEED(twheel_open(&wheel, &options) == 0);
+	NEED(twheel_info(wheel, &info) == 0);
+	if (!info.map_bytes)
+		tap_skip("this kernel has no shared mapping");
+	return wheel;
+}
+
+/* A system call would need the descriptor. */
+static void extends_and_cancels_without_a_call(void)
+{
+	struct twheel *wheel = open_cells(10);
+	uint64_t a = tw_arm(wheel, HOUR, 1), b = tw_arm(wheel, HOUR, 2);
+	uint64_t now = twheel_now(wheel);
+
+	NEED(!close(twheel_fd(wheel)));
+	CHECK_EQ(twheel_extend_at(wheel, a, now + 2 * HOUR), 0);
+	CHECK_EQ(twheel_extend_at(wheel, a, now + HOUR), 1);
+	CHECK_EQ(twheel_extend(wheel, a, 3 * HOUR), 0);
+	CHECK_EQ(twheel_extend(wheel, a, HOUR), 1);
+	CHECK_EQ(twheel_cancel(wheel, a), 0);
+	CHECK_EQ(twheel_cancel(wheel, b), 0);
+	/* That is no pending timer any more: so here it does need it. */
+	CHECK_EQ(twheel_extend_at(wheel, a, now + 4 * HOUR), -EBADF);
+	CHECK_EQ(twheel_cancel(wheel, b), -EBADF);
+}
+
+static void takes_events_without_a_call(void)
+{
+	struct twheel *wheel = open_cells(10);
+	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
+
+	tw_arm(wheel, MS, 7);
+	NEED(poll(&pfd, 1, 60000) == 1);
+	NEED(!close(twheel_fd(wheel)));
+	CHECK_EQ(tw_next_cookie(wheel), 7);
+	tw_nothing_more(wheel);
+}
+
+static void far_and_past_deadlines(void)
+{
+	struct twheel *wheel = open_cells(10);
+	uint64_t id = tw_arm(wheel, HOUR, 1);
+	struct twheel_op op = { .id = id };
+
+	CHECK_EQ(twheel_extend_at(wheel, id, 0), 1);
+	CHECK_EQ(twheel_extend_at(wheel, id, 1), 1);
+	CHECK_EQ(twheel_extend(wheel, id, 0), 1);
+	CHECK_EQ(twheel_extend_at(wheel, id, ~0ULL), -EINVAL);
+	CHECK_EQ(twheel_extend_at(wheel, id, 1ULL << 63), -EINVAL);
+	CHECK_EQ(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER - 1), 0);
+	/* As ticks, both may be the same. */
+	CHECK(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER) >= 0);
+	CHECK_EQ(twheel_query(wheel, &op), 0);
+	CHECK_EQ(op.deadline_ns, TWHEEL_DELAY_NEVER);
+	CHECK_EQ(twheel_modify(wheel, id, 0), 0);
+	CHECK_EQ(tw_next_cookie(wheel), 1);
+}
+
+static void cells_are_used_again(void)
+{
+	struct twheel *wheel = open_cells(8);
+	uint64_t ids[8], id;
+	unsigned int round, i;
+
+	for (round = 0; round < 200; round++) {
+		for (i = 0; i < 8; i++)
+			ids[i] = tw_arm(wheel, i < 4 ? HOUR : 0, i);
+		CHECK_EQ(twheel_arm(wheel, HOUR, 0, &id), -ENOSPC);
+		for (i = 0; i < 4; i++)
+			CHECK_EQ(twheel_cancel(wheel, ids[i]), 0);
+		for (i = 0; i < 4; i++)
+			CHECK(tw_next_cookie(wheel) >= 4);
+		for (i = 0; i < 8; i++)
+			CHECK_EQ(twheel_cancel(wheel, ids[i]), -ENOENT);
+	}
+	tw_nothing_more(wheel);
+}
+
+static void more_than_are_noted(void)
+{
+	const unsigned int count = 1000;
+	struct twheel *wheel = open_cells(count);
+	uint64_t *ids = calloc(count, sizeof(*ids)), id;
+	unsigned int round, i;
+
+	NEED(ids);
+	for (round = 0; round < 5; round++) {
+		for (i = 0; i < count; i++)
+			ids[i] = tw_arm(wheel, HOUR, i);
+		CHECK_EQ(twheel_arm(wheel, HOUR, 0, &id), -ENOSPC);
+		for (i = 0; i < count; i++)
+			CHECK_EQ(twheel_cancel(wheel, ids[i]), 0);
+	}
+	for (i = 0; i < count; i++)
+		ids[i] = tw_arm(wheel, HOUR, i);
+	CHECK_EQ(twheel_cancel_all(wheel), count);
+	for (i = 0; i < count; i++)
+		ids[i] = tw_arm(wheel, HOUR, i);
+}
+
+/* In a batch, a cancellation makes room for the arm behind it. */
+static void room_within_a_batch(void)
+{
+	struct twheel *wheel = open_cells(2);
+	uint64_t a = tw_arm(wheel, HOUR, 1), b = tw_arm(wheel, HOUR, 2);
+	struct twheel_op ops[] = {
+		{ .op = TWHEEL_OP_ARM, .id = 1, .deadline_ns = HOUR },
+		{ .op = TWHEEL_OP_CANCEL, .id = a },
+		{ .op = TWHEEL_OP_ARM, .deadline_ns = HOUR, .cookie = 3 },
+		{ .op = TWHEEL_OP_QUERY, .id = b },
+		{ .op = TWHEEL_OP_ARM, .deadline_ns = HOUR },
+	};
+
+	CHECK_EQ(twheel_batch(wheel, ops, 5), 5);
+	CHECK_EQ(ops[0].result, -EINVAL);
+	CHECK_EQ(ops[1].result, 0);
+	CHECK_EQ(ops[1].id, a);
+	CHECK_EQ(ops[2].result, 0);
+	CHECK_EQ(ops[3].result, 0);
+	CHECK_EQ(ops[3].cookie, 2);
+	CHECK_EQ(ops[4].result, -ENOSPC);
+	CHECK_EQ(twheel_cancel(wheel, ops[2].id), 0);
+	CHECK_EQ(twheel_cancel(wheel, b), 0);
+}
+
+/* Nor is an event taken that was there before the cancellation. */
+static void cancelled_with_an_event(void)
+{
+	struct twheel *wheel = open_cells(2);
+	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
+	struct twheel_op op = { .deadline_ns = MS, .period_ns = HOUR };
+
+	NEED(twheel_arm_op(wheel, &op) == 0);
+	NEED(poll(&pfd, 1, 60000) == 1);
+	CHECK(twheel_cancel(wheel, op.id) >= 0);
+	tw_nothing_more(wheel);
+	tw_arm(wheel, 0, 1);
+	tw_arm(wheel, 0, 1);
+	CHECK_EQ(tw_next_cookie(wheel), 1);
+	CHECK_EQ(tw_next_cookie(wheel), 1);
+	tw_nothing_more(wheel);
+}
+
+static void not_for_others(void)
+{
+	struct twheel *wheel = open_cells(2), *other;
+	struct twheel_options options = {
+		.max_timers = 2, .flags = TWHEEL_OPEN_NO_MAPPING,
+	};
+	struct twheel_info info;
+	int fd = dup(twheel_fd(wheel));
+
+	CHECK_EQ(twheel_adopt(&other, fd), -EBUSY);
+	CHECK_EQ(close(fd), 0);
+	NEED(twheel_open(&other, &options) == 0);
+	CHECK_EQ(twheel_info(other, &info), 0);
+	CHECK_EQ(info.map_bytes, 0);
+	CHECK_EQ(info.max_timers, 2);
+}
+
+static const struct tap_test tests[] = {
+	TAP(extends_and_cancels_without_a_call),
+	TAP(takes_events_without_a_call), TAP(far_and_past_deadlines),
+	TAP(cells_are_used_again), TAP(more_than_are_noted),
+	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
+	TAP(not_for_others),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

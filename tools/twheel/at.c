@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* twheel at */
+#include <stdio.h>
+#include <time.h>
+
+#include "clocks.h"
+#include "command.h"
+#include "duration.h"
+#include "expiry.h"
+#include "options.h"
+#include "terminal.h"
+#include "walltime.h"
+
+/* On the wall clock where the kernel has that for a wheel, else NULL. */
+static struct twheel *open_realtime(void)
+{
+	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
+	struct twheel *wheel;
+
+	return twheel_open(&wheel, &options) ? NULL : wheel;
+}
+
+/*
+ * Wait for a time of the wall clock. Without a wheel on that clock the time
+ * left is computed, on one that goes on while the machine is suspended; and
+ * computed again at its end, for the clock may have been set back.
+ */
+static bool wait_until(uint64_t when, struct twheel_event *event, int *clockid)
+{
+	struct twheel_options boottime = { .clock = TWHEEL_CLOCK_BOOTTIME };
+	struct twheel *wheel = open_realtime();
+	bool realtime = wheel, came;
+
+	if (!wheel)
+		wheel = device_open(&boottime);
+	*clockid = device_info(wheel).clockid;
+	do {
+		uint64_t now = clock_now(CLOCK_REALTIME);
+		struct twheel_op op = {
+			.flags = realtime ? TWHEEL_ABS : 0,
+			.deadline_ns = realtime ? when :
+				       when > now ? when - now : 0,
+		};
+
+		device_arm(wheel, &op);
+		came = wait_expiry(wheel, event);
+	} while (came && clock_now(CLOCK_REALTIME) < when);
+	twheel_close(wheel);
+	return came;
+}
+
+static void announce(uint64_t when, uint64_t now)
+{
+	char left[32], time[64];
+
+	if (!terminal_err())
+		return;
+	fprintf(stderr, "until %s, in %s\n",
+		format_walltime(when, time, sizeof(time)),
+		format_duration(when - now, left, sizeof(left)));
+}
+
+static int run(int argc, char **argv)
+{
+	uint64_t now = clock_now(CLOCK_REALTIME), when;
+	struct twheel_event event;
+	bool json = false;
+	int clockid, word;
+	const struct option_rule rules[] = {
+		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
+		{ }
+	};
+
+	word = parse_options(&at_command, argc, argv, rules);
+	if (word == argc)
+		usage_error("when?");
+	if (!parse_walltime(argv[word], now, &when) ||
+	    when > TWHEEL_DELAY_NEVER)
+		usage_error("'%s' is not a time such as 14:30:05 or 2026-12-31T23:59",
+			    argv[word]);
+	if (when < now)
+		usage_error("'%s' has passed", argv[word]);
+	word = parse_more_options(&at_command, argc, argv, rules);
+
+	announce(when, now);
+	if (!wait_until(when, &event, &clockid))
+		return STATUS_SIGINT;
+	if (!report_expiry(&event, clockid, 1, json))
+		return STATUS_FAILED;
+	return run_command(argv + word);
+}
+
+const struct command at_command = {
+	.name = "at",
+	.summary = "wait for a time of day, and run a command if one is given",
+	.help = "usage: twheel at [OPTION]... TIME [COMMAND [ARGUMENT]...]\n\n"
+		"Waits until the wall clock shows TIME and tells how late it was. Then runs\n"
+		"COMMAND. When the clock is set meanwhile, TIME stays what it is.\n\n"
+		"  14:30, 14:30:05.5        the next time that it is so late\n"
+		"  2026-12-31T23:59:59      a date and a time (also with a blank between them)\n"
+		"  2026-12-31               midnight, with which that day begins\n"
+		"  14:30Z, 14:30+01:00      not in the local time zone\n"
+		"  @1795271405              seconds since 1970\n\n"
+		"  --json                   one JSON object; times in ns\n",
+	.run = run,
+};

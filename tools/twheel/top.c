@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* twheel top */
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "clocks.h"
+#include "command.h"
+#include "duration.h"
+#include "options.h"
+#include "terminal.h"
+#include "wheels.h"
+
+/* Lines of the screen that are no wheel's. */
+#define HEADING	3
+
+struct view {
+	struct wheel *wheels;
+	size_t count;
+	bool hidden;
+	uint64_t at_ns;
+};
+
+static void look(struct view *view)
+{
+	view->at_ns = clock_now(CLOCK_MONOTONIC);
+	view->wheels = find_wheels(0, &view->count, &view->hidden);
+}
+
+/* The same wheel a while ago, or NULL; its descriptor may be another's by now. */
+static const struct wheel *earlier(const struct view *before,
+				   const struct wheel *wheel)
+{
+	size_t i;
+
+	for (i = 0; i < before->count; i++) {
+		const struct wheel *old = &before->wheels[i];
+
+		if (old->pid == wheel->pid && old->fd == wheel->fd)
+			return old->armed <= wheel->armed ? old : NULL;
+	}
+	return NULL;
+}
+
+static uint64_t per_second(uint64_t now, uint64_t before, uint64_t ns)
+{
+	return now > before && ns ? (now - before) * (double)NS_PER_S / ns : 0;
+}
+
+static void print_row(const struct wheel *wheel, const struct wheel *old,
+		      uint64_t ns)
+{
+	char late[32] = "-", tick[32];
+
+	printf("%7d %4d %-15.15s ", wheel->pid, wheel->fd, wheel->name);
+	if (!wheel->told) {
+		printf("(what it holds is not told to you)\n");
+		return;
+	}
+	if (!old)
+		old = wheel;
+	if (wheel->late_told)
+		format_duration(wheel->late_ns, late, sizeof(late));
+	printf("%9s %9llu %8llu %9llu %9llu %9llu %9s\n",
+	       format_duration(wheel->tick_ns, tick, sizeof(tick)),
+	       (unsigned long long)wheel->pending,
+	       (unsigned long long)wheel->unread,
+	       (unsigned long long)per_second(wheel->armed, old->armed, ns),
+	       (unsigned long long)per_second(wheel->fired, old->fired, ns),
+	       (unsigned long long)per_second(wheel->cancelled,
+					      old->cancelled, ns), late);
+}
+
+static int by_pending(const void *a, const void *b)
+{
+	const struct wheel *x = a, *y = b;
+
+	return x->pending > y->pending ? -1 : x->pending < y->pending;
+}
+
+static void print_text(struct view *view, const struct view *before)
+{
+	size_t most = view->count, i;
+	uint64_t pending = 0;
+
+	if (view->count)
+		qsort(view->wheels, view->count, sizeof(*view->wheels),
+		      by_pending);
+	for (i = 0; i < view->count; i++)
+		pending += view->wheels[i].pending;
+	printf("%zu wheel%s, %llu timers pending%s\n", view->count,
+	       view->count == 1 ? "" : "s", (unsigned long long)pending,
+	       view->hidden ? "; there are processes that only root may look into" :
+	       "");
+	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s%s\n", colour_bold(),
+	       "PID", "FD", "PROCESS", "TICK", "PENDING", "UNREAD", "ARM/s",
+	       "FIRE/s", "CANCEL/s", "LATE MAX", colour_off());
+	if (terminal_out() && most + HEADING > terminal_rows())
+		most = terminal_rows() > HEADING ? terminal_rows() - HEADING :
+						   0;
+	for (i = 0; i < most; i++)
+		print_row(&view->wheels[i], earlier(before, &view->wheels[i]),
+			  view->at_ns - before->at_ns);
+	fflush(stdout);
+}
+
+static void print_json(const struct view *view)
+{
+	size_t i;
+
+	printf("{\"wheels\":[");
+	for (i = 0; i < view->count; i++) {
+		const struct wheel *wheel = &view->wheels[i];
+
+		printf("%s{\"pid\":%d,\"fd\":%d,\"process\":\"%s\"",
+		       i ? "," : "", wheel->pid, wheel->fd, wheel->name);
+		if (wheel->told)
+			printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"timers\":%llu,"
+			       "\"pending\":%llu,\"unread\":%llu,\"armed\":%llu,"
+			       "\"fired\":%llu,\"cancelled\":%llu",
+			       clock_name(wheel->clockid),
+			       (unsigned long long)wheel->tick_ns,
+			       (unsigned long long)wheel->timers,
+			       (unsigned long long)wheel->pending,
+			       (unsigned long long)wheel->unread,
+			       (unsigned long long)wheel->armed,
+			       (unsigned long long)wheel->fired,
+			       (unsigned long long)wheel->cancelled);
+		if (wheel->late_told)
+			printf(",\"late_max_ns\":%llu",
+			       (unsigned long long)wheel->late_ns);
+		printf("}");
+	}
+	printf("],\"hidden\":%s}\n", view->hidden ? "true" : "false");
+	fflush(stdout);
+}
+
+static void pause_for(uint64_t ns)
+{
+	struct timespec left = { ns / NS_PER_S, ns % NS_PER_S };
+
+	/* SIGINT ends it early, which is what it is for. */
+	nanosleep(&left, NULL);
+}
+
+static int run(int argc, char **argv)
+{
+	uint64_t count = UINT64_MAX, every = NS_PER_S, n;
+	struct view before = { }, view = { };
+	bool json = false;
+	const struct option_rule rules[] = {
+		{ "count", 'n', OPTION_COUNT, &count, 1, 0 },
+		{ "every", 'd', OPTION_DURATION, &every, 10000000, 0 },
+		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
+		{ }
+	};
+
+	parse_only_options(&top_command, argc, argv, rules);
+	look(&before);
+	for (n = 0; n < count; n++) {
+		pause_for(every);
+		if (interrupted)
+			break;
+		look(&view);
+		if (terminal_out() && !json)
+			printf("\033[H\033[2J");
+		if (json)
+			print_json(&view);
+		else
+			print_text(&view, &before);
+		free(before.wheels);
+		before = view;
+	}
+	free(before.wheels);
+	return interrupted && count != UINT64_MAX ? STATUS_SIGINT : STATUS_OK;
+}
+
+const struct command top_command = {
+	.name = "top",
+	.summary = "the wheels of all processes, again and again",
+	.help = "usage: twheel top [OPTION]...\n\n"
+		"Shows each wheel that a process has open: how many timers are pending, how many\n"
+		"events wait, how often timers are armed, fire and are cancelled. Ends with\n"
+		"Ctrl-C. Wheels of other users' processes are for root to see.\n\n"
+		"  -d, --every D  how long from one view to the next (default 1s)\n"
+		"  -n, --count N  end after N views\n"
+		"  --json         one JSON object for each view; times in ns\n",
+	.run = run,
+};
