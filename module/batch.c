@@ -48,11 +48,12 @@ static union words __user *element(const struct twheel_batch *batch, u32 i)
 }
 
 /*
- * Fetch operations, and see that they can be answered: their results become 0.
- * Returns how many of them are there.
+ * Fetch operations. Returns how many of them are there.
+ * @answered: see that they can be answered: their results become 0
  */
-static unsigned int fetch(const struct twheel_batch *batch, u32 first,
-			  union words *ops, unsigned int count)
+static __always_inline unsigned int
+fetch(const struct twheel_batch *batch, u32 first, union words *ops,
+      unsigned int count, bool answered)
 {
 	union words __user *user = element(batch, first);
 	unsigned int i = 0;
@@ -69,7 +70,8 @@ static unsigned int fetch(const struct twheel_batch *batch, u32 first,
 		GET(5);
 		GET(7);
 		ops[i].word[WORD(result)] = 0;
-		unsafe_put_user(0, &user->word[WORD(result)], fault);
+		if (answered)
+			unsafe_put_user(0, &user->word[WORD(result)], fault);
 		user = (void __user *)user + batch->op_size;
 	}
 fault:
@@ -161,7 +163,7 @@ static unsigned int do_chunk(struct tw_file *file,
 	if (unlikely(batch->op_size > sizeof(*ops))) {
 		ret = tails_empty(batch, first, count);
 		if (ret == -E2BIG) {
-			fetched = fetch(batch, first, ops, 1);
+			fetched = fetch(batch, first, ops, 1, true);
 			ops[0].op = (struct twheel_op) { .result = ret };
 			return fetched ? answer(batch, first, ops, 1) : 0;
 		}
@@ -169,7 +171,7 @@ static unsigned int do_chunk(struct tw_file *file,
 			return 0;
 		count = ret;
 	}
-	fetched = fetch(batch, first, ops, count);
+	fetched = fetch(batch, first, ops, count, true);
 	tw_op_run(file, &ops[0].op, fetched);
 	answered = answer(batch, first, ops, fetched);
 	if (unlikely(answered < fetched))
@@ -222,4 +224,44 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 	if (!done && batch->count)
 		return -EFAULT;
 	return done;
+}
+
+/*
+ * tw_batch_one() - the ioctl of one operation
+ * @user: the operation
+ * @size: its size, as the program knows it
+ * @code: which operation
+ * @answered: does the program get an answer in @user?
+ *
+ * Return: the result of the operation, or an error.
+ */
+long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
+		  u32 code, bool answered)
+{
+	const struct twheel_batch batch = {
+		.ops = (uintptr_t)user, .op_size = size, .count = 1,
+	};
+	union words ops[1];
+	int ret;
+
+	if (unlikely(size > sizeof(*ops))) {
+		ret = tails_empty(&batch, 0, 1);
+		if (ret < 0)
+			return ret;
+	}
+	if (!(answered ? fetch(&batch, 0, ops, 1, true) :
+			 fetch(&batch, 0, ops, 1, false)))
+		return -EFAULT;
+	if (ops->op.op)
+		return -EINVAL;
+	ops->op.op = code;
+	tw_op_run(file, &ops->op, 1);
+	ret = ops->op.result;
+	if (ret || !answered)
+		return ret;
+	if (unlikely(!answer(&batch, 0, ops, 1))) {
+		undo(file, ops, 1);
+		return -EFAULT;
+	}
+	return 0;
 }

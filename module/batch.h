@@ -8,5 +8,7 @@
 struct tw_file;
 
 long tw_batch(struct tw_file *file, const struct twheel_batch *batch);
+long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
+		  u32 code, bool answered);
 
 #endif /* _TWHEEL_BATCH_H */

@@ -138,89 +138,29 @@ static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 	return ret ?: tw_file_setup(file, &setup);
 }
 
-static int get_op(struct twheel_op *op, const void __user *arg, size_t size)
-{
-	int ret;
-
-	ret = copy_struct_from_user(op, sizeof(*op), arg, size);
-	if (ret)
-		return ret;
-	return op->op ? -EINVAL : 0;
-}
-
-static int put_op(const struct twheel_op *op, void __user *arg)
-{
-	return copy_to_user(arg, op, OP_SIZE_V0) ? -EFAULT : 0;
-}
-
-/* One operation is a batch of one. */
-static int run_op(struct tw_file *file, struct twheel_op *op, u32 what)
-{
-	int ret;
-
-	op->op = what;
-	tw_op_run(file, op, 1);
-	op->op = 0;
-	ret = op->result;
-	op->result = 0;
-	return ret;
-}
-
 static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	/* Before anything happens: can the answer be written? */
-	ret = ret ?: put_op(&op, arg);
-	ret = ret ?: run_op(file, &op, TWHEEL_OP_ARM);
-	if (ret)
-		return ret;
-	ret = put_op(&op, arg);
-	if (ret) {
-		/* The memory went away just now; nobody learns of the timer. */
-		op.flags = 0;
-		run_op(file, &op, TWHEEL_OP_CANCEL);
-	}
-	return ret;
+	return tw_batch_one(file, arg, size, TWHEEL_OP_ARM, true);
 }
 
 static long ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	return ret ?: run_op(file, &op, TWHEEL_OP_CANCEL);
+	return tw_batch_one(file, arg, size, TWHEEL_OP_CANCEL, false);
 }
 
 static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	return ret ?: run_op(file, &op, TWHEEL_OP_MODIFY);
-}
-
-static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
-{
-	struct twheel_op op;
-	int ret;
-
-	ret = get_op(&op, arg, size);
-	return ret ?: run_op(file, &op, TWHEEL_OP_KICK);
+	return tw_batch_one(file, arg, size, TWHEEL_OP_MODIFY, false);
 }
 
 static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
 {
-	struct twheel_op op;
-	int ret;
+	return tw_batch_one(file, arg, size, TWHEEL_OP_QUERY, true);
+}
 
-	ret = get_op(&op, arg, size);
-	ret = ret ?: run_op(file, &op, TWHEEL_OP_QUERY);
-	return ret ?: put_op(&op, arg);
+static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
+{
+	return tw_batch_one(file, arg, size, TWHEEL_OP_KICK, false);
 }
 
 static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)

@@ -29,13 +29,35 @@
  * @now: the time that delays count from; 0: the clock is not read yet
  * @offset: what the caller's time namespace adds to deadlines
  * @offset_relative: and to those of timers armed for a delay
+ * @held: the wheel is held, see twheel_hold()
+ * @flags: for that
  */
 struct run {
 	struct tw_file *file;
 	u64 now;
 	s64 offset;
 	s64 offset_relative;
+	bool held;
+	unsigned long flags;
 };
+
+/* Have the wheel's timers to ourselves, if that can be. */
+static __always_inline void hold(struct run *run)
+{
+	struct tw_file *file = run->file;
+
+	run->held = tw_file_wheel(file) && !tw_file_steps(file) &&
+		    !tw_file_ring(file);
+	if (run->held)
+		twheel_hold(file->wheel, &run->flags);
+}
+
+static void release(struct run *run)
+{
+	if (run->held)
+		twheel_release(run->file->wheel, &run->flags);
+	run->held = false;
+}
 
 /* Does an operation want what %TW_RELATIVE says? */
 static bool is_relative(const struct run *run, const struct twheel_op *op)
@@ -44,7 +66,8 @@ static bool is_relative(const struct run *run, const struct twheel_op *op)
 }
 
 /* The deadline of an operation. */
-static u64 deadline_of(struct run *run, const struct twheel_op *op)
+static __always_inline u64 deadline_of(struct run *run,
+				       const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ABS)
 		return tw_timens_in(op->deadline_ns, run->offset);
@@ -135,7 +158,13 @@ static int arm(struct run *run, struct twheel_op *op)
 	op->deadline_ns = shown(run, slot);
 	file->timers++;
 	file->armed++;
+	if (likely(run->held && !slot->slack_ns)) {
+		twheel_arm_at_held(&slot->timer, slot->deadline_ns);
+		return 0;
+	}
+	release(run);
 	tw_op_place(slot);
+	hold(run);
 	return 0;
 }
 
@@ -143,14 +172,16 @@ static int arm(struct run *run, struct twheel_op *op)
  * Let a timer and its event be no more. Returns 0 if it was still to expire, 1 if
  * an event of it was withdrawn, -ENOENT if its last event is being delivered.
  */
-static __always_inline int cancel_slot(struct tw_file *file, struct tw_slot *slot)
+static __always_inline int cancel_slot(struct tw_file *file,
+				       struct tw_slot *slot, bool held)
 {
 	int ret = 0;
 
 	if (unlikely(tw_file_ring(file)))
 		return tw_cell_cancel(file, slot);
 	if (likely(tw_slot_state(slot) == TW_SLOT_ARMED)) {
-		if (likely(twheel_cancel(&slot->timer)))
+		if (likely(held ? twheel_cancel_held(&slot->timer) :
+				  twheel_cancel(&slot->timer)))
 			tw_slots_put(&file->slots, slot);
 		else
 			/* Its callback waits for our lock: leave it that. */
@@ -179,7 +210,8 @@ static int cancel(struct run *run, const struct twheel_op *op)
 	if (op->flags)
 		return -EINVAL;
 	slot = tw_slots_find(&run->file->slots, op->id);
-	return likely(slot) ? cancel_slot(run->file, slot) : -ENOENT;
+	return likely(slot) ? cancel_slot(run->file, slot, run->held) :
+			      -ENOENT;
 }
 
 static int modify(struct run *run, const struct twheel_op *op)
@@ -207,9 +239,12 @@ static int modify(struct run *run, const struct twheel_op *op)
 	deadline = deadline_of(run, op);
 	if (op->flags & TWHEEL_LATER && deadline <= slot->deadline_ns)
 		return twheel_pending(&slot->timer) ? 1 : -EALREADY;
-	moved = unlikely(relative) ?
-		twheel_modify(&slot->timer, left(deadline)) :
-		twheel_modify_at(&slot->timer, deadline);
+	if (likely(run->held))
+		moved = twheel_modify_at_held(&slot->timer, deadline);
+	else if (relative)
+		moved = twheel_modify(&slot->timer, left(deadline));
+	else
+		moved = twheel_modify_at(&slot->timer, deadline);
 	/* It may have expired while its callback waits for our lock. */
 	if (!moved)
 		return -EALREADY;
@@ -288,6 +323,7 @@ static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 	unsigned int i;
 
 	spin_lock_bh(&file->lock);
+	hold(&run);
 	for (i = 0; i < count; i++) {
 		/* With millions of timers each is a cache miss: be ahead of it. */
 		if (i + AHEAD < count && ops[i + AHEAD].op != TWHEEL_OP_ARM)
@@ -296,6 +332,7 @@ static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 		if (unlikely(ops[i].result == NO_ROOM))
 			break;
 	}
+	release(&run);
 	spin_unlock_bh(&file->lock);
 	return i;
 }
@@ -340,7 +377,7 @@ int tw_op_cancel_all(struct tw_file *file)
 			if (tw_slot_state(slot) == TW_SLOT_ARMED ||
 			    tw_slot_state(slot) == TW_SLOT_FIRED ||
 			    tw_slot_state(slot) == TW_SLOT_TAKEN)
-				done += cancel_slot(file, slot) >= 0;
+				done += cancel_slot(file, slot, false) >= 0;
 		}
 		spin_unlock_bh(&file->lock);
 		cond_resched();

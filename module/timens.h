@@ -16,13 +16,16 @@
 /* What the caller adds to the kernel's time, in ns. */
 static inline s64 tw_timens_offset(u32 clockid)
 {
-	struct timespec64 offset = { };
+#ifdef CONFIG_TIME_NS
+	const struct timens_offsets *offsets =
+		&current->nsproxy->time_ns->offsets;
 
 	if (clockid == CLOCK_MONOTONIC)
-		timens_add_monotonic(&offset);
-	else if (clockid == CLOCK_BOOTTIME)
-		timens_add_boottime(&offset);
-	return timespec64_to_ns(&offset);
+		return timespec64_to_ns(&offsets->monotonic);
+	if (clockid == CLOCK_BOOTTIME)
+		return timespec64_to_ns(&offsets->boottime);
+#endif
+	return 0;
 }
 
 /* The caller's idea of the kernel's @ns. Never stays never. */

@@ -617,6 +617,59 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
+/**
+ * twheel_hold() - begin to do many things to a wheel's timers
+ * @wheel: the wheel; neither per CPU nor on %TWHEEL_CLOCK_REALTIME
+ * @flags: where interrupts' state is kept
+ *
+ * Until twheel_release(), only the functions ending in _held may be called on its
+ * timers, by the caller, and nobody else gets at them: to be kept short.
+ *
+ * Context: any. Interrupts are off when it returns.
+ */
+void twheel_hold(struct twheel *wheel, unsigned long *flags)
+{
+	WARN_ON_ONCE(wheel->nr_bases > 1);
+	raw_spin_lock_irqsave(&wheel->bases[0]->lock, *flags);
+}
+TW_EXPORT(twheel_hold);
+
+/**
+ * twheel_release() - end it
+ * @wheel: the wheel
+ * @flags: from twheel_hold()
+ */
+void twheel_release(struct twheel *wheel, unsigned long *flags)
+{
+	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
+}
+TW_EXPORT(twheel_release);
+
+/* twheel_arm_at_held() - twheel_arm_at() between hold and release */
+int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
+{
+	return place(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ANY);
+}
+TW_EXPORT(twheel_arm_at_held);
+
+/* twheel_modify_at_held() - twheel_modify_at() between hold and release */
+int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
+{
+	deadline_ns = min(deadline_ns, TWHEEL_NEVER);
+	/* A later deadline leaves the timer where it is. */
+	if (tw_extend(timer, deadline_ns) == 1)
+		return 1;
+	return place(timer->base, timer, deadline_ns, PENDING);
+}
+TW_EXPORT(twheel_modify_at_held);
+
+/* twheel_cancel_held() - twheel_cancel() between hold and release */
+int twheel_cancel_held(struct twheel_timer *timer)
+{
+	return withdraw(timer->base, timer, TWHEEL_CANCELLED);
+}
+TW_EXPORT(twheel_cancel_held);
+
 /* Tell lockdep that this may wait for the timer's callback. */
 static void may_wait(struct twheel_timer *timer)
 {

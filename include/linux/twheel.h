@@ -258,6 +258,12 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
 int twheel_cancel(struct twheel_timer *timer);
 int twheel_cancel_sync(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
+/* Many operations under one lock; for wheels of one base. */
+void twheel_hold(struct twheel *wheel, unsigned long *flags);
+void twheel_release(struct twheel *wheel, unsigned long *flags);
+int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
+int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns);
+int twheel_cancel_held(struct twheel_timer *timer);
 u64 twheel_remaining(const struct twheel_timer *timer);
 struct twheel *twheel_of(const struct twheel_timer *timer);
 

@@ -204,7 +204,7 @@ static void setup_values(void)
 	bad[n++].clockid = CLOCK_PROCESS_CPUTIME_ID;
 	bad[n++].clockid = 99;
 	bad[n++].clockid = ~0U;
-	bad[n++].flags = 1;
+	bad[n++].flags = 1U << 1;
 	bad[n++].tick_ns = info.tick_min_ns - 1;
 	bad[n++].tick_ns = 3600 * S + 1;
 	bad[n++].tick_ns = ~0ULL;
