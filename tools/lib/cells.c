@@ -173,8 +173,9 @@ int cells_before_arm(struct twheel *wheel, struct twheel_op *op)
 		own = &wheel->cells.own[cell];
 		own->cookie = op->cookie;
 		own->period_ns = op->period_ns;
-		/* Until it is known. */
-		own->deadline_ns = 0;
+		/* What the kernel tells is rounded up. */
+		own->deadline_ns = op->flags & TWHEEL_ABS ?
+				   op->deadline_ns : 0;
 		own->state = OWN_ARMING;
 		op->id = cell;
 		/* In the mapping it fires as early as it may. */
@@ -195,8 +196,9 @@ void cells_after_arm(struct twheel *wheel, struct twheel_op *op, uint32_t cell,
 	} else {
 		own->state = OWN_USED;
 		own->generation = op->id >> 32;
-		own->deadline_ns = op->deadline_ns;
 	}
+	if (own->deadline_ns && result >= 0)
+		op->deadline_ns = own->deadline_ns;
 	pthread_mutex_unlock(&wheel->lock);
 	op->id = result < 0 ? 0 : cells_id_out(op->id);
 }
@@ -243,17 +245,16 @@ static uint64_t deadline_of(const struct twheel *wheel, const struct own *own,
 			    uint64_t ticks)
 {
 	uint64_t ns = to_ns(wheel, ticks), tick_ns = wheel->view.tick_ns;
-	uint64_t over;
+	uint64_t given = own->deadline_ns, over;
 
-	/* Not known yet: the event was quicker than the arm's return. */
-	if (own->state == OWN_ARMING)
-		return ns;
-	if (own->period_ns) {
-		over = (own->deadline_ns - wheel->cells.origin_ns) % tick_ns;
+	if (own->period_ns && given > wheel->cells.origin_ns) {
+		over = (given - wheel->cells.origin_ns) % tick_ns;
 		return over ? ns - (tick_ns - over) : ns;
 	}
-	return own->deadline_ns <= ns && own->deadline_ns + tick_ns > ns ?
-	       own->deadline_ns : ns;
+	/* One that had passed long ago is due at the first tick. */
+	if (given && given <= ns && (given + tick_ns > ns || !ticks))
+		return given;
+	return ns;
 }
 
 /* An event of a cell, as a record. False if it is nobody's. */

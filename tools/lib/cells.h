@@ -32,7 +32,7 @@ enum own_state {
 /**
  * struct own - what the kernel does not keep for a cell, or not where we see it
  * @cookie: the program's
- * @deadline_ns: as armed; the cell has it rounded up to ticks
+ * @deadline_ns: as armed for a time, which the cell has rounded up to ticks; or 0
  * @period_ns: as armed
  * @generation: of the timer, with OWN_USED
  * @next: the next free cell, with OWN_FREE

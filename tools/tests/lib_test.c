@@ -213,10 +213,15 @@ static void modify_and_extend(void)
 static void an_extended_one_stays(void)
 {
 	struct twheel *wheel = tw_open_plain();
-	uint64_t id = tw_arm(wheel, 500 * MS, 1), start = twheel_now(wheel), end;
+	uint64_t id = tw_arm(wheel, 500 * MS, 1), start = twheel_now(wheel);
+	uint64_t end = start;
 
 	do {
+		uint64_t before = end;
+
 		end = twheel_now(wheel);
+		if (end - before > 250 * MS)
+			tap_skip("the machine is too slow for that");
 		CHECK(twheel_extend(wheel, id, 500 * MS) >= 0);
 	} while (end < start + S);
 	CHECK_EQ(tw_next_cookie(wheel), 1);
