@@ -172,7 +172,7 @@ static void who_leaves_is_forgotten(const char *program)
 	long last;
 	int fd, i;
 
-	for (i = 0; i < 3 * MOST; i++) {
+	for (i = 0; i < MOST; i++) {
 		fd = connect_to(tcp);
 		if (i % 3)
 			echo(fd);
