@@ -41,7 +41,7 @@
  * @target: the tick up to which the round serves
  * @watch: when the present callback, or one shortly before it, began; in jiffies or
  *	ns
- * @since: the same on an idle CPU, in ns
+ * @since: the same on an idle CPU, in ns; else 0
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of

@@ -21,7 +21,6 @@
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
-#include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -117,10 +116,8 @@ static noinline void check_idle_time(struct twheel_base *base,
 {
 	u64 now = ktime_get_ns();
 
-	if (base->since)
-		base->overruns += tw_debug_took(function,
-						div_u64(now - base->since,
-							calls));
+	base->overruns += tw_debug_took(function,
+					div_u64(now - base->since, calls));
 	base->since = ktime_get_ns();
 }
 
@@ -132,16 +129,13 @@ static __always_inline void call(struct twheel_base *base,
 				 struct twheel_timer *timer, twheel_fn function,
 				 enum twheel_context context, int count)
 {
+	u64 now;
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
 	struct lockdep_map map;
-#endif
-	u64 now;
 
-#ifdef CONFIG_LOCKDEP
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
-
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
@@ -180,12 +174,12 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 		function = timer->function;
 		call(base, timer, function, context, count);
 		lock(base, context);
-		/* Pairs with runs(): what the function did is visible. */
+		/* Pairs with tw_timer_runs(): what the function did is visible. */
 		smp_store_release(&base->running, NULL);
 		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
 			wake_up_all(&base->idle);
 	} while (--budget);
-	if (context == TWHEEL_CONTEXT_SOFTIRQ && is_idle_task(current) &&
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->since &&
 	    before != budget)
 		check_idle_time(base, function, before - budget);
 	return budget - min(budget, SLICE - slice);

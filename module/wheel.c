@@ -270,22 +270,18 @@ static __always_inline void refile(struct tw_wheel *w, struct twheel_timer *t,
 /*
  * tw_wheel_add_near() - tw_wheel_add() for a timer that is near or past
  *
- * If it is past, the next round will serve it.
- *
- * Return: true if &tw_wheel.wake has been lowered.
+ * If it is past, the next round will serve it. May lower &tw_wheel.wake.
  */
-noinline bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
+noinline void tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
 {
 	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
-	u64 wake = w->wake;
 
 	if (tick > w->horizon) {
 		refile(w, t, tick, false);
 	} else {
 		hlist_add_head(&t->node, &w->due);
-		w->wake = min(wake, w->now);
+		w->wake = min(w->wake, w->now);
 	}
-	return w->wake < wake;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_add_near);
 
