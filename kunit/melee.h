@@ -27,6 +27,7 @@ struct ledger {
  * @rounds: operations of each thread
  * @limit: how many may be pending, or 0
  * @sleeps: callbacks may sleep
+ * @busy: callbacks take long
  * @stop: end it
  * @bad: calls that returned what they should not
  * @overlaps: callbacks of one timer that ran at once
@@ -39,6 +40,7 @@ struct melee {
 	unsigned int rounds;
 	unsigned int limit;
 	bool sleeps;
+	bool busy;
 	bool stop;
 	atomic_t bad;
 	atomic_t overlaps;

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "credits.h"
+#include "share.h"
 #include "wheel.h"
 
 /**
@@ -36,6 +37,7 @@
  * @fired: callbacks called
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
+ * @threaded: those that a thread did for want of a share
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
@@ -46,6 +48,7 @@
  * @clock: the clock
  * @owner: the wheel it is part of
  * @credits: where @limit comes from, if bases share it, or NULL
+ * @share: how much of a CPU it may take in softirq
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
  * @turn: what @turns of both points to, in one of them
@@ -68,6 +71,7 @@ struct twheel_base {
 	u64 cancelled;
 	u64 unfired;
 	u64 passes;
+	u64 threaded;
 	u64 exhausted;
 	u64 overruns;
 	u64 target;
@@ -77,6 +81,7 @@ struct twheel_base {
 	struct tw_clock clock;
 	struct twheel *owner;
 	struct tw_credits *credits;
+	struct tw_share share;
 	struct twheel_base *relative;
 	struct twheel_base *sibling;
 	unsigned long turn;

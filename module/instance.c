@@ -40,6 +40,9 @@ static bool live_wheels_told;
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state cpuhp;
 
+/* Its threads serve wheels that take more than their share. */
+static struct workqueue_struct *overload;
+
 static unsigned int pending(const struct twheel *wheel)
 {
 	struct twheel_base *base;
@@ -168,6 +171,8 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 			return -ENOMEM;
 		mine.workqueue = wheel->workqueue;
 	}
+	if (config->share)
+		mine.workqueue = overload;
 	ret = make_all_bases(wheel, &mine);
 	if (ret)
 		return ret;
@@ -219,8 +224,9 @@ static void delist(struct twheel *wheel)
  * * process, may sleep; not from a CPU hotplug callback
  * Return:
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
- *   or a workqueue for a context that has none
+ * * -EINVAL - @config: clock, tick, slots, start or share out of range, no such
+ *   context, or a workqueue for a context that has none, or a share where none is
+ *   kept
  * * -ENOMEM - no memory
  */
 struct twheel *__twheel_create(const struct twheel_config *config,
@@ -485,14 +491,23 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
+	/* Unbound: on housekeeping CPUs, unless its file in sysfs says otherwise. */
+	overload = alloc_workqueue("twheel_overload", WQ_UNBOUND | WQ_SYSFS, 0);
+	if (!overload)
+		return -ENOMEM;
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				      cpu_comes, cpu_goes);
 	if (ret < 0)
-		return ret;
+		goto destroy;
 	cpuhp = ret;
 	ret = register_module_notifier(&module_notifier);
 	if (ret)
-		cpuhp_remove_multi_state(cpuhp);
+		goto remove;
+	return 0;
+remove:
+	cpuhp_remove_multi_state(cpuhp);
+destroy:
+	destroy_workqueue(overload);
 	return ret;
 }
 
@@ -507,4 +522,5 @@ void tw_instances_exit(void)
 		abandon(wheel);
 	mutex_unlock(&wheels_lock);
 	cpuhp_remove_multi_state(cpuhp);
+	destroy_workqueue(overload);
 }

@@ -38,6 +38,7 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 	stats->cascades += base->wheel.cascades;
 	stats->refiled += base->wheel.refiled;
 	stats->passes += base->passes;
+	stats->threaded += base->threaded;
 	stats->exhausted += base->exhausted;
 	stats->overruns += base->overruns;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
