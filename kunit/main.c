@@ -25,7 +25,7 @@
  *	days_ahead, lone_timer_wakes_once, api.ten_days_to_the_tick
  *  - catching up a tick at a time: long_sleep, api.long_sleep_is_one_pass
  *  - a burst of cascades: crowd_is_emptied_ahead, slices_are_kept
- *  - a periodic timer that drifts: policy.rate_does_not_drift
+ *  - a periodic timer that drifts: periodic.rate_does_not_drift
  *  - a sync-cancel from the callback hangs:
  *	callback.sync_from_own_callback, context.not_from_own_callback
  *  - a cancel misses a timer that is due and detached:
@@ -48,11 +48,14 @@ extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_back_suite;
-extern struct kunit_suite twheel_policy_suite;
+extern struct kunit_suite twheel_periodic_suite;
+extern struct kunit_suite twheel_retry_suite;
+extern struct kunit_suite twheel_idle_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
 		  &twheel_callback_suite, &twheel_back_suite,
-		  &twheel_policy_suite);
+		  &twheel_periodic_suite, &twheel_retry_suite,
+		  &twheel_idle_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");
