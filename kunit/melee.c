@@ -42,6 +42,8 @@ static void melee_callback(struct twheel_timer *timer)
 	fired = atomic_inc_return(&ledger->fired);
 	if (melee->sleeps && fired % 32 == 0)
 		usleep_range(50, 100);
+	if (melee->busy)
+		udelay(50);
 	/* Before it can be called again. */
 	atomic_dec(&ledger->inside);
 	/* Some arm themselves again, some for now. */
@@ -188,6 +190,7 @@ void melee_begin(struct kunit *test, struct melee *melee,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
 		.holds	= !config->percpu &&
 			  config->clock != TWHEEL_CLOCK_REALTIME,
+		.busy	= config->share,
 	};
 	mine.data = melee;
 	mine.tick_ns = 100 * US;

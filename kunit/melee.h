@@ -28,6 +28,7 @@ struct ledger {
  * @limit: how many may be pending, or 0
  * @sleeps: callbacks may sleep
  * @holds: the wheel is of the kind that can be held
+ * @busy: callbacks take long
  * @stop: end it
  * @bad: calls that returned what they should not
  * @overlaps: callbacks of one timer that ran at once
@@ -41,6 +42,7 @@ struct melee {
 	unsigned int limit;
 	bool sleeps;
 	bool holds;
+	bool busy;
 	bool stop;
 	atomic_t bad;
 	atomic_t overlaps;

@@ -41,6 +41,15 @@ static bool context_valid(const struct twheel_config *config)
 	}
 }
 
+/* Threads have a share of their own, and those that serve overload any CPU. */
+static bool share_valid(const struct twheel_config *config)
+{
+	if (!config->share)
+		return true;
+	return config->share <= 100 && !config->percpu &&
+	       config->context == TWHEEL_CONTEXT_SOFTIRQ;
+}
+
 static u64 tick_of(const struct twheel_config *config)
 {
 	return config->tick_ns ?: TWHEEL_TICK_DEFAULT;
@@ -64,6 +73,7 @@ int tw_base_plan(const struct twheel_config *config,
 	if (tick_of(config) < TWHEEL_TICK_MIN ||
 	    !tw_wheel_valid(tick_of(config), slots_of(config)) ||
 	    !tw_clock_valid(config->clock) || !context_valid(config) ||
+	    !share_valid(config) ||
 	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL))
 		return -EINVAL;
 	*geometry = (struct twheel_geometry) {
@@ -106,6 +116,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
+	base->share.percent = config->share;
 	base->relative = base;
 	base->limit = TW_BASE_ENDLESS;
 	base->room = TW_BASE_ENDLESS;

@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "credits.h"
+#include "share.h"
 #include "wheel.h"
 
 /**
@@ -36,16 +37,18 @@
  * @fired: callbacks called
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
+ * @threaded: those that a thread did for want of a share
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
  * @watch: when the present callback, or one shortly before it, began; in jiffies or
  *	ns
- * @since: the same on an idle CPU, in ns
+ * @since: the same on an idle CPU, in ns; else 0
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
  * @credits: where @limit comes from, if bases share it, or NULL
+ * @share: how much of a CPU it may take in softirq
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
  * @turn: what @turns of both points to, in one of them
@@ -68,6 +71,7 @@ struct twheel_base {
 	u64 cancelled;
 	u64 unfired;
 	u64 passes;
+	u64 threaded;
 	u64 exhausted;
 	u64 overruns;
 	u64 target;
@@ -77,6 +81,7 @@ struct twheel_base {
 	struct tw_clock clock;
 	struct twheel *owner;
 	struct tw_credits *credits;
+	struct tw_share share;
 	struct twheel_base *relative;
 	struct twheel_base *sibling;
 	unsigned long turn;

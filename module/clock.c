@@ -13,6 +13,7 @@
  * whoever sets the alarm has it; the hrtimers of a CPU that goes offline are moved
  * by their own core. So a base needs no moving of its timers, ever.
  */
+#include <linux/bottom_half.h>
 #include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -29,7 +30,8 @@ static ktime_t to_ktime(u64 ns)
 
 static bool to_work(const struct tw_clock *clock)
 {
-	return clock->context == TWHEEL_CONTEXT_WORK;
+	return clock->context == TWHEEL_CONTEXT_WORK ||
+	       READ_ONCE(clock->hand_over);
 }
 
 static void queue(struct tw_clock *clock)
@@ -49,14 +51,21 @@ static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 		queue(clock);
 		return HRTIMER_NORESTART;
 	}
-	return clock->ops->alarm(clock) ? HRTIMER_RESTART : HRTIMER_NORESTART;
+	return clock->ops->alarm(clock, false) ? HRTIMER_RESTART :
+						 HRTIMER_NORESTART;
 }
 
 static void clock_work(struct work_struct *work)
 {
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
-	clock->ops->alarm(clock);
+	if (clock->context == TWHEEL_CONTEXT_WORK) {
+		clock->ops->alarm(clock, true);
+		return;
+	}
+	local_bh_disable();
+	clock->ops->alarm(clock, true);
+	local_bh_enable();
 }
 
 static void come_home(void *arg)
@@ -150,11 +159,12 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
  * tw_clock_resume() - tw_clock_set() from the alarm function
  *
  * @ns must not be in the past of the moment of this call, or the hrtimer core,
- * whose own now stands still while it works, would never leave its loop.
+ * whose own now stands still while it works, would never leave its loop. @threaded
+ * is as the alarm function was told.
  *
  * Return: what the alarm function has to return.
  */
-bool tw_clock_resume(struct tw_clock *clock, u64 ns)
+bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return false;
@@ -162,7 +172,7 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns)
 		queue(clock);
 		return false;
 	}
-	if (to_work(clock) || tw_clock_away(clock) ||
+	if (threaded || tw_clock_away(clock) ||
 	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
 		return false;
@@ -187,6 +197,6 @@ void tw_clock_stop(struct tw_clock *clock)
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return;
 	hrtimer_cancel(&clock->timer);
-	if (to_work(clock))
+	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
 }

@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H
 
+#include <linux/compiler.h>
 #include <linux/hrtimer.h>
 #include <linux/smp.h>
 #include <linux/types.h>
@@ -21,11 +22,12 @@ struct tw_clock;
 /**
  * struct tw_clock_ops - what a clock calls
  * @alarm: the alarm went off. May set it again with tw_clock_resume(), and
- *	returns what that returned. In the context that the clock was made with
+ *	returns what that returned. In the context that the clock was made with;
+ *	@threaded: called by a thread
  * @home: on the home CPU, in hard interrupt: set the alarm for what it should be
  */
 struct tw_clock_ops {
-	bool (*alarm)(struct tw_clock *clock);
+	bool (*alarm)(struct tw_clock *clock, bool threaded);
 	void (*home)(struct tw_clock *clock);
 };
 
@@ -36,13 +38,14 @@ struct tw_clock_ops {
  * @mode: how the hrtimer is started
  * @cpu: the home CPU, or %TW_ANY_CPU
  * @at_home: the home CPU can be sent to. Written under the base lock
+ * @hand_over: see tw_clock_hand_over()
  * @calling: the home CPU has been sent for. Under the base lock
  * @virtual_ns: the time of a virtual clock
  * @ops: whom it calls
  * @timer: the alarm
  * @csd: calls the home CPU
- * @work: the alarm function, where it runs on a workqueue
- * @workqueue: which
+ * @work: the alarm function, where a thread calls it
+ * @workqueue: whose; NULL where none ever does
  */
 struct tw_clock {
 	enum twheel_clock id;
@@ -51,6 +54,7 @@ struct tw_clock {
 	int cpu;
 	bool at_home;
 	bool calling;
+	bool hand_over;
 	u64 virtual_ns;
 	const struct tw_clock_ops *ops;
 	struct hrtimer timer;
@@ -63,10 +67,20 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 		   int cpu, const struct tw_clock_ops *ops);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
-bool tw_clock_resume(struct tw_clock *clock, u64 ns);
+bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded);
 void tw_clock_unset(struct tw_clock *clock);
 void tw_clock_stop(struct tw_clock *clock);
 bool tw_clock_away(const struct tw_clock *clock);
+
+/*
+ * tw_clock_hand_over() - have a thread call the alarm function of a clock in softirq
+ * context, or not any more. It has softirqs off, as the function expects.
+ */
+static inline void tw_clock_hand_over(struct tw_clock *clock, bool hand_over)
+{
+	/* An alarm that goes off just now may still see what was before. */
+	WRITE_ONCE(clock->hand_over, hand_over);
+}
 
 static inline bool tw_clock_valid(enum twheel_clock id)
 {

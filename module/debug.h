@@ -7,6 +7,7 @@
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
+#include <linux/instruction_pointer.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
 

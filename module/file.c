@@ -38,6 +38,11 @@ module_param(tick_min_ns, ulong, 0644);
 MODULE_PARM_DESC(tick_min_ns,
 		 "Smallest tick of a file's wheel in ns (default 10000)");
 
+static unsigned int device_share = 25;
+module_param(device_share, uint, 0644);
+MODULE_PARM_DESC(device_share,
+		 "Percent of a CPU that a file may take in softirq before a thread serves it (default 25, 0: no limit)");
+
 static u32 limit(void)
 {
 	return min(READ_ONCE(limit_timers), TW_SLOTS_MAX);
@@ -92,6 +97,7 @@ static struct twheel *new_wheel(struct tw_file *file,
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
+	mine.share = min(READ_ONCE(device_share), 100U);
 	return twheel_create(&mine);
 }
 

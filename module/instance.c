@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Wheels that other modules make: their life, and what can be asked of them.
- */
+/* The life of the wheels that other modules make. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/cpu.h>
@@ -42,11 +40,8 @@ static bool live_wheels_told;
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state cpuhp;
 
-#define for_each_base(base, i, wheel)					\
-	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
-		if (!((base) = (wheel)->bases[i]))			\
-			continue;					\
-		else
+/* Its threads serve wheels that take more than their share. */
+static struct workqueue_struct *overload;
 
 static unsigned int pending(const struct twheel *wheel)
 {
@@ -54,7 +49,7 @@ static unsigned int pending(const struct twheel *wheel)
 	unsigned int sum = 0;
 	unsigned int i;
 
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		sum += tw_base_pending(base);
 	return sum;
 }
@@ -84,7 +79,7 @@ static void free_wheel(struct twheel *wheel)
 	struct twheel_base *base;
 	unsigned int i;
 
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		tw_base_free(base);
 	if (wheel->workqueue)
 		destroy_workqueue(wheel->workqueue);
@@ -153,7 +148,7 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	}
 	tw_credits_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
 			wheel->nr_bases);
-	for_each_base(base, i, wheel) {
+	tw_for_each_base(base, i, wheel) {
 		base->credits = &wheel->credits;
 		base->limit = 0;
 		base->room = 0;
@@ -176,6 +171,8 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 			return -ENOMEM;
 		mine.workqueue = wheel->workqueue;
 	}
+	if (config->share)
+		mine.workqueue = overload;
 	ret = make_all_bases(wheel, &mine);
 	if (ret)
 		return ret;
@@ -227,8 +224,9 @@ static void delist(struct twheel *wheel)
  * * process, may sleep; not from a CPU hotplug callback
  * Return:
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
- *   or a workqueue for a context that has none
+ * * -EINVAL - @config: clock, tick, slots, start or share out of range, no such
+ *   context, or a workqueue for a context that has none, or a share where none is
+ *   kept
  * * -ENOMEM - no memory
  */
 struct twheel *__twheel_create(const struct twheel_config *config,
@@ -270,7 +268,7 @@ static bool inside(const struct twheel *wheel)
 	struct twheel_base *base;
 	unsigned int i;
 
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		if (tw_base_inside(base))
 			return true;
 	return false;
@@ -282,9 +280,9 @@ static void stop_bases(struct twheel *wheel)
 	struct twheel_base *base;
 	unsigned int i;
 
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		tw_base_stop(base);
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		tw_base_stopped(base);
 }
 
@@ -321,7 +319,7 @@ long twheel_stop(struct twheel *wheel,
 	if (xchg(&wheel->stopped, true))
 		return -EALREADY;
 	stop_bases(wheel);
-	for_each_base(base, i, wheel) {
+	tw_for_each_base(base, i, wheel) {
 		while ((timer = tw_base_evict(base))) {
 			if (unfired)
 				unfired(timer, arg);
@@ -370,19 +368,39 @@ int twheel_destroy(struct twheel *wheel)
 TW_EXPORT(twheel_destroy);
 
 /**
- * twheel_now() - the time on a wheel's clock
- * @wheel: the wheel
+ * twheel_hold() - begin to do many things to a wheel's timers
+ * @wheel: the wheel; neither per CPU nor on %TWHEEL_CLOCK_REALTIME
+ * @flags: where the state of interrupts is kept
+ *
+ * Until twheel_release() the wheel's lock is the caller's, and taken once instead of
+ * once for each operation: nobody else gets at the timers, and of what is due nothing
+ * is served. So the caller is to be short, some tens of operations at a time, and may
+ * call on the wheel's timers twheel_arm_at_held(), twheel_modify_at_held() and
+ * twheel_cancel_held(), and what is lock-free, but nothing else of twheel.
  *
  * Context:
- * * any
- * Return:
- * * ns
+ * * any; interrupts are off when this returns
  */
-u64 twheel_now(const struct twheel *wheel)
+void twheel_hold(struct twheel *wheel, unsigned long *flags)
 {
-	return tw_clock_now(&wheel->bases[0]->clock);
+	WARN_ON_ONCE(wheel->nr_bases > 1);
+	raw_spin_lock_irqsave(&wheel->bases[0]->lock, *flags);
 }
-TW_EXPORT(twheel_now);
+TW_EXPORT(twheel_hold);
+
+/**
+ * twheel_release() - end what twheel_hold() has begun
+ * @wheel: the wheel
+ * @flags: from twheel_hold()
+ *
+ * Context:
+ * * as twheel_hold() was called; interrupts are as they were then
+ */
+void twheel_release(struct twheel *wheel, unsigned long *flags)
+{
+	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
+}
+TW_EXPORT(twheel_release);
 
 /**
  * twheel_advance() - let the time of a virtual clock pass
@@ -409,105 +427,11 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 
 	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		next = min(next, tw_pass_advance(base, now_ns));
 	return next;
 }
 TW_EXPORT(twheel_advance);
-
-static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&base->lock, flags);
-	stats->pending += tw_base_pending(base);
-	/* Whatever became pending still is, or ended in one of these ways. */
-	stats->armed += tw_base_pending(base) + base->fired + base->cancelled +
-			base->unfired;
-	stats->fired += base->fired;
-	stats->cancelled += base->cancelled;
-	stats->cascades += base->wheel.cascades;
-	stats->refiled += base->wheel.refiled;
-	stats->passes += base->passes;
-	stats->exhausted += base->exhausted;
-	stats->overruns += base->overruns;
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-}
-
-/**
- * twheel_get_stats() - what a wheel holds and has done
- * @wheel: the wheel
- * @stats: filled in. Of a wheel of several bases (per CPU, or on CLOCK_REALTIME)
- *	it adds up one snapshot of each
- *
- * Context:
- * * any
- */
-void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
-{
-	struct twheel_base *base;
-	unsigned int i;
-
-	*stats = (struct twheel_stats) { };
-	for_each_base(base, i, wheel)
-		add_stats(base, stats);
-}
-TW_EXPORT(twheel_get_stats);
-
-/**
- * twheel_get_geometry() - what a wheel is
- * @wheel: the wheel
- * @geometry: filled in
- *
- * Context:
- * * any
- */
-void twheel_get_geometry(const struct twheel *wheel,
-			 struct twheel_geometry *geometry)
-{
-	const struct twheel_base *base = wheel->bases[0];
-
-	*geometry = (struct twheel_geometry) {
-		.clock		= base->clock.id,
-		.tick_ns	= base->wheel.tick_ns,
-		.slots		= 1U << base->wheel.shift,
-		.levels		= base->wheel.levels,
-	};
-}
-TW_EXPORT(twheel_get_geometry);
-
-/**
- * twheel_plan() - what a wheel would be, were it made
- * @config: what it is to be like
- * @geometry: filled in, if @config is valid
- *
- * Context:
- * * any
- * Return:
- * * 0
- * * -EINVAL - as from twheel_create()
- */
-int twheel_plan(const struct twheel_config *config,
-		struct twheel_geometry *geometry)
-{
-	return tw_base_plan(config, geometry);
-}
-TW_EXPORT(twheel_plan);
-
-/**
- * twheel_data() - what &twheel_config.data was
- * @wheel: the wheel
- *
- * Context:
- * * any
- * Return:
- * * the pointer
- */
-void *twheel_data(const struct twheel *wheel)
-{
-	return wheel->data;
-}
-TW_EXPORT(twheel_data);
 
 /*
  * Debug objects must not find timers pending on a wheel that is gone when their
@@ -520,7 +444,7 @@ static void forget_timers(struct twheel *wheel)
 
 	if (!IS_ENABLED(CONFIG_DEBUG_OBJECTS_FREE))
 		return;
-	for_each_base(base, i, wheel)
+	tw_for_each_base(base, i, wheel)
 		while (tw_base_evict(base))
 			;
 }
@@ -567,14 +491,23 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
+	/* Unbound: on housekeeping CPUs, unless its file in sysfs says otherwise. */
+	overload = alloc_workqueue("twheel_overload", WQ_UNBOUND | WQ_SYSFS, 0);
+	if (!overload)
+		return -ENOMEM;
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				      cpu_comes, cpu_goes);
 	if (ret < 0)
-		return ret;
+		goto destroy;
 	cpuhp = ret;
 	ret = register_module_notifier(&module_notifier);
 	if (ret)
-		cpuhp_remove_multi_state(cpuhp);
+		goto remove;
+	return 0;
+remove:
+	cpuhp_remove_multi_state(cpuhp);
+destroy:
+	destroy_workqueue(overload);
 	return ret;
 }
 
@@ -589,4 +522,5 @@ void tw_instances_exit(void)
 		abandon(wheel);
 	mutex_unlock(&wheels_lock);
 	cpuhp_remove_multi_state(cpuhp);
+	destroy_workqueue(overload);
 }

@@ -52,6 +52,12 @@ tw_instance_base(const struct twheel *wheel, int cpu, bool relative)
 	return wheel->bases[cpu * wheel->axes + (relative && wheel->axes > 1)];
 }
 
+#define tw_for_each_base(base, i, wheel)				\
+	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
+		if (!((base) = (wheel)->bases[i]))			\
+			continue;					\
+		else
+
 int tw_instances_init(void);
 void tw_instances_exit(void);
 

@@ -15,13 +15,15 @@
  * budget is small, and the next pass is as far off as this one took: half of the
  * CPU remains for others.
  *
+ * A base that takes more than its share of a CPU in softirq is served by a thread
+ * meanwhile, with softirqs off as ever: see share.h.
+ *
  * A round is all that was due at one moment, over as many passes as that takes.
  * Timers that are armed for the past, by callbacks perhaps, wait for the next
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
 #include <linux/bitops.h>
 #include <linux/bottom_half.h>
-#include <linux/instruction_pointer.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -117,10 +119,8 @@ static noinline void check_idle_time(struct twheel_base *base,
 {
 	u64 now = ktime_get_ns();
 
-	if (base->since)
-		base->overruns += tw_debug_took(function,
-						div_u64(now - base->since,
-							calls));
+	base->overruns += tw_debug_took(function,
+					div_u64(now - base->since, calls));
 	base->since = ktime_get_ns();
 }
 
@@ -132,16 +132,13 @@ static __always_inline void call(struct twheel_base *base,
 				 struct twheel_timer *timer, twheel_fn function,
 				 enum twheel_context context, int count)
 {
+	u64 now;
 #ifdef CONFIG_LOCKDEP
 	/* The timer may be freed while its function runs. */
 	struct lockdep_map map;
-#endif
-	u64 now;
 
-#ifdef CONFIG_LOCKDEP
 	lockdep_copy_map(&map, &timer->lockdep_map);
 #endif
-
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
@@ -180,12 +177,12 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 		function = timer->function;
 		call(base, timer, function, context, count);
 		lock(base, context);
-		/* Pairs with runs(): what the function did is visible. */
+		/* Pairs with tw_timer_runs(): what the function did is visible. */
 		smp_store_release(&base->running, NULL);
 		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
 			wake_up_all(&base->idle);
 	} while (--budget);
-	if (context == TWHEEL_CONTEXT_SOFTIRQ && is_idle_task(current) &&
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->since &&
 	    before != budget)
 		check_idle_time(base, function, before - budget);
 	return budget - min(budget, SLICE - slice);
@@ -203,12 +200,13 @@ static __always_inline void breathe(struct twheel_base *base,
 	lock(base, context);
 }
 
-static void begin(struct twheel_base *base)
+static void begin(struct twheel_base *base, bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
 
 	base->runner = current;
 	base->passes++;
+	base->threaded += threaded && base->share.percent;
 	if (!base->in_round) {
 		base->target = floor_now(base);
 		if (unlikely(base->target < w->now))
@@ -219,7 +217,8 @@ static void begin(struct twheel_base *base)
 }
 
 /* Returns true if the clock is to restart its alarm; not before @pause from now. */
-static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause)
+static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
+		   bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 next = tw_wheel_next(w);
@@ -234,25 +233,30 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause)
 		return false;
 	now = tw_clock_now(clock);
 	ns = tw_wheel_ns(w, next);
-	return tw_clock_resume(clock, ns > now ? ns : now + pause);
+	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
 static __always_inline bool pass(struct twheel_base *base,
 				 struct tw_clock *clock,
-				 enum twheel_context context)
+				 enum twheel_context context, bool threaded)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
-	u64 start = hard ? ktime_get_ns() : 0;
+	u64 start = hard || base->share.percent ? ktime_get_ns() : 0;
 	struct tw_wheel *w = &base->wheel;
 	int count = preempt_count();
 	u64 pause = 0;
 	bool restart;
 
 	lock(base, context);
+	/* A thread has begun, and an alarm come between: the thread sets the next. */
+	if (unlikely(base->runner)) {
+		unlock(base, context);
+		return false;
+	}
 	base->since = context == TWHEEL_CONTEXT_SOFTIRQ &&
 		      is_idle_task(current) ? ktime_get_ns() : 0;
-	begin(base);
+	begin(base, threaded);
 	while (budget && !base->stopped) {
 		unsigned int slice = min(budget, SLICE);
 		unsigned int before = slice;
@@ -276,34 +280,39 @@ static __always_inline bool pass(struct twheel_base *base,
 	base->exhausted += !budget;
 	if (hard)
 		pause = max_t(u64, ktime_get_ns() - start, HARD_PAUSE);
-	restart = finish(base, clock, pause);
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->share.percent)
+		tw_clock_hand_over(clock, tw_share_spend(&base->share, start,
+							 ktime_get_ns()));
+	restart = finish(base, clock, pause, threaded);
 	unlock(base, context);
 	return restart;
 }
 
-static bool soft_pass(struct twheel_base *base, struct tw_clock *clock)
+static bool soft_pass(struct twheel_base *base, struct tw_clock *clock,
+		      bool threaded)
 {
 	bool restart;
 
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock(&base->expiry_lock);
 #endif
-	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
+	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded);
 #ifdef CONFIG_PREEMPT_RT
 	spin_unlock(&base->expiry_lock);
 #endif
 	return restart;
 }
 
-static bool any_pass(struct twheel_base *base, struct tw_clock *clock)
+static bool any_pass(struct twheel_base *base, struct tw_clock *clock,
+		     bool threaded)
 {
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ);
+		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ, false);
 	case TWHEEL_CONTEXT_WORK:
-		return pass(base, clock, TWHEEL_CONTEXT_WORK);
+		return pass(base, clock, TWHEEL_CONTEXT_WORK, true);
 	default:
-		return soft_pass(base, clock);
+		return soft_pass(base, clock, threaded);
 	}
 }
 
@@ -312,7 +321,8 @@ static bool any_pass(struct twheel_base *base, struct tw_clock *clock)
  * on the other clock now. Its callback must not run twice at a time: so only one of
  * the two has a pass.
  */
-static bool turns_pass(struct twheel_base *base, struct tw_clock *clock)
+static bool turns_pass(struct twheel_base *base, struct tw_clock *clock,
+		       bool threaded)
 {
 	unsigned long flags;
 	bool restart;
@@ -320,22 +330,24 @@ static bool turns_pass(struct twheel_base *base, struct tw_clock *clock)
 	if (test_and_set_bit_lock(0, base->turns)) {
 		raw_spin_lock_irqsave(&base->lock, flags);
 		restart = !base->stopped &&
-			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE);
+			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE,
+					  threaded);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return restart;
 	}
-	restart = any_pass(base, clock);
+	restart = any_pass(base, clock, threaded);
 	clear_bit_unlock(0, base->turns);
 	return restart;
 }
 
 /* tw_pass_alarm() - the alarm function of every base's clock */
-bool tw_pass_alarm(struct tw_clock *clock)
+bool tw_pass_alarm(struct tw_clock *clock, bool threaded)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
 
-	return base->sibling ? turns_pass(base, clock) : any_pass(base, clock);
+	return base->sibling ? turns_pass(base, clock, threaded) :
+			       any_pass(base, clock, threaded);
 }
 
 /*
@@ -366,15 +378,15 @@ static void virtual_alarm(struct tw_clock *clock)
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
 		local_irq_disable();
-		tw_pass_alarm(clock);
+		tw_pass_alarm(clock, false);
 		local_irq_enable();
 		break;
 	case TWHEEL_CONTEXT_WORK:
-		tw_pass_alarm(clock);
+		tw_pass_alarm(clock, false);
 		break;
 	default:
 		local_bh_disable();
-		tw_pass_alarm(clock);
+		tw_pass_alarm(clock, false);
 		local_bh_enable();
 		break;
 	}

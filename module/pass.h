@@ -9,7 +9,7 @@ struct tw_clock;
 struct twheel_base;
 struct twheel_timer;
 
-bool tw_pass_alarm(struct tw_clock *clock);
+bool tw_pass_alarm(struct tw_clock *clock, bool threaded);
 u64 tw_pass_advance(struct twheel_base *base, u64 now_ns);
 void tw_pass_wait(struct twheel_base *base, const struct twheel_timer *timer);
 

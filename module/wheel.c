@@ -270,22 +270,18 @@ static __always_inline void refile(struct tw_wheel *w, struct twheel_timer *t,
 /*
  * tw_wheel_add_near() - tw_wheel_add() for a timer that is near or past
  *
- * If it is past, the next round will serve it.
- *
- * Return: true if &tw_wheel.wake has been lowered.
+ * If it is past, the next round will serve it. May lower &tw_wheel.wake.
  */
-noinline bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
+noinline void tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t)
 {
 	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
-	u64 wake = w->wake;
 
 	if (tick > w->horizon) {
 		refile(w, t, tick, false);
 	} else {
 		hlist_add_head(&t->node, &w->due);
-		w->wake = min(wake, w->now);
+		w->wake = min(w->wake, w->now);
 	}
-	return w->wake < wake;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_add_near);
 
@@ -453,23 +449,48 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 	return found;
 }
 
-/* Empty a bucket of an upper level into lower ones. */
+/*
+ * Empty a bucket of an upper level into lower ones.
+ *
+ * In a pass most timers belong exactly one level lower. Which those are, one range
+ * tells; what they share is looked up once, and kept where writing to a bucket
+ * does not make the compiler load it again.
+ */
 static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 				    u64 number, unsigned int *slice,
 				    bool in_pass)
 {
+	u64 near = w->now + ((2ULL << level_span(w, level)) >> w->shift);
+	u64 range = w->now + (2ULL << level_span(w, level)) - near;
+	const struct tw_row row = *tw_wheel_row(w, near);
 	struct hlist_head *head = bucket(w, level, number);
 	struct hlist_node *node = head->first;
+	const struct tw_buckets buckets = w->buckets;
+	const unsigned long mask = w->mask;
+	unsigned int left = *slice;
 
-	while (node && *slice) {
+	while (node && left) {
 		struct twheel_timer *t;
+		u64 tick;
 
 		t = hlist_entry(node, struct twheel_timer, node);
 		node = node->next;
-		refile(w, t, tw_wheel_ceil(w, atomic64_read(&t->word)), in_pass);
-		w->cascades++;
-		--*slice;
+		tick = tw_wheel_ceil(w, atomic64_read(&t->word));
+		if (in_pass && likely(tick - near < range)) {
+			unsigned long index;
+
+			index = row.first + ((tick >> row.span) & mask);
+			hlist_add_head(&t->node, &buckets.heads[index]);
+			__set_bit(index, buckets.occupied);
+		} else {
+			refile(w, t, tick, in_pass);
+		}
+		left--;
 	}
+	if (in_pass)
+		w->active |= row.bit;
+	w->cascades += *slice - left;
+	*slice = left;
 	/* The list was taken apart from its head; this is what is left. */
 	head->first = node;
 	if (node)
@@ -551,6 +572,9 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 			cascade(w, level, number, slice, false);
 		else
 			cascade(w, level, number, slice, true);
+		/* Rather than look for the edge once more, to find the same. */
+		if (!*slice)
+			return TW_TURN_MORE;
 	}
 	if (!hlist_empty(&w->expiring))
 		return TW_TURN_DUE;

@@ -123,7 +123,7 @@ void tw_wheel_exit(struct tw_wheel *w);
 
 u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
 void tw_wheel_del_last(struct tw_wheel *w, struct hlist_node **pprev);
-bool tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t);
+void tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t);
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
 
 void tw_wheel_begin(struct tw_wheel *w, bool round);

@@ -228,6 +228,11 @@ enum twheel_context {
  * @start_ns: where a virtual clock starts; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own
+ * @share: how many percent of a CPU the wheel may take in softirq, 0: no limit. A wheel
+ *	that takes more for longer than a few ms is served by a thread, which
+ *	other tasks compete with, and its timers are the ones that are late; until
+ *	it takes less. Callbacks run with softirqs off there. Only with
+ *	%TWHEEL_CONTEXT_SOFTIRQ, and not per CPU
  * @percpu: a base for each CPU. Timers are armed on the CPU where the call is
  *	made, and fire there; no two CPUs share a lock or a cache line, as long
  *	as each touches its own timers. A pending timer stays where it is, and
@@ -245,6 +250,7 @@ struct twheel_config {
 	u64 start_ns;
 	enum twheel_context context;
 	struct workqueue_struct *workqueue;
+	unsigned int share;
 	bool percpu;
 };
 
@@ -258,6 +264,7 @@ struct twheel_config {
  * @cascades: timers moved to a lower level
  * @refiled: timers found extended when their bucket was reached
  * @passes: how often the wheel was woken up to do its work
+ * @threaded: passes that a thread did, because of &twheel_config.share
  * @exhausted: passes that used up their budget and had to resume
  * @overruns: callbacks in interrupt context that took longer than the module
  *	parameter overrun_ms
@@ -270,6 +277,7 @@ struct twheel_stats {
 	u64 cascades;
 	u64 refiled;
 	u64 passes;
+	u64 threaded;
 	u64 exhausted;
 	u64 overruns;
 };
