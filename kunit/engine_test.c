@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The engine against an oracle, on a virtual clock: exhaustively where the
- * geometry is tiny, at every edge where it is not, and at random.
+ * geometry is tiny, at every edge where it is not, and at random. How a round
+ * goes, and when the next is due, is in round_test.c.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -331,241 +332,6 @@ static void random_operations(struct kunit *test)
 	at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, 4000, 32);
 }
 
-/* When to wake up. */
-
-static void lone_timer_wakes_once(struct kunit *test)
-{
-	struct rig rig;
-
-	rig_init(&rig, test, "lone", 1000000, 256, 1234567, 20);
-	rig_add(&rig, 0, (10 * DAY + 1) * 1000000);
-	KUNIT_EXPECT_EQ(test, rig_follow(&rig, 100 * DAY), 1);
-	KUNIT_EXPECT_EQ(test, rig.served, 10 * DAY + 1);
-	rig_exit(&rig);
-}
-
-static void an_alarm_for_each_instant(struct kunit *test)
-{
-	unsigned int i, n = 30;
-	struct rig rig;
-
-	/* Three at each instant, so far apart that none shares a bucket. */
-	rig_init(&rig, test, "instants", 1, 256, 99, 3 * n);
-	for (i = 0; i < 3 * n; i++)
-		rig_add(&rig, i, 100000 + (i / 3) * 40000000ULL);
-	KUNIT_EXPECT_EQ(test, rig_follow(&rig, U64_MAX - 1), n);
-	KUNIT_EXPECT_EQ(test, rig.fired, 3 * n);
-	rig_exit(&rig);
-}
-
-static void crowd_behind_a_lone_timer(struct kunit *test)
-{
-	unsigned int i, n = 200;
-	struct rig rig;
-
-	/*
-	 * Level 1, buckets of 256: one timer at the end of bucket 4, a crowd in
-	 * bucket 5. The crowd has to be begun with when bucket 4 begins.
-	 */
-	rig_init(&rig, test, "crowd", 1, 256, 0, n);
-	rig_add(&rig, 0, 5 * 256 - 1);
-	rig_run(&rig, 1);
-	for (i = 1; i < n; i++)
-		rig_add(&rig, i, 5 * 256 + i);
-	KUNIT_EXPECT_EQ(test, tw_wheel_next(&rig.w), 4 * 256);
-	rig_run(&rig, 4 * 256);
-	/* With the lone timer, whose own bucket begins. */
-	KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, n,
-			    "the crowd was not emptied ahead");
-	rig_follow(&rig, 6 * 256);
-	KUNIT_EXPECT_EQ(test, rig.fired, n);
-	rig_exit(&rig);
-}
-
-static void extended_out_of_its_bucket(struct kunit *test)
-{
-	struct rig rig;
-
-	rig_init(&rig, test, "extended", 1, 16, 0, 1);
-	rig_add(&rig, 0, 40);
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 1000000));
-	/* Woken for its old deadline; then, once more at most, for its new one. */
-	KUNIT_EXPECT_LE(test, rig_follow(&rig, 999999), 10);
-	KUNIT_EXPECT_EQ(test, rig.fired, 0);
-	KUNIT_EXPECT_EQ(test, rig_follow(&rig, 1000000), 1);
-	KUNIT_EXPECT_EQ(test, rig.fired, 1);
-	rig_exit(&rig);
-}
-
-/* No cascade cliff. */
-
-static void crowd_is_emptied_ahead(struct kunit *test)
-{
-	unsigned int i, n = 20000, slice, most = 0;
-	struct twheel_timer *t;
-	struct tw_wheel *w;
-	struct rig rig;
-	u64 tick;
-
-	/*
-	 * Level 2, bucket 5, of 65536 ticks: all of them there, and one timer due
-	 * each tick before it. A slice of one timer a tick is enough.
-	 */
-	rig_init(&rig, test, "cliff", 1, 256, 0, n + 1);
-	w = &rig.w;
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 5 * 65536 + i);
-	rig_run(&rig, 4 * 65536 - 1);
-	KUNIT_EXPECT_EQ(test, w->cascades, 0);
-	KUNIT_EXPECT_EQ(test, w->wake, 4 * 65536);
-
-	for (tick = 4 * 65536; tick < 5 * 65536 && !rig.bad; tick++) {
-		bool extra = tick % 64 == 0;
-
-		if (extra)
-			rig_add(&rig, n, tick + 1);
-		tw_wheel_begin(w, true);
-		slice = 1;
-		if (tw_wheel_turn(w, tick + 1, &slice) == TW_TURN_DUE) {
-			slice = 8;
-			t = tw_wheel_pop(w, &slice);
-			KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[n].timer);
-			rig.timers[n].pending = false;
-			slice = 1;
-			KUNIT_ASSERT_EQ(test, tw_wheel_turn(w, tick + 1,
-							    &slice),
-					TW_TURN_DONE);
-		}
-		KUNIT_ASSERT_EQ_MSG(test, w->now, tick + 1,
-				    "held up behind the crowd");
-		KUNIT_ASSERT_FALSE(test, extra && rig.timers[n].pending);
-		slice = 1;
-		i = w->cascades;
-		tw_wheel_ahead(w, &slice);
-		most = max_t(unsigned int, most, w->cascades - i);
-		if (w->cascades == n)
-			break;
-	}
-	KUNIT_EXPECT_EQ(test, most, 1);
-	KUNIT_EXPECT_EQ(test, w->cascades, n);
-	KUNIT_EXPECT_LT(test, w->now, 5 * 65536);
-	rig.served = w->now;
-	rig_audit(&rig);
-	rig.fired = 0;
-	rig_run(&rig, 5 * 65536 + n);
-	KUNIT_EXPECT_EQ(test, rig.fired, n);
-	/* Once for each level: 2 to 1, and 1 to 0. */
-	KUNIT_EXPECT_LE(test, w->cascades, 2 * n);
-	rig_exit(&rig);
-}
-
-static void slices_are_kept(struct kunit *test)
-{
-	unsigned int i, n = 1000, slice, pops = 0;
-	enum tw_turn turn;
-	struct rig rig;
-	u64 cascades;
-
-	rig_init(&rig, test, "slices", 1, 16, 0, n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 600 + i % 3);
-	tw_wheel_begin(&rig.w, true);
-	do {
-		cascades = rig.w.cascades;
-		slice = 7;
-		turn = tw_wheel_turn(&rig.w, 601, &slice);
-		KUNIT_EXPECT_EQ(test, rig.w.cascades - cascades, 7 - slice);
-		slice = 7;
-		while (turn == TW_TURN_DUE && tw_wheel_pop(&rig.w, &slice))
-			pops++;
-		KUNIT_ASSERT_LE(test, slice, 7U);
-	} while (turn != TW_TURN_DONE);
-	KUNIT_EXPECT_EQ(test, pops, 667);
-	KUNIT_EXPECT_EQ(test, rig.w.now, 601);
-	rig_exit(&rig);
-}
-
-/* Rounds, claims. */
-
-static void past_waits_for_the_next_round(struct kunit *test)
-{
-	unsigned int slice = 100;
-	struct rig rig;
-
-	rig_init(&rig, test, "past", 1, 16, 50, 3);
-	rig_add(&rig, 0, 60);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
-	KUNIT_EXPECT_NOT_NULL(test, tw_wheel_pop(&rig.w, &slice));
-	rig.timers[0].pending = false;
-	/* Past, now, and not beyond what this round serves: all for the next. */
-	rig_add(&rig, 0, 10);
-	rig_add(&rig, 1, 60);
-	rig_add(&rig, 2, 70);
-	KUNIT_EXPECT_NULL(test, tw_wheel_pop(&rig.w, &slice));
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DONE);
-	/* A pass that only goes on is no new round. */
-	tw_wheel_begin(&rig.w, false);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DONE);
-	KUNIT_EXPECT_LE(test, tw_wheel_next(&rig.w), 70ULL);
-	rig.served = 70;
-	rig_run(&rig, 70);
-	KUNIT_EXPECT_EQ(test, rig.fired, 3);
-	rig_exit(&rig);
-}
-
-static void round_leaves_none_behind(struct kunit *test)
-{
-	unsigned int slice = 100, i, n = 10;
-	struct rig rig;
-
-	/* A pass may end with timers on their way out, and others past. */
-	rig_init(&rig, test, "left", 1, 16, 50, 2 * n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 60 + i % 3);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
-	for (; i < 2 * n; i++)
-		rig_add(&rig, i, 55);
-	KUNIT_EXPECT_LE(test, tw_wheel_next(&rig.w), 70ULL);
-	rig_audit(&rig);
-	/* The next one begins a round, or does not. */
-	tw_wheel_begin(&rig.w, true);
-	rig_audit(&rig);
-	rig.stepped = true;
-	rig_run(&rig, 70);
-	KUNIT_EXPECT_EQ(test, rig.fired, 2 * n);
-	rig_exit(&rig);
-}
-
-static void extension_beats_the_claim(struct kunit *test)
-{
-	unsigned int slice = 100;
-	struct rig rig;
-
-	rig_init(&rig, test, "claim", 10, 16, 0, 2);
-	rig_add(&rig, 0, 95);
-	rig_add(&rig, 1, 95);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 10, &slice), TW_TURN_DUE);
-	/* Due, and not yet handed out. */
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 101));
-	/* Within the tick that is being served: it stays due. */
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 100));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_pop(&rig.w, &slice),
-			    &rig.timers[1].timer);
-	KUNIT_EXPECT_NULL(test, tw_wheel_pop(&rig.w, &slice));
-	KUNIT_EXPECT_EQ(test, rig.w.refiled, 1);
-	KUNIT_EXPECT_FALSE(test, rig_extend(&rig, 1, 500));
-	rig.timers[1].pending = false;
-	rig.served = 10;
-	rig_run(&rig, 10);
-	KUNIT_EXPECT_EQ(test, rig.fired, 0);
-	rig_run(&rig, 11);
-	KUNIT_EXPECT_EQ(test, rig.fired, 1);
-	rig_exit(&rig);
-}
-
 static void long_sleep(struct kunit *test)
 {
 	unsigned int i, n = 300;
@@ -664,34 +430,6 @@ static void clock_set_back(struct kunit *test)
 	set_back(test, 256, 23, 1 << 20);
 }
 
-static void evict_takes_all_once(struct kunit *test)
-{
-	unsigned int i, n = 500, evicted = 0, slice = 3;
-	u64 seed = 3;
-	struct twheel_timer *t;
-	struct rig rig;
-
-	rig_init(&rig, test, "evict", 1, 4, 1000, n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, rig_roll(&seed) >> (i % 64 / 2 + 32));
-	/* Some on the way out, some past, most in buckets. */
-	tw_wheel_begin(&rig.w, true);
-	tw_wheel_turn(&rig.w, 1010, &slice);
-	rig_del(&rig, 0);
-	rig_add(&rig, 0, 5);
-	while ((t = tw_wheel_evict(&rig.w))) {
-		struct rig_timer *rt = container_of(t, struct rig_timer, timer);
-
-		KUNIT_ASSERT_TRUE(test, rt->pending);
-		rt->pending = false;
-		evicted++;
-	}
-	KUNIT_EXPECT_EQ(test, evicted, n);
-	rig_audit(&rig);
-	KUNIT_EXPECT_EQ(test, tw_wheel_next(&rig.w), TW_WHEEL_ASLEEP);
-	rig_exit(&rig);
-}
-
 static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(shape_refuses),
 	KUNIT_CASE(shape_rounds_up),
@@ -703,19 +441,9 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(every_level_has_edges),
 	KUNIT_CASE(days_ahead),
 	KUNIT_CASE(random_operations),
-	KUNIT_CASE(lone_timer_wakes_once),
-	KUNIT_CASE(an_alarm_for_each_instant),
-	KUNIT_CASE(crowd_behind_a_lone_timer),
-	KUNIT_CASE(extended_out_of_its_bucket),
-	KUNIT_CASE(crowd_is_emptied_ahead),
-	KUNIT_CASE(slices_are_kept),
-	KUNIT_CASE(past_waits_for_the_next_round),
-	KUNIT_CASE(round_leaves_none_behind),
-	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),
 	KUNIT_CASE(clock_set_back),
-	KUNIT_CASE(evict_takes_all_once),
 	{ }
 };
 

@@ -87,14 +87,6 @@ static void cancelled_is_given_back(struct kunit *test)
 	}
 }
 
-static u64 pending(struct twheel *wheel)
-{
-	struct twheel_stats stats;
-
-	twheel_get_stats(wheel, &stats);
-	return stats.pending;
-}
-
 /* The pass that served the last timer may be about to give back. */
 static bool refills(int cpu, struct fill *arg, unsigned int limit)
 {

@@ -8,15 +8,6 @@
 
 #include "live.h"
 
-u32 roll(u32 *seed)
-{
-	/* xorshift */
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
 struct twheel *live_wheel(struct kunit *test,
 			  const struct twheel_config *config)
 {
@@ -24,14 +15,6 @@ struct twheel *live_wheel(struct kunit *test,
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	return wheel;
-}
-
-u64 passes(struct twheel *wheel)
-{
-	struct twheel_stats stats;
-
-	twheel_get_stats(wheel, &stats);
-	return stats.passes;
 }
 
 void shoot(struct twheel_timer *timer)

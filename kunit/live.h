@@ -17,9 +17,7 @@
 
 #include <linux/twheel.h>
 
-#define MS	((u64)NSEC_PER_MSEC)
-#define US	((u64)NSEC_PER_USEC)
-#define HOUR	(3600ULL * NSEC_PER_SEC)
+#include "basics.h"
 
 /* How long something may take before a test gives up on it. */
 #define PATIENCE	(60 * HZ)
@@ -38,12 +36,8 @@
 	__is;								\
 })
 
-/* A number that is the same every run. */
-u32 roll(u32 *seed);
-
 struct twheel *live_wheel(struct kunit *test,
 			  const struct twheel_config *config);
-u64 passes(struct twheel *wheel);
 
 /**
  * struct shot - a timer that is to fire once

@@ -16,16 +16,17 @@
  *  - a clock set back seen as a huge jump forwards:
  *	clock_set_back, back.*, wall.back_waits, wall.arm_after_back
  *  - a callback that arms its timer for now loops for ever:
- *	past_waits_for_the_next_round, callback.rearm_for_now_waits,
+ *	round.past_waits_for_the_next_round, callback.rearm_for_now_waits,
  *	context.leaves_room
  *  - a wake-up lost, its time being written after the unlock:
  *	smp.no_wake_up_is_lost
  *  - a bitmap's bit stale after a cancel: the audit of random_operations
  *  - upper levels ignored in computing the next wake-up:
- *	days_ahead, lone_timer_wakes_once, api.ten_days_to_the_tick
+ *	days_ahead, round.lone_timer_wakes_once, api.ten_days_to_the_tick
  *  - catching up a tick at a time: long_sleep, api.long_sleep_is_one_pass
- *  - a burst of cascades: crowd_is_emptied_ahead, slices_are_kept
- *  - a periodic timer that drifts: policy.rate_does_not_drift
+ *  - a burst of cascades: round.crowd_is_emptied_ahead,
+ *	round.slices_are_kept
+ *  - a periodic timer that drifts: periodic.rate_does_not_drift
  *  - a sync-cancel from the callback hangs:
  *	callback.sync_from_own_callback, context.not_from_own_callback
  *  - a cancel misses a timer that is due and detached:
@@ -45,14 +46,18 @@
 #include "../module/compat.h"
 
 extern struct kunit_suite twheel_engine_suite;
+extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_back_suite;
-extern struct kunit_suite twheel_policy_suite;
+extern struct kunit_suite twheel_periodic_suite;
+extern struct kunit_suite twheel_retry_suite;
+extern struct kunit_suite twheel_idle_suite;
 
-kunit_test_suites(&twheel_engine_suite, &twheel_api_suite,
-		  &twheel_callback_suite, &twheel_back_suite,
-		  &twheel_policy_suite);
+kunit_test_suites(&twheel_engine_suite, &twheel_round_suite,
+		  &twheel_api_suite, &twheel_callback_suite,
+		  &twheel_back_suite, &twheel_periodic_suite,
+		  &twheel_retry_suite, &twheel_idle_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

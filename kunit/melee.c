@@ -127,6 +127,31 @@ static void strike(struct melee *melee, struct ledger *ledger, u64 delay,
 	}
 }
 
+/* Some of the same, and nobody comes in between. */
+static void strike_held(struct melee *melee, struct ledger *ledger, u64 delay,
+			u32 dice)
+{
+	u64 deadline = twheel_now(melee->wheel) + delay;
+	struct twheel_timer *timer = &ledger->timer;
+	unsigned long flags;
+	int ret;
+
+	twheel_hold(melee->wheel, &flags);
+	if (dice % 2)
+		armed(melee, ledger, twheel_arm_at_held(timer, deadline));
+	if (dice / 2 % 2) {
+		ret = twheel_modify_at_held(timer, deadline - dice % (u32)MS);
+		if (ret != twheel_pending(timer))
+			atomic_inc(&melee->bad);
+	}
+	if (dice / 4 % 4 == 0) {
+		cancelled(melee, ledger, twheel_cancel_held(timer));
+		if (twheel_pending(timer))
+			atomic_inc(&melee->bad);
+	}
+	twheel_release(melee->wheel, &flags);
+}
+
 static int fight(void *arg, unsigned int number)
 {
 	struct melee *melee = arg;
@@ -143,7 +168,10 @@ static int fight(void *arg, unsigned int number)
 		ledger = &melee->ledgers[roll(&seed) % MELEE_TIMERS];
 		delay = roll(&seed) % (roll(&seed) % 4 ? (u32)MS :
 				       1000 * (u32)MS);
-		strike(melee, ledger, delay, roll(&seed) >> 8);
+		if (melee->holds && roll(&seed) % 4 == 0)
+			strike_held(melee, ledger, delay, roll(&seed) >> 8);
+		else
+			strike(melee, ledger, delay, roll(&seed) >> 8);
 		cond_resched();
 	}
 	return 0;
@@ -160,6 +188,8 @@ void melee_begin(struct kunit *test, struct melee *melee,
 		.rounds	= rounds,
 		.limit	= config->max_pending,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
+		.holds	= !config->percpu &&
+			  config->clock != TWHEEL_CLOCK_REALTIME,
 		.busy	= config->share,
 	};
 	mine.data = melee;

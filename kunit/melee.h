@@ -27,6 +27,7 @@ struct ledger {
  * @rounds: operations of each thread
  * @limit: how many may be pending, or 0
  * @sleeps: callbacks may sleep
+ * @holds: the wheel is of the kind that can be held
  * @busy: callbacks take long
  * @stop: end it
  * @bad: calls that returned what they should not
@@ -40,6 +41,7 @@ struct melee {
 	unsigned int rounds;
 	unsigned int limit;
 	bool sleeps;
+	bool holds;
 	bool busy;
 	bool stop;
 	atomic_t bad;

@@ -5,17 +5,32 @@
 
 #include "probe.h"
 
-struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
+static struct twheel *make_wheel(struct kunit *test, u64 tick_ns, u64 start_ns,
+				 unsigned int max_pending)
 {
 	struct twheel_config config = {
 		.name		= "kunit",
 		.clock		= TWHEEL_CLOCK_VIRTUAL,
 		.tick_ns	= tick_ns,
 		.start_ns	= start_ns,
+		.max_pending	= max_pending,
 	};
 	struct twheel *wheel = twheel_create(&config);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	return wheel;
+}
+
+struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
+{
+	return make_wheel(test, tick_ns, start_ns, 0);
+}
+
+struct twheel *narrow_wheel(struct kunit *test, struct probe *intruder)
+{
+	struct twheel *wheel = make_wheel(test, MS, 0, 1);
+
+	init_probe(intruder, wheel, note);
 	return wheel;
 }
 
@@ -56,14 +71,6 @@ struct probe *new_probes(struct kunit *test, unsigned int n)
 	return probes;
 }
 
-u64 pending(struct twheel *wheel)
-{
-	struct twheel_stats stats;
-
-	twheel_get_stats(wheel, &stats);
-	return stats.pending;
-}
-
 unsigned int run_until(struct twheel *wheel, u64 until)
 {
 	u64 next = twheel_advance(wheel, twheel_now(wheel));
@@ -75,4 +82,18 @@ unsigned int run_until(struct twheel *wheel, u64 until)
 	}
 	twheel_advance(wheel, until);
 	return alarms;
+}
+
+static void take_back(struct twheel_timer *timer, void *arg)
+{
+	*(struct twheel_timer **)arg = timer;
+}
+
+void expect_handed_back(struct kunit *test, struct twheel *wheel,
+			struct twheel_timer *timer)
+{
+	struct twheel_timer *unfired = NULL;
+
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, take_back, &unfired), 1);
+	KUNIT_EXPECT_PTR_EQ(test, unfired, timer);
 }

@@ -9,8 +9,7 @@
 
 #include <linux/twheel.h>
 
-#define MS	((u64)NSEC_PER_MSEC)
-#define DAY	(86400ULL * NSEC_PER_SEC)
+#include "basics.h"
 
 /**
  * struct probe - a timer under test
@@ -33,15 +32,20 @@ struct probe {
 };
 
 struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);
+/* A wheel for one timer at a time, and a probe that may take that place. */
+struct twheel *narrow_wheel(struct kunit *test, struct probe *intruder);
 struct probe *new_probes(struct kunit *test, unsigned int n);
 void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn);
 
 /* The plain callback: count. */
 void note(struct twheel_timer *timer);
 
-u64 pending(struct twheel *wheel);
 /* Let time pass as a real clock would, from alarm to alarm; how many? */
 unsigned int run_until(struct twheel *wheel, u64 until);
+
+/* Stop a wheel of which @timer is the only one that is pending. */
+void expect_handed_back(struct kunit *test, struct twheel *wheel,
+			struct twheel_timer *timer);
 
 /* Before and after a test: a wheel of a millisecond's tick, in test->priv. */
 int probe_test_init(struct kunit *test);

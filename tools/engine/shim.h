@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of a kernel as the engine and its KUnit suite need, so that both, the
+ * As much of a kernel as the engine and its KUnit suites need, so that all, the
  * very same files, run in a program: in seconds, and under sanitizers.
  */
 #ifndef TWHEEL_ENGINE_SHIM_H

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What /dev/twheel does. What it refuses is in refuse_test.c. */
+/*
+ * The timers of /dev/twheel. What it is as a file is in file_test.c, and what it
+ * refuses in refuse_test.c.
+ */
 #include <errno.h>
 #include <fcntl.h>
-#include <poll.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/socket.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -100,21 +97,6 @@ static void oldest_first_and_whole_records(void)
 	CHECK_EQ(events[0].cookie, 2);
 	CHECK_EQ(events[2].cookie, 0);
 	CHECK_EQ(dev_info(fd).timers, 0);
-}
-
-static void files_are_apart(void)
-{
-	int a = dev_open(), b = dev_open_flags(O_NONBLOCK);
-	uint64_t id = dev_arm(a, S, 1);
-	struct twheel_event event;
-
-	CHECK_ERR(dev_cancel(b, id), ENOENT);
-	dev_arm(b, 3600 * S, 2);
-	CHECK_EQ(dev_info(a).timers, 1);
-	CHECK_EQ(dev_info(b).timers, 1);
-	CHECK_EQ(dev_modify(a, id, 0, 0), 0);
-	dev_read(a);
-	CHECK_ERR(read(b, &event, sizeof(event)), EAGAIN);
 }
 
 static void query_tells(void)
@@ -372,157 +354,6 @@ static void cancel_all_counts(void)
 	dev_read(fd);
 }
 
-static void nonblocking_says_eagain(void)
-{
-	int fd = dev_open_flags(O_NONBLOCK);
-	struct twheel_event event;
-
-	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
-	dev_arm(fd, 3600 * S, 0);
-	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
-}
-
-static void nothing(int signal)
-{
-	(void)signal;
-}
-
-static void signal_interrupts_read(void)
-{
-	struct sigaction action = { .sa_handler = nothing };
-	struct twheel_event event;
-	int fd = dev_open();
-	pid_t self = getpid();
-
-	sigaction(SIGUSR1, &action, NULL);
-	dev_arm(fd, 3600 * S, 0);
-	if (!fork()) {
-		usleep(100000);
-		kill(self, SIGUSR1);
-		_exit(0);
-	}
-	CHECK_ERR(read(fd, &event, sizeof(event)), EINTR);
-	CHECK_EQ(dev_info(fd).timers, 1);
-}
-
-static void poll_and_epoll(void)
-{
-	int fd = dev_open(), ep = epoll_create1(0), et = epoll_create1(0);
-	struct epoll_event want = { .events = EPOLLIN }, got;
-
-	NEED(epoll_ctl(ep, EPOLL_CTL_ADD, fd, &want) == 0);
-	want.events |= EPOLLET;
-	NEED(epoll_ctl(et, EPOLL_CTL_ADD, fd, &want) == 0);
-	CHECK_EQ(dev_readable(fd, 0), 0);
-	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 0);
-
-	dev_arm(fd, 20 * MS, 0);
-	CHECK_EQ(epoll_wait(ep, &got, 1, 10000), 1);
-	CHECK_EQ(got.events, EPOLLIN);
-	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
-	/* Level: as long as it is unread. Edge: once an event. */
-	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 1);
-	CHECK_EQ(epoll_wait(et, &got, 1, 50), 0);
-	dev_arm(fd, 20 * MS, 0);
-	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
-	CHECK_EQ(dev_readable(fd, 0), 1);
-	dev_read(fd);
-	dev_read(fd);
-	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 0);
-	CHECK_EQ(dev_readable(fd, 0), 0);
-}
-
-static void fork_and_dup_share(void)
-{
-	int fd = dev_open(), copy = dup(fd), status;
-	uint64_t id = dev_arm(copy, 20 * MS, 3);
-	pid_t child = fork();
-
-	if (!child) {
-		close(fd);
-		_exit(dev_read(copy).cookie != 3);
-	}
-	waitpid(child, &status, 0);
-	CHECK_EQ(status, 0);
-	CHECK_ERR(dev_cancel(fd, id), ENOENT);
-	close(fd);
-	dev_arm(copy, MS, 4);
-	CHECK_EQ(dev_read(copy).cookie, 4);
-}
-
-static void passes_through_a_socket(void)
-{
-	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'x';
-	struct iovec iov = { &byte, 1 };
-	struct msghdr msg = {
-		.msg_iov = &iov, .msg_iovlen = 1,
-		.msg_control = control, .msg_controllen = sizeof(control),
-	};
-	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&msg);
-	int fd = dev_open(), pair[2], status, got;
-
-	NEED(socketpair(AF_UNIX, SOCK_STREAM, 0, pair) == 0);
-	dev_arm(fd, 20 * MS, 8);
-	cmsg->cmsg_level = SOL_SOCKET;
-	cmsg->cmsg_type = SCM_RIGHTS;
-	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
-	memcpy(CMSG_DATA(cmsg), &fd, sizeof(int));
-	NEED(sendmsg(pair[0], &msg, 0) == 1);
-	close(fd);
-	if (!fork()) {
-		NEED(recvmsg(pair[1], &msg, 0) == 1);
-		memcpy(&got, CMSG_DATA(CMSG_FIRSTHDR(&msg)), sizeof(int));
-		_exit(dev_read(got).cookie != 8);
-	}
-	wait(&status);
-	CHECK_EQ(status, 0);
-}
-
-static void close_with_everything_on(void)
-{
-	int i, fd;
-
-	for (i = 0; i < 50; i++) {
-		struct twheel_op op = {
-			.deadline_ns = MS, .period_ns = 2 * MS,
-		};
-		int j;
-
-		fd = dev_open();
-		for (j = 0; j < 300; j++)
-			dev_arm(fd, j % 4 * MS, j);
-		dev_arm(fd, 3600 * S, 0);
-		dev_arm_op(fd, &op);
-		usleep(i % 5 * 1000);
-		close(fd);
-	}
-}
-
-static void *blocked_reader(void *arg)
-{
-	struct twheel_event event;
-
-	/* Ends by the event: closing does not take it from a blocked reader. */
-	if (read(*(int *)arg, &event, sizeof(event)) == sizeof(event) &&
-	    event.cookie == 77)
-		return arg;
-	return NULL;
-}
-
-static void close_under_a_reader(void)
-{
-	int fd = dev_open(), number = fd;
-	pthread_t reader;
-	void *good;
-
-	dev_arm(fd, 300 * MS, 77);
-	NEED(pthread_create(&reader, NULL, blocked_reader, &number) == 0);
-	usleep(50000);
-	close(fd);
-	NEED(pthread_join(reader, &good) == 0);
-	CHECK(good != NULL);
-}
-
 static void empty_wheel_is_silent(void)
 {
 	int fd = dev_open();
@@ -592,7 +423,6 @@ static const struct tap_test tests[] = {
 	TAP(past_fires_at_once),
 	TAP(slack_is_taken),
 	TAP(oldest_first_and_whole_records),
-	TAP(files_are_apart),
 	TAP(query_tells),
 	TAP(cancel_pending_and_fired),
 	TAP(modify_moves),
@@ -606,13 +436,6 @@ static const struct tap_test tests[] = {
 	TAP(counters_tell),
 	TAP(huge_delays_wait),
 	TAP(cancel_all_counts),
-	TAP(nonblocking_says_eagain),
-	TAP(signal_interrupts_read),
-	TAP(poll_and_epoll),
-	TAP(fork_and_dup_share),
-	TAP(passes_through_a_socket),
-	TAP(close_with_everything_on),
-	TAP(close_under_a_reader),
 	TAP(empty_wheel_is_silent),
 	TAP(empty_wheel_has_no_alarm),
 };

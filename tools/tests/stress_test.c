@@ -11,15 +11,8 @@
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/dice.h"
 #include "lib/tap.h"
-
-static uint32_t roll(uint32_t *seed)
-{
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
 
 static void many_exactly_once(void)
 {

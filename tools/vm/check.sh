@@ -92,7 +92,7 @@ tests() {
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev make \
-	python3
+	mandoc python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
@@ -102,6 +102,7 @@ build_modules "$kernel" "$build"
 build_misuse "$kernel" "$build"
 build_tools "$work/tools"
 "$ROOT/tools/vm/readme.sh" "$kernel" "$build" "$work/readme"
+"$ROOT/tools/vm/man.sh" "$work/tools" "$work/man"
 
 rm -rf "$work/run" "$work/run-smp" "$work/run-misuse"
 root=$work/run/files
@@ -123,7 +124,7 @@ done
 for example in after idle_server idle_server_timerfd ev_timeouts; do
 	cp "$work/tools/examples/userspace/$example" "$root/bin/"
 done
-cp "$work/readme/user" "$root/bin/"
+cp "$work/readme/user" "$work"/man/example_{device,library} "$root/bin/"
 with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
 
 runs=()

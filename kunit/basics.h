@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tests on virtual clocks and on real ones have in common. Inline, because
+ * they are two modules.
+ */
+#ifndef _TWHEEL_KUNIT_BASICS_H
+#define _TWHEEL_KUNIT_BASICS_H
+
+#include <linux/time64.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+#define US	((u64)NSEC_PER_USEC)
+#define MS	((u64)NSEC_PER_MSEC)
+#define HOUR	(3600ULL * NSEC_PER_SEC)
+#define DAY	(24 * HOUR)
+
+/* A number that is the same every run. */
+static inline u32 roll(u32 *seed)
+{
+	/* xorshift */
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+static inline u64 pending(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.pending;
+}
+
+static inline u64 passes(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.passes;
+}
+
+#endif /* _TWHEEL_KUNIT_BASICS_H */

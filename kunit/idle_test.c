@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Idle watches on a virtual clock, where every moment is known.
+ *
+ * What is tried is static: debug objects want to be told of timers that are on
+ * the stack, and policies have no words for that.
+ */
+#include <linux/errno.h>
+#include <linux/slab.h>
+
+#include <linux/twheel_policy.h>
+
+#include "probe.h"
+
+/* A watch that keeps its own books. */
+struct guard {
+	struct twheel_idle idle;
+	unsigned int calls;
+	u64 called_at;
+	int (*act)(struct twheel_idle *idle);
+	int result;
+};
+
+static void report(struct twheel_idle *idle)
+{
+	struct guard *g = container_of(idle, struct guard, idle);
+
+	g->calls++;
+	g->called_at = twheel_now(twheel_of(&idle->timer));
+	if (g->act)
+		g->result = g->act(idle);
+}
+
+static void init_guard(struct guard *g, struct twheel *wheel)
+{
+	memset(g, 0, sizeof(*g));
+	twheel_idle_init(&g->idle, wheel, report);
+}
+
+static void idle_reports_silence(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static struct guard quiet, lively;
+	unsigned int i;
+
+	init_guard(&quiet, wheel);
+	init_guard(&lively, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&quiet.idle), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&quiet.idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&lively.idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&lively.idle), 0);
+	for (i = 1; i <= 100; i++) {
+		run_until(wheel, i * 9 * MS);
+		KUNIT_ASSERT_EQ(test, twheel_idle_touch(&lively.idle), 1);
+		KUNIT_ASSERT_EQ(test, twheel_idle_touch(&lively.idle), 0);
+	}
+	KUNIT_EXPECT_EQ(test, quiet.calls, 1);
+	KUNIT_EXPECT_EQ(test, quiet.called_at, 10 * MS);
+	KUNIT_EXPECT_EQ(test, lively.calls, 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&quiet.idle), -ENOENT);
+
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, quiet.calls, 1);
+	KUNIT_EXPECT_EQ(test, lively.calls, 1);
+	KUNIT_EXPECT_EQ(test, lively.called_at, 910 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&lively.idle), -ENOENT);
+}
+
+static void idle_changes_its_timeout(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static struct guard g;
+
+	init_guard(&g, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
+	KUNIT_EXPECT_EQ_MSG(test, pending(wheel), 0, "that has started it");
+
+	/* Shorter, from now: and so for touches to come. */
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 100 * MS), 0);
+	run_until(wheel, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 30 * MS);
+	run_until(wheel, 15 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 35 * MS);
+
+	/* Longer. */
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 200 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 215 * MS);
+	run_until(wheel, 50 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 250 * MS);
+
+	/* A second start is the same. */
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 40 * MS), 1);
+	run_until(wheel, 89 * MS);
+	KUNIT_EXPECT_EQ(test, g.calls, 0);
+	run_until(wheel, 90 * MS);
+	KUNIT_EXPECT_EQ(test, g.calls, 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
+	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+}
+
+static int act_watch_on(struct twheel_idle *idle)
+{
+	return twheel_idle_start(idle, 5 * MS);
+}
+
+static unsigned int frees;
+
+static void just_free(struct twheel_idle *idle)
+{
+	frees++;
+	kfree(container_of(idle, struct guard, idle));
+}
+
+static void idle_callback_acts(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct guard *gone;
+	static struct guard g;
+
+	init_guard(&g, wheel);
+	g.act = act_watch_on;
+	twheel_idle_start(&g.idle, 10 * MS);
+	run_until(wheel, 22 * MS);
+	KUNIT_EXPECT_EQ(test, g.calls, 3);
+	KUNIT_EXPECT_EQ(test, g.result, 0);
+	g.act = twheel_idle_stop_sync;
+	run_until(wheel, 100 * MS);
+	KUNIT_EXPECT_EQ(test, g.calls, 4);
+	KUNIT_EXPECT_EQ(test, g.result, -EDEADLK);
+
+	frees = 0;
+	gone = kmalloc(sizeof(*gone), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, gone);
+	init_guard(gone, wheel);
+	twheel_idle_init(&gone->idle, wheel, just_free);
+	twheel_idle_start(&gone->idle, MS);
+	run_until(wheel, 200 * MS);
+	KUNIT_EXPECT_EQ(test, frees, 1);
+}
+
+static void idle_stops(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static struct guard g;
+
+	init_guard(&g, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
+	twheel_idle_start(&g.idle, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
+	twheel_idle_start(&g.idle, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, g.calls, 0);
+
+	twheel_idle_start(&g.idle, 10 * MS);
+	expect_handed_back(test, wheel, &g.idle.timer);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
+}
+
+static void idle_refuses(struct kunit *test)
+{
+	static const struct {
+		u64 timeout;
+		int ret;
+	} cases[] = {
+		{ 0, -EINVAL }, { TWHEEL_SPAN_MAX + 1, -EINVAL },
+		{ ~(u64)0, -EINVAL }, { 1, 1 }, { TWHEEL_SPAN_MAX, 1 },
+	};
+	struct twheel *wheel = test->priv;
+	static struct guard g;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		init_guard(&g, wheel);
+		twheel_idle_start(&g.idle, 10 * MS);
+		KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle,
+							      cases[i].timeout),
+				cases[i].ret);
+		KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle,
+							cases[i].timeout),
+				cases[i].ret);
+		if (cases[i].ret < 0) {
+			/* Neither the deadline nor the timeout has changed. */
+			KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 0);
+			KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer),
+					10 * MS);
+		}
+		twheel_idle_stop(&g.idle);
+	}
+}
+
+static void idle_saturates(struct kunit *test)
+{
+	struct twheel *wheel = new_wheel(test, MS, TWHEEL_NEVER - 5 * MS);
+	static struct guard g;
+
+	init_guard(&g, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, TWHEEL_SPAN_MAX), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 6 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), TWHEEL_NEVER);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case idle_cases[] = {
+	KUNIT_CASE(idle_reports_silence),
+	KUNIT_CASE(idle_changes_its_timeout),
+	KUNIT_CASE(idle_callback_acts),
+	KUNIT_CASE(idle_stops),
+	KUNIT_CASE(idle_refuses),
+	KUNIT_CASE(idle_saturates),
+	{ }
+};
+
+struct kunit_suite twheel_idle_suite = {
+	.name		= "twheel_idle",
+	.init		= probe_test_init,
+	.exit		= probe_test_exit,
+	.test_cases	= idle_cases,
+};

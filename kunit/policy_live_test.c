@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Periodic work and retries on a real clock: callbacks within which time passes,
+ * and other CPUs that stop what wants to go on. On a virtual clock: see
+ * periodic_test.c, retry_test.c and idle_test.c.
+ */
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/kthread.h>
+#include <linux/math64.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include <linux/twheel_policy.h>
+
+#include "live.h"
+
+struct slow {
+	struct twheel_periodic periodic;
+	struct completion done;
+	u64 ended_at;
+	u64 early;
+	u64 missed;
+	unsigned int calls;
+};
+
+static enum twheel_next slow_beat(struct twheel_periodic *periodic)
+{
+	struct twheel *wheel = twheel_of(&periodic->series.timer);
+	struct slow *slow = container_of(periodic, struct slow, periodic);
+	u64 now = twheel_now(wheel);
+
+	slow->missed += twheel_periodic_overruns(periodic);
+	if (slow->calls && now < slow->ended_at + 2 * MS)
+		slow->early++;
+	if (now < twheel_periodic_deadline(periodic))
+		slow->early++;
+	if (++slow->calls == 20) {
+		complete(&slow->done);
+		return TWHEEL_DONE;
+	}
+	mdelay(3);
+	slow->ended_at = twheel_now(wheel);
+	return TWHEEL_AGAIN;
+}
+
+static void delay_counts_from_the_end(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = 100 * US };
+	struct twheel *wheel = live_wheel(test, &config);
+	static struct slow slow;
+
+	init_completion(&slow.done);
+	twheel_periodic_init(&slow.periodic, wheel, slow_beat);
+	twheel_periodic_start(&slow.periodic, 2 * MS, TWHEEL_FIXED_DELAY);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&slow.done, PATIENCE),
+			0UL);
+	twheel_periodic_stop_sync(&slow.periodic);
+	KUNIT_EXPECT_EQ(test, slow.calls, 20);
+	KUNIT_EXPECT_EQ(test, slow.early, 0);
+	KUNIT_EXPECT_EQ(test, slow.missed, 0);
+	twheel_destroy(wheel);
+}
+
+static enum twheel_next slow_rate(struct twheel_periodic *periodic)
+{
+	struct slow *slow = container_of(periodic, struct slow, periodic);
+
+	slow->missed += twheel_periodic_overruns(periodic);
+	slow->ended_at = twheel_periodic_deadline(periodic);
+	if (++slow->calls == 20) {
+		complete(&slow->done);
+		return TWHEEL_DONE;
+	}
+	mdelay(3);
+	return TWHEEL_AGAIN;
+}
+
+static void slow_callback_overruns(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = 100 * US };
+	struct twheel *wheel = live_wheel(test, &config);
+	static struct slow slow;
+	u64 first;
+
+	/* A callback that takes three periods misses two, every time. */
+	init_completion(&slow.done);
+	twheel_periodic_init(&slow.periodic, wheel, slow_rate);
+	first = twheel_now(wheel);
+	twheel_periodic_start_at(&slow.periodic, first, MS, TWHEEL_FIXED_RATE);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&slow.done, PATIENCE),
+			0UL);
+	twheel_periodic_stop_sync(&slow.periodic);
+	KUNIT_EXPECT_GE(test, slow.missed, 19 * 2);
+	KUNIT_EXPECT_EQ(test, slow.calls + slow.missed,
+			div64_u64(slow.ended_at - first, MS) + 1);
+	twheel_destroy(wheel);
+}
+
+/*
+ * Two CPUs: on one, callbacks that always ask for another; on the other,
+ * somebody who stops them.
+ */
+
+/* As many as this, unless the machine is slow. */
+#define ROUNDS	1000
+
+struct restless {
+	struct twheel_periodic periodic;
+	struct twheel_retry retry;
+	unsigned int calls;
+	bool gone;
+	unsigned int *ghosts;
+};
+
+struct duel {
+	struct twheel *wheel;
+	struct restless *restless;
+	unsigned int round;
+	unsigned int started;
+	bool stop;
+	unsigned int ghosts;
+};
+
+static void count(struct restless *r)
+{
+	WRITE_ONCE(r->calls, r->calls + 1);
+	if (READ_ONCE(r->gone))
+		(*r->ghosts)++;
+}
+
+static enum twheel_next never_done(struct twheel_periodic *periodic)
+{
+	count(container_of(periodic, struct restless, periodic));
+	return TWHEEL_AGAIN;
+}
+
+static enum twheel_next never_succeeds(struct twheel_retry *retry)
+{
+	count(container_of(retry, struct restless, retry));
+	return TWHEEL_AGAIN;
+}
+
+static void count_give_up(struct twheel_retry *retry, int error)
+{
+	count(container_of(retry, struct restless, retry));
+}
+
+/* Starts them from its own CPU, and keeps it awake: the alarm stays there. */
+static int provoke(void *data)
+{
+	const struct twheel_backoff backoff = {
+		.attempts = ~0U, .jitter = 50, .first_ns = 10 * US,
+		.ceiling_ns = 20 * US,
+	};
+	struct duel *duel = data;
+	unsigned int seen = 0;
+
+	while (!READ_ONCE(duel->stop)) {
+		/* Pairs with the store in next_round(). */
+		unsigned int round = smp_load_acquire(&duel->round);
+
+		if (round != seen) {
+			struct restless *r = duel->restless;
+
+			seen = round;
+			twheel_periodic_start(&r->periodic, 15 * US, round % 2);
+			twheel_retry_start(&r->retry, &backoff);
+			/* Pairs with the load in next_round(). */
+			smp_store_release(&duel->started, round);
+		}
+		cpu_relax();
+		cond_resched();
+	}
+	while (!kthread_should_stop())
+		schedule_timeout_interruptible(1);
+	return 0;
+}
+
+static struct restless *next_round(struct kunit *test, struct duel *duel,
+				   u32 *seed)
+{
+	struct restless *r = kzalloc(sizeof(*r), GFP_KERNEL);
+	unsigned int spins, calls = roll(seed) % 4 + 2;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	r->ghosts = &duel->ghosts;
+	twheel_periodic_init(&r->periodic, duel->wheel, never_done);
+	twheel_retry_init(&r->retry, duel->wheel, never_succeeds,
+			  count_give_up);
+	duel->restless = r;
+	/* Pairs with the load in provoke(). */
+	smp_store_release(&duel->round, duel->round + 1);
+	/* Pairs with the store in provoke(). */
+	while (smp_load_acquire(&duel->started) != duel->round ||
+	       READ_ONCE(r->calls) < calls)
+		cond_resched();
+	for (spins = roll(seed) % 512; spins; spins--)
+		cpu_relax();
+	return r;
+}
+
+/* Stop without waiting, and start for much later: that is the deadline. */
+static unsigned int put_off(struct restless *r, struct twheel *wheel)
+{
+	u64 later = twheel_now(wheel) + DAY;
+
+	twheel_periodic_stop(&r->periodic);
+	twheel_periodic_start_at(&r->periodic, later, 15 * US,
+				 TWHEEL_FIXED_DELAY);
+	udelay(300);
+	return twheel_deadline(&r->periodic.series.timer) != later;
+}
+
+static void stop_beats_again(struct kunit *test)
+{
+	const struct twheel_config config = { .tick_ns = 5 * US };
+	struct duel duel = { .wheel = live_wheel(test, &config) };
+	unsigned int round, alive = 0, moved = 0;
+	unsigned long end = jiffies + ENOUGH;
+	struct task_struct *task;
+	u32 seed = 20;
+
+	task = kthread_create(provoke, &duel, "twheel/provoke");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	kthread_bind(task, cpumask_last(cpu_online_mask));
+	set_cpus_allowed_ptr(current,
+			     cpumask_of(cpumask_first(cpu_online_mask)));
+	wake_up_process(task);
+
+	for (round = 0; round < ROUNDS && time_before(jiffies, end); round++) {
+		struct restless *r = next_round(test, &duel, &seed);
+
+		if (round % 4 == 0)
+			moved += put_off(r, duel.wheel);
+		if (round % 4 == 1)
+			twheel_periodic_shutdown_sync(&r->periodic);
+		else
+			twheel_periodic_stop_sync(&r->periodic);
+		twheel_retry_cancel_sync(&r->retry);
+		WRITE_ONCE(r->gone, true);
+		if (round % 2)
+			udelay(50);
+		alive += twheel_pending(&r->periodic.series.timer) ||
+			 twheel_pending(&r->retry.series.timer);
+		/* KASAN sees who still touches it. */
+		kfree(r);
+	}
+	kunit_info(test, "%u rounds\n", round);
+	KUNIT_EXPECT_EQ_MSG(test, duel.ghosts, 0, "callbacks after a stop");
+	KUNIT_EXPECT_EQ_MSG(test, alive, 0, "pending after a stop");
+	KUNIT_EXPECT_EQ_MSG(test, moved, 0, "a start was overruled");
+	WRITE_ONCE(duel.stop, true);
+	kthread_stop(task);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(duel.wheel);
+}
+
+static struct kunit_case policy_live_cases[] = {
+	KUNIT_CASE(delay_counts_from_the_end),
+	KUNIT_CASE(slow_callback_overruns),
+	KUNIT_CASE(stop_beats_again),
+	{ }
+};
+
+struct kunit_suite twheel_policy_live_suite = {
+	.name		= "twheel_policy_live",
+	.test_cases	= policy_live_cases,
+};

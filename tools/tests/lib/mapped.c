@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <fcntl.h>
+#include <stddef.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include "device.h"
+#include "mapped.h"
+#include "tap.h"
+
+struct mapped map_cells(uint32_t cells)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = cells,
+	};
+	struct mapped m = { .fd = dev_open_flags(O_NONBLOCK) };
+
+	if (!(dev_info(m.fd).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("no shared mapping on this machine");
+	NEED(ioctl(m.fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	m.bytes = dev_info(m.fd).map_bytes;
+	m.start = mmap(NULL, m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd,
+		       0);
+	NEED(m.start != MAP_FAILED);
+	m.map = (void *)m.start;
+	m.cells = (void *)(m.start + m.map->cells_offset);
+	m.events = (void *)(m.start + m.map->events_offset);
+	m.ring = (void *)(m.start + m.map->ring_offset);
+	return m;
+}
+
+static uint64_t ticks_at(const struct mapped *m, uint64_t ns)
+{
+	return (ns - m->map->origin_ns + m->map->tick_ns - 1) / m->map->tick_ns;
+}
+
+uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns)
+{
+	return ticks_at(m, dev_now(CLOCK_MONOTONIC) + delay_ns);
+}
+
+uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)
+{
+	struct twheel_op op = { .id = cell, .deadline_ns = delay_ns };
+
+	dev_arm_op(m->fd, &op);
+	CHECK_EQ((uint32_t)op.id, cell);
+	return op.id;
+}
+
+int map_kick(const struct mapped *m, uint64_t id)
+{
+	struct twheel_op op = { .id = id };
+
+	return ioctl(m->fd, TWHEEL_IOC_KICK, &op);
+}
+
+bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event)
+{
+	uint32_t tail = m->map->tail;
+
+	if (tail == __atomic_load_n(&m->map->head, __ATOMIC_ACQUIRE))
+		return false;
+	*cell = m->ring[tail & (m->map->entries - 1)];
+	__atomic_store_n(&m->map->tail, tail + 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	*event = __atomic_exchange_n(&m->events[*cell], 0, __ATOMIC_SEQ_CST);
+	return true;
+}
+
+void map_take_one(const struct mapped *m, uint64_t id, uint32_t count)
+{
+	uint64_t event;
+	uint32_t cell;
+
+	NEED(dev_readable(m->fd, 20000) == 1);
+	NEED(map_take(m, &cell, &event));
+	CHECK_EQ(cell, (uint32_t)id);
+	CHECK_EQ(event >> 32, id >> 32);
+	CHECK_EQ((uint32_t)event, count);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The shared mapping as the tests use it, without libtwheel. */
+#ifndef TEST_MAPPED_H
+#define TEST_MAPPED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <linux/twheel.h>
+
+struct mapped {
+	int fd;
+	char *start;
+	struct twheel_map *map;
+	struct twheel_cell *cells;
+	__u64 *events;
+	uint32_t *ring;
+	uint64_t bytes;
+};
+
+/* A file with so many cells, mapped; skips the test where there is no mapping. */
+struct mapped map_cells(uint32_t cells);
+
+/* Arm in a cell, for a delay; returns the identifier. */
+uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns);
+int map_kick(const struct mapped *m, uint64_t id);
+/* Take an event; false if there is none. */
+bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event);
+/* The next event is of this timer, and stands for so many expiries. */
+void map_take_one(const struct mapped *m, uint64_t id, uint32_t count);
+
+uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns);
+
+static inline uint64_t load(const __u64 *word)
+{
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
+
+static inline bool cas(__u64 *word, uint64_t old, uint64_t new)
+{
+	return __atomic_compare_exchange_n(word, &old, new, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+static inline uint64_t ns_of(const struct mapped *m, uint64_t word)
+{
+	return m->map->origin_ns + (word & TWHEEL_CELL_NEVER) * m->map->tick_ns;
+}
+
+static inline uint64_t word_of(uint64_t id, uint32_t state, uint64_t ticks)
+{
+	return twheel_cell_word(id >> 32, state, ticks);
+}
+
+static inline unsigned int state_of(uint64_t word)
+{
+	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
+}
+
+static inline uint32_t generation_of(uint64_t word)
+{
+	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+}
+
+#endif

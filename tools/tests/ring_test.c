@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The shared mapping: events in the ring, alone and while cells change. */
+#include <errno.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/dice.h"
+#include "lib/mapped.h"
+#include "lib/tap.h"
+
+static void fires_into_the_ring(void)
+{
+	struct mapped m = map_cells(300);
+	uint64_t id = map_arm(&m, 299, 30 * MS), word = load(&m.cells[299].word);
+
+	CHECK_EQ(word, word_of(id, TWHEEL_CELL_PENDING, word &
+			       TWHEEL_CELL_NEVER));
+	CHECK_EQ(m.cells[299].look, word & TWHEEL_CELL_NEVER);
+	CHECK_EQ(dev_readable(m.fd, 0), 0);
+	map_take_one(&m, id, 1);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= ns_of(&m, word));
+	CHECK_EQ(state_of(load(&m.cells[299].word)), TWHEEL_CELL_FIRED);
+	CHECK_EQ(load(&m.cells[299].look), ~0ULL);
+	CHECK_EQ(dev_readable(m.fd, 0), 0);
+	CHECK_EQ(dev_info(m.fd).timers, 0);
+}
+
+static void rearming_revokes(void)
+{
+	struct mapped m = map_cells(4);
+	uint64_t id = map_arm(&m, 2, 0), event;
+	uint32_t cell;
+
+	NEED(dev_readable(m.fd, 20000) == 1);
+	id = map_arm(&m, 2, 3600 * S);
+	NEED(map_take(&m, &cell, &event));
+	CHECK_EQ(cell, 2);
+	CHECK_EQ((uint32_t)event, 0);
+	CHECK_EQ(dev_modify(m.fd, id, 0, 0), 0);
+	map_take_one(&m, id, 1);
+	/* The entry that is there serves the next timer. */
+	id = map_arm(&m, 2, 0);
+	NEED(dev_readable(m.fd, 20000) == 1);
+	id = map_arm(&m, 2, 0);
+	while (state_of(load(&m.cells[2].word)) != TWHEEL_CELL_FIRED)
+		usleep(1000);
+	usleep(20000);
+	map_take_one(&m, id, 1);
+	CHECK(!map_take(&m, &cell, &event));
+}
+
+static void periods_add_up(void)
+{
+	struct mapped m = map_cells(1);
+	struct twheel_op op = { .deadline_ns = 10 * MS, .period_ns = 9500000 };
+	uint64_t event, total = 0;
+	uint32_t cell;
+	int i;
+
+	dev_arm_op(m.fd, &op);
+	for (i = 0; i < 5; i++) {
+		NEED(dev_readable(m.fd, 20000) == 1);
+		usleep(i * 30000);
+		NEED(map_take(&m, &cell, &event));
+		CHECK_EQ(event >> 32, op.id >> 32);
+		CHECK((uint32_t)event >= (unsigned int)(1 + 2 * i));
+		total += (uint32_t)event;
+		/* Rounded up to 10 ms, and locked to its phase. */
+		CHECK_EQ((ns_of(&m, load(&m.cells[0].word)) - op.deadline_ns) %
+			 (10 * MS), 0);
+		CHECK(dev_now(CLOCK_MONOTONIC) >=
+		      op.deadline_ns + (total - 1) * 10 * MS);
+	}
+	CHECK_EQ(dev_cancel(m.fd, op.id), 0);
+	CHECK_EQ(dev_info(m.fd).timers, 0);
+}
+
+static void mapping_outlives_close(void)
+{
+	struct mapped m = map_cells(5);
+	uint64_t id = map_arm(&m, 3, 100 * MS), event;
+	uint32_t cell;
+	int tries = 0;
+
+	close(m.fd);
+	while (!map_take(&m, &cell, &event) && tries++ < 2000)
+		usleep(10000);
+	CHECK_EQ(cell, 3);
+	CHECK_EQ(event, (id >> 32) << 32 | 1);
+	NEED(munmap(m.start, m.bytes) == 0);
+}
+
+enum { CELLS = 64, SECONDS = 5 };
+
+static struct {
+	struct mapped m;
+	/* The generation whose event was last read, of each cell. */
+	_Atomic uint32_t read[CELLS];
+	atomic_long events, armed, cancelled, extended, kicked, bad;
+	atomic_bool over, drained;
+} duel;
+
+/* A deadline for a pending cell; kicks if the kernel has to hear of it. */
+static void move(unsigned int cell, uint64_t delay_ns)
+{
+	struct mapped *m = &duel.m;
+	uint64_t word = load(&m->cells[cell].word), ticks, id;
+
+	if (state_of(word) != TWHEEL_CELL_PENDING)
+		return;
+	ticks = ticks_in(m, delay_ns);
+	id = (uint64_t)generation_of(word) << 32 | cell;
+	if (!cas(&m->cells[cell].word, word,
+		 word_of(id, TWHEEL_CELL_PENDING, ticks)))
+		return;
+	duel.extended++;
+	if (ticks < load(&m->cells[cell].look)) {
+		duel.kicked++;
+		if (map_kick(m, id) && errno != ENOENT)
+			duel.bad++;
+	}
+}
+
+static void *mover(void *arg)
+{
+	uint32_t seed = 7;
+
+	while (!duel.over)
+		move(roll(&seed) % CELLS, roll(&seed) % (4 * MS));
+	return arg;
+}
+
+static void act(unsigned int cell, uint32_t *seed)
+{
+	struct mapped *m = &duel.m;
+	uint64_t word = load(&m->cells[cell].word);
+	uint64_t id = (uint64_t)generation_of(word) << 32 | cell;
+
+	switch (state_of(word)) {
+	case TWHEEL_CELL_PENDING:
+		if (roll(seed) % 8)
+			move(cell, roll(seed) % (2 * MS));
+		else if (cas(&m->cells[cell].word, word,
+			     word_of(id, TWHEEL_CELL_CANCELLED, 0)))
+			duel.cancelled++;
+		return;
+	case TWHEEL_CELL_FIRED:
+		/* Arming it would revoke the event. */
+		if (duel.read[cell] != generation_of(word))
+			return;
+		break;
+	}
+	map_arm(m, cell, roll(seed) % (3 * MS));
+	duel.armed++;
+}
+
+static void *owner(void *arg)
+{
+	uint32_t seed = 3;
+
+	while (!duel.over)
+		act(roll(&seed) % CELLS, &seed);
+	return arg;
+}
+
+static void *taker(void *arg)
+{
+	struct mapped *m = &duel.m;
+	uint32_t seed = 11, cell;
+	uint64_t event, word;
+
+	while (!duel.drained) {
+		if (!map_take(m, &cell, &event)) {
+			poll(&(struct pollfd) { .fd = m->fd, .events = POLLIN },
+			     1, 20);
+			continue;
+		}
+		/* Slow at times. */
+		if (!(roll(&seed) % 64))
+			usleep(roll(&seed) % 5000);
+		word = load(&m->cells[cell].word);
+		duel.events += (uint32_t)event;
+		duel.bad += (uint32_t)event != 1;
+		/* Fired, by the kernel, once, and not early. */
+		duel.bad += state_of(word) != TWHEEL_CELL_FIRED;
+		duel.bad += generation_of(word) != event >> 32;
+		duel.bad += duel.read[cell] == event >> 32;
+		duel.bad += dev_now(CLOCK_MONOTONIC) < ns_of(m, word);
+		duel.read[cell] = event >> 32;
+	}
+	return arg;
+}
+
+static bool settled(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < CELLS; i++) {
+		uint64_t word = load(&duel.m.cells[i].word);
+
+		if (state_of(word) == TWHEEL_CELL_PENDING ||
+		    (state_of(word) == TWHEEL_CELL_FIRED &&
+		     duel.read[i] != generation_of(word)))
+			return false;
+	}
+	return !dev_info(duel.m.fd).timers;
+}
+
+static void none_lost_none_twice_none_early(void)
+{
+	pthread_t threads[3];
+	struct twheel_info info;
+	int i;
+
+	duel.m = map_cells(CELLS);
+	NEED(!pthread_create(&threads[0], NULL, owner, NULL));
+	NEED(!pthread_create(&threads[1], NULL, mover, NULL));
+	NEED(!pthread_create(&threads[2], NULL, taker, NULL));
+	sleep(SECONDS);
+	duel.over = true;
+	pthread_join(threads[0], NULL);
+	pthread_join(threads[1], NULL);
+	for (i = 0; i < 3000 && !settled(); i++)
+		usleep(10000);
+	CHECK(settled());
+	duel.drained = true;
+	pthread_join(threads[2], NULL);
+	info = dev_info(duel.m.fd);
+	printf("# %ld armed, %ld moved, %ld kicks, %ld cancelled, %ld events\n",
+	       duel.armed, duel.extended, duel.kicked, duel.cancelled,
+	       duel.events);
+	CHECK_EQ(duel.bad, 0);
+	CHECK_EQ(info.armed, duel.armed);
+	CHECK_EQ(info.fired, duel.events);
+	CHECK_EQ(info.cancelled, duel.cancelled);
+	CHECK_EQ(duel.armed, duel.events + duel.cancelled);
+	CHECK(duel.events > 100);
+	CHECK(duel.cancelled > 100);
+}
+
+static const struct tap_test tests[] = {
+	TAP(fires_into_the_ring),
+	TAP(rearming_revokes),
+	TAP(periods_add_up),
+	TAP(mapping_outlives_close),
+	TAP(none_lost_none_twice_none_early),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}
