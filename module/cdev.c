@@ -8,6 +8,7 @@
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
@@ -40,7 +41,11 @@ static_assert(sizeof(struct twheel_eventfd) == 16);
 static int cdev_open(struct inode *inode, struct file *filp)
 {
 	filp->private_data = tw_file_new();
-	return filp->private_data ? stream_open(inode, filp) : -ENOMEM;
+	if (!filp->private_data)
+		return -ENOMEM;
+	/* cdev_read() heeds IOCB_NOWAIT: io_uring polls, and needs no thread. */
+	filp->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, filp);
 }
 
 static int cdev_release(struct inode *inode, struct file *filp)
@@ -49,11 +54,11 @@ static int cdev_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
-			 loff_t *pos)
+static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 {
+	struct file *filp = iocb->ki_filp;
 	struct tw_file *file = filp->private_data;
-	size_t room = size / sizeof(struct twheel_event);
+	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
 	struct tw_taken taken;
 	size_t done = 0;
 	int ret;
@@ -69,7 +74,8 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 				  min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
-			if (filp->f_flags & O_NONBLOCK)
+			if (filp->f_flags & O_NONBLOCK ||
+			    iocb->ki_flags & IOCB_NOWAIT)
 				return -EAGAIN;
 			ret = wait_event_interruptible(file->wait,
 						       tw_event_readable(file));
@@ -79,8 +85,7 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 		}
 
 		bytes = taken.count * sizeof(struct twheel_event);
-		if (copy_to_user(buf + done * sizeof(struct twheel_event),
-				 taken.events, bytes)) {
+		if (copy_to_iter(taken.events, bytes, to) != bytes) {
 			tw_event_give_back(file, &taken);
 			if (!done)
 				return -EFAULT;
@@ -273,7 +278,7 @@ static const struct file_operations cdev_fops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
 	.release	= cdev_release,
-	.read		= cdev_read,
+	.read_iter	= cdev_read,
 	.poll		= cdev_poll,
 	.mmap		= cdev_mmap,
 	.fasync		= cdev_fasync,

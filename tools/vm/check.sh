@@ -91,8 +91,8 @@ tests() {
 }
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev make \
-	python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev liburing-dev \
+	make python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
