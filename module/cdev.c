@@ -2,6 +2,7 @@
 /*
  * /dev/twheel: how the system calls come in. What they mean is in file.c.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -15,6 +16,7 @@
 
 #include "batch.h"
 #include "cdev.h"
+#include "compat.h"
 #include "event.h"
 #include "file.h"
 #include "op.h"
@@ -168,7 +170,9 @@ static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
 	return tw_batch_one(file, arg, size, TWHEEL_OP_KICK, false);
 }
 
-static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+/* @most: if there are more operations, -EAGAIN, and nothing is done */
+static long run_batch(struct tw_file *file, void __user *arg, size_t size,
+		      u32 most)
 {
 	struct twheel_batch __user *user = arg;
 	struct twheel_batch batch;
@@ -177,6 +181,8 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 	ret = copy_struct_from_user(&batch, sizeof(batch), arg, size);
 	if (ret)
 		return ret;
+	if (batch.count > most)
+		return -EAGAIN;
 	/* Before anything happens: can the answer be written? */
 	if (put_user(batch.done, &user->done))
 		return -EFAULT;
@@ -187,6 +193,11 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 		(void)!put_user(batch.done, &user->done);
 	}
 	return ret;
+}
+
+static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+{
+	return run_batch(file, arg, size, U32_MAX);
 }
 
 static long ioctl_eventfd(struct tw_file *file, void __user *arg, size_t size)
@@ -232,21 +243,61 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
 };
 
-static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+/* The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (too short). */
+static const struct command *find(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
-	const struct command *command;
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands))
-		return -ENOTTY;
-	command = &commands[nr];
-	if (_IOC_DIR(cmd) != command->dir)
-		return -ENOTTY;
-	if (_IOC_SIZE(cmd) < command->size)
-		return -EINVAL;
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands) ||
+	    _IOC_DIR(cmd) != commands[nr].dir)
+		return ERR_PTR(-ENOTTY);
+	if (_IOC_SIZE(cmd) < commands[nr].size)
+		return ERR_PTR(-EINVAL);
+	return &commands[nr];
+}
+
+static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	const struct command *command = find(cmd);
+
+	if (IS_ERR(command))
+		return PTR_ERR(command);
 	return command->run(filp->private_data, (void __user *)arg,
 			    _IOC_SIZE(cmd));
 }
+
+#ifdef TW_URING_CMD
+/*
+ * A batch is never put off until something happens: what it may sleep for is memory,
+ * as io_uring itself does when it takes an entry. So a short one is done on the spot,
+ * which saves its way to a thread; a long one would keep the entries behind it, and
+ * goes there. The entry is memory that the program may write to meanwhile, and a
+ * second attempt finds a copy: nothing is kept from one to the other.
+ */
+static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const u64 *words = tw_uring_payload(cmd);
+	const struct command *command = find(cmd->cmd_op);
+	u64 arg = READ_ONCE(words[0]);
+	long ret;
+
+	if (IS_ERR(command))
+		return PTR_ERR(command);
+	if (command->run != ioctl_batch)
+		return -ENOTTY;
+	if (READ_ONCE(words[1]) || tw_uring_flags(cmd))
+		return -EINVAL;
+	ret = run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
+			_IOC_SIZE(cmd->cmd_op),
+			issue_flags & IO_URING_F_NONBLOCK ? TW_BATCH_UNBROKEN :
+							    U32_MAX);
+	if (ret <= 0)
+		return ret;
+	/* Returned, a positive number would not end the command in a thread of 6.1. */
+	tw_uring_done(cmd, ret, issue_flags);
+	return -EIOCBQUEUED;
+}
+#endif
 
 static int cdev_fasync(int fd, struct file *filp, int on)
 {
@@ -287,6 +338,9 @@ static const struct file_operations cdev_fops = {
 #endif
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+#ifdef TW_URING_CMD
+	.uring_cmd	= cdev_uring_cmd,
+#endif
 	.llseek		= noop_llseek,
 };
 

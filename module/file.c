@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "compat.h"
 #include "event.h"
 #include "file.h"
 #include "ring.h"
@@ -236,6 +237,12 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	return ret;
 }
 
+#ifdef TW_URING_CMD
+#define TW_FEATURE_URING	TWHEEL_FEATURE_URING
+#else
+#define TW_FEATURE_URING	0
+#endif
+
 /* tw_file_info() - TWHEEL_IOC_INFO */
 void tw_file_info(struct tw_file *file, struct twheel_info *info)
 {
@@ -254,6 +261,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 				  TWHEEL_FEATURE_EVENTFD |
 				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
+				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?
 				   TWHEEL_FEATURE_CELLS : 0),
 		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +

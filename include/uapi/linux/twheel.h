@@ -251,13 +251,24 @@ struct twheel_op {
  * than @count if
  *  - the memory of an operation cannot be read and written. It is not done, nor is
  *    any after it; if it is the first, that is EFAULT;
- *  - a signal arrives. Some operations are done at any rate, and the program calls
- *    again with the rest.
+ *  - a signal arrives, or io_uring has something for the thread to do. The first 256
+ *    operations are done at any rate, and the program calls again with the rest.
  * Memory that goes away while the call works on it may have an operation carried
  * out that is not counted, but never an arm of which nobody would learn.
  *
  * Delays of operations done together may count from one reading of the clock,
  * after the call was made.
+ *
+ * With TWHEEL_FEATURE_URING, io_uring does it, too: IORING_OP_URING_CMD with
+ * TWHEEL_IOC_BATCH as cmd_op, the address of the structure in the first eight bytes of
+ * cmd, and 0 in the next eight and in uring_cmd_flags. (What else a large entry has
+ * room for is not looked at.) The completion has what the ioctl would have returned, or
+ * a negative error number; any other command is ENOTTY. A batch of up to 256 operations
+ * is done while it is submitted, a longer one by a thread of io_uring's, as is any with
+ * IOSQE_ASYNC: until its completion, the structure and the array must be left alone.
+ *
+ * Events come through io_uring by IORING_OP_READ, READV, READ_FIXED and, of one shot or
+ * of many, POLL_ADD, on any kernel: a read that finds none waits as a poll does.
  */
 struct twheel_batch {
 	__u64 ops;
@@ -311,6 +322,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_FIXED_DELAY (1ULL << 3)	/* TWHEEL_FIXED_DELAY */
 #define TWHEEL_FEATURE_USER_LIMIT (1ULL << 4)	/* info tells of the user's limit */
 #define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
+#define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
