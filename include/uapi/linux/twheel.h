@@ -20,7 +20,8 @@
  *  - a structure may grow at its end. The size in the ioctl number tells which
  *    one the program knows: missing fields count as zero, and unknown ones that
  *    are not zero are E2BIG;
- *  - an unknown command is ENOTTY; a call that fails changes nothing.
+ *  - an unknown command is ENOTTY; a call that fails changes nothing;
+ *  - the structures are the same for programs of 32 and of 64 bits.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -54,10 +55,10 @@
 struct twheel_setup {
 	__u32 clockid;
 	__u32 flags;
-	__u64 tick_ns;
+	__aligned_u64 tick_ns;
 	__u32 slots;
 	__u32 max_timers;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /*
@@ -139,8 +140,8 @@ static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
  * @look: in ticks, when the kernel will read @word; written by the kernel
  */
 struct twheel_cell {
-	__u64 word;
-	__u64 look;
+	__aligned_u64 word;
+	__aligned_u64 look;
 };
 
 /**
@@ -163,15 +164,15 @@ struct twheel_cell {
  * Each side writes to cache lines of its own.
  */
 struct twheel_map {
-	__u64 bytes;
-	__u64 cells_offset;
-	__u64 events_offset;
-	__u64 ring_offset;
-	__u64 tick_ns;
-	__u64 origin_ns;
+	__aligned_u64 bytes;
+	__aligned_u64 cells_offset;
+	__aligned_u64 events_offset;
+	__aligned_u64 ring_offset;
+	__aligned_u64 tick_ns;
+	__aligned_u64 origin_ns;
 	__u32 cells;
 	__u32 entries;
-	__u64 reserved[9];
+	__aligned_u64 reserved[9];
 	__u32 head;
 	__u32 pad_head[31];
 	__u32 tail;
@@ -222,14 +223,14 @@ enum twheel_op_state {
 struct twheel_op {
 	__u32 op;
 	__u32 flags;
-	__u64 id;
-	__u64 cookie;
-	__u64 deadline_ns;
-	__u64 period_ns;
-	__u64 slack_ns;
+	__aligned_u64 id;
+	__aligned_u64 cookie;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 period_ns;
+	__aligned_u64 slack_ns;
 	__s32 result;
 	__u32 state;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -271,12 +272,12 @@ struct twheel_op {
  * of many, POLL_ADD, on any kernel: a read that finds none waits as a poll does.
  */
 struct twheel_batch {
-	__u64 ops;
+	__aligned_u64 ops;
 	__u32 op_size;
 	__u32 count;
 	__u32 flags;
 	__u32 done;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -291,7 +292,7 @@ struct twheel_batch {
 struct twheel_eventfd {
 	__s32 fd;
 	__u32 flags;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -307,12 +308,12 @@ struct twheel_eventfd {
  * @reserved: 0
  */
 struct twheel_event {
-	__u64 id;
-	__u64 cookie;
-	__u64 deadline_ns;
-	__u64 fired_ns;
-	__u64 count;
-	__u64 reserved;
+	__aligned_u64 id;
+	__aligned_u64 cookie;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 fired_ns;
+	__aligned_u64 count;
+	__aligned_u64 reserved;
 };
 
 /* Features of struct twheel_info. */
@@ -352,26 +353,26 @@ struct twheel_event {
  * The counters from @timers to @passes are a snapshot, taken together.
  */
 struct twheel_info {
-	__u64 features;
-	__u64 now_ns;
-	__u64 tick_ns;
-	__u64 tick_min_ns;
+	__aligned_u64 features;
+	__aligned_u64 now_ns;
+	__aligned_u64 tick_ns;
+	__aligned_u64 tick_min_ns;
 	__u32 clockid;
 	__u32 slots;
 	__u32 levels;
 	__u32 max_timers;
 	__u32 limit_timers;
 	__u32 flags;
-	__u64 timers;
-	__u64 pending;
-	__u64 unread;
-	__u64 armed;
-	__u64 fired;
-	__u64 cancelled;
-	__u64 passes;
-	__u64 user_timers;
-	__u64 user_limit;
-	__u64 map_bytes;
+	__aligned_u64 timers;
+	__aligned_u64 pending;
+	__aligned_u64 unread;
+	__aligned_u64 armed;
+	__aligned_u64 fired;
+	__aligned_u64 cancelled;
+	__aligned_u64 passes;
+	__aligned_u64 user_timers;
+	__aligned_u64 user_limit;
+	__aligned_u64 map_bytes;
 };
 
 #define TWHEEL_IOC_TYPE		0xE7
