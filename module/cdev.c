@@ -306,14 +306,35 @@ static int cdev_fasync(int fd, struct file *filp, int on)
 	return fasync_helper(fd, filp, on, &file->fasync);
 }
 
-/* /proc/PID/fdinfo/FD: a line for each thing, as others have it there */
+static void show_occupied(struct seq_file *seq, struct tw_file *file,
+			  unsigned int levels)
+{
+	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
+	unsigned int i;
+
+	if (tw_file_wheel(file))
+		twheel_get_occupied(tw_file_wheel(file), buckets);
+	seq_puts(seq, "occupied:\t");
+	for (i = 0; i < levels; i++)
+		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
+}
+
+/*
+ * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. Besides what
+ * TWHEEL_IOC_INFO tells: how late an expiry was at most, its slack and steps of the
+ * real-time clock included; and for each level how many of its 2 * slots buckets have
+ * a timer.
+ */
 static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
 {
+	struct tw_file *file = filp->private_data;
 	struct twheel_info info;
 
-	tw_file_info(filp->private_data, &info);
+	tw_file_info(file, &info);
 	seq_printf(seq, "clockid:\t%u\n", info.clockid);
 	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "slots:\t%u\n", info.slots);
+	seq_printf(seq, "levels:\t%u\n", info.levels);
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
 	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
 	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
@@ -323,6 +344,8 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "armed:\t%llu\n", info.armed);
 	seq_printf(seq, "fired:\t%llu\n", info.fired);
 	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
+	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_late(file));
+	show_occupied(seq, file, info.levels);
 }
 
 static const struct file_operations cdev_fops = {

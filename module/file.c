@@ -294,6 +294,17 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	spin_unlock_bh(&file->lock);
 }
 
+/* tw_file_late() - how late was an expiry at most? */
+u64 tw_file_late(struct tw_file *file)
+{
+	u64 late_ns;
+
+	spin_lock_bh(&file->lock);
+	late_ns = file->late_ns;
+	spin_unlock_bh(&file->lock);
+	return late_ns;
+}
+
 static int default_wheel(struct tw_file *file)
 {
 	int ret = 0;
