@@ -76,7 +76,8 @@ struct twheel_setup {
  *
  * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines
  * are in ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER
- * is never reached. The generation is that of the timer's identifier.
+ * is never reached. A timer's identifier is {generation << 32 | cell}; only in a file
+ * without cells it is a number that says nothing.
  *
  * To extend, bring nearer, or cancel (all atomics sequentially consistent):
  *
