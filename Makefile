@@ -58,7 +58,7 @@ help:
 	@echo 'make                  build twheel.ko for the running kernel'
 	@echo 'make tools            build the command twheel, libtwheel, the examples'
 	@echo 'make install          install the module (INSTALL_MOD_PATH=)'
-	@echo 'make tools_install    install the command and libtwheel (PREFIX=, DESTDIR=)'
+	@echo 'make tools_install    the command, libtwheel, the udev rule (PREFIX=, DESTDIR=)'
 	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
 	@echo 'make check            all tests, in QEMU'
 	@echo 'make bench            what operations cost, beside timer_list and hrtimer'
