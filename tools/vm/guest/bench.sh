@@ -42,9 +42,8 @@ reap() {
 
 user_half() {
 	raise_limits
-	twheel bench --cost --count "$count" --rounds "$rounds" > /tmp/costs \
+	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
 		2> /dev/ttyS0 || return
-	cat /tmp/costs > $out
 	reap batch && reap mapping --mapping
 }
 
