@@ -92,7 +92,7 @@ tests() {
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev liburing-dev \
-	gcc-multilib make mandoc python3
+	gcc-multilib make mandoc python3 strace
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
@@ -126,6 +126,7 @@ for example in after idle_server idle_server_timerfd ev_timeouts; do
 done
 cp "$work/readme/user" "$work"/man/example_{device,library} "$root/bin/"
 with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
+with_libraries "$(command -v strace)" "$work/tools/lib" "$root"
 
 runs=()
 if [ "$*" != misuse ]; then
