@@ -25,7 +25,7 @@
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
-static_assert(sizeof(struct twheel_info) == 136);
+static_assert(sizeof(struct twheel_info) == 144);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_eventfd) == 16);
 
@@ -36,7 +36,7 @@ static_assert(sizeof(struct twheel_eventfd) == 16);
  */
 #define SETUP_SIZE_V0	32
 #define OP_SIZE_V0	64
-#define INFO_SIZE_V0	136
+#define INFO_SIZE_V0	144
 #define BATCH_SIZE_V0	32
 #define EVENTFD_SIZE_V0	16
 
@@ -344,6 +344,8 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "armed:\t%llu\n", info.armed);
 	seq_printf(seq, "fired:\t%llu\n", info.fired);
 	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
+	seq_printf(seq, "passes:\t%llu\n", info.passes);
+	seq_printf(seq, "threaded:\t%llu\n", info.threaded);
 	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_late(file));
 	show_occupied(seq, file, info.levels);
 }

@@ -297,6 +297,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	if (wheel)
 		twheel_get_stats(wheel, &stats);
 	info->passes = stats.passes;
+	info->threaded = stats.threaded;
 	spin_unlock_bh(&file->lock);
 }
 

@@ -345,13 +345,16 @@ struct twheel_event {
  * @fired: how many expiries there were since open()
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
+ * @threaded: how often it was a thread that did it, because the file took more than its
+ *	share of a CPU (module parameter device_share): then its events are late, and
+ *	nobody else's
  * @user_timers: how many timers the user who opened this file has room for, in all
  *	files: a file's table grows by 256 at a time, and shrinks when it is closed
  * @user_limit: how many that may be (module parameter user_timers); 0: no limit,
  *	because the file was opened with CAP_SYS_RESOURCE
  * @map_bytes: how much there is to map; 0 in a file without cells
  *
- * The counters from @timers to @passes are a snapshot, taken together.
+ * The counters from @timers to @threaded are a snapshot, taken together.
  */
 struct twheel_info {
 	__aligned_u64 features;
@@ -371,6 +374,7 @@ struct twheel_info {
 	__aligned_u64 fired;
 	__aligned_u64 cancelled;
 	__aligned_u64 passes;
+	__aligned_u64 threaded;
 	__aligned_u64 user_timers;
 	__aligned_u64 user_limit;
 	__aligned_u64 map_bytes;
