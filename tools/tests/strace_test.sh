@@ -34,8 +34,8 @@ if ! command -v strace > /dev/null; then
 fi
 between=$(TWHEEL_TEST_NO_MAPPING=1 calls)
 [ "${between:-0}" -ge 2000 ] && good=yes || good=no
-result $good 1 sees_calls_without_the_mapping
+result "$good" 1 sees_calls_without_the_mapping
 between=$(calls)
 [ "$between" = 0 ] && good=yes || good=no
-result $good 2 no_call_with_the_mapping
-exit ${bad:-0}
+result "$good" 2 no_call_with_the_mapping
+exit "${bad:-0}"

@@ -136,10 +136,14 @@ def cell(figures, *key):
     return f"{number(figure):>9}{spread:6}"
 
 
-def show(figures, count, mode):
-    print(f"\n{grouped(count)} pending, {UNITS[mode]} per operation"
+def headline(what, mode):
+    print(f"\n{what}, {UNITS[mode]} per operation"
           + (": the median, and about it what half of the samples lie within"
              if mode == "wall" else ""))
+
+
+def show(figures, count, mode):
+    headline(f"{grouped(count)} pending", mode)
     print(f"  {'delays':11}{'':23}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
           + f"  × {AGAINST}")
     last = None
@@ -154,9 +158,8 @@ def show(figures, count, mode):
 
 
 def show_user(figures, count, mode):
-    print(f"\n{grouped(count)} in userspace, {UNITS[mode]} per operation"
-          + (", as above" if mode == "wall" else ""))
-    print(f"  {'delays':13}{'':11}" + "".join(f"{peer:>9}{'':6}" for peer in USER_PEERS))
+    headline(f"{grouped(count)} in userspace", mode)
+    print(f"  {'delays':13}{'':11}" + "".join(f"{peer:>9}{'':6}" for peer in USER_PEERS).rstrip())
     last = None
     for delays, operation in figures.rows(count, USER_PEERS):
         if operation in ("sample", "reaped-once", "reaped-wrong"):
@@ -183,7 +186,7 @@ def judge_user(figures, count):
         if relative and figure is not None:
             figure /= figures.get(delays, operation, count, USER_AGAINST)
         if figure is not None:
-            yield {"operation": operation, "delays": peer, "most": most,
+            yield {"operation": operation, "delays": delays, "peer": peer, "most": most,
                    "of": USER_AGAINST if relative else None,
                    "measured": round(figure, 4), "met": round(figure, 2) <= most}
 
@@ -196,8 +199,8 @@ def judge_reaped(figures, count):
             continue
         once = figures.samples["none", "reaped-once", count, peer]
         missing = max(count - min(once), 0) + max(wrong)
-        yield {"operation": "reaped-wrong", "delays": peer, "most": 0, "of": None,
-               "measured": missing, "met": missing == 0}
+        yield {"operation": "reaped-wrong", "delays": "none", "peer": peer, "most": 0,
+               "of": None, "measured": missing, "met": missing == 0}
 
 
 def judge(figures, count):
@@ -246,7 +249,7 @@ def show_bars(title, bars):
             f"{bar['most']:.2f}"
         measured = f"{bar['measured']:.2f}" if 0 < bar["measured"] < 100 else \
             f"{bar['measured']:.0f}"
-        where = "" if bar["delays"] == "none" else bar["delays"]
+        where = bar.get("peer", "" if bar["delays"] == "none" else bar["delays"])
         print(f"  {bar['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
               + VERDICT[bar["met"]])
 
