@@ -98,6 +98,8 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		/* A reader with a huge buffer has others wait for the CPU. */
 		cond_resched();
 	}
+	if (done == room)
+		tw_event_pass_on(file);
 	return done * sizeof(struct twheel_event);
 }
 

@@ -34,6 +34,7 @@ void tw_event_expire(struct twheel_timer *timer)
 	struct tw_slot *slot = container_of(timer, struct tw_slot, timer);
 	struct tw_file *file = twheel_data(twheel_of(timer));
 	bool posted = true;
+	bool wake;
 
 	spin_lock(&file->lock);
 	if (tw_file_ring(file)) {
@@ -47,6 +48,8 @@ void tw_event_expire(struct twheel_timer *timer)
 	}
 	if (posted && file->eventfd)
 		tw_eventfd_signal(file->eventfd);
+	wake = posted && !file->told;
+	file->told |= posted;
 	spin_unlock(&file->lock);
 	if (!posted)
 		return;
@@ -56,8 +59,13 @@ void tw_event_expire(struct twheel_timer *timer)
 	 * by now: poll() and read() queue themselves first, and look with the
 	 * lock held. wq_has_sleeper() has the barrier for waiters that look
 	 * without it.
+	 *
+	 * Who has been woken up and has yet to look need not be woken up again:
+	 * when a thousand timers expire on one tick, that is the dearest part. To
+	 * look is to clear @told; who sleeps has looked since it was set, or is
+	 * being woken up.
 	 */
-	if (wq_has_sleeper(&file->wait))
+	if (wake && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait,
 					   EPOLLIN | EPOLLRDNORM);
 	if (READ_ONCE(file->fasync))
@@ -95,10 +103,24 @@ bool tw_event_readable(struct tw_file *file)
 	bool readable;
 
 	spin_lock_bh(&file->lock);
+	file->told = false;
 	readable = tw_file_ring(file) ? tw_ring_unread(file->ring) :
 		   file->events.first != TW_NO_SLOT;
 	spin_unlock_bh(&file->lock);
 	return readable;
+}
+
+/*
+ * tw_event_pass_on() - a reader has enough, and leaves what there is to others
+ *
+ * Of those who wait with EPOLLEXCLUSIVE only one has been woken up.
+ */
+void tw_event_pass_on(struct tw_file *file)
+{
+	if (READ_ONCE(file->events.first) != TW_NO_SLOT &&
+	    wq_has_sleeper(&file->wait))
+		wake_up_interruptible_poll(&file->wait,
+					   EPOLLIN | EPOLLRDNORM);
 }
 
 /* What a reader is told of a slot; and when the slot is due again. */
@@ -145,6 +167,7 @@ bool tw_event_take(struct tw_file *file, struct tw_taken *taken,
 	unsigned int n = 0;
 
 	spin_lock_bh(&file->lock);
+	file->told = false;
 	while (n < min(most, TW_TAKE)) {
 		slot = tw_queue_first(&file->slots, &file->events);
 		if (!slot)

@@ -36,6 +36,7 @@ bool tw_event_readable(struct tw_file *file);
 bool tw_event_take(struct tw_file *file, struct tw_taken *taken,
 		   unsigned int most);
 void tw_event_delivered(struct tw_file *file, struct tw_taken *taken);
+void tw_event_pass_on(struct tw_file *file);
 void tw_event_give_back(struct tw_file *file, struct tw_taken *taken);
 
 #endif /* _TWHEEL_EVENT_H */

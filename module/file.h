@@ -35,6 +35,7 @@ struct fasync_struct;
  * @ring: the shared memory, or NULL; it is there before the wheel is
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
+ * @told: they were woken up, and nobody has looked for events since
  * @eventfd: counts them, or NULL
  * @fasync: who is sent a signal for them
  * @max_timers: how many timers may exist
@@ -58,6 +59,7 @@ struct tw_file {
 	struct tw_ring *ring;
 	struct tw_queue events;
 	wait_queue_head_t wait;
+	bool told;
 	struct eventfd_ctx *eventfd;
 	struct fasync_struct *fasync;
 	u32 max_timers;
