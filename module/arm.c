@@ -53,6 +53,27 @@ static __always_inline void make_pending(struct twheel_timer *timer, u64 deadlin
 	atomic64_set(&timer->word, deadline);
 }
 
+/*
+ * With the base lock: arm a timer that is idle, if there is room without a look at
+ * credits. It is what all that can be armed in one go is written for.
+ */
+static __always_inline bool arm_idle(struct twheel_base *base,
+				     struct twheel_timer *timer, u64 word,
+				     u64 deadline)
+{
+	if (unlikely(!is_idle(word)))
+		return false;
+	if (unlikely(--base->room < 0)) {
+		/* Or the old value would be kept, rather than counted back. */
+		barrier();
+		base->room++;
+		return false;
+	}
+	make_pending(timer, deadline);
+	tw_base_file_soon(base, timer, deadline);
+	return true;
+}
+
 /* With the base lock: a pending timer gets another deadline, and has to be filed. */
 static __always_inline void take_out(struct twheel_base *base,
 				     struct twheel_timer *timer, u64 deadline)
@@ -63,8 +84,8 @@ static __always_inline void take_out(struct twheel_base *base,
 }
 
 /* With the base lock: give the timer its deadline. */
-static int place(struct twheel_base *base, struct twheel_timer *timer,
-		 u64 deadline, enum before before)
+static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
+			  u64 deadline, enum before before)
 {
 	u64 word = atomic64_read(&timer->word);
 
@@ -236,17 +257,11 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
 	word = atomic64_read(&timer->word);
-	if (before == ANY && likely(is_idle(word))) {
-		if (likely(--base->room >= 0)) {
-			make_pending(timer, deadline);
-			tw_base_file_soon(base, timer, deadline);
-			raw_spin_unlock_irqrestore(&base->lock, flags);
-			return 0;
-		}
-		/* Or the old value would be kept, rather than counted back. */
-		barrier();
-		base->room++;
-	} else if (likely(tw_timer_is_deadline(word))) {
+	if (before == ANY && likely(arm_idle(base, timer, word, deadline))) {
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 0;
+	}
+	if (likely(tw_timer_is_deadline(word))) {
 		take_out(base, timer, deadline);
 		tw_base_file_soon(base, timer, deadline);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
@@ -502,6 +517,10 @@ int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
+	if (likely(deadline_ns < timer->base->plain) &&
+	    likely(arm_idle(timer->base, timer, atomic64_read(&timer->word),
+			    deadline_ns)))
+		return 0;
 	return place(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ANY);
 }
 TW_EXPORT(twheel_arm_at_held);

@@ -216,7 +216,8 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 		unsigned int now = do_chunk(file, batch, done, ops);
 
 		done += now;
-		if (!now || signal_pending(current))
+		if (!now || (done >= TW_BATCH_UNBROKEN &&
+			     signal_pending(current)))
 			break;
 		cond_resched();
 	}

@@ -7,6 +7,9 @@
 
 struct tw_file;
 
+/* So many are done even if a signal waits: some ten microseconds. */
+#define TW_BATCH_UNBROKEN	256U
+
 long tw_batch(struct tw_file *file, const struct twheel_batch *batch);
 long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
 		  u32 code, bool answered);

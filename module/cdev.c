@@ -2,18 +2,21 @@
 /*
  * /dev/twheel: how the system calls come in. What they mean is in file.c.
  */
+#include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
+#include <linux/uio.h>
 
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
 #include "batch.h"
 #include "cdev.h"
+#include "compat.h"
 #include "event.h"
 #include "file.h"
 #include "op.h"
@@ -22,7 +25,7 @@
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
-static_assert(sizeof(struct twheel_info) == 136);
+static_assert(sizeof(struct twheel_info) == 144);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_eventfd) == 16);
 
@@ -33,14 +36,18 @@ static_assert(sizeof(struct twheel_eventfd) == 16);
  */
 #define SETUP_SIZE_V0	32
 #define OP_SIZE_V0	64
-#define INFO_SIZE_V0	136
+#define INFO_SIZE_V0	144
 #define BATCH_SIZE_V0	32
 #define EVENTFD_SIZE_V0	16
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
 	filp->private_data = tw_file_new();
-	return filp->private_data ? stream_open(inode, filp) : -ENOMEM;
+	if (!filp->private_data)
+		return -ENOMEM;
+	/* cdev_read() heeds IOCB_NOWAIT: io_uring polls, and needs no thread. */
+	filp->f_mode |= FMODE_NOWAIT;
+	return stream_open(inode, filp);
 }
 
 static int cdev_release(struct inode *inode, struct file *filp)
@@ -49,11 +56,11 @@ static int cdev_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
-static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
-			 loff_t *pos)
+static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 {
+	struct file *filp = iocb->ki_filp;
 	struct tw_file *file = filp->private_data;
-	size_t room = size / sizeof(struct twheel_event);
+	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
 	struct tw_taken taken;
 	size_t done = 0;
 	int ret;
@@ -69,7 +76,8 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 				  min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
-			if (filp->f_flags & O_NONBLOCK)
+			if (filp->f_flags & O_NONBLOCK ||
+			    iocb->ki_flags & IOCB_NOWAIT)
 				return -EAGAIN;
 			ret = wait_event_interruptible(file->wait,
 						       tw_event_readable(file));
@@ -79,8 +87,7 @@ static ssize_t cdev_read(struct file *filp, char __user *buf, size_t size,
 		}
 
 		bytes = taken.count * sizeof(struct twheel_event);
-		if (copy_to_user(buf + done * sizeof(struct twheel_event),
-				 taken.events, bytes)) {
+		if (copy_to_iter(taken.events, bytes, to) != bytes) {
 			tw_event_give_back(file, &taken);
 			if (!done)
 				return -EFAULT;
@@ -163,7 +170,9 @@ static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
 	return tw_batch_one(file, arg, size, TWHEEL_OP_KICK, false);
 }
 
-static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+/* @most: if there are more operations, -EAGAIN, and nothing is done */
+static long run_batch(struct tw_file *file, void __user *arg, size_t size,
+		      u32 most)
 {
 	struct twheel_batch __user *user = arg;
 	struct twheel_batch batch;
@@ -172,6 +181,8 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 	ret = copy_struct_from_user(&batch, sizeof(batch), arg, size);
 	if (ret)
 		return ret;
+	if (batch.count > most)
+		return -EAGAIN;
 	/* Before anything happens: can the answer be written? */
 	if (put_user(batch.done, &user->done))
 		return -EFAULT;
@@ -182,6 +193,11 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 		(void)!put_user(batch.done, &user->done);
 	}
 	return ret;
+}
+
+static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+{
+	return run_batch(file, arg, size, U32_MAX);
 }
 
 static long ioctl_eventfd(struct tw_file *file, void __user *arg, size_t size)
@@ -227,21 +243,61 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
 };
 
-static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+/* The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (too short). */
+static const struct command *find(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
-	const struct command *command;
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands))
-		return -ENOTTY;
-	command = &commands[nr];
-	if (_IOC_DIR(cmd) != command->dir)
-		return -ENOTTY;
-	if (_IOC_SIZE(cmd) < command->size)
-		return -EINVAL;
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands) ||
+	    _IOC_DIR(cmd) != commands[nr].dir)
+		return ERR_PTR(-ENOTTY);
+	if (_IOC_SIZE(cmd) < commands[nr].size)
+		return ERR_PTR(-EINVAL);
+	return &commands[nr];
+}
+
+static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
+{
+	const struct command *command = find(cmd);
+
+	if (IS_ERR(command))
+		return PTR_ERR(command);
 	return command->run(filp->private_data, (void __user *)arg,
 			    _IOC_SIZE(cmd));
 }
+
+#ifdef TW_URING_CMD
+/*
+ * A batch is never put off until something happens: what it may sleep for is memory,
+ * as io_uring itself does when it takes an entry. So a short one is done on the spot,
+ * which saves its way to a thread; a long one would keep the entries behind it, and
+ * goes there. The entry is memory that the program may write to meanwhile, and a
+ * second attempt finds a copy: nothing is kept from one to the other.
+ */
+static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const u64 *words = tw_uring_payload(cmd);
+	const struct command *command = find(cmd->cmd_op);
+	u64 arg = READ_ONCE(words[0]);
+	long ret;
+
+	if (IS_ERR(command))
+		return PTR_ERR(command);
+	if (command->run != ioctl_batch)
+		return -ENOTTY;
+	if (READ_ONCE(words[1]) || tw_uring_flags(cmd))
+		return -EINVAL;
+	ret = run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
+			_IOC_SIZE(cmd->cmd_op),
+			issue_flags & IO_URING_F_NONBLOCK ? TW_BATCH_UNBROKEN :
+							    U32_MAX);
+	if (ret <= 0)
+		return ret;
+	/* Returned, a positive number would not end the command in a thread of 6.1. */
+	tw_uring_done(cmd, ret, issue_flags);
+	return -EIOCBQUEUED;
+}
+#endif
 
 static int cdev_fasync(int fd, struct file *filp, int on)
 {
@@ -250,14 +306,35 @@ static int cdev_fasync(int fd, struct file *filp, int on)
 	return fasync_helper(fd, filp, on, &file->fasync);
 }
 
-/* /proc/PID/fdinfo/FD: a line for each thing, as others have it there */
+static void show_occupied(struct seq_file *seq, struct tw_file *file,
+			  unsigned int levels)
+{
+	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
+	unsigned int i;
+
+	if (tw_file_wheel(file))
+		twheel_get_occupied(tw_file_wheel(file), buckets);
+	seq_puts(seq, "occupied:\t");
+	for (i = 0; i < levels; i++)
+		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
+}
+
+/*
+ * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. Besides what
+ * TWHEEL_IOC_INFO tells: how late an expiry was at most, its slack and steps of the
+ * real-time clock included; and for each level how many of its 2 * slots buckets have
+ * a timer.
+ */
 static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
 {
+	struct tw_file *file = filp->private_data;
 	struct twheel_info info;
 
-	tw_file_info(filp->private_data, &info);
+	tw_file_info(file, &info);
 	seq_printf(seq, "clockid:\t%u\n", info.clockid);
 	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "slots:\t%u\n", info.slots);
+	seq_printf(seq, "levels:\t%u\n", info.levels);
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
 	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
 	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
@@ -267,13 +344,17 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "armed:\t%llu\n", info.armed);
 	seq_printf(seq, "fired:\t%llu\n", info.fired);
 	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
+	seq_printf(seq, "passes:\t%llu\n", info.passes);
+	seq_printf(seq, "threaded:\t%llu\n", info.threaded);
+	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_late(file));
+	show_occupied(seq, file, info.levels);
 }
 
 static const struct file_operations cdev_fops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
 	.release	= cdev_release,
-	.read		= cdev_read,
+	.read_iter	= cdev_read,
 	.poll		= cdev_poll,
 	.mmap		= cdev_mmap,
 	.fasync		= cdev_fasync,
@@ -282,6 +363,9 @@ static const struct file_operations cdev_fops = {
 #endif
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
+#ifdef TW_URING_CMD
+	.uring_cmd	= cdev_uring_cmd,
+#endif
 	.llseek		= noop_llseek,
 };
 

@@ -62,11 +62,9 @@ static bool is(const struct tw_slot *slot, u64 word, u32 state)
 }
 
 /* Ticks since the origin, rounded down. */
-static u64 now_ticks(const struct tw_file *file)
+static u64 passed(const struct tw_ring *ring, u64 now_ns)
 {
-	const struct tw_ring *ring = file->ring;
-
-	return div64_u64(twheel_now(file->wheel), ring->tick_ns) - ring->origin;
+	return div64_u64(now_ns, ring->tick_ns) - ring->origin;
 }
 
 /* The same of a deadline, rounded up. */
@@ -115,9 +113,11 @@ static void end(struct tw_file *file, struct tw_slot *slot,
  * It is due: have the word say so, and post the event. A periodic timer remains to be
  * filed. Returns false if the word has changed meanwhile.
  */
-static bool fire(struct tw_file *file, struct tw_slot *slot, u64 word, u64 now)
+static bool fire(struct tw_file *file, struct tw_slot *slot, u64 word,
+		 u64 now_ns)
 {
 	struct twheel_cell *cell = cell_of(file, slot);
+	u64 now = passed(file->ring, now_ns);
 	u64 ticks = ticks_of(word);
 	u64 count = 1;
 	u64 period, next;
@@ -136,7 +136,7 @@ static bool fire(struct tw_file *file, struct tw_slot *slot, u64 word, u64 now)
 		return false;
 	if (!slot->period_ns)
 		end(file, slot, TW_SLOT_FIRED);
-	file->fired++;
+	tw_file_count_fired(file, now_ns - to_ns(file->ring, ticks));
 	tw_ring_push(file->ring, tw_slot_index(slot), generation_of(slot),
 		     count);
 	return true;
@@ -146,7 +146,7 @@ static bool fire(struct tw_file *file, struct tw_slot *slot, u64 word, u64 now)
  * One try at it. Returns false if the word has changed meanwhile.
  * @fired: has an event come up? NULL: none may
  */
-static bool look_once(struct tw_file *file, struct tw_slot *slot, u64 now,
+static bool look_once(struct tw_file *file, struct tw_slot *slot, u64 now_ns,
 		      bool *fired)
 {
 	struct twheel_cell *cell = cell_of(file, slot);
@@ -162,8 +162,8 @@ static bool look_once(struct tw_file *file, struct tw_slot *slot, u64 now,
 		return true;
 	}
 	/* Elsewhere than in the callback: it will come, and wake who waits. */
-	if (ticks_of(word) <= now && fired) {
-		if (!fire(file, slot, word, now))
+	if (fired && to_ns(file->ring, ticks_of(word)) <= now_ns) {
+		if (!fire(file, slot, word, now_ns))
 			return false;
 		*fired = true;
 		if (!slot->period_ns)
@@ -183,14 +183,14 @@ static bool look_once(struct tw_file *file, struct tw_slot *slot, u64 now,
 /* Look at the word, and do what it says. */
 static void look(struct tw_file *file, struct tw_slot *slot, bool *fired)
 {
-	u64 now = now_ticks(file);
+	u64 now_ns = twheel_now(file->wheel);
 	unsigned int i;
 
 	lockdep_assert_held(&file->lock);
 	for (i = 0; i < TRIES; i++)
-		if (look_once(file, slot, now, fired))
+		if (look_once(file, slot, now_ns, fired))
 			return;
-	file_at(file, slot, now + 1);
+	file_at(file, slot, passed(file->ring, now_ns) + 1);
 }
 
 /* tw_cell_arm() - let a cell have a timer. Return: 0, -EINVAL, -EBUSY. */

@@ -10,8 +10,12 @@
 #include <linux/eventfd.h>
 #include <linux/export.h>
 #include <linux/hrtimer.h>
+#include <linux/io_uring.h>
 #include <linux/kconfig.h>
 #include <linux/version.h>
+#if __has_include(<linux/io_uring/cmd.h>)
+#include <linux/io_uring/cmd.h>
+#endif
 
 /* 6.13: the namespace of a symbol is a string. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
@@ -47,6 +51,45 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define tw_eventfd_signal(ctx)	eventfd_signal(ctx)
 #else
 #define tw_eventfd_signal(ctx)	eventfd_signal(ctx, 1)
+#endif
+
+/* 5.19: a file has commands of io_uring's; 6.1.22: that end with the issue's flags. */
+#if IS_ENABLED(CONFIG_IO_URING) && \
+	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 22)
+#define TW_URING_CMD
+
+/* 6.5: a command points to its whole entry. */
+static inline const void *tw_uring_payload(const struct io_uring_cmd *cmd)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+	return cmd->sqe->cmd;
+#else
+	return cmd->cmd;
+#endif
+}
+
+/* 6.18: there is one result. */
+static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
+				 unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+	io_uring_cmd_done(cmd, ret, issue_flags);
+#else
+	io_uring_cmd_done(cmd, ret, 0, issue_flags);
+#endif
+}
+
+/* What the program has set of the flags; the kernel has some for itself. */
+static inline u32 tw_uring_flags(const struct io_uring_cmd *cmd)
+{
+#if defined(IORING_URING_CMD_MASK)
+	return cmd->flags & IORING_URING_CMD_MASK;
+#elif defined(IORING_URING_CMD_FIXED)
+	return cmd->flags & IORING_URING_CMD_FIXED;
+#else
+	return 0;
+#endif
+}
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */

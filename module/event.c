@@ -25,7 +25,7 @@ static void post(struct tw_file *file, struct tw_slot *slot)
 			     slot->deadline_ns);
 	tw_queue_add(&file->slots, &file->events, slot);
 	file->unread++;
-	file->fired++;
+	tw_file_count_fired(file, slot->fired_ns - slot->deadline_ns);
 }
 
 /* tw_event_expire() - the callback of every timer of a file */

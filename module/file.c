@@ -18,6 +18,7 @@
 #include <linux/slab.h>
 #include <linux/timekeeping.h>
 
+#include "compat.h"
 #include "event.h"
 #include "file.h"
 #include "ring.h"
@@ -242,6 +243,12 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	return ret;
 }
 
+#ifdef TW_URING_CMD
+#define TW_FEATURE_URING	TWHEEL_FEATURE_URING
+#else
+#define TW_FEATURE_URING	0
+#endif
+
 /* tw_file_info() - TWHEEL_IOC_INFO */
 void tw_file_info(struct tw_file *file, struct twheel_info *info)
 {
@@ -260,6 +267,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 				  TWHEEL_FEATURE_EVENTFD |
 				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
+				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?
 				   TWHEEL_FEATURE_CELLS : 0),
 		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +
@@ -289,7 +297,19 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	if (wheel)
 		twheel_get_stats(wheel, &stats);
 	info->passes = stats.passes;
+	info->threaded = stats.threaded;
 	spin_unlock_bh(&file->lock);
+}
+
+/* tw_file_late() - how late was an expiry at most? */
+u64 tw_file_late(struct tw_file *file)
+{
+	u64 late_ns;
+
+	spin_lock_bh(&file->lock);
+	late_ns = file->late_ns;
+	spin_unlock_bh(&file->lock);
+	return late_ns;
 }
 
 static int default_wheel(struct tw_file *file)

@@ -42,6 +42,7 @@ struct fasync_struct;
  * @unread: how many of them have an event that is not read
  * @armed: timers armed
  * @fired: expiries
+ * @late_ns: how much after its deadline the latest of them was
  * @cancelled: timers cancelled
  * @buffer: room for operations, which no batch uses, or NULL
  */
@@ -64,6 +65,7 @@ struct tw_file {
 	u32 unread;
 	u64 armed;
 	u64 fired;
+	u64 late_ns;
 	u64 cancelled;
 	void *buffer;
 };
@@ -72,6 +74,8 @@ struct tw_file *tw_file_new(void);
 void tw_file_free(struct tw_file *file);
 int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
+
+u64 tw_file_late(struct tw_file *file);
 
 int tw_file_make_room(struct tw_file *file);
 
@@ -86,6 +90,14 @@ static inline struct twheel *tw_file_wheel(struct tw_file *file)
 static inline struct tw_ring *tw_file_ring(const struct tw_file *file)
 {
 	return IS_ENABLED(CONFIG_64BIT) ? file->ring : NULL;
+}
+
+/* With the file's lock: a timer has expired, so much after its deadline. */
+static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns)
+{
+	file->fired++;
+	if (unlikely(late_ns > file->late_ns))
+		file->late_ns = late_ns;
 }
 
 /* Can the clock of a file's wheel be set? Then delays are on another one. */

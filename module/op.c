@@ -29,6 +29,7 @@
  * @now: the time that delays count from; 0: the clock is not read yet
  * @offset: what the caller's time namespace adds to deadlines
  * @offset_relative: and to those of timers armed for a delay
+ * @shifted: it adds something
  * @held: the wheel is held, see twheel_hold()
  * @flags: for that
  */
@@ -37,6 +38,7 @@ struct run {
 	u64 now;
 	s64 offset;
 	s64 offset_relative;
+	bool shifted;
 	bool held;
 	unsigned long flags;
 };
@@ -70,7 +72,8 @@ static __always_inline u64 deadline_of(struct run *run,
 				       const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ABS)
-		return tw_timens_in(op->deadline_ns, run->offset);
+		return likely(!run->shifted) ? op->deadline_ns :
+		       tw_timens_in(op->deadline_ns, run->offset);
 	if (!run->now)
 		run->now = tw_file_now(run->file, true);
 	/* Neither has its top bit set, so the sum does not wrap. */
@@ -80,6 +83,8 @@ static __always_inline u64 deadline_of(struct run *run,
 /* The deadline of a slot, as the caller knows it. */
 static u64 shown(const struct run *run, const struct tw_slot *slot)
 {
+	if (likely(!run->shifted))
+		return slot->deadline_ns;
 	return tw_timens_out(slot->deadline_ns, slot->tag & TW_RELATIVE ?
 			     run->offset_relative : run->offset);
 }
@@ -318,23 +323,27 @@ static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 	struct run run = {
 		.file		 = file,
 		.offset		 = tw_file_offset(file, false),
-		.offset_relative = tw_file_offset(file, true),
 	};
-	unsigned int i;
+	struct twheel_op *op, *end = ops + count;
+
+	run.offset_relative = run.offset;
+	if (unlikely(tw_file_steps(file)))
+		run.offset_relative = tw_file_offset(file, true);
+	run.shifted = run.offset || run.offset_relative;
 
 	spin_lock_bh(&file->lock);
 	hold(&run);
-	for (i = 0; i < count; i++) {
+	for (op = ops; op < end; op++) {
 		/* With millions of timers each is a cache miss: be ahead of it. */
-		if (i + AHEAD < count && ops[i + AHEAD].op != TWHEEL_OP_ARM)
-			tw_slots_prefetch(&file->slots, ops[i + AHEAD].id);
-		ops[i].result = run_one(&run, &ops[i]);
-		if (unlikely(ops[i].result == NO_ROOM))
+		if (op + AHEAD < end && op[AHEAD].op != TWHEEL_OP_ARM)
+			tw_slots_prefetch(&file->slots, op[AHEAD].id);
+		op->result = run_one(&run, op);
+		if (unlikely(op->result == NO_ROOM))
 			break;
 	}
 	release(&run);
 	spin_unlock_bh(&file->lock);
-	return i;
+	return op - ops;
 }
 
 /*

@@ -213,6 +213,9 @@ enum twheel_context {
 #define TWHEEL_SLOTS_MIN	2U
 #define TWHEEL_SLOTS_MAX	4096U
 
+/* As many levels as a wheel of the smallest ratio has. */
+#define TWHEEL_LEVELS_MAX	63
+
 /**
  * struct twheel_config - what a wheel is to be like; zeroes are defaults
  * @name: shown in messages
@@ -320,6 +323,8 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns);
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 void twheel_get_geometry(const struct twheel *wheel,
 			 struct twheel_geometry *geometry);
+void twheel_get_occupied(struct twheel *wheel,
+			 unsigned int buckets[TWHEEL_LEVELS_MAX]);
 
 /* A timer. */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,

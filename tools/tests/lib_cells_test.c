@@ -40,6 +40,34 @@ static void extends_and_cancels_without_a_call(void)
 	CHECK_EQ(twheel_cancel(wheel, b), -EBADF);
 }
 
+/*
+ * strace_test.sh looks at what is between the marks, with the mapping and, to see
+ * that it would notice, without.
+ */
+static void many_between_marks(void)
+{
+	const unsigned int count = 1000;
+	struct twheel_options options = {
+		.max_timers = count,
+		.flags = getenv("TWHEEL_TEST_NO_MAPPING") ?
+			 TWHEEL_OPEN_NO_MAPPING : 0,
+	};
+	uint64_t *ids = calloc(count, sizeof(*ids)), later;
+	struct twheel *wheel;
+	unsigned int i;
+
+	NEED(ids && twheel_open(&wheel, &options) == 0);
+	for (i = 0; i < count; i++)
+		ids[i] = tw_arm(wheel, HOUR, i);
+	later = twheel_now(wheel) + 2 * HOUR;
+	getppid();
+	for (i = 0; i < count; i++)
+		CHECK_EQ(twheel_extend_at(wheel, ids[i], later), 0);
+	for (i = 0; i < count; i++)
+		CHECK_EQ(twheel_cancel(wheel, ids[i]), 0);
+	getppid();
+}
+
 static void takes_events_without_a_call(void)
 {
 	struct twheel *wheel = open_cells(10);
@@ -175,7 +203,7 @@ static void not_for_others(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(extends_and_cancels_without_a_call),
+	TAP(extends_and_cancels_without_a_call), TAP(many_between_marks),
 	TAP(takes_events_without_a_call), TAP(far_and_past_deadlines),
 	TAP(cells_are_used_again), TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),

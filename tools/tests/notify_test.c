@@ -5,6 +5,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -118,21 +119,44 @@ static void sigio_comes(void)
 	close(fd);
 }
 
+/* What fdinfo says. */
+static const char *fdinfo(int fd)
+{
+	static char text[4096];
+	char path[64];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	NEED(file);
+	n = fread(text, 1, sizeof(text) - 1, file);
+	NEED(n > 0);
+	text[n] = '\0';
+	fclose(file);
+	return text;
+}
+
+static uint64_t late_max(int fd)
+{
+	const char *line = strstr(fdinfo(fd), "\nlate_max_ns:\t");
+
+	NEED(line);
+	return strtoull(strchr(line, '\t'), NULL, 10);
+}
+
 static void fdinfo_shows(void)
 {
+	const char *text;
 	int fd = dev_open();
-	char path[64], text[2048] = "";
-	FILE *file;
 
 	dev_arm(fd, 3600 * S, 0);
 	dev_arm(fd, 0, 0);
 	dev_wait_unread(fd, 1);
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
-	NEED(file);
-	NEED(fread(text, 1, sizeof(text) - 1, file) > 0);
-	fclose(file);
+	text = fdinfo(fd);
 	CHECK(strstr(text, "\nclockid:\t1\n"));
+	CHECK(strstr(text, "\nslots:\t256\n"));
+	CHECK(strstr(text, "\nlevels:\t8\n"));
 	CHECK(strstr(text, "\ntick_ns:\t1000000\n"));
 	CHECK(strstr(text, "\ntimers:\t2\n"));
 	CHECK(strstr(text, "\npending:\t1\n"));
@@ -140,6 +164,112 @@ static void fdinfo_shows(void)
 	CHECK(strstr(text, "\narmed:\t2\n"));
 	CHECK(strstr(text, "\nfired:\t1\n"));
 	CHECK(strstr(text, "\ncancelled:\t0\n"));
+}
+
+/* The latest expiry there was, whether its event is read or not. */
+static void fdinfo_tells_of_lateness(void)
+{
+	struct twheel_op past = { .flags = TWHEEL_ABS };
+	int fd = dev_open(), i;
+	uint64_t late = 0;
+
+	CHECK_EQ(late_max(fd), 0);
+	for (i = 0; i < 20; i++)
+		dev_arm(fd, i * MS, 0);
+	for (i = 0; i < 20; i++) {
+		struct twheel_event event = dev_read(fd);
+
+		if (event.fired_ns - event.deadline_ns > late)
+			late = event.fired_ns - event.deadline_ns;
+	}
+	CHECK_EQ(late_max(fd), late);
+	past.deadline_ns = dev_now(CLOCK_MONOTONIC) / 2;
+	late = dev_now(CLOCK_MONOTONIC) - past.deadline_ns;
+	dev_arm_op(fd, &past);
+	dev_wait_unread(fd, 1);
+	CHECK(late_max(fd) >= late);
+	CHECK(late_max(fd) <= dev_now(CLOCK_MONOTONIC) - past.deadline_ns);
+	late = late_max(fd);
+	CHECK_EQ(dev_cancel(fd, past.id), 1);
+	dev_arm(fd, 0, 0);
+	dev_read(fd);
+	CHECK_EQ(late_max(fd), late);
+}
+
+static void fdinfo_tells_of_lateness_in_cells(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = 10,
+	};
+	struct twheel_op op = { .deadline_ns = 0 };
+	int fd = dev_open();
+	uint64_t before;
+
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("no shared mapping on this machine");
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	CHECK_EQ(late_max(fd), 0);
+	before = dev_now(CLOCK_MONOTONIC);
+	NEED(ioctl(fd, TWHEEL_IOC_ARM, &op) == 0);
+	dev_wait_unread(fd, 1);
+	/* A tick is never met to the nanosecond. */
+	CHECK(late_max(fd) > 0);
+	CHECK(late_max(fd) <= dev_now(CLOCK_MONOTONIC) - before);
+}
+
+/* A bucket of each level that a timer waits in, and crowds count as one. */
+static void fdinfo_tells_of_buckets(void)
+{
+	struct twheel_op op = { .flags = TWHEEL_ABS };
+	uint64_t now = dev_now(CLOCK_MONOTONIC), ids[4];
+	static const uint64_t delays[4] = {
+		60 * S, 3600 * S, 3600 * S, 3600 * 24 * 3650 * S,
+	};
+	int fd = dev_open(), i;
+
+	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 0 0 0 0 0 0 0\n"));
+	for (i = 0; i < 4; i++) {
+		op.id = 0;
+		op.deadline_ns = now + delays[i];
+		ids[i] = dev_arm_op(fd, &op);
+	}
+	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
+	CHECK_EQ(dev_cancel(fd, ids[1]), 0);
+	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
+	CHECK_EQ(dev_cancel(fd, ids[2]), 0);
+	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 0 0 1 0 0 0\n"));
+	for (i = 1; i <= 200; i++) {
+		op.id = 0;
+		op.deadline_ns = now + 3600 * S + i * 66 * S;
+		dev_arm_op(fd, &op);
+	}
+	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 200 0 1 0 0 0\n"));
+}
+
+/* Levels that are smaller than a word of the bitmap. */
+static void fdinfo_tells_of_small_levels(void)
+{
+	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC, .slots = 2 };
+	int fd = dev_open(), timers = 0, n;
+	uint64_t buckets = 0;
+	const char *line;
+	char *end;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	/* Twice as far each time: a level each. */
+	for (n = 20; n < 60; n++, timers++)
+		dev_arm(fd, MS << (n < 40 ? n : 40), 0);
+	line = strstr(fdinfo(fd), "\noccupied:\t");
+	NEED(line);
+	line = strchr(line, '\t');
+	for (n = 0; *line != '\n'; n++, line = end)
+		buckets += strtoull(line, &end, 10);
+	CHECK_EQ(n, 63);
+	CHECK_EQ(n, dev_info(fd).levels);
+	/* The last twenty share one, or lie to both sides of its boundary. */
+	CHECK(buckets == 21 || buckets == 22);
+	CHECK_EQ(dev_info(fd).pending, timers);
 }
 
 static void fixed_delay_counts_from_reading(void)
@@ -208,6 +338,10 @@ static const struct tap_test tests[] = {
 	TAP(eventfd_refused),
 	TAP(sigio_comes),
 	TAP(fdinfo_shows),
+	TAP(fdinfo_tells_of_lateness),
+	TAP(fdinfo_tells_of_lateness_in_cells),
+	TAP(fdinfo_tells_of_buckets),
+	TAP(fdinfo_tells_of_small_levels),
 	TAP(fixed_delay_counts_from_reading),
 	TAP(fixed_delay_needs_a_period),
 	TAP(slack_of_every_period),

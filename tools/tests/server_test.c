@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The example servers: who is silent is sent away, and nobody else. */
+/*
+ * The example servers: who is silent is sent away, and nobody else. Over TCP, and
+ * where there is none, that is said.
+ */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <net/if.h>
@@ -30,17 +33,16 @@
 static pid_t server;
 
 /* In a fresh guest the loopback device is down; and there may be no TCP at all. */
-static bool have_tcp(void)
+static void need_tcp(void)
 {
 	struct ifreq request = { .ifr_name = "lo", .ifr_flags = IFF_UP };
 	int fd = socket(AF_INET, SOCK_STREAM, 0);
-	bool up;
 
 	if (fd < 0)
-		return false;
-	up = !ioctl(fd, SIOCSIFFLAGS, &request);
+		tap_skip("no TCP here: %s", strerror(errno));
+	if (ioctl(fd, SIOCSIFFLAGS, &request))
+		tap_skip("the loopback device stays down: %s", strerror(errno));
 	close(fd);
-	return up;
 }
 
 static int try_connect(bool tcp)
@@ -77,10 +79,10 @@ static int connect_to(bool tcp)
 	return fd;
 }
 
-static bool start(const char *program)
+static void start(const char *program, bool tcp)
 {
-	bool tcp = have_tcp();
-
+	if (tcp)
+		need_tcp();
 	unlink(PATH);
 	server = fork();
 	NEED(server >= 0);
@@ -88,7 +90,6 @@ static bool start(const char *program)
 		execlp(program, program, "-i", IDLE, tcp ? PORT : PATH, NULL);
 		_exit(127);
 	}
-	return tcp;
 }
 
 static void stop(void)
@@ -136,14 +137,14 @@ static void in_time(long last)
 
 static void silent_ones_go(const char *program)
 {
-	bool tcp = start(program);
 	int busy[4], silent[MOST], i;
 	long began, last, sent;
 
+	start(program, true);
 	for (i = 0; i < MOST; i++)
-		silent[i] = connect_to(tcp);
+		silent[i] = connect_to(true);
 	for (i = 0; i < 4; i++)
-		busy[i] = connect_to(tcp);
+		busy[i] = connect_to(true);
 	began = ms();
 	last = sent = began;
 	/* For longer than a silent one may stay. */
@@ -170,18 +171,18 @@ static void silent_ones_go(const char *program)
 
 static void who_leaves_is_forgotten(const char *program)
 {
-	bool tcp = start(program);
 	long last;
 	int fd, i;
 
+	start(program, true);
 	for (i = 0; i < MOST; i++) {
-		fd = connect_to(tcp);
+		fd = connect_to(true);
 		if (i % 3)
 			echo(fd);
 		close(fd);
 	}
 	/* Timers of those that left are gone: none of them ends another's. */
-	fd = connect_to(tcp);
+	fd = connect_to(true);
 	last = ms();
 	for (i = 0; i < IDLE_MS / 100 + 10; i++) {
 		in_time(last);
@@ -190,6 +191,23 @@ static void who_leaves_is_forgotten(const char *program)
 		usleep(100000);
 	}
 	CHECK(closed(fd, PATIENCE_MS));
+	stop();
+}
+
+/* The same over a socket that has a name in the file system, in short. */
+static void unix_socket(const char *program)
+{
+	int silent, busy;
+	long sent;
+
+	start(program, false);
+	silent = connect_to(false);
+	busy = connect_to(false);
+	sent = ms();
+	echo(busy);
+	CHECK(closed(silent, PATIENCE_MS));
+	CHECK(closed(busy, PATIENCE_MS));
+	CHECK(ms() >= sent + IDLE_MS);
 	stop();
 }
 
@@ -213,10 +231,21 @@ static void timerfd_who_leaves_is_forgotten(void)
 	who_leaves_is_forgotten("idle_server_timerfd");
 }
 
+static void wheel_unix_socket(void)
+{
+	unix_socket("idle_server");
+}
+
+static void timerfd_unix_socket(void)
+{
+	unix_socket("idle_server_timerfd");
+}
+
 static const struct tap_test tests[] = {
 	TAP(wheel_silent_ones_go), TAP(timerfd_silent_ones_go),
 	TAP(wheel_who_leaves_is_forgotten),
 	TAP(timerfd_who_leaves_is_forgotten),
+	TAP(wheel_unix_socket), TAP(timerfd_unix_socket),
 };
 
 int main(int argc, char **argv)

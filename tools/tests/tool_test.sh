@@ -63,9 +63,11 @@ twheel every 20ms > /dev/null &
 wheel=$!
 wants 0 "^ *$wheel .* twheel  *1.00 ms  *1 " \
 	twheel top --count 2 --every 500ms; result $? top
-wants 0 "{\"pid\":$wheel,.*\"pending\":1," \
+wants 0 "{\"pid\":$wheel,.*\"pending\":1,.*\"late_max_ns\":[1-9]" \
 	twheel top --count 1 --every 10ms --json; result $? top_json
 wants 0 '^1 pending' twheel show $wheel &&
+	wants 0 'buckets in use' twheel show $wheel &&
+	wants 0 ' 1 of 512$' twheel show $wheel &&
 	wants 0 '^    0 ' twheel show &&
 	wants 0 "\"pid\":$wheel," twheel show --json $wheel &&
 	wants 1 'no wheel open' twheel show 1

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "chance.h"
 #include "clocks.h"
 #include "command.h"
 #include "device.h"
@@ -43,6 +44,7 @@ struct load {
 static void parse(int argc, char **argv, struct load *load)
 {
 	uint64_t slots = 0;
+	bool mapping = false;
 	const struct option_rule rules[] = {
 		{ "count", 'n', OPTION_COUNT, &load->count, 1, 1 << 24 },
 		{ "min-delay", 0, OPTION_DURATION, &load->min_delay, 0, 0 },
@@ -52,6 +54,7 @@ static void parse(int argc, char **argv, struct load *load)
 		{ "clock", 0, OPTION_CLOCK, &load->options.clock, 0, 0 },
 		{ "seed", 0, OPTION_COUNT, &load->seed, 0, 0 },
 		{ "progress", 0, OPTION_FLAG, &load->progress, 0, 0 },
+		{ "mapping", 0, OPTION_FLAG, &mapping, 0, 0 },
 		{ "json", 0, OPTION_FLAG, &load->json, 0, 0 },
 		{ }
 	};
@@ -62,17 +65,8 @@ static void parse(int argc, char **argv, struct load *load)
 	load->options.slots = slots;
 	load->options.max_timers = load->count;
 	/* With shared memory nobody would know when exactly a timer fired. */
-	load->options.flags = TWHEEL_OPEN_NO_MAPPING;
-}
-
-/* splitmix64: the same every run of one seed */
-static uint64_t roll(uint64_t *seed)
-{
-	uint64_t z = *seed += 0x9e3779b97f4a7c15ULL;
-
-	z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
-	return z ^ (z >> 31);
+	if (!mapping)
+		load->options.flags = TWHEEL_OPEN_NO_MAPPING;
 }
 
 static void show_progress(struct load *load, bool end)
@@ -304,6 +298,7 @@ const struct command load_command = {
 		"  --slots N         ratio of one level of the wheel to the next\n"
 		"  --clock NAME      monotonic (default), boottime or realtime\n"
 		"  --seed N          other delays (default 1)\n"
+		"  --mapping         in memory shared with the kernel: 'fired' is when received\n"
 		"  --progress        show progress though this is no terminal\n"
 		"  --json            one JSON object; times in ns\n",
 	.run = run,

@@ -3,6 +3,7 @@
 #include <err.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "command.h"
@@ -15,15 +16,16 @@ struct self {
 	timer_t timers[];
 };
 
-static void posix_close(void *arg)
+/* Each takes one of the signals that the user may have pending. */
+static void raise_limit(size_t count)
 {
-	struct self *self = arg;
-	size_t i;
+	struct rlimit limit;
 
-	for (i = 0; i < self->count; i++)
-		timer_delete(self->timers[i]);
-	sigprocmask(SIG_UNBLOCK, &self->set, NULL);
-	free(self);
+	if (getrlimit(RLIMIT_SIGPENDING, &limit) || limit.rlim_cur >= count)
+		return;
+	limit = (struct rlimit){ count, count };
+	/* That is for root; without, there will be fewer. */
+	setrlimit(RLIMIT_SIGPENDING, &limit);
 }
 
 static void *posix_open(size_t *count)
@@ -39,16 +41,13 @@ static void *posix_open(size_t *count)
 	sigemptyset(&self->set);
 	sigaddset(&self->set, SIGRTMIN);
 	sigprocmask(SIG_BLOCK, &self->set, NULL);
-	/* Each takes one of the signals that the user may have pending. */
+	raise_limit(*count);
 	while (self->count < *count &&
 	       !timer_create(CLOCK_MONOTONIC, &event,
 			     &self->timers[self->count]))
 		self->count++;
 	*count = self->count;
-	if (self->count)
-		return self;
-	posix_close(self);
-	return NULL;
+	return self->count ? self : NULL;
 }
 
 static void set(timer_t timer, uint64_t ns)
@@ -61,22 +60,22 @@ static void set(timer_t timer, uint64_t ns)
 		err(STATUS_FAILED, "timer_settime");
 }
 
-static void posix_arm(void *arg, uint64_t ns, uint64_t step)
+static void posix_arm(void *arg, const struct plan *plan)
 {
 	struct self *self = arg;
 	size_t i;
 
-	for (i = 0; i < self->count; i++)
-		set(self->timers[i], ns + i * step);
+	for (i = 0; i < plan->count; i++)
+		set(self->timers[plan->order[i]], plan->when[i]);
 }
 
-static void posix_cancel(void *arg)
+static void posix_cancel(void *arg, const struct plan *plan)
 {
 	struct self *self = arg;
 	size_t i;
 
-	for (i = 0; i < self->count; i++)
-		set(self->timers[i], 0);
+	for (i = 0; i < plan->count; i++)
+		set(self->timers[plan->order[i]], 0);
 }
 
 static bool posix_expire(void *arg)
@@ -94,10 +93,12 @@ static bool posix_expire(void *arg)
 
 const struct rival posix_rival = {
 	.name = "POSIX timers",
+	.word = "posix",
+	/* It is looked for in one of 512 lists. */
+	.sample = 100000,
 	.open = posix_open,
 	.arm = posix_arm,
 	.extend = posix_arm,
 	.cancel = posix_cancel,
 	.expire = posix_expire,
-	.close = posix_close,
 };

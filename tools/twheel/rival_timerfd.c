@@ -22,27 +22,20 @@ struct self {
 	int fds[];
 };
 
-static size_t descriptors(void)
+/* How many timers there may be, of those that are wanted. */
+static size_t descriptors(size_t count)
 {
-	struct rlimit limit;
+	struct rlimit limit = { count + SPARE, count + SPARE };
 
+	/* Beyond the limit is for root, and up to the sysctl fs.nr_open. */
+	if (!setrlimit(RLIMIT_NOFILE, &limit))
+		return count;
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return 0;
 	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit))
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < SPARE)
 		return 0;
-	return limit.rlim_cur > SPARE ? limit.rlim_cur - SPARE : 0;
-}
-
-static void timerfd_close(void *arg)
-{
-	struct self *self = arg;
-	size_t i;
-
-	for (i = 0; i < self->count; i++)
-		close(self->fds[i]);
-	close(self->epoll);
-	free(self);
+	return limit.rlim_cur - SPARE < count ? limit.rlim_cur - SPARE : count;
 }
 
 static bool add_one(struct self *self)
@@ -63,26 +56,19 @@ static bool add_one(struct self *self)
 
 static void *timerfd_open(size_t *count)
 {
-	size_t most = descriptors();
 	struct self *self;
 
-	if (*count > most)
-		*count = most;
+	*count = descriptors(*count);
 	self = calloc(1, sizeof(*self) + *count * sizeof(*self->fds));
 	if (!self)
 		return NULL;
 	self->epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (self->epoll < 0) {
-		free(self);
+	if (self->epoll < 0)
 		return NULL;
-	}
 	while (self->count < *count && add_one(self))
 		;
 	*count = self->count;
-	if (self->count)
-		return self;
-	timerfd_close(self);
-	return NULL;
+	return self->count ? self : NULL;
 }
 
 static void set(int fd, uint64_t ns)
@@ -95,22 +81,22 @@ static void set(int fd, uint64_t ns)
 		err(STATUS_FAILED, "timerfd_settime");
 }
 
-static void timerfd_arm(void *arg, uint64_t ns, uint64_t step)
+static void timerfd_arm(void *arg, const struct plan *plan)
 {
 	struct self *self = arg;
 	size_t i;
 
-	for (i = 0; i < self->count; i++)
-		set(self->fds[i], ns + i * step);
+	for (i = 0; i < plan->count; i++)
+		set(self->fds[plan->order[i]], plan->when[i]);
 }
 
-static void timerfd_cancel(void *arg)
+static void timerfd_cancel(void *arg, const struct plan *plan)
 {
 	struct self *self = arg;
 	size_t i;
 
-	for (i = 0; i < self->count; i++)
-		set(self->fds[i], 0);
+	for (i = 0; i < plan->count; i++)
+		set(self->fds[plan->order[i]], 0);
 }
 
 static bool timerfd_expire(void *arg)
@@ -135,10 +121,10 @@ static bool timerfd_expire(void *arg)
 
 const struct rival timerfd_rival = {
 	.name = "timerfd",
+	.word = "timerfd",
 	.open = timerfd_open,
 	.arm = timerfd_arm,
 	.extend = timerfd_arm,
 	.cancel = timerfd_cancel,
 	.expire = timerfd_expire,
-	.close = timerfd_close,
 };

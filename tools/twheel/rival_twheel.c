@@ -29,6 +29,8 @@ static void *open_with(size_t *count, uint32_t flags)
 	if (!self)
 		return NULL;
 	self->count = *count;
+	/* First use of memory is not what is to be measured. */
+	memset(self->ids, 0xff, *count * sizeof(*self->ids));
 	ret = twheel_open(&self->wheel, &options);
 	if (!ret)
 		return self;
@@ -42,21 +44,12 @@ static void *wheel_open(size_t *count)
 	return open_with(count, TWHEEL_OPEN_NO_MAPPING);
 }
 
-static void wheel_close(void *arg)
-{
-	struct self *self = arg;
-
-	twheel_close(self->wheel);
-	free(self);
-}
-
 static void *mapping_open(size_t *count)
 {
 	struct self *self = open_with(count, 0);
 
 	if (!self || device_info(self->wheel).map_bytes)
 		return self;
-	wheel_close(self);
 	errno = EOPNOTSUPP;
 	return NULL;
 }
@@ -67,74 +60,90 @@ static void check(int ret, const char *what)
 		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
 }
 
-static void single_arm(void *arg, uint64_t ns, uint64_t step)
+static void single_arm(void *arg, const struct plan *plan)
 {
 	struct self *self = arg;
 	size_t i;
 
-	for (i = 0; i < self->count; i++)
-		check(twheel_arm_at(self->wheel, ns + i * step, i,
-				    &self->ids[i]), "arming");
-}
+	for (i = 0; i < plan->count; i++) {
+		uint32_t which = plan->order[i];
 
-static void single_extend(void *arg, uint64_t ns, uint64_t step)
-{
-	struct self *self = arg;
-	size_t i;
-
-	for (i = 0; i < self->count; i++)
-		check(twheel_extend_at(self->wheel, self->ids[i],
-				       ns + i * step), "extending");
-}
-
-static void single_cancel(void *arg)
-{
-	struct self *self = arg;
-	size_t i;
-
-	for (i = 0; i < self->count; i++)
-		check(twheel_cancel(self->wheel, self->ids[i]), "cancelling");
-}
-
-/* All operations, in batches, each as @sample with its own timer and time. */
-static void in_batches(struct self *self, struct twheel_op sample,
-		       uint64_t step)
-{
-	struct twheel_op ops[BATCH];
-	size_t first, i, n;
-
-	for (first = 0; first < self->count; first += n) {
-		for (n = 0; n < BATCH && first + n < self->count; n++) {
-			ops[n] = sample;
-			ops[n].cookie = first + n;
-			if (sample.op != TWHEEL_OP_CANCEL)
-				ops[n].deadline_ns += (first + n) * step;
-			if (sample.op != TWHEEL_OP_ARM)
-				ops[n].id = self->ids[first + n];
-		}
-		device_batch(self->wheel, ops, n);
-		for (i = 0; i < n; i++)
-			self->ids[first + i] = ops[i].id;
+		check(twheel_arm_at(self->wheel, plan->when[i], which,
+				    &self->ids[which]), "arming");
 	}
 }
 
-static void batch_arm(void *self, uint64_t ns, uint64_t step)
+static void single_extend(void *arg, const struct plan *plan)
 {
-	in_batches(self, (struct twheel_op){
-		   .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
-		   .deadline_ns = ns }, step);
+	struct self *self = arg;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		check(twheel_extend_at(self->wheel, self->ids[plan->order[i]],
+				       plan->when[i]), "extending");
 }
 
-static void batch_extend(void *self, uint64_t ns, uint64_t step)
+static void single_cancel(void *arg, const struct plan *plan)
 {
-	in_batches(self, (struct twheel_op){
-		   .op = TWHEEL_OP_MODIFY, .flags = TWHEEL_ABS | TWHEEL_LATER,
-		   .deadline_ns = ns }, step);
+	struct self *self = arg;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		check(twheel_cancel(self->wheel, self->ids[plan->order[i]]),
+		      "cancelling");
 }
 
-static void batch_cancel(void *self)
+static void batch_arm(void *arg, const struct plan *plan)
 {
-	in_batches(self, (struct twheel_op){ .op = TWHEEL_OP_CANCEL }, 0);
+	struct self *self = arg;
+	struct twheel_op ops[BATCH];
+	size_t first, i, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++)
+			ops[n] = (struct twheel_op){
+				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
+				.deadline_ns = plan->when[first + n],
+				.cookie = plan->order[first + n],
+			};
+		device_batch(self->wheel, ops, n);
+		for (i = 0; i < n; i++)
+			self->ids[ops[i].cookie] = ops[i].id;
+	}
+}
+
+static void batch_extend(void *arg, const struct plan *plan)
+{
+	struct self *self = arg;
+	struct twheel_op ops[BATCH];
+	size_t first, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++)
+			ops[n] = (struct twheel_op){
+				.op = TWHEEL_OP_MODIFY,
+				.flags = TWHEEL_ABS | TWHEEL_LATER,
+				.deadline_ns = plan->when[first + n],
+				.id = self->ids[plan->order[first + n]],
+			};
+		device_batch(self->wheel, ops, n);
+	}
+}
+
+static void batch_cancel(void *arg, const struct plan *plan)
+{
+	struct self *self = arg;
+	struct twheel_op ops[BATCH];
+	size_t first, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++)
+			ops[n] = (struct twheel_op){
+				.op = TWHEEL_OP_CANCEL,
+				.id = self->ids[plan->order[first + n]],
+			};
+		device_batch(self->wheel, ops, n);
+	}
 }
 
 static bool wheel_expire(void *arg)
@@ -155,31 +164,31 @@ static bool wheel_expire(void *arg)
 
 const struct rival twheel_rival = {
 	.name = "twheel",
+	.word = "ioctl",
 	.open = wheel_open,
 	.arm = single_arm,
 	.extend = single_extend,
 	.cancel = single_cancel,
 	.expire = wheel_expire,
-	.close = wheel_close,
 };
 
 const struct rival batch_rival = {
 	.name = "twheel, batches",
+	.word = "batch",
 	.open = wheel_open,
 	.arm = batch_arm,
 	.extend = batch_extend,
 	.cancel = batch_cancel,
 	.expire = wheel_expire,
-	.close = wheel_close,
 };
 
 /* Arming is a system call there, too; the others are the header's inlines. */
 const struct rival mapping_rival = {
 	.name = "twheel, mapping",
+	.word = "mapping",
 	.open = mapping_open,
 	.arm = batch_arm,
 	.extend = single_extend,
 	.cancel = single_cancel,
 	.expire = wheel_expire,
-	.close = wheel_close,
 };

@@ -7,28 +7,34 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "plan.h"
+
 /**
  * struct rival - a way to have timeouts
  * @name: as the table has it
+ * @word: the same in one word
+ * @sample: where an extension or a cancellation takes the longer the more
+ *	timeouts there are: how many of them are enough; 0: all
  * @open: make room for so many; may lower the number to what the system allows.
  *	NULL with errno if there is none of it here
- * @arm: all of them, for times on CLOCK_MONOTONIC, from @ns up in steps of @step
- * @extend: all of them, likewise
- * @cancel: all of them
+ * @arm: all of them
+ * @extend: those of the plan
+ * @cancel: likewise
  * @expire: take the events of all, which were armed. False if some did not come
  *	in time, or SIGINT came
- * @close: everything is gone
  *
- * What fails in between ends the program.
+ * What fails in between ends the program. There is no end to it but that of the
+ * process.
  */
 struct rival {
 	const char *name;
+	const char *word;
+	size_t sample;
 	void *(*open)(size_t *count);
-	void (*arm)(void *self, uint64_t ns, uint64_t step);
-	void (*extend)(void *self, uint64_t ns, uint64_t step);
-	void (*cancel)(void *self);
+	void (*arm)(void *self, const struct plan *plan);
+	void (*extend)(void *self, const struct plan *plan);
+	void (*cancel)(void *self, const struct plan *plan);
 	bool (*expire)(void *self);
-	void (*close)(void *self);
 };
 
 extern const struct rival twheel_rival;
@@ -36,6 +42,7 @@ extern const struct rival batch_rival;
 extern const struct rival mapping_rival;
 extern const struct rival timerfd_rival;
 extern const struct rival posix_rival;
+extern const struct rival uring_rival;
 
 /* How long to wait for the next event before it counts as lost. */
 #define RIVAL_PATIENCE_MS	10000

@@ -3,7 +3,8 @@
 """Draw what the benchmark measured: bench_chart.py JSON-FILE FOLDER
 
 Writes FOLDER/MODE-cost.svg, what operations cost beside how many timers there are,
-and, where it was measured, FOLDER/MODE-crowd.svg.
+FOLDER/MODE-user.svg, the same in userspace, and FOLDER/MODE-crowd.svg; each where it
+was measured.
 """
 import json
 import math
@@ -11,6 +12,13 @@ import os
 import sys
 
 PEERS = ("twheel", "timer_list", "hrtimer")
+USER_PEERS = ("mapping", "batch", "ioctl", "timerfd", "posix", "io_uring")
+# Beside whose names there is room for more.
+NAMES = {"mapping": "twheel, mapping", "batch": "twheel, batches", "ioctl": "twheel, ioctl",
+         "posix": "POSIX timers"}
+SHAPES = {"twheel": "disc", "timer_list": "square", "hrtimer": "triangle",
+          "mapping": "disc", "batch": "diamond", "ioctl": "ring",
+          "timerfd": "square", "posix": "triangle", "io_uring": "cross"}
 # Title, and the lines: class, delays, operation, peer
 PANELS = (
     ("arm", "1-h", "arm"),
@@ -22,6 +30,14 @@ PANELS = (
 )
 # Where there was no time for an hour.
 INSTEAD = {("1-h", "expire"): ("512-ticks", "expire", "expire, a backlog of 512 ticks")}
+USER_PANELS = (
+    ("arm", "1-h", "arm"),
+    ("extend", "1-h", "extend"),
+    ("cancel", "1-h", "cancel"),
+    ("expire, event in hand", "one-instant", "expire"),
+    ("create, once for each", "none", "create"),
+    ("memory of the kernel", "none", "bytes"),
+)
 BARS = (
     ("longest stretch with interrupts off,", "while a full bucket cascades",
      "one-bucket", "interrupts-off-cascade"),
@@ -35,9 +51,13 @@ BARS = (
 
 # Both schemes bring their own background: a page may not follow the reader's.
 LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#d8dee4",
-         "twheel": "#0969da", "timer_list": "#bc4c00", "hrtimer": "#1a7f37"}
+         "twheel": "#0969da", "timer_list": "#bc4c00", "hrtimer": "#1a7f37",
+         "mapping": "#0969da", "batch": "#1b7c83", "ioctl": "#8250df",
+         "timerfd": "#bc4c00", "posix": "#1a7f37", "io_uring": "#cf222e"}
 DARK = {"back": "#0d1117", "text": "#e6edf3", "faint": "#9198a1", "grid": "#30363d",
-        "twheel": "#58a6ff", "timer_list": "#f0883e", "hrtimer": "#56d364"}
+        "twheel": "#58a6ff", "timer_list": "#f0883e", "hrtimer": "#56d364",
+        "mapping": "#58a6ff", "batch": "#39c5cf", "ioctl": "#bc8cff",
+        "timerfd": "#f0883e", "posix": "#56d364", "io_uring": "#ff7b72"}
 
 
 def style(scheme):
@@ -45,8 +65,8 @@ def style(scheme):
     return "".join(f"{name} {{ {rule}: {scheme[colour]}; }}\n" for name, rule, colour in (
         (".back", "fill", "back"), ("text", "fill", "text"), (".faint", "fill", "faint"),
         (".grid", "stroke", "grid"),
-        *((f".{peer}", "fill", peer) for peer in PEERS),
-        *((f".line-{peer}", "stroke", peer) for peer in PEERS)))
+        *((f".{peer}", "fill", peer) for peer in SHAPES),
+        *((f".line-{peer}", "stroke", peer) for peer in SHAPES)))
 
 
 STYLE = """
@@ -82,19 +102,22 @@ class Drawing:
 
     def mark(self, x, y, peer):
         """A shape for each peer: colour alone is not for everyone"""
-        shape = {
-            "twheel": f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ',
-            "timer_list": f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7" ',
-            "hrtimer": f'<path d="M{x:.1f},{y - 4.5:.1f} l4.5,8 h-9 z" ',
-        }[peer]
-        self.parts.append(shape + f'class="{peer}"/>')
+        shape, kind = {
+            "disc": (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ', ""),
+            "ring": (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ', "line line-"),
+            "square": (f'<rect x="{x - 3.5:.1f}" y="{y - 3.5:.1f}" width="7" height="7" ', ""),
+            "triangle": (f'<path d="M{x:.1f},{y - 4.5:.1f} l4.5,8 h-9 z" ', ""),
+            "diamond": (f'<path d="M{x:.1f},{y - 5:.1f} l5,5 l-5,5 l-5,-5 z" ', ""),
+            "cross": (f'<path d="M{x - 4:.1f},{y - 4:.1f} l8,8 m0,-8 l-8,8" ', "line line-"),
+        }[SHAPES[peer]]
+        self.parts.append(f'{shape}class="{kind}{peer}"/>')
 
-    def legend(self, y):
-        x = self.size[0] - 24 - 110 * len(PEERS)
-        for peer in PEERS:
+    def legend(self, y, peers=PEERS):
+        x = self.size[0] - 24 - (110 if len(peers) <= 3 else 130) * len(peers)
+        for peer in peers:
             self.mark(x, y - 4, peer)
-            self.text(x + 10, y, peer)
-            x += 110
+            self.text(x + 10, y, NAMES.get(peer, peer))
+            x += 110 if len(peers) <= 3 else 130
 
     def save(self, name):
         width, height = self.size
@@ -122,23 +145,38 @@ def ceiling(most):
     return 10 * step, 2 * step
 
 
-def panel(drawing, x, y, width, height, title, unit, lines):
+def linear_scale(most):
+    """Where figures are, from 0 to 1, and those to draw lines at"""
+    top, step = ceiling(most)
+    return (lambda figure: figure / top,
+            [step * i for i in range(round(top / step * 1.001) + 1)])
+
+
+def decade_scale(least, most):
+    low = math.floor(math.log10(max(least, 1)))
+    high = max(math.ceil(math.log10(max(most, 1))), low + 1)
+    apart = max((high - low + 3) // 4, 1)
+    return (lambda figure: max(math.log10(max(figure, 1)) - low, 0) / (high - low),
+            [10 ** decade for decade in range(low, high + 1, apart)])
+
+
+def panel(drawing, x, y, width, height, title, unit, lines, decades=False):
     """Lines of one operation: a list of (peer, [(count, figure)...])"""
     counts = sorted({count for _, points in lines for count, _ in points})
-    top, step = ceiling(max(figure for _, points in lines for _, figure in points))
+    figures = [figure for _, points in lines for _, figure in points]
+    scale, rules = (decade_scale(min(figures), max(figures)) if decades else
+                    linear_scale(max(figures)))
     low, high = math.log10(counts[0]), math.log10(counts[-1])
 
     def at(count, figure):
         share = (math.log10(count) - low) / (high - low) if high > low else 0.5
-        return x + 14 + share * (width - 28), y + height * (1 - figure / top)
+        return x + 14 + share * (width - 28), y + height * (1 - scale(figure))
 
     drawing.text(x, y - 22, title, "title")
     drawing.text(x, y - 8, unit, "faint")
-    figure = 0
-    while figure <= top * 1.001:
+    for figure in rules:
         drawing.rule(x, at(counts[0], figure)[1], x + width, at(counts[0], figure)[1])
         drawing.text(x - 6, at(counts[0], figure)[1] + 4, short(figure), "faint end")
-        figure += step
     for count in counts:
         drawing.text(at(count, 0)[0], y + height + 16, short(count), "faint middle")
     drawing.text(x + width / 2, y + height + 32, "timers pending", "faint middle")
@@ -149,7 +187,8 @@ def panel(drawing, x, y, width, height, title, unit, lines):
 
 
 def cost_chart(data, get, folder):
-    counts = sorted({figure["count"] for figure in data["figures"]})
+    counts = sorted({figure["count"] for figure in data["figures"]
+                     if figure["peer"] in PEERS})
     drawing = Drawing(960, 600, "What an operation costs",
                       "stock Debian kernel, one CPU, software emulation"
                       if data["mode"] == "icount" else
@@ -169,6 +208,22 @@ def cost_chart(data, get, folder):
             panel(drawing, 60 + i % 3 * 305, 110 + i // 3 * 255, 250, 150, title,
                   f"{data['unit']} per timer", lines)
     drawing.save(os.path.join(folder, f"{data['mode']}-cost.svg"))
+
+
+def user_chart(data, get, folder):
+    counts = sorted({figure["count"] for figure in data["figures"]
+                     if figure["peer"] in USER_PEERS})
+    drawing = Drawing(960, 620, "What an operation costs in userspace",
+                      "stock Debian kernel, one CPU; logarithmic")
+    drawing.legend(72, USER_PEERS)
+    for i, (title, delays, operation) in enumerate(USER_PANELS):
+        lines = [(peer, [(count, get(delays, operation, count, peer)) for count in counts
+                         if get(delays, operation, count, peer) is not None])
+                 for peer in USER_PEERS]
+        unit = "bytes" if operation == "bytes" else data["unit"]
+        panel(drawing, 60 + i % 3 * 305, 130 + i // 3 * 255, 250, 150, title,
+              f"{unit} per timer", [line for line in lines if line[1]], decades=True)
+    drawing.save(os.path.join(folder, f"{data['mode']}-user.svg"))
 
 
 def crowd_chart(data, get, folder):
@@ -217,8 +272,12 @@ def main():
     def get(*key):
         return figures.get(key)
 
-    cost_chart(data, get, folder)
-    crowd_chart(data, get, folder)
+    peers = {figure["peer"] for figure in data["figures"]}
+    if "twheel" in peers:
+        cost_chart(data, get, folder)
+        crowd_chart(data, get, folder)
+    if peers & set(USER_PEERS):
+        user_chart(data, get, folder)
 
 
 main()

@@ -12,6 +12,9 @@ import sys
 
 PEERS = ("twheel", "timer_list", "hrtimer")
 AGAINST = "timer_list"
+# In userspace: three ways to use twheel, and what there is besides.
+USER_PEERS = ("ioctl", "batch", "mapping", "timerfd", "posix", "io_uring")
+USER_AGAINST = "timerfd"
 UNITS = {"icount": "instructions", "wall": "nanoseconds"}
 # Operations of twheel alone, beside the one of a peer that they stand in for.
 INSTEAD = {"extend": "modify-later"}
@@ -24,6 +27,11 @@ OTHER = {
     "interrupts-off-expiry": "longest stretch with interrupts off",
     "due-wait-cascade": "longest wait of a due timer",
     "due-wait-expiry": "longest wait of a due timer",
+}
+USER_OTHER = {
+    "bytes": "of the kernel's memory per timer, all told",
+    "create": "once for each, beyond arming it",
+    "expire": "from due to the last event in the program's hands, idle time left out",
 }
 # Operation, delays (None: all), at most, times what timer_list takes or just so much
 BARS = (
@@ -38,9 +46,21 @@ BARS = (
     ("interrupts-off-cascade", "one-bucket", 5000, False),
     ("bytes", "none", 40, False),
 )
+# Peer, operation, at most, times what timerfd takes or just so much
+USER_BARS = (
+    ("batch", "arm", 0.12, True),
+    ("ioctl", "arm", 0.70, True),
+    ("mapping", "extend", 24, False),
+    ("mapping", "cancel", 24, False),
+    ("batch", "cancel", 0.10, True),
+    ("mapping", "expire", 0.10, True),
+    ("batch", "bytes", 128, False),
+    ("mapping", "bytes", 128, False),
+)
 VERDICT = {True: "met", False: "MISSED", None: "the spread is wider than the difference"}
 # What the bars are for.
 BAR_COUNT = 1000000
+USER_BAR_COUNT = 100000
 
 
 class Figures:
@@ -62,13 +82,13 @@ class Figures:
                 self.samples.setdefault(
                     (delays, operation, int(count), peer), []).append(float(figure))
 
-    def counts(self):
-        return sorted({count for _, _, count, _ in self.samples})
+    def counts(self, peers=PEERS):
+        return sorted({count for _, _, count, peer in self.samples if peer in peers})
 
-    def rows(self, count):
+    def rows(self, count, peers=PEERS):
         """(delays, operation) in the order in which they were measured"""
         return list(dict.fromkeys(
-            key[:2] for key in self.samples if key[2] == count and key[3] in PEERS))
+            key[:2] for key in self.samples if key[2] == count and key[3] in peers))
 
     def get(self, delays, operation, count, peer):
         samples = self.samples.get((delays, operation, count, peer))
@@ -116,10 +136,14 @@ def cell(figures, *key):
     return f"{number(figure):>9}{spread:6}"
 
 
-def show(figures, count, mode):
-    print(f"\n{grouped(count)} pending, {UNITS[mode]} per operation"
+def headline(what, mode):
+    print(f"\n{what}, {UNITS[mode]} per operation"
           + (": the median, and about it what half of the samples lie within"
              if mode == "wall" else ""))
+
+
+def show(figures, count, mode):
+    headline(f"{grouped(count)} pending", mode)
     print(f"  {'delays':11}{'':23}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
           + f"  × {AGAINST}")
     last = None
@@ -131,6 +155,52 @@ def show(figures, count, mode):
             cell(figures, delays, operation, count, peer) for peer in PEERS)
             + (f"{ratio:9.{2 if ratio < 10 else 0}f}" if ratio is not None else f"{'':9}")
             + ("   " + OTHER[operation] if operation in OTHER else "")).rstrip())
+
+
+def show_user(figures, count, mode):
+    headline(f"{grouped(count)} in userspace", mode)
+    print(f"  {'delays':13}{'':11}" + "".join(f"{peer:>9}{'':6}" for peer in USER_PEERS).rstrip())
+    last = None
+    for delays, operation in figures.rows(count, USER_PEERS):
+        if operation in ("sample", "reaped-once", "reaped-wrong"):
+            continue
+        shown = delays if delays not in ("none", last) else ""
+        last = delays
+        print((f"  {shown:13}{operation:11}" + "".join(
+            cell(figures, delays, operation, count, peer) for peer in USER_PEERS)
+            + USER_OTHER.get(operation, "")).rstrip())
+    for peer in USER_PEERS:
+        sample = figures.get("none", "sample", count, peer)
+        if sample:
+            print(f"  {peer}: so many were extended and cancelled, from all over them: "
+                  + grouped(int(sample)))
+
+
+def judge_user(figures, count):
+    """The bars of userspace: each has its peer"""
+    operations = {operation: delays for delays, operation in
+                  figures.rows(count, USER_PEERS)}
+    for peer, operation, most, relative in USER_BARS:
+        delays = operations.get(operation)
+        figure = figures.get(delays, operation, count, peer)
+        if relative and figure is not None:
+            figure /= figures.get(delays, operation, count, USER_AGAINST)
+        if figure is not None:
+            yield {"operation": operation, "delays": delays, "peer": peer, "most": most,
+                   "of": USER_AGAINST if relative else None,
+                   "measured": round(figure, 4), "met": round(figure, 2) <= most}
+
+
+def judge_reaped(figures, count):
+    """Every timer once, none early"""
+    for peer in USER_PEERS:
+        wrong = figures.samples.get(("none", "reaped-wrong", count, peer))
+        if not wrong:
+            continue
+        once = figures.samples["none", "reaped-once", count, peer]
+        missing = max(count - min(once), 0) + max(wrong)
+        yield {"operation": "reaped-wrong", "delays": "none", "peer": peer, "most": 0,
+               "of": None, "measured": missing, "met": missing == 0}
 
 
 def judge(figures, count):
@@ -174,32 +244,59 @@ def show_bars(title, bars):
     print(f"\n{title}")
     for bar in bars:
         unit = f" × {bar['of']}" if bar["of"] else ""
-        allowed = f"{bar['most']:g}" if bar["of"] or bar["most"] >= 12 else \
+        allowed = f"{bar['most']:g}" if bar["of"] or bar["most"] >= 12 or \
+            not bar["most"] else \
             f"{bar['most']:.2f}"
-        measured = f"{bar['measured']:.2f}" if bar["measured"] < 10 else \
+        measured = f"{bar['measured']:.2f}" if 0 < bar["measured"] < 100 else \
             f"{bar['measured']:.0f}"
-        where = "" if bar["delays"] == "none" else bar["delays"]
+        where = bar.get("peer", "" if bar["delays"] == "none" else bar["delays"])
         print(f"  {bar['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
               + VERDICT[bar["met"]])
+
+
+def bar_count(counts, wanted):
+    return wanted if wanted in counts else counts[-1]
+
+
+def kernel_bars(figures, mode):
+    counts = figures.counts()
+    if mode == "icount" and counts:
+        count = bar_count(counts, BAR_COUNT)
+        bars = list(judge(figures, count))
+        show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
+        return bars
+    if len(counts) > 1:
+        few, many = counts[0], bar_count(counts, BAR_COUNT)
+        bars = list(judge_growth(figures, few, many))
+        show_bars(f"bars: cost at {grouped(many)} beside {grouped(few)}, "
+                  f"and the same of {AGAINST}", bars)
+        return bars
+    return []
+
+
+def user_bars(figures, mode):
+    counts = figures.counts(USER_PEERS)
+    if not counts:
+        return []
+    count = bar_count(counts, USER_BAR_COUNT)
+    bars = list(judge_user(figures, count)) if mode == "icount" else []
+    if bars:
+        show_bars(f"bars, with {grouped(count)} in userspace", bars)
+    reaped = list(judge_reaped(figures, counts[-1]))
+    show_bars(f"bars: {grouped(counts[-1])} armed, expired and taken; lost, twice or early",
+              reaped)
+    return bars + reaped
 
 
 def main():
     mode, out = sys.argv[1:3]
     figures = Figures(sys.argv[3:])
-    counts = figures.counts()
-    for count in counts:
+    for count in figures.counts():
         show(figures, count, mode)
+    for count in figures.counts(USER_PEERS):
+        show_user(figures, count, mode)
 
-    bars = []
-    if mode == "icount":
-        count = BAR_COUNT if BAR_COUNT in counts else counts[-1]
-        bars = list(judge(figures, count))
-        show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
-    elif len(counts) > 1:
-        few, many = counts[0], BAR_COUNT if BAR_COUNT in counts else counts[-1]
-        bars = list(judge_growth(figures, few, many))
-        show_bars(f"bars: cost at {grouped(many)} beside {grouped(few)}, "
-                  f"and the same of {AGAINST}", bars)
+    bars = kernel_bars(figures, mode) + user_bars(figures, mode)
     if bars:
         print(f"  {sum(bar['met'] is True for bar in bars)} of {len(bars)} met")
     with open(out, "w") as file:

@@ -91,8 +91,8 @@ tests() {
 }
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev make \
-	mandoc python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev liburing-dev \
+	gcc-multilib make mandoc python3 strace
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 
@@ -115,7 +115,7 @@ mapfile -t smp < <(suites main_smp)
 ! wants "${single[@]}" || cp "$build"/kunit/twheel_kunit.ko "$root/modules/"
 ! wants "${smp[@]}" || cp "$build"/kunit/twheel_kunit_smp.ko "$root/modules/"
 cp "$work"/tools/twheel/twheel "$root/bin/"
-for program in "$work"/tools/tests/*_test; do
+for program in "$work"/tools/tests/*_test{,_32}; do
 	cp "$program" "$root/tests/"
 done
 for script in "$ROOT"/tools/tests/*_test.sh; do
@@ -126,6 +126,7 @@ for example in after idle_server idle_server_timerfd ev_timeouts; do
 done
 cp "$work/readme/user" "$work"/man/example_{device,library} "$root/bin/"
 with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
+with_libraries "$(command -v strace)" "$work/tools/lib" "$root"
 
 runs=()
 if [ "$*" != misuse ]; then

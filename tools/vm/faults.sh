@@ -11,7 +11,8 @@
 # A faulty module may well hang the guest: that counts as found, and costs this.
 limit=${TIMEOUT:-240}
 
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev \
+	make python3
 kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
 lock_cache
 work=$CACHE/faults

@@ -48,7 +48,8 @@ fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
 errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
 grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/{batch,cdev,cell,event,file,op,ring,slots,user}.c |
-	sed 's/.*-//' | says twheel.4 'It Bq Er' "errors of the device"
+	sed 's/.*-//' | grep -v '^EIOCBQUEUED$' |	# within the kernel only
+	says twheel.4 'It Bq Er' "errors of the device"
 sed -n 's/^module_param(\([a-z_]*\),.*/\1/p' "$ROOT"/module/*.c |
 	says twheel.4 'It Va' "parameters of the module"
 sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT/module/cdev.c" |

@@ -67,8 +67,11 @@ def expected_cases(sources):
 
 
 def expected_programs(sources):
-    return {p.stem for p in (sources / "tools/tests").glob("*_test.c")} | {
-        p.stem for p in (sources / "tools/tests").glob("*_test.sh")}
+    tests = sources / "tools/tests"
+    compat = {line + "_32" for line in (tests / "compat").read_text().splitlines()
+              if not line.startswith("#")}
+    return compat | {p.stem for suffix in ("c", "sh")
+                     for p in tests.glob("*_test." + suffix)}
 
 
 def sections(text):

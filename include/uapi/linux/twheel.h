@@ -20,7 +20,8 @@
  *  - a structure may grow at its end. The size in the ioctl number tells which
  *    one the program knows: missing fields count as zero, and unknown ones that
  *    are not zero are E2BIG;
- *  - an unknown command is ENOTTY; a call that fails changes nothing.
+ *  - an unknown command is ENOTTY; a call that fails changes nothing;
+ *  - the structures are the same for programs of 32 and of 64 bits.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -54,10 +55,10 @@
 struct twheel_setup {
 	__u32 clockid;
 	__u32 flags;
-	__u64 tick_ns;
+	__aligned_u64 tick_ns;
 	__u32 slots;
 	__u32 max_timers;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /*
@@ -75,7 +76,8 @@ struct twheel_setup {
  *
  * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines
  * are in ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER
- * is never reached. The generation is that of the timer's identifier.
+ * is never reached. A timer's identifier is {generation << 32 | cell}; only in a file
+ * without cells it is a number that says nothing.
  *
  * To extend, bring nearer, or cancel (all atomics sequentially consistent):
  *
@@ -139,8 +141,8 @@ static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
  * @look: in ticks, when the kernel will read @word; written by the kernel
  */
 struct twheel_cell {
-	__u64 word;
-	__u64 look;
+	__aligned_u64 word;
+	__aligned_u64 look;
 };
 
 /**
@@ -163,15 +165,15 @@ struct twheel_cell {
  * Each side writes to cache lines of its own.
  */
 struct twheel_map {
-	__u64 bytes;
-	__u64 cells_offset;
-	__u64 events_offset;
-	__u64 ring_offset;
-	__u64 tick_ns;
-	__u64 origin_ns;
+	__aligned_u64 bytes;
+	__aligned_u64 cells_offset;
+	__aligned_u64 events_offset;
+	__aligned_u64 ring_offset;
+	__aligned_u64 tick_ns;
+	__aligned_u64 origin_ns;
 	__u32 cells;
 	__u32 entries;
-	__u64 reserved[9];
+	__aligned_u64 reserved[9];
 	__u32 head;
 	__u32 pad_head[31];
 	__u32 tail;
@@ -222,14 +224,14 @@ enum twheel_op_state {
 struct twheel_op {
 	__u32 op;
 	__u32 flags;
-	__u64 id;
-	__u64 cookie;
-	__u64 deadline_ns;
-	__u64 period_ns;
-	__u64 slack_ns;
+	__aligned_u64 id;
+	__aligned_u64 cookie;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 period_ns;
+	__aligned_u64 slack_ns;
 	__s32 result;
 	__u32 state;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -251,21 +253,32 @@ struct twheel_op {
  * than @count if
  *  - the memory of an operation cannot be read and written. It is not done, nor is
  *    any after it; if it is the first, that is EFAULT;
- *  - a signal arrives. Some operations are done at any rate, and the program calls
- *    again with the rest.
+ *  - a signal arrives, or io_uring has something for the thread to do. The first 256
+ *    operations are done at any rate, and the program calls again with the rest.
  * Memory that goes away while the call works on it may have an operation carried
  * out that is not counted, but never an arm of which nobody would learn.
  *
  * Delays of operations done together may count from one reading of the clock,
  * after the call was made.
+ *
+ * With TWHEEL_FEATURE_URING, io_uring does it, too: IORING_OP_URING_CMD with
+ * TWHEEL_IOC_BATCH as cmd_op, the address of the structure in the first eight bytes of
+ * cmd, and 0 in the next eight and in uring_cmd_flags. (What else a large entry has
+ * room for is not looked at.) The completion has what the ioctl would have returned, or
+ * a negative error number; any other command is ENOTTY. A batch of up to 256 operations
+ * is done while it is submitted, a longer one by a thread of io_uring's, as is any with
+ * IOSQE_ASYNC: until its completion, the structure and the array must be left alone.
+ *
+ * Events come through io_uring by IORING_OP_READ, READV, READ_FIXED and, of one shot or
+ * of many, POLL_ADD, on any kernel: a read that finds none waits as a poll does.
  */
 struct twheel_batch {
-	__u64 ops;
+	__aligned_u64 ops;
 	__u32 op_size;
 	__u32 count;
 	__u32 flags;
 	__u32 done;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -280,7 +293,7 @@ struct twheel_batch {
 struct twheel_eventfd {
 	__s32 fd;
 	__u32 flags;
-	__u64 reserved;
+	__aligned_u64 reserved;
 };
 
 /**
@@ -296,12 +309,12 @@ struct twheel_eventfd {
  * @reserved: 0
  */
 struct twheel_event {
-	__u64 id;
-	__u64 cookie;
-	__u64 deadline_ns;
-	__u64 fired_ns;
-	__u64 count;
-	__u64 reserved;
+	__aligned_u64 id;
+	__aligned_u64 cookie;
+	__aligned_u64 deadline_ns;
+	__aligned_u64 fired_ns;
+	__aligned_u64 count;
+	__aligned_u64 reserved;
 };
 
 /* Features of struct twheel_info. */
@@ -311,6 +324,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_FIXED_DELAY (1ULL << 3)	/* TWHEEL_FIXED_DELAY */
 #define TWHEEL_FEATURE_USER_LIMIT (1ULL << 4)	/* info tells of the user's limit */
 #define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
+#define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
@@ -331,35 +345,39 @@ struct twheel_event {
  * @fired: how many expiries there were since open()
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
+ * @threaded: how often it was a thread that did it, because the file took more than its
+ *	share of a CPU (module parameter device_share): then its events are late, and
+ *	nobody else's
  * @user_timers: how many timers the user who opened this file has room for, in all
  *	files: a file's table grows by 256 at a time, and shrinks when it is closed
  * @user_limit: how many that may be (module parameter user_timers); 0: no limit,
  *	because the file was opened with CAP_SYS_RESOURCE
  * @map_bytes: how much there is to map; 0 in a file without cells
  *
- * The counters from @timers to @passes are a snapshot, taken together.
+ * The counters from @timers to @threaded are a snapshot, taken together.
  */
 struct twheel_info {
-	__u64 features;
-	__u64 now_ns;
-	__u64 tick_ns;
-	__u64 tick_min_ns;
+	__aligned_u64 features;
+	__aligned_u64 now_ns;
+	__aligned_u64 tick_ns;
+	__aligned_u64 tick_min_ns;
 	__u32 clockid;
 	__u32 slots;
 	__u32 levels;
 	__u32 max_timers;
 	__u32 limit_timers;
 	__u32 flags;
-	__u64 timers;
-	__u64 pending;
-	__u64 unread;
-	__u64 armed;
-	__u64 fired;
-	__u64 cancelled;
-	__u64 passes;
-	__u64 user_timers;
-	__u64 user_limit;
-	__u64 map_bytes;
+	__aligned_u64 timers;
+	__aligned_u64 pending;
+	__aligned_u64 unread;
+	__aligned_u64 armed;
+	__aligned_u64 fired;
+	__aligned_u64 cancelled;
+	__aligned_u64 passes;
+	__aligned_u64 threaded;
+	__aligned_u64 user_timers;
+	__aligned_u64 user_limit;
+	__aligned_u64 map_bytes;
 };
 
 #define TWHEEL_IOC_TYPE		0xE7

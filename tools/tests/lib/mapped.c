@@ -45,7 +45,9 @@ uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)
 	struct twheel_op op = { .id = cell, .deadline_ns = delay_ns };
 
 	dev_arm_op(m->fd, &op);
-	CHECK_EQ((uint32_t)op.id, cell);
+	/* The cell has its generation, whatever has become of the timer. */
+	CHECK_EQ(op.id, (uint64_t)generation_of(load(&m->cells[cell].word)) <<
+		 32 | cell);
 	return op.id;
 }
 

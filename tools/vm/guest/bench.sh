@@ -1,11 +1,55 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What the guest does for make bench: load the benchmark, which is running it.
+# What the guest does for make bench: load the benchmark of the kernel's half, which
+# is running it; then run that of userspace.
 
-insmod /modules/twheel.ko
-# shellcheck disable=SC2046
-insmod /modules/twheel_bench.ko $(cat /parameters) && rmmod twheel_bench &&
-	verdict=complete
-echo "# kernel $(uname -r)" > /dev/ttyS1
-dmesg | sed -n 's/.*bench: //p' > /dev/ttyS1
-echo "${verdict:-failed}" > /dev/ttyS1
+out=/dev/ttyS1
+stty -F $out raw 2>/dev/null
+# half COUNT ROUNDS: which half, how many timers and how often
+read -r half count rounds < /half
+
+kernel_half() {
+	# shellcheck disable=SC2046
+	insmod /modules/twheel_bench.ko $(cat /parameters) || return
+	rmmod twheel_bench
+	dmesg | sed -n 's/.*bench: //p' > $out
+}
+
+# How many there may be is not what is measured.
+raise_limits() {
+	echo 4000000 > /proc/sys/fs/nr_open
+	echo 4000000 > /proc/sys/fs/epoll/max_user_watches
+	echo 4000000 > /proc/sys/fs/file-max
+}
+
+# number NAME: of the JSON that twheel load has printed
+number() {
+	sed -n "s/.*\"$1\":\([0-9]*\),.*/\1/p" /tmp/load
+}
+
+# reap PEER [OPTION]: every one exactly once, none early?
+reap() {
+	peer=$1
+	shift
+	# It fails if one was wrong; that is what is counted here.
+	twheel load --count "$count" --json "$@" > /tmp/load 2> /tmp/progress
+	once=$(number fired)
+	wrong=$(($(number early) + $(number twice) + $(number never) +
+		$(number unknown)))
+	echo "none $peer reaped-once $count $once" > $out
+	echo "none $peer reaped-wrong $count $wrong" > $out
+}
+
+user_half() {
+	raise_limits
+	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
+		2> /dev/ttyS0 || return
+	reap batch && reap mapping --mapping
+}
+
+verdict=complete
+echo "# kernel $(uname -r)" > $out
+insmod /modules/twheel.ko || verdict=failed
+[ "$half" = user ] || kernel_half || verdict=failed
+[ "$half" = kernel ] || user_half || verdict=failed
+echo "$verdict" > $out

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <string.h>
+
+#include "ring.h"
+#include "tap.h"
+
+#define ENTRIES	64
+
+struct io_uring ring_open(unsigned int flags)
+{
+	struct io_uring ring;
+	int ret = io_uring_queue_init(ENTRIES, &ring, flags);
+
+	if (ret == -ENOSYS || ret == -EPERM)
+		tap_skip("no io_uring here: %s", strerror(-ret));
+	NEED(ret == 0);
+	return ring;
+}
+
+struct io_uring_sqe *ring_sqe(struct io_uring *ring)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(ring);
+
+	NEED(sqe);
+	return sqe;
+}
+
+void ring_submit(struct io_uring *ring, int n)
+{
+	NEED(io_uring_submit(ring) == n);
+}
+
+static int wait_for(struct io_uring *ring, struct io_uring_cqe **cqe,
+		    long long ns)
+{
+	struct __kernel_timespec ts = { ns / 1000000000, ns % 1000000000 };
+
+	return io_uring_wait_cqe_timeout(ring, cqe, &ts);
+}
+
+struct io_uring_cqe ring_wait(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe, copy;
+
+	NEED(wait_for(ring, &cqe, 60000000000) == 0);
+	copy = *cqe;
+	io_uring_cqe_seen(ring, cqe);
+	return copy;
+}
+
+void ring_quiet(struct io_uring *ring)
+{
+	struct io_uring_cqe *cqe;
+
+	CHECK_EQ(wait_for(ring, &cqe, 20000000), -ETIME);
+}

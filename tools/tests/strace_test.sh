@@ -1,0 +1,41 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# A thousand extensions and a thousand cancellations in the mapping are no system
+# call: strace says so. Without the mapping it has to see them all.
+echo "1..2"
+program=${0%/*}/lib_cells_test
+trace=/tmp/strace.out
+
+# calls: how many there are between the marks, or nothing if the marks are missing
+calls() {
+	strace -f -o $trace "$program" many_between_marks > /tmp/strace.tap 2>&1
+	awk '/getppid\(/ { marks++; next }
+	     marks == 1 { calls++ }
+	     END { if (marks == 2) print calls + 0 }' $trace
+}
+
+# result GOOD NUMBER NAME: what was seen, if it is not good
+result() {
+	if [ "$1" = yes ]; then
+		echo "ok $2 - $3"
+		return
+	fi
+	sed 's/^/# /' /tmp/strace.tap
+	echo "# between the marks: ${between:-no marks} calls; the end of the trace:"
+	tail -n 5 $trace | sed 's/^/# /'
+	echo "not ok $2 - $3"
+	bad=1
+}
+
+if ! command -v strace > /dev/null; then
+	echo "ok 1 - sees_calls_without_the_mapping # SKIP there is no strace"
+	echo "ok 2 - no_call_with_the_mapping # SKIP there is no strace"
+	exit 0
+fi
+between=$(TWHEEL_TEST_NO_MAPPING=1 calls)
+[ "${between:-0}" -ge 2000 ] && good=yes || good=no
+result "$good" 1 sees_calls_without_the_mapping
+between=$(calls)
+[ "$between" = 0 ] && good=yes || good=no
+result "$good" 2 no_call_with_the_mapping
+exit "${bad:-0}"

@@ -1,0 +1,346 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* /dev/twheel through io_uring: events are read and polled. */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/ring.h"
+#include "lib/tap.h"
+
+#define RECORD	((int)sizeof(struct twheel_event))
+
+static struct io_uring_sqe *read_sqe(struct io_uring *ring, int fd, void *buf,
+				     unsigned int size)
+{
+	struct io_uring_sqe *sqe = ring_sqe(ring);
+
+	io_uring_prep_read(sqe, fd, buf, size, 0);
+	return sqe;
+}
+
+/* The event comes after the read. */
+static void read_waits_for_an_event(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event event;
+	int fd = dev_open();
+
+	read_sqe(&ring, fd, &event, sizeof(event));
+	ring_submit(&ring, 1);
+	ring_quiet(&ring);
+	dev_arm(fd, 20 * MS, 42);
+	CHECK_EQ(ring_wait(&ring).res, RECORD);
+	CHECK_EQ(event.cookie, 42);
+	CHECK(event.fired_ns >= event.deadline_ns);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static unsigned int threads(void)
+{
+	DIR *tasks = opendir("/proc/self/task");
+	struct dirent *entry;
+	unsigned int n = 0;
+
+	NEED(tasks);
+	while ((entry = readdir(tasks)))
+		n += entry->d_name[0] != '.';
+	closedir(tasks);
+	return n;
+}
+
+/* A read that waits is a poll, and costs no kernel thread. */
+static void waiting_takes_no_thread(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event events[8] = { };
+	int fds[8], i;
+
+	CHECK_EQ(threads(), 1);
+	for (i = 0; i < 8; i++) {
+		fds[i] = dev_open();
+		read_sqe(&ring, fds[i], &events[i], sizeof(events[i]));
+	}
+	ring_submit(&ring, 8);
+	ring_quiet(&ring);
+	CHECK_EQ(threads(), 1);
+	for (i = 0; i < 8; i++)
+		dev_arm(fds[i], 20 * MS, i + 1);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(ring_wait(&ring).res, RECORD);
+	for (i = 0; i < 8; i++)
+		CHECK_EQ(events[i].cookie, i + 1);
+	CHECK_EQ(threads(), 1);
+}
+
+/* In a thread of io_uring's, where a read may wait. */
+static void a_worker_waits(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event event;
+	int fd = dev_open();
+
+	io_uring_sqe_set_flags(read_sqe(&ring, fd, &event, sizeof(event)),
+			       IOSQE_ASYNC);
+	ring_submit(&ring, 1);
+	ring_quiet(&ring);
+	dev_arm(fd, 20 * MS, 43);
+	CHECK_EQ(ring_wait(&ring).res, RECORD);
+	CHECK_EQ(event.cookie, 43);
+}
+
+/* Whole records, wherever the buffers end. */
+static void vectors_and_registered_buffers(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event events[4];
+	struct iovec vec[3] = {
+		{ events, 40 }, { (char *)events + 40, 60 },
+		{ (char *)events + 100, 2 * RECORD + 7 - 100 },
+	};
+	struct iovec all = { events, sizeof(events) };
+	struct io_uring_sqe *sqe;
+	int fd = dev_open(), i;
+
+	for (i = 0; i < 6; i++)
+		dev_arm(fd, i * MS, i);
+	dev_wait_unread(fd, 6);
+	memset(events, 0xee, sizeof(events));
+	sqe = ring_sqe(&ring);
+	io_uring_prep_readv(sqe, fd, vec, 3, 0);
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, 2 * RECORD);
+	CHECK_EQ(events[0].cookie, 0);
+	CHECK_EQ(events[1].cookie, 1);
+	CHECK_EQ(events[2].id, 0xeeeeeeeeeeeeeeeeULL);
+
+	NEED(io_uring_register_buffers(&ring, &all, 1) == 0);
+	sqe = ring_sqe(&ring);
+	io_uring_prep_read_fixed(sqe, fd, events, sizeof(events), 0, 0);
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, 4 * RECORD);
+	for (i = 0; i < 4; i++)
+		CHECK_EQ(events[i].cookie, 2 + i);
+	CHECK_EQ(dev_info(fd).unread, 0);
+}
+
+static void nowait_does_not_wait(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event event;
+	struct iovec vec = { &event, sizeof(event) };
+	int fd = dev_open();
+
+	read_sqe(&ring, fd, &event, sizeof(event))->rw_flags = RWF_NOWAIT;
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, -EAGAIN);
+	CHECK_ERR(preadv2(fd, &vec, 1, -1, RWF_NOWAIT), EAGAIN);
+	dev_arm(fd, 0, 7);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(preadv2(fd, &vec, 1, -1, RWF_NOWAIT), RECORD);
+	CHECK_EQ(event.cookie, 7);
+}
+
+static void bad_reads(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = 10,
+	};
+	struct io_uring ring = ring_open(0);
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct twheel_event event;
+	int fd = dev_open();
+	char *memory;
+
+	dev_arm(fd, 0, 1);
+	dev_wait_unread(fd, 1);
+	dev_arm(fd, 0, 2);
+	dev_wait_unread(fd, 2);
+	read_sqe(&ring, fd, &event, sizeof(event) - 1);
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, -EINVAL);
+	/* The second record's place is not there: no event is lost. */
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(memory != MAP_FAILED);
+	NEED(munmap(memory + page, page) == 0);
+	read_sqe(&ring, fd, memory + page - RECORD - 8, 2 * RECORD);
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, -EFAULT);
+	CHECK_EQ(dev_info(fd).unread, 2);
+	CHECK_EQ(dev_read(fd).cookie, 1);
+	CHECK_EQ(dev_read(fd).cookie, 2);
+
+	fd = dev_open();
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
+		return;
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	read_sqe(&ring, fd, &event, sizeof(event));
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, -EINVAL);
+}
+
+static void poll_once(void)
+{
+	struct io_uring ring = ring_open(0);
+	int fd = dev_open(), i;
+	struct io_uring_cqe cqe;
+
+	for (i = 0; i < 3; i++) {
+		io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
+		ring_submit(&ring, 1);
+		ring_quiet(&ring);
+		dev_arm(fd, 10 * MS, i);
+		cqe = ring_wait(&ring);
+		CHECK_EQ(cqe.res, POLLIN);
+		CHECK(!(cqe.flags & IORING_CQE_F_MORE));
+		CHECK_EQ(dev_read(fd).cookie, i);
+	}
+	/* What waits already is seen at once. */
+	dev_arm(fd, 0, 9);
+	dev_wait_unread(fd, 1);
+	io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
+	ring_submit(&ring, 1);
+	CHECK_EQ(ring_wait(&ring).res, POLLIN);
+}
+
+static void poll_again_and_again(void)
+{
+	struct io_uring ring = ring_open(0);
+	int fd = dev_open(), i;
+	struct io_uring_cqe cqe;
+	struct io_uring_sqe *sqe;
+
+	sqe = ring_sqe(&ring);
+	io_uring_prep_poll_multishot(sqe, fd, POLLIN);
+	sqe->user_data = 5;
+	ring_submit(&ring, 1);
+	for (i = 0; i < 10; i++) {
+		ring_quiet(&ring);
+		dev_arm(fd, 10 * MS, i);
+		cqe = ring_wait(&ring);
+		CHECK_EQ(cqe.res, POLLIN);
+		CHECK_EQ(cqe.user_data, 5);
+		NEED(cqe.flags & IORING_CQE_F_MORE);
+		CHECK_EQ(dev_read(fd).cookie, i);
+	}
+	sqe = ring_sqe(&ring);
+	io_uring_prep_poll_remove(sqe, 5);
+	sqe->user_data = 6;
+	ring_submit(&ring, 1);
+	for (i = 0; i < 2; i++) {
+		cqe = ring_wait(&ring);
+		CHECK_EQ(cqe.res, cqe.user_data == 5 ? -ECANCELED : 0);
+	}
+}
+
+/* One poll tells of a thousand timers: after each, read until there is none. */
+static void poll_misses_nothing(void)
+{
+	enum { N = 1000 };
+	static struct twheel_op ops[N];
+	struct io_uring ring = ring_open(0);
+	int fd = dev_open_flags(O_NONBLOCK), got = 0, i, n;
+	struct twheel_event event;
+
+	io_uring_prep_poll_multishot(ring_sqe(&ring), fd, POLLIN);
+	ring_submit(&ring, 1);
+	for (i = 0; i < N; i++) {
+		ops[i].op = TWHEEL_OP_ARM;
+		ops[i].deadline_ns = i * MS / 2;
+	}
+	/* What io_uring has for this thread to do ends a batch early, too. */
+	for (i = 0; i < N; i += n) {
+		n = dev_batch(fd, ops + i, N - i);
+		NEED(n > 0);
+	}
+	while (got < N) {
+		struct io_uring_cqe cqe = ring_wait(&ring);
+
+		NEED(cqe.res == POLLIN);
+		NEED(cqe.flags & IORING_CQE_F_MORE);
+		while (read(fd, &event, sizeof(event)) == RECORD)
+			got++;
+	}
+	CHECK_EQ(got, N);
+}
+
+/* Of two reads one gets the event, and the other waits on. */
+static void each_event_once(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event events[2] = { };
+	struct io_uring_sqe *sqe;
+	int fd = dev_open(), i;
+
+	for (i = 0; i < 2; i++)
+		read_sqe(&ring, fd, &events[i], sizeof(events[i]))->user_data =
+			i;
+	ring_submit(&ring, 2);
+	dev_arm(fd, 10 * MS, 77);
+	i = ring_wait(&ring).user_data;
+	CHECK_EQ(events[i].cookie, 77);
+	ring_quiet(&ring);
+	CHECK_EQ(events[!i].cookie, 0);
+	sqe = ring_sqe(&ring);
+	io_uring_prep_cancel64(sqe, !i, 0);
+	sqe->user_data = 9;
+	ring_submit(&ring, 1);
+	for (i = 0; i < 2; i++) {
+		struct io_uring_cqe cqe = ring_wait(&ring);
+
+		CHECK_EQ(cqe.res, cqe.user_data == 9 ? 0 : -ECANCELED);
+	}
+	/* It has taken nothing with it. */
+	dev_arm(fd, 0, 78);
+	CHECK_EQ(dev_read(fd).cookie, 78);
+}
+
+/* A read keeps the file, and its timers going. */
+static void closed_while_reading(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_event event;
+	int fd = dev_open();
+
+	read_sqe(&ring, fd, &event, sizeof(event));
+	ring_submit(&ring, 1);
+	dev_arm(fd, 50 * MS, 6);
+	close(fd);
+	CHECK_EQ(ring_wait(&ring).res, RECORD);
+	CHECK_EQ(event.cookie, 6);
+	/* And the ring goes with another waiting. */
+	fd = dev_open();
+	read_sqe(&ring, fd, &event, sizeof(event));
+	ring_submit(&ring, 1);
+	close(fd);
+	io_uring_queue_exit(&ring);
+}
+
+static const struct tap_test tests[] = {
+	TAP(read_waits_for_an_event),
+	TAP(waiting_takes_no_thread),
+	TAP(a_worker_waits),
+	TAP(vectors_and_registered_buffers),
+	TAP(nowait_does_not_wait),
+	TAP(bad_reads),
+	TAP(poll_once),
+	TAP(poll_again_and_again),
+	TAP(poll_misses_nothing),
+	TAP(each_event_once),
+	TAP(closed_while_reading),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

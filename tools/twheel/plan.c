@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <err.h>
+#include <stdlib.h>
+
+#include "chance.h"
+#include "command.h"
+#include "duration.h"
+#include "plan.h"
+
+#define HOUR	(3600 * NS_PER_S)
+
+static void *table(size_t count, size_t size)
+{
+	void *memory = calloc(count, size);
+
+	if (!memory)
+		err(STATUS_FAILED, "no memory for %zu timeouts", count);
+	return memory;
+}
+
+void plan_init(struct plan *plan, size_t count)
+{
+	uint64_t seed = 20240229;
+	size_t i;
+
+	plan->count = count;
+	plan->order = table(count, sizeof(*plan->order));
+	plan->when = table(count, sizeof(*plan->when));
+	plan->drawn = table(count, sizeof(*plan->drawn));
+	for (i = 0; i < count; i++) {
+		size_t j = roll(&seed) % (i + 1);
+
+		plan->order[i] = plan->order[j];
+		plan->order[j] = i;
+	}
+	for (i = 0; i < count; i++)
+		plan->drawn[i] = roll(&seed);
+}
+
+void plan_hour(struct plan *plan, uint64_t ns)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		plan->when[i] = ns + (uint64_t)((unsigned __int128)
+						plan->drawn[i] * HOUR >> 64);
+}
+
+void plan_instant(struct plan *plan, uint64_t ns)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		plan->when[i] = ns;
+}
+
+void plan_sample(struct plan *sample, const struct plan *plan, size_t count,
+		 unsigned int which)
+{
+	size_t stride = plan->count / count, i;
+
+	*sample = *plan;
+	if (count == plan->count)
+		return;
+	sample->count = count;
+	sample->order = table(count, sizeof(*sample->order));
+	sample->when = table(count, sizeof(*sample->when));
+	sample->drawn = table(count, sizeof(*sample->drawn));
+	for (i = 0; i < count; i++) {
+		size_t from = i * stride + which % stride;
+
+		sample->order[i] = plan->order[from];
+		sample->drawn[i] = plan->drawn[from];
+	}
+}
+
+void plan_walk(const struct plan *plan)
+{
+	size_t i;
+
+	for (i = 0; i < plan->count; i++) {
+		uint64_t id = plan->drawn[plan->order[i]];
+		uint64_t when = plan->when[i];
+
+		/* What does something with them may write to memory. */
+		asm volatile("" : "+r" (id), "+r" (when) : : "memory");
+	}
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A timeout request of io_uring for each timeout, many submitted at once; an
+ * expiry is a completion. Where liburing was installed (Debian: liburing-dev).
+ */
+#include <err.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "command.h"
+#include "duration.h"
+#include "rivals.h"
+
+#if __has_include(<liburing.h>)
+#include <liburing.h>
+
+#define BATCH	256
+
+/* The kernel's limit. More that wait to be taken are kept in a list. */
+#define MOST_COMPLETIONS	65536
+
+struct self {
+	size_t count;
+	struct io_uring ring;
+	struct __kernel_timespec when[BATCH];
+};
+
+static uint32_t completions(size_t count)
+{
+	if (count < BATCH)
+		return BATCH;
+	return count < MOST_COMPLETIONS ? count : MOST_COMPLETIONS;
+}
+
+static void *uring_open(size_t *count)
+{
+	struct io_uring_params params = {
+		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
+			 IORING_SETUP_DEFER_TASKRUN,
+		.cq_entries = completions(*count),
+	};
+	struct self *self = calloc(1, sizeof(*self));
+	int ret;
+
+	if (!self)
+		return NULL;
+	self->count = *count;
+	ret = io_uring_queue_init_params(BATCH, &self->ring, &params);
+	if (ret == -EINVAL) {
+		/* Before Linux 6.1 */
+		params = (struct io_uring_params){
+			.flags = IORING_SETUP_CQSIZE,
+			.cq_entries = completions(*count),
+		};
+		ret = io_uring_queue_init_params(BATCH, &self->ring, &params);
+	}
+	if (!ret)
+		return self;
+	errno = -ret;
+	return NULL;
+}
+
+static struct io_uring_sqe *request(struct self *self)
+{
+	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
+
+	if (!sqe)
+		errx(STATUS_FAILED, "io_uring: no room for a request");
+	return sqe;
+}
+
+static void submit(struct self *self, size_t count)
+{
+	int ret = io_uring_submit(&self->ring);
+
+	if (ret != (int)count)
+		errx(STATUS_FAILED, "io_uring: %s",
+		     ret < 0 ? strerror(-ret) : "a request was not taken");
+}
+
+/* Completions that are there: each has to be one of these two. */
+static size_t take(struct self *self, int good, int other)
+{
+	struct io_uring_cqe *cqe;
+	unsigned int head, taken = 0;
+
+	io_uring_for_each_cqe(&self->ring, head, cqe) {
+		if (cqe->res != good && cqe->res != other)
+			errx(STATUS_FAILED, "io_uring: %s",
+			     strerror(cqe->res < 0 ? -cqe->res : EPROTO));
+		taken++;
+	}
+	io_uring_cq_advance(&self->ring, taken);
+	return taken;
+}
+
+static struct __kernel_timespec *when_at(struct self *self, size_t i,
+					 uint64_t ns)
+{
+	self->when[i] = (struct __kernel_timespec){
+		.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S,
+	};
+	return &self->when[i];
+}
+
+static void uring_arm(void *arg, const struct plan *plan)
+{
+	struct self *self = arg;
+	size_t first, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++) {
+			struct io_uring_sqe *sqe = request(self);
+
+			io_uring_prep_timeout(sqe,
+					      when_at(self, n,
+						      plan->when[first + n]),
+					      0, IORING_TIMEOUT_ABS);
+			sqe->user_data = plan->order[first + n];
+		}
+		submit(self, n);
+	}
+}
+
+static void uring_extend(void *arg, const struct plan *plan)
+{
+	struct self *self = arg;
+	size_t first, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++) {
+			struct io_uring_sqe *sqe = request(self);
+
+			io_uring_prep_timeout_update(
+				sqe, when_at(self, n, plan->when[first + n]),
+				plan->order[first + n], IORING_TIMEOUT_ABS);
+		}
+		submit(self, n);
+		take(self, 0, 0);
+	}
+}
+
+static void uring_cancel(void *arg, const struct plan *plan)
+{
+	struct self *self = arg;
+	size_t first, n;
+
+	for (first = 0; first < plan->count; first += n) {
+		for (n = 0; n < BATCH && first + n < plan->count; n++)
+			io_uring_prep_timeout_remove(request(self),
+						     plan->order[first + n],
+						     0);
+		submit(self, n);
+		take(self, 0, -ECANCELED);
+	}
+}
+
+static bool uring_expire(void *arg)
+{
+	struct __kernel_timespec patience = {
+		.tv_sec = RIVAL_PATIENCE_MS / 1000,
+	};
+	struct self *self = arg;
+	struct io_uring_cqe *cqe;
+	size_t taken = 0;
+
+	while (taken < self->count) {
+		if (io_uring_wait_cqe_timeout(&self->ring, &cqe, &patience))
+			return false;
+		taken += take(self, -ETIME, -ETIME);
+	}
+	return true;
+}
+#else
+static void *uring_open(size_t *count)
+{
+	(void)count;
+	errno = EOPNOTSUPP;
+	return NULL;
+}
+
+#define uring_arm	NULL
+#define uring_extend	NULL
+#define uring_cancel	NULL
+#define uring_expire	NULL
+#endif
+
+const struct rival uring_rival = {
+	.name = "io_uring",
+	.word = "io_uring",
+	/* It is looked for in one list of all. */
+	.sample = 100,
+	.open = uring_open,
+	.arm = uring_arm,
+	.extend = uring_extend,
+	.cancel = uring_cancel,
+	.expire = uring_expire,
+};
