@@ -192,7 +192,8 @@ static void lets_others_run(const char *what, int (*fn)(int fd), int fd)
 	printf("# %s took %llu us; meanwhile its neighbour ran %ld times, and waited for %llu us at most\n",
 	       what, (unsigned long long)took / 1000, ticks - before,
 	       (unsigned long long)longest_ns / 1000);
-	CHECK(ticks - before >= 5);
+	if (took > 100 * MS)
+		CHECK(ticks - before >= 5);
 	closed = true;
 	pthread_join(thread, NULL);
 	/*

@@ -292,10 +292,12 @@ static void bad_words(void)
 	int fd = open_device();
 
 	for (i = 0; i < 8; i++) {
+		batch = good;
 		batch_sqe(&ring, fd, &batch)->cmd[8 + i] = 1;
 		CHECK_EQ(run(&ring), -EINVAL);
 	}
 	NEED(io_uring_register_buffers(&ring, &vec, 1) == 0);
+	batch = good;
 	batch_sqe(&ring, fd, &batch)->rw_flags = IORING_URING_CMD_FIXED;
 	CHECK_EQ(run(&ring), -EINVAL);
 	for (i = 0; i < 6; i++)
