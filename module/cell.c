@@ -201,8 +201,8 @@ int tw_cell_arm(struct tw_file *file, const struct twheel_op *op, u64 deadline)
 	u64 period, ticks;
 	u32 generation;
 
-	if (op->id >= ring->nr_cells || op->flags & TWHEEL_FIXED_DELAY ||
-	    op->slack_ns)
+	if (op->id >= ring->nr_cells || op->slack_ns ||
+	    op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY))
 		return -EINVAL;
 	slot = tw_slots_at(&file->slots, op->id);
 	/* It may have been cancelled, or be due. */

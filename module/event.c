@@ -14,6 +14,7 @@
 #include "event.h"
 #include "file.h"
 #include "op.h"
+#include "retry.h"
 #include "ring.h"
 
 /* With the file's lock: an event has come up. */
@@ -123,7 +124,7 @@ void tw_event_pass_on(struct tw_file *file)
 					   EPOLLIN | EPOLLRDNORM);
 }
 
-/* What a reader is told of a slot; and when the slot is due again. */
+/* What a reader is told of a slot; and when the slot is due again, if it is. */
 static void tell(const struct tw_file *file, const struct tw_slot *slot,
 		 struct twheel_event *event, u64 *next)
 {
@@ -132,15 +133,19 @@ static void tell(const struct tw_file *file, const struct tw_slot *slot,
 	u64 missed = 0;
 	u64 now;
 
-	if (slot->period_ns) {
+	if (tw_slot_goes_on(slot)) {
+		u64 period = slot->period_ns;
+
 		/* now + period: neither has its top bit set. */
 		now = max(tw_file_now(file, relative), slot->deadline_ns);
-		if (!(slot->tag & TW_FIXED_DELAY)) {
+		if (slot->tag & TW_RETRY) {
+			period = tw_retry_delay(slot);
+		} else if (!(slot->tag & TW_FIXED_DELAY)) {
 			missed = div64_u64(now - slot->deadline_ns,
 					   slot->period_ns);
 			now = slot->deadline_ns + missed * slot->period_ns;
 		}
-		*next = min_t(u64, TWHEEL_DELAY_NEVER, now + slot->period_ns);
+		*next = min_t(u64, TWHEEL_DELAY_NEVER, now + period);
 	}
 	*event = (struct twheel_event) {
 		.id		= tw_slot_id(slot),
@@ -148,6 +153,8 @@ static void tell(const struct tw_file *file, const struct tw_slot *slot,
 		.deadline_ns	= tw_timens_out(slot->deadline_ns, offset),
 		.fired_ns	= tw_timens_out(slot->fired_ns, offset),
 		.count		= missed + 1,
+		.attempt	= slot->tag & TW_RETRY ?
+				  slot->retry.made + 1 : 0,
 	};
 }
 
@@ -198,7 +205,9 @@ void tw_event_delivered(struct tw_file *file, struct tw_taken *taken)
 			continue;
 		}
 		file->unread--;
-		if (slot->period_ns) {
+		if (tw_slot_goes_on(slot)) {
+			if (slot->tag & TW_RETRY)
+				slot->retry.made++;
 			tw_slot_set_state(slot, TW_SLOT_ARMED);
 			slot->deadline_ns = taken->next[i];
 			tw_op_place(slot);

@@ -267,6 +267,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 				  TWHEEL_FEATURE_EVENTFD |
 				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
+				  TWHEEL_FEATURE_RETRY |
 				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?
 				   TWHEEL_FEATURE_CELLS : 0),

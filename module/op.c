@@ -13,6 +13,7 @@
 #include "event.h"
 #include "file.h"
 #include "op.h"
+#include "retry.h"
 
 /* How many slots are looked at with the lock held. */
 #define SLICE	64
@@ -102,11 +103,12 @@ void tw_op_place(struct tw_slot *slot)
 {
 	struct twheel_timer *timer = &slot->timer;
 	u64 deadline = slot->deadline_ns;
+	u64 slack = tw_slot_slack(slot);
 
 	if (unlikely(slot->tag & TW_RELATIVE))
-		twheel_arm_range(timer, left(deadline), slot->slack_ns);
-	else if (unlikely(slot->slack_ns))
-		twheel_arm_range_at(timer, deadline, slot->slack_ns);
+		twheel_arm_range(timer, left(deadline), slack);
+	else if (unlikely(slack))
+		twheel_arm_range_at(timer, deadline, slack);
 	else
 		twheel_arm_at(timer, deadline);
 }
@@ -131,12 +133,14 @@ static int arm(struct run *run, struct twheel_op *op)
 	struct tw_file *file = run->file;
 	struct tw_slot *slot;
 
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY) ||
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY | TWHEEL_RETRY) ||
 	    (op->deadline_ns | op->period_ns | op->slack_ns) >
 	    TWHEEL_DELAY_NEVER)
 		return -EINVAL;
 	if (op->period_ns ? op->period_ns < file->tick_ns :
-			    op->flags & TWHEEL_FIXED_DELAY)
+			    op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY))
+		return -EINVAL;
+	if (unlikely(op->flags & TWHEEL_RETRY) && !tw_retry_valid(op))
 		return -EINVAL;
 	if (unlikely(tw_file_ring(file)))
 		return arm_cell(run, op);
@@ -160,6 +164,8 @@ static int arm(struct run *run, struct twheel_op *op)
 	slot->cookie = op->cookie;
 	slot->period_ns = op->period_ns;
 	slot->slack_ns = op->slack_ns;
+	if (unlikely(op->flags & TWHEEL_RETRY))
+		tw_retry_begin(slot, op);
 	op->deadline_ns = shown(run, slot);
 	file->timers++;
 	file->armed++;
@@ -198,7 +204,7 @@ static __always_inline int cancel_slot(struct tw_file *file,
 		ret = 1;
 	} else {
 		/* TW_SLOT_TAKEN: the others have no identifier. */
-		if (!slot->period_ns)
+		if (!tw_slot_goes_on(slot))
 			return -ENOENT;
 		tw_slot_set_state(slot, TW_SLOT_GONE);
 		file->unread--;
@@ -281,7 +287,7 @@ static int query(struct run *run, struct twheel_op *op)
 	op->cookie = slot->cookie;
 	op->deadline_ns = deadline;
 	op->period_ns = slot->period_ns;
-	op->slack_ns = slot->slack_ns;
+	op->slack_ns = tw_slot_slack(slot);
 	op->state = state;
 	return 0;
 }
@@ -300,7 +306,9 @@ static int kick(struct run *run, const struct twheel_op *op)
 
 static __always_inline int run_one(struct run *run, struct twheel_op *op)
 {
-	if (unlikely(op->reserved))
+	/* Of an arm that retries it is @retry. */
+	if (unlikely(op->reserved) &&
+	    !(op->op == TWHEEL_OP_ARM && op->flags & TWHEEL_RETRY))
 		return -EINVAL;
 	/* Compared one by one: a jump table costs more where it is guessed. */
 	if (op->op == TWHEEL_OP_ARM)

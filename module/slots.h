@@ -39,8 +39,23 @@ enum tw_slot_state {
 /* Above it, what an armed timer is like besides. */
 #define TW_RELATIVE	((u64)0x10 << TW_STATE_SHIFT)
 #define TW_FIXED_DELAY	((u64)0x20 << TW_STATE_SHIFT)
+#define TW_RETRY	((u64)0x40 << TW_STATE_SHIFT)
 /* All that is not of the identifier. */
 #define TW_TAG_MASK	((u64)0xff << TW_STATE_SHIFT)
+
+/**
+ * struct tw_retry - of a timer that retries, see retry.h
+ * @attempts: how many expiries there are
+ * @doublings: how often the delay doubles
+ * @jitter: by how many per cent it may be shorter
+ * @made: how many events have been read
+ */
+struct tw_retry {
+	u8 attempts;
+	u8 doublings;
+	u8 jitter;
+	u8 made;
+};
 
 /**
  * struct tw_slot - a timer of an open file
@@ -48,7 +63,7 @@ enum tw_slot_state {
  * @tag: its identifier, and enum tw_slot_state in between: one comparison tells
  *	whether an identifier is of a timer in a certain state. %TW_RELATIVE: its
  *	times are on the monotonic clock, though the wheel's is the real one;
- *	%TW_FIXED_DELAY: as armed
+ *	%TW_FIXED_DELAY, %TW_RETRY: as armed
  * @next: index of the next unread event
  * @prev: index of the unread event before
  * @free: the next free slot
@@ -56,6 +71,7 @@ enum tw_slot_state {
  * @cookie: as armed
  * @period_ns: as armed
  * @slack_ns: as armed
+ * @retry: instead of that, with %TW_RETRY
  * @fired_ns: when it expired
  *
  * There may be millions: what an arm or a cancel touches comes first.
@@ -73,7 +89,10 @@ struct tw_slot {
 	u64 deadline_ns;
 	u64 cookie;
 	u64 period_ns;
-	u64 slack_ns;
+	union {
+		u64 slack_ns;
+		struct tw_retry retry;
+	};
 	u64 fired_ns;
 };
 
@@ -129,6 +148,19 @@ static inline struct tw_slot *tw_slots_at(const struct tw_slots *slots,
 
 	return &slots->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
 			   [index % TW_CHUNK_SLOTS];
+}
+
+/* Will there be another expiry, once the event of the last one is read? */
+static inline bool tw_slot_goes_on(const struct tw_slot *slot)
+{
+	if (slot->tag & TW_RETRY)
+		return slot->retry.made + 1 < slot->retry.attempts;
+	return slot->period_ns;
+}
+
+static inline u64 tw_slot_slack(const struct tw_slot *slot)
+{
+	return slot->tag & TW_RETRY ? 0 : slot->slack_ns;
 }
 
 static inline enum tw_slot_state tw_slot_state(const struct tw_slot *slot)

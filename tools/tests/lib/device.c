@@ -92,7 +92,6 @@ struct twheel_event dev_read(int fd)
 
 	NEED(read(fd, &event, sizeof(event)) == sizeof(event));
 	CHECK(event.fired_ns >= event.deadline_ns);
-	CHECK_EQ(event.reserved, 0);
 	return event;
 }
 

@@ -50,6 +50,7 @@ AT(twheel_op, slack_ns, 40);
 AT(twheel_op, result, 48);
 AT(twheel_op, state, 52);
 AT(twheel_op, reserved, 56);
+AT(twheel_op, retry, 56);
 SIZE(twheel_op, 64);
 
 AT(twheel_batch, ops, 0);
@@ -70,7 +71,7 @@ AT(twheel_event, cookie, 8);
 AT(twheel_event, deadline_ns, 16);
 AT(twheel_event, fired_ns, 24);
 AT(twheel_event, count, 32);
-AT(twheel_event, reserved, 40);
+AT(twheel_event, attempt, 40);
 SIZE(twheel_event, 48);
 
 AT(twheel_info, features, 0);
