@@ -370,6 +370,32 @@ static void long_sleep_is_one_pass(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, probes[0].fired_at, 3650 * DAY + 2 * MS);
 }
 
+static void occupied_buckets_are_counted(struct kunit *test)
+{
+	/* A bucket of level 0, two of level 1 of which one has two timers. */
+	static const u64 delays[] = { 3, 2000, 2001, 9000 };
+	struct twheel *wheel = test->priv;
+	struct probe *probes = new_probes(test, ARRAY_SIZE(delays));
+	unsigned int buckets[TWHEEL_LEVELS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		init_probe(&probes[i], wheel, note);
+		twheel_arm(&probes[i].timer, delays[i] * MS);
+	}
+	twheel_get_occupied(wheel, buckets);
+	KUNIT_EXPECT_EQ(test, buckets[0], 1);
+	KUNIT_EXPECT_EQ(test, buckets[1], 2);
+	for (i = 2; i < TWHEEL_LEVELS_MAX; i++)
+		KUNIT_EXPECT_EQ(test, buckets[i], 0);
+
+	twheel_cancel(&probes[0].timer);
+	twheel_cancel(&probes[1].timer);
+	twheel_get_occupied(wheel, buckets);
+	KUNIT_EXPECT_EQ(test, buckets[0], 0);
+	KUNIT_EXPECT_EQ(test, buckets[1], 2);
+}
+
 static struct kunit_case api_cases[] = {
 	KUNIT_CASE(size_is_small),
 	KUNIT_CASE(create_refuses),
@@ -388,6 +414,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(range_picks_within),
 	KUNIT_CASE(limit_recovers),
 	KUNIT_CASE(long_sleep_is_one_pass),
+	KUNIT_CASE(occupied_buckets_are_counted),
 	{ }
 };
 
