@@ -14,6 +14,7 @@
 #include <linux/limits.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/topology.h>
 
 #include "base.h"
@@ -23,9 +24,12 @@
 
 static void come_home(struct tw_clock *clock);
 
+static void reconsider(struct tw_clock *clock);
+
 static const struct tw_clock_ops clock_ops = {
-	.alarm	= tw_pass_alarm,
-	.home	= come_home,
+	.alarm		= tw_pass_alarm,
+	.home		= come_home,
+	.reconsider	= reconsider,
 };
 
 static bool context_valid(const struct twheel_config *config)
@@ -41,7 +45,10 @@ static bool context_valid(const struct twheel_config *config)
 	}
 }
 
-/* Threads have a share of their own, and those that serve overload any CPU. */
+/*
+ * A workqueue's threads have the share that the scheduler gives them; and the threads
+ * that serve overload are on any CPU, which timers of a CPU must not be.
+ */
 static bool share_valid(const struct twheel_config *config)
 {
 	if (!config->share)
@@ -210,6 +217,20 @@ static void come_home(struct tw_clock *clock)
 	set_alarm_here(base);
 	/* tw_base_stopped() may free the base once it has seen this. */
 	clock->calling = false;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+static void reconsider(struct tw_clock *clock)
+{
+	struct twheel_base *base = container_of(clock, struct twheel_base,
+						clock);
+	u64 now = ktime_get_ns();
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* A pass that is on will see to it at its end. */
+	if (!base->runner)
+		tw_clock_hand_over(clock, tw_share_spend(&base->share, now, now));
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 

@@ -52,7 +52,8 @@
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
  * @turn: what @turns of both points to, in one of them
- * @turns: bit 0 is set while the base or its sibling has a pass
+ * @turns: bit 0 is set while the base or its sibling has a pass; the bit after that of
+ *	an axis while it waits for its turn
  * @idle: who waits for a callback that may sleep
  * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
  *	callback lends it its priority

@@ -65,13 +65,17 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 	size_t done = 0;
 	int ret;
 
-	/* Events that are in a ring need not be read. */
-	if (!room || (tw_file_wheel(file) && tw_file_ring(file)))
+	if (!room)
 		return -EINVAL;
-
 	while (done < room) {
 		size_t bytes;
 
+		/*
+		 * Events that are in a ring need not be read. Another thread may
+		 * have set the file up while this one waited; then @done is 0.
+		 */
+		if (tw_file_wheel(file) && tw_file_ring(file))
+			return -EINVAL;
 		if (!tw_event_take(file, &taken,
 				  min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
@@ -323,8 +327,8 @@ static void show_occupied(struct seq_file *seq, struct tw_file *file,
 
 /*
  * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. Besides what
- * TWHEEL_IOC_INFO tells: how late an expiry was at most, its slack and steps of the
- * real-time clock included; and for each level how many of its 2 * slots buckets have
+ * TWHEEL_IOC_INFO tells: how long after its deadline an expiry was at most, its slack,
+ * steps of the real-time clock, and how far in the past it was armed for included; and for each level how many of its 2 * slots buckets have
  * a timer.
  */
 static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)

@@ -47,6 +47,9 @@ static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 {
 	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
 
+	/* It may have rested since. */
+	if (READ_ONCE(clock->hand_over))
+		clock->ops->reconsider(clock);
 	if (to_work(clock)) {
 		queue(clock);
 		return HRTIMER_NORESTART;

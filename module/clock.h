@@ -24,11 +24,14 @@ struct tw_clock;
  * @alarm: the alarm went off. May set it again with tw_clock_resume(), and
  *	returns what that returned. In the context that the clock was made with;
  *	@threaded: called by a thread
+ * @reconsider: is it still right that a thread calls the alarm function? In the context
+ *	that the clock was made with
  * @home: on the home CPU, in hard interrupt: set the alarm for what it should be
  */
 struct tw_clock_ops {
 	bool (*alarm)(struct tw_clock *clock, bool threaded);
 	void (*home)(struct tw_clock *clock);
+	void (*reconsider)(struct tw_clock *clock);
 };
 
 /**

@@ -5,6 +5,7 @@
 #include <linux/err.h>
 #include <linux/eventfd.h>
 #include <linux/fs.h>
+#include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/poll.h>
 #include <linux/wait.h>
@@ -29,6 +30,37 @@ static void post(struct tw_file *file, struct tw_slot *slot)
 	tw_file_count_fired(file, slot->fired_ns - slot->deadline_ns);
 }
 
+/* With the file's lock: is the event that has come up all that there is to take? */
+static bool alone(const struct tw_file *file)
+{
+	if (!tw_file_ring(file))
+		return file->events.first == file->events.last;
+	/*
+	 * Pairs with the reader's between taking an entry and looking for another:
+	 * it sees this one, or we that it has taken the one before.
+	 */
+	smp_mb();
+	return tw_ring_unread(file->ring) <= 1;
+}
+
+/*
+ * With the file's lock: an event has come up. Is who waits to be woken up?
+ *
+ * Who was woken up has yet to look, and to look clears @told. Until then there is no
+ * need to wake anybody up again: when a thousand timers expire on one tick, that
+ * would be the dearest part. But to take events is not always to look (those in a
+ * ring; those that are cancelled), so the first one always wakes; and one of several
+ * exclusive waiters may never look, so another is woken up a jiffy later.
+ */
+static bool has_to_wake(struct tw_file *file)
+{
+	if (file->told && file->woken == jiffies && !alone(file))
+		return false;
+	file->told = true;
+	file->woken = jiffies;
+	return true;
+}
+
 /* tw_event_expire() - the callback of every timer of a file */
 void tw_event_expire(struct twheel_timer *timer)
 {
@@ -49,8 +81,7 @@ void tw_event_expire(struct twheel_timer *timer)
 	}
 	if (posted && file->eventfd)
 		tw_eventfd_signal(file->eventfd);
-	wake = posted && !file->told;
-	file->told |= posted;
+	wake = posted && has_to_wake(file);
 	spin_unlock(&file->lock);
 	if (!posted)
 		return;
@@ -60,11 +91,6 @@ void tw_event_expire(struct twheel_timer *timer)
 	 * by now: poll() and read() queue themselves first, and look with the
 	 * lock held. wq_has_sleeper() has the barrier for waiters that look
 	 * without it.
-	 *
-	 * Who has been woken up and has yet to look need not be woken up again:
-	 * when a thousand timers expire on one tick, that is the dearest part. To
-	 * look is to clear @told; who sleeps has looked since it was set, or is
-	 * being woken up.
 	 */
 	if (wake && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait,

@@ -35,7 +35,8 @@ struct fasync_struct;
  * @ring: the shared memory, or NULL; it is there before the wheel is
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
- * @told: they were woken up, and nobody has looked for events since
+ * @told: they were woken up, or one of them, and nobody has looked since
+ * @woken: when, in jiffies
  * @eventfd: counts them, or NULL
  * @fasync: who is sent a signal for them
  * @max_timers: how many timers may exist
@@ -60,6 +61,7 @@ struct tw_file {
 	struct tw_queue events;
 	wait_queue_head_t wait;
 	bool told;
+	unsigned long woken;
 	struct eventfd_ctx *eventfd;
 	struct fasync_struct *fasync;
 	u32 max_timers;
@@ -84,7 +86,7 @@ int tw_file_make_room(struct tw_file *file);
 /* The wheel of a file, or NULL; once it is there, it stays. */
 static inline struct twheel *tw_file_wheel(struct tw_file *file)
 {
-	/* Pairs with make_wheel(). */
+	/* Pairs with publish(). */
 	return smp_load_acquire(&file->wheel);
 }
 

@@ -95,6 +95,8 @@ static int make_bases(struct twheel *wheel, const struct twheel_config *config,
 	struct twheel_base **bases;
 	unsigned int axis;
 
+	/* Together they have no more than one alone. */
+	mine.share = DIV_ROUND_UP(config->share, wheel->axes);
 	bases = &wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu * wheel->axes];
 	for (axis = 0; axis < wheel->axes; axis++) {
 		/* Setting the wall clock does not move this one. */
@@ -224,9 +226,9 @@ static void delist(struct twheel *wheel)
  * * process, may sleep; not from a CPU hotplug callback
  * Return:
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, tick, slots, start or share out of range, no such
- *   context, or a workqueue for a context that has none, or a share where none is
- *   kept
+ * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
+ *   a workqueue for a context that has none; a share above 100, or one of a wheel
+ *   that is per CPU or not in softirq
  * * -ENOMEM - no memory
  */
 struct twheel *__twheel_create(const struct twheel_config *config,
@@ -491,8 +493,12 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
-	/* Unbound: on housekeeping CPUs, unless its file in sysfs says otherwise. */
-	overload = alloc_workqueue("twheel_overload", WQ_UNBOUND | WQ_SYSFS, 0);
+	/*
+	 * Unbound: on housekeeping CPUs. So few threads that all who are greedy
+	 * together leave others most of the machine. Files in sysfs change both.
+	 */
+	overload = alloc_workqueue("twheel_overload", WQ_UNBOUND | WQ_SYSFS,
+				   DIV_ROUND_UP(num_possible_cpus(), 4));
 	if (!overload)
 		return -ENOMEM;
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",

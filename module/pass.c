@@ -53,9 +53,9 @@
 
 /*
  * The same in hard interrupt context: some 50 us, no more than other drivers'
- * handlers take.
+ * handlers take. And in a thread, which others are to get the CPU from.
  */
-#define HARD_BUDGET	128U
+#define SHORT_BUDGET	128U
 
 /* The shortest pause between two such passes: a few times what one costs. */
 #define HARD_PAUSE	(10 * NSEC_PER_USEC)
@@ -241,7 +241,7 @@ static __always_inline bool pass(struct twheel_base *base,
 				 enum twheel_context context, bool threaded)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
-	unsigned int budget = hard ? HARD_BUDGET : BUDGET;
+	unsigned int budget = hard || threaded ? SHORT_BUDGET : BUDGET;
 	u64 start = hard || base->share.percent ? ktime_get_ns() : 0;
 	struct tw_wheel *w = &base->wheel;
 	int count = preempt_count();
@@ -249,7 +249,7 @@ static __always_inline bool pass(struct twheel_base *base,
 	bool restart;
 
 	lock(base, context);
-	/* A thread has begun, and an alarm come between: the thread sets the next. */
+	/* Another pass is on, a thread's or an alarm's: it sets the next alarm. */
 	if (unlikely(base->runner)) {
 		unlock(base, context);
 		return false;
@@ -324,10 +324,14 @@ static bool any_pass(struct twheel_base *base, struct tw_clock *clock,
 static bool turns_pass(struct twheel_base *base, struct tw_clock *clock,
 		       bool threaded)
 {
+	int own = 1 + base->axis, other = 2 - base->axis;
 	unsigned long flags;
-	bool restart;
+	bool restart, yield;
 
-	if (test_and_set_bit_lock(0, base->turns)) {
+	/* A thread that had one pass after the other would let nobody in. */
+	yield = test_bit(other, base->turns) && !test_bit(own, base->turns);
+	if (yield || test_and_set_bit_lock(0, base->turns)) {
+		set_bit(own, base->turns);
 		raw_spin_lock_irqsave(&base->lock, flags);
 		restart = !base->stopped &&
 			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE,
@@ -335,6 +339,9 @@ static bool turns_pass(struct twheel_base *base, struct tw_clock *clock,
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return restart;
 	}
+	clear_bit(own, base->turns);
+	/* It has had its chance: it may have nothing to do any more. */
+	clear_bit(other, base->turns);
 	restart = any_pass(base, clock, threaded);
 	clear_bit_unlock(0, base->turns);
 	return restart;

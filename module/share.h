@@ -5,6 +5,9 @@
  * runs over, a thread does the passes, until it has half run dry: so a burst is
  * served at once, and who is greedy for long competes with other tasks, and is
  * itself the one that is late.
+ *
+ * It is time that is counted, interruptions and on PREEMPT_RT preemption included;
+ * what is not is the interrupt around a pass.
  */
 #ifndef _TWHEEL_SHARE_H
 #define _TWHEEL_SHARE_H
@@ -45,8 +48,8 @@ struct tw_share {
  */
 static inline bool tw_share_spend(struct tw_share *share, u64 start, u64 end)
 {
-	/* In a second, whatever fits in is gone. */
-	u64 time = min_t(u64, end - share->last, NSEC_PER_SEC);
+	/* Whatever fits in is gone in two seconds, also at one per cent. */
+	u64 time = min_t(u64, end - share->last, 2 * NSEC_PER_SEC);
 	u64 allowed = div_u64(time * share->percent, 100);
 	u64 spent = share->spent + (end - start);
 

@@ -244,12 +244,43 @@ static void none_lost_none_twice_none_early(void)
 	CHECK(duel.cancelled > 100);
 }
 
+/* A reader waits in a file without cells, and then it has some. */
+static void *read_early(void *arg)
+{
+	struct twheel_event event;
+	long ret = read(*(int *)arg, &event, sizeof(event));
+
+	return (void *)(ret < 0 ? (long)errno : 0);
+}
+
+static void reader_from_before_the_cells(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = 4,
+	};
+	struct twheel_op op = { };
+	pthread_t reader;
+	int fd = dev_open();
+	void *error;
+
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("no shared mapping on this machine");
+	NEED(!pthread_create(&reader, NULL, read_early, &fd));
+	usleep(50000);
+	NEED(!ioctl(fd, TWHEEL_IOC_SETUP, &setup));
+	dev_arm_op(fd, &op);
+	NEED(!pthread_join(reader, &error));
+	CHECK_EQ((long)error, EINVAL);
+}
+
 static const struct tap_test tests[] = {
 	TAP(fires_into_the_ring),
 	TAP(rearming_revokes),
 	TAP(periods_add_up),
 	TAP(mapping_outlives_close),
 	TAP(none_lost_none_twice_none_early),
+	TAP(reader_from_before_the_cells),
 };
 
 int main(int argc, char **argv)

@@ -7,12 +7,14 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/mapped.h"
 #include "lib/ring.h"
 #include "lib/tap.h"
 
@@ -281,6 +283,68 @@ static void poll_misses_nothing(void)
 	CHECK_EQ(got, N);
 }
 
+/* Events that are cancelled rather than read: the next one is told of, too. */
+static void poll_after_cancelled_events(void)
+{
+	struct io_uring ring = ring_open(0);
+	int fd = dev_open(), i;
+
+	poll_many(&ring, fd);
+	for (i = 0; i < 10; i++) {
+		uint64_t id = dev_arm(fd, 5 * MS, i);
+		struct io_uring_cqe cqe = ring_wait(&ring);
+
+		NEED(cqe.res == POLLIN && cqe.flags & IORING_CQE_F_MORE);
+		CHECK_EQ(dev_cancel(fd, id), 1);
+	}
+}
+
+/* Events in a mapping are taken without a call: no poll looks in between. */
+static void poll_of_a_ring(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct mapped m = map_cells(4);
+	uint32_t cell;
+	uint64_t event;
+	int i;
+
+	poll_many(&ring, m.fd);
+	for (i = 0; i < 10; i++) {
+		struct io_uring_cqe cqe;
+
+		map_arm(&m, i % 4, 5 * MS);
+		cqe = ring_wait(&ring);
+		NEED(cqe.res == POLLIN && cqe.flags & IORING_CQE_F_MORE);
+		CHECK(map_take(&m, &cell, &event));
+		CHECK_EQ(cell, i % 4);
+	}
+}
+
+static void poll_exclusive(struct io_uring *ring, int fd, unsigned int number)
+{
+	struct io_uring_sqe *sqe = ring_sqe(ring);
+
+	io_uring_prep_poll_add(sqe, fd, POLLIN | EPOLLEXCLUSIVE);
+	sqe->user_data = number;
+	ring_submit(ring, 1);
+}
+
+/* Who was woken up first never looks: the next event wakes the other. */
+static void exclusive_polls_take_turns(void)
+{
+	struct io_uring ring = ring_open(0);
+	unsigned int seen = 0, i;
+	int fd = dev_open();
+
+	poll_exclusive(&ring, fd, 1);
+	poll_exclusive(&ring, fd, 2);
+	for (i = 0; i < 2; i++) {
+		dev_arm(fd, 20 * MS, i);
+		seen |= ring_wait(&ring).user_data;
+	}
+	CHECK_EQ(seen, 3);
+}
+
 /* Of two reads one gets the event, and the other waits on. */
 static void each_event_once(void)
 {
@@ -343,6 +407,9 @@ static const struct tap_test tests[] = {
 	TAP(poll_once),
 	TAP(poll_again_and_again),
 	TAP(poll_misses_nothing),
+	TAP(poll_after_cancelled_events),
+	TAP(poll_of_a_ring),
+	TAP(exclusive_polls_take_turns),
 	TAP(each_event_once),
 	TAP(closed_while_reading),
 };

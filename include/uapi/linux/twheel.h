@@ -437,7 +437,7 @@ struct twheel_info {
  */
 #define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
 /*
- * TWHEEL_IOC_QUERY: fills in @cookie, @deadline_ns, @period_ns, @state.
+ * TWHEEL_IOC_QUERY: fills in @cookie, @deadline_ns, @period_ns, @slack_ns, @state.
  * Errors: EINVAL, ENOENT.
  */
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_TYPE, 0x05, struct twheel_op)
