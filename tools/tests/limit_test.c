@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -125,7 +126,69 @@ static void a_user_has_a_limit(void)
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	NEED(fd >= 0);
+	NEED(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+/* Root of a user namespace of one's own is one user more to nobody. */
+static int root_of_nothing(int unused)
+{
+	char map[32];
+	int fd;
+
+	(void)unused;
+	snprintf(map, sizeof(map), "0 %u 1", getuid());
+	NEED(unshare(CLONE_NEWUSER) == 0);
+	put("/proc/self/uid_map", map);
+	NEED(getuid() == 0);
+	fd = dev_open();
+	CHECK_EQ(dev_info(fd).user_limit, 1024);
+	/* What the same user has outside counts. */
+	CHECK_EQ(dev_info(fd).user_timers, 512);
+	CHECK_EQ(arm_many(fd, 1000), 512);
+	return dev_info(fd).timers != 512;
+}
+
+static int outside_and_inside(int unused)
+{
+	int fd = dev_open(), status;
+	pid_t child;
+
+	(void)unused;
+	CHECK_EQ(arm_many(fd, 512), 512);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		/* So that /proc/self is its own. */
+		NEED(prctl(PR_SET_DUMPABLE, 1) == 0);
+		_exit(root_of_nothing(-1));
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	return arm_many(fd, 512) != 512;
+}
+
+static void a_namespace_is_no_way_out(void)
+{
+	struct stat st;
+
+	if (access("/proc/self/ns/user", F_OK))
+		tap_skip("this kernel has no user namespaces");
+	NEED(stat("/dev/twheel", &st) == 0);
+	NEED(chmod("/dev/twheel", 0666) == 0);
+	set_limit(1024);
+	as_user(1004, outside_and_inside, -1);
+	set_limit(old_limit);
+	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
 static void info_tells(void)
+
 {
 	int fd = dev_open();
 	uint64_t before = dev_info(fd).user_timers;
@@ -236,6 +299,7 @@ static void cancel_all_lets_others_run(void)
 
 static const struct tap_test tests[] = {
 	TAP(a_user_has_a_limit),
+	TAP(a_namespace_is_no_way_out),
 	TAP(info_tells),
 	TAP(close_lets_others_run),
 	TAP(cancel_all_lets_others_run),

@@ -9,7 +9,8 @@
  * record lives in the timer.
  *
  * Timers count against the user (the real uid) who opened the file, whoever uses it
- * later, be it by inheritance or over a socket; the memory for them is charged to
+ * later, be it by inheritance or over a socket, and whatever a user namespace calls
+ * that user; root of a namespace is not exempt. The memory for them is charged to
  * the memory cgroup of whoever arms.
  *
  * Rules that hold for every call:
