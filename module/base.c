@@ -224,10 +224,12 @@ static void reconsider(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
-	u64 now = ktime_get_ns();
 	unsigned long flags;
+	u64 now;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
+	/* With the lock: not before the end of a pass that has just been counted. */
+	now = ktime_get_ns();
 	/* A pass that is on will see to it at its end. */
 	if (!base->runner)
 		tw_clock_hand_over(clock, tw_share_spend(&base->share, now, now));
