@@ -13,11 +13,11 @@ case ${1:-} in
 	echo "misuse of the module reported."
 	exit 0 ;;
 esac
-# CPUs of the guests, and how long each may take. A run takes a few minutes; a
-# multiple of that is a guest that hangs.
+# CPUs of the guests, and how long each may take. The longest run takes some ten
+# minutes; three times that is a guest that hangs.
 cpus=${CPUS:-2}
 more_cpus=${MORE_CPUS:-4}
-limit=${TIMEOUT:-1200}
+limit=${TIMEOUT:-1800}
 names=("$@")
 
 # suites MODULE: the names of its suites
