@@ -73,8 +73,7 @@ static __always_inline u64 deadline_of(struct run *run,
 				       const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ABS)
-		return likely(!run->shifted) ? op->deadline_ns :
-		       tw_timens_in(op->deadline_ns, run->offset);
+		return tw_timens_in(op->deadline_ns, run->offset);
 	if (!run->now)
 		run->now = tw_file_now(run->file, true);
 	/* Neither has its top bit set, so the sum does not wrap. */

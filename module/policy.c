@@ -28,6 +28,7 @@
 #include <linux/twheel_policy.h>
 
 #include "compat.h"
+#include "jitter.h"
 
 static bool is_span(u64 ns)
 {
@@ -298,21 +299,13 @@ int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
 }
 TW_EXPORT(twheel_periodic_shutdown_sync);
 
-/* How much shorter the next delay is to be. */
-static u64 retry_jitter(const struct twheel_retry *r, u64 random)
-{
-	u64 most = mul_u64_u32_div(r->delay, r->backoff.jitter, 100);
-
-	return mul_u64_u64_shr(random, most + 1, 64);
-}
-
 /* With the lock: an attempt has failed. Wait for the next, or why not. */
 static int retry_wait(struct twheel_retry *r, u64 random)
 {
 	u64 delay = r->backoff.grace_ns;
 
 	if (r->made < r->backoff.attempts) {
-		delay = r->delay - retry_jitter(r, random);
+		delay = r->delay - tw_jitter(r->delay, r->backoff.jitter, random);
 		r->delay = min(r->delay * 2, r->backoff.ceiling_ns);
 	} else if (!delay) {
 		r->series.on = false;

@@ -7,12 +7,12 @@
 #ifndef _TWHEEL_RETRY_H
 #define _TWHEEL_RETRY_H
 
-#include <linux/math64.h>
 #include <linux/random.h>
 #include <linux/string.h>
 
 #include <uapi/linux/twheel.h>
 
+#include "jitter.h"
 #include "slots.h"
 
 /* A shift by more would be none. */
@@ -52,10 +52,7 @@ static inline u64 tw_retry_delay(const struct tw_slot *slot)
 		delay = slot->period_ns << doublings;
 	if (!retry->jitter)
 		return delay;
-	/* Those who failed together do not come back together. */
-	return delay - mul_u64_u64_shr(get_random_u64(),
-				       mul_u64_u32_div(delay, retry->jitter,
-						       100) + 1, 64);
+	return delay - tw_jitter(delay, retry->jitter, get_random_u64());
 }
 
 #endif /* _TWHEEL_RETRY_H */
