@@ -93,7 +93,7 @@ tests() {
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev liburing-dev \
 	gcc-multilib make mandoc python3 strace
-kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
+kernel=$("$ROOT/tools/vm/kernel.sh" base debug)
 lock_cache
 
 work=$CACHE/check

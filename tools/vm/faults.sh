@@ -13,7 +13,7 @@ limit=${TIMEOUT:-240}
 
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev \
 	make python3
-kernel=$("$ROOT/tools/vm/kernel.sh" "$ROOT/tools/vm/kunit.config")
+kernel=$("$ROOT/tools/vm/kernel.sh" base debug)
 lock_cache
 work=$CACHE/faults
 mkdir -p "$work"

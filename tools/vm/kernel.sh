@@ -1,13 +1,21 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel.sh CONFIG [SERIES]: build a kernel from Debian's source package of that
-# series (default 6.1), tinyconfig and CONFIG on top. It is built once for each
-# version and configuration. Prints the build folder.
+# kernel.sh [--series SERIES] NAME...: build a kernel from Debian's source package
+# of that series (default 6.1), with tinyconfig and each config/NAME.config on top.
+# It is built once for each version and configuration. Prints the build folder.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ $# -ge 1 ] || die "usage: kernel.sh CONFIG [SERIES]"
-config=$1 series=${2:-6.1}
+series=6.1
+if [ "${1:-}" = --series ]; then
+	series=$2
+	shift 2
+fi
+[ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] NAME..."
+config=$SCRATCH/config
+for name; do
+	cat "$ROOT/tools/vm/config/$name.config"
+done > "$config"
 package=linux-source-$series
 
 need "$package" gcc make bc flex bison libelf-dev libssl-dev xz-utils perl \
@@ -38,7 +46,7 @@ if [ ! -e "$build/complete" ]; then
 	while read -r line; do
 		grep -qx "$line" "$build/.config" ||
 			die "the kernel does not take $line" \
-			    "see what it depends on, and mend $config"
+			    "see what it depends on, and mend config/*.config"
 	done < <(grep '^CONFIG_' "$config")
 	run_logged "$build/build.log" \
 		"building the kernel; minutes the first time, cached then" \
