@@ -46,13 +46,15 @@ try() {
 # try_misuse: misuse what is in $work/source; prints what was not as it should be
 try_misuse() {
 	build_misuse "$kernel" "$work/source"
-	misuse_initrd "$work/source" "$work/initrd"
-	rm -f "$work/console"
+	mkdir -p "$work/misused"
+	misuse_initrd "$work/source" "$kernel" "$work/misused"
+	rm -f "$work/misused/console"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-		--initrd "$work/initrd" --timeout "$limit" \
-		--console "$work/console" --append "$MISUSE_WORDS" 2> /dev/null || :
-	python3 "$ROOT/tools/vm/verdict.py" none none "$work/console" "$ROOT" \
-		misuse > "$work/verdict" || head -n 1 "$work/verdict"
+		--initrd "$work/misused/initrd" --timeout "$limit" \
+		--console "$work/misused/console" --append "$MISUSE_WORDS" \
+		2> /dev/null || :
+	python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "$work/misused" \
+		> "$work/verdict" || head -n 1 "$work/verdict"
 }
 
 passed=0 failed=0
