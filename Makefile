@@ -5,7 +5,7 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
-.PHONY: all modules tools install modules_install tools_install check demo \
+.PHONY: all modules tools install modules_install tools_install check matrix demo \
 	bench engine faults clean distclean help
 .DEFAULT_GOAL := all
 
@@ -34,6 +34,9 @@ tools_install: tools
 check:
 	tools/vm/check.sh $(TESTS)
 
+matrix:
+	tools/vm/matrix.sh $(KERNELS)
+
 demo:
 	tools/vm/demo.sh
 
@@ -61,6 +64,7 @@ help:
 	@echo 'make tools_install    the command, libtwheel, the udev rule (PREFIX=, DESTDIR=)'
 	@echo 'make demo             a million timeouts on a stock kernel in QEMU'
 	@echo 'make check            all tests, in QEMU'
+	@echo 'make matrix           all tests on each of many kernels, and a table (hours)'
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
@@ -69,6 +73,8 @@ help:
 	@echo
 	@echo 'KDIR=path             kernel headers to build against'
 	@echo 'TESTS="suite ..."     make check: only these suites or programs'
+	@echo 'KERNELS="row ..."     make matrix: only these rows of tools/vm/rows'
+	@echo 'MINUTES=n             make matrix: for all rows; what has no time is skipped'
 	@echo 'MODE=wall             make bench: nanoseconds instead of instructions'
 	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'
 	@echo 'HALF=kernel|user      make bench: only in the kernel, or in userspace'
