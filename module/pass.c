@@ -108,6 +108,9 @@ static noinline void check_time(struct twheel_base *base, twheel_fn function,
 	base->overruns++;
 	/* It takes long to say that, too. */
 	base->watch = stopwatch(context);
+	/* Jiffies have moved on an idle CPU: then it is not to be told once more. */
+	if (base->since)
+		base->since = ktime_get_ns();
 }
 
 /*
