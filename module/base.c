@@ -259,7 +259,8 @@ bool tw_base_inside(const struct twheel_base *base)
 void tw_base_stop(struct twheel_base *base)
 {
 	raw_spin_lock_irq(&base->lock);
-	base->stopped = true;
+	/* tw_pass_advance() looks at it without the lock. */
+	WRITE_ONCE(base->stopped, true);
 	/* Whoever leaves now makes no room. */
 	base->limit -= TW_BASE_ENDLESS + 1;
 	base->room -= TW_BASE_ENDLESS + 1;

@@ -343,7 +343,8 @@ int tw_file_make_room(struct tw_file *file)
 		return ret;
 	mutex_lock(&file->setup_lock);
 	/* Another thread may have done it while this one waited. */
-	if (!READ_ONCE(file->slots.free))
+	/* The lock's holders take slots meanwhile: one more chunk does no harm. */
+	if (!data_race(READ_ONCE(file->slots.free)))
 		ret = grow(file, file->wheel);
 	mutex_unlock(&file->setup_lock);
 	return ret;

@@ -379,7 +379,8 @@ void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 /* tw_op_cancel_all() - TWHEEL_IOC_CANCEL_ALL */
 int tw_op_cancel_all(struct tw_file *file)
 {
-	u32 count = READ_ONCE(file->slots.count);
+	/* It grows only: what is armed from now on need not be cancelled. */
+	u32 count = data_race(READ_ONCE(file->slots.count));
 	u32 done = 0;
 	u32 i = 0;
 

@@ -173,7 +173,8 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 			break;
 		base->room++;
 		base->fired++;
-		base->running = timer;
+		/* The sibling's lock and tw_pass_wait() look at it without ours. */
+		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
@@ -207,7 +208,8 @@ static void begin(struct twheel_base *base, bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
 
-	base->runner = current;
+	/* tw_base_inside() looks at it without the lock. */
+	WRITE_ONCE(base->runner, current);
 	base->passes++;
 	base->threaded += threaded && base->share.percent;
 	if (!base->in_round) {
@@ -216,7 +218,8 @@ static void begin(struct twheel_base *base, bool threaded)
 			tw_wheel_back(w, base->target);
 	}
 	tw_wheel_begin(w, !base->in_round);
-	base->in_round = true;
+	/* tw_pass_advance() looks at it without the lock. */
+	WRITE_ONCE(base->in_round, true);
 }
 
 /* Returns true if the clock is to restart its alarm; not before @pause from now. */
@@ -227,7 +230,7 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 	u64 next = tw_wheel_next(w);
 	u64 now, ns;
 
-	base->runner = NULL;
+	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped)
 		return false;
 	if (base->credits)
@@ -270,12 +273,12 @@ static __always_inline bool pass(struct twheel_base *base,
 			continue;
 		}
 		if (turn == TW_TURN_DONE) {
-			base->in_round = false;
+			WRITE_ONCE(base->in_round, false);
 			if (tw_wheel_ahead(w, &slice))
 				break;
 			/* What has become due meanwhile is a round, too. */
 			base->target = floor_now(base);
-			base->in_round = true;
+			WRITE_ONCE(base->in_round, true);
 		}
 		budget -= before - slice;
 		breathe(base, context);
