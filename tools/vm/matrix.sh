@@ -124,9 +124,9 @@ if [ -z "$table" ]; then
 fi
 
 passed=0 failed=0 skipped=0
-format='%-14s %-24s %4s %7s %7s %8s %8s  %s\n'
+format='%-14s %-22s %-14s %4s %6s %6s %7s %7s  %s\n'
 # shellcheck disable=SC2059
-printf "$format" row kernel CPUs passed failed skipped minutes commit
+printf "$format" row kernel parts CPUs passed failed skipped minutes commit
 for name in "${chosen[@]}"; do
 	result=$CACHE/matrix/$name/result
 	if [ -e "$result" ]; then
@@ -138,8 +138,8 @@ for name in "${chosen[@]}"; do
 		[[ " $late " != *" $name "* ]] || kernel='not run: too late'
 	fi
 	# shellcheck disable=SC2059
-	printf "$format" "$name" "$kernel" "$(column "$name" 4)" "$p" "$f" \
-		"${s:-0}" "$minutes" "$made"
+	printf "$format" "$name" "$kernel" "$(column "$name" 3)" \
+		"$(column "$name" 4)" "$p" "$f" "$s" "$minutes" "$made"
 	passed=$((passed + p)) failed=$((failed + f)) skipped=$((skipped + s))
 done
 echo "$passed passed, $failed failed$([ "$skipped" = 0 ] ||
