@@ -295,8 +295,8 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	ret = run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
 			_IOC_SIZE(cmd->cmd_op),
-			issue_flags & IO_URING_F_NONBLOCK ? TW_BATCH_UNBROKEN :
-							    U32_MAX);
+			tw_uring_defers(issue_flags) ? TW_BATCH_UNBROKEN :
+						       U32_MAX);
 	if (ret <= 0)
 		return ret;
 	/* Returned, a positive number would not end the command in a thread of 6.1. */
