@@ -301,7 +301,9 @@ static void stop_bases(struct twheel *wheel)
  *
  * Context:
  * * process, may sleep
- * * other CPUs may use the wheel's timers meanwhile
+ * * other CPUs may use the wheel's timers meanwhile. One of which twheel_cancel_sync()
+ *   or twheel_shutdown_sync() then says that it was not pending may just be on its way
+ *   to @unfired: it is freed by that, or after this has returned
  * Return:
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel; nothing has been done
