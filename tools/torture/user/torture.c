@@ -8,7 +8,8 @@
  * timer at a time, while others read the events; and files are opened and closed with
  * timers pending. A timer's next life begins when the last one has ended by the books:
  * it was cancelled, or its event has been read. So of every event it is known whether
- * there may be one, and before which deadline there may not.
+ * there may be one, and before which deadline there may not. Timers in a shared mapping
+ * are in cells.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,14 +27,11 @@
 
 #include <linux/twheel.h>
 
-#define NS_PER_S	1000000000ULL
+#include "books.h"
+
 #define NR_TIMERS	256
 #define NR_THREADS	3
 #define BATCH		16
-/* How long to wait, at the end, for what has to come: times, 10 ms apart. */
-#define PATIENCE	3000
-
-enum wrong { EARLY, LOST, TWICE, ANSWER, BOOKS, NR_WRONGS };
 
 static const char * const names[] = {
 	"early", "lost", "twice", "wrong answers", "wrong books",
@@ -60,18 +58,18 @@ static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
 #define NR_FILES	(sizeof(clocks) / sizeof(*clocks))
 
 static struct file files[NR_FILES];
-static atomic_ulong operations, counted[NR_WRONGS], fired, told;
-static atomic_bool stop, done;
-static atomic_ulong latest;
+atomic_ulong operations, fired;
+atomic_bool stop, done;
+static atomic_ulong counted[NR_WRONGS], told, latest;
 
-static void wrong(enum wrong what, const char *why, long a, long b)
+void wrong(enum wrong what, const char *why, long a, long b)
 {
 	counted[what]++;
 	if (told++ < 10)
 		printf("%s: %s: %ld, %ld\n", names[what], why, a, b);
 }
 
-static uint64_t now_of(int clock)
+uint64_t now_of(int clock)
 {
 	struct timespec ts;
 
@@ -79,7 +77,7 @@ static uint64_t now_of(int clock)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-static uint32_t roll(uint32_t *seed)
+uint32_t roll(uint32_t *seed)
 {
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 17;
@@ -87,7 +85,7 @@ static uint32_t roll(uint32_t *seed)
 	return *seed;
 }
 
-static uint64_t some_delay(uint32_t *seed)
+uint64_t some_delay(uint32_t *seed)
 {
 	uint32_t dice = roll(seed);
 
@@ -163,7 +161,7 @@ static bool over(const struct timer *timer)
 	return timer->begun == timer->ended;
 }
 
-static int call(int fd, unsigned long command, void *arg)
+int call(int fd, unsigned long command, void *arg)
 {
 	int ret = ioctl(fd, command, arg);
 
@@ -296,6 +294,8 @@ static void *striker(void *arg)
 
 		if (dice == 0) {
 			visit(&seed);
+		} else if (dice >= 192) {
+			cells_strike(&seed);
 		} else if (dice < 32) {
 			strike_many(file, &seed);
 		} else {
@@ -412,7 +412,7 @@ static void audit(struct file *file)
 
 int main(int argc, char **argv)
 {
-	pthread_t strikers[NR_THREADS], readers[NR_FILES];
+	pthread_t strikers[NR_THREADS], readers[NR_FILES + 1];
 	unsigned long wrongs = 0;
 	uint64_t end;
 	uintptr_t i;
@@ -423,9 +423,14 @@ int main(int argc, char **argv)
 	}
 	if (!open_files())
 		return 1;
+	if (!cells_open()) {
+		perror("a file with cells");
+		return 1;
+	}
 	end = now_of(CLOCK_BOOTTIME) + atoi(argv[1]) * NS_PER_S;
 	for (i = 0; i < NR_FILES; i++)
 		pthread_create(&readers[i], NULL, reader, &files[i]);
+	pthread_create(&readers[NR_FILES], NULL, cells_reader, NULL);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&strikers[i], NULL, striker, (void *)(i + 1));
 	while (now_of(CLOCK_BOOTTIME) < end)
@@ -435,8 +440,9 @@ int main(int argc, char **argv)
 		pthread_join(strikers[i], NULL);
 	for (i = 0; i < NR_FILES; i++)
 		audit(&files[i]);
+	cells_audit();
 	done = true;
-	for (i = 0; i < NR_FILES; i++)
+	for (i = 0; i <= NR_FILES; i++)
 		pthread_join(readers[i], NULL);
 
 	for (i = 0; i < NR_WRONGS; i++)

@@ -103,6 +103,7 @@ until_end() {
 		before=$operations
 		[ $idle -lt 60 ] || { fail "nothing is done any more"; return; }
 	done
+	[ "$2" = 0 ] || fail "only $operations operations in $1 s: give it more TIME"
 }
 
 # Users come and go, and so do both modules.
