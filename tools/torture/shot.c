@@ -79,8 +79,8 @@ static void fire(struct twheel_timer *timer)
 	judge_fire(shot);
 	/* Pairs with shot_open(): what is judged by has been read. */
 	smp_store_release(&shot->fired, shot->fired + 1);
-	if (dice % 16 == 0)
-		udelay(1 + dice / 16 % 16);
+	if (dice % 8 == 0)
+		udelay(1 + dice / 8 % 16);
 	if (arena->config.context == TWHEEL_CONTEXT_WORK && dice % 64 == 1)
 		usleep_range(20, 200);
 	if (dice % 8 == 2)

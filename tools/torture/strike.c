@@ -3,7 +3,9 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
+#include <linux/math64.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
@@ -12,8 +14,8 @@
 /* A timer that is later than this is left to the watch. */
 #define LEFT_ALONE	(20 * NSEC_PER_MSEC)
 
-/* How many operations there are between hold and release. */
-#define HELD		8
+/* How many timers are taken on together. */
+#define TOGETHER		8
 
 static bool two_clocks(const struct arena *arena)
 {
@@ -284,11 +286,11 @@ void shot_again(struct shot *shot)
 /* With the wheel held: some operations, and nothing comes in between. */
 static void strike_held(struct arena *arena, u32 dice)
 {
-	struct shot *shots[HELD];
+	struct shot *shots[TOGETHER];
 	unsigned int i, n = 0;
 	unsigned long flags;
 
-	for (i = 0; i < HELD; i++) {
+	for (i = 0; i < TOGETHER; i++) {
 		shots[n] = shot_get(arena, (dice + i) % NR_SHOTS);
 		if (!shots[n])
 			continue;
@@ -327,6 +329,73 @@ static void strike_held(struct arena *arena, u32 dice)
 	twheel_release(arena->wheel, &flags);
 	for (i = 0; i < n; i++)
 		shot_unlock(shots[i]);
+}
+
+static u64 next_boundary(const struct shot *shot)
+{
+	u64 tick = shot->target.arena->config.tick_ns;
+	u64 floor = shot->floor & ~FLOOR_FLAGS;
+
+	return div64_u64(floor + tick - 1, tick) * tick;
+}
+
+/* What is done to a timer at the very moment at which it expires. */
+static void parry(struct shot *shot, u32 dice)
+{
+	switch (dice % 8) {
+	case 0 ... 3:
+		extend(shot, 3 * NSEC_PER_MSEC, 1);
+		break;
+	case 4:
+		cancel_sync(shot);
+		break;
+	case 5:
+		cancel(shot);
+		break;
+	case 6:
+		arm(shot, NSEC_PER_MSEC, 4 * raw_smp_processor_id());
+		break;
+	default:
+		modify(shot, NSEC_PER_MSEC, dice);
+		break;
+	}
+}
+
+/*
+ * Some are armed for the same tick, on another CPU if that can be; and while they are
+ * served there, this one gets at them. Chance alone would seldom have it so.
+ */
+static void duel(struct arena *arena, u32 dice)
+{
+	int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
+	struct shot *shots[TOGETHER];
+	unsigned int i, n = 0;
+	u64 at;
+
+	/* Short ones only, for this waits. */
+	if (arena->config.tick_ns > NSEC_PER_MSEC || cpu >= nr_cpu_ids)
+		return;
+	for (i = 0; i < TOGETHER; i++) {
+		shots[n] = shot_get(arena, (dice + i) % NR_SHOTS);
+		if (!shots[n])
+			continue;
+		if (shot_overdue(shots[n], LEFT_ALONE))
+			shot_unlock(shots[n]);
+		else
+			arm(shots[n++], arena->config.tick_ns / 4, 4 * cpu);
+	}
+	if (n) {
+		at = next_boundary(shots[0]) + dice / 64 % 32 * NSEC_PER_USEC;
+		for (i = 0; i < 100000; i++) {
+			if (clock_of(arena, two_clocks(arena)) >= at)
+				break;
+			cpu_relax();
+		}
+	}
+	for (i = 0; i < n; i++) {
+		parry(shots[i], roll());
+		shot_unlock(shots[i]);
+	}
 }
 
 static void strike_shot(struct arena *arena, u32 dice)
@@ -379,6 +448,10 @@ void strike(struct arena *arena, u32 dice)
 	case 34 ... 37:
 		if (!arena->config.percpu && !two_clocks(arena))
 			strike_held(arena, rest);
+		break;
+	case 38:
+		if (rest % 4 == 0)
+			duel(arena, rest / 4);
 		break;
 	default:
 		strike_shot(arena, roll());
