@@ -23,6 +23,10 @@ static unsigned int threads = 2;
 module_param(threads, uint, 0444);
 MODULE_PARM_DESC(threads, "How many threads strike, a CPU");
 
+static unsigned int shortest = 10;
+module_param(shortest, uint, 0444);
+MODULE_PARM_DESC(shortest, "Binary logarithm of the shortest delay but 0, in ns (default 10)");
+
 /* Operations between two looks at whether to go on. */
 #define BURST		64
 
@@ -44,6 +48,9 @@ u32 roll(void)
 	return x >> 1 ^ x << 16;
 }
 
+/* From the shortest to the longest delay, as a rule, it doubles so often. */
+#define DOUBLINGS	21
+
 /* some_delay() - from nothing to for ever; half of them below a millisecond */
 u64 some_delay(u32 dice)
 {
@@ -57,8 +64,8 @@ u64 some_delay(u32 dice)
 	case 3:
 		return (u64)roll() << (dice / 64 % 24);
 	}
-	bit = 10 + dice / 64 % 21;
-	return BIT_ULL(bit) + (roll() & (BIT_ULL(bit) - 1));
+	bit = shortest + dice / 64 % DOUBLINGS;
+	return BIT_ULL(bit) + ((u64)roll() << shortest >> 10 & (BIT_ULL(bit) - 1));
 }
 
 static int striker(void *unused)
@@ -151,7 +158,8 @@ static int __init torture_init(void)
 {
 	int cpu, ret;
 
-	if (!nr_arenas || !threads)
+	/* What roll() can fill. */
+	if (!nr_arenas || !threads || shortest > 40)
 		return -EINVAL;
 	for_each_possible_cpu(cpu)
 		per_cpu(chance, cpu) = get_random_u32() | 1;
