@@ -6,6 +6,7 @@
  * is replaced is freed, and audited, when all have let it go.
  */
 #include <linux/cpumask.h>
+#include <linux/delay.h>
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
@@ -48,6 +49,12 @@ static void sheep_fire(struct twheel_timer *timer)
 	if (dice % 4 == 0) {
 		count_op(OP_ARM);
 		count(sheep, twheel_arm(timer, some_delay(dice / 4)), "arm");
+	}
+	/* Who cancels it in between, and waits, has to cancel it once only. */
+	if (dice % 16 == 0) {
+		udelay(1 + dice / 16 % 16);
+		count_op(OP_ARM);
+		count(sheep, twheel_arm(timer, some_delay(dice / 16)), "arm");
 	}
 	atomic_dec(&sheep->target.inside);
 }
@@ -164,6 +171,33 @@ void sheep_strike(struct arena *arena, u32 dice)
 			replace(arena, sheep, i);
 		break;
 	}
+	srcu_read_unlock(&flock, idx);
+}
+
+/* sheep_challenge() - one is to fire soon, on another CPU if that can be */
+void sheep_challenge(struct arena *arena, unsigned int i, int cpu, u64 delay)
+{
+	struct sheep *sheep;
+	int idx;
+
+	idx = srcu_read_lock(&flock);
+	sheep = READ_ONCE(arena->sheep[i]);
+	count_op(OP_ARM);
+	count(sheep, twheel_arm_on(&sheep->target.timer, cpu, delay), "arm_on");
+	srcu_read_unlock(&flock, idx);
+}
+
+/* sheep_parry() - and is cancelled when it does */
+void sheep_parry(struct arena *arena, unsigned int i)
+{
+	struct sheep *sheep;
+	int idx;
+
+	idx = srcu_read_lock(&flock);
+	sheep = READ_ONCE(arena->sheep[i]);
+	count_op(OP_CANCEL_SYNC);
+	count_cancel(sheep, twheel_cancel_sync(&sheep->target.timer),
+		     "cancel_sync");
 	srcu_read_unlock(&flock, idx);
 }
 

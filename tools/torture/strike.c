@@ -383,6 +383,9 @@ static void duel(struct arena *arena, u32 dice)
 			shot_unlock(shots[n]);
 		else
 			arm(shots[n++], arena->config.tick_ns / 4, 4 * cpu);
+		if (i % 2)
+			sheep_challenge(arena, (dice + i) % NR_SHEEP, cpu,
+					arena->config.tick_ns / 4);
 	}
 	if (n) {
 		at = next_boundary(shots[0]) + dice / 64 % 32 * NSEC_PER_USEC;
@@ -396,6 +399,8 @@ static void duel(struct arena *arena, u32 dice)
 		parry(shots[i], roll());
 		shot_unlock(shots[i]);
 	}
+	for (i = 1; i < TOGETHER; i += 2)
+		sheep_parry(arena, (dice + i) % NR_SHEEP);
 }
 
 static void strike_shot(struct arena *arena, u32 dice)

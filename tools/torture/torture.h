@@ -237,6 +237,8 @@ void shot_again(struct shot *shot);
 /* sheep.c */
 struct sheep *sheep_new(struct arena *arena);
 void sheep_strike(struct arena *arena, u32 dice);
+void sheep_challenge(struct arena *arena, unsigned int i, int cpu, u64 delay);
+void sheep_parry(struct arena *arena, unsigned int i);
 void sheep_close(struct sheep *sheep);
 void orphan_begin(struct arena *arena);
 void orphan_unfired(struct target *target);
