@@ -113,7 +113,10 @@ boot() {
 	CHILD=
 }
 
-words="no_console_suspend oops=panic panic_on_warn=1 \
+# A guest that gets no CPU from its host for half a minute is not locked up. Nor does it
+# matter here what kmemleak has to tell, which takes long.
+words="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150 kmemleak=off \
+sysctl.kernel.hung_task_timeout_secs=300 no_console_suspend oops=panic panic_on_warn=1 \
 loglevel=7 softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1"
 
 # limit_of PLAN: how long a guest may take for it
