@@ -110,7 +110,7 @@ static void modify(struct shot *shot, u64 delay, u32 dice)
 	else
 		ret = twheel_modify_at(&shot->target.timer, deadline);
 	if (ret != 0 && ret != 1)
-		wrong(WRONG_ANSWER, shot->target.arena, "to modify: %d", ret);
+		wrong(WRONG_ANSWER, shot->target.arena, "a move: %d", ret);
 	shot_moved(shot, ret, floor, "modify");
 }
 
@@ -134,9 +134,9 @@ static void extend(struct shot *shot, u64 delay, u32 dice)
 	else
 		ret = twheel_extend_at(&shot->target.timer, deadline);
 	if (ret != 0 && ret != 1 && ret != -ENOENT)
-		wrong(WRONG_ANSWER, arena, "to extend: %d", ret);
+		wrong(WRONG_ANSWER, arena, "an extension: %d", ret);
 	if (!ret && !shot->pending)
-		wrong(WRONG_ANSWER, arena, "to extend an idle timer: 0");
+		wrong(WRONG_ANSWER, arena, "an extension of an idle timer: 0");
 	if (ret == 1 && delays && two_clocks(arena) && !shot->relative &&
 	    (mark % 2 || mark != wall_mark())) {
 		WRITE_ONCE(shot->floor, 0);
