@@ -58,6 +58,7 @@ static u32 default_max(void)
 struct tw_file *tw_file_new(void)
 {
 	struct tw_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	struct twheel_geometry geometry;
 
 	if (!file)
 		return NULL;
@@ -72,6 +73,9 @@ struct tw_file *tw_file_new(void)
 	tw_queue_init(&file->events);
 	init_waitqueue_head(&file->wait);
 	file->clockid = CLOCK_MONOTONIC;
+	/* What it will be if nobody says otherwise: an arm is judged by it. */
+	twheel_plan(&(struct twheel_config) { }, &geometry);
+	file->tick_ns = geometry.tick_ns;
 	file->max_timers = default_max();
 	return file;
 }
@@ -91,43 +95,21 @@ void tw_file_free(struct tw_file *file)
 	kfree(file);
 }
 
-static struct twheel *new_wheel(struct tw_file *file,
-				const struct twheel_config *config)
-{
-	struct twheel_config mine = *config;
-
-	mine.name = "/dev/twheel";
-	mine.data = file;
-	mine.share = min(READ_ONCE(device_share), 100U);
-	return twheel_create(&mine);
-}
-
-/* From now on the file has a wheel. */
-static void publish(struct tw_file *file, struct twheel *wheel, u32 clockid)
-{
-	struct twheel_geometry geometry;
-
-	lockdep_assert_held(&file->setup_lock);
-	twheel_get_geometry(wheel, &geometry);
-	file->tick_ns = geometry.tick_ns;
-	file->clockid = clockid;
-	/* Pairs with tw_file_wheel(). */
-	smp_store_release(&file->wheel, wheel);
-}
-
-static int make_wheel(struct tw_file *file, const struct twheel_config *config,
-		      u32 clockid)
-{
-	struct twheel *wheel = new_wheel(file, config);
-
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	publish(file, wheel, clockid);
-	return 0;
-}
+/**
+ * struct parts - what a file is given in one piece, or not at all
+ * @wheel: its wheel
+ * @slots: its first slots
+ * @ring: its shared memory, or NULL
+ */
+struct parts {
+	struct twheel *wheel;
+	struct tw_slots slots;
+	struct tw_ring *ring;
+};
 
 /* More slots, if the user may have them. */
-static int grow(struct tw_file *file, struct twheel *wheel)
+static int grow(struct tw_file *file, struct tw_slots *slots,
+		struct twheel *wheel)
 {
 	int ret;
 
@@ -135,19 +117,18 @@ static int grow(struct tw_file *file, struct twheel *wheel)
 	ret = tw_user_charge(file->user, TW_CHUNK_SLOTS, file->exempt);
 	if (ret)
 		return ret;
-	ret = tw_slots_grow(&file->slots, &file->lock, wheel, tw_event_expire);
+	ret = tw_slots_grow(slots, &file->lock, wheel, tw_event_expire);
 	if (ret)
 		tw_user_uncharge(file->user, TW_CHUNK_SLOTS);
 	return ret;
 }
 
-/* All slots that cells need. */
-static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
+static int grow_to(struct tw_file *file, struct parts *parts, u32 count)
 {
 	int ret = 0;
 
-	while (!ret && file->slots.count < count) {
-		ret = grow(file, wheel);
+	while (!ret && parts->slots.count < count) {
+		ret = grow(file, &parts->slots, parts->wheel);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();
@@ -155,42 +136,84 @@ static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
 	return ret;
 }
 
-static int make_ring(struct tw_file *file, struct twheel *wheel,
-		     const struct twheel_setup *setup)
+static int make_ring(struct parts *parts, const struct twheel_setup *setup)
 {
 	struct twheel_geometry geometry;
 	struct tw_ring *ring;
-	int ret;
 
-	twheel_get_geometry(wheel, &geometry);
-	ret = grow_to(file, wheel, setup->max_timers);
-	if (ret)
-		return ret;
+	twheel_get_geometry(parts->wheel, &geometry);
 	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
-			   twheel_now(wheel), tw_timens_offset(setup->clockid));
+			   twheel_now(parts->wheel),
+			   tw_timens_offset(setup->clockid));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	file->ring = ring;
+	parts->ring = ring;
 	return 0;
 }
 
-/* A wheel whose timers are in cells. If that fails, all is as before. */
-static int make_cells(struct tw_file *file, const struct twheel_config *config,
-		      const struct twheel_setup *setup)
+static void unmake(struct tw_file *file, struct parts *parts)
 {
-	struct twheel *wheel = new_wheel(file, config);
+	tw_user_uncharge(file->user, parts->slots.count);
+	tw_slots_exit(&parts->slots);
+	twheel_destroy(parts->wheel);
+}
+
+/*
+ * From now on the file has a wheel. Whoever holds the file's lock sees all of it, or
+ * nothing: no slot without the wheel that its timer belongs to.
+ */
+static void give(struct tw_file *file, const struct parts *parts,
+		 const struct twheel_setup *setup)
+{
+	struct twheel_geometry geometry;
+
+	lockdep_assert_held(&file->setup_lock);
+	twheel_get_geometry(parts->wheel, &geometry);
+	spin_lock_bh(&file->lock);
+	file->slots = parts->slots;
+	file->ring = parts->ring;
+	file->tick_ns = geometry.tick_ns;
+	file->clockid = setup->clockid;
+	if (setup->max_timers)
+		WRITE_ONCE(file->max_timers, setup->max_timers);
+	/* Pairs with tw_file_wheel(). */
+	smp_store_release(&file->wheel, parts->wheel);
+	spin_unlock_bh(&file->lock);
+}
+
+/*
+ * Let a file have a wheel. If that fails, all is as before.
+ * @slots: how many there are to be at least from the start
+ */
+static int make_wheel(struct tw_file *file, const struct twheel_config *config,
+		      const struct twheel_setup *setup, u32 slots)
+{
+	struct twheel_config mine = *config;
+	struct parts *parts;
 	int ret;
 
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	ret = make_ring(file, wheel, setup);
-	if (!ret) {
-		publish(file, wheel, setup->clockid);
-		return 0;
+	/* The table is a kilobyte: too much for the stack. */
+	parts = kzalloc(sizeof(*parts), GFP_KERNEL);
+	if (!parts)
+		return -ENOMEM;
+	mine.name = "/dev/twheel";
+	mine.data = file;
+	mine.share = min(READ_ONCE(device_share), 100U);
+	parts->wheel = twheel_create(&mine);
+	if (IS_ERR(parts->wheel)) {
+		ret = PTR_ERR(parts->wheel);
+		goto out;
 	}
-	tw_user_uncharge(file->user, file->slots.count);
-	tw_slots_exit(&file->slots);
-	twheel_destroy(wheel);
+	ret = grow_to(file, parts, slots);
+	if (IS_ENABLED(CONFIG_64BIT) && !ret &&
+	    setup->flags & TWHEEL_SETUP_CELLS)
+		ret = make_ring(parts, setup);
+	if (ret)
+		unmake(file, parts);
+	else
+		give(file, parts, setup);
+out:
+	kfree(parts);
 	return ret;
 }
 
@@ -233,12 +256,9 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	mutex_lock(&file->setup_lock);
 	if (file->wheel)
 		ret = -EBUSY;
-	else if (IS_ENABLED(CONFIG_64BIT) && cells)
-		ret = make_cells(file, &config, setup);
 	else
-		ret = make_wheel(file, &config, setup->clockid);
-	if (!ret && setup->max_timers)
-		WRITE_ONCE(file->max_timers, setup->max_timers);
+		ret = make_wheel(file, &config, setup,
+				 cells ? setup->max_timers : 0);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }
@@ -313,18 +333,6 @@ u64 tw_file_late(struct tw_file *file)
 	return late_ns;
 }
 
-static int default_wheel(struct tw_file *file)
-{
-	int ret = 0;
-
-	mutex_lock(&file->setup_lock);
-	if (!file->wheel)
-		ret = make_wheel(file, &(struct twheel_config) { },
-				 CLOCK_MONOTONIC);
-	mutex_unlock(&file->setup_lock);
-	return ret;
-}
-
 /*
  * tw_file_make_room() - let a file have a wheel, and a free slot
  *
@@ -335,16 +343,15 @@ static int default_wheel(struct tw_file *file)
  */
 int tw_file_make_room(struct tw_file *file)
 {
+	static const struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
 	int ret = 0;
 
-	if (!tw_file_wheel(file))
-		ret = default_wheel(file);
-	if (ret)
-		return ret;
 	mutex_lock(&file->setup_lock);
+	if (!file->wheel)
+		ret = make_wheel(file, &(struct twheel_config) { }, &setup, 1);
 	/* Another thread may have done it while this one waited. */
-	if (!READ_ONCE(file->slots.free))
-		ret = grow(file, file->wheel);
+	else if (!READ_ONCE(file->slots.free))
+		ret = grow(file, &file->slots, file->wheel);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

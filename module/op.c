@@ -327,18 +327,16 @@ static __always_inline int run_one(struct run *run, struct twheel_op *op)
 static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 			     unsigned int count)
 {
-	struct run run = {
-		.file		 = file,
-		.offset		 = tw_file_offset(file, false),
-	};
+	struct run run = { .file = file };
 	struct twheel_op *op, *end = ops + count;
 
+	spin_lock_bh(&file->lock);
+	/* Of the clock that the file has now: it may be set up meanwhile. */
+	run.offset = tw_file_offset(file, false);
 	run.offset_relative = run.offset;
 	if (unlikely(tw_file_steps(file)))
 		run.offset_relative = tw_file_offset(file, true);
 	run.shifted = run.offset || run.offset_relative;
-
-	spin_lock_bh(&file->lock);
 	hold(&run);
 	for (op = ops; op < end; op++) {
 		/* With millions of timers each is a cache miss: be ahead of it. */
