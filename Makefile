@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench engine faults clean distclean help
+	bench engine faults fuzz clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -46,6 +46,9 @@ engine:
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
+fuzz:
+	tools/vm/fuzz.sh
+
 clean:
 	$(MAKE) -C tools clean
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -64,6 +67,7 @@ help:
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
+	@echo 'make fuzz             fuzz the device, guided by coverage, in QEMU'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo
@@ -74,4 +78,7 @@ help:
 	@echo 'HALF=kernel|user      make bench: only in the kernel, or in userspace'
 	@echo 'CHARTS=1              make bench: renew the charts in tools/bench/charts'
 	@echo 'FAULTS="name ..."     make faults: only these'
+	@echo 'SEED=, TIME=, CALLS=  make fuzz: dice, seconds a guest, calls in all'
+	@echo 'REPLAY=path           make fuzz: run this program again and again'
+	@echo 'MERGE=1, BROKEN=1     make fuzz: renew the corpus; see faults found'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'
