@@ -18,6 +18,8 @@ seed=${SEED:-1} seconds=${TIME:-120} calls=${CALLS:-0} kernels=${KERNELS:-both}
 times=${TIMES:-100}
 work=$CACHE/fuzz
 corpus=$ROOT/tools/fuzz/corpus
+memory=$SCRATCH/memory
+trap 'rm -f "$memory"; clean_up' EXIT
 
 for value in "$seed" "$seconds" "$calls" "$times"; do
 	[[ $value =~ ^[0-9]+$ ]] || die "$value is not a number" \
@@ -39,11 +41,25 @@ build_for() {
 		make -C "$kdir" M="$folder/module" -j"$(nproc)" "$@" modules
 }
 
+# Where a guest's memory is for a while: not on a disk, if it can be helped.
+memory_file() {
+	local free
+
+	free=$(df --output=avail -k /dev/shm 2> /dev/null | tail -n 1) || :
+	if [ "${free:-0}" -gt 2500000 ]; then
+		mktemp /dev/shm/twheel.XXXXXX
+	else
+		echo "$SCRATCH/memory"
+	fi
+}
+
 # guest NAME KERNEL MODULE LIMIT WORDS ARGUMENT...: fuzz; all is in $work/NAME then
 guest() {
 	local run=$work/$1 kernel=$2 module=$3 limit=$4 words=$5 start=$SECONDS
 	local root=$SCRATCH/files
 
+	rm -f "$memory"
+	memory=$(memory_file)
 	shift 5
 	rm -rf "$root" "$run"
 	mkdir -p "$root"/{modules,bin} "$run"
@@ -55,7 +71,7 @@ guest() {
 		"$ROOT/tools/vm/guest/fuzz.sh" "$root"
 	touch "$run/results"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel" --initrd "$run/initrd" \
-		--memory 2G --memory-file "$run/memory" --timeout "$limit" \
+		--memory 2G --memory-file "$memory" --timeout "$limit" \
 		--console "$run/console" --results "$run/results" \
 		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr \
 			softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 \
@@ -74,10 +90,10 @@ $(tail -n 25 "$run/console" 2>/dev/null)"
 	# What was running when it died.
 	if ! grep -aq '^@over' "$run/results"; then
 		mkdir -p "$run/last"
-		"$work/tools/fuzz/fuzz" --extract "$run/memory" "$run/last" \
+		"$work/tools/fuzz/fuzz" --extract "$memory" "$run/last" \
 			> /dev/null || :
 	fi
-	rm -f "$run/memory"
+	rm -f "$memory"
 	say "  done in $((SECONDS - start)) s; console: $run/console"
 }
 
