@@ -71,7 +71,7 @@ guest() {
 		"$ROOT/tools/vm/guest/fuzz.sh" "$root"
 	touch "$run/results"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel" --initrd "$run/initrd" \
-		--memory 2G --memory-file "$memory" --timeout "$limit" \
+		--memory 1G --memory-file "$memory" --timeout "$limit" \
 		--console "$run/console" --results "$run/results" \
 		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr \
 			softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 \
