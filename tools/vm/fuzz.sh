@@ -75,6 +75,7 @@ guest() {
 		--console "$run/console" --results "$run/results" \
 		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr \
 			softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 \
+			watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 \
 			$words" &
 	CHILD=$!
 	while kill -0 "$CHILD" 2>/dev/null; do
