@@ -102,32 +102,50 @@ static struct twheel *new_wheel(struct tw_file *file,
 	return twheel_create(&mine);
 }
 
-/* From now on the file has a wheel. */
-static void publish(struct tw_file *file, struct twheel *wheel, u32 clockid)
+/**
+ * struct outfit - what a file has once it has a wheel, or nothing of it
+ * @wheel: the wheel
+ * @slots: room for timers of it
+ * @ring: the shared memory, or NULL
+ */
+struct outfit {
+	struct twheel *wheel;
+	struct tw_slots slots;
+	struct tw_ring *ring;
+};
+
+/*
+ * From now on the file has it. All at once and with the lock: who finds a slot, finds
+ * the wheel of its timer, and the shared memory that tells of it.
+ */
+static void publish(struct tw_file *file, const struct outfit *outfit,
+		    u32 clockid)
 {
 	struct twheel_geometry geometry;
 
 	lockdep_assert_held(&file->setup_lock);
-	twheel_get_geometry(wheel, &geometry);
+	twheel_get_geometry(outfit->wheel, &geometry);
+	spin_lock_bh(&file->lock);
 	file->tick_ns = geometry.tick_ns;
 	file->clockid = clockid;
+	file->slots = outfit->slots;
+	file->ring = outfit->ring;
 	/* Pairs with tw_file_wheel(). */
-	smp_store_release(&file->wheel, wheel);
+	smp_store_release(&file->wheel, outfit->wheel);
+	spin_unlock_bh(&file->lock);
 }
 
-static int make_wheel(struct tw_file *file, const struct twheel_config *config,
-		      u32 clockid)
+/* The file is not to have it. */
+static void discard(struct tw_file *file, struct outfit *outfit)
 {
-	struct twheel *wheel = new_wheel(file, config);
-
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	publish(file, wheel, clockid);
-	return 0;
+	tw_user_uncharge(file->user, outfit->slots.count);
+	tw_slots_exit(&outfit->slots);
+	twheel_destroy(outfit->wheel);
 }
 
 /* More slots, if the user may have them. */
-static int grow(struct tw_file *file, struct twheel *wheel)
+static int grow(struct tw_file *file, struct tw_slots *slots,
+		struct twheel *wheel)
 {
 	int ret;
 
@@ -135,19 +153,19 @@ static int grow(struct tw_file *file, struct twheel *wheel)
 	ret = tw_user_charge(file->user, TW_CHUNK_SLOTS, file->exempt);
 	if (ret)
 		return ret;
-	ret = tw_slots_grow(&file->slots, &file->lock, wheel, tw_event_expire);
+	ret = tw_slots_grow(slots, &file->lock, wheel, tw_event_expire);
 	if (ret)
 		tw_user_uncharge(file->user, TW_CHUNK_SLOTS);
 	return ret;
 }
 
-/* All slots that cells need. */
-static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
+/* Slots for so many timers. */
+static int grow_to(struct tw_file *file, struct outfit *outfit, u32 count)
 {
 	int ret = 0;
 
-	while (!ret && file->slots.count < count) {
-		ret = grow(file, wheel);
+	while (!ret && outfit->slots.count < count) {
+		ret = grow(file, &outfit->slots, outfit->wheel);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();
@@ -155,42 +173,46 @@ static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
 	return ret;
 }
 
-static int make_ring(struct tw_file *file, struct twheel *wheel,
-		     const struct twheel_setup *setup)
+static int make_ring(struct outfit *outfit, const struct twheel_setup *setup)
 {
 	struct twheel_geometry geometry;
 	struct tw_ring *ring;
-	int ret;
 
-	twheel_get_geometry(wheel, &geometry);
-	ret = grow_to(file, wheel, setup->max_timers);
-	if (ret)
-		return ret;
+	twheel_get_geometry(outfit->wheel, &geometry);
 	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
-			   twheel_now(wheel), tw_timens_offset(setup->clockid));
+			   twheel_now(outfit->wheel),
+			   tw_timens_offset(setup->clockid));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	file->ring = ring;
+	outfit->ring = ring;
 	return 0;
 }
 
-/* A wheel whose timers are in cells. If that fails, all is as before. */
-static int make_cells(struct tw_file *file, const struct twheel_config *config,
-		      const struct twheel_setup *setup)
+/*
+ * Let a file have a wheel, and room for @count timers. If that fails, all is as before.
+ * @cells: what its cells are to be like, or NULL
+ */
+static int equip(struct tw_file *file, const struct twheel_config *config,
+		 u32 clockid, u32 count, const struct twheel_setup *cells)
 {
-	struct twheel *wheel = new_wheel(file, config);
+	struct outfit *outfit;
 	int ret;
 
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	ret = make_ring(file, wheel, setup);
-	if (!ret) {
-		publish(file, wheel, setup->clockid);
-		return 0;
-	}
-	tw_user_uncharge(file->user, file->slots.count);
-	tw_slots_exit(&file->slots);
-	twheel_destroy(wheel);
+	/* A kilobyte, which is too much for the stack. */
+	outfit = kzalloc(sizeof(*outfit), GFP_KERNEL);
+	if (!outfit)
+		return -ENOMEM;
+	outfit->wheel = new_wheel(file, config);
+	ret = PTR_ERR_OR_ZERO(outfit->wheel);
+	if (!ret)
+		ret = grow_to(file, outfit, count);
+	if (!ret && cells)
+		ret = make_ring(outfit, cells);
+	if (ret)
+		discard(file, outfit);
+	else
+		publish(file, outfit, clockid);
+	kfree(outfit);
 	return ret;
 }
 
@@ -234,9 +256,10 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	if (file->wheel)
 		ret = -EBUSY;
 	else if (IS_ENABLED(CONFIG_64BIT) && cells)
-		ret = make_cells(file, &config, setup);
+		ret = equip(file, &config, setup->clockid, setup->max_timers,
+			    setup);
 	else
-		ret = make_wheel(file, &config, setup->clockid);
+		ret = equip(file, &config, setup->clockid, 0, NULL);
 	if (!ret && setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	mutex_unlock(&file->setup_lock);
@@ -313,18 +336,6 @@ u64 tw_file_late(struct tw_file *file)
 	return late_ns;
 }
 
-static int default_wheel(struct tw_file *file)
-{
-	int ret = 0;
-
-	mutex_lock(&file->setup_lock);
-	if (!file->wheel)
-		ret = make_wheel(file, &(struct twheel_config) { },
-				 CLOCK_MONOTONIC);
-	mutex_unlock(&file->setup_lock);
-	return ret;
-}
-
 /*
  * tw_file_make_room() - let a file have a wheel, and a free slot
  *
@@ -335,16 +346,16 @@ static int default_wheel(struct tw_file *file)
  */
 int tw_file_make_room(struct tw_file *file)
 {
+	const struct twheel_config config = { };
 	int ret = 0;
 
-	if (!tw_file_wheel(file))
-		ret = default_wheel(file);
-	if (ret)
-		return ret;
 	mutex_lock(&file->setup_lock);
+	/* Together: a file whose first timer finds no room can still be set up. */
+	if (!file->wheel)
+		ret = equip(file, &config, CLOCK_MONOTONIC, 1, NULL);
 	/* Another thread may have done it while this one waited. */
-	if (!READ_ONCE(file->slots.free))
-		ret = grow(file, file->wheel);
+	else if (!READ_ONCE(file->slots.free))
+		ret = grow(file, &file->slots, file->wheel);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

@@ -32,7 +32,7 @@ struct fasync_struct;
  * @tick_ns: its tick
  * @clockid: its clock
  * @slots: the timers
- * @ring: the shared memory, or NULL; it is there before the wheel is
+ * @ring: the shared memory, or NULL; it comes with the wheel
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
  * @told: they were woken up, or one of them, and nobody has looked since
