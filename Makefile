@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench engine faults clean distclean help
+	bench engine faults attack clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -46,6 +46,9 @@ engine:
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
+attack:
+	tools/vm/attack.sh
+
 clean:
 	$(MAKE) -C tools clean
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -64,6 +67,7 @@ help:
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
+	@echo 'make attack           be a nuisance, and see what neighbours notice of it'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo
