@@ -47,7 +47,7 @@ faults:
 	tools/vm/faults.sh $(FAULTS)
 
 attack:
-	tools/vm/attack.sh
+	tools/vm/attack.sh $(ATTACKS)
 
 clean:
 	$(MAKE) -C tools clean
@@ -77,5 +77,6 @@ help:
 	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'
 	@echo 'HALF=kernel|user      make bench: only in the kernel, or in userspace'
 	@echo 'CHARTS=1              make bench: renew the charts in tools/bench/charts'
+	@echo 'ATTACKS="name ..."    make attack: only these, and what they are compared with'
 	@echo 'FAULTS="name ..."     make faults: only these'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'

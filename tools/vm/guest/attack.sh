@@ -6,8 +6,9 @@ out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
 
 echo "Linux $(uname -r), $(nproc) CPUs" > $out
+# shellcheck disable=SC2046
 insmod /modules/twheel.ko && insmod /modules/twheel_irqs.ko &&
-	attack "$(cat /seconds)" > $out 2>&1
+	attack $(cat /arguments) > $out 2>&1
 status=$?
 rmmod twheel_irqs && rmmod twheel || status=1
 echo "@complete $status" > $out
