@@ -10,10 +10,11 @@ here=$ROOT/tools/engine
 headers=$SCRATCH/include
 
 # shim.h stands for all of them.
-mkdir -p "$headers"/{linux/device,linux/sched,kunit}
+mkdir -p "$headers/linux"
 grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "$ROOT"/module/{wheel,compat}.[ch] \
 	"$ROOT"/kunit/{rig.[ch],{engine,round}_test.c} "$ROOT/include/linux/twheel.h" |
 	tr -d '<>' | sort -u | while read -r header; do
+	mkdir -p "$headers/${header%/*}"
 	: > "$headers/$header"
 done
 cp "$ROOT/include/linux/twheel.h" "$headers/linux/"
