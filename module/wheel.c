@@ -734,7 +734,8 @@ void tw_wheel_back(struct tw_wheel *w, u64 now)
 	w->quiet = 0;
 	w->horizon = now;
 	set_now(w, now);
-	if (w->displaced)
+	/* Or the alarm that is on for what is past would be put off. */
+	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
 		w->wake = now;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_back);
