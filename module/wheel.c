@@ -647,7 +647,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) ||
 	    w->displaced) {
 		/* At once; the position may be ahead of a clock set back. */
-		w->wake = min(w->now, tw_wheel_floor(w, w->now_ns));
+		w->wake = tw_wheel_floor(w, w->now_ns);
 		return w->wake;
 	}
 
@@ -673,7 +673,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 			continue;
 		}
 		if (!level) {
-			next = min(next, number);
+			next = number;
 			continue;
 		}
 		next = min(next, peek(w, level, number));
