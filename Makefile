@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench engine faults clean distclean help
+	bench engine models faults clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -43,6 +43,9 @@ bench:
 engine:
 	tools/engine/run.sh
 
+models:
+	tools/models/run.sh $(MODELS)
+
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
@@ -63,6 +66,7 @@ help:
 	@echo 'make check            all tests, in QEMU'
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
+	@echo 'make models           the protocols between CPUs, every interleaving of them'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
@@ -73,5 +77,8 @@ help:
 	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'
 	@echo 'HALF=kernel|user      make bench: only in the kernel, or in userspace'
 	@echo 'CHARTS=1              make bench: renew the charts in tools/bench/charts'
+	@echo 'COVERAGE=1            make engine: how much of the engine is reached'
+	@echo 'FUZZ=seconds          make engine: have libFuzzer play with it so long'
 	@echo 'FAULTS="name ..."     make faults: only these'
+	@echo 'MODELS="name ..."     make models: only these'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'
