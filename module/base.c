@@ -139,20 +139,10 @@ void tw_base_free(struct twheel_base *base)
 	kfree(base);
 }
 
-/*
- * Set the alarm for when the engine has to wake up.
- *
- * For what is due that is the beginning of time, not the present: before the alarm
- * goes off the clock may be set back, and what is due there then is for the pass
- * to find out.
- */
 static void set_alarm(struct twheel_base *base)
 {
-	const struct tw_wheel *w = &base->wheel;
-
 	if (likely(!base->stopped))
-		tw_clock_set(&base->clock, w->wake <= w->now ? 0 :
-			     tw_wheel_ns(w, w->wake));
+		tw_clock_set(&base->clock, tw_base_wake_ns(base));
 }
 
 /* Let the engine's position follow the clock. In a pass, that does it. */

@@ -118,6 +118,20 @@ void tw_base_stopped(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
 
 /*
+ * tw_base_wake_ns() - the instant at which the engine has something to do
+ *
+ * For what is due that is the beginning of time, not the present, nor the position:
+ * the clock may be set back, or have been, and what is due there then is for the pass
+ * to find out.
+ */
+static inline u64 tw_base_wake_ns(const struct twheel_base *base)
+{
+	const struct tw_wheel *w = &base->wheel;
+
+	return w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake);
+}
+
+/*
  * tw_base_file_soon() - put a timer with a deadline into the wheel, and see to it
  * that the alarm goes off in time
  * @deadline: not beyond what the engine divides fast, see &twheel_base.plain

@@ -203,12 +203,14 @@ static __always_inline void breathe(struct twheel_base *base,
 static void begin(struct twheel_base *base, bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
+	u64 now = floor_now(base);
 
 	base->runner = current;
 	base->passes++;
 	base->threaded += threaded && base->share.percent;
-	if (!base->in_round) {
-		base->target = floor_now(base);
+	/* A clock set back since ends the round sooner: it is early for what is left. */
+	if (!base->in_round || unlikely(now < base->target)) {
+		base->target = now;
 		if (unlikely(base->target < w->now))
 			tw_wheel_back(w, base->target);
 	}
@@ -220,8 +222,7 @@ static void begin(struct twheel_base *base, bool threaded)
 static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 		   bool threaded)
 {
-	struct tw_wheel *w = &base->wheel;
-	u64 next = tw_wheel_next(w);
+	u64 next = tw_wheel_next(&base->wheel);
 	u64 now, ns;
 
 	base->runner = NULL;
@@ -232,7 +233,7 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 	if (next == TW_WHEEL_ASLEEP)
 		return false;
 	now = tw_clock_now(clock);
-	ns = tw_wheel_ns(w, next);
+	ns = tw_base_wake_ns(base);
 	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
@@ -418,8 +419,7 @@ u64 tw_pass_advance(struct twheel_base *base, u64 now_ns)
 	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
 
 	raw_spin_lock_irq(&base->lock);
-	next = base->wheel.wake;
-	next = next == TW_WHEEL_ASLEEP ? next : tw_wheel_ns(&base->wheel, next);
+	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
 	raw_spin_unlock_irq(&base->lock);
 	return next;
 }
