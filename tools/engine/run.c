@@ -112,6 +112,8 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: %s FOLDER [CASE or GAME]\n", argv[0]);
 		return 2;
 	}
+	/* What has failed is to be told even if a sanitizer has the last word. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_suite(&twheel_engine_suite, only);
 	run_suite(&twheel_round_suite, only);
 	run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
