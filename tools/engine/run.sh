@@ -41,6 +41,8 @@ play() {
 	need gcc libc6-dev
 	gcc "${flags[@]}" -O1 "${sanitizers[@]}" -o "$SCRATCH/engine" \
 		"$source/module/wheel.c" "${common[@]}" "${suites[@]}" "$here/run.c"
+	# It takes some seconds of a CPU; an engine that hangs gets fifteen.
+	ulimit -S -t 15
 	timeout 300 "$SCRATCH/engine" "$here/corpus" "$@"
 }
 
