@@ -265,7 +265,7 @@ static void back_within_a_round(struct kunit *test)
 	twheel_advance(wheel, 1000 * MS);
 	tasklet_kill(&between.tasklet);
 	fired = crowd_fired(crowd);
-	KUNIT_ASSERT_LT_MSG(test, fired, CROWD, "all in one pass");
+	KUNIT_EXPECT_LT_MSG(test, fired, CROWD, "before their time");
 	KUNIT_EXPECT_EQ_MSG(test, later->fired, 0, "early");
 
 	/* The others are not due any more. */

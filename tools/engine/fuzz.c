@@ -3,7 +3,7 @@
 #include "play.h"
 
 unsigned int shim_allocations = UINT_MAX;
-void (*shim_before_exchange)(void);
+void (*shim_before_write)(void);
 
 static unsigned long long inputs, operations;
 

@@ -315,9 +315,9 @@ bool game_step(struct game *g, unsigned int slice)
 
 	if (g->serving) {
 		racing = g;
-		shim_before_exchange = g->race ? race : NULL;
+		shim_before_write = g->race ? race : NULL;
 		t = tw_wheel_pop(w, &slice);
-		shim_before_exchange = NULL;
+		shim_before_write = NULL;
 		CHECK(g, w->refiled - refiled == before - slice &&
 		      slice <= before, "a slice of %u, and %llu refiled",
 		      before, w->refiled - refiled);

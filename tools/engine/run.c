@@ -20,7 +20,7 @@ extern struct kunit_suite twheel_round_suite;
 
 /* What only a program can try: see shim.h. */
 unsigned int shim_allocations = UINT_MAX;
-void (*shim_before_exchange)(void);
+void (*shim_before_write)(void);
 
 static unsigned int passed, failed;
 

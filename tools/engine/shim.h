@@ -89,21 +89,27 @@ static inline s64 atomic64_read(const atomic64_t *a)
 	return __atomic_load_n(&a->counter, __ATOMIC_RELAXED);
 }
 
+/* Called before the next word is written, once: somebody else comes first. */
+extern void (*shim_before_write)(void);
+
+static inline void shim_somebody_else(void)
+{
+	void (*before)(void) = shim_before_write;
+
+	shim_before_write = NULL;
+	if (before)
+		before();
+}
+
 static inline void atomic64_set(atomic64_t *a, s64 v)
 {
+	shim_somebody_else();
 	__atomic_store_n(&a->counter, v, __ATOMIC_RELAXED);
 }
 
-/* Called before the next exchange, once: somebody else comes first. */
-extern void (*shim_before_exchange)(void);
-
 static inline bool atomic64_try_cmpxchg(atomic64_t *a, s64 *old, s64 new)
 {
-	void (*before)(void) = shim_before_exchange;
-
-	shim_before_exchange = NULL;
-	if (before)
-		before();
+	shim_somebody_else();
 	return __atomic_compare_exchange_n(&a->counter, old, new, false,
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
