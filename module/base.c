@@ -21,6 +21,7 @@
 #include "compat.h"
 #include "debug.h"
 #include "pass.h"
+#include "trace.h"
 
 static void come_home(struct tw_clock *clock);
 
@@ -159,6 +160,7 @@ static void set_alarm(struct twheel_base *base)
 static void follow_clock(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
+	u64 cascades = w->cascades, refiled = w->refiled;
 	u64 now;
 
 	if (!w->wake)
@@ -168,6 +170,7 @@ static void follow_clock(struct twheel_base *base)
 		tw_wheel_forward(w, now);
 	else
 		tw_wheel_back(w, now);
+	tw_trace_moved(base, cascades, refiled);
 }
 
 /*
@@ -297,12 +300,14 @@ void tw_base_stopped(struct twheel_base *base)
 struct twheel_timer *tw_base_evict(struct twheel_base *base)
 {
 	struct twheel_timer *timer;
+	u64 deadline;
 
 	raw_spin_lock_irq(&base->lock);
 	timer = tw_wheel_evict(&base->wheel);
 	if (timer) {
 		/* twheel_extend_at() now finds it no longer pending. */
-		atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		deadline = atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		tw_trace_unfired(base, timer, deadline);
 		tw_debug_deactivate(timer);
 		base->room++;
 		base->unfired++;

@@ -34,13 +34,16 @@
  *	due by @target
  * @unfired: timers handed back
  * @running: the timer whose callback runs, or has just been claimed to
- * @fired: callbacks called
+ * @late: how many callbacks were called so late, see &twheel_stats.late
+ * @late_sum: and how late all in all
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
  * @threaded: those that a thread did for want of a share
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
+ * @time: what the clock showed when the pass last looked, and at least one ns more than
+ *	the position's instant
  * @watch: when the present callback, or one shortly before it, began; in jiffies or
  *	ns
  * @since: the same on an idle CPU, in ns; else 0
@@ -68,7 +71,8 @@ struct twheel_base {
 	bool stopped;
 	bool in_round;
 	struct twheel_timer *running;
-	u64 fired;
+	u64 time;
+	u64 late_sum;
 	u64 cancelled;
 	u64 unfired;
 	u64 passes;
@@ -91,6 +95,7 @@ struct twheel_base {
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
 #endif
+	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
@@ -100,6 +105,17 @@ struct twheel_base {
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
 	return READ_ONCE(base->limit) - READ_ONCE(base->room);
+}
+
+/* With the base lock: how many callbacks have been called. */
+static inline u64 tw_base_fired(const struct twheel_base *base)
+{
+	unsigned int i;
+	u64 sum = 0;
+
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		sum += base->late[i];
+	return sum;
 }
 
 int tw_base_plan(const struct twheel_config *config,

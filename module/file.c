@@ -10,48 +10,47 @@
  *
  * No step but the first allocates: an event cannot be lost for want of memory.
  */
+#include <linux/build_bug.h>
 #include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
 #include "event.h"
 #include "file.h"
+#include "param.h"
 #include "ring.h"
 
-static unsigned int max_timers = 1U << 20;
-module_param(max_timers, uint, 0644);
-MODULE_PARM_DESC(max_timers,
-		 "Timers that a file may have if its program does not say (default 1048576)");
+static unsigned long max_timers = 1UL << 20;
+TW_PARAM(max_timers, 1, TW_SLOTS_MAX,
+	 "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
 
-static unsigned int limit_timers = TW_SLOTS_MAX;
-module_param(limit_timers, uint, 0644);
-MODULE_PARM_DESC(limit_timers,
-		 "Timers that a program may ask for in a file (default and largest 16777216)");
+static unsigned long limit_timers = TW_SLOTS_MAX;
+TW_PARAM(limit_timers, 1, TW_SLOTS_MAX,
+	 "Timers that a program may ask for in a file (1 to 16777216; default 16777216)");
 
 /* 10 us: a wheel that wakes up so often still leaves the CPU to others. */
 static unsigned long tick_min_ns = 10 * NSEC_PER_USEC;
-module_param(tick_min_ns, ulong, 0644);
-MODULE_PARM_DESC(tick_min_ns,
-		 "Smallest tick of a file's wheel in ns (default 10000)");
+/* Up to a second: that is as long as an unsigned long is sure to hold. */
+TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
+	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
 
-static unsigned int device_share = 25;
-module_param(device_share, uint, 0644);
-MODULE_PARM_DESC(device_share,
-		 "Percent of a CPU that a file may take in softirq before a thread serves it (default 25, 0: no limit)");
+static unsigned long device_share = 25;
+TW_PARAM(device_share, 0, 100,
+	 "Percent of a CPU that a file may take in softirq before a thread serves it (0 to 100, 0: no limit; default 25)");
 
 static u32 limit(void)
 {
-	return min(READ_ONCE(limit_timers), TW_SLOTS_MAX);
+	return READ_ONCE(limit_timers);
 }
 
 static u32 default_max(void)
 {
-	return clamp(READ_ONCE(max_timers), 1U, limit());
+	return min_t(u32, READ_ONCE(max_timers), limit());
 }
 
 /* tw_file_new() - what open() makes; NULL without memory */
@@ -98,7 +97,7 @@ static struct twheel *new_wheel(struct tw_file *file,
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
-	mine.share = min(READ_ONCE(device_share), 100U);
+	mine.share = READ_ONCE(device_share);
 	return twheel_create(&mine);
 }
 
@@ -249,6 +248,17 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 #define TW_FEATURE_URING	0
 #endif
 
+/* With the file's lock */
+static void count_timers(struct tw_file *file, u64 *timers, u64 *pending,
+			 u64 *unread)
+{
+	*timers = file->timers;
+	*unread = file->unread;
+	*pending = file->timers - file->unread;
+	if (tw_file_wheel(file) && tw_file_ring(file))
+		*unread = tw_ring_unread(file->ring);
+}
+
 /* tw_file_info() - TWHEEL_IOC_INFO */
 void tw_file_info(struct tw_file *file, struct twheel_info *info)
 {
@@ -268,6 +278,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
 				  TWHEEL_FEATURE_RETRY |
+				  TWHEEL_FEATURE_STATS |
 				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?
 				   TWHEEL_FEATURE_CELLS : 0),
@@ -285,13 +296,9 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	};
 
 	spin_lock_bh(&file->lock);
-	info->timers = file->timers;
-	info->unread = file->unread;
-	info->pending = file->timers - file->unread;
-	if (wheel && tw_file_ring(file)) {
-		info->unread = tw_ring_unread(file->ring);
+	count_timers(file, &info->timers, &info->pending, &info->unread);
+	if (wheel && tw_file_ring(file))
 		info->map_bytes = tw_ring_bytes(file->ring);
-	}
 	info->armed = file->armed;
 	info->fired = file->fired;
 	info->cancelled = file->cancelled;
@@ -302,15 +309,33 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	spin_unlock_bh(&file->lock);
 }
 
-/* tw_file_late() - how late was an expiry at most? */
-u64 tw_file_late(struct tw_file *file)
+/* tw_file_stats() - TWHEEL_IOC_STATS */
+void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats)
 {
-	u64 late_ns;
+	struct twheel *wheel = tw_file_wheel(file);
+	struct twheel_stats of_wheel = { };
 
+	BUILD_BUG_ON(sizeof(stats->late) != sizeof(file->late));
+	*stats = (struct twheel_file_stats) {
+		.wheel	= wheel ? twheel_id(wheel) : 0,
+	};
 	spin_lock_bh(&file->lock);
-	late_ns = file->late_ns;
+	count_timers(file, &stats->timers, &stats->pending, &stats->unread);
+	stats->armed = file->armed;
+	stats->fired = file->fired;
+	stats->cancelled = file->cancelled;
+	stats->late_max_ns = file->late_ns;
+	stats->late_sum_ns = file->late_sum;
+	memcpy(stats->late, file->late, sizeof(stats->late));
+	if (wheel)
+		twheel_get_stats(wheel, &of_wheel);
+	stats->extended = file->extended + of_wheel.refiled;
+	stats->cascades = of_wheel.cascades;
+	stats->passes = of_wheel.passes;
+	stats->threaded = of_wheel.threaded;
+	stats->exhausted = of_wheel.exhausted;
+	stats->overruns = of_wheel.overruns;
 	spin_unlock_bh(&file->lock);
-	return late_ns;
 }
 
 static int default_wheel(struct tw_file *file)
