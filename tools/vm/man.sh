@@ -50,10 +50,10 @@ grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/{batch,cdev,cell,event,file,op,ring,slots,user}.c |
 	sed 's/.*-//' | grep -v '^EIOCBQUEUED$' |	# within the kernel only
 	says twheel.4 'It Bq Er' "errors of the device"
-sed -n 's/^module_param(\([a-z_]*\),.*/\1/p' "$ROOT"/module/*.c |
+sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/*.c |
 	says twheel.4 'It Va' "parameters of the module"
-sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT/module/cdev.c" |
-	says twheel.4 Li "fields of fdinfo"
+sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/{cdev,view}.c |
+	says twheel.4 Li "fields of fdinfo and debugfs"
 
 sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
 	says libtwheel.3 'F[no]' "functions in libtwheel.map"
@@ -63,6 +63,9 @@ errors "$library" | says libtwheel.3 'It Bq Er' "errors in $library"
 
 sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/twheel/main.c" |
 	says twheel.1 'It Cm' "commands"
+sed -n 's/^DEFINE_EVENT([a-z_]*, twheel_\([a-z_]*\),$/\1/p; s/^TRACE_EVENT(twheel_\([a-z_]*\),$/\1/p' \
+	"$ROOT/include/trace/events/twheel.h" |
+	says twheel.4 'It Li' "tracepoints"
 sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/twheel/*.c |
 	says twheel.1 'It Fl' "options"
 
