@@ -5,7 +5,8 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
-.PHONY: all modules tools install modules_install tools_install check demo \
+.PHONY: all modules tools install modules_install modules_clean \
+	tools_install check demo \
 	bench engine faults clean distclean help
 .DEFAULT_GOAL := all
 
@@ -46,10 +47,12 @@ engine:
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
-clean:
-	$(MAKE) -C tools clean
+modules_clean:
 	@if [ -e $(KDIR)/Makefile ]; then \
 		$(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
+
+clean: modules_clean
+	$(MAKE) -C tools clean
 
 distclean: clean
 	rm -rf $(CURDIR)/.cache
