@@ -251,7 +251,7 @@ struct twheel *__twheel_create(const struct twheel_config *config,
 	wheel->axes = axes;
 	wheel->nr_bases = cpus * axes;
 	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? owner->name : "the kernel",
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
 	wheel->data = config->data;
 
@@ -467,6 +467,7 @@ static void abandon(struct twheel *wheel)
 	dismiss(wheel);
 }
 
+#ifdef CONFIG_MODULES
 static int module_changes(struct notifier_block *nb, unsigned long state,
 			  void *data)
 {
@@ -483,6 +484,13 @@ static int module_changes(struct notifier_block *nb, unsigned long state,
 	mutex_unlock(&wheels_lock);
 	return NOTIFY_OK;
 }
+#else
+static int module_changes(struct notifier_block *nb, unsigned long state,
+			  void *data)
+{
+	return NOTIFY_DONE;
+}
+#endif
 
 static struct notifier_block module_notifier = {
 	.notifier_call	= module_changes,
