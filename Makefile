@@ -7,7 +7,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install modules_clean \
 	tools_install check demo \
-	bench engine faults clean distclean help
+	bench engine faults packages intree intree-check clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -25,6 +25,9 @@ install: modules_install
 
 modules_install: $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
+	@# Kbuild leaves this out where there is no System.map, as in Debian's headers.
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) \
+		$$(cat $(KDIR)/include/config/kernel.release)
 
 tools:
 	$(MAKE) -C tools
@@ -47,6 +50,15 @@ engine:
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
+packages:
+	tools/vm/packages.sh
+
+intree:
+	tools/intree.sh $(if $(REMOVE),--remove) $(TREE)
+
+intree-check:
+	tools/vm/intree.sh
+
 modules_clean:
 	@if [ -e $(KDIR)/Makefile ]; then \
 		$(MAKE) -C $(KDIR) M=$(CURDIR) clean; fi
@@ -67,6 +79,9 @@ help:
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
+	@echo 'make packages         Debian packages; installed, tried, removed (as root)'
+	@echo 'make intree TREE=path lay twheel into the source of a kernel (REMOVE=1)'
+	@echo 'make intree-check     and build it there, and run its tests (long)'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo

@@ -151,7 +151,7 @@ check "an upgrade to version $next" inside sh -c \
 check "DKMS has replaced the module" installed "$next"
 check "removal" inside apt-get -qy remove twheel-dkms twheel-tools \
 	libtwheel0 libtwheel-dev
-check "purge" inside apt-get -qy purge twheel-dkms twheel-tools \
+check "purge" inside dpkg --purge twheel-dkms twheel-tools \
 	libtwheel0 libtwheel-dev
 check "nothing is left" nothing_left
 without_symvers() {
