@@ -160,6 +160,27 @@ without_symvers() {
 }
 check "without the package the six lines do not build" without_symvers
 
+# By hand, as the README says for who has no packages.
+from_source() {
+	inside sh -euc 'cd /twheel/source
+		make "KDIR=$0" && make tools
+		make install tools_install "KDIR=$0"
+		systemd-sysusers && getent group twheel' \
+		"/lib/modules/$release/build"
+}
+found() {
+	inside sh -euc 'modprobe -n -S "$0" twheel
+		twheel --version
+		make -C /twheel/try/program clean all && ldd /twheel/try/program/library |
+			grep "libtwheel.so.0 => /usr/local"' "$release"
+}
+copy "$root/twheel/source"
+check "make install, make tools_install" from_source
+check "what they have installed is found" found
+sed -i 's|/usr/src/twheel|/twheel/source|' "$root/twheel/try/module/Makefile"
+check "the six lines with the tree that was built" inside \
+	make -C /twheel/try/module "KDIR=/lib/modules/$release/build"
+
 say "booting what was installed, Linux $release (at most $limit s)"
 start=$SECONDS
 "$ROOT/tools/vm/boot.sh" --kernel "$clean/boot/vmlinuz-$release" \
