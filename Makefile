@@ -26,8 +26,8 @@ install: modules_install
 modules_install: $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	@# Kbuild leaves this out where there is no System.map, as in Debian's headers.
-	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) \
-		$$(cat $(KDIR)/include/config/kernel.release)
+	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $$(sed -n \
+		's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
 tools:
 	$(MAKE) -C tools

@@ -56,7 +56,7 @@ inside() {
 	timeout --kill-after=10 900 unshare --mount --pid --net --fork \
 		--kill-child sh -c 'mount -t proc proc "$0/proc" &&
 			exec chroot "$0" env -i HOME=/root LC_ALL=C \
-			DEBIAN_FRONTEND=noninteractive PATH=/usr/sbin:/usr/bin:/sbin:/bin \
+			DEBIAN_FRONTEND=noninteractive PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
 			"$@"' "$root" "$@"
 }
 
