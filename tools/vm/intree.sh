@@ -87,8 +87,6 @@ build() {
 			return 1
 		}
 	done
-	timeout "$limit" make -C "$tree" O="$folder" -j"$(nproc)" W=1 \
-		drivers/misc/twheel/ || return
 	timeout "$limit" make -C "$tree" O="$folder" -j"$(nproc)" \
 		> "$folder/build.log" 2>&1 || {
 		tail -n 20 "$folder/build.log"
