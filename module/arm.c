@@ -212,6 +212,7 @@ out:
 static noinline int place_and_unlock(struct twheel_base *base,
 				     struct twheel_timer *timer, u64 deadline,
 				     enum before before, unsigned long flags)
+	__releases(&base->lock)
 {
 	int ret = place(base, timer, deadline, before);
 

@@ -77,7 +77,7 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		if (tw_file_wheel(file) && tw_file_ring(file))
 			return -EINVAL;
 		if (!tw_event_take(file, &taken,
-				  min_t(size_t, room - done, TW_TAKE))) {
+				   min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK ||
@@ -328,8 +328,8 @@ static void show_occupied(struct seq_file *seq, struct tw_file *file,
 /*
  * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. Besides what
  * TWHEEL_IOC_INFO tells: how long after its deadline an expiry was at most, its slack,
- * steps of the real-time clock, and how far in the past it was armed for included; and for each level how many of its 2 * slots buckets have
- * a timer.
+ * steps of the real-time clock, and how far in the past it was armed for included; and
+ * for each level how many of its 2 * slots buckets have a timer.
  */
 static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
 {

@@ -384,6 +384,7 @@ TW_EXPORT(twheel_destroy);
  * * any; interrupts are off when this returns
  */
 void twheel_hold(struct twheel *wheel, unsigned long *flags)
+	__acquires(&wheel->bases[0]->lock)
 {
 	WARN_ON_ONCE(wheel->nr_bases > 1);
 	raw_spin_lock_irqsave(&wheel->bases[0]->lock, *flags);
@@ -399,6 +400,7 @@ TW_EXPORT(twheel_hold);
  * * as twheel_hold() was called; interrupts are as they were then
  */
 void twheel_release(struct twheel *wheel, unsigned long *flags)
+	__releases(&wheel->bases[0]->lock)
 {
 	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
 }

@@ -685,7 +685,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 		number++;
 		if (next > (number - 1) << span &&
 		    test_bit(tw_wheel_index(w, level, number),
-			      w->buckets.occupied))
+			     w->buckets.occupied))
 			next = min(next, peek(w, level, number));
 	}
 	w->wake = next;
