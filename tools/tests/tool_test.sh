@@ -95,4 +95,4 @@ result $? wrong_usage_is_2
 rm -f /tmp/away; mv /dev/twheel /dev/away
 wants 1 'modprobe twheel' twheel after 1ms; result $? missing_device_is_explained
 mv /dev/away /dev/twheel
-exit ${bad:-0}
+exit "${bad:-0}"

@@ -183,6 +183,8 @@ stock_kernel() {
 		grep -o 'linux-headers-[^ ,]*' | head -n 1)
 	version=$(dpkg-query -W -f '${Version}' "$package")
 	stock_release=${package#linux-headers-}
+	# For who sources this.
+	# shellcheck disable=SC2034
 	stock_headers=/usr/src/$package
 	folder=$CACHE/stock-$stock_release-$version
 	stock_image=$folder/vmlinuz

@@ -15,6 +15,8 @@ misuse() {
 
 # Reports that are made in a callback take long, too.
 insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
+# A word to a line; what is run here may read its input.
+# shellcheck disable=SC2013
 for way in $(cat /ways); do
 	mark begin "$way"
 	[ "$way" != overrun ] || echo 20 > $parameters/overrun_ms
