@@ -6,7 +6,7 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench engine faults clean distclean help
+	bench engine faults style man clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -46,6 +46,9 @@ engine:
 faults:
 	tools/vm/faults.sh $(FAULTS)
 
+style:
+	tools/style.sh $(CHECKS)
+
 clean:
 	$(MAKE) -C tools clean
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -64,6 +67,7 @@ help:
 	@echo 'make bench            what operations cost, beside what else Linux has'
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
+	@echo 'make style            what programs can tell of style'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo
@@ -73,5 +77,6 @@ help:
 	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'
 	@echo 'HALF=kernel|user      make bench: only in the kernel, or in userspace'
 	@echo 'CHARTS=1              make bench: renew the charts in tools/bench/charts'
+	@echo 'CHECKS="name ..."     make style: only these'
 	@echo 'FAULTS="name ..."     make faults: only these'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'
