@@ -6,7 +6,8 @@ PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules tools install modules_install tools_install check demo \
-	bench engine faults style man clean distclean help
+	bench engine faults style man man_install \
+	clean distclean help
 .DEFAULT_GOAL := all
 
 all: modules
@@ -49,6 +50,13 @@ faults:
 style:
 	tools/style.sh $(CHECKS)
 
+man:
+	tools/kernel_man.sh $(TWHEEL_CACHE)/man9 $(KDIR)
+
+man_install: man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man9
+	install -m 644 $(TWHEEL_CACHE)/man9/*.9 $(DESTDIR)$(PREFIX)/share/man/man9/
+
 clean:
 	$(MAKE) -C tools clean
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -68,6 +76,7 @@ help:
 	@echo 'make engine           the engine alone as a program, under sanitizers'
 	@echo 'make faults           plant faults, and see the tests find them (long)'
 	@echo 'make style            what programs can tell of style'
+	@echo 'make man              manual pages of the in-kernel API; make man_install'
 	@echo 'make clean            remove what was built here'
 	@echo 'make distclean        and the cache of kernels'
 	@echo

@@ -98,7 +98,7 @@ ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
 }
 
 check_man() {
-	"$ROOT/tools/vm/man.sh"
+	"$ROOT/tools/vm/man.sh" && "$ROOT/tools/kernel_man.sh" "$work/man9"
 }
 
 check_spelling() {

@@ -78,8 +78,8 @@ wants 0 '^timeout 42: ' after; result $? example_after
 wants 0 '3000 timeouts: .* 600 stopped, 0 early, 0 wrong' ev_timeouts
 result $? example_libev
 wants 0 '^timeout 42: ' user; result $? example_of_the_readme
-wants 0 '^timer 1: 1 times, ' example_device; result $? example_of_the_device
-wants 0 '^timer 2$' example_library; result $? example_of_the_library
+wants 0 '^timer 1: 1 times, ' example_twheel; result $? example_of_the_device
+wants 0 '^timer 2$' example_libtwheel; result $? example_of_the_library
 
 for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel after 999999999999d' 'twheel every 1ms --count 0' \

@@ -126,7 +126,7 @@ done
 for example in after idle_server idle_server_timerfd ev_timeouts; do
 	cp "$work/tools/examples/userspace/$example" "$root/bin/"
 done
-cp "$work/readme/user" "$work"/man/example_{device,library} "$root/bin/"
+cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel} "$root/bin/"
 with_libraries "$work"/tools/tests/lib_test_shared "$work/tools/lib" "$root"
 with_libraries "$(command -v strace)" "$work/tools/lib" "$root"
 
