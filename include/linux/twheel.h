@@ -311,9 +311,9 @@ int twheel_destroy(struct twheel *wheel);
  * twheel_create() - make a wheel
  * @config: what it is to be like
  *
- * See __twheel_create().
+ * See __twheel_create(). It may be a compound literal: commas in it do no harm.
  */
-#define twheel_create(config)	__twheel_create(config, THIS_MODULE)
+#define twheel_create(config...)	__twheel_create(config, THIS_MODULE)
 
 int twheel_plan(const struct twheel_config *config,
 		struct twheel_geometry *geometry);
