@@ -5,7 +5,7 @@
 # shellcheck source=vm/lib.sh
 . "$(dirname "$0")/vm/lib.sh"
 
-checks=(checkpatch indent kernel-doc sparse shellcheck python man spelling licences)
+checks=(checkpatch indent kernel-doc sparse shellcheck python man links spelling licences)
 case ${1:-} in
 -h | --help)
 	echo "usage: style.sh [CHECK]..."
@@ -99,6 +99,14 @@ ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
 
 check_man() {
 	"$ROOT/tools/vm/man.sh" && "$ROOT/tools/kernel_man.sh" "$work/man9"
+}
+
+# The pictures of the documents are those that their script draws.
+check_links() {
+	files '*.md' | xargs -0 python3 tools/style/links.py || return
+	mkdir -p "$work/pictures"
+	python3 tools/doc/pictures.py "$work/pictures"
+	diff -rq "$work/pictures" tools/doc/pictures
 }
 
 check_spelling() {
