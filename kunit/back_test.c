@@ -3,6 +3,9 @@
  * A virtual clock that is set back: what fires when, to the tick. For the wall
  * clock see wall_test.c, for the engine alone clock_set_back in engine_test.c.
  */
+#include <linux/interrupt.h>
+
+#include "../module/base.h"
 #include "probe.h"
 
 /* At its own deadline, not at once, nor at where the wheel has been. */
@@ -180,12 +183,110 @@ static void steps_at_random(struct kunit *test)
 	}
 }
 
+/* While a pass is on, or between two of a round. */
+
+static void set_back(struct twheel_timer *timer, u64 now_ns)
+{
+	WRITE_ONCE(timer->base->clock.virtual_ns, now_ns);
+}
+
+static void note_and_set_back(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	note(timer);
+	set_back(timer, 100 * MS);
+	twheel_arm_at(&probe->other->timer, 200 * MS);
+}
+
+static void back_in_a_callback(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 2);
+
+	init_probe(&p[0], wheel, note_and_set_back);
+	init_probe(&p[1], wheel, note);
+	p[0].other = &p[1];
+	twheel_arm_at(&p[0].timer, 1000 * MS);
+	/* An alarm set for where the wheel has been would be late. */
+	KUNIT_EXPECT_LE(test, twheel_advance(wheel, 1000 * MS), 200 * MS);
+	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
+	run_until(wheel, 1000 * MS);
+	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
+	KUNIT_EXPECT_EQ(test, p[1].fired_at, 200 * MS);
+}
+
+/* More than a pass serves, so that a round takes two. */
+#define CROWD	1500
+
+struct between {
+	struct tasklet_struct tasklet;
+	struct probe *later;
+};
+
+static struct between between;
+
+static void note_and_call(struct twheel_timer *timer)
+{
+	note(timer);
+	/* It runs when the pass lets softirqs in. */
+	tasklet_schedule(&between.tasklet);
+}
+
+static void after_the_pass(struct tasklet_struct *tasklet)
+{
+	set_back(&between.later->timer, 100 * MS);
+	twheel_arm_at(&between.later->timer, 500 * MS);
+}
+
+static unsigned int crowd_fired(const struct probe *crowd)
+{
+	unsigned int i, fired = 0;
+
+	for (i = 0; i < CROWD; i++)
+		fired += crowd[i].fired;
+	return fired;
+}
+
+static void back_within_a_round(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *crowd = new_probes(test, CROWD);
+	struct probe *later = new_probes(test, 1);
+	unsigned int i, fired;
+
+	between.later = later;
+	tasklet_setup(&between.tasklet, after_the_pass);
+	init_probe(later, wheel, note);
+	for (i = 0; i < CROWD; i++) {
+		init_probe(&crowd[i], wheel, note_and_call);
+		twheel_arm_at(&crowd[i].timer, 1000 * MS);
+	}
+	twheel_advance(wheel, 1000 * MS);
+	tasklet_kill(&between.tasklet);
+	fired = crowd_fired(crowd);
+	KUNIT_EXPECT_LT_MSG(test, fired, CROWD, "before their time");
+	KUNIT_EXPECT_EQ_MSG(test, later->fired, 0, "early");
+
+	/* The others are not due any more. */
+	run_until(wheel, 999 * MS);
+	KUNIT_EXPECT_EQ(test, crowd_fired(crowd), fired);
+	KUNIT_EXPECT_EQ(test, later->fired, 1);
+	KUNIT_EXPECT_EQ(test, later->fired_at, 500 * MS);
+	for (i = 0; i < CROWD; i++)
+		crowd[i].timer.function = note;
+	run_until(wheel, 1000 * MS);
+	KUNIT_EXPECT_EQ(test, crowd_fired(crowd), CROWD);
+}
+
 static struct kunit_case back_cases[] = {
 	KUNIT_CASE(between_clock_and_position),
 	KUNIT_CASE(due_no_more),
 	KUNIT_CASE(fired_is_fired),
 	KUNIT_CASE(back_by_days),
 	KUNIT_CASE(moved_after_back),
+	KUNIT_CASE(back_in_a_callback),
+	KUNIT_CASE(back_within_a_round),
 	KUNIT_CASE(steps_at_random),
 	{ }
 };

@@ -430,6 +430,24 @@ static void clock_set_back(struct kunit *test)
 	set_back(test, 256, 23, 1 << 20);
 }
 
+static void back_leaves_what_is_past(struct kunit *test)
+{
+	struct rig rig;
+
+	/* The alarm is on for a timer that is past; a nearer one must not put it off. */
+	rig_init(&rig, test, "past", 1, 16, 100, 2);
+	rig_add(&rig, 0, 5);
+	rig_back(&rig, 50);
+	KUNIT_EXPECT_LE(test, rig.w.wake, 50ULL);
+	rig_add(&rig, 1, 60);
+	KUNIT_EXPECT_LE(test, rig.w.wake, 50ULL);
+	rig_run(&rig, 50);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_run(&rig, 60);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
 static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(shape_refuses),
 	KUNIT_CASE(shape_rounds_up),
@@ -444,6 +462,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(long_sleep),
 	KUNIT_CASE(forward_keeps_short_delays_short),
 	KUNIT_CASE(clock_set_back),
+	KUNIT_CASE(back_leaves_what_is_past),
 	{ }
 };
 

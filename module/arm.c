@@ -14,6 +14,7 @@
 #include "debug.h"
 #include "instance.h"
 #include "timer.h"
+#include "trace.h"
 
 /* What a timer's word may be before it is given a new deadline. */
 enum before {
@@ -71,6 +72,7 @@ static __always_inline bool arm_idle(struct twheel_base *base,
 	}
 	make_pending(timer, deadline);
 	tw_base_file_soon(base, timer, deadline);
+	tw_trace_arm(base, timer);
 	return true;
 }
 
@@ -83,6 +85,15 @@ static __always_inline void take_out(struct twheel_base *base,
 	tw_wheel_del(&base->wheel, timer);
 }
 
+/* A later deadline, up to TWHEEL_NEVER, leaves a pending timer where it is. */
+static __always_inline bool extend(struct twheel_timer *timer, u64 deadline)
+{
+	if (tw_extend(timer, deadline) != 1)
+		return false;
+	tw_trace_extend(timer, deadline);
+	return true;
+}
+
 /* With the base lock: give the timer its deadline. */
 static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
 			  u64 deadline, enum before before)
@@ -93,6 +104,7 @@ static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
 	if (tw_timer_is_deadline(word)) {
 		take_out(base, timer, deadline);
 		tw_base_file(base, timer, deadline);
+		tw_trace_modify(base, timer);
 		return 1;
 	}
 	if (before == PENDING)
@@ -107,6 +119,7 @@ static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
 	}
 	make_pending(timer, deadline);
 	tw_base_file(base, timer, deadline);
+	tw_trace_arm(base, timer);
 	return 0;
 }
 
@@ -153,6 +166,7 @@ static void change_base(struct twheel_timer *timer, struct twheel_base *from,
 			to->room--;
 		}
 		tw_base_file(to, timer, deadline);
+		tw_trace_modify(to, timer);
 	}
 	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
 	WRITE_ONCE(timer->base, to);
@@ -176,7 +190,7 @@ again:
 		goto out;
 	to = pick(base, where, pending || tw_timer_running_base(base, timer));
 	if (to == base) {
-		ret = pending && twheel_extend_at(timer, deadline) == 1 ? 1 :
+		ret = pending && extend(timer, deadline) ? 1 :
 		      place(base, timer, deadline, before);
 		goto out;
 	}
@@ -212,6 +226,7 @@ out:
 static noinline int place_and_unlock(struct twheel_base *base,
 				     struct twheel_timer *timer, u64 deadline,
 				     enum before before, unsigned long flags)
+	__releases(&base->lock)
 {
 	int ret = place(base, timer, deadline, before);
 
@@ -227,7 +242,7 @@ static noinline int set_deadline_here(struct twheel_timer *timer, u64 deadline,
 	unsigned long flags;
 
 	/* A later deadline leaves the timer where it is. */
-	if (tw_extend(timer, deadline) == 1)
+	if (extend(timer, deadline))
 		return 1;
 	raw_spin_lock_irqsave(&base->lock, flags);
 	return place_and_unlock(base, timer, deadline, before, flags);
@@ -264,6 +279,7 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 	if (likely(tw_timer_is_deadline(word))) {
 		take_out(base, timer, deadline);
 		tw_base_file_soon(base, timer, deadline);
+		tw_trace_modify(base, timer);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return 1;
 	}
@@ -493,13 +509,17 @@ TW_EXPORT(twheel_modify);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base;
-	u64 now;
+	u64 deadline;
+	int ret;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
 	base = READ_ONCE(timer->base);
-	now = tw_clock_now(&base->clock);
-	return twheel_extend_at(timer, saturating_add(now, delay_ns));
+	deadline = saturating_add(tw_clock_now(&base->clock), delay_ns);
+	ret = tw_extend(timer, deadline);
+	if (ret == 1)
+		tw_trace_extend(timer, deadline);
+	return ret;
 }
 TW_EXPORT(twheel_extend);
 
@@ -542,7 +562,7 @@ int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 		return 0;
 	deadline_ns = min(deadline_ns, TWHEEL_NEVER);
 	/* A later deadline leaves the timer where it is. */
-	if (tw_extend(timer, deadline_ns) == 1)
+	if (extend(timer, deadline_ns))
 		return 1;
 	return place(timer->base, timer, deadline_ns, PENDING);
 }

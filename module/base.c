@@ -21,6 +21,7 @@
 #include "compat.h"
 #include "debug.h"
 #include "pass.h"
+#include "trace.h"
 
 static void come_home(struct tw_clock *clock);
 
@@ -139,26 +140,17 @@ void tw_base_free(struct twheel_base *base)
 	kfree(base);
 }
 
-/*
- * Set the alarm for when the engine has to wake up.
- *
- * For what is due that is the beginning of time, not the present: before the alarm
- * goes off the clock may be set back, and what is due there then is for the pass
- * to find out.
- */
 static void set_alarm(struct twheel_base *base)
 {
-	const struct tw_wheel *w = &base->wheel;
-
 	if (likely(!base->stopped))
-		tw_clock_set(&base->clock, w->wake <= w->now ? 0 :
-			     tw_wheel_ns(w, w->wake));
+		tw_clock_set(&base->clock, tw_base_wake_ns(base));
 }
 
 /* Let the engine's position follow the clock. In a pass, that does it. */
 static void follow_clock(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
+	u64 cascades = w->cascades, refiled = w->refiled;
 	u64 now;
 
 	if (!w->wake)
@@ -168,6 +160,7 @@ static void follow_clock(struct twheel_base *base)
 		tw_wheel_forward(w, now);
 	else
 		tw_wheel_back(w, now);
+	tw_trace_moved(base, cascades, refiled);
 }
 
 /*
@@ -259,7 +252,8 @@ bool tw_base_inside(const struct twheel_base *base)
 void tw_base_stop(struct twheel_base *base)
 {
 	raw_spin_lock_irq(&base->lock);
-	base->stopped = true;
+	/* tw_pass_advance() looks at it without the lock. */
+	WRITE_ONCE(base->stopped, true);
 	/* Whoever leaves now makes no room. */
 	base->limit -= TW_BASE_ENDLESS + 1;
 	base->room -= TW_BASE_ENDLESS + 1;
@@ -297,12 +291,14 @@ void tw_base_stopped(struct twheel_base *base)
 struct twheel_timer *tw_base_evict(struct twheel_base *base)
 {
 	struct twheel_timer *timer;
+	u64 deadline;
 
 	raw_spin_lock_irq(&base->lock);
 	timer = tw_wheel_evict(&base->wheel);
 	if (timer) {
 		/* twheel_extend_at() now finds it no longer pending. */
-		atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		deadline = atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		tw_trace_unfired(base, timer, deadline);
 		tw_debug_deactivate(timer);
 		base->room++;
 		base->unfired++;

@@ -34,13 +34,16 @@
  *	due by @target
  * @unfired: timers handed back
  * @running: the timer whose callback runs, or has just been claimed to
- * @fired: callbacks called
+ * @late: how many callbacks were called so late, see &twheel_stats.late
+ * @late_sum: and how late all in all
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
  * @threaded: those that a thread did for want of a share
  * @exhausted: passes that used up their budget
  * @overruns: callbacks that took too long
  * @target: the tick up to which the round serves
+ * @time: what the clock showed when the pass last looked, and at least one ns more than
+ *	the position's instant
  * @watch: when the present callback, or one shortly before it, began; in jiffies or
  *	ns
  * @since: the same on an idle CPU, in ns; else 0
@@ -68,7 +71,8 @@ struct twheel_base {
 	bool stopped;
 	bool in_round;
 	struct twheel_timer *running;
-	u64 fired;
+	u64 time;
+	u64 late_sum;
 	u64 cancelled;
 	u64 unfired;
 	u64 passes;
@@ -91,15 +95,32 @@ struct twheel_base {
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
 #endif
+	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
 #define TW_BASE_ENDLESS		(LONG_MAX / 2)
 
-/* How many timers are pending. */
+/*
+ * How many timers are pending. Without the lock it is a guess: both are counted with
+ * plain instructions by who holds it, which is the hot path, and are words that do not
+ * tear.
+ */
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
-	return READ_ONCE(base->limit) - READ_ONCE(base->room);
+	return data_race(READ_ONCE(base->limit)) -
+	       data_race(READ_ONCE(base->room));
+}
+
+/* With the base lock: how many callbacks have been called. */
+static inline u64 tw_base_fired(const struct twheel_base *base)
+{
+	unsigned int i;
+	u64 sum = 0;
+
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		sum += base->late[i];
+	return sum;
 }
 
 int tw_base_plan(const struct twheel_config *config,
@@ -116,6 +137,20 @@ bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
 void tw_base_stopped(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
+
+/*
+ * tw_base_wake_ns() - the instant at which the engine has something to do
+ *
+ * For what is due that is the beginning of time, not the present, nor the position:
+ * the clock may be set back, or have been, and what is due there then is for the pass
+ * to find out.
+ */
+static inline u64 tw_base_wake_ns(const struct twheel_base *base)
+{
+	const struct tw_wheel *w = &base->wheel;
+
+	return w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake);
+}
 
 /*
  * tw_base_file_soon() - put a timer with a deadline into the wheel, and see to it

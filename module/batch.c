@@ -49,7 +49,9 @@ static union words __user *element(const struct twheel_batch *batch, u32 i)
 
 /*
  * Fetch operations. Returns how many of them are there.
- * @answered: see that they can be answered: their results become 0
+ * @answered: see that they can be answered: their results become 0. An answer begins
+ *	with the identifier and ends with the result, and what is between them is on
+ *	the page of one or the other
  */
 static __always_inline unsigned int
 fetch(const struct twheel_batch *batch, u32 first, union words *ops,
@@ -70,8 +72,11 @@ fetch(const struct twheel_batch *batch, u32 first, union words *ops,
 		GET(5);
 		GET(7);
 		ops[i].word[WORD(result)] = 0;
-		if (answered)
+		if (answered) {
+			unsafe_put_user(ops[i].word[WORD(id)],
+					&user->word[WORD(id)], fault);
 			unsafe_put_user(0, &user->word[WORD(result)], fault);
+		}
 		user = (void __user *)user + batch->op_size;
 	}
 fault:

@@ -15,6 +15,7 @@
 #include "debug.h"
 #include "pass.h"
 #include "timer.h"
+#include "trace.h"
 
 /*
  * With the base lock: make the timer not pending. Was it? Inline, or cancelling
@@ -33,9 +34,10 @@ static __always_inline int withdraw(struct twheel_base *base,
 		return 0;
 	}
 	/* Pairs with the compare-and-swap in twheel_extend_at(). */
-	atomic64_xchg(&timer->word, ~(u64)state);
+	word = atomic64_xchg(&timer->word, ~(u64)state);
 	tw_debug_deactivate(timer);
 	base->cancelled++;
+	tw_trace_cancel(base, timer, word);
 	tw_base_unfile(base, timer);
 	if (unlikely(!base->plain) && base->credits)
 		tw_base_give_credits(base);

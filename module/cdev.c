@@ -21,6 +21,7 @@
 #include "file.h"
 #include "op.h"
 #include "ring.h"
+#include "view.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
@@ -28,6 +29,7 @@ static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 144);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_eventfd) == 16);
+static_assert(sizeof(struct twheel_file_stats) == 632);
 
 /*
  * Sizes of the structures when they were first published. A program may know a
@@ -39,6 +41,7 @@ static_assert(sizeof(struct twheel_eventfd) == 16);
 #define INFO_SIZE_V0	144
 #define BATCH_SIZE_V0	32
 #define EVENTFD_SIZE_V0	16
+#define STATS_SIZE_V0	632
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -77,7 +80,7 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		if (tw_file_wheel(file) && tw_file_ring(file))
 			return -EINVAL;
 		if (!tw_event_take(file, &taken,
-				  min_t(size_t, room - done, TW_TAKE))) {
+				   min_t(size_t, room - done, TW_TAKE))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK ||
@@ -129,17 +132,32 @@ static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 	return tw_event_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
-static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
+/* Fill in a structure of which the program knows @size bytes. */
+static long answer(void __user *arg, size_t size, const void *from, size_t bytes)
 {
-	struct twheel_info info;
-	size_t known = min(size, sizeof(info));
+	size_t known = min(size, bytes);
 
-	tw_file_info(file, &info);
-	if (copy_to_user(arg, &info, known))
+	if (copy_to_user(arg, from, known))
 		return -EFAULT;
 	if (size > known && clear_user(arg + known, size - known))
 		return -EFAULT;
 	return 0;
+}
+
+static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_info info;
+
+	tw_file_info(file, &info);
+	return answer(arg, size, &info, sizeof(info));
+}
+
+static long ioctl_stats(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_file_stats stats;
+
+	tw_file_stats(file, &stats);
+	return answer(arg, size, &stats, sizeof(stats));
 }
 
 static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
@@ -247,6 +265,7 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
 	COMMAND(TWHEEL_IOC_EVENTFD, EVENTFD_SIZE_V0, ioctl_eventfd),
 	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
+	COMMAND(TWHEEL_IOC_STATS, STATS_SIZE_V0, ioctl_stats),
 };
 
 /* The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (too short). */
@@ -295,8 +314,8 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	ret = run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
 			_IOC_SIZE(cmd->cmd_op),
-			issue_flags & IO_URING_F_NONBLOCK ? TW_BATCH_UNBROKEN :
-							    U32_MAX);
+			tw_uring_defers(issue_flags) ? TW_BATCH_UNBROKEN :
+						       U32_MAX);
 	if (ret <= 0)
 		return ret;
 	/* Returned, a positive number would not end the command in a thread of 6.1. */
@@ -312,31 +331,20 @@ static int cdev_fasync(int fd, struct file *filp, int on)
 	return fasync_helper(fd, filp, on, &file->fasync);
 }
 
-static void show_occupied(struct seq_file *seq, struct tw_file *file,
-			  unsigned int levels)
-{
-	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
-	unsigned int i;
-
-	if (tw_file_wheel(file))
-		twheel_get_occupied(tw_file_wheel(file), buckets);
-	seq_puts(seq, "occupied:\t");
-	for (i = 0; i < levels; i++)
-		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
-}
-
 /*
- * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. Besides what
- * TWHEEL_IOC_INFO tells: how long after its deadline an expiry was at most, its slack,
- * steps of the real-time clock, and how far in the past it was armed for included; and for each level how many of its 2 * slots buckets have
- * a timer.
+ * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. It is what
+ * TWHEEL_IOC_INFO and TWHEEL_IOC_STATS tell, and for each level how many of its
+ * 2 * slots buckets have a timer.
  */
 static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
 {
 	struct tw_file *file = filp->private_data;
+	struct twheel_file_stats stats;
 	struct twheel_info info;
 
 	tw_file_info(file, &info);
+	tw_file_stats(file, &stats);
+	seq_printf(seq, "wheel:\t%u\n", stats.wheel);
 	seq_printf(seq, "clockid:\t%u\n", info.clockid);
 	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", info.slots);
@@ -344,16 +352,22 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
 	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
 	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
-	seq_printf(seq, "timers:\t%llu\n", info.timers);
-	seq_printf(seq, "pending:\t%llu\n", info.pending);
-	seq_printf(seq, "unread:\t%llu\n", info.unread);
-	seq_printf(seq, "armed:\t%llu\n", info.armed);
-	seq_printf(seq, "fired:\t%llu\n", info.fired);
-	seq_printf(seq, "cancelled:\t%llu\n", info.cancelled);
-	seq_printf(seq, "passes:\t%llu\n", info.passes);
-	seq_printf(seq, "threaded:\t%llu\n", info.threaded);
-	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_late(file));
-	show_occupied(seq, file, info.levels);
+	seq_printf(seq, "timers:\t%llu\n", stats.timers);
+	seq_printf(seq, "pending:\t%llu\n", stats.pending);
+	seq_printf(seq, "unread:\t%llu\n", stats.unread);
+	seq_printf(seq, "armed:\t%llu\n", stats.armed);
+	seq_printf(seq, "fired:\t%llu\n", stats.fired);
+	seq_printf(seq, "cancelled:\t%llu\n", stats.cancelled);
+	seq_printf(seq, "extended:\t%llu\n", stats.extended);
+	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
+	seq_printf(seq, "passes:\t%llu\n", stats.passes);
+	seq_printf(seq, "threaded:\t%llu\n", stats.threaded);
+	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
+	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
+	seq_printf(seq, "late_max_ns:\t%llu\n", stats.late_max_ns);
+	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum_ns);
+	tw_view_late(seq, stats.late);
+	tw_view_occupied(seq, tw_file_wheel(file), info.levels);
 }
 
 static const struct file_operations cdev_fops = {

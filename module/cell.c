@@ -318,5 +318,7 @@ bool tw_cell_expire(struct tw_file *file, struct tw_slot *slot)
 	    twheel_pending(&slot->timer))
 		return false;
 	look(file, slot, &fired);
+	if (!fired && tw_slot_state(slot) == TW_SLOT_ARMED)
+		file->extended++;
 	return fired;
 }

@@ -79,6 +79,20 @@ static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 #endif
 }
 
+/*
+ * May a command be sent to a thread? 6.10 to 6.13 copy the entry when it goes there,
+ * but read it again where it was, which the program may have used anew by then.
+ */
+static inline bool tw_uring_defers(unsigned int issue_flags)
+{
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0) && \
+	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+	return false;
+#else
+	return issue_flags & IO_URING_F_NONBLOCK;
+#endif
+}
+
 /* What the program has set of the flags; the kernel has some for itself. */
 static inline u32 tw_uring_flags(const struct io_uring_cmd *cmd)
 {

@@ -9,17 +9,17 @@
 
 #include <linux/debugobjects.h>
 #include <linux/errno.h>
-#include <linux/moduleparam.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
 #include <linux/time64.h>
 
 #include "debug.h"
+#include "param.h"
 
-static unsigned int overrun_ms = 20;
-module_param(overrun_ms, uint, 0644);
-MODULE_PARM_DESC(overrun_ms,
-		 "Report callbacks in interrupt context that take so long (default 20, 0: never)");
+/* At most an hour: nothing would ever take longer. */
+static unsigned long overrun_ms = 20;
+TW_PARAM(overrun_ms, 0, 3600000,
+	 "Report callbacks in interrupt context that take so long, in ms (0 to 3600000, 0: never; default 20)");
 
 /* tw_debug_preempt_count() - a callback has not left it as it was @before */
 noinline void tw_debug_preempt_count(twheel_fn function, int before)
@@ -32,9 +32,9 @@ noinline void tw_debug_preempt_count(twheel_fn function, int before)
 /* tw_debug_took() - a callback took so long. Is that an overrun? */
 noinline bool tw_debug_took(twheel_fn function, u64 ns)
 {
-	unsigned int limit_ms = READ_ONCE(overrun_ms);
+	u64 limit_ms = READ_ONCE(overrun_ms);
 
-	if (!limit_ms || ns < limit_ms * (u64)NSEC_PER_MSEC)
+	if (!limit_ms || ns < limit_ms * NSEC_PER_MSEC)
 		return false;
 	pr_warn_ratelimited("callback %ps took %llu ms\n", function,
 			    div_u64(ns, NSEC_PER_MSEC));

@@ -144,7 +144,11 @@ bool tw_event_readable(struct tw_file *file)
  */
 void tw_event_pass_on(struct tw_file *file)
 {
-	if (READ_ONCE(file->events.first) != TW_NO_SLOT &&
+	/*
+	 * Who adds an event after this look wakes somebody up; a row is changed with
+	 * plain instructions, by who holds the lock.
+	 */
+	if (data_race(READ_ONCE(file->events.first)) != TW_NO_SLOT &&
 	    wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait,
 					   EPOLLIN | EPOLLRDNORM);

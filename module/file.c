@@ -10,54 +10,54 @@
  *
  * No step but the first allocates: an event cannot be lost for want of memory.
  */
+#include <linux/build_bug.h>
 #include <linux/capability.h>
 #include <linux/errno.h>
 #include <linux/limits.h>
-#include <linux/moduleparam.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/timekeeping.h>
 
 #include "compat.h"
 #include "event.h"
 #include "file.h"
+#include "param.h"
 #include "ring.h"
 
-static unsigned int max_timers = 1U << 20;
-module_param(max_timers, uint, 0644);
-MODULE_PARM_DESC(max_timers,
-		 "Timers that a file may have if its program does not say (default 1048576)");
+static unsigned long max_timers = 1UL << 20;
+TW_PARAM(max_timers, 1, TW_SLOTS_MAX,
+	 "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
 
-static unsigned int limit_timers = TW_SLOTS_MAX;
-module_param(limit_timers, uint, 0644);
-MODULE_PARM_DESC(limit_timers,
-		 "Timers that a program may ask for in a file (default and largest 16777216)");
+static unsigned long limit_timers = TW_SLOTS_MAX;
+TW_PARAM(limit_timers, 1, TW_SLOTS_MAX,
+	 "Timers that a program may ask for in a file (1 to 16777216; default 16777216)");
 
 /* 10 us: a wheel that wakes up so often still leaves the CPU to others. */
 static unsigned long tick_min_ns = 10 * NSEC_PER_USEC;
-module_param(tick_min_ns, ulong, 0644);
-MODULE_PARM_DESC(tick_min_ns,
-		 "Smallest tick of a file's wheel in ns (default 10000)");
+/* Up to a second: that is as long as an unsigned long is sure to hold. */
+TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
+	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
 
-static unsigned int device_share = 25;
-module_param(device_share, uint, 0644);
-MODULE_PARM_DESC(device_share,
-		 "Percent of a CPU that a file may take in softirq before a thread serves it (default 25, 0: no limit)");
+static unsigned long device_share = 25;
+TW_PARAM(device_share, 0, 100,
+	 "Percent of a CPU that a file may take in softirq before a thread serves it (0 to 100, 0: no limit; default 25)");
 
 static u32 limit(void)
 {
-	return min(READ_ONCE(limit_timers), TW_SLOTS_MAX);
+	return READ_ONCE(limit_timers);
 }
 
 static u32 default_max(void)
 {
-	return clamp(READ_ONCE(max_timers), 1U, limit());
+	return min_t(u32, READ_ONCE(max_timers), limit());
 }
 
 /* tw_file_new() - what open() makes; NULL without memory */
 struct tw_file *tw_file_new(void)
 {
 	struct tw_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	struct twheel_geometry geometry;
 
 	if (!file)
 		return NULL;
@@ -72,6 +72,9 @@ struct tw_file *tw_file_new(void)
 	tw_queue_init(&file->events);
 	init_waitqueue_head(&file->wait);
 	file->clockid = CLOCK_MONOTONIC;
+	/* What it will be if nobody says otherwise: an arm is judged by it. */
+	twheel_plan(&(struct twheel_config) { }, &geometry);
+	file->tick_ns = geometry.tick_ns;
 	file->max_timers = default_max();
 	return file;
 }
@@ -98,36 +101,56 @@ static struct twheel *new_wheel(struct tw_file *file,
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
-	mine.share = min(READ_ONCE(device_share), 100U);
+	mine.share = READ_ONCE(device_share);
 	return twheel_create(&mine);
 }
 
-/* From now on the file has a wheel. */
-static void publish(struct tw_file *file, struct twheel *wheel, u32 clockid)
+/**
+ * struct outfit - what a file has once it has a wheel, or nothing of it
+ * @wheel: the wheel
+ * @slots: room for timers of it
+ * @ring: the shared memory, or NULL
+ */
+struct outfit {
+	struct twheel *wheel;
+	struct tw_slots slots;
+	struct tw_ring *ring;
+};
+
+/*
+ * From now on the file has it. All at once and with the lock: who finds a slot, finds
+ * the wheel of its timer, and the shared memory that tells of it.
+ */
+static void publish(struct tw_file *file, const struct outfit *outfit,
+		    const struct twheel_setup *setup)
 {
 	struct twheel_geometry geometry;
 
 	lockdep_assert_held(&file->setup_lock);
-	twheel_get_geometry(wheel, &geometry);
+	twheel_get_geometry(outfit->wheel, &geometry);
+	spin_lock_bh(&file->lock);
 	file->tick_ns = geometry.tick_ns;
-	file->clockid = clockid;
+	file->clockid = setup->clockid;
+	file->slots = outfit->slots;
+	file->ring = outfit->ring;
+	if (setup->max_timers)
+		WRITE_ONCE(file->max_timers, setup->max_timers);
 	/* Pairs with tw_file_wheel(). */
-	smp_store_release(&file->wheel, wheel);
+	smp_store_release(&file->wheel, outfit->wheel);
+	spin_unlock_bh(&file->lock);
 }
 
-static int make_wheel(struct tw_file *file, const struct twheel_config *config,
-		      u32 clockid)
+/* The file is not to have it. */
+static void discard(struct tw_file *file, struct outfit *outfit)
 {
-	struct twheel *wheel = new_wheel(file, config);
-
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	publish(file, wheel, clockid);
-	return 0;
+	tw_user_uncharge(file->user, outfit->slots.count);
+	tw_slots_exit(&outfit->slots);
+	twheel_destroy(outfit->wheel);
 }
 
 /* More slots, if the user may have them. */
-static int grow(struct tw_file *file, struct twheel *wheel)
+static int grow(struct tw_file *file, struct tw_slots *slots,
+		struct twheel *wheel)
 {
 	int ret;
 
@@ -135,19 +158,19 @@ static int grow(struct tw_file *file, struct twheel *wheel)
 	ret = tw_user_charge(file->user, TW_CHUNK_SLOTS, file->exempt);
 	if (ret)
 		return ret;
-	ret = tw_slots_grow(&file->slots, &file->lock, wheel, tw_event_expire);
+	ret = tw_slots_grow(slots, &file->lock, wheel, tw_event_expire);
 	if (ret)
 		tw_user_uncharge(file->user, TW_CHUNK_SLOTS);
 	return ret;
 }
 
-/* All slots that cells need. */
-static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
+/* Slots for so many timers. */
+static int grow_to(struct tw_file *file, struct outfit *outfit, u32 count)
 {
 	int ret = 0;
 
-	while (!ret && file->slots.count < count) {
-		ret = grow(file, wheel);
+	while (!ret && outfit->slots.count < count) {
+		ret = grow(file, &outfit->slots, outfit->wheel);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();
@@ -155,42 +178,47 @@ static int grow_to(struct tw_file *file, struct twheel *wheel, u32 count)
 	return ret;
 }
 
-static int make_ring(struct tw_file *file, struct twheel *wheel,
-		     const struct twheel_setup *setup)
+static int make_ring(struct outfit *outfit, const struct twheel_setup *setup)
 {
 	struct twheel_geometry geometry;
 	struct tw_ring *ring;
-	int ret;
 
-	twheel_get_geometry(wheel, &geometry);
-	ret = grow_to(file, wheel, setup->max_timers);
-	if (ret)
-		return ret;
+	twheel_get_geometry(outfit->wheel, &geometry);
 	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
-			   twheel_now(wheel), tw_timens_offset(setup->clockid));
+			   twheel_now(outfit->wheel),
+			   tw_timens_offset(setup->clockid));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
-	file->ring = ring;
+	outfit->ring = ring;
 	return 0;
 }
 
-/* A wheel whose timers are in cells. If that fails, all is as before. */
-static int make_cells(struct tw_file *file, const struct twheel_config *config,
-		      const struct twheel_setup *setup)
+/*
+ * Let a file have a wheel, and room for @count timers from the start. If that fails, all
+ * is as before.
+ */
+static int equip(struct tw_file *file, const struct twheel_config *config,
+		 const struct twheel_setup *setup, u32 count)
 {
-	struct twheel *wheel = new_wheel(file, config);
+	struct outfit *outfit;
 	int ret;
 
-	if (IS_ERR(wheel))
-		return PTR_ERR(wheel);
-	ret = make_ring(file, wheel, setup);
-	if (!ret) {
-		publish(file, wheel, setup->clockid);
-		return 0;
-	}
-	tw_user_uncharge(file->user, file->slots.count);
-	tw_slots_exit(&file->slots);
-	twheel_destroy(wheel);
+	/* A kilobyte, which is too much for the stack. */
+	outfit = kzalloc(sizeof(*outfit), GFP_KERNEL);
+	if (!outfit)
+		return -ENOMEM;
+	outfit->wheel = new_wheel(file, config);
+	ret = PTR_ERR_OR_ZERO(outfit->wheel);
+	if (!ret)
+		ret = grow_to(file, outfit, count);
+	if (IS_ENABLED(CONFIG_64BIT) && !ret &&
+	    setup->flags & TWHEEL_SETUP_CELLS)
+		ret = make_ring(outfit, setup);
+	if (ret)
+		discard(file, outfit);
+	else
+		publish(file, outfit, setup);
+	kfree(outfit);
 	return ret;
 }
 
@@ -233,12 +261,8 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 	mutex_lock(&file->setup_lock);
 	if (file->wheel)
 		ret = -EBUSY;
-	else if (IS_ENABLED(CONFIG_64BIT) && cells)
-		ret = make_cells(file, &config, setup);
 	else
-		ret = make_wheel(file, &config, setup->clockid);
-	if (!ret && setup->max_timers)
-		WRITE_ONCE(file->max_timers, setup->max_timers);
+		ret = equip(file, &config, setup, cells ? setup->max_timers : 0);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }
@@ -248,6 +272,17 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 #else
 #define TW_FEATURE_URING	0
 #endif
+
+/* With the file's lock */
+static void count_timers(struct tw_file *file, u64 *timers, u64 *pending,
+			 u64 *unread)
+{
+	*timers = file->timers;
+	*unread = file->unread;
+	*pending = file->timers - file->unread;
+	if (tw_file_wheel(file) && tw_file_ring(file))
+		*unread = tw_ring_unread(file->ring);
+}
 
 /* tw_file_info() - TWHEEL_IOC_INFO */
 void tw_file_info(struct tw_file *file, struct twheel_info *info)
@@ -268,6 +303,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
 				  TWHEEL_FEATURE_RETRY |
+				  TWHEEL_FEATURE_STATS |
 				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?
 				   TWHEEL_FEATURE_CELLS : 0),
@@ -285,13 +321,9 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	};
 
 	spin_lock_bh(&file->lock);
-	info->timers = file->timers;
-	info->unread = file->unread;
-	info->pending = file->timers - file->unread;
-	if (wheel && tw_file_ring(file)) {
-		info->unread = tw_ring_unread(file->ring);
+	count_timers(file, &info->timers, &info->pending, &info->unread);
+	if (wheel && tw_file_ring(file))
 		info->map_bytes = tw_ring_bytes(file->ring);
-	}
 	info->armed = file->armed;
 	info->fired = file->fired;
 	info->cancelled = file->cancelled;
@@ -302,27 +334,33 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	spin_unlock_bh(&file->lock);
 }
 
-/* tw_file_late() - how late was an expiry at most? */
-u64 tw_file_late(struct tw_file *file)
+/* tw_file_stats() - TWHEEL_IOC_STATS */
+void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats)
 {
-	u64 late_ns;
+	struct twheel *wheel = tw_file_wheel(file);
+	struct twheel_stats of_wheel = { };
 
+	BUILD_BUG_ON(sizeof(stats->late) != sizeof(file->late));
+	*stats = (struct twheel_file_stats) {
+		.wheel	= wheel ? twheel_id(wheel) : 0,
+	};
 	spin_lock_bh(&file->lock);
-	late_ns = file->late_ns;
+	count_timers(file, &stats->timers, &stats->pending, &stats->unread);
+	stats->armed = file->armed;
+	stats->fired = file->fired;
+	stats->cancelled = file->cancelled;
+	stats->late_max_ns = file->late_ns;
+	stats->late_sum_ns = file->late_sum;
+	memcpy(stats->late, file->late, sizeof(stats->late));
+	if (wheel)
+		twheel_get_stats(wheel, &of_wheel);
+	stats->extended = file->extended + of_wheel.refiled;
+	stats->cascades = of_wheel.cascades;
+	stats->passes = of_wheel.passes;
+	stats->threaded = of_wheel.threaded;
+	stats->exhausted = of_wheel.exhausted;
+	stats->overruns = of_wheel.overruns;
 	spin_unlock_bh(&file->lock);
-	return late_ns;
-}
-
-static int default_wheel(struct tw_file *file)
-{
-	int ret = 0;
-
-	mutex_lock(&file->setup_lock);
-	if (!file->wheel)
-		ret = make_wheel(file, &(struct twheel_config) { },
-				 CLOCK_MONOTONIC);
-	mutex_unlock(&file->setup_lock);
-	return ret;
 }
 
 /*
@@ -335,16 +373,20 @@ static int default_wheel(struct tw_file *file)
  */
 int tw_file_make_room(struct tw_file *file)
 {
+	static const struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
+	const struct twheel_config config = { };
 	int ret = 0;
 
-	if (!tw_file_wheel(file))
-		ret = default_wheel(file);
-	if (ret)
-		return ret;
 	mutex_lock(&file->setup_lock);
-	/* Another thread may have done it while this one waited. */
-	if (!READ_ONCE(file->slots.free))
-		ret = grow(file, file->wheel);
+	/* Together: a file whose first timer finds no room can still be set up. */
+	if (!file->wheel)
+		ret = equip(file, &config, &setup, 1);
+	/*
+	 * Another thread may have done it while this one waited. The file's lock is
+	 * not held, and slots are taken meanwhile: one more chunk does no harm.
+	 */
+	else if (!data_race(READ_ONCE(file->slots.free)))
+		ret = grow(file, &file->slots, file->wheel);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

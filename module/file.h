@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
+#include <linux/bitops.h>
 #include <linux/ktime.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
@@ -32,7 +33,7 @@ struct fasync_struct;
  * @tick_ns: its tick
  * @clockid: its clock
  * @slots: the timers
- * @ring: the shared memory, or NULL; it is there before the wheel is
+ * @ring: the shared memory, or NULL; it comes with the wheel
  * @events: the slots whose event waits to be read, oldest expiry first
  * @wait: who waits for events
  * @told: they were woken up, or one of them, and nobody has looked since
@@ -45,7 +46,10 @@ struct fasync_struct;
  * @armed: timers armed
  * @fired: expiries
  * @late_ns: how much after its deadline the latest of them was
+ * @late_sum: and all of them together
+ * @late: how many were so late, see &twheel_file_stats.late
  * @cancelled: timers cancelled
+ * @extended: cells found extended when the kernel looked as it had said
  * @buffer: room for operations, which no batch uses, or NULL
  */
 struct tw_file {
@@ -70,17 +74,18 @@ struct tw_file {
 	u64 armed;
 	u64 fired;
 	u64 late_ns;
+	u64 late_sum;
 	u64 cancelled;
+	u64 extended;
 	void *buffer;
+	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
 struct tw_file *tw_file_new(void);
 void tw_file_free(struct tw_file *file);
 int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
-
-u64 tw_file_late(struct tw_file *file);
-
+void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats);
 int tw_file_make_room(struct tw_file *file);
 
 /* The wheel of a file, or NULL; once it is there, it stays. */
@@ -100,6 +105,9 @@ static inline struct tw_ring *tw_file_ring(const struct tw_file *file)
 static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns)
 {
 	file->fired++;
+	file->late_sum += late_ns;
+	/* Of nothing there is no highest bit. */
+	file->late[late_ns ? fls64(late_ns) - 1 : 0]++;
 	if (unlikely(late_ns > file->late_ns))
 		file->late_ns = late_ns;
 }

@@ -6,7 +6,7 @@
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
-#include <linux/moduleparam.h>
+#include <linux/limits.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
@@ -19,15 +19,19 @@
 #include "base.h"
 #include "compat.h"
 #include "instance.h"
+#include "param.h"
 #include "pass.h"
+#include "view.h"
 
 /* How many unfired timers are handed back before others may run. */
 #define HAND_BACK	64
 
-static unsigned int live_wheels_warn = 64;
-module_param(live_wheels_warn, uint, 0644);
-MODULE_PARM_DESC(live_wheels_warn,
-		 "Warn when modules have more wheels than this (default 64, 0: never)");
+static unsigned long live_wheels_warn = 64;
+TW_PARAM(live_wheels_warn, 0, UINT_MAX,
+	 "Warn when modules have more wheels than this (0 to 4294967295, 0: never; default 64)");
+
+/* How many wheels there have been. */
+static atomic_t wheel_count;
 
 /* All wheels there are, so that those left behind can be named. */
 static LIST_HEAD(wheels);
@@ -185,7 +189,7 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 /* Too many, and that is new? It is again once they were fewer than allowed. */
 static bool one_too_many(int change)
 {
-	unsigned int warn = READ_ONCE(live_wheels_warn);
+	unsigned long warn = READ_ONCE(live_wheels_warn);
 
 	lockdep_assert_held(&wheels_lock);
 	live_wheels += change;
@@ -205,6 +209,8 @@ static void enlist(struct twheel *wheel)
 		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
 			live_wheels - 1, wheel->name, wheel->owner_name);
 	mutex_unlock(&wheels_lock);
+	if (wheel->owner != THIS_MODULE)
+		tw_view_add(wheel);
 }
 
 static void delist(struct twheel *wheel)
@@ -247,11 +253,12 @@ struct twheel *__twheel_create(const struct twheel_config *config,
 			GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
+	wheel->id = atomic_inc_return(&wheel_count);
 	wheel->percpu = config->percpu;
 	wheel->axes = axes;
 	wheel->nr_bases = cpus * axes;
 	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? owner->name : "the kernel",
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
 	wheel->data = config->data;
 
@@ -301,7 +308,9 @@ static void stop_bases(struct twheel *wheel)
  *
  * Context:
  * * process, may sleep
- * * other CPUs may use the wheel's timers meanwhile
+ * * other CPUs may use the wheel's timers meanwhile. One of which twheel_cancel_sync()
+ *   or twheel_shutdown_sync() then says that it was not pending may just be on its way
+ *   to @unfired: it is freed by that, or after this has returned
  * Return:
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel; nothing has been done
@@ -336,6 +345,7 @@ TW_EXPORT(twheel_stop);
 /* Free a wheel that has been stopped. */
 static void dismiss(struct twheel *wheel)
 {
+	tw_view_remove(wheel);
 	if (wheel->percpu)
 		cpuhp_state_remove_instance(cpuhp, &wheel->cpus);
 	free_wheel(wheel);
@@ -384,6 +394,7 @@ TW_EXPORT(twheel_destroy);
  * * any; interrupts are off when this returns
  */
 void twheel_hold(struct twheel *wheel, unsigned long *flags)
+	__acquires(&wheel->bases[0]->lock)
 {
 	WARN_ON_ONCE(wheel->nr_bases > 1);
 	raw_spin_lock_irqsave(&wheel->bases[0]->lock, *flags);
@@ -399,6 +410,7 @@ TW_EXPORT(twheel_hold);
  * * as twheel_hold() was called; interrupts are as they were then
  */
 void twheel_release(struct twheel *wheel, unsigned long *flags)
+	__releases(&wheel->bases[0]->lock)
 {
 	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
 }
@@ -467,6 +479,7 @@ static void abandon(struct twheel *wheel)
 	dismiss(wheel);
 }
 
+#ifdef CONFIG_MODULES
 static int module_changes(struct notifier_block *nb, unsigned long state,
 			  void *data)
 {
@@ -483,6 +496,13 @@ static int module_changes(struct notifier_block *nb, unsigned long state,
 	mutex_unlock(&wheels_lock);
 	return NOTIFY_OK;
 }
+#else
+static int module_changes(struct notifier_block *nb, unsigned long state,
+			  void *data)
+{
+	return NOTIFY_DONE;
+}
+#endif
 
 static struct notifier_block module_notifier = {
 	.notifier_call	= module_changes,
@@ -506,11 +526,13 @@ int __init tw_instances_init(void)
 	if (ret < 0)
 		goto destroy;
 	cpuhp = ret;
+	tw_view_init();
 	ret = register_module_notifier(&module_notifier);
 	if (ret)
 		goto remove;
 	return 0;
 remove:
+	tw_view_exit();
 	cpuhp_remove_multi_state(cpuhp);
 destroy:
 	destroy_workqueue(overload);
@@ -527,6 +549,7 @@ void tw_instances_exit(void)
 	list_for_each_entry_safe(wheel, next, &wheels, link)
 		abandon(wheel);
 	mutex_unlock(&wheels_lock);
+	tw_view_exit();
 	cpuhp_remove_multi_state(cpuhp);
 	destroy_workqueue(overload);
 }

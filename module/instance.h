@@ -10,10 +10,12 @@
 
 #include "credits.h"
 
+struct dentry;
 struct twheel_base;
 
 /**
  * struct twheel - a wheel
+ * @id: its number
  * @percpu: it has bases for each CPU, else for one
  * @stopped: twheel_stop() was called
  * @axes: how many bases a CPU has: a second one, where the wheel's own clock can be
@@ -26,10 +28,12 @@ struct twheel_base;
  * @owner: the module that made it; may be gone
  * @owner_name: its name
  * @name: of the wheel
+ * @view: its file in debugfs, if a module has made it
  * @data: its maker's
  * @bases: for each CPU as many as axes
  */
 struct twheel {
+	unsigned int id;
 	bool percpu;
 	bool stopped;
 	unsigned int axes;
@@ -41,6 +45,7 @@ struct twheel {
 	struct module *owner;
 	char owner_name[MODULE_NAME_LEN];
 	const char *name;
+	struct dentry *view;
 	void *data;
 	struct twheel_base *bases[];
 };

@@ -20,7 +20,9 @@ static int __init twheel_init(void)
 		tw_instances_exit();
 	return ret;
 }
-module_init(twheel_init);
+
+/* Built into a kernel, it is there before the drivers that use it; a module is the same. */
+subsys_initcall(twheel_init);
 
 static void __exit twheel_exit(void)
 {

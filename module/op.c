@@ -327,18 +327,16 @@ static __always_inline int run_one(struct run *run, struct twheel_op *op)
 static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 			     unsigned int count)
 {
-	struct run run = {
-		.file		 = file,
-		.offset		 = tw_file_offset(file, false),
-	};
+	struct run run = { .file = file };
 	struct twheel_op *op, *end = ops + count;
 
+	spin_lock_bh(&file->lock);
+	/* Of the clock that the file has now: it may be set up meanwhile. */
+	run.offset = tw_file_offset(file, false);
 	run.offset_relative = run.offset;
 	if (unlikely(tw_file_steps(file)))
 		run.offset_relative = tw_file_offset(file, true);
 	run.shifted = run.offset || run.offset_relative;
-
-	spin_lock_bh(&file->lock);
 	hold(&run);
 	for (op = ops; op < end; op++) {
 		/* With millions of timers each is a cache miss: be ahead of it. */
@@ -379,7 +377,8 @@ void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 /* tw_op_cancel_all() - TWHEEL_IOC_CANCEL_ALL */
 int tw_op_cancel_all(struct tw_file *file)
 {
-	u32 count = READ_ONCE(file->slots.count);
+	/* It grows only: what is armed from now on need not be cancelled. */
+	u32 count = data_race(READ_ONCE(file->slots.count));
 	u32 done = 0;
 	u32 i = 0;
 

@@ -37,6 +37,7 @@
 #include "compat.h"
 #include "debug.h"
 #include "pass.h"
+#include "trace.h"
 
 /*
  * Timers looked at with the lock held and interrupts off. At some 60 instructions
@@ -63,9 +64,20 @@
 /* When to try again while the sibling has a pass: about as long as one takes. */
 #define TURN_PAUSE	(50 * NSEC_PER_USEC)
 
+/*
+ * It is so late, to tell by it how late timers are. What is due is past, even if the
+ * clock was set back since it was found to be.
+ */
+static __always_inline void set_time(struct twheel_base *base, u64 ns)
+{
+	base->time = max(ns, base->wheel.now_ns + 1);
+}
+
+/* Look at the clock. Returns the last tick that has come. */
 static u64 floor_now(struct twheel_base *base)
 {
-	return tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
+	base->time = tw_clock_now(&base->clock);
+	return tw_wheel_floor(&base->wheel, base->time);
 }
 
 static __always_inline void lock(struct twheel_base *base,
@@ -100,14 +112,21 @@ static noinline void check_time(struct twheel_base *base, twheel_fn function,
 {
 	u64 took = now - base->watch;
 
-	if (context != TWHEEL_CONTEXT_HARDIRQ)
+	if (context == TWHEEL_CONTEXT_HARDIRQ) {
+		base->time += took;
+	} else {
 		took *= TICK_NSEC;
+		set_time(base, tw_clock_now(&base->clock));
+	}
 	base->watch = now;
 	if (!tw_debug_took(function, took))
 		return;
 	base->overruns++;
 	/* It takes long to say that, too. */
 	base->watch = stopwatch(context);
+	/* Jiffies have moved on an idle CPU: then it is not to be told once more. */
+	if (base->since)
+		base->since = ktime_get_ns();
 }
 
 /*
@@ -153,39 +172,90 @@ static __always_inline void call(struct twheel_base *base,
 		check_time(base, function, context, now);
 }
 
+/* With the base lock: a timer is called so late. */
+static __always_inline void count_late(struct twheel_base *base, u64 late)
+{
+	base->late_sum += late;
+	base->late[tw_top_bit(late)]++;
+}
+
 /* Claim what is due, and call it. Returns what is left of the budget. */
 static __always_inline unsigned int serve(struct twheel_base *base,
 					  unsigned int budget, int count,
-					  enum twheel_context context)
+					  enum twheel_context context,
+					  bool traced)
 {
 	unsigned int slice = SLICE, before = budget;
 	struct twheel_timer *timer;
+	s64 fired = ~(u64)TWHEEL_FIRED;
+	u64 late, start = 0;
 	twheel_fn function;
 
+	/* Keep it in a register, rather than load it for each. */
+	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
 	base->watch = stopwatch(context);
+	set_time(base, base->time);
 	do {
-		timer = tw_wheel_pop(&base->wheel, &slice);
+		/* The one before may have slept. */
+		if (context == TWHEEL_CONTEXT_WORK)
+			set_time(base, tw_clock_now(&base->clock));
+again:
+		timer = tw_wheel_due(&base->wheel);
 		if (!timer)
 			break;
+		if (unlikely(!tw_wheel_claim(&base->wheel, timer, fired,
+					     base->time, &late))) {
+			if (!tw_wheel_pass_over(&base->wheel, timer, &slice))
+				break;
+			goto again;
+		}
+		count_late(base, late);
+		tw_wheel_del_due(&base->wheel, timer);
 		base->room++;
-		base->fired++;
-		base->running = timer;
+		/*
+		 * Pairs with tw_timer_runs(): who does not find the timer before
+		 * this one here any more sees what its function did.
+		 */
+		smp_store_release(&base->running, timer);
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
 		function = timer->function;
+		if (traced) {
+			tw_trace_expire_entry(base, timer, function,
+					      base->time - late);
+			start = ktime_get_ns();
+		}
 		call(base, timer, function, context, count);
+		if (traced)
+			tw_trace_expire_exit(base, timer, function,
+					     ktime_get_ns() - start);
 		lock(base, context);
-		/* Pairs with tw_timer_runs(): what the function did is visible. */
-		smp_store_release(&base->running, NULL);
-		if (context == TWHEEL_CONTEXT_WORK && wq_has_sleeper(&base->idle))
-			wake_up_all(&base->idle);
+		if (context == TWHEEL_CONTEXT_WORK) {
+			/* Before who waits is woken up to look: as above. */
+			smp_store_release(&base->running, NULL);
+			if (wq_has_sleeper(&base->idle))
+				wake_up_all(&base->idle);
+		}
 	} while (--budget);
+	/* Pairs with tw_timer_runs(), as above. */
+	smp_store_release(&base->running, NULL);
+	/* Each that was filed anew is one less of the slice. */
+	tw_trace_moved(base, base->wheel.cascades,
+		       base->wheel.refiled - (SLICE - slice));
 	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->since &&
 	    before != budget)
 		check_idle_time(base, function, before - budget);
 	return budget - min(budget, SLICE - slice);
+}
+
+/* The same, and tell of it: no need for it to be fast. */
+static noinline unsigned int serve_traced(struct twheel_base *base,
+					  unsigned int budget, int count,
+					  enum twheel_context context)
+{
+	return serve(base, budget, count, context, true);
 }
 
 /* Let interrupts, and whoever waits for the lock, in. */
@@ -203,28 +273,31 @@ static __always_inline void breathe(struct twheel_base *base,
 static void begin(struct twheel_base *base, bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
+	u64 now = floor_now(base);
 
-	base->runner = current;
+	/* tw_base_inside() looks at it without the lock. */
+	WRITE_ONCE(base->runner, current);
 	base->passes++;
 	base->threaded += threaded && base->share.percent;
-	if (!base->in_round) {
-		base->target = floor_now(base);
+	/* A clock set back since ends the round sooner: it is early for what is left. */
+	if (!base->in_round || unlikely(now < base->target)) {
+		base->target = now;
 		if (unlikely(base->target < w->now))
 			tw_wheel_back(w, base->target);
 	}
 	tw_wheel_begin(w, !base->in_round);
-	base->in_round = true;
+	/* tw_pass_advance() looks at it without the lock. */
+	WRITE_ONCE(base->in_round, true);
 }
 
 /* Returns true if the clock is to restart its alarm; not before @pause from now. */
 static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 		   bool threaded)
 {
-	struct tw_wheel *w = &base->wheel;
-	u64 next = tw_wheel_next(w);
+	u64 next = tw_wheel_next(&base->wheel);
 	u64 now, ns;
 
-	base->runner = NULL;
+	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped)
 		return false;
 	if (base->credits)
@@ -232,7 +305,7 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 	if (next == TW_WHEEL_ASLEEP)
 		return false;
 	now = tw_clock_now(clock);
-	ns = tw_wheel_ns(w, next);
+	ns = tw_base_wake_ns(base);
 	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
@@ -244,9 +317,10 @@ static __always_inline bool pass(struct twheel_base *base,
 	unsigned int budget = hard || threaded ? SHORT_BUDGET : BUDGET;
 	u64 start = hard || base->share.percent ? ktime_get_ns() : 0;
 	struct tw_wheel *w = &base->wheel;
+	struct twheel_trace_pass trace;
 	int count = preempt_count();
+	bool restart, traced;
 	u64 pause = 0;
-	bool restart;
 
 	lock(base, context);
 	/* Another pass is on, a thread's or an alarm's: it sets the next alarm. */
@@ -256,23 +330,34 @@ static __always_inline bool pass(struct twheel_base *base,
 	}
 	base->since = context == TWHEEL_CONTEXT_SOFTIRQ &&
 		      is_idle_task(current) ? ktime_get_ns() : 0;
+	traced = tw_trace_pass_begin(base, &trace);
 	begin(base, threaded);
 	while (budget && !base->stopped) {
 		unsigned int slice = min(budget, SLICE);
+		u64 cascades = w->cascades, refiled = w->refiled;
 		unsigned int before = slice;
 		enum tw_turn turn = tw_wheel_turn(w, base->target, &slice);
 
+		tw_trace_moved(base, cascades, refiled);
 		if (turn == TW_TURN_DUE) {
-			budget = serve(base, budget, count, context);
+			budget = tw_trace_expiry() ?
+				 serve_traced(base, budget, count, context) :
+				 serve(base, budget, count, context, false);
 			continue;
 		}
 		if (turn == TW_TURN_DONE) {
-			base->in_round = false;
-			if (tw_wheel_ahead(w, &slice))
+			bool empty;
+
+			WRITE_ONCE(base->in_round, false);
+			cascades = w->cascades;
+			refiled = w->refiled;
+			empty = tw_wheel_ahead(w, &slice);
+			tw_trace_moved(base, cascades, refiled);
+			if (empty)
 				break;
 			/* What has become due meanwhile is a round, too. */
 			base->target = floor_now(base);
-			base->in_round = true;
+			WRITE_ONCE(base->in_round, true);
 		}
 		budget -= before - slice;
 		breathe(base, context);
@@ -284,6 +369,11 @@ static __always_inline bool pass(struct twheel_base *base,
 		tw_clock_hand_over(clock, tw_share_spend(&base->share, start,
 							 ktime_get_ns()));
 	restart = finish(base, clock, pause, threaded);
+	if (unlikely(traced)) {
+		trace.exhausted = !budget;
+		trace.threaded = threaded && base->share.percent;
+		__tw_trace_pass_end(base, &trace);
+	}
 	unlock(base, context);
 	return restart;
 }
@@ -418,8 +508,7 @@ u64 tw_pass_advance(struct twheel_base *base, u64 now_ns)
 	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
 
 	raw_spin_lock_irq(&base->lock);
-	next = base->wheel.wake;
-	next = next == TW_WHEEL_ASLEEP ? next : tw_wheel_ns(&base->wheel, next);
+	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
 	raw_spin_unlock_irq(&base->lock);
 	return next;
 }

@@ -24,23 +24,46 @@ u64 twheel_now(const struct twheel *wheel)
 }
 TW_EXPORT(twheel_now);
 
+/**
+ * twheel_id() - what a wheel is called in traces
+ * @wheel: the wheel
+ *
+ * Context:
+ * * any
+ * Return:
+ * * a number that no other wheel has had since the module was loaded, unless there
+ *   were four thousand million
+ */
+unsigned int twheel_id(const struct twheel *wheel)
+{
+	return wheel->id;
+}
+TW_EXPORT(twheel_id);
+
 static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 {
 	unsigned long flags;
+	unsigned int i;
+	u64 fired;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	stats->pending += tw_base_pending(base);
+	fired = tw_base_fired(base);
 	/* Whatever became pending still is, or ended in one of these ways. */
-	stats->armed += tw_base_pending(base) + base->fired + base->cancelled +
+	stats->armed += tw_base_pending(base) + fired + base->cancelled +
 			base->unfired;
-	stats->fired += base->fired;
+	stats->fired += fired;
 	stats->cancelled += base->cancelled;
+	stats->unfired += base->unfired;
 	stats->cascades += base->wheel.cascades;
 	stats->refiled += base->wheel.refiled;
 	stats->passes += base->passes;
 	stats->threaded += base->threaded;
 	stats->exhausted += base->exhausted;
 	stats->overruns += base->overruns;
+	stats->late_sum += base->late_sum;
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		stats->late[i] += base->late[i];
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 

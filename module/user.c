@@ -8,18 +8,18 @@
 #include <linux/atomic.h>
 #include <linux/cred.h>
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/list.h>
-#include <linux/moduleparam.h>
 #include <linux/mutex.h>
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 
+#include "param.h"
 #include "user.h"
 
 static unsigned long user_timers = 1UL << 22;
-module_param(user_timers, ulong, 0644);
-MODULE_PARM_DESC(user_timers,
-		 "Timers that a user without CAP_SYS_RESOURCE may have (default 4194304)");
+TW_PARAM(user_timers, 0, LONG_MAX,
+	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1; default 4194304)");
 
 /**
  * struct tw_user - a user
@@ -116,5 +116,5 @@ u64 tw_user_timers(const struct tw_user *user)
 /* tw_user_limit() - how many may it have? */
 u64 tw_user_limit(void)
 {
-	return min_t(unsigned long, READ_ONCE(user_timers), LONG_MAX);
+	return READ_ONCE(user_timers);
 }

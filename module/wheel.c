@@ -454,20 +454,24 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
  *
  * In a pass most timers belong exactly one level lower. Which those are, one range
  * tells; what they share is looked up once, and kept where writing to a bucket
- * does not make the compiler load it again.
+ * does not make the compiler load it again. Who is beyond the bucket's end has been
+ * extended.
  */
 static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 				    u64 number, unsigned int *slice,
 				    bool in_pass)
 {
 	u64 near = w->now + ((2ULL << level_span(w, level)) >> w->shift);
-	u64 range = w->now + (2ULL << level_span(w, level)) - near;
+	/* Of the last bucket there is, it may be 0. */
+	u64 end = (number + 1) << level_span(w, level);
+	u64 range = end - near;
 	const struct tw_row row = *tw_wheel_row(w, near);
 	struct hlist_head *head = bucket(w, level, number);
 	struct hlist_node *node = head->first;
 	const struct tw_buckets buckets = w->buckets;
 	const unsigned long mask = w->mask;
 	unsigned int left = *slice;
+	unsigned int extended = 0;
 
 	while (node && left) {
 		struct twheel_timer *t;
@@ -483,13 +487,16 @@ static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 			hlist_add_head(&t->node, &buckets.heads[index]);
 			__set_bit(index, buckets.occupied);
 		} else {
+			extended += tick > end - 1;
 			refile(w, t, tick, in_pass);
 		}
 		left--;
 	}
 	if (in_pass)
 		w->active |= row.bit;
-	w->cascades += *slice - left;
+	w->refiled += extended;
+	w->cascades += *slice - left - extended;
+	w->cascaded |= BIT_ULL(level);
 	*slice = left;
 	/* The list was taken apart from its head; this is what is left. */
 	head->first = node;
@@ -541,6 +548,7 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 	unsigned int level;
 	u64 tick, number;
 
+	w->cascaded = 0;
 	w->horizon = max(w->horizon, target);
 	/* The position may be ahead of a clock that was set back. */
 	if (unlikely(w->other.heads))
@@ -585,12 +593,12 @@ enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice)
 TW_EXPORT_FOR_TESTS(tw_wheel_turn);
 
 /*
- * tw_wheel_defer() - file a timer anew that is not due yet
+ * File a timer anew that is not due yet.
  *
  * After the clock was set back its tick may be one that the position has
  * passed; then it waits until tw_wheel_back() has put that right.
  */
-void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
+static void defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 {
 	u64 tick = tw_wheel_ceil(w, word);
 
@@ -601,7 +609,28 @@ void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 	else
 		hlist_add_head(&t->node, &w->due);
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_defer);
+
+/*
+ * tw_wheel_pass_over() - see to a timer that tw_wheel_claim() has not got
+ * @slice: how many timers may be filed anew; what is left of it
+ *
+ * Return: false if it has to be, and the slice is used up.
+ */
+bool tw_wheel_pass_over(struct tw_wheel *w, struct twheel_timer *t,
+			unsigned int *slice)
+{
+	u64 word = atomic64_read(&t->word);
+
+	/* It has been extended just now, but not far: it is claimed next time. */
+	if (word <= w->now_ns)
+		return true;
+	if (!*slice)
+		return false;
+	--*slice;
+	defer(w, t, word);
+	return true;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_pass_over);
 
 /*
  * tw_wheel_ahead() - empty the next bucket of each upper level before its time
@@ -613,6 +642,7 @@ bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice)
 {
 	u64 todo = w->active & ~BIT_ULL(0);
 
+	w->cascaded = 0;
 	while (todo) {
 		unsigned int level = fls64(todo) - 1;
 		u64 number = (w->now >> level_span(w, level)) + 1;
@@ -647,7 +677,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) ||
 	    w->displaced) {
 		/* At once; the position may be ahead of a clock set back. */
-		w->wake = min(w->now, tw_wheel_floor(w, w->now_ns));
+		w->wake = tw_wheel_floor(w, w->now_ns);
 		return w->wake;
 	}
 
@@ -673,7 +703,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 			continue;
 		}
 		if (!level) {
-			next = min(next, number);
+			next = number;
 			continue;
 		}
 		next = min(next, peek(w, level, number));
@@ -685,7 +715,7 @@ u64 tw_wheel_next(struct tw_wheel *w)
 		number++;
 		if (next > (number - 1) << span &&
 		    test_bit(tw_wheel_index(w, level, number),
-			      w->buckets.occupied))
+			     w->buckets.occupied))
 			next = min(next, peek(w, level, number));
 	}
 	w->wake = next;
@@ -734,7 +764,8 @@ void tw_wheel_back(struct tw_wheel *w, u64 now)
 	w->quiet = 0;
 	w->horizon = now;
 	set_now(w, now);
-	if (w->displaced)
+	/* Or the alarm that is on for what is past would be put off. */
+	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
 		w->wake = now;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_back);

@@ -74,7 +74,9 @@ struct tw_row {
  * @due: timers armed for a tick that has passed: the next round serves them
  * @expiring: timers that tw_wheel_pop() hands out
  * @cascades: timers moved to a lower level
- * @refiled: timers whose word had grown when their bucket was reached
+ * @cascaded: bit mask of the levels that the last call of tw_wheel_turn() or
+ *	tw_wheel_ahead() has moved some down from
+ * @refiled: timers whose word had grown beyond their bucket when that was reached
  * @rows: by the number of a distance's highest bit, what follows from it
  */
 struct tw_wheel {
@@ -98,6 +100,7 @@ struct tw_wheel {
 	struct hlist_head due;
 	struct hlist_head expiring;
 	u64 cascades;
+	u64 cascaded;
 	u64 refiled;
 	struct tw_row rows[64];
 };
@@ -128,7 +131,8 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
 
 void tw_wheel_begin(struct tw_wheel *w, bool round);
 enum tw_turn tw_wheel_turn(struct tw_wheel *w, u64 target, unsigned int *slice);
-void tw_wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word);
+bool tw_wheel_pass_over(struct tw_wheel *w, struct twheel_timer *t,
+			unsigned int *slice);
 bool tw_wheel_ahead(struct tw_wheel *w, unsigned int *slice);
 u64 tw_wheel_next(struct tw_wheel *w);
 void tw_wheel_forward(struct tw_wheel *w, u64 now);
@@ -286,6 +290,57 @@ tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
 		tw_wheel_del_last(w, pprev);
 }
 
+/* tw_wheel_due() - the next timer that tw_wheel_turn() has found due, or NULL */
+static __always_inline struct twheel_timer *
+tw_wheel_due(const struct tw_wheel *w)
+{
+	struct hlist_node *first = w->expiring.first;
+
+	return first ? hlist_entry(first, struct twheel_timer, node) : NULL;
+}
+
+/*
+ * tw_wheel_claim() - claim the timer that tw_wheel_due() has found
+ * @fired: ~%TWHEEL_FIRED
+ * @time: an instant, after &tw_wheel.now_ns
+ * @late: by how much that is after the timer's deadline
+ *
+ * Return: true if it is the caller's, its word %TWHEEL_FIRED: then call
+ * tw_wheel_del_due(). False if its word has grown, or does so just now: then call
+ * tw_wheel_pass_over().
+ */
+static __always_inline bool
+tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
+	       u64 *late)
+{
+	s64 word = atomic64_read(&t->word);
+
+	if (unlikely((u64)word > w->now_ns))
+		return false;
+	*late = time - word;
+	/* Now, or the word would have to be kept for it. */
+	OPTIMIZER_HIDE_VAR(*late);
+	/*
+	 * Pairs with the compare-and-swap in twheel_extend_at(): one of the two
+	 * fails. A plain store would lose an extension that has been
+	 * acknowledged.
+	 */
+	return likely(atomic64_try_cmpxchg(&t->word, &word, fired));
+}
+
+/* tw_wheel_del_due() - tw_wheel_del() of what tw_wheel_due() has found */
+static __always_inline void
+tw_wheel_del_due(struct tw_wheel *w, const struct twheel_timer *t)
+{
+	struct hlist_node *next = t->node.next;
+
+	w->expiring.first = next;
+	if (likely(next))
+		next->pprev = &w->expiring.first;
+	else
+		tw_wheel_del_last(w, &w->expiring.first);
+}
+
 /*
  * tw_wheel_pop() - claim the next timer that is due
  * @slice: how many timers may be filed anew; what is left of it
@@ -293,47 +348,25 @@ tw_wheel_del(struct tw_wheel *w, struct twheel_timer *t)
  * To be called when tw_wheel_turn() has said %TW_TURN_DUE, until it finds
  * nothing. A timer whose word has grown past the position is filed anew instead.
  *
- * Return: the timer, unlinked, its word %TWHEEL_FIRED; or NULL if there is none,
- * or the slice is used up (then tw_wheel_turn() still says %TW_TURN_DUE).
+ * Return: the timer, or NULL if there is none, or the slice is used up (then
+ * tw_wheel_turn() still says %TW_TURN_DUE).
  */
-static __always_inline struct twheel_timer *
-tw_wheel_pop(struct tw_wheel *w, unsigned int *slice)
+static inline struct twheel_timer *tw_wheel_pop(struct tw_wheel *w,
+						unsigned int *slice)
 {
-	struct hlist_head *head = &w->expiring;
-	struct hlist_node *first;
+	struct twheel_timer *t;
+	u64 late;
 
-	while ((first = head->first)) {
-		struct hlist_node *next;
-		struct twheel_timer *t;
-		s64 word;
-
-		t = hlist_entry(first, struct twheel_timer, node);
-		word = atomic64_read(&t->word);
-		if (unlikely((u64)word > w->now_ns)) {
-			if (!*slice)
-				return NULL;
-			--*slice;
-			tw_wheel_defer(w, t, word);
-			continue;
+	while ((t = tw_wheel_due(w))) {
+		if (tw_wheel_claim(w, t, ~(u64)TWHEEL_FIRED, w->now_ns + 1,
+				   &late)) {
+			tw_wheel_del_due(w, t);
+			break;
 		}
-		/*
-		 * Pairs with the compare-and-swap in twheel_extend_at(): one of
-		 * the two fails. A plain store would lose an extension that has
-		 * been acknowledged.
-		 */
-		if (unlikely(!atomic64_try_cmpxchg(&t->word, &word,
-						   ~(u64)TWHEEL_FIRED)))
-			continue;
-		/* As tw_wheel_del(), of the first one. */
-		next = first->next;
-		head->first = next;
-		if (likely(next))
-			next->pprev = &head->first;
-		else
-			tw_wheel_del_last(w, &head->first);
-		return t;
+		if (!tw_wheel_pass_over(w, t, slice))
+			return NULL;
 	}
-	return NULL;
+	return t;
 }
 
 #endif /* _TWHEEL_WHEEL_H */

@@ -257,32 +257,50 @@ struct twheel_config {
 	bool percpu;
 };
 
+/** TWHEEL_LATE_BUCKETS - see &twheel_stats.late; one for each bit of a time */
+#define TWHEEL_LATE_BUCKETS	64
+
 /**
  * struct twheel_stats - what a wheel holds and has done; one consistent
  * snapshot
  * @pending: timers that wait for their deadline
- * @armed: timers that became pending
- * @fired: callbacks called
+ * @armed: timers that became pending; each still is, or has fired, or been cancelled or
+ *	handed back
+ * @fired: callbacks called; the sum of @late
  * @cancelled: timers cancelled while pending, by cancel or shutdown
+ * @unfired: timers handed back by twheel_stop()
  * @cascades: timers moved to a lower level
- * @refiled: timers found extended when their bucket was reached
+ * @refiled: timers found extended, beyond their bucket, when that was reached (or, after
+ *	the clock was set back, not due any more). Extensions themselves are not
+ *	counted, for that would cost as much as they do; and several of one timer are
+ *	found as one
  * @passes: how often the wheel was woken up to do its work
  * @threaded: passes that a thread did, because of &twheel_config.share
  * @exhausted: passes that used up their budget and had to resume
  * @overruns: callbacks in interrupt context that took longer than the module
  *	parameter overrun_ms
+ * @late: how many callbacks were called how late: @late[n] counts a lateness of 2^n
+ *	ns or more, and less than 2^(n + 1). It is the time from the deadline (and so
+ *	includes what was to come until the next tick, slack, and how far in the past a
+ *	timer was armed for) to when the wheel, before the call, last looked at the
+ *	clock: as the pass begins, and again when jiffies change, or in hard interrupt
+ *	and process context before each. At least 1 ns
+ * @late_sum: that of all, in ns
  */
 struct twheel_stats {
 	u64 pending;
 	u64 armed;
 	u64 fired;
 	u64 cancelled;
+	u64 unfired;
 	u64 cascades;
 	u64 refiled;
 	u64 passes;
 	u64 threaded;
 	u64 exhausted;
 	u64 overruns;
+	u64 late_sum;
+	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
 /**
@@ -311,14 +329,15 @@ int twheel_destroy(struct twheel *wheel);
  * twheel_create() - make a wheel
  * @config: what it is to be like
  *
- * See __twheel_create().
+ * See __twheel_create(). It may be a compound literal: commas in it do no harm.
  */
-#define twheel_create(config)	__twheel_create(config, THIS_MODULE)
+#define twheel_create(config...)	__twheel_create(config, THIS_MODULE)
 
 int twheel_plan(const struct twheel_config *config,
 		struct twheel_geometry *geometry);
 void *twheel_data(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);
+unsigned int twheel_id(const struct twheel *wheel);
 u64 twheel_advance(struct twheel *wheel, u64 now_ns);
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 void twheel_get_geometry(const struct twheel *wheel,

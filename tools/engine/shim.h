@@ -76,13 +76,9 @@ typedef unsigned long long __u64;
 #define check_mul_overflow(a, b, r)	__builtin_mul_overflow(a, b, r)
 #define check_add_overflow(a, b, r)	__builtin_add_overflow(a, b, r)
 
-/* Modules: of the newest kernel, and compat.h has nothing to do. */
-#define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
-#define LINUX_VERSION_CODE	KERNEL_VERSION(99, 0, 0)
-#define IS_ENABLED(option)	0
-#define THIS_MODULE		NULL
-#define EXPORT_SYMBOL_NS_GPL(sym, ns)
-#define MODULE_LICENSE(x)
+/* Modules. What compat.h has for the engine, which asks no kernel for anything. */
+#define _TWHEEL_COMPAT_H
+#define TW_EXPORT_FOR_TESTS(sym)
 #define cond_resched()		do { } while (0)
 
 /* Atomics */
@@ -93,13 +89,27 @@ static inline s64 atomic64_read(const atomic64_t *a)
 	return __atomic_load_n(&a->counter, __ATOMIC_RELAXED);
 }
 
+/* Called before the next word is written, once: somebody else comes first. */
+extern void (*shim_before_write)(void);
+
+static inline void shim_somebody_else(void)
+{
+	void (*before)(void) = shim_before_write;
+
+	shim_before_write = NULL;
+	if (before)
+		before();
+}
+
 static inline void atomic64_set(atomic64_t *a, s64 v)
 {
+	shim_somebody_else();
 	__atomic_store_n(&a->counter, v, __ATOMIC_RELAXED);
 }
 
 static inline bool atomic64_try_cmpxchg(atomic64_t *a, s64 *old, s64 new)
 {
+	shim_somebody_else();
 	return __atomic_compare_exchange_n(&a->counter, old, new, false,
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -172,8 +182,17 @@ static inline unsigned long find_next_bit(const unsigned long *map,
 
 #define find_first_bit(map, size)	find_next_bit(map, size, 0)
 
-/* Memory */
-#define kvmalloc_node(size, flags, node)	calloc(1, size)
+/* Memory: so many allocations succeed. */
+extern unsigned int shim_allocations;
+
+static inline void *kvmalloc_node(size_t size, int flags, int node)
+{
+	if (!shim_allocations)
+		return NULL;
+	shim_allocations--;
+	return calloc(1, size);
+}
+
 #define kvcalloc(n, size, flags)		calloc(n, size)
 #define kvfree(p)				free(p)
 
@@ -207,7 +226,8 @@ static inline void hlist_move_list(struct hlist_head *from,
 #define hlist_entry(p, t, m)	container_of(p, t, m)
 #define hlist_for_each_entry(t, head, m)				\
 	for (struct hlist_node *__n = (head)->first;			\
-	     __n && ((t) = hlist_entry(__n, __typeof__(*(t)), m), 1);	\
+	     (t) = (void *)((uintptr_t)__n -				\
+			    offsetof(__typeof__(*(t)), m)), __n;	\
 	     __n = __n->next)
 
 /* KUnit */

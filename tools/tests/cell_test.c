@@ -4,7 +4,9 @@
  * writes there what he should not in hostile_test.c.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -197,6 +199,11 @@ static void mappings_refused(void)
 	struct mapped m = map_cells(10);
 	size_t page = sysconf(_SC_PAGESIZE);
 	int rw = PROT_READ | PROT_WRITE, plain = dev_open();
+	int reader = open("/dev/twheel", O_RDONLY);
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = 10,
+	};
 
 	CHECK(mmap(NULL, m.bytes, rw, MAP_PRIVATE, m.fd, 0) == MAP_FAILED);
 	CHECK_EQ(errno, EINVAL);
@@ -209,6 +216,11 @@ static void mappings_refused(void)
 	dev_arm(plain, S, 0);
 	CHECK(mmap(NULL, page, rw, MAP_SHARED, plain, 0) == MAP_FAILED);
 	CHECK_EQ(errno, ENODEV);
+	/* Who may only read the file may only read the mapping. */
+	CHECK_EQ(ioctl(reader, TWHEEL_IOC_SETUP, &setup), 0);
+	CHECK(mmap(NULL, page, rw, MAP_SHARED, reader, 0) == MAP_FAILED);
+	CHECK_EQ(errno, EACCES);
+	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, reader, 0) != MAP_FAILED);
 	/* A part of it, and only to look, is fine. */
 	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, m.fd, page) != MAP_FAILED);
 }

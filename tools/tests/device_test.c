@@ -392,7 +392,7 @@ static bool alarm_is_listed(void)
 	if (!list)
 		tap_skip("/proc/timer_list cannot be read");
 	while (fgets(line, sizeof(line), list))
-		found |= strstr(line, "clock_alarm") != NULL;
+		found |= !!strstr(line, "clock_alarm");
 	fclose(list);
 	return found;
 }

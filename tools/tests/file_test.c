@@ -177,7 +177,7 @@ static void close_under_a_reader(void)
 	usleep(50000);
 	close(fd);
 	NEED(pthread_join(reader, &good) == 0);
-	CHECK(good != NULL);
+	CHECK(good);
 }
 
 static const struct tap_test tests[] = {

@@ -331,6 +331,9 @@ static void reads(void)
 	CHECK_ERR(read(held.fd, &event, 0), EINVAL);
 	CHECK_ERR(read(held.fd, nowhere, sizeof(event)), EFAULT);
 	CHECK_ERR(write(held.fd, &event, sizeof(event)), EINVAL);
+	/* Events have no position. */
+	CHECK_ERR(pread(held.fd, &event, sizeof(event), 0), ESPIPE);
+	CHECK_ERR(lseek(held.fd, 0, SEEK_SET), ESPIPE);
 	unchanged(&held);
 
 	/* The second record's place is not there. */

@@ -146,7 +146,8 @@ static void silent_ones_go(const char *program)
 	for (i = 0; i < 4; i++)
 		busy[i] = connect_to(true);
 	began = ms();
-	last = sent = began;
+	sent = began;
+	last = sent;
 	/* For longer than a silent one may stay. */
 	while (ms() < began + IDLE_MS + IDLE_MS / 2) {
 		in_time(last);

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel, as a person calls it.
-echo "1..25"
+echo "1..32"
 n=0
 
 # result STATUS NAME
@@ -48,11 +48,13 @@ result $? at_runs_a_command
 wants 0 'after the deadline' twheel at "$(soon 4 +%Y-%m-%dT%H:%M:%S)Z"
 result $? at_a_date
 wants 2 'has passed' twheel at 1999-12-31T23:59:59; result $? at_is_ahead
+wrong=0
 for time in 24:00 12:60 1:3 12:30:61 12 2026-13-01 2027-02-29 \
 	2026-01-01T 2026-01-01T12 '2026-01-01 12:00+25:00' 12:00x @ @x -1; do
-	wants 2 . twheel at "$time" || break
+	# What follows a break is a success.
+	wants 2 . twheel at "$time" || { wrong=1; break; }
 done
-result $? at_knows_a_time
+result $wrong at_knows_a_time
 
 wants 0 '^timerfd  *50 ' twheel bench --count 50; result $? bench
 wants 0 '{"name":"twheel, batches","count":70,"arm_per_s":[1-9]' \
@@ -74,25 +76,88 @@ wants 0 '^1 pending' twheel show $wheel &&
 result $? show
 kill $wheel
 
+# Tracing: an instance of its own, which is gone afterwards.
+instances=/sys/kernel/debug/tracing/instances
+# To make the files of one takes the kernel long, where it is emulated and busy: no
+# watchdog is to mind that.
+patience() {
+	echo "$1" > /proc/sys/kernel/watchdog_thresh
+	echo "$2" > /sys/module/rcupdate/parameters/rcu_cpu_stall_suppress
+} 2> /dev/null
+patience 60 1
+no_instance() {
+	[ -z "$(find $instances -mindepth 1 -maxdepth 1)" ]
+}
+twheel every 20ms > /dev/null &
+wheel=$!
+sleep 0.2
+number=$(sed -n 's/^wheel:[^0-9]*//p' /proc/$wheel/fdinfo/* | head -n 1)
+wants 0 "cpu[0-9]* *expire_entry *wheel $number name /dev/twheel timer .* late [0-9]" \
+	twheel trace --count 30 --pid $wheel && no_instance
+result $? trace
+wants 0 " pass  *wheel $number .* fired 1 " \
+	twheel trace --count 1 --wheel "$number" --events pass &&
+	! grep -qv ' pass ' /tmp/tool.out
+result $? trace_of_some_events
+twheel trace --for 300ms --wheel 999999 > /tmp/tool.out 2>&1 &&
+	! [ -s /tmp/tool.out ] && no_instance
+result $? trace_ends_in_time
+wrong=0
+for signal in INT TERM HUP; do
+	twheel trace > /tmp/tool.out 2>&1 &
+	trace=$!
+	for _ in 1 2 3 4 5 6 7 8 9 10; do
+		! grep -q expire_exit /tmp/tool.out || break
+		sleep 2
+	done
+	kill -$signal $trace; wait $trace
+	status=$?
+	grep -q expire_exit /tmp/tool.out && [ $status = 0 ] &&
+		no_instance || { wrong=1; break; }
+done
+result $wrong trace_cleans_up
+mkdir $instances/twheel-999999
+wants 0 '^[0-9]' twheel trace --count 1 && no_instance
+result $? trace_removes_what_was_left
+patience 10 0
+wants 0 '^How late timers fired, on average [0-9]' twheel show $wheel &&
+	wants 0 '^  below .* #' twheel show --wheel "$number" &&
+	wants 0 'found extended, ' twheel show --wheel "$number" &&
+	wants 1 'there is no wheel 999999' twheel show --wheel 999999
+result $? show_lateness
+kill $wheel
+insmod /modules/twheel_example.ko
+wants 0 '^twheel_pending{module="twheel_example",name=".*",wheel="[0-9]*"} ' \
+	twheel metrics &&
+	wants 0 '^ kernel  *-  *[a-z]' twheel top --count 1 --every 10ms &&
+	wants 0 '{"module":"twheel_example","name":"' \
+	twheel top --count 1 --every 10ms --json
+result $? wheels_of_modules
+rmmod twheel_example
+
 wants 0 '^timeout 42: ' after; result $? example_after
 wants 0 '3000 timeouts: .* 600 stopped, 0 early, 0 wrong' ev_timeouts
 result $? example_libev
 wants 0 '^timeout 42: ' user; result $? example_of_the_readme
-wants 0 '^timer 1: 1 times, ' example_device; result $? example_of_the_device
-wants 0 '^timer 2$' example_library; result $? example_of_the_library
+wants 0 '^timer 1: 1 times, ' example_twheel; result $? example_of_the_device
+wants 0 '^timer 2$' example_libtwheel; result $? example_of_the_library
 
+wrong=0
 for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel after 999999999999d' 'twheel every 1ms --count 0' \
 	'twheel load --count 0' 'twheel load --count x' 'twheel load extra' \
 	'twheel after --clock sun 1s' 'twheel info --what' \
 	'twheel load --min-delay 2s --max-delay 1s' 'twheel at' \
 	'twheel bench --count 0' 'twheel top extra' 'twheel top --every 1us' \
-	'twheel show x' 'twheel show 1 2' 'twheel every 1us'; do
+	'twheel show x' 'twheel show 1 2' 'twheel every 1us' \
+	'twheel show --wheel 1 2' 'twheel trace extra' 'twheel metrics extra' \
+	'twheel trace --events nothing' 'twheel trace --events ../enable' \
+	'twheel trace --count 0' 'twheel trace --pid 1 --wheel 1'; do
 	# shellcheck disable=SC2086
-	wants 2 . $command || break
+	wants 2 . $command || { wrong=1; break; }
 done
-result $? wrong_usage_is_2
+result $wrong wrong_usage_is_2
 rm -f /tmp/away; mv /dev/twheel /dev/away
 wants 1 'modprobe twheel' twheel after 1ms; result $? missing_device_is_explained
 mv /dev/away /dev/twheel
-exit ${bad:-0}
+exit "${bad:-0}"

@@ -30,6 +30,13 @@ int clock_by_name(const char *name)
 	return -1;
 }
 
+int clock_id_by_name(const char *name)
+{
+	int clock = clock_by_name(name);
+
+	return clock < 0 ? -1 : clocks[clock].clockid;
+}
+
 const char *clock_name(int clockid)
 {
 	size_t i;
@@ -38,7 +45,8 @@ const char *clock_name(int clockid)
 		if (clocks[i].clockid == clockid)
 			return clocks[i].name;
 	}
-	return "unknown";
+	/* Those of programs are all above; a module may have one of its own. */
+	return clockid < 0 ? "virtual" : "unknown";
 }
 
 uint64_t clock_now(int clockid)

@@ -7,6 +7,8 @@
 
 /* enum twheel_clock; -1 for a name that is none. */
 int clock_by_name(const char *name);
+/* The system's number; -1 for a name that is none. */
+int clock_id_by_name(const char *name);
 const char *clock_name(int clockid);
 
 uint64_t clock_now(int clockid);

@@ -31,6 +31,8 @@ extern const struct command load_command;
 extern const struct command bench_command;
 extern const struct command top_command;
 extern const struct command show_command;
+extern const struct command trace_command;
+extern const struct command metrics_command;
 
 /* Set by SIGINT. */
 extern volatile bool interrupted;

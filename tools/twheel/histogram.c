@@ -34,24 +34,36 @@ static unsigned int bin_of(uint64_t ns)
 
 void print_histogram(const uint64_t *sorted, size_t count)
 {
-	size_t bins[65] = { }, most = 1, i;
-	unsigned int bin, first, last;
-	char below[32];
+	uint64_t bins[HISTOGRAM_BINS] = { };
+	size_t i;
 
 	for (i = 0; i < count; i++)
 		bins[bin_of(sorted[i])]++;
-	first = bin_of(sorted[0]);
-	last = bin_of(sorted[count - 1]);
-	for (bin = first; bin <= last; bin++) {
+	print_bins(bins);
+}
+
+void print_bins(const uint64_t *bins)
+{
+	unsigned int bin, first = HISTOGRAM_BINS, last = 0;
+	uint64_t most = 1;
+	char below[32];
+
+	for (bin = 0; bin < HISTOGRAM_BINS; bin++) {
+		if (!bins[bin])
+			continue;
+		if (first > bin)
+			first = bin;
+		last = bin;
 		if (bins[bin] > most)
 			most = bins[bin];
 	}
 	for (bin = first; bin <= last; bin++) {
-		int length = (bins[bin] * BAR + most - 1) / most;
+		int length = ((double)bins[bin] * BAR + most - 1) / most;
 
 		format_duration(bin < 64 ? 1ULL << bin : UINT64_MAX, below,
 				sizeof(below));
-		printf("  below %9s %10zu ", below, bins[bin]);
+		printf("  below %9s %10llu ", below,
+		       (unsigned long long)bins[bin]);
 		printf("%s", colour_bar());
 		while (length--)
 			putchar('#');

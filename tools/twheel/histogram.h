@@ -13,7 +13,13 @@ struct summary {
 /* Sorts the samples. There must be at least one. */
 struct summary summarise(uint64_t *samples, size_t count);
 
-/* Bars, in powers of two; of sorted samples. */
+/* One for each power of two that a sample is below: 1, 2, 4 and so on. */
+#define HISTOGRAM_BINS	65
+
+/* Bars, from the first bin that has samples to the last. */
+void print_bins(const uint64_t *bins);
+
+/* The same of sorted samples. */
 void print_histogram(const uint64_t *sorted, size_t count);
 
 #endif

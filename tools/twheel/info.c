@@ -21,7 +21,7 @@ static void print_json(const struct twheel_info *info)
 /* The names of features, in the order of their bits. */
 static const char *const features[] = {
 	"batch", "realtime", "eventfd", "fixed-delay", "user-limit",
-	"cells", "io_uring", "retry",
+	"cells", "io_uring", "retry", "stats",
 };
 
 static void print_features(uint64_t mask)

@@ -19,6 +19,8 @@ static const struct command *const commands[] = {
 	&bench_command,
 	&top_command,
 	&show_command,
+	&trace_command,
+	&metrics_command,
 };
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))

@@ -69,6 +69,9 @@ static void store(const struct option_rule *rule, const char *text)
 	case OPTION_CLOCK:
 		*(uint32_t *)rule->value = parse_clock(text);
 		break;
+	case OPTION_TEXT:
+		*(const char **)rule->value = text;
+		break;
 	}
 }
 

@@ -11,6 +11,7 @@ enum option_kind {
 	OPTION_COUNT,		/* a whole number; uint64_t */
 	OPTION_DURATION,	/* uint64_t, ns */
 	OPTION_CLOCK,		/* uint32_t, enum twheel_clock */
+	OPTION_TEXT,		/* const char * */
 };
 
 /**

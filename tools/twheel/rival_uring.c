@@ -132,9 +132,10 @@ static void uring_extend(void *arg, const struct plan *plan)
 		for (n = 0; n < BATCH && first + n < plan->count; n++) {
 			struct io_uring_sqe *sqe = request(self);
 
-			io_uring_prep_timeout_update(
-				sqe, when_at(self, n, plan->when[first + n]),
-				plan->order[first + n], IORING_TIMEOUT_ABS);
+			io_uring_prep_timeout_update(sqe,
+						     when_at(self, n, plan->when[first + n]),
+						     plan->order[first + n],
+						     IORING_TIMEOUT_ABS);
 		}
 		submit(self, n);
 		take(self, 0, 0);

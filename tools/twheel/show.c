@@ -4,11 +4,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "clocks.h"
 #include "command.h"
 #include "device.h"
 #include "duration.h"
+#include "histogram.h"
 #include "options.h"
 #include "terminal.h"
 #include "wheels.h"
@@ -53,11 +55,13 @@ static const char *span_text(const struct wheel *wheel, unsigned int level,
 /* How much of the current turn is over: the hand of this level. */
 static unsigned int hand(const struct wheel *wheel, unsigned int level)
 {
-	uint64_t tick = clock_now(wheel->clockid) / wheel->tick_ns;
 	uint64_t ticks = span(wheel, level);
+	uint64_t tick;
 
-	if (!ticks)
+	/* A clock that is not the system's is not to be read, either. */
+	if (!ticks || wheel->clockid < 0)
 		return 0;
+	tick = clock_now(wheel->clockid) / wheel->tick_ns;
 	return tick / ticks % wheel->slots * CELLS / wheel->slots;
 }
 
@@ -104,27 +108,63 @@ static unsigned int levels_shown(const struct wheel *wheel)
 	return last;
 }
 
+static void print_counts(const struct wheel *wheel)
+{
+	printf("%llu pending, %llu unread; %llu armed, %llu fired, %llu cancelled so far\n",
+	       (unsigned long long)wheel->pending,
+	       (unsigned long long)wheel->unread,
+	       (unsigned long long)wheel->armed,
+	       (unsigned long long)wheel->fired,
+	       (unsigned long long)wheel->cancelled);
+	if (wheel->late_buckets)
+		printf("%llu found extended, %llu cascaded; %llu passes, %llu of them did not get through, %llu by a thread\n",
+		       (unsigned long long)wheel->extended,
+		       (unsigned long long)wheel->cascades,
+		       (unsigned long long)wheel->passes,
+		       (unsigned long long)wheel->exhausted,
+		       (unsigned long long)wheel->threaded);
+}
+
+static void draw_lateness(const struct wheel *wheel)
+{
+	uint64_t bins[HISTOGRAM_BINS] = { }, sum = 0;
+	unsigned int i;
+	char mean[32];
+
+	for (i = 0; i < wheel->late_buckets; i++) {
+		bins[i + 1] = wheel->late[i];
+		sum += wheel->late[i];
+	}
+	if (!sum)
+		return;
+	printf("\nHow late timers fired, on average %s:\n",
+	       format_duration(wheel->late_sum_ns / sum, mean, sizeof(mean)));
+	print_bins(bins);
+}
+
 static void draw(const struct wheel *wheel)
 {
 	unsigned int level, shown = levels_shown(wheel);
 	char tick[32];
 
-	if (wheel->fd < 0)
+	if (*wheel->owner)
+		printf("%s%s%s, of the module %s", colour_bold(), wheel->name,
+		       colour_off(), wheel->owner);
+	else if (wheel->fd < 0)
 		printf("A wheel that is not set up otherwise");
 	else
 		printf("%s%s%s (%d), descriptor %d", colour_bold(),
 		       wheel->name, colour_off(), wheel->pid, wheel->fd);
-	printf(": %s, tick %s, up to %llu timers\n",
-	       clock_name(wheel->clockid),
-	       format_duration(wheel->tick_ns, tick, sizeof(tick)),
-	       (unsigned long long)wheel->max_timers);
-	if (wheel->fd >= 0)
-		printf("%llu pending, %llu unread; %llu armed, %llu fired, %llu cancelled so far\n",
-		       (unsigned long long)wheel->pending,
-		       (unsigned long long)wheel->unread,
-		       (unsigned long long)wheel->armed,
-		       (unsigned long long)wheel->fired,
-		       (unsigned long long)wheel->cancelled);
+	if (wheel->id)
+		printf(", wheel %llu", (unsigned long long)wheel->id);
+	printf(": %s, tick %s", clock_name(wheel->clockid),
+	       format_duration(wheel->tick_ns, tick, sizeof(tick)));
+	if (wheel->max_timers)
+		printf(", up to %llu timers",
+		       (unsigned long long)wheel->max_timers);
+	printf("\n");
+	if (wheel->fd >= 0 || *wheel->owner)
+		print_counts(wheel);
 	printf("\n%5s %11s  %-*s%s\n", "level", "bucket", CELLS + 1,
 	       "| where the clock's hand is",
 	       wheel->occupied_levels ? "  buckets in use" : "");
@@ -135,6 +175,7 @@ static void draw(const struct wheel *wheel)
 		       (unsigned long long)wheel->levels - shown);
 	if (wheel->fd >= 0 && !wheel->occupied_levels)
 		printf("This kernel does not tell which buckets are in use.\n");
+	draw_lateness(wheel);
 }
 
 static void print_json(const struct wheel *wheel)
@@ -154,6 +195,10 @@ static void print_json(const struct wheel *wheel)
 	for (level = 0; level < wheel->occupied_levels; level++)
 		printf("%s%llu", level ? "," : "",
 		       (unsigned long long)wheel->occupied[level]);
+	printf("],\"late\":[");
+	for (level = 0; level < wheel->late_buckets; level++)
+		printf("%s%llu", level ? "," : "",
+		       (unsigned long long)wheel->late[level]);
 	printf("]}\n");
 }
 
@@ -202,19 +247,46 @@ static int show_process(pid_t pid, bool json)
 	return status;
 }
 
+/* By its number, whoever has it. */
+static int show_wheel(uint64_t id, bool json)
+{
+	bool hidden, found = false;
+	int status = STATUS_FAILED;
+	struct wheel *wheels;
+	size_t count, i;
+
+	wheels = find_wheels(0, &count, &hidden);
+	for (i = 0; i < count && !found; i++) {
+		found = wheels[i].told && wheels[i].id == id;
+		if (found)
+			status = show_one(&wheels[i], json);
+	}
+	if (!found)
+		warnx("there is no wheel %llu%s", (unsigned long long)id,
+		      geteuid() ? " that you may look into; try sudo" : "");
+	free(wheels);
+	return status;
+}
+
 static int run(int argc, char **argv)
 {
 	bool json = false;
 	struct wheel wheel;
+	uint64_t id = 0;
 	int word;
 	const struct option_rule rules[] = {
 		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
+		{ "wheel", 'w', OPTION_COUNT, &id, 1, UINT32_MAX },
 		{ }
 	};
 
 	word = parse_options(&show_command, argc, argv, rules);
 	if (word + 1 < argc)
 		usage_error("unexpected '%s'", argv[word + 1]);
+	if (word < argc && id)
+		usage_error("a process or a wheel, not both");
+	if (id)
+		return show_wheel(id, json);
 	if (word < argc)
 		return show_process(parse_pid(argv[word]), json);
 	wheel = default_wheel();
@@ -227,7 +299,9 @@ const struct command show_command = {
 	.help = "usage: twheel show [OPTION]... [PID]\n\n"
 		"Draws the wheels that process PID has open, or one as it is by default: how much\n"
 		"time a bucket of each level covers, where the clock's hand stands in it, and how\n"
-		"many of the buckets have timers, where the kernel tells.\n\n"
+		"many of the buckets have timers; and how late timers fired, where the kernel\n"
+		"tells.\n\n"
+		"  -w, --wheel N  the wheel with this number, which may be a kernel module's\n"
 		"  --json         a JSON object for each wheel; times in ns\n",
 	.run = run,
 };

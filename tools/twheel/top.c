@@ -36,7 +36,8 @@ static const struct wheel *earlier(const struct view *before,
 	for (i = 0; i < before->count; i++) {
 		const struct wheel *old = &before->wheels[i];
 
-		if (old->pid == wheel->pid && old->fd == wheel->fd)
+		if (old->pid == wheel->pid && old->fd == wheel->fd &&
+		    old->id == wheel->id)
 			return old->armed <= wheel->armed ? old : NULL;
 	}
 	return NULL;
@@ -50,9 +51,13 @@ static uint64_t per_second(uint64_t now, uint64_t before, uint64_t ns)
 static void print_row(const struct wheel *wheel, const struct wheel *old,
 		      uint64_t ns)
 {
-	char late[32] = "-", tick[32];
+	char most[32] = "-", p99[32] = "-", tick[32];
+	uint64_t late;
 
-	printf("%7d %4d %-15.15s ", wheel->pid, wheel->fd, wheel->name);
+	if (wheel->pid)
+		printf("%7d %4d %-15.15s ", wheel->pid, wheel->fd, wheel->name);
+	else
+		printf("%7s %4s %-15.15s ", "kernel", "-", wheel->name);
 	if (!wheel->told) {
 		printf("(what it holds is not told to you)\n");
 		return;
@@ -60,15 +65,20 @@ static void print_row(const struct wheel *wheel, const struct wheel *old,
 	if (!old)
 		old = wheel;
 	if (wheel->late_told)
-		format_duration(wheel->late_ns, late, sizeof(late));
-	printf("%9s %9llu %8llu %9llu %9llu %9llu %9s\n",
+		format_duration(wheel->late_ns, most, sizeof(most));
+	late = late_percentile(wheel->late, old->late, 99);
+	if (late)
+		format_duration(late, p99, sizeof(p99));
+	printf("%9s %9llu %8llu %9llu %9llu %9llu %9llu %9s %9s\n",
 	       format_duration(wheel->tick_ns, tick, sizeof(tick)),
 	       (unsigned long long)wheel->pending,
 	       (unsigned long long)wheel->unread,
 	       (unsigned long long)per_second(wheel->armed, old->armed, ns),
 	       (unsigned long long)per_second(wheel->fired, old->fired, ns),
 	       (unsigned long long)per_second(wheel->cancelled,
-					      old->cancelled, ns), late);
+					      old->cancelled, ns),
+	       (unsigned long long)per_second(wheel->extended, old->extended, ns),
+	       p99, most);
 }
 
 static int by_pending(const void *a, const void *b)
@@ -92,9 +102,10 @@ static void print_text(struct view *view, const struct view *before)
 	       view->count == 1 ? "" : "s", (unsigned long long)pending,
 	       view->hidden ? "; there are processes that only root may look into" :
 	       "");
-	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s%s\n", colour_bold(),
-	       "PID", "FD", "PROCESS", "TICK", "PENDING", "UNREAD", "ARM/s",
-	       "FIRE/s", "CANCEL/s", "LATE MAX", colour_off());
+	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s %9s %9s%s\n",
+	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "PENDING",
+	       "UNREAD", "ARM/s", "FIRE/s", "CANCEL/s", "EXTEND/s", "LATE 99%",
+	       "LATE MAX", colour_off());
 	if (terminal_out() && most + HEADING > terminal_rows())
 		most = terminal_rows() > HEADING ? terminal_rows() - HEADING :
 						   0;
@@ -102,6 +113,27 @@ static void print_text(struct view *view, const struct view *before)
 		print_row(&view->wheels[i], earlier(before, &view->wheels[i]),
 			  view->at_ns - before->at_ns);
 	fflush(stdout);
+}
+
+/* What a kernel that counts lateness tells besides. */
+static void print_more(const struct wheel *wheel)
+{
+	unsigned int i;
+
+	printf(",\"extended\":%llu,\"cascades\":%llu,\"passes\":%llu,"
+	       "\"threaded\":%llu,\"exhausted\":%llu,\"overruns\":%llu,"
+	       "\"late_sum_ns\":%llu,\"late\":[",
+	       (unsigned long long)wheel->extended,
+	       (unsigned long long)wheel->cascades,
+	       (unsigned long long)wheel->passes,
+	       (unsigned long long)wheel->threaded,
+	       (unsigned long long)wheel->exhausted,
+	       (unsigned long long)wheel->overruns,
+	       (unsigned long long)wheel->late_sum_ns);
+	for (i = 0; i < wheel->late_buckets; i++)
+		printf("%s%llu", i ? "," : "",
+		       (unsigned long long)wheel->late[i]);
+	printf("]");
 }
 
 static void print_json(const struct view *view)
@@ -112,8 +144,16 @@ static void print_json(const struct view *view)
 	for (i = 0; i < view->count; i++) {
 		const struct wheel *wheel = &view->wheels[i];
 
-		printf("%s{\"pid\":%d,\"fd\":%d,\"process\":\"%s\"",
-		       i ? "," : "", wheel->pid, wheel->fd, wheel->name);
+		if (wheel->pid)
+			printf("%s{\"pid\":%d,\"fd\":%d,\"process\":\"%s\"",
+			       i ? "," : "", wheel->pid, wheel->fd,
+			       wheel->name);
+		else
+			printf("%s{\"module\":\"%s\",\"name\":\"%s\"",
+			       i ? "," : "", wheel->owner, wheel->name);
+		if (wheel->id)
+			printf(",\"wheel\":%llu",
+			       (unsigned long long)wheel->id);
 		if (wheel->told)
 			printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"timers\":%llu,"
 			       "\"pending\":%llu,\"unread\":%llu,\"armed\":%llu,"
@@ -126,6 +166,8 @@ static void print_json(const struct view *view)
 			       (unsigned long long)wheel->armed,
 			       (unsigned long long)wheel->fired,
 			       (unsigned long long)wheel->cancelled);
+		if (wheel->late_buckets)
+			print_more(wheel);
 		if (wheel->late_told)
 			printf(",\"late_max_ns\":%llu",
 			       (unsigned long long)wheel->late_ns);
@@ -180,8 +222,10 @@ const struct command top_command = {
 	.summary = "the wheels of all processes, again and again",
 	.help = "usage: twheel top [OPTION]...\n\n"
 		"Shows each wheel that a process has open: how many timers are pending, how many\n"
-		"events wait, how often timers are armed, fire and are cancelled. Ends with\n"
-		"Ctrl-C. Wheels of other users' processes are for root to see.\n\n"
+		"events wait, how often timers are armed, fire, are cancelled, and are found\n"
+		"extended; how late 99 of 100 were at most since the last view, to a power of\n"
+		"two, and how late one was ever. Ends with Ctrl-C. Wheels of other users'\n"
+		"processes, and those of kernel modules, are for root to see.\n\n"
 		"  -d, --every D  how long from one view to the next (default 1s)\n"
 		"  -n, --count N  end after N views\n"
 		"  --json         one JSON object for each view; times in ns\n",

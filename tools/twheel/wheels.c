@@ -12,10 +12,13 @@
 
 #include <linux/twheel.h>
 
+#include "clocks.h"
 #include "command.h"
 #include "wheels.h"
 
 #define DEVICE	"/twheel"
+/* A file for each wheel that a module has made */
+#define DEBUGFS	"/sys/kernel/debug/twheel"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd	438
@@ -36,29 +39,68 @@ static const struct field {
 	{ "armed", offsetof(struct wheel, armed) },
 	{ "fired", offsetof(struct wheel, fired) },
 	{ "cancelled", offsetof(struct wheel, cancelled) },
+	{ "wheel", offsetof(struct wheel, id) },
+	{ "extended", offsetof(struct wheel, extended) },
+	{ "cascades", offsetof(struct wheel, cascades) },
+	{ "passes", offsetof(struct wheel, passes) },
+	{ "threaded", offsetof(struct wheel, threaded) },
+	{ "exhausted", offsetof(struct wheel, exhausted) },
+	{ "overruns", offsetof(struct wheel, overruns) },
+	{ "late_sum_ns", offsetof(struct wheel, late_sum_ns) },
 };
 
-static void take_occupied(struct wheel *wheel, char *text)
+/* Returns how many numbers there are. */
+static unsigned int take_numbers(char *text, uint64_t *numbers, unsigned int most)
 {
 	unsigned int n = 0;
 	char *word;
 
-	for (word = strtok(text, " \t\n"); word && n < MOST_LEVELS;
+	for (word = strtok(text, " \t\n"); word && n < most;
 	     word = strtok(NULL, " \t\n"))
-		wheel->occupied[n++] = strtoull(word, NULL, 10);
-	wheel->occupied_levels = n;
+		numbers[n++] = strtoull(word, NULL, 10);
+	return n;
+}
+
+static void take_text(char *to, size_t size, const char *text)
+{
+	text += strspn(text, " \t");
+	snprintf(to, size, "%.*s", (int)strcspn(text, "\n"), text);
+}
+
+/* A name may be anything, and this one goes to a terminal. */
+static void make_printable(struct wheel *wheel)
+{
+	char *p;
+
+	strcpy(wheel->name, wheel->raw_name);
+	for (p = wheel->name; *p; p++) {
+		if (!isprint((unsigned char)*p) || strchr("\"\\", *p))
+			*p = '?';
+	}
 }
 
 static void take_line(struct wheel *wheel, char *line)
 {
 	char *value = strchr(line, ':');
+	char clock[16];
 	size_t i;
 
 	if (!value)
 		return;
 	*value++ = '\0';
 	if (!strcmp(line, "occupied")) {
-		take_occupied(wheel, value);
+		wheel->occupied_levels = take_numbers(value, wheel->occupied,
+						      MOST_LEVELS);
+	} else if (!strcmp(line, "late")) {
+		wheel->late_buckets = take_numbers(value, wheel->late,
+						   LATE_BUCKETS);
+	} else if (!strcmp(line, "name")) {
+		take_text(wheel->raw_name, sizeof(wheel->raw_name), value);
+	} else if (!strcmp(line, "owner")) {
+		take_text(wheel->owner, sizeof(wheel->owner), value);
+	} else if (!strcmp(line, "clock")) {
+		take_text(clock, sizeof(clock), value);
+		wheel->clockid = clock_id_by_name(clock);
 	} else if (!strcmp(line, "clockid")) {
 		wheel->clockid = atoi(value);
 	} else if (!strcmp(line, "late_max_ns")) {
@@ -72,20 +114,27 @@ static void take_line(struct wheel *wheel, char *line)
 	}
 }
 
-static void read_fdinfo(struct wheel *wheel)
+static void read_lines(struct wheel *wheel, const char *path)
 {
-	char path[64], line[512];
-	FILE *file;
+	/* The longest one has a number of 20 digits for each bucket. */
+	char line[32 + 21 * LATE_BUCKETS];
+	FILE *file = fopen(path, "re");
 
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wheel->pid,
-		 wheel->fd);
-	file = fopen(path, "re");
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file))
 		take_line(wheel, line);
 	fclose(file);
 	wheel->told = wheel->tick_ns;
+}
+
+static void read_fdinfo(struct wheel *wheel)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wheel->pid,
+		 wheel->fd);
+	read_lines(wheel, path);
 }
 
 /* A descriptor of the same open file, or -1: that needs the rights of a debugger. */
@@ -128,22 +177,22 @@ static void ask(struct wheel *wheel)
 static void read_name(struct wheel *wheel)
 {
 	char path[64];
+	size_t length = 0;
 	FILE *file;
-	char *p;
 
 	snprintf(path, sizeof(path), "/proc/%d/comm", wheel->pid);
 	file = fopen(path, "re");
-	if (!file || !fgets(wheel->name, sizeof(wheel->name), file))
-		strcpy(wheel->name, "?");
-	if (file)
+	if (file) {
+		/* Not a line: the name may have a newline, the last one is not its. */
+		length = fread(wheel->raw_name, 1, sizeof(wheel->raw_name) - 1,
+			       file);
 		fclose(file);
-	/* A process may call itself anything, and this goes to a terminal. */
-	for (p = wheel->name; *p; p++) {
-		if (*p == '\n')
-			*p = '\0';
-		else if (!isprint((unsigned char)*p) || strchr("\"\\", *p))
-			*p = '?';
 	}
+	if (length)
+		wheel->raw_name[length - 1] = '\0';
+	else
+		strcpy(wheel->raw_name, "?");
+	make_printable(wheel);
 }
 
 static bool is_wheel(pid_t pid, const char *fd)
@@ -159,18 +208,25 @@ static bool is_wheel(pid_t pid, const char *fd)
 	return !strcmp(target + length - strlen(DEVICE), DEVICE);
 }
 
+/* Room for one more, which is not counted yet. */
+static struct wheel *room(struct wheel *wheels, size_t *count)
+{
+	/* Powers of two. */
+	if (!(*count & (*count - 1))) {
+		size_t most = *count ? 2 * *count : 1;
+
+		wheels = realloc(wheels, most * sizeof(*wheels));
+		if (!wheels)
+			err(STATUS_FAILED, "no memory");
+	}
+	return wheels;
+}
+
 static struct wheel *add(struct wheel *wheels, size_t *count, pid_t pid, int fd)
 {
 	struct wheel *wheel;
 
-	/* Powers of two. */
-	if (!(*count & (*count - 1))) {
-		size_t room = *count ? 2 * *count : 1;
-
-		wheels = realloc(wheels, room * sizeof(*wheels));
-		if (!wheels)
-			err(STATUS_FAILED, "no memory");
-	}
+	wheels = room(wheels, count);
 	wheel = &wheels[*count];
 	*wheel = (struct wheel){ .pid = pid, .fd = fd };
 	read_fdinfo(wheel);
@@ -202,6 +258,51 @@ static struct wheel *find_in(struct wheel *wheels, size_t *count, pid_t pid,
 	return wheels;
 }
 
+/* Those of modules. Who may not look at them is root's to say: there is nothing to see. */
+static struct wheel *find_of_modules(struct wheel *wheels, size_t *count)
+{
+	struct dirent *entry;
+	DIR *folder = opendir(DEBUGFS);
+
+	if (!folder)
+		return wheels;
+	while ((entry = readdir(folder))) {
+		struct wheel *wheel;
+		char path[64];
+
+		if (!isdigit((unsigned char)*entry->d_name))
+			continue;
+		wheels = room(wheels, count);
+		wheel = &wheels[*count];
+		*wheel = (struct wheel){ .fd = -1 };
+		snprintf(path, sizeof(path), DEBUGFS "/%.16s", entry->d_name);
+		read_lines(wheel, path);
+		make_printable(wheel);
+		/* It may be gone by now. */
+		*count += wheel->told;
+	}
+	closedir(folder);
+	return wheels;
+}
+
+uint64_t late_percentile(const uint64_t *late, const uint64_t *before,
+			 unsigned int percent)
+{
+	uint64_t total = 0, seen = 0;
+	unsigned int i;
+
+	for (i = 0; i < LATE_BUCKETS; i++)
+		total += late[i] - before[i];
+	for (i = 0; i < LATE_BUCKETS; i++) {
+		seen += late[i] - before[i];
+		if (seen && seen >= total - total * (100 - percent) / 100)
+			break;
+	}
+	if (!total)
+		return 0;
+	return i < LATE_BUCKETS - 1 ? 2ULL << i : UINT64_MAX;
+}
+
 struct wheel *find_wheels(pid_t pid, size_t *count, bool *hidden)
 {
 	struct wheel *wheels = NULL;
@@ -221,5 +322,5 @@ struct wheel *find_wheels(pid_t pid, size_t *count, bool *hidden)
 					 hidden);
 	}
 	closedir(proc);
-	return wheels;
+	return find_of_modules(wheels, count);
 }

@@ -38,7 +38,7 @@ say "$unit per operation, with ${counts// /, } timers pending"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev make \
 	python3
 lock_cache
-stock_kernel
+stock_kernel 6.1
 
 work=$CACHE/bench
 build=$work/$stock_release

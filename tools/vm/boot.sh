@@ -4,17 +4,19 @@
 #
 #   boot.sh --kernel IMAGE --initrd FILE [--console LOG] [--results FILE]
 #           [--cpus N] [--memory SIZE] [--timeout SECONDS] [--append WORDS]
-#           [--icount]
+#           [--disk IMAGE] [--icount] [--memory-file FILE]
 #
 # The console goes to LOG, or to the terminal. What the guest writes to its second
-# serial port goes to FILE. With --icount the guest has one CPU, whose clock
-# advances by one nanosecond an instruction: every run is the same.
+# serial port goes to FILE. IMAGE is /dev/vda there, and keeps what is written to it.
+# With --icount the guest has one CPU, whose clock advances by one nanosecond an
+# instruction: every run is the same. The guest's memory is FILE, if one is named, and
+# can be read there when it has died.
 # Status: 0 the guest has ended, 1 it had to be ended, 2 usage.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
 kernel='' initrd='' console='' results=null cpus=2 memory=2G limit=600 append=''
-icount=
+icount='' disk=() machine=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=$2; shift 2 ;;
@@ -25,7 +27,9 @@ while [ $# -gt 0 ]; do
 	--memory) memory=$2; shift 2 ;;
 	--timeout) limit=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
+	--disk) disk=(-drive "file=$2,format=raw,if=virtio"); shift 2 ;;
 	--icount) icount=1; shift ;;
+	--memory-file) machine=("$2"); shift 2 ;;
 	*) say "boot.sh: unknown option $1"; exit 2 ;;
 	esac
 done
@@ -44,9 +48,14 @@ else
 	accel=(-accel 'tcg,thread=multi' -cpu max)
 fi
 
+if [ ${#machine[@]} != 0 ]; then
+	machine=(-object "memory-backend-file,id=ram,size=$memory,mem-path=${machine[0]},share=on"
+		-machine memory-backend=ram)
+fi
+
 timeout --kill-after=10 "$limit" qemu-system-x86_64 "${accel[@]}" \
-	-smp "$cpus" -m "$memory" -no-reboot -display none -monitor none \
-	-net none -kernel "$kernel" -initrd "$initrd" \
+	-smp "$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
+	-monitor none -net none "${disk[@]}" -kernel "$kernel" -initrd "$initrd" \
 	-serial "${console:-stdio}" -serial "$results" \
 	-append "console=ttyS0 reboot=t panic=-1 $append" < /dev/null &
 CHILD=$!

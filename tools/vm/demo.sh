@@ -15,7 +15,7 @@ count=${COUNT:-1000000} delay=${DELAY:-10s} limit=${TIMEOUT:-600}
 say "$count timeouts on Debian's stock kernel, in a virtual machine"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make
 lock_cache
-stock_kernel
+stock_kernel 6.1
 
 work=$CACHE/demo
 mkdir -p "$work"

@@ -2,32 +2,99 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make faults: do the tests find faults? Plants each of tools/tests/faults in a copy of
 # the sources, one at a time, and runs the tests until one fails. Arguments: names of
-# faults, to plant only those. The last line is "N passed, N failed": a fault that
-# no test finds is a failure. Those whose names begin with "misuse-" are in what
-# reports misuse, and looked for in the guest in which the module is misused.
+# faults, to plant only those; "engine" is all those in the engine. The last line is
+# "N passed, N failed": a fault that no test finds is a failure.
+#
+# One in the engine is first looked for by make engine's program, in seconds; and in a
+# guest only if that finds nothing. Those whose names begin with "misuse-" are in what
+# reports misuse, and looked for in the guest in which the module is misused. A guest
+# that hangs has found nothing, unless the fault says that this is what it does.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-# A faulty module may well hang the guest: that counts as found, and costs this.
+# A guest with all tests takes a few minutes; one that hangs costs this.
 limit=${TIMEOUT:-240}
+# The engine's program takes some seconds of a CPU, and ends itself at fifteen.
+engine_limit=300
 
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev \
-	make python3
-kernel=$("$ROOT/tools/vm/kernel.sh" base debug)
+need gcc libc6-dev make
 lock_cache
 work=$CACHE/faults
 mkdir -p "$work"
-build_tools "$work/tools"
 
-# try NAME: run the tests on what is in $work/source; prints who failed, if any
+# What guests need, once one is needed.
+kernel=
+prepare_guests() {
+	[ -z "$kernel" ] || return 0
+	need qemu-system-x86 busybox-static cpio kmod liburing-dev python3
+	# The kernel's builder locks the cache itself.
+	exec 9>&-
+	kernel=$("$ROOT/tools/vm/kernel.sh" base debug)
+	lock_cache
+	build_tools "$work/tools"
+}
+
+build() {
+	make -C "$kernel" M="$work/source" -j"$(nproc)" modules \
+		> "$work/build.log" 2>&1 < /dev/null ||
+		die "$1: does not compile" "see $work/build.log"
+}
+
+# try_engine NAME HANGS: prints which case or game fails, if any
+try_engine() {
+	local status=0
+
+	SOURCE=$work/source timeout --kill-after=5 "$engine_limit" \
+		"$ROOT/tools/engine/run.sh" > "$work/engine.log" 2>&1 || status=$?
+	grep -m 1 -E '^not ok|ERROR: AddressSanitizer|runtime error:' \
+		"$work/engine.log" && return
+	case $status in
+	0) ;;
+	124 | 137 | 152) [ -z "$2" ] || echo "the engine hangs" ;;
+	*) die "$1: the engine's program cannot be built or run" \
+		"see $work/engine.log" ;;
+	esac
+}
+
+# narrow SUITE: of all tests, leave only that suite, or program
+narrow() {
+	local module
+
+	for module in main main_smp; do
+		if grep -q "^extern struct kunit_suite $1_suite;" \
+			"$work/source/kunit/$module.c"; then
+			only_module=twheel_kunit${module#main}
+			sed -i -e '/^kunit_test_suites(/,/);$/d' \
+				"$work/source/kunit/$module.c"
+			echo "kunit_test_suites(&$1_suite);" \
+				>> "$work/source/kunit/$module.c"
+			return
+		fi
+	done
+	[ -e "$work/tools/tests/$1" ] ||
+		die "there is no suite or program $1" "see tools/tests/faults"
+	only_program=$1
+}
+
+# try SUITE HANGS: run the tests, or one, on what is in $work/source; prints who failed,
+# if any
 try() {
-	local root=$SCRATCH/files
+	local root=$SCRATCH/files only_module='' only_program=''
+
+	[ -z "$1" ] || narrow "$1"
+	build "$name"
 
 	rm -rf "$root" "$work/results" "$work/console"
 	mkdir -p "$root"/{modules,tests,bin}
-	cp "$work"/source/module/twheel.ko \
-		"$work"/source/kunit/twheel_kunit{,_smp}.ko "$root/modules/"
-	cp "$work"/tools/tests/*_test "$root/tests/"
+	cp "$work/source/module/twheel.ko" "$root/modules/"
+	if [ -n "$only_module" ]; then
+		cp "$work/source/kunit/$only_module.ko" "$root/modules/"
+	elif [ -n "$only_program" ]; then
+		cp "$work/tools/tests/$only_program" "$root/tests/"
+	else
+		cp "$work"/source/kunit/twheel_kunit{,_smp}.ko "$root/modules/"
+		cp "$work"/tools/tests/*_test "$root/tests/"
+	fi
 	echo > "$root/only"
 	"$ROOT/tools/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/vm/guest/faults.sh" "$root"
@@ -40,24 +107,50 @@ try() {
 		grep -aE 'BUG:|WARNING:|rcu: INFO|Oops|Kernel panic' \
 			"$work/console" |
 			head -n 1 ||
-		grep -q '^@complete' "$work/results" || echo "the guest hangs"
+		grep -q '^@complete' "$work/results" ||
+		if [ -n "$2" ]; then
+			echo "the guest hangs"
+		else
+			say "$name: the guest hangs, and that is not what is expected"
+		fi
 }
 
 # try_misuse: misuse what is in $work/source; prints what was not as it should be
 try_misuse() {
+	build "$name"
 	build_misuse "$kernel" "$work/source"
-	misuse_initrd "$work/source" "$work/initrd"
-	rm -f "$work/console"
+	mkdir -p "$work/misused"
+	misuse_initrd "$work/source" "$kernel" "$work/misused"
+	rm -f "$work/misused/console"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-		--initrd "$work/initrd" --timeout "$limit" \
-		--console "$work/console" --append "$MISUSE_WORDS" 2> /dev/null || :
-	python3 "$ROOT/tools/vm/verdict.py" none none "$work/console" "$ROOT" \
-		misuse > "$work/verdict" || head -n 1 "$work/verdict"
+		--initrd "$work/misused/initrd" --timeout "$limit" \
+		--console "$work/misused/console" --append "$MISUSE_WORDS" \
+		2> /dev/null || :
+	python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "$work/misused" \
+		> "$work/verdict" || head -n 1 "$work/verdict"
+}
+
+# wanted NAME FILE NAMES...
+wanted() {
+	local name=$1 file=$2
+
+	shift 2
+	[ "$#" != 0 ] || return 0
+	[[ " $* " != *" $name "* ]] || return 0
+	[[ " $* " = *" engine "* && $file = module/wheel.[ch] ]]
 }
 
 passed=0 failed=0
-while read -r name file change; do
-	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
+# The columns are divided by tabs: those of a change are written as \t.
+while IFS=$'\t' read -r name file change suite more; do
+	wanted "$name" "$file" "$@" || continue
+	[ -z "$more" ] || die "$name: too many columns" "see tools/tests/faults"
+	hangs=
+	if [[ " $suite " = *" hangs "* ]]; then
+		hangs=1
+		suite=${suite%hangs}
+		suite=${suite% }
+	fi
 	rm -rf "$work/source"
 	mkdir "$work/source"
 	cp -r "$ROOT"/{Kbuild,module,include,kunit} "$work/source/"
@@ -67,13 +160,17 @@ while read -r name file change; do
 		failed=$((failed + 1))
 		continue
 	fi
-	make -C "$kernel" M="$work/source" -j"$(nproc)" modules \
-		> "$work/build.log" 2>&1 < /dev/null ||
-		die "$name: does not compile" "see $work/build.log"
-	case $name in
-	misuse-*) finder=$(try_misuse) ;;
-	*) finder=$(try) ;;
-	esac
+	finder=
+	if [[ $file = module/wheel.[ch] ]]; then
+		finder=$(try_engine "$name" "$hangs")
+	fi
+	if [ -z "$finder" ]; then
+		prepare_guests
+		case $name in
+		misuse-*) finder=$(try_misuse) ;;
+		*) finder=$(try "$suite" "$hangs") ;;
+		esac
+	fi
 	if [ -n "$finder" ]; then
 		passed=$((passed + 1))
 		echo "found: $name: ${finder#"${finder%%[![:space:]]*}"}"
@@ -83,4 +180,4 @@ while read -r name file change; do
 	fi
 done < <(grep -v '^#' "$ROOT/tools/tests/faults")
 echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -16,24 +16,14 @@ config=$SCRATCH/config
 for name; do
 	cat "$ROOT/tools/vm/config/$name.config"
 done > "$config"
-package=linux-source-$series
 
-need "$package" gcc make bc flex bison libelf-dev libssl-dev xz-utils perl \
-	python3 kmod
+need gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 kmod
 lock_cache
+kernel_source "$series"
 
-version=$(dpkg-query -W -f '${Version}' "$package")
 hash=$(sha256sum < "$config" | cut -c1-12)
-source=$CACHE/source-$version
+source=$source_folder version=$source_version
 build=$CACHE/kernel-$version-$hash
-
-if [ ! -e "$source/Makefile" ]; then
-	say "unpacking the kernel source $version"
-	rm -rf "$source.part"
-	mkdir "$source.part"
-	tar -xf "/usr/src/$package.tar.xz" -C "$source.part" --strip-components=1
-	mv "$source.part" "$source"
-fi
 
 # A build that was cut off goes on where it was; "complete" says that it ended.
 if [ ! -e "$build/complete" ]; then

@@ -131,17 +131,31 @@ build_misuse() {
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
 }
 
-# misuse_initrd DIR OUT: what the guest needs in which both work
+# lacks KDIR OPTION...: those of them that the kernel is configured without
+lacks() {
+	local kdir=$1 option
+
+	shift
+	for option; do
+		grep -q "^CONFIG_$option=[ym]" "$kdir/.config" || echo "$option"
+	done
+}
+
+# misuse_initrd DIR KDIR RUN: RUN/initrd for the guest in which both work. What a kernel
+# without some option does not report is left out; RUN/lacks tells verdict.py.
 misuse_initrd() {
-	local root=$SCRATCH/misuse
+	local root=$SCRATCH/misuse run=$3 options
 
 	rm -rf "$root"
 	mkdir -p "$root/modules"
 	cp "$1/module/twheel.ko" "$1/tools/tests/misuse/twheel_misuse.ko" \
 		"$root/modules/"
-	grep -E '^[a-z]' "$ROOT/tools/tests/misuse/expected" > "$root/ways"
-	"$ROOT/tools/vm/initramfs.sh" "$2" "$ROOT/tools/vm/guest/misuse.sh" \
-		"$root"
+	grep -E '^[a-z]' "$ROOT/tools/tests/misuse/expected" > "$SCRATCH/ways"
+	mapfile -t options < <(grep -oE '[A-Z][A-Z_]+' "$SCRATCH/ways" | sort -u)
+	lacks "$2" "${options[@]}" > "$run/lacks"
+	grep -vwFf "$run/lacks" "$SCRATCH/ways" | cut -d' ' -f1 > "$root/ways"
+	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
+		"$ROOT/tools/vm/guest/misuse.sh" "$root"
 }
 
 # Reports are expected, and the guest goes on; its marks are not to be held back.
@@ -172,30 +186,5 @@ with_libraries() {
 	done < "$SCRATCH/ldd"
 }
 
-# stock_kernel: Debian's own kernel, the one that the headers package depends on. Sets
-# stock_release, stock_headers (installed) and stock_image (unpacked in the cache, not
-# installed).
-stock_kernel() {
-	local package version folder
-
-	need linux-headers-amd64
-	package=$(dpkg-query -W -f '${Depends}' linux-headers-amd64 |
-		grep -o 'linux-headers-[^ ,]*' | head -n 1)
-	version=$(dpkg-query -W -f '${Version}' "$package")
-	stock_release=${package#linux-headers-}
-	stock_headers=/usr/src/$package
-	folder=$CACHE/stock-$stock_release-$version
-	stock_image=$folder/vmlinuz
-	[ ! -e "$stock_image" ] || return 0
-
-	rm -rf "$folder.part"
-	mkdir "$folder.part"
-	# As root: the user that apt fetches as could not write there.
-	run_logged "$CACHE/stock.log" "fetching Debian's kernel $stock_release" \
-		env -C "$folder.part" apt-get -q -o APT::Sandbox::User=root \
-		download "linux-image-$stock_release=$version"
-	dpkg-deb --fsys-tarfile "$folder.part"/*.deb |
-		tar -x --wildcards -O './boot/vmlinuz-*' > "$folder.part/vmlinuz"
-	rm -- "$folder.part"/*.deb
-	mv "$folder.part" "$folder"
-}
+# shellcheck source=debian.sh
+. "$ROOT/tools/vm/debian.sh"

@@ -2,22 +2,32 @@
 """Judge the guest in which the module is misused, by its kernel log."""
 import re
 
+import complaints
+
 MARK = re.compile(r"misuse: (begin|end|complete)\b ?(.*)")
 
 
 def expectations(path):
-    """The ways of misuse, each with its reports and what else has to be found."""
+    """The ways of misuse, each with its reports, what else has to be found, and the
+    options of the kernel that it takes."""
     ways = {}
     for line in path.read_text().splitlines():
         if not line or line.startswith("#"):
             continue
         if not line.startswith("\t"):
-            reports, others = ways.setdefault(line, ([], []))
+            way, *options = line.split()
+            reports, others, _ = ways.setdefault(way, ([], [], options))
         elif line.startswith("\t+ "):
             others.append(line[3:])
         else:
             reports.append(line[1:])
     return ways
+
+
+def lacking(run):
+    """The options that the kernel of this run is without."""
+    path = run / "lacks"
+    return path.read_text().split() if path.exists() else []
 
 
 def sections(text):
@@ -41,9 +51,9 @@ def sections(text):
     yield None, None, outside
 
 
-def wrong(reports, others, status, lines, complaints):
+def wrong(reports, others, status, lines, is_report=complaints.complains):
     """What is wrong with a section, if anything."""
-    found = [line for line in lines if complaints.search(line)]
+    found = [line for line in lines if is_report(line)]
     for line, report in zip(found, reports):
         if not re.search(report, line):
             return f"expected {report!r}, found {line!r}"
@@ -60,21 +70,31 @@ def wrong(reports, others, status, lines, complaints):
     return None
 
 
-def judge(verdict, console, expected, complaints):
+def says(line):
+    """What the module itself says is a report, too, but not that it taints."""
+    return complaints.complains(line) or bool(re.search(r"\btwheel: ", line))
+
+
+def judge(verdict, run, expected):
     ways = expectations(expected)
-    # What the module itself says is a report, too, but not that it taints.
-    within = re.compile(complaints.pattern + r"|\btwheel: ")
+    console = run / "console"
+    lacks = lacking(run)
+    for way in list(ways):
+        missing = [option for option in ways[way][2] if option in lacks]
+        if missing:
+            del ways[way]
+            verdict.skip(f"misuse.{way}", "the kernel lacks " + " ".join(missing))
     complete = False
     text = console.read_text(errors="replace") if console.exists() else ""
     for way, status, lines in sections(text.replace("\r", "")):
         if way == "complete":
             complete = status == "0"
         elif way is None:
-            why = wrong([], [], "0", lines, complaints)
+            why = wrong([], [], "0", lines)
             verdict.test(not why, "misuse: nothing else is reported", why)
         else:
             expects = ways.pop(way, None)
-            why = (wrong(*expects, status, lines, within) if expects else
+            why = (wrong(*expects[:2], status, lines, says) if expects else
                    "is not expected at all")
             verdict.test(not why, f"misuse.{way}", why)
     for way in ways:

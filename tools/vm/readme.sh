@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# readme.sh KDIR BUILD OUT: compile the examples of the README against the kernel of
-# KDIR and the module built in BUILD. A block stands after a comment that says
-# "compiled by make check" and for what.
+# readme.sh KDIR BUILD OUT: compile the examples of the README and of the documents against
+# the kernel of KDIR and the module built in BUILD. A block stands after a comment that
+# says "compiled by make check" and for what.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -47,3 +47,41 @@ run_logged "$out/kernel.log" "compiling the README's kernel example" \
 run_logged "$out/user.log" "compiling the README's userspace example" \
 	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 	-I"$ROOT/include/uapi" -o "$out/user" "$out/user.c"
+
+# Of the documents each block by itself, OUT/doc/NAME-NUMBER.c: they need not fit together.
+rm -rf "$out/doc"
+mkdir -p "$out/doc"
+for document in "$ROOT"/tools/doc/*.md; do
+	awk -v out="$out/doc/$(basename "$document" .md)" '
+		/compiled by make check: /	{ kind = $6; next }
+		kind && /^```c$/ {
+			file = sprintf("%s-%d_%s.c", out, ++count, kind)
+			if (kind == "kernel")
+				print "#include <linux/err.h>\n#include <linux/jiffies.h>\n" \
+				      "#include <linux/slab.h>\n#include <linux/timer.h>\n" \
+				      "#include <linux/workqueue.h>\n" \
+				      "#include <linux/twheel_policy.h>" > file
+			else
+				print "#include <libtwheel.h>" > file
+			next
+		}
+		/^```$/		{ file = kind = "" }
+		file		{ print > file }' "$document"
+done
+programs=("$out"/doc/*_userspace.c)
+[ -e "${programs[0]}" ] || die "the documents have no userspace example"
+for program in "${programs[@]}"; do
+	run_logged "$program.log" "compiling ${program##*/}" \
+		gcc -Wall -Wextra -Werror -Wno-missing-field-initializers \
+		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" -c \
+		-o "${program%.c}.o" "$program"
+done
+# They are not linked, nor called: functions that nobody uses are no fault here.
+(
+	cd "$out/doc"
+	printf 'ccflags-y := -I%s/include -Werror -Wno-unused-function\n' "$build"
+	printf 'always-y := %s\n' "$(echo ./*_kernel.c | sed 's|\./||g; s/\.c\b/.o/g')"
+) > "$out/doc/Kbuild"
+grep -q '_kernel\.o' "$out/doc/Kbuild" || die "the documents have no kernel example"
+run_logged "$out/doc.log" "compiling the kernel examples of the documents" \
+	make -C "$kdir" M="$out/doc" modules

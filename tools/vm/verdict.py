@@ -6,25 +6,19 @@ usage: verdict.py SOURCES MISUSED RUN...
 
 SOURCES is the root of the sources: every suite and every case that stands there has
 to have a result in the first RUN. A RUN is a folder: "results" is what the guest
-wrote to its second serial port, "console" its kernel log, and "only" the names
-of those suites and programs that are expected, if that is not all. MISUSED, unless
-it is empty, is the kernel log of a guest in which the module was misused. The last
-line printed is "N passed, N failed", with ", N skipped" where some were; the status is
-0 only if none failed.
+wrote to its second serial port, "console" its kernel log, "only" the names of those
+suites and programs that are expected, if that is not all, and "lacks", if there, the
+options that its kernel is without. MISUSED, unless it is empty, is the folder of a guest
+in which the module was misused. The last line printed is "N passed, N failed", with
+", N skipped" where some were; the status is 0 only if none failed.
 """
 import pathlib
 import re
 import sys
 
 sys.dont_write_bytecode = True
+import complaints  # noqa: E402
 import misuse  # noqa: E402
-
-COMPLAINTS = re.compile(
-    r"BUG:|WARNING:|Oops|KASAN|UBSAN|kernel panic|Kernel panic|general protection"
-    r"|possible recursive locking|possible circular locking|inconsistent lock state"
-    r"|suspicious RCU|ODEBUG|list_add corruption|list_del corruption|blocked for more"
-    r"|rcu: INFO|soft lockup|hard LOCKUP|was never destroyed|kmemleak: \d+ new"
-    r"|scheduling while atomic|sleeping function called")
 
 
 class Verdict:
@@ -130,6 +124,7 @@ def judge_run(verdict, sources, run):
     """What a guest did."""
     results, console = run / "results", run / "console"
     only = set((run / "only").read_text().split())
+    lacks = misuse.lacking(run)
     suites = expected_cases(sources)
     programs = expected_programs(sources)
     for name in only - set(suites) - programs - {"example", "misuse"}:
@@ -137,6 +132,10 @@ def judge_run(verdict, sources, run):
     if only:
         suites = {name: suites[name] for name in suites if name in only}
         programs &= only
+    if "KUNIT" in lacks:
+        for name in suites:
+            verdict.skip(name, "the kernel lacks KUNIT")
+        suites = {}
 
     text = results.read_text(errors="replace").replace("\r", "") if results.exists() else ""
     complete = False
@@ -174,9 +173,9 @@ def judge_run(verdict, sources, run):
     verdict.test(complete, "the guest came to its end", f"see {console}")
 
     log = console.read_text(errors="replace") if console.exists() else ""
-    complaints = [line for line in log.splitlines() if COMPLAINTS.search(line)]
-    verdict.test(not complaints, "the kernel does not complain", f"see {console}")
-    for line in complaints[:10]:
+    found = [line for line in log.splitlines() if complaints.traces(line)]
+    verdict.test(not found, "the kernel does not complain", f"see {console}")
+    for line in found[:10]:
         print("  | " + line)
 
 
@@ -191,7 +190,7 @@ def main():
     verdict.prefix = ""
     if misused:
         misuse.judge(verdict, pathlib.Path(misused),
-                     sources / "tools/tests/misuse/expected", COMPLAINTS)
+                     sources / "tools/tests/misuse/expected")
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
     sys.exit(verdict.failed != 0)

@@ -350,6 +350,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
 #define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
 #define TWHEEL_FEATURE_RETRY	(1ULL << 7)	/* TWHEEL_RETRY */
+#define TWHEEL_FEATURE_STATS	(1ULL << 8)	/* TWHEEL_IOC_STATS */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
@@ -403,6 +404,58 @@ struct twheel_info {
 	__aligned_u64 user_timers;
 	__aligned_u64 user_limit;
 	__aligned_u64 map_bytes;
+};
+
+/* How many counts of lateness there are: one for each bit of a time. */
+#define TWHEEL_LATE_BUCKETS	64
+
+/**
+ * struct twheel_file_stats - what this file's wheel has done since open()
+ * @wheel: its number, by which traces name it; 0 until the file is set up or the first
+ *	timer armed
+ * @reserved: 0
+ * @timers: timers that exist: pending, or fired with their event unread
+ * @pending: timers that wait for their deadline
+ * @unread: events that wait to be read
+ * @armed: how often a timer was armed by the program
+ * @fired: how many expiries there were; the sum of @late
+ * @cancelled: how many timers were cancelled
+ * @extended: how many timers had a later deadline than before when the kernel came to
+ *	the old one. Extensions themselves are not counted, and those of one timer until
+ *	then are one
+ * @cascades: timers moved to a lower level of the wheel
+ * @passes: how often the wheel was woken up to do its work
+ * @threaded: how often it was a thread that did it, see struct twheel_info
+ * @exhausted: how often it left off, having done its share of work, and went on later
+ * @overruns: how often the kernel took longer for one expiry than the module parameter
+ *	overrun_ms
+ * @late_max_ns: how much after its deadline an expiry was at most. That includes what
+ *	was to come until the next tick, slack, steps of the real-time clock, and how
+ *	far in the past a timer was armed for
+ * @late_sum_ns: and all of them together
+ * @late: how many expiries were how late: late[n] counts those of 2^n ns or more, and
+ *	less than 2^(n + 1); late[0] also those on the very ns
+ *
+ * All this is a snapshot, taken together.
+ */
+struct twheel_file_stats {
+	__u32 wheel;
+	__u32 reserved;
+	__aligned_u64 timers;
+	__aligned_u64 pending;
+	__aligned_u64 unread;
+	__aligned_u64 armed;
+	__aligned_u64 fired;
+	__aligned_u64 cancelled;
+	__aligned_u64 extended;
+	__aligned_u64 cascades;
+	__aligned_u64 passes;
+	__aligned_u64 threaded;
+	__aligned_u64 exhausted;
+	__aligned_u64 overruns;
+	__aligned_u64 late_max_ns;
+	__aligned_u64 late_sum_ns;
+	__aligned_u64 late[TWHEEL_LATE_BUCKETS];
 };
 
 #define TWHEEL_IOC_TYPE		0xE7
@@ -463,5 +516,9 @@ struct twheel_info {
  * has no cells).
  */
 #define TWHEEL_IOC_KICK		_IOW(TWHEEL_IOC_TYPE, 0x09, struct twheel_op)
+/*
+ * TWHEEL_IOC_STATS: fill in struct twheel_file_stats.
+ */
+#define TWHEEL_IOC_STATS	_IOR(TWHEEL_IOC_TYPE, 0x0A, struct twheel_file_stats)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */

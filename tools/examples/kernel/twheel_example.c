@@ -13,7 +13,6 @@
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/slab.h>
-#include <linux/version.h>
 
 #include <linux/twheel.h>
 
@@ -104,9 +103,5 @@ module_exit(example_exit);
 
 MODULE_DESCRIPTION("Example: idle connections on a timing wheel");
 MODULE_LICENSE("GPL");
-/* Since 6.13 the namespace is a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("TWHEEL");
-#else
-MODULE_IMPORT_NS(TWHEEL);
-#endif
+/* MODULE_IMPORT_NS() is this on every kernel; since 6.13 it takes a string, too. */
+MODULE_INFO(import_ns, "TWHEEL");

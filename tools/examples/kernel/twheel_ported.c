@@ -10,7 +10,6 @@
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/string.h>
-#include <linux/version.h>
 
 #include <linux/twheel_timer_list.h>
 
@@ -88,9 +87,5 @@ module_exit(ported_exit);
 
 MODULE_DESCRIPTION("Example: a timer_list user on a timing wheel");
 MODULE_LICENSE("GPL");
-/* Since 6.13 the namespace is a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-MODULE_IMPORT_NS("TWHEEL");
-#else
-MODULE_IMPORT_NS(TWHEEL);
-#endif
+/* MODULE_IMPORT_NS() is this on every kernel; since 6.13 it takes a string, too. */
+MODULE_INFO(import_ns, "TWHEEL");

@@ -30,6 +30,29 @@ struct twheel_info dev_info(int fd)
 	return info;
 }
 
+struct twheel_info dev_state(int fd)
+{
+	struct twheel_info info = dev_info(fd);
+
+	info.now_ns = 0;
+	info.passes = 0;
+	info.threaded = 0;
+	return info;
+}
+
+void dev_same(int fd, const struct twheel_info *was)
+{
+	struct twheel_info is = dev_state(fd);
+
+	CHECK_EQ(is.timers, was->timers);
+	CHECK_EQ(is.pending, was->pending);
+	CHECK_EQ(is.unread, was->unread);
+	CHECK_EQ(is.armed, was->armed);
+	CHECK_EQ(is.cancelled, was->cancelled);
+	CHECK_EQ(is.user_timers, was->user_timers);
+	NEED(!memcmp(&is, was, sizeof(is)));
+}
+
 uint64_t dev_now(int clock)
 {
 	struct timespec ts;

@@ -14,6 +14,9 @@
 int dev_open(void);
 int dev_open_flags(int flags);
 struct twheel_info dev_info(int fd);
+/* The same but for what goes on by itself; and that it has not changed. */
+struct twheel_info dev_state(int fd);
+void dev_same(int fd, const struct twheel_info *was);
 uint64_t dev_now(int clock);
 
 /* Arm for a delay; returns the identifier. */

@@ -11,11 +11,15 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
+#include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
@@ -270,6 +274,41 @@ static void misuse_overrun(void)
 	expect(!stats.overruns);
 }
 
+/*
+ * On a CPU that is idle and has no tick, while another one keeps jiffies going: two
+ * clocks can tell, and one of them has to. Where there is no other CPU, it is this one.
+ */
+static void misuse_overrun_idle(void)
+{
+	struct twheel_config config = { .name = "misused", .percpu = true };
+	unsigned long end = jiffies + 10 * HZ;
+	static struct twheel_timer timer;
+	struct twheel_stats stats;
+	struct twheel *other;
+	unsigned int cpu;
+
+	other = twheel_create(&config);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, misuse_softirq_busy);
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	if (cpu >= nr_cpu_ids)
+		cpu = smp_processor_id();
+	twheel_arm_on(&timer, cpu, 20 * MS);
+	do {
+		cond_resched();
+		twheel_get_stats(other, &stats);
+	} while (!stats.overruns && time_before(jiffies, end));
+	migrate_enable();
+	/* The second report would come before the pass unlocks what this waits for. */
+	twheel_cancel_sync(&timer);
+	twheel_get_stats(other, &stats);
+	twheel_destroy(other);
+	expect(stats.overruns == 1);
+	goes_on(wheel);
+}
+
 static struct twheel_timer victim;
 
 static void misuse_waits(struct twheel_timer *timer)
@@ -378,6 +417,7 @@ static const struct {
 	{ "refused",		misuse_refused },
 	{ "preempt",		misuse_preempt },
 	{ "overrun",		misuse_overrun },
+	{ "overrun_idle",	misuse_overrun_idle },
 	{ "hardirq",		misuse_hardirq },
 	{ "wheels",		misuse_wheels },
 	{ "deadlock",		misuse_deadlock },

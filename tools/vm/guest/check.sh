@@ -26,6 +26,13 @@ run() {
 	mark status $status
 }
 
+# Where faults are injected, into allocations that may sleep, too.
+for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
+	[ ! -w "$knob" ] || echo N > "$knob"
+done
+for knob in /sys/kernel/debug/fail*/verbose; do
+	[ ! -w "$knob" ] || echo 0 > "$knob"
+done
 run insmod /modules/twheel.ko
 for module in /modules/twheel_kunit*.ko; do
 	[ -e "$module" ] || continue

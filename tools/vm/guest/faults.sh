@@ -5,15 +5,25 @@
 out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
 
+# Where faults are injected, into allocations that may sleep, too.
+for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
+	[ ! -w "$knob" ] || echo N > "$knob"
+done
+for knob in /sys/kernel/debug/fail*/verbose; do
+	[ ! -w "$knob" ] || echo 0 > "$knob"
+done
 insmod /modules/twheel.ko
 for module in twheel_kunit twheel_kunit_smp; do
+	[ -e /modules/$module.ko ] || continue
 	insmod /modules/$module.ko
 	cat /sys/kernel/debug/kunit/*/results > /tmp/results
 	! grep -q 'not ok' /tmp/results || break
 	rmmod $module
 done
+: >> /tmp/results
 if ! grep -q 'not ok' /tmp/results; then
 	for program in /tests/*; do
+		[ -e "$program" ] || continue
 		$program > /tmp/results || break
 	done
 fi

@@ -15,12 +15,12 @@ misuse() {
 
 # Reports that are made in a callback take long, too.
 insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
-for way in $(cat /ways); do
+while read -r way; do
 	mark begin "$way"
-	[ "$way" != overrun ] || echo 20 > $parameters/overrun_ms
+	[ "${way#overrun}" = "$way" ] || echo 20 > $parameters/overrun_ms
 	misuse "$way"
 	mark end "$way" $?
 	echo 0 > $parameters/overrun_ms
-done
+done < /ways
 rmmod twheel
 mark complete $?

@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What wheels do, as events: perf, trace-cmd and bpftrace know them as twheel:arm and
+ * so on, with the prefix twheel_; twheel trace prints them.
+ *
+ * Every event has the number and the name of its wheel: an open file of /dev/twheel
+ * tells its number in fdinfo, a wheel of a module has it as its name in debugfs. Times
+ * are ns on the wheel's clock, ticks count from its zero.
+ *
+ * Books: of a wheel that was traced from its beginning, arm - expire_entry - cancel -
+ * unfired is what is pending.
+ *
+ * An extension by twheel_extend_at() is inline, and one compare-and-swap: it is not
+ * traced, for to look whether it should be would cost a tenth as much. What has come of
+ * it is: refile counts the timers that were found extended.
+ */
+#undef TRACE_SYSTEM
+#define TRACE_SYSTEM twheel
+
+#if !defined(_TRACE_TWHEEL_H) || defined(TRACE_HEADER_MULTI_READ)
+#define _TRACE_TWHEEL_H
+
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+#ifndef TWHEEL_TRACE_NAME
+/* How much of a wheel's name an event has, with the zero at its end. */
+#define TWHEEL_TRACE_NAME	16
+
+/**
+ * struct twheel_trace_pass - what a pass has done
+ * @now_tick: the position at its end
+ * @fired: callbacks called
+ * @cascades: timers moved to lower levels
+ * @refiled: timers found extended
+ * @took_ns: how long it took, on the monotonic clock
+ * @pending: timers that are pending at its end
+ * @exhausted: it has used up its budget, and another one resumes
+ * @threaded: a thread did it
+ */
+struct twheel_trace_pass {
+	u64 now_tick;
+	u64 fired;
+	u64 cascades;
+	u64 refiled;
+	u64 took_ns;
+	u32 pending;
+	bool exhausted;
+	bool threaded;
+};
+#endif
+
+DECLARE_EVENT_CLASS(twheel_filed,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick, level),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(s32,		level)
+		__field(const void *,	timer)
+		__field(void *,		function)
+		__field(u64,		deadline_ns)
+		__field(u64,		tick)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->level		= level;
+		__entry->timer		= timer;
+		__entry->function	= timer->function;
+		__entry->deadline_ns	= deadline_ns;
+		__entry->tick		= tick;
+	),
+	TP_printk("wheel=%u name=%s timer=%p function=%ps deadline_ns=%llu tick=%llu level=%d",
+		  __entry->wheel, __entry->name, __entry->timer,
+		  __entry->function, __entry->deadline_ns, __entry->tick,
+		  __entry->level)
+);
+
+/**
+ * twheel_arm - a timer becomes pending
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @deadline_ns: its deadline
+ * @tick: the tick on which that is served
+ * @level: the level where it is filed; -1: it is past, and waits to be served
+ */
+DEFINE_EVENT(twheel_filed, twheel_arm,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
+);
+
+/**
+ * twheel_modify - a pending timer is filed anew, under another deadline
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @deadline_ns: its deadline now
+ * @tick: the tick on which that is served
+ * @level: the level where it is filed; -1: it is past, and waits to be served
+ */
+DEFINE_EVENT(twheel_filed, twheel_modify,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
+);
+
+DECLARE_EVENT_CLASS(twheel_word,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(const void *,	timer)
+		__field(void *,		function)
+		__field(u64,		deadline_ns)
+		__field(u64,		tick)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->timer		= timer;
+		__entry->function	= timer->function;
+		__entry->deadline_ns	= deadline_ns;
+		__entry->tick		= tick;
+	),
+	TP_printk("wheel=%u name=%s timer=%p function=%ps deadline_ns=%llu tick=%llu",
+		  __entry->wheel, __entry->name, __entry->timer,
+		  __entry->function, __entry->deadline_ns, __entry->tick)
+);
+
+/**
+ * twheel_extend - a pending timer has got a later deadline, and stays where it is
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @deadline_ns: its deadline now
+ * @tick: the tick on which that is served
+ *
+ * By twheel_extend(), or by arming or modifying it for later; not by
+ * twheel_extend_at().
+ */
+DEFINE_EVENT(twheel_word, twheel_extend,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+);
+
+/**
+ * twheel_cancel - a pending timer is cancelled, or shut down
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @deadline_ns: the deadline that it had
+ * @tick: the tick on which that would have been served
+ */
+DEFINE_EVENT(twheel_word, twheel_cancel,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+);
+
+/**
+ * twheel_unfired - a pending timer is handed back by twheel_stop()
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @deadline_ns: the deadline that it had
+ * @tick: the tick on which that would have been served
+ */
+DEFINE_EVENT(twheel_word, twheel_unfired,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+);
+
+/**
+ * twheel_expire_entry - a timer's callback is about to be called
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer
+ * @function: the callback
+ * @deadline_ns: the deadline that has been reached
+ * @now_ns: what the wheel's clock shows
+ */
+TRACE_EVENT(twheel_expire_entry,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 twheel_fn function, u64 deadline_ns, u64 now_ns),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, now_ns),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(const void *,	timer)
+		__field(void *,		function)
+		__field(u64,		deadline_ns)
+		__field(u64,		late_ns)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->timer		= timer;
+		__entry->function	= function;
+		__entry->deadline_ns	= deadline_ns;
+		/* The clock may have been set back since it was found due. */
+		__entry->late_ns	= now_ns > deadline_ns ?
+					  now_ns - deadline_ns : 0;
+	),
+	TP_printk("wheel=%u name=%s timer=%p function=%ps deadline_ns=%llu late_ns=%llu",
+		  __entry->wheel, __entry->name, __entry->timer,
+		  __entry->function, __entry->deadline_ns, __entry->late_ns)
+);
+
+/**
+ * twheel_expire_exit - a timer's callback has returned
+ * @wheel: the number of its wheel
+ * @name: the wheel's name
+ * @timer: the timer, which may be gone
+ * @function: the callback
+ * @took_ns: how long it took, on the monotonic clock
+ */
+TRACE_EVENT(twheel_expire_exit,
+	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
+		 twheel_fn function, u64 took_ns),
+	TP_ARGS(wheel, name, timer, function, took_ns),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(const void *,	timer)
+		__field(void *,		function)
+		__field(u64,		took_ns)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->timer		= timer;
+		__entry->function	= function;
+		__entry->took_ns	= took_ns;
+	),
+	TP_printk("wheel=%u name=%s timer=%p function=%ps took_ns=%llu",
+		  __entry->wheel, __entry->name, __entry->timer,
+		  __entry->function, __entry->took_ns)
+);
+
+/**
+ * twheel_cascade - timers have moved to lower levels
+ * @wheel: the number of their wheel
+ * @name: the wheel's name
+ * @now_tick: the wheel's position
+ * @levels: bit mask of the levels that they have left
+ * @timers: how many
+ */
+TRACE_EVENT(twheel_cascade,
+	TP_PROTO(u32 wheel, const char *name, u64 now_tick, u64 levels,
+		 u32 timers),
+	TP_ARGS(wheel, name, now_tick, levels, timers),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(u32,		timers)
+		__field(u64,		now_tick)
+		__field(u64,		levels)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->timers		= timers;
+		__entry->now_tick	= now_tick;
+		__entry->levels		= levels;
+	),
+	TP_printk("wheel=%u name=%s now_tick=%llu levels=0x%llx timers=%u",
+		  __entry->wheel, __entry->name, __entry->now_tick,
+		  __entry->levels, __entry->timers)
+);
+
+/**
+ * twheel_refile - timers were found extended when their buckets were reached
+ * @wheel: the number of their wheel
+ * @name: the wheel's name
+ * @now_tick: the wheel's position
+ * @timers: how many
+ */
+TRACE_EVENT(twheel_refile,
+	TP_PROTO(u32 wheel, const char *name, u64 now_tick, u32 timers),
+	TP_ARGS(wheel, name, now_tick, timers),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(u32,		timers)
+		__field(u64,		now_tick)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->timers		= timers;
+		__entry->now_tick	= now_tick;
+	),
+	TP_printk("wheel=%u name=%s now_tick=%llu timers=%u",
+		  __entry->wheel, __entry->name, __entry->now_tick,
+		  __entry->timers)
+);
+
+/**
+ * twheel_pass - a wheel was woken up, and has done its work
+ * @wheel: its number
+ * @name: its name
+ * @pass: what it has done
+ */
+TRACE_EVENT(twheel_pass,
+	TP_PROTO(u32 wheel, const char *name,
+		 const struct twheel_trace_pass *pass),
+	TP_ARGS(wheel, name, pass),
+	TP_STRUCT__entry(
+		__field(u32,		wheel)
+		__array(char,		name,	TWHEEL_TRACE_NAME)
+		__field(u32,		pending)
+		__field(u64,		now_tick)
+		__field(u64,		fired)
+		__field(u64,		cascades)
+		__field(u64,		refiled)
+		__field(u64,		took_ns)
+		__field(u8,		exhausted)
+		__field(u8,		threaded)
+	),
+	TP_fast_assign(
+		__entry->wheel		= wheel;
+		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
+		__entry->pending	= pass->pending;
+		__entry->now_tick	= pass->now_tick;
+		__entry->fired		= pass->fired;
+		__entry->cascades	= pass->cascades;
+		__entry->refiled	= pass->refiled;
+		__entry->took_ns	= pass->took_ns;
+		__entry->exhausted	= pass->exhausted;
+		__entry->threaded	= pass->threaded;
+	),
+	TP_printk("wheel=%u name=%s now_tick=%llu fired=%llu cascades=%llu refiled=%llu pending=%u exhausted=%u threaded=%u took_ns=%llu",
+		  __entry->wheel, __entry->name, __entry->now_tick,
+		  __entry->fired, __entry->cascades, __entry->refiled,
+		  __entry->pending, __entry->exhausted, __entry->threaded,
+		  __entry->took_ns)
+);
+
+#endif /* _TRACE_TWHEEL_H */
+
+/* This has to be outside of the guard above. */
+#include <trace/define_trace.h>

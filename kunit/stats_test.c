@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a wheel counts: each counter by its definition, see &struct twheel_stats.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+
+#include "probe.h"
+
+static struct twheel_stats stats_of(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats;
+}
+
+static void expect_books(struct kunit *test, struct twheel *wheel, u64 armed,
+			 u64 fired, u64 cancelled, u64 unfired)
+{
+	struct twheel_stats stats = stats_of(wheel);
+	unsigned int i;
+
+	KUNIT_EXPECT_EQ(test, stats.armed, armed);
+	KUNIT_EXPECT_EQ(test, stats.fired, fired);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, cancelled);
+	KUNIT_EXPECT_EQ(test, stats.unfired, unfired);
+	KUNIT_EXPECT_EQ(test, stats.pending,
+			armed - fired - cancelled - unfired);
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		fired -= stats.late[i];
+	KUNIT_EXPECT_EQ_MSG(test, fired, 0, "not as many are late as fired");
+}
+
+static void ends_in_one_way(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 6);
+	unsigned int i;
+
+	expect_books(test, wheel, 0, 0, 0, 0);
+	for (i = 0; i < 6; i++) {
+		init_probe(&p[i], wheel, note);
+		twheel_arm(&p[i].timer, (i + 1) * MS);
+	}
+	expect_books(test, wheel, 6, 0, 0, 0);
+	/* A timer that is pending does not become it: nearer, and later. */
+	twheel_arm(&p[5].timer, 5 * MS);
+	twheel_modify(&p[5].timer, 6 * MS);
+	twheel_extend(&p[5].timer, 7 * MS);
+	expect_books(test, wheel, 6, 0, 0, 0);
+
+	twheel_advance(wheel, 2 * MS);
+	expect_books(test, wheel, 6, 2, 0, 0);
+	twheel_arm(&p[0].timer, MS);
+	expect_books(test, wheel, 7, 2, 0, 0);
+	twheel_cancel(&p[0].timer);
+	twheel_cancel(&p[0].timer);
+	twheel_cancel_sync(&p[2].timer);
+	twheel_shutdown_sync(&p[3].timer);
+	twheel_shutdown_sync(&p[3].timer);
+	expect_books(test, wheel, 7, 2, 3, 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 2);
+	expect_books(test, wheel, 7, 2, 3, 2);
+}
+
+static void extended_when_found(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe p, q;
+
+	init_probe(&p, wheel, note);
+	init_probe(&q, wheel, note);
+	twheel_arm_at(&p.timer, 10 * MS);
+	twheel_arm_at(&q.timer, 10 * MS);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p.timer, 15 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p.timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&p.timer, 30 * MS), 1);
+	/* Nearer, and later than that: filed anew on the spot. */
+	twheel_modify_at(&q.timer, 5 * MS);
+	twheel_advance(wheel, 9 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 0);
+	twheel_advance(wheel, 10 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 1);
+	twheel_extend_at(&p.timer, 40 * MS);
+	twheel_advance(wheel, 35 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 2);
+	run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 2);
+	KUNIT_EXPECT_EQ(test, p.fired_at, 40 * MS);
+}
+
+/* From an upper level it does not go down: that is no cascade. */
+static void extended_far_away(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe *p = new_probes(test, 20);
+	unsigned int i;
+
+	/* So many that the bucket is not looked through for a first one. */
+	for (i = 0; i < 20; i++) {
+		init_probe(&p[i], wheel, note);
+		twheel_arm_at(&p[i].timer, 30000 * MS + i);
+	}
+	for (i = 0; i < 12; i++)
+		twheel_extend_at(&p[i].timer, 60000 * MS + i);
+	run_until(wheel, 30001 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 8);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 12);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 8);
+	run_until(wheel, 60001 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 20);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 12);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 20);
+}
+
+static void cascades_a_level_each(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe p[3];
+	unsigned int i;
+
+	/* Levels 0, 1 and 2: at 256 to 1, up to 511 ticks, and 131071. */
+	static const u64 delays[] = { 500, 5000, 500000 };
+
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		init_probe(&p[i], wheel, note);
+		twheel_arm(&p[i].timer, delays[i] * MS);
+	}
+	run_until(wheel, 500 * MS);
+	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 0);
+	run_until(wheel, 5000 * MS);
+	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 1);
+	run_until(wheel, 500000 * MS);
+	KUNIT_EXPECT_EQ(test, p[2].fired, 1);
+	/* Twice at most; once, if it went from level 2 to 0 in one go. */
+	KUNIT_EXPECT_GE(test, stats_of(wheel).cascades, 2);
+	KUNIT_EXPECT_LE(test, stats_of(wheel).cascades, 3);
+}
+
+static void passes_and_budgets(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	/* Three budgets of a pass in softirq, the third not used up. */
+	unsigned int n = 2 * 1024 + 100, i;
+	struct probe *p = new_probes(test, n);
+
+	for (i = 0; i < n; i++) {
+		init_probe(&p[i], wheel, note);
+		twheel_arm(&p[i].timer, MS);
+	}
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 0);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, n);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 3);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).exhausted, 2);
+	twheel_advance(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 4);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).exhausted, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).threaded, 0);
+}
+
+static void linger(struct twheel_timer *timer)
+{
+	note(timer);
+	/* Three times what is reported as an overrun. */
+	mdelay(60);
+}
+
+static void overruns_are_counted(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe p;
+
+	init_probe(&p, wheel, linger);
+	twheel_arm(&p.timer, MS);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, p.fired, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).overruns, 1);
+}
+
+/* On a virtual clock it is known to the ns how late a timer is. */
+static void late_to_the_bucket(struct kunit *test)
+{
+	/* By how much, and in which bucket that is. */
+	static const struct {
+		u64 late;
+		unsigned int bucket;
+	} cases[] = {
+		{ 2, 1 }, { 3, 1 }, { 4, 2 }, { 255, 7 }, { 256, 8 },
+		{ 999999, 19 }, { 1048575, 19 }, { 1048576, 20 },
+		{ 90 * 1000 * MS, 36 },
+	};
+	struct twheel *wheel = test->priv;
+	struct twheel_stats before, after;
+	u64 now = 100 * DAY;
+	unsigned int i, j;
+	struct probe p;
+
+	init_probe(&p, wheel, note);
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		/* Not on a tick: where that is, one ns is added. */
+		now += DAY + 1;
+		before = stats_of(wheel);
+		twheel_arm_at(&p.timer, now - cases[i].late);
+		twheel_advance(wheel, now);
+		after = stats_of(wheel);
+		KUNIT_EXPECT_EQ(test, after.fired, before.fired + 1);
+		KUNIT_EXPECT_EQ(test, after.late_sum,
+				before.late_sum + cases[i].late);
+		for (j = 0; j < TWHEEL_LATE_BUCKETS; j++)
+			KUNIT_EXPECT_EQ_MSG(test, after.late[j],
+					    before.late[j] +
+					    (j == cases[i].bucket),
+					    "late by %llu, bucket %u",
+					    cases[i].late, j);
+	}
+}
+
+static void late_by_one_at_least(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct twheel_stats stats;
+	struct probe p;
+
+	init_probe(&p, wheel, note);
+	twheel_arm_at(&p.timer, 10 * MS);
+	twheel_advance(wheel, 10 * MS);
+	stats = stats_of(wheel);
+	KUNIT_EXPECT_EQ(test, stats.late[0], 1);
+	KUNIT_EXPECT_EQ(test, stats.late_sum, 1);
+}
+
+/* An extended timer is as late as its last deadline says. */
+static void late_after_an_extension(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe p;
+
+	init_probe(&p, wheel, note);
+	twheel_arm_at(&p.timer, 10 * MS);
+	twheel_extend_at(&p.timer, 20 * MS);
+	twheel_advance(wheel, 15 * MS);
+	twheel_advance(wheel, 20 * MS + 77);
+	KUNIT_EXPECT_EQ(test, p.fired, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).late_sum, 77);
+}
+
+static struct twheel *other_wheel(struct kunit *test,
+				  const struct twheel_config *config)
+{
+	struct twheel *wheel = twheel_create(config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	return wheel;
+}
+
+/* In each context, and of all CPUs' bases together. */
+static void all_bases_together(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit", .clock = TWHEEL_CLOCK_VIRTUAL, .percpu = true,
+	};
+	struct probe *p = new_probes(test, nr_cpu_ids);
+	struct twheel *wheel;
+	unsigned int n;
+	int cpu;
+
+	for (config.context = TWHEEL_CONTEXT_SOFTIRQ;
+	     config.context <= TWHEEL_CONTEXT_WORK; config.context++) {
+		wheel = other_wheel(test, &config);
+		n = 0;
+		for_each_possible_cpu(cpu) {
+			init_probe(&p[cpu], wheel, note);
+			KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&p[cpu].timer,
+							       cpu, 5 * MS), 0);
+			n++;
+		}
+		expect_books(test, wheel, n, 0, 0, 0);
+		twheel_advance(wheel, 5 * MS + 3);
+		expect_books(test, wheel, n, n, 0, 0);
+		KUNIT_EXPECT_EQ(test, stats_of(wheel).late_sum, 3 * n);
+		KUNIT_EXPECT_EQ(test, stats_of(wheel).late[1], n);
+		KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, n);
+		twheel_destroy(wheel);
+	}
+}
+
+static void numbers_are_unique(struct kunit *test)
+{
+	struct twheel *a = test->priv, *b = new_wheel(test, MS, 0);
+	unsigned int id = twheel_id(b);
+
+	KUNIT_EXPECT_NE(test, id, 0);
+	KUNIT_EXPECT_NE(test, id, twheel_id(a));
+	twheel_destroy(b);
+	b = new_wheel(test, MS, 0);
+	KUNIT_EXPECT_NE(test, twheel_id(b), id);
+	twheel_destroy(b);
+}
+
+static struct kunit_case stats_cases[] = {
+	KUNIT_CASE(ends_in_one_way),
+	KUNIT_CASE(extended_when_found),
+	KUNIT_CASE(extended_far_away),
+	KUNIT_CASE(cascades_a_level_each),
+	KUNIT_CASE(passes_and_budgets),
+	KUNIT_CASE(overruns_are_counted),
+	KUNIT_CASE(late_to_the_bucket),
+	KUNIT_CASE(late_by_one_at_least),
+	KUNIT_CASE(late_after_an_extension),
+	KUNIT_CASE(all_bases_together),
+	KUNIT_CASE(numbers_are_unique),
+	{ }
+};
+
+struct kunit_suite twheel_stats_suite = {
+	.name		= "twheel_stats",
+	.init		= probe_test_init,
+	.exit		= probe_test_exit,
+	.test_cases	= stats_cases,
+};

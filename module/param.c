@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kstrtox.h>
+#include <linux/printk.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
+
+#include "param.h"
+
+static int set(const char *text, const struct kernel_param *kp)
+{
+	const struct tw_param *param = kp->arg;
+	unsigned long value;
+
+	if (kstrtoul(text, 0, &value) || value < param->least ||
+	    value > param->most) {
+		/* It may end with the newline that it was written with. */
+		pr_err("parameter %s: '%.*s' is not a number from %lu to %lu; it stays %lu\n",
+		       kp->name, (int)strcspn(text, "\n"), text, param->least,
+		       param->most, READ_ONCE(*param->value));
+		return -EINVAL;
+	}
+	WRITE_ONCE(*param->value, value);
+	return 0;
+}
+
+static int get(char *buffer, const struct kernel_param *kp)
+{
+	const struct tw_param *param = kp->arg;
+
+	return sysfs_emit(buffer, "%lu\n", READ_ONCE(*param->value));
+}
+
+const struct kernel_param_ops tw_param_ops = {
+	.set	= set,
+	.get	= get,
+};

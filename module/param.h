@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Parameters of the module: numbers within a range; what is not is refused, by name. */
+#ifndef _TWHEEL_PARAM_H
+#define _TWHEEL_PARAM_H
+
+#include <linux/moduleparam.h>
+
+/**
+ * struct tw_param - a parameter
+ * @value: where it is; read it with READ_ONCE(), for it may be written at any time
+ * @least: the smallest that it may be
+ * @most: and the largest
+ */
+struct tw_param {
+	unsigned long *value;
+	unsigned long least;
+	unsigned long most;
+};
+
+extern const struct kernel_param_ops tw_param_ops;
+
+/* TW_PARAM() - make a variable, an unsigned long, a parameter */
+#define TW_PARAM(name, lowest, highest, description)			\
+	static const struct tw_param name##_param = {			\
+		.value	= &(name),					\
+		.least	= (lowest),					\
+		.most	= (highest),					\
+	};								\
+	module_param_cb(name, &tw_param_ops, (void *)&name##_param, 0644); \
+	__MODULE_PARM_TYPE(name, "ulong");				\
+	MODULE_PARM_DESC(name, description)
+
+#endif /* _TWHEEL_PARAM_H */

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How late do interrupts come? A hard hrtimer on each CPU looks at the clock when it
+ * goes off: what kept it from that is a stretch with interrupts off, the kernel's own
+ * and, in a guest, the time for which the host has not run the CPU.
+ *
+ * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
+ * in ns; writing to it starts anew.
+ */
+#include <linux/cpu.h>
+#include <linux/cpumask.h>
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/smp.h>
+
+#include "compat.h"
+
+/* Often enough to fall into what is long, and cheap beside what it looks at. */
+#define PERIOD_NS	250007
+
+/* A class for each eighth of a power of two. */
+#define FINE		8U
+#define CLASSES		(64U * FINE)
+
+/**
+ * struct watch - of a CPU
+ * @timer: goes off again and again
+ * @seen: how many were so late
+ * @most: the latest
+ */
+struct watch {
+	struct hrtimer timer;
+	u32 seen[CLASSES];
+	u64 most;
+};
+
+static DEFINE_PER_CPU(struct watch, watches);
+
+static unsigned int class_of(u64 ns)
+{
+	unsigned int power = ilog2(ns | FINE);
+
+	return power * FINE + (ns >> (power - ilog2(FINE))) % FINE;
+}
+
+/* The end of a class. */
+static u64 ns_of(unsigned int class)
+{
+	return (FINE + class % FINE + 1ULL) << (class / FINE - ilog2(FINE));
+}
+
+static enum hrtimer_restart look(struct hrtimer *timer)
+{
+	struct watch *watch = this_cpu_ptr(&watches);
+	ktime_t now = ktime_get();
+	u64 late = ktime_sub(now, hrtimer_get_expires(timer));
+
+	watch->seen[class_of(late)]++;
+	if (late > watch->most)
+		watch->most = late;
+	hrtimer_forward(timer, now, PERIOD_NS);
+	return HRTIMER_RESTART;
+}
+
+static int late_set(const char *text, const struct kernel_param *kp)
+{
+	unsigned int cpu;
+
+	/* What a sample in flight adds does no harm. */
+	for_each_online_cpu(cpu) {
+		struct watch *watch = per_cpu_ptr(&watches, cpu);
+
+		memset(watch->seen, 0, sizeof(watch->seen));
+		watch->most = 0;
+	}
+	return 0;
+}
+
+static int late_get(char *text, const struct kernel_param *kp)
+{
+	unsigned int cpu, class = CLASSES;
+	u64 samples = 0, beyond = 0, most = 0;
+
+	for_each_online_cpu(cpu) {
+		struct watch *watch = per_cpu_ptr(&watches, cpu);
+		unsigned int i;
+
+		for (i = 0; i < CLASSES; i++)
+			samples += watch->seen[i];
+		most = max(most, watch->most);
+	}
+	/* Classes below that of 8 ns do not occur. */
+	while (class > 3 * FINE) {
+		class--;
+		for_each_online_cpu(cpu)
+			beyond += per_cpu_ptr(&watches, cpu)->seen[class];
+		if (beyond * 1000 > samples)
+			break;
+	}
+	return sysfs_emit(text, "%llu %llu %llu\n", samples,
+			  min(most, ns_of(class)), most);
+}
+
+static const struct kernel_param_ops late_ops = {
+	.set	= late_set,
+	.get	= late_get,
+};
+module_param_cb(late, &late_ops, NULL, 0644);
+MODULE_PARM_DESC(late, "How late interrupts were: samples, 99.9th percentile, most (ns)");
+
+static void start(void *unused)
+{
+	struct hrtimer *timer = &this_cpu_ptr(&watches)->timer;
+
+	hrtimer_setup(timer, look, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+	hrtimer_start(timer, ktime_add_ns(ktime_get(), PERIOD_NS),
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+}
+
+static int __init irqs_init(void)
+{
+	cpus_read_lock();
+	on_each_cpu(start, NULL, 1);
+	cpus_read_unlock();
+	return 0;
+}
+module_init(irqs_init);
+
+static void __exit irqs_exit(void)
+{
+	unsigned int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct hrtimer *timer = &per_cpu_ptr(&watches, cpu)->timer;
+
+		/* One that came online later has none. */
+		if (timer->function)
+			hrtimer_cancel(timer);
+	}
+}
+module_exit(irqs_exit);
+
+MODULE_DESCRIPTION("How late interrupts come");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <err.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "neighbour.h"
+
+#define IRQS	"/sys/module/twheel_irqs/parameters/late"
+
+/* How long a neighbour sleeps, and how often at most while it is asked. */
+#define SLEEP_NS	1000000
+#define SAMPLES		100000
+
+/* Anything between those of the system's own and those of watchdogs. */
+#define PRIORITY	10
+
+enum { NORMAL, REALTIME, WORKER, NEIGHBOURS };
+
+/**
+ * struct shared - what neighbours write, and who asks them reads
+ * @asked: they are to note what they notice
+ * @work: how much the worker has done
+ * @late: how late who sleeps was woken up
+ * @samples: how many of them there are
+ */
+static struct shared {
+	atomic_bool asked;
+	atomic_ulong work;
+	uint64_t late[WORKER][SAMPLES];
+	atomic_uint samples[WORKER];
+} *shared;
+
+static pid_t pids[NEIGHBOURS];
+
+uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		err(1, "cannot stay on CPU %d", cpu);
+}
+
+static void sleeper(int who)
+{
+	struct sched_param param = { .sched_priority = PRIORITY };
+
+	if (who == REALTIME && sched_setscheduler(0, SCHED_FIFO, &param))
+		err(1, "SCHED_FIFO");
+	for (;;) {
+		struct timespec ts;
+		uint64_t until = now_ns() + SLEEP_NS;
+		unsigned int n;
+
+		ts.tv_sec = until / 1000000000;
+		ts.tv_nsec = until % 1000000000;
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
+		n = shared->samples[who];
+		if (!shared->asked || n >= SAMPLES)
+			continue;
+		shared->late[who][n] = now_ns() - until;
+		shared->samples[who] = n + 1;
+	}
+}
+
+static void worker(void)
+{
+	volatile unsigned int x = 1;
+	unsigned int i;
+
+	for (;;) {
+		for (i = 0; i < 1000; i++)
+			x = x * 1664525 + 1013904223;
+		shared->work++;
+	}
+}
+
+void neighbours_start(int cpu)
+{
+	int who;
+
+	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
+		      MAP_SHARED | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (shared == MAP_FAILED)
+		err(1, "memory");
+	for (who = 0; who < NEIGHBOURS; who++) {
+		pids[who] = fork();
+		if (pids[who] < 0)
+			err(1, "fork");
+		if (pids[who])
+			continue;
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		stay_on(cpu);
+		if (who == WORKER)
+			worker();
+		sleeper(who);
+	}
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+static struct lateness lateness_of(int who)
+{
+	unsigned int n = shared->samples[who];
+	uint64_t *late = shared->late[who];
+
+	if (!n)
+		return (struct lateness) { };
+	qsort(late, n, sizeof(*late), compare);
+	return (struct lateness) {
+		.samples = n, .median = late[n / 2],
+		.p99 = late[n - 1 - n / 100], .most = late[n - 1],
+	};
+}
+
+static void irqs_begin(void)
+{
+	FILE *file = fopen(IRQS, "w");
+
+	if (!file)
+		return;
+	fputs("0\n", file);
+	fclose(file);
+}
+
+static void irqs_end(struct notice *notice)
+{
+	FILE *file = fopen(IRQS, "r");
+	unsigned long p999, most;
+
+	if (!file)
+		return;
+	if (fscanf(file, "%*u %lu %lu", &p999, &most) == 2) {
+		notice->irqs_p999 = p999;
+		notice->irqs_most = most;
+	}
+	fclose(file);
+}
+
+struct notice neighbours_ask(unsigned int seconds)
+{
+	struct notice notice = { };
+	uint64_t start, end;
+	unsigned long work;
+
+	shared->samples[NORMAL] = 0;
+	shared->samples[REALTIME] = 0;
+	irqs_begin();
+	start = now_ns();
+	work = shared->work;
+	shared->asked = true;
+	while (now_ns() < start + seconds * 1000000000ULL)
+		usleep(100000);
+	shared->asked = false;
+	work = shared->work - work;
+	end = now_ns();
+	irqs_end(&notice);
+	/* Who is just noting something. */
+	usleep(20000);
+	notice.normal = lateness_of(NORMAL);
+	notice.realtime = lateness_of(REALTIME);
+	notice.work = work * 1e9 / (end - start);
+	return notice;
+}
+
+void neighbours_stop(void)
+{
+	int who;
+
+	for (who = 0; who < NEIGHBOURS; who++) {
+		kill(pids[who], SIGKILL);
+		waitpid(pids[who], NULL, 0);
+	}
+}

@@ -1,0 +1,303 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draw the pictures of the documents: pictures.py [FOLDER]
+
+Writes levels, drain, life, locks and mapping .svg into FOLDER, tools/doc/pictures if none
+is given.
+"""
+import os
+import sys
+
+# Both schemes bring their own background: a page may not follow the reader's.
+LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#8c959f",
+         "blue": "#ddf4ff", "green": "#dafbe1", "orange": "#fff1e5", "grey": "#eaeef2",
+         "strong": "#0969da", "alarm": "#bc4c00"}
+DARK = {"back": "#0d1117", "text": "#e6edf3", "faint": "#9198a1", "grid": "#6e7681",
+        "blue": "#0c2d6b", "green": "#033a16", "orange": "#5a1e02", "grey": "#21262d",
+        "strong": "#58a6ff", "alarm": "#f0883e"}
+AREAS = ("back", "blue", "green", "orange", "grey")
+
+
+def style(scheme):
+    """Not variables: viewers other than browsers do not know them"""
+    rules = [f".{area} {{ fill: {scheme[area]}; }}" for area in AREAS]
+    rules += [f"text {{ fill: {scheme['text']}; }}", f".faint {{ fill: {scheme['faint']}; }}",
+              f".edge {{ stroke: {scheme['grid']}; }}",
+              f".arrow {{ stroke: {scheme['faint']}; }}",
+              f".tip {{ fill: {scheme['faint']}; }}"]
+    for ink in ("strong", "alarm"):
+        rules += [f".{ink} {{ fill: {scheme[ink]}; }}",
+                  f".line-{ink} {{ stroke: {scheme[ink]}; }}"]
+    return "\n".join(rules) + "\n"
+
+
+STYLE = """
+text { font: 12px system-ui, sans-serif; }
+.title { font-weight: 600; font-size: 13px; }
+.head { font-weight: 600; font-size: 16px; }
+.faint { font-size: 11px; }
+.code { font-family: ui-monospace, monospace; font-size: 11px; }
+.middle { text-anchor: middle; }
+.end { text-anchor: end; }
+.edge { stroke-width: 1; }
+.arrow { fill: none; stroke-width: 1.5; }
+.mark { fill: none; stroke-width: 2; }
+""" + style(LIGHT) + "@media (prefers-color-scheme: dark) {\n" + style(DARK) + "}\n"
+
+
+class Drawing:
+    def __init__(self, width, height, title, subtitle):
+        self.size = width, height
+        self.title = title
+        self.parts = [f'<rect class="back" width="{width}" height="{height}"/>']
+        self.text(24, 32, title, "head")
+        self.text(24, 50, subtitle, "faint")
+
+    def text(self, x, y, words, style=""):
+        words = str(words).replace("&", "&amp;").replace("<", "&lt;")
+        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{style}">{words}</text>')
+
+    def box(self, x, y, width, height, area, round_=0):
+        self.parts.append(f'<rect class="{area} edge" x="{x:.1f}" y="{y:.1f}" '
+                          f'width="{width:.1f}" height="{height:.1f}" rx="{round_}"/>')
+
+    def line(self, points, style="arrow"):
+        self.parts.append(f'<polyline class="{style}" points="'
+                          + " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>')
+
+    def arrow(self, *points):
+        """Along the points; the tip at the last one"""
+        self.line(points)
+        (x0, y0), (x, y) = points[-2:]
+        length = ((x - x0) ** 2 + (y - y0) ** 2) ** 0.5
+        dx, dy = (x - x0) / length, (y - y0) / length
+        left, right = ((x - 8 * dx + side * 4 * dy, y - 8 * dy - side * 4 * dx)
+                       for side in (-1, 1))
+        self.parts.append(f'<path class="tip" d="M{x:.1f},{y:.1f} L{left[0]:.1f},{left[1]:.1f}'
+                          f' L{right[0]:.1f},{right[1]:.1f} z"/>')
+
+    def dot(self, x, y, ink="strong"):
+        self.parts.append(f'<circle class="{ink}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
+
+    def labelled(self, x, y, width, height, area, lines, style="middle"):
+        """A box and what stands in it; the first line is its name"""
+        self.box(x, y, width, height, area, 4)
+        at = x + width / 2 if style == "middle" else x + 10
+        top = y + height / 2 - 7.5 * (len(lines) - 1) + 4
+        for i, words in enumerate(lines):
+            kind = "code" if words.endswith("()") else "title" if not i else "faint"
+            self.text(at, top + 15 * i, words, f"{kind} {style}")
+
+    def save(self, folder, name):
+        width, height = self.size
+        with open(os.path.join(folder, name), "w") as file:
+            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+                       f'width="{width}" height="{height}" role="img" '
+                       f'aria-label="{self.title}">\n<style>{STYLE}</style>\n'
+                       + "\n".join(self.parts) + "\n</svg>\n")
+
+
+def levels(folder):
+    """Where a timer is filed, of a wheel with 4 slots that stands at tick 5"""
+    now, slots, last = 5, 4, 64
+    drawing = Drawing(960, 420, "Where a timer is filed",
+                      "4 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
+    left, unit = 90, 13
+
+    def at(tick):
+        return left + unit * tick
+
+    timers = {10: 0, 22: 1, 26: 1, 50: 2}
+    for level in range(3):
+        y, span = 100 + 90 * level, slots ** level
+        here = now // span
+        drawing.text(24, y + 16, f"level {level}", "title")
+        drawing.text(24, y + 31, f"{span} tick{'s' if level else ''}", "faint")
+        for number in range(here, last // span):
+            begin = at(max(number * span, now))
+            first, end = number * span, number * span + span - 1
+            takes = any(now + (2 * span if level else 1) <= tick < now + 2 * span * slots
+                        for tick in (first, end))
+            if number == here:
+                area = "grey"
+            elif level and number == here + 1:
+                area = "orange"
+            elif takes:
+                area = "blue"
+            else:
+                continue
+            drawing.box(begin, y, at(end + 1) - begin, 26, area)
+            occupied = any(tick // span == number and where == level
+                           for tick, where in timers.items())
+            drawing.text((begin + at(end + 1)) / 2, y + 42, "1" if occupied else "0",
+                         "faint middle")
+        drawing.text(24, y + 46, "bitmap", "faint")
+    for tick, level in timers.items():
+        drawing.dot(at(tick + 0.5), 113 + 90 * level)
+    drawing.line([(at(now), 76), (at(now), 345)], "mark line-alarm")
+    drawing.text(at(now) + 5, 86, "position", "alarm")
+    for tick in range(0, last + 1, 8):
+        drawing.text(at(tick), 360, tick, "faint middle")
+    drawing.text(24, 360, "tick", "faint")
+    x = 90
+    for area, words in (("grey", "entered: nothing is filed here"),
+                        ("orange", "next: takes no new timer, is being drained"),
+                        ("blue", "takes timers of that distance")):
+        drawing.box(x, 384, 16, 12, area)
+        drawing.text(x + 22, 394, words)
+        x += 50 + 7 * len(words)
+    drawing.save(folder, "levels.svg")
+
+
+def drain(folder):
+    drawing = Drawing(960, 330, "A crowded bucket is emptied ahead of its time",
+                      "one bucket of level 1, S ticks long; it is left before it is entered")
+    left, unit = 60, 105
+    names = ("bucket n-2", "bucket n-1: time to drain", "bucket n")
+    for i, (name, area) in enumerate(zip(names, ("grey", "orange", "blue"))):
+        drawing.box(left + 280 * i, 86, 280, 30, area)
+        drawing.text(left + 280 * i + 140, 105, name, "middle")
+    drawing.text(left, 78, "level 1", "title")
+    drawing.line([(left + 280, 70), (left + 280, 250)], "mark line-alarm")
+    drawing.text(left + 286, 80, "tw_wheel_next() wakes here if n is crowded", "faint")
+    drawing.line([(left + 560, 70), (left + 560, 250)], "mark line-alarm")
+    drawing.text(left + 566, 80, "position may enter n: it is empty", "faint")
+    for i, words in enumerate(("due", "slice", "due", "slice", "due", "slice")):
+        x = left + 290 + 44 * i
+        drawing.box(x, 150, 40, 26, "green" if i % 2 == 0 else "blue", 3)
+        drawing.text(x + 20, 167, words, "faint middle")
+    drawing.text(left, 167, "a pass", "title")
+    drawing.text(left + 60, 167, "tw_wheel_turn(), tw_wheel_ahead()", "code")
+    for i in range(3):
+        x = left + 290 + 88 * i + 64
+        drawing.arrow((x, 116), (x, 150))
+        drawing.arrow((x, 176), (x + 30, 218))
+    drawing.box(left, 220, 840, 26, "back")
+    for i in range(1, 42):
+        drawing.line([(left + 20 * i, 220), (left + 20 * i, 246)], "edge")
+    drawing.text(left, 264, "level 0: a bucket is a tick", "faint")
+    drawing.text(left, 292, "Due timers go first, then one slice of at most 32 with the lock held, "
+                 "then the lock is let go and the clock read anew.")
+    drawing.text(left, 310, "A bucket of at most 8 timers is looked through instead, "
+                 "and the wheel sleeps until the first of them is due.")
+    drawing.save(folder, "drain.svg")
+
+
+def life(folder):
+    drawing = Drawing(960, 560, "The life of a timer of /dev/twheel",
+                      "one that is armed, expires, and is read; files of module/ beside the functions")
+    columns = ((24, "the program's call"), (340, "interrupt, softirq"), (656, "the reader's call"))
+    for x, name in columns:
+        drawing.text(x, 82, name, "title")
+
+    def chain(x, y, steps):
+        for i, (area, lines) in enumerate(steps):
+            drawing.labelled(x, y + 62 * i, 280, 46, area, lines)
+            if i:
+                drawing.arrow((x + 140, y + 62 * i - 16), (x + 140, y + 62 * i))
+
+    chain(24, 94, (("back", ("cdev_ioctl()", "cdev.c: number and size of the command")),
+                   ("back", ("tw_batch_one()", "batch.c: fetch 64 bytes")),
+                   ("green", ("arm()", "op.c: take a slot, state ARMED")),
+                   ("blue", ("twheel_arm_at_held()", "arm.c: room, the word is the deadline")),
+                   ("blue", ("tw_wheel_add()", "wheel.h: row, bucket, bit")),
+                   ("blue", ("tw_base_file_near()", "base.c: only if it is the next: set the alarm"))))
+    chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
+                    ("blue", ("begin()", "pass.c: target = now")),
+                    ("blue", ("tw_wheel_turn()", "wheel.c: gather ticks, cascade slices")),
+                    ("blue", ("tw_wheel_pop()", "wheel.h: claim by compare-and-swap")),
+                    ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
+                    ("back", ("wake_up_interruptible_poll()", "and eventfd, SIGIO")),
+                    ("blue", ("finish()", "pass.c: tw_wheel_next(), the next alarm"))))
+    chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
+                    ("green", ("tw_event_take()", "event.c: up to 8, state TAKEN")),
+                    ("back", ("copy_to_iter()", "no lock; a fault gives them back")),
+                    ("green", ("tw_event_delivered()", "event.c: FREE, a new generation;")),
+                    ("blue", ("tw_op_place()", "or, if periodic, ARMED again"))))
+    drawing.arrow((620, 94 + 5 * 62 + 23), (640, 94 + 5 * 62 + 23), (640, 117), (656, 117))
+    x = 24
+    for area, words in (("back", "no lock of ours"), ("green", "with tw_file.lock"),
+                        ("blue", "with twheel_base.lock (within the other, when arming)")):
+        drawing.box(x, 536, 16, 12, area)
+        drawing.text(x + 22, 546, words)
+        x += 50 + 6.5 * len(words)
+    drawing.save(folder, "life.svg")
+
+
+def locks(folder):
+    drawing = Drawing(960, 430, "Locks, the outer one first",
+                      "an arrow: may be held while the other is taken")
+    rows = {
+        "wheels_lock": (24, 84, "grey", ("wheels_lock", "mutex: the list of all wheels")),
+        "setup": (24, 164, "grey", ("tw_file.setup_lock", "mutex: making the wheel, growing")),
+        "expiry": (660, 84, "orange", ("expiry_lock", "PREEMPT_RT: across a soft pass")),
+        "users": (24, 334, "grey", ("users_lock", "mutex: at open and close only")),
+        "file": (340, 164, "green", ("tw_file.lock", "spinlock, bottom halves off")),
+        "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic, retry")),
+        "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
+        "to": (660, 254, "blue", ("a second twheel_base.lock", "trylock only: no order to keep")),
+        "wait": (340, 334, "back", ("eventfd, hrtimer", "the kernel's own")),
+    }
+    for x, y, area, lines in rows.values():
+        drawing.labelled(x, y, 270, 48, area, lines)
+    drawing.arrow((294, 188), (340, 188))
+    drawing.arrow((159, 164), (159, 132))
+    drawing.arrow((475, 212), (475, 254))
+    drawing.arrow((795, 212), (795, 230), (560, 230), (560, 254))
+    drawing.arrow((610, 278), (660, 278))
+    drawing.arrow((475, 302), (475, 334))
+    drawing.arrow((660, 108), (640, 108), (640, 144), (540, 144), (540, 164))
+    drawing.arrow((294, 108), (320, 108), (320, 270), (340, 270))
+    drawing.arrow((340, 200), (322, 200), (322, 362), (340, 362))
+    drawing.text(24, 412, "A callback runs with none of them but expiry_lock; the device's callback takes "
+                 "tw_file.lock then.")
+    drawing.save(folder, "locks.svg")
+
+
+def mapping(folder):
+    drawing = Drawing(960, 500, "The shared mapping",
+                      "a file set up with TWHEEL_SETUP_CELLS; each part begins on a page of its own")
+    parts = (("twheel_map", "sizes, tick, origin | head | tail", 200),
+             ("cells: word, look", "16 bytes for each timer", 260),
+             ("events", "8 bytes for each timer", 210), ("ring", "4 bytes for each entry", 210))
+    x = 24
+    for name, what, width in parts:
+        drawing.labelled(x, 76, width, 46, "blue", (name, what))
+        x += width
+    y = 150
+    drawing.text(24, y, "the word of a cell", "title")
+    for at, width, name, bits in ((24, 250, "generation", "63..44"), (274, 120, "state", "43..42"),
+                                  (394, 510, "deadline, in ticks since origin_ns", "41..0")):
+        drawing.labelled(at, y + 10, width, 40, "green", (name, bits))
+
+    for x, name, steps in ((24, "program", (
+            "read the word: {mine, PENDING, ticks}?",
+            "compare-and-swap it: other ticks, or CANCELLED",
+            "full barrier (the compare-and-swap is one)",
+            "read look: is the new deadline before it?",
+            "then TWHEEL_IOC_KICK")), (500, "kernel, with tw_file.lock", (
+            "read the word once",
+            "CANCELLED: compare-and-swap to FREE; due: to FIRED",
+            "later: write look, arm its own timer for it",
+            "smp_mb()",
+            "read the word again: nearer? then start over"))):
+        drawing.text(x, 238, name, "title")
+        for i, words in enumerate(steps):
+            drawing.labelled(x, 250 + 34 * i, 430, 28, "orange" if i == (2 if x < 100 else 3)
+                             else "back", (words,), "left")
+    drawing.line([(454, 332), (477, 332), (477, 366), (500, 366)], "mark line-alarm")
+    drawing.text(24, 444, "Of \"program writes the word, then reads look\" and \"kernel writes look, "
+                 "then reads the word\" one sees the other: either the kernel finds the")
+    drawing.text(24, 460, "nearer deadline, or the program sees that it has to kick. A later deadline "
+                 "needs neither: the kernel looks when the old one comes.")
+    drawing.save(folder, "mapping.svg")
+
+
+def main():
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(
+        os.path.abspath(__file__)), "pictures")
+    for picture in (levels, drain, life, locks, mapping):
+        picture(folder)
+
+
+main()

@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "executor.h"
+
+/* A call that blocks is interrupted so often. */
+#define ALARM_NS	2000000
+
+/* Longest sleep of a program. */
+#define SLEEP_NS	5000000
+
+/*
+ * How long until everything is back: what io_uring and sockets held is let go by
+ * others, on a busy machine some time later.
+ */
+#define WITNESS_MS	30000
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+static timer_t new_alarm(void)
+{
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
+	};
+	timer_t alarm;
+
+	event._sigev_un._tid = gettid();
+	if (timer_create(CLOCK_MONOTONIC, &event, &alarm)) {
+		perror("fuzz: timer_create");
+		exit(2);
+	}
+	return alarm;
+}
+
+void alarm_on(struct thread *thread, int fd)
+{
+	static const struct itimerspec often = {
+		{ 0, ALARM_NS }, { 0, ALARM_NS },
+	};
+	int flags = fcntl(fd, F_GETFL);
+
+	/* Another thread may have it block at any moment. */
+	thread->alarmed = !thread->executor->child &&
+			  (!thread->executor->single || !(flags & O_NONBLOCK));
+	if (thread->alarmed)
+		timer_settime(thread->alarm, 0, &often, NULL);
+}
+
+void alarm_off(struct thread *thread)
+{
+	static const struct itimerspec never;
+
+	if (thread->alarmed)
+		timer_settime(thread->alarm, 0, &never, NULL);
+	thread->alarmed = false;
+}
+
+void *mapping_for(const struct thread *thread)
+{
+	return thread->executor->mapping[0].start;
+}
+
+void judge_out(struct thread *thread, const struct call *call, uint32_t out,
+	       uint32_t may)
+{
+	char names[256];
+
+	if (out & may)
+		return;
+	out_names(may, names, sizeof(names));
+	judge_fail(&thread->executor->judge, "%s gives %s, not %s",
+		   call_types[call->code].name, out_name(out), names);
+}
+
+uint32_t may_be_closed(const struct thread *thread, const struct call *call,
+		       uint32_t may)
+{
+	if (!thread->executor->single)
+		return may | OUT_EBADF;
+	if (fcntl(fd_of(call), F_GETFD) < 0)
+		return OUT_EBADF;
+	return may;
+}
+
+uint32_t may_in_place(enum place place, uint32_t may)
+{
+	if (memory_is_good(place))
+		return may;
+	if (memory_is_bad(place))
+		return OUT_EFAULT | (may & OUT_E2BIG);
+	return may | OUT_EFAULT;
+}
+
+void judge_file(struct thread *thread, const struct call *call)
+{
+	const struct judge *judge = &thread->executor->judge;
+	struct twheel_info info;
+
+	if (ioctl(fd_of(call), TWHEEL_IOC_INFO, &info))
+		return;
+	if (info.timers > info.max_timers || info.pending > info.timers)
+		judge_fail(judge, "info: %llu timers, %llu pending, of %u",
+			   (unsigned long long)info.timers,
+			   (unsigned long long)info.pending, info.max_timers);
+	if (file_of(thread, call))
+		model_info(file_of(thread, call), &info, judge);
+}
+
+static void do_call(struct thread *thread, const struct call *call);
+
+/* Another process does some of the calls, on the same files and mappings. */
+static uint32_t do_fork(struct thread *thread, uint32_t at)
+{
+	struct executor *executor = thread->executor;
+	const struct call *call = &executor->program->call[at];
+	uint32_t end = at + 1 + call->arg[0] % 12, i;
+	pid_t pid;
+
+	if (thread->number || executor->child ||
+	    executor->nr_children == MAX_CHILDREN)
+		return at;
+	if (end > executor->program->count)
+		end = executor->program->count;
+	pid = fork();
+	if (pid < 0)
+		return at;
+	if (pid) {
+		executor->children[executor->nr_children++] = pid;
+		if (call->arg[1] % 2)
+			usleep(1000);
+		return end - 1;
+	}
+	executor->child = true;
+	thread->coverage.area = NULL;
+	for (i = at + 1; i < end; i++)
+		do_call(thread, &executor->program->call[i]);
+	_exit(0);
+}
+
+static void do_sleep(const struct call *call)
+{
+	struct timespec ts = { 0, call->arg[0] % SLEEP_NS };
+
+	if (ts.tv_nsec)
+		nanosleep(&ts, NULL);
+	else
+		sched_yield();
+}
+
+static void do_call(struct thread *thread, const struct call *call)
+{
+	atomic_fetch_add_explicit(&thread->executor->counters->calls, 1,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&thread->executor->counters->kinds[call->code],
+				  1, memory_order_relaxed);
+	switch (call->code) {
+	case CALL_ARM ... CALL_KICK:
+		call_op(thread, call);
+		break;
+	case CALL_SETUP:
+		call_setup(thread, call);
+		break;
+	case CALL_INFO:
+		call_info(thread, call);
+		break;
+	case CALL_BATCH:
+		call_batch(thread, call);
+		break;
+	case CALL_CANCEL_ALL: {
+		long ret = ioctl(fd_of(call), TWHEEL_IOC_CANCEL_ALL);
+
+		judge_out(thread, call, out_of(ret, errno),
+			  may_be_closed(thread, call, OUT_0 | OUT_MORE));
+		if (ret >= 0 && file_of(thread, call))
+			model_cancel_all(file_of(thread, call), ret,
+					 &thread->executor->judge);
+		judge_file(thread, call);
+		break;
+	}
+	case CALL_URING_BATCH ... CALL_URING_POLL:
+		call_uring(thread, call);
+		break;
+	case CALL_READ ... CALL_EPOLL_DEL:
+	case CALL_DRAIN:
+		call_event(thread, call);
+		break;
+	case CALL_MMAP ... CALL_TAKE:
+		call_mapping(thread, call);
+		break;
+	case CALL_SLEEP:
+		do_sleep(call);
+		break;
+	default:
+		call_file(thread, call);
+		break;
+	}
+}
+
+/* All calls of a thread, from a call on. */
+static void do_calls(struct thread *thread, uint32_t from, uint32_t to)
+{
+	const struct program *program = thread->executor->program;
+	uint32_t i;
+
+	for (i = from; i < to; i++) {
+		if (program->call[i].thread % MAX_THREADS != thread->number)
+			continue;
+		if (program->call[i].code == CALL_FORK)
+			i = do_fork(thread, i);
+		else
+			do_call(thread, &program->call[i]);
+	}
+}
+
+static void *helper(void *arg)
+{
+	struct thread *thread = arg;
+
+	thread->alarm = new_alarm();
+	if (thread->coverage.area)
+		coverage_init(&thread->coverage, FD_COVERAGE + thread->number);
+	sem_post(&thread->done);
+	for (;;) {
+		while (sem_wait(&thread->go))
+			;
+		do_calls(thread, 0, thread->executor->program->count);
+		sem_post(&thread->done);
+	}
+	return NULL;
+}
+
+/* Before it there is only the first thread. */
+static uint32_t first_of_others(const struct program *program)
+{
+	uint32_t i;
+
+	for (i = 0; i < program->count; i++)
+		if (program->call[i].thread % MAX_THREADS)
+			return i;
+	return i;
+}
+
+static void wait_for_children(struct executor *executor)
+{
+	unsigned int i, ms;
+
+	for (i = 0; i < executor->nr_children; i++) {
+		for (ms = 0; ms < 5; ms++) {
+			if (waitpid(executor->children[i], NULL, WNOHANG))
+				break;
+			usleep(1000);
+		}
+		/* It may well block for ever. */
+		if (ms == 5) {
+			kill(executor->children[i], SIGKILL);
+			waitpid(executor->children[i], NULL, 0);
+		}
+	}
+	executor->nr_children = 0;
+}
+
+/* All is closed, so the user has no timers any more, and soon no room for them. */
+static void see_all_is_back(struct executor *executor)
+{
+	struct twheel_info info;
+	unsigned int ms;
+
+	for (ms = 0; ms < WITNESS_MS; ms++) {
+		if (ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info)) {
+			judge_fail(&executor->judge, "info: %s",
+				   strerror(errno));
+			return;
+		}
+		if (!info.user_timers)
+			return;
+		usleep(1000);
+	}
+	judge_fail(&executor->judge, "leak: the user has room for %llu timers",
+		   (unsigned long long)info.user_timers);
+}
+
+static void clean_up(struct executor *executor)
+{
+	unsigned int i;
+
+	wait_for_children(executor);
+	uring_close();
+	syscall(SYS_close_range, FD_FIRST, FD_LAST, 0);
+	for (i = 0; i < NR_MAPPINGS; i++)
+		if (executor->mapping[i].start)
+			munmap((void *)(MAPPINGS + i * 2 * MAPPING_BYTES),
+			       2 * MAPPING_BYTES);
+	see_all_is_back(executor);
+}
+
+bool executor_run(struct executor *executor, const struct program *program)
+{
+	uint32_t fence = first_of_others(program), i;
+
+	executor->program = program;
+	executor->single = program_is_single(program);
+	executor->nr_opened = 0;
+	executor->uring = false;
+	memset(executor->file, 0, sizeof(executor->file));
+	memset(executor->mapping, 0, sizeof(executor->mapping));
+	for (i = 0; i < NR_TIMERS; i++)
+		executor->timer[i] = 0;
+	*executor->judge.wrong = '\0';
+	for (i = 0; i < executor->nr_threads; i++)
+		coverage_begin(&executor->thread[i].coverage);
+
+	do_calls(&executor->thread[0], 0, fence);
+	if (fence < program->count) {
+		for (i = 1; i < executor->nr_threads; i++)
+			sem_post(&executor->thread[i].go);
+		do_calls(&executor->thread[0], fence, program->count);
+		for (i = 1; i < executor->nr_threads; i++)
+			while (sem_wait(&executor->thread[i].done))
+				;
+	}
+	clean_up(executor);
+	executor->counters->programs++;
+	return !*executor->judge.wrong;
+}
+
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	/* They interrupt: no SA_RESTART. */
+	sigaction(SIGUSR1, &action, NULL);
+	sigaction(SIGUSR2, &action, NULL);
+	sigaction(SIGIO, &action, NULL);
+	sigaction(SIGPIPE, &action, NULL);
+	memory_catch_faults();
+}
+
+void executor_open_witness(void)
+{
+	int fd = open("/dev/twheel", O_RDWR);
+
+	if (fd < 0 || dup3(fd, FD_WITNESS, O_CLOEXEC) < 0) {
+		perror("fuzz: /dev/twheel");
+		exit(2);
+	}
+	close(fd);
+}
+
+void executor_init(struct executor *executor, struct judge judge,
+		   struct counters *counters, bool coverage, unsigned int cpu)
+{
+	cpu_set_t cpus;
+	unsigned int i;
+
+	*executor = (struct executor) {
+		.judge = judge, .counters = counters,
+		.nr_threads = MAX_THREADS,
+		.opened = calloc(MAX_OPENED, sizeof(*executor->opened)),
+	};
+	catch_signals();
+	for (i = 0; i < MAX_THREADS; i++) {
+		struct thread *thread = &executor->thread[i];
+
+		thread->executor = executor;
+		thread->number = i;
+		memory_init(&thread->memory);
+		CPU_ZERO(&cpus);
+		CPU_SET((cpu + i) % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
+		if (!i) {
+			thread->alarm = new_alarm();
+			if (coverage)
+				coverage_init(&thread->coverage, FD_COVERAGE);
+			sched_setaffinity(0, sizeof(cpus), &cpus);
+			continue;
+		}
+		/* Says that it shall have one. */
+		thread->coverage.area = coverage ? (void *)1 : NULL;
+		sem_init(&thread->go, 0, 0);
+		sem_init(&thread->done, 0, 0);
+		pthread_create(&thread->pthread, NULL, helper, thread);
+		pthread_setaffinity_np(thread->pthread, sizeof(cpus), &cpus);
+		while (sem_wait(&thread->done))
+			;
+	}
+}

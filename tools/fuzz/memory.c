@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
+#include <setjmp.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include "memory.h"
+
+#define PAGE	4096UL
+
+/*
+ * A head for structures, a body for arrays; a page that is not there; one that is
+ * read-only, and some that are not; and again one that is not there.
+ */
+#define END		(MEMORY_HEAD + MEMORY_BODY)
+#define READ_ONLY	(END + PAGE)
+#define AFTER		(READ_ONLY + PAGE)
+#define AFTER_BYTES	(8 * PAGE)
+
+void memory_init(struct memory *memory)
+{
+	memory->start = mmap(NULL, AFTER + AFTER_BYTES + PAGE,
+			     PROT_READ | PROT_WRITE,
+			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (memory->start == MAP_FAILED ||
+	    mprotect(memory->start + END, PAGE, PROT_NONE) ||
+	    mprotect(memory->start + READ_ONLY, PAGE, PROT_READ) ||
+	    mprotect(memory->start + AFTER + AFTER_BYTES, PAGE, PROT_NONE)) {
+		perror("fuzz: no memory to fuzz with");
+		exit(2);
+	}
+}
+
+void *memory_at(const struct memory *memory, enum place place, size_t size,
+		bool array, void *mapping)
+{
+	char *head = memory->start, *body = head + MEMORY_HEAD;
+	char *good = array ? body : head;
+	/* The halves of both are whole words. */
+	size_t half = (size / 2 + 7) & ~7UL;
+
+	switch (place) {
+	case PLACE_UNALIGNED:
+		return good + 1;
+	case PLACE_AT_END:
+		return head + END - size;
+	case PLACE_CUT:
+		return head + END - half;
+	case PLACE_READ_ONLY:
+		return head + READ_ONLY;
+	case PLACE_NULL:
+		return NULL;
+	case PLACE_KERNEL:
+		return (void *)0xffff888000001000UL;
+	case PLACE_NOWHERE:
+		return (void *)0x1234567812345678UL;
+	case PLACE_HALF_READ_ONLY:
+		return head + AFTER - half;
+	case PLACE_MAPPING:
+		return mapping ? (char *)mapping + PAGE : good;
+	case PLACE_OVERLAP:
+		return array ? head : body;
+	case PLACE_TOP:
+		return (void *)(0x7ffffffff000UL - half);
+	default:
+		return good;
+	}
+}
+
+static _Thread_local sigjmp_buf escape;
+static _Thread_local volatile bool armed;
+
+static void on_fault(int number)
+{
+	if (armed)
+		siglongjmp(escape, 1);
+	/* A fault of the fuzzer's own. */
+	signal(number, SIG_DFL);
+}
+
+void memory_catch_faults(void)
+{
+	struct sigaction action = {
+		.sa_handler = on_fault, .sa_flags = SA_NODEFER,
+	};
+
+	sigaction(SIGSEGV, &action, NULL);
+	sigaction(SIGBUS, &action, NULL);
+}
+
+bool memory_try(void (*function)(void *arg), void *arg)
+{
+	bool good = !sigsetjmp(escape, 0);
+
+	if (good) {
+		armed = true;
+		function(arg);
+	}
+	armed = false;
+	return good;
+}
+
+struct copy {
+	void *to;
+	const void *from;
+	size_t size;
+};
+
+static void copy(void *arg)
+{
+	struct copy *c = arg;
+
+	memcpy(c->to, c->from, c->size);
+}
+
+bool memory_copy(void *to, const void *from, size_t size)
+{
+	struct copy c = { to, from, size };
+
+	return memory_try(copy, &c);
+}

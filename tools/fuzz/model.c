@@ -1,0 +1,474 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "model.h"
+
+static const struct {
+	int error;
+	const char *name;
+} outs[] = {
+	{ 0, "0" }, { 0, "more than 0" }, { EINVAL, "EINVAL" },
+	{ EFAULT, "EFAULT" }, { E2BIG, "E2BIG" }, { ENOENT, "ENOENT" },
+	{ EBUSY, "EBUSY" }, { EALREADY, "EALREADY" }, { ENOSPC, "ENOSPC" },
+	{ EDQUOT, "EDQUOT" }, { ENOTTY, "ENOTTY" },
+	{ EOPNOTSUPP, "EOPNOTSUPP" }, { EBADF, "EBADF" }, { EAGAIN, "EAGAIN" },
+	{ EINTR, "EINTR" }, { ENODEV, "ENODEV" }, { ENOMEM, "ENOMEM" },
+	{ ESPIPE, "ESPIPE" }, { EOVERFLOW, "EOVERFLOW" },
+	{ 0, "another error" },
+};
+
+#define NR_OUTS	(sizeof(outs) / sizeof(*outs))
+
+uint32_t out_of(long ret, int error)
+{
+	unsigned int i;
+
+	if (ret >= 0)
+		return ret ? OUT_MORE : OUT_0;
+	for (i = 2; i < NR_OUTS - 1; i++)
+		if (outs[i].error == error)
+			return 1U << i;
+	return OUT_OTHER;
+}
+
+const char *out_name(uint32_t out)
+{
+	return outs[__builtin_ctz(out)].name;
+}
+
+void out_names(uint32_t set, char *text, size_t size)
+{
+	unsigned int i;
+	size_t n = 0;
+
+	*text = '\0';
+	for (i = 0; i < NR_OUTS && n < size; i++)
+		if (set & 1U << i)
+			n += snprintf(text + n, size - n, "%s%s",
+				      n ? ", " : "", outs[i].name);
+}
+
+void judge_fail(const struct judge *judge, const char *format, ...)
+{
+	va_list args;
+
+	/* What comes after may follow from it. */
+	if (*judge->wrong)
+		return;
+	va_start(args, format);
+	vsnprintf(judge->wrong, judge->size, format, args);
+	va_end(args);
+}
+
+static uint64_t now(const struct file_model *file, bool relative)
+{
+	struct timespec ts;
+
+	clock_gettime(relative && file->clockid == CLOCK_REALTIME ?
+		      CLOCK_MONOTONIC : file->clockid, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+static bool is_exact(const struct file_model *file)
+{
+	return file && !file->vague && !file->cells;
+}
+
+static struct timer_model *find(const struct file_model *file, uint64_t id)
+{
+	uint32_t i;
+
+	for (i = file->timers; i--; )
+		if (file->timer[i].id == id)
+			return (struct timer_model *)&file->timer[i];
+	return NULL;
+}
+
+static struct timer_model *find_live(const struct file_model *file, uint64_t id)
+{
+	struct timer_model *timer = find(file, id);
+
+	return timer && timer->live ? timer : NULL;
+}
+
+void model_open(struct file_model *file, const struct twheel_info *info,
+		bool vague)
+{
+	memset(file, 0, offsetof(struct file_model, timer));
+	file->used = true;
+	file->vague = vague;
+	file->exempt = !info->user_limit;
+	file->clockid = info->clockid;
+	file->tick_ns = info->tick_ns;
+	file->max_timers = info->max_timers;
+}
+
+uint32_t model_setup(const struct file_model *file,
+		     const struct twheel_setup *setup,
+		     const struct twheel_info *info)
+{
+	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
+
+	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
+	    setup->max_timers > info->limit_timers ||
+	    (cells && (!setup->max_timers || setup->clockid == CLOCK_REALTIME)))
+		return OUT_EINVAL;
+	if (setup->clockid != CLOCK_MONOTONIC &&
+	    setup->clockid != CLOCK_BOOTTIME && setup->clockid != CLOCK_REALTIME)
+		return OUT_EINVAL;
+	if (setup->tick_ns && setup->tick_ns < info->tick_min_ns)
+		return OUT_EINVAL;
+	if (!file || file->vague)
+		return OUT_0 | OUT_EBUSY | OUT_EINVAL | OUT_ENOMEM | OUT_EDQUOT;
+	if (setup->tick_ns > 3600 * 1000000000ULL ||
+	    (setup->slots && (setup->slots < 2 || setup->slots > 4096)))
+		return file->wheel ? OUT_EBUSY | OUT_EINVAL : OUT_EINVAL;
+	if (file->wheel)
+		return OUT_EBUSY;
+	/* Memory for cells may well be too much. */
+	return OUT_0 | (cells ? OUT_ENOMEM : 0) |
+	       (cells && !file->exempt ? OUT_EDQUOT : 0);
+}
+
+void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
+		      const struct twheel_info *info)
+{
+	file->wheel = true;
+	file->cells = setup->flags & TWHEEL_SETUP_CELLS;
+	file->clockid = info->clockid;
+	file->tick_ns = info->tick_ns;
+	file->max_timers = info->max_timers;
+}
+
+static bool is_retry_valid(const struct twheel_op *op)
+{
+	const struct twheel_op_retry *retry = &op->retry;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(retry->reserved); i++)
+		if (retry->reserved[i])
+			return false;
+	return !(op->flags & TWHEEL_FIXED_DELAY) && !op->slack_ns &&
+	       retry->attempts && retry->doublings <= 62 && retry->jitter <= 100;
+}
+
+static uint32_t model_arm(const struct file_model *file,
+			  const struct twheel_op *op)
+{
+	bool retry = op->flags & TWHEEL_RETRY;
+
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY | TWHEEL_RETRY) ||
+	    op->deadline_ns > TWHEEL_DELAY_NEVER ||
+	    op->period_ns > TWHEEL_DELAY_NEVER ||
+	    op->slack_ns > TWHEEL_DELAY_NEVER ||
+	    (retry ? !is_retry_valid(op) : op->reserved != 0) ||
+	    (!op->period_ns && op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY)))
+		return OUT_EINVAL;
+	if (!file || file->vague)
+		return OUT_0 | OUT_EINVAL | OUT_ENOSPC | OUT_EDQUOT |
+		       OUT_ENOMEM | OUT_EBUSY;
+	if (op->period_ns && op->period_ns < file->tick_ns)
+		return OUT_EINVAL;
+	if (file->cells) {
+		if (op->id >= file->max_timers || op->slack_ns || retry ||
+		    op->flags & TWHEEL_FIXED_DELAY)
+			return OUT_EINVAL;
+		return OUT_0 | OUT_EBUSY;
+	}
+	if (op->id)
+		return OUT_EINVAL;
+	if (file->live >= file->max_timers)
+		return OUT_ENOSPC;
+	return OUT_0 | (file->exempt ? 0 : OUT_EDQUOT);
+}
+
+static uint32_t model_modify(const struct file_model *file,
+			     const struct twheel_op *op)
+{
+	const struct timer_model *timer;
+	bool later = op->flags & TWHEEL_LATER;
+
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
+	    op->deadline_ns > TWHEEL_DELAY_NEVER)
+		return OUT_EINVAL;
+	if (!is_exact(file))
+		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY |
+		       (later ? OUT_MORE : 0);
+	timer = find_live(file, op->id);
+	if (!timer)
+		return OUT_ENOENT;
+	if (later && file->clockid == CLOCK_REALTIME &&
+	    timer->relative != !(op->flags & TWHEEL_ABS))
+		return OUT_EINVAL;
+	return OUT_0 | OUT_EALREADY | (later ? OUT_MORE : 0);
+}
+
+uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
+{
+	bool exact = is_exact(file), live;
+
+	if (op->reserved && !(op->op == TWHEEL_OP_ARM && op->flags & TWHEEL_RETRY))
+		return OUT_EINVAL;
+	if (op->op == TWHEEL_OP_ARM)
+		return model_arm(file, op);
+	if (op->op == TWHEEL_OP_MODIFY)
+		return model_modify(file, op);
+	if (op->flags || op->op < TWHEEL_OP_CANCEL || op->op > TWHEEL_OP_KICK)
+		return OUT_EINVAL;
+	live = exact && find_live(file, op->id);
+	switch (op->op) {
+	case TWHEEL_OP_CANCEL:
+		return exact ? live ? OUT_0 | OUT_MORE : OUT_ENOENT :
+			       OUT_0 | OUT_MORE | OUT_ENOENT;
+	case TWHEEL_OP_QUERY:
+		return exact ? live ? OUT_0 : OUT_ENOENT : OUT_0 | OUT_ENOENT;
+	default:
+		if (file && !file->vague && !file->cells)
+			return OUT_EOPNOTSUPP;
+		return OUT_0 | OUT_ENOENT | OUT_EOPNOTSUPP;
+	}
+}
+
+static void armed(struct file_model *file, const struct twheel_op *asked,
+		  const struct twheel_op *op, const struct judge *judge)
+{
+	struct timer_model *timer;
+
+	file->wheel = true;
+	file->armed++;
+	if (!is_exact(file))
+		return;
+	if (!op->id || find(file, op->id))
+		judge_fail(judge, "arm gives id %#llx, which is none or was "
+			   "another's", (unsigned long long)op->id);
+	if (asked->flags & TWHEEL_ABS && op->deadline_ns != asked->deadline_ns)
+		judge_fail(judge, "arm for %llu says it is for %llu",
+			   (unsigned long long)asked->deadline_ns,
+			   (unsigned long long)op->deadline_ns);
+	if (file->timers == MODEL_TIMERS) {
+		file->vague = true;
+		return;
+	}
+	timer = &file->timer[file->timers++];
+	*timer = (struct timer_model) {
+		.id = op->id, .live = true, .known = true,
+		.relative = !(asked->flags & TWHEEL_ABS),
+		.deadline = op->deadline_ns, .op = *asked,
+	};
+	file->live++;
+}
+
+/* A timer that has fired must have been due. */
+static void was_due(const struct file_model *file,
+		    const struct timer_model *timer, const char *what,
+		    const struct judge *judge)
+{
+	uint64_t time = now(file, timer->relative);
+
+	if (timer->known && timer->deadline > time)
+		judge_fail(judge, "early: %s of a timer that is due in %llu ns",
+			   what, (unsigned long long)(timer->deadline - time));
+}
+
+static void queried(const struct file_model *file, struct timer_model *timer,
+		    const struct twheel_op *op, const struct judge *judge)
+{
+	bool retry = timer->op.flags & TWHEEL_RETRY;
+
+	if (op->cookie != timer->op.cookie ||
+	    op->period_ns != timer->op.period_ns ||
+	    op->slack_ns != (retry ? 0 : timer->op.slack_ns))
+		judge_fail(judge, "query: not as armed");
+	if (timer->known && op->deadline_ns != timer->deadline)
+		judge_fail(judge, "query: deadline %llu, not %llu",
+			   (unsigned long long)op->deadline_ns,
+			   (unsigned long long)timer->deadline);
+	if (op->state != TWHEEL_STATE_PENDING && op->state != TWHEEL_STATE_FIRED)
+		judge_fail(judge, "query: state %u", op->state);
+	timer->deadline = op->deadline_ns;
+	timer->known = true;
+	if (op->state == TWHEEL_STATE_FIRED)
+		was_due(file, timer, "query finds the event", judge);
+}
+
+static void modified(const struct file_model *file, struct timer_model *timer,
+		     const struct twheel_op *asked, uint32_t out,
+		     const struct judge *judge)
+{
+	bool relative = !(asked->flags & TWHEEL_ABS);
+
+	if (out == OUT_EALREADY) {
+		was_due(file, timer, "modify finds the event", judge);
+	} else if (out == OUT_MORE) {
+		if (timer->known && !relative &&
+		    timer->deadline < asked->deadline_ns)
+			judge_fail(judge, "modify: not later than it was");
+	} else {
+		timer->relative = relative;
+		timer->known = !relative;
+		timer->deadline = asked->deadline_ns;
+	}
+}
+
+void model_op_done(struct file_model *file, const struct twheel_op *asked,
+		   const struct twheel_op *op, uint32_t out,
+		   const struct judge *judge)
+{
+	struct timer_model *timer;
+
+	if (!file || file->vague)
+		return;
+	if (asked->op == TWHEEL_OP_ARM) {
+		if (out == OUT_0)
+			armed(file, asked, op, judge);
+		return;
+	}
+	timer = is_exact(file) ? find_live(file, asked->id) : NULL;
+	if (!timer || !(out & (OUT_0 | OUT_MORE | OUT_EALREADY)))
+		return;
+	if (asked->op == TWHEEL_OP_QUERY) {
+		queried(file, timer, op, judge);
+	} else if (asked->op == TWHEEL_OP_MODIFY) {
+		modified(file, timer, asked, out, judge);
+	} else if (asked->op == TWHEEL_OP_CANCEL) {
+		if (out == OUT_MORE)
+			was_due(file, timer, "cancel withdraws the event",
+				judge);
+		timer->live = false;
+		file->live--;
+		file->cancelled++;
+	}
+}
+
+void model_cancel_all(struct file_model *file, long count,
+		      const struct judge *judge)
+{
+	uint32_t i;
+
+	if (!is_exact(file))
+		return;
+	if (count != file->live)
+		judge_fail(judge, "cancel_all: %ld of %u", count, file->live);
+	for (i = 0; i < file->timers; i++)
+		file->timer[i].live = false;
+	file->cancelled += file->live;
+	file->live = 0;
+}
+
+/* When is it due again? */
+static void go_on(struct file_model *file, struct timer_model *timer,
+		  const struct twheel_event *event)
+{
+	const struct twheel_op *op = &timer->op;
+	uint64_t next;
+
+	timer->made++;
+	if (!op->period_ns ||
+	    (op->flags & TWHEEL_RETRY && timer->made == op->retry.attempts)) {
+		timer->live = false;
+		file->live--;
+		return;
+	}
+	timer->known = !(op->flags & (TWHEEL_RETRY | TWHEEL_FIXED_DELAY));
+	if (__builtin_mul_overflow(event->count, op->period_ns, &next) ||
+	    __builtin_add_overflow(next, event->deadline_ns, &next) ||
+	    next > TWHEEL_DELAY_NEVER)
+		next = TWHEEL_DELAY_NEVER;
+	timer->deadline = next;
+}
+
+void model_event(struct file_model *file, const struct twheel_event *event,
+		 const struct judge *judge)
+{
+	struct timer_model *timer;
+	unsigned int attempt;
+
+	if (event->fired_ns < event->deadline_ns)
+		judge_fail(judge, "early: an event of %llu, fired at %llu",
+			   (unsigned long long)event->deadline_ns,
+			   (unsigned long long)event->fired_ns);
+	if (!event->count)
+		judge_fail(judge, "an event that stands for nothing");
+	if (!is_exact(file))
+		return;
+	file->events++;
+	timer = find_live(file, event->id);
+	if (!timer) {
+		judge_fail(judge, "an event of %#llx, which is not there",
+			   (unsigned long long)event->id);
+		return;
+	}
+	if (event->cookie != timer->op.cookie)
+		judge_fail(judge, "an event with another's cookie");
+	if (timer->known && event->deadline_ns != timer->deadline)
+		judge_fail(judge, "an event of %llu, due at %llu",
+			   (unsigned long long)event->deadline_ns,
+			   (unsigned long long)timer->deadline);
+	if (!timer->op.period_ns && event->count != 1)
+		judge_fail(judge, "a one-shot timer has fired %llu times",
+			   (unsigned long long)event->count);
+	attempt = timer->op.flags & TWHEEL_RETRY ? timer->made + 1 : 0;
+	if (event->attempt != attempt)
+		judge_fail(judge, "attempt %llu, not %u",
+			   (unsigned long long)event->attempt, attempt);
+	timer->deadline = event->deadline_ns;
+	timer->known = true;
+	was_due(file, timer, "the event", judge);
+	if (event->fired_ns > now(file, timer->relative))
+		judge_fail(judge, "an event that fired in the future");
+	go_on(file, timer, event);
+}
+
+void model_info(const struct file_model *file, const struct twheel_info *info,
+		const struct judge *judge)
+{
+	if (info->timers > info->max_timers)
+		judge_fail(judge, "%llu timers, of %u",
+			   (unsigned long long)info->timers, info->max_timers);
+	if (!file || file->vague)
+		return;
+	if (info->armed != file->armed)
+		judge_fail(judge, "info: %llu armed, not %llu",
+			   (unsigned long long)info->armed,
+			   (unsigned long long)file->armed);
+	if (!is_exact(file))
+		return;
+	if (info->timers != file->live || info->cancelled != file->cancelled ||
+	    info->pending + info->unread != info->timers)
+		judge_fail(judge, "info: %llu timers (%llu pending, %llu unread), "
+			   "%llu cancelled, not %u and %llu",
+			   (unsigned long long)info->timers,
+			   (unsigned long long)info->pending,
+			   (unsigned long long)info->unread,
+			   (unsigned long long)info->cancelled, file->live,
+			   (unsigned long long)file->cancelled);
+	if (info->fired < file->events + info->unread)
+		judge_fail(judge, "info: %llu fired, %llu read and %llu unread",
+			   (unsigned long long)info->fired,
+			   (unsigned long long)file->events,
+			   (unsigned long long)info->unread);
+	if (info->clockid != file->clockid || info->tick_ns != file->tick_ns ||
+	    info->max_timers != file->max_timers)
+		judge_fail(judge, "info: not as set up");
+}
+
+uint32_t model_due(const struct file_model *file)
+{
+	uint32_t i, due = 0;
+
+	if (!is_exact(file))
+		return 0;
+	for (i = 0; i < file->timers; i++) {
+		const struct timer_model *timer = &file->timer[i];
+
+		/* A periodic one is due again and again. */
+		due += timer->live && timer->known && !timer->op.period_ns &&
+		       !timer->op.slack_ns &&
+		       timer->deadline <= now(file, timer->relative);
+	}
+	return due;
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What an open file ought to hold and to answer, by what twheel(4) says; none of the
+ * module's code is in it.
+ *
+ * As long as one thread alone uses a file, and it has no cells, every answer is
+ * foretold but for what hangs on the time. Else only what may be answered at all is.
+ */
+#ifndef FUZZ_MODEL_H
+#define FUZZ_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/twheel.h>
+
+/* Outcomes of a call, as bits: 0, a number above it, and errors. */
+enum {
+	OUT_0		= 1 << 0,
+	OUT_MORE	= 1 << 1,
+	OUT_EINVAL	= 1 << 2,
+	OUT_EFAULT	= 1 << 3,
+	OUT_E2BIG	= 1 << 4,
+	OUT_ENOENT	= 1 << 5,
+	OUT_EBUSY	= 1 << 6,
+	OUT_EALREADY	= 1 << 7,
+	OUT_ENOSPC	= 1 << 8,
+	OUT_EDQUOT	= 1 << 9,
+	OUT_ENOTTY	= 1 << 10,
+	OUT_EOPNOTSUPP	= 1 << 11,
+	OUT_EBADF	= 1 << 12,
+	OUT_EAGAIN	= 1 << 13,
+	OUT_EINTR	= 1 << 14,
+	OUT_ENODEV	= 1 << 15,
+	OUT_ENOMEM	= 1 << 16,
+	OUT_ESPIPE	= 1 << 17,
+	OUT_EOVERFLOW	= 1 << 18,
+	OUT_OTHER	= 1 << 19,
+};
+
+uint32_t out_of(long ret, int error);
+const char *out_name(uint32_t out);
+/* All of a set, into a buffer of a size. */
+void out_names(uint32_t set, char *text, size_t size);
+
+/* More than that, and a file is not foretold any more. */
+#define MODEL_TIMERS	1024
+
+/**
+ * struct timer_model - a timer that an arm has made
+ * @id: its identifier
+ * @live: it is there
+ * @known: @deadline is what it is
+ * @relative: it was armed, or modified, for a delay
+ * @op: as armed
+ * @made: events read
+ */
+struct timer_model {
+	uint64_t id;
+	bool live;
+	bool known;
+	bool relative;
+	uint64_t deadline;
+	struct twheel_op op;
+	unsigned int made;
+};
+
+/**
+ * struct file_model - an open file
+ * @used: it is one
+ * @vague: little can be foretold
+ * @wheel: set up, or armed
+ * @cells: it has cells
+ * @exempt: the user has no limit
+ * @timers: how many timers there have ever been; @live: how many there are
+ */
+struct file_model {
+	bool used;
+	bool vague;
+	bool wheel;
+	bool cells;
+	bool exempt;
+	uint32_t clockid;
+	uint64_t tick_ns;
+	uint32_t max_timers;
+	uint64_t armed;
+	uint64_t cancelled;
+	uint64_t events;
+	uint32_t live;
+	uint32_t timers;
+	struct timer_model timer[MODEL_TIMERS];
+};
+
+/* @wrong is for what is wrong, if something is. */
+struct judge {
+	char *wrong;
+	size_t size;
+};
+
+__attribute__((format(printf, 2, 3)))
+void judge_fail(const struct judge *judge, const char *format, ...);
+
+void model_open(struct file_model *file, const struct twheel_info *info,
+		bool vague);
+uint32_t model_setup(const struct file_model *file,
+		     const struct twheel_setup *setup,
+		     const struct twheel_info *info);
+void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
+		      const struct twheel_info *info);
+
+/* What may an operation give? @op->op says which; @file may be NULL. */
+uint32_t model_op(const struct file_model *file, const struct twheel_op *op);
+/* It has given that. @asked is what was asked for, @op what has come back. */
+void model_op_done(struct file_model *file, const struct twheel_op *asked,
+		   const struct twheel_op *op, uint32_t out,
+		   const struct judge *judge);
+void model_cancel_all(struct file_model *file, long count,
+		      const struct judge *judge);
+void model_event(struct file_model *file, const struct twheel_event *event,
+		 const struct judge *judge);
+void model_info(const struct file_model *file, const struct twheel_info *info,
+		const struct judge *judge);
+/* How many timers are due by now whose events have not been read? */
+uint32_t model_due(const struct file_model *file);
+
+#endif

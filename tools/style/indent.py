@@ -1,0 +1,63 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""What clang-format and the kernel agree on: indent.py FILE...
+
+Prints where a statement is indented otherwise than .clang-format says, and includes
+that are not in order. What it makes of the rest of a statement, of macros and of line
+breaks is another style than the kernel's, and is not looked at: checkpatch does that.
+"""
+import difflib
+import re
+import subprocess
+import sys
+
+# What a line ends with after which a statement begins: not a : between operands.
+END = re.compile(r"([;{}]|\*/|\S:)\s*$")
+
+
+def begins(lines, i):
+    """Does a statement begin in that line? Not in one of a macro"""
+    if lines[i].endswith("\\") or (i and lines[i - 1].endswith("\\")):
+        return False
+    for line in reversed(lines[:i]):
+        if line.strip():
+            return bool(END.search(line))
+    return True
+
+
+def indented(name, lines, formatted):
+    bare = [[line.strip() for line in side] for side in (lines, formatted)]
+    bad = 0
+    for kind, i, end, j, _ in difflib.SequenceMatcher(None, *bare, False).get_opcodes():
+        for k in range(end - i if kind == "equal" else 0):
+            if lines[i + k] != formatted[j + k] and begins(lines, i + k):
+                print(f"{name}:{i + k + 1}: is indented otherwise:\n"
+                      f"    {lines[i + k].expandtabs()}\n"
+                      f"    {formatted[j + k].expandtabs()}")
+                bad += 1
+    return bad
+
+
+def ordered(name, lines):
+    """Includes of a block, between blank lines or other lines"""
+    bad = 0
+    for i in range(1, len(lines)):
+        pair = [re.match(r'#include ["<](.*)[">]', line) for line in lines[i - 1:i + 1]]
+        if all(pair) and lines[i - 1][9] == lines[i][9] and pair[0][1] > pair[1][1]:
+            print(f"{name}:{i + 1}: {pair[1][1]} belongs before {pair[0][1]}")
+            bad += 1
+    return bad
+
+
+def main():
+    bad = 0
+    for name in sys.argv[1:]:
+        with open(name) as file:
+            lines = file.read().splitlines()
+        formatted = subprocess.run(["clang-format", "--style=file", name], check=True,
+                                   stdout=subprocess.PIPE, text=True).stdout.splitlines()
+        bad += indented(name, lines, formatted) + ordered(name, lines)
+    sys.exit(bad != 0)
+
+
+main()

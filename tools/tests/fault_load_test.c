@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Injected faults while the module is loaded: it comes up as a whole, or not at all. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/fault.h"
+#include "lib/tap.h"
+
+#define MODULE	"/modules/twheel.ko"
+
+/* Loading takes a second or more where all is emulated and checked. */
+#define ENOUGH_S	60
+
+struct load_call {
+	int fd;
+	const char *parameters;
+};
+
+static long load(void *arg)
+{
+	struct load_call *call = arg;
+
+	return syscall(SYS_finit_module, call->fd, call->parameters, 0);
+}
+
+static long unload(void)
+{
+	return syscall(SYS_delete_module, "twheel", O_NONBLOCK);
+}
+
+static bool loaded(void)
+{
+	return !access("/sys/module/twheel", F_OK);
+}
+
+/* Those after this one need the module. */
+static void reload(void)
+{
+	struct load_call call = { open(MODULE, O_RDONLY | O_CLOEXEC), "" };
+
+	if (!loaded())
+		load(&call);
+}
+
+/*
+ * From the last step on backwards: what the module does itself comes last, after many
+ * more steps of the kernel's, of which as many are tried as there is time for.
+ */
+static void all_or_nothing(void)
+{
+	struct load_call call = { open(MODULE, O_RDONLY | O_CLOEXEC), "" };
+	unsigned int n, tried = 0, failed = 0;
+	time_t end = time(NULL) + ENOUGH_S;
+	struct fault fault;
+
+	if (call.fd < 0)
+		tap_skip("there is no " MODULE);
+	if (!loaded())
+		tap_skip("the module is not loaded");
+	fault_prepare();
+	atexit(reload);
+
+	NEED(unload() == 0);
+	fault = fault_call(FAULT_MOST, load, &call);
+	NEED(fault.ret == 0);
+	for (n = FAULT_MOST - fault.left; n && time(NULL) < end; n--) {
+		NEED(unload() == 0);
+		CHECK(access("/dev/twheel", F_OK));
+		fault = fault_call(n, load, &call);
+		tried++;
+		if (!fault_survived(&fault)) {
+			failed++;
+			CHECK(!loaded());
+			CHECK(access("/dev/twheel", F_OK));
+			NEED(load(&call) == 0);
+		}
+		NEED(access("/dev/twheel", F_OK) == 0);
+	}
+	printf("# %u of %u failures end it\n", failed, tried);
+	CHECK(failed);
+}
+
+/* As long as the module is there that kmemleak can name. */
+static void nothing_was_leaked(void)
+{
+	fault_look_for_leaks();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP(nothing_was_leaked),
+		TAP(all_or_nothing),
+	};
+
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Injected faults in what tells of events and of files. See fault_test.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/select.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/fault.h"
+#include "lib/tap.h"
+
+#define HOUR	(3600 * S)
+
+struct epoll_call {
+	int epoll;
+	int fd;
+};
+
+static long add(void *arg)
+{
+	struct epoll_call *call = arg;
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(call->epoll, EPOLL_CTL_ADD, call->fd, &event);
+}
+
+static void is_waited_for_by_epoll(void)
+{
+	struct epoll_event event;
+	struct fault fault;
+	unsigned int n;
+
+	fault_prepare();
+	FAULT_SWEEP(n, fault, 1) {
+		struct epoll_call call = { epoll_create1(EPOLL_CLOEXEC),
+					   dev_open() };
+
+		NEED(call.epoll >= 0);
+		fault = fault_call(n, add, &call);
+		if (!fault_survived(&fault))
+			NEED(add(&call) == 0);
+		CHECK_ERR(add(&call), EEXIST);
+		dev_arm(call.fd, MS, n);
+		CHECK_EQ(epoll_wait(call.epoll, &event, 1, 60000), 1);
+		CHECK_EQ(dev_read(call.fd).cookie, n);
+		close(call.fd);
+		close(call.epoll);
+	}
+}
+
+static long look(void *arg)
+{
+	struct pollfd pfd = { .fd = *(int *)arg, .events = POLLIN };
+
+	return poll(&pfd, 1, 0);
+}
+
+static long look_with_select(void *arg)
+{
+	int fd = *(int *)arg;
+	struct timeval now = { };
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	return select(fd + 1, &set, NULL, NULL, &now);
+}
+
+static void is_polled(void)
+{
+	long (* const calls[])(void *) = { look, look_with_select };
+	struct fault fault;
+	unsigned int n, i;
+	int fd;
+
+	fault_prepare();
+	fd = dev_open();
+	dev_arm(fd, 0, 1);
+	dev_wait_unread(fd, 1);
+	for (i = 0; i < 2; i++) {
+		FAULT_SWEEP(n, fault, 1) {
+			fault = fault_call(n, calls[i], &fd);
+			if (fault_survived(&fault))
+				CHECK_EQ(fault.ret, 1);
+			CHECK_EQ(dev_info(fd).unread, 1);
+		}
+	}
+	CHECK_EQ(dev_read(fd).cookie, 1);
+}
+
+static volatile sig_atomic_t signals;
+
+static void note(int signal)
+{
+	(void)signal;
+	signals++;
+}
+
+static long want_signals(void *arg)
+{
+	return fcntl(*(int *)arg, F_SETFL, O_ASYNC);
+}
+
+static void signals_are_asked_for(void)
+{
+	struct fault fault;
+	unsigned int n;
+	int fd;
+
+	fault_prepare();
+	signal(SIGIO, note);
+	FAULT_SWEEP(n, fault, 1) {
+		fd = dev_open();
+		NEED(fcntl(fd, F_SETOWN, getpid()) == 0);
+		fault = fault_call(n, want_signals, &fd);
+		if (!fault_survived(&fault)) {
+			CHECK_EQ(fcntl(fd, F_GETFL) & O_ASYNC, 0);
+			NEED(want_signals(&fd) == 0);
+		}
+		signals = 0;
+		dev_arm(fd, 0, n);
+		while (!signals)
+			usleep(1000);
+		close(fd);
+	}
+}
+
+struct eventfd_call {
+	int fd;
+	struct twheel_eventfd eventfd;
+};
+
+static long attach(void *arg)
+{
+	struct eventfd_call *call = arg;
+
+	return ioctl(call->fd, TWHEEL_IOC_EVENTFD, &call->eventfd);
+}
+
+/* The one that was there stays. */
+static void eventfd_is_attached(void)
+{
+	struct eventfd_call first = { .eventfd.fd = eventfd(0, EFD_NONBLOCK) };
+	struct eventfd_call second = { .eventfd.fd = eventfd(0, EFD_NONBLOCK) };
+	uint64_t count;
+	struct fault fault;
+	unsigned int n;
+
+	fault_prepare();
+	FAULT_SWEEP(n, fault, 1) {
+		int told = second.eventfd.fd;
+
+		first.fd = dev_open();
+		second.fd = first.fd;
+		NEED(attach(&first) == 0);
+		fault = fault_call(n, attach, &second);
+		if (!fault_survived_alone(&fault))
+			told = first.eventfd.fd;
+		dev_arm(first.fd, 0, n);
+		dev_wait_unread(first.fd, 1);
+		NEED(read(told, &count, sizeof(count)) == sizeof(count));
+		CHECK_EQ(count, 1);
+		CHECK_EQ(read(first.eventfd.fd, &count, sizeof(count)), -1);
+		CHECK_EQ(read(second.eventfd.fd, &count, sizeof(count)), -1);
+		close(first.fd);
+	}
+}
+
+struct file_call {
+	char path[64];
+	char text[4096];
+};
+
+static long show(void *arg)
+{
+	struct file_call *call = arg;
+	int fd = open(call->path, O_RDONLY | O_CLOEXEC);
+	ssize_t n, all = 0;
+	int error;
+
+	if (fd < 0)
+		return -1;
+	do {
+		n = read(fd, call->text + all, sizeof(call->text) - 1 - all);
+		if (n > 0)
+			all += n;
+	} while (n > 0);
+	error = errno;
+	close(fd);
+	errno = error;
+	call->text[all] = '\0';
+	return n < 0 ? -1 : all;
+}
+
+static void is_shown(void)
+{
+	static struct file_call call, whole;
+	struct twheel_info was;
+	struct fault fault;
+	unsigned int n;
+	int fd;
+
+	fault_prepare();
+	fd = dev_open();
+	dev_arm(fd, HOUR, 1);
+	was = dev_state(fd);
+	snprintf(whole.path, sizeof(whole.path), "/proc/self/fdinfo/%d", fd);
+	call = whole;
+	NEED(show(&whole) > 0);
+	NEED(strstr(whole.text, "occupied:"));
+	FAULT_SWEEP(n, fault, 1) {
+		fault = fault_call(n, show, &call);
+		if (fault_survived(&fault))
+			CHECK(!strcmp(call.text, whole.text));
+		dev_same(fd, &was);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP(is_waited_for_by_epoll),
+		TAP(is_polled),
+		TAP(signals_are_asked_for),
+		TAP(eventfd_is_attached),
+		TAP(is_shown),
+	};
+
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "fault.h"
+#include "tap.h"
+
+#define DEBUG	"/sys/kernel/debug/"
+#define NTH	"/proc/thread-self/fail-nth"
+
+static int nth = -1;
+
+static void put(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		tap_skip("this kernel injects no faults: %s: %s", path,
+			 strerror(errno));
+	NEED(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
+	close(fd);
+}
+
+void fault_prepare(void)
+{
+	static const char * const kinds[] = {
+		"failslab", "fail_page_alloc", "fail_usercopy",
+	};
+	char path[64];
+	size_t i;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
+		/* Only what is asked for by number, and without a word. */
+		snprintf(path, sizeof(path), DEBUG "%s/probability", kinds[i]);
+		put(path, "0");
+		snprintf(path, sizeof(path), DEBUG "%s/verbose", kinds[i]);
+		put(path, "0");
+	}
+	/* Allocations that may sleep, too, and single pages. */
+	put(DEBUG "failslab/ignore-gfp-wait", "N");
+	put(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
+	put(DEBUG "fail_page_alloc/ignore-gfp-highmem", "N");
+	put(DEBUG "fail_page_alloc/min-order", "0");
+	nth = open(NTH, O_RDWR | O_CLOEXEC);
+	if (nth < 0)
+		tap_skip("this kernel injects no faults: " NTH ": %s",
+			 strerror(errno));
+}
+
+static void set(unsigned int n)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%u", n);
+
+	/* Telling so is a copy, too, and may be the one that fails. */
+	if (pwrite(nth, text, length, 0) != length)
+		NEED(pwrite(nth, text, length, 0) == length);
+}
+
+/* How many steps the fault is away. The copy that tells so may be the one to fail. */
+static unsigned int left(void)
+{
+	char text[16] = "";
+	ssize_t n = pread(nth, text, sizeof(text) - 1, 0);
+
+	if (n < 0) {
+		NEED(errno == EFAULT);
+		return 1;
+	}
+	return atoi(text);
+}
+
+struct fault fault_call(unsigned int n, long (*fn)(void *arg), void *arg)
+{
+	struct fault fault;
+
+	NEED(n <= FAULT_MOST);
+	set(n);
+	errno = 0;
+	fault.ret = fn(arg);
+	fault.error = fault.ret < 0 ? errno : 0;
+	fault.left = left();
+	fault.injected = !fault.left;
+	set(0);
+	return fault;
+}
+
+bool fault_survived(const struct fault *fault)
+{
+	if (fault->ret >= 0)
+		return true;
+	NEED(fault->injected);
+	if (fault->error != EFAULT)
+		CHECK_EQ(fault->error, ENOMEM);
+	return false;
+}
+
+bool fault_survived_alone(const struct fault *fault)
+{
+	CHECK_EQ(fault->ret < 0, fault->injected);
+	return fault_survived(fault);
+}
+
+static void scan(int fd)
+{
+	NEED(write(fd, "scan", 4) == 4);
+}
+
+/* An object is several lines, and is of interest if one of them is about us. */
+static bool ours(const char *object)
+{
+	return strstr(object, "comm \"fault_") || strstr(object, "[twheel");
+}
+
+void fault_look_for_leaks(void)
+{
+	int fd = open(DEBUG "kmemleak", O_RDWR | O_CLOEXEC);
+	char object[4096];
+	ssize_t n;
+
+	if (fd < 0)
+		tap_skip("this kernel does not look for leaks: %s",
+			 strerror(errno));
+	/* What is young is not reported, nor what has changed since the last scan. */
+	scan(fd);
+	sleep(6);
+	scan(fd);
+	/* Each read gives one object, or several, but whole ones. */
+	while ((n = read(fd, object, sizeof(object) - 1)) > 0) {
+		object[n] = '\0';
+		tap_check(!ours(object), __FILE__, __LINE__, "%s", object);
+	}
+	CHECK_EQ(n, 0);
+	close(fd);
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The parameters of the module: described, changed while it runs, refused where they are
+# wrong, by name, and before it is there.
+folder=/sys/module/twheel/parameters
+module=/modules/twheel.ko
+n=0
+
+# result STATUS NAME
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		echo "not ok $n - $2"
+		bad=1
+	fi
+}
+
+# Each with the smallest, the largest, and what is too small and too large; - where
+# there is no such number.
+limits='
+device_share 0 100 -1 101
+limit_timers 1 16777216 0 16777217
+live_wheels_warn 0 4294967295 -1 4294967296
+max_timers 1 16777216 0 16777217
+overrun_ms 0 3600000 -1 3600001
+tick_min_ns 1000 1000000000 999 1000000001
+user_timers 0 9223372036854775807 -1 9223372036854775808
+'
+count=$(echo "$limits" | grep -c .)
+echo "1..$((count + 4))"
+
+# takes NAME VALUE: it is taken, and stays
+takes() {
+	echo "$2" 2> /dev/null > $folder/"$1" && [ "$(cat $folder/"$1")" = "$2" ]
+}
+
+# refuses NAME VALUE: it is not, says so in the log, and what was there stays
+refuses() {
+	before=$(cat $folder/"$1")
+	dmesg -c > /dev/null
+	! echo "$2" 2> /dev/null > $folder/"$1" || return 1
+	[ "$(cat $folder/"$1")" = "$before" ] &&
+		dmesg | grep -qF "twheel: parameter $1: '$2' is not a number from"
+}
+
+echo "$limits" | grep . > /tmp/limits
+while read -r name least most less more; do
+	before=$(cat $folder/"$name")
+	takes "$name" "$least" && takes "$name" "$most" &&
+		takes "$name" "$before" && refuses "$name" "$less" &&
+		refuses "$name" "$more" && refuses "$name" x &&
+		refuses "$name" '' && refuses "$name" '1 2'
+	result $? "$name"
+	echo "$before" > $folder/"$name"
+done < /tmp/limits
+
+[ "$(find $folder -type f | wc -l)" = "$count" ]; result $? there_are_no_others
+
+# What modinfo says: of each what it is, its range and its default.
+tr '\0' '\n' < $module | grep -a '^parm=' > /tmp/parm
+wrong=0
+while read -r name least most less more; do
+	grep -a "^parm=$name:" /tmp/parm | grep -aq "($least to .*default [0-9]" ||
+		wrong=1
+done < /tmp/limits
+result $wrong each_is_described
+
+# In force from the next file on.
+echo 7 > $folder/max_timers
+twheel show --json | grep -q '"max_timers":7,'; result $? changed_at_run_time
+echo 1048576 > $folder/max_timers
+
+# With a bad one there is no module.
+rmmod twheel && ! insmod $module device_share=101 2> /dev/null &&
+	! insmod $module tick_min_ns=fast 2> /dev/null &&
+	insmod $module device_share=30 &&
+	[ "$(cat $folder/device_share)" = 30 ]
+result $? a_bad_one_keeps_the_module_out
+[ -d $folder ] || insmod $module
+echo 25 > $folder/device_share
+exit "${bad:-0}"

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A file that is being set up, and threads that do not wait for that. */
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+#define DEVICE	"/dev/twheel"
+#define PARAMETER	"/sys/module/twheel/parameters/user_timers"
+
+/* To have room for so many takes a while. */
+#define CELLS	50000
+#define ROUNDS	10
+
+static atomic_bool over;
+static int fd;
+static uint64_t before;
+
+/* Is a file being given its room, or has been? */
+static bool goes_on(void)
+{
+	return dev_info(fd).user_timers > before;
+}
+
+/* All that names a timer, or asks for one, while there is none yet. */
+static void *hasty(void *arg)
+{
+	bool *armed = arg;
+
+	while (!goes_on() && !over)
+		;
+	for (unsigned int i = 0; !over; i++) {
+		struct twheel_op op = { .id = 1ULL << 32 | i % CELLS };
+
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_QUERY, &op), ENOENT);
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_CANCEL, &op), ENOENT);
+		CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+		dev_info(fd);
+		dev_readable(fd, 0);
+		if (armed && i > 2) {
+			/* Waits until it is known what the file is. */
+			op = (struct twheel_op) { .deadline_ns = 3600 * S };
+			*armed = !ioctl(fd, TWHEEL_IOC_ARM, &op);
+			break;
+		}
+	}
+	return NULL;
+}
+
+static int set_up(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = CELLS,
+	};
+
+	return ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+}
+
+static void need_cells(void)
+{
+	fd = dev_open();
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("no shared mapping on this machine");
+	close(fd);
+}
+
+static void arms_when_it_is_done(void)
+{
+	pthread_t thread;
+	int i, missed = 0;
+	bool armed;
+
+	need_cells();
+	for (i = 0; i < ROUNDS; i++) {
+		over = false;
+		armed = false;
+		fd = dev_open();
+		before = dev_info(fd).user_timers;
+		NEED(!pthread_create(&thread, NULL, hasty, &armed));
+		NEED(set_up() == 0);
+		over = true;
+		pthread_join(thread, NULL);
+		CHECK_EQ(dev_info(fd).max_timers, CELLS);
+		CHECK_EQ(dev_info(fd).timers, armed);
+		missed += !armed;
+		close(fd);
+	}
+	/* The other thread was there in time. */
+	CHECK(missed < ROUNDS);
+}
+
+static void set_limit(const char *limit)
+{
+	FILE *file = fopen(PARAMETER, "w");
+
+	if (!file)
+		tap_skip("%s cannot be written", PARAMETER);
+	NEED(fprintf(file, "%s\n", limit) > 0);
+	NEED(fclose(file) == 0);
+}
+
+static void set_default(void)
+{
+	set_limit("4194304");
+}
+
+/* Root may have as many as it likes: it forgoes that for a moment. */
+static int open_limited(void)
+{
+	struct stat st;
+	int limited;
+
+	NEED(stat(DEVICE, &st) == 0);
+	NEED(chmod(DEVICE, 0666) == 0);
+	NEED(seteuid(1234) == 0);
+	limited = dev_open();
+	NEED(seteuid(0) == 0);
+	NEED(chmod(DEVICE, st.st_mode & 07777) == 0);
+	CHECK(dev_info(limited).user_limit);
+	return limited;
+}
+
+/* It finds no room in the middle of it, and has never been. */
+static void fails_as_a_whole(void)
+{
+	pthread_t thread;
+	int i;
+
+	need_cells();
+	set_limit("40000");
+	atexit(set_default);
+	fd = open_limited();
+	before = dev_info(fd).user_timers;
+	NEED(!pthread_create(&thread, NULL, hasty, NULL));
+	for (i = 0; i < ROUNDS; i++) {
+		CHECK_ERR(set_up(), EDQUOT);
+		CHECK_EQ(dev_info(fd).user_timers, before);
+	}
+	over = true;
+	pthread_join(thread, NULL);
+	dev_arm(fd, MS, 7);
+	CHECK_EQ(dev_read(fd).cookie, 7);
+	close(fd);
+}
+
+/* What fails changes nothing: no timer was armed, so it is not too late to set up. */
+static void is_not_late(void)
+{
+	struct twheel_setup setup = { .clockid = CLOCK_BOOTTIME };
+
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	CHECK_EQ(dev_info(fd).clockid, CLOCK_BOOTTIME);
+	close(fd);
+}
+
+static void after_refused_arms(void)
+{
+	struct twheel_op op = { .deadline_ns = 3600 * S, .period_ns = 1 };
+
+	fd = dev_open();
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	is_not_late();
+	set_limit("100");
+	atexit(set_default);
+	fd = open_limited();
+	op.period_ns = 0;
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EDQUOT);
+	CHECK_EQ(dev_info(fd).user_timers, 0);
+	is_not_late();
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP(arms_when_it_is_done),
+		TAP(fails_as_a_whole),
+		TAP(after_refused_arms),
+	};
+
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

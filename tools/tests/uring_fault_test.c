@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Injected faults while io_uring hands a batch in. See fault_test.c. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/fault.h"
+#include "lib/ring.h"
+#include "lib/tap.h"
+
+/* Two parts of a file's table, and the second begins within it. */
+#define N	300
+
+static long submit(void *arg)
+{
+	long ret = io_uring_submit(arg);
+
+	errno = ret < 0 ? -ret : 0;
+	return ret < 0 ? -1 : ret;
+}
+
+/* Done as a whole, or not, and the completion says which; or io_uring itself fails. */
+static void hands_in(void)
+{
+	static struct twheel_op ops[N];
+	struct io_uring ring = ring_open(0);
+	struct twheel_info was;
+	struct fault fault;
+	unsigned int n, i;
+
+	fault_prepare();
+	FAULT_SWEEP(n, fault, 5) {
+		struct twheel_batch batch = {
+			.ops = (uintptr_t)ops, .op_size = sizeof(*ops),
+			.count = n % 2 ? 200 : N,
+		};
+		const uint64_t words[2] = { (uintptr_t)&batch };
+		unsigned int good = 0;
+		struct io_uring_sqe *sqe;
+		int fd = dev_open(), res;
+
+		if (!(dev_info(fd).features & TWHEEL_FEATURE_URING))
+			tap_skip("this kernel has no commands of io_uring's");
+		for (i = 0; i < N; i++)
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_ARM, .deadline_ns = 3600 * S,
+			};
+		sqe = ring_sqe(&ring);
+		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+		sqe->cmd_op = TWHEEL_IOC_BATCH;
+		memcpy(sqe->cmd, words, sizeof(words));
+		was = dev_state(fd);
+		fault = fault_call(n, submit, &ring);
+		/* What it has not taken is still there to be taken. */
+		if (fault.ret != 1) {
+			CHECK(fault.injected);
+			NEED(io_uring_submit(&ring) == 1);
+		}
+		res = ring_wait(&ring).res;
+		if (res < 0) {
+			CHECK(fault.injected);
+			if (res != -ENOMEM && res != -EAGAIN)
+				CHECK_EQ(res, -EFAULT);
+			dev_same(fd, &was);
+			close(fd);
+			continue;
+		}
+		CHECK_EQ(res, batch.count);
+		for (i = 0; i < batch.count; i++) {
+			if (ops[i].result)
+				CHECK_EQ(ops[i].result, -ENOMEM);
+			else
+				good++;
+		}
+		CHECK(good >= batch.count - 1);
+		CHECK_EQ(dev_info(fd).timers, good);
+		close(fd);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP(hands_in),
+	};
+
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

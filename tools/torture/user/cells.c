@@ -1,0 +1,254 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Timers in a shared mapping: extended, brought nearer and cancelled by one
+ * compare-and-swap each, by one thread to one timer at a time; another takes the
+ * events.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "books.h"
+
+#define NR_CELLS	256
+
+/* A life is over if ended is what begun is; floor is in ticks. */
+static struct life {
+	atomic_flag busy;
+	uint64_t id;
+	atomic_uint begun;
+	atomic_uint ended;
+	atomic_ullong floor;
+	bool far;
+} lives[NR_CELLS];
+
+static int fd;
+static struct twheel_map *map;
+static struct twheel_cell *cells;
+static __u64 *events;
+static uint32_t *ring;
+static atomic_ulong armed, cancelled, withdrawn, taken;
+
+static uint64_t ticks_of(uint64_t ns)
+{
+	return (ns - map->origin_ns + map->tick_ns - 1) / map->tick_ns;
+}
+
+/* Ticks that have passed. */
+static uint64_t ticks_now(void)
+{
+	return (now_of(CLOCK_MONOTONIC) - map->origin_ns) / map->tick_ns;
+}
+
+static bool over(const struct life *life)
+{
+	return life->begun == life->ended;
+}
+
+bool cells_open(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.max_timers = NR_CELLS,
+	};
+	struct twheel_info info = { };
+	char *start;
+
+	fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup) ||
+	    ioctl(fd, TWHEEL_IOC_INFO, &info))
+		return false;
+	start = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		     fd, 0);
+	if (start == MAP_FAILED)
+		return false;
+	map = (void *)start;
+	cells = (void *)(start + map->cells_offset);
+	events = (void *)(start + map->events_offset);
+	ring = (void *)(start + map->ring_offset);
+	return true;
+}
+
+static void arm(struct life *life, uint32_t *seed)
+{
+	struct twheel_op op = {
+		.id = life - lives, .deadline_ns = some_delay(seed),
+	};
+	uint64_t floor = ticks_of(now_of(CLOCK_MONOTONIC) + op.deadline_ns);
+	int ret;
+
+	life->far = op.deadline_ns > NS_PER_S;
+	life->floor = floor;
+	/* Whose event it is that comes at once is not known yet. */
+	life->id = 0;
+	life->begun++;
+	ret = call(fd, TWHEEL_IOC_ARM, &op);
+	if (ret) {
+		life->begun--;
+		wrong(ANSWER, "arm in a cell", ret, life - lives);
+		return;
+	}
+	life->id = op.id;
+	armed++;
+}
+
+/* Another deadline, or another state. Done? */
+static bool swap(struct life *life, uint64_t word, uint32_t state,
+		 uint64_t ticks)
+{
+	__u64 old = word;
+
+	operations++;
+	return __atomic_compare_exchange_n(&cells[life - lives].word, &old,
+					   twheel_cell_word(life->id >> 32,
+							    state, ticks),
+					   false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static bool mine(const struct life *life, uint64_t word)
+{
+	uint64_t pending = twheel_cell_word(life->id >> 32,
+					    TWHEEL_CELL_PENDING, 0);
+
+	return word >> TWHEEL_CELL_STATE_SHIFT ==
+	       pending >> TWHEEL_CELL_STATE_SHIFT;
+}
+
+static void move(struct life *life, uint64_t word, uint64_t delay)
+{
+	struct twheel_cell *cell = &cells[life - lives];
+	uint64_t ticks = ticks_of(now_of(CLOCK_MONOTONIC) + delay);
+	uint64_t old = life->floor;
+	struct twheel_op op = { .id = life->id };
+	int ret;
+
+	if (ticks < old)
+		life->floor = ticks;
+	if (!swap(life, word, TWHEEL_CELL_PENDING, ticks))
+		return;
+	life->floor = ticks;
+	life->far = delay > NS_PER_S;
+	if (over(life) && ticks_now() < ticks)
+		wrong(EARLY, "a cell was given a later deadline, and fired",
+		      ticks, life - lives);
+	if (ticks >= __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
+		return;
+	ret = call(fd, TWHEEL_IOC_KICK, &op);
+	if (ret && ret != -ENOENT)
+		wrong(ANSWER, "kick", ret, life - lives);
+}
+
+static void cancel(struct life *life)
+{
+	struct twheel_op op = { .id = life->id };
+	int ret = call(fd, TWHEEL_IOC_CANCEL, &op);
+
+	if (ret == 0)
+		cancelled++;
+	else if (ret == 1)
+		withdrawn++;
+	else if (ret != -ENOENT)
+		wrong(ANSWER, "cancel of a cell", ret, life - lives);
+	if (ret >= 0)
+		life->ended++;
+}
+
+static void strike(struct life *life, uint32_t *seed)
+{
+	uint64_t word = __atomic_load_n(&cells[life - lives].word,
+					__ATOMIC_SEQ_CST);
+	uint32_t dice = roll(seed) % 16;
+
+	if (over(life)) {
+		arm(life, seed);
+	} else if (dice == 0) {
+		cancel(life);
+	} else if (!mine(life, word)) {
+		/* It has fired, and the event will be taken. */
+		return;
+	} else if (dice < 4) {
+		if (swap(life, word, TWHEEL_CELL_CANCELLED, 0)) {
+			cancelled++;
+			life->ended++;
+		}
+	} else {
+		move(life, word, some_delay(seed));
+	}
+}
+
+void cells_strike(uint32_t *seed)
+{
+	struct life *life = &lives[roll(seed) % NR_CELLS];
+
+	if (atomic_flag_test_and_set(&life->busy))
+		return;
+	strike(life, seed);
+	atomic_flag_clear(&life->busy);
+}
+
+static void take(void)
+{
+	uint32_t tail = map->tail, cell, generation;
+	struct life *life;
+	uint64_t event;
+
+	cell = ring[tail & (map->entries - 1)] % NR_CELLS;
+	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	event = __atomic_exchange_n(&events[cell], 0, __ATOMIC_SEQ_CST);
+	generation = event >> 32;
+	/* Revoked. */
+	if (!(uint32_t)event)
+		return;
+	life = &lives[cell];
+	fired++;
+	taken++;
+	if ((uint32_t)event != 1 || over(life) ||
+	    (life->id && generation != life->id >> 32))
+		wrong(TWICE, "a cell's event of a life that has ended",
+		      generation, life->id >> 32);
+	if (ticks_now() < life->floor)
+		wrong(EARLY, "a cell fired before its deadline", ticks_now(),
+		      life->floor);
+	life->ended++;
+}
+
+void *cells_reader(void *unused)
+{
+	(void)unused;
+	while (!done) {
+		if (map->tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
+			usleep(500);
+		else
+			take();
+	}
+	return NULL;
+}
+
+void cells_audit(void)
+{
+	struct twheel_info info = { };
+	unsigned int i, tries = 0;
+
+	for (i = 0; i < NR_CELLS; i++) {
+		struct life *life = &lives[i];
+
+		if (!over(life) && life->far)
+			cancel(life);
+		while (!over(life) && tries++ < PATIENCE)
+			usleep(10000);
+		if (!over(life))
+			wrong(LOST, "no event of a cell", i, life->begun);
+	}
+	ioctl(fd, TWHEEL_IOC_INFO, &info);
+	if (info.armed != armed || armed != cancelled + withdrawn + taken)
+		wrong(BOOKS, "cells: armed is not cancelled and taken", armed,
+		      cancelled + withdrawn + taken);
+}

@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Torture of /dev/twheel, with books kept: the twin, in userspace, of the module.
+ *
+ *	torture SECONDS
+ *
+ * Threads do everything that can be done to the timers of some files, one thread to one
+ * timer at a time, while others read the events; and files are opened and closed with
+ * timers pending. A timer's next life begins when the last one has ended by the books:
+ * it was cancelled, or its event has been read. So of every event it is known whether
+ * there may be one, and before which deadline there may not. Timers in a shared mapping
+ * are in cells.c.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <linux/twheel.h>
+
+#include "books.h"
+
+#define NR_TIMERS	256
+#define NR_THREADS	3
+#define BATCH		16
+
+static const char * const names[] = {
+	"early", "lost", "twice", "wrong answers", "wrong books",
+};
+
+/* A life is over if ended is what begun is. */
+struct timer {
+	atomic_flag busy;
+	uint64_t id;
+	atomic_uint begun;
+	atomic_uint ended;
+	atomic_ullong floor;
+	bool far;
+};
+
+struct file {
+	int fd;
+	int clock;
+	struct timer timers[NR_TIMERS];
+	atomic_ulong armed, cancelled, withdrawn, read;
+};
+
+static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+#define NR_FILES	(sizeof(clocks) / sizeof(*clocks))
+
+static struct file files[NR_FILES];
+atomic_ulong operations, fired;
+atomic_bool stop, done;
+static atomic_ulong counted[NR_WRONGS], told, latest;
+
+void wrong(enum wrong what, const char *why, long a, long b)
+{
+	counted[what]++;
+	if (told++ < 10)
+		printf("%s: %s: %ld, %ld\n", names[what], why, a, b);
+}
+
+uint64_t now_of(int clock)
+{
+	struct timespec ts;
+
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+uint32_t roll(uint32_t *seed)
+{
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+uint64_t some_delay(uint32_t *seed)
+{
+	uint32_t dice = roll(seed);
+
+	if (dice % 16 == 0)
+		return 3600 * NS_PER_S;
+	return roll(seed) >> (1 + dice / 16 % 20);
+}
+
+static struct timer *get(struct file *file, uint32_t i)
+{
+	struct timer *timer = &file->timers[i % NR_TIMERS];
+
+	return atomic_flag_test_and_set(&timer->busy) ? NULL : timer;
+}
+
+static void put(struct timer *timer)
+{
+	atomic_flag_clear(&timer->busy);
+}
+
+/* An operation to arm it; times on the wall are what may be set meanwhile. */
+static struct twheel_op arming(struct file *file, struct timer *timer,
+			       uint32_t *seed)
+{
+	uint64_t delay = some_delay(seed);
+	uint32_t index = timer - file->timers;
+	struct twheel_op op = {
+		.op = TWHEEL_OP_ARM, .deadline_ns = delay,
+		.cookie = (uint64_t)(timer->begun + 1) << 32 | index,
+	};
+
+	if (roll(seed) % 4 == 0) {
+		op.flags = TWHEEL_ABS;
+		op.deadline_ns += now_of(file->clock);
+	}
+	if (roll(seed) % 8 == 0)
+		op.slack_ns = roll(seed) % 1000000;
+	timer->far = delay > NS_PER_S;
+	/* Until it is known; an event may come before that. */
+	timer->floor = 0;
+	timer->begun++;
+	return op;
+}
+
+static void armed(struct file *file, struct timer *timer,
+		  const struct twheel_op *op, int error)
+{
+	if (error) {
+		timer->begun--;
+		wrong(ANSWER, "arm", error, 0);
+		return;
+	}
+	timer->id = op->id;
+	timer->floor = op->deadline_ns;
+	file->armed++;
+}
+
+static void cancelled(struct file *file, struct timer *timer, int ret)
+{
+	if (ret == 0)
+		file->cancelled++;
+	else if (ret == 1)
+		file->withdrawn++;
+	else if (ret != -ENOENT)
+		wrong(ANSWER, "cancel", ret, 0);
+	/* Else its event has been read, or is just being. */
+	if (ret >= 0)
+		timer->ended++;
+}
+
+static bool over(const struct timer *timer)
+{
+	return timer->begun == timer->ended;
+}
+
+int call(int fd, unsigned long command, void *arg)
+{
+	int ret = ioctl(fd, command, arg);
+
+	operations++;
+	return ret < 0 ? -errno : ret;
+}
+
+static void strike(struct file *file, struct timer *timer, uint32_t *seed)
+{
+	struct twheel_op op = { .id = timer->id };
+	uint64_t floor, delay;
+	int ret;
+
+	if (over(timer)) {
+		op = arming(file, timer, seed);
+		op.op = 0;
+		ret = call(file->fd, TWHEEL_IOC_ARM, &op);
+		armed(file, timer, &op, ret);
+		return;
+	}
+	switch (roll(seed) % 8) {
+	case 0 ... 1:
+		ret = call(file->fd, TWHEEL_IOC_CANCEL, &op);
+		cancelled(file, timer, ret);
+		break;
+	case 2 ... 5:
+		delay = some_delay(seed);
+		op.deadline_ns = delay;
+		floor = now_of(file->clock == CLOCK_REALTIME ? CLOCK_MONOTONIC :
+			       file->clock) + delay;
+		/* To and from the wall: one does not compare with the other. */
+		if (file->clock == CLOCK_REALTIME || timer->floor > floor)
+			timer->floor = 0;
+		ret = call(file->fd, TWHEEL_IOC_MODIFY, &op);
+		if (!ret) {
+			timer->floor = floor;
+			timer->far = delay > NS_PER_S;
+		} else if (ret != -ENOENT && ret != -EALREADY) {
+			wrong(ANSWER, "modify", ret, 0);
+		}
+		break;
+	default:
+		ret = call(file->fd, TWHEEL_IOC_QUERY, &op);
+		if (ret && ret != -ENOENT)
+			wrong(ANSWER, "query", ret, 0);
+		if (!ret && (uint32_t)op.cookie != timer - file->timers)
+			wrong(ANSWER, "query: cookie", op.cookie,
+			      timer - file->timers);
+		break;
+	}
+}
+
+static void strike_many(struct file *file, uint32_t *seed)
+{
+	struct twheel_op ops[BATCH];
+	struct timer *timers[BATCH];
+	struct twheel_batch batch = {
+		.ops = (uintptr_t)ops, .op_size = sizeof(*ops),
+	};
+	unsigned int i, n = 0;
+	int ret;
+
+	for (i = 0; i < BATCH; i++) {
+		struct timer *timer = get(file, roll(seed));
+
+		if (!timer)
+			continue;
+		if (over(timer))
+			ops[n] = arming(file, timer, seed);
+		else
+			ops[n] = (struct twheel_op) {
+				.op = TWHEEL_OP_CANCEL, .id = timer->id,
+			};
+		timers[n++] = timer;
+	}
+	batch.count = n;
+	ret = call(file->fd, TWHEEL_IOC_BATCH, &batch);
+	operations += n;
+	if (n && ret != (int)n)
+		wrong(ANSWER, "batch", ret, n);
+	for (i = 0; i < n; i++) {
+		int result = ret > (int)i ? ops[i].result : -EINTR;
+
+		if (ops[i].op == TWHEEL_OP_ARM)
+			armed(file, timers[i], &ops[i], result);
+		else
+			cancelled(file, timers[i], result);
+		put(timers[i]);
+	}
+}
+
+/* Somebody comes, arms a few, and goes. */
+static void visit(uint32_t *seed)
+{
+	struct twheel_setup setup = {
+		.clockid = clocks[roll(seed) % NR_FILES],
+		.tick_ns = 100000 + roll(seed) % 1000000,
+		.slots = 2U << roll(seed) % 9,
+	};
+	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+	struct twheel_event event;
+	uint32_t i;
+
+	if (fd < 0 || call(fd, TWHEEL_IOC_SETUP, &setup)) {
+		wrong(ANSWER, "open and setup", errno, fd);
+		return;
+	}
+	for (i = 0; i < 40; i++) {
+		struct twheel_op op = { .deadline_ns = some_delay(seed) };
+		int ret = call(fd, TWHEEL_IOC_ARM, &op);
+
+		if (ret)
+			wrong(ANSWER, "a visitor's arm", ret, 0);
+	}
+	if (read(fd, &event, sizeof(event)) == sizeof(event) &&
+	    event.fired_ns < event.deadline_ns)
+		wrong(EARLY, "a visitor's", event.deadline_ns - event.fired_ns,
+		      0);
+	close(fd);
+}
+
+static void *striker(void *arg)
+{
+	uint32_t seed = (uint32_t)now_of(CLOCK_MONOTONIC) ^ (uintptr_t)arg << 20;
+	struct timer *timer;
+
+	while (!stop) {
+		struct file *file = &files[roll(&seed) % NR_FILES];
+		uint32_t dice = roll(&seed) % 256;
+
+		if (dice == 0) {
+			visit(&seed);
+		} else if (dice >= 192) {
+			cells_strike(&seed);
+		} else if (dice < 32) {
+			strike_many(file, &seed);
+		} else {
+			timer = get(file, roll(&seed));
+			if (!timer)
+				continue;
+			strike(file, timer, &seed);
+			put(timer);
+		}
+	}
+	return NULL;
+}
+
+static void take(struct file *file, const struct twheel_event *event)
+{
+	uint32_t index = event->cookie, life = event->cookie >> 32;
+	struct timer *timer;
+	uint64_t late, floor;
+
+	if (index >= NR_TIMERS) {
+		wrong(BOOKS, "cookie", event->cookie, 0);
+		return;
+	}
+	timer = &file->timers[index];
+	fired++;
+	file->read++;
+	/* Of an arm that has not returned yet it may be, too. */
+	if (life != timer->begun || over(timer))
+		wrong(TWICE, "an event of a life that has ended", life,
+		      timer->begun);
+	floor = timer->floor;
+	if (event->fired_ns < event->deadline_ns)
+		wrong(EARLY, "fired before the deadline",
+		      event->deadline_ns - event->fired_ns, index);
+	if (event->deadline_ns < floor)
+		wrong(EARLY, "fired for a deadline that was given up",
+		      floor - event->deadline_ns, index);
+	late = event->fired_ns - event->deadline_ns;
+	if (file->clock == CLOCK_MONOTONIC && late > latest)
+		latest = late;
+	timer->ended++;
+}
+
+static void *reader(void *arg)
+{
+	struct twheel_event events[32];
+	struct file *file = arg;
+	ssize_t got, i;
+
+	while (!done) {
+		got = read(file->fd, events, sizeof(events));
+		if (got < 0 && errno != EAGAIN && errno != EINTR)
+			wrong(ANSWER, "read", errno, 0);
+		if (got < 0)
+			usleep(500);
+		for (i = 0; i < got / (ssize_t)sizeof(*events); i++)
+			take(file, &events[i]);
+	}
+	return NULL;
+}
+
+static bool open_files(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_FILES; i++) {
+		struct twheel_setup setup = { .clockid = clocks[i] };
+
+		files[i].clock = clocks[i];
+		files[i].fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
+		if (files[i].fd < 0 ||
+		    ioctl(files[i].fd, TWHEEL_IOC_SETUP, &setup)) {
+			perror("/dev/twheel");
+			return false;
+		}
+	}
+	return true;
+}
+
+/* Wait for what is due soon, cancel the rest, and compare the books. */
+static void audit(struct file *file)
+{
+	struct twheel_info info = { };
+	unsigned int i, tries, all = 0;
+
+	for (i = 0; i < NR_TIMERS; i++) {
+		struct timer *timer = &file->timers[i];
+		struct twheel_op op = { .id = timer->id };
+
+		if (!over(timer) && timer->far)
+			cancelled(file, timer,
+				  call(file->fd, TWHEEL_IOC_CANCEL, &op));
+		for (tries = 0; !over(timer) && all < PATIENCE; tries++, all++) {
+			/* The wall clock may have been set far back. */
+			if (file->clock == CLOCK_REALTIME && tries == 100)
+				cancelled(file, timer,
+					  call(file->fd, TWHEEL_IOC_CANCEL, &op));
+			usleep(10000);
+		}
+		if (!over(timer))
+			wrong(LOST, "no event", i, timer->begun);
+	}
+	ioctl(file->fd, TWHEEL_IOC_INFO, &info);
+	if (info.timers || info.pending || info.armed != file->armed)
+		wrong(BOOKS, "timers, armed", info.timers,
+		      info.armed - file->armed);
+	if (info.cancelled != file->cancelled + file->withdrawn)
+		wrong(BOOKS, "cancelled", info.cancelled,
+		      file->cancelled + file->withdrawn);
+	if (file->armed != file->cancelled + file->withdrawn + file->read)
+		wrong(BOOKS, "armed is not cancelled and read", file->armed,
+		      file->cancelled + file->withdrawn + file->read);
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t strikers[NR_THREADS], readers[NR_FILES + 1];
+	unsigned long wrongs = 0;
+	uint64_t end;
+	uintptr_t i;
+
+	if (argc != 2 || atoi(argv[1]) < 1) {
+		fprintf(stderr, "usage: torture SECONDS\n");
+		return 2;
+	}
+	if (!open_files())
+		return 1;
+	if (!cells_open()) {
+		perror("a file with cells");
+		return 1;
+	}
+	end = now_of(CLOCK_BOOTTIME) + atoi(argv[1]) * NS_PER_S;
+	for (i = 0; i < NR_FILES; i++)
+		pthread_create(&readers[i], NULL, reader, &files[i]);
+	pthread_create(&readers[NR_FILES], NULL, cells_reader, NULL);
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_create(&strikers[i], NULL, striker, (void *)(i + 1));
+	while (now_of(CLOCK_BOOTTIME) < end)
+		usleep(100000);
+	stop = true;
+	for (i = 0; i < NR_THREADS; i++)
+		pthread_join(strikers[i], NULL);
+	for (i = 0; i < NR_FILES; i++)
+		audit(&files[i]);
+	cells_audit();
+	done = true;
+	for (i = 0; i <= NR_FILES; i++)
+		pthread_join(readers[i], NULL);
+
+	for (i = 0; i < NR_WRONGS; i++)
+		wrongs += counted[i];
+	printf("twin: %s: %lu operations, %lu fired, at most %lu us late",
+	       wrongs ? "FAILED" : "ok", operations, fired, latest / 1000);
+	for (i = 0; i < NR_WRONGS; i++)
+		printf(", %lu %s", counted[i], names[i]);
+	printf("\n");
+	return wrongs != 0;
+}

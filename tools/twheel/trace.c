@@ -1,0 +1,287 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* twheel trace: what wheels do, as it happens */
+#include <err.h>
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "clocks.h"
+#include "command.h"
+#include "duration.h"
+#include "options.h"
+#include "terminal.h"
+#include "tracefs.h"
+#include "wheels.h"
+
+/* How long to wait where there is nothing to read. */
+#define NAP_NS		20000000
+
+/* Of a filter, which a page has to hold. */
+#define MOST_WHEELS	64
+
+/**
+ * struct tracer - a trace that is on
+ * @tracefs: where it comes from
+ * @count: how many events to print
+ * @printed: how many have been
+ * @failed: it cannot be read
+ * @lost: the kernel has said that it had no room for some
+ * @line: the beginning of a line, whose end has yet to come
+ * @length: how much of it there is
+ */
+struct tracer {
+	struct tracefs tracefs;
+	uint64_t count;
+	uint64_t printed;
+	bool failed;
+	bool lost;
+	char line[4096];
+	size_t length;
+};
+
+/* "deadline_ns=12" becomes "deadline 0.000000012", and other times durations. */
+static void print_value(const char *key, const char *value)
+{
+	size_t length = strlen(key);
+	unsigned long long ns;
+	char text[32];
+
+	if (length < 3 || strcmp(key + length - 3, "_ns")) {
+		printf(" %s %s", key, value);
+		return;
+	}
+	ns = strtoull(value, NULL, 10);
+	if (!strcmp(key, "deadline_ns"))
+		snprintf(text, sizeof(text), "%llu.%09llu", ns / NS_PER_S,
+			 ns % NS_PER_S);
+	else
+		format_duration(ns, text, sizeof(text));
+	printf(" %.*s %s", (int)(length - 3), key, text);
+}
+
+/* "key=value key=value": a value goes on up to the blank before the next key. */
+static void print_values(char *text)
+{
+	char *key = text, *value, *next, *blank;
+
+	while (key && (value = strchr(key, '='))) {
+		*value++ = '\0';
+		next = strchr(value, '=');
+		blank = NULL;
+		if (next) {
+			*next = '\0';
+			blank = strrchr(value, ' ');
+			*next = '=';
+		}
+		if (blank)
+			*blank++ = '\0';
+		print_value(key, value);
+		key = blank;
+	}
+}
+
+/* A line of trace_pipe: "task-pid [cpu] flags seconds: twheel_event: values". */
+static void print_event(struct tracer *tracer, char *line)
+{
+	unsigned long long seconds, micros;
+	char flags[16], event[32];
+	unsigned int cpu;
+	char *start;
+	int end = 0;
+
+	if (strstr(line, " EVENTS]") && strstr(line, "[LOST ")) {
+		tracer->lost = true;
+		return;
+	}
+	/* A task may call itself anything. */
+	for (start = strchr(line, '['); start; start = strchr(start + 1, '[')) {
+		if (sscanf(start, "[%u] %15s %llu.%llu: twheel_%31[a-z_]: %n",
+			   &cpu, flags, &seconds, &micros, event, &end) == 5 &&
+		    end)
+			break;
+	}
+	if (!start)
+		return;
+	printf("%llu.%06llu cpu%-2u %s%-12s%s", seconds, micros, cpu,
+	       colour_bold(), event, colour_off());
+	print_values(start + end);
+	printf("\n");
+	tracer->printed++;
+}
+
+/* Returns false if there was nothing to read. */
+static bool read_some(struct tracer *tracer)
+{
+	char buffer[4096];
+	ssize_t got = read(tracer->tracefs.pipe, buffer, sizeof(buffer)), i;
+
+	if (got <= 0) {
+		if (got < 0 && errno != EAGAIN && errno != EINTR) {
+			warn("trace_pipe");
+			tracer->failed = true;
+		}
+		return false;
+	}
+	for (i = 0; i < got; i++) {
+		if (buffer[i] != '\n') {
+			/* Lines of ours are not that long. */
+			if (tracer->length < sizeof(tracer->line) - 1)
+				tracer->line[tracer->length++] = buffer[i];
+			continue;
+		}
+		tracer->line[tracer->length] = '\0';
+		tracer->length = 0;
+		if (tracer->printed < tracer->count)
+			print_event(tracer, tracer->line);
+	}
+	fflush(stdout);
+	return true;
+}
+
+static void follow(struct tracer *tracer, uint64_t end_ns)
+{
+	const struct timespec nap = { 0, NAP_NS };
+
+	while (!interrupted && !tracer->failed && !ferror(stdout) &&
+	       tracer->printed < tracer->count &&
+	       clock_now(CLOCK_MONOTONIC) < end_ns) {
+		if (!read_some(tracer))
+			nanosleep(&nap, NULL);
+	}
+	/* What has happened until now is in there yet. */
+	tracefs_write(&tracer->tracefs, "tracing_on", "0");
+	while (!ferror(stdout) && tracer->printed < tracer->count &&
+	       read_some(tracer))
+		;
+}
+
+static void on_signal(int signal)
+{
+	(void)signal;
+	interrupted = true;
+}
+
+/* Whatever ends us: what was set up has to go. */
+static void catch_signals(void)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+
+	sigaction(SIGTERM, &action, NULL);
+	sigaction(SIGHUP, &action, NULL);
+	action.sa_handler = SIG_IGN;
+	sigaction(SIGPIPE, &action, NULL);
+}
+
+/* The wheels of a process, as a filter; returns false if it has none. */
+static bool filter_of(pid_t pid, char *filter, size_t size)
+{
+	struct wheel *wheels;
+	size_t count, used = 0, found = 0, i;
+	bool hidden;
+
+	wheels = find_wheels(pid, &count, &hidden);
+	for (i = 0; i < count && found < MOST_WHEELS; i++) {
+		if (!wheels[i].id)
+			continue;
+		used += snprintf(filter + used, size - used, "%swheel == %llu",
+				 found++ ? " || " : "",
+				 (unsigned long long)wheels[i].id);
+	}
+	free(wheels);
+	return found;
+}
+
+/* Switch events on: those of a list with commas, or all. Returns what is none. */
+static const char *enable(const struct tracefs *tracefs, char *list)
+{
+	char file[128];
+	char *name;
+
+	if (!list)
+		return tracefs_write(tracefs, "events/twheel/enable", "1") ?
+		       "twheel" : NULL;
+	for (name = strtok(list, ","); name; name = strtok(NULL, ",")) {
+		snprintf(file, sizeof(file), "events/twheel/twheel_%.40s/enable",
+			 name);
+		if (strchr(name, '/') || tracefs_write(tracefs, file, "1"))
+			return name;
+	}
+	return NULL;
+}
+
+static int run(int argc, char **argv)
+{
+	uint64_t pid = 0, wheel = 0, time_ns = UINT64_MAX;
+	struct tracer tracer = { .count = UINT64_MAX };
+	const char *events = NULL, *wrong;
+	char filter[32 * MOST_WHEELS] = "";
+	char *list = NULL;
+	const struct option_rule rules[] = {
+		{ "pid", 'p', OPTION_COUNT, &pid, 1, INT32_MAX },
+		{ "wheel", 'w', OPTION_COUNT, &wheel, 1, UINT32_MAX },
+		{ "events", 'e', OPTION_TEXT, &events, 0, 0 },
+		{ "for", 't', OPTION_DURATION, &time_ns, 1, 0 },
+		{ "count", 'n', OPTION_COUNT, &tracer.count, 1, 0 },
+		{ }
+	};
+
+	parse_only_options(&trace_command, argc, argv, rules);
+	if (pid && wheel)
+		usage_error("a process or a wheel, not both");
+	if (pid && !filter_of(pid, filter, sizeof(filter)))
+		errx(STATUS_FAILED, "process %d has no wheel open that timers have been armed on",
+		     (int)pid);
+	if (wheel)
+		snprintf(filter, sizeof(filter), "wheel == %llu",
+			 (unsigned long long)wheel);
+	if (events && !(list = strdup(events)))
+		err(STATUS_FAILED, "no memory");
+
+	catch_signals();
+	tracefs_open(&tracer.tracefs);
+	if (*filter && tracefs_write(&tracer.tracefs, "events/twheel/filter",
+				     filter)) {
+		tracefs_close(&tracer.tracefs);
+		errx(STATUS_FAILED, "the kernel does not take the filter '%s'",
+		     filter);
+	}
+	wrong = enable(&tracer.tracefs, list);
+	if (wrong) {
+		tracefs_close(&tracer.tracefs);
+		usage_error("there is no event '%s'", wrong);
+	}
+	if (terminal_err())
+		fprintf(stderr, "Tracing; Ctrl-C ends it.\n");
+	if (time_ns != UINT64_MAX)
+		time_ns += clock_now(CLOCK_MONOTONIC);
+	follow(&tracer, time_ns);
+	tracefs_close(&tracer.tracefs);
+	free(list);
+	if (tracer.lost)
+		warnx("there were more events than could be read; try --events, or one wheel");
+	if (tracer.failed)
+		return STATUS_FAILED;
+	return interrupted && tracer.count != UINT64_MAX ? STATUS_SIGINT :
+							   STATUS_OK;
+}
+
+const struct command trace_command = {
+	.name = "trace",
+	.summary = "what wheels do, as it happens",
+	.help = "usage: twheel trace [OPTION]...\n\n"
+		"Prints the events of the kernel's tracepoints twheel:*: when and on which CPU,\n"
+		"which wheel and timer, and what is told of it. Ends with Ctrl-C. It is for root,\n"
+		"and in nobody's way: the trace is an instance of its own, and goes when this\n"
+		"ends.\n\n"
+		"  -p, --pid N      only the wheels that process N has open now\n"
+		"  -w, --wheel N    only the wheel with this number\n"
+		"  -e, --events E,E only these: arm, modify, extend, cancel, unfired, cascade,\n"
+		"                   refile, expire_entry, expire_exit, pass (default all)\n"
+		"  -t, --for D      end after so long\n"
+		"  -n, --count N    end after N events\n",
+	.run = run,
+};

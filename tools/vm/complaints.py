@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What a kernel says of something wrong."""
+import re
+
+# "INFO: " is said by what looks for stalls, hung tasks and locks. Not among these are
+# the speed of things, which tells of the machine that emulates rather than of the module:
+# an hrtimer interrupt that took long, a clock source that is unstable, a work item that
+# hogs a CPU.
+KINDS = re.compile(
+    r"\bBUG\b|WARNING:|\bINFO: |Oops|KASAN|KCSAN|UBSAN|ODEBUG|[kK]ernel panic"
+    r"|general protection|invalid opcode|double fault|stack guard page"
+    r"|possible recursive locking|possible circular locking|possible irq lock inversion"
+    r"|inconsistent lock state|bad unlock balance|suspicious RCU"
+    r"|list_add corruption|list_del corruption|refcount_t:|blocked for more"
+    r"|detected stall|self-detected|soft lockup|hard LOCKUP|nobody cared"
+    r"|scheduling while atomic|sleeping function called|with preempt_count"
+    r"|preempt leak|NOHZ tick-stop error|page allocation failure|duplicate filename"
+    r"|Objects remaining|still has objects|was never destroyed|kmemleak: \d+ new")
+# Whatever it was that it said, a trace shows that it was something.
+TRACE = re.compile("Call Trace:")
+# Two functions that race, where neither is ours. The kernel has thousands of races with
+# itself by the strict rules that we ask for. What it does to our data through functions
+# of its own goes unseen so; what is inlined into ours does not.
+OTHERS = re.compile(r"BUG: KCSAN: (?!.*\[twheel)")
+
+
+def complains(line):
+    """Is this line one that a report begins with?"""
+    return bool(KINDS.search(line) and not OTHERS.search(line))
+
+
+def traces(line):
+    """Or at least one that a trace does?"""
+    return complains(line) or bool(TRACE.search(line))

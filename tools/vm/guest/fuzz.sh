@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the guest does for make fuzz: fuzz, and look for memory that has leaked. All that
+# is to be judged goes to the second serial port.
+
+out=/dev/ttyS1
+stty -F $out raw 2>/dev/null
+leaks=/sys/kernel/debug/kmemleak
+
+echo "@begin $(uname -r) $(nproc)" > $out
+# Limits that a program reaches.
+insmod /modules/twheel.ko limit_timers=40000 user_timers=4096 || exit
+chmod 666 /dev/twheel
+ip link set lo up 2> /dev/null
+# shellcheck disable=SC2046
+fuzz $(cat /arguments) > $out 2> /tmp/errors
+echo "@status $?" > $out
+sed 's/^/# /' /tmp/errors > $out
+if ! rmmod twheel; then
+	echo "@failure the module is still in use" > $out
+	echo "@end" > $out
+fi
+if [ -w $leaks ]; then
+	# What is found in one scan only may be on its way: look twice.
+	echo scan > $leaks
+	sleep 6
+	echo scan > $leaks
+	echo "@leaks" > $out
+	cat $leaks > $out
+	echo "@end" > $out
+fi
+echo "@over" > $out

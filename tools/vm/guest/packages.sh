@@ -1,0 +1,104 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What the guest of make packages does, as systemd's only job: try what is installed,
+# upgrade it while it is loaded, and remove it.
+export HOME=/root LC_ALL=C DEBIAN_FRONTEND=noninteractive
+export PATH=/usr/sbin:/usr/bin:/sbin:/bin
+exec < /dev/null > /dev/ttyS0 2>&1
+out=/dev/ttyS1
+stty -F $out raw
+
+# Functions, too, are run by timeout: all is exported.
+set -a
+check() {
+	local what=$1
+
+	shift
+	echo "== $what"
+	# shellcheck disable=SC2016
+	if timeout --kill-after=10 1500 bash -c '"$@"' - "$@"; then
+		echo "ok $what" > $out
+	else
+		echo "FAIL $what" > $out
+	fi
+}
+
+version() {
+	[ "$(cat /sys/module/twheel/version)" = "$1" ]
+}
+
+permission() {
+	ls -l /dev/twheel
+	[ "$(stat -c '%U %G %a' /dev/twheel)" = "root twheel 660" ]
+}
+
+# as GROUP COMMAND...: an ordinary user, who is in that group
+as() {
+	local group=$1
+
+	shift
+	setpriv --reuid=1000 --regid=65534 --groups="$(getent group "$group" |
+		cut -d: -f3)" --no-new-privs "$@"
+}
+
+others_cannot() {
+	! as nogroup twheel after 1s
+}
+
+six_lines() {
+	insmod /twheel/try/module/six_lines.ko && sleep 3 &&
+		dmesg | grep 'a second has passed' && rmmod six_lines
+}
+
+completes() {
+	# shellcheck source=/dev/null
+	. /usr/share/bash-completion/completions/twheel
+	COMP_WORDS=(twheel af) COMP_CWORD=1
+	_twheel
+	[ "${COMPREPLY[*]}" = after ]
+}
+
+upgrade() {
+	apt-get -qy install /twheel/next/*.deb
+}
+
+# The old module goes on while it is in use, and nobody's removal fails for it.
+remove_in_use() {
+	local status
+
+	exec 7<> /dev/twheel
+	apt-get -qy remove twheel-dkms
+	status=$?
+	[ -d /sys/module/twheel ] || status=1
+	exec 7>&-
+	rmmod twheel || status=1
+	return $status
+}
+
+gone() {
+	[ ! -e /dev/twheel ] && [ ! -d /sys/module/twheel ] &&
+		[ -z "$(find /lib/modules /var/lib/dkms /usr/src -name '*twheel*')" ]
+}
+
+check "the module is loaded by the boot" [ -d /sys/module/twheel ]
+was=$(modinfo -F version twheel)
+check "it is the version that is installed" version "$was"
+udevadm settle -t 60
+check "the device is the group's" permission
+check "a member runs twheel after 1s" as twheel twheel after 1s
+check "who is no member cannot" others_cannot
+check "a program that uses the ABI" as twheel /twheel/try/program/device
+check "a program that uses the library" as twheel /twheel/try/program/library
+check "a module of six lines of Makefile loads, and its timer fires" six_lines
+check "bash completes" completes
+check "an upgrade, DKMS compiling here" upgrade
+check "the loaded module is the new one" \
+	version "$(dpkg-query -W -f '${Version}' twheel-dkms)"
+check "and no longer the old one" [ "$was" != "$(cat /sys/module/twheel/version)" ]
+check "the device is still the group's" permission
+check "twheel after 1s, upgraded" as twheel twheel after 1s
+check "the module of six lines fits the upgrade" six_lines
+check "removal while a program has it open" remove_in_use
+check "purge" dpkg --purge twheel-dkms twheel-tools libtwheel0 libtwheel-dev
+check "no module, no device, no entry of DKMS is left" gone
+echo complete > $out

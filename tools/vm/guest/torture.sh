@@ -1,0 +1,200 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the guest does for make torture: each line of /plan is a scenario, with how many
+# seconds it may take, after how many operations it may end (0: none), and what goes on
+# meanwhile. What is to be judged goes to the second serial port, between marks.
+
+out=/dev/ttyS1
+stty -F $out raw 2>/dev/null
+say() { echo "$*" > $out; }
+parameters=/sys/module/twheel_torture/parameters
+# What went wrong, in few words; empty as long as nothing has.
+cause=
+fail() { [ -n "$cause" ] || cause=$*; }
+# Seconds since boot, those asleep included.
+uptime() { cut -d . -f 1 /proc/uptime; }
+
+# nap MS: for something up to that
+nap() { usleep $(($(od -An -N2 -tu2 /dev/urandom) % $1 * 1000 + 1000)); }
+is_calm() { [ -e /tmp/calm ]; }
+
+# Disturbances. Each goes on until there is to be calm.
+hotplug() {
+	while ! is_calm; do
+		for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
+			echo 0 > "$cpu" && echo >> /tmp/unplugged
+			nap 300
+			echo 1 > "$cpu"
+			nap 300
+		done
+	done
+	cat /sys/devices/system/cpu/cpu[1-9]*/online | grep -q 0 &&
+		echo "a CPU does not come back" > /tmp/wrong
+}
+
+# The RTC wakes up a machine that is suspended to memory.
+sleep_deep() {
+	alarm=/sys/class/rtc/rtc0/wakealarm
+	while ! is_calm; do
+		nap 2000
+		echo 0 > $alarm
+		# Devices may take a second or two to fall asleep.
+		echo +3 > $alarm
+		echo mem > /sys/power/state && echo >> /tmp/slept
+	done
+	echo 0 > $alarm
+}
+
+# To idle; QEMU's RTC does not wake that up: the module does.
+sleep_idle() {
+	while ! is_calm; do
+		nap 2000
+		echo freeze > /sys/power/state && echo >> /tmp/slept
+	done
+}
+
+# guard SECONDS: what takes longer hangs, and that is a verdict
+guard() {
+	(
+		sleep "$1"
+		say "hang: no end after $1 s"
+		echo w > /proc/sysrq-trigger
+		sleep 3
+		say "@not $name the guest hangs"
+		sleep 1
+		reboot -f
+	) &
+	guard=$!
+}
+
+unguard() { kill $guard 2>/dev/null; }
+
+# begin_torture OPTION...: load both modules
+begin_torture() {
+	lsmod | grep -q '^twheel ' || insmod /modules/twheel.ko overrun_ms=2000 ||
+		{ fail "twheel does not load"; return 1; }
+	# shellcheck disable=SC2046
+	insmod /modules/twheel_torture.ko "$@" $(cat /options) ||
+		{ fail "twheel_torture does not load"; return 1; }
+}
+
+# end_torture: the books are closed, and the module goes
+end_torture() {
+	echo 1 > $parameters/end
+	report=$(cat $parameters/report)
+	say "$report"
+	case $report in
+	*"verdict: ok"*) ;;
+	*) fail "$(echo "$report" | sed -n 's/^verdict: //p')" ;;
+	esac
+	rmmod twheel_torture || fail "twheel_torture cannot be unloaded"
+}
+
+# until_end SECONDS OPERATIONS: or until something is wrong, or nothing is done
+until_end() {
+	end=$(($(uptime) + $1)) before=0 idle=0
+	while [ "$(uptime)" -lt "$end" ]; do
+		sleep 1
+		read -r operations wrong < $parameters/progress
+		[ "$wrong" = 0 ] || return
+		[ "$2" = 0 ] || [ "$operations" -lt "$2" ] || return
+		idle=$((idle + 1))
+		[ "$operations" = "$before" ] || idle=0
+		before=$operations
+		[ $idle -lt 60 ] || { fail "nothing is done any more"; return; }
+	done
+	[ "$2" = 0 ] || fail "only $operations operations in $1 s: give it more TIME"
+}
+
+# Users come and go, and so do both modules.
+reload() {
+	end=$(($(uptime) + seconds)) rounds=0
+	while [ "$(uptime)" -lt "$end" ] && [ -z "$cause" ]; do
+		begin_torture || return
+		/bin/torture 3 > /tmp/twin 2>&1 &
+		user=$!
+		nap 1500
+		rmmod twheel 2>/dev/null && fail "twheel goes while it is used"
+		end_torture
+		rmmod twheel 2>/dev/null && fail "twheel goes while it is open"
+		wait $user || fail "the twin, while modules come and go"
+		rounds=$((rounds + 1))
+		cat /tmp/twin > $out
+		rmmod twheel || fail "twheel cannot be unloaded"
+	done
+	say "modules loaded and unloaded: $rounds times"
+}
+
+# endure DISTURBANCE...: torture, and the twin, until the time is over
+endure() {
+	options=
+	# The module sets the clock itself, for it has to know when.
+	case " $* " in *" steps "*) options="steps=1" ;; esac
+	case " $* " in *" sleep_idle "*) options="$options wake_ms=4000" ;; esac
+	# shellcheck disable=SC2086
+	begin_torture $options || return
+	twin=
+	case " $* " in *" twin "*)
+		/bin/torture "$seconds" > /tmp/twin 2>&1 &
+		twin=$!
+		;;
+	esac
+	others=
+	for what; do
+		case $what in steps | twin | calm) continue ;; esac
+		$what 2>> /tmp/disturbances &
+		others="$others $!"
+	done
+	until_end "$seconds" "$operations_wanted"
+	touch /tmp/calm
+	# shellcheck disable=SC2086
+	[ -z "$others" ] || wait $others
+	[ -e /tmp/wrong ] && fail "$(cat /tmp/wrong)"
+	if [ -n "$twin" ]; then
+		wait $twin || fail "twin: $(tail -n 1 /tmp/twin)"
+		cat /tmp/twin > $out
+	fi
+	end_torture
+	rmmod twheel || fail "twheel cannot be unloaded"
+	case " $* " in *" hotplug "*)
+		say "CPUs unplugged: $(wc -l < /tmp/unplugged 2>/dev/null) times"
+		[ -s /tmp/unplugged ] || fail "no CPU could be unplugged"
+		;;
+	esac
+	case " $* " in *" sleep_"*)
+		say "suspended: $(wc -l < /tmp/slept 2>/dev/null) times"
+		[ -s /tmp/slept ] || fail "the guest could not be suspended"
+		;;
+	esac
+}
+
+say "@begin $(uname -r) $(nproc)"
+mem=$(cat /sys/power/mem_sleep 2>/dev/null)
+while read -r name seconds operations_wanted what; do
+	cause=
+	rm -f /tmp/calm /tmp/wrong /tmp/unplugged /tmp/slept /tmp/disturbances
+	case "$what/$mem" in
+	*sleep_deep*/*deep*) ;;
+	*sleep_deep*)
+		say "@skip $name this guest has no suspend to memory: ${mem:-none}"
+		continue
+		;;
+	esac
+	say "@scenario $name"
+	# The longest an end takes is what the twin waits for what is lost.
+	guard $((seconds + $(cat /patience)))
+	if [ "$what" = reload ]; then
+		reload
+	else
+		# shellcheck disable=SC2086
+		endure $what
+	fi
+	unguard
+	dmesg -c | sed -n 's/^.*twheel_torture: /told: /p' > $out
+	if [ -n "$cause" ]; then
+		say "@not $name $cause"
+	else
+		say "@ok $name"
+	fi
+done < /plan
+say "@complete"

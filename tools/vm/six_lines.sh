@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# six_lines.sh FOLDER: what somebody makes who has the packages and has read the README:
+# FOLDER/module, its kernel example and its Makefile, which include/twheel.mk shows, too;
+# FOLDER/program, its userspace example, and one that uses the library.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ $# = 1 ] || die "usage: six_lines.sh FOLDER"
+out=$1
+mkdir -p "$out"/{module,program}
+
+block() {
+	awk -v mark="by make $1 " '
+		index($0, mark)		{ wanted = 1; next }
+		wanted && /^```[a-z]/	{ inside = 1; next }
+		inside && /^```$/	{ exit }
+		inside			{ print }' "$ROOT/README.md"
+}
+
+block "packages: Makefile" > "$out/module/Makefile"
+[ -s "$out/module/Makefile" ] || die "the README shows no Makefile"
+sed -n 's/^#\t//p; s/^#$//p' "$ROOT/include/twheel.mk" | sed '1d; $d' |
+	diff - "$out/module/Makefile" >&2 ||
+	die "include/twheel.mk shows another Makefile than the README, see above"
+sed -i 's/mine\.o/six_lines.o/' "$out/module/Makefile"
+{
+	printf '#include <linux/err.h>\n#include <linux/module.h>\n'
+	printf '#include <linux/twheel.h>\n'
+	block "check: kernel"
+	printf 'static int __init start(void) { return example(); }\n'
+	printf 'static void __exit end(void) { twheel_destroy(wheel); }\n'
+	printf 'module_init(start);\nmodule_exit(end);\n'
+	printf 'MODULE_DESCRIPTION("The example of the README");\n'
+	printf 'MODULE_LICENSE("GPL");\nMODULE_IMPORT_NS(TWHEEL);\n'
+} > "$out/module/six_lines.c"
+
+{
+	printf '#include <err.h>\n#include <fcntl.h>\n#include <stdio.h>\n'
+	printf '#include <sys/ioctl.h>\n#include <unistd.h>\n'
+	printf '#include <linux/twheel.h>\nint main(void)\n{\n'
+	block "check: userspace"
+	printf 'return 0;\n}\n'
+} > "$out/program/device.c"
+cat > "$out/program/library.c" <<'END'
+#include <err.h>
+#include <stdio.h>
+#include <libtwheel.h>
+
+int main(void)
+{
+	struct twheel_event event;
+	struct twheel *wheel;
+	uint64_t timer;
+
+	if (twheel_open(&wheel, NULL) || twheel_arm(wheel, 1000000, 42, &timer) ||
+	    twheel_next(wheel, &event, 60000) != 1)
+		errx(1, "no timeout");
+	printf("%llu\n", (unsigned long long)event.cookie);
+	twheel_close(wheel);
+	return 0;
+}
+END
+cat > "$out/program/Makefile" <<'END'
+CFLAGS := -Wall -Werror $(shell pkg-config --cflags libtwheel)
+LDLIBS := $(shell pkg-config --libs libtwheel)
+all: device library
+clean:
+	$(RM) device library
+END
