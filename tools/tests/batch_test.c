@@ -263,29 +263,41 @@ static void note(int signal)
 	alarms++;
 }
 
-static void signal_ends_it_early(void)
+/* Returns with how many calls a batch was done that an alarm goes off in. */
+static int interrupted(struct twheel_op *ops, int count)
 {
-	enum { N = 100000 };
-	struct sigaction action = { .sa_handler = note };
 	struct itimerval soon = { .it_value.tv_usec = 2000 };
-	struct twheel_op *ops = calloc(N, sizeof(*ops));
 	int fd = dev_open(), done = 0, calls = 0, i;
 
-	NEED(ops);
-	sigaction(SIGALRM, &action, NULL);
-	arms(ops, N, 3600 * S);
-	while (done < N) {
+	alarms = 0;
+	arms(ops, count, 3600 * S);
+	while (done < count) {
 		NEED(setitimer(ITIMER_REAL, &soon, NULL) == 0);
-		i = dev_batch(fd, ops + done, N - done);
+		i = dev_batch(fd, ops + done, count - done);
 		NEED(i > 0);
 		done += i;
 		calls++;
 	}
-	CHECK(calls > 1);
 	CHECK(alarms >= calls - 1);
-	CHECK_EQ(dev_info(fd).timers, N);
-	for (i = 0; i < N; i++)
+	CHECK_EQ(dev_info(fd).timers, count);
+	for (i = 0; i < count; i++)
 		NEED(ops[i].id && !ops[i].result);
+	close(fd);
+	return calls;
+}
+
+static void signal_ends_it_early(void)
+{
+	enum { N = 100000 };
+	struct sigaction action = { .sa_handler = note };
+	struct twheel_op *ops = calloc(N, sizeof(*ops));
+	int tries = 20;
+
+	NEED(ops);
+	sigaction(SIGALRM, &action, NULL);
+	/* The alarm of a machine that is busy elsewhere may come when all is done. */
+	while (interrupted(ops, N) == 1)
+		NEED(--tries);
 }
 
 static void longer_elements(void)

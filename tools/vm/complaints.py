@@ -29,6 +29,14 @@ def complains(line):
     return bool(KINDS.search(line) and not OTHERS.search(line))
 
 
-def traces(line):
-    """Or at least one that a trace does?"""
-    return complains(line) or bool(TRACE.search(line))
+def found(lines):
+    """The lines that tell of something wrong: what a report begins with, and traces."""
+    # A control group that runs out of memory is shown where it did: memory_test has
+    # that happen, and asserts whose memory it was.
+    expected = False
+    for line in lines:
+        expected |= "memory_test invoked oom-killer" in line
+        if complains(line) or (TRACE.search(line) and not expected):
+            yield line
+        if "</TASK>" in line:
+            expected = False

@@ -173,7 +173,7 @@ def judge_run(verdict, sources, run):
     verdict.test(complete, "the guest came to its end", f"see {console}")
 
     log = console.read_text(errors="replace") if console.exists() else ""
-    found = [line for line in log.splitlines() if complaints.traces(line)]
+    found = list(complaints.found(log.splitlines()))
     verdict.test(not found, "the kernel does not complain", f"see {console}")
     for line in found[:10]:
         print("  | " + line)
