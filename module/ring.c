@@ -152,8 +152,11 @@ static const struct vm_operations_struct vm_ops = {
 /* tw_ring_mmap() - the mapping holds the file, and so the ring */
 int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
 {
-	/* A copy would look right, and never hear of anything. */
-	if (!(vma->vm_flags & VM_SHARED))
+	/*
+	 * A copy would look right, and never hear of anything. Not VM_SHARED: a mapping of
+	 * a file that was opened to be read only does not have that.
+	 */
+	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
 	if (vma->vm_pgoff > ring->nr_pages ||
 	    vma_pages(vma) > ring->nr_pages - vma->vm_pgoff)
