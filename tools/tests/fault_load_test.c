@@ -85,16 +85,9 @@ static void all_or_nothing(void)
 	CHECK(failed);
 }
 
-/* As long as the module is there that kmemleak can name. */
-static void nothing_was_leaked(void)
-{
-	fault_look_for_leaks();
-}
-
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
-		TAP(nothing_was_leaked),
 		TAP(all_or_nothing),
 	};
 

@@ -104,36 +104,3 @@ bool fault_survived_alone(const struct fault *fault)
 	CHECK_EQ(fault->ret < 0, fault->injected);
 	return fault_survived(fault);
 }
-
-static void scan(int fd)
-{
-	NEED(write(fd, "scan", 4) == 4);
-}
-
-/* An object is several lines, and is of interest if one of them is about us. */
-static bool ours(const char *object)
-{
-	return strstr(object, "comm \"fault_") || strstr(object, "[twheel");
-}
-
-void fault_look_for_leaks(void)
-{
-	int fd = open(DEBUG "kmemleak", O_RDWR | O_CLOEXEC);
-	char object[4096];
-	ssize_t n;
-
-	if (fd < 0)
-		tap_skip("this kernel does not look for leaks: %s",
-			 strerror(errno));
-	/* What is young is not reported, nor what has changed since the last scan. */
-	scan(fd);
-	sleep(6);
-	scan(fd);
-	/* Each read gives one object, or several, but whole ones. */
-	while ((n = read(fd, object, sizeof(object) - 1)) > 0) {
-		object[n] = '\0';
-		tap_check(!ours(object), __FILE__, __LINE__, "%s", object);
-	}
-	CHECK_EQ(n, 0);
-	close(fd);
-}

@@ -39,9 +39,6 @@ bool fault_survived(const struct fault *fault);
 /* Has it, just because nothing failed? That is what it does by a single copy. */
 bool fault_survived_alone(const struct fault *fault);
 
-/* See that the module has leaked nothing so far; skips where the kernel cannot. */
-void fault_look_for_leaks(void);
-
 /* For each step of a call, until none is left. So many at least can fail. */
 #define FAULT_SWEEP(n, fault, at_least)					\
 	for ((n) = 1, (fault).injected = true;				\
