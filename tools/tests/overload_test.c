@@ -90,24 +90,11 @@ static void no_limit_no_thread(void)
 }
 
 /* More than all of it is all of it. */
-static void too_large_a_share_is_all(void)
-{
-	int fd;
-
-	set_share("1000");
-	atexit(set_default);
-	fd = dev_open();
-	dev_arm(fd, MS, 1);
-	CHECK_EQ(dev_read(fd).cookie, 1);
-	close(fd);
-}
-
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
 		TAP(greedy_gets_a_thread),
 		TAP(no_limit_no_thread),
-		TAP(too_large_a_share_is_all),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
