@@ -237,11 +237,11 @@ static void refuses(struct kunit *test)
 	struct twheel_config bad[] = {
 		{ .context = TWHEEL_CONTEXT_WORK + 1 },
 		{ .context = -1 },
-		{ .context = TWHEEL_CONTEXT_SOFTIRQ, .workqueue = system_wq },
-		{ .context = TWHEEL_CONTEXT_HARDIRQ, .workqueue = system_wq },
+		{ .context = TWHEEL_CONTEXT_SOFTIRQ, .workqueue = system_long_wq },
+		{ .context = TWHEEL_CONTEXT_HARDIRQ, .workqueue = system_long_wq },
 	};
 	struct twheel_config good = {
-		.context = TWHEEL_CONTEXT_WORK, .workqueue = system_wq,
+		.context = TWHEEL_CONTEXT_WORK, .workqueue = system_long_wq,
 	};
 	struct twheel_geometry geometry;
 	struct twheel *wheel;

@@ -115,7 +115,7 @@ static void makes_workqueues(struct kunit *test)
 	KUNIT_EXPECT_GE(test, sweep(test, &config), 3U);
 	config.percpu = true;
 	KUNIT_EXPECT_GE(test, sweep(test, &config), 3U);
-	config.workqueue = system_wq;
+	config.workqueue = system_long_wq;
 	KUNIT_EXPECT_GE(test, sweep(test, &config), 2U);
 }
 

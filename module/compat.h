@@ -13,6 +13,7 @@
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
 #include <linux/version.h>
+#include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
 #include <linux/io_uring/cmd.h>
 #endif
@@ -44,6 +45,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#define WQ_PERCPU	0
 #endif
 
 /* 6.8: an eventfd is always signalled once. */

@@ -171,7 +171,7 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 		return -ENOMEM;
 	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
 		wheel->workqueue = alloc_workqueue("twheel/%.12s",
-						   wheel->percpu ? 0 :
+						   wheel->percpu ? WQ_PERCPU :
 						   WQ_UNBOUND, 0, wheel->name);
 		if (!wheel->workqueue)
 			return -ENOMEM;
