@@ -86,7 +86,7 @@ boot_tests() {
 	guest "$run" "$cpus" "running the tests" --results "$run/results" \
 		--append "oops=panic panic_on_warn=1 loglevel=8 \
 			possible_cpus=$((cpus + 1)) softlockup_panic=1 \
-			sysctl.kernel.panic_on_rcu_stall=1 $words"
+			sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k $words"
 }
 
 # build_tests: everything that is to run in guests of this kernel. Sets build, where
