@@ -112,8 +112,11 @@ for signal in INT TERM HUP; do
 	done
 	kill -$signal $trace; wait $trace
 	status=$?
-	grep -q expire_exit /tmp/tool.out && [ $status = 0 ] &&
-		no_instance || { wrong=1; break; }
+	if ! grep -q expire_exit /tmp/tool.out || [ $status != 0 ] ||
+			! no_instance; then
+		wrong=1
+		break
+	fi
 done
 result $wrong trace_cleans_up
 mkdir $instances/twheel-999999
