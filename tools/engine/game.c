@@ -308,7 +308,7 @@ bool game_step(struct game *g, unsigned int slice)
 {
 	unsigned int before = slice;
 	struct tw_wheel *w = &g->rig.w;
-	u64 cascades = w->cascades, refiled = w->refiled;
+	u64 refiled = w->refiled, moved = w->cascades + refiled;
 	struct twheel_timer *t;
 	enum tw_turn turn;
 	bool done;
@@ -316,7 +316,7 @@ bool game_step(struct game *g, unsigned int slice)
 	if (g->serving) {
 		racing = g;
 		shim_before_write = g->race ? race : NULL;
-		t = tw_wheel_pop(w, &slice);
+		t = rig_pop(w, &slice);
 		shim_before_write = NULL;
 		CHECK(g, w->refiled - refiled == before - slice &&
 		      slice <= before, "a slice of %u, and %llu refiled",
@@ -327,9 +327,9 @@ bool game_step(struct game *g, unsigned int slice)
 		return false;
 	}
 	turn = tw_wheel_turn(w, g->target, &slice);
-	CHECK(g, w->cascades - cascades == before - slice && slice <= before,
-	      "a slice of %u, and %llu cascades", before,
-	      w->cascades - cascades);
+	CHECK(g, w->cascades + w->refiled - moved == before - slice &&
+	      slice <= before, "a slice of %u, and %llu moved", before,
+	      w->cascades + w->refiled - moved);
 	g->serving = turn == TW_TURN_DUE;
 	CHECK(g, turn != TW_TURN_MORE || !slice, "more, with %u left", slice);
 	if (turn != TW_TURN_DONE)
@@ -338,11 +338,11 @@ bool game_step(struct game *g, unsigned int slice)
 	check_done(g);
 	g->in_round = false;
 	before = slice;
-	cascades = w->cascades;
+	moved = w->cascades + w->refiled;
 	done = tw_wheel_ahead(w, &slice);
-	CHECK(g, w->cascades - cascades == before - slice && slice <= before,
-	      "a slice of %u ahead, and %llu cascades", before,
-	      w->cascades - cascades);
+	CHECK(g, w->cascades + w->refiled - moved == before - slice &&
+	      slice <= before, "a slice of %u ahead, and %llu moved", before,
+	      w->cascades + w->refiled - moved);
 	if (done) {
 		finish(g, true);
 		return true;
