@@ -157,7 +157,7 @@ static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
 			  last);
 		last = w->now;
 		slice = rig->slice;
-		while ((t = tw_wheel_pop(w, &slice))) {
+		while ((t = rig_pop(w, &slice))) {
 			RIG_CHECK(rig, w->now >= rig->served, "gone back");
 			fire(rig, t, target);
 		}

@@ -50,6 +50,34 @@ struct rig {
 	bool bad;
 };
 
+/*
+ * rig_pop() - claim the next timer that is due, as a pass does
+ * @slice: how many timers may be filed anew; what is left of it
+ *
+ * To be called when tw_wheel_turn() has said %TW_TURN_DUE, until it finds
+ * nothing. A timer whose word has grown past the position is filed anew instead.
+ *
+ * Return: the timer, or NULL if there is none, or the slice is used up (then
+ * tw_wheel_turn() still says %TW_TURN_DUE).
+ */
+static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
+					   unsigned int *slice)
+{
+	struct twheel_timer *t;
+	u64 late;
+
+	while ((t = tw_wheel_due(w))) {
+		if (tw_wheel_claim(w, t, ~(u64)TWHEEL_FIRED, w->now_ns + 1,
+				   &late)) {
+			tw_wheel_del_due(w, t);
+			break;
+		}
+		if (!tw_wheel_pass_over(w, t, slice))
+			return NULL;
+	}
+	return t;
+}
+
 void rig_init(struct rig *rig, struct kunit *test, const char *what,
 	      u64 tick_ns, unsigned int slots, u64 start, unsigned int count);
 void rig_exit(struct rig *rig);

@@ -106,7 +106,7 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 		slice = 1;
 		if (tw_wheel_turn(w, tick + 1, &slice) == TW_TURN_DUE) {
 			slice = 8;
-			t = tw_wheel_pop(w, &slice);
+			t = rig_pop(w, &slice);
 			KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[n].timer);
 			rig.timers[n].pending = false;
 			slice = 1;
@@ -154,7 +154,7 @@ static void slices_are_kept(struct kunit *test)
 		turn = tw_wheel_turn(&rig.w, 601, &slice);
 		KUNIT_EXPECT_EQ(test, rig.w.cascades - cascades, 7 - slice);
 		slice = 7;
-		while (turn == TW_TURN_DUE && tw_wheel_pop(&rig.w, &slice))
+		while (turn == TW_TURN_DUE && rig_pop(&rig.w, &slice))
 			pops++;
 		KUNIT_ASSERT_LE(test, slice, 7U);
 	} while (turn != TW_TURN_DONE);
@@ -174,13 +174,13 @@ static void past_waits_for_the_next_round(struct kunit *test)
 	rig_add(&rig, 0, 60);
 	tw_wheel_begin(&rig.w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
-	KUNIT_EXPECT_NOT_NULL(test, tw_wheel_pop(&rig.w, &slice));
+	KUNIT_EXPECT_NOT_NULL(test, rig_pop(&rig.w, &slice));
 	rig.timers[0].pending = false;
 	/* Past, now, and not beyond what this round serves: all for the next. */
 	rig_add(&rig, 0, 10);
 	rig_add(&rig, 1, 60);
 	rig_add(&rig, 2, 70);
-	KUNIT_EXPECT_NULL(test, tw_wheel_pop(&rig.w, &slice));
+	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
 	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DONE);
 	/* A pass that only goes on is no new round. */
 	tw_wheel_begin(&rig.w, false);
@@ -230,9 +230,9 @@ static void extension_beats_the_claim(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 101));
 	/* Within the tick that is being served: it stays due. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 100));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_pop(&rig.w, &slice),
+	KUNIT_EXPECT_PTR_EQ(test, rig_pop(&rig.w, &slice),
 			    &rig.timers[1].timer);
-	KUNIT_EXPECT_NULL(test, tw_wheel_pop(&rig.w, &slice));
+	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
 	KUNIT_EXPECT_EQ(test, rig.w.refiled, 1);
 	KUNIT_EXPECT_FALSE(test, rig_extend(&rig, 1, 500));
 	rig.timers[1].pending = false;

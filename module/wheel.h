@@ -51,7 +51,7 @@ struct tw_row {
 /**
  * struct tw_wheel - the buckets and where in time they stand
  * @now: position: nothing filed at or before this tick waits any more, but for
- *	what tw_wheel_pop() has yet to hand out
+ *	what tw_wheel_due() has yet to find
  * @now_ns: a timer whose deadline is later is not due; the instant of @now,
  *	saturating, but for a moment after the clock was set back
  * @horizon: a timer added for a tick up to here is past; not before @now
@@ -72,7 +72,7 @@ struct tw_row {
  * @displaced: @other may hold timers
  * @quiet: the last tick before upper levels need anything, as tw_wheel_ahead() found
  * @due: timers armed for a tick that has passed: the next round serves them
- * @expiring: timers that tw_wheel_pop() hands out
+ * @expiring: timers that have been found due, for tw_wheel_due()
  * @cascades: timers moved to a lower level
  * @cascaded: bit mask of the levels that the last call of tw_wheel_turn() or
  *	tw_wheel_ahead() has moved some down from
@@ -111,7 +111,7 @@ struct tw_wheel {
 /**
  * enum tw_turn - what tw_wheel_turn() has come upon
  * @TW_TURN_DONE: the position is the target, and nothing is due
- * @TW_TURN_DUE: tw_wheel_pop() has timers to hand out
+ * @TW_TURN_DUE: tw_wheel_due() has timers to find
  * @TW_TURN_MORE: the slice is used up, and there is more to do
  */
 enum tw_turn {
@@ -339,34 +339,6 @@ tw_wheel_del_due(struct tw_wheel *w, const struct twheel_timer *t)
 		next->pprev = &w->expiring.first;
 	else
 		tw_wheel_del_last(w, &w->expiring.first);
-}
-
-/*
- * tw_wheel_pop() - claim the next timer that is due
- * @slice: how many timers may be filed anew; what is left of it
- *
- * To be called when tw_wheel_turn() has said %TW_TURN_DUE, until it finds
- * nothing. A timer whose word has grown past the position is filed anew instead.
- *
- * Return: the timer, or NULL if there is none, or the slice is used up (then
- * tw_wheel_turn() still says %TW_TURN_DUE).
- */
-static inline struct twheel_timer *tw_wheel_pop(struct tw_wheel *w,
-						unsigned int *slice)
-{
-	struct twheel_timer *t;
-	u64 late;
-
-	while ((t = tw_wheel_due(w))) {
-		if (tw_wheel_claim(w, t, ~(u64)TWHEEL_FIRED, w->now_ns + 1,
-				   &late)) {
-			tw_wheel_del_due(w, t);
-			break;
-		}
-		if (!tw_wheel_pass_over(w, t, slice))
-			return NULL;
-	}
-	return t;
 }
 
 #endif /* _TWHEEL_WHEEL_H */

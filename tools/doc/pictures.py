@@ -8,6 +8,11 @@ is given.
 import os
 import sys
 
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "vm"))
+sys.dont_write_bytecode = True
+from drawing import Drawing  # noqa: E402
+
 # Both schemes bring their own background: a page may not follow the reader's.
 LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#8c959f",
          "blue": "#ddf4ff", "green": "#dafbe1", "orange": "#fff1e5", "grey": "#eaeef2",
@@ -45,17 +50,8 @@ text { font: 12px system-ui, sans-serif; }
 """ + style(LIGHT) + "@media (prefers-color-scheme: dark) {\n" + style(DARK) + "}\n"
 
 
-class Drawing:
-    def __init__(self, width, height, title, subtitle):
-        self.size = width, height
-        self.title = title
-        self.parts = [f'<rect class="back" width="{width}" height="{height}"/>']
-        self.text(24, 32, title, "head")
-        self.text(24, 50, subtitle, "faint")
-
-    def text(self, x, y, words, style=""):
-        words = str(words).replace("&", "&amp;").replace("<", "&lt;")
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{style}">{words}</text>')
+class Sketch(Drawing):
+    STYLE = STYLE
 
     def box(self, x, y, width, height, area, round_=0):
         self.parts.append(f'<rect class="{area} edge" x="{x:.1f}" y="{y:.1f}" '
@@ -88,20 +84,12 @@ class Drawing:
             kind = "code" if words.endswith("()") else "title" if not i else "faint"
             self.text(at, top + 15 * i, words, f"{kind} {style}")
 
-    def save(self, folder, name):
-        width, height = self.size
-        with open(os.path.join(folder, name), "w") as file:
-            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-                       f'width="{width}" height="{height}" role="img" '
-                       f'aria-label="{self.title}">\n<style>{STYLE}</style>\n'
-                       + "\n".join(self.parts) + "\n</svg>\n")
-
 
 def levels(folder):
     """Where a timer is filed, of a wheel with 4 slots that stands at tick 5"""
     now, slots, last = 5, 4, 64
-    drawing = Drawing(960, 420, "Where a timer is filed",
-                      "4 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
+    drawing = Sketch(960, 420, "Where a timer is filed",
+                     "4 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
     left, unit = 90, 13
 
     def at(tick):
@@ -146,12 +134,12 @@ def levels(folder):
         drawing.box(x, 384, 16, 12, area)
         drawing.text(x + 22, 394, words)
         x += 50 + 7 * len(words)
-    drawing.save(folder, "levels.svg")
+    drawing.save(os.path.join(folder, "levels.svg"))
 
 
 def drain(folder):
-    drawing = Drawing(960, 330, "A crowded bucket is emptied ahead of its time",
-                      "one bucket of level 1, S ticks long; it is left before it is entered")
+    drawing = Sketch(960, 330, "A crowded bucket is emptied ahead of its time",
+                     "one bucket of level 1, S ticks long; it is left before it is entered")
     left, unit = 60, 105
     names = ("bucket n-2", "bucket n-1: time to drain", "bucket n")
     for i, (name, area) in enumerate(zip(names, ("grey", "orange", "blue"))):
@@ -180,12 +168,12 @@ def drain(folder):
                  "then the lock is let go and the clock read anew.")
     drawing.text(left, 310, "A bucket of at most 8 timers is looked through instead, "
                  "and the wheel sleeps until the first of them is due.")
-    drawing.save(folder, "drain.svg")
+    drawing.save(os.path.join(folder, "drain.svg"))
 
 
 def life(folder):
-    drawing = Drawing(960, 560, "The life of a timer of /dev/twheel",
-                      "one that is armed, expires, and is read; files of module/ beside the functions")
+    drawing = Sketch(960, 560, "The life of a timer of /dev/twheel",
+                     "one that is armed, expires, and is read; files of module/ beside the functions")
     columns = ((24, "the program's call"), (340, "interrupt, softirq"), (656, "the reader's call"))
     for x, name in columns:
         drawing.text(x, 82, name, "title")
@@ -205,7 +193,7 @@ def life(folder):
     chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
                     ("blue", ("begin()", "pass.c: target = now")),
                     ("blue", ("tw_wheel_turn()", "wheel.c: gather ticks, cascade slices")),
-                    ("blue", ("tw_wheel_pop()", "wheel.h: claim by compare-and-swap")),
+                    ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
                     ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
                     ("back", ("wake_up_interruptible_poll()", "and eventfd, SIGIO")),
                     ("blue", ("finish()", "pass.c: tw_wheel_next(), the next alarm"))))
@@ -221,12 +209,12 @@ def life(folder):
         drawing.box(x, 536, 16, 12, area)
         drawing.text(x + 22, 546, words)
         x += 50 + 6.5 * len(words)
-    drawing.save(folder, "life.svg")
+    drawing.save(os.path.join(folder, "life.svg"))
 
 
 def locks(folder):
-    drawing = Drawing(960, 430, "Locks, the outer one first",
-                      "an arrow: may be held while the other is taken")
+    drawing = Sketch(960, 430, "Locks, the outer one first",
+                     "an arrow: may be held while the other is taken")
     rows = {
         "wheels_lock": (24, 84, "grey", ("wheels_lock", "mutex: the list of all wheels")),
         "setup": (24, 164, "grey", ("tw_file.setup_lock", "mutex: making the wheel, growing")),
@@ -251,12 +239,12 @@ def locks(folder):
     drawing.arrow((340, 200), (322, 200), (322, 362), (340, 362))
     drawing.text(24, 412, "A callback runs with none of them but expiry_lock; the device's callback takes "
                  "tw_file.lock then.")
-    drawing.save(folder, "locks.svg")
+    drawing.save(os.path.join(folder, "locks.svg"))
 
 
 def mapping(folder):
-    drawing = Drawing(960, 500, "The shared mapping",
-                      "a file set up with TWHEEL_SETUP_CELLS; each part begins on a page of its own")
+    drawing = Sketch(960, 500, "The shared mapping",
+                     "a file set up with TWHEEL_SETUP_CELLS; each part begins on a page of its own")
     parts = (("twheel_map", "sizes, tick, origin | head | tail", 200),
              ("cells: word, look", "16 bytes for each timer", 260),
              ("events", "8 bytes for each timer", 210), ("ring", "4 bytes for each entry", 210))
@@ -290,12 +278,11 @@ def mapping(folder):
                  "then reads the word\" one sees the other: either the kernel finds the")
     drawing.text(24, 460, "nearer deadline, or the program sees that it has to kick. A later deadline "
                  "needs neither: the kernel looks when the old one comes.")
-    drawing.save(folder, "mapping.svg")
+    drawing.save(os.path.join(folder, "mapping.svg"))
 
 
 def main():
-    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(os.path.dirname(
-        os.path.abspath(__file__)), "pictures")
+    folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "pictures")
     for picture in (levels, drain, life, locks, mapping):
         picture(folder)
 

@@ -241,11 +241,11 @@ inline pass(who)
 		};
 		do
 		:: linked && filed <= target ->
-			/* tw_wheel_pop() */
+			/* tw_wheel_claim() */
 			atomic { TOUCH; seen = word };
 			if
 			:: seen > target ->
-				/* Its word has grown: tw_wheel_defer() */
+				/* Its word has grown: tw_wheel_pass_over() */
 				filed = seen
 			:: else ->
 				atomic {

@@ -11,6 +11,9 @@ import math
 import os
 import sys
 
+sys.dont_write_bytecode = True
+from drawing import Drawing  # noqa: E402
+
 PEERS = ("twheel", "timer_list", "hrtimer")
 USER_PEERS = ("mapping", "batch", "ioctl", "timerfd", "posix", "io_uring")
 # Beside whose names there is room for more.
@@ -80,17 +83,8 @@ text { font: 12px system-ui, sans-serif; }
 """ + style(LIGHT) + "@media (prefers-color-scheme: dark) {\n" + style(DARK) + "}\n"
 
 
-class Drawing:
-    def __init__(self, width, height, title, subtitle):
-        self.size = width, height
-        self.title = title
-        self.parts = [f'<rect class="back" width="{width}" height="{height}"/>']
-        self.text(24, 32, title, "head")
-        self.text(24, 50, subtitle, "faint")
-
-    def text(self, x, y, words, style=""):
-        words = str(words).replace("&", "&amp;").replace("<", "&lt;")
-        self.parts.append(f'<text x="{x:.1f}" y="{y:.1f}" class="{style}">{words}</text>')
+class Chart(Drawing):
+    STYLE = STYLE
 
     def rule(self, x1, y1, x2, y2):
         self.parts.append(f'<line class="grid" x1="{x1:.1f}" y1="{y1:.1f}" '
@@ -118,14 +112,6 @@ class Drawing:
             self.mark(x, y - 4, peer)
             self.text(x + 10, y, NAMES.get(peer, peer))
             x += 110 if len(peers) <= 3 else 130
-
-    def save(self, name):
-        width, height = self.size
-        with open(name, "w") as file:
-            file.write(f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
-                       f'width="{width}" height="{height}" role="img" '
-                       f'aria-label="{self.title}">\n<style>{STYLE}</style>\n'
-                       + "\n".join(self.parts) + "\n</svg>\n")
 
 
 def short(number):
@@ -189,10 +175,10 @@ def panel(drawing, x, y, width, height, title, unit, lines, decades=False):
 def cost_chart(data, get, folder):
     counts = sorted({figure["count"] for figure in data["figures"]
                      if figure["peer"] in PEERS})
-    drawing = Drawing(960, 600, "What an operation costs",
-                      "stock Debian kernel, one CPU, software emulation"
-                      if data["mode"] == "icount" else
-                      "stock Debian kernel, one CPU, medians")
+    drawing = Chart(960, 600, "What an operation costs",
+                    "stock Debian kernel, one CPU, software emulation"
+                    if data["mode"] == "icount" else
+                    "stock Debian kernel, one CPU, medians")
     drawing.legend(32)
     for i, (title, delays, operation) in enumerate(PANELS):
         if not get(delays, operation, counts[0], "twheel"):
@@ -213,8 +199,8 @@ def cost_chart(data, get, folder):
 def user_chart(data, get, folder):
     counts = sorted({figure["count"] for figure in data["figures"]
                      if figure["peer"] in USER_PEERS})
-    drawing = Drawing(960, 620, "What an operation costs in userspace",
-                      "stock Debian kernel, one CPU; logarithmic")
+    drawing = Chart(960, 620, "What an operation costs in userspace",
+                    "stock Debian kernel, one CPU; logarithmic")
     drawing.legend(72, USER_PEERS)
     for i, (title, delays, operation) in enumerate(USER_PANELS):
         lines = [(peer, [(count, get(delays, operation, count, peer)) for count in counts
@@ -235,9 +221,9 @@ def crowd_chart(data, get, folder):
         bars = [(peer, get(delays, operation, count, peer)) for peer in PEERS]
         rows.append((first, second, [bar for bar in bars if bar[1] is not None]))
     height = 100 + sum(20 * max(len(bars), 2) + 24 for _, _, bars in rows)
-    drawing = Drawing(960, height + 36, f"What {short(count)} timers in one upper bucket "
-                      "do to others", f"{data['unit']}, beside a machine without them; "
-                      "logarithmic; timer_list and hrtimer do not cascade")
+    drawing = Chart(960, height + 36, f"What {short(count)} timers in one upper bucket "
+                    "do to others", f"{data['unit']}, beside a machine without them; "
+                    "logarithmic; timer_list and hrtimer do not cascade")
     drawing.legend(32)
     most = max(figure for _, _, bars in rows for _, figure in bars)
     decades = max(math.ceil(math.log10(max(most, 10))), 1)
