@@ -78,16 +78,8 @@ guest() {
 			watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 \
 			$words" &
 	CHILD=$!
-	while kill -0 "$CHILD" 2>/dev/null; do
-		sleep 1
-		[ ! -t 2 ] || printf '\r  %d s %s ' $((SECONDS - start)) \
-			"$(grep -a '^#' "$run/results" | tail -n1 |
-			tr -cd '[:print:]' | cut -c1-65)" >&2
-	done
-	[ ! -t 2 ] || printf '\r\033[K' >&2
-	wait "$CHILD" || say "the end of the console:
+	watch_child grep -a '^#' "$run/results" || say "the end of the console:
 $(tail -n 25 "$run/console" 2>/dev/null)"
-	CHILD=
 	# What was running when it died.
 	if ! grep -aq '^@over' "$run/results"; then
 		mkdir -p "$run/last"

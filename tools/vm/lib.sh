@@ -76,24 +76,33 @@ need() {
 	fi
 }
 
+# watch_child SIGN...: wait for CHILD, whose status this has; on a terminal, with the
+# seconds and what SIGN says
+watch_child() {
+	local start=$SECONDS status=0
+
+	while kill -0 "$CHILD" 2>/dev/null; do
+		sleep 1
+		[ ! -t 2 ] || printf '\r\033[K  %d s, %s ' $((SECONDS - start)) \
+			"$("$@" 2>/dev/null | tail -n1 | tr -cd '[:print:]' |
+			cut -c1-65)" >&2
+	done
+	[ ! -t 2 ] || printf '\r\033[K' >&2
+	wait "$CHILD" || status=$?
+	CHILD=
+	return "$status"
+}
+
 # run_logged LOG WHAT COMMAND...: with a sign of life, and the end of the log if
 # it fails
 run_logged() {
-	local log=$1 what=$2 start=$SECONDS status=0
+	local log=$1 what=$2 start=$SECONDS
 
 	shift 2
 	say "$what"
 	"$@" > "$log" 2>&1 < /dev/null &
 	CHILD=$!
-	while kill -0 "$CHILD" 2>/dev/null; do
-		sleep 1
-		[ ! -t 2 ] || printf '\r  %d s, %d lines ' \
-			$((SECONDS - start)) "$(wc -l < "$log")" >&2
-	done
-	[ ! -t 2 ] || printf '\r\033[K' >&2
-	wait "$CHILD" || status=$?
-	CHILD=
-	if [ "$status" != 0 ]; then
+	if ! watch_child cat "$log"; then
 		tail -n 20 "$log" >&2
 		die "$what: failed" "the whole log: $log"
 	fi

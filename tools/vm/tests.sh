@@ -53,23 +53,15 @@ guest() {
 }
 
 boot() {
-	local run=$1 cpus=$2 start=$SECONDS
+	local run=$1 cpus=$2
 
 	shift 2
 	"$ROOT/tools/vm/boot.sh" --kernel "$image" \
 		--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
 		--timeout "$limit" --console "$run/console" "$@" &
 	CHILD=$!
-	while kill -0 "$CHILD" 2>/dev/null; do
-		sleep 1
-		[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) \
-			"$(tail -qn1 "$run/results" 2>/dev/null |
-			tr -cd '[:print:]' | cut -c1-60)" >&2
-	done
-	[ ! -t 2 ] || printf '\r\033[K' >&2
-	wait "$CHILD" || say "the end of the console:
+	watch_child cat "$run/results" || say "the end of the console:
 $(tail -n 25 "$run/console" 2>/dev/null)"
-	CHILD=
 }
 
 # boot_tests FOLDER CPUS NAME...: run what is in FOLDER/files; NAMEs, if any, are what

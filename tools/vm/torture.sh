@@ -86,7 +86,7 @@ image_of() {
 
 # boot FOLDER IMAGE DIR SECONDS: run FOLDER/plan on what is built in DIR
 boot() {
-	local run=$1 image=$2 dir=$3 limit=$4 start=$SECONDS
+	local run=$1 image=$2 dir=$3 limit=$4
 
 	mkdir -p "$run"/files/{modules,bin}
 	cp "$dir/module/twheel.ko" "$dir/tools/torture/twheel_torture.ko" \
@@ -102,15 +102,7 @@ boot() {
 		--timeout "$limit" --console "$run/console" \
 		--results "$run/results" --append "$words" 2> "$run/boot.log" &
 	CHILD=$!
-	while kill -0 "$CHILD" 2>/dev/null; do
-		sleep 1
-		[ ! -t 2 ] || printf '\r  %d s, %s ' $((SECONDS - start)) \
-			"$(tail -qn1 "$run/results" 2>/dev/null |
-			tr -cd '[:print:]' | cut -c1-60)" >&2
-	done
-	[ ! -t 2 ] || printf '\r\033[K' >&2
-	wait "$CHILD" || :
-	CHILD=
+	watch_child cat "$run/results" || :
 }
 
 # A guest that gets no CPU from its host for half a minute is not locked up. Nor does it
