@@ -173,6 +173,8 @@ int cells_before_arm(struct twheel *wheel, struct twheel_op *op)
 		own = &wheel->cells.own[cell];
 		own->cookie = op->cookie;
 		own->period_ns = op->period_ns;
+		own->expected = 0;
+		own->corrected = false;
 		/* What the kernel tells is rounded up. */
 		own->deadline_ns = op->flags & TWHEEL_ABS ?
 				   op->deadline_ns : 0;
@@ -196,6 +198,11 @@ void cells_after_arm(struct twheel *wheel, struct twheel_op *op, uint32_t cell,
 	} else {
 		own->state = OWN_USED;
 		own->generation = op->id >> 32;
+		/* Unless an event came before. */
+		if (!own->expected && op->deadline_ns > wheel->cells.origin_ns)
+			own->expected = (op->deadline_ns -
+					 wheel->cells.origin_ns) /
+					wheel->view.tick_ns;
 	}
 	if (own->deadline_ns && result >= 0)
 		op->deadline_ns = own->deadline_ns;
@@ -222,6 +229,8 @@ int cells_settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 	used = is_used(wheel, op->id);
 	if (what == TWHEEL_OP_CANCEL && result >= 0 && used)
 		put(wheel, op->id);
+	if (what == TWHEEL_OP_MODIFY && result >= 0 && used)
+		wheel->cells.own[(uint32_t)op->id].expected = 0;
 	pthread_mutex_unlock(&wheel->lock);
 	/* The kernel does not know whether its event has been taken. */
 	fired = (what == TWHEEL_OP_MODIFY && result == -EALREADY) ||
@@ -257,18 +266,40 @@ static uint64_t deadline_of(const struct twheel *wheel, const struct own *own,
 	return ns;
 }
 
+/*
+ * The first deadline that @count expiries of a periodic timer stand for, whose word
+ * has the next one, @ticks.
+ *
+ * The kernel moves the word, and then adds to the event. What we have taken in between
+ * is one short, and looks as if the timer had been extended by a whole number of
+ * periods. So it begins with what was expected; if it has truly been extended so, the
+ * next one is as far ahead, and is believed.
+ */
+static uint64_t first_of(const struct twheel *wheel, struct own *own,
+			 uint64_t ticks, uint64_t count)
+{
+	uint64_t tick_ns = wheel->view.tick_ns;
+	uint64_t period = (own->period_ns + tick_ns - 1) / tick_ns;
+	uint64_t all = period * count, first = ticks > all ? ticks - all : 0;
+
+	own->corrected = !own->corrected && own->expected &&
+			 first > own->expected &&
+			 (first - own->expected) % period == 0;
+	if (own->corrected)
+		first = own->expected;
+	own->expected = first + all;
+	return first;
+}
+
 /* An event of a cell, as a record. False if it is nobody's. */
 static bool tell(struct twheel *wheel, uint32_t cell, uint64_t word,
 		 uint64_t count, struct twheel_event *event)
 {
 	struct own *own = &wheel->cells.own[cell];
-	uint64_t ticks = word & TWHEEL_CELL_NEVER, back;
+	uint64_t ticks = word & TWHEEL_CELL_NEVER;
 
-	if (state_in(word) == TWHEEL_CELL_PENDING) {
-		/* Periodic: the word has the next deadline. */
-		back = (own->period_ns + wheel->view.tick_ns - 1) /
-		       wheel->view.tick_ns * count;
-		ticks = ticks > back ? ticks - back : 0;
+	if (state_in(word) == TWHEEL_CELL_PENDING && own->period_ns) {
+		ticks = first_of(wheel, own, ticks, count);
 	} else if (state_in(word) != TWHEEL_CELL_FIRED) {
 		/* Cancelled since. */
 		return false;

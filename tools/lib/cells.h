@@ -34,17 +34,22 @@ enum own_state {
  * @cookie: the program's
  * @deadline_ns: as armed for a time, which the cell has rounded up to ticks; or 0
  * @period_ns: as armed
+ * @expected: of a periodic timer, the deadline that its next event is to begin with,
+ *	in ticks; 0: not known
  * @generation: of the timer, with OWN_USED
  * @next: the next free cell, with OWN_FREE
  * @state: enum own_state
+ * @corrected: the last event was said to begin with @expected, and not as the word has it
  */
 struct own {
 	uint64_t cookie;
 	uint64_t deadline_ns;
 	uint64_t period_ns;
+	uint64_t expected;
 	uint32_t generation;
 	uint32_t next;
 	uint32_t state;
+	bool corrected;
 };
 
 /**

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "lib/handle.h"
@@ -185,6 +186,56 @@ static void cancelled_with_an_event(void)
 	tw_nothing_more(wheel);
 }
 
+/*
+ * The kernel moves a periodic timer's word to the next deadline, and then adds to its
+ * event. What is taken in between is one expiry short, and tells the same first
+ * deadline all the same.
+ */
+static void taken_while_it_expires(void)
+{
+	struct twheel_op op = {
+		.deadline_ns = 10 * MS, .period_ns = 10 * MS, .cookie = 1,
+	};
+	struct twheel *wheel = open_cells(1);
+	struct twheel_event event;
+	uint64_t *word, first, later, count = 0;
+	struct twheel_map *map;
+	struct twheel_info info;
+
+	NEED(twheel_info(wheel, &info) == 0);
+	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   twheel_fd(wheel), 0);
+	NEED(map != MAP_FAILED);
+	word = (uint64_t *)((char *)map + map->events_offset);
+	NEED(twheel_arm_op(wheel, &op) == 0);
+	first = op.deadline_ns;
+
+	while ((uint32_t)__atomic_load_n(word, __ATOMIC_ACQUIRE) < 2)
+		usleep(1000);
+	__atomic_fetch_sub(word, 1, __ATOMIC_SEQ_CST);
+	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
+	CHECK_EQ(event.deadline_ns, first);
+	count += event.count;
+
+	/* Now the kernel gets to it, and from here on all is as ever. */
+	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
+	while (count < 8) {
+		NEED(twheel_next(wheel, &event, -1) == 1);
+		CHECK_EQ(event.deadline_ns, first + count * 10 * MS);
+		count += event.count;
+	}
+
+	/* What looks like that, and is an extension, is believed the second time. */
+	later = first + (count + 100) * 10 * MS;
+	CHECK_EQ(twheel_extend_at(wheel, op.id, later), 0);
+	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
+	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
+	CHECK(event.deadline_ns >= later);
+	CHECK_EQ(twheel_cancel(wheel, op.id), 0);
+}
+
 static void not_for_others(void)
 {
 	struct twheel *wheel = open_cells(2), *other;
@@ -207,7 +258,7 @@ static const struct tap_test tests[] = {
 	TAP(takes_events_without_a_call), TAP(far_and_past_deadlines),
 	TAP(cells_are_used_again), TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
-	TAP(not_for_others),
+	TAP(taken_while_it_expires), TAP(not_for_others),
 };
 
 int main(int argc, char **argv)
