@@ -51,8 +51,8 @@ static void sheep_fire(struct twheel_timer *timer)
 		count(sheep, twheel_arm(timer, some_delay(dice / 4)), "arm");
 	}
 	/* Who cancels it in between, and waits, has to cancel it once only. */
-	if (dice % 16 == 0) {
-		udelay(1 + dice / 16 % 16);
+	if (dice % 8 == 0) {
+		udelay(1 + dice / 16 % 64);
 		count_op(OP_ARM);
 		count(sheep, twheel_arm(timer, some_delay(dice / 16)), "arm");
 	}
@@ -187,14 +187,17 @@ void sheep_challenge(struct arena *arena, unsigned int i, int cpu, u64 delay)
 	srcu_read_unlock(&flock, idx);
 }
 
-/* sheep_parry() - and is cancelled when it does */
+/* sheep_parry() - and is cancelled when it does, or soon after */
 void sheep_parry(struct arena *arena, unsigned int i)
 {
 	struct sheep *sheep;
+	unsigned int n;
 	int idx;
 
 	idx = srcu_read_lock(&flock);
 	sheep = READ_ONCE(arena->sheep[i]);
+	for (n = 0; n < 1000 && !atomic_read(&sheep->target.inside); n++)
+		cpu_relax();
 	count_op(OP_CANCEL_SYNC);
 	count_cancel(sheep, twheel_cancel_sync(&sheep->target.timer),
 		     "cancel_sync");

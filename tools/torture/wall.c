@@ -37,6 +37,13 @@ MODULE_PARM_DESC(wake_ms, "Wake a machine that suspends to idle after this; 0: d
 /* By how much the clock may be off at most, all in all. */
 #define FARTHEST	(20 * NSEC_PER_SEC)
 
+/*
+ * Now and then the clock is left where it is, as far back as it goes, for longer than
+ * the watch takes to call a timer lost: for who has not noticed that the clock was
+ * set back is late only until it is where it was.
+ */
+#define REST		(15 * HZ)
+
 struct epoch {
 	u64 end;
 	s64 offset;
@@ -122,13 +129,18 @@ static int walk(void *unused)
 	set_freezable();
 	while (!kthread_freezable_should_stop(NULL)) {
 		s64 by = some_delay(8 + roll() % 24) + roll();
+		long rest = msecs_to_jiffies(20 + roll() % 200);
 
 		if (roll() % 2)
 			by = -by;
-		if (abs(off + by) > FARTHEST)
+		if (roll() % 64 == 0) {
+			by = -off - FARTHEST;
+			rest = REST;
+		} else if (abs(off + by) > FARTHEST) {
 			by = -off;
+		}
 		step(by);
-		schedule_timeout_interruptible(msecs_to_jiffies(20 + roll() % 200));
+		schedule_timeout_interruptible(rest);
 	}
 	step(-off);
 	return 0;
