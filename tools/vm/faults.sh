@@ -95,7 +95,6 @@ try() {
 		cp "$work"/source/kunit/twheel_kunit{,_smp}.ko "$root/modules/"
 		cp "$work"/tools/tests/*_test "$root/tests/"
 	fi
-	echo > "$root/only"
 	"$ROOT/tools/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/vm/guest/faults.sh" "$root"
 	"$ROOT/tools/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \

@@ -21,12 +21,16 @@ die() {
 }
 
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/twheel.XXXXXX")
+# What runs in the background: what is waited for, and what goes on beside that.
 CHILD=
+ASIDE=
 clean_up() {
-	if [ -n "$CHILD" ]; then
-		kill "$CHILD" 2>/dev/null || :
-		wait "$CHILD" 2>/dev/null || :
-	fi
+	local child
+
+	for child in $CHILD $ASIDE; do
+		kill "$child" 2>/dev/null || :
+		wait "$child" 2>/dev/null || :
+	done
 	rm -rf "$SCRATCH"
 }
 trap clean_up EXIT

@@ -33,52 +33,62 @@ wants() {
 	return 1
 }
 
-# guest FOLDER CPUS WHAT OPTION...: boot FOLDER/initrd, with a sign of life
-guest() {
-	local run=$1 cpus=$2 what=$3 start=$SECONDS try
+# boot FOLDER CPUS WORDS: FOLDER/initrd, in the background
+boot() {
+	"$ROOT/tools/vm/boot.sh" --kernel "$image" --initrd "$1/initrd" --cpus "$2" \
+		--memory 2G --timeout "$limit" --console "$1/console" \
+		--results "$1/results" --append "$3 $words" &
+}
 
-	shift 3
+# finish FOLDER CPUS WORDS: wait for that guest, which is CHILD, with a sign of life
+finish() {
+	local try
+
 	for try in 1 2; do
-		say "$what in a guest with $cpus CPUs (at most $limit s)"
-		boot "$run" "$cpus" "$@"
+		watch_child cat "$1/results" || say "the end of the console:
+$(tail -n 25 "$1/console" 2>/dev/null)"
 		# What has died before its first program has not met our module:
 		# an interrupt early in a boot can trip the kernel's own KASAN.
-		if [ "$try" = 2 ] || grep -q 'Run /init' "$run/console"; then
+		if [ "$try" = 2 ] || grep -q 'Run /init' "$1/console"; then
 			break
 		fi
 		say "  the kernel did not come up: once more"
-		mv "$run/console" "$run/console-1"
+		mv "$1/console" "$1/console-1"
+		boot "$@"
+		CHILD=$!
 	done
-	say "  done in $((SECONDS - start)) s; console: $run/console"
+	say "  done; console: $1/console"
 }
 
-boot() {
-	local run=$1 cpus=$2
+# guest WHAT FOLDER CPUS WORDS: boot it, and wait
+guest() {
+	local start=$SECONDS
 
-	shift 2
-	"$ROOT/tools/vm/boot.sh" --kernel "$image" \
-		--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
-		--timeout "$limit" --console "$run/console" "$@" &
+	say "$1 in a guest with $3 CPUs (at most $limit s)"
+	shift
+	boot "$@"
 	CHILD=$!
-	watch_child cat "$run/results" || say "the end of the console:
-$(tail -n 25 "$run/console" 2>/dev/null)"
+	finish "$@"
+	say "  after $((SECONDS - start)) s"
 }
 
-# boot_tests FOLDER CPUS NAME...: run what is in FOLDER/files; NAMEs, if any, are what
-# is expected of it. One CPU that can be never comes, and is to be in nobody's way.
-boot_tests() {
-	local run=$1 cpus=$2
+# prepare_tests FOLDER NAME...: an initrd of what is in FOLDER/files, which is to run
+# those; "suites" and "programs" are all of them
+prepare_tests() {
+	local run=$1
 
-	shift 2
+	shift
 	echo "$*" > "$run/files/only"
 	cp "$run/files/only" "$run/only"
 	lacks "$kdir" KUNIT > "$run/lacks"
 	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/vm/guest/check.sh" "$run/files"
-	guest "$run" "$cpus" "running the tests" --results "$run/results" \
-		--append "oops=panic panic_on_warn=1 loglevel=8 \
-			possible_cpus=$((cpus + 1)) softlockup_panic=1 \
-			sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k $words"
+}
+
+# One CPU that can be never comes, and is to be in nobody's way.
+test_words() {
+	echo "oops=panic panic_on_warn=1 loglevel=8 possible_cpus=$(($1 + 1)) \
+softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k"
 }
 
 # build_tests: everything that is to run in guests of this kernel. Sets build, where
@@ -92,20 +102,26 @@ build_tests() {
 	"$ROOT/tools/vm/man.sh" "$TOOLS" "$work/man"
 }
 
-# test_files ROOT: what the guest that runs all tests needs
-test_files() {
-	local root=$1 main program script example have
+# files_of_suites ROOT MAIN...: what the guest needs for the suites of kunit/MAIN.c
+files_of_suites() {
+	local root=$1 main
+
+	shift
+	mkdir -p "$root/modules"
+	cp "$build/module/twheel.ko" "$root/modules/"
+	for main; do
+		cp "$build/kunit/twheel_kunit${main#main}.ko" "$root/modules/"
+	done
+}
+
+# files_of_programs ROOT: what it needs for the programs and examples
+files_of_programs() {
+	local root=$1 program script example
 
 	mkdir -p "$root"/{modules,tests,bin}
 	cp "$build"/module/twheel.ko \
 		"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
-	for main in main main_smp; do
-		program=$build/kunit/twheel_kunit${main#main}.ko
-		mapfile -t have < <(suites "$main")
-		[ ! -e "$program" ] || ! wants "${have[@]}" ||
-			cp "$program" "$root/modules/"
-	done
 	cp "$TOOLS"/twheel/twheel "$root/bin/"
 	for program in "$TOOLS"/tests/*_test{,_32}; do
 		cp "$program" "$root/tests/"
@@ -124,36 +140,64 @@ test_files() {
 
 # run_tests CPUS [MORE]: all of them, with so many CPUs; those for which it matters with
 # MORE once again; and misuse of the module. Prints the verdict, which is the status.
+# Programs have a guest of their own beside the others: they wait most of the time.
 run_tests() {
-	local cpus=$1 more=${2:-} run=$work/run runs=() smp wanted=() name
-	local misused=
+	local cpus=$1 more=${2:-} programs=() suites=() smp=() name
+	local run=$work/run all few runs=() misused=
 
-	rm -rf "$work"/run{,-smp,-misuse}
-	if [ "${names[*]}" != misuse ]; then
-		mkdir -p "$run"
-		test_files "$run/files"
-		runs+=("$run")
-		boot_tests "$run" "$cpus" "${names[@]}"
+	rm -rf "$run"{,-suites,-smp,-misuse}
+	mapfile -t all < <(suites main; suites main_smp)
+	mapfile -t few < <(suites main_smp)
+	for name in "${names[@]}"; do
+		[ "$name" != misuse ] || continue
+		if [[ " ${all[*]} " = *" $name "* ]]; then
+			suites+=("$name")
+		else
+			programs+=("$name")
+		fi
+		[[ " ${few[*]} " != *" $name "* ]] || smp+=("$name")
+	done
+	if [ ${#names[@]} = 0 ]; then
+		programs=(programs) suites=(suites) smp=("${few[@]}")
 	fi
-	mapfile -t smp < <(suites main_smp)
-	if [ -n "$more" ] && wants "${smp[@]}"; then
-		run=$work/run-smp
-		for name in "${smp[@]}"; do
-			! wants "$name" || wanted+=("$name")
-		done
-		mkdir -p "$run/files/modules"
-		cp "$build"/module/twheel.ko \
-			"$build"/kunit/twheel_kunit_smp.ko \
-			"$run/files/modules/"
+	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
+		# Each is to be named as skipped.
+		programs+=("${suites[@]}")
+		suites=() smp=()
+	fi
+
+	if [ ${#programs[@]} -gt 0 ]; then
 		runs+=("$run")
-		boot_tests "$run" "$more" "${wanted[@]}"
+		files_of_programs "$run/files"
+		prepare_tests "$run" "${programs[@]}"
+		say "the programs begin to run in a guest of their own, with $cpus CPUs"
+		boot "$run" "$cpus" "$(test_words "$cpus")"
+		ASIDE=$!
+	fi
+	if [ ${#suites[@]} -gt 0 ]; then
+		runs+=("$run-suites")
+		files_of_suites "$run-suites/files" main main_smp
+		prepare_tests "$run-suites" "${suites[@]}"
+		guest "running the suites" "$run-suites" "$cpus" \
+			"$(test_words "$cpus")"
+	fi
+	if [ -n "$more" ] && [ ${#smp[@]} -gt 0 ]; then
+		runs+=("$run-smp")
+		files_of_suites "$run-smp/files" main_smp
+		prepare_tests "$run-smp" "${smp[@]}"
+		guest "running suites again" "$run-smp" "$more" \
+			"$(test_words "$more")"
 	fi
 	if wants misuse; then
-		misused=$work/run-misuse
+		misused=$run-misuse
 		mkdir -p "$misused"
 		misuse_initrd "$build" "$kdir" "$misused"
-		guest "$misused" "$cpus" "misusing the module" \
-			--append "$MISUSE_WORDS $words"
+		guest "misusing the module" "$misused" "$cpus" "$MISUSE_WORDS"
+	fi
+	if [ -n "$ASIDE" ]; then
+		say "waiting for the programs (at most $limit s after they began)"
+		CHILD=$ASIDE ASIDE=
+		finish "$run" "$cpus" "$(test_words "$cpus")"
 	fi
 	python3 "$ROOT/tools/vm/verdict.py" "$ROOT" "$misused" "${runs[@]}"
 }

@@ -4,11 +4,11 @@
 
 usage: verdict.py SOURCES MISUSED RUN...
 
-SOURCES is the root of the sources: every suite and every case that stands there has
-to have a result in the first RUN. A RUN is a folder: "results" is what the guest
+SOURCES is the root of the sources. A RUN is a folder: "results" is what the guest
 wrote to its second serial port, "console" its kernel log, "only" the names of those
-suites and programs that are expected, if that is not all, and "lacks", if there, the
-options that its kernel is without. MISUSED, unless it is empty, is the folder of a guest
+suites and programs that have to have a result, or the words "suites" and "programs" for
+every one that stands in the sources, and "lacks", if there, the options that its kernel
+is without. MISUSED, unless it is empty, is the folder of a guest
 in which the module was misused. The last line printed is "N passed, N failed", with
 ", N skipped" where some were; the status is 0 only if none failed.
 """
@@ -127,10 +127,11 @@ def judge_run(verdict, sources, run):
     lacks = misuse.lacking(run)
     suites = expected_cases(sources)
     programs = expected_programs(sources)
-    for name in only - set(suites) - programs - {"example", "misuse"}:
+    for name in only - set(suites) - programs - {"suites", "programs", "example"}:
         verdict.fail(name, "there is no such suite or program")
-    if only:
+    if "suites" not in only:
         suites = {name: suites[name] for name in suites if name in only}
+    if "programs" not in only:
         programs &= only
     if "KUNIT" in lacks:
         for name in suites:
@@ -139,6 +140,7 @@ def judge_run(verdict, sources, run):
 
     text = results.read_text(errors="replace").replace("\r", "") if results.exists() else ""
     complete = False
+    took = []
     for kind, words, lines in sections(text):
         where = words[0] if words else kind
         if kind == "complete":
@@ -146,7 +148,7 @@ def judge_run(verdict, sources, run):
         elif kind == "begin":
             verdict.prefix = f"with {words[1]} CPUs: "
         elif kind == "suite":
-            if only and where not in only:
+            if "suites" not in only and where not in only:
                 continue
             seen = judge_lines(verdict, where, lines, r"    ")
             for case in suites.pop(where, []):
@@ -156,6 +158,8 @@ def judge_run(verdict, sources, run):
             failed = verdict.failed
             judge_lines(verdict, where, lines, "")
             programs.discard(where)
+            if len(words) == 3:
+                took.append((int(words[1]), where))
             if words[-1] != "0" and failed == verdict.failed:
                 verdict.fail(where, f"ended with status {words[-1]}")
         elif kind == "run":
@@ -171,6 +175,10 @@ def judge_run(verdict, sources, run):
     for name in sorted(programs):
         verdict.fail(name, "the program has no result")
     verdict.test(complete, "the guest came to its end", f"see {console}")
+
+    if len(took) > 3:
+        print("slowest: " + ", ".join(f"{name} {seconds} s"
+                                      for seconds, name in sorted(took)[:-4:-1]))
 
     log = console.read_text(errors="replace") if console.exists() else ""
     found = list(complaints.found(log.splitlines()))

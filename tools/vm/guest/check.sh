@@ -8,15 +8,18 @@ stty -F $out raw 2>/dev/null
 mark() { echo "@$*" > $out; }
 
 mark begin "$(uname -r)" "$(nproc)"
-# What to run: names of suites and programs; none is all.
+# What to run: names of suites and programs, and "programs" for all of them. Suites are
+# run if they are there.
 only=$(cat /only)
 wanted() {
-	[ -z "$only" ] && return 0
-	for name in $only; do
-		[ "$name" = "$1" ] && return 0
+	for word in $only; do
+		[ "$word" = "$1" ] || [ "$word" = programs ] && return 0
 	done
 	return 1
 }
+
+# Seconds since boot.
+uptime() { cut -d . -f 1 /proc/uptime; }
 
 run() {
 	mark run "$@"
@@ -65,11 +68,13 @@ for program in /tests/*; do
 	wanted "$name" || continue
 	mark program "$name"
 	others 0
+	began=$(uptime)
 	"$program" > /tmp/run.out 2>&1
 	status=$?
+	took=$(($(uptime) - began))
 	others 1
 	cat /tmp/run.out > $out
-	mark end $status
+	mark end $took $status
 done
 
 if wanted example; then
