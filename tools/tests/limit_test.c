@@ -200,7 +200,7 @@ static void info_tells(void)
 
 /* A million, unless the kernel keeps books on each of them. */
 #define CROWD	(access("/sys/kernel/debug/debug_objects", F_OK) ? \
-		 1000000 : 200000)
+		 1000000 : 50000)
 
 static atomic_long ticks;
 static atomic_bool closed;

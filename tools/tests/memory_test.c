@@ -18,7 +18,7 @@
 #define MIB	(1024 * 1024LL)
 
 /* So many that what else is charged, in portions, does not matter. */
-#define TIMERS	200000
+#define TIMERS	100000
 
 /* A timer of a file, and what a cell has besides. Lockdep makes timers larger. */
 #define TIMER_BYTES	96
@@ -223,12 +223,12 @@ static void the_limit_holds(void)
 	uint64_t timers;
 
 	make_group();
-	/* What they are armed with is 12 MiB and comes first. */
-	put("memory.max", "20971520");
+	/* What they are armed with is 6 MiB and comes first. */
+	put("memory.max", "10485760");
 	status = in_group(until_refused, fd);
 	CHECK(status == 0 ||
 	      (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-	CHECK(get("memory.peak") <= 20 * MIB);
+	CHECK(get("memory.peak") <= 10 * MIB);
 	timers = dev_info(fd).timers;
 	printf("# %llu timers fit\n", (unsigned long long)timers);
 	CHECK(timers > 0);
