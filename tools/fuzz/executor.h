@@ -165,6 +165,7 @@ struct batch_run {
 	char *ops;
 	struct twheel_batch before;
 };
+
 void batch_prepare(struct thread *thread, const struct call *call,
 		   struct batch_run *run);
 void batch_judge(struct thread *thread, const struct call *call,

@@ -210,21 +210,43 @@ static void parse(int argc, char **argv)
 	options.workers = 3 * sysconf(_SC_NPROCESSORS_ONLN);
 	while ((c = getopt_long(argc, argv, "h", names, NULL)) != -1) {
 		switch (c) {
-		case 's': options.seed = number(optarg); break;
-		case 't': options.seconds = number(optarg); break;
-		case 'c': options.calls = number(optarg); break;
-		case 'w': options.workers = number(optarg); break;
-		case 'f': options.failures = number(optarg); break;
-		case 'k': options.coverage = true; break;
+		case 's':
+			options.seed = number(optarg);
+			break;
+		case 't':
+			options.seconds = number(optarg);
+			break;
+		case 'c':
+			options.calls = number(optarg);
+			break;
+		case 'w':
+			options.workers = number(optarg);
+			break;
+		case 'f':
+			options.failures = number(optarg);
+			break;
+		case 'k':
+			options.coverage = true;
+			break;
 		case 'r':
 			options.replay = true;
 			options.times = number(optarg);
 			break;
-		case 'm': options.merge = true; break;
-		case 'x': memory = optarg; break;
-		case 'n': check = true; break;
-		case 'h': fputs(usage, stdout); exit(0);
-		default: fputs(usage, stderr); exit(2);
+		case 'm':
+			options.merge = true;
+			break;
+		case 'x':
+			memory = optarg;
+			break;
+		case 'n':
+			check = true;
+			break;
+		case 'h':
+			fputs(usage, stdout);
+			exit(0);
+		default:
+			fputs(usage, stderr);
+			exit(2);
 		}
 	}
 	if (memory) {

@@ -91,6 +91,9 @@ static uint64_t some_size(struct dice *dice)
 
 static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 {
+	/* Monotonic, boot time, real time. */
+	static const uint32_t clocks[] = { 1, 1, 7, 0 };
+
 	switch (kind) {
 	case ARG_FILE:
 		return dice_roll(dice, 3) ? 0 : dice_roll(dice, NR_FILES);
@@ -119,9 +122,9 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 	case ARG_OP_FLAGS:
 		return some_op_flags(dice);
 	case ARG_CLOCK:
-		/* Monotonic, boot time, real time; and those that are not taken. */
+		/* Some are not taken. */
 		return dice_once_in(dice, 12) ? dice_roll(dice, 16) :
-		       (const uint32_t[]){ 1, 1, 7, 0 }[dice_roll(dice, 4)];
+						PICK(dice, clocks);
 	case ARG_SETUP_FLAGS:
 		return dice_once_in(dice, 16) ? 1U << dice_roll(dice, 32) :
 						dice_roll(dice, 2);
