@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,8 +291,8 @@ static void lateness_can_be_filtered(void)
 
 	start(0);
 	snprintf(filter, sizeof(filter),
-		 "wheel == %" PRIu32 " && late_ns > %" PRIu64, wheel,
-		 dev_now(CLOCK_MONOTONIC) / 2);
+		 "wheel == %u && late_ns > %llu", wheel,
+		 (unsigned long long)dev_now(CLOCK_MONOTONIC) / 2);
 	NEED(put("events/twheel/enable", "0") == 0);
 	NEED(put("events/twheel/twheel_expire_entry/filter", filter) == 0);
 	NEED(put("events/twheel/twheel_expire_entry/enable", "1") == 0);

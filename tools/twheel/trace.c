@@ -238,8 +238,11 @@ static int run(int argc, char **argv)
 	if (wheel)
 		snprintf(filter, sizeof(filter), "wheel == %llu",
 			 (unsigned long long)wheel);
-	if (events && !(list = strdup(events)))
-		err(STATUS_FAILED, "no memory");
+	if (events) {
+		list = strdup(events);
+		if (!list)
+			err(STATUS_FAILED, "no memory");
+	}
 
 	catch_signals();
 	tracefs_open(&tracer.tracefs);

@@ -34,7 +34,7 @@ static const char *find_root(void)
 	}
 	if (geteuid())
 		errx(STATUS_FAILED, "tracing is for root; try sudo");
-	errx(STATUS_FAILED, "there is no tracefs: mount -t tracefs tracefs %s (or the kernel has no CONFIG_FTRACE)",
+	errx(STATUS_FAILED, "there is no tracefs: mount -t tracefs nodev %s (or the kernel has no CONFIG_FTRACE)",
 	     roots[0]);
 }
 
