@@ -181,8 +181,8 @@ static void files(unsigned int task)
 	for (i = 0; i < FILES; i++) {
 		fds[i] = device();
 		ioctl(fds[i], TWHEEL_IOC_INFO, &info);
-		set_up(fds[i], (struct twheel_setup) {
-				.tick_ns = info.tick_min_ns });
+		set_up(fds[i],
+		       (struct twheel_setup) { .tick_ns = info.tick_min_ns });
 	}
 	for (;;) {
 		for (i = 0; i < FILES; i++) {
@@ -237,6 +237,10 @@ static void batches(unsigned int task)
 static void scribbles(unsigned int task)
 {
 	enum { CELLS = 100000 };
+	const struct twheel_setup setup = {
+		.flags		= TWHEEL_SETUP_CELLS,
+		.max_timers	= CELLS,
+	};
 	struct twheel_cell *cells;
 	struct twheel_info info;
 	struct twheel_map *map;
@@ -244,8 +248,7 @@ static void scribbles(unsigned int task)
 	int fd = device();
 	unsigned int i, at;
 
-	set_up(fd, (struct twheel_setup) {
-			.flags = TWHEEL_SETUP_CELLS, .max_timers = CELLS });
+	set_up(fd, setup);
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
 	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		   0);

@@ -5,8 +5,8 @@
 #include <linux/irqflags.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "torture.h"
