@@ -101,15 +101,14 @@ struct twheel_base {
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
 #define TW_BASE_ENDLESS		(LONG_MAX / 2)
 
-/*
- * How many timers are pending. Without the lock it is a guess: both are counted with
- * plain instructions by who holds it, which is the hot path, and are words that do not
- * tear.
- */
+/* How many timers are pending. Without the lock it is a guess. */
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
-	return data_race(READ_ONCE(base->limit)) -
-	       data_race(READ_ONCE(base->room));
+	/*
+	 * Both are counted with plain instructions by who holds the lock, which is
+	 * the hot path, and are words that do not tear.
+	 */
+	return data_race(READ_ONCE(base->limit) - READ_ONCE(base->room));
 }
 
 /* With the base lock: how many callbacks have been called. */

@@ -254,6 +254,7 @@ again:
 static noinline unsigned int serve_traced(struct twheel_base *base,
 					  unsigned int budget, int count,
 					  enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	return serve(base, budget, count, context, true);
 }
