@@ -15,10 +15,20 @@ import sys
 END = re.compile(r"([;{}]|\*/|\S:)\s*$")
 
 
+def depth(line):
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
 def begins(lines, i):
-    """Does a statement begin in that line? Not in one of a macro"""
+    """Does a statement begin in that line? Not in one of a macro, nor in an argument: in
+    TP_fast_assign(), which nothing but headers of tracepoints has"""
     if lines[i].endswith("\\") or (i and lines[i - 1].endswith("\\")):
         return False
+    for line in reversed(lines[:i]):
+        if line.strip() and depth(line) < depth(lines[i]):
+            if line.endswith("TP_fast_assign("):
+                return False
+            break
     for line in reversed(lines[:i]):
         if line.strip():
             return bool(END.search(line))
