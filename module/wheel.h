@@ -120,10 +120,12 @@ enum tw_turn {
 	TW_TURN_MORE,
 };
 
+/* shape.c */
 int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
 int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 
+/* wheel.c */
 u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
 void tw_wheel_del_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_add_near(struct tw_wheel *w, struct twheel_timer *t);

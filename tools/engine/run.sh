@@ -17,12 +17,14 @@ fuzz=${FUZZ:-0} coverage=${COVERAGE:-} source=${SOURCE:-$ROOT}
 
 here=$ROOT/tools/engine
 headers=$SCRATCH/include
+engine=("$source"/module/{wheel,shape}.c)
 common=("$source/kunit/rig.c" "$here/game.c" "$here/play.c")
 suites=("$source"/kunit/{engine,round}_test.c)
 
 # shim.h stands for all headers; compat.h is of no concern to the engine.
-grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "$source"/module/wheel.[ch] \
-	"$source"/kunit/rig.[ch] "${suites[@]}" "$source/include/linux/twheel.h" |
+grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
+	"$source/module/wheel.h" "$source"/kunit/rig.[ch] "${suites[@]}" \
+	"$source/include/linux/twheel.h" |
 	tr -d '<>' | sort -u | while read -r header; do
 	mkdir -p "$headers/${header%/*}"
 	: > "$headers/$header"
@@ -40,7 +42,7 @@ sanitizers=(-fsanitize=address -fsanitize=undefined
 play() {
 	need gcc libc6-dev
 	gcc "${flags[@]}" -O1 "${sanitizers[@]}" -o "$SCRATCH/engine" \
-		"$source/module/wheel.c" "${common[@]}" "${suites[@]}" "$here/run.c"
+		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
 	# It takes some seconds of a CPU; an engine that hangs gets fifteen.
 	ulimit -S -t 15
 	timeout 300 "$SCRATCH/engine" "$here/corpus" "$@"
@@ -52,33 +54,37 @@ cover() {
 
 	need clang-14 llvm-14 libclang-rt-14-dev python3
 	clang-14 "${flags[@]}" -O0 -fprofile-instr-generate -fcoverage-mapping \
-		-o "$SCRATCH/engine" "$source/module/wheel.c" "${common[@]}" \
+		-o "$SCRATCH/engine" "${engine[@]}" "${common[@]}" \
 		"${suites[@]}" "$here/run.c"
 	LLVM_PROFILE_FILE=$profile.raw timeout 300 "$SCRATCH/engine" \
 		"$here/corpus" > "$SCRATCH/engine.log" ||
 		{ cat "$SCRATCH/engine.log"; exit 1; }
 	llvm-profdata-14 merge -o "$profile" "$profile.raw"
 	llvm-cov-14 export -format=lcov "$SCRATCH/engine" \
-		-instr-profile="$profile" "$source"/module/wheel.[ch] \
-		> "$SCRATCH/lcov"
+		-instr-profile="$profile" "${engine[@]}" \
+		"$source/module/wheel.h" > "$SCRATCH/lcov"
 	tail -n 1 "$SCRATCH/engine.log" >&2
 	python3 "$here/coverage.py" "$SCRATCH/lcov" "$here/unreached"
 }
 
 # Games that nobody has thought of.
 look() {
-	local kept=$CACHE/engine
+	local kept=$CACHE/engine file objects=()
 
 	need clang-14 libfuzzer-14-dev libclang-rt-14-dev
 	mkdir -p "$kept/games"
 	# Only what is to be reached is traced: the oracle would cost as much again.
 	flags+=(-O2 "${sanitizers[@]}")
-	clang-14 "${flags[@]}" -fsanitize=fuzzer-no-link -c -o "$SCRATCH/wheel.o" \
-		"$source/module/wheel.c"
+	for file in "${engine[@]}"; do
+		objects+=("$SCRATCH/$(basename "$file" .c).o")
+		clang-14 "${flags[@]}" -fsanitize=fuzzer-no-link -c \
+			-o "${objects[-1]}" "$file"
+	done
 	clang-14 "${flags[@]}" -fsanitize-coverage=inline-8bit-counters,pc-table -c \
 		-o "$SCRATCH/game.o" "$here/game.c"
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
-		"$SCRATCH"/{wheel,game}.o "$source/kunit/rig.c" "$here"/{play,fuzz}.c
+		"${objects[@]}" "$SCRATCH/game.o" "$source/kunit/rig.c" \
+		"$here"/{play,fuzz}.c
 	say "playing for $fuzz s; what is said meanwhile is in $kept/log"
 	# New ones go to the first folder.
 	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/games" "$here/corpus" \

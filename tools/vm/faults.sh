@@ -136,7 +136,7 @@ wanted() {
 	shift 2
 	[ "$#" != 0 ] || return 0
 	[[ " $* " != *" $name "* ]] || return 0
-	[[ " $* " = *" engine "* && $file = module/wheel.[ch] ]]
+	[[ " $* " = *" engine "* && $file = module/@(wheel|shape).[ch] ]]
 }
 
 passed=0 failed=0
@@ -160,7 +160,7 @@ while IFS=$'\t' read -r name file change suite more; do
 		continue
 	fi
 	finder=
-	if [[ $file = module/wheel.[ch] ]]; then
+	if [[ $file = module/@(wheel|shape).[ch] ]]; then
 		finder=$(try_engine "$name" "$hangs")
 	fi
 	if [ -z "$finder" ]; then
