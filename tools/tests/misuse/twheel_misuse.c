@@ -17,11 +17,13 @@
 #include <linux/jiffies.h>
 #include <linux/module.h>
 #include <linux/preempt.h>
+#include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/timekeeping.h>
 
 #include <linux/twheel.h>
 
@@ -246,14 +248,35 @@ static void misuse_preempt(void)
 	expect(!preempt_count());
 }
 
+/*
+ * By the clock: a delay loop is as long as the kernel has found it to be when it
+ * booted, and on a busy machine that emulates a CPU it may find it to be next to none.
+ */
+static void busy(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+/*
+ * The module reads jiffies, which may lag behind, and catch up. Where all CPUs are idle
+ * nobody keeps them going: so not for ever.
+ */
 static void misuse_softirq_busy(struct twheel_timer *timer)
 {
-	mdelay(50);
+	unsigned long end = jiffies + msecs_to_jiffies(50);
+	unsigned int i;
+
+	busy(50 * MS);
+	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
+		busy(MS);
 }
 
 static void misuse_hardirq_busy(struct twheel_timer *timer)
 {
-	mdelay(50);
+	busy(50 * MS);
 }
 
 static void misuse_work_busy(struct twheel_timer *timer)
