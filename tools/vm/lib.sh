@@ -113,6 +113,16 @@ run_logged() {
 	say "  done in $((SECONDS - start)) s"
 }
 
+# clock_words DIR: words for a kernel whose clock is to be a good one. An emulated guest's
+# own choice is one that QEMU has to be asked for, which would be most of what there is
+# to do.
+clock_words() {
+	! grep -qE '^flags.*\b(vmx|svm)\b' /proc/cpuinfo || return 0
+	[ "$(uname -m)" = x86_64 ] || return 0
+	gcc -O2 -o "$1/tsc" "$ROOT/tools/vm/tsc.c"
+	echo "tsc=reliable clocksource=tsc tsc_early_khz=$("$1/tsc")"
+}
+
 # build_modules KDIR DIR: the module and, where the kernel has KUnit, its tests, and the
 # example that uses the module; out of the tree, so that kernels do not mix
 build_modules() {

@@ -129,13 +129,7 @@ prepare() {
 		gcc -O2 -g -std=gnu11 -Wall -Wextra -Werror -static -pthread \
 		-I"$ROOT/include/uapi" -o "$work/torture" \
 		"$ROOT"/tools/torture/user/*.c
-	# An emulated guest's own choice is a clock that QEMU has to be asked for, which
-	# would be most of what there is to do.
-	if ! grep -qE '^flags.*\b(vmx|svm)\b' /proc/cpuinfo &&
-	   [ "$(uname -m)" = x86_64 ]; then
-		gcc -O2 -o "$work/tsc" "$ROOT/tools/vm/tsc.c"
-		words+=" tsc=reliable clocksource=tsc tsc_early_khz=$("$work/tsc")"
-	fi
+	words+=" $(clock_words "$work")"
 }
 
 torture() {
