@@ -57,6 +57,13 @@ static uint32_t may_read(struct thread *thread, const struct call *call,
 	return file->live ? may : may & ~OUT_MORE;
 }
 
+/* Where nothing can be is seen before the device is asked. */
+static bool cannot_be(enum place place)
+{
+	return place == PLACE_KERNEL || place == PLACE_NOWHERE ||
+	       place == PLACE_TOP;
+}
+
 /* Memory that is not there is noticed only if there is something to write. */
 static void judge_read(struct thread *thread, const struct call *call,
 		       enum place place, size_t bytes, void *buffer, long ret,
@@ -65,7 +72,7 @@ static void judge_read(struct thread *thread, const struct call *call,
 	struct file_model *file = file_of(thread, call);
 	uint32_t may = may_read(thread, call, bytes);
 
-	if (!memory_is_good(place) && may & OUT_MORE)
+	if (cannot_be(place) || (!memory_is_good(place) && may & OUT_MORE))
 		may |= OUT_EFAULT;
 	judge_out(thread, call, out_of(ret, error),
 		  may_be_closed(thread, call, may));
@@ -112,8 +119,8 @@ static void read_vector(struct thread *thread, const struct call *call)
 		      call->arg[1] & 8 ? RWF_NOWAIT : 0);
 	error = errno;
 	alarm_off(thread);
-	/* An address that cannot be one is seen before the device is asked. */
-	if (ret < 0 && error == EFAULT && !memory_is_good(place))
+	/* Nothing at all is not asked of the device. */
+	if (!bytes && !ret)
 		return;
 	judge_read(thread, call, place, bytes * count, buffer, ret, error);
 }
