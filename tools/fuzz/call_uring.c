@@ -94,11 +94,15 @@ static bool complete(struct io_uring_sqe *sqe, int *result, unsigned int tries)
 	uint32_t *head = word(ring.params.cq_off.head);
 	struct io_uring_cqe *cqes = (void *)word(ring.params.cq_off.cqes);
 	uint64_t mine = sqe->user_data;
+	uint32_t tail = *word(ring.params.sq_off.tail) + 1, left;
 	bool found = false;
 
-	__atomic_fetch_add(word(ring.params.sq_off.tail), 1, __ATOMIC_SEQ_CST);
+	__atomic_store_n(word(ring.params.sq_off.tail), tail, __ATOMIC_RELEASE);
 	do {
-		syscall(SYS_io_uring_enter, FD_URING, 1, 1,
+		/* Who submits more than there is does not wait. */
+		left = tail - __atomic_load_n(word(ring.params.sq_off.head),
+					      __ATOMIC_ACQUIRE);
+		syscall(SYS_io_uring_enter, FD_URING, left, 1,
 			IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg,
 			sizeof(arg));
 		while (*head != __atomic_load_n(word(ring.params.cq_off.tail),
@@ -143,24 +147,29 @@ static void batch(struct thread *thread, const struct call *call)
 	batch_judge(thread, call, &run, result < 0 ? -1 : result, -result);
 }
 
+/*
+ * It may read some time later, into what then must be nobody else's: so there is memory
+ * that nothing else lies in.
+ */
 static void read_events(struct thread *thread, const struct call *call)
 {
+	static struct memory memory;
 	size_t bytes = call->arg[1] % MEMORY_HEAD;
 	struct file_model *file = file_of(thread, call);
 	struct io_uring_sqe *sqe = new_entry();
 	int result;
 
+	if (!memory.start)
+		memory_init(&memory);
 	sqe->opcode = IORING_OP_READ;
 	sqe->fd = fd_of(call);
-	sqe->addr = (uintptr_t)memory_at(&thread->memory,
-					 call->arg[2] % NR_PLACES, bytes, true,
-					 mapping_for(thread));
+	sqe->addr = (uintptr_t)memory_at(&memory, call->arg[2] % NR_PLACES,
+					 bytes, true, mapping_for(thread));
 	sqe->len = bytes;
 	if (complete(sqe, &result, 1) && result > 0 &&
 	    memory_is_good(call->arg[2] % NR_PLACES))
 		judge_events(thread, call, (void *)sqe->addr, result);
 	else if (file)
-		/* It may be that it reads some time later. */
 		file->vague = true;
 }
 
