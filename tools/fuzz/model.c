@@ -464,11 +464,17 @@ uint32_t model_due(const struct file_model *file)
 		return 0;
 	for (i = 0; i < file->timers; i++) {
 		const struct timer_model *timer = &file->timer[i];
+		uint64_t tick;
 
-		/* A periodic one is due again and again. */
+		/*
+		 * It fires on a tick, which may be an hour. A periodic one is due
+		 * again and again.
+		 */
 		due += timer->live && timer->known && !timer->op.period_ns &&
 		       !timer->op.slack_ns &&
-		       timer->deadline <= now(file, timer->relative);
+		       !__builtin_add_overflow(timer->deadline, file->tick_ns,
+					       &tick) &&
+		       tick <= now(file, timer->relative);
 	}
 	return due;
 }

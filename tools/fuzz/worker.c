@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mutator.h"
@@ -14,8 +15,9 @@
 /* So often is a shorter program tried before it is taken for none that fails. */
 #define TRIES		3
 
-/* At most so many runs to make one shorter. */
+/* At most so many runs, and seconds, to make one shorter. */
 #define SHRINK_RUNS	400
+#define SHRINK_SECONDS	60
 
 /** struct worker - one of them */
 struct worker {
@@ -79,6 +81,7 @@ static bool is_same(const char *a, const char *b)
 static void shrink(struct worker *worker, struct program *program,
 		   const char *wrong)
 {
+	time_t end = time(NULL) + SHRINK_SECONDS;
 	unsigned int runs = 0, try;
 	uint32_t i;
 
@@ -87,8 +90,8 @@ static void shrink(struct worker *worker, struct program *program,
 		bool fails = false;
 
 		program_remove(&shorter, i);
-		for (try = 0; try < TRIES && !fails && runs < SHRINK_RUNS;
-		     try++, runs++)
+		for (try = 0; try < TRIES && !fails && runs < SHRINK_RUNS &&
+		     time(NULL) < end; try++, runs++)
 			fails = !run(worker, &shorter) &&
 				is_same(wrong, worker->executor.judge.wrong);
 		if (fails)
