@@ -123,6 +123,14 @@ void judge_file(struct thread *thread, const struct call *call)
 
 static void do_call(struct thread *thread, const struct call *call);
 
+static void count(struct executor *executor, const struct call *call)
+{
+	atomic_fetch_add_explicit(&executor->counters->calls, 1,
+				  memory_order_relaxed);
+	atomic_fetch_add_explicit(&executor->counters->kinds[call->code], 1,
+				  memory_order_relaxed);
+}
+
 /* Another process does some of the calls, on the same files and mappings. */
 static uint32_t do_fork(struct thread *thread, uint32_t at)
 {
@@ -136,6 +144,7 @@ static uint32_t do_fork(struct thread *thread, uint32_t at)
 		return at;
 	if (end > executor->program->count)
 		end = executor->program->count;
+	count(executor, call);
 	pid = fork();
 	if (pid < 0)
 		return at;
@@ -164,10 +173,7 @@ static void do_sleep(const struct call *call)
 
 static void do_call(struct thread *thread, const struct call *call)
 {
-	atomic_fetch_add_explicit(&thread->executor->counters->calls, 1,
-				  memory_order_relaxed);
-	atomic_fetch_add_explicit(&thread->executor->counters->kinds[call->code],
-				  1, memory_order_relaxed);
+	count(thread->executor, call);
 	switch (call->code) {
 	case CALL_ARM ... CALL_KICK:
 		call_op(thread, call);

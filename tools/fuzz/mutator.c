@@ -227,7 +227,7 @@ static void insert(struct program *program, struct dice *dice)
 
 void mutator_make(struct program *program, struct dice *dice)
 {
-	unsigned int calls = 4 + dice_roll(dice, 36);
+	unsigned int calls = 4 + dice_roll(dice, MAX_CALLS - 4);
 
 	program->count = 0;
 	*program->name = '\0';
@@ -340,11 +340,22 @@ static void change(struct program *program, const struct program *other,
 	}
 }
 
+/* One after the other: what the first one leaves is what the other one begins with. */
+static void append(struct program *program, const struct program *other)
+{
+	uint32_t i;
+
+	for (i = 0; i < other->count && program->count < MAX_CALLS; i++)
+		program->call[program->count++] = other->call[i];
+}
+
 void mutator_change(struct program *program, const struct program *other,
 		    struct dice *dice)
 {
 	unsigned int times = 1 + dice_roll(dice, 4);
 
+	if (dice_roll(dice, 2))
+		append(program, other);
 	while (times--)
 		change(program, other, dice);
 }
