@@ -4,7 +4,8 @@
 
 usage: fuzz_verdict.py WORK [--module TWHEEL.KO] RUN...
            the figures; the last line is "N passed, N failed"
-       fuzz_verdict.py WORK --finder RUN     what has found a fault; 1 if nothing has
+       fuzz_verdict.py WORK --finder RUN     what has found a fault; 1 if nothing has,
+                                             2 if nothing has been tried
        fuzz_verdict.py WORK --found FOLDER RUN...   keep the inputs found
        fuzz_verdict.py WORK --merge FOLDER --module TWHEEL.KO RUN   ... and no others
        fuzz_verdict.py WORK --count RUN...   how many calls were made
@@ -39,7 +40,7 @@ class Run:
         self.failures, self.inputs, self.leaks, self.errors = [], {}, [], []
         self.places, self.base = [], 0
         self.figures, self.kinds, self.release = {}, "", "?"
-        self.over = self.complete = False
+        self.begun = self.over = self.complete = False
         results = folder / "results"
         text = results.read_text(errors="replace") if results.exists() else ""
         part, lines = None, []
@@ -57,6 +58,7 @@ class Run:
                 self.figures = {k: int(v) for k, v in
                                 (word.split("=") for word in rest.split())}
             elif mark == "begin":
+                self.begun = True
                 self.release = rest.split()[0]
             elif mark == "over":
                 self.over = True
@@ -86,7 +88,7 @@ class Run:
             self.kinds = rest
 
     def finder(self):
-        """The first thing that is wrong, or None."""
+        """The first thing that is wrong since it has begun, or None."""
         if self.failures:
             return self.failures[0][0]
         if self.complaints:
@@ -223,8 +225,11 @@ def main():
     if args.count:
         print(sum(run.figures.get("calls", 0) for run in runs))
     elif args.finder:
+        if not runs[0].begun:
+            print("the guest does not come so far as to fuzz")
+            sys.exit(2)
         finder = runs[0].finder()
-        print(finder or "nothing")
+        print(finder or "nothing is wrong")
         sys.exit(finder is None)
     elif args.found:
         keep(runs, args.found)
