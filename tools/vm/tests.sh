@@ -86,11 +86,12 @@ prepare_tests() {
 }
 
 # One CPU that can be never comes, and is to be in nobody's way. A CPU that its host has
-# left alone for 20 s is not stalled; one that spins is still found, as a soft lockup.
+# left alone for 20 s is not stalled; one that spins is still found, as a soft lockup. Who
+# loads a suite waits for all of a case, which may take two minutes on a busy machine.
 test_words() {
 	echo "oops=panic panic_on_warn=1 loglevel=8 possible_cpus=$(($1 + 1)) \
 softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 rcupdate.rcu_cpu_stall_timeout=60 \
-trace_buf_size=64k"
+sysctl.kernel.hung_task_timeout_secs=300 trace_buf_size=64k"
 }
 
 # build_tests: everything that is to run in guests of this kernel. Sets build, where
