@@ -3,7 +3,6 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
-#include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
@@ -114,6 +113,15 @@ static void modify(struct shot *shot, u64 delay, u32 dice)
 	shot_moved(shot, ret, floor, "modify");
 }
 
+static void extended(struct shot *shot, int ret)
+{
+	if (ret != 0 && ret != 1 && ret != -ENOENT)
+		wrong(WRONG_ANSWER, shot->target.arena, "an extension: %d", ret);
+	if (!ret && !shot->pending)
+		wrong(WRONG_ANSWER, shot->target.arena,
+		      "an extension of an idle timer: 0");
+}
+
 /*
  * An extension leaves the floor alone until it is known to have moved the deadline.
  * Nothing is known of it if the clock that it counted from was set meanwhile.
@@ -133,10 +141,7 @@ static void extend(struct shot *shot, u64 delay, u32 dice)
 		ret = twheel_extend(&shot->target.timer, delay);
 	else
 		ret = twheel_extend_at(&shot->target.timer, deadline);
-	if (ret != 0 && ret != 1 && ret != -ENOENT)
-		wrong(WRONG_ANSWER, arena, "an extension: %d", ret);
-	if (!ret && !shot->pending)
-		wrong(WRONG_ANSWER, arena, "an extension of an idle timer: 0");
+	extended(shot, ret);
 	if (ret == 1 && delays && two_clocks(arena) && !shot->relative &&
 	    (mark % 2 || mark != wall_mark())) {
 		WRITE_ONCE(shot->floor, 0);
@@ -331,14 +336,6 @@ static void strike_held(struct arena *arena, u32 dice)
 		shot_unlock(shots[i]);
 }
 
-static u64 next_boundary(const struct shot *shot)
-{
-	u64 tick = shot->target.arena->config.tick_ns;
-	u64 floor = shot->floor & ~FLOOR_FLAGS;
-
-	return div64_u64(floor + tick - 1, tick) * tick;
-}
-
 /* What is done to a timer at the very moment at which it expires. */
 static void parry(struct shot *shot, u32 dice)
 {
@@ -362,43 +359,106 @@ static void parry(struct shot *shot, u32 dice)
 }
 
 /*
- * Some are armed for the same tick, on another CPU if that can be; and while they are
- * served there, this one gets at them. Chance alone would seldom have it so.
+ * Wait, if need be, until it has fired, and then for no time, or hardly any. Returns false
+ * if it does not: some 5 ms later.
+ */
+static bool close_after(const struct shot *shot, u32 fired)
+{
+	unsigned int n = roll() % 128;
+	unsigned int most;
+
+	for (most = 1000000; READ_ONCE(shot->fired) == fired; most--)
+		if (!most)
+			return false;
+	while (n--)
+		barrier();
+	return true;
+}
+
+/*
+ * Extend it while it is claimed, which comes after the one @before it: with nothing left
+ * to do but a compare-and-swap, which comes first, or fails.
+ */
+static bool snipe(struct shot *shot, const struct shot *before, u32 fired)
+{
+	u64 deadline = clock_of(shot->target.arena, false) + 3 * NSEC_PER_MSEC;
+	u64 floor = floor_of(deadline, false);
+	bool fires;
+	int ret;
+
+	shot_begin(shot);
+	count_op(OP_EXTEND);
+	fires = close_after(before, fired);
+	ret = twheel_extend_at(&shot->target.timer, deadline);
+	extended(shot, ret);
+	shot_moved(shot, ret, floor, "extend_at");
+	return fires;
+}
+
+/* Some that are armed together. */
+struct volley {
+	struct shot *shots[TOGETHER];
+	u32 fired[TOGETHER];
+	unsigned int count;
+};
+
+static void arm_volley(void *arg)
+{
+	struct volley *volley = arg;
+	unsigned int i;
+
+	for (i = 0; i < volley->count; i++)
+		arm(volley->shots[i],
+		    volley->shots[i]->target.arena->config.tick_ns / 4, 1);
+}
+
+/*
+ * Some are armed for the same tick on another CPU, which will serve them; and meanwhile
+ * this one gets at them. Chance alone would seldom have it so: of two, one is struck when
+ * the one before it in the bucket, which was armed after it, has fired, so that it is
+ * just being claimed.
  */
 static void duel(struct arena *arena, u32 dice)
 {
 	int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
-	struct shot *shots[TOGETHER];
-	unsigned int i, n = 0;
-	u64 at;
+	struct volley volley = { };
+	bool fires = true;
+	unsigned int i;
 
 	/* Short ones only, for this waits. */
 	if (arena->config.tick_ns > NSEC_PER_MSEC || cpu >= nr_cpu_ids)
 		return;
 	for (i = 0; i < TOGETHER; i++) {
-		shots[n] = shot_get(arena, (dice + i) % NR_SHOTS);
-		if (!shots[n])
-			continue;
-		if (shot_overdue(shots[n], LEFT_ALONE))
-			shot_unlock(shots[n]);
-		else
-			arm(shots[n++], arena->config.tick_ns / 4, 4 * cpu);
+		struct shot *shot = shot_get(arena, (dice + i) % NR_SHOTS);
+
 		if (i % 2)
 			sheep_challenge(arena, (dice + i) % NR_SHEEP, cpu,
 					arena->config.tick_ns / 4);
+		if (!shot)
+			continue;
+		if (shot_overdue(shot, LEFT_ALONE)) {
+			shot_unlock(shot);
+			continue;
+		}
+		volley.fired[volley.count] = shot->fired;
+		volley.shots[volley.count++] = shot;
 	}
-	if (n) {
-		at = next_boundary(shots[0]) + dice / 64 % 32 * NSEC_PER_USEC;
-		for (i = 0; i < 100000; i++) {
-			if (clock_of(arena, two_clocks(arena)) >= at)
-				break;
-			cpu_relax();
+	/* The CPU may have gone. */
+	if (smp_call_function_single(cpu, arm_volley, &volley, 1))
+		fires = false;
+	for (i = volley.count; i >= 2; i -= 2) {
+		struct shot *first = volley.shots[i - 1];
+		struct shot *second = volley.shots[i - 2];
+
+		if (fires && roll() % 2 && !two_clocks(arena)) {
+			fires = snipe(second, first, volley.fired[i - 1]);
+		} else {
+			fires = fires && close_after(first, volley.fired[i - 1]);
+			parry(second, roll());
 		}
 	}
-	for (i = 0; i < n; i++) {
-		parry(shots[i], roll());
-		shot_unlock(shots[i]);
-	}
+	for (i = 0; i < volley.count; i++)
+		shot_unlock(volley.shots[i]);
 	for (i = 1; i < TOGETHER; i += 2)
 		sheep_parry(arena, (dice + i) % NR_SHEEP);
 }
@@ -455,8 +515,7 @@ void strike(struct arena *arena, u32 dice)
 			strike_held(arena, rest);
 		break;
 	case 38:
-		if (rest % 4 == 0)
-			duel(arena, rest / 4);
+		duel(arena, rest);
 		break;
 	default:
 		strike_shot(arena, roll());
