@@ -72,14 +72,15 @@ guest() {
 	say "  after $((SECONDS - start)) s"
 }
 
-# prepare_tests FOLDER NAME...: an initrd of what is in FOLDER/files, which is to run
-# those; "suites" and "programs" are all of them
+# prepare_tests FOLDER CPUS NAME...: an initrd of what is in FOLDER/files, which is to run
+# those with so many CPUs; "suites" and "programs" are all of them
 prepare_tests() {
-	local run=$1
+	local run=$1 cpus=$2
 
-	shift
+	shift 2
 	echo "$*" > "$run/files/only"
 	cp "$run/files/only" "$run/only"
+	echo "$cpus" > "$run/cpus"
 	lacks "$kdir" KUNIT > "$run/lacks"
 	"$ROOT/tools/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/vm/guest/check.sh" "$run/files"
@@ -172,7 +173,7 @@ run_tests() {
 	if [ ${#programs[@]} -gt 0 ]; then
 		runs+=("$run")
 		files_of_programs "$run/files"
-		prepare_tests "$run" "${programs[@]}"
+		prepare_tests "$run" "$cpus" "${programs[@]}"
 		say "the programs begin to run in a guest of their own, with $cpus CPUs"
 		boot "$run" "$cpus" "$(test_words "$cpus")"
 		ASIDE=$!
@@ -180,14 +181,14 @@ run_tests() {
 	if [ ${#suites[@]} -gt 0 ]; then
 		runs+=("$run-suites")
 		files_of_suites "$run-suites/files" main main_smp
-		prepare_tests "$run-suites" "${suites[@]}"
+		prepare_tests "$run-suites" "$cpus" "${suites[@]}"
 		guest "running the suites" "$run-suites" "$cpus" \
 			"$(test_words "$cpus")"
 	fi
 	if [ -n "$more" ] && [ ${#smp[@]} -gt 0 ]; then
 		runs+=("$run-smp")
 		files_of_suites "$run-smp/files" main_smp
-		prepare_tests "$run-smp" "${smp[@]}"
+		prepare_tests "$run-smp" "$more" "${smp[@]}"
 		guest "running suites again" "$run-smp" "$more" \
 			"$(test_words "$more")"
 	fi

@@ -7,10 +7,10 @@ usage: verdict.py SOURCES MISUSED RUN...
 SOURCES is the root of the sources. A RUN is a folder: "results" is what the guest
 wrote to its second serial port, "console" its kernel log, "only" the names of those
 suites and programs that have to have a result, or the words "suites" and "programs" for
-every one that stands in the sources, and "lacks", if there, the options that its kernel
-is without. MISUSED, unless it is empty, is the folder of a guest
-in which the module was misused. The last line printed is "N passed, N failed", with
-", N skipped" where some were; the status is 0 only if none failed.
+every one that stands in the sources, "cpus" how many CPUs it was given, and "lacks", if
+there, the options that its kernel is without. MISUSED, unless it is empty, is the folder
+of a guest in which the module was misused. The last line printed is "N passed, N failed",
+with ", N skipped" where some were; the status is 0 only if none failed.
 """
 import pathlib
 import re
@@ -124,6 +124,7 @@ def judge_run(verdict, sources, run):
     """What a guest did."""
     results, console = run / "results", run / "console"
     only = set((run / "only").read_text().split())
+    cpus = (run / "cpus").read_text().strip()
     lacks = misuse.lacking(run)
     suites = expected_cases(sources)
     programs = expected_programs(sources)
@@ -147,6 +148,8 @@ def judge_run(verdict, sources, run):
             complete = True
         elif kind == "begin":
             verdict.prefix = f"with {words[1]} CPUs: "
+            verdict.test(words[1] == cpus, "the guest has the CPUs that it was given",
+                         f"{cpus} they were: was its kernel built for so many?")
         elif kind == "suite":
             if "suites" not in only and where not in only:
                 continue
