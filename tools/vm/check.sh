@@ -10,9 +10,9 @@
 case ${1:-} in
 -h | --help)
 	echo "usage: check.sh [SUITE or PROGRAM or misuse]..."
-	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs, runs the tests;"
-	echo "once more with 4 CPUs, those for which that matters; and once to see"
-	echo "misuse of the module reported."
+	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs twice: for the suites,"
+	echo "and beside that for the programs; once more with 4 CPUs, for the suites for"
+	echo "which that matters; and once to see misuse of the module reported."
 	exit 0 ;;
 esac
 # How long a guest may take. The longest run takes some ten minutes; three times
