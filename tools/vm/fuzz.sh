@@ -103,12 +103,12 @@ debug() {
 }
 
 stock() {
-	guest "$1" "$stock_image" "$2" "$3" "quiet $light" "${@:4}"
+	guest "$1" "$stock_image" "$2" "$3" "loglevel=5 $light" "${@:4}"
 }
 
 # Timers are those of the tick, every 4 ms: many expire at once, and few in between.
 coarse() {
-	guest "$1" "$stock_image" "$2" "$3" "quiet $light highres=off nohz=off" "${@:4}"
+	guest "$1" "$stock_image" "$2" "$3" "loglevel=5 $light highres=off nohz=off" "${@:4}"
 }
 
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3 binutils
