@@ -131,7 +131,9 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 	case ARG_SLOTS:
 		return dice_roll(dice, 3) ? 0 : 1ULL << dice_roll(dice, 14);
 	case ARG_MAX_TIMERS:
+		/* Some thousands are more than a user may have here. */
 		return dice_once_in(dice, 10) ? odd_number(dice) :
+		       dice_once_in(dice, 8) ? dice_roll(dice, 10000) :
 		       dice_once_in(dice, 4) ? dice_roll(dice, 3000) :
 		       dice_roll(dice, 40);
 	case ARG_ZERO:
