@@ -137,6 +137,7 @@ help:
 	@echo 'SCENARIOS="name ..."  make torture: only these'
 	@echo 'BROKEN=1 FLAVOUR=name make torture: plant faults, and see them caught'
 	@echo 'SEED=, TIME=, CALLS=  make fuzz: dice, seconds a guest, calls in all'
+	@echo 'KERNELS="kernel ..."  make fuzz: only these of debug stock coarse'
 	@echo 'REPLAY=path           make fuzz: run this program again and again'
 	@echo 'MERGE=1, BROKEN=1     make fuzz: renew the corpus; see faults found'
 	@echo 'TWHEEL_CACHE=path     where kernels are kept (default: .cache)'
