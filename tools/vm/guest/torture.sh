@@ -116,7 +116,10 @@ reload() {
 		nap 1500
 		rmmod twheel 2>/dev/null && fail "twheel goes while it is used"
 		end_torture
+		# The user may have come to its end meanwhile.
+		exec 3<> /dev/twheel
 		rmmod twheel 2>/dev/null && fail "twheel goes while it is open"
+		exec 3>&-
 		wait $user || fail "the twin, while modules come and go"
 		rounds=$((rounds + 1))
 		cat /tmp/twin > $out
