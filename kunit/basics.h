@@ -6,7 +6,9 @@
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H
 
+#include <linux/processor.h>
 #include <linux/time64.h>
+#include <linux/timekeeping.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -24,6 +26,19 @@ static inline u32 roll(u32 *seed)
 	*seed ^= *seed >> 17;
 	*seed ^= *seed << 5;
 	return *seed;
+}
+
+/*
+ * For callbacks that take a while. By the clock: a delay loop is as long as the kernel
+ * has found it to be when it booted, and on a busy machine that emulates a CPU it may
+ * find it to be next to none.
+ */
+static inline void busy(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
 }
 
 static inline u64 pending(struct twheel *wheel)

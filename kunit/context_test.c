@@ -269,10 +269,10 @@ static void linger(struct twheel_timer *timer)
 		if (look->process)
 			usleep_range(100, 200);
 		else
-			udelay(100);
+			busy(100 * US);
 	}
 	/* By now whoever waits is at it, or will find this. */
-	udelay(500);
+	busy(500 * US);
 	WRITE_ONCE(look->finished, true);
 }
 
@@ -357,7 +357,7 @@ static void again(struct twheel_timer *timer)
 	struct look *look = container_of(timer, struct look, timer);
 
 	look_around(timer);
-	udelay(2);
+	busy(2 * US);
 	twheel_arm(timer, look->delay);
 }
 

@@ -43,7 +43,7 @@ static void melee_callback(struct twheel_timer *timer)
 	if (melee->sleeps && fired % 32 == 0)
 		usleep_range(50, 100);
 	if (melee->busy)
-		udelay(50);
+		busy(50 * US);
 	/* Before it can be called again. */
 	atomic_dec(&ledger->inside);
 	/* Some arm themselves again, some for now. */

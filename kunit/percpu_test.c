@@ -238,7 +238,7 @@ static void hold(struct twheel_timer *timer)
 	WRITE_ONCE(hold->running, true);
 	/* Not for ever: the kernel would call that a lock-up. */
 	for (i = 0; i < 3000 && !READ_ONCE(hold->release); i++)
-		udelay(1000);
+		busy(MS);
 	if (!READ_ONCE(hold->release))
 		WRITE_ONCE(hold->gave_up, true);
 	smp_store_release(&hold->running, false);

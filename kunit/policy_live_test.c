@@ -6,7 +6,6 @@
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
-#include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
@@ -41,7 +40,7 @@ static enum twheel_next slow_beat(struct twheel_periodic *periodic)
 		complete(&slow->done);
 		return TWHEEL_DONE;
 	}
-	mdelay(3);
+	busy(3 * MS);
 	slow->ended_at = twheel_now(wheel);
 	return TWHEEL_AGAIN;
 }
@@ -74,7 +73,7 @@ static enum twheel_next slow_rate(struct twheel_periodic *periodic)
 		complete(&slow->done);
 		return TWHEEL_DONE;
 	}
-	mdelay(3);
+	busy(3 * MS);
 	return TWHEEL_AGAIN;
 }
 
@@ -210,7 +209,7 @@ static unsigned int put_off(struct restless *r, struct twheel *wheel)
 	twheel_periodic_stop(&r->periodic);
 	twheel_periodic_start_at(&r->periodic, later, 15 * US,
 				 TWHEEL_FIXED_DELAY);
-	udelay(300);
+	busy(300 * US);
 	return twheel_deadline(&r->periodic.series.timer) != later;
 }
 
@@ -242,7 +241,7 @@ static void stop_beats_again(struct kunit *test)
 		twheel_retry_cancel_sync(&r->retry);
 		WRITE_ONCE(r->gone, true);
 		if (round % 2)
-			udelay(50);
+			busy(50 * US);
 		alive += twheel_pending(&r->periodic.series.timer) ||
 			 twheel_pending(&r->retry.series.timer);
 		/* KASAN sees who still touches it. */

@@ -108,7 +108,7 @@ static void gorge(struct twheel_timer *timer)
 		atomic_inc(&glutton->elsewhere);
 	if (READ_ONCE(glutton->sated))
 		return;
-	udelay(200);
+	busy(200 * US);
 	twheel_arm(timer, 0);
 }
 

@@ -95,14 +95,14 @@ struct slow {
 static void slow_callback(struct twheel_timer *timer)
 {
 	struct slow *slow = container_of(timer, struct slow, timer);
-	unsigned int i;
+	u64 end = ktime_get_ns() + 20 * MS;
 
 	WRITE_ONCE(slow->started, true);
 	/* Until somebody is about to wait for this, or it seems nobody will. */
-	for (i = 0; i < 20000 && !READ_ONCE(slow->waited_for); i++)
-		udelay(1);
+	while (!READ_ONCE(slow->waited_for) && ktime_get_ns() < end)
+		cpu_relax();
 	slow->overlapped = READ_ONCE(slow->waited_for);
-	udelay(200);
+	busy(200 * US);
 	if (slow->rearm)
 		twheel_arm(timer, HOUR);
 	WRITE_ONCE(slow->finished, true);
@@ -226,7 +226,7 @@ static void shutdown_beats_rearm(struct kunit *test)
 		KUNIT_EXPECT_GE(test, twheel_shutdown_sync(&r->timer), 0);
 		WRITE_ONCE(r->gone, true);
 		KUNIT_EXPECT_FALSE(test, twheel_pending(&r->timer));
-		udelay(50);
+		busy(50 * US);
 		KUNIT_EXPECT_FALSE(test, READ_ONCE(r->after_gone));
 		fired += r->fired;
 		/* KASAN would tell if a callback still came. */
@@ -333,7 +333,7 @@ static int arm_together(void *arg, unsigned int number)
 	struct pair *pair = arg;
 	struct shot *shot = &pair->shots[number];
 	u32 seed = 1 + number;
-	unsigned int round;
+	unsigned int round, spins;
 
 	for (round = 1; round <= 1000 / pair->members; round++) {
 		if (atomic_read(&pair->lost))
@@ -342,7 +342,8 @@ static int arm_together(void *arg, unsigned int number)
 		if (!all_ready(pair, round))
 			break;
 		/* Close to when the others' pass ends. */
-		ndelay(roll(&seed) % 20000);
+		for (spins = roll(&seed) % 512; spins; spins--)
+			cpu_relax();
 		twheel_arm(&shot->timer, roll(&seed) % 2 ? 0 :
 			   roll(&seed) % (u32)(300 * US));
 		if (!await(atomic_read(&shot->fired) == round))

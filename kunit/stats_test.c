@@ -2,7 +2,6 @@
 /*
  * What a wheel counts: each counter by its definition, see &struct twheel_stats.
  */
-#include <linux/delay.h>
 #include <linux/err.h>
 
 #include "probe.h"
@@ -166,7 +165,7 @@ static void linger(struct twheel_timer *timer)
 {
 	note(timer);
 	/* Three times what is reported as an overrun. */
-	mdelay(60);
+	busy(60 * MS);
 }
 
 static void overruns_are_counted(struct kunit *test)

@@ -92,7 +92,7 @@ prepare_tests() {
 test_words() {
 	echo "oops=panic panic_on_warn=1 loglevel=8 possible_cpus=$(($1 + 1)) \
 softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 rcupdate.rcu_cpu_stall_timeout=60 \
-sysctl.kernel.hung_task_timeout_secs=300 trace_buf_size=64k"
+sysctl.kernel.hung_task_timeout_secs=300 trace_buf_size=64k $NO_DELAYS"
 }
 
 # build_tests: everything that is to run in guests of this kernel. Sets build, where
