@@ -13,6 +13,7 @@
 #define OP_BYTES	64
 #define INFO_BYTES	144
 #define BATCH_BYTES	32
+#define STATS_BYTES	632
 
 #define MAX_SIZE	16383
 /* Beyond it elements are not looked at. */
@@ -221,24 +222,80 @@ void call_setup(struct thread *thread, const struct call *call)
 	judge_file(thread, call);
 }
 
+/* How late all were: each is in one bucket, and the latest one in the highest. */
+static void judge_late(const struct twheel_file_stats *stats,
+		       const struct judge *judge)
+{
+	unsigned __int128 least = 0, most = 0;
+	uint64_t fired = 0, highest = 0;
+	unsigned int i;
+
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++) {
+		uint64_t n = stats->late[i];
+
+		fired += n;
+		highest = n ? i : highest;
+		least += i ? (unsigned __int128)n << i : 0;
+		most += (unsigned __int128)n * (2 * (1ULL << i) - 1);
+	}
+	if (fired != stats->fired)
+		judge_fail(judge, "stats: %llu fired, %llu late",
+			   (unsigned long long)stats->fired,
+			   (unsigned long long)fired);
+	if ((stats->late_max_ns ?
+	     63 - __builtin_clzll(stats->late_max_ns) : 0) != (int)highest)
+		judge_fail(judge, "stats: %llu ns late at most, not 2^%llu",
+			   (unsigned long long)stats->late_max_ns,
+			   (unsigned long long)highest);
+	/* What is too much for a word tells nothing. */
+	if (most <= UINT64_MAX &&
+	    (stats->late_sum_ns < least || stats->late_sum_ns > most))
+		judge_fail(judge, "stats: %llu ns late in all",
+			   (unsigned long long)stats->late_sum_ns);
+}
+
+static void judge_stats(struct thread *thread, const struct call *call,
+			const char *user)
+{
+	const struct judge *judge = &thread->executor->judge;
+	struct twheel_file_stats stats;
+
+	memcpy(&stats, user, sizeof(stats));
+	if (stats.reserved)
+		judge_fail(judge, "stats: reserved is %u", stats.reserved);
+	judge_late(&stats, judge);
+	if (file_of(thread, call))
+		model_stats(file_of(thread, call), &stats, judge);
+}
+
 void call_info(struct thread *thread, const struct call *call)
 {
-	size_t size = size_of(call->arg[1], sizeof(struct twheel_info));
+	bool stats = call->code == CALL_STATS;
+	size_t known = stats ? sizeof(struct twheel_file_stats) :
+			       sizeof(struct twheel_info);
+	size_t size = size_of(call->arg[1], known);
 	enum place place = call->arg[2] % NR_PLACES;
 	char *user = memory_at(&thread->memory, place, size, false,
 			       mapping_for(thread));
-	uint32_t may = size < INFO_BYTES ? OUT_EINVAL :
-					  may_in_place(place, OUT_0);
+	uint32_t may = size < (stats ? STATS_BYTES : INFO_BYTES) ? OUT_EINVAL :
+		       may_in_place(place, OUT_0);
 	long ret;
 
 	if (memory_is_good(place))
 		memset(user, 0x5a, size);
-	ret = ioctl(fd_of(call), with_size(TWHEEL_IOC_INFO, size), user);
+	ret = ioctl(fd_of(call),
+		    with_size(stats ? TWHEEL_IOC_STATS : TWHEEL_IOC_INFO, size),
+		    user);
 	judge_out(thread, call, out_of(ret, errno),
 		  may_be_closed(thread, call, may));
-	if (!ret && memory_is_good(place) && size > sizeof(struct twheel_info) &&
-	    (user[sizeof(struct twheel_info)] || user[size - 1]))
-		judge_fail(&thread->executor->judge, "info: an end that is not 0");
+	if (!ret && memory_is_good(place)) {
+		if (size > known && (user[known] || user[size - 1]))
+			judge_fail(&thread->executor->judge,
+				   "%s: an end that is not 0",
+				   call_types[call->code].name);
+		if (stats && size >= known)
+			judge_stats(thread, call, user);
+	}
 	judge_file(thread, call);
 }
 

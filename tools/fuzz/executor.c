@@ -181,7 +181,7 @@ static void do_call(struct thread *thread, const struct call *call)
 	case CALL_SETUP:
 		call_setup(thread, call);
 		break;
-	case CALL_INFO:
+	case CALL_INFO ... CALL_STATS:
 		call_info(thread, call);
 		break;
 	case CALL_BATCH:

@@ -456,6 +456,25 @@ void model_info(const struct file_model *file, const struct twheel_info *info,
 		judge_fail(judge, "info: not as set up");
 }
 
+void model_stats(const struct file_model *file,
+		 const struct twheel_file_stats *stats,
+		 const struct judge *judge)
+{
+	const struct twheel_info info = {
+		.clockid = file->clockid, .tick_ns = file->tick_ns,
+		.max_timers = file->max_timers, .timers = stats->timers,
+		.pending = stats->pending, .unread = stats->unread,
+		.armed = stats->armed, .fired = stats->fired,
+		.cancelled = stats->cancelled,
+	};
+
+	if (file->vague)
+		return;
+	if (!stats->wheel != !file->wheel)
+		judge_fail(judge, "stats: wheel %u", stats->wheel);
+	model_info(file, &info, judge);
+}
+
 uint32_t model_due(const struct file_model *file)
 {
 	uint32_t i, due = 0;

@@ -121,6 +121,9 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 		 const struct judge *judge);
 void model_info(const struct file_model *file, const struct twheel_info *info,
 		const struct judge *judge);
+void model_stats(const struct file_model *file,
+		 const struct twheel_file_stats *stats,
+		 const struct judge *judge);
 /* How many timers are due by now whose events have not been read? */
 uint32_t model_due(const struct file_model *file);
 

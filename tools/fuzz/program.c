@@ -38,6 +38,8 @@ const struct call_type call_types[NR_CALLS] = {
 	[CALL_CANCEL_ALL] = { "cancel_all", 8, { { "fd", ARG_FILE } } },
 	[CALL_INFO] = { "info", 10, {
 		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
+	[CALL_STATS] = { "stats", 8, {
+		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
 	[CALL_BATCH] = { "batch", 50, BATCH_ARGS },
 	[CALL_URING_BATCH] = { "uring_batch", 6, BATCH_ARGS },
 	[CALL_URING_READ] = { "uring_read", 3, {
