@@ -223,7 +223,7 @@ static void attach(struct thread *thread, const struct call *call)
 	else if (eventfd.fd == -1)
 		may = OUT_0;
 	memcpy(copy, &eventfd, sizeof(eventfd));
-	empty = fill_tail(copy, sizeof(eventfd), size);
+	empty = fill_tail(copy, sizeof(eventfd), size, place);
 	user = memory_at(&thread->memory, place, size, false,
 			 mapping_for(thread));
 	memory_copy(user, copy, size);
@@ -232,7 +232,7 @@ static void attach(struct thread *thread, const struct call *call)
 	if (size < sizeof(eventfd))
 		may = OUT_EINVAL;
 	else if (!empty)
-		may = may_in_place(place, OUT_E2BIG);
+		may = OUT_E2BIG;
 	ret = ioctl(fd_of(call), _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE,
 				      _IOC_NR(TWHEEL_IOC_EVENTFD), size), user);
 	judge_out(thread, call, out_of(ret, errno),

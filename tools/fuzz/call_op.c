@@ -26,9 +26,10 @@ static size_t size_of(uint64_t delta, size_t right)
 
 /*
  * What lies after what the kernel knows. If the size is a whole number of words, it is
- * 0, and else there is something.
+ * 0, and else there is something. Returns whether it may be 0: what is to be copied to a
+ * bad place need not be there.
  */
-bool fill_tail(char *start, size_t known, size_t size)
+bool fill_tail(char *start, size_t known, size_t size, enum place place)
 {
 	bool empty = !(size % 8);
 
@@ -37,7 +38,7 @@ bool fill_tail(char *start, size_t known, size_t size)
 	memset(start + known, 0, size - known);
 	if (!empty)
 		start[size - 1] = 1;
-	return empty;
+	return empty || !memory_is_good(place);
 }
 
 static unsigned long with_size(unsigned long command, size_t size)
@@ -138,7 +139,7 @@ void call_op(struct thread *thread, const struct call *call)
 	long ret;
 
 	memcpy(copy, &asked, sizeof(asked));
-	empty = fill_tail(copy, sizeof(asked), size);
+	empty = fill_tail(copy, sizeof(asked), size, place);
 	user = memory_at(&thread->memory, place, size, false,
 			 mapping_for(thread));
 	there = memory_copy(user, copy, size) || place == PLACE_HALF_READ_ONLY;
@@ -150,8 +151,6 @@ void call_op(struct thread *thread, const struct call *call)
 		/* What is there is not what was asked for. */
 		may = ~(OUT_OTHER | OUT_ENOTTY);
 	may = may_with_size(size, OP_BYTES, empty, may_in_place(place, may));
-	if (!empty)
-		may = may_in_place(place, may);
 	ret = ioctl(fd_of(call), with_size(op_commands[code - 1], size), user);
 	out = out_of(ret, errno);
 	judge_out(thread, call, out, may_be_closed(thread, call, may));
@@ -193,7 +192,7 @@ void call_setup(struct thread *thread, const struct call *call)
 	long ret;
 
 	memcpy(copy, &setup, sizeof(setup));
-	empty = fill_tail(copy, sizeof(setup), size);
+	empty = fill_tail(copy, sizeof(setup), size, place);
 	user = memory_at(&thread->memory, place, size, false,
 			 mapping_for(thread));
 	memory_copy(user, copy, size);
@@ -203,8 +202,6 @@ void call_setup(struct thread *thread, const struct call *call)
 	if (!memory_is_good(place))
 		may = may_in_place(place, ~(OUT_OTHER | OUT_ENOTTY));
 	may = may_with_size(size, SETUP_BYTES, empty, may);
-	if (!empty)
-		may = may_in_place(place, may);
 	ret = ioctl(fd_of(call), with_size(TWHEEL_IOC_SETUP, size), user);
 	judge_out(thread, call, out_of(ret, errno),
 		  may_be_closed(thread, call, may | OUT_EINTR));
@@ -403,7 +400,7 @@ void batch_prepare(struct thread *thread, const struct call *call,
 		.reserved = call->arg[BATCH_RESERVED],
 	};
 	memcpy(copy, &run->before, sizeof(run->before));
-	empty = fill_tail(copy, sizeof(run->before), run->size);
+	empty = fill_tail(copy, sizeof(run->before), run->size, place);
 	run->batch = memory_at(&thread->memory, place, run->size, false,
 			       mapping_for(thread));
 	if (!memory_copy(run->batch, copy, run->size))
@@ -413,8 +410,6 @@ void batch_prepare(struct thread *thread, const struct call *call,
 		run->may = ~(OUT_OTHER | OUT_ENOTTY);
 	run->may = may_with_size(run->size, BATCH_BYTES, empty,
 				 may_in_place(place, run->may));
-	if (!empty)
-		run->may = may_in_place(place, run->may);
 	/* Neither lies over the other, nor where things change. */
 	run->foretold = whole && memory_is_good(place) &&
 			memory_is_good(run->ops_place) &&

@@ -150,8 +150,8 @@ uint32_t may_in_place(enum place place, uint32_t may);
 void *mapping_for(const struct thread *thread);
 void judge_events(struct thread *thread, const struct call *call,
 		  const void *buffer, long bytes);
-/* Fill in what lies after a structure: 0, or not. Returns whether it is 0. */
-bool fill_tail(char *start, size_t known, size_t size);
+/* Fill in what lies after a structure: 0, or not. Returns whether it may be 0. */
+bool fill_tail(char *start, size_t known, size_t size, enum place place);
 /* The structures of a batch are put there; it is judged once it was done. */
 struct batch_run {
 	struct twheel_batch *batch;
