@@ -28,8 +28,15 @@ hotplug() {
 			nap 300
 		done
 	done
-	cat /sys/devices/system/cpu/cpu[1-9]*/online | grep -q 0 &&
-		echo "a CPU does not come back" > /tmp/wrong
+	# It is not let in while the guest falls asleep, which takes seconds.
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		grep -q 0 /sys/devices/system/cpu/cpu[1-9]*/online || return 0
+		sleep 1
+		for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
+			echo 1 > "$cpu"
+		done
+	done
+	echo "a CPU does not come back" > /tmp/wrong
 }
 
 # The RTC wakes up a machine that is suspended to memory.
