@@ -231,7 +231,8 @@ static u64 quantile(unsigned int share)
 /* judge_progress() - how far are we? */
 int judge_progress(char *page, size_t size)
 {
-	return scnprintf(page, size, "%llu %u\n", operations(), wrongs());
+	return scnprintf(page, size, "%llu %u %u\n", operations(), wrongs(),
+			 watch_rounds());
 }
 
 /* judge_report() - all figures, and the verdict at the end */

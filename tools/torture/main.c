@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Torture of twheel: loading the module begins it. Parameters in sysfs tell how it goes
- * on: "progress" is how many operations there were and how much was wrong, writing to
- * "end" ends it, and then "report" has the figures and the verdict.
+ * on: "progress" is how many operations there were, how much was wrong, and how often
+ * the watch has gone round; writing to "end" ends it, and then "report" has the figures and the verdict.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -129,7 +129,7 @@ static const struct kernel_param_ops report_ops = { .get = get_report };
 module_param_cb(end, &end_ops, NULL, 0200);
 MODULE_PARM_DESC(end, "Write to end the torture");
 module_param_cb(progress, &progress_ops, NULL, 0444);
-MODULE_PARM_DESC(progress, "Operations, and what was wrong");
+MODULE_PARM_DESC(progress, "Operations, what was wrong, and rounds of the watch");
 module_param_cb(report, &report_ops, NULL, 0444);
 MODULE_PARM_DESC(report, "At the end: figures, and the verdict");
 

@@ -257,5 +257,8 @@ void arenas_exit(void);
 
 /* watch.c */
 int watch(void *unused);
+unsigned int watch_rounds(void);
+unsigned int watch_until(void);
+bool watch_before(unsigned int round);
 
 #endif /* _TWHEEL_TORTURE_H */

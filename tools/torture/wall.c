@@ -35,14 +35,7 @@ MODULE_PARM_DESC(wake_ms, "Wake a machine that suspends to idle after this; 0: d
 #define NR_EPOCHS	1024
 
 /* By how much the clock may be off at most, all in all. */
-#define FARTHEST	(20 * NSEC_PER_SEC)
-
-/*
- * Now and then the clock is left where it is, as far back as it goes, for longer than
- * the watch takes to call a timer lost: for who has not noticed that the clock was
- * set back is late only until it is where it was.
- */
-#define REST		(15 * HZ)
+#define FARTHEST	((s64)(20 * NSEC_PER_SEC))
 
 struct epoch {
 	u64 end;
@@ -124,23 +117,45 @@ static void step(s64 by)
 	off += by;
 }
 
+static void pause_ms(unsigned int ms)
+{
+	schedule_timeout_interruptible(msecs_to_jiffies(ms));
+}
+
+/*
+ * Leave the clock as far back as it goes, until the watch would have called a timer
+ * lost: for who has not noticed that the clock was set back is late only until it is
+ * where it was.
+ */
+static void rest(void)
+{
+	unsigned int round;
+
+	step(FARTHEST - off);
+	pause_ms(100);
+	step(-2 * FARTHEST);
+	round = watch_until();
+	while (watch_before(round) && !kthread_freezable_should_stop(NULL))
+		pause_ms(250);
+}
+
 static int walk(void *unused)
 {
+	unsigned int n = 0;
+
 	set_freezable();
 	while (!kthread_freezable_should_stop(NULL)) {
 		s64 by = some_delay(8 + roll() % 24) + roll();
-		long rest = msecs_to_jiffies(20 + roll() % 200);
 
 		if (roll() % 2)
 			by = -by;
-		if (roll() % 64 == 0) {
-			by = -off - FARTHEST;
-			rest = REST;
-		} else if (abs(off + by) > FARTHEST) {
+		if (abs(off + by) > FARTHEST)
 			by = -off;
-		}
 		step(by);
-		schedule_timeout_interruptible(rest);
+		pause_ms(20 + roll() % 200);
+		/* Each shows something else: most of the time is for steps. */
+		if (n++ % 256 == 8)
+			rest();
 	}
 	step(-off);
 	return 0;

@@ -19,6 +19,25 @@ static unsigned int life_ms = 1500;
 module_param(life_ms, uint, 0444);
 MODULE_PARM_DESC(life_ms, "How long a wheel lives");
 
+/* How often it has gone round. */
+static unsigned int rounds;
+
+unsigned int watch_rounds(void)
+{
+	return READ_ONCE(rounds);
+}
+
+/* watch_until() - the round by which it has found what is lost now */
+unsigned int watch_until(void)
+{
+	return watch_rounds() + lost_scans + 4;
+}
+
+bool watch_before(unsigned int round)
+{
+	return (int)(watch_rounds() - round) < 0;
+}
+
 /* So late that it is not for want of a CPU, as a rule. */
 #define OVERDUE		(50 * NSEC_PER_MSEC)
 
@@ -68,6 +87,7 @@ int watch(void *unused)
 	while (!kthread_freezable_should_stop(NULL)) {
 		for (i = 0; i < nr_arenas; i++)
 			scan(&arenas[i]);
+		WRITE_ONCE(rounds, rounds + 1);
 		while (time_after(jiffies, next)) {
 			struct arena *arena = &arenas[turn++ % nr_arenas];
 

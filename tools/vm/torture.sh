@@ -9,7 +9,7 @@
 #   TIME=        seconds of each scenario (20); the volume run may take a hundred times
 #                that
 #   OPS=         operations, after which the volume run on the stock kernel ends
-#   SCENARIOS=   only these, of: calm hotplug steps sleep idle reload all volume
+#   SCENARIOS=   only these, of: calm hotplug absence steps sleep idle reload all volume
 #   BROKEN=1     instead: plant each of tools/torture/faults, and see it caught
 #   FLAVOUR=     only these faults
 # shellcheck source=lib.sh
@@ -50,6 +50,7 @@ plan() {
 	done <<-'END'
 		calm 100 0 twin
 		hotplug 100 0 hotplug twin
+		absence 150 0 absence twin
 		steps 100 0 steps twin
 		sleep 100 0 sleep_deep steps twin
 		idle 100 0 sleep_idle

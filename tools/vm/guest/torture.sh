@@ -28,6 +28,25 @@ hotplug() {
 			nap 300
 		done
 	done
+	all_back
+}
+
+# One is away for longer than the watch takes to call a timer lost, 40 rounds.
+absence() {
+	cpu=/sys/devices/system/cpu/cpu1/online
+	while ! is_calm; do
+		echo 0 > $cpu && echo >> /tmp/unplugged
+		until=$(($(rounds) + 44))
+		while [ "$(rounds)" -lt $until ] && ! is_calm; do sleep 1; done
+		echo 1 > $cpu
+		nap 1000
+	done
+	all_back
+}
+
+rounds() { cut -d ' ' -f 3 $parameters/progress; }
+
+all_back() {
 	# It is not let in while the guest falls asleep, which takes seconds.
 	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
 		grep -q 0 /sys/devices/system/cpu/cpu[1-9]*/online || return 0
@@ -102,7 +121,7 @@ until_end() {
 	end=$(($(uptime) + $1)) before=0 idle=0
 	while [ "$(uptime)" -lt "$end" ]; do
 		sleep 1
-		read -r operations wrong < $parameters/progress
+		read -r operations wrong _ < $parameters/progress
 		[ "$wrong" = 0 ] || return
 		[ "$2" = 0 ] || [ "$operations" -lt "$2" ] || return
 		idle=$((idle + 1))
@@ -166,7 +185,7 @@ endure() {
 	fi
 	end_torture
 	rmmod twheel || fail "twheel cannot be unloaded"
-	case " $* " in *" hotplug "*)
+	case " $* " in *" hotplug "* | *" absence "*)
 		say "CPUs unplugged: $(wc -l < /tmp/unplugged 2>/dev/null) times"
 		[ -s /tmp/unplugged ] || fail "no CPU could be unplugged"
 		;;
