@@ -4,9 +4,12 @@
  * by a thread, until it takes less.
  */
 #include <linux/delay.h>
+#include <linux/irqflags.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
+#include "../module/account.h"
 #include "../module/share.h"
 
 #include "live.h"
@@ -67,6 +70,54 @@ static void whole_cpu_is_never_too_much(struct kunit *test)
 
 	tw_share_spend(&share, HOUR, HOUR);
 	KUNIT_EXPECT_FALSE(test, spend(&share, HOUR, HOUR + HOUR / 60, 100));
+}
+
+static bool account_spend(struct tw_account *account, u64 from, u64 to,
+			  unsigned int percent)
+{
+	unsigned long flags;
+	bool over = false;
+
+	local_irq_save(flags);
+	for (; from < to; from += MS)
+		over = tw_account_spend(account, from,
+					from + MS / 100 * percent);
+	local_irq_restore(flags);
+	return over;
+}
+
+/* Some bases take what each of them may: together that is too much. */
+static void account_runs_over(struct kunit *test)
+{
+	struct tw_account account = { .percent = 20 };
+	u64 now = HOUR;
+
+	KUNIT_ASSERT_EQ(test, tw_account_init(&account), 0);
+	migrate_disable();
+	KUNIT_EXPECT_FALSE_MSG(test, account_spend(&account, now,
+						   now + HOUR / 60, 20),
+			       "just what they may");
+	now += HOUR / 60;
+	KUNIT_EXPECT_TRUE_MSG(test, account_spend(&account, now,
+						  now + HOUR / 60, 30),
+			      "too much");
+	now += HOUR / 60;
+	/* As who is served by a thread does. */
+	KUNIT_EXPECT_TRUE_MSG(test, account_spend(&account, now, now + MS, 0),
+			      "it is not half dry at once");
+	now += MS;
+	KUNIT_EXPECT_FALSE_MSG(test, account_spend(&account, now,
+						   now + RECOVERY(20), 0),
+			       "nothing for long");
+	now += RECOVERY(20);
+	account_spend(&account, now, now + HOUR / 60, 30);
+	now += HOUR / 60;
+	account.percent = 100;
+	KUNIT_EXPECT_FALSE_MSG(test, account_spend(&account, now,
+						   now + RECOVERY(50), 30),
+			       "they may more since");
+	migrate_enable();
+	tw_account_exit(&account);
 }
 
 static void bad_shares_are_refused(struct kunit *test)
@@ -255,6 +306,7 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE(bucket_runs_over),
 	KUNIT_CASE(one_long_pass_counts),
 	KUNIT_CASE(whole_cpu_is_never_too_much),
+	KUNIT_CASE(account_runs_over),
 	KUNIT_CASE(bad_shares_are_refused),
 	KUNIT_CASE(glutton_gets_a_thread),
 	KUNIT_CASE(modest_gets_none),

@@ -225,7 +225,7 @@ static void reconsider(struct tw_clock *clock)
 	now = ktime_get_ns();
 	/* A pass that is on will see to it at its end. */
 	if (!base->runner)
-		tw_clock_hand_over(clock, tw_share_spend(&base->share, now, now));
+		tw_clock_hand_over(clock, tw_base_spend(base, now, now, true));
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 

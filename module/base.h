@@ -15,6 +15,7 @@
 
 #include <linux/twheel.h>
 
+#include "account.h"
 #include "clock.h"
 #include "credits.h"
 #include "share.h"
@@ -52,6 +53,7 @@
  * @owner: the wheel it is part of
  * @credits: where @limit comes from, if bases share it, or NULL
  * @share: how much of a CPU it may take in softirq
+ * @account: how much it may take together with others, or NULL
  * @relative: the base of the same CPU that relative arms go to
  * @sibling: the base of the same CPU and the other axis, or NULL
  * @turn: what @turns of both points to, in one of them
@@ -87,6 +89,7 @@ struct twheel_base {
 	struct twheel *owner;
 	struct tw_credits *credits;
 	struct tw_share share;
+	struct tw_account *account;
 	struct twheel_base *relative;
 	struct twheel_base *sibling;
 	unsigned long turn;
@@ -120,6 +123,21 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		sum += base->late[i];
 	return sum;
+}
+
+/*
+ * With the lock: it was served from @start to @end, in ns. Is it to be served by a
+ * thread from now on?
+ */
+static inline bool tw_base_spend(struct twheel_base *base, u64 start, u64 end,
+				 bool threaded)
+{
+	bool over = tw_share_spend(&base->share, start, end);
+
+	if (base->account &&
+	    tw_account_spend(base->account, threaded ? end : start, end))
+		over = true;
+	return over;
 }
 
 int tw_base_plan(const struct twheel_config *config,

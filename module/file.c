@@ -22,6 +22,7 @@
 #include "compat.h"
 #include "event.h"
 #include "file.h"
+#include "instance.h"
 #include "param.h"
 #include "ring.h"
 
@@ -41,7 +42,7 @@ TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 
 static unsigned long device_share = 25;
 TW_PARAM(device_share, 0, 100,
-	 "Percent of a CPU that a file may take in softirq before a thread serves it (0 to 100, 0: no limit; default 25)");
+	 "Percent of a CPU that a file may take in softirq, and all files of a user without CAP_SYS_RESOURCE together, before threads serve them (0 to 100, 0: no limit; default 25)");
 
 static u32 limit(void)
 {
@@ -102,7 +103,9 @@ static struct twheel *new_wheel(struct tw_file *file,
 	mine.name = "/dev/twheel";
 	mine.data = file;
 	mine.share = READ_ONCE(device_share);
-	return twheel_create(&mine);
+	return tw_instance_new(&mine, THIS_MODULE,
+			       file->exempt || !mine.share ? NULL :
+			       tw_user_account(file->user, mine.share));
 }
 
 /**

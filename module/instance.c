@@ -110,6 +110,7 @@ static int make_bases(struct twheel *wheel, const struct twheel_config *config,
 		if (!bases[axis])
 			return -ENOMEM;
 		bases[axis]->axis = axis;
+		bases[axis]->account = wheel->account;
 		if (wheel->nr_bases > 1)
 			bases[axis]->plain = 0;
 	}
@@ -221,6 +222,46 @@ static void delist(struct twheel *wheel)
 		one_too_many(-1);
 }
 
+/*
+ * tw_instance_new() - __twheel_create() for a wheel that shares a CPU with others
+ * @account: what they may take together, until the last one is destroyed; the wheel
+ *	has a share of its own, too. Or NULL
+ */
+struct twheel *tw_instance_new(const struct twheel_config *config,
+			       struct module *owner, struct tw_account *account)
+{
+	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
+	unsigned int axes = config->clock == TWHEEL_CLOCK_REALTIME ? 2 : 1;
+	struct twheel_geometry geometry;
+	struct twheel *wheel;
+	int ret;
+
+	ret = tw_base_plan(config, &geometry);
+	if (ret)
+		return ERR_PTR(ret);
+	wheel = kzalloc(struct_size(wheel, bases, cpus * axes),
+			GFP_KERNEL_ACCOUNT);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	wheel->id = atomic_inc_return(&wheel_count);
+	wheel->percpu = config->percpu;
+	wheel->axes = axes;
+	wheel->nr_bases = cpus * axes;
+	wheel->account = account;
+	wheel->owner = owner;
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
+		sizeof(wheel->owner_name));
+	wheel->data = config->data;
+
+	ret = furnish(wheel, config);
+	if (ret) {
+		free_wheel(wheel);
+		return ERR_PTR(ret);
+	}
+	enlist(wheel);
+	return wheel;
+}
+
 /**
  * __twheel_create() - make a wheel
  * @config: what it is to be like
@@ -240,35 +281,7 @@ static void delist(struct twheel *wheel)
 struct twheel *__twheel_create(const struct twheel_config *config,
 			       struct module *owner)
 {
-	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
-	unsigned int axes = config->clock == TWHEEL_CLOCK_REALTIME ? 2 : 1;
-	struct twheel_geometry geometry;
-	struct twheel *wheel;
-	int ret;
-
-	ret = tw_base_plan(config, &geometry);
-	if (ret)
-		return ERR_PTR(ret);
-	wheel = kzalloc(struct_size(wheel, bases, cpus * axes),
-			GFP_KERNEL_ACCOUNT);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	wheel->id = atomic_inc_return(&wheel_count);
-	wheel->percpu = config->percpu;
-	wheel->axes = axes;
-	wheel->nr_bases = cpus * axes;
-	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
-		sizeof(wheel->owner_name));
-	wheel->data = config->data;
-
-	ret = furnish(wheel, config);
-	if (ret) {
-		free_wheel(wheel);
-		return ERR_PTR(ret);
-	}
-	enlist(wheel);
-	return wheel;
+	return tw_instance_new(config, owner, NULL);
 }
 TW_EXPORT(__twheel_create);
 

@@ -11,7 +11,9 @@
 #include "credits.h"
 
 struct dentry;
+struct tw_account;
 struct twheel_base;
+struct twheel_config;
 
 /**
  * struct twheel - a wheel
@@ -22,6 +24,7 @@ struct twheel_base;
  *	set, for relative arms, which are not to notice
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @credits: what is left of its limit
+ * @account: what it may take of a CPU together with others, or NULL
  * @workqueue: its own, or NULL
  * @link: among all wheels
  * @cpus: to hear of CPUs that come and go
@@ -39,6 +42,7 @@ struct twheel {
 	unsigned int axes;
 	unsigned int nr_bases;
 	struct tw_credits credits;
+	struct tw_account *account;
 	struct workqueue_struct *workqueue;
 	struct list_head link;
 	struct hlist_node cpus;
@@ -63,6 +67,9 @@ tw_instance_base(const struct twheel *wheel, int cpu, bool relative)
 			continue;					\
 		else
 
+struct twheel *tw_instance_new(const struct twheel_config *config,
+			       struct module *owner,
+			       struct tw_account *account);
 int tw_instances_init(void);
 void tw_instances_exit(void);
 

@@ -367,8 +367,9 @@ static __always_inline bool pass(struct twheel_base *base,
 	if (hard)
 		pause = max_t(u64, ktime_get_ns() - start, HARD_PAUSE);
 	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->share.percent)
-		tw_clock_hand_over(clock, tw_share_spend(&base->share, start,
-							 ktime_get_ns()));
+		tw_clock_hand_over(clock, tw_base_spend(base, start,
+							ktime_get_ns(),
+							threaded));
 	restart = finish(base, clock, pause, threaded);
 	if (unlikely(traced)) {
 		trace.exhausted = !budget;

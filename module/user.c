@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 
+#include "account.h"
 #include "param.h"
 #include "user.h"
 
@@ -27,12 +28,14 @@ TW_PARAM(user_timers, 0, LONG_MAX,
  * @uid: who it is, whatever the user namespace calls it
  * @files: how many it has open
  * @timers: how many timers there is room for in them
+ * @account: what their wheels take of each CPU
  */
 struct tw_user {
 	struct hlist_node link;
 	kuid_t uid;
 	unsigned long files;
 	atomic_long_t timers;
+	struct tw_account account;
 };
 
 #define BUCKETS		64U
@@ -51,6 +54,23 @@ static struct tw_user *find(struct hlist_head *bucket, kuid_t uid)
 	return NULL;
 }
 
+static struct tw_user *new_user(struct hlist_head *bucket, kuid_t uid)
+{
+	struct tw_user *user;
+
+	lockdep_assert_held(&users_lock);
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return NULL;
+	if (tw_account_init(&user->account)) {
+		kfree(user);
+		return NULL;
+	}
+	user->uid = uid;
+	hlist_add_head(&user->link, bucket);
+	return user;
+}
+
 /* tw_user_get() - the caller opens a file. NULL without memory */
 struct tw_user *tw_user_get(void)
 {
@@ -59,16 +79,9 @@ struct tw_user *tw_user_get(void)
 	struct tw_user *user;
 
 	mutex_lock(&users_lock);
-	user = find(bucket, uid);
-	if (!user) {
-		user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-		if (!user)
-			goto out;
-		user->uid = uid;
-		hlist_add_head(&user->link, bucket);
-	}
-	user->files++;
-out:
+	user = find(bucket, uid) ?: new_user(bucket, uid);
+	if (user)
+		user->files++;
 	mutex_unlock(&users_lock);
 	return user;
 }
@@ -80,6 +93,7 @@ void tw_user_put(struct tw_user *user)
 	if (!--user->files) {
 		WARN_ON_ONCE(atomic_long_read(&user->timers));
 		hlist_del(&user->link);
+		tw_account_exit(&user->account);
 		kfree(user);
 	}
 	mutex_unlock(&users_lock);
@@ -117,4 +131,14 @@ u64 tw_user_timers(const struct tw_user *user)
 u64 tw_user_limit(void)
 {
 	return READ_ONCE(user_timers);
+}
+
+/*
+ * tw_user_account() - what the wheels of its files take of a CPU together
+ * @percent: how much they may, from now on
+ */
+struct tw_account *tw_user_account(struct tw_user *user, unsigned int percent)
+{
+	WRITE_ONCE(user->account.percent, percent);
+	return &user->account;
 }

@@ -9,6 +9,7 @@
 
 #include <linux/types.h>
 
+struct tw_account;
 struct tw_user;
 
 struct tw_user *tw_user_get(void);
@@ -17,5 +18,6 @@ int tw_user_charge(struct tw_user *user, u32 timers, bool exempt);
 void tw_user_uncharge(struct tw_user *user, u32 timers);
 u64 tw_user_timers(const struct tw_user *user);
 u64 tw_user_limit(void);
+struct tw_account *tw_user_account(struct tw_user *user, unsigned int percent);
 
 #endif /* _TWHEEL_USER_H */

@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file that takes more than its share of a CPU is served by a thread. */
+/*
+ * A file that takes more than its share of a CPU is served by a thread, and so are the
+ * files of a user that do so together.
+ */
+#define _GNU_SOURCE
 #include <errno.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,18 +38,18 @@ static void set_default(void)
 	set_share("25");
 }
 
-/* Arm many that are due at once; when they have expired, they are cancelled. */
-static void gorge(int fd)
+/* Arm so many that are due at once; when they have expired, they are cancelled. */
+static void gorge(int fd, unsigned int count)
 {
-	struct twheel_op *ops = calloc(GREEDY, sizeof(*ops));
+	struct twheel_op *ops = calloc(count, sizeof(*ops));
 	unsigned int i;
 
 	NEED(ops);
-	for (i = 0; i < GREEDY; i++)
+	for (i = 0; i < count; i++)
 		ops[i].op = TWHEEL_OP_ARM;
-	CHECK_EQ(dev_batch(fd, ops, GREEDY), GREEDY);
-	dev_wait_unread(fd, GREEDY);
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), GREEDY);
+	NEED(dev_batch(fd, ops, count) == (int)count);
+	dev_wait_unread(fd, count);
+	NEED(ioctl(fd, TWHEEL_IOC_CANCEL_ALL) == (int)count);
 	free(ops);
 }
 
@@ -58,9 +65,9 @@ static void greedy_gets_a_thread(void)
 	greedy = dev_open();
 	modest = dev_open();
 	for (i = 0; i < ROUNDS && !dev_info(greedy).threaded; i++)
-		gorge(greedy);
+		gorge(greedy, GREEDY);
 	CHECK(dev_info(greedy).threaded);
-	gorge(greedy);
+	gorge(greedy, GREEDY);
 
 	dev_arm(modest, 5 * MS, 7);
 	CHECK_EQ(dev_read(modest).cookie, 7);
@@ -74,6 +81,61 @@ static void greedy_gets_a_thread(void)
 	close(modest);
 }
 
+/*
+ * So little that it is not too much of any CPU for one of so many files, which are
+ * served in turn: each has less than 10 ms of its own, which it may take at once, when
+ * together they have taken that.
+ */
+#define NIBBLE		1000
+#define FILES		40
+
+static void many_files(void)
+{
+	uint64_t threaded = 0;
+	unsigned int i, n;
+	int fds[FILES];
+
+	for (n = 0; n < FILES; n++)
+		fds[n] = dev_open();
+	for (i = 0; i < ROUNDS && !threaded; i++)
+		for (n = 0; n < FILES; n++) {
+			gorge(fds[n], NIBBLE);
+			threaded += dev_info(fds[n]).threaded;
+		}
+	NEED(threaded);
+	for (n = 0; n < FILES; n++) {
+		NEED(dev_info(fds[n]).fired == i * NIBBLE);
+		close(fds[n]);
+	}
+}
+
+static void files_of_a_user_are_one(void)
+{
+	cpu_set_t one;
+	struct stat st;
+	pid_t child;
+	int status;
+
+	set_share("1");
+	atexit(set_default);
+	NEED(stat("/dev/twheel", &st) == 0);
+	NEED(chmod("/dev/twheel", 0666) == 0);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		/* Each CPU has its own account. */
+		CPU_ZERO(&one);
+		CPU_SET(0, &one);
+		NEED(sched_setaffinity(0, sizeof(one), &one) == 0);
+		NEED(setgid(1001) == 0 && setuid(1001) == 0);
+		many_files();
+		_exit(0);
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
 static void no_limit_no_thread(void)
 {
 	unsigned int i;
@@ -83,7 +145,7 @@ static void no_limit_no_thread(void)
 	atexit(set_default);
 	fd = dev_open();
 	for (i = 0; i < 20; i++)
-		gorge(fd);
+		gorge(fd, GREEDY);
 	CHECK_EQ(dev_info(fd).threaded, 0);
 	CHECK_EQ(dev_info(fd).fired, 20 * GREEDY);
 	close(fd);
@@ -94,6 +156,7 @@ int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
 		TAP(greedy_gets_a_thread),
+		TAP(files_of_a_user_are_one),
 		TAP(no_limit_no_thread),
 	};
 
