@@ -371,9 +371,9 @@ struct twheel_event {
  * @fired: how many expiries there were since open()
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
- * @threaded: how often it was a thread that did it, because the file took more than its
- *	share of a CPU (module parameter device_share): then its events are late, and
- *	nobody else's
+ * @threaded: how often it was a thread that did it, because the file, or all files of
+ *	its user together, took more than a share of a CPU (module parameter
+ *	device_share): then its events are late, and nobody else's
  * @user_timers: how many timers the user who opened this file has room for, in all
  *	files: a file's table grows by 256 at a time, and shrinks when it is closed
  * @user_limit: how many that may be (module parameter user_timers); 0: no limit,
