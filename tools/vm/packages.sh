@@ -22,7 +22,7 @@ need git cpio dpkg-dev fakeroot debhelper dh-dkms liburing-dev lintian e2fsprogs
 	qemu-system-x86
 clean=$("$ROOT/tools/vm/root.sh" systemd-sysv udev initramfs-tools \
 	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
-	liburing2)
+	liburing2 linux-perf trace-cmd bpftrace)
 lock_cache
 work=$CACHE/packages
 rm -rf "$work"

@@ -58,6 +58,30 @@ completes() {
 	[ "${COMPREPLY[*]}" = after ]
 }
 
+# Each of the tracers that people have sees a timer that fires.
+perf_sees() {
+	perf record -q -a -e twheel:twheel_expire_entry -o /tmp/perf.data \
+		twheel after 100ms &&
+		perf script -i /tmp/perf.data | grep 'twheel_expire_entry: .*late'
+}
+
+trace_cmd_sees() {
+	trace-cmd record -q -e twheel -o /tmp/trace.dat twheel after 100ms &&
+		trace-cmd report -i /tmp/trace.dat > /tmp/trace &&
+		grep ' twheel_arm: ' /tmp/trace &&
+		grep ' twheel_expire_entry: .*late' /tmp/trace &&
+		grep ' twheel_pass: ' /tmp/trace
+}
+
+bpftrace_sees() {
+	bpftrace -c '/usr/bin/twheel after 100ms' -e '
+		tracepoint:twheel:twheel_expire_entry {
+			@late_us = hist(args->late_ns / 1000); @n = count();
+		}' > /tmp/bpftrace
+	cat /tmp/bpftrace
+	grep '@n: [1-9]' /tmp/bpftrace
+}
+
 upgrade() {
 	apt-get -qy install /twheel/next/*.deb
 }
@@ -91,6 +115,9 @@ check "a program that uses the ABI" as twheel /twheel/try/program/device
 check "a program that uses the library" as twheel /twheel/try/program/library
 check "a module of six lines of Makefile loads, and its timer fires" six_lines
 check "bash completes" completes
+check "perf sees its events" perf_sees
+check "trace-cmd sees them" trace_cmd_sees
+check "bpftrace sees them" bpftrace_sees
 check "an upgrade, DKMS compiling here" upgrade
 check "the loaded module is the new one" \
 	version "$(dpkg-query -W -f '${Version}' twheel-dkms)"
