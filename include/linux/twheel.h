@@ -285,7 +285,7 @@ struct twheel_config {
  *	timer was armed for) to when the wheel, before the call, last looked at the
  *	clock: as the pass begins, and again when jiffies change, or in hard interrupt
  *	and process context before each. At least 1 ns
- * @late_sum: that of all, in ns
+ * @late_sum: that of all, in ns; past 2^64, which is 584 years, it begins anew
  */
 struct twheel_stats {
 	u64 pending;

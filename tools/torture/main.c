@@ -2,7 +2,8 @@
 /*
  * Torture of twheel: loading the module begins it. Parameters in sysfs tell how it goes
  * on: "progress" is how many operations there were, how much was wrong, and how often
- * the watch has gone round; writing to "end" ends it, and then "report" has the figures and the verdict.
+ * the watch has gone round; writing to "end" ends it, and then "report" has the figures
+ * and the verdict.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

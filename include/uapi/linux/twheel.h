@@ -432,7 +432,7 @@ struct twheel_info {
  * @late_max_ns: how much after its deadline an expiry was at most. That includes what
  *	was to come until the next tick, slack, steps of the real-time clock, and how
  *	far in the past a timer was armed for
- * @late_sum_ns: and all of them together
+ * @late_sum_ns: and all of them together; past 2^64, 584 years, it begins anew
  * @late: how many expiries were how late: late[n] counts those of 2^n ns or more, and
  *	less than 2^(n + 1); late[0] also those on the very ns
  *
