@@ -43,10 +43,8 @@ static void queue(struct tw_clock *clock)
 		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
 }
 
-static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
+static __always_inline enum hrtimer_restart go_off(struct tw_clock *clock)
 {
-	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
-
 	/* It may have rested since. */
 	if (READ_ONCE(clock->hand_over))
 		clock->ops->reconsider(clock);
@@ -56,6 +54,40 @@ static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 	}
 	return clock->ops->alarm(clock, false) ? HRTIMER_RESTART :
 						 HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
+{
+	return go_off(container_of(timer, struct tw_clock, timer));
+}
+
+/*
+ * Without high resolution, a tick looks at softirq hrtimers when the first of them is
+ * due by what was worked out when that was queued. Where CLOCK_REALTIME is set, that is
+ * not worked out anew on the CPU that does it, and without NOHZ on none (seen on 6.1;
+ * see clock_was_set() there). Those in hard interrupt context are looked at in each
+ * tick. So there the alarm is one of these, and has the next softirq call us: a tick
+ * later, on a clock that is never set.
+ */
+static bool needs_relay(const struct tw_clock *clock)
+{
+	return clock->id == TWHEEL_CLOCK_REALTIME &&
+	       clock->context == TWHEEL_CONTEXT_SOFTIRQ &&
+	       hrtimer_resolution > 1;
+}
+
+static enum hrtimer_restart clock_relay(struct hrtimer *timer)
+{
+	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
+	enum hrtimer_mode pinned = clock->mode & HRTIMER_MODE_PINNED;
+
+	hrtimer_start(&clock->relay, 0, HRTIMER_MODE_ABS_SOFT | pinned);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
+{
+	return go_off(container_of(timer, struct tw_clock, relay));
 }
 
 static void clock_work(struct work_struct *work)
@@ -103,13 +135,18 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 	clock->cpu = cpu;
 	clock->virtual_ns = config->start_ns;
 	clock->ops = ops;
+	clock->relays = needs_relay(clock);
 	/* To queue the work, hard interrupt context is as good, and earlier. */
-	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ ?
-		      HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS_HARD;
+	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ &&
+		      !clock->relays ? HRTIMER_MODE_ABS_SOFT :
+				       HRTIMER_MODE_ABS_HARD;
 	if (cpu != TW_ANY_CPU)
 		clock->mode |= HRTIMER_MODE_PINNED;
-	hrtimer_setup(&clock->timer, clock_alarm, clockid(clock->id),
-		      clock->mode);
+	hrtimer_setup(&clock->timer, clock->relays ? clock_relay : clock_alarm,
+		      clockid(clock->id), clock->mode);
+	if (clock->relays)
+		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_SOFT);
 	INIT_CSD(&clock->csd, come_home, clock);
 	INIT_WORK(&clock->work, clock_work);
 }
@@ -175,7 +212,7 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 		queue(clock);
 		return false;
 	}
-	if (threaded || tw_clock_away(clock) ||
+	if (threaded || clock->relays || tw_clock_away(clock) ||
 	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
 		return false;
@@ -200,6 +237,8 @@ void tw_clock_stop(struct tw_clock *clock)
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return;
 	hrtimer_cancel(&clock->timer);
+	if (clock->relays)
+		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
 }

@@ -42,6 +42,7 @@ struct tw_clock_ops {
  * @cpu: the home CPU, or %TW_ANY_CPU
  * @at_home: the home CPU can be sent to. Written under the base lock
  * @hand_over: see tw_clock_hand_over()
+ * @relays: see needs_relay()
  * @calling: the home CPU has been sent for. Under the base lock
  * @virtual_ns: the time of a virtual clock
  * @ops: whom it calls
@@ -49,6 +50,7 @@ struct tw_clock_ops {
  * @csd: calls the home CPU
  * @work: the alarm function, where a thread calls it
  * @workqueue: whose; NULL where none ever does
+ * @relay: where @relays, calls the alarm function once the alarm has gone off
  */
 struct tw_clock {
 	enum twheel_clock id;
@@ -58,12 +60,14 @@ struct tw_clock {
 	bool at_home;
 	bool calling;
 	bool hand_over;
+	bool relays;
 	u64 virtual_ns;
 	const struct tw_clock_ops *ops;
 	struct hrtimer timer;
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
+	struct hrtimer relay;
 };
 
 void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,

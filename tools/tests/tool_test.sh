@@ -114,7 +114,7 @@ wrong=0
 for signal in INT TERM HUP; do
 	twheel trace > /tmp/tool.out 2>&1 &
 	trace=$!
-	for _ in 1 2 3 4 5 6 7 8 9 10; do
+	for _ in $(seq 30); do
 		! grep -q expire_exit /tmp/tool.out || break
 		sleep 2
 	done
