@@ -40,7 +40,7 @@ release=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$tree/Makefile" | paste -sd
 [ "$(printf '%s\n6.1\n' "$release" | sort -V | head -n 1)" = 6.1 ] ||
 	fail "$tree is Linux $release; twheel needs 6.1 or later"
 
-mapfile -t headers < <(cd "$source" && ls include/linux/*.h include/uapi/linux/*.h)
+mapfile -t headers < <(cd "$source" && find include -name "*.h" | sort)
 for header in "${headers[@]}"; do
 	if [ -e "$tree/$header" ] && [ ! -e "$home" ]; then
 		fail "$tree has a $header that is not from here"
