@@ -266,14 +266,14 @@ static void expect_busy(struct kunit *test, struct hold *held, int here,
 
 static void busy_elsewhere(struct kunit *test)
 {
-	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
 	int here = first_cpu(), there = last_cpu();
+	struct twheel *wheel;
 	struct hold *held;
 
-	if (here == there) {
+	/* Does not return. */
+	if (here == there)
 		kunit_skip(test, "needs two CPUs");
-		goto out;
-	}
+	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
 	held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
@@ -291,7 +291,6 @@ static void busy_elsewhere(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired_on) == here));
 	twheel_cancel_sync(&held->timer);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
-out:
 	twheel_destroy(wheel);
 }
 

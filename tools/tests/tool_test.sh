@@ -122,6 +122,7 @@ for signal in INT TERM HUP; do
 	status=$?
 	if ! grep -q expire_exit /tmp/tool.out || [ $status != 0 ] ||
 			! no_instance; then
+		echo "# $signal: status $status, left: $(ls $instances)"
 		wrong=1
 		break
 	fi
