@@ -119,13 +119,14 @@ static void delays_and_times(void)
 	struct twheel_event event;
 
 	tw_arm(wheel, 30 * MS, 1);
-	CHECK_EQ(twheel_arm_at(wheel, start + 60 * MS, 2, &id), 0);
+	/* Beyond what may go by until the first is armed. */
+	CHECK_EQ(twheel_arm_at(wheel, start + 2 * S, 2, &id), 0);
 	CHECK_EQ(tw_next_cookie(wheel), 1);
 	CHECK(twheel_now(wheel) >= start + 30 * MS);
 	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
 	CHECK_EQ(event.id, id);
-	CHECK_EQ(event.deadline_ns, start + 60 * MS);
-	CHECK(twheel_now(wheel) >= start + 60 * MS);
+	CHECK_EQ(event.deadline_ns, start + 2 * S);
+	CHECK(twheel_now(wheel) >= start + 2 * S);
 	CHECK_EQ(twheel_arm(wheel, 1ULL << 63, 0, &id), -EINVAL);
 }
 
