@@ -35,19 +35,9 @@ static void set_limit(unsigned long limit)
 	NEED(fclose(file) == 0);
 }
 
-/* As a user who is not root: run @fn, and expect it to return 0. */
 static void as_user(unsigned int uid, int (*fn)(int fd), int fd)
 {
-	pid_t child = fork();
-	int status;
-
-	NEED(child >= 0);
-	if (!child) {
-		NEED(setgid(uid) == 0 && setuid(uid) == 0);
-		_exit(fn(fd));
-	}
-	NEED(waitpid(child, &status, 0) == child);
-	CHECK_EQ(status, 0);
+	CHECK_EQ(dev_as_user(uid, fn, fd), 0);
 }
 
 static int arm_many(int fd, unsigned int count)

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -81,24 +80,14 @@ static void greedy_gets_a_thread(void)
 	close(modest);
 }
 
-/* As a user who is not root, and on one CPU, for each has an account of its own. */
-static int as_user(unsigned int uid, int (*fn)(int), int arg)
+/* Each CPU has an account of its own. */
+static void stay_on_one_cpu(void)
 {
-	pid_t child = fork();
 	cpu_set_t one;
-	int status;
 
-	NEED(child >= 0);
-	if (!child) {
-		CPU_ZERO(&one);
-		CPU_SET(0, &one);
-		NEED(sched_setaffinity(0, sizeof(one), &one) == 0);
-		NEED(setgid(uid) == 0 && setuid(uid) == 0);
-		_exit(fn(arg));
-	}
-	NEED(waitpid(child, &status, 0) == child);
-	NEED(WIFEXITED(status));
-	return WEXITSTATUS(status);
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	NEED(sched_setaffinity(0, sizeof(one), &one) == 0);
 }
 
 #define NIBBLE		1000
@@ -110,6 +99,7 @@ static int alone(int unused)
 	int fd = dev_open(), i;
 
 	(void)unused;
+	stay_on_one_cpu();
 	for (i = 0; i < 2000 && !dev_info(fd).threaded; i++)
 		gorge(fd, NIBBLE);
 	return i / 10 + 1;
@@ -123,6 +113,7 @@ static int together(int tenths)
 	int fds[FILES], n, i;
 	bool over = false;
 
+	stay_on_one_cpu();
 	for (n = 0; n < FILES; n++)
 		fds[n] = dev_open();
 	for (i = 0; i < 20 * tenths && !over; i++) {
@@ -145,9 +136,9 @@ static void files_of_a_user_are_one(void)
 	atexit(set_default);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
-	tenths = as_user(1001, alone, 0);
+	tenths = dev_as_user(1001, alone, 0);
 	CHECK(tenths > 0 && tenths < 201);
-	CHECK_EQ(as_user(1002, together, tenths), TOGETHER);
+	CHECK_EQ(dev_as_user(1002, together, tenths), TOGETHER);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 

@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "device.h"
@@ -15,6 +16,21 @@ int dev_open_flags(int flags)
 
 	NEED(fd >= 0);
 	return fd;
+}
+
+int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg)
+{
+	pid_t child = fork();
+	int status;
+
+	NEED(child >= 0);
+	if (!child) {
+		NEED(setgid(uid) == 0 && setuid(uid) == 0);
+		_exit(fn(arg));
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	NEED(WIFEXITED(status));
+	return WEXITSTATUS(status);
 }
 
 int dev_open(void)
