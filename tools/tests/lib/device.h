@@ -12,7 +12,7 @@
 #define S	1000000000ULL
 
 int dev_open(void);
-/* As a user who is not root: what @fn returns, 0 to 255. */
+/* As that user, in a process of its own: what @fn returns, 0 to 255. */
 int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg);
 int dev_open_flags(int flags);
 struct twheel_info dev_info(int fd);
