@@ -231,8 +231,8 @@ static u64 quantile(unsigned int share)
 /* judge_progress() - how far are we? */
 int judge_progress(char *page, size_t size)
 {
-	return scnprintf(page, size, "%llu %u %u\n", operations(), wrongs(),
-			 watch_rounds());
+	return scnprintf(page, size, "%llu %u %u %u\n", operations(), wrongs(),
+			 watch_rounds(), watch_until());
 }
 
 /* judge_report() - all figures, and the verdict at the end */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Torture of twheel: loading the module begins it. Parameters in sysfs tell how it goes
- * on: "progress" is how many operations there were, how much was wrong, and how often
- * the watch has gone round; writing to "end" ends it, and then "report" has the figures
- * and the verdict.
+ * on: "progress" is how many operations there were, how much was wrong, how often the
+ * watch has gone round, and the round by which it will have found what is lost now;
+ * writing to "end" ends it, and then "report" has the figures and the verdict.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -130,7 +130,7 @@ static const struct kernel_param_ops report_ops = { .get = get_report };
 module_param_cb(end, &end_ops, NULL, 0200);
 MODULE_PARM_DESC(end, "Write to end the torture");
 module_param_cb(progress, &progress_ops, NULL, 0444);
-MODULE_PARM_DESC(progress, "Operations, what was wrong, and rounds of the watch");
+MODULE_PARM_DESC(progress, "Operations, what was wrong, rounds of the watch, and the one that finds what is lost now");
 module_param_cb(report, &report_ops, NULL, 0444);
 MODULE_PARM_DESC(report, "At the end: figures, and the verdict");
 

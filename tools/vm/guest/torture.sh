@@ -31,20 +31,21 @@ hotplug() {
 	all_back
 }
 
-# One is away for longer than the watch takes to call a timer lost, 40 rounds.
+# One is away for longer than the watch takes to call a timer lost.
 absence() {
 	cpu=/sys/devices/system/cpu/cpu1/online
 	while ! is_calm; do
 		echo 0 > $cpu && echo >> /tmp/unplugged
-		until=$(($(rounds) + 44))
-		while [ "$(rounds)" -lt $until ] && ! is_calm; do sleep 1; done
+		until=$(progress 4)
+		while [ "$(progress 3)" -lt "$until" ] && ! is_calm; do sleep 1; done
 		echo 1 > $cpu
 		nap 1000
 	done
 	all_back
 }
 
-rounds() { cut -d ' ' -f 3 $parameters/progress; }
+# progress N: the Nth of its figures
+progress() { cut -d ' ' -f "$1" $parameters/progress; }
 
 all_back() {
 	# It is not let in while the guest falls asleep, which takes seconds.
