@@ -101,7 +101,12 @@ static void expect_refusals(struct kunit *test,
 
 	for (i = 0; i < SWEEPS && most < wanted; i++)
 		most = max(most, sweep(test, config));
-	KUNIT_EXPECT_GE(test, most, wanted);
+	KUNIT_EXPECT_GE_MSG(test, most, wanted,
+			    "%s: clock %d, context %d%s%s%s",
+			    config->name ?: "(no name)", config->clock,
+			    config->context, config->percpu ? ", percpu" : "",
+			    config->max_pending ? ", max_pending" : "",
+			    config->workqueue ? ", workqueue" : "");
 }
 
 static void make_wheels(struct kunit *test, const struct twheel_config *configs,
