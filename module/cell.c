@@ -244,11 +244,12 @@ int tw_cell_cancel(struct tw_file *file, struct tw_slot *slot)
 		end(file, slot, TW_SLOT_FREE);
 		return is(slot, word, TWHEEL_CELL_PENDING) ? 0 : -ENOENT;
 	}
-	xchg(&cell_of(file, slot)->word, nothing);
 	tw_slot_set_state(slot, TW_SLOT_FREE);
+	/* Who has the event, and reads the word next, is to find the deadline there. */
 	if (!tw_ring_revoke(file->ring, tw_slot_index(slot),
 			    generation_of(slot)))
 		return -ENOENT;
+	xchg(&cell_of(file, slot)->word, nothing);
 	file->cancelled++;
 	return 1;
 }

@@ -2,13 +2,14 @@
 /*
  * The event ring: the kernel pushes and revokes, the program reads. See module/ring.c,
  * and take_entry() in tools/lib/cells.c. Two cells, so a ring of two entries; STEPS
- * times a timer expires, or a cell is armed anew.
+ * times a timer expires, is cancelled by a call, or a cell is armed anew.
  *
  * What is to hold:
  *  - there is always room for an entry;
  *  - of a cell's expiries none is lost, and none is told twice: when the kernel is done
  *    and the reader has found the ring empty, all have been told, but for those that
  *    were revoked, which never are;
+ *  - a cancel withdraws what is not told, or leaves it, and the word, to the reader;
  *  - an entry that the reader is shown has been written.
  */
 #define EVENT0	0	/* events[]: {generation, count} */
@@ -17,7 +18,7 @@
 #define ENTRY1	3
 #define HEAD	4
 #define TAIL	5
-#define WORD0	6	/* the generation in the cells' words */
+#define WORD0	6	/* the generation in the cells' words; 0: what is cancelled */
 #define WORD1	7
 #define PLACES	8
 #define CPUS	2
@@ -39,6 +40,8 @@
 
 byte generation[2];
 bool arming[2];		/* the kernel is about to revoke */
+bool cancelled[2];	/* until the cell is armed again */
+byte expired[2];	/* since it was armed; 2: at least twice */
 byte untold[2];		/* expiries that the reader has to get */
 bool done;
 
@@ -47,7 +50,11 @@ inline push(c)
 {
 	atomic {
 		load(KERNEL, EVENT0 + c, old);
-		untold[c]++
+		untold[c]++;
+		if
+		:: expired[c] < 2 -> expired[c]++
+		:: else
+		fi
 	};
 	do
 	:: true ->
@@ -116,10 +123,46 @@ inline arm(c)
 	atomic {
 		untold[c] = 0;
 		arming[c] = false;
+		cancelled[c] = false;
+		expired[c] = 0;
 		store(KERNEL, WORD0 + c, generation[c]);
 		old = 0;
 		ok = false
 	}
+}
+
+/* tw_cell_cancel(), of a timer that is not periodic and has fired */
+inline cancel(c)
+{
+	atomic {
+		load(KERNEL, EVENT0 + c, old);
+		cancelled[c] = true
+	};
+#ifdef BROKEN_FREE_FIRST
+	store(KERNEL, WORD0 + c, 0);
+#endif
+	do
+	:: old != 0 ->
+		atomic {
+			exchange_if(KERNEL, EVENT0 + c, old, E(generation[c], 0), ok);
+			if
+			:: ok -> untold[c] = untold[c] - COUNT(old)
+			:: else
+			fi
+		};
+		if
+		:: ok -> break
+		:: else
+		fi
+	:: else -> break
+	od;
+#ifndef BROKEN_FREE_FIRST
+	if
+	:: COUNT(old) -> store(KERNEL, WORD0 + c, 0)
+	:: else
+	fi;
+#endif
+	atomic { old = 0; ok = false }
 }
 
 active proctype kernel()
@@ -139,10 +182,11 @@ active proctype kernel()
 	do
 	:: left > 0 ->
 		left--;
-		/* Periodic timers expire again and again. */
+		/* Periodic timers expire again and again, until they are cancelled. */
 		if
-		:: push(0)
+		:: !cancelled[0] -> push(0)
 		:: push(1)
+		:: !cancelled[0] && expired[0] == 1 -> cancel(0)
 		:: generation[0] < 3 -> arm(0)
 		:: generation[1] < 2 -> arm(1)
 		fi

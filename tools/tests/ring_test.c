@@ -55,6 +55,34 @@ static void rearming_revokes(void)
 	CHECK(!map_take(&m, &cell, &event));
 }
 
+/*
+ * Either the reader has the event, or who cancels is told that it is withdrawn. The one
+ * who has it looks at the word next: it is as it was.
+ */
+static void cancelled_or_taken(void)
+{
+	struct mapped m = map_cells(4);
+	uint64_t id = map_arm(&m, 2, 0), event, word;
+	uint32_t cell;
+
+	NEED(dev_readable(m.fd, 20000) == 1);
+	NEED(map_take(&m, &cell, &event));
+	CHECK_EQ(event, (id >> 32) << 32 | 1);
+	word = load(&m.cells[2].word);
+	CHECK_EQ(word, word_of(id, TWHEEL_CELL_FIRED, word & TWHEEL_CELL_NEVER));
+	CHECK_EQ(dev_cancel(m.fd, id), -1);
+	CHECK_EQ(errno, ENOENT);
+	CHECK_EQ(load(&m.cells[2].word), word);
+
+	id = map_arm(&m, 2, 0);
+	NEED(dev_readable(m.fd, 20000) == 1);
+	CHECK_EQ(dev_cancel(m.fd, id), 1);
+	CHECK_EQ(load(&m.cells[2].word), word_of(id, TWHEEL_CELL_FREE, 0));
+	NEED(map_take(&m, &cell, &event));
+	CHECK_EQ((uint32_t)event, 0);
+	CHECK_EQ(dev_info(m.fd).cancelled, 1);
+}
+
 static void periods_add_up(void)
 {
 	struct mapped m = map_cells(1);
@@ -277,6 +305,7 @@ static void reader_from_before_the_cells(void)
 static const struct tap_test tests[] = {
 	TAP(fires_into_the_ring),
 	TAP(rearming_revokes),
+	TAP(cancelled_or_taken),
 	TAP(periods_add_up),
 	TAP(mapping_outlives_close),
 	TAP(none_lost_none_twice_none_early),

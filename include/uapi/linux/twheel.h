@@ -105,6 +105,9 @@ struct twheel_setup {
  *	lower half of event: how many expiries, upper half: the generation that they
  *		are of. 0 expiries: the event was revoked
  *
+ * TWHEEL_IOC_CANCEL withdraws an event that is not taken, and frees the cell; of one
+ * that is taken it leaves the word as it is.
+ *
  * A cell has at most one entry in the ring, so that it never overflows, however
  * long nobody reads.
  *
