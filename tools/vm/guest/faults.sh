@@ -15,7 +15,14 @@ done
 insmod /modules/twheel.ko
 for module in twheel_kunit twheel_kunit_smp; do
 	[ -e /modules/$module.ko ] || continue
-	insmod /modules/$module.ko
+	dmesg -c > /dev/null
+	insmod /modules/$module.ko &
+	suites=$!
+	# The first case that fails is enough: a suite tells the log as it goes.
+	while kill -0 $suites 2> /dev/null; do
+		sleep 2
+		dmesg -c | grep 'not ok' > /tmp/results && break 2
+	done
 	cat /sys/kernel/debug/kunit/*/results > /tmp/results
 	! grep -q 'not ok' /tmp/results || break
 	rmmod $module
