@@ -363,10 +363,10 @@ static void empty_wheel_is_silent(void)
 
 	CHECK_EQ(dev_info(fd).passes, 0);
 	for (i = 0; i < 3; i++)
-		id[i] = dev_arm(fd, (100 + 20 * i) * MS, 0);
+		id[i] = dev_arm(fd, (1000 + 20 * i) * MS, 0);
 	for (i = 0; i < 3; i++)
 		CHECK_EQ(dev_cancel(fd, id[i]), 0);
-	usleep(300000);
+	usleep(1200000);
 	CHECK_EQ(dev_info(fd).passes, 0);
 
 	/* Timers at four instants: a pass for each, and then none. */
