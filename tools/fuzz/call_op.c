@@ -53,7 +53,10 @@ static uint32_t may_with_size(size_t size, size_t least, bool empty,
 {
 	if (size < least)
 		return OUT_EINVAL;
-	return empty ? may : OUT_E2BIG;
+	if (!empty)
+		return OUT_E2BIG;
+	/* In a place that is not good, what follows may have been written or not. */
+	return size % 8 ? may | OUT_E2BIG : may;
 }
 
 /* Now, on the clock that a program takes a file's wheel to have. */
