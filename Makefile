@@ -37,53 +37,53 @@ tools_install: tools
 	$(MAKE) -C tools install PREFIX=$(PREFIX)
 
 check:
-	tools/vm/check.sh $(TESTS)
+	tools/test/vm/check.sh $(TESTS)
 
 matrix:
-	tools/vm/matrix.sh $(KERNELS)
+	tools/test/vm/matrix.sh $(KERNELS)
 
 demo:
-	tools/vm/demo.sh
+	tools/test/vm/demo.sh
 
 bench:
-	tools/vm/bench.sh
+	tools/bench/run.sh
 
 engine:
-	tools/engine/run.sh
+	tools/test/engine/run.sh
 
 models:
-	tools/models/run.sh $(MODELS)
+	tools/test/models/run.sh $(MODELS)
 
 faults:
-	tools/vm/faults.sh $(FAULTS)
+	tools/test/faults/run.sh $(FAULTS)
 
 style:
-	tools/style.sh $(CHECKS)
+	tools/style/run.sh $(CHECKS)
 
 packages:
-	tools/vm/packages.sh
+	tools/test/vm/packages.sh
 
 intree:
-	tools/intree.sh $(if $(REMOVE),--remove) $(TREE)
+	tools/packaging/intree.sh $(if $(REMOVE),--remove) $(TREE)
 
 intree-check:
-	tools/vm/intree.sh
+	tools/test/vm/intree.sh
 
 man:
-	tools/kernel_man.sh $(TWHEEL_CACHE)/man9 $(KDIR)
+	tools/man/kernel.sh $(TWHEEL_CACHE)/man9 $(KDIR)
 
 man_install: man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man9
 	install -m 644 $(TWHEEL_CACHE)/man9/*.9 $(DESTDIR)$(PREFIX)/share/man/man9/
 
 torture:
-	tools/vm/torture.sh
+	tools/test/vm/torture.sh
 
 attack:
-	tools/vm/attack.sh $(ATTACKS)
+	tools/test/vm/attack.sh $(ATTACKS)
 
 fuzz:
-	tools/vm/fuzz.sh
+	tools/test/vm/fuzz.sh
 
 modules_clean:
 	@if [ -e $(KDIR)/Makefile ]; then \
@@ -120,7 +120,7 @@ help:
 	@echo
 	@echo 'KDIR=path             kernel headers to build against'
 	@echo 'TESTS="suite ..."     make check: only these suites or programs'
-	@echo 'KERNELS="row ..."     make matrix: only these rows of tools/vm/rows'
+	@echo 'KERNELS="row ..."     make matrix: only these rows of tools/test/vm/rows'
 	@echo 'MINUTES=n             make matrix: for all rows; what has no time is skipped'
 	@echo 'MODE=wall             make bench: nanoseconds instead of instructions'
 	@echo 'COUNTS="1000 ..."     make bench: how many timers are pending'

@@ -195,7 +195,7 @@ static void extend_only_later(struct kunit *test)
 	run_until(wheel, 29 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.refiled, 1);
+	KUNIT_EXPECT_EQ(test, stats.requeued, 1);
 	run_until(wheel, 30 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);

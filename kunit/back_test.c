@@ -5,7 +5,7 @@
  */
 #include <linux/interrupt.h>
 
-#include "../module/base.h"
+#include "../module/core/base.h"
 #include "probe.h"
 
 /* At its own deadline, not at once, nor at where the wheel has been. */

@@ -303,7 +303,7 @@ static void at_random(struct kunit *test, const char *what, u64 tick_ns,
 				u64 gap = rig.w.wake - rig.served;
 
 				rig.served += rig_roll(&seed) % gap;
-				tw_wheel_forward(&rig.w, rig.served);
+				tw_wheel_move_forward(&rig.w, rig.served);
 			}
 			break;
 		}
@@ -361,12 +361,12 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 	rig_add(&rig, 0, 50000000);
 	rig_add(&rig, 1, 70000000);
 	for (i = 1; i < 10; i++) {
-		tw_wheel_forward(&rig.w, i * 5000000ULL - 1);
+		tw_wheel_move_forward(&rig.w, i * 5000000ULL - 1);
 		KUNIT_EXPECT_EQ(test, rig.w.now, i * 5000000ULL - 1);
 		rig_audit(&rig);
 	}
 	/* Up to where there is work, and no further. */
-	tw_wheel_forward(&rig.w, 60000000);
+	tw_wheel_move_forward(&rig.w, 60000000);
 	KUNIT_EXPECT_LT(test, rig.w.now, 50000000ULL);
 	rig.served = rig.w.now;
 	rig_add(&rig, 2, rig.w.now + 20);

@@ -2,7 +2,7 @@
 /*
  * Many operations under one lock: twheel_hold(), what may be done until
  * twheel_release(), and who waits meanwhile. The race with all other operations
- * is in melee.c.
+ * is in stress.c.
  *
  * Nothing is expected while a wheel is held: a failure allocates and prints.
  */

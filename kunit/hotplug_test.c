@@ -6,7 +6,7 @@
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 
-#include "melee.h"
+#include "stress.h"
 
 /* The CPU that goes; the first one cannot everywhere. */
 static int goer = -1;
@@ -206,10 +206,10 @@ static void flapping(struct kunit *test, unsigned int kind)
 		.percpu = true, .clock = kinds[kind].clock,
 		.context = kinds[kind].context,
 	};
-	struct melee melee;
+	struct stress stress;
 	unsigned int i;
 
-	melee_begin(test, &melee, &config, 8000 / num_online_cpus(), false);
+	stress_begin(test, &stress, &config, 8000 / num_online_cpus(), false);
 	for (i = 0; i < 4; i++) {
 		if (go(test))
 			break;
@@ -217,7 +217,7 @@ static void flapping(struct kunit *test, unsigned int kind)
 		come(test);
 		msleep(10);
 	}
-	melee_end(test, &melee, false);
+	stress_end(test, &stress, false);
 }
 
 static void races_while_flapping(struct kunit *test)

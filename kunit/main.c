@@ -32,7 +32,7 @@
  *  - a cancel misses a timer that is due and detached:
  *	callback.callback_frees_another
  *  - an identifier used again before its event was read:
- *	ids_carry_a_generation of tools/tests/device_test.c
+ *	ids_carry_a_generation of tools/test/user/device_test.c
  *  - pending counted down twice: race.*, limit.never_exceeded
  *  - a shutdown races with an arm: smp.shutdown_beats_rearm, race.*
  *  - a limit does not recover: api.limit_recovers, limit.*_is_given_back
@@ -43,7 +43,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
-#include "../module/compat.h"
+#include "../module/export.h"
 
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;

@@ -5,7 +5,7 @@
 #include <kunit/test.h>
 #include <linux/module.h>
 
-#include "../module/compat.h"
+#include "../module/export.h"
 
 extern struct kunit_suite twheel_smp_suite;
 extern struct kunit_suite twheel_percpu_suite;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Races on wheels of each kind, with books kept: see melee.h.
+ * Races on wheels of each kind, with books kept: see stress.h.
  */
 #include <linux/cpumask.h>
 
-#include "melee.h"
+#include "stress.h"
 
 /* Of all CPUs together. */
 #define ROUNDS	16000
@@ -13,12 +13,12 @@
 static void run(struct kunit *test, const struct twheel_config *config,
 		bool stop_amidst)
 {
-	struct melee melee;
+	struct stress stress;
 
-	melee_begin(test, &melee, config, ROUNDS / num_online_cpus(), true);
-	melee_end(test, &melee, stop_amidst);
+	stress_begin(test, &stress, config, ROUNDS / num_online_cpus(), true);
+	stress_end(test, &stress, stop_amidst);
 	if (config->clock != TWHEEL_CLOCK_REALTIME)
-		KUNIT_EXPECT_EQ(test, atomic_read(&melee.overlaps), 0);
+		KUNIT_EXPECT_EQ(test, atomic_read(&stress.overlaps), 0);
 }
 
 static void every_pair_balances(struct kunit *test)

@@ -69,15 +69,15 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	rt->pending = true;
 	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
 	if (deadline > rig->w.recip_max ||
-	    !tw_wheel_add(&rig->w, &rt->timer, deadline))
-		tw_wheel_add_near(&rig->w, &rt->timer);
+	    !tw_wheel_enqueue(&rig->w, &rt->timer, deadline))
+		tw_wheel_enqueue_near(&rig->w, &rt->timer);
 }
 
 void rig_del(struct rig *rig, unsigned int i)
 {
 	struct rig_timer *rt = &rig->timers[i];
 
-	tw_wheel_del(&rig->w, &rt->timer);
+	tw_wheel_dequeue(&rig->w, &rt->timer);
 	atomic64_set(&rt->timer.word, -1);
 	rt->pending = false;
 }
@@ -137,20 +137,20 @@ static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
 	struct twheel_timer *t;
 	u64 last = 0;
 
-	tw_wheel_begin(w, true);
+	tw_wheel_begin_round(w, true);
 	while (--guard) {
 		unsigned int slice = rig->slice;
-		enum tw_turn turn = tw_wheel_turn(w, target, &slice);
+		enum tw_advance turn = tw_wheel_advance(w, target, &slice);
 
 		rig->calls++;
 		RIG_CHECK(rig, slice <= rig->slice, "a slice has grown");
-		if (turn == TW_TURN_DONE) {
+		if (turn == TW_ADVANCE_DONE) {
 			slice = rig->slice;
-			if (tw_wheel_ahead(w, &slice))
+			if (tw_wheel_drain_ahead(w, &slice))
 				break;
 			continue;
 		}
-		if (turn == TW_TURN_MORE)
+		if (turn == TW_ADVANCE_MORE)
 			continue;
 		/* Ticks are served in their order. */
 		RIG_CHECK(rig, w->now >= last, "tick %llu after %llu", w->now,
@@ -167,7 +167,7 @@ static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
 
 void rig_back(struct rig *rig, u64 now)
 {
-	tw_wheel_back(&rig->w, now);
+	tw_wheel_move_back(&rig->w, now);
 	rig->served = now;
 	rig->stepped = true;
 }
@@ -192,10 +192,10 @@ void rig_run(struct rig *rig, u64 target)
 	do {
 		/* As a pass would, should the clock be behind the position. */
 		if (target < w->now)
-			tw_wheel_back(w, target);
+			tw_wheel_move_back(w, target);
 		guard = one_round(rig, target, guard);
 		/* After a step back, one round may be for putting that right. */
-	} while (guard && rig->stepped && tw_wheel_next(w) <= target);
+	} while (guard && rig->stepped && tw_wheel_next_event(w) <= target);
 	RIG_CHECK(rig, guard, "no end at target %llu", target);
 	RIG_CHECK(rig, w->now == target || rig->served > target || rig->stepped,
 		  "position %llu is not the target %llu", w->now, target);
@@ -211,7 +211,7 @@ void rig_run(struct rig *rig, u64 target)
 	}
 	rig->served = max(rig->served, target);
 
-	next = tw_wheel_next(w);
+	next = tw_wheel_next_event(w);
 	RIG_CHECK(rig, next == w->wake, "next and wake differ");
 	RIG_CHECK(rig, next > target, "work is left at %llu: %llu", target,
 		  next);

@@ -12,7 +12,7 @@
 
 #include <linux/twheel.h>
 
-#include "../module/wheel.h"
+#include "../module/engine/wheel.h"
 
 struct rig_timer {
 	struct twheel_timer timer;
@@ -32,7 +32,7 @@ struct rig_timer {
  * @served: every tick up to here has been served
  * @slice: slice of each call of the engine
  * @fired: timers fired
- * @calls: calls of tw_wheel_turn() since the rig was made
+ * @calls: calls of tw_wheel_advance() since the rig was made
  * @stepped: the clock was set back since the last round
  * @bad: something was wrong: the messages that follow would repeat it
  */
@@ -54,11 +54,11 @@ struct rig {
  * rig_pop() - claim the next timer that is due, as a pass does
  * @slice: how many timers may be filed anew; what is left of it
  *
- * To be called when tw_wheel_turn() has said %TW_TURN_DUE, until it finds
+ * To be called when tw_wheel_advance() has said %TW_ADVANCE_DUE, until it finds
  * nothing. A timer whose word has grown past the position is filed anew instead.
  *
  * Return: the timer, or NULL if there is none, or the slice is used up (then
- * tw_wheel_turn() still says %TW_TURN_DUE).
+ * tw_wheel_advance() still says %TW_ADVANCE_DUE).
  */
 static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
 					   unsigned int *slice)
@@ -69,10 +69,10 @@ static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
 	while ((t = tw_wheel_due(w))) {
 		if (tw_wheel_claim(w, t, ~(u64)TWHEEL_FIRED, w->now_ns + 1,
 				   &late)) {
-			tw_wheel_del_due(w, t);
+			tw_wheel_dequeue_due(w, t);
 			break;
 		}
-		if (!tw_wheel_pass_over(w, t, slice))
+		if (!tw_wheel_requeue_due(w, t, slice))
 			return NULL;
 	}
 	return t;

@@ -50,7 +50,7 @@ static void crowd_behind_a_lone_timer(struct kunit *test)
 	rig_run(&rig, 1);
 	for (i = 1; i < n; i++)
 		rig_add(&rig, i, 5 * 256 + i);
-	KUNIT_EXPECT_EQ(test, tw_wheel_next(&rig.w), 4 * 256);
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 4 * 256);
 	rig_run(&rig, 4 * 256);
 	/* With the lone timer, whose own bucket begins. */
 	KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, n,
@@ -102,24 +102,24 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 
 		if (extra)
 			rig_add(&rig, n, tick + 1);
-		tw_wheel_begin(w, true);
+		tw_wheel_begin_round(w, true);
 		slice = 1;
-		if (tw_wheel_turn(w, tick + 1, &slice) == TW_TURN_DUE) {
+		if (tw_wheel_advance(w, tick + 1, &slice) == TW_ADVANCE_DUE) {
 			slice = 8;
 			t = rig_pop(w, &slice);
 			KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[n].timer);
 			rig.timers[n].pending = false;
 			slice = 1;
-			KUNIT_ASSERT_EQ(test, tw_wheel_turn(w, tick + 1,
+			KUNIT_ASSERT_EQ(test, tw_wheel_advance(w, tick + 1,
 							    &slice),
-					TW_TURN_DONE);
+					TW_ADVANCE_DONE);
 		}
 		KUNIT_ASSERT_EQ_MSG(test, w->now, tick + 1,
 				    "held up behind the crowd");
 		KUNIT_ASSERT_FALSE(test, extra && rig.timers[n].pending);
 		slice = 1;
 		i = w->cascades;
-		tw_wheel_ahead(w, &slice);
+		tw_wheel_drain_ahead(w, &slice);
 		most = max_t(unsigned int, most, w->cascades - i);
 		if (w->cascades == n)
 			break;
@@ -140,24 +140,24 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 static void slices_are_kept(struct kunit *test)
 {
 	unsigned int i, n = 1000, slice, pops = 0;
-	enum tw_turn turn;
+	enum tw_advance turn;
 	struct rig rig;
 	u64 cascades;
 
 	rig_init(&rig, test, "slices", 1, 16, 0, n);
 	for (i = 0; i < n; i++)
 		rig_add(&rig, i, 600 + i % 3);
-	tw_wheel_begin(&rig.w, true);
+	tw_wheel_begin_round(&rig.w, true);
 	do {
 		cascades = rig.w.cascades;
 		slice = 7;
-		turn = tw_wheel_turn(&rig.w, 601, &slice);
+		turn = tw_wheel_advance(&rig.w, 601, &slice);
 		KUNIT_EXPECT_EQ(test, rig.w.cascades - cascades, 7 - slice);
 		slice = 7;
-		while (turn == TW_TURN_DUE && rig_pop(&rig.w, &slice))
+		while (turn == TW_ADVANCE_DUE && rig_pop(&rig.w, &slice))
 			pops++;
 		KUNIT_ASSERT_LE(test, slice, 7U);
-	} while (turn != TW_TURN_DONE);
+	} while (turn != TW_ADVANCE_DONE);
 	KUNIT_EXPECT_EQ(test, pops, 667);
 	KUNIT_EXPECT_EQ(test, rig.w.now, 601);
 	rig_exit(&rig);
@@ -172,8 +172,8 @@ static void past_waits_for_the_next_round(struct kunit *test)
 
 	rig_init(&rig, test, "past", 1, 16, 50, 3);
 	rig_add(&rig, 0, 60);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DUE);
 	KUNIT_EXPECT_NOT_NULL(test, rig_pop(&rig.w, &slice));
 	rig.timers[0].pending = false;
 	/* Past, now, and not beyond what this round serves: all for the next. */
@@ -181,11 +181,11 @@ static void past_waits_for_the_next_round(struct kunit *test)
 	rig_add(&rig, 1, 60);
 	rig_add(&rig, 2, 70);
 	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DONE);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DONE);
 	/* A pass that only goes on is no new round. */
-	tw_wheel_begin(&rig.w, false);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DONE);
-	KUNIT_EXPECT_LE(test, tw_wheel_next(&rig.w), 70ULL);
+	tw_wheel_begin_round(&rig.w, false);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 70ULL);
 	rig.served = 70;
 	rig_run(&rig, 70);
 	KUNIT_EXPECT_EQ(test, rig.fired, 3);
@@ -201,14 +201,14 @@ static void round_leaves_none_behind(struct kunit *test)
 	rig_init(&rig, test, "left", 1, 16, 50, 2 * n);
 	for (i = 0; i < n; i++)
 		rig_add(&rig, i, 60 + i % 3);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 70, &slice), TW_TURN_DUE);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DUE);
 	for (; i < 2 * n; i++)
 		rig_add(&rig, i, 55);
-	KUNIT_EXPECT_LE(test, tw_wheel_next(&rig.w), 70ULL);
+	KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 70ULL);
 	rig_audit(&rig);
 	/* The next one begins a round, or does not. */
-	tw_wheel_begin(&rig.w, true);
+	tw_wheel_begin_round(&rig.w, true);
 	rig_audit(&rig);
 	rig.stepped = true;
 	rig_run(&rig, 70);
@@ -224,8 +224,8 @@ static void extension_beats_the_claim(struct kunit *test)
 	rig_init(&rig, test, "claim", 10, 16, 0, 2);
 	rig_add(&rig, 0, 95);
 	rig_add(&rig, 1, 95);
-	tw_wheel_begin(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_turn(&rig.w, 10, &slice), TW_TURN_DUE);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 10, &slice), TW_ADVANCE_DUE);
 	/* Due, and not yet handed out. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 101));
 	/* Within the tick that is being served: it stays due. */
@@ -233,7 +233,7 @@ static void extension_beats_the_claim(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, rig_pop(&rig.w, &slice),
 			    &rig.timers[1].timer);
 	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
-	KUNIT_EXPECT_EQ(test, rig.w.refiled, 1);
+	KUNIT_EXPECT_EQ(test, rig.w.requeued, 1);
 	KUNIT_EXPECT_FALSE(test, rig_extend(&rig, 1, 500));
 	rig.timers[1].pending = false;
 	rig.served = 10;
@@ -255,8 +255,8 @@ static void evict_takes_all_once(struct kunit *test)
 	for (i = 0; i < n; i++)
 		rig_add(&rig, i, rig_roll(&seed) >> (i % 64 / 2 + 32));
 	/* Some on the way out, some past, most in buckets. */
-	tw_wheel_begin(&rig.w, true);
-	tw_wheel_turn(&rig.w, 1010, &slice);
+	tw_wheel_begin_round(&rig.w, true);
+	tw_wheel_advance(&rig.w, 1010, &slice);
 	rig_del(&rig, 0);
 	rig_add(&rig, 0, 5);
 	while ((t = tw_wheel_evict(&rig.w))) {
@@ -268,7 +268,7 @@ static void evict_takes_all_once(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, evicted, n);
 	rig_audit(&rig);
-	KUNIT_EXPECT_EQ(test, tw_wheel_next(&rig.w), TW_WHEEL_ASLEEP);
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), TW_WHEEL_ASLEEP);
 	rig_exit(&rig);
 }
 

@@ -78,14 +78,14 @@ static void extended_when_found(struct kunit *test)
 	/* Nearer, and later than that: filed anew on the spot. */
 	twheel_modify_at(&q.timer, 5 * MS);
 	twheel_advance(wheel, 9 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 0);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 0);
 	twheel_advance(wheel, 10 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 1);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 1);
 	twheel_extend_at(&p.timer, 40 * MS);
 	twheel_advance(wheel, 35 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 2);
 	run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 2);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 2);
 	KUNIT_EXPECT_EQ(test, p.fired_at, 40 * MS);
 }
 
@@ -105,11 +105,11 @@ static void extended_far_away(struct kunit *test)
 		twheel_extend_at(&p[i].timer, 60000 * MS + i);
 	run_until(wheel, 30001 * MS);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 8);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 12);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 12);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 8);
 	run_until(wheel, 60001 * MS);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 20);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).refiled, 12);
+	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 12);
 	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 20);
 }
 

@@ -8,7 +8,6 @@
 
 #include <linux/device/class.h>
 #include <linux/eventfd.h>
-#include <linux/export.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
@@ -16,24 +15,6 @@
 #include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
 #include <linux/io_uring/cmd.h>
-#endif
-
-/* 6.13: the namespace of a symbol is a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
-#define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL")
-#define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL_PRIVATE")
-#define TW_IMPORT(ns)	MODULE_IMPORT_NS(#ns)
-#else
-#define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, TWHEEL)
-#define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, TWHEEL_PRIVATE)
-#define TW_IMPORT(ns)	MODULE_IMPORT_NS(ns)
-#endif
-
-/* What only our own tests may call is exported only where tests can be. */
-#if IS_ENABLED(CONFIG_KUNIT)
-#define TW_EXPORT_FOR_TESTS(sym)	TW_EXPORT_PRIVATE(sym)
-#else
-#define TW_EXPORT_FOR_TESTS(sym)
 #endif
 
 /* 6.13: hrtimer_setup() takes the function too; 6.15: hrtimer_init() is gone. */

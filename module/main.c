@@ -4,9 +4,9 @@
  */
 #include <linux/module.h>
 
-#include "cdev.h"
-#include "compat.h"
-#include "instance.h"
+#include "api/instance.h"
+#include "dev/cdev.h"
+#include "export.h"
 
 static int __init twheel_init(void)
 {

@@ -270,7 +270,7 @@ struct twheel_config {
  * @cancelled: timers cancelled while pending, by cancel or shutdown
  * @unfired: timers handed back by twheel_stop()
  * @cascades: timers moved to a lower level
- * @refiled: timers found extended, beyond their bucket, when that was reached (or, after
+ * @requeued: timers found extended, beyond their bucket, when that was reached (or, after
  *	the clock was set back, not due any more). Extensions themselves are not
  *	counted, for that would cost as much as they do; and several of one timer are
  *	found as one
@@ -294,7 +294,7 @@ struct twheel_stats {
 	u64 cancelled;
 	u64 unfired;
 	u64 cascades;
-	u64 refiled;
+	u64 requeued;
 	u64 passes;
 	u64 threaded;
 	u64 exhausted;

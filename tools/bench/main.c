@@ -8,7 +8,7 @@
 #include <linux/module.h>
 #include <linux/time64.h>
 
-#include "compat.h"
+#include "export.h"
 #include "crowd.h"
 #include "expiry.h"
 #include "operations.h"

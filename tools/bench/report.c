@@ -4,7 +4,7 @@
  *
  *	bench: DELAYS PEER OPERATION COUNT FIGURE
  *
- * FIGURE has two decimals. tools/vm/bench_table.py reads it.
+ * FIGURE has two decimals. tools/bench/table.py reads it.
  */
 #define pr_fmt(fmt) "bench: " fmt
 

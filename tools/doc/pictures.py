@@ -9,7 +9,6 @@ import os
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-sys.path.insert(0, os.path.join(HERE, "..", "vm"))
 sys.dont_write_bytecode = True
 from drawing import Drawing  # noqa: E402
 
@@ -147,7 +146,7 @@ def drain(folder):
         drawing.text(left + 280 * i + 140, 105, name, "middle")
     drawing.text(left, 78, "level 1", "title")
     drawing.line([(left + 280, 70), (left + 280, 250)], "mark line-alarm")
-    drawing.text(left + 286, 80, "tw_wheel_next() wakes here if n is crowded", "faint")
+    drawing.text(left + 286, 80, "tw_wheel_next_event() wakes here if n is crowded", "faint")
     drawing.line([(left + 560, 70), (left + 560, 250)], "mark line-alarm")
     drawing.text(left + 566, 80, "position may enter n: it is empty", "faint")
     for i, words in enumerate(("due", "slice", "due", "slice", "due", "slice")):
@@ -155,7 +154,7 @@ def drain(folder):
         drawing.box(x, 150, 40, 26, "green" if i % 2 == 0 else "blue", 3)
         drawing.text(x + 20, 167, words, "faint middle")
     drawing.text(left, 167, "a pass", "title")
-    drawing.text(left + 60, 167, "tw_wheel_turn(), tw_wheel_ahead()", "code")
+    drawing.text(left + 60, 167, "tw_wheel_advance(), tw_wheel_drain_ahead()", "code")
     for i in range(3):
         x = left + 290 + 88 * i + 64
         drawing.arrow((x, 116), (x, 150))
@@ -188,20 +187,20 @@ def life(folder):
                    ("back", ("tw_batch_one()", "batch.c: fetch 64 bytes")),
                    ("green", ("arm()", "op.c: take a slot, state ARMED")),
                    ("blue", ("twheel_arm_at_held()", "arm.c: room, the word is the deadline")),
-                   ("blue", ("tw_wheel_add()", "wheel.h: row, bucket, bit")),
-                   ("blue", ("tw_base_file_near()", "base.c: only if it is the next: set the alarm"))))
+                   ("blue", ("tw_wheel_enqueue()", "wheel.h: row, bucket, bit")),
+                   ("blue", ("tw_base_enqueue_near()", "base.c: only if it is the next: set the alarm"))))
     chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
                     ("blue", ("begin()", "pass.c: target = now")),
-                    ("blue", ("tw_wheel_turn()", "wheel.c: gather ticks, cascade slices")),
+                    ("blue", ("tw_wheel_advance()", "wheel.c: gather ticks, cascade slices")),
                     ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
                     ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
                     ("back", ("wake_up_interruptible_poll()", "and eventfd, SIGIO")),
-                    ("blue", ("finish()", "pass.c: tw_wheel_next(), the next alarm"))))
+                    ("blue", ("finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
     chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
                     ("green", ("tw_event_take()", "event.c: up to 8, state TAKEN")),
                     ("back", ("copy_to_iter()", "no lock; a fault gives them back")),
                     ("green", ("tw_event_delivered()", "event.c: FREE, a new generation;")),
-                    ("blue", ("tw_op_place()", "or, if periodic, ARMED again"))))
+                    ("blue", ("tw_op_arm_entry()", "or, if periodic, ARMED again"))))
     drawing.arrow((620, 94 + 5 * 62 + 23), (640, 94 + 5 * 62 + 23), (640, 117), (656, 117))
     x = 24
     for area, words in (("back", "no lock of ours"), ("green", "with tw_file.lock"),

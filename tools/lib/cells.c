@@ -338,6 +338,10 @@ static int take_entry(struct twheel *wheel, struct twheel_event *event)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (cell >= wheel->cells.count)
 		return 0;
+	/*
+	 * And the event before its cell's word. Pairs with tw_cell_cancel(), which frees
+	 * the cell only if it has withdrawn the event.
+	 */
 	happened = __atomic_exchange_n(&cells->events[cell], 0,
 				       __ATOMIC_SEQ_CST);
 	word = word_of(wheel, cell);

@@ -31,7 +31,7 @@ def tests():
             suite = re.search(r"\.name\s*=\s*\"(\w+)\"", body)[1]
             names |= {f"{suite}.{case}" for case in
                       arrays[re.search(r"\.test_cases\s*=\s*(\w+)", body)[1]]}
-    folder = pathlib.Path("tools/tests")
+    folder = pathlib.Path("tools/test/user")
     for path in folder.glob("*_test.*"):
         names.add(path.stem)
         names |= {f"{path.stem}.{case}" for case in

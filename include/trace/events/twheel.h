@@ -35,7 +35,7 @@
  * @now_tick: the position at its end
  * @fired: callbacks called
  * @cascades: timers moved to lower levels
- * @refiled: timers found extended
+ * @requeued: timers found extended
  * @took_ns: how long it took, on the monotonic clock
  * @pending: timers that are pending at its end
  * @exhausted: it has used up its budget, and another one resumes
@@ -45,7 +45,7 @@ struct twheel_trace_pass {
 	u64 now_tick;
 	u64 fired;
 	u64 cascades;
-	u64 refiled;
+	u64 requeued;
 	u64 took_ns;
 	u32 pending;
 	bool exhausted;
@@ -280,13 +280,13 @@ TRACE_EVENT(twheel_cascade,
 );
 
 /**
- * twheel_refile - timers were found extended when their buckets were reached
+ * twheel_requeue - timers were found extended when their buckets were reached
  * @wheel: the number of their wheel
  * @name: the wheel's name
  * @now_tick: the wheel's position
  * @timers: how many
  */
-TRACE_EVENT(twheel_refile,
+TRACE_EVENT(twheel_requeue,
 	TP_PROTO(u32 wheel, const char *name, u64 now_tick, u32 timers),
 	TP_ARGS(wheel, name, now_tick, timers),
 	TP_STRUCT__entry(
@@ -323,7 +323,7 @@ TRACE_EVENT(twheel_pass,
 		__field(u64,		now_tick)
 		__field(u64,		fired)
 		__field(u64,		cascades)
-		__field(u64,		refiled)
+		__field(u64,		requeued)
 		__field(u64,		took_ns)
 		__field(u8,		exhausted)
 		__field(u8,		threaded)
@@ -335,14 +335,14 @@ TRACE_EVENT(twheel_pass,
 		__entry->now_tick	= pass->now_tick;
 		__entry->fired		= pass->fired;
 		__entry->cascades	= pass->cascades;
-		__entry->refiled	= pass->refiled;
+		__entry->requeued	= pass->requeued;
 		__entry->took_ns	= pass->took_ns;
 		__entry->exhausted	= pass->exhausted;
 		__entry->threaded	= pass->threaded;
 	),
-	TP_printk("wheel=%u name=%s now_tick=%llu fired=%llu cascades=%llu refiled=%llu pending=%u exhausted=%u threaded=%u took_ns=%llu",
+	TP_printk("wheel=%u name=%s now_tick=%llu fired=%llu cascades=%llu requeued=%llu pending=%u exhausted=%u threaded=%u took_ns=%llu",
 		  __entry->wheel, __entry->name, __entry->now_tick,
-		  __entry->fired, __entry->cascades, __entry->refiled,
+		  __entry->fired, __entry->cascades, __entry->requeued,
 		  __entry->pending, __entry->exhausted, __entry->threaded,
 		  __entry->took_ns)
 );

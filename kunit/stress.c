@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#define pr_fmt(fmt) "twheel_kunit: " fmt
+
+#include <linux/cpumask.h>
+#include <linux/printk.h>
+#include <linux/sched.h>
+
+#include "stress.h"
+
+static struct stress *stress_of(struct twheel_timer *timer)
+{
+	return twheel_data(twheel_of(timer));
+}
+
+/* Note what an arm said. */
+static void armed(struct stress *stress, struct ledger *ledger, int ret)
+{
+	if (ret == 0)
+		atomic_inc(&ledger->armed);
+	else if (ret == -ENOSPC && stress->limit)
+		atomic_inc(&stress->full);
+	else if (ret != 1 && ret != -ESHUTDOWN)
+		atomic_inc(&stress->bad);
+}
+
+static void cancelled(struct stress *stress, struct ledger *ledger, int ret)
+{
+	if (ret == 1)
+		atomic_inc(&ledger->cancelled);
+	else if (ret)
+		atomic_inc(&stress->bad);
+}
+
+static void stress_callback(struct twheel_timer *timer)
+{
+	struct ledger *ledger = container_of(timer, struct ledger, timer);
+	struct stress *stress = stress_of(timer);
+	unsigned int fired;
+
+	if (atomic_inc_return(&ledger->inside) != 1)
+		atomic_inc(&stress->overlaps);
+	fired = atomic_inc_return(&ledger->fired);
+	if (stress->sleeps && fired % 32 == 0)
+		usleep_range(50, 100);
+	if (stress->busy)
+		busy(50 * US);
+	/* Before it can be called again. */
+	atomic_dec(&ledger->inside);
+	/* Some arm themselves again, some for now. */
+	if (fired % 4 == 0)
+		armed(stress, ledger, twheel_arm(timer, fired % 8 * 50 * US));
+}
+
+static void stress_unfired(struct twheel_timer *timer, void *arg)
+{
+	struct ledger *ledger = container_of(timer, struct ledger, timer);
+
+	atomic_inc(&ledger->unfired);
+}
+
+static void arm_somewhere(struct stress *stress, struct ledger *ledger, u64 delay,
+			  u32 dice)
+{
+	u64 deadline = twheel_now(stress->wheel) + delay;
+	int cpu = dice / 4 % nr_cpu_ids;
+	int ret;
+
+	if (!cpu_possible(cpu))
+		return;
+	if (dice % 2)
+		ret = twheel_arm_on(&ledger->timer, cpu, delay);
+	else
+		ret = twheel_arm_on_at(&ledger->timer, cpu, deadline);
+	/* Its callback was running. */
+	if (ret != -EBUSY)
+		armed(stress, ledger, ret);
+}
+
+static void arm_here(struct stress *stress, struct ledger *ledger, u64 delay,
+		     u32 dice)
+{
+	struct twheel_timer *timer = &ledger->timer;
+	int ret;
+
+	if (dice % 4 == 0)
+		ret = twheel_arm_at(timer, delay);
+	else if (dice % 4 == 1)
+		ret = twheel_arm_range(timer, delay, MS);
+	else
+		ret = twheel_arm(timer, delay);
+	armed(stress, ledger, ret);
+}
+
+static void strike(struct stress *stress, struct ledger *ledger, u64 delay,
+		   u32 dice)
+{
+	struct twheel_timer *timer = &ledger->timer;
+	int ret;
+
+	switch (dice % 16) {
+	case 0 ... 3:
+		arm_here(stress, ledger, delay, dice / 16);
+		break;
+	case 4 ... 6:
+		arm_somewhere(stress, ledger, delay, dice / 16);
+		break;
+	case 7 ... 8:
+		ret = twheel_modify(timer, delay);
+		if (ret != 0 && ret != 1)
+			atomic_inc(&stress->bad);
+		break;
+	case 9 ... 10:
+		ret = twheel_extend(timer, delay);
+		if (ret != 0 && ret != 1 && ret != -ENOENT)
+			atomic_inc(&stress->bad);
+		break;
+	case 11 ... 12:
+		cancelled(stress, ledger, twheel_cancel(timer));
+		break;
+	case 13 ... 14:
+		cancelled(stress, ledger, twheel_cancel_sync(timer));
+		break;
+	case 15:
+		if (dice / 16 % 256 == 0)
+			cancelled(stress, ledger, twheel_shutdown_sync(timer));
+		break;
+	}
+}
+
+/* Some of the same, and nobody comes in between. */
+static void strike_held(struct stress *stress, struct ledger *ledger, u64 delay,
+			u32 dice)
+{
+	u64 deadline = twheel_now(stress->wheel) + delay;
+	struct twheel_timer *timer = &ledger->timer;
+	unsigned long flags;
+	int ret;
+
+	twheel_hold(stress->wheel, &flags);
+	if (dice % 2)
+		armed(stress, ledger, twheel_arm_at_held(timer, deadline));
+	if (dice / 2 % 2) {
+		ret = twheel_modify_at_held(timer, deadline - dice % (u32)MS);
+		if (ret != twheel_pending(timer))
+			atomic_inc(&stress->bad);
+	}
+	if (dice / 4 % 4 == 0) {
+		cancelled(stress, ledger, twheel_cancel_held(timer));
+		if (twheel_pending(timer))
+			atomic_inc(&stress->bad);
+	}
+	twheel_release(stress->wheel, &flags);
+}
+
+static int fight(void *arg, unsigned int number)
+{
+	struct stress *stress = arg;
+	unsigned long end = jiffies + ENOUGH;
+	u32 seed = 4711 + number;
+	unsigned int i;
+
+	for (i = 0; i < stress->rounds && time_before(jiffies, end); i++) {
+		struct ledger *ledger;
+		u64 delay;
+
+		if (READ_ONCE(stress->stop))
+			break;
+		ledger = &stress->ledgers[roll(&seed) % MELEE_TIMERS];
+		delay = roll(&seed) % (roll(&seed) % 4 ? (u32)MS :
+				       1000 * (u32)MS);
+		if (stress->holds && roll(&seed) % 4 == 0)
+			strike_held(stress, ledger, delay, roll(&seed) >> 8);
+		else
+			strike(stress, ledger, delay, roll(&seed) >> 8);
+		cond_resched();
+	}
+	return 0;
+}
+
+void stress_begin(struct kunit *test, struct stress *stress,
+		 const struct twheel_config *config, unsigned int rounds,
+		 bool bound)
+{
+	struct twheel_config mine = *config;
+	unsigned int i;
+
+	*stress = (struct stress) {
+		.rounds	= rounds,
+		.limit	= config->max_pending,
+		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
+		.holds	= !config->percpu &&
+			  config->clock != TWHEEL_CLOCK_REALTIME,
+		.busy	= config->share,
+	};
+	mine.data = stress;
+	mine.tick_ns = 100 * US;
+	stress->wheel = live_wheel(test, &mine);
+	stress->ledgers = kunit_kcalloc(test, MELEE_TIMERS,
+				       sizeof(*stress->ledgers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, stress->ledgers);
+	for (i = 0; i < MELEE_TIMERS; i++)
+		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel,
+				  stress_callback);
+	if (bound)
+		crew_start(test, &stress->crew, 2, fight, stress);
+	else
+		crew_start_anywhere(test, &stress->crew, 2, fight, stress);
+}
+
+static void audit(struct kunit *test, struct stress *stress, long unfired)
+{
+	struct twheel_stats stats;
+	unsigned int i;
+	u64 became = 0;
+	long sum = 0;
+
+	for (i = 0; i < MELEE_TIMERS; i++) {
+		struct ledger *ledger = &stress->ledgers[i];
+
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&ledger->armed),
+				    atomic_read(&ledger->fired) +
+				    atomic_read(&ledger->cancelled) +
+				    atomic_read(&ledger->unfired),
+				    "timer %u", i);
+		KUNIT_EXPECT_FALSE(test, twheel_pending(&ledger->timer));
+		became += atomic_read(&ledger->armed);
+		sum += atomic_read(&ledger->unfired);
+	}
+	KUNIT_EXPECT_EQ(test, sum, unfired);
+	twheel_get_stats(stress->wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, became);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.armed,
+			stats.fired + stats.cancelled + unfired);
+	KUNIT_EXPECT_GT(test, stats.fired, 0);
+	/* Not among the results, where there is no room for much. */
+	pr_info("%llu armed, %llu fired, %llu cancelled, %ld handed back\n",
+		stats.armed, stats.fired, stats.cancelled, unfired);
+}
+
+void stress_end(struct kunit *test, struct stress *stress, bool stop_amidst)
+{
+	long unfired;
+
+	if (stop_amidst)
+		msleep(100);
+	else
+		crew_wait(test, &stress->crew);
+	unfired = twheel_stop(stress->wheel, stress_unfired, NULL);
+	KUNIT_EXPECT_GE(test, unfired, 0);
+	WRITE_ONCE(stress->stop, true);
+	if (stop_amidst)
+		crew_wait(test, &stress->crew);
+
+	audit(test, stress, unfired);
+	KUNIT_EXPECT_EQ(test, atomic_read(&stress->bad), 0);
+	if (stress->limit)
+		KUNIT_EXPECT_GT(test, atomic_read(&stress->full), 0);
+	twheel_destroy(stress->wheel);
+}

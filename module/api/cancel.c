@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Cancelling timers, and waiting for their callbacks. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/bug.h>
+#include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/lockdep.h>
+#include <linux/preempt.h>
+
+#include <linux/twheel.h>
+
+#include "../core/base.h"
+#include "../core/debug.h"
+#include "../core/pass.h"
+#include "../core/trace.h"
+#include "../export.h"
+#include "timer.h"
+
+/*
+ * With the base lock: make the timer not pending. Was it? Inline, or cancelling
+ * would take 15 % more instructions.
+ */
+static __always_inline int withdraw(struct twheel_base *base,
+				    struct twheel_timer *timer,
+				    enum twheel_state state)
+{
+	u64 word = atomic64_read(&timer->word);
+
+	lockdep_assert_held(&base->lock);
+	if (!tw_timer_is_deadline(word)) {
+		if (state == TWHEEL_SHUTDOWN)
+			atomic64_set(&timer->word, ~(u64)state);
+		return 0;
+	}
+	/* Pairs with the compare-and-swap in twheel_extend_at(). */
+	word = atomic64_xchg(&timer->word, ~(u64)state);
+	tw_debug_deactivate(timer);
+	base->cancelled++;
+	tw_trace_cancel(base, timer, word);
+	tw_base_dequeue(base, timer);
+	if (unlikely(!base->plain) && base->credits)
+		tw_base_return_quota(base);
+	return 1;
+}
+
+/**
+ * twheel_cancel() - cancel a timer, without waiting for its callback
+ * @timer: the timer
+ *
+ * When this returns 0 the callback may be about to run or running on another CPU:
+ * see twheel_cancel_sync().
+ *
+ * Context:
+ * * any
+ * Return:
+ * * 1 - the timer was pending; its callback will not be called for that deadline
+ * * 0 - it was not pending
+ */
+int twheel_cancel(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret;
+
+	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
+		return 0;
+	base = tw_timer_lock_base(timer, &flags);
+	ret = withdraw(base, timer, TWHEEL_CANCELLED);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+TW_EXPORT(twheel_cancel);
+
+/**
+ * twheel_cancel_held() - twheel_cancel() between twheel_hold() and twheel_release()
+ * @timer: the timer, of the wheel that is held
+ *
+ * Context:
+ * * with the wheel held by the caller
+ * Return:
+ * * as twheel_cancel()
+ */
+int twheel_cancel_held(struct twheel_timer *timer)
+{
+	if (!tw_debug_assert_init(timer))
+		return 0;
+	return withdraw(timer->base, timer, TWHEEL_CANCELLED);
+}
+TW_EXPORT(twheel_cancel_held);
+
+/* Tell lockdep that this may wait for the timer's callback. */
+static void may_wait(struct twheel_timer *timer)
+{
+#ifdef CONFIG_LOCKDEP
+	enum twheel_context context = READ_ONCE(timer->base)->clock.context;
+	unsigned long flags;
+
+	/* It is held with softirqs on here, and by the callback in softirq. */
+	local_irq_save(flags);
+	tw_debug_map_acquire(&timer->lockdep_map, context);
+	lock_map_release(&timer->lockdep_map);
+	local_irq_restore(flags);
+#endif
+}
+
+/* One try: is a callback running? Returns its base, and else withdraws. */
+static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
+			struct twheel_base **running)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret = 0;
+
+	base = tw_timer_lock_base(timer, &flags);
+	*running = tw_timer_running_base(base, timer);
+	/*
+	 * The callback may arm the timer again. Cancelling before it has ended,
+	 * and once more after, would be two cancellations that the caller learns
+	 * of as one. A shutdown is final at once.
+	 */
+	if (*running && tw_base_inside(*running))
+		ret = -EDEADLK;
+	else if (!*running || state == TWHEEL_SHUTDOWN)
+		ret = withdraw(base, timer, state);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
+{
+	bool hardirq = in_hardirq();
+	struct twheel_base *running;
+	/* Lockdep would say the same again, and then nothing more. */
+	bool told = hardirq;
+	int ret = 0;
+	int tried;
+
+	if (!tw_debug_assert_init(timer))
+		return 0;
+	/* It would wait for the callback that it interrupts. */
+	WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
+		  timer->function);
+
+	do {
+		tried = try_withdraw(timer, state, &running);
+		if (tried < 0)
+			return tried;
+		ret |= tried;
+		/* Not from the callback itself, where it would be wrong. */
+		if (!told)
+			may_wait(timer);
+		told = true;
+		if (running)
+			tw_pass_wait(running, timer);
+	} while (running);
+	return ret;
+}
+
+/**
+ * twheel_cancel_sync() - cancel a timer and wait for its callback
+ * @timer: the timer
+ *
+ * When this returns, the timer is not pending and its callback does not run on
+ * any CPU, unless somebody arms it again; the caller has to see to that, or use
+ * twheel_shutdown_sync().
+ *
+ * Do not call it with a lock held that the callback takes: the callback would
+ * wait for the lock, and this for the callback.
+ *
+ * Context:
+ * * process or softirq, not hard interrupt
+ * * spins while the callback runs; on PREEMPT_RT it sleeps
+ * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
+ * Return:
+ * * 1 - the timer was pending and has been cancelled
+ * * 0 - it was not pending
+ * * -EDEADLK - called from the timer's own callback; nothing has been done. Use
+ *   twheel_cancel() there
+ */
+int twheel_cancel_sync(struct twheel_timer *timer)
+{
+	return withdraw_sync(timer, TWHEEL_CANCELLED);
+}
+TW_EXPORT(twheel_cancel_sync);
+
+/**
+ * twheel_shutdown_sync() - cancel a timer for good
+ * @timer: the timer
+ *
+ * As twheel_cancel_sync(), and every later arm fails with -ESHUTDOWN, also those
+ * of callbacks and other CPUs that race with this: what the timer is part of can
+ * be freed. twheel_timer_init() brings the timer back to life.
+ *
+ * Context:
+ * * as twheel_cancel_sync()
+ * Return:
+ * * as twheel_cancel_sync()
+ */
+int twheel_shutdown_sync(struct twheel_timer *timer)
+{
+	return withdraw_sync(timer, TWHEEL_SHUTDOWN);
+}
+TW_EXPORT(twheel_shutdown_sync);

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A timer, and what can be asked of it. See timer.h for what its word says. */
+#include <linux/lockdep.h>
+
+#include <linux/twheel.h>
+
+#include "../core/base.h"
+#include "../core/debug.h"
+#include "../export.h"
+#include "instance.h"
+#include "timer.h"
+
+/**
+ * __twheel_timer_init() - initialise a timer
+ * @timer: the timer; must not be pending
+ * @wheel: the wheel it is to belong to
+ * @function: what it does when it fires
+ * @on_stack: it is a local variable
+ * @name: of the timer, for lockdep
+ * @key: for lockdep
+ *
+ * Use twheel_timer_init().
+ *
+ * Context:
+ * * any
+ */
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 twheel_fn function, bool on_stack, const char *name,
+			 struct lock_class_key *key)
+{
+	tw_debug_init(timer, on_stack);
+	INIT_HLIST_NODE(&timer->node);
+	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
+	timer->function = function;
+	timer->base = wheel->bases[0];
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->lockdep_map, name, key, 0);
+#endif
+}
+TW_EXPORT(__twheel_timer_init);
+
+/**
+ * twheel_timer_destroy_on_stack() - a timer that is a local variable goes
+ * @timer: the timer; not pending, and its callback does not run
+ *
+ * Context:
+ * * any
+ */
+void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
+{
+	tw_debug_destroy_on_stack(timer);
+}
+TW_EXPORT(twheel_timer_destroy_on_stack);
+
+/**
+ * twheel_remaining() - how long until the timer's deadline?
+ * @timer: the timer
+ *
+ * Context:
+ * * any
+ * * lock-free
+ * Return:
+ * * ns
+ * * 0 - the deadline has passed
+ * * more than %TWHEEL_NEVER - the timer is not pending
+ */
+u64 twheel_remaining(const struct twheel_timer *timer)
+{
+	u64 word = atomic64_read(&timer->word);
+	const struct twheel_base *base;
+	u64 now;
+
+	if (!tw_debug_assert_init(timer))
+		return ~(u64)TWHEEL_IDLE;
+	if (!tw_timer_is_deadline(word))
+		return word;
+	base = READ_ONCE(timer->base);
+	now = tw_clock_now(&base->clock);
+	return word > now ? word - now : 0;
+}
+TW_EXPORT(twheel_remaining);
+
+/**
+ * twheel_of() - the wheel a timer belongs to
+ * @timer: the timer
+ *
+ * Context:
+ * * any
+ * Return:
+ * * the wheel
+ */
+struct twheel *twheel_of(const struct twheel_timer *timer)
+{
+	return READ_ONCE(timer->base)->owner;
+}
+TW_EXPORT(twheel_of);

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a timer's word says, and where its base and its callback are.
+ *
+ * The word of a timer is its deadline while it is pending, and else its state.
+ * It is exchanged under the base lock, with one exception: twheel_extend_at()
+ * lets a pending word grow without. So under the lock
+ *
+ *	the timer is linked  if and only if  its word is a deadline,
+ *
+ * and the tick it is filed under is never later than its word.
+ */
+#ifndef _TWHEEL_TIMER_H
+#define _TWHEEL_TIMER_H
+
+#include <linux/compiler.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+#include "../core/base.h"
+
+static inline bool tw_timer_is_deadline(u64 word)
+{
+	return word <= TWHEEL_NEVER;
+}
+
+/* The base of a timer, locked. It may change as long as it is not. */
+static __always_inline struct twheel_base *
+tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
+{
+	for (;;) {
+		struct twheel_base *base = READ_ONCE(timer->base);
+
+		raw_spin_lock_irqsave(&base->lock, *flags);
+		/* Rather than keep the lock's address in a register, too. */
+		OPTIMIZER_HIDE_VAR(base);
+		if (likely(base == READ_ONCE(timer->base)))
+			return base;
+		raw_spin_unlock_irqrestore(&base->lock, *flags);
+	}
+}
+
+/*
+ * Does the timer's callback run? With the base lock: then a callback that has
+ * armed the timer here, from its pass on the sibling, is seen to run.
+ */
+static inline bool tw_timer_runs(const struct twheel_base *base,
+				 const struct twheel_timer *timer)
+{
+	/* Pairs with serve(). */
+	return smp_load_acquire(&base->running) == timer;
+}
+
+static inline struct twheel_base *
+tw_timer_running_base(struct twheel_base *base,
+		      const struct twheel_timer *timer)
+{
+	if (tw_timer_runs(base, timer))
+		return base;
+	if (base->sibling && tw_timer_runs(base->sibling, timer))
+		return base->sibling;
+	return NULL;
+}
+
+#endif /* _TWHEEL_TIMER_H */

@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * A base: an engine and a clock under one lock.
+ *
+ * The alarm of the clock is set, under the lock, for the engine's next event; it
+ * is not set when there is none. When it goes off a pass serves what is due: see
+ * pass.c.
+ *
+ * A base may be at home on a CPU. That is where its alarm goes off, and its memory
+ * is near; anything else may happen anywhere, and does while the CPU is offline.
+ */
+#include <linux/delay.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/timekeeping.h>
+#include <linux/topology.h>
+
+#include "base.h"
+#include "debug.h"
+#include "pass.h"
+#include "trace.h"
+
+static void come_home(struct tw_clock *clock);
+
+static void reconsider(struct tw_clock *clock);
+
+static const struct tw_clock_ops clock_ops = {
+	.alarm		= tw_pass_alarm,
+	.home		= come_home,
+	.reconsider	= reconsider,
+};
+
+static bool context_valid(const struct twheel_config *config)
+{
+	switch (config->context) {
+	case TWHEEL_CONTEXT_SOFTIRQ:
+	case TWHEEL_CONTEXT_HARDIRQ:
+		return !config->workqueue;
+	case TWHEEL_CONTEXT_WORK:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * A workqueue's threads have the share that the scheduler gives them; and the threads
+ * that serve overload are on any CPU, which timers of a CPU must not be.
+ */
+static bool share_valid(const struct twheel_config *config)
+{
+	if (!config->share)
+		return true;
+	return config->share <= 100 && !config->percpu &&
+	       config->context == TWHEEL_CONTEXT_SOFTIRQ;
+}
+
+static u64 tick_of(const struct twheel_config *config)
+{
+	return config->tick_ns ?: TWHEEL_TICK_DEFAULT;
+}
+
+static unsigned int slots_of(const struct twheel_config *config)
+{
+	return config->slots ?: TWHEEL_SLOTS_DEFAULT;
+}
+
+/*
+ * tw_base_plan() - what would a base be?
+ *
+ * Return: 0, -EINVAL (@config).
+ */
+int tw_base_plan(const struct twheel_config *config,
+		 struct twheel_geometry *geometry)
+{
+	unsigned int shift = order_base_2(slots_of(config));
+
+	if (tick_of(config) < TWHEEL_TICK_MIN ||
+	    !tw_wheel_valid(tick_of(config), slots_of(config)) ||
+	    !tw_clock_valid(config->clock) || !context_valid(config) ||
+	    !share_valid(config) ||
+	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL))
+		return -EINVAL;
+	*geometry = (struct twheel_geometry) {
+		.clock		= config->clock,
+		.tick_ns	= tick_of(config),
+		.slots		= 1U << shift,
+		.levels		= tw_wheel_levels(shift),
+	};
+	return 0;
+}
+
+/*
+ * tw_base_new() - make an empty base
+ * @config: valid; its workqueue is there if its context needs one
+ * @cpu: where it is at home, or %TW_ANY_CPU
+ *
+ * Return: the base, NULL without memory.
+ */
+struct twheel_base *tw_base_new(struct twheel *owner,
+				const struct twheel_config *config, int cpu)
+{
+	int node = cpu == TW_ANY_CPU ? NUMA_NO_NODE : cpu_to_node(cpu);
+	struct twheel_base *base;
+	u64 now;
+
+	base = kzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
+	if (!base)
+		return NULL;
+	tw_clock_init(&base->clock, config, cpu, &clock_ops);
+	tw_wheel_shape(&base->wheel, tick_of(config), slots_of(config));
+	now = tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
+	if (tw_wheel_init(&base->wheel, now, tw_clock_steps(config->clock),
+			  node)) {
+		kfree(base);
+		return NULL;
+	}
+	raw_spin_lock_init(&base->lock);
+	init_waitqueue_head(&base->idle);
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&base->expiry_lock);
+#endif
+	base->owner = owner;
+	base->share.percent = config->share;
+	base->relative = base;
+	base->limit = TW_BASE_ENDLESS;
+	base->room = TW_BASE_ENDLESS;
+	base->plain = base->wheel.recip_max + 1;
+	return base;
+}
+
+void tw_base_free(struct twheel_base *base)
+{
+	if (!base)
+		return;
+	tw_wheel_exit(&base->wheel);
+	kfree(base);
+}
+
+static void set_alarm(struct twheel_base *base)
+{
+	if (likely(!base->stopped))
+		tw_clock_set(&base->clock, tw_base_wake_ns(base));
+}
+
+/* Let the engine's position follow the clock. In a pass, that does it. */
+static void follow_clock(struct twheel_base *base)
+{
+	struct tw_wheel *w = &base->wheel;
+	u64 cascades = w->cascades, requeued = w->requeued;
+	u64 now;
+
+	if (!w->wake)
+		return;
+	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
+	if (likely(now >= w->now))
+		tw_wheel_move_forward(w, now);
+	else
+		tw_wheel_move_back(w, now);
+	tw_trace_moved(base, cascades, requeued);
+}
+
+/*
+ * tw_base_enqueue_near() - tw_base_enqueue() for a timer that may need attention before
+ * all others
+ *
+ * Or the position is far behind the clock, as nothing has happened for long, or
+ * ahead of one that was set back. Then that is put right first.
+ */
+noinline void tw_base_enqueue_near(struct twheel_base *base,
+				struct twheel_timer *timer)
+{
+	struct tw_wheel *w = &base->wheel;
+	u64 wake = w->wake;
+
+	follow_clock(base);
+	tw_wheel_enqueue_near(w, timer);
+	if (w->wake < wake)
+		set_alarm(base);
+}
+
+/* tw_base_emptied() - nothing is pending any more: no alarm is needed */
+noinline void tw_base_emptied(struct twheel_base *base)
+{
+	/* In a pass, its end sees to that. */
+	if (!base->wheel.wake)
+		return;
+	base->wheel.wake = TW_WHEEL_ASLEEP;
+	tw_clock_unset(&base->clock);
+}
+
+static void set_alarm_here(struct twheel_base *base)
+{
+	const struct tw_wheel *w = &base->wheel;
+
+	if (w->wake && w->wake != TW_WHEEL_ASLEEP)
+		set_alarm(base);
+}
+
+static void come_home(struct tw_clock *clock)
+{
+	struct twheel_base *base = container_of(clock, struct twheel_base,
+						clock);
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	set_alarm_here(base);
+	/* tw_base_stopped() may free the base once it has seen this. */
+	clock->calling = false;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+static void reconsider(struct tw_clock *clock)
+{
+	struct twheel_base *base = container_of(clock, struct twheel_base,
+						clock);
+	unsigned long flags;
+	u64 now;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* With the lock: not before the end of a pass that has just been counted. */
+	now = ktime_get_ns();
+	/* A pass that is on will see to it at its end. */
+	if (!base->runner)
+		tw_clock_hand_over(clock, tw_base_spend(base, now, now, true));
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/* tw_base_set_online() - its CPU is online, and this one; or will soon go offline */
+void tw_base_set_online(struct twheel_base *base, bool target_online)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->clock.target_online = target_online;
+	if (target_online)
+		set_alarm_here(base);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/* tw_base_inside() - is this called from one of the base's callbacks? */
+bool tw_base_inside(const struct twheel_base *base)
+{
+	/* Whoever else is or becomes the runner meanwhile, it is not us. */
+	return READ_ONCE(base->runner) == current;
+}
+
+/* tw_base_stop() - let nothing be armed, and no further callback be called */
+void tw_base_stop(struct twheel_base *base)
+{
+	raw_spin_lock_irq(&base->lock);
+	/* tw_pass_advance() looks at it without the lock. */
+	WRITE_ONCE(base->stopped, true);
+	/* Whoever leaves now makes no room. */
+	base->limit -= TW_BASE_ENDLESS + 1;
+	base->room -= TW_BASE_ENDLESS + 1;
+	raw_spin_unlock_irq(&base->lock);
+}
+
+static bool busy(struct twheel_base *base)
+{
+	bool busy;
+
+	raw_spin_lock_irq(&base->lock);
+	busy = base->runner || base->clock.calling;
+	raw_spin_unlock_irq(&base->lock);
+	return busy;
+}
+
+/*
+ * tw_base_stopped() - wait until a base that is stopped does nothing any more
+ *
+ * Context: process, may sleep.
+ */
+void tw_base_stopped(struct twheel_base *base)
+{
+	tw_clock_stop(&base->clock);
+	/* A virtual clock's pass is not the alarm's. */
+	while (busy(base))
+		usleep_range(50, 100);
+}
+
+/*
+ * tw_base_evict() - take a pending timer out of a stopped base
+ *
+ * Return: the timer, its word %TWHEEL_UNFIRED; NULL if there is none left.
+ */
+struct twheel_timer *tw_base_evict(struct twheel_base *base)
+{
+	struct twheel_timer *timer;
+	u64 deadline;
+
+	raw_spin_lock_irq(&base->lock);
+	timer = tw_wheel_evict(&base->wheel);
+	if (timer) {
+		/* twheel_extend_at() now finds it no longer pending. */
+		deadline = atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		tw_trace_unfired(base, timer, deadline);
+		tw_debug_deactivate(timer);
+		base->room++;
+		base->unfired++;
+	}
+	raw_spin_unlock_irq(&base->lock);
+	return timer;
+}
+
+/* tw_base_refill() - fetch credits; are there any? */
+bool tw_base_refill(struct twheel_base *base)
+{
+	unsigned int taken;
+
+	lockdep_assert_held(&base->lock);
+	if (!base->credits || base->stopped)
+		return false;
+	taken = tw_quota_take(base->credits);
+	base->limit += taken;
+	base->room += taken;
+	return taken;
+}
+
+/* tw_base_return_quota() - give back those that other bases may need more */
+void tw_base_return_quota(struct twheel_base *base)
+{
+	unsigned int surplus;
+
+	lockdep_assert_held(&base->lock);
+	if (base->stopped)
+		return;
+	surplus = tw_quota_surplus(base->credits, base->room);
+	if (!surplus)
+		return;
+	base->limit -= surplus;
+	base->room -= surplus;
+	tw_quota_give(base->credits, surplus);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Misuse, found and named.
+ *
+ * A callback that misbehaves is reported with its name, its harm undone where that
+ * can be, and the wheel goes on.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/debugobjects.h>
+#include <linux/errno.h>
+#include <linux/preempt.h>
+#include <linux/printk.h>
+#include <linux/time64.h>
+
+#include "../param.h"
+#include "debug.h"
+
+/* At most an hour: nothing would ever take longer. */
+static unsigned long overrun_ms = 20;
+TW_PARAM(overrun_ms, 0, 3600000,
+	 "Report callbacks in interrupt context that take so long, in ms (0 to 3600000, 0: never; default 20)");
+
+/* tw_debug_preempt_count() - a callback has not left it as it was @before */
+noinline void tw_debug_preempt_count(twheel_fn function, int before)
+{
+	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
+			   function, preempt_count(), before);
+	preempt_count_set(before);
+}
+
+/* tw_debug_took() - a callback took so long. Is that an overrun? */
+noinline bool tw_debug_took(twheel_fn function, u64 ns)
+{
+	u64 limit_ms = READ_ONCE(overrun_ms);
+
+	if (!limit_ms || ns < limit_ms * NSEC_PER_MSEC)
+		return false;
+	pr_warn_ratelimited("callback %ps took %llu ms\n", function,
+			    div_u64(ns, NSEC_PER_MSEC));
+	return true;
+}
+
+#ifdef CONFIG_DEBUG_OBJECTS
+static const struct debug_obj_descr tw_debug_descr;
+
+static void *debug_hint(void *object)
+{
+	return ((struct twheel_timer *)object)->function;
+}
+
+/*
+ * Out of the wheel with it. Who may wait waits for a callback that has armed it
+ * again, and uses it; but who holds a lock, or is that callback, would wait for
+ * ever.
+ */
+static void withdraw(struct twheel_timer *timer)
+{
+	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
+		twheel_cancel(timer);
+}
+
+/* Initialised anew while pending. */
+static bool fixup_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	withdraw(timer);
+	debug_object_init(timer, &tw_debug_descr);
+	return true;
+}
+
+/* Freed while pending. */
+static bool fixup_free(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	withdraw(timer);
+	debug_object_free(timer, &tw_debug_descr);
+	return true;
+}
+
+/* Used before it was initialised: that is how the user is told. */
+static bool fixup_assert_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_NOTAVAILABLE)
+		return false;
+	WRITE_ONCE(timer->base, NULL);
+	return true;
+}
+
+static const struct debug_obj_descr tw_debug_descr = {
+	.name			= "twheel_timer",
+	.debug_hint		= debug_hint,
+	.fixup_init		= fixup_init,
+	.fixup_free		= fixup_free,
+	.fixup_assert_init	= fixup_assert_init,
+};
+
+void tw_debug_init(struct twheel_timer *timer, bool on_stack)
+{
+	if (on_stack)
+		debug_object_init_on_stack(timer, &tw_debug_descr);
+	else
+		debug_object_init(timer, &tw_debug_descr);
+}
+
+void tw_debug_destroy_on_stack(struct twheel_timer *timer)
+{
+	debug_object_free(timer, &tw_debug_descr);
+}
+
+void tw_debug_activate(struct twheel_timer *timer)
+{
+	debug_object_activate(timer, &tw_debug_descr);
+}
+
+void tw_debug_deactivate(struct twheel_timer *timer)
+{
+	debug_object_deactivate(timer, &tw_debug_descr);
+}
+
+/* tw_debug_assert_init() - has the timer been initialised? If not, do not use it */
+bool tw_debug_assert_init(const struct twheel_timer *timer)
+{
+	debug_object_assert_init((void *)timer, &tw_debug_descr);
+	return READ_ONCE(timer->base);
+}
+#endif

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What the events are made of. */
+#include <linux/ktime.h>
+
+#include "../api/instance.h"
+#include "base.h"
+
+#define CREATE_TRACE_POINTS
+#include "trace.h"
+
+/* The level where a timer of a tick is; -1: it waits to be served. */
+static int level_of(const struct tw_wheel *w, u64 tick)
+{
+	if (tick <= w->horizon)
+		return -1;
+	return tw_wheel_find_row((struct tw_wheel *)w, tick)->level;
+}
+
+void __tw_trace_arm(const struct twheel_base *base,
+		    const struct twheel_timer *timer)
+{
+	const struct twheel *wheel = base->owner;
+	u64 deadline = twheel_deadline(timer);
+	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
+
+	trace_twheel_arm(wheel->id, wheel->name, timer, deadline, tick,
+			 level_of(&base->wheel, tick));
+}
+
+void __tw_trace_modify(const struct twheel_base *base,
+		       const struct twheel_timer *timer)
+{
+	const struct twheel *wheel = base->owner;
+	u64 deadline = twheel_deadline(timer);
+	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
+
+	trace_twheel_modify(wheel->id, wheel->name, timer, deadline, tick,
+			    level_of(&base->wheel, tick));
+}
+
+void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
+{
+	const struct twheel_base *base = READ_ONCE(timer->base);
+	const struct twheel *wheel = base->owner;
+
+	trace_twheel_extend(wheel->id, wheel->name, timer, deadline,
+			    tw_wheel_ceil(&base->wheel, deadline));
+}
+
+void __tw_trace_cancel(const struct twheel_base *base,
+		       const struct twheel_timer *timer, u64 deadline)
+{
+	const struct twheel *wheel = base->owner;
+
+	trace_twheel_cancel(wheel->id, wheel->name, timer, deadline,
+			    tw_wheel_ceil(&base->wheel, deadline));
+}
+
+void __tw_trace_unfired(const struct twheel_base *base,
+			const struct twheel_timer *timer, u64 deadline)
+{
+	const struct twheel *wheel = base->owner;
+
+	trace_twheel_unfired(wheel->id, wheel->name, timer, deadline,
+			     tw_wheel_ceil(&base->wheel, deadline));
+}
+
+void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
+		      u64 requeued)
+{
+	const struct twheel *wheel = base->owner;
+	const struct tw_wheel *w = &base->wheel;
+
+	if (w->cascades != cascades)
+		trace_twheel_cascade(wheel->id, wheel->name, w->now,
+				     w->cascaded, w->cascades - cascades);
+	if (w->requeued != requeued)
+		trace_twheel_requeue(wheel->id, wheel->name, w->now,
+				    w->requeued - requeued);
+}
+
+/* tw_trace_expire_entry() - a timer that has been claimed is about to be called */
+void tw_trace_expire_entry(const struct twheel_base *base,
+			   const struct twheel_timer *timer,
+			   twheel_fn function, u64 deadline)
+{
+	const struct twheel *wheel = base->owner;
+
+	trace_twheel_expire_entry(wheel->id, wheel->name, timer, function, deadline,
+				  tw_clock_now(&base->clock));
+}
+
+/* tw_trace_expire_exit() - it has been; @timer may be gone */
+void tw_trace_expire_exit(const struct twheel_base *base,
+			  const struct twheel_timer *timer,
+			  twheel_fn function, u64 took_ns)
+{
+	const struct twheel *wheel = base->owner;
+
+	trace_twheel_expire_exit(wheel->id, wheel->name, timer, function, took_ns);
+}
+
+void __tw_trace_pass_begin(const struct twheel_base *base,
+			   struct twheel_trace_pass *pass)
+{
+	*pass = (struct twheel_trace_pass) {
+		.fired		= tw_base_fired(base),
+		.cascades	= base->wheel.cascades,
+		.requeued	= base->wheel.requeued,
+		.took_ns	= ktime_get_ns(),
+	};
+}
+
+/* With the base lock; what is in @pass is how it was at the beginning. */
+void __tw_trace_pass_end(const struct twheel_base *base,
+			 struct twheel_trace_pass *pass)
+{
+	const struct twheel *wheel = base->owner;
+
+	pass->now_tick = base->wheel.now;
+	pass->fired = tw_base_fired(base) - pass->fired;
+	pass->cascades = base->wheel.cascades - pass->cascades;
+	pass->requeued = base->wheel.requeued - pass->requeued;
+	pass->took_ns = ktime_get_ns() - pass->took_ns;
+	pass->pending = tw_base_pending(base);
+	trace_twheel_pass(wheel->id, wheel->name, pass);
+}

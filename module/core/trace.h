@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracing, where the module does it. While an event is off it costs the nop that its
+ * static key is; what it is made of is computed out of line.
+ */
+#ifndef _TWHEEL_TRACE_H
+#define _TWHEEL_TRACE_H
+
+#include <linux/compiler.h>
+#include <linux/types.h>
+
+#include <trace/events/twheel.h>
+
+struct twheel_base;
+
+void __tw_trace_arm(const struct twheel_base *base,
+		    const struct twheel_timer *timer);
+void __tw_trace_modify(const struct twheel_base *base,
+		       const struct twheel_timer *timer);
+void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline);
+void __tw_trace_cancel(const struct twheel_base *base,
+		       const struct twheel_timer *timer, u64 deadline);
+void __tw_trace_unfired(const struct twheel_base *base,
+			const struct twheel_timer *timer, u64 deadline);
+void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
+		      u64 requeued);
+void tw_trace_expire_entry(const struct twheel_base *base,
+			   const struct twheel_timer *timer,
+			   twheel_fn function, u64 deadline);
+void tw_trace_expire_exit(const struct twheel_base *base,
+			  const struct twheel_timer *timer,
+			  twheel_fn function, u64 took_ns);
+void __tw_trace_pass_begin(const struct twheel_base *base,
+			   struct twheel_trace_pass *pass);
+void __tw_trace_pass_end(const struct twheel_base *base,
+			 struct twheel_trace_pass *pass);
+
+/* With the base lock: a timer has become pending, and is filed. */
+static __always_inline void tw_trace_arm(const struct twheel_base *base,
+					 const struct twheel_timer *timer)
+{
+	if (trace_twheel_arm_enabled())
+		__tw_trace_arm(base, timer);
+}
+
+/* With the base lock: a pending timer has been filed under another deadline. */
+static __always_inline void tw_trace_modify(const struct twheel_base *base,
+					    const struct twheel_timer *timer)
+{
+	if (trace_twheel_modify_enabled())
+		__tw_trace_modify(base, timer);
+}
+
+/* Its caller keeps the timer alive. */
+static __always_inline void tw_trace_extend(const struct twheel_timer *timer,
+					    u64 deadline)
+{
+	if (trace_twheel_extend_enabled())
+		__tw_trace_extend(timer, deadline);
+}
+
+/* With the base lock */
+static __always_inline void tw_trace_cancel(const struct twheel_base *base,
+					    const struct twheel_timer *timer,
+					    u64 deadline)
+{
+	if (trace_twheel_cancel_enabled())
+		__tw_trace_cancel(base, timer, deadline);
+}
+
+/* With the base lock */
+static inline void tw_trace_unfired(const struct twheel_base *base,
+				    const struct twheel_timer *timer,
+				    u64 deadline)
+{
+	if (trace_twheel_unfired_enabled())
+		__tw_trace_unfired(base, timer, deadline);
+}
+
+/* With the base lock: what the engine has moved since it had counted so far. */
+static __always_inline void tw_trace_moved(const struct twheel_base *base,
+					   u64 cascades, u64 requeued)
+{
+	if (trace_twheel_cascade_enabled() || trace_twheel_requeue_enabled())
+		__tw_trace_moved(base, cascades, requeued);
+}
+
+/* Is either of the events of a callback on? Then tell of them. */
+static __always_inline bool tw_trace_expiry(void)
+{
+	return trace_twheel_expire_entry_enabled() ||
+	       trace_twheel_expire_exit_enabled();
+}
+
+/* With the base lock: a pass begins. Returns whether it is to be told of. */
+static __always_inline bool tw_trace_pass_begin(const struct twheel_base *base,
+						struct twheel_trace_pass *pass)
+{
+	if (!trace_twheel_pass_enabled())
+		return false;
+	__tw_trace_pass_begin(base, pass);
+	return true;
+}
+
+#endif /* _TWHEEL_TRACE_H */

@@ -1,0 +1,144 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the users of the device have, over all their files.
+ *
+ * A user is there as long as a file of its is open. Files are opened and grow
+ * rarely, so one lock is enough.
+ */
+#include <linux/atomic.h>
+#include <linux/cred.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/slab.h>
+#include <linux/uidgid.h>
+
+#include "../core/user_budget.h"
+#include "../param.h"
+#include "user.h"
+
+static unsigned long user_timers = 1UL << 22;
+TW_PARAM(user_timers, 0, LONG_MAX,
+	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1; default 4194304)");
+
+/**
+ * struct tw_user - a user
+ * @link: among all of them
+ * @uid: who it is, whatever the user namespace calls it
+ * @files: how many it has open
+ * @timers: how many timers there is room for in them
+ * @account: what their wheels take of each CPU
+ */
+struct tw_user {
+	struct hlist_node link;
+	kuid_t uid;
+	unsigned long files;
+	atomic_long_t timers;
+	struct tw_user_budget account;
+};
+
+#define BUCKETS		64U
+
+static struct hlist_head users[BUCKETS];
+static DEFINE_MUTEX(users_lock);
+
+static struct tw_user *find(struct hlist_head *bucket, kuid_t uid)
+{
+	struct tw_user *user;
+
+	lockdep_assert_held(&users_lock);
+	hlist_for_each_entry(user, bucket, link)
+		if (uid_eq(user->uid, uid))
+			return user;
+	return NULL;
+}
+
+static struct tw_user *new_user(struct hlist_head *bucket, kuid_t uid)
+{
+	struct tw_user *user;
+
+	lockdep_assert_held(&users_lock);
+	user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
+	if (!user)
+		return NULL;
+	if (tw_user_budget_init(&user->account)) {
+		kfree(user);
+		return NULL;
+	}
+	user->uid = uid;
+	hlist_add_head(&user->link, bucket);
+	return user;
+}
+
+/* tw_user_get() - the caller opens a file. NULL without memory */
+struct tw_user *tw_user_get(void)
+{
+	kuid_t uid = current_uid();
+	struct hlist_head *bucket = &users[__kuid_val(uid) % BUCKETS];
+	struct tw_user *user;
+
+	mutex_lock(&users_lock);
+	user = find(bucket, uid) ?: new_user(bucket, uid);
+	if (user)
+		user->files++;
+	mutex_unlock(&users_lock);
+	return user;
+}
+
+/* tw_user_put() - a file of the user is closed */
+void tw_user_put(struct tw_user *user)
+{
+	mutex_lock(&users_lock);
+	if (!--user->files) {
+		WARN_ON_ONCE(atomic_long_read(&user->timers));
+		hlist_del(&user->link);
+		tw_user_budget_exit(&user->account);
+		kfree(user);
+	}
+	mutex_unlock(&users_lock);
+}
+
+/*
+ * tw_user_charge() - the user is to have more timers
+ * @exempt: it may have as many as it likes
+ *
+ * Return: 0, -EDQUOT.
+ */
+int tw_user_charge(struct tw_user *user, u32 timers, bool exempt)
+{
+	/* Two that are both beyond the limit may both be refused. */
+	if (atomic_long_add_return(timers, &user->timers) <= tw_user_limit() ||
+	    exempt)
+		return 0;
+	atomic_long_sub(timers, &user->timers);
+	return -EDQUOT;
+}
+
+/* tw_user_uncharge() - and fewer */
+void tw_user_uncharge(struct tw_user *user, u32 timers)
+{
+	atomic_long_sub(timers, &user->timers);
+}
+
+/* tw_user_timers() - how many does the user have? */
+u64 tw_user_timers(const struct tw_user *user)
+{
+	return atomic_long_read(&user->timers);
+}
+
+/* tw_user_limit() - how many may it have? */
+u64 tw_user_limit(void)
+{
+	return READ_ONCE(user_timers);
+}
+
+/*
+ * tw_user_cpu_budget() - what the wheels of its files take of a CPU together
+ * @percent: how much they may, from now on
+ */
+struct tw_user_budget *tw_user_cpu_budget(struct tw_user *user, unsigned int percent)
+{
+	WRITE_ONCE(user->account.percent, percent);
+	return &user->account;
+}

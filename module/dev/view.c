@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What people and tools see of a wheel.
+ *
+ * Each wheel that a module has made is a file in debugfs, named by its number, with a
+ * line for each thing. An open file of /dev/twheel has the same lines, where they
+ * apply, in fdinfo: there it is whoever may look into the process who sees them, and
+ * to open a file makes no files elsewhere.
+ */
+#include <linux/debugfs.h>
+#include <linux/kernel.h>
+#include <linux/seq_file.h>
+
+#include <linux/twheel.h>
+
+#include "../api/instance.h"
+#include "../core/base.h"
+#include "view.h"
+
+/* "4294967295" and the end. */
+#define NUMBER	11
+
+static struct dentry *folder;
+
+static const char * const clock_names[] = {
+	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
+	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
+	[TWHEEL_CLOCK_REALTIME]		= "realtime",
+	[TWHEEL_CLOCK_VIRTUAL]		= "virtual",
+};
+
+static const char * const context_names[] = {
+	[TWHEEL_CONTEXT_SOFTIRQ]	= "softirq",
+	[TWHEEL_CONTEXT_HARDIRQ]	= "hardirq",
+	[TWHEEL_CONTEXT_WORK]		= "work",
+};
+
+/*
+ * tw_view_late() - a line with all counts of lateness
+ * @late: as &twheel_stats.late
+ */
+void tw_view_late(struct seq_file *seq, const u64 *late)
+{
+	unsigned int i;
+
+	seq_puts(seq, "late:\t");
+	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
+		seq_printf(seq, "%llu%c", late[i],
+			   i + 1 < TWHEEL_LATE_BUCKETS ? ' ' : '\n');
+}
+
+/*
+ * tw_view_occupied() - a line with the number of occupied buckets of each level
+ * @wheel: NULL: there is none yet
+ */
+void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
+		      unsigned int levels)
+{
+	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
+	unsigned int i;
+
+	if (wheel)
+		twheel_get_occupied(wheel, buckets);
+	seq_puts(seq, "occupied:\t");
+	for (i = 0; i < levels; i++)
+		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
+}
+
+static int view_show(struct seq_file *seq, void *unused)
+{
+	struct twheel *wheel = seq->private;
+	const struct twheel_base *base = wheel->bases[0];
+	struct twheel_geometry geometry;
+	struct twheel_stats stats;
+
+	twheel_get_geometry(wheel, &geometry);
+	twheel_get_stats(wheel, &stats);
+	seq_printf(seq, "wheel:\t%u\n", wheel->id);
+	seq_printf(seq, "name:\t%s\n", wheel->name);
+	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
+	seq_printf(seq, "clock:\t%s\n", clock_names[geometry.clock]);
+	seq_printf(seq, "context:\t%s\n", context_names[base->clock.context]);
+	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
+	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
+	seq_printf(seq, "slots:\t%u\n", geometry.slots);
+	seq_printf(seq, "levels:\t%u\n", geometry.levels);
+	seq_printf(seq, "pending:\t%llu\n", stats.pending);
+	seq_printf(seq, "armed:\t%llu\n", stats.armed);
+	seq_printf(seq, "fired:\t%llu\n", stats.fired);
+	seq_printf(seq, "cancelled:\t%llu\n", stats.cancelled);
+	seq_printf(seq, "unfired:\t%llu\n", stats.unfired);
+	seq_printf(seq, "extended:\t%llu\n", stats.requeued);
+	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
+	seq_printf(seq, "passes:\t%llu\n", stats.passes);
+	seq_printf(seq, "threaded:\t%llu\n", stats.threaded);
+	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
+	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
+	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
+	tw_view_late(seq, stats.late);
+	tw_view_occupied(seq, wheel, geometry.levels);
+	return 0;
+}
+DEFINE_SHOW_ATTRIBUTE(view);
+
+/* tw_view_add() - a wheel of a module is there */
+void tw_view_add(struct twheel *wheel)
+{
+	char number[NUMBER];
+
+	snprintf(number, sizeof(number), "%u", wheel->id);
+	/* What goes wrong here is nobody's concern; so debugfs has it. */
+	wheel->view = debugfs_create_file(number, 0400, folder, wheel,
+					  &view_fops);
+}
+
+/* tw_view_remove() - it is to go. Who reads the file has done so when this returns. */
+void tw_view_remove(struct twheel *wheel)
+{
+	debugfs_remove(wheel->view);
+}
+
+/* tw_view_init() - before there are wheels */
+void __init tw_view_init(void)
+{
+	folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
+}
+
+/* tw_view_exit() - there are none any more */
+void tw_view_exit(void)
+{
+	debugfs_remove(folder);
+}

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The shape of a wheel: its levels, and what follows from its tick; and the memory of
+ * its buckets. That is settled before the first timer comes; what is done with timers
+ * is in wheel.c.
+ */
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/log2.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <linux/twheel.h>
+
+#include "../export.h"
+#include "wheel.h"
+
+/* See tw_wheel_floor(). */
+static void set_reciprocal(struct tw_wheel *w)
+{
+	unsigned int shift = ilog2(w->tick_ns);
+	u64 quotient = 0, rest = 1ULL << shift;
+	unsigned int bit;
+
+	w->recip_max = S64_MAX - w->tick_ns;
+	w->recip_shift = shift;
+	if (w->tick_ns == 1) {
+		/* 2^64 is one bit too many. Divide, in the tests that do this. */
+		w->recip_max = 0;
+		return;
+	}
+	if (rest == w->tick_ns) {
+		w->recip = 1ULL << 63;
+		w->recip_shift--;
+		return;
+	}
+	/* 2^(64 + shift) / tick_ns by hand: it has 64 bits. */
+	for (bit = 0; bit < 64; bit++) {
+		rest <<= 1;
+		quotient <<= 1;
+		if (rest >= w->tick_ns) {
+			rest -= w->tick_ns;
+			quotient |= 1;
+		}
+	}
+	w->recip = quotient + 1;
+}
+
+/*
+ * tw_wheel_shape() - give a wheel its geometry
+ * @slots: ratio between levels, rounded up to a power of two
+ *
+ * Return: 0, -EINVAL (tick or slots).
+ */
+int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
+{
+	unsigned int bit;
+
+	memset(w, 0, sizeof(*w));
+	if (!tw_wheel_valid(tick_ns, slots))
+		return -EINVAL;
+
+	w->tick_ns = tick_ns;
+	set_reciprocal(w);
+	w->shift = order_base_2(slots);
+	w->mask = (2U << w->shift) - 1;
+	w->levels = tw_wheel_levels(w->shift);
+	w->nr = w->levels << w->shift << 1;
+	for (bit = 1; bit < ARRAY_SIZE(w->rows); bit++) {
+		unsigned int level = (bit - 1) / w->shift;
+		unsigned int span = level * w->shift;
+
+		w->rows[bit] = (struct tw_wheel_row) {
+			.bit	= BIT_ULL(level),
+			.keep	= ~0ULL << span,
+			.ahead	= level ? 1ULL << span : 0,
+			.first	= tw_wheel_index(w, level, 0),
+			.span	= span,
+			.level	= level,
+		};
+	}
+	return 0;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_shape);
+
+static int make_buckets(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
+			int node)
+{
+	buckets->occupied = kvmalloc_node(BITS_TO_LONGS(w->nr) * sizeof(long),
+					  GFP_KERNEL_ACCOUNT | __GFP_ZERO,
+					  node);
+	buckets->heads = kvmalloc_node(w->nr * sizeof(*buckets->heads),
+				       GFP_KERNEL_ACCOUNT | __GFP_ZERO, node);
+	return buckets->occupied && buckets->heads ? 0 : -ENOMEM;
+}
+
+static void free_buckets(struct tw_wheel_buckets *buckets)
+{
+	kvfree(buckets->heads);
+	kvfree(buckets->occupied);
+	*buckets = (struct tw_wheel_buckets) { };
+}
+
+/*
+ * tw_wheel_init() - make the buckets of a wheel that stands at tick @now
+ * @steps: tw_wheel_move_back() will be called
+ * @node: where the memory should be
+ *
+ * Return: 0, -ENOMEM.
+ */
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
+{
+	int ret;
+
+	w->now = now;
+	w->now_ns = tw_wheel_ns(w, now);
+	w->horizon = now;
+	w->wake = TW_WHEEL_ASLEEP;
+
+	ret = make_buckets(w, &w->buckets, node);
+	if (!ret && steps)
+		ret = make_buckets(w, &w->other, node);
+	if (ret)
+		tw_wheel_exit(w);
+	return ret;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_init);
+
+/* tw_wheel_exit() - free what tw_wheel_init() has got */
+void tw_wheel_exit(struct tw_wheel *w)
+{
+	free_buckets(&w->buckets);
+	free_buckets(&w->other);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_exit);

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The engine: a hierarchical hashed timing wheel, and nothing else.
+ *
+ * No clock and no lock in here. Time is an argument, in ticks, and the caller
+ * serialises every call on one wheel (the deadline words of the timers alone may
+ * grow at any moment, see twheel_extend_at()).
+ */
+#ifndef _TWHEEL_WHEEL_H
+#define _TWHEEL_WHEEL_H
+
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/overflow.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+/**
+ * struct tw_wheel_buckets - the buckets of all levels
+ * @heads: level 0 first
+ * @occupied: one bit a bucket: set if and only if the bucket holds a timer
+ */
+struct tw_wheel_buckets {
+	struct hlist_head *heads;
+	unsigned long *occupied;
+};
+
+/**
+ * struct tw_wheel_row - where timers at a distance of so many bits are filed
+ * @bit: the bit of their level in &tw_wheel.active
+ * @keep: mask of a tick, that leaves the tick where its bucket begins
+ * @ahead: how many ticks before that it may have to be begun with
+ * @first: the level's first bucket
+ * @span: log2 of a bucket's length in ticks
+ * @level: the level
+ */
+struct tw_wheel_row {
+	u64 bit;
+	u64 keep;
+	u64 ahead;
+	u32 first;
+	u8 span;
+	u8 level;
+} __aligned(32);
+
+/**
+ * struct tw_wheel - the buckets and where in time they stand
+ * @now: position: nothing filed at or before this tick waits any more, but for
+ *	what tw_wheel_due() has yet to find
+ * @now_ns: a timer whose deadline is later is not due; the instant of @now,
+ *	saturating, but for a moment after the clock was set back
+ * @horizon: a timer added for a tick up to here is past; not before @now
+ * @wake: nothing needs doing before this tick. Arming lowers it; 0 while a pass
+ *	is on, whose end computes it anew
+ * @tick_ns: length of a tick
+ * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
+ * @recip_shift: log2 of @tick_ns, rounded down
+ * @recip_max: the last instant for which that is exact
+ * @shift: log2 of the ratio between levels
+ * @mask: buckets of a level less one; a level has twice as many as the ratio
+ * @levels: how many levels there are
+ * @nr: how many buckets all levels have
+ * @active: bit mask of levels; one without a bit holds no timer
+ * @buckets: where timers are filed
+ * @other: a second set, for clocks that may be set back; empty but for a moment
+ *	after that
+ * @displaced: @other may hold timers
+ * @quiet: the last tick before upper levels need anything, as tw_wheel_drain_ahead() found
+ * @due: timers armed for a tick that has passed: the next round serves them
+ * @expiring: timers that have been found due, for tw_wheel_due()
+ * @cascades: timers moved to a lower level
+ * @cascaded: bit mask of the levels that the last call of tw_wheel_advance() or
+ *	tw_wheel_drain_ahead() has moved some down from
+ * @requeued: timers whose word had grown beyond their bucket when that was reached
+ * @rows: by the number of a distance's highest bit, what follows from it
+ */
+struct tw_wheel {
+	u64 now;
+	u64 horizon;
+	u64 wake;
+	u64 tick_ns;
+	u64 recip;
+	u64 recip_max;
+	unsigned long mask;
+	unsigned int recip_shift;
+	u64 active;
+	struct tw_wheel_buckets buckets;
+	unsigned int shift;
+	unsigned int nr;
+	u64 now_ns;
+	u64 quiet;
+	unsigned int levels;
+	bool displaced;
+	struct tw_wheel_buckets other;
+	struct hlist_head due;
+	struct hlist_head expiring;
+	u64 cascades;
+	u64 cascaded;
+	u64 requeued;
+	struct tw_wheel_row rows[64];
+};
+
+/** TW_WHEEL_ASLEEP - &tw_wheel.wake of a wheel that has nothing to do */
+#define TW_WHEEL_ASLEEP	(~(u64)0)
+
+/**
+ * enum tw_advance - what tw_wheel_advance() has come upon
+ * @TW_ADVANCE_DONE: the position is the target, and nothing is due
+ * @TW_ADVANCE_DUE: tw_wheel_due() has timers to find
+ * @TW_ADVANCE_MORE: the slice is used up, and there is more to do
+ */
+enum tw_advance {
+	TW_ADVANCE_DONE,
+	TW_ADVANCE_DUE,
+	TW_ADVANCE_MORE,
+};
+
+/* shape.c */
+int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots);
+int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
+void tw_wheel_exit(struct tw_wheel *w);
+
+/* wheel.c */
+u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
+void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
+void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t);
+struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
+
+void tw_wheel_begin_round(struct tw_wheel *w, bool round);
+enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice);
+bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
+			unsigned int *slice);
+bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
+u64 tw_wheel_next_event(struct tw_wheel *w);
+void tw_wheel_move_forward(struct tw_wheel *w, u64 now);
+void tw_wheel_move_back(struct tw_wheel *w, u64 now);
+
+/* The upper half of a product. */
+static __always_inline u64 tw_mul_high(u64 a, u64 b)
+{
+#ifdef CONFIG_X86_64
+	/* A 128-bit variable would make every caller align its stack. */
+	u64 high;
+
+	asm("mulq %2" : "+a" (a), "=d" (high) : "rm" (b) : "cc");
+	return high;
+#else
+	return mul_u64_u64_shr(a, b, 64);
+#endif
+}
+
+/*
+ * The last tick boundary at or before @ns.
+ *
+ * @recip exceeds 2^(64 + shift) / tick_ns by less than one, so the product, over
+ * 2^(64 + shift), exceeds the quotient by less than ns / 2^(64 + shift). Below 2^63
+ * that is less than 1 / 2^(shift + 1), which is less than 1 / tick_ns: too little to
+ * reach the next integer. Later times, after 292 years, are divided.
+ */
+static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
+{
+	if (unlikely(ns > w->recip_max))
+		return div64_u64(ns, w->tick_ns);
+	return tw_mul_high(ns, w->recip) >> w->recip_shift;
+}
+
+/* tw_wheel_ceil() up to &tw_wheel.recip_max */
+static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 ns)
+{
+	return tw_mul_high(ns + w->tick_ns - 1, w->recip) >> w->recip_shift;
+}
+
+/* The first tick boundary at or after @ns: no timer fires before it. */
+static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 ns)
+{
+	if (unlikely(ns > w->recip_max))
+		return tw_wheel_ceil_late(w, ns);
+	return tw_wheel_ceil_soon(w, ns);
+}
+
+/* The instant of a tick, saturating. */
+static inline u64 tw_wheel_ns(const struct tw_wheel *w, u64 tick)
+{
+	u64 ns;
+
+	return check_mul_overflow(tick, w->tick_ns, &ns) ? ~(u64)0 : ns;
+}
+
+static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
+{
+	return tick_ns && tick_ns <= TWHEEL_TICK_MAX &&
+	       slots >= TWHEEL_SLOTS_MIN && slots <= TWHEEL_SLOTS_MAX;
+}
+
+/* Half a distance has up to 63 bits: that is where the last level is found. */
+static inline unsigned int tw_wheel_levels(unsigned int shift)
+{
+	return 62 / shift + 1;
+}
+
+/* The number of the highest bit that is set. */
+static inline unsigned long tw_top_bit(u64 x)
+{
+#if BITS_PER_LONG == 64
+	return __fls(x);
+#else
+	return fls64(x) - 1;
+#endif
+}
+
+static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
+					  unsigned int level, u64 number)
+{
+	return (level << w->shift << 1) + (number & w->mask);
+}
+
+/*
+ * The hot path is inline: as calls, arming would cost half as much again.
+ *
+ * tw_wheel_find_row() - where a timer for a tick after the position is filed
+ */
+static __always_inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w, u64 tick)
+{
+	unsigned long offset;
+
+	/* All distances of level 0 are one row: that of its mask. */
+	offset = tw_top_bit((tick - w->now) | w->mask) * sizeof(struct tw_wheel_row);
+	/* Or the row's address would be computed twice, and in full. */
+	OPTIMIZER_HIDE_VAR(offset);
+	return (void *)w->rows + offset;
+}
+
+/* Does it perhaps need attention before &tw_wheel.wake? */
+static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
+					  const struct tw_wheel_row *row, u64 tick)
+{
+	return (tick & row->keep) - row->ahead < w->wake;
+}
+
+static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
+					  struct twheel_timer *t,
+					  const struct tw_wheel_row *row, u64 tick)
+{
+	unsigned long index;
+
+	index = row->first + ((tick >> row->span) & w->mask);
+	hlist_add_head(&t->node, &w->buckets.heads[index]);
+	__set_bit(index, w->buckets.occupied);
+	w->active |= row->bit;
+}
+
+/*
+ * tw_wheel_enqueue() - file a timer under its deadline
+ * @deadline: what its word holds; up to &tw_wheel.recip_max
+ *
+ * Return: false if that has not been done, because the timer is past or needs
+ * attention before &tw_wheel.wake, perhaps. Then let the position follow the
+ * clock, for the wake-up may be due to that it is behind, and call
+ * tw_wheel_enqueue_near().
+ */
+static __always_inline bool
+tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
+{
+	u64 tick = tw_wheel_ceil_soon(w, deadline);
+	struct tw_wheel_row *row;
+
+	if (unlikely(tick <= w->horizon))
+		return false;
+	row = tw_wheel_find_row(w, tick);
+	if (unlikely(tw_wheel_near(w, row, tick)))
+		return false;
+	tw_wheel_enqueue_in(w, t, row, tick);
+	return true;
+}
+
+/* tw_wheel_dequeue() - take a filed timer out */
+static __always_inline void
+tw_wheel_dequeue(struct tw_wheel *w, struct twheel_timer *t)
+{
+	struct hlist_node **pprev = t->node.pprev;
+	struct hlist_node *next = t->node.next;
+
+	*pprev = next;
+	if (next)
+		next->pprev = pprev;
+	else
+		tw_wheel_dequeue_last(w, pprev);
+}
+
+/* tw_wheel_due() - the next timer that tw_wheel_advance() has found due, or NULL */
+static __always_inline struct twheel_timer *
+tw_wheel_due(const struct tw_wheel *w)
+{
+	struct hlist_node *first = w->expiring.first;
+
+	return first ? hlist_entry(first, struct twheel_timer, node) : NULL;
+}
+
+/*
+ * tw_wheel_claim() - claim the timer that tw_wheel_due() has found
+ * @fired: ~%TWHEEL_FIRED
+ * @time: an instant, after &tw_wheel.now_ns
+ * @late: by how much that is after the timer's deadline
+ *
+ * Return: true if it is the caller's, its word %TWHEEL_FIRED: then call
+ * tw_wheel_dequeue_due(). False if its word has grown, or does so just now: then call
+ * tw_wheel_requeue_due().
+ */
+static __always_inline bool
+tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
+	       u64 *late)
+{
+	s64 word = atomic64_read(&t->word);
+
+	if (unlikely((u64)word > w->now_ns))
+		return false;
+	*late = time - word;
+	/* Now, or the word would have to be kept for it. */
+	OPTIMIZER_HIDE_VAR(*late);
+	/*
+	 * Pairs with the compare-and-swap in twheel_extend_at(): one of the two
+	 * fails. A plain store would lose an extension that has been
+	 * acknowledged.
+	 */
+	return likely(atomic64_try_cmpxchg(&t->word, &word, fired));
+}
+
+/* tw_wheel_dequeue_due() - tw_wheel_dequeue() of what tw_wheel_due() has found */
+static __always_inline void
+tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_timer *t)
+{
+	struct hlist_node *next = t->node.next;
+
+	w->expiring.first = next;
+	if (likely(next))
+		next->pprev = &w->expiring.first;
+	else
+		tw_wheel_dequeue_last(w, &w->expiring.first);
+}
+
+#endif /* _TWHEEL_WHEEL_H */

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* How symbols are exported: to other modules, and to the tests. */
+#ifndef _TWHEEL_EXPORT_H
+#define _TWHEEL_EXPORT_H
+
+#include <linux/export.h>
+#include <linux/kconfig.h>
+#include <linux/version.h>
+
+/* 6.13: the namespace of a symbol is a string. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL")
+#define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL_PRIVATE")
+#define TW_IMPORT(ns)	MODULE_IMPORT_NS(#ns)
+#else
+#define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, TWHEEL)
+#define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, TWHEEL_PRIVATE)
+#define TW_IMPORT(ns)	MODULE_IMPORT_NS(ns)
+#endif
+
+/* What only our own tests may call is exported only where tests can be. */
+#if IS_ENABLED(CONFIG_KUNIT)
+#define TW_EXPORT_FOR_TESTS(sym)	TW_EXPORT_PRIVATE(sym)
+#else
+#define TW_EXPORT_FOR_TESTS(sym)
+#endif
+
+#endif /* _TWHEEL_EXPORT_H */

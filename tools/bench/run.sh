@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make bench: what operations cost on Debian's stock kernel: in the kernel, beside
+# timer_list and hrtimer, and in userspace, beside timerfd, POSIX timers and io_uring.
+#
+#   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
+#                instruction, and skips idle time. Every run of a build is the same.
+#   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
+#   COUNTS=      how many timers are pending
+#   HALF=        kernel or user: only that half
+#   CHARTS=1     put the charts into tools/bench/charts, which README.md shows
+# shellcheck source=../test/vm/lib.sh
+. "$(dirname "$0")/../test/vm/lib.sh"
+
+mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000}
+limit=${TIMEOUT:-3600} rounds=${ROUNDS:-} half=${HALF:-both}
+
+for count in $counts; do
+	[[ $count =~ ^[1-9][0-9]{1,7}$ ]] ||
+		die "COUNTS: $count is not a number from 10 to 99999999" \
+			"for example: make bench COUNTS='1000 1000000'"
+done
+case $mode in
+icount) unit=instructions options=(--icount) parameters="hours=1" ;;
+wall)
+	unit=nanoseconds options=(--cpus 1)
+	# Emulated, and beside others, arming takes as long as that.
+	parameters="arm_ns=5000" ;;
+*) die "MODE: $mode is neither icount nor wall" ;;
+esac
+
+case $half in
+kernel | user | both) ;;
+*) die "HALF: $half is neither kernel nor user" ;;
+esac
+
+say "$unit per operation, with ${counts// /, } timers pending"
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev make \
+	python3
+lock_cache
+stock_kernel 6.1
+
+work=$CACHE/bench
+build=$work/$stock_release
+build_modules "$stock_headers" "$build"
+mkdir -p "$build/tools"
+cp -ru "$ROOT/tools/bench" "$build/tools/"
+rm -f "$build/tools/bench/Module.symvers"
+run_logged "$build/bench.log" "building the benchmark" \
+	make -C "$stock_headers" M="$build/tools/bench" TWHEEL="$build" \
+	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" W=1 modules
+
+build_tools "$work/tools"
+
+root=$SCRATCH/files
+mkdir -p "$root"/{bin,modules}
+cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
+	"$root/modules/"
+cp "$work/tools/cli/twheel" "$root/bin/"
+
+# Nothing is wrong when interrupts or softirqs are off for long here: no watchdog
+# is to say so, nor to give up the clock.
+quiet="nowatchdog rcupdate.rcu_cpu_stall_suppress=1 \
+sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0 tsc=reliable"
+results=()
+for count in $counts; do
+	times=1 user_times=1
+	if [ "$mode" = wall ]; then
+		# What is over soon is disturbed more easily.
+		times=${rounds:-$((count > 10000 ? 7 : 21))}
+		# A million descriptors take minutes.
+		user_times=${rounds:-$((count > 200000 ? 3 : times))}
+	fi
+	echo "count=$count rounds=$times $parameters" > "$root/parameters"
+	echo "$half $count $user_times" > "$root/half"
+	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
+		"$ROOT/tools/test/vm/guest/bench.sh" "$root"
+	rm -f "$work/results-$count"
+	run_logged "$work/boot.log" "$count timers (at most $limit s)" \
+		"$ROOT/tools/test/vm/boot.sh" --kernel "$stock_image" \
+		--initrd "$work/initrd" "${options[@]}" --memory 4G \
+		--timeout "$limit" --results "$work/results-$count" \
+		--console "$work/console" \
+		--append "quiet loglevel=4 panic_on_warn=1 oops=panic $quiet"
+	results+=("$work/results-$count")
+done
+python3 "$ROOT/tools/bench/table.py" "$mode" "$work/$mode.json" "${results[@]}"
+
+charts=$work
+[ -z "${CHARTS:-}" ] || charts=$ROOT/tools/bench/charts
+mkdir -p "$charts"
+python3 "$ROOT/tools/bench/chart.py" "$work/$mode.json" "$charts"
+say "as data: $work/$mode.json"
+say "as charts: $charts/$mode-*.svg"

@@ -1,0 +1,308 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Show what the benchmark measured: table.py MODE JSON-FILE RESULTS...
+
+RESULTS are what guests have written, see tools/bench/report.c. JSON-FILE gets the
+same as data, with the bars that the module is to keep to.
+"""
+import json
+import math
+import statistics
+import sys
+
+PEERS = ("twheel", "timer_list", "hrtimer")
+AGAINST = "timer_list"
+# In userspace: three ways to use twheel, and what there is besides.
+USER_PEERS = ("ioctl", "batch", "mapping", "timerfd", "posix", "io_uring")
+USER_AGAINST = "timerfd"
+UNITS = {"icount": "instructions", "wall": "nanoseconds"}
+# Operations of twheel alone, beside the one of a peer that they stand in for.
+INSTEAD = {"extend": "modify-later"}
+# What the figures of an operation are, where that is not the unit per operation.
+OTHER = {
+    "bytes": "bytes per timer",
+    "interrupts-per-1000": "timer interrupts per 1000 expiries",
+    "busy-per-timer": "per timer, as due, interrupts and idle loop included",
+    "interrupts-off-cascade": "longest stretch with interrupts off",
+    "interrupts-off-expiry": "longest stretch with interrupts off",
+    "due-wait-cascade": "longest wait of a due timer",
+    "due-wait-expiry": "longest wait of a due timer",
+}
+USER_OTHER = {
+    "bytes": "of the kernel's memory per timer, all told",
+    "create": "once for each, beyond arming it",
+    "expire": "from due to the last event in the program's hands, idle time left out",
+}
+# Operation, delays (None: all), at most, times what timer_list takes or just so much
+BARS = (
+    ("arm", None, 0.42, True),
+    ("modify-nearer", None, 0.50, True),
+    ("modify-later", None, 0.50, True),
+    ("extend", None, 12, False),
+    ("cancel", None, 1.0, True),
+    ("expire", "one-tick", 0.9, True),
+    ("expire", "1-h", 1.5, True),
+    ("due-wait-cascade", "one-bucket", 5000, False),
+    ("interrupts-off-cascade", "one-bucket", 5000, False),
+    ("bytes", "none", 40, False),
+)
+# Peer, operation, at most, times what timerfd takes or just so much
+USER_BARS = (
+    ("batch", "arm", 0.12, True),
+    ("ioctl", "arm", 0.70, True),
+    ("mapping", "extend", 24, False),
+    ("mapping", "cancel", 24, False),
+    ("batch", "cancel", 0.10, True),
+    ("mapping", "expire", 0.10, True),
+    ("batch", "bytes", 128, False),
+    ("mapping", "bytes", 128, False),
+)
+VERDICT = {True: "met", False: "MISSED", None: "the spread is wider than the difference"}
+# What the bars are for.
+BAR_COUNT = 1000000
+USER_BAR_COUNT = 100000
+
+
+class Figures:
+    """All that was measured, by (delays, operation, count, peer)"""
+
+    def __init__(self, files):
+        self.samples = {}
+        self.kernel = None
+        for name in files:
+            lines = open(name).read().replace("\r", "").splitlines()
+            if not lines or lines[-1] != "complete":
+                sys.exit(f"the benchmark did not come to its end: see {name} "
+                         "and the console beside it")
+            for line in lines[:-1]:
+                if line.startswith("# kernel "):
+                    self.kernel = line.split()[2]
+                    continue
+                delays, peer, operation, count, figure = line.split()
+                self.samples.setdefault(
+                    (delays, operation, int(count), peer), []).append(float(figure))
+
+    def counts(self, peers=PEERS):
+        return sorted({count for _, _, count, peer in self.samples if peer in peers})
+
+    def rows(self, count, peers=PEERS):
+        """(delays, operation) in the order in which they were measured"""
+        return list(dict.fromkeys(
+            key[:2] for key in self.samples if key[2] == count and key[3] in peers))
+
+    def get(self, delays, operation, count, peer):
+        samples = self.samples.get((delays, operation, count, peer))
+        return statistics.median(samples) if samples else None
+
+    def spread(self, *key):
+        """Half of the samples lie within this share of the median, more or less"""
+        samples = self.samples[key]
+        median = statistics.median(samples)
+        if len(samples) < 2 or not median:
+            return 0
+        low, _, high = statistics.quantiles(samples, n=4, method="inclusive")
+        return (high - low) / 2 / median
+
+    def ratio(self, delays, operation, count):
+        ours = self.get(delays, operation, count, "twheel")
+        theirs = self.get(delays, INSTEAD.get(operation, operation), count, AGAINST)
+        return ours / theirs if ours is not None and theirs else None
+
+    def data(self):
+        return [{"delays": delays, "operation": operation, "count": count, "peer": peer,
+                 "median": statistics.median(samples), "samples": len(samples),
+                 "spread": round(self.spread(delays, operation, count, peer), 4),
+                 "least": min(samples), "most": max(samples)}
+                for (delays, operation, count, peer), samples in self.samples.items()]
+
+
+def grouped(number):
+    """1000000 is 1 000 000"""
+    return f"{number:,}".replace(",", " ")
+
+
+def number(figure):
+    """Whole, but for what is small"""
+    return f"{figure:.1f}" if 0 < figure < 10 else f"{figure:.0f}"
+
+
+def cell(figures, *key):
+    figure = figures.get(*key)
+    if figure is None:
+        return f"{'':15}"
+    spread = ""
+    if len(figures.samples[key]) > 1:
+        spread = f" ±{100 * figures.spread(*key):.0f}%"
+    return f"{number(figure):>9}{spread:6}"
+
+
+def headline(what, mode):
+    print(f"\n{what}, {UNITS[mode]} per operation"
+          + (": the median, and about it what half of the samples lie within"
+             if mode == "wall" else ""))
+
+
+def show(figures, count, mode):
+    headline(f"{grouped(count)} pending", mode)
+    print(f"  {'delays':11}{'':23}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
+          + f"  × {AGAINST}")
+    last = None
+    for delays, operation in figures.rows(count):
+        shown = delays if delays not in ("none", last) else ""
+        last = delays
+        ratio = figures.ratio(delays, operation, count)
+        print((f"  {shown:11}{operation:23}" + "".join(
+            cell(figures, delays, operation, count, peer) for peer in PEERS)
+            + (f"{ratio:9.{2 if ratio < 10 else 0}f}" if ratio is not None else f"{'':9}")
+            + ("   " + OTHER[operation] if operation in OTHER else "")).rstrip())
+
+
+def show_user(figures, count, mode):
+    headline(f"{grouped(count)} in userspace", mode)
+    print(f"  {'delays':13}{'':11}" + "".join(f"{peer:>9}{'':6}" for peer in USER_PEERS).rstrip())
+    last = None
+    for delays, operation in figures.rows(count, USER_PEERS):
+        if operation in ("sample", "reaped-once", "reaped-wrong"):
+            continue
+        shown = delays if delays not in ("none", last) else ""
+        last = delays
+        print((f"  {shown:13}{operation:11}" + "".join(
+            cell(figures, delays, operation, count, peer) for peer in USER_PEERS)
+            + USER_OTHER.get(operation, "")).rstrip())
+    for peer in USER_PEERS:
+        sample = figures.get("none", "sample", count, peer)
+        if sample:
+            print(f"  {peer}: so many were extended and cancelled, from all over them: "
+                  + grouped(int(sample)))
+
+
+def judge_user(figures, count):
+    """The bars of userspace: each has its peer"""
+    operations = {operation: delays for delays, operation in
+                  figures.rows(count, USER_PEERS)}
+    for peer, operation, most, relative in USER_BARS:
+        delays = operations.get(operation)
+        figure = figures.get(delays, operation, count, peer)
+        if relative and figure is not None:
+            figure /= figures.get(delays, operation, count, USER_AGAINST)
+        if figure is not None:
+            yield {"operation": operation, "delays": delays, "peer": peer, "most": most,
+                   "of": USER_AGAINST if relative else None,
+                   "measured": round(figure, 4), "met": round(figure, 2) <= most}
+
+
+def judge_reaped(figures, count):
+    """Every timer once, none early"""
+    for peer in USER_PEERS:
+        wrong = figures.samples.get(("none", "reaped-wrong", count, peer))
+        if not wrong:
+            continue
+        once = figures.samples["none", "reaped-once", count, peer]
+        missing = max(count - min(once), 0) + max(wrong)
+        yield {"operation": "reaped-wrong", "delays": "none", "peer": peer, "most": 0,
+               "of": None, "measured": missing, "met": missing == 0}
+
+
+def judge(figures, count):
+    """The bars: what was allowed, and the worst there was"""
+    for operation, only, most, relative in BARS:
+        worst = None
+        for delays, name in figures.rows(count):
+            if name != operation or (only and delays != only) or \
+                    (not only and delays == "one-tick"):
+                continue
+            figure = (figures.ratio(delays, name, count) if relative else
+                      figures.get(delays, name, count, "twheel"))
+            if figure is not None and (worst is None or figure > worst[0]):
+                worst = figure, delays
+        if worst:
+            yield {"operation": operation, "delays": worst[1], "most": most,
+                   "of": AGAINST if relative else None, "measured": round(worst[0], 4),
+                   "met": round(worst[0], 2) <= most}
+
+
+def judge_growth(figures, few, many):
+    """With many timers an operation costs more: by no more than timer_list's do"""
+    for delays, operation in figures.rows(many):
+        if operation in OTHER or operation in INSTEAD:
+            continue
+        growth, noise = [], 0
+        for peer in ("twheel", AGAINST):
+            keys = [(delays, operation, count, peer) for count in (few, many)]
+            cost = [figures.get(*key) for key in keys]
+            if None not in cost and 0 not in cost:
+                growth.append(cost[1] / cost[0])
+                noise += sum(figures.spread(*key) ** 2 for key in keys)
+        if len(growth) == 2:
+            unclear = abs(math.log(growth[0] / growth[1])) < math.sqrt(noise)
+            yield {"operation": operation, "delays": delays, "most": round(growth[1], 4),
+                   "of": None, "measured": round(growth[0], 4),
+                   "met": None if unclear else growth[0] <= growth[1]}
+
+
+def show_bars(title, bars):
+    print(f"\n{title}")
+    for bar in bars:
+        unit = f" × {bar['of']}" if bar["of"] else ""
+        allowed = f"{bar['most']:g}" if bar["of"] or bar["most"] >= 12 or \
+            not bar["most"] else \
+            f"{bar['most']:.2f}"
+        measured = f"{bar['measured']:.2f}" if 0 < bar["measured"] < 100 else \
+            f"{bar['measured']:.0f}"
+        where = bar.get("peer", "" if bar["delays"] == "none" else bar["delays"])
+        print(f"  {bar['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
+              + VERDICT[bar["met"]])
+
+
+def bar_count(counts, wanted):
+    return wanted if wanted in counts else counts[-1]
+
+
+def kernel_bars(figures, mode):
+    counts = figures.counts()
+    if mode == "icount" and counts:
+        count = bar_count(counts, BAR_COUNT)
+        bars = list(judge(figures, count))
+        show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
+        return bars
+    if len(counts) > 1:
+        few, many = counts[0], bar_count(counts, BAR_COUNT)
+        bars = list(judge_growth(figures, few, many))
+        show_bars(f"bars: cost at {grouped(many)} beside {grouped(few)}, "
+                  f"and the same of {AGAINST}", bars)
+        return bars
+    return []
+
+
+def user_bars(figures, mode):
+    counts = figures.counts(USER_PEERS)
+    if not counts:
+        return []
+    count = bar_count(counts, USER_BAR_COUNT)
+    bars = list(judge_user(figures, count)) if mode == "icount" else []
+    if bars:
+        show_bars(f"bars, with {grouped(count)} in userspace", bars)
+    reaped = list(judge_reaped(figures, counts[-1]))
+    show_bars(f"bars: {grouped(counts[-1])} armed, expired and taken; lost, twice or early",
+              reaped)
+    return bars + reaped
+
+
+def main():
+    mode, out = sys.argv[1:3]
+    figures = Figures(sys.argv[3:])
+    for count in figures.counts():
+        show(figures, count, mode)
+    for count in figures.counts(USER_PEERS):
+        show_user(figures, count, mode)
+
+    bars = kernel_bars(figures, mode) + user_bars(figures, mode)
+    if bars:
+        print(f"  {sum(bar['met'] is True for bar in bars)} of {len(bars)} met")
+    with open(out, "w") as file:
+        json.dump({"mode": mode, "unit": UNITS[mode], "kernel": figures.kernel,
+                   "figures": figures.data(), "bars": bars}, file, indent=1)
+        file.write("\n")
+
+
+main()

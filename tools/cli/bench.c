@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* twheel bench: operations per second, beside what Linux has besides. */
+#include <err.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "command.h"
+#include "device.h"
+#include "duration.h"
+#include "idle.h"
+#include "measure.h"
+#include "options.h"
+#include "rivals.h"
+#include "terminal.h"
+
+static const struct rival *const rivals[] = {
+	&twheel_rival, &batch_rival, &mapping_rival, &timerfd_rival,
+	&posix_rival, &uring_rival,
+};
+
+#define NR_RIVALS	(sizeof(rivals) / sizeof(*rivals))
+
+static uint64_t rate(size_t count, uint64_t ns)
+{
+	return count * NS_PER_S / (ns ? ns : 1);
+}
+
+static void print_json(const struct score *scores)
+{
+	size_t i;
+
+	printf("{\"rivals\":[");
+	for (i = 0; i < NR_RIVALS; i++)
+		printf("%s{\"name\":\"%s\",\"count\":%zu,\"arm_per_s\":%llu,"
+		       "\"extend_per_s\":%llu,\"cancel_per_s\":%llu,\"expire_per_s\":%llu}",
+		       i ? "," : "", rivals[i]->name, scores[i].count,
+		       (unsigned long long)rate(scores[i].count, scores[i].arm),
+		       (unsigned long long)rate(scores[i].sample, scores[i].extend),
+		       (unsigned long long)rate(scores[i].sample, scores[i].cancel),
+		       (unsigned long long)rate(scores[i].count, scores[i].expire));
+	printf("]}\n");
+}
+
+static void print_row(const struct rival *rival, const struct score *score)
+{
+	if (!score->count) {
+		printf("%-16s %s\n", rival->name, strerror(score->error));
+		return;
+	}
+	printf("%-16s %9zu %11llu %11llu %11llu %11llu\n", rival->name,
+	       score->count, (unsigned long long)rate(score->count, score->arm),
+	       (unsigned long long)rate(score->sample, score->extend),
+	       (unsigned long long)rate(score->sample, score->cancel),
+	       (unsigned long long)rate(score->count, score->expire));
+}
+
+static void print_text(const struct score *scores)
+{
+	size_t i;
+
+	printf("%s%-16s %9s %11s %11s %11s %11s%s\n", colour_bold(),
+	       "per second", "timeouts", "arm", "extend", "cancel", "expire",
+	       colour_off());
+	for (i = 0; i < NR_RIVALS; i++)
+		print_row(rivals[i], &scores[i]);
+}
+
+/* A line of what tools/bench/table.py reads. */
+static void print_cost(const struct rival *rival, const char *delays,
+		       const char *operation, size_t count, double cost)
+{
+	printf("%s %s %s %zu %.2f\n", delays, rival->word, operation, count,
+	       cost > 0 ? cost : 0);
+}
+
+static void print_costs(const struct rival *rival, const struct score *score)
+{
+	double count = score->count, sample = score->sample;
+	double walk = score->walk / count;
+
+	print_cost(rival, "none", "bytes", score->count, score->bytes / count);
+	print_cost(rival, "none", "create", score->count,
+		   score->create / count);
+	print_cost(rival, "1-h", "arm", score->count,
+		   score->arm / count - walk);
+	print_cost(rival, "1-h", "extend", score->count,
+		   score->extend / sample - walk);
+	print_cost(rival, "1-h", "cancel", score->count,
+		   score->cancel / sample - walk);
+	print_cost(rival, "one-instant", "expire", score->count,
+		   score->expire / count);
+	if (score->sample < score->count)
+		print_cost(rival, "none", "sample", score->count, sample);
+}
+
+/* Rivals take turns at being the first: what drifts meanwhile is shared. */
+static bool costs(size_t count, uint64_t rounds)
+{
+	struct score score;
+	uint64_t round;
+	size_t i;
+
+	if (!idle_can()) {
+		warnx("costs are told on a machine with one CPU only");
+		return false;
+	}
+	for (round = 0; round < rounds; round++) {
+		for (i = 0; i < NR_RIVALS; i++) {
+			const struct rival *rival =
+				rivals[(round + i) % NR_RIVALS];
+
+			if (!measure(rival, count, true, &score))
+				return false;
+			if (score.count != count) {
+				warnx("%s: %zu of %zu timeouts are possible here%s%s",
+				      rival->name, score.count, count,
+				      score.count ? "" : ": ",
+				      score.count ? "" : strerror(score.error));
+				return false;
+			}
+			print_costs(rival, &score);
+		}
+	}
+	return true;
+}
+
+static int run(int argc, char **argv)
+{
+	struct score scores[NR_RIVALS] = { };
+	uint64_t count = 10000, rounds = 1;
+	bool json = false, cost = false;
+	size_t i;
+	const struct option_rule rules[] = {
+		{ "count", 'n', OPTION_COUNT, &count, 1, 1 << 22 },
+		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
+		{ "cost", 0, OPTION_FLAG, &cost, 0, 0 },
+		{ "rounds", 0, OPTION_COUNT, &rounds, 1, 1000 },
+		{ }
+	};
+
+	parse_only_options(&bench_command, argc, argv, rules);
+	if (cost && costs(count, rounds))
+		return STATUS_OK;
+	if (cost)
+		return interrupted ? STATUS_SIGINT : STATUS_FAILED;
+	for (i = 0; i < NR_RIVALS; i++) {
+		if (terminal_err())
+			fprintf(stderr, "\r\033[K%s ...", rivals[i]->name);
+		if (!measure(rivals[i], count, false, &scores[i]))
+			return interrupted ? STATUS_SIGINT : STATUS_FAILED;
+		if (i == 0 && !scores[i].count)
+			twheel_close(device_open(NULL));
+	}
+	if (terminal_err())
+		fprintf(stderr, "\r\033[K");
+	if (json)
+		print_json(scores);
+	else
+		print_text(scores);
+	return STATUS_OK;
+}
+
+const struct command bench_command = {
+	.name = "bench",
+	.summary = "operations per second, beside timerfd, POSIX timers and io_uring",
+	.help = "usage: twheel bench [OPTION]...\n\n"
+		"Arms, extends, cancels and expires that many timeouts in each way that a program\n"
+		"can have them, and tells how many it did in a second. 'expire' goes from an\n"
+		"instant at which all are due to the last event in the program's hands. What the\n"
+		"system's limits allow fewer of (descriptors, signals) is measured with fewer, and\n"
+		"where one operation takes the longer the more timeouts there are, some are enough.\n\n"
+		"  -n, --count N  how many timeouts (default 10000)\n"
+		"  --json         one JSON object\n"
+		"  --cost         instead, lines of what one operation costs: the deadlines, who, the\n"
+		"                 operation, how many timeouts there are, ns, in which idle time is\n"
+		"                 left out (so, on a machine with one CPU only); and the bytes of\n"
+		"                 the kernel's memory for each\n"
+		"  --rounds N     that many times, the rivals taking turns (default 1)\n",
+	.run = run,
+};

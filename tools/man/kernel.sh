@@ -1,0 +1,67 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make man: the manual pages of the in-kernel API, section 9, from the comments in the
+# sources. kernel_man.sh OUT [KDIR]: into OUT, by the kernel-doc of the headers KDIR, or of
+# the kernel source in the cache.
+# shellcheck source=../test/vm/lib.sh
+. "$(dirname "$0")/../test/vm/lib.sh"
+
+[ $# = 1 ] || [ $# = 2 ] || die "usage: kernel_man.sh OUT [KDIR]"
+out=$1
+need mandoc perl
+tool=
+for folder in "${2:-}" "$CACHE"/source-* /usr/src/linux-headers-*; do
+	[ -z "$tool" ] && [ -e "$folder/scripts/kernel-doc" ] &&
+		tool=$folder/scripts/kernel-doc
+done
+[ -n "$tool" ] || die "no kernel-doc is found" \
+	"apt install linux-headers-amd64, or make man KDIR=/path/to/headers"
+
+mkdir -p "$out"
+rm -f "$out"/*.9
+cd "$ROOT"
+# What modules call: what is exported, and what the headers have inline. A page says
+# which header it takes; kernel-doc does not.
+for file in include/linux/*.h module/api/*.c; do
+	names=()
+	while read -r name; do
+		[[ $file == include/* ]] || grep -q "^TW_EXPORT($name);" "$file" ||
+			continue
+		names+=(-function "$name")
+	done < <(sed -nE 's/^ \* ((enum|struct|typedef) )?(_*twheel_\w+)(\(\))? - .*/\3/p' \
+		"$file")
+	[ ${#names[@]} -gt 0 ] || continue
+	perl "$tool" -man "${names[@]}" "$file" > "$SCRATCH/pages" 2> "$SCRATCH/log" ||
+		die "$(cat "$SCRATCH/log")"
+	header=linux/twheel.h
+	! grep -q "twheel_policy.h" <<< "$file $(grep '#include <linux' "$file")" ||
+		header=linux/twheel_policy.h
+	awk -v out="$out" -v header="$header" '
+		/^\.TH /	{ close(page); name = "" }
+		/^\.SH NAME/	{ wanted = 1; next }
+		wanted		{ wanted = 0
+				  match($0, /_*twheel_[a-z_]*/)
+				  name = substr($0, RSTART, RLENGTH)
+				  page = out "/" name ".9"
+				  printf ".TH \"%s\" 9 \"\" twheel \"twheel in the kernel\"\n.SH NAME\n", name >> page }
+		!name		{ next }
+		# Its lists are lists, and there is a blank line where a macro is.
+		/^\* /		{ print ".IP \\(bu 2" >> page; sub(/^\* /, "") }
+		/^$/		{ gap = text; next }
+		gap && !/^\./	{ print ".PP" >> page }
+		{ gap = 0; text = !/^\./; print >> page }
+		/^\.SH SYNOPSIS/	{ printf "#include <%s>\n.br\n", header >> page }
+	' "$SCRATCH/pages"
+done
+
+# All there are, and each can be shown.
+count=0 problem=
+while read -r name; do
+	[ -s "$out/$name.9" ] || problem="$name has no page"
+	mandoc -T ascii -W error "$out/$name.9" > "$SCRATCH/shown" 2> "$SCRATCH/log" ||
+		problem="$name.9: $(head -n 1 "$SCRATCH/log")"
+	grep -q "$name" "$SCRATCH/shown" || problem="$name.9 does not show $name"
+	[ -z "$problem" ] || die "$problem" "see its comment in the sources"
+	count=$((count + 1))
+done < <(sed -n 's/^TW_EXPORT(\(.*\));$/\1/p' module/api/*.c)
+say "$(find "$out" -name '*.9' | wc -l) pages in $out, of all $count exported functions too"

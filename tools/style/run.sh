@@ -1,0 +1,148 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make style: what programs can tell of style, on all files in git. Arguments: names of
+# checks, to make only those. The last line is "N passed, N failed".
+# shellcheck source=../test/vm/lib.sh
+. "$(dirname "$0")/../test/vm/lib.sh"
+
+checks=(checkpatch indent kernel-doc sparse shellcheck python man links spelling licences)
+case ${1:-} in
+-h | --help)
+	echo "usage: style.sh [CHECK]..."
+	echo "Checks: ${checks[*]}. See tools/style/ for exceptions."
+	exit 0 ;;
+esac
+[ $# = 0 ] || checks=("$@")
+
+say "checking the style: ${checks[*]}"
+need shellcheck mandoc sparse clang-format codespell git python3 perl
+kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
+version=${kernel##*/kernel-}
+scripts=$CACHE/source-${version%-*}/scripts
+lock_cache
+work=$CACHE/style
+mkdir -p "$work"
+cd "$ROOT"
+
+# files GLOB...: those in git, each ended by a 0
+files() {
+	git ls-files -z -- "$@"
+}
+
+# In parallel: it is the one that takes long. shim.h stands in for the kernel's own
+# headers in a program, and has their names for what the kernel forbids.
+check_checkpatch() {
+	files '*.[ch]' ':!tools/test/engine/shim.h' |
+		xargs -0 -n 8 -P "$(nproc)" perl "$scripts/checkpatch.pl" \
+		--no-tree --strict --quiet --terse --show-types -f \
+		> "$work/checkpatch" 2>&1 || :
+	rm -f .checkpatch-camelcase.*
+	# Nothing at all would be a script that has not run.
+	grep -q ' lines checked$' "$work/checkpatch" ||
+		{ tail -n 3 "$work/checkpatch"; return 1; }
+	python3 tools/style/judge.py tools/style/exceptions < "$work/checkpatch"
+}
+
+check_indent() {
+	files '*.[ch]' ':!tools/test/engine/shim.h' |
+		xargs -0 python3 tools/style/indent.py
+}
+
+# Every comment that is one, and that what is exported has one.
+check_kernel_doc() {
+	local status=0 name
+
+	files 'include/*.h' 'module/*.[ch]' tools/lib/libtwheel.h |
+		xargs -0 -n 1 perl "$scripts/kernel-doc" -none -Werror || status=1
+	while read -r name; do
+		grep -qE "^ \* $name\(\) - " module/*/*.c include/linux/*.h && continue
+		echo "$name() is exported, and has no kernel-doc"
+		status=1
+	done < <(sed -n 's/^TW_EXPORT(\(.*\));$/\1/p' module/*/*.c)
+	return $status
+}
+
+# It does not know __has_include(), and the KUnit kernel has no such header. KUnit's
+# suites are declared where they are listed.
+check_sparse() {
+	mkdir -p "$work/build"
+	cp -ru Kbuild module include kunit "$work/build/"
+	make -C "$kernel" M="$work/build" C=2 W=1 -j"$(nproc)" \
+		CF='-D__has_include\(x\)=0' modules > "$work/sparse" 2>&1 ||
+		{ tail -n 20 "$work/sparse"; return 1; }
+	grep -q '^  CHECK ' "$work/sparse" || { echo "it has not run"; return 1; }
+	! grep -E '(warning|error):' "$work/sparse" |
+		grep -v "'twheel_[a-z_]*_suite' was not declared"
+}
+
+# Each from its own folder, which is where it finds what it sources. What stands in single
+# quotes is for another shell (2016); stock_kernel() has arguments that need not be
+# given (2119).
+check_shellcheck() {
+	local status=0 script
+
+	while IFS= read -rd '' script; do
+		case $(head -c 200 "$script" | head -n 2) in
+		'#!'*python*) continue ;;
+		'#!'*sh* | *'shellcheck shell'*) ;;
+		*) case $script in *.sh) ;; *) continue ;; esac ;;
+		esac
+		(cd "$(dirname "$script")" && shellcheck -x -e SC2016,SC2119 "${script##*/}") ||
+			status=1
+	done < <(git grep -zlE '^(#!|# shellcheck shell)' -- ':!*.[ch]' ':!*.py')
+	return $status
+}
+
+check_python() {
+	files '*.py' | xargs -0 -n 1 python3 -c '
+import ast, sys
+ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
+}
+
+check_man() {
+	"$ROOT/tools/test/vm/man.sh" && "$ROOT/tools/man/kernel.sh" "$work/man9"
+}
+
+# The pictures of the documents are those that their script draws.
+check_links() {
+	files '*.md' | xargs -0 python3 tools/style/links.py || return
+	mkdir -p "$work/pictures"
+	python3 tools/doc/pictures.py "$work/pictures"
+	diff -rq "$work/pictures" tools/doc/pictures
+}
+
+check_spelling() {
+	files ':!*.svg' ':!tools/test/engine/corpus' |
+		xargs -0 codespell --ignore-words=tools/style/words
+}
+
+# In the first lines. Pictures are drawn by scripts that have it; a kernel is built anew
+# when a character of its configuration changes; a corpus is bytes; and the files of
+# debian/ are spoken for by debian/copyright.
+check_licences() {
+	local status=0 name
+
+	while IFS= read -rd '' name; do
+		head -n 5 "$name" | grep -q 'SPDX-License-Identifier: ' && continue
+		echo "$name has no SPDX-License-Identifier"
+		status=1
+	done < <(files ':!*.svg' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
+		':!.gitignore' ':!COPYING*' ':!LICENSES')
+	return $status
+}
+
+passed=0 failed=0
+for check in "${checks[@]}"; do
+	start=$SECONDS
+	declare -F "check_${check//-/_}" > /dev/null ||
+		die "there is no check $check" "see $0 --help"
+	if "check_${check//-/_}"; then
+		say "  $check: good ($((SECONDS - start)) s)"
+		passed=$((passed + 1))
+	else
+		echo "FAILED: $check"
+		failed=$((failed + 1))
+	fi
+done
+echo "$passed passed, $failed failed"
+[ $failed = 0 ]

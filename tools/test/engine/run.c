@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Runs the engine's KUnit suites as a program, and plays the games that were kept: see
+ * shim.h and play.c. The first argument is the folder of those, the second the name of
+ * the one case or game that is to be run.
+ */
+#include "shim.h"
+
+#include <dirent.h>
+#include <time.h>
+
+#include "player.h"
+#include "rig.h"
+
+/* A game is of a few hundred bytes at most. */
+#define GAME_BYTES	4096
+
+extern struct kunit_suite twheel_engine_suite;
+extern struct kunit_suite twheel_round_suite;
+
+/* What only a program can try: see shim.h. */
+unsigned int shim_allocations = UINT_MAX;
+void (*shim_before_write)(void);
+
+static unsigned int passed, failed;
+
+/* Run a case, if it is the one that is asked for, or all are. */
+static void run(const struct kunit_case *c, const char *only)
+{
+	struct kunit test = { };
+	clock_t start = clock();
+
+	if (only && strcmp(only, c->name))
+		return;
+	c->run(&test);
+	printf("%sok %s (%.2f s)\n", test.failed ? "not " : "", c->name,
+	       (double)(clock() - start) / CLOCKS_PER_SEC);
+	passed += !test.failed;
+	failed += test.failed;
+}
+
+static void run_suite(const struct kunit_suite *suite, const char *only)
+{
+	const struct kunit_case *c;
+
+	for (c = suite->test_cases; c->run; c++)
+		run(c, only);
+}
+
+/* Whichever allocation fails, the sanitizer sees that the others are freed. */
+static void memory_runs_out(struct kunit *test)
+{
+	unsigned int steps, i;
+	struct tw_wheel w;
+
+	for (steps = 0; steps < 2; steps++) {
+		for (i = 0; i < 2 + 2 * steps; i++) {
+			KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1000, 16), 0);
+			shim_allocations = i;
+			KUNIT_EXPECT_EQ(test, tw_wheel_init(&w, 0, steps, 0),
+					-ENOMEM);
+			shim_allocations = UINT_MAX;
+		}
+	}
+}
+
+static const char *game;
+
+static void play_file(struct kunit *test)
+{
+	uint8_t bytes[GAME_BYTES];
+	FILE *file = fopen(game, "r");
+	size_t size;
+
+	KUNIT_ASSERT_NOT_NULL(test, file);
+	size = fread(bytes, 1, sizeof(bytes), file);
+	fclose(file);
+	KUNIT_ASSERT_GT(test, size, 0);
+	play(test, bytes, size);
+}
+
+static int visible(const struct dirent *entry)
+{
+	return entry->d_name[0] != '.';
+}
+
+static int run_games(const char *folder, const char *only)
+{
+	struct dirent **entries;
+	char path[4096];
+	int i, n;
+
+	n = scandir(folder, &entries, visible, alphasort);
+	for (i = 0; i < n; i++) {
+		snprintf(path, sizeof(path), "%s/%s", folder,
+			 entries[i]->d_name);
+		game = path;
+		run(&(struct kunit_case) { play_file, entries[i]->d_name },
+		    only);
+		free(entries[i]);
+	}
+	if (n >= 0)
+		free(entries);
+	return n;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = argc > 2 ? argv[2] : NULL;
+
+	if (argc < 2) {
+		fprintf(stderr, "usage: %s FOLDER [CASE or GAME]\n", argv[0]);
+		return 2;
+	}
+	/* What has failed is to be told even if a sanitizer has the last word. */
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	run_suite(&twheel_engine_suite, only);
+	run_suite(&twheel_round_suite, only);
+	run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
+	if (run_games(argv[1], only) <= 0) {
+		fprintf(stderr, "there are no games in %s\n", argv[1]);
+		return 2;
+	}
+	printf("%u passed, %u failed\n", passed, failed);
+	return failed || !passed;
+}

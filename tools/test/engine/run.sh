@@ -1,0 +1,109 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make engine: the engine and its KUnit suites, the very same files, as a program
+# under sanitizers; then the games of tools/test/engine/corpus, see player.c. Takes seconds.
+# The last line is "N passed, N failed". Arguments: the name of one case or game.
+#
+#   COVERAGE=1	how much of the engine do they reach? All of it, line by line and
+#		branch by branch, or there is a reason in tools/test/engine/unreached
+#   FUZZ=S	have libFuzzer look for games that the engine loses, for S seconds; one
+#		that it finds, and new ones worth keeping, are in .cache/engine
+#   SOURCE=DIR	take module, kunit and include from there (make faults)
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+fuzz=${FUZZ:-0} coverage=${COVERAGE:-} source=${SOURCE:-$ROOT}
+[[ $fuzz =~ ^[0-9]+$ ]] || die "FUZZ=$fuzz is no number of seconds" "FUZZ=600, say"
+
+here=$ROOT/tools/test/engine
+headers=$SCRATCH/include
+engine=("$source"/module/engine/{wheel,shape}.c)
+common=("$source/kunit/rig.c" "$here/scenario.c" "$here/player.c")
+suites=("$source"/kunit/{engine,round}_test.c)
+
+# shim.h stands for all headers; compat.h is of no concern to the engine.
+grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
+	"$source"/module/{export.h,engine/wheel.h} "$source"/kunit/rig.[ch] "${suites[@]}" \
+	"$source/include/linux/twheel.h" |
+	tr -d '<>' | sort -u | while read -r header; do
+	mkdir -p "$headers/${header%/*}"
+	: > "$headers/$header"
+done
+cp "$source/include/linux/twheel.h" "$headers/linux/"
+
+# The kernel's own choices about overflow and aliasing.
+flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter
+	-fwrapv -fno-strict-aliasing -include "$here/shim.h" -I"$headers"
+	-iquote "$source/kunit")
+sanitizers=(-fsanitize=address -fsanitize=undefined
+	-fno-sanitize-recover=undefined)
+
+# The suites and the games.
+play() {
+	need gcc libc6-dev
+	gcc "${flags[@]}" -O1 "${sanitizers[@]}" -o "$SCRATCH/engine" \
+		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
+	# It takes some seconds of a CPU; an engine that hangs gets fifteen.
+	ulimit -S -t 15
+	timeout 300 "$SCRATCH/engine" "$here/corpus" "$@"
+}
+
+# The same, counted.
+cover() {
+	local profile=$SCRATCH/profile
+
+	need clang-14 llvm-14 libclang-rt-14-dev python3
+	clang-14 "${flags[@]}" -O0 -fprofile-instr-generate -fcoverage-mapping \
+		-o "$SCRATCH/engine" "${engine[@]}" "${common[@]}" \
+		"${suites[@]}" "$here/run.c"
+	LLVM_PROFILE_FILE=$profile.raw timeout 300 "$SCRATCH/engine" \
+		"$here/corpus" > "$SCRATCH/engine.log" ||
+		{ cat "$SCRATCH/engine.log"; exit 1; }
+	llvm-profdata-14 merge -o "$profile" "$profile.raw"
+	llvm-cov-14 export -format=lcov "$SCRATCH/engine" \
+		-instr-profile="$profile" "${engine[@]}" \
+		"$source/module/engine/wheel.h" > "$SCRATCH/lcov"
+	tail -n 1 "$SCRATCH/engine.log" >&2
+	python3 "$here/coverage.py" "$SCRATCH/lcov" "$here/unreached"
+}
+
+# Games that nobody has thought of.
+look() {
+	local kept=$CACHE/engine file objects=()
+
+	need clang-14 libfuzzer-14-dev libclang-rt-14-dev
+	mkdir -p "$kept/games"
+	# Only what is to be reached is traced: the oracle would cost as much again.
+	flags+=(-O2 "${sanitizers[@]}")
+	for file in "${engine[@]}"; do
+		objects+=("$SCRATCH/$(basename "$file" .c).o")
+		clang-14 "${flags[@]}" -fsanitize=fuzzer-no-link -c \
+			-o "${objects[-1]}" "$file"
+	done
+	clang-14 "${flags[@]}" -fsanitize-coverage=inline-8bit-counters,pc-table -c \
+		-o "$SCRATCH/scenario.o" "$here/scenario.c"
+	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
+		"${objects[@]}" "$SCRATCH/scenario.o" "$source/kunit/rig.c" \
+		"$here"/{player,fuzz}.c
+	say "playing for $fuzz s; what is said meanwhile is in $kept/log"
+	# New ones go to the first folder.
+	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/games" "$here/corpus" \
+		-max_total_time="$fuzz" -max_len=600 -len_control=0 \
+		-artifact_prefix="$kept/" > "$kept/log" 2>&1; then
+		grep -a -e 'operation ' -e 'ERROR' -e 'runtime error' \
+			-e 'Test unit written' "$kept/log" | head -n 5 >&2 || :
+		echo "0 passed, 1 failed"
+		die "a game was lost" "see $kept/log; to play it again: copy it into \
+$here/corpus, and make engine"
+	fi
+	tail -n 1 "$kept/log"
+	echo "1 passed, 0 failed"
+}
+
+if [ "$fuzz" != 0 ]; then
+	look
+elif [ -n "$coverage" ]; then
+	cover
+else
+	play "$@"
+fi

@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make faults: do the tests find faults? Plants each of tools/test/faults/planted in a copy of
+# the sources, one at a time, and runs the tests until one fails. Arguments: names of
+# faults, to plant only those; "engine" is all those in the engine. The last line is
+# "N passed, N failed": a fault that no test finds is a failure.
+#
+# One in the engine is first looked for by make engine's program, in seconds; and in a
+# guest only if that finds nothing. Those whose names begin with "misuse-" are in what
+# reports misuse, and looked for in the guest in which the module is misused. A guest
+# that hangs has found nothing, unless the fault says that this is what it does. TIMEOUT=
+# is how many seconds each may take, whatever the fault.
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+# limit SUITE HANGS: how long a guest may take. All tests take what make check gives them,
+# and a fault that has none to name costs that if no test finds it.
+limit() {
+	if [ -n "${TIMEOUT:-}" ]; then
+		echo "$TIMEOUT"
+	elif [ -n "$2" ]; then
+		echo 240
+	elif [ -n "$1" ]; then
+		echo 600
+	else
+		echo 1800
+	fi
+}
+# The engine's program takes some seconds of a CPU, and ends itself at fifteen.
+engine_limit=300
+
+need gcc libc6-dev make
+lock_cache
+work=$CACHE/faults
+mkdir -p "$work"
+
+# What guests need, once one is needed.
+kernel=
+prepare_guests() {
+	[ -z "$kernel" ] || return 0
+	need qemu-system-x86 busybox-static cpio kmod liburing-dev python3
+	# The kernel's builder locks the cache itself.
+	exec 9>&-
+	kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
+	lock_cache
+	build_tools "$work/tools"
+}
+
+build() {
+	make -C "$kernel" M="$work/source" -j"$(nproc)" modules \
+		> "$work/build.log" 2>&1 < /dev/null ||
+		die "$1: does not compile" "see $work/build.log"
+}
+
+# try_engine NAME HANGS: prints which case or game fails, if any
+try_engine() {
+	local status=0
+
+	SOURCE=$work/source timeout --kill-after=5 "$engine_limit" \
+		"$ROOT/tools/test/engine/run.sh" > "$work/engine.log" 2>&1 || status=$?
+	grep -m 1 -E '^not ok|ERROR: AddressSanitizer|runtime error:' \
+		"$work/engine.log" && return
+	case $status in
+	0) ;;
+	124 | 137 | 152) [ -z "$2" ] || echo "the engine hangs" ;;
+	*) die "$1: the engine's program cannot be built or run" \
+		"see $work/engine.log" ;;
+	esac
+}
+
+# narrow SUITE: of all tests, leave only that suite, or program
+narrow() {
+	local module
+
+	for module in main main_smp; do
+		if grep -q "^extern struct kunit_suite $1_suite;" \
+			"$work/source/kunit/$module.c"; then
+			only_module=twheel_kunit${module#main}
+			sed -i -e '/^kunit_test_suites(/,/);$/d' \
+				"$work/source/kunit/$module.c"
+			echo "kunit_test_suites(&$1_suite);" \
+				>> "$work/source/kunit/$module.c"
+			return
+		fi
+	done
+	[ -e "$work/tools/test/user/$1" ] ||
+		die "there is no suite or program $1" "see tools/test/faults/planted"
+	only_program=$1
+}
+
+# try SUITE HANGS: run the tests, or one, on what is in $work/source; prints who failed,
+# if any
+try() {
+	local root=$SCRATCH/files only_module='' only_program=''
+
+	[ -z "$1" ] || narrow "$1"
+	build "$name"
+
+	rm -rf "$root" "$work/results" "$work/console"
+	mkdir -p "$root"/{modules,tests,bin}
+	cp "$work/source/module/twheel.ko" "$root/modules/"
+	if [ -n "$only_module" ]; then
+		cp "$work/source/kunit/$only_module.ko" "$root/modules/"
+	elif [ -n "$only_program" ]; then
+		cp "$work/tools/test/user/$only_program" "$root/tests/"
+	else
+		# What is the device's alone no suite sees.
+		[[ $file = module/@(batch|cdev|cell|event|file|op|ring|slots|user).[ch] ]] ||
+			cp "$work"/source/kunit/twheel_kunit{,_smp}.ko \
+				"$root/modules/"
+		cp "$work"/tools/test/user/*_test "$root/tests/"
+	fi
+	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
+		"$ROOT/tools/test/vm/guest/faults.sh" "$root"
+	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+		--initrd "$work/initrd" --timeout "$(limit "$1" "$2")" \
+		--console "$work/console" --results "$work/results" \
+		--append "oops=panic panic_on_warn=1 possible_cpus=3 softlockup_panic=1 \
+			sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
+	tr -d '\r' < "$work/results" | grep -oE 'not ok.*' | head -n 1 | grep . ||
+		grep -aE 'BUG:|WARNING:|rcu: INFO|Oops|Kernel panic' \
+			"$work/console" |
+			head -n 1 ||
+		grep -q '^@complete' "$work/results" ||
+		if [ -n "$2" ]; then
+			echo "the guest hangs"
+		else
+			say "$name: the guest hangs, and that is not what is expected"
+		fi
+}
+
+# try_misuse: misuse what is in $work/source; prints what was not as it should be
+try_misuse() {
+	build "$name"
+	build_misuse "$kernel" "$work/source"
+	mkdir -p "$work/misused"
+	misuse_initrd "$work/source" "$kernel" "$work/misused"
+	rm -f "$work/misused/console"
+	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
+		--initrd "$work/misused/initrd" --timeout "$(limit misuse "")" \
+		--console "$work/misused/console" --append "$MISUSE_WORDS" \
+		2> /dev/null || :
+	python3 "$ROOT/tools/test/vm/verdict.py" "$ROOT" "$work/misused" \
+		> "$work/verdict" || head -n 1 "$work/verdict"
+}
+
+# wanted NAME FILE NAMES...
+wanted() {
+	local name=$1 file=$2
+
+	shift 2
+	[ "$#" != 0 ] || return 0
+	[[ " $* " != *" $name "* ]] || return 0
+	[[ " $* " = *" engine "* && $file = module/@(wheel|shape).[ch] ]]
+}
+
+# mend: no fault in $work/source; what had none is not touched, nor built again
+mend() {
+	local file
+
+	while read -r file; do
+		cmp -s "$ROOT/$file" "$work/source/$file" ||
+			cp "$ROOT/$file" "$work/source/$file"
+	done < <(cd "$ROOT" && find module include kunit -name '*.[ch]')
+}
+
+rm -rf "$work/source"
+mkdir "$work/source"
+cp -r "$ROOT"/{Kbuild,module,include,kunit} "$work/source/"
+passed=0 failed=0
+# The columns are divided by tabs: those of a change are written as \t.
+while IFS=$'\t' read -r name file change suite more; do
+	wanted "$name" "$file" "$@" || continue
+	[ -z "$more" ] || die "$name: too many columns" "see tools/test/faults/planted"
+	hangs=
+	if [[ " $suite " = *" hangs "* ]]; then
+		hangs=1
+		suite=${suite%hangs}
+		suite=${suite% }
+	fi
+	mend
+	sed -i "$change" "$work/source/$file"
+	if cmp -s "$ROOT/$file" "$work/source/$file"; then
+		say "$name: does not change $file"
+		failed=$((failed + 1))
+		continue
+	fi
+	finder=
+	if [[ $file = module/@(wheel|shape).[ch] ]]; then
+		finder=$(try_engine "$name" "$hangs")
+	fi
+	if [ -z "$finder" ]; then
+		prepare_guests
+		case $name in
+		misuse-*) finder=$(try_misuse) ;;
+		*) finder=$(try "$suite" "$hangs") ;;
+		esac
+	fi
+	if [ -n "$finder" ]; then
+		passed=$((passed + 1))
+		echo "found: $name: ${finder#"${finder%%[![:space:]]*}"}"
+	else
+		failed=$((failed + 1))
+		echo "NOT FOUND: $name"
+	fi
+done < <(grep -v '^#' "$ROOT/tools/test/faults/planted")
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A cell of the shared mapping: two threads of a program and the kernel. See module/dev/cell.c
+ * and, for the program's side, include/uapi/linux/twheel.h and tools/lib/libtwheel.h.
+ *
+ * One thread arms, up to ARMS times, and does what it likes to its timer; another has
+ * got the first timer's identifier from it, and uses it even when it is stale. Time
+ * passes whenever it likes.
+ *
+ * What is to hold:
+ *  - a timer is fired only as what it was at that moment: pending, due, and of its
+ *    generation. So no extension that succeeded is overrun, no cancellation is, and
+ *    none fires twice;
+ *  - a late writer changes nothing but its own timer;
+ *  - when nobody has anything under way, the kernel will look at the word not later
+ *    than its deadline, and the look says when: no timer is lost, or late.
+ *
+ * PERIODIC: the timer has a period of two ticks.
+ */
+#define WORD	0
+#define LOOK	1
+#define LOCK	2
+#define PLACES	3
+#define CPUS	3
+#include "tso.pml"
+
+/* The CPU of the callback; those of the threads, which make their system calls there. */
+#define SOFTIRQ	0
+
+#ifndef ARMS
+#define ARMS	2
+#endif
+#define LAST	3	/* the last deadline there is, and the clock gets as far */
+#define NEVER	7
+
+/* {generation, state, deadline}, as twheel_cell_word() */
+#define FREE		0
+#define PENDING		1
+#define CANCELLED	2
+#define FIRED		3
+#ifdef BROKEN_NO_GENERATION
+#define W(g, s, t)	((s) << 3 | (t))
+#else
+#define W(g, s, t)	((g) << 5 | (s) << 3 | (t))
+#endif
+#define TICKS(w)	((w) & 7)
+#define IS(w, g, s)	(((w) & 248) == W(g, s, 0))
+
+/* module/dev/cell.c tries eight times; two are as good to see what comes after. */
+#define TRIES	2
+
+byte clock;
+
+/* The slot, with the lock: struct tw_entry and its timer. */
+bool armed;		/* TW_ENTRY_ARMED */
+byte generation;
+byte alarm = NEVER;	/* the timer's deadline; NEVER: it is not pending */
+
+/* For the properties. */
+bool calling;		/* the callback is under way */
+bool busy[CPUS];	/* the thread is: it may have yet to kick */
+bool gave_up;		/* too many tries: the kernel looks in the next tick */
+bool fired[4];		/* by generation */
+
+/* At the moment at which the word comes to say FIRED, or the next period. */
+inline check_fired(was)
+{
+	assert(IS(was, generation, PENDING));
+	assert(TICKS(was) <= clock);
+#ifndef PERIODIC
+	assert(!fired[generation]);
+	fired[generation] = true
+#endif
+}
+
+/* file_at() */
+inline file_at(cpu, ticks)
+{
+	atomic {
+		store(cpu, LOOK, ticks);
+		alarm = ticks
+	}
+}
+
+/* end() */
+inline end_timer(cpu)
+{
+	atomic {
+		store(cpu, LOOK, NEVER);
+		alarm = NEVER;
+		armed = false
+	}
+}
+
+/* fire(). Sets @ok: the word was still that. */
+inline fire(cpu, w)
+{
+#ifdef PERIODIC
+	next = TICKS(w) + 2 + ((now - TICKS(w)) / 2) * 2;
+	if
+	:: next > NEVER -> next = NEVER
+	:: else
+	fi;
+	store(cpu, LOOK, next);
+	next = W(generation, PENDING, next);
+#else
+	next = W(generation, FIRED, TICKS(w));
+#endif
+#ifdef BROKEN_PLAIN_FIRE
+	atomic {
+		queued[cpu] == 0;
+		check_fired(mem[WORD]);
+		mem[WORD] = next;
+		ok = true;
+		end_timer(cpu)
+	}
+#else
+	atomic {
+		exchange_if(cpu, WORD, w, next, ok);
+		if
+		:: ok ->
+			check_fired(w);
+#ifndef PERIODIC
+			end_timer(cpu)
+#endif
+		:: else
+		fi
+	}
+#endif
+}
+
+/* look_once(). Sets @ok: there is no need for another try. */
+inline look_once(cpu, may_fire)
+{
+	atomic {
+		load(cpu, WORD, w);
+		stay = IS(w, generation, PENDING)
+	};
+	if
+	:: !stay ->
+		atomic {
+			exchange_if(cpu, WORD, w, W(generation, FREE, 0), ok);
+			if
+			:: ok -> end_timer(cpu)
+			:: else
+			fi
+		}
+	:: else ->
+		if
+		:: may_fire && TICKS(w) <= now ->
+			fire(cpu, w);
+#ifdef PERIODIC
+			if
+			:: ok ->
+				load(cpu, WORD, w);
+				ok = IS(w, generation, PENDING);
+				stay = ok
+			:: else ->
+				stay = false
+			fi
+#else
+			stay = false
+#endif
+		:: else
+		fi
+	fi;
+	if
+	:: stay ->
+		file_at(cpu, TICKS(w));
+#ifndef BROKEN_NO_BARRIER
+		barrier(cpu);
+#endif
+#ifdef BROKEN_NO_REREAD
+		ok = true;
+#else
+		atomic {
+			load(cpu, WORD, next);
+			ok = IS(next, generation, PENDING) &&
+			     TICKS(next) >= TICKS(w)
+		};
+#endif
+	:: else
+	fi
+}
+
+/* look() */
+inline look(cpu, may_fire)
+{
+	atomic {
+		now = clock;
+		tries = 0;
+		gave_up = false
+	};
+	do
+	:: tries < TRIES ->
+		look_once(cpu, may_fire);
+		if
+		:: ok -> break
+		:: else -> tries++
+		fi
+	:: else ->
+		atomic {
+			file_at(cpu, now + 1);
+			gave_up = true
+		};
+		break
+	od;
+	atomic {
+		w = 0;
+		next = 0;
+		tries = 0;
+		now = 0;
+		ok = false;
+		stay = false
+	}
+}
+
+#define LOCALS	byte w, next, now, tries, mine, to; bool ok, stay
+
+/* The alarm goes off: tw_wheel_claim(), then tw_event_expire() and tw_cell_expire(). */
+active proctype softirq()
+{
+	LOCALS;
+
+end:	do
+	:: atomic {
+		alarm <= clock ->
+		alarm = NEVER;
+		calling = true
+	   };
+		lock(SOFTIRQ, LOCK);
+		if
+		:: armed && alarm == NEVER -> look(SOFTIRQ, true)
+		:: else
+		fi;
+		unlock(SOFTIRQ, LOCK);
+		calling = false
+	od
+}
+
+/* TWHEEL_IOC_KICK: tw_cell_kick() */
+inline kick(cpu)
+{
+	lock(cpu, LOCK);
+	if
+	:: armed && generation == mine -> look(cpu, false)
+	:: else
+	fi;
+	unlock(cpu, LOCK)
+}
+
+/* TWHEEL_IOC_ARM: tw_cell_arm() */
+inline arm(cpu, ticks)
+{
+	lock(cpu, LOCK);
+	if
+	:: armed -> look(cpu, false)
+	:: else
+	fi;
+	if
+	:: armed
+	:: else ->
+		atomic {
+			generation++;
+			mine = generation;
+			armed = true;
+			gave_up = false;
+			file_at(cpu, ticks)
+		};
+		store(cpu, WORD, W(generation, PENDING, ticks))
+	fi;
+	unlock(cpu, LOCK)
+}
+
+/* TWHEEL_IOC_CANCEL: tw_cell_cancel() */
+inline cancel_call(cpu)
+{
+	lock(cpu, LOCK);
+	if
+	:: generation == mine ->
+		exchange(cpu, WORD, W(generation, FREE, 0), w);
+		if
+		:: armed -> end_timer(cpu)
+		:: else
+		fi;
+		w = 0
+	:: else
+	fi;
+	unlock(cpu, LOCK)
+}
+
+/* The word becomes this thread's, at the moment at which it does. */
+#define CHECK_WRITER	assert(generation == mine)
+
+/* Another deadline: twheel_extend_at_inline(), and as the ABI's header says. */
+inline modify(cpu)
+{
+	load(cpu, WORD, w);
+	do
+	:: IS(w, mine, PENDING) ->
+		next = W(mine, PENDING, to);
+#ifdef BROKEN_PLAIN_WRITE
+		store(cpu, WORD, next);
+		ok = true;
+#else
+		atomic {
+			exchange_if(cpu, WORD, w, next, ok);
+			if
+			:: ok -> CHECK_WRITER
+			:: else
+			fi
+		};
+#endif
+		if
+		:: ok && to < TICKS(w) ->
+			load(cpu, LOOK, next);
+#ifndef BROKEN_NO_KICK
+			if
+			:: to < next -> kick(cpu)
+			:: else
+			fi;
+#endif
+			break
+		:: ok && to >= TICKS(w) ->
+			/* Somebody looks no later than at the deadline that was. */
+			break
+		:: else
+		fi
+	:: else -> break
+	od;
+	w = 0; next = 0; ok = false
+}
+
+/* twheel_cancel_inline() */
+inline cancel(cpu)
+{
+	load(cpu, WORD, w);
+	do
+	:: IS(w, mine, PENDING) ->
+		atomic {
+			exchange_if(cpu, WORD, w, W(mine, CANCELLED, TICKS(w)), ok);
+			if
+			:: ok -> CHECK_WRITER
+			:: else
+			fi
+		};
+		if
+		:: ok -> break
+		:: else
+		fi
+	:: else -> break
+	od;
+	w = 0; ok = false
+}
+
+inline any_deadline()
+{
+	if
+	:: to = 1
+	:: to = 2
+	:: to = LAST
+	fi
+}
+
+/* The thread that arms. */
+proctype owner(byte cpu)
+{
+	LOCALS;
+	byte left = ARMS;
+
+	do
+	:: left > 0 && generation < 3 ->
+		left--;
+		busy[cpu] = true;
+		any_deadline();
+		arm(cpu, to);
+		busy[cpu] = false;
+		if
+		:: mine ->
+			busy[cpu] = true;
+			if
+			:: any_deadline(); modify(cpu)
+			:: cancel(cpu)
+			:: cancel_call(cpu)
+			:: skip
+			fi;
+			busy[cpu] = false
+		:: else
+		fi
+	:: break
+	od
+}
+
+/* The thread that has the identifier of the first timer. */
+proctype stranger(byte cpu)
+{
+	LOCALS;
+
+	mine = 1;
+	busy[cpu] = true;
+	if
+	:: any_deadline(); modify(cpu)
+	:: cancel(cpu)
+	fi;
+	busy[cpu] = false
+}
+
+init {
+	atomic {
+		mem[LOOK] = NEVER;
+		run owner(1);
+		run stranger(2)
+	};
+end:	do
+	:: clock < LAST -> clock++
+	:: atomic {
+		!calling && alarm > clock && !busy[1] && !busy[2] &&
+		queued[0] == 0 && queued[1] == 0 && queued[2] == 0 ->
+		if
+		:: IS(mem[WORD], generation, PENDING) && generation ->
+			assert(armed);
+			assert(mem[LOOK] == alarm);
+			assert(alarm <= TICKS(mem[WORD]) || gave_up)
+		:: else
+		fi
+	   }
+	od
+}

@@ -1,0 +1,94 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make models: every interleaving of the protocols between CPUs, as Promela models that
+# spin searches through: see the head of each. Each is also broken on purpose, in ways
+# named BROKEN_*; those the search has to reject. Arguments: names of models, to check
+# only those. The last line is "N passed, N failed".
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+need spin gcc libc6-dev
+here=$ROOT/tools/test/models
+
+# The search is of all states, not of a sample: these are bounds for when it is not,
+# which is a failure. A model takes at most a minute of a CPU that is not shared.
+memory=4096 limit=${TIMEOUT:-600}
+
+# What is checked: a name, the model, and what it is defined with.
+checks=(
+	"cells		cells.pml"
+	"cells-periodic	cells.pml -DPERIODIC -DARMS=1"
+	"ring		ring.pml"
+	"sync		sync.pml"
+)
+
+# search FOLDER MODEL DEFINE...: leaves what it says in FOLDER/log
+search() {
+	local folder=$1 model=$2
+
+	shift 2
+	mkdir -p "$folder"
+	(
+		cd "$folder"
+		spin "$@" -a "$here/$model"
+		gcc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM="$memory" -o pan pan.c
+		# Deeper than any path; the search says if not.
+		timeout "$limit" ./pan -m1000000
+	) > "$folder/log" 2>&1 || :
+}
+
+states() {
+	sed -n 's/^ *\([0-9]*\) states, stored.*/\1 states/p' "$1/log" | head -n 1
+}
+
+# Has all been searched, and nothing found?
+sound() {
+	grep -q 'errors: 0$' "$1/log" &&
+		! grep -qE 'max search depth too small|out of memory|Search not completed' \
+			"$1/log"
+}
+
+passed=0 failed=0
+report() {
+	if [ "$1" = ok ]; then
+		passed=$((passed + 1))
+	else
+		failed=$((failed + 1))
+	fi
+	printf '%s %s\n' "$1" "$2"
+}
+
+for check in "${checks[@]}"; do
+	read -r name model defines <<< "$check"
+	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
+	read -ra defines <<< "$defines"
+	folder=$SCRATCH/$name start=$SECONDS
+	search "$folder" "$model" "${defines[@]}"
+	if sound "$folder"; then
+		report ok "$name: $(states "$folder"), $((SECONDS - start)) s"
+	else
+		report "not ok" "$name"
+		tail -n 15 "$folder/log"
+		cp "$here"/*.pml "$folder/"
+		mkdir -p "$CACHE/models"
+		cp -r "$folder" "$CACHE/models/"
+		say "the way there: cd $CACHE/models/$name &&" \
+			"spin -p -g -t ${defines[*]} $model"
+	fi
+	[ "$name" = "${model%.pml}" ] || continue
+	mapfile -t ways < <(grep -oE '\bBROKEN_[A-Z_]+' "$here/$model" | sort -u)
+	for broken in "${ways[@]}"; do
+		folder=$SCRATCH/$name-$broken
+		search "$folder" "$model" "-D$broken"
+		how=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/log")
+		if [ -n "$how" ]; then
+			report ok "$name, $broken: rejected after $(states "$folder"): $how"
+		else
+			report "not ok" "$name, $broken: is not rejected"
+			tail -n 5 "$folder/log"
+		fi
+		rm -rf "$folder"
+	done
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A timer of the in-kernel API: passes, one in softirq and one in a thread; somebody
+ * who arms, extends and cancels; and somebody who cancels it and waits, or shuts it
+ * down. See module/core/pass.c, arm.c, cancel.c and twheel_extend_at(). Its callback does
+ * the same to its own timer.
+ *
+ * All of it is done with the base lock, except to extend and to call the callback; so
+ * memory is sequentially consistent here. base->running is cleared with the lock held,
+ * and read by who holds it.
+ *
+ * What is to hold:
+ *  - the callback runs once for each deadline that was not cancelled, never twice at a
+ *    time, and not before a deadline that an extension was told has been accepted;
+ *  - a cancellation that says that the timer was pending has kept it from firing;
+ *  - when cancel_sync returns, no callback runs, unless it was armed since; when
+ *    shutdown_sync returns, none ever will, and the timer's memory is not touched;
+ *  - whoever waits does not wait for ever, and no alarm is lost.
+ */
+#define LAST		2	/* the last deadline; the clock gets as far */
+#define PENDING(w)	((w) <= LAST)
+#define FIRED		10
+#define CANCELLED	11
+#define IDLE		12
+#define SHUTDOWN	13
+#define NEVER		20
+
+#define NOBODY		0
+#define SOFTIRQ		1
+#define THREAD		2
+
+#ifndef CALLS
+#define CALLS	2	/* what is done to the timer from outside */
+#endif
+#ifndef RUNS
+#define RUNS	2	/* callbacks that do something to it */
+#endif
+
+byte clock;
+
+/* The timer, and where it is filed. */
+byte word = IDLE;
+bool linked;
+byte filed;
+
+/* The base. */
+bool locked;
+bool running;
+byte runner;		/* whose pass is on */
+byte alarm = NEVER;
+bool handed_over;	/* the thread is to have the next pass */
+
+/* For the properties. */
+byte armed;		/* how often it became pending */
+byte called;		/* how often the callback was called */
+byte cancelled;		/* how often somebody was told that it was pending */
+byte arms;		/* how often it was armed, pending or not */
+byte promised;		/* a deadline that an extension was told is accepted */
+byte coming;		/* passes that an alarm has called for */
+byte inside;		/* callbacks under way */
+bool shut;		/* shutdown_sync has returned */
+byte acts = RUNS;
+
+/* The memory of the timer may be anything by now. */
+#define TOUCH	assert(!shut)
+
+inline lock()
+{
+	atomic { !locked -> locked = true }
+}
+
+inline unlock()
+{
+	locked = false
+}
+
+/* tw_base_enqueue(): moves the alarm, unless a pass is on, whose end does that. */
+inline file(d)
+{
+	linked = true;
+	filed = d;
+	if
+	:: runner == NOBODY && d < alarm -> alarm = d
+	:: else
+	fi
+}
+
+/* place(), of twheel_arm_at(). The word may only grow meanwhile. */
+inline arm(d)
+{
+	lock();
+	atomic {
+		if
+		:: PENDING(word) ->
+			word = d;
+			promised = 0;
+			arms++;
+			file(d)
+#ifdef BROKEN_ARM_AFTER_SHUTDOWN
+		:: !PENDING(word) ->
+#else
+		:: !PENDING(word) && word != SHUTDOWN ->
+#endif
+			assert(!shut);
+			word = d;
+			promised = 0;
+			arms++;
+			armed++;
+			file(d)
+		:: else
+		fi
+	};
+	unlock()
+}
+
+/* twheel_extend_at(): without the lock */
+inline extend(d)
+{
+	seen = word;
+	do
+	:: PENDING(seen) && seen < d ->
+#ifdef BROKEN_EXTEND_STORES
+		atomic { word = d; promised = d };
+		break
+#else
+		atomic {
+			if
+			:: word == seen -> word = d; promised = d; break
+			:: else -> seen = word
+			fi
+		}
+#endif
+	:: else -> break
+	od;
+	seen = 0
+}
+
+/* withdraw() */
+inline withdraw(state)
+{
+	if
+	:: PENDING(word) ->
+		word = state;
+		cancelled++;
+		promised = 0;
+		linked = false
+	:: else ->
+		if
+		:: state == SHUTDOWN -> word = state
+		:: else
+		fi
+	fi
+}
+
+/* twheel_cancel() */
+inline cancel()
+{
+	lock();
+	atomic { withdraw(CANCELLED) };
+	unlock()
+}
+
+/* withdraw_sync(), of twheel_cancel_sync() and twheel_shutdown_sync() */
+inline withdraw_sync(state)
+{
+	do
+	:: true ->
+		lock();
+		atomic {
+#ifdef BROKEN_SYNC_IS_BLIND
+			wait = false;
+#else
+			wait = running;
+#endif
+			if
+			:: !wait || state == SHUTDOWN -> withdraw(state)
+			:: else
+			fi;
+			before = arms
+		};
+		unlock();
+		if
+		:: wait ->
+			/* tw_pass_wait() */
+			!running
+		:: else -> break
+		fi
+	od
+}
+
+/* The callback, of the pass of @who. */
+inline call(who)
+{
+	atomic {
+		called++;
+		inside++;
+		assert(inside == 1);
+		assert(!shut)
+	};
+	if
+	:: acts > 0 ->
+		acts--;
+		if
+		:: arm(clock)
+		:: arm(LAST)
+		:: extend(LAST)
+		:: cancel()
+		:: /* twheel_cancel_sync(): try_withdraw() says -EDEADLK. */
+		   lock();
+		   atomic {
+			assert(running);
+#ifndef BROKEN_SYNC_ON_ITSELF
+			assert(runner == who)
+#endif
+		   };
+		   unlock();
+#ifdef BROKEN_SYNC_ON_ITSELF
+		   !running
+#endif
+		fi
+	:: skip
+	fi;
+	atomic { inside-- }
+}
+
+/* pass() */
+inline pass(who)
+{
+	lock();
+	if
+#ifdef BROKEN_TWO_PASSES
+	:: false
+#else
+	:: runner != NOBODY
+#endif
+		/* Its end sets the next alarm. */
+	:: else ->
+		atomic {
+			runner = who;
+			target = clock
+		};
+		do
+		:: linked && filed <= target ->
+			/* tw_wheel_claim() */
+			atomic { TOUCH; seen = word };
+			if
+			:: seen > target ->
+				/* Its word has grown: tw_wheel_requeue_due() */
+				filed = seen
+			:: else ->
+				atomic {
+					TOUCH;
+#ifdef BROKEN_CLAIM_STORES
+					mine = true;
+#else
+					mine = word == seen;
+#endif
+					if
+					:: mine ->
+						assert(promised <= target);
+						word = FIRED;
+						linked = false;
+#ifndef BROKEN_RUNS_UNSEEN
+						running = true
+#endif
+					:: else
+					fi
+				};
+				if
+				:: mine ->
+					unlock();
+#ifdef BROKEN_RUNS_UNSEEN
+					running = true;
+#endif
+#ifdef BROKEN_STOPS_EARLY
+					running = false;
+#endif
+					call(who);
+					lock();
+					running = false;
+					/* The budget may be used up. */
+					if
+					:: break
+					:: skip
+					fi
+				:: else
+				fi
+			fi
+		:: else -> break
+		od;
+		/* finish() */
+		atomic {
+			if
+			:: linked -> next = filed
+			:: else -> next = NEVER
+			fi;
+#ifndef BROKEN_ALARM_AFTER_UNLOCK
+			alarm = next;
+#endif
+			runner = NOBODY;
+			/* tw_clock_hand_over(), and when that is over */
+			if
+			:: handed_over = false
+			:: handed_over = true
+			fi;
+			seen = 0;
+			mine = false;
+			target = 0
+		}
+	fi;
+	unlock();
+#ifdef BROKEN_ALARM_AFTER_UNLOCK
+	atomic { alarm = next };
+#endif
+	next = 0
+}
+
+/* An alarm goes off, in softirq or for the thread: at any time, also for nothing. */
+active [2] proctype passes()
+{
+	byte who = _pid + 1, target, seen, next;
+	bool mine;
+
+end:	do
+	:: atomic {
+		alarm <= clock && (handed_over == (who == THREAD)) ->
+		alarm = NEVER;
+		coming++
+	   };
+		pass(who);
+		coming--
+	:: atomic {
+		/* One that was on its way when the other took over. */
+		alarm <= clock && runner != NOBODY -> skip
+	   };
+		pass(who)
+	od
+}
+
+/* Who uses the timer. */
+active proctype user()
+{
+	byte left = CALLS, seen;
+
+	do
+	:: left > 0 && !shut ->
+		left--;
+		if
+		:: arm(1)
+		:: arm(LAST)
+		:: extend(LAST)
+		:: cancel()
+		fi
+	:: break
+	od
+}
+
+/* Who wants it to be over. The user's own calls must be over before that is freed. */
+active proctype closer()
+{
+	byte before;
+	bool wait;
+
+	do
+	:: withdraw_sync(CANCELLED);
+		atomic { assert(inside == 0 || arms != before) };
+		break
+	:: break
+	od;
+	if
+	:: withdraw_sync(SHUTDOWN);
+		atomic {
+			assert(inside == 0);
+			shut = true
+		}
+	:: skip
+	fi
+}
+
+init {
+end:	do
+	:: clock < LAST -> clock++
+	:: atomic {
+		/* The books balance, and the alarm is set for what is filed. */
+		!locked && !coming && runner == NOBODY && !running ->
+		assert(armed == called + cancelled + (PENDING(word) -> 1 : 0));
+		assert(linked == PENDING(word));
+		assert(!linked || filed <= word);
+		assert(!linked || alarm <= filed)
+	   }
+	od
+}

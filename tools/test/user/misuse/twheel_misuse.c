@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Misuse of the in-kernel API, one way at a time: what= says which. Each way
+ * has to be reported with what it takes to find the culprit, and the wheel has
+ * to go on. The reports are for make check to judge, by the file "expected";
+ * what else has to hold is checked here, and a module that does not find it so
+ * does not load.
+ *
+ * Never load this into a kernel that somebody needs.
+ */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/module.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
+#include <linux/timekeeping.h>
+
+#include <linux/twheel.h>
+
+#include "export.h"
+
+#define MS	((u64)NSEC_PER_MSEC)
+/*
+ * Longer than it takes to print a report, on a slow machine and a serial line,
+ * or to unload a module.
+ */
+#define LATER	(4000 * MS)
+
+static char *what = "";
+module_param(what, charp, 0444);
+MODULE_PARM_DESC(what, "Which way of misuse");
+
+static struct twheel *wheel;
+static atomic_t fired;
+static DECLARE_COMPLETION(went_on);
+
+static bool all_as_expected = true;
+
+static bool check(bool condition, const char *text)
+{
+	if (!condition)
+		pr_err("%s: not so: %s\n", what, text);
+	all_as_expected &= condition;
+	return condition;
+}
+
+#define expect(condition)	check(condition, #condition)
+
+static void misuse_expired(struct twheel_timer *timer)
+{
+	atomic_inc(&fired);
+}
+
+static void misuse_other(struct twheel_timer *timer)
+{
+	atomic_add(100, &fired);
+}
+
+static void go_on(struct twheel_timer *timer)
+{
+	complete(&went_on);
+}
+
+/* Does the wheel serve a timer that comes after all those misused? */
+static void goes_on_after(struct twheel *wheel, u64 delay_ns)
+{
+	static struct twheel_timer timer;
+	bool in_time;
+
+	reinit_completion(&went_on);
+	twheel_timer_init(&timer, wheel, go_on);
+	twheel_arm(&timer, delay_ns);
+	in_time = wait_for_completion_timeout(&went_on, 10 * HZ);
+	twheel_cancel_sync(&timer);
+	expect(in_time);
+}
+
+static void goes_on(struct twheel *wheel)
+{
+	goes_on_after(wheel, 100 * MS);
+}
+
+static void nothing_pending(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	expect(!stats.pending);
+}
+
+static struct twheel *new_wheel(const char *name, enum twheel_context context)
+{
+	struct twheel_config config = { .name = name, .context = context };
+
+	return twheel_create(&config);
+}
+
+static struct twheel_timer *new_timer(struct twheel *wheel, twheel_fn function)
+{
+	struct twheel_timer *timer = kmalloc(sizeof(*timer), GFP_KERNEL);
+
+	if (timer)
+		twheel_timer_init(timer, wheel, function);
+	return timer;
+}
+
+static void misuse_free(void)
+{
+	struct twheel_timer *timer = new_timer(wheel, misuse_expired);
+
+	if (!expect(timer))
+		return;
+	twheel_arm(timer, LATER);
+	kfree(timer);
+	expect(!atomic_read(&fired));
+	goes_on_after(wheel, LATER);
+	expect(!atomic_read(&fired));
+}
+
+static void misuse_frees_itself(struct twheel_timer *timer)
+{
+	atomic_inc(&fired);
+	twheel_arm(timer, 20 * MS);
+	kfree(timer);
+}
+
+/* In a context that may sleep, where the report must not wait for itself. */
+static void misuse_free_running(void)
+{
+	struct twheel *works = new_wheel("misused", TWHEEL_CONTEXT_WORK);
+	struct twheel_timer *timer;
+
+	if (!expect(!IS_ERR(works)))
+		return;
+	timer = new_timer(works, misuse_frees_itself);
+	if (!expect(timer))
+		return;
+	twheel_arm(timer, 20 * MS);
+	goes_on(works);
+	twheel_destroy(works);
+	expect(atomic_read(&fired) == 1);
+}
+
+static void misuse_init_pending(void)
+{
+	static struct twheel_timer timer;
+
+	twheel_timer_init(&timer, wheel, misuse_expired);
+	twheel_arm(&timer, LATER);
+	twheel_timer_init(&timer, wheel, misuse_other);
+	expect(!twheel_pending(&timer));
+	nothing_pending(wheel);
+	expect(!twheel_arm(&timer, 20 * MS));
+	goes_on_after(wheel, LATER);
+	expect(atomic_read(&fired) == 100);
+}
+
+static void misuse_zeroed(void)
+{
+	static struct twheel_timer timer;
+
+	expect(twheel_arm(&timer, MS) == -EINVAL);
+	goes_on(wheel);
+}
+
+static void misuse_garbage(void)
+{
+	static struct twheel_timer timer;
+
+	memset(&timer, 0x5a, sizeof(timer));
+	expect(twheel_cancel_sync(&timer) == 0);
+	goes_on(wheel);
+}
+
+/*
+ * All other functions. The kernel stops printing such reports after the fifth
+ * of a boot, so this one has none.
+ */
+static void misuse_refused(void)
+{
+	static struct twheel_timer timer;
+
+	expect(twheel_arm_at(&timer, 0) == -EINVAL);
+	expect(twheel_arm_on(&timer, 0, MS) == -EINVAL);
+	expect(twheel_arm_on_at(&timer, 0, MS) == -EINVAL);
+	expect(twheel_arm_range(&timer, MS, MS) == -EINVAL);
+	expect(twheel_arm_range_at(&timer, MS, MS) == -EINVAL);
+	expect(twheel_modify(&timer, MS) == 0);
+	expect(twheel_modify_at(&timer, MS) == 0);
+	expect(twheel_extend(&timer, MS) == -ENOENT);
+	expect(twheel_cancel(&timer) == 0);
+	expect(twheel_cancel_sync(&timer) == 0);
+	expect(twheel_shutdown_sync(&timer) == 0);
+	expect(twheel_remaining(&timer) > TWHEEL_NEVER);
+	goes_on(wheel);
+}
+
+static void misuse_softirq_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+static void misuse_hardirq_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+static void misuse_work_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+/* One callback in a context, and one after it. */
+static void call_in(enum twheel_context context, twheel_fn function,
+		    struct twheel_stats *stats)
+{
+	static struct twheel_timer timer;
+	struct twheel *other;
+
+	*stats = (struct twheel_stats) { };
+	other = new_wheel("misused", context);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, function);
+	twheel_arm(&timer, 20 * MS);
+	goes_on(other);
+	twheel_get_stats(other, stats);
+	twheel_destroy(other);
+}
+
+static void misuse_preempt(void)
+{
+	struct twheel_stats stats;
+
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_holds, &stats);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_holds, &stats);
+	call_in(TWHEEL_CONTEXT_WORK, misuse_work_holds, &stats);
+	expect(!preempt_count());
+}
+
+/*
+ * By the clock: a delay loop is as long as the kernel has found it to be when it
+ * booted, and on a busy machine that emulates a CPU it may find it to be next to none.
+ */
+static void busy(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+/*
+ * The module reads jiffies, which may lag behind, and catch up. Where all CPUs are idle
+ * nobody keeps them going: so not for ever.
+ */
+static void misuse_softirq_busy(struct twheel_timer *timer)
+{
+	unsigned long end = jiffies + msecs_to_jiffies(50);
+	unsigned int i;
+
+	busy(50 * MS);
+	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
+		busy(MS);
+}
+
+static void misuse_hardirq_busy(struct twheel_timer *timer)
+{
+	busy(50 * MS);
+}
+
+static void misuse_work_busy(struct twheel_timer *timer)
+{
+	msleep(50);
+}
+
+static void misuse_overrun(void)
+{
+	struct twheel_stats stats;
+
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
+	expect(stats.overruns == 1);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_busy, &stats);
+	expect(stats.overruns == 1);
+	/* Here it is no misuse. */
+	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
+	expect(!stats.overruns);
+}
+
+/*
+ * On a CPU that is idle and has no tick, while another one keeps jiffies going: two
+ * clocks can tell, and one of them has to. Where there is no other CPU, it is this one.
+ */
+static void misuse_overrun_idle(void)
+{
+	struct twheel_config config = { .name = "misused", .percpu = true };
+	unsigned long end = jiffies + 10 * HZ;
+	static struct twheel_timer timer;
+	struct twheel_stats stats;
+	struct twheel *other;
+	unsigned int cpu;
+
+	other = twheel_create(&config);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, misuse_softirq_busy);
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	if (cpu >= nr_cpu_ids)
+		cpu = smp_processor_id();
+	twheel_arm_on(&timer, cpu, 20 * MS);
+	do {
+		cond_resched();
+		twheel_get_stats(other, &stats);
+	} while (!stats.overruns && time_before(jiffies, end));
+	migrate_enable();
+	/* The second report would come before the pass unlocks what this waits for. */
+	twheel_cancel_sync(&timer);
+	twheel_get_stats(other, &stats);
+	twheel_destroy(other);
+	expect(stats.overruns == 1);
+	goes_on(wheel);
+}
+
+static struct twheel_timer victim;
+
+static void misuse_waits(struct twheel_timer *timer)
+{
+	atomic_add(twheel_cancel_sync(&victim), &fired);
+}
+
+/* For a timer of a wheel whose callbacks are in softirq. */
+static void misuse_hardirq(void)
+{
+	struct twheel_stats stats;
+
+	twheel_timer_init(&victim, wheel, misuse_expired);
+	twheel_arm(&victim, 3600 * 1000 * MS);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_waits, &stats);
+	expect(!twheel_pending(&victim));
+	expect(atomic_read(&fired) == 1);
+}
+
+/* With live_wheels_warn=4. The one that is there already counts. */
+static void misuse_wheels(void)
+{
+	static const char * const names[] = {
+		"second", "third", "fourth", "fifth", "sixth",
+	};
+	struct twheel *wheels[ARRAY_SIZE(names)];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(names); i++)
+		wheels[i] = new_wheel(names[i], TWHEEL_CONTEXT_SOFTIRQ);
+	/* Four are left, which is not below: what follows is not new. */
+	twheel_destroy(wheels[4]);
+	twheel_destroy(wheels[3]);
+	wheels[3] = new_wheel("fifth again", TWHEEL_CONTEXT_SOFTIRQ);
+	twheel_destroy(wheels[3]);
+	/* Three are, which is. */
+	twheel_destroy(wheels[2]);
+	wheels[2] = new_wheel("fourth again", TWHEEL_CONTEXT_SOFTIRQ);
+	wheels[3] = new_wheel("fifth once more", TWHEEL_CONTEXT_SOFTIRQ);
+	for (i = 0; i < 4; i++)
+		twheel_destroy(wheels[i]);
+	goes_on(wheel);
+}
+
+/* Timers in memory that goes with the module, and in such that does not. */
+static void misuse_unload(void)
+{
+	struct twheel_config config = {
+		.name	= "left per CPU",
+		.percpu	= true,
+	};
+	static struct twheel_timer timers[3];
+	struct twheel_timer *timer;
+	struct twheel *other;
+
+	twheel_timer_init(&timers[0], wheel, misuse_expired);
+	twheel_timer_init(&timers[1], wheel, misuse_expired);
+	twheel_arm(&timers[0], LATER);
+	twheel_arm_at(&timers[1], TWHEEL_NEVER);
+	timer = new_timer(wheel, misuse_expired);
+	if (!expect(timer))
+		return;
+	twheel_arm(timer, LATER);
+
+	other = twheel_create(&config);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timers[2], other, misuse_expired);
+	twheel_arm_on(&timers[2], 0, LATER);
+	/* And is not destroyed at exit. */
+	wheel = NULL;
+}
+
+static DEFINE_SPINLOCK(misuse_lock);
+
+static void misuse_takes_lock(struct twheel_timer *timer)
+{
+	spin_lock(&misuse_lock);
+	atomic_inc(&fired);
+	spin_unlock(&misuse_lock);
+}
+
+/* The callback has run before, so that it is not waited for: it never hangs. */
+static void misuse_deadlock(void)
+{
+	twheel_timer_init(&victim, wheel, misuse_takes_lock);
+	twheel_arm(&victim, 20 * MS);
+	goes_on(wheel);
+	expect(atomic_read(&fired) == 1);
+	spin_lock_bh(&misuse_lock);
+	twheel_cancel_sync(&victim);
+	spin_unlock_bh(&misuse_lock);
+	goes_on(wheel);
+}
+
+static const struct {
+	const char *name;
+	void (*commit)(void);
+} ways[] = {
+	{ "unload",		misuse_unload },
+	{ "free",		misuse_free },
+	{ "free_running",	misuse_free_running },
+	{ "init_pending",	misuse_init_pending },
+	{ "zeroed",		misuse_zeroed },
+	{ "garbage",		misuse_garbage },
+	{ "refused",		misuse_refused },
+	{ "preempt",		misuse_preempt },
+	{ "overrun",		misuse_overrun },
+	{ "overrun_idle",	misuse_overrun_idle },
+	{ "hardirq",		misuse_hardirq },
+	{ "wheels",		misuse_wheels },
+	{ "deadlock",		misuse_deadlock },
+};
+
+static int commit(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ways); i++)
+		if (!strcmp(ways[i].name, what)) {
+			ways[i].commit();
+			return all_as_expected ? 0 : -EPROTO;
+		}
+	pr_err("there is no such misuse: %s\n", what);
+	return -EINVAL;
+}
+
+static int __init misuse_init(void)
+{
+	int ret;
+
+	wheel = new_wheel("left behind", TWHEEL_CONTEXT_SOFTIRQ);
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	ret = commit();
+	if (ret)
+		twheel_destroy(wheel);
+	return ret;
+}
+module_init(misuse_init);
+
+static void __exit misuse_exit(void)
+{
+	twheel_destroy(wheel);
+}
+module_exit(misuse_exit);
+
+MODULE_DESCRIPTION("Misuse of timing wheels, to see it reported");
+MODULE_LICENSE("GPL");
+TW_IMPORT(TWHEEL);

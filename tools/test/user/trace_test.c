@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The tracepoints: what a file's wheel does comes out as events, as many as its
+ * counters say, with fields that agree with each other.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mount.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* Not an instance: to make its files takes the kernel long, where it is emulated. */
+#define TRACING		"/sys/kernel/tracing"
+
+/* What has come, of one kind each. */
+struct seen {
+	uint64_t arm, modify, extend, cancel, unfired, cascade, refile;
+	uint64_t entry, exit, pass;
+	/* By the counts in the events */
+	uint64_t cascaded, requeued, fired_in_passes, cascaded_in_passes;
+	uint64_t refiled_in_passes;
+	unsigned int exhausted;
+};
+
+static int put(const char *file, const char *text)
+{
+	char path[256];
+	int fd, ret;
+
+	snprintf(path, sizeof(path), TRACING "/%s", file);
+	fd = open(path, O_WRONLY | O_TRUNC);
+	if (fd < 0)
+		return -1;
+	ret = write(fd, text, strlen(text)) == (ssize_t)strlen(text) ? 0 : -1;
+	close(fd);
+	return ret;
+}
+
+static void stop(void)
+{
+	put("events/twheel/enable", "0");
+	put("events/twheel/filter", "0");
+	put("buffer_size_kb", "1");
+}
+
+/* Trace one wheel, or all. */
+static void start(uint32_t wheel)
+{
+	char filter[32];
+
+	if (access(TRACING "/events/twheel", F_OK))
+		mount("tracefs", TRACING, "tracefs", 0, NULL);
+	if (access(TRACING "/events/twheel", F_OK))
+		tap_skip("there is no tracefs here");
+	/* What a test before this one may have left. */
+	stop();
+	NEED(put("trace", "\n") == 0);
+	NEED(put("tracing_on", "1") == 0);
+	/* So much is lost that a wrong count could be the kernel's. */
+	NEED(put("buffer_size_kb", "8192") == 0);
+	if (wheel) {
+		snprintf(filter, sizeof(filter), "wheel == %u", wheel);
+		NEED(put("events/twheel/filter", filter) == 0);
+	}
+	NEED(put("events/twheel/enable", "1") == 0);
+}
+
+/* The number after "key=" in a line; ends the test without one. */
+static long long number(const char *line, const char *key)
+{
+	char with[32];
+	const char *at;
+
+	snprintf(with, sizeof(with), " %s=", key);
+	at = strstr(line, with);
+	if (!tap_check(at, __FILE__, __LINE__, "no %s in %s", key, line))
+		tap_abort();
+	return strtoll(at + strlen(with), NULL, 0);
+}
+
+static void take_pass(struct seen *seen, const char *line)
+{
+	seen->pass++;
+	seen->fired_in_passes += number(line, "fired");
+	seen->cascaded_in_passes += number(line, "cascades");
+	seen->refiled_in_passes += number(line, "requeued");
+	seen->exhausted += number(line, "exhausted");
+}
+
+static void take(struct seen *seen, const char *line)
+{
+	const struct {
+		const char *name;
+		uint64_t *count;
+	} events[] = {
+		{ ": twheel_arm: ", &seen->arm },
+		{ ": twheel_modify: ", &seen->modify },
+		{ ": twheel_extend: ", &seen->extend },
+		{ ": twheel_cancel: ", &seen->cancel },
+		{ ": twheel_unfired: ", &seen->unfired },
+		{ ": twheel_expire_entry: ", &seen->entry },
+		{ ": twheel_expire_exit: ", &seen->exit },
+	};
+	size_t i;
+
+	CHECK(strstr(line, " name=/dev/twheel "));
+	for (i = 0; i < sizeof(events) / sizeof(*events); i++) {
+		if (!strstr(line, events[i].name))
+			continue;
+		++*events[i].count;
+		/* Named, not told by its address. */
+		CHECK(strstr(line, " function=tw_event_expire "));
+		CHECK(!strstr(line, " timer=ffff"));
+		return;
+	}
+	if (strstr(line, ": twheel_cascade: ")) {
+		seen->cascade++;
+		seen->cascaded += number(line, "timers");
+		CHECK(number(line, "levels") > 1);
+	} else if (strstr(line, ": twheel_requeue: ")) {
+		seen->refile++;
+		seen->requeued += number(line, "timers");
+	} else if (strstr(line, ": twheel_pass: ")) {
+		take_pass(seen, line);
+	} else {
+		tap_check(false, __FILE__, __LINE__, "what is this: %s", line);
+	}
+}
+
+/* Each field of a line that has a deadline. */
+static void check_tick(const char *line, uint64_t tick_ns)
+{
+	uint64_t deadline, tick;
+
+	if (!strstr(line, " tick="))
+		return;
+	deadline = number(line, "deadline_ns");
+	tick = number(line, "tick");
+	CHECK_EQ(tick, (deadline + tick_ns - 1) / tick_ns);
+}
+
+/* Stop, and take all that has come. */
+static struct seen finish(uint64_t tick_ns)
+{
+	struct seen seen = { };
+	char line[1024];
+	FILE *file;
+
+	NEED(put("tracing_on", "0") == 0);
+	file = fopen(TRACING "/trace", "r");
+	NEED(file);
+	while (fgets(line, sizeof(line), file)) {
+		/* Not one may be missing. */
+		CHECK(!strstr(line, "LOST"));
+		if (*line == '#' || !strstr(line, ": twheel_"))
+			continue;
+		take(&seen, line);
+		check_tick(line, tick_ns);
+	}
+	fclose(file);
+	stop();
+	return seen;
+}
+
+/* A file whose wheel is there, and has done nothing. */
+static int open_wheel(uint32_t *wheel)
+{
+	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
+	struct twheel_file_stats stats;
+	int fd = dev_open();
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	NEED(stats.wheel);
+	*wheel = stats.wheel;
+	return fd;
+}
+
+static void events_are_what_was_counted(void)
+{
+	struct twheel_file_stats stats;
+	uint64_t ids[50];
+	struct seen seen;
+	uint32_t wheel;
+	unsigned int i;
+	int other = dev_open(), fd = open_wheel(&wheel);
+
+	start(wheel);
+	for (i = 0; i < 50; i++)
+		ids[i] = dev_arm(fd, i < 30 ? i * MS : 3600 * S, i);
+	/* Of another wheel nothing comes. */
+	dev_arm(other, 0, 0);
+	for (i = 30; i < 40; i++)
+		CHECK_EQ(dev_cancel(fd, ids[i]), 0);
+	for (i = 40; i < 44; i++)
+		CHECK_EQ(dev_modify(fd, ids[i], TWHEEL_LATER, 7200 * S), 0);
+	for (i = 44; i < 47; i++)
+		CHECK_EQ(dev_modify(fd, ids[i], 0, 1800 * S), 0);
+	dev_wait_unread(fd, 30);
+	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	CHECK_EQ(stats.pending, 10);
+	close(fd);
+	seen = finish(MS);
+
+	CHECK_EQ(seen.arm, 50);
+	CHECK_EQ(seen.arm, stats.armed);
+	CHECK_EQ(seen.cancel, 10);
+	CHECK_EQ(seen.cancel, stats.cancelled);
+	CHECK_EQ(seen.extend, 4);
+	CHECK_EQ(seen.modify, 3);
+	CHECK_EQ(seen.entry, 30);
+	CHECK_EQ(seen.exit, 30);
+	CHECK_EQ(seen.entry, stats.fired);
+	CHECK_EQ(seen.fired_in_passes, 30);
+	CHECK_EQ(seen.pass, stats.passes);
+	CHECK_EQ(seen.cascaded_in_passes, stats.cascades);
+}
+
+static void extended_and_cascaded(void)
+{
+	struct twheel_file_stats stats;
+	struct seen seen;
+	uint32_t wheel;
+	uint64_t id;
+	int fd = open_wheel(&wheel);
+
+	start(wheel);
+	/* From level 1, and extended while it is in level 0. */
+	id = dev_arm(fd, 1500 * MS, 1);
+	/* Enough for its bucket not to be looked through. */
+	dev_arm(fd, 1500 * MS, 2);
+	usleep(100000);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER, 2500 * MS), 0);
+	dev_wait_unread(fd, 2);
+	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	seen = finish(MS);
+
+	CHECK_EQ(seen.entry, 2);
+	CHECK_EQ(seen.extend, 1);
+	CHECK(stats.cascades > 0 || stats.extended > 0);
+	CHECK_EQ(seen.requeued, stats.extended);
+	CHECK_EQ(seen.refiled_in_passes, stats.extended);
+	CHECK_EQ(seen.cascaded, stats.cascades);
+	CHECK_EQ(seen.pass, stats.passes);
+}
+
+static void passes_tell_of_their_budget(void)
+{
+	static struct twheel_op ops[2500];
+	struct twheel_file_stats stats;
+	struct seen seen;
+	uint32_t wheel;
+	unsigned int i;
+	uint64_t when;
+	int fd = open_wheel(&wheel);
+
+	start(wheel);
+	/* On one tick, which comes when all are armed, as a rule. */
+	when = dev_now(CLOCK_MONOTONIC) + 2 * S;
+	for (i = 0; i < 2500; i++)
+		ops[i] = (struct twheel_op) {
+			.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
+			.deadline_ns = when,
+		};
+	CHECK_EQ(dev_batch(fd, ops, 2500), 2500);
+	dev_wait_unread(fd, 2500);
+	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	seen = finish(MS);
+	CHECK_EQ(seen.arm, 2500);
+	CHECK_EQ(seen.entry, 2500);
+	CHECK_EQ(seen.exit, 2500);
+	CHECK_EQ(seen.fired_in_passes, 2500);
+	CHECK_EQ(seen.exhausted, stats.exhausted);
+	CHECK_EQ(seen.pass, stats.passes);
+}
+
+/* A field to filter by: of two timers one is late by almost all time there is. */
+static void lateness_can_be_filtered(void)
+{
+	struct twheel_op op = { .flags = TWHEEL_ABS, .deadline_ns = 1 };
+	struct seen seen;
+	uint32_t wheel;
+	int fd = open_wheel(&wheel);
+	char filter[96];
+
+	start(0);
+	snprintf(filter, sizeof(filter),
+		 "wheel == %u && late_ns > %llu", wheel,
+		 (unsigned long long)dev_now(CLOCK_MONOTONIC) / 2);
+	NEED(put("events/twheel/enable", "0") == 0);
+	NEED(put("events/twheel/twheel_expire_entry/filter", filter) == 0);
+	NEED(put("events/twheel/twheel_expire_entry/enable", "1") == 0);
+	dev_arm(fd, 10 * MS, 0);
+	dev_arm_op(fd, &op);
+	dev_wait_unread(fd, 2);
+	seen = finish(MS);
+	CHECK_EQ(seen.entry, 1);
+	CHECK_EQ(seen.arm, 0);
+}
+
+static const struct tap_test tests[] = {
+	TAP(events_are_what_was_counted),
+	TAP(extended_and_cascaded),
+	TAP(passes_tell_of_their_budget),
+	TAP(lateness_can_be_filtered),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,69 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make attack: be a nuisance with /dev/twheel as an ordinary user, on Debian's stock
+# kernel, in QEMU, and see what neighbours notice of it. Ends with "N passed, N failed".
+#
+#   MODE=icount  one CPU, whose clock advances by one nanosecond an instruction:
+#                nothing that the host does is seen, and every run says the same
+#   MODE=wall    CPUS= CPUs (2), in real time; worth something on an idle host only
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: attack.sh [NAME]..."
+	echo "SECONDS_EACH= how long neighbours are asked about each attack (3)."
+	echo "MODE=icount or wall, see the script"
+	exit 0 ;;
+esac
+# All attacks together take some five minutes; many times that on a busy machine.
+seconds=${SECONDS_EACH:-3} limit=${TIMEOUT:-1800}
+case ${MODE:-icount} in
+icount) options=(--icount) ;;
+wall) options=(--cpus "${CPUS:-2}") ;;
+*) die "MODE: $MODE is neither icount nor wall" ;;
+esac
+
+say "attacks on Debian's stock kernel, in a virtual machine"
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make
+lock_cache
+stock_kernel
+
+work=$CACHE/attack
+build=$work/$stock_release
+build_modules "$stock_headers" "$build"
+mkdir -p "$build/tools/test/attack"
+cp -ru "$ROOT/tools/test/attack/irqs" "$build/tools/test/attack/"
+run_logged "$build/irqs.log" "building the module that watches interrupts" \
+	make -C "$stock_headers" M="$build/tools/test/attack/irqs" TWHEEL="$build" \
+	W=1 modules
+build_tools "$work/tools"
+
+root=$SCRATCH/files
+mkdir -p "$root"/{modules,bin}
+cp "$build/module/twheel.ko" "$build/tools/test/attack/irqs/twheel_irqs.ko" \
+	"$root/modules/"
+cp "$work/tools/test/attack/attack" "$root/bin/"
+echo "$seconds $*" > "$root/arguments"
+"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" "$ROOT/tools/test/vm/guest/attack.sh" \
+	"$root"
+
+rm -f "$work/results" "$work/console"
+say "booting Linux $stock_release (at most $limit s)"
+start=$SECONDS
+status=0
+"$ROOT/tools/test/vm/boot.sh" --kernel "$stock_image" --initrd "$work/initrd" \
+	"${options[@]}" --memory 3G --timeout "$limit" \
+	--results "$work/results" --console "$work/console" \
+	--append "quiet loglevel=4 oops=panic panic_on_warn=1 tsc=reliable" || status=$?
+tr -d '\r' < "$work/results" | grep -v '^@' || :
+if [ "$status" != 0 ] || ! grep -q '^@complete' "$work/results"; then
+	tail -n 20 "$work/console" >&2
+	die "the guest did not come to its end" "its console: $work/console"
+fi
+say "done: $((SECONDS - start)) s in the guest"
+if grep -aE 'BUG:|WARNING:|rcu: INFO|soft lockup|Oops|blocked for more|too long' \
+	"$work/console" >&2; then
+	die "the kernel complains" "its console: $work/console"
+fi
+grep -q '^@complete 0' "$work/results"

@@ -1,0 +1,198 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=bash
+# Kernels of Debian's: of the machine's own suite, and of others, whose packages are
+# unpacked in the cache and never installed. lib.sh reads this.
+
+# own_source SUITE: the machine's own source entry, for another suite. The first that is
+# of its own suite is taken, in either of apt's two formats.
+own_source() {
+	local own files=() file
+
+	own=$(. /etc/os-release && echo "${VERSION_CODENAME:-}")
+	[ -n "$own" ] || die "/etc/os-release has no VERSION_CODENAME" \
+		"run this on Debian 12"
+	for file in /etc/apt/sources.list.d/*.sources; do
+		[ ! -e "$file" ] || files+=("$file")
+	done
+	[ ${#files[@]} = 0 ] || awk -v RS= -v own="$own" -v suite="$1" '
+		$0 ~ "(^|\n)Suites:[^\n]*[ \t]" own "([ \t\n]|$)" {
+			sub(/Suites:[^\n]*/, "Suites: " suite)
+			sub(/Components:[^\n]*/, "Components: main")
+			print
+			exit
+		}' "${files[@]}" > "$SCRATCH/entry"
+	if [ -s "$SCRATCH/entry" ]; then
+		mv "$SCRATCH/entry" "$2/other.sources"
+		return
+	fi
+	files=()
+	for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+		[ ! -e "$file" ] || files+=("$file")
+	done
+	[ ${#files[@]} = 0 ] || sed -n "/^deb .* $own /{
+		s/ $own .*/ $1 main/p
+		q
+	}" "${files[@]}" > "$2/other.list"
+	[ -s "$2/other.list" ] ||
+		die "apt has no source of $own to make one of $1 from" \
+		    "see /etc/apt/sources.list and /etc/apt/sources.list.d"
+}
+
+# suite SUITE: what apt is to be told to read that suite, and to leave the machine's
+# own lists alone. Sets suite_apt. Lists of a day ago are read again; of a machine
+# without a network, for as long as they are there.
+suite() {
+	local folder=$CACHE/apt-$1
+
+	mkdir -p "$folder"/{parts,lists/partial,cache/archives/partial}
+	suite_apt=(-q -oDir::Etc::sourcelist=/dev/null
+		-oDir::Etc::sourceparts="$folder/parts"
+		-oDir::State::lists="$folder/lists" -oDir::Cache="$folder/cache"
+		-oDir::State::status=/dev/null -oAPT::Sandbox::User=root)
+	[ -z "$(find "$folder/read" -mtime -1 2>/dev/null)" ] || return 0
+	rm -f "$folder"/parts/*
+	own_source "$1" "$folder/parts"
+	say "reading the package lists of Debian's $1"
+	if apt-get "${suite_apt[@]}" --error-on=any update \
+		> "$folder/update.log" 2>&1 < /dev/null; then
+		touch "$folder/read"
+	elif [ -e "$folder/read" ]; then
+		say "  cannot be read; those of $(date -r "$folder/read" +%F) will do"
+	else
+		tail -n 5 "$folder/update.log" >&2
+		die "the lists of $1 cannot be read, see above" \
+		    "is there a network? the whole log: $folder/update.log"
+	fi
+}
+
+# suite_version PACKAGE: the version that the suite has
+suite_version() {
+	apt-cache "${suite_apt[@]}" show "$1" 2>/dev/null |
+		sed -n 's/^Version: //p' | head -n 1
+}
+
+# suite_depends PACKAGE: what it depends on there
+suite_depends() {
+	apt-cache "${suite_apt[@]}" show "$1" 2>/dev/null |
+		sed -n 's/^Depends: //p' | head -n 1
+}
+
+# suite_fetch FOLDER PACKAGE...: into that folder
+suite_fetch() {
+	local folder=$1
+
+	shift
+	run_logged "$CACHE/fetch.log" "fetching $*" \
+		env -C "$folder" timeout 1800 apt-get "${suite_apt[@]}" download "$@"
+}
+
+# kernel_source SERIES: where the unpacked source is. Sets source_version and
+# source_folder.
+kernel_source() {
+	local package=linux-source-$1 suite
+
+	# 6.1 is of the suite that all this is for; the others are read from theirs.
+	case $1 in
+	6.1) suite='' ;;
+	6.12) suite=trixie ;;
+	7.2) suite=sid ;;
+	*) die "no suite is known to have $package" \
+		"say which in kernel_source of tools/test/vm/debian.sh" ;;
+	esac
+	if [ -z "$suite" ]; then
+		need "$package"
+		source_version=$(dpkg-query -W -f '${Version}' "$package")
+	else
+		suite "$suite"
+		source_version=$(suite_version "$package")
+		[ -n "$source_version" ] || die "$suite has no $package any more" \
+			"see what it has, and say so in tools/test/vm/debian.sh"
+	fi
+	source_folder=$CACHE/source-$source_version
+	[ ! -e "$source_folder/Makefile" ] || return 0
+
+	rm -rf "$source_folder.part"
+	mkdir "$source_folder.part"
+	if [ -n "$suite" ]; then
+		suite_fetch "$SCRATCH" "$package=$source_version"
+		dpkg-deb --fsys-tarfile "$SCRATCH/$package"_*.deb |
+			tar -xO "./usr/src/$package.tar.xz" > "$SCRATCH/source.tar.xz"
+		rm -- "$SCRATCH/$package"_*.deb
+	else
+		cp "/usr/src/$package.tar.xz" "$SCRATCH/source.tar.xz"
+	fi
+	run_logged "$CACHE/unpack.log" "unpacking the kernel source $source_version" \
+		tar -xf "$SCRATCH/source.tar.xz" -C "$source_folder.part" \
+		--strip-components=1
+	rm -- "$SCRATCH/source.tar.xz"
+	mv "$source_folder.part" "$source_folder"
+}
+# stock_kernel [SERIES [FLAVOUR]]: Debian's own kernel, the one that the headers package
+# of that flavour (amd64 or rt-amd64) depends on. Sets stock_release, stock_headers and
+# stock_image. 6.1 is the machine's own, its headers get installed; the others', and
+# each image, are unpacked in the cache.
+stock_kernel() {
+	local series=${1:-6.1} meta=linux-headers-${2:-amd64} package version
+	local folder
+
+	case $series in
+	6.1)
+		need "$meta"
+		package=$(dpkg-query -W -f '${Depends}' "$meta")
+		version=$(dpkg-query -W -f '${Version}' "$meta") ;;
+	6.12)
+		# linux-kbuild's programs and the compiler are those of 12.
+		need gcc libelf1 libssl3 pahole zlib1g
+		suite bookworm-backports
+		package=$(suite_depends "$meta")
+		version=$(suite_version "$meta") ;;
+	*) die "no suite is known to have a stock kernel $series" \
+		"say which in stock_kernel of tools/test/vm/debian.sh" ;;
+	esac
+	package=$(grep -o "linux-headers-${series}[^ ,]*" <<< "$package" |
+		head -n 1) ||
+		die "$meta is not of a kernel $series" \
+		    "see what the suite has, and say so in tools/test/vm/debian.sh"
+	stock_release=${package#linux-headers-}
+	folder=$CACHE/stock-$stock_release-$version
+	stock_image=$folder/vmlinuz
+	stock_headers=/usr/src/$package
+	[ "$series" = 6.1 ] || stock_headers=$folder$stock_headers
+	[ ! -e "$stock_image" ] || return 0
+
+	rm -rf "$folder.part"
+	mkdir "$folder.part"
+	if [ "$series" = 6.1 ]; then
+		# As root: the user that apt fetches as could not write there.
+		run_logged "$CACHE/stock.log" \
+			"fetching Debian's kernel $stock_release" \
+			env -C "$folder.part" timeout 1800 \
+			apt-get -q -o APT::Sandbox::User=root \
+			download "linux-image-$stock_release=$version"
+	else
+		stock_packages "$folder.part" "$package" "$version"
+	fi
+	dpkg-deb --fsys-tarfile "$folder.part"/linux-image-*.deb |
+		tar -x --wildcards -O './boot/vmlinuz-*' > "$folder.part/vmlinuz"
+	rm -- "$folder.part"/*.deb
+	mv "$folder.part" "$folder"
+}
+
+# stock_packages FOLDER HEADERS VERSION: a stock kernel's packages, and the headers
+# unpacked. They name each other by the path that they would be installed at.
+stock_packages() {
+	local folder=$1 headers=$2 version=$3 package packages
+
+	mapfile -t packages < <(suite_depends "$headers" |
+		grep -oE 'linux-(headers|kbuild)-[^ ,]*')
+	[ ${#packages[@]} = 2 ] ||
+		die "$headers depends on ${packages[*]}: not a pair that we know" \
+		    "see stock_packages in tools/test/vm/debian.sh"
+	suite_fetch "$folder" "$headers=$version" "${packages[@]/%/=$version}" \
+		"linux-image-${headers#linux-headers-}=$version"
+	for package in "$folder"/linux-{headers,kbuild}-*.deb; do
+		dpkg -x "$package" "$folder"
+	done
+	sed -i "s|^include /usr/src/|include ${folder%.part}/usr/src/|" \
+		"$folder/usr/src/$headers/Makefile"
+}

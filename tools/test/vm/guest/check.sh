@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the guest does for make check. Everything that is to be judged goes to the
+# second serial port, between marks; tools/test/vm/verdict.py reads it.
+
+out=/dev/ttyS1
+stty -F $out raw 2>/dev/null
+mark() { echo "@$*" > $out; }
+
+mark begin "$(uname -r)" "$(nproc)"
+# What to run: names of suites and programs, and "programs" for all of them. Suites are
+# run if they are there.
+only=$(cat /only)
+wanted() {
+	for word in $only; do
+		[ "$word" = "$1" ] || [ "$word" = programs ] && return 0
+	done
+	return 1
+}
+
+# Seconds since boot.
+uptime() { cut -d . -f 1 /proc/uptime; }
+
+run() {
+	mark run "$@"
+	"$@" > /tmp/run.out 2>&1
+	status=$?
+	cat /tmp/run.out > $out
+	mark status $status
+}
+
+# Where faults are injected, into allocations that may sleep, too.
+for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
+	[ ! -w "$knob" ] || echo N > "$knob"
+done
+for knob in /sys/kernel/debug/fail*/verbose; do
+	[ ! -w "$knob" ] || echo 0 > "$knob"
+done
+run insmod /modules/twheel.ko
+for module in /modules/twheel_kunit*.ko; do
+	[ -e "$module" ] || continue
+	name=$(basename "$module" .ko)
+	run insmod "$module"
+	for suite in /sys/kernel/debug/kunit/*; do
+		mark suite "${suite##*/}"
+		cat "$suite/results" > $out
+		mark end
+	done
+	run rmmod "$name"
+done
+
+# others 0 or 1: take the other CPUs away from what turns tracepoints on and off, and
+# give them back. That patches code, and an emulated CPU may come upon a breakpoint of it
+# that another has already taken out again: seen on 6.12, the kernel panics.
+others() {
+	case $name in
+	tool_test | trace_test) ;;
+	*) return ;;
+	esac
+	for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
+		echo "$1" 2> /dev/null > "$cpu"
+	done
+}
+
+for program in /tests/*; do
+	[ -e "$program" ] || continue
+	name=${program##*/}
+	wanted "$name" || continue
+	mark program "$name"
+	others 0
+	began=$(uptime)
+	"$program" > /tmp/run.out 2>&1
+	status=$?
+	took=$(($(uptime) - began))
+	others 1
+	cat /tmp/run.out > $out
+	mark end $took $status
+done
+
+if wanted example; then
+	for module in example heartbeat retry port readme; do
+		run insmod /modules/twheel_$module.ko
+		run rmmod twheel_$module
+	done
+fi
+run rmmod twheel
+
+if [ -w /sys/kernel/debug/kmemleak ]; then
+	# What is found in one scan only may be on its way: look twice.
+	echo scan > /sys/kernel/debug/kmemleak
+	sleep 6
+	echo scan > /sys/kernel/debug/kmemleak
+	mark leaks
+	cat /sys/kernel/debug/kmemleak > $out
+	mark end
+fi
+mark complete

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-only
+# shellcheck shell=sh
+# What the guest does to see misuse reported: each way of it, between marks in the
+# kernel log, which tools/test/vm/misuse.py reads.
+
+mark() { echo "misuse: $*" > /dev/kmsg; }
+parameters=/sys/module/twheel/parameters
+
+misuse() {
+	insmod /modules/twheel_misuse.ko what="$1" || return
+	rmmod twheel_misuse || return
+	# What was left behind would have its time now.
+	[ "$1" != unload ] || sleep 5
+}
+
+# Reports that are made in a callback take long, too.
+insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
+while read -r way; do
+	mark begin "$way"
+	[ "${way#overrun}" = "$way" ] || echo 20 > $parameters/overrun_ms
+	misuse "$way"
+	mark end "$way" $?
+	echo 0 > $parameters/overrun_ms
+done < /ways
+rmmod twheel
+mark complete $?

@@ -1,0 +1,130 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make intree-check: twheel in the tree of a kernel: laid in and taken out again, built
+# as part of the kernel and as a module of it, and tested by kunit.py. SERIES= is that of
+# Debian's source package (6.1). The last line is "N passed, N failed".
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: intree.sh"
+	echo "Builds three small kernels: minutes the first time, cached then."
+	exit 0 ;;
+esac
+series=${SERIES:-6.1} limit=${TIMEOUT:-1800}
+package=linux-source-$series
+
+say "twheel in the tree of Linux $series; everything is kept in $CACHE"
+need "$package" gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 \
+	qemu-system-x86
+lock_cache
+version=$(dpkg-query -W -f '${Version}' "$package")
+work=$CACHE/intree-$version
+tree=$work/source
+mkdir -p "$work"
+: > "$work/log"
+
+passed=0 failed=0
+# check WHAT COMMAND...
+check() {
+	local what=$1
+
+	shift
+	say "$what"
+	if "$@" >> "$work/log" 2>&1 < /dev/null; then
+		passed=$((passed + 1))
+		echo "ok   $what"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $what"
+		tail -n 15 "$work/log" | sed 's/^/       /'
+	fi
+}
+
+if [ ! -e "$work/pristine/Makefile" ]; then
+	say "unpacking the kernel source $version"
+	rm -rf "$work/part"
+	mkdir "$work/part"
+	tar -xf "/usr/src/$package.tar.xz" -C "$work/part" --strip-components=1
+	mv "$work/part" "$work/pristine"
+fi
+# Files of one content and time: intree.sh writes to none in place.
+[ -e "$tree/Makefile" ] || cp -al "$work/pristine" "$tree"
+
+lay() {
+	"$ROOT/tools/packaging/intree.sh" "$tree"
+}
+state() {
+	find "$tree" -newer "$work/laid" ! -type d
+}
+again() {
+	touch "$work/laid"
+	sleep 1
+	lay && [ -z "$(state)" ] &&
+		[ "$(grep -c twheel "$tree/drivers/misc/Kconfig")" = 1 ] &&
+		[ "$(grep -c TWHEEL "$tree/drivers/misc/Makefile")" = 1 ]
+}
+out() {
+	"$ROOT/tools/packaging/intree.sh" --remove "$tree" &&
+		diff -rq "$work/pristine" "$tree"
+}
+not_a_kernel() {
+	! "$ROOT/tools/packaging/intree.sh" "$ROOT"
+}
+# build FOLDER LINE...: tinyconfig, and these
+build() {
+	local folder=$1 line
+
+	shift
+	mkdir -p "$folder"
+	make -C "$tree" O="$folder" tinyconfig || return
+	printf '%s\n' "$@" >> "$folder/.config"
+	make -C "$tree" O="$folder" olddefconfig || return
+	for line; do
+		grep -qx "$line" "$folder/.config" || {
+			echo "the configuration does not take $line"
+			return 1
+		}
+	done
+	timeout "$limit" make -C "$tree" O="$folder" -j"$(nproc)" \
+		> "$folder/build.log" 2>&1 || {
+		tail -n 20 "$folder/build.log"
+		return 1
+	}
+	! grep -h 'warning:.*twheel\|twheel.*warning:' "$folder/build.log"
+}
+small=(CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_KUNIT=y)
+tests=(--kunitconfig "$tree/drivers/misc/twheel" --jobs "$(nproc)" --timeout "$limit")
+# kunit FOLDER OPTION...: no case fails, and the suites that there are have run, or have
+# said that this kernel is not for them
+kunit() {
+	local folder=$1 source=$2 suites
+
+	shift 2
+	suites=$(grep -c '^extern struct kunit_suite' "$source")
+	timeout $((2 * limit)) "$tree/tools/testing/kunit/kunit.py" run \
+		--build_dir "$folder" "${tests[@]}" "$@" > "$folder.log" 2>&1 ||
+		{ tail -n 40 "$folder.log"; return 1; }
+	tail -n 3 "$folder.log"
+	[ "$(grep -cE '\[(PASSED|SKIPPED)\] twheel_' "$folder.log")" -ge "$suites" ]
+}
+
+check "it is laid into the tree" lay
+check "laid again, nothing changes" again
+check "it is taken out, and the tree is as it was" out
+check "what is no kernel is refused" not_a_kernel
+lay > /dev/null
+check "built into the smallest kernel" build "$work/tiny" CONFIG_TWHEEL=y
+check "built into a kernel of one CPU, with its tests" build "$work/up" \
+	"${small[@]}" CONFIG_TWHEEL=y CONFIG_TWHEEL_KUNIT_TEST=y
+check "modules of a kernel, with its tests" build "$work/modules" \
+	"${small[@]}" CONFIG_SMP=y CONFIG_MODULES=y CONFIG_TWHEEL=m \
+	CONFIG_TWHEEL_KUNIT_TEST=m CONFIG_TWHEEL_KUNIT_SMP_TEST=m
+check "kunit.py, user-mode Linux" kunit "$work/um" "$ROOT/kunit/main.c"
+check "kunit.py, QEMU, 2 CPUs, with those on real clocks" kunit "$work/x86" \
+	"$ROOT/kunit/main_smp.c" --arch x86_64 --qemu_args "-smp 2 -m 2G" \
+	--kconfig_add CONFIG_SMP=y --kconfig_add CONFIG_TWHEEL_KUNIT_SMP_TEST=y
+[ "$failed" = 0 ] || say "what was printed: $work/log"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

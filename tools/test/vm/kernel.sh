@@ -1,0 +1,48 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# kernel.sh [--series SERIES] NAME...: build a kernel from Debian's source package
+# of that series (default 6.1), with tinyconfig and each config/NAME.config on top.
+# It is built once for each version and configuration. Prints the build folder.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+series=6.1
+if [ "${1:-}" = --series ]; then
+	series=$2
+	shift 2
+fi
+[ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] NAME..."
+config=$SCRATCH/config
+for name; do
+	cat "$ROOT/tools/test/vm/config/$name.config"
+done > "$config"
+
+need gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 kmod
+lock_cache
+kernel_source "$series"
+
+hash=$(sha256sum < "$config" | cut -c1-12)
+source=$source_folder version=$source_version
+build=$CACHE/kernel-$version-$hash
+
+# A build that was cut off goes on where it was; "complete" says that it ended.
+if [ ! -e "$build/complete" ]; then
+	mkdir -p "$build"
+	run_logged "$build/config.log" "configuring kernel $version" \
+		make -C "$source" O="$build" tinyconfig
+	# That is of one CPU, and 6.12 would take no more than two then, not the default.
+	sed -i '/^CONFIG_NR_CPUS=/d' "$build/.config"
+	cat "$config" >> "$build/.config"
+	run_logged "$build/config.log" "settling the configuration" \
+		make -C "$source" O="$build" olddefconfig
+	while read -r line; do
+		grep -qx "$line" "$build/.config" ||
+			die "the kernel does not take $line" \
+			    "see what it depends on, and mend config/*.config"
+	done < <(grep '^CONFIG_' "$config")
+	run_logged "$build/build.log" \
+		"building the kernel; minutes the first time, cached then" \
+		make -C "$source" O="$build" -j"$(nproc)" bzImage modules
+	touch "$build/complete"
+fi
+echo "$build"

@@ -1,0 +1,137 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# man.sh [TOOLS OUT]: check the manual pages. Each is well formed and says everything that
+# the sources have; every call of the library has one. With TOOLS, where the library is
+# built, their examples are compiled: programs become OUT/example_NAME.
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+[ $# = 0 ] || [ $# = 2 ] || die "usage: man.sh [TOOLS OUT]"
+tools=${1:-} out=${2:-$SCRATCH/man}
+man=$ROOT/tools/man
+abi=$ROOT/include/uapi/linux/twheel.h
+library=$ROOT/tools/lib/libtwheel.h
+mkdir -p "$out"
+
+# Of pages that refer to each other none is installed, and the database of those
+# that are may be old. A page of several names has links, to where it is installed.
+pages=()
+for page in "$man"/*.[0-9]; do
+	target=$(sed -n 's/^\.so man[0-9]\///p' "$page")
+	if [ -n "$target" ]; then
+		name=$(basename "${page%.*}")
+		grep -q "^\.Nm $name\b" "$man/$target" ||
+			die "$page leads to $target, which is not about $name"
+		continue
+	fi
+	pages+=("$page")
+	mandoc -T lint "$page" 2> /dev/null |
+		grep -v 'referenced manual not found' > "$out/lint" || :
+	[ ! -s "$out/lint" ] || die "$(cat "$out/lint")"
+done
+
+# says PAGE START WHAT: each name of the input is in a line of PAGE that begins so
+says() {
+	local name missing=()
+
+	sort -u > "$out/names"
+	[ -s "$out/names" ] || die "man.sh finds no $3"
+	while read -r name; do
+		grep -qE "^\.$2.*\b$name\b" "$man/$1" || missing+=("$name")
+	done < "$out/names"
+	[ ${#missing[@]} = 0 ] || die "$1 does not say: ${missing[*]} ($3)"
+}
+
+# fields FILE: of all structures that are described there
+fields() {
+	sed -n 's/^ \* @\([a-z_]*\):.*/\1/p' "$1"
+}
+
+errors() {
+	grep -ohE '\bE([A-Z]{3,}|2BIG)\b' "$@"
+}
+
+grep -oE '\bTWHEEL_[A-Z_]*[A-Z]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
+	says twheel.4 '' "names in $abi"
+fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
+errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
+grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
+	"$ROOT"/module/{batch,cdev,cell,event,file,op,ring,slots,user}.c |
+	sed 's/.*-//' | grep -v '^EIOCBQUEUED$' |	# within the kernel only
+	says twheel.4 'It Bq Er' "errors of the device"
+sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/{*,*/*}.c |
+	says twheel.4 'It Va' "parameters of the module"
+sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/{cdev,view}.c |
+	says twheel.4 Li "fields of fdinfo and debugfs"
+
+# What the library has: a page or a link for each call, and a line in the overview.
+sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
+	says libtwheel.3 'It Xr' "functions in libtwheel.map"
+while read -r name; do
+	[ -e "$man/$name.3" ] || die "$name() has no page"
+	grep -q "^\.Fo $name$" "$man"/twheel_*.3 ||
+		die "$name.3 does not show $name()"
+done < <(sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map")
+for page in "$man"/*.3; do
+	name=$(basename "$page" .3)
+	[ "$name" = libtwheel ] ||
+		grep -q "^	$name;$" "$ROOT/tools/lib/libtwheel.map" ||
+		die "$name.3 is about nothing that the library has"
+done
+grep -oE '\bTWHEEL_(OPEN|CLOCK)_[A-Z_]*[A-Z]\b' "$library" |
+	says twheel_open.3 Dv "names in $library"
+# Of each call, the errors that its comment in the header names.
+while read -r name list; do
+	page=$(sed -n 's/^\.so man3\///p' "$man/$name.3")
+	for error in $list; do
+		echo "$error"
+	done | says "${page:-$name.3}" 'It Bq Er' "errors of $name()"
+done < <(awk '/^\/\*\* twheel_/	{ sub(/\(\)/, "", $2); name = $2 }
+	/^ \* twheel_.*\(\) - /	{ sub(/\(\)/, "", $2); name = $2 }
+	/\*\//			{ if (name && list) print name list
+				  name = list = "" }
+	name {
+		while (match($0, /-E([A-Z][A-Z][A-Z]+|2BIG)/)) {
+			list = list " " substr($0, RSTART + 1, RLENGTH - 1)
+			$0 = substr($0, RSTART + RLENGTH)
+		}
+	}' "$library")
+
+sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/cli/main.c" |
+	says twheel.1 'It Cm' "commands"
+sed -n 's/^DEFINE_EVENT([a-z_]*, twheel_\([a-z_]*\),$/\1/p; s/^TRACE_EVENT(twheel_\([a-z_]*\),$/\1/p' \
+	"$ROOT/include/trace/events/twheel.h" |
+	says twheel.4 'It Li' "tracepoints"
+sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/cli/*.c |
+	says twheel.1 'It Fl' "options"
+
+[ -n "$tools" ] || exit 0
+
+# example PAGE OPTION...: compile what stands in it. A program is linked; a function
+# is not, and has the usual headers.
+example() {
+	local page=$1 name
+
+	shift
+	name=example_$(basename "${page%.*}")
+	awk '/^\.\\" compiled by make check$/	{ wanted = 1; next }
+		wanted && /^\.Bd /		{ inside = 1; next }
+		inside && /^\.Ed$/		{ exit }
+		inside				{ gsub(/\\e/, "\\"); print }' \
+		"$page" > "$out/$name.c"
+	[ -s "$out/$name.c" ] || die "$page has no example"
+	if ! grep -q '^int main(' "$out/$name.c"; then
+		set -- -include stdio.h -include libtwheel.h -c "$@"
+	fi
+	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
+		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \
+		-o "$out/$name" "$out/$name.c" "$@" 2> "$out/$name.log" ||
+		{ cat "$out/$name.log" >&2; die "the example of $page does not compile"; }
+}
+say "compiling the examples of the manual pages"
+for page in "${pages[@]}"; do
+	# Those of commands are for a shell.
+	[[ $page != *.1 ]] || continue
+	! grep -q '^\.Sh EXAMPLES' "$page" ||
+		example "$page" "$tools/lib/libtwheel.a" -pthread
+done

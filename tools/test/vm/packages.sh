@@ -1,0 +1,204 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make packages: build the Debian packages, have lintian judge them, and try them: in a
+# Debian root, where DKMS builds the module at the speed of this machine, and in a guest
+# that boots that root with Debian's own kernel. The packages stay in the cache; the last
+# line is "N passed, N failed".
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: packages.sh"
+	echo "Needs root, to make a Debian root with debootstrap."
+	exit 0 ;;
+esac
+# The guest compiles the module once, emulated.
+limit=${TIMEOUT:-2400}
+next=99.0.0
+
+say "building Debian packages of twheel, and trying them; all is kept in $CACHE"
+need git cpio dpkg-dev fakeroot debhelper dh-dkms liburing-dev lintian e2fsprogs \
+	qemu-system-x86
+clean=$("$ROOT/tools/test/vm/root.sh" systemd-sysv udev initramfs-tools \
+	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
+	liburing2 linux-perf trace-cmd bpftrace)
+lock_cache
+work=$CACHE/packages
+rm -rf "$work"
+mkdir -p "$work"
+
+passed=0 failed=0
+# check WHAT COMMAND...
+check() {
+	local what=$1
+
+	shift
+	if "$@" >> "$work/log" 2>&1 < /dev/null; then
+		passed=$((passed + 1))
+		echo "ok   $what"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $what"
+		tail -n 5 "$work/log" | sed 's/^/       /'
+	fi
+}
+
+# copy FOLDER: the tree as git knows it, with what is not committed yet
+copy() {
+	mkdir -p "$1"
+	git -C "$ROOT" ls-files -co --exclude-standard -z |
+		(cd "$ROOT" && cpio -0pdm --quiet "$1")
+}
+
+# inside COMMAND...: in the root, with no network; what is left running is ended
+inside() {
+	timeout --kill-after=10 900 unshare --mount --pid --net --fork \
+		--kill-child sh -c 'mount -t proc proc "$0/proc" &&
+			exec chroot "$0" env -i HOME=/root LC_ALL=C \
+			DEBIAN_FRONTEND=noninteractive PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+			"$@"' "$root" "$@"
+}
+
+# One version in all places: each of them, when it alone is changed, is noticed.
+odd_versions_are_seen() {
+	local file
+
+	copy "$work/odd" || return
+	for file in tools/Makefile tools/cli/command.h module/main.c dkms.conf \
+		debian/changelog; do
+		cp "$work/odd/$file" "$SCRATCH/kept"
+		sed -i "s/$version/$version.1/" "$work/odd/$file"
+		! "$work/odd/tools/packaging/version.sh" || return
+		cp "$SCRATCH/kept" "$work/odd/$file"
+	done
+	"$work/odd/tools/packaging/version.sh"
+}
+
+version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$ROOT/dkms.conf")
+check "all places state version $version" "$ROOT/tools/packaging/version.sh"
+check "a place that states another is noticed" odd_versions_are_seen
+
+# build FOLDER [VERSION]: into FOLDER
+build() {
+	copy "$1/twheel"
+	[ $# = 1 ] || "$1/twheel/tools/packaging/version.sh" "$2"
+	run_logged "$1/log" "building the packages" \
+		env -C "$1/twheel" dpkg-buildpackage -us -uc
+}
+build "$work/$version"
+build "$work/$next" "$next"
+# No overrides; and of these two: nothing in the library calls what could be
+# fortified, and a first version closes no bug.
+check "lintian has no error and no warning" lintian --fail-on error,warning \
+	--allow-root --suppress-tags hardening-no-fortify-functions,initial-upload-closes-no-bugs \
+	"$work/$version"/*.changes
+
+say "installing them in a Debian root"
+root=$work/root
+cp -a --reflink=auto "$clean" "$root"
+mkdir -p "$root/twheel/try"
+cp "$work"/{"$version","$next"}/*.deb "$root/twheel/"
+rm -f "$root"/twheel/*-dbgsym*
+cp "$ROOT/tools/test/vm/guest/packages.sh" "$root/twheel/guest.sh"
+mkdir "$root/twheel/next"
+mv "$root"/twheel/*"_${next}_"* "$root/twheel/next/"
+# A module and a program as the documents say that they are made.
+"$ROOT/tools/test/vm/six_lines.sh" "$root/twheel/try"
+release=$(basename "$root"/lib/modules/*)
+
+# What is on the system. Not: what apt, dpkg and DKMS note down of what they did,
+# and the copies that are made before groups are changed.
+inventory() {
+	(cd "$root" && find . -xdev \( -path ./proc -o -path ./twheel \
+		-o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg \
+		-o -path ./var/lib/apt -o -path ./tmp -o -name 'g*-' -path './etc/*' \) \
+		-prune -o -print | sort)
+}
+installed() {
+	[ "$(inside dpkg-query -W -f '${Version}' twheel-dkms)" = "$1" ] &&
+		inside dkms status twheel/"$1" -k "$release" | grep installed &&
+		[ "$(inside modinfo -k "$release" -F version twheel)" = "$1" ] &&
+		[ "$(find "$root/lib/modules" -name 'twheel.ko*' | wc -l)" = 1 ]
+}
+nothing_left() {
+	inventory > "$work/after"
+	diff "$work/before" "$work/after" || return
+	! grep -l twheel "$root/lib/modules/$release"/modules.* &&
+		[ -z "$(inside dkms status)" ]
+}
+
+inventory > "$work/before"
+check "they install, with no network" inside sh -c \
+	'apt-get -qy install /twheel/*.deb'
+check "DKMS has built and installed version $version" installed "$version"
+check "a module of six lines of Makefile builds" inside \
+	make -C /twheel/try/module "KDIR=/lib/modules/$release/build"
+check "the examples of the package build" inside \
+	make -C "/lib/modules/$release/build" \
+	M=/usr/share/doc/twheel-dkms/examples modules
+rm -f "$root"/usr/share/doc/twheel-dkms/examples/{*.o,*.ko,*.mod*,.*.cmd,Module.*,modules.*,sessions_ported.c}
+check "a program builds with what pkg-config says" inside \
+	make -C /twheel/try/program
+# The guest takes it from here.
+image=$work/image
+before_guest() {
+	truncate -s 4G "$image" && mke2fs -q -F -t ext4 -d "$root" "$image"
+}
+check "it goes on a disk" before_guest
+check "an upgrade to version $next" inside sh -c \
+	'apt-get -qy install /twheel/next/*.deb'
+check "DKMS has replaced the module" installed "$next"
+check "removal" inside apt-get -qy remove twheel-dkms twheel-tools \
+	libtwheel0 libtwheel-dev
+check "purge" inside dpkg --purge twheel-dkms twheel-tools \
+	libtwheel0 libtwheel-dev
+check "nothing is left" nothing_left
+# By hand, as the README says for who has no packages.
+from_source() {
+	inside sh -euc 'cd /twheel/source
+		make "KDIR=$0" && make tools
+		make install tools_install "KDIR=$0"
+		systemd-sysusers && getent group twheel' \
+		"/lib/modules/$release/build"
+}
+found() {
+	inside sh -euc 'modprobe -n -S "$0" twheel
+		twheel --version
+		make -C /twheel/try/program clean all && ldd /twheel/try/program/library |
+			grep "libtwheel.so.0 => /usr/local"' "$release"
+}
+not_built() {
+	! inside make -C /twheel/try/module "KDIR=/lib/modules/$release/build" \
+		> "$SCRATCH/out" 2>&1 &&
+		grep "twheel is not built for Linux $release" "$SCRATCH/out"
+}
+copy "$root/twheel/source"
+sed -i 's|/usr/src/twheel|/twheel/source|' "$root/twheel/try/module/Makefile"
+check "the six lines with a tree that was not built say what to do" not_built
+check "make install, make tools_install" from_source
+check "what they have installed is found" found
+check "the six lines with the tree that was built" inside \
+	make -C /twheel/try/module "KDIR=/lib/modules/$release/build"
+
+say "booting what was installed, Linux $release (at most $limit s)"
+start=$SECONDS
+"$ROOT/tools/test/vm/boot.sh" --kernel "$clean/boot/vmlinuz-$release" \
+	--initrd "$clean/boot/initrd.img-$release" --disk "$image" \
+	--timeout "$limit" --console "$work/console" --results "$work/results" \
+	--append "root=/dev/vda rw oops=panic panic_on_warn=1 systemd.show_status=0 \
+		systemd.run=/twheel/guest.sh systemd.run_success_action=reboot-force \
+		systemd.run_failure_action=reboot-force" || :
+tr -d '\r' < "$work/results" > "$SCRATCH/results"
+while read -r verdict what; do
+	case $verdict in
+	ok | FAIL) check "guest: $what" [ "$verdict" = ok ] ;;
+	esac
+done < "$SCRATCH/results"
+check "the guest came to its end, in $((SECONDS - start)) s" \
+	grep -qx complete "$SCRATCH/results"
+[ "$failed" = 0 ] || say "what was printed: $work/log, $work/console"
+rm -rf "$root" "$image" "$work/odd"
+say "the packages: $work/$version/*.deb"
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

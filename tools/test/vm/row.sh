@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# row.sh [--kernel] NAME [TEST...]: one row of make matrix: all tests, or those, on the
+# kernel that tools/test/vm/rows has under that name. With --kernel that is got ready, and
+# nothing run. The last line is "N passed, N failed".
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+# shellcheck source=tests.sh
+. "$ROOT/tools/test/vm/tests.sh"
+
+only_kernel=
+if [ "${1:-}" = --kernel ]; then
+	only_kernel=1
+	shift
+fi
+[ $# -ge 1 ] || die "usage: row.sh [--kernel] NAME [TEST...]"
+row=$1
+shift
+names=("$@")
+read -r series parts cpus minutes _ words < <(awk -v row="$row" \
+	'$1 == row { $1 = ""; print }' "$ROOT/tools/test/vm/rows") ||
+	die "there is no row $row" "see tools/test/vm/rows"
+limit=$((minutes * 60))
+
+need "${TEST_PACKAGES[@]}"
+case $parts in
+*amd64)
+	lock_cache
+	stock_kernel "$series" "$parts"
+	kdir=$stock_headers image=$stock_image ;;
+*)
+	read -ra parts <<< "${parts//,/ }"
+	kdir=$("$ROOT/tools/test/vm/kernel.sh" --series "$series" "${parts[@]}")
+	image=$kdir/arch/x86/boot/bzImage
+	lock_cache ;;
+esac
+[ -z "$only_kernel" ] || exit 0
+
+work=$CACHE/matrix/$row
+mkdir -p "$work"
+build_tests
+IFS=, read -r cpus more <<< "$cpus"
+run_tests "$cpus" "$more"

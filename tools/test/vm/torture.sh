@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make torture: everything at once, for a time, with books kept: a module strikes the
+# timers of wheels of all kinds from all CPUs, a program those of /dev/twheel, while
+# CPUs go and come, the wall clock is set, the guest sleeps, and modules are loaded and
+# unloaded. The last line is "N passed, N failed": each scenario is a test.
+#
+#   KERNEL=      debug, stock, or both: which kernels (both)
+#   TIME=        seconds of each scenario (20); the volume run may take a hundred times
+#                that
+#   OPS=         operations, after which the volume run on the stock kernel ends
+#   SCENARIOS=   only these, of: calm hotplug absence steps sleep idle reload all volume
+#   BROKEN=1     instead: plant each of tools/test/torture/faults, and see it caught
+#   FLAVOUR=     only these faults
+# shellcheck source=lib.sh
+. "$(dirname "$0")/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	sed -n '3,/^# shellcheck/s/^# \{0,1\}//p' "$0" | grep -v ^shellcheck
+	exit 0 ;;
+esac
+kernels=${KERNEL:-both} seconds=${TIME:-20} ops=${OPS:-100000000}
+broken=${BROKEN:-} flavours=${FLAVOUR:-} scenarios=${SCENARIOS:-}
+# Beyond the time of a scenario: what its end may take, on a busy machine.
+patience=240
+
+for number in "$seconds" "$ops"; do
+	[[ $number =~ ^[1-9][0-9]{0,11}$ ]] ||
+		die "TIME, OPS: $number is not a number" \
+			"for example: make torture TIME=60 OPS=100000000"
+done
+case $kernels in
+both) kernels="debug stock" ;;
+debug | stock) ;;
+*) die "KERNEL: $kernels is neither debug, stock, nor both" ;;
+esac
+
+# plan KERNEL: the scenarios: name, how long in percent of TIME, whether OPS ends it
+# (on the stock kernel only), and what goes on meanwhile
+plan() {
+	local name share volume what
+
+	while read -r name share volume what; do
+		[ -z "$scenarios" ] || [[ " $scenarios " = *" $name "* ]] ||
+			continue
+		[ "$1" = stock ] || [ "$volume" = 0 ] || continue
+		[ "$volume" = 0 ] || volume=$ops
+		echo "$name $((seconds * share / 100)) $volume $what"
+	done <<-'END'
+		calm 100 0 twin
+		hotplug 100 0 hotplug twin
+		absence 150 0 absence twin
+		steps 100 0 steps twin
+		sleep 100 0 sleep_deep steps twin
+		idle 100 0 sleep_idle
+		reload 100 0 reload
+		all 100 0 hotplug sleep_deep steps twin
+		volume 10000 1 steps
+	END
+}
+
+# build KDIR DIR: what is in DIR/module and the module that tortures it
+build() {
+	local kdir=$1 dir=$2
+
+	mkdir -p "$dir/tools/test/torture"
+	cp -ru "$ROOT"/tools/test/torture/{Kbuild,*.c,*.h} "$dir/tools/test/torture/"
+	rm -f "$dir/tools/test/torture/Module.symvers"
+	run_logged "$dir/torture.log" "building the torture" \
+		make -C "$kdir" M="$dir/tools/test/torture" TWHEEL="$dir" \
+		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
+	! grep -h 'warning:' "$dir/torture.log" >&2 ||
+		die "the compiler warns, see above"
+}
+
+# image_of KERNEL: sets kdir and image
+image_of() {
+	if [ "$1" = stock ]; then
+		stock_kernel
+		# shellcheck disable=SC2154 # by stock_kernel
+		kdir=$stock_headers image=$stock_image
+	else
+		kdir=$debug image=$debug/arch/x86/boot/bzImage
+	fi
+}
+
+# boot FOLDER IMAGE DIR SECONDS: run FOLDER/plan on what is built in DIR
+boot() {
+	local run=$1 image=$2 dir=$3 limit=$4
+
+	mkdir -p "$run"/files/{modules,bin}
+	cp "$dir/module/twheel.ko" "$dir/tools/test/torture/twheel_torture.ko" \
+		"$run/files/modules/"
+	cp "$work/torture" "$run/files/bin/"
+	cp "$run/plan" "$run/files/plan"
+	echo "$patience" > "$run/files/patience"
+	echo "${OPTIONS:-}" > "$run/files/options"
+	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
+		"$ROOT/tools/test/vm/guest/torture.sh" "$run/files"
+	rm -f "$run"/{results,console}
+	"$ROOT/tools/test/vm/boot.sh" --kernel "$image" --initrd "$run/initrd" \
+		--timeout "$limit" --console "$run/console" \
+		--results "$run/results" --append "$words" 2> "$run/boot.log" &
+	CHILD=$!
+	watch_child cat "$run/results" || :
+}
+
+# A guest that gets no CPU from its host for half a minute is not locked up. Nor does it
+# matter here what kmemleak has to tell, which takes long.
+words="watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=150 kmemleak=off \
+sysctl.kernel.hung_task_timeout_secs=300 no_console_suspend oops=panic panic_on_warn=1 \
+loglevel=7 softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1"
+
+# limit_of PLAN: how long a guest may take for it
+limit_of() {
+	awk -v patience=$patience '{ sum += $2 + patience }
+		END { print sum + 300 }' "$1"
+}
+
+prepare() {
+	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+	debug=
+	[[ " $kernels " != *" debug "* ]] ||
+		debug=$("$ROOT/tools/test/vm/kernel.sh" base debug)
+	lock_cache
+	work=$CACHE/torture
+	mkdir -p "$work"
+	run_logged "$work/torture.log" "building the twin" \
+		gcc -O2 -g -std=gnu11 -Wall -Wextra -Werror -static -pthread \
+		-I"$ROOT/include/uapi" -o "$work/torture" \
+		"$ROOT"/tools/test/torture/user/*.c
+	words+=" $(clock_words "$work")"
+}
+
+torture() {
+	local kernel runs=()
+
+	say "torture: $kernels, $seconds s a scenario; all is kept in $CACHE/torture"
+	prepare
+	for kernel in $kernels; do
+		image_of "$kernel"
+		run=$work/run-$kernel
+		rm -rf "$run"
+		mkdir -p "$run"
+		plan "$kernel" > "$run/plan"
+		[ -s "$run/plan" ] || continue
+		build_modules "$kdir" "$work/$kernel"
+		build "$kdir" "$work/$kernel"
+		limit=$(limit_of "$run/plan")
+		say "$kernel kernel: $(cut -d ' ' -f 1 "$run/plan" | tr '\n' ' ')(at most $limit s)"
+		start=$SECONDS
+		boot "$run" "$image" "$work/$kernel" "$limit"
+		say "  done in $((SECONDS - start)) s; console: $run/console"
+		runs+=("$run")
+	done
+	python3 "$ROOT/tools/test/vm/torture_verdict.py" "${runs[@]}"
+}
+
+# broken NAME WHAT FILE CHANGE: plant it, and torture it
+broken() {
+	local name=$1 what=$2 file=$3 change=$4 run=$work/run-broken status=0
+
+	sed -i "$change" "$source/$file"
+	if cmp -s "$ROOT/$file" "$source/$file"; then
+		echo "NOT CAUGHT: $name: does not change $file"
+		return 1
+	fi
+	make -C "$kdir" M="$source" -j"$(nproc)" modules \
+		> "$work/broken.log" 2>&1 < /dev/null ||
+		die "$name: does not compile" "see $work/broken.log"
+	rm -rf "$run"
+	mkdir -p "$run"
+	echo "$name $((seconds * 3)) 0 ${what//,/ }" > "$run/plan"
+	boot "$run" "$image" "$source" $((seconds * 3 + 150))
+	python3 "$ROOT/tools/test/vm/torture_verdict.py" --caught "$name" "$run" ||
+		status=1
+	cp "$ROOT/$file" "$source/$file"
+	return $status
+}
+
+# Built once as it should be: then only what a fault changes is built anew.
+sound_source() {
+	local file
+
+	source=$work/broken
+	# A fault that a run before this has left is newer than what it was planted in.
+	for file in "$ROOT"/module/{*,*/*}.[ch]; do
+		cmp -s "$file" "$source/module/${file##*/}" ||
+			rm -f "$source/module/${file##*/}"
+	done
+	build_modules "$kdir" "$source"
+	build "$kdir" "$source"
+}
+
+flavours() {
+	local name what file change passed=0 failed=0
+
+	kernels=stock
+	say "each of tools/test/torture/faults, planted, and tortured for at most $((seconds * 3)) s"
+	prepare
+	image_of stock
+	sound_source
+	# A module that is broken may well hang the guest: that is a sign, too.
+	patience=60
+	while read -r name what file change; do
+		[ -z "$flavours" ] || [[ " $flavours " = *" $name "* ]] ||
+			continue
+		if broken "$name" "$what" "$file" "$change"; then
+			passed=$((passed + 1))
+		else
+			failed=$((failed + 1))
+		fi
+	done < <(grep -v '^#' "$ROOT/tools/test/torture/faults")
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
+}
+
+if [ -n "$broken$flavours" ]; then
+	flavours
+else
+	torture
+fi
