@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make models: every interleaving of the protocols between CPUs, as Promela models that
 # spin searches through: see the head of each. Each is also broken on purpose, in ways
-# named BROKEN_*; those the search has to reject. Arguments: names of models, to check
-# only those. The last line is "N passed, N failed".
+# named BROKEN_*; those the search has to reject. Then litmus.sh: the orderings, under the
+# memory model of the kernel. Arguments: names of models or litmus tests, to check only
+# those. The last line is "N passed, N failed".
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -90,5 +91,16 @@ for check in "${checks[@]}"; do
 		rm -rf "$folder"
 	done
 done
+litmus=()
+for name; do
+	[ ! -e "$here/litmus/$name.litmus" ] || litmus+=("$name")
+done
+if [ "$#" = 0 ] || [ ${#litmus[@]} != 0 ]; then
+	"$here/litmus.sh" "${litmus[@]}" > "$SCRATCH/litmus" || :
+	sed '$d' "$SCRATCH/litmus"
+	read -r more _ wrong _ < <(tail -n 1 "$SCRATCH/litmus") ||
+		die "litmus.sh ended without a verdict"
+	passed=$((passed + more)) failed=$((failed + ${wrong%,}))
+fi
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ] && [ "$passed" != 0 ]

@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make models, second half: the pairs of tools/doc/design.md, "Who sees what, and when",
+# as litmus tests under the memory model of the kernel (its tools/memory-model), run by
+# herd7. Each test asks for an outcome that must never be seen. litmus/broken has ways to
+# break each test; herd7 has to allow that outcome then. Arguments: names of tests, to run
+# only those. The last line is "N passed, N failed".
+#
+# herd7 is Debian's, of a newer suite than the machine's: it runs from a folder, with the
+# C library that it wants.
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+here=$ROOT/tools/test/models/litmus
+tools=$CACHE/herd7
+packages=(herdtools7 libc6 libgmp10)
+
+kernel_source 6.1
+model=$source_folder/tools/memory-model
+[ -e "$model/linux-kernel.cfg" ] ||
+	die "there is no memory model in $source_folder" "remove that folder, and try again"
+
+if [ ! -e "$tools/usr/bin/herd7" ]; then
+	suite sid
+	mkdir -p "$SCRATCH/packages" "$tools.part"
+	suite_fetch "$SCRATCH/packages" "${packages[@]}"
+	for package in "$SCRATCH"/packages/*.deb; do
+		dpkg -x "$package" "$tools.part"
+	done
+	rm -rf "$tools"
+	mv "$tools.part" "$tools"
+fi
+libraries=$tools/usr/lib/x86_64-linux-gnu
+
+# outcome FILE: Never, Sometimes or Always; else what herd7 says of the file
+outcome() {
+	(
+		cd "$model"
+		"$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" \
+			"$tools/usr/bin/herd7" -I "$tools/usr/share/herdtools7/herd" \
+			-conf linux-kernel.cfg "$1"
+	) > "$SCRATCH/herd.log" 2>&1 || :
+	if grep -q '^Observation ' "$SCRATCH/herd.log"; then
+		sed -n 's/^Observation [^ ]* \([A-Z][a-z]*\) .*/\1/p' "$SCRATCH/herd.log"
+	else
+		tail -n 1 "$SCRATCH/herd.log"
+	fi
+}
+
+passed=0 failed=0
+# report WANTED GOT WHAT
+report() {
+	if [ "$1" = "$2" ]; then
+		passed=$((passed + 1))
+		echo "ok $3: ${2,}"
+	else
+		failed=$((failed + 1))
+		echo "not ok $3: ${2:-nothing}, not ${1,}"
+	fi
+}
+
+for test in "$here"/*.litmus; do
+	name=$(basename "$test" .litmus)
+	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
+	report Never "$(outcome "$test")" "$name"
+	ways=0
+	while IFS=$'\t' read -r of way change; do
+		[ "$of" = "$name" ] || continue
+		ways=$((ways + 1))
+		# The comment at the head is left alone.
+		sed "1,/^ \*)/!{
+$change
+}" "$test" > "$SCRATCH/$name.litmus"
+		if cmp -s "$test" "$SCRATCH/$name.litmus"; then
+			report Sometimes "unchanged" "$name, broken: $way"
+		else
+			report Sometimes "$(outcome "$SCRATCH/$name.litmus")" \
+				"$name, broken: $way"
+		fi
+	done < "$here/broken"
+	[ "$ways" != 0 ] || report "a way" "no way" "$name can be broken"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]
