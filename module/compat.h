@@ -7,7 +7,6 @@
 #define _TWHEEL_COMPAT_H
 
 #include <linux/device/class.h>
-#include <linux/eventfd.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
@@ -31,13 +30,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 /* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
 #define WQ_PERCPU	0
-#endif
-
-/* 6.8: an eventfd is always signalled once. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 8, 0)
-#define tw_eventfd_signal(ctx)	eventfd_signal(ctx)
-#else
-#define tw_eventfd_signal(ctx)	eventfd_signal(ctx, 1)
 #endif
 
 /* 5.19: a file has commands of io_uring's; 6.1.22: that end with the flags. */

@@ -28,7 +28,6 @@ static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 144);
 static_assert(sizeof(struct twheel_batch) == 32);
-static_assert(sizeof(struct twheel_eventfd) == 16);
 static_assert(sizeof(struct twheel_file_stats) == 632);
 
 /*
@@ -40,7 +39,6 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
 #define OP_SIZE_V0	64
 #define INFO_SIZE_V0	144
 #define BATCH_SIZE_V0	32
-#define EVENTFD_SIZE_V0	16
 #define STATS_SIZE_V0	632
 
 static int cdev_open(struct inode *inode, struct file *filp)
@@ -224,15 +222,6 @@ static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 	return run_batch(file, arg, size, U32_MAX);
 }
 
-static long ioctl_eventfd(struct tw_file *file, void __user *arg, size_t size)
-{
-	struct twheel_eventfd eventfd;
-	int ret;
-
-	ret = copy_struct_from_user(&eventfd, sizeof(eventfd), arg, size);
-	return ret ?: tw_event_attach(file, &eventfd);
-}
-
 static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
 			     size_t size)
 {
@@ -263,7 +252,6 @@ static const struct command commands[] = {
 	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
 	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
 	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
-	COMMAND(TWHEEL_IOC_EVENTFD, EVENTFD_SIZE_V0, ioctl_eventfd),
 	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
 	COMMAND(TWHEEL_IOC_STATS, STATS_SIZE_V0, ioctl_stats),
 };
@@ -274,7 +262,7 @@ static const struct command *find(unsigned int cmd)
 	unsigned int nr = _IOC_NR(cmd);
 
 	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands) ||
-	    _IOC_DIR(cmd) != commands[nr].dir)
+	    !commands[nr].run || _IOC_DIR(cmd) != commands[nr].dir)
 		return ERR_PTR(-ENOTTY);
 	if (_IOC_SIZE(cmd) < commands[nr].size)
 		return ERR_PTR(-EINVAL);
@@ -324,13 +312,6 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 }
 #endif
 
-static int cdev_fasync(int fd, struct file *filp, int on)
-{
-	struct tw_file *file = filp->private_data;
-
-	return fasync_helper(fd, filp, on, &file->fasync);
-}
-
 /*
  * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. It is what
  * TWHEEL_IOC_INFO and TWHEEL_IOC_STATS tell, and for each level how many of its
@@ -377,7 +358,6 @@ static const struct file_operations cdev_fops = {
 	.read_iter	= cdev_read,
 	.poll		= cdev_poll,
 	.mmap		= cdev_mmap,
-	.fasync		= cdev_fasync,
 #ifdef CONFIG_PROC_FS
 	.show_fdinfo	= cdev_show_fdinfo,
 #endif

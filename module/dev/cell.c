@@ -201,8 +201,7 @@ int tw_cell_arm(struct tw_file *file, const struct twheel_op *op, u64 deadline)
 	u64 period, ticks;
 	u32 generation;
 
-	if (op->id >= ring->nr_cells || op->slack_ns ||
-	    op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY))
+	if (op->id >= ring->nr_cells || op->slack_ns)
 		return -EINVAL;
 	slot = tw_table_at(&file->slots, op->id);
 	/* It may have been cancelled, or be due. */

@@ -2,20 +2,15 @@
 /*
  * The events of an open file: how they come up, and how a reader takes them.
  */
-#include <linux/err.h>
-#include <linux/eventfd.h>
-#include <linux/fs.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/poll.h>
 #include <linux/wait.h>
 
-#include "../compat.h"
 #include "cell.h"
 #include "event.h"
 #include "file.h"
 #include "op.h"
-#include "retry.h"
 #include "ring.h"
 
 /* With the file's lock: an event has come up. */
@@ -79,8 +74,6 @@ void tw_event_expire(struct twheel_timer *timer)
 		tw_table_put(&file->slots, slot);
 		posted = false;
 	}
-	if (posted && file->eventfd)
-		tw_eventfd_signal(file->eventfd);
 	wake = posted && has_to_wake(file);
 	spin_unlock(&file->lock);
 	if (!posted)
@@ -95,33 +88,6 @@ void tw_event_expire(struct twheel_timer *timer)
 	if (wake && wq_has_sleeper(&file->wait))
 		wake_up_interruptible_poll(&file->wait,
 					   EPOLLIN | EPOLLRDNORM);
-	if (READ_ONCE(file->fasync))
-		kill_fasync(&file->fasync, SIGIO, POLL_IN);
-}
-
-/* tw_event_attach() - TWHEEL_IOC_EVENTFD */
-int tw_event_attach(struct tw_file *file, const struct twheel_eventfd *arg)
-{
-	struct eventfd_ctx *ctx = NULL;
-
-	if (arg->flags || arg->reserved || arg->fd < -1)
-		return -EINVAL;
-	if (arg->fd != -1)
-		ctx = eventfd_ctx_fdget(arg->fd);
-	if (IS_ERR(ctx))
-		return PTR_ERR(ctx);
-	spin_lock_bh(&file->lock);
-	swap(file->eventfd, ctx);
-	spin_unlock_bh(&file->lock);
-	if (ctx)
-		eventfd_ctx_put(ctx);
-	return 0;
-}
-
-/* tw_event_detach() - no eventfd any more */
-void tw_event_detach(struct tw_file *file)
-{
-	tw_event_attach(file, &(struct twheel_eventfd) { .fd = -1 });
 }
 
 /* tw_event_readable() - does an event wait to be read? */
@@ -161,21 +127,15 @@ static void tell(const struct tw_file *file, const struct tw_entry *slot,
 	bool relative = slot->tag & TW_RELATIVE;
 	s64 offset = tw_file_offset(file, relative);
 	u64 missed = 0;
-	u64 now;
 
-	if (tw_entry_repeats(slot)) {
-		u64 period = slot->period_ns;
+	if (slot->period_ns) {
+		u64 now = max(tw_file_now(file, relative), slot->deadline_ns);
 
-		/* now + period: neither has its top bit set. */
-		now = max(tw_file_now(file, relative), slot->deadline_ns);
-		if (slot->tag & TW_RETRY) {
-			period = tw_retry_delay(slot);
-		} else if (!(slot->tag & TW_FIXED_DELAY)) {
-			missed = div64_u64(now - slot->deadline_ns,
-					   slot->period_ns);
-			now = slot->deadline_ns + missed * slot->period_ns;
-		}
-		*next = min_t(u64, TWHEEL_DELAY_NEVER, now + period);
+		missed = div64_u64(now - slot->deadline_ns, slot->period_ns);
+		/* Neither summand has its top bit set. */
+		*next = min_t(u64, TWHEEL_DELAY_NEVER,
+			      slot->deadline_ns + missed * slot->period_ns +
+			      slot->period_ns);
 	}
 	*event = (struct twheel_event) {
 		.id		= tw_entry_id(slot),
@@ -183,8 +143,6 @@ static void tell(const struct tw_file *file, const struct tw_entry *slot,
 		.deadline_ns	= tw_timens_out(slot->deadline_ns, offset),
 		.fired_ns	= tw_timens_out(slot->fired_ns, offset),
 		.count		= missed + 1,
-		.attempt	= slot->tag & TW_RETRY ?
-				  slot->retry.made + 1 : 0,
 	};
 }
 
@@ -235,9 +193,7 @@ void tw_event_delivered(struct tw_file *file, struct tw_taken *taken)
 			continue;
 		}
 		file->unread--;
-		if (tw_entry_repeats(slot)) {
-			if (slot->tag & TW_RETRY)
-				slot->retry.made++;
+		if (slot->period_ns) {
 			tw_entry_set_state(slot, TW_ENTRY_ARMED);
 			slot->deadline_ns = taken->next[i];
 			tw_op_arm_entry(slot);

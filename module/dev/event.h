@@ -29,8 +29,6 @@ struct tw_taken {
 	unsigned int count;
 };
 
-int tw_event_attach(struct tw_file *file, const struct twheel_eventfd *arg);
-void tw_event_detach(struct tw_file *file);
 void tw_event_expire(struct twheel_timer *timer);
 bool tw_event_readable(struct tw_file *file);
 bool tw_event_take(struct tw_file *file, struct tw_taken *taken,

@@ -91,7 +91,6 @@ void tw_file_free(struct tw_file *file)
 		tw_ring_free(file->ring);
 	tw_user_put(file->user);
 	kfree(file->buffer);
-	tw_event_detach(file);
 	kfree(file);
 }
 
@@ -302,10 +301,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	*info = (struct twheel_info) {
 		.features	= TWHEEL_FEATURE_BATCH |
 				  TWHEEL_FEATURE_REALTIME |
-				  TWHEEL_FEATURE_EVENTFD |
-				  TWHEEL_FEATURE_FIXED_DELAY |
 				  TWHEEL_FEATURE_USER_LIMIT |
-				  TWHEEL_FEATURE_RETRY |
 				  TWHEEL_FEATURE_STATS |
 				  TW_FEATURE_URING |
 				  (IS_ENABLED(CONFIG_64BIT) ?

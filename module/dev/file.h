@@ -20,9 +20,6 @@
 #include "timens.h"
 #include "user.h"
 
-struct eventfd_ctx;
-struct fasync_struct;
-
 /**
  * struct tw_file - an open file
  * @setup_lock: serialises what sleeps: making the wheel, growing the table
@@ -38,8 +35,6 @@ struct fasync_struct;
  * @wait: who waits for events
  * @told: they were woken up, or one of them, and nobody has looked since
  * @woken: when, in jiffies
- * @eventfd: counts them, or NULL
- * @fasync: who is sent a signal for them
  * @max_timers: how many timers may exist
  * @timers: how many do
  * @unread: how many of them have an event that is not read
@@ -66,8 +61,6 @@ struct tw_file {
 	wait_queue_head_t wait;
 	bool told;
 	unsigned long woken;
-	struct eventfd_ctx *eventfd;
-	struct fasync_struct *fasync;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;

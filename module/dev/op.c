@@ -13,7 +13,6 @@
 #include "event.h"
 #include "file.h"
 #include "op.h"
-#include "retry.h"
 
 /* How many slots are looked at with the lock held. */
 #define SLICE	64
@@ -102,7 +101,7 @@ void tw_op_arm_entry(struct tw_entry *slot)
 {
 	struct twheel_timer *timer = &slot->timer;
 	u64 deadline = slot->deadline_ns;
-	u64 slack = tw_entry_slack(slot);
+	u64 slack = slot->slack_ns;
 
 	if (unlikely(slot->tag & TW_RELATIVE))
 		twheel_arm_range(timer, left(deadline), slack);
@@ -132,14 +131,11 @@ static int arm(struct run *run, struct twheel_op *op)
 	struct tw_file *file = run->file;
 	struct tw_entry *slot;
 
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY | TWHEEL_RETRY) ||
+	if (op->flags & ~TWHEEL_ABS ||
 	    (op->deadline_ns | op->period_ns | op->slack_ns) >
 	    TWHEEL_DELAY_NEVER)
 		return -EINVAL;
-	if (op->period_ns ? op->period_ns < file->tick_ns :
-			    op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY))
-		return -EINVAL;
-	if (unlikely(op->flags & TWHEEL_RETRY) && !tw_retry_valid(op))
+	if (op->period_ns && op->period_ns < file->tick_ns)
 		return -EINVAL;
 	if (unlikely(tw_file_ring(file)))
 		return arm_cell(run, op);
@@ -158,13 +154,9 @@ static int arm(struct run *run, struct twheel_op *op)
 	slot->tag |= TW_TAG(TW_ENTRY_ARMED);
 	if (unlikely(is_relative(run, op)))
 		slot->tag |= TW_RELATIVE;
-	if (unlikely(op->flags & TWHEEL_FIXED_DELAY))
-		slot->tag |= TW_FIXED_DELAY;
 	slot->cookie = op->cookie;
 	slot->period_ns = op->period_ns;
 	slot->slack_ns = op->slack_ns;
-	if (unlikely(op->flags & TWHEEL_RETRY))
-		tw_retry_begin(slot, op);
 	op->deadline_ns = shown(run, slot);
 	file->timers++;
 	file->armed++;
@@ -203,7 +195,7 @@ static __always_inline int cancel_slot(struct tw_file *file,
 		ret = 1;
 	} else {
 		/* TW_ENTRY_TAKEN: the others have no identifier. */
-		if (!tw_entry_repeats(slot))
+		if (!slot->period_ns)
 			return -ENOENT;
 		tw_entry_set_state(slot, TW_ENTRY_GONE);
 		file->unread--;
@@ -286,7 +278,7 @@ static int query(struct run *run, struct twheel_op *op)
 	op->cookie = slot->cookie;
 	op->deadline_ns = deadline;
 	op->period_ns = slot->period_ns;
-	op->slack_ns = tw_entry_slack(slot);
+	op->slack_ns = slot->slack_ns;
 	op->state = state;
 	return 0;
 }
@@ -305,9 +297,7 @@ static int kick(struct run *run, const struct twheel_op *op)
 
 static __always_inline int run_one(struct run *run, struct twheel_op *op)
 {
-	/* Of an arm that retries it is @retry. */
-	if (unlikely(op->reserved) &&
-	    !(op->op == TWHEEL_OP_ARM && op->flags & TWHEEL_RETRY))
+	if (unlikely(op->reserved))
 		return -EINVAL;
 	/* Compared one by one: a jump table costs more where it is guessed. */
 	if (op->op == TWHEEL_OP_ARM)

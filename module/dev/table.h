@@ -38,32 +38,15 @@ enum tw_entry_state {
 #define TW_TAG(state)	((u64)(state) << TW_STATE_SHIFT)
 /* Above it, what an armed timer is like besides. */
 #define TW_RELATIVE	((u64)0x10 << TW_STATE_SHIFT)
-#define TW_FIXED_DELAY	((u64)0x20 << TW_STATE_SHIFT)
-#define TW_RETRY	((u64)0x40 << TW_STATE_SHIFT)
 /* All that is not of the identifier. */
 #define TW_TAG_MASK	((u64)0xff << TW_STATE_SHIFT)
-
-/**
- * struct tw_retry - of a timer that retries, see retry.h
- * @attempts: how many expiries there are
- * @doublings: how often the delay doubles
- * @jitter: by how many per cent it may be shorter
- * @made: how many events have been read
- */
-struct tw_retry {
-	u8 attempts;
-	u8 doublings;
-	u8 jitter;
-	u8 made;
-};
 
 /**
  * struct tw_entry - a timer of an open file
  * @timer: the timer
  * @tag: its identifier, and enum tw_entry_state in between: one comparison tells
  *	whether an identifier is of a timer in a certain state. %TW_RELATIVE: its
- *	times are on the monotonic clock, though the wheel's is the real one;
- *	%TW_FIXED_DELAY, %TW_RETRY: as armed
+ *	times are on the monotonic clock, though the wheel's is the real one
  * @next: index of the next unread event
  * @prev: index of the unread event before
  * @free: the next free slot
@@ -71,7 +54,6 @@ struct tw_retry {
  * @cookie: as armed
  * @period_ns: as armed
  * @slack_ns: as armed
- * @retry: instead of that, with %TW_RETRY
  * @fired_ns: when it expired
  *
  * There may be millions: what an arm or a cancel touches comes first.
@@ -89,10 +71,7 @@ struct tw_entry {
 	u64 deadline_ns;
 	u64 cookie;
 	u64 period_ns;
-	union {
-		u64 slack_ns;
-		struct tw_retry retry;
-	};
+	u64 slack_ns;
 	u64 fired_ns;
 };
 
@@ -148,19 +127,6 @@ static inline struct tw_entry *tw_table_at(const struct tw_table *slots,
 
 	return &slots->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
 			   [index % TW_CHUNK_ENTRIES];
-}
-
-/* Will there be another expiry, once the event of the last one is read? */
-static inline bool tw_entry_repeats(const struct tw_entry *slot)
-{
-	if (slot->tag & TW_RETRY)
-		return slot->retry.made + 1 < slot->retry.attempts;
-	return slot->period_ns;
-}
-
-static inline u64 tw_entry_slack(const struct tw_entry *slot)
-{
-	return slot->tag & TW_RETRY ? 0 : slot->slack_ns;
 }
 
 static inline enum tw_entry_state tw_entry_state(const struct tw_entry *slot)

@@ -20,8 +20,8 @@ static void print_json(const struct twheel_info *info)
 
 /* The names of features, in the order of their bits. */
 static const char *const features[] = {
-	"batch", "realtime", "eventfd", "fixed-delay", "user-limit",
-	"cells", "io_uring", "retry", "stats",
+	[0] = "batch", [1] = "realtime", [4] = "user-limit", [5] = "cells",
+	[6] = "io_uring", [8] = "stats",
 };
 
 static void print_features(uint64_t mask)
@@ -32,7 +32,7 @@ static void print_features(uint64_t mask)
 	if (!mask)
 		printf(" none");
 	for (i = 0; i < sizeof(features) / sizeof(*features); i++) {
-		if (mask & 1ULL << i)
+		if (mask & 1ULL << i && features[i])
 			printf(" %s", features[i]);
 	}
 	if (mask >> i)

@@ -29,7 +29,7 @@
  * cancelling, are a handful of instructions here, without a system call; taking
  * events needs none either. What differs: that memory, about 100 bytes for each
  * of max_timers, is taken at once; an event's fired_ns is when it was taken;
- * timers fire without slack; TWHEEL_FIXED_DELAY and TWHEEL_RETRY are -EINVAL.
+ * timers fire without slack.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H

@@ -187,8 +187,6 @@ struct twheel_map {
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
 #define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
-#define TWHEEL_FIXED_DELAY (1U << 2)	/* arm: a period from when the event is read */
-#define TWHEEL_RETRY	(1U << 3)	/* arm: ever longer periods, see @retry */
 
 /** enum twheel_op_code - which operation, in TWHEEL_IOC_BATCH */
 enum twheel_op_code {
@@ -206,44 +204,24 @@ enum twheel_op_state {
 };
 
 /**
- * struct twheel_op_retry - a timer that retries, see TWHEEL_RETRY
- * @attempts: how many expiries there are, 1 or more. Each event tells which it is; the
- *	last one ends the timer
- * @doublings: how often the delay doubles before it stays as it is, up to 62
- * @jitter: by how many per cent a delay may be shorter, 0 to 100. Each is chosen evenly
- *	between that and its full length, so that those who failed together do not come
- *	back together
- * @reserved: must be 0
- */
-struct twheel_op_retry {
-	__u8 attempts;
-	__u8 doublings;
-	__u8 jitter;
-	__u8 reserved[5];
-};
-
-/**
  * struct twheel_op - one operation on one timer
  * @op: in a batch, one of enum twheel_op_code; otherwise must be 0, as the ioctl
  *	names the operation
- * @flags: TWHEEL_ABS, TWHEEL_LATER, TWHEEL_FIXED_DELAY, TWHEEL_RETRY
+ * @flags: TWHEEL_ABS, TWHEEL_LATER
  * @id: the timer. Written by arm, read by the others. Before arm it must be 0, or
  *	in a file with cells the number of the cell
  * @cookie: any value of the program's; arm stores it, events and query show it
  * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's
  *	clock. Out (arm, query): the absolute deadline
  * @period_ns: arm: 0, or the distance of further expiries from the first
- *	one. Not below one tick. With TWHEEL_FIXED_DELAY, of each further expiry
- *	from the moment when the event before it is read; with TWHEEL_RETRY too, and
- *	it doubles each time. Query: as armed. In a file with cells it is rounded up
- *	to ticks, and there is neither TWHEEL_FIXED_DELAY nor TWHEEL_RETRY
+ *	one. Not below one tick. Query: as armed. In a file with cells it is rounded up
+ *	to ticks
  * @slack_ns: arm: how much later than its deadline the timer may fire, so that
- *	timers can share an instant; 0 for none, and with TWHEEL_RETRY. Query: as armed
+ *	timers can share an instant; 0 for none. Query: as armed
  * @result: out: in a batch what the operation's own ioctl would have returned: 0,
  *	1, or a negative error number; otherwise 0
  * @state: out (query): enum twheel_op_state
- * @reserved: must be 0, unless it is
- * @retry: arm, with TWHEEL_RETRY: how often and when
+ * @reserved: must be 0
  */
 struct twheel_op {
 	__u32 op;
@@ -255,10 +233,7 @@ struct twheel_op {
 	__aligned_u64 slack_ns;
 	__s32 result;
 	__u32 state;
-	union {
-		__aligned_u64 reserved;
-		struct twheel_op_retry retry;
-	};
+	__aligned_u64 reserved;
 };
 
 /**
@@ -309,21 +284,6 @@ struct twheel_batch {
 };
 
 /**
- * struct twheel_eventfd - have an eventfd count the expiries
- * @fd: the eventfd, instead of the one before it; -1 for none any more
- * @flags: none yet, must be 0
- * @reserved: must be 0
- *
- * With each event that comes up to be read, the eventfd's counter grows by one.
- * Besides, fcntl() with O_ASYNC and F_SETOWN makes each a SIGIO.
- */
-struct twheel_eventfd {
-	__s32 fd;
-	__u32 flags;
-	__aligned_u64 reserved;
-};
-
-/**
  * struct twheel_event - what read() returns, in whole records
  * @id: the timer. That of a one-shot timer is gone once its event is read
  * @cookie: as armed
@@ -333,7 +293,7 @@ struct twheel_eventfd {
  *	@deadline_ns
  * @count: how many expiries the record stands for: 1, or for a periodic timer
  *	whose event was left unread, 1 and those that were missed
- * @attempt: of a timer that retries which of its expiries this is, from 1 on; else 0
+ * @reserved: 0
  */
 struct twheel_event {
 	__aligned_u64 id;
@@ -341,18 +301,15 @@ struct twheel_event {
 	__aligned_u64 deadline_ns;
 	__aligned_u64 fired_ns;
 	__aligned_u64 count;
-	__aligned_u64 attempt;
+	__aligned_u64 reserved;
 };
 
 /* Features of struct twheel_info. */
 #define TWHEEL_FEATURE_BATCH	(1ULL << 0)	/* TWHEEL_IOC_BATCH */
 #define TWHEEL_FEATURE_REALTIME	(1ULL << 1)	/* CLOCK_REALTIME in setup */
-#define TWHEEL_FEATURE_EVENTFD	(1ULL << 2)	/* TWHEEL_IOC_EVENTFD */
-#define TWHEEL_FEATURE_FIXED_DELAY (1ULL << 3)	/* TWHEEL_FIXED_DELAY */
 #define TWHEEL_FEATURE_USER_LIMIT (1ULL << 4)	/* info tells of the user's limit */
 #define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
 #define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
-#define TWHEEL_FEATURE_RETRY	(1ULL << 7)	/* TWHEEL_RETRY */
 #define TWHEEL_FEATURE_STATS	(1ULL << 8)	/* TWHEEL_IOC_STATS */
 
 /**
@@ -508,11 +465,6 @@ struct twheel_file_stats {
  * Errors: EINVAL (ops, op_size, count, flags, done, reserved), EFAULT, ENOMEM.
  */
 #define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_TYPE, 0x07, struct twheel_batch)
-/*
- * TWHEEL_IOC_EVENTFD: see struct twheel_eventfd.
- * Errors: EINVAL (not an eventfd, flags, reserved), EBADF.
- */
-#define TWHEEL_IOC_EVENTFD	_IOW(TWHEEL_IOC_TYPE, 0x08, struct twheel_eventfd)
 /*
  * TWHEEL_IOC_KICK: the kernel looks at the timer's cell, see TWHEEL_SETUP_CELLS.
  * Errors: EINVAL, ENOENT (the cell has another timer, or none), EOPNOTSUPP (the file

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -136,9 +135,10 @@ static void other(struct thread *thread, const struct call *call)
 		ret = ftruncate(fd, 4096);
 		break;
 	case 6:
+		/* There are no signals; that fcntl() was asked for them may be noted. */
 		ret = ioctl(fd, FIOASYNC, &number);
 		judge_out(thread, call, out_of(ret, errno),
-			  may_be_closed(thread, call, OUT_0));
+			  may_be_closed(thread, call, OUT_0 | OUT_ENOTTY));
 		return;
 	default:
 		ret = fsync(fd);
@@ -200,46 +200,6 @@ static void read_fdinfo(struct thread *thread, const struct call *call)
 		judge_fail(&thread->executor->judge, "fdinfo: %llu armed", armed);
 }
 
-static void attach(struct thread *thread, const struct call *call)
-{
-	size_t size = (sizeof(struct twheel_eventfd) + call->arg[5]) & 16383;
-	enum place place = call->arg[6] % NR_PLACES;
-	struct twheel_eventfd eventfd = {
-		.fd = FD_EVENTFD + call->arg[1] % (NR_EVENTFDS + 1),
-		.flags = call->arg[3], .reserved = call->arg[4],
-	};
-	uint32_t may = OUT_0 | OUT_EBADF | OUT_EINVAL;
-	char copy[16384];
-	bool empty;
-	void *user;
-	long ret;
-
-	/* The one after the last is none; and descriptors of other kinds. */
-	if (eventfd.fd == FD_EVENTFD + NR_EVENTFDS)
-		eventfd.fd = -1;
-	eventfd.fd ^= call->arg[2];
-	if (eventfd.flags || eventfd.reserved || eventfd.fd < -1)
-		may = OUT_EINVAL;
-	else if (eventfd.fd == -1)
-		may = OUT_0;
-	memcpy(copy, &eventfd, sizeof(eventfd));
-	empty = fill_tail(copy, sizeof(eventfd), size, place);
-	user = memory_at(&thread->memory, place, size, false,
-			 mapping_for(thread));
-	memory_copy(user, copy, size);
-	if (!memory_is_good(place))
-		may = may_in_place(place, ~(OUT_OTHER | OUT_ENOTTY));
-	if (size < sizeof(eventfd))
-		may = OUT_EINVAL;
-	else if (!empty)
-		may = OUT_E2BIG;
-	ret = ioctl(fd_of(call), _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE,
-				      _IOC_NR(TWHEEL_IOC_EVENTFD), size), user);
-	judge_out(thread, call, out_of(ret, errno),
-		  may_be_closed(thread, call, may));
-	judge_file(thread, call);
-}
-
 /* Any command. Known ones with a size that is not theirs are call_op's business. */
 static void any_ioctl(struct thread *thread, const struct call *call)
 {
@@ -264,8 +224,6 @@ static void any_ioctl(struct thread *thread, const struct call *call)
 
 void call_file(struct thread *thread, const struct call *call)
 {
-	int fd;
-
 	switch (call->code) {
 	case CALL_OPEN:
 		open_file(thread, call);
@@ -293,19 +251,8 @@ void call_file(struct thread *thread, const struct call *call)
 	case CALL_FDINFO:
 		read_fdinfo(thread, call);
 		break;
-	case CALL_EVENTFD:
-		attach(thread, call);
-		break;
 	case CALL_IOCTL:
 		any_ioctl(thread, call);
-		break;
-	case CALL_NEW_EVENTFD:
-		fd = eventfd(0, EFD_NONBLOCK);
-		dup2(fd, FD_EVENTFD + call->arg[0] % NR_EVENTFDS);
-		close(fd);
-		break;
-	case CALL_CLOSE_EVENTFD:
-		close(FD_EVENTFD + call->arg[0] % NR_EVENTFDS);
 		break;
 	}
 }

@@ -81,8 +81,6 @@ static struct twheel_op make_op(struct thread *thread, const struct call *call)
 
 	if (arg[OP_NOW])
 		op.deadline_ns += time_of(thread, call);
-	if (arg[OP_RETRY])
-		op.reserved = arg[OP_RETRY];
 	if (call->code == CALL_ARM)
 		op.id = arg[OP_TWIST];
 	else

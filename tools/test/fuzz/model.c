@@ -144,29 +144,13 @@ void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
 	file->max_timers = info->max_timers;
 }
 
-static bool is_retry_valid(const struct twheel_op *op)
-{
-	const struct twheel_op_retry *retry = &op->retry;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(retry->reserved); i++)
-		if (retry->reserved[i])
-			return false;
-	return !(op->flags & TWHEEL_FIXED_DELAY) && !op->slack_ns &&
-	       retry->attempts && retry->doublings <= 62 && retry->jitter <= 100;
-}
-
 static uint32_t model_arm(const struct file_model *file,
 			  const struct twheel_op *op)
 {
-	bool retry = op->flags & TWHEEL_RETRY;
-
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_FIXED_DELAY | TWHEEL_RETRY) ||
+	if (op->flags & ~TWHEEL_ABS ||
 	    op->deadline_ns > TWHEEL_DELAY_NEVER ||
 	    op->period_ns > TWHEEL_DELAY_NEVER ||
-	    op->slack_ns > TWHEEL_DELAY_NEVER ||
-	    (retry ? !is_retry_valid(op) : op->reserved != 0) ||
-	    (!op->period_ns && op->flags & (TWHEEL_FIXED_DELAY | TWHEEL_RETRY)))
+	    op->slack_ns > TWHEEL_DELAY_NEVER)
 		return OUT_EINVAL;
 	if (!file || file->vague)
 		return OUT_0 | OUT_EINVAL | OUT_ENOSPC | OUT_EDQUOT |
@@ -174,8 +158,7 @@ static uint32_t model_arm(const struct file_model *file,
 	if (op->period_ns && op->period_ns < file->tick_ns)
 		return OUT_EINVAL;
 	if (file->cells) {
-		if (op->id >= file->max_timers || op->slack_ns || retry ||
-		    op->flags & TWHEEL_FIXED_DELAY)
+		if (op->id >= file->max_timers || op->slack_ns)
 			return OUT_EINVAL;
 		return OUT_0 | OUT_EBUSY;
 	}
@@ -211,7 +194,7 @@ uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 {
 	bool exact = is_exact(file), live;
 
-	if (op->reserved && !(op->op == TWHEEL_OP_ARM && op->flags & TWHEEL_RETRY))
+	if (op->reserved)
 		return OUT_EINVAL;
 	if (op->op == TWHEEL_OP_ARM)
 		return model_arm(file, op);
@@ -277,11 +260,9 @@ static void was_due(const struct file_model *file,
 static void queried(const struct file_model *file, struct timer_model *timer,
 		    const struct twheel_op *op, const struct judge *judge)
 {
-	bool retry = timer->op.flags & TWHEEL_RETRY;
-
 	if (op->cookie != timer->op.cookie ||
 	    op->period_ns != timer->op.period_ns ||
-	    op->slack_ns != (retry ? 0 : timer->op.slack_ns))
+	    op->slack_ns != timer->op.slack_ns)
 		judge_fail(judge, "query: not as armed");
 	if (timer->known && op->deadline_ns != timer->deadline)
 		judge_fail(judge, "query: deadline %llu, not %llu",
@@ -366,14 +347,11 @@ static void go_on(struct file_model *file, struct timer_model *timer,
 	const struct twheel_op *op = &timer->op;
 	uint64_t next;
 
-	timer->made++;
-	if (!op->period_ns ||
-	    (op->flags & TWHEEL_RETRY && timer->made == op->retry.attempts)) {
+	if (!op->period_ns) {
 		timer->live = false;
 		file->live--;
 		return;
 	}
-	timer->known = !(op->flags & (TWHEEL_RETRY | TWHEEL_FIXED_DELAY));
 	if (__builtin_mul_overflow(event->count, op->period_ns, &next) ||
 	    __builtin_add_overflow(next, event->deadline_ns, &next) ||
 	    next > TWHEEL_DELAY_NEVER)
@@ -385,7 +363,6 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 		 const struct judge *judge)
 {
 	struct timer_model *timer;
-	unsigned int attempt;
 
 	if (event->fired_ns < event->deadline_ns)
 		judge_fail(judge, "early: an event of %llu, fired at %llu",
@@ -411,10 +388,8 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 	if (!timer->op.period_ns && event->count != 1)
 		judge_fail(judge, "a one-shot timer has fired %llu times",
 			   (unsigned long long)event->count);
-	attempt = timer->op.flags & TWHEEL_RETRY ? timer->made + 1 : 0;
-	if (event->attempt != attempt)
-		judge_fail(judge, "attempt %llu, not %u",
-			   (unsigned long long)event->attempt, attempt);
+	if (event->reserved)
+		judge_fail(judge, "an event whose reserved field is not 0");
 	timer->deadline = event->deadline_ns;
 	timer->known = true;
 	was_due(file, timer, "the event", judge);

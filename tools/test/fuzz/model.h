@@ -54,7 +54,6 @@ void out_names(uint32_t set, char *text, size_t size);
  * @known: @deadline is what it is
  * @relative: it was armed, or modified, for a delay
  * @op: as armed
- * @made: events read
  */
 struct timer_model {
 	uint64_t id;
@@ -63,7 +62,6 @@ struct timer_model {
 	bool relative;
 	uint64_t deadline;
 	struct twheel_op op;
-	unsigned int made;
 };
 
 /**

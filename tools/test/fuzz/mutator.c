@@ -52,28 +52,11 @@ static uint64_t some_time(struct dice *dice)
 	}
 }
 
-static uint64_t some_retry(struct dice *dice)
-{
-	union {
-		struct twheel_op_retry retry;
-		uint64_t word;
-	} u = { };
-
-	u.retry.attempts = dice_roll(dice, 4);
-	u.retry.doublings = dice_once_in(dice, 8) ? dice_bits(dice) :
-			    dice_roll(dice, 4);
-	u.retry.jitter = dice_roll(dice, 110);
-	if (dice_once_in(dice, 16))
-		u.retry.reserved[dice_roll(dice, 5)] = dice_bits(dice);
-	return u.word;
-}
-
 static uint64_t some_op_flags(struct dice *dice)
 {
 	static const uint32_t flags[] = {
 		0, 0, 0, TWHEEL_ABS, TWHEEL_ABS, TWHEEL_LATER,
-		TWHEEL_FIXED_DELAY, TWHEEL_RETRY, TWHEEL_RETRY,
-		TWHEEL_ABS | TWHEEL_LATER, TWHEEL_ABS | TWHEEL_FIXED_DELAY,
+		TWHEEL_ABS | TWHEEL_LATER,
 	};
 
 	return dice_once_in(dice, 20) ? 1U << dice_roll(dice, 32) :
@@ -102,8 +85,6 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 					    dice_roll(dice, NR_TIMERS);
 	case ARG_MAPPING:
 		return dice_roll(dice, 3) ? 0 : dice_roll(dice, NR_MAPPINGS);
-	case ARG_EVENTFD:
-		return dice_roll(dice, NR_EVENTFDS + 1);
 	case ARG_TIME:
 		return some_time(dice);
 	case ARG_PERIOD:
@@ -113,8 +94,6 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 		return dice_roll(dice, 6) ? 0 : some_time(dice);
 	case ARG_NOW:
 		return dice_roll(dice, 2);
-	case ARG_RETRY:
-		return dice_roll(dice, 3) ? 0 : some_retry(dice);
 	case ARG_TICK:
 		return dice_once_in(dice, 4) ? some_time(dice) :
 		       dice_once_in(dice, 3) ? 0 :

@@ -10,7 +10,7 @@
 	{ "fd", ARG_FILE }, { "timer", ARG_TIMER }, { "deadline", ARG_TIME }, \
 	{ "flags", ARG_OP_FLAGS }, { "period", ARG_PERIOD },		\
 	{ "slack", ARG_SLACK }, { "cookie", ARG_VALUE }, { "now", ARG_NOW }, \
-	{ "twist", ARG_TWIST }, { "retry", ARG_RETRY }, { "op", ARG_ZERO }, \
+	{ "twist", ARG_TWIST }, { "op", ARG_ZERO },			\
 	{ "reserved", ARG_ZERO }, { "size", ARG_SIZE }, { "place", ARG_PLACE } }
 
 #define BATCH_ARGS {							\
@@ -47,14 +47,6 @@ const struct call_type call_types[NR_CALLS] = {
 		{ "place", ARG_PLACE } } },
 	[CALL_URING_POLL] = { "uring_poll", 3, {
 		{ "fd", ARG_FILE }, { "multi", ARG_CHOICE } } },
-	[CALL_EVENTFD] = { "eventfd", 16, {
-		{ "fd", ARG_FILE }, { "eventfd", ARG_EVENTFD },
-		{ "twist", ARG_TWIST }, { "flags", ARG_ZERO },
-		{ "reserved", ARG_ZERO }, { "size", ARG_SIZE },
-		{ "place", ARG_PLACE } } },
-	[CALL_NEW_EVENTFD] = { "new_eventfd", 8, { { "eventfd", ARG_EVENTFD } } },
-	[CALL_CLOSE_EVENTFD] = { "close_eventfd", 8, {
-		{ "eventfd", ARG_EVENTFD } } },
 	[CALL_READ] = { "read", 60, {
 		{ "fd", ARG_FILE }, { "bytes", ARG_BYTES },
 		{ "place", ARG_PLACE } } },

@@ -172,10 +172,6 @@ static void operations_refused(void)
 	op = good;
 	op.slack_ns = 1;
 	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EINVAL);
-	op = good;
-	op.period_ns = S;
-	op.flags = TWHEEL_FIXED_DELAY;
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EINVAL);
 
 	CHECK_ERR(map_kick(&m, id + 1), ENOENT);
 	CHECK_ERR(map_kick(&m, id + (1ULL << 32)), ENOENT);

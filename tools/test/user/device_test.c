@@ -30,7 +30,7 @@ static void relative(void)
 	CHECK_EQ(event.cookie, 7);
 	CHECK_EQ(event.deadline_ns, op.deadline_ns);
 	CHECK_EQ(event.count, 1);
-	CHECK_EQ(event.attempt, 0);
+	CHECK_EQ(event.reserved, 0);
 }
 
 static void absolute(void)

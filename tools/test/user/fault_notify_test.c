@@ -5,12 +5,10 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/select.h>
 #include <time.h>
 #include <unistd.h>
@@ -98,84 +96,6 @@ static void is_polled(void)
 	CHECK_EQ(dev_read(fd).cookie, 1);
 }
 
-static volatile sig_atomic_t signals;
-
-static void note(int signal)
-{
-	(void)signal;
-	signals++;
-}
-
-static long want_signals(void *arg)
-{
-	return fcntl(*(int *)arg, F_SETFL, O_ASYNC);
-}
-
-static void signals_are_asked_for(void)
-{
-	struct fault fault;
-	unsigned int n;
-	int fd;
-
-	fault_prepare();
-	signal(SIGIO, note);
-	FAULT_SWEEP(n, fault, 1) {
-		fd = dev_open();
-		NEED(fcntl(fd, F_SETOWN, getpid()) == 0);
-		fault = fault_call(n, want_signals, &fd);
-		if (!fault_survived(&fault)) {
-			CHECK_EQ(fcntl(fd, F_GETFL) & O_ASYNC, 0);
-			NEED(want_signals(&fd) == 0);
-		}
-		signals = 0;
-		dev_arm(fd, 0, n);
-		while (!signals)
-			usleep(1000);
-		close(fd);
-	}
-}
-
-struct eventfd_call {
-	int fd;
-	struct twheel_eventfd eventfd;
-};
-
-static long attach(void *arg)
-{
-	struct eventfd_call *call = arg;
-
-	return ioctl(call->fd, TWHEEL_IOC_EVENTFD, &call->eventfd);
-}
-
-/* The one that was there stays. */
-static void eventfd_is_attached(void)
-{
-	struct eventfd_call first = { .eventfd.fd = eventfd(0, EFD_NONBLOCK) };
-	struct eventfd_call second = { .eventfd.fd = eventfd(0, EFD_NONBLOCK) };
-	uint64_t count;
-	struct fault fault;
-	unsigned int n;
-
-	fault_prepare();
-	FAULT_SWEEP(n, fault, 1) {
-		int told = second.eventfd.fd;
-
-		first.fd = dev_open();
-		second.fd = first.fd;
-		NEED(attach(&first) == 0);
-		fault = fault_call(n, attach, &second);
-		if (!fault_survived_alone(&fault))
-			told = first.eventfd.fd;
-		dev_arm(first.fd, 0, n);
-		dev_wait_unread(first.fd, 1);
-		NEED(read(told, &count, sizeof(count)) == sizeof(count));
-		CHECK_EQ(count, 1);
-		CHECK_EQ(read(first.eventfd.fd, &count, sizeof(count)), -1);
-		CHECK_EQ(read(second.eventfd.fd, &count, sizeof(count)), -1);
-		close(first.fd);
-	}
-}
-
 struct file_call {
 	char path[64];
 	char text[4096];
@@ -231,8 +151,6 @@ int main(int argc, char **argv)
 	static const struct tap_test tests[] = {
 		TAP(is_waited_for_by_epoll),
 		TAP(is_polled),
-		TAP(signals_are_asked_for),
-		TAP(eventfd_is_attached),
 		TAP(is_shown),
 	};
 

@@ -235,10 +235,6 @@ static void arms_one_more(void)
 	const struct twheel_op kinds[] = {
 		{ .deadline_ns = MS },
 		{ .deadline_ns = MS, .period_ns = HOUR },
-		{ .deadline_ns = MS, .period_ns = HOUR,
-		  .flags = TWHEEL_FIXED_DELAY },
-		{ .deadline_ns = MS, .period_ns = HOUR, .flags = TWHEEL_RETRY,
-		  .retry = { .attempts = 3, .doublings = 1 } },
 		{ .deadline_ns = MS, .slack_ns = MS },
 		{ .deadline_ns = 1, .flags = TWHEEL_ABS },
 	};

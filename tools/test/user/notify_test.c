@@ -1,123 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How a program hears of events, and what it can say about periods. */
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
 #include "lib/tap.h"
-
-static int attach(int fd, int eventfd)
-{
-	struct twheel_eventfd arg = { .fd = eventfd };
-
-	return ioctl(fd, TWHEEL_IOC_EVENTFD, &arg);
-}
-
-static uint64_t counted(int eventfd)
-{
-	uint64_t count;
-
-	return read(eventfd, &count, 8) == 8 ? count : 0;
-}
-
-static void eventfd_counts(void)
-{
-	int fd = dev_open(), a = eventfd(0, EFD_NONBLOCK), i;
-	int b = eventfd(0, EFD_NONBLOCK);
-
-	CHECK(dev_info(fd).features & TWHEEL_FEATURE_EVENTFD);
-	CHECK_EQ(attach(fd, a), 0);
-	for (i = 0; i < 5; i++)
-		dev_arm(fd, i * MS, 0);
-	dev_wait_unread(fd, 5);
-	CHECK_EQ(counted(a), 5);
-	/* Another one instead, and then none. */
-	CHECK_EQ(attach(fd, b), 0);
-	dev_arm(fd, MS, 0);
-	dev_wait_unread(fd, 6);
-	CHECK_EQ(counted(a), 0);
-	CHECK_EQ(counted(b), 1);
-	CHECK_EQ(attach(fd, -1), 0);
-	CHECK_EQ(attach(fd, -1), 0);
-	dev_arm(fd, MS, 0);
-	dev_wait_unread(fd, 7);
-	CHECK_EQ(counted(b), 0);
-}
-
-static void eventfd_outlives(void)
-{
-	int fd = dev_open(), a = eventfd(0, 0), copy = dup(a);
-
-	CHECK_EQ(attach(fd, a), 0);
-	close(a);
-	dev_arm(fd, 20 * MS, 0);
-	/* Blocks until it has fired. */
-	CHECK_EQ(counted(copy), 1);
-	CHECK_EQ(attach(fd, copy), 0);
-	dev_arm(fd, 3600 * S, 0);
-	close(copy);
-	close(fd);
-}
-
-static void eventfd_refused(void)
-{
-	int fd = dev_open(), good = eventfd(0, EFD_NONBLOCK);
-	struct twheel_eventfd bad[2] = {
-		{ .fd = good, .flags = 1 }, { .fd = good, .reserved = 1 },
-	};
-
-	CHECK_EQ(attach(fd, good), 0);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_EVENTFD, &bad[0]), EINVAL);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_EVENTFD, &bad[1]), EINVAL);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_EVENTFD, 8), EFAULT);
-	CHECK_ERR(attach(fd, -2), EINVAL);
-	CHECK_ERR(attach(fd, fd), EINVAL);
-	CHECK_ERR(attach(fd, 999), EBADF);
-	/* What was there still is. */
-	dev_arm(fd, 0, 0);
-	dev_wait_unread(fd, 1);
-	CHECK_EQ(counted(good), 1);
-}
-
-static atomic_int signals;
-
-static void note(int signal)
-{
-	(void)signal;
-	signals++;
-}
-
-static void sigio_comes(void)
-{
-	struct sigaction action = { .sa_handler = note };
-	int fd = dev_open_flags(O_NONBLOCK), tries;
-
-	sigaction(SIGIO, &action, NULL);
-	NEED(fcntl(fd, F_SETOWN, getpid()) == 0);
-	dev_arm(fd, 0, 0);
-	dev_wait_unread(fd, 1);
-	CHECK_EQ(signals, 0);
-	NEED(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC) == 0);
-	dev_arm(fd, 20 * MS, 0);
-	for (tries = 0; !signals && tries < 1000; tries++)
-		usleep(10000);
-	CHECK_EQ(signals, 1);
-	NEED(fcntl(fd, F_SETFL, O_NONBLOCK) == 0);
-	dev_arm(fd, 0, 0);
-	dev_wait_unread(fd, 3);
-	CHECK_EQ(signals, 1);
-	NEED(fcntl(fd, F_SETFL, O_NONBLOCK | O_ASYNC) == 0);
-	dev_arm(fd, 3600 * S, 0);
-	close(fd);
-}
 
 /* What fdinfo says. */
 static const char *fdinfo(int fd)
@@ -273,44 +163,6 @@ static void fdinfo_tells_of_small_levels(void)
 	CHECK_EQ(dev_info(fd).pending, 40);
 }
 
-static void fixed_delay_counts_from_reading(void)
-{
-	int fd = dev_open(), i;
-	struct twheel_op op = {
-		.flags = TWHEEL_FIXED_DELAY, .deadline_ns = 10 * MS,
-		.period_ns = 30 * MS,
-	};
-
-	dev_arm_op(fd, &op);
-	dev_read(fd);
-	for (i = 0; i < 4; i++) {
-		uint64_t before = dev_now(CLOCK_MONOTONIC);
-		struct twheel_event event;
-
-		usleep(i * 40000);
-		event = dev_read(fd);
-		CHECK_EQ(event.count, 1);
-		/* It was armed when the one before was read. */
-		CHECK(event.deadline_ns <= before + 30 * MS);
-		CHECK(dev_now(CLOCK_MONOTONIC) >= event.deadline_ns);
-		dev_wait_unread(fd, 1);
-		CHECK_EQ(dev_query(fd, op.id, &op), 0);
-		CHECK(op.deadline_ns >= before + (i * 40 + 30) * MS);
-	}
-}
-
-static void fixed_delay_needs_a_period(void)
-{
-	int fd = dev_open();
-	struct twheel_op op = {
-		.flags = TWHEEL_FIXED_DELAY, .deadline_ns = 10 * MS,
-	};
-
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
-	op.period_ns = 10 * MS;
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_ARM, &op), 0);
-}
-
 static void slack_of_every_period(void)
 {
 	int fd = dev_open(), i;
@@ -334,17 +186,11 @@ static void slack_of_every_period(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(eventfd_counts),
-	TAP(eventfd_outlives),
-	TAP(eventfd_refused),
-	TAP(sigio_comes),
 	TAP(fdinfo_shows),
 	TAP(fdinfo_tells_of_lateness),
 	TAP(fdinfo_tells_of_lateness_in_cells),
 	TAP(fdinfo_tells_of_buckets),
 	TAP(fdinfo_tells_of_small_levels),
-	TAP(fixed_delay_counts_from_reading),
-	TAP(fixed_delay_needs_a_period),
 	TAP(slack_of_every_period),
 };
 

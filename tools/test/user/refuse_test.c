@@ -110,6 +110,45 @@ static void unknown_flags(void)
 	unchanged(&held);
 }
 
+/* What the first versions took, and arms that they would have done. */
+static void former_flags(void)
+{
+	struct held held = hold();
+	unsigned int bit;
+
+	for (bit = 2; bit <= 3; bit++) {
+		struct twheel_op op = good_op(&held, TWHEEL_IOC_ARM);
+
+		op.period_ns = S;
+		op.flags = 1U << bit;
+		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+		op.flags |= TWHEEL_ABS;
+		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+		/* Three attempts, two doublings. */
+		op.flags = 1U << bit;
+		op.reserved = 0x0203;
+		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+		op.flags = 0;
+		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	}
+	/* Features that there are no more. */
+	CHECK_EQ(held.before.features & (1U << 2 | 1U << 3 | 1U << 7), 0);
+	unchanged(&held);
+}
+
+/* The number that attached an eventfd; and a signal for each event. */
+static void former_commands(void)
+{
+	struct held held = hold();
+	uint64_t arg[2] = { ~0U, 0 };
+
+	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x08, 16),
+			arg), ENOTTY);
+	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_NONE, TWHEEL_IOC_TYPE, 0x08, 0)),
+		  ENOTTY);
+	unchanged(&held);
+}
+
 static void reserved_fields(void)
 {
 	struct held held = hold();
@@ -366,6 +405,8 @@ static void module_in_use(void)
 static const struct tap_test tests[] = {
 	TAP(unknown_commands),
 	TAP(unknown_flags),
+	TAP(former_flags),
+	TAP(former_commands),
 	TAP(reserved_fields),
 	TAP(arm_values),
 	TAP(void_identifiers),

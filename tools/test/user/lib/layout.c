@@ -50,7 +50,6 @@ AT(twheel_op, slack_ns, 40);
 AT(twheel_op, result, 48);
 AT(twheel_op, state, 52);
 AT(twheel_op, reserved, 56);
-AT(twheel_op, retry, 56);
 SIZE(twheel_op, 64);
 
 AT(twheel_batch, ops, 0);
@@ -61,17 +60,12 @@ AT(twheel_batch, done, 20);
 AT(twheel_batch, reserved, 24);
 SIZE(twheel_batch, 32);
 
-AT(twheel_eventfd, fd, 0);
-AT(twheel_eventfd, flags, 4);
-AT(twheel_eventfd, reserved, 8);
-SIZE(twheel_eventfd, 16);
-
 AT(twheel_event, id, 0);
 AT(twheel_event, cookie, 8);
 AT(twheel_event, deadline_ns, 16);
 AT(twheel_event, fired_ns, 24);
 AT(twheel_event, count, 32);
-AT(twheel_event, attempt, 40);
+AT(twheel_event, reserved, 40);
 SIZE(twheel_event, 48);
 
 AT(twheel_info, features, 0);
