@@ -15,7 +15,7 @@ esac
 [ $# = 0 ] || checks=("$@")
 
 say "checking the style: ${checks[*]}"
-need shellcheck mandoc sparse clang-format codespell git python3 perl
+need shellcheck mandoc sparse clang-format codespell git python3 perl reuse
 kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
 version=${kernel##*/kernel-}
 scripts=$CACHE/source-${version%-*}/scripts
@@ -112,13 +112,12 @@ check_links() {
 }
 
 check_spelling() {
-	files ':!*.svg' ':!tools/test/engine/corpus' |
+	files ':!*.svg' ':!tools/test/engine/corpus' ':!LICENSES' |
 		xargs -0 codespell --ignore-words=tools/style/words
 }
 
-# In the first lines. Pictures are drawn by scripts that have it; a kernel is built anew
-# when a character of its configuration changes; a corpus is bytes; and the files of
-# debian/ are spoken for by debian/copyright.
+# Every source has its licence in its first lines. Files without room for it, such as
+# documents, pictures, configurations and the corpus, are covered by .reuse/dep5.
 check_licences() {
 	local status=0 name
 
@@ -127,7 +126,8 @@ check_licences() {
 		echo "$name has no SPDX-License-Identifier"
 		status=1
 	done < <(files ':!*.svg' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
-		':!.gitignore' ':!COPYING*' ':!LICENSES')
+		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
+	reuse lint > "$work/reuse" || { cat "$work/reuse"; status=1; }
 	return $status
 }
 
