@@ -76,7 +76,7 @@ static void owner_is_reachable(struct kunit *test)
 	struct probe probe;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_of(&probe.timer), wheel);
 	KUNIT_EXPECT_PTR_EQ(test, twheel_data(wheel), (void *)test);
 	twheel_destroy(wheel);
@@ -87,7 +87,7 @@ static void fires_on_first_boundary(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_IDLE);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 10 * MS + 1), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_PENDING);
@@ -107,12 +107,12 @@ static void fires_on_first_boundary(struct kunit *test)
 static void boundaries_are_the_clocks(struct kunit *test)
 {
 	/* Not counted from the start of the wheel, which is off a boundary. */
-	struct twheel *wheel = new_wheel(test, 1000 * MS, 1234567890123ULL);
+	struct twheel *wheel = virtual_wheel(test, 1000 * MS, 1234567890123ULL);
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	twheel_arm(&probe.timer, 1);
-	KUNIT_EXPECT_EQ(test, run_until(wheel, 1240000000000ULL), 1);
+	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 1240000000000ULL), 1);
 	KUNIT_EXPECT_EQ(test, probe.fired_at, 1235000000000ULL);
 	twheel_destroy(wheel);
 }
@@ -122,7 +122,7 @@ static void past_is_due_at_once(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS + 17);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 3 * MS), 0);
 	KUNIT_EXPECT_EQ_MSG(test, probe.fired, 0, "run inside the arming call");
@@ -140,20 +140,20 @@ static void arm_again_moves(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 50 * MS), 1);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 1);
-	run_until(wheel, 49 * MS);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 1);
+	wheel_run_until(wheel, 49 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	/* Later, from the bucket it is in. */
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 1);
-	run_until(wheel, 148 * MS);
+	wheel_run_until(wheel, 148 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
-	run_until(wheel, 149 * MS);
+	wheel_run_until(wheel, 149 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
 static void modify_only_pending(struct kunit *test)
@@ -161,19 +161,19 @@ static void modify_only_pending(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	twheel_arm(&probe.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 1);
-	run_until(wheel, 5 * MS);
+	wheel_run_until(wheel, 5 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 0);
 	twheel_arm(&probe.timer, 10 * MS);
 	twheel_cancel(&probe.timer);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 0);
-	run_until(wheel, 100 * MS);
+	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 }
 
@@ -183,7 +183,7 @@ static void extend_only_later(struct kunit *test)
 	struct twheel_stats stats;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, TWHEEL_NEVER),
 			-ENOENT);
@@ -192,11 +192,11 @@ static void extend_only_later(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 9 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, 30 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 30 * MS);
-	run_until(wheel, 29 * MS);
+	wheel_run_until(wheel, 29 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.requeued, 1);
-	run_until(wheel, 30 * MS);
+	wheel_run_until(wheel, 30 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&probe.timer, 50 * MS), -ENOENT);
 	twheel_arm(&probe.timer, MS);
@@ -211,7 +211,7 @@ static void cancel_says_what_happened(struct kunit *test)
 	struct twheel_stats stats;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
 	twheel_arm(&probe.timer, 10 * MS);
@@ -237,7 +237,7 @@ static void never_is_never(struct kunit *test)
 
 	twheel_advance(wheel, 3 * DAY);
 	for (i = 0; i < ARRAY_SIZE(never); i++)
-		init_probe(&never[i], wheel, note);
+		probe_init(&never[i], wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&never[0].timer, U64_MAX), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&never[1].timer, U64_MAX), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm_range(&never[2].timer, 1, U64_MAX), 0);
@@ -263,13 +263,13 @@ static void ten_days_to_the_tick(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	twheel_advance(wheel, 12 * DAY + 345);
 	twheel_arm_at(&probe.timer, 22 * DAY + 5 * MS - 1);
 	/* A lone timer needs no wake-up but its own. */
-	KUNIT_EXPECT_EQ(test, run_until(wheel, 22 * DAY + 5 * MS - 1), 0);
+	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 22 * DAY + 5 * MS - 1), 0);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
-	KUNIT_EXPECT_EQ(test, run_until(wheel, 40 * DAY), 1);
+	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 40 * DAY), 1);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	KUNIT_EXPECT_EQ(test, probe.fired_at, 22 * DAY + 5 * MS);
 }
@@ -278,14 +278,14 @@ static void one_alarm_per_instant(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	unsigned int i, n = 40;
-	struct probe *probes = new_probes(test, n);
+	struct probe *probes = probes_new(test, n);
 
 	/* Two timers at each of twenty instants some hours apart. */
 	for (i = 0; i < n; i++) {
-		init_probe(&probes[i], wheel, note);
+		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, (i / 2 + 1) * 7200000 * MS);
 	}
-	KUNIT_EXPECT_EQ(test, run_until(wheel, 3 * DAY), n / 2);
+	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3 * DAY), n / 2);
 	for (i = 0; i < n; i++) {
 		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
 		KUNIT_EXPECT_EQ(test, probes[i].fired_at,
@@ -300,7 +300,7 @@ static void range_picks_within(struct kunit *test)
 	u64 deadline, got;
 	u64 slack;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	for (deadline = 0; deadline < 70 * MS; deadline += MS / 3 + 1) {
 		for (slack = 0; slack < 300 * MS; slack = slack * 3 + MS / 2) {
 			KUNIT_EXPECT_GE(test, twheel_arm_range_at(&probe.timer,
@@ -329,7 +329,7 @@ static void limit_recovers(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	for (i = 0; i < 3; i++)
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, 2 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[2].timer, 3 * MS), -ENOSPC);
@@ -342,7 +342,7 @@ static void limit_recovers(struct kunit *test)
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[0].timer, MS), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 2);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 2);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 2);
 	twheel_destroy(wheel);
 }
@@ -350,12 +350,12 @@ static void limit_recovers(struct kunit *test)
 static void long_sleep_is_one_pass(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *probes = new_probes(test, 50);
+	struct probe *probes = probes_new(test, 50);
 	struct twheel_stats stats;
 	unsigned int i;
 
 	for (i = 0; i < 50; i++) {
-		init_probe(&probes[i], wheel, note);
+		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, (i * i * 7919 + 1) * MS);
 	}
 	/* A machine that was suspended for years does not catch up tick by tick. */
@@ -366,7 +366,7 @@ static void long_sleep_is_one_pass(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.passes, 1);
 	/* And a short delay is short at once. */
 	twheel_arm(&probes[0].timer, 2 * MS);
-	KUNIT_EXPECT_EQ(test, run_until(wheel, 3650 * DAY + 2 * MS), 1);
+	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3650 * DAY + 2 * MS), 1);
 	KUNIT_EXPECT_EQ(test, probes[0].fired_at, 3650 * DAY + 2 * MS);
 }
 
@@ -375,12 +375,12 @@ static void occupied_buckets_are_counted(struct kunit *test)
 	/* A bucket of level 0, two of level 1 of which one has two timers. */
 	static const u64 delays[] = { 3, 2000, 2001, 9000 };
 	struct twheel *wheel = test->priv;
-	struct probe *probes = new_probes(test, ARRAY_SIZE(delays));
+	struct probe *probes = probes_new(test, ARRAY_SIZE(delays));
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(delays); i++) {
-		init_probe(&probes[i], wheel, note);
+		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, delays[i] * MS);
 	}
 	twheel_get_occupied(wheel, buckets);

@@ -19,7 +19,7 @@
 #define DAY	(24 * HOUR)
 
 /* A number that is the same every run. */
-static inline u32 roll(u32 *seed)
+static inline u32 test_random(u32 *seed)
 {
 	/* xorshift */
 	*seed ^= *seed << 13;
@@ -33,7 +33,7 @@ static inline u32 roll(u32 *seed)
  * has found it to be when it booted, and on a busy machine that emulates a CPU it may
  * find it to be next to none.
  */
-static inline void busy(u64 ns)
+static inline void spin_ns(u64 ns)
 {
 	u64 end = ktime_get_ns() + ns;
 
@@ -41,7 +41,7 @@ static inline void busy(u64 ns)
 		cpu_relax();
 }
 
-static inline u64 pending(struct twheel *wheel)
+static inline u64 pending_count(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
@@ -49,12 +49,18 @@ static inline u64 pending(struct twheel *wheel)
 	return stats.pending;
 }
 
-static inline u64 passes(struct twheel *wheel)
+static inline u64 pass_count(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
 	twheel_get_stats(wheel, &stats);
 	return stats.passes;
 }
+
+/* Earlier names, for tests that still use them. */
+#define roll(seed)	test_random(seed)
+#define busy(ns)	spin_ns(ns)
+#define pending(wheel)	pending_count(wheel)
+#define passes(wheel)	pass_count(wheel)
 
 #endif /* _TWHEEL_KUNIT_BASICS_H */

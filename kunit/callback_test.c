@@ -8,11 +8,11 @@
 
 #include "probe.h"
 
-static void rearm(struct twheel_timer *timer)
+static void probe_rearm(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	if (probe->fired < 5)
 		probe->result = twheel_arm(timer, probe->rearm);
 }
@@ -22,13 +22,13 @@ static void callback_rearms(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, rearm);
+	probe_init(&probe, wheel, probe_rearm);
 	probe.rearm = 3 * MS;
 	twheel_arm(&probe.timer, 3 * MS);
-	run_until(wheel, 14 * MS);
+	wheel_run_until(wheel, 14 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 4);
 	KUNIT_EXPECT_EQ(test, probe.result, 0);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 5);
 	KUNIT_EXPECT_EQ(test, probe.fired_at, 15 * MS);
 }
@@ -37,11 +37,11 @@ static void rearm_for_now_waits(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	unsigned int i, n = 3000;
-	struct probe *probes = new_probes(test, n);
+	struct probe *probes = probes_new(test, n);
 
 	/* More than one pass may serve: none of them may starve the rest. */
 	for (i = 0; i < n; i++) {
-		init_probe(&probes[i], wheel, rearm);
+		probe_init(&probes[i], wheel, probe_rearm);
 		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
 	}
 	twheel_advance(wheel, 6 * MS);
@@ -57,11 +57,11 @@ static void rearm_for_now_waits(struct kunit *test)
 		KUNIT_ASSERT_EQ_MSG(test, probes[i].fired, 5, "probe %u", i);
 }
 
-static unsigned int frees;
+static unsigned int probe_frees;
 
-static void free_self(struct twheel_timer *timer)
+static void probe_free_self(struct twheel_timer *timer)
 {
-	frees++;
+	probe_frees++;
 	kfree(container_of(timer, struct probe, timer));
 }
 
@@ -70,29 +70,29 @@ static void callback_frees_itself(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	unsigned int i;
 
-	frees = 0;
+	probe_frees = 0;
 	for (i = 0; i < 100; i++) {
 		struct probe *probe = kmalloc(sizeof(*probe), GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, probe);
-		init_probe(probe, wheel, free_self);
+		probe_init(probe, wheel, probe_free_self);
 		twheel_arm(&probe->timer, (i % 3) * MS);
 	}
 	twheel_advance(wheel, 3 * MS);
-	KUNIT_EXPECT_EQ(test, frees, 100);
+	KUNIT_EXPECT_EQ(test, probe_frees, 100);
 }
 
-static struct probe *survivor;
+static struct probe *probe_survivor;
 
-static void free_other(struct twheel_timer *timer)
+static void probe_free_other(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	/* It is due in the same pass, and has not been called. */
 	probe->result = twheel_cancel(&probe->other->timer);
 	kfree(probe->other);
-	survivor = probe;
+	probe_survivor = probe;
 }
 
 static void callback_frees_another(struct kunit *test)
@@ -103,25 +103,25 @@ static void callback_frees_another(struct kunit *test)
 
 	KUNIT_ASSERT_NOT_NULL(test, a);
 	KUNIT_ASSERT_NOT_NULL(test, b);
-	init_probe(a, wheel, free_other);
-	init_probe(b, wheel, free_other);
+	probe_init(a, wheel, probe_free_other);
+	probe_init(b, wheel, probe_free_other);
 	a->other = b;
 	b->other = a;
 	twheel_arm(&a->timer, 7 * MS);
 	twheel_arm(&b->timer, 7 * MS);
 	twheel_advance(wheel, 7 * MS);
 	/* Whichever came first has freed the other. */
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
-	KUNIT_EXPECT_EQ(test, survivor->fired, 1);
-	KUNIT_EXPECT_EQ(test, survivor->result, 1);
-	kfree(survivor);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	KUNIT_EXPECT_EQ(test, probe_survivor->fired, 1);
+	KUNIT_EXPECT_EQ(test, probe_survivor->result, 1);
+	kfree(probe_survivor);
 }
 
-static void refuse_sync(struct twheel_timer *timer)
+static void probe_sync_self(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	if (probe->fired == 1) {
 		twheel_arm(timer, MS);
 		probe->result = twheel_cancel_sync(timer);
@@ -135,14 +135,14 @@ static void sync_from_own_callback(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, refuse_sync);
+	probe_init(&probe, wheel, probe_sync_self);
 	twheel_arm(&probe.timer, MS);
-	run_until(wheel, MS);
+	wheel_run_until(wheel, MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
 	KUNIT_EXPECT_TRUE_MSG(test, twheel_pending(&probe.timer),
 			      "the refused call has cancelled it");
-	run_until(wheel, 2 * MS);
+	wheel_run_until(wheel, 2 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 2);
 	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
 	KUNIT_EXPECT_EQ_MSG(test, twheel_arm(&probe.timer, MS), 0,
@@ -150,11 +150,11 @@ static void sync_from_own_callback(struct kunit *test)
 	twheel_cancel(&probe.timer);
 }
 
-static void sync_other(struct twheel_timer *timer)
+static void probe_sync_other(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	probe->result = twheel_cancel_sync(&probe->other->timer);
 }
 
@@ -163,14 +163,14 @@ static void sync_on_another_from_callback(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe a, b;
 
-	init_probe(&a, wheel, sync_other);
-	init_probe(&b, wheel, note);
+	probe_init(&a, wheel, probe_sync_other);
+	probe_init(&b, wheel, probe_fire);
 	/* Of another kind: two that wait for each other would be a deadlock. */
-	twheel_timer_init_on_stack(&b.timer, wheel, note);
+	twheel_timer_init_on_stack(&b.timer, wheel, probe_fire);
 	a.other = &b;
 	twheel_arm(&a.timer, MS);
 	twheel_arm(&b.timer, 2 * MS);
-	run_until(wheel, 5 * MS);
+	wheel_run_until(wheel, 5 * MS);
 	KUNIT_EXPECT_EQ(test, a.result, 1);
 	KUNIT_EXPECT_EQ(test, b.fired, 0);
 }
@@ -180,7 +180,7 @@ static void shutdown_is_for_good(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, note);
+	probe_init(&probe, wheel, probe_fire);
 	twheel_arm(&probe.timer, MS);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
@@ -194,19 +194,19 @@ static void shutdown_is_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 
-	twheel_timer_init(&probe.timer, wheel, note);
+	twheel_timer_init(&probe.timer, wheel, probe_fire);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
-	run_until(wheel, 2 * DAY);
+	wheel_run_until(wheel, 2 * DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	/* One that is idle, too. */
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 }
 
-static void collect(struct twheel_timer *timer, void *arg)
+static void probe_collect(struct twheel_timer *timer, void *arg)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
@@ -219,13 +219,13 @@ static void stop_hands_back(struct kunit *test)
 	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
 				      TWHEEL_NEVER };
 	unsigned int i, n = 3 * ARRAY_SIZE(delays);
-	struct probe *probes = new_probes(test, n);
+	struct probe *probes = probes_new(test, n);
 	struct probe *probe;
 	LIST_HEAD(unfired);
 	long back = 0;
 
 	for (i = 0; i < n; i++) {
-		init_probe(&probes[i], wheel, note);
+		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, delays[i / 3]);
 	}
 	twheel_cancel(&probes[4].timer);
@@ -233,7 +233,7 @@ static void stop_hands_back(struct kunit *test)
 	/* One more that is due, but not served. */
 	twheel_arm(&probes[0].timer, 0);
 
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), n - 6 + 1);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_collect, &unfired), n - 6 + 1);
 	list_for_each_entry(probe, &unfired, unfired) {
 		KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer),
 				TWHEEL_UNFIRED);
@@ -241,22 +241,22 @@ static void stop_hands_back(struct kunit *test)
 		back++;
 	}
 	KUNIT_EXPECT_EQ(test, back, n - 6 + 1);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, collect, &unfired), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_collect, &unfired), -EALREADY);
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
 }
 
-static void stop_wheel(struct twheel_timer *timer)
+static void probe_stop_wheel(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	if (probe->fired == 1)
 		probe->result = twheel_stop(twheel_of(timer), NULL, NULL);
 	else
@@ -268,13 +268,13 @@ static void stop_from_own_callback(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
-	init_probe(&probe, wheel, stop_wheel);
+	probe_init(&probe, wheel, probe_stop_wheel);
 	twheel_arm(&probe.timer, MS);
-	run_until(wheel, MS);
+	wheel_run_until(wheel, MS);
 	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
 	probe.result = 0;
-	run_until(wheel, 2 * MS);
+	wheel_run_until(wheel, 2 * MS);
 	KUNIT_EXPECT_EQ(test, probe.result, -EDEADLK);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);

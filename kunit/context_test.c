@@ -9,7 +9,7 @@
 #include <linux/slab.h>
 #include <linux/workqueue.h>
 
-#include "live.h"
+#include "smp.h"
 
 static struct twheel *context_wheel(struct kunit *test,
 				    enum twheel_context context, bool percpu)
@@ -18,11 +18,11 @@ static struct twheel *context_wheel(struct kunit *test,
 		.name = "kunit-context", .context = context, .percpu = percpu,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
-/* A timer that looks around. */
-struct look {
+/* A timer that observers around. */
+struct observer {
 	struct twheel_timer timer;
 	bool hardirq;
 	bool softirq;
@@ -38,49 +38,49 @@ struct look {
 	atomic_t fired;
 };
 
-static struct look *new_look(struct kunit *test, struct twheel *wheel,
-			     twheel_fn function)
+static struct observer *observer_new(struct kunit *test, struct twheel *wheel,
+				     twheel_fn function)
 {
-	struct look *look = kunit_kzalloc(test, sizeof(*look), GFP_KERNEL);
+	struct observer *observer = kunit_kzalloc(test, sizeof(*observer), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, look);
-	twheel_timer_init(&look->timer, wheel, function);
-	return look;
+	KUNIT_ASSERT_NOT_NULL(test, observer);
+	twheel_timer_init(&observer->timer, wheel, function);
+	return observer;
 }
 
-static bool has_fired(struct look *look, int times)
+static bool observer_fired(struct observer *observer, int times)
 {
 	/* Pairs with the release where it is counted. */
-	return atomic_read_acquire(&look->fired) >= times;
+	return atomic_read_acquire(&observer->fired) >= times;
 }
 
-static void look_around(struct twheel_timer *timer)
+static void observer_note_context(struct twheel_timer *timer)
 {
-	struct look *look = container_of(timer, struct look, timer);
+	struct observer *observer = container_of(timer, struct observer, timer);
 
-	look->hardirq = in_hardirq();
-	look->softirq = !in_hardirq() && in_serving_softirq();
-	look->process = in_task();
-	look->irqs_off = irqs_disabled();
-	look->bh_off = softirq_count();
-	look->work = look->process ? current_work() : NULL;
-	atomic_fetch_inc_release(&look->fired);
+	observer->hardirq = in_hardirq();
+	observer->softirq = !in_hardirq() && in_serving_softirq();
+	observer->process = in_task();
+	observer->irqs_off = irqs_disabled();
+	observer->bh_off = softirq_count();
+	observer->work = observer->process ? current_work() : NULL;
+	atomic_fetch_inc_release(&observer->fired);
 }
 
-static void expect_context(struct kunit *test, const struct look *look,
-			   enum twheel_context context)
+static void observer_expect(struct kunit *test, const struct observer *observer,
+			    enum twheel_context context)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 
-	KUNIT_EXPECT_EQ(test, look->hardirq, hard);
-	KUNIT_EXPECT_EQ(test, look->irqs_off, hard);
-	KUNIT_EXPECT_EQ(test, look->softirq,
+	KUNIT_EXPECT_EQ(test, observer->hardirq, hard);
+	KUNIT_EXPECT_EQ(test, observer->irqs_off, hard);
+	KUNIT_EXPECT_EQ(test, observer->softirq,
 			context == TWHEEL_CONTEXT_SOFTIRQ);
-	KUNIT_EXPECT_EQ(test, look->process, context == TWHEEL_CONTEXT_WORK);
-	KUNIT_EXPECT_EQ(test, !!look->work, context == TWHEEL_CONTEXT_WORK);
+	KUNIT_EXPECT_EQ(test, observer->process, context == TWHEEL_CONTEXT_WORK);
+	KUNIT_EXPECT_EQ(test, !!observer->work, context == TWHEEL_CONTEXT_WORK);
 }
 
-#define for_each_context(context)					\
+#define for_each_callback_context(context)					\
 	for ((context) = TWHEEL_CONTEXT_SOFTIRQ;			\
 	     (context) <= TWHEEL_CONTEXT_WORK; (context)++)
 
@@ -89,19 +89,19 @@ static void runs_where_it_says(struct kunit *test)
 	enum twheel_context context;
 	unsigned int percpu;
 
-	for_each_context(context) {
+	for_each_callback_context(context) {
 		for (percpu = 0; percpu < 2; percpu++) {
 			struct twheel *wheel;
-			struct look *look;
+			struct observer *observer;
 
 			wheel = context_wheel(test, context, percpu);
-			look = new_look(test, wheel, look_around);
-			twheel_arm(&look->timer, 0);
-			KUNIT_EXPECT_TRUE(test, await(has_fired(look, 1)));
-			expect_context(test, look, context);
-			twheel_arm(&look->timer, 5 * MS);
-			KUNIT_EXPECT_TRUE(test, await(has_fired(look, 2)));
-			expect_context(test, look, context);
+			observer = observer_new(test, wheel, observer_note_context);
+			twheel_arm(&observer->timer, 0);
+			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+			observer_expect(test, observer, context);
+			twheel_arm(&observer->timer, 5 * MS);
+			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 2)));
+			observer_expect(test, observer, context);
 			twheel_destroy(wheel);
 		}
 	}
@@ -112,17 +112,17 @@ static void virtual_is_as_strict(struct kunit *test)
 {
 	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
 	struct twheel *wheel;
-	struct look *look;
+	struct observer *observer;
 
-	for_each_context(config.context) {
-		wheel = live_wheel(test, &config);
-		look = new_look(test, wheel, look_around);
-		twheel_arm(&look->timer, MS);
+	for_each_callback_context(config.context) {
+		wheel = wheel_new(test, &config);
+		observer = observer_new(test, wheel, observer_note_context);
+		twheel_arm(&observer->timer, MS);
 		twheel_advance(wheel, MS);
-		KUNIT_EXPECT_TRUE(test, has_fired(look, 1));
-		KUNIT_EXPECT_EQ(test, look->irqs_off,
+		KUNIT_EXPECT_TRUE(test, observer_fired(observer, 1));
+		KUNIT_EXPECT_EQ(test, observer->irqs_off,
 				config.context == TWHEEL_CONTEXT_HARDIRQ);
-		KUNIT_EXPECT_EQ(test, look->bh_off,
+		KUNIT_EXPECT_EQ(test, observer->bh_off,
 				config.context == TWHEEL_CONTEXT_SOFTIRQ);
 		twheel_destroy(wheel);
 	}
@@ -132,63 +132,63 @@ static void never_early_in_any(struct kunit *test)
 {
 	enum twheel_context context;
 
-	for_each_context(context) {
+	for_each_callback_context(context) {
 		struct twheel *wheel = context_wheel(test, context, false);
 		unsigned int i, n = 500;
-		struct shot *shots = new_shots(test, wheel, n);
+		struct oneshot *oneshots = oneshots_new(test, wheel, n);
 		u32 seed = 31;
 
 		for (i = 0; i < n; i++) {
-			u64 delay = roll(&seed) % (100 * (u32)MS);
+			u64 delay = test_random(&seed) % (100 * (u32)MS);
 
-			shots[i].deadline = twheel_now(wheel) + delay;
-			twheel_arm(&shots[i].timer, delay);
+			oneshots[i].deadline = twheel_now(wheel) + delay;
+			twheel_arm(&oneshots[i].timer, delay);
 		}
-		expect_shots(test, shots, n);
+		oneshots_expect(test, oneshots, n);
 		twheel_destroy(wheel);
 	}
 }
 
-static void sleepy(struct twheel_timer *timer)
+static void observer_sleep(struct twheel_timer *timer)
 {
-	struct look *look = container_of(timer, struct look, timer);
+	struct observer *observer = container_of(timer, struct observer, timer);
 
 	/* CONFIG_DEBUG_ATOMIC_SLEEP complains where that is not allowed. */
 	msleep(20);
-	look_around(timer);
-	if (atomic_read(&look->fired) < 3)
+	observer_note_context(timer);
+	if (atomic_read(&observer->fired) < 3)
 		twheel_arm(timer, 0);
 }
 
 static void work_may_sleep(struct kunit *test)
 {
 	struct twheel *wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, false);
-	struct look *look = new_look(test, wheel, sleepy);
+	struct observer *observer = observer_new(test, wheel, observer_sleep);
 	struct twheel_stats stats;
 
-	twheel_arm(&look->timer, 0);
-	KUNIT_EXPECT_TRUE(test, await(has_fired(look, 3)));
-	expect_context(test, look, TWHEEL_CONTEXT_WORK);
+	twheel_arm(&observer->timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 3)));
+	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ_MSG(test, stats.overruns, 0,
 			    "in process context nothing takes too long");
 	twheel_destroy(wheel);
 }
 
-static void not_on_this(struct work_struct *work)
+static void work_nothing(struct work_struct *work)
 {
 }
 
 /* A queue of one item at a time: while it is busy, no callback runs. */
-struct occupant {
+struct queue_blocker {
 	struct work_struct work;
 	struct completion enter;
 	struct completion leave;
 };
 
-static void occupy(struct work_struct *work)
+static void queue_block(struct work_struct *work)
 {
-	struct occupant *o = container_of(work, struct occupant, work);
+	struct queue_blocker *o = container_of(work, struct queue_blocker, work);
 
 	complete(&o->enter);
 	wait_for_completion_timeout(&o->leave, PATIENCE);
@@ -201,35 +201,35 @@ static void callers_workqueue(struct kunit *test)
 		.context = TWHEEL_CONTEXT_WORK, .workqueue = wq,
 	};
 	struct work_struct alive;
-	struct occupant occupant;
+	struct queue_blocker blocker;
 	struct twheel *wheel;
-	struct look *look;
+	struct observer *observer;
 
 	KUNIT_ASSERT_NOT_NULL(test, wq);
-	wheel = live_wheel(test, &config);
-	look = new_look(test, wheel, look_around);
-	init_completion(&occupant.enter);
-	init_completion(&occupant.leave);
-	INIT_WORK_ONSTACK(&occupant.work, occupy);
-	queue_work(wq, &occupant.work);
-	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&occupant.enter,
+	wheel = wheel_new(test, &config);
+	observer = observer_new(test, wheel, observer_note_context);
+	init_completion(&blocker.enter);
+	init_completion(&blocker.leave);
+	INIT_WORK_ONSTACK(&blocker.work, queue_block);
+	queue_work(wq, &blocker.work);
+	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&blocker.enter,
 							  PATIENCE), 0UL);
-	twheel_arm(&look->timer, 0);
+	twheel_arm(&observer->timer, 0);
 	msleep(50);
-	KUNIT_EXPECT_FALSE_MSG(test, has_fired(look, 1),
+	KUNIT_EXPECT_FALSE_MSG(test, observer_fired(observer, 1),
 			       "on another workqueue");
-	complete(&occupant.leave);
-	KUNIT_EXPECT_TRUE(test, await(has_fired(look, 1)));
-	expect_context(test, look, TWHEEL_CONTEXT_WORK);
+	complete(&blocker.leave);
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
 
 	/* The queue is the caller's: it outlives the wheel. */
 	twheel_destroy(wheel);
-	INIT_WORK_ONSTACK(&alive, not_on_this);
+	INIT_WORK_ONSTACK(&alive, work_nothing);
 	KUNIT_EXPECT_TRUE(test, queue_work(wq, &alive));
 	flush_work(&alive);
 	destroy_workqueue(wq);
 	destroy_work_on_stack(&alive);
-	destroy_work_on_stack(&occupant.work);
+	destroy_work_on_stack(&blocker.work);
 }
 
 static void refuses(struct kunit *test)
@@ -259,38 +259,38 @@ static void refuses(struct kunit *test)
 
 /* Waiting for callbacks. */
 
-static void linger(struct twheel_timer *timer)
+static void observer_linger(struct twheel_timer *timer)
 {
-	struct look *look = container_of(timer, struct look, timer);
+	struct observer *observer = container_of(timer, struct observer, timer);
 	unsigned int i;
 
-	look_around(timer);
-	for (i = 0; i < 1000 && !READ_ONCE(look->waited_for); i++) {
-		if (look->process)
+	observer_note_context(timer);
+	for (i = 0; i < 1000 && !READ_ONCE(observer->waited_for); i++) {
+		if (observer->process)
 			usleep_range(100, 200);
 		else
-			busy(100 * US);
+			spin_ns(100 * US);
 	}
 	/* By now whoever waits is at it, or will find this. */
-	busy(500 * US);
-	WRITE_ONCE(look->finished, true);
+	spin_ns(500 * US);
+	WRITE_ONCE(observer->finished, true);
 }
 
-static void await_callback(struct kunit *test, struct twheel *wheel, bool stop,
-			   int cpu)
+static void observer_await_sync(struct kunit *test, struct twheel *wheel, bool stop,
+				int cpu)
 {
-	struct look *look = new_look(test, wheel, linger);
+	struct observer *observer = observer_new(test, wheel, observer_linger);
 
-	twheel_arm_on(&look->timer, cpu, 0);
-	KUNIT_EXPECT_TRUE(test, await(has_fired(look, 1)));
-	WRITE_ONCE(look->waited_for, true);
+	twheel_arm_on(&observer->timer, cpu, 0);
+	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+	WRITE_ONCE(observer->waited_for, true);
 	if (stop)
 		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 0);
 	else
-		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&look->timer), 0);
-	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(look->finished),
+		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&observer->timer), 0);
+	KUNIT_EXPECT_TRUE_MSG(test, READ_ONCE(observer->finished),
 			      "did not wait");
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&look->timer));
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&observer->timer));
 }
 
 static void sync_and_stop_wait(struct kunit *test)
@@ -301,30 +301,30 @@ static void sync_and_stop_wait(struct kunit *test)
 	unsigned int i;
 
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	for_each_context(context) {
+	for_each_callback_context(context) {
 		struct twheel *wheel = context_wheel(test, context, true);
 
 		for (i = 0; i < 10; i++)
-			await_callback(test, wheel, false, there);
-		await_callback(test, wheel, true, there);
+			observer_await_sync(test, wheel, false, there);
+		observer_await_sync(test, wheel, true, there);
 		twheel_destroy(wheel);
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 }
 
-static void deadlock(struct twheel_timer *timer)
+static void observer_deadlock(struct twheel_timer *timer)
 {
-	struct look *look = container_of(timer, struct look, timer);
+	struct observer *observer = container_of(timer, struct observer, timer);
 	struct twheel *wheel = twheel_of(timer);
 
 	/* The syncs are not for hard interrupt context at all. */
-	look->result = in_hardirq() ? -EDEADLK : twheel_cancel_sync(timer);
-	look->stopped = in_hardirq() ? -EDEADLK : twheel_shutdown_sync(timer);
-	if (look->stopped == -EDEADLK)
-		look->stopped = twheel_stop(wheel, NULL, NULL);
-	if (look->stopped == -EDEADLK)
-		look->stopped = twheel_destroy(wheel);
-	look_around(timer);
+	observer->result = in_hardirq() ? -EDEADLK : twheel_cancel_sync(timer);
+	observer->stopped = in_hardirq() ? -EDEADLK : twheel_shutdown_sync(timer);
+	if (observer->stopped == -EDEADLK)
+		observer->stopped = twheel_stop(wheel, NULL, NULL);
+	if (observer->stopped == -EDEADLK)
+		observer->stopped = twheel_destroy(wheel);
+	observer_note_context(timer);
 }
 
 static void not_from_own_callback(struct kunit *test)
@@ -332,18 +332,18 @@ static void not_from_own_callback(struct kunit *test)
 	enum twheel_context context;
 	unsigned int percpu;
 
-	for_each_context(context) {
+	for_each_callback_context(context) {
 		for (percpu = 0; percpu < 2; percpu++) {
 			struct twheel *wheel;
-			struct look *look;
+			struct observer *observer;
 
 			wheel = context_wheel(test, context, percpu);
-			look = new_look(test, wheel, deadlock);
-			twheel_arm(&look->timer, 0);
-			KUNIT_EXPECT_TRUE(test, await(has_fired(look, 1)));
-			KUNIT_EXPECT_EQ(test, look->result, -EDEADLK);
-			KUNIT_EXPECT_EQ(test, look->stopped, -EDEADLK);
-			KUNIT_EXPECT_EQ(test, twheel_arm(&look->timer, HOUR),
+			observer = observer_new(test, wheel, observer_deadlock);
+			twheel_arm(&observer->timer, 0);
+			KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+			KUNIT_EXPECT_EQ(test, observer->result, -EDEADLK);
+			KUNIT_EXPECT_EQ(test, observer->stopped, -EDEADLK);
+			KUNIT_EXPECT_EQ(test, twheel_arm(&observer->timer, HOUR),
 					0);
 			KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL),
 					1);
@@ -352,13 +352,13 @@ static void not_from_own_callback(struct kunit *test)
 	}
 }
 
-static void again(struct twheel_timer *timer)
+static void observer_rearm(struct twheel_timer *timer)
 {
-	struct look *look = container_of(timer, struct look, timer);
+	struct observer *observer = container_of(timer, struct observer, timer);
 
-	look_around(timer);
-	busy(2 * US);
-	twheel_arm(timer, look->delay);
+	observer_note_context(timer);
+	spin_ns(2 * US);
+	twheel_arm(timer, observer->delay);
 }
 
 /* However many callbacks arm themselves for now, others get on. */
@@ -367,24 +367,24 @@ static void leaves_room(struct kunit *test)
 	enum twheel_context context;
 	unsigned int i, n = 300;
 
-	for_each_context(context) {
+	for_each_callback_context(context) {
 		struct twheel *wheel = context_wheel(test, context, true);
-		struct look **looks;
-		struct shot *shot = new_shots(test, wheel, 1);
+		struct observer **observers;
+		struct oneshot *oneshot = oneshots_new(test, wheel, 1);
 
-		looks = kunit_kcalloc(test, n, sizeof(*looks), GFP_KERNEL);
-		KUNIT_ASSERT_NOT_NULL(test, looks);
+		observers = kunit_kcalloc(test, n, sizeof(*observers), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, observers);
 		for (i = 0; i < n; i++) {
-			looks[i] = new_look(test, wheel, again);
-			twheel_arm(&looks[i]->timer, 0);
+			observers[i] = observer_new(test, wheel, observer_rearm);
+			twheel_arm(&observers[i]->timer, 0);
 		}
 		/* This thread, to begin with; and a timer among them. */
-		shot->deadline = twheel_now(wheel) + 20 * MS;
-		twheel_arm(&shot->timer, 20 * MS);
+		oneshot->deadline = twheel_now(wheel) + 20 * MS;
+		twheel_arm(&oneshot->timer, 20 * MS);
 		msleep(50);
-		expect_shots(test, shot, 1);
-		KUNIT_EXPECT_TRUE(test, await(has_fired(looks[n - 1], 3)));
-		KUNIT_EXPECT_TRUE(test, await(has_fired(looks[0], 3)));
+		oneshots_expect(test, oneshot, 1);
+		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[n - 1], 3)));
+		KUNIT_EXPECT_TRUE(test, await(observer_fired(observers[0], 3)));
 		KUNIT_EXPECT_GE(test, twheel_stop(wheel, NULL, NULL), 0);
 		twheel_destroy(wheel);
 	}

@@ -10,7 +10,7 @@
 
 #include "rig.h"
 
-#define DAY	(86400ULL * 1000)	/* in ticks of a millisecond */
+#define DAY_TICKS	(86400ULL * 1000)	/* in ticks of a millisecond */
 
 static void shape_refuses(struct kunit *test)
 {
@@ -89,8 +89,8 @@ static void division_is_exact(struct kunit *test)
 }
 
 /* All deadlines at once, from a start, by steps of one size. */
-static void sweep(struct kunit *test, u64 tick_ns, unsigned int slots,
-		  u64 start, u64 step, unsigned int reach, bool follow)
+static void engine_sweep(struct kunit *test, u64 tick_ns, unsigned int slots,
+			 u64 start, u64 step, unsigned int reach, bool follow)
 {
 	char what[80];
 	struct rig rig;
@@ -126,13 +126,13 @@ static void every_start_every_step(struct kunit *test)
 	/* Ratio 2: 150 ticks are six levels and their wraps. */
 	for (start = 0; start < 34; start++) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
-			sweep(test, 1, 2, start, steps[i], 150, false);
-		sweep(test, 1, 2, start, 0, 150, true);
+			engine_sweep(test, 1, 2, start, steps[i], 150, false);
+		engine_sweep(test, 1, 2, start, 0, 150, true);
 	}
 	for (start = 0; start < 34; start += 3) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
-			sweep(test, 3, 4, start, steps[i], 250, false);
-		sweep(test, 3, 4, start, 0, 250, true);
+			engine_sweep(test, 3, 4, start, steps[i], 250, false);
+		engine_sweep(test, 3, 4, start, 0, 250, true);
 	}
 }
 
@@ -164,10 +164,10 @@ static void far_starts(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(starts); i++) {
-		sweep(test, 1, 2, starts[i], 1, 150, false);
-		sweep(test, 1, 4, starts[i], 7, 150, false);
-		sweep(test, 1, 256, starts[i], 3, 150, false);
-		sweep(test, 1, 2, starts[i], 0, 150, true);
+		engine_sweep(test, 1, 2, starts[i], 1, 150, false);
+		engine_sweep(test, 1, 4, starts[i], 7, 150, false);
+		engine_sweep(test, 1, 256, starts[i], 3, 150, false);
+		engine_sweep(test, 1, 2, starts[i], 0, 150, true);
 	}
 }
 
@@ -193,7 +193,7 @@ static void last_ticks_there_are(struct kunit *test)
 
 static void every_level_has_edges(struct kunit *test)
 {
-	static const u64 starts[] = { 0, 255, 256, 511, 65535, 12 * DAY,
+	static const u64 starts[] = { 0, 255, 256, 511, 65535, 12 * DAY_TICKS,
 				      (1ULL << 40) - 1 };
 	unsigned int i, level, side;
 
@@ -236,10 +236,10 @@ static void days_ahead(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(days); i++) {
-		u64 deadline = (12 + days[i]) * DAY + 1;
+		u64 deadline = (12 + days[i]) * DAY_TICKS + 1;
 
 		/* After twelve days of uptime, at a millisecond. */
-		rig_init(&rig, test, "days", 1000000, 256, 12 * DAY, 1);
+		rig_init(&rig, test, "days", 1000000, 256, 12 * DAY_TICKS, 1);
 		rig_add(&rig, 0, deadline * 1000000 - 999999);
 		rig_run(&rig, deadline - 1);
 		KUNIT_EXPECT_EQ(test, rig.fired, 0);
@@ -250,8 +250,8 @@ static void days_ahead(struct kunit *test)
 }
 
 /* Any sequence of operations. */
-static void at_random(struct kunit *test, const char *what, u64 tick_ns,
-		      unsigned int slots, u64 start, u64 seed,
+static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
+			     unsigned int slots, u64 start, u64 seed,
 		      unsigned int rounds, unsigned int slice)
 {
 	unsigned int i, n = 120;
@@ -325,11 +325,11 @@ static void at_random(struct kunit *test, const char *what, u64 tick_ns,
 
 static void random_operations(struct kunit *test)
 {
-	at_random(test, "random 2", 1, 2, 0, 11, 6000, 1 << 20);
-	at_random(test, "random 2, slices of one", 1, 2, 77, 12, 3000, 1);
-	at_random(test, "random 4, tick 3", 3, 4, 1000, 13, 6000, 1 << 20);
-	at_random(test, "random 16", 1, 16, 1ULL << 33, 14, 6000, 5);
-	at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, 4000, 32);
+	engine_at_random(test, "random 2", 1, 2, 0, 11, 6000, 1 << 20);
+	engine_at_random(test, "random 2, slices of one", 1, 2, 77, 12, 3000, 1);
+	engine_at_random(test, "random 4, tick 3", 3, 4, 1000, 13, 6000, 1 << 20);
+	engine_at_random(test, "random 16", 1, 16, 1ULL << 33, 14, 6000, 5);
+	engine_at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, 4000, 32);
 }
 
 static void long_sleep(struct kunit *test)
@@ -379,8 +379,8 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 
 /* A clock that is set back. */
 
-static void set_back(struct kunit *test, unsigned int slots, u64 seed,
-		     unsigned int slice)
+static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
+			    unsigned int slice)
 {
 	unsigned int rounds, i, n = 60;
 	struct rig rig;
@@ -425,9 +425,9 @@ static void set_back(struct kunit *test, unsigned int slots, u64 seed,
 
 static void clock_set_back(struct kunit *test)
 {
-	set_back(test, 2, 21, 1);
-	set_back(test, 16, 22, 3);
-	set_back(test, 256, 23, 1 << 20);
+	engine_set_back(test, 2, 21, 1);
+	engine_set_back(test, 16, 22, 3);
+	engine_set_back(test, 256, 23, 1 << 20);
 }
 
 static void back_leaves_what_is_past(struct kunit *test)

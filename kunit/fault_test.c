@@ -15,60 +15,60 @@
 #include "basics.h"
 
 /* No call makes so many allocations. */
-#define MOST	2000U
+#define ALLOCATIONS_MAX	2000U
 /* How often something else may fail instead, in all of them. */
-#define AGAIN	10U
+#define OTHERS_MAX	10U
 
 /* And where that goes on, so often all of it is tried anew. */
-#define SWEEPS	4U
+#define SWEEPS_MAX	4U
 
 #ifdef CONFIG_FAULT_INJECTION
 /* Let this task's @n-th allocation from now on fail. */
-static void fail_nth(unsigned int n)
+static void fault_set(unsigned int n)
 {
 	WRITE_ONCE(current->fail_nth, n);
 }
 
 /* None any more. Did one? */
-static bool failed(void)
+static bool fault_taken(void)
 {
 	return !xchg(&current->fail_nth, 0);
 }
 #else
-static void fail_nth(unsigned int n)
+static void fault_set(unsigned int n)
 {
 }
 
-static bool failed(void)
+static bool fault_taken(void)
 {
 	return false;
 }
 #endif
 
 /* Where allocations that may sleep never fail, there is nothing to be seen. */
-static void need_faults(struct kunit *test)
+static void fault_need(struct kunit *test)
 {
 	void *memory;
 
-	fail_nth(1);
+	fault_set(1);
 	memory = kmalloc(8, GFP_KERNEL);
-	if (!failed() || memory)
+	if (!fault_taken() || memory)
 		kunit_skip(test, "no faults are injected");
 	kfree(memory);
 }
 
 /* Make a wheel with ever later allocations failing. Returns how often it failed. */
-static unsigned int sweep(struct kunit *test,
-			  const struct twheel_config *config)
+static unsigned int wheel_create_sweep(struct kunit *test,
+				       const struct twheel_config *config)
 {
 	unsigned int n, again = 0, refused = 0;
 	struct twheel *wheel;
 	bool injected = true;
 
-	for (n = 1; injected && n < MOST; n++) {
-		fail_nth(n);
+	for (n = 1; injected && n < ALLOCATIONS_MAX; n++) {
+		fault_set(n);
 		wheel = twheel_create(config);
-		injected = failed();
+		injected = fault_taken();
 		if (!IS_ERR(wheel)) {
 			KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 			/*
@@ -76,7 +76,7 @@ static unsigned int sweep(struct kunit *test,
 			 * was then what failed instead of ours: once more, when they
 			 * have got it. Else it is them whom each try would hit.
 			 */
-			if (injected && again++ < AGAIN) {
+			if (injected && again++ < OTHERS_MAX) {
 				wheel = twheel_create(config);
 				KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 				KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
@@ -93,14 +93,14 @@ static unsigned int sweep(struct kunit *test,
 }
 
 /* So many allocations are ours, or more: each has been seen to fail. */
-static void expect_refusals(struct kunit *test,
-			    const struct twheel_config *config,
+static void wheel_expect_refusals(struct kunit *test,
+				  const struct twheel_config *config,
 			    unsigned int wanted)
 {
 	unsigned int i, most = 0;
 
-	for (i = 0; i < SWEEPS && most < wanted; i++)
-		most = max(most, sweep(test, config));
+	for (i = 0; i < SWEEPS_MAX && most < wanted; i++)
+		most = max(most, wheel_create_sweep(test, config));
 	KUNIT_EXPECT_GE_MSG(test, most, wanted,
 			    "%s: clock %d, context %d%s%s%s",
 			    config->name ?: "(no name)", config->clock,
@@ -109,19 +109,19 @@ static void expect_refusals(struct kunit *test,
 			    config->workqueue ? ", workqueue" : "");
 }
 
-static void make_wheels(struct kunit *test, const struct twheel_config *configs,
-			unsigned int n)
+static void wheel_sweep_configs(struct kunit *test, const struct twheel_config *configs,
+				unsigned int n)
 {
 	unsigned int i, bases;
 
-	need_faults(test);
+	fault_need(test);
 	for (i = 0; i < n; i++) {
 		bases = configs[i].percpu ? num_possible_cpus() : 1;
 		if (configs[i].clock == TWHEEL_CLOCK_REALTIME)
 			bases *= 2;
 		/* The wheel, its name, its bases. */
-		expect_refusals(test, &configs[i],
-				bases + (configs[i].name ? 2 : 1));
+		wheel_expect_refusals(test, &configs[i],
+				      bases + (configs[i].name ? 2 : 1));
 	}
 }
 
@@ -138,7 +138,7 @@ static void makes_wheels(struct kunit *test)
 		{ .name = name, .share = 50 },
 	};
 
-	make_wheels(test, configs, ARRAY_SIZE(configs));
+	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));
 }
 
 static void makes_percpu_wheels(struct kunit *test)
@@ -150,7 +150,7 @@ static void makes_percpu_wheels(struct kunit *test)
 		  .clock = TWHEEL_CLOCK_REALTIME },
 	};
 
-	make_wheels(test, configs, ARRAY_SIZE(configs));
+	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));
 }
 
 static void makes_workqueues(struct kunit *test)
@@ -159,66 +159,66 @@ static void makes_workqueues(struct kunit *test)
 		.name = "kunit-fault", .context = TWHEEL_CONTEXT_WORK,
 	};
 
-	need_faults(test);
-	expect_refusals(test, &config, 3);
+	fault_need(test);
+	wheel_expect_refusals(test, &config, 3);
 	config.percpu = true;
-	expect_refusals(test, &config, 3);
+	wheel_expect_refusals(test, &config, 3);
 	config.workqueue = system_long_wq;
-	expect_refusals(test, &config, 2);
+	wheel_expect_refusals(test, &config, 2);
 }
 
-static void nothing(struct twheel_timer *timer)
+static void timer_nothing(struct twheel_timer *timer)
 {
 }
 
 /* So many timers, and so many of the calls may be what debug objects take memory for. */
-#define TIMERS		64U
-#define NOT_OURS	(TIMERS / 4)
+#define NR_TIMERS		64U
+#define NOT_OURS_MAX	(NR_TIMERS / 4)
 
 /* Do something with each timer, its first allocation failing. */
-#define EACH(test, wanted, call)					\
+#define EACH_TIMER(test, wanted, call)					\
 do {									\
 	unsigned int __failed = 0, __i;					\
 									\
-	for (__i = 0; __i < TIMERS; __i++) {				\
+	for (__i = 0; __i < NR_TIMERS; __i++) {				\
 		struct twheel_timer *timer = &timers[__i];		\
 		int __ret;						\
 									\
-		fail_nth(1);						\
+		fault_set(1);						\
 		__ret = (call);						\
-		__failed += failed();					\
+		__failed += fault_taken();					\
 		KUNIT_EXPECT_EQ_MSG(test, __ret, wanted, #call);	\
 		(void)timer;						\
 	}								\
-	KUNIT_EXPECT_LE_MSG(test, __failed, NOT_OURS, #call);		\
+	KUNIT_EXPECT_LE_MSG(test, __failed, NOT_OURS_MAX, #call);		\
 } while (0)
 
-static void use_timers(struct kunit *test, struct twheel *wheel, bool limited)
+static void timers_use(struct kunit *test, struct twheel *wheel, bool limited)
 {
 	struct twheel_timer *timers, extra;
 	unsigned int i;
 
-	timers = kunit_kcalloc(test, TIMERS, sizeof(*timers), GFP_KERNEL);
+	timers = kunit_kcalloc(test, NR_TIMERS, sizeof(*timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, timers);
 	/* Here debug objects, where there are any, take what they need. */
-	for (i = 0; i < TIMERS; i++)
-		twheel_timer_init(&timers[i], wheel, nothing);
-	EACH(test, 0, twheel_arm(timer, HOUR));
-	EACH(test, 1, twheel_modify(timer, 2 * MS));
-	EACH(test, 1, twheel_extend(timer, HOUR));
-	EACH(test, 1, twheel_arm_range(timer, MS, MS));
+	for (i = 0; i < NR_TIMERS; i++)
+		twheel_timer_init(&timers[i], wheel, timer_nothing);
+	EACH_TIMER(test, 0, twheel_arm(timer, HOUR));
+	EACH_TIMER(test, 1, twheel_modify(timer, 2 * MS));
+	EACH_TIMER(test, 1, twheel_extend(timer, HOUR));
+	EACH_TIMER(test, 1, twheel_arm_range(timer, MS, MS));
 	if (limited) {
-		twheel_timer_init_on_stack(&extra, wheel, nothing);
-		EACH(test, -ENOSPC, twheel_arm(&extra, HOUR));
+		twheel_timer_init_on_stack(&extra, wheel, timer_nothing);
+		EACH_TIMER(test, -ENOSPC, twheel_arm(&extra, HOUR));
 		twheel_timer_destroy_on_stack(&extra);
 	}
-	EACH(test, 1, twheel_cancel(timer));
-	EACH(test, 0, twheel_arm_at(timer, DAY));
-	EACH(test, 1, twheel_cancel_sync(timer));
-	EACH(test, 0, twheel_arm(timer, HOUR));
-	EACH(test, 1, twheel_shutdown_sync(timer));
-	EACH(test, -ESHUTDOWN, twheel_arm(timer, HOUR));
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0ULL);
+	EACH_TIMER(test, 1, twheel_cancel(timer));
+	EACH_TIMER(test, 0, twheel_arm_at(timer, DAY));
+	EACH_TIMER(test, 1, twheel_cancel_sync(timer));
+	EACH_TIMER(test, 0, twheel_arm(timer, HOUR));
+	EACH_TIMER(test, 1, twheel_shutdown_sync(timer));
+	EACH_TIMER(test, -ESHUTDOWN, twheel_arm(timer, HOUR));
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0ULL);
 }
 
 static void timers_need_no_memory(struct kunit *test)
@@ -229,13 +229,13 @@ static void timers_need_no_memory(struct kunit *test)
 	struct twheel *wheel;
 	unsigned int i;
 
-	need_faults(test);
+	fault_need(test);
 	for (i = 0; i < 3; i++) {
-		config.max_pending = i == 1 ? TIMERS : 0;
+		config.max_pending = i == 1 ? NR_TIMERS : 0;
 		config.percpu = i == 2;
 		wheel = twheel_create(&config);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-		use_timers(test, wheel, config.max_pending);
+		timers_use(test, wheel, config.max_pending);
 		twheel_destroy(wheel);
 	}
 }

@@ -9,138 +9,138 @@
 #include "stress.h"
 
 /* The CPU that goes; the first one cannot everywhere. */
-static int goer = -1;
+static int victim_cpu = -1;
 
-static int go(struct kunit *test)
+static int cpu_remove(struct kunit *test)
 {
-	int ret = remove_cpu(goer);
+	int ret = remove_cpu(victim_cpu);
 
-	KUNIT_EXPECT_EQ_MSG(test, ret, 0, "CPU %d does not go", goer);
+	KUNIT_EXPECT_EQ_MSG(test, ret, 0, "CPU %d does not go", victim_cpu);
 	return ret;
 }
 
-static void come(struct kunit *test)
+static void cpu_return(struct kunit *test)
 {
-	KUNIT_EXPECT_EQ_MSG(test, add_cpu(goer), 0, "CPU %d does not come",
-			    goer);
+	KUNIT_EXPECT_EQ_MSG(test, add_cpu(victim_cpu), 0, "CPU %d does not come",
+			    victim_cpu);
 }
 
 static int hotplug_init(struct kunit *test)
 {
-	goer = cpumask_last(cpu_online_mask);
-	if (goer == cpumask_first(cpu_online_mask))
+	victim_cpu = cpumask_last(cpu_online_mask);
+	if (victim_cpu == cpumask_first(cpu_online_mask))
 		kunit_skip(test, "needs two CPUs");
 	return 0;
 }
 
 static void hotplug_exit(struct kunit *test)
 {
-	if (goer >= 0 && !cpu_online(goer))
-		add_cpu(goer);
+	if (victim_cpu >= 0 && !cpu_online(victim_cpu))
+		add_cpu(victim_cpu);
 }
 
 static const struct {
 	enum twheel_clock clock;
 	enum twheel_context context;
-} kinds[] = {
+} wheel_kinds[] = {
 	{ TWHEEL_CLOCK_MONOTONIC, TWHEEL_CONTEXT_SOFTIRQ },
 	{ TWHEEL_CLOCK_MONOTONIC, TWHEEL_CONTEXT_HARDIRQ },
 	{ TWHEEL_CLOCK_MONOTONIC, TWHEEL_CONTEXT_WORK },
 	{ TWHEEL_CLOCK_REALTIME, TWHEEL_CONTEXT_SOFTIRQ },
 };
 
-static struct twheel *kind_of_wheel(struct kunit *test, unsigned int kind)
+static struct twheel *wheel_of_kind(struct kunit *test, unsigned int kind)
 {
 	struct twheel_config config = {
 		.name = "kunit-hotplug", .percpu = true,
-		.clock = kinds[kind].clock, .context = kinds[kind].context,
+		.clock = wheel_kinds[kind].clock, .context = wheel_kinds[kind].context,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
-static void arm_some(struct twheel *wheel, struct shot *shots, unsigned int n,
-		     u64 most)
+static void oneshots_arm(struct twheel *wheel, struct oneshot *oneshots, unsigned int n,
+			 u64 most)
 {
 	u32 seed = 5 + n;
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		u64 delay = roll(&seed) % (u32)most;
+		u64 delay = test_random(&seed) % (u32)most;
 
-		shots[i].deadline = twheel_now(wheel) + delay;
+		oneshots[i].deadline = twheel_now(wheel) + delay;
 		if (i % 2)
-			twheel_arm_on_at(&shots[i].timer, goer,
-					 shots[i].deadline);
+			twheel_arm_on_at(&oneshots[i].timer, victim_cpu,
+					 oneshots[i].deadline);
 		else
-			twheel_arm_on(&shots[i].timer, goer, delay);
+			twheel_arm_on(&oneshots[i].timer, victim_cpu, delay);
 	}
 }
 
 /* Whatever can be done to a timer that pends on the CPU. */
-static void change_some(struct kunit *test, struct twheel *wheel,
-			struct shot *shots, unsigned int n)
+static void oneshots_change(struct kunit *test, struct twheel *wheel,
+			    struct oneshot *oneshots, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		KUNIT_EXPECT_TRUE(test, twheel_pending(&shots[i].timer));
+		KUNIT_EXPECT_TRUE(test, twheel_pending(&oneshots[i].timer));
 		switch (i % 4) {
 		case 0:
-			KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[i].timer),
+			KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshots[i].timer),
 					1);
 			fallthrough;
 		case 1:
-			shots[i].deadline = twheel_now(wheel) + 10 * MS;
-			twheel_arm(&shots[i].timer, 10 * MS);
+			oneshots[i].deadline = twheel_now(wheel) + 10 * MS;
+			twheel_arm(&oneshots[i].timer, 10 * MS);
 			break;
 		case 2:
-			shots[i].deadline = twheel_now(wheel) + 20 * MS;
-			twheel_modify(&shots[i].timer, 20 * MS);
+			oneshots[i].deadline = twheel_now(wheel) + 20 * MS;
+			twheel_modify(&oneshots[i].timer, 20 * MS);
 			break;
 		default:
-			shots[i].deadline = twheel_now(wheel);
-			twheel_arm_on(&shots[i].timer, goer, 0);
+			oneshots[i].deadline = twheel_now(wheel);
+			twheel_arm_on(&oneshots[i].timer, victim_cpu, 0);
 			break;
 		}
 	}
 }
 
-#define N	100
+#define NR_ONESHOTS	100
 
-static void lose_nothing(struct kunit *test, unsigned int kind)
+static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 {
-	struct twheel *wheel = kind_of_wheel(test, kind);
-	struct shot *before = new_shots(test, wheel, N);
-	struct shot *across = new_shots(test, wheel, N);
-	struct shot *meanwhile = new_shots(test, wheel, N);
-	struct shot *after = new_shots(test, wheel, N);
-	struct shot *back = new_shots(test, wheel, 1);
+	struct twheel *wheel = wheel_of_kind(test, kind);
+	struct oneshot *before = oneshots_new(test, wheel, NR_ONESHOTS);
+	struct oneshot *across = oneshots_new(test, wheel, NR_ONESHOTS);
+	struct oneshot *meanwhile = oneshots_new(test, wheel, NR_ONESHOTS);
+	struct oneshot *after = oneshots_new(test, wheel, NR_ONESHOTS);
+	struct oneshot *back = oneshots_new(test, wheel, 1);
 	unsigned int i;
 
 	/* Due while it is on, while it goes, while it is away. */
-	arm_some(wheel, before, N, 400 * MS);
+	oneshots_arm(wheel, before, NR_ONESHOTS, 400 * MS);
 	/* Due after it is back, had nobody changed them. */
-	for (i = 0; i < N; i++)
-		twheel_arm_on(&across[i].timer, goer, HOUR);
-	if (go(test))
+	for (i = 0; i < NR_ONESHOTS; i++)
+		twheel_arm_on(&across[i].timer, victim_cpu, HOUR);
+	if (cpu_remove(test))
 		goto out;
-	arm_some(wheel, meanwhile, N, 100 * MS);
-	expect_shots(test, before, N);
-	expect_shots(test, meanwhile, N);
-	change_some(test, wheel, across, N / 2);
-	KUNIT_EXPECT_TRUE(test, shots_fired(across, N / 2));
-	arm_some(wheel, after, N, 400 * MS);
-	come(test);
-	expect_shots(test, after, N);
-	change_some(test, wheel, across + N / 2, N / 2);
-	KUNIT_EXPECT_TRUE(test, shots_fired(across + N / 2, N / 2));
-	expect_shots(test, across, N);
+	oneshots_arm(wheel, meanwhile, NR_ONESHOTS, 100 * MS);
+	oneshots_expect(test, before, NR_ONESHOTS);
+	oneshots_expect(test, meanwhile, NR_ONESHOTS);
+	oneshots_change(test, wheel, across, NR_ONESHOTS / 2);
+	KUNIT_EXPECT_TRUE(test, oneshots_fired(across, NR_ONESHOTS / 2));
+	oneshots_arm(wheel, after, NR_ONESHOTS, 400 * MS);
+	cpu_return(test);
+	oneshots_expect(test, after, NR_ONESHOTS);
+	oneshots_change(test, wheel, across + NR_ONESHOTS / 2, NR_ONESHOTS / 2);
+	KUNIT_EXPECT_TRUE(test, oneshots_fired(across + NR_ONESHOTS / 2, NR_ONESHOTS / 2));
+	oneshots_expect(test, across, NR_ONESHOTS);
 
 	/* It is home again. */
-	twheel_arm_on(&back->timer, goer, MS);
-	expect_shots(test, back, 1);
-	KUNIT_EXPECT_EQ(test, back->fired_on, goer);
+	twheel_arm_on(&back->timer, victim_cpu, MS);
+	oneshots_expect(test, back, 1);
+	KUNIT_EXPECT_EQ(test, back->fired_on, victim_cpu);
 out:
 	twheel_destroy(wheel);
 }
@@ -149,72 +149,72 @@ static void goes_and_loses_nothing(struct kunit *test)
 {
 	unsigned int kind;
 
-	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
-		lose_nothing(test, kind);
+	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++)
+		wheel_loses_nothing(test, kind);
 }
 
 /* Made, stopped and destroyed while the CPU is away. */
 static void wheel_made_without(struct kunit *test)
 {
 	struct twheel *wheel, *outlives;
-	struct shot *shots, *later;
+	struct oneshot *oneshots, *later;
 	unsigned int kind;
 
-	if (go(test))
+	if (cpu_remove(test))
 		return;
-	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++) {
-		wheel = kind_of_wheel(test, kind);
-		shots = new_shots(test, wheel, 10);
-		arm_some(wheel, shots, 10, 10 * MS);
-		expect_shots(test, shots, 10);
-		twheel_arm_on(&shots[0].timer, goer, HOUR);
+	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++) {
+		wheel = wheel_of_kind(test, kind);
+		oneshots = oneshots_new(test, wheel, 10);
+		oneshots_arm(wheel, oneshots, 10, 10 * MS);
+		oneshots_expect(test, oneshots, 10);
+		twheel_arm_on(&oneshots[0].timer, victim_cpu, HOUR);
 		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 		twheel_destroy(wheel);
 	}
-	outlives = kind_of_wheel(test, 0);
-	later = new_shots(test, outlives, 1);
+	outlives = wheel_of_kind(test, 0);
+	later = oneshots_new(test, outlives, 1);
 	later->deadline = twheel_now(outlives) + 300 * MS;
-	twheel_arm_on(&later->timer, goer, 300 * MS);
-	come(test);
-	expect_shots(test, later, 1);
+	twheel_arm_on(&later->timer, victim_cpu, 300 * MS);
+	cpu_return(test);
+	oneshots_expect(test, later, 1);
 	twheel_destroy(outlives);
 }
 
 /* An alarm set for far ahead is not the last word when the CPU is away. */
 static void idle_cpu_goes(struct kunit *test)
 {
-	struct twheel *wheel = kind_of_wheel(test, 0);
-	struct shot *shots = new_shots(test, wheel, 2);
+	struct twheel *wheel = wheel_of_kind(test, 0);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 2);
 
-	twheel_arm_on(&shots[0].timer, goer, HOUR);
-	if (!go(test)) {
-		shots[0].deadline = twheel_now(wheel) + MS;
-		KUNIT_EXPECT_EQ(test, twheel_modify(&shots[0].timer, MS), 1);
-		expect_shots(test, shots, 1);
-		twheel_arm_on(&shots[1].timer, goer, HOUR);
-		come(test);
-		shots[1].deadline = twheel_now(wheel) + MS;
-		KUNIT_EXPECT_EQ(test, twheel_modify(&shots[1].timer, MS), 1);
-		expect_shots(test, shots + 1, 1);
+	twheel_arm_on(&oneshots[0].timer, victim_cpu, HOUR);
+	if (!cpu_remove(test)) {
+		oneshots[0].deadline = twheel_now(wheel) + MS;
+		KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[0].timer, MS), 1);
+		oneshots_expect(test, oneshots, 1);
+		twheel_arm_on(&oneshots[1].timer, victim_cpu, HOUR);
+		cpu_return(test);
+		oneshots[1].deadline = twheel_now(wheel) + MS;
+		KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[1].timer, MS), 1);
+		oneshots_expect(test, oneshots + 1, 1);
 	}
 	twheel_destroy(wheel);
 }
 
-static void flapping(struct kunit *test, unsigned int kind)
+static void stress_flapping(struct kunit *test, unsigned int kind)
 {
 	struct twheel_config config = {
-		.percpu = true, .clock = kinds[kind].clock,
-		.context = kinds[kind].context,
+		.percpu = true, .clock = wheel_kinds[kind].clock,
+		.context = wheel_kinds[kind].context,
 	};
 	struct stress stress;
 	unsigned int i;
 
 	stress_begin(test, &stress, &config, 8000 / num_online_cpus(), false);
 	for (i = 0; i < 4; i++) {
-		if (go(test))
+		if (cpu_remove(test))
 			break;
 		msleep(10);
-		come(test);
+		cpu_return(test);
 		msleep(10);
 	}
 	stress_end(test, &stress, false);
@@ -224,8 +224,8 @@ static void races_while_flapping(struct kunit *test)
 {
 	unsigned int kind;
 
-	for (kind = 0; kind < ARRAY_SIZE(kinds); kind++)
-		flapping(test, kind);
+	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++)
+		stress_flapping(test, kind);
 }
 
 static struct kunit_case hotplug_cases[] = {

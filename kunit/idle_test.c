@@ -21,7 +21,7 @@ struct guard {
 	int result;
 };
 
-static void report(struct twheel_idle *idle)
+static void guard_report(struct twheel_idle *idle)
 {
 	struct guard *g = container_of(idle, struct guard, idle);
 
@@ -31,10 +31,10 @@ static void report(struct twheel_idle *idle)
 		g->result = g->act(idle);
 }
 
-static void init_guard(struct guard *g, struct twheel *wheel)
+static void guard_init(struct guard *g, struct twheel *wheel)
 {
 	memset(g, 0, sizeof(*g));
-	twheel_idle_init(&g->idle, wheel, report);
+	twheel_idle_init(&g->idle, wheel, guard_report);
 }
 
 static void idle_reports_silence(struct kunit *test)
@@ -43,14 +43,14 @@ static void idle_reports_silence(struct kunit *test)
 	static struct guard quiet, lively;
 	unsigned int i;
 
-	init_guard(&quiet, wheel);
-	init_guard(&lively, wheel);
+	guard_init(&quiet, wheel);
+	guard_init(&lively, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&quiet.idle), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&quiet.idle, 10 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&lively.idle, 10 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&lively.idle), 0);
 	for (i = 1; i <= 100; i++) {
-		run_until(wheel, i * 9 * MS);
+		wheel_run_until(wheel, i * 9 * MS);
 		KUNIT_ASSERT_EQ(test, twheel_idle_touch(&lively.idle), 1);
 		KUNIT_ASSERT_EQ(test, twheel_idle_touch(&lively.idle), 0);
 	}
@@ -59,7 +59,7 @@ static void idle_reports_silence(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, lively.calls, 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&quiet.idle), -ENOENT);
 
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, quiet.calls, 1);
 	KUNIT_EXPECT_EQ(test, lively.calls, 1);
 	KUNIT_EXPECT_EQ(test, lively.called_at, 910 * MS);
@@ -71,46 +71,46 @@ static void idle_changes_its_timeout(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct guard g;
 
-	init_guard(&g, wheel);
+	guard_init(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
-	KUNIT_EXPECT_EQ_MSG(test, pending(wheel), 0, "that has started it");
+	KUNIT_EXPECT_EQ_MSG(test, pending_count(wheel), 0, "that has started it");
 
 	/* Shorter, from now: and so for touches to come. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 100 * MS), 0);
-	run_until(wheel, 10 * MS);
+	wheel_run_until(wheel, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 20 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 30 * MS);
-	run_until(wheel, 15 * MS);
+	wheel_run_until(wheel, 15 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 35 * MS);
 
 	/* Longer. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 200 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 215 * MS);
-	run_until(wheel, 50 * MS);
+	wheel_run_until(wheel, 50 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 250 * MS);
 
 	/* A second start is the same. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 40 * MS), 1);
-	run_until(wheel, 89 * MS);
+	wheel_run_until(wheel, 89 * MS);
 	KUNIT_EXPECT_EQ(test, g.calls, 0);
-	run_until(wheel, 90 * MS);
+	wheel_run_until(wheel, 90 * MS);
 	KUNIT_EXPECT_EQ(test, g.calls, 1);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
-static int act_watch_on(struct twheel_idle *idle)
+static int guard_watch_on(struct twheel_idle *idle)
 {
 	return twheel_idle_start(idle, 5 * MS);
 }
 
-static unsigned int frees;
+static unsigned int guard_frees;
 
-static void just_free(struct twheel_idle *idle)
+static void guard_free(struct twheel_idle *idle)
 {
-	frees++;
+	guard_frees++;
 	kfree(container_of(idle, struct guard, idle));
 }
 
@@ -120,25 +120,25 @@ static void idle_callback_acts(struct kunit *test)
 	struct guard *gone;
 	static struct guard g;
 
-	init_guard(&g, wheel);
-	g.act = act_watch_on;
+	guard_init(&g, wheel);
+	g.act = guard_watch_on;
 	twheel_idle_start(&g.idle, 10 * MS);
-	run_until(wheel, 22 * MS);
+	wheel_run_until(wheel, 22 * MS);
 	KUNIT_EXPECT_EQ(test, g.calls, 3);
 	KUNIT_EXPECT_EQ(test, g.result, 0);
 	g.act = twheel_idle_stop_sync;
-	run_until(wheel, 100 * MS);
+	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, g.calls, 4);
 	KUNIT_EXPECT_EQ(test, g.result, -EDEADLK);
 
-	frees = 0;
+	guard_frees = 0;
 	gone = kmalloc(sizeof(*gone), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, gone);
-	init_guard(gone, wheel);
-	twheel_idle_init(&gone->idle, wheel, just_free);
+	guard_init(gone, wheel);
+	twheel_idle_init(&gone->idle, wheel, guard_free);
 	twheel_idle_start(&gone->idle, MS);
-	run_until(wheel, 200 * MS);
-	KUNIT_EXPECT_EQ(test, frees, 1);
+	wheel_run_until(wheel, 200 * MS);
+	KUNIT_EXPECT_EQ(test, guard_frees, 1);
 }
 
 static void idle_stops(struct kunit *test)
@@ -146,7 +146,7 @@ static void idle_stops(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct guard g;
 
-	init_guard(&g, wheel);
+	guard_init(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 0);
 	twheel_idle_start(&g.idle, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 1);
@@ -156,11 +156,11 @@ static void idle_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 1);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, g.calls, 0);
 
 	twheel_idle_start(&g.idle, 10 * MS);
-	expect_handed_back(test, wheel, &g.idle.timer);
+	wheel_expect_handed_back(test, wheel, &g.idle.timer);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
 }
@@ -179,7 +179,7 @@ static void idle_refuses(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		init_guard(&g, wheel);
+		guard_init(&g, wheel);
 		twheel_idle_start(&g.idle, 10 * MS);
 		KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle,
 							      cases[i].timeout),
@@ -199,10 +199,10 @@ static void idle_refuses(struct kunit *test)
 
 static void idle_saturates(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, MS, TWHEEL_NEVER - 5 * MS);
+	struct twheel *wheel = virtual_wheel(test, MS, TWHEEL_NEVER - 5 * MS);
 	static struct guard g;
 
-	init_guard(&g, wheel);
+	guard_init(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, TWHEEL_SPAN_MAX), 0);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 1);

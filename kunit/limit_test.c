@@ -5,7 +5,7 @@
  */
 #include <linux/cpumask.h>
 
-#include "live.h"
+#include "smp.h"
 
 static struct twheel *limited_wheel(struct kunit *test, unsigned int limit)
 {
@@ -13,24 +13,24 @@ static struct twheel *limited_wheel(struct kunit *test, unsigned int limit)
 		.name = "kunit-limit", .percpu = true, .max_pending = limit,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
 /* Arm as many as there is room for. */
 struct fill {
-	struct shot *shots;
+	struct oneshot *oneshots;
 	unsigned int n;
 	unsigned int armed;
 	u64 delay;
 	int ret;
 };
 
-static int fill(void *arg)
+static int fill_arm(void *arg)
 {
 	struct fill *fill = arg;
 
 	for (fill->armed = 0; fill->armed < fill->n; fill->armed++) {
-		fill->ret = twheel_arm(&fill->shots[fill->armed].timer,
+		fill->ret = twheel_arm(&fill->oneshots[fill->armed].timer,
 				       fill->delay);
 		if (fill->ret)
 			break;
@@ -38,20 +38,20 @@ static int fill(void *arg)
 	return 0;
 }
 
-static int clear(void *arg)
+static int fill_cancel(void *arg)
 {
 	struct fill *fill = arg;
 	unsigned int i;
 
 	for (i = 0; i < fill->armed; i++)
-		twheel_cancel_sync(&fill->shots[i].timer);
+		twheel_cancel_sync(&fill->oneshots[i].timer);
 	return 0;
 }
 
-static void fill_on(struct kunit *test, int cpu, struct fill *fill_arg,
-		    unsigned int limit)
+static void fill_expect(struct kunit *test, int cpu, struct fill *fill_arg,
+			unsigned int limit)
 {
-	run_on(cpu, fill, fill_arg);
+	cpu_run(cpu, fill_arm, fill_arg);
 	KUNIT_EXPECT_EQ(test, fill_arg->ret, -ENOSPC);
 	KUNIT_EXPECT_LE(test, fill_arg->armed, limit);
 	KUNIT_EXPECT_GT_MSG(test, 2 * fill_arg->armed, limit,
@@ -70,43 +70,43 @@ static void cancelled_is_given_back(struct kunit *test)
 		struct twheel *wheel = limited_wheel(test, limits[i]);
 		unsigned int n = limits[i] + 1;
 		struct fill arg = {
-			.shots = new_shots(test, wheel, n), .n = n,
+			.oneshots = oneshots_new(test, wheel, n), .n = n,
 			.delay = HOUR,
 		};
 
 		for_each_online_cpu(cpu) {
-			fill_on(test, cpu, &arg, limits[i]);
-			run_on(cpu, clear, &arg);
+			fill_expect(test, cpu, &arg, limits[i]);
+			cpu_run(cpu, fill_cancel, &arg);
 		}
 		/* Cancelled from elsewhere. */
 		for_each_online_cpu(cpu) {
-			fill_on(test, cpu, &arg, limits[i]);
-			run_on(cpumask_first(cpu_online_mask), clear, &arg);
+			fill_expect(test, cpu, &arg, limits[i]);
+			cpu_run(cpumask_first(cpu_online_mask), fill_cancel, &arg);
 		}
 		twheel_destroy(wheel);
 	}
 }
 
 /* The pass that served the last timer may be about to give back. */
-static bool refills(int cpu, struct fill *arg, unsigned int limit)
+static bool fill_again(int cpu, struct fill *arg, unsigned int limit)
 {
-	run_on(cpu, fill, arg);
+	cpu_run(cpu, fill_arm, arg);
 	if (2 * arg->armed > limit)
 		return true;
-	run_on(cpu, clear, arg);
+	cpu_run(cpu, fill_cancel, arg);
 	return false;
 }
 
-static void fire_all(struct kunit *test, struct twheel *wheel,
-		     struct fill *arg)
+static void fill_expire(struct kunit *test, struct twheel *wheel,
+			struct fill *arg)
 {
 	unsigned int i;
 
 	for (i = 0; i < arg->armed; i++)
-		twheel_modify(&arg->shots[i].timer, 0);
-	KUNIT_EXPECT_TRUE(test, await(!pending(wheel)));
+		twheel_modify(&arg->oneshots[i].timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(!pending_count(wheel)));
 	for (i = 0; i < arg->armed; i++)
-		twheel_cancel_sync(&arg->shots[i].timer);
+		twheel_cancel_sync(&arg->oneshots[i].timer);
 }
 
 static void fired_is_given_back(struct kunit *test)
@@ -118,18 +118,18 @@ static void fired_is_given_back(struct kunit *test)
 		struct twheel *wheel = limited_wheel(test, limits[i]);
 		unsigned int n = limits[i] + 1;
 		struct fill arg = {
-			.shots = new_shots(test, wheel, n), .n = n,
+			.oneshots = oneshots_new(test, wheel, n), .n = n,
 			/* Not before all are armed. */
 			.delay = HOUR,
 		};
 
 		for_each_online_cpu(cpu) {
-			KUNIT_EXPECT_TRUE_MSG(test, await(refills(cpu, &arg,
-								  limits[i])),
+			KUNIT_EXPECT_TRUE_MSG(test, await(fill_again(cpu, &arg,
+								     limits[i])),
 					      "limit %u on CPU %d: %u",
 					      limits[i], cpu, arg.armed);
 			KUNIT_EXPECT_LE(test, arg.armed, limits[i]);
-			fire_all(test, wheel, &arg);
+			fill_expire(test, wheel, &arg);
 		}
 		twheel_destroy(wheel);
 	}
@@ -141,31 +141,31 @@ static void moves_when_full(struct kunit *test)
 	unsigned int i, limit = 33;
 	struct twheel *wheel = limited_wheel(test, limit);
 	struct fill arg = {
-		.shots = new_shots(test, wheel, limit + 1), .n = limit + 1,
+		.oneshots = oneshots_new(test, wheel, limit + 1), .n = limit + 1,
 		.delay = HOUR,
 	};
 	int cpu;
 
-	fill_on(test, cpumask_first(cpu_online_mask), &arg, limit);
+	fill_expect(test, cpumask_first(cpu_online_mask), &arg, limit);
 	for_each_online_cpu(cpu)
 		for (i = 0; i < arg.armed; i++)
-			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.shots[i].timer,
+			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.oneshots[i].timer,
 							    cpu, HOUR), 1);
-	KUNIT_EXPECT_EQ(test, pending(wheel), arg.armed);
-	clear(&arg);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), arg.armed);
+	fill_cancel(&arg);
 	for_each_online_cpu(cpu) {
-		fill_on(test, cpu, &arg, limit);
-		clear(&arg);
+		fill_expect(test, cpu, &arg, limit);
+		fill_cancel(&arg);
 	}
 	twheel_destroy(wheel);
 }
 
 /* All CPUs at once. */
 
-#define EACH	64
+#define CONTEST_TIMERS	64
 
 struct contest {
-	struct shot *shots;
+	struct oneshot *oneshots;
 	int limit;
 	atomic_t held;
 	atomic_t most;
@@ -174,9 +174,9 @@ struct contest {
 	atomic_t bad;
 };
 
-static void hold(struct contest *contest, struct shot *shot)
+static void contest_arm(struct contest *contest, struct oneshot *oneshot)
 {
-	int ret = twheel_arm(&shot->timer, HOUR);
+	int ret = twheel_arm(&oneshot->timer, HOUR);
 	int held;
 
 	if (ret == -ENOSPC) {
@@ -195,24 +195,24 @@ static void hold(struct contest *contest, struct shot *shot)
 		atomic_set(&contest->most, held);
 }
 
-static int contend(void *arg, unsigned int number)
+static int contest_run(void *arg, unsigned int number)
 {
 	struct contest *contest = arg;
-	struct shot *mine = &contest->shots[number * EACH];
-	unsigned long end = jiffies + ENOUGH;
+	struct oneshot *mine = &contest->oneshots[number * CONTEST_TIMERS];
+	unsigned long end = jiffies + RACE_TIME;
 	unsigned int round;
 	u32 seed = 99 + number;
 
 	for (round = 0; round < 40000 / num_online_cpus(); round++) {
-		struct shot *shot = &mine[roll(&seed) % EACH];
+		struct oneshot *oneshot = &mine[test_random(&seed) % CONTEST_TIMERS];
 
 		if (time_after(jiffies, end))
 			break;
-		if (!twheel_pending(&shot->timer)) {
-			hold(contest, shot);
-		} else if (roll(&seed) % 2) {
+		if (!twheel_pending(&oneshot->timer)) {
+			contest_arm(contest, oneshot);
+		} else if (test_random(&seed) % 2) {
 			atomic_dec(&contest->held);
-			if (twheel_cancel(&shot->timer) != 1)
+			if (twheel_cancel(&oneshot->timer) != 1)
 				atomic_inc(&contest->bad);
 		}
 		cond_resched();
@@ -222,23 +222,23 @@ static int contend(void *arg, unsigned int number)
 
 static void never_exceeded(struct kunit *test)
 {
-	unsigned int i, n = 2 * num_online_cpus() * EACH;
+	unsigned int i, n = 2 * num_online_cpus() * CONTEST_TIMERS;
 	struct contest contest = { .limit = n / 3 };
 	struct twheel *wheel = limited_wheel(test, n / 3);
 	struct crew crew;
 
-	contest.shots = new_shots(test, wheel, n);
-	crew_start(test, &crew, 2, contend, &contest);
+	contest.oneshots = oneshots_new(test, wheel, n);
+	crew_start(test, &crew, 2, contest_run, &contest);
 	crew_wait(test, &crew);
 	KUNIT_EXPECT_EQ(test, atomic_read(&contest.exceeded), 0);
 	KUNIT_EXPECT_EQ(test, atomic_read(&contest.bad), 0);
 	KUNIT_EXPECT_GT(test, atomic_read(&contest.refused), 0);
-	KUNIT_EXPECT_EQ(test, pending(wheel), atomic_read(&contest.held));
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), atomic_read(&contest.held));
 	kunit_info(test, "%d of %d held at most\n", atomic_read(&contest.most),
 		   contest.limit);
 	for (i = 0; i < n; i++)
-		twheel_cancel(&contest.shots[i].timer);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+		twheel_cancel(&contest.oneshots[i].timer);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	twheel_destroy(wheel);
 }
 

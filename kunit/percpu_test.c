@@ -9,7 +9,7 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "live.h"
+#include "smp.h"
 
 static struct twheel *percpu_wheel(struct kunit *test,
 				   enum twheel_context context)
@@ -18,22 +18,22 @@ static struct twheel *percpu_wheel(struct kunit *test,
 		.name = "kunit-percpu", .percpu = true, .context = context,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
-static unsigned int first_cpu(void)
+static unsigned int cpu_first(void)
 {
 	return cpumask_first(cpu_online_mask);
 }
 
-static unsigned int last_cpu(void)
+static unsigned int cpu_last(void)
 {
 	return cpumask_last(cpu_online_mask);
 }
 
 /* Some timers, to be armed from one CPU. */
 struct salvo {
-	struct shot *shots;
+	struct oneshot *oneshots;
 	unsigned int n;
 	u32 seed;
 	int cpu;
@@ -41,68 +41,68 @@ struct salvo {
 	int ret;
 };
 
-static u64 aim(struct salvo *salvo, unsigned int i)
+static u64 salvo_aim(struct salvo *salvo, unsigned int i)
 {
-	u64 delay = roll(&salvo->seed) % (u32)salvo->most;
-	struct shot *shot = &salvo->shots[i];
+	u64 delay = test_random(&salvo->seed) % (u32)salvo->most;
+	struct oneshot *oneshot = &salvo->oneshots[i];
 
-	shot->deadline = twheel_now(twheel_of(&shot->timer)) + delay;
+	oneshot->deadline = twheel_now(twheel_of(&oneshot->timer)) + delay;
 	return delay;
 }
 
-static int arm_here(void *arg)
+static int salvo_arm_here(void *arg)
 {
 	struct salvo *salvo = arg;
 	unsigned int i;
 
 	for (i = 0; i < salvo->n; i++) {
-		u64 delay = aim(salvo, i);
-		struct shot *shot = &salvo->shots[i];
+		u64 delay = salvo_aim(salvo, i);
+		struct oneshot *oneshot = &salvo->oneshots[i];
 
 		if (i % 2)
-			salvo->ret |= twheel_arm_at(&shot->timer,
-						    shot->deadline);
+			salvo->ret |= twheel_arm_at(&oneshot->timer,
+						    oneshot->deadline);
 		else
-			salvo->ret |= twheel_arm(&shot->timer, delay);
+			salvo->ret |= twheel_arm(&oneshot->timer, delay);
 	}
 	return 0;
 }
 
-static int arm_there(void *arg)
+static int salvo_arm_there(void *arg)
 {
 	struct salvo *salvo = arg;
 	unsigned int i;
 
 	for (i = 0; i < salvo->n; i++) {
-		u64 delay = aim(salvo, i);
-		struct shot *shot = &salvo->shots[i];
+		u64 delay = salvo_aim(salvo, i);
+		struct oneshot *oneshot = &salvo->oneshots[i];
 
 		if (i % 2)
-			salvo->ret |= twheel_arm_on_at(&shot->timer, salvo->cpu,
-						       shot->deadline);
+			salvo->ret |= twheel_arm_on_at(&oneshot->timer, salvo->cpu,
+						       oneshot->deadline);
 		else
-			salvo->ret |= twheel_arm_on(&shot->timer, salvo->cpu,
+			salvo->ret |= twheel_arm_on(&oneshot->timer, salvo->cpu,
 						    delay);
 	}
 	return 0;
 }
 
 /* Arm from @from for @to, or where one is, and see where they fire. */
-static void fire_on(struct kunit *test, struct twheel *wheel,
-		    int (*arm)(void *arg), int from, int to)
+static void salvo_fire_on(struct kunit *test, struct twheel *wheel,
+			  int (*arm)(void *arg), int from, int to)
 {
 	struct salvo salvo = {
 		.n = 60, .seed = 42 + from, .cpu = to, .most = 60 * MS,
 	};
 	unsigned int i;
 
-	salvo.shots = new_shots(test, wheel, salvo.n);
-	run_on(from, arm, &salvo);
-	expect_shots(test, salvo.shots, salvo.n);
+	salvo.oneshots = oneshots_new(test, wheel, salvo.n);
+	cpu_run(from, arm, &salvo);
+	oneshots_expect(test, salvo.oneshots, salvo.n);
 	KUNIT_EXPECT_EQ(test, salvo.ret, 0);
 	for (i = 0; i < salvo.n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, salvo.shots[i].fired_on, to,
-				    "shot %u from CPU %d", i, from);
+		KUNIT_EXPECT_EQ_MSG(test, salvo.oneshots[i].fired_on, to,
+				    "oneshot %u from CPU %d", i, from);
 }
 
 static const enum twheel_context contexts[] = {
@@ -118,7 +118,7 @@ static void fires_where_armed(struct kunit *test)
 		struct twheel *wheel = percpu_wheel(test, contexts[i]);
 
 		for_each_online_cpu(cpu)
-			fire_on(test, wheel, arm_here, cpu, cpu);
+			salvo_fire_on(test, wheel, salvo_arm_here, cpu, cpu);
 		twheel_destroy(wheel);
 	}
 }
@@ -133,7 +133,7 @@ static void fires_where_told(struct kunit *test)
 
 		for_each_online_cpu(from)
 			for_each_online_cpu(to)
-				fire_on(test, wheel, arm_there, from, to);
+				salvo_fire_on(test, wheel, salvo_arm_there, from, to);
 		twheel_destroy(wheel);
 	}
 }
@@ -143,12 +143,12 @@ static void wall_clock_fires_where_told(struct kunit *test)
 	struct twheel_config config = {
 		.percpu = true, .clock = TWHEEL_CLOCK_REALTIME,
 	};
-	struct twheel *wheel = live_wheel(test, &config);
+	struct twheel *wheel = wheel_new(test, &config);
 	int from, to;
 
 	for_each_online_cpu(from)
 		for_each_online_cpu(to)
-			fire_on(test, wheel, arm_there, from, to);
+			salvo_fire_on(test, wheel, salvo_arm_there, from, to);
 	twheel_destroy(wheel);
 }
 
@@ -159,34 +159,34 @@ static void no_such_cpu(struct kunit *test)
 
 	for (percpu = 0; percpu < 2; percpu++) {
 		struct twheel *wheel;
-		struct shot *shot;
+		struct oneshot *oneshot;
 		int cpu;
 
 		config.percpu = percpu;
-		wheel = live_wheel(test, &config);
-		shot = new_shots(test, wheel, 1);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, -1, HOUR),
+		wheel = wheel_new(test, &config);
+		oneshot = oneshots_new(test, wheel, 1);
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, -1, HOUR),
 				-EINVAL);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&shot->timer, -1, HOUR),
+		KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&oneshot->timer, -1, HOUR),
 				-EINVAL);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, nr_cpu_ids,
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, nr_cpu_ids,
 						    HOUR), -EINVAL);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, INT_MAX, 0),
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, INT_MAX, 0),
 				-EINVAL);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, INT_MIN, 0),
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, INT_MIN, 0),
 				-EINVAL);
-		KUNIT_EXPECT_EQ(test, twheel_state(&shot->timer), TWHEEL_IDLE);
+		KUNIT_EXPECT_EQ(test, twheel_state(&oneshot->timer), TWHEEL_IDLE);
 		for (cpu = 0; cpu < nr_cpu_ids; cpu++) {
 			if (cpu_possible(cpu))
 				continue;
-			KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, cpu,
+			KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, cpu,
 							    0), -EINVAL);
 		}
 		/* Where there is but one base, any CPU that can be will do. */
 		for_each_possible_cpu(cpu)
-			KUNIT_EXPECT_GE(test, twheel_arm_on(&shot->timer, cpu,
+			KUNIT_EXPECT_GE(test, twheel_arm_on(&oneshot->timer, cpu,
 							    HOUR), 0);
-		KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 1);
+		KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 1);
 		twheel_destroy(wheel);
 	}
 }
@@ -194,7 +194,7 @@ static void no_such_cpu(struct kunit *test)
 /* A CPU that can be, and has never been, has a base like any other. */
 static void cpu_that_never_was(struct kunit *test)
 {
-	struct shot *shots;
+	struct oneshot *oneshots;
 	unsigned int i;
 	int cpu;
 
@@ -208,18 +208,18 @@ static void cpu_that_never_was(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
 		struct twheel *wheel = percpu_wheel(test, contexts[i]);
 
-		shots = new_shots(test, wheel, 2);
-		shots[0].deadline = twheel_now(wheel) + 5 * MS;
-		twheel_arm_on(&shots[0].timer, cpu, 5 * MS);
-		twheel_arm_on(&shots[1].timer, cpu, 0);
-		expect_shots(test, shots, 2);
+		oneshots = oneshots_new(test, wheel, 2);
+		oneshots[0].deadline = twheel_now(wheel) + 5 * MS;
+		twheel_arm_on(&oneshots[0].timer, cpu, 5 * MS);
+		twheel_arm_on(&oneshots[1].timer, cpu, 0);
+		oneshots_expect(test, oneshots, 2);
 		twheel_destroy(wheel);
 	}
 }
 
 /* While the callback runs elsewhere. */
 
-struct hold {
+struct held_callback {
 	struct twheel_timer timer;
 	bool running;
 	bool release;
@@ -228,24 +228,24 @@ struct hold {
 	unsigned int fired;
 };
 
-static void hold(struct twheel_timer *timer)
+static void held_callback_run(struct twheel_timer *timer)
 {
-	struct hold *hold = container_of(timer, struct hold, timer);
+	struct held_callback *held = container_of(timer, struct held_callback, timer);
 	unsigned int i;
 
-	hold->fired++;
-	hold->fired_on = raw_smp_processor_id();
-	WRITE_ONCE(hold->running, true);
+	held->fired++;
+	held->fired_on = raw_smp_processor_id();
+	WRITE_ONCE(held->running, true);
 	/* Not for ever: the kernel would call that a lock-up. */
-	for (i = 0; i < 3000 && !READ_ONCE(hold->release); i++)
-		busy(MS);
-	if (!READ_ONCE(hold->release))
-		WRITE_ONCE(hold->gave_up, true);
-	smp_store_release(&hold->running, false);
+	for (i = 0; i < 3000 && !READ_ONCE(held->release); i++)
+		spin_ns(MS);
+	if (!READ_ONCE(held->release))
+		WRITE_ONCE(held->gave_up, true);
+	smp_store_release(&held->running, false);
 }
 
-static void expect_busy(struct kunit *test, struct hold *held, int here,
-			int there)
+static void held_callback_expect_busy(struct kunit *test, struct held_callback *held, int here,
+				      int there)
 {
 	int moved = twheel_arm_on(&held->timer, here, HOUR);
 	bool idle = !twheel_pending(&held->timer);
@@ -266,9 +266,9 @@ static void expect_busy(struct kunit *test, struct hold *held, int here,
 
 static void busy_elsewhere(struct kunit *test)
 {
-	int here = first_cpu(), there = last_cpu();
+	int here = cpu_first(), there = cpu_last();
 	struct twheel *wheel;
-	struct hold *held;
+	struct held_callback *held;
 
 	/* Does not return. */
 	if (here == there)
@@ -277,10 +277,10 @@ static void busy_elsewhere(struct kunit *test)
 	held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, held);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	twheel_timer_init(&held->timer, wheel, hold);
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
 	twheel_arm_on(&held->timer, there, 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
-	expect_busy(test, held, here, there);
+	held_callback_expect_busy(test, held, here, there);
 	WRITE_ONCE(held->release, true);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2 ||
 				      held->gave_up));
@@ -299,24 +299,24 @@ static void busy_elsewhere(struct kunit *test)
 static void pending_stays(struct kunit *test)
 {
 	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	struct shot *shots = new_shots(test, wheel, 4);
-	int here = first_cpu(), there = last_cpu();
+	struct oneshot *oneshots = oneshots_new(test, wheel, 4);
+	int here = cpu_first(), there = cpu_last();
 	unsigned int i;
 
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	for (i = 0; i < 4; i++) {
-		twheel_arm_on(&shots[i].timer, there, HOUR);
-		shots[i].deadline = twheel_now(wheel) + 20 * MS;
+		twheel_arm_on(&oneshots[i].timer, there, HOUR);
+		oneshots[i].deadline = twheel_now(wheel) + 20 * MS;
 	}
-	KUNIT_EXPECT_EQ(test, twheel_arm(&shots[0].timer, 20 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[1].timer, 20 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[2].timer, 2 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&shots[2].timer, 20 * MS), 1);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&shots[3].timer, 10 * MS), 1);
-	KUNIT_EXPECT_GE(test, twheel_extend(&shots[3].timer, 20 * MS), 0);
-	expect_shots(test, shots, 4);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[0].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[1].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[2].timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[2].timer, 20 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[3].timer, 10 * MS), 1);
+	KUNIT_EXPECT_GE(test, twheel_extend(&oneshots[3].timer, 20 * MS), 0);
+	oneshots_expect(test, oneshots, 4);
 	for (i = 0; i < 4; i++)
-		KUNIT_EXPECT_EQ(test, shots[i].fired_on, there);
+		KUNIT_EXPECT_EQ(test, oneshots[i].fired_on, there);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	twheel_destroy(wheel);
 }
@@ -324,33 +324,33 @@ static void pending_stays(struct kunit *test)
 static void cancel_from_afar(struct kunit *test)
 {
 	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	struct shot *shot = new_shots(test, wheel, 1);
-	int here = first_cpu(), there = last_cpu();
+	struct oneshot *oneshot = oneshots_new(test, wheel, 1);
+	int here = cpu_first(), there = cpu_last();
 	struct twheel_stats stats;
 
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	twheel_arm_on(&shot->timer, there, HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&shot->timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&shot->timer, MS), 0);
+	twheel_arm_on(&oneshot->timer, there, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshot->timer, MS), 0);
 	/* What no longer pends is at home where it is armed next. */
-	shot->deadline = twheel_now(wheel) + MS;
-	KUNIT_EXPECT_EQ(test, twheel_arm(&shot->timer, MS), 0);
-	expect_shots(test, shot, 1);
-	KUNIT_EXPECT_EQ(test, shot->fired_on, here);
+	oneshot->deadline = twheel_now(wheel) + MS;
+	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshot->timer, MS), 0);
+	oneshots_expect(test, oneshot, 1);
+	KUNIT_EXPECT_EQ(test, oneshot->fired_on, here);
 	/* One that pends moves when it is told to. */
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, here, 2 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, MS), 1);
-	KUNIT_EXPECT_TRUE(test, await(atomic_read(&shot->fired) == 2));
-	KUNIT_EXPECT_EQ(test, READ_ONCE(shot->fired_on), there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&shot->timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, here, 0),
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, here, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, MS), 1);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&oneshot->fired) == 2));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(oneshot->fired_on), there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&oneshot->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, here, 0),
 			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shot->timer, there, 0),
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, 0),
 			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&shot->timer, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshot->timer, 0), -ESHUTDOWN);
 
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.armed, 4);
@@ -364,61 +364,61 @@ static void cancel_from_afar(struct kunit *test)
 static void empty_is_silent(struct kunit *test)
 {
 	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	struct shot *shots = new_shots(test, wheel, 10);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 10);
 	unsigned int i;
 	int cpu;
 
-	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "not lazy");
+	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0, "not lazy");
 	for_each_online_cpu(cpu) {
 		for (i = 0; i < 10; i++)
-			twheel_arm_on(&shots[i].timer, cpu, HOUR + i * MS);
+			twheel_arm_on(&oneshots[i].timer, cpu, HOUR + i * MS);
 		for (i = 0; i < 10; i++)
-			twheel_cancel(&shots[i].timer);
+			twheel_cancel(&oneshots[i].timer);
 	}
 	msleep(200);
-	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "an empty wheel woke up");
+	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0, "an empty wheel woke up");
 	twheel_destroy(wheel);
 }
 
 /* The end of it. */
 
-static void hand_back(struct twheel_timer *timer, void *arg)
+static void oneshot_hand_back(struct twheel_timer *timer, void *arg)
 {
-	struct shot *shot = container_of(timer, struct shot, timer);
+	struct oneshot *oneshot = container_of(timer, struct oneshot, timer);
 
 	/* So that one that comes twice, or has fired, stands out. */
-	atomic_add(100, &shot->fired);
+	atomic_add(100, &oneshot->fired);
 }
 
 static void stop_hands_back_all(struct kunit *test)
 {
 	struct twheel *wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
 	unsigned int i, n = 30 * num_online_cpus(), cancelled = 0;
-	struct shot *shots = new_shots(test, wheel, n);
-	int cpu = first_cpu();
+	struct oneshot *oneshots = oneshots_new(test, wheel, n);
+	int cpu = cpu_first();
 	struct twheel_stats stats;
 
 	for (i = 0; i < n; i++) {
-		twheel_arm_on(&shots[i].timer, cpu, HOUR << i % 20);
+		twheel_arm_on(&oneshots[i].timer, cpu, HOUR << i % 20);
 		cpu = cpumask_next(cpu, cpu_online_mask);
 		if (cpu >= nr_cpu_ids)
-			cpu = first_cpu();
+			cpu = cpu_first();
 	}
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, n);
 	KUNIT_EXPECT_EQ(test, stats.armed, n);
 	for (i = 0; i < n; i += 7)
-		cancelled += twheel_cancel(&shots[i].timer);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, hand_back, NULL),
+		cancelled += twheel_cancel(&oneshots[i].timer);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, oneshot_hand_back, NULL),
 			n - cancelled);
 	for (i = 0; i < n; i++) {
-		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired),
+		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired),
 				i % 7 ? 100 : 0);
-		KUNIT_EXPECT_EQ(test, twheel_state(&shots[i].timer), i % 7 ?
+		KUNIT_EXPECT_EQ(test, twheel_state(&oneshots[i].timer), i % 7 ?
 				TWHEEL_UNFIRED : TWHEEL_CANCELLED);
-		KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[i].timer, cpu, 0),
+		KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshots[i].timer, cpu, 0),
 				-ESHUTDOWN);
-		KUNIT_EXPECT_EQ(test, twheel_arm(&shots[i].timer, 0),
+		KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[i].timer, 0),
 				-ESHUTDOWN);
 	}
 	twheel_get_stats(wheel, &stats);
@@ -434,18 +434,18 @@ static void virtual_clock_is_one(struct kunit *test)
 	struct twheel_config config = {
 		.percpu = true, .clock = TWHEEL_CLOCK_VIRTUAL,
 	};
-	struct twheel *wheel = live_wheel(test, &config);
-	struct shot *shots = new_shots(test, wheel, nr_cpu_ids);
+	struct twheel *wheel = wheel_new(test, &config);
+	struct oneshot *oneshots = oneshots_new(test, wheel, nr_cpu_ids);
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		twheel_arm_on(&shots[cpu].timer, cpu, (10 + cpu) * MS);
+		twheel_arm_on(&oneshots[cpu].timer, cpu, (10 + cpu) * MS);
 	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 9 * MS), 10 * MS);
 	for_each_possible_cpu(cpu) {
 		u64 next = twheel_advance(wheel, (10 + cpu) * MS);
 
-		KUNIT_EXPECT_EQ(test, atomic_read(&shots[cpu].fired), 1);
-		KUNIT_EXPECT_EQ(test, shots[cpu].fired_at, (10 + cpu) * MS);
+		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[cpu].fired), 1);
+		KUNIT_EXPECT_EQ(test, oneshots[cpu].fired_at, (10 + cpu) * MS);
 		if (cpumask_next(cpu, cpu_possible_mask) < nr_cpu_ids)
 			KUNIT_EXPECT_EQ(test, next, (11 + cpu) * MS);
 		else

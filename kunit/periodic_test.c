@@ -29,7 +29,7 @@ struct beat {
 	int result;
 };
 
-static enum twheel_next beat(struct twheel_periodic *periodic)
+static enum twheel_next beat_run(struct twheel_periodic *periodic)
 {
 	struct beat *b = container_of(periodic, struct beat, periodic);
 
@@ -41,18 +41,18 @@ static enum twheel_next beat(struct twheel_periodic *periodic)
 	return b->calls == b->last ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
-static void init_beat(struct beat *b, struct twheel *wheel)
+static void beat_init(struct beat *b, struct twheel *wheel)
 {
 	memset(b, 0, sizeof(*b));
-	twheel_periodic_init(&b->periodic, wheel, beat);
+	twheel_periodic_init(&b->periodic, wheel, beat_run);
 }
 
-static int start(struct beat *b, u64 period, enum twheel_pace pace)
+static int beat_start(struct beat *b, u64 period, enum twheel_pace pace)
 {
 	return twheel_periodic_start(&b->periodic, period, pace);
 }
 
-static u64 next_of(struct beat *b)
+static u64 beat_next(struct beat *b)
 {
 	return twheel_deadline(&b->periodic.series.timer);
 }
@@ -62,13 +62,13 @@ static void rate_keeps_its_phase(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
+	beat_init(&b, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 7 * MS,
 						       3 * MS,
 						       TWHEEL_FIXED_RATE), 0);
-	run_until(wheel, 7 * MS - 1);
+	wheel_run_until(wheel, 7 * MS - 1);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
-	run_until(wheel, 14 * MS);
+	wheel_run_until(wheel, 14 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 3);
 	KUNIT_EXPECT_EQ(test, b.called_at, 13 * MS);
 	KUNIT_EXPECT_EQ(test, b.missed, 0);
@@ -77,12 +77,12 @@ static void rate_keeps_its_phase(struct kunit *test)
 	twheel_advance(wheel, 48 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 4);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 10);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 49 * MS);
-	run_until(wheel, 48 * MS);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 49 * MS);
+	wheel_run_until(wheel, 48 * MS);
 	KUNIT_EXPECT_EQ_MSG(test, b.calls, 4, "a burst");
 
 	/* The next is in time, and no overrun; the total stays. */
-	run_until(wheel, 49 * MS);
+	wheel_run_until(wheel, 49 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 5);
 	KUNIT_EXPECT_EQ(test, b.called_at, 49 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
@@ -93,12 +93,12 @@ static void rate_keeps_its_phase(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
 	twheel_advance(wheel, 58 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 61 * MS);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 61 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), b.missed);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
 }
 
-static enum twheel_next steady(struct twheel_periodic *periodic)
+static enum twheel_next beat_run_steady(struct twheel_periodic *periodic)
 {
 	struct beat *b = container_of(periodic, struct beat, periodic);
 	u64 deadline = twheel_periodic_deadline(periodic);
@@ -108,7 +108,7 @@ static enum twheel_next steady(struct twheel_periodic *periodic)
 	    twheel_now(twheel_of(&periodic->series.timer)) !=
 	    div64_u64(deadline + MS - 1, MS) * MS)
 		b->result++;
-	return beat(periodic);
+	return beat_run(periodic);
 }
 
 static void rate_does_not_drift(struct kunit *test)
@@ -116,14 +116,14 @@ static void rate_does_not_drift(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
-	twheel_periodic_init(&b.periodic, wheel, steady);
+	beat_init(&b, wheel);
+	twheel_periodic_init(&b.periodic, wheel, beat_run_steady);
 	twheel_periodic_start_at(&b.periodic, 5 * MS, 3700 * US,
 				 TWHEEL_FIXED_RATE);
-	run_until(wheel, 5 * MS + 10000 * 3700 * US);
+	wheel_run_until(wheel, 5 * MS + 10000 * 3700 * US);
 	KUNIT_EXPECT_EQ(test, b.calls, 10001);
 	KUNIT_EXPECT_EQ_MSG(test, b.result, 0, "calls at another moment");
-	KUNIT_EXPECT_EQ(test, next_of(&b), 5 * MS + 10001 * 3700 * US);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS + 10001 * 3700 * US);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
 	twheel_periodic_stop(&b.periodic);
 }
@@ -140,20 +140,20 @@ static void rate_misses_none_uncounted(struct kunit *test)
 		u64 first = twheel_now(wheel) + 3 * MS;
 		static struct beat b;
 
-		init_beat(&b, wheel);
+		beat_init(&b, wheel);
 		twheel_periodic_start_at(&b.periodic, first, periods[i],
 					 TWHEEL_FIXED_RATE);
 		for (step = 0; step < 300; step++) {
 			u64 last, due;
 
 			twheel_advance(wheel, twheel_now(wheel) +
-				       roll(&seed) % (u32)(9 * MS));
+				       test_random(&seed) % (u32)(9 * MS));
 			if (!b.calls)
 				continue;
-			last = next_of(&b) - periods[i];
+			last = beat_next(&b) - periods[i];
 			due = div64_u64(last - first, periods[i]) + 1;
 			KUNIT_ASSERT_LE(test, last, b.called_at);
-			KUNIT_ASSERT_GT(test, next_of(&b), b.called_at);
+			KUNIT_ASSERT_GT(test, beat_next(&b), b.called_at);
 			KUNIT_ASSERT_EQ(test, b.calls + b.missed, due);
 			KUNIT_ASSERT_EQ(test, b.missed,
 					twheel_periodic_missed(&b.periodic));
@@ -169,15 +169,15 @@ static void rate_from_the_past(struct kunit *test)
 	static struct beat b;
 
 	twheel_advance(wheel, 100 * MS);
-	init_beat(&b, wheel);
+	beat_init(&b, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 5 * MS,
 						       10 * MS,
 						       TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ_MSG(test, b.calls, 0, "called from within start");
-	run_until(wheel, 100 * MS);
+	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 	KUNIT_EXPECT_EQ(test, b.missed, 9);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 105 * MS);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 105 * MS);
 	twheel_periodic_stop(&b.periodic);
 }
 
@@ -186,15 +186,15 @@ static void delay_has_no_overruns(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
+	beat_init(&b, wheel);
 	twheel_periodic_start_at(&b.periodic, 2 * MS, 10 * MS,
 				 TWHEEL_FIXED_DELAY);
-	run_until(wheel, 12 * MS);
+	wheel_run_until(wheel, 12 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 	twheel_advance(wheel, 77 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 3);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 87 * MS);
-	run_until(wheel, 87 * MS);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 87 * MS);
+	wheel_run_until(wheel, 87 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 4);
 	KUNIT_EXPECT_EQ(test, b.missed, 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
@@ -206,31 +206,31 @@ static void periodic_starts_anew(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
+	beat_init(&b, wheel);
 	twheel_advance(wheel, 5 * MS);
-	KUNIT_EXPECT_EQ(test, start(&b, 4 * MS, TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 9 * MS);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, 4 * MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 9 * MS);
 	twheel_advance(wheel, 30 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 5);
-	KUNIT_EXPECT_EQ(test, start(&b, 50 * MS, TWHEEL_FIXED_DELAY), 1);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, 50 * MS, TWHEEL_FIXED_DELAY), 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, next_of(&b), 80 * MS);
-	run_until(wheel, 79 * MS);
+	KUNIT_EXPECT_EQ(test, beat_next(&b), 80 * MS);
+	wheel_run_until(wheel, 79 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 
 	/* And after a stop. */
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), 0);
-	run_until(wheel, DAY + 3 * MS);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	wheel_run_until(wheel, DAY + 3 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 4);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
 static void periodic_refuses(struct kunit *test)
@@ -256,12 +256,12 @@ static void periodic_refuses(struct kunit *test)
 		enum twheel_pace pace = cases[i].pace;
 		int ret = cases[i].ret;
 
-		init_beat(&b, wheel);
-		start(&b, 5 * MS, TWHEEL_FIXED_RATE);
-		KUNIT_EXPECT_EQ_MSG(test, start(&b, cases[i].period, pace), ret,
+		beat_init(&b, wheel);
+		beat_start(&b, 5 * MS, TWHEEL_FIXED_RATE);
+		KUNIT_EXPECT_EQ_MSG(test, beat_start(&b, cases[i].period, pace), ret,
 				    "case %u", i);
 		if (ret < 0)
-			KUNIT_EXPECT_EQ_MSG(test, next_of(&b), 5 * MS,
+			KUNIT_EXPECT_EQ_MSG(test, beat_next(&b), 5 * MS,
 					    "the refused call has moved it");
 		KUNIT_EXPECT_EQ_MSG(test, ret,
 				    twheel_periodic_start_at(&b.periodic, MS,
@@ -269,36 +269,36 @@ static void periodic_refuses(struct kunit *test)
 							     pace),
 				    "case %u", i);
 		if (ret < 0)
-			KUNIT_EXPECT_EQ(test, next_of(&b), 5 * MS);
+			KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS);
 		twheel_periodic_stop(&b.periodic);
 	}
 }
 
-static int act_start(struct twheel_periodic *periodic)
+static int beat_restart(struct twheel_periodic *periodic)
 {
 	return twheel_periodic_start(periodic, 30 * MS, TWHEEL_FIXED_DELAY);
 }
 
-static int act_stop_and_start(struct twheel_periodic *periodic)
+static int beat_stop_and_restart(struct twheel_periodic *periodic)
 {
-	return twheel_periodic_stop(periodic) ?: act_start(periodic);
+	return twheel_periodic_stop(periodic) ?: beat_restart(periodic);
 }
 
 /* The second call, at 20 ms, acts; then it says AGAIN, or DONE. */
-static void act_amidst(struct kunit *test, struct beat *b,
-		       int (*act)(struct twheel_periodic *periodic), bool done)
+static void beat_act_midway(struct kunit *test, struct beat *b,
+			    int (*act)(struct twheel_periodic *periodic), bool done)
 {
-	struct twheel *wheel = new_wheel(test, MS, 0);
+	struct twheel *wheel = virtual_wheel(test, MS, 0);
 
-	init_beat(b, wheel);
+	beat_init(b, wheel);
 	b->act = act;
 	b->last = done ? 2 : 0;
-	start(b, 10 * MS, TWHEEL_FIXED_RATE);
-	run_until(wheel, 20 * MS);
+	beat_start(b, 10 * MS, TWHEEL_FIXED_RATE);
+	wheel_run_until(wheel, 20 * MS);
 	KUNIT_EXPECT_EQ(test, b->calls, 2);
 }
 
-static void end_act(struct beat *b)
+static void beat_end(struct beat *b)
 {
 	twheel_destroy(twheel_of(&b->periodic.series.timer));
 }
@@ -317,16 +317,16 @@ static void callback_stops(struct kunit *test)
 	static struct beat b;
 
 	for (i = 0; i < 2 * ARRAY_SIZE(cases); i++) {
-		act_amidst(test, &b, cases[i / 2].act, i % 2);
+		beat_act_midway(test, &b, cases[i / 2].act, i % 2);
 		KUNIT_EXPECT_EQ_MSG(test, b.result, cases[i / 2].result,
 				    "case %u", i);
 		KUNIT_EXPECT_FALSE_MSG(test,
 				       twheel_pending(&b.periodic.series.timer),
 				       "case %u: its AGAIN was heard", i);
 		/* It can be started once more. */
-		KUNIT_EXPECT_EQ(test, act_start(&b.periodic), 0);
-		KUNIT_EXPECT_EQ(test, next_of(&b), 50 * MS);
-		end_act(&b);
+		KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
+		KUNIT_EXPECT_EQ(test, beat_next(&b), 50 * MS);
+		beat_end(&b);
 	}
 }
 
@@ -337,11 +337,11 @@ static void callback_starts_anew(struct kunit *test)
 
 	/* The new series holds, whatever the old one's callback says. */
 	for (i = 0; i < 4; i++) {
-		act_amidst(test, &b, i / 2 ? act_start : act_stop_and_start,
-			   i % 2);
+		beat_act_midway(test, &b, i / 2 ? beat_restart : beat_stop_and_restart,
+				i % 2);
 		KUNIT_EXPECT_EQ(test, b.result, 0);
-		KUNIT_EXPECT_EQ_MSG(test, next_of(&b), 50 * MS, "case %u", i);
-		end_act(&b);
+		KUNIT_EXPECT_EQ_MSG(test, beat_next(&b), 50 * MS, "case %u", i);
+		beat_end(&b);
 	}
 }
 
@@ -349,23 +349,23 @@ static void callback_is_done(struct kunit *test)
 {
 	static struct beat b;
 
-	act_amidst(test, &b, NULL, true);
+	beat_act_midway(test, &b, NULL, true);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.series.timer));
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, act_start(&b.periodic), 0);
-	end_act(&b);
+	KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
+	beat_end(&b);
 }
 
-static unsigned int frees;
+static unsigned int beat_frees;
 
-static enum twheel_next free_beat(struct twheel_periodic *periodic)
+static enum twheel_next beat_run_and_free(struct twheel_periodic *periodic)
 {
 	struct beat *b = container_of(periodic, struct beat, periodic);
 
 	if (++b->calls < b->last)
 		return TWHEEL_AGAIN;
-	frees++;
+	beat_frees++;
 	kfree(b);
 	return TWHEEL_DONE;
 }
@@ -375,19 +375,19 @@ static void callback_frees_its_work(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	unsigned int i;
 
-	frees = 0;
+	beat_frees = 0;
 	for (i = 0; i < 60; i++) {
 		struct beat *b = kmalloc(sizeof(*b), GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, b);
-		init_beat(b, wheel);
-		twheel_periodic_init(&b->periodic, wheel, free_beat);
+		beat_init(b, wheel);
+		twheel_periodic_init(&b->periodic, wheel, beat_run_and_free);
 		b->last = 1 + i % 3;
-		start(b, MS + i % 7 * MS, i % 2);
+		beat_start(b, MS + i % 7 * MS, i % 2);
 	}
-	run_until(wheel, 50 * MS);
-	KUNIT_EXPECT_EQ(test, frees, 60);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	wheel_run_until(wheel, 50 * MS);
+	KUNIT_EXPECT_EQ(test, beat_frees, 60);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
 static void periodic_shutdown(struct kunit *test)
@@ -395,19 +395,19 @@ static void periodic_shutdown(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
-	start(&b, MS, TWHEEL_FIXED_RATE);
+	beat_init(&b, wheel);
+	beat_start(&b, MS, TWHEEL_FIXED_RATE);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 0, MS,
 						       TWHEEL_FIXED_DELAY),
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
-	twheel_periodic_init(&b.periodic, wheel, beat);
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	twheel_periodic_init(&b.periodic, wheel, beat_run);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
 	twheel_periodic_stop(&b.periodic);
 }
 
@@ -416,39 +416,39 @@ static void periodic_on_stopped_wheel(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct beat b;
 
-	init_beat(&b, wheel);
-	start(&b, MS, TWHEEL_FIXED_RATE);
-	run_until(wheel, 2 * MS);
-	expect_handed_back(test, wheel, &b.periodic.series.timer);
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
+	beat_init(&b, wheel);
+	beat_start(&b, MS, TWHEEL_FIXED_RATE);
+	wheel_run_until(wheel, 2 * MS);
+	wheel_expect_handed_back(test, wheel, &b.periodic.series.timer);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 }
 
-static struct probe intruder;
+static struct probe beat_intruder;
 
-static int act_intrude(struct twheel_periodic *periodic)
+static int beat_intrude(struct twheel_periodic *periodic)
 {
-	return twheel_arm(&intruder.timer, DAY);
+	return twheel_arm(&beat_intruder.timer, DAY);
 }
 
 static void periodic_without_room(struct kunit *test)
 {
-	struct twheel *wheel = narrow_wheel(test, &intruder);
+	struct twheel *wheel = virtual_wheel_for_one(test, &beat_intruder);
 	static struct beat b;
 
-	init_beat(&b, wheel);
-	b.act = act_intrude;
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), 0);
-	run_until(wheel, MS);
+	beat_init(&b, wheel);
+	b.act = beat_intrude;
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	wheel_run_until(wheel, MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
-	run_until(wheel, 5 * MS);
+	wheel_run_until(wheel, 5 * MS);
 	KUNIT_EXPECT_EQ(test, b.result, 0);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), -ENOSPC);
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), -ENOSPC);
-	twheel_cancel(&intruder.timer);
-	KUNIT_EXPECT_EQ(test, start(&b, MS, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ENOSPC);
+	twheel_cancel(&beat_intruder.timer);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
 	twheel_destroy(wheel);
 }
@@ -460,19 +460,19 @@ static void periodic_saturates(struct kunit *test)
 	static struct beat b;
 
 	for (pace = TWHEEL_FIXED_RATE; pace <= TWHEEL_FIXED_DELAY; pace++) {
-		struct twheel *wheel = new_wheel(test, MS, from);
+		struct twheel *wheel = virtual_wheel(test, MS, from);
 
-		init_beat(&b, wheel);
-		start(&b, 4 * MS, pace);
+		beat_init(&b, wheel);
+		beat_start(&b, 4 * MS, pace);
 		twheel_advance(wheel, from + 5 * MS);
 		KUNIT_EXPECT_EQ(test, b.calls, 1);
 		twheel_advance(wheel, from + 9 * MS);
 		KUNIT_EXPECT_EQ(test, b.calls, 2);
-		KUNIT_EXPECT_EQ(test, next_of(&b), TWHEEL_NEVER);
-		start(&b, TWHEEL_SPAN_MAX, pace);
-		KUNIT_EXPECT_EQ(test, next_of(&b), TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
+		beat_start(&b, TWHEEL_SPAN_MAX, pace);
+		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
 		twheel_periodic_start_at(&b.periodic, ~(u64)0, MS, pace);
-		KUNIT_EXPECT_EQ(test, next_of(&b), TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
 		KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
 		twheel_destroy(wheel);
 	}

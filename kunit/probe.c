@@ -5,8 +5,8 @@
 
 #include "probe.h"
 
-static struct twheel *make_wheel(struct kunit *test, u64 tick_ns, u64 start_ns,
-				 unsigned int max_pending)
+static struct twheel *virtual_wheel_make(struct kunit *test, u64 tick_ns, u64 start_ns,
+					 unsigned int max_pending)
 {
 	struct twheel_config config = {
 		.name		= "kunit",
@@ -21,22 +21,22 @@ static struct twheel *make_wheel(struct kunit *test, u64 tick_ns, u64 start_ns,
 	return wheel;
 }
 
-struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
+struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns)
 {
-	return make_wheel(test, tick_ns, start_ns, 0);
+	return virtual_wheel_make(test, tick_ns, start_ns, 0);
 }
 
-struct twheel *narrow_wheel(struct kunit *test, struct probe *intruder)
+struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder)
 {
-	struct twheel *wheel = make_wheel(test, MS, 0, 1);
+	struct twheel *wheel = virtual_wheel_make(test, MS, 0, 1);
 
-	init_probe(intruder, wheel, note);
+	probe_init(intruder, wheel, probe_fire);
 	return wheel;
 }
 
 int probe_test_init(struct kunit *test)
 {
-	test->priv = new_wheel(test, MS, 0);
+	test->priv = virtual_wheel(test, MS, 0);
 	return 0;
 }
 
@@ -45,7 +45,7 @@ void probe_test_exit(struct kunit *test)
 	twheel_destroy(test->priv);
 }
 
-void note(struct twheel_timer *timer)
+void probe_fire(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
@@ -53,7 +53,7 @@ void note(struct twheel_timer *timer)
 	probe->fired_at = twheel_now(twheel_of(timer));
 }
 
-void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn)
+void probe_init(struct probe *probe, struct twheel *wheel, twheel_fn fn)
 {
 	memset(probe, 0, sizeof(*probe));
 	if (object_is_on_stack(probe))
@@ -62,7 +62,7 @@ void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn)
 		twheel_timer_init(&probe->timer, wheel, fn);
 }
 
-struct probe *new_probes(struct kunit *test, unsigned int n)
+struct probe *probes_new(struct kunit *test, unsigned int n)
 {
 	struct probe *probes;
 
@@ -71,7 +71,7 @@ struct probe *new_probes(struct kunit *test, unsigned int n)
 	return probes;
 }
 
-unsigned int run_until(struct twheel *wheel, u64 until)
+unsigned int wheel_run_until(struct twheel *wheel, u64 until)
 {
 	u64 next = twheel_advance(wheel, twheel_now(wheel));
 	unsigned int alarms = 0;
@@ -84,16 +84,16 @@ unsigned int run_until(struct twheel *wheel, u64 until)
 	return alarms;
 }
 
-static void take_back(struct twheel_timer *timer, void *arg)
+static void wheel_take_back(struct twheel_timer *timer, void *arg)
 {
 	*(struct twheel_timer **)arg = timer;
 }
 
-void expect_handed_back(struct kunit *test, struct twheel *wheel,
-			struct twheel_timer *timer)
+void wheel_expect_handed_back(struct kunit *test, struct twheel *wheel,
+			      struct twheel_timer *timer)
 {
 	struct twheel_timer *unfired = NULL;
 
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, take_back, &unfired), 1);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, wheel_take_back, &unfired), 1);
 	KUNIT_EXPECT_PTR_EQ(test, unfired, timer);
 }

@@ -31,24 +31,31 @@ struct probe {
 	struct list_head unfired;
 };
 
-struct twheel *new_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);
+struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);
 /* A wheel for one timer at a time, and a probe that may take that place. */
-struct twheel *narrow_wheel(struct kunit *test, struct probe *intruder);
-struct probe *new_probes(struct kunit *test, unsigned int n);
-void init_probe(struct probe *probe, struct twheel *wheel, twheel_fn fn);
+struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder);
+struct probe *probes_new(struct kunit *test, unsigned int n);
+void probe_init(struct probe *probe, struct twheel *wheel, twheel_fn fn);
 
 /* The plain callback: count. */
-void note(struct twheel_timer *timer);
+void probe_fire(struct twheel_timer *timer);
 
 /* Let time pass as a real clock would, from alarm to alarm; how many? */
-unsigned int run_until(struct twheel *wheel, u64 until);
+unsigned int wheel_run_until(struct twheel *wheel, u64 until);
 
 /* Stop a wheel of which @timer is the only one that is pending. */
-void expect_handed_back(struct kunit *test, struct twheel *wheel,
-			struct twheel_timer *timer);
+void wheel_expect_handed_back(struct kunit *test, struct twheel *wheel,
+			      struct twheel_timer *timer);
 
 /* Before and after a test: a wheel of a millisecond's tick, in test->priv. */
 int probe_test_init(struct kunit *test);
 void probe_test_exit(struct kunit *test);
+
+/* Earlier names, for tests that still use them. */
+#define new_wheel	virtual_wheel
+#define init_probe	probe_init
+#define new_probes	probes_new
+#define note		probe_fire
+#define run_until	wheel_run_until
 
 #endif /* _TWHEEL_KUNIT_PROBE_H */

@@ -7,15 +7,15 @@
 #include "stress.h"
 
 /* Of all CPUs together. */
-#define ROUNDS	16000
+#define RACE_ROUNDS	16000
 
 /* One callback of a timer at a time, where a timer does not change axes. */
-static void run(struct kunit *test, const struct twheel_config *config,
-		bool stop_amidst)
+static void race_run(struct kunit *test, const struct twheel_config *config,
+		     bool stop_amidst)
 {
 	struct stress stress;
 
-	stress_begin(test, &stress, config, ROUNDS / num_online_cpus(), true);
+	stress_begin(test, &stress, config, RACE_ROUNDS / num_online_cpus(), true);
 	stress_end(test, &stress, stop_amidst);
 	if (config->clock != TWHEEL_CLOCK_REALTIME)
 		KUNIT_EXPECT_EQ(test, atomic_read(&stress.overlaps), 0);
@@ -25,7 +25,7 @@ static void every_pair_balances(struct kunit *test)
 {
 	static const struct twheel_config config = { .name = "one base" };
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void stop_amidst_balances(struct kunit *test)
@@ -34,7 +34,7 @@ static void stop_amidst_balances(struct kunit *test)
 	unsigned int round;
 
 	for (round = 0; round < 3; round++)
-		run(test, &config, true);
+		race_run(test, &config, true);
 }
 
 static void percpu_softirq_balances(struct kunit *test)
@@ -43,7 +43,7 @@ static void percpu_softirq_balances(struct kunit *test)
 		.name = "percpu softirq", .percpu = true,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void percpu_hardirq_balances(struct kunit *test)
@@ -53,7 +53,7 @@ static void percpu_hardirq_balances(struct kunit *test)
 		.context = TWHEEL_CONTEXT_HARDIRQ,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void percpu_work_balances(struct kunit *test)
@@ -63,7 +63,7 @@ static void percpu_work_balances(struct kunit *test)
 		.context = TWHEEL_CONTEXT_WORK,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void percpu_wall_clock_balances(struct kunit *test)
@@ -73,7 +73,7 @@ static void percpu_wall_clock_balances(struct kunit *test)
 		.clock = TWHEEL_CLOCK_REALTIME,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void wall_clock_balances(struct kunit *test)
@@ -82,7 +82,7 @@ static void wall_clock_balances(struct kunit *test)
 		.name = "wall", .clock = TWHEEL_CLOCK_REALTIME,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void percpu_limit_balances(struct kunit *test)
@@ -91,7 +91,7 @@ static void percpu_limit_balances(struct kunit *test)
 		.name = "percpu limit", .percpu = true, .max_pending = 40,
 	};
 
-	run(test, &config, false);
+	race_run(test, &config, false);
 }
 
 static void percpu_stop_amidst_balances(struct kunit *test)
@@ -109,7 +109,7 @@ static void percpu_stop_amidst_balances(struct kunit *test)
 		config.context = contexts[i / 2];
 		config.clock = i % 2 ? TWHEEL_CLOCK_REALTIME :
 				       TWHEEL_CLOCK_MONOTONIC;
-		run(test, &config, true);
+		race_run(test, &config, true);
 	}
 }
 

@@ -31,7 +31,7 @@ struct trial {
 	int result;
 };
 
-static enum twheel_next attempt(struct twheel_retry *retry)
+static enum twheel_next trial_attempt(struct twheel_retry *retry)
 {
 	struct trial *t = container_of(retry, struct trial, retry);
 
@@ -42,7 +42,7 @@ static enum twheel_next attempt(struct twheel_retry *retry)
 	return t->attempts == t->success ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
-static void give_up(struct twheel_retry *retry, int error)
+static void trial_give_up(struct twheel_retry *retry, int error)
 {
 	struct trial *t = container_of(retry, struct trial, retry);
 
@@ -51,19 +51,19 @@ static void give_up(struct twheel_retry *retry, int error)
 	t->error = error;
 }
 
-static void init_trial(struct trial *t, struct twheel *wheel)
+static void trial_init(struct trial *t, struct twheel *wheel)
 {
 	memset(t, 0, sizeof(*t));
-	twheel_retry_init(&t->retry, wheel, attempt, give_up);
+	twheel_retry_init(&t->retry, wheel, trial_attempt, trial_give_up);
 }
 
-static bool waits(const struct trial *t)
+static bool trial_pending(const struct trial *t)
 {
 	return twheel_pending(&t->retry.series.timer);
 }
 
 /* From the last attempt to the next. */
-static u64 wait_of(const struct trial *t)
+static u64 trial_wait(const struct trial *t)
 {
 	return twheel_deadline(&t->retry.series.timer) - t->tried_at;
 }
@@ -79,15 +79,15 @@ static void retry_doubles(struct kunit *test)
 	unsigned int i;
 
 	twheel_advance(wheel, 3 * MS);
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_retry_start(&t.retry, &backoff), 0);
 	KUNIT_EXPECT_EQ_MSG(test, t.attempts, 0, "called from within start");
 	KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry), 0);
 	for (i = 0; i < ARRAY_SIZE(at); i++) {
-		run_until(wheel, at[i] * MS - !!i);
+		wheel_run_until(wheel, at[i] * MS - !!i);
 		KUNIT_EXPECT_EQ(test, t.attempts, i + !i);
 		KUNIT_EXPECT_EQ(test, t.given_up, 0);
-		run_until(wheel, at[i] * MS);
+		wheel_run_until(wheel, at[i] * MS);
 		KUNIT_EXPECT_EQ(test, t.attempts, i + 1);
 		KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry), i + 1);
 		KUNIT_EXPECT_EQ(test, t.tried_at, at[i] * MS);
@@ -95,9 +95,9 @@ static void retry_doubles(struct kunit *test)
 	/* The last one has failed: at once, and once. */
 	KUNIT_EXPECT_EQ(test, t.given_up, 1);
 	KUNIT_EXPECT_EQ(test, t.error, -ETIMEDOUT);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 0);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, t.attempts, 6);
 	KUNIT_EXPECT_EQ(test, t.given_up, 1);
 }
@@ -113,14 +113,14 @@ static void retry_ends_exactly(struct kunit *test)
 		for (success = 0; success <= 6; success++) {
 			bool succeeds = success && success <= backoff.attempts;
 
-			init_trial(&t, wheel);
+			trial_init(&t, wheel);
 			t.success = success;
 			twheel_retry_start(&t.retry, &backoff);
-			run_until(wheel, twheel_now(wheel) + 100 * MS);
+			wheel_run_until(wheel, twheel_now(wheel) + 100 * MS);
 			end = succeeds ? success : backoff.attempts;
 			KUNIT_EXPECT_EQ(test, t.attempts, end);
 			KUNIT_EXPECT_EQ(test, t.given_up, !succeeds);
-			KUNIT_EXPECT_FALSE(test, waits(&t));
+			KUNIT_EXPECT_FALSE(test, trial_pending(&t));
 		}
 	}
 }
@@ -134,12 +134,12 @@ static void retry_has_grace(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct trial t;
 
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
-	run_until(wheel, 499 * MS);
+	wheel_run_until(wheel, 499 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, t.given_up, 0);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, t.given_up, 1);
 	KUNIT_EXPECT_EQ(test, t.error, -ETIMEDOUT);
@@ -147,17 +147,17 @@ static void retry_has_grace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry), 2);
 
 	/* Its success is learnt of in time. */
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
-	run_until(wheel, DAY + 400 * MS);
+	wheel_run_until(wheel, DAY + 400 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 1);
-	run_until(wheel, 2 * DAY);
+	wheel_run_until(wheel, 2 * DAY);
 	KUNIT_EXPECT_EQ(test, t.given_up, 0);
 }
 
-static void jitter(struct kunit *test, struct twheel *wheel, u64 delay,
-		   unsigned int percent)
+static void trial_jitter(struct kunit *test, struct twheel *wheel, u64 delay,
+			 unsigned int percent)
 {
 	const struct twheel_backoff backoff = {
 		.attempts = 3, .jitter = percent, .first_ns = delay,
@@ -168,12 +168,12 @@ static void jitter(struct kunit *test, struct twheel *wheel, u64 delay,
 	static struct trial t;
 	unsigned int i;
 
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	for (i = 0; i < 400; i++) {
 		twheel_retry_start(&t.retry, &backoff);
-		run_until(wheel, twheel_now(wheel));
-		lowest = min(lowest, wait_of(&t));
-		highest = max(highest, wait_of(&t));
+		wheel_run_until(wheel, twheel_now(wheel));
+		lowest = min(lowest, trial_wait(&t));
+		highest = max(highest, trial_wait(&t));
 		twheel_retry_cancel(&t.retry);
 		t.attempts = 0;
 	}
@@ -192,9 +192,9 @@ static void retry_jitters(struct kunit *test)
 
 	/* Delays of whole hundreds, or the bounds would be rounded. */
 	for (i = 0; i < ARRAY_SIZE(percents); i++) {
-		jitter(test, wheel, DAY, percents[i]);
-		jitter(test, wheel, 500 * MS, percents[i]);
-		jitter(test, wheel, TWHEEL_SPAN_MAX / 100 * 100, percents[i]);
+		trial_jitter(test, wheel, DAY, percents[i]);
+		trial_jitter(test, wheel, 500 * MS, percents[i]);
+		trial_jitter(test, wheel, TWHEEL_SPAN_MAX / 100 * 100, percents[i]);
 	}
 }
 
@@ -211,16 +211,16 @@ static void jitter_leaves_the_backoff(struct kunit *test)
 	for (round = 0; round < 50; round++) {
 		u64 delay = 100 * MS;
 
-		init_trial(&t, wheel);
+		trial_init(&t, wheel);
 		twheel_retry_start(&t.retry, &backoff);
-		run_until(wheel, twheel_now(wheel) + MS);
+		wheel_run_until(wheel, twheel_now(wheel) + MS);
 		for (i = 1; i < 8; i++) {
-			u64 wait = wait_of(&t);
+			u64 wait = trial_wait(&t);
 
 			/* A short delay does not shorten those after it. */
 			KUNIT_ASSERT_LE(test, wait, delay);
 			KUNIT_ASSERT_GE(test, wait, delay / 10 * 6);
-			run_until(wheel, t.tried_at + wait + MS);
+			wheel_run_until(wheel, t.tried_at + wait + MS);
 			KUNIT_ASSERT_EQ(test, t.attempts, i + 1);
 			delay = min(2 * delay, 1000 * MS);
 		}
@@ -255,15 +255,15 @@ static void retry_refuses(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		init_trial(&t, wheel);
+		trial_init(&t, wheel);
 		twheel_retry_start(&t.retry, &slow);
-		run_until(wheel, 0);
+		wheel_run_until(wheel, 0);
 		KUNIT_EXPECT_EQ_MSG(test, cases[i].ret,
 				    twheel_retry_start(&t.retry,
 						       &cases[i].backoff),
 				    "case %u", i);
 		if (cases[i].ret < 0)
-			KUNIT_EXPECT_EQ_MSG(test, wait_of(&t), DAY,
+			KUNIT_EXPECT_EQ_MSG(test, trial_wait(&t), DAY,
 					    "the refused call has moved it");
 		KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry),
 				cases[i].ret < 0);
@@ -279,13 +279,13 @@ static void retry_saturates(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static struct trial t;
 
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
-	run_until(wheel, 0);
-	KUNIT_EXPECT_EQ(test, wait_of(&t), TWHEEL_SPAN_MAX / 2 + 1);
+	wheel_run_until(wheel, 0);
+	KUNIT_EXPECT_EQ(test, trial_wait(&t), TWHEEL_SPAN_MAX / 2 + 1);
 	twheel_advance(wheel, TWHEEL_SPAN_MAX / 2 + 2 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
-	KUNIT_EXPECT_EQ(test, wait_of(&t), TWHEEL_SPAN_MAX);
+	KUNIT_EXPECT_EQ(test, trial_wait(&t), TWHEEL_SPAN_MAX);
 	/* Now beyond half of all time: the next deadline is too far. */
 	twheel_advance(wheel, TWHEEL_SPAN_MAX / 2 * 3 + 10 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 3);
@@ -294,7 +294,7 @@ static void retry_saturates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 1);
 }
 
-static int act_try_anew(struct twheel_retry *retry)
+static int trial_restart(struct twheel_retry *retry)
 {
 	const struct twheel_backoff backoff = {
 		.attempts = 4, .first_ns = 7 * MS,
@@ -303,16 +303,16 @@ static int act_try_anew(struct twheel_retry *retry)
 	return twheel_retry_start(retry, &backoff);
 }
 
-static struct probe intruder;
+static struct probe trial_intruder;
 
-static int act_fill(struct twheel_retry *retry)
+static int trial_intrude(struct twheel_retry *retry)
 {
-	return twheel_arm(&intruder.timer, DAY);
+	return twheel_arm(&trial_intruder.timer, DAY);
 }
 
 /* The second attempt, at 10 ms, acts; then it fails. */
-static void act_amidst_attempt(struct kunit *test, struct trial *t,
-			       struct twheel *wheel, unsigned int attempts,
+static void trial_act_midway(struct kunit *test, struct trial *t,
+			     struct twheel *wheel, unsigned int attempts,
 			       int (*act)(struct twheel_retry *retry))
 {
 	const struct twheel_backoff backoff = {
@@ -320,12 +320,12 @@ static void act_amidst_attempt(struct kunit *test, struct trial *t,
 	};
 	u64 start = twheel_now(wheel);
 
-	init_trial(t, wheel);
+	trial_init(t, wheel);
 	t->act = act;
 	KUNIT_EXPECT_EQ(test, twheel_retry_start(&t->retry, &backoff), 0);
-	run_until(wheel, start + 10 * MS);
+	wheel_run_until(wheel, start + 10 * MS);
 	/* One that starts anew does so at once. */
-	KUNIT_EXPECT_EQ(test, t->attempts, act == act_try_anew ? 3 : 2);
+	KUNIT_EXPECT_EQ(test, t->attempts, act == trial_restart ? 3 : 2);
 }
 
 static void retry_is_cancelled(struct kunit *test)
@@ -335,29 +335,29 @@ static void retry_is_cancelled(struct kunit *test)
 	unsigned int attempts;
 	static struct trial t;
 
-	init_trial(&t, wheel);
+	trial_init(&t, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 0);
 	twheel_retry_start(&t.retry, &backoff);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 1);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 0);
 	twheel_retry_start(&t.retry, &backoff);
-	run_until(wheel, MS);
+	wheel_run_until(wheel, MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&t.retry), 1);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&t.retry), 0);
-	run_until(wheel, 100 * MS);
+	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, t.given_up, 0);
 
 	/* From an attempt, the last one too: no other, and nobody gives up. */
 	for (attempts = 2; attempts <= 3; attempts++) {
-		act_amidst_attempt(test, &t, wheel, attempts, twheel_retry_cancel);
+		trial_act_midway(test, &t, wheel, attempts, twheel_retry_cancel);
 		KUNIT_EXPECT_EQ(test, t.result, 0);
-		KUNIT_EXPECT_FALSE(test, waits(&t));
+		KUNIT_EXPECT_FALSE(test, trial_pending(&t));
 		KUNIT_EXPECT_EQ(test, t.given_up, 0);
-		act_amidst_attempt(test, &t, wheel, attempts, twheel_retry_cancel_sync);
+		trial_act_midway(test, &t, wheel, attempts, twheel_retry_cancel_sync);
 		KUNIT_EXPECT_EQ(test, t.result, -EDEADLK);
-		KUNIT_EXPECT_FALSE(test, waits(&t));
+		KUNIT_EXPECT_FALSE(test, trial_pending(&t));
 		KUNIT_EXPECT_EQ(test, t.given_up, 0);
 	}
 }
@@ -369,26 +369,26 @@ static void retry_starts_anew(struct kunit *test)
 	static struct trial t;
 
 	for (attempts = 2; attempts <= 3; attempts++) {
-		act_amidst_attempt(test, &t, wheel, attempts, act_try_anew);
+		trial_act_midway(test, &t, wheel, attempts, trial_restart);
 		KUNIT_EXPECT_EQ(test, t.result, 0);
 		KUNIT_EXPECT_EQ(test, t.given_up, 0);
 		/* Four more, at once and after 7, 14, 28 ms. */
-		KUNIT_EXPECT_EQ(test, act_try_anew(&t.retry), 1);
-		run_until(wheel, twheel_now(wheel) + 48 * MS);
+		KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), 1);
+		wheel_run_until(wheel, twheel_now(wheel) + 48 * MS);
 		KUNIT_EXPECT_EQ(test, t.attempts, 6);
-		run_until(wheel, twheel_now(wheel) + MS);
+		wheel_run_until(wheel, twheel_now(wheel) + MS);
 		KUNIT_EXPECT_EQ(test, t.attempts, 7);
 		KUNIT_EXPECT_EQ(test, t.given_up, 1);
 	}
 }
 
-static void try_anew_once(struct twheel_retry *retry, int error)
+static void trial_restart_once(struct twheel_retry *retry, int error)
 {
 	struct trial *t = container_of(retry, struct trial, retry);
 
-	give_up(retry, error);
+	trial_give_up(retry, error);
 	if (t->given_up == 1)
-		t->result = act_try_anew(retry);
+		t->result = trial_restart(retry);
 }
 
 static void giving_up_starts_anew(struct kunit *test)
@@ -399,32 +399,32 @@ static void giving_up_starts_anew(struct kunit *test)
 
 	for (backoff.grace_ns = 0; backoff.grace_ns <= MS;
 	     backoff.grace_ns += MS) {
-		init_trial(&t, wheel);
-		twheel_retry_init(&t.retry, wheel, attempt, try_anew_once);
+		trial_init(&t, wheel);
+		twheel_retry_init(&t.retry, wheel, trial_attempt, trial_restart_once);
 		twheel_retry_start(&t.retry, &backoff);
-		run_until(wheel, twheel_now(wheel) + 100 * MS);
+		wheel_run_until(wheel, twheel_now(wheel) + 100 * MS);
 		KUNIT_EXPECT_EQ(test, t.result, 0);
 		KUNIT_EXPECT_EQ(test, t.attempts, 6);
 		KUNIT_EXPECT_EQ(test, t.given_up, 2);
 	}
 }
 
-static unsigned int frees;
+static unsigned int trial_frees;
 
-static enum twheel_next attempt_and_free(struct twheel_retry *retry)
+static enum twheel_next trial_attempt_and_free(struct twheel_retry *retry)
 {
 	struct trial *t = container_of(retry, struct trial, retry);
 
 	if (++t->attempts != t->success)
 		return TWHEEL_AGAIN;
-	frees++;
+	trial_frees++;
 	kfree(t);
 	return TWHEEL_DONE;
 }
 
-static void give_up_and_free(struct twheel_retry *retry, int error)
+static void trial_give_up_and_free(struct twheel_retry *retry, int error)
 {
-	frees++;
+	trial_frees++;
 	kfree(container_of(retry, struct trial, retry));
 }
 
@@ -434,21 +434,21 @@ static void callback_frees_its_retry(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	unsigned int i;
 
-	frees = 0;
+	trial_frees = 0;
 	for (i = 0; i < 60; i++) {
 		struct trial *t = kmalloc(sizeof(*t), GFP_KERNEL);
 
 		KUNIT_ASSERT_NOT_NULL(test, t);
-		init_trial(t, wheel);
+		trial_init(t, wheel);
 		t->success = i % 5;
 		backoff.grace_ns = i % 2 * MS;
-		twheel_retry_init(&t->retry, wheel, attempt_and_free,
-				  give_up_and_free);
+		twheel_retry_init(&t->retry, wheel, trial_attempt_and_free,
+				  trial_give_up_and_free);
 		twheel_retry_start(&t->retry, &backoff);
 	}
-	run_until(wheel, 50 * MS);
-	KUNIT_EXPECT_EQ(test, frees, 60);
-	KUNIT_EXPECT_EQ(test, pending(wheel), 0);
+	wheel_run_until(wheel, 50 * MS);
+	KUNIT_EXPECT_EQ(test, trial_frees, 60);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
 static void retry_without_giving_up(struct kunit *test)
@@ -459,27 +459,27 @@ static void retry_without_giving_up(struct kunit *test)
 
 	for (backoff.grace_ns = 0; backoff.grace_ns <= MS;
 	     backoff.grace_ns += MS) {
-		init_trial(&t, wheel);
-		twheel_retry_init(&t.retry, wheel, attempt, NULL);
+		trial_init(&t, wheel);
+		twheel_retry_init(&t.retry, wheel, trial_attempt, NULL);
 		twheel_retry_start(&t.retry, &backoff);
-		run_until(wheel, twheel_now(wheel) + 10 * MS);
+		wheel_run_until(wheel, twheel_now(wheel) + 10 * MS);
 		KUNIT_EXPECT_EQ(test, t.attempts, 2);
-		KUNIT_EXPECT_FALSE(test, waits(&t));
+		KUNIT_EXPECT_FALSE(test, trial_pending(&t));
 	}
 }
 
 static void retry_without_room(struct kunit *test)
 {
-	struct twheel *wheel = narrow_wheel(test, &intruder);
+	struct twheel *wheel = virtual_wheel_for_one(test, &trial_intruder);
 	static struct trial t;
 
-	act_amidst_attempt(test, &t, wheel, 9, act_fill);
+	trial_act_midway(test, &t, wheel, 9, trial_intrude);
 	KUNIT_EXPECT_EQ(test, t.result, 0);
 	KUNIT_EXPECT_EQ(test, t.given_up, 1);
 	KUNIT_EXPECT_EQ(test, t.error, -ENOSPC);
-	KUNIT_EXPECT_EQ(test, act_try_anew(&t.retry), -ENOSPC);
+	KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
-	KUNIT_EXPECT_EQ(test, act_try_anew(&t.retry), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&t.retry), 0);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	twheel_destroy(wheel);

@@ -26,7 +26,7 @@ u64 rig_roll(u64 *seed)
 }
 
 /* The first tick at or after a deadline, by plain division. */
-static u64 tick_of(const struct rig *rig, u64 ns)
+static u64 rig_tick(const struct rig *rig, u64 ns)
 {
 	u64 tick = div64_u64(ns, rig->w.tick_ns);
 
@@ -67,7 +67,7 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	RIG_CHECK(rig, !rt->pending, "test bug: timer %u is pending", i);
 	atomic64_set(&rt->timer.word, deadline);
 	rt->pending = true;
-	rt->past = tick_of(rig, deadline) <= rig->w.horizon;
+	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
 	if (deadline > rig->w.recip_max ||
 	    !tw_wheel_enqueue(&rig->w, &rt->timer, deadline))
 		tw_wheel_enqueue_near(&rig->w, &rt->timer);
@@ -103,13 +103,13 @@ u64 rig_first(const struct rig *rig)
 
 	for (i = 0; i < rig->count; i++) {
 		if (rig->timers[i].pending)
-			first = min(first, tick_of(rig, rig_deadline(rig, i)));
+			first = min(first, rig_tick(rig, rig_deadline(rig, i)));
 	}
 	return first;
 }
 
 /* The engine hands out a timer: may it? */
-static void fire(struct rig *rig, struct twheel_timer *t, u64 target)
+static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 {
 	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
 	unsigned int i = rt - rig->timers;
@@ -131,7 +131,7 @@ static void fire(struct rig *rig, struct twheel_timer *t, u64 target)
  * One round. With a slice of one every timer may take a turn for each level:
  * @guard of them are left, and the rest is returned.
  */
-static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
+static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 {
 	struct tw_wheel *w = &rig->w;
 	struct twheel_timer *t;
@@ -159,7 +159,7 @@ static unsigned int one_round(struct rig *rig, u64 target, unsigned int guard)
 		slice = rig->slice;
 		while ((t = rig_pop(w, &slice))) {
 			RIG_CHECK(rig, w->now >= rig->served, "gone back");
-			fire(rig, t, target);
+			rig_fire(rig, t, target);
 		}
 	}
 	return guard;
@@ -183,7 +183,7 @@ void rig_run(struct rig *rig, u64 target)
 	for (i = 0; i < rig->count; i++) {
 		struct rig_timer *rt = &rig->timers[i];
 		bool due = rt->pending &&
-			   tick_of(rig, rig_deadline(rig, i)) <= target;
+			   rig_tick(rig, rig_deadline(rig, i)) <= target;
 
 		rt->fired = due ? 0 : 1;
 	}
@@ -193,7 +193,7 @@ void rig_run(struct rig *rig, u64 target)
 		/* As a pass would, should the clock be behind the position. */
 		if (target < w->now)
 			tw_wheel_move_back(w, target);
-		guard = one_round(rig, target, guard);
+		guard = rig_round(rig, target, guard);
 		/* After a step back, one round may be for putting that right. */
 	} while (guard && rig->stepped && tw_wheel_next_event(w) <= target);
 	RIG_CHECK(rig, guard, "no end at target %llu", target);
@@ -241,8 +241,8 @@ unsigned int rig_follow(struct rig *rig, u64 until)
 	return alarms;
 }
 
-static unsigned int audit_bucket(struct rig *rig, unsigned int level,
-				 unsigned int slot)
+static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
+				     unsigned int slot)
 {
 	struct tw_wheel *w = &rig->w;
 	unsigned int index = (level << (w->shift + 1)) + slot;
@@ -253,7 +253,7 @@ static unsigned int audit_bucket(struct rig *rig, unsigned int level,
 	unsigned int n = 0;
 
 	hlist_for_each_entry(t, &w->buckets.heads[index], node) {
-		u64 tick = tick_of(rig, atomic64_read(&t->word));
+		u64 tick = rig_tick(rig, atomic64_read(&t->word));
 
 		n++;
 		RIG_CHECK(rig, number << span <= tick,
@@ -275,7 +275,7 @@ void rig_audit(struct rig *rig)
 
 	for (level = 0; level < rig->w.levels; level++) {
 		for (slot = 0; slot <= rig->w.mask; slot++)
-			n += audit_bucket(rig, level, slot);
+			n += rig_audit_bucket(rig, level, slot);
 	}
 	for (slot = 0; rig->w.displaced && slot < rig->w.nr; slot++) {
 		struct hlist_head *head = &rig->w.other.heads[slot];

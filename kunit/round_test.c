@@ -111,7 +111,7 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 			rig.timers[n].pending = false;
 			slice = 1;
 			KUNIT_ASSERT_EQ(test, tw_wheel_advance(w, tick + 1,
-							    &slice),
+							       &slice),
 					TW_ADVANCE_DONE);
 		}
 		KUNIT_ASSERT_EQ_MSG(test, w->now, tick + 1,

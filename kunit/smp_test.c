@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The API on real clocks and several CPUs. For races with books kept, see
+ * The API on real clocks and several CPUs. For races with books extender, see
  * race_test.c.
  */
 #include <linux/cpumask.h>
@@ -8,82 +8,82 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include "live.h"
+#include "smp.h"
 
-static struct twheel *new_wheel(struct kunit *test, enum twheel_clock clock,
+static struct twheel *smp_wheel(struct kunit *test, enum twheel_clock clock,
 				u64 tick_ns)
 {
 	struct twheel_config config = {
 		.name = "kunit-smp", .clock = clock, .tick_ns = tick_ns,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
 /* Never early, exactly once: on every clock, every tick. */
 
-static void volley(struct kunit *test, enum twheel_clock clock, u64 tick_ns)
+static void oneshots_never_early(struct kunit *test, enum twheel_clock clock, u64 tick_ns)
 {
-	struct twheel *wheel = new_wheel(test, clock, tick_ns);
+	struct twheel *wheel = smp_wheel(test, clock, tick_ns);
 	unsigned int i, n = 2000;
-	struct shot *shots = new_shots(test, wheel, n);
+	struct oneshot *oneshots = oneshots_new(test, wheel, n);
 	u32 seed = 12345;
 
 	for (i = 0; i < n; i++) {
-		u64 delay = roll(&seed) % (300 * (u32)MS);
+		u64 delay = test_random(&seed) % (300 * (u32)MS);
 
-		shots[i].deadline = twheel_now(wheel) + delay;
+		oneshots[i].deadline = twheel_now(wheel) + delay;
 		if (i % 2)
-			twheel_arm_at(&shots[i].timer, shots[i].deadline);
+			twheel_arm_at(&oneshots[i].timer, oneshots[i].deadline);
 		else
-			twheel_arm(&shots[i].timer, delay);
+			twheel_arm(&oneshots[i].timer, delay);
 	}
-	expect_shots(test, shots, n);
+	oneshots_expect(test, oneshots, n);
 	twheel_destroy(wheel);
 }
 
 static void never_early_monotonic(struct kunit *test)
 {
-	volley(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	volley(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
-	volley(test, TWHEEL_CLOCK_MONOTONIC, 7777777);
+	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
+	oneshots_never_early(test, TWHEEL_CLOCK_MONOTONIC, 7777777);
 }
 
 static void never_early_boottime(struct kunit *test)
 {
-	volley(test, TWHEEL_CLOCK_BOOTTIME, MS);
+	oneshots_never_early(test, TWHEEL_CLOCK_BOOTTIME, MS);
 }
 
 static void empty_wheel_is_silent(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
-	struct shot *shots = new_shots(test, wheel, 3);
+	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 3);
 	unsigned int i;
 	u64 deadline;
 
-	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0, "not lazy");
+	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0, "not lazy");
 	for (i = 0; i < 3; i++)
-		twheel_arm(&shots[i].timer, (1500 + 30 * i) * MS);
+		twheel_arm(&oneshots[i].timer, (1500 + 30 * i) * MS);
 	for (i = 0; i < 3; i++)
-		KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[i].timer), 1);
+		KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshots[i].timer), 1);
 	msleep(1800);
-	KUNIT_EXPECT_EQ_MSG(test, passes(wheel), 0,
+	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0,
 			    "an empty wheel woke up");
 
 	/* One instant, one pass; and silence after it. */
 	deadline = twheel_now(wheel) + 500 * MS;
 	for (i = 0; i < 3; i++)
-		twheel_arm_at(&shots[i].timer, deadline);
-	expect_shots(test, shots, 3);
+		twheel_arm_at(&oneshots[i].timer, deadline);
+	oneshots_expect(test, oneshots, 3);
 	msleep(200);
-	KUNIT_EXPECT_LE(test, passes(wheel), 3);
-	KUNIT_EXPECT_GE(test, passes(wheel), 1);
+	KUNIT_EXPECT_LE(test, pass_count(wheel), 3);
+	KUNIT_EXPECT_GE(test, pass_count(wheel), 1);
 	twheel_destroy(wheel);
 }
 
 /* cancel_sync against a callback that runs on the other CPU. */
 
-struct slow {
+struct slow_timer {
 	struct twheel_timer timer;
 	bool started;
 	bool waited_for;
@@ -92,9 +92,9 @@ struct slow {
 	bool rearm;
 };
 
-static void slow_callback(struct twheel_timer *timer)
+static void slow_timer_run(struct twheel_timer *timer)
 {
-	struct slow *slow = container_of(timer, struct slow, timer);
+	struct slow_timer *slow = container_of(timer, struct slow_timer, timer);
 	u64 end = ktime_get_ns() + 20 * MS;
 
 	WRITE_ONCE(slow->started, true);
@@ -102,15 +102,15 @@ static void slow_callback(struct twheel_timer *timer)
 	while (!READ_ONCE(slow->waited_for) && ktime_get_ns() < end)
 		cpu_relax();
 	slow->overlapped = READ_ONCE(slow->waited_for);
-	busy(200 * US);
+	spin_ns(200 * US);
 	if (slow->rearm)
 		twheel_arm(timer, HOUR);
 	WRITE_ONCE(slow->finished, true);
 }
 
-static int slow_arm(void *arg, unsigned int number)
+static int slow_timer_arm(void *arg, unsigned int number)
 {
-	struct slow *slow = arg;
+	struct slow_timer *slow = arg;
 	unsigned int i;
 
 	/* The last CPU arms, and stays awake so that the alarm is its own. */
@@ -124,19 +124,19 @@ static int slow_arm(void *arg, unsigned int number)
 
 static void sync_waits_for_callback(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
 	unsigned int round, overlaps = 0;
 
 	/* The callback is to run on another CPU than this. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	for (round = 0; round < 20; round++) {
-		struct slow *slow = kzalloc(sizeof(*slow), GFP_KERNEL);
+		struct slow_timer *slow = kzalloc(sizeof(*slow), GFP_KERNEL);
 		struct crew crew;
 		int ret;
 
 		KUNIT_ASSERT_NOT_NULL(test, slow);
-		twheel_timer_init(&slow->timer, wheel, slow_callback);
-		crew_start(test, &crew, 1, slow_arm, slow);
+		twheel_timer_init(&slow->timer, wheel, slow_timer_run);
+		crew_start(test, &crew, 1, slow_timer_arm, slow);
 		while (!READ_ONCE(slow->started))
 			cond_resched();
 		WRITE_ONCE(slow->waited_for, true);
@@ -158,17 +158,17 @@ static void sync_waits_for_callback(struct kunit *test)
 
 static void sync_cancels_once(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
 	unsigned int round, cancelled = 0;
 	struct twheel_stats stats;
 
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	for (round = 0; round < 10; round++) {
-		struct slow slow = { .rearm = true };
+		struct slow_timer slow = { .rearm = true };
 		struct crew crew;
 
-		twheel_timer_init_on_stack(&slow.timer, wheel, slow_callback);
-		crew_start(test, &crew, 1, slow_arm, &slow);
+		twheel_timer_init_on_stack(&slow.timer, wheel, slow_timer_run);
+		crew_start(test, &crew, 1, slow_timer_arm, &slow);
 		while (!READ_ONCE(slow.started))
 			cond_resched();
 		/* From here, and once more by the callback that runs. */
@@ -197,7 +197,7 @@ struct restless {
 	bool after_gone;
 };
 
-static void restless_callback(struct twheel_timer *timer)
+static void restless_run(struct twheel_timer *timer)
 {
 	struct restless *r = container_of(timer, struct restless, timer);
 
@@ -209,7 +209,7 @@ static void restless_callback(struct twheel_timer *timer)
 
 static void shutdown_beats_rearm(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
+	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US);
 	unsigned int round, fired = 0;
 	struct twheel_stats stats;
 
@@ -218,7 +218,7 @@ static void shutdown_beats_rearm(struct kunit *test)
 		u64 until;
 
 		KUNIT_ASSERT_NOT_NULL(test, r);
-		twheel_timer_init(&r->timer, wheel, restless_callback);
+		twheel_timer_init(&r->timer, wheel, restless_run);
 		twheel_arm(&r->timer, 0);
 		until = twheel_now(wheel) + round % 16 * 50 * US;
 		while (twheel_now(wheel) < until)
@@ -226,7 +226,7 @@ static void shutdown_beats_rearm(struct kunit *test)
 		KUNIT_EXPECT_GE(test, twheel_shutdown_sync(&r->timer), 0);
 		WRITE_ONCE(r->gone, true);
 		KUNIT_EXPECT_FALSE(test, twheel_pending(&r->timer));
-		busy(50 * US);
+		spin_ns(50 * US);
 		KUNIT_EXPECT_FALSE(test, READ_ONCE(r->after_gone));
 		fired += r->fired;
 		/* KASAN would tell if a callback still came. */
@@ -241,63 +241,63 @@ static void shutdown_beats_rearm(struct kunit *test)
 
 /* An extension that has been acknowledged holds. */
 
-struct kept {
+struct extender {
 	struct kunit *test;
 	struct twheel *wheel;
 	atomic_t early;
 	atomic_t extended;
 };
 
-static int keep_alive(void *arg, unsigned int number)
+static int extender_run(void *arg, unsigned int number)
 {
-	struct kept *kept = arg;
+	struct extender *extender = arg;
 	u32 seed = 77 + number;
 	unsigned int round;
 
 	for (round = 0; round < 300; round++) {
-		struct shot shot = { };
+		struct oneshot oneshot = { };
 		u64 acked;
 
-		twheel_timer_init_on_stack(&shot.timer, kept->wheel, shoot);
-		acked = twheel_now(kept->wheel) + roll(&seed) % (u32)(200 * US);
-		twheel_arm_at(&shot.timer, acked);
+		twheel_timer_init_on_stack(&oneshot.timer, extender->wheel, oneshot_fire);
+		acked = twheel_now(extender->wheel) + test_random(&seed) % (u32)(200 * US);
+		twheel_arm_at(&oneshot.timer, acked);
 		for (;;) {
-			u64 later = acked + roll(&seed) % (u32)(150 * US);
-			int ret = twheel_extend_at(&shot.timer, later);
+			u64 later = acked + test_random(&seed) % (u32)(150 * US);
+			int ret = twheel_extend_at(&oneshot.timer, later);
 
 			if (ret == -ENOENT)
 				break;
 			if (ret == 1) {
 				acked = later;
-				atomic_inc(&kept->extended);
+				atomic_inc(&extender->extended);
 			}
 			/* Races are close to the deadline. */
-			while (twheel_pending(&shot.timer) &&
-			       twheel_now(kept->wheel) + roll(&seed) %
+			while (twheel_pending(&oneshot.timer) &&
+			       twheel_now(extender->wheel) + test_random(&seed) %
 			       (u32)(20 * US) < acked)
 				cpu_relax();
 			cond_resched();
 		}
-		twheel_shutdown_sync(&shot.timer);
-		twheel_timer_destroy_on_stack(&shot.timer);
-		if (shot.fired_at < acked || atomic_read(&shot.fired) != 1)
-			atomic_inc(&kept->early);
+		twheel_shutdown_sync(&oneshot.timer);
+		twheel_timer_destroy_on_stack(&oneshot.timer);
+		if (oneshot.fired_at < acked || atomic_read(&oneshot.fired) != 1)
+			atomic_inc(&extender->early);
 	}
 	return 0;
 }
 
 static void extension_holds(struct kunit *test)
 {
-	struct kept kept = {
-		.wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
+	struct extender extender = {
+		.wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
 	};
 	struct crew crew;
 
-	crew_start(test, &crew, 1, keep_alive, &kept);
+	crew_start(test, &crew, 1, extender_run, &extender);
 	crew_wait(test, &crew);
-	KUNIT_EXPECT_EQ(test, atomic_read(&kept.early), 0);
-	KUNIT_EXPECT_GT(test, atomic_read(&kept.extended), 0);
-	twheel_destroy(kept.wheel);
+	KUNIT_EXPECT_EQ(test, atomic_read(&extender.early), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&extender.extended), 0);
+	twheel_destroy(extender.wheel);
 }
 
 /*
@@ -306,20 +306,20 @@ static void extension_holds(struct kunit *test)
  * a third one here that would come to the rescue.
  */
 
-struct pair {
+struct arm_race {
 	struct twheel *wheel;
-	struct shot *shots;
+	struct oneshot *oneshots;
 	atomic_t ready;
 	atomic_t lost;
 	unsigned int members;
 };
 
-static bool all_ready(struct pair *pair, unsigned int round)
+static bool arm_race_ready(struct arm_race *race, unsigned int round)
 {
 	unsigned int i;
 
 	for (i = 0; i < 10000000; i++) {
-		if (atomic_read(&pair->ready) >= round * pair->members)
+		if (atomic_read(&race->ready) >= round * race->members)
 			return true;
 		if (i % 64 == 63)
 			cond_resched();
@@ -328,47 +328,47 @@ static bool all_ready(struct pair *pair, unsigned int round)
 	return false;
 }
 
-static int arm_together(void *arg, unsigned int number)
+static int arm_race_run(void *arg, unsigned int number)
 {
-	struct pair *pair = arg;
-	struct shot *shot = &pair->shots[number];
+	struct arm_race *race = arg;
+	struct oneshot *oneshot = &race->oneshots[number];
 	u32 seed = 1 + number;
 	unsigned int round, spins;
 
-	for (round = 1; round <= 1000 / pair->members; round++) {
-		if (atomic_read(&pair->lost))
+	for (round = 1; round <= 1000 / race->members; round++) {
+		if (atomic_read(&race->lost))
 			break;
-		atomic_inc(&pair->ready);
-		if (!all_ready(pair, round))
+		atomic_inc(&race->ready);
+		if (!arm_race_ready(race, round))
 			break;
 		/* Close to when the others' pass ends. */
-		for (spins = roll(&seed) % 512; spins; spins--)
+		for (spins = test_random(&seed) % 512; spins; spins--)
 			cpu_relax();
-		twheel_arm(&shot->timer, roll(&seed) % 2 ? 0 :
-			   roll(&seed) % (u32)(300 * US));
-		if (!await(atomic_read(&shot->fired) == round))
-			atomic_inc(&pair->lost);
+		twheel_arm(&oneshot->timer, test_random(&seed) % 2 ? 0 :
+			   test_random(&seed) % (u32)(300 * US));
+		if (!await(atomic_read(&oneshot->fired) == round))
+			atomic_inc(&race->lost);
 	}
 	/* Those who are left need not wait for this one. */
-	atomic_add(1000000, &pair->ready);
+	atomic_add(1000000, &race->ready);
 	return 0;
 }
 
 static void no_wake_up_is_lost(struct kunit *test)
 {
 	unsigned int n = num_online_cpus();
-	struct pair pair = {
-		.wheel = new_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
+	struct arm_race race = {
+		.wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, 100 * US),
 		.members = n,
 	};
 	struct crew crew;
 
-	pair.shots = new_shots(test, pair.wheel, n);
-	crew_start(test, &crew, 1, arm_together, &pair);
+	race.oneshots = oneshots_new(test, race.wheel, n);
+	crew_start(test, &crew, 1, arm_race_run, &race);
 	crew_wait(test, &crew);
-	KUNIT_EXPECT_EQ(test, atomic_read(&pair.lost), 0);
-	KUNIT_EXPECT_GT(test, atomic_read(&pair.shots[0].fired), 1);
-	twheel_destroy(pair.wheel);
+	KUNIT_EXPECT_EQ(test, atomic_read(&race.lost), 0);
+	KUNIT_EXPECT_GT(test, atomic_read(&race.oneshots[0].fired), 1);
+	twheel_destroy(race.wheel);
 }
 
 static struct kunit_case smp_cases[] = {

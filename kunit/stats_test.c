@@ -6,7 +6,7 @@
 
 #include "probe.h"
 
-static struct twheel_stats stats_of(struct twheel *wheel)
+static struct twheel_stats wheel_stats(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
@@ -14,10 +14,10 @@ static struct twheel_stats stats_of(struct twheel *wheel)
 	return stats;
 }
 
-static void expect_books(struct kunit *test, struct twheel *wheel, u64 armed,
-			 u64 fired, u64 cancelled, u64 unfired)
+static void wheel_expect_stats(struct kunit *test, struct twheel *wheel, u64 armed,
+			       u64 fired, u64 cancelled, u64 unfired)
 {
-	struct twheel_stats stats = stats_of(wheel);
+	struct twheel_stats stats = wheel_stats(wheel);
 	unsigned int i;
 
 	KUNIT_EXPECT_EQ(test, stats.armed, armed);
@@ -34,33 +34,33 @@ static void expect_books(struct kunit *test, struct twheel *wheel, u64 armed,
 static void ends_in_one_way(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 6);
+	struct probe *p = probes_new(test, 6);
 	unsigned int i;
 
-	expect_books(test, wheel, 0, 0, 0, 0);
+	wheel_expect_stats(test, wheel, 0, 0, 0, 0);
 	for (i = 0; i < 6; i++) {
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm(&p[i].timer, (i + 1) * MS);
 	}
-	expect_books(test, wheel, 6, 0, 0, 0);
+	wheel_expect_stats(test, wheel, 6, 0, 0, 0);
 	/* A timer that is pending does not become it: nearer, and later. */
 	twheel_arm(&p[5].timer, 5 * MS);
 	twheel_modify(&p[5].timer, 6 * MS);
 	twheel_extend(&p[5].timer, 7 * MS);
-	expect_books(test, wheel, 6, 0, 0, 0);
+	wheel_expect_stats(test, wheel, 6, 0, 0, 0);
 
 	twheel_advance(wheel, 2 * MS);
-	expect_books(test, wheel, 6, 2, 0, 0);
+	wheel_expect_stats(test, wheel, 6, 2, 0, 0);
 	twheel_arm(&p[0].timer, MS);
-	expect_books(test, wheel, 7, 2, 0, 0);
+	wheel_expect_stats(test, wheel, 7, 2, 0, 0);
 	twheel_cancel(&p[0].timer);
 	twheel_cancel(&p[0].timer);
 	twheel_cancel_sync(&p[2].timer);
 	twheel_shutdown_sync(&p[3].timer);
 	twheel_shutdown_sync(&p[3].timer);
-	expect_books(test, wheel, 7, 2, 3, 0);
+	wheel_expect_stats(test, wheel, 7, 2, 3, 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 2);
-	expect_books(test, wheel, 7, 2, 3, 2);
+	wheel_expect_stats(test, wheel, 7, 2, 3, 2);
 }
 
 static void extended_when_found(struct kunit *test)
@@ -68,8 +68,8 @@ static void extended_when_found(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe p, q;
 
-	init_probe(&p, wheel, note);
-	init_probe(&q, wheel, note);
+	probe_init(&p, wheel, probe_fire);
+	probe_init(&q, wheel, probe_fire);
 	twheel_arm_at(&p.timer, 10 * MS);
 	twheel_arm_at(&q.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p.timer, 15 * MS), 1);
@@ -78,14 +78,14 @@ static void extended_when_found(struct kunit *test)
 	/* Nearer, and later than that: filed anew on the spot. */
 	twheel_modify_at(&q.timer, 5 * MS);
 	twheel_advance(wheel, 9 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 0);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 0);
 	twheel_advance(wheel, 10 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 1);
 	twheel_extend_at(&p.timer, 40 * MS);
 	twheel_advance(wheel, 35 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 2);
-	run_until(wheel, DAY);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 2);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 2);
+	wheel_run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 2);
 	KUNIT_EXPECT_EQ(test, p.fired_at, 40 * MS);
 }
 
@@ -93,24 +93,24 @@ static void extended_when_found(struct kunit *test)
 static void extended_far_away(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 20);
+	struct probe *p = probes_new(test, 20);
 	unsigned int i;
 
 	/* So many that the bucket is not looked through for a first one. */
 	for (i = 0; i < 20; i++) {
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 30000 * MS + i);
 	}
 	for (i = 0; i < 12; i++)
 		twheel_extend_at(&p[i].timer, 60000 * MS + i);
-	run_until(wheel, 30001 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 8);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 12);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 8);
-	run_until(wheel, 60001 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, 20);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).requeued, 12);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 20);
+	wheel_run_until(wheel, 30001 * MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, 8);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 12);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 8);
+	wheel_run_until(wheel, 60001 * MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, 20);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 12);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 20);
 }
 
 static void cascades_a_level_each(struct kunit *test)
@@ -123,20 +123,20 @@ static void cascades_a_level_each(struct kunit *test)
 	static const u64 delays[] = { 500, 5000, 500000 };
 
 	for (i = 0; i < ARRAY_SIZE(p); i++) {
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm(&p[i].timer, delays[i] * MS);
 	}
-	run_until(wheel, 500 * MS);
+	wheel_run_until(wheel, 500 * MS);
 	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 0);
-	run_until(wheel, 5000 * MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 0);
+	wheel_run_until(wheel, 5000 * MS);
 	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).cascades, 1);
-	run_until(wheel, 500000 * MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 1);
+	wheel_run_until(wheel, 500000 * MS);
 	KUNIT_EXPECT_EQ(test, p[2].fired, 1);
 	/* Twice at most; once, if it went from level 2 to 0 in one go. */
-	KUNIT_EXPECT_GE(test, stats_of(wheel).cascades, 2);
-	KUNIT_EXPECT_LE(test, stats_of(wheel).cascades, 3);
+	KUNIT_EXPECT_GE(test, wheel_stats(wheel).cascades, 2);
+	KUNIT_EXPECT_LE(test, wheel_stats(wheel).cascades, 3);
 }
 
 static void passes_and_budgets(struct kunit *test)
@@ -144,28 +144,28 @@ static void passes_and_budgets(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	/* Three budgets of a pass in softirq, the third not used up. */
 	unsigned int n = 2 * 1024 + 100, i;
-	struct probe *p = new_probes(test, n);
+	struct probe *p = probes_new(test, n);
 
 	for (i = 0; i < n; i++) {
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm(&p[i].timer, MS);
 	}
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 0);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 0);
 	twheel_advance(wheel, MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).fired, n);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 3);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).exhausted, 2);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, n);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 3);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, 2);
 	twheel_advance(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, 4);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).exhausted, 2);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).threaded, 0);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 4);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, 2);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).threaded, 0);
 }
 
-static void linger(struct twheel_timer *timer)
+static void probe_overrun(struct twheel_timer *timer)
 {
-	note(timer);
+	probe_fire(timer);
 	/* Three times what is reported as an overrun. */
-	busy(60 * MS);
+	spin_ns(60 * MS);
 }
 
 static void overruns_are_counted(struct kunit *test)
@@ -173,11 +173,11 @@ static void overruns_are_counted(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe p;
 
-	init_probe(&p, wheel, linger);
+	probe_init(&p, wheel, probe_overrun);
 	twheel_arm(&p.timer, MS);
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, p.fired, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).overruns, 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 1);
 }
 
 /* On a virtual clock it is known to the ns how late a timer is. */
@@ -198,14 +198,14 @@ static void late_to_the_bucket(struct kunit *test)
 	unsigned int i, j;
 	struct probe p;
 
-	init_probe(&p, wheel, note);
+	probe_init(&p, wheel, probe_fire);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
 		/* Not on a tick: where that is, one ns is added. */
 		now += DAY + 1;
-		before = stats_of(wheel);
+		before = wheel_stats(wheel);
 		twheel_arm_at(&p.timer, now - cases[i].late);
 		twheel_advance(wheel, now);
-		after = stats_of(wheel);
+		after = wheel_stats(wheel);
 		KUNIT_EXPECT_EQ(test, after.fired, before.fired + 1);
 		KUNIT_EXPECT_EQ(test, after.late_sum,
 				before.late_sum + cases[i].late);
@@ -224,10 +224,10 @@ static void late_by_one_at_least(struct kunit *test)
 	struct twheel_stats stats;
 	struct probe p;
 
-	init_probe(&p, wheel, note);
+	probe_init(&p, wheel, probe_fire);
 	twheel_arm_at(&p.timer, 10 * MS);
 	twheel_advance(wheel, 10 * MS);
-	stats = stats_of(wheel);
+	stats = wheel_stats(wheel);
 	KUNIT_EXPECT_EQ(test, stats.late[0], 1);
 	KUNIT_EXPECT_EQ(test, stats.late_sum, 1);
 }
@@ -238,17 +238,17 @@ static void late_after_an_extension(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	struct probe p;
 
-	init_probe(&p, wheel, note);
+	probe_init(&p, wheel, probe_fire);
 	twheel_arm_at(&p.timer, 10 * MS);
 	twheel_extend_at(&p.timer, 20 * MS);
 	twheel_advance(wheel, 15 * MS);
 	twheel_advance(wheel, 20 * MS + 77);
 	KUNIT_EXPECT_EQ(test, p.fired, 1);
-	KUNIT_EXPECT_EQ(test, stats_of(wheel).late_sum, 77);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late_sum, 77);
 }
 
-static struct twheel *other_wheel(struct kunit *test,
-				  const struct twheel_config *config)
+static struct twheel *wheel_of_config(struct kunit *test,
+				      const struct twheel_config *config)
 {
 	struct twheel *wheel = twheel_create(config);
 
@@ -262,40 +262,40 @@ static void all_bases_together(struct kunit *test)
 	struct twheel_config config = {
 		.name = "kunit", .clock = TWHEEL_CLOCK_VIRTUAL, .percpu = true,
 	};
-	struct probe *p = new_probes(test, nr_cpu_ids);
+	struct probe *p = probes_new(test, nr_cpu_ids);
 	struct twheel *wheel;
 	unsigned int n;
 	int cpu;
 
 	for (config.context = TWHEEL_CONTEXT_SOFTIRQ;
 	     config.context <= TWHEEL_CONTEXT_WORK; config.context++) {
-		wheel = other_wheel(test, &config);
+		wheel = wheel_of_config(test, &config);
 		n = 0;
 		for_each_possible_cpu(cpu) {
-			init_probe(&p[cpu], wheel, note);
+			probe_init(&p[cpu], wheel, probe_fire);
 			KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&p[cpu].timer,
 							       cpu, 5 * MS), 0);
 			n++;
 		}
-		expect_books(test, wheel, n, 0, 0, 0);
+		wheel_expect_stats(test, wheel, n, 0, 0, 0);
 		twheel_advance(wheel, 5 * MS + 3);
-		expect_books(test, wheel, n, n, 0, 0);
-		KUNIT_EXPECT_EQ(test, stats_of(wheel).late_sum, 3 * n);
-		KUNIT_EXPECT_EQ(test, stats_of(wheel).late[1], n);
-		KUNIT_EXPECT_EQ(test, stats_of(wheel).passes, n);
+		wheel_expect_stats(test, wheel, n, n, 0, 0);
+		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late_sum, 3 * n);
+		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).late[1], n);
+		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, n);
 		twheel_destroy(wheel);
 	}
 }
 
 static void numbers_are_unique(struct kunit *test)
 {
-	struct twheel *a = test->priv, *b = new_wheel(test, MS, 0);
+	struct twheel *a = test->priv, *b = virtual_wheel(test, MS, 0);
 	unsigned int id = twheel_id(b);
 
 	KUNIT_EXPECT_NE(test, id, 0);
 	KUNIT_EXPECT_NE(test, id, twheel_id(a));
 	twheel_destroy(b);
-	b = new_wheel(test, MS, 0);
+	b = virtual_wheel(test, MS, 0);
 	KUNIT_EXPECT_NE(test, twheel_id(b), id);
 	twheel_destroy(b);
 }

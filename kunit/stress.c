@@ -13,7 +13,7 @@ static struct stress *stress_of(struct twheel_timer *timer)
 }
 
 /* Note what an arm said. */
-static void armed(struct stress *stress, struct ledger *ledger, int ret)
+static void stress_count_arm(struct stress *stress, struct ledger *ledger, int ret)
 {
 	if (ret == 0)
 		atomic_inc(&ledger->armed);
@@ -23,7 +23,7 @@ static void armed(struct stress *stress, struct ledger *ledger, int ret)
 		atomic_inc(&stress->bad);
 }
 
-static void cancelled(struct stress *stress, struct ledger *ledger, int ret)
+static void stress_count_cancel(struct stress *stress, struct ledger *ledger, int ret)
 {
 	if (ret == 1)
 		atomic_inc(&ledger->cancelled);
@@ -43,12 +43,12 @@ static void stress_callback(struct twheel_timer *timer)
 	if (stress->sleeps && fired % 32 == 0)
 		usleep_range(50, 100);
 	if (stress->busy)
-		busy(50 * US);
+		spin_ns(50 * US);
 	/* Before it can be called again. */
 	atomic_dec(&ledger->inside);
 	/* Some arm themselves again, some for now. */
 	if (fired % 4 == 0)
-		armed(stress, ledger, twheel_arm(timer, fired % 8 * 50 * US));
+		stress_count_arm(stress, ledger, twheel_arm(timer, fired % 8 * 50 * US));
 }
 
 static void stress_unfired(struct twheel_timer *timer, void *arg)
@@ -58,8 +58,8 @@ static void stress_unfired(struct twheel_timer *timer, void *arg)
 	atomic_inc(&ledger->unfired);
 }
 
-static void arm_somewhere(struct stress *stress, struct ledger *ledger, u64 delay,
-			  u32 dice)
+static void stress_arm_somewhere(struct stress *stress, struct ledger *ledger, u64 delay,
+				 u32 dice)
 {
 	u64 deadline = twheel_now(stress->wheel) + delay;
 	int cpu = dice / 4 % nr_cpu_ids;
@@ -73,11 +73,11 @@ static void arm_somewhere(struct stress *stress, struct ledger *ledger, u64 dela
 		ret = twheel_arm_on_at(&ledger->timer, cpu, deadline);
 	/* Its callback was running. */
 	if (ret != -EBUSY)
-		armed(stress, ledger, ret);
+		stress_count_arm(stress, ledger, ret);
 }
 
-static void arm_here(struct stress *stress, struct ledger *ledger, u64 delay,
-		     u32 dice)
+static void stress_arm_here(struct stress *stress, struct ledger *ledger, u64 delay,
+			    u32 dice)
 {
 	struct twheel_timer *timer = &ledger->timer;
 	int ret;
@@ -88,21 +88,21 @@ static void arm_here(struct stress *stress, struct ledger *ledger, u64 delay,
 		ret = twheel_arm_range(timer, delay, MS);
 	else
 		ret = twheel_arm(timer, delay);
-	armed(stress, ledger, ret);
+	stress_count_arm(stress, ledger, ret);
 }
 
-static void strike(struct stress *stress, struct ledger *ledger, u64 delay,
-		   u32 dice)
+static void stress_operation(struct stress *stress, struct ledger *ledger, u64 delay,
+			     u32 dice)
 {
 	struct twheel_timer *timer = &ledger->timer;
 	int ret;
 
 	switch (dice % 16) {
 	case 0 ... 3:
-		arm_here(stress, ledger, delay, dice / 16);
+		stress_arm_here(stress, ledger, delay, dice / 16);
 		break;
 	case 4 ... 6:
-		arm_somewhere(stress, ledger, delay, dice / 16);
+		stress_arm_somewhere(stress, ledger, delay, dice / 16);
 		break;
 	case 7 ... 8:
 		ret = twheel_modify(timer, delay);
@@ -115,20 +115,20 @@ static void strike(struct stress *stress, struct ledger *ledger, u64 delay,
 			atomic_inc(&stress->bad);
 		break;
 	case 11 ... 12:
-		cancelled(stress, ledger, twheel_cancel(timer));
+		stress_count_cancel(stress, ledger, twheel_cancel(timer));
 		break;
 	case 13 ... 14:
-		cancelled(stress, ledger, twheel_cancel_sync(timer));
+		stress_count_cancel(stress, ledger, twheel_cancel_sync(timer));
 		break;
 	case 15:
 		if (dice / 16 % 256 == 0)
-			cancelled(stress, ledger, twheel_shutdown_sync(timer));
+			stress_count_cancel(stress, ledger, twheel_shutdown_sync(timer));
 		break;
 	}
 }
 
 /* Some of the same, and nobody comes in between. */
-static void strike_held(struct stress *stress, struct ledger *ledger, u64 delay,
+static void stress_held(struct stress *stress, struct ledger *ledger, u64 delay,
 			u32 dice)
 {
 	u64 deadline = twheel_now(stress->wheel) + delay;
@@ -138,24 +138,24 @@ static void strike_held(struct stress *stress, struct ledger *ledger, u64 delay,
 
 	twheel_hold(stress->wheel, &flags);
 	if (dice % 2)
-		armed(stress, ledger, twheel_arm_at_held(timer, deadline));
+		stress_count_arm(stress, ledger, twheel_arm_at_held(timer, deadline));
 	if (dice / 2 % 2) {
 		ret = twheel_modify_at_held(timer, deadline - dice % (u32)MS);
 		if (ret != twheel_pending(timer))
 			atomic_inc(&stress->bad);
 	}
 	if (dice / 4 % 4 == 0) {
-		cancelled(stress, ledger, twheel_cancel_held(timer));
+		stress_count_cancel(stress, ledger, twheel_cancel_held(timer));
 		if (twheel_pending(timer))
 			atomic_inc(&stress->bad);
 	}
 	twheel_release(stress->wheel, &flags);
 }
 
-static int fight(void *arg, unsigned int number)
+static int stress_thread(void *arg, unsigned int number)
 {
 	struct stress *stress = arg;
-	unsigned long end = jiffies + ENOUGH;
+	unsigned long end = jiffies + RACE_TIME;
 	u32 seed = 4711 + number;
 	unsigned int i;
 
@@ -165,20 +165,20 @@ static int fight(void *arg, unsigned int number)
 
 		if (READ_ONCE(stress->stop))
 			break;
-		ledger = &stress->ledgers[roll(&seed) % MELEE_TIMERS];
-		delay = roll(&seed) % (roll(&seed) % 4 ? (u32)MS :
+		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
+		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
 				       1000 * (u32)MS);
-		if (stress->holds && roll(&seed) % 4 == 0)
-			strike_held(stress, ledger, delay, roll(&seed) >> 8);
+		if (stress->holds && test_random(&seed) % 4 == 0)
+			stress_held(stress, ledger, delay, test_random(&seed) >> 8);
 		else
-			strike(stress, ledger, delay, roll(&seed) >> 8);
+			stress_operation(stress, ledger, delay, test_random(&seed) >> 8);
 		cond_resched();
 	}
 	return 0;
 }
 
 void stress_begin(struct kunit *test, struct stress *stress,
-		 const struct twheel_config *config, unsigned int rounds,
+		  const struct twheel_config *config, unsigned int rounds,
 		 bool bound)
 {
 	struct twheel_config mine = *config;
@@ -194,27 +194,27 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	};
 	mine.data = stress;
 	mine.tick_ns = 100 * US;
-	stress->wheel = live_wheel(test, &mine);
-	stress->ledgers = kunit_kcalloc(test, MELEE_TIMERS,
-				       sizeof(*stress->ledgers), GFP_KERNEL);
+	stress->wheel = wheel_new(test, &mine);
+	stress->ledgers = kunit_kcalloc(test, STRESS_TIMERS,
+					sizeof(*stress->ledgers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, stress->ledgers);
-	for (i = 0; i < MELEE_TIMERS; i++)
+	for (i = 0; i < STRESS_TIMERS; i++)
 		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel,
 				  stress_callback);
 	if (bound)
-		crew_start(test, &stress->crew, 2, fight, stress);
+		crew_start(test, &stress->crew, 2, stress_thread, stress);
 	else
-		crew_start_anywhere(test, &stress->crew, 2, fight, stress);
+		crew_start_anywhere(test, &stress->crew, 2, stress_thread, stress);
 }
 
-static void audit(struct kunit *test, struct stress *stress, long unfired)
+static void stress_audit(struct kunit *test, struct stress *stress, long unfired)
 {
 	struct twheel_stats stats;
 	unsigned int i;
 	u64 became = 0;
 	long sum = 0;
 
-	for (i = 0; i < MELEE_TIMERS; i++) {
+	for (i = 0; i < STRESS_TIMERS; i++) {
 		struct ledger *ledger = &stress->ledgers[i];
 
 		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&ledger->armed),
@@ -252,7 +252,7 @@ void stress_end(struct kunit *test, struct stress *stress, bool stop_amidst)
 	if (stop_amidst)
 		crew_wait(test, &stress->crew);
 
-	audit(test, stress, unfired);
+	stress_audit(test, stress, unfired);
 	KUNIT_EXPECT_EQ(test, atomic_read(&stress->bad), 0);
 	if (stress->limit)
 		KUNIT_EXPECT_GT(test, atomic_read(&stress->full), 0);

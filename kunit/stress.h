@@ -7,9 +7,9 @@
 #ifndef _TWHEEL_KUNIT_STRESS_H
 #define _TWHEEL_KUNIT_STRESS_H
 
-#include "live.h"
+#include "smp.h"
 
-#define MELEE_TIMERS	192
+#define STRESS_TIMERS	192
 
 struct ledger {
 	struct twheel_timer timer;
@@ -52,7 +52,7 @@ struct stress {
 
 /* Two threads a CPU, bound to it or not. */
 void stress_begin(struct kunit *test, struct stress *stress,
-		 const struct twheel_config *config, unsigned int rounds,
+		  const struct twheel_config *config, unsigned int rounds,
 		 bool bound);
 /* Wait for the threads, or end them by stopping the wheel; check the books. */
 void stress_end(struct kunit *test, struct stress *stress, bool stop_amidst);

@@ -6,10 +6,10 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
-#include "live.h"
+#include "smp.h"
 
-struct twheel *live_wheel(struct kunit *test,
-			  const struct twheel_config *config)
+struct twheel *wheel_new(struct kunit *test,
+			 const struct twheel_config *config)
 {
 	struct twheel *wheel = twheel_create(config);
 
@@ -17,71 +17,71 @@ struct twheel *live_wheel(struct kunit *test,
 	return wheel;
 }
 
-void shoot(struct twheel_timer *timer)
+void oneshot_fire(struct twheel_timer *timer)
 {
-	struct shot *shot = container_of(timer, struct shot, timer);
+	struct oneshot *oneshot = container_of(timer, struct oneshot, timer);
 
-	shot->fired_at = twheel_now(twheel_of(timer));
-	shot->fired_on = raw_smp_processor_id();
+	oneshot->fired_at = twheel_now(twheel_of(timer));
+	oneshot->fired_on = raw_smp_processor_id();
 	/* Who sees this sees the rest. */
 	smp_mb__before_atomic();
-	atomic_inc(&shot->fired);
+	atomic_inc(&oneshot->fired);
 }
 
-struct shot *new_shots(struct kunit *test, struct twheel *wheel,
-		       unsigned int n)
+struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
+			     unsigned int n)
 {
-	struct shot *shots;
+	struct oneshot *oneshots;
 	unsigned int i;
 
-	shots = kunit_kcalloc(test, n, sizeof(*shots), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, shots);
+	oneshots = kunit_kcalloc(test, n, sizeof(*oneshots), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, oneshots);
 	for (i = 0; i < n; i++) {
-		twheel_timer_init(&shots[i].timer, wheel, shoot);
-		shots[i].fired_on = -1;
+		twheel_timer_init(&oneshots[i].timer, wheel, oneshot_fire);
+		oneshots[i].fired_on = -1;
 	}
-	return shots;
+	return oneshots;
 }
 
-static bool all_fired(struct shot *shots, unsigned int n)
+static bool oneshots_all_fired(struct oneshot *oneshots, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++) {
-		/* Pairs with shoot(). */
-		if (!atomic_read_acquire(&shots[i].fired))
+		/* Pairs with oneshot_fire(). */
+		if (!atomic_read_acquire(&oneshots[i].fired))
 			return false;
 	}
 	return true;
 }
 
-bool shots_fired(struct shot *shots, unsigned int n)
+bool oneshots_fired(struct oneshot *oneshots, unsigned int n)
 {
-	return await(all_fired(shots, n));
+	return await(oneshots_all_fired(oneshots, n));
 }
 
-void expect_shots(struct kunit *test, struct shot *shots, unsigned int n)
+void oneshots_expect(struct kunit *test, struct oneshot *oneshots, unsigned int n)
 {
 	unsigned int i;
 
-	KUNIT_EXPECT_TRUE_MSG(test, shots_fired(shots, n), "a timer is lost");
+	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, n), "a timer is lost");
 	for (i = 0; i < n; i++) {
-		twheel_cancel_sync(&shots[i].timer);
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&shots[i].fired), 1,
-				    "shot %u", i);
-		KUNIT_EXPECT_GE_MSG(test, shots[i].fired_at, shots[i].deadline,
-				    "shot %u is early", i);
+		twheel_cancel_sync(&oneshots[i].timer);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1,
+				    "oneshot %u", i);
+		KUNIT_EXPECT_GE_MSG(test, oneshots[i].fired_at, oneshots[i].deadline,
+				    "oneshot %u is early", i);
 	}
 }
 
-struct member {
+struct crew_member {
 	struct crew *crew;
 	unsigned int number;
 };
 
 static int crew_thread(void *data)
 {
-	struct member *member = data;
+	struct crew_member *member = data;
 	struct crew *crew = member->crew;
 
 	crew->work(crew->arg, member->number);
@@ -91,10 +91,10 @@ static int crew_thread(void *data)
 	return 0;
 }
 
-static void enlist(struct kunit *test, struct crew *crew, unsigned int number,
-		   int cpu)
+static void crew_add(struct kunit *test, struct crew *crew, unsigned int number,
+		     int cpu)
 {
-	struct member *member = kmalloc(sizeof(*member), GFP_KERNEL);
+	struct crew_member *member = kmalloc(sizeof(*member), GFP_KERNEL);
 	struct task_struct *task;
 
 	KUNIT_ASSERT_NOT_NULL(test, member);
@@ -107,8 +107,8 @@ static void enlist(struct kunit *test, struct crew *crew, unsigned int number,
 	wake_up_process(task);
 }
 
-static unsigned int start(struct kunit *test, struct crew *crew,
-			  unsigned int per_cpu, bool bind,
+static unsigned int crew_start_threads(struct kunit *test, struct crew *crew,
+				       unsigned int per_cpu, bool bind,
 			  int (*work)(void *arg, unsigned int number),
 			  void *arg)
 {
@@ -121,7 +121,7 @@ static unsigned int start(struct kunit *test, struct crew *crew,
 	crew->arg = arg;
 	for_each_online_cpu(cpu) {
 		for (i = 0; i < per_cpu; i++)
-			enlist(test, crew, count++, bind ? cpu : -1);
+			crew_add(test, crew, count++, bind ? cpu : -1);
 	}
 	return count;
 }
@@ -130,7 +130,7 @@ unsigned int crew_start(struct kunit *test, struct crew *crew,
 			unsigned int per_cpu,
 			int (*work)(void *arg, unsigned int number), void *arg)
 {
-	return start(test, crew, per_cpu, true, work, arg);
+	return crew_start_threads(test, crew, per_cpu, true, work, arg);
 }
 
 unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
@@ -138,7 +138,7 @@ unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
 				 int (*work)(void *arg, unsigned int number),
 				 void *arg)
 {
-	return start(test, crew, per_cpu, false, work, arg);
+	return crew_start_threads(test, crew, per_cpu, false, work, arg);
 }
 
 void crew_wait(struct kunit *test, struct crew *crew)
@@ -151,7 +151,7 @@ void crew_wait(struct kunit *test, struct crew *crew)
 	KUNIT_ASSERT_GT_MSG(test, left, 0L, "a thread hangs");
 }
 
-int run_on(int cpu, int (*work)(void *arg), void *arg)
+int cpu_run(int cpu, int (*work)(void *arg), void *arg)
 {
 	return smp_call_on_cpu(cpu, work, arg, false);
 }

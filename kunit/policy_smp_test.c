@@ -14,9 +14,9 @@
 
 #include <linux/twheel_policy.h>
 
-#include "live.h"
+#include "smp.h"
 
-struct slow {
+struct slow_periodic {
 	struct twheel_periodic periodic;
 	struct completion done;
 	u64 ended_at;
@@ -25,10 +25,10 @@ struct slow {
 	unsigned int calls;
 };
 
-static enum twheel_next slow_beat(struct twheel_periodic *periodic)
+static enum twheel_next slow_periodic_by_delay(struct twheel_periodic *periodic)
 {
 	struct twheel *wheel = twheel_of(&periodic->series.timer);
-	struct slow *slow = container_of(periodic, struct slow, periodic);
+	struct slow_periodic *slow = container_of(periodic, struct slow_periodic, periodic);
 	u64 now = twheel_now(wheel);
 
 	slow->missed += twheel_periodic_overruns(periodic);
@@ -40,7 +40,7 @@ static enum twheel_next slow_beat(struct twheel_periodic *periodic)
 		complete(&slow->done);
 		return TWHEEL_DONE;
 	}
-	busy(3 * MS);
+	spin_ns(3 * MS);
 	slow->ended_at = twheel_now(wheel);
 	return TWHEEL_AGAIN;
 }
@@ -48,11 +48,11 @@ static enum twheel_next slow_beat(struct twheel_periodic *periodic)
 static void delay_counts_from_the_end(struct kunit *test)
 {
 	const struct twheel_config config = { .tick_ns = 100 * US };
-	struct twheel *wheel = live_wheel(test, &config);
-	static struct slow slow;
+	struct twheel *wheel = wheel_new(test, &config);
+	static struct slow_periodic slow;
 
 	init_completion(&slow.done);
-	twheel_periodic_init(&slow.periodic, wheel, slow_beat);
+	twheel_periodic_init(&slow.periodic, wheel, slow_periodic_by_delay);
 	twheel_periodic_start(&slow.periodic, 2 * MS, TWHEEL_FIXED_DELAY);
 	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&slow.done, PATIENCE),
 			0UL);
@@ -63,9 +63,9 @@ static void delay_counts_from_the_end(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static enum twheel_next slow_rate(struct twheel_periodic *periodic)
+static enum twheel_next slow_periodic_by_rate(struct twheel_periodic *periodic)
 {
-	struct slow *slow = container_of(periodic, struct slow, periodic);
+	struct slow_periodic *slow = container_of(periodic, struct slow_periodic, periodic);
 
 	slow->missed += twheel_periodic_overruns(periodic);
 	slow->ended_at = twheel_periodic_deadline(periodic);
@@ -73,20 +73,20 @@ static enum twheel_next slow_rate(struct twheel_periodic *periodic)
 		complete(&slow->done);
 		return TWHEEL_DONE;
 	}
-	busy(3 * MS);
+	spin_ns(3 * MS);
 	return TWHEEL_AGAIN;
 }
 
 static void slow_callback_overruns(struct kunit *test)
 {
 	const struct twheel_config config = { .tick_ns = 100 * US };
-	struct twheel *wheel = live_wheel(test, &config);
-	static struct slow slow;
+	struct twheel *wheel = wheel_new(test, &config);
+	static struct slow_periodic slow;
 	u64 first;
 
 	/* A callback that takes three periods misses two, every time. */
 	init_completion(&slow.done);
-	twheel_periodic_init(&slow.periodic, wheel, slow_rate);
+	twheel_periodic_init(&slow.periodic, wheel, slow_periodic_by_rate);
 	first = twheel_now(wheel);
 	twheel_periodic_start_at(&slow.periodic, first, MS, TWHEEL_FIXED_RATE);
 	KUNIT_EXPECT_NE(test, wait_for_completion_timeout(&slow.done, PATIENCE),
@@ -104,7 +104,7 @@ static void slow_callback_overruns(struct kunit *test)
  */
 
 /* As many as this, unless the machine is slow. */
-#define ROUNDS	1000
+#define DUEL_ROUNDS	1000
 
 struct restless {
 	struct twheel_periodic periodic;
@@ -123,32 +123,32 @@ struct duel {
 	unsigned int ghosts;
 };
 
-static void count(struct restless *r)
+static void restless_count(struct restless *r)
 {
 	WRITE_ONCE(r->calls, r->calls + 1);
 	if (READ_ONCE(r->gone))
 		(*r->ghosts)++;
 }
 
-static enum twheel_next never_done(struct twheel_periodic *periodic)
+static enum twheel_next restless_periodic(struct twheel_periodic *periodic)
 {
-	count(container_of(periodic, struct restless, periodic));
+	restless_count(container_of(periodic, struct restless, periodic));
 	return TWHEEL_AGAIN;
 }
 
-static enum twheel_next never_succeeds(struct twheel_retry *retry)
+static enum twheel_next restless_retry(struct twheel_retry *retry)
 {
-	count(container_of(retry, struct restless, retry));
+	restless_count(container_of(retry, struct restless, retry));
 	return TWHEEL_AGAIN;
 }
 
-static void count_give_up(struct twheel_retry *retry, int error)
+static void restless_give_up(struct twheel_retry *retry, int error)
 {
-	count(container_of(retry, struct restless, retry));
+	restless_count(container_of(retry, struct restless, retry));
 }
 
 /* Starts them from its own CPU, and keeps it awake: the alarm stays there. */
-static int provoke(void *data)
+static int duel_starter(void *data)
 {
 	const struct twheel_backoff backoff = {
 		.attempts = ~0U, .jitter = 50, .first_ns = 10 * US,
@@ -158,7 +158,7 @@ static int provoke(void *data)
 	unsigned int seen = 0;
 
 	while (!READ_ONCE(duel->stop)) {
-		/* Pairs with the store in next_round(). */
+		/* Pairs with the store in duel_next_round(). */
 		unsigned int round = smp_load_acquire(&duel->round);
 
 		if (round != seen) {
@@ -167,7 +167,7 @@ static int provoke(void *data)
 			seen = round;
 			twheel_periodic_start(&r->periodic, 15 * US, round % 2);
 			twheel_retry_start(&r->retry, &backoff);
-			/* Pairs with the load in next_round(). */
+			/* Pairs with the load in duel_next_round(). */
 			smp_store_release(&duel->started, round);
 		}
 		cpu_relax();
@@ -178,62 +178,62 @@ static int provoke(void *data)
 	return 0;
 }
 
-static struct restless *next_round(struct kunit *test, struct duel *duel,
-				   u32 *seed)
+static struct restless *duel_next_round(struct kunit *test, struct duel *duel,
+					u32 *seed)
 {
 	struct restless *r = kzalloc(sizeof(*r), GFP_KERNEL);
-	unsigned int spins, calls = roll(seed) % 4 + 2;
+	unsigned int spins, calls = test_random(seed) % 4 + 2;
 
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->ghosts = &duel->ghosts;
-	twheel_periodic_init(&r->periodic, duel->wheel, never_done);
-	twheel_retry_init(&r->retry, duel->wheel, never_succeeds,
-			  count_give_up);
+	twheel_periodic_init(&r->periodic, duel->wheel, restless_periodic);
+	twheel_retry_init(&r->retry, duel->wheel, restless_retry,
+			  restless_give_up);
 	duel->restless = r;
-	/* Pairs with the load in provoke(). */
+	/* Pairs with the load in duel_starter(). */
 	smp_store_release(&duel->round, duel->round + 1);
-	/* Pairs with the store in provoke(). */
+	/* Pairs with the store in duel_starter(). */
 	while (smp_load_acquire(&duel->started) != duel->round ||
 	       READ_ONCE(r->calls) < calls)
 		cond_resched();
-	for (spins = roll(seed) % 512; spins; spins--)
+	for (spins = test_random(seed) % 512; spins; spins--)
 		cpu_relax();
 	return r;
 }
 
 /* Stop without waiting, and start for much later: that is the deadline. */
-static unsigned int put_off(struct restless *r, struct twheel *wheel)
+static unsigned int restless_put_off(struct restless *r, struct twheel *wheel)
 {
 	u64 later = twheel_now(wheel) + DAY;
 
 	twheel_periodic_stop(&r->periodic);
 	twheel_periodic_start_at(&r->periodic, later, 15 * US,
 				 TWHEEL_FIXED_DELAY);
-	busy(300 * US);
+	spin_ns(300 * US);
 	return twheel_deadline(&r->periodic.series.timer) != later;
 }
 
 static void stop_beats_again(struct kunit *test)
 {
 	const struct twheel_config config = { .tick_ns = 5 * US };
-	struct duel duel = { .wheel = live_wheel(test, &config) };
+	struct duel duel = { .wheel = wheel_new(test, &config) };
 	unsigned int round, alive = 0, moved = 0;
-	unsigned long end = jiffies + ENOUGH;
+	unsigned long end = jiffies + RACE_TIME;
 	struct task_struct *task;
 	u32 seed = 20;
 
-	task = kthread_create(provoke, &duel, "twheel/provoke");
+	task = kthread_create(duel_starter, &duel, "twheel/duel_starter");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	kthread_bind(task, cpumask_last(cpu_online_mask));
 	set_cpus_allowed_ptr(current,
 			     cpumask_of(cpumask_first(cpu_online_mask)));
 	wake_up_process(task);
 
-	for (round = 0; round < ROUNDS && time_before(jiffies, end); round++) {
-		struct restless *r = next_round(test, &duel, &seed);
+	for (round = 0; round < DUEL_ROUNDS && time_before(jiffies, end); round++) {
+		struct restless *r = duel_next_round(test, &duel, &seed);
 
 		if (round % 4 == 0)
-			moved += put_off(r, duel.wheel);
+			moved += restless_put_off(r, duel.wheel);
 		if (round % 4 == 1)
 			twheel_periodic_shutdown_sync(&r->periodic);
 		else
@@ -241,7 +241,7 @@ static void stop_beats_again(struct kunit *test)
 		twheel_retry_cancel_sync(&r->retry);
 		WRITE_ONCE(r->gone, true);
 		if (round % 2)
-			busy(50 * US);
+			spin_ns(50 * US);
 		alive += twheel_pending(&r->periodic.series.timer) ||
 			 twheel_pending(&r->retry.series.timer);
 		/* KASAN sees who still touches it. */
@@ -257,14 +257,14 @@ static void stop_beats_again(struct kunit *test)
 	twheel_destroy(duel.wheel);
 }
 
-static struct kunit_case policy_live_cases[] = {
+static struct kunit_case policy_smp_cases[] = {
 	KUNIT_CASE(delay_counts_from_the_end),
 	KUNIT_CASE(slow_callback_overruns),
 	KUNIT_CASE(stop_beats_again),
 	{ }
 };
 
-struct kunit_suite twheel_policy_live_suite = {
-	.name		= "twheel_policy_live",
-	.test_cases	= policy_live_cases,
+struct kunit_suite twheel_policy_smp_suite = {
+	.name		= "twheel_policy_smp",
+	.test_cases	= policy_smp_cases,
 };

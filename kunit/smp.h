@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What tests on real clocks and several CPUs share: timers that note when and
+ * where they fire, crews of threads, and waiting with an end.
+ *
+ * Nothing there asserts how late something is: the machine may be busy. It may
+ * never be early, it happens exactly once, and the books balance.
+ */
+#ifndef _TWHEEL_KUNIT_SMP_H
+#define _TWHEEL_KUNIT_SMP_H
+
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/delay.h>
+#include <linux/jiffies.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+#include "basics.h"
+
+/* How long something may take before a test gives up on it. */
+#define PATIENCE	(60 * HZ)
+
+/* How long a race goes on if the machine is too slow for all its rounds. */
+#define RACE_TIME		(15 * HZ)
+
+/* Wait until something is so. Is it, in the end? */
+#define await(condition)						\
+({									\
+	unsigned long __end = jiffies + PATIENCE;			\
+	bool __is;							\
+									\
+	while (!(__is = (condition)) && time_before(jiffies, __end))	\
+		usleep_range(200, 1000);				\
+	__is;								\
+})
+
+struct twheel *wheel_new(struct kunit *test,
+			 const struct twheel_config *config);
+
+/**
+ * struct oneshot - a timer that is to fire once
+ * @timer: the timer
+ * @deadline: when
+ * @fired_at: when it did
+ * @fired_on: on which CPU
+ * @fired: how often
+ */
+struct oneshot {
+	struct twheel_timer timer;
+	u64 deadline;
+	u64 fired_at;
+	int fired_on;
+	atomic_t fired;
+};
+
+/* The callback of a oneshot. */
+void oneshot_fire(struct twheel_timer *timer);
+struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
+			     unsigned int n);
+/* Wait until all have fired. */
+bool oneshots_fired(struct oneshot *oneshots, unsigned int n);
+/* All have fired once, and none of them early. */
+void oneshots_expect(struct kunit *test, struct oneshot *oneshots, unsigned int n);
+
+/* Threads that all run the same function. */
+struct crew {
+	struct completion done;
+	atomic_t left;
+	int (*work)(void *arg, unsigned int number);
+	void *arg;
+};
+
+/* Start @per_cpu threads on every CPU. Returns their number. */
+unsigned int crew_start(struct kunit *test, struct crew *crew,
+			unsigned int per_cpu,
+			int (*work)(void *arg, unsigned int number), void *arg);
+/* The same number of threads, at home on no CPU. */
+unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
+				 unsigned int per_cpu,
+				 int (*work)(void *arg, unsigned int number),
+				 void *arg);
+void crew_wait(struct kunit *test, struct crew *crew);
+
+/* Call @work on a CPU, in process context; what it returns. */
+int cpu_run(int cpu, int (*work)(void *arg), void *arg);
+
+#endif /* _TWHEEL_KUNIT_SMP_H */
