@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draw the pictures of the documents: pictures.py [FOLDER]
 
-Writes levels, drain, life, locks and mapping .svg into FOLDER, tools/doc/pictures if none
-is given.
+Writes wheel, levels, drain, life, locks and mapping .svg into FOLDER, by default
+tools/doc/pictures.
 """
+import math
 import os
 import sys
 
@@ -82,6 +83,57 @@ class Sketch(Drawing):
         for i, words in enumerate(lines):
             kind = "code" if words.endswith("()") else "title" if not i else "faint"
             self.text(at, top + 15 * i, words, f"{kind} {style}")
+
+
+def wheel(folder):
+    """For the README: three levels, a few timers, and how they move"""
+    drawing = Sketch(960, 340, "A timing wheel of several levels",
+                     "tick 1 ms, 256 slots to a level; 16 buckets of each are drawn; dots are timers")
+    sectors, inner, outer, y = 16, 44, 84, 190
+
+    def point(x, radius, turn):
+        angle = 2 * math.pi * turn / sectors - math.pi / 2
+        return x + radius * math.cos(angle), y + radius * math.sin(angle)
+
+    def level(x, name, what, timers):
+        """Bucket 0 is the one at the position"""
+        for i in range(sectors):
+            area = "orange" if not i else "blue" if i in timers else "back"
+            corners = [point(x, outer, i), point(x, outer, i + 1),
+                       point(x, inner, i + 1), point(x, inner, i)]
+            (x0, y0), (x1, y1), (x2, y2), (x3, y3) = corners
+            drawing.parts.append(
+                f'<path class="{area} edge" d="M{x0:.1f},{y0:.1f} A{outer},{outer} 0 0 1 '
+                f'{x1:.1f},{y1:.1f} L{x2:.1f},{y2:.1f} A{inner},{inner} 0 0 0 '
+                f'{x3:.1f},{y3:.1f} z"/>')
+            for j in range(timers.get(i, 0)):
+                drawing.dot(*point(x, inner + 11 + 18 * j, i + 0.5))
+        drawing.text(x, y - 2, name, "title middle")
+        drawing.text(x, y + 14, what, "faint middle")
+
+    left, middle, right, fork = 116, 352, 588, 714
+    level(left, "level 2", "65.5 s each", {2: 2, 5: 1, 11: 2})
+    level(middle, "level 1", "256 ms each", {1: 2, 6: 1, 13: 1})
+    level(right, "level 0", "1 ms each", {0: 2, 3: 1, 7: 2, 12: 1})
+    for x, end in ((left, middle), (middle, right)):
+        drawing.arrow((x + outer + 6, y), (end - outer - 6, y))
+        drawing.text((x + end) / 2, y - 8, "cascade", "middle")
+        drawing.text((x + end) / 2, y + 18, "ahead of", "faint middle")
+        drawing.text((x + end) / 2, y + 32, "its time", "faint middle")
+    for top, area, lines in ((72, "grey", ("one hrtimer", "set for the next occupied bucket")),
+                             (162, "green", ("kernel module", "its callback runs")),
+                             (222, "green", ("program", "its descriptor becomes readable"))):
+        drawing.labelled(736, top, 204, 48, area, lines)
+    drawing.line([(right + outer + 6, y), (fork, y)])
+    drawing.arrow((fork, y), (fork, 186), (736, 186))
+    drawing.arrow((fork, y), (fork, 246), (736, 246))
+    drawing.text(right + outer + 10, y - 8, "fire")
+    drawing.line([(right, y - outer - 2), (right, 96), (736, 96)], "mark line-alarm")
+    drawing.text(24, 306, "A timer goes straight to the level of its distance. It moves down at most once a "
+                 "level, and fires on its own tick.")
+    drawing.text(24, 324, "To extend a timer, one atomic operation stores the later deadline. "
+                 "The timer moves only when its old bucket is reached.")
+    drawing.save(os.path.join(folder, "wheel.svg"))
 
 
 def levels(folder):
@@ -282,7 +334,7 @@ def mapping(folder):
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "pictures")
-    for picture in (levels, drain, life, locks, mapping):
+    for picture in (wheel, levels, drain, life, locks, mapping):
         picture(folder)
 
 
