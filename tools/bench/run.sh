@@ -43,8 +43,7 @@ stock_kernel 6.1
 work=$CACHE/bench
 build=$work/$stock_release
 build_modules "$stock_headers" "$build"
-mkdir -p "$build/tools"
-cp -ru "$ROOT/tools/bench" "$build/tools/"
+mirror "$build" tools/bench
 rm -f "$build/tools/bench/Module.symvers"
 run_logged "$build/bench.log" "building the benchmark" \
 	make -C "$stock_headers" M="$build/tools/bench" TWHEEL="$build" \

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make man: the manual pages of the in-kernel API, section 9, from the comments in the
-# sources. kernel_man.sh OUT [KDIR]: into OUT, by the kernel-doc of the headers KDIR, or of
+# sources. kernel.sh OUT [KDIR]: into OUT, by the kernel-doc of the headers KDIR, or of
 # the kernel source in the cache.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
-[ $# = 1 ] || [ $# = 2 ] || die "usage: kernel_man.sh OUT [KDIR]"
+[ $# = 1 ] || [ $# = 2 ] || die "usage: kernel.sh OUT [KDIR]"
 out=$1
 need mandoc perl
 tool=

@@ -8,7 +8,7 @@
 checks=(checkpatch indent kernel-doc sparse shellcheck python man links spelling licences)
 case ${1:-} in
 -h | --help)
-	echo "usage: style.sh [CHECK]..."
+	echo "usage: tools/style/run.sh [CHECK]..."
 	echo "Checks: ${checks[*]}. See tools/style/ for exceptions."
 	exit 0 ;;
 esac
@@ -65,8 +65,7 @@ check_kernel_doc() {
 # It does not know __has_include(), and the KUnit kernel has no such header. KUnit's
 # suites are declared where they are listed.
 check_sparse() {
-	mkdir -p "$work/build"
-	cp -ru Kbuild module include kunit "$work/build/"
+	mirror "$work/build" Kbuild module include kunit
 	make -C "$kernel" M="$work/build" C=2 W=1 -j"$(nproc)" \
 		CF='-D__has_include\(x\)=0' modules > "$work/sparse" 2>&1 ||
 		{ tail -n 20 "$work/sparse"; return 1; }

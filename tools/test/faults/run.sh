@@ -105,7 +105,7 @@ try() {
 		cp "$work/tools/test/user/$only_program" "$root/tests/"
 	else
 		# What is the device's alone no suite sees.
-		[[ $file = module/@(batch|cdev|cell|event|file|op|ring|slots|user).[ch] ]] ||
+		[[ $file = module/dev/* ]] ||
 			cp "$work"/source/kunit/twheel_kunit{,_smp}.ko \
 				"$root/modules/"
 		cp "$work"/tools/test/user/*_test "$root/tests/"
@@ -151,7 +151,7 @@ wanted() {
 	shift 2
 	[ "$#" != 0 ] || return 0
 	[[ " $* " != *" $name "* ]] || return 0
-	[[ " $* " = *" engine "* && $file = module/@(wheel|shape).[ch] ]]
+	[[ " $* " = *" engine "* && $file = module/engine/* ]]
 }
 
 # mend: no fault in $work/source; what had none is not touched, nor built again
@@ -186,7 +186,7 @@ while IFS=$'\t' read -r name file change suite more; do
 		continue
 	fi
 	finder=
-	if [[ $file = module/@(wheel|shape).[ch] ]]; then
+	if [[ $file = module/engine/* ]]; then
 		finder=$(try_engine "$name" "$hangs")
 	fi
 	if [ -z "$finder" ]; then

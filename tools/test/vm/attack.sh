@@ -32,8 +32,7 @@ stock_kernel
 work=$CACHE/attack
 build=$work/$stock_release
 build_modules "$stock_headers" "$build"
-mkdir -p "$build/tools/test/attack"
-cp -ru "$ROOT/tools/test/attack/irqs" "$build/tools/test/attack/"
+mirror "$build" tools/test/attack/irqs
 run_logged "$build/irqs.log" "building the module that watches interrupts" \
 	make -C "$stock_headers" M="$build/tools/test/attack/irqs" TWHEEL="$build" \
 	W=1 modules

@@ -40,8 +40,7 @@ build_for() {
 	local kdir=$1 folder=$2
 
 	shift 2
-	mkdir -p "$folder"
-	cp -ru "$ROOT/module" "$ROOT/include" "$folder/"
+	mirror "$folder" module include
 	run_logged "$folder/build.log" "building the module to be fuzzed" \
 		make -C "$kdir" M="$folder/module" -j"$(nproc)" "$@" modules
 }
@@ -132,14 +131,7 @@ judge() {
 # sound_source KDIR FOLDER: built once as it should be; then only what a fault changes is
 # built anew
 sound_source() {
-	local file source=$2
-
-	# A fault that a run before this has left is newer than what it was planted in.
-	for file in "$ROOT"/{module/{*,*/*}.[ch],include/*/*.h}; do
-		cmp -s "$file" "$source/${file#"$ROOT"/}" ||
-			rm -f "$source/${file#"$ROOT"/}"
-	done
-	build_for "$1" "$source" "$3"
+	build_for "$1" "$2" "$3"
 }
 
 # broken NAME KERNEL FILE CHANGE: plant it, and see it found

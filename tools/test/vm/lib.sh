@@ -123,14 +123,40 @@ clock_words() {
 	echo "tsc=reliable clocksource=tsc tsc_early_khz=$("$1/tsc")"
 }
 
+# sources PATH...: the source files below the current folder that kbuild reads
+sources() {
+	find "$@" -type f \( -name '*.[ch]' -o -name '*.S' -o -name '*.mk' \
+		-o -name '*.sed' -o -name Kbuild \) \
+		! -name '*.mod.c' ! -name sessions_ported.c
+}
+
+# mirror DIR PATH...: make DIR/PATH a copy of the sources. Only a file that differs is
+# written, so that make builds only that again. A file that is gone from the sources, or
+# has moved, is removed with its object.
+mirror() {
+	local dir=$1 file
+
+	shift
+	mkdir -p "$dir"
+	(cd "$ROOT" && sources "$@" | sort) > "$SCRATCH/sources"
+	while read -r file; do
+		cmp -s "$ROOT/$file" "$dir/$file" || {
+			mkdir -p "$(dirname "$dir/$file")"
+			cp "$ROOT/$file" "$dir/$file"
+		}
+	done < "$SCRATCH/sources"
+	(cd "$dir" && sources "$@" | sort | comm -13 "$SCRATCH/sources" -) |
+		while read -r file; do
+			rm -f "$dir/$file" "$dir/${file%.*}.o"
+		done
+}
+
 # build_modules KDIR DIR: the module and, where the kernel has KUnit, its tests, and the
 # example that uses the module; out of the tree, so that kernels do not mix
 build_modules() {
 	local kdir=$1 dir=$2
 
-	mkdir -p "$dir/tools/examples"
-	cp -ru "$ROOT/Kbuild" "$ROOT/module" "$ROOT/include" "$ROOT/kunit" "$dir/"
-	cp -ru "$ROOT/tools/examples/kernel" "$dir/tools/examples/"
+	mirror "$dir" Kbuild module include kunit tools/examples/kernel
 	run_logged "$dir/modules.log" "building the module" \
 		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
 	# Else the versions of symbols that have changed since would be the old ones.
@@ -147,8 +173,7 @@ build_modules() {
 build_misuse() {
 	local kdir=$1 dir=$2
 
-	mkdir -p "$dir/tools/test/user"
-	cp -ru "$ROOT/tools/test/user/misuse" "$dir/tools/test/user/"
+	mirror "$dir" tools/test/user/misuse
 	run_logged "$dir/misuse.log" "building the module that misuses it" \
 		make -C "$kdir" M="$dir/tools/test/user/misuse" TWHEEL="$dir" \
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules

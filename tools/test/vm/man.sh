@@ -56,12 +56,12 @@ grep -oE '\bTWHEEL_[A-Z_]*[A-Z]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
 fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
 errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
 grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
-	"$ROOT"/module/{batch,cdev,cell,event,file,op,ring,slots,user}.c |
+	"$ROOT"/module/dev/*.c |
 	sed 's/.*-//' | grep -v '^EIOCBQUEUED$' |	# within the kernel only
 	says twheel.4 'It Bq Er' "errors of the device"
 sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/{*,*/*}.c |
 	says twheel.4 'It Va' "parameters of the module"
-sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/{cdev,view}.c |
+sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/dev/*.c |
 	says twheel.4 Li "fields of fdinfo and debugfs"
 
 # What the library has: a page or a link for each call, and a line in the overview.

@@ -127,9 +127,13 @@ files_of_programs() {
 		"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 	cp "$TOOLS"/cli/twheel "$root/bin/"
-	for program in "$TOOLS"/test/user/*_test{,_32}; do
-		cp "$program" "$root/tests/"
+	# By the sources: a program whose source is gone may still be in the cache.
+	for program in "$ROOT"/tools/test/user/*_test.c; do
+		cp "$TOOLS/test/user/$(basename "$program" .c)" "$root/tests/"
 	done
+	while read -r program; do
+		cp "$TOOLS/test/user/${program}_32" "$root/tests/"
+	done < <(sed '/^#/d' "$ROOT/tools/test/user/compat")
 	for script in "$ROOT"/tools/test/user/*_test.sh; do
 		install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
 	done

@@ -64,8 +64,7 @@ plan() {
 build() {
 	local kdir=$1 dir=$2
 
-	mkdir -p "$dir/tools/test/torture"
-	cp -ru "$ROOT"/tools/test/torture/{Kbuild,*.c,*.h} "$dir/tools/test/torture/"
+	mirror "$dir" tools/test/torture
 	rm -f "$dir/tools/test/torture/Module.symvers"
 	run_logged "$dir/torture.log" "building the torture" \
 		make -C "$kdir" M="$dir/tools/test/torture" TWHEEL="$dir" \
@@ -181,14 +180,7 @@ broken() {
 
 # Built once as it should be: then only what a fault changes is built anew.
 sound_source() {
-	local file
-
 	source=$work/broken
-	# A fault that a run before this has left is newer than what it was planted in.
-	for file in "$ROOT"/module/{*,*/*}.[ch]; do
-		cmp -s "$file" "$source/module/${file##*/}" ||
-			rm -f "$source/module/${file##*/}"
-	done
 	build_modules "$kdir" "$source"
 	build "$kdir" "$source"
 }
