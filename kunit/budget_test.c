@@ -9,8 +9,8 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 
-#include "../module/core/user_budget.h"
 #include "../module/core/budget.h"
+#include "../module/core/user_budget.h"
 
 #include "live.h"
 #include "stress.h"

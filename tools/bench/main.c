@@ -8,9 +8,9 @@
 #include <linux/module.h>
 #include <linux/time64.h>
 
-#include "export.h"
 #include "crowd.h"
 #include "expiry.h"
+#include "export.h"
 #include "operations.h"
 #include "report.h"
 #include "subject.h"

@@ -86,7 +86,7 @@ check_shellcheck() {
 		'#!'*sh* | *'shellcheck shell'*) ;;
 		*) case $script in *.sh) ;; *) continue ;; esac ;;
 		esac
-		(cd "$(dirname "$script")" && shellcheck -x -e SC2016,SC2119 "${script##*/}") ||
+		(cd "$(dirname "$script")" && shellcheck -x -P SCRIPTDIR -P "$ROOT/tools/test/vm" -e SC2016,SC2119 "${script##*/}") ||
 			status=1
 	done < <(git grep -zlE '^(#!|# shellcheck shell)' -- ':!*.[ch]' ':!*.py')
 	return $status

@@ -3,8 +3,8 @@
  * Bytes are played as operations on an engine: by libFuzzer, which looks for bytes
  * that lead where none has been, and by run.c, which plays those that were kept.
  */
-#include "scenario.h"
 #include "player.h"
+#include "scenario.h"
 
 /* The bytes that are left. */
 struct score {

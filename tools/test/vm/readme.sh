@@ -23,7 +23,7 @@ done
 
 {
 	printf '#include <linux/err.h>\n#include <linux/module.h>\n'
-	printf '#include <linux/twheel.h>\n#include "compat.h"\n'
+	printf '#include <linux/twheel.h>\n#include "export.h"\n'
 	block kernel
 	printf 'static int __init start(void) { return example(); }\n'
 	printf 'static void __exit end(void) { twheel_destroy(wheel); }\n'
