@@ -252,7 +252,7 @@ static void days_ahead(struct kunit *test)
 /* Any sequence of operations. */
 static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 			     unsigned int slots, u64 start, u64 seed,
-		      unsigned int rounds, unsigned int slice)
+			     unsigned int rounds, unsigned int slice)
 {
 	unsigned int i, n = 120;
 	struct rig rig;
@@ -290,7 +290,7 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 			break;
 		case 13:
 			rig_run(&rig, rig.served + (rig_roll(&seed) >>
-				(30 + rig_roll(&seed) % 34)));
+						    (30 + rig_roll(&seed) % 34)));
 			break;
 		case 14:
 			if (rig.w.wake != TW_WHEEL_ASLEEP)

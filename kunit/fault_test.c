@@ -95,7 +95,7 @@ static unsigned int wheel_create_sweep(struct kunit *test,
 /* So many allocations are ours, or more: each has been seen to fail. */
 static void wheel_expect_refusals(struct kunit *test,
 				  const struct twheel_config *config,
-			    unsigned int wanted)
+				  unsigned int wanted)
 {
 	unsigned int i, most = 0;
 

@@ -313,7 +313,7 @@ static int trial_intrude(struct twheel_retry *retry)
 /* The second attempt, at 10 ms, acts; then it fails. */
 static void trial_act_midway(struct kunit *test, struct trial *t,
 			     struct twheel *wheel, unsigned int attempts,
-			       int (*act)(struct twheel_retry *retry))
+			     int (*act)(struct twheel_retry *retry))
 {
 	const struct twheel_backoff backoff = {
 		.attempts = attempts, .first_ns = 10 * MS,

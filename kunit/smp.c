@@ -109,8 +109,8 @@ static void crew_add(struct kunit *test, struct crew *crew, unsigned int number,
 
 static unsigned int crew_start_threads(struct kunit *test, struct crew *crew,
 				       unsigned int per_cpu, bool bind,
-			  int (*work)(void *arg, unsigned int number),
-			  void *arg)
+				       int (*work)(void *arg, unsigned int number),
+				       void *arg)
 {
 	unsigned int count = 0, i;
 	int cpu;

@@ -167,7 +167,7 @@ static int stress_thread(void *arg, unsigned int number)
 			break;
 		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
 		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
-				       1000 * (u32)MS);
+					      1000 * (u32)MS);
 		if (stress->holds && test_random(&seed) % 4 == 0)
 			stress_held(stress, ledger, delay, test_random(&seed) >> 8);
 		else
@@ -179,7 +179,7 @@ static int stress_thread(void *arg, unsigned int number)
 
 void stress_begin(struct kunit *test, struct stress *stress,
 		  const struct twheel_config *config, unsigned int rounds,
-		 bool bound)
+		  bool bound)
 {
 	struct twheel_config mine = *config;
 	unsigned int i;

@@ -1,11 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""coverage.py LCOV UNREACHED: are all lines and branches of the engine reached?
+"""coverage.py LCOV UNREACHED: does make engine reach all lines and branches?
 
-LCOV is what llvm-cov exports. UNREACHED names those that need not be: the text of a
-line, white space at its ends aside, then a tab and the reason. One that is reached
-after all is a failure, too. The last line is "N passed, N failed", of lines and
-branches.
+LCOV is the export of llvm-cov. UNREACHED lists exceptions: the text of a line without
+the white space around it, a tab, and the reason. An exception that is reached is a
+failure, too. The last line is "N passed, N failed", counted in lines and branches.
 """
 import collections
 import os
@@ -13,7 +12,7 @@ import sys
 
 
 def read(lcov):
-    """By file: {line: how often}, and {line: [how often, each way]}."""
+    """Per file: {line: count}, and {line: [(way, count), ...]}."""
     files = collections.defaultdict(
         lambda: (collections.Counter(), collections.defaultdict(list)))
     for row in open(lcov):
@@ -31,7 +30,7 @@ def read(lcov):
 
 
 def ways(branches, inline):
-    """The ways out of a line. An inline function has them once for each user."""
+    """Counts of the branches of a line; those of an inline function are summed."""
     if not branches or not inline:
         return [count for _, count in branches]
     taken = [0, 0]

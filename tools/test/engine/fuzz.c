@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What libFuzzer calls; see play.c. Says at the end how much was played. */
+/* The entry point of libFuzzer; see player.c. Prints totals when it exits. */
 #include "player.h"
 
 unsigned int shim_allocations = UINT_MAX;
@@ -7,7 +7,7 @@ void (*shim_before_write)(void);
 
 static unsigned long long inputs, operations;
 
-static void tell(void)
+static void fuzz_tell(void)
 {
 	printf("%llu inputs, %llu operations\n", inputs, operations);
 }
@@ -17,9 +17,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 	struct kunit test = { };
 
 	if (!inputs++)
-		atexit(tell);
-	operations += play(&test, bytes, size);
-	/* It has said what is wrong; libFuzzer keeps the bytes. */
+		atexit(fuzz_tell);
+	operations += player_run(&test, bytes, size);
+	/* The message is out already; libFuzzer keeps the bytes. */
 	if (test.failed)
 		abort();
 	return 0;

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Bytes are played as operations on an engine: by libFuzzer, which looks for bytes
- * that lead where none has been, and by run.c, which plays those that were kept.
+ * Plays bytes as operations on an engine. libFuzzer searches for bytes that reach new
+ * code; run.c plays the bytes that were kept.
  */
 #include "player.h"
 #include "scenario.h"
 
 /* The bytes that are left. */
-struct score {
+struct input {
 	const uint8_t *next;
 	const uint8_t *end;
 };
 
-static unsigned int byte(struct score *s)
+static unsigned int input_byte(struct input *in)
 {
-	return s->next < s->end ? *s->next++ : 0;
+	return in->next < in->end ? *in->next++ : 0;
 }
 
-static u64 sum(u64 a, u64 b)
+static u64 ns_add(u64 a, u64 b)
 {
 	return b > TWHEEL_NEVER - min(a, TWHEEL_NEVER) ? TWHEEL_NEVER : a + b;
 }
 
-/* A distance in ns: of any magnitude, about whole ticks and powers of two of them. */
-static u64 distance(struct score *s, u64 tick_ns)
+/* A distance in ns, of any magnitude. Most are near a power of two of ticks. */
+static u64 input_distance(struct input *in, u64 tick_ns)
 {
-	unsigned int form = byte(s);
+	unsigned int form = input_byte(in);
 	u64 ticks = 1ULL << (form & 63), ns;
 
 	switch (form >> 6) {
 	case 1:
-		ticks += byte(s);
+		ticks += input_byte(in);
 		break;
 	case 2:
-		ticks -= min(ticks, (u64)byte(s));
+		ticks -= min(ticks, (u64)input_byte(in));
 		break;
 	case 3:
 		ticks = form & 63;
@@ -41,123 +41,124 @@ static u64 distance(struct score *s, u64 tick_ns)
 	}
 	if (__builtin_mul_overflow(ticks, tick_ns, &ns))
 		return TWHEEL_NEVER;
-	/* To the tick, mostly, and else to one side of it. */
+	/* Most are whole ticks; some fall short of one. */
 	if (form & 1 && form >> 6 == 1)
 		ns -= tick_ns / 3;
 	return ns;
 }
 
-/* The arithmetic, of any instant. */
-static void divide(struct game *g, u64 ns)
+/* Compare the engine's divisions with plain ones. */
+static void scenario_check_division(struct scenario *s, u64 ns)
 {
-	const struct tw_wheel *w = &g->rig.w;
+	const struct tw_wheel *w = &s->rig.w;
 
-	CHECK(g, tw_wheel_floor(w, ns) == ns / w->tick_ns,
-	      "%llu rounded down is %llu", ns, tw_wheel_floor(w, ns));
-	CHECK(g, tw_wheel_ceil(w, ns) == tick_at(g, ns),
-	      "%llu rounded up is %llu", ns, tw_wheel_ceil(w, ns));
-	CHECK(g, tw_wheel_ns(w, ns) / w->tick_ns == ns ||
-	      tw_wheel_ns(w, ns) == U64_MAX, "tick %llu is at %llu", ns,
-	      tw_wheel_ns(w, ns));
+	SCENARIO_CHECK(s, tw_wheel_floor(w, ns) == ns / w->tick_ns,
+		       "%llu rounded down is %llu", ns, tw_wheel_floor(w, ns));
+	SCENARIO_CHECK(s, tw_wheel_ceil(w, ns) == scenario_tick(s, ns),
+		       "%llu rounded up is %llu", ns, tw_wheel_ceil(w, ns));
+	SCENARIO_CHECK(s, tw_wheel_ns(w, ns) / w->tick_ns == ns ||
+		       tw_wheel_ns(w, ns) == U64_MAX, "tick %llu is at %llu", ns,
+		       tw_wheel_ns(w, ns));
 }
 
-/* So many timers, each so much later than the one before. */
-static void arm_crowd(struct game *g, unsigned int i, u64 deadline,
-		      unsigned int n, u64 apart)
+/* Arm @n timers, each @apart later than the previous one. */
+static void scenario_arm_crowd(struct scenario *s, unsigned int i, u64 deadline,
+			       unsigned int n, u64 apart)
 {
-	for (; n && !g->rig.bad; n--) {
-		game_arm(g, i++ % TIMERS, deadline);
-		deadline = sum(deadline, apart);
+	for (; n && !s->rig.bad; n--) {
+		scenario_arm(s, i++ % SCENARIO_TIMERS, deadline);
+		deadline = ns_add(deadline, apart);
 	}
 }
 
-/* Nearer than it was: modify is that. */
-static void nearer(struct game *g, unsigned int i)
+/* Halve the rest of its time, as a modify does. */
+static void scenario_bring_nearer(struct scenario *s, unsigned int i)
 {
-	u64 deadline = g->books[i].deadline;
+	u64 deadline = s->books[i].deadline;
 
-	if (!g->rig.timers[i].pending)
+	if (!s->rig.timers[i].pending)
 		return;
-	game_arm(g, i, g->clock + (deadline - min(deadline, g->clock)) / 2);
+	scenario_arm(s, i, s->clock + (deadline - min(deadline, s->clock)) / 2);
 }
 
-static void operate(struct game *g, struct score *s)
+static void player_operate(struct scenario *s, struct input *in)
 {
-	unsigned int what = byte(s), i = byte(s) % TIMERS, n;
-	unsigned int slice = 1 + (what >> 4) * (what >> 4) % SLICE_MAX;
-	u64 tick_ns = g->rig.w.tick_ns, d;
+	unsigned int what = input_byte(in), i = input_byte(in) % SCENARIO_TIMERS, n;
+	unsigned int slice = 1 + (what >> 4) * (what >> 4) % SCENARIO_SLICE_MAX;
+	u64 tick_ns = s->rig.w.tick_ns, d;
 
 	switch (what & 15) {
 	case 0:
 	case 1:
-		game_arm(g, i, sum(g->clock, distance(s, tick_ns)));
+		scenario_arm(s, i, ns_add(s->clock, input_distance(in, tick_ns)));
 		break;
 	case 2:
-		d = sum(g->clock, distance(s, tick_ns));
-		n = byte(s) % TIMERS;
-		arm_crowd(g, i, d, n, byte(s) % 8 * (tick_ns / 2 + 1));
+		d = ns_add(s->clock, input_distance(in, tick_ns));
+		n = input_byte(in) % SCENARIO_TIMERS;
+		scenario_arm_crowd(s, i, d, n, input_byte(in) % 8 * (tick_ns / 2 + 1));
 		break;
 	case 3:
-		d = distance(s, tick_ns);
-		game_arm(g, i, g->clock - min(g->clock, d));
+		d = input_distance(in, tick_ns);
+		scenario_arm(s, i, s->clock - min(s->clock, d));
 		break;
 	case 4:
-		game_cancel(g, i);
+		scenario_cancel(s, i);
 		break;
 	case 5:
 	case 6:
-		d = distance(s, tick_ns);
-		game_extend(g, i, sum(g->books[i].deadline, d));
+		d = input_distance(in, tick_ns);
+		scenario_extend(s, i, ns_add(s->books[i].deadline, d));
 		break;
 	case 7:
-		nearer(g, i);
+		scenario_bring_nearer(s, i);
 		break;
 	case 8:
-		game_pass_time(g, distance(s, tick_ns));
+		scenario_pass_time(s, input_distance(in, tick_ns));
 		break;
 	case 9:
-		game_alarm(g, slice);
+		scenario_alarm(s, slice);
 		break;
 	case 10:
-		if (g->passing)
-			game_step(g, i % 4 * slice);
+		if (s->passing)
+			scenario_step(s, i % 4 * slice);
 		else
-			game_begin(g);
+			scenario_begin(s);
 		break;
 	case 11:
-		if (g->passing)
-			game_step(g, slice);
+		if (s->passing)
+			scenario_step(s, slice);
 		else
-			game_alarm(g, slice);
+			scenario_alarm(s, slice);
 		break;
 	case 12:
-		/* The budget is used up, or the pass goes on. */
-		if (g->passing && what & 16)
-			game_pause(g);
+		/* Either the budget ends here, or the pass runs to its end. */
+		if (s->passing && what & 16)
+			scenario_pause(s);
 		else
-			game_run(g, slice);
+			scenario_run(s, slice);
 		break;
 	case 13:
-		d = distance(s, tick_ns);
-		if (g->steps)
-			game_set_back(g, d);
+		d = input_distance(in, tick_ns);
+		if (s->steps)
+			scenario_set_back(s, d);
 		else
-			game_pass_time(g, d);
+			scenario_pass_time(s, d);
 		break;
 	case 14:
 		if (what & 16)
-			game_race(g, distance(s, tick_ns));
+			scenario_race(s, input_distance(in, tick_ns));
 		else
-			game_evict(g);
+			scenario_evict(s);
 		break;
 	case 15:
-		divide(g, sum(g->clock, distance(s, tick_ns)) - byte(s));
+		d = ns_add(s->clock, input_distance(in, tick_ns));
+		scenario_check_division(s, d - input_byte(in));
 		break;
 	}
-	game_check(g);
+	scenario_check(s);
 }
 
-unsigned int play(struct kunit *test, const uint8_t *bytes, size_t size)
+unsigned int player_run(struct kunit *test, const uint8_t *bytes, size_t size)
 {
 	static const unsigned int slots[] = { 2, 2, 3, 4, 8, 16, 32, 256 };
 	static const u64 ticks[] = {
@@ -167,16 +168,16 @@ unsigned int play(struct kunit *test, const uint8_t *bytes, size_t size)
 		0, 100, 1ULL << 20, (1ULL << 32) - 70, (1ULL << 53) - 70,
 		S64_MAX - 70, TWHEEL_NEVER / 2, TWHEEL_NEVER - 1000,
 	};
-	struct score s = { .next = bytes, .end = bytes + size };
-	unsigned int shape = byte(&s), when = byte(&s);
+	struct input in = { .next = bytes, .end = bytes + size };
+	unsigned int shape = input_byte(&in), when = input_byte(&in);
 	u64 tick_ns = ticks[shape >> 3 & 7], clock;
-	struct game g;
+	struct scenario s;
 
 	if (__builtin_mul_overflow(starts[when & 7], tick_ns, &clock))
 		clock = TWHEEL_NEVER - 100 * tick_ns;
-	game_init(&g, test, slots[shape & 7], tick_ns, clock, shape >> 6 & 1);
-	while (s.next < s.end && !g.rig.bad)
-		operate(&g, &s);
-	game_end(&g, shape >> 7);
-	return g.operations;
+	scenario_init(&s, test, slots[shape & 7], tick_ns, clock, shape >> 6 & 1);
+	while (in.next < in.end && !s.rig.bad)
+		player_operate(&s, &in);
+	scenario_end(&s, shape >> 7);
+	return s.operations;
 }

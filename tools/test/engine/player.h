@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Bytes are played as operations on an engine, which an oracle watches. */
-#ifndef TWHEEL_ENGINE_PLAY_H
-#define TWHEEL_ENGINE_PLAY_H
+/* Plays bytes as operations on an engine; an oracle checks each of them. */
+#ifndef TWHEEL_ENGINE_PLAYER_H
+#define TWHEEL_ENGINE_PLAYER_H
 
 #include "shim.h"
 
-/* Play so many bytes. Returns how many operations that was; test->failed may be set. */
-unsigned int play(struct kunit *test, const uint8_t *bytes, size_t size);
+/* Play @size bytes. Returns the number of operations; sets test->failed on an error. */
+unsigned int player_run(struct kunit *test, const uint8_t *bytes, size_t size);
 
-#endif /* TWHEEL_ENGINE_PLAY_H */
+#endif /* TWHEEL_ENGINE_PLAYER_H */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs the engine's KUnit suites as a program, and plays the games that were kept: see
- * shim.h and play.c. The first argument is the folder of those, the second the name of
- * the one case or game that is to be run.
+ * Runs the engine's KUnit suites as a program, then plays the scenarios of a folder:
+ * see shim.h and player.c. The first argument is that folder. The second is the name of
+ * one case or scenario; without it, all run.
  */
 #include "shim.h"
 
@@ -12,20 +12,20 @@
 #include "player.h"
 #include "rig.h"
 
-/* A game is of a few hundred bytes at most. */
-#define GAME_BYTES	4096
+/* A scenario has a few hundred bytes at most. */
+#define SCENARIO_BYTES	4096
 
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
 
-/* What only a program can try: see shim.h. */
+/* Faults that only a program can inject: see shim.h. */
 unsigned int shim_allocations = UINT_MAX;
 void (*shim_before_write)(void);
 
 static unsigned int passed, failed;
 
-/* Run a case, if it is the one that is asked for, or all are. */
-static void run(const struct kunit_case *c, const char *only)
+/* Run a case if @only names it, or names none. */
+static void case_run(const struct kunit_case *c, const char *only)
 {
 	struct kunit test = { };
 	clock_t start = clock();
@@ -44,10 +44,10 @@ static void run_suite(const struct kunit_suite *suite, const char *only)
 	const struct kunit_case *c;
 
 	for (c = suite->test_cases; c->run; c++)
-		run(c, only);
+		case_run(c, only);
 }
 
-/* Whichever allocation fails, the sanitizer sees that the others are freed. */
+/* Each allocation fails in turn; the sanitizer sees whether the others are freed. */
 static void memory_runs_out(struct kunit *test)
 {
 	unsigned int steps, i;
@@ -64,39 +64,39 @@ static void memory_runs_out(struct kunit *test)
 	}
 }
 
-static const char *game;
+static const char *scenario_path;
 
-static void play_file(struct kunit *test)
+static void scenario_run_file(struct kunit *test)
 {
-	uint8_t bytes[GAME_BYTES];
-	FILE *file = fopen(game, "r");
+	uint8_t bytes[SCENARIO_BYTES];
+	FILE *file = fopen(scenario_path, "r");
 	size_t size;
 
 	KUNIT_ASSERT_NOT_NULL(test, file);
 	size = fread(bytes, 1, sizeof(bytes), file);
 	fclose(file);
 	KUNIT_ASSERT_GT(test, size, 0);
-	play(test, bytes, size);
+	player_run(test, bytes, size);
 }
 
-static int visible(const struct dirent *entry)
+static int entry_visible(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
 }
 
-static int run_games(const char *folder, const char *only)
+static int run_scenarios(const char *folder, const char *only)
 {
 	struct dirent **entries;
 	char path[4096];
 	int i, n;
 
-	n = scandir(folder, &entries, visible, alphasort);
+	n = scandir(folder, &entries, entry_visible, alphasort);
 	for (i = 0; i < n; i++) {
 		snprintf(path, sizeof(path), "%s/%s", folder,
 			 entries[i]->d_name);
-		game = path;
-		run(&(struct kunit_case) { play_file, entries[i]->d_name },
-		    only);
+		scenario_path = path;
+		case_run(&(struct kunit_case) { scenario_run_file, entries[i]->d_name },
+			 only);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -109,16 +109,16 @@ int main(int argc, char **argv)
 	const char *only = argc > 2 ? argv[2] : NULL;
 
 	if (argc < 2) {
-		fprintf(stderr, "usage: %s FOLDER [CASE or GAME]\n", argv[0]);
+		fprintf(stderr, "usage: %s FOLDER [CASE or SCENARIO]\n", argv[0]);
 		return 2;
 	}
-	/* What has failed is to be told even if a sanitizer has the last word. */
+	/* Results have to be out before a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_suite(&twheel_engine_suite, only);
 	run_suite(&twheel_round_suite, only);
-	run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
-	if (run_games(argv[1], only) <= 0) {
-		fprintf(stderr, "there are no games in %s\n", argv[1]);
+	case_run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
+	if (run_scenarios(argv[1], only) <= 0) {
+		fprintf(stderr, "there are no scenarios in %s\n", argv[1]);
 		return 2;
 	}
 	printf("%u passed, %u failed\n", passed, failed);

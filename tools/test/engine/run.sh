@@ -1,14 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make engine: the engine and its KUnit suites, the very same files, as a program
-# under sanitizers; then the games of tools/test/engine/corpus, see player.c. Takes seconds.
-# The last line is "N passed, N failed". Arguments: the name of one case or game.
+# make engine: runs the engine and its KUnit suites as a program under sanitizers, from
+# the same source files; then plays the scenarios of tools/test/engine/corpus, see
+# player.c. Takes seconds. The last line is "N passed, N failed". Argument: the name of
+# one case or scenario, to run only that.
 #
-#   COVERAGE=1	how much of the engine do they reach? All of it, line by line and
-#		branch by branch, or there is a reason in tools/test/engine/unreached
-#   FUZZ=S	have libFuzzer look for games that the engine loses, for S seconds; one
-#		that it finds, and new ones worth keeping, are in .cache/engine
-#   SOURCE=DIR	take module, kunit and include from there (make faults)
+#   COVERAGE=1	check that they reach every line and branch of the engine; exceptions,
+#		with reasons, are in tools/test/engine/unreached
+#   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
+#		new ones worth keeping, are in .cache/engine
+#   SOURCE=DIR	take module, kunit and include from DIR (make faults does)
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -21,7 +22,7 @@ engine=("$source"/module/engine/{wheel,shape}.c)
 common=("$source/kunit/rig.c" "$here/scenario.c" "$here/player.c")
 suites=("$source"/kunit/{engine,round}_test.c)
 
-# shim.h stands for all headers; compat.h is of no concern to the engine.
+# shim.h replaces all of the kernel's headers. The engine does not use compat.h.
 grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
 	"$source"/module/{export.h,engine/wheel.h} "$source"/kunit/rig.[ch] "${suites[@]}" \
 	"$source/include/linux/twheel.h" |
@@ -31,24 +32,24 @@ grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
 done
 cp "$source/include/linux/twheel.h" "$headers/linux/"
 
-# The kernel's own choices about overflow and aliasing.
+# Overflow and aliasing as the kernel is compiled.
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter
 	-fwrapv -fno-strict-aliasing -include "$here/shim.h" -I"$headers"
 	-iquote "$source/kunit")
 sanitizers=(-fsanitize=address -fsanitize=undefined
 	-fno-sanitize-recover=undefined)
 
-# The suites and the games.
+# Run the suites and the scenarios.
 play() {
 	need gcc libc6-dev
 	gcc "${flags[@]}" -O1 "${sanitizers[@]}" -o "$SCRATCH/engine" \
 		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
-	# It takes some seconds of a CPU; an engine that hangs gets fifteen.
+	# A run takes some seconds of CPU time; an engine that hangs is ended after 15.
 	ulimit -S -t 15
 	timeout 300 "$SCRATCH/engine" "$here/corpus" "$@"
 }
 
-# The same, counted.
+# The same, and measure coverage.
 cover() {
 	local profile=$SCRATCH/profile
 
@@ -67,13 +68,13 @@ cover() {
 	python3 "$here/coverage.py" "$SCRATCH/lcov" "$here/unreached"
 }
 
-# Games that nobody has thought of.
+# Let libFuzzer search.
 look() {
 	local kept=$CACHE/engine file objects=()
 
 	need clang-14 libfuzzer-14-dev libclang-rt-14-dev
-	mkdir -p "$kept/games"
-	# Only what is to be reached is traced: the oracle would cost as much again.
+	mkdir -p "$kept/scenarios"
+	# Only the engine is instrumented: the oracle would double the cost.
 	flags+=(-O2 "${sanitizers[@]}")
 	for file in "${engine[@]}"; do
 		objects+=("$SCRATCH/$(basename "$file" .c).o")
@@ -85,15 +86,15 @@ look() {
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
 		"${objects[@]}" "$SCRATCH/scenario.o" "$source/kunit/rig.c" \
 		"$here"/{player,fuzz}.c
-	say "playing for $fuzz s; what is said meanwhile is in $kept/log"
-	# New ones go to the first folder.
-	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/games" "$here/corpus" \
+	say "searching for $fuzz s; the output is in $kept/log"
+	# libFuzzer writes new inputs to the first folder.
+	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/scenarios" "$here/corpus" \
 		-max_total_time="$fuzz" -max_len=600 -len_control=0 \
 		-artifact_prefix="$kept/" > "$kept/log" 2>&1; then
 		grep -a -e 'operation ' -e 'ERROR' -e 'runtime error' \
 			-e 'Test unit written' "$kept/log" | head -n 5 >&2 || :
 		echo "0 passed, 1 failed"
-		die "a game was lost" "see $kept/log; to play it again: copy it into \
+		die "a scenario failed" "see $kept/log; to play it again: copy it into \
 $here/corpus, and make engine"
 	fi
 	tail -n 1 "$kept/log"

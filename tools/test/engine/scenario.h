@@ -1,60 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A game with an engine: what is between the engine and its user, as base.c and
- * pass.c do it, and an oracle that watches.
+ * A scenario drives an engine as base.c and pass.c do, and an oracle checks it.
  *
- * There is a clock, which may be set back; an alarm; passes that are divided into
- * rounds, and can be interrupted after every single step. The oracle knows of each
- * timer its deadline, and not from the timer: an extension is one in its books, too.
- * It says what may fire, what must have, and by when the alarm has to go off; that the
- * engine's structure holds together is rig_audit()'s to say.
+ * There is a clock, which may be set back, and an alarm. Passes consist of rounds, and
+ * can be interrupted after every single step. The oracle keeps each timer's deadline in
+ * its own books, extensions included; it never reads it from the timer. It knows which
+ * timers may fire, which must have fired, and when the alarm has to go off.
+ * rig_audit() checks the structure of the engine.
  */
-#ifndef TWHEEL_ENGINE_GAME_H
-#define TWHEEL_ENGINE_GAME_H
+#ifndef TWHEEL_ENGINE_SCENARIO_H
+#define TWHEEL_ENGINE_SCENARIO_H
 
 #include "rig.h"
 
-/* A gathering is 32, a peek 8: a crowd is to be more than both. */
-#define TIMERS		48
+/* More than the engine gathers at a time (32), and more than it peeks at (8). */
+#define SCENARIO_TIMERS		48
 
-/* As much work as a pass may do at a time. */
-#define SLICE_MAX	32
+/* The most work that a pass may do at a time. */
+#define SCENARIO_SLICE_MAX	32
 
 /**
- * struct book - what the oracle knows of a timer besides
- * @deadline: for when it is pending
- * @moved: extended since it was filed: it is found where it was
+ * struct scenario_book - what the oracle knows of a timer
+ * @deadline: its deadline, in ns
+ * @moved: extended since it was enqueued: it is still in its earlier bucket
  * @first: past when the round began, so served before all others
  */
-struct book {
+struct scenario_book {
 	u64 deadline;
 	bool moved;
 	bool first;
 };
 
 /**
- * struct game - what is being played
+ * struct scenario - an engine, its clock and the oracle
  * @rig: the engine and its timers
- * @books: a page for each timer
+ * @books: what the oracle knows of each timer
  * @clock: the time, in ns
  * @alarm: the tick at which the alarm goes off
- * @target: the round serves up to here
- * @last: the last tick of which a timer has fired in this round
+ * @target: the last tick of this round
+ * @last: the latest tick of a timer that fired in this round
  * @firsts: only timers that were past have fired in this round
- * @passing: a pass is on
+ * @passing: a pass runs
  * @serving: timers are due
- * @in_round: the round is not done
+ * @in_round: a round has begun and not ended
  * @steps: the clock may be set back
- * @stepped: it was, and the engine has not got over it
- * @touched: something was done since the alarm was set by a pass
- * @race: by how much the next timer is extended while it is claimed; 0: it is not
- * @fired: timers fired
- * @filed: how often a timer was filed, or may have to be
- * @operations: how many there have been
+ * @stepped: the clock was set back, and no round has ended since
+ * @touched: something changed since a pass set the alarm
+ * @race: extend the next timer by so much while it is claimed; 0: do not
+ * @fired: number of timers that fired
+ * @filed: upper bound for how often a timer was enqueued
+ * @operations: number of operations
  */
-struct game {
+struct scenario {
 	struct rig rig;
-	struct book books[TIMERS];
+	struct scenario_book books[SCENARIO_TIMERS];
 	u64 clock;
 	u64 alarm;
 	u64 target;
@@ -72,51 +71,51 @@ struct game {
 	unsigned int operations;
 };
 
-/* Complain once for each game: what follows would be consequences. */
-#define CHECK(g, good, fmt, ...)					\
+/* Report only the first error of a scenario: others would be its consequences. */
+#define SCENARIO_CHECK(s, good, fmt, ...)				\
 	do {								\
-		if (!(good) && !(g)->rig.bad) {				\
-			(g)->rig.bad = true;				\
-			KUNIT_FAIL((g)->rig.test, "operation %u: " fmt,	\
-				   (g)->operations, ##__VA_ARGS__);	\
+		if (!(good) && !(s)->rig.bad) {				\
+			(s)->rig.bad = true;				\
+			KUNIT_FAIL((s)->rig.test, "operation %u: " fmt,	\
+				   (s)->operations, ##__VA_ARGS__);	\
 		}							\
 	} while (0)
 
-static inline u64 tick_at(const struct game *g, u64 ns)
+static inline u64 scenario_tick(const struct scenario *s, u64 ns)
 {
-	return ns / g->rig.w.tick_ns + !!(ns % g->rig.w.tick_ns);
+	return ns / s->rig.w.tick_ns + !!(ns % s->rig.w.tick_ns);
 }
 
-static inline u64 clock_tick(const struct game *g)
+static inline u64 scenario_clock_tick(const struct scenario *s)
 {
-	return g->clock / g->rig.w.tick_ns;
+	return s->clock / s->rig.w.tick_ns;
 }
 
-void game_init(struct game *g, struct kunit *test, unsigned int slots,
-	       u64 tick_ns, u64 clock, bool steps);
-/* What is pending fires, as far as a clock comes, or is evicted: all if @out. */
-void game_end(struct game *g, bool out);
+void scenario_init(struct scenario *s, struct kunit *test, unsigned int slots,
+		   u64 tick_ns, u64 clock, bool steps);
+/* Let pending timers fire as far as a clock can go; evict the rest, or all if @out. */
+void scenario_end(struct scenario *s, bool out);
 
-void game_arm(struct game *g, unsigned int i, u64 deadline);
-void game_cancel(struct game *g, unsigned int i);
-void game_extend(struct game *g, unsigned int i, u64 deadline);
-void game_evict(struct game *g);
-/* When the next timer is claimed, an extension comes first. */
-void game_race(struct game *g, u64 by);
-/* Time passes, and no alarm goes off; the clock is set back. */
-void game_pass_time(struct game *g, u64 by);
-void game_set_back(struct game *g, u64 by);
+void scenario_arm(struct scenario *s, unsigned int i, u64 deadline);
+void scenario_cancel(struct scenario *s, unsigned int i);
+void scenario_extend(struct scenario *s, unsigned int i, u64 deadline);
+void scenario_evict(struct scenario *s);
+/* Extend the next timer by @by just before it is claimed. */
+void scenario_race(struct scenario *s, u64 by);
+/* Let time pass without an alarm; set the clock back. */
+void scenario_pass_time(struct scenario *s, u64 by);
+void scenario_set_back(struct scenario *s, u64 by);
 
-/* A pass begins; makes a step with a slice, and has it ended?; ends before its time. */
-void game_begin(struct game *g);
-bool game_step(struct game *g, unsigned int slice);
-void game_pause(struct game *g);
-/* A pass, from wherever it is, to its end. */
-void game_run(struct game *g, unsigned int slice);
-/* Time passes up to the alarm, which goes off. */
-void game_alarm(struct game *g, unsigned int slice);
+/* Begin a pass; make one step of it, true if it has ended; end it early. */
+void scenario_begin(struct scenario *s);
+bool scenario_step(struct scenario *s, unsigned int slice);
+void scenario_pause(struct scenario *s);
+/* Run a pass to its end, or begin one. */
+void scenario_run(struct scenario *s, unsigned int slice);
+/* Let time pass up to the alarm, and serve it. */
+void scenario_alarm(struct scenario *s, unsigned int slice);
 
 /* After each operation. */
-void game_check(struct game *g);
+void scenario_check(struct scenario *s);
 
-#endif /* TWHEEL_ENGINE_GAME_H */
+#endif /* TWHEEL_ENGINE_SCENARIO_H */

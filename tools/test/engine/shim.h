@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * As much of a kernel as the engine and its KUnit suites need, so that all, the
- * very same files, run in a program: in seconds, and under sanitizers.
+ * The parts of a kernel that the engine and its KUnit suites need. With them the same
+ * source files run as a program: in seconds, and under sanitizers.
  */
 #ifndef TWHEEL_ENGINE_SHIM_H
 #define TWHEEL_ENGINE_SHIM_H
@@ -76,7 +76,7 @@ typedef unsigned long long __u64;
 #define check_mul_overflow(a, b, r)	__builtin_mul_overflow(a, b, r)
 #define check_add_overflow(a, b, r)	__builtin_add_overflow(a, b, r)
 
-/* Modules. What compat.h has for the engine, which asks no kernel for anything. */
+/* Modules */
 #define _TWHEEL_EXPORT_H
 #define TW_EXPORT_FOR_TESTS(sym)
 #define cond_resched()		do { } while (0)
@@ -89,10 +89,10 @@ static inline s64 atomic64_read(const atomic64_t *a)
 	return __atomic_load_n(&a->counter, __ATOMIC_RELAXED);
 }
 
-/* Called before the next word is written, once: somebody else comes first. */
+/* Called once, just before the next write to a word, to play another CPU. */
 extern void (*shim_before_write)(void);
 
-static inline void shim_somebody_else(void)
+static inline void shim_other_cpu(void)
 {
 	void (*before)(void) = shim_before_write;
 
@@ -103,13 +103,13 @@ static inline void shim_somebody_else(void)
 
 static inline void atomic64_set(atomic64_t *a, s64 v)
 {
-	shim_somebody_else();
+	shim_other_cpu();
 	__atomic_store_n(&a->counter, v, __ATOMIC_RELAXED);
 }
 
 static inline bool atomic64_try_cmpxchg(atomic64_t *a, s64 *old, s64 new)
 {
-	shim_somebody_else();
+	shim_other_cpu();
 	return __atomic_compare_exchange_n(&a->counter, old, new, false,
 					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
@@ -182,7 +182,7 @@ static inline unsigned long find_next_bit(const unsigned long *map,
 
 #define find_first_bit(map, size)	find_next_bit(map, size, 0)
 
-/* Memory: so many allocations succeed. */
+/* Memory: this many more allocations succeed. */
 extern unsigned int shim_allocations;
 
 static inline void *kvmalloc_node(size_t size, int flags, int node)

@@ -52,7 +52,7 @@ build() {
 		die "$1: does not compile" "see $work/build.log"
 }
 
-# try_engine NAME HANGS: prints which case or game fails, if any
+# try_engine NAME HANGS: prints which case or scenario fails, if any
 try_engine() {
 	local status=0
 
