@@ -117,8 +117,6 @@ static void wheel_sweep_configs(struct kunit *test, const struct twheel_config *
 	fault_need(test);
 	for (i = 0; i < n; i++) {
 		bases = configs[i].percpu ? num_possible_cpus() : 1;
-		if (configs[i].clock == TWHEEL_CLOCK_REALTIME)
-			bases *= 2;
 		/* The wheel, its name, its bases. */
 		wheel_expect_refusals(test, &configs[i],
 				      bases + (configs[i].name ? 2 : 1));

@@ -73,7 +73,7 @@ static void oneshots_arm(struct twheel *wheel, struct oneshot *oneshots, unsigne
 			twheel_arm_on_at(&oneshots[i].timer, victim_cpu,
 					 oneshots[i].deadline);
 		else
-			twheel_arm_on(&oneshots[i].timer, victim_cpu, delay);
+			arm_on_after(&oneshots[i].timer, victim_cpu, delay);
 	}
 }
 
@@ -92,15 +92,15 @@ static void oneshots_change(struct kunit *test, struct twheel *wheel,
 			fallthrough;
 		case 1:
 			oneshots[i].deadline = twheel_now(wheel) + 10 * MS;
-			twheel_arm(&oneshots[i].timer, 10 * MS);
+			arm_after(&oneshots[i].timer, 10 * MS);
 			break;
 		case 2:
 			oneshots[i].deadline = twheel_now(wheel) + 20 * MS;
-			twheel_modify(&oneshots[i].timer, 20 * MS);
+			modify_after(&oneshots[i].timer, 20 * MS);
 			break;
 		default:
 			oneshots[i].deadline = twheel_now(wheel);
-			twheel_arm_on(&oneshots[i].timer, victim_cpu, 0);
+			arm_on_after(&oneshots[i].timer, victim_cpu, 0);
 			break;
 		}
 	}
@@ -122,7 +122,7 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	oneshots_arm(wheel, before, NR_ONESHOTS, 400 * MS);
 	/* Due after it is back, had nobody changed them. */
 	for (i = 0; i < NR_ONESHOTS; i++)
-		twheel_arm_on(&across[i].timer, victim_cpu, HOUR);
+		arm_on_after(&across[i].timer, victim_cpu, HOUR);
 	if (cpu_remove(test))
 		goto out;
 	oneshots_arm(wheel, meanwhile, NR_ONESHOTS, 100 * MS);
@@ -138,7 +138,7 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	oneshots_expect(test, across, NR_ONESHOTS);
 
 	/* It is home again. */
-	twheel_arm_on(&back->timer, victim_cpu, MS);
+	arm_on_after(&back->timer, victim_cpu, MS);
 	oneshots_expect(test, back, 1);
 	KUNIT_EXPECT_EQ(test, back->fired_on, victim_cpu);
 out:
@@ -167,14 +167,14 @@ static void wheel_made_without(struct kunit *test)
 		oneshots = oneshots_new(test, wheel, 10);
 		oneshots_arm(wheel, oneshots, 10, 10 * MS);
 		oneshots_expect(test, oneshots, 10);
-		twheel_arm_on(&oneshots[0].timer, victim_cpu, HOUR);
+		arm_on_after(&oneshots[0].timer, victim_cpu, HOUR);
 		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 		twheel_destroy(wheel);
 	}
 	outlives = wheel_of_kind(test, 0);
 	later = oneshots_new(test, outlives, 1);
 	later->deadline = twheel_now(outlives) + 300 * MS;
-	twheel_arm_on(&later->timer, victim_cpu, 300 * MS);
+	arm_on_after(&later->timer, victim_cpu, 300 * MS);
 	cpu_return(test);
 	oneshots_expect(test, later, 1);
 	twheel_destroy(outlives);
@@ -186,15 +186,15 @@ static void idle_cpu_goes(struct kunit *test)
 	struct twheel *wheel = wheel_of_kind(test, 0);
 	struct oneshot *oneshots = oneshots_new(test, wheel, 2);
 
-	twheel_arm_on(&oneshots[0].timer, victim_cpu, HOUR);
+	arm_on_after(&oneshots[0].timer, victim_cpu, HOUR);
 	if (!cpu_remove(test)) {
 		oneshots[0].deadline = twheel_now(wheel) + MS;
-		KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[0].timer, MS), 1);
+		KUNIT_EXPECT_EQ(test, modify_after(&oneshots[0].timer, MS), 1);
 		oneshots_expect(test, oneshots, 1);
-		twheel_arm_on(&oneshots[1].timer, victim_cpu, HOUR);
+		arm_on_after(&oneshots[1].timer, victim_cpu, HOUR);
 		cpu_return(test);
 		oneshots[1].deadline = twheel_now(wheel) + MS;
-		KUNIT_EXPECT_EQ(test, twheel_modify(&oneshots[1].timer, MS), 1);
+		KUNIT_EXPECT_EQ(test, modify_after(&oneshots[1].timer, MS), 1);
 		oneshots_expect(test, oneshots + 1, 1);
 	}
 	twheel_destroy(wheel);

@@ -81,8 +81,8 @@ static int salvo_arm_there(void *arg)
 			salvo->ret |= twheel_arm_on_at(&oneshot->timer, salvo->cpu,
 						       oneshot->deadline);
 		else
-			salvo->ret |= twheel_arm_on(&oneshot->timer, salvo->cpu,
-						    delay);
+			salvo->ret |= arm_on_after(&oneshot->timer,
+						   salvo->cpu, delay);
 	}
 	return 0;
 }

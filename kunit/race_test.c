@@ -9,7 +9,7 @@
 /* Of all CPUs together. */
 #define RACE_ROUNDS	16000
 
-/* One callback of a timer at a time, where a timer does not change axes. */
+/* One callback of a timer at a time. */
 static void race_run(struct kunit *test, const struct twheel_config *config,
 		     bool stop_amidst)
 {
@@ -17,8 +17,7 @@ static void race_run(struct kunit *test, const struct twheel_config *config,
 
 	stress_begin(test, &stress, config, RACE_ROUNDS / num_online_cpus(), true);
 	stress_end(test, &stress, stop_amidst);
-	if (config->clock != TWHEEL_CLOCK_REALTIME)
-		KUNIT_EXPECT_EQ(test, atomic_read(&stress.overlaps), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&stress.overlaps), 0);
 }
 
 static void every_pair_balances(struct kunit *test)

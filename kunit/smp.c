@@ -17,6 +17,56 @@ struct twheel *wheel_new(struct kunit *test,
 	return wheel;
 }
 
+static bool timer_on_wall_clock(struct twheel_timer *timer)
+{
+	struct twheel_geometry geometry;
+
+	twheel_get_geometry(twheel_of(timer), &geometry);
+	return geometry.clock == TWHEEL_CLOCK_REALTIME;
+}
+
+static u64 timer_deadline_after(struct twheel_timer *timer, u64 delay)
+{
+	return twheel_now(twheel_of(timer)) + delay;
+}
+
+int arm_after(struct twheel_timer *timer, u64 delay)
+{
+	if (timer_on_wall_clock(timer))
+		return twheel_arm_at(timer, timer_deadline_after(timer, delay));
+	return twheel_arm(timer, delay);
+}
+
+int arm_on_after(struct twheel_timer *timer, int cpu, u64 delay)
+{
+	if (timer_on_wall_clock(timer))
+		return twheel_arm_on_at(timer, cpu,
+					timer_deadline_after(timer, delay));
+	return twheel_arm_on(timer, cpu, delay);
+}
+
+int arm_range_after(struct twheel_timer *timer, u64 delay, u64 slack)
+{
+	if (timer_on_wall_clock(timer))
+		return twheel_arm_range_at(timer, timer_deadline_after(timer, delay),
+					   slack);
+	return twheel_arm_range(timer, delay, slack);
+}
+
+int modify_after(struct twheel_timer *timer, u64 delay)
+{
+	if (timer_on_wall_clock(timer))
+		return twheel_modify_at(timer, timer_deadline_after(timer, delay));
+	return twheel_modify(timer, delay);
+}
+
+int extend_after(struct twheel_timer *timer, u64 delay)
+{
+	if (timer_on_wall_clock(timer))
+		return twheel_extend_at(timer, timer_deadline_after(timer, delay));
+	return twheel_extend(timer, delay);
+}
+
 void oneshot_fire(struct twheel_timer *timer)
 {
 	struct oneshot *oneshot = container_of(timer, struct oneshot, timer);

@@ -55,6 +55,13 @@ struct oneshot {
 	atomic_t fired;
 };
 
+/* Delays from now, also on the wall clock, which takes deadlines only. */
+int arm_after(struct twheel_timer *timer, u64 delay);
+int arm_on_after(struct twheel_timer *timer, int cpu, u64 delay);
+int arm_range_after(struct twheel_timer *timer, u64 delay, u64 slack);
+int modify_after(struct twheel_timer *timer, u64 delay);
+int extend_after(struct twheel_timer *timer, u64 delay);
+
 /* The callback of a oneshot. */
 void oneshot_fire(struct twheel_timer *timer);
 struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,

@@ -48,7 +48,7 @@ static void stress_callback(struct twheel_timer *timer)
 	atomic_dec(&ledger->inside);
 	/* Some arm themselves again, some for now. */
 	if (fired % 4 == 0)
-		stress_count_arm(stress, ledger, twheel_arm(timer, fired % 8 * 50 * US));
+		stress_count_arm(stress, ledger, arm_after(timer, fired % 8 * 50 * US));
 }
 
 static void stress_unfired(struct twheel_timer *timer, void *arg)
@@ -68,7 +68,7 @@ static void stress_arm_somewhere(struct stress *stress, struct ledger *ledger, u
 	if (!cpu_possible(cpu))
 		return;
 	if (dice % 2)
-		ret = twheel_arm_on(&ledger->timer, cpu, delay);
+		ret = arm_on_after(&ledger->timer, cpu, delay);
 	else
 		ret = twheel_arm_on_at(&ledger->timer, cpu, deadline);
 	/* Its callback was running. */
@@ -85,9 +85,9 @@ static void stress_arm_here(struct stress *stress, struct ledger *ledger, u64 de
 	if (dice % 4 == 0)
 		ret = twheel_arm_at(timer, delay);
 	else if (dice % 4 == 1)
-		ret = twheel_arm_range(timer, delay, MS);
+		ret = arm_range_after(timer, delay, MS);
 	else
-		ret = twheel_arm(timer, delay);
+		ret = arm_after(timer, delay);
 	stress_count_arm(stress, ledger, ret);
 }
 
@@ -105,12 +105,12 @@ static void stress_operation(struct stress *stress, struct ledger *ledger, u64 d
 		stress_arm_somewhere(stress, ledger, delay, dice / 16);
 		break;
 	case 7 ... 8:
-		ret = twheel_modify(timer, delay);
+		ret = modify_after(timer, delay);
 		if (ret != 0 && ret != 1)
 			atomic_inc(&stress->bad);
 		break;
 	case 9 ... 10:
-		ret = twheel_extend(timer, delay);
+		ret = extend_after(timer, delay);
 		if (ret != 0 && ret != 1 && ret != -ENOENT)
 			atomic_inc(&stress->bad);
 		break;
@@ -188,8 +188,7 @@ void stress_begin(struct kunit *test, struct stress *stress,
 		.rounds	= rounds,
 		.limit	= config->max_pending,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
-		.holds	= !config->percpu &&
-			  config->clock != TWHEEL_CLOCK_REALTIME,
+		.holds	= !config->percpu,
 		.busy	= config->share,
 	};
 	mine.data = stress;

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels on the wall clock, while it is set: timers with a deadline follow it,
- * those with a delay do not notice, and none is lost. The clock is put right
- * after each test. For the same on a virtual clock, to the tick, see
- * back_test.c.
+ * Wheels on the wall clock, while it is set: timers follow it, none is lost, and
+ * delays are refused. The clock is put right after each test. For the same on a
+ * virtual clock, to the tick, see back_test.c.
  */
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
@@ -53,13 +52,6 @@ static struct twheel *wall_wheel(struct kunit *test, bool percpu)
 	return live_wheel(test, &config);
 }
 
-/* A timer with a delay: what counts is CLOCK_MONOTONIC. */
-static void shoot_monotonic(struct twheel_timer *timer)
-{
-	shoot(timer);
-	container_of(timer, struct shot, timer)->fired_at = ktime_get_ns();
-}
-
 static void arm_at(struct shot *shot, u64 delay)
 {
 	shot->deadline = ktime_get_real_ns() + delay;
@@ -81,22 +73,22 @@ static bool unfired(struct shot *shots, unsigned int n)
 static void forward(struct kunit *test, bool percpu)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
-	struct shot *with_deadline = new_shots(test, wheel, SOME);
-	struct shot *with_delay = new_shots(test, wheel, SOME);
+	struct shot *passed = new_shots(test, wheel, SOME);
+	struct shot *ahead_still = new_shots(test, wheel, SOME);
 	unsigned int i;
 
 	for (i = 0; i < SOME; i++) {
-		arm_at(&with_deadline[i], HOUR + i * MS);
-		twheel_arm(&with_delay[i].timer, 2 * HOUR);
+		arm_at(&passed[i], HOUR + i * MS);
+		arm_at(&ahead_still[i], 5 * HOUR);
 	}
 	step(test, 3 * HOUR);
-	expect_shots(test, with_deadline, SOME);
-	KUNIT_EXPECT_TRUE(test, unfired(with_delay, SOME));
+	expect_shots(test, passed, SOME);
+	KUNIT_EXPECT_TRUE(test, unfired(ahead_still, SOME));
 	for (i = 0; i < SOME; i++) {
-		KUNIT_EXPECT_GT(test, twheel_remaining(&with_delay[i].timer),
-				HOUR);
-		KUNIT_EXPECT_LE(test, twheel_remaining(&with_delay[i].timer),
-				2 * HOUR);
+		struct twheel_timer *timer = &ahead_still[i].timer;
+
+		KUNIT_EXPECT_GT(test, twheel_remaining(timer), HOUR);
+		KUNIT_EXPECT_LE(test, twheel_remaining(timer), 2 * HOUR);
 	}
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), SOME);
 	twheel_destroy(wheel);
@@ -147,33 +139,140 @@ static void back_waits(struct kunit *test)
 	}
 }
 
-static void delays(struct kunit *test, bool percpu, s64 by)
+static int delay_arm(struct twheel_timer *timer)
 {
-	struct twheel *wheel = wall_wheel(test, percpu);
-	struct shot *shots = new_shots(test, wheel, SOME);
+	return twheel_arm(timer, 2 * HOUR);
+}
+
+static int delay_arm_now(struct twheel_timer *timer)
+{
+	return twheel_arm(timer, 0);
+}
+
+static int delay_arm_never(struct twheel_timer *timer)
+{
+	return twheel_arm(timer, U64_MAX);
+}
+
+static int delay_arm_on(struct twheel_timer *timer)
+{
+	return twheel_arm_on(timer, raw_smp_processor_id(), 2 * HOUR);
+}
+
+static int delay_arm_range(struct twheel_timer *timer)
+{
+	return twheel_arm_range(timer, 2 * HOUR, MS);
+}
+
+static int delay_modify(struct twheel_timer *timer)
+{
+	return twheel_modify(timer, 2 * HOUR);
+}
+
+static int delay_modify_nearer(struct twheel_timer *timer)
+{
+	return twheel_modify(timer, MS);
+}
+
+static int delay_extend(struct twheel_timer *timer)
+{
+	return twheel_extend(timer, 2 * HOUR);
+}
+
+/* Every call that has a delay. */
+static const struct {
+	const char *name;
+	int (*call)(struct twheel_timer *timer);
+} delay_calls[] = {
+	{ "arm", delay_arm },
+	{ "arm for now", delay_arm_now },
+	{ "arm for ever", delay_arm_never },
+	{ "arm_on", delay_arm_on },
+	{ "arm_range", delay_arm_range },
+	{ "modify", delay_modify },
+	{ "modify to nearer", delay_modify_nearer },
+	{ "extend", delay_extend },
+};
+
+/* A refused call leaves a timer as it is, pending or not. */
+static void refuse(struct kunit *test, struct twheel *wheel, bool pending)
+{
+	struct shot *shot = new_shots(test, wheel, 1);
+	struct twheel_timer *timer = &shot->timer;
+	struct twheel_stats before, after;
 	unsigned int i;
+	u64 word;
 
-	for (i = 0; i < SOME; i++) {
-		u64 delay = 100 * MS + i * 10 * MS;
-
-		twheel_timer_init(&shots[i].timer, wheel, shoot_monotonic);
-		shots[i].deadline = ktime_get_ns() + delay;
-		twheel_arm(&shots[i].timer, delay);
-		if (i == SOME / 2)
-			step(test, by);
+	if (pending)
+		arm_at(shot, HOUR);
+	word = twheel_deadline(timer);
+	twheel_get_stats(wheel, &before);
+	for (i = 0; i < ARRAY_SIZE(delay_calls); i++) {
+		KUNIT_EXPECT_EQ_MSG(test, delay_calls[i].call(timer), -EINVAL,
+				    "%s", delay_calls[i].name);
+		KUNIT_EXPECT_EQ_MSG(test, twheel_deadline(timer), word, "%s",
+				    delay_calls[i].name);
 	}
-	expect_shots(test, shots, SOME);
+	twheel_get_stats(wheel, &after);
+	KUNIT_EXPECT_EQ(test, after.pending, before.pending);
+	KUNIT_EXPECT_EQ(test, after.armed, before.armed);
+	KUNIT_EXPECT_EQ(test, after.fired, before.fired);
+	/* What was refused stands in the way of nothing. */
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(timer, ktime_get_real_ns() +
+					       3 * HOUR),
+			pending ? 1 : -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), pending);
+	arm_at(shot, MS);
+	expect_shots(test, shot, 1);
+}
+
+static void delays_are_refused(struct kunit *test)
+{
+	struct twheel *wheel = wall_wheel(test, false);
+
+	refuse(test, wheel, false);
+	refuse(test, wheel, true);
 	twheel_destroy(wheel);
 }
 
-static void delays_do_not_notice(struct kunit *test)
+static void percpu_delays_are_refused(struct kunit *test)
 {
-	unsigned int percpu;
+	struct twheel *wheel = wall_wheel(test, true);
 
-	for (percpu = 0; percpu < 2; percpu++) {
-		delays(test, percpu, HOUR);
-		delays(test, percpu, -2 * (s64)HOUR);
-	}
+	refuse(test, wheel, false);
+	refuse(test, wheel, true);
+	twheel_destroy(wheel);
+}
+
+/* The same calls, for a deadline, are served. */
+static void deadlines_are_taken(struct kunit *test)
+{
+	struct twheel *wheel = wall_wheel(test, true);
+	struct shot *shot = new_shots(test, wheel, 1);
+	struct twheel_timer *timer = &shot->timer;
+	u64 wall = ktime_get_real_ns();
+	struct twheel_stats stats;
+
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(timer, wall + HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_extend_at(timer, wall + 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + 2 * HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall + HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(timer, 0, wall + 3 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + 3 * HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_arm_range_at(timer, wall + HOUR, MS), 1);
+	KUNIT_EXPECT_GE(test, twheel_deadline(timer), wall + HOUR);
+	KUNIT_EXPECT_LE(test, twheel_deadline(timer), wall + HOUR + MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 1);
+	KUNIT_EXPECT_EQ(test, stats.armed, 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), 0);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
+	twheel_destroy(wheel);
 }
 
 /*
@@ -226,40 +325,6 @@ static void due_amidst_back(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* From deadline to delay and back: always one timer, always pending. */
-static void changes_axis(struct kunit *test)
-{
-	struct twheel *wheel = wall_wheel(test, false);
-	struct shot *shot = new_shots(test, wheel, 1);
-	struct twheel_timer *timer = &shot->timer;
-	struct twheel_stats stats;
-	u64 wall = ktime_get_real_ns();
-
-	KUNIT_EXPECT_EQ(test, twheel_arm_at(timer, wall + HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_arm(timer, HOUR), 1);
-	KUNIT_EXPECT_LT_MSG(test, twheel_deadline(timer), wall,
-			    "not on CLOCK_MONOTONIC");
-	KUNIT_EXPECT_EQ(test, twheel_extend(timer, 2 * HOUR), 1);
-	KUNIT_EXPECT_GT(test, twheel_remaining(timer), HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall + HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_deadline(timer), wall + HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_extend(timer, 2 * HOUR), 1);
-	KUNIT_EXPECT_GE(test, twheel_deadline(timer), wall + 2 * HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_modify(timer, HOUR), 1);
-	KUNIT_EXPECT_LE(test, twheel_remaining(timer), HOUR);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.pending, 1);
-	KUNIT_EXPECT_EQ(test, stats.armed, 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(timer, 0), 0);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.pending, 0);
-	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
-	twheel_destroy(wheel);
-}
-
 /* Steps both ways, while timers are due all the time. */
 static void many_steps(struct kunit *test, bool percpu)
 {
@@ -300,10 +365,11 @@ static void steps_lose_nothing(struct kunit *test)
 static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(forward_makes_due),
 	KUNIT_CASE(back_waits),
-	KUNIT_CASE(delays_do_not_notice),
+	KUNIT_CASE(delays_are_refused),
+	KUNIT_CASE(percpu_delays_are_refused),
+	KUNIT_CASE(deadlines_are_taken),
 	KUNIT_CASE(arm_after_back),
 	KUNIT_CASE(due_amidst_back),
-	KUNIT_CASE(changes_axis),
 	KUNIT_CASE(steps_lose_nothing),
 	{ }
 };

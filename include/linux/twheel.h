@@ -171,11 +171,10 @@ struct twheel_timer {
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set.
- *	Timers armed for a deadline follow: set forward, those that it passes
- *	are due; set back, they wait for it to come round again. Timers armed
- *	for a delay do not notice: they, and so twheel_deadline() of them, are
- *	on CLOCK_MONOTONIC, and only twheel_extend() may extend them, not
- *	twheel_extend_at()
+ *	Timers follow: set forward, those that it passes are due; set back,
+ *	they wait for it to come round again. Such a wheel takes absolute
+ *	deadlines only: a call with a delay answers -EINVAL and changes
+ *	nothing. For delays, use a wheel on CLOCK_MONOTONIC
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(); for tests, of
  *	twheel and of modules that use it
  */
@@ -225,9 +224,9 @@ enum twheel_context {
  * @slots: ratio of a level to the next, rounded up to a power of two,
  *	%TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX; 0: %TWHEEL_SLOTS_DEFAULT
  * @max_pending: how many timers may be pending at once; 0: no limit. It is
- *	never exceeded. On a wheel of several bases (per CPU, or on
- *	CLOCK_REALTIME) a CPU may see it reached early, while others hold shares
- *	of it that they do not use: less than half of it, all in all
+ *	never exceeded. On a per-CPU wheel a CPU may see it reached early, while
+ *	others hold shares of it that they do not use: less than half of it,
+ *	all in all
  * @start_ns: where a virtual clock starts; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own

@@ -31,12 +31,18 @@ static u64 saturating_add(u64 a, u64 b)
 	return min(sum, TWHEEL_NEVER);
 }
 
-/* The instant after a delay, on the clock that relative arms count on. */
+/* Is the timer on a wheel that takes deadlines only? */
+static __always_inline bool takes_no_delay(const struct twheel_timer *timer)
+{
+	return unlikely(READ_ONCE(timer->base)->absolute);
+}
+
+/* The instant after a delay. */
 static u64 after(const struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
 
-	return saturating_add(tw_clock_now(&base->relative->clock), delay_ns);
+	return saturating_add(tw_clock_now(&base->clock), delay_ns);
 }
 
 /* One comparison tells the states that can be armed from all other words. */
@@ -123,32 +129,21 @@ static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
 	return 0;
 }
 
-/**
- * struct where - on which base of its wheel a timer is to be armed
- * @cpu: the CPU, or %TW_ANY_CPU: the present one, unless there is an obstacle
- * @relative: the deadline is on the clock that relative arms count on
- */
-struct where {
-	int cpu;
-	bool relative;
-};
-
 /*
- * A pending timer stays on its CPU, if none is named, and so does one whose
- * callback runs, because cancel_sync looks for that on the timer's base and its
- * sibling only.
+ * The base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
+ *
+ * If no CPU is named, a pending timer stays where it is. So does one whose callback
+ * runs, because cancel_sync looks for that on the timer's base only.
  */
-static struct twheel_base *pick(struct twheel_base *from, struct where where,
-				bool stay)
+static struct twheel_base *pick(struct twheel_base *from, int cpu, bool stay)
 {
 	struct twheel *wheel = from->owner;
-	int cpu = where.cpu;
 
 	if (!wheel->percpu)
 		cpu = 0;
 	else if (cpu == TW_ANY_CPU)
 		cpu = stay ? from->clock.cpu : raw_smp_processor_id();
-	return tw_instance_base(wheel, cpu, where.relative);
+	return tw_instance_base(wheel, cpu);
 }
 
 /* With both locks: the timer moves, if it is pending with the credit it lives on. */
@@ -174,7 +169,7 @@ static void change_base(struct twheel_timer *timer, struct twheel_base *from,
 
 /* As set_deadline(), on a wheel that has several bases. */
 static noinline int set_deadline_on(struct twheel_timer *timer, u64 deadline,
-				    enum before before, struct where where)
+				    enum before before, int cpu)
 {
 	struct twheel_base *base, *to;
 	unsigned long flags;
@@ -188,18 +183,18 @@ again:
 	ret = 0;
 	if (!pending && before == PENDING)
 		goto out;
-	to = pick(base, where, pending || tw_timer_running_base(base, timer));
+	to = pick(base, cpu, pending || tw_timer_runs(base, timer));
 	if (to == base) {
 		ret = pending && extend(timer, deadline) ? 1 :
 		      place(base, timer, deadline, before);
 		goto out;
 	}
 	ret = -EBUSY;
-	if (to != base->sibling && tw_timer_running_base(base, timer))
+	if (tw_timer_runs(base, timer))
 		goto out;
 	/* In whichever order: nobody waits for the second one. */
 	if (!raw_spin_trylock(&to->lock)) {
-		if (where.cpu == TW_ANY_CPU && to->axis == base->axis) {
+		if (cpu == TW_ANY_CPU) {
 			/* Another CPU does as well. */
 			ret = place(base, timer, deadline, before);
 			goto out;
@@ -249,8 +244,8 @@ static noinline int set_deadline_here(struct twheel_timer *timer, u64 deadline,
 }
 
 /*
- * Give the timer a deadline on the wheel's own clock. Arming one that is idle, on
- * a wheel of one base, is what this is written for.
+ * Give the timer a deadline. Arming one that is idle, on a wheel of one base, is what
+ * this is written for.
  */
 static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline,
 					enum before before)
@@ -263,8 +258,7 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 		return before == PENDING ? 0 : -EINVAL;
 	base = READ_ONCE(timer->base);
 	if (unlikely(deadline >= base->plain))
-		return set_deadline_on(timer, deadline, before,
-				       (struct where) { TW_ANY_CPU, false });
+		return set_deadline_on(timer, deadline, before, TW_ANY_CPU);
 	if ((u64)atomic64_read(&timer->word) < deadline)
 		return set_deadline_here(timer, deadline, before);
 
@@ -284,17 +278,6 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
 		return 1;
 	}
 	return place_and_unlock(base, timer, deadline, before, flags);
-}
-
-/* For a deadline on the clock that relative arms count on. */
-static int set_relative(struct twheel_timer *timer, u64 deadline,
-			enum before before)
-{
-	if (unlikely(!READ_ONCE(timer->base)->plain))
-		return set_deadline_on(timer, deadline, before,
-				       (struct where) { TW_ANY_CPU, true });
-	return before == ANY ? twheel_arm_at(timer, deadline) :
-			       twheel_modify_at(timer, deadline);
 }
 
 /**
@@ -330,23 +313,16 @@ TW_EXPORT(twheel_arm_at);
  * * any
  * Return:
  * * as twheel_arm_at()
+ * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, which takes absolute deadlines
+ *   only: use a wheel on %TWHEEL_CLOCK_MONOTONIC; nothing has been done
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
 		return -EINVAL;
-	return set_relative(timer, after(timer, delay_ns), ANY);
+	return twheel_arm_at(timer, after(timer, delay_ns));
 }
 TW_EXPORT(twheel_arm);
-
-static int arm_on(struct twheel_timer *timer, int cpu, u64 deadline,
-		  bool relative)
-{
-	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
-		return -EINVAL;
-	return set_deadline_on(timer, deadline, ANY,
-			       (struct where) { cpu, relative });
-}
 
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
@@ -368,7 +344,9 @@ int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	return arm_on(timer, cpu, deadline_ns, false);
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+	return set_deadline_on(timer, deadline_ns, ANY, cpu);
 }
 TW_EXPORT(twheel_arm_on_at);
 
@@ -382,12 +360,13 @@ TW_EXPORT(twheel_arm_on_at);
  * * any
  * Return:
  * * as twheel_arm_on_at()
+ * * -EINVAL - also where twheel_arm() says so
  */
 int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
 		return -EINVAL;
-	return arm_on(timer, cpu, after(timer, delay_ns), true);
+	return twheel_arm_on_at(timer, cpu, after(timer, delay_ns));
 }
 TW_EXPORT(twheel_arm_on);
 
@@ -444,16 +423,13 @@ TW_EXPORT(twheel_arm_range_at);
  * Context:
  * * any
  * Return:
- * * as twheel_arm_at()
+ * * as twheel_arm()
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
-	u64 deadline;
-
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
 		return -EINVAL;
-	deadline = within(timer, after(timer, delay_ns), slack_ns);
-	return set_relative(timer, deadline, ANY);
+	return twheel_arm_range_at(timer, after(timer, delay_ns), slack_ns);
 }
 TW_EXPORT(twheel_arm_range);
 
@@ -486,12 +462,15 @@ TW_EXPORT(twheel_modify_at);
  * * any
  * Return:
  * * as twheel_modify_at()
+ * * -EINVAL - as from twheel_arm(); nothing has been done
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
 	if (!tw_debug_assert_init(timer))
 		return 0;
-	return set_relative(timer, after(timer, delay_ns), PENDING);
+	if (takes_no_delay(timer))
+		return -EINVAL;
+	return twheel_modify_at(timer, after(timer, delay_ns));
 }
 TW_EXPORT(twheel_modify);
 
@@ -505,17 +484,18 @@ TW_EXPORT(twheel_modify);
  * * lock-free
  * Return:
  * * as twheel_extend_at()
+ * * -EINVAL - as from twheel_arm(); nothing has been done
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
-	const struct twheel_base *base;
 	u64 deadline;
 	int ret;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
-	base = READ_ONCE(timer->base);
-	deadline = saturating_add(tw_clock_now(&base->clock), delay_ns);
+	if (takes_no_delay(timer))
+		return -EINVAL;
+	deadline = after(timer, delay_ns);
 	ret = tw_extend(timer, deadline);
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);

@@ -113,7 +113,7 @@ static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
 	int ret = 0;
 
 	base = tw_timer_lock_base(timer, &flags);
-	*running = tw_timer_running_base(base, timer);
+	*running = tw_timer_runs(base, timer) ? base : NULL;
 	/*
 	 * The callback may arm the timer again. Cancelling before it has ended,
 	 * and once more after, would be two cancellations that the caller learns

@@ -62,10 +62,8 @@ static unsigned int pending(const struct twheel *wheel)
 static int set_home(unsigned int cpu, struct hlist_node *node, bool target_online)
 {
 	struct twheel *wheel = hlist_entry(node, struct twheel, cpus);
-	unsigned int axis;
 
-	for (axis = 0; axis < wheel->axes; axis++)
-		tw_base_set_online(tw_instance_base(wheel, cpu, axis), target_online);
+	tw_base_set_online(tw_instance_base(wheel, cpu), target_online);
 	return 0;
 }
 
@@ -92,36 +90,18 @@ static void free_wheel(struct twheel *wheel)
 	kfree(wheel);
 }
 
-/* The bases of a CPU, or of all. */
-static int make_bases(struct twheel *wheel, const struct twheel_config *config,
-		      int cpu)
+/* The base of a CPU, or the only one. */
+static int make_base(struct twheel *wheel, const struct twheel_config *config,
+		     int cpu)
 {
-	struct twheel_config mine = *config;
-	struct twheel_base **bases;
-	unsigned int axis;
+	struct twheel_base *base = tw_base_new(wheel, config, cpu);
 
-	/* Together they have no more than one alone. */
-	mine.share = DIV_ROUND_UP(config->share, wheel->axes);
-	bases = &wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu * wheel->axes];
-	for (axis = 0; axis < wheel->axes; axis++) {
-		/* Setting the wall clock does not move this one. */
-		if (axis)
-			mine.clock = TWHEEL_CLOCK_MONOTONIC;
-		bases[axis] = tw_base_new(wheel, &mine, cpu);
-		if (!bases[axis])
-			return -ENOMEM;
-		bases[axis]->axis = axis;
-		bases[axis]->account = wheel->account;
-		if (wheel->nr_bases > 1)
-			bases[axis]->plain = 0;
-	}
-	if (wheel->axes > 1) {
-		bases[0]->relative = bases[1];
-		bases[0]->sibling = bases[1];
-		bases[1]->sibling = bases[0];
-		bases[0]->turns = &bases[0]->turn;
-		bases[1]->turns = &bases[0]->turn;
-	}
+	if (!base)
+		return -ENOMEM;
+	base->account = wheel->account;
+	if (wheel->nr_bases > 1)
+		base->plain = 0;
+	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
 	return 0;
 }
 
@@ -132,9 +112,9 @@ static int make_all_bases(struct twheel *wheel,
 	int ret;
 
 	if (!wheel->percpu)
-		return make_bases(wheel, config, TW_ANY_CPU);
+		return make_base(wheel, config, TW_ANY_CPU);
 	for_each_possible_cpu(cpu) {
-		ret = make_bases(wheel, config, cpu);
+		ret = make_base(wheel, config, cpu);
 		if (ret)
 			return ret;
 	}
@@ -232,7 +212,6 @@ struct twheel *tw_instance_new(const struct twheel_config *config,
 			       struct module *owner, struct tw_user_budget *account)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
-	unsigned int axes = config->clock == TWHEEL_CLOCK_REALTIME ? 2 : 1;
 	struct twheel_geometry geometry;
 	struct twheel *wheel;
 	int ret;
@@ -240,14 +219,12 @@ struct twheel *tw_instance_new(const struct twheel_config *config,
 	ret = tw_base_plan(config, &geometry);
 	if (ret)
 		return ERR_PTR(ret);
-	wheel = kzalloc(struct_size(wheel, bases, cpus * axes),
-			GFP_KERNEL_ACCOUNT);
+	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
 	wheel->id = atomic_inc_return(&wheel_count);
 	wheel->percpu = config->percpu;
-	wheel->axes = axes;
-	wheel->nr_bases = cpus * axes;
+	wheel->nr_bases = cpus;
 	wheel->account = account;
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
@@ -395,7 +372,7 @@ TW_EXPORT(twheel_destroy);
 
 /**
  * twheel_hold() - begin to do many things to a wheel's timers
- * @wheel: the wheel; neither per CPU nor on %TWHEEL_CLOCK_REALTIME
+ * @wheel: the wheel; not per CPU
  * @flags: where the state of interrupts is kept
  *
  * Until twheel_release() the wheel's lock is the caller's, and taken once instead of

@@ -20,8 +20,6 @@ struct twheel_config;
  * @id: its number
  * @percpu: it has bases for each CPU, else for one
  * @stopped: twheel_stop() was called
- * @axes: how many bases a CPU has: a second one, where the wheel's own clock can be
- *	set, for relative arms, which are not to notice
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @credits: what is left of its limit
  * @account: what it may take of a CPU together with others, or NULL
@@ -33,13 +31,12 @@ struct twheel_config;
  * @name: of the wheel
  * @view: its file in debugfs, if a module has made it
  * @data: its maker's
- * @bases: for each CPU as many as axes
+ * @bases: of each CPU, or the only one
  */
 struct twheel {
 	unsigned int id;
 	bool percpu;
 	bool stopped;
-	unsigned int axes;
 	unsigned int nr_bases;
 	struct tw_quota credits;
 	struct tw_user_budget *account;
@@ -56,9 +53,9 @@ struct twheel {
 
 /* The base of a CPU (0, if the wheel is not per CPU). */
 static inline struct twheel_base *
-tw_instance_base(const struct twheel *wheel, int cpu, bool relative)
+tw_instance_base(const struct twheel *wheel, int cpu)
 {
-	return wheel->bases[cpu * wheel->axes + (relative && wheel->axes > 1)];
+	return wheel->bases[cpu];
 }
 
 #define tw_for_each_base(base, i, wheel)				\

@@ -33,8 +33,8 @@ static unsigned int count(const struct tw_wheel *w, unsigned int level)
  * twheel_get_occupied() - how many buckets of each level have a timer
  * @wheel: the wheel
  * @buckets: filled in, with 0 for levels that there are not. A level has twice as
- *	many as &twheel_geometry.slots. Those of several bases (per CPU, or on
- *	CLOCK_REALTIME) are added up
+ *	many as &twheel_geometry.slots. Those of a per-CPU wheel are
+ *	added up
  *
  * It counts the bits of bitmaps, a level at a time: some hundred instructions at most
  * with the lock held, however many timers there are.

@@ -70,8 +70,8 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 /**
  * twheel_get_stats() - what a wheel holds and has done
  * @wheel: the wheel
- * @stats: filled in. Of a wheel of several bases (per CPU, or on CLOCK_REALTIME)
- *	it adds up one snapshot of each
+ * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of
+ *	each CPU's base
  *
  * Context:
  * * any

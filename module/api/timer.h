@@ -42,26 +42,11 @@ tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 	}
 }
 
-/*
- * Does the timer's callback run? With the base lock: then a callback that has
- * armed the timer here, from its pass on the sibling, is seen to run.
- */
+/* With the base lock: does the timer's callback run? */
 static inline bool tw_timer_runs(const struct twheel_base *base,
 				 const struct twheel_timer *timer)
 {
-	/* Pairs with serve(). */
-	return smp_load_acquire(&base->running) == timer;
-}
-
-static inline struct twheel_base *
-tw_timer_running_base(struct twheel_base *base,
-		      const struct twheel_timer *timer)
-{
-	if (tw_timer_runs(base, timer))
-		return base;
-	if (base->sibling && tw_timer_runs(base->sibling, timer))
-		return base->sibling;
-	return NULL;
+	return base->running == timer;
 }
 
 #endif /* _TWHEEL_TIMER_H */

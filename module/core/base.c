@@ -124,7 +124,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->share.percent = config->share;
-	base->relative = base;
+	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
 	base->limit = TW_BASE_ENDLESS;
 	base->room = TW_BASE_ENDLESS;
 	base->plain = base->wheel.recip_max + 1;

@@ -29,7 +29,8 @@
  * @room: how many more may be armed; below zero once stopped
  * @plain: deadlines below are armed here, and soon; 0 if the wheel has other bases,
  *	between which timers move
- * @axis: which of the wheel's two clocks this base is on
+ * @absolute: its clock may be set, so timers are armed for deadlines only, not for
+ *	delays
  * @stopped: no timer may be armed any more
  * @in_round: the last pass ran out of budget before it had served all that was
  *	due by @target
@@ -54,11 +55,6 @@
  * @credits: where @limit comes from, if bases share it, or NULL
  * @share: how much of a CPU it may take in softirq
  * @account: how much it may take together with others, or NULL
- * @relative: the base of the same CPU that relative arms go to
- * @sibling: the base of the same CPU and the other axis, or NULL
- * @turn: what @turns of both points to, in one of them
- * @turns: bit 0 is set while the base or its sibling has a pass; the bit after that of
- *	an axis while it waits for its turn
  * @idle: who waits for a callback that may sleep
  * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
  *	callback lends it its priority
@@ -69,7 +65,7 @@ struct twheel_base {
 	u64 plain;
 	long room;
 	long limit;
-	u8 axis;
+	bool absolute;
 	bool stopped;
 	bool in_round;
 	struct twheel_timer *running;
@@ -90,10 +86,6 @@ struct twheel_base {
 	struct tw_quota *credits;
 	struct tw_budget share;
 	struct tw_user_budget *account;
-	struct twheel_base *relative;
-	struct twheel_base *sibling;
-	unsigned long turn;
-	unsigned long *turns;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;

@@ -22,7 +22,6 @@
  * Timers that are armed for the past, by callbacks perhaps, wait for the next
  * round: they can neither keep a pass busy for ever nor starve the others.
  */
-#include <linux/bitops.h>
 #include <linux/bottom_half.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
@@ -59,9 +58,6 @@
 
 /* The shortest pause between two such passes: a few times what one costs. */
 #define HARD_PAUSE	(10 * NSEC_PER_USEC)
-
-/* When to try again while the sibling has a pass: about as long as one takes. */
-#define TURN_PAUSE	(50 * NSEC_PER_USEC)
 
 /*
  * It is so late, to tell by it how late timers are. What is due is past, even if the
@@ -212,11 +208,8 @@ again:
 		count_late(base, late);
 		tw_wheel_dequeue_due(&base->wheel, timer);
 		base->room++;
-		/*
-		 * Pairs with tw_timer_runs(): who does not find the timer before
-		 * this one here any more sees what its function did.
-		 */
-		smp_store_release(&base->running, timer);
+		/* tw_pass_wait() reads it without the lock. */
+		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);
 		unlock(base, context);
 		/* From here on @timer may be freed: by its own function. */
@@ -232,14 +225,12 @@ again:
 					     ktime_get_ns() - start);
 		lock(base, context);
 		if (context == TWHEEL_CONTEXT_WORK) {
-			/* Before who waits is woken up to look: as above. */
-			smp_store_release(&base->running, NULL);
+			WRITE_ONCE(base->running, NULL);
 			if (wq_has_sleeper(&base->idle))
 				wake_up_all(&base->idle);
 		}
 	} while (--budget);
-	/* Pairs with tw_timer_runs(), as above. */
-	smp_store_release(&base->running, NULL);
+	WRITE_ONCE(base->running, NULL);
 	/* Each that was filed anew is one less of the slice. */
 	tw_trace_moved(base, base->wheel.cascades,
 		       base->wheel.requeued - (SLICE - slice));
@@ -407,45 +398,13 @@ static bool any_pass(struct twheel_base *base, struct tw_clock *clock,
 	}
 }
 
-/*
- * A timer whose callback runs may be armed on the sibling of its base, for it counts
- * on the other clock now. Its callback must not run twice at a time: so only one of
- * the two has a pass.
- */
-static bool turns_pass(struct twheel_base *base, struct tw_clock *clock,
-		       bool threaded)
-{
-	int own = 1 + base->axis, other = 2 - base->axis;
-	unsigned long flags;
-	bool restart, yield;
-
-	/* A thread that had one pass after the other would let nobody in. */
-	yield = test_bit(other, base->turns) && !test_bit(own, base->turns);
-	if (yield || test_and_set_bit_lock(0, base->turns)) {
-		set_bit(own, base->turns);
-		raw_spin_lock_irqsave(&base->lock, flags);
-		restart = !base->stopped &&
-			  tw_clock_resume(clock, tw_clock_now(clock) + TURN_PAUSE,
-					  threaded);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-		return restart;
-	}
-	clear_bit(own, base->turns);
-	/* It has had its chance: it may have nothing to do any more. */
-	clear_bit(other, base->turns);
-	restart = any_pass(base, clock, threaded);
-	clear_bit_unlock(0, base->turns);
-	return restart;
-}
-
 /* tw_pass_alarm() - the alarm function of every base's clock */
 bool tw_pass_alarm(struct tw_clock *clock, bool threaded)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
 
-	return base->sibling ? turns_pass(base, clock, threaded) :
-			       any_pass(base, clock, threaded);
+	return any_pass(base, clock, threaded);
 }
 
 /*
