@@ -127,29 +127,32 @@ static void stress_operation(struct stress *stress, struct ledger *ledger, u64 d
 	}
 }
 
-/* Some of the same, and nobody comes in between. */
-static void stress_held(struct stress *stress, struct ledger *ledger, u64 delay,
+/* An array of timers, this one and some of its neighbours, in any order. */
+static void stress_many(struct stress *stress, struct ledger *first, u64 delay,
 			u32 dice)
 {
 	u64 deadline = twheel_now(stress->wheel) + delay;
-	struct twheel_timer *timer = &ledger->timer;
-	unsigned long flags;
-	int ret;
+	unsigned int at = first - stress->ledgers, i;
+	struct ledger *ledgers[STRESS_TOGETHER];
+	struct twheel_item items[STRESS_TOGETHER];
 
-	twheel_hold(stress->wheel, &flags);
+	for (i = 0; i < STRESS_TOGETHER; i++) {
+		ledgers[i] = &stress->ledgers[(at + dice / 2 % 7 * i) %
+					      STRESS_TIMERS];
+		items[i].timer = &ledgers[i]->timer;
+		items[i].deadline_ns = deadline + i * (u32)MS / 4;
+	}
 	if (dice % 2)
-		stress_count_arm(stress, ledger, twheel_arm_at_held(timer, deadline));
-	if (dice / 2 % 2) {
-		ret = twheel_modify_at_held(timer, deadline - dice % (u32)MS);
-		if (ret != twheel_pending(timer))
-			atomic_inc(&stress->bad);
+		twheel_arm_many(stress->wheel, items, STRESS_TOGETHER);
+	else
+		twheel_cancel_many(stress->wheel, items, STRESS_TOGETHER);
+	for (i = 0; i < STRESS_TOGETHER; i++) {
+		if (dice % 2)
+			stress_count_arm(stress, ledgers[i], items[i].result);
+		else
+			stress_count_cancel(stress, ledgers[i],
+					    items[i].result);
 	}
-	if (dice / 4 % 4 == 0) {
-		stress_count_cancel(stress, ledger, twheel_cancel_held(timer));
-		if (twheel_pending(timer))
-			atomic_inc(&stress->bad);
-	}
-	twheel_release(stress->wheel, &flags);
 }
 
 static int stress_thread(void *arg, unsigned int number)
@@ -167,9 +170,9 @@ static int stress_thread(void *arg, unsigned int number)
 			break;
 		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
 		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
-					      1000 * (u32)MS);
-		if (stress->holds && test_random(&seed) % 4 == 0)
-			stress_held(stress, ledger, delay, test_random(&seed) >> 8);
+				       1000 * (u32)MS);
+		if (test_random(&seed) % 8 == 0)
+			stress_many(stress, ledger, delay, test_random(&seed) >> 8);
 		else
 			stress_operation(stress, ledger, delay, test_random(&seed) >> 8);
 		cond_resched();
@@ -188,7 +191,6 @@ void stress_begin(struct kunit *test, struct stress *stress,
 		.rounds	= rounds,
 		.limit	= config->max_pending,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
-		.holds	= !config->percpu,
 		.busy	= config->share,
 	};
 	mine.data = stress;

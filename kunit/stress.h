@@ -11,6 +11,9 @@
 
 #define STRESS_TIMERS	192
 
+/* How many timers are in an array of twheel_arm_many(). */
+#define STRESS_TOGETHER	6
+
 struct ledger {
 	struct twheel_timer timer;
 	atomic_t armed;
@@ -27,7 +30,6 @@ struct ledger {
  * @rounds: operations of each thread
  * @limit: how many may be pending, or 0
  * @sleeps: callbacks may sleep
- * @holds: the wheel is of the kind that can be held
  * @busy: callbacks take long
  * @stop: end it
  * @bad: calls that returned what they should not
@@ -41,7 +43,6 @@ struct stress {
 	unsigned int rounds;
 	unsigned int limit;
 	bool sleeps;
-	bool holds;
 	bool busy;
 	bool stop;
 	atomic_t bad;

@@ -362,12 +362,24 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
 int twheel_cancel(struct twheel_timer *timer);
 int twheel_cancel_sync(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
-/* Many operations under one lock; for wheels of one base. */
-void twheel_hold(struct twheel *wheel, unsigned long *flags);
-void twheel_release(struct twheel *wheel, unsigned long *flags);
-int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
-int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns);
-int twheel_cancel_held(struct twheel_timer *timer);
+
+/**
+ * struct twheel_item - one timer of twheel_arm_many() or twheel_cancel_many()
+ * @timer: the timer
+ * @deadline_ns: for which deadline to arm it; ignored when cancelling
+ * @result: what became of it, as twheel_arm_at() or twheel_cancel() says it
+ */
+struct twheel_item {
+	struct twheel_timer *timer;
+	u64 deadline_ns;
+	int result;
+};
+
+unsigned int twheel_arm_many(struct twheel *wheel, struct twheel_item *items,
+			     unsigned int count);
+unsigned int twheel_cancel_many(struct twheel *wheel, struct twheel_item *items,
+				unsigned int count);
+
 u64 twheel_remaining(const struct twheel_timer *timer);
 struct twheel *twheel_of(const struct twheel_timer *timer);
 

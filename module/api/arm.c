@@ -13,6 +13,7 @@
 #include "../core/debug.h"
 #include "../core/trace.h"
 #include "../export.h"
+#include "hold.h"
 #include "instance.h"
 #include "timer.h"
 
@@ -503,17 +504,8 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 }
 TW_EXPORT(twheel_extend);
 
-/**
- * twheel_arm_at_held() - twheel_arm_at() between twheel_hold() and twheel_release()
- * @timer: the timer, of the wheel that is held
- * @deadline_ns: as for twheel_arm_at()
- *
- * Context:
- * * with the wheel held by the caller
- * Return:
- * * as twheel_arm_at()
- */
-int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
+/* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base, see hold.h */
+int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
@@ -523,20 +515,9 @@ int twheel_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 		return 0;
 	return place(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ANY);
 }
-TW_EXPORT(twheel_arm_at_held);
 
-/**
- * twheel_modify_at_held() - twheel_modify_at() between twheel_hold() and
- * twheel_release()
- * @timer: the timer, of the wheel that is held
- * @deadline_ns: as for twheel_modify_at()
- *
- * Context:
- * * with the wheel held by the caller
- * Return:
- * * as twheel_modify_at()
- */
-int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
+/* tw_modify_at_held() - twheel_modify_at() with the lock of the timer's base */
+int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
 	if (!tw_debug_assert_init(timer))
 		return 0;
@@ -546,4 +527,3 @@ int twheel_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 		return 1;
 	return place(timer->base, timer, deadline_ns, PENDING);
 }
-TW_EXPORT(twheel_modify_at_held);

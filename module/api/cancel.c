@@ -15,6 +15,7 @@
 #include "../core/pass.h"
 #include "../core/trace.h"
 #include "../export.h"
+#include "hold.h"
 #include "timer.h"
 
 /*
@@ -72,22 +73,13 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
-/**
- * twheel_cancel_held() - twheel_cancel() between twheel_hold() and twheel_release()
- * @timer: the timer, of the wheel that is held
- *
- * Context:
- * * with the wheel held by the caller
- * Return:
- * * as twheel_cancel()
- */
-int twheel_cancel_held(struct twheel_timer *timer)
+/* tw_cancel_held() - twheel_cancel() with the lock of the timer's base, see hold.h */
+int tw_cancel_held(struct twheel_timer *timer)
 {
 	if (!tw_debug_assert_init(timer))
 		return 0;
 	return withdraw(timer->base, timer, TWHEEL_CANCELLED);
 }
-TW_EXPORT(twheel_cancel_held);
 
 /* Tell lockdep that this may wait for the timer's callback. */
 static void may_wait(struct twheel_timer *timer)

@@ -371,43 +371,6 @@ int twheel_destroy(struct twheel *wheel)
 TW_EXPORT(twheel_destroy);
 
 /**
- * twheel_hold() - begin to do many things to a wheel's timers
- * @wheel: the wheel; not per CPU
- * @flags: where the state of interrupts is kept
- *
- * Until twheel_release() the wheel's lock is the caller's, and taken once instead of
- * once for each operation: nobody else gets at the timers, and of what is due nothing
- * is served. So the caller is to be short, some tens of operations at a time, and may
- * call on the wheel's timers twheel_arm_at_held(), twheel_modify_at_held() and
- * twheel_cancel_held(), and what is lock-free, but nothing else of twheel.
- *
- * Context:
- * * any; interrupts are off when this returns
- */
-void twheel_hold(struct twheel *wheel, unsigned long *flags)
-	__acquires(&wheel->bases[0]->lock)
-{
-	WARN_ON_ONCE(wheel->nr_bases > 1);
-	raw_spin_lock_irqsave(&wheel->bases[0]->lock, *flags);
-}
-TW_EXPORT(twheel_hold);
-
-/**
- * twheel_release() - end what twheel_hold() has begun
- * @wheel: the wheel
- * @flags: from twheel_hold()
- *
- * Context:
- * * as twheel_hold() was called; interrupts are as they were then
- */
-void twheel_release(struct twheel *wheel, unsigned long *flags)
-	__releases(&wheel->bases[0]->lock)
-{
-	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
-}
-TW_EXPORT(twheel_release);
-
-/**
  * twheel_advance() - let the time of a virtual clock pass
  * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
  * @now_ns: the new time. Before the present one, it sets the clock back: timers

@@ -9,6 +9,7 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "../api/hold.h"
 #include "cell.h"
 #include "event.h"
 #include "file.h"
@@ -30,7 +31,7 @@
  * @offset: what the caller's time namespace adds to deadlines
  * @offset_relative: and to those of timers armed for a delay
  * @shifted: it adds something
- * @held: the wheel is held, see twheel_hold()
+ * @held: the wheel is held, see tw_hold()
  * @flags: for that
  */
 struct run {
@@ -51,13 +52,13 @@ static __always_inline void hold(struct run *run)
 	run->held = tw_file_wheel(file) && !tw_file_steps(file) &&
 		    !tw_file_ring(file);
 	if (run->held)
-		twheel_hold(file->wheel, &run->flags);
+		tw_hold(file->wheel, &run->flags);
 }
 
 static void release(struct run *run)
 {
 	if (run->held)
-		twheel_release(run->file->wheel, &run->flags);
+		tw_release(run->file->wheel, &run->flags);
 	run->held = false;
 }
 
@@ -161,7 +162,7 @@ static int arm(struct run *run, struct twheel_op *op)
 	file->timers++;
 	file->armed++;
 	if (likely(run->held && !slot->slack_ns)) {
-		twheel_arm_at_held(&slot->timer, slot->deadline_ns);
+		tw_arm_at_held(&slot->timer, slot->deadline_ns);
 		return 0;
 	}
 	release(run);
@@ -182,7 +183,7 @@ static __always_inline int cancel_slot(struct tw_file *file,
 	if (unlikely(tw_file_ring(file)))
 		return tw_cell_cancel(file, slot);
 	if (likely(tw_entry_state(slot) == TW_ENTRY_ARMED)) {
-		if (likely(held ? twheel_cancel_held(&slot->timer) :
+		if (likely(held ? tw_cancel_held(&slot->timer) :
 				  twheel_cancel(&slot->timer)))
 			tw_table_put(&file->slots, slot);
 		else
@@ -242,7 +243,7 @@ static int modify(struct run *run, const struct twheel_op *op)
 	if (op->flags & TWHEEL_LATER && deadline <= slot->deadline_ns)
 		return twheel_pending(&slot->timer) ? 1 : -EALREADY;
 	if (likely(run->held))
-		moved = twheel_modify_at_held(&slot->timer, deadline);
+		moved = tw_modify_at_held(&slot->timer, deadline);
 	else if (relative)
 		moved = twheel_modify(&slot->timer, left(deadline));
 	else

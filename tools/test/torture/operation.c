@@ -288,12 +288,14 @@ void shot_again(struct shot *shot)
 	shot_unlock(shot);
 }
 
-/* With the wheel held: some operations, and nothing comes in between. */
-static void strike_held(struct arena *arena, u32 dice)
+/* Some timers armed or cancelled together, as an array. */
+static void strike_many(struct arena *arena, u32 dice)
 {
+	struct twheel_item items[TOGETHER];
 	struct shot *shots[TOGETHER];
+	u64 floors[TOGETHER];
 	unsigned int i, n = 0;
-	unsigned long flags;
+	bool arms = roll() % 4;
 
 	for (i = 0; i < TOGETHER; i++) {
 		shots[n] = shot_get(arena, (dice + i) % NR_SHOTS);
@@ -304,36 +306,27 @@ static void strike_held(struct arena *arena, u32 dice)
 		else
 			n++;
 	}
-	twheel_hold(arena->wheel, &flags);
 	for (i = 0; i < n; i++) {
-		struct twheel_timer *timer = &shots[i]->target.timer;
-		u64 deadline = later(clock_of(arena, false), some_delay(roll()));
-		u64 floor = floor_of(deadline, false);
-
-		switch (roll() % 4) {
-		case 0 ... 1:
-			count_op(OP_ARM);
-			shot_prepare(shots[i], floor);
-			shot_armed(shots[i], twheel_arm_at_held(timer, deadline),
-				   floor, "arm_at_held");
-			break;
-		case 2:
-			count_op(OP_MODIFY);
-			shot_prepare(shots[i], floor);
-			shot_moved(shots[i],
-				   twheel_modify_at_held(timer, deadline), floor,
-				   "modify_at_held");
-			break;
-		default:
-			count_op(OP_CANCEL);
-			shot_ended(shots[i], twheel_cancel_held(timer),
-				   "cancel_held");
-			break;
-		}
+		items[i].timer = &shots[i]->target.timer;
+		items[i].deadline_ns = later(clock_of(arena, false),
+					     some_delay(roll()));
+		floors[i] = floor_of(items[i].deadline_ns, false);
+		count_op(arms ? OP_ARM : OP_CANCEL);
+		if (arms)
+			shot_prepare(shots[i], floors[i]);
 	}
-	twheel_release(arena->wheel, &flags);
-	for (i = 0; i < n; i++)
+	if (arms)
+		twheel_arm_many(arena->wheel, items, n);
+	else
+		twheel_cancel_many(arena->wheel, items, n);
+	for (i = 0; i < n; i++) {
+		if (arms)
+			shot_armed(shots[i], items[i].result, floors[i],
+				   "arm_many");
+		else
+			shot_ended(shots[i], items[i].result, "cancel_many");
 		shot_unlock(shots[i]);
+	}
 }
 
 /* What is done to a timer at the very moment at which it expires. */
@@ -511,8 +504,7 @@ void strike(struct arena *arena, u32 dice)
 		guest(arena, rest);
 		break;
 	case 34 ... 37:
-		if (!arena->config.percpu && !two_clocks(arena))
-			strike_held(arena, rest);
+		strike_many(arena, rest);
 		break;
 	case 38:
 		duel(arena, rest);

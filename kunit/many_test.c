@@ -1,0 +1,859 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arrays of timers: twheel_arm_many() and twheel_cancel_many(). The race with all
+ * other operations is in stress.c.
+ */
+#include <linux/atomic.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/smp.h>
+
+#include "smp.h"
+
+/* What no result can be. */
+#define UNTOUCHED	4711
+
+/* More items than any hold of the lock serves, and not a multiple of that. */
+#define MANY		400
+
+static struct twheel *many_wheel(struct kunit *test, unsigned int max_pending)
+{
+	const struct twheel_config config = {
+		.name = "many", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+		.max_pending = max_pending,
+	};
+
+	return wheel_new(test, &config);
+}
+
+static struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
+				      unsigned int n)
+{
+	struct twheel_item *items;
+	unsigned int i;
+
+	items = kunit_kcalloc(test, n, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < n; i++) {
+		items[i].timer = &shots[i].timer;
+		items[i].result = UNTOUCHED;
+	}
+	return items;
+}
+
+/* An array of one. The count that is returned has to agree with the result. */
+static int arm_one(struct kunit *test, struct twheel_timer *timer, u64 deadline)
+{
+	struct twheel_item item = { .timer = timer, .deadline_ns = deadline };
+	unsigned int good = twheel_arm_many(twheel_of(timer), &item, 1);
+
+	KUNIT_EXPECT_EQ(test, good, item.result >= 0);
+	return item.result;
+}
+
+static int cancel_one(struct kunit *test, struct twheel_timer *timer)
+{
+	struct twheel_item item = { .timer = timer, .deadline_ns = 1 };
+	unsigned int good = twheel_cancel_many(twheel_of(timer), &item, 1);
+
+	KUNIT_EXPECT_EQ(test, good, 1);
+	return item.result;
+}
+
+/* How many items have this result? */
+static unsigned int results(const struct twheel_item *items, unsigned int n,
+			    int result)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += items[i].result == result;
+	return sum;
+}
+
+static void each_item_says_what_it_did(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shot = oneshots_new(test, wheel, 1);
+	struct twheel_timer *t = &shot->timer;
+	struct twheel_stats stats;
+
+	/* Not pending: there is nothing to cancel. */
+	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_IDLE);
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 10 * MS);
+
+	/* Nearer, later, the same. */
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, 4 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 4 * MS);
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, 30 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 30 * MS);
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, 30 * MS), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), 30 * MS);
+
+	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 1);
+	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_CANCELLED);
+	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(t));
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, 1);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	twheel_advance(wheel, 100 * MS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shot->fired), 0);
+
+	/* A deadline in the past is not served from within the call. */
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, 5 * MS), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shot->fired), 0);
+	twheel_advance(wheel, 100 * MS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&shot->fired), 1);
+	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(t), TWHEEL_FIRED);
+	twheel_destroy(wheel);
+}
+
+static void no_items_are_no_work(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, NULL, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, NULL, 0), 0);
+	twheel_destroy(wheel);
+}
+
+static void deadlines_saturate(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct twheel_timer *t = &oneshots_new(test, wheel, 1)->timer;
+
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, ~(u64)0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, MS), 1);
+	KUNIT_EXPECT_EQ(test, arm_one(test, t, ~(u64)0), 1);
+	KUNIT_EXPECT_EQ(test, twheel_deadline(t), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, cancel_one(test, t), 1);
+	twheel_destroy(wheel);
+}
+
+/* Arrays of every length around the number that one hold serves. */
+static void every_length_is_served(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shots = oneshots_new(test, wheel, 100);
+	struct twheel_item *items = many_items(test, shots, 100);
+	unsigned int n, i, wrong = 0;
+
+	for (n = 0; n <= 100; n++) {
+		for (i = 0; i < 100; i++) {
+			items[i].deadline_ns = (n + 1 + i % 7) * DAY;
+			items[i].result = UNTOUCHED;
+		}
+		wrong += twheel_arm_many(wheel, items, n) != n;
+		wrong += results(items, 100, 0) != n;
+		wrong += results(items, 100, UNTOUCHED) != 100 - n;
+		wrong += pending_count(wheel) != n;
+		for (i = 0; i < n; i++)
+			wrong += twheel_deadline(items[i].timer) !=
+				 items[i].deadline_ns;
+		wrong += twheel_cancel_many(wheel, items, n) != n;
+		wrong += results(items, 100, 1) != n;
+		wrong += pending_count(wheel) != 0;
+		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "with %u items", n);
+		wrong = 0;
+	}
+	twheel_destroy(wheel);
+}
+
+/* All fire once, on their tick; each fourth one has been cancelled. */
+static void each_fires_on_its_tick(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shots = oneshots_new(test, wheel, MANY);
+	struct twheel_item *items = many_items(test, shots, MANY);
+	struct twheel_item *cancelled = many_items(test, shots, MANY / 4);
+	unsigned int i, wrong = 0, late = 0;
+
+	for (i = 0; i < MANY; i++) {
+		shots[i].deadline = (1 + i % 97) * MS + i % 3;
+		items[i].deadline_ns = shots[i].deadline;
+	}
+	for (i = 0; i < MANY / 4; i++)
+		cancelled[i].timer = &shots[4 * i].timer;
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, MANY), MANY);
+	KUNIT_EXPECT_EQ(test, results(items, MANY, 0), MANY);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, cancelled, MANY / 4),
+			MANY / 4);
+	KUNIT_EXPECT_EQ(test, results(cancelled, MANY / 4, 1), MANY / 4);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), MANY / 4 * 3);
+
+	for (i = 1; i <= 100; i++)
+		twheel_advance(wheel, i * MS);
+	/* Counted: what is wrong with one is wrong with many. */
+	for (i = 0; i < MANY; i++) {
+		bool fires = i % 4;
+
+		wrong += atomic_read(&shots[i].fired) != fires;
+		late += fires && (shots[i].fired_at < shots[i].deadline ||
+				  shots[i].fired_at - shots[i].deadline >= MS);
+	}
+	KUNIT_EXPECT_EQ(test, wrong, 0);
+	KUNIT_EXPECT_EQ_MSG(test, late, 0, "early, or late by a tick");
+	twheel_destroy(wheel);
+}
+
+/* One timer in many places of an array: the last deadline is the one that counts. */
+static void duplicates_take_their_turns(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 3);
+	struct oneshot *shots = oneshots_new(test, wheel, 3);
+	struct twheel_item *items;
+	unsigned int i;
+
+	items = kunit_kcalloc(test, 99, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < 99; i++) {
+		items[i].timer = &shots[i % 3].timer;
+		/* Nearer and later by turns. */
+		items[i].deadline_ns = (i % 2 ? 50 + i : 500 - i) * MS;
+	}
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 99), 99);
+	for (i = 0; i < 99; i++)
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result, i >= 3, "item %u", i);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 3);
+	for (i = 96; i < 99; i++)
+		KUNIT_EXPECT_EQ(test, twheel_deadline(items[i].timer),
+				items[i].deadline_ns);
+
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items, 99), 99);
+	for (i = 0; i < 99; i++)
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result, i < 3, "item %u", i);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	twheel_advance(wheel, 1000 * MS);
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), 0);
+	twheel_destroy(wheel);
+}
+
+/* The limit refuses item by item; those that are pending need no room. */
+static void limit_refuses_item_by_item(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 40);
+	struct oneshot *shots = oneshots_new(test, wheel, 100);
+	struct twheel_item *items = many_items(test, shots, 100);
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		items[i].deadline_ns = (1 + i) * MS;
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 40);
+	for (i = 0; i < 100; i++)
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result,
+				    i < 40 ? 0 : -ENOSPC, "item %u", i);
+	KUNIT_EXPECT_EQ(test, twheel_state(items[40].timer), TWHEEL_IDLE);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 40);
+	/* The wheel is full, and far deadlines are refused just as near ones. */
+	KUNIT_EXPECT_EQ(test, arm_one(test, items[99].timer, TWHEEL_NEVER),
+			-ENOSPC);
+
+	/* Those that are pending move, even with the wheel full. */
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 50), 40);
+	KUNIT_EXPECT_EQ(test, results(items, 50, 1), 40);
+	KUNIT_EXPECT_EQ(test, results(items, 50, -ENOSPC), 10);
+
+	/* Ten leave by a cancel, ten by firing; so there is room for twenty. */
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items + 30, 10), 10);
+	twheel_advance(wheel, 10 * MS);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 20);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items + 40, 60), 20);
+	KUNIT_EXPECT_EQ(test, results(items + 40, 20, 0), 20);
+	KUNIT_EXPECT_EQ(test, results(items + 60, 40, -ENOSPC), 40);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 40);
+	twheel_destroy(wheel);
+}
+
+/* A timer that has been shut down is refused, and its neighbours are served. */
+static void shut_down_is_refused_alone(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shots = oneshots_new(test, wheel, 100);
+	struct twheel_item *items = many_items(test, shots, 100);
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		items[i].deadline_ns = MS;
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(items[0].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(items[31].timer), 0);
+	KUNIT_EXPECT_EQ(test, arm_one(test, items[32].timer, DAY), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(items[32].timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 97);
+	for (i = 0; i < 100; i++) {
+		bool refused = i == 0 || i == 31 || i == 32;
+
+		KUNIT_EXPECT_EQ_MSG(test, items[i].result,
+				    refused ? -ESHUTDOWN : 0, "item %u", i);
+	}
+	KUNIT_EXPECT_EQ(test, cancel_one(test, items[31].timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_state(items[31].timer), TWHEEL_SHUTDOWN);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 97);
+	twheel_advance(wheel, 2 * MS);
+	for (i = 0; i < 100; i++) {
+		bool refused = i == 0 || i == 31 || i == 32;
+
+		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), !refused);
+	}
+	twheel_destroy(wheel);
+}
+
+static void stopped_wheel_refuses_all(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shots = oneshots_new(test, wheel, 80);
+	struct twheel_item *items = many_items(test, shots, 80);
+	unsigned int i;
+
+	for (i = 0; i < 80; i++)
+		items[i].deadline_ns = MS;
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 40), 40);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 40);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 80), 0);
+	KUNIT_EXPECT_EQ(test, results(items, 80, -ESHUTDOWN), 80);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items, 80), 80);
+	KUNIT_EXPECT_EQ(test, results(items, 80, 0), 80);
+	KUNIT_EXPECT_EQ(test, twheel_state(items[0].timer), TWHEEL_UNFIRED);
+	KUNIT_EXPECT_EQ(test, twheel_state(items[79].timer), TWHEEL_IDLE);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	twheel_destroy(wheel);
+}
+
+/*
+ * Timers that are due at the same instant. The first one called cancels all of
+ * them, moves a bystander, and arms itself for now.
+ */
+struct rival {
+	struct twheel_timer timer;
+	struct twheel_item *items;
+	struct twheel_item again[2];
+	unsigned int fired;
+	unsigned int cancelled, armed;
+};
+
+#define RIVALS	40
+
+static void cancel_all_rivals(struct twheel_timer *timer)
+{
+	struct rival *rival = container_of(timer, struct rival, timer);
+	struct twheel *wheel = twheel_of(timer);
+
+	if (rival->fired++)
+		return;
+	rival->again[0].timer = timer;
+	rival->again[0].deadline_ns = twheel_now(wheel);
+	rival->again[1].deadline_ns = twheel_now(wheel) + 5 * MS;
+	rival->cancelled = twheel_cancel_many(wheel, rival->items, RIVALS);
+	rival->armed = twheel_arm_many(wheel, rival->again, 2);
+}
+
+static void callback_may_do_many(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *bystander = oneshots_new(test, wheel, 1);
+	struct rival *rivals, *first = NULL;
+	unsigned int i, fired = 0;
+	struct twheel_item *items;
+
+	rivals = kunit_kcalloc(test, RIVALS, sizeof(*rivals), GFP_KERNEL);
+	items = kunit_kcalloc(test, RIVALS, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rivals);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < RIVALS; i++) {
+		rivals[i].items = items;
+		rivals[i].again[1].timer = &bystander->timer;
+		twheel_timer_init(&rivals[i].timer, wheel, cancel_all_rivals);
+		items[i].timer = &rivals[i].timer;
+		items[i].deadline_ns = 10 * MS;
+	}
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, RIVALS), RIVALS);
+	/* A tick later, and in the same round. */
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&bystander->timer, 11 * MS), 0);
+	twheel_advance(wheel, 20 * MS);
+	for (i = 0; i < RIVALS; i++) {
+		fired += rivals[i].fired;
+		if (rivals[i].fired)
+			first = &rivals[i];
+	}
+	KUNIT_ASSERT_EQ(test, fired, 1);
+	KUNIT_EXPECT_EQ(test, first->cancelled, RIVALS);
+	KUNIT_EXPECT_EQ(test, results(items, RIVALS, 1), RIVALS - 1);
+	KUNIT_EXPECT_EQ(test, first->armed, 2);
+	KUNIT_EXPECT_EQ(test, first->again[0].result, 0);
+	KUNIT_EXPECT_EQ(test, first->again[1].result, 1);
+	twheel_advance(wheel, 24 * MS);
+	KUNIT_EXPECT_EQ(test, first->fired, 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bystander->fired), 0);
+	twheel_advance(wheel, 25 * MS);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bystander->fired), 1);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	twheel_destroy(wheel);
+}
+
+/*
+ * In hard interrupt context, on the CPU that arms: interrupts come in between two
+ * holds, and only there.
+ */
+struct intrusion {
+	struct twheel_timer timer;
+	struct twheel_item *items;
+	unsigned int count;
+	unsigned int fired;
+	unsigned int within;
+	unsigned int amiss;
+};
+
+static void intrude(struct twheel_timer *timer)
+{
+	struct intrusion *in = container_of(timer, struct intrusion, timer);
+	unsigned int done = in->count - results(in->items, in->count, UNTOUCHED);
+
+	in->fired++;
+	if (done && done < in->count) {
+		in->within++;
+		in->amiss += done % 32 != 0;
+	}
+	twheel_arm(timer, 0);
+}
+
+static int arm_amid_interrupts(void *arg)
+{
+	struct intrusion *in = arg;
+	struct twheel *wheel = twheel_of(&in->timer);
+	unsigned long end = jiffies + PATIENCE;
+	unsigned int i, good = 0;
+
+	/* The timers belong to this CPU from here on. */
+	twheel_arm_many(wheel, in->items, in->count);
+	twheel_arm(&in->timer, 0);
+	do {
+		for (i = 0; i < in->count; i++)
+			WRITE_ONCE(in->items[i].result, UNTOUCHED);
+		good = twheel_arm_many(wheel, in->items, in->count);
+	} while (good == in->count && READ_ONCE(in->within) < 3 &&
+		 time_before(jiffies, end));
+	return good;
+}
+
+static void interrupts_come_in_between(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "many", .tick_ns = 10 * US,
+		.context = TWHEEL_CONTEXT_HARDIRQ, .percpu = true,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct oneshot *shots = oneshots_new(test, wheel, MANY);
+	struct intrusion in = {
+		.items = many_items(test, shots, MANY), .count = MANY,
+	};
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++)
+		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
+	twheel_timer_init_on_stack(&in.timer, wheel, intrude);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
+				     arm_amid_interrupts, &in), MANY);
+	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
+	KUNIT_EXPECT_GE_MSG(test, in.within, 3, "%u interrupts, all outside",
+			    in.fired);
+	KUNIT_EXPECT_EQ_MSG(test, in.amiss, 0, "of %u within", in.within);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
+	twheel_timer_destroy_on_stack(&in.timer);
+	twheel_destroy(wheel);
+}
+
+/* Interrupts that are off stay off, and all is served. */
+static void interrupts_stay_off(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0);
+	struct oneshot *shots = oneshots_new(test, wheel, MANY);
+	struct twheel_item *items = many_items(test, shots, MANY);
+	unsigned int armed, cancelled;
+	unsigned long flags;
+	bool off;
+
+	local_irq_save(flags);
+	armed = twheel_arm_many(wheel, items, MANY);
+	off = irqs_disabled();
+	cancelled = twheel_cancel_many(wheel, items, MANY);
+	off = off && irqs_disabled();
+	local_irq_restore(flags);
+	KUNIT_EXPECT_TRUE(test, off);
+	KUNIT_EXPECT_EQ(test, armed, MANY);
+	KUNIT_EXPECT_EQ(test, cancelled, MANY);
+	KUNIT_EXPECT_EQ(test, results(items, MANY, 1), MANY);
+	twheel_destroy(wheel);
+}
+
+/* Real clocks, every context: all fire, none early, each once. */
+static void fires_in_every_context(struct kunit *test)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
+		TWHEEL_CONTEXT_WORK,
+	};
+	unsigned int i, k;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(contexts); i++) {
+		const struct twheel_config config = {
+			.name = "many", .tick_ns = 100 * US,
+			.context = contexts[i / 2], .percpu = i % 2,
+		};
+		struct twheel *wheel = wheel_new(test, &config);
+		struct oneshot *shots = oneshots_new(test, wheel, 100);
+		struct twheel_item *items = many_items(test, shots, 100);
+		u64 now = twheel_now(wheel);
+
+		for (k = 0; k < 100; k++) {
+			shots[k].deadline = now + k % 10 * MS;
+			items[k].deadline_ns = shots[k].deadline;
+		}
+		KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 100), 100);
+		oneshots_expect(test, shots, 100);
+		KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+		twheel_destroy(wheel);
+	}
+}
+
+/* Of a wheel that is per CPU: which timers are armed where. */
+struct spread {
+	struct twheel *wheel;
+	struct twheel_item *items;
+	unsigned int count;
+};
+
+static int spread_arm(void *arg)
+{
+	struct spread *spread = arg;
+
+	return twheel_arm_many(spread->wheel, spread->items, spread->count);
+}
+
+static int spread_cancel(void *arg)
+{
+	struct spread *spread = arg;
+
+	return twheel_cancel_many(spread->wheel, spread->items, spread->count);
+}
+
+/*
+ * Timers are armed on each CPU. Then all of them, mixed, are armed by the first CPU,
+ * where they stay, and cancelled there, and armed again: then they are its own.
+ */
+static void percpu_timers_stay_and_move(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "many", .tick_ns = 100 * US, .percpu = true,
+	};
+	unsigned int first = cpumask_first(cpu_online_mask);
+	struct twheel *wheel = wheel_new(test, &config);
+	unsigned int cpus = num_online_cpus(), i, at = 0;
+	struct spread spread = { .wheel = wheel };
+	struct twheel_item *all;
+	struct oneshot *shots;
+	int cpu, n = 50;
+
+	shots = oneshots_new(test, wheel, cpus * n);
+	all = many_items(test, shots, cpus * n);
+	for_each_online_cpu(cpu) {
+		spread.items = many_items(test, shots + at, n);
+		spread.count = n;
+		for (i = 0; i < n; i++)
+			spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
+		KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, &spread), n);
+		KUNIT_EXPECT_EQ(test, results(spread.items, n, 0), n);
+		at += n;
+	}
+
+	/* Neighbours in this array are on different CPUs. */
+	spread.items = all;
+	spread.count = cpus * n;
+	for (i = 0; i < cpus * n; i++) {
+		unsigned int k = i % cpus * n + i / cpus;
+
+		all[i].timer = &shots[k].timer;
+		shots[k].deadline = twheel_now(wheel) + HOUR + i;
+		all[i].deadline_ns = shots[k].deadline;
+	}
+	KUNIT_EXPECT_EQ(test, cpu_run(first, spread_arm, &spread), cpus * n);
+	KUNIT_EXPECT_EQ(test, results(all, cpus * n, 1), cpus * n);
+	for (i = 0; i < cpus * n; i++)
+		KUNIT_EXPECT_EQ(test, twheel_deadline(&shots[i].timer),
+				shots[i].deadline);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), cpus * n);
+	/* Nearer: each fires where it was armed first. */
+	for (i = 0; i < cpus * n; i++) {
+		u64 soon = twheel_now(wheel) + MS;
+
+		container_of(all[i].timer, struct oneshot, timer)->deadline = soon;
+		all[i].deadline_ns = soon;
+	}
+	KUNIT_EXPECT_EQ(test, cpu_run(first, spread_arm, &spread), cpus * n);
+	oneshots_expect(test, shots, cpus * n);
+	at = 0;
+	for_each_online_cpu(cpu) {
+		for (i = 0; i < n; i++, at++)
+			KUNIT_EXPECT_EQ_MSG(test, shots[at].fired_on, cpu,
+					    "shot %u", at);
+	}
+
+	/* All are idle now: the first CPU arms them, and they fire there. */
+	for (i = 0; i < cpus * n; i++) {
+		struct oneshot *shot = container_of(all[i].timer, struct oneshot,
+						 timer);
+
+		atomic_set(&shot->fired, 0);
+		shot->deadline = twheel_now(wheel) + MS;
+		all[i].deadline_ns = shot->deadline;
+	}
+	KUNIT_EXPECT_EQ(test, cpu_run(first, spread_arm, &spread), cpus * n);
+	KUNIT_EXPECT_EQ(test, results(all, cpus * n, 0), cpus * n);
+	oneshots_expect(test, shots, cpus * n);
+	for (i = 0; i < cpus * n; i++)
+		KUNIT_EXPECT_EQ(test, shots[i].fired_on, first);
+	twheel_destroy(wheel);
+}
+
+static void percpu_cancels_them_all(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "many", .percpu = true,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	unsigned int cpus = num_online_cpus(), i, at = 0;
+	struct spread spread = { .wheel = wheel };
+	struct oneshot *shots = oneshots_new(test, wheel, cpus * 50);
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		spread.items = many_items(test, shots + at, 50);
+		spread.count = 50;
+		for (i = 0; i < 50; i++)
+			spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
+		KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, &spread), 50);
+		at += 50;
+	}
+	/* Every other one is idle already. */
+	for (i = 0; i < cpus * 50; i += 2)
+		KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[i].timer), 1);
+	spread.items = many_items(test, shots, cpus * 50);
+	spread.count = cpus * 50;
+	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
+				     spread_cancel, &spread), cpus * 50);
+	for (i = 0; i < cpus * 50; i++)
+		KUNIT_EXPECT_EQ_MSG(test, spread.items[i].result, i % 2,
+				    "item %u", i);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 0);
+	twheel_destroy(wheel);
+}
+
+/* CPUs share the limit. It is never exceeded, and a CPU alone gets half of it. */
+static void percpu_limit_holds(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "many", .percpu = true, .max_pending = 100,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct oneshot *shots = oneshots_new(test, wheel, 2 * MANY);
+	struct spread spread = {
+		.wheel = wheel, .items = many_items(test, shots, 2 * MANY),
+		.count = MANY,
+	};
+	int cpu, sum;
+	unsigned int i;
+
+	for (i = 0; i < 2 * MANY; i++)
+		spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
+	sum = cpu_run(cpumask_first(cpu_online_mask), spread_arm, &spread);
+	KUNIT_EXPECT_GE(test, sum, 50);
+	KUNIT_EXPECT_EQ(test, sum, results(spread.items, MANY, 0));
+	KUNIT_EXPECT_EQ(test, MANY - sum, results(spread.items, MANY, -ENOSPC));
+	spread.items += MANY;
+	for_each_online_cpu(cpu) {
+		int good = cpu_run(cpu, spread_arm, &spread);
+
+		KUNIT_EXPECT_EQ(test, MANY - good,
+				results(spread.items, MANY, -ENOSPC));
+		sum += results(spread.items, MANY, 0);
+		KUNIT_EXPECT_LE(test, sum, 100);
+	}
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), sum);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), sum);
+	twheel_destroy(wheel);
+}
+
+/*
+ * A race: each thread arms and cancels arrays of timers that all threads share, and
+ * keeps books. A stop may come amidst.
+ */
+#define CONTESTED	64
+
+struct contest {
+	struct twheel *wheel;
+	struct oneshot *shots;
+	unsigned int rounds;
+	atomic_t armed;
+	atomic_t cancelled;
+	atomic_t bad;
+};
+
+static void contest_round(struct contest *contest, u32 *seed)
+{
+	struct twheel_item items[40];
+	unsigned int i, n = test_random(seed) % ARRAY_SIZE(items), good, wrong = 0;
+	bool arms = test_random(seed) % 2;
+	u64 now = twheel_now(contest->wheel);
+
+	for (i = 0; i < n; i++) {
+		items[i].timer = &contest->shots[test_random(seed) % CONTESTED].timer;
+		items[i].deadline_ns = now + test_random(seed) % (test_random(seed) % 4 ?
+				       (u32)MS : 1000 * (u32)MS);
+		items[i].result = UNTOUCHED;
+	}
+	if (arms)
+		good = twheel_arm_many(contest->wheel, items, n);
+	else
+		good = twheel_cancel_many(contest->wheel, items, n);
+	wrong = good != results(items, n, 0) + results(items, n, 1);
+	wrong += good + results(items, n, -ENOSPC) +
+		 results(items, n, -ESHUTDOWN) != n;
+	atomic_add(wrong, &contest->bad);
+	atomic_add(results(items, n, arms ? 0 : 1),
+		   arms ? &contest->armed : &contest->cancelled);
+}
+
+static int contest_thread(void *arg, unsigned int number)
+{
+	struct contest *contest = arg;
+	unsigned long end = jiffies + RACE_TIME;
+	u32 seed = 815 + number;
+	unsigned int i;
+
+	for (i = 0; i < contest->rounds && time_before(jiffies, end); i++) {
+		contest_round(contest, &seed);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void contest_run(struct kunit *test, const struct twheel_config *config,
+			bool stop_amidst)
+{
+	struct contest contest = {
+		.wheel = wheel_new(test, config),
+		.rounds = 4000 / num_online_cpus(),
+	};
+	unsigned int i, fired = 0;
+	struct twheel_stats stats;
+	struct crew crew;
+	long unfired;
+
+	contest.shots = oneshots_new(test, contest.wheel, CONTESTED);
+	crew_start(test, &crew, 2, contest_thread, &contest);
+	if (stop_amidst)
+		msleep(50);
+	else
+		crew_wait(test, &crew);
+	unfired = twheel_stop(contest.wheel, NULL, NULL);
+	if (stop_amidst)
+		crew_wait(test, &crew);
+
+	for (i = 0; i < CONTESTED; i++) {
+		fired += atomic_read(&contest.shots[i].fired);
+		KUNIT_EXPECT_FALSE(test, twheel_pending(&contest.shots[i].timer));
+	}
+	twheel_get_stats(contest.wheel, &stats);
+	KUNIT_EXPECT_EQ(test, atomic_read(&contest.bad), 0);
+	KUNIT_EXPECT_EQ(test, stats.armed, atomic_read(&contest.armed));
+	KUNIT_EXPECT_EQ(test, stats.cancelled, atomic_read(&contest.cancelled));
+	KUNIT_EXPECT_EQ(test, stats.fired, fired);
+	KUNIT_EXPECT_EQ(test, stats.unfired, unfired);
+	KUNIT_EXPECT_EQ(test, stats.armed,
+			stats.fired + stats.cancelled + unfired);
+	KUNIT_EXPECT_GT(test, stats.armed, 0);
+	twheel_destroy(contest.wheel);
+}
+
+static void races_balance(struct kunit *test)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
+		TWHEEL_CONTEXT_WORK,
+	};
+	struct twheel_config config = { .name = "contest", .tick_ns = 100 * US };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		config.context = contexts[i];
+		contest_run(test, &config, false);
+	}
+}
+
+static void percpu_races_balance(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "contest", .tick_ns = 100 * US, .percpu = true,
+	};
+
+	contest_run(test, &config, false);
+	config.max_pending = 20;
+	contest_run(test, &config, false);
+	config.max_pending = 0;
+	config.context = TWHEEL_CONTEXT_HARDIRQ;
+	contest_run(test, &config, false);
+}
+
+static void limited_races_balance(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "contest", .tick_ns = 100 * US, .max_pending = 20,
+	};
+
+	contest_run(test, &config, false);
+}
+
+static void stop_amidst_balances(struct kunit *test)
+{
+	struct twheel_config config = { .name = "contest", .tick_ns = 100 * US };
+
+	contest_run(test, &config, true);
+	config.percpu = true;
+	contest_run(test, &config, true);
+}
+
+static struct kunit_case many_cases[] = {
+	KUNIT_CASE(each_item_says_what_it_did),
+	KUNIT_CASE(no_items_are_no_work),
+	KUNIT_CASE(deadlines_saturate),
+	KUNIT_CASE(every_length_is_served),
+	KUNIT_CASE(each_fires_on_its_tick),
+	KUNIT_CASE(duplicates_take_their_turns),
+	KUNIT_CASE(limit_refuses_item_by_item),
+	KUNIT_CASE(shut_down_is_refused_alone),
+	KUNIT_CASE(stopped_wheel_refuses_all),
+	KUNIT_CASE(callback_may_do_many),
+	KUNIT_CASE(interrupts_come_in_between),
+	KUNIT_CASE(interrupts_stay_off),
+	KUNIT_CASE(fires_in_every_context),
+	KUNIT_CASE(percpu_timers_stay_and_move),
+	KUNIT_CASE(percpu_cancels_them_all),
+	KUNIT_CASE(percpu_limit_holds),
+	KUNIT_CASE(races_balance),
+	KUNIT_CASE(percpu_races_balance),
+	KUNIT_CASE(limited_races_balance),
+	KUNIT_CASE(stop_amidst_balances),
+	{ }
+};
+
+struct kunit_suite twheel_many_suite = {
+	.name		= "twheel_many",
+	.test_cases	= many_cases,
+};
