@@ -348,7 +348,8 @@ static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *f
 	seq_printf(seq, "late_max_ns:\t%llu\n", stats.late_max_ns);
 	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum_ns);
 	tw_view_late(seq, stats.late);
-	tw_view_occupied(seq, tw_file_wheel(file), info.levels);
+	tw_view_occupied(seq, tw_file_wheel(file), tw_file_delay_wheel(file),
+			 info.levels);
 }
 
 static const struct file_operations cdev_fops = {

@@ -85,6 +85,7 @@ void tw_file_free(struct tw_file *file)
 {
 	/* Waits for callbacks: none touches a slot after this. */
 	twheel_destroy(file->wheel);
+	twheel_destroy(file->delay_wheel);
 	tw_user_uncharge(file->user, file->slots.count);
 	tw_table_exit(&file->slots);
 	if (tw_file_ring(file))
@@ -94,14 +95,19 @@ void tw_file_free(struct tw_file *file)
 	kfree(file);
 }
 
+/* @file_clock: the clock of the file, which is not that of its wheel for delays */
 static struct twheel *new_wheel(struct tw_file *file,
-				const struct twheel_config *config)
+				const struct twheel_config *config,
+				enum twheel_clock file_clock)
 {
 	struct twheel_config mine = *config;
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
 	mine.share = READ_ONCE(device_share);
+	/* Two wheels together may take what a file may take. */
+	if (file_clock == TWHEEL_CLOCK_REALTIME)
+		mine.share = DIV_ROUND_UP(mine.share, 2);
 	return tw_instance_new(&mine, THIS_MODULE,
 			       file->exempt || !mine.share ? NULL :
 			       tw_user_cpu_budget(file->user, mine.share));
@@ -209,7 +215,7 @@ static int equip(struct tw_file *file, const struct twheel_config *config,
 	outfit = kzalloc(sizeof(*outfit), GFP_KERNEL);
 	if (!outfit)
 		return -ENOMEM;
-	outfit->wheel = new_wheel(file, config);
+	outfit->wheel = new_wheel(file, config, config->clock);
 	ret = PTR_ERR_OR_ZERO(outfit->wheel);
 	if (!ret)
 		ret = grow_to(file, outfit, count);
@@ -275,6 +281,27 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 #define TW_FEATURE_URING	0
 #endif
 
+/* What all wheels of a file have done. */
+static void add_up_wheels(struct tw_file *file, struct twheel_stats *sum)
+{
+	struct twheel *delay_wheel = tw_file_delay_wheel(file);
+	struct twheel *wheel = tw_file_wheel(file);
+	struct twheel_stats more;
+
+	*sum = (struct twheel_stats) { };
+	if (wheel)
+		twheel_get_stats(wheel, sum);
+	if (!delay_wheel)
+		return;
+	twheel_get_stats(delay_wheel, &more);
+	sum->requeued += more.requeued;
+	sum->cascades += more.cascades;
+	sum->passes += more.passes;
+	sum->threaded += more.threaded;
+	sum->exhausted += more.exhausted;
+	sum->overruns += more.overruns;
+}
+
 /* With the file's lock */
 static void count_timers(struct tw_file *file, u64 *timers, u64 *pending,
 			 u64 *unread)
@@ -291,7 +318,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 {
 	struct twheel *wheel = tw_file_wheel(file);
 	struct twheel_geometry geometry;
-	struct twheel_stats stats = { };
+	struct twheel_stats stats;
 
 	if (wheel)
 		twheel_get_geometry(wheel, &geometry);
@@ -326,8 +353,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 	info->armed = file->armed;
 	info->fired = file->fired;
 	info->cancelled = file->cancelled;
-	if (wheel)
-		twheel_get_stats(wheel, &stats);
+	add_up_wheels(file, &stats);
 	info->passes = stats.passes;
 	info->threaded = stats.threaded;
 	spin_unlock_bh(&file->lock);
@@ -337,7 +363,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats)
 {
 	struct twheel *wheel = tw_file_wheel(file);
-	struct twheel_stats of_wheel = { };
+	struct twheel_stats of_wheel;
 
 	BUILD_BUG_ON(sizeof(stats->late) != sizeof(file->late));
 	*stats = (struct twheel_file_stats) {
@@ -351,8 +377,7 @@ void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats)
 	stats->late_max_ns = file->late_ns;
 	stats->late_sum_ns = file->late_sum;
 	memcpy(stats->late, file->late, sizeof(stats->late));
-	if (wheel)
-		twheel_get_stats(wheel, &of_wheel);
+	add_up_wheels(file, &of_wheel);
 	stats->extended = file->extended + of_wheel.requeued;
 	stats->cascades = of_wheel.cascades;
 	stats->passes = of_wheel.passes;
@@ -386,6 +411,48 @@ int tw_file_make_room(struct tw_file *file)
 	 */
 	else if (!data_race(READ_ONCE(file->slots.free)))
 		ret = grow(file, &file->slots, file->wheel);
+	mutex_unlock(&file->setup_lock);
+	return ret;
+}
+
+static void publish_delay_wheel(struct tw_file *file, struct twheel *wheel)
+{
+	lockdep_assert_held(&file->setup_lock);
+	spin_lock_bh(&file->lock);
+	/* Pairs with tw_file_delay_wheel(). */
+	smp_store_release(&file->delay_wheel, wheel);
+	spin_unlock_bh(&file->lock);
+}
+
+/*
+ * tw_file_make_delay_wheel() - let a file on CLOCK_REALTIME have a wheel for delays
+ *
+ * The file has its first wheel already, and this one is like it but for the clock.
+ *
+ * Context: process, may sleep.
+ * Return: 0, -ENOMEM.
+ */
+int tw_file_make_delay_wheel(struct tw_file *file)
+{
+	struct twheel_geometry geometry;
+	struct twheel_config config;
+	struct twheel *wheel;
+	int ret = 0;
+
+	twheel_get_geometry(file->wheel, &geometry);
+	config = (struct twheel_config) {
+		.clock		= TWHEEL_CLOCK_MONOTONIC,
+		.tick_ns	= geometry.tick_ns,
+		.slots		= geometry.slots,
+	};
+	mutex_lock(&file->setup_lock);
+	/* Another thread may have made it while this one waited. */
+	if (!file->delay_wheel) {
+		wheel = new_wheel(file, &config, TWHEEL_CLOCK_REALTIME);
+		ret = PTR_ERR_OR_ZERO(wheel);
+		if (!ret)
+			publish_delay_wheel(file, wheel);
+	}
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }

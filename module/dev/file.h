@@ -27,6 +27,8 @@
  * @user: who has opened it
  * @exempt: with CAP_SYS_RESOURCE: no limit on what a user may have
  * @wheel: the wheel; NULL until it is set up or the first timer armed
+ * @delay_wheel: on CLOCK_REALTIME, the wheel on CLOCK_MONOTONIC of timers armed for a
+ *	delay; NULL until the first of them is armed
  * @tick_ns: its tick
  * @clockid: its clock
  * @slots: the timers
@@ -53,6 +55,7 @@ struct tw_file {
 	struct tw_user *user;
 	bool exempt;
 	struct twheel *wheel;
+	struct twheel *delay_wheel;
 	u64 tick_ns;
 	u32 clockid;
 	struct tw_table slots;
@@ -80,12 +83,20 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 void tw_file_info(struct tw_file *file, struct twheel_info *info);
 void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats);
 int tw_file_make_room(struct tw_file *file);
+int tw_file_make_delay_wheel(struct tw_file *file);
 
 /* The wheel of a file, or NULL; once it is there, it stays. */
 static inline struct twheel *tw_file_wheel(struct tw_file *file)
 {
 	/* Pairs with publish(). */
 	return smp_load_acquire(&file->wheel);
+}
+
+/* The same of the wheel for delays of a file on CLOCK_REALTIME. */
+static inline struct twheel *tw_file_delay_wheel(struct tw_file *file)
+{
+	/* Pairs with publish_delay_wheel(). */
+	return smp_load_acquire(&file->delay_wheel);
 }
 
 /* The shared memory of a file that has cells. */
@@ -114,8 +125,8 @@ static inline bool tw_file_steps(const struct tw_file *file)
 /* The time that a timer's deadline and expiry are told in. */
 static inline u64 tw_file_now(const struct tw_file *file, bool relative)
 {
-	return relative && tw_file_steps(file) ? ktime_get_ns() :
-	       twheel_now(file->wheel);
+	return twheel_now(relative && tw_file_steps(file) ?
+			  file->delay_wheel : file->wheel);
 }
 
 /* And what it shows in the caller's time namespace. */

@@ -21,8 +21,12 @@
 /* How many operations ahead a slot is fetched from memory. */
 #define AHEAD	8
 
-/* What an arm says that has to wait until there is room; no program sees it. */
-#define NO_ROOM	(-EAGAIN)
+/*
+ * What an operation says that has to wait until the file has a free slot, or a wheel for
+ * delays; no program sees it.
+ */
+#define NO_ROOM		(-EAGAIN)
+#define NO_DELAY_WHEEL	(-EXDEV)
 
 /**
  * struct run - operations that are done together
@@ -89,12 +93,21 @@ static u64 shown(const struct run *run, const struct tw_entry *slot)
 			     run->offset_relative : run->offset);
 }
 
-/* Of a deadline on the monotonic clock, what is left. */
-static u64 left(u64 deadline_ns)
+/*
+ * With the file's lock: let the timer of a slot, which is not pending, belong to the wheel
+ * for delays or to the other one. Its callback does not look at it any more once it has
+ * had the lock.
+ */
+static void choose_wheel(struct tw_file *file, struct tw_entry *slot,
+			 bool relative)
 {
-	u64 now = ktime_get_ns();
+	struct twheel *wheel = relative ? file->delay_wheel : file->wheel;
+	struct twheel_timer *timer = &slot->timer;
 
-	return deadline_ns > now ? deadline_ns - now : 0;
+	lockdep_assert_held(&file->lock);
+	if (twheel_of(timer) != wheel)
+		twheel_timer_init(timer, wheel, tw_event_expire);
+	slot->tag = (slot->tag & ~TW_RELATIVE) | (relative ? TW_RELATIVE : 0);
 }
 
 /* tw_op_arm_entry() - arm the timer of a slot for the slot's deadline */
@@ -104,9 +117,7 @@ void tw_op_arm_entry(struct tw_entry *slot)
 	u64 deadline = slot->deadline_ns;
 	u64 slack = slot->slack_ns;
 
-	if (unlikely(slot->tag & TW_RELATIVE))
-		twheel_arm_range(timer, left(deadline), slack);
-	else if (unlikely(slack))
+	if (unlikely(slack))
 		twheel_arm_range_at(timer, deadline, slack);
 	else
 		twheel_arm_at(timer, deadline);
@@ -129,6 +140,7 @@ static noinline int arm_cell(struct run *run, struct twheel_op *op)
 
 static int arm(struct run *run, struct twheel_op *op)
 {
+	bool relative = is_relative(run, op);
 	struct tw_file *file = run->file;
 	struct tw_entry *slot;
 
@@ -144,6 +156,8 @@ static int arm(struct run *run, struct twheel_op *op)
 		return -EINVAL;
 	if (unlikely(file->timers >= file->max_timers))
 		return -ENOSPC;
+	if (unlikely(relative && !file->delay_wheel))
+		return NO_DELAY_WHEEL;
 	/* There is none either as long as there is no wheel. */
 	slot = tw_table_get(&file->slots);
 	if (unlikely(!slot))
@@ -153,11 +167,11 @@ static int arm(struct run *run, struct twheel_op *op)
 	op->id = slot->tag;
 	BUILD_BUG_ON(TW_TAG(TW_ENTRY_FREE));
 	slot->tag |= TW_TAG(TW_ENTRY_ARMED);
-	if (unlikely(is_relative(run, op)))
-		slot->tag |= TW_RELATIVE;
 	slot->cookie = op->cookie;
 	slot->period_ns = op->period_ns;
 	slot->slack_ns = op->slack_ns;
+	if (unlikely(tw_file_steps(file)))
+		choose_wheel(file, slot, relative);
 	op->deadline_ns = shown(run, slot);
 	file->timers++;
 	file->armed++;
@@ -217,6 +231,17 @@ static int cancel(struct run *run, const struct twheel_op *op)
 			      -ENOENT;
 }
 
+/* The timer of a slot moves to the other wheel, if it is pending. */
+static int move(struct tw_file *file, struct tw_entry *slot, u64 deadline,
+		bool relative)
+{
+	if (!twheel_cancel(&slot->timer))
+		return 0;
+	choose_wheel(file, slot, relative);
+	twheel_arm_at(&slot->timer, deadline);
+	return 1;
+}
+
 static int modify(struct run *run, const struct twheel_op *op)
 {
 	bool relative = is_relative(run, op);
@@ -238,21 +263,22 @@ static int modify(struct run *run, const struct twheel_op *op)
 		return -EINVAL;
 	if (tw_entry_state(slot) != TW_ENTRY_ARMED)
 		return -EALREADY;
+	if (unlikely(relative && !run->file->delay_wheel))
+		return NO_DELAY_WHEEL;
 
 	deadline = deadline_of(run, op);
 	if (op->flags & TWHEEL_LATER && deadline <= slot->deadline_ns)
 		return twheel_pending(&slot->timer) ? 1 : -EALREADY;
 	if (likely(run->held))
 		moved = tw_modify_at_held(&slot->timer, deadline);
-	else if (relative)
-		moved = twheel_modify(&slot->timer, left(deadline));
+	else if (unlikely(relative != !!(slot->tag & TW_RELATIVE)))
+		moved = move(run->file, slot, deadline, relative);
 	else
 		moved = twheel_modify_at(&slot->timer, deadline);
 	/* It may have expired while its callback waits for our lock. */
 	if (!moved)
 		return -EALREADY;
 	slot->deadline_ns = deadline;
-	slot->tag = (slot->tag & ~TW_RELATIVE) | (relative ? TW_RELATIVE : 0);
 	return 0;
 }
 
@@ -334,7 +360,8 @@ static unsigned int run_some(struct tw_file *file, struct twheel_op *ops,
 		if (op + AHEAD < end && op[AHEAD].op != TWHEEL_OP_ARM)
 			tw_table_prefetch(&file->slots, op[AHEAD].id);
 		op->result = run_one(&run, op);
-		if (unlikely(op->result == NO_ROOM))
+		if (unlikely(op->result == NO_ROOM ||
+			     op->result == NO_DELAY_WHEEL))
 			break;
 	}
 	release(&run);
@@ -359,7 +386,8 @@ void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 		done += run_some(file, ops + done, count - done);
 		if (done == count)
 			return;
-		ret = tw_file_make_room(file);
+		ret = ops[done].result == NO_ROOM ?
+		      tw_file_make_room(file) : tw_file_make_delay_wheel(file);
 		if (ret)
 			ops[done++].result = ret;
 	}

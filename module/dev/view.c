@@ -51,16 +51,22 @@ void tw_view_late(struct seq_file *seq, const u64 *late)
 
 /*
  * tw_view_occupied() - a line with the number of occupied buckets of each level
- * @wheel: NULL: there is none yet
+ * @wheel: the wheel, or NULL
+ * @more: another one like it, whose buckets are added; or NULL
  */
 void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
-		      unsigned int levels)
+		      struct twheel *more, unsigned int levels)
 {
 	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
+	unsigned int extra[TWHEEL_LEVELS_MAX] = { };
 	unsigned int i;
 
 	if (wheel)
 		twheel_get_occupied(wheel, buckets);
+	if (more)
+		twheel_get_occupied(more, extra);
+	for (i = 0; i < levels; i++)
+		buckets[i] += extra[i];
 	seq_puts(seq, "occupied:\t");
 	for (i = 0; i < levels; i++)
 		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
@@ -97,7 +103,7 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
 	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
 	tw_view_late(seq, stats.late);
-	tw_view_occupied(seq, wheel, geometry.levels);
+	tw_view_occupied(seq, wheel, NULL, geometry.levels);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(view);

@@ -10,7 +10,7 @@ struct twheel;
 
 void tw_view_late(struct seq_file *seq, const u64 *late);
 void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
-		      unsigned int levels);
+		      struct twheel *more, unsigned int levels);
 
 void tw_view_init(void);
 void tw_view_exit(void);

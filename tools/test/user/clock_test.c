@@ -137,6 +137,46 @@ static void periods_do_not_notice(void)
 	put_right();
 }
 
+/* Both wheels of the file count, and its events are in the order they come up in. */
+static void both_wheels_are_counted(void)
+{
+	int fd = open_on(CLOCK_REALTIME), i;
+	uint64_t deadline = dev_now(CLOCK_REALTIME) + 60 * MS;
+	struct twheel_file_stats stats;
+	struct twheel_info info;
+
+	for (i = 0; i < 3; i++) {
+		arm_at(fd, deadline + i * MS);
+		dev_arm(fd, i * MS, 1);
+		arm_at(fd, deadline + 3600 * S);
+		dev_arm(fd, 3600 * S, 1);
+	}
+	CHECK_EQ(dev_info(fd).timers, 12);
+	dev_wait_unread(fd, 6);
+	info = dev_info(fd);
+	CHECK_EQ(info.pending, 6);
+	CHECK_EQ(info.armed, 12);
+	CHECK_EQ(info.fired, 6);
+	CHECK(info.passes >= 2);
+	NEED(!ioctl(fd, TWHEEL_IOC_STATS, &stats));
+	CHECK(stats.passes >= info.passes);
+	CHECK_EQ(stats.fired, 6);
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 12);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	CHECK_EQ(dev_info(fd).cancelled, 12);
+	/* What its slots hold now may have been on the other clock. */
+	for (i = 0; i < 12; i++)
+		i % 2 ? arm_at(fd, deadline) : dev_arm(fd, MS, 2);
+	for (i = 0; i < 12; i++) {
+		struct twheel_event event = dev_read(fd);
+
+		CHECK(event.cookie == 2 ?
+		      event.fired_ns <= dev_now(CLOCK_MONOTONIC) :
+		      event.deadline_ns == deadline);
+	}
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
 static void modify_changes_clocks(void)
 {
 	int fd = open_on(CLOCK_REALTIME);
@@ -275,6 +315,7 @@ static const struct tap_test tests[] = {
 	TAP(set_back_waits),
 	TAP(delays_do_not_notice),
 	TAP(periods_do_not_notice),
+	TAP(both_wheels_are_counted),
 	TAP(modify_changes_clocks),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),

@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
@@ -215,6 +214,48 @@ static void arms_the_first(void)
 		close(call.fd);
 	}
 	dev_same(dev_open(), &was);
+}
+
+/* The wheel for delays of a file on the wall clock is made by the first of them. */
+static void first_delay_on_the_wall_clock(void)
+{
+	static const unsigned long commands[] = {
+		TWHEEL_IOC_ARM, TWHEEL_IOC_MODIFY,
+	};
+	struct setup_call wall = { .setup = { .clockid = CLOCK_REALTIME } };
+	struct twheel_info was;
+	struct fault fault;
+	unsigned int n, i;
+
+	fault_prepare();
+	for (i = 0; i < 2; i++) {
+		FAULT_SWEEP(n, fault, 2) {
+			struct twheel_op far = {
+				.flags = TWHEEL_ABS,
+				.deadline_ns = dev_now(CLOCK_REALTIME) + HOUR,
+			};
+			struct op_call call = {
+				.fd = dev_open(), .command = commands[i],
+				.op = { .deadline_ns = MS },
+			};
+
+			wall.fd = call.fd;
+			NEED(set_up(&wall) == 0);
+			dev_arm_op(call.fd, &far);
+			if (commands[i] == TWHEEL_IOC_MODIFY)
+				call.op.id = far.id;
+			was = dev_state(call.fd);
+			fault = fault_call(n, run_op, &call);
+			if (!fault_survived(&fault)) {
+				dev_same(call.fd, &was);
+				CHECK_EQ(dev_query(call.fd, far.id, &far), 0);
+				CHECK(far.deadline_ns > dev_now(CLOCK_REALTIME));
+				NEED(run_op(&call) == 0);
+			}
+			CHECK_EQ(dev_read(call.fd).id, call.op.id);
+			close(call.fd);
+		}
+	}
 }
 
 static void fill(int fd, struct twheel_op *ops, unsigned int count)
@@ -495,6 +536,7 @@ int main(int argc, char **argv)
 		TAP(sets_up_cells),
 		TAP(maps),
 		TAP(arms_the_first),
+		TAP(first_delay_on_the_wall_clock),
 		TAP(arms_one_more),
 		TAP(needs_no_memory),
 		TAP(tells_and_cancels),
