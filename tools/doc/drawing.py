@@ -3,7 +3,7 @@
 
 
 class Drawing:
-    # Rules for each class that is used, in both schemes: each kind of picture has its own.
+    # CSS for each class in use, in both colour schemes: each kind of picture sets its own.
     STYLE = ""
 
     def __init__(self, width, height, title, subtitle):

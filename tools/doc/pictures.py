@@ -13,7 +13,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.dont_write_bytecode = True
 from drawing import Drawing  # noqa: E402
 
-# Both schemes bring their own background: a page may not follow the reader's.
+# Both schemes have a background of their own: a page may not follow the viewer's scheme.
 LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#8c959f",
          "blue": "#ddf4ff", "green": "#dafbe1", "orange": "#fff1e5", "grey": "#eaeef2",
          "strong": "#0969da", "alarm": "#bc4c00"}
@@ -24,7 +24,7 @@ AREAS = ("back", "blue", "green", "orange", "grey")
 
 
 def style(scheme):
-    """Not variables: viewers other than browsers do not know them"""
+    """No CSS variables: viewers other than browsers do not support them"""
     rules = [f".{area} {{ fill: {scheme[area]}; }}" for area in AREAS]
     rules += [f"text {{ fill: {scheme['text']}; }}", f".faint {{ fill: {scheme['faint']}; }}",
               f".edge {{ stroke: {scheme['grid']}; }}",
@@ -76,7 +76,7 @@ class Sketch(Drawing):
         self.parts.append(f'<circle class="{ink}" cx="{x:.1f}" cy="{y:.1f}" r="4"/>')
 
     def labelled(self, x, y, width, height, area, lines, style="middle"):
-        """A box and what stands in it; the first line is its name"""
+        """A box with text in it; the first line is its name"""
         self.box(x, y, width, height, area, 4)
         at = x + width / 2 if style == "middle" else x + 10
         top = y + height / 2 - 7.5 * (len(lines) - 1) + 4
@@ -137,9 +137,9 @@ def wheel(folder):
 
 
 def levels(folder):
-    """Where a timer is filed, of a wheel with 4 slots that stands at tick 5"""
+    """Where a timer is enqueued, in a wheel with 4 slots that stands at tick 5"""
     now, slots, last = 5, 4, 64
-    drawing = Sketch(960, 420, "Where a timer is filed",
+    drawing = Sketch(960, 420, "Where a timer is enqueued",
                      "4 slots to a level, 8 buckets each; the position is tick 5; dots are timers")
     left, unit = 90, 13
 
@@ -179,9 +179,9 @@ def levels(folder):
         drawing.text(at(tick), 360, tick, "faint middle")
     drawing.text(24, 360, "tick", "faint")
     x = 90
-    for area, words in (("grey", "entered: nothing is filed here"),
-                        ("orange", "next: takes no new timer, is being drained"),
-                        ("blue", "takes timers of that distance")):
+    for area, words in (("grey", "entered: takes no timers"),
+                        ("orange", "next: takes no new timers, is being drained"),
+                        ("blue", "takes timers of this distance")):
         drawing.box(x, 384, 16, 12, area)
         drawing.text(x + 22, 394, words)
         x += 50 + 7 * len(words)
@@ -190,7 +190,7 @@ def levels(folder):
 
 def drain(folder):
     drawing = Sketch(960, 330, "A crowded bucket is emptied ahead of its time",
-                     "one bucket of level 1, S ticks long; it is left before it is entered")
+                     "one bucket of level 1, S ticks long; it is empty before the position enters it")
     left, unit = 60, 105
     names = ("bucket n-2", "bucket n-1: time to drain", "bucket n")
     for i, (name, area) in enumerate(zip(names, ("grey", "orange", "blue"))):
@@ -198,15 +198,16 @@ def drain(folder):
         drawing.text(left + 280 * i + 140, 105, name, "middle")
     drawing.text(left, 78, "level 1", "title")
     drawing.line([(left + 280, 70), (left + 280, 250)], "mark line-alarm")
-    drawing.text(left + 286, 80, "tw_wheel_next_event() wakes here if n is crowded", "faint")
+    drawing.text(left + 286, 80, "the wheel wakes here if n is crowded", "faint")
     drawing.line([(left + 560, 70), (left + 560, 250)], "mark line-alarm")
-    drawing.text(left + 566, 80, "position may enter n: it is empty", "faint")
+    drawing.text(left + 566, 80, "n is empty: the position may enter it", "faint")
     for i, words in enumerate(("due", "slice", "due", "slice", "due", "slice")):
         x = left + 290 + 44 * i
         drawing.box(x, 150, 40, 26, "green" if i % 2 == 0 else "blue", 3)
         drawing.text(x + 20, 167, words, "faint middle")
     drawing.text(left, 167, "a pass", "title")
-    drawing.text(left + 60, 167, "tw_wheel_advance(), tw_wheel_drain_ahead()", "code")
+    drawing.text(left + 60, 160, "due: tw_wheel_advance()", "code")
+    drawing.text(left + 60, 176, "slice: tw_wheel_drain_ahead()", "code")
     for i in range(3):
         x = left + 290 + 88 * i + 64
         drawing.arrow((x, 116), (x, 150))
@@ -224,7 +225,7 @@ def drain(folder):
 
 def life(folder):
     drawing = Sketch(960, 560, "The life of a timer of /dev/twheel",
-                     "one that is armed, expires, and is read; files of module/ beside the functions")
+                     "it is armed, expires, and is read; files of module/ beside the functions")
     columns = ((24, "the program's call"), (340, "interrupt, softirq"), (656, "the reader's call"))
     for x, name in columns:
         drawing.text(x, 82, name, "title")
@@ -237,8 +238,8 @@ def life(folder):
 
     chain(24, 94, (("back", ("cdev_ioctl()", "cdev.c: number and size of the command")),
                    ("back", ("tw_batch_one()", "batch.c: fetch 64 bytes")),
-                   ("green", ("arm()", "op.c: take a slot, state ARMED")),
-                   ("blue", ("twheel_arm_at_held()", "arm.c: room, the word is the deadline")),
+                   ("green", ("arm()", "op.c: take an entry, state ARMED")),
+                   ("blue", ("tw_arm_at_held()", "arm.c: room, the word is the deadline")),
                    ("blue", ("tw_wheel_enqueue()", "wheel.h: row, bucket, bit")),
                    ("blue", ("tw_base_enqueue_near()", "base.c: only if it is the next: set the alarm"))))
     chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
@@ -246,7 +247,7 @@ def life(folder):
                     ("blue", ("tw_wheel_advance()", "wheel.c: gather ticks, cascade slices")),
                     ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
                     ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
-                    ("back", ("wake_up_interruptible_poll()", "and eventfd, SIGIO")),
+                    ("back", ("wake_up_interruptible_poll()", "readers, poll, epoll, io_uring")),
                     ("blue", ("finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
     chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
                     ("green", ("tw_event_take()", "event.c: up to 8, state TAKEN")),
@@ -265,7 +266,7 @@ def life(folder):
 
 def locks(folder):
     drawing = Sketch(960, 430, "Locks, the outer one first",
-                     "an arrow: may be held while the other is taken")
+                     "an arrow: the first may be held while the second is taken")
     rows = {
         "wheels_lock": (24, 84, "grey", ("wheels_lock", "mutex: the list of all wheels")),
         "setup": (24, 164, "grey", ("tw_file.setup_lock", "mutex: making the wheel, growing")),
@@ -275,7 +276,7 @@ def locks(folder):
         "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic, retry")),
         "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
         "to": (660, 254, "blue", ("a second twheel_base.lock", "trylock only: no order to keep")),
-        "wait": (340, 334, "back", ("eventfd, hrtimer", "the kernel's own")),
+        "wait": (340, 334, "back", ("hrtimer, wait queue", "the kernel's own")),
     }
     for x, y, area, lines in rows.values():
         drawing.labelled(x, y, 270, 48, area, lines)
@@ -288,8 +289,8 @@ def locks(folder):
     drawing.arrow((660, 108), (640, 108), (640, 144), (540, 144), (540, 164))
     drawing.arrow((294, 108), (320, 108), (320, 270), (340, 270))
     drawing.arrow((340, 200), (322, 200), (322, 362), (340, 362))
-    drawing.text(24, 412, "A callback runs with none of them but expiry_lock; the device's callback takes "
-                 "tw_file.lock then.")
+    drawing.text(24, 412, "A callback runs with none of them but expiry_lock. The device's callback then takes "
+                 "tw_file.lock.")
     drawing.save(os.path.join(folder, "locks.svg"))
 
 
@@ -325,10 +326,10 @@ def mapping(folder):
             drawing.labelled(x, 250 + 34 * i, 430, 28, "orange" if i == (2 if x < 100 else 3)
                              else "back", (words,), "left")
     drawing.line([(454, 332), (477, 332), (477, 366), (500, 366)], "mark line-alarm")
-    drawing.text(24, 444, "Of \"program writes the word, then reads look\" and \"kernel writes look, "
-                 "then reads the word\" one sees the other: either the kernel finds the")
+    drawing.text(24, 444, "The program writes the word, then reads look. The kernel writes look, then reads "
+                 "the word. One of them sees the other: either the kernel finds the")
     drawing.text(24, 460, "nearer deadline, or the program sees that it has to kick. A later deadline "
-                 "needs neither: the kernel looks when the old one comes.")
+                 "needs neither: the kernel looks when the old deadline comes.")
     drawing.save(os.path.join(folder, "mapping.svg"))
 
 

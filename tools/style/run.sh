@@ -102,9 +102,11 @@ check_man() {
 	"$ROOT/tools/test/vm/man.sh" && "$ROOT/tools/man/kernel.sh" "$work/man9"
 }
 
-# The pictures of the documents are those that their script draws.
+# The pictures of the documents are those that their script draws, the table of layers is
+# that of the module, and names in the documents exist.
 check_links() {
 	files '*.md' | xargs -0 python3 tools/style/links.py || return
+	python3 tools/doc/layers.py || return
 	mkdir -p "$work/pictures"
 	python3 tools/doc/pictures.py "$work/pictures"
 	diff -rq "$work/pictures" tools/doc/pictures

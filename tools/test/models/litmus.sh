@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make models, second half: the pairs of tools/doc/design.md, "Who sees what, and when",
+# make models, second half: the pairs of tools/doc/design.md, "Memory ordering",
 # as litmus tests under the memory model of the kernel (its tools/memory-model), run by
 # herd7. Each test asks for an outcome that must never be seen. litmus/broken has ways to
 # break each test; herd7 has to allow that outcome then. Arguments: names of tests, to run
