@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of an arena: a wheel of the next kind is made, struck, stopped in the
- * middle of that, audited and destroyed.
+ * The life of an arena: make a wheel of the next kind, let the workers use it, stop it
+ * while they do, audit it and destroy it.
  */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
@@ -13,27 +13,27 @@
 
 unsigned int nr_arenas = 6;
 module_param_named(wheels, nr_arenas, uint, 0444);
-MODULE_PARM_DESC(wheels, "How many wheels there are at a time");
+MODULE_PARM_DESC(wheels, "Number of wheels at a time");
 
 struct arena *arenas;
 
-DEFINE_SRCU(flock);
+DEFINE_SRCU(contended_srcu);
 
-/* Clocks, contexts, per CPU or not. */
+/* Three clocks, three contexts, per CPU or not. */
 #define NR_KINDS	(3 * 3 * 2)
 
-static unsigned int nr_lives;
+static unsigned int nr_arena_lives;
 
-/* Most of them are what people use; one divides into nothing. */
-static const u64 ticks[] = {
+/* Most are common; 333333 divides neither a second nor another tick. */
+static const u64 arena_ticks[] = {
 	NSEC_PER_MSEC, NSEC_PER_MSEC, 4 * NSEC_PER_MSEC, 333333, 250000,
 };
 
-static const unsigned int slots[] = { 256, 256, 64, 8, 2 };
+static const unsigned int arena_slots[] = { 256, 256, 64, 8, 2 };
 
 unsigned int arenas_lived(void)
 {
-	return nr_lives;
+	return nr_arena_lives;
 }
 
 void sums_add(struct sums *sums, u64 armed, u64 fired, u64 cancelled,
@@ -45,7 +45,7 @@ void sums_add(struct sums *sums, u64 armed, u64 fired, u64 cancelled,
 	atomic64_add(unfired, &sums->unfired);
 }
 
-static void choose(struct twheel_config *config, unsigned int life)
+static void arena_choose_config(struct twheel_config *config, unsigned int life)
 {
 	unsigned int kind = life % NR_KINDS;
 
@@ -54,35 +54,35 @@ static void choose(struct twheel_config *config, unsigned int life)
 		.clock		= kind % 3,
 		.context	= kind / 3 % 3,
 		.percpu		= kind / 9,
-		.tick_ns	= ticks[roll() % ARRAY_SIZE(ticks)],
-		.slots		= slots[roll() % ARRAY_SIZE(slots)],
-		.max_pending	= roll() % 4 ? 0 : NR_SHOTS / 2,
+		.tick_ns	= arena_ticks[torture_random() % ARRAY_SIZE(arena_ticks)],
+		.slots		= arena_slots[torture_random() % ARRAY_SIZE(arena_slots)],
+		.max_pending	= torture_random() % 4 ? 0 : NR_OWNED / 2,
 	};
 	if (config->context == TWHEEL_CONTEXT_SOFTIRQ && !config->percpu &&
-	    roll() % 4 == 0)
+	    torture_random() % 4 == 0)
 		config->share = 5;
 }
 
-static void clear(struct arena *arena)
+static void arena_free_timers(struct arena *arena)
 {
 	unsigned int i;
 
-	for (i = 0; i < NR_SHOTS; i++) {
-		kfree(rcu_dereference_protected(arena->shots[i], true));
-		RCU_INIT_POINTER(arena->shots[i], NULL);
+	for (i = 0; i < NR_OWNED; i++) {
+		kfree(rcu_dereference_protected(arena->owned[i], true));
+		RCU_INIT_POINTER(arena->owned[i], NULL);
 	}
-	for (i = 0; i < NR_SHEEP; i++) {
-		kfree(arena->sheep[i]);
-		arena->sheep[i] = NULL;
+	for (i = 0; i < NR_CONTENDED; i++) {
+		kfree(arena->contended[i]);
+		arena->contended[i] = NULL;
 	}
 }
 
-/* arena_begin() - with the semaphore: make a wheel. Returns false without memory. */
+/* arena_begin() - make a wheel, with the semaphore held; false without memory */
 bool arena_begin(struct arena *arena)
 {
 	unsigned int i;
 
-	choose(&arena->config, nr_lives++);
+	arena_choose_config(&arena->config, nr_arena_lives++);
 	arena->sums = (struct sums) { };
 	arena->overdue = 0;
 	arena->stopping = false;
@@ -92,42 +92,42 @@ bool arena_begin(struct arena *arena)
 		arena->wheel = NULL;
 		return false;
 	}
-	for (i = 0; i < NR_SHOTS; i++) {
-		struct shot *shot = shot_new(arena);
+	for (i = 0; i < NR_OWNED; i++) {
+		struct owned_timer *owned = owned_new(arena);
 
-		if (!shot)
+		if (!owned)
 			goto fail;
-		shot_unlock(shot);
-		rcu_assign_pointer(arena->shots[i], shot);
+		owned_unlock(owned);
+		rcu_assign_pointer(arena->owned[i], owned);
 	}
-	for (i = 0; i < NR_SHEEP; i++) {
-		arena->sheep[i] = sheep_new(arena);
-		if (!arena->sheep[i])
+	for (i = 0; i < NR_CONTENDED; i++) {
+		arena->contended[i] = contended_new(arena);
+		if (!arena->contended[i])
 			goto fail;
 	}
 	return true;
 fail:
-	clear(arena);
+	arena_free_timers(arena);
 	twheel_destroy(arena->wheel);
 	arena->wheel = NULL;
 	return false;
 }
 
-static void unfired(struct twheel_timer *timer, void *arg)
+static void arena_unfired(struct twheel_timer *timer, void *arg)
 {
 	struct target *target = container_of(timer, struct target, timer);
-	struct shot *shot;
+	struct owned_timer *owned;
 
 	if (twheel_state(timer) == TWHEEL_PENDING)
-		wrong(WRONG_ANSWER, target->arena, "handed back, and pending");
+		failure_report(FAILURE_ANSWER, target->arena, "handed back, and pending");
 	switch (target->type) {
-	case TARGET_SHOT:
-		shot = container_of(target, struct shot, target);
-		/* Pairs with shot_open(): then it is left to who shuts it down. */
-		smp_store_release(&shot->unfired, shot->unfired + 1);
+	case TARGET_OWNED:
+		owned = container_of(target, struct owned_timer, target);
+		/* Pairs with owned_lives_open(): a shutdown may free the timer after this. */
+		smp_store_release(&owned->unfired, owned->unfired + 1);
 		break;
-	case TARGET_SHEEP:
-		atomic_inc(&container_of(target, struct sheep, target)->unfired);
+	case TARGET_CONTENDED:
+		atomic_inc(&container_of(target, struct contended_timer, target)->unfired);
 		break;
 	default:
 		orphan_unfired(target);
@@ -135,43 +135,43 @@ static void unfired(struct twheel_timer *timer, void *arg)
 	}
 }
 
-/* With nobody in it: what has been counted, and what the wheel has. */
-static void audit(struct arena *arena, long handed_back)
+/* Compare our books with the wheel's counters, after the last user left. */
+static void arena_audit(struct arena *arena, long handed_back)
 {
 	struct sums *sums = &arena->sums;
 	struct twheel_stats stats;
 	unsigned int i;
 
-	for (i = 0; i < NR_SHOTS; i++) {
-		struct shot *shot;
+	for (i = 0; i < NR_OWNED; i++) {
+		struct owned_timer *owned;
 
-		shot = rcu_dereference_protected(arena->shots[i], true);
-		if (twheel_pending(&shot->target.timer))
-			wrong(WRONG_SYNC, arena, "pending after stop");
-		if (atomic_read(&shot->target.inside))
-			wrong(WRONG_SYNC, arena, "a callback runs after stop");
-		shot_close(shot);
+		owned = rcu_dereference_protected(arena->owned[i], true);
+		if (twheel_pending(&owned->target.timer))
+			failure_report(FAILURE_SYNC, arena, "pending after stop");
+		if (atomic_read(&owned->target.inside))
+			failure_report(FAILURE_SYNC, arena, "a callback runs after stop");
+		owned_close(owned);
 	}
-	for (i = 0; i < NR_SHEEP; i++) {
-		sheep_close(arena->sheep[i]);
-		arena->sheep[i] = NULL;
+	for (i = 0; i < NR_CONTENDED; i++) {
+		contended_close(arena->contended[i]);
+		arena->contended[i] = NULL;
 	}
 	twheel_get_stats(arena->wheel, &stats);
 	if (stats.pending || handed_back != atomic64_read(&sums->unfired) ||
 	    stats.armed != atomic64_read(&sums->armed) ||
 	    stats.fired != atomic64_read(&sums->fired) ||
 	    stats.cancelled != atomic64_read(&sums->cancelled))
-		wrong(WRONG_STATS, arena,
-		      "%lld armed, %lld fired, %lld cancelled, %lld handed back; by the wheel %llu, %llu, %llu, %ld, and %llu pending",
-		      atomic64_read(&sums->armed), atomic64_read(&sums->fired),
-		      atomic64_read(&sums->cancelled),
-		      atomic64_read(&sums->unfired), stats.armed, stats.fired,
-		      stats.cancelled, handed_back, stats.pending);
+		failure_report(FAILURE_STATS, arena,
+			       "%lld armed, %lld fired, %lld cancelled, %lld handed back; by the wheel %llu, %llu, %llu, %ld, and %llu pending",
+			       atomic64_read(&sums->armed), atomic64_read(&sums->fired),
+			       atomic64_read(&sums->cancelled),
+			       atomic64_read(&sums->unfired), stats.armed, stats.fired,
+			       stats.cancelled, handed_back, stats.pending);
 }
 
 /*
- * arena_end() - stop the wheel while it is being struck, and destroy it. Returns with
- * the semaphore.
+ * arena_end() - stop the wheel while workers use it, and destroy it. Returns with the
+ * semaphore held.
  */
 void arena_end(struct arena *arena)
 {
@@ -179,28 +179,28 @@ void arena_end(struct arena *arena)
 	int idx;
 
 	WRITE_ONCE(arena->stopping, true);
-	/* What is handed back is not freed meanwhile. */
-	idx = srcu_read_lock(&flock);
+	/* Timers that are handed back are not freed before this ends. */
+	idx = srcu_read_lock(&contended_srcu);
 	count_op(OP_STOP);
-	handed_back = twheel_stop(arena->wheel, unfired, NULL);
-	srcu_read_unlock(&flock, idx);
+	handed_back = twheel_stop(arena->wheel, arena_unfired, NULL);
+	srcu_read_unlock(&contended_srcu, idx);
 	WRITE_ONCE(arena->stopped, true);
 	if (handed_back < 0)
-		wrong(WRONG_ANSWER, arena, "stop: %ld", handed_back);
+		failure_report(FAILURE_ANSWER, arena, "stop: %ld", handed_back);
 	else
 		count_unfired(handed_back);
-	/* It is struck a little longer. */
-	schedule_timeout_uninterruptible(1 + roll() % 2);
+	/* Let the workers use the stopped wheel for a while. */
+	schedule_timeout_uninterruptible(1 + torture_random() % 2);
 	if (twheel_stop(arena->wheel, NULL, NULL) != -EALREADY)
-		wrong(WRONG_ANSWER, arena, "stop once more");
+		failure_report(FAILURE_ANSWER, arena, "stop once more");
 
 	down_write(&arena->sem);
-	srcu_barrier(&flock);
-	audit(arena, handed_back);
+	srcu_barrier(&contended_srcu);
+	arena_audit(arena, handed_back);
 	if (twheel_destroy(arena->wheel))
-		wrong(WRONG_ANSWER, arena, "destroy");
+		failure_report(FAILURE_ANSWER, arena, "destroy");
 	arena->wheel = NULL;
-	clear(arena);
+	arena_free_timers(arena);
 }
 
 int arenas_init(void)
@@ -210,8 +210,8 @@ int arenas_init(void)
 	arenas = kcalloc(nr_arenas, sizeof(*arenas), GFP_KERNEL);
 	if (!arenas)
 		return -ENOMEM;
-	/* So that short runs begin with different kinds. */
-	nr_lives = roll() % NR_KINDS;
+	/* Short runs begin with different kinds. */
+	nr_arena_lives = torture_random() % NR_KINDS;
 	for (i = 0; i < nr_arenas; i++) {
 		init_rwsem(&arenas[i].sem);
 		if (!arena_begin(&arenas[i])) {
@@ -222,7 +222,7 @@ int arenas_init(void)
 	return 0;
 }
 
-/* arenas_exit() - those that are left */
+/* arenas_exit() - end all arenas that have a wheel */
 void arenas_exit(void)
 {
 	unsigned int i;
@@ -233,7 +233,7 @@ void arenas_exit(void)
 			up_write(&arenas[i].sem);
 		}
 	}
-	/* What RCU is yet to free has been counted; its code is ours. */
+	/* Callbacks of RCU are code of this module. */
 	rcu_barrier();
 	kfree(arenas);
 	arenas = NULL;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The judge: what is wrong, what is early, and how late the rest is.
+ * The checks: which timers were early, how late the others were, and all counters.
  *
- * A shot's floor is the instant before which it must not fire. One word holds it, with
- * the clock that it is on, so that a callback reads both at once:
+ * The floor of an owned timer is the instant before which it must not fire. One word
+ * holds the floor and its clock, so that a callback reads both at once:
  *
- *  - 0: nothing is known;
- *  - while a call is under way that may give the timer either of two deadlines, it is
- *    the earlier one, and inexact;
- *  - when the call has returned it is the new one, if no callback of an earlier life
- *    has yet to run, which would take it for its own.
+ *  - 0: nothing is known.
+ *  - While a call runs that may leave either of two deadlines, the floor is the earlier
+ *    one, and inexact.
+ *  - After the call it is the new deadline, unless a callback of an earlier life has
+ *    yet to run: that callback would take the floor for its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,11 +22,11 @@
 
 #include "torture.h"
 
-/* Four lengths of time for each power of two. */
+/* Four lengths of time for each power of two of ns. */
 #define NR_LENGTHS	(64 * 4)
 
-/* How many complaints are told. */
-#define TOLD		10
+/* How many failures are printed. */
+#define FAILURES_TOLD		10
 
 struct counts {
 	u64 ops[NR_OPS];
@@ -36,51 +36,51 @@ struct counts {
 };
 
 static struct counts __percpu *counts;
-static atomic_t counted[NR_WRONGS];
-static atomic64_t handed_back;
-static atomic_t told;
-static u64 began;
+static atomic_t failures_counted[NR_FAILURES];
+static atomic64_t unfired_count;
+static atomic_t failures_told;
+static u64 check_began;
 
-static const char * const names[] = {
-	[WRONG_EARLY]	= "early",
-	[WRONG_LOST]	= "lost",
-	[WRONG_BOOKS]	= "twice or uncounted",
-	[WRONG_OVERLAP]	= "overlapping",
-	[WRONG_SYNC]	= "running after a sync",
-	[WRONG_ANSWER]	= "wrong answers",
-	[WRONG_REVIVED]	= "armed after the end",
-	[WRONG_STATS]	= "wrong statistics",
+static const char * const failure_names[] = {
+	[FAILURE_EARLY]	= "early",
+	[FAILURE_LOST]	= "lost",
+	[FAILURE_BOOKS]	= "twice or uncounted",
+	[FAILURE_OVERLAP]	= "overlapping",
+	[FAILURE_SYNC]	= "running after a sync",
+	[FAILURE_ANSWER]	= "wrong answers",
+	[FAILURE_REVIVED]	= "armed after the end",
+	[FAILURE_STATS]	= "wrong statistics",
 };
 
-static const char * const clocks[] = { "monotonic", "boottime", "realtime" };
-static const char * const contexts[] = { "softirq", "hardirq", "work" };
+static const char * const clock_names[] = { "monotonic", "boottime", "realtime" };
+static const char * const context_names[] = { "softirq", "hardirq", "work" };
 
-/* wrong() - count it, and tell the first few */
-void wrong(enum wrong what, const struct arena *arena, const char *format, ...)
+/* failure_report() - count a failure; print the first few */
+void failure_report(enum failure what, const struct arena *arena, const char *format, ...)
 {
 	struct va_format vaf;
 	va_list args;
 
-	atomic_inc(&counted[what]);
-	if (atomic_inc_return(&told) > TOLD)
+	atomic_inc(&failures_counted[what]);
+	if (atomic_inc_return(&failures_told) > FAILURES_TOLD)
 		return;
 	va_start(args, format);
 	vaf.fmt = format;
 	vaf.va = &args;
-	pr_warn("%s, after %llu ms, %s %s %s: %pV\n", names[what],
-		div_u64(ktime_get_ns() - began, NSEC_PER_MSEC),
+	pr_warn("%s, after %llu ms, %s %s %s: %pV\n", failure_names[what],
+		div_u64(ktime_get_ns() - check_began, NSEC_PER_MSEC),
 		arena->config.percpu ? "per-CPU" : "single",
-		clocks[arena->config.clock], contexts[arena->config.context],
+		clock_names[arena->config.clock], context_names[arena->config.context],
 		&vaf);
 	va_end(args);
 }
 
-unsigned int wrongs(void)
+unsigned int failure_count(void)
 {
 	unsigned int i, sum = 0;
 
-	for (i = 0; i < NR_WRONGS; i++)
-		sum += atomic_read(&counted[i]);
+	for (i = 0; i < NR_FAILURES; i++)
+		sum += atomic_read(&failures_counted[i]);
 	return sum;
 }
 
@@ -96,10 +96,10 @@ void count_fired(void)
 
 void count_unfired(u64 n)
 {
-	atomic64_add(n, &handed_back);
+	atomic64_add(n, &unfired_count);
 }
 
-static u64 sum_ops(enum op op)
+static u64 op_sum(enum op op)
 {
 	u64 sum = 0;
 	int cpu;
@@ -109,19 +109,19 @@ static u64 sum_ops(enum op op)
 	return sum;
 }
 
-/* operations() - how many there were */
-u64 operations(void)
+/* operation_count() - the number of operations so far */
+u64 operation_count(void)
 {
 	u64 sum = 0;
 	enum op op;
 
 	for (op = 0; op < NR_OPS; op++)
-		sum += sum_ops(op);
+		sum += op_sum(op);
 	return sum;
 }
 
-/* clock_of() - the time on one of the clocks that an arena's timers are on */
-u64 clock_of(const struct arena *arena, bool relative)
+/* arena_clock() - the time on the clock of an arena's absolute or relative timers */
+u64 arena_clock(const struct arena *arena, bool relative)
 {
 	switch (arena->config.clock) {
 	case TWHEEL_CLOCK_BOOTTIME:
@@ -133,29 +133,29 @@ u64 clock_of(const struct arena *arena, bool relative)
 	}
 }
 
-/* judge_early() - has the floor not been reached yet? */
-bool judge_early(const struct shot *shot, u64 floor)
+/* check_is_early() - would firing now be too early? */
+bool check_is_early(const struct owned_timer *owned, u64 floor)
 {
-	const struct arena *arena = shot->target.arena;
+	const struct arena *arena = owned->target.arena;
 	bool relative = floor & FLOOR_RELATIVE;
-	u64 now = clock_of(arena, relative);
+	u64 now = arena_clock(arena, relative);
 
 	floor &= ~FLOOR_FLAGS;
 	if (now >= floor)
 		return false;
 	return arena->config.clock != TWHEEL_CLOCK_REALTIME || relative ||
-	       !wall_reached(shot->since, floor);
+	       !wall_reached(owned->since, floor);
 }
 
-static unsigned int length_of(u64 ns)
+static unsigned int length_number(u64 ns)
 {
 	unsigned int bit = fls64(ns);
 
 	return bit < 3 ? ns : (bit - 1) * 4 + (ns >> (bit - 3) & 3);
 }
 
-/* The longest that has the same number. */
-static u64 longest(unsigned int length)
+/* The longest length that has this number. */
+static u64 length_longest(unsigned int length)
 {
 	unsigned int bit = length / 4;
 
@@ -164,45 +164,45 @@ static u64 longest(unsigned int length)
 	return ((4ULL + length % 4 + 1) << (bit - 2)) - 1;
 }
 
-static void note_late(u64 ns)
+static void late_note(u64 ns)
 {
-	this_cpu_inc(counts->late[length_of(ns)]);
-	/* A lesser one may overwrite it, once in a blue moon. */
+	this_cpu_inc(counts->late[length_number(ns)]);
+	/* A smaller one may overwrite it, which is rare and harmless. */
 	if (ns > this_cpu_read(counts->latest))
 		this_cpu_write(counts->latest, ns);
 }
 
-/* judge_fire() - a shot fires */
-void judge_fire(struct shot *shot)
+/* check_fire() - called by the callback of an owned timer */
+void check_fire(struct owned_timer *owned)
 {
-	const struct arena *arena = shot->target.arena;
-	u64 floor = READ_ONCE(shot->floor);
+	const struct arena *arena = owned->target.arena;
+	u64 floor = READ_ONCE(owned->floor);
 	u64 now, rest;
 
 	count_fired();
 	if (!floor)
 		return;
-	now = clock_of(arena, floor & FLOOR_RELATIVE);
+	now = arena_clock(arena, floor & FLOOR_RELATIVE);
 	if (now < (floor & ~FLOOR_FLAGS)) {
-		if (judge_early(shot, floor))
-			wrong(WRONG_EARLY, arena, "by %llu ns, tick %llu ns",
-			      (floor & ~FLOOR_FLAGS) - now,
-			      arena->config.tick_ns);
+		if (check_is_early(owned, floor))
+			failure_report(FAILURE_EARLY, arena, "by %llu ns, tick %llu ns",
+				       (floor & ~FLOOR_FLAGS) - now,
+				       arena->config.tick_ns);
 		return;
 	}
-	/* A clock that was set, or went on while the machine slept, tells nothing. */
+	/* Lateness means nothing if the clock was set, or if the machine slept. */
 	if (floor & FLOOR_INEXACT ||
 	    (arena->config.clock != TWHEEL_CLOCK_MONOTONIC &&
-	     READ_ONCE(shot->epoch) != wall_epoch()))
+	     READ_ONCE(owned->epoch) != wall_epoch()))
 		return;
-	/* Up to the tick boundary it is not late. */
+	/* Lateness counts from the tick boundary. */
 	floor = (floor & ~FLOOR_FLAGS) + arena->config.tick_ns - 1;
 	div64_u64_rem(floor, arena->config.tick_ns, &rest);
 	floor -= rest;
-	note_late(now > floor ? now - floor : 0);
+	late_note(now > floor ? now - floor : 0);
 }
 
-static u64 sum_late(unsigned int length)
+static u64 late_sum(unsigned int length)
 {
 	u64 sum = 0;
 	int cpu;
@@ -212,31 +212,31 @@ static u64 sum_late(unsigned int length)
 	return sum;
 }
 
-/* As long as @share of a thousand is at most; in us. */
-static u64 quantile(unsigned int share)
+/* The lateness that @share of 1000 timers do not exceed; in us. */
+static u64 late_quantile(unsigned int share)
 {
 	u64 all = 0, sum = 0;
 	unsigned int i;
 
 	for (i = 0; i < NR_LENGTHS; i++)
-		all += sum_late(i);
+		all += late_sum(i);
 	for (i = 0; i < NR_LENGTHS - 1; i++) {
-		sum += sum_late(i);
+		sum += late_sum(i);
 		if (sum * 1000 >= all * share)
 			break;
 	}
-	return div_u64(longest(i), NSEC_PER_USEC);
+	return div_u64(length_longest(i), NSEC_PER_USEC);
 }
 
-/* judge_progress() - how far are we? */
-int judge_progress(char *page, size_t size)
+/* check_progress() - operations, failures, scans, and the scan to wait for */
+int check_progress(char *page, size_t size)
 {
-	return scnprintf(page, size, "%llu %u %u %u\n", operations(), wrongs(),
+	return scnprintf(page, size, "%llu %u %u %u\n", operation_count(), failure_count(),
 			 watch_rounds(), watch_until());
 }
 
-/* judge_report() - all figures, and the verdict at the end */
-int judge_report(char *page, size_t size)
+/* check_report() - all figures; the verdict is the last line */
+int check_report(char *page, size_t size)
 {
 	u64 fired = 0, latest = 0;
 	unsigned int i;
@@ -250,33 +250,33 @@ int judge_report(char *page, size_t size)
 	}
 	n += scnprintf(page + n, size - n,
 		       "calls: %llu arm, %llu modify, %llu extend, %llu cancel, %llu cancel_sync, %llu shutdown_sync, %llu look, %llu stop\n",
-		       sum_ops(OP_ARM), sum_ops(OP_MODIFY), sum_ops(OP_EXTEND),
-		       sum_ops(OP_CANCEL), sum_ops(OP_CANCEL_SYNC),
-		       sum_ops(OP_SHUTDOWN), sum_ops(OP_LOOK), sum_ops(OP_STOP));
+		       op_sum(OP_ARM), op_sum(OP_MODIFY), op_sum(OP_EXTEND),
+		       op_sum(OP_CANCEL), op_sum(OP_CANCEL_SYNC),
+		       op_sum(OP_SHUTDOWN), op_sum(OP_LOOK), op_sum(OP_STOP));
 	n += scnprintf(page + n, size - n,
 		       "wheels: %u, clock steps: %u, sleeps: %u, late: half %llu us, 99 %% %llu us, at most %llu us\n",
 		       arenas_lived(), wall_steps(), wall_sleeps() / 2,
-		       quantile(500), quantile(990),
+		       late_quantile(500), late_quantile(990),
 		       div_u64(latest, NSEC_PER_USEC));
 	n += scnprintf(page + n, size - n,
 		       "verdict: %s: %llu operations, %llu fired, %llu handed back",
-		       wrongs() ? "FAILED" : "ok", operations(), fired,
-		       (u64)atomic64_read(&handed_back));
-	for (i = 0; i < NR_WRONGS; i++)
+		       failure_count() ? "FAILED" : "ok", operation_count(), fired,
+		       (u64)atomic64_read(&unfired_count));
+	for (i = 0; i < NR_FAILURES; i++)
 		n += scnprintf(page + n, size - n, ", %d %s",
-			       atomic_read(&counted[i]), names[i]);
+			       atomic_read(&failures_counted[i]), failure_names[i]);
 	n += scnprintf(page + n, size - n, "\n");
 	return n;
 }
 
-int judge_init(void)
+int check_init(void)
 {
 	counts = alloc_percpu(struct counts);
-	began = ktime_get_ns();
+	check_began = ktime_get_ns();
 	return counts ? 0 : -ENOMEM;
 }
 
-void judge_exit(void)
+void check_exit(void)
 {
 	free_percpu(counts);
 }

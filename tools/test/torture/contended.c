@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sheep, that everybody touches at once, and orphans, that nobody knows any more.
+ * Contended timers, which all threads use at once, and orphans, which no thread knows.
  *
- * Who touches a sheep reads flock, under SRCU, for some of it may sleep: so one that
- * is replaced is freed, and audited, when all have let it go.
+ * A user of a contended timer holds contended_srcu for reading; SRCU, since some calls
+ * may sleep. A timer that was replaced is audited and freed after the last user left.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -12,199 +12,204 @@
 
 #include "torture.h"
 
-static void count(struct sheep *sheep, int ret, const char *call)
+static void contended_count_arm(struct contended_timer *contended, int ret, const char *call)
 {
-	struct arena *arena = sheep->target.arena;
+	struct arena *arena = contended->target.arena;
 
 	if (ret == 0)
-		atomic_inc(&sheep->armed);
+		atomic_inc(&contended->armed);
 	else if (ret == -ENOSPC && arena->config.max_pending)
 		return;
 	else if (ret == -EBUSY && arena->config.percpu)
 		return;
 	else if (ret != 1 && ret != -ESHUTDOWN)
-		wrong(WRONG_ANSWER, arena, "%s of a sheep: %d", call, ret);
+		failure_report(FAILURE_ANSWER, arena, "%s of a contended timer: %d", call, ret);
 }
 
-static void count_cancel(struct sheep *sheep, int ret, const char *call)
+static void contended_count_cancel(struct contended_timer *contended, int ret, const char *call)
 {
 	if (ret == 1)
-		atomic_inc(&sheep->cancelled);
+		atomic_inc(&contended->cancelled);
 	else if (ret)
-		wrong(WRONG_ANSWER, sheep->target.arena, "%s of a sheep: %d",
-		      call, ret);
+		failure_report(FAILURE_ANSWER, contended->target.arena,
+			       "%s of a contended timer: %d", call, ret);
 }
 
-static void sheep_fire(struct twheel_timer *timer)
+static void contended_fire(struct twheel_timer *timer)
 {
-	struct sheep *sheep = container_of(timer, struct sheep, target.timer);
-	u32 dice = roll();
+	struct contended_timer *contended = container_of(timer, struct contended_timer,
+							 target.timer);
+	u32 dice = torture_random();
 
-	if (atomic_inc_return(&sheep->target.inside) != 1)
-		wrong(WRONG_OVERLAP, sheep->target.arena,
-		      "a sheep's callback runs twice at a time");
+	if (atomic_inc_return(&contended->target.inside) != 1)
+		failure_report(FAILURE_OVERLAP, contended->target.arena,
+			       "the callback of a contended timer runs twice at a time");
 	count_fired();
-	atomic_inc(&sheep->fired);
-	/* It may be called again as soon as it is armed, but not on another CPU. */
+	atomic_inc(&contended->fired);
+	/* Once armed it may be called again, but not on another CPU. */
 	if (dice % 4 == 0) {
 		count_op(OP_ARM);
-		count(sheep, twheel_arm(timer, some_delay(dice / 4)), "arm");
+		contended_count_arm(contended, twheel_arm(timer, torture_delay(dice / 4)), "arm");
 	}
-	/* Who cancels it in between, and waits, has to cancel it once only. */
+	/* A cancel_sync between the two arms has to count one cancel only. */
 	if (dice % 8 == 0) {
 		udelay(1 + dice / 16 % 64);
 		count_op(OP_ARM);
-		count(sheep, twheel_arm(timer, some_delay(dice / 16)), "arm");
+		contended_count_arm(contended, twheel_arm(timer, torture_delay(dice / 16)), "arm");
 	}
-	atomic_dec(&sheep->target.inside);
+	atomic_dec(&contended->target.inside);
 }
 
-struct sheep *sheep_new(struct arena *arena)
+struct contended_timer *contended_new(struct arena *arena)
 {
-	struct sheep *sheep = kzalloc(sizeof(*sheep), GFP_KERNEL);
+	struct contended_timer *contended = kzalloc(sizeof(*contended), GFP_KERNEL);
 
-	if (!sheep)
+	if (!contended)
 		return NULL;
-	sheep->target.arena = arena;
-	sheep->target.type = TARGET_SHEEP;
-	twheel_timer_init(&sheep->target.timer, arena->wheel, sheep_fire);
-	return sheep;
+	contended->target.arena = arena;
+	contended->target.type = TARGET_CONTENDED;
+	twheel_timer_init(&contended->target.timer, arena->wheel, contended_fire);
+	return contended;
 }
 
-/* sheep_close() - nobody touches it any more */
-void sheep_close(struct sheep *sheep)
+/* contended_close() - audit and free a timer without users */
+void contended_close(struct contended_timer *contended)
 {
-	int armed = atomic_read(&sheep->armed);
-	int fired = atomic_read(&sheep->fired);
-	int cancelled = atomic_read(&sheep->cancelled);
-	int unfired = atomic_read(&sheep->unfired);
+	int armed = atomic_read(&contended->armed);
+	int fired = atomic_read(&contended->fired);
+	int cancelled = atomic_read(&contended->cancelled);
+	int unfired = atomic_read(&contended->unfired);
 
 	if (armed != fired + cancelled + unfired)
-		wrong(WRONG_BOOKS, sheep->target.arena,
-		      "a sheep: %d armed, %d fired, %d cancelled, %d handed back",
-		      armed, fired, cancelled, unfired);
-	sums_add(&sheep->target.arena->sums, armed, fired, cancelled, unfired);
-	kfree(sheep);
+		failure_report(FAILURE_BOOKS, contended->target.arena,
+			       "a contended timer: %d armed, %d fired, %d cancelled, %d handed back",
+			       armed, fired, cancelled, unfired);
+	sums_add(&contended->target.arena->sums, armed, fired, cancelled, unfired);
+	kfree(contended);
 }
 
-static void close_rcu(struct rcu_head *rcu)
+static void contended_close_rcu(struct rcu_head *rcu)
 {
-	sheep_close(container_of(rcu, struct sheep, rcu));
+	contended_close(container_of(rcu, struct contended_timer, rcu));
 }
 
-static void replace(struct arena *arena, struct sheep *sheep, unsigned int i)
+static void contended_replace(struct arena *arena, struct contended_timer *contended,
+			      unsigned int i)
 {
-	struct sheep *heir = sheep_new(arena);
+	struct contended_timer *heir = contended_new(arena);
 
 	if (!heir)
 		return;
-	/* Only one replaces it. */
-	if (cmpxchg(&arena->sheep[i], sheep, heir) != sheep) {
+	/* Only one thread replaces it. */
+	if (cmpxchg(&arena->contended[i], contended, heir) != contended) {
 		kfree(heir);
 		return;
 	}
 	count_op(OP_SHUTDOWN);
-	count_cancel(sheep, twheel_shutdown_sync(&sheep->target.timer),
-		     "shutdown_sync");
-	if (atomic_read(&sheep->target.inside))
-		wrong(WRONG_SYNC, arena,
-		      "a sheep's callback runs after shutdown_sync");
-	call_srcu(&flock, &sheep->rcu, close_rcu);
+	contended_count_cancel(contended, twheel_shutdown_sync(&contended->target.timer),
+			       "shutdown_sync");
+	if (atomic_read(&contended->target.inside))
+		failure_report(FAILURE_SYNC, arena,
+			       "the callback of a contended timer runs after shutdown_sync");
+	call_srcu(&contended_srcu, &contended->rcu, contended_close_rcu);
 }
 
-/* sheep_strike() - do anything to one of them */
-void sheep_strike(struct arena *arena, u32 dice)
+/* contended_operate() - one random operation on one of them */
+void contended_operate(struct arena *arena, u32 dice)
 {
 	struct twheel_timer *timer;
-	unsigned int i = dice % NR_SHEEP;
-	struct sheep *sheep;
-	u64 delay = some_delay(roll());
-	u64 deadline = clock_of(arena, false) + min_t(u64, delay, S64_MAX);
+	unsigned int i = dice % NR_CONTENDED;
+	struct contended_timer *contended;
+	u64 delay = torture_delay(torture_random());
+	u64 deadline = arena_clock(arena, false) + min_t(u64, delay, S64_MAX);
 	int idx, ret;
 
-	dice /= NR_SHEEP;
-	idx = srcu_read_lock(&flock);
-	sheep = READ_ONCE(arena->sheep[i]);
-	timer = &sheep->target.timer;
+	dice /= NR_CONTENDED;
+	idx = srcu_read_lock(&contended_srcu);
+	contended = READ_ONCE(arena->contended[i]);
+	timer = &contended->target.timer;
 	switch (dice % 16) {
 	case 0 ... 2:
 		count_op(OP_ARM);
-		count(sheep, twheel_arm(timer, delay), "arm");
+		contended_count_arm(contended, twheel_arm(timer, delay), "arm");
 		break;
 	case 3:
 		count_op(OP_ARM);
-		count(sheep, twheel_arm_at(timer, deadline), "arm_at");
+		contended_count_arm(contended, twheel_arm_at(timer, deadline), "arm_at");
 		break;
 	case 4:
 		count_op(OP_ARM);
-		count(sheep, twheel_arm_range(timer, delay, dice), "arm_range");
+		contended_count_arm(contended, twheel_arm_range(timer, delay, dice), "arm_range");
 		break;
 	case 5 ... 6:
 		count_op(OP_ARM);
-		i = roll() % nr_cpu_ids;
+		i = torture_random() % nr_cpu_ids;
 		if (!cpu_possible(i))
 			i = 0;
-		count(sheep, twheel_arm_on(timer, i, delay), "arm_on");
+		contended_count_arm(contended, twheel_arm_on(timer, i, delay), "arm_on");
 		break;
 	case 7 ... 8:
 		count_op(OP_MODIFY);
 		ret = twheel_modify(timer, delay);
 		if (ret != 0 && ret != 1)
-			wrong(WRONG_ANSWER, arena, "modify of a sheep: %d", ret);
+			failure_report(FAILURE_ANSWER, arena,
+				       "modify of a contended timer: %d", ret);
 		break;
 	case 9 ... 11:
 		count_op(OP_EXTEND);
 		ret = twheel_extend(timer, delay);
 		if (ret != 0 && ret != 1 && ret != -ENOENT)
-			wrong(WRONG_ANSWER, arena, "extend of a sheep: %d", ret);
+			failure_report(FAILURE_ANSWER, arena,
+				       "extend of a contended timer: %d", ret);
 		break;
 	case 12 ... 13:
 		count_op(OP_CANCEL);
-		count_cancel(sheep, twheel_cancel(timer), "cancel");
+		contended_count_cancel(contended, twheel_cancel(timer), "cancel");
 		break;
 	case 14:
 		count_op(OP_CANCEL_SYNC);
-		count_cancel(sheep, twheel_cancel_sync(timer), "cancel_sync");
+		contended_count_cancel(contended, twheel_cancel_sync(timer), "cancel_sync");
 		break;
 	default:
 		if (dice / 16 % 8 == 0)
-			replace(arena, sheep, i);
+			contended_replace(arena, contended, i);
 		break;
 	}
-	srcu_read_unlock(&flock, idx);
+	srcu_read_unlock(&contended_srcu, idx);
 }
 
-/* sheep_challenge() - one is to fire soon, on another CPU if that can be */
-void sheep_challenge(struct arena *arena, unsigned int i, int cpu, u64 delay)
+/* contended_arm_soon() - let one fire soon on @cpu */
+void contended_arm_soon(struct arena *arena, unsigned int i, int cpu, u64 delay)
 {
-	struct sheep *sheep;
+	struct contended_timer *contended;
 	int idx;
 
-	idx = srcu_read_lock(&flock);
-	sheep = READ_ONCE(arena->sheep[i]);
+	idx = srcu_read_lock(&contended_srcu);
+	contended = READ_ONCE(arena->contended[i]);
 	count_op(OP_ARM);
-	count(sheep, twheel_arm_on(&sheep->target.timer, cpu, delay), "arm_on");
-	srcu_read_unlock(&flock, idx);
+	contended_count_arm(contended, twheel_arm_on(&contended->target.timer, cpu, delay),
+			    "arm_on");
+	srcu_read_unlock(&contended_srcu, idx);
 }
 
-/* sheep_parry() - and is cancelled when it does, or soon after */
-void sheep_parry(struct arena *arena, unsigned int i)
+/* contended_cancel_expiring() - cancel it while it fires, or soon after */
+void contended_cancel_expiring(struct arena *arena, unsigned int i)
 {
-	struct sheep *sheep;
+	struct contended_timer *contended;
 	unsigned int n;
 	int idx;
 
-	idx = srcu_read_lock(&flock);
-	sheep = READ_ONCE(arena->sheep[i]);
-	for (n = 0; n < 1000 && !atomic_read(&sheep->target.inside); n++)
+	idx = srcu_read_lock(&contended_srcu);
+	contended = READ_ONCE(arena->contended[i]);
+	for (n = 0; n < 1000 && !atomic_read(&contended->target.inside); n++)
 		cpu_relax();
 	count_op(OP_CANCEL_SYNC);
-	count_cancel(sheep, twheel_cancel_sync(&sheep->target.timer),
-		     "cancel_sync");
-	srcu_read_unlock(&flock, idx);
+	contended_count_cancel(contended, twheel_cancel_sync(&contended->target.timer),
+			       "cancel_sync");
+	srcu_read_unlock(&contended_srcu, idx);
 }
 
-/* An orphan's callback, or who stops its wheel, frees it. */
+/* An orphan is freed by its callback, or when its wheel is stopped. */
 static void orphan_fire(struct twheel_timer *timer)
 {
 	struct target *target = container_of(timer, struct target, timer);
@@ -214,14 +219,14 @@ static void orphan_fire(struct twheel_timer *timer)
 	kfree(target);
 }
 
-/* orphan_unfired() - it is handed back */
+/* orphan_unfired() - free an orphan that was handed back */
 void orphan_unfired(struct target *target)
 {
 	sums_add(&target->arena->sums, 0, 0, 0, 1);
 	kfree(target);
 }
 
-/* orphan_begin() - arm something, and forget it */
+/* orphan_begin() - arm a timer and forget it */
 void orphan_begin(struct arena *arena)
 {
 	struct target *target = kzalloc(sizeof(*target), GFP_KERNEL);
@@ -233,12 +238,12 @@ void orphan_begin(struct arena *arena)
 	target->type = TARGET_ORPHAN;
 	twheel_timer_init(&target->timer, arena->wheel, orphan_fire);
 	count_op(OP_ARM);
-	ret = twheel_arm(&target->timer, roll() % (64 * NSEC_PER_MSEC));
+	ret = twheel_arm(&target->timer, torture_random() % (64 * NSEC_PER_MSEC));
 	if (ret == 0) {
 		sums_add(&arena->sums, 1, 0, 0, 0);
 		return;
 	}
 	if (ret != -ESHUTDOWN && ret != -ENOSPC)
-		wrong(WRONG_ANSWER, arena, "arm of an orphan: %d", ret);
+		failure_report(FAILURE_ANSWER, arena, "arm of an orphan: %d", ret);
 	kfree(target);
 }

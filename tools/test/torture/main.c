@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Torture of twheel: loading the module begins it. Parameters in sysfs tell how it goes
- * on: "progress" is how many operations there were, how much was wrong, how often the
- * watch has gone round, and the round by which it will have found what is lost now;
- * writing to "end" ends it, and then "report" has the figures and the verdict.
+ * Torture of twheel. Loading the module begins it. Parameters in sysfs show how it goes:
+ * "progress" has the number of operations, the number of failures, the number of scans of
+ * the watch, and the scan that will have found a timer that is lost now. Writing to
+ * "end" ends it; after that "report" has the figures and the verdict.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
@@ -22,38 +22,38 @@
 
 static unsigned int threads = 2;
 module_param(threads, uint, 0444);
-MODULE_PARM_DESC(threads, "How many threads strike, a CPU");
+MODULE_PARM_DESC(threads, "Number of worker threads per CPU");
 
 static unsigned int shortest = 10;
 module_param(shortest, uint, 0444);
 MODULE_PARM_DESC(shortest, "Binary logarithm of the shortest delay but 0, in ns (default 10)");
 
-/* Operations between two looks at whether to go on. */
-#define BURST		64
+/* Operations of a worker between two checks whether to stop. */
+#define WORKER_BURST		64
 
-static DEFINE_PER_CPU(u32, chance);
-static struct task_struct **strikers;
+static DEFINE_PER_CPU(u32, random_state);
+static struct task_struct **workers;
 static struct task_struct *watcher;
-static unsigned int nr_strikers;
+static unsigned int nr_workers;
 static DEFINE_MUTEX(end_mutex);
 static bool ended;
 
-u32 roll(void)
+u32 torture_random(void)
 {
-	u32 x = this_cpu_read(chance);
+	u32 x = this_cpu_read(random_state);
 
 	x ^= x << 13;
 	x ^= x >> 17;
 	x ^= x << 5;
-	this_cpu_write(chance, x);
+	this_cpu_write(random_state, x);
 	return x >> 1 ^ x << 16;
 }
 
-/* From the shortest to the longest delay, as a rule, it doubles so often. */
-#define DOUBLINGS	21
+/* Most delays are shortest << 0 to shortest << (DELAY_DOUBLINGS - 1). */
+#define DELAY_DOUBLINGS	21
 
-/* some_delay() - from nothing to for ever; half of them below a millisecond */
-u64 some_delay(u32 dice)
+/* torture_delay() - a delay from 0 to for ever; half of them are below a millisecond */
+u64 torture_delay(u32 dice)
 {
 	unsigned int bit;
 
@@ -63,25 +63,25 @@ u64 some_delay(u32 dice)
 	case 2:
 		return U64_MAX;
 	case 3:
-		return (u64)roll() << (dice / 64 % 24);
+		return (u64)torture_random() << (dice / 64 % 24);
 	}
-	bit = shortest + dice / 64 % DOUBLINGS;
-	return BIT_ULL(bit) + ((u64)roll() << shortest >> 10 & (BIT_ULL(bit) - 1));
+	bit = shortest + dice / 64 % DELAY_DOUBLINGS;
+	return BIT_ULL(bit) + ((u64)torture_random() << shortest >> 10 & (BIT_ULL(bit) - 1));
 }
 
-static int striker(void *unused)
+static int worker_run(void *unused)
 {
 	unsigned int i;
 
 	set_freezable();
-	/* Softirqs that have been put off, and work, come first. */
+	/* ksoftirqd and workqueues have to come first. */
 	set_user_nice(current, MAX_NICE);
 	while (!kthread_freezable_should_stop(NULL)) {
-		struct arena *arena = &arenas[roll() % nr_arenas];
+		struct arena *arena = &arenas[torture_random() % nr_arenas];
 
 		if (down_read_trylock(&arena->sem)) {
-			for (i = 0; i < BURST && arena->wheel; i++)
-				strike(arena, roll());
+			for (i = 0; i < WORKER_BURST && arena->wheel; i++)
+				operation_run(arena, torture_random());
 			up_read(&arena->sem);
 		}
 		cond_resched();
@@ -89,57 +89,57 @@ static int striker(void *unused)
 	return 0;
 }
 
-static void end(void)
+static void torture_end(void)
 {
 	unsigned int i;
 
 	mutex_lock(&end_mutex);
 	if (!ended) {
-		for (i = 0; i < nr_strikers; i++)
-			kthread_stop(strikers[i]);
+		for (i = 0; i < nr_workers; i++)
+			kthread_stop(workers[i]);
 		if (watcher)
 			kthread_stop(watcher);
 		wall_exit();
 		arenas_exit();
-		kfree(strikers);
+		kfree(workers);
 		ended = true;
 	}
 	mutex_unlock(&end_mutex);
 }
 
-static int set_end(const char *value, const struct kernel_param *param)
+static int param_set_end(const char *value, const struct kernel_param *param)
 {
-	end();
+	torture_end();
 	return 0;
 }
 
-static int get_progress(char *page, const struct kernel_param *param)
+static int param_get_progress(char *page, const struct kernel_param *param)
 {
-	return judge_progress(page, PAGE_SIZE);
+	return check_progress(page, PAGE_SIZE);
 }
 
-static int get_report(char *page, const struct kernel_param *param)
+static int param_get_report(char *page, const struct kernel_param *param)
 {
-	return ended ? judge_report(page, PAGE_SIZE) : -EAGAIN;
+	return ended ? check_report(page, PAGE_SIZE) : -EAGAIN;
 }
 
-static const struct kernel_param_ops end_ops = { .set = set_end };
-static const struct kernel_param_ops progress_ops = { .get = get_progress };
-static const struct kernel_param_ops report_ops = { .get = get_report };
+static const struct kernel_param_ops end_ops = { .set = param_set_end };
+static const struct kernel_param_ops progress_ops = { .get = param_get_progress };
+static const struct kernel_param_ops report_ops = { .get = param_get_report };
 
 module_param_cb(end, &end_ops, NULL, 0200);
-MODULE_PARM_DESC(end, "Write to end the torture");
+MODULE_PARM_DESC(end, "Write anything to end the torture");
 module_param_cb(progress, &progress_ops, NULL, 0444);
-MODULE_PARM_DESC(progress, "Operations, what was wrong, rounds of the watch, and the one that finds what is lost now");
+MODULE_PARM_DESC(progress, "Operations, failures, scans of the watch, and the scan that finds what is lost now");
 module_param_cb(report, &report_ops, NULL, 0444);
-MODULE_PARM_DESC(report, "At the end: figures, and the verdict");
+MODULE_PARM_DESC(report, "After the end: figures and the verdict");
 
-static int begin(void)
+static int torture_begin(void)
 {
 	unsigned int i, n = threads * num_online_cpus();
 
-	strikers = kcalloc(n, sizeof(*strikers), GFP_KERNEL);
-	if (!strikers)
+	workers = kcalloc(n, sizeof(*workers), GFP_KERNEL);
+	if (!workers)
 		return -ENOMEM;
 	watcher = kthread_run(watch, NULL, "torture_watch");
 	if (IS_ERR(watcher)) {
@@ -147,10 +147,10 @@ static int begin(void)
 		return -ENOMEM;
 	}
 	for (i = 0; i < n; i++) {
-		strikers[i] = kthread_run(striker, NULL, "torture_%u", i);
-		if (IS_ERR(strikers[i]))
+		workers[i] = kthread_run(worker_run, NULL, "torture_%u", i);
+		if (IS_ERR(workers[i]))
 			return -ENOMEM;
-		nr_strikers++;
+		nr_workers++;
 	}
 	return 0;
 }
@@ -159,12 +159,12 @@ static int __init torture_init(void)
 {
 	int cpu, ret;
 
-	/* What roll() can fill. */
+	/* torture_delay() shifts by up to shortest + DELAY_DOUBLINGS - 1 bits. */
 	if (!nr_arenas || !threads || shortest > 40)
 		return -EINVAL;
 	for_each_possible_cpu(cpu)
-		per_cpu(chance, cpu) = get_random_u32() | 1;
-	ret = judge_init();
+		per_cpu(random_state, cpu) = get_random_u32() | 1;
+	ret = check_init();
 	if (ret)
 		return ret;
 	ret = arenas_init();
@@ -173,26 +173,26 @@ static int __init torture_init(void)
 	ret = wall_init();
 	if (ret)
 		goto leave;
-	ret = begin();
+	ret = torture_begin();
 	if (ret) {
-		end();
+		torture_end();
 		goto free;
 	}
 	return 0;
 leave:
 	arenas_exit();
 free:
-	judge_exit();
+	check_exit();
 	return ret;
 }
 module_init(torture_init);
 
 static void __exit torture_exit(void)
 {
-	end();
-	if (wrongs())
-		pr_warn("%u things were wrong\n", wrongs());
-	judge_exit();
+	torture_end();
+	if (failure_count())
+		pr_warn("%u failures\n", failure_count());
+	check_exit();
 }
 module_exit(torture_exit);
 

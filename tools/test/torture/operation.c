@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is done to shots: all that can be, with what it may answer. */
+/* The operations on owned timers, each with the checks of what it returned. */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/irqflags.h>
@@ -10,310 +10,310 @@
 
 #include "torture.h"
 
-/* A timer that is later than this is left to the watch. */
+/* A timer that is more overdue than this is left alone, for the watch to see. */
 #define LEFT_ALONE	(20 * NSEC_PER_MSEC)
 
-/* How many timers are taken on together. */
+/* How many timers one combined operation uses. */
 #define TOGETHER		8
 
-static bool two_clocks(const struct arena *arena)
+static bool arena_has_two_clocks(const struct arena *arena)
 {
 	return arena->config.clock == TWHEEL_CLOCK_REALTIME;
 }
 
-static u64 later(u64 ns, u64 delay)
+static u64 deadline_after(u64 ns, u64 delay)
 {
 	return delay > TWHEEL_NEVER - ns ? TWHEEL_NEVER : ns + delay;
 }
 
-static int possible_cpu(u32 dice)
+static int cpu_possible_any(u32 dice)
 {
 	int cpu = dice % nr_cpu_ids;
 
 	return cpu_possible(cpu) ? cpu : 0;
 }
 
-static void arm(struct shot *shot, u64 delay, u32 dice)
+static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool relative = two_clocks(shot->target.arena);
+	bool relative = arena_has_two_clocks(owned->target.arena);
 	u64 floor;
 	int ret;
 
-	floor = floor_of(later(clock_of(shot->target.arena, relative), delay),
-			 relative);
-	shot_prepare(shot, floor);
+	floor = floor_make(deadline_after(arena_clock(owned->target.arena, relative), delay),
+			   relative);
+	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (dice % 4)
-		ret = twheel_arm(&shot->target.timer, delay);
+		ret = twheel_arm(&owned->target.timer, delay);
 	else
-		ret = twheel_arm_on(&shot->target.timer, possible_cpu(dice / 4),
+		ret = twheel_arm_on(&owned->target.timer, cpu_possible_any(dice / 4),
 				    delay);
-	shot_armed(shot, ret, floor, dice % 4 ? "arm" : "arm_on");
+	owned_armed(owned, ret, floor, dice % 4 ? "arm" : "arm_on");
 }
 
-static void arm_at(struct shot *shot, u64 delay, u32 dice)
+static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	u64 deadline = later(clock_of(shot->target.arena, false), delay);
-	u64 floor = floor_of(deadline, false);
+	u64 deadline = deadline_after(arena_clock(owned->target.arena, false), delay);
+	u64 floor = floor_make(deadline, false);
 	int ret;
 
-	shot_prepare(shot, floor);
+	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (dice % 4)
-		ret = twheel_arm_at(&shot->target.timer, deadline);
+		ret = twheel_arm_at(&owned->target.timer, deadline);
 	else
-		ret = twheel_arm_on_at(&shot->target.timer,
-				       possible_cpu(dice / 4), deadline);
-	shot_armed(shot, ret, floor, dice % 4 ? "arm_at" : "arm_on_at");
+		ret = twheel_arm_on_at(&owned->target.timer,
+				       cpu_possible_any(dice / 4), deadline);
+	owned_armed(owned, ret, floor, dice % 4 ? "arm_at" : "arm_on_at");
 }
 
-static void arm_range(struct shot *shot, u64 delay, u32 dice)
+static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	struct arena *arena = shot->target.arena;
-	bool relative = dice % 2 && two_clocks(arena);
-	u64 now = clock_of(arena, relative);
-	u64 slack = some_delay(dice / 2);
-	u64 deadline = later(now, delay);
-	u64 floor = floor_of(deadline, relative);
+	struct arena *arena = owned->target.arena;
+	bool relative = dice % 2 && arena_has_two_clocks(arena);
+	u64 now = arena_clock(arena, relative);
+	u64 slack = torture_delay(dice / 2);
+	u64 deadline = deadline_after(now, delay);
+	u64 floor = floor_make(deadline, relative);
 	u64 picked;
 	int ret;
 
-	shot_prepare(shot, floor);
+	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (dice % 2)
-		ret = twheel_arm_range(&shot->target.timer, delay, slack);
+		ret = twheel_arm_range(&owned->target.timer, delay, slack);
 	else
-		ret = twheel_arm_range_at(&shot->target.timer, deadline, slack);
-	picked = twheel_deadline(&shot->target.timer);
-	shot_armed(shot, ret, floor | FLOOR_INEXACT, "arm_range");
+		ret = twheel_arm_range_at(&owned->target.timer, deadline, slack);
+	picked = twheel_deadline(&owned->target.timer);
+	owned_armed(owned, ret, floor | FLOOR_INEXACT, "arm_range");
 	if (ret < 0 || picked > TWHEEL_NEVER)
 		return;
 	if (dice % 2)
-		deadline = later(clock_of(arena, relative), delay);
-	if (picked < (floor & ~FLOOR_FLAGS) || picked > later(deadline, slack))
-		wrong(WRONG_ANSWER, arena, "a range: %llu is not in %llu + %llu",
-		      picked, deadline, slack);
+		deadline = deadline_after(arena_clock(arena, relative), delay);
+	if (picked < (floor & ~FLOOR_FLAGS) || picked > deadline_after(deadline, slack))
+		failure_report(FAILURE_ANSWER, arena, "a range: %llu is not in %llu + %llu",
+			       picked, deadline, slack);
 }
 
-static void modify(struct shot *shot, u64 delay, u32 dice)
+static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool relative = dice % 2 && two_clocks(shot->target.arena);
-	u64 deadline = later(clock_of(shot->target.arena, relative), delay);
-	u64 floor = floor_of(deadline, relative);
+	bool relative = dice % 2 && arena_has_two_clocks(owned->target.arena);
+	u64 deadline = deadline_after(arena_clock(owned->target.arena, relative), delay);
+	u64 floor = floor_make(deadline, relative);
 	int ret;
 
-	shot_prepare(shot, floor);
+	owned_prepare(owned, floor);
 	count_op(OP_MODIFY);
 	if (dice % 2)
-		ret = twheel_modify(&shot->target.timer, delay);
+		ret = twheel_modify(&owned->target.timer, delay);
 	else
-		ret = twheel_modify_at(&shot->target.timer, deadline);
+		ret = twheel_modify_at(&owned->target.timer, deadline);
 	if (ret != 0 && ret != 1)
-		wrong(WRONG_ANSWER, shot->target.arena, "a move: %d", ret);
-	shot_moved(shot, ret, floor, "modify");
+		failure_report(FAILURE_ANSWER, owned->target.arena, "a move: %d", ret);
+	owned_moved(owned, ret, floor, "modify");
 }
 
-static void extended(struct shot *shot, int ret)
+static void owned_check_extend(struct owned_timer *owned, int ret)
 {
 	if (ret != 0 && ret != 1 && ret != -ENOENT)
-		wrong(WRONG_ANSWER, shot->target.arena, "an extension: %d", ret);
-	if (!ret && !shot->pending)
-		wrong(WRONG_ANSWER, shot->target.arena,
-		      "an extension of an idle timer: 0");
+		failure_report(FAILURE_ANSWER, owned->target.arena, "an extension: %d", ret);
+	if (!ret && !owned->pending)
+		failure_report(FAILURE_ANSWER, owned->target.arena,
+			       "an extension of an idle timer: 0");
 }
 
 /*
- * An extension leaves the floor alone until it is known to have moved the deadline.
- * Nothing is known of it if the clock that it counted from was set meanwhile.
+ * The floor stays until the extension is known to have moved the deadline. If the clock
+ * was set meanwhile, the new deadline is unknown.
  */
-static void extend(struct shot *shot, u64 delay, u32 dice)
+static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	struct arena *arena = shot->target.arena;
+	struct arena *arena = owned->target.arena;
 	u32 mark = wall_mark();
-	u64 deadline = later(clock_of(arena, shot->relative), delay);
-	bool delays = dice % 2 || shot->relative;
-	u64 floor = floor_of(deadline, shot->relative);
+	u64 deadline = deadline_after(arena_clock(arena, owned->relative), delay);
+	bool delays = dice % 2 || owned->relative;
+	u64 floor = floor_make(deadline, owned->relative);
 	int ret;
 
-	shot_begin(shot);
+	owned_begin_call(owned);
 	count_op(OP_EXTEND);
 	if (delays)
-		ret = twheel_extend(&shot->target.timer, delay);
+		ret = twheel_extend(&owned->target.timer, delay);
 	else
-		ret = twheel_extend_at(&shot->target.timer, deadline);
-	extended(shot, ret);
-	if (ret == 1 && delays && two_clocks(arena) && !shot->relative &&
+		ret = twheel_extend_at(&owned->target.timer, deadline);
+	owned_check_extend(owned, ret);
+	if (ret == 1 && delays && arena_has_two_clocks(arena) && !owned->relative &&
 	    (mark % 2 || mark != wall_mark())) {
-		WRITE_ONCE(shot->floor, 0);
+		WRITE_ONCE(owned->floor, 0);
 		return;
 	}
-	shot_moved(shot, ret, floor, "extend");
+	owned_moved(owned, ret, floor, "extend");
 }
 
-static void cancel(struct shot *shot)
+static void owned_cancel(struct owned_timer *owned)
 {
 	count_op(OP_CANCEL);
-	shot_ended(shot, twheel_cancel(&shot->target.timer), "cancel");
+	owned_ended(owned, twheel_cancel(&owned->target.timer), "cancel");
 }
 
-static void cancel_sync(struct shot *shot)
+static void owned_cancel_sync(struct owned_timer *owned)
 {
 	count_op(OP_CANCEL_SYNC);
-	shot_ended(shot, twheel_cancel_sync(&shot->target.timer), "cancel_sync");
-	shot_still(shot, "cancel_sync");
+	owned_ended(owned, twheel_cancel_sync(&owned->target.timer), "cancel_sync");
+	owned_check_still(owned, "cancel_sync");
 }
 
-static void look(struct shot *shot)
+static void owned_look(struct owned_timer *owned)
 {
-	struct twheel_timer *timer = &shot->target.timer;
-	struct arena *arena = shot->target.arena;
+	struct twheel_timer *timer = &owned->target.timer;
+	struct arena *arena = owned->target.arena;
 	struct twheel_stats stats;
 
 	count_op(OP_LOOK);
 	if (twheel_of(timer) != arena->wheel)
-		wrong(WRONG_ANSWER, arena, "it is on another wheel");
-	if (!shot->pending && twheel_pending(timer))
-		wrong(WRONG_ANSWER, arena, "an idle timer pends");
-	if (!shot->pending && twheel_remaining(timer) &&
+		failure_report(FAILURE_ANSWER, arena, "it is on another wheel");
+	if (!owned->pending && twheel_pending(timer))
+		failure_report(FAILURE_ANSWER, arena, "an idle timer pends");
+	if (!owned->pending && twheel_remaining(timer) &&
 	    twheel_deadline(timer) <= TWHEEL_NEVER)
-		wrong(WRONG_ANSWER, arena, "an idle timer has a deadline");
+		failure_report(FAILURE_ANSWER, arena, "an idle timer has a deadline");
 	twheel_get_stats(arena->wheel, &stats);
-	/* Of several bases, a timer that moves may be counted twice. */
+	/* With several bases, a timer that moves may be counted twice. */
 	if (arena->config.max_pending && !arena->config.percpu &&
-	    !two_clocks(arena) && stats.pending > arena->config.max_pending)
-		wrong(WRONG_STATS, arena, "%llu pend, %u may", stats.pending,
-		      arena->config.max_pending);
+	    !arena_has_two_clocks(arena) && stats.pending > arena->config.max_pending)
+		failure_report(FAILURE_STATS, arena, "%llu pend, %u may", stats.pending,
+			       arena->config.max_pending);
 }
 
-static void shutdown(struct shot *shot)
+static void owned_shutdown(struct owned_timer *owned)
 {
 	int ret;
 
 	count_op(OP_SHUTDOWN);
-	shot_ended(shot, twheel_shutdown_sync(&shot->target.timer),
-		   "shutdown_sync");
-	shot->shut = true;
-	shot_still(shot, "shutdown_sync");
-	/* A wheel that is being stopped may have been about to hand it back. */
-	if (!shot_handed_back(shot))
-		wrong(WRONG_BOOKS, shot->target.arena, "nobody handed it back");
+	owned_ended(owned, twheel_shutdown_sync(&owned->target.timer),
+		    "shutdown_sync");
+	owned->shut = true;
+	owned_check_still(owned, "shutdown_sync");
+	/* A stop of the wheel may be about to hand it back. */
+	if (!owned_handed_back(owned))
+		failure_report(FAILURE_BOOKS, owned->target.arena, "it was not handed back");
 	count_op(OP_ARM);
-	ret = twheel_arm(&shot->target.timer, roll() % 1000);
+	ret = twheel_arm(&owned->target.timer, torture_random() % 1000);
 	if (ret != -ESHUTDOWN)
-		wrong(WRONG_REVIVED, shot->target.arena,
-		      "arm after shutdown_sync: %d", ret);
-	shot_close(shot);
+		failure_report(FAILURE_REVIVED, owned->target.arena,
+			       "arm after shutdown_sync: %d", ret);
+	owned_close(owned);
 }
 
-/* Whoever has found it under RCU sees that it is dead, and leaves it. */
-static void replace(struct arena *arena, struct shot *shot, unsigned int i)
+/* A thread that found the old timer under RCU sees that it is dead. */
+static void owned_replace(struct arena *arena, struct owned_timer *owned, unsigned int i)
 {
-	struct shot *heir = shot_new(arena);
+	struct owned_timer *heir = owned_new(arena);
 
 	if (!heir)
 		return;
-	rcu_assign_pointer(arena->shots[i], heir);
-	shutdown(shot);
-	shot->dead = true;
-	kfree_rcu(shot, rcu);
-	shot_unlock(heir);
+	rcu_assign_pointer(arena->owned[i], heir);
+	owned_shutdown(owned);
+	owned->dead = true;
+	kfree_rcu(owned, rcu);
+	owned_unlock(heir);
 }
 
-/* One that nobody else knows: freed as soon as it may be. */
-static void guest(struct arena *arena, u32 dice)
+/* A timer that no other thread knows, freed at the first allowed moment. */
+static void operation_on_private(struct arena *arena, u32 dice)
 {
-	struct shot *shot = shot_new(arena);
+	struct owned_timer *owned = owned_new(arena);
 
-	if (!shot)
+	if (!owned)
 		return;
-	arm(shot, dice % 64 * NSEC_PER_USEC, 1);
+	owned_arm(owned, dice % 64 * NSEC_PER_USEC, 1);
 	if (dice / 64 % 2)
-		extend(shot, dice % 256 * NSEC_PER_USEC, dice);
+		owned_extend(owned, dice % 256 * NSEC_PER_USEC, dice);
 	if (dice / 128 % 2)
 		udelay(dice / 256 % 64);
-	shutdown(shot);
-	memset(shot, 0x5a, sizeof(*shot));
-	kfree(shot);
+	owned_shutdown(owned);
+	memset(owned, 0x5a, sizeof(*owned));
+	kfree(owned);
 }
 
-/* What may be done in any context. */
-static void strike_anywhere(struct shot *shot, u32 dice)
+/* One random operation that is allowed in any context. */
+static void owned_operate(struct owned_timer *owned, u32 dice)
 {
-	u64 delay = some_delay(roll());
+	u64 delay = torture_delay(torture_random());
 
 	switch (dice % 32) {
 	case 0 ... 8:
-		arm(shot, delay, dice / 32);
+		owned_arm(owned, delay, dice / 32);
 		break;
 	case 9 ... 11:
-		arm_at(shot, delay, dice / 32);
+		owned_arm_at(owned, delay, dice / 32);
 		break;
 	case 12 ... 14:
-		arm_range(shot, delay, dice / 32);
+		owned_arm_range(owned, delay, dice / 32);
 		break;
 	case 15 ... 18:
-		modify(shot, delay, dice / 32);
+		owned_modify(owned, delay, dice / 32);
 		break;
 	case 19 ... 27:
-		extend(shot, delay, dice / 32);
+		owned_extend(owned, delay, dice / 32);
 		break;
 	case 28 ... 30:
-		cancel(shot);
+		owned_cancel(owned);
 		break;
 	default:
-		look(shot);
+		owned_look(owned);
 		break;
 	}
 }
 
-/* meddle() - a callback does something to another timer */
-void meddle(struct arena *arena)
+/* operation_from_callback() - one operation on another timer */
+void operation_from_callback(struct arena *arena)
 {
-	struct shot *shot = shot_get(arena, roll() % NR_SHOTS);
+	struct owned_timer *owned = owned_get(arena, torture_random() % NR_OWNED);
 
-	if (!shot)
+	if (!owned)
 		return;
-	if (!shot_overdue(shot, LEFT_ALONE))
-		strike_anywhere(shot, roll());
-	shot_unlock(shot);
+	if (!owned_is_overdue(owned, LEFT_ALONE))
+		owned_operate(owned, torture_random());
+	owned_unlock(owned);
 }
 
-/* shot_again() - a callback arms its own timer, if nobody is at it */
-void shot_again(struct shot *shot)
+/* owned_rearm() - a callback arms its own timer, unless another thread uses it */
+void owned_rearm(struct owned_timer *owned)
 {
-	if (!shot_trylock(shot))
+	if (!owned_trylock(owned))
 		return;
-	if (!shot->dead && !shot->shut)
-		arm(shot, some_delay(roll()), roll());
-	shot_unlock(shot);
+	if (!owned->dead && !owned->shut)
+		owned_arm(owned, torture_delay(torture_random()), torture_random());
+	owned_unlock(owned);
 }
 
-/* Some timers armed or cancelled together, as an array. */
-static void strike_many(struct arena *arena, u32 dice)
+/* Several timers armed or cancelled together, as an array. */
+static void operation_many(struct arena *arena, u32 dice)
 {
+	struct owned_timer *timers[TOGETHER];
 	struct twheel_item items[TOGETHER];
-	struct shot *shots[TOGETHER];
 	u64 floors[TOGETHER];
 	unsigned int i, n = 0;
-	bool arms = roll() % 4;
+	bool arms = torture_random() % 4;
 
 	for (i = 0; i < TOGETHER; i++) {
-		shots[n] = shot_get(arena, (dice + i) % NR_SHOTS);
-		if (!shots[n])
+		timers[n] = owned_get(arena, (dice + i) % NR_OWNED);
+		if (!timers[n])
 			continue;
-		if (shot_overdue(shots[n], LEFT_ALONE))
-			shot_unlock(shots[n]);
+		if (owned_is_overdue(timers[n], LEFT_ALONE))
+			owned_unlock(timers[n]);
 		else
 			n++;
 	}
 	for (i = 0; i < n; i++) {
-		items[i].timer = &shots[i]->target.timer;
-		items[i].deadline_ns = later(clock_of(arena, false),
-					     some_delay(roll()));
-		floors[i] = floor_of(items[i].deadline_ns, false);
+		items[i].timer = &timers[i]->target.timer;
+		items[i].deadline_ns = deadline_after(arena_clock(arena, false),
+						      torture_delay(torture_random()));
+		floors[i] = floor_make(items[i].deadline_ns, false);
 		count_op(arms ? OP_ARM : OP_CANCEL);
 		if (arms)
-			shot_prepare(shots[i], floors[i]);
+			owned_prepare(timers[i], floors[i]);
 	}
 	if (arms)
 		twheel_arm_many(arena->wheel, items, n);
@@ -321,46 +321,46 @@ static void strike_many(struct arena *arena, u32 dice)
 		twheel_cancel_many(arena->wheel, items, n);
 	for (i = 0; i < n; i++) {
 		if (arms)
-			shot_armed(shots[i], items[i].result, floors[i],
-				   "arm_many");
+			owned_armed(timers[i], items[i].result, floors[i],
+				    "arm_many");
 		else
-			shot_ended(shots[i], items[i].result, "cancel_many");
-		shot_unlock(shots[i]);
+			owned_ended(timers[i], items[i].result, "cancel_many");
+		owned_unlock(timers[i]);
 	}
 }
 
-/* What is done to a timer at the very moment at which it expires. */
-static void parry(struct shot *shot, u32 dice)
+/* One operation on a timer that is just expiring. */
+static void owned_operate_expiring(struct owned_timer *owned, u32 dice)
 {
 	switch (dice % 8) {
 	case 0 ... 3:
-		extend(shot, 3 * NSEC_PER_MSEC, 1);
+		owned_extend(owned, 3 * NSEC_PER_MSEC, 1);
 		break;
 	case 4:
-		cancel_sync(shot);
+		owned_cancel_sync(owned);
 		break;
 	case 5:
-		cancel(shot);
+		owned_cancel(owned);
 		break;
 	case 6:
-		arm(shot, NSEC_PER_MSEC, 4 * raw_smp_processor_id());
+		owned_arm(owned, NSEC_PER_MSEC, 4 * raw_smp_processor_id());
 		break;
 	default:
-		modify(shot, NSEC_PER_MSEC, dice);
+		owned_modify(owned, NSEC_PER_MSEC, dice);
 		break;
 	}
 }
 
 /*
- * Wait, if need be, until it has fired, and then for no time, or hardly any. Returns false
- * if it does not: some 5 ms later.
+ * Spin until the timer has fired, then for a random, very short time. Returns false if it
+ * does not fire within some 5 ms.
  */
-static bool close_after(const struct shot *shot, u32 fired)
+static bool owned_wait_fired(const struct owned_timer *owned, u32 fired)
 {
-	unsigned int n = roll() % 128;
+	unsigned int n = torture_random() % 128;
 	unsigned int most;
 
-	for (most = 1000000; READ_ONCE(shot->fired) == fired; most--)
+	for (most = 1000000; READ_ONCE(owned->fired) == fired; most--)
 		if (!most)
 			return false;
 	while (n--)
@@ -369,148 +369,148 @@ static bool close_after(const struct shot *shot, u32 fired)
 }
 
 /*
- * Extend it while it is claimed, which comes after the one @before it: with nothing left
- * to do but a compare-and-swap, which comes first, or fails.
+ * Extend a timer while it is claimed. It is claimed right after the one @before it has
+ * fired; by then only the compare-and-swap is left to do, which wins or fails.
  */
-static bool snipe(struct shot *shot, const struct shot *before, u32 fired)
+static bool owned_extend_claimed(struct owned_timer *owned, const struct owned_timer *before,
+				 u32 fired)
 {
-	u64 deadline = clock_of(shot->target.arena, false) + 3 * NSEC_PER_MSEC;
-	u64 floor = floor_of(deadline, false);
+	u64 deadline = arena_clock(owned->target.arena, false) + 3 * NSEC_PER_MSEC;
+	u64 floor = floor_make(deadline, false);
 	bool fires;
 	int ret;
 
-	shot_begin(shot);
+	owned_begin_call(owned);
 	count_op(OP_EXTEND);
-	fires = close_after(before, fired);
-	ret = twheel_extend_at(&shot->target.timer, deadline);
-	extended(shot, ret);
-	shot_moved(shot, ret, floor, "extend_at");
+	fires = owned_wait_fired(before, fired);
+	ret = twheel_extend_at(&owned->target.timer, deadline);
+	owned_check_extend(owned, ret);
+	owned_moved(owned, ret, floor, "extend_at");
 	return fires;
 }
 
-/* Some that are armed together. */
+/* Timers that are armed together. */
 struct volley {
-	struct shot *shots[TOGETHER];
+	struct owned_timer *timers[TOGETHER];
 	u32 fired[TOGETHER];
 	unsigned int count;
 };
 
-static void arm_volley(void *arg)
+static void volley_arm(void *arg)
 {
 	struct volley *volley = arg;
 	unsigned int i;
 
 	for (i = 0; i < volley->count; i++)
-		arm(volley->shots[i],
-		    volley->shots[i]->target.arena->config.tick_ns / 4, 1);
+		owned_arm(volley->timers[i],
+			  volley->timers[i]->target.arena->config.tick_ns / 4, 1);
 }
 
 /*
- * Some are armed for the same tick on another CPU, which will serve them; and meanwhile
- * this one gets at them. Chance alone would seldom have it so: of two, one is struck when
- * the one before it in the bucket, which was armed after it, has fired, so that it is
- * just being claimed.
+ * Arm some timers for the same tick on another CPU, and use them here while that CPU
+ * serves them. Chance alone would seldom do that. Of each two timers in the bucket, the
+ * first to fire was armed last; when it has fired, the second is just being claimed.
  */
-static void duel(struct arena *arena, u32 dice)
+static void operation_during_expiry(struct arena *arena, u32 dice)
 {
 	int cpu = cpumask_any_but(cpu_online_mask, raw_smp_processor_id());
 	struct volley volley = { };
 	bool fires = true;
 	unsigned int i;
 
-	/* Short ones only, for this waits. */
+	/* This waits for the tick, so only short ticks will do. */
 	if (arena->config.tick_ns > NSEC_PER_MSEC || cpu >= nr_cpu_ids)
 		return;
 	for (i = 0; i < TOGETHER; i++) {
-		struct shot *shot = shot_get(arena, (dice + i) % NR_SHOTS);
+		struct owned_timer *owned = owned_get(arena, (dice + i) % NR_OWNED);
 
 		if (i % 2)
-			sheep_challenge(arena, (dice + i) % NR_SHEEP, cpu,
-					arena->config.tick_ns / 4);
-		if (!shot)
+			contended_arm_soon(arena, (dice + i) % NR_CONTENDED, cpu,
+					   arena->config.tick_ns / 4);
+		if (!owned)
 			continue;
-		if (shot_overdue(shot, LEFT_ALONE)) {
-			shot_unlock(shot);
+		if (owned_is_overdue(owned, LEFT_ALONE)) {
+			owned_unlock(owned);
 			continue;
 		}
-		volley.fired[volley.count] = shot->fired;
-		volley.shots[volley.count++] = shot;
+		volley.fired[volley.count] = owned->fired;
+		volley.timers[volley.count++] = owned;
 	}
-	/* The CPU may have gone. */
-	if (smp_call_function_single(cpu, arm_volley, &volley, 1))
+	/* The CPU may have gone offline. */
+	if (smp_call_function_single(cpu, volley_arm, &volley, 1))
 		fires = false;
 	for (i = volley.count; i >= 2; i -= 2) {
-		struct shot *first = volley.shots[i - 1];
-		struct shot *second = volley.shots[i - 2];
+		struct owned_timer *first = volley.timers[i - 1];
+		struct owned_timer *second = volley.timers[i - 2];
 
-		if (fires && roll() % 2 && !two_clocks(arena)) {
-			fires = snipe(second, first, volley.fired[i - 1]);
+		if (fires && torture_random() % 2 && !arena_has_two_clocks(arena)) {
+			fires = owned_extend_claimed(second, first, volley.fired[i - 1]);
 		} else {
-			fires = fires && close_after(first, volley.fired[i - 1]);
-			parry(second, roll());
+			fires = fires && owned_wait_fired(first, volley.fired[i - 1]);
+			owned_operate_expiring(second, torture_random());
 		}
 	}
 	for (i = 0; i < volley.count; i++)
-		shot_unlock(volley.shots[i]);
+		owned_unlock(volley.timers[i]);
 	for (i = 1; i < TOGETHER; i += 2)
-		sheep_parry(arena, (dice + i) % NR_SHEEP);
+		contended_cancel_expiring(arena, (dice + i) % NR_CONTENDED);
 }
 
-static void strike_shot(struct arena *arena, u32 dice)
+static void operation_on_owned(struct arena *arena, u32 dice)
 {
-	unsigned int i = dice % NR_SHOTS;
-	struct shot *shot = shot_get(arena, i);
+	unsigned int i = dice % NR_OWNED;
+	struct owned_timer *owned = owned_get(arena, i);
 	unsigned long flags;
 
-	if (!shot)
+	if (!owned)
 		return;
-	dice /= NR_SHOTS;
-	if (shot_overdue(shot, LEFT_ALONE)) {
-		shot_unlock(shot);
+	dice /= NR_OWNED;
+	if (owned_is_overdue(owned, LEFT_ALONE)) {
+		owned_unlock(owned);
 		return;
 	}
 	switch (dice % 64) {
 	case 0 ... 3:
-		cancel_sync(shot);
+		owned_cancel_sync(owned);
 		break;
 	case 4:
-		replace(arena, shot, i);
+		owned_replace(arena, owned, i);
 		break;
 	case 5 ... 8:
 		local_irq_save(flags);
-		strike_anywhere(shot, dice / 64);
+		owned_operate(owned, dice / 64);
 		local_irq_restore(flags);
 		break;
 	default:
-		strike_anywhere(shot, dice / 64);
+		owned_operate(owned, dice / 64);
 		break;
 	}
-	shot_unlock(shot);
+	owned_unlock(owned);
 }
 
-/* strike() - do one thing, or a few; process context */
-void strike(struct arena *arena, u32 dice)
+/* operation_run() - one random operation, or a group of them; process context */
+void operation_run(struct arena *arena, u32 dice)
 {
 	u32 rest = dice / 512;
 
 	switch (dice % 512) {
 	case 0 ... 31:
-		sheep_strike(arena, rest);
+		contended_operate(arena, rest);
 		break;
 	case 32:
 		orphan_begin(arena);
 		break;
 	case 33:
-		guest(arena, rest);
+		operation_on_private(arena, rest);
 		break;
 	case 34 ... 37:
-		strike_many(arena, rest);
+		operation_many(arena, rest);
 		break;
 	case 38:
-		duel(arena, rest);
+		operation_during_expiry(arena, rest);
 		break;
 	default:
-		strike_shot(arena, roll());
+		operation_on_owned(arena, torture_random());
 		break;
 	}
 }

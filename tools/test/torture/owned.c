@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A shot and its books.
+ * An owned timer and its books.
  *
- * Who has the lock does one thing to the timer at a time, and notes what it said. All
- * that may happen meanwhile is that the timer fires, or is handed back by who stops
- * the wheel. So its lives that have not ended, by the books, are:
+ * The holder of the lock makes one call at a time and notes what it returned. Meanwhile
+ * the timer can only fire, or be handed back by a stop of the wheel. So by the books the
+ * number of its lives that have not ended is:
  *
- *	armed - cancelled - unfired - fired	(shot_open())
+ *	armed - cancelled - unfired - fired	(owned_lives_open())
  *
- * one if it is pending, and one more for each callback that is yet to run.
+ * It is one if the timer is pending, plus one for each callback that has yet to run.
  */
 #include <linux/delay.h>
 #include <linux/jiffies.h>
@@ -18,116 +18,116 @@
 
 #include "torture.h"
 
-/* How long to wait for something that has to come. */
-#define PATIENCE	(30 * HZ)
+/* How long to wait for a stop of the wheel to hand a timer back. */
+#define HAND_BACK_WAIT	(30 * HZ)
 
-bool shot_trylock(struct shot *shot)
+bool owned_trylock(struct owned_timer *owned)
 {
-	return !test_and_set_bit_lock(0, &shot->busy);
+	return !test_and_set_bit_lock(0, &owned->busy);
 }
 
-void shot_unlock(struct shot *shot)
+void owned_unlock(struct owned_timer *owned)
 {
-	clear_bit_unlock(0, &shot->busy);
+	clear_bit_unlock(0, &owned->busy);
 }
 
-/* shot_get() - the i-th shot of an arena, locked; or NULL, it is in use */
-struct shot *shot_get(struct arena *arena, unsigned int i)
+/* owned_get() - lock the i-th owned timer of an arena; NULL if it is in use */
+struct owned_timer *owned_get(struct arena *arena, unsigned int i)
 {
-	struct shot *shot;
+	struct owned_timer *owned;
 
 	rcu_read_lock();
-	shot = rcu_dereference(arena->shots[i]);
-	if (!shot_trylock(shot)) {
-		shot = NULL;
-	} else if (shot->dead) {
-		shot_unlock(shot);
-		shot = NULL;
+	owned = rcu_dereference(arena->owned[i]);
+	if (!owned_trylock(owned)) {
+		owned = NULL;
+	} else if (owned->dead) {
+		owned_unlock(owned);
+		owned = NULL;
 	}
 	rcu_read_unlock();
-	return shot;
+	return owned;
 }
 
-/* shot_open() - with the lock: how many of its lives have not ended? */
-int shot_open(const struct shot *shot)
+/* owned_lives_open() - with the lock: the number of lives that have not ended */
+int owned_lives_open(const struct owned_timer *owned)
 {
-	/* Pairs with fire(). */
-	u32 fired = smp_load_acquire(&shot->fired);
+	/* Pairs with owned_fire(). */
+	u32 fired = smp_load_acquire(&owned->fired);
 
-	return shot->armed - shot->cancelled - READ_ONCE(shot->unfired) - fired;
+	return owned->armed - owned->cancelled - READ_ONCE(owned->unfired) - fired;
 }
 
-/* shot_overdue() - with the lock: should it have fired? */
-bool shot_overdue(const struct shot *shot, u64 margin_ns)
+/* owned_is_overdue() - with the lock: should it have fired @margin_ns ago? */
+bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns)
 {
-	u64 floor = shot->floor;
+	u64 floor = owned->floor;
 
-	if (!floor || floor & FLOOR_INEXACT || !shot_open(shot))
+	if (!floor || floor & FLOOR_INEXACT || !owned_lives_open(owned))
 		return false;
-	return clock_of(shot->target.arena, floor & FLOOR_RELATIVE) - margin_ns >
+	return arena_clock(owned->target.arena, floor & FLOOR_RELATIVE) - margin_ns >
 	       (floor & ~FLOOR_FLAGS);
 }
 
-static void fire(struct twheel_timer *timer)
+static void owned_fire(struct twheel_timer *timer)
 {
-	struct shot *shot = container_of(timer, struct shot, target.timer);
-	struct arena *arena = shot->target.arena;
-	u32 dice = roll();
+	struct owned_timer *owned = container_of(timer, struct owned_timer, target.timer);
+	struct arena *arena = owned->target.arena;
+	u32 dice = torture_random();
 
-	if (atomic_inc_return(&shot->target.inside) != 1)
-		wrong(WRONG_OVERLAP, arena, "a callback runs twice at a time");
-	judge_fire(shot);
-	/* Pairs with shot_open(): what is judged by has been read. */
-	smp_store_release(&shot->fired, shot->fired + 1);
+	if (atomic_inc_return(&owned->target.inside) != 1)
+		failure_report(FAILURE_OVERLAP, arena, "a callback runs twice at a time");
+	check_fire(owned);
+	/* Pairs with owned_lives_open(): the checks above have read their data. */
+	smp_store_release(&owned->fired, owned->fired + 1);
 	if (dice % 8 == 0)
 		udelay(1 + dice / 8 % 16);
 	if (arena->config.context == TWHEEL_CONTEXT_WORK && dice % 64 == 1)
 		usleep_range(20, 200);
 	if (dice % 8 == 2)
-		meddle(arena);
+		operation_from_callback(arena);
 	if (dice % 8 == 3)
-		shot_again(shot);
+		owned_rearm(owned);
 	if (dice % 256 == 4 && arena->config.context != TWHEEL_CONTEXT_HARDIRQ) {
 		count_op(OP_CANCEL_SYNC);
 		if (twheel_cancel_sync(timer) != -EDEADLK)
-			wrong(WRONG_ANSWER, arena,
-			      "cancel_sync in its own callback");
+			failure_report(FAILURE_ANSWER, arena,
+				       "cancel_sync in its own callback");
 	}
 	if (dice % 4096 == 5 && twheel_stop(arena->wheel, NULL, NULL) != -EDEADLK)
-		wrong(WRONG_ANSWER, arena, "stop in a callback");
-	atomic_dec(&shot->target.inside);
+		failure_report(FAILURE_ANSWER, arena, "stop in a callback");
+	atomic_dec(&owned->target.inside);
 }
 
-/* shot_new() - a shot that has not been armed, locked; NULL: no memory */
-struct shot *shot_new(struct arena *arena)
+/* owned_new() - a locked timer that has never been armed; NULL without memory */
+struct owned_timer *owned_new(struct arena *arena)
 {
-	struct shot *shot = kzalloc(sizeof(*shot), GFP_KERNEL);
+	struct owned_timer *owned = kzalloc(sizeof(*owned), GFP_KERNEL);
 
-	if (!shot)
+	if (!owned)
 		return NULL;
-	shot->target.arena = arena;
-	shot->target.type = TARGET_SHOT;
-	shot->busy = 1;
-	twheel_timer_init(&shot->target.timer, arena->wheel, fire);
-	return shot;
+	owned->target.arena = arena;
+	owned->target.type = TARGET_OWNED;
+	owned->busy = 1;
+	twheel_timer_init(&owned->target.timer, arena->wheel, owned_fire);
+	return owned;
 }
 
-/* shot_begin() - is a call to be refused, for what was done to timer or wheel before? */
-void shot_begin(struct shot *shot)
+/* owned_begin_call() - note whether the coming call has to be refused */
+void owned_begin_call(struct owned_timer *owned)
 {
-	shot->over = shot->shut || READ_ONCE(shot->target.arena->stopped);
+	owned->over = owned->shut || READ_ONCE(owned->target.arena->stopped);
 }
 
-/* shot_prepare() - a call is about to give it another deadline, perhaps */
-void shot_prepare(struct shot *shot, u64 floor)
+/* owned_prepare() - before a call that may give it another deadline */
+void owned_prepare(struct owned_timer *owned, u64 floor)
 {
-	u64 old = shot->floor;
+	u64 old = owned->floor;
 
-	shot_begin(shot);
-	if (!shot_open(shot)) {
-		shot->since = ktime_get_ns();
-		WRITE_ONCE(shot->epoch, wall_epoch());
-		shot->relative = floor & FLOOR_RELATIVE;
+	owned_begin_call(owned);
+	if (!owned_lives_open(owned)) {
+		owned->since = ktime_get_ns();
+		WRITE_ONCE(owned->epoch, wall_epoch());
+		owned->relative = floor & FLOOR_RELATIVE;
 	} else if ((old ^ floor) & FLOOR_RELATIVE) {
 		floor = 0;
 	} else {
@@ -136,126 +136,126 @@ void shot_prepare(struct shot *shot, u64 floor)
 		if (!old)
 			floor = 0;
 	}
-	/* Pairs with judge_fire(), by the call that follows. */
-	WRITE_ONCE(shot->floor, floor);
+	/* Pairs with check_fire(), by the call that follows. */
+	WRITE_ONCE(owned->floor, floor);
 }
 
-/* shot_settle() - a call has given it that deadline: has it been kept? */
-void shot_settle(struct shot *shot, u64 floor, const char *call)
+/* owned_settle() - a call gave it the deadline @floor: check that it is kept */
+void owned_settle(struct owned_timer *owned, u64 floor, const char *call)
 {
-	int open = shot_open(shot);
+	int open = owned_lives_open(owned);
 
-	shot->relative = floor & FLOOR_RELATIVE;
+	owned->relative = floor & FLOOR_RELATIVE;
 	if (open == 1) {
-		WRITE_ONCE(shot->epoch, wall_epoch());
-		WRITE_ONCE(shot->floor, floor);
-	} else if (!open && !READ_ONCE(shot->unfired) &&
-		   judge_early(shot, floor)) {
-		wrong(WRONG_EARLY, shot->target.arena,
-		      "%s gave it a later deadline, and it fired", call);
+		WRITE_ONCE(owned->epoch, wall_epoch());
+		WRITE_ONCE(owned->floor, floor);
+	} else if (!open && !READ_ONCE(owned->unfired) &&
+		   check_is_early(owned, floor)) {
+		failure_report(FAILURE_EARLY, owned->target.arena,
+			       "%s gave it a later deadline, and it fired", call);
 	}
 }
 
-/* shot_armed() - an arm has said @ret */
-void shot_armed(struct shot *shot, int ret, u64 floor, const char *call)
+/* owned_armed() - an arm has returned @ret */
+void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call)
 {
-	struct arena *arena = shot->target.arena;
+	struct arena *arena = owned->target.arena;
 
 	switch (ret) {
 	case 0:
-		shot->armed++;
-		shot->pending = true;
+		owned->armed++;
+		owned->pending = true;
 		break;
 	case 1:
-		if (!shot->pending)
-			wrong(WRONG_ANSWER, arena, "%s of an idle timer: 1",
-			      call);
+		if (!owned->pending)
+			failure_report(FAILURE_ANSWER, arena, "%s of an idle timer: 1",
+				       call);
 		break;
 	case -ESHUTDOWN:
-		if (!shot->shut && !READ_ONCE(arena->stopping))
-			wrong(WRONG_ANSWER, arena, "%s: -ESHUTDOWN", call);
+		if (!owned->shut && !READ_ONCE(arena->stopping))
+			failure_report(FAILURE_ANSWER, arena, "%s: -ESHUTDOWN", call);
 		return;
 	case -ENOSPC:
 		if (!arena->config.max_pending)
-			wrong(WRONG_ANSWER, arena, "%s: -ENOSPC", call);
+			failure_report(FAILURE_ANSWER, arena, "%s: -ENOSPC", call);
 		return;
 	case -EBUSY:
 		if (arena->config.percpu)
 			return;
 		fallthrough;
 	default:
-		wrong(WRONG_ANSWER, arena, "%s: %d", call, ret);
+		failure_report(FAILURE_ANSWER, arena, "%s: %d", call, ret);
 		return;
 	}
-	if (shot->over)
-		wrong(WRONG_REVIVED, arena, "%s: %d", call, ret);
-	shot_settle(shot, floor, call);
+	if (owned->over)
+		failure_report(FAILURE_REVIVED, arena, "%s: %d", call, ret);
+	owned_settle(owned, floor, call);
 }
 
-/* shot_moved() - a modify or an extend has said @ret */
-void shot_moved(struct shot *shot, int ret, u64 floor, const char *call)
+/* owned_moved() - a modify or an extend has returned @ret */
+void owned_moved(struct owned_timer *owned, int ret, u64 floor, const char *call)
 {
-	struct arena *arena = shot->target.arena;
+	struct arena *arena = owned->target.arena;
 
 	if (ret != 1)
 		return;
-	if (!shot->pending)
-		wrong(WRONG_ANSWER, arena, "%s of an idle timer: 1", call);
-	else if (shot->over)
-		wrong(WRONG_REVIVED, arena, "%s: 1", call);
+	if (!owned->pending)
+		failure_report(FAILURE_ANSWER, arena, "%s of an idle timer: 1", call);
+	else if (owned->over)
+		failure_report(FAILURE_REVIVED, arena, "%s: 1", call);
 	else
-		shot_settle(shot, floor, call);
+		owned_settle(owned, floor, call);
 }
 
-/* shot_ended() - a cancel or a shutdown has said @ret */
-void shot_ended(struct shot *shot, int ret, const char *call)
+/* owned_ended() - a cancel or a shutdown has returned @ret */
+void owned_ended(struct owned_timer *owned, int ret, const char *call)
 {
 	if (ret == 1) {
-		if (!shot->pending)
-			wrong(WRONG_ANSWER, shot->target.arena,
-			      "%s of an idle timer: 1", call);
-		shot->cancelled++;
+		if (!owned->pending)
+			failure_report(FAILURE_ANSWER, owned->target.arena,
+				       "%s of an idle timer: 1", call);
+		owned->cancelled++;
 	} else if (ret) {
-		wrong(WRONG_ANSWER, shot->target.arena, "%s: %d", call, ret);
+		failure_report(FAILURE_ANSWER, owned->target.arena, "%s: %d", call, ret);
 	}
-	shot->pending = false;
+	owned->pending = false;
 }
 
-/* shot_still() - nothing of it may be going on, nor come any more */
-void shot_still(struct shot *shot, const char *call)
+/* owned_check_still() - after a sync call no callback may run or come */
+void owned_check_still(struct owned_timer *owned, const char *call)
 {
-	struct arena *arena = shot->target.arena;
-	int open = shot_open(shot);
+	struct arena *arena = owned->target.arena;
+	int open = owned_lives_open(owned);
 
-	if (atomic_read(&shot->target.inside))
-		wrong(WRONG_SYNC, arena, "a callback runs after %s", call);
+	if (atomic_read(&owned->target.inside))
+		failure_report(FAILURE_SYNC, arena, "a callback runs after %s", call);
 	if (open && !READ_ONCE(arena->stopping))
-		wrong(WRONG_BOOKS, arena,
-		      "after %s: %u armed, %u cancelled, %u fired", call,
-		      shot->armed, shot->cancelled, shot->fired);
-	if (twheel_pending(&shot->target.timer))
-		wrong(WRONG_SYNC, arena, "pending after %s", call);
+		failure_report(FAILURE_BOOKS, arena,
+			       "after %s: %u armed, %u cancelled, %u fired", call,
+			       owned->armed, owned->cancelled, owned->fired);
+	if (twheel_pending(&owned->target.timer))
+		failure_report(FAILURE_SYNC, arena, "pending after %s", call);
 }
 
-/* shot_handed_back() - wait until who stops the wheel will not come to it any more */
-bool shot_handed_back(struct shot *shot)
+/* owned_handed_back() - wait until a stop of the wheel is done with it */
+bool owned_handed_back(struct owned_timer *owned)
 {
-	unsigned long end = jiffies + PATIENCE;
+	unsigned long end = jiffies + HAND_BACK_WAIT;
 
-	while (shot_open(shot) > 0 && time_before(jiffies, end))
+	while (owned_lives_open(owned) > 0 && time_before(jiffies, end))
 		usleep_range(50, 200);
-	return !shot_open(shot);
+	return !owned_lives_open(owned);
 }
 
-/* shot_close() - enter it into the arena's books, and audit it */
-void shot_close(struct shot *shot)
+/* owned_close() - audit it, and add its books to the arena's */
+void owned_close(struct owned_timer *owned)
 {
-	struct arena *arena = shot->target.arena;
+	struct arena *arena = owned->target.arena;
 
-	if (shot_open(shot))
-		wrong(WRONG_BOOKS, arena,
-		      "%u armed, %u cancelled, %u fired, %u handed back",
-		      shot->armed, shot->cancelled, shot->fired, shot->unfired);
-	sums_add(&arena->sums, shot->armed, shot->fired, shot->cancelled,
-		 shot->unfired);
+	if (owned_lives_open(owned))
+		failure_report(FAILURE_BOOKS, arena,
+			       "%u armed, %u cancelled, %u fired, %u handed back",
+			       owned->armed, owned->cancelled, owned->fired, owned->unfired);
+	sums_add(&arena->sums, owned->armed, owned->fired, owned->cancelled,
+		 owned->unfired);
 }

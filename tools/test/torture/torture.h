@@ -2,17 +2,17 @@
 /*
  * Torture of the in-kernel API, with books kept.
  *
- * An arena is a wheel and what is armed on it. Threads go from arena to arena and
- * strike: they do everything that can be done to a timer. Two sorts of timers take it:
+ * An arena is a wheel with its timers. Worker threads go from arena to arena and do
+ * every operation that a timer allows. There are two sorts of timers:
  *
- *  - a shot is touched by one thread or callback at a time, so its books are exact:
- *    of every call it is known what it may answer, and before which instant the timer
- *    must not fire;
- *  - a sheep is touched by all at once; what is known of it is that each time it
- *    became pending it fired, was cancelled or was handed back.
+ *  - An owned timer is used by one thread or callback at a time, so its books are
+ *    exact: it is known what each call may return, and before which instant the timer
+ *    must not fire.
+ *  - A contended timer is used by all threads at once. Each time it became pending it
+ *    has to fire, be cancelled or be handed back.
  *
- * Meanwhile wheels come and go, and whoever runs this sees to CPUs that go and come,
- * suspends the machine, and has the wall clock set.
+ * Meanwhile wheels come and go. The script in the guest takes CPUs away and brings them
+ * back, suspends the machine and has the wall clock set.
  */
 #ifndef _TWHEEL_TORTURE_H
 #define _TWHEEL_TORTURE_H
@@ -25,21 +25,21 @@
 
 #include <linux/twheel.h>
 
-/* So many that threads seldom meet, so few that each is struck often. */
-#define NR_SHOTS	64
-#define NR_SHEEP	16
+/* Many enough that threads seldom meet, few enough that each is used often. */
+#define NR_OWNED	64
+#define NR_CONTENDED	16
 
-/* What can be wrong. Each is counted, and the first of them told. */
-enum wrong {
-	WRONG_EARLY,
-	WRONG_LOST,
-	WRONG_BOOKS,
-	WRONG_OVERLAP,
-	WRONG_SYNC,
-	WRONG_ANSWER,
-	WRONG_REVIVED,
-	WRONG_STATS,
-	NR_WRONGS,
+/* The kinds of failures. Each is counted; the first few are printed. */
+enum failure {
+	FAILURE_EARLY,
+	FAILURE_LOST,
+	FAILURE_BOOKS,
+	FAILURE_OVERLAP,
+	FAILURE_SYNC,
+	FAILURE_ANSWER,
+	FAILURE_REVIVED,
+	FAILURE_STATS,
+	NR_FAILURES,
 };
 
 enum op {
@@ -54,7 +54,7 @@ enum op {
 	NR_OPS,
 };
 
-/* What became of timers: each that was armed came to one of the other three ends. */
+/* How timers ended: each armed timer came to one of the other three ends. */
 struct sums {
 	atomic64_t armed;
 	atomic64_t fired;
@@ -63,16 +63,16 @@ struct sums {
 };
 
 /**
- * struct arena - a wheel and what is armed on it
- * @sem: read by those who strike; written to make and to end the wheel
+ * struct arena - a wheel and its timers
+ * @sem: held for reading by users of the wheel; for writing to make or end it
  * @wheel: the wheel
- * @config: what it is like
+ * @config: its configuration
  * @stopping: it is about to be stopped, or has been
  * @stopped: it has been
- * @overdue: shots that should have fired, when last looked
- * @sums: what became of timers that are no more
- * @shots: timers with exact books
- * @sheep: timers that all touch
+ * @overdue: owned timers that the last scan found overdue
+ * @sums: how timers ended that have been freed
+ * @owned: timers with exact books
+ * @contended: timers that all threads use
  */
 struct arena {
 	struct rw_semaphore sem;
@@ -82,23 +82,23 @@ struct arena {
 	bool stopped;
 	unsigned int overdue;
 	struct sums sums;
-	struct shot __rcu *shots[NR_SHOTS];
-	struct sheep *sheep[NR_SHEEP];
+	struct owned_timer __rcu *owned[NR_OWNED];
+	struct contended_timer *contended[NR_CONTENDED];
 };
 
-/* What a timer is in, as who is handed it back finds it. */
+/* Which structure a timer is embedded in; the function that stop calls needs it. */
 enum target_type {
-	TARGET_SHOT,
-	TARGET_SHEEP,
+	TARGET_OWNED,
+	TARGET_CONTENDED,
 	TARGET_ORPHAN,
 };
 
 /**
- * struct target - the beginning of a shot, of a sheep, and of an orphan
+ * struct target - the first member of owned and contended timers, and an orphan
  * @timer: the timer
- * @arena: where it is
- * @type: which of them it is
- * @inside: callbacks that run
+ * @arena: its arena
+ * @type: which of the three it is
+ * @inside: number of its callbacks that run
  */
 struct target {
 	struct twheel_timer timer;
@@ -108,27 +108,27 @@ struct target {
 };
 
 /**
- * struct shot - a timer with exact books
+ * struct owned_timer - a timer with exact books
  * @target: the timer
  * @busy: bit 0 is the lock; it is only ever tried
- * @floor: the instant before which it must not fire, see judge.c
- * @since: on CLOCK_MONOTONIC, when the present life had not begun yet
- * @epoch: clocks have not been set since, if this is as it was
- * @armed: lives: how often it became pending
- * @cancelled: how many of these ended so
- * @fired: or so; written by the callback, once it has been judged
- * @unfired: or so; written by who stops the wheel
- * @pending: it was, when last heard of
+ * @floor: the instant before which it must not fire, see check.c
+ * @since: a time on CLOCK_MONOTONIC before its present life began
+ * @epoch: wall_epoch() when its present life began
+ * @armed: number of lives: how often it became pending
+ * @cancelled: number of lives that a cancel ended
+ * @fired: number of lives that ended by firing; the callback counts them after its checks
+ * @unfired: number of lives that ended by being handed back; counted by stop
+ * @pending: whether it was pending after the last call
  * @shut: it has been shut down
  * @dead: its memory is about to be freed
- * @over: when the present call began, it or the wheel was at its end
- * @relative: its life is on the clock that relative arms count on
- * @seen_armed: what the watch saw last
- * @seen_fired: likewise
- * @scans: how often in a row the watch found it overdue
+ * @over: it or the wheel had ended before the present call began
+ * @relative: its deadline is on the clock that relative arms count on
+ * @seen_armed: @armed at the last scan of the watch
+ * @seen_fired: @fired at the last scan of the watch
+ * @scans: number of scans in a row that found it overdue
  * @rcu: frees it
  */
-struct shot {
+struct owned_timer {
 	struct target target;
 	unsigned long busy;
 	u64 floor;
@@ -150,15 +150,15 @@ struct shot {
 };
 
 /**
- * struct sheep - a timer that all touch
+ * struct contended_timer - a timer that all threads use at once
  * @target: the timer
  * @armed: how often it became pending
- * @fired: how often that ended so
- * @cancelled: or so
- * @unfired: or so
+ * @fired: how often it fired
+ * @cancelled: how often a cancel ended it
+ * @unfired: how often it was handed back
  * @rcu: frees it
  */
-struct sheep {
+struct contended_timer {
 	struct target target;
 	atomic_t armed;
 	atomic_t fired;
@@ -167,38 +167,38 @@ struct sheep {
 	struct rcu_head rcu;
 };
 
-/* sheep.c and arena.c: who touches sheep reads it. */
-extern struct srcu_struct flock;
+/* Held for reading while a contended timer is used: contended.c and arena.c. */
+extern struct srcu_struct contended_srcu;
 
 /* main.c */
 
-/* Chance, of the CPU: callbacks may come in between, which does not hurt. */
-u32 roll(void);
-u64 some_delay(u32 dice);
+/* Per CPU. A callback may interrupt it, which only makes it more random. */
+u32 torture_random(void);
+u64 torture_delay(u32 dice);
 
-/* judge.c */
+/* check.c */
 
-void wrong(enum wrong what, const struct arena *arena, const char *format, ...)
+void failure_report(enum failure what, const struct arena *arena, const char *format, ...)
 	__printf(3, 4);
-unsigned int wrongs(void);
+unsigned int failure_count(void);
 void count_op(enum op op);
 void count_fired(void);
 void count_unfired(u64 n);
-u64 operations(void);
-u64 clock_of(const struct arena *arena, bool relative);
-void judge_fire(struct shot *shot);
-bool judge_early(const struct shot *shot, u64 floor);
-int judge_report(char *page, size_t size);
-int judge_progress(char *page, size_t size);
-int judge_init(void);
-void judge_exit(void);
+u64 operation_count(void);
+u64 arena_clock(const struct arena *arena, bool relative);
+void check_fire(struct owned_timer *owned);
+bool check_is_early(const struct owned_timer *owned, u64 floor);
+int check_report(char *page, size_t size);
+int check_progress(char *page, size_t size);
+int check_init(void);
+void check_exit(void);
 
 /* The lower bits of a floor. */
 #define FLOOR_RELATIVE	BIT_ULL(0)
 #define FLOOR_INEXACT	BIT_ULL(1)
 #define FLOOR_FLAGS	(FLOOR_RELATIVE | FLOOR_INEXACT)
 
-static inline u64 floor_of(u64 deadline, bool relative)
+static inline u64 floor_make(u64 deadline, bool relative)
 {
 	return (deadline & ~FLOOR_FLAGS) | (relative ? FLOOR_RELATIVE : 0);
 }
@@ -212,34 +212,34 @@ void wall_exit(void);
 unsigned int wall_steps(void);
 unsigned int wall_sleeps(void);
 
-/* shot.c */
-struct shot *shot_new(struct arena *arena);
-bool shot_trylock(struct shot *shot);
-void shot_unlock(struct shot *shot);
-struct shot *shot_get(struct arena *arena, unsigned int i);
-int shot_open(const struct shot *shot);
-bool shot_overdue(const struct shot *shot, u64 margin_ns);
-void shot_begin(struct shot *shot);
-void shot_prepare(struct shot *shot, u64 floor);
-void shot_armed(struct shot *shot, int ret, u64 floor, const char *call);
-void shot_moved(struct shot *shot, int ret, u64 floor, const char *call);
-void shot_settle(struct shot *shot, u64 floor, const char *call);
-void shot_ended(struct shot *shot, int ret, const char *call);
-void shot_still(struct shot *shot, const char *call);
-bool shot_handed_back(struct shot *shot);
-void shot_close(struct shot *shot);
+/* owned.c */
+struct owned_timer *owned_new(struct arena *arena);
+bool owned_trylock(struct owned_timer *owned);
+void owned_unlock(struct owned_timer *owned);
+struct owned_timer *owned_get(struct arena *arena, unsigned int i);
+int owned_lives_open(const struct owned_timer *owned);
+bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns);
+void owned_begin_call(struct owned_timer *owned);
+void owned_prepare(struct owned_timer *owned, u64 floor);
+void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call);
+void owned_moved(struct owned_timer *owned, int ret, u64 floor, const char *call);
+void owned_settle(struct owned_timer *owned, u64 floor, const char *call);
+void owned_ended(struct owned_timer *owned, int ret, const char *call);
+void owned_check_still(struct owned_timer *owned, const char *call);
+bool owned_handed_back(struct owned_timer *owned);
+void owned_close(struct owned_timer *owned);
 
-/* strike.c */
-void strike(struct arena *arena, u32 dice);
-void meddle(struct arena *arena);
-void shot_again(struct shot *shot);
+/* operation.c */
+void operation_run(struct arena *arena, u32 dice);
+void operation_from_callback(struct arena *arena);
+void owned_rearm(struct owned_timer *owned);
 
-/* sheep.c */
-struct sheep *sheep_new(struct arena *arena);
-void sheep_strike(struct arena *arena, u32 dice);
-void sheep_challenge(struct arena *arena, unsigned int i, int cpu, u64 delay);
-void sheep_parry(struct arena *arena, unsigned int i);
-void sheep_close(struct sheep *sheep);
+/* contended.c */
+struct contended_timer *contended_new(struct arena *arena);
+void contended_operate(struct arena *arena, u32 dice);
+void contended_arm_soon(struct arena *arena, unsigned int i, int cpu, u64 delay);
+void contended_cancel_expiring(struct arena *arena, unsigned int i);
+void contended_close(struct contended_timer *contended);
 void orphan_begin(struct arena *arena);
 void orphan_unfired(struct target *target);
 

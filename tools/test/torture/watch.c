@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The watch: goes round, and looks for shots that should have fired long ago. It goes
- * by how often it has found one so, not by the time: a machine that stands still for a
- * while does not lose timers.
+ * The watch scans for owned timers that should have fired long ago. It counts scans and
+ * not time: a machine that stands still for a while does not lose timers.
  */
 #include <linux/freezer.h>
 #include <linux/kthread.h>
@@ -13,21 +12,21 @@
 
 static unsigned int lost_scans = 40;
 module_param(lost_scans, uint, 0444);
-MODULE_PARM_DESC(lost_scans, "A timer is lost if it is overdue so often, 250 ms apart");
+MODULE_PARM_DESC(lost_scans, "A timer is lost if so many scans, 250 ms apart, find it overdue");
 
 static unsigned int life_ms = 1500;
 module_param(life_ms, uint, 0444);
 MODULE_PARM_DESC(life_ms, "How long a wheel lives");
 
-/* How often it has gone round. */
-static unsigned int rounds;
+/* Number of scans. */
+static unsigned int watch_round;
 
 unsigned int watch_rounds(void)
 {
-	return READ_ONCE(rounds);
+	return READ_ONCE(watch_round);
 }
 
-/* watch_until() - the round by which it has found what is lost now */
+/* watch_until() - the scan that will have found a timer that is lost now */
 unsigned int watch_until(void)
 {
 	return watch_rounds() + lost_scans + 4;
@@ -38,46 +37,46 @@ bool watch_before(unsigned int round)
 	return (int)(watch_rounds() - round) < 0;
 }
 
-/* So late that it is not for want of a CPU, as a rule. */
-#define OVERDUE		(50 * NSEC_PER_MSEC)
+/* Later than a busy machine makes timers, as a rule. */
+#define WATCH_OVERDUE		(50 * NSEC_PER_MSEC)
 
-static bool look_at(struct shot *shot)
+static bool watch_check(struct owned_timer *owned)
 {
-	if (shot->seen_armed != shot->armed || shot->seen_fired != shot->fired ||
-	    !shot_overdue(shot, OVERDUE)) {
-		shot->seen_armed = shot->armed;
-		shot->seen_fired = shot->fired;
-		shot->scans = 0;
-		return shot_overdue(shot, OVERDUE);
+	if (owned->seen_armed != owned->armed || owned->seen_fired != owned->fired ||
+	    !owned_is_overdue(owned, WATCH_OVERDUE)) {
+		owned->seen_armed = owned->armed;
+		owned->seen_fired = owned->fired;
+		owned->scans = 0;
+		return owned_is_overdue(owned, WATCH_OVERDUE);
 	}
-	if (++shot->scans == lost_scans)
-		wrong(WRONG_LOST, shot->target.arena,
-		      "overdue by %llu ms and not fired",
-		      div_u64(clock_of(shot->target.arena,
-				       shot->floor & FLOOR_RELATIVE) -
-			      (shot->floor & ~FLOOR_FLAGS), NSEC_PER_MSEC));
-	return shot->scans < lost_scans;
+	if (++owned->scans == lost_scans)
+		failure_report(FAILURE_LOST, owned->target.arena,
+			       "overdue by %llu ms and not fired",
+			       div_u64(arena_clock(owned->target.arena,
+						   owned->floor & FLOOR_RELATIVE) -
+				       (owned->floor & ~FLOOR_FLAGS), NSEC_PER_MSEC));
+	return owned->scans < lost_scans;
 }
 
-static void scan(struct arena *arena)
+static void watch_scan(struct arena *arena)
 {
 	unsigned int i, overdue = 0;
 
 	if (!down_read_trylock(&arena->sem))
 		return;
-	for (i = 0; i < NR_SHOTS && arena->wheel; i++) {
-		struct shot *shot = shot_get(arena, i);
+	for (i = 0; i < NR_OWNED && arena->wheel; i++) {
+		struct owned_timer *owned = owned_get(arena, i);
 
-		if (!shot)
+		if (!owned)
 			continue;
-		overdue += look_at(shot);
-		shot_unlock(shot);
+		overdue += watch_check(owned);
+		owned_unlock(owned);
 	}
 	arena->overdue = overdue;
 	up_read(&arena->sem);
 }
 
-/* watch() - scan, and let one wheel after the other end and begin anew */
+/* watch() - the thread: scan, and replace one wheel after the other */
 int watch(void *unused)
 {
 	unsigned long next = jiffies;
@@ -86,13 +85,13 @@ int watch(void *unused)
 	set_freezable();
 	while (!kthread_freezable_should_stop(NULL)) {
 		for (i = 0; i < nr_arenas; i++)
-			scan(&arenas[i]);
-		WRITE_ONCE(rounds, rounds + 1);
+			watch_scan(&arenas[i]);
+		WRITE_ONCE(watch_round, watch_round + 1);
 		while (time_after(jiffies, next)) {
 			struct arena *arena = &arenas[turn++ % nr_arenas];
 
 			next += max(msecs_to_jiffies(life_ms) / nr_arenas, 1UL);
-			/* Those that are late may be lost: that is to be seen. */
+			/* Late timers may be lost: keep them until that is known. */
 			if (arena->overdue)
 				continue;
 			if (arena->wheel)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make torture: everything at once, for a time, with books kept: a module strikes the
+# make torture: everything at once, for a time, with books kept: a module uses the
 # timers of wheels of all kinds from all CPUs, a program those of /dev/twheel, while
 # CPUs go and come, the wall clock is set, the guest sleeps, and modules are loaded and
 # unloaded. The last line is "N passed, N failed": each scenario is a test.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What both halves of the twin keep their books with. */
+/* The books of both parts of the userspace program. */
 #ifndef TORTURE_BOOKS_H
 #define TORTURE_BOOKS_H
 
@@ -9,26 +9,33 @@
 
 #define NS_PER_S	1000000000ULL
 
-/* How long to wait, at the end, for what has to come: times, 10 ms apart. */
+/* How long to wait for outstanding events at the end: tries, 10 ms apart. */
 #define PATIENCE	3000
 
-enum wrong { EARLY, LOST, TWICE, ANSWER, BOOKS, NR_WRONGS };
+enum failure {
+	FAILURE_EARLY,
+	FAILURE_LOST,
+	FAILURE_TWICE,
+	FAILURE_ANSWER,
+	FAILURE_BOOKS,
+	NR_FAILURES,
+};
 
 extern atomic_ulong operations, fired;
-/* Nothing new is begun; and nothing is to come any more. */
+/* Workers are to stop; readers are to stop. */
 extern atomic_bool stop, done;
 
-void wrong(enum wrong what, const char *why, long a, long b);
+void failure_report(enum failure what, const char *why, long a, long b);
 uint64_t now_of(int clock);
-uint32_t roll(uint32_t *seed);
-/* From nothing to an hour; most of them below a second. */
-uint64_t some_delay(uint32_t *seed);
-/* ioctl(), counted; a negative error number where it fails. */
-int call(int fd, unsigned long command, void *arg);
+uint32_t random_next(uint32_t *seed);
+/* From 0 to an hour; most are below a second. */
+uint64_t random_delay(uint32_t *seed);
+/* ioctl(), counted as an operation; a negative error number if it fails. */
+int ioctl_counted(int fd, unsigned long command, void *arg);
 
-/* cells.c: false if there is no file with cells. */
+/* cells.c. False if no file with cells can be had. */
 bool cells_open(void);
-void cells_strike(uint32_t *seed);
+void cells_operate(uint32_t *seed);
 void *cells_reader(void *unused);
 void cells_audit(void);
 

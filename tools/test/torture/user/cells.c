@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers in a shared mapping: extended, brought nearer and cancelled by one
- * compare-and-swap each, by one thread to one timer at a time; another takes the
- * events.
+ * Timers in a shared mapping. Each extension, nearer deadline and cancel is one
+ * compare-and-swap. One thread at a time uses a timer; another thread takes the events.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,7 +17,7 @@
 
 #define NR_CELLS	256
 
-/* A life is over if ended is what begun is; floor is in ticks. */
+/* A timer. Its life is over if @ended equals @begun; @floor is in ticks. */
 static struct life {
 	atomic_flag busy;
 	uint64_t id;
@@ -40,13 +39,13 @@ static uint64_t ticks_of(uint64_t ns)
 	return (ns - map->origin_ns + map->tick_ns - 1) / map->tick_ns;
 }
 
-/* Ticks that have passed. */
+/* The number of ticks that have passed. */
 static uint64_t ticks_now(void)
 {
 	return (now_of(CLOCK_MONOTONIC) - map->origin_ns) / map->tick_ns;
 }
 
-static bool over(const struct life *life)
+static bool life_is_over(const struct life *life)
 {
 	return life->begun == life->ended;
 }
@@ -75,32 +74,32 @@ bool cells_open(void)
 	return true;
 }
 
-static void arm(struct life *life, uint32_t *seed)
+static void life_arm(struct life *life, uint32_t *seed)
 {
 	struct twheel_op op = {
-		.id = life - lives, .deadline_ns = some_delay(seed),
+		.id = life - lives, .deadline_ns = random_delay(seed),
 	};
 	uint64_t floor = ticks_of(now_of(CLOCK_MONOTONIC) + op.deadline_ns);
 	int ret;
 
 	life->far = op.deadline_ns > NS_PER_S;
 	life->floor = floor;
-	/* Whose event it is that comes at once is not known yet. */
+	/* An event may come before the call returns the identifier. */
 	life->id = 0;
 	life->begun++;
-	ret = call(fd, TWHEEL_IOC_ARM, &op);
+	ret = ioctl_counted(fd, TWHEEL_IOC_ARM, &op);
 	if (ret) {
 		life->begun--;
-		wrong(ANSWER, "arm in a cell", ret, life - lives);
+		failure_report(FAILURE_ANSWER, "arm in a cell", ret, life - lives);
 		return;
 	}
 	life->id = op.id;
 	armed++;
 }
 
-/* Another deadline, or another state. Done? */
-static bool swap(struct life *life, uint64_t word, uint32_t state,
-		 uint64_t ticks)
+/* Try to set another deadline or another state; true if done. */
+static bool life_swap(struct life *life, uint64_t word, uint32_t state,
+		      uint64_t ticks)
 {
 	__u64 old = word;
 
@@ -112,7 +111,7 @@ static bool swap(struct life *life, uint64_t word, uint32_t state,
 					   __ATOMIC_SEQ_CST);
 }
 
-static bool mine(const struct life *life, uint64_t word)
+static bool life_owns(const struct life *life, uint64_t word)
 {
 	uint64_t pending = twheel_cell_word(life->id >> 32,
 					    TWHEEL_CELL_PENDING, 0);
@@ -121,7 +120,7 @@ static bool mine(const struct life *life, uint64_t word)
 	       pending >> TWHEEL_CELL_STATE_SHIFT;
 }
 
-static void move(struct life *life, uint64_t word, uint64_t delay)
+static void life_move(struct life *life, uint64_t word, uint64_t delay)
 {
 	struct twheel_cell *cell = &cells[life - lives];
 	uint64_t ticks = ticks_of(now_of(CLOCK_MONOTONIC) + delay);
@@ -131,69 +130,69 @@ static void move(struct life *life, uint64_t word, uint64_t delay)
 
 	if (ticks < old)
 		life->floor = ticks;
-	if (!swap(life, word, TWHEEL_CELL_PENDING, ticks))
+	if (!life_swap(life, word, TWHEEL_CELL_PENDING, ticks))
 		return;
 	life->floor = ticks;
 	life->far = delay > NS_PER_S;
-	if (over(life) && ticks_now() < ticks)
-		wrong(EARLY, "a cell was given a later deadline, and fired",
-		      ticks, life - lives);
+	if (life_is_over(life) && ticks_now() < ticks)
+		failure_report(FAILURE_EARLY, "a cell was given a later deadline, and fired",
+			       ticks, life - lives);
 	if (ticks >= __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
 		return;
-	ret = call(fd, TWHEEL_IOC_KICK, &op);
+	ret = ioctl_counted(fd, TWHEEL_IOC_KICK, &op);
 	if (ret && ret != -ENOENT)
-		wrong(ANSWER, "kick", ret, life - lives);
+		failure_report(FAILURE_ANSWER, "kick", ret, life - lives);
 }
 
-static void cancel(struct life *life)
+static void life_cancel(struct life *life)
 {
 	struct twheel_op op = { .id = life->id };
-	int ret = call(fd, TWHEEL_IOC_CANCEL, &op);
+	int ret = ioctl_counted(fd, TWHEEL_IOC_CANCEL, &op);
 
 	if (ret == 0)
 		cancelled++;
 	else if (ret == 1)
 		withdrawn++;
 	else if (ret != -ENOENT)
-		wrong(ANSWER, "cancel of a cell", ret, life - lives);
+		failure_report(FAILURE_ANSWER, "cancel of a cell", ret, life - lives);
 	if (ret >= 0)
 		life->ended++;
 }
 
-static void strike(struct life *life, uint32_t *seed)
+static void life_operate(struct life *life, uint32_t *seed)
 {
 	uint64_t word = __atomic_load_n(&cells[life - lives].word,
 					__ATOMIC_SEQ_CST);
-	uint32_t dice = roll(seed) % 16;
+	uint32_t dice = random_next(seed) % 16;
 
-	if (over(life)) {
-		arm(life, seed);
+	if (life_is_over(life)) {
+		life_arm(life, seed);
 	} else if (dice == 0) {
-		cancel(life);
-	} else if (!mine(life, word)) {
-		/* It has fired, and the event will be taken. */
+		life_cancel(life);
+	} else if (!life_owns(life, word)) {
+		/* It has fired; the reader will take its event. */
 		return;
 	} else if (dice < 4) {
-		if (swap(life, word, TWHEEL_CELL_CANCELLED, 0)) {
+		if (life_swap(life, word, TWHEEL_CELL_CANCELLED, 0)) {
 			cancelled++;
 			life->ended++;
 		}
 	} else {
-		move(life, word, some_delay(seed));
+		life_move(life, word, random_delay(seed));
 	}
 }
 
-void cells_strike(uint32_t *seed)
+void cells_operate(uint32_t *seed)
 {
-	struct life *life = &lives[roll(seed) % NR_CELLS];
+	struct life *life = &lives[random_next(seed) % NR_CELLS];
 
 	if (atomic_flag_test_and_set(&life->busy))
 		return;
-	strike(life, seed);
+	life_operate(life, seed);
 	atomic_flag_clear(&life->busy);
 }
 
-static void take(void)
+static void event_take(void)
 {
 	uint32_t tail = map->tail, cell, generation;
 	struct life *life;
@@ -204,19 +203,19 @@ static void take(void)
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	event = __atomic_exchange_n(&events[cell], 0, __ATOMIC_SEQ_CST);
 	generation = event >> 32;
-	/* Revoked. */
+	/* The event was revoked. */
 	if (!(uint32_t)event)
 		return;
 	life = &lives[cell];
 	fired++;
 	taken++;
-	if ((uint32_t)event != 1 || over(life) ||
+	if ((uint32_t)event != 1 || life_is_over(life) ||
 	    (life->id && generation != life->id >> 32))
-		wrong(TWICE, "a cell's event of a life that has ended",
-		      generation, life->id >> 32);
+		failure_report(FAILURE_TWICE, "a cell's event of a life that has ended",
+			       generation, life->id >> 32);
 	if (ticks_now() < life->floor)
-		wrong(EARLY, "a cell fired before its deadline", ticks_now(),
-		      life->floor);
+		failure_report(FAILURE_EARLY, "a cell fired before its deadline", ticks_now(),
+			       life->floor);
 	life->ended++;
 }
 
@@ -227,7 +226,7 @@ void *cells_reader(void *unused)
 		if (map->tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
 			usleep(500);
 		else
-			take();
+			event_take();
 	}
 	return NULL;
 }
@@ -240,15 +239,15 @@ void cells_audit(void)
 	for (i = 0; i < NR_CELLS; i++) {
 		struct life *life = &lives[i];
 
-		if (!over(life) && life->far)
-			cancel(life);
-		while (!over(life) && tries++ < PATIENCE)
+		if (!life_is_over(life) && life->far)
+			life_cancel(life);
+		while (!life_is_over(life) && tries++ < PATIENCE)
 			usleep(10000);
-		if (!over(life))
-			wrong(LOST, "no event of a cell", i, life->begun);
+		if (!life_is_over(life))
+			failure_report(FAILURE_LOST, "no event of a cell", i, life->begun);
 	}
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
 	if (info.armed != armed || armed != cancelled + withdrawn + taken)
-		wrong(BOOKS, "cells: armed is not cancelled and taken", armed,
-		      cancelled + withdrawn + taken);
+		failure_report(FAILURE_BOOKS, "cells: armed is not cancelled and taken", armed,
+			       cancelled + withdrawn + taken);
 }

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Torture of /dev/twheel, with books kept: the twin, in userspace, of the module.
+ * Torture of /dev/twheel, with books kept: the twin of the module in userspace.
  *
  *	torture SECONDS
  *
- * Threads do everything that can be done to the timers of some files, one thread to one
- * timer at a time, while others read the events; and files are opened and closed with
- * timers pending. A timer's next life begins when the last one has ended by the books:
- * it was cancelled, or its event has been read. So of every event it is known whether
- * there may be one, and before which deadline there may not. Timers in a shared mapping
- * are in cells.c.
+ * Worker threads do all operations on the timers of some files, one thread to a timer at
+ * a time. Other threads read the events. Files are opened and closed with timers pending.
+ * A timer's next life begins after its last one has ended by the books: it was cancelled,
+ * or its event has been read. So it is known which events may come, and before which
+ * deadline they must not. Timers in a shared mapping are in cells.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -33,11 +32,11 @@
 #define NR_THREADS	3
 #define BATCH		16
 
-static const char * const names[] = {
+static const char * const failure_names[] = {
 	"early", "lost", "twice", "wrong answers", "wrong books",
 };
 
-/* A life is over if ended is what begun is. */
+/* Its life is over if @ended equals @begun. */
 struct timer {
 	atomic_flag busy;
 	uint64_t id;
@@ -54,19 +53,19 @@ struct file {
 	atomic_ulong armed, cancelled, withdrawn, read;
 };
 
-static const int clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
-#define NR_FILES	(sizeof(clocks) / sizeof(*clocks))
+static const int file_clocks[] = { CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME };
+#define NR_FILES	(sizeof(file_clocks) / sizeof(*file_clocks))
 
 static struct file files[NR_FILES];
 atomic_ulong operations, fired;
 atomic_bool stop, done;
-static atomic_ulong counted[NR_WRONGS], told, latest;
+static atomic_ulong counted[NR_FAILURES], told, latest;
 
-void wrong(enum wrong what, const char *why, long a, long b)
+void failure_report(enum failure what, const char *why, long a, long b)
 {
 	counted[what]++;
 	if (told++ < 10)
-		printf("%s: %s: %ld, %ld\n", names[what], why, a, b);
+		printf("%s: %s: %ld, %ld\n", failure_names[what], why, a, b);
 }
 
 uint64_t now_of(int clock)
@@ -77,7 +76,7 @@ uint64_t now_of(int clock)
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
 }
 
-uint32_t roll(uint32_t *seed)
+uint32_t random_next(uint32_t *seed)
 {
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 17;
@@ -85,57 +84,57 @@ uint32_t roll(uint32_t *seed)
 	return *seed;
 }
 
-uint64_t some_delay(uint32_t *seed)
+uint64_t random_delay(uint32_t *seed)
 {
-	uint32_t dice = roll(seed);
+	uint32_t dice = random_next(seed);
 
 	if (dice % 16 == 0)
 		return 3600 * NS_PER_S;
-	return roll(seed) >> (1 + dice / 16 % 20);
+	return random_next(seed) >> (1 + dice / 16 % 20);
 }
 
-static struct timer *get(struct file *file, uint32_t i)
+static struct timer *timer_get(struct file *file, uint32_t i)
 {
 	struct timer *timer = &file->timers[i % NR_TIMERS];
 
 	return atomic_flag_test_and_set(&timer->busy) ? NULL : timer;
 }
 
-static void put(struct timer *timer)
+static void timer_put(struct timer *timer)
 {
 	atomic_flag_clear(&timer->busy);
 }
 
-/* An operation to arm it; times on the wall are what may be set meanwhile. */
-static struct twheel_op arming(struct file *file, struct timer *timer,
-			       uint32_t *seed)
+/* Make an operation that arms @timer, with an absolute or relative deadline. */
+static struct twheel_op timer_arm_op(struct file *file, struct timer *timer,
+				     uint32_t *seed)
 {
-	uint64_t delay = some_delay(seed);
+	uint64_t delay = random_delay(seed);
 	uint32_t index = timer - file->timers;
 	struct twheel_op op = {
 		.op = TWHEEL_OP_ARM, .deadline_ns = delay,
 		.cookie = (uint64_t)(timer->begun + 1) << 32 | index,
 	};
 
-	if (roll(seed) % 4 == 0) {
+	if (random_next(seed) % 4 == 0) {
 		op.flags = TWHEEL_ABS;
 		op.deadline_ns += now_of(file->clock);
 	}
-	if (roll(seed) % 8 == 0)
-		op.slack_ns = roll(seed) % 1000000;
+	if (random_next(seed) % 8 == 0)
+		op.slack_ns = random_next(seed) % 1000000;
 	timer->far = delay > NS_PER_S;
-	/* Until it is known; an event may come before that. */
+	/* An event may come before the deadline is known. */
 	timer->floor = 0;
 	timer->begun++;
 	return op;
 }
 
-static void armed(struct file *file, struct timer *timer,
-		  const struct twheel_op *op, int error)
+static void timer_armed(struct file *file, struct timer *timer,
+			const struct twheel_op *op, int error)
 {
 	if (error) {
 		timer->begun--;
-		wrong(ANSWER, "arm", error, 0);
+		failure_report(FAILURE_ANSWER, "arm", error, 0);
 		return;
 	}
 	timer->id = op->id;
@@ -143,25 +142,25 @@ static void armed(struct file *file, struct timer *timer,
 	file->armed++;
 }
 
-static void cancelled(struct file *file, struct timer *timer, int ret)
+static void timer_cancelled(struct file *file, struct timer *timer, int ret)
 {
 	if (ret == 0)
 		file->cancelled++;
 	else if (ret == 1)
 		file->withdrawn++;
 	else if (ret != -ENOENT)
-		wrong(ANSWER, "cancel", ret, 0);
-	/* Else its event has been read, or is just being. */
+		failure_report(FAILURE_ANSWER, "cancel", ret, 0);
+	/* Otherwise its event has been read, or is being read. */
 	if (ret >= 0)
 		timer->ended++;
 }
 
-static bool over(const struct timer *timer)
+static bool timer_is_over(const struct timer *timer)
 {
 	return timer->begun == timer->ended;
 }
 
-int call(int fd, unsigned long command, void *arg)
+int ioctl_counted(int fd, unsigned long command, void *arg)
 {
 	int ret = ioctl(fd, command, arg);
 
@@ -169,52 +168,52 @@ int call(int fd, unsigned long command, void *arg)
 	return ret < 0 ? -errno : ret;
 }
 
-static void strike(struct file *file, struct timer *timer, uint32_t *seed)
+static void timer_operate(struct file *file, struct timer *timer, uint32_t *seed)
 {
 	struct twheel_op op = { .id = timer->id };
 	uint64_t floor, delay;
 	int ret;
 
-	if (over(timer)) {
-		op = arming(file, timer, seed);
+	if (timer_is_over(timer)) {
+		op = timer_arm_op(file, timer, seed);
 		op.op = 0;
-		ret = call(file->fd, TWHEEL_IOC_ARM, &op);
-		armed(file, timer, &op, ret);
+		ret = ioctl_counted(file->fd, TWHEEL_IOC_ARM, &op);
+		timer_armed(file, timer, &op, ret);
 		return;
 	}
-	switch (roll(seed) % 8) {
+	switch (random_next(seed) % 8) {
 	case 0 ... 1:
-		ret = call(file->fd, TWHEEL_IOC_CANCEL, &op);
-		cancelled(file, timer, ret);
+		ret = ioctl_counted(file->fd, TWHEEL_IOC_CANCEL, &op);
+		timer_cancelled(file, timer, ret);
 		break;
 	case 2 ... 5:
-		delay = some_delay(seed);
+		delay = random_delay(seed);
 		op.deadline_ns = delay;
 		floor = now_of(file->clock == CLOCK_REALTIME ? CLOCK_MONOTONIC :
 			       file->clock) + delay;
-		/* To and from the wall: one does not compare with the other. */
+		/* Deadlines on different clocks do not compare. */
 		if (file->clock == CLOCK_REALTIME || timer->floor > floor)
 			timer->floor = 0;
-		ret = call(file->fd, TWHEEL_IOC_MODIFY, &op);
+		ret = ioctl_counted(file->fd, TWHEEL_IOC_MODIFY, &op);
 		if (!ret) {
 			timer->floor = floor;
 			timer->far = delay > NS_PER_S;
 		} else if (ret != -ENOENT && ret != -EALREADY) {
-			wrong(ANSWER, "modify", ret, 0);
+			failure_report(FAILURE_ANSWER, "modify", ret, 0);
 		}
 		break;
 	default:
-		ret = call(file->fd, TWHEEL_IOC_QUERY, &op);
+		ret = ioctl_counted(file->fd, TWHEEL_IOC_QUERY, &op);
 		if (ret && ret != -ENOENT)
-			wrong(ANSWER, "query", ret, 0);
+			failure_report(FAILURE_ANSWER, "query", ret, 0);
 		if (!ret && (uint32_t)op.cookie != timer - file->timers)
-			wrong(ANSWER, "query: cookie", op.cookie,
-			      timer - file->timers);
+			failure_report(FAILURE_ANSWER, "query: cookie", op.cookie,
+				       timer - file->timers);
 		break;
 	}
 }
 
-static void strike_many(struct file *file, uint32_t *seed)
+static void file_operate_batch(struct file *file, uint32_t *seed)
 {
 	struct twheel_op ops[BATCH];
 	struct timer *timers[BATCH];
@@ -225,12 +224,12 @@ static void strike_many(struct file *file, uint32_t *seed)
 	int ret;
 
 	for (i = 0; i < BATCH; i++) {
-		struct timer *timer = get(file, roll(seed));
+		struct timer *timer = timer_get(file, random_next(seed));
 
 		if (!timer)
 			continue;
-		if (over(timer))
-			ops[n] = arming(file, timer, seed);
+		if (timer_is_over(timer))
+			ops[n] = timer_arm_op(file, timer, seed);
 		else
 			ops[n] = (struct twheel_op) {
 				.op = TWHEEL_OP_CANCEL, .id = timer->id,
@@ -238,108 +237,108 @@ static void strike_many(struct file *file, uint32_t *seed)
 		timers[n++] = timer;
 	}
 	batch.count = n;
-	ret = call(file->fd, TWHEEL_IOC_BATCH, &batch);
+	ret = ioctl_counted(file->fd, TWHEEL_IOC_BATCH, &batch);
 	operations += n;
 	if (n && ret != (int)n)
-		wrong(ANSWER, "batch", ret, n);
+		failure_report(FAILURE_ANSWER, "batch", ret, n);
 	for (i = 0; i < n; i++) {
 		int result = ret > (int)i ? ops[i].result : -EINTR;
 
 		if (ops[i].op == TWHEEL_OP_ARM)
-			armed(file, timers[i], &ops[i], result);
+			timer_armed(file, timers[i], &ops[i], result);
 		else
-			cancelled(file, timers[i], result);
-		put(timers[i]);
+			timer_cancelled(file, timers[i], result);
+		timer_put(timers[i]);
 	}
 }
 
-/* Somebody comes, arms a few, and goes. */
-static void visit(uint32_t *seed)
+/* Open a file, arm some timers and close it. */
+static void file_visit(uint32_t *seed)
 {
 	struct twheel_setup setup = {
-		.clockid = clocks[roll(seed) % NR_FILES],
-		.tick_ns = 100000 + roll(seed) % 1000000,
-		.slots = 2U << roll(seed) % 9,
+		.clockid = file_clocks[random_next(seed) % NR_FILES],
+		.tick_ns = 100000 + random_next(seed) % 1000000,
+		.slots = 2U << random_next(seed) % 9,
 	};
 	int fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 	struct twheel_event event;
 	uint32_t i;
 
-	if (fd < 0 || call(fd, TWHEEL_IOC_SETUP, &setup)) {
-		wrong(ANSWER, "open and setup", errno, fd);
+	if (fd < 0 || ioctl_counted(fd, TWHEEL_IOC_SETUP, &setup)) {
+		failure_report(FAILURE_ANSWER, "open and setup", errno, fd);
 		return;
 	}
 	for (i = 0; i < 40; i++) {
-		struct twheel_op op = { .deadline_ns = some_delay(seed) };
-		int ret = call(fd, TWHEEL_IOC_ARM, &op);
+		struct twheel_op op = { .deadline_ns = random_delay(seed) };
+		int ret = ioctl_counted(fd, TWHEEL_IOC_ARM, &op);
 
 		if (ret)
-			wrong(ANSWER, "a visitor's arm", ret, 0);
+			failure_report(FAILURE_ANSWER, "a visitor's arm", ret, 0);
 	}
 	if (read(fd, &event, sizeof(event)) == sizeof(event) &&
 	    event.fired_ns < event.deadline_ns)
-		wrong(EARLY, "a visitor's", event.deadline_ns - event.fired_ns,
-		      0);
+		failure_report(FAILURE_EARLY, "a visitor's", event.deadline_ns - event.fired_ns,
+			       0);
 	close(fd);
 }
 
-static void *striker(void *arg)
+static void *worker_run(void *arg)
 {
 	uint32_t seed = (uint32_t)now_of(CLOCK_MONOTONIC) ^ (uintptr_t)arg << 20;
 	struct timer *timer;
 
 	while (!stop) {
-		struct file *file = &files[roll(&seed) % NR_FILES];
-		uint32_t dice = roll(&seed) % 256;
+		struct file *file = &files[random_next(&seed) % NR_FILES];
+		uint32_t dice = random_next(&seed) % 256;
 
 		if (dice == 0) {
-			visit(&seed);
+			file_visit(&seed);
 		} else if (dice >= 192) {
-			cells_strike(&seed);
+			cells_operate(&seed);
 		} else if (dice < 32) {
-			strike_many(file, &seed);
+			file_operate_batch(file, &seed);
 		} else {
-			timer = get(file, roll(&seed));
+			timer = timer_get(file, random_next(&seed));
 			if (!timer)
 				continue;
-			strike(file, timer, &seed);
-			put(timer);
+			timer_operate(file, timer, &seed);
+			timer_put(timer);
 		}
 	}
 	return NULL;
 }
 
-static void take(struct file *file, const struct twheel_event *event)
+static void event_take(struct file *file, const struct twheel_event *event)
 {
 	uint32_t index = event->cookie, life = event->cookie >> 32;
 	struct timer *timer;
 	uint64_t late, floor;
 
 	if (index >= NR_TIMERS) {
-		wrong(BOOKS, "cookie", event->cookie, 0);
+		failure_report(FAILURE_BOOKS, "cookie", event->cookie, 0);
 		return;
 	}
 	timer = &file->timers[index];
 	fired++;
 	file->read++;
-	/* Of an arm that has not returned yet it may be, too. */
-	if (life != timer->begun || over(timer))
-		wrong(TWICE, "an event of a life that has ended", life,
-		      timer->begun);
+	/* The arm of this life may not have returned yet. */
+	if (life != timer->begun || timer_is_over(timer))
+		failure_report(FAILURE_TWICE, "an event of a life that has ended", life,
+			       timer->begun);
 	floor = timer->floor;
 	if (event->fired_ns < event->deadline_ns)
-		wrong(EARLY, "fired before the deadline",
-		      event->deadline_ns - event->fired_ns, index);
+		failure_report(FAILURE_EARLY, "fired before the deadline",
+			       event->deadline_ns - event->fired_ns, index);
 	if (event->deadline_ns < floor)
-		wrong(EARLY, "fired for a deadline that was given up",
-		      floor - event->deadline_ns, index);
+		failure_report(FAILURE_EARLY, "fired for a deadline that was given up",
+			       floor - event->deadline_ns, index);
 	late = event->fired_ns - event->deadline_ns;
 	if (file->clock == CLOCK_MONOTONIC && late > latest)
 		latest = late;
 	timer->ended++;
 }
 
-static void *reader(void *arg)
+static void *file_reader(void *arg)
 {
 	struct twheel_event events[32];
 	struct file *file = arg;
@@ -348,11 +347,11 @@ static void *reader(void *arg)
 	while (!done) {
 		got = read(file->fd, events, sizeof(events));
 		if (got < 0 && errno != EAGAIN && errno != EINTR)
-			wrong(ANSWER, "read", errno, 0);
+			failure_report(FAILURE_ANSWER, "read", errno, 0);
 		if (got < 0)
 			usleep(500);
 		for (i = 0; i < got / (ssize_t)sizeof(*events); i++)
-			take(file, &events[i]);
+			event_take(file, &events[i]);
 	}
 	return NULL;
 }
@@ -362,9 +361,9 @@ static bool open_files(void)
 	unsigned int i;
 
 	for (i = 0; i < NR_FILES; i++) {
-		struct twheel_setup setup = { .clockid = clocks[i] };
+		struct twheel_setup setup = { .clockid = file_clocks[i] };
 
-		files[i].clock = clocks[i];
+		files[i].clock = file_clocks[i];
 		files[i].fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
 		if (files[i].fd < 0 ||
 		    ioctl(files[i].fd, TWHEEL_IOC_SETUP, &setup)) {
@@ -375,8 +374,8 @@ static bool open_files(void)
 	return true;
 }
 
-/* Wait for what is due soon, cancel the rest, and compare the books. */
-static void audit(struct file *file)
+/* Wait for timers that are due soon, cancel the rest, and compare the books. */
+static void file_audit(struct file *file)
 {
 	struct twheel_info info = { };
 	unsigned int i, tries, all = 0;
@@ -385,35 +384,35 @@ static void audit(struct file *file)
 		struct timer *timer = &file->timers[i];
 		struct twheel_op op = { .id = timer->id };
 
-		if (!over(timer) && timer->far)
-			cancelled(file, timer,
-				  call(file->fd, TWHEEL_IOC_CANCEL, &op));
-		for (tries = 0; !over(timer) && all < PATIENCE; tries++, all++) {
+		if (!timer_is_over(timer) && timer->far)
+			timer_cancelled(file, timer,
+					ioctl_counted(file->fd, TWHEEL_IOC_CANCEL, &op));
+		for (tries = 0; !timer_is_over(timer) && all < PATIENCE; tries++, all++) {
 			/* The wall clock may have been set far back. */
 			if (file->clock == CLOCK_REALTIME && tries == 100)
-				cancelled(file, timer,
-					  call(file->fd, TWHEEL_IOC_CANCEL, &op));
+				timer_cancelled(file, timer,
+						ioctl_counted(file->fd, TWHEEL_IOC_CANCEL, &op));
 			usleep(10000);
 		}
-		if (!over(timer))
-			wrong(LOST, "no event", i, timer->begun);
+		if (!timer_is_over(timer))
+			failure_report(FAILURE_LOST, "no event", i, timer->begun);
 	}
 	ioctl(file->fd, TWHEEL_IOC_INFO, &info);
 	if (info.timers || info.pending || info.armed != file->armed)
-		wrong(BOOKS, "timers, armed", info.timers,
-		      info.armed - file->armed);
+		failure_report(FAILURE_BOOKS, "timers, armed", info.timers,
+			       info.armed - file->armed);
 	if (info.cancelled != file->cancelled + file->withdrawn)
-		wrong(BOOKS, "cancelled", info.cancelled,
-		      file->cancelled + file->withdrawn);
+		failure_report(FAILURE_BOOKS, "cancelled", info.cancelled,
+			       file->cancelled + file->withdrawn);
 	if (file->armed != file->cancelled + file->withdrawn + file->read)
-		wrong(BOOKS, "armed is not cancelled and read", file->armed,
-		      file->cancelled + file->withdrawn + file->read);
+		failure_report(FAILURE_BOOKS, "armed is not cancelled and read", file->armed,
+			       file->cancelled + file->withdrawn + file->read);
 }
 
 int main(int argc, char **argv)
 {
-	pthread_t strikers[NR_THREADS], readers[NR_FILES + 1];
-	unsigned long wrongs = 0;
+	pthread_t workers[NR_THREADS], readers[NR_FILES + 1];
+	unsigned long failures = 0;
 	uint64_t end;
 	uintptr_t i;
 
@@ -429,28 +428,28 @@ int main(int argc, char **argv)
 	}
 	end = now_of(CLOCK_BOOTTIME) + atoi(argv[1]) * NS_PER_S;
 	for (i = 0; i < NR_FILES; i++)
-		pthread_create(&readers[i], NULL, reader, &files[i]);
+		pthread_create(&readers[i], NULL, file_reader, &files[i]);
 	pthread_create(&readers[NR_FILES], NULL, cells_reader, NULL);
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_create(&strikers[i], NULL, striker, (void *)(i + 1));
+		pthread_create(&workers[i], NULL, worker_run, (void *)(i + 1));
 	while (now_of(CLOCK_BOOTTIME) < end)
 		usleep(100000);
 	stop = true;
 	for (i = 0; i < NR_THREADS; i++)
-		pthread_join(strikers[i], NULL);
+		pthread_join(workers[i], NULL);
 	for (i = 0; i < NR_FILES; i++)
-		audit(&files[i]);
+		file_audit(&files[i]);
 	cells_audit();
 	done = true;
 	for (i = 0; i <= NR_FILES; i++)
 		pthread_join(readers[i], NULL);
 
-	for (i = 0; i < NR_WRONGS; i++)
-		wrongs += counted[i];
+	for (i = 0; i < NR_FAILURES; i++)
+		failures += counted[i];
 	printf("twin: %s: %lu operations, %lu fired, at most %lu us late",
-	       wrongs ? "FAILED" : "ok", operations, fired, latest / 1000);
-	for (i = 0; i < NR_WRONGS; i++)
-		printf(", %lu %s", counted[i], names[i]);
+	       failures ? "FAILED" : "ok", operations, fired, latest / 1000);
+	for (i = 0; i < NR_FAILURES; i++)
+		printf(", %lu %s", counted[i], failure_names[i]);
 	printf("\n");
-	return wrongs != 0;
+	return failures != 0;
 }
