@@ -122,13 +122,13 @@ static void account_runs_over(struct kunit *test)
 
 static void bad_shares_are_refused(struct kunit *test)
 {
-	struct twheel_config config = { .name = "kunit-share", .share = 100 };
+	struct twheel_config config = { .name = "kunit-share", .cpu_budget = 100 };
 	struct twheel_geometry geometry;
 
 	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), 0);
-	config.share = 101;
+	config.cpu_budget = 101;
 	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), -EINVAL);
-	config.share = 100;
+	config.cpu_budget = 100;
 	config.percpu = true;
 	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), -EINVAL);
 	config.percpu = false;
@@ -165,7 +165,7 @@ static void gorge(struct twheel_timer *timer)
 
 static struct glutton *new_glutton(struct kunit *test, unsigned int share)
 {
-	struct twheel_config config = { .name = "kunit-share", .share = share };
+	struct twheel_config config = { .name = "kunit-share", .cpu_budget = share };
 	struct glutton *glutton;
 
 	glutton = kunit_kzalloc(test, sizeof(*glutton), GFP_KERNEL);
@@ -274,7 +274,7 @@ static void others_are_served(struct kunit *test)
 static void handed_to_and_fro_balances(struct kunit *test)
 {
 	static const struct twheel_config config = {
-		.name = "share", .share = 1,
+		.name = "share", .cpu_budget = 1,
 	};
 	struct twheel_stats stats;
 	struct stress stress;
@@ -289,7 +289,7 @@ static void handed_to_and_fro_balances(struct kunit *test)
 static void wall_clock_is_handed_over(struct kunit *test)
 {
 	static const struct twheel_config config = {
-		.name = "share wall", .share = 1,
+		.name = "share wall", .cpu_budget = 1,
 		.clock = TWHEEL_CLOCK_REALTIME,
 	};
 	struct stress stress;

@@ -191,7 +191,7 @@ void stress_begin(struct kunit *test, struct stress *stress,
 		.rounds	= rounds,
 		.limit	= config->max_pending,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
-		.busy	= config->share,
+		.busy	= config->cpu_budget,
 	};
 	mine.data = stress;
 	mine.tick_ns = 100 * US;

@@ -6,6 +6,7 @@
 
 #include "api/instance.h"
 #include "dev/cdev.h"
+#include "dev/view.h"
 #include "export.h"
 
 static int __init twheel_init(void)
@@ -15,9 +16,15 @@ static int __init twheel_init(void)
 	ret = tw_instances_init();
 	if (ret)
 		return ret;
+	tw_view_init();
 	ret = tw_cdev_init();
 	if (ret)
-		tw_instances_exit();
+		goto err_exit_view;
+	return 0;
+
+err_exit_view:
+	tw_view_exit();
+	tw_instances_exit();
 	return ret;
 }
 
@@ -27,6 +34,7 @@ subsys_initcall(twheel_init);
 static void __exit twheel_exit(void)
 {
 	tw_cdev_exit();
+	tw_view_exit();
 	tw_instances_exit();
 }
 module_exit(twheel_exit);

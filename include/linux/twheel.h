@@ -230,7 +230,7 @@ enum twheel_context {
  * @start_ns: where a virtual clock starts; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own
- * @share: how many percent of a CPU the wheel may take in softirq, 0: no limit. A wheel
+ * @cpu_budget: how many percent of a CPU the wheel may take in softirq, 0: no limit. A wheel
  *	that takes more for longer than a few ms is served by a thread, which
  *	other tasks compete with, and its timers are the ones that are late; until
  *	it takes less. Callbacks run with softirqs off there. Only with
@@ -252,7 +252,7 @@ struct twheel_config {
 	u64 start_ns;
 	enum twheel_context context;
 	struct workqueue_struct *workqueue;
-	unsigned int share;
+	unsigned int cpu_budget;
 	bool percpu;
 };
 
@@ -274,7 +274,7 @@ struct twheel_config {
  *	counted, for that would cost as much as they do; and several of one timer are
  *	found as one
  * @passes: how often the wheel was woken up to do its work
- * @threaded: passes that a thread did, because of &twheel_config.share
+ * @threaded: passes that a thread did, because of &twheel_config.cpu_budget
  * @exhausted: passes that used up their budget and had to resume
  * @overruns: callbacks in interrupt context that took longer than the module
  *	parameter overrun_ms

@@ -18,37 +18,40 @@
 
 #include "../compat.h"
 #include "../core/base.h"
+#include "../core/debug.h"
 #include "../core/pass.h"
-#include "../dev/view.h"
 #include "../export.h"
 #include "../param.h"
 #include "instance.h"
+#include "timer.h"
 
-/* How many unfired timers are handed back before others may run. */
-#define HAND_BACK	64
+/* How many unfired timers twheel_stop() hands back before it lets other tasks run. */
+#define INSTANCE_HAND_BACK	64
 
 static unsigned long live_wheels_warn = 64;
 TW_PARAM(live_wheels_warn, 0, UINT_MAX,
 	 "Warn when modules have more wheels than this (0 to 4294967295, 0: never; default 64)");
 
-/* How many wheels there have been. */
-static atomic_t wheel_count;
+/* The number of the last wheel that was made. */
+static atomic_t instance_count;
 
-/* All wheels there are, so that those left behind can be named. */
-static LIST_HEAD(wheels);
-static DEFINE_MUTEX(wheels_lock);
-/* How many of them modules have made, the device's not counted. */
+/* All wheels, so that those left behind can be named. */
+static LIST_HEAD(instances);
+/* Guards that list, what follows, and the observer. */
+static DEFINE_MUTEX(instances_lock);
+/* How many of the wheels belong to modules, the device's not counted. */
 static unsigned int live_wheels;
-/* They are too many, which has been said. */
+/* The warning about too many of them has been printed. */
 static bool live_wheels_told;
+static const struct tw_instance_observer *instance_observer;
 
 /* The state of CPU hotplug that wheels are instances of. */
-static enum cpuhp_state cpuhp;
+static enum cpuhp_state instance_cpuhp;
 
-/* Its threads serve wheels that take more than their share. */
-static struct workqueue_struct *overload;
+/* Its threads serve wheels that have used up their CPU budget. */
+static struct workqueue_struct *instance_overload;
 
-static unsigned int pending(const struct twheel *wheel)
+static unsigned int instance_pending(const struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int sum = 0;
@@ -59,7 +62,8 @@ static unsigned int pending(const struct twheel *wheel)
 	return sum;
 }
 
-static int set_home(unsigned int cpu, struct hlist_node *node, bool target_online)
+static int instance_set_online(unsigned int cpu, struct hlist_node *node,
+			       bool target_online)
 {
 	struct twheel *wheel = hlist_entry(node, struct twheel, cpus);
 
@@ -67,17 +71,17 @@ static int set_home(unsigned int cpu, struct hlist_node *node, bool target_onlin
 	return 0;
 }
 
-static int cpu_comes(unsigned int cpu, struct hlist_node *node)
+static int instance_cpu_online(unsigned int cpu, struct hlist_node *node)
 {
-	return set_home(cpu, node, true);
+	return instance_set_online(cpu, node, true);
 }
 
-static int cpu_goes(unsigned int cpu, struct hlist_node *node)
+static int instance_cpu_offline(unsigned int cpu, struct hlist_node *node)
 {
-	return set_home(cpu, node, false);
+	return instance_set_online(cpu, node, false);
 }
 
-static void free_wheel(struct twheel *wheel)
+static void instance_free(struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int i;
@@ -90,9 +94,9 @@ static void free_wheel(struct twheel *wheel)
 	kfree(wheel);
 }
 
-/* The base of a CPU, or the only one. */
-static int make_base(struct twheel *wheel, const struct twheel_config *config,
-		     int cpu)
+/* Make the base of a CPU, or the only one. */
+static int instance_make_base(struct twheel *wheel,
+			      const struct twheel_config *config, int cpu)
 {
 	struct twheel_base *base = tw_base_new(wheel, config, cpu);
 
@@ -105,23 +109,23 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config,
 	return 0;
 }
 
-static int make_all_bases(struct twheel *wheel,
-			  const struct twheel_config *config)
+static int instance_make_bases(struct twheel *wheel,
+			       const struct twheel_config *config)
 {
 	unsigned int cpu;
 	int ret;
 
 	if (!wheel->percpu)
-		return make_base(wheel, config, TW_ANY_CPU);
+		return instance_make_base(wheel, config, TW_ANY_CPU);
 	for_each_possible_cpu(cpu) {
-		ret = make_base(wheel, config, cpu);
+		ret = instance_make_base(wheel, config, cpu);
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-static void set_limit(struct twheel *wheel, unsigned int limit)
+static void instance_set_limit(struct twheel *wheel, unsigned int limit)
 {
 	struct twheel_base *base;
 	unsigned int i;
@@ -143,8 +147,10 @@ static void set_limit(struct twheel *wheel, unsigned int limit)
 	}
 }
 
-static int furnish(struct twheel *wheel, const struct twheel_config *config)
+static int instance_set_up(struct twheel *wheel,
+			   const struct twheel_config *config)
 {
+	unsigned int kind = wheel->percpu ? WQ_PERCPU : WQ_UNBOUND;
 	struct twheel_config mine = *config;
 	int ret;
 
@@ -152,28 +158,34 @@ static int furnish(struct twheel *wheel, const struct twheel_config *config)
 	if (!wheel->name)
 		return -ENOMEM;
 	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
+		/* Timeouts may be what frees memory: their thread must not wait for any. */
 		wheel->workqueue = alloc_workqueue("twheel/%.12s",
-						   wheel->percpu ? WQ_PERCPU :
-						   WQ_UNBOUND, 0, wheel->name);
+						   kind | WQ_MEM_RECLAIM, 0,
+						   wheel->name);
 		if (!wheel->workqueue)
 			return -ENOMEM;
 		mine.workqueue = wheel->workqueue;
 	}
-	if (config->share)
-		mine.workqueue = overload;
-	ret = make_all_bases(wheel, &mine);
+	if (config->cpu_budget)
+		mine.workqueue = instance_overload;
+	ret = instance_make_bases(wheel, &mine);
 	if (ret)
 		return ret;
-	set_limit(wheel, config->max_pending);
-	return wheel->percpu ? cpuhp_state_add_instance(cpuhp, &wheel->cpus) : 0;
+	instance_set_limit(wheel, config->max_pending);
+	if (!wheel->percpu)
+		return 0;
+	return cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
 }
 
-/* Too many, and that is new? It is again once they were fewer than allowed. */
-static bool one_too_many(int change)
+/*
+ * Count a wheel of a module, or one less. Returns true if there are too many now and
+ * that has not been said since there were fewer.
+ */
+static bool instance_count_live(int change)
 {
 	unsigned long warn = READ_ONCE(live_wheels_warn);
 
-	lockdep_assert_held(&wheels_lock);
+	lockdep_assert_held(&instances_lock);
 	live_wheels += change;
 	if (live_wheels < warn)
 		live_wheels_told = false;
@@ -183,33 +195,62 @@ static bool one_too_many(int change)
 	return true;
 }
 
-static void enlist(struct twheel *wheel)
+static void instance_list(struct twheel *wheel)
 {
-	mutex_lock(&wheels_lock);
-	list_add_tail(&wheel->link, &wheels);
-	if (wheel->owner != THIS_MODULE && one_too_many(1))
+	mutex_lock(&instances_lock);
+	list_add_tail(&wheel->link, &instances);
+	if (!wheel->device && instance_count_live(1))
 		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
 			live_wheels - 1, wheel->name, wheel->owner_name);
-	mutex_unlock(&wheels_lock);
-	if (wheel->owner != THIS_MODULE)
-		tw_view_add(wheel);
+	if (!wheel->device && instance_observer)
+		wheel->observed = instance_observer->added(wheel);
+	mutex_unlock(&instances_lock);
 }
 
-static void delist(struct twheel *wheel)
+static void instance_unlist(struct twheel *wheel)
 {
-	lockdep_assert_held(&wheels_lock);
+	lockdep_assert_held(&instances_lock);
 	list_del(&wheel->link);
-	if (wheel->owner != THIS_MODULE)
-		one_too_many(-1);
+	if (wheel->device)
+		return;
+	instance_count_live(-1);
+	if (instance_observer)
+		instance_observer->removed(wheel->observed);
 }
 
 /*
- * tw_instance_new() - __twheel_create() for a wheel that shares a CPU with others
- * @account: what they may take together, until the last one is destroyed; the wheel
- *	has a share of its own, too. Or NULL
+ * tw_instances_observe() - be told of the wheels that modules make, those that there
+ * are already included
+ * @observer: whom to tell, instead of the present one; NULL: nobody any more
  */
-struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct module *owner, struct tw_user_budget *account)
+void tw_instances_observe(const struct tw_instance_observer *observer)
+{
+	struct twheel *wheel;
+
+	mutex_lock(&instances_lock);
+	instance_observer = observer;
+	list_for_each_entry(wheel, &instances, link)
+		if (observer && !wheel->device)
+			wheel->observed = observer->added(wheel);
+	mutex_unlock(&instances_lock);
+}
+
+/* tw_instance_describe() - what a wheel is, besides its geometry and its counts */
+void tw_instance_describe(const struct twheel *wheel,
+			  struct tw_instance_description *description)
+{
+	*description = (struct tw_instance_description) {
+		.id		= wheel->id,
+		.name		= wheel->name,
+		.owner		= wheel->owner_name,
+		.context	= wheel->bases[0]->clock.context,
+		.percpu		= wheel->percpu,
+	};
+}
+
+static struct twheel *instance_new(const struct twheel_config *config,
+				   struct module *owner,
+				   struct tw_user_budget *account, bool device)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel_geometry geometry;
@@ -222,8 +263,9 @@ struct twheel *tw_instance_new(const struct twheel_config *config,
 	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	wheel->id = atomic_inc_return(&wheel_count);
+	wheel->id = atomic_inc_return(&instance_count);
 	wheel->percpu = config->percpu;
+	wheel->device = device;
 	wheel->nr_bases = cpus;
 	wheel->account = account;
 	wheel->owner = owner;
@@ -231,39 +273,52 @@ struct twheel *tw_instance_new(const struct twheel_config *config,
 		sizeof(wheel->owner_name));
 	wheel->data = config->data;
 
-	ret = furnish(wheel, config);
+	ret = instance_set_up(wheel, config);
 	if (ret) {
-		free_wheel(wheel);
+		instance_free(wheel);
 		return ERR_PTR(ret);
 	}
-	enlist(wheel);
+	instance_list(wheel);
 	return wheel;
+}
+
+/*
+ * tw_instance_new() - make a wheel of the device
+ * @account: the CPU budget that it shares with other wheels, besides its own; or NULL.
+ *	It has to outlive the wheel
+ *
+ * As __twheel_create(); but such a wheel is no module's, and nobody observes it.
+ */
+struct twheel *tw_instance_new(const struct twheel_config *config,
+			       struct tw_user_budget *account)
+{
+	return instance_new(config, THIS_MODULE, account, true);
 }
 
 /**
  * __twheel_create() - make a wheel
  * @config: what it is to be like
- * @owner: who makes it: THIS_MODULE. Use twheel_create()
+ * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
  *
- * It makes no interrupt until a timer is armed.
+ * The wheel causes no interrupt until a timer is armed.
  *
  * Context:
  * * process, may sleep; not from a CPU hotplug callback
  * Return:
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, tick, slots or start out of range, no such context,
- *   a workqueue for a context that has none; a share above 100, or one of a wheel
- *   that is per CPU or not in softirq
+ * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
+ *   for a context that has none; a CPU budget above 100, or one for a wheel that is
+ *   per CPU or not in softirq context
  * * -ENOMEM - no memory
  */
 struct twheel *__twheel_create(const struct twheel_config *config,
 			       struct module *owner)
 {
-	return tw_instance_new(config, owner, NULL);
+	return instance_new(config, owner, NULL, false);
 }
 TW_EXPORT(__twheel_create);
 
-static bool inside(const struct twheel *wheel)
+static bool instance_inside(const struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int i;
@@ -274,34 +329,40 @@ static bool inside(const struct twheel *wheel)
 	return false;
 }
 
-/* All bases first: a timer may move from one to another that is not stopped. */
-static void stop_bases(struct twheel *wheel)
+/* Returns false if the wheel has been stopped before. */
+static bool instance_stop(struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int i;
 
+	/* A whole word: not every machine can exchange a single byte. */
+	if (xchg(&wheel->stopped, 1))
+		return false;
+	/* All bases first: a timer may move from one to another that is not stopped. */
 	tw_for_each_base(base, i, wheel)
 		tw_base_stop(base);
 	tw_for_each_base(base, i, wheel)
 		tw_base_stopped(base);
+	return true;
 }
 
 /**
  * twheel_stop() - end a wheel's work and hand back its timers
  * @wheel: the wheel
  * @unfired: called for every timer that had not fired, in process context and
- *	with no lock held; may free it. NULL: they are only counted
+ *	with no lock held; it may free the timer. NULL: they are only counted
  * @arg: passed to it
  *
- * No callback runs when this returns, and none will; every arm fails with
- * -ESHUTDOWN. Each timer that was pending has fired, been cancelled, or been
- * handed back: exactly one of these.
+ * When this returns, no callback runs and none will; every arm fails with -ESHUTDOWN.
+ * Each timer that was pending has fired, been cancelled, or been handed back: exactly
+ * one of these.
  *
  * Context:
  * * process, may sleep
- * * other CPUs may use the wheel's timers meanwhile. One of which twheel_cancel_sync()
- *   or twheel_shutdown_sync() then says that it was not pending may just be on its way
- *   to @unfired: it is freed by that, or after this has returned
+ * * other CPUs may use the wheel's timers meanwhile. If twheel_cancel_sync() or
+ *   twheel_shutdown_sync() then says that a timer was not pending, the timer may just
+ *   be on its way to @unfired: do not free it before that has been called, or before
+ *   this has returned
  * Return:
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel; nothing has been done
@@ -316,16 +377,15 @@ long twheel_stop(struct twheel *wheel,
 	unsigned int i;
 	long count = 0;
 
-	if (inside(wheel))
+	if (instance_inside(wheel))
 		return -EDEADLK;
-	if (xchg(&wheel->stopped, true))
+	if (!instance_stop(wheel))
 		return -EALREADY;
-	stop_bases(wheel);
 	tw_for_each_base(base, i, wheel) {
 		while ((timer = tw_base_evict(base))) {
 			if (unfired)
 				unfired(timer, arg);
-			if (!(++count % HAND_BACK))
+			if (!(++count % INSTANCE_HAND_BACK))
 				cond_resched();
 		}
 	}
@@ -334,20 +394,18 @@ long twheel_stop(struct twheel *wheel,
 TW_EXPORT(twheel_stop);
 
 /* Free a wheel that has been stopped. */
-static void dismiss(struct twheel *wheel)
+static void instance_release(struct twheel *wheel)
 {
-	tw_view_remove(wheel);
 	if (wheel->percpu)
-		cpuhp_state_remove_instance(cpuhp, &wheel->cpus);
-	free_wheel(wheel);
+		cpuhp_state_remove_instance(instance_cpuhp, &wheel->cpus);
+	instance_free(wheel);
 }
 
 /**
- * twheel_destroy() - free a wheel, stopping it if need be
+ * twheel_destroy() - free a wheel, and stop it first if need be
  * @wheel: the wheel, or NULL or an ERR_PTR, which are ignored
  *
- * No function may be called on any of its timers from now on but
- * twheel_timer_init().
+ * From now on no function but twheel_timer_init() may be called on any of its timers.
  *
  * Context:
  * * process, may sleep
@@ -362,10 +420,10 @@ int twheel_destroy(struct twheel *wheel)
 	if (twheel_stop(wheel, NULL, NULL) == -EDEADLK)
 		return -EDEADLK;
 
-	mutex_lock(&wheels_lock);
-	delist(wheel);
-	mutex_unlock(&wheels_lock);
-	dismiss(wheel);
+	mutex_lock(&instances_lock);
+	instance_unlist(wheel);
+	mutex_unlock(&instances_lock);
+	instance_release(wheel);
 	return 0;
 }
 TW_EXPORT(twheel_destroy);
@@ -402,10 +460,10 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 TW_EXPORT(twheel_advance);
 
 /*
- * Debug objects must not find timers pending on a wheel that is gone when their
- * memory goes; and by them we know that it has not gone yet.
+ * Debug objects must not find timers pending on a wheel that is gone when the timers'
+ * memory goes. They also prove that the memory is still there.
  */
-static void forget_timers(struct twheel *wheel)
+static void instance_forget_timers(struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int i;
@@ -418,24 +476,23 @@ static void forget_timers(struct twheel *wheel)
 }
 
 /*
- * Their maker has gone, and with it perhaps the memory of timers that still pend:
- * unless it is known to be there, those are not touched.
+ * The wheel's module has gone, and perhaps the memory of its pending timers with it.
+ * They are not touched unless their memory is known to be there.
  */
-static void abandon(struct twheel *wheel)
+static void instance_abandon(struct twheel *wheel)
 {
-	lockdep_assert_held(&wheels_lock);
+	lockdep_assert_held(&instances_lock);
 	pr_warn("wheel '%s' was never destroyed by %s, %u timers pending\n",
-		wheel->name, wheel->owner_name, pending(wheel));
-	if (!xchg(&wheel->stopped, true))
-		stop_bases(wheel);
-	forget_timers(wheel);
-	delist(wheel);
-	dismiss(wheel);
+		wheel->name, wheel->owner_name, instance_pending(wheel));
+	instance_stop(wheel);
+	instance_forget_timers(wheel);
+	instance_unlist(wheel);
+	instance_release(wheel);
 }
 
 #ifdef CONFIG_MODULES
-static int module_changes(struct notifier_block *nb, unsigned long state,
-			  void *data)
+static int instance_module_changed(struct notifier_block *nb,
+				   unsigned long state, void *data)
 {
 	struct twheel *wheel, *next;
 	struct module *owner = data;
@@ -443,23 +500,23 @@ static int module_changes(struct notifier_block *nb, unsigned long state,
 	/* After its exit function, before its code goes. */
 	if (state != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
-	mutex_lock(&wheels_lock);
-	list_for_each_entry_safe(wheel, next, &wheels, link)
+	mutex_lock(&instances_lock);
+	list_for_each_entry_safe(wheel, next, &instances, link)
 		if (wheel->owner == owner)
-			abandon(wheel);
-	mutex_unlock(&wheels_lock);
+			instance_abandon(wheel);
+	mutex_unlock(&instances_lock);
 	return NOTIFY_OK;
 }
 #else
-static int module_changes(struct notifier_block *nb, unsigned long state,
-			  void *data)
+static int instance_module_changed(struct notifier_block *nb,
+				   unsigned long state, void *data)
 {
 	return NOTIFY_DONE;
 }
 #endif
 
-static struct notifier_block module_notifier = {
-	.notifier_call	= module_changes,
+static struct notifier_block instance_module_notifier = {
+	.notifier_call	= instance_module_changed,
 };
 
 /* tw_instances_init() - get ready for wheels. Return: 0 or an error. */
@@ -467,29 +524,30 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
+	tw_debug_set_withdraw(tw_cancel_misused);
 	/*
-	 * Unbound: on housekeeping CPUs. So few threads that all who are greedy
-	 * together leave others most of the machine. Files in sysfs change both.
+	 * Unbound: on housekeeping CPUs. Few threads, so that all greedy wheels together
+	 * leave most of the machine to others. Files in sysfs change both.
 	 */
-	overload = alloc_workqueue("twheel_overload", WQ_UNBOUND | WQ_SYSFS,
-				   DIV_ROUND_UP(num_possible_cpus(), 4));
-	if (!overload)
+	instance_overload = alloc_workqueue("twheel_overload",
+					    WQ_UNBOUND | WQ_SYSFS | WQ_MEM_RECLAIM,
+					    DIV_ROUND_UP(num_possible_cpus(), 4));
+	if (!instance_overload)
 		return -ENOMEM;
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
-				      cpu_comes, cpu_goes);
+				      instance_cpu_online, instance_cpu_offline);
 	if (ret < 0)
-		goto destroy;
-	cpuhp = ret;
-	tw_view_init();
-	ret = register_module_notifier(&module_notifier);
+		goto err_destroy_overload;
+	instance_cpuhp = ret;
+	ret = register_module_notifier(&instance_module_notifier);
 	if (ret)
-		goto remove;
+		goto err_remove_cpuhp;
 	return 0;
-remove:
-	tw_view_exit();
-	cpuhp_remove_multi_state(cpuhp);
-destroy:
-	destroy_workqueue(overload);
+
+err_remove_cpuhp:
+	cpuhp_remove_multi_state(instance_cpuhp);
+err_destroy_overload:
+	destroy_workqueue(instance_overload);
 	return ret;
 }
 
@@ -498,12 +556,11 @@ void tw_instances_exit(void)
 {
 	struct twheel *wheel, *next;
 
-	unregister_module_notifier(&module_notifier);
-	mutex_lock(&wheels_lock);
-	list_for_each_entry_safe(wheel, next, &wheels, link)
-		abandon(wheel);
-	mutex_unlock(&wheels_lock);
-	tw_view_exit();
-	cpuhp_remove_multi_state(cpuhp);
-	destroy_workqueue(overload);
+	unregister_module_notifier(&instance_module_notifier);
+	mutex_lock(&instances_lock);
+	list_for_each_entry_safe(wheel, next, &instances, link)
+		instance_abandon(wheel);
+	mutex_unlock(&instances_lock);
+	cpuhp_remove_multi_state(instance_cpuhp);
+	destroy_workqueue(instance_overload);
 }

@@ -8,9 +8,10 @@
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
+#include <linux/twheel.h>
+
 #include "../core/quota.h"
 
-struct dentry;
 struct tw_user_budget;
 struct twheel_base;
 struct twheel_config;
@@ -19,7 +20,8 @@ struct twheel_config;
  * struct twheel - a wheel
  * @id: its number
  * @percpu: it has bases for each CPU, else for one
- * @stopped: twheel_stop() was called
+ * @device: it belongs to an open file of the device, not to a module
+ * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @credits: what is left of its limit
  * @account: what it may take of a CPU together with others, or NULL
@@ -29,14 +31,15 @@ struct twheel_config;
  * @owner: the module that made it; may be gone
  * @owner_name: its name
  * @name: of the wheel
- * @view: its file in debugfs, if a module has made it
+ * @observed: what the observer's @added() has returned
  * @data: its maker's
  * @bases: of each CPU, or the only one
  */
 struct twheel {
 	unsigned int id;
 	bool percpu;
-	bool stopped;
+	bool device;
+	unsigned int stopped;
 	unsigned int nr_bases;
 	struct tw_quota credits;
 	struct tw_user_budget *account;
@@ -46,7 +49,7 @@ struct twheel {
 	struct module *owner;
 	char owner_name[MODULE_NAME_LEN];
 	const char *name;
-	struct dentry *view;
+	void *observed;
 	void *data;
 	struct twheel_base *bases[];
 };
@@ -64,9 +67,39 @@ tw_instance_base(const struct twheel *wheel, int cpu)
 			continue;					\
 		else
 
+/**
+ * struct tw_instance_observer - is told of the wheels that modules make and destroy
+ * @added: of a wheel that there is now. What this returns is passed to @removed
+ * @removed: of a wheel that is about to be freed
+ *
+ * Both are called in process context, one at a time.
+ */
+struct tw_instance_observer {
+	void *(*added)(struct twheel *wheel);
+	void (*removed)(void *observed);
+};
+
+/**
+ * struct tw_instance_description - what a wheel is
+ * @id: its number
+ * @name: its name; valid as long as the wheel
+ * @owner: the name of its module; likewise
+ * @context: where its callbacks run
+ * @percpu: it has a base for each CPU
+ */
+struct tw_instance_description {
+	unsigned int id;
+	const char *name;
+	const char *owner;
+	enum twheel_context context;
+	bool percpu;
+};
+
 struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct module *owner,
 			       struct tw_user_budget *account);
+void tw_instance_describe(const struct twheel *wheel,
+			  struct tw_instance_description *description);
+void tw_instances_observe(const struct tw_instance_observer *observer);
 int tw_instances_init(void);
 void tw_instances_exit(void);
 

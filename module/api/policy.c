@@ -22,13 +22,13 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
-#include <linux/math64.h>
 #include <linux/random.h>
 
 #include <linux/twheel_policy.h>
 
 #include "../export.h"
 #include "jitter.h"
+#include "overruns.h"
 
 static bool is_span(u64 ns)
 {
@@ -109,11 +109,11 @@ static bool series_due(const struct twheel_series *s)
 /* With the lock: which deadline is this, and which were missed? */
 static void periodic_count(struct twheel_periodic *p)
 {
-	u64 now = series_now(&p->series);
 	u64 overruns = 0;
 
-	if (p->pace == TWHEEL_FIXED_RATE && now > p->deadline)
-		overruns = div64_u64(now - p->deadline, p->period);
+	if (p->pace == TWHEEL_FIXED_RATE)
+		overruns = tw_overruns(series_now(&p->series), p->deadline,
+				       p->period);
 	p->overruns = overruns;
 	p->missed += overruns;
 	p->deadline += overruns * p->period;

@@ -49,4 +49,6 @@ static inline bool tw_timer_runs(const struct twheel_base *base,
 	return base->running == timer;
 }
 
+void tw_cancel_misused(struct twheel_timer *timer);
+
 #endif /* _TWHEEL_TIMER_H */

@@ -51,9 +51,9 @@ static bool context_valid(const struct twheel_config *config)
  */
 static bool share_valid(const struct twheel_config *config)
 {
-	if (!config->share)
+	if (!config->cpu_budget)
 		return true;
-	return config->share <= 100 && !config->percpu &&
+	return config->cpu_budget <= 100 && !config->percpu &&
 	       config->context == TWHEEL_CONTEXT_SOFTIRQ;
 }
 
@@ -123,7 +123,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
-	base->share.percent = config->share;
+	base->share.percent = config->cpu_budget;
 	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
 	base->limit = TW_BASE_ENDLESS;
 	base->room = TW_BASE_ENDLESS;

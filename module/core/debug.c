@@ -49,15 +49,13 @@ static void *debug_hint(void *object)
 	return ((struct twheel_timer *)object)->function;
 }
 
-/*
- * Out of the wheel with it. Who may wait waits for a callback that has armed it
- * again, and uses it; but who holds a lock, or is that callback, would wait for
- * ever.
- */
-static void withdraw(struct twheel_timer *timer)
+/* Takes a pending timer out of its wheel; see tw_debug_set_withdraw(). */
+static void (*debug_withdraw)(struct twheel_timer *timer);
+
+/* tw_debug_set_withdraw() - how a timer that is misused while pending is cancelled */
+void tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer))
 {
-	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
-		twheel_cancel(timer);
+	debug_withdraw = withdraw;
 }
 
 /* Initialised anew while pending. */
@@ -67,7 +65,7 @@ static bool fixup_init(void *object, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	withdraw(timer);
+	debug_withdraw(timer);
 	debug_object_init(timer, &tw_debug_descr);
 	return true;
 }
@@ -79,7 +77,7 @@ static bool fixup_free(void *object, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	withdraw(timer);
+	debug_withdraw(timer);
 	debug_object_free(timer, &tw_debug_descr);
 	return true;
 }

@@ -30,7 +30,10 @@ void tw_debug_destroy_on_stack(struct twheel_timer *timer);
 void tw_debug_activate(struct twheel_timer *timer);
 void tw_debug_deactivate(struct twheel_timer *timer);
 bool tw_debug_assert_init(const struct twheel_timer *timer);
+void tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer));
 #else
+static inline void
+tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer)) { }
 static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack) { }
 static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer) { }
 static inline void tw_debug_activate(struct twheel_timer *timer) { }

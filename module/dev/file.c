@@ -104,13 +104,12 @@ static struct twheel *new_wheel(struct tw_file *file,
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
-	mine.share = READ_ONCE(device_share);
+	mine.cpu_budget = READ_ONCE(device_share);
 	/* Two wheels together may take what a file may take. */
 	if (file_clock == TWHEEL_CLOCK_REALTIME)
-		mine.share = DIV_ROUND_UP(mine.share, 2);
-	return tw_instance_new(&mine, THIS_MODULE,
-			       file->exempt || !mine.share ? NULL :
-			       tw_user_cpu_budget(file->user, mine.share));
+		mine.cpu_budget = DIV_ROUND_UP(mine.cpu_budget, 2);
+	return tw_instance_new(&mine, file->exempt || !mine.cpu_budget ? NULL :
+			       tw_user_cpu_budget(file->user, mine.cpu_budget));
 }
 
 /**

@@ -14,7 +14,6 @@
 #include <linux/twheel.h>
 
 #include "../api/instance.h"
-#include "../core/base.h"
 #include "view.h"
 
 /* "4294967295" and the end. */
@@ -75,18 +74,19 @@ void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
 static int view_show(struct seq_file *seq, void *unused)
 {
 	struct twheel *wheel = seq->private;
-	const struct twheel_base *base = wheel->bases[0];
+	struct tw_instance_description wheel_is;
 	struct twheel_geometry geometry;
 	struct twheel_stats stats;
 
+	tw_instance_describe(wheel, &wheel_is);
 	twheel_get_geometry(wheel, &geometry);
 	twheel_get_stats(wheel, &stats);
-	seq_printf(seq, "wheel:\t%u\n", wheel->id);
-	seq_printf(seq, "name:\t%s\n", wheel->name);
-	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
+	seq_printf(seq, "wheel:\t%u\n", wheel_is.id);
+	seq_printf(seq, "name:\t%s\n", wheel_is.name);
+	seq_printf(seq, "owner:\t%s\n", wheel_is.owner);
 	seq_printf(seq, "clock:\t%s\n", clock_names[geometry.clock]);
-	seq_printf(seq, "context:\t%s\n", context_names[base->clock.context]);
-	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
+	seq_printf(seq, "context:\t%s\n", context_names[wheel_is.context]);
+	seq_printf(seq, "percpu:\t%u\n", wheel_is.percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
@@ -108,31 +108,36 @@ static int view_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(view);
 
-/* tw_view_add() - a wheel of a module is there */
-void tw_view_add(struct twheel *wheel)
+static void *view_add(struct twheel *wheel)
 {
 	char number[NUMBER];
 
-	snprintf(number, sizeof(number), "%u", wheel->id);
-	/* What goes wrong here is nobody's concern; so debugfs has it. */
-	wheel->view = debugfs_create_file(number, 0400, folder, wheel,
-					  &view_fops);
+	snprintf(number, sizeof(number), "%u", twheel_id(wheel));
+	/* Errors are ignored, as debugfs asks. */
+	return debugfs_create_file(number, 0400, folder, wheel, &view_fops);
 }
 
-/* tw_view_remove() - it is to go. Who reads the file has done so when this returns. */
-void tw_view_remove(struct twheel *wheel)
+/* Readers of the file have left it when this returns. */
+static void view_remove(void *file)
 {
-	debugfs_remove(wheel->view);
+	debugfs_remove(file);
 }
 
-/* tw_view_init() - before there are wheels */
+static const struct tw_instance_observer view_observer = {
+	.added		= view_add,
+	.removed	= view_remove,
+};
+
+/* tw_view_init() - show the wheels of modules, from now on */
 void __init tw_view_init(void)
 {
 	folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	tw_instances_observe(&view_observer);
 }
 
-/* tw_view_exit() - there are none any more */
+/* tw_view_exit() - show them no longer */
 void tw_view_exit(void)
 {
+	tw_instances_observe(NULL);
 	debugfs_remove(folder);
 }

@@ -14,7 +14,5 @@ void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
 
 void tw_view_init(void);
 void tw_view_exit(void);
-void tw_view_add(struct twheel *wheel);
-void tw_view_remove(struct twheel *wheel);
 
 #endif /* _TWHEEL_VIEW_H */

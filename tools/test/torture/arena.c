@@ -60,7 +60,7 @@ static void arena_choose_config(struct twheel_config *config, unsigned int life)
 	};
 	if (config->context == TWHEEL_CONTEXT_SOFTIRQ && !config->percpu &&
 	    torture_random() % 4 == 0)
-		config->share = 5;
+		config->cpu_budget = 5;
 }
 
 static void arena_free_timers(struct arena *arena)
