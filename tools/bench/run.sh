@@ -8,7 +8,8 @@
 #   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half
-#   CHARTS=1     put the charts into tools/bench/charts, which README.md shows
+#   CHARTS=1     put the charts into tools/bench/charts, which README.md shows, and the
+#                figures into its tables
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
@@ -89,5 +90,7 @@ charts=$work
 [ -z "${CHARTS:-}" ] || charts=$ROOT/tools/bench/charts
 mkdir -p "$charts"
 python3 "$ROOT/tools/bench/chart.py" "$work/$mode.json" "$charts"
+[ -z "${CHARTS:-}" ] || [ "$mode" != icount ] ||
+	python3 "$ROOT/tools/bench/figures.py" --take "$work/$mode.json"
 say "as data: $work/$mode.json"
 say "as charts: $charts/$mode-*.svg"

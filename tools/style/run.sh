@@ -103,10 +103,10 @@ check_man() {
 }
 
 # The pictures of the documents are those that their script draws, the table of layers is
-# that of the module, and names in the documents exist.
+# that of the module, names in the documents exist, and their figures are the same.
 check_links() {
 	files '*.md' | xargs -0 python3 tools/style/links.py || return
-	python3 tools/doc/layers.py || return
+	python3 tools/doc/layers.py && python3 tools/bench/figures.py || return
 	mkdir -p "$work/pictures"
 	python3 tools/doc/pictures.py "$work/pictures"
 	diff -rq "$work/pictures" tools/doc/pictures
