@@ -3,7 +3,7 @@
  * The checks: which timers were early, how late the others were, and all counters.
  *
  * The floor of an owned timer is the instant before which it must not fire. One word
- * holds the floor and its clock, so that a callback reads both at once:
+ * holds it, and whether it is exact, so that a callback reads both at once:
  *
  *  - 0: nothing is known.
  *  - While a call runs that may leave either of two deadlines, the floor is the earlier
@@ -120,14 +120,14 @@ u64 operation_count(void)
 	return sum;
 }
 
-/* arena_clock() - the time on the clock of an arena's absolute or relative timers */
-u64 arena_clock(const struct arena *arena, bool relative)
+/* arena_clock() - the time on the clock of an arena's wheel */
+u64 arena_clock(const struct arena *arena)
 {
 	switch (arena->config.clock) {
 	case TWHEEL_CLOCK_BOOTTIME:
 		return ktime_get_boottime_ns();
 	case TWHEEL_CLOCK_REALTIME:
-		return relative ? ktime_get_ns() : ktime_get_real_ns();
+		return ktime_get_real_ns();
 	default:
 		return ktime_get_ns();
 	}
@@ -137,13 +137,12 @@ u64 arena_clock(const struct arena *arena, bool relative)
 bool check_is_early(const struct owned_timer *owned, u64 floor)
 {
 	const struct arena *arena = owned->target.arena;
-	bool relative = floor & FLOOR_RELATIVE;
-	u64 now = arena_clock(arena, relative);
+	u64 now = arena_clock(arena);
 
-	floor &= ~FLOOR_FLAGS;
+	floor = floor_make(floor);
 	if (now >= floor)
 		return false;
-	return arena->config.clock != TWHEEL_CLOCK_REALTIME || relative ||
+	return arena->config.clock != TWHEEL_CLOCK_REALTIME ||
 	       !wall_reached(owned->since, floor);
 }
 
@@ -182,11 +181,11 @@ void check_fire(struct owned_timer *owned)
 	count_fired();
 	if (!floor)
 		return;
-	now = arena_clock(arena, floor & FLOOR_RELATIVE);
-	if (now < (floor & ~FLOOR_FLAGS)) {
+	now = arena_clock(arena);
+	if (now < floor_make(floor)) {
 		if (check_is_early(owned, floor))
 			failure_report(FAILURE_EARLY, arena, "by %llu ns, tick %llu ns",
-				       (floor & ~FLOOR_FLAGS) - now,
+				       floor_make(floor) - now,
 				       arena->config.tick_ns);
 		return;
 	}
@@ -196,7 +195,7 @@ void check_fire(struct owned_timer *owned)
 	     READ_ONCE(owned->epoch) != wall_epoch()))
 		return;
 	/* Lateness counts from the tick boundary. */
-	floor = (floor & ~FLOOR_FLAGS) + arena->config.tick_ns - 1;
+	floor = floor_make(floor) + arena->config.tick_ns - 1;
 	div64_u64_rem(floor, arena->config.tick_ns, &rest);
 	floor -= rest;
 	late_note(now > floor ? now - floor : 0);

@@ -26,6 +26,27 @@ static void contended_count_arm(struct contended_timer *contended, int ret, cons
 		failure_report(FAILURE_ANSWER, arena, "%s of a contended timer: %d", call, ret);
 }
 
+static void contended_arm(struct contended_timer *contended, u64 delay)
+{
+	contended_count_arm(contended,
+			    arena_arm(contended->target.arena,
+				      &contended->target.timer, delay), "arm");
+}
+
+static void contended_arm_on(struct contended_timer *contended, int cpu, u64 delay)
+{
+	struct twheel_timer *timer = &contended->target.timer;
+	struct arena *arena = contended->target.arena;
+	int ret;
+
+	if (arena_takes_delays(arena))
+		ret = twheel_arm_on(timer, cpu, delay);
+	else
+		ret = twheel_arm_on_at(timer, cpu, arena_clock(arena) +
+				       min_t(u64, delay, S64_MAX));
+	contended_count_arm(contended, ret, "arm_on");
+}
+
 static void contended_count_cancel(struct contended_timer *contended, int ret, const char *call)
 {
 	if (ret == 1)
@@ -49,13 +70,13 @@ static void contended_fire(struct twheel_timer *timer)
 	/* Once armed it may be called again, but not on another CPU. */
 	if (dice % 4 == 0) {
 		count_op(OP_ARM);
-		contended_count_arm(contended, twheel_arm(timer, torture_delay(dice / 4)), "arm");
+		contended_arm(contended, torture_delay(dice / 4));
 	}
 	/* A cancel_sync between the two arms has to count one cancel only. */
 	if (dice % 8 == 0) {
 		udelay(1 + dice / 16 % 64);
 		count_op(OP_ARM);
-		contended_count_arm(contended, twheel_arm(timer, torture_delay(dice / 16)), "arm");
+		contended_arm(contended, torture_delay(dice / 16));
 	}
 	atomic_dec(&contended->target.inside);
 }
@@ -121,7 +142,8 @@ void contended_operate(struct arena *arena, u32 dice)
 	unsigned int i = dice % NR_CONTENDED;
 	struct contended_timer *contended;
 	u64 delay = torture_delay(torture_random());
-	u64 deadline = arena_clock(arena, false) + min_t(u64, delay, S64_MAX);
+	u64 deadline = arena_clock(arena) + min_t(u64, delay, S64_MAX);
+	bool delays = arena_takes_delays(arena) && dice / 256 % 2;
 	int idx, ret;
 
 	dice /= NR_CONTENDED;
@@ -131,7 +153,7 @@ void contended_operate(struct arena *arena, u32 dice)
 	switch (dice % 16) {
 	case 0 ... 2:
 		count_op(OP_ARM);
-		contended_count_arm(contended, twheel_arm(timer, delay), "arm");
+		contended_arm(contended, delay);
 		break;
 	case 3:
 		count_op(OP_ARM);
@@ -139,25 +161,28 @@ void contended_operate(struct arena *arena, u32 dice)
 		break;
 	case 4:
 		count_op(OP_ARM);
-		contended_count_arm(contended, twheel_arm_range(timer, delay, dice), "arm_range");
+		contended_count_arm(contended, twheel_arm_range_at(timer, deadline, dice),
+				    "arm_range_at");
 		break;
 	case 5 ... 6:
 		count_op(OP_ARM);
 		i = torture_random() % nr_cpu_ids;
 		if (!cpu_possible(i))
 			i = 0;
-		contended_count_arm(contended, twheel_arm_on(timer, i, delay), "arm_on");
+		contended_arm_on(contended, i, delay);
 		break;
 	case 7 ... 8:
 		count_op(OP_MODIFY);
-		ret = twheel_modify(timer, delay);
+		ret = delays ? twheel_modify(timer, delay) :
+		      twheel_modify_at(timer, deadline);
 		if (ret != 0 && ret != 1)
 			failure_report(FAILURE_ANSWER, arena,
 				       "modify of a contended timer: %d", ret);
 		break;
 	case 9 ... 11:
 		count_op(OP_EXTEND);
-		ret = twheel_extend(timer, delay);
+		ret = delays ? twheel_extend(timer, delay) :
+		      twheel_extend_at(timer, deadline);
 		if (ret != 0 && ret != 1 && ret != -ENOENT)
 			failure_report(FAILURE_ANSWER, arena,
 				       "extend of a contended timer: %d", ret);
@@ -187,8 +212,7 @@ void contended_arm_soon(struct arena *arena, unsigned int i, int cpu, u64 delay)
 	idx = srcu_read_lock(&contended_srcu);
 	contended = READ_ONCE(arena->contended[i]);
 	count_op(OP_ARM);
-	contended_count_arm(contended, twheel_arm_on(&contended->target.timer, cpu, delay),
-			    "arm_on");
+	contended_arm_on(contended, cpu, delay);
 	srcu_read_unlock(&contended_srcu, idx);
 }
 
@@ -238,7 +262,7 @@ void orphan_begin(struct arena *arena)
 	target->type = TARGET_ORPHAN;
 	twheel_timer_init(&target->timer, arena->wheel, orphan_fire);
 	count_op(OP_ARM);
-	ret = twheel_arm(&target->timer, torture_random() % (64 * NSEC_PER_MSEC));
+	ret = arena_arm(arena, &target->timer, torture_random() % (64 * NSEC_PER_MSEC));
 	if (ret == 0) {
 		sums_add(&arena->sums, 1, 0, 0, 0);
 		return;

@@ -16,14 +16,14 @@
 /* How many timers one combined operation uses. */
 #define TOGETHER		8
 
-static bool arena_has_two_clocks(const struct arena *arena)
-{
-	return arena->config.clock == TWHEEL_CLOCK_REALTIME;
-}
-
 static u64 deadline_after(u64 ns, u64 delay)
 {
 	return delay > TWHEEL_NEVER - ns ? TWHEEL_NEVER : ns + delay;
+}
+
+static u64 owned_deadline(const struct owned_timer *owned, u64 delay)
+{
+	return deadline_after(arena_clock(owned->target.arena), delay);
 }
 
 static int cpu_possible_any(u32 dice)
@@ -33,28 +33,38 @@ static int cpu_possible_any(u32 dice)
 	return cpu_possible(cpu) ? cpu : 0;
 }
 
-static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
+/* A wheel on the wall clock refuses every delay, whatever the state of the timer. */
+static void owned_check_no_delays(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool relative = arena_has_two_clocks(owned->target.arena);
-	u64 floor;
+	struct twheel_timer *timer = &owned->target.timer;
 	int ret;
 
-	floor = floor_make(deadline_after(arena_clock(owned->target.arena, relative), delay),
-			   relative);
-	owned_prepare(owned, floor);
-	count_op(OP_ARM);
-	if (dice % 4)
-		ret = twheel_arm(&owned->target.timer, delay);
-	else
-		ret = twheel_arm_on(&owned->target.timer, cpu_possible_any(dice / 4),
-				    delay);
-	owned_armed(owned, ret, floor, dice % 4 ? "arm" : "arm_on");
+	switch (dice % 5) {
+	case 0:
+		ret = twheel_arm(timer, delay);
+		break;
+	case 1:
+		ret = twheel_arm_on(timer, cpu_possible_any(dice / 5), delay);
+		break;
+	case 2:
+		ret = twheel_arm_range(timer, delay, dice);
+		break;
+	case 3:
+		ret = twheel_modify(timer, delay);
+		break;
+	default:
+		ret = twheel_extend(timer, delay);
+		break;
+	}
+	if (ret != -EINVAL)
+		failure_report(FAILURE_ANSWER, owned->target.arena,
+			       "a delay on the wall clock: %d", ret);
 }
 
 static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	u64 deadline = deadline_after(arena_clock(owned->target.arena, false), delay);
-	u64 floor = floor_make(deadline, false);
+	u64 deadline = owned_deadline(owned, delay);
+	u64 floor = floor_make(deadline);
 	int ret;
 
 	owned_prepare(owned, floor);
@@ -67,20 +77,41 @@ static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_armed(owned, ret, floor, dice % 4 ? "arm_at" : "arm_on_at");
 }
 
+static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
+{
+	u64 floor;
+	int ret;
+
+	if (!arena_takes_delays(owned->target.arena)) {
+		if (dice / 64 % 16 == 0)
+			owned_check_no_delays(owned, delay, dice / 1024);
+		owned_arm_at(owned, delay, dice);
+		return;
+	}
+	floor = floor_make(owned_deadline(owned, delay));
+	owned_prepare(owned, floor);
+	count_op(OP_ARM);
+	if (dice % 4)
+		ret = twheel_arm(&owned->target.timer, delay);
+	else
+		ret = twheel_arm_on(&owned->target.timer, cpu_possible_any(dice / 4),
+				    delay);
+	owned_armed(owned, ret, floor, dice % 4 ? "arm" : "arm_on");
+}
+
 static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 {
 	struct arena *arena = owned->target.arena;
-	bool relative = dice % 2 && arena_has_two_clocks(arena);
-	u64 now = arena_clock(arena, relative);
+	bool delays = dice % 2 && arena_takes_delays(arena);
 	u64 slack = torture_delay(dice / 2);
-	u64 deadline = deadline_after(now, delay);
-	u64 floor = floor_make(deadline, relative);
+	u64 deadline = owned_deadline(owned, delay);
+	u64 floor = floor_make(deadline);
 	u64 picked;
 	int ret;
 
 	owned_prepare(owned, floor);
 	count_op(OP_ARM);
-	if (dice % 2)
+	if (delays)
 		ret = twheel_arm_range(&owned->target.timer, delay, slack);
 	else
 		ret = twheel_arm_range_at(&owned->target.timer, deadline, slack);
@@ -88,23 +119,23 @@ static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_armed(owned, ret, floor | FLOOR_INEXACT, "arm_range");
 	if (ret < 0 || picked > TWHEEL_NEVER)
 		return;
-	if (dice % 2)
-		deadline = deadline_after(arena_clock(arena, relative), delay);
-	if (picked < (floor & ~FLOOR_FLAGS) || picked > deadline_after(deadline, slack))
+	if (delays)
+		deadline = owned_deadline(owned, delay);
+	if (picked < floor || picked > deadline_after(deadline, slack))
 		failure_report(FAILURE_ANSWER, arena, "a range: %llu is not in %llu + %llu",
 			       picked, deadline, slack);
 }
 
 static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool relative = dice % 2 && arena_has_two_clocks(owned->target.arena);
-	u64 deadline = deadline_after(arena_clock(owned->target.arena, relative), delay);
-	u64 floor = floor_make(deadline, relative);
+	bool delays = dice % 2 && arena_takes_delays(owned->target.arena);
+	u64 deadline = owned_deadline(owned, delay);
+	u64 floor = floor_make(deadline);
 	int ret;
 
 	owned_prepare(owned, floor);
 	count_op(OP_MODIFY);
-	if (dice % 2)
+	if (delays)
 		ret = twheel_modify(&owned->target.timer, delay);
 	else
 		ret = twheel_modify_at(&owned->target.timer, deadline);
@@ -122,17 +153,11 @@ static void owned_check_extend(struct owned_timer *owned, int ret)
 			       "an extension of an idle timer: 0");
 }
 
-/*
- * The floor stays until the extension is known to have moved the deadline. If the clock
- * was set meanwhile, the new deadline is unknown.
- */
+/* The floor stays until the extension is known to have moved the deadline. */
 static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	struct arena *arena = owned->target.arena;
-	u32 mark = wall_mark();
-	u64 deadline = deadline_after(arena_clock(arena, owned->relative), delay);
-	bool delays = dice % 2 || owned->relative;
-	u64 floor = floor_make(deadline, owned->relative);
+	bool delays = dice % 2 && arena_takes_delays(owned->target.arena);
+	u64 deadline = owned_deadline(owned, delay);
 	int ret;
 
 	owned_begin_call(owned);
@@ -142,12 +167,7 @@ static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 	else
 		ret = twheel_extend_at(&owned->target.timer, deadline);
 	owned_check_extend(owned, ret);
-	if (ret == 1 && delays && arena_has_two_clocks(arena) && !owned->relative &&
-	    (mark % 2 || mark != wall_mark())) {
-		WRITE_ONCE(owned->floor, 0);
-		return;
-	}
-	owned_moved(owned, ret, floor, "extend");
+	owned_moved(owned, ret, floor_make(deadline), "extend");
 }
 
 static void owned_cancel(struct owned_timer *owned)
@@ -180,7 +200,7 @@ static void owned_look(struct owned_timer *owned)
 	twheel_get_stats(arena->wheel, &stats);
 	/* With several bases, a timer that moves may be counted twice. */
 	if (arena->config.max_pending && !arena->config.percpu &&
-	    !arena_has_two_clocks(arena) && stats.pending > arena->config.max_pending)
+	    stats.pending > arena->config.max_pending)
 		failure_report(FAILURE_STATS, arena, "%llu pend, %u may", stats.pending,
 			       arena->config.max_pending);
 }
@@ -198,7 +218,8 @@ static void owned_shutdown(struct owned_timer *owned)
 	if (!owned_handed_back(owned))
 		failure_report(FAILURE_BOOKS, owned->target.arena, "it was not handed back");
 	count_op(OP_ARM);
-	ret = twheel_arm(&owned->target.timer, torture_random() % 1000);
+	ret = arena_arm(owned->target.arena, &owned->target.timer,
+			torture_random() % 1000);
 	if (ret != -ESHUTDOWN)
 		failure_report(FAILURE_REVIVED, owned->target.arena,
 			       "arm after shutdown_sync: %d", ret);
@@ -308,9 +329,9 @@ static void operation_many(struct arena *arena, u32 dice)
 	}
 	for (i = 0; i < n; i++) {
 		items[i].timer = &timers[i]->target.timer;
-		items[i].deadline_ns = deadline_after(arena_clock(arena, false),
+		items[i].deadline_ns = deadline_after(arena_clock(arena),
 						      torture_delay(torture_random()));
-		floors[i] = floor_make(items[i].deadline_ns, false);
+		floors[i] = floor_make(items[i].deadline_ns);
 		count_op(arms ? OP_ARM : OP_CANCEL);
 		if (arms)
 			owned_prepare(timers[i], floors[i]);
@@ -375,8 +396,8 @@ static bool owned_wait_fired(const struct owned_timer *owned, u32 fired)
 static bool owned_extend_claimed(struct owned_timer *owned, const struct owned_timer *before,
 				 u32 fired)
 {
-	u64 deadline = arena_clock(owned->target.arena, false) + 3 * NSEC_PER_MSEC;
-	u64 floor = floor_make(deadline, false);
+	u64 deadline = arena_clock(owned->target.arena) + 3 * NSEC_PER_MSEC;
+	u64 floor = floor_make(deadline);
 	bool fires;
 	int ret;
 
@@ -443,7 +464,7 @@ static void operation_during_expiry(struct arena *arena, u32 dice)
 		struct owned_timer *first = volley.timers[i - 1];
 		struct owned_timer *second = volley.timers[i - 2];
 
-		if (fires && torture_random() % 2 && !arena_has_two_clocks(arena)) {
+		if (fires && torture_random() % 2) {
 			fires = owned_extend_claimed(second, first, volley.fired[i - 1]);
 		} else {
 			fires = fires && owned_wait_fired(first, volley.fired[i - 1]);

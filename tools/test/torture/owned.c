@@ -64,8 +64,8 @@ bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns)
 
 	if (!floor || floor & FLOOR_INEXACT || !owned_lives_open(owned))
 		return false;
-	return arena_clock(owned->target.arena, floor & FLOOR_RELATIVE) - margin_ns >
-	       (floor & ~FLOOR_FLAGS);
+	return arena_clock(owned->target.arena) - margin_ns >
+	       floor_make(floor);
 }
 
 static void owned_fire(struct twheel_timer *timer)
@@ -127,14 +127,8 @@ void owned_prepare(struct owned_timer *owned, u64 floor)
 	if (!owned_lives_open(owned)) {
 		owned->since = ktime_get_ns();
 		WRITE_ONCE(owned->epoch, wall_epoch());
-		owned->relative = floor & FLOOR_RELATIVE;
-	} else if ((old ^ floor) & FLOOR_RELATIVE) {
-		floor = 0;
 	} else {
-		floor = min(old & ~FLOOR_FLAGS, floor & ~FLOOR_FLAGS) |
-			(floor & FLOOR_RELATIVE) | FLOOR_INEXACT;
-		if (!old)
-			floor = 0;
+		floor = old ? min(floor_make(old), floor) | FLOOR_INEXACT : 0;
 	}
 	/* Pairs with check_fire(), by the call that follows. */
 	WRITE_ONCE(owned->floor, floor);
@@ -145,7 +139,6 @@ void owned_settle(struct owned_timer *owned, u64 floor, const char *call)
 {
 	int open = owned_lives_open(owned);
 
-	owned->relative = floor & FLOOR_RELATIVE;
 	if (open == 1) {
 		WRITE_ONCE(owned->epoch, wall_epoch());
 		WRITE_ONCE(owned->floor, floor);

@@ -122,7 +122,6 @@ struct target {
  * @shut: it has been shut down
  * @dead: its memory is about to be freed
  * @over: it or the wheel had ended before the present call began
- * @relative: its deadline is on the clock that relative arms count on
  * @seen_armed: @armed at the last scan of the watch
  * @seen_fired: @fired at the last scan of the watch
  * @scans: number of scans in a row that found it overdue
@@ -142,7 +141,6 @@ struct owned_timer {
 	bool shut;
 	bool dead;
 	bool over;
-	bool relative;
 	u32 seen_armed;
 	u32 seen_fired;
 	unsigned int scans;
@@ -185,7 +183,9 @@ void count_op(enum op op);
 void count_fired(void);
 void count_unfired(u64 n);
 u64 operation_count(void);
-u64 arena_clock(const struct arena *arena, bool relative);
+u64 arena_clock(const struct arena *arena);
+bool arena_takes_delays(const struct arena *arena);
+int arena_arm(struct arena *arena, struct twheel_timer *timer, u64 delay);
 void check_fire(struct owned_timer *owned);
 bool check_is_early(const struct owned_timer *owned, u64 floor);
 int check_report(char *page, size_t size);
@@ -193,19 +193,16 @@ int check_progress(char *page, size_t size);
 int check_init(void);
 void check_exit(void);
 
-/* The lower bits of a floor. */
-#define FLOOR_RELATIVE	BIT_ULL(0)
-#define FLOOR_INEXACT	BIT_ULL(1)
-#define FLOOR_FLAGS	(FLOOR_RELATIVE | FLOOR_INEXACT)
+/* The lowest bit of a floor. */
+#define FLOOR_INEXACT	BIT_ULL(0)
 
-static inline u64 floor_make(u64 deadline, bool relative)
+static inline u64 floor_make(u64 deadline)
 {
-	return (deadline & ~FLOOR_FLAGS) | (relative ? FLOOR_RELATIVE : 0);
+	return deadline & ~FLOOR_INEXACT;
 }
 
 /* wall.c */
 u32 wall_epoch(void);
-u32 wall_mark(void);
 bool wall_reached(u64 since, u64 deadline);
 int wall_init(void);
 void wall_exit(void);

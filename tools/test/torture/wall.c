@@ -56,13 +56,6 @@ u32 wall_epoch(void)
 	return READ_ONCE(wall_marks) + READ_ONCE(wall_nr_sleeps);
 }
 
-/* wall_mark() - changes with each step; odd while the clock is being set */
-u32 wall_mark(void)
-{
-	/* Pairs with wall_step(): earlier reads are from before the step. */
-	return smp_load_acquire(&wall_marks);
-}
-
 unsigned int wall_steps(void)
 {
 	return wall_nr_epochs;
@@ -104,14 +97,12 @@ static void wall_step(s64 by)
 	WRITE_ONCE(epoch->end, U64_MAX);
 	/* Pairs with wall_reached(). */
 	smp_store_release(&wall_nr_epochs, wall_nr_epochs + 1);
-	/* Pairs with wall_mark(), as the second increment does. */
-	smp_store_release(&wall_marks, wall_marks + 1);
+	WRITE_ONCE(wall_marks, wall_marks + 1);
 	ts = ns_to_timespec64(ktime_get_real_ns() + by);
 	if (do_settimeofday64(&ts))
 		pr_warn("the wall clock cannot be set\n");
 	WRITE_ONCE(epoch->end, ktime_get_ns());
-	/* Pairs with wall_mark(). */
-	smp_store_release(&wall_marks, wall_marks + 1);
+	WRITE_ONCE(wall_marks, wall_marks + 1);
 	wall_offset += by;
 }
 

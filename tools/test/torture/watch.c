@@ -52,9 +52,8 @@ static bool watch_check(struct owned_timer *owned)
 	if (++owned->scans == lost_scans)
 		failure_report(FAILURE_LOST, owned->target.arena,
 			       "overdue by %llu ms and not fired",
-			       div_u64(arena_clock(owned->target.arena,
-						   owned->floor & FLOOR_RELATIVE) -
-				       (owned->floor & ~FLOOR_FLAGS), NSEC_PER_MSEC));
+			       div_u64(arena_clock(owned->target.arena) -
+				       floor_make(owned->floor), NSEC_PER_MSEC));
 	return owned->scans < lost_scans;
 }
 
