@@ -29,6 +29,8 @@ for module in twheel_kunit twheel_kunit_smp; do
 done
 : >> /tmp/results
 if ! grep -q 'not ok' /tmp/results; then
+	# A fault that makes a test hang is to be found before the guest is ended.
+	export TWHEEL_TEST_LIMIT_S=120
 	for program in /tests/*; do
 		[ -e "$program" ] || continue
 		$program > /tmp/results || break
