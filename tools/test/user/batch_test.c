@@ -263,7 +263,7 @@ static void note(int signal)
 	alarms++;
 }
 
-/* Returns with how many calls a batch was done that an alarm goes off in. */
+/* Returns how many calls a batch took in which an alarm goes off. */
 static int interrupted(struct twheel_op *ops, int count)
 {
 	struct itimerval soon = { .it_value.tv_usec = 2000 };
@@ -288,16 +288,19 @@ static int interrupted(struct twheel_op *ops, int count)
 
 static void signal_ends_it_early(void)
 {
-	enum { N = 100000 };
+	enum { MOST = 1 << 20 };
 	struct sigaction action = { .sa_handler = note };
-	struct twheel_op *ops = calloc(N, sizeof(*ops));
-	int tries = 20;
+	struct twheel_op *ops = calloc(MOST, sizeof(*ops));
+	int count = MOST >> 9, calls = 1;
 
 	NEED(ops);
 	sigaction(SIGALRM, &action, NULL);
-	/* The alarm of a machine that is busy elsewhere may come when all is done. */
-	while (interrupted(ops, N) == 1)
-		NEED(--tries);
+	/* Where the alarm comes when all is done, the batch was too short. */
+	while (calls == 1) {
+		NEED(count <= MOST);
+		calls = interrupted(ops, count);
+		count *= 2;
+	}
 }
 
 static void longer_elements(void)

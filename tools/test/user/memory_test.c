@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Who pays for the memory of timers: the memory cgroup of whoever arms them. */
+/* The memory of timers is charged to the memory cgroup of the task that arms them. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -17,8 +17,8 @@
 
 #define MIB	(1024 * 1024LL)
 
-/* So many that what else is charged, in portions, does not matter. */
-#define TIMERS	100000
+/* So many that other charges, which are made in portions, do not matter. */
+#define TIMERS	50000
 
 /* A timer of a file, and what a cell has besides. Lockdep makes timers larger. */
 #define TIMER_BYTES	96
@@ -92,10 +92,10 @@ static void remove_group(void)
 	char *slash = strrchr(group, '/');
 	int i;
 
-	/* Who was in it may be on the way out. */
-	for (i = 0; i < 1000 && rmdir(group); i++)
+	/* A process that was in it may still be on its way out. */
+	for (i = 0; i < 6000 && rmdir(group); i++)
 		usleep(10000);
-	CHECK(i < 1000);
+	CHECK(i < 6000);
 	*slash = '\0';
 	CHECK_EQ(umount2(group, MNT_DETACH), 0);
 	CHECK_EQ(rmdir(group), 0);
@@ -201,7 +201,7 @@ static void cells_are_paid_for(void)
 	remove_group();
 }
 
-/* A few at a time: a refusal comes after much looking for memory. */
+/* A few at a time: before it refuses, the kernel looks for memory for long. */
 static void until_refused(int fd)
 {
 	struct twheel_op *ops = arms();
@@ -216,19 +216,19 @@ static void until_refused(int fd)
 	}
 }
 
-/* The group's limit holds: who arms beyond it is refused memory, or killed. */
+/* The group's limit holds: a task that arms beyond it is refused memory, or killed. */
 static void the_limit_holds(void)
 {
 	int fd = dev_open(), status;
 	uint64_t timers;
 
 	make_group();
-	/* What they are armed with is 6 MiB and comes first. */
-	put("memory.max", "10485760");
+	/* The array that they are armed with takes 3 MiB, and comes first. */
+	put("memory.max", "6291456");
 	status = in_group(until_refused, fd);
 	CHECK(status == 0 ||
 	      (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-	CHECK(get("memory.peak") <= 10 * MIB);
+	CHECK(get("memory.peak") <= 6 * MIB);
 	timers = dev_info(fd).timers;
 	printf("# %llu timers fit\n", (unsigned long long)timers);
 	CHECK(timers > 0);

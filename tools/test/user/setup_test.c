@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file that is being set up, and threads that do not wait for that. */
+/* A file that is being set up, while other threads use it already. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -16,21 +16,27 @@
 #define DEVICE	"/dev/twheel"
 #define PARAMETER	"/sys/module/twheel/parameters/user_timers"
 
-/* To have room for so many takes a while. */
-#define CELLS	50000
-#define ROUNDS	10
+#define ROUNDS		10
+
+/* How often the other thread has to arrive while a file is being set up. */
+#define IN_TIME		5
+
+/* Making room for cells takes a while: for more of them where it is over too soon. */
+#define FEWEST_CELLS	5000
+#define MOST_CELLS	2000000
 
 static atomic_bool over;
+static unsigned int nr_cells;
 static int fd;
 static uint64_t before;
 
-/* Is a file being given its room, or has been? */
+/* Has the setup begun? */
 static bool goes_on(void)
 {
 	return dev_info(fd).user_timers > before;
 }
 
-/* All that names a timer, or asks for one, while there is none yet. */
+/* Every call that names a timer or arms one, while there is none yet. */
 static void *hasty(void *arg)
 {
 	bool *armed = arg;
@@ -38,7 +44,7 @@ static void *hasty(void *arg)
 	while (!goes_on() && !over)
 		;
 	for (unsigned int i = 0; !over; i++) {
-		struct twheel_op op = { .id = 1ULL << 32 | i % CELLS };
+		struct twheel_op op = { .id = 1ULL << 32 | i % nr_cells };
 
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_QUERY, &op), ENOENT);
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_CANCEL, &op), ENOENT);
@@ -46,7 +52,7 @@ static void *hasty(void *arg)
 		dev_info(fd);
 		dev_readable(fd, 0);
 		if (armed && i > 2) {
-			/* Waits until it is known what the file is. */
+			/* Waits until the setup is done. */
 			op = (struct twheel_op) { .deadline_ns = 3600 * S };
 			*armed = !ioctl(fd, TWHEEL_IOC_ARM, &op);
 			break;
@@ -59,7 +65,7 @@ static int set_up(void)
 {
 	struct twheel_setup setup = {
 		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.max_timers = CELLS,
+		.max_timers = nr_cells,
 	};
 
 	return ioctl(fd, TWHEEL_IOC_SETUP, &setup);
@@ -75,12 +81,14 @@ static void need_cells(void)
 
 static void arms_when_it_is_done(void)
 {
+	unsigned int in_time = 0;
 	pthread_t thread;
-	int i, missed = 0;
 	bool armed;
 
 	need_cells();
-	for (i = 0; i < ROUNDS; i++) {
+	nr_cells = FEWEST_CELLS;
+	while (in_time < IN_TIME) {
+		NEED(nr_cells <= MOST_CELLS);
 		over = false;
 		armed = false;
 		fd = dev_open();
@@ -89,13 +97,14 @@ static void arms_when_it_is_done(void)
 		NEED(set_up() == 0);
 		over = true;
 		pthread_join(thread, NULL);
-		CHECK_EQ(dev_info(fd).max_timers, CELLS);
+		CHECK_EQ(dev_info(fd).max_timers, nr_cells);
 		CHECK_EQ(dev_info(fd).timers, armed);
-		missed += !armed;
+		if (armed)
+			in_time++;
+		else
+			nr_cells += nr_cells / 4;
 		close(fd);
 	}
-	/* The other thread was there in time. */
-	CHECK(missed < ROUNDS);
 }
 
 static void set_limit(const char *limit)
@@ -129,14 +138,15 @@ static int open_limited(void)
 	return limited;
 }
 
-/* It finds no room in the middle of it, and has never been. */
+/* It runs out of room halfway, and leaves nothing behind. */
 static void fails_as_a_whole(void)
 {
 	pthread_t thread;
 	int i;
 
 	need_cells();
-	set_limit("40000");
+	nr_cells = 10000;
+	set_limit("8000");
 	atexit(set_default);
 	fd = open_limited();
 	before = dev_info(fd).user_timers;
@@ -152,7 +162,7 @@ static void fails_as_a_whole(void)
 	close(fd);
 }
 
-/* What fails changes nothing: no timer was armed, so it is not too late to set up. */
+/* A refused arm changes nothing: the file can still be set up. */
 static void is_not_late(void)
 {
 	struct twheel_setup setup = { .clockid = CLOCK_BOOTTIME };

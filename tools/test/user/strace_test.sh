@@ -1,12 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# A thousand extensions and a thousand cancellations in the mapping are no system
-# call: strace says so. Without the mapping it has to see them all.
+# A thousand extensions and a thousand cancellations in the mapping make no system call.
+# strace shows that. Without the mapping it has to see two calls for each of 100 timers.
 echo "1..2"
 program=${0%/*}/lib_cells_test
 trace=/tmp/strace.out
 
-# calls: how many there are between the marks, or nothing if the marks are missing
+# calls: the number of calls between the marks; nothing without the marks
 calls() {
 	strace -f -o $trace "$program" many_between_marks > /tmp/strace.tap 2>&1
 	awk '/getppid\(/ { marks++; next }
@@ -14,7 +14,7 @@ calls() {
 	     END { if (marks == 2) print calls + 0 }' $trace
 }
 
-# result GOOD NUMBER NAME: what was seen, if it is not good
+# result GOOD NUMBER NAME: a line of TAP, and what was seen where it is not good
 result() {
 	if [ "$1" = yes ]; then
 		echo "ok $2 - $3"
@@ -33,7 +33,7 @@ if ! command -v strace > /dev/null; then
 	exit 0
 fi
 between=$(TWHEEL_TEST_NO_MAPPING=1 calls)
-[ "${between:-0}" -ge 2000 ] && good=yes || good=no
+[ "${between:-0}" -ge 200 ] && good=yes || good=no
 result "$good" 1 sees_calls_without_the_mapping
 between=$(calls)
 [ "$between" = 0 ] && good=yes || good=no
