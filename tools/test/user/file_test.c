@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* /dev/twheel as a file: waiting for it, handing it on, closing it. */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
@@ -17,7 +20,7 @@
 static void files_are_apart(void)
 {
 	int a = dev_open(), b = dev_open_flags(O_NONBLOCK);
-	uint64_t id = dev_arm(a, S, 1);
+	uint64_t id = dev_arm(a, 3600 * S, 1);
 	struct twheel_event event;
 
 	CHECK_ERR(dev_cancel(b, id), ENOENT);
@@ -49,16 +52,20 @@ static void signal_interrupts_read(void)
 	struct sigaction action = { .sa_handler = nothing };
 	struct twheel_event event;
 	int fd = dev_open();
-	pid_t self = getpid();
+	pid_t self = getpid(), child;
 
 	sigaction(SIGUSR1, &action, NULL);
 	dev_arm(fd, 3600 * S, 0);
-	if (!fork()) {
+	child = fork();
+	NEED(child >= 0);
+	/* Again and again: one that comes before the read begins is of no use. */
+	while (!child) {
 		usleep(100000);
 		kill(self, SIGUSR1);
-		_exit(0);
 	}
 	CHECK_ERR(read(fd, &event, sizeof(event)), EINTR);
+	kill(child, SIGKILL);
+	NEED(waitpid(child, NULL, 0) == child);
 	CHECK_EQ(dev_info(fd).timers, 1);
 }
 
@@ -74,14 +81,14 @@ static void poll_and_epoll(void)
 	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 0);
 
 	dev_arm(fd, 20 * MS, 0);
-	CHECK_EQ(epoll_wait(ep, &got, 1, 10000), 1);
+	CHECK_EQ(epoll_wait(ep, &got, 1, 60000), 1);
 	CHECK_EQ(got.events, EPOLLIN);
-	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
+	CHECK_EQ(epoll_wait(et, &got, 1, 60000), 1);
 	/* Level: as long as it is unread. Edge: once an event. */
 	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 1);
 	CHECK_EQ(epoll_wait(et, &got, 1, 50), 0);
 	dev_arm(fd, 20 * MS, 0);
-	CHECK_EQ(epoll_wait(et, &got, 1, 10000), 1);
+	CHECK_EQ(epoll_wait(et, &got, 1, 60000), 1);
 	CHECK_EQ(dev_readable(fd, 0), 1);
 	dev_read(fd);
 	dev_read(fd);
@@ -155,10 +162,14 @@ static void close_with_everything_on(void)
 	}
 }
 
+/* The thread that reads, once it does. */
+static atomic_int reader_tid;
+
 static void *blocked_reader(void *arg)
 {
 	struct twheel_event event;
 
+	reader_tid = gettid();
 	/* Ends by the event: closing does not take it from a blocked reader. */
 	if (read(*(int *)arg, &event, sizeof(event)) == sizeof(event) &&
 	    event.cookie == 77)
@@ -166,15 +177,32 @@ static void *blocked_reader(void *arg)
 	return NULL;
 }
 
+/* Does it sleep? After the line that sets reader_tid, only read() makes it. */
+static bool reader_sleeps(void)
+{
+	char path[64], state = '?';
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", reader_tid);
+	file = fopen(path, "r");
+	NEED(file);
+	NEED(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
+	fclose(file);
+	return state == 'S';
+}
+
 static void close_under_a_reader(void)
 {
 	int fd = dev_open(), number = fd;
 	pthread_t reader;
+	uint64_t id;
 	void *good;
 
-	dev_arm(fd, 300 * MS, 77);
+	id = dev_arm(fd, 3600 * S, 77);
 	NEED(pthread_create(&reader, NULL, blocked_reader, &number) == 0);
-	usleep(50000);
+	while (!reader_tid || !reader_sleeps())
+		usleep(1000);
+	CHECK_EQ(dev_modify(fd, id, 0, 50 * MS), 0);
 	close(fd);
 	NEED(pthread_join(reader, &good) == 0);
 	CHECK(good);

@@ -197,13 +197,13 @@ static void void_identifiers(void)
 {
 	struct held held = hold();
 	int other = dev_open();
-	uint64_t foreign = dev_arm(other, S, 0);
-	uint64_t stale = dev_arm(other, S, 0);
+	uint64_t foreign = dev_arm(other, 3600 * S, 0);
+	uint64_t stale = dev_arm(other, 3600 * S, 0);
 	uint64_t ids[6];
 	unsigned int i, j;
 
 	NEED(dev_cancel(other, stale) == 0);
-	dev_arm(other, S, 0);
+	dev_arm(other, 3600 * S, 0);
 	ids[0] = 0;
 	ids[1] = ~0ULL;
 	ids[2] = held.id + (1ULL << 32);

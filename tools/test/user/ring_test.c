@@ -17,12 +17,22 @@
 static void fires_into_the_ring(void)
 {
 	struct mapped m = map_cells(300);
-	uint64_t id = map_arm(&m, 299, 30 * MS), word = load(&m.cells[299].word);
+	uint64_t id, word, look, delay;
+	int readable;
 
+	FOR_EACH_DELAY(delay) {
+		id = map_arm(&m, 299, delay);
+		word = load(&m.cells[299].word);
+		look = load(&m.cells[299].look);
+		readable = dev_readable(m.fd, 0);
+		if (!dev_passed(ns_of(&m, word)))
+			break;
+		map_take_one(&m, id, 1);
+	}
 	CHECK_EQ(word, word_of(id, TWHEEL_CELL_PENDING, word &
 			       TWHEEL_CELL_NEVER));
-	CHECK_EQ(m.cells[299].look, word & TWHEEL_CELL_NEVER);
-	CHECK_EQ(dev_readable(m.fd, 0), 0);
+	CHECK_EQ(look, word & TWHEEL_CELL_NEVER);
+	CHECK_EQ(readable, 0);
 	map_take_one(&m, id, 1);
 	CHECK(dev_now(CLOCK_MONOTONIC) >= ns_of(&m, word));
 	CHECK_EQ(state_of(load(&m.cells[299].word)), TWHEEL_CELL_FIRED);
@@ -37,7 +47,7 @@ static void rearming_revokes(void)
 	uint64_t id = map_arm(&m, 2, 0), event;
 	uint32_t cell;
 
-	NEED(dev_readable(m.fd, 20000) == 1);
+	NEED(dev_readable(m.fd, 60000) == 1);
 	id = map_arm(&m, 2, 3600 * S);
 	NEED(map_take(&m, &cell, &event));
 	CHECK_EQ(cell, 2);
@@ -46,11 +56,11 @@ static void rearming_revokes(void)
 	map_take_one(&m, id, 1);
 	/* The entry that is there serves the next timer. */
 	id = map_arm(&m, 2, 0);
-	NEED(dev_readable(m.fd, 20000) == 1);
+	NEED(dev_readable(m.fd, 60000) == 1);
 	id = map_arm(&m, 2, 0);
-	while (state_of(load(&m.cells[2].word)) != TWHEEL_CELL_FIRED)
+	/* The entry was there before: its event tells when the timer has fired. */
+	while (load(&m.events[2]) != ((id >> 32) << 32 | 1))
 		usleep(1000);
-	usleep(20000);
 	map_take_one(&m, id, 1);
 	CHECK(!map_take(&m, &cell, &event));
 }
@@ -65,7 +75,7 @@ static void cancelled_or_taken(void)
 	uint64_t id = map_arm(&m, 2, 0), event, word;
 	uint32_t cell;
 
-	NEED(dev_readable(m.fd, 20000) == 1);
+	NEED(dev_readable(m.fd, 60000) == 1);
 	NEED(map_take(&m, &cell, &event));
 	CHECK_EQ(event, (id >> 32) << 32 | 1);
 	word = load(&m.cells[2].word);
@@ -75,7 +85,7 @@ static void cancelled_or_taken(void)
 	CHECK_EQ(load(&m.cells[2].word), word);
 
 	id = map_arm(&m, 2, 0);
-	NEED(dev_readable(m.fd, 20000) == 1);
+	NEED(dev_readable(m.fd, 60000) == 1);
 	CHECK_EQ(dev_cancel(m.fd, id), 1);
 	CHECK_EQ(load(&m.cells[2].word), word_of(id, TWHEEL_CELL_FREE, 0));
 	NEED(map_take(&m, &cell, &event));
@@ -93,8 +103,9 @@ static void periods_add_up(void)
 
 	dev_arm_op(m.fd, &op);
 	for (i = 0; i < 5; i++) {
-		NEED(dev_readable(m.fd, 20000) == 1);
-		usleep(i * 30000);
+		NEED(dev_readable(m.fd, 60000) == 1);
+		while ((uint32_t)load(&m.events[0]) < (unsigned int)(1 + 2 * i))
+			usleep(1000);
 		NEED(map_take(&m, &cell, &event));
 		CHECK_EQ(event >> 32, op.id >> 32);
 		CHECK((uint32_t)event >= (unsigned int)(1 + 2 * i));
@@ -117,14 +128,17 @@ static void mapping_outlives_close(void)
 	int tries = 0;
 
 	close(m.fd);
-	while (!map_take(&m, &cell, &event) && tries++ < 2000)
+	while (!map_take(&m, &cell, &event) && tries++ < 6000)
 		usleep(10000);
 	CHECK_EQ(cell, 3);
 	CHECK_EQ(event, (id >> 32) << 32 | 1);
 	NEED(munmap(m.start, m.bytes) == 0);
 }
 
-enum { CELLS = 64, SECONDS = 5 };
+enum { CELLS = 64 };
+
+/* The duel goes on until so much of each has happened. */
+enum { MANY_EVENTS = 3000, MANY_CANCELS = 1000, MANY_KICKS = 500 };
 
 static struct {
 	struct mapped m;
@@ -244,19 +258,19 @@ static void none_lost_none_twice_none_early(void)
 {
 	pthread_t threads[3];
 	struct twheel_info info;
-	int i;
 
 	duel.m = map_cells(CELLS);
 	NEED(!pthread_create(&threads[0], NULL, owner, NULL));
 	NEED(!pthread_create(&threads[1], NULL, mover, NULL));
 	NEED(!pthread_create(&threads[2], NULL, taker, NULL));
-	sleep(SECONDS);
+	while (duel.events < MANY_EVENTS || duel.cancelled < MANY_CANCELS ||
+	       duel.kicked < MANY_KICKS)
+		usleep(10000);
 	duel.over = true;
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
-	for (i = 0; i < 3000 && !settled(); i++)
+	while (!settled())
 		usleep(10000);
-	CHECK(settled());
 	duel.drained = true;
 	pthread_join(threads[2], NULL);
 	info = dev_info(duel.m.fd);
@@ -268,8 +282,6 @@ static void none_lost_none_twice_none_early(void)
 	CHECK_EQ(info.fired, duel.events);
 	CHECK_EQ(info.cancelled, duel.cancelled);
 	CHECK_EQ(duel.armed, duel.events + duel.cancelled);
-	CHECK(duel.events > 100);
-	CHECK(duel.cancelled > 100);
 }
 
 /* A reader waits in a file without cells, and then it has some. */

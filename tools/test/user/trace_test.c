@@ -227,16 +227,25 @@ static void extended_and_cascaded(void)
 	struct twheel_file_stats stats;
 	struct seen seen;
 	uint32_t wheel;
-	uint64_t id;
-	int fd = open_wheel(&wheel);
+	uint64_t id, delay;
+	int fd = -1;
 
-	start(wheel);
-	/* From level 1, and extended while it is in level 0. */
-	id = dev_arm(fd, 1500 * MS, 1);
-	/* Enough for its bucket not to be looked through. */
-	dev_arm(fd, 1500 * MS, 2);
-	usleep(100000);
-	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER, 2500 * MS), 0);
+	/* From level 1 on, so that it cascades; it is extended after a while. */
+	FOR_EACH_DELAY(delay) {
+		if (delay <= S)
+			continue;
+		fd = open_wheel(&wheel);
+		start(wheel);
+		id = dev_arm(fd, delay, 1);
+		/* Enough for its bucket not to be looked through. */
+		dev_arm(fd, delay, 2);
+		dev_wait_passed(dev_now(CLOCK_MONOTONIC) + delay / 16);
+		if (!dev_modify(fd, id, TWHEEL_LATER, 2 * delay))
+			break;
+		CHECK_EQ(errno, EALREADY);
+		stop();
+		close(fd);
+	}
 	dev_wait_unread(fd, 2);
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
 	seen = finish(MS);

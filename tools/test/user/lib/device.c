@@ -134,6 +134,17 @@ struct twheel_event dev_read(int fd)
 	return event;
 }
 
+bool dev_passed(uint64_t deadline_ns)
+{
+	return dev_now(CLOCK_MONOTONIC) >= deadline_ns;
+}
+
+void dev_wait_passed(uint64_t deadline_ns)
+{
+	while (!dev_passed(deadline_ns))
+		usleep(1000);
+}
+
 int dev_readable(int fd, int ms)
 {
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
@@ -148,5 +159,11 @@ int dev_readable(int fd, int ms)
 void dev_wait_unread(int fd, uint64_t n)
 {
 	while (dev_info(fd).unread < n)
+		usleep(1000);
+}
+
+void dev_wait_cancelled(int fd, uint64_t n)
+{
+	while (dev_info(fd).cancelled < n)
 		usleep(1000);
 }

@@ -3,10 +3,13 @@
 #ifndef TEST_DEVICE_H
 #define TEST_DEVICE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/ioctl.h>
 
 #include <linux/twheel.h>
+
+#include "tap.h"
 
 #define MS	1000000ULL
 #define S	1000000000ULL
@@ -31,9 +34,26 @@ struct twheel_event dev_read(int fd);
 /* TWHEEL_IOC_BATCH; checks that what it returns is in @done, too. */
 int dev_batch(int fd, struct twheel_op *ops, uint32_t count);
 
+/*
+ * For what has to happen before a timer expires: the delay to arm it with. A machine that
+ * was too slow for one gets another try with the next; the body breaks out of the loop.
+ */
+#define FOR_EACH_DELAY(delay)						\
+	for ((delay) = 20 * MS;						\
+	     tap_check((delay) < 100 * S, __FILE__, __LINE__,		\
+		       "the machine is always too slow") ||		\
+		     (tap_abort(), false);				\
+	     (delay) *= 4)
+
+/* Has that instant of CLOCK_MONOTONIC passed? */
+bool dev_passed(uint64_t deadline_ns);
+/* Wait until it has. */
+void dev_wait_passed(uint64_t deadline_ns);
+
 /* poll(): is there an event within @ms? */
 int dev_readable(int fd, int ms);
-/* Wait until @n events wait to be read. */
+/* Wait until @n events wait to be read, or so many timers were cancelled. */
 void dev_wait_unread(int fd, uint64_t n);
+void dev_wait_cancelled(int fd, uint64_t n);
 
 #endif

@@ -76,7 +76,7 @@ void map_take_one(const struct mapped *m, uint64_t id, uint32_t count)
 	uint64_t event;
 	uint32_t cell;
 
-	NEED(dev_readable(m->fd, 20000) == 1);
+	NEED(dev_readable(m->fd, 60000) == 1);
 	NEED(map_take(m, &cell, &event));
 	CHECK_EQ(cell, (uint32_t)id);
 	CHECK_EQ(event >> 32, id >> 32);

@@ -8,7 +8,7 @@
 /* A ring; without io_uring the test is skipped. @flags: IORING_SETUP_* */
 struct io_uring ring_open(unsigned int flags);
 struct io_uring_sqe *ring_sqe(struct io_uring *ring);
-/* Submit @n entries. */
+/* Submit @n entries. The count is checked unless a thread of the kernel takes them. */
 void ring_submit(struct io_uring *ring, int n);
 /* The next completion, which comes within a minute. */
 struct io_uring_cqe ring_wait(struct io_uring *ring);
