@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel, as a person calls it.
-echo "1..32"
+echo "1..38"
 n=0
 
 # result STATUS NAME
@@ -22,7 +22,8 @@ wants() {
 	status=$1 text=$2
 	shift 2
 	"$@" > /tmp/tool.out 2>&1 < /dev/null
-	[ $? = "$status" ] && grep -q "$text" /tmp/tool.out
+	ended=$?
+	[ $ended = "$status" ] && grep -q "$text" /tmp/tool.out
 }
 
 wants 0 'levels' twheel info; result $? info
@@ -42,10 +43,24 @@ soon() {
 	date -d "@$(($(date +%s) + $1))" "${2:-+@%s}"
 }
 
-wants 0 'after the deadline' twheel at "$(soon 4 +%H:%M:%S)"; result $? at
-wants 5 '"early":false' twheel at --json "$(soon 4)" sh -c 'exit 5'
+# wants_soon STATUS TEXT FORMAT ARGUMENT...: the command at such a time, some seconds ahead.
+# Where the time passed before the command began, which is an error or means tomorrow, it
+# is tried again, farther ahead.
+wants_soon() {
+	status=$1 text=$2 format=$3
+	shift 3
+	for ahead in 3 6 12 24 48; do
+		wants "$status" "$text" timeout $((ahead + 60)) \
+			twheel at "$(soon $ahead "$format")" "$@" && return
+		[ $ended = 143 ] || grep -q 'has passed' /tmp/tool.out || break
+	done
+	return 1
+}
+
+wants_soon 0 'after the deadline' +%H:%M:%S; result $? at
+wants_soon 5 '"early":false' +@%s --json sh -c 'exit 5'
 result $? at_runs_a_command
-wants 0 'after the deadline' twheel at "$(soon 4 +%Y-%m-%dT%H:%M:%S)Z"
+wants_soon 0 'after the deadline' +%Y-%m-%dT%H:%M:%SZ
 result $? at_a_date
 wants 2 'has passed' twheel at 1999-12-31T23:59:59; result $? at_is_ahead
 wrong=0
@@ -178,6 +193,92 @@ for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	wants 2 . $command || { wrong=1; break; }
 done
 result $wrong wrong_usage_is_2
+
+# loses_output ARGUMENT...: output that cannot be written is failure 1, with a message
+loses_output() {
+	twheel "$@" 2> /tmp/tool.out > /dev/full < /dev/null
+	status=$?
+	[ $status = 1 ] && grep -q '^twheel: standard output: ' /tmp/tool.out &&
+		return
+	echo "# twheel $*: status $status"
+	wrong=1
+}
+wrong=0
+loses_output --help
+loses_output --version
+loses_output after --help
+loses_output info
+loses_output after 1ms touch /tmp/ran
+loses_output every 1ms
+loses_output load --count 10 --max-delay 10ms
+loses_output bench --count 10
+loses_output top --every 10ms
+loses_output show
+loses_output metrics
+twheel every 20ms > /dev/null &
+wheel=$!
+number_of $wheel > /dev/null
+loses_output trace --pid $wheel
+no_instance || wrong=1
+kill $wheel
+[ ! -e /tmp/ran ] || wrong=1
+result $wrong lost_output_is_1
+wrong=0
+for duration in 1.5.5s 1..5 1.5.5 2h30 30m2 . s '' ' 1s' '1s ' 1e3 +1s 1x; do
+	wants 2 'is not a duration such as' twheel after "$duration" ||
+		{ wrong=1; break; }
+done
+result $wrong wrong_durations_are_2
+wants 0 'after the deadline' twheel after 1.5ms &&
+	wants 0 'after the deadline' twheel after .001 &&
+	wants 0 'after the deadline' twheel after 0min1ms500us
+result $? durations_may_have_parts
+wants 127 '^twheel: no-such-command: ' twheel after 1ms no-such-command &&
+	wants_soon 127 '^twheel: /no/such: ' +@%s /no/such &&
+	wants 126 '^twheel: /etc: ' twheel after 1ms /etc
+result $? command_that_is_not_there_is_127
+
+# says_who COMMAND...: it fails, and each message begins with the program's name
+says_who() {
+	"$@" 2> /tmp/tool.out > /dev/null < /dev/null || {
+		head -n 1 /tmp/tool.out | grep -q '^twheel: ' && return
+	}
+	echo "# $*"
+	wrong=1
+}
+wrong=0
+says_who twheel nothing
+says_who twheel after --what
+says_who twheel after --clock
+says_who twheel after -x 1s
+says_who twheel info --json=1
+says_who twheel load --m 1s
+says_who twheel top -n
+says_who twheel show 1
+says_who twheel show --wheel 999999
+says_who twheel trace --pid 1
+says_who twheel load --slots 1
+ln -s "$(command -v twheel)" /tmp/another-name
+says_who /tmp/another-name after --what
+says_who /tmp/another-name show 1
+result $wrong messages_begin_with_twheel
+
+# completes WORD...: what bash offers for the last of them
+completes() {
+	bash -c '. /completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
+		_twheel; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
+}
+if ! command -v bash > /dev/null; then
+	result 0 "completion_does_not_repeat_itself # SKIP there is no bash"
+else
+	completes twheel load --json --count 3 -- > /tmp/tool.out 2>&1
+	grep -qx -e --seed /tmp/tool.out && ! grep -qx -e --json /tmp/tool.out &&
+		! grep -qx -e --count /tmp/tool.out &&
+		completes twheel after 1s '' > /tmp/tool.out 2>&1 &&
+		grep -qx twheel /tmp/tool.out &&
+		[ -z "$(sort /tmp/tool.out | uniq -d)" ]
+	result $? completion_does_not_repeat_itself
+fi
 rm -f /tmp/away; mv /dev/twheel /dev/away
 wants 1 'modprobe twheel' twheel after 1ms; result $? missing_device_is_explained
 mv /dev/away /dev/twheel

@@ -144,6 +144,9 @@ files_of_programs() {
 	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
 		"$root"
 	with_libraries "$(command -v strace)" "$TOOLS/lib" "$root"
+	# For the completion of the command.
+	with_libraries "$(command -v bash)" "$TOOLS/lib" "$root"
+	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 }
 
 # run_tests CPUS [MORE]: all of them, with so many CPUs; those for which it matters with
