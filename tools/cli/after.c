@@ -6,7 +6,7 @@
 #include "expiry.h"
 #include "options.h"
 
-static int run(int argc, char **argv)
+static int after_run(int argc, char **argv)
 {
 	struct twheel_options options = { };
 	struct twheel_event event;
@@ -43,9 +43,9 @@ const struct command after_command = {
 	.name = "after",
 	.summary = "wait once, and run a command if one is given",
 	.help = "usage: twheel after [OPTION]... DURATION [COMMAND [ARGUMENT]...]\n\n"
-		"Waits for DURATION and tells how late it was. Then runs COMMAND.\n\n"
+		"Waits for DURATION and prints how late it was. Then runs COMMAND.\n\n"
 		"  --clock NAME   monotonic (default), boottime, which counts suspended time, or\n"
 		"                 realtime\n"
 		"  --json         one JSON object; times in ns\n",
-	.run = run,
+	.run = after_run,
 };

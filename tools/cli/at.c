@@ -11,8 +11,8 @@
 #include "terminal.h"
 #include "walltime.h"
 
-/* On the wall clock where the kernel has that for a wheel, else NULL. */
-static struct twheel *open_realtime(void)
+/* A wheel on the wall clock; NULL where the kernel offers none. */
+static struct twheel *at_open_realtime(void)
 {
 	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
 	struct twheel *wheel;
@@ -21,14 +21,14 @@ static struct twheel *open_realtime(void)
 }
 
 /*
- * Wait for a time of the wall clock. Without a wheel on that clock the time
- * left is computed, on one that goes on while the machine is suspended; and
- * computed again at its end, for the clock may have been set back.
+ * Wait for a time of the wall clock. Without a wheel on that clock, wait on one that counts
+ * suspended time, for as long as is left; and again, if the wall clock was set back
+ * meanwhile.
  */
-static bool wait_until(uint64_t when, struct twheel_event *event, int *clockid)
+static bool at_wait(uint64_t when, struct twheel_event *event, int *clockid)
 {
 	struct twheel_options boottime = { .clock = TWHEEL_CLOCK_BOOTTIME };
-	struct twheel *wheel = open_realtime();
+	struct twheel *wheel = at_open_realtime();
 	bool realtime = wheel, came;
 
 	if (!wheel)
@@ -49,7 +49,7 @@ static bool wait_until(uint64_t when, struct twheel_event *event, int *clockid)
 	return came;
 }
 
-static void announce(uint64_t when, uint64_t now)
+static void at_announce(uint64_t when, uint64_t now)
 {
 	char left[32], time[64];
 
@@ -60,7 +60,7 @@ static void announce(uint64_t when, uint64_t now)
 		format_duration(when - now, left, sizeof(left)));
 }
 
-static int run(int argc, char **argv)
+static int at_run(int argc, char **argv)
 {
 	uint64_t now = clock_now(CLOCK_REALTIME), when;
 	struct twheel_event event;
@@ -82,8 +82,8 @@ static int run(int argc, char **argv)
 		usage_error("'%s' has passed", argv[word]);
 	word = parse_more_options(&at_command, argc, argv, rules);
 
-	announce(when, now);
-	if (!wait_until(when, &event, &clockid))
+	at_announce(when, now);
+	if (!at_wait(when, &event, &clockid))
 		return STATUS_SIGINT;
 	if (!report_expiry(&event, clockid, 1, json))
 		return STATUS_FAILED;
@@ -94,13 +94,13 @@ const struct command at_command = {
 	.name = "at",
 	.summary = "wait for a time of day, and run a command if one is given",
 	.help = "usage: twheel at [OPTION]... TIME [COMMAND [ARGUMENT]...]\n\n"
-		"Waits until the wall clock shows TIME and tells how late it was. Then runs\n"
-		"COMMAND. When the clock is set meanwhile, TIME stays what it is.\n\n"
-		"  14:30, 14:30:05.5        the next time that it is so late\n"
-		"  2026-12-31T23:59:59      a date and a time (also with a blank between them)\n"
-		"  2026-12-31               midnight, with which that day begins\n"
+		"Waits until the wall clock shows TIME and prints how late it was. Then runs\n"
+		"COMMAND. If the clock is set meanwhile, TIME stays the same.\n\n"
+		"  14:30, 14:30:05.5        the next such time of day\n"
+		"  2026-12-31T23:59:59      a date and a time (or with a blank between them)\n"
+		"  2026-12-31               the midnight that begins that day\n"
 		"  14:30Z, 14:30+01:00      not in the local time zone\n"
 		"  @1795271405              seconds since 1970\n\n"
 		"  --json                   one JSON object; times in ns\n",
-	.run = run,
+	.run = at_run,
 };

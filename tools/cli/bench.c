@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* twheel bench: operations per second, beside what Linux has besides. */
+/* twheel bench: operations per second, compared with the timers of Linux. */
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
@@ -20,12 +20,12 @@ static const struct rival *const rivals[] = {
 
 #define NR_RIVALS	(sizeof(rivals) / sizeof(*rivals))
 
-static uint64_t rate(size_t count, uint64_t ns)
+static uint64_t bench_rate(size_t count, uint64_t ns)
 {
 	return count * NS_PER_S / (ns ? ns : 1);
 }
 
-static void print_json(const struct score *scores)
+static void bench_print_json(const struct score *scores)
 {
 	size_t i;
 
@@ -34,27 +34,27 @@ static void print_json(const struct score *scores)
 		printf("%s{\"name\":\"%s\",\"count\":%zu,\"arm_per_s\":%llu,"
 		       "\"extend_per_s\":%llu,\"cancel_per_s\":%llu,\"expire_per_s\":%llu}",
 		       i ? "," : "", rivals[i]->name, scores[i].count,
-		       (unsigned long long)rate(scores[i].count, scores[i].arm),
-		       (unsigned long long)rate(scores[i].sample, scores[i].extend),
-		       (unsigned long long)rate(scores[i].sample, scores[i].cancel),
-		       (unsigned long long)rate(scores[i].count, scores[i].expire));
+		       (unsigned long long)bench_rate(scores[i].count, scores[i].arm),
+		       (unsigned long long)bench_rate(scores[i].sample, scores[i].extend),
+		       (unsigned long long)bench_rate(scores[i].sample, scores[i].cancel),
+		       (unsigned long long)bench_rate(scores[i].count, scores[i].expire));
 	printf("]}\n");
 }
 
-static void print_row(const struct rival *rival, const struct score *score)
+static void score_print_row(const struct rival *rival, const struct score *score)
 {
 	if (!score->count) {
 		printf("%-16s %s\n", rival->name, strerror(score->error));
 		return;
 	}
 	printf("%-16s %9zu %11llu %11llu %11llu %11llu\n", rival->name,
-	       score->count, (unsigned long long)rate(score->count, score->arm),
-	       (unsigned long long)rate(score->sample, score->extend),
-	       (unsigned long long)rate(score->sample, score->cancel),
-	       (unsigned long long)rate(score->count, score->expire));
+	       score->count, (unsigned long long)bench_rate(score->count, score->arm),
+	       (unsigned long long)bench_rate(score->sample, score->extend),
+	       (unsigned long long)bench_rate(score->sample, score->cancel),
+	       (unsigned long long)bench_rate(score->count, score->expire));
 }
 
-static void print_text(const struct score *scores)
+static void bench_print_text(const struct score *scores)
 {
 	size_t i;
 
@@ -62,46 +62,46 @@ static void print_text(const struct score *scores)
 	       "per second", "timeouts", "arm", "extend", "cancel", "expire",
 	       colour_off());
 	for (i = 0; i < NR_RIVALS; i++)
-		print_row(rivals[i], &scores[i]);
+		score_print_row(rivals[i], &scores[i]);
 }
 
-/* A line of what tools/bench/table.py reads. */
-static void print_cost(const struct rival *rival, const char *delays,
-		       const char *operation, size_t count, double cost)
+/* A line that tools/bench/table.py reads. */
+static void score_print_cost(const struct rival *rival, const char *delays,
+			     const char *operation, size_t count, double cost)
 {
 	printf("%s %s %s %zu %.2f\n", delays, rival->word, operation, count,
 	       cost > 0 ? cost : 0);
 }
 
-static void print_costs(const struct rival *rival, const struct score *score)
+static void score_print_costs(const struct rival *rival, const struct score *score)
 {
 	double count = score->count, sample = score->sample;
 	double walk = score->walk / count;
 
-	print_cost(rival, "none", "bytes", score->count, score->bytes / count);
-	print_cost(rival, "none", "create", score->count,
-		   score->create / count);
-	print_cost(rival, "1-h", "arm", score->count,
-		   score->arm / count - walk);
-	print_cost(rival, "1-h", "extend", score->count,
-		   score->extend / sample - walk);
-	print_cost(rival, "1-h", "cancel", score->count,
-		   score->cancel / sample - walk);
-	print_cost(rival, "one-instant", "expire", score->count,
-		   score->expire / count);
+	score_print_cost(rival, "none", "bytes", score->count, score->bytes / count);
+	score_print_cost(rival, "none", "create", score->count,
+			 score->create / count);
+	score_print_cost(rival, "1-h", "arm", score->count,
+			 score->arm / count - walk);
+	score_print_cost(rival, "1-h", "extend", score->count,
+			 score->extend / sample - walk);
+	score_print_cost(rival, "1-h", "cancel", score->count,
+			 score->cancel / sample - walk);
+	score_print_cost(rival, "one-instant", "expire", score->count,
+			 score->expire / count);
 	if (score->sample < score->count)
-		print_cost(rival, "none", "sample", score->count, sample);
+		score_print_cost(rival, "none", "sample", score->count, sample);
 }
 
-/* Rivals take turns at being the first: what drifts meanwhile is shared. */
-static bool costs(size_t count, uint64_t rounds)
+/* The rivals take turns at being first, so that a drift of the machine hits all alike. */
+static bool bench_costs(size_t count, uint64_t rounds)
 {
 	struct score score;
 	uint64_t round;
 	size_t i;
 
 	if (!idle_can()) {
-		warnx("costs are told on a machine with one CPU only");
+		warnx("--cost needs a machine with one CPU");
 		return false;
 	}
 	for (round = 0; round < rounds; round++) {
@@ -118,13 +118,13 @@ static bool costs(size_t count, uint64_t rounds)
 				      score.count ? "" : strerror(score.error));
 				return false;
 			}
-			print_costs(rival, &score);
+			score_print_costs(rival, &score);
 		}
 	}
 	return true;
 }
 
-static int run(int argc, char **argv)
+static int bench_run(int argc, char **argv)
 {
 	struct score scores[NR_RIVALS] = { };
 	uint64_t count = 10000, rounds = 1;
@@ -139,7 +139,7 @@ static int run(int argc, char **argv)
 	};
 
 	parse_only_options(&bench_command, argc, argv, rules);
-	if (cost && costs(count, rounds))
+	if (cost && bench_costs(count, rounds))
 		return STATUS_OK;
 	if (cost)
 		return interrupted ? STATUS_SIGINT : STATUS_FAILED;
@@ -154,27 +154,27 @@ static int run(int argc, char **argv)
 	if (terminal_err())
 		fprintf(stderr, "\r\033[K");
 	if (json)
-		print_json(scores);
+		bench_print_json(scores);
 	else
-		print_text(scores);
+		bench_print_text(scores);
 	return STATUS_OK;
 }
 
 const struct command bench_command = {
 	.name = "bench",
-	.summary = "operations per second, beside timerfd, POSIX timers and io_uring",
+	.summary = "compare operations per second with timerfd, POSIX timers and io_uring",
 	.help = "usage: twheel bench [OPTION]...\n\n"
-		"Arms, extends, cancels and expires that many timeouts in each way that a program\n"
-		"can have them, and tells how many it did in a second. 'expire' goes from an\n"
-		"instant at which all are due to the last event in the program's hands. What the\n"
-		"system's limits allow fewer of (descriptors, signals) is measured with fewer, and\n"
-		"where one operation takes the longer the more timeouts there are, some are enough.\n\n"
+		"Arms, extends, cancels and expires timeouts in each way that a program can have\n"
+		"them, and prints how many it did in a second. 'expire' is the time from an\n"
+		"instant at which all are due until the program has the last event. Where the\n"
+		"system limits their number (descriptors, signals), fewer are used; where an\n"
+		"operation is slower the more timeouts there are, it is applied to a sample.\n\n"
 		"  -n, --count N  how many timeouts (default 10000)\n"
 		"  --json         one JSON object\n"
-		"  --cost         instead, lines of what one operation costs: the deadlines, who, the\n"
-		"                 operation, how many timeouts there are, ns, in which idle time is\n"
-		"                 left out (so, on a machine with one CPU only); and the bytes of\n"
-		"                 the kernel's memory for each\n"
-		"  --rounds N     that many times, the rivals taking turns (default 1)\n",
-	.run = run,
+		"  --cost         print the cost of one operation instead: lines of the deadlines,\n"
+		"                 the rival, the operation, the number of timeouts, and ns without\n"
+		"                 idle time; also the bytes of kernel memory for a timeout. Needs\n"
+		"                 a machine with one CPU\n"
+		"  --rounds N     with --cost, how often to measure each rival (default 1)\n",
+	.run = bench_run,
 };

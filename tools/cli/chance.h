@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Chance that is the same every run. */
+/* Random numbers that are the same in every run. */
 #ifndef TWHEEL_CHANCE_H
 #define TWHEEL_CHANCE_H
 
 #include <stdint.h>
 
 /* splitmix64 */
-static inline uint64_t roll(uint64_t *seed)
+static inline uint64_t chance_roll(uint64_t *seed)
 {
 	uint64_t z = *seed += 0x9e3779b97f4a7c15ULL;
 

@@ -45,7 +45,7 @@ const char *clock_name(int clockid)
 		if (clocks[i].clockid == clockid)
 			return clocks[i].name;
 	}
-	/* Those of programs are all above; a module may have one of its own. */
+	/* Programs have no other clock. A module may have one of its own. */
 	return clockid < 0 ? "virtual" : "unknown";
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The subcommands, and what they share with main(). */
+/* The subcommands, and what main() offers them. */
 #ifndef TWHEEL_COMMAND_H
 #define TWHEEL_COMMAND_H
 
@@ -8,13 +8,23 @@
 
 #define TWHEEL_VERSION	"0.1.0"
 
-/* How the program ends. */
+/* Exit statuses. Those of a COMMAND that cannot be run are the shell's. */
 enum status {
-	STATUS_OK	= 0,
-	STATUS_FAILED	= 1,	/* the device, or a promise of it */
-	STATUS_USAGE	= 2,
-	STATUS_SIGINT	= 130,
+	STATUS_OK		= 0,
+	STATUS_FAILED		= 1,
+	STATUS_USAGE		= 2,
+	STATUS_NOT_EXECUTABLE	= 126,
+	STATUS_NOT_FOUND	= 127,
+	STATUS_SIGINT		= 130,
 };
+
+/**
+ * struct command - a subcommand
+ * @name: the word that selects it
+ * @summary: what it does, in a line
+ * @help: what --help prints
+ * @run: does it, and returns an exit status; its output need not be flushed
+ */
 
 struct command {
 	const char *name;
@@ -36,6 +46,9 @@ extern const struct command metrics_command;
 
 /* Set by SIGINT. */
 extern volatile bool interrupted;
+
+/* Flush standard output. False if anything that was written to it is lost. */
+bool output_good(void);
 
 /* Both end the program. */
 _Noreturn void usage_error(const char *format, ...)

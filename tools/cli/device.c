@@ -8,10 +8,10 @@
 #include "command.h"
 #include "device.h"
 
-#define DEVICE	"/dev/twheel"
+#define DEVICE_PATH	"/dev/twheel"
 
-/* What to do about a device that cannot be opened. */
-static const char *advice(int error)
+/* What to do about a device that cannot be opened, or NULL. */
+static const char *open_advice(int error)
 {
 	switch (error) {
 	case ENOENT:
@@ -19,7 +19,7 @@ static const char *advice(int error)
 		return "Is the module loaded? As root: modprobe twheel";
 	case EACCES:
 	case EPERM:
-		return "It belongs to root unless your system says otherwise: try sudo";
+		return "Only root and the device's group may open it: try sudo";
 	case EINVAL:
 		return "See 'twheel info' for clocks, the smallest tick and the largest number of\n"
 		       "timers; slots are 2 to 4096";
@@ -36,15 +36,15 @@ struct twheel *device_open(const struct twheel_options *options)
 	ret = twheel_open(&wheel, options);
 	if (!ret)
 		return wheel;
-	warnx("%s: %s", DEVICE, ret == -EINVAL ? "such a wheel is refused" :
+	warnx("%s: %s", DEVICE_PATH, ret == -EINVAL ? "such a wheel is refused" :
 	      strerror(-ret));
-	if (advice(-ret))
-		fprintf(stderr, "%s\n", advice(-ret));
+	if (open_advice(-ret))
+		fprintf(stderr, "%s\n", open_advice(-ret));
 	exit(STATUS_FAILED);
 }
 
-/* End the program, if that failed. */
-static int need(int ret, const char *what)
+/* End the program if @what failed. */
+static int device_need(int ret, const char *what)
 {
 	if (ret < 0)
 		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
@@ -53,7 +53,7 @@ static int need(int ret, const char *what)
 
 void device_arm(struct twheel *wheel, struct twheel_op *op)
 {
-	need(twheel_arm_op(wheel, op), "arming a timer");
+	device_need(twheel_arm_op(wheel, op), "arming a timer");
 }
 
 void device_batch(struct twheel *wheel, struct twheel_op *ops,
@@ -61,18 +61,18 @@ void device_batch(struct twheel *wheel, struct twheel_op *ops,
 {
 	unsigned int done, i;
 
-	done = need(twheel_batch(wheel, ops, count), "operations in a batch");
+	done = device_need(twheel_batch(wheel, ops, count), "operations in a batch");
 	if (done < count)
 		errx(STATUS_FAILED, "a batch ended early");
 	for (i = 0; i < count; i++)
-		need(ops[i].result, "an operation in a batch");
+		device_need(ops[i].result, "an operation in a batch");
 }
 
 struct twheel_info device_info(struct twheel *wheel)
 {
 	struct twheel_info info;
 
-	need(twheel_info(wheel, &info), "asking for information");
+	device_need(twheel_info(wheel, &info), "asking for information");
 	return info;
 }
 
@@ -81,5 +81,5 @@ size_t device_events(struct twheel *wheel, struct twheel_event *events,
 {
 	int ret = twheel_events(wheel, events, most, timeout_ms);
 
-	return ret == -EINTR ? 0 : need(ret, "reading events");
+	return ret == -EINTR ? 0 : device_need(ret, "reading events");
 }

@@ -7,18 +7,17 @@
 
 #include "../lib/libtwheel.h"
 
-/* NULL: all defaults. */
+/* NULL: the default setup. */
 struct twheel *device_open(const struct twheel_options *options);
 void device_arm(struct twheel *wheel, struct twheel_op *op);
-/* The operations have to have succeeded, all of them. */
+/* Each of the operations has to succeed. */
 void device_batch(struct twheel *wheel, struct twheel_op *ops,
 		  unsigned int count);
 struct twheel_info device_info(struct twheel *wheel);
 
 /*
- * Take up to @most events; waits up to @timeout_ms (-1: for ever) for the
- * first.
- * Returns how many, 0 after the time or a signal.
+ * Take up to @most events. Waits up to @timeout_ms for the first one; -1: without a limit.
+ * Returns their number; 0 after that time, or a signal.
  */
 size_t device_events(struct twheel *wheel, struct twheel_event *events,
 		     size_t most, int timeout_ms);

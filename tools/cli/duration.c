@@ -23,13 +23,14 @@ static const struct unit {
 
 #define NR_UNITS	(sizeof(units) / sizeof(*units))
 
-static const struct unit *find_unit(const char *name, size_t length)
+/* Places in the array. */
+#define UNIT_MINUTE_SHORT	3
+#define UNIT_SECOND		4
+
+static const struct unit *unit_find(const char *name, size_t length)
 {
 	size_t i;
 
-	/* A bare number is seconds. */
-	if (!length)
-		return &units[4];
 	for (i = 0; i < NR_UNITS; i++) {
 		if (strlen(units[i].name) == length &&
 		    !memcmp(units[i].name, name, length))
@@ -38,8 +39,11 @@ static const struct unit *find_unit(const char *name, size_t length)
 	return NULL;
 }
 
-/* One number with its unit; *text moves behind it. */
-static bool parse_part(const char **text, uint64_t *ns)
+/*
+ * Add one number with its unit to @ns, and move @text behind it. A bare number is seconds,
+ * where it stands alone: it is the first part and the last.
+ */
+static bool duration_add_part(const char **text, bool first, uint64_t *ns)
 {
 	uint64_t whole = 0, fraction = 0, scale = 1, part;
 	const struct unit *unit;
@@ -53,7 +57,7 @@ static bool parse_part(const char **text, uint64_t *ns)
 	}
 	if (*p == '.') {
 		for (p++; isdigit((unsigned char)*p); p++, digits = true) {
-			/* Beyond a nanosecond's share of a day. */
+			/* A digit behind these is less than a ns of a day. */
 			if (scale >= 100000000000000ULL)
 				continue;
 			fraction = fraction * 10 + (*p - '0');
@@ -62,7 +66,10 @@ static bool parse_part(const char **text, uint64_t *ns)
 	}
 	for (name = p; isalpha((unsigned char)*p); p++)
 		;
-	unit = find_unit(name, p - name);
+	if (p > name)
+		unit = unit_find(name, p - name);
+	else
+		unit = first && !*p ? &units[UNIT_SECOND] : NULL;
 	if (!digits || !unit)
 		return false;
 	if (__builtin_mul_overflow(whole, unit->ns, &part))
@@ -76,10 +83,13 @@ static bool parse_part(const char **text, uint64_t *ns)
 
 bool parse_duration(const char *text, uint64_t *ns)
 {
+	bool first = true;
+
 	*ns = 0;
 	do {
-		if (!parse_part(&text, ns))
+		if (!duration_add_part(&text, first, ns))
 			return false;
+		first = false;
 	} while (*text);
 	return *ns <= TWHEEL_DELAY_NEVER;
 }
@@ -89,8 +99,8 @@ const char *format_duration(uint64_t ns, char *buf, size_t size)
 	size_t i;
 
 	for (i = 0; i < NR_UNITS - 1; i++) {
-		/* "min" and "m" are the same: say "min". */
-		if (i != 3 && ns >= units[i].ns)
+		/* Of the two names of a minute, print the longer one. */
+		if (i != UNIT_MINUTE_SHORT && ns >= units[i].ns)
 			break;
 	}
 	if (units[i].ns == 1) {

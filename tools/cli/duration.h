@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Durations as people write them. */
+/* Durations, as a person writes them. */
 #ifndef TWHEEL_DURATION_H
 #define TWHEEL_DURATION_H
 
@@ -9,10 +9,10 @@
 
 #define NS_PER_S	1000000000ULL
 
-/* "1.5s", "2h30m", "250us", "3" (seconds). False if it is none, or too long. */
+/* "1.5s", "2h30m", "250us", "3" (seconds). False if it is not one, or too long. */
 bool parse_duration(const char *text, uint64_t *ns);
 
-/* In the largest unit that fits, three digits; returns @buf. */
+/* With three digits, in the largest unit that fits. Returns @buf. */
 const char *format_duration(uint64_t ns, char *buf, size_t size);
 
 #endif

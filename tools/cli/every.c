@@ -6,13 +6,15 @@
 #include "expiry.h"
 #include "options.h"
 
-static int repeat(struct twheel *wheel, uint64_t count, int clockid, bool json)
+static int every_repeat(struct twheel *wheel, uint64_t count, int clockid,
+			bool json)
 {
 	struct twheel_event event;
 	uint64_t number = 0;
 	bool good = true;
 
-	while (number < count) {
+	/* An early expiry is reported, and the next one waited for. */
+	while (number < count && output_good()) {
 		if (!wait_expiry(wheel, &event))
 			return STATUS_SIGINT;
 		good &= report_expiry(&event, clockid, ++number, json);
@@ -20,7 +22,7 @@ static int repeat(struct twheel *wheel, uint64_t count, int clockid, bool json)
 	return good ? STATUS_OK : STATUS_FAILED;
 }
 
-static int run(int argc, char **argv)
+static int every_run(int argc, char **argv)
 {
 	struct twheel_options options = { };
 	uint64_t count = UINT64_MAX, period;
@@ -50,13 +52,13 @@ static int run(int argc, char **argv)
 	wheel = device_open(&options);
 	info = device_info(wheel);
 	if (period < info.tick_ns)
-		usage_error("a period is one tick at least, which is %s",
+		usage_error("a period is at least one tick, which is %s",
 			    format_duration(info.tick_ns, least,
 					    sizeof(least)));
 	op.deadline_ns = period;
 	op.period_ns = period;
 	device_arm(wheel, &op);
-	status = repeat(wheel, count, event_clock(info.clockid), json);
+	status = every_repeat(wheel, count, event_clock(info.clockid), json);
 	twheel_close(wheel);
 	return status;
 }
@@ -65,11 +67,11 @@ const struct command every_command = {
 	.name = "every",
 	.summary = "wait again and again",
 	.help = "usage: twheel every [OPTION]... DURATION\n\n"
-		"Expires every DURATION, locked to the first deadline, and prints a line each\n"
-		"time. Expiries that could not be told of in time are counted as missed.\n\n"
+		"Expires every DURATION, in phase with the first deadline, and prints a line each\n"
+		"time. Expiries that pass before the last one is printed are counted as missed.\n\n"
 		"  -n, --count N  end after N lines (default: never)\n"
 		"  --clock NAME   monotonic (default), boottime, which counts suspended time, or\n"
 		"                 realtime\n"
 		"  --json         one JSON object a line; times in ns\n",
-	.run = run,
+	.run = every_run,
 };

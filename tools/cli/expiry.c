@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <err.h>
+#include <errno.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -18,8 +19,8 @@ bool wait_expiry(struct twheel *wheel, struct twheel_event *event)
 	return true;
 }
 
-static void print_json(const struct twheel_event *event, uint64_t now,
-		       uint64_t number, bool early)
+static void expiry_print_json(const struct twheel_event *event, uint64_t now,
+			      uint64_t number, bool early)
 {
 	printf("{\"number\":%llu,\"deadline_ns\":%llu,\"fired_ns\":%llu,"
 	       "\"received_ns\":%llu,\"count\":%llu,\"early\":%s}\n",
@@ -29,8 +30,8 @@ static void print_json(const struct twheel_event *event, uint64_t now,
 	       (unsigned long long)event->count, early ? "true" : "false");
 }
 
-static void print_text(const struct twheel_event *event, uint64_t now,
-		       uint64_t number)
+static void expiry_print_text(const struct twheel_event *event, uint64_t now,
+			      uint64_t number)
 {
 	char late[32], seen[32];
 
@@ -53,7 +54,7 @@ bool report_expiry(const struct twheel_event *event, int clockid,
 	early = event->fired_ns < event->deadline_ns ||
 		now < event->deadline_ns;
 	if (json)
-		print_json(event, now, number, early);
+		expiry_print_json(event, now, number, early);
 	else if (early)
 		printf("%sEARLY%s: deadline %llu ns, fired %llu ns, received %llu ns\n",
 		       colour_warn(), colour_off(),
@@ -61,9 +62,8 @@ bool report_expiry(const struct twheel_event *event, int clockid,
 		       (unsigned long long)event->fired_ns,
 		       (unsigned long long)now);
 	else
-		print_text(event, now, number);
-	fflush(stdout);
-	return !early;
+		expiry_print_text(event, now, number);
+	return output_good() && !early;
 }
 
 int run_command(char **argv)
@@ -71,5 +71,6 @@ int run_command(char **argv)
 	if (!*argv)
 		return STATUS_OK;
 	execvp(*argv, argv);
-	err(STATUS_FAILED, "%s", *argv);
+	err(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "%s",
+	    *argv);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* One timer, and what to say when it expires: for after, at and every. */
+/* Waiting for one timer, and reporting its expiry: for after, at and every. */
 #ifndef TWHEEL_EXPIRY_H
 #define TWHEEL_EXPIRY_H
 
@@ -8,17 +8,17 @@
 
 #include "device.h"
 
-/* Wait for the next event, for ever. False if SIGINT came first. */
+/* Wait for the next event, without a limit. False if SIGINT came first. */
 bool wait_expiry(struct twheel *wheel, struct twheel_event *event);
 
 /*
- * Print an event as the program sees it; @clockid is that of its times. False
- * if it is early.
+ * Print an event as the program sees it. Its times are on @clockid. False if it is early,
+ * or cannot be printed.
  */
 bool report_expiry(const struct twheel_event *event, int clockid,
 		   uint64_t number, bool json);
 
-/* Become the command that is left in the arguments, if there is one. */
+/* Run the command that is left in the arguments, if any, in place of this program. */
 int run_command(char **argv);
 
 #endif

@@ -6,9 +6,10 @@
 #include "histogram.h"
 #include "terminal.h"
 
-#define BAR	40
+/* The longest bar. */
+#define HISTOGRAM_WIDTH	40
 
-static int compare(const void *a, const void *b)
+static int compare_samples(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
@@ -17,7 +18,7 @@ static int compare(const void *a, const void *b)
 
 struct summary summarise(uint64_t *samples, size_t count)
 {
-	qsort(samples, count, sizeof(*samples), compare);
+	qsort(samples, count, sizeof(*samples), compare_samples);
 	return (struct summary) {
 		.min = samples[0],
 		.median = samples[(count - 1) / 2],
@@ -26,8 +27,8 @@ struct summary summarise(uint64_t *samples, size_t count)
 	};
 }
 
-/* The power of two that a sample is below. */
-static unsigned int bin_of(uint64_t ns)
+/* The bin of a sample. */
+static unsigned int histogram_bin(uint64_t ns)
 {
 	return ns ? 64 - __builtin_clzll(ns) : 0;
 }
@@ -38,7 +39,7 @@ void print_histogram(const uint64_t *sorted, size_t count)
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		bins[bin_of(sorted[i])]++;
+		bins[histogram_bin(sorted[i])]++;
 	print_bins(bins);
 }
 
@@ -58,7 +59,7 @@ void print_bins(const uint64_t *bins)
 			most = bins[bin];
 	}
 	for (bin = first; bin <= last; bin++) {
-		int length = ((double)bins[bin] * BAR + most - 1) / most;
+		int length = ((double)bins[bin] * HISTOGRAM_WIDTH + most - 1) / most;
 
 		format_duration(bin < 64 ? 1ULL << bin : UINT64_MAX, below,
 				sizeof(below));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Samples, and what to say of them. */
+/* Samples, their summary and their histogram. */
 #ifndef TWHEEL_HISTOGRAM_H
 #define TWHEEL_HISTOGRAM_H
 
@@ -10,16 +10,16 @@ struct summary {
 	uint64_t min, median, p99, max;
 };
 
-/* Sorts the samples. There must be at least one. */
+/* Sorts the samples, of which there is at least one. */
 struct summary summarise(uint64_t *samples, size_t count);
 
-/* One for each power of two that a sample is below: 1, 2, 4 and so on. */
+/* A bin for each power of two; a sample is in the first bin whose power exceeds it. */
 #define HISTOGRAM_BINS	65
 
-/* Bars, from the first bin that has samples to the last. */
+/* Print bars, from the first bin in use to the last. */
 void print_bins(const uint64_t *bins);
 
-/* The same of sorted samples. */
+/* The same, for sorted samples. */
 void print_histogram(const uint64_t *sorted, size_t count);
 
 #endif

@@ -13,30 +13,30 @@
 #include "command.h"
 #include "idle.h"
 
-/* How often to look at the clock, to see what that takes. */
-#define LOOKS	1000
+/* How often to read the clock, to measure how long that takes. */
+#define IDLE_READINGS	1000
 
-/* From one look to the next so many times that: someone else had the CPU. */
-#define LONG	3
+/* If one reading takes so many times that, another task had the CPU meanwhile. */
+#define IDLE_PREEMPTED	3
 
-static struct shared {
+static struct idle_shared {
 	uint64_t from_ns;
 	uint64_t idle_ns;
-} *shared;
+} *idle_shared;
 
-static pid_t idler;
+static pid_t idle_pid;
 
 bool idle_can(void)
 {
 	return sysconf(_SC_NPROCESSORS_ONLN) == 1;
 }
 
-static uint64_t look_ns(void)
+static uint64_t idle_reading_ns(void)
 {
 	uint64_t least = UINT64_MAX, last = clock_now(CLOCK_MONOTONIC), now;
 	int i;
 
-	for (i = 0; i < LOOKS; i++) {
+	for (i = 0; i < IDLE_READINGS; i++) {
 		now = clock_now(CLOCK_MONOTONIC);
 		if (now - last < least)
 			least = now - last;
@@ -45,10 +45,10 @@ static uint64_t look_ns(void)
 	return least;
 }
 
-_Noreturn static void idle(void)
+_Noreturn static void idle_count(void)
 {
-	uint64_t longest = LONG * look_ns() + 1, last = UINT64_MAX, now;
-	volatile struct shared *to = shared;
+	uint64_t longest = IDLE_PREEMPTED * idle_reading_ns() + 1, last = UINT64_MAX, now;
+	volatile struct idle_shared *to = idle_shared;
 
 	for (;; last = now) {
 		now = clock_now(CLOCK_MONOTONIC);
@@ -61,33 +61,33 @@ void idle_start(void)
 {
 	struct sched_param none = { };
 
-	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
-		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-	if (shared == MAP_FAILED)
+	idle_shared = mmap(NULL, sizeof(*idle_shared), PROT_READ | PROT_WRITE,
+			   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (idle_shared == MAP_FAILED)
 		err(STATUS_FAILED, "mmap");
-	shared->from_ns = UINT64_MAX;
-	idler = fork();
-	if (idler < 0)
+	idle_shared->from_ns = UINT64_MAX;
+	idle_pid = fork();
+	if (idle_pid < 0)
 		err(STATUS_FAILED, "fork");
-	if (idler)
+	if (idle_pid)
 		return;
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (sched_setscheduler(0, SCHED_IDLE, &none))
 		err(STATUS_FAILED, "SCHED_IDLE");
-	idle();
+	idle_count();
 }
 
 void idle_from(uint64_t ns)
 {
-	__atomic_store_n(&shared->from_ns, ns, __ATOMIC_RELAXED);
+	__atomic_store_n(&idle_shared->from_ns, ns, __ATOMIC_RELAXED);
 }
 
 uint64_t idle_stop(void)
 {
-	uint64_t ns = __atomic_load_n(&shared->idle_ns, __ATOMIC_RELAXED);
+	uint64_t ns = __atomic_load_n(&idle_shared->idle_ns, __ATOMIC_RELAXED);
 
-	kill(idler, SIGKILL);
-	waitpid(idler, NULL, 0);
-	munmap(shared, sizeof(*shared));
+	kill(idle_pid, SIGKILL);
+	waitpid(idle_pid, NULL, 0);
+	munmap(idle_shared, sizeof(*idle_shared));
 	return ns;
 }

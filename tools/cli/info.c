@@ -8,7 +8,7 @@
 #include "duration.h"
 #include "options.h"
 
-static void print_json(const struct twheel_info *info)
+static void info_print_json(const struct twheel_info *info)
 {
 	printf("{\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu,\"tick_min_ns\":%llu,\"slots\":%u,\"levels\":%u,\"max_timers\":%u,\"limit_timers\":%u,\"features\":%llu}\n",
 	       clock_name(info->clockid), (unsigned long long)info->now_ns,
@@ -18,13 +18,13 @@ static void print_json(const struct twheel_info *info)
 	       (unsigned long long)info->features);
 }
 
-/* The names of features, in the order of their bits. */
+/* Names of features, by their bits. */
 static const char *const features[] = {
 	[0] = "batch", [1] = "realtime", [4] = "user-limit", [5] = "cells",
 	[6] = "io_uring", [8] = "stats",
 };
 
-static void print_features(uint64_t mask)
+static void info_print_features(uint64_t mask)
 {
 	size_t i;
 
@@ -40,11 +40,11 @@ static void print_features(uint64_t mask)
 	printf("\n");
 }
 
-static void print_text(const struct twheel_info *info)
+static void info_print_text(const struct twheel_info *info)
 {
 	char buf[32];
 
-	printf("A wheel that is not set up otherwise:\n");
+	printf("A wheel with the default setup:\n");
 	printf("  clock        %s\n", clock_name(info->clockid));
 	printf("  tick         %s\n",
 	       format_duration(info->tick_ns, buf, sizeof(buf)));
@@ -55,10 +55,10 @@ static void print_text(const struct twheel_info *info)
 	printf("  tick         %s or more\n",
 	       format_duration(info->tick_min_ns, buf, sizeof(buf)));
 	printf("  timers       %u or fewer\n", info->limit_timers);
-	print_features(info->features);
+	info_print_features(info->features);
 }
 
-static int run(int argc, char **argv)
+static int info_run(int argc, char **argv)
 {
 	struct twheel_info info;
 	struct twheel *wheel;
@@ -73,16 +73,16 @@ static int run(int argc, char **argv)
 	info = device_info(wheel);
 	twheel_close(wheel);
 	if (json)
-		print_json(&info);
+		info_print_json(&info);
 	else
-		print_text(&info);
+		info_print_text(&info);
 	return STATUS_OK;
 }
 
 const struct command info_command = {
 	.name = "info",
-	.summary = "what the device offers",
+	.summary = "print what the device offers",
 	.help = "usage: twheel info [--json]\n\n"
-		"Shows the defaults and limits of /dev/twheel.\n",
-	.run = run,
+		"Prints the defaults and the limits of /dev/twheel.\n",
+	.run = info_run,
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel load: arm many timeouts with random delays, wait for all of them, and
- * check every promise on the way: none early, none twice, none never.
+ * twheel load: arm many timeouts with random delays, wait for all of them, and check that
+ * each fires once, and not early.
  */
 #include <err.h>
 #include <stdio.h>
@@ -16,12 +16,36 @@
 #include "options.h"
 #include "terminal.h"
 
-/* Timers armed, and events taken, at once. */
-#define BATCH		256
+/* Timers to arm, and events to take, at once. */
+#define LOAD_BATCH	256
 
-/* How long after the last deadline to wait before timers count as lost. */
-#define PATIENCE_S	60
+/* Timers that have not fired so long after the last deadline are lost. */
+#define LOAD_PATIENCE_S	60
 
+/**
+ * struct load - the timeouts of a run
+ * @count: how many
+ * @min_delay: their shortest delay, in ns
+ * @max_delay: their longest
+ * @options: how to open the wheel
+ * @seed: of the delays
+ * @progress: print how far it is
+ * @json: print JSON
+ * @wheel: the wheel
+ * @clockid: the clock of its events
+ * @tick_ns: its tick
+ * @deadlines: by cookie; 0: not armed yet
+ * @seen: by cookie, how often it fired
+ * @late: fired - deadline, in order of arrival
+ * @received: own clock - deadline, likewise
+ * @armed: how many were armed
+ * @fired: how many fired
+ * @early: how many before their deadline
+ * @twice: events of timers that had fired before
+ * @unknown: events of no timer of ours
+ * @last_deadline: the latest deadline
+ * @shown_ns: when progress was printed last
+ */
 struct load {
 	uint64_t count;
 	uint64_t min_delay, max_delay;
@@ -32,16 +56,16 @@ struct load {
 	struct twheel *wheel;
 	int clockid;
 	uint64_t tick_ns;
-	uint64_t *deadlines;	/* by cookie; 0: not armed yet */
-	unsigned char *seen;	/* by cookie */
-	uint64_t *late;		/* fired - deadline, in order of arrival */
-	uint64_t *received;	/* own clock - deadline, likewise */
+	uint64_t *deadlines;
+	unsigned char *seen;
+	uint64_t *late;
+	uint64_t *received;
 	uint64_t armed, fired, early, twice, unknown;
 	uint64_t last_deadline;
 	uint64_t shown_ns;
 };
 
-static void parse(int argc, char **argv, struct load *load)
+static void load_parse(int argc, char **argv, struct load *load)
 {
 	uint64_t slots = 0;
 	bool mapping = false;
@@ -64,12 +88,12 @@ static void parse(int argc, char **argv, struct load *load)
 		usage_error("--min-delay is above --max-delay");
 	load->options.slots = slots;
 	load->options.max_timers = load->count;
-	/* With shared memory nobody would know when exactly a timer fired. */
+	/* In a mapping, events do not tell when a timer fired. */
 	if (!mapping)
 		load->options.flags = TWHEEL_OPEN_NO_MAPPING;
 }
 
-static void show_progress(struct load *load, bool end)
+static void load_show_progress(struct load *load, bool end)
 {
 	uint64_t now;
 
@@ -85,8 +109,8 @@ static void show_progress(struct load *load, bool end)
 		(unsigned long long)load->count, end ? "\n" : " ");
 }
 
-static void take(struct load *load, const struct twheel_event *event,
-		 uint64_t now)
+static void load_take(struct load *load, const struct twheel_event *event,
+		      uint64_t now)
 {
 	uint64_t cookie = event->cookie, deadline;
 
@@ -110,27 +134,27 @@ static void take(struct load *load, const struct twheel_event *event,
 	load->received[load->fired++] = now - deadline;
 }
 
-static size_t take_all(struct load *load, int timeout_ms)
+static size_t load_take_all(struct load *load, int timeout_ms)
 {
-	struct twheel_event events[BATCH];
+	struct twheel_event events[LOAD_BATCH];
 	size_t got, total = 0, i;
 
 	do {
 		uint64_t now;
 
-		got = device_events(load->wheel, events, BATCH, timeout_ms);
+		got = device_events(load->wheel, events, LOAD_BATCH, timeout_ms);
 		now = clock_now(load->clockid);
 		for (i = 0; i < got; i++)
-			take(load, &events[i], now);
+			load_take(load, &events[i], now);
 		total += got;
 		timeout_ms = 0;
-		show_progress(load, false);
-	} while (got == BATCH && !interrupted);
+		load_show_progress(load, false);
+	} while (got == LOAD_BATCH && !interrupted);
 	return total;
 }
 
-static void arm_some(struct load *load, struct twheel_op *ops,
-		     unsigned int count)
+static void load_arm_some(struct load *load, struct twheel_op *ops,
+			  unsigned int count)
 {
 	unsigned int i;
 
@@ -142,40 +166,40 @@ static void arm_some(struct load *load, struct twheel_op *ops,
 	}
 }
 
-static void arm_all(struct load *load)
+static void load_arm_all(struct load *load)
 {
 	uint64_t range = load->max_delay - load->min_delay + 1;
 	uint64_t seed = load->seed;
-	struct twheel_op ops[BATCH];
+	struct twheel_op ops[LOAD_BATCH];
 	unsigned int i;
 
 	while (load->armed < load->count && !interrupted) {
-		for (i = 0; i < BATCH && load->armed + i < load->count; i++)
+		for (i = 0; i < LOAD_BATCH && load->armed + i < load->count; i++)
 			ops[i] = (struct twheel_op){
 				.op = TWHEEL_OP_ARM,
 				.deadline_ns = load->min_delay +
-					       roll(&seed) % range,
+					       chance_roll(&seed) % range,
 				.cookie = load->armed + i,
 			};
-		arm_some(load, ops, i);
-		/* Those with short delays expire while others are armed. */
-		take_all(load, 0);
+		load_arm_some(load, ops, i);
+		/* Short delays expire while others are armed. */
+		load_take_all(load, 0);
 	}
 }
 
-static void wait_all(struct load *load)
+static void load_wait_all(struct load *load)
 {
 	while (load->fired < load->armed && !interrupted) {
-		if (take_all(load, 100))
+		if (load_take_all(load, 100))
 			continue;
 		if (clock_now(load->clockid) >
-		    load->last_deadline + PATIENCE_S * NS_PER_S)
+		    load->last_deadline + LOAD_PATIENCE_S * NS_PER_S)
 			return;
 	}
 }
 
-static void print_json(const struct load *load, const struct summary *late,
-		       const struct summary *received, uint64_t took_ns)
+static void load_print_json(const struct load *load, const struct summary *late,
+			    const struct summary *received, uint64_t took_ns)
 {
 	printf("{\"count\":%llu,\"armed\":%llu,\"fired\":%llu,\"early\":%llu,\"twice\":%llu,\"never\":%llu,\"unknown\":%llu,\"tick_ns\":%llu,\"duration_ns\":%llu,"
 	       "\"lateness_ns\":{\"min\":%llu,\"median\":%llu,\"p99\":%llu,\"max\":%llu},"
@@ -196,7 +220,7 @@ static void print_json(const struct load *load, const struct summary *late,
 	       (unsigned long long)received->max);
 }
 
-static void print_row(const char *what, const struct summary *summary)
+static void load_print_row(const char *what, const struct summary *summary)
 {
 	char buf[4][32];
 
@@ -207,8 +231,8 @@ static void print_row(const char *what, const struct summary *summary)
 	       format_duration(summary->max, buf[3], sizeof(buf[3])));
 }
 
-static void print_text(const struct load *load, const struct summary *late,
-		       const struct summary *received, uint64_t took_ns)
+static void load_print_text(const struct load *load, const struct summary *late,
+			    const struct summary *received, uint64_t took_ns)
 {
 	char buf[32], tick[32];
 
@@ -226,13 +250,13 @@ static void print_text(const struct load *load, const struct summary *late,
 	printf("\nLateness   %10s %10s %10s %10s   (tick: %s)\n", "min",
 	       "median", "p99", "max",
 	       format_duration(load->tick_ns, tick, sizeof(tick)));
-	print_row("fired", late);
-	print_row("received", received);
+	load_print_row("fired", late);
+	load_print_row("received", received);
 	printf("\nFired after the deadline:\n");
 	print_histogram(load->late, load->fired);
 }
 
-static void *table(uint64_t count, size_t size)
+static void *load_array(uint64_t count, size_t size)
 {
 	void *memory = calloc(count, size);
 
@@ -242,7 +266,7 @@ static void *table(uint64_t count, size_t size)
 	return memory;
 }
 
-static int run(int argc, char **argv)
+static int load_run(int argc, char **argv)
 {
 	struct load load = {
 		.count = 100000, .min_delay = 1000000,
@@ -254,20 +278,20 @@ static int run(int argc, char **argv)
 	uint64_t start;
 	bool good;
 
-	parse(argc, argv, &load);
-	load.deadlines = table(load.count, sizeof(*load.deadlines));
-	load.seen = table(load.count, 1);
-	load.late = table(load.count, sizeof(*load.late));
-	load.received = table(load.count, sizeof(*load.received));
+	load_parse(argc, argv, &load);
+	load.deadlines = load_array(load.count, sizeof(*load.deadlines));
+	load.seen = load_array(load.count, 1);
+	load.late = load_array(load.count, sizeof(*load.late));
+	load.received = load_array(load.count, sizeof(*load.received));
 	load.wheel = device_open(&load.options);
 	info = device_info(load.wheel);
 	load.clockid = event_clock(info.clockid);
 	load.tick_ns = info.tick_ns;
 
 	start = clock_now(load.clockid);
-	arm_all(&load);
-	wait_all(&load);
-	show_progress(&load, true);
+	load_arm_all(&load);
+	load_wait_all(&load);
+	load_show_progress(&load, true);
 	start = clock_now(load.clockid) - start;
 
 	if (load.fired) {
@@ -275,9 +299,9 @@ static int run(int argc, char **argv)
 		received = summarise(load.received, load.fired);
 	}
 	if (load.json)
-		print_json(&load, &late, &received, start);
+		load_print_json(&load, &late, &received, start);
 	else
-		print_text(&load, &late, &received, start);
+		load_print_text(&load, &late, &received, start);
 	if (interrupted)
 		return STATUS_SIGINT;
 	good = load.fired == load.count && !load.early && !load.twice &&
@@ -287,19 +311,19 @@ static int run(int argc, char **argv)
 
 const struct command load_command = {
 	.name = "load",
-	.summary = "arm very many timeouts, and check every one of them",
+	.summary = "arm very many timeouts, and check each of them",
 	.help = "usage: twheel load [OPTION]...\n\n"
-		"Arms timeouts with random delays, waits for all of them, and tells how late they\n"
-		"were. Fails if one fired early, twice or never.\n\n"
+		"Arms timeouts with random delays, waits for all of them, and prints how late they\n"
+		"were. Fails if one fires early, twice or never.\n\n"
 		"  -n, --count N     how many (default 100000)\n"
 		"  --min-delay D     shortest delay (default 1ms)\n"
 		"  --max-delay D     longest delay (default 5s)\n"
 		"  --tick D          the wheel's tick (default 1ms)\n"
 		"  --slots N         ratio of one level of the wheel to the next\n"
 		"  --clock NAME      monotonic (default), boottime or realtime\n"
-		"  --seed N          other delays (default 1)\n"
-		"  --mapping         in memory shared with the kernel: 'fired' is when received\n"
-		"  --progress        show progress though this is no terminal\n"
+		"  --seed N          of the random delays (default 1)\n"
+		"  --mapping         in memory shared with the kernel; fired then means received\n"
+		"  --progress        show progress, even where this is no terminal\n"
 		"  --json            one JSON object; times in ns\n",
-	.run = run,
+	.run = load_run,
 };

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* twheel: timeouts of /dev/twheel from the command line. */
+#define _GNU_SOURCE
+#include <err.h>
+#include <errno.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,9 +28,10 @@ static const struct command *const commands[] = {
 
 #define NR_COMMANDS	(sizeof(commands) / sizeof(*commands))
 
-static const struct command *current;
+/* The one that runs. */
+static const struct command *current_command;
 
-static void on_sigint(int signal)
+static void interrupt(int signal)
 {
 	(void)signal;
 	interrupted = true;
@@ -43,56 +47,79 @@ void usage_error(const char *format, ...)
 	vfprintf(stderr, format, args);
 	va_end(args);
 	fprintf(stderr, "\nSee 'twheel %s%s--help'.\n",
-		current ? current->name : "", current ? " " : "");
+		current_command ? current_command->name : "",
+		current_command ? " " : "");
 	exit(STATUS_USAGE);
+}
+
+bool output_good(void)
+{
+	/* Once a write has failed, ferror() says so for good. */
+	return !fflush(stdout) && !ferror(stdout);
+}
+
+/* The status to end with: output that is lost is a failure. */
+static int final_status(int status)
+{
+	errno = 0;
+	if (output_good())
+		return status;
+	if (errno)
+		warn("standard output");
+	else
+		warnx("standard output: it could not be written");
+	return STATUS_FAILED;
 }
 
 void print_help(const struct command *command)
 {
 	printf("%s", command->help);
-	exit(STATUS_OK);
+	exit(final_status(STATUS_OK));
 }
 
-static void help(FILE *to)
+static void print_commands(FILE *to)
 {
 	size_t i;
 
 	fprintf(to, "usage: twheel COMMAND [OPTION]...\n\n"
-		"Timeouts of /dev/twheel, a timing wheel in the kernel.\n\n");
+		"Timeouts from /dev/twheel, a timing wheel in the kernel.\n\n");
 	for (i = 0; i < NR_COMMANDS; i++)
 		fprintf(to, "  %-8s %s\n", commands[i]->name,
 			commands[i]->summary);
 	fprintf(to, "\n"
 		"'twheel COMMAND --help' tells more. Durations are written 1.5s, 100ms, 250us,\n"
 		"2h30m; a bare number is seconds.\n\n"
-		"Status: 0 all well, 1 the device failed or broke a promise, 2 wrong usage,\n"
-		"130 interrupted.\n");
+		"Exit status: 0 success; 1 failure of the device, of a promise or of the output;\n"
+		"2 wrong usage; 130 interrupted. 'after' and 'at' end as their COMMAND does, with\n"
+		"127 if it is not found, and 126 if it cannot be run.\n");
 }
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = on_sigint };
+	struct sigaction action = { .sa_handler = interrupt };
 	size_t i;
 
+	/* Every message begins with this name, however the program is called. */
+	program_invocation_short_name = (char *)"twheel";
 	if (argc < 2) {
-		help(stderr);
+		print_commands(stderr);
 		return STATUS_USAGE;
 	}
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h") ||
 	    !strcmp(argv[1], "help")) {
-		help(stdout);
-		return STATUS_OK;
+		print_commands(stdout);
+		return final_status(STATUS_OK);
 	}
 	if (!strcmp(argv[1], "--version")) {
 		printf("twheel %s\n", TWHEEL_VERSION);
-		return STATUS_OK;
+		return final_status(STATUS_OK);
 	}
 	for (i = 0; i < NR_COMMANDS; i++) {
 		if (strcmp(argv[1], commands[i]->name))
 			continue;
-		current = commands[i];
+		current_command = commands[i];
 		sigaction(SIGINT, &action, NULL);
-		return current->run(argc - 1, argv + 1);
+		return final_status(current_command->run(argc - 1, argv + 1));
 	}
 	usage_error("there is no command '%s'", argv[1]);
 }

@@ -14,28 +14,28 @@
 #include "measure.h"
 #include "memory.h"
 
-#define HOUR	(3600 * NS_PER_S)
+#define MEASURE_HOUR	(3600 * NS_PER_S)
 
-/* So that nothing expires before all are armed. */
-#define HEADSTART	(NS_PER_S / 20)
+/* Arming ends so long before the first deadline, at least. */
+#define MEASURE_HEADSTART	(NS_PER_S / 20)
 
-static uint64_t now(void)
+static uint64_t monotonic_now(void)
 {
 	return clock_now(CLOCK_MONOTONIC);
 }
 
-/* How long a step takes. */
-#define TOOK(step)							\
+/* How long a step takes, in ns. */
+#define MEASURE_TOOK(step)							\
 ({									\
-	uint64_t start_ = now();					\
+	uint64_t start_ = monotonic_now();					\
 									\
 	step;								\
-	now() - start_;							\
+	monotonic_now() - start_;							\
 })
 
-/* The rival, or NULL if there is none of it here. */
-static void *make(const struct rival *rival, struct plan *plan,
-		  struct score *score)
+/* Open the rival; NULL if this system does not have it. */
+static void *measure_open(const struct rival *rival, struct plan *plan,
+			  struct score *score)
 {
 	void *self = rival->open(&score->count);
 
@@ -47,83 +47,83 @@ static void *make(const struct rival *rival, struct plan *plan,
 	return self;
 }
 
-/* What is done to timeouts that do not expire meanwhile */
-static bool operations(const struct rival *rival, struct plan *plan, bool exact,
-		       struct score *score)
+/* The operations on timeouts that do not expire meanwhile. */
+static bool measure_operations(const struct rival *rival, struct plan *plan, bool exact,
+			       struct score *score)
 {
 	uint64_t start, created;
 	struct plan some, others;
 	void *self;
 
 	plan_hour(plan, 0);
-	score->walk = TOOK(plan_walk(plan));
+	score->walk = MEASURE_TOOK(plan_walk(plan));
 	if (exact)
 		score->bytes = -memory_used();
-	created = TOOK(self = make(rival, plan, score));
+	created = MEASURE_TOOK(self = measure_open(rival, plan, score));
 	if (!self)
 		return true;
 	score->sample = score->count;
 	if (rival->sample && rival->sample < score->count)
 		score->sample = rival->sample;
-	/* What was extended may be where it takes longest to be found. */
+	/* A timeout that was extended may be the slowest to find: cancel others. */
 	plan_sample(&some, plan, score->sample, 0);
 	plan_sample(&others, plan, score->sample, 1);
 
-	start = now() + HOUR;
+	start = monotonic_now() + MEASURE_HOUR;
 	plan_hour(plan, start);
-	score->arm = TOOK(rival->arm(self, plan));
+	score->arm = MEASURE_TOOK(rival->arm(self, plan));
 	if (exact)
 		score->bytes += memory_used();
 	if (score->sample == score->count) {
 		created += score->arm;
 		rival->cancel(self, plan);
-		score->arm = TOOK(rival->arm(self, plan));
+		score->arm = MEASURE_TOOK(rival->arm(self, plan));
 		created -= score->arm < created ? score->arm : created;
 	}
 	score->create = created;
-	plan_hour(&some, start + HOUR);
-	score->extend = TOOK(rival->extend(self, &some));
-	score->cancel = TOOK(rival->cancel(self, &others));
+	plan_hour(&some, start + MEASURE_HOUR);
+	score->extend = MEASURE_TOOK(rival->extend(self, &some));
+	score->cancel = MEASURE_TOOK(rival->cancel(self, &others));
 	return true;
 }
 
-static bool expiry(const struct rival *rival, struct plan *plan, bool exact,
-		   struct score *score)
+static bool measure_expiry(const struct rival *rival, struct plan *plan, bool exact,
+			   struct score *score)
 {
 	uint64_t due, end, idle_ns = 0;
 	bool one_cpu = idle_can(), good;
-	void *self = make(rival, plan, score);
+	void *self = measure_open(rival, plan, score);
 
 	if (!self)
 		return true;
 	if (one_cpu)
 		idle_start();
-	due = now() + 3 * score->arm + HEADSTART;
+	due = monotonic_now() + 3 * score->arm + MEASURE_HEADSTART;
 	plan_instant(plan, due);
 	rival->arm(self, plan);
-	if (now() > due && exact) {
-		warnx("%s: some were due before all were armed", rival->name);
+	if (monotonic_now() > due && exact) {
+		warnx("%s: the first were due before the last were armed", rival->name);
 		return false;
 	}
-	if (now() > due)
-		due = now();
+	if (monotonic_now() > due)
+		due = monotonic_now();
 	if (one_cpu)
 		idle_from(due);
 	good = rival->expire(self);
-	end = now();
+	end = monotonic_now();
 	if (one_cpu)
 		idle_ns = idle_stop();
 	score->expire = end - due - idle_ns;
 	if (!good && !interrupted)
-		warnx("%s: an expiry did not come", rival->name);
+		warnx("%s: an event did not come", rival->name);
 	return good;
 }
 
-typedef bool step_fn(const struct rival *rival, struct plan *plan, bool exact,
+typedef bool measure_step_fn(const struct rival *rival, struct plan *plan, bool exact,
 		     struct score *score);
 
-static bool in_child(step_fn *step, const struct rival *rival, size_t count,
-		     bool exact, struct score *score)
+static bool measure_in_child(measure_step_fn *step, const struct rival *rival, size_t count,
+			     bool exact, struct score *score)
 {
 	struct plan plan;
 	int fds[2];
@@ -132,7 +132,7 @@ static bool in_child(step_fn *step, const struct rival *rival, size_t count,
 
 	if (pipe(fds))
 		err(STATUS_FAILED, "pipe");
-	/* Else what is in the buffer would be written twice. */
+	/* Or the child would write the buffers, too. */
 	fflush(NULL);
 	pid = fork();
 	if (pid < 0)
@@ -155,7 +155,7 @@ bool measure(const struct rival *rival, size_t count, bool exact,
 	     struct score *score)
 {
 	*score = (struct score){ };
-	return in_child(operations, rival, count, exact, score) &&
+	return measure_in_child(measure_operations, rival, count, exact, score) &&
 	       (!score->count ||
-		in_child(expiry, rival, score->count, exact, score));
+		measure_in_child(measure_expiry, rival, score->count, exact, score));
 }

@@ -6,19 +6,18 @@
 #include "rivals.h"
 
 /**
- * struct score - what one rival did
- * @count: how many timeouts it had; 0: there is none of it here
- * @error: why, then
+ * struct score - what one rival did; times are in ns
+ * @count: how many timeouts it had; 0: this system does not have it
+ * @error: the reason for that, an errno
  * @sample: how many of them were extended and cancelled
- * @walk: ns for going through them all, and doing nothing
- * @create: ns until they are there and were armed once, beyond what arming them takes
- *	from then on
- * @arm: ns for all of them
- * @extend: ns
- * @cancel: ns
- * @expire: ns from when they were due until the last event was taken; on a
- *	machine with one CPU, without those in which that had nothing to do
- * @bytes: of the kernel's memory, if it was to be exact
+ * @walk: to walk through all of them, and do nothing
+ * @create: to create all of them and arm them once, less @arm
+ * @arm: to arm all of them
+ * @extend: to extend the sample
+ * @cancel: to cancel a sample
+ * @expire: from when they were due until the last event was taken; without idle time, on a
+ *	machine with one CPU
+ * @bytes: the kernel's memory that they take, if it was to be exact
  */
 struct score {
 	size_t count;
@@ -29,9 +28,9 @@ struct score {
 };
 
 /*
- * In processes of its own, so that nothing is left of it. @exact: memory, too, and
- * nothing that is only about right. False if it was not to be measured; then there
- * was a message, unless SIGINT came.
+ * Measure in processes of its own, so that nothing is left behind. @exact: measure memory,
+ * too, and fail rather than approximate. False if it failed; then there was a message,
+ * unless SIGINT came.
  */
 bool measure(const struct rival *rival, size_t count, bool exact,
 	     struct score *score);

@@ -5,11 +5,11 @@
 
 #include "memory.h"
 
-/* What is freed with RCU, or by a worker, takes a moment. */
-#define SETTLE_MS	300
+/* Memory that RCU or a worker frees takes a moment. */
+#define MEMORY_SETTLE_MS	300
 
-/* The sum of all numbers that follow @format in a file. */
-static int64_t sum(const char *path, const char *format)
+/* Sum the numbers of a file's lines that match @format. */
+static int64_t memory_sum(const char *path, const char *format)
 {
 	FILE *file = fopen(path, "r");
 	long long number, all = 0;
@@ -24,8 +24,8 @@ static int64_t sum(const char *path, const char *format)
 	return all;
 }
 
-/* What each CPU has counted is added up. That is for root. */
-static void refresh(void)
+/* Have the kernel add up what each CPU has counted; only root may. */
+static void memory_refresh(void)
 {
 	FILE *file = fopen("/proc/sys/vm/stat_refresh", "w");
 
@@ -37,14 +37,14 @@ static void refresh(void)
 
 int64_t memory_used(void)
 {
-	struct timespec settle = { 0, SETTLE_MS * 1000000L };
+	struct timespec settle = { 0, MEMORY_SETTLE_MS * 1000000L };
 	int64_t pages;
 
 	nanosleep(&settle, NULL);
-	refresh();
-	/* Free pages that a CPU keeps at hand are not among the free ones. */
-	pages = sum("/proc/zoneinfo", " nr_free_pages %lld") +
-		sum("/proc/zoneinfo", " count: %lld");
+	memory_refresh();
+	/* The free pages on the lists of a CPU count extra. */
+	pages = memory_sum("/proc/zoneinfo", " nr_free_pages %lld") +
+		memory_sum("/proc/zoneinfo", " count: %lld");
 	return -pages * sysconf(_SC_PAGESIZE) -
-	       sum("/proc/self/smaps_rollup", "Anonymous: %lld") * 1024;
+	       memory_sum("/proc/self/smaps_rollup", "Anonymous: %lld") * 1024;
 }

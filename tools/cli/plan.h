@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which timeouts to touch, in which order, and when each is to expire. */
+/* Which timeouts to use, in which order, and when each has to expire. */
 #ifndef TWHEEL_PLAN_H
 #define TWHEEL_PLAN_H
 
@@ -7,11 +7,11 @@
 #include <stdint.h>
 
 /**
- * struct plan - what is to be done to timeouts
- * @count: how many to touch
- * @order: the one that is touched i-th; any order, each once
- * @when: when that one is to expire, on CLOCK_MONOTONIC
- * @drawn: chance, as shares of 2^64
+ * struct plan - what to do to timeouts
+ * @count: how many to use
+ * @order: the i-th one to use; a random order, each once
+ * @when: its deadline, on CLOCK_MONOTONIC
+ * @drawn: random numbers
  */
 struct plan {
 	size_t count;
@@ -20,25 +20,25 @@ struct plan {
 	uint64_t *drawn;
 };
 
-/* Two plans of one number are alike. No memory ends the program. */
+/* Plans of the same size are equal. Without memory, the program ends. */
 void plan_init(struct plan *plan, size_t count);
 
-/* Spread deadlines over an hour, from @ns on: always in the same way. */
+/* Spread deadlines over an hour, from @ns on; the same way each time. */
 void plan_hour(struct plan *plan, uint64_t ns);
 
 /* One deadline for all. */
 void plan_instant(struct plan *plan, uint64_t ns);
 
 /*
- * Some of a plan's timeouts, from all over it, or all of them. Another @which, and
- * others of them, where there are any.
+ * Take @count timeouts, evenly from all over the plan. Another @which takes others of
+ * them, unless it takes all.
  */
 void plan_sample(struct plan *sample, const struct plan *plan, size_t count,
 		 unsigned int which);
 
 /*
- * Go through the plan, have a word for each timeout and its deadline at hand, and do
- * nothing.
+ * Walk through the plan, read a word for each timeout and its deadline, and do nothing: the
+ * cost of the loop itself.
  */
 void plan_walk(const struct plan *plan);
 

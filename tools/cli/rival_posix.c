@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A POSIX timer for each timeout, and a signal that is waited for. */
+/* A POSIX timer for each timeout; its expiry is a signal that the program waits for. */
 #include <err.h>
 #include <signal.h>
 #include <stdlib.h>
@@ -10,21 +10,21 @@
 #include "duration.h"
 #include "rivals.h"
 
-struct self {
+struct posix_timeouts {
 	sigset_t set;
 	size_t count;
 	timer_t timers[];
 };
 
-/* Each takes one of the signals that the user may have pending. */
-static void raise_limit(size_t count)
+/* Each timer takes one of the signals that a user may have pending. */
+static void posix_raise_limit(size_t count)
 {
 	struct rlimit limit;
 
 	if (getrlimit(RLIMIT_SIGPENDING, &limit) || limit.rlim_cur >= count)
 		return;
 	limit = (struct rlimit){ count, count };
-	/* That is for root; without, there will be fewer. */
+	/* Only root may; others get fewer timers. */
 	setrlimit(RLIMIT_SIGPENDING, &limit);
 }
 
@@ -33,7 +33,7 @@ static void *posix_open(size_t *count)
 	struct sigevent event = {
 		.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN,
 	};
-	struct self *self;
+	struct posix_timeouts *self;
 
 	self = calloc(1, sizeof(*self) + *count * sizeof(*self->timers));
 	if (!self)
@@ -41,7 +41,7 @@ static void *posix_open(size_t *count)
 	sigemptyset(&self->set);
 	sigaddset(&self->set, SIGRTMIN);
 	sigprocmask(SIG_BLOCK, &self->set, NULL);
-	raise_limit(*count);
+	posix_raise_limit(*count);
 	while (self->count < *count &&
 	       !timer_create(CLOCK_MONOTONIC, &event,
 			     &self->timers[self->count]))
@@ -50,7 +50,7 @@ static void *posix_open(size_t *count)
 	return self->count ? self : NULL;
 }
 
-static void set(timer_t timer, uint64_t ns)
+static void posix_set(timer_t timer, uint64_t ns)
 {
 	struct itimerspec when = {
 		.it_value = { ns / NS_PER_S, ns % NS_PER_S },
@@ -62,26 +62,26 @@ static void set(timer_t timer, uint64_t ns)
 
 static void posix_arm(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct posix_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		set(self->timers[plan->order[i]], plan->when[i]);
+		posix_set(self->timers[plan->order[i]], plan->when[i]);
 }
 
 static void posix_cancel(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct posix_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		set(self->timers[plan->order[i]], 0);
+		posix_set(self->timers[plan->order[i]], 0);
 }
 
 static bool posix_expire(void *arg)
 {
 	struct timespec patience = { RIVAL_PATIENCE_MS / 1000, 0 };
-	struct self *self = arg;
+	struct posix_timeouts *self = arg;
 	size_t taken;
 
 	for (taken = 0; taken < self->count; taken++) {
@@ -94,7 +94,7 @@ static bool posix_expire(void *arg)
 const struct rival posix_rival = {
 	.name = "POSIX timers",
 	.word = "posix",
-	/* It is looked for in one of 512 lists. */
+	/* The kernel searches one of 512 lists. */
 	.sample = 100000,
 	.open = posix_open,
 	.arm = posix_arm,

@@ -11,34 +11,34 @@
 #include "duration.h"
 #include "rivals.h"
 
-#define BATCH	256
+#define TIMERFD_BATCH	256
 
-/* Descriptors that the program has besides. */
-#define SPARE	16
+/* Descriptors for all else. */
+#define TIMERFD_SPARE	16
 
-struct self {
+struct timerfd_timeouts {
 	int epoll;
 	size_t count;
 	int fds[];
 };
 
-/* How many timers there may be, of those that are wanted. */
-static size_t descriptors(size_t count)
+/* How many of @count timers the limits allow; raises them as far as possible. */
+static size_t timerfd_raise_limit(size_t count)
 {
-	struct rlimit limit = { count + SPARE, count + SPARE };
+	struct rlimit limit = { count + TIMERFD_SPARE, count + TIMERFD_SPARE };
 
-	/* Beyond the limit is for root, and up to the sysctl fs.nr_open. */
+	/* Only root may exceed the hard limit, up to the sysctl fs.nr_open. */
 	if (!setrlimit(RLIMIT_NOFILE, &limit))
 		return count;
 	if (getrlimit(RLIMIT_NOFILE, &limit))
 		return 0;
 	limit.rlim_cur = limit.rlim_max;
-	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < SPARE)
+	if (setrlimit(RLIMIT_NOFILE, &limit) || limit.rlim_cur < TIMERFD_SPARE)
 		return 0;
-	return limit.rlim_cur - SPARE < count ? limit.rlim_cur - SPARE : count;
+	return limit.rlim_cur - TIMERFD_SPARE < count ? limit.rlim_cur - TIMERFD_SPARE : count;
 }
 
-static bool add_one(struct self *self)
+static bool timerfd_add(struct timerfd_timeouts *self)
 {
 	struct epoll_event event = { .events = EPOLLIN };
 	int fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -56,22 +56,22 @@ static bool add_one(struct self *self)
 
 static void *timerfd_open(size_t *count)
 {
-	struct self *self;
+	struct timerfd_timeouts *self;
 
-	*count = descriptors(*count);
+	*count = timerfd_raise_limit(*count);
 	self = calloc(1, sizeof(*self) + *count * sizeof(*self->fds));
 	if (!self)
 		return NULL;
 	self->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (self->epoll < 0)
 		return NULL;
-	while (self->count < *count && add_one(self))
+	while (self->count < *count && timerfd_add(self))
 		;
 	*count = self->count;
 	return self->count ? self : NULL;
 }
 
-static void set(int fd, uint64_t ns)
+static void timerfd_set(int fd, uint64_t ns)
 {
 	struct itimerspec when = {
 		.it_value = { ns / NS_PER_S, ns % NS_PER_S },
@@ -83,32 +83,32 @@ static void set(int fd, uint64_t ns)
 
 static void timerfd_arm(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct timerfd_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		set(self->fds[plan->order[i]], plan->when[i]);
+		timerfd_set(self->fds[plan->order[i]], plan->when[i]);
 }
 
 static void timerfd_cancel(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct timerfd_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		set(self->fds[plan->order[i]], 0);
+		timerfd_set(self->fds[plan->order[i]], 0);
 }
 
 static bool timerfd_expire(void *arg)
 {
-	struct epoll_event events[BATCH];
-	struct self *self = arg;
+	struct epoll_event events[TIMERFD_BATCH];
+	struct timerfd_timeouts *self = arg;
 	size_t taken = 0;
 	uint64_t times;
 	int got, i;
 
 	while (taken < self->count) {
-		got = epoll_wait(self->epoll, events, BATCH,
+		got = epoll_wait(self->epoll, events, TIMERFD_BATCH,
 				 RIVAL_PATIENCE_MS);
 		if (got <= 0)
 			return false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A wheel: one operation at a time, in batches, or in shared memory. */
+/* A wheel of /dev/twheel: one operation at a time, in batches, or in a mapping. */
 #include <err.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -9,27 +9,27 @@
 #include "device.h"
 #include "rivals.h"
 
-#define BATCH	256
+#define TWHEEL_BATCH	256
 
-struct self {
+struct twheel_timeouts {
 	struct twheel *wheel;
 	size_t count;
 	uint64_t ids[];
 };
 
-static void *open_with(size_t *count, uint32_t flags)
+static void *wheel_open_with(size_t *count, uint32_t flags)
 {
 	struct twheel_options options = {
 		.max_timers = *count, .flags = flags,
 	};
-	struct self *self;
+	struct twheel_timeouts *self;
 	int ret;
 
 	self = calloc(1, sizeof(*self) + *count * sizeof(*self->ids));
 	if (!self)
 		return NULL;
 	self->count = *count;
-	/* First use of memory is not what is to be measured. */
+	/* Touch the memory now, so that page faults are not measured. */
 	memset(self->ids, 0xff, *count * sizeof(*self->ids));
 	ret = twheel_open(&self->wheel, &options);
 	if (!ret)
@@ -41,12 +41,12 @@ static void *open_with(size_t *count, uint32_t flags)
 
 static void *wheel_open(size_t *count)
 {
-	return open_with(count, TWHEEL_OPEN_NO_MAPPING);
+	return wheel_open_with(count, TWHEEL_OPEN_NO_MAPPING);
 }
 
 static void *mapping_open(size_t *count)
 {
-	struct self *self = open_with(count, 0);
+	struct twheel_timeouts *self = wheel_open_with(count, 0);
 
 	if (!self || device_info(self->wheel).map_bytes)
 		return self;
@@ -54,7 +54,7 @@ static void *mapping_open(size_t *count)
 	return NULL;
 }
 
-static void check(int ret, const char *what)
+static void twheel_check(int ret, const char *what)
 {
 	if (ret < 0)
 		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
@@ -62,45 +62,45 @@ static void check(int ret, const char *what)
 
 static void single_arm(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct twheel_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++) {
 		uint32_t which = plan->order[i];
 
-		check(twheel_arm_at(self->wheel, plan->when[i], which,
-				    &self->ids[which]), "arming");
+		twheel_check(twheel_arm_at(self->wheel, plan->when[i], which,
+					   &self->ids[which]), "arming");
 	}
 }
 
 static void single_extend(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct twheel_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		check(twheel_extend_at(self->wheel, self->ids[plan->order[i]],
-				       plan->when[i]), "extending");
+		twheel_check(twheel_extend_at(self->wheel, self->ids[plan->order[i]],
+					      plan->when[i]), "extending");
 }
 
 static void single_cancel(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct twheel_timeouts *self = arg;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		check(twheel_cancel(self->wheel, self->ids[plan->order[i]]),
-		      "cancelling");
+		twheel_check(twheel_cancel(self->wheel, self->ids[plan->order[i]]),
+			     "cancelling");
 }
 
 static void batch_arm(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
-	struct twheel_op ops[BATCH];
+	struct twheel_timeouts *self = arg;
+	struct twheel_op ops[TWHEEL_BATCH];
 	size_t first, i, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++)
+		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
 			ops[n] = (struct twheel_op){
 				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
 				.deadline_ns = plan->when[first + n],
@@ -114,12 +114,12 @@ static void batch_arm(void *arg, const struct plan *plan)
 
 static void batch_extend(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
-	struct twheel_op ops[BATCH];
+	struct twheel_timeouts *self = arg;
+	struct twheel_op ops[TWHEEL_BATCH];
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++)
+		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
 			ops[n] = (struct twheel_op){
 				.op = TWHEEL_OP_MODIFY,
 				.flags = TWHEEL_ABS | TWHEEL_LATER,
@@ -132,12 +132,12 @@ static void batch_extend(void *arg, const struct plan *plan)
 
 static void batch_cancel(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
-	struct twheel_op ops[BATCH];
+	struct twheel_timeouts *self = arg;
+	struct twheel_op ops[TWHEEL_BATCH];
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++)
+		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
 			ops[n] = (struct twheel_op){
 				.op = TWHEEL_OP_CANCEL,
 				.id = self->ids[plan->order[first + n]],
@@ -148,12 +148,12 @@ static void batch_cancel(void *arg, const struct plan *plan)
 
 static bool wheel_expire(void *arg)
 {
-	struct twheel_event events[BATCH];
-	struct self *self = arg;
+	struct twheel_event events[TWHEEL_BATCH];
+	struct twheel_timeouts *self = arg;
 	size_t taken = 0, got;
 
 	while (taken < self->count) {
-		got = device_events(self->wheel, events, BATCH,
+		got = device_events(self->wheel, events, TWHEEL_BATCH,
 				    RIVAL_PATIENCE_MS);
 		if (!got)
 			return false;
@@ -182,7 +182,7 @@ const struct rival batch_rival = {
 	.expire = wheel_expire,
 };
 
-/* Arming is a system call there, too; the others are the header's inlines. */
+/* Arming is a system call here, too; the others are inline functions. */
 const struct rival mapping_rival = {
 	.name = "twheel, mapping",
 	.word = "mapping",

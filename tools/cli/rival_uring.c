@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A timeout request of io_uring for each timeout, many submitted at once; an
- * expiry is a completion. Where liburing was installed (Debian: liburing-dev).
+ * A timeout request of io_uring for each timeout, many submitted at once; an expiry is a
+ * completion. It is built where liburing is installed (Debian: liburing-dev).
  */
 #include <err.h>
 #include <errno.h>
@@ -15,22 +15,22 @@
 #if __has_include(<liburing.h>)
 #include <liburing.h>
 
-#define BATCH	256
+#define URING_BATCH	256
 
-/* The kernel's limit. More that wait to be taken are kept in a list. */
-#define MOST_COMPLETIONS	65536
+/* The kernel's limit. It keeps further completions in a list. */
+#define URING_COMPLETIONS_MOST	65536
 
-struct self {
+struct uring_timeouts {
 	size_t count;
 	struct io_uring ring;
-	struct __kernel_timespec when[BATCH];
+	struct __kernel_timespec when[URING_BATCH];
 };
 
-static uint32_t completions(size_t count)
+static uint32_t uring_completions(size_t count)
 {
-	if (count < BATCH)
-		return BATCH;
-	return count < MOST_COMPLETIONS ? count : MOST_COMPLETIONS;
+	if (count < URING_BATCH)
+		return URING_BATCH;
+	return count < URING_COMPLETIONS_MOST ? count : URING_COMPLETIONS_MOST;
 }
 
 static void *uring_open(size_t *count)
@@ -38,22 +38,22 @@ static void *uring_open(size_t *count)
 	struct io_uring_params params = {
 		.flags = IORING_SETUP_CQSIZE | IORING_SETUP_SINGLE_ISSUER |
 			 IORING_SETUP_DEFER_TASKRUN,
-		.cq_entries = completions(*count),
+		.cq_entries = uring_completions(*count),
 	};
-	struct self *self = calloc(1, sizeof(*self));
+	struct uring_timeouts *self = calloc(1, sizeof(*self));
 	int ret;
 
 	if (!self)
 		return NULL;
 	self->count = *count;
-	ret = io_uring_queue_init_params(BATCH, &self->ring, &params);
+	ret = io_uring_queue_init_params(URING_BATCH, &self->ring, &params);
 	if (ret == -EINVAL) {
 		/* Before Linux 6.1 */
 		params = (struct io_uring_params){
 			.flags = IORING_SETUP_CQSIZE,
-			.cq_entries = completions(*count),
+			.cq_entries = uring_completions(*count),
 		};
-		ret = io_uring_queue_init_params(BATCH, &self->ring, &params);
+		ret = io_uring_queue_init_params(URING_BATCH, &self->ring, &params);
 	}
 	if (!ret)
 		return self;
@@ -61,7 +61,7 @@ static void *uring_open(size_t *count)
 	return NULL;
 }
 
-static struct io_uring_sqe *request(struct self *self)
+static struct io_uring_sqe *uring_request(struct uring_timeouts *self)
 {
 	struct io_uring_sqe *sqe = io_uring_get_sqe(&self->ring);
 
@@ -70,17 +70,17 @@ static struct io_uring_sqe *request(struct self *self)
 	return sqe;
 }
 
-static void submit(struct self *self, size_t count)
+static void uring_submit(struct uring_timeouts *self, size_t count)
 {
 	int ret = io_uring_submit(&self->ring);
 
 	if (ret != (int)count)
 		errx(STATUS_FAILED, "io_uring: %s",
-		     ret < 0 ? strerror(-ret) : "a request was not taken");
+		     ret < 0 ? strerror(-ret) : "the kernel did not take all requests");
 }
 
-/* Completions that are there: each has to be one of these two. */
-static size_t take(struct self *self, int good, int other)
+/* Take the completions that are there. Each result has to be one of these two. */
+static size_t uring_take(struct uring_timeouts *self, int good, int other)
 {
 	struct io_uring_cqe *cqe;
 	unsigned int head, taken = 0;
@@ -95,8 +95,8 @@ static size_t take(struct self *self, int good, int other)
 	return taken;
 }
 
-static struct __kernel_timespec *when_at(struct self *self, size_t i,
-					 uint64_t ns)
+static struct __kernel_timespec *uring_when(struct uring_timeouts *self, size_t i,
+					    uint64_t ns)
 {
 	self->when[i] = (struct __kernel_timespec){
 		.tv_sec = ns / NS_PER_S, .tv_nsec = ns % NS_PER_S,
@@ -106,54 +106,54 @@ static struct __kernel_timespec *when_at(struct self *self, size_t i,
 
 static void uring_arm(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct uring_timeouts *self = arg;
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++) {
-			struct io_uring_sqe *sqe = request(self);
+		for (n = 0; n < URING_BATCH && first + n < plan->count; n++) {
+			struct io_uring_sqe *sqe = uring_request(self);
 
 			io_uring_prep_timeout(sqe,
-					      when_at(self, n,
-						      plan->when[first + n]),
+					      uring_when(self, n,
+							 plan->when[first + n]),
 					      0, IORING_TIMEOUT_ABS);
 			sqe->user_data = plan->order[first + n];
 		}
-		submit(self, n);
+		uring_submit(self, n);
 	}
 }
 
 static void uring_extend(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct uring_timeouts *self = arg;
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++) {
-			struct io_uring_sqe *sqe = request(self);
+		for (n = 0; n < URING_BATCH && first + n < plan->count; n++) {
+			struct io_uring_sqe *sqe = uring_request(self);
 
 			io_uring_prep_timeout_update(sqe,
-						     when_at(self, n, plan->when[first + n]),
+						     uring_when(self, n, plan->when[first + n]),
 						     plan->order[first + n],
 						     IORING_TIMEOUT_ABS);
 		}
-		submit(self, n);
-		take(self, 0, 0);
+		uring_submit(self, n);
+		uring_take(self, 0, 0);
 	}
 }
 
 static void uring_cancel(void *arg, const struct plan *plan)
 {
-	struct self *self = arg;
+	struct uring_timeouts *self = arg;
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < BATCH && first + n < plan->count; n++)
-			io_uring_prep_timeout_remove(request(self),
+		for (n = 0; n < URING_BATCH && first + n < plan->count; n++)
+			io_uring_prep_timeout_remove(uring_request(self),
 						     plan->order[first + n],
 						     0);
-		submit(self, n);
-		take(self, 0, -ECANCELED);
+		uring_submit(self, n);
+		uring_take(self, 0, -ECANCELED);
 	}
 }
 
@@ -162,14 +162,14 @@ static bool uring_expire(void *arg)
 	struct __kernel_timespec patience = {
 		.tv_sec = RIVAL_PATIENCE_MS / 1000,
 	};
-	struct self *self = arg;
+	struct uring_timeouts *self = arg;
 	struct io_uring_cqe *cqe;
 	size_t taken = 0;
 
 	while (taken < self->count) {
 		if (io_uring_wait_cqe_timeout(&self->ring, &cqe, &patience))
 			return false;
-		taken += take(self, -ETIME, -ETIME);
+		taken += uring_take(self, -ETIME, -ETIME);
 	}
 	return true;
 }
@@ -190,7 +190,7 @@ static void *uring_open(size_t *count)
 const struct rival uring_rival = {
 	.name = "io_uring",
 	.word = "io_uring",
-	/* It is looked for in one list of all. */
+	/* The kernel searches one list of all. */
 	.sample = 100,
 	.open = uring_open,
 	.arm = uring_arm,

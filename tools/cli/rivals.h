@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What twheel bench compares: ways for a program to have many timeouts. */
+/* The rivals of twheel bench: the ways for a program to have many timeouts. */
 #ifndef TWHEEL_RIVALS_H
 #define TWHEEL_RIVALS_H
 
@@ -11,20 +11,19 @@
 
 /**
  * struct rival - a way to have timeouts
- * @name: as the table has it
+ * @name: its name in the table
  * @word: the same in one word
- * @sample: where an extension or a cancellation takes the longer the more
- *	timeouts there are: how many of them are enough; 0: all
- * @open: make room for so many; may lower the number to what the system allows.
- *	NULL with errno if there is none of it here
- * @arm: all of them
- * @extend: those of the plan
- * @cancel: likewise
- * @expire: take the events of all, which were armed. False if some did not come
- *	in time, or SIGINT came
+ * @sample: how many timeouts to extend and cancel, where that is slower the more there
+ *	are; 0: all
+ * @open: make room for so many timeouts; may lower the number to what the system allows.
+ *	NULL, with errno, if this system does not have it
+ * @arm: arm all of them
+ * @extend: extend those of the plan
+ * @cancel: cancel those of the plan
+ * @expire: take the events of all, which are armed. False if one does not come in time, or
+ *	SIGINT comes
  *
- * What fails in between ends the program. There is no end to it but that of the
- * process.
+ * Any other failure ends the program. There is no close: the process ends.
  */
 struct rival {
 	const char *name;
@@ -44,7 +43,7 @@ extern const struct rival timerfd_rival;
 extern const struct rival posix_rival;
 extern const struct rival uring_rival;
 
-/* How long to wait for the next event before it counts as lost. */
+/* An event that does not come within this time is lost. */
 #define RIVAL_PATIENCE_MS	10000
 
 #endif

@@ -16,10 +16,10 @@
 #include "wheels.h"
 
 /* Width of a level's picture. */
-#define CELLS	32
+#define SHOW_CELLS	32
 
-/* A wheel as it is by default; nobody has it open. */
-static struct wheel default_wheel(void)
+/* A wheel with the default setup. No process has it open. */
+static struct wheel wheel_default(void)
 {
 	struct twheel *device = device_open(NULL);
 	struct twheel_info info = device_info(device);
@@ -32,18 +32,18 @@ static struct wheel default_wheel(void)
 	};
 }
 
-/* Ticks of one bucket of a level, or 0 if they are more than a number holds. */
-static uint64_t span(const struct wheel *wheel, unsigned int level)
+/* Ticks of one bucket of a level; 0 if they exceed 64 bits. */
+static uint64_t level_span(const struct wheel *wheel, unsigned int level)
 {
 	unsigned int shift = level * __builtin_ctzll(wheel->slots);
 
 	return shift < 64 ? 1ULL << shift : 0;
 }
 
-static const char *span_text(const struct wheel *wheel, unsigned int level,
-			     char *buf, size_t size)
+static const char *level_span_text(const struct wheel *wheel, unsigned int level,
+				   char *buf, size_t size)
 {
-	uint64_t ticks = span(wheel, level), ns;
+	uint64_t ticks = level_span(wheel, level), ns;
 
 	if (!ticks || __builtin_mul_overflow(ticks, wheel->tick_ns, &ns))
 		snprintf(buf, size, "centuries");
@@ -52,32 +52,32 @@ static const char *span_text(const struct wheel *wheel, unsigned int level,
 	return buf;
 }
 
-/* How much of the current turn is over: the hand of this level. */
-static unsigned int hand(const struct wheel *wheel, unsigned int level)
+/* How much of the current lap is over, in cells of the picture. */
+static unsigned int level_hand(const struct wheel *wheel, unsigned int level)
 {
-	uint64_t ticks = span(wheel, level);
+	uint64_t ticks = level_span(wheel, level);
 	uint64_t tick;
 
-	/* A clock that is not the system's is not to be read, either. */
+	/* A clock of a module's own cannot be read here. */
 	if (!ticks || wheel->clockid < 0)
 		return 0;
 	tick = clock_now(wheel->clockid) / wheel->tick_ns;
-	return tick / ticks % wheel->slots * CELLS / wheel->slots;
+	return tick / ticks % wheel->slots * SHOW_CELLS / wheel->slots;
 }
 
-static void draw_level(const struct wheel *wheel, unsigned int level)
+static void level_draw(const struct wheel *wheel, unsigned int level)
 {
 	bool told = level < wheel->occupied_levels;
-	unsigned int at = hand(wheel, level), i, full = 0;
+	unsigned int at = level_hand(wheel, level), i, full = 0;
 	char width[32];
 
-	/* A level has two turns of buckets. */
+	/* A level has two laps of buckets. */
 	if (told && wheel->occupied[level])
-		full = (wheel->occupied[level] * CELLS + 2 * wheel->slots - 1) /
+		full = (wheel->occupied[level] * SHOW_CELLS + 2 * wheel->slots - 1) /
 		       (2 * wheel->slots);
 	printf("%5u %11s  ", level,
-	       span_text(wheel, level, width, sizeof(width)));
-	for (i = 0; i < CELLS; i++) {
+	       level_span_text(wheel, level, width, sizeof(width)));
+	for (i = 0; i < SHOW_CELLS; i++) {
 		if (i == at)
 			printf("%s|%s", colour_bold(), colour_off());
 		printf("%s%c%s", i < full ? colour_bar() : colour_dim(),
@@ -90,8 +90,8 @@ static void draw_level(const struct wheel *wheel, unsigned int level)
 	printf("\n");
 }
 
-/* Levels above that are empty for the next thousand years say nothing. */
-static unsigned int levels_shown(const struct wheel *wheel)
+/* Show the levels in use, and those whose buckets are shorter than a year. */
+static unsigned int wheel_levels_shown(const struct wheel *wheel)
 {
 	unsigned int level, last = 1;
 	uint64_t ns;
@@ -99,8 +99,8 @@ static unsigned int levels_shown(const struct wheel *wheel)
 	for (level = 0; level < wheel->levels; level++) {
 		if (level < wheel->occupied_levels && wheel->occupied[level])
 			last = level + 1;
-		if (span(wheel, level) &&
-		    !__builtin_mul_overflow(span(wheel, level),
+		if (level_span(wheel, level) &&
+		    !__builtin_mul_overflow(level_span(wheel, level),
 					    wheel->tick_ns, &ns) &&
 		    ns < 366 * 86400 * NS_PER_S && level + 1 > last)
 			last = level + 1;
@@ -108,7 +108,7 @@ static unsigned int levels_shown(const struct wheel *wheel)
 	return last;
 }
 
-static void print_counts(const struct wheel *wheel)
+static void wheel_print_counts(const struct wheel *wheel)
 {
 	printf("%llu pending, %llu unread; %llu armed, %llu fired, %llu cancelled so far\n",
 	       (unsigned long long)wheel->pending,
@@ -117,7 +117,7 @@ static void print_counts(const struct wheel *wheel)
 	       (unsigned long long)wheel->fired,
 	       (unsigned long long)wheel->cancelled);
 	if (wheel->late_buckets)
-		printf("%llu found extended, %llu cascaded; %llu passes, %llu of them did not get through, %llu by a thread\n",
+		printf("%llu found extended, %llu cascaded; %llu passes, %llu of them over budget, %llu by a thread\n",
 		       (unsigned long long)wheel->extended,
 		       (unsigned long long)wheel->cascades,
 		       (unsigned long long)wheel->passes,
@@ -125,7 +125,7 @@ static void print_counts(const struct wheel *wheel)
 		       (unsigned long long)wheel->threaded);
 }
 
-static void draw_lateness(const struct wheel *wheel)
+static void wheel_draw_lateness(const struct wheel *wheel)
 {
 	uint64_t bins[HISTOGRAM_BINS] = { }, sum = 0;
 	unsigned int i;
@@ -142,9 +142,9 @@ static void draw_lateness(const struct wheel *wheel)
 	print_bins(bins);
 }
 
-static void draw(const struct wheel *wheel)
+static void wheel_draw(const struct wheel *wheel)
 {
-	unsigned int level, shown = levels_shown(wheel);
+	unsigned int level, shown = wheel_levels_shown(wheel);
 	char tick[32];
 
 	if (*wheel->owner)
@@ -164,21 +164,21 @@ static void draw(const struct wheel *wheel)
 		       (unsigned long long)wheel->max_timers);
 	printf("\n");
 	if (wheel->fd >= 0 || *wheel->owner)
-		print_counts(wheel);
-	printf("\n%5s %11s  %-*s%s\n", "level", "bucket", CELLS + 1,
+		wheel_print_counts(wheel);
+	printf("\n%5s %11s  %-*s%s\n", "level", "bucket", SHOW_CELLS + 1,
 	       "| where the clock's hand is",
 	       wheel->occupied_levels ? "  buckets in use" : "");
 	for (level = 0; level < shown; level++)
-		draw_level(wheel, level);
+		level_draw(wheel, level);
 	if (shown < wheel->levels)
 		printf("      %llu more levels above, up to 2^64 ticks\n",
 		       (unsigned long long)wheel->levels - shown);
 	if (wheel->fd >= 0 && !wheel->occupied_levels)
-		printf("This kernel does not tell which buckets are in use.\n");
-	draw_lateness(wheel);
+		printf("This kernel does not show which buckets are in use.\n");
+	wheel_draw_lateness(wheel);
 }
 
-static void print_json(const struct wheel *wheel)
+static void wheel_print_json(const struct wheel *wheel)
 {
 	unsigned int level;
 
@@ -202,7 +202,7 @@ static void print_json(const struct wheel *wheel)
 	printf("]}\n");
 }
 
-static pid_t parse_pid(const char *text)
+static pid_t show_parse_pid(const char *text)
 {
 	char *end;
 	long pid = strtol(text, &end, 10);
@@ -215,14 +215,14 @@ static pid_t parse_pid(const char *text)
 static int show_one(const struct wheel *wheel, bool json)
 {
 	if (!wheel->told || !wheel->slots || wheel->slots & (wheel->slots - 1)) {
-		warnx("process %d, descriptor %d: what it holds is not told to you; try sudo",
+		warnx("process %d, descriptor %d: only root may see what it holds; try sudo",
 		      wheel->pid, wheel->fd);
 		return STATUS_FAILED;
 	}
 	if (json)
-		print_json(wheel);
+		wheel_print_json(wheel);
 	else
-		draw(wheel);
+		wheel_draw(wheel);
 	return STATUS_OK;
 }
 
@@ -236,7 +236,7 @@ static int show_process(pid_t pid, bool json)
 	wheels = find_wheels(pid, &count, &hidden);
 	if (!count)
 		errx(STATUS_FAILED, hidden ?
-		     "process %d is not yours to look into; try sudo" :
+		     "only root may look into process %d; try sudo" :
 		     "process %d has no wheel open", pid);
 	for (i = 0; i < count; i++) {
 		if (i && !json)
@@ -247,7 +247,7 @@ static int show_process(pid_t pid, bool json)
 	return status;
 }
 
-/* By its number, whoever has it. */
+/* The wheel with that number, of a process or a module. */
 static int show_wheel(uint64_t id, bool json)
 {
 	bool hidden, found = false;
@@ -268,7 +268,7 @@ static int show_wheel(uint64_t id, bool json)
 	return status;
 }
 
-static int run(int argc, char **argv)
+static int show_run(int argc, char **argv)
 {
 	bool json = false;
 	struct wheel wheel;
@@ -288,20 +288,19 @@ static int run(int argc, char **argv)
 	if (id)
 		return show_wheel(id, json);
 	if (word < argc)
-		return show_process(parse_pid(argv[word]), json);
-	wheel = default_wheel();
+		return show_process(show_parse_pid(argv[word]), json);
+	wheel = wheel_default();
 	return show_one(&wheel, json);
 }
 
 const struct command show_command = {
 	.name = "show",
-	.summary = "a picture of a wheel: its levels, and what is in them",
+	.summary = "draw a wheel: its levels, and what they hold",
 	.help = "usage: twheel show [OPTION]... [PID]\n\n"
-		"Draws the wheels that process PID has open, or one as it is by default: how much\n"
-		"time a bucket of each level covers, where the clock's hand stands in it, and how\n"
-		"many of the buckets have timers; and how late timers fired, where the kernel\n"
-		"tells.\n\n"
+		"Draws the wheels that process PID has open, or one with the default setup: how\n"
+		"much time a bucket of each level covers, where the clock's hand is, how many\n"
+		"buckets hold timers, and how late timers fired.\n\n"
 		"  -w, --wheel N  the wheel with this number, which may be a kernel module's\n"
 		"  --json         a JSON object for each wheel; times in ns\n",
-	.run = run,
+	.run = show_run,
 };

@@ -15,7 +15,7 @@ bool terminal_err(void)
 	return isatty(STDERR_FILENO);
 }
 
-static const char *colour(const char *sequence)
+static const char *colour_sequence(const char *sequence)
 {
 	static int wanted = -1;
 	const char *no;
@@ -30,30 +30,30 @@ static const char *colour(const char *sequence)
 
 const char *colour_bar(void)
 {
-	return colour("\033[36m");
+	return colour_sequence("\033[36m");
 }
 
 const char *colour_bold(void)
 {
-	return colour("\033[1m");
+	return colour_sequence("\033[1m");
 }
 
 const char *colour_dim(void)
 {
-	return colour("\033[2m");
+	return colour_sequence("\033[2m");
 }
 
 const char *colour_warn(void)
 {
-	return colour("\033[31m");
+	return colour_sequence("\033[31m");
 }
 
 const char *colour_off(void)
 {
-	return colour("\033[0m");
+	return colour_sequence("\033[0m");
 }
 
-static struct winsize window(void)
+static struct winsize terminal_window(void)
 {
 	struct winsize size = { .ws_row = 24, .ws_col = 80 };
 	struct winsize seen;
@@ -66,10 +66,10 @@ static struct winsize window(void)
 
 unsigned int terminal_rows(void)
 {
-	return window().ws_row;
+	return terminal_window().ws_row;
 }
 
 unsigned int terminal_columns(void)
 {
-	return window().ws_col;
+	return terminal_window().ws_col;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What only a terminal gets: colour, progress, a screen that is drawn again. */
+/* What only a terminal gets: colour, progress, a screen that is redrawn. */
 #ifndef TWHEEL_TERMINAL_H
 #define TWHEEL_TERMINAL_H
 
@@ -9,7 +9,7 @@
 bool terminal_out(void);
 bool terminal_err(void);
 
-/* Sequences for standard output: empty where there is to be no colour. */
+/* Sequences for standard output; empty where no colour is wanted. */
 const char *colour_bar(void);
 const char *colour_bold(void);
 const char *colour_dim(void);

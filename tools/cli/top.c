@@ -11,9 +11,16 @@
 #include "terminal.h"
 #include "wheels.h"
 
-/* Lines of the screen that are no wheel's. */
-#define HEADING	3
+/* Lines of the screen above the wheels, and below. */
+#define TOP_OTHER_LINES	3
 
+/**
+ * struct view - the wheels at an instant
+ * @wheels: an array of them
+ * @count: how many
+ * @hidden: there are processes that may not be looked into
+ * @at_ns: the instant, on CLOCK_MONOTONIC
+ */
 struct view {
 	struct wheel *wheels;
 	size_t count;
@@ -21,15 +28,15 @@ struct view {
 	uint64_t at_ns;
 };
 
-static void look(struct view *view)
+static void view_take(struct view *view)
 {
 	view->at_ns = clock_now(CLOCK_MONOTONIC);
 	view->wheels = find_wheels(0, &view->count, &view->hidden);
 }
 
-/* The same wheel a while ago, or NULL; its descriptor may be another's by now. */
-static const struct wheel *earlier(const struct view *before,
-				   const struct wheel *wheel)
+/* The same wheel in an earlier view, or NULL. Another may have its descriptor by now. */
+static const struct wheel *view_find(const struct view *before,
+				     const struct wheel *wheel)
 {
 	size_t i;
 
@@ -43,13 +50,13 @@ static const struct wheel *earlier(const struct view *before,
 	return NULL;
 }
 
-static uint64_t per_second(uint64_t now, uint64_t before, uint64_t ns)
+static uint64_t rate_per_second(uint64_t now, uint64_t before, uint64_t ns)
 {
 	return now > before && ns ? (now - before) * (double)NS_PER_S / ns : 0;
 }
 
-static void print_row(const struct wheel *wheel, const struct wheel *old,
-		      uint64_t ns)
+static void view_print_row(const struct wheel *wheel, const struct wheel *old,
+			   uint64_t ns)
 {
 	char most[32] = "-", p99[32] = "-", tick[32];
 	uint64_t late;
@@ -59,7 +66,7 @@ static void print_row(const struct wheel *wheel, const struct wheel *old,
 	else
 		printf("%7s %4s %-15.15s ", "kernel", "-", wheel->name);
 	if (!wheel->told) {
-		printf("(what it holds is not told to you)\n");
+		printf("(only root may see what it holds)\n");
 		return;
 	}
 	if (!old)
@@ -73,50 +80,50 @@ static void print_row(const struct wheel *wheel, const struct wheel *old,
 	       format_duration(wheel->tick_ns, tick, sizeof(tick)),
 	       (unsigned long long)wheel->pending,
 	       (unsigned long long)wheel->unread,
-	       (unsigned long long)per_second(wheel->armed, old->armed, ns),
-	       (unsigned long long)per_second(wheel->fired, old->fired, ns),
-	       (unsigned long long)per_second(wheel->cancelled,
+	       (unsigned long long)rate_per_second(wheel->armed, old->armed, ns),
+	       (unsigned long long)rate_per_second(wheel->fired, old->fired, ns),
+	       (unsigned long long)rate_per_second(wheel->cancelled,
 					      old->cancelled, ns),
-	       (unsigned long long)per_second(wheel->extended, old->extended, ns),
+	       (unsigned long long)rate_per_second(wheel->extended, old->extended, ns),
 	       p99, most);
 }
 
-static int by_pending(const void *a, const void *b)
+static int compare_pending(const void *a, const void *b)
 {
 	const struct wheel *x = a, *y = b;
 
 	return x->pending > y->pending ? -1 : x->pending < y->pending;
 }
 
-static void print_text(struct view *view, const struct view *before)
+static void view_print_text(struct view *view, const struct view *before)
 {
 	size_t most = view->count, i;
 	uint64_t pending = 0;
 
 	if (view->count)
 		qsort(view->wheels, view->count, sizeof(*view->wheels),
-		      by_pending);
+		      compare_pending);
 	for (i = 0; i < view->count; i++)
 		pending += view->wheels[i].pending;
 	printf("%zu wheel%s, %llu timers pending%s\n", view->count,
 	       view->count == 1 ? "" : "s", (unsigned long long)pending,
-	       view->hidden ? "; there are processes that only root may look into" :
+	       view->hidden ? "; only root may look into some processes" :
 	       "");
 	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s %9s %9s%s\n",
 	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "PENDING",
 	       "UNREAD", "ARM/s", "FIRE/s", "CANCEL/s", "EXTEND/s", "LATE 99%",
 	       "LATE MAX", colour_off());
-	if (terminal_out() && most + HEADING > terminal_rows())
-		most = terminal_rows() > HEADING ? terminal_rows() - HEADING :
-						   0;
+	if (terminal_out() && most + TOP_OTHER_LINES > terminal_rows())
+		most = terminal_rows() > TOP_OTHER_LINES ?
+		       terminal_rows() - TOP_OTHER_LINES : 0;
 	for (i = 0; i < most; i++)
-		print_row(&view->wheels[i], earlier(before, &view->wheels[i]),
-			  view->at_ns - before->at_ns);
+		view_print_row(&view->wheels[i], view_find(before, &view->wheels[i]),
+			       view->at_ns - before->at_ns);
 	fflush(stdout);
 }
 
-/* What a kernel that counts lateness tells besides. */
-static void print_more(const struct wheel *wheel)
+/* The counters of kernels that count lateness. */
+static void view_print_counters(const struct wheel *wheel)
 {
 	unsigned int i;
 
@@ -136,7 +143,7 @@ static void print_more(const struct wheel *wheel)
 	printf("]");
 }
 
-static void print_json(const struct view *view)
+static void view_print_json(const struct view *view)
 {
 	size_t i;
 
@@ -167,7 +174,7 @@ static void print_json(const struct view *view)
 			       (unsigned long long)wheel->fired,
 			       (unsigned long long)wheel->cancelled);
 		if (wheel->late_buckets)
-			print_more(wheel);
+			view_print_counters(wheel);
 		if (wheel->late_told)
 			printf(",\"late_max_ns\":%llu",
 			       (unsigned long long)wheel->late_ns);
@@ -177,15 +184,15 @@ static void print_json(const struct view *view)
 	fflush(stdout);
 }
 
-static void pause_for(uint64_t ns)
+static void top_pause(uint64_t ns)
 {
 	struct timespec left = { ns / NS_PER_S, ns % NS_PER_S };
 
-	/* SIGINT ends it early, which is what it is for. */
+	/* SIGINT cuts it short. */
 	nanosleep(&left, NULL);
 }
 
-static int run(int argc, char **argv)
+static int top_run(int argc, char **argv)
 {
 	uint64_t count = UINT64_MAX, every = NS_PER_S, n;
 	struct view before = { }, view = { };
@@ -198,18 +205,18 @@ static int run(int argc, char **argv)
 	};
 
 	parse_only_options(&top_command, argc, argv, rules);
-	look(&before);
-	for (n = 0; n < count; n++) {
-		pause_for(every);
+	view_take(&before);
+	for (n = 0; n < count && output_good(); n++) {
+		top_pause(every);
 		if (interrupted)
 			break;
-		look(&view);
+		view_take(&view);
 		if (terminal_out() && !json)
 			printf("\033[H\033[2J");
 		if (json)
-			print_json(&view);
+			view_print_json(&view);
 		else
-			print_text(&view, &before);
+			view_print_text(&view, &before);
 		free(before.wheels);
 		before = view;
 	}
@@ -219,15 +226,15 @@ static int run(int argc, char **argv)
 
 const struct command top_command = {
 	.name = "top",
-	.summary = "the wheels of all processes, again and again",
+	.summary = "show the wheels of all processes, again and again",
 	.help = "usage: twheel top [OPTION]...\n\n"
 		"Shows each wheel that a process has open: how many timers are pending, how many\n"
-		"events wait, how often timers are armed, fire, are cancelled, and are found\n"
-		"extended; how late 99 of 100 were at most since the last view, to a power of\n"
-		"two, and how late one was ever. Ends with Ctrl-C. Wheels of other users'\n"
-		"processes, and those of kernel modules, are for root to see.\n\n"
-		"  -d, --every D  how long from one view to the next (default 1s)\n"
+		"events are unread, and how often timers are armed, fire, are cancelled and are\n"
+		"found extended. LATE 99% is a bound on the lateness of 99 of 100 timers since\n"
+		"the last view, a power of two; LATE MAX is the largest lateness so far. Ends\n"
+		"with Ctrl-C. Only root sees the wheels of other users and of kernel modules.\n\n"
+		"  -d, --every D  time between views (default 1s)\n"
 		"  -n, --count N  end after N views\n"
 		"  --json         one JSON object for each view; times in ns\n",
-	.run = run,
+	.run = top_run,
 };

@@ -17,21 +17,21 @@
 #include "tracefs.h"
 #include "wheels.h"
 
-/* How long to wait where there is nothing to read. */
-#define NAP_NS		20000000
+/* How long to sleep when there is nothing to read. */
+#define TRACE_NAP_NS	20000000
 
-/* Of a filter, which a page has to hold. */
-#define MOST_WHEELS	64
+/* Wheels in a filter, whose text has to fit into a page. */
+#define TRACE_WHEELS_MOST	64
 
 /**
- * struct tracer - a trace that is on
- * @tracefs: where it comes from
+ * struct tracer - a trace that runs
+ * @tracefs: the instance that it comes from
  * @count: how many events to print
- * @printed: how many have been
+ * @printed: how many have been printed
  * @failed: it cannot be read
- * @lost: the kernel has said that it had no room for some
- * @line: the beginning of a line, whose end has yet to come
- * @length: how much of it there is
+ * @lost: the kernel had no room for some events
+ * @line: the part of a line that has been read
+ * @length: the length of that
  */
 struct tracer {
 	struct tracefs tracefs;
@@ -43,8 +43,8 @@ struct tracer {
 	size_t length;
 };
 
-/* "deadline_ns=12" becomes "deadline 0.000000012", and other times durations. */
-static void print_value(const char *key, const char *value)
+/* Print "deadline_ns=12" as "deadline 0.000000012", and other times as durations. */
+static void event_print_value(const char *key, const char *value)
 {
 	size_t length = strlen(key);
 	unsigned long long ns;
@@ -63,8 +63,8 @@ static void print_value(const char *key, const char *value)
 	printf(" %.*s %s", (int)(length - 3), key, text);
 }
 
-/* "key=value key=value": a value goes on up to the blank before the next key. */
-static void print_values(char *text)
+/* "key=value key=value": a value may have blanks; it ends before the next key. */
+static void event_print_values(char *text)
 {
 	char *key = text, *value, *next, *blank;
 
@@ -79,13 +79,13 @@ static void print_values(char *text)
 		}
 		if (blank)
 			*blank++ = '\0';
-		print_value(key, value);
+		event_print_value(key, value);
 		key = blank;
 	}
 }
 
 /* A line of trace_pipe: "task-pid [cpu] flags seconds: twheel_event: values". */
-static void print_event(struct tracer *tracer, char *line)
+static void tracer_print_event(struct tracer *tracer, char *line)
 {
 	unsigned long long seconds, micros;
 	char flags[16], event[32];
@@ -97,7 +97,7 @@ static void print_event(struct tracer *tracer, char *line)
 		tracer->lost = true;
 		return;
 	}
-	/* A task may call itself anything. */
+	/* The name of a task may look like anything, so try each bracket. */
 	for (start = strchr(line, '['); start; start = strchr(start + 1, '[')) {
 		if (sscanf(start, "[%u] %15s %llu.%llu: twheel_%31[a-z_]: %n",
 			   &cpu, flags, &seconds, &micros, event, &end) == 5 &&
@@ -108,13 +108,13 @@ static void print_event(struct tracer *tracer, char *line)
 		return;
 	printf("%llu.%06llu cpu%-2u %s%-12s%s", seconds, micros, cpu,
 	       colour_bold(), event, colour_off());
-	print_values(start + end);
+	event_print_values(start + end);
 	printf("\n");
 	tracer->printed++;
 }
 
 /* Returns false if there was nothing to read. */
-static bool read_some(struct tracer *tracer)
+static bool tracer_read(struct tracer *tracer)
 {
 	char buffer[4096];
 	ssize_t got = read(tracer->tracefs.pipe, buffer, sizeof(buffer)), i;
@@ -128,7 +128,7 @@ static bool read_some(struct tracer *tracer)
 	}
 	for (i = 0; i < got; i++) {
 		if (buffer[i] != '\n') {
-			/* Lines of ours are not that long. */
+			/* Our events are shorter. */
 			if (tracer->length < sizeof(tracer->line) - 1)
 				tracer->line[tracer->length++] = buffer[i];
 			continue;
@@ -136,39 +136,39 @@ static bool read_some(struct tracer *tracer)
 		tracer->line[tracer->length] = '\0';
 		tracer->length = 0;
 		if (tracer->printed < tracer->count)
-			print_event(tracer, tracer->line);
+			tracer_print_event(tracer, tracer->line);
 	}
 	fflush(stdout);
 	return true;
 }
 
-static void follow(struct tracer *tracer, uint64_t end_ns)
+static void tracer_follow(struct tracer *tracer, uint64_t end_ns)
 {
-	const struct timespec nap = { 0, NAP_NS };
+	const struct timespec nap = { 0, TRACE_NAP_NS };
 
 	while (!interrupted && !tracer->failed && !ferror(stdout) &&
 	       tracer->printed < tracer->count &&
 	       clock_now(CLOCK_MONOTONIC) < end_ns) {
-		if (!read_some(tracer))
+		if (!tracer_read(tracer))
 			nanosleep(&nap, NULL);
 	}
-	/* What has happened until now is in there yet. */
+	/* Print what has been traced so far. */
 	tracefs_write(&tracer->tracefs, "tracing_on", "0");
 	while (!ferror(stdout) && tracer->printed < tracer->count &&
-	       read_some(tracer))
+	       tracer_read(tracer))
 		;
 }
 
-static void on_signal(int signal)
+static void trace_interrupt(int signal)
 {
 	(void)signal;
 	interrupted = true;
 }
 
-/* Whatever ends us: what was set up has to go. */
-static void catch_signals(void)
+/* The instance has to be removed, whatever signal ends the program. */
+static void trace_catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = trace_interrupt };
 
 	sigaction(SIGTERM, &action, NULL);
 	sigaction(SIGHUP, &action, NULL);
@@ -176,15 +176,15 @@ static void catch_signals(void)
 	sigaction(SIGPIPE, &action, NULL);
 }
 
-/* The wheels of a process, as a filter; returns false if it has none. */
-static bool filter_of(pid_t pid, char *filter, size_t size)
+/* Write a filter for the wheels of a process. False if it has none. */
+static bool trace_filter(pid_t pid, char *filter, size_t size)
 {
 	struct wheel *wheels;
 	size_t count, used = 0, found = 0, i;
 	bool hidden;
 
 	wheels = find_wheels(pid, &count, &hidden);
-	for (i = 0; i < count && found < MOST_WHEELS; i++) {
+	for (i = 0; i < count && found < TRACE_WHEELS_MOST; i++) {
 		if (!wheels[i].id)
 			continue;
 		used += snprintf(filter + used, size - used, "%swheel == %llu",
@@ -195,8 +195,8 @@ static bool filter_of(pid_t pid, char *filter, size_t size)
 	return found;
 }
 
-/* Switch events on: those of a list with commas, or all. Returns what is none. */
-static const char *enable(const struct tracefs *tracefs, char *list)
+/* Enable the events of a list with commas, or all. Returns a word that names none, or NULL. */
+static const char *trace_enable(const struct tracefs *tracefs, char *list)
 {
 	char file[128];
 	char *name;
@@ -213,12 +213,12 @@ static const char *enable(const struct tracefs *tracefs, char *list)
 	return NULL;
 }
 
-static int run(int argc, char **argv)
+static int trace_run(int argc, char **argv)
 {
 	uint64_t pid = 0, wheel = 0, time_ns = UINT64_MAX;
 	struct tracer tracer = { .count = UINT64_MAX };
 	const char *events = NULL, *wrong;
-	char filter[32 * MOST_WHEELS] = "";
+	char filter[32 * TRACE_WHEELS_MOST] = "";
 	char *list = NULL;
 	const struct option_rule rules[] = {
 		{ "pid", 'p', OPTION_COUNT, &pid, 1, INT32_MAX },
@@ -232,8 +232,8 @@ static int run(int argc, char **argv)
 	parse_only_options(&trace_command, argc, argv, rules);
 	if (pid && wheel)
 		usage_error("a process or a wheel, not both");
-	if (pid && !filter_of(pid, filter, sizeof(filter)))
-		errx(STATUS_FAILED, "process %d has no wheel open that timers have been armed on",
+	if (pid && !trace_filter(pid, filter, sizeof(filter)))
+		errx(STATUS_FAILED, "process %d has no wheel open on which a timer was armed",
 		     (int)pid);
 	if (wheel)
 		snprintf(filter, sizeof(filter), "wheel == %llu",
@@ -244,15 +244,15 @@ static int run(int argc, char **argv)
 			err(STATUS_FAILED, "no memory");
 	}
 
-	catch_signals();
+	trace_catch_signals();
 	tracefs_open(&tracer.tracefs);
 	if (*filter && tracefs_write(&tracer.tracefs, "events/twheel/filter",
 				     filter)) {
 		tracefs_close(&tracer.tracefs);
-		errx(STATUS_FAILED, "the kernel does not take the filter '%s'",
+		errx(STATUS_FAILED, "the kernel refuses the filter '%s'",
 		     filter);
 	}
-	wrong = enable(&tracer.tracefs, list);
+	wrong = trace_enable(&tracer.tracefs, list);
 	if (wrong) {
 		tracefs_close(&tracer.tracefs);
 		usage_error("there is no event '%s'", wrong);
@@ -261,11 +261,11 @@ static int run(int argc, char **argv)
 		fprintf(stderr, "Tracing; Ctrl-C ends it.\n");
 	if (time_ns != UINT64_MAX)
 		time_ns += clock_now(CLOCK_MONOTONIC);
-	follow(&tracer, time_ns);
+	tracer_follow(&tracer, time_ns);
 	tracefs_close(&tracer.tracefs);
 	free(list);
 	if (tracer.lost)
-		warnx("there were more events than could be read; try --events, or one wheel");
+		warnx("events were lost, since there were too many; try --events, or one wheel");
 	if (tracer.failed)
 		return STATUS_FAILED;
 	return interrupted && tracer.count != UINT64_MAX ? STATUS_SIGINT :
@@ -274,17 +274,16 @@ static int run(int argc, char **argv)
 
 const struct command trace_command = {
 	.name = "trace",
-	.summary = "what wheels do, as it happens",
+	.summary = "print what wheels do, as it happens",
 	.help = "usage: twheel trace [OPTION]...\n\n"
-		"Prints the events of the kernel's tracepoints twheel:*: when and on which CPU,\n"
-		"which wheel and timer, and what is told of it. Ends with Ctrl-C. It is for root,\n"
-		"and in nobody's way: the trace is an instance of its own, and goes when this\n"
-		"ends.\n\n"
+		"Prints the events of the kernel's tracepoints twheel:*, each with its time, CPU,\n"
+		"wheel, timer and details. Ends with Ctrl-C. Only root may trace. Other traces are\n"
+		"not disturbed: this one is an instance of its own, removed at the end.\n\n"
 		"  -p, --pid N      only the wheels that process N has open now\n"
 		"  -w, --wheel N    only the wheel with this number\n"
 		"  -e, --events E,E only these: arm, modify, extend, cancel, unfired, cascade,\n"
-		"                   refile, expire_entry, expire_exit, pass (default all)\n"
-		"  -t, --for D      end after so long\n"
+		"                   requeue, expire_entry, expire_exit, pass (default all)\n"
+		"  -t, --for D      end after that time\n"
 		"  -n, --count N    end after N events\n",
-	.run = run,
+	.run = trace_run,
 };

@@ -14,28 +14,28 @@
 #include "command.h"
 #include "tracefs.h"
 
-/* Instances are called so, and then the number of their process. */
-#define PREFIX	"twheel-"
+/* The name of an instance: this, and the number of its process. */
+#define TRACEFS_PREFIX	"twheel-"
 
-static const char * const roots[] = {
+static const char * const tracefs_roots[] = {
 	"/sys/kernel/tracing", "/sys/kernel/debug/tracing",
 };
 
-/* Where tracefs is mounted; ends the program if that is nowhere. */
-static const char *find_root(void)
+/* Where tracefs is mounted. Ends the program if it is not. */
+static const char *tracefs_find_root(void)
 {
 	char path[128];
 	size_t i;
 
-	for (i = 0; i < sizeof(roots) / sizeof(*roots); i++) {
-		snprintf(path, sizeof(path), "%s/instances", roots[i]);
+	for (i = 0; i < sizeof(tracefs_roots) / sizeof(*tracefs_roots); i++) {
+		snprintf(path, sizeof(path), "%s/instances", tracefs_roots[i]);
 		if (!access(path, W_OK))
-			return roots[i];
+			return tracefs_roots[i];
 	}
 	if (geteuid())
-		errx(STATUS_FAILED, "tracing is for root; try sudo");
+		errx(STATUS_FAILED, "only root may trace; try sudo");
 	errx(STATUS_FAILED, "there is no tracefs: mount -t tracefs nodev %s (or the kernel has no CONFIG_FTRACE)",
-	     roots[0]);
+	     tracefs_roots[0]);
 }
 
 int tracefs_write(const struct tracefs *tracefs, const char *file,
@@ -54,16 +54,16 @@ int tracefs_write(const struct tracefs *tracefs, const char *file,
 	return error;
 }
 
-/* Returns 0 or an errno. */
-static int destroy(const struct tracefs *tracefs)
+/* Remove an instance. Returns 0 or an errno. */
+static int tracefs_destroy(const struct tracefs *tracefs)
 {
-	/* While events are on, it may be busy for a moment. */
+	/* With events enabled, it could be busy for a moment. */
 	tracefs_write(tracefs, "events/enable", "0");
 	return rmdir(tracefs->path) ? errno : 0;
 }
 
-/* Those of processes that are no more. */
-static void remove_old(const char *root)
+/* Remove the instances of processes that have ended. */
+static void tracefs_remove_old(const char *root)
 {
 	struct tracefs old = { .pipe = -1 };
 	struct dirent *entry;
@@ -75,34 +75,34 @@ static void remove_old(const char *root)
 	if (!folder)
 		return;
 	while ((entry = readdir(folder))) {
-		const char *number = entry->d_name + strlen(PREFIX);
+		const char *number = entry->d_name + strlen(TRACEFS_PREFIX);
 
-		if (strncmp(entry->d_name, PREFIX, strlen(PREFIX)) ||
+		if (strncmp(entry->d_name, TRACEFS_PREFIX, strlen(TRACEFS_PREFIX)) ||
 		    !isdigit((unsigned char)*number))
 			continue;
 		if (!kill(atoi(number), 0) || errno != ESRCH)
 			continue;
 		snprintf(old.path, sizeof(old.path), "%.64s/%.40s", path,
 			 entry->d_name);
-		destroy(&old);
+		tracefs_destroy(&old);
 	}
 	closedir(folder);
 }
 
 void tracefs_open(struct tracefs *tracefs)
 {
-	const char *root = find_root();
+	const char *root = tracefs_find_root();
 	char path[256];
 
 	snprintf(path, sizeof(path), "%s/events/twheel", root);
 	if (access(path, F_OK))
-		errx(STATUS_FAILED, "the kernel knows no events of twheel: is the module loaded (modprobe twheel), and made with CONFIG_TRACEPOINTS?");
-	remove_old(root);
-	snprintf(tracefs->path, sizeof(tracefs->path), "%s/instances/" PREFIX "%d",
+		errx(STATUS_FAILED, "there are no events of twheel: is the module loaded (modprobe twheel), and the kernel built with CONFIG_TRACEPOINTS?");
+	tracefs_remove_old(root);
+	snprintf(tracefs->path, sizeof(tracefs->path), "%s/instances/" TRACEFS_PREFIX "%d",
 		 root, getpid());
-	/* What another process of our number has left is none of ours. */
+	/* An instance of this name is left from a process that has ended. */
 	if (mkdir(tracefs->path, 0700) && errno == EEXIST) {
-		destroy(tracefs);
+		tracefs_destroy(tracefs);
 		mkdir(tracefs->path, 0700);
 	}
 	snprintf(path, sizeof(path), "%s/trace_pipe", tracefs->path);
@@ -112,7 +112,7 @@ void tracefs_open(struct tracefs *tracefs)
 		rmdir(tracefs->path);
 		exit(STATUS_FAILED);
 	}
-	/* The one that deadlines are on, as a rule. */
+	/* The clock that most deadlines are on. */
 	tracefs_write(tracefs, "trace_clock", "mono");
 }
 
@@ -121,7 +121,7 @@ void tracefs_close(struct tracefs *tracefs)
 	int error;
 
 	close(tracefs->pipe);
-	error = destroy(tracefs);
+	error = tracefs_destroy(tracefs);
 	if (error)
 		warnx("%s: %s; remove it with rmdir", tracefs->path,
 		      strerror(error));

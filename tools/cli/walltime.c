@@ -7,16 +7,16 @@
 #include "walltime.h"
 
 /* The year 2262 is the last whose nanoseconds fit into 63 bits. */
-#define LAST_YEAR	2261
+#define WALLTIME_LAST_YEAR	2261
 
 /**
- * struct reading - a time as far as it is read
- * @next: what is still to be read
- * @tm: the parts of it
+ * struct reading - a time that is being parsed
+ * @next: the text that is left
+ * @tm: the parts so far
  * @ns: the part below a second
  * @dated: it has a date
  * @zoned: it has an offset from UTC
- * @offset: that, in seconds
+ * @offset: that offset, in seconds
  */
 struct reading {
 	const char *next;
@@ -27,9 +27,9 @@ struct reading {
 	long offset;
 };
 
-/* Just so many digits, and no more; of a value in bounds. */
-static bool take_number(struct reading *r, int digits, int least, int most,
-			int *value)
+/* Exactly so many digits, and a value within bounds. */
+static bool reading_take_number(struct reading *r, int digits, int least, int most,
+				int *value)
 {
 	*value = 0;
 	while (digits--) {
@@ -41,7 +41,7 @@ static bool take_number(struct reading *r, int digits, int least, int most,
 	       *value <= most;
 }
 
-static bool take(struct reading *r, char c)
+static bool reading_take(struct reading *r, char c)
 {
 	if (*r->next != c)
 		return false;
@@ -49,17 +49,17 @@ static bool take(struct reading *r, char c)
 	return true;
 }
 
-/* Does a date begin here? It has four digits where a time has two. */
-static bool date_ahead(const struct reading *r)
+/* Is a date next? It begins with four digits, a time with two at most. */
+static bool reading_at_date(const struct reading *r)
 {
 	return strspn(r->next, "0123456789") == 4;
 }
 
-static bool take_date(struct reading *r)
+static bool reading_take_date(struct reading *r)
 {
-	if (!take_number(r, 4, 1970, LAST_YEAR, &r->tm.tm_year) ||
-	    !take(r, '-') || !take_number(r, 2, 1, 12, &r->tm.tm_mon) ||
-	    !take(r, '-') || !take_number(r, 2, 1, 31, &r->tm.tm_mday))
+	if (!reading_take_number(r, 4, 1970, WALLTIME_LAST_YEAR, &r->tm.tm_year) ||
+	    !reading_take(r, '-') || !reading_take_number(r, 2, 1, 12, &r->tm.tm_mon) ||
+	    !reading_take(r, '-') || !reading_take_number(r, 2, 1, 31, &r->tm.tm_mday))
 		return false;
 	r->tm.tm_year -= 1900;
 	r->tm.tm_mon--;
@@ -67,7 +67,7 @@ static bool take_date(struct reading *r)
 	return true;
 }
 
-static bool take_fraction(struct reading *r)
+static bool reading_take_fraction(struct reading *r)
 {
 	uint64_t unit = NS_PER_S;
 
@@ -80,21 +80,21 @@ static bool take_fraction(struct reading *r)
 	return true;
 }
 
-static bool take_time(struct reading *r)
+static bool reading_take_time(struct reading *r)
 {
 	int digits = strspn(r->next, "0123456789") == 1 ? 1 : 2;
 
-	if (!take_number(r, digits, 0, 23, &r->tm.tm_hour) || !take(r, ':') ||
-	    !take_number(r, 2, 0, 59, &r->tm.tm_min))
+	if (!reading_take_number(r, digits, 0, 23, &r->tm.tm_hour) || !reading_take(r, ':') ||
+	    !reading_take_number(r, 2, 0, 59, &r->tm.tm_min))
 		return false;
-	if (!take(r, ':'))
+	if (!reading_take(r, ':'))
 		return true;
-	if (!take_number(r, 2, 0, 60, &r->tm.tm_sec))
+	if (!reading_take_number(r, 2, 0, 60, &r->tm.tm_sec))
 		return false;
-	return !take(r, '.') || take_fraction(r);
+	return !reading_take(r, '.') || reading_take_fraction(r);
 }
 
-static bool take_zone(struct reading *r)
+static bool reading_take_zone(struct reading *r)
 {
 	int hours, minutes = 0;
 	bool west;
@@ -102,44 +102,44 @@ static bool take_zone(struct reading *r)
 	if (!*r->next)
 		return true;
 	r->zoned = true;
-	if (take(r, 'Z'))
+	if (reading_take(r, 'Z'))
 		return true;
 	west = *r->next == '-';
-	if (!take(r, west ? '-' : '+') || !take_number(r, 2, 0, 14, &hours) ||
-	    (take(r, ':') && !take_number(r, 2, 0, 59, &minutes)))
+	if (!reading_take(r, west ? '-' : '+') || !reading_take_number(r, 2, 0, 14, &hours) ||
+	    (reading_take(r, ':') && !reading_take_number(r, 2, 0, 59, &minutes)))
 		return false;
 	r->offset = (hours * 60 + minutes) * 60L * (west ? -1 : 1);
 	return true;
 }
 
-static bool take_all(struct reading *r)
+static bool reading_take_all(struct reading *r)
 {
-	if (date_ahead(r)) {
-		if (!take_date(r))
+	if (reading_at_date(r)) {
+		if (!reading_take_date(r))
 			return false;
-		if (*r->next && (take(r, 'T') || take(r, ' ')) &&
-		    !take_time(r))
+		if (*r->next && (reading_take(r, 'T') || reading_take(r, ' ')) &&
+		    !reading_take_time(r))
 			return false;
-	} else if (!take_time(r)) {
+	} else if (!reading_take_time(r)) {
 		return false;
 	}
-	return take_zone(r) && !*r->next;
+	return reading_take_zone(r) && !*r->next;
 }
 
 /* Seconds since 1970; -1 if there is no such day. */
-static time_t seconds(const struct reading *r)
+static time_t reading_seconds(const struct reading *r)
 {
 	struct tm tm = r->tm;
 	time_t s;
 
 	tm.tm_isdst = -1;
 	s = r->zoned ? timegm(&tm) - r->offset : mktime(&tm);
-	/* The 31st of a shorter month comes back as another day. */
+	/* For the 31st of a shorter month, the library returns another day. */
 	return r->dated && tm.tm_mday != r->tm.tm_mday ? -1 : s;
 }
 
-/* Today in the zone that the time is given in. */
-static void date_today(struct reading *r, time_t now)
+/* Complete it with today's date, in its own time zone. */
+static void reading_date_today(struct reading *r, time_t now)
 {
 	struct tm today;
 
@@ -153,9 +153,9 @@ static void date_today(struct reading *r, time_t now)
 	r->tm.tm_mday = today.tm_mday;
 }
 
-static bool parse_seconds(const char *text, uint64_t *ns)
+static bool walltime_parse_seconds(const char *text, uint64_t *ns)
 {
-	/* Seconds, as a duration without a unit is. */
+	/* A duration without a unit is seconds. */
 	return text[strspn(text, "0123456789.")] == '\0' &&
 	       parse_duration(text, ns);
 }
@@ -166,15 +166,15 @@ bool parse_walltime(const char *text, uint64_t now_ns, uint64_t *ns)
 	time_t s;
 
 	if (*text == '@')
-		return parse_seconds(text + 1, ns);
-	if (!take_all(&r))
+		return walltime_parse_seconds(text + 1, ns);
+	if (!reading_take_all(&r))
 		return false;
 	if (!r.dated)
-		date_today(&r, now_ns / NS_PER_S);
-	s = seconds(&r);
+		reading_date_today(&r, now_ns / NS_PER_S);
+	s = reading_seconds(&r);
 	if (!r.dated && s >= 0 && s * NS_PER_S + r.ns <= now_ns) {
 		r.tm.tm_mday++;
-		s = seconds(&r);
+		s = reading_seconds(&r);
 	}
 	if (s < 0)
 		return false;

@@ -16,19 +16,20 @@
 #include "command.h"
 #include "wheels.h"
 
-#define DEVICE	"/twheel"
-/* A file for each wheel that a module has made */
-#define DEBUGFS	"/sys/kernel/debug/twheel"
+/* How the path of the device ends. */
+#define WHEELS_DEVICE	"/twheel"
+/* The files of the wheels that modules have made. */
+#define WHEELS_DEBUGFS	"/sys/kernel/debug/twheel"
 
 #ifndef SYS_pidfd_getfd
 #define SYS_pidfd_getfd	438
 #endif
 
-/* What /proc/PID/fdinfo/FD may have, and where it goes. */
-static const struct field {
+/* The numbers of /proc/PID/fdinfo/FD, and where to store them. */
+static const struct wheel_field {
 	const char *name;
 	size_t offset;
-} fields[] = {
+} wheel_fields[] = {
 	{ "tick_ns", offsetof(struct wheel, tick_ns) },
 	{ "slots", offsetof(struct wheel, slots) },
 	{ "levels", offsetof(struct wheel, levels) },
@@ -49,8 +50,8 @@ static const struct field {
 	{ "late_sum_ns", offsetof(struct wheel, late_sum_ns) },
 };
 
-/* Returns how many numbers there are. */
-static unsigned int take_numbers(char *text, uint64_t *numbers, unsigned int most)
+/* Parse numbers between blanks. Returns their number. */
+static unsigned int parse_numbers(char *text, uint64_t *numbers, unsigned int most)
 {
 	unsigned int n = 0;
 	char *word;
@@ -61,14 +62,14 @@ static unsigned int take_numbers(char *text, uint64_t *numbers, unsigned int mos
 	return n;
 }
 
-static void take_text(char *to, size_t size, const char *text)
+static void parse_text(char *to, size_t size, const char *text)
 {
 	text += strspn(text, " \t");
 	snprintf(to, size, "%.*s", (int)strcspn(text, "\n"), text);
 }
 
-/* A name may be anything, and this one goes to a terminal. */
-static void make_printable(struct wheel *wheel)
+/* Make a name safe for terminals and JSON: it may hold any character. */
+static void wheel_make_printable(struct wheel *wheel)
 {
 	char *p;
 
@@ -79,7 +80,7 @@ static void make_printable(struct wheel *wheel)
 	}
 }
 
-static void take_line(struct wheel *wheel, char *line)
+static void wheel_parse_line(struct wheel *wheel, char *line)
 {
 	char *value = strchr(line, ':');
 	char clock[16];
@@ -89,17 +90,17 @@ static void take_line(struct wheel *wheel, char *line)
 		return;
 	*value++ = '\0';
 	if (!strcmp(line, "occupied")) {
-		wheel->occupied_levels = take_numbers(value, wheel->occupied,
-						      MOST_LEVELS);
+		wheel->occupied_levels = parse_numbers(value, wheel->occupied,
+						       WHEEL_LEVELS_MOST);
 	} else if (!strcmp(line, "late")) {
-		wheel->late_buckets = take_numbers(value, wheel->late,
-						   LATE_BUCKETS);
+		wheel->late_buckets = parse_numbers(value, wheel->late,
+						    WHEEL_LATE_BUCKETS);
 	} else if (!strcmp(line, "name")) {
-		take_text(wheel->raw_name, sizeof(wheel->raw_name), value);
+		parse_text(wheel->raw_name, sizeof(wheel->raw_name), value);
 	} else if (!strcmp(line, "owner")) {
-		take_text(wheel->owner, sizeof(wheel->owner), value);
+		parse_text(wheel->owner, sizeof(wheel->owner), value);
 	} else if (!strcmp(line, "clock")) {
-		take_text(clock, sizeof(clock), value);
+		parse_text(clock, sizeof(clock), value);
 		wheel->clockid = clock_id_by_name(clock);
 	} else if (!strcmp(line, "clockid")) {
 		wheel->clockid = atoi(value);
@@ -107,38 +108,38 @@ static void take_line(struct wheel *wheel, char *line)
 		wheel->late_ns = strtoull(value, NULL, 10);
 		wheel->late_told = true;
 	}
-	for (i = 0; i < sizeof(fields) / sizeof(*fields); i++) {
-		if (!strcmp(line, fields[i].name))
-			*(uint64_t *)((char *)wheel + fields[i].offset) =
+	for (i = 0; i < sizeof(wheel_fields) / sizeof(*wheel_fields); i++) {
+		if (!strcmp(line, wheel_fields[i].name))
+			*(uint64_t *)((char *)wheel + wheel_fields[i].offset) =
 				strtoull(value, NULL, 10);
 	}
 }
 
-static void read_lines(struct wheel *wheel, const char *path)
+static void wheel_read_file(struct wheel *wheel, const char *path)
 {
 	/* The longest one has a number of 20 digits for each bucket. */
-	char line[32 + 21 * LATE_BUCKETS];
+	char line[32 + 21 * WHEEL_LATE_BUCKETS];
 	FILE *file = fopen(path, "re");
 
 	if (!file)
 		return;
 	while (fgets(line, sizeof(line), file))
-		take_line(wheel, line);
+		wheel_parse_line(wheel, line);
 	fclose(file);
 	wheel->told = wheel->tick_ns;
 }
 
-static void read_fdinfo(struct wheel *wheel)
+static void wheel_read_fdinfo(struct wheel *wheel)
 {
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wheel->pid,
 		 wheel->fd);
-	read_lines(wheel, path);
+	wheel_read_file(wheel, path);
 }
 
-/* A descriptor of the same open file, or -1: that needs the rights of a debugger. */
-static int borrow(const struct wheel *wheel)
+/* A descriptor of the same open file; -1 without a debugger's rights. */
+static int wheel_borrow(const struct wheel *wheel)
 {
 	int pidfd = syscall(SYS_pidfd_open, wheel->pid, 0), fd;
 
@@ -149,11 +150,11 @@ static int borrow(const struct wheel *wheel)
 	return fd;
 }
 
-/* What fdinfo does not have, the wheel itself tells. */
-static void ask(struct wheel *wheel)
+/* Ask the wheel itself, where fdinfo does not have it. */
+static void wheel_ask(struct wheel *wheel)
 {
 	struct twheel_info info;
-	int fd = borrow(wheel);
+	int fd = wheel_borrow(wheel);
 
 	if (fd < 0)
 		return;
@@ -174,7 +175,7 @@ static void ask(struct wheel *wheel)
 	close(fd);
 }
 
-static void read_name(struct wheel *wheel)
+static void wheel_read_process_name(struct wheel *wheel)
 {
 	char path[64];
 	size_t length = 0;
@@ -183,7 +184,7 @@ static void read_name(struct wheel *wheel)
 	snprintf(path, sizeof(path), "/proc/%d/comm", wheel->pid);
 	file = fopen(path, "re");
 	if (file) {
-		/* Not a line: the name may have a newline, the last one is not its. */
+		/* The name may hold newlines. The last one does not belong to it. */
 		length = fread(wheel->raw_name, 1, sizeof(wheel->raw_name) - 1,
 			       file);
 		fclose(file);
@@ -192,26 +193,25 @@ static void read_name(struct wheel *wheel)
 		wheel->raw_name[length - 1] = '\0';
 	else
 		strcpy(wheel->raw_name, "?");
-	make_printable(wheel);
+	wheel_make_printable(wheel);
 }
 
-static bool is_wheel(pid_t pid, const char *fd)
+static bool fd_is_wheel(pid_t pid, const char *fd)
 {
 	char path[64], target[256];
 	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, fd);
 	length = readlink(path, target, sizeof(target) - 1);
-	if (length < (ssize_t)strlen(DEVICE))
+	if (length < (ssize_t)strlen(WHEELS_DEVICE))
 		return false;
 	target[length] = '\0';
-	return !strcmp(target + length - strlen(DEVICE), DEVICE);
+	return !strcmp(target + length - strlen(WHEELS_DEVICE), WHEELS_DEVICE);
 }
 
-/* Room for one more, which is not counted yet. */
-static struct wheel *room(struct wheel *wheels, size_t *count)
+/* Make room for one more. The sizes are powers of two. */
+static struct wheel *wheels_grow(struct wheel *wheels, size_t *count)
 {
-	/* Powers of two. */
 	if (!(*count & (*count - 1))) {
 		size_t most = *count ? 2 * *count : 1;
 
@@ -222,23 +222,23 @@ static struct wheel *room(struct wheel *wheels, size_t *count)
 	return wheels;
 }
 
-static struct wheel *add(struct wheel *wheels, size_t *count, pid_t pid, int fd)
+static struct wheel *wheels_add(struct wheel *wheels, size_t *count, pid_t pid, int fd)
 {
 	struct wheel *wheel;
 
-	wheels = room(wheels, count);
+	wheels = wheels_grow(wheels, count);
 	wheel = &wheels[*count];
 	*wheel = (struct wheel){ .pid = pid, .fd = fd };
-	read_fdinfo(wheel);
+	wheel_read_fdinfo(wheel);
 	if (!wheel->told || !wheel->levels)
-		ask(wheel);
-	read_name(wheel);
+		wheel_ask(wheel);
+	wheel_read_process_name(wheel);
 	(*count)++;
 	return wheels;
 }
 
-static struct wheel *find_in(struct wheel *wheels, size_t *count, pid_t pid,
-			     bool *hidden)
+static struct wheel *wheels_of_process(struct wheel *wheels, size_t *count, pid_t pid,
+				       bool *hidden)
 {
 	struct dirent *entry;
 	char path[64];
@@ -251,18 +251,18 @@ static struct wheel *find_in(struct wheel *wheels, size_t *count, pid_t pid,
 		return wheels;
 	}
 	while ((entry = readdir(fds))) {
-		if (is_wheel(pid, entry->d_name))
-			wheels = add(wheels, count, pid, atoi(entry->d_name));
+		if (fd_is_wheel(pid, entry->d_name))
+			wheels = wheels_add(wheels, count, pid, atoi(entry->d_name));
 	}
 	closedir(fds);
 	return wheels;
 }
 
-/* Those of modules. Who may not look at them is root's to say: there is nothing to see. */
-static struct wheel *find_of_modules(struct wheel *wheels, size_t *count)
+/* Those of modules. Only root sees any. */
+static struct wheel *wheels_of_modules(struct wheel *wheels, size_t *count)
 {
 	struct dirent *entry;
-	DIR *folder = opendir(DEBUGFS);
+	DIR *folder = opendir(WHEELS_DEBUGFS);
 
 	if (!folder)
 		return wheels;
@@ -272,13 +272,13 @@ static struct wheel *find_of_modules(struct wheel *wheels, size_t *count)
 
 		if (!isdigit((unsigned char)*entry->d_name))
 			continue;
-		wheels = room(wheels, count);
+		wheels = wheels_grow(wheels, count);
 		wheel = &wheels[*count];
 		*wheel = (struct wheel){ .fd = -1 };
-		snprintf(path, sizeof(path), DEBUGFS "/%.16s", entry->d_name);
-		read_lines(wheel, path);
-		make_printable(wheel);
-		/* It may be gone by now. */
+		snprintf(path, sizeof(path), WHEELS_DEBUGFS "/%.16s", entry->d_name);
+		wheel_read_file(wheel, path);
+		wheel_make_printable(wheel);
+		/* If it has gone meanwhile, do not count it. */
 		*count += wheel->told;
 	}
 	closedir(folder);
@@ -291,16 +291,16 @@ uint64_t late_percentile(const uint64_t *late, const uint64_t *before,
 	uint64_t total = 0, seen = 0;
 	unsigned int i;
 
-	for (i = 0; i < LATE_BUCKETS; i++)
+	for (i = 0; i < WHEEL_LATE_BUCKETS; i++)
 		total += late[i] - before[i];
-	for (i = 0; i < LATE_BUCKETS; i++) {
+	for (i = 0; i < WHEEL_LATE_BUCKETS; i++) {
 		seen += late[i] - before[i];
 		if (seen && seen >= total - total * (100 - percent) / 100)
 			break;
 	}
 	if (!total)
 		return 0;
-	return i < LATE_BUCKETS - 1 ? 2ULL << i : UINT64_MAX;
+	return i < WHEEL_LATE_BUCKETS - 1 ? 2ULL << i : UINT64_MAX;
 }
 
 struct wheel *find_wheels(pid_t pid, size_t *count, bool *hidden)
@@ -312,15 +312,15 @@ struct wheel *find_wheels(pid_t pid, size_t *count, bool *hidden)
 	*count = 0;
 	*hidden = false;
 	if (pid)
-		return find_in(NULL, count, pid, hidden);
+		return wheels_of_process(NULL, count, pid, hidden);
 	proc = opendir("/proc");
 	if (!proc)
 		err(STATUS_FAILED, "/proc");
 	while ((entry = readdir(proc))) {
 		if (isdigit((unsigned char)*entry->d_name))
-			wheels = find_in(wheels, count, atoi(entry->d_name),
-					 hidden);
+			wheels = wheels_of_process(wheels, count, atoi(entry->d_name),
+						   hidden);
 	}
 	closedir(proc);
-	return find_of_modules(wheels, count);
+	return wheels_of_modules(wheels, count);
 }
