@@ -6,9 +6,13 @@
 
 #include "handle.h"
 
+/* What an arm has in place of a cell: it waits for the others, or has failed. */
+#define CELL_LATER	UINT64_MAX
+#define CELL_REFUSED	(UINT64_MAX - 1)
+
 /* For a kernel that has no batches: the same results, by as many system calls. */
-static int one_by_one(struct twheel *wheel, struct twheel_op *ops,
-		      unsigned int count)
+static int batch_one_by_one(struct twheel *wheel, struct twheel_op *ops,
+			    unsigned int count)
 {
 	unsigned int i;
 
@@ -17,7 +21,7 @@ static int one_by_one(struct twheel *wheel, struct twheel_op *ops,
 		int ret;
 
 		op.op = 0;
-		ret = run_op(wheel, ops[i].op, &op);
+		ret = op_run(wheel, ops[i].op, &op);
 		op.op = ops[i].op;
 		op.result = ret;
 		ops[i] = op;
@@ -26,8 +30,8 @@ static int one_by_one(struct twheel *wheel, struct twheel_op *ops,
 }
 
 /* One system call. Returns how many operations are done, or -errno. */
-static int together(struct twheel *wheel, struct twheel_op *ops,
-		    unsigned int count)
+static int batch_ioctl(struct twheel *wheel, struct twheel_op *ops,
+		       unsigned int count)
 {
 	struct twheel_batch batch = {
 		.ops = (uintptr_t)ops, .op_size = sizeof(*ops), .count = count,
@@ -37,18 +41,21 @@ static int together(struct twheel *wheel, struct twheel_op *ops,
 	return ret < 0 ? -errno : ret;
 }
 
-static int run(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
+static int batch_run(struct twheel *wheel, struct twheel_op *ops,
+		     unsigned int count)
 {
 	unsigned int done = 0;
 	int ret;
 
+	if (!__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED))
+		return batch_one_by_one(wheel, ops, count);
 	/* A signal ends a call early, but never before something is done. */
 	while (done < count) {
-		ret = together(wheel, ops + done, count - done);
+		ret = batch_ioctl(wheel, ops + done, count - done);
 		if (ret == -ENOTTY && !done) {
 			__atomic_store_n(&wheel->batch, false,
 					 __ATOMIC_RELAXED);
-			return one_by_one(wheel, ops, count);
+			return batch_one_by_one(wheel, ops, count);
 		}
 		if (ret <= 0)
 			return done ? (int)done : ret;
@@ -57,12 +64,17 @@ static int run(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 	return done;
 }
 
-/* What an arm has for a cell that gets none before the others have been done. */
-#define LATER	UINT64_MAX
-#define NEVER	(UINT64_MAX - 1)
+/* The kernel has not done this arm, or has refused it: the library does. */
+static void batch_arm(struct twheel *wheel, struct twheel_op *op)
+{
+	op->op = 0;
+	op->result = 0;
+	op->result = twheel_arm_op(wheel, op);
+	op->op = TWHEEL_OP_ARM;
+}
 
-static void find_cells(struct twheel *wheel, struct twheel_op *ops,
-		       unsigned int count)
+static void batch_find_cells(struct twheel *wheel, struct twheel_op *ops,
+			     unsigned int count)
 {
 	unsigned int i;
 	int ret;
@@ -74,64 +86,80 @@ static void find_cells(struct twheel *wheel, struct twheel_op *ops,
 		}
 		ret = cells_before_arm(wheel, &ops[i]);
 		if (ret)
-			ops[i].id = ret == -ENOSPC ? LATER : NEVER;
+			ops[i].id = ret == -ENOSPC ? CELL_LATER : CELL_REFUSED;
 	}
 }
 
-static void arm_later(struct twheel *wheel, struct twheel_op *op)
-{
-	op->op = 0;
-	op->id = 0;
-	op->result = 0;
-	op->result = arm_in_cell(wheel, op);
-	op->op = TWHEEL_OP_ARM;
-}
-
-/* Of the first @done there are results. */
-static void settle_cells(struct twheel *wheel, struct twheel_op *ops,
-			 unsigned int count, unsigned int done)
+/* The first @done operations have results. */
+static void batch_settle_cells(struct twheel *wheel, struct twheel_op *ops,
+			       unsigned int count, unsigned int done)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
 		if (ops[i].op != TWHEEL_OP_ARM) {
 			if (i < done)
-				ops[i].result = settle(wheel, ops[i].op,
-						       &ops[i], ops[i].result);
+				ops[i].result = op_settle(wheel, ops[i].op,
+							  &ops[i],
+							  ops[i].result);
 			ops[i].id = cells_id_out(ops[i].id);
-		} else if (ops[i].id < NEVER) {
+		} else if (ops[i].id < CELL_REFUSED) {
 			cells_after_arm(wheel, &ops[i], ops[i].id,
 					i < done ? ops[i].result : -EIO);
-		} else if (ops[i].id == LATER && i < done) {
-			arm_later(wheel, &ops[i]);
 		} else {
+			bool later = ops[i].id == CELL_LATER && i < done;
+
 			ops[i].id = 0;
+			if (later)
+				batch_arm(wheel, &ops[i]);
 		}
 	}
+}
+
+static int batch_with_cells(struct twheel *wheel, struct twheel_op *ops,
+			    unsigned int count)
+{
+	int done;
+
+	batch_find_cells(wheel, ops, count);
+	done = batch_run(wheel, ops, count);
+	batch_settle_cells(wheel, ops, count, done < 0 ? 0 : done);
+	return done;
+}
+
+static bool batch_has_fixed(const struct twheel_op *ops, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		if (ops[i].flags & TWHEEL_FIXED_DELAY)
+			return true;
+	}
+	return false;
 }
 
 int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 		 unsigned int count)
 {
-	int ret, i;
+	int done, i;
 
 	if (count > INT_MAX)
 		return -EINVAL;
 	if (wheel->cells.map)
-		find_cells(wheel, ops, count);
-	if (__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED))
-		ret = run(wheel, ops, count);
-	else
-		ret = one_by_one(wheel, ops, count);
-	if (wheel->cells.map) {
-		settle_cells(wheel, ops, count, ret < 0 ? 0 : ret);
-		return ret;
+		return batch_with_cells(wheel, ops, count);
+	done = batch_run(wheel, ops, count);
+	/* As a rule the program has taken all events, and has no fixed delays. */
+	if (done <= 0 || (!ahead_any(wheel) && !fixed_any(wheel) &&
+			  !batch_has_fixed(ops, done)))
+		return done;
+	for (i = 0; i < done; i++) {
+		/* The kernel does not know that flag, and has refused the arm. */
+		if (ops[i].op == TWHEEL_OP_ARM &&
+		    ops[i].flags & TWHEEL_FIXED_DELAY)
+			batch_arm(wheel, &ops[i]);
+		else
+			ops[i].result = op_settle(wheel, ops[i].op, &ops[i],
+						  ops[i].result);
 	}
-	/* As a rule the program has taken all there were. */
-	if (ret <= 0 || !ahead_any(wheel))
-		return ret;
-	for (i = 0; i < ret; i++)
-		ops[i].result = settle(wheel, ops[i].op, &ops[i],
-				       ops[i].result);
-	return ret;
+	return done;
 }

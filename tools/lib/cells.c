@@ -2,11 +2,10 @@
 /*
  * The shared mapping, from the program's side.
  *
- * Who arms says in which cell: so the library keeps a list of those that are
- * free. A cancellation in the mapping is one compare-and-swap, and tells nobody
- * but by a note of the cell (which other threads may write over). When the list
- * and the notes are at an end, all cells are looked through for those that are
- * cancelled.
+ * An arm names the cell, so the library keeps a list of free cells. A cancellation
+ * in the mapping is one compare-and-swap. It leaves a note of the cell, which
+ * another thread may overwrite. When the list and the notes run out, the library
+ * searches all cells for cancelled ones.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -15,22 +14,22 @@
 
 #include "handle.h"
 
-static uint64_t word_of(const struct twheel *wheel, uint32_t cell)
+static uint64_t cell_word(const struct twheel *wheel, uint32_t cell)
 {
 	return __atomic_load_n(&wheel->cells.cells[cell].word, __ATOMIC_ACQUIRE);
 }
 
-static uint32_t state_in(uint64_t word)
+static uint32_t word_state(uint64_t word)
 {
 	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
 }
 
-static uint32_t generation_in(uint64_t word)
+static uint32_t word_generation(uint64_t word)
 {
 	return word >> TWHEEL_CELL_GENERATION_SHIFT;
 }
 
-static uint64_t to_ns(const struct twheel *wheel, uint64_t ticks)
+static uint64_t ticks_to_ns(const struct twheel *wheel, uint64_t ticks)
 {
 	uint64_t ns;
 
@@ -42,8 +41,8 @@ static uint64_t to_ns(const struct twheel *wheel, uint64_t ticks)
 	return ns;
 }
 
-/* What the inlines need. */
-static void show(struct twheel *wheel)
+/* Fill in what the inlines of the header read. */
+static void view_init(struct twheel *wheel)
 {
 	const struct twheel_map *map = wheel->cells.map;
 	struct twheel_view *view = &wheel->view;
@@ -52,7 +51,7 @@ static void show(struct twheel *wheel)
 	view->bytes = map->cells * sizeof(struct twheel_cell);
 	view->tick_ns = map->tick_ns;
 	view->base_ns = map->origin_ns - (map->tick_ns - 1);
-	/* Deadlines up to here are less than never, in ns and in ticks. */
+	/* Deadlines up to this one are before never, in ns and in ticks. */
 	if (__builtin_mul_overflow(TWHEEL_CELL_NEVER - 1, map->tick_ns,
 				   &view->limit_ns) ||
 	    view->limit_ns > TWHEEL_DELAY_NEVER - 1 - view->base_ns)
@@ -70,19 +69,20 @@ int cells_map(struct twheel *wheel, uint64_t bytes)
 	if (start == MAP_FAILED)
 		return -errno;
 	map = (struct twheel_map *)start;
-	cells->own = calloc(map->cells, sizeof(*cells->own));
-	if (!cells->own) {
+	cells->records = calloc(map->cells, sizeof(*cells->records));
+	if (!cells->records) {
 		munmap(start, bytes);
 		return -ENOMEM;
 	}
 	cells->map = map;
 	cells->bytes = bytes;
-	cells->events = (uint64_t *)(start + map->events_offset);
+	cells->events = (struct cell_event *)(start +
+						map->events_offset);
 	cells->ring = (uint32_t *)(start + map->ring_offset);
 	cells->cells = (struct twheel_cell *)(start + map->cells_offset);
 	cells->origin_ns = map->origin_ns;
 	cells->count = map->cells;
-	show(wheel);
+	view_init(wheel);
 	return 0;
 }
 
@@ -93,31 +93,31 @@ void cells_unmap(struct twheel *wheel)
 	if (!cells->map)
 		return;
 	munmap(cells->map, cells->bytes);
-	free(cells->own);
+	free(cells->records);
 }
 
-static void put(struct twheel *wheel, uint32_t cell)
+static void cell_put(struct twheel *wheel, uint32_t cell)
 {
-	struct own *own = &wheel->cells.own[cell];
+	struct cell_record *record = &wheel->cells.records[cell];
 
-	own->state = OWN_FREE;
-	own->next = wheel->cells.free;
+	record->state = RECORD_FREE;
+	record->next = wheel->cells.free;
 	wheel->cells.free = cell + 1;
 }
 
-/* Has the timer ended in the mapping? What has fired has an event to be taken. */
-static bool ended(const struct twheel *wheel, uint32_t cell)
+/* Has the timer ended in the mapping? One that has fired still has its event. */
+static bool cell_ended(const struct twheel *wheel, uint32_t cell)
 {
 	uint32_t state;
 
 	if (cell >= wheel->cells.count ||
-	    wheel->cells.own[cell].state != OWN_USED)
+	    wheel->cells.records[cell].state != RECORD_USED)
 		return false;
-	state = state_in(word_of(wheel, cell));
+	state = word_state(cell_word(wheel, cell));
 	return state == TWHEEL_CELL_CANCELLED || state == TWHEEL_CELL_FREE;
 }
 
-static void collect_noted(struct twheel *wheel)
+static void cells_collect_noted(struct twheel *wheel)
 {
 	unsigned int i;
 
@@ -126,62 +126,67 @@ static void collect_noted(struct twheel *wheel)
 						__ATOMIC_RELAXED) /
 				sizeof(struct twheel_cell);
 
-		if (ended(wheel, cell))
-			put(wheel, cell);
+		if (cell_ended(wheel, cell))
+			cell_put(wheel, cell);
 	}
 }
 
-static void collect_all(struct twheel *wheel)
+static void cells_collect_all(struct twheel *wheel)
 {
 	uint32_t cell;
 
 	for (cell = 0; cell < wheel->cells.fresh; cell++) {
-		if (ended(wheel, cell))
-			put(wheel, cell);
+		if (cell_ended(wheel, cell))
+			cell_put(wheel, cell);
 	}
 }
 
-static int get(struct twheel *wheel)
+static int cell_get(struct twheel *wheel)
 {
 	struct cells *cells = &wheel->cells;
 	uint32_t cell;
 
 	if (!cells->free)
-		collect_noted(wheel);
+		cells_collect_noted(wheel);
 	if (!cells->free && cells->fresh < wheel->cells.count)
 		return cells->fresh++;
 	if (!cells->free)
-		collect_all(wheel);
+		cells_collect_all(wheel);
 	if (!cells->free)
 		return -ENOSPC;
 	cell = cells->free - 1;
-	cells->free = cells->own[cell].next;
+	cells->free = cells->records[cell].next;
 	return cell;
 }
 
 int cells_before_arm(struct twheel *wheel, struct twheel_op *op)
 {
-	struct own *own;
+	struct cell_record *record;
 	int cell;
 
-	/* The kernel would take another number for a cell's. */
-	if (op->id)
+	/* The kernel would take another number for that of a cell. */
+	if (op->id || (op->flags & TWHEEL_FIXED_DELAY && !fixed_valid(op)))
 		return -EINVAL;
 	pthread_mutex_lock(&wheel->lock);
-	cell = get(wheel);
+	cell = cell_get(wheel);
 	if (cell >= 0) {
-		own = &wheel->cells.own[cell];
-		own->cookie = op->cookie;
-		own->period_ns = op->period_ns;
-		own->expected = 0;
-		own->corrected = false;
-		/* What the kernel tells is rounded up. */
-		own->deadline_ns = op->flags & TWHEEL_ABS ?
+		record = &wheel->cells.records[cell];
+		record->cookie = op->cookie;
+		record->period_ns = op->period_ns;
+		record->expected = 0;
+		record->corrected = false;
+		record->fixed = op->flags & TWHEEL_FIXED_DELAY;
+		/* The deadline that the kernel reports is rounded up. */
+		record->deadline_ns = op->flags & TWHEEL_ABS ?
 				   op->deadline_ns : 0;
-		own->state = OWN_ARMING;
+		record->state = RECORD_ARMING;
 		op->id = cell;
-		/* In the mapping it fires as early as it may. */
+		/* In the mapping a timer fires without slack. */
 		op->slack_ns = 0;
+		if (record->fixed) {
+			op->flags &= ~TWHEEL_FIXED_DELAY;
+			op->period_ns = fixed_period(wheel);
+		}
 	}
 	pthread_mutex_unlock(&wheel->lock);
 	return cell < 0 ? cell : 0;
@@ -190,51 +195,67 @@ int cells_before_arm(struct twheel *wheel, struct twheel_op *op)
 void cells_after_arm(struct twheel *wheel, struct twheel_op *op, uint32_t cell,
 		     int result)
 {
-	struct own *own = &wheel->cells.own[cell];
+	struct cell_record *record = &wheel->cells.records[cell];
 
 	pthread_mutex_lock(&wheel->lock);
-	if (result < 0 || own->state == OWN_TAKEN) {
-		put(wheel, cell);
+	if (record->fixed) {
+		op->flags |= TWHEEL_FIXED_DELAY;
+		op->period_ns = record->period_ns;
+	}
+	if (result < 0 || record->state == RECORD_TAKEN) {
+		cell_put(wheel, cell);
 	} else {
-		own->state = OWN_USED;
-		own->generation = op->id >> 32;
-		/* Unless an event came before. */
-		if (!own->expected && op->deadline_ns > wheel->cells.origin_ns)
-			own->expected = (op->deadline_ns -
+		record->state = RECORD_USED;
+		record->generation = op->id >> 32;
+		/* An event that came before knows better. */
+		if (!record->expected && op->deadline_ns > wheel->cells.origin_ns)
+			record->expected = (op->deadline_ns -
 					 wheel->cells.origin_ns) /
 					wheel->view.tick_ns;
 	}
-	if (own->deadline_ns && result >= 0)
-		op->deadline_ns = own->deadline_ns;
+	if (record->deadline_ns && result >= 0)
+		op->deadline_ns = record->deadline_ns;
 	pthread_mutex_unlock(&wheel->lock);
 	op->id = result < 0 ? 0 : cells_id_out(op->id);
 }
 
-/* Is the cell still this timer's? With the lock held. */
-static bool is_used(const struct twheel *wheel, uint64_t id)
+/* With the lock held: does the cell still have this timer? */
+static bool cell_is_used(const struct twheel *wheel, uint64_t id)
 {
 	uint32_t cell = id;
-	const struct own *own = &wheel->cells.own[cell];
+	const struct cell_record *record = &wheel->cells.records[cell];
 
-	return cell < wheel->cells.count && own->state == OWN_USED &&
-	       own->generation == id >> 32;
+	return cell < wheel->cells.count && record->state == RECORD_USED &&
+	       record->generation == id >> 32;
 }
 
-int cells_settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
+/* With the lock held: the kernel has done an operation on a timer of ours. */
+static void cell_settle(struct twheel *wheel, uint32_t code,
+			struct twheel_op *op)
+{
+	struct cell_record *record = &wheel->cells.records[(uint32_t)op->id];
+
+	if (code == TWHEEL_OP_CANCEL)
+		cell_put(wheel, op->id);
+	else if (code == TWHEEL_OP_MODIFY)
+		record->expected = 0;
+	else if (code == TWHEEL_OP_QUERY && record->fixed)
+		op->period_ns = record->period_ns;
+}
+
+int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 		 int result)
 {
 	bool used, fired;
 
 	pthread_mutex_lock(&wheel->lock);
-	used = is_used(wheel, op->id);
-	if (what == TWHEEL_OP_CANCEL && result >= 0 && used)
-		put(wheel, op->id);
-	if (what == TWHEEL_OP_MODIFY && result >= 0 && used)
-		wheel->cells.own[(uint32_t)op->id].expected = 0;
+	used = cell_is_used(wheel, op->id);
+	if (used && result >= 0)
+		cell_settle(wheel, code, op);
 	pthread_mutex_unlock(&wheel->lock);
-	/* The kernel does not know whether its event has been taken. */
-	fired = (what == TWHEEL_OP_MODIFY && result == -EALREADY) ||
-		(what == TWHEEL_OP_QUERY && !result &&
+	/* The kernel does not know whether the program has taken the event. */
+	fired = (code == TWHEEL_OP_MODIFY && result == -EALREADY) ||
+		(code == TWHEEL_OP_QUERY && !result &&
 		 op->state == TWHEEL_STATE_FIRED);
 	return fired && !used ? -ENOENT : result;
 }
@@ -242,85 +263,94 @@ int cells_settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
 void cells_cancelled(struct twheel *wheel)
 {
 	pthread_mutex_lock(&wheel->lock);
-	collect_all(wheel);
+	cells_collect_all(wheel);
 	pthread_mutex_unlock(&wheel->lock);
 }
 
-/*
- * The deadline as it was given, if that is the one the ticks stand for. Those
- * of a periodic timer are as far from their ticks as the first one was.
- */
-static uint64_t deadline_of(const struct twheel *wheel, const struct own *own,
-			    uint64_t ticks)
+/* The period that the kernel has for a timer, in ticks. */
+static uint64_t cell_period(const struct twheel *wheel,
+			    const struct cell_record *record)
 {
-	uint64_t ns = to_ns(wheel, ticks), tick_ns = wheel->view.tick_ns;
-	uint64_t given = own->deadline_ns, over;
+	uint64_t tick_ns = wheel->view.tick_ns;
+	uint64_t ns = record->fixed ? fixed_period(wheel) : record->period_ns;
 
-	if (own->period_ns && given > wheel->cells.origin_ns) {
+	return (ns + tick_ns - 1) / tick_ns;
+}
+
+/*
+ * The deadline as the program gave it, if @ticks are that deadline rounded up. All
+ * deadlines of a periodic timer are rounded by as much as the first one.
+ */
+static uint64_t cell_deadline(const struct twheel *wheel, const struct cell_record *record,
+			      uint64_t ticks)
+{
+	uint64_t ns = ticks_to_ns(wheel, ticks), tick_ns = wheel->view.tick_ns;
+	uint64_t given = record->deadline_ns, over;
+
+	if (record->period_ns && given > wheel->cells.origin_ns) {
 		over = (given - wheel->cells.origin_ns) % tick_ns;
 		return over ? ns - (tick_ns - over) : ns;
 	}
-	/* One that had passed long ago is due at the first tick. */
+	/* A deadline long past is due at the first tick. */
 	if (given && given <= ns && (given + tick_ns > ns || !ticks))
 		return given;
 	return ns;
 }
 
 /*
- * The first deadline that @count expiries of a periodic timer stand for, whose word
- * has the next one, @ticks.
+ * The first of the deadlines that @count expiries of a periodic timer stand for. Its
+ * word has the next deadline, @ticks.
  *
- * The kernel moves the word, and then adds to the event. What we have taken in between
- * is one short, and looks as if the timer had been extended by a whole number of
- * periods. So it begins with what was expected; if it has truly been extended so, the
- * next one is as far ahead, and is believed.
+ * The kernel moves the word, and then adds to the event. An event taken in between is
+ * one expiry short. It looks as if the program had extended the timer by a whole number
+ * of periods. Such an event is reported with the expected deadline. If the timer has
+ * truly been extended, the next event is as far ahead, and is believed.
  */
-static uint64_t first_of(const struct twheel *wheel, struct own *own,
-			 uint64_t ticks, uint64_t count)
+static uint64_t cell_first_deadline(const struct twheel *wheel, struct cell_record *record,
+				    uint64_t ticks, uint64_t count)
 {
-	uint64_t tick_ns = wheel->view.tick_ns;
-	uint64_t period = (own->period_ns + tick_ns - 1) / tick_ns;
+	uint64_t period = cell_period(wheel, record);
 	uint64_t all = period * count, first = ticks > all ? ticks - all : 0;
 
-	own->corrected = !own->corrected && own->expected &&
-			 first > own->expected &&
-			 (first - own->expected) % period == 0;
-	if (own->corrected)
-		first = own->expected;
-	own->expected = first + all;
+	record->corrected = !record->corrected && record->expected &&
+			 first > record->expected &&
+			 (first - record->expected) % period == 0;
+	if (record->corrected)
+		first = record->expected;
+	record->expected = first + all;
 	return first;
 }
 
-/* An event of a cell, as a record. False if it is nobody's. */
-static bool tell(struct twheel *wheel, uint32_t cell, uint64_t word,
-		 uint64_t count, struct twheel_event *event)
+/* Make the record of a cell's event. False if its timer is gone. */
+static bool cell_event(struct twheel *wheel, uint32_t cell, uint64_t word,
+		       uint64_t count, struct twheel_event *event)
 {
-	struct own *own = &wheel->cells.own[cell];
+	struct cell_record *record = &wheel->cells.records[cell];
 	uint64_t ticks = word & TWHEEL_CELL_NEVER;
 
-	if (state_in(word) == TWHEEL_CELL_PENDING && own->period_ns) {
-		ticks = first_of(wheel, own, ticks, count);
-	} else if (state_in(word) != TWHEEL_CELL_FIRED) {
-		/* Cancelled since. */
+	if (word_state(word) == TWHEEL_CELL_PENDING && record->period_ns) {
+		ticks = cell_first_deadline(wheel, record, ticks, count);
+	} else if (word_state(word) != TWHEEL_CELL_FIRED) {
+		/* Cancelled in the meantime. */
 		return false;
 	}
 	*event = (struct twheel_event){
-		.id = cells_id(generation_in(word), cell),
-		.cookie = own->cookie,
-		.deadline_ns = deadline_of(wheel, own, ticks),
-		.count = count,
+		.id = cells_id(word_generation(word), cell),
+		.cookie = record->cookie,
+		.deadline_ns = cell_deadline(wheel, record, ticks),
+		.count = record->fixed ? 1 : count,
 	};
-	if (state_in(word) == TWHEEL_CELL_PENDING)
+	if (word_state(word) == TWHEEL_CELL_PENDING)
 		return true;
-	if (own->state == OWN_ARMING)
-		own->state = OWN_TAKEN;
-	else if (own->state == OWN_USED)
-		put(wheel, cell);
+	if (record->state == RECORD_ARMING)
+		record->state = RECORD_TAKEN;
+	else if (record->state == RECORD_USED)
+		cell_put(wheel, cell);
 	return true;
 }
 
-/* The next entry of the ring. Returns -1 if there is none, 0 if it is nothing. */
-static int take_entry(struct twheel *wheel, struct twheel_event *event)
+/* Take the next entry of the ring: 1 for an event, 0 for none, -1 at the end. */
+static int ring_take(struct twheel *wheel, struct twheel_event *event)
 {
 	struct cells *cells = &wheel->cells;
 	struct twheel_map *map = cells->map;
@@ -331,23 +361,42 @@ static int take_entry(struct twheel *wheel, struct twheel_event *event)
 		return -1;
 	cell = cells->ring[tail & (map->entries - 1)];
 	/*
-	 * First the tail, then the word: the kernel, finding the word 0, writes
-	 * another entry, and has to find room for it.
+	 * First the tail, then the word. A kernel that finds the word 0 writes
+	 * another entry, and needs room for it.
 	 */
 	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (cell >= wheel->cells.count)
 		return 0;
 	/*
-	 * And the event before its cell's word. Pairs with tw_cell_cancel(), which frees
+	 * The event before its cell's word. Pairs with tw_cell_cancel(), which frees
 	 * the cell only if it has withdrawn the event.
 	 */
-	happened = __atomic_exchange_n(&cells->events[cell], 0,
+	happened = __atomic_exchange_n(&cells->events[cell].word, 0,
 				       __ATOMIC_SEQ_CST);
-	word = word_of(wheel, cell);
-	if (!(uint32_t)happened || happened >> 32 != generation_in(word))
+	word = cell_word(wheel, cell);
+	if (!(uint32_t)happened || happened >> 32 != word_generation(word))
 		return 0;
-	return tell(wheel, cell, word, (uint32_t)happened, event);
+	return cell_event(wheel, cell, word, (uint32_t)happened, event);
+}
+
+/*
+ * The event of a timer with a fixed delay is taken: begin the next delay. The kernel
+ * has pushed the deadline far away. If the timer is gone by now, nothing happens.
+ */
+static void cell_again(struct twheel *wheel, uint64_t id)
+{
+	struct twheel_op op = { .id = cells_id_in(id) };
+	struct cell_record *record = &wheel->cells.records[(uint32_t)op.id];
+
+	if (!record->fixed)
+		return;
+	op.deadline_ns = record->period_ns;
+	if (op_run(wheel, TWHEEL_OP_MODIFY, &op))
+		return;
+	record->expected = 0;
+	/* Only the first deadline was the program's. */
+	record->deadline_ns = 0;
 }
 
 unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
@@ -357,17 +406,18 @@ unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 	uint64_t now;
 	int ret;
 
-	while (got < most && (ret = take_entry(wheel, &events[got])) >= 0)
+	while (got < most && (ret = ring_take(wheel, &events[got])) >= 0)
 		got += ret;
 	if (!got)
 		return 0;
-	/* When each has expired is not told: not after now. */
+	/* The mapping does not say when each expired, but it was not after now. */
 	now = twheel_now(wheel);
 	for (i = 0; i < got; i++) {
 		events[i].fired_ns = now;
-		/* A periodic one may have been extended since. */
+		/* A periodic timer may have been extended since. */
 		if (events[i].deadline_ns > now)
 			events[i].deadline_ns = now;
+		cell_again(wheel, events[i].id);
 	}
 	return got;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* The shared mapping: which cell is whose, and the events that come through it. */
+/* The shared mapping: which timer each cell has, and the events that come there. */
 #ifndef LIBTWHEEL_CELLS_H
 #define LIBTWHEEL_CELLS_H
 
@@ -7,7 +7,7 @@
 
 #include "libtwheel.h"
 
-/* Cells are words of 64 bits that are written at once: not for every machine. */
+/* A cell is written as one word of 64 bits. Not every machine can do that. */
 #if __SIZEOF_POINTER__ == 8
 #define CELLS_POSSIBLE	1
 #else
@@ -15,33 +15,35 @@
 #endif
 
 /**
- * enum own_state - what the library knows of a cell
- * @OWN_FREE: nobody's
- * @OWN_ARMING: an arm is under way
- * @OWN_TAKEN: likewise, and the event has been taken before the arm was through
- * @OWN_USED: a timer's, until its last event is taken or it is cancelled; if that
- *	was done in the mapping, nobody may have noticed
+ * enum record_state - what the library knows of a cell
+ * @RECORD_FREE: it has no timer
+ * @RECORD_ARMING: an arm is under way
+ * @RECORD_TAKEN: an arm is under way, and its event has been taken already
+ * @RECORD_USED: it has a timer, until the last event is taken or the timer is
+ *	cancelled. A cancellation in the mapping leaves this state as it is
  */
-enum own_state {
-	OWN_FREE,
-	OWN_ARMING,
-	OWN_TAKEN,
-	OWN_USED,
+enum record_state {
+	RECORD_FREE,
+	RECORD_ARMING,
+	RECORD_TAKEN,
+	RECORD_USED,
 };
 
 /**
- * struct own - what the kernel does not keep for a cell, or not where we see it
+ * struct cell_record - what the kernel does not keep for a cell, or does not show
  * @cookie: the program's
- * @deadline_ns: as armed for a time, which the cell has rounded up to ticks; or 0
+ * @deadline_ns: the time that the program armed for, before the cell rounded it up
+ *	to ticks; 0: it gave none
  * @period_ns: as armed
- * @expected: of a periodic timer, the deadline that its next event is to begin with,
- *	in ticks; 0: not known
- * @generation: of the timer, with OWN_USED
- * @next: the next free cell, with OWN_FREE
- * @state: enum own_state
- * @corrected: the last event was said to begin with @expected, and not as the word has it
+ * @expected: of a periodic timer, the deadline that its next event should begin
+ *	with, in ticks; 0: not known
+ * @generation: of the timer, with RECORD_USED
+ * @next: the next free cell, with RECORD_FREE
+ * @state: enum record_state
+ * @corrected: the last event began with @expected, although the word said otherwise
+ * @fixed: @period_ns is a fixed delay, see fixed.h
  */
-struct own {
+struct cell_record {
 	uint64_t cookie;
 	uint64_t deadline_ns;
 	uint64_t period_ns;
@@ -50,18 +52,29 @@ struct own {
 	uint32_t next;
 	uint32_t state;
 	bool corrected;
+	bool fixed;
+};
+
+/**
+ * struct cell_event - the event word of a cell
+ * @word: the generation in its upper half, and how many expiries in its lower one
+ *
+ * On 32-bit machines a pointer to 64 bits alone would not say that it is aligned.
+ */
+struct cell_event {
+	__aligned_u64 word;
 };
 
 /**
  * struct cells - a mapping
- * @map: its start; NULL: there is none
- * @bytes: how long it is
- * @origin_ns: from where deadlines count
- * @count: how many cells
+ * @map: its start; NULL: the handle has no mapping
+ * @bytes: its length
+ * @origin_ns: the time that deadlines count from
+ * @count: number of cells
  * @cells: the cells
- * @events: the word of each cell
- * @ring: cells with an event
- * @own: what we know of each cell
+ * @events: the event word of each cell
+ * @ring: cells that have an event
+ * @records: what the library knows of each cell
  * @free: the first of the free cells, plus one; 0: none
  * @fresh: cells from here on have never been used
  */
@@ -71,20 +84,21 @@ struct cells {
 	uint64_t origin_ns;
 	uint32_t count;
 	struct twheel_cell *cells;
-	uint64_t *events;
+	struct cell_event *events;
 	uint32_t *ring;
-	struct own *own;
+	struct cell_record *records;
 	uint32_t free;
 	uint32_t fresh;
 };
 
-/* An identifier as the kernel has it, and as the inlines want it. */
+/* An identifier in the form that the inlines need, from its parts. */
 static inline uint64_t cells_id(uint32_t generation, uint32_t cell)
 {
 	return twheel_cell_word(generation, TWHEEL_CELL_PENDING,
 				cell * sizeof(struct twheel_cell));
 }
 
+/* The kernel's identifier as the program sees it, and the way back. */
 static inline uint64_t cells_id_out(uint64_t id)
 {
 	return cells_id(id >> 32, id);
@@ -101,22 +115,23 @@ int cells_map(struct twheel *wheel, uint64_t bytes);
 void cells_unmap(struct twheel *wheel);
 
 /*
- * The arm of a timer in a cell, in three parts: find a cell, and name it in the
- * operation (-ENOSPC: there is none); the system call; then say what came of
- * it, and have the identifier as the program is to see it.
+ * An arm in a cell has three parts. The first finds a cell and writes its number
+ * into the operation; it returns -ENOSPC if no cell is free, or -EINVAL. The second
+ * is the system call. The third notes the result, and gives the operation the
+ * identifier that the program sees.
  */
 int cells_before_arm(struct twheel *wheel, struct twheel_op *op);
 void cells_after_arm(struct twheel *wheel, struct twheel_op *op,
 		     uint32_t cell, int result);
 
-/* What another operation's result is, with the kernel's identifier still in it. */
-int cells_settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
+/* The result of another operation, which still has the kernel's identifier. */
+int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 		 int result);
 
-/* All timers are cancelled. */
+/* All timers have been cancelled. */
 void cells_cancelled(struct twheel *wheel);
 
-/* Take events that are there, with the handle's lock held. */
+/* Take the events that wait. The caller holds the handle's lock. */
 unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 			unsigned int most);
 

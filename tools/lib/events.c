@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Events: many by one read(), handed out as the program likes. */
+/* Events: one read() takes many, and the program gets as many as it asks for. */
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
@@ -10,7 +10,7 @@
 
 #define NS_PER_MS	1000000ULL
 
-static struct twheel_event *find(struct twheel *wheel, uint64_t id)
+static struct twheel_event *ahead_entry(struct twheel *wheel, uint64_t id)
 {
 	unsigned int i;
 
@@ -36,21 +36,21 @@ bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event)
 	const struct twheel_event *found;
 
 	pthread_mutex_lock(&wheel->lock);
-	found = find(wheel, id);
+	found = ahead_entry(wheel, id);
 	if (found)
 		*event = *found;
 	pthread_mutex_unlock(&wheel->lock);
 	return found;
 }
 
-/* A periodic timer can have two events in here: one was read between the two. */
+/* A periodic timer can have two events here, from two calls of read(). */
 bool ahead_drop(struct twheel *wheel, uint64_t id)
 {
 	struct twheel_event *event;
 	bool had = false;
 
 	pthread_mutex_lock(&wheel->lock);
-	while ((event = find(wheel, id))) {
+	while ((event = ahead_entry(wheel, id))) {
 		wheel->end--;
 		memmove(event, event + 1, (wheel->ahead + wheel->end - event) *
 					  sizeof(*event));
@@ -68,9 +68,9 @@ void ahead_drop_all(struct twheel *wheel)
 	pthread_mutex_unlock(&wheel->lock);
 }
 
-/* read() into an array: how many, 0 if there are none. */
-static int fetch(struct twheel *wheel, struct twheel_event *events,
-		 unsigned int most)
+/* read() into an array. Returns how many events there were, or -errno. */
+static int events_read(struct twheel *wheel, struct twheel_event *events,
+		       unsigned int most)
 {
 	ssize_t got = read(wheel->fd, events, most * sizeof(*events));
 
@@ -79,9 +79,9 @@ static int fetch(struct twheel *wheel, struct twheel_event *events,
 	return got / sizeof(*events);
 }
 
-/* What there is without waiting. */
-static int take(struct twheel *wheel, struct twheel_event *events,
-		unsigned int most)
+/* Take what there is, without waiting. */
+static int events_take(struct twheel *wheel, struct twheel_event *events,
+		       unsigned int most)
 {
 	unsigned int count;
 	int got = 0;
@@ -92,12 +92,12 @@ static int take(struct twheel *wheel, struct twheel_event *events,
 		goto out;
 	}
 	if (wheel->first == wheel->end) {
-		/* A large array needs no buffer in between. */
-		if (most >= AHEAD) {
-			got = fetch(wheel, events, most);
+		/* A large array needs no buffer. */
+		if (most >= EVENTS_AHEAD) {
+			got = events_read(wheel, events, most);
 			goto out;
 		}
-		got = fetch(wheel, wheel->ahead, AHEAD);
+		got = events_read(wheel, wheel->ahead, EVENTS_AHEAD);
 		if (got <= 0)
 			goto out;
 		wheel->first = 0;
@@ -114,7 +114,7 @@ out:
 	return got;
 }
 
-static uint64_t monotonic_ms(void)
+static uint64_t clock_monotonic_ms(void)
 {
 	struct timespec ts;
 
@@ -122,7 +122,7 @@ static uint64_t monotonic_ms(void)
 	return ts.tv_sec * 1000ULL + ts.tv_nsec / NS_PER_MS;
 }
 
-static int wait_readable(struct twheel *wheel, int timeout_ms)
+static int events_wait(struct twheel *wheel, int timeout_ms)
 {
 	struct pollfd pfd = { .fd = wheel->fd, .events = POLLIN };
 	int ret = poll(&pfd, 1, timeout_ms);
@@ -137,7 +137,7 @@ static int wait_readable(struct twheel *wheel, int timeout_ms)
 int twheel_events(struct twheel *wheel, struct twheel_event *events,
 		  unsigned int most, int timeout_ms)
 {
-	uint64_t start = timeout_ms > 0 ? monotonic_ms() : 0;
+	uint64_t start = timeout_ms > 0 ? clock_monotonic_ms() : 0;
 	int left = timeout_ms, ret;
 
 	if (!most || most > INT_MAX / sizeof(*events))
@@ -145,16 +145,18 @@ int twheel_events(struct twheel *wheel, struct twheel_event *events,
 	for (;;) {
 		uint64_t gone;
 
-		ret = take(wheel, events, most);
+		ret = events_take(wheel, events, most);
+		if (ret > 0)
+			fixed_again(wheel, events, ret);
 		if (ret || !left)
 			return ret;
-		ret = wait_readable(wheel, left);
+		ret = events_wait(wheel, left);
 		if (ret < 0)
 			return ret;
 		if (left < 0)
 			continue;
-		/* Another thread may have been quicker: wait for the rest. */
-		gone = monotonic_ms() - start;
+		/* Another thread may have taken the event: wait for the rest. */
+		gone = clock_monotonic_ms() - start;
 		left = ret && gone < (uint64_t)timeout_ms ?
 		       timeout_ms - (int)gone : 0;
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Handles: opening, closing, and what they are. */
+/* Handles: opening, closing, and information. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -9,29 +9,29 @@
 
 #include "handle.h"
 
-#define DEVICE		"/dev/twheel"
+#define DEVICE_PATH		"/dev/twheel"
 #define OPEN_FLAGS	(TWHEEL_OPEN_INHERIT | TWHEEL_OPEN_NO_MAPPING | \
 			 TWHEEL_OPEN_NO_BATCH)
 
-static const clockid_t clocks[] = {
+static const clockid_t clock_ids[] = {
 	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 	[TWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
 	[TWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
 };
 
-static bool options_good(const struct twheel_options *options)
+static bool options_valid(const struct twheel_options *options)
 {
 	static const uint64_t zero[4];
 
-	return options->clock < sizeof(clocks) / sizeof(*clocks) &&
+	return options->clock < sizeof(clock_ids) / sizeof(*clock_ids) &&
 	       !(options->flags & ~OPEN_FLAGS) &&
 	       !memcmp(options->reserved, zero, sizeof(zero));
 }
 
-static int set_up(int fd, const struct twheel_options *options, uint32_t flags)
+static int handle_setup(int fd, const struct twheel_options *options, uint32_t flags)
 {
 	struct twheel_setup setup = {
-		.clockid = clocks[options->clock],
+		.clockid = clock_ids[options->clock],
 		.flags = flags,
 		.tick_ns = options->tick_ns,
 		.slots = options->slots,
@@ -41,9 +41,9 @@ static int set_up(int fd, const struct twheel_options *options, uint32_t flags)
 	return ioctl(fd, TWHEEL_IOC_SETUP, &setup) ? -errno : 0;
 }
 
-static int open_device(const struct twheel_options *options)
+static int device_open(const struct twheel_options *options)
 {
-	const char *path = options->path ? options->path : DEVICE;
+	const char *path = options->path ? options->path : DEVICE_PATH;
 	int flags = O_RDWR | O_NONBLOCK, fd;
 
 	if (!(options->flags & TWHEEL_OPEN_INHERIT))
@@ -52,8 +52,8 @@ static int open_device(const struct twheel_options *options)
 	return fd < 0 ? -errno : fd;
 }
 
-/* A handle of a descriptor that is set up. */
-static int make(struct twheel **wheel, int fd, uint32_t flags)
+/* Make a handle of a descriptor that is set up. */
+static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 {
 	struct twheel_info info;
 	struct twheel *w;
@@ -72,55 +72,55 @@ static int make(struct twheel **wheel, int fd, uint32_t flags)
 	return 0;
 }
 
-static int open_plain(struct twheel **wheel,
-		      const struct twheel_options *options)
+static int handle_open_plain(struct twheel **wheel,
+			     const struct twheel_options *options)
 {
-	int fd = open_device(options), ret;
+	int fd = device_open(options), ret;
 
 	if (fd < 0)
 		return fd;
-	ret = set_up(fd, options, 0);
+	ret = handle_setup(fd, options, 0);
 	if (!ret)
-		ret = make(wheel, fd, options->flags);
+		ret = handle_make(wheel, fd, options->flags);
 	if (ret)
 		close(fd);
 	return ret;
 }
 
-/* Could it be with a mapping? Whatever fails then is tried without. */
-static bool wants_cells(const struct twheel_options *options)
+/* May the timers be in a mapping? If that fails, they are not. */
+static bool options_want_cells(const struct twheel_options *options)
 {
 	return CELLS_POSSIBLE && options->max_timers &&
 	       options->clock != TWHEEL_CLOCK_REALTIME &&
 	       !(options->flags & TWHEEL_OPEN_NO_MAPPING);
 }
 
-static bool set_up_cells(struct twheel *w, const struct twheel_options *options)
+static bool handle_setup_cells(struct twheel *w, const struct twheel_options *options)
 {
 	struct twheel_info info;
 
 	return !ioctl(w->fd, TWHEEL_IOC_INFO, &info) &&
 	       info.features & TWHEEL_FEATURE_CELLS &&
-	       !set_up(w->fd, options, TWHEEL_SETUP_CELLS) &&
+	       !handle_setup(w->fd, options, TWHEEL_SETUP_CELLS) &&
 	       !ioctl(w->fd, TWHEEL_IOC_INFO, &info) &&
 	       !cells_map(w, info.map_bytes);
 }
 
-static int open_with_cells(struct twheel **wheel,
-			   const struct twheel_options *options)
+static int handle_open_cells(struct twheel **wheel,
+			     const struct twheel_options *options)
 {
-	int fd = open_device(options), ret;
+	int fd = device_open(options), ret;
 	struct twheel *w;
 
 	if (fd < 0)
 		return fd;
-	ret = make(&w, fd, options->flags);
+	ret = handle_make(&w, fd, options->flags);
 	if (ret) {
 		close(fd);
 		return ret;
 	}
-	w->clock = clocks[options->clock];
-	if (set_up_cells(w, options)) {
+	w->clock = clock_ids[options->clock];
+	if (handle_setup_cells(w, options)) {
 		*wheel = w;
 		return 0;
 	}
@@ -134,15 +134,15 @@ int twheel_open(struct twheel **wheel, const struct twheel_options *options)
 
 	if (!options)
 		options = &defaults;
-	if (!options_good(options))
+	if (!options_valid(options))
 		return -EINVAL;
-	if (wants_cells(options) && !open_with_cells(wheel, options))
+	if (options_want_cells(options) && !handle_open_cells(wheel, options))
 		return 0;
-	return open_plain(wheel, options);
+	return handle_open_plain(wheel, options);
 }
 
-/* The library that opened it knows whose the cells are; we would not. */
-static int refuse_cells(struct twheel *w)
+/* Only the handle that opened the file knows which timer each cell has. */
+static int handle_refuse_cells(struct twheel *w)
 {
 	struct twheel_info info;
 	int ret = twheel_info(w, &info);
@@ -150,7 +150,7 @@ static int refuse_cells(struct twheel *w)
 	return !ret && info.map_bytes ? -EBUSY : ret;
 }
 
-static int make_nonblocking(int fd)
+static int fd_set_nonblocking(int fd)
 {
 	int flags = fcntl(fd, F_GETFL);
 
@@ -162,12 +162,12 @@ int twheel_adopt(struct twheel **wheel, int fd)
 	struct twheel *w;
 	int ret;
 
-	ret = make(&w, fd, 0);
+	ret = handle_make(&w, fd, 0);
 	if (ret)
 		return ret;
-	ret = refuse_cells(w);
+	ret = handle_refuse_cells(w);
 	if (!ret)
-		ret = make_nonblocking(fd);
+		ret = fd_set_nonblocking(fd);
 	if (!ret) {
 		*wheel = w;
 		return 0;
@@ -183,6 +183,7 @@ void twheel_close(struct twheel *wheel)
 	if (!wheel)
 		return;
 	cells_unmap(wheel);
+	fixed_free(wheel);
 	if (wheel->fd >= 0)
 		close(wheel->fd);
 	pthread_mutex_destroy(&wheel->lock);

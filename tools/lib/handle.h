@@ -7,25 +7,28 @@
 #include <stdbool.h>
 #include <time.h>
 
-#define LIBTWHEEL_NO_INLINE	/* the functions are ours */
+#define LIBTWHEEL_NO_INLINE	/* this library defines the functions */
 #include "cells.h"
+#include "fixed.h"
 #include "libtwheel.h"
 
-/* Events read ahead. 3 KiB: half a page of stack would not do better. */
-#define AHEAD	64
+/* Events read ahead: 3 KiB, beyond which a larger read() gains little. */
+#define EVENTS_AHEAD	64
 
 /**
  * struct twheel - a wheel
- * @view: what the header's inlines look at; first
- * @cells: the shared mapping, if there is one; guarded by @lock
+ * @view: what the inlines of the header read; must be first
+ * @cells: the shared mapping, if the handle has one; guarded by @lock
  * @fd: the descriptor, O_NONBLOCK
- * @clock: its clock
- * @batch: the kernel takes batches; cleared once it turns out that it does not
- * @lock: guards what follows. Held over a read() that fills the buffer, so that
- *	whoever takes it after an operation sees the events that were under way
+ * @clock: the wheel's clock
+ * @batch: the kernel takes batches; cleared when it turns out that it does not
+ * @lock: guards all that follows. It is held over a read() that fills the buffer,
+ *	so that an operation that then takes it sees the events of that read()
+ * @fixed: timers with a fixed delay
+ * @random: state of the generator for jitter; 0: not seeded yet
  * @first: the next event to hand out
  * @end: behind the last one
- * @ahead: events that are read and not handed out
+ * @ahead: events that have been read but not handed out
  */
 struct twheel {
 	struct twheel_view view;
@@ -34,25 +37,27 @@ struct twheel {
 	clockid_t clock;
 	bool batch;
 	pthread_mutex_t lock;
+	struct fixed_table fixed;
+	uint64_t random;
 	unsigned int first;
 	unsigned int end;
-	struct twheel_event ahead[AHEAD];
+	struct twheel_event ahead[EVENTS_AHEAD];
 };
 
-/* Is any event read ahead? Is one of this timer? And if so, drop it. */
+/* Has any event been read ahead? Has one of this timer? Drop the timer's events. */
 bool ahead_any(struct twheel *wheel);
 bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event);
 bool ahead_drop(struct twheel *wheel, uint64_t id);
 void ahead_drop_all(struct twheel *wheel);
 
-/* What an operation's result is, with the events that are read ahead. */
-int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
-	   int result);
-
-/* Arm, with a shared mapping. */
-int arm_in_cell(struct twheel *wheel, struct twheel_op *op);
-
 /* One operation, by its own ioctl; 0 or more, or -errno. */
-int run_op(struct twheel *wheel, uint32_t what, struct twheel_op *op);
+int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op);
+
+/* The kernel's result, corrected by what only the library knows. */
+int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
+	      int result);
+
+/* Arm a timer in a cell of the mapping. */
+int op_arm_cell(struct twheel *wheel, struct twheel_op *op);
 
 #endif

@@ -84,6 +84,14 @@ enum twheel_clock {
 #define TWHEEL_OPEN_NO_MAPPING	(1U << 1)	/* system calls only */
 #define TWHEEL_OPEN_NO_BATCH	(1U << 2)	/* one operation at a time */
 
+/*
+ * A flag of struct twheel_op, beside those of <linux/twheel.h>, for arming: @period_ns
+ * is a fixed delay. The library gives the timer its next deadline when it hands out
+ * the event: that long after the moment when twheel_next() or twheel_events() returns
+ * it. Each event has @count 1.
+ */
+#define TWHEEL_FIXED_DELAY	(1U << 31)
+
 /**
  * struct twheel_options - what a wheel is to be; zero is the default of each
  * @clock: enum twheel_clock
@@ -292,6 +300,116 @@ TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
 TWHEEL_API int twheel_events(struct twheel *wheel, struct twheel_event *events,
 			     unsigned int most, int timeout_ms);
 
+/* For @attempts of struct twheel_backoff: until it succeeds or is cancelled. */
+#define TWHEEL_ATTEMPTS_UNLIMITED	0xffffffffU
+
+/**
+ * struct twheel_backoff - how often something is tried, and when
+ * @attempts: the largest number of attempts, 1 or more, or
+ *	TWHEEL_ATTEMPTS_UNLIMITED
+ * @jitter: by how many per cent a delay may be shorter, 0 to 100. Each delay is
+ *	chosen evenly between that and its full length, so that programs that
+ *	failed together do not come back together. Jitter never lengthens a delay
+ * @first_ns: the delay between the first attempt and the second, 1 or more. It
+ *	doubles after each further attempt
+ * @ceiling_ns: the longest delay, @first_ns or more; 0: TWHEEL_DELAY_NEVER
+ * @grace_ns: how long to wait after the last attempt before giving up, for
+ *	attempts whose outcome is known later. It has no jitter. 0: do not wait
+ * @reserved: must be 0
+ */
+struct twheel_backoff {
+	uint32_t attempts;
+	uint32_t jitter;
+	uint64_t first_ns;
+	uint64_t ceiling_ns;
+	uint64_t grace_ns;
+	uint64_t reserved;
+};
+
+/**
+ * struct twheel_retry - attempts at something that may fail
+ * @wheel: the handle; NULL: not started
+ * @id: the timer for the next attempt; 0: none is armed
+ * @cookie: the program's
+ * @delay_ns: the next delay, without jitter
+ * @made: attempts made
+ * @pad: 0
+ * @backoff: a copy of the program's
+ * @reserved: 0
+ *
+ * The program embeds it in an object of its own, and fills it with zeros before
+ * the first start. All fields are the library's. The calls for one retry must not
+ * run at the same time; those for different retries may.
+ */
+struct twheel_retry {
+	struct twheel *wheel;
+	uint64_t id;
+	uint64_t cookie;
+	uint64_t delay_ns;
+	uint32_t made;
+	uint32_t pad;
+	struct twheel_backoff backoff;
+	uint64_t reserved[2];
+};
+
+/**
+ * twheel_retry_start() - the first attempt has been made: wait for the second
+ * @wheel: the handle
+ * @retry: the retry, not waiting
+ * @backoff: how often and when; it is copied
+ * @cookie: any value; the event of each delay will show it
+ *
+ * The program makes every attempt itself, the first one too. It calls this when
+ * the first attempt has failed, or as soon as it is made if a success cancels the
+ * retry later.
+ *
+ * Return: 0; -EBUSY (@retry waits already), -EINVAL (@backoff), -ETIMEDOUT (that
+ * was the only attempt, and there is no grace); as twheel_arm().
+ */
+TWHEEL_API int twheel_retry_start(struct twheel *wheel,
+				  struct twheel_retry *retry,
+				  const struct twheel_backoff *backoff,
+				  uint64_t cookie);
+
+/**
+ * twheel_retry_next() - an event has been taken: what is to be done?
+ * @retry: the retry that the event's cookie leads to
+ * @event: the event
+ *
+ * After the attempt the program calls twheel_retry_again(), or
+ * twheel_retry_cancel() if it has succeeded.
+ *
+ * Return: the number of the attempt that is due now, 2 or more; -ETIMEDOUT (all
+ * attempts have been made: give up), -ENOENT (the event is not of this retry, or
+ * of a delay that was cancelled: ignore it).
+ */
+TWHEEL_API int twheel_retry_next(struct twheel_retry *retry,
+				 const struct twheel_event *event);
+
+/**
+ * twheel_retry_again() - another attempt has been made: wait for the next
+ * @retry: the retry
+ *
+ * After the last attempt it waits for &twheel_backoff.grace_ns.
+ *
+ * Return: 0; -EBUSY (it waits already), -EINVAL (it is not started, or was
+ * cancelled), -ETIMEDOUT (that was the last attempt, and there is no grace: give
+ * up); as twheel_arm(), and the call may be repeated.
+ */
+TWHEEL_API int twheel_retry_again(struct twheel_retry *retry);
+
+/**
+ * twheel_retry_cancel() - no more attempts
+ * @retry: the retry, which may be started anew
+ *
+ * No event of it will be taken. Another thread may have taken one just before;
+ * for that event twheel_retry_next() says -ENOENT.
+ *
+ * Return: 0 if it was waiting, 1 if its event was withdrawn, -ENOENT if it was not
+ * waiting.
+ */
+TWHEEL_API int twheel_retry_cancel(struct twheel_retry *retry);
+
 /*
  * Extending to a time and cancelling, where there is a shared mapping, without
  * a call. There an identifier is what the cell's word has above the deadline,
@@ -311,9 +429,10 @@ static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
 					  uint64_t deadline_ns)
 {
 	struct twheel_view *view = (struct twheel_view *)wheel;
-	uint64_t ahead_ns = deadline_ns - view->base_ns, word, mine;
+	uint64_t ahead_ns = deadline_ns - view->base_ns;
 	uint32_t offset = (uint32_t)id;
 	struct twheel_cell *cell;
+	__u64 word, mine;
 
 	/* A deadline before the base is far beyond the limit, too. */
 	if (__builtin_expect(offset >= view->bytes ||
@@ -342,7 +461,7 @@ static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 			      TWHEEL_CELL_STATE_SHIFT;
 	uint32_t offset = (uint32_t)id, noted;
 	struct twheel_cell *cell;
-	uint64_t word;
+	__u64 word;
 
 	if (__builtin_expect(offset >= view->bytes, 0))
 		return twheel_cancel(wheel, id);

@@ -5,7 +5,7 @@
 
 #include "handle.h"
 
-int run_op(struct twheel *wheel, uint32_t what, struct twheel_op *op)
+int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
 	static const unsigned long commands[] = {
 		[TWHEEL_OP_ARM] = TWHEEL_IOC_ARM,
@@ -15,60 +15,75 @@ int run_op(struct twheel *wheel, uint32_t what, struct twheel_op *op)
 	};
 	int ret;
 
-	if (!what || what >= sizeof(commands) / sizeof(*commands))
+	if (!code || code >= sizeof(commands) / sizeof(*commands))
 		return -EINVAL;
-	ret = ioctl(wheel->fd, commands[what], op);
+	ret = ioctl(wheel->fd, commands[code], op);
 	return ret < 0 ? -errno : ret;
 }
 
-/*
- * An event that is read ahead is out of the kernel's hands, but the program has
- * not seen it: the timer is one whose event waits.
- */
-int settle(struct twheel *wheel, uint32_t what, struct twheel_op *op,
-	   int result)
+/* An event that has been read ahead is gone for the kernel, but still withdrawn. */
+static int op_settle_cancel(struct twheel *wheel, uint64_t id, int result)
+{
+	if (result < 0 && result != -ENOENT)
+		return result;
+	fixed_drop(wheel, id);
+	/* A periodic timer may be pending, and have an event here too. */
+	return ahead_drop(wheel, id) ? 1 : result;
+}
+
+static int op_settle_query(struct twheel *wheel, struct twheel_op *op,
+			   int result)
+{
+	uint64_t delay_ns;
+	struct twheel_event event;
+	bool fixed = fixed_find(wheel, op->id, &delay_ns);
+
+	if (fixed && !result)
+		op->period_ns = delay_ns;
+	if ((!fixed && result != -ENOENT) ||
+	    !ahead_find(wheel, op->id, &event))
+		return result;
+	op->cookie = event.cookie;
+	op->deadline_ns = event.deadline_ns;
+	op->state = TWHEEL_STATE_FIRED;
+	return 0;
+}
+
+int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
+	      int result)
 {
 	struct twheel_event event;
 
 	if (wheel->cells.map)
-		return cells_settle(wheel, what, op, result);
-	switch (what) {
+		return cells_settle(wheel, code, op, result);
+	switch (code) {
 	case TWHEEL_OP_CANCEL:
-		/* A periodic timer may be pending, and have an event here. */
-		if ((result >= 0 || result == -ENOENT) &&
-		    ahead_drop(wheel, op->id))
-			return 1;
-		return result;
+		return op_settle_cancel(wheel, op->id, result);
 	case TWHEEL_OP_MODIFY:
-		if (result == -ENOENT && ahead_find(wheel, op->id, &event))
-			return -EALREADY;
-		return result;
+		return result == -ENOENT && ahead_find(wheel, op->id, &event) ?
+		       -EALREADY : result;
 	case TWHEEL_OP_QUERY:
-		if (result != -ENOENT || !ahead_find(wheel, op->id, &event))
-			return result;
-		op->cookie = event.cookie;
-		op->deadline_ns = event.deadline_ns;
-		op->state = TWHEEL_STATE_FIRED;
-		return 0;
+		return op_settle_query(wheel, op, result);
 	default:
 		return result;
 	}
 }
 
 /* An operation other than arming. */
-static int operate(struct twheel *wheel, uint32_t what, struct twheel_op *op)
+static int op_perform(struct twheel *wheel, uint32_t code,
+		      struct twheel_op *op)
 {
 	uint64_t id = op->id;
 	int ret;
 
 	if (wheel->cells.map)
 		op->id = cells_id_in(id);
-	ret = settle(wheel, what, op, run_op(wheel, what, op));
+	ret = op_settle(wheel, code, op, op_run(wheel, code, op));
 	op->id = id;
 	return ret;
 }
 
-int arm_in_cell(struct twheel *wheel, struct twheel_op *op)
+int op_arm_cell(struct twheel *wheel, struct twheel_op *op)
 {
 	struct twheel_op copy = *op;
 	uint32_t cell;
@@ -78,7 +93,7 @@ int arm_in_cell(struct twheel *wheel, struct twheel_op *op)
 	if (ret)
 		return ret;
 	cell = copy.id;
-	ret = run_op(wheel, TWHEEL_OP_ARM, &copy);
+	ret = op_run(wheel, TWHEEL_OP_ARM, &copy);
 	cells_after_arm(wheel, &copy, cell, ret);
 	if (ret)
 		return ret;
@@ -89,12 +104,15 @@ int arm_in_cell(struct twheel *wheel, struct twheel_op *op)
 
 int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
 {
-	return wheel->cells.map ? arm_in_cell(wheel, op) :
-				   run_op(wheel, TWHEEL_OP_ARM, op);
+	if (wheel->cells.map)
+		return op_arm_cell(wheel, op);
+	if (op->flags & TWHEEL_FIXED_DELAY)
+		return fixed_arm(wheel, op);
+	return op_run(wheel, TWHEEL_OP_ARM, op);
 }
 
-static int arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
-	       uint64_t cookie, uint64_t *id)
+static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
+		     uint64_t cookie, uint64_t *id)
 {
 	struct twheel_op op = {
 		.flags = flags, .deadline_ns = when_ns, .cookie = cookie,
@@ -109,33 +127,33 @@ static int arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
 int twheel_arm(struct twheel *wheel, uint64_t delay_ns, uint64_t cookie,
 	       uint64_t *id)
 {
-	return arm(wheel, 0, delay_ns, cookie, id);
+	return timer_arm(wheel, 0, delay_ns, cookie, id);
 }
 
 int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie,
 		  uint64_t *id)
 {
-	return arm(wheel, TWHEEL_ABS, deadline_ns, cookie, id);
+	return timer_arm(wheel, TWHEEL_ABS, deadline_ns, cookie, id);
 }
 
-static int modify(struct twheel *wheel, uint32_t flags, uint64_t id,
-		  uint64_t when_ns)
+static int timer_modify(struct twheel *wheel, uint32_t flags, uint64_t id,
+			uint64_t when_ns)
 {
 	struct twheel_op op = {
 		.flags = flags, .id = id, .deadline_ns = when_ns,
 	};
 
-	return operate(wheel, TWHEEL_OP_MODIFY, &op);
+	return op_perform(wheel, TWHEEL_OP_MODIFY, &op);
 }
 
 int twheel_modify(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 {
-	return modify(wheel, 0, id, delay_ns);
+	return timer_modify(wheel, 0, id, delay_ns);
 }
 
 int twheel_modify_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 {
-	return modify(wheel, TWHEEL_ABS, id, deadline_ns);
+	return timer_modify(wheel, TWHEEL_ABS, id, deadline_ns);
 }
 
 int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
@@ -143,7 +161,7 @@ int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 #if CELLS_POSSIBLE
 	uint64_t now;
 
-	/* In the mapping it takes a look at the clock, but no system call. */
+	/* In the mapping this reads the clock, but makes no system call. */
 	if (wheel->cells.map && delay_ns < TWHEEL_DELAY_NEVER) {
 		now = twheel_now(wheel);
 		if (delay_ns < TWHEEL_DELAY_NEVER - now)
@@ -151,19 +169,19 @@ int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 						       now + delay_ns);
 	}
 #endif
-	return modify(wheel, TWHEEL_LATER, id, delay_ns);
+	return timer_modify(wheel, TWHEEL_LATER, id, delay_ns);
 }
 
 int twheel_extend_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 {
-	return modify(wheel, TWHEEL_LATER | TWHEEL_ABS, id, deadline_ns);
+	return timer_modify(wheel, TWHEEL_LATER | TWHEEL_ABS, id, deadline_ns);
 }
 
 int twheel_cancel(struct twheel *wheel, uint64_t id)
 {
 	struct twheel_op op = { .id = id };
 
-	return operate(wheel, TWHEEL_OP_CANCEL, &op);
+	return op_perform(wheel, TWHEEL_OP_CANCEL, &op);
 }
 
 int twheel_cancel_all(struct twheel *wheel)
@@ -172,14 +190,16 @@ int twheel_cancel_all(struct twheel *wheel)
 
 	if (ret < 0)
 		return -errno;
-	if (wheel->cells.map)
+	if (wheel->cells.map) {
 		cells_cancelled(wheel);
-	else
-		ahead_drop_all(wheel);
+		return ret;
+	}
+	fixed_drop_all(wheel);
+	ahead_drop_all(wheel);
 	return ret;
 }
 
 int twheel_query(struct twheel *wheel, struct twheel_op *op)
 {
-	return operate(wheel, TWHEEL_OP_QUERY, op);
+	return op_perform(wheel, TWHEEL_OP_QUERY, op);
 }

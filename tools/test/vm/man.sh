@@ -75,7 +75,7 @@ done < <(sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map"
 for page in "$man"/*.3; do
 	name=$(basename "$page" .3)
 	[ "$name" = libtwheel ] ||
-		grep -q "^	$name;$" "$ROOT/tools/lib/libtwheel.map" ||
+		grep -qE "^	$name(_[a-z]+)?;$" "$ROOT/tools/lib/libtwheel.map" ||
 		die "$name.3 is about nothing that the library has"
 done
 grep -oE '\bTWHEEL_(OPEN|CLOCK)_[A-Z_]*[A-Z]\b' "$library" |
