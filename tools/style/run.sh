@@ -5,7 +5,8 @@
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
-checks=(checkpatch indent kernel-doc sparse shellcheck python man links spelling licences)
+checks=(checkpatch indent kernel-doc sparse headers library shellcheck python man links
+	spelling licences)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -15,7 +16,7 @@ esac
 [ $# = 0 ] || checks=("$@")
 
 say "checking the style: ${checks[*]}"
-need shellcheck mandoc sparse clang-format codespell git python3 perl reuse
+need shellcheck mandoc sparse g++ gcc-multilib clang clang-format codespell git python3 perl reuse
 kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
 version=${kernel##*/kernel-}
 scripts=$CACHE/source-${version%-*}/scripts
@@ -72,6 +73,48 @@ check_sparse() {
 	grep -q '^  CHECK ' "$work/sparse" || { echo "it has not run"; return 1; }
 	! grep -E '(warning|error):' "$work/sparse" |
 		grep -v "'twheel_[a-z_]*_suite' was not declared"
+}
+
+# What a program includes, alone, by each compiler; and all programs by clang.
+check_headers() {
+	local status=0 header compiler
+
+	for header in linux/twheel.h libtwheel.h; do
+		while read -ra compiler; do
+			"${compiler[@]}" -Wall -Wextra -Wpedantic -Werror -Iinclude/uapi \
+				-Itools/lib -include "$header" -c -o /dev/null /dev/null ||
+				status=1
+		done <<- END
+			gcc -xc -std=c99
+			gcc -xc -std=gnu11
+			clang -xc -std=c99
+			clang -xc -std=gnu11
+			g++ -xc++ -std=c++11
+			clang++ -xc++ -std=c++11
+		END
+	done
+	make -C tools -j"$(nproc)" CC=clang OUT="$work/clang" > "$work/headers" 2>&1 ||
+		{ grep -A 5 -E 'error|Error' "$work/headers" | head -n 40; return 1; }
+	return $status
+}
+
+# The library has the symbols that its map lists, and a static one no other that a
+# program could see. So does the list for Debian's packages.
+check_library() {
+	local status=0 library
+
+	make -C tools -j"$(nproc)" OUT="$work/tools" lib "$work/tools/32/lib/libtwheel.a" \
+		> "$work/library" 2>&1 || { tail -n 20 "$work/library"; return 1; }
+	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' tools/lib/libtwheel.map | sort > "$work/symbols"
+	for library in "$work"/tools/{,32/}lib/libtwheel.a; do
+		nm -g --defined-only "$library" | awk 'NF == 3 { print $3 }' | sort |
+			diff "$work/symbols" - || status=1
+	done
+	nm -D --defined-only "$work/tools/lib/libtwheel.so" |
+		sed -n 's/.* T \(.*\)@@.*/\1/p' | sort | diff "$work/symbols" - || status=1
+	sed -n 's/^ \(twheel_[a-z_]*\)@.*/\1/p' debian/libtwheel0.symbols | sort |
+		diff "$work/symbols" - || status=1
+	return $status
 }
 
 # Each from its own folder, which is where it finds what it sources. What stands in single

@@ -223,9 +223,10 @@ static void extend(void *arg)
 	struct twheel_map *map = (void *)stroke->mapping->start;
 	uint64_t id = stroke->thread->executor->timer[stroke->call->arg[1] %
 						      NR_TIMERS];
-	uint64_t ticks, word, state = TWHEEL_CELL_PENDING;
+	uint64_t ticks, state = TWHEEL_CELL_PENDING;
 	struct twheel_cell *cell;
 	struct timespec ts;
+	__u64 word;
 
 	cell = at(stroke, map->cells_offset, (uint32_t)id, sizeof(*cell));
 	if (!cell || !map->tick_ns)

@@ -126,8 +126,8 @@ static bool grown(const char *what, long long by, long long count, int least,
 		  int most)
 {
 	printf("# %s: %lld bytes each\n", what, by / count);
-	return CHECK(by >= count * least - MIB) &
-	       CHECK(by <= count * most + MIB);
+	return CHECK(by >= count * least - MIB &&
+		     by <= count * most + MIB);
 }
 
 static struct twheel_op *arms(void)

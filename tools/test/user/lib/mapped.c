@@ -67,7 +67,7 @@ bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event)
 	*cell = m->ring[tail & (m->map->entries - 1)];
 	__atomic_store_n(&m->map->tail, tail + 1, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	*event = __atomic_exchange_n(&m->events[*cell], 0, __ATOMIC_SEQ_CST);
+	*event = exchange(&m->events[*cell], 0);
 	return true;
 }
 

@@ -31,15 +31,28 @@ void map_take_one(const struct mapped *m, uint64_t id, uint32_t count);
 
 uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns);
 
+/* The words of a mapping are aligned, which a pointer to __u64 alone does not say. */
+struct map_word {
+	__aligned_u64 value;
+};
+
 static inline uint64_t load(const __u64 *word)
 {
-	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&((const struct map_word *)word)->value,
+			       __ATOMIC_SEQ_CST);
 }
 
-static inline bool cas(__u64 *word, uint64_t old, uint64_t new)
+static inline bool cas(__u64 *word, __u64 old, uint64_t new)
 {
-	return __atomic_compare_exchange_n(word, &old, new, false,
-					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+	return __atomic_compare_exchange_n(&((struct map_word *)word)->value,
+					   &old, new, false, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+static inline uint64_t exchange(__u64 *word, uint64_t new)
+{
+	return __atomic_exchange_n(&((struct map_word *)word)->value, new,
+				   __ATOMIC_SEQ_CST);
 }
 
 static inline uint64_t ns_of(const struct mapped *m, uint64_t word)
