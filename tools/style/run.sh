@@ -169,7 +169,7 @@ check_licences() {
 		head -n 5 "$name" | grep -q 'SPDX-License-Identifier: ' && continue
 		echo "$name has no SPDX-License-Identifier"
 		status=1
-	done < <(files ':!*.svg' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
+	done < <(files ':!*.svg' ':!*.json' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
 		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
 	reuse lint > "$work/reuse" || { cat "$work/reuse"; status=1; }
 	return $status
