@@ -102,6 +102,8 @@ static int instance_make_base(struct twheel *wheel,
 
 	if (!base)
 		return -ENOMEM;
+	base->id = wheel->id;
+	base->name = wheel->name;
 	base->account = wheel->account;
 	if (wheel->nr_bases > 1)
 		base->plain = 0;

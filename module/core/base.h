@@ -52,6 +52,8 @@
  * @runner: the task on whose back the pass runs, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
+ * @id: the wheel's number, for traces
+ * @name: the wheel's name, for traces
  * @credits: where @limit comes from, if bases share it, or NULL
  * @share: how much of a CPU it may take in softirq
  * @account: how much it may take together with others, or NULL
@@ -83,6 +85,8 @@ struct twheel_base {
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
+	unsigned int id;
+	const char *name;
 	struct tw_quota *credits;
 	struct tw_budget share;
 	struct tw_user_budget *account;

@@ -2,7 +2,6 @@
 /* What the events are made of. */
 #include <linux/ktime.h>
 
-#include "../api/instance.h"
 #include "base.h"
 
 #define CREATE_TRACE_POINTS
@@ -19,63 +18,55 @@ static int level_of(const struct tw_wheel *w, u64 tick)
 void __tw_trace_arm(const struct twheel_base *base,
 		    const struct twheel_timer *timer)
 {
-	const struct twheel *wheel = base->owner;
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
-	trace_twheel_arm(wheel->id, wheel->name, timer, deadline, tick,
+	trace_twheel_arm(base->id, base->name, timer, deadline, tick,
 			 level_of(&base->wheel, tick));
 }
 
 void __tw_trace_modify(const struct twheel_base *base,
 		       const struct twheel_timer *timer)
 {
-	const struct twheel *wheel = base->owner;
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
-	trace_twheel_modify(wheel->id, wheel->name, timer, deadline, tick,
+	trace_twheel_modify(base->id, base->name, timer, deadline, tick,
 			    level_of(&base->wheel, tick));
 }
 
 void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
-	const struct twheel *wheel = base->owner;
 
-	trace_twheel_extend(wheel->id, wheel->name, timer, deadline,
+	trace_twheel_extend(base->id, base->name, timer, deadline,
 			    tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_cancel(const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 deadline)
 {
-	const struct twheel *wheel = base->owner;
-
-	trace_twheel_cancel(wheel->id, wheel->name, timer, deadline,
+	trace_twheel_cancel(base->id, base->name, timer, deadline,
 			    tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_unfired(const struct twheel_base *base,
 			const struct twheel_timer *timer, u64 deadline)
 {
-	const struct twheel *wheel = base->owner;
-
-	trace_twheel_unfired(wheel->id, wheel->name, timer, deadline,
+	trace_twheel_unfired(base->id, base->name, timer, deadline,
 			     tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 		      u64 requeued)
 {
-	const struct twheel *wheel = base->owner;
 	const struct tw_wheel *w = &base->wheel;
 
 	if (w->cascades != cascades)
-		trace_twheel_cascade(wheel->id, wheel->name, w->now,
+		trace_twheel_cascade(base->id, base->name, w->now,
 				     w->cascaded, w->cascades - cascades);
 	if (w->requeued != requeued)
-		trace_twheel_requeue(wheel->id, wheel->name, w->now,
+		trace_twheel_requeue(base->id, base->name, w->now,
 				    w->requeued - requeued);
 }
 
@@ -84,9 +75,7 @@ void tw_trace_expire_entry(const struct twheel_base *base,
 			   const struct twheel_timer *timer,
 			   twheel_fn function, u64 deadline)
 {
-	const struct twheel *wheel = base->owner;
-
-	trace_twheel_expire_entry(wheel->id, wheel->name, timer, function, deadline,
+	trace_twheel_expire_entry(base->id, base->name, timer, function, deadline,
 				  tw_clock_now(&base->clock));
 }
 
@@ -95,9 +84,7 @@ void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
 			  twheel_fn function, u64 took_ns)
 {
-	const struct twheel *wheel = base->owner;
-
-	trace_twheel_expire_exit(wheel->id, wheel->name, timer, function, took_ns);
+	trace_twheel_expire_exit(base->id, base->name, timer, function, took_ns);
 }
 
 void __tw_trace_pass_begin(const struct twheel_base *base,
@@ -115,13 +102,11 @@ void __tw_trace_pass_begin(const struct twheel_base *base,
 void __tw_trace_pass_end(const struct twheel_base *base,
 			 struct twheel_trace_pass *pass)
 {
-	const struct twheel *wheel = base->owner;
-
 	pass->now_tick = base->wheel.now;
 	pass->fired = tw_base_fired(base) - pass->fired;
 	pass->cascades = base->wheel.cascades - pass->cascades;
 	pass->requeued = base->wheel.requeued - pass->requeued;
 	pass->took_ns = ktime_get_ns() - pass->took_ns;
 	pass->pending = tw_base_pending(base);
-	trace_twheel_pass(wheel->id, wheel->name, pass);
+	trace_twheel_pass(base->id, base->name, pass);
 }
