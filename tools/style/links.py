@@ -35,7 +35,7 @@ def tests():
     for path in folder.glob("*_test.*"):
         names.add(path.stem)
         names |= {f"{path.stem}.{case}" for case in
-                  re.findall(r"^\s+TAP\((\w+)\)", path.read_text(), re.M)}
+                  re.findall(r"(?<!define )\bTAP\((\w+)\)", path.read_text())}
     names |= {f"misuse.{way}" for way in
               re.findall(r"^([a-z]\w*)", (folder / "misuse/expected").read_text(), re.M)}
     return names
