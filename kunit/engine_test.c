@@ -124,12 +124,12 @@ static void every_start_every_step(struct kunit *test)
 	u64 start;
 
 	/* Ratio 2: 150 ticks are six levels and their wraps. */
-	for (start = 0; start < 34; start++) {
+	for (start = 0; start < 34; start += RIG_STRIDE) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
 			engine_sweep(test, 1, 2, start, steps[i], 150, false);
 		engine_sweep(test, 1, 2, start, 0, 150, true);
 	}
-	for (start = 0; start < 34; start += 3) {
+	for (start = 0; start < 34; start += 3 * RIG_STRIDE) {
 		for (i = 0; i < ARRAY_SIZE(steps); i++)
 			engine_sweep(test, 3, 4, start, steps[i], 250, false);
 		engine_sweep(test, 3, 4, start, 0, 250, true);
@@ -142,7 +142,7 @@ static void every_deadline_alone(struct kunit *test)
 	u64 start, d;
 
 	/* Alone a timer takes other ways than in company: it is peeked at. */
-	for (start = 0; start < 20; start++) {
+	for (start = 0; start < 20; start += RIG_STRIDE) {
 		for (d = 1; d < 140; d++) {
 			rig_init(&rig, test, "alone", 1, 2, start, 1);
 			rig_add(&rig, 0, start + d);
@@ -325,11 +325,11 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 
 static void random_operations(struct kunit *test)
 {
-	engine_at_random(test, "random 2", 1, 2, 0, 11, 6000, 1 << 20);
-	engine_at_random(test, "random 2, slices of one", 1, 2, 77, 12, 3000, 1);
-	engine_at_random(test, "random 4, tick 3", 3, 4, 1000, 13, 6000, 1 << 20);
-	engine_at_random(test, "random 16", 1, 16, 1ULL << 33, 14, 6000, 5);
-	engine_at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, 4000, 32);
+	engine_at_random(test, "random 2", 1, 2, 0, 11, RIG_ROUNDS(6000), 1 << 20);
+	engine_at_random(test, "random 2, slices of one", 1, 2, 77, 12, RIG_ROUNDS(3000), 1);
+	engine_at_random(test, "random 4, tick 3", 3, 4, 1000, 13, RIG_ROUNDS(6000), 1 << 20);
+	engine_at_random(test, "random 16", 1, 16, 1ULL << 33, 14, RIG_ROUNDS(6000), 5);
+	engine_at_random(test, "random 256, tick 1 ms", 1000000, 256, 5, 15, RIG_ROUNDS(4000), 32);
 }
 
 static void long_sleep(struct kunit *test)
@@ -387,7 +387,7 @@ static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
 
 	rig_init(&rig, test, "set back", 3, slots, 1ULL << 20, n);
 	rig.slice = slice;
-	for (rounds = 0; rounds < 4000 && !rig.bad; rounds++) {
+	for (rounds = 0; rounds < RIG_ROUNDS(4000) && !rig.bad; rounds++) {
 		unsigned int far = rig_roll(&seed) % 20;
 		u64 ahead = rig_roll(&seed) & (BIT_ULL(far) - 1);
 

@@ -58,7 +58,7 @@ static void fill_expect(struct kunit *test, int cpu, struct fill *fill_arg,
 			    "limit %u on CPU %d", limit, cpu);
 }
 
-static const unsigned int limits[] = { 1, 2, 7, 33, 500, 3000 };
+static const unsigned int limits[] = { 1, 2, 7, 33, 300, 1000 };
 
 /* One CPU after the other has it all, and cancels. */
 static void cancelled_is_given_back(struct kunit *test)

@@ -87,22 +87,39 @@ static int salvo_arm_there(void *arg)
 	return 0;
 }
 
-/* Arm from @from for @to, or where one is, and see where they fire. */
-static void salvo_fire_on(struct kunit *test, struct twheel *wheel,
-			  int (*arm)(void *arg), int from, int to)
+static void salvo_start(struct kunit *test, struct twheel *wheel, struct salvo *salvo,
+			int (*arm)(void *arg), int from, int to)
 {
-	struct salvo salvo = {
+	*salvo = (struct salvo) {
 		.n = 60, .seed = 42 + from, .cpu = to, .most = 60 * MS,
 	};
+	salvo->oneshots = oneshots_new(test, wheel, salvo->n);
+	cpu_run(from, arm, salvo);
+}
+
+static void salvo_expect(struct kunit *test, struct salvo *salvo, int from)
+{
 	unsigned int i;
 
-	salvo.oneshots = oneshots_new(test, wheel, salvo.n);
-	cpu_run(from, arm, &salvo);
-	oneshots_expect(test, salvo.oneshots, salvo.n);
-	KUNIT_EXPECT_EQ(test, salvo.ret, 0);
-	for (i = 0; i < salvo.n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, salvo.oneshots[i].fired_on, to,
+	oneshots_expect(test, salvo->oneshots, salvo->n);
+	KUNIT_EXPECT_EQ(test, salvo->ret, 0);
+	for (i = 0; i < salvo->n; i++)
+		KUNIT_EXPECT_EQ_MSG(test, salvo->oneshots[i].fired_on, salvo->cpu,
 				    "oneshot %u from CPU %d", i, from);
+}
+
+/* Arm from @from on every CPU, and see where the timers fire. */
+static void salvos_fire_from(struct kunit *test, struct twheel *wheel, int from)
+{
+	struct salvo *salvos;
+	int to;
+
+	salvos = kunit_kcalloc(test, nr_cpu_ids, sizeof(*salvos), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, salvos);
+	for_each_online_cpu(to)
+		salvo_start(test, wheel, &salvos[to], salvo_arm_there, from, to);
+	for_each_online_cpu(to)
+		salvo_expect(test, &salvos[to], from);
 }
 
 static const enum twheel_context contexts[] = {
@@ -117,8 +134,12 @@ static void fires_where_armed(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
 		struct twheel *wheel = percpu_wheel(test, contexts[i]);
 
-		for_each_online_cpu(cpu)
-			salvo_fire_on(test, wheel, salvo_arm_here, cpu, cpu);
+		for_each_online_cpu(cpu) {
+			struct salvo salvo;
+
+			salvo_start(test, wheel, &salvo, salvo_arm_here, cpu, cpu);
+			salvo_expect(test, &salvo, cpu);
+		}
 		twheel_destroy(wheel);
 	}
 }
@@ -126,14 +147,13 @@ static void fires_where_armed(struct kunit *test)
 static void fires_where_told(struct kunit *test)
 {
 	unsigned int i;
-	int from, to;
+	int from;
 
 	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
 		struct twheel *wheel = percpu_wheel(test, contexts[i]);
 
 		for_each_online_cpu(from)
-			for_each_online_cpu(to)
-				salvo_fire_on(test, wheel, salvo_arm_there, from, to);
+			salvos_fire_from(test, wheel, from);
 		twheel_destroy(wheel);
 	}
 }
@@ -144,11 +164,10 @@ static void wall_clock_fires_where_told(struct kunit *test)
 		.percpu = true, .clock = TWHEEL_CLOCK_REALTIME,
 	};
 	struct twheel *wheel = wheel_new(test, &config);
-	int from, to;
+	int from;
 
 	for_each_online_cpu(from)
-		for_each_online_cpu(to)
-			salvo_fire_on(test, wheel, salvo_arm_there, from, to);
+		salvos_fire_from(test, wheel, from);
 	twheel_destroy(wheel);
 }
 

@@ -14,6 +14,18 @@
 
 #include "../module/engine/wheel.h"
 
+/*
+ * How much of an exhaustive or a random test to run. As a program, see make engine, all
+ * of it and more takes seconds. Under the checks of a debug kernel a part has to do.
+ */
+#ifdef RIG_IS_PROGRAM
+#define RIG_STRIDE	1
+#define RIG_ROUNDS(n)	(20 * (n))
+#else
+#define RIG_STRIDE	5
+#define RIG_ROUNDS(n)	((n) / 4)
+#endif
+
 struct rig_timer {
 	struct twheel_timer timer;
 	bool pending;

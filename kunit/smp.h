@@ -22,8 +22,8 @@
 /* How long something may take before a test gives up on it. */
 #define PATIENCE	(60 * HZ)
 
-/* How long a race goes on if the machine is too slow for all its rounds. */
-#define RACE_TIME		(15 * HZ)
+/* How long a race goes on at most, on a machine that is too slow for all its rounds. */
+#define RACE_TIME	(5 * HZ)
 
 /* Wait until something is so. Is it, in the end? */
 #define await(condition)						\

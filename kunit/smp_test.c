@@ -241,6 +241,9 @@ static void shutdown_beats_rearm(struct kunit *test)
 
 /* An extension that has been acknowledged holds. */
 
+/* Of all CPUs together. */
+#define EXTENDER_ROUNDS	600
+
 struct extender {
 	struct kunit *test;
 	struct twheel *wheel;
@@ -254,7 +257,7 @@ static int extender_run(void *arg, unsigned int number)
 	u32 seed = 77 + number;
 	unsigned int round;
 
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < EXTENDER_ROUNDS / num_online_cpus(); round++) {
 		struct oneshot oneshot = { };
 		u64 acked;
 

@@ -230,7 +230,9 @@ static inline void hlist_move_list(struct hlist_head *from,
 			    offsetof(__typeof__(*(t)), m)), __n;	\
 	     __n = __n->next)
 
-/* KUnit */
+/* KUnit, and how thorough its tests are: see rig.h */
+#define RIG_IS_PROGRAM
+
 struct kunit { bool failed; void *priv; };
 
 struct kunit_case {
