@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent kernel-doc sparse headers library shellcheck python man links
-	spelling licences)
+	spelling licences faults)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -173,6 +173,11 @@ check_licences() {
 		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
 	reuse lint > "$work/reuse" || { cat "$work/reuse"; status=1; }
 	return $status
+}
+
+# Planted faults that no longer change anything find nothing.
+check_faults() {
+	tools/test/faults/check.sh > "$work/faults" || { cat "$work/faults"; return 1; }
 }
 
 passed=0 failed=0

@@ -10,6 +10,8 @@
 # reports misuse, and looked for in the guest in which the module is misused. A guest
 # that hangs has found nothing, unless the fault says that this is what it does. TIMEOUT=
 # is how many seconds each may take, whatever the fault.
+# CHECK=1 only checks that each fault still changes its file: see check.sh.
+[ -z "${CHECK:-}" ] || exec "$(dirname "$0")/check.sh"
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
