@@ -57,7 +57,7 @@ fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
 errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
 grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/dev/*.c |
-	sed 's/.*-//' | grep -v '^EIOCBQUEUED$' |	# within the kernel only
+	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|EXDEV)$' |	# within the kernel only
 	says twheel.4 'It Bq Er' "errors of the device"
 sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/{*,*/*}.c |
 	says twheel.4 'It Va' "parameters of the module"
