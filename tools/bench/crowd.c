@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a crowd in one upper bucket does to others: how long interrupts are off
- * at most, and how long a due timer waits.
+ * What a crowd of timers in one upper bucket costs others: the longest time with interrupts
+ * off, and how long a due timer waits.
  *
- * The wheel moves the crowd from level 2 to level 1 while the bucket before it
- * passes, from level 1 to level 0 little by little from just before it begins,
- * and expires it from then on. The peers do not cascade: for them it is the
- * expiry only.
+ * The wheel moves the crowd from level 2 to level 1 while the bucket before it passes, then
+ * in slices from level 1 to level 0, and expires it. The peers do not cascade: of them, only
+ * the expiry is watched.
  *
- * While a watch is on the CPU is kept busy, at the lowest priority: leaving the
- * idle loop takes longer than what is looked for.
+ * While a watch runs, the CPU is kept busy at the lowest priority, because leaving the idle
+ * loop takes longer than the times of interest.
  */
 #include <linux/ktime.h>
 #include <linux/sched.h>
@@ -20,18 +19,20 @@
 #include "subject.h"
 #include "watch.h"
 
-#define WINDOW_NS	(100 * NSEC_PER_MSEC)
-/* Ten times what moving a timer takes. */
-#define CASCADE_NS	1000
+/* How long to watch. */
+#define CROWD_WINDOW_NS		(100 * NSEC_PER_MSEC)
+/* Ten times the cost of moving a timer. */
+#define CROWD_CASCADE_NS	1000
 
-static unsigned int watching;
+/* The watch that runs. */
+static unsigned int crowd_watch;
 
-static void begin_watch(void)
+static void crowd_watch_start(void)
 {
-	watch_start(watching);
+	watch_start(crowd_watch);
 }
 
-static void sleep_until(u64 ns)
+static void crowd_sleep_until(u64 ns)
 {
 	ktime_t at = ns_to_ktime(ns);
 
@@ -39,7 +40,7 @@ static void sleep_until(u64 ns)
 	schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
 }
 
-static void spin_until(u64 ns)
+static void crowd_spin_until(u64 ns)
 {
 	while (ktime_get_ns() < ns) {
 		cpu_relax();
@@ -47,96 +48,96 @@ static void spin_until(u64 ns)
 	}
 }
 
-/* How late things are at best and at worst when there is no crowd */
-static struct lateness look_at_nothing(void)
+/* The lateness without a crowd. */
+static struct watch_lateness crowd_watch_nothing(void)
 {
-	begin_watch();
-	spin_until(ktime_get_ns() + WINDOW_NS);
-	return watch_stop(watching);
+	crowd_watch_start();
+	crowd_spin_until(ktime_get_ns() + CROWD_WINDOW_NS);
+	return watch_stop(crowd_watch);
 }
 
-static void look_at_cascade(u64 bucket_ns, struct lateness *worst)
+static void crowd_watch_cascade(u64 bucket_ns, struct watch_lateness *worst)
 {
 	u64 span_ns = delays_bucket.span_ns;
 	struct twheel_stats stats;
-	struct lateness seen;
+	struct watch_lateness seen;
 	u64 cascades, end_ns;
 
-	sleep_until(bucket_ns - span_ns - 5 * NSEC_PER_MSEC);
+	crowd_sleep_until(bucket_ns - span_ns - 5 * NSEC_PER_MSEC);
 	twheel_get_stats(wheel, &stats);
 	cascades = stats.cascades + nr_subjects;
-	begin_watch();
-	end_ns = ktime_get_ns() + WINDOW_NS + nr_subjects * CASCADE_NS;
+	crowd_watch_start();
+	end_ns = ktime_get_ns() + CROWD_WINDOW_NS + nr_subjects * CROWD_CASCADE_NS;
 	do {
-		spin_until(ktime_get_ns() + NSEC_PER_MSEC);
+		crowd_spin_until(ktime_get_ns() + NSEC_PER_MSEC);
 		twheel_get_stats(wheel, &stats);
 	} while (stats.cascades < cascades && ktime_get_ns() < end_ns);
-	*worst = watch_stop(watching);
+	*worst = watch_stop(crowd_watch);
 
 	/* A little more than a bucket of level 1. */
-	sleep_until(bucket_ns - 3 * WINDOW_NS);
-	begin_watch();
-	spin_until(bucket_ns);
-	seen = watch_stop(watching);
+	crowd_sleep_until(bucket_ns - 3 * CROWD_WINDOW_NS);
+	crowd_watch_start();
+	crowd_spin_until(bucket_ns);
+	seen = watch_stop(crowd_watch);
 	worst->most = max(worst->most, seen.most);
 	worst->samples += seen.samples;
 }
 
-static struct lateness look_at_expiry(void)
+static struct watch_lateness crowd_watch_expiry(void)
 {
 	wait_for_completion(&first_fired);
-	spin_until(first_ns + WINDOW_NS);
-	return watch_stop(watching);
+	crowd_spin_until(first_ns + CROWD_WINDOW_NS);
+	return watch_stop(crowd_watch);
 }
 
-static void say(const struct peer *peer, const char *when_interrupts,
-		const char *when_due, const struct lateness *seen,
-		const struct lateness *nothing)
+static void crowd_report(const struct peer *peer, const char *when_interrupts,
+			 const char *when_due, const struct watch_lateness *seen,
+		const struct watch_lateness *nothing)
 {
-	const char *what = watching == WATCH_INTERRUPTS ? when_interrupts :
+	const char *what = crowd_watch == WATCH_INTERRUPTS ? when_interrupts :
 							  when_due;
 
 	report("one-bucket", peer->name, what,
 	       seen->most - min(seen->most, nothing->most), 1);
 }
 
-static void watch_crowd(unsigned int id, unsigned int watch)
+static void crowd_run(unsigned int id, unsigned int watch)
 {
 	const struct peer *peer = &peers[id];
-	struct lateness nothing, seen;
+	struct watch_lateness nothing, seen;
 	struct moment now;
 	unsigned int i;
 	u64 bucket_ns;
 
-	watching = watch;
+	crowd_watch = watch;
 	subjects_init(peer);
-	nothing = look_at_nothing();
+	nothing = crowd_watch_nothing();
 
 	now = moment_now();
 	bucket_ns = now.ns + bucket_start(&now);
-	fill(peer, &delays_bucket, &now, GOAL_DRAWN);
+	deadlines_fill(peer, &delays_bucket, &now, GOAL_DRAWN);
 	for (i = 0; i < nr_subjects; i++)
-		peer->arm(&subjects[order[i]], when[i]);
+		peer->arm(&subjects[order[i]], deadlines[i]);
 	if (id == PEER_WHEEL) {
-		look_at_cascade(bucket_ns, &seen);
-		say(peer, "interrupts-off-cascade", "due-wait-cascade", &seen,
-		    &nothing);
+		crowd_watch_cascade(bucket_ns, &seen);
+		crowd_report(peer, "interrupts-off-cascade", "due-wait-cascade", &seen,
+			     &nothing);
 	}
-	on_first = begin_watch;
-	seen = look_at_expiry();
-	say(peer, "interrupts-off-expiry", "due-wait-expiry", &seen, &nothing);
+	on_first = crowd_watch_start;
+	seen = crowd_watch_expiry();
+	crowd_report(peer, "interrupts-off-expiry", "due-wait-expiry", &seen, &nothing);
 
 	for (i = 0; i < nr_subjects; i++)
 		peer->cancel(&subjects[order[i]]);
 }
 
-/* crowd() - all that one peer does to others. @delays_bucket has been drawn. */
-void crowd(unsigned int peer)
+/* crowd_measure() - measure a crowd of one peer. @delays_bucket has been drawn. */
+void crowd_measure(unsigned int peer)
 {
 	int nice = task_nice(current);
 
 	set_user_nice(current, MAX_NICE);
-	watch_crowd(peer, WATCH_INTERRUPTS);
-	watch_crowd(peer, peer);
+	crowd_run(peer, WATCH_INTERRUPTS);
+	crowd_run(peer, peer);
 	set_user_nice(current, nice);
 }

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What expiring costs, in three ways:
+ * The cost of expiring, in three ways:
  *
  *  - all on one tick, from the first callback to the last;
- *  - as a backlog: softirqs are held back until the last timer is due, then all
- *    expire one after the other. That is the work of the peer alone, everything
- *    between two callbacks included, without the interrupts that lead to it;
- *  - as they come due, on a machine that is idle otherwise: how many interrupts
- *    of the timer there are, and how long the CPU is not idle. What the machine
- *    does of itself in the same time is subtracted.
+ *  - as a backlog: softirqs are held back until the last timer is due, then all expire one
+ *    after the other. That is the whole work of the peer, without its interrupts;
+ *  - as they come due, on a machine that is idle otherwise: how many timer interrupts there
+ *    are, and how long the CPU is busy. The machine's own work is subtracted.
  */
 #include <linux/bottom_half.h>
 #include <linux/interrupt.h>
@@ -27,20 +25,26 @@
 #include "report.h"
 #include "subject.h"
 
-/* Armed by nobody else, it expires before all others. */
+/* It expires before all others. */
 static struct subject marker;
 static u64 marked_ns;
 
-/* What the machine does when nothing is armed. */
+/* What the machine does while nothing is armed. */
 static u64 idle_ns, idle_busy_ns, idle_interrupts;
 
+/**
+ * struct usage - use of the CPU
+ * @ns: the time
+ * @busy_ns: the part of it that the CPU was not idle
+ * @interrupts: interrupts of the local timer
+ */
 struct usage {
 	u64 ns;
 	u64 busy_ns;
 	u64 interrupts;
 };
 
-/* Time that was not idle, and interrupts of the local timer, since boot. */
+/* The usage since boot. */
 static struct usage usage_now(void)
 {
 	u64 idle_us = get_cpu_idle_time_us(smp_processor_id(), NULL);
@@ -64,19 +68,19 @@ static struct usage usage_since(const struct usage *start)
 	};
 }
 
-static void arm_all(const struct peer *peer)
+static void subjects_arm(const struct peer *peer)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_subjects; i++)
-		peer->arm(&subjects[order[i]], when[i]);
+		peer->arm(&subjects[order[i]], deadlines[i]);
 }
 
 /*
- * expire_one_tick() - all timers have one deadline
+ * expiry_one_tick() - measure timers with one deadline
  * @arm_ns: how long arming one may take
  */
-void expire_one_tick(const struct peer *peer, u64 arm_ns)
+void expiry_one_tick(const struct peer *peer, u64 arm_ns)
 {
 	struct moment now;
 	unsigned int i;
@@ -86,8 +90,8 @@ void expire_one_tick(const struct peer *peer, u64 arm_ns)
 	now = moment_now();
 	at = moment_at(peer, &now, NSEC_PER_SEC / 4 + nr_subjects * arm_ns);
 	for (i = 0; i < nr_subjects; i++)
-		when[i] = at;
-	arm_all(peer);
+		deadlines[i] = at;
+	subjects_arm(peer);
 	wait_for_completion(&all_fired);
 	report("one-tick", peer->name, "expire", last_ns - first_ns,
 	       nr_subjects - 1);
@@ -127,11 +131,10 @@ static void marker_arm(const struct peer *peer, const struct moment *now)
 }
 
 /*
- * Halt until @end_ns. An hour has a million ticks, whose emulation takes
- * minutes: the interrupt that is set for the next one is put off, by a second.
- * The handler finds the clock ahead, and catches up.
+ * Halt until @end_ns. To emulate the million ticks of an hour takes minutes. So the
+ * interrupt for the next tick is put off by a second; its handler catches up.
  */
-static void skip_until(u64 end_ns)
+static void expiry_skip_until(u64 end_ns)
 {
 	bool by_tsc = boot_cpu_has(X86_FEATURE_TSC_DEADLINE_TIMER);
 	u64 second = 1000ULL * tsc_khz;
@@ -148,8 +151,8 @@ static void skip_until(u64 end_ns)
 		safe_halt();
 }
 
-/* expire_backlog() - everything that was due in the span of @delays, at once */
-void expire_backlog(const struct peer *peer, const struct delays *delays)
+/* expiry_backlog() - measure all that became due in the span of @delays, at once */
+void expiry_backlog(const struct peer *peer, const struct delays *delays)
 {
 	struct moment now;
 	u64 end_ns;
@@ -157,20 +160,20 @@ void expire_backlog(const struct peer *peer, const struct delays *delays)
 	subjects_init(peer);
 	local_bh_disable();
 	now = moment_now();
-	fill(peer, delays, &now, GOAL_DRAWN);
+	deadlines_fill(peer, delays, &now, GOAL_DRAWN);
 	marker_arm(peer, &now);
-	arm_all(peer);
+	subjects_arm(peer);
 	/* timer_list is late by up to an eighth. */
 	end_ns = now.ns + delays->span_ns / 8 * 9 + NSEC_PER_SEC / 10;
-	skip_until(end_ns);
+	expiry_skip_until(end_ns);
 	local_bh_enable();
 	wait_for_completion(&all_fired);
 	report(delays->name, peer->name, "expire", last_ns - marked_ns,
 	       nr_subjects);
 }
 
-/* expire_calibrate() - see what an idle machine does */
-void expire_calibrate(const struct delays *delays)
+/* expiry_calibrate() - measure what an idle machine does */
+void expiry_calibrate(const struct delays *delays)
 {
 	struct usage used, start;
 
@@ -185,8 +188,8 @@ void expire_calibrate(const struct delays *delays)
 	       max(div_u64(idle_ns, NSEC_PER_SEC), 1ULL));
 }
 
-/* @value, less its share of what the machine does of itself */
-static u64 without_idle(u64 value, u64 idle, u64 ns)
+/* @value, less what an idle machine does in @ns */
+static u64 usage_without_idle(u64 value, u64 idle, u64 ns)
 {
 	u64 share = mul_u64_u64_div_u64(idle, ns, idle_ns);
 
@@ -194,10 +197,10 @@ static u64 without_idle(u64 value, u64 idle, u64 ns)
 }
 
 /*
- * expire_as_due() - one after the other, as time goes by
+ * expiry_as_due() - measure timers as they come due
  * @arm_ns: how long arming one may take
  */
-void expire_as_due(const struct peer *peer, const struct delays *delays,
+void expiry_as_due(const struct peer *peer, const struct delays *delays,
 		   u64 arm_ns)
 {
 	struct usage used, start;
@@ -205,18 +208,18 @@ void expire_as_due(const struct peer *peer, const struct delays *delays,
 
 	subjects_init(peer);
 	now = moment_now();
-	/* None is due before all are armed. */
+	/* All are armed before the first is due. */
 	now.ns += nr_subjects * arm_ns;
 	now.jiffies += nsecs_to_jiffies64(nr_subjects * arm_ns);
-	fill(peer, delays, &now, GOAL_DRAWN);
-	arm_all(peer);
+	deadlines_fill(peer, delays, &now, GOAL_DRAWN);
+	subjects_arm(peer);
 
 	start = usage_now();
 	wait_for_completion(&all_fired);
 	used = usage_since(&start);
 	report(delays->name, peer->name, "interrupts-per-1000",
-	       1000 * without_idle(used.interrupts, idle_interrupts, used.ns),
+	       1000 * usage_without_idle(used.interrupts, idle_interrupts, used.ns),
 	       nr_subjects);
 	report(delays->name, peer->name, "busy-per-timer",
-	       without_idle(used.busy_ns, idle_busy_ns, used.ns), nr_subjects);
+	       usage_without_idle(used.busy_ns, idle_busy_ns, used.ns), nr_subjects);
 }

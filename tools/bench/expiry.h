@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What expiring costs. */
+/* The cost of expiring. */
 #ifndef _BENCH_EXPIRY_H
 #define _BENCH_EXPIRY_H
 
@@ -8,10 +8,10 @@
 struct delays;
 struct peer;
 
-void expire_one_tick(const struct peer *peer, u64 arm_ns);
-void expire_backlog(const struct peer *peer, const struct delays *delays);
-void expire_calibrate(const struct delays *delays);
-void expire_as_due(const struct peer *peer, const struct delays *delays,
+void expiry_one_tick(const struct peer *peer, u64 arm_ns);
+void expiry_backlog(const struct peer *peer, const struct delays *delays);
+void expiry_calibrate(const struct delays *delays);
+void expiry_as_due(const struct peer *peer, const struct delays *delays,
 		   u64 arm_ns);
 
 #endif /* _BENCH_EXPIRY_H */

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What twheel costs, beside timer_list and hrtimer: nanoseconds, which under
- * icount are instructions. Loading the module is the benchmark; see report.c
- * for what it prints.
+ * The cost of twheel, timer_list and hrtimer in nanoseconds, which are instructions under
+ * icount. The benchmark runs when the module is loaded; report.c says what it prints.
  */
 #include <linux/cpumask.h>
 #include <linux/module.h>
@@ -25,22 +24,22 @@ MODULE_PARM_DESC(rounds, "How often each operation is measured");
 
 static bool hours;
 module_param(hours, bool, 0444);
-MODULE_PARM_DESC(hours, "Also measure what takes hours of the clock");
+MODULE_PARM_DESC(hours, "Also measure expiries over hours of the guest's clock");
 
 static unsigned int arm_ns = 1000;
 module_param(arm_ns, uint, 0444);
 MODULE_PARM_DESC(arm_ns, "How long arming a timer may take at most");
 
-/* So few take little time. */
-#define FEW	10000
+/* Up to so many timers, a round is short. */
+#define BENCH_FEW	10000
 
-/* Peers take turns at being the first: what drifts meanwhile is shared. */
-static unsigned int turn(unsigned int round, unsigned int i)
+/* The peers take turns at being first, so that a drift of the machine hits all alike. */
+static unsigned int bench_turn(unsigned int round, unsigned int i)
 {
 	return (round + i) % NR_PEERS;
 }
 
-static void measure(unsigned int round)
+static void bench_measure(unsigned int round)
 {
 	static struct delays * const all[] = {
 		&delays_512, &delays_hour, &delays_month, &delays_bucket,
@@ -49,39 +48,39 @@ static void measure(unsigned int round)
 
 	operations_calibrate();
 	for (i = 0; i < ARRAY_SIZE(all); i++) {
-		draw(all[i]);
+		delays_draw(all[i]);
 		for (j = 0; j < NR_PEERS; j++)
-			operations(turn(round, j), all[i]);
+			operations_measure(bench_turn(round, j), all[i]);
 	}
 	for (j = 0; j < NR_PEERS; j++)
-		expire_one_tick(&peers[turn(round, j)], arm_ns);
-	draw(&delays_512);
+		expiry_one_tick(&peers[bench_turn(round, j)], arm_ns);
+	delays_draw(&delays_512);
 	for (j = 0; j < NR_PEERS; j++)
-		expire_backlog(&peers[turn(round, j)], &delays_512);
+		expiry_backlog(&peers[bench_turn(round, j)], &delays_512);
 }
 
-/* What takes as long as the delays are */
-static void measure_hours(void)
+/* The expiries that take as long as their delays. */
+static void bench_measure_hours(void)
 {
 	static struct delays * const both[] = { &delays_512, &delays_hour };
 	unsigned int i, peer;
 
-	draw(&delays_hour);
+	delays_draw(&delays_hour);
 	for (peer = 0; peer < NR_PEERS; peer++)
-		expire_backlog(&peers[peer], &delays_hour);
+		expiry_backlog(&peers[peer], &delays_hour);
 	for (i = 0; i < ARRAY_SIZE(both); i++) {
-		/* What few take in an hour is lost in what the machine does. */
-		if (both[i] == &delays_hour && nr_subjects <= FEW)
+		/* The cost of few timers in an hour is lost in the machine's own work. */
+		if (both[i] == &delays_hour && nr_subjects <= BENCH_FEW)
 			continue;
-		draw(both[i]);
-		expire_calibrate(both[i]);
+		delays_draw(both[i]);
+		expiry_calibrate(both[i]);
 		for (peer = 0; peer < NR_PEERS; peer++)
-			expire_as_due(&peers[peer], both[i], arm_ns);
+			expiry_as_due(&peers[peer], both[i], arm_ns);
 	}
-	draw(&delays_bucket);
+	delays_draw(&delays_bucket);
 	watch_calibrate();
 	for (peer = 0; peer < NR_PEERS; peer++)
-		crowd(peer);
+		crowd_measure(peer);
 }
 
 static int __init bench_init(void)
@@ -89,7 +88,7 @@ static int __init bench_init(void)
 	unsigned int round;
 	int ret;
 
-	/* With another CPU, jiffies would not stand still. */
+	/* Another CPU would advance jiffies while interrupts are off here. */
 	if (num_online_cpus() != 1)
 		return -EINVAL;
 	ret = subjects_alloc();
@@ -102,15 +101,15 @@ static int __init bench_init(void)
 	       sizeof(struct timer_list), 1);
 	report("none", "hrtimer", "bytes",
 	       sizeof(struct hrtimer), 1);
-	/* A first time is slow, and tells in what takes little time. */
+	/* A first round is slow, which matters where rounds are short: discard it. */
 	report_muted = true;
-	if (rounds > 1 && nr_subjects <= FEW)
-		measure(0);
+	if (rounds > 1 && nr_subjects <= BENCH_FEW)
+		bench_measure(0);
 	report_muted = false;
 	for (round = 0; round < rounds; round++)
-		measure(round);
+		bench_measure(round);
 	if (hours)
-		measure_hours();
+		bench_measure_hours();
 
 	subjects_free();
 	return 0;
@@ -122,6 +121,6 @@ static void __exit bench_exit(void)
 }
 module_exit(bench_exit);
 
-MODULE_DESCRIPTION("What twheel, timer_list and hrtimer cost");
+MODULE_DESCRIPTION("The cost of twheel, timer_list and hrtimer");
 MODULE_LICENSE("GPL");
 TW_IMPORT(TWHEEL);

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What arming, moving and cancelling cost.
+ * The cost of arming, modifying and cancelling.
  *
- * All timers are armed, moved and cancelled within one stretch with interrupts
- * off, on a machine with one CPU: jiffies stand still, and with them the
- * position of a wheel, so short delays stay as short as they were drawn and
- * nothing expires. Deadlines are computed beforehand, in the units of the peer:
- * what is measured is the call.
+ * All timers are armed, modified and cancelled in one stretch with interrupts off, on a
+ * machine with one CPU. So jiffies and the position of a wheel stand still: short delays
+ * stay short, and nothing expires. Deadlines are computed before, in the units of the peer,
+ * so that only the call is measured.
  */
 #include <linux/irqflags.h>
 #include <linux/ktime.h>
@@ -17,11 +16,11 @@
 #include "report.h"
 #include "subject.h"
 
-/* What EACH() costs with nothing in it: the loop, the index, the deadline. */
+/* The cost of an empty SUBJECTS_EACH(): the loop, the index, the deadline. */
 static u64 empty_ns;
 
-/* For every timer @s once, in random order; its deadline is @at. */
-#define EACH(statement)							\
+/* Run a statement for each timer @s in random order, with its deadline @at. */
+#define SUBJECTS_EACH(statement)						\
 ({									\
 	unsigned int i;							\
 	u64 start;							\
@@ -29,51 +28,57 @@ static u64 empty_ns;
 	start = ktime_get_ns();						\
 	for (i = 0; i < nr_subjects; i++) {				\
 		struct subject *s = &subjects[order[i]];		\
-		u64 at = when[i];					\
+		u64 at = deadlines[i];					\
 									\
-		/* Have both at hand, also where nothing is done. */	\
+		/* Compute both, even for an empty statement. */	\
 		asm volatile("" : "+r" (s), "+r" (at));			\
 		statement;						\
 	}								\
 	ktime_get_ns() - start;						\
 })
 
+/**
+ * struct stretch - a stretch with interrupts off
+ * @peer: the peer that is measured
+ * @delays: its delays
+ * @now: the instant that delays count from
+ */
 struct stretch {
 	const struct peer *peer;
 	const struct delays *delays;
 	struct moment now;
 };
 
-static void begin(struct stretch *stretch)
+static void stretch_begin(struct stretch *stretch)
 {
-	/* Right after a tick: the wheels are where jiffies are. */
+	/* Right after a tick, the wheels of timer_list are at jiffies. */
 	schedule_timeout_uninterruptible(1);
 	local_irq_disable();
 	stretch->now = moment_now();
 }
 
-static void end(void)
+static void stretch_end(void)
 {
 	local_irq_enable();
 	cond_resched();
 }
 
 /*
- * Delays count from when this is done. Under icount, to compute a million deadlines
- * takes as long as a tenth of the shortest delays: what is armed after that would be
- * for the past. So they are computed twice, and the first time is a rehearsal.
+ * Compute the deadlines. Delays count from the end of that: under icount, a million of them
+ * take a tenth of the shortest delays, and would be in the past. So they are computed
+ * twice, the first time to see how long it takes.
  */
-static void set(struct stretch *stretch, enum goal goal)
+static void stretch_fill(struct stretch *stretch, enum goal goal)
 {
 	u64 start = ktime_get_ns();
 
-	fill(stretch->peer, stretch->delays, &stretch->now, goal);
+	deadlines_fill(stretch->peer, stretch->delays, &stretch->now, goal);
 	stretch->now.ns = ktime_get_ns();
 	stretch->now.ns += stretch->now.ns - start;
-	fill(stretch->peer, stretch->delays, &stretch->now, goal);
+	deadlines_fill(stretch->peer, stretch->delays, &stretch->now, goal);
 }
 
-static void say(const struct stretch *stretch, const char *operation, u64 ns)
+static void stretch_report(const struct stretch *stretch, const char *operation, u64 ns)
 {
 	report(stretch->delays->name, stretch->peer->name, operation,
 	       ns - min(ns, empty_ns), nr_subjects);
@@ -81,75 +86,75 @@ static void say(const struct stretch *stretch, const char *operation, u64 ns)
 
 static void wheel_operations(struct stretch *on)
 {
-	set(on, GOAL_DRAWN);
-	say(on, "arm", EACH(twheel_arm_at(&s->wheel, at)));
-	set(on, GOAL_LATER);
-	say(on, "modify-later", EACH(twheel_modify_at(&s->wheel, at)));
-	set(on, GOAL_NEARER);
-	say(on, "modify-nearer", EACH(twheel_modify_at(&s->wheel, at)));
-	set(on, GOAL_LATER);
-	say(on, "extend", EACH(twheel_extend_at(&s->wheel, at)));
-	say(on, "cancel", EACH(twheel_cancel(&s->wheel)));
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm", SUBJECTS_EACH(twheel_arm_at(&s->wheel, at)));
+	stretch_fill(on, GOAL_LATER);
+	stretch_report(on, "modify-later", SUBJECTS_EACH(twheel_modify_at(&s->wheel, at)));
+	stretch_fill(on, GOAL_NEARER);
+	stretch_report(on, "modify-nearer", SUBJECTS_EACH(twheel_modify_at(&s->wheel, at)));
+	stretch_fill(on, GOAL_LATER);
+	stretch_report(on, "extend", SUBJECTS_EACH(twheel_extend_at(&s->wheel, at)));
+	stretch_report(on, "cancel", SUBJECTS_EACH(twheel_cancel(&s->wheel)));
 }
 
 static void wheel_relative(struct stretch *on)
 {
-	set(on, GOAL_RELATIVE);
-	say(on, "arm-relative", EACH(twheel_arm(&s->wheel, at)));
-	EACH(twheel_cancel(&s->wheel));
+	stretch_fill(on, GOAL_RELATIVE);
+	stretch_report(on, "arm-relative", SUBJECTS_EACH(twheel_arm(&s->wheel, at)));
+	SUBJECTS_EACH(twheel_cancel(&s->wheel));
 }
 
 static void list_operations(struct stretch *on)
 {
-	set(on, GOAL_DRAWN);
-	say(on, "arm", EACH(mod_timer(&s->list, at)));
-	set(on, GOAL_LATER);
-	say(on, "modify-later", EACH(mod_timer(&s->list, at)));
-	set(on, GOAL_NEARER);
-	say(on, "modify-nearer", EACH(mod_timer(&s->list, at)));
-	say(on, "cancel", EACH(del_timer(&s->list)));
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm", SUBJECTS_EACH(mod_timer(&s->list, at)));
+	stretch_fill(on, GOAL_LATER);
+	stretch_report(on, "modify-later", SUBJECTS_EACH(mod_timer(&s->list, at)));
+	stretch_fill(on, GOAL_NEARER);
+	stretch_report(on, "modify-nearer", SUBJECTS_EACH(mod_timer(&s->list, at)));
+	stretch_report(on, "cancel", SUBJECTS_EACH(del_timer(&s->list)));
 }
 
 static void list_relative(struct stretch *on)
 {
-	set(on, GOAL_RELATIVE);
-	say(on, "arm-relative", EACH(mod_timer(&s->list, jiffies + at)));
-	EACH(del_timer(&s->list));
+	stretch_fill(on, GOAL_RELATIVE);
+	stretch_report(on, "arm-relative", SUBJECTS_EACH(mod_timer(&s->list, jiffies + at)));
+	SUBJECTS_EACH(del_timer(&s->list));
 }
 
-#define START(mode)	hrtimer_start(&s->hr, at, HRTIMER_MODE_##mode##_SOFT)
+#define HR_START(mode)	hrtimer_start(&s->hr, at, HRTIMER_MODE_##mode##_SOFT)
 
 static void hr_operations(struct stretch *on)
 {
-	set(on, GOAL_DRAWN);
-	say(on, "arm", EACH(START(ABS)));
-	set(on, GOAL_LATER);
-	say(on, "modify-later", EACH(START(ABS)));
-	set(on, GOAL_NEARER);
-	say(on, "modify-nearer", EACH(START(ABS)));
-	say(on, "cancel", EACH(hrtimer_try_to_cancel(&s->hr)));
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm", SUBJECTS_EACH(HR_START(ABS)));
+	stretch_fill(on, GOAL_LATER);
+	stretch_report(on, "modify-later", SUBJECTS_EACH(HR_START(ABS)));
+	stretch_fill(on, GOAL_NEARER);
+	stretch_report(on, "modify-nearer", SUBJECTS_EACH(HR_START(ABS)));
+	stretch_report(on, "cancel", SUBJECTS_EACH(hrtimer_try_to_cancel(&s->hr)));
 }
 
 static void hr_relative(struct stretch *on)
 {
-	set(on, GOAL_RELATIVE);
-	say(on, "arm-relative", EACH(START(REL)));
-	EACH(hrtimer_try_to_cancel(&s->hr));
+	stretch_fill(on, GOAL_RELATIVE);
+	stretch_report(on, "arm-relative", SUBJECTS_EACH(HR_START(REL)));
+	SUBJECTS_EACH(hrtimer_try_to_cancel(&s->hr));
 }
 
-/* operations_calibrate() - see what the loop itself costs */
+/* operations_calibrate() - measure the loop itself */
 void operations_calibrate(void)
 {
 	struct stretch on;
 
-	begin(&on);
-	empty_ns = EACH();
-	end();
+	stretch_begin(&on);
+	empty_ns = SUBJECTS_EACH();
+	stretch_end();
 	report("none", "loop", "empty", empty_ns, nr_subjects);
 }
 
-/* operations() - measure one peer */
-void operations(unsigned int peer, const struct delays *delays)
+/* operations_measure() - measure one peer */
+void operations_measure(unsigned int peer, const struct delays *delays)
 {
 	static void (* const absolute[NR_PEERS])(struct stretch *on) = {
 		wheel_operations, list_operations, hr_operations,
@@ -160,10 +165,10 @@ void operations(unsigned int peer, const struct delays *delays)
 	struct stretch on = { &peers[peer], delays };
 
 	subjects_init(on.peer);
-	begin(&on);
+	stretch_begin(&on);
 	absolute[peer](&on);
-	end();
-	begin(&on);
+	stretch_end();
+	stretch_begin(&on);
 	relative[peer](&on);
-	end();
+	stretch_end();
 }

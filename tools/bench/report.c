@@ -16,7 +16,7 @@
 
 bool report_muted;
 
-/* report() - say that @operation came to @value / @divisor */
+/* report() - print that @operation costs @value / @divisor */
 void report(const char *delays, const char *peer, const char *operation,
 	    u64 value, u64 divisor)
 {

@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-/* Say nothing for now. */
+/* Print nothing for now. */
 extern bool report_muted;
 
 void report(const char *delays, const char *peer, const char *operation,

@@ -2,8 +2,8 @@
 /*
  * Subjects: see subject.h.
  *
- * Chance has a fixed seed: under icount a build is to give the same figures
- * every time.
+ * The random numbers have a fixed seed: under icount, a build gives the same figures every
+ * time.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
@@ -18,12 +18,12 @@
 unsigned int nr_subjects = 100000;
 struct subject *subjects;
 u32 *order;
-u64 *when;
+u64 *deadlines;
 struct twheel *wheel;
 
-/* What was drawn: for the one touched i-th, ns after the start of the span. */
-static u64 *drawn;
-static struct rnd_state chance;
+/* The delay of the i-th one to be used, in ns after the start of the span. */
+static u64 *delays_drawn;
+static struct rnd_state random_state;
 
 unsigned int nr_fired;
 u64 first_ns, last_ns;
@@ -36,8 +36,8 @@ struct delays delays_hour = { "1-h", 3600 * NSEC_PER_SEC };
 struct delays delays_month = { "30-days", 30 * 86400 * NSEC_PER_SEC };
 struct delays delays_bucket = { .name = "one-bucket", .one_bucket = true };
 
-/* The callback of all, as empty as can be. */
-static void note(void)
+/* The callback of all subjects, which does as little as possible. */
+static void fired_note(void)
 {
 	if (unlikely(!nr_fired++)) {
 		first_ns = ktime_get_ns();
@@ -53,17 +53,17 @@ static void note(void)
 
 static void wheel_fires(struct twheel_timer *timer)
 {
-	note();
+	fired_note();
 }
 
 static void list_fires(struct timer_list *timer)
 {
-	note();
+	fired_note();
 }
 
 static enum hrtimer_restart hr_fires(struct hrtimer *timer)
 {
-	note();
+	fired_note();
 	return HRTIMER_NORESTART;
 }
 
@@ -119,7 +119,7 @@ const struct peer peers[NR_PEERS] = {
 	[PEER_HR] = { "hrtimer", false, hr_init, hr_arm, hr_cancel },
 };
 
-static void shuffle(void)
+static void order_shuffle(void)
 {
 	unsigned int i;
 
@@ -128,33 +128,33 @@ static void shuffle(void)
 	for (i = nr_subjects - 1; i; i--) {
 		unsigned int j;
 
-		j = (u64)prandom_u32_state(&chance) * (i + 1) >> 32;
+		j = (u64)prandom_u32_state(&random_state) * (i + 1) >> 32;
 		swap(order[i], order[j]);
 	}
 }
 
-/* subjects_alloc() - room for all, and the wheel. Returns 0, -ENOMEM. */
+/* subjects_alloc() - allocate all, and the wheel. Returns 0 or -ENOMEM. */
 int subjects_alloc(void)
 {
 	struct twheel_config config = { .name = KBUILD_MODNAME };
 	struct twheel_geometry geometry;
 
-	prandom_seed_state(&chance, 20240229);
+	prandom_seed_state(&random_state, 20240229);
 	subjects = kvcalloc(nr_subjects, sizeof(*subjects), GFP_KERNEL);
 	order = kvcalloc(nr_subjects, sizeof(*order), GFP_KERNEL);
-	drawn = kvcalloc(nr_subjects, sizeof(*drawn), GFP_KERNEL);
-	when = kvcalloc(nr_subjects, sizeof(*when), GFP_KERNEL);
+	delays_drawn = kvcalloc(nr_subjects, sizeof(*delays_drawn), GFP_KERNEL);
+	deadlines = kvcalloc(nr_subjects, sizeof(*deadlines), GFP_KERNEL);
 	wheel = twheel_create(&config);
 	if (IS_ERR(wheel))
 		wheel = NULL;
-	if (!subjects || !order || !drawn || !when || !wheel) {
+	if (!subjects || !order || !delays_drawn || !deadlines || !wheel) {
 		subjects_free();
 		return -ENOMEM;
 	}
 	twheel_get_geometry(wheel, &geometry);
 	delays_bucket.span_ns = geometry.tick_ns * geometry.slots *
 				geometry.slots;
-	shuffle();
+	order_shuffle();
 	return 0;
 }
 
@@ -162,20 +162,20 @@ void subjects_free(void)
 {
 	if (wheel)
 		twheel_destroy(wheel);
-	kvfree(when);
-	kvfree(drawn);
+	kvfree(deadlines);
+	kvfree(delays_drawn);
 	kvfree(order);
 	kvfree(subjects);
 }
 
-/* subjects_init() - make timers of @peer. None of another may be pending. */
+/* subjects_init() - initialise all as timers of @peer. None may be pending. */
 void subjects_init(const struct peer *peer)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_subjects; i++)
 		peer->init(&subjects[i]);
-	await_reset();
+	fired_reset();
 }
 
 struct moment moment_now(void)
@@ -192,10 +192,10 @@ u64 moment_at(const struct peer *peer, const struct moment *now, u64 delay_ns)
 }
 
 /*
- * bucket_start() - how long until the bucket of %delays_bucket begins
+ * bucket_start() - the time until the bucket of %delays_bucket begins, in ns
  *
- * Two whole buckets and the rest of the current one lie before it: the wheel
- * files its timers at level 2, and not lower.
+ * Two whole buckets and the rest of the current one lie before it, so the wheel enqueues
+ * its timers at level 2, and not lower.
  */
 u64 bucket_start(const struct moment *now)
 {
@@ -204,22 +204,22 @@ u64 bucket_start(const struct moment *now)
 	return (div64_u64(now->ns, span_ns) + 3) * span_ns - now->ns;
 }
 
-/* draw() - choose delays */
-void draw(const struct delays *delays)
+/* delays_draw() - draw the delays */
+void delays_draw(const struct delays *delays)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_subjects; i++) {
-		u64 bits = prandom_u32_state(&chance);
+		u64 bits = prandom_u32_state(&random_state);
 
-		bits = bits << 32 | prandom_u32_state(&chance);
-		drawn[i] = mul_u64_u64_shr(bits, delays->span_ns, 64);
+		bits = bits << 32 | prandom_u32_state(&random_state);
+		delays_drawn[i] = mul_u64_u64_shr(bits, delays->span_ns, 64);
 	}
 }
 
-/* fill() - put into @when what is to be handed to @peer */
-void fill(const struct peer *peer, const struct delays *delays,
-	  const struct moment *now, enum goal goal)
+/* deadlines_fill() - compute @deadlines in the units of @peer */
+void deadlines_fill(const struct peer *peer, const struct delays *delays,
+		    const struct moment *now, enum goal goal)
 {
 	struct moment from = *now;
 	u64 start_ns = delays->one_bucket ? bucket_start(now) : 0;
@@ -228,18 +228,18 @@ void fill(const struct peer *peer, const struct delays *delays,
 	if (goal == GOAL_RELATIVE)
 		from = (struct moment){ };
 	for (i = 0; i < nr_subjects; i++) {
-		u64 delay_ns = start_ns + drawn[i];
+		u64 delay_ns = start_ns + delays_drawn[i];
 
 		if (goal == GOAL_LATER)
 			delay_ns += delays->span_ns;
 		else if (goal == GOAL_NEARER)
 			delay_ns /= 2;
-		when[i] = moment_at(peer, &from, delay_ns);
+		deadlines[i] = moment_at(peer, &from, delay_ns);
 	}
 }
 
-/* await_reset() - forget what callbacks have seen */
-void await_reset(void)
+/* fired_reset() - forget what the callbacks have seen */
+void fired_reset(void)
 {
 	nr_fired = 0;
 	on_first = NULL;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Subjects: the timers that are measured, of one peer at a time; when they are
- * to expire, and what happens when they do.
+ * Subjects: the timers that are measured, of one peer at a time, with their deadlines and
+ * their callback.
  */
 #ifndef _BENCH_SUBJECT_H
 #define _BENCH_SUBJECT_H
@@ -15,8 +15,8 @@
 #include <linux/twheel.h>
 
 /*
- * One timer of whichever peer, at the same place in the same memory: what it
- * costs to reach it is the same for all.
+ * A timer of any peer. They share the memory, so that it costs the same to reach a timer of
+ * each peer.
  */
 struct subject {
 	union {
@@ -29,9 +29,9 @@ struct subject {
 /**
  * struct peer - a facility to be measured
  * @name: its name
- * @in_jiffies: what its deadlines are counted in; else in ns
- * @init: make a timer
- * @arm: arm it for an instant in the peer's units
+ * @in_jiffies: its deadlines are in jiffies; else in ns
+ * @init: initialise a timer
+ * @arm: arm it for an instant, in the peer's units
  * @cancel: cancel it
  */
 struct peer {
@@ -46,11 +46,11 @@ enum { PEER_WHEEL, PEER_LIST, PEER_HR, NR_PEERS };
 extern const struct peer peers[NR_PEERS];
 
 /**
- * struct delays - how far ahead deadlines are
- * @name: what the figures are called by
- * @span_ns: they are spread evenly over so much time
- * @one_bucket: it begins with a bucket of the wheel's level 2, at least two
- *	such buckets ahead; else it begins now
+ * struct delays - a distribution of deadlines
+ * @name: its name in the figures
+ * @span_ns: they are spread evenly over this time
+ * @one_bucket: the time begins with a bucket of the wheel's level 2, at least two such
+ *	buckets ahead; else it begins now
  */
 struct delays {
 	const char *name;
@@ -66,7 +66,7 @@ struct moment {
 	u64 jiffies;
 };
 
-/* What to do with what was drawn. */
+/* Which deadline to make of a delay that was drawn. */
 enum goal {
 	GOAL_DRAWN,	/* now + delay */
 	GOAL_LATER,	/* now + delay + span */
@@ -76,13 +76,13 @@ enum goal {
 
 extern unsigned int nr_subjects;
 extern struct subject *subjects;
-/* In which order they are touched. */
+/* The order in which they are used. */
 extern u32 *order;
-/* When the one touched i-th is to expire, in the units of the peer. */
-extern u64 *when;
+/* The deadline of the i-th one to be used, in the units of the peer. */
+extern u64 *deadlines;
 extern struct twheel *wheel;
 
-/* What callbacks have seen. */
+/* What the callbacks have seen. */
 extern unsigned int nr_fired;
 extern u64 first_ns, last_ns;
 extern struct completion first_fired, all_fired;
@@ -95,9 +95,9 @@ void subjects_init(const struct peer *peer);
 struct moment moment_now(void);
 u64 moment_at(const struct peer *peer, const struct moment *now, u64 delay_ns);
 u64 bucket_start(const struct moment *now);
-void draw(const struct delays *delays);
-void fill(const struct peer *peer, const struct delays *delays,
-	  const struct moment *now, enum goal goal);
-void await_reset(void);
+void delays_draw(const struct delays *delays);
+void deadlines_fill(const struct peer *peer, const struct delays *delays,
+		    const struct moment *now, enum goal goal);
+void fired_reset(void);
 
 #endif /* _BENCH_SUBJECT_H */

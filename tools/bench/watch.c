@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Watches: how late something comes while something else goes on.
+ * Watches: how late timers fire and interrupts come while something else goes on.
  *
- * An interrupt comes as late as the stretch with interrupts off that it falls
- * into is long, and a due timer as late as what is served before it takes. Both
- * are had by a timer that goes off again and again and looks at the clock: a
- * hard hrtimer, or one of the peer in question.
+ * An interrupt is late by the rest of the stretch with interrupts off into which it falls. A
+ * due timer is late by the work that is done before it. A timer that fires again and again
+ * and reads the clock measures both: a hard hrtimer for interrupts, or one of the peer.
  *
- * A sample is left out where the kernel's own tick came since the one before:
- * the tick keeps interrupts off for longer than what is looked for.
+ * A sample is dropped if the kernel's own tick came since the one before, because the tick
+ * keeps interrupts off for longer than the stretches of interest.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>
@@ -22,40 +21,40 @@
 #include "watch.h"
 
 /*
- * A prime, so that samples fall anywhere in what recurs; several times what one
- * costs.
+ * A prime, so that samples fall into every phase of periodic work. It is several times the
+ * cost of a sample.
  */
-#define PERIOD_NS	10007
+#define WATCH_PERIOD_NS	10007
 
-static struct hrtimer interrupt;
+static struct hrtimer interrupt_probe;
 static struct twheel_timer wheel_probe;
 static struct timer_list list_probe;
 static struct hrtimer hr_probe;
 
-static struct lateness seen;
-static u64 seen_jiffies;
-static bool stopping;
-/* The instant at which jiffies were zero, had they always been counted. */
+static struct watch_lateness watch_seen;
+static u64 watch_jiffies;
+static bool watch_stopping;
+/* The instant at which jiffies would have been 0. */
 static u64 jiffies_ns;
 
-static void see(u64 late_ns)
+static void watch_sample(u64 late_ns)
 {
 	u64 now = get_jiffies_64();
 
-	if (now == seen_jiffies) {
-		seen.samples++;
-		seen.least = min(seen.least, late_ns);
-		seen.most = max(seen.most, late_ns);
+	if (now == watch_jiffies) {
+		watch_seen.samples++;
+		watch_seen.least = min(watch_seen.least, late_ns);
+		watch_seen.most = max(watch_seen.most, late_ns);
 	}
-	seen_jiffies = now;
+	watch_jiffies = now;
 }
 
-static enum hrtimer_restart interrupt_fires(struct hrtimer *timer)
+static enum hrtimer_restart interrupt_probe_fires(struct hrtimer *timer)
 {
 	ktime_t now = ktime_get();
 
-	see(now - hrtimer_get_expires(timer));
-	hrtimer_forward(timer, now, PERIOD_NS);
+	watch_sample(now - hrtimer_get_expires(timer));
+	hrtimer_forward(timer, now, WATCH_PERIOD_NS);
 	return HRTIMER_RESTART;
 }
 
@@ -67,22 +66,22 @@ static u64 next_tick(void)
 	return now - now % TWHEEL_TICK_DEFAULT + TWHEEL_TICK_DEFAULT;
 }
 
-/* When the probe that is pending is due */
-static u64 due_ns;
+/* The deadline of the pending probe. */
+static u64 probe_due_ns;
 
 static void wheel_probe_fires(struct twheel_timer *timer)
 {
-	see(ktime_get_ns() - due_ns);
-	due_ns = next_tick();
-	if (!READ_ONCE(stopping))
-		twheel_arm_at(timer, due_ns);
+	watch_sample(ktime_get_ns() - probe_due_ns);
+	probe_due_ns = next_tick();
+	if (!READ_ONCE(watch_stopping))
+		twheel_arm_at(timer, probe_due_ns);
 }
 
-/* Expiring at once is, for timer_list, with the next jiffy. */
+/* For timer_list, the next instant to expire at is the next jiffy. */
 static void list_probe_arm(u64 now)
 {
-	due_ns = jiffies_ns + (now + 1) * TICK_NSEC;
-	if (!READ_ONCE(stopping))
+	probe_due_ns = jiffies_ns + (now + 1) * TICK_NSEC;
+	if (!READ_ONCE(watch_stopping))
 		mod_timer(&list_probe, now);
 }
 
@@ -90,26 +89,26 @@ static void list_probe_fires(struct timer_list *timer)
 {
 	u64 now = get_jiffies_64();
 
-	/* It goes off at the tick, which is what see() would leave out. */
-	seen_jiffies = now;
-	see(ktime_get_ns() - due_ns);
+	/* It always fires at the tick: keep watch_sample() from dropping it. */
+	watch_jiffies = now;
+	watch_sample(ktime_get_ns() - probe_due_ns);
 	list_probe_arm(now);
 }
 
 static enum hrtimer_restart hr_probe_fires(struct hrtimer *timer)
 {
-	see(ktime_get_ns() - due_ns);
-	due_ns = next_tick();
-	hrtimer_set_expires(timer, due_ns);
-	return READ_ONCE(stopping) ? HRTIMER_NORESTART : HRTIMER_RESTART;
+	watch_sample(ktime_get_ns() - probe_due_ns);
+	probe_due_ns = next_tick();
+	hrtimer_set_expires(timer, probe_due_ns);
+	return READ_ONCE(watch_stopping) ? HRTIMER_NORESTART : HRTIMER_RESTART;
 }
 
-/* watch_calibrate() - set up watches, and see when jiffies change */
+/* watch_calibrate() - set up the watches, and find out when jiffies change */
 void watch_calibrate(void)
 {
 	u64 start;
 
-	hrtimer_setup(&interrupt, interrupt_fires, CLOCK_MONOTONIC,
+	hrtimer_setup(&interrupt_probe, interrupt_probe_fires, CLOCK_MONOTONIC,
 		      HRTIMER_MODE_ABS_HARD);
 	twheel_timer_init(&wheel_probe, wheel, wheel_probe_fires);
 	timer_setup(&list_probe, list_probe_fires, 0);
@@ -122,39 +121,39 @@ void watch_calibrate(void)
 	jiffies_ns = ktime_get_ns() - (start + 1) * TICK_NSEC;
 }
 
-/* watch_start() - begin to look. May be called by a callback. */
+/* watch_start() - begin to take samples. A callback may call it. */
 void watch_start(unsigned int watch)
 {
 	u64 now = get_jiffies_64();
 
-	seen = (struct lateness){ .least = U64_MAX };
-	seen_jiffies = now;
-	WRITE_ONCE(stopping, false);
-	due_ns = next_tick();
+	watch_seen = (struct watch_lateness){ .least = U64_MAX };
+	watch_jiffies = now;
+	WRITE_ONCE(watch_stopping, false);
+	probe_due_ns = next_tick();
 	switch (watch) {
 	case WATCH_INTERRUPTS:
-		hrtimer_start(&interrupt, ktime_get() + PERIOD_NS,
+		hrtimer_start(&interrupt_probe, ktime_get() + WATCH_PERIOD_NS,
 			      HRTIMER_MODE_ABS_HARD);
 		break;
 	case PEER_WHEEL:
-		twheel_arm_at(&wheel_probe, due_ns);
+		twheel_arm_at(&wheel_probe, probe_due_ns);
 		break;
 	case PEER_LIST:
 		list_probe_arm(now);
 		break;
 	case PEER_HR:
-		hrtimer_start(&hr_probe, due_ns, HRTIMER_MODE_ABS_SOFT);
+		hrtimer_start(&hr_probe, probe_due_ns, HRTIMER_MODE_ABS_SOFT);
 		break;
 	}
 }
 
-/* watch_stop() - have done with it. Returns what was seen. */
-struct lateness watch_stop(unsigned int watch)
+/* watch_stop() - end it. Returns what was watch_seen. */
+struct watch_lateness watch_stop(unsigned int watch)
 {
-	WRITE_ONCE(stopping, true);
+	WRITE_ONCE(watch_stopping, true);
 	switch (watch) {
 	case WATCH_INTERRUPTS:
-		hrtimer_cancel(&interrupt);
+		hrtimer_cancel(&interrupt_probe);
 		break;
 	case PEER_WHEEL:
 		twheel_cancel_sync(&wheel_probe);
@@ -166,5 +165,5 @@ struct lateness watch_stop(unsigned int watch)
 		hrtimer_cancel(&hr_probe);
 		break;
 	}
-	return seen;
+	return watch_seen;
 }
