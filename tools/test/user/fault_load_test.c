@@ -13,11 +13,11 @@
 #define MODULE	"/modules/twheel.ko"
 
 /*
- * Loading takes a second or more where all is emulated and checked. So one step in four is
+ * Loading takes a second or more where all is emulated and checked. So one step in five is
  * tried, until so many failures have ended it.
  */
-#define STRIDE		4
-#define ENOUGH		5
+#define STRIDE		5
+#define ENOUGH		3
 
 struct load_call {
 	int fd;

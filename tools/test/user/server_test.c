@@ -36,7 +36,7 @@
 #define PATIENCE_MS	60000
 
 /* Connections of one test. */
-#define CROWD		200
+#define CROWD		64
 #define BUSY		4
 
 static pid_t server;

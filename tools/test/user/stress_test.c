@@ -16,7 +16,7 @@
 
 static void many_exactly_once(void)
 {
-	enum { N = 20000 };
+	enum { N = 10000 };
 	struct twheel_event events[64];
 	unsigned char *fired = calloc(N, 1);
 	uint64_t *deadlines = calloc(N, sizeof(*deadlines));
