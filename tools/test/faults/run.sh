@@ -8,26 +8,13 @@
 # One in the engine is first looked for by make engine's program, in seconds; and in a
 # guest only if that finds nothing. Those whose names begin with "misuse-" are in what
 # reports misuse, and looked for in the guest in which the module is misused. A guest
-# that hangs has found nothing, unless the fault says that this is what it does. TIMEOUT=
-# is how many seconds each may take, whatever the fault.
+# that makes no progress for ten minutes hangs, and has found nothing; unless the fault is
+# marked as one that hangs, for which four minutes are enough.
 # CHECK=1 only checks that each fault still changes its file: see check.sh.
 [ -z "${CHECK:-}" ] || exec "$(dirname "$0")/check.sh"
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-# limit SUITE HANGS: how long a guest may take. All tests take what make check gives them,
-# and a fault that has none to name costs that if no test finds it.
-limit() {
-	if [ -n "${TIMEOUT:-}" ]; then
-		echo "$TIMEOUT"
-	elif [ -n "$2" ]; then
-		echo 240
-	elif [ -n "$1" ]; then
-		echo 600
-	else
-		echo 1800
-	fi
-}
 # The engine's program takes some seconds of a CPU, and ends itself at fifteen.
 engine_limit=300
 
@@ -70,18 +57,14 @@ try_engine() {
 	esac
 }
 
-# narrow SUITE: of all tests, leave only that suite, or program
-narrow() {
+# only SUITE: of all tests, leave only that suite, or program
+only() {
 	local module
 
 	for module in main main_smp; do
-		if grep -q "^extern struct kunit_suite $1_suite;" \
-			"$work/source/kunit/$module.c"; then
+		if suites $module | grep -qx "$1"; then
 			only_module=twheel_kunit${module#main}
-			sed -i -e '/^kunit_test_suites(/,/);$/d' \
-				"$work/source/kunit/$module.c"
-			echo "kunit_test_suites(&$1_suite);" \
-				>> "$work/source/kunit/$module.c"
+			narrow "$work/source" "$1"
 			return
 		fi
 	done
@@ -95,7 +78,7 @@ narrow() {
 try() {
 	local root=$SCRATCH/files only_module='' only_program=''
 
-	[ -z "$1" ] || narrow "$1"
+	[ -z "$1" ] || only "$1"
 	build "$name"
 
 	rm -rf "$root" "$work/results" "$work/console"
@@ -115,10 +98,10 @@ try() {
 	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/test/vm/guest/faults.sh" "$root"
 	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-		--initrd "$work/initrd" --timeout "$(limit "$1" "$2")" \
+		--initrd "$work/initrd" --patience "$([ -n "$2" ] && echo 240 || echo 600)" \
 		--console "$work/console" --results "$work/results" \
-		--append "oops=panic panic_on_warn=1 possible_cpus=3 softlockup_panic=1 \
-			sysctl.kernel.panic_on_rcu_stall=1" 2> /dev/null || :
+		--append "oops=panic panic_on_warn=1 possible_cpus=3 loglevel=8 \
+			sysctl.kernel.panic_on_rcu_stall=1 $PATIENT_WORDS" 2> /dev/null || :
 	tr -d '\r' < "$work/results" | grep -oE 'not ok.*' | head -n 1 | grep . ||
 		grep -aE 'BUG:|WARNING:|rcu: INFO|Oops|Kernel panic' \
 			"$work/console" |
@@ -134,12 +117,13 @@ try() {
 # try_misuse: misuse what is in $work/source; prints what was not as it should be
 try_misuse() {
 	build "$name"
-	build_misuse "$kernel" "$work/source"
+	begin_misuse "$kernel" "$work/source"
+	end_logged
 	mkdir -p "$work/misused"
 	misuse_initrd "$work/source" "$kernel" "$work/misused"
 	rm -f "$work/misused/console"
 	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
-		--initrd "$work/misused/initrd" --timeout "$(limit misuse "")" \
+		--initrd "$work/misused/initrd" \
 		--console "$work/misused/console" --append "$MISUSE_WORDS" \
 		2> /dev/null || :
 	python3 "$ROOT/tools/test/vm/verdict.py" "$ROOT" "$work/misused" \

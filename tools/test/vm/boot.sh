@@ -1,31 +1,37 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Boot a kernel in QEMU and wait for it to end, for a bounded time.
+# Boot a kernel in QEMU and wait for the guest to end.
 #
 #   boot.sh --kernel IMAGE --initrd FILE [--console LOG] [--results FILE]
-#           [--cpus N] [--memory SIZE] [--timeout SECONDS] [--append WORDS]
+#           [--cpus N] [--memory SIZE] [--append WORDS] [--patience SECONDS]
 #           [--disk IMAGE] [--icount] [--memory-file FILE]
 #
 # The console goes to LOG, or to the terminal. What the guest writes to its second
-# serial port goes to FILE. IMAGE is /dev/vda there, and keeps what is written to it.
+# serial port goes to FILE. IMAGE is /dev/vda in the guest, which may write to it.
 # With --icount the guest has one CPU, whose clock advances by one nanosecond an
-# instruction: every run is the same. The guest's memory is FILE, if one is named, and
-# can be read there when it has died.
+# instruction: every run is the same. With --memory-file the guest's memory is that
+# file, which can be read after the guest has died.
+#
+# A guest may take as long as it likes, so that a slow or busy machine fails no test.
+# A guest that writes nothing to its console or results for SECONDS (600, or
+# PATIENCE= of the environment) is stuck: it is ended, and FILE gets a last line
+# "@stuck" that says what it was doing. A kernel that dies before its first program
+# has not met the module, and is booted once more.
 # Status: 0 the guest has ended, 1 it had to be ended, 2 usage.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-kernel='' initrd='' console='' results=null cpus=2 memory=2G limit=600 append=''
-icount='' disk=() machine=()
+kernel='' initrd='' console='' results='' cpus=2 memory=2G append=''
+patience=${PATIENCE:-600} icount='' disk=() machine=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=$2; shift 2 ;;
 	--initrd) initrd=$2; shift 2 ;;
-	--console) console=file:$2; shift 2 ;;
-	--results) results=file:$2; shift 2 ;;
+	--console) console=$2; shift 2 ;;
+	--results) results=$2; shift 2 ;;
 	--cpus) cpus=$2; shift 2 ;;
 	--memory) memory=$2; shift 2 ;;
-	--timeout) limit=$2; shift 2 ;;
+	--patience) patience=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
 	--disk) disk=(-drive "file=$2,format=raw,if=virtio"); shift 2 ;;
 	--icount) icount=1; shift ;;
@@ -38,7 +44,7 @@ if [ ! -r "$kernel" ] || [ ! -r "$initrd" ]; then
 	exit 2
 fi
 
-# /dev/kvm may be there and of no use: the CPU's own flags tell.
+# /dev/kvm may exist and be useless: the CPU's own flags tell.
 if [ -n "$icount" ]; then
 	accel=(-accel tcg -icount 'shift=0,sleep=off' -cpu max)
 	cpus=1
@@ -52,22 +58,67 @@ if [ ${#machine[@]} != 0 ]; then
 	machine=(-object "memory-backend-file,id=ram,size=$memory,mem-path=${machine[0]},share=on"
 		-machine memory-backend=ram)
 fi
+if [ -n "$console" ]; then
+	serial=(-serial "file:$console")
+else
+	# The terminal has it, and a file by which progress is seen.
+	console=$SCRATCH/console
+	serial=(-chardev "stdio,id=terminal,signal=off,logfile=$console"
+		-serial chardev:terminal)
+fi
+results=${results:-$SCRATCH/results}
 
-timeout --kill-after=10 "$limit" qemu-system-x86_64 "${accel[@]}" \
-	-smp "$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
-	-monitor none -net none "${disk[@]}" -kernel "$kernel" -initrd "$initrd" \
-	-serial "${console:-stdio}" -serial "$results" \
-	-append "console=ttyS0 reboot=t panic=-1 $append" < /dev/null &
-CHILD=$!
-status=0
-wait "$CHILD" || status=$?
-CHILD=
-case $status in
-0) ;;
-124 | 137)
-	say "the guest did not end within $limit s, and was ended"
-	exit 1 ;;
-*)
-	say "QEMU ended with status $status"
-	exit 1 ;;
-esac
+# watch_guest: wait for CHILD as long as it makes progress. Sets status.
+watch_guest() {
+	local seen='' size since=$SECONDS
+
+	status=0
+	while kill -0 "$CHILD" 2> /dev/null; do
+		sleep 1
+		size=$(stat -c %s "$console" "$results" 2> /dev/null | tr '\n' ' ')
+		if [ "$size" != "$seen" ]; then
+			seen=$size since=$SECONDS
+		elif [ $((SECONDS - since)) -ge "$patience" ]; then
+			kill -KILL "$CHILD"
+			wait "$CHILD" || :
+			CHILD=
+			stuck "no progress for $patience s, $(python3 \
+				"$ROOT/tools/test/vm/progress.py" \
+				--where "$results" "$console")"
+			status=1
+			return
+		fi
+	done
+	wait "$CHILD" || status=$?
+	CHILD=
+	if [ "$status" != 0 ]; then
+		stuck "QEMU ended with status $status"
+		status=1
+	fi
+}
+
+# stuck WHY: say so, here and where the results are judged
+stuck() {
+	say "the guest was ended: $1"
+	printf '\n@stuck %s\n' "$1" >> "$results"
+}
+
+for try in 1 2; do
+	: > "$console"
+	: > "$results"
+	qemu-system-x86_64 "${accel[@]}" \
+		-smp "$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
+		-monitor none -net none "${disk[@]}" -kernel "$kernel" \
+		-initrd "$initrd" "${serial[@]}" -serial "file:$results" \
+		-append "console=ttyS0 reboot=t panic=-1 $append" < /dev/null &
+	CHILD=$!
+	watch_guest
+	# An interrupt early in a boot can trip the kernel's own KASAN.
+	if [ "$try" = 2 ] || grep -aqv '^@stuck\|^$' "$results" ||
+			grep -aq 'Run /init' "$console"; then
+		break
+	fi
+	say "the kernel did not come up: once more"
+	cp "$console" "$console-1"
+done
+exit "$status"

@@ -10,14 +10,12 @@
 case ${1:-} in
 -h | --help)
 	echo "usage: check.sh [SUITE or PROGRAM or misuse]..."
-	echo "Builds a KUnit kernel (cached), boots it with 2 CPUs twice: for the suites,"
-	echo "and beside that for the programs; once more with 4 CPUs, for the suites for"
-	echo "which that matters; and once to see misuse of the module reported."
+	echo "Builds a KUnit kernel (cached), and boots it in several guests beside each"
+	echo "other: suites and programs with 2 CPUs, suites for which that matters with"
+	echo "4, and one in which the module is misused. AT_ONCE= is how many guests run"
+	echo "at a time; PATIENCE= after how many seconds without progress one is ended."
 	exit 0 ;;
 esac
-# How long a guest may take. The longest run takes some ten minutes; three times
-# that is a guest that hangs.
-limit=${TIMEOUT:-1800}
 names=("$@") words=
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"

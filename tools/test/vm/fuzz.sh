@@ -57,14 +57,14 @@ memory_file() {
 	fi
 }
 
-# guest NAME KERNEL MODULE LIMIT WORDS ARGUMENT...: fuzz; all is in $work/NAME then
+# guest NAME KERNEL MODULE WORDS ARGUMENT...: fuzz; all is in $work/NAME then
 guest() {
-	local run=$work/$1 kernel=$2 module=$3 limit=$4 words=$5 start=$SECONDS
+	local run=$work/$1 kernel=$2 module=$3 words=$4 start=$SECONDS
 	local root=$SCRATCH/files
 
 	rm -f "$memory"
 	memory=$(memory_file)
-	shift 5
+	shift 4
 	rm -rf "$root" "$run"
 	mkdir -p "$root"/{modules,bin} "$run"
 	cp "$module" "$root/modules/twheel.ko"
@@ -77,11 +77,10 @@ guest() {
 	# With a fifth level of page tables an interrupt early at boot may be one at which
 	# KASAN sees none, for what the CPU can do is just being found out.
 	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel" --initrd "$run/initrd" \
-		--memory 1G --memory-file "$memory" --timeout "$limit" \
+		--memory 1G --memory-file "$memory" \
 		--console "$run/console" --results "$run/results" \
 		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr no5lvl \
-			softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 \
-			watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 \
+			sysctl.kernel.panic_on_rcu_stall=1 $PATIENT_WORDS \
 			$clock $words" &
 	CHILD=$!
 	watch_child grep -a '^#' "$run/results" || say "the end of the console:
@@ -97,17 +96,17 @@ $(tail -n 25 "$run/console" 2>/dev/null)"
 }
 
 debug() {
-	guest "$1" "$kernel/arch/x86/boot/bzImage" "$2" "$3" "" \
-		--coverage "${@:4}"
+	guest "$1" "$kernel/arch/x86/boot/bzImage" "$2" "" \
+		--coverage "${@:3}"
 }
 
 stock() {
-	guest "$1" "$stock_image" "$2" "$3" "loglevel=5 $light" "${@:4}"
+	guest "$1" "$stock_image" "$2" "loglevel=5 $light" "${@:3}"
 }
 
 # Timers are those of the tick, every 4 ms: many expire at once, and few in between.
 coarse() {
-	guest "$1" "$stock_image" "$2" "$3" "loglevel=5 $light highres=off nohz=off" "${@:4}"
+	guest "$1" "$stock_image" "$2" "loglevel=5 $light highres=off nohz=off" "${@:3}"
 }
 
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3 binutils
@@ -138,7 +137,7 @@ sound_source() {
 broken() {
 	local name=$1 on=$2 file=$3 change=$4 finder status=0
 	local source=$work/broken-module-$on
-	local limit=$((seconds + 600)) run=(--seed "$seed" --seconds "$seconds" --failures 1)
+	local run=(--seed "$seed" --seconds "$seconds" --failures 1)
 
 	[ -e "$source/$file" ] || die "tools/test/fuzz/faults: $name: no $on or no $file" \
 		"mend that line"
@@ -149,7 +148,7 @@ broken() {
 		modules > "$work/broken.log" 2>&1 < /dev/null ||
 		die "$name: does not compile" "see $work/broken.log"
 	say "$name, on the $on kernel"
-	"$on" "broken-$name" "$source/module/twheel.ko" "$limit" "${run[@]}" \
+	"$on" "broken-$name" "$source/module/twheel.ko" "${run[@]}" \
 		2> /dev/null
 	cp "$ROOT/$file" "$source/$file"
 	finder=$(judge --finder "broken-$name") || status=$?
@@ -193,7 +192,7 @@ if [ -n "${REPLAY:-}" ]; then
 	cp -r "$REPLAY" "$inputs/"
 	[ ! -d "$REPLAY" ] || inputs=$REPLAY
 	say "replaying $REPLAY, $times times"
-	debug replay "$module" 1800 --seconds 1200 --replay "$times"
+	debug replay "$module" --seconds 1200 --replay "$times"
 	judge --module "$module" replay
 	exit
 fi
@@ -201,7 +200,7 @@ fi
 if [ -n "${MERGE:-}" ]; then
 	find "$work/found" -type f -exec cp {} "$inputs/" \;
 	say "looking for few among $(find "$inputs" -type f | wc -l) programs"
-	debug merge "$module" 7200 --merge
+	debug merge "$module" --merge
 	judge --module "$module" --merge "$corpus" merge
 	rm -rf "$work/found"
 	exit
@@ -212,7 +211,7 @@ runs=()
 limits=(--seconds "$seconds")
 if [[ " $kernels " = *" debug "* ]]; then
 	say "fuzzing with KASAN and lockdep, guided by coverage, for $seconds s"
-	debug debug "$module" $((seconds + 900)) --seed "$seed" "${limits[@]}"
+	debug debug "$module" --seed "$seed" "${limits[@]}"
 	runs+=(debug)
 	# The other guests go on from what this one has found.
 	judge --found "$work/found" debug > /dev/null || :
@@ -225,18 +224,15 @@ if [ "$left" != 0 ]; then
 	build_for "$stock_headers" "$work/stock-module" KCOV_INSTRUMENT=n
 fi
 for on in $fast; do
-	limit=$((seconds + 600))
 	if [ "$calls" != 0 ]; then
 		# Each of those to come makes as many.
 		made=$(judge --count "${runs[@]}")
 		share=$((calls > made ? (calls - made + left - 1) / left : 1))
-		# A busy machine does some thousands in a second.
 		limits=(--seconds 0 --calls "$share")
-		limit=$((share / 1000 + 1200))
 		left=$((left - 1))
 	fi
-	say "fuzzing Debian's kernel $stock_release, $on (at most $limit s)"
-	"$on" "$on" "$work/stock-module/module/twheel.ko" "$limit" \
+	say "fuzzing Debian's kernel $stock_release, $on"
+	"$on" "$on" "$work/stock-module/module/twheel.ko" \
 		--seed $((seed + 1000 * ${#runs[@]})) "${limits[@]}"
 	runs+=("$on")
 done

@@ -23,11 +23,11 @@ die() {
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/twheel.XXXXXX")
 # What runs in the background: what is waited for, and what goes on beside that.
 CHILD=
-ASIDE=
+ASIDE=()
 clean_up() {
 	local child
 
-	for child in $CHILD $ASIDE; do
+	for child in $CHILD "${ASIDE[@]}"; do
 		kill "$child" 2>/dev/null || :
 		wait "$child" 2>/dev/null || :
 	done
@@ -80,18 +80,24 @@ need() {
 	fi
 }
 
-# watch_child SIGN...: wait for CHILD, whose status this has; on a terminal, with the
-# seconds and what SIGN says
+# watch_child SIGN...: wait for CHILD, whose status this has. Shows the seconds and what
+# the command SIGN prints: on a terminal each second, in a log every minute.
 watch_child() {
-	local start=$SECONDS status=0
+	local start=$SECONDS shown=$SECONDS status=0 end='' pause=60
 
+	[ ! -t 2 ] || end='\r\033[K' pause=1
 	while kill -0 "$CHILD" 2>/dev/null; do
-		sleep 1
-		[ ! -t 2 ] || printf '\r\033[K  %d s, %s ' $((SECONDS - start)) \
+		# A short command is not to wait for a whole second.
+		if [ $((SECONDS - start)) -lt 2 ]; then sleep 0.1; else sleep 1; fi
+		[ $((SECONDS - shown)) -ge "$pause" ] || continue
+		shown=$SECONDS
+		printf "$end  %d s, %s${end:+ }" $((SECONDS - start)) \
 			"$("$@" 2>/dev/null | tail -n1 | tr -cd '[:print:]' |
 			cut -c1-65)" >&2
+		[ -n "$end" ] || echo >&2
 	done
-	[ ! -t 2 ] || printf '\r\033[K' >&2
+	# shellcheck disable=SC2059
+	printf "$end" >&2
 	wait "$CHILD" || status=$?
 	CHILD=
 	return "$status"
@@ -111,6 +117,57 @@ run_logged() {
 		die "$what: failed" "the whole log: $log"
 	fi
 	say "  done in $((SECONDS - start)) s"
+}
+
+# patient LOG COMMAND...: run it, which writes to LOG, for as long as LOG grows. What adds
+# nothing for ten minutes is ended, with status 124.
+patient() {
+	local log=$1 child size seen='' since=$SECONDS status=0
+
+	shift
+	setsid "$@" &
+	child=$!
+	while kill -0 "$child" 2> /dev/null; do
+		sleep 0.5
+		size=$(stat -c %s "$log")
+		if [ "$size" != "$seen" ]; then
+			seen=$size since=$SECONDS
+		elif [ $((SECONDS - since)) -ge "${PATIENCE:-600}" ]; then
+			kill -KILL -- "-$child"
+			wait "$child" || :
+			echo "no progress for ${PATIENCE:-600} s: ended" >> "$log"
+			return 124
+		fi
+	done
+	wait "$child" || status=$?
+	return "$status"
+}
+
+# begin_logged LOG WHAT COMMAND...: like run_logged, but beside others; end_logged waits
+# for all that have begun.
+BEGUN=()
+begin_logged() {
+	local log=$1 what=$2
+
+	shift 2
+	say "$what"
+	"$@" > "$log" 2>&1 < /dev/null &
+	ASIDE+=($!)
+	BEGUN+=("$! $log $what")
+}
+
+end_logged() {
+	local child log what
+
+	for child in "${BEGUN[@]}"; do
+		read -r child log what <<< "$child"
+		CHILD=$child
+		if ! watch_child cat "$log"; then
+			tail -n 20 "$log" >&2
+			die "$what: failed" "the whole log: $log"
+		fi
+	done
+	BEGUN=() ASIDE=()
 }
 
 # clock_words DIR: words for a kernel whose clock is to be a good one. An emulated guest's
@@ -151,30 +208,62 @@ mirror() {
 		done
 }
 
-# build_modules KDIR DIR: the module and, where the kernel has KUnit, its tests, and the
-# example that uses the module; out of the tree, so that kernels do not mix
+# suites MODULE: the names of the suites of kunit/MODULE.c
+suites() {
+	sed -n 's/^extern struct kunit_suite \(.*\)_suite;$/\1/p' \
+		"$ROOT/kunit/$1.c"
+}
+
+# narrow DIR SUITE...: of the suites in DIR, run only those; a module that has none of
+# them stays as it is
+narrow() {
+	local dir=$1 main suite some
+
+	shift
+	for main in main main_smp; do
+		some=
+		for suite in $(suites $main); do
+			[[ " $* " != *" $suite "* ]] || some+="${some:+, }&${suite}_suite"
+		done
+		[ -n "$some" ] || continue
+		sed -i '/^kunit_test_suites(/,/);$/d' "$dir/kunit/$main.c"
+		echo "kunit_test_suites($some);" >> "$dir/kunit/$main.c"
+	done
+}
+
+# build_modules KDIR DIR [SUITE...]: the module and, where the kernel has KUnit, its tests,
+# or only those; out of the tree, so that kernels do not mix
 build_modules() {
 	local kdir=$1 dir=$2
 
-	mirror "$dir" Kbuild module include kunit tools/examples/kernel
+	mirror "$dir" Kbuild module include kunit
+	narrow "$dir" "${@:3}"
 	run_logged "$dir/modules.log" "building the module" \
 		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
-	# Else the versions of symbols that have changed since would be the old ones.
-	rm -f "$dir/tools/examples/kernel/Module.symvers"
-	run_logged "$dir/example.log" "building the example module" \
-		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
-		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" modules
-	if grep -h 'warning:' "$dir/modules.log" "$dir/example.log" >&2; then
+	! grep -h 'warning:' "$dir/modules.log" >&2 ||
 		die "the compiler warns, see above"
-	fi
 }
 
-# build_misuse KDIR DIR: the module that misuses the one built in DIR
-build_misuse() {
+# begin_example KDIR DIR: build the example modules on the module built in DIR; the caller
+# waits with end_logged
+begin_example() {
+	local kdir=$1 dir=$2
+
+	mirror "$dir" tools/examples/kernel
+	# Else the versions of symbols that have changed since would be the old ones.
+	rm -f "$dir/tools/examples/kernel/Module.symvers"
+	begin_logged "$dir/example.log" "building the example modules" \
+		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
+		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" KCFLAGS=-Werror modules
+}
+
+# begin_misuse KDIR DIR: likewise the module that misuses it
+begin_misuse() {
 	local kdir=$1 dir=$2
 
 	mirror "$dir" tools/test/user/misuse
-	run_logged "$dir/misuse.log" "building the module that misuses it" \
+	rm -f "$dir/tools/test/user/misuse/Module.symvers"
+	begin_logged "$dir/misuse.log" "building the module that misuses it" \
 		make -C "$kdir" M="$dir/tools/test/user/misuse" TWHEEL="$dir" \
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
 }
@@ -206,19 +295,27 @@ misuse_initrd() {
 		"$ROOT/tools/test/vm/guest/misuse.sh" "$root"
 }
 
-# A delay loop lasts next to no time, as where a kernel was kept from measuring it by a
-# busy host, so that no test relies on one.
-NO_DELAYS="lpj=4096"
+# Words of every guest's kernel. A busy host may leave a CPU alone for a minute or two, so
+# the kernel's own watchdogs get the longest times that they take; what spins is still
+# found. A busy host also makes the kernel mismeasure its delay loop: it is told a value,
+# by which a delay lasts next to no time, so that no test relies on one.
+PATIENT_WORDS="softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 \
+sysctl.kernel.hung_task_timeout_secs=1200 workqueue.watchdog_thresh=300 lpj=4096"
 
-# Reports are expected, and the guest goes on; its marks are not to be held back.
-MISUSE_WORDS="oops=panic softlockup_panic=1 loglevel=8 printk.devkmsg=on $NO_DELAYS"
+# Reports are expected, and the guest goes on. Its marks must not be held back.
+MISUSE_WORDS="oops=panic loglevel=8 printk.devkmsg=on $PATIENT_WORDS"
 export MISUSE_WORDS
 
-# build_tools DIR: the programs
-build_tools() {
+# begin_tools DIR: build the programs; the caller waits with end_logged
+begin_tools() {
 	mkdir -p "$1"
-	run_logged "$1.log" "building the tools" \
+	begin_logged "$1.log" "building the tools" \
 		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1"
+}
+
+build_tools() {
+	begin_tools "$1"
+	end_logged
 }
 
 # with_libraries PROGRAM FOLDER ROOT: the program, which is not static, into ROOT with

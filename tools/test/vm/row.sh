@@ -17,10 +17,9 @@ fi
 row=$1
 shift
 names=("$@")
-read -r series parts cpus minutes _ words < <(awk -v row="$row" \
+read -r series parts cpus _ words < <(awk -v row="$row" \
 	'$1 == row { $1 = ""; print }' "$ROOT/tools/test/vm/rows") ||
 	die "there is no row $row" "see tools/test/vm/rows"
-limit=$((minutes * 60))
 
 need "${TEST_PACKAGES[@]}"
 case $parts in

@@ -4,7 +4,6 @@
 # lib.sh has to be read before. Who calls sets
 #   kdir, image	the kernel: what modules are built against, and what is booted
 #   work	the folder for all of this kernel's
-#   limit	how many seconds a guest may take
 #   words	further words for the kernel's command line
 #   names	suites or programs to run only those; none is all
 # A file at a time does not show that.
@@ -16,66 +15,76 @@ TOOLS=$CACHE/check/tools
 TEST_PACKAGES=(qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev
 	liburing-dev gcc-multilib make mandoc python3 strace)
 
-# suites MODULE: the names of its suites
-suites() {
-	sed -n 's/^extern struct kunit_suite \(.*\)_suite;$/\1/p' \
-		"${ROOT:?}/kunit/$1.c"
-}
+# programs: the names of all test programs
+programs() {
+	local path
 
-# wants NAME...: is one of these to be run?
-wants() {
-	local name
-
-	[ ${#names[@]} -gt 0 ] || return 0
-	for name; do
-		[[ " ${names[*]} " != *" $name "* ]] || return 0
+	for path in "${ROOT:?}"/tools/test/user/*_test.{c,sh}; do
+		path=${path##*/}
+		echo "${path%.*}"
 	done
-	return 1
+	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
 }
 
-# boot FOLDER CPUS WORDS: FOLDER/initrd, in the background
-boot() {
-	"$ROOT/tools/test/vm/boot.sh" --kernel "$image" --initrd "$1/initrd" --cpus "$2" \
-		--memory 2G --timeout "$limit" --console "$1/console" \
-		--results "$1/results" --append "$3 $words" &
+# Guests that are to run: "NAME CPUS WORDS" each, in the folder $work/run-NAME.
+GUESTS=()
+
+# at_once: how many guests run at a time. Most tests wait, so that it takes several to keep
+# the CPUs of the host busy; on a host that is busy with others, two. A guest may take a
+# gigabyte and a half.
+at_once() {
+	awk -v cpus="$(nproc)" 'FNR == NR { load = $1; next }
+		/^MemAvailable:/ {
+			n = int($2 / 1500000)
+			most = load > 4 * cpus ? 2 : 6
+			print (n < 1 ? 1 : n > most ? most : n)
+		}' /proc/loadavg /proc/meminfo
 }
 
-# finish FOLDER CPUS WORDS: wait for that guest, which is CHILD, with a sign of life
-finish() {
-	local try
+# run_guests: all of GUESTS, beside each other, with a sign of how far they are
+run_guests() {
+	local most=${AT_ONCE:-$(at_once)} waiting=("${GUESTS[@]}") guest shown=()
+	local name cpus memory words run pid running=() still
 
-	for try in 1 2; do
-		watch_child cat "$1/results" || say "the end of the console:
-$(tail -n 25 "$1/console" 2>/dev/null)"
-		# What has died before its first program has not met our module:
-		# an interrupt early in a boot can trip the kernel's own KASAN.
-		if [ "$try" = 2 ] || grep -q 'Run /init' "$1/console"; then
-			break
-		fi
-		say "  the kernel did not come up: once more"
-		mv "$1/console" "$1/console-1"
-		boot "$@"
-		CHILD=$!
+	for guest in "${GUESTS[@]}"; do
+		shown+=("${guest%% *}=$work/run-${guest%% *}")
 	done
-	say "  done; console: $1/console"
+	say "running in ${#GUESTS[@]} guests, at most $most at a time: ${shown[*]%%=*}"
+	python3 "$ROOT/tools/test/vm/progress.py" "${shown[@]}" &
+	ASIDE=($!)
+	while [ $((${#waiting[@]} + ${#running[@]})) -gt 0 ]; do
+		while [ ${#waiting[@]} -gt 0 ] && [ ${#running[@]} -lt "$most" ]; do
+			read -r name cpus words <<< "${waiting[0]}"
+			waiting=("${waiting[@]:1}")
+			run=$work/run-$name
+			touch "$run/began"
+			"$ROOT/tools/test/vm/boot.sh" --kernel "$image" \
+				--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
+				--console "$run/console" --results "$run/results" \
+				--append "$words" &
+			running+=("$! $run")
+			ASIDE+=($!)
+		done
+		sleep 1
+		still=()
+		for guest in "${running[@]}"; do
+			read -r pid run <<< "$guest"
+			if kill -0 "$pid" 2> /dev/null; then
+				still+=("$guest")
+			else
+				touch "$run/ended"
+			fi
+		done
+		running=("${still[@]}")
+	done
+	wait "${ASIDE[0]}" || :
+	ASIDE=()
 }
 
-# guest WHAT FOLDER CPUS WORDS: boot it, and wait
-guest() {
-	local start=$SECONDS
-
-	say "$1 in a guest with $3 CPUs (at most $limit s)"
-	shift
-	boot "$@"
-	CHILD=$!
-	finish "$@"
-	say "  after $((SECONDS - start)) s"
-}
-
-# prepare_tests FOLDER CPUS NAME...: an initrd of what is in FOLDER/files, which is to run
-# those with so many CPUs; "suites" and "programs" are all of them
+# prepare_tests NAME CPUS TEST...: a guest with so many CPUs that runs these tests, of
+# what is in its folder's files
 prepare_tests() {
-	local run=$1 cpus=$2
+	local run=$work/run-$1 name=$1 cpus=$2
 
 	shift 2
 	echo "$*" > "$run/files/only"
@@ -84,26 +93,26 @@ prepare_tests() {
 	lacks "$kdir" KUNIT > "$run/lacks"
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/check.sh" "$run/files"
-}
-
-# One CPU that can be never comes, and is to be in nobody's way. A CPU that its host has
-# left alone for 20 s is not stalled; one that spins is still found, as a soft lockup. Who
-# loads a suite waits for all of a case, which may take two minutes on a busy machine.
-test_words() {
-	echo "oops=panic panic_on_warn=1 loglevel=8 possible_cpus=$(($1 + 1)) \
-softlockup_panic=1 sysctl.kernel.panic_on_rcu_stall=1 rcupdate.rcu_cpu_stall_timeout=60 \
-sysctl.kernel.hung_task_timeout_secs=300 trace_buf_size=64k $NO_DELAYS"
+	# One CPU that is possible never comes: nothing may wait for it.
+	GUESTS+=("$name $cpus oops=panic panic_on_warn=1 loglevel=8 printk.time=1 \
+possible_cpus=$((cpus + 1)) sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k \
+$PATIENT_WORDS $words")
 }
 
 # build_tests: everything that is to run in guests of this kernel. Sets build, where
 # the modules are: another version of the kernel has others.
 build_tests() {
 	build=$work/$(basename "$kdir")
-	build_modules "$kdir" "$build"
-	build_misuse "$kdir" "$build"
-	build_tools "$TOOLS"
-	"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
-	"$ROOT/tools/test/vm/man.sh" "$TOOLS" "$work/man"
+	begin_tools "$TOOLS"
+	build_modules "$kdir" "$build" "${names[@]}"
+	end_logged
+	begin_example "$kdir" "$build"
+	begin_misuse "$kdir" "$build"
+	begin_logged "$work/readme.log" "compiling the examples of the documents" \
+		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
+	begin_logged "$work/man.log" "checking the manual pages, and their examples" \
+		"$ROOT/tools/test/vm/man.sh" "$TOOLS" "$work/man"
+	end_logged
 }
 
 # files_of_suites ROOT MAIN...: what the guest needs for the suites of kunit/MAIN.c
@@ -118,25 +127,26 @@ files_of_suites() {
 	done
 }
 
-# files_of_programs ROOT: what it needs for the programs and examples
+# files_of_programs ROOT TEST...: what it needs for these programs, and for the examples
 files_of_programs() {
-	local root=$1 program script example
+	local root=$1 program example
 
+	shift
 	mkdir -p "$root"/{modules,tests,bin}
 	cp "$build"/module/twheel.ko \
 		"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 	cp "$TOOLS"/cli/twheel "$root/bin/"
-	# By the sources: a program whose source is gone may still be in the cache.
-	for program in "$ROOT"/tools/test/user/*_test.c; do
-		cp "$TOOLS/test/user/$(basename "$program" .c)" "$root/tests/"
+	for program; do
+		if [ -e "$ROOT/tools/test/user/$program.sh" ]; then
+			install -m 755 "$ROOT/tools/test/user/$program.sh" \
+				"$root/tests/$program"
+		elif [ -e "$TOOLS/test/user/$program" ]; then
+			cp "$TOOLS/test/user/$program" "$root/tests/"
+		fi
 	done
-	while read -r program; do
-		cp "$TOOLS/test/user/${program}_32" "$root/tests/"
-	done < <(sed '/^#/d' "$ROOT/tools/test/user/compat")
-	for script in "$ROOT"/tools/test/user/*_test.sh; do
-		install -m 755 "$script" "$root/tests/$(basename "$script" .sh)"
-	done
+	# Scripts find these beside them.
+	cp "$TOOLS"/test/user/{lib_test,lib_cells_test,lib_crowd_test} "$root/tests/"
 	for example in after idle_server idle_server_timerfd ev_timeouts; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
@@ -149,66 +159,76 @@ files_of_programs() {
 	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 }
 
-# run_tests CPUS [MORE]: all of them, with so many CPUs; those for which it matters with
-# MORE once again; and misuse of the module. Prints the verdict, which is the status.
-# Programs have a guest of their own beside the others: they wait most of the time.
-run_tests() {
-	local cpus=$1 more=${2:-} programs=() suites=() smp=() name
-	local run=$work/run all few runs=() misused=
+# prepare_suites NAME CPUS MODULE TEST...: a guest for these suites of kunit/MODULE.c
+prepare_suites() {
+	local name=$1 cpus=$2
 
-	rm -rf "$run"{,-suites,-smp,-misuse}
-	mapfile -t all < <(suites main; suites main_smp)
-	mapfile -t few < <(suites main_smp)
+	mkdir -p "$work/run-$name"
+	files_of_suites "$work/run-$name/files" "$3"
+	shift 3
+	prepare_tests "$name" "$cpus" "$@"
+}
+
+# prepare_programs NAME CPUS TEST...: a guest for these programs, and "example": the
+# example modules
+prepare_programs() {
+	local name=$1 cpus=$2
+
+	shift 2
+	mkdir -p "$work/run-$name"
+	files_of_programs "$work/run-$name/files" "$@"
+	prepare_tests "$name" "$cpus" "$@"
+}
+
+# run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
+# again with MORE; and misuse of the module. Prints the verdict, which is the status.
+run_tests() {
+	local cpus=$1 more=${2:-} name i run runs=() misused='' parts=3
+	local all_suites all_smp suites=() smp=() programs=() some
+
+	rm -rf "$work"/run{,-*}
+	mapfile -t all_suites < <(suites main)
+	mapfile -t all_smp < <(suites main_smp)
+	if [ ${#names[@]} = 0 ]; then
+		mapfile -t programs < <(programs)
+		programs+=(example)
+		suites=("${all_suites[@]}") smp=("${all_smp[@]}") misused=1
+	fi
 	for name in "${names[@]}"; do
-		[ "$name" != misuse ] || continue
-		if [[ " ${all[*]} " = *" $name "* ]]; then
+		if [ "$name" = misuse ]; then
+			misused=1
+		elif [[ " ${all_suites[*]} " = *" $name "* ]]; then
 			suites+=("$name")
+		elif [[ " ${all_smp[*]} " = *" $name "* ]]; then
+			smp+=("$name")
 		else
 			programs+=("$name")
 		fi
-		[[ " ${few[*]} " != *" $name "* ]] || smp+=("$name")
 	done
-	if [ ${#names[@]} = 0 ]; then
-		programs=(programs) suites=(suites) smp=("${few[@]}")
-	fi
 	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
 		# Each is to be named as skipped.
-		programs+=("${suites[@]}")
+		programs+=("${suites[@]}" "${smp[@]}")
 		suites=() smp=()
 	fi
 
-	if [ ${#programs[@]} -gt 0 ]; then
-		runs+=("$run")
-		files_of_programs "$run/files"
-		prepare_tests "$run" "$cpus" "${programs[@]}"
-		say "the programs begin to run in a guest of their own, with $cpus CPUs"
-		boot "$run" "$cpus" "$(test_words "$cpus")"
-		ASIDE=$!
-	fi
-	if [ ${#suites[@]} -gt 0 ]; then
-		runs+=("$run-suites")
-		files_of_suites "$run-suites/files" main main_smp
-		prepare_tests "$run-suites" "$cpus" "${suites[@]}"
-		guest "running the suites" "$run-suites" "$cpus" \
-			"$(test_words "$cpus")"
-	fi
-	if [ -n "$more" ] && [ ${#smp[@]} -gt 0 ]; then
-		runs+=("$run-smp")
-		files_of_suites "$run-smp/files" main_smp
-		prepare_tests "$run-smp" "$more" "${smp[@]}"
-		guest "running suites again" "$run-smp" "$more" \
-			"$(test_words "$more")"
-	fi
-	if wants misuse; then
-		misused=$run-misuse
+	# What takes longest begins first.
+	[ ${#smp[@]} = 0 ] || prepare_suites smp "$cpus" main_smp "${smp[@]}"
+	for ((i = 1; i <= parts && i <= ${#programs[@]}; i++)); do
+		mapfile -t some < <(printf '%s\n' "${programs[@]}" | sed -n "$i~${parts}p")
+		prepare_programs "programs-$i" "$cpus" "${some[@]}"
+	done
+	[ ${#suites[@]} = 0 ] || prepare_suites suites "$cpus" main "${suites[@]}"
+	[ -z "$more" ] || [ ${#smp[@]} = 0 ] ||
+		prepare_suites "smp-$more" "$more" main_smp "${smp[@]}"
+	for name in "${GUESTS[@]}"; do
+		runs+=("$work/run-${name%% *}")
+	done
+	if [ -n "$misused" ]; then
+		misused=$work/run-misuse
 		mkdir -p "$misused"
 		misuse_initrd "$build" "$kdir" "$misused"
-		guest "misusing the module" "$misused" "$cpus" "$MISUSE_WORDS"
+		GUESTS+=("misuse $cpus $MISUSE_WORDS $words")
 	fi
-	if [ -n "$ASIDE" ]; then
-		say "waiting for the programs (at most $limit s after they began)"
-		CHILD=$ASIDE ASIDE=
-		finish "$run" "$cpus" "$(test_words "$cpus")"
-	fi
+	run_guests
 	python3 "$ROOT/tools/test/vm/verdict.py" "$ROOT" "$misused" "${runs[@]}"
 }

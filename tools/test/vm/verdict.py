@@ -5,12 +5,13 @@
 usage: verdict.py SOURCES MISUSED RUN...
 
 SOURCES is the root of the sources. A RUN is a folder: "results" is what the guest
-wrote to its second serial port, "console" its kernel log, "only" the names of those
-suites and programs that have to have a result, or the words "suites" and "programs" for
-every one that stands in the sources, "cpus" how many CPUs it was given, and "lacks", if
-there, the options that its kernel is without. MISUSED, unless it is empty, is the folder
-of a guest in which the module was misused. The last line printed is "N passed, N failed",
-with ", N skipped" where some were; the status is 0 only if none failed.
+wrote to its second serial port, "console" its kernel log, "only" the names of the suites
+and programs that must have a result, "cpus" how many CPUs it was given, and "lacks", if
+it exists, the options that its kernel is without. MISUSED, unless it is empty, is the
+folder of a guest in which the module was misused. Where a guest died or was ended, the
+cases that had ended are judged by its console, and all others have failed. The last line
+is "N passed, N failed", with ", N skipped" where some were; the status is 0 only if none
+failed.
 """
 import pathlib
 import re
@@ -19,6 +20,7 @@ import sys
 sys.dont_write_bytecode = True
 import complaints  # noqa: E402
 import misuse  # noqa: E402
+import results  # noqa: E402
 
 
 class Verdict:
@@ -61,36 +63,40 @@ def expected_cases(sources):
 
 
 def expected_programs(sources):
+    """Programs of the sources, each with its cases where those can be told."""
     tests = sources / "tools/test/user"
-    compat = {line + "_32" for line in (tests / "compat").read_text().splitlines()
-              if not line.startswith("#")}
-    return compat | {p.stem for suffix in ("c", "sh")
-                     for p in tests.glob("*_test." + suffix)}
+    programs = {path.stem: re.findall(r"^\s+TAP\((\w+)\)", path.read_text(), re.M)
+                for suffix in ("c", "sh") for path in tests.glob("*_test." + suffix)}
+    return programs | {line + "_32": programs[line]
+                       for line in (tests / "compat").read_text().splitlines()
+                       if not line.startswith("#")}
 
 
 def sections(text):
     """(mark, arguments, lines) of each marked section."""
+    parts = ("suite", "program", "run", "leaks")
     kind, words, lines = None, [], []
     for line in text.splitlines():
-        if line.startswith("@"):
-            mark, *args = line[1:].split()
-            if mark in ("end", "status"):
-                yield kind, words + args, lines
-                kind, lines = None, []
-            else:
-                if kind in ("suite", "program", "run", "leaks"):
-                    yield kind, words + ["cut off"], lines
-                kind, words, lines = mark, args, []
-                if mark in ("begin", "complete"):
-                    yield mark, args, []
-        else:
+        if not line.startswith("@"):
             lines.append(line)
-    if kind in ("suite", "program", "run", "leaks"):
+            continue
+        mark, *args = line[1:].split()
+        if mark in ("end", "status"):
+            yield kind, words + args, lines
+            kind, lines = None, []
+            continue
+        if kind in parts:
+            yield kind, words + ["cut off"], lines
+        kind, words, lines = mark, args, []
+        if mark not in parts:
+            yield mark, args, []
+    if kind in parts:
         yield kind, words + ["cut off"], lines
 
 
-def judge_lines(verdict, where, lines, indent):
-    """Results of one suite or program. Returns the names that have one."""
+def judge_lines(verdict, where, lines, indent, whole=True):
+    """Results of one suite or program, unless it is WHOLE as far as they go. Returns the
+    names that have one."""
     seen = []
     planned = None
     failed = verdict.failed
@@ -98,20 +104,20 @@ def judge_lines(verdict, where, lines, indent):
         plan = re.match(indent + r"1\.\.(\d+)$", line)
         if plan:
             planned = int(plan.group(1))
-        result = re.match(indent + r"(not )?ok (\d+)(?: -)? (\S+)(?:.*# SKIP ?(.*))?", line)
-        if not result:
+        result = results.RESULT.match(line)
+        if not result or result["indent"] != indent:
             continue
-        bad, number, name, skipped = result.groups()
+        name = result["name"]
         seen.append(name)
-        if int(number) != len(seen):
+        if int(result["number"]) != len(seen):
             verdict.fail(f"{where}.{name}", "out of sequence")
-        elif bad:
+        elif result["bad"]:
             verdict.fail(f"{where}.{name}")
-        elif skipped is not None:
-            verdict.skip(f"{where}.{name}", skipped)
+        elif result["skipped"] is not None:
+            verdict.skip(f"{where}.{name}", result["skipped"])
         else:
             verdict.ok(f"{where}.{name}")
-    if planned != len(seen):
+    if whole and planned != len(seen):
         verdict.fail(where, f"{planned} tests were planned, {len(seen)} have a result")
     if verdict.failed > failed:
         for line in lines:
@@ -120,74 +126,101 @@ def judge_lines(verdict, where, lines, indent):
     return seen
 
 
-def judge_run(verdict, sources, run):
+def judge_missing(verdict, where, cases, seen):
+    """All cases that have no result, by name; the first was running when the guest died."""
+    missing = [case for case in cases if case not in seen]
+    for case in missing:
+        verdict.fail(f"{where}.{case}", "was running when the guest ended"
+                     if case == missing[0] and seen else "has no result")
+    if not cases and not seen:
+        verdict.fail(where, "has no result")
+
+
+class Run:
     """What a guest did."""
-    results, console = run / "results", run / "console"
-    only = set((run / "only").read_text().split())
-    cpus = (run / "cpus").read_text().strip()
-    lacks = misuse.lacking(run)
-    suites = expected_cases(sources)
-    programs = expected_programs(sources)
-    for name in only - set(suites) - programs - {"suites", "programs", "example"}:
-        verdict.fail(name, "there is no such suite or program")
-    if "suites" not in only:
-        suites = {name: suites[name] for name in suites if name in only}
-    if "programs" not in only:
-        programs &= only
-    if "KUNIT" in lacks:
-        for name in suites:
-            verdict.skip(name, "the kernel lacks KUNIT")
-        suites = {}
 
-    text = results.read_text(errors="replace").replace("\r", "") if results.exists() else ""
-    complete = False
-    took = []
-    for kind, words, lines in sections(text):
-        where = words[0] if words else kind
-        if kind == "complete":
-            complete = True
-        elif kind == "begin":
-            verdict.prefix = f"with {words[1]} CPUs: "
-            verdict.test(words[1] == cpus, "the guest has the CPUs that it was given",
-                         f"{cpus} they were: was its kernel built for so many?")
-        elif kind == "suite":
-            if "suites" not in only and where not in only:
-                continue
-            seen = judge_lines(verdict, where, lines, r"    ")
-            for case in suites.pop(where, []):
-                if case not in seen:
-                    verdict.fail(f"{where}.{case}", "has no result")
-        elif kind == "program":
-            failed = verdict.failed
-            judge_lines(verdict, where, lines, "")
-            programs.discard(where)
-            if len(words) == 3:
-                took.append((int(words[1]), where))
-            if words[-1] != "0" and failed == verdict.failed:
-                verdict.fail(where, f"ended with status {words[-1]}")
-        elif kind == "run":
-            verdict.test(words[-1] == "0", " ".join(words[:-1]),
-                         f"status {words[-1]}: " + " ".join(lines))
-        elif kind == "leaks":
-            leaks = [line for line in lines if "unreferenced object" in line]
-            verdict.test(not leaks, "no memory is leaked", f"{len(leaks)} objects")
-            if leaks:
-                print("\n".join("  | " + line for line in lines[:40]))
-    for name in sorted(suites):
-        verdict.fail(name, "the suite has no result")
-    for name in sorted(programs):
-        verdict.fail(name, "the program has no result")
-    verdict.test(complete, "the guest came to its end", f"see {console}")
+    def __init__(self, verdict, sources, folder):
+        self.verdict, self.folder = verdict, folder
+        self.only = set((folder / "only").read_text().split())
+        self.cpus = (folder / "cpus").read_text().strip()
+        self.console = results.read(folder / "console")
+        self.complete, self.stuck, self.took = False, "", []
+        self.suites, self.programs = expected_cases(sources), expected_programs(sources)
+        for name in self.only - set(self.suites) - set(self.programs) - {"example"}:
+            verdict.fail(name, "there is no such suite or program")
+        self.suites = {name: cases for name, cases in self.suites.items()
+                       if name in self.only}
+        self.programs = {name: cases for name, cases in self.programs.items()
+                         if name in self.only}
+        if "KUNIT" in misuse.lacking(folder):
+            for name in self.suites:
+                verdict.skip(name, "the kernel lacks KUNIT")
+            self.suites = {}
 
-    if len(took) > 3:
-        print("slowest: " + ", ".join(f"{name} {seconds} s"
-                                      for seconds, name in sorted(took)[:-4:-1]))
+    def judge(self):
+        for kind, words, lines in sections(results.read(self.folder / "results")):
+            getattr(self, "judge_" + kind, self.ignore)(words, lines)
+        # What is read of suites, once all of a module have ended, died with the guest.
+        for name, lines, took in results.suites_on(self.console):
+            self.took += [(seconds, f"{name}.{case}") for case, seconds in took.items()]
+            if name in self.suites:
+                seen = judge_lines(self.verdict, name, lines, "    ", whole=False)
+                judge_missing(self.verdict, name, self.suites.pop(name), seen)
+        for name, cases in sorted(self.suites.items()) + sorted(self.programs.items()):
+            judge_missing(self.verdict, name, cases, [])
+        self.verdict.test(self.complete, "the guest came to its end",
+                          f"{self.stuck or 'it died'}, see {self.folder / 'console'}")
+        found = list(complaints.found(self.console.splitlines()))
+        self.verdict.test(not found, "the kernel does not complain",
+                          f"see {self.folder / 'console'}")
+        for line in found[:10]:
+            print("  | " + line)
 
-    log = console.read_text(errors="replace") if console.exists() else ""
-    found = list(complaints.found(log.splitlines()))
-    verdict.test(not found, "the kernel does not complain", f"see {console}")
-    for line in found[:10]:
-        print("  | " + line)
+    def ignore(self, words, lines):
+        pass
+
+    def judge_complete(self, words, lines):
+        self.complete = True
+
+    def judge_begin(self, words, lines):
+        self.verdict.prefix = f"with {words[1]} CPUs: "
+        self.verdict.test(words[1] == self.cpus, "the guest has the CPUs that it was given",
+                          f"{self.cpus} they were: was its kernel built for so many?")
+
+    def judge_stuck(self, words, lines):
+        self.stuck = " ".join(words)
+
+    def judge_suite(self, words, lines):
+        name = words[0]
+        if name not in self.suites or words[-1] == "cut off":
+            return
+        seen = judge_lines(self.verdict, name, lines, "    ")
+        judge_missing(self.verdict, name, self.suites.pop(name), seen)
+
+    def judge_program(self, words, lines):
+        name = words[0]
+        failed = self.verdict.failed
+        if words[-1] == "cut off":
+            seen = judge_lines(self.verdict, name, lines, "", whole=False)
+            judge_missing(self.verdict, name, self.programs.pop(name, []), seen)
+            if failed == self.verdict.failed:
+                self.verdict.fail(name, "was running when the guest ended")
+            return
+        judge_lines(self.verdict, name, lines, "")
+        self.programs.pop(name, None)
+        self.took.append((int(words[1]), name))
+        if words[-1] != "0" and failed == self.verdict.failed:
+            self.verdict.fail(name, f"ended with status {words[-1]}")
+
+    def judge_run(self, words, lines):
+        self.verdict.test(words[-1] == "0", " ".join(words[:-1]),
+                          f"status {words[-1]}: " + " ".join(lines))
+
+    def judge_leaks(self, words, lines):
+        leaks = [line for line in lines if "unreferenced object" in line]
+        self.verdict.test(not leaks, "no memory is leaked", f"{len(leaks)} objects")
+        if leaks:
+            print("\n".join("  | " + line for line in lines[:40]))
 
 
 def main():
@@ -195,13 +228,19 @@ def main():
         sys.exit(__doc__)
     sources, misused = pathlib.Path(sys.argv[1]), sys.argv[2]
     verdict = Verdict()
-    for run in sys.argv[3:]:
+    took = []
+    for folder in sys.argv[3:]:
         verdict.prefix = ""
-        judge_run(verdict, sources, pathlib.Path(run))
+        run = Run(verdict, sources, pathlib.Path(folder))
+        run.judge()
+        took += run.took
     verdict.prefix = ""
     if misused:
         misuse.judge(verdict, pathlib.Path(misused),
                      sources / "tools/test/user/misuse/expected")
+    if len(took) > 9:
+        print("slowest: " + ", ".join(f"{name} {seconds:.0f} s"
+                                      for seconds, name in sorted(took)[:-10:-1]))
     print(f"{verdict.passed} passed, {verdict.failed} failed"
           + (f", {verdict.skipped} skipped" if verdict.skipped else ""))
     sys.exit(verdict.failed != 0)

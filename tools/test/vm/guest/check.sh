@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What the guest does for make check. Everything that is to be judged goes to the
-# second serial port, between marks; tools/test/vm/verdict.py reads it.
+# What the guest does for make check. Everything that verdict.py judges goes to the second
+# serial port, between marks.
 
 out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
-mark() { echo "@$*" > $out; }
+# A program may have ended in the middle of a line.
+mark() { printf '\n@%s\n' "$*" > $out; }
 
 mark begin "$(uname -r)" "$(nproc)"
-# What to run: names of suites and programs, and "programs" for all of them. Suites are
-# run if they are there.
+# The names of programs to run. Suites are run if their module is there.
 only=$(cat /only)
 wanted() {
 	for word in $only; do
-		[ "$word" = "$1" ] || [ "$word" = programs ] && return 0
+		[ "$word" != "$1" ] || return 0
 	done
 	return 1
 }
@@ -69,12 +69,11 @@ for program in /tests/*; do
 	mark program "$name"
 	others 0
 	began=$(uptime)
-	"$program" > /tmp/run.out 2>&1
-	status=$?
+	# Each line at once: the host sees by it that the program makes progress.
+	{ "$program" 2>&1; echo $? > /tmp/status; } | cat > $out
 	took=$(($(uptime) - began))
 	others 1
-	cat /tmp/run.out > $out
-	mark end $took $status
+	mark end $took "$(cat /tmp/status)"
 done
 
 if wanted example; then
@@ -86,7 +85,7 @@ fi
 run rmmod twheel
 
 if [ -w /sys/kernel/debug/kmemleak ]; then
-	# What is found in one scan only may be on its way: look twice.
+	# What one scan alone finds may be on its way to its place: scan twice.
 	echo scan > /sys/kernel/debug/kmemleak
 	sleep 6
 	echo scan > /sys/kernel/debug/kmemleak
