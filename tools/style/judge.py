@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""What checkpatch says, less the exceptions: judge.py EXCEPTIONS < FINDINGS
+"""What a check says, less the exceptions: judge.py EXCEPTIONS [TYPE] < FINDINGS
 
-A finding is a line of checkpatch --terse --show-types. Prints those that no exception
-covers, and exceptions that cover nothing; the status is 0 only if there are none.
+A finding is a line of checkpatch --terse --show-types, or of names.py. Prints those that
+no exception covers, and exceptions that cover nothing; the status is 0 only if there are
+none. With TYPE, only exceptions of that type count, and without it all but BARE_NAME.
 """
 import fnmatch
 import re
@@ -41,6 +42,9 @@ def main():
         exceptions = [Allowed(number, line.rstrip("\n"))
                       for number, line in enumerate(file, 1)
                       if line.strip() and not line.startswith("#")]
+    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    exceptions = [exception for exception in exceptions
+                  if (exception.type == (wanted or "BARE_NAME")) == bool(wanted)]
     bad = 0
     for line in sys.stdin:
         finding = FINDING.match(line)

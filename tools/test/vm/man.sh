@@ -1,17 +1,50 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# man.sh [TOOLS OUT]: check the manual pages. Each is well formed and says everything that
-# the sources have; every call of the library has one. With TOOLS, where the library is
-# built, their examples are compiled: programs become OUT/example_NAME.
+# man.sh: check the manual pages. Each is well formed and says everything that the sources
+# have; every call of the library has one.
+# man.sh --examples TOOLS OUT: compile their examples with the library that is built in
+# TOOLS; programs become OUT/example_NAME.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-[ $# = 0 ] || [ $# = 2 ] || die "usage: man.sh [TOOLS OUT]"
-tools=${1:-} out=${2:-$SCRATCH/man}
+[ $# = 0 ] || { [ $# = 3 ] && [ "$1" = --examples ]; } ||
+	die "usage: man.sh [--examples TOOLS OUT]"
+tools=${2:-} out=${3:-$SCRATCH/man}
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
 library=$ROOT/tools/lib/libtwheel.h
 mkdir -p "$out"
+
+# example PAGE OPTION...: compile what stands in it. A program is linked; a function
+# is not, and has the usual headers.
+example() {
+	local page=$1 name
+
+	shift
+	name=example_$(basename "${page%.*}")
+	awk '/^\.\\" compiled by make check$/	{ wanted = 1; next }
+		wanted && /^\.Bd /		{ inside = 1; next }
+		inside && /^\.Ed$/		{ exit }
+		inside				{ gsub(/\\e/, "\\"); print }' \
+		"$page" > "$out/$name.c"
+	[ -s "$out/$name.c" ] || die "$page has no example"
+	if ! grep -q '^int main(' "$out/$name.c"; then
+		set -- -include stdio.h -include libtwheel.h -c "$@"
+	fi
+	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
+		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \
+		-o "$out/$name" "$out/$name.c" "$@" 2> "$out/$name.log" ||
+		{ cat "$out/$name.log" >&2; die "the example of $page does not compile"; }
+}
+if [ -n "$tools" ]; then
+	for page in "$man"/*.[0-9]; do
+		# Those of commands are for a shell.
+		[[ $page != *.1 ]] || continue
+		! grep -q '^\.Sh EXAMPLES' "$page" ||
+			example "$page" "$tools/lib/libtwheel.a" -pthread
+	done
+	exit
+fi
 
 # Of pages that refer to each other none is installed, and the database of those
 # that are may be old. A page of several names has links, to where it is installed.
@@ -104,34 +137,3 @@ sed -n 's/^DEFINE_EVENT([a-z_]*, twheel_\([a-z_]*\),$/\1/p; s/^TRACE_EVENT(twhee
 	says twheel.4 'It Li' "tracepoints"
 sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/cli/*.c |
 	says twheel.1 'It Fl' "options"
-
-[ -n "$tools" ] || exit 0
-
-# example PAGE OPTION...: compile what stands in it. A program is linked; a function
-# is not, and has the usual headers.
-example() {
-	local page=$1 name
-
-	shift
-	name=example_$(basename "${page%.*}")
-	awk '/^\.\\" compiled by make check$/	{ wanted = 1; next }
-		wanted && /^\.Bd /		{ inside = 1; next }
-		inside && /^\.Ed$/		{ exit }
-		inside				{ gsub(/\\e/, "\\"); print }' \
-		"$page" > "$out/$name.c"
-	[ -s "$out/$name.c" ] || die "$page has no example"
-	if ! grep -q '^int main(' "$out/$name.c"; then
-		set -- -include stdio.h -include libtwheel.h -c "$@"
-	fi
-	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
-		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \
-		-o "$out/$name" "$out/$name.c" "$@" 2> "$out/$name.log" ||
-		{ cat "$out/$name.log" >&2; die "the example of $page does not compile"; }
-}
-say "compiling the examples of the manual pages"
-for page in "${pages[@]}"; do
-	# Those of commands are for a shell.
-	[[ $page != *.1 ]] || continue
-	! grep -q '^\.Sh EXAMPLES' "$page" ||
-		example "$page" "$tools/lib/libtwheel.a" -pthread
-done

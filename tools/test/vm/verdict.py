@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Judge runs of the tests in guests.
 
-usage: verdict.py SOURCES MISUSED RUN...
+usage: verdict.py [--built FILE] SOURCES MISUSED RUN...
 
 SOURCES is the root of the sources. A RUN is a folder: "results" is what the guest
 wrote to its second serial port, "console" its kernel log, "only" the names of the suites
@@ -11,7 +11,8 @@ it exists, the options that its kernel is without. MISUSED, unless it is empty, 
 folder of a guest in which the module was misused. Where a guest died or was ended, the
 cases that had ended are judged by its console, and all others have failed. The last line
 is "N passed, N failed", with ", N skipped" where some were; the status is 0 only if none
-failed.
+failed. FILE tells of what was built and checked outside of guests, in lines
+"STATUS NAME: CAUSE".
 """
 import pathlib
 import re
@@ -224,12 +225,16 @@ class Run:
 
 
 def main():
-    if len(sys.argv) < 3:
+    verdict, words, took = Verdict(), sys.argv[1:], []
+    if words[:1] == ["--built"]:
+        for line in pathlib.Path(words[1]).read_text().splitlines():
+            status, _, what = line.partition(" ")
+            verdict.test(status == "0", *what.split(": ", 1))
+        del words[:2]
+    if len(words) < 2:
         sys.exit(__doc__)
-    sources, misused = pathlib.Path(sys.argv[1]), sys.argv[2]
-    verdict = Verdict()
-    took = []
-    for folder in sys.argv[3:]:
+    sources, misused = pathlib.Path(words[0]), words[1]
+    for folder in words[2:]:
         verdict.prefix = ""
         run = Run(verdict, sources, pathlib.Path(folder))
         run.judge()

@@ -1,0 +1,36 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Does every name at file scope carry its noun? names.py FILE...
+
+A backtrace and ftrace show a static function by its bare name, next to those of the whole
+kernel: "base_find" says where it is, "find" does not. Prints functions, variables, types
+and macros at file scope that are a single word, in the form of checkpatch.
+"""
+import re
+import sys
+
+WORD = r"([A-Za-z][A-Za-z0-9]*)"
+KINDS = (
+    ("function", re.compile(rf"^static [^=;(]*?\b{WORD}\((?!\()")),
+    ("function", re.compile(rf"^(?!static|return|else)(?:[a-z]\w*[ *]+)+{WORD}\([^()]*\)?$")),
+    ("variable", re.compile(rf"^static [^=;(]*?[ *]{WORD}(?:\[[^\]]*\])*(?: =|;)")),
+    ("type", re.compile(rf"^(?:static )?(?:const )?(?:struct|union|enum) {WORD} \{{")),
+    ("macro", re.compile(rf"^#define {WORD}\b")),
+)
+# The entry of a program is called so.
+ALLOWED = {"main"}
+
+
+def main():
+    for name in sys.argv[1:]:
+        with open(name) as file:
+            for number, line in enumerate(file, 1):
+                for kind, pattern in KINDS:
+                    match = pattern.match(line)
+                    if match and match[1] not in ALLOWED:
+                        print(f"{name}:{number}: CHECK:BARE_NAME: {kind} {match[1]} "
+                              "does not say whose it is")
+                        break
+
+
+main()
