@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Do includes go down only? layers.py [--write]
+"""Do includes go down only?
 
 The folders of module/ are layers: dev uses api, api uses core, core uses engine. A file
 includes headers of its own layer and of those below, compat.h, export.h and param.h; the
-engine only its own and export.h. No headers include each other in a circle. Then the
-table between "<!-- layers -->" and "<!-- end of layers -->" of tools/doc/design.md: it has
-each file, with the headers of ours that it includes. --write corrects that column.
+engine only its own and export.h. No headers include each other in a circle. Prints what
+is otherwise. (tools/doc/layers.py keeps the table of layers in design.md.)
 """
 import os
 import pathlib
@@ -20,9 +19,6 @@ PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\
 # Who includes a public header of ours: the lowest layer that does.
 LOWEST = {"linux/twheel.h": "engine", "trace/events/twheel.h": "core",
           "linux/twheel_policy.h": "api", "uapi/linux/twheel.h": "dev"}
-DESIGN = pathlib.Path("tools/doc/design.md")
-TABLE = re.compile(r"<!-- layers -->\n(.*?)<!-- end of layers -->", re.S)
-ROW = re.compile(r"\| \[([\w/]+)\]\(\S+\) \|(.*)\|([^|]*)\|$")
 
 
 def height(name):
@@ -83,55 +79,11 @@ def circles(files):
             yield f"module/{circle.split(' ')[0]}: includes itself: {circle}"
 
 
-def includes(files):
-    """By stem, as the table has it: the headers, those of the same folder first"""
-    table = {}
-    for name, headers in files.items():
-        table.setdefault(name[:-2], set()).update(header[:-2] for header, _ in headers)
-    for stem, headers in table.items():
-        folder = os.path.dirname(stem)
-        headers.discard(stem)
-        table[stem] = sorted(
-            (os.path.basename(header) if folder and os.path.dirname(header) == folder
-             else header for header in headers),
-            key=lambda header: ("/" in header, header in ("compat", "export", "param"),
-                                header))
-    return table
-
-
-def tabled(wanted, text, wrong):
-    """The table with the headers that are wanted; appends what was wrong"""
-    lines, seen = [], set()
-    for line in text.splitlines():
-        row = ROW.match(line)
-        if not row:
-            lines.append(line)
-            continue
-        name, what, headers = row[1], row[2], row[3].split()
-        seen.add(name)
-        if name not in wanted:
-            wrong.append(f"{DESIGN}: {name} is not there")
-        elif sorted(headers) != (sorted(wanted[name]) or ["–"]):
-            wrong.append(f"{DESIGN}: {name} includes {' '.join(wanted[name]) or 'nothing'}")
-            line = line[:line.rindex("|", 0, -1)] + f"| {' '.join(wanted[name]) or '–'} |"
-        lines.append(line)
-    wrong += [f"{DESIGN}: lacks {name}" for name in sorted(set(wanted) - seen)]
-    return "".join(line + "\n" for line in lines)
-
-
 def main():
     files, public = read()
     if len(files) < 20:
         sys.exit("layers.py: module/ is not where it was")
     wrong = list(upward(files, public)) + list(circles(files))
-    design = DESIGN.read_text()
-    table = TABLE.search(design)
-    if not table:
-        wrong.append(f"{DESIGN}: has no table of layers")
-    else:
-        written = tabled(includes(files), table[1], wrong)
-        if sys.argv[1:] == ["--write"]:
-            DESIGN.write_text(design.replace(table[1], written))
     print("".join(line + "\n" for line in wrong), end="")
     sys.exit(bool(wrong))
 

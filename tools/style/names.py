@@ -3,8 +3,9 @@
 """Does every name at file scope carry its noun? names.py FILE...
 
 A backtrace and ftrace show a static function by its bare name, next to those of the whole
-kernel: "base_find" says where it is, "find" does not. Prints functions, variables, types
-and macros at file scope that are a single word, in the form of checkpatch.
+kernel: "base_find" says where it is, "find" does not. Prints functions and variables at
+file scope that are a single word, in the form of checkpatch; of the module and the library
+types and macros, too.
 """
 import re
 import sys
@@ -17,6 +18,7 @@ KINDS = (
     ("type", re.compile(rf"^(?:static )?(?:const )?(?:struct|union|enum) {WORD} \{{")),
     ("macro", re.compile(rf"^#define {WORD}\b")),
 )
+STRICT = re.compile("module/|tools/lib/")
 # The entry of a program is called so.
 ALLOWED = {"main"}
 
@@ -27,7 +29,8 @@ def main():
             for number, line in enumerate(file, 1):
                 for kind, pattern in KINDS:
                     match = pattern.match(line)
-                    if match and match[1] not in ALLOWED:
+                    if (match and match[1] not in ALLOWED and
+                            (kind in ("function", "variable") or STRICT.match(name))):
                         print(f"{name}:{number}: CHECK:BARE_NAME: {kind} {match[1]} "
                               "does not say whose it is")
                         break

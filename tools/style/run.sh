@@ -5,8 +5,8 @@
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
-checks=(checkpatch indent kernel-doc sparse headers library shellcheck python man links
-	spelling licences faults)
+checks=(checkpatch indent names layers kernel-doc sparse headers library shellcheck python
+	man links figures spelling licences reuse version faults)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -42,6 +42,21 @@ check_checkpatch() {
 	grep -q ' lines checked$' "$work/checkpatch" ||
 		{ tail -n 3 "$work/checkpatch"; return 1; }
 	python3 tools/style/judge.py tools/style/exceptions < "$work/checkpatch"
+}
+
+# In the kernel a backtrace names bare functions; in the library they stand beside those of
+# any program. In what is not the module, nouns of types are names enough.
+check_names() {
+	files 'module/*.[ch]' 'tools/lib/*.[ch]' 'kunit/*.[ch]' 'tools/bench/*.[ch]' \
+		'tools/examples/kernel/*.[ch]' 'tools/test/torture/*.[ch]' \
+		'tools/test/user/misuse/*.[ch]' 'tools/test/attack/irqs/*.[ch]' \
+		':!tools/test/torture/user' |
+		xargs -0 python3 tools/style/names.py > "$work/names" || return
+	python3 tools/style/judge.py tools/style/exceptions BARE_NAME < "$work/names"
+}
+
+check_layers() {
+	python3 tools/style/layers.py
 }
 
 check_indent() {
@@ -146,13 +161,18 @@ check_man() {
 }
 
 # The pictures of the documents are those that their script draws, the table of layers is
-# that of the module, names in the documents exist, and their figures are the same.
+# that of the module, and names in the documents exist.
 check_links() {
 	files '*.md' | xargs -0 python3 tools/style/links.py || return
-	python3 tools/doc/layers.py && python3 tools/bench/figures.py || return
+	python3 tools/doc/layers.py || return
 	mkdir -p "$work/pictures"
 	python3 tools/doc/pictures.py "$work/pictures"
 	diff -rq "$work/pictures" tools/doc/pictures
+}
+
+# The tables of figures in the documents are those of tools/bench/figures.json.
+check_figures() {
+	python3 tools/bench/figures.py
 }
 
 check_spelling() {
@@ -171,13 +191,21 @@ check_licences() {
 		status=1
 	done < <(files ':!*.svg' ':!*.json' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
 		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
-	reuse lint > "$work/reuse" || { cat "$work/reuse"; status=1; }
 	return $status
 }
 
 # Planted faults that no longer change anything find nothing.
 check_faults() {
 	tools/test/faults/check.sh > "$work/faults" || { cat "$work/faults"; return 1; }
+}
+
+check_reuse() {
+	reuse lint > "$work/reuse" || { cat "$work/reuse"; return 1; }
+}
+
+# One version, of the Makefile, wherever one is stated.
+check_version() {
+	tools/packaging/version.sh
 }
 
 passed=0 failed=0

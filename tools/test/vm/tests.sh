@@ -31,11 +31,11 @@ GUESTS=()
 
 # at_once: how many guests run at a time. Most tests wait, so that it takes several to keep
 # the CPUs of the host busy; on a host that is busy with others, two. A guest may take a
-# gigabyte and a half.
+# gigabyte.
 at_once() {
 	awk -v cpus="$(nproc)" 'FNR == NR { load = $1; next }
 		/^MemAvailable:/ {
-			n = int($2 / 1500000)
+			n = int($2 / 1000000)
 			most = load > 4 * cpus ? 2 : 6
 			print (n < 1 ? 1 : n > most ? most : n)
 		}' /proc/loadavg /proc/meminfo
@@ -59,7 +59,7 @@ run_guests() {
 			run=$work/run-$name
 			touch "$run/began"
 			"$ROOT/tools/test/vm/boot.sh" --kernel "$image" \
-				--initrd "$run/initrd" --cpus "$cpus" --memory 2G \
+				--initrd "$run/initrd" --cpus "$cpus" --memory 1G \
 				--console "$run/console" --results "$run/results" \
 				--append "$words" &
 			running+=("$! $run")
