@@ -42,6 +42,6 @@ module_exit(twheel_exit);
 MODULE_DESCRIPTION("Cascading hashed timing wheel for very many timeouts");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION("0.2.0");
 /* The device uses the same symbols as any other module. */
 TW_IMPORT(TWHEEL);

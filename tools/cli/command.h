@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define TWHEEL_VERSION	"0.1.0"
 
 /* Exit statuses. Those of a COMMAND that cannot be run are the shell's. */
 enum status {

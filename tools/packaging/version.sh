@@ -1,18 +1,20 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# version.sh: does everything that states the version of twheel state the same?
-# version.sh NEW: make it so. The changelog of the packages gets an entry.
+# version.sh: do all files that state the version state that of the Makefile?
+# version.sh NEW: set it in all of them. Both changelogs get an entry, to be filled.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 # file, and what stands before the version in a line of it
-places='tools/Makefile VERSION :=\s
-tools/cli/command.h #define TWHEEL_VERSION\s"
+places='Makefile VERSION :=\s
 module/main.c MODULE_VERSION("
 dkms.conf PACKAGE_VERSION="
-debian/changelog twheel ('
+debian/changelog twheel (
+CHANGELOG.md ##\s
+README.md | \*\*Maturity\*\* | Version\s'
 
-version=${1:-$(sed -n 's/^VERSION := //p' tools/Makefile)}
+number='[0-9]*\.[0-9]*\.[0-9]*'
+version=${1:-$(sed -n 's/^VERSION := //p' Makefile)}
 if ! [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]; then
 	echo "version.sh: '$version' is no version such as 1.2.3" >&2
 	exit 2
@@ -20,9 +22,13 @@ fi
 
 if [ $# = 1 ]; then
 	while read -r file before; do
-		[ "$file" != debian/changelog ] || continue
-		sed -i "s/^\($before\)[0-9.]*/\1$version/" "$file"
+		case $file in
+		CHANGELOG.md | debian/changelog) ;;
+		*) sed -i "s/^\($before\)$number/\1$version/" "$file" ;;
+		esac
 	done <<< "$places"
+	grep -q "^## $version$" CHANGELOG.md ||
+		sed -i "0,/^## /s/^## /## $version\n\n&/" CHANGELOG.md
 	if ! head -n 1 debian/changelog | grep -qF "twheel ($version)"; then
 		{
 			printf 'twheel (%s) unstable; urgency=medium\n\n' "$version"
@@ -38,7 +44,7 @@ fi
 
 wrong=0
 while read -r file before; do
-	states=$(sed -n "s/^$before\([0-9.]*\).*/\1/p" "$file" | head -n 1)
+	states=$(sed -n "s/^$before\($number\).*/\1/p" "$file" | head -n 1)
 	[ "$states" != "$version" ] || continue
 	echo "version.sh: $file says '$states', not $version" >&2
 	wrong=1

@@ -63,8 +63,8 @@ odd_versions_are_seen() {
 	local file
 
 	copy "$work/odd" || return
-	for file in tools/Makefile tools/cli/command.h module/main.c dkms.conf \
-		debian/changelog; do
+	for file in Makefile module/main.c dkms.conf debian/changelog CHANGELOG.md \
+		README.md; do
 		cp "$work/odd/$file" "$SCRATCH/kept"
 		sed -i "s/$version/$version.1/" "$work/odd/$file"
 		! "$work/odd/tools/packaging/version.sh" || return
@@ -73,7 +73,7 @@ odd_versions_are_seen() {
 	"$work/odd/tools/packaging/version.sh"
 }
 
-version=$(sed -n 's/^PACKAGE_VERSION="\(.*\)"$/\1/p' "$ROOT/dkms.conf")
+version=$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")
 check "all places state version $version" "$ROOT/tools/packaging/version.sh"
 check "a place that states another is noticed" odd_versions_are_seen
 
