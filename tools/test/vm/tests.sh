@@ -189,7 +189,7 @@ prepare_programs() {
 # run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
 # again with MORE; and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
-	local cpus=$1 more=${2:-} name i run runs=() misused='' parts=3
+	local cpus=$1 more=${2:-} name i run runs=() misused='' parts=1
 	local all_suites all_smp suites=() smp=() programs=() some
 
 	rm -rf "$work"/run{,-*}
@@ -217,6 +217,7 @@ run_tests() {
 		suites=() smp=()
 	fi
 
+	[ ${#programs[@]} -lt 10 ] || parts=3
 	# What takes longest begins first.
 	[ ${#smp[@]} = 0 ] || prepare_suites smp "$cpus" main_smp "${smp[@]}"
 	for ((i = 1; i <= parts && i <= ${#programs[@]}; i++)); do
