@@ -164,7 +164,7 @@ check_man() {
 # that of the module, and names in the documents exist.
 check_links() {
 	files '*.md' | xargs -0 python3 tools/style/links.py || return
-	python3 tools/doc/layers.py || return
+	python3 tools/doc/check.py || return
 	mkdir -p "$work/pictures"
 	python3 tools/doc/pictures.py "$work/pictures"
 	diff -rq "$work/pictures" tools/doc/pictures

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is the table of layers in design.md true and complete? layers.py [--write]
+"""Do the documents agree with the sources? check.py [--write]
 
-Each .c and .h of module/ with the same name is one row: what it is, and which of our
+design.md has a row for each .c and .h of module/: what it is, and which of our
 own headers it includes. --write renews the last column. Functions and constants that the
 documents and their pictures name have to exist too.
 """
