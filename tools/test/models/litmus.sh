@@ -16,6 +16,7 @@ tools=$CACHE/herd7
 packages=(herdtools7 libc6 libgmp10)
 
 kernel_source 6.1
+# shellcheck disable=SC2154 # kernel_source sets it
 model=$source_folder/tools/memory-model
 [ -e "$model/linux-kernel.cfg" ] ||
 	die "there is no memory model in $source_folder" "remove that folder, and try again"

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Prints the reciprocals that the engine computes: of each tick in its arguments. */
+#include "shim.h"
+
+#include "../../../module/engine/shape.c"
+#include "../../../module/engine/wheel.c"
+
+void (*shim_before_write)(void);
+unsigned int shim_allocations;
+
+int main(int argc, char **argv)
+{
+	static struct tw_wheel wheel;
+	int i;
+
+	for (i = 1; i < argc; i++) {
+		if (tw_wheel_shape(&wheel, strtoull(argv[i], NULL, 10), 256))
+			return 1;
+		printf("%llu %llu %u %llu\n", wheel.tick_ns, wheel.recip,
+		       wheel.recip_shift, wheel.recip_max);
+	}
+	return 0;
+}

@@ -1,0 +1,140 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make proofs: what the engine promises, proved of the very files that the kernel gets.
+# CBMC proves wheel.c's assertions for every position and tick, with each ratio from 2 to
+# 16 between levels; z3 proves that the engine's multiplication divides. broken has ways
+# to break the engine; each proof named there has to fail then. Minutes. The last line is
+# "N passed, N failed".
+#
+#   PROOFS="name ..."  only these; make proofs PROOFS=prove_bucket_in_reach
+#
+# CBMC is Debian's, of a newer suite than the machine's: it runs from a folder, with the
+# C library that it wants.
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+here=$ROOT/tools/test/proofs
+tools=$CACHE/cbmc
+packages=(cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g)
+# Of two levels' lists a solver can tell; a proof of those takes a minute or two.
+lists=(prove_bits_after_enqueue prove_bits_after_dequeue)
+
+case ${1:-} in
+-h | --help)
+	echo "usage: run.sh [PROOF]...    (make proofs PROOFS=\"...\")"
+	exit 0 ;;
+esac
+wanted=("$@")
+
+need gcc libc6-dev python3 z3
+if [ ! -e "$tools/usr/bin/cbmc" ]; then
+	suite sid
+	mkdir -p "$SCRATCH/packages" "$tools.part"
+	suite_fetch "$SCRATCH/packages" "${packages[@]}"
+	for package in "$SCRATCH"/packages/*.deb; do
+		dpkg -x "$package" "$tools.part"
+	done
+	rm -rf "$tools"
+	mv "$tools.part" "$tools"
+fi
+libraries=$tools/usr/lib/x86_64-linux-gnu
+
+# headers_for SOURCE: empty headers, for which shim.h stands
+headers_for() {
+	local header
+
+	grep -ho '<linux/[a-z0-9_/]*\.h>' "$1"/module/export.h "$1"/module/engine/*.[ch] \
+		"$1/include/linux/twheel.h" | tr -d '<>' | sort -u |
+		while read -r header; do
+			mkdir -p "$SCRATCH/include/${header%/*}"
+			: > "$SCRATCH/include/$header"
+		done
+	cp "$1/include/linux/twheel.h" "$SCRATCH/include/linux/"
+}
+
+# prove SOURCE PROOF SHIFT: the engine of that tree. Leaves what CBMC says in a log.
+prove() {
+	timeout "${TIMEOUT:-1800}" "$libraries/ld-linux-x86-64.so.2" \
+		--library-path "$libraries:$tools/usr/lib" "$tools/usr/bin/cbmc" \
+		-I"$SCRATCH/include" -I"$1/tools/test/engine" -DSLOTS_SHIFT="$3" \
+		--function "$2" --unwind 66 --unwinding-assertions --slice-formula \
+		--no-standard-checks "$1/tools/test/proofs/wheel.c" \
+		> "$SCRATCH/log" 2>&1 || :
+}
+
+proved() {
+	grep -q '^VERIFICATION SUCCESSFUL$' "$SCRATCH/log"
+}
+
+refuted() {
+	grep -q '^VERIFICATION FAILED$' "$SCRATCH/log" &&
+		! grep -q 'unwinding assertion.*: FAILURE' "$SCRATCH/log"
+}
+
+wants_proof() {
+	[ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " = *" $1 "* ]]
+}
+
+passed=0 failed=0
+# report STATUS WHAT SECONDS
+report() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok $2 ($3 s)"
+	else
+		failed=$((failed + 1))
+		echo "not ok $2 ($3 s)"
+		grep -E ': FAILURE|rror' "$SCRATCH/log" | head -n 5 || :
+	fi
+}
+
+headers_for "$ROOT"
+mapfile -t proofs < <(sed -n 's/^void \(prove_[a-z_]*\)(void)$/\1/p' "$here/wheel.c")
+for proof in "${proofs[@]}"; do
+	wants_proof "$proof" || continue
+	shifts=(1 2 3 4)
+	[[ " ${lists[*]} " != *" $proof "* ]] || shifts=(1 2)
+	for shift in "${shifts[@]}"; do
+		start=$SECONDS status=0
+		prove "$ROOT" "$proof" "$shift"
+		proved || status=1
+		report $status "$proof, $((1 << shift)) slots" $((SECONDS - start))
+	done
+done
+
+if wants_proof reciprocal; then
+	start=$SECONDS status=0
+	gcc -std=gnu11 -w -fwrapv -I"$SCRATCH/include" -I"$ROOT/tools/test/engine" \
+		-o "$SCRATCH/reciprocal" "$here/reciprocal.c"
+	python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" > "$SCRATCH/log" 2>&1 ||
+		status=$?
+	report $status "reciprocal: $(tail -n 1 "$SCRATCH/log")" $((SECONDS - start))
+fi
+
+# A proof that no fault can make fail would prove nothing.
+while IFS=$'\t' read -r name proof shift file change; do
+	wants_proof "$proof" || continue
+	start=$SECONDS status=0
+	rm -rf "$SCRATCH/broken"
+	mkdir -p "$SCRATCH/broken/tools/test"
+	cp -r "$ROOT/module" "$ROOT/include" "$SCRATCH/broken/"
+	cp -r "$ROOT/tools/test/proofs" "$ROOT/tools/test/engine" \
+		"$SCRATCH/broken/tools/test/"
+	sed -i "$change" "$SCRATCH/broken/$file"
+	if cmp -s "$ROOT/$file" "$SCRATCH/broken/$file"; then
+		echo "error: $name does not change $file" > "$SCRATCH/log"
+		status=1
+	elif [ "$proof" = reciprocal ]; then
+		gcc -std=gnu11 -w -fwrapv -I"$SCRATCH/include" \
+			-I"$SCRATCH/broken/tools/test/engine" -o "$SCRATCH/reciprocal" \
+			"$SCRATCH/broken/tools/test/proofs/reciprocal.c"
+		! python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" \
+			> "$SCRATCH/log" 2>&1 || status=1
+	else
+		prove "$SCRATCH/broken" "$proof" "$shift"
+		refuted || status=1
+	fi
+	report $status "broken: $name makes $proof fail" $((SECONDS - start))
+done < <(grep -v '^#' "$here/broken")
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ] && [ "$passed" != 0 ]

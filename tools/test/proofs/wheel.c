@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the head of module/engine/wheel.c promises, as assertions that CBMC proves of the
+ * very same file: for every position and every tick of 64 bits, and one ratio between
+ * levels (SLOTS_SHIFT) a run. CBMC follows every path; nothing is sampled.
+ *
+ * Each function is a proof, and run.sh names it to CBMC as the entry.
+ */
+#include "shim.h"
+
+#include "../../../module/engine/shape.c"
+#include "../../../module/engine/wheel.c"
+
+#ifndef SLOTS_SHIFT
+#define SLOTS_SHIFT	1
+#endif
+
+#define PROOF_SLOTS	(1U << SLOTS_SHIFT)
+#define PROOF_BUCKETS	((62 / SLOTS_SHIFT + 1) * 2 * PROOF_SLOTS)
+#ifndef PROOF_TIMERS
+#define PROOF_TIMERS	2
+#endif
+
+u64 nondet_u64(void);
+unsigned int nondet_uint(void);
+
+/* The harness of the suites has them; no proof races or allocates. */
+void (*shim_before_write)(void);
+unsigned int shim_allocations;
+
+static struct tw_wheel proof_wheel;
+static unsigned long proof_bits[BITS_TO_LONGS(PROOF_BUCKETS)];
+/* In one object: the engine subtracts a head's address from that of any list pointer. */
+static struct {
+	struct hlist_head heads[PROOF_BUCKETS];
+	struct twheel_timer timers[PROOF_TIMERS];
+} proof_memory;
+
+/* An empty wheel at any position; a tick is 1024 ns, and its reciprocal exact. */
+static struct tw_wheel *proof_make_wheel(void)
+{
+	struct tw_wheel *w = &proof_wheel;
+
+	__CPROVER_assume(!tw_wheel_shape(w, 1024, PROOF_SLOTS));
+	__CPROVER_assert(w->nr == PROOF_BUCKETS, "as many buckets as planned");
+	w->buckets.heads = proof_memory.heads;
+	w->buckets.occupied = proof_bits;
+	w->now = nondet_u64();
+	w->now_ns = tw_wheel_ns(w, w->now);
+	w->horizon = w->now;
+	w->wake = 0;
+	return w;
+}
+
+/* A tick after the position. */
+static u64 proof_later_tick(const struct tw_wheel *w)
+{
+	u64 tick = nondet_u64();
+
+	__CPROVER_assume(tick > w->now);
+	return tick;
+}
+
+/* The number of a tick's bucket, counted from the position's. */
+static u64 proof_ahead(const struct tw_wheel *w, const struct tw_wheel_row *row,
+		       u64 tick)
+{
+	return (tick >> row->span) - (w->now >> row->span);
+}
+
+/* A bucket lies after the position, within two laps, in its own level's part. */
+void prove_bucket_in_reach(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	u64 tick = proof_later_tick(w);
+	const struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
+	unsigned long index = row->first + ((tick >> row->span) & w->mask);
+
+	__CPROVER_assert(row->level < w->levels, "the level exists");
+	__CPROVER_assert(row->span == row->level * w->shift, "its span");
+	__CPROVER_assert(row->bit == BIT_ULL(row->level), "its bit");
+	__CPROVER_assert(index == tw_wheel_index(w, row->level, tick >> row->span),
+			 "one formula for both");
+	__CPROVER_assert(index < w->nr, "the bucket exists");
+	__CPROVER_assert(index / (w->mask + 1) == row->level, "of that level");
+	__CPROVER_assert(proof_ahead(w, row, tick) >= 1, "after the position");
+	__CPROVER_assert(proof_ahead(w, row, tick) <= w->mask + 1,
+			 "within two laps");
+	__CPROVER_assert(!row->level || proof_ahead(w, row, tick) >= 2,
+			 "a whole bucket lies between");
+}
+
+/* Two ticks that share a bucket share its number: no bucket is ambiguous. */
+void prove_bucket_unambiguous(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	u64 one = proof_later_tick(w), two = proof_later_tick(w);
+	const struct tw_wheel_row *row = tw_wheel_find_row(w, one);
+
+	__CPROVER_assume(tw_wheel_find_row(w, two)->level == row->level);
+	__CPROVER_assume(!(((one ^ two) >> row->span) & w->mask));
+	__CPROVER_assert(one >> row->span == two >> row->span, "one number");
+}
+
+/*
+ * The position stands in the bucket before the one that a cascade empties. Each of its
+ * timers goes to a strictly lower level; those of the range that cascade() looks up once
+ * all go to the same level.
+ */
+void prove_cascade_strictly_lower(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	unsigned int level = nondet_uint();
+	u64 tick = proof_later_tick(w);
+	unsigned int span;
+	u64 near, end;
+
+	__CPROVER_assume(level > 0 && level < w->levels);
+	span = level * w->shift;
+	__CPROVER_assume((tick >> span) - (w->now >> span) == 1);
+	__CPROVER_assert(tw_wheel_find_row(w, tick)->level < level, "lower");
+
+	near = w->now + ((2ULL << span) >> w->shift);
+	end = ((tick >> span) + 1) << span;
+	__CPROVER_assume(tick - near < end - near);
+	__CPROVER_assert(tw_wheel_find_row(w, tick)->level ==
+			 tw_wheel_find_row(w, near)->level,
+			 "one level for the range");
+}
+
+/* A timer that is not near needs nothing before the wheel's next event. */
+void prove_not_near_can_wait(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	u64 tick = proof_later_tick(w);
+	const struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
+
+	w->wake = nondet_u64();
+	__CPROVER_assume(w->wake > w->now);
+	__CPROVER_assume(!tw_wheel_near(w, row, tick));
+	__CPROVER_assert(tick >= w->wake, "it is not due before");
+	__CPROVER_assert(!row->level ||
+			 ((tick >> row->span) - 1) << row->span >= w->wake,
+			 "its bucket need not be emptied before");
+}
+
+/* The occupied bit of a bucket is set if and only if it holds a timer. */
+static void proof_check_bits(const struct tw_wheel *w)
+{
+	unsigned int index = nondet_uint();
+
+	__CPROVER_assume(index < w->nr);
+	__CPROVER_assert(test_bit(index, w->buckets.occupied) ==
+			 !hlist_empty(&w->buckets.heads[index]),
+			 "a bit is set if and only if its bucket holds a timer");
+	__CPROVER_assert(hlist_empty(&w->buckets.heads[index]) ||
+			 w->active & BIT_ULL(index / (w->mask + 1)),
+			 "the level of a timer is active");
+}
+
+/* Up to @reach ticks ahead; 0 is any distance. */
+static void proof_enqueue_all(struct tw_wheel *w, u64 reach)
+{
+	unsigned int i;
+
+	for (i = 0; i < PROOF_TIMERS; i++) {
+		u64 tick = nondet_u64() >> 10;
+
+		__CPROVER_assume(tick > w->now);
+		__CPROVER_assume(!reach || tick - w->now <= reach);
+		proof_memory.timers[i].word.counter = tick << 10;
+		tw_wheel_enqueue_in(w, &proof_memory.timers[i],
+				    tw_wheel_find_row(w, tick), tick);
+	}
+}
+
+void prove_bits_after_enqueue(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+
+	proof_enqueue_all(w, 0);
+	proof_check_bits(w);
+}
+
+/* Bounded to two levels: pointers into all of them are too much for a solver. */
+void prove_bits_after_dequeue(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	unsigned int gone = nondet_uint();
+
+	__CPROVER_assume(gone < PROOF_TIMERS);
+	proof_enqueue_all(w, PROOF_SLOTS * 2 + 2);
+	tw_wheel_dequeue(w, &proof_memory.timers[gone]);
+	proof_check_bits(w);
+}
