@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	packages intree intree-check \
-	check engine style matrix bench models torture fuzz attack faults
+	check engine style matrix bench models proofs torture fuzz attack faults
 .DEFAULT_GOAL := all
 
 all: modules
@@ -87,6 +87,9 @@ bench:
 models:
 	tools/test/models/run.sh $(MODELS)
 
+proofs:
+	tools/test/proofs/run.sh $(PROOFS)
+
 torture:
 	tools/test/vm/torture.sh
 
@@ -136,6 +139,8 @@ help:
 	@echo '                          CHARTS=1: renew the charts, and the figures shown'
 	@echo '  make models           every interleaving of the protocols between CPUs'
 	@echo '                          MODELS="name ...": only these'
+	@echo '  make proofs           formulas of the engine, proved for all positions: minutes'
+	@echo '                          PROOFS="name ...": only these'
 	@echo '  make torture          everything at once, with books kept'
 	@echo '                          KERNEL=debug|stock, SCENARIOS="name ...": only these'
 	@echo '                          TIME=s OPS=n: seconds a scenario, operations'
