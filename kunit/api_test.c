@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The in-kernel API on a virtual clock: what each call does, says and refuses.
+ * The in-kernel API on a virtual clock: what each call does, returns and refuses.
  */
 #include <linux/err.h>
 #include <linux/limits.h>
@@ -106,7 +106,7 @@ static void fires_on_first_boundary(struct kunit *test)
 
 static void boundaries_are_the_clocks(struct kunit *test)
 {
-	/* Not counted from the start of the wheel, which is off a boundary. */
+	/* Boundaries do not count from the start of the wheel, which is off one. */
 	struct twheel *wheel = virtual_wheel(test, 1000 * MS, 1234567890123ULL);
 	struct probe probe;
 
@@ -126,7 +126,7 @@ static void past_is_due_at_once(struct kunit *test)
 	twheel_advance(wheel, 1000 * MS + 17);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 3 * MS), 0);
 	KUNIT_EXPECT_EQ_MSG(test, probe.fired, 0, "run inside the arming call");
-	/* Without waiting for a tick. */
+	/* It does not wait for a tick. */
 	twheel_advance(wheel, 1000 * MS + 17);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 
@@ -147,7 +147,7 @@ static void arm_again_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 1);
 	wheel_run_until(wheel, 49 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
-	/* Later, from the bucket it is in. */
+	/* A later deadline, while it stays in its bucket. */
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, 100 * MS), 1);
 	wheel_run_until(wheel, 148 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
@@ -220,7 +220,7 @@ static void cancel_says_what_happened(struct kunit *test)
 	twheel_arm(&probe.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_CANCELLED);
-	/* Nothing is left that a clock would have to wake up for. */
+	/* There is nothing left to wake up for. */
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	twheel_get_stats(wheel, &stats);
@@ -247,7 +247,7 @@ static void never_is_never(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, twheel_pending(&never[i].timer));
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&never[0].timer), TWHEEL_NEVER);
 
-	/* As far as ktime_t goes: 292 years. */
+	/* The end of ktime_t: 292 years. */
 	twheel_advance(wheel, S64_MAX);
 	for (i = 0; i < ARRAY_SIZE(never); i++) {
 		if (i == 2)
@@ -266,7 +266,7 @@ static void ten_days_to_the_tick(struct kunit *test)
 	probe_init(&probe, wheel, probe_fire);
 	twheel_advance(wheel, 12 * DAY + 345);
 	twheel_arm_at(&probe.timer, 22 * DAY + 5 * MS - 1);
-	/* A lone timer needs no wake-up but its own. */
+	/* A lone timer needs only its own wake-up. */
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 22 * DAY + 5 * MS - 1), 0);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 40 * DAY), 1);
@@ -312,7 +312,7 @@ static void range_picks_within(struct kunit *test)
 			twheel_cancel(&probe.timer);
 		}
 	}
-	/* 1000 to 1100 ms: 1024 is the roundest tick of them. */
+	/* Of 1000 to 1100 ms, 1024 is the roundest tick. */
 	twheel_arm_range(&probe.timer, 1000 * MS, 100 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&probe.timer), 1024 * MS);
 	twheel_cancel(&probe.timer);
@@ -334,7 +334,7 @@ static void limit_recovers(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, 2 * MS), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[2].timer, 3 * MS), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, twheel_state(&p[2].timer), TWHEEL_IDLE);
-	/* Those that are in may move. */
+	/* Pending timers may move. */
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[1].timer, MS), 1);
 	twheel_cancel(&p[1].timer);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[2].timer, 3 * MS), 0);
@@ -364,7 +364,7 @@ static void long_sleep_is_one_pass(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, probes[i].fired, 1);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.passes, 1);
-	/* And a short delay is short at once. */
+	/* A short delay right after that is short. */
 	twheel_arm(&probes[0].timer, 2 * MS);
 	KUNIT_EXPECT_EQ(test, wheel_run_until(wheel, 3650 * DAY + 2 * MS), 1);
 	KUNIT_EXPECT_EQ(test, probes[0].fired_at, 3650 * DAY + 2 * MS);
@@ -372,7 +372,7 @@ static void long_sleep_is_one_pass(struct kunit *test)
 
 static void occupied_buckets_are_counted(struct kunit *test)
 {
-	/* A bucket of level 0, two of level 1 of which one has two timers. */
+	/* One bucket of level 0, and two of level 1, one of them with two timers. */
 	static const u64 delays[] = { 3, 2000, 2001, 9000 };
 	struct twheel *wheel = test->priv;
 	struct probe *probes = probes_new(test, ARRAY_SIZE(delays));

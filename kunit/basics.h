@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests on virtual clocks and on real ones have in common. Inline, because
- * they are two modules.
+ * Shared by tests on virtual clocks and tests on real ones. Inline, because these are
+ * two modules.
  */
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H
@@ -18,7 +18,7 @@
 #define HOUR	(3600ULL * NSEC_PER_SEC)
 #define DAY	(24 * HOUR)
 
-/* A number that is the same every run. */
+/* The next pseudo-random number; every run has the same ones. */
 static inline u32 test_random(u32 *seed)
 {
 	/* xorshift */
@@ -29,9 +29,8 @@ static inline u32 test_random(u32 *seed)
 }
 
 /*
- * For callbacks that take a while. By the clock: a delay loop is as long as the kernel
- * has found it to be when it booted, and on a busy machine that emulates a CPU it may
- * find it to be next to none.
+ * Spin, for callbacks that take a while. It reads the clock: udelay() goes by what the
+ * kernel measured at boot, which is next to nothing on a busy machine that emulates CPUs.
  */
 static inline void spin_ns(u64 ns)
 {

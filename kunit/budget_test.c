@@ -58,7 +58,7 @@ static void one_long_pass_counts(struct kunit *test)
 	tw_budget_spend(&share, now, now);
 	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now, now + 20 * MS));
 	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&share, now + 20 * MS,
-					       now + 41 * MS));
+						now + 41 * MS));
 	/* And is forgiven after a long sleep. */
 	now += HOUR;
 	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now, now + 1));
@@ -81,7 +81,7 @@ static bool account_spend(struct tw_user_budget *account, u64 from, u64 to,
 	local_irq_save(flags);
 	for (; from < to; from += MS)
 		over = tw_user_budget_spend(account, from,
-					from + MS / 100 * percent);
+					    from + MS / 100 * percent);
 	local_irq_restore(flags);
 	return over;
 }
@@ -297,7 +297,7 @@ static void wall_clock_is_handed_over(struct kunit *test)
 
 	for (round = 0; round < 2; round++) {
 		stress_begin(test, &stress, &config, 4000 / num_online_cpus(),
-			    true);
+			     true);
 		stress_end(test, &stress, round);
 	}
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What callbacks may do, to their own timer, to others and to the wheel; and how a
- * wheel ends.
+ * What callbacks may do to their own timer, to others and to the wheel; and how wheels
+ * are stopped.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -39,7 +39,7 @@ static void rearm_for_now_waits(struct kunit *test)
 	unsigned int i, n = 3000;
 	struct probe *probes = probes_new(test, n);
 
-	/* More than one pass may serve: none of them may starve the rest. */
+	/* More timers than one pass serves: none may starve another. */
 	for (i = 0; i < n; i++) {
 		probe_init(&probes[i], wheel, probe_rearm);
 		twheel_arm(&probes[i].timer, i % 2 ? 5 * MS : 6 * MS);
@@ -89,7 +89,7 @@ static void probe_free_other(struct twheel_timer *timer)
 	struct probe *probe = container_of(timer, struct probe, timer);
 
 	probe_fire(timer);
-	/* It is due in the same pass, and has not been called. */
+	/* The other timer is due in the same pass; its callback has not run. */
 	probe->result = twheel_cancel(&probe->other->timer);
 	kfree(probe->other);
 	probe_survivor = probe;
@@ -110,7 +110,7 @@ static void callback_frees_another(struct kunit *test)
 	twheel_arm(&a->timer, 7 * MS);
 	twheel_arm(&b->timer, 7 * MS);
 	twheel_advance(wheel, 7 * MS);
-	/* Whichever came first has freed the other. */
+	/* The first to fire has freed the other. */
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	KUNIT_EXPECT_EQ(test, probe_survivor->fired, 1);
 	KUNIT_EXPECT_EQ(test, probe_survivor->result, 1);
@@ -165,7 +165,7 @@ static void sync_on_another_from_callback(struct kunit *test)
 
 	probe_init(&a, wheel, probe_sync_other);
 	probe_init(&b, wheel, probe_fire);
-	/* Of another kind: two that wait for each other would be a deadlock. */
+	/* A lock class of its own: two that wait for each other would be a deadlock. */
 	twheel_timer_init_on_stack(&b.timer, wheel, probe_fire);
 	a.other = &b;
 	twheel_arm(&a.timer, MS);
@@ -201,7 +201,7 @@ static void shutdown_is_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), 0);
 	wheel_run_until(wheel, 2 * DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	/* One that is idle, too. */
+	/* Shutting down an idle timer. */
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 }
@@ -230,7 +230,7 @@ static void stop_hands_back(struct kunit *test)
 	}
 	twheel_cancel(&probes[4].timer);
 	twheel_advance(wheel, MS);
-	/* One more that is due, but not served. */
+	/* This one is due, but not served. */
 	twheel_arm(&probes[0].timer, 0);
 
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_collect, &unfired), n - 6 + 1);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The contexts of callbacks: each runs where it says, and all that holds for
- * callbacks holds in each of them.
+ * The contexts of callbacks: each callback runs in its context, and the rules of
+ * callbacks hold in each of them.
  */
 #include <linux/completion.h>
 #include <linux/preempt.h>
@@ -21,7 +21,7 @@ static struct twheel *context_wheel(struct kunit *test,
 	return wheel_new(test, &config);
 }
 
-/* A timer that observers around. */
+/* A timer whose callback notes the context it runs in. */
 struct observer {
 	struct twheel_timer timer;
 	bool hardirq;
@@ -50,7 +50,7 @@ static struct observer *observer_new(struct kunit *test, struct twheel *wheel,
 
 static bool observer_fired(struct observer *observer, int times)
 {
-	/* Pairs with the release where it is counted. */
+	/* Pairs with the release in observer_note_context(). */
 	return atomic_read_acquire(&observer->fired) >= times;
 }
 
@@ -107,7 +107,7 @@ static void runs_where_it_says(struct kunit *test)
 	}
 }
 
-/* A virtual clock has no interrupts; what callbacks may do is as ever. */
+/* A virtual clock has no interrupts; callbacks are restricted all the same. */
 static void virtual_is_as_strict(struct kunit *test)
 {
 	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
@@ -153,7 +153,7 @@ static void observer_sleep(struct twheel_timer *timer)
 {
 	struct observer *observer = container_of(timer, struct observer, timer);
 
-	/* CONFIG_DEBUG_ATOMIC_SLEEP complains where that is not allowed. */
+	/* CONFIG_DEBUG_ATOMIC_SLEEP reports it in a context that must not sleep. */
 	msleep(20);
 	observer_note_context(timer);
 	if (atomic_read(&observer->fired) < 3)
@@ -179,7 +179,7 @@ static void work_nothing(struct work_struct *work)
 {
 }
 
-/* A queue of one item at a time: while it is busy, no callback runs. */
+/* Blocks an ordered workqueue: meanwhile no callback can run on it. */
 struct queue_blocker {
 	struct work_struct work;
 	struct completion enter;
@@ -222,7 +222,7 @@ static void callers_workqueue(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
 	observer_expect(test, observer, TWHEEL_CONTEXT_WORK);
 
-	/* The queue is the caller's: it outlives the wheel. */
+	/* The caller's workqueue outlives the wheel. */
 	twheel_destroy(wheel);
 	INIT_WORK_ONSTACK(&alive, work_nothing);
 	KUNIT_EXPECT_TRUE(test, queue_work(wq, &alive));
@@ -271,7 +271,7 @@ static void observer_linger(struct twheel_timer *timer)
 		else
 			spin_ns(100 * US);
 	}
-	/* By now whoever waits is at it, or will find this. */
+	/* The waiter waits by now, or finds that this has finished. */
 	spin_ns(500 * US);
 	WRITE_ONCE(observer->finished, true);
 }
@@ -317,7 +317,7 @@ static void observer_deadlock(struct twheel_timer *timer)
 	struct observer *observer = container_of(timer, struct observer, timer);
 	struct twheel *wheel = twheel_of(timer);
 
-	/* The syncs are not for hard interrupt context at all. */
+	/* The sync calls must not be made in hard interrupt context. */
 	observer->result = in_hardirq() ? -EDEADLK : twheel_cancel_sync(timer);
 	observer->stopped = in_hardirq() ? -EDEADLK : twheel_shutdown_sync(timer);
 	if (observer->stopped == -EDEADLK)
@@ -361,7 +361,7 @@ static void observer_rearm(struct twheel_timer *timer)
 	twheel_arm(timer, observer->delay);
 }
 
-/* However many callbacks arm themselves for now, others get on. */
+/* Callbacks that always arm themselves for now must not starve others. */
 static void leaves_room(struct kunit *test)
 {
 	enum twheel_context context;
@@ -378,7 +378,7 @@ static void leaves_room(struct kunit *test)
 			observers[i] = observer_new(test, wheel, observer_rearm);
 			twheel_arm(&observers[i]->timer, 0);
 		}
-		/* This thread, to begin with; and a timer among them. */
+		/* This thread goes on, and so does another timer. */
 		oneshot->deadline = twheel_now(wheel) + 20 * MS;
 		twheel_arm(&oneshot->timer, 20 * MS);
 		msleep(50);

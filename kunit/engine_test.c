@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The engine against an oracle, on a virtual clock: exhaustively where the
- * geometry is tiny, at every edge where it is not, and at random. How a round
- * goes, and when the next is due, is in round_test.c.
+ * The engine against an oracle, on a virtual clock: exhaustive with tiny geometries, at
+ * every edge with larger ones, and at random. round_test.c tests rounds and wake-ups.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -70,7 +69,7 @@ static void division_is_exact(struct kunit *test)
 		for (j = 0; j < 3000; j++) {
 			u64 ns = rig_roll(&seed) >> (j % 64), floor;
 
-			/* Also about the multiples, and the ends of the range. */
+			/* Include values near multiples, and the ends of the range. */
 			if (j % 3 == 1)
 				ns = ns - ns % d + j % 5 - 2;
 			if (j < 8)
@@ -88,7 +87,7 @@ static void division_is_exact(struct kunit *test)
 	}
 }
 
-/* All deadlines at once, from a start, by steps of one size. */
+/* Arm for all deadlines after @start, and advance in steps of one size. */
 static void engine_sweep(struct kunit *test, u64 tick_ns, unsigned int slots,
 			 u64 start, u64 step, unsigned int reach, bool follow)
 {
@@ -141,7 +140,7 @@ static void every_deadline_alone(struct kunit *test)
 	struct rig rig;
 	u64 start, d;
 
-	/* Alone a timer takes other ways than in company: it is peeked at. */
+	/* The engine peeks at a lone timer, so it takes other paths than a crowd. */
 	for (start = 0; start < 20; start += RIG_STRIDE) {
 		for (d = 1; d < 140; d++) {
 			rig_init(&rig, test, "alone", 1, 2, start, 1);
@@ -177,7 +176,7 @@ static void last_ticks_there_are(struct kunit *test)
 	struct rig rig;
 	u64 t;
 
-	/* The last tick there is, reached from afar and from near. */
+	/* Reach the last tick from far and from near. */
 	for (t = 0; t < 64; t++) {
 		rig_init(&rig, test, "the end", 1, 2 << (t % 5), TWHEEL_NEVER -
 			 (1ULL << t), n);
@@ -213,7 +212,7 @@ static void every_level_has_edges(struct kunit *test)
 				KUNIT_EXPECT_EQ(test,
 						rig_follow(&rig, deadline), 1);
 				KUNIT_EXPECT_EQ(test, rig.served, deadline);
-				/* And stepped to its eve, with company. */
+				/* Step to the tick before it, with other timers. */
 				rig_add(&rig, 0, deadline + d);
 				rig_add(&rig, 1, deadline + d + 1);
 				rig_add(&rig, 2, deadline + 1);
@@ -238,7 +237,7 @@ static void days_ahead(struct kunit *test)
 	for (i = 0; i < ARRAY_SIZE(days); i++) {
 		u64 deadline = (12 + days[i]) * DAY_TICKS + 1;
 
-		/* After twelve days of uptime, at a millisecond. */
+		/* After twelve days of uptime, with a tick of 1 ms. */
 		rig_init(&rig, test, "days", 1000000, 256, 12 * DAY_TICKS, 1);
 		rig_add(&rig, 0, deadline * 1000000 - 999999);
 		rig_run(&rig, deadline - 1);
@@ -249,7 +248,7 @@ static void days_ahead(struct kunit *test)
 	}
 }
 
-/* Any sequence of operations. */
+/* A random sequence of operations. */
 static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 			     unsigned int slots, u64 start, u64 seed,
 			     unsigned int rounds, unsigned int slice)
@@ -265,7 +264,7 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 
 		i = rig_roll(&seed) % n;
 		op = rig_roll(&seed) % 16;
-		/* Of any order of magnitude up to 2^40 ticks, some past. */
+		/* Of any magnitude up to 2^40 ticks; some are past. */
 		deadline = now + (rig_roll(&seed) >>
 				  (24 + rig_roll(&seed) % 40)) % (tick_ns << 40);
 		if (!(rig_roll(&seed) % 8))
@@ -297,7 +296,7 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 				rig_run(&rig, max(rig.w.wake, rig.served));
 			break;
 		case 15:
-			/* Time has passed, and an arm follows the clock. */
+			/* Time has passed, and an arm moves the position forward. */
 			if (rig.w.wake > rig.served + 1 && rig.w.wake !=
 			    TW_WHEEL_ASLEEP) {
 				u64 gap = rig.w.wake - rig.served;
@@ -309,14 +308,14 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 		}
 		if (rounds % 16 == 0)
 			rig_audit(&rig);
-		/* Whatever was added, the alarm is not too late for it. */
+		/* The alarm is never too late for a timer. */
 		KUNIT_ASSERT_LE_MSG(test, rig.w.wake,
 				    max(rig_first(&rig), rig.w.now),
 				    "%s seed %llu", what, seed);
 	}
 	rig_audit(&rig);
 	while ((i = rig_pending(&rig)) && !rig.bad) {
-		/* Past ones are due before what has been served. */
+		/* Past timers are due before @served. */
 		rig_follow(&rig, max(rig_first(&rig), rig.served));
 		KUNIT_ASSERT_LT(test, rig_pending(&rig), i);
 	}
@@ -365,7 +364,7 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, rig.w.now, i * 5000000ULL - 1);
 		rig_audit(&rig);
 	}
-	/* Up to where there is work, and no further. */
+	/* The position stops where there is work. */
 	tw_wheel_move_forward(&rig.w, 60000000);
 	KUNIT_EXPECT_LT(test, rig.w.now, 50000000ULL);
 	rig.served = rig.w.now;
@@ -377,7 +376,7 @@ static void forward_keeps_short_delays_short(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* A clock that is set back. */
+/* A clock that is set back */
 
 static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
 			    unsigned int slice)
@@ -411,7 +410,7 @@ static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
 			rig_run(&rig, rig.served + ahead);
 			break;
 		case 7:
-			/* Twice and more in a row, too. */
+			/* Sometimes several times in a row. */
 			rig_back(&rig, rig.served - min(rig.served, ahead));
 			break;
 		}
@@ -434,7 +433,7 @@ static void back_leaves_what_is_past(struct kunit *test)
 {
 	struct rig rig;
 
-	/* The alarm is on for a timer that is past; a nearer one must not put it off. */
+	/* The alarm is set for a past timer; another timer must not put it off. */
 	rig_init(&rig, test, "past", 1, 16, 100, 2);
 	rig_add(&rig, 0, 5);
 	rig_back(&rig, 50);

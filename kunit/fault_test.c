@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Injected faults: each allocation of a call fails in turn. Making a wheel succeeds
- * or leaves nothing behind, which kmemleak and unloading the module tell; nothing
- * that is done with a timer needs memory.
+ * Fault injection: each allocation of a call fails in turn. Making a wheel succeeds or
+ * leaves nothing behind; kmemleak and unloading the module show that. No operation on a
+ * timer needs memory.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -14,22 +14,22 @@
 
 #include "basics.h"
 
-/* No call makes so many allocations. */
+/* More allocations than any call makes. */
 #define ALLOCATIONS_MAX	2000U
-/* How often something else may fail instead, in all of them. */
+/* How often in a sweep an allocation that is not ours may fail instead. */
 #define OTHERS_MAX	10U
 
-/* And where that goes on, so often all of it is tried anew. */
+/* How often a sweep is repeated until it has met all of our allocations. */
 #define SWEEPS_MAX	4U
 
 #ifdef CONFIG_FAULT_INJECTION
-/* Let this task's @n-th allocation from now on fail. */
+/* Let the @n-th allocation of this task from now fail. */
 static void fault_set(unsigned int n)
 {
 	WRITE_ONCE(current->fail_nth, n);
 }
 
-/* None any more. Did one? */
+/* Inject no more; returns whether one was injected. */
 static bool fault_taken(void)
 {
 	return !xchg(&current->fail_nth, 0);
@@ -45,7 +45,7 @@ static bool fault_taken(void)
 }
 #endif
 
-/* Where allocations that may sleep never fail, there is nothing to be seen. */
+/* Skip the test on kernels that inject no faults into allocations that may sleep. */
 static void fault_need(struct kunit *test)
 {
 	void *memory;
@@ -57,7 +57,7 @@ static void fault_need(struct kunit *test)
 	kfree(memory);
 }
 
-/* Make a wheel with ever later allocations failing. Returns how often it failed. */
+/* Make wheels while ever later allocations fail; returns how many were refused. */
 static unsigned int wheel_create_sweep(struct kunit *test,
 				       const struct twheel_config *config)
 {
@@ -72,9 +72,9 @@ static unsigned int wheel_create_sweep(struct kunit *test,
 		if (!IS_ERR(wheel)) {
 			KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 			/*
-			 * Debug objects take memory now and then, and do without. That
-			 * was then what failed instead of ours: once more, when they
-			 * have got it. Else it is them whom each try would hit.
+			 * Debug objects allocate now and then and can do without. Such an
+			 * allocation failed instead of ours: let them allocate, then try
+			 * this number once more.
 			 */
 			if (injected && again++ < OTHERS_MAX) {
 				wheel = twheel_create(config);
@@ -92,7 +92,7 @@ static unsigned int wheel_create_sweep(struct kunit *test,
 	return refused;
 }
 
-/* So many allocations are ours, or more: each has been seen to fail. */
+/* Check that at least @wanted allocations are ours, and that each is refused cleanly. */
 static void wheel_expect_refusals(struct kunit *test,
 				  const struct twheel_config *config,
 				  unsigned int wanted)
@@ -169,11 +169,11 @@ static void timer_nothing(struct twheel_timer *timer)
 {
 }
 
-/* So many timers, and so many of the calls may be what debug objects take memory for. */
+/* Number of timers; debug objects may allocate in so many of the calls. */
 #define NR_TIMERS		64U
 #define NOT_OURS_MAX	(NR_TIMERS / 4)
 
-/* Do something with each timer, its first allocation failing. */
+/* Make a call on each timer while the first allocation in it fails. */
 #define EACH_TIMER(test, wanted, call)					\
 do {									\
 	unsigned int __failed = 0, __i;					\
@@ -198,7 +198,7 @@ static void timers_use(struct kunit *test, struct twheel *wheel, bool limited)
 
 	timers = kunit_kcalloc(test, NR_TIMERS, sizeof(*timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, timers);
-	/* Here debug objects, where there are any, take what they need. */
+	/* Debug objects allocate here what they need. */
 	for (i = 0; i < NR_TIMERS; i++)
 		twheel_timer_init(&timers[i], wheel, timer_nothing);
 	EACH_TIMER(test, 0, twheel_arm(timer, HOUR));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * CPUs that go and come back: their timers fire all the same, each once, none
- * of them early.
+ * CPU hotplug: timers of a CPU that goes away fire all the same, each once and none
+ * early.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 
 #include "stress.h"
 
-/* The CPU that goes; the first one cannot everywhere. */
+/* The CPU that goes away; the first one cannot on every machine. */
 static int victim_cpu = -1;
 
 static int cpu_remove(struct kunit *test)
@@ -77,7 +77,7 @@ static void oneshots_arm(struct twheel *wheel, struct oneshot *oneshots, unsigne
 	}
 }
 
-/* Whatever can be done to a timer that pends on the CPU. */
+/* Every change to a timer that is pending on the CPU. */
 static void oneshots_change(struct kunit *test, struct twheel *wheel,
 			    struct oneshot *oneshots, unsigned int n)
 {
@@ -118,9 +118,9 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	struct oneshot *back = oneshots_new(test, wheel, 1);
 	unsigned int i;
 
-	/* Due while it is on, while it goes, while it is away. */
+	/* Due before it goes, while it goes, and while it is away. */
 	oneshots_arm(wheel, before, NR_ONESHOTS, 400 * MS);
-	/* Due after it is back, had nobody changed them. */
+	/* Due long after it is back, unless changed. */
 	for (i = 0; i < NR_ONESHOTS; i++)
 		arm_on_after(&across[i].timer, victim_cpu, HOUR);
 	if (cpu_remove(test))
@@ -137,7 +137,7 @@ static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 	KUNIT_EXPECT_TRUE(test, oneshots_fired(across + NR_ONESHOTS / 2, NR_ONESHOTS / 2));
 	oneshots_expect(test, across, NR_ONESHOTS);
 
-	/* It is home again. */
+	/* Timers fire on the CPU again. */
 	arm_on_after(&back->timer, victim_cpu, MS);
 	oneshots_expect(test, back, 1);
 	KUNIT_EXPECT_EQ(test, back->fired_on, victim_cpu);
@@ -153,7 +153,7 @@ static void goes_and_loses_nothing(struct kunit *test)
 		wheel_loses_nothing(test, kind);
 }
 
-/* Made, stopped and destroyed while the CPU is away. */
+/* Wheels that are made, stopped and destroyed while the CPU is away. */
 static void wheel_made_without(struct kunit *test)
 {
 	struct twheel *wheel, *outlives;
@@ -180,7 +180,7 @@ static void wheel_made_without(struct kunit *test)
 	twheel_destroy(outlives);
 }
 
-/* An alarm set for far ahead is not the last word when the CPU is away. */
+/* A nearer deadline takes effect while the CPU with the far alarm is away. */
 static void idle_cpu_goes(struct kunit *test)
 {
 	struct twheel *wheel = wheel_of_kind(test, 0);

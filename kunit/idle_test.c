@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Idle watches on a virtual clock, where every moment is known.
+ * Idle watches on a virtual clock, which makes every moment predictable.
  *
- * What is tried is static: debug objects want to be told of timers that are on
- * the stack, and policies have no words for that.
+ * The objects under test are static: debug objects have to be told of timers on the
+ * stack, and policies have no call for that.
  */
 #include <linux/errno.h>
 #include <linux/slab.h>
@@ -12,7 +12,7 @@
 
 #include "probe.h"
 
-/* A watch that keeps its own books. */
+/* An idle watch that counts its calls. */
 struct guard {
 	struct twheel_idle idle;
 	unsigned int calls;
@@ -73,9 +73,9 @@ static void idle_changes_its_timeout(struct kunit *test)
 
 	guard_init(&g, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), 0);
-	KUNIT_EXPECT_EQ_MSG(test, pending_count(wheel), 0, "that has started it");
+	KUNIT_EXPECT_EQ_MSG(test, pending_count(wheel), 0, "setting the timeout has started it");
 
-	/* Shorter, from now: and so for touches to come. */
+	/* A shorter timeout counts from now, and for later touches. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 100 * MS), 0);
 	wheel_run_until(wheel, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 20 * MS), 1);
@@ -84,14 +84,14 @@ static void idle_changes_its_timeout(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 35 * MS);
 
-	/* Longer. */
+	/* A longer timeout. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 200 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 215 * MS);
 	wheel_run_until(wheel, 50 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), 1);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&g.idle.timer), 250 * MS);
 
-	/* A second start is the same. */
+	/* A second start does the same. */
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 40 * MS), 1);
 	wheel_run_until(wheel, 89 * MS);
 	KUNIT_EXPECT_EQ(test, g.calls, 0);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limit on pending timers, shared by the CPUs: never exceeded, more than
- * half of it always to be had, and all of it again once timers are gone.
+ * The limit on pending timers, which CPUs share: it is never exceeded, a CPU can always
+ * get more than half of it, and it recovers once timers are gone.
  */
 #include <linux/cpumask.h>
 
@@ -16,7 +16,7 @@ static struct twheel *limited_wheel(struct kunit *test, unsigned int limit)
 	return wheel_new(test, &config);
 }
 
-/* Arm as many as there is room for. */
+/* Arms timers until the limit refuses one. */
 struct fill {
 	struct oneshot *oneshots;
 	unsigned int n;
@@ -60,7 +60,7 @@ static void fill_expect(struct kunit *test, int cpu, struct fill *fill_arg,
 
 static const unsigned int limits[] = { 1, 2, 7, 33, 300, 1000 };
 
-/* One CPU after the other has it all, and cancels. */
+/* One CPU after the other uses the limit up, then cancels its timers. */
 static void cancelled_is_given_back(struct kunit *test)
 {
 	unsigned int i;
@@ -78,7 +78,7 @@ static void cancelled_is_given_back(struct kunit *test)
 			fill_expect(test, cpu, &arg, limits[i]);
 			cpu_run(cpu, fill_cancel, &arg);
 		}
-		/* Cancelled from elsewhere. */
+		/* Cancelled from another CPU. */
 		for_each_online_cpu(cpu) {
 			fill_expect(test, cpu, &arg, limits[i]);
 			cpu_run(cpumask_first(cpu_online_mask), fill_cancel, &arg);
@@ -87,7 +87,7 @@ static void cancelled_is_given_back(struct kunit *test)
 	}
 }
 
-/* The pass that served the last timer may be about to give back. */
+/* Try again if the pass of the last timer has yet to give its credits back. */
 static bool fill_again(int cpu, struct fill *arg, unsigned int limit)
 {
 	cpu_run(cpu, fill_arm, arg);
@@ -119,7 +119,7 @@ static void fired_is_given_back(struct kunit *test)
 		unsigned int n = limits[i] + 1;
 		struct fill arg = {
 			.oneshots = oneshots_new(test, wheel, n), .n = n,
-			/* Not before all are armed. */
+			/* They must not fire before all are armed. */
 			.delay = HOUR,
 		};
 
@@ -135,7 +135,7 @@ static void fired_is_given_back(struct kunit *test)
 	}
 }
 
-/* A timer takes along what it lives on. */
+/* A timer that moves takes its credit along. */
 static void moves_when_full(struct kunit *test)
 {
 	unsigned int i, limit = 33;
@@ -160,7 +160,7 @@ static void moves_when_full(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* All CPUs at once. */
+/* All CPUs at once */
 
 #define CONTEST_TIMERS	64
 
@@ -187,7 +187,7 @@ static void contest_arm(struct contest *contest, struct oneshot *oneshot)
 		atomic_inc(&contest->bad);
 		return;
 	}
-	/* Counted after it was armed: what is counted is pending. */
+	/* Counted after the arm, so that each counted timer is pending. */
 	held = atomic_inc_return(&contest->held);
 	if (held > contest->limit)
 		atomic_inc(&contest->exceeded);

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tests, as modules of their own: loaded after twheel.ko, so that they run
- * against the module as it is shipped.
+ * The tests are modules of their own. They are loaded after twheel.ko, so that they test
+ * the module as it is shipped.
  *
- * What broke other timing wheels, and which cases would find it here (those of
- * twheel_engine without the name of their suite):
+ * Bugs of other timing wheels, and the cases that would find them here (without a
+ * suite's name: of twheel_engine):
  *
- *  - fires early, from a stale base or an off-by-one wheel size:
+ *  - a timer fires early, because of a stale base or an off-by-one wheel size:
  *	every_start_every_step, forward_keeps_short_delays_short,
  *	smp.never_early_*, context.never_early_in_any
- *  - absolute taken for relative at the top level (a 15-day timer fired):
+ *  - absolute is taken for relative at the top level (a 15-day timer fired):
  *	days_ahead, every_level_has_edges, api.ten_days_to_the_tick
  *  - 12 days of uptime overflow a horizon:
  *	far_starts, last_ticks_there_are, api.ten_days_to_the_tick
@@ -18,22 +18,22 @@
  *  - a callback that arms its timer for now loops for ever:
  *	round.past_waits_for_the_next_round, callback.rearm_for_now_waits,
  *	context.leaves_room
- *  - a wake-up lost, its time being written after the unlock:
+ *  - a wake-up is lost, because its time is written after the unlock:
  *	smp.no_wake_up_is_lost
- *  - a bitmap's bit stale after a cancel: the audit of random_operations
- *  - upper levels ignored in computing the next wake-up:
+ *  - a bit of a bitmap is stale after a cancel: the audit of random_operations
+ *  - the next wake-up ignores upper levels:
  *	days_ahead, round.lone_timer_wakes_once, api.ten_days_to_the_tick
- *  - catching up a tick at a time: long_sleep, api.long_sleep_is_one_pass
+ *  - a wheel catches up tick by tick: long_sleep, api.long_sleep_is_one_pass
  *  - a burst of cascades: round.crowd_is_emptied_ahead,
  *	round.slices_are_kept
- *  - a periodic timer that drifts: periodic.rate_does_not_drift
+ *  - a periodic timer drifts: periodic.rate_does_not_drift
  *  - a sync-cancel from the callback hangs:
  *	callback.sync_from_own_callback, context.not_from_own_callback
  *  - a cancel misses a timer that is due and detached:
  *	callback.callback_frees_another
- *  - an identifier used again before its event was read:
+ *  - an identifier is used again before its event was read:
  *	ids_carry_a_generation of tools/test/user/device_test.c
- *  - pending counted down twice: race.*, limit.never_exceeded
+ *  - pending is counted down twice: race.*, limit.never_exceeded
  *  - a shutdown races with an arm: smp.shutdown_beats_rearm, race.*
  *  - a limit does not recover: api.limit_recovers, limit.*_is_given_back
  *  - idle wheels burn CPU time: smp.empty_wheel_is_silent,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tests on real clocks, which are run with more CPUs, too.
+ * The tests on real clocks, which also run with more CPUs.
  */
 #include <kunit/test.h>
 #include <linux/module.h>

@@ -459,7 +459,7 @@ static void interrupts_come_in_between(struct kunit *test)
 		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
 	twheel_timer_init_on_stack(&in.timer, wheel, intrude);
 	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
-				     arm_amid_interrupts, &in), MANY);
+				      arm_amid_interrupts, &in), MANY);
 	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
 	KUNIT_EXPECT_GE_MSG(test, in.within, 3, "%u interrupts, all outside",
 			    in.fired);
@@ -646,7 +646,7 @@ static void percpu_cancels_them_all(struct kunit *test)
 	spread.items = many_items(test, shots, cpus * 50);
 	spread.count = cpus * 50;
 	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
-				     spread_cancel, &spread), cpus * 50);
+				      spread_cancel, &spread), cpus * 50);
 	for (i = 0; i < cpus * 50; i++)
 		KUNIT_EXPECT_EQ_MSG(test, spread.items[i].result, i % 2,
 				    "item %u", i);

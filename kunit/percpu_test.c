@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels with a base for each CPU: where timers fire, and what is the same as
- * if there were but one. For races see race_test.c, for the limit
- * limit_test.c, for CPUs that go hotplug_test.c.
+ * Wheels with a base for each CPU: where timers fire, and what is the same as with one
+ * base. Races are in race_test.c, the limit in limit_test.c, hotplug in hotplug_test.c.
  */
 #include <linux/cpumask.h>
 #include <linux/limits.h>
@@ -31,7 +30,7 @@ static unsigned int cpu_last(void)
 	return cpumask_last(cpu_online_mask);
 }
 
-/* Some timers, to be armed from one CPU. */
+/* Some timers that one CPU arms. */
 struct salvo {
 	struct oneshot *oneshots;
 	unsigned int n;
@@ -201,7 +200,7 @@ static void no_such_cpu(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, cpu,
 							    0), -EINVAL);
 		}
-		/* Where there is but one base, any CPU that can be will do. */
+		/* With one base, every possible CPU is accepted. */
 		for_each_possible_cpu(cpu)
 			KUNIT_EXPECT_GE(test, twheel_arm_on(&oneshot->timer, cpu,
 							    HOUR), 0);
@@ -210,7 +209,7 @@ static void no_such_cpu(struct kunit *test)
 	}
 }
 
-/* A CPU that can be, and has never been, has a base like any other. */
+/* A possible CPU that has never been online has a base like any other. */
 static void cpu_that_never_was(struct kunit *test)
 {
 	struct oneshot *oneshots;
@@ -236,7 +235,7 @@ static void cpu_that_never_was(struct kunit *test)
 	}
 }
 
-/* While the callback runs elsewhere. */
+/* A callback that runs on another CPU until it is released */
 
 struct held_callback {
 	struct twheel_timer timer;
@@ -255,7 +254,7 @@ static void held_callback_run(struct twheel_timer *timer)
 	held->fired++;
 	held->fired_on = raw_smp_processor_id();
 	WRITE_ONCE(held->running, true);
-	/* Not for ever: the kernel would call that a lock-up. */
+	/* Give up before the kernel takes this for a lock-up. */
 	for (i = 0; i < 3000 && !READ_ONCE(held->release); i++)
 		spin_ns(MS);
 	if (!READ_ONCE(held->release))
@@ -276,10 +275,10 @@ static void held_callback_expect_busy(struct kunit *test, struct held_callback *
 		return;
 	KUNIT_EXPECT_EQ(test, moved, -EBUSY);
 	KUNIT_EXPECT_TRUE_MSG(test, idle, "-EBUSY, and yet it is armed");
-	/* Armed as ever it stays, and so does what names its CPU. */
+	/* An arm without a CPU, or with the same CPU, leaves it where it is. */
 	KUNIT_EXPECT_EQ(test, stayed, 0);
 	KUNIT_EXPECT_EQ(test, told, 1);
-	/* That it is pending there makes no difference. */
+	/* It is refused just the same when it is pending there. */
 	KUNIT_EXPECT_EQ(test, again, -EBUSY);
 }
 
@@ -289,7 +288,7 @@ static void busy_elsewhere(struct kunit *test)
 	struct twheel *wheel;
 	struct held_callback *held;
 
-	/* Does not return. */
+	/* kunit_skip() does not return. */
 	if (here == there)
 		kunit_skip(test, "needs two CPUs");
 	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
@@ -305,7 +304,7 @@ static void busy_elsewhere(struct kunit *test)
 				      held->gave_up));
 	twheel_cancel_sync(&held->timer);
 	KUNIT_EXPECT_EQ(test, held->fired_on, there);
-	/* And now it may. */
+	/* Now it may move. */
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired_on) == here));
 	twheel_cancel_sync(&held->timer);
@@ -313,7 +312,7 @@ static void busy_elsewhere(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* Operations on a timer that pends on another CPU. */
+/* Operations on a timer that is pending on another CPU */
 
 static void pending_stays(struct kunit *test)
 {
@@ -352,12 +351,12 @@ static void cancel_from_afar(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshot->timer, MS), 0);
-	/* What no longer pends is at home where it is armed next. */
+	/* A timer that is no longer pending fires where it is armed next. */
 	oneshot->deadline = twheel_now(wheel) + MS;
 	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshot->timer, MS), 0);
 	oneshots_expect(test, oneshot, 1);
 	KUNIT_EXPECT_EQ(test, oneshot->fired_on, here);
-	/* One that pends moves when it is told to. */
+	/* A pending timer moves when a CPU is named. */
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, HOUR), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, here, 2 * HOUR), 1);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&oneshot->timer, there, MS), 1);
@@ -399,13 +398,13 @@ static void empty_is_silent(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* The end of it. */
+/* Stopping a wheel */
 
 static void oneshot_hand_back(struct twheel_timer *timer, void *arg)
 {
 	struct oneshot *oneshot = container_of(timer, struct oneshot, timer);
 
-	/* So that one that comes twice, or has fired, stands out. */
+	/* A timer that comes twice, or has fired, then has another sum. */
 	atomic_add(100, &oneshot->fired);
 }
 

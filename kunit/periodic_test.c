@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Periodic work on a virtual clock, where every moment is known.
+ * Periodic work on a virtual clock, which makes every moment predictable.
  *
- * What is tried is static: debug objects want to be told of timers that are on
- * the stack, and policies have no words for that.
+ * The objects under test are static: debug objects have to be told of timers on the
+ * stack, and policies have no call for that.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -14,10 +14,10 @@
 #include "probe.h"
 
 /*
- * Periodic work that keeps its own books.
+ * Periodic work that counts its calls.
  *
- * @last: the call that says TWHEEL_DONE; 0: none does
- * @act: what the second call does before it answers
+ * @last: the call that returns TWHEEL_DONE; 0: none does
+ * @act: what the second call does before it returns
  */
 struct beat {
 	struct twheel_periodic periodic;
@@ -73,7 +73,7 @@ static void rate_keeps_its_phase(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, b.called_at, 13 * MS);
 	KUNIT_EXPECT_EQ(test, b.missed, 0);
 
-	/* 16, 19, ... 46 have passed: one call, 10 overruns. */
+	/* The deadlines 16, 19, ... 46 have passed: one call, 10 overruns. */
 	twheel_advance(wheel, 48 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 4);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 10);
@@ -81,14 +81,14 @@ static void rate_keeps_its_phase(struct kunit *test)
 	wheel_run_until(wheel, 48 * MS);
 	KUNIT_EXPECT_EQ_MSG(test, b.calls, 4, "a burst");
 
-	/* The next is in time, and no overrun; the total stays. */
+	/* The next call is in time, without an overrun; the total stays. */
 	wheel_run_until(wheel, 49 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 5);
 	KUNIT_EXPECT_EQ(test, b.called_at, 49 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_missed(&b.periodic), 10);
 
-	/* Late by a whole period is one overrun; by less, none. */
+	/* A whole period late is one overrun; less is none. */
 	twheel_advance(wheel, 55 * MS - 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_overruns(&b.periodic), 0);
 	twheel_advance(wheel, 58 * MS);
@@ -103,7 +103,7 @@ static enum twheel_next beat_run_steady(struct twheel_periodic *periodic)
 	struct beat *b = container_of(periodic, struct beat, periodic);
 	u64 deadline = twheel_periodic_deadline(periodic);
 
-	/* On the first tick at or after each deadline. */
+	/* It is called on the first tick at or after each deadline. */
 	if (deadline != 5 * MS + b->calls * 3700 * US ||
 	    twheel_now(twheel_of(&periodic->series.timer)) !=
 	    div64_u64(deadline + MS - 1, MS) * MS)
@@ -135,7 +135,7 @@ static void rate_misses_none_uncounted(struct kunit *test)
 	u32 seed = 99;
 	unsigned int i, step;
 
-	/* Whatever the steps of the clock, every deadline is accounted for. */
+	/* Every deadline is counted, however far the clock advances at a time. */
 	for (i = 0; i < ARRAY_SIZE(periods); i++) {
 		u64 first = twheel_now(wheel) + 3 * MS;
 		static struct beat b;
@@ -224,7 +224,7 @@ static void periodic_starts_anew(struct kunit *test)
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 
-	/* And after a stop. */
+	/* Start again after a stop. */
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), 0);
 	wheel_run_until(wheel, DAY + 3 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 4);
@@ -284,7 +284,7 @@ static int beat_stop_and_restart(struct twheel_periodic *periodic)
 	return twheel_periodic_stop(periodic) ?: beat_restart(periodic);
 }
 
-/* The second call, at 20 ms, acts; then it says AGAIN, or DONE. */
+/* The second call, at 20 ms, does @act; then it returns AGAIN or DONE. */
 static void beat_act_midway(struct kunit *test, struct beat *b,
 			    int (*act)(struct twheel_periodic *periodic), bool done)
 {
@@ -323,7 +323,7 @@ static void callback_stops(struct kunit *test)
 		KUNIT_EXPECT_FALSE_MSG(test,
 				       twheel_pending(&b.periodic.series.timer),
 				       "case %u: its AGAIN was heard", i);
-		/* It can be started once more. */
+		/* It can be started again. */
 		KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
 		KUNIT_EXPECT_EQ(test, beat_next(&b), 50 * MS);
 		beat_end(&b);
@@ -335,7 +335,7 @@ static void callback_starts_anew(struct kunit *test)
 	unsigned int i;
 	static struct beat b;
 
-	/* The new series holds, whatever the old one's callback says. */
+	/* The new series goes on, whatever the callback of the old one returns. */
 	for (i = 0; i < 4; i++) {
 		beat_act_midway(test, &b, i / 2 ? beat_restart : beat_stop_and_restart,
 				i % 2);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Periodic work and retries on a real clock: callbacks within which time passes,
- * and other CPUs that stop what wants to go on. On a virtual clock: see
- * periodic_test.c, retry_test.c and idle_test.c.
+ * Periodic work and retries on a real clock: callbacks that take time, and other CPUs
+ * that stop a series while it goes on. Tests on a virtual clock are in periodic_test.c,
+ * retry_test.c and idle_test.c.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
@@ -84,7 +84,7 @@ static void slow_callback_overruns(struct kunit *test)
 	static struct slow_periodic slow;
 	u64 first;
 
-	/* A callback that takes three periods misses two, every time. */
+	/* A callback that takes three periods misses two each time. */
 	init_completion(&slow.done);
 	twheel_periodic_init(&slow.periodic, wheel, slow_periodic_by_rate);
 	first = twheel_now(wheel);
@@ -99,11 +99,11 @@ static void slow_callback_overruns(struct kunit *test)
 }
 
 /*
- * Two CPUs: on one, callbacks that always ask for another; on the other,
- * somebody who stops them.
+ * Two CPUs: callbacks on one of them always ask for another call; the test on the other
+ * CPU stops them.
  */
 
-/* As many as this, unless the machine is slow. */
+/* Fewer if the machine is slow: see RACE_TIME. */
 #define DUEL_ROUNDS	1000
 
 struct restless {
@@ -147,7 +147,7 @@ static void restless_give_up(struct twheel_retry *retry, int error)
 	restless_count(container_of(retry, struct restless, retry));
 }
 
-/* Starts them from its own CPU, and keeps it awake: the alarm stays there. */
+/* Starts the series on its own CPU and keeps it busy, so that the alarm stays there. */
 static int duel_starter(void *data)
 {
 	const struct twheel_backoff backoff = {
@@ -201,7 +201,7 @@ static struct restless *duel_next_round(struct kunit *test, struct duel *duel,
 	return r;
 }
 
-/* Stop without waiting, and start for much later: that is the deadline. */
+/* Stop without waiting, and start for much later: that deadline has to stay. */
 static unsigned int restless_put_off(struct restless *r, struct twheel *wheel)
 {
 	u64 later = twheel_now(wheel) + DAY;
@@ -222,7 +222,7 @@ static void stop_beats_again(struct kunit *test)
 	struct task_struct *task;
 	u32 seed = 20;
 
-	task = kthread_create(duel_starter, &duel, "twheel/duel_starter");
+	task = kthread_create(duel_starter, &duel, "twheel/starter");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	kthread_bind(task, cpumask_last(cpu_online_mask));
 	set_cpus_allowed_ptr(current,
@@ -244,7 +244,7 @@ static void stop_beats_again(struct kunit *test)
 			spin_ns(50 * US);
 		alive += twheel_pending(&r->periodic.series.timer) ||
 			 twheel_pending(&r->retry.series.timer);
-		/* KASAN sees who still touches it. */
+		/* KASAN reports a callback that still uses it. */
 		kfree(r);
 	}
 	kunit_info(test, "%u rounds\n", round);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A timer that keeps its own books, and wheels on a virtual clock to try it on. */
+/* A timer that counts its own events, and wheels on a virtual clock to test it on. */
 #ifndef _TWHEEL_KUNIT_PROBE_H
 #define _TWHEEL_KUNIT_PROBE_H
 
@@ -15,11 +15,11 @@
  * struct probe - a timer under test
  * @timer: the timer
  * @fired: how often it has fired
- * @fired_at: when it last did
- * @result: what the call that its callback made returned
- * @rearm: delay for which its callback arms it again
- * @other: another probe, for its callback to do something to
- * @unfired: links it when it has been handed back
+ * @fired_at: when it last fired
+ * @result: what a call that its callback made returned
+ * @rearm: the delay with which its callback arms it again
+ * @other: another probe that its callback uses
+ * @unfired: links probes that have been handed back
  */
 struct probe {
 	struct twheel_timer timer;
@@ -32,22 +32,22 @@ struct probe {
 };
 
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);
-/* A wheel for one timer at a time, and a probe that may take that place. */
+/* A wheel with a limit of one timer, and a probe to use that up. */
 struct twheel *virtual_wheel_for_one(struct kunit *test, struct probe *intruder);
 struct probe *probes_new(struct kunit *test, unsigned int n);
 void probe_init(struct probe *probe, struct twheel *wheel, twheel_fn fn);
 
-/* The plain callback: count. */
+/* The plain callback: counts. */
 void probe_fire(struct twheel_timer *timer);
 
-/* Let time pass as a real clock would, from alarm to alarm; how many? */
+/* Let time pass as on a real clock, from alarm to alarm; returns their number. */
 unsigned int wheel_run_until(struct twheel *wheel, u64 until);
 
-/* Stop a wheel of which @timer is the only one that is pending. */
+/* Stop a wheel, and check that it hands back @timer and no other. */
 void wheel_expect_handed_back(struct kunit *test, struct twheel *wheel,
 			      struct twheel_timer *timer);
 
-/* Before and after a test: a wheel of a millisecond's tick, in test->priv. */
+/* Before and after a test: a wheel with a tick of 1 ms in test->priv. */
 int probe_test_init(struct kunit *test);
 void probe_test_exit(struct kunit *test);
 

@@ -6,10 +6,10 @@
 
 #include "stress.h"
 
-/* Of all CPUs together. */
+/* The sum over all CPUs, with two threads each. */
 #define RACE_ROUNDS	16000
 
-/* One callback of a timer at a time. */
+/* The callback of a timer never runs twice at a time. */
 static void race_run(struct kunit *test, const struct twheel_config *config,
 		     bool stop_amidst)
 {

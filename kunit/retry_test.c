@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Retries on a virtual clock, where every moment is known.
+ * Retries on a virtual clock, which makes every moment predictable.
  *
- * What is tried is static: debug objects want to be told of timers that are on
- * the stack, and policies have no words for that.
+ * The objects under test are static: debug objects have to be told of timers on the
+ * stack, and policies have no call for that.
  */
 #include <linux/errno.h>
 #include <linux/math64.h>
@@ -14,10 +14,10 @@
 #include "probe.h"
 
 /*
- * A retry that keeps its own books.
+ * A retry that counts its attempts.
  *
  * @success: the attempt that succeeds; 0: none does
- * @act: what the second attempt does before it answers
+ * @act: what the second attempt does before it returns
  */
 struct trial {
 	struct twheel_retry retry;
@@ -92,7 +92,7 @@ static void retry_doubles(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry), i + 1);
 		KUNIT_EXPECT_EQ(test, t.tried_at, at[i] * MS);
 	}
-	/* The last one has failed: at once, and once. */
+	/* The last attempt has failed: it gives up at once, and once only. */
 	KUNIT_EXPECT_EQ(test, t.given_up, 1);
 	KUNIT_EXPECT_EQ(test, t.error, -ETIMEDOUT);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
@@ -146,7 +146,7 @@ static void retry_has_grace(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.given_up_at, t.tried_at + 500 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&t.retry), 2);
 
-	/* Its success is learnt of in time. */
+	/* Its success becomes known within the grace time. */
 	trial_init(&t, wheel);
 	twheel_retry_start(&t.retry, &backoff);
 	wheel_run_until(wheel, DAY + 400 * MS);
@@ -179,7 +179,7 @@ static void trial_jitter(struct kunit *test, struct twheel *wheel, u64 delay,
 	}
 	KUNIT_EXPECT_GE(test, lowest, least);
 	KUNIT_EXPECT_LE(test, highest, delay);
-	/* Even: 400 throws do not all miss a tenth at either end. */
+	/* The distribution is even: some of 400 delays are in the first and last tenth. */
 	KUNIT_EXPECT_LE(test, lowest, least + tenth);
 	KUNIT_EXPECT_GE(test, highest, delay - tenth);
 }
@@ -190,7 +190,7 @@ static void retry_jitters(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	unsigned int i;
 
-	/* Delays of whole hundreds, or the bounds would be rounded. */
+	/* Multiples of 100, so that the bounds need no rounding. */
 	for (i = 0; i < ARRAY_SIZE(percents); i++) {
 		trial_jitter(test, wheel, DAY, percents[i]);
 		trial_jitter(test, wheel, 500 * MS, percents[i]);
@@ -286,7 +286,7 @@ static void retry_saturates(struct kunit *test)
 	twheel_advance(wheel, TWHEEL_SPAN_MAX / 2 + 2 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, trial_wait(&t), TWHEEL_SPAN_MAX);
-	/* Now beyond half of all time: the next deadline is too far. */
+	/* More than half of all time has passed, so the next deadline saturates. */
 	twheel_advance(wheel, TWHEEL_SPAN_MAX / 2 * 3 + 10 * MS);
 	KUNIT_EXPECT_EQ(test, t.attempts, 3);
 	KUNIT_EXPECT_EQ(test, twheel_deadline(&t.retry.series.timer),
@@ -310,7 +310,7 @@ static int trial_intrude(struct twheel_retry *retry)
 	return twheel_arm(&trial_intruder.timer, DAY);
 }
 
-/* The second attempt, at 10 ms, acts; then it fails. */
+/* The second attempt, at 10 ms, does @act; then it fails. */
 static void trial_act_midway(struct kunit *test, struct trial *t,
 			     struct twheel *wheel, unsigned int attempts,
 			     int (*act)(struct twheel_retry *retry))
@@ -324,7 +324,7 @@ static void trial_act_midway(struct kunit *test, struct trial *t,
 	t->act = act;
 	KUNIT_EXPECT_EQ(test, twheel_retry_start(&t->retry, &backoff), 0);
 	wheel_run_until(wheel, start + 10 * MS);
-	/* One that starts anew does so at once. */
+	/* A restart makes its first attempt at once. */
 	KUNIT_EXPECT_EQ(test, t->attempts, act == trial_restart ? 3 : 2);
 }
 
@@ -349,7 +349,7 @@ static void retry_is_cancelled(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, t.attempts, 2);
 	KUNIT_EXPECT_EQ(test, t.given_up, 0);
 
-	/* From an attempt, the last one too: no other, and nobody gives up. */
+	/* Cancelled from an attempt, also from the last: no other comes, no giving up. */
 	for (attempts = 2; attempts <= 3; attempts++) {
 		trial_act_midway(test, &t, wheel, attempts, twheel_retry_cancel);
 		KUNIT_EXPECT_EQ(test, t.result, 0);
@@ -372,7 +372,7 @@ static void retry_starts_anew(struct kunit *test)
 		trial_act_midway(test, &t, wheel, attempts, trial_restart);
 		KUNIT_EXPECT_EQ(test, t.result, 0);
 		KUNIT_EXPECT_EQ(test, t.given_up, 0);
-		/* Four more, at once and after 7, 14, 28 ms. */
+		/* Four more attempts, at once and after 7, 14 and 28 ms. */
 		KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), 1);
 		wheel_run_until(wheel, twheel_now(wheel) + 48 * MS);
 		KUNIT_EXPECT_EQ(test, t.attempts, 6);

@@ -7,7 +7,7 @@
 
 #include "rig.h"
 
-/* Complain once for each rig: what follows would be consequences. */
+/* Report only the first error of a rig: others would be its consequences. */
 #define RIG_CHECK(rig, good, fmt, ...)					\
 	do {								\
 		if (!(good) && !(rig)->bad) {				\
@@ -108,7 +108,7 @@ u64 rig_first(const struct rig *rig)
 	return first;
 }
 
-/* The engine hands out a timer: may it? */
+/* The engine hands out a timer: check that it may. */
 static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 {
 	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
@@ -116,8 +116,8 @@ static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 
 	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
 	RIG_CHECK(rig, (u64)atomic64_read(&t->word) == ~(u64)TWHEEL_FIRED,
-		  "timer %u fires and does not say so", i);
-	/* The position may be ahead of a clock that was set back. */
+		  "timer %u fires, and its word does not say so", i);
+	/* After a step back the position may be ahead of the clock. */
 	RIG_CHECK(rig, rig->w.now <= target ||
 		  rig->w.now_ns <= tw_wheel_ns(&rig->w, target),
 		  "served beyond the target");
@@ -128,8 +128,8 @@ static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 }
 
 /*
- * One round. With a slice of one every timer may take a turn for each level:
- * @guard of them are left, and the rest is returned.
+ * One round. With slices of one, each timer may take a call for each level. @guard is
+ * the number of calls that are left; returns what is left after this round.
  */
 static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 {
@@ -152,7 +152,7 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 		}
 		if (turn == TW_ADVANCE_MORE)
 			continue;
-		/* Ticks are served in their order. */
+		/* Ticks are served in order. */
 		RIG_CHECK(rig, w->now >= last, "tick %llu after %llu", w->now,
 			  last);
 		last = w->now;
@@ -179,7 +179,7 @@ void rig_run(struct rig *rig, u64 target)
 	u64 next;
 
 	cond_resched();
-	/* What is due, by the oracle, before the engine changes the words. */
+	/* Note which timers are due before the engine changes their words. */
 	for (i = 0; i < rig->count; i++) {
 		struct rig_timer *rt = &rig->timers[i];
 		bool due = rt->pending &&
@@ -190,11 +190,11 @@ void rig_run(struct rig *rig, u64 target)
 
 	guard = 1000 + 80 * rig->count;
 	do {
-		/* As a pass would, should the clock be behind the position. */
+		/* As a pass does if the clock is behind the position. */
 		if (target < w->now)
 			tw_wheel_move_back(w, target);
 		guard = rig_round(rig, target, guard);
-		/* After a step back, one round may be for putting that right. */
+		/* After a step back, one round may only move the displaced timers. */
 	} while (guard && rig->stepped && tw_wheel_next_event(w) <= target);
 	RIG_CHECK(rig, guard, "no end at target %llu", target);
 	RIG_CHECK(rig, w->now == target || rig->served > target || rig->stepped,
@@ -219,7 +219,7 @@ void rig_run(struct rig *rig, u64 target)
 		RIG_CHECK(rig, next == TW_WHEEL_ASLEEP, "empty, and not asleep");
 	else
 		RIG_CHECK(rig, next <= rig_first(rig),
-			  "would sleep until %llu, and is due at %llu", next,
+			  "sleeps until %llu, and a timer is due at %llu", next,
 			  rig_first(rig));
 }
 
@@ -232,7 +232,7 @@ unsigned int rig_follow(struct rig *rig, u64 until)
 		rig_run(rig, max(next, rig->served));
 		alarms++;
 		next = rig->w.wake;
-		/* Every alarm is for a timer, or for a cascade of one. */
+		/* Each alarm fires or cascades at least one timer. */
 		if (alarms > 200 * (rig->count + 1)) {
 			RIG_CHECK(rig, false, "alarms without end");
 			break;
@@ -257,7 +257,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 
 		n++;
 		RIG_CHECK(rig, number << span <= tick,
-			  "tick %llu is filed under %llu", tick,
+			  "tick %llu is enqueued at %llu", tick,
 			  number << span);
 	}
 	RIG_CHECK(rig, !!n == test_bit(index, w->buckets.occupied),

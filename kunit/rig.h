@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A rig to test the engine on: a wheel, its timers, and an oracle beside them that
- * is too simple to be wrong. The oracle knows of each timer whether it is pending
- * and for when; whatever the engine does is held against that.
+ * A test rig for the engine: a wheel, its timers, and an oracle that is too simple to be
+ * wrong. The oracle knows whether each timer is pending and for when, and checks all
+ * that the engine does.
  */
 #ifndef _TWHEEL_KUNIT_RIG_H
 #define _TWHEEL_KUNIT_RIG_H
@@ -15,8 +15,8 @@
 #include "../module/engine/wheel.h"
 
 /*
- * How much of an exhaustive or a random test to run. As a program, see make engine, all
- * of it and more takes seconds. Under the checks of a debug kernel a part has to do.
+ * How thorough exhaustive and random tests are. As a program (make engine) everything
+ * takes seconds. Under the checks of a debug kernel a part of it has to do.
  */
 #ifdef RIG_IS_PROGRAM
 #define RIG_STRIDE	1
@@ -29,7 +29,7 @@
 struct rig_timer {
 	struct twheel_timer timer;
 	bool pending;
-	/* It was past when it was added: the next round serves it, not this one. */
+	/* It was past when it was added, so the next round serves it, not this one. */
 	bool past;
 	unsigned int fired;
 };
@@ -37,16 +37,16 @@ struct rig_timer {
 /**
  * struct rig - a wheel under test
  * @test: whose test
- * @what: what is being tried, for messages
+ * @what: what is tested, for messages
  * @w: the wheel
  * @timers: the timers
- * @count: how many
- * @served: every tick up to here has been served
- * @slice: slice of each call of the engine
- * @fired: timers fired
+ * @count: number of timers
+ * @served: every tick up to this one has been served
+ * @slice: the slice of each call of the engine
+ * @fired: number of timers that fired
  * @calls: calls of tw_wheel_advance() since the rig was made
  * @stepped: the clock was set back since the last round
- * @bad: something was wrong: the messages that follow would repeat it
+ * @bad: an error was reported
  */
 struct rig {
 	struct kunit *test;
@@ -63,14 +63,14 @@ struct rig {
 };
 
 /*
- * rig_pop() - claim the next timer that is due, as a pass does
- * @slice: how many timers may be filed anew; what is left of it
+ * rig_pop() - claim the next due timer, as a pass does
+ * @slice: how many timers may be requeued; updated to what is left
  *
- * To be called when tw_wheel_advance() has said %TW_ADVANCE_DUE, until it finds
- * nothing. A timer whose word has grown past the position is filed anew instead.
+ * Call it after tw_wheel_advance() has returned %TW_ADVANCE_DUE, until it returns NULL.
+ * A timer whose word has grown past the position is requeued instead.
  *
- * Return: the timer, or NULL if there is none, or the slice is used up (then
- * tw_wheel_advance() still says %TW_ADVANCE_DUE).
+ * Return: the timer, or NULL if there is none or the slice is used up. In the latter
+ * case tw_wheel_advance() still returns %TW_ADVANCE_DUE.
  */
 static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
 					   unsigned int *slice)
@@ -98,22 +98,22 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline);
 void rig_del(struct rig *rig, unsigned int i);
 bool rig_extend(struct rig *rig, unsigned int i, u64 deadline);
 
-/* The clock is set back. */
+/* Set the clock back. */
 void rig_back(struct rig *rig, u64 now);
 
-/* One round up to a tick, and the check that just what was due has fired. */
+/* Run one round up to a tick, and check that exactly the due timers fire. */
 void rig_run(struct rig *rig, u64 target);
-/* rig_run() at each tick that the engine asks for, up to @until; how often. */
+/* rig_run() at each tick that the engine asks for, up to @until; returns how often. */
 unsigned int rig_follow(struct rig *rig, u64 until);
 
 unsigned int rig_pending(const struct rig *rig);
 u64 rig_deadline(const struct rig *rig, unsigned int i);
 /* The first tick at which a pending timer is due; ~0 without one. */
 u64 rig_first(const struct rig *rig);
-/* Does the structure hold together? */
+/* Check the structure of the wheel. */
 void rig_audit(struct rig *rig);
 
-/* A number that is the same every run. */
+/* The next pseudo-random number; every run has the same ones. */
 u64 rig_roll(u64 *seed);
 
 #endif /* _TWHEEL_KUNIT_RIG_H */

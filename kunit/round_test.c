@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rounds of the engine, on a virtual clock: when one is due, how much it does at
- * once, and what becomes of timers that change while it is on.
+ * Rounds of the engine on a virtual clock: when a round is due, how much it does at once,
+ * and how timers behave that change during a round.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
 
 #include "rig.h"
 
-/* When to wake up. */
+/* When to wake up */
 
 static void lone_timer_wakes_once(struct kunit *test)
 {
@@ -27,7 +27,7 @@ static void an_alarm_for_each_instant(struct kunit *test)
 	unsigned int i, n = 30;
 	struct rig rig;
 
-	/* Three at each instant, so far apart that none shares a bucket. */
+	/* Three timers at each instant; the instants do not share buckets. */
 	rig_init(&rig, test, "instants", 1, 256, 99, 3 * n);
 	for (i = 0; i < 3 * n; i++)
 		rig_add(&rig, i, 100000 + (i / 3) * 40000000ULL);
@@ -42,8 +42,8 @@ static void crowd_behind_a_lone_timer(struct kunit *test)
 	struct rig rig;
 
 	/*
-	 * Level 1, buckets of 256: one timer at the end of bucket 4, a crowd in
-	 * bucket 5. The crowd has to be begun with when bucket 4 begins.
+	 * Level 1, buckets of 256 ticks: one timer at the end of bucket 4, a crowd in
+	 * bucket 5. The engine has to begin with the crowd when bucket 4 begins.
 	 */
 	rig_init(&rig, test, "crowd", 1, 256, 0, n);
 	rig_add(&rig, 0, 5 * 256 - 1);
@@ -52,7 +52,7 @@ static void crowd_behind_a_lone_timer(struct kunit *test)
 		rig_add(&rig, i, 5 * 256 + i);
 	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 4 * 256);
 	rig_run(&rig, 4 * 256);
-	/* With the lone timer, whose own bucket begins. */
+	/* The lone timer cascades, too, because its bucket begins. */
 	KUNIT_EXPECT_EQ_MSG(test, rig.w.cascades, n,
 			    "the crowd was not emptied ahead");
 	rig_follow(&rig, 6 * 256);
@@ -67,7 +67,7 @@ static void extended_out_of_its_bucket(struct kunit *test)
 	rig_init(&rig, test, "extended", 1, 16, 0, 1);
 	rig_add(&rig, 0, 40);
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 1000000));
-	/* Woken for its old deadline; then, once more at most, for its new one. */
+	/* Woken for the old deadline and its levels, but not for the new one yet. */
 	KUNIT_EXPECT_LE(test, rig_follow(&rig, 999999), 10);
 	KUNIT_EXPECT_EQ(test, rig.fired, 0);
 	KUNIT_EXPECT_EQ(test, rig_follow(&rig, 1000000), 1);
@@ -75,7 +75,7 @@ static void extended_out_of_its_bucket(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* No cascade cliff. */
+/* A crowd in one bucket must not cost one long pause when the bucket begins. */
 
 static void crowd_is_emptied_ahead(struct kunit *test)
 {
@@ -86,8 +86,8 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 	u64 tick;
 
 	/*
-	 * Level 2, bucket 5, of 65536 ticks: all of them there, and one timer due
-	 * each tick before it. A slice of one timer a tick is enough.
+	 * All timers are in bucket 5 of level 2, which has 65536 ticks. Before that another
+	 * timer comes every 64 ticks. A slice of one timer per tick is enough.
 	 */
 	rig_init(&rig, test, "cliff", 1, 256, 0, n + 1);
 	w = &rig.w;
@@ -132,7 +132,7 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 	rig.fired = 0;
 	rig_run(&rig, 5 * 65536 + n);
 	KUNIT_EXPECT_EQ(test, rig.fired, n);
-	/* Once for each level: 2 to 1, and 1 to 0. */
+	/* Once per level: from 2 to 1, and from 1 to 0. */
 	KUNIT_EXPECT_LE(test, w->cascades, 2 * n);
 	rig_exit(&rig);
 }
@@ -163,7 +163,7 @@ static void slices_are_kept(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* Rounds, claims. */
+/* Rounds and claims */
 
 static void past_waits_for_the_next_round(struct kunit *test)
 {
@@ -176,13 +176,13 @@ static void past_waits_for_the_next_round(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DUE);
 	KUNIT_EXPECT_NOT_NULL(test, rig_pop(&rig.w, &slice));
 	rig.timers[0].pending = false;
-	/* Past, now, and not beyond what this round serves: all for the next. */
+	/* Deadlines that this round has served, or serves, wait for the next round. */
 	rig_add(&rig, 0, 10);
 	rig_add(&rig, 1, 60);
 	rig_add(&rig, 2, 70);
 	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DONE);
-	/* A pass that only goes on is no new round. */
+	/* A pass that resumes does not begin a round. */
 	tw_wheel_begin_round(&rig.w, false);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 70, &slice), TW_ADVANCE_DONE);
 	KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 70ULL);
@@ -197,7 +197,7 @@ static void round_leaves_none_behind(struct kunit *test)
 	unsigned int slice = 100, i, n = 10;
 	struct rig rig;
 
-	/* A pass may end with timers on their way out, and others past. */
+	/* A pass may end with due timers, and with past ones. */
 	rig_init(&rig, test, "left", 1, 16, 50, 2 * n);
 	for (i = 0; i < n; i++)
 		rig_add(&rig, i, 60 + i % 3);
@@ -207,7 +207,7 @@ static void round_leaves_none_behind(struct kunit *test)
 		rig_add(&rig, i, 55);
 	KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 70ULL);
 	rig_audit(&rig);
-	/* The next one begins a round, or does not. */
+	/* The next pass begins a round. */
 	tw_wheel_begin_round(&rig.w, true);
 	rig_audit(&rig);
 	rig.stepped = true;
@@ -226,9 +226,9 @@ static void extension_beats_the_claim(struct kunit *test)
 	rig_add(&rig, 1, 95);
 	tw_wheel_begin_round(&rig.w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 10, &slice), TW_ADVANCE_DUE);
-	/* Due, and not yet handed out. */
+	/* It is due, and not yet handed out. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 101));
-	/* Within the tick that is being served: it stays due. */
+	/* The new deadline is within the tick that is served: it stays due. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 100));
 	KUNIT_EXPECT_PTR_EQ(test, rig_pop(&rig.w, &slice),
 			    &rig.timers[1].timer);
@@ -254,7 +254,7 @@ static void evict_takes_all_once(struct kunit *test)
 	rig_init(&rig, test, "evict", 1, 4, 1000, n);
 	for (i = 0; i < n; i++)
 		rig_add(&rig, i, rig_roll(&seed) >> (i % 64 / 2 + 32));
-	/* Some on the way out, some past, most in buckets. */
+	/* Some are due, some are past, most are in buckets. */
 	tw_wheel_begin_round(&rig.w, true);
 	tw_wheel_advance(&rig.w, 1010, &slice);
 	rig_del(&rig, 0);

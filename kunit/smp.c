@@ -73,7 +73,7 @@ void oneshot_fire(struct twheel_timer *timer)
 
 	oneshot->fired_at = twheel_now(twheel_of(timer));
 	oneshot->fired_on = raw_smp_processor_id();
-	/* Who sees this sees the rest. */
+	/* Pairs with oneshots_all_fired(): the fields above are written by then. */
 	smp_mb__before_atomic();
 	atomic_inc(&oneshot->fired);
 }
@@ -195,7 +195,7 @@ void crew_wait(struct kunit *test, struct crew *crew)
 {
 	long left;
 
-	/* Interruptible, or it would be a hung task, too. */
+	/* Interruptible, so that a thread that hangs is not also a hung task. */
 	left = wait_for_completion_interruptible_timeout(&crew->done,
 							 3 * PATIENCE);
 	KUNIT_ASSERT_GT_MSG(test, left, 0L, "a thread hangs");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What tests on real clocks and several CPUs share: timers that note when and
- * where they fire, crews of threads, and waiting with an end.
+ * Helpers of tests on real clocks and several CPUs: timers that note when and where
+ * they fire, crews of threads, and waiting with a limit.
  *
- * Nothing there asserts how late something is: the machine may be busy. It may
- * never be early, it happens exactly once, and the books balance.
+ * No test checks how late a timer is, because the machine may be busy. Tests check that
+ * timers are never early, that they fire exactly once, and that counters agree.
  */
 #ifndef _TWHEEL_KUNIT_SMP_H
 #define _TWHEEL_KUNIT_SMP_H
@@ -19,13 +19,13 @@
 
 #include "basics.h"
 
-/* How long something may take before a test gives up on it. */
+/* How long a test waits for an event before it fails. */
 #define PATIENCE	(60 * HZ)
 
 /* How long a race goes on at most, on a machine that is too slow for all its rounds. */
 #define RACE_TIME	(5 * HZ)
 
-/* Wait until something is so. Is it, in the end? */
+/* Wait until @condition is true; false if it does not become so. */
 #define await(condition)						\
 ({									\
 	unsigned long __end = jiffies + PATIENCE;			\
@@ -40,12 +40,12 @@ struct twheel *wheel_new(struct kunit *test,
 			 const struct twheel_config *config);
 
 /**
- * struct oneshot - a timer that is to fire once
+ * struct oneshot - a timer that has to fire once
  * @timer: the timer
- * @deadline: when
- * @fired_at: when it did
- * @fired_on: on which CPU
- * @fired: how often
+ * @deadline: the earliest time at which it may fire
+ * @fired_at: when it last fired
+ * @fired_on: the CPU on which it last fired
+ * @fired: how often it has fired
  */
 struct oneshot {
 	struct twheel_timer timer;
@@ -66,9 +66,9 @@ int extend_after(struct twheel_timer *timer, u64 delay);
 void oneshot_fire(struct twheel_timer *timer);
 struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
 			     unsigned int n);
-/* Wait until all have fired. */
+/* Wait until all have fired; false if one does not. */
 bool oneshots_fired(struct oneshot *oneshots, unsigned int n);
-/* All have fired once, and none of them early. */
+/* Wait for all, and check that each fires once and none early. */
 void oneshots_expect(struct kunit *test, struct oneshot *oneshots, unsigned int n);
 
 /* Threads that all run the same function. */
@@ -83,14 +83,14 @@ struct crew {
 unsigned int crew_start(struct kunit *test, struct crew *crew,
 			unsigned int per_cpu,
 			int (*work)(void *arg, unsigned int number), void *arg);
-/* The same number of threads, at home on no CPU. */
+/* Start as many threads, bound to no CPU. */
 unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
 				 unsigned int per_cpu,
 				 int (*work)(void *arg, unsigned int number),
 				 void *arg);
 void crew_wait(struct kunit *test, struct crew *crew);
 
-/* Call @work on a CPU, in process context; what it returns. */
+/* Call @work on a CPU, in process context; returns what it returned. */
 int cpu_run(int cpu, int (*work)(void *arg), void *arg);
 
 #endif /* _TWHEEL_KUNIT_SMP_H */

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The API on real clocks and several CPUs. For races with books extender, see
- * race_test.c.
+ * The API on real clocks and several CPUs. Races with books kept are in race_test.c.
  */
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -20,7 +19,7 @@ static struct twheel *smp_wheel(struct kunit *test, enum twheel_clock clock,
 	return wheel_new(test, &config);
 }
 
-/* Never early, exactly once: on every clock, every tick. */
+/* Timers fire exactly once and never early, on every clock and tick. */
 
 static void oneshots_never_early(struct kunit *test, enum twheel_clock clock, u64 tick_ns)
 {
@@ -70,7 +69,7 @@ static void empty_wheel_is_silent(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, pass_count(wheel), 0,
 			    "an empty wheel woke up");
 
-	/* One instant, one pass; and silence after it. */
+	/* One pass for one instant, and no wake-up after it. */
 	deadline = twheel_now(wheel) + 500 * MS;
 	for (i = 0; i < 3; i++)
 		twheel_arm_at(&oneshots[i].timer, deadline);
@@ -81,7 +80,7 @@ static void empty_wheel_is_silent(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* cancel_sync against a callback that runs on the other CPU. */
+/* cancel_sync against a callback that runs on another CPU */
 
 struct slow_timer {
 	struct twheel_timer timer;
@@ -98,7 +97,7 @@ static void slow_timer_run(struct twheel_timer *timer)
 	u64 end = ktime_get_ns() + 20 * MS;
 
 	WRITE_ONCE(slow->started, true);
-	/* Until somebody is about to wait for this, or it seems nobody will. */
+	/* Run until a waiter is about to wait, or 20 ms have passed. */
 	while (!READ_ONCE(slow->waited_for) && ktime_get_ns() < end)
 		cpu_relax();
 	slow->overlapped = READ_ONCE(slow->waited_for);
@@ -113,7 +112,7 @@ static int slow_timer_arm(void *arg, unsigned int number)
 	struct slow_timer *slow = arg;
 	unsigned int i;
 
-	/* The last CPU arms, and stays awake so that the alarm is its own. */
+	/* The last CPU arms, and stays busy so that the alarm stays there. */
 	if (number != num_online_cpus() - 1)
 		return 0;
 	twheel_arm(&slow->timer, 0);
@@ -127,7 +126,7 @@ static void sync_waits_for_callback(struct kunit *test)
 	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
 	unsigned int round, overlaps = 0;
 
-	/* The callback is to run on another CPU than this. */
+	/* The callback has to run on another CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
 	for (round = 0; round < 20; round++) {
 		struct slow_timer *slow = kzalloc(sizeof(*slow), GFP_KERNEL);
@@ -171,7 +170,7 @@ static void sync_cancels_once(struct kunit *test)
 		crew_start(test, &crew, 1, slow_timer_arm, &slow);
 		while (!READ_ONCE(slow.started))
 			cond_resched();
-		/* From here, and once more by the callback that runs. */
+		/* Armed here, and once more by the callback that runs. */
 		twheel_arm(&slow.timer, HOUR);
 		WRITE_ONCE(slow.waited_for, true);
 		cancelled += twheel_cancel_sync(&slow.timer);
@@ -188,7 +187,7 @@ static void sync_cancels_once(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* shutdown_sync against a callback that always arms itself again. */
+/* shutdown_sync against a callback that always arms itself again */
 
 struct restless {
 	struct twheel_timer timer;
@@ -229,7 +228,7 @@ static void shutdown_beats_rearm(struct kunit *test)
 		spin_ns(50 * US);
 		KUNIT_EXPECT_FALSE(test, READ_ONCE(r->after_gone));
 		fired += r->fired;
-		/* KASAN would tell if a callback still came. */
+		/* KASAN reports a callback that still comes. */
 		kfree(r);
 	}
 	twheel_get_stats(wheel, &stats);
@@ -239,9 +238,9 @@ static void shutdown_beats_rearm(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* An extension that has been acknowledged holds. */
+/* A timer does not fire before the deadline of an extension that returned 1. */
 
-/* Of all CPUs together. */
+/* The sum over all CPUs. */
 #define EXTENDER_ROUNDS	600
 
 struct extender {
@@ -274,7 +273,7 @@ static int extender_run(void *arg, unsigned int number)
 				acked = later;
 				atomic_inc(&extender->extended);
 			}
-			/* Races are close to the deadline. */
+			/* Extend close to the deadline, where it races. */
 			while (twheel_pending(&oneshot.timer) &&
 			       twheel_now(extender->wheel) + test_random(&seed) %
 			       (u32)(20 * US) < acked)
@@ -304,9 +303,8 @@ static void extension_holds(struct kunit *test)
 }
 
 /*
- * A wake-up is lost when a pass goes to sleep for the next timer that it knows
- * of while another CPU arms a nearer one, unless that is one step. Nobody arms
- * a third one here that would come to the rescue.
+ * A wake-up could be lost when a pass sets the alarm for the next timer that it knows
+ * while another CPU arms a nearer one. No third timer here would hide that.
  */
 
 struct arm_race {
@@ -344,7 +342,7 @@ static int arm_race_run(void *arg, unsigned int number)
 		atomic_inc(&race->ready);
 		if (!arm_race_ready(race, round))
 			break;
-		/* Close to when the others' pass ends. */
+		/* Arm about when the pass of the other CPU ends. */
 		for (spins = test_random(&seed) % 512; spins; spins--)
 			cpu_relax();
 		twheel_arm(&oneshot->timer, test_random(&seed) % 2 ? 0 :
@@ -352,7 +350,7 @@ static int arm_race_run(void *arg, unsigned int number)
 		if (!await(atomic_read(&oneshot->fired) == round))
 			atomic_inc(&race->lost);
 	}
-	/* Those who are left need not wait for this one. */
+	/* The other threads must not wait for this one. */
 	atomic_add(1000000, &race->ready);
 	return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a wheel counts: each counter by its definition, see &struct twheel_stats.
+ * The counters of a wheel, each by its definition in &struct twheel_stats.
  */
 #include <linux/err.h>
 
@@ -28,7 +28,7 @@ static void wheel_expect_stats(struct kunit *test, struct twheel *wheel, u64 arm
 			armed - fired - cancelled - unfired);
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		fired -= stats.late[i];
-	KUNIT_EXPECT_EQ_MSG(test, fired, 0, "not as many are late as fired");
+	KUNIT_EXPECT_EQ_MSG(test, fired, 0, "the lateness buckets do not add up to fired");
 }
 
 static void ends_in_one_way(struct kunit *test)
@@ -43,7 +43,7 @@ static void ends_in_one_way(struct kunit *test)
 		twheel_arm(&p[i].timer, (i + 1) * MS);
 	}
 	wheel_expect_stats(test, wheel, 6, 0, 0, 0);
-	/* A timer that is pending does not become it: nearer, and later. */
+	/* Moving a pending timer, nearer or later, does not count as an arm. */
 	twheel_arm(&p[5].timer, 5 * MS);
 	twheel_modify(&p[5].timer, 6 * MS);
 	twheel_extend(&p[5].timer, 7 * MS);
@@ -75,7 +75,7 @@ static void extended_when_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p.timer, 15 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_extend_at(&p.timer, 20 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_modify_at(&p.timer, 30 * MS), 1);
-	/* Nearer, and later than that: filed anew on the spot. */
+	/* A nearer deadline is enqueued at once, which does not count. */
 	twheel_modify_at(&q.timer, 5 * MS);
 	twheel_advance(wheel, 9 * MS);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).requeued, 0);
@@ -89,14 +89,14 @@ static void extended_when_found(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p.fired_at, 40 * MS);
 }
 
-/* From an upper level it does not go down: that is no cascade. */
+/* An extended timer that stays on its upper level does not count as a cascade. */
 static void extended_far_away(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	struct probe *p = probes_new(test, 20);
 	unsigned int i;
 
-	/* So many that the bucket is not looked through for a first one. */
+	/* So many that the engine does not search the bucket for the first one. */
 	for (i = 0; i < 20; i++) {
 		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 30000 * MS + i);
@@ -119,7 +119,7 @@ static void cascades_a_level_each(struct kunit *test)
 	struct probe p[3];
 	unsigned int i;
 
-	/* Levels 0, 1 and 2: at 256 to 1, up to 511 ticks, and 131071. */
+	/* Levels 0, 1 and 2, which reach 511, 131071 and more ticks ahead. */
 	static const u64 delays[] = { 500, 5000, 500000 };
 
 	for (i = 0; i < ARRAY_SIZE(p); i++) {
@@ -134,7 +134,7 @@ static void cascades_a_level_each(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 1);
 	wheel_run_until(wheel, 500000 * MS);
 	KUNIT_EXPECT_EQ(test, p[2].fired, 1);
-	/* Twice at most; once, if it went from level 2 to 0 in one go. */
+	/* It cascades once more if it goes from level 2 to 0 at once, else twice. */
 	KUNIT_EXPECT_GE(test, wheel_stats(wheel).cascades, 2);
 	KUNIT_EXPECT_LE(test, wheel_stats(wheel).cascades, 3);
 }
@@ -142,7 +142,7 @@ static void cascades_a_level_each(struct kunit *test)
 static void passes_and_budgets(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	/* Three budgets of a pass in softirq, the third not used up. */
+	/* Enough for three passes in softirq; the third does not use up its budget. */
 	unsigned int n = 2 * 1024 + 100, i;
 	struct probe *p = probes_new(test, n);
 
@@ -164,7 +164,7 @@ static void passes_and_budgets(struct kunit *test)
 static void probe_overrun(struct twheel_timer *timer)
 {
 	probe_fire(timer);
-	/* Three times what is reported as an overrun. */
+	/* Three times the limit above which an overrun is reported. */
 	spin_ns(60 * MS);
 }
 
@@ -180,10 +180,10 @@ static void overruns_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 1);
 }
 
-/* On a virtual clock it is known to the ns how late a timer is. */
+/* On a virtual clock lateness is predictable to the ns. */
 static void late_to_the_bucket(struct kunit *test)
 {
-	/* By how much, and in which bucket that is. */
+	/* A lateness, and its bucket. */
 	static const struct {
 		u64 late;
 		unsigned int bucket;
@@ -200,7 +200,7 @@ static void late_to_the_bucket(struct kunit *test)
 
 	probe_init(&p, wheel, probe_fire);
 	for (i = 0; i < ARRAY_SIZE(cases); i++) {
-		/* Not on a tick: where that is, one ns is added. */
+		/* Off a tick boundary: on one, a lateness of 0 counts as 1 ns. */
 		now += DAY + 1;
 		before = wheel_stats(wheel);
 		twheel_arm_at(&p.timer, now - cases[i].late);
@@ -232,7 +232,7 @@ static void late_by_one_at_least(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.late_sum, 1);
 }
 
-/* An extended timer is as late as its last deadline says. */
+/* The lateness of an extended timer counts from its last deadline. */
 static void late_after_an_extension(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
@@ -256,7 +256,7 @@ static struct twheel *wheel_of_config(struct kunit *test,
 	return wheel;
 }
 
-/* In each context, and of all CPUs' bases together. */
+/* Counters are summed over the bases of all CPUs, in each context. */
 static void all_bases_together(struct kunit *test)
 {
 	struct twheel_config config = {

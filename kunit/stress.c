@@ -12,7 +12,7 @@ static struct stress *stress_of(struct twheel_timer *timer)
 	return twheel_data(twheel_of(timer));
 }
 
-/* Note what an arm said. */
+/* Count what an arm returned. */
 static void stress_count_arm(struct stress *stress, struct ledger *ledger, int ret)
 {
 	if (ret == 0)
@@ -44,9 +44,9 @@ static void stress_callback(struct twheel_timer *timer)
 		usleep_range(50, 100);
 	if (stress->busy)
 		spin_ns(50 * US);
-	/* Before it can be called again. */
+	/* After the arm below it may be called again. */
 	atomic_dec(&ledger->inside);
-	/* Some arm themselves again, some for now. */
+	/* Some callbacks arm their timer again, some of them for now. */
 	if (fired % 4 == 0)
 		stress_count_arm(stress, ledger, arm_after(timer, fired % 8 * 50 * US));
 }
@@ -71,7 +71,7 @@ static void stress_arm_somewhere(struct stress *stress, struct ledger *ledger, u
 		ret = arm_on_after(&ledger->timer, cpu, delay);
 	else
 		ret = twheel_arm_on_at(&ledger->timer, cpu, deadline);
-	/* Its callback was running. */
+	/* -EBUSY: its callback was running. */
 	if (ret != -EBUSY)
 		stress_count_arm(stress, ledger, ret);
 }
@@ -170,7 +170,7 @@ static int stress_thread(void *arg, unsigned int number)
 			break;
 		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
 		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
-				       1000 * (u32)MS);
+					      1000 * (u32)MS);
 		if (test_random(&seed) % 8 == 0)
 			stress_many(stress, ledger, delay, test_random(&seed) >> 8);
 		else
@@ -234,7 +234,7 @@ static void stress_audit(struct kunit *test, struct stress *stress, long unfired
 	KUNIT_EXPECT_EQ(test, stats.armed,
 			stats.fired + stats.cancelled + unfired);
 	KUNIT_EXPECT_GT(test, stats.fired, 0);
-	/* Not among the results, where there is no room for much. */
+	/* To the log, because the buffer for results is small. */
 	pr_info("%llu armed, %llu fired, %llu cancelled, %ld handed back\n",
 		stats.armed, stats.fired, stats.cancelled, unfired);
 }

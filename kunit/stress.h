@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every pair of operations, from every CPU, on the same timers, with books
- * kept: each time that a timer became pending it fired, was cancelled or was
- * handed back.
+ * Every pair of operations from every CPU on the same timers, with books kept: each time
+ * a timer became pending it fired, was cancelled or was handed back.
  */
 #ifndef _TWHEEL_KUNIT_STRESS_H
 #define _TWHEEL_KUNIT_STRESS_H
@@ -24,18 +23,18 @@ struct ledger {
 };
 
 /**
- * struct stress - a fight over some timers
+ * struct stress - threads that race on the same timers
  * @wheel: their wheel
  * @ledgers: the timers
- * @rounds: operations of each thread
- * @limit: how many may be pending, or 0
+ * @rounds: number of operations of each thread
+ * @limit: how many timers may be pending, or 0
  * @sleeps: callbacks may sleep
  * @busy: callbacks take long
- * @stop: end it
- * @bad: calls that returned what they should not
- * @overlaps: callbacks of one timer that ran at once
- * @full: arms that found no room
- * @crew: who fights
+ * @stop: tells the threads to end
+ * @bad: number of calls with a wrong result
+ * @overlaps: number of callbacks that ran while another one of their timer did
+ * @full: number of arms that were refused by the limit
+ * @crew: the threads
  */
 struct stress {
 	struct twheel *wheel;
@@ -51,7 +50,7 @@ struct stress {
 	struct crew crew;
 };
 
-/* Two threads a CPU, bound to it or not. */
+/* Start two threads per CPU, bound to it or not. */
 void stress_begin(struct kunit *test, struct stress *stress,
 		  const struct twheel_config *config, unsigned int rounds,
 		 bool bound);
