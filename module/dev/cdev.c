@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /dev/twheel: how the system calls come in. What they mean is in file.c.
+ * /dev/twheel: how the system calls come in.
  */
 #include <linux/err.h>
 #include <linux/fs.h>
@@ -21,7 +21,9 @@
 #include "file.h"
 #include "op.h"
 #include "ring.h"
-#include "view.h"
+#include "setup.h"
+#include "stats.h"
+#include "table.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
@@ -43,7 +45,7 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
-	filp->private_data = tw_file_new();
+	filp->private_data = tw_file_new(&tw_table_ops);
 	if (!filp->private_data)
 		return -ENOMEM;
 	/* cdev_read() heeds IOCB_NOWAIT: io_uring polls, and needs no thread. */
@@ -75,10 +77,10 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		 * Events that are in a ring need not be read. Another thread may
 		 * have set the file up while this one waited; then @done is 0.
 		 */
-		if (tw_file_wheel(file) && tw_file_ring(file))
+		if (tw_file_ops(file)->mapped)
 			return -EINVAL;
-		if (!tw_event_take(file, &taken,
-				   min_t(size_t, room - done, TW_TAKE))) {
+		if (!tw_table_take(file, &taken,
+				   min_t(size_t, room - done, TW_TAKE_MAX))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK ||
@@ -93,12 +95,13 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 
 		bytes = taken.count * sizeof(struct twheel_event);
 		if (copy_to_iter(taken.events, bytes, to) != bytes) {
-			tw_event_give_back(file, &taken);
+			tw_table_give_back(file, &taken);
+			tw_event_wake(file);
 			if (!done)
 				return -EFAULT;
 			break;
 		}
-		tw_event_delivered(file, &taken);
+		tw_table_delivered(file, &taken);
 		done += taken.count;
 		/* A reader with a huge buffer has others wait for the CPU. */
 		cond_resched();
@@ -112,8 +115,7 @@ static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct tw_file *file = filp->private_data;
 
-	/* The wheel first: then the ring is there. */
-	if (!tw_file_wheel(file) || !tw_file_ring(file))
+	if (!IS_ENABLED(CONFIG_64BIT) || !tw_file_ops(file)->mapped)
 		return -ENODEV;
 	return tw_ring_mmap(file->ring, vma);
 }
@@ -146,7 +148,7 @@ static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_info info;
 
-	tw_file_info(file, &info);
+	tw_stats_info(file, &info);
 	return answer(arg, size, &info, sizeof(info));
 }
 
@@ -154,7 +156,7 @@ static long ioctl_stats(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_file_stats stats;
 
-	tw_file_stats(file, &stats);
+	tw_stats_get(file, &stats);
 	return answer(arg, size, &stats, sizeof(stats));
 }
 
@@ -164,7 +166,7 @@ static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 	int ret;
 
 	ret = copy_struct_from_user(&setup, sizeof(setup), arg, size);
-	return ret ?: tw_file_setup(file, &setup);
+	return ret ?: tw_setup(file, &setup);
 }
 
 static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
@@ -312,44 +314,10 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 }
 #endif
 
-/*
- * /proc/PID/fdinfo/FD: a line for each thing, as others have it there. It is what
- * TWHEEL_IOC_INFO and TWHEEL_IOC_STATS tell, and for each level how many of its
- * 2 * slots buckets have a timer.
- */
-static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
+static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq,
+					    struct file *filp)
 {
-	struct tw_file *file = filp->private_data;
-	struct twheel_file_stats stats;
-	struct twheel_info info;
-
-	tw_file_info(file, &info);
-	tw_file_stats(file, &stats);
-	seq_printf(seq, "wheel:\t%u\n", stats.wheel);
-	seq_printf(seq, "clockid:\t%u\n", info.clockid);
-	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
-	seq_printf(seq, "slots:\t%u\n", info.slots);
-	seq_printf(seq, "levels:\t%u\n", info.levels);
-	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
-	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
-	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
-	seq_printf(seq, "timers:\t%llu\n", stats.timers);
-	seq_printf(seq, "pending:\t%llu\n", stats.pending);
-	seq_printf(seq, "unread:\t%llu\n", stats.unread);
-	seq_printf(seq, "armed:\t%llu\n", stats.armed);
-	seq_printf(seq, "fired:\t%llu\n", stats.fired);
-	seq_printf(seq, "cancelled:\t%llu\n", stats.cancelled);
-	seq_printf(seq, "extended:\t%llu\n", stats.extended);
-	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
-	seq_printf(seq, "passes:\t%llu\n", stats.passes);
-	seq_printf(seq, "threaded:\t%llu\n", stats.threaded);
-	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
-	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
-	seq_printf(seq, "late_max_ns:\t%llu\n", stats.late_max_ns);
-	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum_ns);
-	tw_view_late(seq, stats.late);
-	tw_view_occupied(seq, tw_file_wheel(file), tw_file_delay_wheel(file),
-			 info.levels);
+	tw_stats_show(seq, filp->private_data);
 }
 
 static const struct file_operations cdev_fops = {

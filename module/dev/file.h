@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * An open file of /dev/twheel: a wheel, its timers, and the events that wait to
- * be read. What the system calls mean is here; how they are called is cdev.c's.
- */
+/* An open file of /dev/twheel: its wheels, its timers, and its unread events. */
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
 #include <linux/bitops.h>
-#include <linux/ktime.h>
+#include <linux/compiler.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -15,39 +12,42 @@
 #include <linux/twheel.h>
 #include <uapi/linux/twheel.h>
 
-#include "ring.h"
-#include "table.h"
+#include "entry.h"
 #include "timens.h"
-#include "user.h"
+
+struct tw_ring;
+struct tw_store_ops;
+struct tw_user;
 
 /**
  * struct tw_file - an open file
- * @setup_lock: serialises what sleeps: making the wheel, growing the table
- * @lock: guards all that follows; outside of the base lock, taken by callbacks
- * @user: who has opened it
- * @exempt: with CAP_SYS_RESOURCE: no limit on what a user may have
- * @wheel: the wheel; NULL until it is set up or the first timer armed
+ * @setup_lock: serialises what sleeps: making wheels, growing the array of entries
+ * @lock: guards all fields below; taken by callbacks, and outside of the base lock
+ * @user: the user who has opened it
+ * @exempt: opened with CAP_SYS_RESOURCE: no limit on the user's timers
+ * @wheel: the wheel; NULL until the file is set up or its first timer armed
  * @delay_wheel: on CLOCK_REALTIME, the wheel on CLOCK_MONOTONIC of timers armed for a
  *	delay; NULL until the first of them is armed
- * @tick_ns: its tick
- * @clockid: its clock
- * @slots: the timers
- * @ring: the shared memory, or NULL; it comes with the wheel
- * @events: the slots whose event waits to be read, oldest expiry first
- * @wait: who waits for events
- * @told: they were woken up, or one of them, and nobody has looked since
- * @woken: when, in jiffies
+ * @tick_ns: the tick of its wheels
+ * @clockid: the clock of @wheel
+ * @ops: what is done to its timers; changes at most once, when @wheel is set
+ * @entries: the timers
+ * @ring: the shared memory, or NULL; set together with @wheel
+ * @events: the entries whose event waits to be read, oldest expiry first
+ * @wait: the waiters for events
+ * @woken: a waiter was woken up, and nobody has looked for events since
+ * @woken_jiffies: when it was woken up
  * @max_timers: how many timers may exist
- * @timers: how many do
- * @unread: how many of them have an event that is not read
- * @armed: timers armed
- * @fired: expiries
- * @late_ns: how much after its deadline the latest of them was
- * @late_sum: and all of them together
- * @late: how many were so late, see &twheel_file_stats.late
- * @cancelled: timers cancelled
- * @extended: cells found extended when the kernel looked as it had said
- * @buffer: room for operations, which no batch uses, or NULL
+ * @timers: how many timers exist
+ * @unread: how many of them have an unread event
+ * @armed: number of timers armed
+ * @fired: number of expiries
+ * @late_max: how much after its deadline the latest expiry was, in ns
+ * @late_sum: lateness of all expiries together, in ns
+ * @late: expiries by lateness, see &twheel_file_stats.late
+ * @cancelled: number of timers cancelled
+ * @extended: number of cells found extended when their look came
+ * @buffer: memory for operations that no batch uses at the moment, or NULL
  */
 struct tw_file {
 	struct mutex setup_lock;
@@ -58,18 +58,19 @@ struct tw_file {
 	struct twheel *delay_wheel;
 	u64 tick_ns;
 	u32 clockid;
-	struct tw_table slots;
+	const struct tw_store_ops *ops;
+	struct tw_entries entries;
 	struct tw_ring *ring;
 	struct tw_queue events;
 	wait_queue_head_t wait;
-	bool told;
-	unsigned long woken;
+	bool woken;
+	unsigned long woken_jiffies;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;
 	u64 armed;
 	u64 fired;
-	u64 late_ns;
+	u64 late_max;
 	u64 late_sum;
 	u64 cancelled;
 	u64 extended;
@@ -77,62 +78,59 @@ struct tw_file {
 	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
-struct tw_file *tw_file_new(void);
+struct tw_file *tw_file_new(const struct tw_store_ops *ops);
 void tw_file_free(struct tw_file *file);
-int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
-void tw_file_info(struct tw_file *file, struct twheel_info *info);
-void tw_file_stats(struct tw_file *file, struct twheel_file_stats *stats);
-int tw_file_make_room(struct tw_file *file);
-int tw_file_make_delay_wheel(struct tw_file *file);
+u32 tw_file_limit_timers(void);
 
-/* The wheel of a file, or NULL; once it is there, it stays. */
+/* The wheel of a file, or NULL. Once it is there, it stays. */
 static inline struct twheel *tw_file_wheel(struct tw_file *file)
 {
-	/* Pairs with publish(). */
+	/* Pairs with setup_install(). */
 	return smp_load_acquire(&file->wheel);
 }
 
-/* The same of the wheel for delays of a file on CLOCK_REALTIME. */
+/* The wheel for delays of a file on CLOCK_REALTIME, or NULL. */
 static inline struct twheel *tw_file_delay_wheel(struct tw_file *file)
 {
-	/* Pairs with publish_delay_wheel(). */
+	/* Pairs with setup_install_delay_wheel(). */
 	return smp_load_acquire(&file->delay_wheel);
 }
 
-/* The shared memory of a file that has cells. */
-static inline struct tw_ring *tw_file_ring(const struct tw_file *file)
+/* What is done to the timers of a file, for callers without its lock. */
+static inline const struct tw_store_ops *tw_file_ops(struct tw_file *file)
 {
-	return IS_ENABLED(CONFIG_64BIT) ? file->ring : NULL;
+	/* Pairs with setup_install(): with the ops of cells, the ring is there. */
+	return smp_load_acquire(&file->ops);
 }
 
-/* With the file's lock: a timer has expired, so much after its deadline. */
+/* With the file's lock: a timer has expired, @late_ns after its deadline. */
 static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns)
 {
 	file->fired++;
 	file->late_sum += late_ns;
-	/* Of nothing there is no highest bit. */
+	/* 0 has no highest bit. */
 	file->late[late_ns ? fls64(late_ns) - 1 : 0]++;
-	if (unlikely(late_ns > file->late_ns))
-		file->late_ns = late_ns;
+	if (unlikely(late_ns > file->late_max))
+		file->late_max = late_ns;
 }
 
-/* Can the clock of a file's wheel be set? Then delays are on another one. */
-static inline bool tw_file_steps(const struct tw_file *file)
+/* Can the clock of a file be set? Then its delays are on another clock. */
+static inline bool tw_file_clock_steps(const struct tw_file *file)
 {
 	return file->clockid == CLOCK_REALTIME;
 }
 
-/* The time that a timer's deadline and expiry are told in. */
-static inline u64 tw_file_now(const struct tw_file *file, bool relative)
+/* The clock of a timer's deadline and expiry. @delay: it was armed for a delay. */
+static inline u64 tw_file_now(const struct tw_file *file, bool delay)
 {
-	return twheel_now(relative && tw_file_steps(file) ?
+	return twheel_now(delay && tw_file_clock_steps(file) ?
 			  file->delay_wheel : file->wheel);
 }
 
-/* And what it shows in the caller's time namespace. */
-static inline s64 tw_file_offset(const struct tw_file *file, bool relative)
+/* What the caller's time namespace adds to that clock. */
+static inline s64 tw_file_offset(const struct tw_file *file, bool delay)
 {
-	return tw_timens_offset(relative && tw_file_steps(file) ?
+	return tw_timens_offset(delay && tw_file_clock_steps(file) ?
 				CLOCK_MONOTONIC : file->clockid);
 }
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The operations on the timers of an open file. */
+/* Operations on the timers of an open file. */
 #ifndef _TWHEEL_OP_H
 #define _TWHEEL_OP_H
 
 #include <uapi/linux/twheel.h>
 
 struct tw_file;
-struct tw_entry;
 
 void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count);
-void tw_op_arm_entry(struct tw_entry *slot);
 int tw_op_cancel_all(struct tw_file *file);
 
 #endif /* _TWHEEL_OP_H */

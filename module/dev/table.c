@@ -1,143 +1,194 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timers of an open file.
+ * The table: timers without a mapping, whose events are read().
  *
- * Slots come in chunks, and a chunk is never freed before the file: a timer's
- * memory stays where it is, and a reader who is copying an event need not fear
- * for it.
+ * The life of a timer: an entry is taken and armed; the callback puts it on the queue
+ * of events; a reader takes it off, copies the event, and frees the entry or, if it is
+ * periodic, arms it for its next period. Each step is a change of the entry's state
+ * under the file's lock. So a timer ends in exactly one way: its event is delivered,
+ * or it is cancelled.
+ *
+ * Only the first step allocates: no event is lost for want of memory.
  */
-#include <linux/errno.h>
-#include <linux/gfp.h>
-#include <linux/sched.h>
-#include <linux/slab.h>
-#include <linux/spinlock.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
 
 #include "table.h"
 
-#define CHUNK_BYTES	(TW_CHUNK_ENTRIES * sizeof(struct tw_entry))
-
-#ifndef CONFIG_LOCKDEP
-/* Six pages a chunk, and what README.md says about memory. */
-static_assert(sizeof(struct tw_entry) == 96 || !IS_ENABLED(CONFIG_64BIT));
-#endif
-
-/* tw_table_exit() - free the table; none of its timers may be pending */
-void tw_table_exit(struct tw_table *slots)
+/* tw_table_arm_timer() - arm the timer of an entry for the entry's deadline */
+void tw_table_arm_timer(struct tw_entry *entry)
 {
-	unsigned int dir, chunk;
+	struct twheel_timer *timer = &entry->timer;
 
-	for (dir = 0; dir < TW_NR_DIRS && slots->dirs[dir]; dir++) {
-		for (chunk = 0; chunk < TW_DIR_CHUNKS; chunk++) {
-			if (!slots->dirs[dir][chunk])
-				break;
-			free_pages_exact(slots->dirs[dir][chunk], CHUNK_BYTES);
-			cond_resched();
-		}
-		kfree(slots->dirs[dir]);
-	}
-	*slots = (struct tw_table) { };
-}
-
-static struct tw_entry *new_chunk(u32 index, struct twheel *wheel,
-				 twheel_fn function)
-{
-	struct tw_entry *chunk;
-	unsigned int i;
-
-	chunk = alloc_pages_exact(CHUNK_BYTES, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
-	if (!chunk)
-		return NULL;
-	for (i = 0; i < TW_CHUNK_ENTRIES; i++) {
-		struct tw_entry *slot = &chunk[i];
-
-		/* Once for all: a slot's timer is armed again and again. */
-		twheel_timer_init(&slot->timer, wheel, function);
-		slot->tag = 1ULL << 32 | (index + i);
-		slot->free = slot + 1;
-	}
-	return chunk;
+	if (unlikely(entry->slack_ns))
+		twheel_arm_range_at(timer, entry->deadline_ns, entry->slack_ns);
+	else
+		twheel_arm_at(timer, entry->deadline_ns);
 }
 
 /*
- * tw_table_grow() - add free slots, after those that are free
- * @lock: what serialises; not held
- * @wheel: what their timers belong to
- * @function: what these do when they fire
- *
- * Allocates, so it works without the lock and takes it to publish.
- *
- * Context: process, may sleep; one caller at a time.
- * Return: 0, -ENOMEM.
+ * tw_table_choose_wheel() - have a timer belong to the right one of a file's two wheels
+ * @entry: its timer is not pending, and its callback has had the file's lock: after
+ *	that, the callback does not touch the timer
+ * @delay: the timer belongs to the wheel for delays
  */
-int tw_table_grow(struct tw_table *slots, spinlock_t *lock,
-		  struct twheel *wheel, twheel_fn function)
+void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
+			   bool delay)
 {
-	unsigned int number = slots->count >> TW_CHUNK_SHIFT;
-	unsigned int dir = number >> TW_DIR_SHIFT;
-	struct tw_entry **chunks = NULL;
-	struct tw_entry *chunk;
+	struct twheel *wheel = delay ? file->delay_wheel : file->wheel;
+	struct twheel_timer *timer = &entry->timer;
 
-	if (dir >= TW_NR_DIRS)
-		return -ENOMEM;
-	if (!slots->dirs[dir]) {
-		chunks = kcalloc(TW_DIR_CHUNKS, sizeof(*chunks),
-				 GFP_KERNEL_ACCOUNT);
-		if (!chunks)
-			return -ENOMEM;
+	lockdep_assert_held(&file->lock);
+	if (twheel_of(timer) != wheel)
+		twheel_timer_init(timer, wheel, timer->function);
+	entry->tag = (entry->tag & ~TW_ENTRY_DELAY) |
+		     (delay ? TW_ENTRY_DELAY : 0);
+}
+
+/*
+ * tw_table_change_wheel() - move a pending timer to the other wheel of its file
+ *
+ * Return: true, or false if the timer was not pending.
+ */
+bool tw_table_change_wheel(struct tw_file *file, struct tw_entry *entry,
+			   u64 deadline, bool delay)
+{
+	if (!twheel_cancel(&entry->timer))
+		return false;
+	tw_table_choose_wheel(file, entry, delay);
+	twheel_arm_at(&entry->timer, deadline);
+	return true;
+}
+
+static int table_query(struct tw_run *run, struct tw_entry *entry,
+		       u64 *deadline)
+{
+	*deadline = tw_run_shown(run, entry);
+	return tw_entry_state(entry) == TW_ENTRY_ARMED ? TWHEEL_STATE_PENDING :
+							 TWHEEL_STATE_FIRED;
+}
+
+/* The number of entries that are in the queue or on their way to a reader. */
+static u32 table_unread(const struct tw_file *file)
+{
+	return file->unread;
+}
+
+const struct tw_store_ops tw_table_ops = {
+	.arm		= tw_table_arm,
+	.cancel		= tw_table_cancel,
+	.modify		= tw_table_modify,
+	.query		= table_query,
+	.expire		= tw_table_expire,
+	.waiting	= tw_table_waiting,
+	.unread		= table_unread,
+};
+
+/* Make the event of an entry. @next: a periodic timer's next deadline. */
+static void table_make_event(const struct tw_file *file,
+			     const struct tw_entry *entry,
+			     struct twheel_event *event, u64 *next)
+{
+	bool delay = entry->tag & TW_ENTRY_DELAY;
+	s64 offset = tw_file_offset(file, delay);
+	u64 missed = 0;
+
+	if (entry->period_ns) {
+		u64 now = max(tw_file_now(file, delay), entry->deadline_ns);
+
+		missed = div64_u64(now - entry->deadline_ns, entry->period_ns);
+		/* Neither now nor a period has its top bit set. */
+		*next = min_t(u64, TWHEEL_DELAY_NEVER, entry->deadline_ns +
+			      missed * entry->period_ns + entry->period_ns);
 	}
-	chunk = new_chunk(slots->count, wheel, function);
-	if (!chunk) {
-		kfree(chunks);
-		return -ENOMEM;
+	*event = (struct twheel_event) {
+		.id		= tw_entry_id(entry),
+		.cookie		= entry->cookie,
+		.deadline_ns	= tw_timens_out(entry->deadline_ns, offset),
+		.fired_ns	= tw_timens_out(entry->fired_ns, offset),
+		.count		= missed + 1,
+	};
+}
+
+/*
+ * tw_table_take() - take the oldest events off the queue, to copy them to a reader
+ * @most: how many at most
+ *
+ * Call tw_table_delivered() or tw_table_give_back() next. Until then nobody else gets
+ * these events.
+ *
+ * Return: true if there are any.
+ */
+bool tw_table_take(struct tw_file *file, struct tw_taken *taken,
+		   unsigned int most)
+{
+	struct tw_entry *entry;
+	unsigned int n = 0;
+
+	spin_lock_bh(&file->lock);
+	file->woken = false;
+	while (n < min(most, TW_TAKE_MAX)) {
+		entry = tw_queue_first(&file->entries, &file->events);
+		if (!entry)
+			break;
+		tw_queue_del(&file->entries, &file->events, entry);
+		tw_entry_set_state(entry, TW_ENTRY_TAKEN);
+		taken->entries[n] = entry;
+		table_make_event(file, entry, &taken->events[n],
+				 &taken->next[n]);
+		n++;
 	}
-
-	spin_lock_bh(lock);
-	if (chunks)
-		slots->dirs[dir] = chunks;
-	slots->dirs[dir][number % TW_DIR_CHUNKS] = chunk;
-	chunk[TW_CHUNK_ENTRIES - 1].free = slots->free;
-	slots->free = chunk;
-	slots->count += TW_CHUNK_ENTRIES;
-	spin_unlock_bh(lock);
-	return 0;
+	spin_unlock_bh(&file->lock);
+	taken->count = n;
+	return n;
 }
 
-/* tw_queue_add() - a slot becomes the last in a row */
-void tw_queue_add(struct tw_table *slots, struct tw_queue *queue,
-		  struct tw_entry *slot)
+/* tw_table_delivered() - the reader has got the events */
+void tw_table_delivered(struct tw_file *file, struct tw_taken *taken)
 {
-	slot->next = TW_NO_ENTRY;
-	slot->prev = queue->last;
-	if (slot->prev == TW_NO_ENTRY)
-		queue->first = tw_entry_index(slot);
-	else
-		tw_table_at(slots, slot->prev)->next = tw_entry_index(slot);
-	queue->last = tw_entry_index(slot);
+	unsigned int i;
+
+	spin_lock_bh(&file->lock);
+	for (i = 0; i < taken->count; i++) {
+		struct tw_entry *entry = taken->entries[i];
+
+		if (tw_entry_state(entry) == TW_ENTRY_GONE) {
+			/* Cancelled meanwhile, and the counters know it. */
+			tw_entries_put(&file->entries, entry);
+			continue;
+		}
+		file->unread--;
+		if (entry->period_ns) {
+			tw_entry_set_state(entry, TW_ENTRY_ARMED);
+			entry->deadline_ns = taken->next[i];
+			tw_table_arm_timer(entry);
+		} else {
+			file->timers--;
+			tw_entries_put(&file->entries, entry);
+		}
+	}
+	spin_unlock_bh(&file->lock);
 }
 
-/* tw_queue_add_first() - a slot becomes the first in a row */
-void tw_queue_add_first(struct tw_table *slots, struct tw_queue *queue,
-			struct tw_entry *slot)
+/*
+ * tw_table_give_back() - the events could not be copied: they are the oldest again
+ *
+ * Call tw_event_wake() next: a waiter may have looked meanwhile and found nothing.
+ */
+void tw_table_give_back(struct tw_file *file, struct tw_taken *taken)
 {
-	slot->prev = TW_NO_ENTRY;
-	slot->next = queue->first;
-	if (slot->next == TW_NO_ENTRY)
-		queue->last = tw_entry_index(slot);
-	else
-		tw_table_at(slots, slot->next)->prev = tw_entry_index(slot);
-	queue->first = tw_entry_index(slot);
-}
+	unsigned int i;
 
-/* tw_queue_del() - a slot leaves a row */
-void tw_queue_del(struct tw_table *slots, struct tw_queue *queue,
-		  struct tw_entry *slot)
-{
-	if (slot->prev == TW_NO_ENTRY)
-		queue->first = slot->next;
-	else
-		tw_table_at(slots, slot->prev)->next = slot->next;
-	if (slot->next == TW_NO_ENTRY)
-		queue->last = slot->prev;
-	else
-		tw_table_at(slots, slot->next)->prev = slot->prev;
+	spin_lock_bh(&file->lock);
+	for (i = taken->count; i--; ) {
+		struct tw_entry *entry = taken->entries[i];
+
+		if (tw_entry_state(entry) == TW_ENTRY_GONE) {
+			tw_entries_put(&file->entries, entry);
+			continue;
+		}
+		tw_entry_set_state(entry, TW_ENTRY_FIRED);
+		tw_queue_add_first(&file->entries, &file->events, entry);
+	}
+	spin_unlock_bh(&file->lock);
 }

@@ -1,224 +1,200 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The timers of an open file, in a table that only grows, and their identifiers.
+ * The table: timers without a mapping, whose events are read().
  *
- * An identifier is {generation, index}. The generation changes whenever a slot is
- * freed, so that an old identifier never reaches the slot's next timer. The
- * caller serialises, except for tw_table_grow().
+ * Arming, cancelling, modifying and expiring are inline, for the callers that do
+ * nothing else millions of times. Everybody else uses tw_table_ops.
  */
 #ifndef _TWHEEL_TABLE_H
 #define _TWHEEL_TABLE_H
 
-#include <linux/prefetch.h>
-#include <linux/spinlock_types.h>
-#include <linux/types.h>
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/minmax.h>
 
 #include <linux/twheel.h>
 
-/**
- * enum tw_entry_state - what a slot is
- * @TW_ENTRY_FREE: nobody's
- * @TW_ENTRY_ARMED: its timer is pending, or its callback about to run
- * @TW_ENTRY_FIRED: its event waits to be read
- * @TW_ENTRY_TAKEN: its event is being copied to a reader
- * @TW_ENTRY_GONE: cancelled while its callback was about to run, or its event
- *	being copied: who comes out of that frees it. It has no identifier any more
- */
-enum tw_entry_state {
-	TW_ENTRY_FREE,
-	TW_ENTRY_ARMED,
-	TW_ENTRY_FIRED,
-	TW_ENTRY_TAKEN,
-	TW_ENTRY_GONE,
-};
+#include "../api/hold.h"
+#include "store.h"
 
-/* Where the state is in &tw_entry.tag: above the 24 bits of the index. */
-#define TW_STATE_SHIFT	24
-#define TW_STATE_MASK	((u64)0x0f << TW_STATE_SHIFT)
-#define TW_TAG(state)	((u64)(state) << TW_STATE_SHIFT)
-/* Above it, what an armed timer is like besides. */
-#define TW_RELATIVE	((u64)0x10 << TW_STATE_SHIFT)
-/* All that is not of the identifier. */
-#define TW_TAG_MASK	((u64)0xff << TW_STATE_SHIFT)
+extern const struct tw_store_ops tw_table_ops;
+
+/* How many events are copied to a reader at a time. They are on the stack. */
+#define TW_TAKE_MAX	8U
 
 /**
- * struct tw_entry - a timer of an open file
- * @timer: the timer
- * @tag: its identifier, and enum tw_entry_state in between: one comparison tells
- *	whether an identifier is of a timer in a certain state. %TW_RELATIVE: its
- *	times are on the monotonic clock, though the wheel's is the real one
- * @next: index of the next unread event
- * @prev: index of the unread event before
- * @free: the next free slot
- * @deadline_ns: the deadline it waits for, or has reached
- * @cookie: as armed
- * @period_ns: as armed
- * @slack_ns: as armed
- * @fired_ns: when it expired
- *
- * There may be millions: what an arm or a cancel touches comes first.
+ * struct tw_taken - events on their way to a reader
+ * @entries: their entries
+ * @events: what the reader gets
+ * @next: for a periodic timer, its next deadline
+ * @count: how many there are
  */
-struct tw_entry {
-	struct twheel_timer timer;
-	u64 tag;
-	union {
-		struct {
-			u32 next;
-			u32 prev;
-		};
-		struct tw_entry *free;
-	};
-	u64 deadline_ns;
-	u64 cookie;
-	u64 period_ns;
-	u64 slack_ns;
-	u64 fired_ns;
+struct tw_taken {
+	struct tw_entry *entries[TW_TAKE_MAX];
+	struct twheel_event events[TW_TAKE_MAX];
+	u64 next[TW_TAKE_MAX];
+	unsigned int count;
 };
 
-/* 256 slots are six pages; 512 chunks of them a page of pointers. */
-#define TW_CHUNK_SHIFT	8
-#define TW_CHUNK_ENTRIES	(1U << TW_CHUNK_SHIFT)
-#define TW_DIR_SHIFT	9
-#define TW_DIR_CHUNKS	(1U << TW_DIR_SHIFT)
-#define TW_TABLE_MAX	(1U << 24)
-#define TW_NR_DIRS	(TW_TABLE_MAX >> (TW_CHUNK_SHIFT + TW_DIR_SHIFT))
+bool tw_table_take(struct tw_file *file, struct tw_taken *taken,
+		   unsigned int most);
+void tw_table_delivered(struct tw_file *file, struct tw_taken *taken);
+void tw_table_give_back(struct tw_file *file, struct tw_taken *taken);
 
-/* No slot has this index. */
-#define TW_NO_ENTRY	(~0U)
+void tw_table_arm_timer(struct tw_entry *entry);
+void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
+			   bool delay);
+bool tw_table_change_wheel(struct tw_file *file, struct tw_entry *entry,
+			   u64 deadline, bool delay);
 
-/**
- * struct tw_queue - slots in a row
- * @first: index of the first, or %TW_NO_ENTRY
- * @last: of the last, likewise
- */
-struct tw_queue {
-	u32 first;
-	u32 last;
-};
-
-/**
- * struct tw_table - the table
- * @dirs: pages of pointers to chunks
- * @free: a free slot, or NULL; it leads to the others
- * @count: slots there are, free or not
- */
-struct tw_table {
-	struct tw_entry **dirs[TW_NR_DIRS];
-	struct tw_entry *free;
-	u32 count;
-};
-
-void tw_table_exit(struct tw_table *slots);
-int tw_table_grow(struct tw_table *slots, spinlock_t *lock,
-		  struct twheel *wheel, twheel_fn function);
-
-void tw_queue_add(struct tw_table *slots, struct tw_queue *queue,
-		  struct tw_entry *slot);
-void tw_queue_add_first(struct tw_table *slots, struct tw_queue *queue,
-			struct tw_entry *slot);
-void tw_queue_del(struct tw_table *slots, struct tw_queue *queue,
-		  struct tw_entry *slot);
-
-/* tw_table_at() - the slot of an index below &tw_table.count */
-static inline struct tw_entry *tw_table_at(const struct tw_table *slots,
-					  u32 index)
+/* With the file's lock: hold the lock of its wheel too, if one wheel has all timers. */
+static __always_inline void tw_table_hold(struct tw_run *run)
 {
-	u32 chunk = index >> TW_CHUNK_SHIFT;
+	struct tw_file *file = run->file;
 
-	return &slots->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
-			   [index % TW_CHUNK_ENTRIES];
+	run->held = tw_file_wheel(file) && !tw_file_clock_steps(file);
+	if (run->held)
+		tw_hold(file->wheel, &run->flags);
 }
 
-static inline enum tw_entry_state tw_entry_state(const struct tw_entry *slot)
+static __always_inline void tw_table_release(struct tw_run *run)
 {
-	return (slot->tag & TW_STATE_MASK) >> TW_STATE_SHIFT;
+	if (run->held)
+		tw_release(run->file->wheel, &run->flags);
+	run->held = false;
 }
 
-static inline void tw_entry_set_state(struct tw_entry *slot,
-				     enum tw_entry_state state)
+/* See &tw_store_ops.arm. */
+static __always_inline int tw_table_arm(struct tw_run *run,
+					struct twheel_op *op)
 {
-	slot->tag = (slot->tag & ~TW_STATE_MASK) | TW_TAG(state);
+	bool delay = tw_run_is_delay(run, op);
+	struct tw_file *file = run->file;
+	struct tw_entry *entry;
+
+	if (unlikely(op->id))
+		return -EINVAL;
+	if (unlikely(file->timers >= file->max_timers))
+		return -ENOSPC;
+	if (unlikely(delay && !file->delay_wheel))
+		return TW_NEEDS_DELAY_WHEEL;
+	/* A file without a wheel has none either. */
+	entry = tw_entries_get(&file->entries);
+	if (unlikely(!entry))
+		return TW_NEEDS_ROOM;
+
+	entry->deadline_ns = tw_run_deadline(run, op);
+	op->id = entry->tag;
+	BUILD_BUG_ON(TW_ENTRY_TAG(TW_ENTRY_FREE));
+	entry->tag |= TW_ENTRY_TAG(TW_ENTRY_ARMED);
+	entry->cookie = op->cookie;
+	entry->period_ns = op->period_ns;
+	entry->slack_ns = op->slack_ns;
+	if (unlikely(tw_file_clock_steps(file)))
+		tw_table_choose_wheel(file, entry, delay);
+	op->deadline_ns = tw_run_shown(run, entry);
+	file->timers++;
+	file->armed++;
+	if (likely(run->held && !entry->slack_ns)) {
+		tw_arm_at_held(&entry->timer, entry->deadline_ns);
+		return 0;
+	}
+	tw_table_release(run);
+	tw_table_arm_timer(entry);
+	tw_table_hold(run);
+	return 0;
 }
 
-/* The identifier of a slot; never 0. */
-static inline u64 tw_entry_id(const struct tw_entry *slot)
+/* See &tw_store_ops.cancel. */
+static __always_inline int tw_table_cancel(struct tw_run *run,
+					   struct tw_entry *entry)
 {
-	return slot->tag & ~TW_TAG_MASK;
+	struct tw_file *file = run->file;
+	int ret = 0;
+
+	if (likely(tw_entry_state(entry) == TW_ENTRY_ARMED)) {
+		if (likely(run->held ? tw_cancel_held(&entry->timer) :
+				       twheel_cancel(&entry->timer)))
+			tw_entries_put(&file->entries, entry);
+		else
+			/* Its callback waits for our lock, and will free it. */
+			tw_entry_set_state(entry, TW_ENTRY_GONE);
+	} else if (tw_entry_state(entry) == TW_ENTRY_FIRED) {
+		tw_queue_del(&file->entries, &file->events, entry);
+		file->unread--;
+		tw_entries_put(&file->entries, entry);
+		ret = 1;
+	} else {
+		/* TW_ENTRY_TAKEN: the other states have no identifier. */
+		if (!entry->period_ns)
+			return -ENOENT;
+		tw_entry_set_state(entry, TW_ENTRY_GONE);
+		file->unread--;
+	}
+	file->timers--;
+	file->cancelled++;
+	return ret;
 }
 
-static inline u32 tw_entry_index(const struct tw_entry *slot)
+/* See &tw_store_ops.modify. */
+static __always_inline int tw_table_modify(struct tw_run *run,
+					   struct tw_entry *entry,
+					   const struct twheel_op *op)
 {
-	return slot->tag & (TW_TABLE_MAX - 1);
+	bool delay = tw_run_is_delay(run, op);
+	bool other = delay != !!(entry->tag & TW_ENTRY_DELAY);
+	u64 deadline;
+	int moved;
+
+	/* Times on two clocks cannot be compared. */
+	if (op->flags & TWHEEL_LATER && other)
+		return -EINVAL;
+	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
+		return -EALREADY;
+	if (unlikely(delay && !run->file->delay_wheel))
+		return TW_NEEDS_DELAY_WHEEL;
+
+	deadline = tw_run_deadline(run, op);
+	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns)
+		return twheel_pending(&entry->timer) ? 1 : -EALREADY;
+	if (likely(run->held))
+		moved = tw_modify_at_held(&entry->timer, deadline);
+	else if (unlikely(other))
+		moved = tw_table_change_wheel(run->file, entry, deadline, delay);
+	else
+		moved = twheel_modify_at(&entry->timer, deadline);
+	/* It may have expired while its callback waits for our lock. */
+	if (!moved)
+		return -EALREADY;
+	entry->deadline_ns = deadline;
+	return 0;
 }
 
-/* tw_table_get() - take a free slot; NULL if the table has to grow */
-static inline struct tw_entry *tw_table_get(struct tw_table *slots)
+/* See &tw_store_ops.expire. */
+static __always_inline bool tw_table_expire(struct tw_file *file,
+					    struct tw_entry *entry)
 {
-	struct tw_entry *slot = slots->free;
-
-	if (likely(slot))
-		slots->free = slot->free;
-	return slot;
+	if (unlikely(tw_entry_state(entry) != TW_ENTRY_ARMED)) {
+		/* It was cancelled when this callback could not be stopped. */
+		tw_entries_put(&file->entries, entry);
+		return false;
+	}
+	tw_entry_set_state(entry, TW_ENTRY_FIRED);
+	/* The real-time clock may have been set back just now. */
+	entry->fired_ns = max(tw_file_now(file, entry->tag & TW_ENTRY_DELAY),
+			      entry->deadline_ns);
+	tw_queue_add(&file->entries, &file->events, entry);
+	file->unread++;
+	tw_file_count_fired(file, entry->fired_ns - entry->deadline_ns);
+	return true;
 }
 
-/* tw_table_put() - free a slot; its identifier is void */
-static inline void tw_table_put(struct tw_table *slots, struct tw_entry *slot)
+/* See &tw_store_ops.waiting. */
+static __always_inline u32 tw_table_waiting(const struct tw_file *file)
 {
-	u64 id = tw_entry_id(slot) + (1ULL << 32);
-
-	/* The generation is never 0. */
-	if (unlikely(!(id >> 32)))
-		id += 1ULL << 32;
-	slot->tag = id | TW_TAG(TW_ENTRY_FREE);
-	/* Last freed is first used: it is still in the cache. */
-	slot->free = slots->free;
-	slots->free = slot;
-}
-
-/* tw_table_find() - the slot that an identifier names; NULL if it is void */
-static inline struct tw_entry *tw_table_find(const struct tw_table *slots,
-					    u64 id)
-{
-	u32 index = lower_32_bits(id);
-	struct tw_entry *slot;
-
-	if (unlikely(index >= slots->count))
-		return NULL;
-	slot = tw_table_at(slots, index);
-	if (likely(slot->tag == (id | TW_TAG(TW_ENTRY_ARMED))))
-		return slot;
-	if (tw_entry_id(slot) != id || tw_entry_state(slot) == TW_ENTRY_FREE ||
-	    tw_entry_state(slot) == TW_ENTRY_GONE)
-		return NULL;
-	return slot;
-}
-
-/* tw_table_prefetch() - tw_table_find() will soon be called */
-static inline void tw_table_prefetch(const struct tw_table *slots, u64 id)
-{
-	u32 index = lower_32_bits(id);
-	struct tw_entry *slot;
-
-	if (index >= slots->count)
-		return;
-	slot = tw_table_at(slots, index);
-	/* Slots are no multiple of a cache line. */
-	prefetchw(slot);
-	prefetchw(&slot->deadline_ns);
-}
-
-/* The first slot in a row, or NULL. */
-static inline struct tw_entry *tw_queue_first(const struct tw_table *slots,
-					     const struct tw_queue *queue)
-{
-	return queue->first == TW_NO_ENTRY ? NULL :
-	       tw_table_at(slots, queue->first);
-}
-
-static inline void tw_queue_init(struct tw_queue *queue)
-{
-	queue->first = TW_NO_ENTRY;
-	queue->last = TW_NO_ENTRY;
+	if (file->events.first == TW_NO_ENTRY)
+		return 0;
+	return file->events.first == file->events.last ? 1 : 2;
 }
 
 #endif /* _TWHEEL_TABLE_H */

@@ -14,6 +14,7 @@
 #include <linux/twheel.h>
 
 #include "../api/instance.h"
+#include "counters.h"
 #include "view.h"
 
 /* "4294967295" and the end. */
@@ -90,18 +91,16 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
-	seq_printf(seq, "pending:\t%llu\n", stats.pending);
-	seq_printf(seq, "armed:\t%llu\n", stats.armed);
-	seq_printf(seq, "fired:\t%llu\n", stats.fired);
-	seq_printf(seq, "cancelled:\t%llu\n", stats.cancelled);
-	seq_printf(seq, "unfired:\t%llu\n", stats.unfired);
-	seq_printf(seq, "extended:\t%llu\n", stats.requeued);
-	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
-	seq_printf(seq, "passes:\t%llu\n", stats.passes);
-	seq_printf(seq, "threaded:\t%llu\n", stats.threaded);
-	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
-	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
-	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
+#define SKIP(...)
+#define SHOW(name, field)	\
+	seq_printf(seq, #name ":\t%llu\n", stats.field);
+#define SHOW_EACH(name, of_file, field, ...)	SHOW(name, field)
+#define SHOW_MODULE(name, field, ...)	SHOW(name, field)
+	TW_COUNTERS(SKIP, SHOW_EACH, SHOW_EACH, SHOW_MODULE)
+#undef SHOW_MODULE
+#undef SHOW_EACH
+#undef SHOW
+#undef SKIP
 	tw_view_late(seq, stats.late);
 	tw_view_occupied(seq, wheel, NULL, geometry.levels);
 	return 0;
