@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations that travel together: in by chunks, done under one lock, out again.
+ * Operations that travel together: copied in by chunks, done under one hold of the
+ * file's lock, and answered.
  *
- * An operation is 64 bytes. Copied word by word it costs less than setting up a
- * copy would, and of the answer only those words go back that have changed.
+ * An operation is 64 bytes. Copying it word by word costs less than setting up a copy,
+ * and only those words of the answer are written that have changed.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -16,106 +17,108 @@
 #include "file.h"
 #include "op.h"
 
-/* So many are done with the lock held: some microseconds. */
-#define CHUNK	32U
+/* How many operations are done under one hold of the lock: some microseconds. */
+#define BATCH_CHUNK	32U
 
-/* Longer elements are not even looked at. */
-#define OP_SIZE_MAX	4096U
+/* Longer elements are refused. */
+#define BATCH_OP_SIZE_MAX	4096U
 
-#define OP_WORDS	(sizeof(struct twheel_op) / sizeof(u64))
+#define BATCH_OP_WORDS	(sizeof(struct twheel_op) / sizeof(u64))
 
 /**
- * union words - an operation, and the words that it is copied by
+ * union batch_op - an operation, and the words that are copied
  * @op: the operation
  * @word: the words
  */
-union words {
+union batch_op {
 	struct twheel_op op;
-	u64 word[OP_WORDS];
+	u64 word[BATCH_OP_WORDS];
 };
 
-#define WORD(field)	(offsetof(struct twheel_op, field) / sizeof(u64))
+#define BATCH_WORD(field)	(offsetof(struct twheel_op, field) / sizeof(u64))
 
-static_assert(OP_WORDS == 8);
-/* The answer: one word for all, and more for two of them. */
-static_assert(WORD(state) == WORD(result));
-static_assert(WORD(slack_ns) == WORD(cookie) + 3);
+static_assert(BATCH_OP_WORDS == 8);
+/* The answer of every operation is one word; arm and query have more. */
+static_assert(BATCH_WORD(state) == BATCH_WORD(result));
+static_assert(BATCH_WORD(slack_ns) == BATCH_WORD(cookie) + 3);
 
 /* The operation @i of an array whose elements may be longer than we know. */
-static union words __user *element(const struct twheel_batch *batch, u32 i)
+static union batch_op __user *batch_element(const struct twheel_batch *batch,
+					    u32 i)
 {
 	return u64_to_user_ptr(batch->ops + (u64)i * batch->op_size);
 }
 
 /*
- * Fetch operations. Returns how many of them are there.
- * @answered: see that they can be answered: their results become 0. An answer begins
- *	with the identifier and ends with the result, and what is between them is on
- *	the page of one or the other
+ * Fetch operations. Returns how many could be read.
+ * @answered: also make sure that they can be answered, by setting their results to 0. An
+ *	answer begins with the identifier and ends with the result; every word between
+ *	them is on the page of one or the other
  */
 static __always_inline unsigned int
-fetch(const struct twheel_batch *batch, u32 first, union words *ops,
-      unsigned int count, bool answered)
+batch_fetch(const struct twheel_batch *batch, u32 first, union batch_op *ops,
+	    unsigned int count, bool answered)
 {
-	union words __user *user = element(batch, first);
+	union batch_op __user *user = batch_element(batch, first);
 	unsigned int i = 0;
 
-#define GET(n)	unsafe_get_user(ops[i].word[n], &user->word[n], fault)
+#define BATCH_GET(n)	unsafe_get_user(ops[i].word[n], &user->word[n], fault)
 	if (!user_access_begin(user, (size_t)count * batch->op_size))
 		return 0;
 	for (; i < count; i++) {
-		GET(0);
-		GET(1);
-		GET(2);
-		GET(3);
-		GET(4);
-		GET(5);
-		GET(7);
-		ops[i].word[WORD(result)] = 0;
+		BATCH_GET(0);
+		BATCH_GET(1);
+		BATCH_GET(2);
+		BATCH_GET(3);
+		BATCH_GET(4);
+		BATCH_GET(5);
+		BATCH_GET(7);
+		ops[i].word[BATCH_WORD(result)] = 0;
 		if (answered) {
-			unsafe_put_user(ops[i].word[WORD(id)],
-					&user->word[WORD(id)], fault);
-			unsafe_put_user(0, &user->word[WORD(result)], fault);
+			unsafe_put_user(ops[i].word[BATCH_WORD(id)],
+					&user->word[BATCH_WORD(id)], fault);
+			unsafe_put_user(0, &user->word[BATCH_WORD(result)], fault);
 		}
 		user = (void __user *)user + batch->op_size;
 	}
 fault:
 	user_access_end();
-#undef GET
+#undef BATCH_GET
 	return i;
 }
 
-/* Answer operations. Returns how many could be. */
-static unsigned int answer(const struct twheel_batch *batch, u32 first,
-			   const union words *ops, unsigned int count)
+/* Answer operations. Returns how many could be answered. */
+static unsigned int batch_answer(const struct twheel_batch *batch, u32 first,
+				 const union batch_op *ops, unsigned int count)
 {
-	union words __user *user = element(batch, first);
+	union batch_op __user *user = batch_element(batch, first);
 	unsigned int i = 0;
 
-#define PUT(n)	unsafe_put_user(ops[i].word[n], &user->word[n], fault)
+#define BATCH_PUT(n)	unsafe_put_user(ops[i].word[n], &user->word[n], fault)
 	if (!user_access_begin(user, (size_t)count * batch->op_size))
 		return 0;
 	for (; i < count; i++) {
 		if (ops[i].op.op == TWHEEL_OP_ARM) {
-			PUT(WORD(id));
-			PUT(WORD(deadline_ns));
+			BATCH_PUT(BATCH_WORD(id));
+			BATCH_PUT(BATCH_WORD(deadline_ns));
 		} else if (ops[i].op.op == TWHEEL_OP_QUERY) {
-			PUT(WORD(cookie));
-			PUT(WORD(deadline_ns));
-			PUT(WORD(period_ns));
-			PUT(WORD(slack_ns));
+			BATCH_PUT(BATCH_WORD(cookie));
+			BATCH_PUT(BATCH_WORD(deadline_ns));
+			BATCH_PUT(BATCH_WORD(period_ns));
+			BATCH_PUT(BATCH_WORD(slack_ns));
 		}
-		PUT(WORD(result));
+		BATCH_PUT(BATCH_WORD(result));
 		user = (void __user *)user + batch->op_size;
 	}
 fault:
 	user_access_end();
-#undef PUT
+#undef BATCH_PUT
 	return i;
 }
 
-/* The memory went away just now: nobody learns of these timers. */
-static void undo(struct tw_file *file, union words *ops, unsigned int count)
+/* Cancel timers whose identifiers the program cannot get: its memory went away. */
+static void batch_undo(struct tw_file *file, union batch_op *ops,
+		       unsigned int count)
 {
 	unsigned int i;
 
@@ -130,20 +133,20 @@ static void undo(struct tw_file *file, union words *ops, unsigned int count)
 }
 
 /*
- * Of elements longer than ours, how many have nothing in the rest? A negative
- * number is what is wrong with the first.
+ * Elements may be longer than the kernel knows. Returns how many from @first on have
+ * only zeroes in the rest, or an error if the first has not.
  */
-static int tails_empty(const struct twheel_batch *batch, u32 first,
-		       unsigned int count)
+static int batch_count_empty_tails(const struct twheel_batch *batch, u32 first,
+				   unsigned int count)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		void __user *tail = element(batch, first + i) + 1;
+		void __user *tail = batch_element(batch, first + i) + 1;
 		int ret;
 
 		ret = check_zeroed_user(tail, batch->op_size -
-					sizeof(union words));
+					sizeof(union batch_op));
 		if (ret == 1)
 			continue;
 		if (i)
@@ -154,45 +157,46 @@ static int tails_empty(const struct twheel_batch *batch, u32 first,
 }
 
 /*
- * Do operations from @first on, as many as a chunk, in @ops. Returns how many are
- * done and answered: 0, if their memory is not there.
+ * Do up to a chunk of operations from @first on, in @ops. Returns how many are done and
+ * answered: 0 if their memory is not there.
  */
-static unsigned int do_chunk(struct tw_file *file,
-			     const struct twheel_batch *batch, u32 first,
-			     union words *ops)
+static unsigned int batch_do_chunk(struct tw_file *file,
+				   const struct twheel_batch *batch, u32 first,
+				   union batch_op *ops)
 {
-	unsigned int count = min(batch->count - first, CHUNK);
+	unsigned int count = min(batch->count - first, BATCH_CHUNK);
 	unsigned int fetched, answered;
 	int ret;
 
 	if (unlikely(batch->op_size > sizeof(*ops))) {
-		ret = tails_empty(batch, first, count);
+		ret = batch_count_empty_tails(batch, first, count);
 		if (ret == -E2BIG) {
-			fetched = fetch(batch, first, ops, 1, true);
+			fetched = batch_fetch(batch, first, ops, 1, true);
 			ops[0].op = (struct twheel_op) { .result = ret };
-			return fetched ? answer(batch, first, ops, 1) : 0;
+			return fetched ? batch_answer(batch, first, ops, 1) : 0;
 		}
 		if (ret < 0)
 			return 0;
 		count = ret;
 	}
-	fetched = fetch(batch, first, ops, count, true);
+	fetched = batch_fetch(batch, first, ops, count, true);
 	tw_op_run(file, &ops[0].op, fetched);
-	answered = answer(batch, first, ops, fetched);
+	answered = batch_answer(batch, first, ops, fetched);
 	if (unlikely(answered < fetched))
-		undo(file, ops + answered, fetched - answered);
+		batch_undo(file, ops + answered, fetched - answered);
 	return answered;
 }
 
-/* A file keeps one, rather than have the kernel clear another each time. */
-static union words *get_buffer(struct tw_file *file)
+/* A file keeps one buffer, because allocating one for each batch costs more. */
+static union batch_op *batch_get_buffer(struct tw_file *file)
 {
-	union words *ops = xchg(&file->buffer, NULL);
+	union batch_op *ops = xchg(&file->buffer, NULL);
 
-	return ops ?: kmalloc_array(CHUNK, sizeof(*ops), GFP_KERNEL_ACCOUNT);
+	return ops ?: kmalloc_array(BATCH_CHUNK, sizeof(*ops),
+				    GFP_KERNEL_ACCOUNT);
 }
 
-static void put_buffer(struct tw_file *file, union words *ops)
+static void batch_put_buffer(struct tw_file *file, union batch_op *ops)
 {
 	kfree(xchg(&file->buffer, ops));
 }
@@ -200,25 +204,25 @@ static void put_buffer(struct tw_file *file, union words *ops)
 /*
  * tw_batch() - TWHEEL_IOC_BATCH
  *
- * Return: how many operations are done, or an error if that is none.
+ * Return: how many operations are done, or an error if none is.
  */
 long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 {
-	union words *ops;
+	union batch_op *ops;
 	u32 done = 0;
 
 	if (batch->flags || batch->done || batch->reserved ||
 	    batch->count > INT_MAX || !IS_ALIGNED(batch->ops, sizeof(u64)) ||
 	    batch->op_size < sizeof(struct twheel_op) ||
-	    batch->op_size > OP_SIZE_MAX ||
+	    batch->op_size > BATCH_OP_SIZE_MAX ||
 	    !IS_ALIGNED(batch->op_size, sizeof(u64)))
 		return -EINVAL;
 
-	ops = get_buffer(file);
+	ops = batch_get_buffer(file);
 	if (!ops)
 		return -ENOMEM;
 	while (done < batch->count) {
-		unsigned int now = do_chunk(file, batch, done, ops);
+		unsigned int now = batch_do_chunk(file, batch, done, ops);
 
 		done += now;
 		if (!now || (done >= TW_BATCH_UNBROKEN &&
@@ -226,7 +230,7 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 			break;
 		cond_resched();
 	}
-	put_buffer(file, ops);
+	batch_put_buffer(file, ops);
 	if (!done && batch->count)
 		return -EFAULT;
 	return done;
@@ -237,7 +241,7 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
  * @user: the operation
  * @size: its size, as the program knows it
  * @code: which operation
- * @answered: does the program get an answer in @user?
+ * @answered: the program gets an answer in @user
  *
  * Return: the result of the operation, or an error.
  */
@@ -247,16 +251,16 @@ long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
 	const struct twheel_batch batch = {
 		.ops = (uintptr_t)user, .op_size = size, .count = 1,
 	};
-	union words ops[1];
+	union batch_op ops[1];
 	int ret;
 
 	if (unlikely(size > sizeof(*ops))) {
-		ret = tails_empty(&batch, 0, 1);
+		ret = batch_count_empty_tails(&batch, 0, 1);
 		if (ret < 0)
 			return ret;
 	}
-	if (!(answered ? fetch(&batch, 0, ops, 1, true) :
-			 fetch(&batch, 0, ops, 1, false)))
+	if (!(answered ? batch_fetch(&batch, 0, ops, 1, true) :
+			 batch_fetch(&batch, 0, ops, 1, false)))
 		return -EFAULT;
 	if (ops->op.op)
 		return -EINVAL;
@@ -265,8 +269,8 @@ long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
 	ret = ops->op.result;
 	if (ret || !answered)
 		return ret;
-	if (unlikely(!answer(&batch, 0, ops, 1))) {
-		undo(file, ops, 1);
+	if (unlikely(!batch_answer(&batch, 0, ops, 1))) {
+		batch_undo(file, ops, 1);
 		return -EFAULT;
 	}
 	return 0;

@@ -7,7 +7,7 @@
 
 struct tw_file;
 
-/* So many are done even if a signal waits: some ten microseconds. */
+/* How many operations are done even if a signal waits: some ten microseconds. */
 #define TW_BATCH_UNBROKEN	256U
 
 long tw_batch(struct tw_file *file, const struct twheel_batch *batch);

@@ -6,6 +6,7 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -33,22 +34,21 @@ static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_file_stats) == 632);
 
 /*
- * Sizes of the structures when they were first published. A program may know a
- * longer one, or know this one when the kernel knows a longer one; nobody knows a
- * shorter one.
+ * Sizes of the structures when they were first published. A program may be built with
+ * longer ones, or with these when the kernel has longer ones, but not with shorter ones.
  */
-#define SETUP_SIZE_V0	32
-#define OP_SIZE_V0	64
-#define INFO_SIZE_V0	144
-#define BATCH_SIZE_V0	32
-#define STATS_SIZE_V0	632
+#define CDEV_SETUP_SIZE	32
+#define CDEV_OP_SIZE	64
+#define CDEV_INFO_SIZE	144
+#define CDEV_BATCH_SIZE	32
+#define CDEV_STATS_SIZE	632
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
 	filp->private_data = tw_file_new(&tw_table_ops);
 	if (!filp->private_data)
 		return -ENOMEM;
-	/* cdev_read() heeds IOCB_NOWAIT: io_uring polls, and needs no thread. */
+	/* cdev_read() obeys IOCB_NOWAIT, so io_uring polls and needs no thread. */
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);
 }
@@ -74,8 +74,8 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		size_t bytes;
 
 		/*
-		 * Events that are in a ring need not be read. Another thread may
-		 * have set the file up while this one waited; then @done is 0.
+		 * Events in a ring cannot be read. Another thread may have set the
+		 * file up while this one waited; then @done is 0.
 		 */
 		if (tw_file_ops(file)->mapped)
 			return -EINVAL;
@@ -103,7 +103,7 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		}
 		tw_table_delivered(file, &taken);
 		done += taken.count;
-		/* A reader with a huge buffer has others wait for the CPU. */
+		/* A reader with a huge buffer must let others have the CPU. */
 		cond_resched();
 	}
 	if (done == room)
@@ -125,15 +125,16 @@ static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 	struct tw_file *file = filp->private_data;
 
 	/*
-	 * Queue first, look then: an event that comes in between wakes us. The
-	 * look takes the lock under which events are added, see tw_event_expire().
+	 * Queue first, then look: an event between the two wakes this task. The look
+	 * takes the lock under which events are added, see tw_event_expire().
 	 */
 	poll_wait(filp, &file->wait, wait);
 	return tw_event_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;
 }
 
 /* Fill in a structure of which the program knows @size bytes. */
-static long answer(void __user *arg, size_t size, const void *from, size_t bytes)
+static long cdev_answer(void __user *arg, size_t size, const void *from,
+			size_t bytes)
 {
 	size_t known = min(size, bytes);
 
@@ -144,23 +145,23 @@ static long answer(void __user *arg, size_t size, const void *from, size_t bytes
 	return 0;
 }
 
-static long ioctl_info(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_info(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_info info;
 
 	tw_stats_info(file, &info);
-	return answer(arg, size, &info, sizeof(info));
+	return cdev_answer(arg, size, &info, sizeof(info));
 }
 
-static long ioctl_stats(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_stats(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_file_stats stats;
 
 	tw_stats_get(file, &stats);
-	return answer(arg, size, &stats, sizeof(stats));
+	return cdev_answer(arg, size, &stats, sizeof(stats));
 }
 
-static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_setup setup;
 	int ret;
@@ -169,34 +170,34 @@ static long ioctl_setup(struct tw_file *file, void __user *arg, size_t size)
 	return ret ?: tw_setup(file, &setup);
 }
 
-static long ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_arm(struct tw_file *file, void __user *arg, size_t size)
 {
 	return tw_batch_one(file, arg, size, TWHEEL_OP_ARM, true);
 }
 
-static long ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_cancel(struct tw_file *file, void __user *arg, size_t size)
 {
 	return tw_batch_one(file, arg, size, TWHEEL_OP_CANCEL, false);
 }
 
-static long ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 {
 	return tw_batch_one(file, arg, size, TWHEEL_OP_MODIFY, false);
 }
 
-static long ioctl_query(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_query(struct tw_file *file, void __user *arg, size_t size)
 {
 	return tw_batch_one(file, arg, size, TWHEEL_OP_QUERY, true);
 }
 
-static long ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_kick(struct tw_file *file, void __user *arg, size_t size)
 {
 	return tw_batch_one(file, arg, size, TWHEEL_OP_KICK, false);
 }
 
-/* @most: if there are more operations, -EAGAIN, and nothing is done */
-static long run_batch(struct tw_file *file, void __user *arg, size_t size,
-		      u32 most)
+/* @most: with more operations than this, do nothing and return -EAGAIN */
+static long cdev_run_batch(struct tw_file *file, void __user *arg, size_t size,
+			   u32 most)
 {
 	struct twheel_batch __user *user = arg;
 	struct twheel_batch batch;
@@ -207,73 +208,77 @@ static long run_batch(struct tw_file *file, void __user *arg, size_t size,
 		return ret;
 	if (batch.count > most)
 		return -EAGAIN;
-	/* Before anything happens: can the answer be written? */
+	/* Check before anything happens that the answer can be written. */
 	if (put_user(batch.done, &user->done))
 		return -EFAULT;
 	ret = tw_batch(file, &batch);
 	if (ret > 0) {
-		/* Should it not work any more: the number is returned, too. */
+		/* Errors are ignored: the number is returned, too. */
 		batch.done = ret;
 		(void)!put_user(batch.done, &user->done);
 	}
 	return ret;
 }
 
-static long ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
+static long cdev_ioctl_batch(struct tw_file *file, void __user *arg, size_t size)
 {
-	return run_batch(file, arg, size, U32_MAX);
+	return cdev_run_batch(file, arg, size, U32_MAX);
 }
 
-static long ioctl_cancel_all(struct tw_file *file, void __user *arg,
-			     size_t size)
+static long cdev_ioctl_cancel_all(struct tw_file *file, void __user *arg,
+				  size_t size)
 {
 	return tw_op_cancel_all(file);
 }
 
 /**
- * struct command - an ioctl
+ * struct cdev_command - an ioctl
  * @dir: its direction
- * @size: of its structure, when it was first published
- * @run: does it
+ * @size: the size of its structure when it was first published
+ * @run: the function that does it
  */
-struct command {
+struct cdev_command {
 	unsigned int dir;
 	size_t size;
 	long (*run)(struct tw_file *file, void __user *arg, size_t size);
 };
 
-#define COMMAND(cmd, bytes, fn)						\
+#define CDEV_COMMAND(cmd, bytes, fn)					\
 	[_IOC_NR(cmd)] = { .dir = _IOC_DIR(cmd), .size = (bytes), .run = (fn) }
 
-static const struct command commands[] = {
-	COMMAND(TWHEEL_IOC_INFO, INFO_SIZE_V0, ioctl_info),
-	COMMAND(TWHEEL_IOC_SETUP, SETUP_SIZE_V0, ioctl_setup),
-	COMMAND(TWHEEL_IOC_ARM, OP_SIZE_V0, ioctl_arm),
-	COMMAND(TWHEEL_IOC_CANCEL, OP_SIZE_V0, ioctl_cancel),
-	COMMAND(TWHEEL_IOC_MODIFY, OP_SIZE_V0, ioctl_modify),
-	COMMAND(TWHEEL_IOC_QUERY, OP_SIZE_V0, ioctl_query),
-	COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, ioctl_cancel_all),
-	COMMAND(TWHEEL_IOC_BATCH, BATCH_SIZE_V0, ioctl_batch),
-	COMMAND(TWHEEL_IOC_KICK, OP_SIZE_V0, ioctl_kick),
-	COMMAND(TWHEEL_IOC_STATS, STATS_SIZE_V0, ioctl_stats),
+static const struct cdev_command cdev_commands[] = {
+	CDEV_COMMAND(TWHEEL_IOC_INFO, CDEV_INFO_SIZE, cdev_ioctl_info),
+	CDEV_COMMAND(TWHEEL_IOC_SETUP, CDEV_SETUP_SIZE, cdev_ioctl_setup),
+	CDEV_COMMAND(TWHEEL_IOC_ARM, CDEV_OP_SIZE, cdev_ioctl_arm),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL, CDEV_OP_SIZE, cdev_ioctl_cancel),
+	CDEV_COMMAND(TWHEEL_IOC_MODIFY, CDEV_OP_SIZE, cdev_ioctl_modify),
+	CDEV_COMMAND(TWHEEL_IOC_QUERY, CDEV_OP_SIZE, cdev_ioctl_query),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, cdev_ioctl_cancel_all),
+	CDEV_COMMAND(TWHEEL_IOC_BATCH, CDEV_BATCH_SIZE, cdev_ioctl_batch),
+	CDEV_COMMAND(TWHEEL_IOC_KICK, CDEV_OP_SIZE, cdev_ioctl_kick),
+	CDEV_COMMAND(TWHEEL_IOC_STATS, CDEV_STATS_SIZE, cdev_ioctl_stats),
 };
 
 /* The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (too short). */
-static const struct command *find(unsigned int cmd)
+static const struct cdev_command *cdev_find_command(unsigned int cmd)
 {
 	unsigned int nr = _IOC_NR(cmd);
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE || nr >= ARRAY_SIZE(commands) ||
-	    !commands[nr].run || _IOC_DIR(cmd) != commands[nr].dir)
+	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE ||
+	    nr >= ARRAY_SIZE(cdev_commands))
 		return ERR_PTR(-ENOTTY);
-	if (_IOC_SIZE(cmd) < commands[nr].size)
+	nr = array_index_nospec(nr, ARRAY_SIZE(cdev_commands));
+	/* Some numbers have no command any more. */
+	if (!cdev_commands[nr].run || _IOC_DIR(cmd) != cdev_commands[nr].dir)
+		return ERR_PTR(-ENOTTY);
+	if (_IOC_SIZE(cmd) < cdev_commands[nr].size)
 		return ERR_PTR(-EINVAL);
-	return &commands[nr];
+	return &cdev_commands[nr];
 }
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	const struct command *command = find(cmd);
+	const struct cdev_command *command = cdev_find_command(cmd);
 
 	if (IS_ERR(command))
 		return PTR_ERR(command);
@@ -283,32 +288,32 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 
 #ifdef TW_URING_CMD
 /*
- * A batch is never put off until something happens: what it may sleep for is memory,
- * as io_uring itself does when it takes an entry. So a short one is done on the spot,
- * which saves its way to a thread; a long one would keep the entries behind it, and
- * goes there. The entry is memory that the program may write to meanwhile, and a
- * second attempt finds a copy: nothing is kept from one to the other.
+ * A batch never waits for events. It may only sleep for memory, as io_uring itself does
+ * when it takes an entry. So a short batch is done on the spot, which saves the way to a
+ * thread. A long one would delay the entries behind it, and goes to a thread. The program
+ * may write to the entry meanwhile, and a second attempt sees a copy of it: nothing is
+ * kept from one attempt to the next.
  */
 static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const u64 *words = tw_uring_payload(cmd);
-	const struct command *command = find(cmd->cmd_op);
+	const struct cdev_command *command = cdev_find_command(cmd->cmd_op);
 	u64 arg = READ_ONCE(words[0]);
 	long ret;
 
 	if (IS_ERR(command))
 		return PTR_ERR(command);
-	if (command->run != ioctl_batch)
+	if (command->run != cdev_ioctl_batch)
 		return -ENOTTY;
 	if (READ_ONCE(words[1]) || tw_uring_flags(cmd))
 		return -EINVAL;
-	ret = run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
+	ret = cdev_run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
 			_IOC_SIZE(cmd->cmd_op),
 			tw_uring_defers(issue_flags) ? TW_BATCH_UNBROKEN :
 						       U32_MAX);
 	if (ret <= 0)
 		return ret;
-	/* Returned, a positive number would not end the command in a thread of 6.1. */
+	/* In io_uring's threads, 6.1 does not end a command that returns a number. */
 	tw_uring_done(cmd, ret, issue_flags);
 	return -EIOCBQUEUED;
 }
@@ -338,7 +343,7 @@ static const struct file_operations cdev_fops = {
 	.llseek		= noop_llseek,
 };
 
-static struct miscdevice cdev = {
+static struct miscdevice cdev_misc = {
 	.minor	= MISC_DYNAMIC_MINOR,
 	.name	= "twheel",
 	.fops	= &cdev_fops,
@@ -347,11 +352,11 @@ static struct miscdevice cdev = {
 /* tw_cdev_init() - make /dev/twheel. Return: 0 or an error. */
 int __init tw_cdev_init(void)
 {
-	return misc_register(&cdev);
+	return misc_register(&cdev_misc);
 }
 
-/* tw_cdev_exit() - and unmake it. No file is open: they hold the module. */
+/* tw_cdev_exit() - remove /dev/twheel; no file is open, since files hold the module */
 void tw_cdev_exit(void)
 {
-	misc_deregister(&cdev);
+	misc_deregister(&cdev_misc);
 }

@@ -2,12 +2,11 @@
 /*
  * The memory that a file shares with its program: the cells and the event ring.
  *
- * A cell's event word is not 0 exactly as long as the ring has an entry for the cell
- * that the reader has not dealt with. The kernel adds to the word, and writes an
- * entry only if it was 0; the reader first takes the entry, and then exchanges the
- * word for 0. Either the exchange comes after the addition, and finds it; or the
- * addition finds 0, and that the entry has been taken. So there are never more
- * entries than cells.
+ * A cell's event word is not 0 as long as the ring has an entry for the cell that the
+ * reader has not dealt with, and only so long. The kernel adds to the word, and writes an
+ * entry only if the word was 0. The reader takes the entry first, and then exchanges the
+ * word for 0. Either the exchange comes after the addition, and gets it; or the addition
+ * finds 0, and the entry has been taken. So there are never more entries than cells.
  */
 #include <linux/atomic.h>
 #include <linux/errno.h>
@@ -28,12 +27,12 @@ static_assert(offsetof(struct twheel_map, tail) == 256);
 static_assert(sizeof(struct twheel_map) == 384);
 
 /*
- * How often another try is made at a word that changes under our hands. A reader
+ * How often the kernel tries again when a word changes between two instructions. A reader
  * that obeys the rules changes an event word once.
  */
-#define TRIES	4
+#define RING_TRIES	4
 
-static void free_pages_of(struct tw_ring *ring)
+static void ring_free_pages(struct tw_ring *ring)
 {
 	while (ring->nr_pages) {
 		__free_page(ring->pages[--ring->nr_pages]);
@@ -43,7 +42,7 @@ static void free_pages_of(struct tw_ring *ring)
 	kvfree(ring->pages);
 }
 
-static int get_pages(struct tw_ring *ring, unsigned long count)
+static int ring_get_pages(struct tw_ring *ring, unsigned long count)
 {
 	ring->pages = kvmalloc_array(count, sizeof(*ring->pages),
 				     GFP_KERNEL_ACCOUNT);
@@ -63,8 +62,8 @@ static int get_pages(struct tw_ring *ring, unsigned long count)
 	return ring->map ? 0 : -ENOMEM;
 }
 
-/* Each part on pages of its own. */
-static void lay_out(struct twheel_map *map, u32 cells)
+/* Each part has pages of its own. */
+static void ring_lay_out(struct twheel_map *map, u32 cells)
 {
 	u32 entries = roundup_pow_of_two(cells);
 
@@ -84,7 +83,7 @@ static void lay_out(struct twheel_map *map, u32 cells)
 /*
  * tw_ring_new() - make shared memory
  * @now_ns: the time
- * @offset: what the caller's time namespace adds to it
+ * @offset: what the caller's time namespace adds to the time
  *
  * Context: process, may sleep.
  * Return: the ring or an ERR_PTR: -ENOMEM, -EINTR.
@@ -99,8 +98,8 @@ struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
 	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
-	lay_out(&map, cells);
-	ret = get_pages(ring, map.bytes >> PAGE_SHIFT);
+	ring_lay_out(&map, cells);
+	ret = ring_get_pages(ring, map.bytes >> PAGE_SHIFT);
 	if (ret) {
 		tw_ring_free(ring);
 		return ERR_PTR(ret);
@@ -124,17 +123,17 @@ struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
 	return ring;
 }
 
-/* tw_ring_free() - nobody has it mapped any more */
+/* tw_ring_free() - free shared memory that nobody has mapped any more; or NULL */
 void tw_ring_free(struct tw_ring *ring)
 {
 	if (!ring)
 		return;
 	vunmap(ring->map);
-	free_pages_of(ring);
+	ring_free_pages(ring);
 	kfree(ring);
 }
 
-static vm_fault_t fault(struct vm_fault *vmf)
+static vm_fault_t ring_fault(struct vm_fault *vmf)
 {
 	struct tw_ring *ring = vmf->vma->vm_private_data;
 
@@ -145,16 +144,16 @@ static vm_fault_t fault(struct vm_fault *vmf)
 	return 0;
 }
 
-static const struct vm_operations_struct vm_ops = {
-	.fault	= fault,
+static const struct vm_operations_struct ring_vm_ops = {
+	.fault	= ring_fault,
 };
 
-/* tw_ring_mmap() - the mapping holds the file, and so the ring */
+/* tw_ring_mmap() - map it; the mapping holds the file, and so the ring */
 int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
 {
 	/*
-	 * A copy would look right, and never hear of anything. Not VM_SHARED: a mapping of
-	 * a file that was opened to be read only does not have that.
+	 * A private copy would look right and never change. Not VM_SHARED: a mapping of a
+	 * file that was opened only for reading does not have that flag.
 	 */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
@@ -162,7 +161,7 @@ int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
 	    vma_pages(vma) > ring->nr_pages - vma->vm_pgoff)
 		return -EINVAL;
 	vma->vm_private_data = ring;
-	vma->vm_ops = &vm_ops;
+	vma->vm_ops = &ring_vm_ops;
 	return 0;
 }
 
@@ -172,7 +171,7 @@ u64 tw_ring_bytes(const struct tw_ring *ring)
 	return (u64)ring->nr_pages << PAGE_SHIFT;
 }
 
-/* tw_ring_unread() - how many entries has the reader to take? It may be lying. */
+/* tw_ring_unread() - how many entries the reader has not taken, if its tail is true */
 u32 tw_ring_unread(const struct tw_ring *ring)
 {
 	return min(ring->head - READ_ONCE(ring->map->tail), ring->mask + 1);
@@ -186,38 +185,38 @@ void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count)
 	unsigned int i;
 	u64 total, new;
 
-	for (i = 0; i < TRIES; i++) {
+	for (i = 0; i < RING_TRIES; i++) {
 		total = count;
-		/* Of a generation before this one there is nothing to keep. */
+		/* The count of an earlier generation is dropped. */
 		if (upper_32_bits(old) == generation)
 			total += lower_32_bits(old);
 		new = (u64)generation << 32 | min_t(u64, total, U32_MAX);
 		/*
-		 * A full barrier: having found 0, we find the tail moved. Pairs with
-		 * the reader's between moving it and exchanging the word.
+		 * A full barrier: if this finds 0, the tail has moved. Pairs with the
+		 * reader's, between moving the tail and exchanging the word.
 		 */
 		if (try_cmpxchg(event, &old, new))
 			break;
 	}
-	/* The entry that is there will do. */
-	if (i == TRIES || old)
+	/* The entry that is in the ring already will do. */
+	if (i == RING_TRIES || old)
 		return;
-	/* Only if the reader moves the tail as it likes. */
+	/* The ring is full only if the program breaks the rules for the tail. */
 	if (ring->head - READ_ONCE(ring->map->tail) > ring->mask)
 		return;
 	WRITE_ONCE(ring->entries[ring->head & ring->mask], cell);
-	/* Pairs with the reader's look at the head: the entry is there. */
+	/* Pairs with the reader's load of the head: it finds the entry. */
 	smp_store_release(&ring->map->head, ++ring->head);
 }
 
 /*
- * tw_ring_revoke() - an event is not to be read, if it is not read yet
- * @generation: whose the word is to be from now on
+ * tw_ring_revoke() - withdraw the event of a cell, if it has not been read
+ * @generation: the generation that the event word has from now on
  *
- * The entry of the ring cannot be taken back: it will stand for no expiry, or for
- * those that come until it is read.
+ * The entry in the ring cannot be taken back. It will stand for no expiry, or for those
+ * that come until it is read.
  *
- * Return: true if there was one.
+ * Return: true if there was an event.
  */
 bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation)
 {
@@ -225,7 +224,7 @@ bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation)
 	u64 old = READ_ONCE(*event);
 	unsigned int i;
 
-	for (i = 0; i < TRIES && old; i++)
+	for (i = 0; i < RING_TRIES && old; i++)
 		if (try_cmpxchg(event, &old, (u64)generation << 32))
 			return lower_32_bits(old);
 	return false;

@@ -14,17 +14,17 @@ struct vm_area_struct;
  * struct tw_ring - shared memory
  * @map: its start, as the kernel sees it
  * @cells: the cells
- * @events: a word for each
- * @entries: the ring
- * @nr_cells: how many
+ * @events: an event word for each cell
+ * @entries: the ring of indexes of cells
+ * @nr_cells: the number of cells
  * @mask: entries of the ring, minus one
  * @head: entries written
  * @tick_ns: the tick
  * @origin: the tick that deadlines count from
  * @pages: the memory
- * @nr_pages: how much of it
+ * @nr_pages: the number of pages
  *
- * Nothing of that is read from the shared memory, where anybody may write.
+ * None of these fields is read back from the shared memory, where the program writes.
  */
 struct tw_ring {
 	struct twheel_map *map;

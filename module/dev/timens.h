@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Absolute times are those of the caller's time namespace: what its clocks show is
- * the kernel's time and an offset. CLOCK_REALTIME is the same everywhere.
+ * Absolute times are in the caller's time namespace: its clocks show the kernel's time
+ * plus an offset. CLOCK_REALTIME is the same everywhere.
  */
 #ifndef _TWHEEL_TIMENS_H
 #define _TWHEEL_TIMENS_H
@@ -13,7 +13,7 @@
 
 #include <uapi/linux/twheel.h>
 
-/* What the caller adds to the kernel's time, in ns. */
+/* What the caller's time namespace adds to the kernel's time, in ns. */
 static inline s64 tw_timens_offset(u32 clockid)
 {
 #ifdef CONFIG_TIME_NS
@@ -28,13 +28,13 @@ static inline s64 tw_timens_offset(u32 clockid)
 	return 0;
 }
 
-/* The caller's idea of the kernel's @ns. Never stays never. */
+/* A kernel time as the caller's clock shows it. Never stays never. */
 static inline u64 tw_timens_out(u64 ns, s64 offset)
 {
 	return ns == TWHEEL_DELAY_NEVER ? ns : ns + offset;
 }
 
-/* The kernel's idea of the caller's @ns. What was before it booted is 0. */
+/* A time on the caller's clock as a kernel time. Times before boot become 0. */
 static inline u64 tw_timens_in(u64 ns, s64 offset)
 {
 	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)

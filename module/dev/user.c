@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the users of the device have, over all their files.
+ * What each user of the device has, in all files together.
  *
- * A user is there as long as a file of its is open. Files are opened and grow
+ * A user is known as long as one of its files is open. Files are opened and grow
  * rarely, so one lock is enough.
  */
 #include <linux/atomic.h>
@@ -24,11 +24,11 @@ TW_PARAM(user_timers, 0, LONG_MAX,
 
 /**
  * struct tw_user - a user
- * @link: among all of them
- * @uid: who it is, whatever the user namespace calls it
- * @files: how many it has open
- * @timers: how many timers there is room for in them
- * @account: what their wheels take of each CPU
+ * @link: in the bucket of its uid
+ * @uid: the uid that the kernel knows, whatever a user namespace calls it
+ * @files: the number of its open files
+ * @timers: the number of timers that its files have room for
+ * @account: what the wheels of its files take of each CPU together
  */
 struct tw_user {
 	struct hlist_node link;
@@ -38,12 +38,12 @@ struct tw_user {
 	struct tw_user_budget account;
 };
 
-#define BUCKETS		64U
+#define USER_BUCKETS		64U
 
-static struct hlist_head users[BUCKETS];
+static struct hlist_head user_buckets[USER_BUCKETS];
 static DEFINE_MUTEX(users_lock);
 
-static struct tw_user *find(struct hlist_head *bucket, kuid_t uid)
+static struct tw_user *user_find(struct hlist_head *bucket, kuid_t uid)
 {
 	struct tw_user *user;
 
@@ -54,7 +54,7 @@ static struct tw_user *find(struct hlist_head *bucket, kuid_t uid)
 	return NULL;
 }
 
-static struct tw_user *new_user(struct hlist_head *bucket, kuid_t uid)
+static struct tw_user *user_new(struct hlist_head *bucket, kuid_t uid)
 {
 	struct tw_user *user;
 
@@ -71,15 +71,15 @@ static struct tw_user *new_user(struct hlist_head *bucket, kuid_t uid)
 	return user;
 }
 
-/* tw_user_get() - the caller opens a file. NULL without memory */
+/* tw_user_get() - the caller opens a file. Return: the user, NULL without memory. */
 struct tw_user *tw_user_get(void)
 {
 	kuid_t uid = current_uid();
-	struct hlist_head *bucket = &users[__kuid_val(uid) % BUCKETS];
+	struct hlist_head *bucket = &user_buckets[__kuid_val(uid) % USER_BUCKETS];
 	struct tw_user *user;
 
 	mutex_lock(&users_lock);
-	user = find(bucket, uid) ?: new_user(bucket, uid);
+	user = user_find(bucket, uid) ?: user_new(bucket, uid);
 	if (user)
 		user->files++;
 	mutex_unlock(&users_lock);
@@ -100,14 +100,14 @@ void tw_user_put(struct tw_user *user)
 }
 
 /*
- * tw_user_charge() - the user is to have more timers
- * @exempt: it may have as many as it likes
+ * tw_user_charge() - charge more timers to a user
+ * @exempt: the user has no limit
  *
  * Return: 0, -EDQUOT.
  */
 int tw_user_charge(struct tw_user *user, u32 timers, bool exempt)
 {
-	/* Two that are both beyond the limit may both be refused. */
+	/* Of two callers that go beyond the limit together, both may be refused. */
 	if (atomic_long_add_return(timers, &user->timers) <= tw_user_limit() ||
 	    exempt)
 		return 0;
@@ -115,19 +115,19 @@ int tw_user_charge(struct tw_user *user, u32 timers, bool exempt)
 	return -EDQUOT;
 }
 
-/* tw_user_uncharge() - and fewer */
+/* tw_user_uncharge() - take timers off a user's charge */
 void tw_user_uncharge(struct tw_user *user, u32 timers)
 {
 	atomic_long_sub(timers, &user->timers);
 }
 
-/* tw_user_timers() - how many does the user have? */
+/* tw_user_timers() - how many timers are charged to a user */
 u64 tw_user_timers(const struct tw_user *user)
 {
 	return atomic_long_read(&user->timers);
 }
 
-/* tw_user_limit() - how many may it have? */
+/* tw_user_limit() - how many timers may be charged to a user */
 u64 tw_user_limit(void)
 {
 	return READ_ONCE(user_timers);

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the users of the device have, over all their files.
- *
- * The kernel's own books for that are not open to modules, so these are ours.
+ * What each user of the device has, in all files together. The kernel's own counters
+ * for this (ucounts) are not exported.
  */
 #ifndef _TWHEEL_USER_H
 #define _TWHEEL_USER_H

@@ -2,10 +2,10 @@
 /*
  * What people and tools see of a wheel.
  *
- * Each wheel that a module has made is a file in debugfs, named by its number, with a
- * line for each thing. An open file of /dev/twheel has the same lines, where they
- * apply, in fdinfo: there it is whoever may look into the process who sees them, and
- * to open a file makes no files elsewhere.
+ * Each wheel of a module is a file in debugfs, named by its number, with a line for each
+ * thing. An open file of /dev/twheel has the same lines, where they apply, in fdinfo.
+ * There they can be read with the rights to look into the process, and opening the
+ * device makes no file in debugfs.
  */
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
@@ -17,19 +17,19 @@
 #include "counters.h"
 #include "view.h"
 
-/* "4294967295" and the end. */
-#define NUMBER	11
+/* "4294967295" and the terminating zero. */
+#define VIEW_NAME_BYTES	11
 
-static struct dentry *folder;
+static struct dentry *view_folder;
 
-static const char * const clock_names[] = {
+static const char * const view_clock_names[] = {
 	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
 	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
 	[TWHEEL_CLOCK_REALTIME]		= "realtime",
 	[TWHEEL_CLOCK_VIRTUAL]		= "virtual",
 };
 
-static const char * const context_names[] = {
+static const char * const view_context_names[] = {
 	[TWHEEL_CONTEXT_SOFTIRQ]	= "softirq",
 	[TWHEEL_CONTEXT_HARDIRQ]	= "hardirq",
 	[TWHEEL_CONTEXT_WORK]		= "work",
@@ -75,19 +75,19 @@ void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
 static int view_show(struct seq_file *seq, void *unused)
 {
 	struct twheel *wheel = seq->private;
-	struct tw_instance_description wheel_is;
+	struct tw_instance_description description;
 	struct twheel_geometry geometry;
 	struct twheel_stats stats;
 
-	tw_instance_describe(wheel, &wheel_is);
+	tw_instance_describe(wheel, &description);
 	twheel_get_geometry(wheel, &geometry);
 	twheel_get_stats(wheel, &stats);
-	seq_printf(seq, "wheel:\t%u\n", wheel_is.id);
-	seq_printf(seq, "name:\t%s\n", wheel_is.name);
-	seq_printf(seq, "owner:\t%s\n", wheel_is.owner);
-	seq_printf(seq, "clock:\t%s\n", clock_names[geometry.clock]);
-	seq_printf(seq, "context:\t%s\n", context_names[wheel_is.context]);
-	seq_printf(seq, "percpu:\t%u\n", wheel_is.percpu);
+	seq_printf(seq, "wheel:\t%u\n", description.id);
+	seq_printf(seq, "name:\t%s\n", description.name);
+	seq_printf(seq, "owner:\t%s\n", description.owner);
+	seq_printf(seq, "clock:\t%s\n", view_clock_names[geometry.clock]);
+	seq_printf(seq, "context:\t%s\n", view_context_names[description.context]);
+	seq_printf(seq, "percpu:\t%u\n", description.percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
@@ -109,11 +109,11 @@ DEFINE_SHOW_ATTRIBUTE(view);
 
 static void *view_add(struct twheel *wheel)
 {
-	char number[NUMBER];
+	char number[VIEW_NAME_BYTES];
 
 	snprintf(number, sizeof(number), "%u", twheel_id(wheel));
 	/* Errors are ignored, as debugfs asks. */
-	return debugfs_create_file(number, 0400, folder, wheel, &view_fops);
+	return debugfs_create_file(number, 0400, view_folder, wheel, &view_fops);
 }
 
 /* Readers of the file have left it when this returns. */
@@ -130,13 +130,13 @@ static const struct tw_instance_observer view_observer = {
 /* tw_view_init() - show the wheels of modules, from now on */
 void __init tw_view_init(void)
 {
-	folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
+	view_folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
 	tw_instances_observe(&view_observer);
 }
 
-/* tw_view_exit() - show them no longer */
+/* tw_view_exit() - show no wheels any more */
 void tw_view_exit(void)
 {
 	tw_instances_observe(NULL);
-	debugfs_remove(folder);
+	debugfs_remove(view_folder);
 }

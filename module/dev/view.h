@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What people and tools see of a wheel: lines of fdinfo, and files of debugfs. */
+/* What people and tools see of a wheel: lines of fdinfo, and files in debugfs. */
 #ifndef _TWHEEL_VIEW_H
 #define _TWHEEL_VIEW_H
 
