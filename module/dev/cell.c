@@ -28,6 +28,7 @@
 #include <linux/math64.h>
 #include <linux/overflow.h>
 
+#include "../api/overruns.h"
 #include "cell.h"
 #include "ring.h"
 
@@ -126,7 +127,7 @@ static bool cell_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
 
 	if (entry->period_ns) {
 		period = div64_u64(entry->period_ns, file->ring->tick_ns);
-		count += div64_u64(now - ticks, period);
+		count += tw_overruns(now, ticks, period);
 		next = min(ticks + count * period, TWHEEL_CELL_NEVER);
 		/* Before the word: a program that sees the new word may need it. */
 		WRITE_ONCE(cell->look, next);

@@ -11,8 +11,8 @@
  * Only the first step allocates: no event is lost for want of memory.
  */
 #include <linux/lockdep.h>
-#include <linux/math64.h>
 
+#include "../api/overruns.h"
 #include "table.h"
 
 /* tw_table_arm_timer() - arm the timer of an entry for the entry's deadline */
@@ -94,9 +94,8 @@ static void table_make_event(const struct tw_file *file,
 	u64 missed = 0;
 
 	if (entry->period_ns) {
-		u64 now = max(tw_file_now(file, delay), entry->deadline_ns);
-
-		missed = div64_u64(now - entry->deadline_ns, entry->period_ns);
+		missed = tw_overruns(tw_file_now(file, delay), entry->deadline_ns,
+				     entry->period_ns);
 		/* Neither now nor a period has its top bit set. */
 		*next = min_t(u64, TWHEEL_DELAY_NEVER, entry->deadline_ns +
 			      missed * entry->period_ns + entry->period_ns);

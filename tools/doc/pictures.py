@@ -250,10 +250,10 @@ def life(folder):
                     ("back", ("wake_up_interruptible_poll()", "readers, poll, epoll, io_uring")),
                     ("blue", ("finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
     chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
-                    ("green", ("tw_event_take()", "event.c: up to 8, state TAKEN")),
+                    ("green", ("tw_table_take()", "table.c: up to 8, state TAKEN")),
                     ("back", ("copy_to_iter()", "no lock; a fault gives them back")),
-                    ("green", ("tw_event_delivered()", "event.c: FREE, a new generation;")),
-                    ("blue", ("tw_op_arm_entry()", "or, if periodic, ARMED again"))))
+                    ("green", ("tw_table_delivered()", "table.c: FREE, a new generation;")),
+                    ("blue", ("tw_table_arm_timer()", "or, if periodic, ARMED again"))))
     drawing.arrow((620, 94 + 5 * 62 + 23), (640, 94 + 5 * 62 + 23), (640, 117), (656, 117))
     x = 24
     for area, words in (("back", "no lock of ours"), ("green", "with tw_file.lock"),
