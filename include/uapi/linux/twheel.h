@@ -2,27 +2,26 @@
 /*
  * /dev/twheel: very many timeouts behind one file descriptor.
  *
- * Every open() makes a wheel of its own: its clock, tick, limit and timer
- * identifiers belong to that open file, and closing it frees everything.
- * A timer is armed with an ioctl, and when it expires its event is taken with
- * read(); poll() and epoll say when one waits. An event is never lost: its
- * record lives in the timer.
+ * Every open() makes a new wheel. Its clock, tick, limit and timer identifiers belong to
+ * that open file, and closing it frees everything. A program arms a timer with an ioctl.
+ * When the timer expires, the program takes its event with read(); poll() and epoll say
+ * when there is an event. No event is ever lost: its record lives in the timer.
  *
- * Timers count against the user (the real uid) who opened the file, whoever uses it
- * later, be it by inheritance or over a socket, and whatever a user namespace calls
- * that user; root of a namespace is not exempt. The memory for them is charged to
- * the memory cgroup of whoever arms.
+ * Timers count against the user (the real uid) who opened the file, even if another
+ * process uses it later, by inheritance or over a socket. A user namespace changes
+ * nothing, and its root is not exempt. The memory for timers is charged to the memory
+ * cgroup of the task that arms them.
  *
  * Rules that hold for every call:
- *  - times are nanoseconds on the wheel's clock; a timer never fires early, and
- *    fires on the first tick boundary at or after its deadline;
- *  - absolute times are what the clock shows in the caller's time namespace;
- *  - reserved fields and unknown flags must be zero, else EINVAL;
- *  - a structure may grow at its end. The size in the ioctl number tells which
- *    one the program knows: missing fields count as zero, and unknown ones that
- *    are not zero are E2BIG;
- *  - an unknown command is ENOTTY; a call that fails changes nothing;
- *  - the structures are the same for programs of 32 and of 64 bits.
+ *  - Times are nanoseconds on the wheel's clock. A timer never fires early. It fires on
+ *    the first tick boundary at or after its deadline.
+ *  - Absolute times are what the clock shows in the caller's time namespace.
+ *  - Reserved fields and unknown flags must be 0, else EINVAL.
+ *  - A structure may grow at its end. The size in the ioctl number tells which version
+ *    the program knows. Missing fields count as 0. Fields that the kernel does not know
+ *    and that are not 0 are E2BIG.
+ *  - An unknown command is ENOTTY. A call that fails changes nothing.
+ *  - The structures are the same for programs of 32 and of 64 bits.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -30,7 +29,7 @@
 #include <linux/ioctl.h>
 #include <linux/types.h>
 
-/** TWHEEL_DELAY_NEVER - a delay or deadline that is never reached. */
+/** TWHEEL_DELAY_NEVER - a delay or deadline that is never reached */
 #define TWHEEL_DELAY_NEVER	0x7fffffffffffffffULL
 
 /**
@@ -38,20 +37,19 @@
  * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME
  * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
  *	be 0 then; not on CLOCK_REALTIME
- * @tick_ns: resolution, or 0 for the default of one millisecond
- * @slots: ratio of one level of the wheel to the next, rounded up to a power of
+ * @tick_ns: the resolution, or 0 for the default of one millisecond
+ * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
- * @max_timers: how many timers may exist in this file at once, or 0 for the
- *	default
+ * @max_timers: how many timers may exist in this file at once, or 0 for the default
  * @reserved: must be 0
  *
- * On CLOCK_REALTIME, timers armed for a time follow when the clock is set: forward,
- * those that it passes are due; back, they wait for their time to come again. Timers
- * armed for a delay do not notice. All times that are told of them, and so the
- * absolute deadline that arming returns, are on CLOCK_MONOTONIC.
+ * On CLOCK_REALTIME, timers armed for a time follow the clock when it is set. Set
+ * forward, it makes those due that it passes; set back, it lets them wait for their time
+ * to come again. Timers armed for a delay ignore this. All times of such timers,
+ * including the deadline that arming returns, are on CLOCK_MONOTONIC.
  *
- * To be called before the first timer is armed; afterwards, and a second time,
- * it is EBUSY. A file that is never set up gets CLOCK_MONOTONIC and defaults.
+ * Call it before the first timer is armed. Afterwards, and a second time, it is EBUSY. A
+ * file that is never set up gets CLOCK_MONOTONIC and the defaults.
  */
 struct twheel_setup {
 	__u32 clockid;
@@ -65,22 +63,23 @@ struct twheel_setup {
 /*
  * The shared mapping
  *
- * A file set up with TWHEEL_SETUP_CELLS has @max_timers cells, and every timer of
- * it is in one: arm says in which, by @id. The program maps the file (MAP_SHARED,
- * offset 0, &twheel_info.map_bytes) and finds a struct twheel_map, which tells where
- * the rest is:
+ * A file set up with TWHEEL_SETUP_CELLS has @max_timers cells. Each of its timers is in
+ * one of them, which arm names by @id. The program maps the file (MAP_SHARED, offset 0,
+ * &twheel_info.map_bytes bytes) and finds a struct twheel_map, which tells where the rest
+ * is:
  *
- *  - the cells. Extending or cancelling a timer is one compare-and-swap there, and
- *    no system call;
- *  - a ring of expired timers, and a word for each cell with their number, instead
- *    of read(), which is EINVAL. poll() and the like work as ever.
+ *  - the cells. Extending or cancelling a timer is one compare-and-swap there, and no
+ *    system call;
+ *  - a ring of expired timers, and for each cell a word with the number of its expiries.
+ *    They replace read(), which is EINVAL. poll() and the like work as always.
  *
- * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines
- * are in ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER
- * is never reached. A timer's identifier is {generation << 32 | cell}; only in a file
- * without cells it is a number that says nothing.
+ * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines are in
+ * ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER is never
+ * reached. A timer's identifier is {generation << 32 | cell}. In a file without cells, an
+ * identifier is a number without a meaning.
  *
- * To extend, bring nearer, or cancel (all atomics sequentially consistent):
+ * To extend a timer, bring it nearer, or cancel it (all atomics are sequentially
+ * consistent):
  *
  *	word = cell->word
  *	if generation and state are not {mine, PENDING}: the timer is gone
@@ -88,12 +87,12 @@ struct twheel_setup {
  *		with the state CANCELLED; if that fails, start over
  *	if the new deadline < cell->look: TWHEEL_IOC_KICK
  *
- * The look is when the kernel will read the word next, at the latest; after a cancel
- * it does not matter. A cancelled cell may be armed again at once; else it is
- * counted as a timer until the kernel's look.
+ * The look is the latest time at which the kernel will read the word next. After a cancel
+ * it does not matter. A cancelled cell may be armed again at once. Until that, or until
+ * the kernel's look, it counts as a timer.
  *
- * To arm is a system call. The cell must be free, cancelled or fired, else EBUSY.
- * It gets a new generation, and if the event before it is not read, that is revoked.
+ * To arm is a system call. The cell must be free, cancelled or fired, else EBUSY. It gets
+ * a new generation. If the event of its previous timer has not been read, it is revoked.
  *
  * To take events (one reader at a time):
  *
@@ -102,24 +101,24 @@ struct twheel_setup {
  *	map->tail += 1
  *	full barrier
  *	event = exchange events[cell] for 0
- *	lower half of event: how many expiries, upper half: the generation that they
- *		are of. 0 expiries: the event was revoked
+ *	lower half of event: how many expiries; upper half: the generation of their
+ *		timer. 0 expiries: the event was revoked
  *
- * TWHEEL_IOC_CANCEL withdraws an event that is not taken, and frees the cell; of one
- * that is taken it leaves the word as it is.
+ * TWHEEL_IOC_CANCEL withdraws an event that has not been taken, and frees the cell. If the
+ * event has been taken, it leaves the word alone.
  *
- * A cell has at most one entry in the ring, so that it never overflows, however
- * long nobody reads.
+ * A cell has at most one entry in the ring. So the ring never overflows, however long it
+ * is not read.
  *
- * The kernel believes nothing that it finds in the mapping. A program that writes
- * there what it should not loses timers and events of its own. The mapping keeps
- * the file, and its timers going, after close().
+ * The kernel trusts nothing that it finds in the mapping. A program that writes there
+ * against these rules loses its own timers and events, and nobody else's. After close(),
+ * the mapping keeps the file and its timers.
  */
 
 /* Flags of struct twheel_setup. */
 #define TWHEEL_SETUP_CELLS	(1U << 0)
 
-/** enum twheel_cell_state - what a cell is */
+/** enum twheel_cell_state - the state of a cell */
 enum twheel_cell_state {
 	TWHEEL_CELL_FREE	= 0,
 	TWHEEL_CELL_PENDING	= 1,	/* armed */
@@ -132,7 +131,7 @@ enum twheel_cell_state {
 #define TWHEEL_CELL_NEVER	((1ULL << TWHEEL_CELL_STATE_SHIFT) - 1)
 #define TWHEEL_CELL_GENERATIONS	(1U << (64 - TWHEEL_CELL_GENERATION_SHIFT))
 
-/** twheel_cell_word() - put a cell's word together */
+/** twheel_cell_word() - make a cell's word */
 static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 {
 	return (__u64)generation << TWHEEL_CELL_GENERATION_SHIFT |
@@ -142,7 +141,7 @@ static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 /**
  * struct twheel_cell - a timer in the mapping
  * @word: see twheel_cell_word()
- * @look: in ticks, when the kernel will read @word; written by the kernel
+ * @look: the latest tick at which the kernel will read @word; written by the kernel
  */
 struct twheel_cell {
 	__aligned_u64 word;
@@ -151,22 +150,22 @@ struct twheel_cell {
 
 /**
  * struct twheel_map - at the start of the mapping
- * @bytes: of the whole mapping
+ * @bytes: the size of the mapping
  * @cells_offset: where the cells are, from the start of the mapping
  * @events_offset: where the events are, a __u64 for each cell
  * @ring_offset: where the ring is, a __u32 for each entry
  * @tick_ns: the tick
- * @origin_ns: from where deadlines count: a time on the wheel's clock, as it was
- *	shown to who called TWHEEL_IOC_SETUP
- * @cells: how many cells
- * @entries: how many entries the ring has, a power of two
+ * @origin_ns: the time that deadlines count from, on the wheel's clock as the caller of
+ *	TWHEEL_IOC_SETUP saw it
+ * @cells: the number of cells
+ * @entries: the number of entries of the ring, a power of two
  * @reserved: 0
  * @head: how many entries the kernel has written
- * @pad_head: nothing
- * @tail: how many the program has taken
- * @pad_tail: nothing
+ * @pad_head: not used
+ * @tail: how many entries the program has taken
+ * @pad_tail: not used
  *
- * Each side writes to cache lines of its own.
+ * The kernel and the program write to different cache lines.
  */
 struct twheel_map {
 	__aligned_u64 bytes;
@@ -186,9 +185,9 @@ struct twheel_map {
 
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
-#define TWHEEL_LATER	(1U << 1)	/* modify: only ever to a later deadline */
+#define TWHEEL_LATER	(1U << 1)	/* modify: only to a later deadline */
 
-/** enum twheel_op_code - which operation, in TWHEEL_IOC_BATCH */
+/** enum twheel_op_code - the operations of TWHEEL_IOC_BATCH */
 enum twheel_op_code {
 	TWHEEL_OP_ARM		= 1,	/* as TWHEEL_IOC_ARM */
 	TWHEEL_OP_CANCEL	= 2,	/* as TWHEEL_IOC_CANCEL */
@@ -197,7 +196,7 @@ enum twheel_op_code {
 	TWHEEL_OP_KICK		= 5,	/* as TWHEEL_IOC_KICK */
 };
 
-/** enum twheel_op_state - where a timer stands, as TWHEEL_IOC_QUERY tells it */
+/** enum twheel_op_state - the state of a timer, as TWHEEL_IOC_QUERY tells it */
 enum twheel_op_state {
 	TWHEEL_STATE_PENDING	= 1,	/* armed, its deadline is ahead */
 	TWHEEL_STATE_FIRED	= 2,	/* expired, its event is not yet read */
@@ -205,22 +204,21 @@ enum twheel_op_state {
 
 /**
  * struct twheel_op - one operation on one timer
- * @op: in a batch, one of enum twheel_op_code; otherwise must be 0, as the ioctl
+ * @op: in a batch, one of enum twheel_op_code. Otherwise it must be 0, as the ioctl
  *	names the operation
  * @flags: TWHEEL_ABS, TWHEEL_LATER
- * @id: the timer. Written by arm, read by the others. Before arm it must be 0, or
- *	in a file with cells the number of the cell
- * @cookie: any value of the program's; arm stores it, events and query show it
- * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's
- *	clock. Out (arm, query): the absolute deadline
- * @period_ns: arm: 0, or the distance of further expiries from the first
- *	one. Not below one tick. Query: as armed. In a file with cells it is rounded up
- *	to ticks
- * @slack_ns: arm: how much later than its deadline the timer may fire, so that
- *	timers can share an instant; 0 for none. Query: as armed
- * @result: out: in a batch what the operation's own ioctl would have returned: 0,
- *	1, or a negative error number; otherwise 0
- * @state: out (query): enum twheel_op_state
+ * @id: the timer. Arm writes it, the other operations read it. Before arm it must be 0
+ *	or, in a file with cells, the number of the cell
+ * @cookie: any value that the program likes. Arm stores it, events and query show it
+ * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's clock.
+ *	Out (arm, query): the absolute deadline
+ * @period_ns: arm: 0, or the time between expiries after the first one; not less than
+ *	one tick. Query: as armed. In a file with cells it is rounded up to ticks
+ * @slack_ns: arm: how much later than its deadline the timer may fire, so that timers can
+ *	share an instant; 0 for none. Must be 0 in a file with cells. Query: as armed
+ * @result: out: in a batch, what the operation's own ioctl would have returned: 0, 1, or
+ *	a negative error number. Otherwise 0
+ * @state: out (query): one of enum twheel_op_state
  * @reserved: must be 0
  */
 struct twheel_op {
@@ -238,41 +236,41 @@ struct twheel_op {
 
 /**
  * struct twheel_batch - operations that travel together
- * @ops: address of an array of struct twheel_op, a multiple of 8
- * @op_size: bytes from one element to the next: sizeof(struct twheel_op) as the
+ * @ops: the address of an array of struct twheel_op, a multiple of 8
+ * @op_size: the bytes from one element to the next: sizeof(struct twheel_op) as the
  *	program knows it. A multiple of 8, at most 4096
- * @count: how many elements; at most INT_MAX
+ * @count: the number of elements; at most INT_MAX
  * @flags: none yet, must be 0
  * @done: in: must be 0. Out: how many operations were done
  * @reserved: must be 0
  *
- * The operations are done in the order of the array, each as by its own ioctl, and
- * each gets its @result. One that fails, also for want of room, changes nothing,
- * and those after it are done all the same. Other threads may come in between any
- * two.
+ * The operations are done in the order of the array, each as by its own ioctl, and each
+ * gets its @result. One that fails changes nothing, also if it fails for want of room, and
+ * those after it are done all the same. Other threads may come between any two.
  *
- * The ioctl returns the number of operations done, from the first on. That is less
- * than @count if
- *  - the memory of an operation cannot be read and written. It is not done, nor is
- *    any after it; if it is the first, that is EFAULT;
- *  - a signal arrives, or io_uring has something for the thread to do. The first 256
- *    operations are done at any rate, and the program calls again with the rest.
- * Memory that goes away while the call works on it may have an operation carried
- * out that is not counted, but never an arm of which nobody would learn.
+ * The ioctl returns the number of operations done, from the first one on. That is less
+ * than @count in two cases:
+ *  - The memory of an operation cannot be read and written. Then neither this operation
+ *    nor any after it is done. If it is the first, the call is EFAULT.
+ *  - A signal arrives, or io_uring has work for the thread. The first 256 operations are
+ *    done in any case, and the program calls again with the rest.
+ * If memory goes away during the call, an operation may be done that is not counted. A
+ * timer that was armed by it is cancelled again.
  *
- * Delays of operations done together may count from one reading of the clock,
- * after the call was made.
+ * Delays of operations done together may count from one reading of the clock, after the
+ * call was made.
  *
- * With TWHEEL_FEATURE_URING, io_uring does it, too: IORING_OP_URING_CMD with
+ * With TWHEEL_FEATURE_URING, io_uring can do it, too: IORING_OP_URING_CMD with
  * TWHEEL_IOC_BATCH as cmd_op, the address of the structure in the first eight bytes of
- * cmd, and 0 in the next eight and in uring_cmd_flags. (What else a large entry has
- * room for is not looked at.) The completion has what the ioctl would have returned, or
- * a negative error number; any other command is ENOTTY. A batch of up to 256 operations
- * is done while it is submitted, a longer one by a thread of io_uring's, as is any with
- * IOSQE_ASYNC: until its completion, the structure and the array must be left alone.
+ * cmd, and 0 in the next eight and in uring_cmd_flags. The rest of a large entry is
+ * ignored. The completion has what the ioctl would have returned, or a negative error
+ * number; any other command is ENOTTY. A batch of up to 256 operations is done while it is
+ * submitted. A longer one, and any with IOSQE_ASYNC, is done by a thread of io_uring's:
+ * the structure and the array must be left alone until the completion.
  *
- * Events come through io_uring by IORING_OP_READ, READV, READ_FIXED and, of one shot or
- * of many, POLL_ADD, on any kernel: a read that finds none waits as a poll does.
+ * On any kernel, events can be had through io_uring by IORING_OP_READ, READV and
+ * READ_FIXED, and by POLL_ADD, one-shot or multishot. A read that finds no event waits as
+ * a poll does.
  */
 struct twheel_batch {
 	__aligned_u64 ops;
@@ -285,14 +283,13 @@ struct twheel_batch {
 
 /**
  * struct twheel_event - what read() returns, in whole records
- * @id: the timer. That of a one-shot timer is gone once its event is read
+ * @id: the timer. A one-shot timer's identifier is void once its event is read
  * @cookie: as armed
- * @deadline_ns: the deadline that was reached (of a periodic timer the first
- *	one that this record stands for)
- * @fired_ns: when the timer expired, on the wheel's clock: never before
- *	@deadline_ns
- * @count: how many expiries the record stands for: 1, or for a periodic timer
- *	whose event was left unread, 1 and those that were missed
+ * @deadline_ns: the deadline that was reached; for a periodic timer, the first one that
+ *	this record stands for
+ * @fired_ns: when the timer expired, on the wheel's clock: never before @deadline_ns
+ * @count: how many expiries the record stands for: 1, or for a periodic timer whose event
+ *	was left unread, 1 and those that were missed
  * @reserved: 0
  */
 struct twheel_event {
@@ -314,31 +311,31 @@ struct twheel_event {
 
 /**
  * struct twheel_info - what this file's wheel is and holds
- * @features: bit mask of what this kernel offers, TWHEEL_FEATURE_*
- * @now_ns: the wheel's clock
- * @tick_ns: its resolution
+ * @features: what this kernel offers, a mask of TWHEEL_FEATURE_*
+ * @now_ns: the time on the wheel's clock
+ * @tick_ns: the resolution
  * @tick_min_ns: the smallest tick that TWHEEL_IOC_SETUP takes
- * @clockid: its clock
- * @slots: ratio of one level to the next
- * @levels: how many levels there are
+ * @clockid: the clock
+ * @slots: the ratio of one level to the next
+ * @levels: the number of levels
  * @max_timers: how many timers may exist at once
  * @limit_timers: the largest @max_timers that TWHEEL_IOC_SETUP takes
  * @flags: 0
- * @timers: timers that exist: pending, or fired with their event unread
+ * @timers: timers that exist: pending, or fired with an unread event
  * @pending: timers that wait for their deadline
  * @unread: events that wait to be read
  * @armed: how often a timer was armed since open()
- * @fired: how many expiries there were since open()
+ * @fired: the number of expiries since open()
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
- * @threaded: how often it was a thread that did it, because the file, or all files of
- *	its user together, took more than a share of a CPU (module parameter
- *	device_share): then its events are late, and nobody else's
- * @user_timers: how many timers the user who opened this file has room for, in all
- *	files: a file's table grows by 256 at a time, and shrinks when it is closed
- * @user_limit: how many that may be (module parameter user_timers); 0: no limit,
- *	because the file was opened with CAP_SYS_RESOURCE
- * @map_bytes: how much there is to map; 0 in a file without cells
+ * @threaded: how often a thread did this work, because the file, or all files of its user
+ *	together, took more than their CPU budget (module parameter device_share). Then
+ *	the events of this file, or of this user, are late, and nobody else's
+ * @user_timers: how many timers the user who opened this file has room for, in all files.
+ *	A file gets room for 256 at a time, and gives it back when it is closed
+ * @user_limit: the limit for that (module parameter user_timers); 0: no limit, because
+ *	the file was opened with CAP_SYS_RESOURCE
+ * @map_bytes: the size of the mapping; 0 in a file without cells
  *
  * The counters from @timers to @threaded are a snapshot, taken together.
  */
@@ -366,37 +363,37 @@ struct twheel_info {
 	__aligned_u64 map_bytes;
 };
 
-/* How many counts of lateness there are: one for each bit of a time. */
+/* The number of counts of lateness: one for each bit of a time. */
 #define TWHEEL_LATE_BUCKETS	64
 
 /**
  * struct twheel_file_stats - what this file's wheel has done since open()
- * @wheel: its number, by which traces name it; 0 until the file is set up or the first
- *	timer armed
+ * @wheel: its number, which traces name it by; 0 until the file is set up or the first
+ *	timer armed. On CLOCK_REALTIME, timers armed for a delay have a wheel with
+ *	another number, which is counted here as well
  * @reserved: 0
- * @timers: timers that exist: pending, or fired with their event unread
+ * @timers: timers that exist: pending, or fired with an unread event
  * @pending: timers that wait for their deadline
  * @unread: events that wait to be read
- * @armed: how often a timer was armed by the program
- * @fired: how many expiries there were; the sum of @late
+ * @armed: how often the program armed a timer
+ * @fired: the number of expiries; the sum of @late
  * @cancelled: how many timers were cancelled
- * @extended: how many timers had a later deadline than before when the kernel came to
- *	the old one. Extensions themselves are not counted, and those of one timer until
- *	then are one
+ * @extended: how often the kernel came to a timer's old deadline and found a later one.
+ *	Several extensions of a timer before its old deadline count once
  * @cascades: timers moved to a lower level of the wheel
  * @passes: how often the wheel was woken up to do its work
- * @threaded: how often it was a thread that did it, see struct twheel_info
- * @exhausted: how often it left off, having done its share of work, and went on later
- * @overruns: how often the kernel took longer for one expiry than the module parameter
+ * @threaded: how often a thread did this work, see struct twheel_info
+ * @exhausted: how often a pass used up its budget and left work for later
+ * @overruns: how often one expiry took the kernel longer than the module parameter
  *	overrun_ms
- * @late_max_ns: how much after its deadline an expiry was at most. That includes what
- *	was to come until the next tick, slack, steps of the real-time clock, and how
- *	far in the past a timer was armed for
- * @late_sum_ns: and all of them together; past 2^64, 584 years, it begins anew
- * @late: how many expiries were how late: late[n] counts those of 2^n ns or more, and
- *	less than 2^(n + 1); late[0] also those on the very ns
+ * @late_max_ns: the largest lateness, which is the time from the deadline to the expiry.
+ *	It includes the time to the next tick, slack, steps of the real-time clock, and
+ *	how far in the past the deadline was when the timer was armed
+ * @late_sum_ns: the lateness of all expiries together; it wraps at 2^64, after 584 years
+ * @late: expiries by lateness: late[n] counts those that were 2^n ns late or more, and
+ *	less than 2^(n + 1); late[0] also counts those that were on time
  *
- * All this is a snapshot, taken together.
+ * All of it is a snapshot, taken together.
  */
 struct twheel_file_stats {
 	__u32 wheel;
@@ -427,27 +424,27 @@ struct twheel_file_stats {
 /*
  * TWHEEL_IOC_SETUP: see struct twheel_setup.
  * Errors: EINVAL (clock, tick, slots, limit, flags, reserved), EBUSY, ENOMEM; with
- * TWHEEL_SETUP_CELLS also EDQUOT (as many timers as the user may have), EINTR.
+ * TWHEEL_SETUP_CELLS also EDQUOT (the user's limit on timers), EINTR.
  */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
 /*
  * TWHEEL_IOC_ARM: a new timer. Writes @id, @deadline_ns.
- * Errors: EINVAL, ENOSPC (as many timers as the file may have), EDQUOT (as the user
- * may have), ENOMEM, EFAULT; in a file with cells EBUSY (the cell has a timer).
+ * Errors: EINVAL, ENOSPC (the file's limit on timers), EDQUOT (the user's limit), ENOMEM,
+ * EFAULT; in a file with cells EBUSY (the cell has a timer).
  */
 #define TWHEEL_IOC_ARM		_IOWR(TWHEEL_IOC_TYPE, 0x02, struct twheel_op)
 /*
- * TWHEEL_IOC_CANCEL: the timer is gone, and no event of it will be read.
- * Returns 0 if it was pending, 1 if it had fired and its unread event was
- * withdrawn. Errors: EINVAL, ENOENT (no such timer, or its event was read).
+ * TWHEEL_IOC_CANCEL: end a timer. No event of it will be read.
+ * Returns 0 if it was pending, 1 if it had fired and its unread event was withdrawn.
+ * Errors: EINVAL, ENOENT (no such timer, or its event was read).
  */
 #define TWHEEL_IOC_CANCEL	_IOW(TWHEEL_IOC_TYPE, 0x03, struct twheel_op)
 /*
- * TWHEEL_IOC_MODIFY: a new deadline for a pending timer, nearer or later.
- * Returns 0, or with TWHEEL_LATER 1 if the deadline was at or after the new one
- * already and stays. Errors: EINVAL, ENOENT, EALREADY (it has fired: its event
- * is there to be read). TWHEEL_LATER cannot compare times on different clocks: on
- * CLOCK_REALTIME it is EINVAL for a delay where a time was armed, and vice versa.
+ * TWHEEL_IOC_MODIFY: give a pending timer a new deadline, nearer or later.
+ * Returns 0; with TWHEEL_LATER, 1 if the deadline was not before the new one, and stays.
+ * Errors: EINVAL, ENOENT, EALREADY (it has fired, and its event can be read), ENOMEM (on
+ * CLOCK_REALTIME, for a delay). TWHEEL_LATER cannot compare times on different clocks: on
+ * CLOCK_REALTIME it is EINVAL for a delay if a time was armed, and vice versa.
  */
 #define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
 /*
@@ -456,8 +453,8 @@ struct twheel_file_stats {
  */
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_TYPE, 0x05, struct twheel_op)
 /*
- * TWHEEL_IOC_CANCEL_ALL: every timer and every unread event is gone. Returns
- * how many timers that were (no argument; at most INT_MAX).
+ * TWHEEL_IOC_CANCEL_ALL: end every timer, and withdraw every unread event. It has no
+ * argument. Returns how many timers ended; at most INT_MAX.
  */
 #define TWHEEL_IOC_CANCEL_ALL	_IO(TWHEEL_IOC_TYPE, 0x06)
 /*
@@ -466,9 +463,9 @@ struct twheel_file_stats {
  */
 #define TWHEEL_IOC_BATCH	_IOWR(TWHEEL_IOC_TYPE, 0x07, struct twheel_batch)
 /*
- * TWHEEL_IOC_KICK: the kernel looks at the timer's cell, see TWHEEL_SETUP_CELLS.
- * Errors: EINVAL, ENOENT (the cell has another timer, or none), EOPNOTSUPP (the file
- * has no cells).
+ * TWHEEL_IOC_KICK: the kernel reads the timer's cell, see TWHEEL_SETUP_CELLS.
+ * Errors: EINVAL, ENOENT (the cell has another timer, or none), EOPNOTSUPP (the file has
+ * no cells).
  */
 #define TWHEEL_IOC_KICK		_IOW(TWHEEL_IOC_TYPE, 0x09, struct twheel_op)
 /*
