@@ -26,6 +26,7 @@
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
+#include <linux/nospec.h>
 #include <linux/overflow.h>
 
 #include "../api/overruns.h"
@@ -227,6 +228,7 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 
 	if (op->id >= file->ring->nr_cells || op->slack_ns)
 		return -EINVAL;
+	op->id = array_index_nospec(op->id, file->ring->nr_cells);
 	entry = tw_entries_at(&file->entries, op->id);
 	/* Its timer may have been cancelled, or be due. */
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)

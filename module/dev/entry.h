@@ -10,6 +10,7 @@
 #ifndef _TWHEEL_ENTRY_H
 #define _TWHEEL_ENTRY_H
 
+#include <linux/nospec.h>
 #include <linux/prefetch.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
@@ -194,7 +195,8 @@ static inline struct tw_entry *tw_entries_find(const struct tw_entries *entries,
 
 	if (unlikely(index >= entries->count))
 		return NULL;
-	entry = tw_entries_at(entries, index);
+	entry = tw_entries_at(entries,
+			      array_index_nospec(index, entries->count));
 	if (likely(entry->tag == (id | TW_ENTRY_TAG(TW_ENTRY_ARMED))))
 		return entry;
 	return tw_entry_id(entry) == id && tw_entry_is_live(entry) ? entry :
@@ -209,7 +211,8 @@ static inline void tw_entries_prefetch(const struct tw_entries *entries, u64 id)
 
 	if (index >= entries->count)
 		return;
-	entry = tw_entries_at(entries, index);
+	entry = tw_entries_at(entries,
+			      array_index_nospec(index, entries->count));
 	/* The size of an entry is no multiple of a cache line. */
 	prefetchw(entry);
 	prefetchw(&entry->deadline_ns);

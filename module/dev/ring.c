@@ -15,6 +15,7 @@
 #include <linux/log2.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
+#include <linux/nospec.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
@@ -139,7 +140,7 @@ static vm_fault_t ring_fault(struct vm_fault *vmf)
 
 	if (vmf->pgoff >= ring->nr_pages)
 		return VM_FAULT_SIGBUS;
-	vmf->page = ring->pages[vmf->pgoff];
+	vmf->page = ring->pages[array_index_nospec(vmf->pgoff, ring->nr_pages)];
 	get_page(vmf->page);
 	return 0;
 }
