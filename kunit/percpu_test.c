@@ -170,6 +170,30 @@ static void wall_clock_fires_where_told(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/*
+ * Tick 0 is a tick like any other, where the machine has not been up for one yet. It
+ * once meant that a pass was on, and another CPU's alarm was not set for it.
+ */
+static void due_in_the_first_tick(struct kunit *test)
+{
+	struct twheel_config config = {
+		.percpu = true, .tick_ns = TWHEEL_TICK_MAX,
+	};
+	struct twheel *wheel;
+	struct oneshot *oneshots;
+	unsigned int cpu, n = 0;
+
+	if (ktime_get_ns() >= TWHEEL_TICK_MAX)
+		kunit_skip(test, "up for longer than a tick");
+	wheel = wheel_new(test, &config);
+	oneshots = oneshots_new(test, wheel, num_online_cpus());
+	for_each_online_cpu(cpu)
+		KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&oneshots[n++].timer,
+						       cpu, 0), 0);
+	oneshots_expect(test, oneshots, n);
+	twheel_destroy(wheel);
+}
+
 static void no_such_cpu(struct kunit *test)
 {
 	struct twheel_config config = { };
@@ -476,6 +500,7 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(fires_where_armed),
 	KUNIT_CASE(fires_where_told),
 	KUNIT_CASE(wall_clock_fires_where_told),
+	KUNIT_CASE(due_in_the_first_tick),
 	KUNIT_CASE(no_such_cpu),
 	KUNIT_CASE(cpu_that_never_was),
 	KUNIT_CASE(busy_elsewhere),

@@ -145,14 +145,14 @@ static void set_alarm(struct twheel_base *base)
 		tw_clock_set(&base->clock, tw_base_wake_ns(base));
 }
 
-/* Let the engine's position follow the clock. In a pass, that does it. */
+/* Let the engine's position follow the clock. During a pass, the pass does that. */
 static void follow_clock(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 cascades = w->cascades, requeued = w->requeued;
 	u64 now;
 
-	if (!w->wake)
+	if (w->in_pass)
 		return;
 	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
 	if (likely(now >= w->now))
@@ -184,8 +184,8 @@ noinline void tw_base_enqueue_near(struct twheel_base *base,
 /* tw_base_emptied() - nothing is pending any more: no alarm is needed */
 noinline void tw_base_emptied(struct twheel_base *base)
 {
-	/* In a pass, its end sees to that. */
-	if (!base->wheel.wake)
+	/* The end of a pass sets the alarm. */
+	if (base->wheel.in_pass)
 		return;
 	base->wheel.wake = TW_WHEEL_ASLEEP;
 	tw_clock_unset(&base->clock);
@@ -195,7 +195,7 @@ static void set_alarm_here(struct twheel_base *base)
 {
 	const struct tw_wheel *w = &base->wheel;
 
-	if (w->wake && w->wake != TW_WHEEL_ASLEEP)
+	if (!w->in_pass && w->wake != TW_WHEEL_ASLEEP)
 		set_alarm(base);
 }
 

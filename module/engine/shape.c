@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The shape of a wheel: its levels, and what follows from its tick; and the memory of
- * its buckets. That is settled before the first timer comes; what is done with timers
- * is in wheel.c.
+ * The shape of a wheel: its levels, the reciprocal of its tick, and the memory of its
+ * buckets. All of it is settled before the first timer comes. wheel.c works with timers.
  */
 #include <linux/bitops.h>
 #include <linux/bits.h>
@@ -19,7 +18,7 @@
 #include "wheel.h"
 
 /* See tw_wheel_floor(). */
-static void set_reciprocal(struct tw_wheel *w)
+static void shape_set_reciprocal(struct tw_wheel *w)
 {
 	unsigned int shift = ilog2(w->tick_ns);
 	u64 quotient = 0, rest = 1ULL << shift;
@@ -28,7 +27,7 @@ static void set_reciprocal(struct tw_wheel *w)
 	w->recip_max = S64_MAX - w->tick_ns;
 	w->recip_shift = shift;
 	if (w->tick_ns == 1) {
-		/* 2^64 is one bit too many. Divide, in the tests that do this. */
+		/* 2^64 is one bit too many. Only tests use such a tick: divide. */
 		w->recip_max = 0;
 		return;
 	}
@@ -64,7 +63,7 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 		return -EINVAL;
 
 	w->tick_ns = tick_ns;
-	set_reciprocal(w);
+	shape_set_reciprocal(w);
 	w->shift = order_base_2(slots);
 	w->mask = (2U << w->shift) - 1;
 	w->levels = tw_wheel_levels(w->shift);
@@ -86,7 +85,7 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_shape);
 
-static int make_buckets(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
+static int buckets_alloc(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
 			int node)
 {
 	buckets->occupied = kvmalloc_node(BITS_TO_LONGS(w->nr) * sizeof(long),
@@ -97,7 +96,7 @@ static int make_buckets(const struct tw_wheel *w, struct tw_wheel_buckets *bucke
 	return buckets->occupied && buckets->heads ? 0 : -ENOMEM;
 }
 
-static void free_buckets(struct tw_wheel_buckets *buckets)
+static void buckets_free(struct tw_wheel_buckets *buckets)
 {
 	kvfree(buckets->heads);
 	kvfree(buckets->occupied);
@@ -106,8 +105,8 @@ static void free_buckets(struct tw_wheel_buckets *buckets)
 
 /*
  * tw_wheel_init() - make the buckets of a wheel that stands at tick @now
- * @steps: tw_wheel_move_back() will be called
- * @node: where the memory should be
+ * @steps: tw_wheel_move_back() may be called
+ * @node: the NUMA node for the memory
  *
  * Return: 0, -ENOMEM.
  */
@@ -120,19 +119,19 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 	w->horizon = now;
 	w->wake = TW_WHEEL_ASLEEP;
 
-	ret = make_buckets(w, &w->buckets, node);
+	ret = buckets_alloc(w, &w->buckets, node);
 	if (!ret && steps)
-		ret = make_buckets(w, &w->other, node);
+		ret = buckets_alloc(w, &w->other, node);
 	if (ret)
 		tw_wheel_exit(w);
 	return ret;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_init);
 
-/* tw_wheel_exit() - free what tw_wheel_init() has got */
+/* tw_wheel_exit() - free what tw_wheel_init() has allocated */
 void tw_wheel_exit(struct tw_wheel *w)
 {
-	free_buckets(&w->buckets);
-	free_buckets(&w->other);
+	buckets_free(&w->buckets);
+	buckets_free(&w->other);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_exit);

@@ -2,40 +2,40 @@
 /*
  * The engine: a hierarchical hashed timing wheel.
  *
- * A wheel has levels 0, 1, 2... A bucket of level L covers S^L ticks, where S
- * is the ratio between levels, and is the list of all timers filed under those
- * ticks. Levels reach as far as a u64 of ticks does, so there is no horizon.
+ * A wheel has levels 0, 1, 2... A bucket of level L covers S^L ticks, where S is the
+ * ratio between levels. It is the list of all timers that wait for those ticks. The
+ * levels cover a whole u64 of ticks, so no deadline is too far away.
  *
- * Every level has 2 * S buckets: two laps of the next level's bucket. A timer at
- * distance d ticks from the position is filed at the level L where d is at least
- * two buckets and less than two laps:
+ * Every level has 2 * S buckets: two laps of the next level's bucket. A timer at a
+ * distance of d ticks from the position goes to the level L where d is at least two
+ * buckets and less than two laps:
  *
  *	level 0:	     d < 2S	bucket = tick
  *	level L:  2S^L <= d < 2S^(L+1)	bucket = tick / S^L
  *
- * From that everything follows:
+ * Three things follow:
  *
- *  - A bucket number modulo 2S is unambiguous: only numbers in
- *    (position, position + 2S] are in use, at any level.
- *  - A timer of level L lies at least one whole bucket ahead. So when the
- *    position enters the bucket before a timer's own, that bucket takes no new
- *    timers, and there are S^L ticks of time to empty it in slices, into lower
- *    levels, before the first of its timers can be due. A crowded bucket costs no
- *    pause at its boundary (no "cascade cliff").
- *  - A timer taken from level L less than two buckets before its tick lands at a
- *    lower level: it cascades at most once per level, and exactly.
+ *  - A bucket number modulo 2S is unambiguous: at any level, only the numbers in
+ *    (position, position + 2S] are in use.
+ *  - A timer of level L lies at least one whole bucket ahead. When the position enters
+ *    the bucket before the timer's own, that bucket takes no new timers any more. From
+ *    then on S^L ticks remain before the first of its timers can be due. In that time
+ *    the bucket is emptied into lower levels, in slices. So a crowded bucket causes no
+ *    pause at its boundary.
+ *  - A timer that leaves level L less than two buckets before its tick goes to a lower
+ *    level. So it cascades at most once per level, and keeps its exact tick.
  *
- * The position enters a bucket of any level only when the bucket is empty
- * (level 0: when its timers are being handed out). That is the invariant of the
- * whole thing; first_edge() finds the first tick that it forbids.
+ * The invariant: the position enters a bucket of an upper level only when that bucket
+ * is empty, and a bucket of level 0 only while its timers are handed out.
+ * wheel_first_edge() finds the first tick that the invariant forbids.
  *
- * Buckets are found through a bitmap. The bit of a bucket needs no index in the
- * timer: a timer that is alone in its bucket is pointed to by the bucket's head,
- * and the head's address is the index.
+ * A bitmap tells which buckets hold timers. To clear a bucket's bit, no index is needed
+ * in the timer: the bucket's head points to a timer that is alone in it, and the
+ * address of the head gives the index.
  *
- * Hashed and hierarchical wheels: G. Varghese, T. Lauck, "Hashed and
- * Hierarchical Timing Wheels", SOSP 1987. Two laps to a level, which give the
- * time to drain ahead, are ours.
+ * Hashed and hierarchical wheels: G. Varghese, T. Lauck, "Hashed and Hierarchical
+ * Timing Wheels", SOSP 1987. The second lap of each level, which gives the time to
+ * drain ahead, is ours.
  */
 #include <linux/atomic.h>
 #include <linux/bitmap.h>
@@ -50,34 +50,37 @@
 #include "wheel.h"
 
 /*
- * A bucket of at most so many timers is looked through for its first deadline,
- * and the wheel sleeps until then. A fuller one is woken up for a bucket's length
- * ahead, to be emptied in time. Eight timers are as many cache misses, about the
- * cost of the wake-up that is saved.
+ * A bucket of at most this many timers is searched for its first deadline, and the
+ * wheel sleeps until then. For a fuller one the wheel wakes up a bucket's length ahead,
+ * to empty it in time. Eight timers are eight cache misses, about what the saved
+ * wake-up would cost.
  */
-#define PEEK		8
+#define WHEEL_PEEK		8
 
 /*
- * So many timers are gathered from their ticks at a time, at some ten instructions
- * each: an instant, compared to expiring them.
+ * How many timers are gathered from their ticks at a time. Some ten instructions each
+ * are little beside expiring them.
  */
-#define GATHER_SLICE	32
+#define WHEEL_GATHER_SLICE	32
 
 /* How many timers tw_wheel_move_forward() may cascade: it runs inside an arm. */
-#define FORWARD_SLICE	(2 * PEEK)
+#define WHEEL_FORWARD_SLICE	(2 * WHEEL_PEEK)
 
-static unsigned int level_span(const struct tw_wheel *w, unsigned int level)
+/* How much of the other set's bitmap is searched at a time: 16 words on 64 bit. */
+#define WHEEL_DISPLACE_BITS	1024
+
+static unsigned int wheel_level_span(const struct tw_wheel *w, unsigned int level)
 {
 	return level * w->shift;
 }
 
-static struct hlist_head *bucket(const struct tw_wheel *w, unsigned int level,
+static struct hlist_head *wheel_bucket(const struct tw_wheel *w, unsigned int level,
 				 u64 number)
 {
 	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
 
-static void set_now(struct tw_wheel *w, u64 now)
+static void wheel_set_now(struct tw_wheel *w, u64 now)
 {
 	w->now = now;
 	w->now_ns = tw_wheel_ns(w, now);
@@ -93,10 +96,10 @@ u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns)
 TW_EXPORT_FOR_TESTS(tw_wheel_ceil_late);
 
 /*
- * tw_wheel_dequeue_last() - the last timer of a list has been taken out
+ * tw_wheel_dequeue_last() - the last timer of a list has left it
  *
- * It was the only one if @pprev is a bucket's head rather than another timer's
- * next pointer or the head of @due.
+ * It was the only one if @pprev is a bucket's head. Else @pprev is another timer's next
+ * pointer, or the head of @due.
  */
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
 {
@@ -114,19 +117,19 @@ void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
 TW_EXPORT_FOR_TESTS(tw_wheel_dequeue_last);
 
 /*
- * The first deadline in bucket @number of @level, if that can be told with a
- * few looks, else the tick at which emptying the bucket has to begin. Not beyond
- * the bucket's end, even if its timers have all been extended.
+ * The first deadline in bucket @number of @level, if the bucket holds few timers; else
+ * the tick at which emptying the bucket has to begin. The answer is not beyond the
+ * bucket's end, even if all its timers have been extended.
  */
-static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
+static u64 bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
 {
-	unsigned int span = level_span(w, level);
+	unsigned int span = wheel_level_span(w, level);
 	u64 first = ((number + 1) << span) - 1;
 	struct twheel_timer *t;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(t, bucket(w, level, number), node) {
-		if (++n > PEEK)
+	hlist_for_each_entry(t, wheel_bucket(w, level, number), node) {
+		if (++n > WHEEL_PEEK)
 			return (number - 1) << span;
 		first = min(first, tw_wheel_ceil(w, atomic64_read(&t->word)));
 	}
@@ -134,10 +137,10 @@ static u64 peek(const struct tw_wheel *w, unsigned int level, u64 number)
 }
 
 /*
- * File a timer anew, wherever it now belongs. In a pass there is no wake-up that it
- * could come before.
+ * Put a timer into the bucket where it now belongs. A pass computes the next wake-up at
+ * its end, so there @in_pass spares the comparison.
  */
-static __always_inline void refile(struct tw_wheel *w, struct twheel_timer *t,
+static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_timer *t,
 				   u64 tick, bool in_pass)
 {
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
@@ -145,26 +148,47 @@ static __always_inline void refile(struct tw_wheel *w, struct twheel_timer *t,
 	tw_wheel_enqueue_in(w, t, row, tick);
 	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
 		w->wake = min(w->wake, row->level ?
-			      peek(w, row->level, tick >> row->span) : tick);
+			      bucket_peek(w, row->level, tick >> row->span) : tick);
 }
 
 /*
  * tw_wheel_enqueue_near() - tw_wheel_enqueue() for a timer that is near or past
  *
- * If it is past, the next round will serve it. May lower &tw_wheel.wake.
+ * If it is past, the next round serves it. This may lower &tw_wheel.wake.
  */
 noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t)
 {
 	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
 
 	if (tick > w->horizon) {
-		refile(w, t, tick, false);
+		wheel_requeue(w, t, tick, false);
 	} else {
 		hlist_add_head(&t->node, &w->due);
 		w->wake = min(w->wake, w->now);
 	}
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_enqueue_near);
+
+/* Any bucket that holds a timer, or NULL. */
+static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
+{
+	unsigned int level, index, end;
+
+	/* Level by level: the caller's lock keeps interrupts off. */
+	while (w->active) {
+		level = __ffs64(w->active);
+		index = tw_wheel_index(w, level, 0);
+		end = index + w->mask + 1;
+		index = find_next_bit(w->buckets.occupied, end, index);
+		if (index < end)
+			return &w->buckets.heads[index];
+		w->active &= ~BIT_ULL(level);
+	}
+	if (!w->displaced)
+		return NULL;
+	index = find_next_bit(w->other.occupied, w->nr, w->displaced_from);
+	return index < w->nr ? &w->other.heads[index] : NULL;
+}
 
 /*
  * tw_wheel_evict() - take out any timer, to empty the wheel
@@ -173,23 +197,15 @@ TW_EXPORT_FOR_TESTS(tw_wheel_enqueue_near);
  */
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 {
-	struct tw_wheel_buckets *buckets = &w->buckets;
 	struct hlist_head *head = &w->due;
 	struct twheel_timer *t;
-	unsigned int index;
 
 	if (hlist_empty(head))
 		head = &w->expiring;
-	if (hlist_empty(head)) {
-		index = find_first_bit(buckets->occupied, w->nr);
-		if (index >= w->nr && w->displaced) {
-			buckets = &w->other;
-			index = find_first_bit(buckets->occupied, w->nr);
-		}
-		if (index >= w->nr)
-			return NULL;
-		head = &buckets->heads[index];
-	}
+	if (hlist_empty(head))
+		head = wheel_any_bucket(w);
+	if (!head)
+		return NULL;
 	t = hlist_entry(head->first, struct twheel_timer, node);
 	tw_wheel_dequeue(w, t);
 	return t;
@@ -197,13 +213,13 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 TW_EXPORT_FOR_TESTS(tw_wheel_evict);
 
 /*
- * The first occupied bucket of @level. Those in use are numbered from the one after
- * the position's.
+ * The first occupied bucket of @level. The numbers in use begin after that of the
+ * position's bucket.
  */
-static bool first_bucket(const struct tw_wheel *w, unsigned int level,
+static bool level_first_bucket(const struct tw_wheel *w, unsigned int level,
 			 u64 *number)
 {
-	u64 from = (w->now >> level_span(w, level)) + 1;
+	u64 from = (w->now >> wheel_level_span(w, level)) + 1;
 	unsigned int base = tw_wheel_index(w, level, 0);
 	unsigned int start = tw_wheel_index(w, level, from);
 	unsigned int end = base + w->mask + 1;
@@ -220,13 +236,13 @@ static bool first_bucket(const struct tw_wheel *w, unsigned int level,
 }
 
 /* The last tick of the block of @tick: buckets of upper levels begin after one. */
-static u64 block_end(const struct tw_wheel *w, u64 tick)
+static u64 wheel_block_end(const struct tw_wheel *w, u64 tick)
 {
 	return tick | w->mask >> 1;
 }
 
 /* The first tick from @from on, in its block, that has timers in level 0. */
-static bool first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
+static bool wheel_first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
 {
 	unsigned int start = from & w->mask;
 	unsigned int end = start | w->mask >> 1;
@@ -245,10 +261,10 @@ static bool first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
 }
 
 /*
- * Append a bucket's timers to a list, and return its new tail. Where they are more
- * than are @left of the slice, the tail is not looked for: 0 are left then.
+ * Append a bucket's timers to a list, and return its new tail. If the bucket holds more
+ * timers than are @left of the slice, the tail is not searched for, and @left becomes 0.
  */
-static struct hlist_node **append(struct hlist_node **tail,
+static struct hlist_node **gather_append(struct hlist_node **tail,
 				  struct hlist_head *head, unsigned int *left)
 {
 	struct hlist_node *node = head->first;
@@ -262,17 +278,17 @@ static struct hlist_node **append(struct hlist_node **tail,
 }
 
 /*
- * Move the position up to @last, in the block of the next tick, and the timers of
- * all ticks on the way to the list of those that expire, in the order of the
- * ticks. Stops at a tick that has more timers than are left of the slice, with
- * those. A lone timer to a tick, after a long sleep, costs little that way.
+ * Move the position up to @last, in the block of the next tick. The timers of all ticks
+ * on the way go to the list of those that expire, in the order of their ticks. A tick
+ * that has more timers than are left of the slice ends the way. So after a long sleep a
+ * tick with a single timer costs little.
  */
-static void gather(struct tw_wheel *w, u64 last)
+static void wheel_gather(struct tw_wheel *w, u64 last)
 {
 	struct hlist_node **tail = &w->expiring.first;
 	unsigned int start = (w->now + 1) & w->mask;
 	unsigned int end = start + (last - w->now - 1);
-	unsigned int left = GATHER_SLICE;
+	unsigned int left = WHEEL_GATHER_SLICE;
 	u64 first = w->now + 1 - start;
 	unsigned int i = BIT_WORD(start);
 	unsigned long word;
@@ -286,7 +302,7 @@ static void gather(struct tw_wheel *w, u64 last)
 				goto out;
 			word &= word - 1;
 			__clear_bit(index, w->buckets.occupied);
-			tail = append(tail, &w->buckets.heads[index], &left);
+			tail = gather_append(tail, &w->buckets.heads[index], &left);
 			if (!left) {
 				last = first + index;
 				goto out;
@@ -297,15 +313,15 @@ static void gather(struct tw_wheel *w, u64 last)
 		word = w->buckets.occupied[i];
 	}
 out:
-	set_now(w, last);
+	wheel_set_now(w, last);
 }
 
 /*
- * The first tick that the position may not enter, because a bucket begins there
- * that holds timers. Of several the highest level's, which may hold timers for
- * that very tick.
+ * The first tick that the position may not enter, because a bucket that holds timers
+ * begins there. If several do, take the highest level's: it may hold timers for that
+ * very tick.
  */
-static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
+static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 		       u64 *number)
 {
 	u64 todo = w->active;
@@ -316,13 +332,13 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 		u64 n;
 
 		todo &= todo - 1;
-		if (!first_bucket(w, l, &n)) {
+		if (!level_first_bucket(w, l, &n)) {
 			w->active &= ~BIT_ULL(l);
 			continue;
 		}
-		if (found && n << level_span(w, l) > *tick)
+		if (found && n << wheel_level_span(w, l) > *tick)
 			continue;
-		*tick = n << level_span(w, l);
+		*tick = n << wheel_level_span(w, l);
 		*level = l;
 		*number = n;
 		found = true;
@@ -331,23 +347,39 @@ static bool first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 }
 
 /*
+ * What it costs to look for an edge, in timers of a slice: the bitmaps of all levels may
+ * have to be searched. That is 4 with 256 slots, and 26 with 4096.
+ */
+static unsigned int wheel_edge_cost(const struct tw_wheel *w)
+{
+	return 2 + w->nr / 2048;
+}
+
+static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int cost)
+{
+	cost = min(cost, *slice);
+	*slice -= cost;
+	w->searched += cost;
+}
+
+/*
  * Empty a bucket of an upper level into lower ones.
  *
- * In a pass most timers belong exactly one level lower. Which those are, one range
- * tells; what they share is looked up once, and kept where writing to a bucket
- * does not make the compiler load it again. Who is beyond the bucket's end has been
+ * In a pass most timers belong exactly one level lower: those in the range from @near.
+ * What they share is looked up once. It is copied, so that the compiler does not load
+ * it again after each write to a bucket. A timer beyond the bucket's end has been
  * extended.
  */
-static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
+static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
 				    u64 number, unsigned int *slice,
 				    bool in_pass)
 {
-	u64 near = w->now + ((2ULL << level_span(w, level)) >> w->shift);
-	/* Of the last bucket there is, it may be 0. */
-	u64 end = (number + 1) << level_span(w, level);
+	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
+	/* For the very last bucket this wraps to 0. */
+	u64 end = (number + 1) << wheel_level_span(w, level);
 	u64 range = end - near;
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
-	struct hlist_head *head = bucket(w, level, number);
+	struct hlist_head *head = wheel_bucket(w, level, number);
 	struct hlist_node *node = head->first;
 	const struct tw_wheel_buckets buckets = w->buckets;
 	const unsigned long mask = w->mask;
@@ -369,7 +401,7 @@ static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 			__set_bit(index, buckets.occupied);
 		} else {
 			extended += tick > end - 1;
-			refile(w, t, tick, in_pass);
+			wheel_requeue(w, t, tick, in_pass);
 		}
 		left--;
 	}
@@ -379,7 +411,7 @@ static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 	w->cascades += *slice - left - extended;
 	w->cascaded |= BIT_ULL(level);
 	*slice = left;
-	/* The list was taken apart from its head; this is what is left. */
+	/* The loop took the list apart from its head; @node is the rest. */
 	head->first = node;
 	if (node)
 		node->pprev = &head->first;
@@ -389,40 +421,50 @@ static __always_inline void cascade(struct tw_wheel *w, unsigned int level,
 
 /*
  * tw_wheel_begin_round() - begin a pass
- * @round: begin a round too
+ * @round: begin a round as well
  *
- * Timers armed for the past, until here, will be served by this round. Those that
- * are armed for the past from now on wait for the next one, so that a callback
- * that arms its timer for now is no endless loop.
+ * A round serves the timers that were armed for the past before it began. Timers that
+ * are armed for the past from now on wait for the next round. So a callback that arms
+ * its timer for now makes no endless loop.
  */
 void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 {
+	w->in_pass = true;
+	/* Nothing is near a wake-up: tw_wheel_near() has one comparison for both. */
 	w->wake = 0;
-	/* What is on its way out still goes first. */
+	/* What an earlier round has found due goes first. */
 	if (round && hlist_empty(&w->expiring))
 		hlist_move_list(&w->due, &w->expiring);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_begin_round);
 
-/* Have the timers of a bucket of the other set looked at. */
-static void displace(struct tw_wheel *w)
+/*
+ * Find the next bucket of the other set, a part of its bitmap at a time, and have its
+ * timers looked at. Nothing is added to that set, so the search never goes back.
+ */
+static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 {
-	unsigned int index = find_first_bit(w->other.occupied, w->nr);
+	unsigned int end = min(w->displaced_from + WHEEL_DISPLACE_BITS, w->nr);
+	unsigned int index;
 
-	if (index >= w->nr) {
+	index = find_next_bit(w->other.occupied, end, w->displaced_from);
+	wheel_charge(w, slice, 1);
+	w->displaced_from = index;
+	if (index < end) {
+		__clear_bit(index, w->other.occupied);
+		hlist_move_list(&w->other.heads[index], &w->expiring);
+	} else if (end == w->nr) {
 		w->displaced = false;
-		return;
 	}
-	__clear_bit(index, w->other.occupied);
-	hlist_move_list(&w->other.heads[index], &w->expiring);
 }
 
 /*
  * tw_wheel_advance() - move the position towards @target
- * @slice: how many timers may be cascaded; what is left of it
+ * @slice: how many timers may be cascaded, and what is left of it. Searching bitmaps
+ *	counts too, see &tw_wheel.searched
  *
- * Stops where timers are due. What is added for a tick up to @target from here on
- * is past, even before the position gets there. See enum tw_advance.
+ * Stops where timers are due. From here on a timer that is added for a tick up to
+ * @target is past, even before the position gets there. See enum tw_advance.
  */
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
@@ -435,80 +477,84 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 	if (unlikely(w->other.heads))
 		w->now_ns = tw_wheel_ns(w, min(w->now, target));
 	while (hlist_empty(&w->expiring)) {
-		u64 end = block_end(w, w->now);
+		u64 end = wheel_block_end(w, w->now);
 
 		if (unlikely(w->displaced)) {
-			displace(w);
+			if (!*slice)
+				return TW_ADVANCE_MORE;
+			wheel_displace(w, slice);
 			continue;
 		}
 		/* Within a block no bucket of an upper level is in the way. */
 		if (w->now < min(end, target)) {
-			gather(w, min(end, target));
+			wheel_gather(w, min(end, target));
 			continue;
 		}
 		if (target <= end ||
-		    !first_edge(w, &tick, &level, &number) || tick > target)
+		    !wheel_first_edge(w, &tick, &level, &number) || tick > target)
 			break;
 		if (!level) {
-			set_now(w, tick - 1);
-			gather(w, min(block_end(w, tick), target));
+			wheel_set_now(w, tick - 1);
+			wheel_gather(w, min(wheel_block_end(w, tick), target));
+			wheel_charge(w, slice, wheel_edge_cost(w));
 			continue;
 		}
 		if (!*slice)
 			return TW_ADVANCE_MORE;
-		set_now(w, tick - 1);
-		if (w->wake)
-			cascade(w, level, number, slice, false);
+		wheel_set_now(w, tick - 1);
+		if (w->in_pass)
+			wheel_cascade(w, level, number, slice, true);
 		else
-			cascade(w, level, number, slice, true);
-		/* Rather than look for the edge once more, to find the same. */
+			wheel_cascade(w, level, number, slice, false);
+		wheel_charge(w, slice, wheel_edge_cost(w));
+		/* Looking for the edge once more would find the same. */
 		if (!*slice)
 			return TW_ADVANCE_MORE;
 	}
 	if (!hlist_empty(&w->expiring))
 		return TW_ADVANCE_DUE;
 	if (target > w->now)
-		set_now(w, target);
+		wheel_set_now(w, target);
 	return TW_ADVANCE_DONE;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_advance);
 
 /*
- * File a timer anew that is not due yet.
+ * Put a timer back that is not due yet.
  *
- * After the clock was set back its tick may be one that the position has
- * passed; then it waits until tw_wheel_move_back() has put that right.
+ * After the clock was set back, the position may be past the timer's tick. Then the
+ * timer waits in @due until tw_wheel_move_back() has put the position right.
  */
-static void defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
+static void wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 {
 	u64 tick = tw_wheel_ceil(w, word);
 
 	tw_wheel_dequeue(w, t);
 	w->requeued++;
 	if (likely(tick > w->now))
-		refile(w, t, tick, true);
+		wheel_requeue(w, t, tick, true);
 	else
 		hlist_add_head(&t->node, &w->due);
 }
 
 /*
- * tw_wheel_requeue_due() - see to a timer that tw_wheel_claim() has not got
- * @slice: how many timers may be filed anew; what is left of it
+ * tw_wheel_requeue_due() - put back a timer that tw_wheel_claim() could not claim
+ * @slice: how many timers may be put back; what is left of it
  *
- * Return: false if it has to be, and the slice is used up.
+ * Return: false if the timer has to be put back, and the slice is used up.
  */
 bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
 			unsigned int *slice)
 {
 	u64 word = atomic64_read(&t->word);
 
-	/* It has been extended just now, but not far: it is claimed next time. */
+	/* It has been extended just now, but is still due: the next claim takes it. */
 	if (word <= w->now_ns)
 		return true;
 	if (!*slice)
 		return false;
 	--*slice;
-	defer(w, t, word);
+	wheel_defer(w, t, word);
 	return true;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
@@ -526,7 +572,7 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 	w->cascaded = 0;
 	while (todo) {
 		unsigned int level = fls64(todo) - 1;
-		u64 number = (w->now >> level_span(w, level)) + 1;
+		u64 number = (w->now >> wheel_level_span(w, level)) + 1;
 
 		todo &= ~BIT_ULL(level);
 		if (!test_bit(tw_wheel_index(w, level, number),
@@ -534,18 +580,18 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 			continue;
 		if (!*slice)
 			return false;
-		cascade(w, level, number, slice, true);
+		wheel_cascade(w, level, number, slice, true);
 		todo |= BIT_ULL(level);
 	}
-	w->quiet = block_end(w, w->now);
+	w->quiet = wheel_block_end(w, w->now);
 	return true;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_drain_ahead);
 
 /*
- * tw_wheel_next_event() - when is there something to do?
+ * tw_wheel_next_event() - the tick at which the wheel has something to do
  *
- * Sets &tw_wheel.wake.
+ * Sets &tw_wheel.wake, and ends a pass.
  *
  * Return: the tick, at or before the position if there is work left;
  * %TW_WHEEL_ASLEEP if the wheel is empty.
@@ -555,19 +601,20 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	u64 todo = w->active;
 	u64 next;
 
+	w->in_pass = false;
 	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) ||
 	    w->displaced) {
-		/* At once; the position may be ahead of a clock set back. */
+		/* At once. The position may be ahead of a clock that was set back. */
 		w->wake = tw_wheel_floor(w, w->now_ns);
 		return w->wake;
 	}
 
 	/*
-	 * The next buckets of the upper levels are empty, and stay so: a timer of
-	 * those levels is filed two buckets ahead at least. So those need nothing
-	 * before this block ends.
+	 * The next buckets of the upper levels are empty. They stay so, because a
+	 * timer goes to those levels at least two buckets ahead. So those levels need
+	 * nothing before this block ends.
 	 */
-	if (w->now < w->quiet && first_in_block(w, w->now + 1, &next)) {
+	if (w->now < w->quiet && wheel_first_in_block(w, w->now + 1, &next)) {
 		w->wake = next;
 		return next;
 	}
@@ -575,11 +622,11 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	next = TW_WHEEL_ASLEEP;
 	while (todo) {
 		unsigned int level = __ffs64(todo);
-		unsigned int span = level_span(w, level);
+		unsigned int span = wheel_level_span(w, level);
 		u64 number;
 
 		todo &= todo - 1;
-		if (!first_bucket(w, level, &number)) {
+		if (!level_first_bucket(w, level, &number)) {
 			w->active &= ~BIT_ULL(level);
 			continue;
 		}
@@ -587,17 +634,17 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 			next = number;
 			continue;
 		}
-		next = min(next, peek(w, level, number));
+		next = min(next, bucket_peek(w, level, number));
 		/*
-		 * The bucket after it may be so crowded that it has to be begun
-		 * with while the first one's few timers still wait. Those after
-		 * that one need nothing before the first one's end.
+		 * The bucket after it may be so crowded that emptying it has to
+		 * begin while the first one's few timers still wait. Later
+		 * buckets need nothing before the first one's end.
 		 */
 		number++;
 		if (next > (number - 1) << span &&
 		    test_bit(tw_wheel_index(w, level, number),
 			     w->buckets.occupied))
-			next = min(next, peek(w, level, number));
+			next = min(next, bucket_peek(w, level, number));
 	}
 	w->wake = next;
 	return next;
@@ -607,15 +654,14 @@ TW_EXPORT_FOR_TESTS(tw_wheel_next_event);
 /*
  * tw_wheel_move_forward() - follow the clock between passes
  *
- * The distance that decides about a timer's level is measured from the
- * position. After a long sleep the position is far behind the clock, and a short
- * delay would look like a long one.
+ * A timer's level depends on its distance from the position. After a long sleep the
+ * position is far behind the clock, and a short delay would look like a long one.
  */
 void tw_wheel_move_forward(struct tw_wheel *w, u64 now)
 {
-	unsigned int slice = FORWARD_SLICE;
+	unsigned int slice = WHEEL_FORWARD_SLICE;
 
-	/* From the tick on that the wheel has to wake up at, leave it to the pass. */
+	/* From the wake-up on it is the pass that moves the position. */
 	if (now > w->now && now < w->wake)
 		tw_wheel_advance(w, now, &slice);
 }
@@ -624,14 +670,15 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
 /*
  * tw_wheel_move_back() - the clock was set back to @now, before the position
  *
- * In the buckets as they are, the ticks between @now and the position have no
- * place. So the position goes back with the clock, over an empty set of buckets;
- * rounds then move over what the full set holds, a slice at a time. Should the
- * clock be set back again before that is done, the position has to wait; then
- * timers for the ticks in between wait with those that are due, and by their
- * deadline are found not to be.
+ * The present buckets have no place for the ticks between @now and the position. So
+ * the position goes back with the clock, over an empty set of buckets. Rounds then move
+ * the timers of the full set over, a slice at a time.
  *
- * Nothing is due any more that is later than @now. Not to be called in a pass.
+ * If the clock is set back again before that is done, the position has to wait. Timers
+ * for the ticks in between then wait in @due, and tw_wheel_claim() sees by their
+ * deadlines that they are not due.
+ *
+ * Nothing later than @now is due any more. Not to be called in a pass.
  */
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
@@ -641,11 +688,12 @@ void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 	}
 	swap(w->buckets, w->other);
 	w->displaced = w->active;
+	w->displaced_from = 0;
 	w->active = 0;
 	w->quiet = 0;
 	w->horizon = now;
-	set_now(w, now);
-	/* Or the alarm that is on for what is past would be put off. */
+	wheel_set_now(w, now);
+	/* Without this, the alarm for timers that are past would be put off. */
 	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
 		w->wake = now;
 }

@@ -2,9 +2,9 @@
 /*
  * The engine: a hierarchical hashed timing wheel, and nothing else.
  *
- * No clock and no lock in here. Time is an argument, in ticks, and the caller
- * serialises every call on one wheel (the deadline words of the timers alone may
- * grow at any moment, see twheel_extend_at()).
+ * It has no clock and no lock. Time is an argument, in ticks, and the caller serialises
+ * all calls on a wheel. Only the deadline words of the timers may grow at any moment:
+ * see twheel_extend_at().
  */
 #ifndef _TWHEEL_WHEEL_H
 #define _TWHEEL_WHEEL_H
@@ -31,10 +31,10 @@ struct tw_wheel_buckets {
 };
 
 /**
- * struct tw_wheel_row - where timers at a distance of so many bits are filed
+ * struct tw_wheel_row - where timers go whose distance has a certain number of bits
  * @bit: the bit of their level in &tw_wheel.active
- * @keep: mask of a tick, that leaves the tick where its bucket begins
- * @ahead: how many ticks before that it may have to be begun with
+ * @keep: mask that turns a tick into the first tick of its bucket
+ * @ahead: how many ticks earlier emptying the bucket may have to begin
  * @first: the level's first bucket
  * @span: log2 of a bucket's length in ticks
  * @level: the level
@@ -50,13 +50,14 @@ struct tw_wheel_row {
 
 /**
  * struct tw_wheel - the buckets and where in time they stand
- * @now: position: nothing filed at or before this tick waits any more, but for
- *	what tw_wheel_due() has yet to find
- * @now_ns: a timer whose deadline is later is not due; the instant of @now,
- *	saturating, but for a moment after the clock was set back
+ * @now: position: no bucket holds a timer for this tick or an earlier one. Those that
+ *	tw_wheel_due() has yet to find are in @expiring
+ * @now_ns: a timer whose deadline is later is not due. It is the instant of @now,
+ *	saturating, except for a while after the clock was set back
  * @horizon: a timer added for a tick up to here is past; not before @now
- * @wake: nothing needs doing before this tick. Arming lowers it; 0 while a pass
- *	is on, whose end computes it anew
+ * @wake: nothing needs doing before this tick. Arming lowers it. A pass sets it to 0,
+ *	so that no timer looks near, and computes it anew at its end
+ * @in_pass: a pass is on
  * @tick_ns: length of a tick
  * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
  * @recip_shift: log2 of @tick_ns, rounded down
@@ -66,17 +67,20 @@ struct tw_wheel_row {
  * @levels: how many levels there are
  * @nr: how many buckets all levels have
  * @active: bit mask of levels; one without a bit holds no timer
- * @buckets: where timers are filed
- * @other: a second set, for clocks that may be set back; empty but for a moment
+ * @buckets: where timers are
+ * @other: a second set, for clocks that may be set back; empty except for a while
  *	after that
  * @displaced: @other may hold timers
- * @quiet: the last tick before upper levels need anything, as tw_wheel_drain_ahead() found
+ * @displaced_from: no bucket of @other before this one holds a timer
+ * @quiet: the last tick before upper levels need anything, as found by
+ *	tw_wheel_drain_ahead()
  * @due: timers armed for a tick that has passed: the next round serves them
- * @expiring: timers that have been found due, for tw_wheel_due()
+ * @expiring: timers that are due, for tw_wheel_due()
  * @cascades: timers moved to a lower level
- * @cascaded: bit mask of the levels that the last call of tw_wheel_advance() or
- *	tw_wheel_drain_ahead() has moved some down from
- * @requeued: timers whose word had grown beyond their bucket when that was reached
+ * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
+ *	tw_wheel_drain_ahead() has moved timers down
+ * @requeued: timers whose word had grown beyond their bucket when it was reached
+ * @searched: how much of the slices went into searching bitmaps
  * @rows: by the number of a distance's highest bit, what follows from it
  */
 struct tw_wheel {
@@ -95,13 +99,16 @@ struct tw_wheel {
 	u64 now_ns;
 	u64 quiet;
 	unsigned int levels;
+	unsigned int displaced_from;
 	bool displaced;
+	bool in_pass;
 	struct tw_wheel_buckets other;
 	struct hlist_head due;
 	struct hlist_head expiring;
 	u64 cascades;
 	u64 cascaded;
 	u64 requeued;
+	u64 searched;
 	struct tw_wheel_row rows[64];
 };
 
@@ -109,7 +116,7 @@ struct tw_wheel {
 #define TW_WHEEL_ASLEEP	(~(u64)0)
 
 /**
- * enum tw_advance - what tw_wheel_advance() has come upon
+ * enum tw_advance - why tw_wheel_advance() has stopped
  * @TW_ADVANCE_DONE: the position is the target, and nothing is due
  * @TW_ADVANCE_DUE: tw_wheel_due() has timers to find
  * @TW_ADVANCE_MORE: the slice is used up, and there is more to do
@@ -220,22 +227,22 @@ static inline unsigned int tw_wheel_index(const struct tw_wheel *w,
 }
 
 /*
- * The hot path is inline: as calls, arming would cost half as much again.
+ * tw_wheel_find_row() - where a timer for a tick after the position goes
  *
- * tw_wheel_find_row() - where a timer for a tick after the position is filed
+ * The hot path is inline: with calls, arming would cost half as much again.
  */
 static __always_inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w, u64 tick)
 {
 	unsigned long offset;
 
-	/* All distances of level 0 are one row: that of its mask. */
+	/* All distances of level 0 share one row, that of the mask. */
 	offset = tw_top_bit((tick - w->now) | w->mask) * sizeof(struct tw_wheel_row);
-	/* Or the row's address would be computed twice, and in full. */
+	/* Keeps the compiler from computing the row's whole address twice. */
 	OPTIMIZER_HIDE_VAR(offset);
 	return (void *)w->rows + offset;
 }
 
-/* Does it perhaps need attention before &tw_wheel.wake? */
+/* Might the timer need attention before &tw_wheel.wake? */
 static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 					  const struct tw_wheel_row *row, u64 tick)
 {
@@ -255,13 +262,12 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 }
 
 /*
- * tw_wheel_enqueue() - file a timer under its deadline
+ * tw_wheel_enqueue() - put a timer into the bucket of its deadline
  * @deadline: what its word holds; up to &tw_wheel.recip_max
  *
- * Return: false if that has not been done, because the timer is past or needs
- * attention before &tw_wheel.wake, perhaps. Then let the position follow the
- * clock, for the wake-up may be due to that it is behind, and call
- * tw_wheel_enqueue_near().
+ * Return: false if the timer is past, or might need attention before &tw_wheel.wake.
+ * Then nothing has been done. The caller lets the position follow the clock, which may
+ * be all that is needed, and calls tw_wheel_enqueue_near().
  */
 static __always_inline bool
 tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
@@ -278,7 +284,7 @@ tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
 	return true;
 }
 
-/* tw_wheel_dequeue() - take a filed timer out */
+/* tw_wheel_dequeue() - take a timer out of its list */
 static __always_inline void
 tw_wheel_dequeue(struct tw_wheel *w, struct twheel_timer *t)
 {
@@ -307,8 +313,8 @@ tw_wheel_due(const struct tw_wheel *w)
  * @time: an instant, after &tw_wheel.now_ns
  * @late: by how much that is after the timer's deadline
  *
- * Return: true if it is the caller's, its word %TWHEEL_FIRED: then call
- * tw_wheel_dequeue_due(). False if its word has grown, or does so just now: then call
+ * Return: true if the timer is the caller's, and its word %TWHEEL_FIRED: then call
+ * tw_wheel_dequeue_due(). False if its word has grown: then call
  * tw_wheel_requeue_due().
  */
 static __always_inline bool
@@ -320,17 +326,16 @@ tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
 	if (unlikely((u64)word > w->now_ns))
 		return false;
 	*late = time - word;
-	/* Now, or the word would have to be kept for it. */
+	/* Compute it now: later, the word would have to be kept for it. */
 	OPTIMIZER_HIDE_VAR(*late);
 	/*
 	 * Pairs with the compare-and-swap in twheel_extend_at(): one of the two
-	 * fails. A plain store would lose an extension that has been
-	 * acknowledged.
+	 * fails. A plain store would lose an extension that was acknowledged.
 	 */
 	return likely(atomic64_try_cmpxchg(&t->word, &word, fired));
 }
 
-/* tw_wheel_dequeue_due() - tw_wheel_dequeue() of what tw_wheel_due() has found */
+/* tw_wheel_dequeue_due() - tw_wheel_dequeue() of the timer that tw_wheel_due() found */
 static __always_inline void
 tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_timer *t)
 {

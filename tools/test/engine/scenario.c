@@ -309,6 +309,7 @@ bool scenario_step(struct scenario *s, unsigned int slice)
 	unsigned int before = slice;
 	struct tw_wheel *w = &s->rig.w;
 	u64 requeued = w->requeued, moved = w->cascades + requeued;
+	u64 searched = w->searched;
 	struct twheel_timer *t;
 	enum tw_advance turn;
 	bool done;
@@ -327,9 +328,10 @@ bool scenario_step(struct scenario *s, unsigned int slice)
 		return false;
 	}
 	turn = tw_wheel_advance(w, s->target, &slice);
-	SCENARIO_CHECK(s, w->cascades + w->requeued - moved == before - slice &&
-		       slice <= before, "a slice of %u, and %llu moved", before,
-		       w->cascades + w->requeued - moved);
+	SCENARIO_CHECK(s, w->cascades + w->requeued - moved + w->searched - searched ==
+		       before - slice && slice <= before,
+		       "a slice of %u, %llu moved and %llu searched", before,
+		       w->cascades + w->requeued - moved, w->searched - searched);
 	s->serving = turn == TW_ADVANCE_DUE;
 	SCENARIO_CHECK(s, turn != TW_ADVANCE_MORE || !slice, "more, with %u left", slice);
 	if (turn != TW_ADVANCE_DONE)
