@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Operations that travel together. */
+/* Batches of operations. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,7 +15,7 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-/* Elements until the end of readable memory. */
+/* An array of operations that ends where readable memory ends. */
 static struct twheel_op *at_the_edge(unsigned int count)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -138,7 +138,7 @@ static void cancels_by_the_hundred(void)
 	CHECK_EQ(ops[N - 1].result, -ENOENT);
 }
 
-/* One operation of some is wrong, in one way; the others are done. */
+/* One of three operations is wrong in one way; the other two succeed. */
 static void bad_one_between_good_ones(void)
 {
 	const struct twheel_op good = {
@@ -197,7 +197,7 @@ static void full_and_free_again(void)
 		CHECK_EQ(ops[i].result, i < 300 ? 0 : -ENOSPC);
 	CHECK_EQ(ops[300].id, 0);
 	id = ops[0].id;
-	/* What leaves makes room in the same batch. */
+	/* A cancelled timer makes room in the same batch. */
 	arms(ops, 3, 3600 * S);
 	ops[1] = (struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = id };
 	CHECK_EQ(dev_batch(fd, ops, 3), 3);
@@ -216,7 +216,7 @@ static void ends_where_memory_ends(void)
 	CHECK_EQ(dev_batch(fd, ops, 41), 40);
 	CHECK_EQ(ops[39].result, 0);
 	CHECK_EQ(dev_info(fd).timers, 40);
-	/* In the midst of an element. */
+	/* Memory ends within an element. */
 	memmove((char *)ops + 32, ops, 39 * sizeof(*ops));
 	ops = (struct twheel_op *)((char *)ops + 32);
 	arms(ops, 39, 3600 * S);
@@ -295,7 +295,7 @@ static void signal_ends_it_early(void)
 
 	NEED(ops);
 	sigaction(SIGALRM, &action, NULL);
-	/* Where the alarm comes when all is done, the batch was too short. */
+	/* If the alarm comes after the end, the batch was too short. */
 	while (calls == 1) {
 		NEED(count <= MOST);
 		calls = interrupted(ops, count);

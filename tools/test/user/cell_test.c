@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The shared mapping: timers in cells. Their events are in ring_test.c, and who
- * writes there what he should not in hostile_test.c.
+ * The shared mapping: timers in cells. Events are in ring_test.c, hostile writers in
+ * hostile_test.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -34,8 +34,9 @@ static void the_map_tells(void)
 }
 
 /*
- * Arm cell 0 for @delay_ns and change its word in time, to that state and, so many times
- * later, that deadline. False if it expired before that; then its event is taken.
+ * Arm cell 0 for @delay_ns, and change its word before it expires: to @state and, unless
+ * @times is 0, a deadline that is @times as far away. False if it expired before that; then
+ * its event is taken.
  */
 static bool arm_and_change(const struct mapped *m, uint64_t delay_ns,
 			   unsigned int state, unsigned int times, uint64_t *id)
@@ -61,14 +62,14 @@ static void extended_without_a_call(void)
 		if (!arm_and_change(&m, delay, TWHEEL_CELL_PENDING, 8, &id))
 			continue;
 		word = load(&m.cells[0].word);
-		/* When the old deadline comes, the kernel looks, and no event follows. */
+		/* The kernel reads the word at the old deadline, and posts no event. */
 		do {
 			usleep(1000);
 			look = load(&m.cells[0].look);
 		} while (look < (word & TWHEEL_CELL_NEVER));
 		if (look != ~0ULL)
 			break;
-		/* Too slow: the new deadline has come, too. */
+		/* Too slow: the new deadline has passed, too. */
 		CHECK(dev_passed(ns_of(&m, word)));
 		map_take_one(&m, id, 1);
 	}
@@ -89,7 +90,7 @@ static void cancelled_without_a_call(void)
 		began = dev_now(CLOCK_MONOTONIC);
 		if (!arm_and_change(&m, delay, TWHEEL_CELL_CANCELLED, 0, &id))
 			continue;
-		/* Until its deadline the timer is there. */
+		/* Until its deadline, the cancelled timer counts. */
 		timers = dev_info(m.fd).timers;
 		in_time = !dev_passed(began + delay);
 		dev_wait_cancelled(m.fd, ++cancelled);
@@ -100,14 +101,14 @@ static void cancelled_without_a_call(void)
 	CHECK_EQ(dev_readable(m.fd, 20), 0);
 	CHECK_EQ(state_of(load(&m.cells[0].word)), TWHEEL_CELL_FREE);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
-	/* And armed again before the kernel has looked. */
+	/* The cell can be armed again before the kernel reads its word. */
 	id = map_arm(&m, 0, 3600 * S);
 	old = load(&m.cells[0].word);
 	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
 	next = map_arm(&m, 0, 20 * MS);
 	CHECK(next != id);
 	map_take_one(&m, next, 1);
-	/* A late writer of the old one has no chance. */
+	/* A late writer of the old timer cannot change the word. */
 	CHECK(!cas(&m.cells[0].word, old, old + 1));
 }
 
@@ -126,18 +127,18 @@ static void nearer_with_a_kick(void)
 		look = load(&m.cells[0].look);
 		map_take_one(&m, id, 1);
 		CHECK(dev_passed(ns_of(&m, new)));
-		/* Where it had expired by then, there was nothing left to see. */
+		/* Unless it had expired before we looked. */
 		if (look != ~0ULL)
 			break;
 	}
 	CHECK_EQ(look, new & TWHEEL_CELL_NEVER);
-	/* Into the past: at once. */
+	/* A deadline in the past expires at once. */
 	id = map_arm(&m, 0, 3600 * S);
 	old = load(&m.cells[0].word);
 	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_PENDING, 0)));
 	CHECK_EQ(map_kick(&m, id), 0);
 	map_take_one(&m, id, 1);
-	/* Cancelled, a kick frees it. */
+	/* A kick frees a cancelled cell. */
 	id = map_arm(&m, 0, 3600 * S);
 	old = load(&m.cells[0].word);
 	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
@@ -162,7 +163,7 @@ static void calls_work_too(void)
 	CHECK_EQ(dev_cancel(m.fd, id), 0);
 	CHECK_EQ(state_of(load(&m.cells[1].word)), TWHEEL_CELL_FREE);
 	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
-	/* The program has cancelled it before. */
+	/* Calls on a timer that the program has cancelled in its word. */
 	id = map_arm(&m, 1, 3600 * S);
 	old = load(&m.cells[1].word);
 	CHECK(cas(&m.cells[1].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
@@ -170,7 +171,7 @@ static void calls_work_too(void)
 	CHECK_ERR(dev_modify(m.fd, id, 0, S), ENOENT);
 	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
-	/* Fired and not read. */
+	/* Calls on a timer whose event is unread. */
 	id = map_arm(&m, 1, 0);
 	NEED(dev_readable(m.fd, 60000) == 1);
 	CHECK_EQ(dev_query(m.fd, id, &op), 0);
@@ -262,12 +263,12 @@ static void mappings_refused(void)
 	dev_arm(plain, S, 0);
 	CHECK(mmap(NULL, page, rw, MAP_SHARED, plain, 0) == MAP_FAILED);
 	CHECK_EQ(errno, ENODEV);
-	/* Who may only read the file may only read the mapping. */
+	/* A file that is open for reading can be mapped for reading only. */
 	CHECK_EQ(ioctl(reader, TWHEEL_IOC_SETUP, &setup), 0);
 	CHECK(mmap(NULL, page, rw, MAP_SHARED, reader, 0) == MAP_FAILED);
 	CHECK_EQ(errno, EACCES);
 	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, reader, 0) != MAP_FAILED);
-	/* A part of it, and only to look, is fine. */
+	/* A part may be mapped, read-only. */
 	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, m.fd, page) != MAP_FAILED);
 }
 

@@ -26,7 +26,7 @@ static int open_on(int clock)
 
 static int64_t stepped;
 
-/* Set the wall clock by so much; at the end of the test it is put right. */
+/* Step the wall clock. put_right() undoes all steps. */
 static void step(int64_t ns)
 {
 	uint64_t now = dev_now(CLOCK_REALTIME) + ns;
@@ -101,7 +101,7 @@ static void set_back_waits(void)
 	/* It would have fired by now. */
 	dev_wait_passed(before + delay);
 	CHECK_EQ(dev_readable(fd, 50), 0);
-	/* What is armed now for soon is soon. */
+	/* A near deadline on the new time is met. */
 	arm_at(fd, dev_now(CLOCK_REALTIME) + 20 * MS);
 	CHECK(dev_read(fd).deadline_ns < deadline);
 	put_right();
@@ -156,7 +156,7 @@ static void periods_do_not_notice(void)
 	put_right();
 }
 
-/* Both wheels of the file count, and its events are in the order they come up in. */
+/* The counts are those of both wheels. Events come in the order in which they fire. */
 static void both_wheels_are_counted(void)
 {
 	int fd = open_on(CLOCK_REALTIME), i;
@@ -183,7 +183,7 @@ static void both_wheels_are_counted(void)
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 12);
 	CHECK_EQ(dev_info(fd).timers, 0);
 	CHECK_EQ(dev_info(fd).cancelled, 12);
-	/* What its slots hold now may have been on the other clock. */
+	/* Entries are used again, whichever clock they were on. */
 	for (i = 0; i < 12; i++)
 		i % 2 ? arm_at(fd, deadline) : dev_arm(fd, MS, 2);
 	for (i = 0; i < 12; i++) {
@@ -219,7 +219,7 @@ static void modify_changes_clocks(void)
 	CHECK(dev_read(fd).deadline_ns <= dev_now(CLOCK_MONOTONIC));
 }
 
-/* In a child whose clocks show so much more: run @fn, and expect it to return 0. */
+/* Run @fn in a child whose clocks are ahead by @offset. It has to return 0. */
 static void in_another_time(const char *offset, int (*fn)(int fd), int fd)
 {
 	int status, file;
@@ -239,7 +239,7 @@ static void in_another_time(const char *offset, int (*fn)(int fd), int fd)
 	CHECK_EQ(status, 0);
 }
 
-/* What the clock of the device shows is what clock_gettime() shows. */
+/* Times of the device are those of clock_gettime(). */
 static int times_are_ours(int fd)
 {
 	struct twheel_info info = dev_info(fd);
@@ -267,7 +267,7 @@ static int times_are_ours(int fd)
 		return 5;
 	if (dev_read(fd).deadline_ns != op.deadline_ns)
 		return 6;
-	/* Never stays never, and what was before the kernel's time is past. */
+	/* Never stays never; a time before the kernel's zero is in the past. */
 	id = arm_at(fd, TWHEEL_DELAY_NEVER);
 	if (dev_query(fd, id, &op) || op.deadline_ns != TWHEEL_DELAY_NEVER)
 		return 7;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The timers of /dev/twheel. What it is as a file is in file_test.c, and what it
- * refuses in refuse_test.c.
+ * The timers of /dev/twheel. Tests of the file itself are in file_test.c, refusals in
+ * refuse_test.c.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -95,7 +95,7 @@ static void oldest_first_and_whole_records(void)
 		NEED(ioctl(fd, TWHEEL_IOC_CANCEL_ALL) == 5);
 	}
 	dev_wait_unread(fd, 5);
-	/* Room for two and a half. */
+	/* There is room for two and a half. */
 	CHECK_EQ(read(fd, events, sizeof(events) / 2), 2 * sizeof(*events));
 	CHECK_EQ(events[0].cookie, 4);
 	CHECK_EQ(events[1].cookie, 3);
@@ -216,7 +216,7 @@ static void periodic_counts_overruns(void)
 	for (i = 0; i < 4; i++) {
 		event = dev_read(fd);
 		CHECK_EQ(event.id, id);
-		/* Locked to the phase of the first deadline. */
+		/* In phase with the first deadline. */
 		CHECK_EQ(event.deadline_ns,
 			 op.deadline_ns + total * op.period_ns);
 		CHECK(event.count >= 1);
@@ -279,7 +279,7 @@ static void limit_recovers(void)
 	dev_arm(fd, MS, 0);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
 	CHECK_EQ(op.id, 0);
-	/* Fired and unread it still exists. */
+	/* A timer that has fired counts until its event is read. */
 	dev_wait_unread(fd, 1);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ENOSPC);
 	dev_read(fd);
@@ -390,7 +390,7 @@ static void empty_wheel_is_silent(void)
 	dev_wait_passed(began + delay + 100 * MS);
 	CHECK_EQ(dev_info(fd).passes, 0);
 
-	/* Timers at four instants: a pass for each, and then none. */
+	/* After the passes for these instants, there are no more. */
 	for (i = 0; i < 4; i++) {
 		dev_arm(fd, (100 + 50 * i) * MS, 0);
 		dev_arm(fd, (100 + 50 * i) * MS, 0);
@@ -403,7 +403,7 @@ static void empty_wheel_is_silent(void)
 	CHECK_EQ(dev_info(fd).passes, passes);
 }
 
-/* Does the kernel list an hrtimer of ours? Its callback is shown by name. */
+/* Does the kernel list an hrtimer of ours, by the name of its callback? */
 static bool alarm_is_listed(void)
 {
 	FILE *list = fopen("/proc/timer_list", "r");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations at the edge of memory: at each of their words it may end. What cannot be
- * read or answered is not done.
+ * Operations at the edge of memory, which ends at each of their words in turn. An operation
+ * that cannot be read or answered is not done.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,11 +18,11 @@
 #define HOUR	(3600 * S)
 #define WORDS	(sizeof(struct twheel_op) / 8)
 
-/* Words of struct twheel_op, from the first to the last that an answer is in. */
+/* The answer is in these words of struct twheel_op, from the first to the last. */
 #define ID	1
 #define RESULT	6
 
-/* Two pages, one of them with less to it than reading and writing. */
+/* Two pages, one of them not readable, or not writable. */
 struct edge {
 	char *start;
 	size_t page;
@@ -46,7 +46,7 @@ static void edge_set(const struct edge *edge, int prot)
 		      prot) == 0);
 }
 
-/* Put it there with so many words on the first page. */
+/* Copy an object so that it has so many words on the first page. */
 static void *edge_put(const struct edge *edge, const void *what, size_t bytes,
 		      unsigned int words)
 {
@@ -58,7 +58,7 @@ static void *edge_put(const struct edge *edge, const void *what, size_t bytes,
 	return where;
 }
 
-/* Can all from word @first to word @last be used, with @words on the first page? */
+/* With @words on the first page, are words @first to @last accessible? */
 static bool all_good(const struct edge *edge, unsigned int words,
 		     unsigned int first, unsigned int last)
 {
@@ -127,7 +127,7 @@ static void each_word(void)
 	}
 }
 
-/* Of a batch, those before it are done. */
+/* In a batch, the operations before it are done. */
 static void each_word_of_a_batch(void)
 {
 	enum { N = 3 };
@@ -148,7 +148,7 @@ static void each_word_of_a_batch(void)
 							   sizeof(arms), words);
 			struct twheel_info was = dev_state(fd);
 
-			/* What is after the last answer need only be read. */
+			/* The words after the last answer are only read. */
 			done = (words + (i ? WORDS - 1 - RESULT : 0)) / WORDS;
 			if (done) {
 				CHECK_EQ(dev_batch(fd, there, N), done);
@@ -164,7 +164,7 @@ static void each_word_of_a_batch(void)
 	}
 }
 
-/* An arm that fails leaves the cell what it has: here an event. */
+/* An arm that fails leaves the cell as it is, with its event. */
 static void cell_keeps_its_event(void)
 {
 	struct mapped m = map_cells(4);
@@ -199,7 +199,7 @@ static void *take_away(void *arg)
 	return NULL;
 }
 
-/* Memory that goes away while it is used: there is no timer that nobody knows of. */
+/* Memory becomes read-only during calls. Each timer that is armed has its answer. */
 static void no_timer_is_forgotten(void)
 {
 	struct edge edge = { .page = sysconf(_SC_PAGESIZE) };
@@ -208,7 +208,7 @@ static void no_timer_is_forgotten(void)
 	struct twheel_op *op, *ours;
 	pthread_t thread;
 
-	/* A second time, for us. */
+	/* A second mapping, which stays writable. */
 	NEED(ftruncate(memory, edge.page) == 0);
 	edge.start = mmap(NULL, edge.page, rw, MAP_SHARED, memory, 0);
 	ours = mmap(NULL, edge.page, rw, MAP_SHARED, memory, 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Injected faults in what tells of events and of files. See fault_test.c.
+ * Injected faults in epoll, poll, select and fdinfo. See fault_test.c.
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What fails inside a system call: each allocation and each copy of each call in
- * turn. The call says so with an error that is documented, all is as it was before,
- * and once nothing fails any more, the same call succeeds. What may have been leaked is
- * looked for when all tests are over: a scan of the memory takes minutes here.
+ * Injected faults: each allocation and each copy of each system call fails in turn. The call
+ * then returns a documented error and changes nothing; without the fault, it succeeds. Leaks
+ * are searched for after all tests, since a scan of the memory takes minutes here.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +19,7 @@
 
 #define HOUR	(3600 * S)
 
-/* Timers that the first part of a file's table has room for. */
+/* Timers that fit into the first part of a file's table. */
 #define FIRST	256
 
 static long open_one(void *arg)
@@ -45,7 +44,7 @@ static void opens(void)
 			close(fault.ret);
 		}
 		dev_same(other, &was);
-		/* No descriptor is left over. */
+		/* No descriptor is leaked. */
 		CHECK_EQ(open_one(NULL), next);
 		close(next);
 	}
@@ -124,7 +123,7 @@ static long map(void *arg)
 	return call->start == MAP_FAILED ? -1 : 0;
 }
 
-/* What the kernel needs to have a page there, it gets in the end. */
+/* A page fault that fails for lack of memory is repeated until it succeeds. */
 static long touch(void *arg)
 {
 	struct map_call *call = arg;
@@ -184,7 +183,7 @@ static long run_op(void *arg)
 	return ioctl(call->fd, call->command, &call->op);
 }
 
-/* A file that has had no timer is as if it had not been asked for one. */
+/* After a failed first arm, the file is as new. */
 static void arms_the_first(void)
 {
 	struct setup_call late = { .setup = { .clockid = CLOCK_REALTIME } };
@@ -216,7 +215,7 @@ static void arms_the_first(void)
 	dev_same(dev_open(), &was);
 }
 
-/* The wheel for delays of a file on the wall clock is made by the first of them. */
+/* The first delay of a file on the wall clock makes its second wheel. */
 static void first_delay_on_the_wall_clock(void)
 {
 	static const unsigned long commands[] = {
@@ -306,7 +305,7 @@ static void arms_one_more(void)
 	}
 }
 
-/* What has its timer needs no memory: these may fail only as they ever do. */
+/* Calls on a timer that exists need no memory, and succeed. */
 static void needs_no_memory(void)
 {
 	static const unsigned long commands[] = {
@@ -384,7 +383,7 @@ static long run_batch(void *arg)
 	return ioctl(call->fd, TWHEEL_IOC_BATCH, &call->batch);
 }
 
-/* Of a batch that makes the wheel and its table, and has the table grow twice. */
+/* A batch that makes the wheel and its table, and makes the table grow twice. */
 static void batches(void)
 {
 	enum { N = 2 * FIRST + 50 };
@@ -412,7 +411,7 @@ static void batches(void)
 			CHECK_EQ(call.batch.done, 0);
 			NEED(run_batch(&call) == N);
 		}
-		/* One that found no memory; those after it are done all the same. */
+		/* One operation finds no memory; those after it are done. */
 		for (i = 0; i < N; i++) {
 			if (ops[i].result) {
 				CHECK_EQ(ops[i].result, -ENOMEM);
@@ -447,7 +446,7 @@ static long read_events(void *arg)
 		    call->room * sizeof(*call->events));
 }
 
-/* What could not be copied is there to be read: each event once. */
+/* An event that could not be copied stays, and is read later: each once. */
 static void reads(void)
 {
 	enum { MANY = 100 };
@@ -489,7 +488,7 @@ static void reads(void)
 
 				NEED(events[i].cookie < room);
 				CHECK_EQ(events[i].id, op->id);
-				/* Not a second time. */
+				/* It may not come twice. */
 				op->id = 0;
 			}
 			CHECK_EQ(dev_info(fd).timers, 0);
@@ -497,7 +496,7 @@ static void reads(void)
 	}
 }
 
-/* A periodic timer goes on only once its event has been read. */
+/* A periodic timer goes on when its event is read, and not before. */
 static void reads_periodic(void)
 {
 	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };

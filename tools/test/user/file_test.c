@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/twheel as a file: waiting for it, handing it on, closing it. */
+/* /dev/twheel as a file: waiting for it, passing it on, closing it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -58,7 +58,7 @@ static void signal_interrupts_read(void)
 	dev_arm(fd, 3600 * S, 0);
 	child = fork();
 	NEED(child >= 0);
-	/* Again and again: one that comes before the read begins is of no use. */
+	/* Repeat it: a signal before the read begins has no effect. */
 	while (!child) {
 		usleep(100000);
 		kill(self, SIGUSR1);
@@ -84,7 +84,7 @@ static void poll_and_epoll(void)
 	CHECK_EQ(epoll_wait(ep, &got, 1, 60000), 1);
 	CHECK_EQ(got.events, EPOLLIN);
 	CHECK_EQ(epoll_wait(et, &got, 1, 60000), 1);
-	/* Level: as long as it is unread. Edge: once an event. */
+	/* Level: while an event is unread. Edge: once for each event. */
 	CHECK_EQ(epoll_wait(ep, &got, 1, 0), 1);
 	CHECK_EQ(epoll_wait(et, &got, 1, 50), 0);
 	dev_arm(fd, 20 * MS, 0);
@@ -162,7 +162,7 @@ static void close_with_everything_on(void)
 	}
 }
 
-/* The thread that reads, once it does. */
+/* The thread that is about to read; 0: not yet. */
 static atomic_int reader_tid;
 
 static void *blocked_reader(void *arg)
@@ -170,14 +170,14 @@ static void *blocked_reader(void *arg)
 	struct twheel_event event;
 
 	reader_tid = gettid();
-	/* Ends by the event: closing does not take it from a blocked reader. */
+	/* Closing the file does not end a blocked read: the event does. */
 	if (read(*(int *)arg, &event, sizeof(event)) == sizeof(event) &&
 	    event.cookie == 77)
 		return arg;
 	return NULL;
 }
 
-/* Does it sleep? After the line that sets reader_tid, only read() makes it. */
+/* Does it sleep? After reader_tid is set, it can only sleep in read(). */
 static bool reader_sleeps(void)
 {
 	char path[64], state = '?';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Programs that write into the shared mapping what they should not. */
+/* Programs that write anything into the shared mapping. */
 #include <errno.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -21,7 +21,7 @@ static void *vandal(void *arg)
 				 roll(&seed) % (m->bytes / 8);
 		uint64_t value = (uint64_t)roll(&seed) << 32 | roll(&seed);
 
-		/* Plausible things, and nonsense. */
+		/* Plausible values, and nonsense. */
 		switch (roll(&seed) % 4) {
 		case 0:
 			value = load(word) ^ 1ULL << roll(&seed) % 64;
@@ -70,7 +70,7 @@ static void vandals_harm_themselves(void)
 		dev_readable(m.fd, 0);
 		if (i % 1000)
 			continue;
-		/* Others hear nothing of it. */
+		/* Another file is not disturbed. */
 		dev_arm(other, MS, i);
 		CHECK_EQ(dev_read(other).cookie, i);
 	}

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a user may have, and that much of it does not hurt others. */
+/* Limits of a user; and long operations let other tasks run. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -70,12 +70,12 @@ static int up_to_the_limit(int unused)
 	CHECK_EQ(dev_info(a).user_timers, 0);
 	CHECK_EQ(arm_many(a, 700), 700);
 	CHECK_EQ(dev_info(b).user_timers, 768);
-	/* Both files count, in portions of 256. */
+	/* Both files count, in units of 256. */
 	CHECK_EQ(arm_many(b, 300), 256);
 	CHECK_ERR(ioctl(b, TWHEEL_IOC_ARM, &op), EDQUOT);
 	CHECK_EQ(arm_many(a, 100), 68);
 	CHECK_EQ(dev_info(a).timers, 768);
-	/* It recovers. */
+	/* The limit recovers. */
 	CHECK_EQ(ioctl(a, TWHEEL_IOC_CANCEL_ALL), 768);
 	CHECK_EQ(arm_many(a, 768), 768);
 	close(a);
@@ -94,7 +94,7 @@ static int others_file(int fd)
 {
 	int good = arm_many(fd, 2000);
 
-	/* Root has opened it. */
+	/* Root has opened it, so no limit applies. */
 	return good != 2000 || dev_info(fd).user_limit;
 }
 
@@ -125,7 +125,7 @@ static void put(const char *path, const char *text)
 	close(fd);
 }
 
-/* Root of a user namespace of one's own is one user more to nobody. */
+/* Root of a user's own namespace is no new user. */
 static int root_of_nothing(int unused)
 {
 	char map[32];
@@ -138,7 +138,7 @@ static int root_of_nothing(int unused)
 	NEED(getuid() == 0);
 	fd = dev_open();
 	CHECK_EQ(dev_info(fd).user_limit, 1024);
-	/* What the same user has outside counts. */
+	/* The timers that this user has outside count. */
 	CHECK_EQ(dev_info(fd).user_timers, 512);
 	CHECK_EQ(arm_many(fd, 1000), 512);
 	return dev_info(fd).timers != 512;
@@ -154,7 +154,7 @@ static int outside_and_inside(int unused)
 	child = fork();
 	NEED(child >= 0);
 	if (!child) {
-		/* So that /proc/self is its own. */
+		/* Or it could not write to its own /proc/self. */
 		NEED(prctl(PR_SET_DUMPABLE, 1) == 0);
 		_exit(root_of_nothing(-1));
 	}
@@ -188,7 +188,7 @@ static void info_tells(void)
 	CHECK_EQ(dev_info(fd).user_timers, before + 256);
 }
 
-/* A million, unless the kernel keeps books on each of them. */
+/* A million, unless the kernel tracks each as a debug object. */
 #define CROWD	(access("/sys/kernel/debug/debug_objects", F_OK) ? \
 		 1000000 : 50000)
 
@@ -222,8 +222,8 @@ static void *neighbour(void *arg)
 }
 
 /*
- * Something that takes a while; meanwhile others run on the same CPU, again and
- * again, and no part of it is one piece.
+ * Run @fn, which takes a while. Meanwhile another task on the same CPU runs, again and
+ * again.
  */
 static void lets_others_run(const char *what, int (*fn)(int fd), int fd)
 {
@@ -250,8 +250,8 @@ static void lets_others_run(const char *what, int (*fn)(int fd), int fd)
 	closed = true;
 	pthread_join(thread, NULL);
 	/*
-	 * Whoever slows down the one slows down the other: they share a CPU. But
-	 * of little time a machine that is elsewhere may take the half.
+	 * A slow machine slows down both tasks, since they share a CPU. But it may stop
+	 * for half of a short time.
 	 */
 	if (took > 4 * S)
 		CHECK(longest_ns < took / 2);

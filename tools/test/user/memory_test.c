@@ -20,7 +20,7 @@
 /* So many that other charges, which are made in portions, do not matter. */
 #define TIMERS	50000
 
-/* A timer of a file, and what a cell has besides. Lockdep makes timers larger. */
+/* The size of a timer, and what a cell adds to it. Lockdep makes timers larger. */
 #define TIMER_BYTES	96
 #define TIMER_MOST	(access("/proc/lockdep", F_OK) ? TIMER_BYTES : 256)
 #define CELL_BYTES	(16 + 8 + 4)
@@ -66,7 +66,7 @@ static bool offers(const char *controller)
 	return strstr(text_of("cgroup.controllers"), controller);
 }
 
-/* A memory cgroup, or the test is skipped. */
+/* Make a memory cgroup, or skip the test. */
 static void make_group(void)
 {
 	char root[32] = "/tmp/cgroup-XXXXXX";
@@ -101,7 +101,7 @@ static void remove_group(void)
 	CHECK_EQ(rmdir(group), 0);
 }
 
-/* Run @fn in the group; how it ended is returned. */
+/* Run @fn in the group. Returns its wait status. */
 static int in_group(void (*fn)(int fd), int fd)
 {
 	pid_t child = fork();
@@ -119,8 +119,8 @@ static int in_group(void (*fn)(int fd), int fd)
 }
 
 /*
- * Did the group grow by what @count objects of so many bytes need? Charges are made
- * in portions, and other things come and go.
+ * Has the group grown by @count objects of @least to @most bytes? Charges are made in
+ * portions, and other objects come and go.
  */
 static bool grown(const char *what, long long by, long long count, int least,
 		  int most)
@@ -143,7 +143,7 @@ static struct twheel_op *arms(void)
 	return ops;
 }
 
-/* In a file that somebody else has opened. */
+/* Arm in a file that another process has opened. */
 static void arm_and_leave(int fd)
 {
 	struct twheel_op *ops = arms();
@@ -163,7 +163,7 @@ static void who_arms_pays(void)
 
 	make_group();
 	CHECK_EQ(in_group(arm_and_leave, fd), 0);
-	/* As long as they are there. */
+	/* The charge lasts as long as the timers. */
 	held = get("memory.current");
 	CHECK(held >= TIMERS * TIMER_BYTES - MIB);
 	close(fd);
@@ -201,7 +201,7 @@ static void cells_are_paid_for(void)
 	remove_group();
 }
 
-/* A few at a time: before it refuses, the kernel looks for memory for long. */
+/* A few at a time, since the kernel takes long to refuse one. */
 static void until_refused(int fd)
 {
 	struct twheel_op *ops = arms();
@@ -223,7 +223,7 @@ static void the_limit_holds(void)
 	uint64_t timers;
 
 	make_group();
-	/* The array that they are armed with takes 3 MiB, and comes first. */
+	/* The array of operations takes 3 MiB of it. */
 	put("memory.max", "6291456");
 	status = in_group(until_refused, fd);
 	CHECK(status == 0 ||
@@ -233,7 +233,7 @@ static void the_limit_holds(void)
 	printf("# %llu timers fit\n", (unsigned long long)timers);
 	CHECK(timers > 0);
 	CHECK(timers < TIMERS);
-	/* Nobody else is hurt. */
+	/* Other processes are not affected. */
 	dev_arm(fd, 0, 0);
 	dev_read(fd);
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), timers);

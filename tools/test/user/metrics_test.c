@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * twheel metrics, read as Prometheus reads it: a strict parser of its text format, and
- * what the numbers are.
+ * twheel metrics: a strict parser of Prometheus's text format, and checks of the numbers.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -42,14 +41,14 @@ static unsigned int nr_families;
 static struct sample samples[MOST_SAMPLES];
 static unsigned int nr_samples;
 
-/* What is wrong with a line ends the test. */
+/* End the test because of a line. */
 static void bad(const char *line, const char *why)
 {
 	tap_check(false, __FILE__, __LINE__, "%s: %s", why, line);
 	tap_abort();
 }
 
-/* [a-zA-Z_:][a-zA-Z0-9_:]*; returns what follows. */
+/* Take a name, [a-zA-Z_:][a-zA-Z0-9_:]*. Returns the rest of the line. */
 static const char *take_name(const char *at, char *name, size_t size,
 			     const char *line)
 {
@@ -107,7 +106,7 @@ static bool has_suffix(const char *name, const char *suffix)
 	return n > m && !strcmp(name + n - m, suffix);
 }
 
-/* The family that a sample is in has to be the last one that was begun. */
+/* A sample has to be of the family whose HELP and TYPE came last. */
 static void check_family(const struct sample *sample, const char *line)
 {
 	static const char * const parts[] = { "_bucket", "_sum", "_count" };
@@ -195,7 +194,7 @@ static void take_sample(const char *line)
 	nr_samples++;
 }
 
-/* Run it, and take all that it says. */
+/* Run the command, and take its output. */
 static void scrape(void)
 {
 	char line[1024];
@@ -231,7 +230,7 @@ static const char *label(const struct sample *sample, const char *name)
 	return "";
 }
 
-/* A sample of a file of this process; there is to be just one. */
+/* The sample of a file of this process, of which there is only one. */
 static const struct sample *find(const char *name, int fd, const char *le)
 {
 	const struct sample *found = NULL;
@@ -302,7 +301,7 @@ static void numbers_are_the_files(void)
 		 stats.wheel);
 }
 
-/* Cumulative, up to all; the bounds ascend, and say what the file's counts say. */
+/* The bounds ascend, and the counts are cumulative and match the file's. */
 static void histogram_is_one(void)
 {
 	struct twheel_file_stats stats;
@@ -329,7 +328,7 @@ static void histogram_is_one(void)
 		bound = le;
 		last = s->value;
 		n++;
-		/* Its bound is the last ns below a power of two. */
+		/* A bound is the last ns below a power of two. */
 		below = 0;
 		for (j = 0; j < TWHEEL_LATE_BUCKETS; j++)
 			if (isinf(le) || (2.0 * (1ULL << j) - 1) <= le * 1e9 + 0.5)

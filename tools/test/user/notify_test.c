@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How a program hears of events, and what it can say about periods. */
+/* What fdinfo shows, and the slack of periodic timers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-/* What fdinfo says. */
+/* The text of fdinfo. */
 static const char *fdinfo(int fd)
 {
 	static char text[4096];
@@ -56,7 +56,7 @@ static void fdinfo_shows(void)
 	CHECK(strstr(text, "\ncancelled:\t0\n"));
 }
 
-/* The latest expiry there was, whether its event is read or not. */
+/* The largest lateness of an expiry, whether its event is read or not. */
 static void fdinfo_tells_of_lateness(void)
 {
 	struct twheel_op past = { .flags = TWHEEL_ABS };
@@ -103,12 +103,12 @@ static void fdinfo_tells_of_lateness_in_cells(void)
 	before = dev_now(CLOCK_MONOTONIC);
 	NEED(ioctl(fd, TWHEEL_IOC_ARM, &op) == 0);
 	dev_wait_unread(fd, 1);
-	/* A tick is never met to the nanosecond. */
+	/* No timer fires at its very nanosecond. */
 	CHECK(late_max(fd) > 0);
 	CHECK(late_max(fd) <= dev_now(CLOCK_MONOTONIC) - before);
 }
 
-/* A bucket of each level that a timer waits in, and crowds count as one. */
+/* The number of buckets with timers, for each level. */
 static void fdinfo_tells_of_buckets(void)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS };
@@ -137,7 +137,7 @@ static void fdinfo_tells_of_buckets(void)
 	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 200 0 1 0 0 0\n"));
 }
 
-/* Levels that are smaller than a word of the bitmap. */
+/* Levels with fewer buckets than a word of the bitmap has bits. */
 static void fdinfo_tells_of_small_levels(void)
 {
 	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC, .slots = 2 };
@@ -147,7 +147,7 @@ static void fdinfo_tells_of_small_levels(void)
 	char *end;
 
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	/* Twice as far each time: a level each, and two of its four buckets. */
+	/* Each delay is twice the last one: a level each, and two of its four buckets. */
 	for (n = 20; n < 40; n++) {
 		dev_arm(fd, MS << n, 0);
 		dev_arm(fd, (MS << n) + (MS << n) / 2, 0);
@@ -176,7 +176,7 @@ static void slack_of_every_period(void)
 	for (i = 0; i < 4; i++) {
 		struct twheel_event event = dev_read(fd);
 
-		/* Within the slack it may be late; its phase it keeps. */
+		/* It may be late by the slack, but keeps its phase. */
 		CHECK_EQ(event.deadline_ns,
 			 op.deadline_ns + total * op.period_ns);
 		total += event.count;

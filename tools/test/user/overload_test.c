@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A file that takes more than its share of a CPU is served by a thread, and so are the
- * files of a user that do so together, unless that is root.
+ * A file that exceeds its CPU budget is served by a thread. So are the files of a user other
+ * than root that exceed it together.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define PARAMETER	"/sys/module/twheel/parameters/device_share"
 
-/* What that many take when they expire is more than a hundredth of any CPU. */
+/* Expiring so many takes more than a hundredth of any CPU. */
 #define GREEDY		5000
 #define ROUNDS		300
 
@@ -37,7 +37,7 @@ static void set_default(void)
 	set_share("25");
 }
 
-/* Arm so many that are due at once; when they have expired, they are cancelled. */
+/* Arm so many for now, and cancel them when they have expired. */
 static void gorge(int fd, unsigned int count)
 {
 	struct twheel_op *ops = calloc(count, sizeof(*ops));
@@ -52,7 +52,7 @@ static void gorge(int fd, unsigned int count)
 	free(ops);
 }
 
-/* Each expires once, whoever serves it; and a modest file knows nothing of that. */
+/* Each expires once, by a thread or not. A modest file is not affected. */
 static void greedy_gets_a_thread(void)
 {
 	struct twheel_info info;
@@ -80,7 +80,7 @@ static void greedy_gets_a_thread(void)
 	close(modest);
 }
 
-/* Each CPU has an account of its own. */
+/* Each CPU has a budget of its own. */
 static void stay_on_one_cpu(void)
 {
 	cpu_set_t one;
@@ -91,14 +91,14 @@ static void stay_on_one_cpu(void)
 }
 
 #define FILES		40
-/* So often at least may one file nibble before a thread serves it; ten times that. */
+/* In tens: one file alone may do it at least so often before a thread serves it. */
 #define OFTEN		2
-/* More often than it does, whatever the machine. */
+/* In tens: no machine allows it so often. */
 #define TOO_OFTEN	250
 
 static unsigned int nibble;
 
-/* How often may one file do that before a thread serves it? A tenth of it. */
+/* How often one file may do it before a thread serves it, in tens. */
 static int alone(int unused)
 {
 	int fd = dev_open(), i;
@@ -110,13 +110,13 @@ static int alone(int unused)
 	return i / 10;
 }
 
-/* What together() returns; anything else: an event was lost, or there was one too many. */
+/* What together() returns. Anything else: an event was lost, or came twice. */
 #define A_THREAD	42
 #define NO_THREAD	43
 
 /*
- * And many in turn? Not ten times as often, though they may be slower at it; each of them
- * a quarter of what it may.
+ * Many files do it in turn, ten times as often as one may, in total; each of them a quarter
+ * of what it may alone. Are they served by a thread?
  */
 static int together(int tenths)
 {
@@ -126,7 +126,7 @@ static int together(int tenths)
 	stay_on_one_cpu();
 	for (n = 0; n < FILES; n++) {
 		fds[n] = dev_open();
-		/* That makes its wheel. */
+		/* The first timer makes the wheel. */
 		NEED(dev_cancel(fds[n], dev_arm(fds[n], 3600 * S, 0)) == 0);
 	}
 	for (i = 0; i < 100 * tenths && !over; i++) {
@@ -150,7 +150,7 @@ static void files_of_a_user_are_one(void)
 	atexit(set_default);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
-	/* As many timers as this machine may serve that often. */
+	/* Find a number of timers that this machine serves often enough. */
 	for (nibble = 2048; nibble > 1 && tenths < OFTEN;) {
 		nibble /= 2;
 		tenths = dev_as_user(uid++, alone, 0);
@@ -159,8 +159,8 @@ static void files_of_a_user_are_one(void)
 	CHECK(tenths >= OFTEN && tenths < TOO_OFTEN);
 	CHECK_EQ(dev_as_user(uid, together, tenths), A_THREAD);
 	/*
-	 * Root may take what it likes, but for what each file may: that is exceeded at
-	 * once where the host lets the guest wait within a pass.
+	 * Root has no budget beyond that of each file. But a file exceeds that at once if the
+	 * host stops the guest within a pass: try again.
 	 */
 	for (i = 0; i < 20 && ends != NO_THREAD; i++)
 		ends = dev_as_user(0, together, tenths);
@@ -183,7 +183,6 @@ static void no_limit_no_thread(void)
 	close(fd);
 }
 
-/* More than all of it is all of it. */
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What /dev/twheel refuses: each call here is valid but for one thing, and leaves
- * everything as it was.
+ * What /dev/twheel refuses: each call is valid but for one thing, and changes nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +15,7 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-/* A file that holds something: one timer pending, one fired and unread. */
+/* A file with two timers: one pending, one fired and unread. */
 struct held {
 	int fd;
 	uint64_t id;
@@ -34,7 +33,7 @@ static struct held hold(void)
 	return held;
 }
 
-/* Nothing has changed. */
+/* Check that nothing has changed. */
 static void unchanged(const struct held *held)
 {
 	struct twheel_info now = dev_info(held->fd);
@@ -58,7 +57,7 @@ static const unsigned long op_commands[] = {
 
 #define NR_OPS	(sizeof(op_commands) / sizeof(*op_commands))
 
-/* An operation that would succeed. */
+/* An operation that succeeds. */
 static struct twheel_op good_op(const struct held *held, unsigned long command)
 {
 	struct twheel_op op = { };
@@ -110,7 +109,7 @@ static void unknown_flags(void)
 	unchanged(&held);
 }
 
-/* What the first versions took, and arms that they would have done. */
+/* Flags of former versions, in arms that these accepted. */
 static void former_flags(void)
 {
 	struct held held = hold();
@@ -131,12 +130,12 @@ static void former_flags(void)
 		op.flags = 0;
 		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
 	}
-	/* Features that there are no more. */
+	/* Features of former versions. */
 	CHECK_EQ(held.before.features & (1U << 2 | 1U << 3 | 1U << 7), 0);
 	unchanged(&held);
 }
 
-/* The number that attached an eventfd; and a signal for each event. */
+/* The former command for an eventfd; and SIGIO. */
 static void former_commands(void)
 {
 	struct held held = hold();
@@ -221,7 +220,7 @@ static void void_identifiers(void)
 		op = good_op(&held, op_commands[i]);
 		op.id = stale;
 		CHECK_ERR(ioctl(other, op_commands[i], &op), ENOENT);
-		/* Of a file that has no timer at all. */
+		/* A file without any timer. */
 		CHECK_ERR(ioctl(dev_open(), op_commands[i], &op), ENOENT);
 	}
 	unchanged(&held);
@@ -259,7 +258,7 @@ static void setup_values(void)
 	}
 	CHECK_EQ(dev_info(fd).slots, 256);
 	CHECK_EQ(dev_info(fd).max_timers, info.max_timers);
-	/* None of them has used up the one setup there is. */
+	/* A refused setup does not count as the one that is allowed. */
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
 	CHECK_EQ(dev_info(fd).slots, 64);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);
@@ -304,9 +303,9 @@ static void bad_pointers(void)
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NEED(memory != MAP_FAILED);
 	NEED(munmap(memory + page, page) == 0);
-	/* Half of it is there. */
+	/* Half of it is mapped. */
 	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, memory + page - 32), EFAULT);
-	/* It can be read, and not written: nothing may be armed. */
+	/* It can be read but not written: nothing is armed. */
 	op = (struct twheel_op *)memory;
 	*op = good;
 	NEED(mprotect(memory, page, PROT_READ) == 0);
@@ -345,7 +344,7 @@ static void sizes(void)
 				      sizeof(info.info) - 8), &info), EINVAL);
 	unchanged(&held);
 
-	/* A longer structure than the kernel knows, with zeroes, is understood. */
+	/* A longer structure than the kernel knows is accepted if the rest is 0. */
 	memset(&info, 0xff, sizeof(info));
 	CHECK_EQ(ioctl(held.fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, 0,
 				     sizeof(info)), &info), 0);
@@ -361,7 +360,7 @@ static void reads(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	struct held held = hold();
-	/* volatile, or the compiler sees through it */
+	/* volatile, or the compiler would warn */
 	void *volatile nowhere = (void *)8;
 	struct twheel_event event;
 	char *memory;
@@ -375,7 +374,7 @@ static void reads(void)
 	CHECK_ERR(lseek(held.fd, 0, SEEK_SET), ESPIPE);
 	unchanged(&held);
 
-	/* The second record's place is not there. */
+	/* There is no memory for the second record. */
 	dev_arm(held.fd, MS, 33);
 	dev_wait_unread(held.fd, 2);
 	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
@@ -385,7 +384,7 @@ static void reads(void)
 	CHECK_ERR(read(held.fd, memory + page - sizeof(event) - 8,
 		       2 * sizeof(event)), EFAULT);
 	CHECK_EQ(dev_info(held.fd).unread, 2);
-	/* No event is lost, and they are in order still. */
+	/* No event is lost, and their order is kept. */
 	CHECK_EQ(dev_readable(held.fd, 0), 1);
 	CHECK_EQ(dev_read(held.fd).cookie, 22);
 	CHECK_EQ(dev_read(held.fd).cookie, 33);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The shared mapping: events in the ring, alone and while cells change. */
+/* The shared mapping: events in the ring, and while cells change. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -54,11 +54,11 @@ static void rearming_revokes(void)
 	CHECK_EQ((uint32_t)event, 0);
 	CHECK_EQ(dev_modify(m.fd, id, 0, 0), 0);
 	map_take_one(&m, id, 1);
-	/* The entry that is there serves the next timer. */
+	/* The entry in the ring serves the next timer of the cell. */
 	id = map_arm(&m, 2, 0);
 	NEED(dev_readable(m.fd, 60000) == 1);
 	id = map_arm(&m, 2, 0);
-	/* The entry was there before: its event tells when the timer has fired. */
+	/* The entry is not new, so wait for the event word. */
 	while (load(&m.events[2]) != ((id >> 32) << 32 | 1))
 		usleep(1000);
 	map_take_one(&m, id, 1);
@@ -66,8 +66,8 @@ static void rearming_revokes(void)
 }
 
 /*
- * Either the reader has the event, or who cancels is told that it is withdrawn. The one
- * who has it looks at the word next: it is as it was.
+ * Either the reader gets the event, or cancel returns that it was withdrawn. A reader that
+ * got it finds the word unchanged.
  */
 static void cancelled_or_taken(void)
 {
@@ -110,7 +110,7 @@ static void periods_add_up(void)
 		CHECK_EQ(event >> 32, op.id >> 32);
 		CHECK((uint32_t)event >= (unsigned int)(1 + 2 * i));
 		total += (uint32_t)event;
-		/* Rounded up to 10 ms, and locked to its phase. */
+		/* The period is rounded up to 10 ms, and in phase. */
 		CHECK_EQ((ns_of(&m, load(&m.cells[0].word)) - op.deadline_ns) %
 			 (10 * MS), 0);
 		CHECK(dev_now(CLOCK_MONOTONIC) >=
@@ -137,18 +137,18 @@ static void mapping_outlives_close(void)
 
 enum { CELLS = 64 };
 
-/* The duel goes on until so much of each has happened. */
+/* The duel goes on until there were so many of each. */
 enum { MANY_EVENTS = 3000, MANY_CANCELS = 1000, MANY_KICKS = 500 };
 
 static struct {
 	struct mapped m;
-	/* The generation whose event was last read, of each cell. */
+	/* The generation of the last event that was read, of each cell. */
 	_Atomic uint32_t read[CELLS];
 	atomic_long events, armed, cancelled, extended, kicked, bad;
 	atomic_bool over, drained;
 } duel;
 
-/* A deadline for a pending cell; kicks if the kernel has to hear of it. */
+/* Change the deadline of a pending cell; kick if it is before the look. */
 static void move(unsigned int cell, uint64_t delay_ns)
 {
 	struct mapped *m = &duel.m;
@@ -223,13 +223,13 @@ static void *taker(void *arg)
 			     1, 20);
 			continue;
 		}
-		/* Slow at times. */
+		/* It is slow at times. */
 		if (!(roll(&seed) % 64))
 			usleep(roll(&seed) % 5000);
 		word = load(&m->cells[cell].word);
 		duel.events += (uint32_t)event;
 		duel.bad += (uint32_t)event != 1;
-		/* Fired, by the kernel, once, and not early. */
+		/* The timer fired once, and not early. */
 		duel.bad += state_of(word) != TWHEEL_CELL_FIRED;
 		duel.bad += generation_of(word) != event >> 32;
 		duel.bad += duel.read[cell] == event >> 32;
@@ -284,7 +284,7 @@ static void none_lost_none_twice_none_early(void)
 	CHECK_EQ(duel.armed, duel.events + duel.cancelled);
 }
 
-/* A reader waits in a file without cells, and then it has some. */
+/* A reader waits in a file, which is then set up with cells. */
 static void *read_early(void *arg)
 {
 	struct twheel_event event;

@@ -18,10 +18,10 @@
 
 #define ROUNDS		10
 
-/* How often the other thread has to arrive while a file is being set up. */
+/* How often the other thread has to come while a file is being set up. */
 #define IN_TIME		5
 
-/* Making room for cells takes a while: for more of them where it is over too soon. */
+/* To set up cells takes a while. If it ends too soon, more cells are set up. */
 #define FEWEST_CELLS	5000
 #define MOST_CELLS	2000000
 
@@ -122,7 +122,7 @@ static void set_default(void)
 	set_limit("4194304");
 }
 
-/* Root may have as many as it likes: it forgoes that for a moment. */
+/* Open a file without root's exemption from limits. */
 static int open_limited(void)
 {
 	struct stat st;

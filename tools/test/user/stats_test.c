@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a file has done, by TWHEEL_IOC_STATS and by fdinfo: each counter by its definition. */
+/* The counters of a file, by TWHEEL_IOC_STATS and by fdinfo. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,14 +66,14 @@ static void books_of_timers(void)
 	CHECK_EQ(stats_of(fd).pending, 1);
 	CHECK_EQ(stats_of(fd).unread, 0);
 	CHECK(stats_of(fd).passes >= 1);
-	/* A modify is none of these. */
+	/* A modify changes none of these. */
 	id = dev_arm(fd, 3600 * S, 4);
 	CHECK_EQ(dev_modify(fd, id, 0, 7200 * S), 0);
 	CHECK_EQ(dev_modify(fd, id, 0, 1800 * S), 0);
 	expect_books(fd, 4, 1, 1);
 }
 
-/* The sum, the largest, and the bucket of one expiry are of one lateness. */
+/* Sum, maximum and bucket are of the lateness that the event shows. */
 static void lateness_is_the_events(void)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS };
@@ -83,7 +83,7 @@ static void lateness_is_the_events(void)
 	uint64_t late;
 	int fd = dev_open();
 
-	/* A second and a half ago. */
+	/* Its deadline was a second and a half ago. */
 	op.deadline_ns = dev_now(CLOCK_MONOTONIC) - 3 * S / 2;
 	dev_arm_op(fd, &op);
 	event = dev_read(fd);
@@ -95,7 +95,7 @@ static void lateness_is_the_events(void)
 	bucket = 63 - __builtin_clzll(late);
 	CHECK_EQ(stats.late[bucket], 1);
 
-	/* One that is less late, on any machine. */
+	/* One that is due now. */
 	op.id = 0;
 	op.deadline_ns = dev_now(CLOCK_MONOTONIC);
 	dev_arm_op(fd, &op);
@@ -107,7 +107,7 @@ static void lateness_is_the_events(void)
 	expect_books(fd, 2, 2, 0);
 }
 
-/* However often it was, it is found once: when the old deadline comes. */
+/* Extensions count once, when the old deadline comes, however many there were. */
 static void extensions_are_counted_when_found(void)
 {
 	uint64_t id, delay;
@@ -119,7 +119,7 @@ static void extensions_are_counted_when_found(void)
 		ret = dev_modify(fd, id, TWHEEL_LATER, 3000 * S);
 		if (!ret)
 			ret = dev_modify(fd, id, TWHEEL_LATER, 3600 * S);
-		/* The old deadline has not come before the last of them. */
+		/* Both came before the old deadline. */
 		if (!ret && !stats_of(fd).extended)
 			break;
 		close(fd);
@@ -164,7 +164,7 @@ static void wheels_have_numbers(void)
 	CHECK(stats_of(a).wheel != stats_of(b).wheel);
 }
 
-/* The value of a line of fdinfo; -1 without one. */
+/* The value of a line of fdinfo; -1: there is no such line. */
 static long long line_of(int fd, const char *name)
 {
 	size_t length = strlen(name);
@@ -220,7 +220,7 @@ static void the_structure_may_grow(void)
 		       &big), 0);
 	CHECK_EQ(big.known.armed, 1);
 	CHECK_EQ(big.more[0] | big.more[1] | big.more[2] | big.more[3], 0);
-	/* Shorter than it ever was. */
+	/* Shorter than the first version. */
 	CHECK_ERR(ioctl(fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, nr,
 				 sizeof(big.known) - 8), &big), EINVAL);
 	CHECK_ERR(ioctl(fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, nr,

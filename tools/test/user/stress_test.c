@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Many timers and several threads on one file, with books kept. */
+/* Many timers and several threads on one file, with all counts checked. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The tracepoints: what a file's wheel does comes out as events, as many as its
- * counters say, with fields that agree with each other.
+ * The tracepoints: there are as many events as the counters of the file say, and their
+ * fields agree with each other.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,14 +15,14 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-/* Not an instance: to make its files takes the kernel long, where it is emulated. */
+/* Not an instance of our own: under emulation, the kernel takes long to make one. */
 #define TRACING		"/sys/kernel/tracing"
 
-/* What has come, of one kind each. */
+/* The events of each kind. */
 struct seen {
 	uint64_t arm, modify, extend, cancel, unfired, cascade, refile;
 	uint64_t entry, exit, pass;
-	/* By the counts in the events */
+	/* Sums of the counts in the events. */
 	uint64_t cascaded, requeued, fired_in_passes, cascaded_in_passes;
 	uint64_t refiled_in_passes;
 	unsigned int exhausted;
@@ -49,7 +49,7 @@ static void stop(void)
 	put("buffer_size_kb", "1");
 }
 
-/* Trace one wheel, or all. */
+/* Trace one wheel; 0: all. */
 static void start(uint32_t wheel)
 {
 	char filter[32];
@@ -58,11 +58,11 @@ static void start(uint32_t wheel)
 		mount("tracefs", TRACING, "tracefs", 0, NULL);
 	if (access(TRACING "/events/twheel", F_OK))
 		tap_skip("there is no tracefs here");
-	/* What a test before this one may have left. */
+	/* Settings that an earlier test may have left. */
 	stop();
 	NEED(put("trace", "\n") == 0);
 	NEED(put("tracing_on", "1") == 0);
-	/* So much is lost that a wrong count could be the kernel's. */
+	/* In a smaller buffer, events could be lost. */
 	NEED(put("buffer_size_kb", "8192") == 0);
 	if (wheel) {
 		snprintf(filter, sizeof(filter), "wheel == %u", wheel);
@@ -114,7 +114,7 @@ static void take(struct seen *seen, const char *line)
 		if (!strstr(line, events[i].name))
 			continue;
 		++*events[i].count;
-		/* Named, not told by its address. */
+		/* The function is shown by its name, and no address is. */
 		CHECK(strstr(line, " function=tw_event_expire "));
 		CHECK(!strstr(line, " timer=ffff"));
 		return;
@@ -133,7 +133,7 @@ static void take(struct seen *seen, const char *line)
 	}
 }
 
-/* Each field of a line that has a deadline. */
+/* Check the tick of a line that has a deadline. */
 static void check_tick(const char *line, uint64_t tick_ns)
 {
 	uint64_t deadline, tick;
@@ -145,7 +145,7 @@ static void check_tick(const char *line, uint64_t tick_ns)
 	CHECK_EQ(tick, (deadline + tick_ns - 1) / tick_ns);
 }
 
-/* Stop, and take all that has come. */
+/* Stop, and take all events. */
 static struct seen finish(uint64_t tick_ns)
 {
 	struct seen seen = { };
@@ -156,7 +156,7 @@ static struct seen finish(uint64_t tick_ns)
 	file = fopen(TRACING "/trace", "r");
 	NEED(file);
 	while (fgets(line, sizeof(line), file)) {
-		/* Not one may be missing. */
+		/* No event may be lost. */
 		CHECK(!strstr(line, "LOST"));
 		if (*line == '#' || !strstr(line, ": twheel_"))
 			continue;
@@ -168,7 +168,7 @@ static struct seen finish(uint64_t tick_ns)
 	return seen;
 }
 
-/* A file whose wheel is there, and has done nothing. */
+/* A file that has a wheel, and no timer yet. */
 static int open_wheel(uint32_t *wheel)
 {
 	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
@@ -194,7 +194,7 @@ static void events_are_what_was_counted(void)
 	start(wheel);
 	for (i = 0; i < 50; i++)
 		ids[i] = dev_arm(fd, i < 30 ? i * MS : 3600 * S, i);
-	/* Of another wheel nothing comes. */
+	/* Another wheel is not traced. */
 	dev_arm(other, 0, 0);
 	for (i = 30; i < 40; i++)
 		CHECK_EQ(dev_cancel(fd, ids[i]), 0);
@@ -230,14 +230,14 @@ static void extended_and_cascaded(void)
 	uint64_t id, delay;
 	int fd = -1;
 
-	/* From level 1 on, so that it cascades; it is extended after a while. */
+	/* A delay from level 1 on, so that it cascades. It is extended after a while. */
 	FOR_EACH_DELAY(delay) {
 		if (delay <= S)
 			continue;
 		fd = open_wheel(&wheel);
 		start(wheel);
 		id = dev_arm(fd, delay, 1);
-		/* Enough for its bucket not to be looked through. */
+		/* With a second timer, the bucket is not searched. */
 		dev_arm(fd, delay, 2);
 		dev_wait_passed(dev_now(CLOCK_MONOTONIC) + delay / 16);
 		if (!dev_modify(fd, id, TWHEEL_LATER, 2 * delay))
@@ -270,7 +270,7 @@ static void passes_tell_of_their_budget(void)
 	int fd = open_wheel(&wheel);
 
 	start(wheel);
-	/* On one tick, which comes when all are armed, as a rule. */
+	/* One tick for all, which mostly comes after the last arm. */
 	when = dev_now(CLOCK_MONOTONIC) + 2 * S;
 	for (i = 0; i < 2500; i++)
 		ops[i] = (struct twheel_op) {
@@ -289,7 +289,7 @@ static void passes_tell_of_their_budget(void)
 	CHECK_EQ(seen.pass, stats.passes);
 }
 
-/* A field to filter by: of two timers one is late by almost all time there is. */
+/* Filter by lateness: one of two timers is late by almost the whole uptime. */
 static void lateness_can_be_filtered(void)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS, .deadline_ns = 1 };

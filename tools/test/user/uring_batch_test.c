@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Batches through io_uring, and what is refused of them. */
+/* Batches through io_uring, and refusals. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "lib/ring.h"
 #include "lib/tap.h"
 
-/* The other half of a large entry. */
+/* The size of the second half of a large entry. */
 #define LARGE	sizeof(struct io_uring_sqe)
 
 static int open_device(void)
@@ -95,7 +95,7 @@ static void arms_and_cancels(void)
 	CHECK_EQ(run_batch(&ring, fd, &batch), 0);
 }
 
-/* Arm, and read what fires: all of it through the ring. */
+/* Arm timers and read their events, both through the ring. */
 static void fires_through_the_ring(void)
 {
 	enum { N = 40 };
@@ -126,7 +126,7 @@ static void fires_through_the_ring(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-/* More than is done while it is submitted. */
+/* A batch that is too long to be done during submission. */
 static void long_ones_go_to_a_thread(void)
 {
 	enum { N = 20000 };
@@ -142,7 +142,7 @@ static void long_ones_go_to_a_thread(void)
 		NEED(ops[i].id && !ops[i].result);
 }
 
-/* The entry may be used anew as soon as it is submitted. */
+/* An entry can be reused as soon as it is submitted. */
 static void entries_are_copied(void)
 {
 	enum { N = 2000, RINGS = 20 };
@@ -175,7 +175,7 @@ static void asked_for_a_thread(void)
 	CHECK_EQ(dev_info(fd).timers, 10);
 }
 
-/* By the thread that io_uring has for submitting. */
+/* Submitted by io_uring's own thread. */
 static void no_call_at_all(void)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQPOLL);
@@ -207,7 +207,7 @@ static void linked_with_a_read(void)
 	CHECK_EQ(event.id, ops->id);
 }
 
-/* What is behind the words that count is not looked at. */
+/* The second half of a large entry is ignored. */
 static void large_entries(void)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
@@ -263,7 +263,7 @@ static void bad_commands(void)
 	unsigned int i;
 
 	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
-		/* An arm would be one that succeeds. */
+		/* The arm is valid as an ioctl. */
 		sqe = batch_sqe(&ring, fd, unknown[i] == TWHEEL_IOC_ARM ?
 				(void *)ops : (void *)&batch);
 		sqe->cmd_op = unknown[i];
@@ -314,7 +314,7 @@ static void bad_words(void)
 		tap_check(res == -EINVAL, __FILE__, __LINE__,
 			  "bad[%u]: %d", i, res);
 	}
-	/* And by a thread. */
+	/* The same in a thread. */
 	batch = batch_of(ops, 1000);
 	batch.reserved = 1;
 	CHECK_EQ(run_batch(&ring, fd, &batch), -EINVAL);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Injected faults while io_uring hands a batch in. See fault_test.c. */
+/* Injected faults while a batch is submitted through io_uring. See fault_test.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "lib/ring.h"
 #include "lib/tap.h"
 
-/* Two parts of a file's table, and the second begins within it. */
+/* Timers for two parts of a file's table. */
 #define N	300
 
 static long submit(void *arg)
@@ -21,7 +21,7 @@ static long submit(void *arg)
 	return ret < 0 ? -1 : ret;
 }
 
-/* Done as a whole, or not, and the completion says which; or io_uring itself fails. */
+/* The batch is done or not, as its completion says; or io_uring itself fails. */
 static void hands_in(void)
 {
 	static struct twheel_op ops[N];
@@ -31,7 +31,7 @@ static void hands_in(void)
 	unsigned int n, i;
 
 	fault_prepare();
-	/* What has to wait for memory is done by a thread of io_uring's, and no fault there. */
+	/* A batch that waits for memory goes to a thread of io_uring, without faults. */
 	FAULT_SWEEP(n, fault, 0) {
 		struct twheel_batch batch = {
 			.ops = (uintptr_t)ops, .op_size = sizeof(*ops),
@@ -54,7 +54,7 @@ static void hands_in(void)
 		memcpy(sqe->cmd, words, sizeof(words));
 		was = dev_state(fd);
 		fault = fault_call(n, submit, &ring);
-		/* What it has not taken is still there to be taken. */
+		/* An entry that was not taken can be submitted again. */
 		if (fault.ret != 1) {
 			CHECK(fault.injected);
 			NEED(io_uring_submit(&ring) == 1);

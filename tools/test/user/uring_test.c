@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* /dev/twheel through io_uring: events are read and polled. */
+/* Reading and polling /dev/twheel through io_uring. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
@@ -29,7 +29,7 @@ static struct io_uring_sqe *read_sqe(struct io_uring *ring, int fd, void *buf,
 	return sqe;
 }
 
-/* The event comes after the read. */
+/* The read comes first, then the event. */
 static void read_waits_for_an_event(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -59,7 +59,7 @@ static unsigned int threads(void)
 	return n;
 }
 
-/* A read that waits is a poll, and costs no kernel thread. */
+/* A waiting read is a poll, and needs no kernel thread. */
 static void waiting_takes_no_thread(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -83,7 +83,7 @@ static void waiting_takes_no_thread(void)
 	CHECK_EQ(threads(), 1);
 }
 
-/* In a thread of io_uring's, where a read may wait. */
+/* A read that blocks in a thread of io_uring. */
 static void a_worker_waits(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -170,7 +170,7 @@ static void bad_reads(void)
 	read_sqe(&ring, fd, &event, sizeof(event) - 1);
 	ring_submit(&ring, 1);
 	CHECK_EQ(ring_wait(&ring).res, -EINVAL);
-	/* The second record's place is not there: no event is lost. */
+	/* There is no memory for the second record: no event is lost. */
 	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
 		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	NEED(memory != MAP_FAILED);
@@ -207,7 +207,7 @@ static void poll_once(void)
 		CHECK(!(cqe.flags & IORING_CQE_F_MORE));
 		CHECK_EQ(dev_read(fd).cookie, i);
 	}
-	/* What waits already is seen at once. */
+	/* An event that is there completes the poll at once. */
 	dev_arm(fd, 0, 9);
 	dev_wait_unread(fd, 1);
 	io_uring_prep_poll_add(ring_sqe(&ring), fd, POLLIN);
@@ -251,7 +251,7 @@ static void poll_many(struct io_uring *ring, int fd)
 	ring_submit(ring, 1);
 }
 
-/* One poll tells of a thousand timers: after each, read until there is none. */
+/* One poll for a thousand timers; after each completion, read all events. */
 static void poll_misses_nothing(void)
 {
 	enum { N = 1000 };
@@ -265,7 +265,7 @@ static void poll_misses_nothing(void)
 		ops[i].op = TWHEEL_OP_ARM;
 		ops[i].deadline_ns = i * MS / 2;
 	}
-	/* What io_uring has for this thread to do ends a batch early, too. */
+	/* Work of io_uring for this thread ends a batch early. */
 	for (i = 0; i < N; i += n) {
 		n = dev_batch(fd, ops + i, N - i);
 		NEED(n > 0);
@@ -274,7 +274,7 @@ static void poll_misses_nothing(void)
 		struct io_uring_cqe cqe = ring_wait(&ring);
 
 		NEED(cqe.res == POLLIN);
-		/* It ends when there is no room for completions. */
+		/* The poll ends when there is no room for its completions. */
 		if (!(cqe.flags & IORING_CQE_F_MORE))
 			poll_many(&ring, fd);
 		while (read(fd, &event, sizeof(event)) == RECORD)
@@ -283,7 +283,7 @@ static void poll_misses_nothing(void)
 	CHECK_EQ(got, N);
 }
 
-/* Events that are cancelled rather than read: the next one is told of, too. */
+/* After an event that is cancelled and not read, the next one still completes. */
 static void poll_after_cancelled_events(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -299,7 +299,7 @@ static void poll_after_cancelled_events(void)
 	}
 }
 
-/* Events in a mapping are taken without a call: no poll looks in between. */
+/* Events are taken from a mapping, without a call to the kernel. */
 static void poll_of_a_ring(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -329,7 +329,7 @@ static void poll_exclusive(struct io_uring *ring, int fd, unsigned int number)
 	ring_submit(ring, 1);
 }
 
-/* Who was woken up first never looks: the next event wakes the other. */
+/* The first waiter does not read; the next event wakes the other one. */
 static void exclusive_polls_take_turns(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -345,7 +345,7 @@ static void exclusive_polls_take_turns(void)
 	CHECK_EQ(seen, 3);
 }
 
-/* Of two reads one gets the event, and the other waits on. */
+/* One of two reads gets the event; the other one goes on waiting. */
 static void each_event_once(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -371,12 +371,12 @@ static void each_event_once(void)
 
 		CHECK_EQ(cqe.res, cqe.user_data == 9 ? 0 : -ECANCELED);
 	}
-	/* It has taken nothing with it. */
+	/* The cancelled read has taken no event. */
 	dev_arm(fd, 0, 78);
 	CHECK_EQ(dev_read(fd).cookie, 78);
 }
 
-/* A read keeps the file, and its timers going. */
+/* A read keeps the file open, and its timers running. */
 static void closed_while_reading(void)
 {
 	struct io_uring ring = ring_open(0);
@@ -389,7 +389,7 @@ static void closed_while_reading(void)
 	close(fd);
 	CHECK_EQ(ring_wait(&ring).res, RECORD);
 	CHECK_EQ(event.cookie, 6);
-	/* And the ring goes with another waiting. */
+	/* The ring goes away while a read waits. */
 	fd = dev_open();
 	read_sqe(&ring, fd, &event, sizeof(event));
 	ring_submit(&ring, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Numbers that are the same every run. */
+/* Random numbers that are the same in every run. */
 #ifndef TEST_DICE_H
 #define TEST_DICE_H
 

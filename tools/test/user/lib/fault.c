@@ -34,7 +34,7 @@ void fault_prepare(void)
 	size_t i;
 
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
-		/* Only what is asked for by number, and without a word. */
+		/* Only faults that are asked for by number, and without messages. */
 		snprintf(path, sizeof(path), DEBUG "%s/probability", kinds[i]);
 		put(path, "0");
 		snprintf(path, sizeof(path), DEBUG "%s/verbose", kinds[i]);
@@ -56,12 +56,12 @@ static void set(unsigned int n)
 	char text[16];
 	int length = snprintf(text, sizeof(text), "%u", n);
 
-	/* Telling so is a copy, too, and may be the one that fails. */
+	/* This write is a copy, too, and may be the one that fails. */
 	if (pwrite(nth, text, length, 0) != length)
 		NEED(pwrite(nth, text, length, 0) == length);
 }
 
-/* How many steps the fault is away. The copy that tells so may be the one to fail. */
+/* How many steps are left before the fault. This read may be the one that fails. */
 static unsigned int left(void)
 {
 	char text[16] = "";

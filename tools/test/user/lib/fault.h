@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Injected faults: an allocation, or a copy to or from the program, of a system
- * call fails: the first, then the second, until there is none left to fail.
+ * Injected faults: of the allocations and copies of a system call, the first one fails, then
+ * the second one, and so on, until none is left.
  */
 #ifndef TEST_FAULT_H
 #define TEST_FAULT_H
@@ -17,8 +17,8 @@
  * struct fault - a system call in which something failed
  * @ret: what it returned
  * @error: errno, or 0 if it succeeded
- * @left: how many more steps it would have taken
- * @injected: something did fail; else the call had fewer steps than that
+ * @left: how many more steps were left before the fault
+ * @injected: the fault has happened; else the call has fewer steps
  */
 struct fault {
 	long ret;
@@ -27,19 +27,19 @@ struct fault {
 	bool injected;
 };
 
-/* Have all kinds of allocations fail when asked to; skips where the kernel cannot. */
+/* Prepare all kinds of faults. Skips the test where the kernel has none. */
 void fault_prepare(void);
 
 /* Call @fn with its @n-th allocation or copy failing. */
 struct fault fault_call(unsigned int n, long (*fn)(void *arg), void *arg);
 
-/* Has a call succeeded all the same? If not, because of the fault, and it says so. */
+/* Has the call succeeded? If not, checks that it failed because of the fault. */
 bool fault_survived(const struct fault *fault);
 
-/* Has it, just because nothing failed? That is what it does by a single copy. */
+/* The same for a call that fails whenever a fault happens. */
 bool fault_survived_alone(const struct fault *fault);
 
-/* For each step of a call, until none is left. So many at least can fail. */
+/* For each step of a call, until none is left. At least so many can fail. */
 #define FAULT_SWEEP(n, fault, at_least)					\
 	for ((n) = 1, (fault).injected = true;				\
 	     (fault).injected || (CHECK((n) > (at_least) + 1), false); (n)++)

@@ -45,7 +45,7 @@ uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)
 	struct twheel_op op = { .id = cell, .deadline_ns = delay_ns };
 
 	dev_arm_op(m->fd, &op);
-	/* The cell has its generation, whatever has become of the timer. */
+	/* The cell has the generation, even if the timer has fired. */
 	CHECK_EQ(op.id, (uint64_t)generation_of(load(&m->cells[cell].word)) <<
 		 32 | cell);
 	return op.id;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The shared mapping as the tests use it, without libtwheel. */
+/* The shared mapping, used without libtwheel. */
 #ifndef TEST_MAPPED_H
 #define TEST_MAPPED_H
 
@@ -18,15 +18,15 @@ struct mapped {
 	uint64_t bytes;
 };
 
-/* A file with so many cells, mapped; skips the test where there is no mapping. */
+/* Open and map a file with so many cells. Skips the test where that is not possible. */
 struct mapped map_cells(uint32_t cells);
 
-/* Arm in a cell, for a delay; returns the identifier. */
+/* Arm a cell for a delay. Returns the identifier. */
 uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns);
 int map_kick(const struct mapped *m, uint64_t id);
 /* Take an event; false if there is none. */
 bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event);
-/* The next event is of this timer, and stands for so many expiries. */
+/* Take the next event, which has to be of this timer and count so many expiries. */
 void map_take_one(const struct mapped *m, uint64_t id, uint32_t count);
 
 uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns);

@@ -17,7 +17,7 @@
  */
 #define LIMIT_S		480
 
-/* What takes as long as this is named. */
+/* Tests that take so long are named. */
 #define SLOW_S		3
 
 /* How the process of a test ends. */
@@ -60,7 +60,7 @@ void tap_skip(const char *format, ...)
 	_exit(STATUS_SKIPPED);
 }
 
-/* Not of the wall clock, which tests set. */
+/* The monotonic clock: tests set the wall clock. */
 static time_t seconds(void)
 {
 	struct timespec now;
@@ -94,7 +94,7 @@ static bool run(const struct tap_test *test, unsigned int number)
 		exit(STATUS_FAILED);
 	}
 	if (!pid) {
-		/* Whatever the test starts goes with it. */
+		/* Processes that the test starts are killed with it. */
 		setpgid(0, 0);
 		alarm(limit_s());
 		test->run();

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A test program prints TAP: a plan, and a line for each test. Every test runs in
- * a process of its own, under a time limit: a crash or a hang is a failure of that
- * test and of no other.
+ * A test program prints TAP: a plan, and a line for each test. Each test runs in a process
+ * of its own with a time limit, so a crash or a hang fails only that test.
  */
 #ifndef TAP_H
 #define TAP_H
@@ -20,11 +19,11 @@ struct tap_test {
 /* main() of a test program; arguments name the tests to run. */
 int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv);
 
-/* End the test: it cannot be run here. */
+/* Skip the rest of the test: it cannot be run here. */
 _Noreturn void tap_skip(const char *format, ...)
 	__attribute__((format(printf, 1, 2)));
 
-/* Note what is wrong; the test goes on. Returns @good. */
+/* If not @good, the test fails, and goes on. Returns @good. */
 bool tap_check(bool good, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
