@@ -16,7 +16,7 @@
 #include "lib/tap.h"
 
 /* An array of operations that ends where readable memory ends. */
-static struct twheel_op *at_the_edge(unsigned int count)
+static struct twheel_op *ops_at_the_edge(unsigned int count)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	size_t size = count * sizeof(struct twheel_op);
@@ -29,7 +29,7 @@ static struct twheel_op *at_the_edge(unsigned int count)
 	return (struct twheel_op *)(memory + room - size);
 }
 
-static void arms(struct twheel_op *ops, unsigned int count, uint64_t delay_ns)
+static void ops_arm(struct twheel_op *ops, unsigned int count, uint64_t delay_ns)
 {
 	unsigned int i;
 
@@ -41,7 +41,7 @@ static void arms(struct twheel_op *ops, unsigned int count, uint64_t delay_ns)
 	}
 }
 
-static void info_tells(void)
+static void info_has_the_feature(void)
 {
 	CHECK(dev_info(dev_open()).features & TWHEEL_FEATURE_BATCH);
 }
@@ -53,7 +53,7 @@ static void each_does_its_own(void)
 	uint64_t id[3];
 	int fd = dev_open();
 
-	arms(ops, 3, 3600 * S);
+	ops_arm(ops, 3, 3600 * S);
 	CHECK_EQ(dev_batch(fd, ops, 3), 3);
 	for (int i = 0; i < 3; i++) {
 		CHECK_EQ(ops[i].result, 0);
@@ -103,7 +103,7 @@ static void many_fire_exactly_once(void)
 	int fd = dev_open(), i;
 
 	NEED(ops);
-	arms(ops, N, 0);
+	ops_arm(ops, N, 0);
 	for (i = 0; i < N; i++)
 		ops[i].deadline_ns = i % 50 * MS;
 	CHECK_EQ(dev_batch(fd, ops, N), N);
@@ -124,7 +124,7 @@ static void cancels_by_the_hundred(void)
 	static struct twheel_op ops[N];
 	int fd = dev_open(), i;
 
-	arms(ops, N, 3600 * S);
+	ops_arm(ops, N, 3600 * S);
 	CHECK_EQ(dev_batch(fd, ops, N), N);
 	CHECK_EQ(dev_info(fd).pending, N);
 	for (i = 0; i < N; i++)
@@ -191,14 +191,14 @@ static void full_and_free_again(void)
 	uint64_t id;
 
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	arms(ops, 400, 3600 * S);
+	ops_arm(ops, 400, 3600 * S);
 	CHECK_EQ(dev_batch(fd, ops, 400), 400);
 	for (i = 0; i < 400; i++)
 		CHECK_EQ(ops[i].result, i < 300 ? 0 : -ENOSPC);
 	CHECK_EQ(ops[300].id, 0);
 	id = ops[0].id;
 	/* A cancelled timer makes room in the same batch. */
-	arms(ops, 3, 3600 * S);
+	ops_arm(ops, 3, 3600 * S);
 	ops[1] = (struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = id };
 	CHECK_EQ(dev_batch(fd, ops, 3), 3);
 	CHECK_EQ(ops[0].result, -ENOSPC);
@@ -209,31 +209,31 @@ static void full_and_free_again(void)
 
 static void ends_where_memory_ends(void)
 {
-	struct twheel_op *ops = at_the_edge(40);
+	struct twheel_op *ops = ops_at_the_edge(40);
 	int fd = dev_open();
 
-	arms(ops, 40, 3600 * S);
+	ops_arm(ops, 40, 3600 * S);
 	CHECK_EQ(dev_batch(fd, ops, 41), 40);
 	CHECK_EQ(ops[39].result, 0);
 	CHECK_EQ(dev_info(fd).timers, 40);
 	/* Memory ends within an element. */
 	memmove((char *)ops + 32, ops, 39 * sizeof(*ops));
 	ops = (struct twheel_op *)((char *)ops + 32);
-	arms(ops, 39, 3600 * S);
+	ops_arm(ops, 39, 3600 * S);
 	CHECK_EQ(dev_batch(fd, ops, 50), 39);
 	CHECK_EQ(dev_info(fd).timers, 79);
 	CHECK_ERR(dev_batch(fd, ops + 39, 1), EFAULT);
 	CHECK_EQ(dev_info(fd).timers, 79);
 }
 
-static void ends_where_answers_cannot_go(void)
+static void ends_where_memory_is_read_only(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned int fit = page / sizeof(struct twheel_op);
-	struct twheel_op *ops = at_the_edge(3 * fit);
+	struct twheel_op *ops = ops_at_the_edge(3 * fit);
 	int fd = dev_open();
 
-	arms(ops, 3 * fit, 3600 * S);
+	ops_arm(ops, 3 * fit, 3600 * S);
 	ops[fit].result = 77;
 	NEED(mprotect(ops + fit, page, PROT_READ) == 0);
 	CHECK_EQ(dev_batch(fd, ops, 3 * fit), fit);
@@ -257,20 +257,20 @@ static void bad_arrays(void)
 
 static atomic_int alarms;
 
-static void note(int signal)
+static void count_alarm(int signal)
 {
 	(void)signal;
 	alarms++;
 }
 
 /* Returns how many calls a batch took in which an alarm goes off. */
-static int interrupted(struct twheel_op *ops, int count)
+static int batch_calls(struct twheel_op *ops, int count)
 {
 	struct itimerval soon = { .it_value.tv_usec = 2000 };
 	int fd = dev_open(), done = 0, calls = 0, i;
 
 	alarms = 0;
-	arms(ops, count, 3600 * S);
+	ops_arm(ops, count, 3600 * S);
 	while (done < count) {
 		NEED(setitimer(ITIMER_REAL, &soon, NULL) == 0);
 		i = dev_batch(fd, ops + done, count - done);
@@ -289,7 +289,7 @@ static int interrupted(struct twheel_op *ops, int count)
 static void signal_ends_it_early(void)
 {
 	enum { MOST = 1 << 20 };
-	struct sigaction action = { .sa_handler = note };
+	struct sigaction action = { .sa_handler = count_alarm };
 	struct twheel_op *ops = calloc(MOST, sizeof(*ops));
 	int count = MOST >> 9, calls = 1;
 
@@ -298,7 +298,7 @@ static void signal_ends_it_early(void)
 	/* If the alarm comes after the end, the batch was too short. */
 	while (calls == 1) {
 		NEED(count <= MOST);
-		calls = interrupted(ops, count);
+		calls = batch_calls(ops, count);
 		count *= 2;
 	}
 }
@@ -359,7 +359,7 @@ static void refused_as_a_whole(void)
 	bad[n++].op_size = 4096 + 8;
 	bad[n++].ops += 4;
 	for (i = 0; i < n; i++) {
-		arms(&op, 1, 3600 * S);
+		ops_arm(&op, 1, 3600 * S);
 		tap_check(ioctl(fd, TWHEEL_IOC_BATCH, &bad[i]) == -1 &&
 			  errno == EINVAL, __FILE__, __LINE__,
 			  "bad[%u]: errno %d", i, errno);
@@ -378,14 +378,14 @@ static void refused_as_a_whole(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(info_tells),
+	TAP(info_has_the_feature),
 	TAP(each_does_its_own),
 	TAP(many_fire_exactly_once),
 	TAP(cancels_by_the_hundred),
 	TAP(bad_one_between_good_ones),
 	TAP(full_and_free_again),
 	TAP(ends_where_memory_ends),
-	TAP(ends_where_answers_cannot_go),
+	TAP(ends_where_memory_is_read_only),
 	TAP(bad_arrays),
 	TAP(signal_ends_it_early),
 	TAP(longer_elements),

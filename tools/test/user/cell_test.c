@@ -15,7 +15,7 @@
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
-static void the_map_tells(void)
+static void map_header_is_filled(void)
 {
 	struct mapped m = map_cells(1000);
 	unsigned int i;
@@ -273,7 +273,7 @@ static void mappings_refused(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(the_map_tells),
+	TAP(map_header_is_filled),
 	TAP(extended_without_a_call),
 	TAP(cancelled_without_a_call),
 	TAP(nearer_with_a_kick),

@@ -14,7 +14,7 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-static int open_on(int clock)
+static int open_on_clock(int clock)
 {
 	struct twheel_setup setup = { .clockid = clock };
 	int fd = dev_open();
@@ -26,8 +26,8 @@ static int open_on(int clock)
 
 static int64_t stepped;
 
-/* Step the wall clock. put_right() undoes all steps. */
-static void step(int64_t ns)
+/* Step the wall clock. clock_put_right() undoes all steps. */
+static void clock_step(int64_t ns)
 {
 	uint64_t now = dev_now(CLOCK_REALTIME) + ns;
 	struct timespec ts = { now / S, now % S };
@@ -36,10 +36,10 @@ static void step(int64_t ns)
 	stepped += ns;
 }
 
-static void put_right(void)
+static void clock_put_right(void)
 {
 	if (stepped)
-		step(-stepped);
+		clock_step(-stepped);
 }
 
 static uint64_t arm_at(int fd, uint64_t deadline_ns)
@@ -55,7 +55,7 @@ static uint64_t arm_at(int fd, uint64_t deadline_ns)
 
 static void realtime_by_the_clock(void)
 {
-	int fd = open_on(CLOCK_REALTIME);
+	int fd = open_on_clock(CLOCK_REALTIME);
 	uint64_t deadline = dev_now(CLOCK_REALTIME) + 30 * MS;
 	struct twheel_event event;
 
@@ -70,32 +70,32 @@ static void realtime_by_the_clock(void)
 
 static void set_forward_fires(void)
 {
-	int fd = open_on(CLOCK_REALTIME);
+	int fd = open_on_clock(CLOCK_REALTIME);
 	uint64_t deadline = dev_now(CLOCK_REALTIME) + 3600 * S;
 
 	arm_at(fd, deadline);
 	arm_at(fd, deadline + 3600 * S);
 	CHECK_EQ(dev_readable(fd, 0), 0);
-	step(3601 * (int64_t)S);
+	clock_step(3601 * (int64_t)S);
 	CHECK_EQ(dev_readable(fd, 60000), 1);
 	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
 	CHECK_EQ(dev_readable(fd, 50), 0);
-	put_right();
+	clock_put_right();
 }
 
 static void set_back_waits(void)
 {
-	int fd = open_on(CLOCK_REALTIME);
+	int fd = open_on_clock(CLOCK_REALTIME);
 	uint64_t deadline, delay, before;
 
 	FOR_EACH_DELAY(delay) {
 		deadline = dev_now(CLOCK_REALTIME) + delay;
 		before = dev_now(CLOCK_MONOTONIC);
 		arm_at(fd, deadline);
-		step(-3600 * (int64_t)S);
+		clock_step(-3600 * (int64_t)S);
 		if (!dev_passed(before + delay))
 			break;
-		put_right();
+		clock_put_right();
 		dev_read(fd);
 	}
 	/* It would have fired by now. */
@@ -104,14 +104,14 @@ static void set_back_waits(void)
 	/* A near deadline on the new time is met. */
 	arm_at(fd, dev_now(CLOCK_REALTIME) + 20 * MS);
 	CHECK(dev_read(fd).deadline_ns < deadline);
-	put_right();
+	clock_put_right();
 	CHECK_EQ(dev_readable(fd, 60000), 1);
 	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
 }
 
 static void delays_do_not_notice(void)
 {
-	int fd = open_on(CLOCK_REALTIME), readable;
+	int fd = open_on_clock(CLOCK_REALTIME), readable;
 	struct twheel_event event;
 	uint64_t before, delay;
 	struct twheel_op op;
@@ -122,25 +122,25 @@ static void delays_do_not_notice(void)
 		dev_arm_op(fd, &op);
 		CHECK(op.deadline_ns >= before + 2 * delay);
 		CHECK(op.deadline_ns <= dev_now(CLOCK_MONOTONIC) + 2 * delay);
-		step(3600 * (int64_t)S);
+		clock_step(3600 * (int64_t)S);
 		readable = dev_readable(fd, delay / MS);
 		if (!dev_passed(op.deadline_ns))
 			break;
-		put_right();
+		clock_put_right();
 		dev_read(fd);
 	}
 	CHECK_EQ(readable, 0);
-	step(-7200 * (int64_t)S);
+	clock_step(-7200 * (int64_t)S);
 	event = dev_read(fd);
 	CHECK_EQ(event.deadline_ns, op.deadline_ns);
 	CHECK(dev_now(CLOCK_MONOTONIC) >= event.deadline_ns);
 	CHECK(dev_now(CLOCK_MONOTONIC) >= event.fired_ns);
-	put_right();
+	clock_put_right();
 }
 
 static void periods_do_not_notice(void)
 {
-	int fd = open_on(CLOCK_REALTIME), i;
+	int fd = open_on_clock(CLOCK_REALTIME), i;
 	struct twheel_op op = { .deadline_ns = 10 * MS, .period_ns = 20 * MS };
 	uint64_t total = 0;
 
@@ -151,15 +151,15 @@ static void periods_do_not_notice(void)
 		CHECK_EQ(event.deadline_ns, op.deadline_ns + total * 20 * MS);
 		CHECK(dev_now(CLOCK_MONOTONIC) >= event.deadline_ns);
 		total += event.count;
-		step(i % 2 ? 1000 * (int64_t)S : -900 * (int64_t)S);
+		clock_step(i % 2 ? 1000 * (int64_t)S : -900 * (int64_t)S);
 	}
-	put_right();
+	clock_put_right();
 }
 
 /* The counts are those of both wheels. Events come in the order in which they fire. */
 static void both_wheels_are_counted(void)
 {
-	int fd = open_on(CLOCK_REALTIME), i;
+	int fd = open_on_clock(CLOCK_REALTIME), i;
 	uint64_t deadline = dev_now(CLOCK_REALTIME) + 60 * MS;
 	struct twheel_file_stats stats;
 	struct twheel_info info;
@@ -198,7 +198,7 @@ static void both_wheels_are_counted(void)
 
 static void modify_changes_clocks(void)
 {
-	int fd = open_on(CLOCK_REALTIME);
+	int fd = open_on_clock(CLOCK_REALTIME);
 	uint64_t id = dev_arm(fd, 3600 * S, 0);
 	uint64_t deadline = dev_now(CLOCK_REALTIME) + 3600 * S;
 	struct twheel_op op;
@@ -287,7 +287,7 @@ static void namespace_of_monotonic(void)
 static void namespace_of_boottime(void)
 {
 	in_another_time("boottime 90000 0", times_are_ours,
-			open_on(CLOCK_BOOTTIME));
+			open_on_clock(CLOCK_BOOTTIME));
 }
 
 static int wall_clock_is_one(int fd)
@@ -307,7 +307,7 @@ static int wall_clock_is_one(int fd)
 static void namespace_leaves_realtime(void)
 {
 	in_another_time("monotonic 5000 0", wall_clock_is_one,
-			open_on(CLOCK_REALTIME));
+			open_on_clock(CLOCK_REALTIME));
 }
 
 static uint64_t shared_id, shared_deadline;

@@ -105,7 +105,7 @@ static void oldest_first_and_whole_records(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-static void query_tells(void)
+static void query_returns_the_timer(void)
 {
 	int fd = dev_open();
 	struct twheel_op arm = { .deadline_ns = 3600 * S, .cookie = 99 };
@@ -316,7 +316,7 @@ static void setup_shapes(void)
 	CHECK(dev_now(CLOCK_BOOTTIME) >= op.deadline_ns);
 }
 
-static void counters_tell(void)
+static void counters_count(void)
 {
 	int fd = dev_open();
 	struct twheel_info info;
@@ -446,7 +446,7 @@ static const struct tap_test tests[] = {
 	TAP(past_fires_at_once),
 	TAP(slack_is_taken),
 	TAP(oldest_first_and_whole_records),
-	TAP(query_tells),
+	TAP(query_returns_the_timer),
 	TAP(cancel_pending_and_fired),
 	TAP(modify_moves),
 	TAP(later_only_later),
@@ -456,7 +456,7 @@ static const struct tap_test tests[] = {
 	TAP(ids_carry_a_generation),
 	TAP(limit_recovers),
 	TAP(setup_shapes),
-	TAP(counters_tell),
+	TAP(counters_count),
 	TAP(huge_delays_wait),
 	TAP(cancel_all_counts),
 	TAP(empty_wheel_is_silent),

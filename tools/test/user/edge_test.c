@@ -16,11 +16,11 @@
 #include "lib/tap.h"
 
 #define HOUR	(3600 * S)
-#define WORDS	(sizeof(struct twheel_op) / 8)
+#define OP_WORDS	(sizeof(struct twheel_op) / 8)
 
 /* The answer is in these words of struct twheel_op, from the first to the last. */
-#define ID	1
-#define RESULT	6
+#define OP_WORD_ID	1
+#define OP_WORD_RESULT	6
 
 /* Two pages, one of them not readable, or not writable. */
 struct edge {
@@ -59,8 +59,8 @@ static void *edge_put(const struct edge *edge, const void *what, size_t bytes,
 }
 
 /* With @words on the first page, are words @first to @last accessible? */
-static bool all_good(const struct edge *edge, unsigned int words,
-		     unsigned int first, unsigned int last)
+static bool edge_words_good(const struct edge *edge, unsigned int words,
+			    unsigned int first, unsigned int last)
 {
 	return edge->second ? last < words : first >= words;
 }
@@ -89,15 +89,15 @@ static struct twheel_op op_of(int fd, unsigned int i)
 	return op;
 }
 
-static void one(const struct edge *edge, int fd)
+static void op_at_edge(const struct edge *edge, int fd)
 {
 	unsigned int words, i;
 
 	for (i = 0; i < NR_OPS; i++) {
-		for (words = 1; words < WORDS; words++) {
+		for (words = 1; words < OP_WORDS; words++) {
 			bool works = edge->prot != PROT_NONE &&
 				(!ops[i].answered ||
-				 all_good(edge, words, ID, RESULT));
+				 edge_words_good(edge, words, OP_WORD_ID, OP_WORD_RESULT));
 			struct twheel_op op = op_of(fd, i);
 			struct twheel_op *there = edge_put(edge, &op, sizeof(op),
 							   words);
@@ -122,7 +122,7 @@ static void each_word(void)
 	for (i = 0; i < 4; i++) {
 		edge.second = i / 2;
 		edge.prot = i % 2 ? PROT_READ : PROT_NONE;
-		one(&edge, fd);
+		op_at_edge(&edge, fd);
 		edge_set(&edge, PROT_READ | PROT_WRITE);
 	}
 }
@@ -143,13 +143,13 @@ static void each_word_of_a_batch(void)
 	edge.second = true;
 	for (i = 0; i < 2; i++) {
 		edge.prot = i ? PROT_READ : PROT_NONE;
-		for (words = 0; words < N * WORDS; words++) {
+		for (words = 0; words < N * OP_WORDS; words++) {
 			struct twheel_op *there = edge_put(&edge, arms,
 							   sizeof(arms), words);
 			struct twheel_info was = dev_state(fd);
 
 			/* The words after the last answer are only read. */
-			done = (words + (i ? WORDS - 1 - RESULT : 0)) / WORDS;
+			done = (words + (i ? OP_WORDS - 1 - OP_WORD_RESULT : 0)) / OP_WORDS;
 			if (done) {
 				CHECK_EQ(dev_batch(fd, there, N), done);
 				was.timers += done;
@@ -177,7 +177,7 @@ static void cell_keeps_its_event(void)
 	dev_wait_unread(m.fd, 1);
 	word = load(&m.cells[2].word);
 	edge.prot = PROT_READ;
-	for (words = ID + 1; words <= RESULT; words++) {
+	for (words = OP_WORD_ID + 1; words <= OP_WORD_RESULT; words++) {
 		CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM,
 				edge_put(&edge, &op, sizeof(op), words)),
 			  EFAULT);
@@ -186,13 +186,13 @@ static void cell_keeps_its_event(void)
 	map_take_one(&m, id, 1);
 }
 
-static atomic_bool over;
+static atomic_bool edge_over;
 
-static void *take_away(void *arg)
+static void *edge_take_away(void *arg)
 {
 	const struct edge *edge = arg;
 
-	while (!over) {
+	while (!edge_over) {
 		mprotect(edge->start, edge->page, PROT_READ);
 		mprotect(edge->start, edge->page, PROT_READ | PROT_WRITE);
 	}
@@ -200,7 +200,7 @@ static void *take_away(void *arg)
 }
 
 /* Memory becomes read-only during calls. Each timer that is armed has its answer. */
-static void no_timer_is_forgotten(void)
+static void each_timer_has_its_answer(void)
 {
 	struct edge edge = { .page = sysconf(_SC_PAGESIZE) };
 	int rw = PROT_READ | PROT_WRITE, armed = 0, failed = 0, i;
@@ -214,7 +214,7 @@ static void no_timer_is_forgotten(void)
 	ours = mmap(NULL, edge.page, rw, MAP_SHARED, memory, 0);
 	NEED(edge.start != MAP_FAILED && ours != MAP_FAILED);
 	op = (struct twheel_op *)edge.start;
-	NEED(!pthread_create(&thread, NULL, take_away, &edge));
+	NEED(!pthread_create(&thread, NULL, edge_take_away, &edge));
 	for (i = 0; i < 20000 || !armed || !failed; i++) {
 		*ours = (struct twheel_op) { .deadline_ns = HOUR };
 		if (!ioctl(fd, TWHEEL_IOC_ARM, op)) {
@@ -225,7 +225,7 @@ static void no_timer_is_forgotten(void)
 			failed++;
 		}
 	}
-	over = true;
+	edge_over = true;
 	pthread_join(thread, NULL);
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
@@ -236,7 +236,7 @@ int main(int argc, char **argv)
 		TAP(each_word),
 		TAP(each_word_of_a_batch),
 		TAP(cell_keeps_its_event),
-		TAP(no_timer_is_forgotten),
+		TAP(each_timer_has_its_answer),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);

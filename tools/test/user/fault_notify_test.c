@@ -24,7 +24,7 @@ struct epoll_call {
 	int fd;
 };
 
-static long add(void *arg)
+static long epoll_add(void *arg)
 {
 	struct epoll_call *call = arg;
 	struct epoll_event event = { .events = EPOLLIN };
@@ -32,7 +32,7 @@ static long add(void *arg)
 	return epoll_ctl(call->epoll, EPOLL_CTL_ADD, call->fd, &event);
 }
 
-static void is_waited_for_by_epoll(void)
+static void epoll_waits(void)
 {
 	struct epoll_event event;
 	struct fault fault;
@@ -44,10 +44,10 @@ static void is_waited_for_by_epoll(void)
 					   dev_open() };
 
 		NEED(call.epoll >= 0);
-		fault = fault_call(n, add, &call);
+		fault = fault_call(n, epoll_add, &call);
 		if (!fault_survived(&fault))
-			NEED(add(&call) == 0);
-		CHECK_ERR(add(&call), EEXIST);
+			NEED(epoll_add(&call) == 0);
+		CHECK_ERR(epoll_add(&call), EEXIST);
 		dev_arm(call.fd, MS, n);
 		CHECK_EQ(epoll_wait(call.epoll, &event, 1, 60000), 1);
 		CHECK_EQ(dev_read(call.fd).cookie, n);
@@ -56,14 +56,14 @@ static void is_waited_for_by_epoll(void)
 	}
 }
 
-static long look(void *arg)
+static long poll_now(void *arg)
 {
 	struct pollfd pfd = { .fd = *(int *)arg, .events = POLLIN };
 
 	return poll(&pfd, 1, 0);
 }
 
-static long look_with_select(void *arg)
+static long select_now(void *arg)
 {
 	int fd = *(int *)arg;
 	struct timeval now = { };
@@ -74,9 +74,9 @@ static long look_with_select(void *arg)
 	return select(fd + 1, &set, NULL, NULL, &now);
 }
 
-static void is_polled(void)
+static void poll_and_select(void)
 {
-	long (* const calls[])(void *) = { look, look_with_select };
+	long (* const calls[])(void *) = { poll_now, select_now };
 	struct fault fault;
 	unsigned int n, i;
 	int fd;
@@ -101,7 +101,7 @@ struct file_call {
 	char text[4096];
 };
 
-static long show(void *arg)
+static long file_show(void *arg)
 {
 	struct file_call *call = arg;
 	int fd = open(call->path, O_RDONLY | O_CLOEXEC);
@@ -122,7 +122,7 @@ static long show(void *arg)
 	return n < 0 ? -1 : all;
 }
 
-static void is_shown(void)
+static void fdinfo_is_read(void)
 {
 	static struct file_call call, whole;
 	struct twheel_info was;
@@ -136,10 +136,10 @@ static void is_shown(void)
 	was = dev_state(fd);
 	snprintf(whole.path, sizeof(whole.path), "/proc/self/fdinfo/%d", fd);
 	call = whole;
-	NEED(show(&whole) > 0);
+	NEED(file_show(&whole) > 0);
 	NEED(strstr(whole.text, "occupied:"));
 	FAULT_SWEEP(n, fault, 1) {
-		fault = fault_call(n, show, &call);
+		fault = fault_call(n, file_show, &call);
 		if (fault_survived(&fault))
 			CHECK(!strcmp(call.text, whole.text));
 		dev_same(fd, &was);
@@ -149,9 +149,9 @@ static void is_shown(void)
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
-		TAP(is_waited_for_by_epoll),
-		TAP(is_polled),
-		TAP(is_shown),
+		TAP(epoll_waits),
+		TAP(poll_and_select),
+		TAP(fdinfo_is_read),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);

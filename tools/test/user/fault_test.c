@@ -114,7 +114,7 @@ struct map_call {
 	char *start;
 };
 
-static long map(void *arg)
+static long map_file(void *arg)
 {
 	struct map_call *call = arg;
 
@@ -124,7 +124,7 @@ static long map(void *arg)
 }
 
 /* A page fault that fails for lack of memory is repeated until it succeeds. */
-static long touch(void *arg)
+static long map_touch(void *arg)
 {
 	struct map_call *call = arg;
 	size_t at;
@@ -156,14 +156,14 @@ static void maps(void)
 	was = dev_state(cells.fd);
 	call.bytes = was.map_bytes;
 	FAULT_SWEEP(n, fault, 1) {
-		fault = fault_call(n, map, &call);
+		fault = fault_call(n, map_file, &call);
 		if (fault_survived(&fault))
 			NEED(munmap(call.start, call.bytes) == 0);
 		dev_same(cells.fd, &was);
 	}
 	FAULT_SWEEP(n, fault, 0) {
-		NEED(map(&call) == 0);
-		fault = fault_call(n, touch, &call);
+		NEED(map_file(&call) == 0);
+		fault = fault_call(n, map_touch, &call);
 		CHECK_EQ(((struct twheel_map *)call.start)->cells, FIRST);
 		NEED(munmap(call.start, call.bytes) == 0);
 		dev_same(cells.fd, &was);
@@ -257,7 +257,7 @@ static void first_delay_on_the_wall_clock(void)
 	}
 }
 
-static void fill(int fd, struct twheel_op *ops, unsigned int count)
+static void ops_fill(int fd, struct twheel_op *ops, unsigned int count)
 {
 	unsigned int i;
 
@@ -291,7 +291,7 @@ static void arms_one_more(void)
 				.op = kinds[i],
 			};
 
-			fill(call.fd, ops, FIRST);
+			ops_fill(call.fd, ops, FIRST);
 			was = dev_state(call.fd);
 			fault = fault_call(n, run_op, &call);
 			if (!fault_survived(&fault)) {
@@ -335,11 +335,11 @@ static void needs_no_memory(void)
 	}
 }
 
-static long info(void *arg)
+static long info_get(void *arg)
 {
-	struct twheel_info info;
+	struct twheel_info info_get;
 
-	return ioctl(*(int *)arg, TWHEEL_IOC_INFO, &info);
+	return ioctl(*(int *)arg, TWHEEL_IOC_INFO, &info_get);
 }
 
 static long cancel_all(void *arg)
@@ -347,7 +347,7 @@ static long cancel_all(void *arg)
 	return ioctl(*(int *)arg, TWHEEL_IOC_CANCEL_ALL);
 }
 
-static void tells_and_cancels(void)
+static void info_and_cancel_all(void)
 {
 	struct twheel_info was;
 	int fd = dev_open();
@@ -358,7 +358,7 @@ static void tells_and_cancels(void)
 	dev_arm(fd, HOUR, 1);
 	was = dev_state(fd);
 	FAULT_SWEEP(n, fault, 1) {
-		fault = fault_call(n, info, &fd);
+		fault = fault_call(n, info_get, &fd);
 		if (!fault_survived_alone(&fault))
 			CHECK_EQ(fault.error, EFAULT);
 		dev_same(fd, &was);
@@ -403,7 +403,7 @@ static void batches(void)
 		};
 		unsigned int i, armed = 0;
 
-		fill(-1, ops, N);
+		ops_fill(-1, ops, N);
 		was = dev_state(call.fd);
 		fault = fault_call(n, run_batch, &call);
 		if (!fault_survived(&fault)) {
@@ -463,7 +463,7 @@ static void reads(void)
 			struct read_call call = { fd, room, events };
 			long got = 0;
 
-			fill(-1, ops, room);
+			ops_fill(-1, ops, room);
 			for (i = 0; i < room; i++)
 				ops[i].deadline_ns = 0;
 			NEED(dev_batch(fd, ops, room) == (int)room);
@@ -538,7 +538,7 @@ int main(int argc, char **argv)
 		TAP(first_delay_on_the_wall_clock),
 		TAP(arms_one_more),
 		TAP(needs_no_memory),
-		TAP(tells_and_cancels),
+		TAP(info_and_cancel_all),
 		TAP(batches),
 		TAP(reads),
 		TAP(reads_periodic),

@@ -9,14 +9,14 @@
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
-static atomic_bool over;
+static atomic_bool vandals_over;
 
-static void *vandal(void *arg)
+static void *vandal_thread(void *arg)
 {
 	struct mapped *m = arg;
 	uint32_t seed = 5;
 
-	while (!over) {
+	while (!vandals_over) {
 		__u64 *word = (__u64 *)m->start +
 				 roll(&seed) % (m->bytes / 8);
 		uint64_t value = (uint64_t)roll(&seed) << 32 | roll(&seed);
@@ -39,7 +39,7 @@ static void *vandal(void *arg)
 	return arg;
 }
 
-static void vandals_harm_themselves(void)
+static void vandals_hurt_no_other_file(void)
 {
 	enum { N = 40 };
 	struct mapped m = map_cells(N);
@@ -48,7 +48,7 @@ static void vandals_harm_themselves(void)
 	uint32_t seed = 1;
 
 	for (i = 0; i < 2; i++)
-		NEED(!pthread_create(&threads[i], NULL, vandal, &m));
+		NEED(!pthread_create(&threads[i], NULL, vandal_thread, &m));
 	for (i = 0; i < 20000; i++) {
 		struct twheel_op op = {
 			.id = roll(&seed) % N,
@@ -74,7 +74,7 @@ static void vandals_harm_themselves(void)
 		dev_arm(other, MS, i);
 		CHECK_EQ(dev_read(other).cookie, i);
 	}
-	over = true;
+	vandals_over = true;
 	for (i = 0; i < 2; i++)
 		pthread_join(threads[i], NULL);
 	CHECK(dev_info(m.fd).timers <= N);
@@ -84,7 +84,7 @@ static void vandals_harm_themselves(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(vandals_harm_themselves),
+	TAP(vandals_hurt_no_other_file),
 };
 
 int main(int argc, char **argv)

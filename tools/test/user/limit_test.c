@@ -22,7 +22,7 @@
 
 static unsigned long old_limit;
 
-static void set_limit(unsigned long limit)
+static void user_limit_set(unsigned long limit)
 {
 	FILE *file = fopen(PARAMETER, "r+");
 
@@ -104,7 +104,7 @@ static void a_user_has_a_limit(void)
 
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
-	set_limit(1024);
+	user_limit_set(1024);
 	as_user(1001, up_to_the_limit, -1);
 	as_user(1001, all_of_it, -1);
 	as_user(1002, all_of_it, -1);
@@ -112,11 +112,11 @@ static void a_user_has_a_limit(void)
 	/* Root itself is exempt. */
 	CHECK_EQ(dev_info(dev_open()).user_limit, 0);
 	CHECK_EQ(arm_many(dev_open(), 2000), 2000);
-	set_limit(old_limit);
+	user_limit_set(old_limit);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 
-static void put(const char *path, const char *text)
+static void file_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY);
 
@@ -134,7 +134,7 @@ static int root_of_nothing(int unused)
 	(void)unused;
 	snprintf(map, sizeof(map), "0 %u 1", getuid());
 	NEED(unshare(CLONE_NEWUSER) == 0);
-	put("/proc/self/uid_map", map);
+	file_write("/proc/self/uid_map", map);
 	NEED(getuid() == 0);
 	fd = dev_open();
 	CHECK_EQ(dev_info(fd).user_limit, 1024);
@@ -163,7 +163,7 @@ static int outside_and_inside(int unused)
 	return arm_many(fd, 512) != 512;
 }
 
-static void a_namespace_is_no_way_out(void)
+static void a_user_namespace_shares_the_limit(void)
 {
 	struct stat st;
 
@@ -171,13 +171,13 @@ static void a_namespace_is_no_way_out(void)
 		tap_skip("this kernel has no user namespaces");
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
-	set_limit(1024);
+	user_limit_set(1024);
 	as_user(1004, outside_and_inside, -1);
-	set_limit(old_limit);
+	user_limit_set(old_limit);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 
-static void info_tells(void)
+static void info_shows_the_users_timers(void)
 
 {
 	int fd = dev_open();
@@ -225,7 +225,7 @@ static void *neighbour(void *arg)
  * Run @fn, which takes a while. Meanwhile another task on the same CPU runs, again and
  * again.
  */
-static void lets_others_run(const char *what, int (*fn)(int fd), int fd)
+static void check_lets_others_run(const char *what, int (*fn)(int fd), int fd)
 {
 	pthread_t thread;
 	uint64_t took;
@@ -262,7 +262,7 @@ static int cancel_all(int fd)
 	return ioctl(fd, TWHEEL_IOC_CANCEL_ALL);
 }
 
-static int crowd(void)
+static int crowd_open(void)
 {
 	int fd = dev_open(), count = CROWD, i;
 
@@ -275,22 +275,22 @@ static int crowd(void)
 
 static void close_lets_others_run(void)
 {
-	lets_others_run("closing", close, crowd());
+	check_lets_others_run("closing", close, crowd_open());
 }
 
 static void cancel_all_lets_others_run(void)
 {
-	int fd = crowd();
+	int fd = crowd_open();
 
-	lets_others_run("cancelling", cancel_all, fd);
+	check_lets_others_run("cancelling", cancel_all, fd);
 	CHECK_EQ(dev_info(fd).timers, 0);
-	lets_others_run("closing what is empty", close, fd);
+	check_lets_others_run("closing what is empty", close, fd);
 }
 
 static const struct tap_test tests[] = {
 	TAP(a_user_has_a_limit),
-	TAP(a_namespace_is_no_way_out),
-	TAP(info_tells),
+	TAP(a_user_namespace_shares_the_limit),
+	TAP(info_shows_the_users_timers),
 	TAP(close_lets_others_run),
 	TAP(cancel_all_lets_others_run),
 };

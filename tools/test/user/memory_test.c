@@ -27,7 +27,7 @@
 
 static char group[64];
 
-static void put(const char *file, const char *text)
+static void group_write(const char *file, const char *text)
 {
 	char path[128];
 	int fd;
@@ -39,7 +39,7 @@ static void put(const char *file, const char *text)
 	close(fd);
 }
 
-static const char *text_of(const char *file)
+static const char *group_read(const char *file)
 {
 	static char text[256];
 	char path[128];
@@ -56,18 +56,18 @@ static const char *text_of(const char *file)
 	return text;
 }
 
-static long long get(const char *file)
+static long long group_read_number(const char *file)
 {
-	return atoll(text_of(file));
+	return atoll(group_read(file));
 }
 
-static bool offers(const char *controller)
+static bool group_offers(const char *controller)
 {
-	return strstr(text_of("cgroup.controllers"), controller);
+	return strstr(group_read("cgroup.controllers"), controller);
 }
 
 /* Make a memory cgroup, or skip the test. */
-static void make_group(void)
+static void group_make(void)
 {
 	char root[32] = "/tmp/cgroup-XXXXXX";
 
@@ -77,17 +77,17 @@ static void make_group(void)
 		tap_skip("no cgroups here: %s", strerror(errno));
 	}
 	strcpy(group, root);
-	if (!offers("memory")) {
+	if (!group_offers("memory")) {
 		umount(root);
 		rmdir(root);
 		tap_skip("no cgroup of this kind counts memory here");
 	}
-	put("cgroup.subtree_control", "+memory");
+	group_write("cgroup.subtree_control", "+memory");
 	snprintf(group, sizeof(group), "%s/twheel", root);
 	NEED(mkdir(group, 0755) == 0);
 }
 
-static void remove_group(void)
+static void group_remove(void)
 {
 	char *slash = strrchr(group, '/');
 	int i;
@@ -102,14 +102,14 @@ static void remove_group(void)
 }
 
 /* Run @fn in the group. Returns its wait status. */
-static int in_group(void (*fn)(int fd), int fd)
+static int group_run(void (*fn)(int fd), int fd)
 {
 	pid_t child = fork();
 	int status;
 
 	NEED(child >= 0);
 	if (!child) {
-		put("cgroup.procs", "0");
+		group_write("cgroup.procs", "0");
 		fn(fd);
 		fflush(stdout);
 		_exit(0);
@@ -122,15 +122,15 @@ static int in_group(void (*fn)(int fd), int fd)
  * Has the group grown by @count objects of @least to @most bytes? Charges are made in
  * portions, and other objects come and go.
  */
-static bool grown(const char *what, long long by, long long count, int least,
-		  int most)
+static bool check_grown(const char *what, long long by, long long count, int least,
+			int most)
 {
 	printf("# %s: %lld bytes each\n", what, by / count);
 	return CHECK(by >= count * least - MIB &&
 		     by <= count * most + MIB);
 }
 
-static struct twheel_op *arms(void)
+static struct twheel_op *ops_arm(void)
 {
 	struct twheel_op *ops = calloc(TIMERS, sizeof(*ops));
 	unsigned int i;
@@ -146,29 +146,29 @@ static struct twheel_op *arms(void)
 /* Arm in a file that another process has opened. */
 static void arm_and_leave(int fd)
 {
-	struct twheel_op *ops = arms();
-	long long before = get("memory.current");
+	struct twheel_op *ops = ops_arm();
+	long long before = group_read_number("memory.current");
 
 	CHECK_EQ(dev_batch(fd, ops, TIMERS), TIMERS);
 	CHECK_EQ(dev_info(fd).timers, TIMERS);
-	if (!grown("timers", get("memory.current") - before, TIMERS,
-		   TIMER_BYTES, TIMER_MOST))
+	if (!check_grown("timers", group_read_number("memory.current") - before, TIMERS,
+			 TIMER_BYTES, TIMER_MOST))
 		_exit(1);
 }
 
-static void who_arms_pays(void)
+static void arming_task_is_charged(void)
 {
 	int fd = dev_open();
 	long long held;
 
-	make_group();
-	CHECK_EQ(in_group(arm_and_leave, fd), 0);
+	group_make();
+	CHECK_EQ(group_run(arm_and_leave, fd), 0);
 	/* The charge lasts as long as the timers. */
-	held = get("memory.current");
+	held = group_read_number("memory.current");
 	CHECK(held >= TIMERS * TIMER_BYTES - MIB);
 	close(fd);
-	CHECK(get("memory.current") <= held - TIMERS * TIMER_BYTES + MIB);
-	remove_group();
+	CHECK(group_read_number("memory.current") <= held - TIMERS * TIMER_BYTES + MIB);
+	group_remove();
 }
 
 static void set_up_cells(int unused)
@@ -178,33 +178,33 @@ static void set_up_cells(int unused)
 		.max_timers = TIMERS,
 	};
 	int fd = dev_open();
-	long long before = get("memory.current"), held;
+	long long before = group_read_number("memory.current"), held;
 
 	(void)unused;
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	held = get("memory.current");
-	if (!grown("cells", held - before, TIMERS, TIMER_BYTES + CELL_BYTES,
-		   TIMER_MOST + 2 * CELL_BYTES))
+	held = group_read_number("memory.current");
+	if (!check_grown("cells", held - before, TIMERS, TIMER_BYTES + CELL_BYTES,
+			 TIMER_MOST + 2 * CELL_BYTES))
 		_exit(1);
 	close(fd);
-	if (!CHECK(get("memory.current") <=
+	if (!CHECK(group_read_number("memory.current") <=
 		   held - TIMERS * (TIMER_BYTES + CELL_BYTES) + MIB))
 		_exit(1);
 }
 
-static void cells_are_paid_for(void)
+static void cells_are_charged(void)
 {
 	if (!(dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("no shared mapping on this machine");
-	make_group();
-	CHECK_EQ(in_group(set_up_cells, -1), 0);
-	remove_group();
+	group_make();
+	CHECK_EQ(group_run(set_up_cells, -1), 0);
+	group_remove();
 }
 
 /* A few at a time, since the kernel takes long to refuse one. */
 static void until_refused(int fd)
 {
-	struct twheel_op *ops = arms();
+	struct twheel_op *ops = ops_arm();
 	unsigned int i;
 
 	for (i = 0; i + 32 <= TIMERS; i += 32) {
@@ -217,18 +217,18 @@ static void until_refused(int fd)
 }
 
 /* The group's limit holds: a task that arms beyond it is refused memory, or killed. */
-static void the_limit_holds(void)
+static void group_limit_holds(void)
 {
 	int fd = dev_open(), status;
 	uint64_t timers;
 
-	make_group();
+	group_make();
 	/* The array of operations takes 3 MiB of it. */
-	put("memory.max", "6291456");
-	status = in_group(until_refused, fd);
+	group_write("memory.max", "6291456");
+	status = group_run(until_refused, fd);
 	CHECK(status == 0 ||
 	      (WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL));
-	CHECK(get("memory.peak") <= 6 * MIB);
+	CHECK(group_read_number("memory.peak") <= 6 * MIB);
 	timers = dev_info(fd).timers;
 	printf("# %llu timers fit\n", (unsigned long long)timers);
 	CHECK(timers > 0);
@@ -238,13 +238,13 @@ static void the_limit_holds(void)
 	dev_read(fd);
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), timers);
 	close(fd);
-	remove_group();
+	group_remove();
 }
 
 static const struct tap_test tests[] = {
-	TAP(who_arms_pays),
-	TAP(cells_are_paid_for),
-	TAP(the_limit_holds),
+	TAP(arming_task_is_charged),
+	TAP(cells_are_charged),
+	TAP(group_limit_holds),
 };
 
 int main(int argc, char **argv)

@@ -42,7 +42,7 @@ static struct sample samples[MOST_SAMPLES];
 static unsigned int nr_samples;
 
 /* End the test because of a line. */
-static void bad(const char *line, const char *why)
+static void fail_line(const char *line, const char *why)
 {
 	tap_check(false, __FILE__, __LINE__, "%s: %s", why, line);
 	tap_abort();
@@ -56,11 +56,11 @@ static const char *take_name(const char *at, char *name, size_t size,
 
 	while (isalnum((unsigned char)*at) || *at == '_' || *at == ':') {
 		if (n + 1 == size || (!n && isdigit((unsigned char)*at)))
-			bad(line, "a bad name");
+			fail_line(line, "a bad name");
 		name[n++] = *at++;
 	}
 	if (!n)
-		bad(line, "no name");
+		fail_line(line, "no name");
 	name[n] = '\0';
 	return at;
 }
@@ -71,14 +71,14 @@ static const char *take_value(const char *at, char *value, size_t size,
 	size_t n = 0;
 
 	if (*at++ != '"')
-		bad(line, "no quotation mark");
+		fail_line(line, "no quotation mark");
 	while (*at != '"') {
 		if (!*at || n + 1 == size)
-			bad(line, "a value without an end");
+			fail_line(line, "a value without an end");
 		if (*at == '\\') {
 			at++;
 			if (*at != '\\' && *at != '"' && *at != 'n')
-				bad(line, "a bad escape");
+				fail_line(line, "a bad escape");
 			value[n++] = *at == 'n' ? '\n' : *at;
 			at++;
 			continue;
@@ -115,13 +115,13 @@ static void check_family(const struct sample *sample, const char *line)
 	size_t i;
 
 	if (!nr_families || !last->helped || !*last->type)
-		bad(line, "neither HELP nor TYPE before it");
+		fail_line(line, "neither HELP nor TYPE before it");
 	if (strcmp(last->type, "histogram")) {
 		if (strcmp(last->name, sample->name))
-			bad(line, "not in its family");
+			fail_line(line, "not in its family");
 		if (!strcmp(last->type, "counter") !=
 		    has_suffix(sample->name, "_total"))
-			bad(line, "a counter ends in _total, and nothing else");
+			fail_line(line, "a counter ends in _total, and nothing else");
 		return;
 	}
 	for (i = 0; i < 3; i++) {
@@ -129,7 +129,7 @@ static void check_family(const struct sample *sample, const char *line)
 		if (!strcmp(name, sample->name))
 			return;
 	}
-	bad(line, "not in its histogram");
+	fail_line(line, "not in its histogram");
 }
 
 static void take_comment(const char *line)
@@ -139,23 +139,23 @@ static void take_comment(const char *line)
 	const char *at;
 
 	if (!help && strncmp(line, "# TYPE ", 7))
-		bad(line, "neither HELP nor TYPE");
+		fail_line(line, "neither HELP nor TYPE");
 	at = take_name(line + 7, name, sizeof(name), line);
 	if (*at++ != ' ' || !*at)
-		bad(line, "nothing after the name");
+		fail_line(line, "nothing after the name");
 	if (help) {
 		if (family_of(name) || nr_families == MOST_FAMILIES)
-			bad(line, "a family twice");
+			fail_line(line, "a family twice");
 		strcpy(families[nr_families].name, name);
 		families[nr_families++].helped = true;
 		return;
 	}
 	if (!nr_families || strcmp(families[nr_families - 1].name, name) ||
 	    *families[nr_families - 1].type)
-		bad(line, "a TYPE without its HELP");
+		fail_line(line, "a TYPE without its HELP");
 	if (strcmp(at, "gauge") && strcmp(at, "counter") &&
 	    strcmp(at, "histogram"))
-		bad(line, "a type that there is not");
+		fail_line(line, "a type that there is not");
 	strcpy(families[nr_families - 1].type, at);
 }
 
@@ -166,7 +166,7 @@ static void take_sample(const char *line)
 	char *end;
 
 	if (nr_samples == MOST_SAMPLES)
-		bad(line, "too many");
+		fail_line(line, "too many");
 	memset(sample, 0, sizeof(*sample));
 	at = take_name(line, sample->name, sizeof(sample->name), line);
 	if (*at == '{') {
@@ -174,28 +174,28 @@ static void take_sample(const char *line)
 			struct label *label = &sample->labels[sample->nr_labels];
 
 			if (sample->nr_labels++ == MOST_LABELS)
-				bad(line, "too many labels");
+				fail_line(line, "too many labels");
 			at = take_name(at + 1, label->name,
 				       sizeof(label->name), line);
 			if (*at++ != '=')
-				bad(line, "no =");
+				fail_line(line, "no =");
 			at = take_value(at, label->value,
 					sizeof(label->value), line);
 		} while (*at == ',');
 		if (*at++ != '}')
-			bad(line, "no }");
+			fail_line(line, "no }");
 	}
 	if (*at++ != ' ')
-		bad(line, "no blank before the number");
+		fail_line(line, "no blank before the number");
 	sample->value = strtod(at, &end);
 	if (end == at || *end)
-		bad(line, "not a number");
+		fail_line(line, "not a number");
 	check_family(sample, line);
 	nr_samples++;
 }
 
 /* Run the command, and take its output. */
-static void scrape(void)
+static void metrics_scrape(void)
 {
 	char line[1024];
 	FILE *pipe;
@@ -209,7 +209,7 @@ static void scrape(void)
 		size_t length = strlen(line);
 
 		if (!length || line[length - 1] != '\n')
-			bad(line, "a line without an end");
+			fail_line(line, "a line without an end");
 		line[length - 1] = '\0';
 		if (*line == '#')
 			take_comment(line);
@@ -220,7 +220,7 @@ static void scrape(void)
 	NEED(nr_samples > 0);
 }
 
-static const char *label(const struct sample *sample, const char *name)
+static const char *sample_label(const struct sample *sample, const char *name)
 {
 	unsigned int i;
 
@@ -231,16 +231,16 @@ static const char *label(const struct sample *sample, const char *name)
 }
 
 /* The sample of a file of this process, of which there is only one. */
-static const struct sample *find(const char *name, int fd, const char *le)
+static const struct sample *sample_find(const char *name, int fd, const char *le)
 {
 	const struct sample *found = NULL;
 	unsigned int i, n = 0;
 
 	for (i = 0; i < nr_samples; i++) {
 		if (strcmp(samples[i].name, name) ||
-		    atoi(label(&samples[i], "pid")) != getpid() ||
-		    atoi(label(&samples[i], "fd")) != fd ||
-		    strcmp(label(&samples[i], "le"), le))
+		    atoi(sample_label(&samples[i], "pid")) != getpid() ||
+		    atoi(sample_label(&samples[i], "fd")) != fd ||
+		    strcmp(sample_label(&samples[i], "le"), le))
 			continue;
 		found = &samples[i];
 		n++;
@@ -251,9 +251,9 @@ static const struct sample *find(const char *name, int fd, const char *le)
 	return found;
 }
 
-static double value_of(const char *name, int fd)
+static double sample_value(const char *name, int fd)
 {
-	return find(name, fd, "")->value;
+	return sample_find(name, fd, "")->value;
 }
 
 static void need_twheel(void)
@@ -282,27 +282,27 @@ static void numbers_are_the_files(void)
 
 	need_twheel();
 	fd = busy_file();
-	scrape();
+	metrics_scrape();
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
-	CHECK(value_of("twheel_armed_total", fd) == 7);
-	CHECK(value_of("twheel_fired_total", fd) == 5);
-	CHECK(value_of("twheel_cancelled_total", fd) == 1);
-	CHECK(value_of("twheel_pending", fd) == 1);
-	CHECK(value_of("twheel_unread", fd) == 5);
-	CHECK(value_of("twheel_tick_seconds", fd) == 0.001);
-	CHECK(value_of("twheel_limit", fd) == dev_info(fd).max_timers);
-	CHECK(value_of("twheel_passes_total", fd) == stats.passes);
-	CHECK(value_of("twheel_extended_total", fd) == stats.extended);
-	CHECK(value_of("twheel_cascades_total", fd) == stats.cascades);
-	CHECK(value_of("twheel_passes_exhausted_total", fd) == stats.exhausted);
-	CHECK(value_of("twheel_passes_threaded_total", fd) == stats.threaded);
-	CHECK(value_of("twheel_overruns_total", fd) == stats.overruns);
-	CHECK_EQ(atoi(label(find("twheel_pending", fd, ""), "wheel")),
+	CHECK(sample_value("twheel_armed_total", fd) == 7);
+	CHECK(sample_value("twheel_fired_total", fd) == 5);
+	CHECK(sample_value("twheel_cancelled_total", fd) == 1);
+	CHECK(sample_value("twheel_pending", fd) == 1);
+	CHECK(sample_value("twheel_unread", fd) == 5);
+	CHECK(sample_value("twheel_tick_seconds", fd) == 0.001);
+	CHECK(sample_value("twheel_limit", fd) == dev_info(fd).max_timers);
+	CHECK(sample_value("twheel_passes_total", fd) == stats.passes);
+	CHECK(sample_value("twheel_extended_total", fd) == stats.extended);
+	CHECK(sample_value("twheel_cascades_total", fd) == stats.cascades);
+	CHECK(sample_value("twheel_passes_exhausted_total", fd) == stats.exhausted);
+	CHECK(sample_value("twheel_passes_threaded_total", fd) == stats.threaded);
+	CHECK(sample_value("twheel_overruns_total", fd) == stats.overruns);
+	CHECK_EQ(atoi(sample_label(sample_find("twheel_pending", fd, ""), "wheel")),
 		 stats.wheel);
 }
 
 /* The bounds ascend, and the counts are cumulative and match the file's. */
-static void histogram_is_one(void)
+static void histogram_is_cumulative(void)
 {
 	struct twheel_file_stats stats;
 	double last = -1, bound = -1, le;
@@ -312,17 +312,17 @@ static void histogram_is_one(void)
 
 	need_twheel();
 	fd = busy_file();
-	scrape();
+	metrics_scrape();
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
 	for (i = 0; i < nr_samples; i++) {
 		const struct sample *s = &samples[i];
 
 		if (strcmp(s->name, "twheel_lateness_seconds_bucket") ||
-		    atoi(label(s, "pid")) != getpid() ||
-		    atoi(label(s, "fd")) != fd)
+		    atoi(sample_label(s, "pid")) != getpid() ||
+		    atoi(sample_label(s, "fd")) != fd)
 			continue;
-		le = strcmp(label(s, "le"), "+Inf") ?
-		     strtod(label(s, "le"), NULL) : INFINITY;
+		le = strcmp(sample_label(s, "le"), "+Inf") ?
+		     strtod(sample_label(s, "le"), NULL) : INFINITY;
 		CHECK(le > bound);
 		CHECK(s->value >= last);
 		bound = le;
@@ -338,8 +338,8 @@ static void histogram_is_one(void)
 	CHECK(n > 20);
 	CHECK(isinf(bound));
 	CHECK(last == 5);
-	CHECK(value_of("twheel_lateness_seconds_count", fd) == 5);
-	CHECK(fabs(value_of("twheel_lateness_seconds_sum", fd) * 1e9 -
+	CHECK(sample_value("twheel_lateness_seconds_count", fd) == 5);
+	CHECK(fabs(sample_value("twheel_lateness_seconds_sum", fd) * 1e9 -
 		   stats.late_sum_ns) < 1);
 }
 
@@ -351,27 +351,27 @@ static void labels_are_escaped(void)
 	need_twheel();
 	fd = busy_file();
 	NEED(prctl(PR_SET_NAME, name) == 0);
-	scrape();
-	CHECK(!strcmp(label(find("twheel_pending", fd, ""), "process"), name));
+	metrics_scrape();
+	CHECK(!strcmp(sample_label(sample_find("twheel_pending", fd, ""), "process"), name));
 }
 
-static void no_wheel_is_no_sample(void)
+static void process_without_wheel_has_no_sample(void)
 {
 	unsigned int i;
 
 	need_twheel();
-	scrape();
+	metrics_scrape();
 	for (i = 0; i < nr_samples; i++)
-		CHECK(atoi(label(&samples[i], "pid")) != getpid());
+		CHECK(atoi(sample_label(&samples[i], "pid")) != getpid());
 	CHECK(family_of("twheel_lateness_seconds"));
 	CHECK(family_of("twheel_pending"));
 }
 
 static const struct tap_test tests[] = {
 	TAP(numbers_are_the_files),
-	TAP(histogram_is_one),
+	TAP(histogram_is_cumulative),
 	TAP(labels_are_escaped),
-	TAP(no_wheel_is_no_sample),
+	TAP(process_without_wheel_has_no_sample),
 };
 
 int main(int argc, char **argv)

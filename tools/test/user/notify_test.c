@@ -10,7 +10,7 @@
 #include "lib/tap.h"
 
 /* The text of fdinfo. */
-static const char *fdinfo(int fd)
+static const char *fdinfo_text(int fd)
 {
 	static char text[4096];
 	char path[64];
@@ -27,9 +27,9 @@ static const char *fdinfo(int fd)
 	return text;
 }
 
-static uint64_t late_max(int fd)
+static uint64_t fdinfo_late_max(int fd)
 {
-	const char *line = strstr(fdinfo(fd), "\nlate_max_ns:\t");
+	const char *line = strstr(fdinfo_text(fd), "\nlate_max_ns:\t");
 
 	NEED(line);
 	return strtoull(strchr(line, '\t'), NULL, 10);
@@ -43,7 +43,7 @@ static void fdinfo_shows(void)
 	dev_arm(fd, 3600 * S, 0);
 	dev_arm(fd, 0, 0);
 	dev_wait_unread(fd, 1);
-	text = fdinfo(fd);
+	text = fdinfo_text(fd);
 	CHECK(strstr(text, "\nclockid:\t1\n"));
 	CHECK(strstr(text, "\nslots:\t256\n"));
 	CHECK(strstr(text, "\nlevels:\t8\n"));
@@ -57,13 +57,13 @@ static void fdinfo_shows(void)
 }
 
 /* The largest lateness of an expiry, whether its event is read or not. */
-static void fdinfo_tells_of_lateness(void)
+static void fdinfo_shows_lateness(void)
 {
 	struct twheel_op past = { .flags = TWHEEL_ABS };
 	int fd = dev_open(), i;
 	uint64_t late = 0;
 
-	CHECK_EQ(late_max(fd), 0);
+	CHECK_EQ(fdinfo_late_max(fd), 0);
 	for (i = 0; i < 20; i++)
 		dev_arm(fd, i * MS, 0);
 	for (i = 0; i < 20; i++) {
@@ -72,21 +72,21 @@ static void fdinfo_tells_of_lateness(void)
 		if (event.fired_ns - event.deadline_ns > late)
 			late = event.fired_ns - event.deadline_ns;
 	}
-	CHECK_EQ(late_max(fd), late);
+	CHECK_EQ(fdinfo_late_max(fd), late);
 	past.deadline_ns = dev_now(CLOCK_MONOTONIC) / 2;
 	late = dev_now(CLOCK_MONOTONIC) - past.deadline_ns;
 	dev_arm_op(fd, &past);
 	dev_wait_unread(fd, 1);
-	CHECK(late_max(fd) >= late);
-	CHECK(late_max(fd) <= dev_now(CLOCK_MONOTONIC) - past.deadline_ns);
-	late = late_max(fd);
+	CHECK(fdinfo_late_max(fd) >= late);
+	CHECK(fdinfo_late_max(fd) <= dev_now(CLOCK_MONOTONIC) - past.deadline_ns);
+	late = fdinfo_late_max(fd);
 	CHECK_EQ(dev_cancel(fd, past.id), 1);
 	dev_arm(fd, 0, 0);
 	dev_read(fd);
-	CHECK_EQ(late_max(fd), late);
+	CHECK_EQ(fdinfo_late_max(fd), late);
 }
 
-static void fdinfo_tells_of_lateness_in_cells(void)
+static void fdinfo_shows_lateness_of_cells(void)
 {
 	struct twheel_setup setup = {
 		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
@@ -99,17 +99,17 @@ static void fdinfo_tells_of_lateness_in_cells(void)
 	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("no shared mapping on this machine");
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	CHECK_EQ(late_max(fd), 0);
+	CHECK_EQ(fdinfo_late_max(fd), 0);
 	before = dev_now(CLOCK_MONOTONIC);
 	NEED(ioctl(fd, TWHEEL_IOC_ARM, &op) == 0);
 	dev_wait_unread(fd, 1);
 	/* No timer fires at its very nanosecond. */
-	CHECK(late_max(fd) > 0);
-	CHECK(late_max(fd) <= dev_now(CLOCK_MONOTONIC) - before);
+	CHECK(fdinfo_late_max(fd) > 0);
+	CHECK(fdinfo_late_max(fd) <= dev_now(CLOCK_MONOTONIC) - before);
 }
 
 /* The number of buckets with timers, for each level. */
-static void fdinfo_tells_of_buckets(void)
+static void fdinfo_shows_buckets(void)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS };
 	uint64_t now = dev_now(CLOCK_MONOTONIC), ids[4];
@@ -118,27 +118,27 @@ static void fdinfo_tells_of_buckets(void)
 	};
 	int fd = dev_open(), i;
 
-	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 0 0 0 0 0 0 0\n"));
+	CHECK(strstr(fdinfo_text(fd), "\noccupied:\t0 0 0 0 0 0 0 0\n"));
 	for (i = 0; i < 4; i++) {
 		op.id = 0;
 		op.deadline_ns = now + delays[i];
 		ids[i] = dev_arm_op(fd, &op);
 	}
-	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
+	CHECK(strstr(fdinfo_text(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
 	CHECK_EQ(dev_cancel(fd, ids[1]), 0);
-	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
+	CHECK(strstr(fdinfo_text(fd), "\noccupied:\t0 1 1 0 1 0 0 0\n"));
 	CHECK_EQ(dev_cancel(fd, ids[2]), 0);
-	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 0 0 1 0 0 0\n"));
+	CHECK(strstr(fdinfo_text(fd), "\noccupied:\t0 1 0 0 1 0 0 0\n"));
 	for (i = 1; i <= 200; i++) {
 		op.id = 0;
 		op.deadline_ns = now + 3600 * S + i * 66 * S;
 		dev_arm_op(fd, &op);
 	}
-	CHECK(strstr(fdinfo(fd), "\noccupied:\t0 1 200 0 1 0 0 0\n"));
+	CHECK(strstr(fdinfo_text(fd), "\noccupied:\t0 1 200 0 1 0 0 0\n"));
 }
 
 /* Levels with fewer buckets than a word of the bitmap has bits. */
-static void fdinfo_tells_of_small_levels(void)
+static void fdinfo_shows_small_levels(void)
 {
 	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC, .slots = 2 };
 	int fd = dev_open(), n;
@@ -152,7 +152,7 @@ static void fdinfo_tells_of_small_levels(void)
 		dev_arm(fd, MS << n, 0);
 		dev_arm(fd, (MS << n) + (MS << n) / 2, 0);
 	}
-	line = strstr(fdinfo(fd), "\noccupied:\t");
+	line = strstr(fdinfo_text(fd), "\noccupied:\t");
 	NEED(line);
 	line = strchr(line, '\t');
 	for (n = 0; *line != '\n'; n++, line = end)
@@ -187,10 +187,10 @@ static void slack_of_every_period(void)
 
 static const struct tap_test tests[] = {
 	TAP(fdinfo_shows),
-	TAP(fdinfo_tells_of_lateness),
-	TAP(fdinfo_tells_of_lateness_in_cells),
-	TAP(fdinfo_tells_of_buckets),
-	TAP(fdinfo_tells_of_small_levels),
+	TAP(fdinfo_shows_lateness),
+	TAP(fdinfo_shows_lateness_of_cells),
+	TAP(fdinfo_shows_buckets),
+	TAP(fdinfo_shows_small_levels),
 	TAP(slack_of_every_period),
 };
 

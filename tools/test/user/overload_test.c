@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A file that exceeds its CPU budget is served by a thread. So are the files of a user other
- * than root that exceed it together.
+ * than root that exceed it files_together.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -22,7 +22,7 @@
 #define GREEDY		5000
 #define ROUNDS		300
 
-static void set_share(const char *percent)
+static void device_share_set(const char *percent)
 {
 	FILE *file = fopen(PARAMETER, "w");
 
@@ -32,13 +32,13 @@ static void set_share(const char *percent)
 	NEED(fclose(file) == 0);
 }
 
-static void set_default(void)
+static void device_share_reset(void)
 {
-	set_share("25");
+	device_share_set("25");
 }
 
 /* Arm so many for now, and cancel them when they have expired. */
-static void gorge(int fd, unsigned int count)
+static void expire_many(int fd, unsigned int count)
 {
 	struct twheel_op *ops = calloc(count, sizeof(*ops));
 	unsigned int i;
@@ -59,14 +59,14 @@ static void greedy_gets_a_thread(void)
 	int greedy, modest;
 	unsigned int i;
 
-	set_share("1");
-	atexit(set_default);
+	device_share_set("1");
+	atexit(device_share_reset);
 	greedy = dev_open();
 	modest = dev_open();
 	for (i = 0; i < ROUNDS && !dev_info(greedy).threaded; i++)
-		gorge(greedy, GREEDY);
+		expire_many(greedy, GREEDY);
 	CHECK(dev_info(greedy).threaded);
-	gorge(greedy, GREEDY);
+	expire_many(greedy, GREEDY);
 
 	dev_arm(modest, 5 * MS, 7);
 	CHECK_EQ(dev_read(modest).cookie, 7);
@@ -91,34 +91,34 @@ static void stay_on_one_cpu(void)
 }
 
 #define FILES		40
-/* In tens: one file alone may do it at least so often before a thread serves it. */
+/* In tens: one file rounds_alone may do it at least so often before a thread serves it. */
 #define OFTEN		2
 /* In tens: no machine allows it so often. */
 #define TOO_OFTEN	250
 
-static unsigned int nibble;
+static unsigned int nibble_timers;
 
 /* How often one file may do it before a thread serves it, in tens. */
-static int alone(int unused)
+static int rounds_alone(int unused)
 {
 	int fd = dev_open(), i;
 
 	(void)unused;
 	stay_on_one_cpu();
 	for (i = 0; i < 10 * TOO_OFTEN && !dev_info(fd).threaded; i++)
-		gorge(fd, nibble);
+		expire_many(fd, nibble_timers);
 	return i / 10;
 }
 
-/* What together() returns. Anything else: an event was lost, or came twice. */
+/* What files_together() returns. Anything else: an event was lost, or came twice. */
 #define A_THREAD	42
 #define NO_THREAD	43
 
 /*
  * Many files do it in turn, ten times as often as one may, in total; each of them a quarter
- * of what it may alone. Are they served by a thread?
+ * of what it may rounds_alone. Are they served by a thread?
  */
-static int together(int tenths)
+static int files_together(int tenths)
 {
 	int fds[FILES], n, i;
 	bool over = false;
@@ -130,12 +130,12 @@ static int together(int tenths)
 		NEED(dev_cancel(fds[n], dev_arm(fds[n], 3600 * S, 0)) == 0);
 	}
 	for (i = 0; i < 100 * tenths && !over; i++) {
-		gorge(fds[i % FILES], nibble);
+		expire_many(fds[i % FILES], nibble_timers);
 		over = dev_info(fds[i % FILES]).threaded;
 	}
 	for (n = 0; n < FILES; n++)
 		if (dev_info(fds[n]).fired !=
-		    (uint64_t)(i / FILES + (n < i % FILES)) * nibble)
+		    (uint64_t)(i / FILES + (n < i % FILES)) * nibble_timers)
 			return 0;
 	return over ? A_THREAD : NO_THREAD;
 }
@@ -146,38 +146,38 @@ static void files_of_a_user_are_one(void)
 	unsigned int uid = 1001;
 	struct stat st;
 
-	set_share("1");
-	atexit(set_default);
+	device_share_set("1");
+	atexit(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
 	/* Find a number of timers that this machine serves often enough. */
-	for (nibble = 2048; nibble > 1 && tenths < OFTEN;) {
-		nibble /= 2;
-		tenths = dev_as_user(uid++, alone, 0);
+	for (nibble_timers = 2048; nibble_timers > 1 && tenths < OFTEN;) {
+		nibble_timers /= 2;
+		tenths = dev_as_user(uid++, rounds_alone, 0);
 	}
-	printf("# %u timers: %u0 times\n", nibble, tenths);
+	printf("# %u timers: %u0 times\n", nibble_timers, tenths);
 	CHECK(tenths >= OFTEN && tenths < TOO_OFTEN);
-	CHECK_EQ(dev_as_user(uid, together, tenths), A_THREAD);
+	CHECK_EQ(dev_as_user(uid, files_together, tenths), A_THREAD);
 	/*
 	 * Root has no budget beyond that of each file. But a file exceeds that at once if the
 	 * host stops the guest within a pass: try again.
 	 */
 	for (i = 0; i < 20 && ends != NO_THREAD; i++)
-		ends = dev_as_user(0, together, tenths);
+		ends = dev_as_user(0, files_together, tenths);
 	CHECK_EQ(ends, NO_THREAD);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 
-static void no_limit_no_thread(void)
+static void no_budget_no_thread(void)
 {
 	unsigned int i;
 	int fd;
 
-	set_share("0");
-	atexit(set_default);
+	device_share_set("0");
+	atexit(device_share_reset);
 	fd = dev_open();
 	for (i = 0; i < 20; i++)
-		gorge(fd, GREEDY);
+		expire_many(fd, GREEDY);
 	CHECK_EQ(dev_info(fd).threaded, 0);
 	CHECK_EQ(dev_info(fd).fired, 20 * GREEDY);
 	close(fd);
@@ -188,7 +188,7 @@ int main(int argc, char **argv)
 	static const struct tap_test tests[] = {
 		TAP(greedy_gets_a_thread),
 		TAP(files_of_a_user_are_one),
-		TAP(no_limit_no_thread),
+		TAP(no_budget_no_thread),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);

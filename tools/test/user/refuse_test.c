@@ -22,7 +22,7 @@ struct held {
 	struct twheel_info before;
 };
 
-static struct held hold(void)
+static struct held held_open(void)
 {
 	struct held held = { .fd = dev_open_flags(O_NONBLOCK) };
 
@@ -34,7 +34,7 @@ static struct held hold(void)
 }
 
 /* Check that nothing has changed. */
-static void unchanged(const struct held *held)
+static void held_unchanged(const struct held *held)
 {
 	struct twheel_info now = dev_info(held->fd);
 	struct twheel_op op;
@@ -73,7 +73,7 @@ static struct twheel_op good_op(const struct held *held, unsigned long command)
 
 static void unknown_commands(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	struct twheel_op op = good_op(&held, TWHEEL_IOC_ARM);
 
 	CHECK_ERR(ioctl(held.fd, _IOWR(TWHEEL_IOC_TYPE, 0x7f, op), &op), ENOTTY);
@@ -83,12 +83,12 @@ static void unknown_commands(void)
 	CHECK_ERR(ioctl(held.fd, _IOR(TWHEEL_IOC_TYPE, 0x02, op), &op), ENOTTY);
 	CHECK_ERR(ioctl(held.fd, _IOW(TWHEEL_IOC_TYPE, 0x00,
 				      struct twheel_info), &op), ENOTTY);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void unknown_flags(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	unsigned int i, bit;
 
 	for (i = 0; i < NR_OPS; i++) {
@@ -106,13 +106,13 @@ static void unknown_flags(void)
 			CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
 		}
 	}
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 /* Flags of former versions, in arms that these accepted. */
 static void former_flags(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	unsigned int bit;
 
 	for (bit = 2; bit <= 3; bit++) {
@@ -132,25 +132,25 @@ static void former_flags(void)
 	}
 	/* Features of former versions. */
 	CHECK_EQ(held.before.features & (1U << 2 | 1U << 3 | 1U << 7), 0);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 /* The former command for an eventfd; and SIGIO. */
 static void former_commands(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	uint64_t arg[2] = { ~0U, 0 };
 
 	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x08, 16),
 			arg), ENOTTY);
 	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_NONE, TWHEEL_IOC_TYPE, 0x08, 0)),
 		  ENOTTY);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void reserved_fields(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	unsigned int i;
 
 	for (i = 0; i < NR_OPS; i++) {
@@ -162,12 +162,12 @@ static void reserved_fields(void)
 		op.op = 1;
 		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
 	}
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void arm_values(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	struct twheel_op good = good_op(&held, TWHEEL_IOC_ARM), op;
 
 	op = good;
@@ -189,12 +189,12 @@ static void arm_values(void)
 	op = good_op(&held, TWHEEL_IOC_MODIFY);
 	op.deadline_ns = TWHEEL_DELAY_NEVER + 1;
 	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void void_identifiers(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	int other = dev_open();
 	uint64_t foreign = dev_arm(other, 3600 * S, 0);
 	uint64_t stale = dev_arm(other, 3600 * S, 0);
@@ -223,7 +223,7 @@ static void void_identifiers(void)
 		/* A file without any timer. */
 		CHECK_ERR(ioctl(dev_open(), op_commands[i], &op), ENOENT);
 	}
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void setup_values(void)
@@ -286,7 +286,7 @@ static void full_file(void)
 
 static void bad_pointers(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	struct twheel_op good = good_op(&held, TWHEEL_IOC_ARM), *op;
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned int i;
@@ -311,12 +311,12 @@ static void bad_pointers(void)
 	NEED(mprotect(memory, page, PROT_READ) == 0);
 	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, op), EFAULT);
 	CHECK_EQ(op->id, 0);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static void sizes(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 	struct {
 		struct twheel_op op;
 		uint64_t tail[2];
@@ -342,7 +342,7 @@ static void sizes(void)
 	}
 	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, 0,
 				      sizeof(info.info) - 8), &info), EINVAL);
-	unchanged(&held);
+	held_unchanged(&held);
 
 	/* A longer structure than the kernel knows is accepted if the rest is 0. */
 	memset(&info, 0xff, sizeof(info));
@@ -359,7 +359,7 @@ static void sizes(void)
 static void reads(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
-	struct held held = hold();
+	struct held held = held_open();
 	/* volatile, or the compiler would warn */
 	void *volatile nowhere = (void *)8;
 	struct twheel_event event;
@@ -372,7 +372,7 @@ static void reads(void)
 	/* Events have no position. */
 	CHECK_ERR(pread(held.fd, &event, sizeof(event), 0), ESPIPE);
 	CHECK_ERR(lseek(held.fd, 0, SEEK_SET), ESPIPE);
-	unchanged(&held);
+	held_unchanged(&held);
 
 	/* There is no memory for the second record. */
 	dev_arm(held.fd, MS, 33);
@@ -392,13 +392,13 @@ static void reads(void)
 
 static void module_in_use(void)
 {
-	struct held held = hold();
+	struct held held = held_open();
 
 	if (access("/sys/module/twheel/refcnt", R_OK))
 		tap_skip("twheel is not a module here");
 	CHECK_ERR(syscall(SYS_delete_module, "twheel", O_NONBLOCK),
 		  EWOULDBLOCK);
-	unchanged(&held);
+	held_unchanged(&held);
 }
 
 static const struct tap_test tests[] = {

@@ -135,7 +135,7 @@ static void mapping_outlives_close(void)
 	NEED(munmap(m.start, m.bytes) == 0);
 }
 
-enum { CELLS = 64 };
+enum { DUEL_CELLS = 64 };
 
 /* The duel goes on until there were so many of each. */
 enum { MANY_EVENTS = 3000, MANY_CANCELS = 1000, MANY_KICKS = 500 };
@@ -143,13 +143,13 @@ enum { MANY_EVENTS = 3000, MANY_CANCELS = 1000, MANY_KICKS = 500 };
 static struct {
 	struct mapped m;
 	/* The generation of the last event that was read, of each cell. */
-	_Atomic uint32_t read[CELLS];
+	_Atomic uint32_t read[DUEL_CELLS];
 	atomic_long events, armed, cancelled, extended, kicked, bad;
 	atomic_bool over, drained;
 } duel;
 
 /* Change the deadline of a pending cell; kick if it is before the look. */
-static void move(unsigned int cell, uint64_t delay_ns)
+static void cell_move(unsigned int cell, uint64_t delay_ns)
 {
 	struct mapped *m = &duel.m;
 	uint64_t word = load(&m->cells[cell].word), ticks, id;
@@ -169,16 +169,16 @@ static void move(unsigned int cell, uint64_t delay_ns)
 	}
 }
 
-static void *mover(void *arg)
+static void *duel_mover(void *arg)
 {
 	uint32_t seed = 7;
 
 	while (!duel.over)
-		move(roll(&seed) % CELLS, roll(&seed) % (4 * MS));
+		cell_move(roll(&seed) % DUEL_CELLS, roll(&seed) % (4 * MS));
 	return arg;
 }
 
-static void act(unsigned int cell, uint32_t *seed)
+static void cell_act(unsigned int cell, uint32_t *seed)
 {
 	struct mapped *m = &duel.m;
 	uint64_t word = load(&m->cells[cell].word);
@@ -187,7 +187,7 @@ static void act(unsigned int cell, uint32_t *seed)
 	switch (state_of(word)) {
 	case TWHEEL_CELL_PENDING:
 		if (roll(seed) % 8)
-			move(cell, roll(seed) % (2 * MS));
+			cell_move(cell, roll(seed) % (2 * MS));
 		else if (cas(&m->cells[cell].word, word,
 			     word_of(id, TWHEEL_CELL_CANCELLED, 0)))
 			duel.cancelled++;
@@ -202,16 +202,16 @@ static void act(unsigned int cell, uint32_t *seed)
 	duel.armed++;
 }
 
-static void *owner(void *arg)
+static void *duel_owner(void *arg)
 {
 	uint32_t seed = 3;
 
 	while (!duel.over)
-		act(roll(&seed) % CELLS, &seed);
+		cell_act(roll(&seed) % DUEL_CELLS, &seed);
 	return arg;
 }
 
-static void *taker(void *arg)
+static void *duel_taker(void *arg)
 {
 	struct mapped *m = &duel.m;
 	uint32_t seed = 11, cell;
@@ -239,11 +239,11 @@ static void *taker(void *arg)
 	return arg;
 }
 
-static bool settled(void)
+static bool duel_settled(void)
 {
 	unsigned int i;
 
-	for (i = 0; i < CELLS; i++) {
+	for (i = 0; i < DUEL_CELLS; i++) {
 		uint64_t word = load(&duel.m.cells[i].word);
 
 		if (state_of(word) == TWHEEL_CELL_PENDING ||
@@ -254,22 +254,22 @@ static bool settled(void)
 	return !dev_info(duel.m.fd).timers;
 }
 
-static void none_lost_none_twice_none_early(void)
+static void each_fires_once_and_not_early(void)
 {
 	pthread_t threads[3];
 	struct twheel_info info;
 
-	duel.m = map_cells(CELLS);
-	NEED(!pthread_create(&threads[0], NULL, owner, NULL));
-	NEED(!pthread_create(&threads[1], NULL, mover, NULL));
-	NEED(!pthread_create(&threads[2], NULL, taker, NULL));
+	duel.m = map_cells(DUEL_CELLS);
+	NEED(!pthread_create(&threads[0], NULL, duel_owner, NULL));
+	NEED(!pthread_create(&threads[1], NULL, duel_mover, NULL));
+	NEED(!pthread_create(&threads[2], NULL, duel_taker, NULL));
 	while (duel.events < MANY_EVENTS || duel.cancelled < MANY_CANCELS ||
 	       duel.kicked < MANY_KICKS)
 		usleep(10000);
 	duel.over = true;
 	pthread_join(threads[0], NULL);
 	pthread_join(threads[1], NULL);
-	while (!settled())
+	while (!duel_settled())
 		usleep(10000);
 	duel.drained = true;
 	pthread_join(threads[2], NULL);
@@ -320,7 +320,7 @@ static const struct tap_test tests[] = {
 	TAP(cancelled_or_taken),
 	TAP(periods_add_up),
 	TAP(mapping_outlives_close),
-	TAP(none_lost_none_twice_none_early),
+	TAP(each_fires_once_and_not_early),
 	TAP(reader_from_before_the_cells),
 };
 

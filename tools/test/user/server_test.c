@@ -183,7 +183,7 @@ static bool keep_busy(const int *fds, long *heard, unsigned int count)
 	return true;
 }
 
-static bool silent_ones_go(void)
+static bool silent_connections_are_closed(void)
 {
 	int busy[BUSY], silent[CROWD], i;
 	long heard[BUSY];
@@ -206,7 +206,7 @@ static bool silent_ones_go(void)
 }
 
 /* A timer of a connection that has left ends none of the others. */
-static bool who_leaves_is_forgotten(void)
+static bool closed_connections_are_forgotten(void)
 {
 	long heard;
 	int fd, i;
@@ -256,24 +256,24 @@ static void with_server(const char *program, bool tcp, bool (*scenario)(void))
 			 IDLE_LAST_MS / 2);
 }
 
-static void wheel_silent_ones_go(void)
+static void wheel_silent_connections_are_closed(void)
 {
-	with_server("idle_server", true, silent_ones_go);
+	with_server("idle_server", true, silent_connections_are_closed);
 }
 
-static void timerfd_silent_ones_go(void)
+static void timerfd_silent_connections_are_closed(void)
 {
-	with_server("idle_server_timerfd", true, silent_ones_go);
+	with_server("idle_server_timerfd", true, silent_connections_are_closed);
 }
 
-static void wheel_who_leaves_is_forgotten(void)
+static void wheel_closed_connections_are_forgotten(void)
 {
-	with_server("idle_server", true, who_leaves_is_forgotten);
+	with_server("idle_server", true, closed_connections_are_forgotten);
 }
 
-static void timerfd_who_leaves_is_forgotten(void)
+static void timerfd_closed_connections_are_forgotten(void)
 {
-	with_server("idle_server_timerfd", true, who_leaves_is_forgotten);
+	with_server("idle_server_timerfd", true, closed_connections_are_forgotten);
 }
 
 static void wheel_unix_socket(void)
@@ -287,9 +287,9 @@ static void timerfd_unix_socket(void)
 }
 
 static const struct tap_test tests[] = {
-	TAP(wheel_silent_ones_go), TAP(timerfd_silent_ones_go),
-	TAP(wheel_who_leaves_is_forgotten),
-	TAP(timerfd_who_leaves_is_forgotten),
+	TAP(wheel_silent_connections_are_closed), TAP(timerfd_silent_connections_are_closed),
+	TAP(wheel_closed_connections_are_forgotten),
+	TAP(timerfd_closed_connections_are_forgotten),
 	TAP(wheel_unix_socket), TAP(timerfd_unix_socket),
 };
 

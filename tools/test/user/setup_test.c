@@ -25,25 +25,25 @@
 #define FEWEST_CELLS	5000
 #define MOST_CELLS	2000000
 
-static atomic_bool over;
+static atomic_bool setup_over;
 static unsigned int nr_cells;
 static int fd;
 static uint64_t before;
 
 /* Has the setup begun? */
-static bool goes_on(void)
+static bool setup_goes_on(void)
 {
 	return dev_info(fd).user_timers > before;
 }
 
 /* Every call that names a timer or arms one, while there is none yet. */
-static void *hasty(void *arg)
+static void *hasty_thread(void *arg)
 {
 	bool *armed = arg;
 
-	while (!goes_on() && !over)
+	while (!setup_goes_on() && !setup_over)
 		;
-	for (unsigned int i = 0; !over; i++) {
+	for (unsigned int i = 0; !setup_over; i++) {
 		struct twheel_op op = { .id = 1ULL << 32 | i % nr_cells };
 
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_QUERY, &op), ENOENT);
@@ -89,13 +89,13 @@ static void arms_when_it_is_done(void)
 	nr_cells = FEWEST_CELLS;
 	while (in_time < IN_TIME) {
 		NEED(nr_cells <= MOST_CELLS);
-		over = false;
+		setup_over = false;
 		armed = false;
 		fd = dev_open();
 		before = dev_info(fd).user_timers;
-		NEED(!pthread_create(&thread, NULL, hasty, &armed));
+		NEED(!pthread_create(&thread, NULL, hasty_thread, &armed));
 		NEED(set_up() == 0);
-		over = true;
+		setup_over = true;
 		pthread_join(thread, NULL);
 		CHECK_EQ(dev_info(fd).max_timers, nr_cells);
 		CHECK_EQ(dev_info(fd).timers, armed);
@@ -107,7 +107,7 @@ static void arms_when_it_is_done(void)
 	}
 }
 
-static void set_limit(const char *limit)
+static void user_limit_set(const char *limit)
 {
 	FILE *file = fopen(PARAMETER, "w");
 
@@ -117,9 +117,9 @@ static void set_limit(const char *limit)
 	NEED(fclose(file) == 0);
 }
 
-static void set_default(void)
+static void user_limit_reset(void)
 {
-	set_limit("4194304");
+	user_limit_set("4194304");
 }
 
 /* Open a file without root's exemption from limits. */
@@ -146,16 +146,16 @@ static void fails_as_a_whole(void)
 
 	need_cells();
 	nr_cells = 10000;
-	set_limit("8000");
-	atexit(set_default);
+	user_limit_set("8000");
+	atexit(user_limit_reset);
 	fd = open_limited();
 	before = dev_info(fd).user_timers;
-	NEED(!pthread_create(&thread, NULL, hasty, NULL));
+	NEED(!pthread_create(&thread, NULL, hasty_thread, NULL));
 	for (i = 0; i < ROUNDS; i++) {
 		CHECK_ERR(set_up(), EDQUOT);
 		CHECK_EQ(dev_info(fd).user_timers, before);
 	}
-	over = true;
+	setup_over = true;
 	pthread_join(thread, NULL);
 	dev_arm(fd, MS, 7);
 	CHECK_EQ(dev_read(fd).cookie, 7);
@@ -179,8 +179,8 @@ static void after_refused_arms(void)
 	fd = dev_open();
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
 	is_not_late();
-	set_limit("100");
-	atexit(set_default);
+	user_limit_set("100");
+	atexit(user_limit_reset);
 	fd = open_limited();
 	op.period_ns = 0;
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EDQUOT);

@@ -46,7 +46,7 @@ static void a_new_file_has_done_nothing(void)
 	CHECK(dev_info(fd).features & TWHEEL_FEATURE_STATS);
 }
 
-static void books_of_timers(void)
+static void counters_of_timers(void)
 {
 	uint64_t id;
 	int fd = dev_open();
@@ -74,7 +74,7 @@ static void books_of_timers(void)
 }
 
 /* Sum, maximum and bucket are of the lateness that the event shows. */
-static void lateness_is_the_events(void)
+static void lateness_is_that_of_the_event(void)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS };
 	struct twheel_file_stats stats;
@@ -230,8 +230,8 @@ static void the_structure_may_grow(void)
 
 static const struct tap_test tests[] = {
 	TAP(a_new_file_has_done_nothing),
-	TAP(books_of_timers),
-	TAP(lateness_is_the_events),
+	TAP(counters_of_timers),
+	TAP(lateness_is_that_of_the_event),
 	TAP(extensions_are_counted_when_found),
 	TAP(extensions_of_cells),
 	TAP(wheels_have_numbers),

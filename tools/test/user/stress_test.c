@@ -62,7 +62,7 @@ static struct {
 	atomic_bool done;
 } battle;
 
-static void *actor(void *arg)
+static void *battle_actor(void *arg)
 {
 	uint32_t seed = 99 + (uintptr_t)arg;
 	int i;
@@ -107,7 +107,7 @@ static void *actor(void *arg)
 	return NULL;
 }
 
-static void *reader(void *arg)
+static void *battle_reader(void *arg)
 {
 	struct twheel_event events[7];
 	ssize_t got;
@@ -127,7 +127,7 @@ static void *reader(void *arg)
 	}
 }
 
-static void books_balance(void)
+static void counts_add_up(void)
 {
 	pthread_t actors[ACTORS], readers[2];
 	struct twheel_info info;
@@ -135,9 +135,9 @@ static void books_balance(void)
 
 	battle.fd = dev_open_flags(O_NONBLOCK);
 	for (i = 0; i < 2; i++)
-		NEED(!pthread_create(&readers[i], NULL, reader, NULL));
+		NEED(!pthread_create(&readers[i], NULL, battle_reader, NULL));
 	for (i = 0; i < ACTORS; i++)
-		NEED(!pthread_create(&actors[i], NULL, actor, (void *)i));
+		NEED(!pthread_create(&actors[i], NULL, battle_actor, (void *)i));
 	for (i = 0; i < ACTORS; i++)
 		pthread_join(actors[i], NULL);
 	battle.done = true;
@@ -156,7 +156,7 @@ static void books_balance(void)
 
 static const struct tap_test tests[] = {
 	TAP(many_exactly_once),
-	TAP(books_balance),
+	TAP(counts_add_up),
 };
 
 int main(int argc, char **argv)

@@ -28,7 +28,7 @@ struct seen {
 	unsigned int exhausted;
 };
 
-static int put(const char *file, const char *text)
+static int tracefs_write(const char *file, const char *text)
 {
 	char path[256];
 	int fd, ret;
@@ -42,15 +42,15 @@ static int put(const char *file, const char *text)
 	return ret;
 }
 
-static void stop(void)
+static void trace_stop(void)
 {
-	put("events/twheel/enable", "0");
-	put("events/twheel/filter", "0");
-	put("buffer_size_kb", "1");
+	tracefs_write("events/twheel/enable", "0");
+	tracefs_write("events/twheel/filter", "0");
+	tracefs_write("buffer_size_kb", "1");
 }
 
 /* Trace one wheel; 0: all. */
-static void start(uint32_t wheel)
+static void trace_start(uint32_t wheel)
 {
 	char filter[32];
 
@@ -59,20 +59,20 @@ static void start(uint32_t wheel)
 	if (access(TRACING "/events/twheel", F_OK))
 		tap_skip("there is no tracefs here");
 	/* Settings that an earlier test may have left. */
-	stop();
-	NEED(put("trace", "\n") == 0);
-	NEED(put("tracing_on", "1") == 0);
+	trace_stop();
+	NEED(tracefs_write("trace", "\n") == 0);
+	NEED(tracefs_write("tracing_on", "1") == 0);
 	/* In a smaller buffer, events could be lost. */
-	NEED(put("buffer_size_kb", "8192") == 0);
+	NEED(tracefs_write("buffer_size_kb", "8192") == 0);
 	if (wheel) {
 		snprintf(filter, sizeof(filter), "wheel == %u", wheel);
-		NEED(put("events/twheel/filter", filter) == 0);
+		NEED(tracefs_write("events/twheel/filter", filter) == 0);
 	}
-	NEED(put("events/twheel/enable", "1") == 0);
+	NEED(tracefs_write("events/twheel/enable", "1") == 0);
 }
 
 /* The number after "key=" in a line; ends the test without one. */
-static long long number(const char *line, const char *key)
+static long long line_number(const char *line, const char *key)
 {
 	char with[32];
 	const char *at;
@@ -84,16 +84,16 @@ static long long number(const char *line, const char *key)
 	return strtoll(at + strlen(with), NULL, 0);
 }
 
-static void take_pass(struct seen *seen, const char *line)
+static void seen_take_pass(struct seen *seen, const char *line)
 {
 	seen->pass++;
-	seen->fired_in_passes += number(line, "fired");
-	seen->cascaded_in_passes += number(line, "cascades");
-	seen->refiled_in_passes += number(line, "requeued");
-	seen->exhausted += number(line, "exhausted");
+	seen->fired_in_passes += line_number(line, "fired");
+	seen->cascaded_in_passes += line_number(line, "cascades");
+	seen->refiled_in_passes += line_number(line, "requeued");
+	seen->exhausted += line_number(line, "exhausted");
 }
 
-static void take(struct seen *seen, const char *line)
+static void seen_take(struct seen *seen, const char *line)
 {
 	const struct {
 		const char *name;
@@ -121,38 +121,38 @@ static void take(struct seen *seen, const char *line)
 	}
 	if (strstr(line, ": twheel_cascade: ")) {
 		seen->cascade++;
-		seen->cascaded += number(line, "timers");
-		CHECK(number(line, "levels") > 1);
+		seen->cascaded += line_number(line, "timers");
+		CHECK(line_number(line, "levels") > 1);
 	} else if (strstr(line, ": twheel_requeue: ")) {
 		seen->refile++;
-		seen->requeued += number(line, "timers");
+		seen->requeued += line_number(line, "timers");
 	} else if (strstr(line, ": twheel_pass: ")) {
-		take_pass(seen, line);
+		seen_take_pass(seen, line);
 	} else {
 		tap_check(false, __FILE__, __LINE__, "what is this: %s", line);
 	}
 }
 
 /* Check the tick of a line that has a deadline. */
-static void check_tick(const char *line, uint64_t tick_ns)
+static void line_check_tick(const char *line, uint64_t tick_ns)
 {
 	uint64_t deadline, tick;
 
 	if (!strstr(line, " tick="))
 		return;
-	deadline = number(line, "deadline_ns");
-	tick = number(line, "tick");
+	deadline = line_number(line, "deadline_ns");
+	tick = line_number(line, "tick");
 	CHECK_EQ(tick, (deadline + tick_ns - 1) / tick_ns);
 }
 
 /* Stop, and take all events. */
-static struct seen finish(uint64_t tick_ns)
+static struct seen trace_finish(uint64_t tick_ns)
 {
 	struct seen seen = { };
 	char line[1024];
 	FILE *file;
 
-	NEED(put("tracing_on", "0") == 0);
+	NEED(tracefs_write("tracing_on", "0") == 0);
 	file = fopen(TRACING "/trace", "r");
 	NEED(file);
 	while (fgets(line, sizeof(line), file)) {
@@ -160,11 +160,11 @@ static struct seen finish(uint64_t tick_ns)
 		CHECK(!strstr(line, "LOST"));
 		if (*line == '#' || !strstr(line, ": twheel_"))
 			continue;
-		take(&seen, line);
-		check_tick(line, tick_ns);
+		seen_take(&seen, line);
+		line_check_tick(line, tick_ns);
 	}
 	fclose(file);
-	stop();
+	trace_stop();
 	return seen;
 }
 
@@ -191,7 +191,7 @@ static void events_are_what_was_counted(void)
 	unsigned int i;
 	int other = dev_open(), fd = open_wheel(&wheel);
 
-	start(wheel);
+	trace_start(wheel);
 	for (i = 0; i < 50; i++)
 		ids[i] = dev_arm(fd, i < 30 ? i * MS : 3600 * S, i);
 	/* Another wheel is not traced. */
@@ -206,7 +206,7 @@ static void events_are_what_was_counted(void)
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
 	CHECK_EQ(stats.pending, 10);
 	close(fd);
-	seen = finish(MS);
+	seen = trace_finish(MS);
 
 	CHECK_EQ(seen.arm, 50);
 	CHECK_EQ(seen.arm, stats.armed);
@@ -235,7 +235,7 @@ static void extended_and_cascaded(void)
 		if (delay <= S)
 			continue;
 		fd = open_wheel(&wheel);
-		start(wheel);
+		trace_start(wheel);
 		id = dev_arm(fd, delay, 1);
 		/* With a second timer, the bucket is not searched. */
 		dev_arm(fd, delay, 2);
@@ -243,12 +243,12 @@ static void extended_and_cascaded(void)
 		if (!dev_modify(fd, id, TWHEEL_LATER, 2 * delay))
 			break;
 		CHECK_EQ(errno, EALREADY);
-		stop();
+		trace_stop();
 		close(fd);
 	}
 	dev_wait_unread(fd, 2);
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
-	seen = finish(MS);
+	seen = trace_finish(MS);
 
 	CHECK_EQ(seen.entry, 2);
 	CHECK_EQ(seen.extend, 1);
@@ -259,7 +259,7 @@ static void extended_and_cascaded(void)
 	CHECK_EQ(seen.pass, stats.passes);
 }
 
-static void passes_tell_of_their_budget(void)
+static void pass_events_show_their_budget(void)
 {
 	static struct twheel_op ops[2500];
 	struct twheel_file_stats stats;
@@ -269,7 +269,7 @@ static void passes_tell_of_their_budget(void)
 	uint64_t when;
 	int fd = open_wheel(&wheel);
 
-	start(wheel);
+	trace_start(wheel);
 	/* One tick for all, which mostly comes after the last arm. */
 	when = dev_now(CLOCK_MONOTONIC) + 2 * S;
 	for (i = 0; i < 2500; i++)
@@ -280,7 +280,7 @@ static void passes_tell_of_their_budget(void)
 	CHECK_EQ(dev_batch(fd, ops, 2500), 2500);
 	dev_wait_unread(fd, 2500);
 	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
-	seen = finish(MS);
+	seen = trace_finish(MS);
 	CHECK_EQ(seen.arm, 2500);
 	CHECK_EQ(seen.entry, 2500);
 	CHECK_EQ(seen.exit, 2500);
@@ -298,17 +298,17 @@ static void lateness_can_be_filtered(void)
 	int fd = open_wheel(&wheel);
 	char filter[96];
 
-	start(0);
+	trace_start(0);
 	snprintf(filter, sizeof(filter),
 		 "wheel == %u && late_ns > %llu", wheel,
 		 (unsigned long long)dev_now(CLOCK_MONOTONIC) / 2);
-	NEED(put("events/twheel/enable", "0") == 0);
-	NEED(put("events/twheel/twheel_expire_entry/filter", filter) == 0);
-	NEED(put("events/twheel/twheel_expire_entry/enable", "1") == 0);
+	NEED(tracefs_write("events/twheel/enable", "0") == 0);
+	NEED(tracefs_write("events/twheel/twheel_expire_entry/filter", filter) == 0);
+	NEED(tracefs_write("events/twheel/twheel_expire_entry/enable", "1") == 0);
 	dev_arm(fd, 10 * MS, 0);
 	dev_arm_op(fd, &op);
 	dev_wait_unread(fd, 2);
-	seen = finish(MS);
+	seen = trace_finish(MS);
 	CHECK_EQ(seen.entry, 1);
 	CHECK_EQ(seen.arm, 0);
 }
@@ -316,7 +316,7 @@ static void lateness_can_be_filtered(void)
 static const struct tap_test tests[] = {
 	TAP(events_are_what_was_counted),
 	TAP(extended_and_cascaded),
-	TAP(passes_tell_of_their_budget),
+	TAP(pass_events_show_their_budget),
 	TAP(lateness_can_be_filtered),
 };
 

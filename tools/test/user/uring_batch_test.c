@@ -14,7 +14,7 @@
 /* The size of the second half of a large entry. */
 #define LARGE	sizeof(struct io_uring_sqe)
 
-static int open_device(void)
+static int device_open(void)
 {
 	int fd = dev_open();
 
@@ -30,7 +30,7 @@ static struct twheel_batch batch_of(struct twheel_op *ops, uint32_t count)
 	};
 }
 
-static struct twheel_op *arms(unsigned int count, uint64_t delay_ns)
+static struct twheel_op *ops_arm(unsigned int count, uint64_t delay_ns)
 {
 	struct twheel_op *ops = calloc(count, sizeof(*ops));
 	unsigned int i;
@@ -56,7 +56,7 @@ static struct io_uring_sqe *batch_sqe(struct io_uring *ring, int fd,
 	return sqe;
 }
 
-static int run(struct io_uring *ring)
+static int ring_run(struct io_uring *ring)
 {
 	ring_submit(ring, 1);
 	return ring_wait(ring).res;
@@ -65,16 +65,16 @@ static int run(struct io_uring *ring)
 static int run_batch(struct io_uring *ring, int fd, const void *batch)
 {
 	batch_sqe(ring, fd, batch);
-	return run(ring);
+	return ring_run(ring);
 }
 
 static void arms_and_cancels(void)
 {
 	enum { N = 256 };
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(N, 3600 * S), got;
+	struct twheel_op *ops = ops_arm(N, 3600 * S), got;
 	struct twheel_batch batch = batch_of(ops, N);
-	int fd = open_device(), i;
+	int fd = device_open(), i;
 
 	CHECK_EQ(run_batch(&ring, fd, &batch), N);
 	CHECK_EQ(batch.done, N);
@@ -100,11 +100,11 @@ static void fires_through_the_ring(void)
 {
 	enum { N = 40 };
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(N, 5 * MS);
+	struct twheel_op *ops = ops_arm(N, 5 * MS);
 	struct twheel_batch batch = batch_of(ops, N);
 	struct twheel_event events[N];
 	unsigned char fired[N] = "";
-	int fd = open_device(), got = 0, i;
+	int fd = device_open(), got = 0, i;
 
 	batch_sqe(&ring, fd, &batch)->user_data = 1;
 	ring_submit(&ring, 1);
@@ -114,7 +114,7 @@ static void fires_through_the_ring(void)
 		int res;
 
 		io_uring_prep_read(sqe, fd, events, sizeof(events), 0);
-		res = run(&ring);
+		res = ring_run(&ring);
 		NEED(res > 0 && !(res % sizeof(*events)));
 		for (i = 0; i < res / (int)sizeof(*events); i++) {
 			NEED(events[i].cookie < N);
@@ -129,11 +129,11 @@ static void fires_through_the_ring(void)
 /* A batch that is too long to be done during submission. */
 static void long_ones_go_to_a_thread(void)
 {
-	enum { N = 20000 };
+	enum { N = 5000 };
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(N, 3600 * S);
+	struct twheel_op *ops = ops_arm(N, 3600 * S);
 	struct twheel_batch batch = batch_of(ops, N);
-	int fd = open_device(), i;
+	int fd = device_open(), i;
 
 	CHECK_EQ(run_batch(&ring, fd, &batch), N);
 	CHECK_EQ(batch.done, N);
@@ -145,11 +145,11 @@ static void long_ones_go_to_a_thread(void)
 /* An entry can be reused as soon as it is submitted. */
 static void entries_are_copied(void)
 {
-	enum { N = 2000, RINGS = 20 };
+	enum { N = 2000, RINGS = 8 };
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(N * RINGS, 3600 * S);
+	struct twheel_op *ops = ops_arm(N * RINGS, 3600 * S);
 	static struct twheel_batch batches[RINGS];
-	int fd = open_device(), i;
+	int fd = device_open(), i;
 
 	for (i = 0; i < RINGS; i++) {
 		batches[i] = batch_of(ops + i * N, N);
@@ -166,12 +166,12 @@ static void entries_are_copied(void)
 static void asked_for_a_thread(void)
 {
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(10, 3600 * S);
+	struct twheel_op *ops = ops_arm(10, 3600 * S);
 	struct twheel_batch batch = batch_of(ops, 10);
-	int fd = open_device();
+	int fd = device_open();
 
 	io_uring_sqe_set_flags(batch_sqe(&ring, fd, &batch), IOSQE_ASYNC);
-	CHECK_EQ(run(&ring), 10);
+	CHECK_EQ(ring_run(&ring), 10);
 	CHECK_EQ(dev_info(fd).timers, 10);
 }
 
@@ -179,10 +179,10 @@ static void asked_for_a_thread(void)
 static void no_call_at_all(void)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQPOLL);
-	struct twheel_op *ops = arms(1000, 3600 * S);
+	struct twheel_op *ops = ops_arm(1000, 3600 * S);
 	struct twheel_batch batch = batch_of(ops, 20);
 	struct twheel_batch longer = batch_of(ops + 20, 980);
-	int fd = open_device();
+	int fd = device_open();
 
 	CHECK_EQ(run_batch(&ring, fd, &batch), 20);
 	CHECK_EQ(run_batch(&ring, fd, &longer), 980);
@@ -192,11 +192,11 @@ static void no_call_at_all(void)
 static void linked_with_a_read(void)
 {
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(1, 10 * MS);
+	struct twheel_op *ops = ops_arm(1, 10 * MS);
 	struct twheel_batch batch = batch_of(ops, 1);
 	struct twheel_event event;
 	struct io_uring_sqe *sqe;
-	int fd = open_device();
+	int fd = device_open();
 
 	io_uring_sqe_set_flags(batch_sqe(&ring, fd, &batch), IOSQE_IO_LINK);
 	sqe = ring_sqe(&ring);
@@ -211,24 +211,24 @@ static void linked_with_a_read(void)
 static void large_entries(void)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
-	struct twheel_op *ops = arms(3, 3600 * S), *many = arms(1000, 3600 * S);
+	struct twheel_op *ops = ops_arm(3, 3600 * S), *many = ops_arm(1000, 3600 * S);
 	struct twheel_batch batch = batch_of(ops, 3);
 	struct twheel_batch longer = batch_of(many, 1000);
-	int fd = open_device();
+	int fd = device_open();
 
 	memset((char *)batch_sqe(&ring, fd, &batch) + LARGE, 0xee, LARGE);
-	CHECK_EQ(run(&ring), 3);
+	CHECK_EQ(ring_run(&ring), 3);
 	memset((char *)batch_sqe(&ring, fd, &longer) + LARGE, 0xee, LARGE);
-	CHECK_EQ(run(&ring), 1000);
+	CHECK_EQ(ring_run(&ring), 1000);
 	CHECK_EQ(dev_info(fd).timers, 1003);
 }
 
 static void memory_ends(void)
 {
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(1, 3600 * S);
+	struct twheel_op *ops = ops_arm(1, 3600 * S);
 	struct twheel_batch batch = batch_of(NULL, 1);
-	int fd = open_device();
+	int fd = device_open();
 
 	CHECK_EQ(run_batch(&ring, fd, &batch), -EFAULT);
 	CHECK_EQ(run_batch(&ring, fd, (void *)8), -EFAULT);
@@ -244,7 +244,7 @@ static void memory_ends(void)
 static void bad_commands(void)
 {
 	struct io_uring ring = ring_open(0);
-	struct twheel_op *ops = arms(1, 3600 * S);
+	struct twheel_op *ops = ops_arm(1, 3600 * S);
 	struct twheel_batch batch = batch_of(ops, 1);
 	struct {
 		struct twheel_batch batch;
@@ -259,7 +259,7 @@ static void bad_commands(void)
 	const unsigned int longer = _IOC(_IOC_READ | _IOC_WRITE,
 					 TWHEEL_IOC_TYPE, 7, sizeof(large));
 	struct io_uring_sqe *sqe;
-	int fd = open_device();
+	int fd = device_open();
 	unsigned int i;
 
 	for (i = 0; i < sizeof(unknown) / sizeof(*unknown); i++) {
@@ -267,39 +267,39 @@ static void bad_commands(void)
 		sqe = batch_sqe(&ring, fd, unknown[i] == TWHEEL_IOC_ARM ?
 				(void *)ops : (void *)&batch);
 		sqe->cmd_op = unknown[i];
-		CHECK_EQ(run(&ring), -ENOTTY);
+		CHECK_EQ(ring_run(&ring), -ENOTTY);
 	}
 	batch_sqe(&ring, fd, &batch)->cmd_op =
 		_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_TYPE, 7,
 		     sizeof(batch) - 8);
-	CHECK_EQ(run(&ring), -EINVAL);
+	CHECK_EQ(ring_run(&ring), -EINVAL);
 	batch_sqe(&ring, fd, &large)->cmd_op = longer;
-	CHECK_EQ(run(&ring), -E2BIG);
+	CHECK_EQ(ring_run(&ring), -E2BIG);
 	CHECK_EQ(dev_info(fd).armed, 0);
 	large.tail = 0;
 	batch_sqe(&ring, fd, &large)->cmd_op = longer;
-	CHECK_EQ(run(&ring), 1);
+	CHECK_EQ(ring_run(&ring), 1);
 }
 
 static void bad_words(void)
 {
-	struct twheel_op *ops = arms(1000, 3600 * S);
+	struct twheel_op *ops = ops_arm(1000, 3600 * S);
 	const struct twheel_batch good = batch_of(ops, 1);
 	struct io_uring ring = ring_open(0);
 	struct iovec vec = { ops, sizeof(*ops) };
 	struct twheel_batch bad[6], batch = good;
 	unsigned int i, n = 0;
-	int fd = open_device();
+	int fd = device_open();
 
 	for (i = 0; i < 8; i++) {
 		batch = good;
 		batch_sqe(&ring, fd, &batch)->cmd[8 + i] = 1;
-		CHECK_EQ(run(&ring), -EINVAL);
+		CHECK_EQ(ring_run(&ring), -EINVAL);
 	}
 	NEED(io_uring_register_buffers(&ring, &vec, 1) == 0);
 	batch = good;
 	batch_sqe(&ring, fd, &batch)->rw_flags = IORING_URING_CMD_FIXED;
-	CHECK_EQ(run(&ring), -EINVAL);
+	CHECK_EQ(ring_run(&ring), -EINVAL);
 	for (i = 0; i < 6; i++)
 		bad[i] = good;
 	bad[n++].flags = 1;

@@ -13,7 +13,7 @@
 /* Timers for two parts of a file's table. */
 #define N	300
 
-static long submit(void *arg)
+static long ring_submit_call(void *arg)
 {
 	long ret = io_uring_submit(arg);
 
@@ -22,7 +22,7 @@ static long submit(void *arg)
 }
 
 /* The batch is done or not, as its completion says; or io_uring itself fails. */
-static void hands_in(void)
+static void submits_a_batch(void)
 {
 	static struct twheel_op ops[N];
 	struct io_uring ring = ring_open(0);
@@ -53,7 +53,7 @@ static void hands_in(void)
 		sqe->cmd_op = TWHEEL_IOC_BATCH;
 		memcpy(sqe->cmd, words, sizeof(words));
 		was = dev_state(fd);
-		fault = fault_call(n, submit, &ring);
+		fault = fault_call(n, ring_submit_call, &ring);
 		/* An entry that was not taken can be submitted again. */
 		if (fault.ret != 1) {
 			CHECK(fault.injected);
@@ -84,7 +84,7 @@ static void hands_in(void)
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
-		TAP(hands_in),
+		TAP(submits_a_batch),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);

@@ -46,7 +46,7 @@ static void read_waits_for_an_event(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-static unsigned int threads(void)
+static unsigned int thread_count(void)
 {
 	DIR *tasks = opendir("/proc/self/task");
 	struct dirent *entry;
@@ -66,21 +66,21 @@ static void waiting_takes_no_thread(void)
 	struct twheel_event events[8] = { };
 	int fds[8], i;
 
-	CHECK_EQ(threads(), 1);
+	CHECK_EQ(thread_count(), 1);
 	for (i = 0; i < 8; i++) {
 		fds[i] = dev_open();
 		read_sqe(&ring, fds[i], &events[i], sizeof(events[i]));
 	}
 	ring_submit(&ring, 8);
 	ring_quiet(&ring);
-	CHECK_EQ(threads(), 1);
+	CHECK_EQ(thread_count(), 1);
 	for (i = 0; i < 8; i++)
 		dev_arm(fds[i], 20 * MS, i + 1);
 	for (i = 0; i < 8; i++)
 		CHECK_EQ(ring_wait(&ring).res, RECORD);
 	for (i = 0; i < 8; i++)
 		CHECK_EQ(events[i].cookie, i + 1);
-	CHECK_EQ(threads(), 1);
+	CHECK_EQ(thread_count(), 1);
 }
 
 /* A read that blocks in a thread of io_uring. */

@@ -14,7 +14,7 @@
 
 static int nth = -1;
 
-static void put(const char *path, const char *text)
+static void file_write(const char *path, const char *text)
 {
 	int fd = open(path, O_WRONLY | O_CLOEXEC);
 
@@ -36,22 +36,22 @@ void fault_prepare(void)
 	for (i = 0; i < sizeof(kinds) / sizeof(*kinds); i++) {
 		/* Only faults that are asked for by number, and without messages. */
 		snprintf(path, sizeof(path), DEBUG "%s/probability", kinds[i]);
-		put(path, "0");
+		file_write(path, "0");
 		snprintf(path, sizeof(path), DEBUG "%s/verbose", kinds[i]);
-		put(path, "0");
+		file_write(path, "0");
 	}
 	/* Allocations that may sleep, too, and single pages. */
-	put(DEBUG "failslab/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
-	put(DEBUG "fail_page_alloc/ignore-gfp-highmem", "N");
-	put(DEBUG "fail_page_alloc/min-order", "0");
+	file_write(DEBUG "failslab/ignore-gfp-wait", "N");
+	file_write(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
+	file_write(DEBUG "fail_page_alloc/ignore-gfp-highmem", "N");
+	file_write(DEBUG "fail_page_alloc/min-order", "0");
 	nth = open(NTH, O_RDWR | O_CLOEXEC);
 	if (nth < 0)
 		tap_skip("this kernel injects no faults: " NTH ": %s",
 			 strerror(errno));
 }
 
-static void set(unsigned int n)
+static void nth_set(unsigned int n)
 {
 	char text[16];
 	int length = snprintf(text, sizeof(text), "%u", n);
@@ -62,7 +62,7 @@ static void set(unsigned int n)
 }
 
 /* How many steps are left before the fault. This read may be the one that fails. */
-static unsigned int left(void)
+static unsigned int nth_left(void)
 {
 	char text[16] = "";
 	ssize_t n = pread(nth, text, sizeof(text) - 1, 0);
@@ -79,13 +79,13 @@ struct fault fault_call(unsigned int n, long (*fn)(void *arg), void *arg)
 	struct fault fault;
 
 	NEED(n <= FAULT_MOST);
-	set(n);
+	nth_set(n);
 	errno = 0;
 	fault.ret = fn(arg);
 	fault.error = fault.ret < 0 ? errno : 0;
-	fault.left = left();
+	fault.left = nth_left();
 	fault.injected = !fault.left;
-	set(0);
+	nth_set(0);
 	return fault;
 }
 

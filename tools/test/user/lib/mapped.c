@@ -30,14 +30,14 @@ struct mapped map_cells(uint32_t cells)
 	return m;
 }
 
-static uint64_t ticks_at(const struct mapped *m, uint64_t ns)
+static uint64_t map_ticks_at(const struct mapped *m, uint64_t ns)
 {
 	return (ns - m->map->origin_ns + m->map->tick_ns - 1) / m->map->tick_ns;
 }
 
 uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns)
 {
-	return ticks_at(m, dev_now(CLOCK_MONOTONIC) + delay_ns);
+	return map_ticks_at(m, dev_now(CLOCK_MONOTONIC) + delay_ns);
 }
 
 uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)

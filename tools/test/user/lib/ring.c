@@ -40,8 +40,8 @@ void ring_submit(struct io_uring *ring, int n)
 		NEED(ret == n);
 }
 
-static int wait_for(struct io_uring *ring, struct io_uring_cqe **cqe,
-		    long long ns)
+static int ring_wait_for(struct io_uring *ring, struct io_uring_cqe **cqe,
+			 long long ns)
 {
 	struct __kernel_timespec ts = { ns / 1000000000, ns % 1000000000 };
 
@@ -52,7 +52,7 @@ struct io_uring_cqe ring_wait(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe, copy;
 
-	NEED(wait_for(ring, &cqe, 60000000000) == 0);
+	NEED(ring_wait_for(ring, &cqe, 60000000000) == 0);
 	copy = *cqe;
 	io_uring_cqe_seen(ring, cqe);
 	return copy;
@@ -62,5 +62,5 @@ void ring_quiet(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe;
 
-	CHECK_EQ(wait_for(ring, &cqe, 20000000), -ETIME);
+	CHECK_EQ(ring_wait_for(ring, &cqe, 20000000), -ETIME);
 }

@@ -61,7 +61,7 @@ void tap_skip(const char *format, ...)
 }
 
 /* The monotonic clock: tests set the wall clock. */
-static time_t seconds(void)
+static time_t monotonic_s(void)
 {
 	struct timespec now;
 
@@ -69,16 +69,16 @@ static time_t seconds(void)
 	return now.tv_sec;
 }
 
-static unsigned int limit_s(void)
+static unsigned int test_limit_s(void)
 {
 	const char *limit = getenv("TWHEEL_TEST_LIMIT_S");
 
 	return limit ? atoi(limit) : LIMIT_S;
 }
 
-static bool run(const struct tap_test *test, unsigned int number)
+static bool test_run(const struct tap_test *test, unsigned int number)
 {
-	time_t began = seconds(), took;
+	time_t began = monotonic_s(), took;
 	char why[256] = "";
 	int status;
 	pid_t pid;
@@ -96,7 +96,7 @@ static bool run(const struct tap_test *test, unsigned int number)
 	if (!pid) {
 		/* Processes that the test starts are killed with it. */
 		setpgid(0, 0);
-		alarm(limit_s());
+		alarm(test_limit_s());
 		test->run();
 		fflush(stdout);
 		_exit(failed ? STATUS_FAILED : STATUS_OK);
@@ -104,7 +104,7 @@ static bool run(const struct tap_test *test, unsigned int number)
 	close(reason[1]);
 	waitpid(pid, &status, 0);
 	kill(-pid, SIGKILL);
-	took = seconds() - began;
+	took = monotonic_s() - began;
 	if (took >= SLOW_S)
 		printf("# %s took %lld s\n", test->name, (long long)took);
 	if (WIFEXITED(status) && WEXITSTATUS(status) == STATUS_SKIPPED) {
@@ -124,7 +124,7 @@ static bool run(const struct tap_test *test, unsigned int number)
 	return !status;
 }
 
-static bool wanted(const char *name, int argc, char **argv)
+static bool test_wanted(const char *name, int argc, char **argv)
 {
 	int i;
 
@@ -142,11 +142,11 @@ int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv)
 	size_t i;
 
 	for (i = 0; i < count; i++)
-		planned += wanted(tests[i].name, argc, argv);
+		planned += test_wanted(tests[i].name, argc, argv);
 	printf("1..%u\n", planned);
 	for (i = 0; i < count; i++) {
-		if (wanted(tests[i].name, argc, argv))
-			good &= run(&tests[i], ++number);
+		if (test_wanted(tests[i].name, argc, argv))
+			good &= test_run(&tests[i], ++number);
 	}
 	return good && planned ? 0 : 1;
 }
