@@ -5,6 +5,7 @@
 #include <linux/module.h>
 
 #include "api/instance.h"
+#include "api/policy.h"
 #include "dev/cdev.h"
 #include "dev/view.h"
 #include "export.h"
@@ -13,6 +14,7 @@ static int __init twheel_init(void)
 {
 	int ret;
 
+	tw_policy_init();
 	ret = tw_instances_init();
 	if (ret)
 		return ret;

@@ -28,6 +28,7 @@
 #define _LINUX_TWHEEL_H
 
 #include <linux/atomic.h>
+#include <linux/compiler.h>
 #include <linux/list.h>
 #include <linux/lockdep_types.h>
 #include <linux/minmax.h>
@@ -422,11 +423,19 @@ do {									\
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
 	tw_timer_init(timer, wheel, function, true)
 
+/* All zeros: the timer was never initialised. Then it has no base. */
+static inline bool tw_timer_is_blank(const struct twheel_timer *timer, u64 word)
+{
+	return !word && !READ_ONCE(timer->base);
+}
+
 /* twheel_extend_at() for a deadline up to TWHEEL_NEVER. */
 static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = atomic64_read(&timer->word);
 
+	if (unlikely(tw_timer_is_blank(timer, word)))
+		return -ENOENT;
 	do {
 		if (unlikely((u64)word >= deadline_ns))
 			return (u64)word > TWHEEL_NEVER ? -ENOENT : 0;
@@ -481,7 +490,10 @@ static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
 {
 	u64 word = atomic64_read(&timer->word);
 
-	return word > TWHEEL_NEVER ? (enum twheel_state)~word : TWHEEL_PENDING;
+	if (word > TWHEEL_NEVER)
+		return (enum twheel_state)~word;
+	return unlikely(tw_timer_is_blank(timer, word)) ? TWHEEL_IDLE :
+							  TWHEEL_PENDING;
 }
 
 /**
@@ -512,7 +524,9 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
  */
 static inline u64 twheel_deadline(const struct twheel_timer *timer)
 {
-	return atomic64_read(&timer->word);
+	u64 word = atomic64_read(&timer->word);
+
+	return unlikely(tw_timer_is_blank(timer, word)) ? ~(u64)TWHEEL_IDLE : word;
 }
 
 #endif /* _LINUX_TWHEEL_H */

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arming, modifying and extending timers. */
+/*
+ * Arming, modifying and extending timers.
+ *
+ * All bases of a wheel have the same clock and the same tick, and a timer never leaves
+ * its wheel. So a deadline that was computed from the timer's base holds for the base
+ * under whose lock it is stored, even if the timer has moved in between.
+ */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/overflow.h>
-#include <linux/processor.h>
 #include <linux/smp.h>
 
 #include <linux/twheel.h>
@@ -17,13 +22,13 @@
 #include "instance.h"
 #include "timer.h"
 
-/* What a timer's word may be before it is given a new deadline. */
-enum before {
-	ANY,
-	PENDING,
+/* Which timers are given a new deadline. */
+enum arm_which {
+	ARM_ANY,
+	ARM_PENDING,
 };
 
-static u64 saturating_add(u64 a, u64 b)
+static u64 arm_saturating_add(u64 a, u64 b)
 {
 	u64 sum;
 
@@ -32,68 +37,72 @@ static u64 saturating_add(u64 a, u64 b)
 	return min(sum, TWHEEL_NEVER);
 }
 
-/* Is the timer on a wheel that takes deadlines only? */
-static __always_inline bool takes_no_delay(const struct twheel_timer *timer)
-{
-	return unlikely(READ_ONCE(timer->base)->absolute);
-}
-
-/* The instant after a delay. */
-static u64 after(const struct twheel_timer *timer, u64 delay_ns)
+/* May the timer be given a delay? Some wheels take deadlines only. */
+static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
 
-	return saturating_add(tw_clock_now(&base->clock), delay_ns);
+	return likely(base) && likely(!base->absolute);
 }
 
-/* One comparison tells the states that can be armed from all other words. */
-static __always_inline bool is_idle(u64 word)
+static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
+{
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	return arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
+}
+
+/*
+ * One comparison tells the states that can be armed from all other words. (A timer that
+ * was never initialised does not get so far: it has no base to lock.)
+ */
+static __always_inline bool arm_is_idle(u64 word)
 {
 	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
 	return word > ~(u64)TWHEEL_SHUTDOWN;
 }
 
-/* With the base lock and a credit: an idle timer becomes pending. */
-static __always_inline void make_pending(struct twheel_timer *timer, u64 deadline)
+/* With the base lock and room for the timer: an idle timer becomes pending. */
+static __always_inline void arm_make_pending(struct twheel_timer *timer, u64 deadline)
 {
 	tw_debug_activate(timer);
-	/* Nobody but the holder of the lock writes an idle word. */
+	/* Only the holder of the lock writes an idle word. */
 	atomic64_set(&timer->word, deadline);
 }
 
 /*
- * With the base lock: arm a timer that is idle, if there is room without a look at
- * credits. It is what all that can be armed in one go is written for.
+ * With the base lock: arm a timer that is idle, if there is room without asking for a
+ * quota. The calls that can be armed in one go are written for this.
  */
 static __always_inline bool arm_idle(struct twheel_base *base,
 				     struct twheel_timer *timer, u64 word,
 				     u64 deadline)
 {
-	if (unlikely(!is_idle(word)))
+	if (unlikely(!arm_is_idle(word)))
 		return false;
 	if (unlikely(--base->room < 0)) {
-		/* Or the old value would be kept, rather than counted back. */
+		/* Or the compiler keeps the old value, rather than counting back. */
 		barrier();
 		base->room++;
 		return false;
 	}
-	make_pending(timer, deadline);
+	arm_make_pending(timer, deadline);
 	tw_base_enqueue_soon(base, timer, deadline);
 	tw_trace_arm(base, timer);
 	return true;
 }
 
-/* With the base lock: a pending timer gets another deadline, and has to be filed. */
-static __always_inline void take_out(struct twheel_base *base,
-				     struct twheel_timer *timer, u64 deadline)
+/* With the base lock: a pending timer gets another deadline, and leaves its bucket. */
+static __always_inline void arm_dequeue(struct twheel_base *base,
+					struct twheel_timer *timer, u64 deadline)
 {
-	/* An extension that comes between is overruled. */
+	/* This overrules an extension that comes in between. */
 	atomic64_xchg(&timer->word, deadline);
 	tw_wheel_dequeue(&base->wheel, timer);
 }
 
 /* A later deadline, up to TWHEEL_NEVER, leaves a pending timer where it is. */
-static __always_inline bool extend(struct twheel_timer *timer, u64 deadline)
+static __always_inline bool arm_extend(struct twheel_timer *timer, u64 deadline)
 {
 	if (tw_extend(timer, deadline) != 1)
 		return false;
@@ -102,21 +111,21 @@ static __always_inline bool extend(struct twheel_timer *timer, u64 deadline)
 }
 
 /* With the base lock: give the timer its deadline. */
-static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
-			  u64 deadline, enum before before)
+static noinline int arm_held(struct twheel_base *base, struct twheel_timer *timer,
+			     u64 deadline, enum arm_which which)
 {
 	u64 word = atomic64_read(&timer->word);
 
 	lockdep_assert_held(&base->lock);
 	if (tw_timer_is_deadline(word)) {
-		take_out(base, timer, deadline);
+		arm_dequeue(base, timer, deadline);
 		tw_base_enqueue(base, timer, deadline);
 		tw_trace_modify(base, timer);
 		return 1;
 	}
-	if (before == PENDING)
+	if (which == ARM_PENDING)
 		return 0;
-	if (!is_idle(word) || base->stopped)
+	if (!arm_is_idle(word) || base->stopped)
 		return -ESHUTDOWN;
 	if (--base->room < 0) {
 		base->room++;
@@ -124,32 +133,57 @@ static noinline int place(struct twheel_base *base, struct twheel_timer *timer,
 			return -ENOSPC;
 		base->room--;
 	}
-	make_pending(timer, deadline);
+	arm_make_pending(timer, deadline);
 	tw_base_enqueue(base, timer, deadline);
 	tw_trace_arm(base, timer);
 	return 0;
 }
 
 /*
- * The base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
- *
- * If no CPU is named, a pending timer stays where it is. So does one whose callback
- * runs, because cancel_sync looks for that on the timer's base only.
+ * With the base lock: the base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
+ * If no CPU is named, a pending timer stays where it is, and so does one whose callback
+ * runs.
  */
-static struct twheel_base *pick(struct twheel_base *from, int cpu, bool stay)
+static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
+					 struct twheel_base *from,
+					 enum arm_which which, int cpu)
 {
 	struct twheel *wheel = from->owner;
 
 	if (!wheel->percpu)
-		cpu = 0;
-	else if (cpu == TW_ANY_CPU)
-		cpu = stay ? from->clock.cpu : raw_smp_processor_id();
+		return from;
+	if (cpu == TW_ANY_CPU) {
+		if (which == ARM_PENDING || tw_timer_runs(from, timer) ||
+		    tw_timer_is_deadline(atomic64_read(&timer->word)))
+			return from;
+		cpu = raw_smp_processor_id();
+	}
 	return tw_instance_base(wheel, cpu);
 }
 
-/* With both locks: the timer moves, if it is pending with the credit it lives on. */
-static void change_base(struct twheel_timer *timer, struct twheel_base *from,
-			struct twheel_base *to, u64 deadline)
+/*
+ * With the lock of @from: take that of @to as well. Where they are not free, they are
+ * taken in the order of their addresses, so each is waited for once, and in turn.
+ * Returns false if the timer has left @from meanwhile.
+ */
+static bool arm_lock_second(struct twheel_timer *timer, struct twheel_base *from,
+			    struct twheel_base *to)
+{
+	if (raw_spin_trylock(&to->lock))
+		return true;
+	if (from < to) {
+		raw_spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+		return true;
+	}
+	raw_spin_unlock(&from->lock);
+	raw_spin_lock(&to->lock);
+	raw_spin_lock_nested(&from->lock, SINGLE_DEPTH_NESTING);
+	return READ_ONCE(timer->base) == from;
+}
+
+/* With both locks: move a timer, and if it is pending what it counts in the limit. */
+static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from,
+			    struct twheel_base *to, u64 deadline)
 {
 	if (tw_timer_is_deadline(atomic64_read(&timer->word))) {
 		atomic64_xchg(&timer->word, deadline);
@@ -168,124 +202,141 @@ static void change_base(struct twheel_timer *timer, struct twheel_base *from,
 	WRITE_ONCE(timer->base, to);
 }
 
-/* As set_deadline(), on a wheel that has several bases. */
-static noinline int set_deadline_on(struct twheel_timer *timer, u64 deadline,
-				    enum before before, int cpu)
+/* With both locks: give a timer of @from its deadline on @to. */
+static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
+		    struct twheel_base *to, u64 deadline, enum arm_which which)
+{
+	bool pending = tw_timer_is_deadline(atomic64_read(&timer->word));
+
+	/* The bases are being emptied, one after the other. */
+	if (from->stopped || to->stopped)
+		return which == ARM_PENDING ? 0 : -ESHUTDOWN;
+	if (tw_timer_runs(from, timer)) {
+		/* Only the callback itself knows that it has done with the timer. */
+		if (!tw_base_inside(from))
+			return -EBUSY;
+		/* Pairs with cancel_running_base(), by the lock of @to. */
+		WRITE_ONCE(from->owner->strayed, true);
+	}
+	arm_change_base(timer, from, to, deadline);
+	return pending ? 1 : arm_held(to, timer, deadline, which);
+}
+
+/* With the lock of the timer's base: give it its deadline there. */
+static int arm_stay(struct twheel_base *base, struct twheel_timer *timer,
+		    u64 deadline, enum arm_which which)
+{
+	return arm_extend(timer, deadline) ? 1 :
+	       arm_held(base, timer, deadline, which);
+}
+
+/* As arm_set(), on a wheel that has several bases. */
+static noinline int arm_set_on(struct twheel_timer *timer, u64 deadline,
+			       enum arm_which which, int cpu)
 {
 	struct twheel_base *base, *to;
 	unsigned long flags;
-	bool pending;
 	int ret;
 
 	deadline = min(deadline, TWHEEL_NEVER);
 again:
-	base = tw_timer_lock_base(timer, &flags);
-	pending = tw_timer_is_deadline(atomic64_read(&timer->word));
-	ret = 0;
-	if (!pending && before == PENDING)
-		goto out;
-	to = pick(base, cpu, pending || tw_timer_runs(base, timer));
+	base = tw_timer_lock_own_base(timer, &flags);
+	to = arm_pick_base(timer, base, which, cpu);
 	if (to == base) {
-		ret = pending && extend(timer, deadline) ? 1 :
-		      place(base, timer, deadline, before);
-		goto out;
-	}
-	ret = -EBUSY;
-	if (tw_timer_runs(base, timer))
-		goto out;
-	/* In whichever order: nobody waits for the second one. */
-	if (!raw_spin_trylock(&to->lock)) {
-		if (cpu == TW_ANY_CPU) {
-			/* Another CPU does as well. */
-			ret = place(base, timer, deadline, before);
-			goto out;
-		}
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-		cpu_relax();
+		ret = arm_stay(base, timer, deadline, which);
+	} else if (!arm_lock_second(timer, base, to)) {
+		raw_spin_unlock(&base->lock);
+		raw_spin_unlock_irqrestore(&to->lock, flags);
 		goto again;
-	}
-	if (base->stopped || to->stopped) {
-		/* The bases are being emptied, one after the other. */
-		ret = before == PENDING ? 0 : -ESHUTDOWN;
+	} else {
+		/* The lock of @base may have been released in between: look again. */
+		if (arm_pick_base(timer, base, which, cpu) == to)
+			ret = arm_move(timer, base, to, deadline, which);
+		else
+			ret = arm_stay(base, timer, deadline, which);
 		raw_spin_unlock(&to->lock);
-		goto out;
 	}
-	change_base(timer, base, to, deadline);
-	raw_spin_unlock(&base->lock);
-	base = to;
-	ret = pending ? 1 : place(base, timer, deadline, before);
-out:
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
-static noinline int place_and_unlock(struct twheel_base *base,
-				     struct twheel_timer *timer, u64 deadline,
-				     enum before before, unsigned long flags)
+static noinline int arm_held_and_unlock(struct twheel_base *base,
+					struct twheel_timer *timer, u64 deadline,
+					enum arm_which which, unsigned long flags)
 	__releases(&base->lock)
 {
-	int ret = place(base, timer, deadline, before);
+	int ret = arm_held(base, timer, deadline, which);
 
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
-/* As set_deadline(), for a timer that is pending or not to be armed. */
-static noinline int set_deadline_here(struct twheel_timer *timer, u64 deadline,
-				      enum before before)
+/* As arm_set(), for a timer that is pending, or was never initialised. */
+static noinline int arm_set_pending(struct twheel_timer *timer, u64 deadline,
+				    enum arm_which which)
 {
-	struct twheel_base *base = timer->base;
+	struct twheel_base *base = READ_ONCE(timer->base);
 	unsigned long flags;
 
+	if (unlikely(!base))
+		return which == ARM_PENDING ? 0 : -EINVAL;
+	deadline = min(deadline, TWHEEL_NEVER);
 	/* A later deadline leaves the timer where it is. */
-	if (extend(timer, deadline))
+	if (arm_extend(timer, deadline))
 		return 1;
+	if (deadline >= base->plain)
+		return arm_set_on(timer, deadline, which, TW_ANY_CPU);
 	raw_spin_lock_irqsave(&base->lock, flags);
-	return place_and_unlock(base, timer, deadline, before, flags);
+	return arm_held_and_unlock(base, timer, deadline, which, flags);
 }
 
 /*
- * Give the timer a deadline. Arming one that is idle, on a wheel of one base, is what
- * this is written for.
+ * Give the timer a deadline. It is written for arming a timer that is idle, on a wheel
+ * of one base.
  */
-static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline,
-					enum before before)
+static __always_inline int arm_set(struct twheel_timer *timer, u64 deadline,
+				   enum arm_which which)
 {
 	struct twheel_base *base;
 	unsigned long flags;
 	u64 word;
 
 	if (!tw_debug_assert_init(timer))
-		return before == PENDING ? 0 : -EINVAL;
+		return which == ARM_PENDING ? 0 : -EINVAL;
+	/* The words of idle timers are beyond all deadlines. */
+	if ((u64)atomic64_read(&timer->word) <= deadline)
+		return arm_set_pending(timer, deadline, which);
 	base = READ_ONCE(timer->base);
 	if (unlikely(deadline >= base->plain))
-		return set_deadline_on(timer, deadline, before, TW_ANY_CPU);
-	if ((u64)atomic64_read(&timer->word) < deadline)
-		return set_deadline_here(timer, deadline, before);
+		return arm_set_on(timer, deadline, which, TW_ANY_CPU);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
 	word = atomic64_read(&timer->word);
-	if (before == ANY && likely(arm_idle(base, timer, word, deadline))) {
+	if (which == ARM_ANY && likely(arm_idle(base, timer, word, deadline))) {
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return 0;
 	}
 	if (likely(tw_timer_is_deadline(word))) {
-		take_out(base, timer, deadline);
+		arm_dequeue(base, timer, deadline);
 		tw_base_enqueue_soon(base, timer, deadline);
 		tw_trace_modify(base, timer);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return 1;
 	}
-	return place_and_unlock(base, timer, deadline, before, flags);
+	return arm_held_and_unlock(base, timer, deadline, which, flags);
 }
 
 /**
  * twheel_arm_at() - arm a timer for a deadline
  * @timer: the timer
- * @deadline_ns: when, on the wheel's clock. One in the past is due at once; it is
- *	served soon, but never from within this call
+ * @deadline_ns: when, on the wheel's clock
+ *
+ * The timer fires on the first tick boundary at or after its deadline. A deadline in
+ * the past is no exception: it may still have to wait for its tick boundary, for less
+ * than a tick. If that has passed too, the timer is due at once, and the wheel's next
+ * pass serves it; this call never does.
  *
  * A timer that is pending already gets the new deadline, nearer or later.
  *
@@ -293,61 +344,66 @@ static __always_inline int set_deadline(struct twheel_timer *timer, u64 deadline
  * * any
  * Return:
  * * 0 - the timer was not pending, and is now
- * * 1 - it was pending, and has moved
+ * * 1 - it was pending, and has the new deadline
  * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
- * * -EINVAL - the timer was never initialised; found out, and reported, only by
- *   kernels with CONFIG_DEBUG_OBJECTS
+ * * -EINVAL - the timer was never initialised
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	return set_deadline(timer, deadline_ns, ANY);
+	return arm_set(timer, deadline_ns, ARM_ANY);
 }
 TW_EXPORT(twheel_arm_at);
 
 /**
  * twheel_arm() - arm a timer for a delay from now
  * @timer: the timer
- * @delay_ns: how long
+ * @delay_ns: how long. A delay of 0 ends at the next tick boundary
  *
  * Context:
  * * any
  * Return:
  * * as twheel_arm_at()
- * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, which takes absolute deadlines
- *   only: use a wheel on %TWHEEL_CLOCK_MONOTONIC; nothing has been done
+ * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME, which takes deadlines
+ *   only: use a wheel on %TWHEEL_CLOCK_MONOTONIC. Nothing has been done
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
+	if (!tw_debug_assert_init(timer) || !arm_takes_delay(timer))
 		return -EINVAL;
-	return twheel_arm_at(timer, after(timer, delay_ns));
+	return twheel_arm_at(timer, arm_after(timer, delay_ns));
 }
 TW_EXPORT(twheel_arm);
 
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
  * @timer: the timer
- * @cpu: the CPU on which it is to fire, of a per-CPU wheel; another kind of wheel
- *	has no place for timers but one, and ignores it
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel. Other wheels do not
+ *	choose CPUs, and ignore it
  * @deadline_ns: when, as for twheel_arm_at()
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
+ *
+ * A timer may be sent on to another CPU by its own callback. As the new deadline may
+ * come before the callback has returned, the next callback may then begin before this
+ * one has ended: let this call be the last thing that the callback does with the
+ * timer's object. twheel_cancel_sync() waits for both.
  *
  * Context:
  * * any
  * Return:
  * * as twheel_arm_at()
- * * -EBUSY - the timer's callback is running on another CPU; nothing has been done
- * * -EINVAL - there can be no such CPU
+ * * -EBUSY - the timer's callback is running on another CPU than @cpu, and this is not
+ *   called from it; nothing has been done
+ * * -EINVAL - also if there can be no such CPU
  */
 int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return -EINVAL;
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return set_deadline_on(timer, deadline_ns, ANY, cpu);
+	return arm_set_on(timer, deadline_ns, ARM_ANY, cpu);
 }
 TW_EXPORT(twheel_arm_on_at);
 
@@ -365,25 +421,25 @@ TW_EXPORT(twheel_arm_on_at);
  */
 int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
+	if (!tw_debug_assert_init(timer) || !arm_takes_delay(timer))
 		return -EINVAL;
-	return twheel_arm_on_at(timer, cpu, after(timer, delay_ns));
+	return twheel_arm_on_at(timer, cpu, arm_after(timer, delay_ns));
 }
 TW_EXPORT(twheel_arm_on);
 
 /*
- * The instant in [deadline, deadline + slack] whose tick has the most trailing
- * zeros: many timers come to share it, and it lies on the boundary of the largest
+ * The instant in [deadline, deadline + slack] whose tick has the most trailing zeros.
+ * Many timers come to share that instant, and it lies on the boundary of the largest
  * bucket that the range allows.
  */
-static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
+static u64 arm_pick_instant(const struct twheel_timer *timer, u64 deadline, u64 slack)
 {
 	const struct tw_wheel *w = &READ_ONCE(timer->base)->wheel;
 	u64 first, last, ns;
 
 	deadline = min(deadline, TWHEEL_NEVER);
 	first = tw_wheel_ceil(w, deadline);
-	last = tw_wheel_floor(w, saturating_add(deadline, slack));
+	last = tw_wheel_floor(w, arm_saturating_add(deadline, slack));
 	if (last <= first)
 		return deadline;
 	/* Keep what first - 1 and last have in common, and the bit after it. */
@@ -409,9 +465,9 @@ static u64 within(const struct twheel_timer *timer, u64 deadline, u64 slack)
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return -EINVAL;
-	return twheel_arm_at(timer, within(timer, deadline_ns, slack_ns));
+	return twheel_arm_at(timer, arm_pick_instant(timer, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
 
@@ -428,9 +484,9 @@ TW_EXPORT(twheel_arm_range_at);
  */
 int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
 {
-	if (!tw_debug_assert_init(timer) || takes_no_delay(timer))
+	if (!tw_debug_assert_init(timer) || !arm_takes_delay(timer))
 		return -EINVAL;
-	return twheel_arm_range_at(timer, after(timer, delay_ns), slack_ns);
+	return twheel_arm_range_at(timer, arm_after(timer, delay_ns), slack_ns);
 }
 TW_EXPORT(twheel_arm_range);
 
@@ -445,12 +501,12 @@ TW_EXPORT(twheel_arm_range);
  * Context:
  * * any
  * Return:
- * * 1 - the timer has moved
+ * * 1 - the timer has the new deadline
  * * 0 - it was not pending
  */
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	return set_deadline(timer, deadline_ns, PENDING);
+	return arm_set(timer, deadline_ns, ARM_PENDING);
 }
 TW_EXPORT(twheel_modify_at);
 
@@ -463,15 +519,16 @@ TW_EXPORT(twheel_modify_at);
  * * any
  * Return:
  * * as twheel_modify_at()
- * * -EINVAL - as from twheel_arm(); nothing has been done
+ * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, see twheel_arm(); nothing has
+ *   been done
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return 0;
-	if (takes_no_delay(timer))
+	if (!arm_takes_delay(timer))
 		return -EINVAL;
-	return twheel_modify_at(timer, after(timer, delay_ns));
+	return twheel_modify_at(timer, arm_after(timer, delay_ns));
 }
 TW_EXPORT(twheel_modify);
 
@@ -485,18 +542,23 @@ TW_EXPORT(twheel_modify);
  * * lock-free
  * Return:
  * * as twheel_extend_at()
- * * -EINVAL - as from twheel_arm(); nothing has been done
+ * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, see twheel_arm(); nothing has
+ *   been done
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
+	const struct twheel_base *base;
 	u64 deadline;
 	int ret;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
-	if (takes_no_delay(timer))
+	base = READ_ONCE(timer->base);
+	if (unlikely(!base))
+		return -ENOENT;
+	if (unlikely(base->absolute))
 		return -EINVAL;
-	deadline = after(timer, delay_ns);
+	deadline = arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
 	ret = tw_extend(timer, deadline);
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);
@@ -513,7 +575,7 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 	    likely(arm_idle(timer->base, timer, atomic64_read(&timer->word),
 			    deadline_ns)))
 		return 0;
-	return place(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ANY);
+	return arm_held(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ARM_ANY);
 }
 
 /* tw_modify_at_held() - twheel_modify_at() with the lock of the timer's base */
@@ -523,7 +585,7 @@ int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 		return 0;
 	deadline_ns = min(deadline_ns, TWHEEL_NEVER);
 	/* A later deadline leaves the timer where it is. */
-	if (extend(timer, deadline_ns))
+	if (arm_extend(timer, deadline_ns))
 		return 1;
-	return place(timer->base, timer, deadline_ns, PENDING);
+	return arm_held(timer->base, timer, deadline_ns, ARM_PENDING);
 }

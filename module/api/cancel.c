@@ -16,15 +16,16 @@
 #include "../core/trace.h"
 #include "../export.h"
 #include "hold.h"
+#include "instance.h"
 #include "timer.h"
 
 /*
- * With the base lock: make the timer not pending. Was it? Inline, or cancelling
- * would take 15 % more instructions.
+ * With the base lock: make the timer not pending. Returns 1 if it was. Inline, or
+ * cancelling would take 15 % more instructions.
  */
-static __always_inline int withdraw(struct twheel_base *base,
-				    struct twheel_timer *timer,
-				    enum twheel_state state)
+static __always_inline int cancel_withdraw(struct twheel_base *base,
+					   struct twheel_timer *timer,
+					   enum twheel_state state)
 {
 	u64 word = atomic64_read(&timer->word);
 
@@ -67,7 +68,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
 		return 0;
 	base = tw_timer_lock_base(timer, &flags);
-	ret = withdraw(base, timer, TWHEEL_CANCELLED);
+	ret = cancel_withdraw(base, timer, TWHEEL_CANCELLED);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
@@ -78,11 +79,11 @@ int tw_cancel_held(struct twheel_timer *timer)
 {
 	if (!tw_debug_assert_init(timer))
 		return 0;
-	return withdraw(timer->base, timer, TWHEEL_CANCELLED);
+	return cancel_withdraw(timer->base, timer, TWHEEL_CANCELLED);
 }
 
 /* Tell lockdep that this may wait for the timer's callback. */
-static void may_wait(struct twheel_timer *timer)
+static void cancel_may_wait(struct twheel_timer *timer)
 {
 #ifdef CONFIG_LOCKDEP
 	enum twheel_context context = READ_ONCE(timer->base)->clock.context;
@@ -96,16 +97,60 @@ static void may_wait(struct twheel_timer *timer)
 #endif
 }
 
-/* One try: is a callback running? Returns its base, and else withdraws. */
-static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
-			struct twheel_base **running)
+/*
+ * With the lock of the timer's base: the base that runs the timer's callback, or NULL.
+ * It is another one if the callback has sent the timer to another CPU.
+ */
+static struct twheel_base *cancel_running_base(struct twheel_base *base,
+					       const struct twheel_timer *timer)
+{
+	struct twheel_base *other, *running = NULL;
+	unsigned int i;
+
+	if (tw_timer_runs(base, timer))
+		running = base;
+	/* Pairs with arm_move(), by the lock of @base. */
+	if (likely(!READ_ONCE(base->owner->strayed)))
+		return running;
+	tw_for_each_base(other, i, base->owner) {
+		if (READ_ONCE(other->running) != timer)
+			continue;
+		running = other;
+		/* It may run twice: then say so where that would wait for itself. */
+		if (tw_base_inside(other))
+			break;
+	}
+	return running;
+}
+
+/*
+ * What a callback did on a base that is not the timer's is seen here, too: its end was
+ * written under the lock of that base, and has been seen without it.
+ */
+static void cancel_synchronize(const struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	unsigned int i;
+
+	if (likely(!READ_ONCE(wheel->strayed)))
+		return;
+	tw_for_each_base(base, i, wheel) {
+		raw_spin_lock_irqsave(&base->lock, flags);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	}
+}
+
+/* One try: is a callback running? @running is set to its base. Else withdraw. */
+static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
+		      struct twheel_base **running)
 {
 	struct twheel_base *base;
 	unsigned long flags;
 	int ret = 0;
 
-	base = tw_timer_lock_base(timer, &flags);
-	*running = tw_timer_runs(base, timer) ? base : NULL;
+	base = tw_timer_lock_own_base(timer, &flags);
+	*running = cancel_running_base(base, timer);
 	/*
 	 * The callback may arm the timer again. Cancelling before it has ended,
 	 * and once more after, would be two cancellations that the caller learns
@@ -114,12 +159,12 @@ static int try_withdraw(struct twheel_timer *timer, enum twheel_state state,
 	if (*running && tw_base_inside(*running))
 		ret = -EDEADLK;
 	else if (!*running || state == TWHEEL_SHUTDOWN)
-		ret = withdraw(base, timer, state);
+		ret = cancel_withdraw(base, timer, state);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
-static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
+static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 {
 	bool hardirq = in_hardirq();
 	struct twheel_base *running;
@@ -128,24 +173,25 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
 	int ret = 0;
 	int tried;
 
-	if (!tw_debug_assert_init(timer))
+	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return 0;
 	/* It would wait for the callback that it interrupts. */
 	WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
 		  timer->function);
 
 	do {
-		tried = try_withdraw(timer, state, &running);
+		tried = cancel_try(timer, state, &running);
 		if (tried < 0)
 			return tried;
 		ret |= tried;
 		/* Not from the callback itself, where it would be wrong. */
 		if (!told)
-			may_wait(timer);
+			cancel_may_wait(timer);
 		told = true;
 		if (running)
 			tw_pass_wait(running, timer);
 	} while (running);
+	cancel_synchronize(twheel_of(timer));
 	return ret;
 }
 
@@ -154,7 +200,7 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
  * @timer: the timer
  *
  * When this returns, the timer is not pending and its callback does not run on
- * any CPU, unless somebody arms it again; the caller has to see to that, or use
+ * any CPU, unless somebody arms it again: the caller has to see to that, or use
  * twheel_shutdown_sync().
  *
  * Do not call it with a lock held that the callback takes: the callback would
@@ -172,7 +218,7 @@ static int withdraw_sync(struct twheel_timer *timer, enum twheel_state state)
  */
 int twheel_cancel_sync(struct twheel_timer *timer)
 {
-	return withdraw_sync(timer, TWHEEL_CANCELLED);
+	return cancel_and_wait(timer, TWHEEL_CANCELLED);
 }
 TW_EXPORT(twheel_cancel_sync);
 
@@ -191,7 +237,7 @@ TW_EXPORT(twheel_cancel_sync);
  */
 int twheel_shutdown_sync(struct twheel_timer *timer)
 {
-	return withdraw_sync(timer, TWHEEL_SHUTDOWN);
+	return cancel_and_wait(timer, TWHEEL_SHUTDOWN);
 }
 TW_EXPORT(twheel_shutdown_sync);
 

@@ -88,6 +88,7 @@ static void instance_free(struct twheel *wheel)
 
 	tw_for_each_base(base, i, wheel)
 		tw_base_free(base);
+	tw_base_free(wheel->nowhere);
 	if (wheel->workqueue)
 		destroy_workqueue(wheel->workqueue);
 	kfree_const(wheel->name);
@@ -119,6 +120,9 @@ static int instance_make_bases(struct twheel *wheel,
 
 	if (!wheel->percpu)
 		return instance_make_base(wheel, config, TW_ANY_CPU);
+	wheel->nowhere = tw_base_new_bare(wheel, config);
+	if (!wheel->nowhere)
+		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
 		ret = instance_make_base(wheel, config, cpu);
 		if (ret)
@@ -455,6 +459,8 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 
 	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
+	if (wheel->nowhere)
+		WRITE_ONCE(wheel->nowhere->clock.virtual_ns, now_ns);
 	tw_for_each_base(base, i, wheel)
 		next = min(next, tw_pass_advance(base, now_ns));
 	return next;

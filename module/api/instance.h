@@ -22,6 +22,8 @@ struct twheel_config;
  * @percpu: it has bases for each CPU, else for one
  * @device: it belongs to an open file of the device, not to a module
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
+ * @strayed: a callback has sent its own timer to another CPU: from then on the callback
+ *	of a timer may run on another base than the timer's
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @credits: what is left of its limit
  * @account: what it may take of a CPU together with others, or NULL
@@ -33,6 +35,8 @@ struct twheel_config;
  * @name: of the wheel
  * @observed: what the observer's @added() has returned
  * @data: its maker's
+ * @nowhere: the base of timers that have not been armed yet, if the wheel is per CPU,
+ *	else NULL. It holds none, and has no buckets
  * @bases: of each CPU, or the only one
  */
 struct twheel {
@@ -40,6 +44,7 @@ struct twheel {
 	bool percpu;
 	bool device;
 	unsigned int stopped;
+	bool strayed;
 	unsigned int nr_bases;
 	struct tw_quota credits;
 	struct tw_user_budget *account;
@@ -51,6 +56,7 @@ struct twheel {
 	const char *name;
 	void *observed;
 	void *data;
+	struct twheel_base *nowhere;
 	struct twheel_base *bases[];
 };
 

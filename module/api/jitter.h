@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Jitter: those who failed together are not to come back together. */
+/* Jitter: clients that failed together should not come back together. */
 #ifndef _TWHEEL_JITTER_H
 #define _TWHEEL_JITTER_H
 
@@ -17,5 +17,22 @@ static inline u64 tw_jitter(u64 delay, unsigned int percent, u64 random)
 
 	return mul_u64_u64_shr(random, most + 1, 64);
 }
+
+/*
+ * tw_jitter_mix() - 64 random bits from a counter that grows by %TW_JITTER_STEP
+ *
+ * The generator SplitMix64: every counter gives other bits, which look independent. It
+ * needs no lock, and so may run anywhere; jitter needs nothing that is hard to guess.
+ * (G. Steele, D. Lea, C. Flood, "Fast Splittable Pseudorandom Number Generators",
+ * OOPSLA 2014.)
+ */
+static inline u64 tw_jitter_mix(u64 counter)
+{
+	counter = (counter ^ (counter >> 30)) * 0xbf58476d1ce4e5b9ULL;
+	counter = (counter ^ (counter >> 27)) * 0x94d049bb133111ebULL;
+	return counter ^ (counter >> 31);
+}
+
+#define TW_JITTER_STEP	0x9e3779b97f4a7c15ULL
 
 #endif /* _TWHEEL_JITTER_H */

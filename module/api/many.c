@@ -19,6 +19,7 @@
 #include "../export.h"
 #include "hold.h"
 #include "instance.h"
+#include "timer.h"
 
 /*
  * How many items are served under one hold of the lock. At some 100 instructions each
@@ -50,16 +51,30 @@ static int many_one(struct twheel_item *item, enum many_operation operation)
 }
 
 /*
- * The base to begin with. An idle timer is armed where this runs; a pending one is
- * cancelled where it is.
+ * The base to begin with: an idle timer is armed where this runs, and a pending one is
+ * cancelled where it is. NULL if the timer belongs to none, and the call for a single
+ * timer knows what to do.
  */
 static struct twheel_base *many_base(const struct twheel *wheel,
 				     const struct twheel_item *item,
 				     enum many_operation operation)
 {
-	if (operation == MANY_CANCEL || !wheel->percpu)
-		return READ_ONCE(item->timer->base);
-	return tw_instance_base(wheel, raw_smp_processor_id());
+	struct twheel_base *base;
+
+	if (operation == MANY_ARM && wheel->percpu)
+		return tw_instance_base(wheel, raw_smp_processor_id());
+	base = READ_ONCE(item->timer->base);
+	return base == wheel->nowhere ? NULL : base;
+}
+
+/* With the base lock: does the timer belong there, or can it come there? */
+static __always_inline bool many_belongs(struct twheel_timer *timer,
+					 struct twheel_base *base,
+					 enum many_operation operation)
+{
+	if (likely(READ_ONCE(timer->base) == base))
+		return true;
+	return operation == MANY_ARM && tw_timer_adopt(timer, base);
 }
 
 /*
@@ -75,7 +90,7 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 	for (; item < end; item++) {
 		if (likely(last - item > MANY_AHEAD))
 			prefetchw(item[MANY_AHEAD].timer);
-		if (unlikely(READ_ONCE(item->timer->base) != base))
+		if (unlikely(!many_belongs(item->timer, base, operation)))
 			break;
 		item->result = many_one_held(item, operation);
 	}

@@ -3,22 +3,24 @@
  * Periodic work, retries and idle watches, made of plain timers and the
  * functions that every module has.
  *
- * The difficulty is in what happens while a callback runs, on another CPU
- * perhaps: then the timer is not pending, and a cancel finds nothing to cancel.
- * So each start and each stop changes the number of the series, under the lock
- * under which the timer is armed too:
+ * The difficulty is what happens while a callback runs, perhaps on another CPU.
+ * Then the timer is not pending, and a cancel finds nothing to cancel. So each
+ * start and each stop changes the number of the series, under the lock under
+ * which the timer is armed too:
  *
- *  - a callback that has ended arms the timer only if the number is what it was
- *    when it began: whoever stopped the series in between is obeyed, and the
- *    deadline of whoever started it anew is left alone;
- *  - the wheel may have claimed the timer just before a stop, and call it after
- *    that: it finds the series off. After a start, it finds the timer pending,
- *    for nobody else arms it: the callback is then not for the new deadline,
- *    and nothing is done.
+ *  - A callback that has ended arms the timer only if the number is what it was
+ *    when it began. A stop in between is obeyed, and the deadline of a new start
+ *    is left alone.
+ *  - The wheel may have claimed the timer just before a stop, and call it after
+ *    that: the callback finds the series off. After a start, it finds the timer
+ *    pending, for nobody else arms it: then this call is not for the new deadline,
+ *    and does nothing.
  *
- * Nothing of this lock is held while a caller's callback runs, nor touched
- * after a callback that says that it is done: it may have freed the object.
+ * The lock is not held while a caller's callback runs. It is not touched after a
+ * callback that says that it is done, which may have freed the object. A wheel may
+ * call back in any context, so interrupts are left as they are.
  */
+#include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -29,16 +31,46 @@
 #include "../export.h"
 #include "jitter.h"
 #include "overruns.h"
+#include "policy.h"
 
-static bool is_span(u64 ns)
+/* The counter that jitter is drawn from, see tw_jitter_mix(). */
+static atomic64_t policy_jitter_counter;
+
+/*
+ * tw_policy_init() - seed the jitter
+ *
+ * The kernel's own generator is asked once, here, in process context: on PREEMPT_RT it
+ * takes locks that hard interrupt context must not take.
+ */
+void __init tw_policy_init(void)
+{
+	atomic64_set(&policy_jitter_counter, get_random_u64());
+}
+
+static u64 policy_random(void)
+{
+	return tw_jitter_mix(atomic64_add_return(TW_JITTER_STEP,
+						 &policy_jitter_counter));
+}
+
+static bool policy_is_span(u64 ns)
 {
 	return ns && ns <= TWHEEL_SPAN_MAX;
 }
 
-/* What an instant and a span make, short of wrapping around. */
-static u64 later(u64 ns, u64 span)
+/* An instant and a span, short of wrapping around. */
+static u64 policy_later(u64 ns, u64 span)
 {
 	return ns > TWHEEL_NEVER - span ? TWHEEL_NEVER : ns + span;
+}
+
+/* A wheel whose clock may be set takes deadlines only, see twheel_arm(). */
+static bool policy_takes_delay(const struct twheel_timer *timer)
+{
+	struct twheel_geometry geometry;
+
+	twheel_get_geometry(twheel_of(timer), &geometry);
+	return geometry.clock != TWHEEL_CLOCK_REALTIME;
 }
 
 static u64 series_now(const struct twheel_series *s)
@@ -99,7 +131,7 @@ static int series_end_sync(struct twheel_series *s,
 	return ret < 0 ? ret : ret | ended;
 }
 
-/* The timer has been called: is it for the series that there is now? */
+/* The timer has been called: is that for the present series? */
 static bool series_due(const struct twheel_series *s)
 {
 	lockdep_assert_held(&s->lock);
@@ -121,34 +153,36 @@ static void periodic_count(struct twheel_periodic *p)
 
 static void periodic_again(struct twheel_periodic *p, unsigned int number)
 {
+	unsigned long flags;
 	u64 from;
 	int ret;
 
-	raw_spin_lock_irq(&p->series.lock);
+	raw_spin_lock_irqsave(&p->series.lock, flags);
 	if (p->series.number == number) {
 		from = p->pace == TWHEEL_FIXED_RATE ? p->deadline :
 						      series_now(&p->series);
-		p->deadline = later(from, p->period);
+		p->deadline = policy_later(from, p->period);
 		ret = series_arm(&p->series, p->deadline);
 		if (ret < 0)
 			p->error = ret;
 	}
-	raw_spin_unlock_irq(&p->series.lock);
+	raw_spin_unlock_irqrestore(&p->series.lock, flags);
 }
 
 static void periodic_fire(struct twheel_timer *timer)
 {
 	struct twheel_periodic *p;
+	unsigned long flags;
 	unsigned int number;
 	bool due;
 
 	p = container_of(timer, struct twheel_periodic, series.timer);
-	raw_spin_lock_irq(&p->series.lock);
+	raw_spin_lock_irqsave(&p->series.lock, flags);
 	number = p->series.number;
 	due = series_due(&p->series);
 	if (due)
 		periodic_count(p);
-	raw_spin_unlock_irq(&p->series.lock);
+	raw_spin_unlock_irqrestore(&p->series.lock, flags);
 
 	if (due && p->function(p) == TWHEEL_AGAIN)
 		periodic_again(p, number);
@@ -188,7 +222,8 @@ TW_EXPORT(twheel_periodic_init);
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for a deadline
- * * -EINVAL - @period_ns or @pace out of range; nothing has been done
+ * * -EINVAL - @period_ns or @pace out of range, or %TWHEEL_FIXED_DELAY on a wheel with
+ *   %TWHEEL_CLOCK_REALTIME; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -199,8 +234,10 @@ int twheel_periodic_start_at(struct twheel_periodic *periodic, u64 first_ns,
 	unsigned long flags;
 	int ret;
 
-	if (!is_span(period_ns) ||
+	if (!policy_is_span(period_ns) ||
 	    (pace != TWHEEL_FIXED_RATE && pace != TWHEEL_FIXED_DELAY))
+		return -EINVAL;
+	if (pace == TWHEEL_FIXED_DELAY && !policy_takes_delay(&s->timer))
 		return -EINVAL;
 
 	raw_spin_lock_irqsave(&s->lock, flags);
@@ -226,14 +263,16 @@ TW_EXPORT(twheel_periodic_start_at);
  * * any
  * Return:
  * * as twheel_periodic_start_at()
+ * * -EINVAL - also on any wheel with %TWHEEL_CLOCK_REALTIME, which takes no delays
  */
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 			  enum twheel_pace pace)
 {
-	if (!is_span(period_ns))
+	if (!policy_is_span(period_ns) ||
+	    !policy_takes_delay(&periodic->series.timer))
 		return -EINVAL;
 	return twheel_periodic_start_at(periodic,
-					later(series_now(&periodic->series),
+					policy_later(series_now(&periodic->series),
 					      period_ns),
 					period_ns, pace);
 }
@@ -299,31 +338,31 @@ int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
 }
 TW_EXPORT(twheel_periodic_shutdown_sync);
 
-/* With the lock: an attempt has failed. Wait for the next, or why not. */
-static int retry_wait(struct twheel_retry *r, u64 random)
+/* With the lock: an attempt has failed. Wait for the next, or say why not. */
+static int retry_wait(struct twheel_retry *r)
 {
 	u64 delay = r->backoff.grace_ns;
 
 	if (r->made < r->backoff.attempts) {
-		delay = r->delay - tw_jitter(r->delay, r->backoff.jitter, random);
+		delay = r->delay - tw_jitter(r->delay, r->backoff.jitter,
+					     policy_random());
 		r->delay = min(r->delay * 2, r->backoff.ceiling_ns);
 	} else if (!delay) {
 		r->series.on = false;
 		return -ETIMEDOUT;
 	}
-	return series_arm(&r->series, later(series_now(&r->series), delay));
+	return series_arm(&r->series, policy_later(series_now(&r->series), delay));
 }
 
 static void retry_again(struct twheel_retry *r, unsigned int number)
 {
-	/* Not with the lock held: on PREEMPT_RT this may sleep. */
-	u64 random = get_random_u64();
+	unsigned long flags;
 	int ret = 0;
 
-	raw_spin_lock_irq(&r->series.lock);
+	raw_spin_lock_irqsave(&r->series.lock, flags);
 	if (r->series.number == number)
-		ret = retry_wait(r, random);
-	raw_spin_unlock_irq(&r->series.lock);
+		ret = retry_wait(r);
+	raw_spin_unlock_irqrestore(&r->series.lock, flags);
 
 	if (ret < 0 && r->give_up)
 		r->give_up(r, ret);
@@ -332,11 +371,12 @@ static void retry_again(struct twheel_retry *r, unsigned int number)
 static void retry_fire(struct twheel_timer *timer)
 {
 	struct twheel_retry *r;
+	unsigned long flags;
 	unsigned int number;
 	bool due, over;
 
 	r = container_of(timer, struct twheel_retry, series.timer);
-	raw_spin_lock_irq(&r->series.lock);
+	raw_spin_lock_irqsave(&r->series.lock, flags);
 	number = r->series.number;
 	due = series_due(&r->series);
 	over = r->made == r->backoff.attempts;
@@ -344,7 +384,7 @@ static void retry_fire(struct twheel_timer *timer)
 		r->series.on = false;
 	else if (due)
 		r->made++;
-	raw_spin_unlock_irq(&r->series.lock);
+	raw_spin_unlock_irqrestore(&r->series.lock, flags);
 
 	if (!due)
 		return;
@@ -377,7 +417,7 @@ TW_EXPORT(twheel_retry_init);
 
 static bool backoff_valid(const struct twheel_backoff *b)
 {
-	if (!b->attempts || b->jitter > 100 || !is_span(b->first_ns))
+	if (!b->attempts || b->jitter > 100 || !policy_is_span(b->first_ns))
 		return false;
 	if (b->ceiling_ns &&
 	    (b->ceiling_ns < b->first_ns || b->ceiling_ns > TWHEEL_SPAN_MAX))
@@ -404,7 +444,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for its next attempt
- * * -EINVAL - a field of @backoff out of range; nothing has been done
+ * * -EINVAL - a field of @backoff out of range, or a wheel with
+ *   %TWHEEL_CLOCK_REALTIME; nothing has been done
  * * -ESHUTDOWN - the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -415,7 +456,7 @@ int twheel_retry_start(struct twheel_retry *retry,
 	unsigned long flags;
 	int ret;
 
-	if (!backoff_valid(backoff))
+	if (!backoff_valid(backoff) || !policy_takes_delay(&s->timer))
 		return -EINVAL;
 
 	raw_spin_lock_irqsave(&s->lock, flags);
@@ -508,7 +549,7 @@ static int idle_set(struct twheel_idle *idle, u64 timeout_ns,
 {
 	int ret;
 
-	if (!is_span(timeout_ns))
+	if (!policy_is_span(timeout_ns) || !policy_takes_delay(&idle->timer))
 		return -EINVAL;
 	atomic64_set(&idle->timeout, timeout_ns);
 	ret = set(&idle->timer, timeout_ns);
@@ -530,7 +571,8 @@ static int idle_set(struct twheel_idle *idle, u64 timeout_ns,
  * Return:
  * * 0 - started
  * * 1 - it was started
- * * -EINVAL - @timeout_ns out of range; nothing has been done
+ * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME;
+ *   nothing has been done
  * * -ESHUTDOWN - the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -554,7 +596,8 @@ TW_EXPORT(twheel_idle_start);
  * Return:
  * * 1 - the timeout has changed
  * * 0 - nobody is being watched
- * * -EINVAL - @timeout_ns out of range; nothing has been done
+ * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME;
+ *   nothing has been done
  */
 int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 {

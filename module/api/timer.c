@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A timer, and what can be asked of it. See timer.h for what its word says. */
+#include <linux/atomic.h>
+#include <linux/irqflags.h>
 #include <linux/lockdep.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
 
 #include <linux/twheel.h>
 
@@ -9,6 +13,29 @@
 #include "../export.h"
 #include "instance.h"
 #include "timer.h"
+
+/*
+ * tw_timer_lock_own_base() - tw_timer_lock_base() of a base that holds timers
+ *
+ * A timer that has not been armed yet comes to this CPU's base, and no other CPU's
+ * lock is taken for that.
+ */
+struct twheel_base *tw_timer_lock_own_base(struct twheel_timer *timer,
+					   unsigned long *flags)
+{
+	for (;;) {
+		struct twheel_base *base = READ_ONCE(timer->base);
+		const struct twheel *wheel = base->owner;
+
+		local_irq_save(*flags);
+		if (unlikely(base == wheel->nowhere))
+			base = tw_instance_base(wheel, raw_smp_processor_id());
+		raw_spin_lock(&base->lock);
+		if (likely(tw_timer_adopt(timer, base)))
+			return base;
+		raw_spin_unlock_irqrestore(&base->lock, *flags);
+	}
+}
 
 /**
  * __twheel_timer_init() - initialise a timer
@@ -32,7 +59,7 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	INIT_HLIST_NODE(&timer->node);
 	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
 	timer->function = function;
-	timer->base = wheel->bases[0];
+	timer->base = wheel->nowhere ?: wheel->bases[0];
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timer->lockdep_map, name, key, 0);
 #endif
@@ -75,6 +102,8 @@ u64 twheel_remaining(const struct twheel_timer *timer)
 	if (!tw_timer_is_deadline(word))
 		return word;
 	base = READ_ONCE(timer->base);
+	if (!base)
+		return ~(u64)TWHEEL_IDLE;
 	now = tw_clock_now(&base->clock);
 	return word > now ? word - now : 0;
 }
@@ -88,9 +117,12 @@ TW_EXPORT(twheel_remaining);
  * * any
  * Return:
  * * the wheel
+ * * NULL - the timer was never initialised
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	return READ_ONCE(timer->base)->owner;
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	return base ? base->owner : NULL;
 }
 TW_EXPORT(twheel_of);

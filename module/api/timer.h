@@ -2,9 +2,12 @@
 /*
  * What a timer's word says, and where its base and its callback are.
  *
- * The word of a timer is its deadline while it is pending, and else its state.
- * It is exchanged under the base lock, with one exception: twheel_extend_at()
- * lets a pending word grow without. So under the lock
+ * The word of a timer is its deadline while it is pending, and else its state. A timer
+ * that was never initialised is all zeros. It has no base, by which it is known, and
+ * reads as idle.
+ *
+ * The word is exchanged under the base lock, with one exception: twheel_extend_at()
+ * lets a pending word grow without it. So under the lock
  *
  *	the timer is linked  if and only if  its word is a deadline,
  *
@@ -20,13 +23,19 @@
 #include <linux/twheel.h>
 
 #include "../core/base.h"
+#include "instance.h"
 
+/* With the base lock, so that the timer has a base: is this word a deadline? */
 static inline bool tw_timer_is_deadline(u64 word)
 {
 	return word <= TWHEEL_NEVER;
 }
 
-/* The base of a timer, locked. It may change as long as it is not. */
+/*
+ * The base of a timer, locked. The base may change as long as it is not. It may be the
+ * wheel's @nowhere, which all timers can leave without its lock: then the timer was
+ * idle at some moment of this call, but need not be any more.
+ */
 static __always_inline struct twheel_base *
 tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 {
@@ -41,6 +50,25 @@ tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 		raw_spin_unlock_irqrestore(&base->lock, *flags);
 	}
 }
+
+/*
+ * With the lock of @base: does the timer belong there? One that was nowhere comes there
+ * now. Of two CPUs that want it the first one has it, and the other sees that by the
+ * lock.
+ */
+static inline bool tw_timer_adopt(struct twheel_timer *timer,
+				  struct twheel_base *base)
+{
+	struct twheel_base *nowhere = base->owner->nowhere;
+	struct twheel_base *from = READ_ONCE(timer->base);
+
+	return from == base ||
+	       (nowhere && from == nowhere &&
+		cmpxchg(&timer->base, from, base) == from);
+}
+
+struct twheel_base *tw_timer_lock_own_base(struct twheel_timer *timer,
+					   unsigned long *flags);
 
 /* With the base lock: does the timer's callback run? */
 static inline bool tw_timer_runs(const struct twheel_base *base,

@@ -92,6 +92,40 @@ int tw_base_plan(const struct twheel_config *config,
 	return 0;
 }
 
+static struct twheel_base *base_alloc(struct twheel *owner,
+				      const struct twheel_config *config, int cpu,
+				      int node)
+{
+	struct twheel_base *base;
+
+	base = kzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
+	if (!base)
+		return NULL;
+	tw_clock_init(&base->clock, config, cpu, &clock_ops);
+	tw_wheel_shape(&base->wheel, tick_of(config), slots_of(config));
+	raw_spin_lock_init(&base->lock);
+	init_waitqueue_head(&base->idle);
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&base->expiry_lock);
+#endif
+	base->owner = owner;
+	base->share.percent = config->cpu_budget;
+	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
+	return base;
+}
+
+/*
+ * tw_base_new_bare() - make a base that can tell the time and count ticks, but has no
+ * buckets: no timer can be armed on it
+ *
+ * Return: the base, NULL without memory.
+ */
+struct twheel_base *tw_base_new_bare(struct twheel *owner,
+				     const struct twheel_config *config)
+{
+	return base_alloc(owner, config, TW_ANY_CPU, NUMA_NO_NODE);
+}
+
 /*
  * tw_base_new() - make an empty base
  * @config: valid; its workqueue is there if its context needs one
@@ -106,25 +140,15 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	struct twheel_base *base;
 	u64 now;
 
-	base = kzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
+	base = base_alloc(owner, config, cpu, node);
 	if (!base)
 		return NULL;
-	tw_clock_init(&base->clock, config, cpu, &clock_ops);
-	tw_wheel_shape(&base->wheel, tick_of(config), slots_of(config));
 	now = tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
 	if (tw_wheel_init(&base->wheel, now, tw_clock_steps(config->clock),
 			  node)) {
 		kfree(base);
 		return NULL;
 	}
-	raw_spin_lock_init(&base->lock);
-	init_waitqueue_head(&base->idle);
-#ifdef CONFIG_PREEMPT_RT
-	spin_lock_init(&base->expiry_lock);
-#endif
-	base->owner = owner;
-	base->share.percent = config->cpu_budget;
-	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
 	base->limit = TW_BASE_ENDLESS;
 	base->room = TW_BASE_ENDLESS;
 	base->plain = base->wheel.recip_max + 1;

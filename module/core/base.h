@@ -140,6 +140,8 @@ int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
+struct twheel_base *tw_base_new_bare(struct twheel *owner,
+				     const struct twheel_config *config);
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_emptied(struct twheel_base *base);
