@@ -2,11 +2,10 @@
 /*
  * libtwheel: very many timeouts behind one file descriptor.
  *
- * A handle is a wheel: its clock, its tick and its timers are its own. A timer
- * is armed with a delay or for a time, and is known by its identifier from then
- * on; when it expires there is an event, which carries the cookie that the
- * program gave. All timers of a handle share one descriptor, which is readable
- * while events wait.
+ * A handle is a wheel, with a clock, a tick and timers of its own. The program
+ * arms a timer for a delay or for a time, and gets an identifier. When the timer
+ * expires there is an event, which shows the cookie that the program chose. All
+ * timers of a handle share one descriptor, which is readable while events wait.
  *
  *	struct twheel *wheel;
  *	struct twheel_event event;
@@ -20,16 +19,17 @@
  * For every call:
  *  - times are nanoseconds on the wheel's clock; no timer fires early;
  *  - a negative return value is -errno, and then nothing was changed;
- *  - threads may use one handle at the same time, except to close it;
- *  - after fork() one of the two processes may go on using the handle: what the
- *    library keeps of it is each process's own.
+ *  - threads may use one handle at the same time, but no other thread may use it
+ *    while one closes it;
+ *  - after fork() only one of the two processes may continue to use the handle,
+ *    because each has a copy of the library's own data.
  *
- * Where the kernel offers it, and max_timers is given, a handle has its timers
- * in memory that it shares with the kernel. Then extending to a time, and
- * cancelling, are a handful of instructions here, without a system call; taking
- * events needs none either. What differs: that memory, about 100 bytes for each
- * of max_timers, is taken at once; an event's fired_ns is when it was taken;
- * timers fire without slack.
+ * If the program gives max_timers, and the kernel offers it, the timers are in
+ * memory that the program shares with the kernel. Then extending a timer to a
+ * time and cancelling it are a few instructions here, without a system call, and
+ * so is taking events. There are three differences. The memory is allocated at
+ * once: about 100 bytes for each of max_timers. The fired_ns of an event is the
+ * time when it was taken. Timers fire without slack.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -44,22 +44,21 @@ extern "C" {
 
 #define TWHEEL_API	__attribute__((visibility("default")))
 
-/* A wheel. What is in it is the library's. */
+/* A wheel. Its contents are the library's. */
 struct twheel;
 
-/* Cancelled cells that are remembered; a power of two. */
+/* How many cancelled cells are remembered; a power of two. */
 #define TWHEEL_NOTES	16
 
 /**
- * struct twheel_view - how a handle begins: for the inlines below, and nobody
- * else
- * @cells: cells of the shared mapping
- * @bytes: how long they are; 0: there is none
- * @noted: how many cancellations were noted
- * @base_ns: from where deadlines count, less what rounds up to ticks
- * @limit_ns: so much beyond that is too far for ticks
+ * struct twheel_view - the start of a handle, for the inlines below only
+ * @cells: the cells of the shared mapping
+ * @bytes: their length; 0: there is no mapping
+ * @noted: how many cancellations have been noted
+ * @base_ns: the time that deadlines count from, less a tick, to round up
+ * @limit_ns: the largest distance from @base_ns that ticks can express
  * @tick_ns: the tick
- * @notes: where the last cells are that were cancelled
+ * @notes: the cells cancelled last, as offsets
  */
 struct twheel_view {
 	char *cells;
@@ -71,11 +70,11 @@ struct twheel_view {
 	uint32_t notes[TWHEEL_NOTES];
 };
 
-/** enum twheel_clock - which clock a wheel goes by */
+/** enum twheel_clock - the clock of a wheel */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC	= 0,
-	TWHEEL_CLOCK_BOOTTIME	= 1,	/* goes on while suspended */
-	/* The wall clock, which is set; delays go by CLOCK_MONOTONIC all the same. */
+	TWHEEL_CLOCK_BOOTTIME	= 1,	/* continues while suspended */
+	/* The wall clock, which can be set. Delays still use CLOCK_MONOTONIC. */
 	TWHEEL_CLOCK_REALTIME	= 2,
 };
 
@@ -93,12 +92,12 @@ enum twheel_clock {
 #define TWHEEL_FIXED_DELAY	(1U << 31)
 
 /**
- * struct twheel_options - what a wheel is to be; zero is the default of each
+ * struct twheel_options - the properties of a new wheel; 0 is each default
  * @clock: enum twheel_clock
  * @flags: TWHEEL_OPEN_*
  * @tick_ns: resolution
  * @slots: ratio of one level of the wheel to the next
- * @max_timers: how many timers may exist at once; see above
+ * @max_timers: the largest number of timers at once; see above
  * @path: of the device, if it is not /dev/twheel
  * @reserved: must be 0
  */
@@ -115,10 +114,10 @@ struct twheel_options {
 /**
  * twheel_open() - make a wheel
  * @wheel: is set to the handle
- * @options: what it is to be, or NULL for all defaults
+ * @options: its properties, or NULL for all defaults
  *
- * Return: 0; -ENOENT (the module is not loaded), -EACCES, -EINVAL (an option, or a
- * clock that this kernel has no wheels for), -ENOMEM, -EMFILE.
+ * Return: 0; -ENOENT (the module is not loaded), -EACCES, -EINVAL (an option, or
+ * this kernel has no wheels for the clock), -ENOMEM, -EMFILE.
  */
 TWHEEL_API int twheel_open(struct twheel **wheel,
 			   const struct twheel_options *options);
@@ -126,11 +125,11 @@ TWHEEL_API int twheel_open(struct twheel **wheel,
 /**
  * twheel_adopt() - make a handle of a descriptor of the device
  * @wheel: is set to the handle
- * @fd: the descriptor, inherited or received; it is the handle's from now on
- *	unless the call fails. It is made O_NONBLOCK
+ * @fd: the descriptor, inherited or received. It belongs to the handle from now
+ *	on, unless the call fails. It is made O_NONBLOCK
  *
- * Return: 0; -ENOTTY (it is something else), -EBADF, -ENOMEM, -EBUSY (its timers are
- * in shared memory, which whoever opened it keeps).
+ * Return: 0; -ENOTTY (it is not of the device), -EBADF, -ENOMEM, -EBUSY (its timers
+ * are in shared memory, which only the handle that opened it can use).
  */
 TWHEEL_API int twheel_adopt(struct twheel **wheel, int fd);
 
@@ -143,21 +142,23 @@ TWHEEL_API int twheel_adopt(struct twheel **wheel, int fd);
 TWHEEL_API void twheel_close(struct twheel *wheel);
 
 /**
- * twheel_fd() - the descriptor: to be polled, or sent to another process
+ * twheel_fd() - the descriptor, to poll it or to send it to another process
  * @wheel: the handle
  *
- * It is readable while events wait in the kernel. Call twheel_next() until it
- * returns 0 before waiting again: it reads ahead.
+ * It is readable while events wait in the kernel. The library reads ahead: call
+ * twheel_next() until it returns 0, and only then wait again.
  *
- * Return: the descriptor, which stays the handle's.
+ * Return: the descriptor, which still belongs to the handle.
  */
 TWHEEL_API int twheel_fd(const struct twheel *wheel);
 
 /**
- * twheel_now() - what the wheel's clock shows
+ * twheel_now() - the time on the wheel's clock
  * @wheel: the handle
  *
- * Return: nanoseconds. No system call where the C library needs none.
+ * It costs what clock_gettime() costs: on most machines no system call.
+ *
+ * Return: nanoseconds.
  */
 TWHEEL_API uint64_t twheel_now(const struct twheel *wheel);
 
@@ -173,11 +174,11 @@ TWHEEL_API int twheel_info(struct twheel *wheel, struct twheel_info *info);
 /**
  * twheel_arm() - a new timer, for a delay from now
  * @wheel: the handle
- * @delay_ns: the delay; TWHEEL_DELAY_NEVER is one that never ends
+ * @delay_ns: the delay; TWHEEL_DELAY_NEVER never ends
  * @cookie: any value; the event will show it
  * @id: is set to the identifier
  *
- * Return: 0; -ENOSPC (as many timers as the wheel may have), -ENOMEM.
+ * Return: 0; -ENOSPC (the wheel may not have more timers), -ENOMEM.
  */
 TWHEEL_API int twheel_arm(struct twheel *wheel, uint64_t delay_ns,
 			  uint64_t cookie, uint64_t *id);
@@ -187,10 +188,11 @@ TWHEEL_API int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns,
 			     uint64_t cookie, uint64_t *id);
 
 /**
- * twheel_arm_op() - a new timer with everything: period, slack, absolute or not
+ * twheel_arm_op() - a new timer, with all options: period, slack, absolute or not
  * @wheel: the handle
- * @op: @flags, @cookie, @deadline_ns, @period_ns, @slack_ns as in
- *	<linux/twheel.h>, the rest 0. Its @id and @deadline_ns are set
+ * @op: @flags (also TWHEEL_FIXED_DELAY), @cookie, @deadline_ns, @period_ns and
+ *	@slack_ns as in <linux/twheel.h>, the rest 0. Its @id and @deadline_ns are
+ *	set
  *
  * Return: 0; as twheel_arm(), and -EINVAL (a field).
  */
@@ -202,8 +204,8 @@ TWHEEL_API int twheel_arm_op(struct twheel *wheel, struct twheel_op *op);
  * @id: the timer
  * @delay_ns: the delay
  *
- * Return: 0; -ENOENT (there is no such timer, or it is done), -EALREADY (it has
- * expired, and its event is there to be taken).
+ * Return: 0; -ENOENT (there is no such timer, or it has ended), -EALREADY (it has
+ * expired, and its event waits to be taken).
  */
 TWHEEL_API int twheel_modify(struct twheel *wheel, uint64_t id,
 			     uint64_t delay_ns);
@@ -213,27 +215,28 @@ TWHEEL_API int twheel_modify_at(struct twheel *wheel, uint64_t id,
 				uint64_t deadline_ns);
 
 /**
- * twheel_extend() - push a pending timer's deadline back, never forward
+ * twheel_extend() - a later deadline for a pending timer: a delay from now
  * @wheel: the handle
  * @id: the timer
- * @delay_ns: a delay from now
+ * @delay_ns: the delay
  *
- * Return: 0, or 1 if the deadline was no earlier already and stays; -ENOENT,
+ * Return: 0, or 1 if the deadline was as late already, and stays; -ENOENT,
  * -EALREADY as twheel_modify().
  */
 TWHEEL_API int twheel_extend(struct twheel *wheel, uint64_t id,
 			     uint64_t delay_ns);
 
-/** twheel_extend_at() - push a pending timer's deadline back to a time */
+/** twheel_extend_at() - a later deadline for a pending timer: a time */
 TWHEEL_API int twheel_extend_at(struct twheel *wheel, uint64_t id,
 				uint64_t deadline_ns);
 
 /**
- * twheel_cancel() - the timer is gone, and no event of it will be taken
+ * twheel_cancel() - end a timer
  * @wheel: the handle
  * @id: the timer
  *
- * Another thread may have taken the event just before.
+ * No event of it will be taken, but another thread may have taken one just
+ * before.
  *
  * Return: 0 if it was pending, 1 if it had expired and its event was withdrawn;
  * -ENOENT (there is no such timer, or its event has been taken).
@@ -241,19 +244,20 @@ TWHEEL_API int twheel_extend_at(struct twheel *wheel, uint64_t id,
 TWHEEL_API int twheel_cancel(struct twheel *wheel, uint64_t id);
 
 /**
- * twheel_cancel_all() - every timer and every event is gone
+ * twheel_cancel_all() - end every timer, and drop every event
  * @wheel: the handle
  *
- * Return: how many timers the kernel had.
+ * Return: the number of timers that the kernel had.
  */
 TWHEEL_API int twheel_cancel_all(struct twheel *wheel);
 
 /**
- * twheel_query() - how a timer stands
+ * twheel_query() - the state of a timer
  * @wheel: the handle
- * @op: @id, the rest 0; @cookie, @deadline_ns, @period_ns, @state are set
+ * @op: @id is set by the program, the rest is 0. The call sets @cookie,
+ *	@deadline_ns, @period_ns, @slack_ns and @state
  *
- * A timer that has expired shows @period_ns 0 once its event is read ahead.
+ * Once the library has read the event ahead, @slack_ns is 0.
  *
  * Return: 0; -ENOENT (there is no such timer, or its event has been taken).
  */
@@ -262,15 +266,17 @@ TWHEEL_API int twheel_query(struct twheel *wheel, struct twheel_op *op);
 /**
  * twheel_batch() - many operations at once
  * @wheel: the handle
- * @ops: the operations, done in this order. Of each, @op is one of enum
- *	twheel_op_code, and @result is set to what the call for it alone returns
+ * @ops: the operations, done in this order. The @op of each is one of enum
+ *	twheel_op_code. Its @result is set to what the call for that operation alone
+ *	would return
  * @count: how many, up to INT_MAX
  *
- * An operation that fails changes nothing, and the others are done all the
- * same. One system call where the kernel has it for that, else one for each.
+ * An operation that fails changes nothing, and the others are still done. A batch
+ * is one system call if the kernel offers that, otherwise one for each operation.
+ * Each arm with TWHEEL_FIXED_DELAY is one, too.
  *
- * Return: how many are done, from the first on: @count, unless memory of @ops goes
- * away meanwhile; -EINVAL (@count), -ENOMEM.
+ * Return: the number of operations done, counted from the first. That is @count,
+ * unless memory of @ops is unmapped during the call; -EINVAL (@count), -ENOMEM.
  */
 TWHEEL_API int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 			    unsigned int count);
@@ -279,11 +285,11 @@ TWHEEL_API int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
  * twheel_next() - take one event
  * @wheel: the handle
  * @event: is filled in
- * @timeout_ms: how long to wait for one: 0 not at all, -1 for ever
+ * @timeout_ms: how long to wait for one; 0 does not wait, -1 waits for ever
  *
- * Events come in the order of expiry. They are read ahead, many at a time.
+ * Events come in the order of expiry. The library reads many of them ahead.
  *
- * Return: 1, or 0 if there was none in that time; -EINTR (a signal).
+ * Return: 1, or 0 if none came in that time; -EINTR (a signal).
  */
 TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
 			   int timeout_ms);
@@ -295,7 +301,7 @@ TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
  * @most: how many it has room for, at least 1
  * @timeout_ms: how long to wait for the first, as twheel_next()
  *
- * Return: how many, 0 if there was none in that time; -EINTR, -EINVAL.
+ * Return: how many, 0 if none came in that time; -EINTR, -EINVAL.
  */
 TWHEEL_API int twheel_events(struct twheel *wheel, struct twheel_event *events,
 			     unsigned int most, int timeout_ms);
@@ -411,17 +417,16 @@ TWHEEL_API int twheel_retry_again(struct twheel_retry *retry);
 TWHEEL_API int twheel_retry_cancel(struct twheel_retry *retry);
 
 /*
- * Extending to a time and cancelling, where there is a shared mapping, without
- * a call. There an identifier is what the cell's word has above the deadline,
- * as long as the timer is pending; and below, where the cell is.
+ * With a shared mapping, these inlines extend a timer to a time, or cancel it,
+ * without a call. There the upper part of an identifier is that of the cell's word
+ * while the timer is pending. The lower part is the offset of the cell.
  *
- * The word of the cell is changed only as long as it is this timer's, and
- * pending; in all other cases the function of the library finds out what is the
- * matter.
+ * An inline changes the word only while it is this timer's and pending. In all
+ * other cases it leaves the operation to the function of the library.
  *
- * An extension needs no look at when the kernel looks: that is no later than
- * the deadline that is replaced, or whoever brought that nearer is about to
- * tell.
+ * An extension need not read when the kernel will look at the cell. The kernel
+ * looks no later than the old deadline, or the thread that brought that deadline
+ * nearer is about to tell the kernel.
  */
 #if __SIZEOF_POINTER__ == 8
 
@@ -434,7 +439,7 @@ static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
 	struct twheel_cell *cell;
 	__u64 word, mine;
 
-	/* A deadline before the base is far beyond the limit, too. */
+	/* A deadline before the base wraps, and is beyond the limit too. */
 	if (__builtin_expect(offset >= view->bytes ||
 			     ahead_ns > view->limit_ns, 0))
 		return twheel_extend_at(wheel, id, deadline_ns);
@@ -473,7 +478,7 @@ static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 	} while (!__atomic_compare_exchange_n(&cell->word, &word, word ^ flip,
 					      0, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
-	/* Two threads at once may lose a note: it will be found without. */
+	/* Two threads at once may lose a note. The library finds the cell without. */
 	noted = __atomic_load_n(&view->noted, __ATOMIC_RELAXED);
 	__atomic_store_n(&view->notes[noted % TWHEEL_NOTES], offset,
 			 __ATOMIC_RELAXED);
