@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* One timeout: arm it, wait for its event. */
+/* Arm one timeout, and wait for its event. */
 #include <err.h>
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * An echo server that closes connections on which nothing comes for a while:
- * one timer of a wheel for each, extended by every packet.
- * idle_server_timerfd.c is the same with a descriptor for each timer.
+ * An echo server that closes a connection when it has received nothing for a
+ * while. Each connection has a timer of a wheel, which every packet extends.
+ * idle_server_timerfd.c does the same with a descriptor for each timer.
  */
 #include <err.h>
 #include <stdio.h>
@@ -17,7 +17,7 @@
 #include "lib/echo.h"
 
 #define BATCH	64
-#define MOST	1000000
+#define MAX_TIMERS	1000000
 
 struct connection {
 	int fd;
@@ -29,7 +29,7 @@ static struct twheel *wheel;
 static int epoll;
 static unsigned long served, idle;
 
-static void watch(int fd, void *what)
+static void epoll_watch(int fd, void *what)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
@@ -37,62 +37,62 @@ static void watch(int fd, void *what)
 		err(1, "epoll_ctl");
 }
 
-static void end(struct connection *c)
+static void connection_end(struct connection *c)
 {
-	/* From here on no event will name it. */
+	/* After this no event names the connection. */
 	twheel_cancel(wheel, c->timer);
 	close(c->fd);
 	free(c);
 }
 
-static void begin(int fd)
+static void connection_begin(int fd)
 {
 	struct connection *c = malloc(sizeof(*c));
 
 	if (!c || twheel_arm(wheel, server.idle_ns, (uintptr_t)c, &c->timer)) {
-		/* As many as there may be: this one is turned away. */
+		/* No more timers or memory: turn the connection away. */
 		free(c);
 		close(fd);
 		return;
 	}
 	c->fd = fd;
-	watch(fd, c);
+	epoll_watch(fd, c);
 	served++;
 }
 
-static void begin_all(void)
+static void server_accept_all(void)
 {
 	int fd;
 
 	while ((fd = echo_accept(server.listener)) >= 0)
-		begin(fd);
+		connection_begin(fd);
 }
 
-static void packet(struct connection *c)
+static void connection_receive(struct connection *c)
 {
 	if (!echo_answer(c->fd)) {
-		end(c);
+		connection_end(c);
 		return;
 	}
 	if (twheel_extend(wheel, c->timer, server.idle_ns) >= 0)
 		return;
-	/* It expired just now, but something has come: begin anew. */
+	/* The timer has just expired, but the connection is alive: arm anew. */
 	twheel_cancel(wheel, c->timer);
 	if (twheel_arm(wheel, server.idle_ns, (uintptr_t)c, &c->timer))
-		end(c);
+		connection_end(c);
 }
 
-static void end_idle(void)
+static void server_end_idle(void)
 {
 	struct twheel_event event;
 
 	while (twheel_next(wheel, &event, 0) == 1) {
-		end((struct connection *)(uintptr_t)event.cookie);
+		connection_end((struct connection *)(uintptr_t)event.cookie);
 		idle++;
 	}
 }
 
-static void serve(const sigset_t *mask)
+static void server_run(const sigset_t *mask)
 {
 	struct epoll_event events[BATCH];
 	bool expired;
@@ -103,15 +103,15 @@ static void serve(const sigset_t *mask)
 		expired = false;
 		for (i = 0; i < got; i++) {
 			if (events[i].data.ptr == &server)
-				begin_all();
+				server_accept_all();
 			else if (events[i].data.ptr == &wheel)
 				expired = true;
 			else
-				packet(events[i].data.ptr);
+				connection_receive(events[i].data.ptr);
 		}
-		/* Last: it frees connections that the array may have named. */
+		/* Last, because it frees connections that the array may name. */
 		if (expired)
-			end_idle();
+			server_end_idle();
 	}
 }
 
@@ -123,17 +123,17 @@ int main(int argc, char **argv)
 	int ret;
 
 	server = echo_server(argc, argv);
-	/* As many timers as there may be connections: in shared memory. */
+	/* One timer for each connection that may be open, in shared memory. */
 	getrlimit(RLIMIT_NOFILE, &files);
-	options.max_timers = files.rlim_cur < MOST ? files.rlim_cur : MOST;
+	options.max_timers = files.rlim_cur < MAX_TIMERS ? files.rlim_cur : MAX_TIMERS;
 	ret = twheel_open(&wheel, &options);
 	if (ret)
 		errx(1, "/dev/twheel: %s", strerror(-ret));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	watch(server.listener, &server);
-	watch(twheel_fd(wheel), &wheel);
+	epoll_watch(server.listener, &server);
+	epoll_watch(twheel_fd(wheel), &wheel);
 	echo_signals(&mask);
-	serve(&mask);
+	server_run(&mask);
 	printf("%lu connections served, %lu of them closed as idle\n", served,
 	       idle);
 	return 0;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What idle_server.c does, with a timerfd for each connection: two descriptors
- * for each, and a system call for each packet.
+ * The same as idle_server.c, with a timerfd for each connection. That takes two
+ * descriptors for each connection, and a system call for each packet.
  */
 #include <err.h>
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 struct connection;
 
-/* What epoll names: a connection's socket or its timer. */
+/* What epoll reports: the socket of a connection or its timer. */
 struct source {
 	struct connection *connection;
 	int fd;
@@ -34,14 +34,14 @@ static struct connection *to_free;
 static int epoll;
 static unsigned long served, idle;
 
-static bool watch(int fd, void *what)
+static bool epoll_watch(int fd, void *what)
 {
 	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
 
 	return !epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
 }
 
-static void set(struct connection *c)
+static void timer_set(struct connection *c)
 {
 	struct itimerspec when = {
 		.it_value.tv_sec = server.idle_ns / 1000000000,
@@ -52,8 +52,8 @@ static void set(struct connection *c)
 		err(1, "timerfd_settime");
 }
 
-/* The events at hand may name it once more: freed when they are through. */
-static void end(struct connection *c)
+/* The events at hand may name it again, so it is freed after them. */
+static void connection_end(struct connection *c)
 {
 	close(c->socket.fd);
 	close(c->timer.fd);
@@ -62,7 +62,7 @@ static void end(struct connection *c)
 	to_free = c;
 }
 
-static void free_ended(void)
+static void connection_free_ended(void)
 {
 	struct connection *c;
 
@@ -72,7 +72,7 @@ static void free_ended(void)
 	}
 }
 
-static void begin(int fd)
+static void connection_begin(int fd)
 {
 	struct connection *c = calloc(1, sizeof(*c));
 	int timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
@@ -86,48 +86,48 @@ static void begin(int fd)
 	}
 	c->socket = (struct source){ c, fd };
 	c->timer = (struct source){ c, timer };
-	if (!watch(fd, &c->socket) || !watch(timer, &c->timer)) {
-		end(c);
+	if (!epoll_watch(fd, &c->socket) || !epoll_watch(timer, &c->timer)) {
+		connection_end(c);
 		return;
 	}
-	set(c);
+	timer_set(c);
 	served++;
 }
 
-static void begin_all(void)
+static void server_accept_all(void)
 {
 	int fd;
 
 	while ((fd = echo_accept(server.listener)) >= 0)
-		begin(fd);
+		connection_begin(fd);
 }
 
-static void expired(struct connection *c)
+static void timer_expired(struct connection *c)
 {
 	uint64_t times;
 
-	/* Set again meanwhile, it has nothing to be read. */
+	/* A timer that has been set again has nothing to read. */
 	if (read(c->timer.fd, &times, sizeof(times)) != sizeof(times))
 		return;
 	idle++;
-	end(c);
+	connection_end(c);
 }
 
-static void ready(struct source *source)
+static void source_ready(struct source *source)
 {
 	struct connection *c = source->connection;
 
 	if (c->ended)
 		return;
 	if (source == &c->timer)
-		expired(c);
+		timer_expired(c);
 	else if (echo_answer(c->socket.fd))
-		set(c);
+		timer_set(c);
 	else
-		end(c);
+		connection_end(c);
 }
 
-static void serve(const sigset_t *mask)
+static void server_run(const sigset_t *mask)
 {
 	struct epoll_event events[BATCH];
 	int got, i;
@@ -136,11 +136,11 @@ static void serve(const sigset_t *mask)
 		got = epoll_pwait(epoll, events, BATCH, -1, mask);
 		for (i = 0; i < got; i++) {
 			if (events[i].data.ptr == &server)
-				begin_all();
+				server_accept_all();
 			else
-				ready(events[i].data.ptr);
+				source_ready(events[i].data.ptr);
 		}
-		free_ended();
+		connection_free_ended();
 	}
 }
 
@@ -150,10 +150,10 @@ int main(int argc, char **argv)
 
 	server = echo_server(argc, argv);
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	if (!watch(server.listener, &server))
+	if (!epoll_watch(server.listener, &server))
 		err(1, "epoll_ctl");
 	echo_signals(&mask);
-	serve(&mask);
+	server_run(&mask);
 	printf("%lu connections served, %lu of them closed as idle\n", served,
 	       idle);
 	return 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* libtwheel with a shared mapping: what is done in it, and which cells are whose. */
+/* libtwheel with a shared mapping: operations in it, and the reuse of cells. */
 #include <errno.h>
 #include <poll.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static struct twheel *open_cells(uint32_t count)
 	return wheel;
 }
 
-/* A system call would need the descriptor. */
+/* The descriptor is closed, so a system call would fail. */
 static void extends_and_cancels_without_a_call(void)
 {
 	struct twheel *wheel = open_cells(10);
@@ -36,14 +36,14 @@ static void extends_and_cancels_without_a_call(void)
 	CHECK_EQ(twheel_extend(wheel, a, HOUR), 1);
 	CHECK_EQ(twheel_cancel(wheel, a), 0);
 	CHECK_EQ(twheel_cancel(wheel, b), 0);
-	/* That is no pending timer any more: so here it does need it. */
+	/* The timer is no longer pending, so these need the descriptor. */
 	CHECK_EQ(twheel_extend_at(wheel, a, now + 4 * HOUR), -EBADF);
 	CHECK_EQ(twheel_cancel(wheel, b), -EBADF);
 }
 
 /*
- * strace_test.sh counts the calls between the marks: with the mapping, and, to see that it
- * would notice them, of fewer timers without it. Arming is one call, for strace is slow.
+ * strace_test.sh counts the calls between the marks. It also counts those of fewer timers
+ * without the mapping, to see that it finds them. strace is slow, so arming is one call.
  */
 static void many_between_marks(void)
 {
@@ -97,7 +97,7 @@ static void far_and_past_deadlines(void)
 	CHECK_EQ(twheel_extend_at(wheel, id, ~0ULL), -EINVAL);
 	CHECK_EQ(twheel_extend_at(wheel, id, 1ULL << 63), -EINVAL);
 	CHECK_EQ(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER - 1), 0);
-	/* As ticks, both may be the same. */
+	/* In ticks, the two deadlines may be the same. */
 	CHECK(twheel_extend_at(wheel, id, TWHEEL_DELAY_NEVER) >= 0);
 	CHECK_EQ(twheel_query(wheel, &op), 0);
 	CHECK_EQ(op.deadline_ns, TWHEEL_DELAY_NEVER);
@@ -147,7 +147,7 @@ static void more_than_are_noted(void)
 		ids[i] = tw_arm(wheel, HOUR, i);
 }
 
-/* In a batch, a cancellation makes room for the arm behind it. */
+/* In a batch, a cancellation makes room for a later arm. */
 static void room_within_a_batch(void)
 {
 	struct twheel *wheel = open_cells(2);
@@ -172,7 +172,7 @@ static void room_within_a_batch(void)
 	CHECK_EQ(twheel_cancel(wheel, b), 0);
 }
 
-/* Nor is an event taken that was there before the cancellation. */
+/* A cancellation also withdraws an event that was there before. */
 static void cancelled_with_an_event(void)
 {
 	struct twheel *wheel = open_cells(2);
@@ -192,8 +192,8 @@ static void cancelled_with_an_event(void)
 
 /*
  * The kernel moves a periodic timer's word to the next deadline, and then adds to its
- * event. What is taken in between is one expiry short, and tells the same first
- * deadline all the same.
+ * event. An event taken in between is one expiry short, but it still has the right
+ * first deadline.
  */
 static void taken_while_it_expires(void)
 {
@@ -221,7 +221,7 @@ static void taken_while_it_expires(void)
 	CHECK_EQ(event.deadline_ns, first);
 	count += event.count;
 
-	/* Now the kernel gets to it, and from here on all is as ever. */
+	/* Now the kernel adds the expiry, and everything is as usual. */
 	while (!__atomic_load_n(word, __ATOMIC_ACQUIRE))
 		usleep(1000);
 	__atomic_fetch_add(word, 1, __ATOMIC_SEQ_CST);
@@ -231,7 +231,7 @@ static void taken_while_it_expires(void)
 		count += event.count;
 	}
 
-	/* What looks like that, and is an extension, is believed the second time. */
+	/* An extension that looks the same is believed the second time. */
 	later = first + (count + 100) * 10 * MS;
 	CHECK_EQ(twheel_extend_at(wheel, op.id, later), 0);
 	CHECK_EQ(twheel_next(wheel, &event, -1), 1);

@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# What lib_crowd_test does, with the timers in the shared mapping.
+# lib_crowd_test, with the timers in the shared mapping.
 TWHEEL_TEST_CELLS=1 exec "${0%/*}/lib_crowd_test"

@@ -118,7 +118,7 @@ static void *arm_some(void *arg)
 		if (i % 3 == 0)
 			twheel_extend(crowd->wheel, id, 10 * MS);
 		if (i % 2 == 0 && twheel_cancel(crowd->wheel, id) >= 0) {
-			/* Taken as well would be twice. */
+			/* If it were taken too, that would be twice. */
 			__atomic_fetch_add(&crowd->taken[cookie], 1,
 					   __ATOMIC_RELAXED);
 			crowd->cancelled++;
@@ -135,7 +135,7 @@ static void *take_some(void *arg)
 	for (;;) {
 		bool last = __atomic_load_n(&crowd->armed, __ATOMIC_ACQUIRE);
 
-		/* Long after the last deadline there is nothing to come. */
+		/* Long after the last deadline no event can come. */
 		if (twheel_next(crowd->wheel, &event, 2000) != 1) {
 			if (last)
 				return NULL;

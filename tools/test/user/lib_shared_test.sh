@@ -1,4 +1,4 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# libtwheel as a shared library: the same program as lib_test, linked to it.
+# lib_test, linked with libtwheel as a shared library.
 exec lib_test_shared

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libtwheel, linked as an archive and, with -DSHARED, as a shared library. With
- * TWHEEL_TEST_CELLS in the environment timers are in the shared mapping.
+ * libtwheel, linked as an archive or, with -DSHARED, as a shared library. With
+ * TWHEEL_TEST_CELLS in the environment, the timers are in the shared mapping.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -75,7 +75,7 @@ static void refuses_options(void)
 	CHECK_EQ(twheel_open(&wheel, &options), -ENOENT);
 	options.path = "/dev/null";
 	CHECK_EQ(twheel_open(&wheel, &options), -ENOTTY);
-	/* Nothing of that has left a descriptor open. */
+	/* No failed call has left a descriptor open. */
 	CHECK_EQ(open("/dev/null", O_RDONLY), twheel_fd(tw_open_plain()) - 1);
 }
 
@@ -119,7 +119,7 @@ static void delays_and_times(void)
 	struct twheel_event event;
 
 	tw_arm(wheel, 30 * MS, 1);
-	/* Beyond what may go by until the first is armed. */
+	/* Later than the first, however slow the machine is. */
 	CHECK_EQ(twheel_arm_at(wheel, start + 2 * S, 2, &id), 0);
 	CHECK_EQ(tw_next_cookie(wheel), 1);
 	CHECK(twheel_now(wheel) >= start + 30 * MS);
@@ -148,7 +148,7 @@ static void periods(void)
 		CHECK_EQ(event.deadline_ns, first + count * 10 * MS);
 		count += event.count;
 	}
-	/* With one that nobody has taken: none comes after. */
+	/* An event that is not taken goes too, and no other follows. */
 	NEED(poll(&pfd, 1, 60000) == 1);
 	CHECK(twheel_cancel(wheel, op.id) >= 0);
 	CHECK_EQ(twheel_next(wheel, &event, 50), 0);
@@ -246,7 +246,7 @@ static void cancel_tells(void)
 	CHECK_EQ(twheel_cancel(wheel, id), -ENOENT);
 }
 
-/* What is read ahead is to the program as if it was not. */
+/* The program does not notice that events are read ahead. */
 static void what_is_read_ahead_waits(void)
 {
 	struct twheel *wheel = tw_open_plain();
@@ -320,7 +320,7 @@ static void descriptor_is_pollable(void)
 	CHECK_EQ(tw_next_cookie(wheel), 2);
 }
 
-/* Only what the map names can be seen, and under its version. */
+/* Only the symbols of the map are visible, with their version. */
 static void symbols_have_a_version(void)
 {
 #ifdef SHARED
@@ -328,7 +328,7 @@ static void symbols_have_a_version(void)
 	CHECK(dlvsym(RTLD_DEFAULT, "twheel_next", "LIBTWHEEL_0.1"));
 	CHECK(!dlsym(RTLD_DEFAULT, "ahead_any"));
 #else
-	tap_skip("that is of the shared library");
+	tap_skip("only the shared library has versions");
 #endif
 }
 

@@ -18,15 +18,16 @@
 
 volatile sig_atomic_t echo_ended;
 
-static _Noreturn void usage(const char *name)
+static _Noreturn void echo_usage(const char *name)
 {
 	fprintf(stderr, "usage: %s [-i MILLISECONDS] PORT|PATH\n"
-		"Echoes; closes what was silent for so long (default %d ms).\n",
+		"An echo server. It closes connections that are silent for so long\n"
+		"(default %d ms).\n",
 		name, IDLE_MS);
 	exit(2);
 }
 
-static int listen_at(int family, const void *address, socklen_t size)
+static int echo_listen(int family, const void *address, socklen_t size)
 {
 	int fd = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	int on = 1;
@@ -39,27 +40,27 @@ static int listen_at(int family, const void *address, socklen_t size)
 	return fd;
 }
 
-static int listen_tcp(const char *name, const char *port)
+static int echo_listen_tcp(const char *name, const char *port)
 {
 	struct sockaddr_in address = { .sin_family = AF_INET };
 	char *end;
 	long number = strtol(port, &end, 10);
 
 	if (number < 1 || number > 65535 || *end)
-		usage(name);
+		echo_usage(name);
 	address.sin_port = htons(number);
 	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-	return listen_at(AF_INET, &address, sizeof(address));
+	return echo_listen(AF_INET, &address, sizeof(address));
 }
 
-static int listen_unix(const char *path)
+static int echo_listen_unix(const char *path)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
 
 	if (strlen(path) >= sizeof(address.sun_path))
 		errx(1, "%s: too long for a socket", path);
 	strcpy(address.sun_path, path);
-	return listen_at(AF_UNIX, &address, sizeof(address));
+	return echo_listen(AF_UNIX, &address, sizeof(address));
 }
 
 struct echo_server echo_server(int argc, char **argv)
@@ -71,17 +72,17 @@ struct echo_server echo_server(int argc, char **argv)
 
 	while ((c = getopt(argc, argv, "i:")) != -1) {
 		if (c != 'i')
-			usage(argv[0]);
+			echo_usage(argv[0]);
 		ms = strtol(optarg, &end, 10);
 		if (ms < 1 || *end)
-			usage(argv[0]);
+			echo_usage(argv[0]);
 	}
 	if (optind + 1 != argc)
-		usage(argv[0]);
+		echo_usage(argv[0]);
 	server.idle_ns = ms * 1000000ULL;
 	server.listener = strchr(argv[optind], '/') ?
-			  listen_unix(argv[optind]) :
-			  listen_tcp(argv[0], argv[optind]);
+			  echo_listen_unix(argv[optind]) :
+			  echo_listen_tcp(argv[0], argv[optind]);
 	return server;
 }
 
@@ -90,7 +91,7 @@ int echo_accept(int listener)
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
 	if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
-		/* It stays in the queue: do not ask at full speed. */
+		/* The connection stays in the queue: wait before the next try. */
 		warn("accept");
 		usleep(10000);
 	}
@@ -107,7 +108,7 @@ bool echo_answer(int fd)
 	return got && send(fd, data, got, MSG_NOSIGNAL) == got;
 }
 
-static void on_signal(int signal)
+static void echo_on_signal(int signal)
 {
 	(void)signal;
 	echo_ended = 1;
@@ -115,7 +116,7 @@ static void on_signal(int signal)
 
 void echo_signals(sigset_t *mask)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = echo_on_signal };
 	sigset_t ours;
 
 	sigemptyset(&ours);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The part of an echo server that has nothing to do with time. */
+/* The parts of an echo server that do not concern time. */
 #ifndef EXAMPLE_ECHO_H
 #define EXAMPLE_ECHO_H
 
@@ -9,8 +9,8 @@
 
 /**
  * struct echo_server - what the command line asks for
- * @listener: socket that connections come in at
- * @idle_ns: how long one may be silent
+ * @listener: the socket that accepts connections
+ * @idle_ns: how long a connection may be silent
  */
 struct echo_server {
 	int listener;
@@ -18,18 +18,18 @@ struct echo_server {
 };
 
 /*
- * Reads "[-i MILLISECONDS] PORT|PATH": TCP on the loopback address, or a Unix
- * socket. A mistake ends the program.
+ * Read "[-i MILLISECONDS] PORT|PATH" and listen there: with TCP on the loopback
+ * address, or at a Unix socket. A mistake ends the program.
  */
 struct echo_server echo_server(int argc, char **argv);
 
-/* The next connection, non-blocking; -1 if there is none, or no room for one. */
+/* Accept a connection, non-blocking. -1: none waits, or no descriptor is left. */
 int echo_accept(int listener);
 
-/* Send back what has come. False if the peer is gone, or does not read. */
+/* Send back what has come. False if the peer is gone or does not read. */
 bool echo_answer(int fd);
 
-/* Set by SIGTERM and SIGINT, which interrupt nothing but epoll_pwait(@mask). */
+/* Set by SIGTERM and SIGINT, which are blocked except in epoll_pwait(@mask). */
 extern volatile sig_atomic_t echo_ended;
 void echo_signals(sigset_t *mask);
 

@@ -3,14 +3,14 @@
 
 #include "twheel_ev.h"
 
-/* Callbacks in a row before others get their turn. */
-#define TURN	256
+/* How many callbacks run before the loop serves others. */
+#define CALLBACKS_MAX	256
 
 /*
- * One by one, for a callback may stop a timer whose event is here already: as
- * long as it is read ahead only, the library withdraws it.
+ * Take events one by one: a callback may stop a timer whose event has been read
+ * ahead, and the library can still withdraw that one.
  */
-static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
+static void twheel_ev_readable(struct ev_loop *loop, ev_io *io, int revents)
 {
 	struct twheel_ev *ev = io->data;
 	struct twheel_ev_timer *timer;
@@ -18,7 +18,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 	int i;
 
 	(void)revents;
-	for (i = 0; i < TURN; i++) {
+	for (i = 0; i < CALLBACKS_MAX; i++) {
 		if (twheel_next(ev->wheel, &event, 0) != 1)
 			return;
 		timer = (struct twheel_ev_timer *)(uintptr_t)event.cookie;
@@ -27,7 +27,7 @@ static void on_readable(struct ev_loop *loop, ev_io *io, int revents)
 			ev_unref(loop);
 		timer->callback(ev, timer);
 	}
-	/* The descriptor does not tell of those that are read ahead. */
+	/* The descriptor is not readable for events that are read ahead. */
 	ev_feed_event(loop, io, EV_READ);
 }
 
@@ -41,10 +41,10 @@ int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
 		return ret;
 	ev->loop = loop;
 	ev->active = 0;
-	ev_io_init(&ev->io, on_readable, twheel_fd(ev->wheel), EV_READ);
+	ev_io_init(&ev->io, twheel_ev_readable, twheel_fd(ev->wheel), EV_READ);
 	ev->io.data = ev;
 	ev_io_start(loop, &ev->io);
-	/* Timers that are started keep the loop running, not this. */
+	/* Started timers keep the loop running; this watcher does not. */
 	ev_unref(loop);
 	return 0;
 }
@@ -57,8 +57,8 @@ void twheel_ev_destroy(struct twheel_ev *ev)
 	twheel_close(ev->wheel);
 }
 
-/* libev's seconds; from its own idea of now, which is a little ago. */
-static uint64_t delay_ns(const struct twheel_ev *ev, ev_tstamp after)
+/* From libev's seconds, which count from when the loop last woke up. */
+static uint64_t twheel_ev_delay_ns(const struct twheel_ev *ev, ev_tstamp after)
 {
 	ev_tstamp left = after - (ev_time() - ev_now(ev->loop));
 
@@ -67,8 +67,8 @@ static uint64_t delay_ns(const struct twheel_ev *ev, ev_tstamp after)
 	return left < 9e9 ? left * 1e9 : TWHEEL_DELAY_NEVER;
 }
 
-static int start(struct twheel_ev *ev, struct twheel_ev_timer *timer,
-		 uint64_t ns)
+static int twheel_ev_arm(struct twheel_ev *ev, struct twheel_ev_timer *timer,
+			 uint64_t ns)
 {
 	int ret = twheel_arm(ev->wheel, ns, (uintptr_t)timer, &timer->id);
 
@@ -80,21 +80,21 @@ static int start(struct twheel_ev *ev, struct twheel_ev_timer *timer,
 int twheel_ev_start(struct twheel_ev *ev, struct twheel_ev_timer *timer,
 		    ev_tstamp after)
 {
-	return timer->id ? -EBUSY : start(ev, timer, delay_ns(ev, after));
+	return timer->id ? -EBUSY : twheel_ev_arm(ev, timer, twheel_ev_delay_ns(ev, after));
 }
 
 int twheel_ev_again(struct twheel_ev *ev, struct twheel_ev_timer *timer,
 		    ev_tstamp after)
 {
-	uint64_t ns = delay_ns(ev, after);
+	uint64_t ns = twheel_ev_delay_ns(ev, after);
 
 	if (timer->id) {
 		if (twheel_extend(ev->wheel, timer->id, ns) >= 0)
 			return 0;
-		/* It is over, but its callback has not been called. */
+		/* The timer has expired, but its callback has not been called. */
 		twheel_ev_stop(ev, timer);
 	}
-	return start(ev, timer, ns);
+	return twheel_ev_arm(ev, timer, ns);
 }
 
 void twheel_ev_stop(struct twheel_ev *ev, struct twheel_ev_timer *timer)

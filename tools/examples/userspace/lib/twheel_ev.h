@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
- * Timeouts of a libev program in one wheel. libev keeps its own in a heap:
- * setting one back costs more the more there are. Here it does not, and however
- * many there are, libev sees one descriptor.
+ * Timeouts of a libev program in one wheel. libev keeps its own timeouts in a
+ * heap, where to change one costs more the more there are. In a wheel it does not,
+ * and libev sees one descriptor for all of them.
  *
  *	struct twheel_ev ev;
  *	struct twheel_ev_timer timer;
@@ -13,8 +13,8 @@
  *	...
  *	twheel_ev_again(&ev, &timer, 30.);	(on every packet)
  *
- * All calls are for the thread that runs the loop, and may be made in
- * callbacks, except for twheel_ev_destroy().
+ * Only the thread that runs the loop may make these calls. Callbacks may make all
+ * of them but twheel_ev_destroy().
  */
 #ifndef TWHEEL_EV_H
 #define TWHEEL_EV_H
@@ -26,10 +26,10 @@
 
 /**
  * struct twheel_ev - a wheel in a loop
- * @io: libev's view of it
+ * @io: libev's watcher for the descriptor
  * @loop: the loop
  * @wheel: the wheel
- * @active: how many timers are started; as long as there is one, the loop runs
+ * @active: number of started timers; the loop runs while there is one
  */
 struct twheel_ev {
 	ev_io io;
@@ -40,9 +40,9 @@ struct twheel_ev {
 
 /**
  * struct twheel_ev_timer - a timeout
- * @callback: called when it is over; the timer is not started any more then
+ * @callback: called when the timeout is over and the timer no longer started
  * @data: the program's
- * @id: of the wheel's timer; 0: not started
+ * @id: the wheel's timer; 0: not started
  */
 struct twheel_ev_timer {
 	void (*callback)(struct twheel_ev *ev, struct twheel_ev_timer *timer);
@@ -51,13 +51,13 @@ struct twheel_ev_timer {
 };
 
 /*
- * @most: how many timers there may be, which lets them be in shared memory; or 0
- * Return: 0 or -errno, like all that return int.
+ * @most: the largest number of timers, which lets them be in shared memory; or 0
+ * Return: 0 or -errno, like all calls here that return int.
  */
 int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
 		   unsigned int most);
 
-/* The loop knows the wheel no more; timers that are started never end. */
+/* Take the wheel out of the loop. Timers that are started never end. */
 void twheel_ev_destroy(struct twheel_ev *ev);
 
 static inline void
@@ -74,15 +74,15 @@ static inline bool twheel_ev_active(const struct twheel_ev_timer *timer)
 	return timer->id;
 }
 
-/* Start a timer, for seconds from the time that the loop last woke up. */
+/* Start a timer: a number of seconds from when the loop last woke up. */
 int twheel_ev_start(struct twheel_ev *ev, struct twheel_ev_timer *timer,
 		    ev_tstamp after);
 
-/* Push it back, or start it. Its deadline never comes nearer by that. */
+/* Give it a later deadline, or start it. The deadline never becomes nearer. */
 int twheel_ev_again(struct twheel_ev *ev, struct twheel_ev_timer *timer,
 		    ev_tstamp after);
 
-/* From here on its callback is not called. */
+/* After this its callback is not called. */
 void twheel_ev_stop(struct twheel_ev *ev, struct twheel_ev_timer *timer);
 
 #endif
