@@ -14,14 +14,14 @@ for folder in "${2:-}" "$CACHE"/source-* /usr/src/linux-headers-*; do
 	[ -z "$tool" ] && [ -e "$folder/scripts/kernel-doc" ] &&
 		tool=$folder/scripts/kernel-doc
 done
-[ -n "$tool" ] || die "no kernel-doc is found" \
+[ -n "$tool" ] || die "there is no kernel-doc script" \
 	"apt install linux-headers-amd64, or make man KDIR=/path/to/headers"
 
 mkdir -p "$out"
 rm -f "$out"/*.9
 cd "$ROOT"
-# What modules call: what is exported, and what the headers have inline. A page says
-# which header it takes; kernel-doc does not.
+# A page for each call that modules can make: exported, or inline in a header. Each page
+# names the header to include, which kernel-doc does not.
 for file in include/linux/*.h module/api/*.c; do
 	names=()
 	while read -r name; do
@@ -45,7 +45,7 @@ for file in include/linux/*.h module/api/*.c; do
 				  page = out "/" name ".9"
 				  printf ".TH \"%s\" 9 \"\" twheel \"twheel in the kernel\"\n.SH NAME\n", name >> page }
 		!name		{ next }
-		# Its lists are lists, and there is a blank line where a macro is.
+		# Make lists of its lists, and drop blank lines before macros.
 		/^\* /		{ print ".IP \\(bu 2" >> page; sub(/^\* /, "") }
 		/^$/		{ gap = text; next }
 		gap && !/^\./	{ print ".PP" >> page }
@@ -54,7 +54,7 @@ for file in include/linux/*.h module/api/*.c; do
 	' "$SCRATCH/pages"
 done
 
-# All there are, and each can be shown.
+# Every exported function has a page, and man can show it.
 count=0 problem=
 while read -r name; do
 	[ -s "$out/$name.9" ] || problem="$name has no page"
@@ -64,4 +64,4 @@ while read -r name; do
 	[ -z "$problem" ] || die "$problem" "see its comment in the sources"
 	count=$((count + 1))
 done < <(sed -n 's/^TW_EXPORT(\(.*\));$/\1/p' module/api/*.c)
-say "$(find "$out" -name '*.9' | wc -l) pages in $out, of all $count exported functions too"
+say "$(find "$out" -name '*.9' | wc -l) pages in $out, among them all $count exported functions"

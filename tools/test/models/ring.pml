@@ -196,7 +196,7 @@ active proctype kernel()
 	done = true
 }
 
-/* take_entry() */
+/* ring_take() */
 active proctype reader()
 {
 	byte tail, head, c, happened, word;
