@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * attack: be a nuisance as an ordinary user, and see what neighbours notice of it.
+ * attack: overload the machine as an ordinary user, and measure what its neighbours
+ * suffer.
  *
- * What they have to put up with is what any program may do: spin, with as many
- * tasks. What is done with /dev/twheel may not be much worse. The last line is "N
- * passed, N failed".
+ * Any program may spin with several tasks, and neighbours have to bear that. An attack
+ * with /dev/twheel must not be much worse than as many spinning tasks. The last line is
+ * "N passed, N failed".
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -29,13 +30,13 @@
 
 #define DEVICE		"/dev/twheel"
 
-/* Nobody's. */
+/* A user without files or processes. */
 #define USER		12345
 
-/* Descriptors that an attacker may have, where a thousand is usual. */
+/* The limit of an attacker's descriptors; a thousand is usual. */
 #define DESCRIPTORS	4096
 
-/* Arming half a million timers in an emulated machine that is busy takes a while. */
+/* Arming half a million timers takes a while on a busy machine that emulates CPUs. */
 #define BEGIN_S		120
 #define END_S		120
 
@@ -43,18 +44,16 @@
 #define NR_WAYS		16
 
 /*
- * Of the work that a neighbour gets done beside as many tasks that spin, it keeps at
- * least a quarter: what interrupts take comes on top of what tasks take, and that is
- * at most half, with its share of softirqs and the way there; half of that again for
- * a machine that is not ours alone.
+ * A neighbour gets at least a quarter of the work done that it does beside as many
+ * spinning tasks. Interrupts take time on top of tasks, at most half, with their softirqs
+ * and their entry. The other half is for a machine that is not ours alone.
  */
 #define WORK_LEAST	4
 
 /*
- * A real-time neighbour waits for softirqs, which no task may interrupt on such a
- * kernel, and they go on for some ms at a stretch. It is not shut out for long,
- * unless the machine itself does that: then no longer than beside tasks that spin,
- * by this factor.
+ * A real-time neighbour waits for softirqs, which tasks cannot preempt on such a kernel
+ * and which last some ms. It must not wait longer than these limits. If the machine
+ * itself makes it wait, the limit is NOISE times what it waits beside spinning tasks.
  */
 #define MEDIAN_MOST_NS	20000000
 #define P99_MOST_NS	200000000
@@ -64,7 +63,7 @@ static struct notice noticed[NR_WAYS];
 static unsigned int passed, failed;
 static int begun[2];
 
-void at_it(void)
+void attack_begun(void)
 {
 	static int told;
 
@@ -72,7 +71,7 @@ void at_it(void)
 		err(1, "pipe");
 }
 
-static void check(bool good, const char *way, const char *what)
+static void test_check(bool good, const char *way, const char *what)
 {
 	if (good) {
 		passed++;
@@ -82,7 +81,7 @@ static void check(bool good, const char *way, const char *what)
 	printf("FAILED: %s: %s\n", way, what);
 }
 
-static pid_t attacker(const struct way *way, unsigned int task)
+static pid_t attacker_start(const struct way *way, unsigned int task)
 {
 	struct rlimit limit = { DESCRIPTORS, DESCRIPTORS };
 	pid_t pid = fork();
@@ -100,8 +99,8 @@ static pid_t attacker(const struct way *way, unsigned int task)
 	_exit(0);
 }
 
-/* Wait for a byte of each; false if they do not begin. */
-static bool all_at_it(unsigned int tasks)
+/* Wait for a byte from each attacker; false if one does not begin. */
+static bool attackers_begun(unsigned int tasks)
 {
 	uint64_t end = now_ns() + BEGIN_S * 1000000000ULL;
 	char byte;
@@ -115,8 +114,8 @@ static bool all_at_it(unsigned int tasks)
 	return !tasks;
 }
 
-/* Kill them, and wait until what they had is cleaned up. Were they alive? */
-static bool end(pid_t *pids, unsigned int tasks)
+/* Kill the attackers and wait until they are gone; false if one had ended before. */
+static bool attackers_end(pid_t *pids, unsigned int tasks)
 {
 	uint64_t end = now_ns() + END_S * 1000000000ULL;
 	bool alive = true;
@@ -136,8 +135,8 @@ static bool end(pid_t *pids, unsigned int tasks)
 	return alive;
 }
 
-/* What is left of the attackers' timers? */
-static unsigned long long timers_left(void)
+/* Not 0 if timers of the attackers are left. */
+static unsigned long long user_timers_left(void)
 {
 	struct twheel_info info = { .user_timers = ~0ULL };
 	pid_t pid = fork();
@@ -163,16 +162,16 @@ static void attack(const struct way *way, unsigned int seconds)
 	if (pipe2(begun, O_NONBLOCK | O_CLOEXEC))
 		err(1, "pipe");
 	for (i = 0; i < way->tasks; i++)
-		pids[i] = attacker(way, i);
-	check(all_at_it(way->tasks), way->name, "it does not begin");
+		pids[i] = attacker_start(way, i);
+	test_check(attackers_begun(way->tasks), way->name, "it does not begin");
 	noticed[way - ways] = neighbours_ask(seconds);
-	check(end(pids, way->tasks), way->name, "it ended early, or never");
-	check(!timers_left(), way->name, "timers are left behind");
+	test_check(attackers_end(pids, way->tasks), way->name, "it ended early, or never");
+	test_check(!user_timers_left(), way->name, "timers are left behind");
 	close(begun[0]);
 	close(begun[1]);
 }
 
-static const char *time_of(uint64_t ns)
+static const char *time_text(uint64_t ns)
 {
 	static char text[8][16];
 	static unsigned int next;
@@ -187,7 +186,7 @@ static const char *time_of(uint64_t ns)
 	return this;
 }
 
-static void print_head(void)
+static void table_print_head(void)
 {
 	printf("%-10s %26s   %26s   %6s   %18s\n", "",
 	       "sleeper, late by", "real-time sleeper", "work",
@@ -197,21 +196,21 @@ static void print_head(void)
 	       "max");
 }
 
-static void print(const struct way *way)
+static void way_print(const struct way *way)
 {
 	const struct notice *n = &noticed[way - ways];
 
 	printf("%-10s %8s %8s %8s   %8s %8s %8s   %4.0f %%   %9s %8s  %s\n",
-	       way->name, time_of(n->normal.median), time_of(n->normal.p99),
-	       time_of(n->normal.most), time_of(n->realtime.median),
-	       time_of(n->realtime.p99), time_of(n->realtime.most),
-	       100 * n->work / noticed[0].work, time_of(n->irqs_p999),
-	       time_of(n->irqs_most), way->what);
+	       way->name, time_text(n->normal.median), time_text(n->normal.p99),
+	       time_text(n->normal.most), time_text(n->realtime.median),
+	       time_text(n->realtime.p99), time_text(n->realtime.most),
+	       100 * n->work / noticed[0].work, time_text(n->irqs_p999),
+	       time_text(n->irqs_most), way->what);
 	fflush(stdout);
 }
 
-/* What is noticed of as many who spin? */
-static const struct notice *beside(unsigned int tasks)
+/* What neighbours notice of as many spinning tasks. */
+static const struct notice *notice_beside(unsigned int tasks)
 {
 	const struct way *way;
 
@@ -221,29 +220,29 @@ static const struct notice *beside(unsigned int tasks)
 	errx(1, "there is nothing to compare %u tasks with", tasks);
 }
 
-static uint64_t most(uint64_t a, uint64_t b)
+static uint64_t ns_max(uint64_t a, uint64_t b)
 {
 	return a > b ? a : b;
 }
 
-static void judge(const struct way *way)
+static void way_check(const struct way *way)
 {
-	const struct notice *spin = beside(way->tasks);
+	const struct notice *spin = notice_beside(way->tasks);
 	const struct notice *n = &noticed[way - ways];
 	const struct lateness *rt = &n->realtime;
 
-	check(n->work * WORK_LEAST >= spin->work, way->name,
-	      "a neighbour gets too little done");
-	check(rt->samples && rt->median <=
-	      most(MEDIAN_MOST_NS, NOISE * spin->realtime.median), way->name,
-	      "a real-time neighbour is woken up late");
-	check(rt->p99 <= most(P99_MOST_NS, NOISE * spin->realtime.p99),
-	      way->name, "a real-time neighbour is shut out");
-	check(n->normal.samples, way->name, "a neighbour is never woken up");
+	test_check(n->work * WORK_LEAST >= spin->work, way->name,
+		   "a neighbour gets too little done");
+	test_check(rt->samples && rt->median <=
+		   ns_max(MEDIAN_MOST_NS, NOISE * spin->realtime.median), way->name,
+		   "a real-time neighbour is woken up late");
+	test_check(rt->p99 <= ns_max(P99_MOST_NS, NOISE * spin->realtime.p99),
+		   way->name, "a real-time neighbour is shut out");
+	test_check(n->normal.samples, way->name, "a neighbour is never woken up");
 }
 
-/* Named, or one that others are compared with. */
-static bool wanted(const struct way *way, int argc, char **argv)
+/* It is named, or others are compared with it. */
+static bool way_wanted(const struct way *way, int argc, char **argv)
 {
 	int i;
 
@@ -264,17 +263,17 @@ int main(int argc, char **argv)
 	if (stat(DEVICE, &st) || chmod(DEVICE, 0666))
 		err(1, DEVICE);
 	neighbours_start(sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	print_head();
+	table_print_head();
 	for (way = ways; way->name; way++) {
-		if (!wanted(way, argc, argv))
+		if (!way_wanted(way, argc, argv))
 			continue;
 		attack(way, seconds);
-		print(way);
+		way_print(way);
 	}
 	neighbours_stop();
 	for (way = ways; way->name; way++)
-		if (way->device && wanted(way, argc, argv))
-			judge(way);
+		if (way->device && way_wanted(way, argc, argv))
+			way_check(way);
 	chmod(DEVICE, st.st_mode & 07777);
 	printf("%u passed, %u failed\n", passed, failed);
 	return failed != 0;

@@ -17,21 +17,21 @@
 
 #define IRQS	"/sys/module/twheel_irqs/parameters/late"
 
-/* How long a neighbour sleeps, and how often at most while it is asked. */
+/* How long a neighbour sleeps, and how many sleeps are measured at most. */
 #define SLEEP_NS	1000000
 #define SAMPLES		100000
 
-/* Anything between those of the system's own and those of watchdogs. */
+/* Above most kernel threads, below watchdogs. */
 #define PRIORITY	10
 
 enum { NORMAL, REALTIME, WORKER, NEIGHBOURS };
 
 /**
- * struct shared - what neighbours write, and who asks them reads
- * @asked: they are to note what they notice
- * @work: how much the worker has done
- * @late: how late who sleeps was woken up
- * @samples: how many of them there are
+ * struct shared - measurements of the neighbours
+ * @asked: measuring is on
+ * @work: the amount of work that the worker has done
+ * @late: how late each sleeper was woken up, in ns
+ * @samples: number of samples in @late
  */
 static struct shared {
 	atomic_bool asked;
@@ -60,7 +60,7 @@ void stay_on(int cpu)
 		err(1, "cannot stay on CPU %d", cpu);
 }
 
-static void sleeper(int who)
+static void neighbour_sleep(int who)
 {
 	struct sched_param param = { .sched_priority = PRIORITY };
 
@@ -82,7 +82,7 @@ static void sleeper(int who)
 	}
 }
 
-static void worker(void)
+static void neighbour_work(void)
 {
 	volatile unsigned int x = 1;
 	unsigned int i;
@@ -111,26 +111,26 @@ void neighbours_start(int cpu)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		stay_on(cpu);
 		if (who == WORKER)
-			worker();
-		sleeper(who);
+			neighbour_work();
+		neighbour_sleep(who);
 	}
 }
 
-static int compare(const void *a, const void *b)
+static int lateness_compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
 
 	return x < y ? -1 : x > y;
 }
 
-static struct lateness lateness_of(int who)
+static struct lateness lateness_summary(int who)
 {
 	unsigned int n = shared->samples[who];
 	uint64_t *late = shared->late[who];
 
 	if (!n)
 		return (struct lateness) { };
-	qsort(late, n, sizeof(*late), compare);
+	qsort(late, n, sizeof(*late), lateness_compare);
 	return (struct lateness) {
 		.samples = n, .median = late[n / 2],
 		.p99 = late[n - 1 - n / 100], .most = late[n - 1],
@@ -179,10 +179,10 @@ struct notice neighbours_ask(unsigned int seconds)
 	work = shared->work - work;
 	end = now_ns();
 	irqs_end(&notice);
-	/* Who is just noting something. */
+	/* Let samples that are being written be finished. */
 	usleep(20000);
-	notice.normal = lateness_of(NORMAL);
-	notice.realtime = lateness_of(REALTIME);
+	notice.normal = lateness_summary(NORMAL);
+	notice.realtime = lateness_summary(REALTIME);
 	notice.work = work * 1e9 / (end - start);
 	return notice;
 }

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Those who live on the same machine, and what they notice. */
+/* Neighbours: other tasks on the same machine, and what they notice. */
 #ifndef ATTACK_NEIGHBOUR_H
 #define ATTACK_NEIGHBOUR_H
 
 #include <stdint.h>
 
-/* How late a neighbour that sleeps was woken up, in ns. */
+/* How late a sleeping neighbour was woken up, in ns. */
 struct lateness {
 	unsigned int samples;
 	uint64_t median, p99, most;
 };
 
 /**
- * struct notice - what the neighbours have noticed for a while
- * @normal: one that sleeps and works in turn, like most
- * @realtime: one with SCHED_FIFO
- * @work: how much got done by one that only works, per second
- * @irqs_p999: how late interrupts were, but for one of a thousand; 0: not known
- * @irqs_most: and at most
+ * struct notice - what the neighbours noticed during a measurement
+ * @normal: wake-ups of an ordinary task that sleeps and works in turn
+ * @realtime: wake-ups of a task with SCHED_FIFO
+ * @work: the work per second of a task that only works
+ * @irqs_p999: the 99.9th percentile of the lateness of interrupts, in ns; 0: unknown
+ * @irqs_most: the greatest lateness of an interrupt, in ns
  */
 struct notice {
 	struct lateness normal;
@@ -27,9 +27,9 @@ struct notice {
 	uint64_t irqs_most;
 };
 
-/* Neighbours move in, on this CPU. */
+/* Start the neighbours on this CPU. */
 void neighbours_start(int cpu);
-/* What do they notice within so many seconds? */
+/* Measure for so many seconds. */
 struct notice neighbours_ask(unsigned int seconds);
 void neighbours_stop(void);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What an ordinary user does who means harm, or knows no better. Nothing here checks
- * what the device answers, unless the attack would be none without it.
+ * What a hostile or careless user may do. Results of calls are checked only where the
+ * attack depends on them.
  */
 #include <err.h>
 #include <errno.h>
@@ -23,7 +23,7 @@
 #define MS	1000000ULL
 #define S	1000000000ULL
 
-/* A million, in all; two tasks share it. */
+/* Half of the million timers that two tasks share. */
 #define MANY	500000U
 
 /* Elements of a batch, and events of a read. */
@@ -31,7 +31,7 @@
 
 static struct twheel_op ops[BATCH];
 
-static int device(void)
+static int file_open(void)
 {
 	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
 
@@ -40,15 +40,15 @@ static int device(void)
 	return fd;
 }
 
-static void set_up(int fd, struct twheel_setup setup)
+static void file_set_up(int fd, struct twheel_setup setup)
 {
 	setup.clockid = CLOCK_MONOTONIC;
 	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
 		err(1, "TWHEEL_IOC_SETUP");
 }
 
-/* Do so many of the operations. */
-static void run(int fd, unsigned int count)
+/* Do the first @count operations of the array. */
+static void ops_run(int fd, unsigned int count)
 {
 	struct twheel_batch batch = {
 		.ops = (uintptr_t)ops, .op_size = sizeof(*ops), .count = count,
@@ -57,9 +57,9 @@ static void run(int fd, unsigned int count)
 	ioctl(fd, TWHEEL_IOC_BATCH, &batch);
 }
 
-/* Arm so many timers for a time; or each @apart_ns after the one before. */
-static void arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
-		uint64_t period_ns)
+/* Arm @count timers, the first for @at_ns, each other @apart_ns after the previous one. */
+static void timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
+		       uint64_t period_ns)
 {
 	while (count) {
 		unsigned int now = count < BATCH ? count : BATCH, i;
@@ -71,12 +71,12 @@ static void arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
 			};
 			at_ns += apart_ns;
 		}
-		run(fd, now);
+		ops_run(fd, now);
 		count -= now;
 	}
 }
 
-static void read_for_ever(int fd)
+static void events_read_for_ever(int fd)
 {
 	static struct twheel_event events[BATCH];
 
@@ -85,24 +85,24 @@ static void read_for_ever(int fd)
 			err(1, "read");
 }
 
-static void quiet(unsigned int task)
+static void way_quiet(unsigned int task)
 {
 	(void)task;
-	at_it();
+	attack_begun();
 	for (;;)
 		pause();
 }
 
-static void spin(unsigned int task)
+static void way_spin(unsigned int task)
 {
 	(void)task;
-	at_it();
+	attack_begun();
 	for (;;)
 		;
 }
 
-/* As many descriptors as the limit leaves, each to expire at an instant of its own. */
-static void timerfds(unsigned int task)
+/* As many timerfds as the limit allows, each with its own instant. */
+static void way_timerfds(unsigned int task)
 {
 	static int fds[4096];
 	unsigned int n = 0, i;
@@ -110,7 +110,7 @@ static void timerfds(unsigned int task)
 	(void)task;
 	while (n < 4096 && (fds[n] = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0)
 		n++;
-	at_it();
+	attack_begun();
 	for (;;) {
 		for (i = 0; i < n; i++) {
 			struct itimerspec once = {
@@ -122,27 +122,27 @@ static void timerfds(unsigned int task)
 	}
 }
 
-/* Half a million timers with the shortest period there is, all of them read. */
-static void periods(unsigned int task)
+/* Half a million timers with the shortest period; all events are read. */
+static void way_periods(unsigned int task)
 {
-	int fd = device();
+	int fd = file_open();
 
 	(void)task;
-	arm(fd, MANY, now_ns() + S, 0, MS);
-	at_it();
-	read_for_ever(fd);
+	timers_arm(fd, MANY, now_ns() + S, 0, MS);
+	attack_begun();
+	events_read_for_ever(fd);
 }
 
-/* Half a million timers that expire at one instant, again and again. */
-static void instant(unsigned int task)
+/* Half a million timers that expire at the same instant, again and again. */
+static void way_instant(unsigned int task)
 {
-	int fd = device();
+	int fd = file_open();
 	struct twheel_info info;
 
 	(void)task;
 	for (;;) {
-		arm(fd, MANY, (now_ns() / S + 3) * S, 0, 0);
-		at_it();
+		timers_arm(fd, MANY, (now_ns() / S + 3) * S, 0, 0);
+		attack_begun();
 		do {
 			usleep(10000);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
@@ -151,18 +151,18 @@ static void instant(unsigned int task)
 	}
 }
 
-/* An interrupt for each timer, as often as the shortest tick allows. */
-static void ticks(unsigned int task)
+/* One interrupt per timer, as often as the shortest tick allows. */
+static void way_ticks(unsigned int task)
 {
-	int fd = device();
+	int fd = file_open();
 	struct twheel_info info;
 
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
-	set_up(fd, (struct twheel_setup) { .tick_ns = info.tick_min_ns });
+	file_set_up(fd, (struct twheel_setup) { .tick_ns = info.tick_min_ns });
 	for (;;) {
-		arm(fd, BATCH, now_ns() + 10 * MS + task * info.tick_min_ns,
-		    2 * info.tick_min_ns, 0);
-		at_it();
+		timers_arm(fd, BATCH, now_ns() + 10 * MS + task * info.tick_min_ns,
+			   2 * info.tick_min_ns, 0);
+		attack_begun();
 		do {
 			usleep(1000);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
@@ -171,42 +171,42 @@ static void ticks(unsigned int task)
 	}
 }
 
-/* The same with many files, each of which takes less than a file may. */
-static void files(unsigned int task)
+/* The same with many files, each below the limits of a file. */
+static void way_files(unsigned int task)
 {
 	enum { FILES = 50, TIMERS = 200 };
 	struct twheel_info info;
 	int fds[FILES], i;
 
 	for (i = 0; i < FILES; i++) {
-		fds[i] = device();
+		fds[i] = file_open();
 		ioctl(fds[i], TWHEEL_IOC_INFO, &info);
-		set_up(fds[i],
-		       (struct twheel_setup) { .tick_ns = info.tick_min_ns });
+		file_set_up(fds[i],
+			    (struct twheel_setup) { .tick_ns = info.tick_min_ns });
 	}
 	for (;;) {
 		for (i = 0; i < FILES; i++) {
 			ioctl(fds[i], TWHEEL_IOC_CANCEL_ALL);
-			arm(fds[i], TIMERS, now_ns() + MS + (task * FILES + i) *
-			    1000, 50 * 1000, 0);
+			timers_arm(fds[i], TIMERS, now_ns() + MS + (task * FILES + i) *
+				   1000, 50 * 1000, 0);
 		}
-		at_it();
+		attack_begun();
 		usleep(5000);
 	}
 }
 
-/* As many timers as the user may have; then again. */
-static void limits(unsigned int task)
+/* Arm as many timers as the user may have, again and again. */
+static void way_limits(unsigned int task)
 {
 	(void)task;
 	for (;;) {
 		struct twheel_info info = { };
 		int fd;
 
-		at_it();
+		attack_begun();
 		do {
-			fd = device();
-			arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
+			fd = file_open();
+			timers_arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
 		} while (info.timers == BATCH && fd < 200);
 		while (fd > 2)
@@ -214,14 +214,14 @@ static void limits(unsigned int task)
 	}
 }
 
-static void batches(unsigned int task)
+static void way_batches(unsigned int task)
 {
-	int fd = device();
+	int fd = file_open();
 	unsigned int i;
 
 	(void)task;
-	arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
-	at_it();
+	timers_arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
+	attack_begun();
 	for (;;) {
 		for (i = 0; i < BATCH; i++) {
 			ops[i].op = TWHEEL_OP_MODIFY;
@@ -229,12 +229,12 @@ static void batches(unsigned int task)
 			ops[i].deadline_ns = now_ns() + (i + 1) * S;
 			ops[i].period_ns = 0;
 		}
-		run(fd, BATCH);
+		ops_run(fd, BATCH);
 	}
 }
 
-/* Nonsense in the shared mapping, and the kernel asked to look at it. */
-static void scribbles(unsigned int task)
+/* Write nonsense to the shared mapping, and kick the kernel to read it. */
+static void way_scribbles(unsigned int task)
 {
 	enum { CELLS = 100000 };
 	const struct twheel_setup setup = {
@@ -245,24 +245,24 @@ static void scribbles(unsigned int task)
 	struct twheel_info info;
 	struct twheel_map *map;
 	uint32_t seed = task + 1;
-	int fd = device();
+	int fd = file_open();
 	unsigned int i, at;
 
-	set_up(fd, setup);
+	file_set_up(fd, setup);
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
 	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
 		   0);
 	if (map == MAP_FAILED)
 		err(1, "mmap");
 	cells = (void *)((char *)map + map->cells_offset);
-	at_it();
+	attack_begun();
 	for (at = 0;; at = (at + BATCH) % CELLS) {
 		for (i = 0; i < BATCH; i++)
 			ops[i] = (struct twheel_op) {
 				.op = TWHEEL_OP_ARM, .id = (at + i) % CELLS,
 				.deadline_ns = MS, .period_ns = MS,
 			};
-		run(fd, BATCH);
+		ops_run(fd, BATCH);
 		for (i = 0; i < BATCH; i++) {
 			struct twheel_cell *cell = &cells[(at + i) % CELLS];
 
@@ -273,35 +273,35 @@ static void scribbles(unsigned int task)
 			ops[i].deadline_ns = 0;
 			ops[i].period_ns = 0;
 		}
-		run(fd, BATCH);
+		ops_run(fd, BATCH);
 	}
 }
 
-/* A file with half a million timers closed, in a loop. */
-static void closing(unsigned int task)
+/* Close a file with half a million timers, in a loop. */
+static void way_closing(unsigned int task)
 {
 	(void)task;
-	at_it();
+	attack_begun();
 	for (;;) {
-		int fd = device();
+		int fd = file_open();
 
-		arm(fd, MANY, now_ns() + 3600 * S, MS, 0);
+		timers_arm(fd, MANY, now_ns() + 3600 * S, MS, 0);
 		close(fd);
 	}
 }
 
 const struct way ways[] = {
-	{ "quiet", "nothing", 2, false, quiet },
-	{ "spin", "spins, two tasks", 2, false, spin },
-	{ "spin-8", "spins, eight tasks", 8, false, spin },
-	{ "timerfds", "timerfds armed in a loop", 2, false, timerfds },
-	{ "periods", "a million timers with a period of a tick", 2, true, periods },
-	{ "instant", "a million timers at one instant", 2, true, instant },
-	{ "ticks", "a timer on every shortest tick", 2, true, ticks },
-	{ "files", "a hundred files below their share", 2, true, files },
-	{ "limits", "timers up to the user's limit", 8, true, limits },
-	{ "batches", "batches in a loop", 2, true, batches },
-	{ "scribbles", "nonsense in the mapping, and kicks", 2, true, scribbles },
-	{ "closing", "files with half a million timers closed", 2, true, closing },
+	{ "quiet", "nothing", 2, false, way_quiet },
+	{ "spin", "spins, two tasks", 2, false, way_spin },
+	{ "spin-8", "spins, eight tasks", 8, false, way_spin },
+	{ "timerfds", "timerfds armed in a loop", 2, false, way_timerfds },
+	{ "periods", "a million timers with a period of a tick", 2, true, way_periods },
+	{ "instant", "a million timers at one instant", 2, true, way_instant },
+	{ "ticks", "a timer on every shortest tick", 2, true, way_ticks },
+	{ "files", "a hundred files below their share", 2, true, way_files },
+	{ "limits", "timers up to the user's limit", 8, true, way_limits },
+	{ "batches", "batches in a loop", 2, true, way_batches },
+	{ "scribbles", "nonsense in the mapping, and kicks", 2, true, way_scribbles },
+	{ "closing", "files with half a million timers closed", 2, true, way_closing },
 	{ }
 };

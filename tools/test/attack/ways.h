@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Ways to be a nuisance. */
+/* The attacks. */
 #ifndef ATTACK_WAYS_H
 #define ATTACK_WAYS_H
 
 #include <stdbool.h>
 
 /**
- * struct way - a way to be a nuisance
+ * struct way - an attack
  * @name: its name
  * @what: what it does
- * @tasks: how many do it
- * @device: with /dev/twheel, which has to bear it; else it is there to compare with
- * @run: does it until killed; calls at_it() once it has begun
+ * @tasks: the number of tasks that do it
+ * @device: it uses /dev/twheel, and is checked; the others are for comparison
+ * @run: attacks until killed; calls attack_begun() once it has begun
  */
 struct way {
 	const char *name;
@@ -23,7 +23,7 @@ struct way {
 
 extern const struct way ways[];
 
-/* Whoever attacks says that the attack is on. */
-void at_it(void);
+/* Called by an attacker when its attack has begun. */
+void attack_begun(void);
 
 #endif

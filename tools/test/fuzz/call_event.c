@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* How events are waited for, and taken. */
+/* Calls that wait for events and read them. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <poll.h>
@@ -12,20 +12,20 @@
 
 #include "executor.h"
 
-/* An event that is due may take as long as that on a busy machine. */
+/* How late a due event may come on a busy machine. */
 #define DRAIN_MS	30000
 
 #define MAX_IOV		4
 
-/* What was read into good memory. */
-void judge_events(struct thread *thread, const struct call *call,
+/* Check the events that were read into good memory. */
+void check_events(struct thread *thread, const struct call *call,
 		  const void *buffer, long bytes)
 {
 	const struct twheel_event *event = buffer;
 	long i;
 
 	if (bytes % (long)sizeof(*event)) {
-		judge_fail(&thread->executor->judge, "read: %ld bytes", bytes);
+		verdict_fail(&thread->executor->verdict, "read: %ld bytes", bytes);
 		return;
 	}
 	thread->executor->counters->events += bytes / sizeof(*event);
@@ -34,18 +34,18 @@ void judge_events(struct thread *thread, const struct call *call,
 
 		memcpy(&copy, &event[i], sizeof(copy));
 		if (copy.fired_ns < copy.deadline_ns)
-			judge_fail(&thread->executor->judge,
-				   "early: fired before its deadline");
-		if (file_of(thread, call))
-			model_event(file_of(thread, call), &copy,
-				    &thread->executor->judge);
+			verdict_fail(&thread->executor->verdict,
+				     "early: fired before its deadline");
+		if (call_file_model(thread, call))
+			model_event(call_file_model(thread, call), &copy,
+				    &thread->executor->verdict);
 	}
 }
 
-static uint32_t may_read(struct thread *thread, const struct call *call,
-			 size_t bytes)
+static uint32_t outcome_of_read(struct thread *thread, const struct call *call,
+				size_t bytes)
 {
-	const struct file_model *file = file_of(thread, call);
+	const struct file_model *file = call_file_model(thread, call);
 	uint32_t may = OUT_MORE | OUT_EAGAIN | OUT_EINTR;
 
 	if (bytes < sizeof(struct twheel_event))
@@ -57,84 +57,84 @@ static uint32_t may_read(struct thread *thread, const struct call *call,
 	return file->live ? may : may & ~OUT_MORE;
 }
 
-/* Where nothing can be is seen before the device is asked. */
-static bool cannot_be(enum place place)
+/* The kernel refuses these places before it calls the device. */
+static bool place_is_refused(enum place place)
 {
 	return place == PLACE_KERNEL || place == PLACE_NOWHERE ||
 	       place == PLACE_TOP;
 }
 
-/* Memory that is not there is noticed only if there is something to write. */
-static void judge_read(struct thread *thread, const struct call *call,
+/* Bad memory matters only if there is an event to write. */
+static void check_read(struct thread *thread, const struct call *call,
 		       enum place place, size_t bytes, void *buffer, long ret,
 		       int error)
 {
-	struct file_model *file = file_of(thread, call);
-	uint32_t may = may_read(thread, call, bytes);
+	struct file_model *file = call_file_model(thread, call);
+	uint32_t may = outcome_of_read(thread, call, bytes);
 
-	if (cannot_be(place) || (!memory_is_good(place) && may & OUT_MORE))
+	if (place_is_refused(place) || (!memory_is_good(place) && may & OUT_MORE))
 		may |= OUT_EFAULT;
-	judge_out(thread, call, out_of(ret, error),
-		  may_be_closed(thread, call, may));
+	check_outcome(thread, call, outcome_of(ret, error),
+		      outcome_or_closed(thread, call, may));
 	if (ret > (long)bytes)
-		judge_fail(&thread->executor->judge, "read: too much");
+		verdict_fail(&thread->executor->verdict, "read: too much");
 	else if (ret > 0 && memory_is_good(place))
-		judge_events(thread, call, buffer, ret);
+		check_events(thread, call, buffer, ret);
 	else if (ret > 0 && file)
 		file->vague = true;
-	judge_file(thread, call);
+	check_file(thread, call);
 }
 
-static void read_events(struct thread *thread, const struct call *call)
+static void call_read(struct thread *thread, const struct call *call)
 {
 	size_t bytes = call->arg[1] % MEMORY_BODY;
 	enum place place = call->arg[2] % NR_PLACES;
 	void *buffer = memory_at(&thread->memory, place, bytes, true,
-				 mapping_for(thread));
+				 thread_mapping(thread));
 	int error;
 	long ret;
 
-	alarm_on(thread, fd_of(call));
-	ret = read(fd_of(call), buffer, bytes);
+	alarm_on(thread, call_fd(call));
+	ret = read(call_fd(call), buffer, bytes);
 	error = errno;
 	alarm_off(thread);
-	judge_read(thread, call, place, bytes, buffer, ret, error);
+	check_read(thread, call, place, bytes, buffer, ret, error);
 }
 
-static void read_vector(struct thread *thread, const struct call *call)
+static void call_readv(struct thread *thread, const struct call *call)
 {
 	unsigned int count = 1 + call->arg[1] % MAX_IOV, i;
 	size_t bytes = call->arg[2] % 4096;
 	enum place place = call->arg[3] % NR_PLACES;
 	struct iovec iov[MAX_IOV];
 	char *buffer = memory_at(&thread->memory, place, bytes * count, true,
-				 mapping_for(thread));
+				 thread_mapping(thread));
 	int error;
 	long ret;
 
 	for (i = 0; i < count; i++)
 		iov[i] = (struct iovec) { buffer + i * bytes, bytes };
-	alarm_on(thread, fd_of(call));
-	ret = preadv2(fd_of(call), iov, count, -1,
+	alarm_on(thread, call_fd(call));
+	ret = preadv2(call_fd(call), iov, count, -1,
 		      call->arg[1] & 8 ? RWF_NOWAIT : 0);
 	error = errno;
 	alarm_off(thread);
-	/* Nothing at all is not asked of the device. */
+	/* A read of 0 bytes does not reach the device. */
 	if (!bytes && !ret)
 		return;
-	judge_read(thread, call, place, bytes * count, buffer, ret, error);
+	check_read(thread, call, place, bytes * count, buffer, ret, error);
 }
 
-static void poll_file(struct thread *thread, const struct call *call)
+static void call_poll(struct thread *thread, const struct call *call)
 {
-	struct pollfd pfd = { .fd = fd_of(call), .events = POLLIN | POLLOUT };
+	struct pollfd pfd = { .fd = call_fd(call), .events = POLLIN | POLLOUT };
 	int ret = poll(&pfd, 1, call->arg[1] % 4);
 
 	if (ret > 0 && pfd.revents & ~(POLLIN | POLLNVAL))
-		judge_fail(&thread->executor->judge, "poll: %#x", pfd.revents);
+		verdict_fail(&thread->executor->verdict, "poll: %#x", pfd.revents);
 }
 
-static void add_to_epoll(const struct call *call)
+static void call_epoll_add(const struct call *call)
 {
 	static const uint32_t flags[] = {
 		EPOLLIN, EPOLLIN | EPOLLET, EPOLLIN | EPOLLONESHOT,
@@ -143,35 +143,35 @@ static void add_to_epoll(const struct call *call)
 	struct epoll_event event = { .events = flags[call->arg[1] % 4] };
 	int fd;
 
-	if (epoll_ctl(FD_EPOLL, EPOLL_CTL_ADD, fd_of(call), &event) ||
+	if (epoll_ctl(FD_EPOLL, EPOLL_CTL_ADD, call_fd(call), &event) ||
 	    errno != EBADF)
 		return;
 	fd = epoll_create1(EPOLL_CLOEXEC);
 	dup2(fd, FD_EPOLL);
 	close(fd);
-	epoll_ctl(FD_EPOLL, EPOLL_CTL_ADD, fd_of(call), &event);
+	epoll_ctl(FD_EPOLL, EPOLL_CTL_ADD, call_fd(call), &event);
 }
 
-/* Wait until no event is owed any more. */
-static void drain(struct thread *thread, const struct call *call)
+/* Read until all due events have come. */
+static void call_drain(struct thread *thread, const struct call *call)
 {
-	struct file_model *file = file_of(thread, call);
-	struct pollfd pfd = { .fd = fd_of(call), .events = POLLIN };
+	struct file_model *file = call_file_model(thread, call);
+	struct pollfd pfd = { .fd = call_fd(call), .events = POLLIN };
 	struct twheel_event events[16];
 	uint32_t due = file ? model_due(file) : 0;
 	long ret;
 
 	while (due) {
 		if (poll(&pfd, 1, DRAIN_MS) == 0) {
-			judge_fail(&thread->executor->judge,
-				   "lost: %u events are due", due);
+			verdict_fail(&thread->executor->verdict,
+				     "lost: %u events are due", due);
 			return;
 		}
 		alarm_on(thread, pfd.fd);
 		ret = read(pfd.fd, events, sizeof(events));
 		alarm_off(thread);
 		if (ret > 0)
-			judge_events(thread, call, events, ret);
+			check_events(thread, call, events, ret);
 		else if (errno != EINTR && errno != EAGAIN)
 			return;
 		due = model_due(file);
@@ -184,25 +184,25 @@ void call_event(struct thread *thread, const struct call *call)
 
 	switch (call->code) {
 	case CALL_READ:
-		read_events(thread, call);
+		call_read(thread, call);
 		break;
 	case CALL_READV:
-		read_vector(thread, call);
+		call_readv(thread, call);
 		break;
 	case CALL_POLL:
-		poll_file(thread, call);
+		call_poll(thread, call);
 		break;
 	case CALL_EPOLL_ADD:
-		add_to_epoll(call);
+		call_epoll_add(call);
 		break;
 	case CALL_EPOLL_WAIT:
 		epoll_wait(FD_EPOLL, events, 4, call->arg[0] % 4);
 		break;
 	case CALL_EPOLL_DEL:
-		epoll_ctl(FD_EPOLL, EPOLL_CTL_DEL, fd_of(call), events);
+		epoll_ctl(FD_EPOLL, EPOLL_CTL_DEL, call_fd(call), events);
 		break;
 	case CALL_DRAIN:
-		drain(thread, call);
+		call_drain(thread, call);
 		break;
 	}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What is done with the descriptor as with any other: open it, pass it on, close it. */
+/* Calls that any descriptor allows: open it, pass it on, close it. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -12,14 +12,14 @@
 
 #include "executor.h"
 
-/* What is known of a file that another descriptor now leads to. */
-static void same_file(struct thread *thread, uint64_t to,
-		      struct file_model *file)
+/* Another descriptor now refers to this file. */
+static void file_set_model(struct thread *thread, uint64_t to,
+			   struct file_model *file)
 {
 	thread->executor->file[to % NR_FILES] = file;
 }
 
-static void open_file(struct thread *thread, const struct call *call)
+static void call_open(struct thread *thread, const struct call *call)
 {
 	struct executor *executor = thread->executor;
 	int flags = O_RDWR | (call->arg[1] % 4 == 3 ? 0 : O_NONBLOCK);
@@ -31,31 +31,31 @@ static void open_file(struct thread *thread, const struct call *call)
 		return;
 	fd = open("/dev/twheel", flags);
 	if (fd < 0) {
-		judge_fail(&executor->judge, "open: %s", strerror(errno));
+		verdict_fail(&executor->verdict, "open: %s", strerror(errno));
 		return;
 	}
 	if (!executor->single) {
-		dup3(fd, fd_of(call), O_CLOEXEC);
+		dup3(fd, call_fd(call), O_CLOEXEC);
 		close(fd);
 		return;
 	}
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
-	dup3(fd, fd_of(call), O_CLOEXEC);
+	dup3(fd, call_fd(call), O_CLOEXEC);
 	close(fd);
 	file = &executor->opened[executor->nr_opened++];
 	model_open(file, &info, false);
-	same_file(thread, call->arg[A_FILE], file);
+	file_set_model(thread, call->arg[A_FILE], file);
 }
 
-static void duplicate(struct thread *thread, const struct call *call)
+static void call_dup(struct thread *thread, const struct call *call)
 {
 	unsigned int to = call->arg[1] % NR_FILES;
 
-	if (dup2(fd_of(call), FD_FILE + to) >= 0 && thread->executor->single)
-		same_file(thread, to, file_of(thread, call));
+	if (dup2(call_fd(call), FD_FILE + to) >= 0 && thread->executor->single)
+		file_set_model(thread, to, call_file_model(thread, call));
 }
 
-static void send_file(struct thread *thread, const struct call *call)
+static void call_send(struct thread *thread, const struct call *call)
 {
 	char control[CMSG_SPACE(sizeof(int))] = { }, byte = 0;
 	struct iovec iov = { &byte, 1 };
@@ -64,7 +64,7 @@ static void send_file(struct thread *thread, const struct call *call)
 		.msg_control = control, .msg_controllen = sizeof(control),
 	};
 	struct cmsghdr *cmsg = CMSG_FIRSTHDR(&message);
-	int fd = fd_of(call), pair[2];
+	int fd = call_fd(call), pair[2];
 
 	if (fcntl(FD_SOCKETS, F_GETFD) < 0) {
 		if (socketpair(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK, 0, pair))
@@ -78,12 +78,12 @@ static void send_file(struct thread *thread, const struct call *call)
 	cmsg->cmsg_type = SCM_RIGHTS;
 	cmsg->cmsg_len = CMSG_LEN(sizeof(int));
 	memcpy(CMSG_DATA(cmsg), &fd, sizeof(fd));
-	if (sendmsg(FD_SOCKETS, &message, 0) == 1 && file_of(thread, call))
-		/* Which one comes out again is not followed. */
-		file_of(thread, call)->vague = true;
+	if (sendmsg(FD_SOCKETS, &message, 0) == 1 && call_file_model(thread, call))
+		/* The model does not follow which file is received. */
+		call_file_model(thread, call)->vague = true;
 }
 
-static void receive_file(struct thread *thread, const struct call *call)
+static void call_receive(struct thread *thread, const struct call *call)
 {
 	char control[CMSG_SPACE(sizeof(int))], byte;
 	struct iovec iov = { &byte, 1 };
@@ -100,24 +100,24 @@ static void receive_file(struct thread *thread, const struct call *call)
 	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS)
 		return;
 	memcpy(&fd, CMSG_DATA(cmsg), sizeof(fd));
-	dup2(fd, fd_of(call));
+	dup2(fd, call_fd(call));
 	close(fd);
 	if (thread->executor->single)
-		same_file(thread, call->arg[A_FILE], NULL);
+		file_set_model(thread, call->arg[A_FILE], NULL);
 }
 
-/* Each has an outcome of its own, whatever the file holds. */
-static void other(struct thread *thread, const struct call *call)
+/* Calls whose outcome does not depend on the file's state. */
+static void call_other(struct thread *thread, const struct call *call)
 {
-	int fd = fd_of(call), number = 0;
+	int fd = call_fd(call), number = 0;
 	char byte = 0;
 	long ret;
 
 	switch (call->arg[1] % 8) {
 	case 0:
 		ret = lseek(fd, 4096, SEEK_SET);
-		judge_out(thread, call, out_of(ret, errno),
-			  may_be_closed(thread, call, OUT_ESPIPE | OUT_0));
+		check_outcome(thread, call, outcome_of(ret, errno),
+			      outcome_or_closed(thread, call, OUT_ESPIPE | OUT_0));
 		return;
 	case 1:
 		ret = pread(fd, &byte, 1, 0);
@@ -135,24 +135,24 @@ static void other(struct thread *thread, const struct call *call)
 		ret = ftruncate(fd, 4096);
 		break;
 	case 6:
-		/* There are no signals; that fcntl() was asked for them may be noted. */
+		/* There are no signals; O_ASYNC may have been set by fcntl(). */
 		ret = ioctl(fd, FIOASYNC, &number);
-		judge_out(thread, call, out_of(ret, errno),
-			  may_be_closed(thread, call, OUT_0 | OUT_ENOTTY));
+		check_outcome(thread, call, outcome_of(ret, errno),
+			      outcome_or_closed(thread, call, OUT_0 | OUT_ENOTTY));
 		return;
 	default:
 		ret = fsync(fd);
 		break;
 	}
-	judge_out(thread, call, out_of(ret, errno),
-		  may_be_closed(thread, call, OUT_EINVAL | OUT_ESPIPE |
-				OUT_ENOTTY));
-	judge_file(thread, call);
+	check_outcome(thread, call, outcome_of(ret, errno),
+		      outcome_or_closed(thread, call, OUT_EINVAL | OUT_ESPIPE |
+					OUT_ENOTTY));
+	check_file(thread, call);
 }
 
-static void control(const struct call *call)
+static void call_fcntl(const struct call *call)
 {
-	int fd = fd_of(call), flags = fcntl(fd, F_GETFL);
+	int fd = call_fd(call), flags = fcntl(fd, F_GETFL);
 
 	switch (call->arg[1] % 6) {
 	case 0:
@@ -177,16 +177,16 @@ static void control(const struct call *call)
 	}
 }
 
-static void read_fdinfo(struct thread *thread, const struct call *call)
+static void call_fdinfo(struct thread *thread, const struct call *call)
 {
-	struct file_model *file = file_of(thread, call);
+	struct file_model *file = call_file_model(thread, call);
 	unsigned long long armed;
 	char path[64], text[2048];
 	const char *line;
 	ssize_t n;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd_of(call));
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", call_fd(call));
 	fd = open(path, O_RDONLY);
 	if (fd < 0)
 		return;
@@ -195,64 +195,64 @@ static void read_fdinfo(struct thread *thread, const struct call *call)
 	text[n < 0 ? 0 : n] = '\0';
 	line = strstr(text, "\narmed:");
 	if (n > 0 && (!line || sscanf(line, " armed: %llu", &armed) != 1))
-		judge_fail(&thread->executor->judge, "fdinfo does not say armed");
+		verdict_fail(&thread->executor->verdict, "fdinfo does not say armed");
 	else if (file && !file->vague && armed != file->armed)
-		judge_fail(&thread->executor->judge, "fdinfo: %llu armed", armed);
+		verdict_fail(&thread->executor->verdict, "fdinfo: %llu armed", armed);
 }
 
-/* Any command. Known ones with a size that is not theirs are call_op's business. */
-static void any_ioctl(struct thread *thread, const struct call *call)
+/* An unknown command. Known ones with another size are made in call_op.c. */
+static void call_ioctl(struct thread *thread, const struct call *call)
 {
 	unsigned int command = call->arg[1];
 	void *user = memory_at(&thread->memory, call->arg[2] % NR_PLACES, 64,
-			       false, mapping_for(thread));
-	/* The kernel's own, of any file, are below "T" and "f". */
+			       false, thread_mapping(thread));
+	/* Types "T" and "f" have commands that the kernel handles for any file. */
 	bool ours = _IOC_TYPE(command) == TWHEEL_IOC_TYPE;
 	long ret;
 
 	if (!ours)
 		command = _IOC(_IOC_DIR(command), TWHEEL_IOC_TYPE + 1,
 			       _IOC_NR(command), _IOC_SIZE(command));
-	/* Numbers from here on will not be given away soon. */
+	/* Numbers from 0x40 on will not be used soon. */
 	else if (_IOC_NR(command) < 0x40)
 		command |= 0x40;
-	ret = ioctl(fd_of(call), (unsigned long)command, user);
-	judge_out(thread, call, out_of(ret, errno),
-		  may_be_closed(thread, call, OUT_ENOTTY));
-	judge_file(thread, call);
+	ret = ioctl(call_fd(call), (unsigned long)command, user);
+	check_outcome(thread, call, outcome_of(ret, errno),
+		      outcome_or_closed(thread, call, OUT_ENOTTY));
+	check_file(thread, call);
 }
 
 void call_file(struct thread *thread, const struct call *call)
 {
 	switch (call->code) {
 	case CALL_OPEN:
-		open_file(thread, call);
+		call_open(thread, call);
 		break;
 	case CALL_CLOSE:
-		close(fd_of(call));
+		close(call_fd(call));
 		if (thread->executor->single)
-			same_file(thread, call->arg[A_FILE], NULL);
+			file_set_model(thread, call->arg[A_FILE], NULL);
 		break;
 	case CALL_DUP:
-		duplicate(thread, call);
+		call_dup(thread, call);
 		break;
 	case CALL_SEND:
-		send_file(thread, call);
+		call_send(thread, call);
 		break;
 	case CALL_RECEIVE:
-		receive_file(thread, call);
+		call_receive(thread, call);
 		break;
 	case CALL_OTHER:
-		other(thread, call);
+		call_other(thread, call);
 		break;
 	case CALL_FCNTL:
-		control(call);
+		call_fcntl(call);
 		break;
 	case CALL_FDINFO:
-		read_fdinfo(thread, call);
+		call_fdinfo(thread, call);
 		break;
 	case CALL_IOCTL:
-		any_ioctl(thread, call);
+		call_ioctl(thread, call);
 		break;
 	}
 }

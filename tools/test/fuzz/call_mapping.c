@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The shared mapping: how it comes and goes, what a program does in it that obeys the
- * rules, and what one does that does not.
+ * The shared mapping: making and changing it, and writes to it by programs that follow
+ * the rules and by programs that do not.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -14,24 +14,24 @@
 
 #define PAGE	4096UL
 
-static struct mapping *mapping_of(struct thread *thread, uint64_t number)
+static struct mapping *mapping_at(struct thread *thread, uint64_t number)
 {
 	return &thread->executor->mapping[number % NR_MAPPINGS];
 }
 
-static char *window_of(uint64_t number)
+static char *mapping_window(uint64_t number)
 {
 	return (char *)(MAPPINGS + number % NR_MAPPINGS * 2 * MAPPING_BYTES);
 }
 
-static void map(struct thread *thread, const struct call *call)
+static void call_mmap(struct thread *thread, const struct call *call)
 {
 	static const int prots[] = {
 		PROT_READ | PROT_WRITE, PROT_READ | PROT_WRITE, PROT_READ,
 		PROT_WRITE, PROT_NONE, PROT_READ | PROT_WRITE | PROT_EXEC,
 	};
-	const struct file_model *file = file_of(thread, call);
-	struct mapping *mapping = mapping_of(thread, call->arg[1]);
+	const struct file_model *file = call_file_model(thread, call);
+	struct mapping *mapping = mapping_at(thread, call->arg[1]);
 	bool private = call->arg[5];
 	struct twheel_info info = { };
 	uint64_t offset = call->arg[3];
@@ -39,12 +39,12 @@ static void map(struct thread *thread, const struct call *call)
 	size_t bytes;
 	void *start;
 
-	ioctl(fd_of(call), TWHEEL_IOC_INFO, &info);
-	/* What there is to map, and so many pages more. */
+	ioctl(call_fd(call), TWHEEL_IOC_INFO, &info);
+	/* The right size, and some pages more. */
 	bytes = (info.map_bytes + call->arg[2] * PAGE) % MAPPING_BYTES;
-	start = mmap(window_of(call->arg[1]), bytes, prots[call->arg[4] % 6],
+	start = mmap(mapping_window(call->arg[1]), bytes, prots[call->arg[4] % 6],
 		     (private ? MAP_PRIVATE : MAP_SHARED) | MAP_FIXED,
-		     fd_of(call), offset * PAGE);
+		     call_fd(call), offset * PAGE);
 
 	may = OUT_0 | OUT_MORE | OUT_EINVAL | OUT_ENODEV | OUT_ENOMEM |
 	      OUT_EOVERFLOW;
@@ -56,17 +56,17 @@ static void map(struct thread *thread, const struct call *call)
 		else
 			may = OUT_MORE;
 	}
-	judge_out(thread, call, out_of(start == MAP_FAILED ? -1 : 1, errno),
-		  may_be_closed(thread, call, may | OUT_OTHER * !file));
+	check_outcome(thread, call, outcome_of(start == MAP_FAILED ? -1 : 1, errno),
+		      outcome_or_closed(thread, call, may | OUT_OTHER * !file));
 	if (start == MAP_FAILED)
 		return;
 	mapping->bytes = bytes;
 	mapping->start = start;
 }
 
-static void unmap(struct thread *thread, const struct call *call)
+static void call_munmap(struct thread *thread, const struct call *call)
 {
-	struct mapping *mapping = mapping_of(thread, call->arg[0]);
+	struct mapping *mapping = mapping_at(thread, call->arg[0]);
 	size_t from = call->arg[1] * PAGE, bytes = call->arg[2] * PAGE;
 
 	if (!mapping->start)
@@ -77,16 +77,16 @@ static void unmap(struct thread *thread, const struct call *call)
 	       bytes);
 }
 
-static void remap(struct thread *thread, const struct call *call)
+static void call_mremap(struct thread *thread, const struct call *call)
 {
-	struct mapping *mapping = mapping_of(thread, call->arg[0]);
+	struct mapping *mapping = mapping_at(thread, call->arg[0]);
 	size_t bytes = (mapping->bytes + call->arg[1] * PAGE) % MAPPING_BYTES;
-	char *to = window_of(call->arg[0]);
+	char *to = mapping_window(call->arg[0]);
 	void *start;
 
 	if (!mapping->start || !bytes)
 		return;
-	/* Each mapping has two places, and moves from one to the other. */
+	/* Each mapping has two windows, and moves between them. */
 	if (mapping->start == to)
 		to += MAPPING_BYTES;
 	start = call->arg[2] % 2 ?
@@ -99,25 +99,25 @@ static void remap(struct thread *thread, const struct call *call)
 	mapping->bytes = bytes;
 }
 
-static void protect(struct thread *thread, const struct call *call)
+static void call_mprotect(struct thread *thread, const struct call *call)
 {
-	struct mapping *mapping = mapping_of(thread, call->arg[0]);
+	struct mapping *mapping = mapping_at(thread, call->arg[0]);
 
 	mprotect(mapping->start, mapping->bytes, call->arg[1] % 4);
 }
 
-static void advise(struct thread *thread, const struct call *call)
+static void call_madvise(struct thread *thread, const struct call *call)
 {
 	static const int advices[] = {
 		MADV_DONTNEED, MADV_REMOVE, MADV_DONTFORK, MADV_WILLNEED,
 		MADV_FREE, MADV_POPULATE_WRITE, MADV_MERGEABLE, MADV_DOFORK,
 	};
-	struct mapping *mapping = mapping_of(thread, call->arg[0]);
+	struct mapping *mapping = mapping_at(thread, call->arg[0]);
 
 	madvise(mapping->start, mapping->bytes, advices[call->arg[1] % 8]);
 }
 
-/** struct stroke - something that is done in a mapping */
+/** struct stroke - an access to a mapping */
 struct stroke {
 	const struct call *call;
 	struct mapping *mapping;
@@ -125,8 +125,8 @@ struct stroke {
 	bool kick;
 };
 
-/* The word that is meant, of what the header says or of what has to be there. */
-static uint64_t *word_at(const struct stroke *stroke, struct dice *dice)
+/* The word to write to, found by the header or by the fixed layout. */
+static uint64_t *stroke_word(const struct stroke *stroke, struct dice *dice)
 {
 	struct twheel_map *map = (void *)stroke->mapping->start;
 	uint64_t words = stroke->mapping->bytes / 8;
@@ -162,7 +162,7 @@ static uint64_t *word_at(const struct stroke *stroke, struct dice *dice)
 	       (offset / 8 + index) % (words ?: 1);
 }
 
-static void scribble(void *arg)
+static void stroke_scribble(void *arg)
 {
 	struct stroke *stroke = arg;
 	uint64_t value = stroke->call->arg[3];
@@ -171,7 +171,7 @@ static void scribble(void *arg)
 	uint64_t *word;
 
 	while (times--) {
-		word = word_at(stroke, &dice);
+		word = stroke_word(stroke, &dice);
 		switch (stroke->call->arg[4] % 6) {
 		case 0:
 			__atomic_store_n(word, value, __ATOMIC_SEQ_CST);
@@ -181,7 +181,7 @@ static void scribble(void *arg)
 					   __ATOMIC_SEQ_CST);
 			break;
 		case 2:
-			/* A word as a cell may have. */
+			/* A word like that of a cell. */
 			__atomic_store_n(word,
 					 twheel_cell_word(dice_roll(&dice, 4),
 							  dice_roll(&dice, 4),
@@ -192,7 +192,7 @@ static void scribble(void *arg)
 			__atomic_fetch_add(word, value, __ATOMIC_SEQ_CST);
 			break;
 		case 4:
-			/* Half of it. */
+			/* Half of the word. */
 			__atomic_store_n((uint32_t *)word, value,
 					 __ATOMIC_SEQ_CST);
 			break;
@@ -204,9 +204,9 @@ static void scribble(void *arg)
 	}
 }
 
-/* Where the header leads to. It may lie: outside of the mapping is nothing. */
-static void *at(const struct stroke *stroke, uint64_t offset, uint64_t index,
-		size_t size)
+/* An address by the header, which may lie; NULL if it is outside of the mapping. */
+static void *stroke_at(const struct stroke *stroke, uint64_t offset, uint64_t index,
+		       size_t size)
 {
 	uint64_t bytes = stroke->mapping->bytes;
 
@@ -216,8 +216,8 @@ static void *at(const struct stroke *stroke, uint64_t offset, uint64_t index,
 	return stroke->mapping->start + offset + index * size;
 }
 
-/* As the rules say: a compare-and-swap, and a kick if it has become nearer. */
-static void extend(void *arg)
+/* Follow the rules: a compare-and-swap, and a kick if the deadline is nearer. */
+static void stroke_extend(void *arg)
 {
 	struct stroke *stroke = arg;
 	struct twheel_map *map = (void *)stroke->mapping->start;
@@ -228,7 +228,7 @@ static void extend(void *arg)
 	struct timespec ts;
 	__u64 word;
 
-	cell = at(stroke, map->cells_offset, (uint32_t)id, sizeof(*cell));
+	cell = stroke_at(stroke, map->cells_offset, (uint32_t)id, sizeof(*cell));
 	if (!cell || !map->tick_ns)
 		return;
 	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
@@ -249,8 +249,8 @@ static void extend(void *arg)
 						       __ATOMIC_SEQ_CST);
 }
 
-/* Take events as the rules say; at most as many as there can be. */
-static void take(void *arg)
+/* Take events as the rules say, with a limit. */
+static void stroke_take(void *arg)
 {
 	struct stroke *stroke = arg;
 	struct twheel_map *map = (void *)stroke->mapping->start;
@@ -261,25 +261,25 @@ static void take(void *arg)
 		tail = __atomic_load_n(&map->tail, __ATOMIC_SEQ_CST);
 		if (tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
 			return;
-		cell = at(stroke, map->ring_offset, tail & (map->entries - 1),
-			  sizeof(*cell));
+		cell = stroke_at(stroke, map->ring_offset, tail & (map->entries - 1),
+				 sizeof(*cell));
 		__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
-		event = cell ? at(stroke, map->events_offset, *cell,
-				  sizeof(*event)) : NULL;
+		event = cell ? stroke_at(stroke, map->events_offset, *cell,
+					 sizeof(*event)) : NULL;
 		if (event)
 			__atomic_exchange_n(event, 0, __ATOMIC_SEQ_CST);
 	}
 }
 
-static void in_mapping(struct thread *thread, const struct call *call,
+static void stroke_run(struct thread *thread, const struct call *call,
 		       void (*function)(void *arg))
 {
 	struct stroke stroke = {
 		.call = call, .thread = thread,
-		.mapping = mapping_of(thread, call->arg[0]),
+		.mapping = mapping_at(thread, call->arg[0]),
 	};
 
-	/* The header may lie: what it leads to is tried, not believed. */
+	/* The header may lie, so a fault here is caught. */
 	if (stroke.mapping->start)
 		memory_try(function, &stroke);
 	if (stroke.kick) {
@@ -287,7 +287,7 @@ static void in_mapping(struct thread *thread, const struct call *call,
 			.id = thread->executor->timer[call->arg[1] % NR_TIMERS],
 		};
 
-		/* Which file it is of is not known here. */
+		/* The file of the mapping is not known here: try the first. */
 		ioctl(FD_FILE, TWHEEL_IOC_KICK, &op);
 	}
 }
@@ -296,28 +296,28 @@ void call_mapping(struct thread *thread, const struct call *call)
 {
 	switch (call->code) {
 	case CALL_MMAP:
-		map(thread, call);
+		call_mmap(thread, call);
 		break;
 	case CALL_MUNMAP:
-		unmap(thread, call);
+		call_munmap(thread, call);
 		break;
 	case CALL_MREMAP:
-		remap(thread, call);
+		call_mremap(thread, call);
 		break;
 	case CALL_MPROTECT:
-		protect(thread, call);
+		call_mprotect(thread, call);
 		break;
 	case CALL_MADVISE:
-		advise(thread, call);
+		call_madvise(thread, call);
 		break;
 	case CALL_SCRIBBLE:
-		in_mapping(thread, call, scribble);
+		stroke_run(thread, call, stroke_scribble);
 		break;
 	case CALL_EXTEND:
-		in_mapping(thread, call, extend);
+		stroke_run(thread, call, stroke_extend);
 		break;
 	case CALL_TAKE:
-		in_mapping(thread, call, take);
+		stroke_run(thread, call, stroke_take);
 		break;
 	}
 }

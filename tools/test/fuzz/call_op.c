@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Operations on timers: one, or by the batch; setting up, and information. */
+/* Operations on timers, one at a time or in batches; setup and information. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "dice.h"
 #include "executor.h"
 
-/* Sizes when the structures were first published: no program knows a smaller one. */
+/* Sizes of the structures in the first release: none is ever smaller. */
 #define SETUP_BYTES	32
 #define OP_BYTES	64
 #define INFO_BYTES	144
@@ -16,20 +16,19 @@
 #define STATS_BYTES	632
 
 #define MAX_SIZE	16383
-/* Beyond it elements are not looked at. */
+/* Larger elements are not generated. */
 #define STRIDE_MAX	4096
 
-static size_t size_of(uint64_t delta, size_t right)
+static size_t call_size(uint64_t delta, size_t right)
 {
 	return (right + delta) & MAX_SIZE;
 }
 
 /*
- * What lies after what the kernel knows. If the size is a whole number of words, it is
- * 0, and else there is something. Returns whether it may be 0: what is to be copied to a
- * bad place need not be there.
+ * Fill in what follows the part that the kernel knows: 0 if the size is a whole number of
+ * words, else something. Returns whether it may be 0: bad places may not have been written.
  */
-bool fill_tail(char *start, size_t known, size_t size, enum place place)
+bool memory_fill_tail(char *start, size_t known, size_t size, enum place place)
 {
 	bool empty = !(size % 8);
 
@@ -41,35 +40,35 @@ bool fill_tail(char *start, size_t known, size_t size, enum place place)
 	return empty || !memory_is_good(place);
 }
 
-static unsigned long with_size(unsigned long command, size_t size)
+static unsigned long command_with_size(unsigned long command, size_t size)
 {
 	return _IOC(_IOC_DIR(command), _IOC_TYPE(command), _IOC_NR(command),
 		    size);
 }
 
-/* Of a structure of such a size: may it be refused, or has it to be? */
-static uint32_t may_with_size(size_t size, size_t least, bool empty,
-			      uint32_t may)
+/* Allowed outcomes for a structure of this size. */
+static uint32_t outcome_with_size(size_t size, size_t least, bool empty,
+				  uint32_t may)
 {
 	if (size < least)
 		return OUT_EINVAL;
 	if (!empty)
 		return OUT_E2BIG;
-	/* In a place that is not good, what follows may have been written or not. */
+	/* In a bad place, what follows may have been written or not. */
 	return size % 8 ? may | OUT_E2BIG : may;
 }
 
-/* Now, on the clock that a program takes a file's wheel to have. */
-static uint64_t time_of(struct thread *thread, const struct call *call)
+/* The time on the clock that the call assumes. */
+static uint64_t call_time(struct thread *thread, const struct call *call)
 {
-	const struct file_model *file = file_of(thread, call);
+	const struct file_model *file = call_file_model(thread, call);
 	struct timespec ts;
 
 	clock_gettime(file ? file->clockid : CLOCK_MONOTONIC, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-static struct twheel_op make_op(struct thread *thread, const struct call *call)
+static struct twheel_op op_make(struct thread *thread, const struct call *call)
 {
 	const uint64_t *arg = call->arg;
 	struct twheel_op op = {
@@ -80,7 +79,7 @@ static struct twheel_op make_op(struct thread *thread, const struct call *call)
 	};
 
 	if (arg[OP_NOW])
-		op.deadline_ns += time_of(thread, call);
+		op.deadline_ns += call_time(thread, call);
 	if (call->code == CALL_ARM)
 		op.id = arg[OP_TWIST];
 	else
@@ -89,7 +88,7 @@ static struct twheel_op make_op(struct thread *thread, const struct call *call)
 	return op;
 }
 
-static void note_timer(struct thread *thread, uint64_t timer, uint64_t id)
+static void timer_note(struct thread *thread, uint64_t timer, uint64_t id)
 {
 	thread->executor->timer[timer % NR_TIMERS] = id;
 }
@@ -99,20 +98,20 @@ static const unsigned long op_commands[] = {
 	TWHEEL_IOC_KICK,
 };
 
-/* Has a call that failed, or that has nothing to say, written something? */
-static void judge_answer(struct thread *thread, const struct twheel_op *before,
+/* Check that a call that failed, or returns nothing, has written nothing. */
+static void check_answer(struct thread *thread, const struct twheel_op *before,
 			 const struct twheel_op *after, uint32_t code, bool ok)
 {
 	struct twheel_op wanted = *before;
-	const struct judge *judge = &thread->executor->judge;
+	const struct verdict *verdict = &thread->executor->verdict;
 
 	if (code == TWHEEL_OP_ARM || code == TWHEEL_OP_QUERY) {
-		/* These are out whatever happens. */
+		/* These fields are always written. */
 		wanted.result = after->result;
 		wanted.state = after->state;
 		if (after->result)
-			judge_fail(judge, "a result of %d outside of a batch",
-				   after->result);
+			verdict_fail(verdict, "a result of %d outside of a batch",
+				     after->result);
 	}
 	if (ok && (code == TWHEEL_OP_ARM || code == TWHEEL_OP_QUERY))
 		wanted.deadline_ns = after->deadline_ns;
@@ -124,58 +123,58 @@ static void judge_answer(struct thread *thread, const struct twheel_op *before,
 		wanted.slack_ns = after->slack_ns;
 	}
 	if (memcmp(&wanted, after, sizeof(wanted)))
-		judge_fail(judge, "a structure was written to that should not be");
+		verdict_fail(verdict, "a structure was written to that should not be");
 }
 
 void call_op(struct thread *thread, const struct call *call)
 {
 	uint32_t code = call->code - CALL_ARM + TWHEEL_OP_ARM, out, may;
-	struct file_model *file = file_of(thread, call);
-	size_t size = size_of(call->arg[OP_SIZE], sizeof(struct twheel_op));
+	struct file_model *file = call_file_model(thread, call);
+	size_t size = call_size(call->arg[OP_SIZE], sizeof(struct twheel_op));
 	enum place place = call->arg[OP_PLACE] % NR_PLACES;
-	struct twheel_op asked = make_op(thread, call), after = { };
+	struct twheel_op asked = op_make(thread, call), after = { };
 	char copy[MAX_SIZE + 1];
 	bool empty, there;
 	void *user;
 	long ret;
 
 	memcpy(copy, &asked, sizeof(asked));
-	empty = fill_tail(copy, sizeof(asked), size, place);
+	empty = memory_fill_tail(copy, sizeof(asked), size, place);
 	user = memory_at(&thread->memory, place, size, false,
-			 mapping_for(thread));
+			 thread_mapping(thread));
 	there = memory_copy(user, copy, size) || place == PLACE_HALF_READ_ONLY;
 
 	asked.op = code;
 	may = call->arg[OP_ZERO] & ~0U ? OUT_EINVAL : model_op(file, &asked);
 	if (place == PLACE_READ_ONLY || place == PLACE_HALF_READ_ONLY ||
 	    place == PLACE_MAPPING || !there)
-		/* What is there is not what was asked for. */
+		/* The structures overlap, so the operation is unknown. */
 		may = ~(OUT_OTHER | OUT_ENOTTY);
-	may = may_with_size(size, OP_BYTES, empty, may_in_place(place, may));
-	ret = ioctl(fd_of(call), with_size(op_commands[code - 1], size), user);
-	out = out_of(ret, errno);
-	judge_out(thread, call, out, may_be_closed(thread, call, may));
+	may = outcome_with_size(size, OP_BYTES, empty, outcome_or_fault(place, may));
+	ret = ioctl(call_fd(call), command_with_size(op_commands[code - 1], size), user);
+	out = outcome_of(ret, errno);
+	check_outcome(thread, call, out, outcome_or_closed(thread, call, may));
 
 	if (memory_is_good(place) && size >= sizeof(asked)) {
 		memcpy(&after, user, sizeof(after));
 		asked.op = call->arg[OP_ZERO];
-		judge_answer(thread, &asked, &after, code, ret >= 0);
+		check_answer(thread, &asked, &after, code, ret >= 0);
 		asked.op = code;
 		model_op_done(file, &asked, &after, out,
-			      &thread->executor->judge);
+			      &thread->executor->verdict);
 		if (code == TWHEEL_OP_ARM && !ret)
-			note_timer(thread, call->arg[OP_TIMER], after.id);
+			timer_note(thread, call->arg[OP_TIMER], after.id);
 	} else if (ret >= 0 && file) {
-		/* It was something else that was asked for. */
+		/* Another operation may have been done. */
 		file->vague = true;
 	}
-	judge_file(thread, call);
+	check_file(thread, call);
 }
 
 void call_setup(struct thread *thread, const struct call *call)
 {
-	struct file_model *file = file_of(thread, call);
-	size_t size = size_of(call->arg[SETUP_SIZE], sizeof(struct twheel_setup));
+	struct file_model *file = call_file_model(thread, call);
+	size_t size = call_size(call->arg[SETUP_SIZE], sizeof(struct twheel_setup));
 	enum place place = call->arg[SETUP_PLACE] % NR_PLACES;
 	struct twheel_setup setup = {
 		.clockid = call->arg[SETUP_CLOCK],
@@ -193,36 +192,36 @@ void call_setup(struct thread *thread, const struct call *call)
 	long ret;
 
 	memcpy(copy, &setup, sizeof(setup));
-	empty = fill_tail(copy, sizeof(setup), size, place);
+	empty = memory_fill_tail(copy, sizeof(setup), size, place);
 	user = memory_at(&thread->memory, place, size, false,
-			 mapping_for(thread));
+			 thread_mapping(thread));
 	memory_copy(user, copy, size);
-	/* The limits, which all files have: another thread may be opening this one. */
+	/* All files have the same limits; another thread may be opening this one. */
 	ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info);
 	may = model_setup(file, &setup, &info);
 	if (!memory_is_good(place))
-		may = may_in_place(place, ~(OUT_OTHER | OUT_ENOTTY));
-	may = may_with_size(size, SETUP_BYTES, empty, may);
-	ret = ioctl(fd_of(call), with_size(TWHEEL_IOC_SETUP, size), user);
-	judge_out(thread, call, out_of(ret, errno),
-		  may_be_closed(thread, call, may | OUT_EINTR));
+		may = outcome_or_fault(place, ~(OUT_OTHER | OUT_ENOTTY));
+	may = outcome_with_size(size, SETUP_BYTES, empty, may);
+	ret = ioctl(call_fd(call), command_with_size(TWHEEL_IOC_SETUP, size), user);
+	check_outcome(thread, call, outcome_of(ret, errno),
+		      outcome_or_closed(thread, call, may | OUT_EINTR));
 	if (!ret && file) {
-		ioctl(fd_of(call), TWHEEL_IOC_INFO, &info);
+		ioctl(call_fd(call), TWHEEL_IOC_INFO, &info);
 		if (memory_is_good(place) && size >= sizeof(setup))
 			model_setup_done(file, &setup, &info);
 		else
 			file->vague = true;
 		if (memory_is_good(place) && setup.max_timers &&
 		    info.max_timers != setup.max_timers)
-			judge_fail(&thread->executor->judge,
-				   "setup: another max_timers");
+			verdict_fail(&thread->executor->verdict,
+				     "setup: another max_timers");
 	}
-	judge_file(thread, call);
+	check_file(thread, call);
 }
 
-/* How late all were: each is in one bucket, and the latest one in the highest. */
-static void judge_late(const struct twheel_file_stats *stats,
-		       const struct judge *judge)
+/* Check lateness: each event is in one bucket, the latest in the highest. */
+static void check_late(const struct twheel_file_stats *stats,
+		       const struct verdict *verdict)
 {
 	unsigned __int128 least = 0, most = 0;
 	uint64_t fired = 0, highest = 0;
@@ -237,33 +236,33 @@ static void judge_late(const struct twheel_file_stats *stats,
 		most += (unsigned __int128)n * (2 * (1ULL << i) - 1);
 	}
 	if (fired != stats->fired)
-		judge_fail(judge, "stats: %llu fired, %llu late",
-			   (unsigned long long)stats->fired,
-			   (unsigned long long)fired);
+		verdict_fail(verdict, "stats: %llu fired, %llu late",
+			     (unsigned long long)stats->fired,
+			     (unsigned long long)fired);
 	if ((stats->late_max_ns ?
 	     63 - __builtin_clzll(stats->late_max_ns) : 0) != (int)highest)
-		judge_fail(judge, "stats: %llu ns late at most, not 2^%llu",
-			   (unsigned long long)stats->late_max_ns,
-			   (unsigned long long)highest);
-	/* What is too much for a word tells nothing. */
+		verdict_fail(verdict, "stats: %llu ns late at most, not 2^%llu",
+			     (unsigned long long)stats->late_max_ns,
+			     (unsigned long long)highest);
+	/* A sum that overflows tells nothing. */
 	if (most <= UINT64_MAX &&
 	    (stats->late_sum_ns < least || stats->late_sum_ns > most))
-		judge_fail(judge, "stats: %llu ns late in all",
-			   (unsigned long long)stats->late_sum_ns);
+		verdict_fail(verdict, "stats: %llu ns late in all",
+			     (unsigned long long)stats->late_sum_ns);
 }
 
-static void judge_stats(struct thread *thread, const struct call *call,
+static void check_stats(struct thread *thread, const struct call *call,
 			const char *user)
 {
-	const struct judge *judge = &thread->executor->judge;
+	const struct verdict *verdict = &thread->executor->verdict;
 	struct twheel_file_stats stats;
 
 	memcpy(&stats, user, sizeof(stats));
 	if (stats.reserved)
-		judge_fail(judge, "stats: reserved is %u", stats.reserved);
-	judge_late(&stats, judge);
-	if (file_of(thread, call))
-		model_stats(file_of(thread, call), &stats, judge);
+		verdict_fail(verdict, "stats: reserved is %u", stats.reserved);
+	check_late(&stats, verdict);
+	if (call_file_model(thread, call))
+		model_stats(call_file_model(thread, call), &stats, verdict);
 }
 
 void call_info(struct thread *thread, const struct call *call)
@@ -271,34 +270,34 @@ void call_info(struct thread *thread, const struct call *call)
 	bool stats = call->code == CALL_STATS;
 	size_t known = stats ? sizeof(struct twheel_file_stats) :
 			       sizeof(struct twheel_info);
-	size_t size = size_of(call->arg[1], known);
+	size_t size = call_size(call->arg[1], known);
 	enum place place = call->arg[2] % NR_PLACES;
 	char *user = memory_at(&thread->memory, place, size, false,
-			       mapping_for(thread));
+			       thread_mapping(thread));
 	uint32_t may = size < (stats ? STATS_BYTES : INFO_BYTES) ? OUT_EINVAL :
-		       may_in_place(place, OUT_0);
+		       outcome_or_fault(place, OUT_0);
 	long ret;
 
 	if (memory_is_good(place))
 		memset(user, 0x5a, size);
-	ret = ioctl(fd_of(call),
-		    with_size(stats ? TWHEEL_IOC_STATS : TWHEEL_IOC_INFO, size),
+	ret = ioctl(call_fd(call),
+		    command_with_size(stats ? TWHEEL_IOC_STATS : TWHEEL_IOC_INFO, size),
 		    user);
-	judge_out(thread, call, out_of(ret, errno),
-		  may_be_closed(thread, call, may));
+	check_outcome(thread, call, outcome_of(ret, errno),
+		      outcome_or_closed(thread, call, may));
 	if (!ret && memory_is_good(place)) {
 		if (size > known && (user[known] || user[size - 1]))
-			judge_fail(&thread->executor->judge,
-				   "%s: an end that is not 0",
-				   call_types[call->code].name);
+			verdict_fail(&thread->executor->verdict,
+				     "%s: an end that is not 0",
+				     call_types[call->code].name);
 		if (stats && size >= known)
-			judge_stats(thread, call, user);
+			check_stats(thread, call, user);
 	}
-	judge_file(thread, call);
+	check_file(thread, call);
 }
 
-/* An operation of a batch: mostly good. */
-static struct twheel_op make_element(struct thread *thread, struct dice *dice,
+/* Make an operation of a batch; most are valid. */
+static struct twheel_op element_make(struct thread *thread, struct dice *dice,
 				     bool cells)
 {
 	struct twheel_op op = { .cookie = dice_bits(dice) & 0xffff };
@@ -335,7 +334,7 @@ static struct twheel_op make_element(struct thread *thread, struct dice *dice,
 	return op;
 }
 
-static uint32_t may_batch(const struct batch_run *run)
+static uint32_t outcome_of_batch(const struct batch_run *run)
 {
 	const struct twheel_batch *batch = &run->before;
 
@@ -348,26 +347,26 @@ static uint32_t may_batch(const struct batch_run *run)
 					  0 : OUT_EFAULT) : OUT_0;
 }
 
-/* Of long elements: does this one have something where there should be nothing? */
-static bool is_odd(const struct batch_run *run, uint32_t i)
+/* Does this long element have data where it has to be 0? */
+static bool element_is_odd(const struct batch_run *run, uint32_t i)
 {
 	return run->stride > sizeof(struct twheel_op) && run->stride & 8 &&
 	       i % 3 == 2;
 }
 
-static void end_element(const struct batch_run *run, uint32_t i)
+static void element_end(const struct batch_run *run, uint32_t i)
 {
 	char *end = run->ops + (i + 1) * run->stride;
 
 	memset(end - run->stride + sizeof(struct twheel_op), 0,
 	       run->stride - sizeof(struct twheel_op));
-	end[-1] = is_odd(run, i);
+	end[-1] = element_is_odd(run, i);
 }
 
 void batch_prepare(struct thread *thread, const struct call *call,
 		   struct batch_run *run)
 {
-	struct file_model *file = file_of(thread, call);
+	struct file_model *file = call_file_model(thread, call);
 	enum place place = call->arg[BATCH_PLACE] % NR_PLACES;
 	struct dice dice = { call->arg[BATCH_MIX] };
 	uint32_t count = call->arg[BATCH_COUNT], i;
@@ -378,21 +377,21 @@ void batch_prepare(struct thread *thread, const struct call *call,
 	memset(run, 0, offsetof(struct batch_run, asked));
 	run->stride = (sizeof(struct twheel_op) + call->arg[BATCH_STRIDE]) & 8191;
 	run->ops_place = call->arg[BATCH_OPS_PLACE] % NR_PLACES;
-	run->size = size_of(call->arg[BATCH_SIZE], sizeof(struct twheel_batch));
+	run->size = call_size(call->arg[BATCH_SIZE], sizeof(struct twheel_batch));
 	run->prepared = count < 320 ? count : 320;
 	if (run->stride && run->prepared > MEMORY_BODY / run->stride)
 		run->prepared = MEMORY_BODY / run->stride;
 	bytes = run->prepared * run->stride;
 	run->ops = memory_at(&thread->memory, run->ops_place, bytes, true,
-			     mapping_for(thread));
+			     thread_mapping(thread));
 	for (i = 0; i < run->prepared && run->stride >= sizeof(struct twheel_op);
 	     i++) {
-		run->asked[i] = make_element(thread, &dice, file && file->cells);
+		run->asked[i] = element_make(thread, &dice, file && file->cells);
 		whole &= memory_copy(run->ops + i * run->stride, &run->asked[i],
 				     sizeof(struct twheel_op));
 		if (memory_is_good(run->ops_place) &&
 		    run->stride > sizeof(struct twheel_op))
-			end_element(run, i);
+			element_end(run, i);
 	}
 	run->before = (struct twheel_batch) {
 		.ops = (uintptr_t)run->ops, .op_size = run->stride,
@@ -401,76 +400,76 @@ void batch_prepare(struct thread *thread, const struct call *call,
 		.reserved = call->arg[BATCH_RESERVED],
 	};
 	memcpy(copy, &run->before, sizeof(run->before));
-	empty = fill_tail(copy, sizeof(run->before), run->size, place);
+	empty = memory_fill_tail(copy, sizeof(run->before), run->size, place);
 	run->batch = memory_at(&thread->memory, place, run->size, false,
-			       mapping_for(thread));
+			       thread_mapping(thread));
 	if (!memory_copy(run->batch, copy, run->size))
 		whole = false;
-	run->may = may_batch(run);
+	run->may = outcome_of_batch(run);
 	if (!memory_is_good(place))
 		run->may = ~(OUT_OTHER | OUT_ENOTTY);
-	run->may = may_with_size(run->size, BATCH_BYTES, empty,
-				 may_in_place(place, run->may));
-	/* Neither lies over the other, nor where things change. */
+	run->may = outcome_with_size(run->size, BATCH_BYTES, empty,
+				     outcome_or_fault(place, run->may));
+	/* The structures do not overlap, and no one else writes there. */
 	run->foretold = whole && memory_is_good(place) &&
 			memory_is_good(run->ops_place) &&
 			run->ops_place == PLACE_GOOD && place != PLACE_AT_END &&
 			run->size >= sizeof(run->before);
 }
 
-static void judge_element(struct thread *thread, const struct call *call,
+static void check_element(struct thread *thread, const struct call *call,
 			  const struct twheel_op *asked,
 			  const struct twheel_op *after, bool odd)
 {
-	struct file_model *file = file_of(thread, call);
-	uint32_t out = out_of(after->result < 0 ? -1 : after->result,
-			      -after->result);
+	struct file_model *file = call_file_model(thread, call);
+	uint32_t out = outcome_of(after->result < 0 ? -1 : after->result,
+				  -after->result);
 	uint32_t may = odd ? OUT_E2BIG : model_op(file, asked);
 	char names[128];
 
 	if (!(out & may)) {
-		out_names(may, names, sizeof(names));
-		judge_fail(&thread->executor->judge,
-			   "batch: operation %u gives %s (%d), not %s", asked->op,
-			   out_name(out), after->result, names);
+		outcome_names(may, names, sizeof(names));
+		verdict_fail(&thread->executor->verdict,
+			     "batch: operation %u gives %s (%d), not %s", asked->op,
+			     outcome_name(out), after->result, names);
 	}
-	model_op_done(file, asked, after, out, &thread->executor->judge);
+	model_op_done(file, asked, after, out, &thread->executor->verdict);
 	if (asked->op == TWHEEL_OP_ARM && out == OUT_0)
-		note_timer(thread, asked->cookie, after->id);
+		timer_note(thread, asked->cookie, after->id);
 }
 
-void batch_judge(struct thread *thread, const struct call *call,
+void batch_check(struct thread *thread, const struct call *call,
 		 struct batch_run *run, long ret, int error)
 {
-	struct file_model *file = file_of(thread, call);
+	struct file_model *file = call_file_model(thread, call);
 	long i;
 
-	judge_out(thread, call, out_of(ret, error),
-		  may_be_closed(thread, call, run->may));
+	check_outcome(thread, call, outcome_of(ret, error),
+		      outcome_or_closed(thread, call, run->may));
 	if (ret > 0)
 		thread->executor->counters->operations += ret;
 	if (run->foretold && ret > 0) {
 		if (ret > run->before.count)
-			judge_fail(&thread->executor->judge,
-				   "batch: %ld of %u done", ret,
-				   run->before.count);
+			verdict_fail(&thread->executor->verdict,
+				     "batch: %ld of %u done", ret,
+				     run->before.count);
 		if (run->batch->done != ret)
-			judge_fail(&thread->executor->judge,
-				   "batch: %ld done, not %u", ret,
-				   run->batch->done);
-		/* Others may write there, too, if there are others. */
+			verdict_fail(&thread->executor->verdict,
+				     "batch: %ld done, not %u", ret,
+				     run->batch->done);
+		/* Other threads may write there, too. */
 		for (i = 0; i < ret && i < run->prepared; i++)
-			judge_element(thread, call, &run->asked[i],
+			check_element(thread, call, &run->asked[i],
 				      (void *)(run->ops + i * run->stride),
-				      is_odd(run, i));
+				      element_is_odd(run, i));
 		if (file && ret > run->prepared)
 			file->vague = true;
-	} else if (file && ret != 0 && out_of(ret, error) != OUT_EINVAL &&
-		   out_of(ret, error) != OUT_E2BIG) {
-		/* An arm may have been undone, and that counts. */
+	} else if (file && ret != 0 && outcome_of(ret, error) != OUT_EINVAL &&
+		   outcome_of(ret, error) != OUT_E2BIG) {
+		/* An arm may have been undone, which is counted. */
 		file->vague = true;
 	}
-	judge_file(thread, call);
+	check_file(thread, call);
 }
 
 void call_batch(struct thread *thread, const struct call *call)
@@ -479,7 +478,7 @@ void call_batch(struct thread *thread, const struct call *call)
 	long ret;
 
 	batch_prepare(thread, call, &run);
-	ret = ioctl(fd_of(call), with_size(TWHEEL_IOC_BATCH, run.size),
+	ret = ioctl(call_fd(call), command_with_size(TWHEEL_IOC_BATCH, run.size),
 		    run.batch);
-	batch_judge(thread, call, &run, ret, errno);
+	batch_check(thread, call, &run, ret, errno);
 }

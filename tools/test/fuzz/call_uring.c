@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * io_uring, by bare system calls: batches, reads and polls. Only the first thread has a
- * ring; it lasts as long as the program.
+ * io_uring through system calls: batches, reads and polls. Only the first thread has a
+ * ring. It lasts as long as the program.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -17,13 +17,13 @@
 #include "executor.h"
 
 #define ENTRIES		8
-/* A completion that does not come within this is none that is owed. */
+/* How long to wait for a completion that need not come. */
 #define WAIT_NS		2000000
 
-/* A batch is owed one: in half a minute at the latest. */
+/* A batch has to complete: tries before it is lost, half a minute. */
 #define BATCH_TRIES	15000
 
-/* Of kernels that have it; older headers do not say. */
+/* Older headers lack it. */
 #define OP_URING_CMD	46
 
 /** struct ring - the ring of the first thread */
@@ -35,7 +35,7 @@ static struct {
 	uint64_t serial;
 } ring;
 
-static bool ring_open(struct executor *executor)
+static bool uring_open(struct executor *executor)
 {
 	int fd;
 
@@ -69,43 +69,43 @@ void uring_close(void)
 	ring.rings = NULL;
 }
 
-static uint32_t *word(uint32_t offset)
+static uint32_t *uring_word(uint32_t offset)
 {
 	return (uint32_t *)(ring.rings + offset);
 }
 
-static struct io_uring_sqe *new_entry(void)
+static struct io_uring_sqe *uring_entry(void)
 {
-	uint32_t tail = *word(ring.params.sq_off.tail);
+	uint32_t tail = *uring_word(ring.params.sq_off.tail);
 	uint32_t index = tail & (ring.params.sq_entries - 1);
 	struct io_uring_sqe *sqe = &ring.sqes[index];
 
-	word(ring.params.sq_off.array)[index] = index;
+	uring_word(ring.params.sq_off.array)[index] = index;
 	memset(sqe, 0, sizeof(*sqe));
 	sqe->user_data = ++ring.serial;
 	return sqe;
 }
 
-/* Submit the new entry, and wait for a while until it has completed. */
-static bool complete(struct io_uring_sqe *sqe, int *result, unsigned int tries)
+/* Submit the new entry, and wait some tries for its completion. */
+static bool uring_complete(struct io_uring_sqe *sqe, int *result, unsigned int tries)
 {
 	struct __kernel_timespec ts = { .tv_nsec = WAIT_NS };
 	struct io_uring_getevents_arg arg = { .ts = (uintptr_t)&ts };
-	uint32_t *head = word(ring.params.cq_off.head);
-	struct io_uring_cqe *cqes = (void *)word(ring.params.cq_off.cqes);
+	uint32_t *head = uring_word(ring.params.cq_off.head);
+	struct io_uring_cqe *cqes = (void *)uring_word(ring.params.cq_off.cqes);
 	uint64_t mine = sqe->user_data;
-	uint32_t tail = *word(ring.params.sq_off.tail) + 1, left;
+	uint32_t tail = *uring_word(ring.params.sq_off.tail) + 1, left;
 	bool found = false;
 
-	__atomic_store_n(word(ring.params.sq_off.tail), tail, __ATOMIC_RELEASE);
+	__atomic_store_n(uring_word(ring.params.sq_off.tail), tail, __ATOMIC_RELEASE);
 	do {
-		/* Who submits more than there is does not wait. */
-		left = tail - __atomic_load_n(word(ring.params.sq_off.head),
+		/* A call that submits more than there is does not wait. */
+		left = tail - __atomic_load_n(uring_word(ring.params.sq_off.head),
 					      __ATOMIC_ACQUIRE);
 		syscall(SYS_io_uring_enter, FD_URING, left, 1,
 			IORING_ENTER_GETEVENTS | IORING_ENTER_EXT_ARG, &arg,
 			sizeof(arg));
-		while (*head != __atomic_load_n(word(ring.params.cq_off.tail),
+		while (*head != __atomic_load_n(uring_word(ring.params.cq_off.tail),
 						__ATOMIC_ACQUIRE)) {
 			struct io_uring_cqe *cqe =
 				&cqes[*head & (ring.params.cq_entries - 1)];
@@ -120,7 +120,7 @@ static bool complete(struct io_uring_sqe *sqe, int *result, unsigned int tries)
 	return found;
 }
 
-static void batch(struct thread *thread, const struct call *call)
+static void uring_batch(struct thread *thread, const struct call *call)
 {
 	static struct batch_run run;
 	struct io_uring_sqe *sqe;
@@ -129,9 +129,9 @@ static void batch(struct thread *thread, const struct call *call)
 	int result = 0;
 
 	batch_prepare(thread, call, &run);
-	sqe = new_entry();
+	sqe = uring_entry();
 	sqe->opcode = OP_URING_CMD;
-	sqe->fd = fd_of(call);
+	sqe->fd = call_fd(call);
 	sqe->off = (uint32_t)_IOC(_IOC_READ | _IOC_WRITE, TWHEEL_IOC_TYPE,
 				  _IOC_NR(TWHEEL_IOC_BATCH), run.size);
 	words[0] = (uintptr_t)run.batch;
@@ -139,36 +139,35 @@ static void batch(struct thread *thread, const struct call *call)
 	memcpy(&sqe->addr3, words, sizeof(words));
 	if (odd)
 		run.may = OUT_EINVAL;
-	/* Long ones go on in a thread of io_uring's, but come to an end. */
-	if (!complete(sqe, &result, BATCH_TRIES)) {
-		judge_fail(&thread->executor->judge, "uring_batch never ends");
+	/* Long batches go on in a thread of io_uring, and have to end. */
+	if (!uring_complete(sqe, &result, BATCH_TRIES)) {
+		verdict_fail(&thread->executor->verdict, "uring_batch never ends");
 		return;
 	}
-	batch_judge(thread, call, &run, result < 0 ? -1 : result, -result);
+	batch_check(thread, call, &run, result < 0 ? -1 : result, -result);
 }
 
 /*
- * It may read some time later, into what then must be nobody else's: so there is memory
- * that nothing else lies in.
+ * The read may complete later, so its memory must have no other use.
  */
-static void read_events(struct thread *thread, const struct call *call)
+static void uring_read(struct thread *thread, const struct call *call)
 {
 	static struct memory memory;
 	size_t bytes = call->arg[1] % MEMORY_HEAD;
-	struct file_model *file = file_of(thread, call);
-	struct io_uring_sqe *sqe = new_entry();
+	struct file_model *file = call_file_model(thread, call);
+	struct io_uring_sqe *sqe = uring_entry();
 	int result;
 
 	if (!memory.start)
 		memory_init(&memory);
 	sqe->opcode = IORING_OP_READ;
-	sqe->fd = fd_of(call);
+	sqe->fd = call_fd(call);
 	sqe->addr = (uintptr_t)memory_at(&memory, call->arg[2] % NR_PLACES,
-					 bytes, true, mapping_for(thread));
+					 bytes, true, thread_mapping(thread));
 	sqe->len = bytes;
-	if (complete(sqe, &result, 1) && result > 0 &&
+	if (uring_complete(sqe, &result, 1) && result > 0 &&
 	    memory_is_good(call->arg[2] % NR_PLACES))
-		judge_events(thread, call, (void *)sqe->addr, result);
+		check_events(thread, call, (void *)sqe->addr, result);
 	else if (file)
 		file->vague = true;
 }
@@ -179,22 +178,22 @@ void call_uring(struct thread *thread, const struct call *call)
 	int result;
 
 	if (thread->number || thread->executor->child ||
-	    !ring_open(thread->executor))
+	    !uring_open(thread->executor))
 		return;
 	switch (call->code) {
 	case CALL_URING_BATCH:
-		batch(thread, call);
+		uring_batch(thread, call);
 		break;
 	case CALL_URING_READ:
-		read_events(thread, call);
+		uring_read(thread, call);
 		break;
 	case CALL_URING_POLL:
-		sqe = new_entry();
+		sqe = uring_entry();
 		sqe->opcode = IORING_OP_POLL_ADD;
-		sqe->fd = fd_of(call);
+		sqe->fd = call_fd(call);
 		sqe->poll32_events = POLLIN;
 		sqe->len = call->arg[1] % 2 ? IORING_POLL_ADD_MULTI : 0;
-		complete(sqe, &result, 1);
+		uring_complete(sqe, &result, 1);
 		break;
 	}
 }

@@ -6,7 +6,7 @@
 
 #include "corpus.h"
 
-/* No program as text is larger. */
+/* More than the text of any program. */
 #define MAX_TEXT	(PROGRAM_TEXT + 4096)
 
 void corpus_read(struct program *program, const char *path)
@@ -32,7 +32,7 @@ void corpus_read(struct program *program, const char *path)
 		 name ? name + 1 : path);
 }
 
-static int is_input(const struct dirent *entry)
+static int entry_is_input(const struct dirent *entry)
 {
 	return entry->d_name[0] != '.';
 }
@@ -40,7 +40,7 @@ static int is_input(const struct dirent *entry)
 void corpus_load(struct corpus *corpus, const char *folder)
 {
 	struct dirent **entries;
-	int n = scandir(folder, &entries, is_input, alphasort), i;
+	int n = scandir(folder, &entries, entry_is_input, alphasort), i;
 	char path[512];
 
 	if (n < 0) {
@@ -67,7 +67,7 @@ void corpus_add(struct corpus *corpus, const struct program *program)
 	if (place >= MAX_CORPUS)
 		return;
 	corpus->program[place] = *program;
-	/* In the order in which places were taken. */
+	/* Publish in the order in which places were taken. */
 	while (atomic_load(&corpus->count) != place)
 		;
 	atomic_store(&corpus->count, place + 1);
@@ -80,7 +80,7 @@ const struct program *corpus_pick(const struct corpus *corpus,
 
 	if (!count)
 		return NULL;
-	/* What has come last leads to what comes next. */
+	/* Recent programs lead to new ones more often. */
 	if (count > 32 && dice_once_in(dice, 3))
 		return &corpus->program[count - 1 - dice_roll(dice, 32)];
 	return &corpus->program[dice_roll(dice, count)];

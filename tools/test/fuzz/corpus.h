@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Programs that have covered something new; shared by all workers. */
+/* The corpus: programs that covered something new. All workers share it. */
 #ifndef FUZZ_CORPUS_H
 #define FUZZ_CORPUS_H
 
@@ -12,9 +12,9 @@
 
 /**
  * struct corpus - programs
- * @count: how many there are; those below it do not change any more
- * @taken: places that are being filled, or are
- * @loaded: how many of them were there from the start
+ * @count: their number; programs below it no longer change
+ * @taken: number of places that are filled or being filled
+ * @loaded: number of programs that were loaded at the start
  */
 struct corpus {
 	atomic_uint count;
@@ -26,7 +26,7 @@ struct corpus {
 /* Read every file of a folder. Ends the fuzzer if one is not a program. */
 void corpus_load(struct corpus *corpus, const char *folder);
 void corpus_read(struct program *program, const char *path);
-/* Another one, if there is room. */
+/* Add a program, if there is room. */
 void corpus_add(struct corpus *corpus, const struct program *program);
 const struct program *corpus_pick(const struct corpus *corpus,
 				  struct dice *dice);

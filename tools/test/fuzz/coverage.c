@@ -9,8 +9,8 @@
 
 #include "coverage.h"
 
-/* Words of a thread's area; what does not fit is not counted. */
-#define WORDS	(1UL << 16)
+/* Words of a thread's area; places that do not fit are lost. */
+#define AREA_WORDS	(1UL << 16)
 
 bool coverage_find_module(struct covered *covered)
 {
@@ -26,7 +26,7 @@ bool coverage_find_module(struct covered *covered)
 	return base;
 }
 
-static void give_up(const char *what)
+static void coverage_give_up(const char *what)
 {
 	perror(what);
 	exit(2);
@@ -37,12 +37,12 @@ void coverage_init(struct coverage *coverage, int fd)
 	int kcov = open("/sys/kernel/debug/kcov", O_RDWR);
 
 	if (kcov < 0 || dup2(kcov, fd) < 0 || close(kcov) ||
-	    fcntl(fd, F_SETFD, FD_CLOEXEC) || ioctl(fd, KCOV_INIT_TRACE, WORDS))
-		give_up("fuzz: kcov");
-	coverage->area = mmap(NULL, WORDS * sizeof(long), PROT_READ | PROT_WRITE,
+	    fcntl(fd, F_SETFD, FD_CLOEXEC) || ioctl(fd, KCOV_INIT_TRACE, AREA_WORDS))
+		coverage_give_up("fuzz: kcov");
+	coverage->area = mmap(NULL, AREA_WORDS * sizeof(long), PROT_READ | PROT_WRITE,
 			      MAP_SHARED, fd, 0);
 	if (coverage->area == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
-		give_up("fuzz: kcov");
+		coverage_give_up("fuzz: kcov");
 }
 
 void coverage_begin(struct coverage *coverage)
@@ -60,8 +60,8 @@ unsigned int coverage_add(const struct coverage *coverage,
 	if (!coverage->area)
 		return 0;
 	n = __atomic_load_n(&coverage->area[0], __ATOMIC_RELAXED);
-	for (i = 1; i <= n && i < WORDS; i++) {
-		/* Sections lie around .text: unlikely code may be before it. */
+	for (i = 1; i <= n && i < AREA_WORDS; i++) {
+		/* Unlikely code may lie before .text. */
 		unsigned long place = coverage->area[i] - covered->base +
 				      COVERAGE_PLACES / 2;
 		unsigned long pair = (place * 31 ^ last) % COVERAGE_PAIRS;

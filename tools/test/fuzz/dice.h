@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Random numbers that are the same for the same seed. */
+/* Random numbers; the same seed gives the same numbers. */
 #ifndef FUZZ_DICE_H
 #define FUZZ_DICE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** struct dice - where a row of numbers stands */
+/** struct dice - the state of a sequence of numbers */
 struct dice {
 	uint64_t state;
 };
 
-/* A counter that is stirred: every state is good, neighbours have nothing in common. */
+/* A counter that is mixed (splitmix64): every state is good, neighbours differ widely. */
 static inline uint64_t dice_bits(struct dice *dice)
 {
 	uint64_t x = dice->state += 0x9e3779b97f4a7c15ULL;

@@ -15,24 +15,24 @@
 
 #include "executor.h"
 
-/* A call that blocks is interrupted so often. */
+/* The interval at which a blocking call is interrupted. */
 #define ALARM_NS	2000000
 
-/* Longest sleep of a program. */
+/* The longest sleep of a program. */
 #define SLEEP_NS	5000000
 
 /*
- * How long until everything is back: what io_uring and sockets held is let go by
- * others, on a busy machine some time later.
+ * How long to wait until all is released. Kernel threads release what io_uring and
+ * sockets held, which takes a while on a busy machine.
  */
 #define WITNESS_MS	30000
 
-static void on_signal(int number)
+static void signal_ignore(int number)
 {
 	(void)number;
 }
 
-static timer_t new_alarm(void)
+static timer_t alarm_new(void)
 {
 	struct sigevent event = {
 		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
@@ -54,7 +54,7 @@ void alarm_on(struct thread *thread, int fd)
 	};
 	int flags = fcntl(fd, F_GETFL);
 
-	/* Another thread may have it block at any moment. */
+	/* Another thread may make the descriptor blocking at any moment. */
 	thread->alarmed = !thread->executor->child &&
 			  (!thread->executor->single || !(flags & O_NONBLOCK));
 	if (thread->alarmed)
@@ -70,34 +70,34 @@ void alarm_off(struct thread *thread)
 	thread->alarmed = false;
 }
 
-void *mapping_for(const struct thread *thread)
+void *thread_mapping(const struct thread *thread)
 {
 	return thread->executor->mapping[0].start;
 }
 
-void judge_out(struct thread *thread, const struct call *call, uint32_t out,
-	       uint32_t may)
+void check_outcome(struct thread *thread, const struct call *call, uint32_t out,
+		   uint32_t may)
 {
 	char names[256];
 
 	if (out & may)
 		return;
-	out_names(may, names, sizeof(names));
-	judge_fail(&thread->executor->judge, "%s gives %s, not %s",
-		   call_types[call->code].name, out_name(out), names);
+	outcome_names(may, names, sizeof(names));
+	verdict_fail(&thread->executor->verdict, "%s gives %s, not %s",
+		     call_types[call->code].name, outcome_name(out), names);
 }
 
-uint32_t may_be_closed(const struct thread *thread, const struct call *call,
-		       uint32_t may)
+uint32_t outcome_or_closed(const struct thread *thread, const struct call *call,
+			   uint32_t may)
 {
 	if (!thread->executor->single)
 		return may | OUT_EBADF;
-	if (fcntl(fd_of(call), F_GETFD) < 0)
+	if (fcntl(call_fd(call), F_GETFD) < 0)
 		return OUT_EBADF;
 	return may;
 }
 
-uint32_t may_in_place(enum place place, uint32_t may)
+uint32_t outcome_or_fault(enum place place, uint32_t may)
 {
 	if (memory_is_good(place))
 		return may;
@@ -106,24 +106,24 @@ uint32_t may_in_place(enum place place, uint32_t may)
 	return may | OUT_EFAULT;
 }
 
-void judge_file(struct thread *thread, const struct call *call)
+void check_file(struct thread *thread, const struct call *call)
 {
-	const struct judge *judge = &thread->executor->judge;
+	const struct verdict *verdict = &thread->executor->verdict;
 	struct twheel_info info;
 
-	if (ioctl(fd_of(call), TWHEEL_IOC_INFO, &info))
+	if (ioctl(call_fd(call), TWHEEL_IOC_INFO, &info))
 		return;
 	if (info.timers > info.max_timers || info.pending > info.timers)
-		judge_fail(judge, "info: %llu timers, %llu pending, of %u",
-			   (unsigned long long)info.timers,
-			   (unsigned long long)info.pending, info.max_timers);
-	if (file_of(thread, call))
-		model_info(file_of(thread, call), &info, judge);
+		verdict_fail(verdict, "info: %llu timers, %llu pending, of %u",
+			     (unsigned long long)info.timers,
+			     (unsigned long long)info.pending, info.max_timers);
+	if (call_file_model(thread, call))
+		model_info(call_file_model(thread, call), &info, verdict);
 }
 
-static void do_call(struct thread *thread, const struct call *call);
+static void thread_do_call(struct thread *thread, const struct call *call);
 
-static void count(struct executor *executor, const struct call *call)
+static void executor_count(struct executor *executor, const struct call *call)
 {
 	atomic_fetch_add_explicit(&executor->counters->calls, 1,
 				  memory_order_relaxed);
@@ -131,8 +131,8 @@ static void count(struct executor *executor, const struct call *call)
 				  memory_order_relaxed);
 }
 
-/* Another process does some of the calls, on the same files and mappings. */
-static uint32_t do_fork(struct thread *thread, uint32_t at)
+/* A child process does some of the calls, on the same files and mappings. */
+static uint32_t thread_fork(struct thread *thread, uint32_t at)
 {
 	struct executor *executor = thread->executor;
 	const struct call *call = &executor->program->call[at];
@@ -144,7 +144,7 @@ static uint32_t do_fork(struct thread *thread, uint32_t at)
 		return at;
 	if (end > executor->program->count)
 		end = executor->program->count;
-	count(executor, call);
+	executor_count(executor, call);
 	pid = fork();
 	if (pid < 0)
 		return at;
@@ -157,11 +157,11 @@ static uint32_t do_fork(struct thread *thread, uint32_t at)
 	executor->child = true;
 	thread->coverage.area = NULL;
 	for (i = at + 1; i < end; i++)
-		do_call(thread, &executor->program->call[i]);
+		thread_do_call(thread, &executor->program->call[i]);
 	_exit(0);
 }
 
-static void do_sleep(const struct call *call)
+static void thread_sleep(const struct call *call)
 {
 	struct timespec ts = { 0, call->arg[0] % SLEEP_NS };
 
@@ -171,9 +171,9 @@ static void do_sleep(const struct call *call)
 		sched_yield();
 }
 
-static void do_call(struct thread *thread, const struct call *call)
+static void thread_do_call(struct thread *thread, const struct call *call)
 {
-	count(thread->executor, call);
+	executor_count(thread->executor, call);
 	switch (call->code) {
 	case CALL_ARM ... CALL_KICK:
 		call_op(thread, call);
@@ -188,14 +188,14 @@ static void do_call(struct thread *thread, const struct call *call)
 		call_batch(thread, call);
 		break;
 	case CALL_CANCEL_ALL: {
-		long ret = ioctl(fd_of(call), TWHEEL_IOC_CANCEL_ALL);
+		long ret = ioctl(call_fd(call), TWHEEL_IOC_CANCEL_ALL);
 
-		judge_out(thread, call, out_of(ret, errno),
-			  may_be_closed(thread, call, OUT_0 | OUT_MORE));
-		if (ret >= 0 && file_of(thread, call))
-			model_cancel_all(file_of(thread, call), ret,
-					 &thread->executor->judge);
-		judge_file(thread, call);
+		check_outcome(thread, call, outcome_of(ret, errno),
+			      outcome_or_closed(thread, call, OUT_0 | OUT_MORE));
+		if (ret >= 0 && call_file_model(thread, call))
+			model_cancel_all(call_file_model(thread, call), ret,
+					 &thread->executor->verdict);
+		check_file(thread, call);
 		break;
 	}
 	case CALL_URING_BATCH ... CALL_URING_POLL:
@@ -209,7 +209,7 @@ static void do_call(struct thread *thread, const struct call *call)
 		call_mapping(thread, call);
 		break;
 	case CALL_SLEEP:
-		do_sleep(call);
+		thread_sleep(call);
 		break;
 	default:
 		call_file(thread, call);
@@ -217,8 +217,8 @@ static void do_call(struct thread *thread, const struct call *call)
 	}
 }
 
-/* All calls of a thread, from a call on. */
-static void do_calls(struct thread *thread, uint32_t from, uint32_t to)
+/* Do the calls of a thread within a range. */
+static void thread_do_calls(struct thread *thread, uint32_t from, uint32_t to)
 {
 	const struct program *program = thread->executor->program;
 	uint32_t i;
@@ -227,31 +227,31 @@ static void do_calls(struct thread *thread, uint32_t from, uint32_t to)
 		if (program->call[i].thread % MAX_THREADS != thread->number)
 			continue;
 		if (program->call[i].code == CALL_FORK)
-			i = do_fork(thread, i);
+			i = thread_fork(thread, i);
 		else
-			do_call(thread, &program->call[i]);
+			thread_do_call(thread, &program->call[i]);
 	}
 }
 
-static void *helper(void *arg)
+static void *thread_run(void *arg)
 {
 	struct thread *thread = arg;
 
-	thread->alarm = new_alarm();
+	thread->alarm = alarm_new();
 	if (thread->coverage.area)
 		coverage_init(&thread->coverage, FD_COVERAGE + thread->number);
 	sem_post(&thread->done);
 	for (;;) {
 		while (sem_wait(&thread->go))
 			;
-		do_calls(thread, 0, thread->executor->program->count);
+		thread_do_calls(thread, 0, thread->executor->program->count);
 		sem_post(&thread->done);
 	}
 	return NULL;
 }
 
-/* Before it there is only the first thread. */
-static uint32_t first_of_others(const struct program *program)
+/* The first call of another thread; before it only the first thread runs. */
+static uint32_t program_first_of_others(const struct program *program)
 {
 	uint32_t i;
 
@@ -261,7 +261,7 @@ static uint32_t first_of_others(const struct program *program)
 	return i;
 }
 
-static void wait_for_children(struct executor *executor)
+static void executor_wait_for_children(struct executor *executor)
 {
 	unsigned int i, ms;
 
@@ -271,7 +271,7 @@ static void wait_for_children(struct executor *executor)
 				break;
 			usleep(1000);
 		}
-		/* It may well block for ever. */
+		/* A child may block for ever. */
 		if (ms == 5) {
 			kill(executor->children[i], SIGKILL);
 			waitpid(executor->children[i], NULL, 0);
@@ -280,43 +280,43 @@ static void wait_for_children(struct executor *executor)
 	executor->nr_children = 0;
 }
 
-/* All is closed, so the user has no timers any more, and soon no room for them. */
-static void see_all_is_back(struct executor *executor)
+/* All files are closed: soon the user must have no timers and no memory. */
+static void executor_check_all_is_back(struct executor *executor)
 {
 	struct twheel_info info;
 	unsigned int ms;
 
 	for (ms = 0; ms < WITNESS_MS; ms++) {
 		if (ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info)) {
-			judge_fail(&executor->judge, "info: %s",
-				   strerror(errno));
+			verdict_fail(&executor->verdict, "info: %s",
+				     strerror(errno));
 			return;
 		}
 		if (!info.user_timers)
 			return;
 		usleep(1000);
 	}
-	judge_fail(&executor->judge, "leak: the user has room for %llu timers",
-		   (unsigned long long)info.user_timers);
+	verdict_fail(&executor->verdict, "leak: the user has room for %llu timers",
+		     (unsigned long long)info.user_timers);
 }
 
-static void clean_up(struct executor *executor)
+static void executor_clean_up(struct executor *executor)
 {
 	unsigned int i;
 
-	wait_for_children(executor);
+	executor_wait_for_children(executor);
 	uring_close();
 	syscall(SYS_close_range, FD_FIRST, FD_LAST, 0);
 	for (i = 0; i < NR_MAPPINGS; i++)
 		if (executor->mapping[i].start)
 			munmap((void *)(MAPPINGS + i * 2 * MAPPING_BYTES),
 			       2 * MAPPING_BYTES);
-	see_all_is_back(executor);
+	executor_check_all_is_back(executor);
 }
 
 bool executor_run(struct executor *executor, const struct program *program)
 {
-	uint32_t fence = first_of_others(program), i;
+	uint32_t fence = program_first_of_others(program), i;
 
 	executor->program = program;
 	executor->single = program_is_single(program);
@@ -326,29 +326,29 @@ bool executor_run(struct executor *executor, const struct program *program)
 	memset(executor->mapping, 0, sizeof(executor->mapping));
 	for (i = 0; i < NR_TIMERS; i++)
 		executor->timer[i] = 0;
-	*executor->judge.wrong = '\0';
+	*executor->verdict.wrong = '\0';
 	for (i = 0; i < executor->nr_threads; i++)
 		coverage_begin(&executor->thread[i].coverage);
 
-	do_calls(&executor->thread[0], 0, fence);
+	thread_do_calls(&executor->thread[0], 0, fence);
 	if (fence < program->count) {
 		for (i = 1; i < executor->nr_threads; i++)
 			sem_post(&executor->thread[i].go);
-		do_calls(&executor->thread[0], fence, program->count);
+		thread_do_calls(&executor->thread[0], fence, program->count);
 		for (i = 1; i < executor->nr_threads; i++)
 			while (sem_wait(&executor->thread[i].done))
 				;
 	}
-	clean_up(executor);
+	executor_clean_up(executor);
 	executor->counters->programs++;
-	return !*executor->judge.wrong;
+	return !*executor->verdict.wrong;
 }
 
-static void catch_signals(void)
+static void executor_catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = on_signal };
+	struct sigaction action = { .sa_handler = signal_ignore };
 
-	/* They interrupt: no SA_RESTART. */
+	/* Signals have to interrupt calls, so no SA_RESTART. */
 	sigaction(SIGUSR1, &action, NULL);
 	sigaction(SIGUSR2, &action, NULL);
 	sigaction(SIGIO, &action, NULL);
@@ -367,18 +367,18 @@ void executor_open_witness(void)
 	close(fd);
 }
 
-void executor_init(struct executor *executor, struct judge judge,
+void executor_init(struct executor *executor, struct verdict verdict,
 		   struct counters *counters, bool coverage, unsigned int cpu)
 {
 	cpu_set_t cpus;
 	unsigned int i;
 
 	*executor = (struct executor) {
-		.judge = judge, .counters = counters,
+		.verdict = verdict, .counters = counters,
 		.nr_threads = MAX_THREADS,
 		.opened = calloc(MAX_OPENED, sizeof(*executor->opened)),
 	};
-	catch_signals();
+	executor_catch_signals();
 	for (i = 0; i < MAX_THREADS; i++) {
 		struct thread *thread = &executor->thread[i];
 
@@ -388,17 +388,17 @@ void executor_init(struct executor *executor, struct judge judge,
 		CPU_ZERO(&cpus);
 		CPU_SET((cpu + i) % sysconf(_SC_NPROCESSORS_ONLN), &cpus);
 		if (!i) {
-			thread->alarm = new_alarm();
+			thread->alarm = alarm_new();
 			if (coverage)
 				coverage_init(&thread->coverage, FD_COVERAGE);
 			sched_setaffinity(0, sizeof(cpus), &cpus);
 			continue;
 		}
-		/* Says that it shall have one. */
+		/* Not NULL: the thread sets up its own area. */
 		thread->coverage.area = coverage ? (void *)1 : NULL;
 		sem_init(&thread->go, 0, 0);
 		sem_init(&thread->done, 0, 0);
-		pthread_create(&thread->pthread, NULL, helper, thread);
+		pthread_create(&thread->pthread, NULL, thread_run, thread);
 		pthread_setaffinity_np(thread->pthread, sizeof(cpus), &cpus);
 		while (sem_wait(&thread->done))
 			;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Runs programs, one after the other, in one process: the calls of each on descriptors,
- * mappings and memory of fixed places, so that no other thread's can be hit by chance;
- * and after each program everything is taken back, and seen to be back.
+ * Runs programs in one process, one after the other. Descriptors, mappings and memory
+ * have fixed places, so that no call hits another thread's by chance. After each
+ * program everything is released, and the executor checks that it has been.
  */
 #ifndef FUZZ_EXECUTOR_H
 #define FUZZ_EXECUTOR_H
@@ -18,7 +18,7 @@
 #include "model.h"
 #include "program.h"
 
-/* Descriptors of a program. Those of the fuzzer itself are outside of it. */
+/* Descriptors of a program. Those of the fuzzer itself are outside of this range. */
 enum {
 	FD_FIRST	= 100,
 	FD_FILE		= FD_FIRST,
@@ -26,25 +26,25 @@ enum {
 	FD_SOCKETS,
 	FD_URING	= FD_SOCKETS + 2,
 	FD_LAST		= FD_URING,
-	/* Where those that the kernel chooses may be, before they are moved. */
+	/* Descriptors between the two ranges are chosen by the kernel, then moved. */
 	FD_WITNESS	= 200,
 	FD_COVERAGE	= 210,
 };
 
-/* Addresses of mappings: nobody else is given any near to them. */
+/* Addresses of mappings: the kernel chooses none near them. */
 #define MAPPINGS	0x100000000000UL
 #define MAPPING_BYTES	(1UL << 26)
 
 #define MAX_OPENED	8
 #define MAX_CHILDREN	3
 
-/** struct mapping - of the device; @start is NULL if there is none */
+/** struct mapping - a mapping of the device; @start is NULL without one */
 struct mapping {
 	char *start;
 	size_t bytes;
 };
 
-/** struct counters - what has been done; shared with the parent */
+/** struct counters - figures; shared with the parent process */
 struct counters {
 	atomic_ullong programs;
 	atomic_ullong calls;
@@ -57,9 +57,9 @@ struct counters {
 struct executor;
 
 /**
- * struct thread - one of those that make a program's calls
- * @go: its part begins; @done: it has ended
- * @alarm: interrupts calls that block; @alarmed: it is on
+ * struct thread - one of the threads that make a program's calls
+ * @go: lets it begin its part; @done: its part has ended
+ * @alarm: interrupts calls that block; @alarmed: the alarm is on
  */
 struct thread {
 	struct executor *executor;
@@ -74,11 +74,11 @@ struct thread {
 
 /**
  * struct executor - runs programs
- * @program: the one that runs
- * @single: one thread does all of it, and its files can be foretold
- * @file: what is known of the file behind a descriptor, or NULL
- * @timer: identifiers that arms have given
- * @judge: what is wrong with this program; shared with its children
+ * @program: the program that runs
+ * @single: one thread makes all calls, so results are predictable
+ * @file: the model of the file behind a descriptor, or NULL
+ * @timer: identifiers that arms have returned
+ * @verdict: the first error of this program; shared with its children
  */
 struct executor {
 	const struct program *program;
@@ -94,18 +94,18 @@ struct executor {
 	struct mapping mapping[NR_MAPPINGS];
 	pid_t children[MAX_CHILDREN];
 	unsigned int nr_children;
-	struct judge judge;
+	struct verdict verdict;
 	struct counters *counters;
 };
 
-void executor_init(struct executor *executor, struct judge judge,
+void executor_init(struct executor *executor, struct verdict verdict,
 		   struct counters *counters, bool coverage, unsigned int cpu);
-/* Afterwards, as the user who is to run: who sees whether everything is back. */
+/* After that, as the user that runs: open the file that shows whether all is released. */
 void executor_open_witness(void);
-/* Returns true if nothing was wrong; else @executor->judge says what. */
+/* Returns true if no error was found; else @executor->verdict has it. */
 bool executor_run(struct executor *executor, const struct program *program);
 
-/* What a call's code does, each in the file of its kind. */
+/* Make a call; each kind of calls has its own file. */
 void call_op(struct thread *thread, const struct call *call);
 void call_batch(struct thread *thread, const struct call *call);
 void call_setup(struct thread *thread, const struct call *call);
@@ -115,43 +115,43 @@ void call_event(struct thread *thread, const struct call *call);
 void call_mapping(struct thread *thread, const struct call *call);
 void call_uring(struct thread *thread, const struct call *call);
 
-/* Its memory keeps the ring, and that the files. */
+/* The memory of the ring keeps the ring, which keeps files. */
 void uring_close(void);
 
 /* Calls that block are interrupted between these. */
 void alarm_on(struct thread *thread, int fd);
 void alarm_off(struct thread *thread);
 
-static inline int fd_of(const struct call *call)
+static inline int call_fd(const struct call *call)
 {
 	return FD_FILE + call->arg[A_FILE] % NR_FILES;
 }
 
-/* What is known of a call's file; NULL if little. */
-static inline struct file_model *file_of(const struct thread *thread,
-					 const struct call *call)
+/* The model of a call's file; NULL if results are not predictable. */
+static inline struct file_model *call_file_model(const struct thread *thread,
+						 const struct call *call)
 {
 	return thread->executor->single ?
 	       thread->executor->file[call->arg[A_FILE] % NR_FILES] : NULL;
 }
 
-/* Is an outcome one of those that may be? */
-void judge_out(struct thread *thread, const struct call *call, uint32_t out,
-	       uint32_t may);
-/* The same of a descriptor that may not be open. */
-uint32_t may_be_closed(const struct thread *thread, const struct call *call,
-		       uint32_t may);
-/* In a single thread, what the file holds has to be what is known of it. */
-void judge_file(struct thread *thread, const struct call *call);
-/* A call that the right memory was not given for may fail for that, too. */
-uint32_t may_in_place(enum place place, uint32_t may);
+/* Check that an outcome is one of the allowed ones. */
+void check_outcome(struct thread *thread, const struct call *call, uint32_t out,
+		   uint32_t may);
+/* Allowed outcomes, given that the descriptor may be closed. */
+uint32_t outcome_or_closed(const struct thread *thread, const struct call *call,
+			   uint32_t may);
+/* With a single thread, compare the file's counters with the model. */
+void check_file(struct thread *thread, const struct call *call);
+/* Allowed outcomes, given that the memory may be bad. */
+uint32_t outcome_or_fault(enum place place, uint32_t may);
 /* The mapping that structures may lie in, or NULL. */
-void *mapping_for(const struct thread *thread);
-void judge_events(struct thread *thread, const struct call *call,
+void *thread_mapping(const struct thread *thread);
+void check_events(struct thread *thread, const struct call *call,
 		  const void *buffer, long bytes);
-/* Fill in what lies after a structure: 0, or not. Returns whether it may be 0. */
-bool fill_tail(char *start, size_t known, size_t size, enum place place);
-/* The structures of a batch are put there; it is judged once it was done. */
+/* Fill in what follows a structure, with 0 or not. Returns whether it may be 0. */
+bool memory_fill_tail(char *start, size_t known, size_t size, enum place place);
+/* The structures of a batch, and what is needed to check its result. */
 struct batch_run {
 	struct twheel_batch *batch;
 	size_t size;
@@ -167,7 +167,7 @@ struct batch_run {
 
 void batch_prepare(struct thread *thread, const struct call *call,
 		   struct batch_run *run);
-void batch_judge(struct thread *thread, const struct call *call,
+void batch_check(struct thread *thread, const struct call *call,
 		 struct batch_run *run, long ret, int error);
 
 #endif

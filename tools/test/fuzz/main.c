@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz: a fuzzer of the ABI of /dev/twheel. This process starts those that fuzz, sees
- * that they live, and prints what has come of it:
+ * fuzz: a fuzzer of the ABI of /dev/twheel. This process starts the workers, watches
+ * that they make progress, and prints the results:
  *
- *	@found WRONG		a program that something was wrong with, and
- *	@failure WRONG		that program, shorter
- *	@input NAME		a program that has covered something new
- *	@places BASE		the addresses that were covered, a line for each
+ *	@found WRONG		a program that failed, and
+ *	@failure WRONG		that program, shortened
+ *	@input NAME		a program that covered something new
+ *	@places BASE		the covered addresses, one per line
  *	@figures NAME=N...	how much was done
  *	@complete
  */
@@ -24,7 +24,7 @@
 
 #include "worker.h"
 
-/* A program that takes longer has met a hang: some wait for half a minute. */
+/* A program that takes longer hangs; some wait for half a minute. */
 #define HANG_SECONDS	150
 
 static const char usage[] =
@@ -47,7 +47,7 @@ static struct options options = {
 	.seconds = 60, .failures = 5, .times = 1, .seed = 1,
 };
 
-static time_t now(void)
+static time_t fuzz_now(void)
 {
 	struct timespec ts;
 
@@ -55,7 +55,7 @@ static time_t now(void)
 	return ts.tv_sec;
 }
 
-static void fail(const char *wrong, unsigned int worker)
+static void fuzz_fail(const char *wrong, unsigned int worker)
 {
 	struct program program = { };
 	const struct records *records = &shared->records[worker];
@@ -74,7 +74,7 @@ static void fail(const char *wrong, unsigned int worker)
 		       sizeof(program) - size);
 	}
 	atomic_flag_clear(&shared->printing);
-	print_part(shared, "failure", wrong, &program);
+	shared_print_part(shared, "failure", wrong, &program);
 	shared->failures++;
 	shared->stop = true;
 }
@@ -88,7 +88,7 @@ static void print_inputs(void)
 	for (i = corpus->loaded; i < corpus->count; i++) {
 		snprintf(name, sizeof(name), "new-%llu-%04u",
 			 (unsigned long long)options.seed, i);
-		print_part(shared, "input", name, &corpus->program[i]);
+		shared_print_part(shared, "input", name, &corpus->program[i]);
 	}
 }
 
@@ -121,10 +121,10 @@ static void print_figures(time_t seconds)
 }
 
 /* Wait for the workers. */
-static void watch(const pid_t *workers)
+static void workers_watch(const pid_t *workers)
 {
 	uint64_t beats[MAX_WORKERS] = { };
-	time_t start = now(), shown = start, alive[MAX_WORKERS];
+	time_t start = fuzz_now(), shown = start, alive[MAX_WORKERS];
 	unsigned int i, ended = 0;
 	int status;
 
@@ -133,38 +133,38 @@ static void watch(const pid_t *workers)
 	while (ended < options.workers) {
 		usleep(50000);
 		if ((options.calls && shared->counters.calls >= options.calls) ||
-		    (options.seconds && now() - start >= options.seconds))
+		    (options.seconds && fuzz_now() - start >= options.seconds))
 			shared->stop = true;
 		for (i = 0; i < options.workers; i++) {
 			if (waitpid(workers[i], &status, WNOHANG) == workers[i]) {
 				ended++;
 				if (status)
-					fail("the fuzzer itself has died", i);
+					fuzz_fail("the fuzzer itself has died", i);
 				alive[i] = 0;
 			}
 			if (!alive[i])
 				continue;
 			if (beats[i] != shared->beats[i])
-				alive[i] = now();
+				alive[i] = fuzz_now();
 			beats[i] = shared->beats[i];
-			if (now() - alive[i] < HANG_SECONDS)
+			if (fuzz_now() - alive[i] < HANG_SECONDS)
 				continue;
-			fail("hangs: a program does not end", i);
+			fuzz_fail("hangs: a program does not end", i);
 			kill(workers[i], SIGKILL);
 			alive[i] = 0;
 			ended++;
 		}
-		if (now() - shown < 10)
+		if (fuzz_now() - shown < 10)
 			continue;
-		shown = now();
+		shown = fuzz_now();
 		printf("# %ld s, %llu calls, corpus %u, %u places\n",
 		       (long)(shown - start), shared->counters.calls,
 		       shared->corpus.count, covered_places(&shared->covered));
 	}
-	print_figures(now() - start);
+	print_figures(fuzz_now() - start);
 }
 
-static void start(pid_t *workers)
+static void worker_start(pid_t *workers)
 {
 	unsigned int i;
 
@@ -179,7 +179,7 @@ static void start(pid_t *workers)
 	}
 }
 
-static uint64_t number(const char *text)
+static uint64_t option_number(const char *text)
 {
 	char *end;
 	uint64_t value;
@@ -193,7 +193,7 @@ static uint64_t number(const char *text)
 	return value;
 }
 
-static void parse(int argc, char **argv)
+static void options_parse(int argc, char **argv)
 {
 	static const struct option names[] = {
 		{ "seed", 1, NULL, 's' }, { "seconds", 1, NULL, 't' },
@@ -211,26 +211,26 @@ static void parse(int argc, char **argv)
 	while ((c = getopt_long(argc, argv, "h", names, NULL)) != -1) {
 		switch (c) {
 		case 's':
-			options.seed = number(optarg);
+			options.seed = option_number(optarg);
 			break;
 		case 't':
-			options.seconds = number(optarg);
+			options.seconds = option_number(optarg);
 			break;
 		case 'c':
-			options.calls = number(optarg);
+			options.calls = option_number(optarg);
 			break;
 		case 'w':
-			options.workers = number(optarg);
+			options.workers = option_number(optarg);
 			break;
 		case 'f':
-			options.failures = number(optarg);
+			options.failures = option_number(optarg);
 			break;
 		case 'k':
 			options.coverage = true;
 			break;
 		case 'r':
 			options.replay = true;
-			options.times = number(optarg);
+			options.times = option_number(optarg);
 			break;
 		case 'm':
 			options.merge = true;
@@ -282,13 +282,13 @@ int main(int argc, char **argv)
 		perror("fuzz: no memory");
 		return 2;
 	}
-	parse(argc, argv);
+	options_parse(argc, argv);
 	if (options.coverage && !coverage_find_module(&shared->covered)) {
 		fprintf(stderr, "fuzz: where is the module? is it loaded?\n");
 		return 2;
 	}
-	start(workers);
-	watch(workers);
+	worker_start(workers);
+	workers_watch(workers);
 	if (!options.merge)
 		print_inputs();
 	if (options.coverage)

@@ -12,23 +12,23 @@
 #define PAGE	4096UL
 
 /*
- * A head for structures, a body for arrays; a page that is not there; one that is
- * read-only, and some that are not; and again one that is not there.
+ * The layout: a head for structures, a body for arrays, an unmapped page, a read-only
+ * page, some writable pages, and another unmapped page.
  */
-#define END		(MEMORY_HEAD + MEMORY_BODY)
-#define READ_ONLY	(END + PAGE)
-#define AFTER		(READ_ONLY + PAGE)
-#define AFTER_BYTES	(8 * PAGE)
+#define MEMORY_END		(MEMORY_HEAD + MEMORY_BODY)
+#define MEMORY_READ_ONLY	(MEMORY_END + PAGE)
+#define MEMORY_AFTER		(MEMORY_READ_ONLY + PAGE)
+#define MEMORY_AFTER_BYTES	(8 * PAGE)
 
 void memory_init(struct memory *memory)
 {
-	memory->start = mmap(NULL, AFTER + AFTER_BYTES + PAGE,
+	memory->start = mmap(NULL, MEMORY_AFTER + MEMORY_AFTER_BYTES + PAGE,
 			     PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory->start == MAP_FAILED ||
-	    mprotect(memory->start + END, PAGE, PROT_NONE) ||
-	    mprotect(memory->start + READ_ONLY, PAGE, PROT_READ) ||
-	    mprotect(memory->start + AFTER + AFTER_BYTES, PAGE, PROT_NONE)) {
+	    mprotect(memory->start + MEMORY_END, PAGE, PROT_NONE) ||
+	    mprotect(memory->start + MEMORY_READ_ONLY, PAGE, PROT_READ) ||
+	    mprotect(memory->start + MEMORY_AFTER + MEMORY_AFTER_BYTES, PAGE, PROT_NONE)) {
 		perror("fuzz: no memory to fuzz with");
 		exit(2);
 	}
@@ -39,18 +39,18 @@ void *memory_at(const struct memory *memory, enum place place, size_t size,
 {
 	char *head = memory->start, *body = head + MEMORY_HEAD;
 	char *good = array ? body : head;
-	/* The halves of both are whole words. */
+	/* Both halves are whole words. */
 	size_t half = (size / 2 + 7) & ~7UL;
 
 	switch (place) {
 	case PLACE_UNALIGNED:
 		return good + 1;
 	case PLACE_AT_END:
-		return head + END - size;
+		return head + MEMORY_END - size;
 	case PLACE_CUT:
-		return head + END - half;
+		return head + MEMORY_END - half;
 	case PLACE_READ_ONLY:
-		return head + READ_ONLY;
+		return head + MEMORY_READ_ONLY;
 	case PLACE_NULL:
 		return NULL;
 	case PLACE_KERNEL:
@@ -58,7 +58,7 @@ void *memory_at(const struct memory *memory, enum place place, size_t size,
 	case PLACE_NOWHERE:
 		return (void *)0x1234567812345678UL;
 	case PLACE_HALF_READ_ONLY:
-		return head + AFTER - half;
+		return head + MEMORY_AFTER - half;
 	case PLACE_MAPPING:
 		return mapping ? (char *)mapping + PAGE : good;
 	case PLACE_OVERLAP:
@@ -73,18 +73,18 @@ void *memory_at(const struct memory *memory, enum place place, size_t size,
 static _Thread_local sigjmp_buf escape;
 static _Thread_local volatile bool armed;
 
-static void on_fault(int number)
+static void memory_on_fault(int number)
 {
 	if (armed)
 		siglongjmp(escape, 1);
-	/* A fault of the fuzzer's own. */
+	/* The fuzzer itself is broken. */
 	signal(number, SIG_DFL);
 }
 
 void memory_catch_faults(void)
 {
 	struct sigaction action = {
-		.sa_handler = on_fault, .sa_flags = SA_NODEFER,
+		.sa_handler = memory_on_fault, .sa_flags = SA_NODEFER,
 	};
 
 	sigaction(SIGSEGV, &action, NULL);
@@ -109,7 +109,7 @@ struct copy {
 	size_t size;
 };
 
-static void copy(void *arg)
+static void memory_copy_try(void *arg)
 {
 	struct copy *c = arg;
 
@@ -120,5 +120,5 @@ bool memory_copy(void *to, const void *from, size_t size)
 {
 	struct copy c = { to, from, size };
 
-	return memory_try(copy, &c);
+	return memory_try(memory_copy_try, &c);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Of all programs a few that cover what all of them do, and each no longer than it has
- * to be. What one covers hangs on the time, too: only what it covers each time counts.
+ * Finds few programs that cover as much as all do, and shortens them. What a program
+ * covers also depends on the time; only what it covers every time counts.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,16 +9,16 @@
 
 #include "worker.h"
 
-#define TIMES		3
-#define MOST		48
+#define REACH_TIMES		3
+#define MERGE_MAX		48
 
-/** struct reach - the places that a program covers, in order */
+/** struct reach - the places that a program covers, sorted */
 struct reach {
 	unsigned int count;
 	uint32_t *place;
 };
 
-static struct covered *scratch;
+static struct covered *merge_scratch;
 
 static struct reach reach_once(struct executor *executor,
 			       const struct program *program)
@@ -26,19 +26,19 @@ static struct reach reach_once(struct executor *executor,
 	struct reach reach = { };
 	unsigned int i;
 
-	memset(scratch->places, 0, sizeof(scratch->places));
+	memset(merge_scratch->places, 0, sizeof(merge_scratch->places));
 	executor_run(executor, program);
 	for (i = 0; i < executor->nr_threads; i++)
-		coverage_add(&executor->thread[i].coverage, scratch);
-	reach.place = malloc(sizeof(uint32_t) * (covered_places(scratch) + 1));
+		coverage_add(&executor->thread[i].coverage, merge_scratch);
+	reach.place = malloc(sizeof(uint32_t) * (covered_places(merge_scratch) + 1));
 	for (i = 0; i < COVERAGE_PLACES; i++)
-		if (scratch->places[i])
+		if (merge_scratch->places[i])
 			reach.place[reach.count++] = i;
 	return reach;
 }
 
-/* What is in both, into the first one. */
-static void intersect(struct reach *a, const struct reach *b)
+/* Keep in @a what is also in @b. */
+static void reach_intersect(struct reach *a, const struct reach *b)
 {
 	unsigned int i, j = 0, n = 0;
 
@@ -57,15 +57,15 @@ static struct reach reach_of(struct executor *executor,
 	struct reach all = reach_once(executor, program), once;
 	unsigned int i;
 
-	for (i = 1; i < TIMES; i++) {
+	for (i = 1; i < REACH_TIMES; i++) {
 		once = reach_once(executor, program);
-		intersect(&all, &once);
+		reach_intersect(&all, &once);
 		free(once.place);
 	}
 	return all;
 }
 
-static unsigned int gain(const struct reach *reach, const uint8_t *have)
+static unsigned int reach_gain(const struct reach *reach, const uint8_t *have)
 {
 	unsigned int i, n = 0;
 
@@ -74,9 +74,9 @@ static unsigned int gain(const struct reach *reach, const uint8_t *have)
 	return n;
 }
 
-/* Leave away the calls without which it covers as much that is new. */
-static void shorten(struct executor *executor, struct program *program,
-		    const uint8_t *have, unsigned int wanted)
+/* Remove calls as long as the program covers as much that is new. */
+static void program_shorten(struct executor *executor, struct program *program,
+			    const uint8_t *have, unsigned int wanted)
 {
 	uint32_t i;
 
@@ -86,34 +86,34 @@ static void shorten(struct executor *executor, struct program *program,
 
 		program_remove(&shorter, i);
 		reach = reach_of(executor, &shorter);
-		if (gain(&reach, have) >= wanted)
+		if (reach_gain(&reach, have) >= wanted)
 			*program = shorter;
 		free(reach.place);
 	}
 }
 
-void merge(struct shared *shared, struct executor *executor)
+void corpus_merge(struct shared *shared, struct executor *executor)
 {
 	static uint8_t have[COVERAGE_PLACES];
 	const struct corpus *corpus = &shared->corpus;
 	struct reach *reach = calloc(corpus->loaded, sizeof(*reach));
 	unsigned int i, n;
 
-	scratch = calloc(1, sizeof(*scratch));
-	scratch->base = shared->covered.base;
+	merge_scratch = calloc(1, sizeof(*merge_scratch));
+	merge_scratch->base = shared->covered.base;
 	for (i = 0; i < corpus->loaded; i++) {
 		reach[i] = reach_of(executor, &corpus->program[i]);
 		shared->beats[0]++;
 	}
-	for (n = 0; n < MOST; n++) {
+	for (n = 0; n < MERGE_MAX; n++) {
 		unsigned int best = 0, most = 0, j;
 		struct program program;
 		struct reach left;
 
 		for (i = 0; i < corpus->loaded; i++) {
-			unsigned int g = gain(&reach[i], have);
+			unsigned int g = reach_gain(&reach[i], have);
 
-			/* Those that come first are those that were kept before. */
+			/* Of equal ones take the first, which was kept before. */
 			if (g > most) {
 				most = g;
 				best = i;
@@ -122,13 +122,13 @@ void merge(struct shared *shared, struct executor *executor)
 		if (!most)
 			break;
 		program = corpus->program[best];
-		shorten(executor, &program, have, most);
+		program_shorten(executor, &program, have, most);
 		left = reach_of(executor, &program);
 		for (j = 0; j < left.count; j++)
 			have[left.place[j]] = 1;
 		for (j = 0; j < reach[best].count; j++)
 			have[reach[best].place[j]] = 1;
-		print_part(shared, "input", program.name, &program);
+		shared_print_part(shared, "input", program.name, &program);
 		shared->beats[0]++;
 	}
 }

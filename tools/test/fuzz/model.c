@@ -10,7 +10,7 @@
 static const struct {
 	int error;
 	const char *name;
-} outs[] = {
+} outcomes[] = {
 	{ 0, "0" }, { 0, "more than 0" }, { EINVAL, "EINVAL" },
 	{ EFAULT, "EFAULT" }, { E2BIG, "E2BIG" }, { ENOENT, "ENOENT" },
 	{ EBUSY, "EBUSY" }, { EALREADY, "EALREADY" }, { ENOSPC, "ENOSPC" },
@@ -21,50 +21,50 @@ static const struct {
 	{ 0, "another error" },
 };
 
-#define NR_OUTS	(sizeof(outs) / sizeof(*outs))
+#define NR_OUTCOMES	(sizeof(outcomes) / sizeof(*outcomes))
 
-uint32_t out_of(long ret, int error)
+uint32_t outcome_of(long ret, int error)
 {
 	unsigned int i;
 
 	if (ret >= 0)
 		return ret ? OUT_MORE : OUT_0;
-	for (i = 2; i < NR_OUTS - 1; i++)
-		if (outs[i].error == error)
+	for (i = 2; i < NR_OUTCOMES - 1; i++)
+		if (outcomes[i].error == error)
 			return 1U << i;
 	return OUT_OTHER;
 }
 
-const char *out_name(uint32_t out)
+const char *outcome_name(uint32_t out)
 {
-	return outs[__builtin_ctz(out)].name;
+	return outcomes[__builtin_ctz(out)].name;
 }
 
-void out_names(uint32_t set, char *text, size_t size)
+void outcome_names(uint32_t set, char *text, size_t size)
 {
 	unsigned int i;
 	size_t n = 0;
 
 	*text = '\0';
-	for (i = 0; i < NR_OUTS && n < size; i++)
+	for (i = 0; i < NR_OUTCOMES && n < size; i++)
 		if (set & 1U << i)
 			n += snprintf(text + n, size - n, "%s%s",
-				      n ? ", " : "", outs[i].name);
+				      n ? ", " : "", outcomes[i].name);
 }
 
-void judge_fail(const struct judge *judge, const char *format, ...)
+void verdict_fail(const struct verdict *verdict, const char *format, ...)
 {
 	va_list args;
 
-	/* What comes after may follow from it. */
-	if (*judge->wrong)
+	/* Later errors may be consequences of the first. */
+	if (*verdict->wrong)
 		return;
 	va_start(args, format);
-	vsnprintf(judge->wrong, judge->size, format, args);
+	vsnprintf(verdict->wrong, verdict->size, format, args);
 	va_end(args);
 }
 
-static uint64_t now(const struct file_model *file, bool relative)
+static uint64_t model_now(const struct file_model *file, bool relative)
 {
 	struct timespec ts;
 
@@ -73,12 +73,12 @@ static uint64_t now(const struct file_model *file, bool relative)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-static bool is_exact(const struct file_model *file)
+static bool model_is_exact(const struct file_model *file)
 {
 	return file && !file->vague && !file->cells;
 }
 
-static struct timer_model *find(const struct file_model *file, uint64_t id)
+static struct timer_model *model_find(const struct file_model *file, uint64_t id)
 {
 	uint32_t i;
 
@@ -88,9 +88,9 @@ static struct timer_model *find(const struct file_model *file, uint64_t id)
 	return NULL;
 }
 
-static struct timer_model *find_live(const struct file_model *file, uint64_t id)
+static struct timer_model *model_find_live(const struct file_model *file, uint64_t id)
 {
-	struct timer_model *timer = find(file, id);
+	struct timer_model *timer = model_find(file, id);
 
 	return timer && timer->live ? timer : NULL;
 }
@@ -129,7 +129,7 @@ uint32_t model_setup(const struct file_model *file,
 		return file->wheel ? OUT_EBUSY | OUT_EINVAL : OUT_EINVAL;
 	if (file->wheel)
 		return OUT_EBUSY;
-	/* Memory for cells may well be too much. */
+	/* Memory for cells may exceed a limit. */
 	return OUT_0 | (cells ? OUT_ENOMEM : 0) |
 	       (cells && !file->exempt ? OUT_EDQUOT : 0);
 }
@@ -178,10 +178,10 @@ static uint32_t model_modify(const struct file_model *file,
 	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
 	    op->deadline_ns > TWHEEL_DELAY_NEVER)
 		return OUT_EINVAL;
-	if (!is_exact(file))
+	if (!model_is_exact(file))
 		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY |
 		       (later ? OUT_MORE : 0);
-	timer = find_live(file, op->id);
+	timer = model_find_live(file, op->id);
 	if (!timer)
 		return OUT_ENOENT;
 	if (later && file->clockid == CLOCK_REALTIME &&
@@ -192,7 +192,7 @@ static uint32_t model_modify(const struct file_model *file,
 
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 {
-	bool exact = is_exact(file), live;
+	bool exact = model_is_exact(file), live;
 
 	if (op->reserved)
 		return OUT_EINVAL;
@@ -202,7 +202,7 @@ uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 		return model_modify(file, op);
 	if (op->flags || op->op < TWHEEL_OP_CANCEL || op->op > TWHEEL_OP_KICK)
 		return OUT_EINVAL;
-	live = exact && find_live(file, op->id);
+	live = exact && model_find_live(file, op->id);
 	switch (op->op) {
 	case TWHEEL_OP_CANCEL:
 		return exact ? live ? OUT_0 | OUT_MORE : OUT_ENOENT :
@@ -216,22 +216,22 @@ uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 	}
 }
 
-static void armed(struct file_model *file, const struct twheel_op *asked,
-		  const struct twheel_op *op, const struct judge *judge)
+static void model_armed(struct file_model *file, const struct twheel_op *asked,
+			const struct twheel_op *op, const struct verdict *verdict)
 {
 	struct timer_model *timer;
 
 	file->wheel = true;
 	file->armed++;
-	if (!is_exact(file))
+	if (!model_is_exact(file))
 		return;
-	if (!op->id || find(file, op->id))
-		judge_fail(judge, "arm gives id %#llx, which is none or was "
-			   "another's", (unsigned long long)op->id);
+	if (!op->id || model_find(file, op->id))
+		verdict_fail(verdict, "arm gives id %#llx, which is none or was "
+			     "another's", (unsigned long long)op->id);
 	if (asked->flags & TWHEEL_ABS && op->deadline_ns != asked->deadline_ns)
-		judge_fail(judge, "arm for %llu says it is for %llu",
-			   (unsigned long long)asked->deadline_ns,
-			   (unsigned long long)op->deadline_ns);
+		verdict_fail(verdict, "arm for %llu says it is for %llu",
+			     (unsigned long long)asked->deadline_ns,
+			     (unsigned long long)op->deadline_ns);
 	if (file->timers == MODEL_TIMERS) {
 		file->vague = true;
 		return;
@@ -245,49 +245,49 @@ static void armed(struct file_model *file, const struct twheel_op *asked,
 	file->live++;
 }
 
-/* A timer that has fired must have been due. */
-static void was_due(const struct file_model *file,
-		    const struct timer_model *timer, const char *what,
-		    const struct judge *judge)
+/* Check that a timer that has fired was due. */
+static void model_check_due(const struct file_model *file,
+			    const struct timer_model *timer, const char *what,
+			    const struct verdict *verdict)
 {
-	uint64_t time = now(file, timer->relative);
+	uint64_t time = model_now(file, timer->relative);
 
 	if (timer->known && timer->deadline > time)
-		judge_fail(judge, "early: %s of a timer that is due in %llu ns",
-			   what, (unsigned long long)(timer->deadline - time));
+		verdict_fail(verdict, "early: %s of a timer that is due in %llu ns",
+			     what, (unsigned long long)(timer->deadline - time));
 }
 
-static void queried(const struct file_model *file, struct timer_model *timer,
-		    const struct twheel_op *op, const struct judge *judge)
+static void model_queried(const struct file_model *file, struct timer_model *timer,
+			  const struct twheel_op *op, const struct verdict *verdict)
 {
 	if (op->cookie != timer->op.cookie ||
 	    op->period_ns != timer->op.period_ns ||
 	    op->slack_ns != timer->op.slack_ns)
-		judge_fail(judge, "query: not as armed");
+		verdict_fail(verdict, "query: not as armed");
 	if (timer->known && op->deadline_ns != timer->deadline)
-		judge_fail(judge, "query: deadline %llu, not %llu",
-			   (unsigned long long)op->deadline_ns,
-			   (unsigned long long)timer->deadline);
+		verdict_fail(verdict, "query: deadline %llu, not %llu",
+			     (unsigned long long)op->deadline_ns,
+			     (unsigned long long)timer->deadline);
 	if (op->state != TWHEEL_STATE_PENDING && op->state != TWHEEL_STATE_FIRED)
-		judge_fail(judge, "query: state %u", op->state);
+		verdict_fail(verdict, "query: state %u", op->state);
 	timer->deadline = op->deadline_ns;
 	timer->known = true;
 	if (op->state == TWHEEL_STATE_FIRED)
-		was_due(file, timer, "query finds the event", judge);
+		model_check_due(file, timer, "query finds the event", verdict);
 }
 
-static void modified(const struct file_model *file, struct timer_model *timer,
-		     const struct twheel_op *asked, uint32_t out,
-		     const struct judge *judge)
+static void model_modified(const struct file_model *file, struct timer_model *timer,
+			   const struct twheel_op *asked, uint32_t out,
+			   const struct verdict *verdict)
 {
 	bool relative = !(asked->flags & TWHEEL_ABS);
 
 	if (out == OUT_EALREADY) {
-		was_due(file, timer, "modify finds the event", judge);
+		model_check_due(file, timer, "modify finds the event", verdict);
 	} else if (out == OUT_MORE) {
 		if (timer->known && !relative &&
 		    timer->deadline < asked->deadline_ns)
-			judge_fail(judge, "modify: not later than it was");
+			verdict_fail(verdict, "modify: not later than it was");
 	} else {
 		timer->relative = relative;
 		timer->known = !relative;
@@ -297,7 +297,7 @@ static void modified(const struct file_model *file, struct timer_model *timer,
 
 void model_op_done(struct file_model *file, const struct twheel_op *asked,
 		   const struct twheel_op *op, uint32_t out,
-		   const struct judge *judge)
+		   const struct verdict *verdict)
 {
 	struct timer_model *timer;
 
@@ -305,20 +305,20 @@ void model_op_done(struct file_model *file, const struct twheel_op *asked,
 		return;
 	if (asked->op == TWHEEL_OP_ARM) {
 		if (out == OUT_0)
-			armed(file, asked, op, judge);
+			model_armed(file, asked, op, verdict);
 		return;
 	}
-	timer = is_exact(file) ? find_live(file, asked->id) : NULL;
+	timer = model_is_exact(file) ? model_find_live(file, asked->id) : NULL;
 	if (!timer || !(out & (OUT_0 | OUT_MORE | OUT_EALREADY)))
 		return;
 	if (asked->op == TWHEEL_OP_QUERY) {
-		queried(file, timer, op, judge);
+		model_queried(file, timer, op, verdict);
 	} else if (asked->op == TWHEEL_OP_MODIFY) {
-		modified(file, timer, asked, out, judge);
+		model_modified(file, timer, asked, out, verdict);
 	} else if (asked->op == TWHEEL_OP_CANCEL) {
 		if (out == OUT_MORE)
-			was_due(file, timer, "cancel withdraws the event",
-				judge);
+			model_check_due(file, timer, "cancel withdraws the event",
+					verdict);
 		timer->live = false;
 		file->live--;
 		file->cancelled++;
@@ -326,23 +326,23 @@ void model_op_done(struct file_model *file, const struct twheel_op *asked,
 }
 
 void model_cancel_all(struct file_model *file, long count,
-		      const struct judge *judge)
+		      const struct verdict *verdict)
 {
 	uint32_t i;
 
-	if (!is_exact(file))
+	if (!model_is_exact(file))
 		return;
 	if (count != file->live)
-		judge_fail(judge, "cancel_all: %ld of %u", count, file->live);
+		verdict_fail(verdict, "cancel_all: %ld of %u", count, file->live);
 	for (i = 0; i < file->timers; i++)
 		file->timer[i].live = false;
 	file->cancelled += file->live;
 	file->live = 0;
 }
 
-/* When is it due again? */
-static void go_on(struct file_model *file, struct timer_model *timer,
-		  const struct twheel_event *event)
+/* An event was read: the timer ends, or has its next deadline. */
+static void model_next_deadline(struct file_model *file, struct timer_model *timer,
+				const struct twheel_event *event)
 {
 	const struct twheel_op *op = &timer->op;
 	uint64_t next;
@@ -360,80 +360,80 @@ static void go_on(struct file_model *file, struct timer_model *timer,
 }
 
 void model_event(struct file_model *file, const struct twheel_event *event,
-		 const struct judge *judge)
+		 const struct verdict *verdict)
 {
 	struct timer_model *timer;
 
 	if (event->fired_ns < event->deadline_ns)
-		judge_fail(judge, "early: an event of %llu, fired at %llu",
-			   (unsigned long long)event->deadline_ns,
-			   (unsigned long long)event->fired_ns);
+		verdict_fail(verdict, "early: an event of %llu, fired at %llu",
+			     (unsigned long long)event->deadline_ns,
+			     (unsigned long long)event->fired_ns);
 	if (!event->count)
-		judge_fail(judge, "an event that stands for nothing");
-	if (!is_exact(file))
+		verdict_fail(verdict, "an event that stands for nothing");
+	if (!model_is_exact(file))
 		return;
 	file->events++;
-	timer = find_live(file, event->id);
+	timer = model_find_live(file, event->id);
 	if (!timer) {
-		judge_fail(judge, "an event of %#llx, which is not there",
-			   (unsigned long long)event->id);
+		verdict_fail(verdict, "an event of %#llx, which is not there",
+			     (unsigned long long)event->id);
 		return;
 	}
 	if (event->cookie != timer->op.cookie)
-		judge_fail(judge, "an event with another's cookie");
+		verdict_fail(verdict, "an event with another's cookie");
 	if (timer->known && event->deadline_ns != timer->deadline)
-		judge_fail(judge, "an event of %llu, due at %llu",
-			   (unsigned long long)event->deadline_ns,
-			   (unsigned long long)timer->deadline);
+		verdict_fail(verdict, "an event of %llu, due at %llu",
+			     (unsigned long long)event->deadline_ns,
+			     (unsigned long long)timer->deadline);
 	if (!timer->op.period_ns && event->count != 1)
-		judge_fail(judge, "a one-shot timer has fired %llu times",
-			   (unsigned long long)event->count);
+		verdict_fail(verdict, "a one-shot timer has fired %llu times",
+			     (unsigned long long)event->count);
 	if (event->reserved)
-		judge_fail(judge, "an event whose reserved field is not 0");
+		verdict_fail(verdict, "an event whose reserved field is not 0");
 	timer->deadline = event->deadline_ns;
 	timer->known = true;
-	was_due(file, timer, "the event", judge);
-	if (event->fired_ns > now(file, timer->relative))
-		judge_fail(judge, "an event that fired in the future");
-	go_on(file, timer, event);
+	model_check_due(file, timer, "the event", verdict);
+	if (event->fired_ns > model_now(file, timer->relative))
+		verdict_fail(verdict, "an event that fired in the future");
+	model_next_deadline(file, timer, event);
 }
 
 void model_info(const struct file_model *file, const struct twheel_info *info,
-		const struct judge *judge)
+		const struct verdict *verdict)
 {
 	if (info->timers > info->max_timers)
-		judge_fail(judge, "%llu timers, of %u",
-			   (unsigned long long)info->timers, info->max_timers);
+		verdict_fail(verdict, "%llu timers, of %u",
+			     (unsigned long long)info->timers, info->max_timers);
 	if (!file || file->vague)
 		return;
 	if (info->armed != file->armed)
-		judge_fail(judge, "info: %llu armed, not %llu",
-			   (unsigned long long)info->armed,
-			   (unsigned long long)file->armed);
-	if (!is_exact(file))
+		verdict_fail(verdict, "info: %llu armed, not %llu",
+			     (unsigned long long)info->armed,
+			     (unsigned long long)file->armed);
+	if (!model_is_exact(file))
 		return;
 	if (info->timers != file->live || info->cancelled != file->cancelled ||
 	    info->pending + info->unread != info->timers)
-		judge_fail(judge, "info: %llu timers (%llu pending, %llu unread), "
-			   "%llu cancelled, not %u and %llu",
-			   (unsigned long long)info->timers,
-			   (unsigned long long)info->pending,
-			   (unsigned long long)info->unread,
-			   (unsigned long long)info->cancelled, file->live,
-			   (unsigned long long)file->cancelled);
+		verdict_fail(verdict, "info: %llu timers (%llu pending, %llu unread), "
+			     "%llu cancelled, not %u and %llu",
+			     (unsigned long long)info->timers,
+			     (unsigned long long)info->pending,
+			     (unsigned long long)info->unread,
+			     (unsigned long long)info->cancelled, file->live,
+			     (unsigned long long)file->cancelled);
 	if (info->fired < file->events + info->unread)
-		judge_fail(judge, "info: %llu fired, %llu read and %llu unread",
-			   (unsigned long long)info->fired,
-			   (unsigned long long)file->events,
-			   (unsigned long long)info->unread);
+		verdict_fail(verdict, "info: %llu fired, %llu read and %llu unread",
+			     (unsigned long long)info->fired,
+			     (unsigned long long)file->events,
+			     (unsigned long long)info->unread);
 	if (info->clockid != file->clockid || info->tick_ns != file->tick_ns ||
 	    info->max_timers != file->max_timers)
-		judge_fail(judge, "info: not as set up");
+		verdict_fail(verdict, "info: not as set up");
 }
 
 void model_stats(const struct file_model *file,
 		 const struct twheel_file_stats *stats,
-		 const struct judge *judge)
+		 const struct verdict *verdict)
 {
 	const struct twheel_info info = {
 		.clockid = file->clockid, .tick_ns = file->tick_ns,
@@ -446,29 +446,29 @@ void model_stats(const struct file_model *file,
 	if (file->vague)
 		return;
 	if (!stats->wheel != !file->wheel)
-		judge_fail(judge, "stats: wheel %u", stats->wheel);
-	model_info(file, &info, judge);
+		verdict_fail(verdict, "stats: wheel %u", stats->wheel);
+	model_info(file, &info, verdict);
 }
 
 uint32_t model_due(const struct file_model *file)
 {
 	uint32_t i, due = 0;
 
-	if (!is_exact(file))
+	if (!model_is_exact(file))
 		return 0;
 	for (i = 0; i < file->timers; i++) {
 		const struct timer_model *timer = &file->timer[i];
 		uint64_t tick;
 
 		/*
-		 * It fires on a tick, which may be an hour. A periodic one is due
-		 * again and again.
+		 * A timer fires on a tick, which may be an hour. Periodic timers are
+		 * left out, because they are due again and again.
 		 */
 		due += timer->live && timer->known && !timer->op.period_ns &&
 		       !timer->op.slack_ns &&
 		       !__builtin_add_overflow(timer->deadline, file->tick_ns,
 					       &tick) &&
-		       tick <= now(file, timer->relative);
+		       tick <= model_now(file, timer->relative);
 	}
 	return due;
 }

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What an open file ought to hold and to answer, by what twheel(4) says; none of the
- * module's code is in it.
+ * A model of an open file after twheel(4): what it has to hold and to return. It has none
+ * of the module's code.
  *
- * As long as one thread alone uses a file, and it has no cells, every answer is
- * foretold but for what hangs on the time. Else only what may be answered at all is.
+ * While one thread alone uses a file without cells, the model predicts every result
+ * except for those that depend on the time. Otherwise it only knows which results are
+ * allowed at all.
  */
 #ifndef FUZZ_MODEL_H
 #define FUZZ_MODEL_H
@@ -15,7 +16,7 @@
 
 #include <linux/twheel.h>
 
-/* Outcomes of a call, as bits: 0, a number above it, and errors. */
+/* Outcomes of a call as bits: 0, a positive number, and errors. */
 enum {
 	OUT_0		= 1 << 0,
 	OUT_MORE	= 1 << 1,
@@ -39,21 +40,21 @@ enum {
 	OUT_OTHER	= 1 << 19,
 };
 
-uint32_t out_of(long ret, int error);
-const char *out_name(uint32_t out);
-/* All of a set, into a buffer of a size. */
-void out_names(uint32_t set, char *text, size_t size);
+uint32_t outcome_of(long ret, int error);
+const char *outcome_name(uint32_t out);
+/* Print the names of a set into a buffer. */
+void outcome_names(uint32_t set, char *text, size_t size);
 
-/* More than that, and a file is not foretold any more. */
+/* A file with more timers is no longer predicted. */
 #define MODEL_TIMERS	1024
 
 /**
  * struct timer_model - a timer that an arm has made
  * @id: its identifier
- * @live: it is there
- * @known: @deadline is what it is
- * @relative: it was armed, or modified, for a delay
- * @op: as armed
+ * @live: it exists
+ * @known: @deadline is its deadline
+ * @relative: it was armed or modified for a delay
+ * @op: the operation that armed it
  */
 struct timer_model {
 	uint64_t id;
@@ -66,12 +67,12 @@ struct timer_model {
 
 /**
  * struct file_model - an open file
- * @used: it is one
- * @vague: little can be foretold
- * @wheel: set up, or armed
+ * @used: this entry is in use
+ * @vague: results are not predictable
+ * @wheel: it has been set up or armed
  * @cells: it has cells
  * @exempt: the user has no limit
- * @timers: how many timers there have ever been; @live: how many there are
+ * @timers: number of timers that there have been; @live: number that exist
  */
 struct file_model {
 	bool used;
@@ -90,14 +91,14 @@ struct file_model {
 	struct timer_model timer[MODEL_TIMERS];
 };
 
-/* @wrong is for what is wrong, if something is. */
-struct judge {
+/* @wrong: the first error, or an empty string */
+struct verdict {
 	char *wrong;
 	size_t size;
 };
 
 __attribute__((format(printf, 2, 3)))
-void judge_fail(const struct judge *judge, const char *format, ...);
+void verdict_fail(const struct verdict *verdict, const char *format, ...);
 
 void model_open(struct file_model *file, const struct twheel_info *info,
 		bool vague);
@@ -107,22 +108,22 @@ uint32_t model_setup(const struct file_model *file,
 void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
 		      const struct twheel_info *info);
 
-/* What may an operation give? @op->op says which; @file may be NULL. */
+/* The allowed outcomes of an operation @op->op; @file may be NULL. */
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op);
-/* It has given that. @asked is what was asked for, @op what has come back. */
+/* Update the model with an outcome. @asked: the operation; @op: what came back. */
 void model_op_done(struct file_model *file, const struct twheel_op *asked,
 		   const struct twheel_op *op, uint32_t out,
-		   const struct judge *judge);
+		   const struct verdict *verdict);
 void model_cancel_all(struct file_model *file, long count,
-		      const struct judge *judge);
+		      const struct verdict *verdict);
 void model_event(struct file_model *file, const struct twheel_event *event,
-		 const struct judge *judge);
+		 const struct verdict *verdict);
 void model_info(const struct file_model *file, const struct twheel_info *info,
-		const struct judge *judge);
+		const struct verdict *verdict);
 void model_stats(const struct file_model *file,
 		 const struct twheel_file_stats *stats,
-		 const struct judge *judge);
-/* How many timers are due by now whose events have not been read? */
+		 const struct verdict *verdict);
+/* The number of timers that are due, and whose events have not been read. */
 uint32_t model_due(const struct file_model *file);
 
 #endif

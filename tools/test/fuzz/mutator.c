@@ -13,8 +13,8 @@
 #define PICK(dice, array) \
 	((array)[dice_roll(dice, sizeof(array) / sizeof(*(array)))])
 
-/* Numbers at which something changes. */
-static uint64_t odd_number(struct dice *dice)
+/* Numbers near limits. */
+static uint64_t random_edge(struct dice *dice)
 {
 	static const uint64_t edges[] = {
 		1, 2, 7, 8, 63, 64, 255, 256, 4095, 4096, 0x7fffffff, 0x80000000,
@@ -33,8 +33,8 @@ static uint64_t odd_number(struct dice *dice)
 	}
 }
 
-/* Mostly soon: what does not expire while the program runs is dull. */
-static uint64_t some_time(struct dice *dice)
+/* Most times are soon, so that timers expire while the program runs. */
+static uint64_t random_time(struct dice *dice)
 {
 	switch (dice_roll(dice, 8)) {
 	case 0:
@@ -48,11 +48,11 @@ static uint64_t some_time(struct dice *dice)
 	case 6:
 		return 1ULL << dice_roll(dice, 63);
 	default:
-		return odd_number(dice);
+		return random_edge(dice);
 	}
 }
 
-static uint64_t some_op_flags(struct dice *dice)
+static uint64_t random_op_flags(struct dice *dice)
 {
 	static const uint32_t flags[] = {
 		0, 0, 0, TWHEEL_ABS, TWHEEL_ABS, TWHEEL_LATER,
@@ -63,7 +63,7 @@ static uint64_t some_op_flags(struct dice *dice)
 					PICK(dice, flags);
 }
 
-static uint64_t some_size(struct dice *dice)
+static uint64_t random_size(struct dice *dice)
 {
 	static const int64_t deltas[] = {
 		-64, -16, -8, -1, 1, 3, 8, 8, 16, 64, 100, 4032, 4096, 16000,
@@ -72,9 +72,9 @@ static uint64_t some_size(struct dice *dice)
 	return dice_once_in(dice, 12) ? (uint64_t)PICK(dice, deltas) : 0;
 }
 
-static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
+static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 {
-	/* Monotonic, boot time, real time. */
+	/* CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME. */
 	static const uint32_t clocks[] = { 1, 1, 7, 0 };
 
 	switch (kind) {
@@ -86,22 +86,22 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 	case ARG_MAPPING:
 		return dice_roll(dice, 3) ? 0 : dice_roll(dice, NR_MAPPINGS);
 	case ARG_TIME:
-		return some_time(dice);
+		return random_time(dice);
 	case ARG_PERIOD:
 		return dice_roll(dice, 3) ? 0 : dice_roll(dice, 4) ?
-		       dice_roll(dice, 5 * MS) : some_time(dice);
+		       dice_roll(dice, 5 * MS) : random_time(dice);
 	case ARG_SLACK:
-		return dice_roll(dice, 6) ? 0 : some_time(dice);
+		return dice_roll(dice, 6) ? 0 : random_time(dice);
 	case ARG_NOW:
 		return dice_roll(dice, 2);
 	case ARG_TICK:
-		return dice_once_in(dice, 4) ? some_time(dice) :
+		return dice_once_in(dice, 4) ? random_time(dice) :
 		       dice_once_in(dice, 3) ? 0 :
 		       10 * US + dice_roll(dice, 300 * US);
 	case ARG_OP_FLAGS:
-		return some_op_flags(dice);
+		return random_op_flags(dice);
 	case ARG_CLOCK:
-		/* Some are not taken. */
+		/* Some values are invalid. */
 		return dice_once_in(dice, 12) ? dice_roll(dice, 16) :
 						PICK(dice, clocks);
 	case ARG_SETUP_FLAGS:
@@ -110,22 +110,22 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 	case ARG_SLOTS:
 		return dice_roll(dice, 3) ? 0 : 1ULL << dice_roll(dice, 14);
 	case ARG_MAX_TIMERS:
-		/* Some thousands are more than a user may have here. */
-		return dice_once_in(dice, 10) ? odd_number(dice) :
+		/* The limit of a user is some thousands here. */
+		return dice_once_in(dice, 10) ? random_edge(dice) :
 		       dice_once_in(dice, 8) ? dice_roll(dice, 10000) :
 		       dice_once_in(dice, 4) ? dice_roll(dice, 3000) :
 		       dice_roll(dice, 40);
 	case ARG_ZERO:
 	case ARG_TWIST:
-		return dice_roll(dice, 24) ? 0 : odd_number(dice);
+		return dice_roll(dice, 24) ? 0 : random_edge(dice);
 	case ARG_SIZE:
-		return some_size(dice);
+		return random_size(dice);
 	case ARG_PLACE:
 		return dice_roll(dice, 10) ? 0 : dice_roll(dice, NR_PLACES);
 	case ARG_COUNT:
 		return dice_roll(dice, 6) ? dice_roll(dice, 40) :
 		       dice_roll(dice, 2) ? dice_roll(dice, 700) :
-		       odd_number(dice);
+		       random_edge(dice);
 	case ARG_BYTES:
 		return dice_roll(dice, 5) ?
 		       dice_roll(dice, 40) * sizeof(struct twheel_event) :
@@ -140,16 +140,16 @@ static uint64_t some_arg(enum arg_kind kind, struct dice *dice)
 	case ARG_PAGE:
 		return dice_roll(dice, 2) ? dice_roll(dice, 4) :
 		       dice_roll(dice, 4) ? dice_roll(dice, 64) :
-		       odd_number(dice);
+		       random_edge(dice);
 	case ARG_VALUE:
 		return dice_roll(dice, 2) ? dice_roll(dice, 1000) :
-					    odd_number(dice);
+					    random_edge(dice);
 	default:
 		return 0;
 	}
 }
 
-static enum call_code some_code(struct dice *dice)
+static enum call_code random_code(struct dice *dice)
 {
 	unsigned int total = 0, code, roll;
 
@@ -161,25 +161,25 @@ static enum call_code some_code(struct dice *dice)
 	return code;
 }
 
-static struct call make_call(enum call_code code, unsigned int thread,
+static struct call call_make(enum call_code code, unsigned int thread,
 			     struct dice *dice)
 {
 	struct call call = { .code = code, .thread = thread };
 	unsigned int i;
 
 	for (i = 0; i < MAX_ARGS; i++)
-		call.arg[i] = some_arg(call_types[code].arg[i].kind, dice);
+		call.arg[i] = random_arg(call_types[code].arg[i].kind, dice);
 	return call;
 }
 
-static unsigned int some_thread(const struct program *program,
-				struct dice *dice)
+static unsigned int random_thread(const struct program *program,
+				  struct dice *dice)
 {
 	return program_is_single(program) ? 0 : dice_roll(dice, MAX_THREADS);
 }
 
-/* Mostly each call by itself is good: what is nearly valid goes furthest. */
-static void tame(struct call *call, struct dice *dice)
+/* Make most calls valid: nearly valid programs get furthest. */
+static void call_tame(struct call *call, struct dice *dice)
 {
 	const struct call_type *type = &call_types[call->code];
 	unsigned int i;
@@ -192,15 +192,15 @@ static void tame(struct call *call, struct dice *dice)
 			call->arg[i] = 0;
 }
 
-static void insert(struct program *program, struct dice *dice)
+static void program_insert(struct program *program, struct dice *dice)
 {
 	uint32_t at = dice_roll(dice, program->count + 1);
 	struct call call;
 
 	if (program->count == MAX_CALLS)
 		return;
-	call = make_call(some_code(dice), some_thread(program, dice), dice);
-	tame(&call, dice);
+	call = call_make(random_code(dice), random_thread(program, dice), dice);
+	call_tame(&call, dice);
 	memmove(&program->call[at + 1], &program->call[at],
 		(program->count++ - at) * sizeof(call));
 	program->call[at] = call;
@@ -214,9 +214,9 @@ void mutator_make(struct program *program, struct dice *dice)
 	*program->name = '\0';
 	program->call[program->count++] = (struct call) { .code = CALL_OPEN };
 	if (dice_roll(dice, 2)) {
-		struct call setup = make_call(CALL_SETUP, 0, dice);
+		struct call setup = call_make(CALL_SETUP, 0, dice);
 
-		tame(&setup, dice);
+		call_tame(&setup, dice);
 		setup.arg[A_FILE] = 0;
 		program->call[program->count++] = setup;
 		if (setup.arg[SETUP_FLAGS] == TWHEEL_SETUP_CELLS)
@@ -224,9 +224,9 @@ void mutator_make(struct program *program, struct dice *dice)
 				(struct call) { .code = CALL_MMAP };
 	}
 	while (program->count < calls) {
-		struct call call = make_call(some_code(dice), 0, dice);
+		struct call call = call_make(random_code(dice), 0, dice);
 
-		tame(&call, dice);
+		call_tame(&call, dice);
 		program->call[program->count++] = call;
 	}
 	if (dice_once_in(dice, 4)) {
@@ -237,7 +237,7 @@ void mutator_make(struct program *program, struct dice *dice)
 	}
 }
 
-static void change_arg(struct program *program, struct dice *dice)
+static void call_change_arg(struct program *program, struct dice *dice)
 {
 	struct call *call;
 	unsigned int i, try;
@@ -258,14 +258,14 @@ static void change_arg(struct program *program, struct dice *dice)
 		call->arg[i] += dice_roll(dice, 33) - 16ULL;
 		break;
 	default:
-		call->arg[i] = some_arg(call_types[call->code].arg[i].kind, dice);
+		call->arg[i] = random_arg(call_types[call->code].arg[i].kind, dice);
 		break;
 	}
 }
 
-/* What begins as one program goes on as the other. */
-static void splice(struct program *program, const struct program *other,
-		   struct dice *dice)
+/* Replace the end of a program by a part of the other. */
+static void program_splice(struct program *program, const struct program *other,
+			   struct dice *dice)
 {
 	uint32_t from = dice_roll(dice, other->count + 1), i;
 
@@ -274,24 +274,24 @@ static void splice(struct program *program, const struct program *other,
 		program->call[program->count++] = other->call[i];
 }
 
-static void change(struct program *program, const struct program *other,
-		   struct dice *dice)
+static void program_change(struct program *program, const struct program *other,
+			   struct dice *dice)
 {
 	uint32_t a, b, i;
 	struct call call;
 
 	if (!program->count) {
-		insert(program, dice);
+		program_insert(program, dice);
 		return;
 	}
 	a = dice_roll(dice, program->count);
 	b = dice_roll(dice, program->count);
 	switch (dice_roll(dice, 16)) {
 	case 0 ... 4:
-		insert(program, dice);
+		program_insert(program, dice);
 		break;
 	case 5 ... 9:
-		change_arg(program, dice);
+		call_change_arg(program, dice);
 		break;
 	case 10 ... 11:
 		program_remove(program, a);
@@ -306,14 +306,14 @@ static void change(struct program *program, const struct program *other,
 			program->call[program->count++] = program->call[a];
 		break;
 	case 14:
-		splice(program, other, dice);
+		program_splice(program, other, dice);
 		break;
 	default:
 		if (dice_roll(dice, 2)) {
 			program->call[a].thread = dice_roll(dice, MAX_THREADS);
 			break;
 		}
-		/* From here on by all, or by one. */
+		/* All threads make the rest of the calls, or one does. */
 		for (i = a; i < program->count; i++)
 			program->call[i].thread =
 				b % 2 ? dice_roll(dice, MAX_THREADS) : 0;
@@ -321,8 +321,8 @@ static void change(struct program *program, const struct program *other,
 	}
 }
 
-/* One after the other: what the first one leaves is what the other one begins with. */
-static void append(struct program *program, const struct program *other)
+/* Append a program, which then begins with the state that the first leaves. */
+static void program_append(struct program *program, const struct program *other)
 {
 	uint32_t i;
 
@@ -336,7 +336,7 @@ void mutator_change(struct program *program, const struct program *other,
 	unsigned int times = 1 + dice_roll(dice, 4);
 
 	if (dice_roll(dice, 2))
-		append(program, other);
+		program_append(program, other);
 	while (times--)
-		change(program, other, dice);
+		program_change(program, other, dice);
 }

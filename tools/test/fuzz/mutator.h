@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Makes up programs, and changes those that are there. */
+/* Makes random programs, and mutates programs. */
 #ifndef FUZZ_MUTATOR_H
 #define FUZZ_MUTATOR_H
 
@@ -7,7 +7,7 @@
 #include "program.h"
 
 void mutator_make(struct program *program, struct dice *dice);
-/* @other: a program from which some may be taken, too */
+/* @other: a program from which calls may be taken */
 void mutator_change(struct program *program, const struct program *other,
 		    struct dice *dice);
 

@@ -93,8 +93,8 @@ const struct call_type call_types[NR_CALLS] = {
 	[CALL_FORK] = { "fork", 2, { { "calls", ARG_CHOICE }, { "wait", ARG_CHOICE } } },
 };
 
-/* Returns what is wrong, or NULL. */
-static const char *parse_arg(struct call *call, const char *word)
+/* Returns an error message, or NULL. */
+static const char *call_parse_arg(struct call *call, const char *word)
 {
 	const struct call_type *type = &call_types[call->code];
 	const char *value = strchr(word, '=');
@@ -114,7 +114,7 @@ static const char *parse_arg(struct call *call, const char *word)
 	return "the call has no such argument";
 }
 
-static const char *parse_line(struct program *program, char *line)
+static const char *program_parse_line(struct program *program, char *line)
 {
 	struct call *call = &program->call[program->count];
 	char *save, *word = strtok_r(line, " \t\r", &save);
@@ -135,7 +135,7 @@ static const char *parse_line(struct program *program, char *line)
 	if (call->code == NR_CALLS)
 		return "there is no such call";
 	while (!wrong && (word = strtok_r(NULL, " \t\r", &save)))
-		wrong = parse_arg(call, word);
+		wrong = call_parse_arg(call, word);
 	program->count++;
 	return wrong;
 }
@@ -152,7 +152,7 @@ bool program_parse(struct program *program, const char *text, char *wrong,
 		char first[64];
 
 		snprintf(first, sizeof(first), "%s", line);
-		why = parse_line(program, line);
+		why = program_parse_line(program, line);
 		if (why)
 			snprintf(wrong, size, "%s: %s", first, why);
 	}
@@ -160,8 +160,8 @@ bool program_parse(struct program *program, const char *text, char *wrong,
 	return !why;
 }
 
-/* Is it better read as a decimal number? */
-static bool is_short(uint64_t value)
+/* Does it read better as a decimal number? */
+static bool value_is_decimal(uint64_t value)
 {
 	return (int64_t)value > -100000 && (int64_t)value < 100000000000LL;
 }
@@ -183,7 +183,7 @@ size_t program_print(const struct program *program, char *text)
 
 			if (!value)
 				continue;
-			n += sprintf(text + n, is_short(value) ? " %s=%lld" :
+			n += sprintf(text + n, value_is_decimal(value) ? " %s=%lld" :
 				     " %s=0x%llx", type->arg[a].name,
 				     (unsigned long long)value);
 		}

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is fuzzed: a program, which is a row of calls. As text a call is a line, with
- * those of its arguments that are not 0:
+ * The fuzzer runs programs. A program is a sequence of calls. As text a call is a line,
+ * with those of its arguments that are not 0:
  *
  *	open
  *	setup clock=7 tick=50000
  *	arm timer=3 deadline=200000 cookie=9
  *	1: read bytes=96
  *
- * A number before a colon is the thread that makes the call, 0 if there is none. The
- * calls before the first one of another thread are done before that thread goes off.
+ * A number before a colon is the thread that makes the call; without one it is 0. Calls
+ * before the first call of another thread are done before that thread starts.
  */
 #ifndef FUZZ_PROGRAM_H
 #define FUZZ_PROGRAM_H
@@ -23,7 +23,7 @@
 #define MAX_THREADS	3
 #define MAX_NAME	32
 
-/* How many of each thing a program can name. */
+/* How many files, timers and mappings a program can name. */
 #define NR_FILES	6
 #define NR_TIMERS	12
 #define NR_MAPPINGS	3
@@ -43,23 +43,23 @@ enum call_code {
 	NR_CALLS
 };
 
-/* What an argument is, for who makes one up. */
+/* The kinds of arguments, for the mutator. */
 enum arg_kind {
 	ARG_NONE,
 	ARG_FILE, ARG_TIMER, ARG_MAPPING,
 	ARG_TIME, ARG_PERIOD, ARG_SLACK, ARG_NOW, ARG_TICK,
 	ARG_OP_FLAGS, ARG_CLOCK, ARG_SETUP_FLAGS, ARG_SLOTS, ARG_MAX_TIMERS,
-	/* To be 0, else to be refused. */
+	/* Has to be 0, or the call is refused. */
 	ARG_ZERO, ARG_TWIST,
-	/* What is added to the right size; where a structure lies. */
+	/* An offset from the right size; where a structure lies. */
 	ARG_SIZE, ARG_PLACE,
 	ARG_COUNT, ARG_BYTES, ARG_SPAN, ARG_CHOICE, ARG_PAGES, ARG_PAGE, ARG_VALUE,
 };
 
 /**
- * struct call_type - what is known of a kind of calls
- * @name: as it is written
- * @weight: how often it is made up, beside the others
+ * struct call_type - a kind of calls
+ * @name: its name in the text
+ * @weight: how often the mutator picks it, relative to the others
  * @arg: its arguments
  */
 struct call_type {
@@ -80,14 +80,14 @@ struct call {
 	uint64_t arg[MAX_ARGS];
 };
 
-/** struct program - a row of calls */
+/** struct program - a sequence of calls */
 struct program {
 	uint32_t count;
 	char name[MAX_NAME];
 	struct call call[MAX_CALLS];
 };
 
-/* Arguments by their place in call_types, see there. */
+/* Indexes of arguments in call_types. */
 enum { A_FILE };
 enum {
 	OP_FILE, OP_TIMER, OP_DEADLINE, OP_FLAGS, OP_PERIOD, OP_SLACK, OP_COOKIE,
@@ -106,12 +106,12 @@ enum {
 
 bool program_parse(struct program *program, const char *text, char *wrong,
 		   size_t size);
-/* Returns the length; @text is of at least PROGRAM_TEXT bytes. */
+/* Returns the length; @text has at least PROGRAM_TEXT bytes. */
 #define PROGRAM_TEXT	(MAX_CALLS * 512)
 size_t program_print(const struct program *program, char *text);
 
 bool program_has(const struct program *program, enum call_code code);
-/* Does one thread alone all that is done? Then what it gets can be foretold. */
+/* Does one thread make all calls? Then results are predictable. */
 bool program_is_single(const struct program *program);
 void program_remove(struct program *program, uint32_t at);
 

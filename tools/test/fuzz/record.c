@@ -9,8 +9,8 @@
 
 #include "record.h"
 
-/* Put together when it is needed: the fuzzer's own text is in memory, too. */
-static void make_mark(char *mark)
+/* Built at run time, because the text of the fuzzer is in the guest's memory, too. */
+static void record_make_mark(char *mark)
 {
 	static const char text[] = "uxiffm.gv{{.svo!";
 	unsigned int i;
@@ -19,7 +19,7 @@ static void make_mark(char *mark)
 		mark[i] = text[i] - 1;
 }
 
-static uint64_t sum_of(const struct record_part *part)
+static uint64_t record_sum(const struct record_part *part)
 {
 	uint64_t sum = part->serial * 31 + part->part;
 	unsigned int i;
@@ -49,12 +49,12 @@ void record_note(struct records *records, unsigned int worker, uint64_t serial,
 		part->part = i;
 		memcpy(part->data, (char *)program + i * size,
 		       left < size ? left : size);
-		part->sum = sum_of(part);
-		make_mark(part->mark);
+		part->sum = record_sum(part);
+		record_make_mark(part->mark);
 	}
 }
 
-static bool is_program(const struct program *program)
+static bool record_is_program(const struct program *program)
 {
 	uint32_t i;
 
@@ -66,14 +66,14 @@ static bool is_program(const struct program *program)
 	return true;
 }
 
-static bool write_program(const struct program *program, const char *folder,
-			  unsigned int worker, uint64_t serial)
+static bool record_write(const struct program *program, const char *folder,
+			 unsigned int worker, uint64_t serial)
 {
 	static char text[PROGRAM_TEXT];
 	char path[512];
 	FILE *file;
 
-	if (!is_program(program))
+	if (!record_is_program(program))
 		return false;
 	snprintf(path, sizeof(path), "%s/%u-%08llu", folder, worker,
 		 (unsigned long long)serial);
@@ -87,10 +87,10 @@ static bool write_program(const struct program *program, const char *folder,
 	return true;
 }
 
-/* The other part of a record. */
-static const struct record_part *second(const struct record_part *pages,
-					size_t count,
-					const struct record_part *first)
+/* Find the second part of a record. */
+static const struct record_part *record_second(const struct record_part *pages,
+					       size_t count,
+					       const struct record_part *first)
 {
 	size_t i;
 
@@ -98,7 +98,7 @@ static const struct record_part *second(const struct record_part *pages,
 		if (!memcmp(pages[i].mark, first->mark, 16) &&
 		    pages[i].serial == first->serial && pages[i].part == 1 &&
 		    pages[i].worker == first->worker &&
-		    pages[i].sum == sum_of(&pages[i]))
+		    pages[i].sum == record_sum(&pages[i]))
 			return &pages[i];
 	return NULL;
 }
@@ -120,23 +120,23 @@ int record_extract(const char *memory, const char *folder)
 		perror(memory);
 		exit(2);
 	}
-	make_mark(mark);
+	record_make_mark(mark);
 	count = stat.st_size / RECORD_PAGE;
 	for (i = 0; i < count; i++) {
 		const struct record_part *other;
 		struct program program;
 
 		if (memcmp(pages[i].mark, mark, 16) || pages[i].part ||
-		    pages[i].sum != sum_of(&pages[i]))
+		    pages[i].sum != record_sum(&pages[i]))
 			continue;
-		other = second(pages, count, &pages[i]);
+		other = record_second(pages, count, &pages[i]);
 		if (!other)
 			continue;
 		memcpy(&program, pages[i].data, size);
 		memcpy((char *)&program + size, other->data,
 		       sizeof(program) - size);
-		found += write_program(&program, folder, pages[i].worker,
-				       pages[i].serial);
+		found += record_write(&program, folder, pages[i].worker,
+				      pages[i].serial);
 	}
 	return found;
 }

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What runs just now is noted in memory, so that it is found there when the kernel has
- * died of it: the host has the guest's memory in a file. A page of the guest may be
- * anywhere in it, so each part of a record is in one page, and says what it is.
+ * Workers note in memory which program runs. When it has brought the kernel down, the
+ * host finds it in the file that is the guest's memory. Pages of the guest may lie
+ * anywhere in that file, so each part of a record is in one page and says which it is.
  */
 #ifndef FUZZ_RECORD_H
 #define FUZZ_RECORD_H
 
 #include "program.h"
 
-/* So many of the last programs of each worker are kept. */
+/* How many of the last programs of each worker are kept. */
 #define RECORDS		8
 
 #define RECORD_PAGE	4096
@@ -36,7 +36,7 @@ struct records {
 
 void record_note(struct records *records, unsigned int worker, uint64_t serial,
 		 const struct program *program);
-/* Write what is found in a file of memory to a folder. Returns how many. */
+/* Write the programs found in a file of memory to a folder. Returns their number. */
 int record_extract(const char *memory, const char *folder);
 
 #endif

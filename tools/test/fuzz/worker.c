@@ -12,14 +12,14 @@
 #include "mutator.h"
 #include "worker.h"
 
-/* So often is a shorter program tried before it is taken for none that fails. */
-#define TRIES		3
+/* How often a shorter program is tried before it counts as one that passes. */
+#define SHRINK_TRIES		3
 
-/* At most so many runs, and seconds, to make one shorter. */
+/* Limits for shortening a program. */
 #define SHRINK_RUNS	400
 #define SHRINK_SECONDS	60
 
-/** struct worker - one of them */
+/** struct worker - a process that fuzzes */
 struct worker {
 	struct shared *shared;
 	const struct options *options;
@@ -28,8 +28,8 @@ struct worker {
 	struct executor executor;
 };
 
-void print_part(struct shared *shared, const char *mark, const char *name,
-		const struct program *program)
+void shared_print_part(struct shared *shared, const char *mark, const char *name,
+		       const struct program *program)
 {
 	static char text[PROGRAM_TEXT + MAX_WRONG + 64];
 	size_t n = snprintf(text, MAX_WRONG + 32, "@%s %s\n", mark, name), done;
@@ -49,7 +49,7 @@ void print_part(struct shared *shared, const char *mark, const char *name,
 	atomic_flag_clear(&shared->printing);
 }
 
-static bool run(struct worker *worker, const struct program *program)
+static bool worker_run_program(struct worker *worker, const struct program *program)
 {
 	record_note(&worker->shared->records[worker->number], worker->number,
 		    ++worker->serial, program);
@@ -57,7 +57,7 @@ static bool run(struct worker *worker, const struct program *program)
 	return executor_run(&worker->executor, program);
 }
 
-static unsigned int add_coverage(struct worker *worker)
+static unsigned int worker_add_coverage(struct worker *worker)
 {
 	unsigned int i, new = 0;
 
@@ -67,8 +67,8 @@ static unsigned int add_coverage(struct worker *worker)
 	return new;
 }
 
-/* Two failures are one if they say the same, but for numbers. */
-static bool is_same(const char *a, const char *b)
+/* Two failures are the same if their messages differ in numbers only. */
+static bool failure_is_same(const char *a, const char *b)
 {
 	while (*a && *a == *b && (*a < '0' || *a > '9')) {
 		a++;
@@ -77,9 +77,9 @@ static bool is_same(const char *a, const char *b)
 	return (!*a && !*b) || (*a >= '0' && *a <= '9');
 }
 
-/* Leave away calls as long as it fails as it did. */
-static void shrink(struct worker *worker, struct program *program,
-		   const char *wrong)
+/* Remove calls as long as the program fails in the same way. */
+static void worker_shrink(struct worker *worker, struct program *program,
+			  const char *wrong)
 {
 	time_t end = time(NULL) + SHRINK_SECONDS;
 	unsigned int runs = 0, try;
@@ -90,10 +90,10 @@ static void shrink(struct worker *worker, struct program *program,
 		bool fails = false;
 
 		program_remove(&shorter, i);
-		for (try = 0; try < TRIES && !fails && runs < SHRINK_RUNS &&
+		for (try = 0; try < SHRINK_TRIES && !fails && runs < SHRINK_RUNS &&
 		     time(NULL) < end; try++, runs++)
-			fails = !run(worker, &shorter) &&
-				is_same(wrong, worker->executor.judge.wrong);
+			fails = !worker_run_program(worker, &shorter) &&
+				failure_is_same(wrong, worker->executor.verdict.wrong);
 		if (fails)
 			*program = shorter;
 	}
@@ -104,29 +104,29 @@ static void report(struct worker *worker, const struct program *program)
 	struct program shorter = *program;
 	char wrong[MAX_WRONG];
 
-	memcpy(wrong, worker->executor.judge.wrong, sizeof(wrong));
-	/* Should the machine die of what comes now. */
-	print_part(worker->shared, "found", wrong, program);
+	memcpy(wrong, worker->executor.verdict.wrong, sizeof(wrong));
+	/* Print it first, because shortening it may bring the machine down. */
+	shared_print_part(worker->shared, "found", wrong, program);
 	if (!worker->options->replay)
-		shrink(worker, &shorter, wrong);
-	print_part(worker->shared, "failure", wrong, &shorter);
+		worker_shrink(worker, &shorter, wrong);
+	shared_print_part(worker->shared, "failure", wrong, &shorter);
 	if (atomic_fetch_add(&worker->shared->failures, 1) + 1 >=
 	    worker->options->failures)
 		worker->shared->stop = true;
 }
 
-static void next_program(struct worker *worker, uint64_t number,
-			 struct program *program)
+static void worker_next_program(struct worker *worker, uint64_t number,
+				struct program *program)
 {
 	struct corpus *corpus = &worker->shared->corpus;
 	const struct options *options = worker->options;
-	/* Each number has dice of its own: the same whatever came before. */
+	/* Each serial number has its own seed, whatever ran before. */
 	struct dice dice = { options->seed * 0x9e3779b97f4a7c15ULL +
 			     number * 0xd1342543de82ef95ULL + worker->number };
 	uint64_t first = number * options->workers + worker->number;
 	const struct program *parent, *other;
 
-	/* First of all what is there, as it is. */
+	/* First run the loaded programs as they are. */
 	if (first < corpus->loaded) {
 		*program = corpus->program[first];
 		return;
@@ -143,7 +143,7 @@ static void next_program(struct worker *worker, uint64_t number,
 	mutator_change(program, other, &dice);
 }
 
-static void fuzz(struct worker *worker)
+static void worker_fuzz(struct worker *worker)
 {
 	struct shared *shared = worker->shared;
 	uint64_t loaded = shared->corpus.loaded, number;
@@ -152,9 +152,9 @@ static void fuzz(struct worker *worker)
 	for (number = 0; !shared->stop; number++) {
 		bool good;
 
-		next_program(worker, number, &program);
-		good = run(worker, &program);
-		if (add_coverage(worker) &&
+		worker_next_program(worker, number, &program);
+		good = worker_run_program(worker, &program);
+		if (worker_add_coverage(worker) &&
 		    number * worker->options->workers >= loaded)
 			corpus_add(&shared->corpus, &program);
 		if (!good)
@@ -162,22 +162,22 @@ static void fuzz(struct worker *worker)
 	}
 }
 
-static void replay(struct worker *worker)
+static void worker_replay(struct worker *worker)
 {
 	struct corpus *corpus = &worker->shared->corpus;
 	unsigned int time, i;
 
 	for (time = 0; time < worker->options->times; time++) {
 		for (i = 0; i < corpus->loaded && !worker->shared->stop; i++) {
-			if (!run(worker, &corpus->program[i]))
+			if (!worker_run_program(worker, &corpus->program[i]))
 				report(worker, &corpus->program[i]);
-			add_coverage(worker);
+			worker_add_coverage(worker);
 		}
 	}
 }
 
-/* The first worker is root, who has no limit; each other one a user of its own. */
-static void become_user(unsigned int number)
+/* The first worker is root, without a limit; each other worker is a user of its own. */
+static void worker_become_user(unsigned int number)
 {
 	uid_t uid = 1000 + number;
 
@@ -185,10 +185,10 @@ static void become_user(unsigned int number)
 		perror("fuzz: setresuid");
 		exit(2);
 	}
-	/* Its own fdinfo it shall read all the same. */
+	/* It still has to be able to read its own fdinfo. */
 	prctl(PR_SET_DUMPABLE, 1);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	/* Signals to its group shall reach nobody else. */
+	/* Signals to its process group must not reach other workers. */
 	setpgid(0, 0);
 }
 
@@ -196,21 +196,21 @@ void worker_run(struct shared *shared, const struct options *options,
 		unsigned int number)
 {
 	static struct worker worker;
-	struct judge judge = { shared->wrong[number], MAX_WRONG };
+	struct verdict verdict = { shared->wrong[number], MAX_WRONG };
 
 	worker.shared = shared;
 	worker.options = options;
 	worker.number = number;
-	executor_init(&worker.executor, judge, &shared->counters,
+	executor_init(&worker.executor, verdict, &shared->counters,
 		      options->coverage, number);
-	become_user(number);
+	worker_become_user(number);
 	executor_open_witness();
 	if (options->merge)
-		merge(shared, &worker.executor);
+		corpus_merge(shared, &worker.executor);
 	else if (options->replay)
-		replay(&worker);
+		worker_replay(&worker);
 	else
-		fuzz(&worker);
+		worker_fuzz(&worker);
 	shared->done++;
 	_exit(0);
 }

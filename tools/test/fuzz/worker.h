@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The processes that fuzz, and what they share with the one that watches over them. */
+/* The worker processes, and the memory that they share with their parent. */
 #ifndef FUZZ_WORKER_H
 #define FUZZ_WORKER_H
 
@@ -13,7 +13,7 @@
 #define MAX_WORKERS	8
 #define MAX_WRONG	512
 
-/** struct options - what the command line says */
+/** struct options - the options of the command line */
 struct options {
 	uint64_t seed;
 	uint64_t calls;
@@ -27,12 +27,12 @@ struct options {
 };
 
 /**
- * struct shared - by all processes
- * @records: page-aligned, so first
- * @wrong: what is wrong with the program that a worker runs
- * @done: workers that have come to their end
- * @failures: programs that something was wrong with
- * @printing: one prints, and the others wait
+ * struct shared - memory that all processes share
+ * @records: first, because it has to be page-aligned
+ * @wrong: the first error of the program that a worker runs
+ * @done: number of workers that have ended
+ * @failures: number of programs that failed
+ * @printing: a process prints, and the others wait
  */
 struct shared {
 	struct records records[MAX_WORKERS];
@@ -51,11 +51,11 @@ struct shared {
 _Noreturn void worker_run(struct shared *shared, const struct options *options,
 			  unsigned int number);
 
-/* A part of what is printed, between marks, in one piece. */
-void print_part(struct shared *shared, const char *mark, const char *name,
-		const struct program *program);
+/* Print one part of the output, between marks, without interruption. */
+void shared_print_part(struct shared *shared, const char *mark, const char *name,
+		       const struct program *program);
 
-/* Find few small programs that cover what all do, and print them. */
-void merge(struct shared *shared, struct executor *executor);
+/* Find few and small programs that cover as much as all do, and print them. */
+void corpus_merge(struct shared *shared, struct executor *executor);
 
 #endif

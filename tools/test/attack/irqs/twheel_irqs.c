@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How late do interrupts come? A hard hrtimer on each CPU looks at the clock when it
- * goes off: what kept it from that is a stretch with interrupts off, the kernel's own
- * and, in a guest, the time for which the host has not run the CPU.
+ * Measures how late interrupts come. A hard hrtimer on each CPU reads the clock when it
+ * goes off. It is late when interrupts were off, by other work of the kernel, and in a
+ * guest also while the host did not run the CPU.
  *
  * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
- * in ns; writing to it starts anew.
+ * in ns. Writing to it starts a new measurement.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -18,7 +18,7 @@
 
 #include "compat.h"
 
-/* Often enough to fall into what is long, and cheap beside what it looks at. */
+/* Short enough to hit long stretches, and long enough to cost little. */
 #define PERIOD_NS	250007
 
 /* A class for each eighth of a power of two. */
@@ -26,10 +26,10 @@
 #define CLASSES		(64U * FINE)
 
 /**
- * struct watch - of a CPU
- * @timer: goes off again and again
- * @seen: how many were so late
- * @most: the latest
+ * struct watch - the measurement of a CPU
+ * @timer: goes off every PERIOD_NS
+ * @seen: number of samples in each class of lateness
+ * @most: the greatest lateness, in ns
  */
 struct watch {
 	struct hrtimer timer;
@@ -39,7 +39,7 @@ struct watch {
 
 static DEFINE_PER_CPU(struct watch, watches);
 
-static unsigned int class_of(u64 ns)
+static unsigned int late_class(u64 ns)
 {
 	unsigned int power = ilog2(ns | FINE);
 
@@ -47,18 +47,18 @@ static unsigned int class_of(u64 ns)
 }
 
 /* The end of a class. */
-static u64 ns_of(unsigned int class)
+static u64 late_class_ns(unsigned int class)
 {
 	return (FINE + class % FINE + 1ULL) << (class / FINE - ilog2(FINE));
 }
 
-static enum hrtimer_restart look(struct hrtimer *timer)
+static enum hrtimer_restart irqs_look(struct hrtimer *timer)
 {
 	struct watch *watch = this_cpu_ptr(&watches);
 	ktime_t now = ktime_get();
 	u64 late = ktime_sub(now, hrtimer_get_expires(timer));
 
-	watch->seen[class_of(late)]++;
+	watch->seen[late_class(late)]++;
 	if (late > watch->most)
 		watch->most = late;
 	hrtimer_forward(timer, now, PERIOD_NS);
@@ -69,7 +69,7 @@ static int late_set(const char *text, const struct kernel_param *kp)
 {
 	unsigned int cpu;
 
-	/* What a sample in flight adds does no harm. */
+	/* A sample that is added meanwhile does no harm. */
 	for_each_online_cpu(cpu) {
 		struct watch *watch = per_cpu_ptr(&watches, cpu);
 
@@ -101,7 +101,7 @@ static int late_get(char *text, const struct kernel_param *kp)
 			break;
 	}
 	return sysfs_emit(text, "%llu %llu %llu\n", samples,
-			  min(most, ns_of(class)), most);
+			  min(most, late_class_ns(class)), most);
 }
 
 static const struct kernel_param_ops late_ops = {
@@ -111,11 +111,11 @@ static const struct kernel_param_ops late_ops = {
 module_param_cb(late, &late_ops, NULL, 0644);
 MODULE_PARM_DESC(late, "How late interrupts were: samples, 99.9th percentile, most (ns)");
 
-static void start(void *unused)
+static void irqs_start(void *unused)
 {
 	struct hrtimer *timer = &this_cpu_ptr(&watches)->timer;
 
-	hrtimer_setup(timer, look, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
+	hrtimer_setup(timer, irqs_look, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_PINNED_HARD);
 	hrtimer_start(timer, ktime_add_ns(ktime_get(), PERIOD_NS),
 		      HRTIMER_MODE_ABS_PINNED_HARD);
 }
@@ -136,7 +136,7 @@ static void __exit irqs_exit(void)
 	for_each_possible_cpu(cpu) {
 		struct hrtimer *timer = &per_cpu_ptr(&watches, cpu)->timer;
 
-		/* One that came online later has none. */
+		/* A CPU that came online later has no timer. */
 		if (timer->function)
 			hrtimer_cancel(timer);
 	}
