@@ -6,7 +6,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-
 /* Exit statuses. Those of a COMMAND that cannot be run are the shell's. */
 enum status {
 	STATUS_OK		= 0,

@@ -16,56 +16,6 @@
 #define METRICS_FIRST_BOUND	10
 #define METRICS_LAST_BOUND	36
 
-/**
- * struct metrics_family - a family with one number for each wheel
- * @name: its name
- * @type: its type
- * @help: what it counts
- * @offset: the field of struct wheel
- * @always: even kernels that do not count lateness have it
- * @files: only wheels of programs have it
- */
-static const struct metrics_family {
-	const char *name;
-	const char *type;
-	const char *help;
-	size_t offset;
-	bool always;
-	bool files;
-} metrics_families[] = {
-	{ "twheel_pending", "gauge", "Pending timers.",
-	  offsetof(struct wheel, pending), true, false },
-	{ "twheel_unread", "gauge", "Events that have not been read.",
-	  offsetof(struct wheel, unread), true, true },
-	{ "twheel_limit", "gauge", "Timers that may exist at once.",
-	  offsetof(struct wheel, max_timers), true, true },
-	{ "twheel_armed_total", "counter", "Timers armed.",
-	  offsetof(struct wheel, armed), true, false },
-	{ "twheel_fired_total", "counter", "Timers that fired.",
-	  offsetof(struct wheel, fired), true, false },
-	{ "twheel_cancelled_total", "counter", "Timers cancelled.",
-	  offsetof(struct wheel, cancelled), true, false },
-	{ "twheel_extended_total", "counter",
-	  "Timers found extended when their old deadline came.",
-	  offsetof(struct wheel, extended), false, false },
-	{ "twheel_cascades_total", "counter", "Timers moved to a lower level.",
-	  offsetof(struct wheel, cascades), false, false },
-	{ "twheel_passes_total", "counter",
-	  "Passes: runs of the wheel's expiry.",
-	  offsetof(struct wheel, passes), false, false },
-	{ "twheel_passes_threaded_total", "counter",
-	  "Passes that a thread did, because the wheel exceeded its CPU budget.",
-	  offsetof(struct wheel, threaded), false, false },
-	{ "twheel_passes_exhausted_total", "counter",
-	  "Passes that used up their budget.",
-	  offsetof(struct wheel, exhausted), false, false },
-	{ "twheel_overruns_total", "counter",
-	  "Callbacks that took longer than the module parameter overrun_ms.",
-	  offsetof(struct wheel, overruns), false, false },
-};
-
-#define METRICS_NR_FAMILIES	(sizeof(metrics_families) / sizeof(*metrics_families))
-
 /* A label. What is not ASCII is replaced, since it need not be UTF-8. */
 static void metrics_print_label(const char *name, const char *value)
 {
@@ -105,23 +55,22 @@ static void metrics_print_seconds(uint64_t ns)
 	       (unsigned long long)(ns % NS_PER_S));
 }
 
-static void metrics_print_family(const struct metrics_family *family,
+static void metrics_print_family(const struct wheel_counter *counter,
 				 const struct wheel *wheels, size_t count)
 {
 	size_t i;
 
-	printf("# HELP %s %s\n# TYPE %s %s\n", family->name, family->help,
-	       family->name, family->type);
+	if (!*counter->metric)
+		return;
+	printf("# HELP twheel_%s %s\n# TYPE twheel_%s %s\n", counter->metric,
+	       counter->help, counter->metric, counter->type);
 	for (i = 0; i < count; i++) {
-		const struct wheel *wheel = &wheels[i];
-
-		if (!wheel->told || (family->files && !wheel->pid) ||
-		    (!family->always && !wheel->late_buckets))
+		if (!wheel_has(&wheels[i], counter))
 			continue;
-		printf("%s", family->name);
-		metrics_print_labels(wheel);
+		printf("twheel_%s", counter->metric);
+		metrics_print_labels(&wheels[i]);
 		printf("} %llu\n",
-		       *(unsigned long long *)((char *)wheel + family->offset));
+		       (unsigned long long)wheel_count(&wheels[i], counter));
 	}
 }
 
@@ -156,6 +105,7 @@ static void metrics_print_histogram(const struct wheel *wheel)
 static int metrics_run(int argc, char **argv)
 {
 	const struct option_rule rules[] = { { } };
+	const struct wheel_counter *counter;
 	struct wheel *wheels;
 	size_t count, i;
 	bool hidden;
@@ -179,8 +129,8 @@ static int metrics_run(int argc, char **argv)
 		metrics_print_seconds(wheels[i].tick_ns);
 		printf("\n");
 	}
-	for (i = 0; i < METRICS_NR_FAMILIES; i++)
-		metrics_print_family(&metrics_families[i], wheels, count);
+	for (counter = wheel_counters; counter->name; counter++)
+		metrics_print_family(counter, wheels, count);
 	printf("# HELP twheel_lateness_seconds How much after its deadline a timer fired.\n"
 	       "# TYPE twheel_lateness_seconds histogram\n");
 	for (i = 0; i < count; i++) {

@@ -71,8 +71,9 @@ static void view_print_row(const struct wheel *wheel, const struct wheel *old,
 	}
 	if (!old)
 		old = wheel;
-	if (wheel->late_told)
-		format_duration(wheel->late_ns, most, sizeof(most));
+	/* A module's wheel does not count it. */
+	if (wheel->pid)
+		format_duration(wheel->late_max_ns, most, sizeof(most));
 	late = late_percentile(wheel->late, old->late, 99);
 	if (late)
 		format_duration(late, p99, sizeof(p99));
@@ -122,21 +123,17 @@ static void view_print_text(struct view *view, const struct view *before)
 	fflush(stdout);
 }
 
-/* The counters of kernels that count lateness. */
 static void view_print_counters(const struct wheel *wheel)
 {
+	const struct wheel_counter *counter;
 	unsigned int i;
 
-	printf(",\"extended\":%llu,\"cascades\":%llu,\"passes\":%llu,"
-	       "\"threaded\":%llu,\"exhausted\":%llu,\"overruns\":%llu,"
-	       "\"late_sum_ns\":%llu,\"late\":[",
-	       (unsigned long long)wheel->extended,
-	       (unsigned long long)wheel->cascades,
-	       (unsigned long long)wheel->passes,
-	       (unsigned long long)wheel->threaded,
-	       (unsigned long long)wheel->exhausted,
-	       (unsigned long long)wheel->overruns,
-	       (unsigned long long)wheel->late_sum_ns);
+	for (counter = wheel_counters; counter->name; counter++) {
+		if (wheel_has(wheel, counter))
+			printf(",\"%s\":%llu", counter->name,
+			       (unsigned long long)wheel_count(wheel, counter));
+	}
+	printf(",\"late\":[");
 	for (i = 0; i < wheel->late_buckets; i++)
 		printf("%s%llu", i ? "," : "",
 		       (unsigned long long)wheel->late[i]);
@@ -161,23 +158,12 @@ static void view_print_json(const struct view *view)
 		if (wheel->id)
 			printf(",\"wheel\":%llu",
 			       (unsigned long long)wheel->id);
-		if (wheel->told)
-			printf(",\"clock\":\"%s\",\"tick_ns\":%llu,\"timers\":%llu,"
-			       "\"pending\":%llu,\"unread\":%llu,\"armed\":%llu,"
-			       "\"fired\":%llu,\"cancelled\":%llu",
+		if (wheel->told) {
+			printf(",\"clock\":\"%s\",\"tick_ns\":%llu",
 			       clock_name(wheel->clockid),
-			       (unsigned long long)wheel->tick_ns,
-			       (unsigned long long)wheel->timers,
-			       (unsigned long long)wheel->pending,
-			       (unsigned long long)wheel->unread,
-			       (unsigned long long)wheel->armed,
-			       (unsigned long long)wheel->fired,
-			       (unsigned long long)wheel->cancelled);
-		if (wheel->late_buckets)
+			       (unsigned long long)wheel->tick_ns);
 			view_print_counters(wheel);
-		if (wheel->late_told)
-			printf(",\"late_max_ns\":%llu",
-			       (unsigned long long)wheel->late_ns);
+		}
 		printf("}");
 	}
 	printf("],\"hidden\":%s}\n", view->hidden ? "true" : "false");

@@ -6,11 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/syscall.h>
 #include <unistd.h>
-
-#include <linux/twheel.h>
 
 #include "clocks.h"
 #include "command.h"
@@ -21,34 +17,49 @@
 /* The files of the wheels that modules have made. */
 #define WHEELS_DEBUGFS	"/sys/kernel/debug/twheel"
 
-#ifndef SYS_pidfd_getfd
-#define SYS_pidfd_getfd	438
-#endif
+#define COUNTER(kind, name, metric, type, help)				\
+	{ #name, kind, offsetof(struct wheel, name), metric, type, help }
+#define COUNTER_FILE(name, of_file, metric, type, help)			\
+	COUNTER(WHEEL_OF_FILE, name, metric, type, help),
+#define COUNTER_BOTH(name, of_file, of_wheel, metric, type, help)	\
+	COUNTER(WHEEL_ANY, name, metric, type, help),
+#define COUNTER_MODULE(name, of_wheel, metric, type, help)		\
+	COUNTER(WHEEL_OF_MODULE, name, metric, type, help),
 
-/* The numbers of /proc/PID/fdinfo/FD, and where to store them. */
+const struct wheel_counter wheel_counters[] = {
+	TW_COUNTERS(COUNTER_FILE, COUNTER_BOTH, COUNTER_BOTH, COUNTER_MODULE)
+	{ "max_timers", WHEEL_OF_FILE, offsetof(struct wheel, max_timers),
+	  "limit", "gauge", "Timers that may exist at once." },
+	{ }
+};
+
+/* The other numbers of /proc/PID/fdinfo/FD, and where to store them. */
 static const struct wheel_field {
 	const char *name;
 	size_t offset;
 } wheel_fields[] = {
+	{ "wheel", offsetof(struct wheel, id) },
 	{ "tick_ns", offsetof(struct wheel, tick_ns) },
 	{ "slots", offsetof(struct wheel, slots) },
 	{ "levels", offsetof(struct wheel, levels) },
-	{ "max_timers", offsetof(struct wheel, max_timers) },
-	{ "timers", offsetof(struct wheel, timers) },
-	{ "pending", offsetof(struct wheel, pending) },
-	{ "unread", offsetof(struct wheel, unread) },
-	{ "armed", offsetof(struct wheel, armed) },
-	{ "fired", offsetof(struct wheel, fired) },
-	{ "cancelled", offsetof(struct wheel, cancelled) },
-	{ "wheel", offsetof(struct wheel, id) },
-	{ "extended", offsetof(struct wheel, extended) },
-	{ "cascades", offsetof(struct wheel, cascades) },
-	{ "passes", offsetof(struct wheel, passes) },
-	{ "threaded", offsetof(struct wheel, threaded) },
-	{ "exhausted", offsetof(struct wheel, exhausted) },
-	{ "overruns", offsetof(struct wheel, overruns) },
-	{ "late_sum_ns", offsetof(struct wheel, late_sum_ns) },
 };
+
+bool wheel_has(const struct wheel *wheel, const struct wheel_counter *counter)
+{
+	return wheel->told && (counter->kind == WHEEL_ANY ||
+			       (counter->kind == WHEEL_OF_FILE) == !!wheel->pid);
+}
+
+uint64_t wheel_count(const struct wheel *wheel,
+		     const struct wheel_counter *counter)
+{
+	return *(const uint64_t *)((const char *)wheel + counter->offset);
+}
+
+static void wheel_set(struct wheel *wheel, size_t offset, const char *value)
+{
+	*(uint64_t *)((char *)wheel + offset) = strtoull(value, NULL, 10);
+}
 
 /* Parse numbers between blanks. Returns their number. */
 static unsigned int parse_numbers(char *text, uint64_t *numbers, unsigned int most)
@@ -82,6 +93,7 @@ static void wheel_make_printable(struct wheel *wheel)
 
 static void wheel_parse_line(struct wheel *wheel, char *line)
 {
+	const struct wheel_counter *counter;
 	char *value = strchr(line, ':');
 	char clock[16];
 	size_t i;
@@ -104,14 +116,14 @@ static void wheel_parse_line(struct wheel *wheel, char *line)
 		wheel->clockid = clock_id_by_name(clock);
 	} else if (!strcmp(line, "clockid")) {
 		wheel->clockid = atoi(value);
-	} else if (!strcmp(line, "late_max_ns")) {
-		wheel->late_ns = strtoull(value, NULL, 10);
-		wheel->late_told = true;
 	}
 	for (i = 0; i < sizeof(wheel_fields) / sizeof(*wheel_fields); i++) {
 		if (!strcmp(line, wheel_fields[i].name))
-			*(uint64_t *)((char *)wheel + wheel_fields[i].offset) =
-				strtoull(value, NULL, 10);
+			wheel_set(wheel, wheel_fields[i].offset, value);
+	}
+	for (counter = wheel_counters; counter->name; counter++) {
+		if (!strcmp(line, counter->name))
+			wheel_set(wheel, counter->offset, value);
 	}
 }
 
@@ -136,43 +148,6 @@ static void wheel_read_fdinfo(struct wheel *wheel)
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wheel->pid,
 		 wheel->fd);
 	wheel_read_file(wheel, path);
-}
-
-/* A descriptor of the same open file; -1 without a debugger's rights. */
-static int wheel_borrow(const struct wheel *wheel)
-{
-	int pidfd = syscall(SYS_pidfd_open, wheel->pid, 0), fd;
-
-	if (pidfd < 0)
-		return -1;
-	fd = syscall(SYS_pidfd_getfd, pidfd, wheel->fd, 0);
-	close(pidfd);
-	return fd;
-}
-
-/* Ask the wheel itself, where fdinfo does not have it. */
-static void wheel_ask(struct wheel *wheel)
-{
-	struct twheel_info info;
-	int fd = wheel_borrow(wheel);
-
-	if (fd < 0)
-		return;
-	if (!ioctl(fd, TWHEEL_IOC_INFO, &info)) {
-		wheel->told = true;
-		wheel->clockid = info.clockid;
-		wheel->tick_ns = info.tick_ns;
-		wheel->slots = info.slots;
-		wheel->levels = info.levels;
-		wheel->max_timers = info.max_timers;
-		wheel->timers = info.timers;
-		wheel->pending = info.pending;
-		wheel->unread = info.unread;
-		wheel->armed = info.armed;
-		wheel->fired = info.fired;
-		wheel->cancelled = info.cancelled;
-	}
-	close(fd);
 }
 
 static void wheel_read_process_name(struct wheel *wheel)
@@ -230,8 +205,6 @@ static struct wheel *wheels_add(struct wheel *wheels, size_t *count, pid_t pid, 
 	wheel = &wheels[*count];
 	*wheel = (struct wheel){ .pid = pid, .fd = fd };
 	wheel_read_fdinfo(wheel);
-	if (!wheel->told || !wheel->levels)
-		wheel_ask(wheel);
 	wheel_read_process_name(wheel);
 	(*count)++;
 	return wheels;

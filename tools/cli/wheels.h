@@ -8,6 +8,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "../../module/dev/counters.h"
+
 /* A wheel with two slots has a level for each bit. */
 #define WHEEL_LEVELS_MOST	64
 /* Counts of lateness. */
@@ -27,21 +29,8 @@
  * @slots: ratio of one level to the next; 0: unknown
  * @levels: how many levels; 0: unknown
  * @max_timers: its limit
- * @timers: timers that exist
- * @pending: those that are pending
- * @unread: those with an event to be read
- * @armed: counts since it was opened, as struct twheel_file_stats has them
- * @fired: likewise
- * @cancelled: likewise
- * @extended: likewise
- * @cascades: likewise
- * @passes: likewise
- * @threaded: likewise
- * @exhausted: likewise
- * @overruns: likewise
- * @late_told: @late_ns is known
- * @late_ns: the largest lateness so far
- * @late_sum_ns: the sum of all
+ * @timers: this and the following ones are the counters of counters.h; a counter that this
+ *	kind of wheel does not have is 0
  * @late: how many timers were how late, as struct twheel_file_stats has it
  * @late_buckets: how many of these are known
  * @occupied: the number of buckets in use, of each level
@@ -58,16 +47,43 @@ struct wheel {
 	int clockid;
 	uint64_t tick_ns;
 	uint64_t slots, levels, max_timers;
-	uint64_t timers, pending, unread;
-	uint64_t armed, fired, cancelled, extended;
-	uint64_t cascades, passes, threaded, exhausted, overruns;
-	bool late_told;
-	uint64_t late_ns, late_sum_ns;
+#define WHEEL_COUNTER(name, ...)	uint64_t name;
+	TW_COUNTERS(WHEEL_COUNTER, WHEEL_COUNTER, WHEEL_COUNTER, WHEEL_COUNTER)
+#undef WHEEL_COUNTER
 	uint64_t late[WHEEL_LATE_BUCKETS];
 	unsigned int late_buckets;
 	uint64_t occupied[WHEEL_LEVELS_MOST];
 	unsigned int occupied_levels;
 };
+
+/* The wheels that have a counter. */
+enum wheel_kind { WHEEL_ANY, WHEEL_OF_FILE, WHEEL_OF_MODULE };
+
+/**
+ * struct wheel_counter - a counter of a wheel
+ * @name: its name in fdinfo and debugfs; NULL ends an array
+ * @kind: the wheels that have it
+ * @offset: its place in struct wheel
+ * @metric: its name for Prometheus, without "twheel_"; "": it has none
+ * @type: "counter" or "gauge"
+ * @help: what it counts
+ */
+struct wheel_counter {
+	const char *name;
+	enum wheel_kind kind;
+	size_t offset;
+	const char *metric;
+	const char *type;
+	const char *help;
+};
+
+/* Those of counters.h, and the limit. */
+extern const struct wheel_counter wheel_counters[];
+
+/* Does this kind of wheel have the counter, and is it known? */
+bool wheel_has(const struct wheel *wheel, const struct wheel_counter *counter);
+uint64_t wheel_count(const struct wheel *wheel,
+		     const struct wheel_counter *counter);
 
 /*
  * Find the wheels of one process; if @pid is 0, of all processes and modules. Returns an
