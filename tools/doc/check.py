@@ -92,7 +92,8 @@ def main():
                 problems.append(f"design.md: module/{name} does not exist")
             elif row["includes"] != includes(name):
                 if "--write" not in sys.argv:
-                    problems.append(f"design.md: {name} includes {includes(name)}")
+                    problems.append(f"design.md: {name} includes {includes(name)}: "
+                                    "tools/doc/check.py --write renews the table")
                 line = f"{line[:row.start('includes')]}{includes(name)} |"
         lines.append(line)
     problems += [f"design.md: no row for module/{name}" for name in nouns() if name not in rows]
