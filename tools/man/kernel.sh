@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make man: the manual pages of the in-kernel API, section 9, from the comments in the
-# sources. kernel.sh OUT [KDIR]: into OUT, by the kernel-doc of the headers KDIR, or of
-# the kernel source in the cache.
+# sources. kernel.sh OUT [KDIR] writes them to OUT. It uses the kernel-doc script of the
+# headers KDIR, or of the kernel source in the cache.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 

@@ -88,7 +88,6 @@ static void counts_from_the_taking(void)
 		taken = asked > event.deadline_ns ? asked : event.deadline_ns;
 		CHECK(event.deadline_ns <= twheel_now(wheel));
 	}
-	CHECK_EQ(info_of(wheel).fired, 6);
 }
 
 /* However long it takes the program: one event, and no expiry meanwhile. */
