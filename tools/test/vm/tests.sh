@@ -26,7 +26,7 @@ programs() {
 	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
 }
 
-# Guests that are to run: "NAME CPUS WORDS" each, in the folder $work/run-NAME.
+# Guests that are to run: "NAME CPUS MEMORY WORDS" each, in the folder $work/run-NAME.
 GUESTS=()
 
 # at_once: how many guests run at a time. Most tests wait, so that it takes several to keep
@@ -54,12 +54,12 @@ run_guests() {
 	ASIDE=($!)
 	while [ $((${#waiting[@]} + ${#running[@]})) -gt 0 ]; do
 		while [ ${#waiting[@]} -gt 0 ] && [ ${#running[@]} -lt "$most" ]; do
-			read -r name cpus words <<< "${waiting[0]}"
+			read -r name cpus memory words <<< "${waiting[0]}"
 			waiting=("${waiting[@]:1}")
 			run=$work/run-$name
 			touch "$run/began"
 			"$ROOT/tools/test/vm/boot.sh" --kernel "$image" \
-				--initrd "$run/initrd" --cpus "$cpus" --memory 1G \
+				--initrd "$run/initrd" --cpus "$cpus" --memory "$memory" \
 				--console "$run/console" --results "$run/results" \
 				--append "$words" &
 			running+=("$! $run")
@@ -81,12 +81,28 @@ run_guests() {
 	ASIDE=()
 }
 
-# prepare_tests NAME CPUS TEST...: a guest with so many CPUs that runs these tests, of
-# what is in its folder's files
-prepare_tests() {
-	local run=$work/run-$1 name=$1 cpus=$2
+# add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs, and
+# for "example", the example modules
+add_guest() {
+	local run=$work/run-$1 name=$1 cpus=$2 test main memory=512M chosen=()
 
 	shift 2
+	[ $# != 0 ] || return 0
+	mkdir -p "$run/files/modules"
+	cp "$build/module/twheel.ko" "$run/files/modules/"
+	for main in main main_smp; do
+		for test in $(suites $main); do
+			[[ " $* " = *" $test "* ]] || continue
+			[ -n "$(lacks "$kdir" KUNIT)" ] ||
+				cp "$build/kunit/twheel_kunit${main#main}.ko" \
+					"$run/files/modules/"
+			chosen+=("$test")
+		done
+	done
+	if [ ${#chosen[@]} != $# ]; then
+		files_of_programs "$run/files" "$@"
+		memory=768M
+	fi
 	echo "$*" > "$run/files/only"
 	cp "$run/files/only" "$run/only"
 	echo "$cpus" > "$run/cpus"
@@ -94,7 +110,7 @@ prepare_tests() {
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/check.sh" "$run/files"
 	# One CPU that is possible never comes: nothing may wait for it.
-	GUESTS+=("$name $cpus oops=panic panic_on_warn=1 loglevel=8 printk.time=1 \
+	GUESTS+=("$name $cpus $memory oops=panic panic_on_warn=1 loglevel=8 printk.time=1 \
 possible_cpus=$((cpus + 1)) sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k \
 $PATIENT_WORDS $words")
 }
@@ -119,18 +135,6 @@ build_tests() {
 	else
 		echo "1 the manual pages say everything: $(tail -n 1 "$work/man.log")"
 	fi > "$work/built"
-}
-
-# files_of_suites ROOT MAIN...: what the guest needs for the suites of kunit/MAIN.c
-files_of_suites() {
-	local root=$1 main
-
-	shift
-	mkdir -p "$root/modules"
-	cp "$build/module/twheel.ko" "$root/modules/"
-	for main; do
-		cp "$build/kunit/twheel_kunit${main#main}.ko" "$root/modules/"
-	done
 }
 
 # files_of_programs ROOT TEST...: what it needs for these programs, and for the examples
@@ -167,32 +171,11 @@ files_of_programs() {
 	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 }
 
-# prepare_suites NAME CPUS MODULE TEST...: a guest for these suites of kunit/MODULE.c
-prepare_suites() {
-	local name=$1 cpus=$2
-
-	mkdir -p "$work/run-$name"
-	files_of_suites "$work/run-$name/files" "$3"
-	shift 3
-	prepare_tests "$name" "$cpus" "$@"
-}
-
-# prepare_programs NAME CPUS TEST...: a guest for these programs, and "example": the
-# example modules
-prepare_programs() {
-	local name=$1 cpus=$2
-
-	shift 2
-	mkdir -p "$work/run-$name"
-	files_of_programs "$work/run-$name/files" "$@"
-	prepare_tests "$name" "$cpus" "$@"
-}
-
 # run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
 # again with MORE; and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
-	local cpus=$1 more=${2:-} name i run runs=() misused='' parts=1
-	local all_suites all_smp suites=() smp=() programs=() some
+	local cpus=$1 more=${2:-} name i runs=() misused=
+	local all_suites all_smp suites=() smp=() programs=() first=() second=()
 
 	rm -rf "$work"/run{,-*}
 	mapfile -t all_suites < <(suites main)
@@ -213,22 +196,24 @@ run_tests() {
 			programs+=("$name")
 		fi
 	done
+
+	# To boot, and to look for leaks, costs a minute of a CPU: few guests are quicker,
+	# and each has some that wait.
+	for i in "${!programs[@]}"; do
+		if [ $((i % 2)) = 0 ] || [ ${#programs[@]} -lt 10 ]; then
+			first+=("${programs[i]}")
+		else
+			second+=("${programs[i]}")
+		fi
+	done
 	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
 		# Each is to be named as skipped.
-		programs+=("${suites[@]}" "${smp[@]}")
-		suites=() smp=()
+		suites+=("${smp[@]}") smp=()
 	fi
-
-	[ ${#programs[@]} -lt 10 ] || parts=3
-	# What takes longest begins first.
-	[ ${#smp[@]} = 0 ] || prepare_suites smp "$cpus" main_smp "${smp[@]}"
-	for ((i = 1; i <= parts && i <= ${#programs[@]}; i++)); do
-		mapfile -t some < <(printf '%s\n' "${programs[@]}" | sed -n "$i~${parts}p")
-		prepare_programs "programs-$i" "$cpus" "${some[@]}"
-	done
-	[ ${#suites[@]} = 0 ] || prepare_suites suites "$cpus" main "${suites[@]}"
-	[ -z "$more" ] || [ ${#smp[@]} = 0 ] ||
-		prepare_suites "smp-$more" "$more" main_smp "${smp[@]}"
+	[ -z "$more" ] || add_guest "smp-$more" "$more" "${smp[@]}"
+	add_guest smp "$cpus" "${smp[@]}"
+	add_guest programs-1 "$cpus" "${suites[@]}" "${first[@]}"
+	add_guest programs-2 "$cpus" "${second[@]}"
 	for name in "${GUESTS[@]}"; do
 		runs+=("$work/run-${name%% *}")
 	done
@@ -236,8 +221,9 @@ run_tests() {
 		misused=$work/run-misuse
 		mkdir -p "$misused"
 		misuse_initrd "$build" "$kdir" "$misused"
-		GUESTS+=("misuse $cpus $MISUSE_WORDS $words")
+		GUESTS+=("misuse $cpus 512M $MISUSE_WORDS $words")
 	fi
 	run_guests
-	python3 "$ROOT/tools/test/vm/verdict.py" --built "$work/built" "$ROOT" "$misused" "${runs[@]}"
+	python3 "$ROOT/tools/test/vm/verdict.py" --built "$work/built" "$ROOT" "$misused" \
+		"${runs[@]}"
 }
