@@ -16,7 +16,7 @@
 rows=$ROOT/tools/test/vm/rows
 budget=$((${MINUTES:-100000} * 60))
 # What a row on two cores of its own takes, with some to spare.
-row_takes=780
+row_takes=660
 
 table=
 case ${1:-} in
