@@ -123,7 +123,7 @@ static void irqs_start(void *unused)
 static int __init irqs_init(void)
 {
 	cpus_read_lock();
-	on_each_cpu(start, NULL, 1);
+	on_each_cpu(irqs_start, NULL, 1);
 	cpus_read_unlock();
 	return 0;
 }
