@@ -3,17 +3,16 @@
  * A cell of the shared mapping: two threads of a program and the kernel. See module/dev/cell.c
  * and, for the program's side, include/uapi/linux/twheel.h and tools/lib/libtwheel.h.
  *
- * One thread arms, up to ARMS times, and does what it likes to its timer; another has
- * got the first timer's identifier from it, and uses it even when it is stale. Time
- * passes whenever it likes.
+ * One thread arms up to ARMS times, and does any operation on its timer. Another thread
+ * has the identifier of the first timer, and uses it even when it is stale. Time may pass
+ * at any moment.
  *
- * What is to hold:
- *  - a timer is fired only as what it was at that moment: pending, due, and of its
- *    generation. So no extension that succeeded is overrun, no cancellation is, and
- *    none fires twice;
- *  - a late writer changes nothing but its own timer;
- *  - when nobody has anything under way, the kernel will look at the word not later
- *    than its deadline, and the look says when: no timer is lost, or late.
+ * Properties:
+ *  - a timer fires only while its word is pending, due, and of its generation. So it
+ *    never fires in spite of an extension or a cancellation that succeeded, or twice;
+ *  - a late writer changes only its own timer;
+ *  - when no operation is under way, the kernel will read the word at its deadline or
+ *    before, and the look says when: no timer is lost or late.
  *
  * PERIODIC: the timer has a period of two ticks.
  */
@@ -24,7 +23,7 @@
 #define CPUS	3
 #include "tso.pml"
 
-/* The CPU of the callback; those of the threads, which make their system calls there. */
+/* The CPU of the callback, and the CPUs of the threads and of their system calls. */
 #define SOFTIRQ	0
 
 #ifndef ARMS
@@ -46,23 +45,23 @@
 #define TICKS(w)	((w) & 7)
 #define IS(w, g, s)	(((w) & 248) == W(g, s, 0))
 
-/* module/dev/cell.c tries eight times; two are as good to see what comes after. */
+/* module/dev/cell.c tries eight times; two suffice to see what follows. */
 #define TRIES	2
 
 byte clock;
 
-/* The slot, with the lock: struct tw_entry and its timer. */
+/* The entry, with the lock: struct tw_entry and its timer. */
 bool armed;		/* TW_ENTRY_ARMED */
 byte generation;
 byte alarm = NEVER;	/* the timer's deadline; NEVER: it is not pending */
 
 /* For the properties. */
-bool calling;		/* the callback is under way */
-bool busy[CPUS];	/* the thread is: it may have yet to kick */
-bool gave_up;		/* too many tries: the kernel looks in the next tick */
+bool calling;		/* the callback runs */
+bool busy[CPUS];	/* the thread has an operation under way: it may have yet to kick */
+bool gave_up;		/* too many tries: the kernel reads the word in the next tick */
 bool fired[4];		/* by generation */
 
-/* At the moment at which the word comes to say FIRED, or the next period. */
+/* At the moment at which the word changes to FIRED, or to the next period. */
 inline check_fired(was)
 {
 	assert(IS(was, generation, PENDING));
@@ -92,7 +91,7 @@ inline end_timer(cpu)
 	}
 }
 
-/* fire(). Sets @ok: the word was still that. */
+/* fire(). Sets @ok if the word was still @w. */
 inline fire(cpu, w)
 {
 #ifdef PERIODIC
@@ -129,7 +128,7 @@ inline fire(cpu, w)
 #endif
 }
 
-/* look_once(). Sets @ok: there is no need for another try. */
+/* look_once(). Sets @ok if no other try is needed. */
 inline look_once(cpu, may_fire)
 {
 	atomic {
@@ -289,10 +288,10 @@ inline cancel_call(cpu)
 	unlock(cpu, LOCK)
 }
 
-/* The word becomes this thread's, at the moment at which it does. */
+/* At the moment at which this thread has written the word. */
 #define CHECK_WRITER	assert(generation == mine)
 
-/* Another deadline: twheel_extend_at_inline(), and as the ABI's header says. */
+/* Another deadline: twheel_extend_at_inline(), and the header of the ABI. */
 inline modify(cpu)
 {
 	load(cpu, WORD, w);
@@ -322,7 +321,7 @@ inline modify(cpu)
 #endif
 			break
 		:: ok && to >= TICKS(w) ->
-			/* Somebody looks no later than at the deadline that was. */
+			/* The kernel reads the word at the earlier deadline or before. */
 			break
 		:: else
 		fi
@@ -391,7 +390,7 @@ proctype owner(byte cpu)
 	od
 }
 
-/* The thread that has the identifier of the first timer. */
+/* The thread with the identifier of the first timer. */
 proctype stranger(byte cpu)
 {
 	LOCALS;

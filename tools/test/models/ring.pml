@@ -2,15 +2,15 @@
 /*
  * The event ring: the kernel pushes and revokes, the program reads. See module/dev/ring.c,
  * and take_entry() in tools/lib/cells.c. Two cells, so a ring of two entries; STEPS
- * times a timer expires, is cancelled by a call, or a cell is armed anew.
+ * times a timer expires, is cancelled by a call, or a cell is armed again.
  *
- * What is to hold:
+ * Properties:
  *  - there is always room for an entry;
- *  - of a cell's expiries none is lost, and none is told twice: when the kernel is done
- *    and the reader has found the ring empty, all have been told, but for those that
- *    were revoked, which never are;
- *  - a cancel withdraws what is not told, or leaves it, and the word, to the reader;
- *  - an entry that the reader is shown has been written.
+ *  - no expiry of a cell is lost, and none is reported twice: when the kernel is done
+ *    and the reader has found the ring empty, all have been reported, except for revoked
+ *    ones, which never are;
+ *  - a cancel withdraws an event, or leaves it and the word to the reader;
+ *  - an entry that the reader finds has been written.
  */
 #define EVENT0	0	/* events[]: {generation, count} */
 #define EVENT1	1
@@ -18,7 +18,7 @@
 #define ENTRY1	3
 #define HEAD	4
 #define TAIL	5
-#define WORD0	6	/* the generation in the cells' words; 0: what is cancelled */
+#define WORD0	6	/* the generation in the cells' words; 0: cancelled */
 #define WORD1	7
 #define PLACES	8
 #define CPUS	2
@@ -35,17 +35,17 @@
 #define E(g, n)		((g) << 4 | (n))
 #define COUNT(e)	((e) & 15)
 #define GENERATION(e)	((e) >> 4)
-/* Nobody has written that entry. */
+/* An entry that has not been written. */
 #define NOTHING		255
 
 byte generation[2];
 bool arming[2];		/* the kernel is about to revoke */
 bool cancelled[2];	/* until the cell is armed again */
 byte expired[2];	/* since it was armed; 2: at least twice */
-byte untold[2];		/* expiries that the reader has to get */
+byte untold[2];		/* expiries that the reader has yet to get */
 bool done;
 
-/* tw_ring_push(). There is one reader: the word changes under its hands once. */
+/* tw_ring_push(). There is one reader, so the word changes once meanwhile. */
 inline push(c)
 {
 	atomic {
@@ -82,7 +82,7 @@ inline push(c)
 	if
 	:: old == 0 ->
 		load(KERNEL, TAIL, tail);
-		/* What the code does if there is no room is for hostile readers. */
+		/* The code handles a full ring for the sake of hostile readers. */
 		assert(head - tail < ENTRIES);
 #ifdef BROKEN_HEAD_FIRST
 		store(KERNEL, HEAD, head + 1);
@@ -225,7 +225,7 @@ active proctype reader()
 #else
 			atomic {
 				exchange(READER, EVENT0 + c, 0, happened);
-				/* What was revoked is not even shown. */
+				/* A revoked event is never reported. */
 				assert(!COUNT(happened) || arming[c] ||
 				       GENERATION(happened) == generation[c])
 			};
@@ -237,7 +237,7 @@ active proctype reader()
 				load(READER, WORD0 + c, word);
 				if
 				:: COUNT(happened) && GENERATION(happened) == word ->
-					/* Armed again, and not yet told so. */
+					/* Armed again, and the new word is not visible yet. */
 					assert(generation[c] > word ||
 					       untold[c] >= COUNT(happened));
 					if

@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A timer of the in-kernel API: passes, one in softirq and one in a thread; somebody
- * who arms, extends and cancels; and somebody who cancels it and waits, or shuts it
- * down. See module/core/pass.c, arm.c, cancel.c and twheel_extend_at(). Its callback does
- * the same to its own timer.
+ * A timer of the in-kernel API: two passes, one in softirq and one in a thread; a user
+ * that arms, extends and cancels; and a closer that cancels and waits, or shuts it down.
+ * See module/core/pass.c, arm.c, cancel.c and twheel_extend_at(). The callback does the
+ * same to its own timer.
  *
- * All of it is done with the base lock, except to extend and to call the callback; so
- * memory is sequentially consistent here. base->running is cleared with the lock held,
- * and read by who holds it.
+ * Everything holds the base lock except the extension and the call of the callback, so
+ * memory is sequentially consistent here. base->running is cleared and read with the
+ * lock held.
  *
- * What is to hold:
+ * Properties:
  *  - the callback runs once for each deadline that was not cancelled, never twice at a
- *    time, and not before a deadline that an extension was told has been accepted;
- *  - a cancellation that says that the timer was pending has kept it from firing;
+ *    time, and not before the deadline of an extension that succeeded;
+ *  - a cancel that says that the timer was pending has kept it from firing;
  *  - when cancel_sync returns, no callback runs, unless it was armed since; when
- *    shutdown_sync returns, none ever will, and the timer's memory is not touched;
- *  - whoever waits does not wait for ever, and no alarm is lost.
+ *    shutdown_sync returns, none ever will, and the timer's memory is not used;
+ *  - no waiter waits for ever, and no alarm is lost.
  */
 #define LAST		2	/* the last deadline; the clock gets as far */
 #define PENDING(w)	((w) <= LAST)
@@ -30,7 +30,7 @@
 #define THREAD		2
 
 #ifndef CALLS
-#define CALLS	2	/* what is done to the timer from outside */
+#define CALLS	2	/* operations on the timer from outside */
 #endif
 #ifndef RUNS
 #define RUNS	2	/* callbacks that do something to it */
@@ -38,7 +38,7 @@
 
 byte clock;
 
-/* The timer, and where it is filed. */
+/* The timer, and the tick it is enqueued at. */
 byte word = IDLE;
 bool linked;
 byte filed;
@@ -46,22 +46,22 @@ byte filed;
 /* The base. */
 bool locked;
 bool running;
-byte runner;		/* whose pass is on */
+byte runner;		/* whose pass runs */
 byte alarm = NEVER;
 bool handed_over;	/* the thread is to have the next pass */
 
 /* For the properties. */
 byte armed;		/* how often it became pending */
 byte called;		/* how often the callback was called */
-byte cancelled;		/* how often somebody was told that it was pending */
+byte cancelled;		/* how often a cancel returned that it was pending */
 byte arms;		/* how often it was armed, pending or not */
-byte promised;		/* a deadline that an extension was told is accepted */
-byte coming;		/* passes that an alarm has called for */
-byte inside;		/* callbacks under way */
+byte promised;		/* the deadline of an extension that succeeded */
+byte coming;		/* passes that an alarm has started and that have yet to run */
+byte inside;		/* callbacks that run */
 bool shut;		/* shutdown_sync has returned */
 byte acts = RUNS;
 
-/* The memory of the timer may be anything by now. */
+/* After the shutdown the timer's memory may have been freed. */
 #define TOUCH	assert(!shut)
 
 inline lock()
@@ -74,7 +74,7 @@ inline unlock()
 	locked = false
 }
 
-/* tw_base_enqueue(): moves the alarm, unless a pass is on, whose end does that. */
+/* tw_base_enqueue(): moves the alarm, unless a pass runs, which does that at its end. */
 inline file(d)
 {
 	linked = true;
@@ -298,7 +298,7 @@ inline pass(who)
 			alarm = next;
 #endif
 			runner = NOBODY;
-			/* tw_clock_hand_over(), and when that is over */
+			/* tw_clock_hand_over(), and its end */
 			if
 			:: handed_over = false
 			:: handed_over = true
@@ -315,7 +315,7 @@ inline pass(who)
 	next = 0
 }
 
-/* An alarm goes off, in softirq or for the thread: at any time, also for nothing. */
+/* An alarm goes off, in softirq or for the thread, at any time, even without need. */
 active [2] proctype passes()
 {
 	byte who = _pid + 1, target, seen, next;
@@ -330,14 +330,14 @@ end:	do
 		pass(who);
 		coming--
 	:: atomic {
-		/* One that was on its way when the other took over. */
+		/* An alarm that was under way when the other pass took over. */
 		alarm <= clock && runner != NOBODY -> skip
 	   };
 		pass(who)
 	od
 }
 
-/* Who uses the timer. */
+/* The user of the timer. */
 active proctype user()
 {
 	byte left = CALLS, seen;
@@ -355,7 +355,7 @@ active proctype user()
 	od
 }
 
-/* Who wants it to be over. The user's own calls must be over before that is freed. */
+/* The closer. The user's own calls must have returned before it frees the timer. */
 active proctype closer()
 {
 	byte before;
@@ -381,7 +381,7 @@ init {
 end:	do
 	:: clock < LAST -> clock++
 	:: atomic {
-		/* The books balance, and the alarm is set for what is filed. */
+		/* The counters add up, and the alarm is set for the enqueued timer. */
 		!locked && !coming && runner == NOBODY && !running ->
 		assert(armed == called + cancelled + (PENDING(word) -> 1 : 0));
 		assert(linked == PENDING(word));

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory as x86 has it (TSO): what a CPU stores goes through a queue of its own, and
- * into memory some time later, in order. The CPU itself sees it at once, others do not.
- * An atomic operation, as a barrier, first waits until the queue is empty.
+ * The memory model of x86 (TSO): stores of a CPU go through a queue of its own, and reach
+ * memory some time later, in order. The CPU itself sees them at once, others do not. An
+ * atomic operation, like a barrier, first waits until the queue is empty.
  *
- * Who includes this says what is in memory: PLACES, and how many CPUS there are. A
- * lock is a place, too: taking it is atomic, and to let it go is a plain store.
+ * The model that includes this defines PLACES, the size of memory, and CPUS. A lock is a
+ * place, too: taking it is atomic, and releasing it is a plain store.
  *
- * What is only touched with a lock held needs no queue: it is an ordinary variable.
+ * Data that is only used with a lock held needs no queue: it is an ordinary variable.
  */
 #define QUEUE	3
 
@@ -16,7 +16,7 @@ byte place[CPUS * QUEUE];
 byte value[CPUS * QUEUE];
 byte queued[CPUS];
 
-/* Empty by itself whatever others do, so it does not keep the model from ending. */
+/* The queue empties by itself, so it does not keep the model from ending. */
 active [CPUS] proctype store_queue()
 {
 end:	do
@@ -74,7 +74,7 @@ inline barrier(cpu)
 	queued[cpu] == 0
 }
 
-/* try_cmpxchg(): like that, @old is what was found. */
+/* try_cmpxchg(): @old is set to what was found. */
 inline exchange_if(cpu, where, old, new, done)
 {
 	atomic {
