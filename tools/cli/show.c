@@ -151,7 +151,7 @@ static void wheel_draw(const struct wheel *wheel)
 		printf("%s%s%s, of the module %s", colour_bold(), wheel->name,
 		       colour_off(), wheel->owner);
 	else if (wheel->fd < 0)
-		printf("A wheel that is not set up otherwise");
+		printf("A wheel with the default setup");
 	else
 		printf("%s%s%s (%d), descriptor %d", colour_bold(),
 		       wheel->name, colour_off(), wheel->pid, wheel->fd);

@@ -222,14 +222,14 @@ static void *neighbour(void *arg)
 }
 
 /*
- * Run @fn, which takes a while. Meanwhile another task on the same CPU runs, again and
- * again.
+ * Run @fn, which takes a while. Does another task on the same CPU run meanwhile, again and
+ * again?
  */
-static void check_lets_others_run(const char *what, int (*fn)(int fd), int fd)
+static bool lets_others_run(const char *what, int (*fn)(int fd), int fd)
 {
 	pthread_t thread;
 	uint64_t took;
-	long before;
+	long ran;
 
 	ticks = 0;
 	closed = false;
@@ -238,23 +238,20 @@ static void check_lets_others_run(const char *what, int (*fn)(int fd), int fd)
 	NEED(pthread_create(&thread, NULL, neighbour, NULL) == 0);
 	while (!ticks)
 		usleep(1000);
-	before = ticks;
+	ran = ticks;
 	took = dev_now(CLOCK_MONOTONIC);
 	CHECK(fn(fd) >= 0);
 	took = dev_now(CLOCK_MONOTONIC) - took;
-	printf("# %s took %llu us; meanwhile its neighbour ran %ld times, and waited for %llu us at most\n",
-	       what, (unsigned long long)took / 1000, ticks - before,
-	       (unsigned long long)longest_ns / 1000);
-	if (took > 100 * MS)
-		CHECK(ticks - before >= 5);
+	ran = ticks - ran;
 	closed = true;
 	pthread_join(thread, NULL);
-	/*
-	 * A slow machine slows down both tasks, since they share a CPU. But it may stop
-	 * for half of a short time.
-	 */
-	if (took > 4 * S)
-		CHECK(longest_ns < took / 2);
+	printf("# %s took %llu us; meanwhile its neighbour ran %ld times, and waited for %llu us at most\n",
+	       what, (unsigned long long)took / 1000, ran,
+	       (unsigned long long)longest_ns / 1000);
+	if (took > 100 * MS && ran < 5)
+		return false;
+	/* A slow machine slows down both tasks, since they share a CPU. */
+	return took <= 4 * S || longest_ns < took / 2;
 }
 
 static int cancel_all(int fd)
@@ -273,18 +270,31 @@ static int crowd_open(void)
 	return fd;
 }
 
+/* A machine that stops may look like that, too, but not every time. */
+#define CROWD_TRIES	3
+
 static void close_lets_others_run(void)
 {
-	check_lets_others_run("closing", close, crowd_open());
+	bool good = false;
+	int i;
+
+	for (i = 0; i < CROWD_TRIES && !good; i++)
+		good = lets_others_run("closing", close, crowd_open());
+	CHECK(good);
 }
 
 static void cancel_all_lets_others_run(void)
 {
-	int fd = crowd_open();
+	bool good = false;
+	int i, fd;
 
-	check_lets_others_run("cancelling", cancel_all, fd);
-	CHECK_EQ(dev_info(fd).timers, 0);
-	check_lets_others_run("closing what is empty", close, fd);
+	for (i = 0; i < CROWD_TRIES && !good; i++) {
+		fd = crowd_open();
+		good = lets_others_run("cancelling", cancel_all, fd);
+		CHECK_EQ(dev_info(fd).timers, 0);
+		good &= lets_others_run("closing what is empty", close, fd);
+	}
+	CHECK(good);
 }
 
 static const struct tap_test tests[] = {

@@ -20,11 +20,11 @@
 
 /* The events of each kind. */
 struct seen {
-	uint64_t arm, modify, extend, cancel, unfired, cascade, refile;
+	uint64_t arm, modify, extend, cancel, unfired, cascade, requeue;
 	uint64_t entry, exit, pass;
 	/* Sums of the counts in the events. */
 	uint64_t cascaded, requeued, fired_in_passes, cascaded_in_passes;
-	uint64_t refiled_in_passes;
+	uint64_t requeued_in_passes;
 	unsigned int exhausted;
 };
 
@@ -89,7 +89,7 @@ static void seen_take_pass(struct seen *seen, const char *line)
 	seen->pass++;
 	seen->fired_in_passes += line_number(line, "fired");
 	seen->cascaded_in_passes += line_number(line, "cascades");
-	seen->refiled_in_passes += line_number(line, "requeued");
+	seen->requeued_in_passes += line_number(line, "requeued");
 	seen->exhausted += line_number(line, "exhausted");
 }
 
@@ -124,7 +124,7 @@ static void seen_take(struct seen *seen, const char *line)
 		seen->cascaded += line_number(line, "timers");
 		CHECK(line_number(line, "levels") > 1);
 	} else if (strstr(line, ": twheel_requeue: ")) {
-		seen->refile++;
+		seen->requeue++;
 		seen->requeued += line_number(line, "timers");
 	} else if (strstr(line, ": twheel_pass: ")) {
 		seen_take_pass(seen, line);
@@ -254,7 +254,7 @@ static void extended_and_cascaded(void)
 	CHECK_EQ(seen.extend, 1);
 	CHECK(stats.cascades > 0 || stats.extended > 0);
 	CHECK_EQ(seen.requeued, stats.extended);
-	CHECK_EQ(seen.refiled_in_passes, stats.extended);
+	CHECK_EQ(seen.requeued_in_passes, stats.extended);
 	CHECK_EQ(seen.cascaded, stats.cascades);
 	CHECK_EQ(seen.pass, stats.passes);
 }
