@@ -1,15 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# intree.sh TREE: lay twheel into a kernel's source tree, as a driver of it; again, to
-# bring what has changed. intree.sh --remove TREE takes it out.
+# intree.sh TREE: copy twheel into the source tree of a kernel, as one of its drivers. Run
+# it again to update the copy. intree.sh --remove TREE removes it.
 #
-# It goes to drivers/misc: it has a device, which wants the class of misc devices to be
-# there, and the linker puts drivers/char, which makes that, before drivers/misc. In
-# lib/ or kernel/time/ it would come before it. Other drivers, which may use twheel,
-# come up later: it is a subsystem to them.
+# It goes to drivers/misc. Its device needs the class of misc devices, which drivers/char
+# makes: the linker puts that before drivers/misc, but after lib/ and kernel/time/. Drivers
+# that use twheel are initialised later, since it is a subsystem.
 #
-# No file of the tree is written to in place, so TREE may share files with another by
-# hard links (cp -al).
+# No file of the tree is modified in place. So TREE may share files with another tree by hard
+# links (cp -al).
 set -euo pipefail
 source=$(cd "$(dirname "$0")/../.." && pwd)
 
@@ -43,7 +42,7 @@ release=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$tree/Makefile" | paste -sd
 mapfile -t headers < <(cd "$source" && find include -name "*.h" | sort)
 for header in "${headers[@]}"; do
 	if [ -e "$tree/$header" ] && [ ! -e "$home" ]; then
-		fail "$tree has a $header that is not from here"
+		fail "$tree has a $header of its own"
 	fi
 done
 
@@ -57,7 +56,7 @@ if [ -n "$remove" ]; then
 	exit
 fi
 
-# bring FILE AS: if it is another, so that make does nothing for nothing
+# bring FILE AS: copy it, unless the copy is equal: make would rebuild for nothing
 bring() {
 	if ! cmp -s "$source/$1" "$tree/$2"; then
 		mkdir -p "$(dirname "$tree/$2")"
@@ -74,7 +73,7 @@ done
 bring tools/packaging/intree/Kconfig drivers/misc/twheel/Kconfig
 bring tools/packaging/intree/Makefile drivers/misc/twheel/Makefile
 bring tools/packaging/intree/kunitconfig drivers/misc/twheel/.kunitconfig
-# What was there before and is here no longer.
+# Remove sources that are here no longer.
 (cd "$home" && find module kunit -name '*.[ch]') | while read -r file; do
 	[ -e "$source/$file" ] || rm "$home/$file"
 done
@@ -82,7 +81,7 @@ done
 grep -q '"drivers/misc/twheel/Kconfig"' "$kconfig" ||
 	sed -i '$!b; /^endmenu$/i source "drivers/misc/twheel/Kconfig"' "$kconfig"
 grep -q '"drivers/misc/twheel/Kconfig"' "$kconfig" ||
-	fail "$kconfig does not end as it did: source drivers/misc/twheel/Kconfig there"
+	fail "$kconfig does not end as expected: source drivers/misc/twheel/Kconfig there"
 # shellcheck disable=SC2016
 grep -q 'CONFIG_TWHEEL' "$makefile" ||
 	sed -i '$a obj-$(CONFIG_TWHEEL)\t\t+= twheel/' "$makefile"

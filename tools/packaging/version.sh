@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-# file, and what stands before the version in a line of it
+# a file, and the text before the version in one of its lines
 places='Makefile VERSION :=\s
 module/main.c MODULE_VERSION("
 dkms.conf PACKAGE_VERSION="
@@ -16,7 +16,7 @@ README.md | \*\*Maturity\*\* | Version\s'
 number='[0-9]*\.[0-9]*\.[0-9]*'
 version=${1:-$(sed -n 's/^VERSION := //p' Makefile)}
 if ! [[ $version =~ ^[0-9]+\.[0-9]+\.[0-9]+$ ]]; then
-	echo "version.sh: '$version' is no version such as 1.2.3" >&2
+	echo "version.sh: '$version' is not a version such as 1.2.3" >&2
 	exit 2
 fi
 
@@ -49,5 +49,5 @@ while read -r file before; do
 	echo "version.sh: $file says '$states', not $version" >&2
 	wrong=1
 done <<< "$places"
-[ "$wrong" = 0 ] || echo "version.sh: 'tools/packaging/version.sh $version' mends it" >&2
+[ "$wrong" = 0 ] || echo "version.sh: 'tools/packaging/version.sh $version' corrects it" >&2
 exit "$wrong"
