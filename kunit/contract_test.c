@@ -12,6 +12,7 @@
 #include <linux/smp.h>
 
 #include <linux/twheel_policy.h>
+#include <linux/twheel_timer_list.h>
 
 #include "../module/core/base.h"
 #include "smp.h"
@@ -500,6 +501,47 @@ static void users_wheels_are_shown(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* What ported code calls, in jiffies. */
+struct twheel *tw_timers;
+
+static void ported_calls_answer_alike(struct kunit *test)
+{
+	struct oneshot *shot = kunit_kzalloc(test, sizeof(*shot), GFP_KERNEL);
+	const struct twheel_config config = { .name = "ported", .percpu = true };
+	struct twheel_timer *t = &shot->timer;
+	struct twheel_timer local;
+
+	KUNIT_ASSERT_NOT_NULL(test, shot);
+	tw_timers = wheel_new(test, &config);
+	tw_timer_setup(t, oneshot_fire, 0);
+	/* Not pending: its time is not in the future. */
+	KUNIT_EXPECT_FALSE(test, time_after(tw_timer_expires(t), jiffies));
+	KUNIT_EXPECT_EQ(test, tw_mod_timer_pending(t, jiffies + HZ), 0);
+	KUNIT_EXPECT_EQ(test, tw_del_timer(t), 0);
+	/* Reduced: armed if it is not pending, and never put off. */
+	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 1000 * HZ), 0);
+	KUNIT_EXPECT_TRUE(test, time_after(tw_timer_expires(t), jiffies + 900 * HZ));
+	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 2000 * HZ), 1);
+	KUNIT_EXPECT_TRUE(test, time_before(tw_timer_expires(t),
+					    jiffies + 1100 * HZ));
+	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 500 * HZ), 1);
+	KUNIT_EXPECT_TRUE(test, time_before(tw_timer_expires(t),
+					    jiffies + 600 * HZ));
+	KUNIT_EXPECT_EQ(test, tw_mod_timer(t, jiffies + 1), 1);
+	KUNIT_EXPECT_TRUE(test, oneshots_fired(shot, 1));
+	/* After it has expired, too. */
+	KUNIT_EXPECT_FALSE(test, time_after(tw_timer_expires(t), jiffies));
+	KUNIT_EXPECT_EQ(test, tw_timer_shutdown_sync(t), 0);
+	KUNIT_EXPECT_EQ(test, tw_mod_timer(t, jiffies), 0);
+	KUNIT_EXPECT_FALSE(test, tw_timer_pending(t));
+
+	tw_timer_setup_on_stack(&local, oneshot_fire, 0);
+	KUNIT_EXPECT_EQ(test, tw_mod_timer(&local, jiffies + HZ), 0);
+	KUNIT_EXPECT_EQ(test, tw_del_timer_sync(&local), 1);
+	tw_timer_destroy_on_stack(&local);
+	twheel_destroy(tw_timers);
+}
+
 static struct kunit_case contract_cases[] = {
 	KUNIT_CASE(zeros_read_as_idle),
 	KUNIT_CASE(zeros_are_not_pending),
@@ -513,6 +555,7 @@ static struct kunit_case contract_cases[] = {
 	KUNIT_CASE(policies_leave_interrupts_alone),
 	KUNIT_CASE(wall_clock_takes_no_policy_delay),
 	KUNIT_CASE(users_wheels_are_shown),
+	KUNIT_CASE(ported_calls_answer_alike),
 	{ }
 };
 

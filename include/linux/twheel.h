@@ -1,26 +1,75 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: timeouts for those who have very many of them.
+ * twheel: very many timeouts, in the kernel.
  *
- * A wheel (struct twheel) is a clock, a tick and the timers that wait on it. A
- * timer (struct twheel_timer, 40 bytes) is embedded in the caller's own object.
- * Arming, cancelling and moving a deadline cost the same however many timers
- * are pending; nothing is allocated, and nothing can fail for want of memory.
+ * Take a wheel where there are thousands to millions of timeouts, most of which are
+ * cancelled or pushed back before they expire: idle connections, flows, leases,
+ * retransmissions. Take one base (the default) where timers are used on one CPU or a
+ * few, or rarely: the wheel is small, has one lock, and its timers fire on any CPU.
+ * Take &twheel_config.percpu where several CPUs arm and cancel all the time. Arming
+ * and cancelling, in millions of pairs a second on emulated CPUs:
+ *
+ *	CPUs			1	2	4
+ *	one base		3.52	2.62	2.13
+ *	per CPU			3.35	6.03	5.43
+ *	timer_list		2.58	4.82	4.36
+ *
+ * One base loses to its own single CPU as soon as two CPUs share its lock.
+ *
+ * A timer is 40 bytes, inside your own object. Your module's connections, say:
+ *
+ *	struct connection {
+ *		struct twheel_timer idle;
+ *		...
+ *	};
+ *
+ *	static void connection_idle(struct twheel_timer *timer)
+ *	{
+ *		struct connection *c = container_of(timer, struct connection, idle);
+ *
+ *		connection_close(c);
+ *	}
+ *
+ *	wheel = twheel_create(&(struct twheel_config) {	 // when the module loads
+ *		.name = "connections", .percpu = true });
+ *	twheel_timer_init(&c->idle, wheel, connection_idle);
+ *	twheel_arm(&c->idle, IDLE_NS);			 // a connection begins
+ *	twheel_extend(&c->idle, IDLE_NS);		 // a packet: no lock is taken
+ *	twheel_shutdown_sync(&c->idle);			 // before it is freed
+ *	twheel_destroy(wheel);				 // when the module goes
+ *
+ * tools/examples/kernel/ has whole modules. Each function is documented where it is
+ * defined: here, if it is inline, or in module/api/. What is built on timers (periodic
+ * work, retries, idle watches) is in linux/twheel_policy.h.
  *
  * Promises:
- *  - never early: a timer fires on the first tick boundary at or after its
- *    deadline, whatever the distance;
- *  - tick boundaries are the multiples of the tick on the clock's own axis;
- *  - no interrupt while the wheel is empty.
+ *  - A timer never fires early. It fires on the first tick boundary at or after its
+ *    deadline, at any distance. Then it is late by the latency of the interrupt, and
+ *    by the timers that are due before it.
+ *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
+ *    of one tick share their interrupts. An empty wheel causes none.
+ *  - Arming, cancelling and moving cost the same however many timers are pending.
+ *    They allocate nothing, and cannot fail for want of memory.
+ *  - What has been counted in &struct twheel_stats is exact.
  *
- * Words: arm, cancel, modify (either way), extend (later only), expire, fire.
- * Times are u64 nanoseconds on the wheel's clock. All functions that take a
- * timer may be called from any context up to hard interrupt unless they say
- * otherwise, and from the callback of any timer, the firing one included.
+ * Order: timers of one tick fire in no particular order. Timers of different ticks that
+ * one pass serves fire in the order of their ticks, but for those that a wheel learns
+ * of later: timers extended while they were pending, and timers armed for the past.
+ * These may fire after others of a later tick. The bases of a per-CPU wheel know
+ * nothing of each other.
  *
- * The caller keeps a timer's memory alive during each call on it, and must not
- * free it while it is pending or its callback may run: twheel_cancel_sync() and
- * twheel_shutdown_sync() establish that. A callback may free its own timer.
+ * Words: arm (start a timer), cancel, modify (move a deadline either way), extend (move
+ * it later only), expire (the deadline comes), fire (the callback is called). Times are
+ * u64 nanoseconds on the wheel's clock.
+ *
+ * Contexts: every function that takes a timer may be called in any context, hard
+ * interrupt included, unless it says otherwise; also from callbacks, on any timer, the
+ * firing one included.
+ *
+ * Memory: a timer's memory must be there during each call on the timer. Do not free it
+ * while the timer is pending or its callback may run: twheel_shutdown_sync() and
+ * twheel_cancel_sync() see to that. A callback may free its own timer. A timer that was
+ * never initialised, all zeros, reads as idle and cannot be armed.
  *
  * Symbols are in the namespace TWHEEL.
  */
@@ -39,15 +88,18 @@
 /**
  * DOC: Coming from timer_list, hrtimer or delayed_work
  *
- * What differs from all three: a timer belongs to a wheel, which you make, and
- * which has the clock and the context of the callbacks; times are u64 ns; a
- * timer fires on the first tick at or after its deadline, at any distance;
- * arming may fail, with -ESHUTDOWN, and with -ENOSPC where you have set a
- * limit; a callback that waits for itself gets -EDEADLK. twheel_cancel_sync()
- * cancels before a callback runs or after it has ended, so it also ends a timer
- * that arms itself; that no other CPU arms it again is what
- * twheel_shutdown_sync() is for. Nothing is deferrable, and nothing is pinned
- * but by a wheel that is per CPU.
+ * What differs from all three:
+ *
+ * * A timer belongs to a wheel, which you make. The wheel has the clock, and the
+ *   context of the callbacks.
+ * * Times are u64 ns. A timer fires on the first tick at or after its deadline, at any
+ *   distance.
+ * * Arming may fail: with -ESHUTDOWN, and with -ENOSPC where you have set a limit.
+ * * A callback that waits for itself gets -EDEADLK.
+ * * twheel_cancel_sync() also ends a timer that arms itself: it cancels either before
+ *   a callback runs or after that has ended. To keep other CPUs from arming the timer
+ *   again, use twheel_shutdown_sync().
+ * * Nothing is deferrable. Only the timers of a per-CPU wheel are pinned.
  *
  * timer_list (linux/twheel_timer_list.h has these as calls in jiffies):
  *
@@ -56,8 +108,10 @@
  * DEFINE_TIMER        twheel_timer_init      there is no static initialiser
  * from_timer          container_of
  * mod_timer           twheel_arm             a delay; 1 or 0 as there, or error
+ * timer_reduce        twheel_remaining,      then twheel_arm, under your lock
  * add_timer           twheel_arm             may be pending already
- * add_timer_on        twheel_arm_on          of a wheel that is per CPU
+ * add_timer_on        twheel_arm_on          on a per-CPU wheel; from the timer's
+ *                                            own callback too, as the last thing
  * mod_timer_pending   twheel_modify
  * mod_timer, to later twheel_extend          if it is pending: no lock
  * round_jiffies       twheel_arm_range       you say by how much
@@ -98,9 +152,8 @@
  * flush_delayed_work       none                 arm it for a delay of 0
  * ======================== ==================== ===============================
  *
- * Callbacks of such a wheel run one after the other, those of a wheel that is
- * per CPU so on each CPU: one that sleeps for long belongs on a workqueue by
- * itself.
+ * Callbacks of such a wheel run one after the other; those of a per-CPU wheel do so on
+ * each CPU. A callback that sleeps for long belongs on a workqueue of its own.
  */
 
 struct twheel;
@@ -113,15 +166,15 @@ struct workqueue_struct;
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context; no lock of twheel held
+ * * the wheel's, see &enum twheel_context; no lock of twheel is held
  * * may arm, cancel, modify or free any timer, @timer included
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
 /**
  * enum twheel_state - where a timer stands
- * @TWHEEL_IDLE: initialised, not armed since
- * @TWHEEL_PENDING: armed, its deadline is ahead or just being served
+ * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
+ * @TWHEEL_PENDING: armed; its deadline is ahead, or is being served just now
  * @TWHEEL_FIRED: its last deadline was reached; the callback runs or has run
  * @TWHEEL_CANCELLED: cancelled before its deadline was served
  * @TWHEEL_UNFIRED: handed back by twheel_stop()
@@ -139,12 +192,12 @@ enum twheel_state {
 /**
  * struct twheel_timer - one timeout
  * @node: links it into a bucket while it is pending
- * @word: deadline in ns while pending, else the complement of its state, which
- *	is above %TWHEEL_NEVER
+ * @word: deadline in ns while pending, else the complement of its state, which is
+ *	above %TWHEEL_NEVER
  * @function: the callback
  * @base: the base of the wheel it belongs to
- * @lockdep_map: held while its callback runs, and taken by who may wait for
- *	that
+ * @lockdep_map: held while its callback runs, and taken by calls that may wait for
+ *	the callback
  *
  * All fields are private; see twheel_timer_init().
  */
@@ -161,9 +214,9 @@ struct twheel_timer {
 /**
  * TWHEEL_NEVER - the last deadline there is; no clock reaches it
  *
- * Deadlines beyond it, and delays that would lead beyond it, saturate here: the
- * timer is pending like any other, and never fires. The values above are taken
- * by the states of a timer that is not pending.
+ * Later deadlines, and delays that would lead beyond it, saturate here: the timer is
+ * pending like any other, and never fires. The values above are states of timers that
+ * are not pending.
  */
 #define TWHEEL_NEVER		(~(u64)0 - 16)
 
@@ -171,13 +224,13 @@ struct twheel_timer {
  * enum twheel_clock - what a wheel counts
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
- * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set.
- *	Timers follow: set forward, those that it passes are due; set back,
- *	they wait for it to come round again. Such a wheel takes absolute
- *	deadlines only: a call with a delay answers -EINVAL and changes
- *	nothing. For delays, use a wheel on CLOCK_MONOTONIC
- * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(); for tests, of
- *	twheel and of modules that use it
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
+ *	set forward, timers whose deadlines it passes are due; when it is set back, they
+ *	wait for their deadlines to come again. Such a wheel takes absolute deadlines
+ *	only: calls with a delay answer -EINVAL, for a delay must not notice that the
+ *	clock is set. Take a wheel on %TWHEEL_CLOCK_MONOTONIC for delays
+ * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(). For tests, of twheel and
+ *	of modules that use it
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC,
@@ -190,10 +243,11 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. On PREEMPT_RT too: they may
- *	take raw spinlocks only, and wake nobody up who sleeps on another kind
- * @TWHEEL_CONTEXT_WORK: a workqueue; may sleep. One callback of a base at a
- *	time
+ *	callbacks, where softirq comes too late. That holds on PREEMPT_RT, too: there
+ *	callbacks may take raw spinlocks only, and must not wake up a wait queue or
+ *	ask for random numbers
+ * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
+ *	a time
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
@@ -206,42 +260,43 @@ enum twheel_context {
 #define TWHEEL_TICK_MAX		(3600ULL * NSEC_PER_SEC)
 
 /*
- * 256 to 1: a timer an hour ahead at one millisecond cascades twice, and the
- * levels a busy server uses stay within 12 KiB of bucket heads.
+ * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
+ * twice. The levels that a busy server uses take 12 KiB of bucket heads.
  */
 #define TWHEEL_SLOTS_DEFAULT	256U
 #define TWHEEL_SLOTS_MIN	2U
 #define TWHEEL_SLOTS_MAX	4096U
 
-/* As many levels as a wheel of the smallest ratio has. */
+/* As many levels as a wheel with the fewest slots has. */
 #define TWHEEL_LEVELS_MAX	63
 
 /**
- * struct twheel_config - what a wheel is to be like; zeroes are defaults
- * @name: shown in messages
+ * struct twheel_config - how a wheel is to be made; zeroes are defaults
+ * @name: shown in messages and traces; copied
+ * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
  * @tick_ns: the tick, %TWHEEL_TICK_MIN to %TWHEEL_TICK_MAX;
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, rounded up to a power of two,
  *	%TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX; 0: %TWHEEL_SLOTS_DEFAULT
- * @max_pending: how many timers may be pending at once; 0: no limit. It is
- *	never exceeded. On a per-CPU wheel a CPU may see it reached early, while
- *	others hold shares of it that they do not use: less than half of it,
- *	all in all
+ * @max_pending: how many timers may be pending at once; 0: no limit. It is never
+ *	exceeded. On a per-CPU wheel a CPU may find it reached early, while other
+ *	CPUs hold parts of it that they do not use: less than half of it, together
  * @start_ns: where a virtual clock starts; must be 0 for the others
  * @context: where callbacks run
- * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of its own
- * @cpu_budget: how many percent of a CPU the wheel may take in softirq, 0: no limit. A wheel
- *	that takes more for longer than a few ms is served by a thread, which
- *	other tasks compete with, and its timers are the ones that are late; until
- *	it takes less. Callbacks run with softirqs off there. Only with
+ * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
+ *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue that has
+ *	not: hand in another one if they do
+ * @cpu_budget: how many percent of a CPU the wheel may take in softirq; 0: no limit. A
+ *	wheel that takes more for longer than a few ms is served by a thread, which
+ *	competes with other tasks, until it takes less. So only its own timers are
+ *	late. Callbacks run with softirqs off there, too. Only with
  *	%TWHEEL_CONTEXT_SOFTIRQ, and not per CPU
- * @percpu: a base for each CPU. Timers are armed on the CPU where the call is
- *	made, and fire there; no two CPUs share a lock or a cache line, as long
- *	as each touches its own timers. A pending timer stays where it is, and
- *	so does one whose callback runs. When a CPU goes offline its timers fire
- *	on another
- * @data: what twheel_data() returns
+ * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
+ *	is made, and fires there; as long as each CPU touches its own timers only, no
+ *	two CPUs share a lock or a cache line. A timer that is pending, or whose
+ *	callback runs, stays on its CPU; twheel_arm_on() moves it. When a CPU goes
+ *	offline its timers fire on another
  */
 struct twheel_config {
 	const char *name;
@@ -261,31 +316,29 @@ struct twheel_config {
 #define TWHEEL_LATE_BUCKETS	64
 
 /**
- * struct twheel_stats - what a wheel holds and has done; one consistent
- * snapshot
+ * struct twheel_stats - what a wheel holds and has done; one consistent snapshot
  * @pending: timers that wait for their deadline
- * @armed: timers that became pending; each still is, or has fired, or been cancelled or
- *	handed back
+ * @armed: timers that became pending. Each is pending still, or has fired, or been
+ *	cancelled, or been handed back
  * @fired: callbacks called; the sum of @late
  * @cancelled: timers cancelled while pending, by cancel or shutdown
  * @unfired: timers handed back by twheel_stop()
  * @cascades: timers moved to a lower level
- * @requeued: timers found extended, beyond their bucket, when that was reached (or, after
- *	the clock was set back, not due any more). Extensions themselves are not
- *	counted, for that would cost as much as they do; and several of one timer are
- *	found as one
+ * @requeued: timers whose deadline was beyond their bucket when that was reached: they
+ *	had been extended, or the clock had been set back. Several extensions of one
+ *	timer may be found as one; counting each would cost as much as extending
  * @passes: how often the wheel was woken up to do its work
  * @threaded: passes that a thread did, because of &twheel_config.cpu_budget
- * @exhausted: passes that used up their budget and had to resume
+ * @exhausted: passes that used up the time of a pass, and had to resume
  * @overruns: callbacks in interrupt context that took longer than the module
  *	parameter overrun_ms
- * @late: how many callbacks were called how late: @late[n] counts a lateness of 2^n
- *	ns or more, and less than 2^(n + 1). It is the time from the deadline (and so
- *	includes what was to come until the next tick, slack, and how far in the past a
- *	timer was armed for) to when the wheel, before the call, last looked at the
- *	clock: as the pass begins, and again when jiffies change, or in hard interrupt
- *	and process context before each. At least 1 ns
- * @late_sum: that of all, in ns; past 2^64, which is 584 years, it begins anew
+ * @late_sum: how late the callbacks were, all together, in ns. It wraps after 584 years
+ * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
+ *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
+ *	before the call, last looked at the clock. So it includes the wait for the tick
+ *	boundary, slack, and how far in the past a timer was armed. The wheel looks when
+ *	a pass begins, and again when jiffies change; in hard interrupt and process
+ *	context before each callback. At least 1 ns
  */
 struct twheel_stats {
 	u64 pending;
@@ -304,7 +357,7 @@ struct twheel_stats {
 };
 
 /**
- * struct twheel_geometry - what a wheel is
+ * struct twheel_geometry - the shape of a wheel
  * @clock: its clock
  * @tick_ns: its tick
  * @slots: ratio of a level to the next
@@ -317,7 +370,7 @@ struct twheel_geometry {
 	unsigned int levels;
 };
 
-/* A wheel: made, stopped, freed. */
+/* A wheel: module/api/instance.c, stats.c */
 struct twheel *__twheel_create(const struct twheel_config *config,
 			       struct module *owner);
 long twheel_stop(struct twheel *wheel,
@@ -327,9 +380,9 @@ int twheel_destroy(struct twheel *wheel);
 
 /**
  * twheel_create() - make a wheel
- * @config: what it is to be like
+ * @config: a pointer to how it is to be made. The address of a compound literal will do
  *
- * See __twheel_create(). It may be a compound literal: commas in it do no harm.
+ * See __twheel_create() for what it returns.
  */
 #define twheel_create(config...)	__twheel_create(config, THIS_MODULE)
 
@@ -345,7 +398,7 @@ void twheel_get_geometry(const struct twheel *wheel,
 void twheel_get_occupied(struct twheel *wheel,
 			 unsigned int buckets[TWHEEL_LEVELS_MAX]);
 
-/* A timer. */
+/* A timer: module/api/timer.c, arm.c, cancel.c, many.c */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,
 			 struct lock_class_key *key);
@@ -404,6 +457,8 @@ do {									\
  * @wheel: the wheel it is to belong to
  * @function: what it does when it fires
  *
+ * No other CPU may use the timer meanwhile.
+ *
  * Context:
  * * any
  */
@@ -449,16 +504,14 @@ static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
  * @timer: the timer
  * @deadline_ns: the later deadline, on the wheel's clock
  *
- * The cheapest operation there is, made for what network code does on every
- * packet: no lock, one compare-and-swap on the timer's own word. The timer
- * stays in the bucket where it is; whoever reaches the bucket reads the word
- * and files it anew.
+ * The cheapest operation, made for what network code does on every packet: no lock,
+ * one compare-and-swap on the timer's own word. The timer stays in its bucket. When
+ * the wheel reaches the bucket, it reads the word and puts the timer into another.
  *
- * Why that is sound: the word only ever grows while a timer is pending, except
- * under the base lock; and the tick a timer is filed under is never later than
- * its word. Expiry claims the timer by a compare-and-swap from the word it has
- * looked at, so either it sees the later deadline or this call sees that the
- * timer is no longer pending.
+ * Why that is sound: the word of a pending timer only grows, except under the base
+ * lock, and the bucket of a timer is never later than its word. Expiry claims the timer
+ * by a compare-and-swap from the word it has looked at. So either expiry sees the later
+ * deadline, or this call sees that the timer is no longer pending.
  *
  * Context:
  * * any

@@ -1,27 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what timeouts are mostly made into, over the plain timer.
+ * twheel: what timeouts are mostly used for, over the plain timer.
  *
  *  - struct twheel_periodic: work that recurs, at a fixed rate or with a fixed
  *    delay between one run and the next;
  *  - struct twheel_retry: attempts at something that may fail, with a back-off
  *    that doubles, jitter, and an end;
- *  - struct twheel_idle: somebody is watched, and reported once nothing has
- *    been heard from them for a while.
+ *  - struct twheel_idle: a watch over a peer, which reports when nothing has been
+ *    heard of the peer for a while.
  *
- * Each is embedded in the caller's own object, allocates nothing, and belongs
- * to a wheel as a timer does; what linux/twheel.h says of clocks, ticks,
- * contexts and the life of a timer's memory holds here too. All fields are
- * private, but for one use: the struct twheel_timer inside is what
- * twheel_stop() hands back.
+ * Each is embedded in the caller's own object, allocates nothing, and belongs to a wheel
+ * as a timer does. What linux/twheel.h says of clocks, ticks, contexts and the life of a
+ * timer's memory holds here too. All fields are private, with one exception: the struct
+ * twheel_timer inside is what twheel_stop() hands back.
  *
- * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods,
- * delays, timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines
- * beyond %TWHEEL_NEVER saturate there.
+ * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays,
+ * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond
+ * %TWHEEL_NEVER saturate there. A wheel on %TWHEEL_CLOCK_REALTIME takes no delays: on
+ * such a wheel only twheel_periodic_start_at() at a fixed rate works, and all else
+ * answers -EINVAL.
  *
- * The plain calls never wait, those named _sync wait for the callback. A stop
- * or a new start wins over a callback that is running: that one goes on to its
- * end, but what it returns does not count any more.
+ * The plain calls never wait. Those named _sync wait for the callback. A stop or a new
+ * start wins over a callback that is running: that one goes on to its end, but what it
+ * returns no longer counts.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H
@@ -45,11 +46,11 @@ struct twheel_idle;
 #define TWHEEL_SPAN_MAX		(TWHEEL_NEVER / 2)
 
 /**
- * enum twheel_next - what is to follow a callback
+ * enum twheel_next - what follows a callback
  * @TWHEEL_DONE: nothing. The object is not touched any more: the callback may
  *	have freed it
- * @TWHEEL_AGAIN: another one, unless the object has been stopped or started
- *	anew since the callback began, by itself or by anybody else
+ * @TWHEEL_AGAIN: another callback, unless the object has been stopped or started
+ *	anew since this one began
  */
 enum twheel_next {
 	TWHEEL_DONE,
@@ -57,12 +58,12 @@ enum twheel_next {
 };
 
 /**
- * struct twheel_series - callbacks of which one leads to the next
+ * struct twheel_series - callbacks that follow one another
  * @timer: waits for the next one
  * @lock: guards what is below, and that @timer is armed for the present series
  *	only
  * @number: changes with every start and every stop, so that a callback's answer
- *	can be told to be out of date
+ *	is known to be out of date
  * @on: started and not stopped
  *
  * What twheel_periodic and twheel_retry have in common. All fields are private.
@@ -192,7 +193,7 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_error() - why has it ended by itself?
+ * twheel_periodic_error() - why has the work ended by itself?
  * @periodic: the periodic work
  *
  * While the callback runs the timer is not pending, and does not count against
@@ -202,8 +203,7 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  * Context:
  * * any
  * Return:
- * * 0 - it has not: it was stopped, its callback said %TWHEEL_DONE, or it goes
- *   on
+ * * 0 - it has not: it goes on, was stopped, or its callback said %TWHEEL_DONE
  * * -ENOSPC - when the callback had ended, the wheel's limit was reached
  * * -ESHUTDOWN - by then the wheel had been stopped, or @periodic shut down
  */
@@ -218,13 +218,13 @@ static inline int twheel_periodic_error(const struct twheel_periodic *periodic)
  * struct twheel_backoff - how often and when to try
  * @attempts: how many attempts there are at most, 1 or more
  * @jitter: by how many per cent a delay may be shorter, 0 to 100. Each delay is
- *	chosen evenly between that and its full length, so that those who failed
- *	together do not come back together. It never makes a delay longer
+ *	chosen evenly between that and its full length, so that clients that failed
+ *	together do not come back together. Jitter never makes a delay longer
  * @first_ns: the delay between the first attempt and the second. It doubles
  *	with every attempt after that
  * @ceiling_ns: the longest delay, @first_ns or more; 0: %TWHEEL_SPAN_MAX
  * @grace_ns: how long after the last attempt to give up, for attempts whose
- *	success is learnt of later; without jitter. 0: as soon as it has failed
+ *	success shows later; without jitter. 0: as soon as the attempt has failed
  */
 struct twheel_backoff {
 	unsigned int attempts;
@@ -306,7 +306,7 @@ twheel_retry_attempts(const struct twheel_retry *retry)
 
 /**
  * typedef twheel_idle_fn - nothing has been heard for the timeout
- * @idle: whose watch it was; no longer watching
+ * @idle: the watch; no longer started
  *
  * Context:
  * * as &twheel_fn
@@ -315,8 +315,8 @@ twheel_retry_attempts(const struct twheel_retry *retry)
 typedef void (*twheel_idle_fn)(struct twheel_idle *idle);
 
 /**
- * struct twheel_idle - a watch over somebody who should give signs of life
- * @timer: fires when they have not
+ * struct twheel_idle - a watch over a peer that should give signs of life
+ * @timer: fires when there was none for the timeout
  * @timeout: ns
  * @function: the callback
  *
@@ -347,8 +347,8 @@ int twheel_idle_stop_sync(struct twheel_idle *idle);
  * * lock-free
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now
- * * 0 - nor will it without this, the deadline is not before that
- * * -ENOENT - too late, the callback runs or has run; or the watch is stopped
+ * * 0 - likewise; the deadline was not before that anyway
+ * * -ENOENT - too late: the callback runs or has run, or the watch is stopped
  */
 static inline int twheel_idle_touch(struct twheel_idle *idle)
 {

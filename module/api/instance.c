@@ -440,9 +440,9 @@ TW_EXPORT(twheel_destroy);
  * @now_ns: the new time. Before the present one, it sets the clock back: timers
  *	wait for their deadlines again
  *
- * Runs the callbacks of all timers due by then, in the order of their ticks (of a
- * per-CPU wheel, one CPU's after the other's, all here). What they arm for now
- * runs at the next call.
+ * Runs the callbacks of all timers that are due by then, here, in the order that
+ * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
+ * that callbacks arm for the past wait for the next call.
  *
  * Context:
  * * process, may sleep; one caller at a time

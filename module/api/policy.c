@@ -300,8 +300,8 @@ TW_EXPORT(twheel_periodic_stop);
  * twheel_periodic_stop_sync() - stop periodic work and wait for its callback
  * @periodic: the periodic work
  *
- * When this returns, the callback does not run on any CPU, and will not unless
- * somebody starts the work: where nobody does, its memory can be freed.
+ * When this returns, the callback does not run on any CPU, and will not unless the
+ * work is started again: where nothing does that, its memory can be freed.
  *
  * Do not call it with a lock held that the callback takes.
  *
@@ -430,11 +430,11 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * @retry: the retry
  * @backoff: how often and when; copied
  *
- * The first attempt is made soon, on a tick of the wheel, but never from within
- * this call. A delay is counted from when the attempt before has ended.
+ * The first attempt is made at the next tick boundary, never from within this call.
+ * A delay is counted from the end of the attempt before.
  *
- * It ends in exactly one of these ways: an attempt says %TWHEEL_DONE, it is
- * given up, it is cancelled, or twheel_stop() hands its timer back.
+ * A retry ends in exactly one of these ways: an attempt says %TWHEEL_DONE, it is given
+ * up, it is cancelled, or twheel_stop() hands its timer back.
  *
  * A retry that is started already begins anew with its first attempt; if an
  * attempt is running, what that one returns does not count.
@@ -475,8 +475,8 @@ TW_EXPORT(twheel_retry_start);
  * twheel_retry_cancel() - make no more attempts
  * @retry: the retry
  *
- * An attempt that runs now is the last one. Nobody gives up after this, unless
- * that callback is just being called.
+ * An attempt that runs now is the last one. The callback that gives up is not called
+ * after this, unless it is just being called.
  *
  * Context:
  * * any, the retry's own callbacks included
@@ -494,8 +494,8 @@ TW_EXPORT(twheel_retry_cancel);
  * twheel_retry_cancel_sync() - make no more attempts, and wait for the last one
  * @retry: the retry
  *
- * When this returns, neither of the callbacks runs on any CPU, nor will unless
- * somebody starts the retry: where nobody does, its memory can be freed.
+ * When this returns, neither callback runs on any CPU, and none will unless the
+ * retry is started again: where nothing does that, its memory can be freed.
  *
  * Do not call it with a lock held that a callback takes.
  *
@@ -587,15 +587,15 @@ TW_EXPORT(twheel_idle_start);
  * @idle: the watch
  * @timeout_ns: the new timeout, 1 to %TWHEEL_SPAN_MAX; longer or shorter
  *
- * It starts from now, as if there had been a sign of life. A touch on another
- * CPU at the same moment may still count with the old timeout. One that is not
- * started is not started by this.
+ * The timeout starts from now, as if there had been a sign of life. A touch on another
+ * CPU at the same moment may still count with the old timeout. A watch that is not
+ * started stays so.
  *
  * Context:
  * * any
  * Return:
  * * 1 - the timeout has changed
- * * 0 - nobody is being watched
+ * * 0 - the watch is not started
  * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME;
  *   nothing has been done
  */
@@ -613,7 +613,7 @@ TW_EXPORT(twheel_idle_set_timeout);
  * * any, the watch's own callback included
  * Return:
  * * 1 - the callback will not be called
- * * 0 - nobody was being watched; the callback may be running
+ * * 0 - the watch was not started; the callback may be running
  */
 int twheel_idle_stop(struct twheel_idle *idle)
 {
@@ -625,8 +625,8 @@ TW_EXPORT(twheel_idle_stop);
  * twheel_idle_stop_sync() - stop watching and wait for the callback
  * @idle: the watch
  *
- * When this returns, the callback does not run on any CPU, and will not unless
- * somebody starts the watch: where nobody does, its memory can be freed.
+ * When this returns, the callback does not run on any CPU, and will not unless the
+ * watch is started again: where nothing does that, its memory can be freed.
  *
  * Do not call it with a lock held that the callback takes.
  *
@@ -634,7 +634,7 @@ TW_EXPORT(twheel_idle_stop);
  * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - the callback will not be called
- * * 0 - nobody was being watched
+ * * 0 - the watch was not started
  * * -EDEADLK - called from the callback; nothing has been done
  */
 int twheel_idle_stop_sync(struct twheel_idle *idle)

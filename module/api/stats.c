@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What can be asked of a wheel. */
-#include <linux/errno.h>
-#include <linux/string.h>
+/* What a wheel says of itself: its time, its shape, what it holds and has done. */
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/build_bug.h>
+#include <linux/spinlock.h>
 
 #include <linux/twheel.h>
 
@@ -25,14 +27,14 @@ u64 twheel_now(const struct twheel *wheel)
 TW_EXPORT(twheel_now);
 
 /**
- * twheel_id() - what a wheel is called in traces
+ * twheel_id() - the number of a wheel, in traces and in debugfs
  * @wheel: the wheel
  *
  * Context:
  * * any
  * Return:
- * * a number that no other wheel has had since the module was loaded, unless there
- *   were four thousand million
+ * * a number that no other wheel has had since the module was loaded, up to four
+ *   thousand million of them
  */
 unsigned int twheel_id(const struct twheel *wheel)
 {
@@ -40,7 +42,7 @@ unsigned int twheel_id(const struct twheel *wheel)
 }
 TW_EXPORT(twheel_id);
 
-static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
+static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 {
 	unsigned long flags;
 	unsigned int i;
@@ -49,7 +51,7 @@ static void add_stats(struct twheel_base *base, struct twheel_stats *stats)
 	raw_spin_lock_irqsave(&base->lock, flags);
 	stats->pending += tw_base_pending(base);
 	fired = tw_base_fired(base);
-	/* Whatever became pending still is, or ended in one of these ways. */
+	/* Each timer that became pending still is, or ended in one of these ways. */
 	stats->armed += tw_base_pending(base) + fired + base->cancelled +
 			base->unfired;
 	stats->fired += fired;
@@ -83,12 +85,62 @@ void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 
 	*stats = (struct twheel_stats) { };
 	tw_for_each_base(base, i, wheel)
-		add_stats(base, stats);
+		stats_add(base, stats);
 }
 TW_EXPORT(twheel_get_stats);
 
+/* How many buckets of a level have a timer. */
+static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int level)
+{
+	unsigned int first = tw_wheel_index(w, level, 0);
+	unsigned int buckets = w->mask + 1;
+	const unsigned long *words = w->buckets.occupied + BIT_WORD(first);
+
+	if (!(w->active & BIT_ULL(level)))
+		return 0;
+	if (buckets >= BITS_PER_LONG)
+		return bitmap_weight(words, buckets);
+	/* Several levels to a word. */
+	return hweight_long(*words >> first % BITS_PER_LONG &
+			    GENMASK(buckets - 1, 0));
+}
+
 /**
- * twheel_get_geometry() - what a wheel is
+ * twheel_get_occupied() - how many buckets of each level have a timer
+ * @wheel: the wheel
+ * @buckets: filled in, with 0 for levels that the wheel has not. A level has twice as
+ *	many as &twheel_geometry.slots. Those of a per-CPU wheel are added up
+ *
+ * This counts the bits of bitmaps, a level at a time: some hundred instructions at
+ * most with the lock held, however many timers there are.
+ *
+ * Context:
+ * * any
+ */
+void twheel_get_occupied(struct twheel *wheel,
+			 unsigned int buckets[TWHEEL_LEVELS_MAX])
+{
+	unsigned int level, i;
+
+	BUILD_BUG_ON(TWHEEL_LEVELS_MAX != tw_wheel_levels(1));
+	for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
+		buckets[level] = 0;
+	for (i = 0; i < wheel->nr_bases; i++) {
+		struct twheel_base *base = wheel->bases[i];
+
+		for (level = 0; base && level < base->wheel.levels; level++) {
+			unsigned long flags;
+
+			raw_spin_lock_irqsave(&base->lock, flags);
+			buckets[level] += stats_count_level(&base->wheel, level);
+			raw_spin_unlock_irqrestore(&base->lock, flags);
+		}
+	}
+}
+TW_EXPORT(twheel_get_occupied);
+
+/**
+ * twheel_get_geometry() - the shape of a wheel
  * @wheel: the wheel
  * @geometry: filled in
  *
@@ -110,8 +162,8 @@ void twheel_get_geometry(const struct twheel *wheel,
 TW_EXPORT(twheel_get_geometry);
 
 /**
- * twheel_plan() - what a wheel would be, were it made
- * @config: what it is to be like
+ * twheel_plan() - the shape that a wheel would have, without making it
+ * @config: how it is to be made
  * @geometry: filled in, if @config is valid
  *
  * Context:
@@ -128,7 +180,7 @@ int twheel_plan(const struct twheel_config *config,
 TW_EXPORT(twheel_plan);
 
 /**
- * twheel_data() - what &twheel_config.data was
+ * twheel_data() - the pointer that was &twheel_config.data
  * @wheel: the wheel
  *
  * Context:
