@@ -127,15 +127,17 @@ static int batch_with_cells(struct twheel *wheel, struct twheel_op *ops,
 	return done;
 }
 
-static bool batch_has_fixed(const struct twheel_op *ops, unsigned int count)
+/* All flags of a batch. Four at a time: most batches need no other pass here. */
+static uint32_t batch_flags(const struct twheel_op *ops, unsigned int count)
 {
-	unsigned int i;
+	uint32_t flags = 0;
 
-	for (i = 0; i < count; i++) {
-		if (ops[i].flags & TWHEEL_FIXED_DELAY)
-			return true;
-	}
-	return false;
+	for (; count >= 4; ops += 4, count -= 4)
+		flags |= ops[0].flags | ops[1].flags | ops[2].flags |
+			 ops[3].flags;
+	for (; count; ops++, count--)
+		flags |= ops->flags;
+	return flags;
 }
 
 int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
@@ -150,7 +152,7 @@ int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 	done = batch_run(wheel, ops, count);
 	/* As a rule the program has taken all events, and has no fixed delays. */
 	if (done <= 0 || (!ahead_any(wheel) && !fixed_any(wheel) &&
-			  !batch_has_fixed(ops, done)))
+			  !(batch_flags(ops, done) & TWHEEL_FIXED_DELAY)))
 		return done;
 	for (i = 0; i < done; i++) {
 		/* The kernel does not know that flag, and has refused the arm. */

@@ -184,6 +184,7 @@ int cells_before_arm(struct twheel *wheel, struct twheel_op *op)
 		/* In the mapping a timer fires without slack. */
 		op->slack_ns = 0;
 		if (record->fixed) {
+			wheel->cells.fixed = true;
 			op->flags &= ~TWHEEL_FIXED_DELAY;
 			op->period_ns = fixed_period(wheel);
 		}
@@ -417,7 +418,8 @@ unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 		/* A periodic timer may have been extended since. */
 		if (events[i].deadline_ns > now)
 			events[i].deadline_ns = now;
-		cell_again(wheel, events[i].id);
+		if (wheel->cells.fixed)
+			cell_again(wheel, events[i].id);
 	}
 	return got;
 }

@@ -77,6 +77,7 @@ struct cell_event {
  * @records: what the library knows of each cell
  * @free: the first of the free cells, plus one; 0: none
  * @fresh: cells from here on have never been used
+ * @fixed: a timer with a fixed delay has been armed
  */
 struct cells {
 	struct twheel_map *map;
@@ -89,6 +90,7 @@ struct cells {
 	struct cell_record *records;
 	uint32_t free;
 	uint32_t fresh;
+	bool fixed;
 };
 
 /* An identifier in the form that the inlines need, from its parts. */
