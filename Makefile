@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # For people. What kbuild does is in Kbuild.
 
-# The one place that says the version. tools/ takes it from here; what has to say it again
-# is checked against it, and set by tools/packaging/version.sh.
+# The version, in one place. tools/ and debian/ take it from here. Files that must repeat it
+# are checked against it, and set, by tools/packaging/version.sh.
 VERSION := 0.2.0
 
 KDIR ?= /lib/modules/$(shell uname -r)/build

@@ -16,7 +16,7 @@ LAYERS = ("engine", "core", "api", "dev")
 SHARED = ("compat.h", "export.h", "param.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
-# Who includes a public header of ours: the lowest layer that does.
+# The lowest layer that may include each of our public headers.
 LOWEST = {"linux/twheel.h": "engine", "trace/events/twheel.h": "core",
           "linux/twheel_policy.h": "api", "uapi/linux/twheel.h": "dev"}
 

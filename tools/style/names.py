@@ -32,7 +32,7 @@ def main():
                     if (match and match[1] not in ALLOWED and
                             (kind in ("function", "variable") or STRICT.match(name))):
                         print(f"{name}:{number}: CHECK:BARE_NAME: {kind} {match[1]} "
-                              "does not say whose it is")
+                              "has no noun")
                         break
 
 

@@ -38,14 +38,13 @@ check_checkpatch() {
 		--no-tree --strict --quiet --terse --show-types -f \
 		> "$work/checkpatch" 2>&1 || :
 	rm -f .checkpatch-camelcase.*
-	# Nothing at all would be a script that has not run.
+	# Without this line the script has not run.
 	grep -q ' lines checked$' "$work/checkpatch" ||
 		{ tail -n 3 "$work/checkpatch"; return 1; }
 	python3 tools/style/judge.py tools/style/exceptions < "$work/checkpatch"
 }
 
-# In the kernel a backtrace names bare functions; in the library they stand beside those of
-# any program. In what is not the module, nouns of types are names enough.
+# A backtrace of the kernel shows bare function names, without their file.
 check_names() {
 	files 'module/*.[ch]' 'tools/lib/*.[ch]' 'kunit/*.[ch]' 'tools/bench/*.[ch]' \
 		'tools/examples/kernel/*.[ch]' 'tools/test/torture/*.[ch]' \
@@ -64,7 +63,7 @@ check_indent() {
 		xargs -0 python3 tools/style/indent.py
 }
 
-# Every comment that is one, and that what is exported has one.
+# Every kernel-doc comment is valid, and every exported function has one.
 check_kernel_doc() {
 	local status=0 name
 
@@ -132,9 +131,9 @@ check_library() {
 	return $status
 }
 
-# Each from its own folder, which is where it finds what it sources. What stands in single
-# quotes is for another shell (2016); stock_kernel() has arguments that need not be
-# given (2119).
+# Each script from its own folder, so that shellcheck finds the files it sources. Single
+# quotes hold code for another shell (2016), and the arguments of stock_kernel() are
+# optional (2119).
 check_shellcheck() {
 	local status=0 script
 

@@ -89,7 +89,7 @@ try() {
 	elif [ -n "$only_program" ]; then
 		cp "$work/tools/test/user/$only_program" "$root/tests/"
 	else
-		# What is the device's alone no suite sees.
+		# No suite uses the device.
 		[[ $file = module/dev/* ]] ||
 			cp "$work"/source/kunit/twheel_kunit{,_smp}.ko \
 				"$root/modules/"
@@ -114,7 +114,7 @@ try() {
 		fi
 }
 
-# try_misuse: misuse what is in $work/source; prints what was not as it should be
+# try_misuse: misuse the module of $work/source; prints the first failure
 try_misuse() {
 	build "$name"
 	begin_misuse "$kernel" "$work/source"
@@ -140,7 +140,8 @@ wanted() {
 	[[ " $* " = *" engine "* && $file = module/engine/* ]]
 }
 
-# mend: no fault in $work/source; what had none is not touched, nor built again
+# mend: remove the fault from $work/source. Files without one are not touched, so that make
+# does not build them again.
 mend() {
 	local file
 

@@ -4,7 +4,7 @@
 # kernel, in QEMU, and see what neighbours notice of it. Ends with "N passed, N failed".
 #
 #   MODE=icount  one CPU, whose clock advances by one nanosecond an instruction:
-#                nothing that the host does is seen, and every run says the same
+#                the load of the host has no effect, and every run says the same
 #   MODE=wall    CPUS= CPUs (2), in real time; worth something on an idle host only
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

@@ -19,8 +19,8 @@ KINDS = re.compile(
 # Whatever it was that it said, a trace shows that it was something.
 TRACE = re.compile("Call Trace:")
 # Two functions that race, where neither is ours. The kernel has thousands of races with
-# itself by the strict rules that we ask for. What it does to our data through functions
-# of its own goes unseen so; what is inlined into ours does not.
+# itself by the strict rules that we ask for. So its races on our data are missed where its
+# own functions make both accesses, but not where they are inlined into ours.
 OTHERS = re.compile(r"BUG: KCSAN: (?!.*\[twheel)")
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# Kernels of Debian's: of the machine's own suite, and of others, whose packages are
-# unpacked in the cache and never installed. lib.sh reads this.
+# Debian's kernels, of the machine's own suite and of others. Packages of other suites are
+# unpacked in the cache and never installed. lib.sh reads this file.
 
-# own_source SUITE: the machine's own source entry, for another suite. The first that is
-# of its own suite is taken, in either of apt's two formats.
+# own_source SUITE FOLDER: write the machine's own source entry, changed to SUITE, into
+# FOLDER. The first entry of the machine's suite counts, in either of apt's two formats.
 own_source() {
 	local own files=() file
 
@@ -38,9 +38,9 @@ own_source() {
 		    "see /etc/apt/sources.list and /etc/apt/sources.list.d"
 }
 
-# suite SUITE: what apt is to be told to read that suite, and to leave the machine's
-# own lists alone. Sets suite_apt. Lists of a day ago are read again; of a machine
-# without a network, for as long as they are there.
+# suite SUITE: set suite_apt to the options by which apt reads that suite and leaves the
+# machine's own lists alone. Lists older than a day are read again; without a network old
+# ones will do.
 suite() {
 	local folder=$CACHE/apt-$1
 
@@ -71,7 +71,7 @@ suite_version() {
 		sed -n 's/^Version: //p' | head -n 1
 }
 
-# suite_depends PACKAGE: what it depends on there
+# suite_depends PACKAGE: its dependencies in that suite
 suite_depends() {
 	apt-cache "${suite_apt[@]}" show "$1" 2>/dev/null |
 		sed -n 's/^Depends: //p' | head -n 1
@@ -141,7 +141,7 @@ stock_kernel() {
 		package=$(dpkg-query -W -f '${Depends}' "$meta")
 		version=$(dpkg-query -W -f '${Version}' "$meta") ;;
 	6.12)
-		# linux-kbuild's programs and the compiler are those of 12.
+		# Debian 12's compiler and libraries serve linux-kbuild's programs.
 		need gcc libelf1 libssl3 pahole zlib1g
 		suite bookworm-backports
 		package=$(suite_depends "$meta")

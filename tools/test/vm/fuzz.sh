@@ -31,8 +31,8 @@ for on in $kernels; do
 		die "KERNELS: $on is none of debug, stock, coarse"
 done
 
-# What is dear where a guest is emulated, and nothing to the module: what CPUs do wrong,
-# memory that is cleared though it will be, who may open what, and how busy all are.
+# Expensive in an emulated guest, and irrelevant to the module: mitigations, memory that is
+# cleared at allocation, security modules, pressure statistics, auditing.
 light="mitigations=off init_on_alloc=0 lsm= psi=0 audit=0"
 
 # build_for KDIR FOLDER OPTION...: the module
@@ -74,18 +74,16 @@ guest() {
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/fuzz.sh" "$root"
 	touch "$run/results"
-	# With a fifth level of page tables an interrupt early at boot may be one at which
-	# KASAN sees none, for what the CPU can do is just being found out.
 	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel" --initrd "$run/initrd" \
 		--memory 1G --memory-file "$memory" \
 		--console "$run/console" --results "$run/results" \
-		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr no5lvl \
+		--append "oops=panic panic_on_warn=1 loglevel=8 nokaslr \
 			sysctl.kernel.panic_on_rcu_stall=1 $PATIENT_WORDS \
 			$clock $words" &
 	CHILD=$!
 	watch_child grep -a '^#' "$run/results" || say "the end of the console:
 $(tail -n 25 "$run/console" 2>/dev/null)"
-	# What was running when it died.
+	# The programs that were running when it died.
 	if ! grep -aq '^@over' "$run/results"; then
 		mkdir -p "$run/last"
 		"$work/tools/test/fuzz/fuzz" --extract "$memory" "$run/last" \
@@ -104,7 +102,7 @@ stock() {
 	guest "$1" "$stock_image" "$2" "loglevel=5 $light" "${@:3}"
 }
 
-# Timers are those of the tick, every 4 ms: many expire at once, and few in between.
+# Timers expire at the tick only, every 4 ms: many at once.
 coarse() {
 	guest "$1" "$stock_image" "$2" "loglevel=5 $light highres=off nohz=off" "${@:3}"
 }
@@ -118,7 +116,7 @@ run_logged "$work/tools.log" "building the fuzzer" \
 	make -C "$ROOT/tools" -j"$(nproc)" OUT="$work/tools" "$work/tools/test/fuzz/fuzz"
 clock=$(clock_words "$work")
 
-# What guests begin with: the kept programs, and those found before.
+# Guests begin with the corpus, and with the programs found before.
 inputs=$SCRATCH/inputs
 mkdir -p "$inputs" "$work/found"
 cp "$corpus"/* "$inputs/"
@@ -127,8 +125,8 @@ judge() {
 	python3 "$ROOT/tools/test/vm/fuzz_verdict.py" "$work" "$@"
 }
 
-# sound_source KDIR FOLDER: built once as it should be; then only what a fault changes is
-# built anew
+# sound_source KDIR FOLDER OPTION: build the sources without a fault. A fault then costs
+# only the files that it changes.
 sound_source() {
 	build_for "$1" "$2" "$3"
 }
@@ -225,7 +223,7 @@ if [ "$left" != 0 ]; then
 fi
 for on in $fast; do
 	if [ "$calls" != 0 ]; then
-		# Each of those to come makes as many.
+		# The guests that are left share the calls that are left.
 		made=$(judge --count "${runs[@]}")
 		share=$((calls > made ? (calls - made + left - 1) / left : 1))
 		limits=(--seconds 0 --calls "$share")

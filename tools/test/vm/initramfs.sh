@@ -28,7 +28,7 @@ mount -t debugfs debug /sys/kernel/debug
 mount -t tmpfs tmp /tmp
 echo 1 > /proc/sys/kernel/printk_ratelimit
 . /main
-# Setting a line's modes waits until what was written to it has gone out.
+# Setting the modes of a line waits until all output has left it.
 for tty in /dev/ttyS0 /dev/ttyS1; do
 	stty -F $tty sane 2>/dev/null
 done

@@ -50,7 +50,7 @@ if [ ! -e "$work/pristine/Makefile" ]; then
 	tar -xf "/usr/src/$package.tar.xz" -C "$work/part" --strip-components=1
 	mv "$work/part" "$work/pristine"
 fi
-# Files of one content and time: intree.sh writes to none in place.
+# The two trees share files by hard links: intree.sh writes to none in place.
 [ -e "$tree/Makefile" ] || cp -al "$work/pristine" "$tree"
 
 lay() {
@@ -133,6 +133,6 @@ check "kunit.py, user-mode Linux" kunit "$work/um" "$ROOT/kunit/main.c" um
 check "kunit.py, QEMU, 2 CPUs, with those on real clocks" kunit "$work/x86" \
 	"$ROOT/kunit/main_smp.c" x86_64 --qemu_args "-smp 2 -m 2G" \
 	--kconfig_add CONFIG_SMP=y --kconfig_add CONFIG_TWHEEL_KUNIT_SMP_TEST=y
-[ "$failed" = 0 ] || say "what was printed: $work/log"
+[ "$failed" = 0 ] || say "the log: $work/log"
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

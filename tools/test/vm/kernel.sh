@@ -30,7 +30,7 @@ if [ ! -e "$build/complete" ]; then
 	mkdir -p "$build"
 	run_logged "$build/config.log" "configuring kernel $version" \
 		make -C "$source" O="$build" tinyconfig
-	# That is of one CPU, and 6.12 would take no more than two then, not the default.
+	# tinyconfig sets one CPU, from which 6.12 would make two instead of its default.
 	sed -i '/^CONFIG_NR_CPUS=/d' "$build/.config"
 	cat "$config" >> "$build/.config"
 	run_logged "$build/config.log" "settling the configuration" \

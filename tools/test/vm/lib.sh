@@ -21,7 +21,7 @@ die() {
 }
 
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/twheel.XXXXXX")
-# What runs in the background: what is waited for, and what goes on beside that.
+# Children in the background: CHILD is waited for, those of ASIDE run beside it.
 CHILD=
 ASIDE=()
 clean_up() {
@@ -80,7 +80,7 @@ need() {
 	fi
 }
 
-# watch_child SIGN...: wait for CHILD, whose status this has. Shows the seconds and what
+# watch_child SIGN...: wait for CHILD, and return its status. Shows the seconds and what
 # the command SIGN prints: on a terminal each second, in a log every minute.
 watch_child() {
 	local start=$SECONDS shown=$SECONDS status=0 end='' pause=60
@@ -170,9 +170,9 @@ end_logged() {
 	BEGUN=() ASIDE=()
 }
 
-# clock_words DIR: words for a kernel whose clock is to be a good one. An emulated guest's
-# own choice is one that QEMU has to be asked for, which would be most of what there is
-# to do.
+# clock_words DIR: boot words that make the TSC the clock of an emulated guest. By itself
+# the guest would choose a clock that QEMU emulates as a device, and reading that would
+# take most of its time.
 clock_words() {
 	! grep -qE '^flags.*\b(vmx|svm)\b' /proc/cpuinfo || return 0
 	[ "$(uname -m)" = x86_64 ] || return 0
@@ -268,7 +268,7 @@ begin_misuse() {
 		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
 }
 
-# lacks KDIR OPTION...: those of them that the kernel is configured without
+# lacks KDIR OPTION...: print those options that the kernel is configured without
 lacks() {
 	local kdir=$1 option
 
@@ -298,7 +298,7 @@ misuse_initrd() {
 # Words of every guest's kernel. A busy host may leave a CPU alone for a minute or two, so
 # the kernel's own watchdogs get the longest times that they take; what spins is still
 # found. A busy host also makes the kernel mismeasure its delay loop: it is told a value,
-# by which a delay lasts next to no time, so that no test relies on one.
+# by which a delay is very short, so that no test can rely on one.
 PATIENT_WORDS="softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 \
 sysctl.kernel.hung_task_timeout_secs=1200 workqueue.watchdog_thresh=300 lpj=4096"
 

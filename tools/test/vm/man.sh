@@ -46,8 +46,8 @@ if [ -n "$tools" ]; then
 	exit
 fi
 
-# Of pages that refer to each other none is installed, and the database of those
-# that are may be old. A page of several names has links, to where it is installed.
+# Pages refer to each other, but none is installed here: mandoc's complaint about that is
+# ignored. A page with several names has links, which say where it will be installed.
 pages=()
 for page in "$man"/*.[0-9]; do
 	target=$(sed -n 's/^\.so man[0-9]\///p' "$page")

@@ -42,14 +42,14 @@ check() {
 	fi
 }
 
-# copy FOLDER: the tree as git knows it, with what is not committed yet
+# copy FOLDER: copy the tree there: all files in git, and new ones that git does not ignore
 copy() {
 	mkdir -p "$1"
 	git -C "$ROOT" ls-files -co --exclude-standard -z |
 		(cd "$ROOT" && cpio -0pdm --quiet "$1")
 }
 
-# inside COMMAND...: in the root, with no network; what is left running is ended
+# inside COMMAND...: run it in the root, without a network, and end all that it leaves
 inside() {
 	patient "$work/log" unshare --mount --pid --net --fork \
 		--kill-child sh -c 'mount -t proc proc "$0/proc" &&
@@ -86,7 +86,7 @@ build() {
 }
 build "$work/$version"
 build "$work/$next" "$next"
-# No overrides; and of these two: nothing in the library calls what could be
+# No overrides. Two tags do not apply: the library calls no function that could be
 # fortified, and a first version closes no bug.
 check "lintian has no error and no warning" lintian --fail-on error,warning \
 	--allow-root --suppress-tags hardening-no-fortify-functions,initial-upload-closes-no-bugs \
@@ -105,8 +105,8 @@ mv "$root"/twheel/*"_${next}_"* "$root/twheel/next/"
 "$ROOT/tools/test/vm/six_lines.sh" "$root/twheel/try"
 release=$(basename "$root"/lib/modules/*)
 
-# What is on the system. Not: what apt, dpkg and DKMS note down of what they did,
-# and the copies that are made before groups are changed.
+# All files of the system, without the logs and state of apt, dpkg and DKMS, and without
+# the copies that are made before groups change.
 inventory() {
 	(cd "$root" && find . -xdev \( -path ./proc -o -path ./twheel \
 		-o -path ./var/log -o -path ./var/cache -o -path ./var/lib/dpkg \
@@ -152,7 +152,7 @@ check "removal" inside apt-get -qy remove twheel-dkms twheel-tools \
 check "purge" inside dpkg --purge twheel-dkms twheel-tools \
 	libtwheel0 libtwheel-dev
 check "nothing is left" nothing_left
-# By hand, as the README says for who has no packages.
+# From source, as the README says.
 from_source() {
 	inside sh -euc 'cd /twheel/source
 		make "KDIR=$0" && make tools
@@ -195,7 +195,7 @@ while read -r verdict what; do
 done < "$SCRATCH/results"
 check "the guest came to its end, in $((SECONDS - start)) s" \
 	grep -qx complete "$SCRATCH/results"
-[ "$failed" = 0 ] || say "what was printed: $work/log, $work/console"
+[ "$failed" = 0 ] || say "the logs: $work/log, $work/console"
 rm -rf "$root" "$image" "$work/odd"
 say "the packages: $work/$version/*.deb"
 echo "$passed passed, $failed failed"

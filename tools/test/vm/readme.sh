@@ -76,7 +76,7 @@ for program in "${programs[@]}"; do
 		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" -c \
 		-o "${program%.c}.o" "$program"
 done
-# They are not linked, nor called: functions that nobody uses are no fault here.
+# They are neither linked nor called, so unused functions are fine here.
 (
 	cd "$out/doc"
 	printf 'ccflags-y := -I%s/include -Werror -Wno-unused-function\n' "$build"

@@ -2,7 +2,7 @@
 """Read what a guest has written: results on its second serial port, and its console."""
 import re
 
-# A result, as KTAP has it: of a case where it is indented, else of a suite or a program.
+# A result in KTAP: of a case if it is indented, else of a suite or of a program's test.
 RESULT = re.compile(r"(?:\[ *(?P<time>[\d.]+)\] )?(?P<indent> *)(?P<bad>not )?ok (?P<number>\d+)"
                     r"(?: -)? (?P<name>\S+)(?:.*# SKIP ?(?P<skipped>.*))?")
 SUBTEST = re.compile(r"(?:\[ *(?P<time>[\d.]+)\] )?    # Subtest: (?P<name>\S+)")

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# row.sh [--kernel] NAME [TEST...]: one row of make matrix: all tests, or those, on the
-# kernel that tools/test/vm/rows has under that name. With --kernel that is got ready, and
-# nothing run. The last line is "N passed, N failed".
+# row.sh [--kernel] NAME [TEST...]: run one row of make matrix: all tests, or the named
+# ones, on the kernel of that row of tools/test/vm/rows. With --kernel, prepare that kernel
+# and run nothing. The last line is "N passed, N failed".
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests.sh

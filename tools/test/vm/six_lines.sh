@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# six_lines.sh FOLDER: what somebody makes who has the packages and has read the README:
-# FOLDER/module, its kernel example and its Makefile, which include/twheel.mk shows, too;
-# FOLDER/program, its userspace example, and one that uses the library.
+# six_lines.sh FOLDER: the module and the programs that a reader of the README would make.
+# FOLDER/module has its kernel example and its Makefile, which include/twheel.mk shows as
+# well. FOLDER/program has its userspace example, and a program that uses the library.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

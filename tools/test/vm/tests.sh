@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 # What make check and make matrix share: the tests, built for a kernel and run on it.
-# lib.sh has to be read before. Who calls sets
+# Read lib.sh first. The caller sets
 #   kdir, image	the kernel: what modules are built against, and what is booted
 #   work	the folder for all of this kernel's
 #   words	further words for the kernel's command line
-#   names	suites or programs to run only those; none is all
-# A file at a time does not show that.
+#   names	suites or programs, to run only those; all if empty
+# Seen as a single file, this does not show it.
 # shellcheck disable=SC2034,SC2154
 
 # The programs are the same for all kernels.
@@ -109,14 +109,14 @@ add_guest() {
 	lacks "$kdir" KUNIT > "$run/lacks"
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/check.sh" "$run/files"
-	# One CPU that is possible never comes: nothing may wait for it.
+	# One possible CPU never comes online: nothing may wait for it.
 	GUESTS+=("$name $cpus $memory oops=panic panic_on_warn=1 loglevel=8 printk.time=1 \
 possible_cpus=$((cpus + 1)) sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k \
 $PATIENT_WORDS $words")
 }
 
-# build_tests: everything that is to run in guests of this kernel. Sets build, where
-# the modules are: another version of the kernel has others.
+# build_tests: build everything that runs in guests of this kernel. Sets build, the folder
+# of the modules: each version of the kernel has its own.
 build_tests() {
 	build=$work/$(basename "$kdir")
 	begin_tools "$TOOLS"
@@ -137,7 +137,7 @@ build_tests() {
 	fi > "$work/built"
 }
 
-# files_of_programs ROOT TEST...: what it needs for these programs, and for the examples
+# files_of_programs ROOT TEST...: the files that these programs and the examples need
 files_of_programs() {
 	local root=$1 program example
 
@@ -166,7 +166,7 @@ files_of_programs() {
 	with_libraries "$(command -v strace)" "$TOOLS/lib" "$root"
 	# For the completion of the command.
 	with_libraries "$(command -v bash)" "$TOOLS/lib" "$root"
-	# An emulated guest takes a while to unpack what nobody reads there.
+	# Debug information is not read in the guest, and takes a while to unpack there.
 	strip "$root"/{bin,tests}/* 2> /dev/null || :
 	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 }
@@ -207,7 +207,7 @@ run_tests() {
 		fi
 	done
 	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
-		# Each is to be named as skipped.
+		# The verdict names each as skipped.
 		suites+=("${smp[@]}") smp=()
 	fi
 	[ -z "$more" ] || add_guest "smp-$more" "$more" "${smp[@]}"

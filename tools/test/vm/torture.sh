@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make torture: everything at once, for a time, with books kept: a module uses the
-# timers of wheels of all kinds from all CPUs, a program those of /dev/twheel, while
+# make torture: everything at once, for a time, with books kept. A module operates on timers
+# of wheels of all kinds from all CPUs, and a program on those of /dev/twheel. Meanwhile
 # CPUs go and come, the wall clock is set, the guest sleeps, and modules are loaded and
 # unloaded. The last line is "N passed, N failed": each scenario is a test.
 #
@@ -57,7 +57,7 @@ plan() {
 	END
 }
 
-# build KDIR DIR: what is in DIR/module and the module that tortures it
+# build KDIR DIR: build the torture module on the module that is built in DIR
 build() {
 	local kdir=$1 dir=$2
 
@@ -81,7 +81,7 @@ image_of() {
 	fi
 }
 
-# boot FOLDER IMAGE DIR: run FOLDER/plan on what is built in DIR
+# boot FOLDER IMAGE DIR: run FOLDER/plan on the modules that are built in DIR
 boot() {
 	local run=$1 image=$2 dir=$3
 
@@ -165,7 +165,7 @@ broken() {
 	return $status
 }
 
-# Built once as it should be: then only what a fault changes is built anew.
+# The sources without a fault, built once: a fault then costs only the files it changes.
 sound_source() {
 	source=$work/broken
 	build_modules "$kdir" "$source"

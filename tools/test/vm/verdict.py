@@ -161,7 +161,8 @@ class Run:
     def judge(self):
         for kind, words, lines in sections(results.read(self.folder / "results")):
             getattr(self, "judge_" + kind, self.ignore)(words, lines)
-        # What is read of suites, once all of a module have ended, died with the guest.
+        # The results of suites are written when all of a module have ended. Where the guest
+        # died before that, its console has those of the cases that ended.
         for name, lines, took in results.suites_on(self.console):
             self.took += [(seconds, f"{name}.{case}") for case, seconds in took.items()]
             if name in self.suites:

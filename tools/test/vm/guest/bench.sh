@@ -15,7 +15,7 @@ kernel_half() {
 	dmesg | sed -n 's/.*bench: //p' > $out
 }
 
-# How many there may be is not what is measured.
+# Limits are not what this measures.
 raise_limits() {
 	echo 4000000 > /proc/sys/fs/nr_open
 	echo 4000000 > /proc/sys/fs/epoll/max_user_watches
@@ -27,11 +27,11 @@ number() {
 	sed -n "s/.*\"$1\":\([0-9]*\),.*/\1/p" /tmp/load
 }
 
-# reap PEER [OPTION]: every one exactly once, none early?
+# reap PEER [OPTION]: does every timer fire exactly once, and none early?
 reap() {
 	peer=$1
 	shift
-	# It fails if one was wrong; that is what is counted here.
+	# Its status says the same as the counts below.
 	twheel load --count "$count" --json "$@" > /tmp/load 2> /tmp/progress
 	once=$(number fired)
 	wrong=$(($(number early) + $(number twice) + $(number never) +

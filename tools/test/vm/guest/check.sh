@@ -32,7 +32,7 @@ run() {
 # Leaks are looked for at the end, and not beside the tests.
 leaks=/sys/kernel/debug/kmemleak
 [ ! -w $leaks ] || echo scan=off > $leaks
-# Where faults are injected, into allocations that may sleep, too.
+# Inject faults into allocations that may sleep as well.
 for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
 	[ ! -w "$knob" ] || echo N > "$knob"
 done
@@ -52,9 +52,9 @@ for module in /modules/twheel_kunit*.ko; do
 	run rmmod "$name"
 done
 
-# others 0 or 1: take the other CPUs away from what turns tracepoints on and off, and
-# give them back. That patches code, and an emulated CPU may come upon a breakpoint of it
-# that another has already taken out again: seen on 6.12, the kernel panics.
+# others 0 or 1: take the other CPUs offline, and online again, for programs that turn
+# tracepoints on and off. That patches code, and an emulated CPU may run into a breakpoint
+# that another has already removed: 6.12 panicked so.
 others() {
 	case $name in
 	tool_test | trace_test) ;;

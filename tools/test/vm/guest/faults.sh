@@ -5,7 +5,7 @@
 out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
 
-# Where faults are injected, into allocations that may sleep, too.
+# Inject faults into allocations that may sleep as well.
 for knob in /sys/kernel/debug/fail*/ignore-gfp-wait; do
 	[ ! -w "$knob" ] || echo N > "$knob"
 done
@@ -18,7 +18,7 @@ for module in twheel_kunit twheel_kunit_smp; do
 	dmesg -c > /dev/null
 	insmod /modules/$module.ko &
 	suites=$!
-	# The first case that fails is enough: a suite tells the log as it goes.
+	# The first case that fails is enough: a suite logs each result at once.
 	while kill -0 $suites 2> /dev/null; do
 		sleep 2
 		dmesg -c | grep 'not ok' > /tmp/results && break 2

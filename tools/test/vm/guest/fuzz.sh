@@ -25,9 +25,9 @@ if ! rmmod twheel; then
 	echo "@failure the module is still in use" > $out
 	echo "@end" > $out
 fi
-# A scan takes a minute: it is not for what has been found to be wrong anyway.
+# A scan takes a minute, and is left out where a failure has been found already.
 if [ -w $leaks ] && [ $status = 0 ]; then
-	# What is found in one scan only may be on its way: look twice.
+	# What one scan alone finds may be on its way to its place: scan twice.
 	echo scan > $leaks
 	sleep 6
 	echo scan > $leaks

@@ -9,11 +9,11 @@ parameters=/sys/module/twheel/parameters
 misuse() {
 	insmod /modules/twheel_misuse.ko what="$1" || return
 	rmmod twheel_misuse || return
-	# What was left behind would have its time now.
+	# A timer that was left behind would expire now.
 	[ "$1" != unload ] || sleep 5
 }
 
-# Reports that are made in a callback take long, too.
+# Printing a report in a callback takes long, so overruns are reported on request only.
 insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
 while read -r way; do
 	mark begin "$way"

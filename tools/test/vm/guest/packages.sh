@@ -45,7 +45,7 @@ permission() {
 	[ "$(stat -c '%U %G %a' /dev/twheel)" = "root twheel 660" ]
 }
 
-# as GROUP COMMAND...: an ordinary user, who is in that group
+# as GROUP COMMAND...: run it as an ordinary user in that group
 as() {
 	local group=$1
 
@@ -99,7 +99,7 @@ upgrade() {
 	apt-get -qy install /twheel/next/*.deb
 }
 
-# The old module goes on while it is in use, and nobody's removal fails for it.
+# The old module stays while it is in use, and the removal of the package succeeds.
 remove_in_use() {
 	local status
 

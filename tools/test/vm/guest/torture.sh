@@ -8,17 +8,17 @@ out=/dev/ttyS1
 stty -F $out raw 2>/dev/null
 say() { echo "$*" > $out; }
 parameters=/sys/module/twheel_torture/parameters
-# What went wrong, in few words; empty as long as nothing has.
+# The first failure, in few words; empty if there is none.
 cause=
 fail() { [ -n "$cause" ] || cause=$*; }
-# Seconds since boot, those asleep included.
+# Seconds since boot, including time asleep.
 uptime() { cut -d . -f 1 /proc/uptime; }
 
 # nap MS: for something up to that
 nap() { usleep $(($(od -An -N2 -tu2 /dev/urandom) % $1 * 1000 + 1000)); }
 is_calm() { [ -e /tmp/calm ]; }
 
-# Disturbances. Each goes on until there is to be calm.
+# Disturbances. Each goes on until /tmp/calm exists.
 hotplug() {
 	while ! is_calm; do
 		for cpu in /sys/devices/system/cpu/cpu[1-9]*/online; do
@@ -123,7 +123,7 @@ end_torture() {
 	rmmod twheel_torture || fail "twheel_torture cannot be unloaded"
 }
 
-# until_end SECONDS OPERATIONS: or until something is wrong, or nothing is done
+# until_end SECONDS OPERATIONS: wait for the end, a failure, or a standstill
 until_end() {
 	end=$(($(uptime) + $1)) before=0 idle=0
 	while [ "$(uptime)" -lt "$end" ]; do
