@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draw what the benchmark measured: chart.py JSON-FILE FOLDER
+"""Draw the results of the benchmark: chart.py JSON-FILE FOLDER
 
-Writes FOLDER/MODE-cost.svg, what operations cost beside how many timers there are,
-FOLDER/MODE-user.svg, the same in userspace, and FOLDER/MODE-crowd.svg; each where it
-was measured.
+Writes FOLDER/MODE-cost.svg, the cost of operations by the number of timers;
+FOLDER/MODE-user.svg, the same in userspace; and FOLDER/MODE-crowd.svg. Each is written if
+it was measured.
 """
 import json
 import math
@@ -18,7 +18,7 @@ from drawing import Drawing  # noqa: E402
 
 PEERS = ("twheel", "timer_list", "hrtimer")
 USER_PEERS = ("mapping", "batch", "ioctl", "timerfd", "posix", "io_uring")
-# Beside whose names there is room for more.
+# The names that leave room for more beside them.
 NAMES = {"mapping": "twheel, mapping", "batch": "twheel, batches", "ioctl": "twheel, ioctl",
          "posix": "POSIX timers"}
 SHAPES = {"twheel": "disc", "timer_list": "square", "hrtimer": "triangle",
@@ -33,7 +33,7 @@ PANELS = (
     ("expire, all on one tick", "one-tick", "expire"),
     ("expire, a backlog of one hour", "1-h", "expire"),
 )
-# Where there was no time for an hour.
+# If the hour was not measured.
 INSTEAD = {("1-h", "expire"): ("512-ticks", "expire", "expire, a backlog of 512 ticks")}
 USER_PANELS = (
     ("arm", "1-h", "arm"),
@@ -54,7 +54,7 @@ BARS = (
      "one-bucket", "due-wait-expiry"),
 )
 
-# Both schemes bring their own background: a page may not follow the reader's.
+# Both schemes have a background of their own: a page need not follow the reader's scheme.
 LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#d8dee4",
          "twheel": "#0969da", "timer_list": "#bc4c00", "hrtimer": "#1a7f37",
          "mapping": "#0969da", "batch": "#1b7c83", "ioctl": "#8250df",
@@ -66,7 +66,7 @@ DARK = {"back": "#0d1117", "text": "#e6edf3", "faint": "#9198a1", "grid": "#3036
 
 
 def style(scheme):
-    """Not variables: viewers other than browsers do not know them"""
+    """No variables: only browsers know them"""
     return "".join(f"{name} {{ {rule}: {scheme[colour]}; }}\n" for name, rule, colour in (
         (".back", "fill", "back"), ("text", "fill", "text"), (".faint", "fill", "faint"),
         (".grid", "stroke", "grid"),
@@ -97,7 +97,7 @@ class Chart(Drawing):
                           + " ".join(f"{x:.1f},{y:.1f}" for x, y in points) + '"/>')
 
     def mark(self, x, y, peer):
-        """A shape for each peer: colour alone is not for everyone"""
+        """A shape for each peer: not every reader sees the colours"""
         shape, kind = {
             "disc": (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ', ""),
             "ring": (f'<circle cx="{x:.1f}" cy="{y:.1f}" r="4" ', "line line-"),
@@ -117,7 +117,7 @@ class Chart(Drawing):
 
 
 def short(number):
-    """1000 is 1k"""
+    """1000 as 1k"""
     for unit, letter in ((1e6, "M"), (1e3, "k")):
         if number >= unit:
             return f"{number / unit:.3g}{letter}"
@@ -125,7 +125,7 @@ def short(number):
 
 
 def ceiling(most):
-    """A round number not below it, and how far apart to draw lines"""
+    """The next round number, and the distance of the lines to draw"""
     step = 10 ** math.floor(math.log10(max(most, 1)))
     for part in (0.2, 0.5, 1, 2):
         if most <= 5 * part * step:
@@ -134,7 +134,7 @@ def ceiling(most):
 
 
 def linear_scale(most):
-    """Where figures are, from 0 to 1, and those to draw lines at"""
+    """The place of each figure, from 0 to 1, and the figures to draw lines at"""
     top, step = ceiling(most)
     return (lambda figure: figure / top,
             [step * i for i in range(round(top / step * 1.001) + 1)])

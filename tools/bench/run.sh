@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make bench: what operations cost on Debian's stock kernel: in the kernel, beside
-# timer_list and hrtimer, and in userspace, beside timerfd, POSIX timers and io_uring.
+# make bench: the cost of operations on Debian's stock kernel. In the kernel it is compared
+# with timer_list and hrtimer, in userspace with timerfd, POSIX timers and io_uring.
 #
 #   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
 #                instruction, and skips idle time. Every run of a build is the same.
@@ -25,7 +25,7 @@ case $mode in
 icount) unit=instructions options=(--icount) parameters="hours=1" ;;
 wall)
 	unit=nanoseconds options=(--cpus 1)
-	# Emulated, and beside others, arming takes as long as that.
+	# Arming takes up to that, under emulation and beside other work.
 	parameters="arm_ns=5000" ;;
 *) die "MODE: $mode is neither icount nor wall" ;;
 esac
@@ -58,15 +58,15 @@ cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
 	"$root/modules/"
 cp "$work/tools/cli/twheel" "$root/bin/"
 
-# Nothing is wrong when interrupts or softirqs are off for long here: no watchdog
-# is to say so, nor to give up the clock.
+# Interrupts and softirqs are off for long here, on purpose: keep the watchdogs quiet, and
+# the clock in use.
 quiet="nowatchdog rcupdate.rcu_cpu_stall_suppress=1 \
 sysctl.kernel.hung_task_timeout_secs=0 workqueue.watchdog_thresh=0 tsc=reliable"
 results=()
 for count in $counts; do
 	times=1 user_times=1
 	if [ "$mode" = wall ]; then
-		# What is over soon is disturbed more easily.
+		# A short run is disturbed more easily: repeat it more often.
 		times=${rounds:-$((count > 10000 ? 7 : 21))}
 		# A million descriptors take minutes.
 		user_times=${rounds:-$((count > 200000 ? 3 : times))}

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Show what the benchmark measured: table.py MODE JSON-FILE RESULTS...
+"""Print the results of the benchmark: table.py MODE JSON-FILE RESULTS...
 
-RESULTS are what guests have written, see tools/bench/report.c. JSON-FILE gets the
-same as data, with the bars that the module is to keep to.
+RESULTS are the files that guests have written, see tools/bench/report.c. JSON-FILE gets
+the same as data, with the bars that the module has to meet.
 """
 import json
 import math
@@ -12,13 +12,13 @@ import sys
 
 PEERS = ("twheel", "timer_list", "hrtimer")
 AGAINST = "timer_list"
-# In userspace: three ways to use twheel, and what there is besides.
+# In userspace: three ways to use twheel, and the timers of Linux.
 USER_PEERS = ("ioctl", "batch", "mapping", "timerfd", "posix", "io_uring")
 USER_AGAINST = "timerfd"
 UNITS = {"icount": "instructions", "wall": "nanoseconds"}
-# Operations of twheel alone, beside the one of a peer that they stand in for.
+# Operations that only twheel has, with the operation of a peer to compare them with.
 INSTEAD = {"extend": "modify-later"}
-# What the figures of an operation are, where that is not the unit per operation.
+# The units of those figures that are not a cost per operation.
 OTHER = {
     "bytes": "bytes per timer",
     "interrupts-per-1000": "timer interrupts per 1000 expiries",
@@ -64,7 +64,7 @@ USER_BAR_COUNT = 100000
 
 
 class Figures:
-    """All that was measured, by (delays, operation, count, peer)"""
+    """All figures, by (delays, operation, count, peer)"""
 
     def __init__(self, files):
         self.samples = {}
@@ -95,7 +95,7 @@ class Figures:
         return statistics.median(samples) if samples else None
 
     def spread(self, *key):
-        """Half of the samples lie within this share of the median, more or less"""
+        """Half of the samples differ from the median by less than this share of it"""
         samples = self.samples[key]
         median = statistics.median(samples)
         if len(samples) < 2 or not median:
@@ -117,12 +117,12 @@ class Figures:
 
 
 def grouped(number):
-    """1000000 is 1 000 000"""
+    """1000000 as 1 000 000"""
     return f"{number:,}".replace(",", " ")
 
 
 def number(figure):
-    """Whole, but for what is small"""
+    """A whole number, unless it is small"""
     return f"{figure:.1f}" if 0 < figure < 10 else f"{figure:.0f}"
 
 
@@ -177,7 +177,7 @@ def show_user(figures, count, mode):
 
 
 def judge_user(figures, count):
-    """The bars of userspace: each has its peer"""
+    """The bars of userspace, each for one peer"""
     operations = {operation: delays for delays, operation in
                   figures.rows(count, USER_PEERS)}
     for peer, operation, most, relative in USER_BARS:
@@ -192,7 +192,7 @@ def judge_user(figures, count):
 
 
 def judge_reaped(figures, count):
-    """Every timer once, none early"""
+    """Each timer fired once, and not early"""
     for peer in USER_PEERS:
         wrong = figures.samples.get(("none", "reaped-wrong", count, peer))
         if not wrong:
@@ -204,7 +204,7 @@ def judge_reaped(figures, count):
 
 
 def judge(figures, count):
-    """The bars: what was allowed, and the worst there was"""
+    """The bars: the allowed figure, and the worst one"""
     for operation, only, most, relative in BARS:
         worst = None
         for delays, name in figures.rows(count):
@@ -222,7 +222,7 @@ def judge(figures, count):
 
 
 def judge_growth(figures, few, many):
-    """With many timers an operation costs more: by no more than timer_list's do"""
+    """With more timers, the cost of an operation grows no more than that of timer_list"""
     for delays, operation in figures.rows(many):
         if operation in OTHER or operation in INSTEAD:
             continue

@@ -10,7 +10,7 @@ struct summary {
 	uint64_t min, median, p99, max;
 };
 
-/* Sorts the samples, of which there is at least one. */
+/* Sorts the samples. There has to be at least one. */
 struct summary summarise(uint64_t *samples, size_t count);
 
 /* A bin for each power of two; a sample is in the first bin whose power exceeds it. */

@@ -230,7 +230,7 @@ static const char *sample_label(const struct sample *sample, const char *name)
 	return "";
 }
 
-/* The sample of a file of this process, of which there is only one. */
+/* The only sample of a file of this process. */
 static const struct sample *sample_find(const char *name, int fd, const char *le)
 {
 	const struct sample *found = NULL;

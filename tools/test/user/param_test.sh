@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The parameters of the module: described, changed while it runs, refused where they are
-# wrong, by name, and before it is there.
+# The parameters of the module: modinfo describes them, they can be changed while it runs,
+# and wrong values are refused by name, also when it is loaded.
 folder=/sys/module/twheel/parameters
 module=/modules/twheel.ko
 n=0
@@ -17,8 +17,7 @@ result() {
 	fi
 }
 
-# Each with the smallest, the largest, and what is too small and too large; - where
-# there is no such number.
+# Name, smallest value, largest value, a value that is too small, one that is too large.
 limits='
 device_share 0 100 -1 101
 limit_timers 1 16777216 0 16777217
@@ -31,18 +30,18 @@ user_timers 0 9223372036854775807 -1 9223372036854775808
 count=$(echo "$limits" | grep -c .)
 echo "1..$((count + 4))"
 
-# value_of NAME: sets value. No program is started: that is slow where all is emulated.
+# value_of NAME: sets value. It starts no program, since that is slow under emulation.
 value_of() {
 	read -r value < $folder/"$1"
 }
 
-# takes NAME VALUE: it is taken, and stays
+# takes NAME VALUE: the value is taken, and stays
 takes() {
 	echo "$2" 2> /dev/null > $folder/"$1" && value_of "$1" &&
 		[ "$value" = "$2" ]
 }
 
-# refuses NAME VALUE: it is refused, and the old value stays
+# refuses NAME VALUE: the value is refused, and the old one stays
 refuses() {
 	value_of "$1"
 	before=$value
@@ -78,7 +77,7 @@ done < /tmp/limits
 
 [ "$(find $folder -type f | wc -l)" = "$count" ]; result $? there_are_no_others
 
-# What modinfo says: of each what it is, its range and its default.
+# modinfo prints the description of each, with its range and its default.
 tr '\0' '\n' < $module | grep -a '^parm=' > /tmp/parm
 wrong=0
 while read -r name least most less more; do
@@ -87,12 +86,12 @@ while read -r name least most less more; do
 done < /tmp/limits
 result $wrong each_is_described
 
-# In force from the next file on.
+# A new value holds from the next file on.
 echo 7 > $folder/max_timers
 twheel show --json | grep -q '"max_timers":7,'; result $? changed_at_run_time
 echo 1048576 > $folder/max_timers
 
-# With a bad one there is no module.
+# With a wrong value, the module is not loaded.
 rmmod twheel && ! insmod $module device_share=101 2> /dev/null &&
 	! insmod $module tick_min_ns=fast 2> /dev/null &&
 	insmod $module device_share=30 &&

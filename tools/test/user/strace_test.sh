@@ -14,7 +14,7 @@ calls() {
 	     END { if (marks == 2) print calls + 0 }' $trace
 }
 
-# result GOOD NUMBER NAME: a line of TAP, and what was seen where it is not good
+# result GOOD NUMBER NAME: a line of TAP, and the end of the trace if it failed
 result() {
 	if [ "$1" = yes ]; then
 		echo "ok $2 - $3"

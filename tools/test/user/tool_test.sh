@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The command twheel, as a person calls it.
+# The command twheel.
 echo "1..38"
 n=0
 
@@ -17,7 +17,7 @@ result() {
 	fi
 }
 
-# wants STATUS TEXT COMMAND...: the command ends so, and says so
+# wants STATUS TEXT COMMAND...: the command ends with that status, and prints that text
 wants() {
 	status=$1 text=$2
 	shift 2
@@ -38,14 +38,14 @@ wants 0 '"count":500,"armed":500,"fired":500,"early":0,"twice":0,"never":0' \
 	twheel load --count 500 --max-delay 1s --tick 100us --slots 4 \
 	--clock boottime --json; result $? load_json
 
-# soon SECONDS [FORMAT]: what the wall clock shows then
+# soon SECONDS [FORMAT]: the time in so many seconds
 soon() {
 	date -d "@$(($(date +%s) + $1))" "${2:-+@%s}"
 }
 
-# wants_soon STATUS TEXT FORMAT ARGUMENT...: the command at such a time, some seconds ahead.
-# Where the time passed before the command began, which is an error or means tomorrow, it
-# is tried again, farther ahead.
+# wants_soon STATUS TEXT FORMAT ARGUMENT...: as wants, for twheel at a time some seconds
+# ahead. If that time passes before the command begins, which is an error or means tomorrow,
+# a later one is tried.
 wants_soon() {
 	status=$1 text=$2 format=$3
 	shift 3
@@ -66,7 +66,7 @@ wants 2 'has passed' twheel at 1999-12-31T23:59:59; result $? at_is_ahead
 wrong=0
 for time in 24:00 12:60 1:3 12:30:61 12 2026-13-01 2027-02-29 \
 	2026-01-01T 2026-01-01T12 '2026-01-01 12:00+25:00' 12:00x @ @x -1; do
-	# What follows a break is a success.
+	# The status after a break is that of break.
 	wants 2 . twheel at "$time" || { wrong=1; break; }
 done
 result $wrong at_knows_a_time
@@ -75,7 +75,7 @@ wants 0 '^timerfd  *50 ' twheel bench --count 50; result $? bench
 wants 0 '{"name":"twheel, batches","count":70,"arm_per_s":[1-9]' \
 	twheel bench --count 70 --json; result $? bench_json
 
-# number_of PID: that of its wheel, as soon as it has one
+# number_of PID: the number of its wheel, once it has one
 number_of() {
 	for _ in $(seq 60); do
 		sed -n 's/^wheel:[^0-9]*//p' /proc/"$1"/fdinfo/* | grep -m 1 . &&
@@ -88,7 +88,7 @@ wants 0 '^0 wheels' twheel top --count 1 --every 10ms; result $? top_of_none
 twheel every 20ms > /dev/null &
 wheel=$!
 number_of $wheel > /dev/null
-# Where it fires just then, it is not pending.
+# At the moment in which it fires, it is not pending.
 wants 0 "^ *$wheel .* twheel  *1.00 ms  *[01] " \
 	twheel top --count 2 --every 500ms; result $? top
 wants 0 "{\"pid\":$wheel,.*\"pending\":[01],.*\"late_max_ns\":[1-9]" \
@@ -109,10 +109,10 @@ wants 0 '^1 pending' twheel show $wheel &&
 result $? show
 kill $wheel
 
-# Tracing: an instance of its own, which is gone afterwards.
+# Tracing makes an instance of its own, and removes it at the end.
 instances=/sys/kernel/debug/tracing/instances
-# To make the files of one takes the kernel long, where it is emulated and busy: no
-# watchdog is to mind that.
+# The kernel takes long to make the files of an instance, under emulation and beside other
+# work: keep its watchdogs quiet.
 patience() {
 	echo "$1" > /proc/sys/kernel/watchdog_thresh
 	echo "$2" > /sys/module/rcupdate/parameters/rcu_cpu_stall_suppress
@@ -194,7 +194,8 @@ for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 done
 result $wrong wrong_usage_is_2
 
-# loses_output ARGUMENT...: output that cannot be written is failure 1, with a message
+# loses_output ARGUMENT...: if the output cannot be written, the command fails with status 1
+# and a message
 loses_output() {
 	twheel "$@" 2> /tmp/tool.out > /dev/full < /dev/null
 	status=$?
@@ -238,7 +239,7 @@ wants 127 '^twheel: no-such-command: ' twheel after 1ms no-such-command &&
 	wants 126 '^twheel: /etc: ' twheel after 1ms /etc
 result $? command_that_is_not_there_is_127
 
-# says_who COMMAND...: it fails, and each message begins with the program's name
+# says_who COMMAND...: the command fails, and its message begins with the program's name
 says_who() {
 	"$@" 2> /tmp/tool.out > /dev/null < /dev/null || {
 		head -n 1 /tmp/tool.out | grep -q '^twheel: ' && return
@@ -263,7 +264,7 @@ says_who /tmp/another-name after --what
 says_who /tmp/another-name show 1
 result $wrong messages_begin_with_twheel
 
-# completes WORD...: what bash offers for the last of them
+# completes WORD...: print what bash offers for the last word
 completes() {
 	bash -c '. /completion; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1))
 		_twheel; printf "%s\n" "${COMPREPLY[@]}"' bash "$@"
