@@ -12,7 +12,7 @@
  *
  * An extension by twheel_extend_at() is inline, and one compare-and-swap: it is not
  * traced, for to look whether it should be would cost a tenth as much. What has come of
- * it is: refile counts the timers that were found extended.
+ * it is: requeue counts the timers that were found extended.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
