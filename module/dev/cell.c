@@ -268,6 +268,14 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 	return 1;
 }
 
+/* Has the program not taken the event of an entry that is not armed? */
+static bool cell_has_event(const struct tw_file *file,
+			   const struct tw_entry *entry)
+{
+	return tw_ring_has_event(file->ring, tw_entry_index(entry),
+				 cell_generation(entry));
+}
+
 static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 		       const struct twheel_op *op)
 {
@@ -278,7 +286,7 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	u64 ticks;
 
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return -EALREADY;
+		return cell_has_event(run->file, entry) ? -EALREADY : -ENOENT;
 	ticks = cell_ns_to_ticks(ring, tw_run_deadline(run, op));
 	for (i = 0; i < CELL_TRIES; i++) {
 		if (!cell_word_is_pending(entry, word)) {
@@ -305,7 +313,8 @@ static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 						   cell_word_ticks(word)),
 				  run->offset);
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return TWHEEL_STATE_FIRED;
+		return cell_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
+							  -ENOENT;
 	return cell_word_is_pending(entry, word) ? TWHEEL_STATE_PENDING :
 						   -ENOENT;
 }

@@ -210,6 +210,14 @@ void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count)
 	smp_store_release(&ring->map->head, ++ring->head);
 }
 
+/* tw_ring_has_event() - does an event of that generation of a cell wait to be taken? */
+bool tw_ring_has_event(const struct tw_ring *ring, u32 cell, u32 generation)
+{
+	u64 event = READ_ONCE(ring->events[cell]);
+
+	return upper_32_bits(event) == generation && lower_32_bits(event);
+}
+
 /*
  * tw_ring_revoke() - withdraw the event of a cell, if it has not been read
  * @generation: the generation that the event word has from now on

@@ -7,6 +7,7 @@
 #define _TWHEEL_TIMENS_H
 
 #include <linux/minmax.h>
+#include <linux/overflow.h>
 #include <linux/time64.h>
 #include <linux/time_namespace.h>
 #include <linux/types.h>
@@ -28,19 +29,32 @@ static inline s64 tw_timens_offset(u32 clockid)
 	return 0;
 }
 
-/* A kernel time as the caller's clock shows it. Never stays never. */
-static inline u64 tw_timens_out(u64 ns, s64 offset)
+/* @a + @b, where @a is at least 0; saturates at 0 and at never. */
+static inline u64 tw_timens_add(s64 a, s64 b)
 {
-	return ns == TWHEEL_DELAY_NEVER ? ns : ns + offset;
+	s64 sum;
+
+	/* Only upwards can it overflow. */
+	if (check_add_overflow(a, b, &sum))
+		return TWHEEL_DELAY_NEVER;
+	return max_t(s64, sum, 0);
 }
 
-/* A time on the caller's clock as a kernel time. Times before boot become 0. */
+/*
+ * A kernel time as the caller's clock shows it. Never stays never, and times before the
+ * clock began are 0.
+ */
+static inline u64 tw_timens_out(u64 ns, s64 offset)
+{
+	return ns == TWHEEL_DELAY_NEVER ? ns : tw_timens_add(ns, offset);
+}
+
+/* A time on the caller's clock as a kernel time; likewise. */
 static inline u64 tw_timens_in(u64 ns, s64 offset)
 {
 	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)
 		return ns;
-	/* Neither has its top bit set, but for the sign. */
-	return clamp_t(s64, ns - offset, 0, TWHEEL_DELAY_NEVER);
+	return tw_timens_add(ns, -offset);
 }
 
 #endif /* _TWHEEL_TIMENS_H */

@@ -442,9 +442,10 @@ struct twheel_file_stats {
 /*
  * TWHEEL_IOC_MODIFY: give a pending timer a new deadline, nearer or later.
  * Returns 0; with TWHEEL_LATER, 1 if the deadline was not before the new one, and stays.
- * Errors: EINVAL, ENOENT, EALREADY (it has fired, and its event can be read), ENOMEM (on
- * CLOCK_REALTIME, for a delay). TWHEEL_LATER cannot compare times on different clocks: on
- * CLOCK_REALTIME it is EINVAL for a delay if a time was armed, and vice versa.
+ * Errors: EINVAL, ENOENT (no such timer, or its event was read), EALREADY (it has fired,
+ * and its event can be read), ENOMEM (on CLOCK_REALTIME, for a delay). TWHEEL_LATER cannot
+ * compare times on different clocks: on CLOCK_REALTIME it is EINVAL for a delay if a time
+ * was armed, and vice versa.
  */
 #define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
 /*

@@ -146,6 +146,42 @@ static void nearer_with_a_kick(void)
 	CHECK_EQ(dev_info(m.fd).timers, 0);
 }
 
+/* A timer that has fired is there as long as its event is. */
+static void fired_until_taken(void)
+{
+	struct mapped m = map_cells(2);
+	uint64_t id = map_arm(&m, 1, 0);
+	struct twheel_op op;
+
+	dev_wait_unread(m.fd, 1);
+	CHECK_EQ(dev_query(m.fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
+	CHECK_ERR(dev_modify(m.fd, id, 0, S), EALREADY);
+	map_take_one(&m, id, 1);
+	CHECK_ERR(dev_query(m.fd, id, &op), ENOENT);
+	CHECK_ERR(dev_modify(m.fd, id, 0, S), ENOENT);
+	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
+}
+
+/* Whatever its cell will be armed as: there is no timer of that name yet. */
+static void never_armed_is_not_there(void)
+{
+	struct mapped m = map_cells(32);
+	const uint64_t ids[] = {
+		0, 1, 16, 31, 1ULL << 32, 1ULL << 32 | 16, 2ULL << 32 | 16,
+	};
+	struct twheel_op op;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
+		CHECK_ERR(dev_query(m.fd, ids[i], &op), ENOENT);
+		CHECK_ERR(dev_modify(m.fd, ids[i], 0, S), ENOENT);
+		CHECK_ERR(dev_cancel(m.fd, ids[i]), ENOENT);
+		CHECK_ERR(map_kick(&m, ids[i]), ENOENT);
+	}
+	CHECK_EQ(dev_info(m.fd).cancelled, 0);
+}
+
 static void calls_work_too(void)
 {
 	struct mapped m = map_cells(3);
@@ -277,6 +313,8 @@ static const struct tap_test tests[] = {
 	TAP(extended_without_a_call),
 	TAP(cancelled_without_a_call),
 	TAP(nearer_with_a_kick),
+	TAP(fired_until_taken),
+	TAP(never_armed_is_not_there),
 	TAP(calls_work_too),
 	TAP(setups_refused),
 	TAP(operations_refused),

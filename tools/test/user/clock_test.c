@@ -290,6 +290,58 @@ static void namespace_of_boottime(void)
 			open_on_clock(CLOCK_BOOTTIME));
 }
 
+static uint64_t far_id;
+
+/* A file with an event of long ago, and a timer of the last instant there is. */
+static int at_the_ends_of_time(void)
+{
+	int fd = dev_open();
+
+	arm_at(fd, 1);
+	dev_wait_unread(fd, 1);
+	far_id = arm_at(fd, TWHEEL_DELAY_NEVER - 1);
+	return fd;
+}
+
+/* The clock shows less: the one began before it, the other cannot be told to it. */
+static int saturates_below(int fd)
+{
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS, .deadline_ns = TWHEEL_DELAY_NEVER - 1,
+	};
+	struct twheel_event event = dev_read(fd);
+
+	if (event.deadline_ns || event.fired_ns > dev_now(CLOCK_MONOTONIC))
+		return 1;
+	if (dev_query(fd, far_id, &op) ||
+	    op.deadline_ns != TWHEEL_DELAY_NEVER - 1 - 3 * S)
+		return 2;
+	op = (struct twheel_op) {
+		.flags = TWHEEL_ABS, .deadline_ns = TWHEEL_DELAY_NEVER - 1,
+	};
+	dev_arm_op(fd, &op);
+	if (op.deadline_ns != TWHEEL_DELAY_NEVER || dev_readable(fd, 20))
+		return 3;
+	return dev_info(fd).pending == 2 ? 0 : 4;
+}
+
+static int saturates_above(int fd)
+{
+	struct twheel_op op;
+
+	if (dev_read(fd).deadline_ns != 5000 * S + 1)
+		return 1;
+	return dev_query(fd, far_id, &op) ||
+	       op.deadline_ns != TWHEEL_DELAY_NEVER;
+}
+
+static void namespace_saturates(void)
+{
+	in_another_time("monotonic -3 0", saturates_below, at_the_ends_of_time());
+	in_another_time("monotonic 5000 0", saturates_above,
+			at_the_ends_of_time());
+}
+
 static int wall_clock_is_one(int fd)
 {
 	uint64_t deadline = dev_now(CLOCK_REALTIME) + 30 * MS, before;
@@ -340,6 +392,7 @@ static const struct tap_test tests[] = {
 	TAP(modify_changes_clocks),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),
+	TAP(namespace_saturates),
 	TAP(namespace_leaves_realtime),
 	TAP(each_has_its_own_view),
 };
