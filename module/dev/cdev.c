@@ -234,51 +234,61 @@ static long cdev_ioctl_cancel_all(struct tw_file *file, void __user *arg,
 /**
  * struct cdev_command - an ioctl
  * @dir: its direction
+ * @writes: it needs a descriptor that is open for writing
  * @size: the size of its structure when it was first published
  * @run: the function that does it
  */
 struct cdev_command {
 	unsigned int dir;
+	bool writes;
 	size_t size;
 	long (*run)(struct tw_file *file, void __user *arg, size_t size);
 };
 
-#define CDEV_COMMAND(cmd, bytes, fn)					\
-	[_IOC_NR(cmd)] = { .dir = _IOC_DIR(cmd), .size = (bytes), .run = (fn) }
+#define CDEV_COMMAND(cmd, bytes, fn, write) [_IOC_NR(cmd)] = {		\
+	.dir = _IOC_DIR(cmd), .size = (bytes), .run = (fn), .writes = (write) }
 
 static const struct cdev_command cdev_commands[] = {
-	CDEV_COMMAND(TWHEEL_IOC_INFO, CDEV_INFO_SIZE, cdev_ioctl_info),
-	CDEV_COMMAND(TWHEEL_IOC_SETUP, CDEV_SETUP_SIZE, cdev_ioctl_setup),
-	CDEV_COMMAND(TWHEEL_IOC_ARM, CDEV_OP_SIZE, cdev_ioctl_arm),
-	CDEV_COMMAND(TWHEEL_IOC_CANCEL, CDEV_OP_SIZE, cdev_ioctl_cancel),
-	CDEV_COMMAND(TWHEEL_IOC_MODIFY, CDEV_OP_SIZE, cdev_ioctl_modify),
-	CDEV_COMMAND(TWHEEL_IOC_QUERY, CDEV_OP_SIZE, cdev_ioctl_query),
-	CDEV_COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, cdev_ioctl_cancel_all),
-	CDEV_COMMAND(TWHEEL_IOC_BATCH, CDEV_BATCH_SIZE, cdev_ioctl_batch),
-	CDEV_COMMAND(TWHEEL_IOC_KICK, CDEV_OP_SIZE, cdev_ioctl_kick),
-	CDEV_COMMAND(TWHEEL_IOC_STATS, CDEV_STATS_SIZE, cdev_ioctl_stats),
+	CDEV_COMMAND(TWHEEL_IOC_INFO, CDEV_INFO_SIZE, cdev_ioctl_info, false),
+	CDEV_COMMAND(TWHEEL_IOC_SETUP, CDEV_SETUP_SIZE, cdev_ioctl_setup, false),
+	CDEV_COMMAND(TWHEEL_IOC_ARM, CDEV_OP_SIZE, cdev_ioctl_arm, true),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL, CDEV_OP_SIZE, cdev_ioctl_cancel, true),
+	CDEV_COMMAND(TWHEEL_IOC_MODIFY, CDEV_OP_SIZE, cdev_ioctl_modify, true),
+	CDEV_COMMAND(TWHEEL_IOC_QUERY, CDEV_OP_SIZE, cdev_ioctl_query, false),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, cdev_ioctl_cancel_all, true),
+	CDEV_COMMAND(TWHEEL_IOC_BATCH, CDEV_BATCH_SIZE, cdev_ioctl_batch, true),
+	CDEV_COMMAND(TWHEEL_IOC_KICK, CDEV_OP_SIZE, cdev_ioctl_kick, true),
+	CDEV_COMMAND(TWHEEL_IOC_STATS, CDEV_STATS_SIZE, cdev_ioctl_stats, false),
 };
 
-/* The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (too short). */
-static const struct cdev_command *cdev_find_command(unsigned int cmd)
+/*
+ * The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (its structure is too short),
+ * -EBADF (the descriptor is not open for writing).
+ */
+static const struct cdev_command *cdev_find_command(const struct file *filp,
+						    unsigned int cmd)
 {
+	const struct cdev_command *command;
 	unsigned int nr = _IOC_NR(cmd);
 
 	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE ||
 	    nr >= ARRAY_SIZE(cdev_commands))
 		return ERR_PTR(-ENOTTY);
-	nr = array_index_nospec(nr, ARRAY_SIZE(cdev_commands));
+	command = &cdev_commands[array_index_nospec(nr,
+						    ARRAY_SIZE(cdev_commands))];
 	/* Some numbers have no command any more. */
-	if (!cdev_commands[nr].run || _IOC_DIR(cmd) != cdev_commands[nr].dir)
+	if (!command->run || _IOC_DIR(cmd) != command->dir)
 		return ERR_PTR(-ENOTTY);
-	if (_IOC_SIZE(cmd) < cdev_commands[nr].size)
+	if (_IOC_SIZE(cmd) < command->size)
 		return ERR_PTR(-EINVAL);
-	return &cdev_commands[nr];
+	if (command->writes && !(filp->f_mode & FMODE_WRITE))
+		return ERR_PTR(-EBADF);
+	return command;
 }
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	const struct cdev_command *command = cdev_find_command(cmd);
+	const struct cdev_command *command = cdev_find_command(filp, cmd);
 
 	if (IS_ERR(command))
 		return PTR_ERR(command);
@@ -297,7 +307,7 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const u64 *words = tw_uring_payload(cmd);
-	const struct cdev_command *command = cdev_find_command(cmd->cmd_op);
+	const struct cdev_command *command = cdev_find_command(cmd->file, cmd->cmd_op);
 	u64 arg = READ_ONCE(words[0]);
 	long ret;
 

@@ -21,6 +21,9 @@
  *    the program knows. Missing fields count as 0. Fields that the kernel does not know
  *    and that are not 0 are E2BIG.
  *  - An unknown command is ENOTTY. A call that fails changes nothing.
+ *  - Arming, cancelling, modifying and kicking timers, also in batches, needs a descriptor
+ *    that is open for writing, else EBADF. Reading events needs one that is open for
+ *    reading.
  *  - The structures are the same for programs of 32 and of 64 bits.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H

@@ -390,6 +390,39 @@ static void reads(void)
 	CHECK_EQ(dev_read(held.fd).cookie, 33);
 }
 
+/* Each would succeed with a descriptor of the other kind. */
+static void descriptors_of_one_kind(void)
+{
+	int reader = open("/dev/twheel", O_RDONLY | O_CLOEXEC);
+	int writer = open("/dev/twheel", O_WRONLY | O_CLOEXEC);
+	struct twheel_op op = { .deadline_ns = 0, .cookie = 5 };
+	struct twheel_op armed = { .op = TWHEEL_OP_ARM };
+	struct twheel_batch batch = {
+		.ops = (uintptr_t)&armed, .op_size = sizeof(armed), .count = 1,
+	};
+	struct twheel_event event;
+	unsigned int i;
+
+	for (i = 0; i < NR_OPS; i++) {
+		int error = op_commands[i] == TWHEEL_IOC_QUERY ? ENOENT : EBADF;
+
+		CHECK_ERR(ioctl(reader, op_commands[i], &op), error);
+	}
+	CHECK_ERR(ioctl(reader, TWHEEL_IOC_KICK, &op), EBADF);
+	CHECK_ERR(ioctl(reader, TWHEEL_IOC_BATCH, &batch), EBADF);
+	CHECK_ERR(ioctl(reader, TWHEEL_IOC_CANCEL_ALL), EBADF);
+	CHECK_EQ(op.id | armed.id, 0);
+	CHECK_EQ(dev_info(reader).armed, 0);
+
+	CHECK_EQ(ioctl(writer, TWHEEL_IOC_ARM, &op), 0);
+	dev_wait_unread(writer, 1);
+	CHECK_ERR(read(writer, &event, sizeof(event)), EBADF);
+	CHECK_EQ(dev_info(writer).unread, 1);
+	CHECK_EQ(dev_cancel(writer, op.id), 1);
+	CHECK_EQ(ioctl(writer, TWHEEL_IOC_BATCH, &batch), 1);
+	CHECK_EQ(ioctl(writer, TWHEEL_IOC_CANCEL_ALL), 1);
+}
+
 static void module_in_use(void)
 {
 	struct held held = held_open();
@@ -414,6 +447,7 @@ static const struct tap_test tests[] = {
 	TAP(bad_pointers),
 	TAP(sizes),
 	TAP(reads),
+	TAP(descriptors_of_one_kind),
 	TAP(module_in_use),
 };
 
