@@ -31,6 +31,7 @@ static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == 48);
 static_assert(sizeof(struct twheel_info) == 144);
 static_assert(sizeof(struct twheel_batch) == 32);
+static_assert(sizeof(struct twheel_cancel_all) == 16);
 static_assert(sizeof(struct twheel_file_stats) == 632);
 
 /*
@@ -41,6 +42,7 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
 #define CDEV_OP_SIZE	64
 #define CDEV_INFO_SIZE	144
 #define CDEV_BATCH_SIZE	32
+#define CDEV_CANCEL_ALL_SIZE	16
 #define CDEV_STATS_SIZE	632
 
 static int cdev_open(struct inode *inode, struct file *filp)
@@ -228,6 +230,14 @@ static long cdev_ioctl_batch(struct tw_file *file, void __user *arg, size_t size
 static long cdev_ioctl_cancel_all(struct tw_file *file, void __user *arg,
 				  size_t size)
 {
+	struct twheel_cancel_all what;
+	int ret;
+
+	ret = copy_struct_from_user(&what, sizeof(what), arg, size);
+	if (ret)
+		return ret;
+	if (what.flags || what.pad || what.reserved)
+		return -EINVAL;
 	return tw_op_cancel_all(file);
 }
 
@@ -255,7 +265,8 @@ static const struct cdev_command cdev_commands[] = {
 	CDEV_COMMAND(TWHEEL_IOC_CANCEL, CDEV_OP_SIZE, cdev_ioctl_cancel, true),
 	CDEV_COMMAND(TWHEEL_IOC_MODIFY, CDEV_OP_SIZE, cdev_ioctl_modify, true),
 	CDEV_COMMAND(TWHEEL_IOC_QUERY, CDEV_OP_SIZE, cdev_ioctl_query, false),
-	CDEV_COMMAND(TWHEEL_IOC_CANCEL_ALL, 0, cdev_ioctl_cancel_all, true),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL_ALL, CDEV_CANCEL_ALL_SIZE,
+		     cdev_ioctl_cancel_all, true),
 	CDEV_COMMAND(TWHEEL_IOC_BATCH, CDEV_BATCH_SIZE, cdev_ioctl_batch, true),
 	CDEV_COMMAND(TWHEEL_IOC_KICK, CDEV_OP_SIZE, cdev_ioctl_kick, true),
 	CDEV_COMMAND(TWHEEL_IOC_STATS, CDEV_STATS_SIZE, cdev_ioctl_stats, false),

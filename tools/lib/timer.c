@@ -186,7 +186,8 @@ int twheel_cancel(struct twheel *wheel, uint64_t id)
 
 int twheel_cancel_all(struct twheel *wheel)
 {
-	int ret = ioctl(wheel->fd, TWHEEL_IOC_CANCEL_ALL);
+	struct twheel_cancel_all all = { 0 };
+	int ret = ioctl(wheel->fd, TWHEEL_IOC_CANCEL_ALL, &all);
 
 	if (ret < 0)
 		return -errno;

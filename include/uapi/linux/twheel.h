@@ -285,6 +285,18 @@ struct twheel_batch {
 };
 
 /**
+ * struct twheel_cancel_all - end all timers of a file
+ * @flags: none yet, must be 0
+ * @pad: must be 0
+ * @reserved: must be 0
+ */
+struct twheel_cancel_all {
+	__u32 flags;
+	__u32 pad;
+	__aligned_u64 reserved;
+};
+
+/**
  * struct twheel_event - what read() returns, in whole records
  * @id: the timer. A one-shot timer's identifier is void once its event is read
  * @cookie: as armed
@@ -457,10 +469,10 @@ struct twheel_file_stats {
  */
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_TYPE, 0x05, struct twheel_op)
 /*
- * TWHEEL_IOC_CANCEL_ALL: end every timer, and withdraw every unread event. It has no
- * argument. Returns how many timers ended; at most INT_MAX.
+ * TWHEEL_IOC_CANCEL_ALL: end every timer, and withdraw every unread event. Returns how
+ * many timers ended; at most INT_MAX. Errors: EINVAL (flags, pad, reserved).
  */
-#define TWHEEL_IOC_CANCEL_ALL	_IO(TWHEEL_IOC_TYPE, 0x06)
+#define TWHEEL_IOC_CANCEL_ALL	_IOW(TWHEEL_IOC_TYPE, 0x06, struct twheel_cancel_all)
 /*
  * TWHEEL_IOC_BATCH: see struct twheel_batch. Returns how many operations are done.
  * Errors: EINVAL (ops, op_size, count, flags, done, reserved), EFAULT, ENOMEM.

@@ -57,6 +57,13 @@ static void ops_run(int fd, unsigned int count)
 	ioctl(fd, TWHEEL_IOC_BATCH, &batch);
 }
 
+static void timers_cancel_all(int fd)
+{
+	struct twheel_cancel_all all = { };
+
+	ioctl(fd, TWHEEL_IOC_CANCEL_ALL, &all);
+}
+
 /* Arm @count timers, the first for @at_ns, each other @apart_ns after the previous one. */
 static void timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
 		       uint64_t period_ns)
@@ -147,7 +154,7 @@ static void way_instant(unsigned int task)
 			usleep(10000);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
 		} while (info.unread < info.timers);
-		ioctl(fd, TWHEEL_IOC_CANCEL_ALL);
+		timers_cancel_all(fd);
 	}
 }
 
@@ -167,7 +174,7 @@ static void way_ticks(unsigned int task)
 			usleep(1000);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
 		} while (info.unread < info.timers);
-		ioctl(fd, TWHEEL_IOC_CANCEL_ALL);
+		timers_cancel_all(fd);
 	}
 }
 
@@ -186,7 +193,7 @@ static void way_files(unsigned int task)
 	}
 	for (;;) {
 		for (i = 0; i < FILES; i++) {
-			ioctl(fds[i], TWHEEL_IOC_CANCEL_ALL);
+			timers_cancel_all(fds[i]);
 			timers_arm(fds[i], TIMERS, now_ns() + MS + (task * FILES + i) *
 				   1000, 50 * 1000, 0);
 		}

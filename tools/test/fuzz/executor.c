@@ -188,10 +188,16 @@ static void thread_do_call(struct thread *thread, const struct call *call)
 		call_batch(thread, call);
 		break;
 	case CALL_CANCEL_ALL: {
-		long ret = ioctl(call_fd(call), TWHEEL_IOC_CANCEL_ALL);
+		struct twheel_cancel_all all = {
+			.flags = call->arg[1], .pad = call->arg[2],
+			.reserved = call->arg[3],
+		};
+		uint32_t may = all.flags || all.pad || all.reserved ?
+			       OUT_EINVAL : OUT_0 | OUT_MORE;
+		long ret = ioctl(call_fd(call), TWHEEL_IOC_CANCEL_ALL, &all);
 
 		check_outcome(thread, call, outcome_of(ret, errno),
-			      outcome_or_closed(thread, call, OUT_0 | OUT_MORE));
+			      outcome_or_closed(thread, call, may));
 		if (ret >= 0 && call_file_model(thread, call))
 			model_cancel_all(call_file_model(thread, call), ret,
 					 &thread->executor->verdict);

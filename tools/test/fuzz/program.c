@@ -35,7 +35,9 @@ const struct call_type call_types[NR_CALLS] = {
 	[CALL_MODIFY] = { "modify", 50, OP_ARGS },
 	[CALL_QUERY] = { "query", 30, OP_ARGS },
 	[CALL_KICK] = { "kick", 20, OP_ARGS },
-	[CALL_CANCEL_ALL] = { "cancel_all", 8, { { "fd", ARG_FILE } } },
+	[CALL_CANCEL_ALL] = { "cancel_all", 8, {
+		{ "fd", ARG_FILE }, { "flags", ARG_ZERO }, { "pad", ARG_ZERO },
+		{ "reserved", ARG_ZERO } } },
 	[CALL_INFO] = { "info", 10, {
 		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
 	[CALL_STATS] = { "stats", 8, {

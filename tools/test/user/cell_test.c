@@ -217,7 +217,7 @@ static void calls_work_too(void)
 	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
 	map_arm(&m, 0, 3600 * S);
 	map_arm(&m, 1, 3600 * S);
-	CHECK_EQ(ioctl(m.fd, TWHEEL_IOC_CANCEL_ALL), 2);
+	CHECK_EQ(dev_cancel_all(m.fd), 2);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
 }
 

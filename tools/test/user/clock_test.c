@@ -180,7 +180,7 @@ static void both_wheels_are_counted(void)
 	NEED(!ioctl(fd, TWHEEL_IOC_STATS, &stats));
 	CHECK(stats.passes >= info.passes);
 	CHECK_EQ(stats.fired, 6);
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 12);
+	CHECK_EQ(dev_cancel_all(fd), 12);
 	CHECK_EQ(dev_info(fd).timers, 0);
 	CHECK_EQ(dev_info(fd).cancelled, 12);
 	/* Entries are used again, whichever clock they were on. */

@@ -92,7 +92,7 @@ static void oldest_first_and_whole_records(void)
 		}
 		if (!dev_passed(now))
 			break;
-		NEED(ioctl(fd, TWHEEL_IOC_CANCEL_ALL) == 5);
+		NEED(dev_cancel_all(fd) == 5);
 	}
 	dev_wait_unread(fd, 5);
 	/* There is room for two and a half. */
@@ -357,12 +357,12 @@ static void cancel_all_counts(void)
 	int fd = dev_open();
 	int i;
 
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+	CHECK_EQ(dev_cancel_all(fd), 0);
 	for (i = 0; i < 1000; i++)
 		dev_arm(fd, i < 10 ? MS : 3600 * S, i);
 	dev_wait_unread(fd, 10);
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 1000);
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+	CHECK_EQ(dev_cancel_all(fd), 1000);
+	CHECK_EQ(dev_cancel_all(fd), 0);
 	CHECK_EQ(dev_readable(fd, 0), 0);
 	CHECK_EQ(dev_info(fd).timers, 0);
 	dev_arm(fd, MS, 0);

@@ -344,7 +344,7 @@ static long info_get(void *arg)
 
 static long cancel_all(void *arg)
 {
-	return ioctl(*(int *)arg, TWHEEL_IOC_CANCEL_ALL);
+	return dev_cancel_all(*(int *)arg);
 }
 
 static void info_and_cancel_all(void)
@@ -363,10 +363,15 @@ static void info_and_cancel_all(void)
 			CHECK_EQ(fault.error, EFAULT);
 		dev_same(fd, &was);
 	}
-	FAULT_SWEEP(n, fault, 0) {
+	FAULT_SWEEP(n, fault, 1) {
 		dev_arm(fd, HOUR, 1);
+		was = dev_state(fd);
 		fault = fault_call(n, cancel_all, &fd);
-		CHECK_EQ(fault.ret, n == 1 ? 2 : 1);
+		if (!fault_survived_alone(&fault)) {
+			dev_same(fd, &was);
+			fault.ret = dev_cancel_all(fd);
+		}
+		CHECK_EQ(fault.ret, was.timers);
 		CHECK_EQ(dev_info(fd).timers, 0);
 	}
 }

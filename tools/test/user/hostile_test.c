@@ -79,7 +79,7 @@ static void vandals_hurt_no_other_file(void)
 		pthread_join(threads[i], NULL);
 	CHECK(dev_info(m.fd).timers <= N);
 	CHECK(dev_info(m.fd).unread <= 64);
-	ioctl(m.fd, TWHEEL_IOC_CANCEL_ALL);
+	dev_cancel_all(m.fd);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
 }
 

@@ -76,7 +76,7 @@ static int up_to_the_limit(int unused)
 	CHECK_EQ(arm_many(a, 100), 68);
 	CHECK_EQ(dev_info(a).timers, 768);
 	/* The limit recovers. */
-	CHECK_EQ(ioctl(a, TWHEEL_IOC_CANCEL_ALL), 768);
+	CHECK_EQ(dev_cancel_all(a), 768);
 	CHECK_EQ(arm_many(a, 768), 768);
 	close(a);
 	CHECK_EQ(dev_info(b).user_timers, 256);
@@ -256,7 +256,7 @@ static bool lets_others_run(const char *what, int (*fn)(int fd), int fd)
 
 static int cancel_all(int fd)
 {
-	return ioctl(fd, TWHEEL_IOC_CANCEL_ALL);
+	return dev_cancel_all(fd);
 }
 
 static int crowd_open(void)

@@ -236,7 +236,7 @@ static void group_limit_holds(void)
 	/* Other processes are not affected. */
 	dev_arm(fd, 0, 0);
 	dev_read(fd);
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), timers);
+	CHECK_EQ(dev_cancel_all(fd), timers);
 	close(fd);
 	group_remove();
 }

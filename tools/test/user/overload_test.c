@@ -48,7 +48,7 @@ static void expire_many(int fd, unsigned int count)
 		ops[i].op = TWHEEL_OP_ARM;
 	NEED(dev_batch(fd, ops, count) == (int)count);
 	dev_wait_unread(fd, count);
-	NEED(ioctl(fd, TWHEEL_IOC_CANCEL_ALL) == (int)count);
+	NEED(dev_cancel_all(fd) == (int)count);
 	free(ops);
 }
 

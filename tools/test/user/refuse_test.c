@@ -192,6 +192,26 @@ static void arm_values(void)
 	held_unchanged(&held);
 }
 
+static void cancel_all_values(void)
+{
+	const struct twheel_cancel_all bad[] = {
+		{ .flags = 1 }, { .flags = 1U << 31 }, { .pad = 1 },
+		{ .reserved = 1 },
+	};
+	struct held held = hold();
+	unsigned int i;
+
+	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
+		CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_CANCEL_ALL, &bad[i]), EINVAL);
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_CANCEL_ALL, NULL), EFAULT);
+	/* Without a structure, as in the first versions. */
+	CHECK_ERR(ioctl(held.fd, _IO(TWHEEL_IOC_TYPE, 0x06)), ENOTTY);
+	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x06, 8),
+			&bad[0]), EINVAL);
+	unchanged(&held);
+	CHECK_EQ(dev_cancel_all(held.fd), 2);
+}
+
 static void void_identifiers(void)
 {
 	struct held held = held_open();
@@ -410,7 +430,7 @@ static void descriptors_of_one_kind(void)
 	}
 	CHECK_ERR(ioctl(reader, TWHEEL_IOC_KICK, &op), EBADF);
 	CHECK_ERR(ioctl(reader, TWHEEL_IOC_BATCH, &batch), EBADF);
-	CHECK_ERR(ioctl(reader, TWHEEL_IOC_CANCEL_ALL), EBADF);
+	CHECK_ERR(dev_cancel_all(reader), EBADF);
 	CHECK_EQ(op.id | armed.id, 0);
 	CHECK_EQ(dev_info(reader).armed, 0);
 
@@ -420,7 +440,7 @@ static void descriptors_of_one_kind(void)
 	CHECK_EQ(dev_info(writer).unread, 1);
 	CHECK_EQ(dev_cancel(writer, op.id), 1);
 	CHECK_EQ(ioctl(writer, TWHEEL_IOC_BATCH, &batch), 1);
-	CHECK_EQ(ioctl(writer, TWHEEL_IOC_CANCEL_ALL), 1);
+	CHECK_EQ(dev_cancel_all(writer), 1);
 }
 
 static void module_in_use(void)
@@ -441,6 +461,7 @@ static const struct tap_test tests[] = {
 	TAP(former_commands),
 	TAP(reserved_fields),
 	TAP(arm_values),
+	TAP(cancel_all_values),
 	TAP(void_identifiers),
 	TAP(setup_values),
 	TAP(full_file),

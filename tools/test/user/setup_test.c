@@ -48,7 +48,7 @@ static void *hasty_thread(void *arg)
 
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_QUERY, &op), ENOENT);
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_CANCEL, &op), ENOENT);
-		CHECK_EQ(ioctl(fd, TWHEEL_IOC_CANCEL_ALL), 0);
+		CHECK_EQ(dev_cancel_all(fd), 0);
 		dev_info(fd);
 		dev_readable(fd, 0);
 		if (armed && i > 2) {

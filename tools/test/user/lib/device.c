@@ -98,6 +98,13 @@ int dev_cancel(int fd, uint64_t id)
 	return ioctl(fd, TWHEEL_IOC_CANCEL, &op);
 }
 
+int dev_cancel_all(int fd)
+{
+	struct twheel_cancel_all what = { };
+
+	return ioctl(fd, TWHEEL_IOC_CANCEL_ALL, &what);
+}
+
 int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns)
 {
 	struct twheel_op op = {

@@ -28,6 +28,8 @@ uint64_t dev_now(int clock);
 uint64_t dev_arm(int fd, uint64_t delay_ns, uint64_t cookie);
 uint64_t dev_arm_op(int fd, struct twheel_op *op);
 int dev_cancel(int fd, uint64_t id);
+/* TWHEEL_IOC_CANCEL_ALL. */
+int dev_cancel_all(int fd);
 int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns);
 int dev_query(int fd, uint64_t id, struct twheel_op *op);
 struct twheel_event dev_read(int fd);

@@ -60,6 +60,11 @@ AT(twheel_batch, done, 20);
 AT(twheel_batch, reserved, 24);
 SIZE(twheel_batch, 32);
 
+AT(twheel_cancel_all, flags, 0);
+AT(twheel_cancel_all, pad, 4);
+AT(twheel_cancel_all, reserved, 8);
+SIZE(twheel_cancel_all, 16);
+
 AT(twheel_event, id, 0);
 AT(twheel_event, cookie, 8);
 AT(twheel_event, deadline_ns, 16);
