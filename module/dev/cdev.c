@@ -255,8 +255,9 @@ struct cdev_command {
 	long (*run)(struct tw_file *file, void __user *arg, size_t size);
 };
 
-#define CDEV_COMMAND(cmd, bytes, fn, write) [_IOC_NR(cmd)] = {		\
-	.dir = _IOC_DIR(cmd), .size = (bytes), .run = (fn), .writes = (write) }
+#define CDEV_COMMAND(cmd, bytes, fn, write)				\
+	[_IOC_NR(cmd)] = { .dir = _IOC_DIR(cmd), .size = (bytes),	\
+			   .run = (fn), .writes = (write) }
 
 static const struct cdev_command cdev_commands[] = {
 	CDEV_COMMAND(TWHEEL_IOC_INFO, CDEV_INFO_SIZE, cdev_ioctl_info, false),
@@ -329,9 +330,9 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	if (READ_ONCE(words[1]) || tw_uring_flags(cmd))
 		return -EINVAL;
 	ret = cdev_run_batch(cmd->file->private_data, u64_to_user_ptr(arg),
-			_IOC_SIZE(cmd->cmd_op),
-			tw_uring_defers(issue_flags) ? TW_BATCH_UNBROKEN :
-						       U32_MAX);
+			     _IOC_SIZE(cmd->cmd_op),
+			     tw_uring_defers(issue_flags) ? TW_BATCH_UNBROKEN :
+							    U32_MAX);
 	if (ret <= 0)
 		return ret;
 	/* In io_uring's threads, 6.1 does not end a command that returns a number. */

@@ -84,8 +84,8 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	file->ring = parts->ring;
 	if (setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
-	/* Pairs with tw_file_ops(). */
 	if (IS_ENABLED(CONFIG_64BIT) && parts->ring)
+		/* Pairs with tw_file_ops(). */
 		smp_store_release(&file->ops, &tw_cell_ops);
 	/* Pairs with tw_file_wheel(). */
 	smp_store_release(&file->wheel, parts->wheel);

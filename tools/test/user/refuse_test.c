@@ -198,7 +198,7 @@ static void cancel_all_values(void)
 		{ .flags = 1 }, { .flags = 1U << 31 }, { .pad = 1 },
 		{ .reserved = 1 },
 	};
-	struct held held = hold();
+	struct held held = held_open();
 	unsigned int i;
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -208,7 +208,7 @@ static void cancel_all_values(void)
 	CHECK_ERR(ioctl(held.fd, _IO(TWHEEL_IOC_TYPE, 0x06)), ENOTTY);
 	CHECK_ERR(ioctl(held.fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x06, 8),
 			&bad[0]), EINVAL);
-	unchanged(&held);
+	held_unchanged(&held);
 	CHECK_EQ(dev_cancel_all(held.fd), 2);
 }
 
