@@ -217,8 +217,9 @@ static void a_crowd(void)
 		NEED(event.cookie < CROWD);
 		CHECK_EQ(event.id, ids[event.cookie]);
 		left--;
+		/* The next delay may be over by now; then that event is withdrawn. */
 		if (++taken[event.cookie] == ROUNDS)
-			CHECK_EQ(twheel_cancel(wheel, event.id), 0);
+			CHECK(twheel_cancel(wheel, event.id) >= 0);
 	}
 	for (i = 0; i < CROWD; i++)
 		wrong += taken[i] != (i % 2 ? ROUNDS : 0);
