@@ -156,7 +156,7 @@ files_of_programs() {
 		fi
 	done
 	# Scripts find these beside them.
-	cp "$TOOLS"/test/user/{lib_test,lib_cells_test,lib_crowd_test} "$root/tests/"
+	cp "$TOOLS"/test/user/lib{,_cells,_crowd,_fixed,_retry}_test "$root/tests/"
 	for example in after idle_server idle_server_timerfd ev_timeouts; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
