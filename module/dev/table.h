@@ -53,14 +53,19 @@ static __always_inline void tw_table_hold(struct tw_run *run)
 	struct tw_file *file = run->file;
 
 	run->held = tw_file_wheel(file) && !tw_file_clock_steps(file);
-	if (run->held)
+	if (run->held) {
 		tw_hold(file->wheel, &run->flags);
+		/* Sparse does not follow a lock that is taken on a condition. */
+		__release(run);
+	}
 }
 
 static __always_inline void tw_table_release(struct tw_run *run)
 {
-	if (run->held)
+	if (run->held) {
+		__acquire(run);
 		tw_release(run->file->wheel, &run->flags);
+	}
 	run->held = false;
 }
 
