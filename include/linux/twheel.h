@@ -484,13 +484,11 @@ static inline bool tw_timer_is_blank(const struct twheel_timer *timer, u64 word)
 	return !word && !READ_ONCE(timer->base);
 }
 
-/* twheel_extend_at() for a deadline up to TWHEEL_NEVER. */
+/* twheel_extend_at() of an initialised timer, for a deadline up to TWHEEL_NEVER. */
 static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = atomic64_read(&timer->word);
 
-	if (unlikely(tw_timer_is_blank(timer, word)))
-		return -ENOENT;
 	do {
 		if (unlikely((u64)word >= deadline_ns))
 			return (u64)word > TWHEEL_NEVER ? -ENOENT : 0;
@@ -524,6 +522,8 @@ static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
  */
 static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
 {
+	if (unlikely(tw_timer_is_blank(timer, atomic64_read(&timer->word))))
+		return -ENOENT;
 	if (unlikely(deadline_ns > TWHEEL_NEVER))
 		deadline_ns = TWHEEL_NEVER;
 	return tw_extend(timer, deadline_ns);

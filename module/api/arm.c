@@ -166,8 +166,9 @@ static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
  * taken in the order of their addresses, so each is waited for once, and in turn.
  * Returns false if the timer has left @from meanwhile.
  */
-static bool arm_lock_second(struct twheel_timer *timer, struct twheel_base *from,
-			    struct twheel_base *to)
+static inline bool arm_lock_second(struct twheel_timer *timer,
+				   struct twheel_base *from,
+				   struct twheel_base *to)
 {
 	if (raw_spin_trylock(&to->lock))
 		return true;

@@ -145,7 +145,7 @@ static void instance_set_limit(struct twheel *wheel, unsigned int limit)
 		return;
 	}
 	tw_quota_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
-			wheel->nr_bases);
+		      wheel->nr_bases);
 	tw_for_each_base(base, i, wheel) {
 		base->credits = &wheel->credits;
 		base->limit = 0;

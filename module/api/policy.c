@@ -268,13 +268,13 @@ TW_EXPORT(twheel_periodic_start_at);
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 			  enum twheel_pace pace)
 {
+	u64 first_ns;
+
 	if (!policy_is_span(period_ns) ||
 	    !policy_takes_delay(&periodic->series.timer))
 		return -EINVAL;
-	return twheel_periodic_start_at(periodic,
-					policy_later(series_now(&periodic->series),
-					      period_ns),
-					period_ns, pace);
+	first_ns = policy_later(series_now(&periodic->series), period_ns);
+	return twheel_periodic_start_at(periodic, first_ns, period_ns, pace);
 }
 TW_EXPORT(twheel_periodic_start);
 

@@ -122,7 +122,7 @@ void twheel_get_occupied(struct twheel *wheel,
 {
 	unsigned int level, i;
 
-	BUILD_BUG_ON(TWHEEL_LEVELS_MAX != tw_wheel_levels(1));
+	BUILD_BUG_ON(tw_wheel_levels(1) != TWHEEL_LEVELS_MAX);
 	for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
 		buckets[level] = 0;
 	for (i = 0; i < wheel->nr_bases; i++) {

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A timer, and what can be asked of it. See timer.h for what its word says. */
-#include <linux/atomic.h>
-#include <linux/irqflags.h>
 #include <linux/lockdep.h>
-#include <linux/smp.h>
-#include <linux/spinlock.h>
 
 #include <linux/twheel.h>
 
@@ -13,29 +9,6 @@
 #include "../export.h"
 #include "instance.h"
 #include "timer.h"
-
-/*
- * tw_timer_lock_own_base() - tw_timer_lock_base() of a base that holds timers
- *
- * A timer that has not been armed yet comes to this CPU's base, and no other CPU's
- * lock is taken for that.
- */
-struct twheel_base *tw_timer_lock_own_base(struct twheel_timer *timer,
-					   unsigned long *flags)
-{
-	for (;;) {
-		struct twheel_base *base = READ_ONCE(timer->base);
-		const struct twheel *wheel = base->owner;
-
-		local_irq_save(*flags);
-		if (unlikely(base == wheel->nowhere))
-			base = tw_instance_base(wheel, raw_smp_processor_id());
-		raw_spin_lock(&base->lock);
-		if (likely(tw_timer_adopt(timer, base)))
-			return base;
-		raw_spin_unlock_irqrestore(&base->lock, *flags);
-	}
-}
 
 /**
  * __twheel_timer_init() - initialise a timer

@@ -16,7 +16,10 @@
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
+#include <linux/irqflags.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
@@ -67,8 +70,28 @@ static inline bool tw_timer_adopt(struct twheel_timer *timer,
 		cmpxchg(&timer->base, from, base) == from);
 }
 
-struct twheel_base *tw_timer_lock_own_base(struct twheel_timer *timer,
-					   unsigned long *flags);
+/*
+ * tw_timer_lock_own_base() - tw_timer_lock_base() of a base that holds timers
+ *
+ * A timer that has not been armed yet comes to this CPU's base, and no other CPU's
+ * lock is taken for that.
+ */
+static inline struct twheel_base *
+tw_timer_lock_own_base(struct twheel_timer *timer, unsigned long *flags)
+{
+	for (;;) {
+		struct twheel_base *base = READ_ONCE(timer->base);
+		const struct twheel *wheel = base->owner;
+
+		local_irq_save(*flags);
+		if (unlikely(base == wheel->nowhere))
+			base = tw_instance_base(wheel, raw_smp_processor_id());
+		raw_spin_lock(&base->lock);
+		if (likely(tw_timer_adopt(timer, base)))
+			return base;
+		raw_spin_unlock_irqrestore(&base->lock, *flags);
+	}
+}
 
 /* With the base lock: does the timer's callback run? */
 static inline bool tw_timer_runs(const struct twheel_base *base,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions with timeouts, by a user of struct timer_list who knows nothing of
+ * Sessions with timeouts, for struct timer_list, that knows nothing of
  * wheels. The same source is compiled once more after timer_list.sed.
  */
 #include <linux/atomic.h>
@@ -29,52 +29,52 @@ struct session {
 static atomic_t fired, left;
 static DECLARE_COMPLETION(all_done);
 
-static bool arm(struct session *session, unsigned long delay)
+static bool session_arm(struct session *session, unsigned long delay)
 {
 	return mod_timer(&session->timer, jiffies + delay);
 }
 
-static void timed_out(struct timer_list *timer)
+static void session_timed_out(struct timer_list *timer)
 {
 	struct session *session = from_timer(session, timer, timer);
 
 	atomic_inc(&fired);
 	if (session->again) {
 		session->again--;
-		arm(session, 2);
+		session_arm(session, 2);
 	} else if (atomic_dec_and_test(&left)) {
 		complete(&all_done);
 	}
 }
 
-static void begin(struct session *session, unsigned int i,
-		  struct outcome *outcome)
+static void session_begin(struct session *session, unsigned int i,
+			  struct outcome *outcome)
 {
-	timer_setup(&session->timer, timed_out, 0);
+	timer_setup(&session->timer, session_timed_out, 0);
 	outcome->moved += mod_timer_pending(&session->timer, jiffies + 1);
 	switch (i % 4) {
 	case 0:
-		outcome->armed += !arm(session, LONG);
+		outcome->armed += !session_arm(session, LONG);
 		outcome->deleted += timer_delete(&session->timer);
 		outcome->deleted += timer_delete(&session->timer);
 		break;
 	case 1:
-		outcome->armed += !arm(session, LONG);
-		outcome->moved += arm(session, 1 + i % 20);
+		outcome->armed += !session_arm(session, LONG);
+		outcome->moved += session_arm(session, 1 + i % 20);
 		break;
 	case 2:
 		session->again = REPEATS;
-		outcome->armed += !arm(session, 1 + i % 20);
+		outcome->armed += !session_arm(session, 1 + i % 20);
 		break;
 	case 3:
-		outcome->armed += !arm(session, LONG);
+		outcome->armed += !session_arm(session, LONG);
 		outcome->moved += mod_timer_pending(&session->timer,
 						    jiffies + i % 20);
 		break;
 	}
 }
 
-static void end(struct session *session, struct outcome *outcome)
+static void session_end(struct session *session, struct outcome *outcome)
 {
 	outcome->deleted += timer_delete_sync(&session->timer);
 	timer_shutdown_sync(&session->timer);
@@ -92,10 +92,10 @@ int sessions_test(struct outcome *outcome)
 		return -ENOMEM;
 	atomic_set(&left, SESSIONS / 4 * 3);
 	for (i = 0; i < SESSIONS; i++)
-		begin(&sessions[i], i, outcome);
+		session_begin(&sessions[i], i, outcome);
 	wait_for_completion_timeout(&all_done, 10 * HZ);
 	for (i = 0; i < SESSIONS; i++)
-		end(&sessions[i], outcome);
+		session_end(&sessions[i], outcome);
 	outcome->fired = atomic_read(&fired);
 	kfree(sessions);
 	return 0;

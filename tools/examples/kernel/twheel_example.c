@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module that uses twheel as any third party's would: connections that are
- * closed when nothing has come from them for a while.
+ * A module that uses twheel as any other would: it closes connections from which
+ * nothing has come for a while.
  *
- * It makes a thousand of them, lets half of them hear from their peers now and
- * then, and reports at the end who was closed. Load it with twheel.ko loaded, and
+ * The module makes a thousand connections. Half of them hear from their peers now and
+ * then. At the end it reports which were closed. Load it with twheel.ko loaded, and
  * read the kernel log.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -36,7 +36,7 @@ static void close_connection(struct twheel_timer *timer)
 	c->closed = twheel_now(wheel);
 }
 
-/* What the receive path would do for every packet: no lock, no move. */
+/* What the receive path does for every packet: no lock, and the timer stays in place. */
 static bool heard_from(struct connection *c)
 {
 	u64 now = twheel_now(wheel);
@@ -49,7 +49,8 @@ static bool heard_from(struct connection *c)
 
 static int __init example_init(void)
 {
-	struct twheel_config config = { .name = KBUILD_MODNAME };
+	/* Packets come in on every CPU: so the timers of each CPU have a lock of their own. */
+	struct twheel_config config = { .name = KBUILD_MODNAME, .percpu = true };
 	unsigned int i, round, closed = 0, early = 0, extended = 0;
 	long unfired;
 

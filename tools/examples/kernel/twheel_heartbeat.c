@@ -4,7 +4,7 @@
  *
  * Each peer has a periodic timer, for the beats that it sends to its neighbour,
  * and a watch over the neighbour that sends to it. Some peers die after a few
- * beats. It runs for a second while it is loaded, then says who has been
+ * beats. The module runs for a second while it is loaded, then says which were
  * closed. Load it with twheel.ko loaded, and read the kernel log.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -25,10 +25,10 @@
 #define LIFE		6
 
 /**
- * struct peer - somebody who sends beats, and is sent some
+ * struct peer - sends beats, and receives some
  * @beat: sends a beat
  * @watch: over the neighbour whose beats this peer gets
- * @neighbour: who gets this peer's beats
+ * @neighbour: receives this peer's beats
  * @mortal: dies after some beats
  * @sent: beats sent
  * @heard: when the last beat was received
@@ -48,57 +48,57 @@ static struct twheel *wheel;
 static struct peer *peers;
 
 /* What would be done for every packet that comes from the neighbour. */
-static void receive_beat(struct peer *peer)
+static void peer_receive(struct peer *peer)
 {
 	peer->heard = twheel_now(wheel);
 	twheel_idle_touch(&peer->watch);
 }
 
 /* Runs in softirq, every BEAT_NS. */
-static enum twheel_next send_beat(struct twheel_periodic *beat)
+static enum twheel_next peer_send(struct twheel_periodic *beat)
 {
 	struct peer *peer = container_of(beat, struct peer, beat);
 
-	receive_beat(peer->neighbour);
+	peer_receive(peer->neighbour);
 	peer->sent++;
 	return peer->mortal && peer->sent == LIFE ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
 /* Runs in softirq when nothing was heard for SILENCE_NS. */
-static void close_neighbour(struct twheel_idle *watch)
+static void peer_close_neighbour(struct twheel_idle *watch)
 {
 	struct peer *peer = container_of(watch, struct peer, watch);
 
 	WRITE_ONCE(peer->closed, twheel_now(wheel));
 }
 
-static void init_peer(unsigned int i)
+static void peer_init(unsigned int i)
 {
 	struct peer *peer = &peers[i];
 
 	peer->neighbour = &peers[(i + 1) % PEERS];
 	peer->mortal = i % 4 == 0;
-	twheel_periodic_init(&peer->beat, wheel, send_beat);
-	twheel_idle_init(&peer->watch, wheel, close_neighbour);
+	twheel_periodic_init(&peer->beat, wheel, peer_send);
+	twheel_idle_init(&peer->watch, wheel, peer_close_neighbour);
 }
 
 /* Spread over the period, so that they do not all beat at once. */
-static u64 first_beat(unsigned int i, u64 start)
+static u64 peer_first_beat(unsigned int i, u64 start)
 {
 	return start + i * (BEAT_NS / PEERS);
 }
 
-static void start_peer(unsigned int i, u64 start)
+static void peer_start(unsigned int i, u64 start)
 {
 	struct peer *peer = &peers[i];
 
 	peer->heard = twheel_now(wheel);
 	twheel_idle_start(&peer->watch, SILENCE_NS);
-	twheel_periodic_start_at(&peer->beat, first_beat(i, start), BEAT_NS,
+	twheel_periodic_start_at(&peer->beat, peer_first_beat(i, start), BEAT_NS,
 				 TWHEEL_FIXED_RATE);
 }
 
-static unsigned int dead_and_closed(void)
+static unsigned int peers_dead_and_closed(void)
 {
 	unsigned int i, count = 0;
 
@@ -109,19 +109,19 @@ static unsigned int dead_and_closed(void)
 }
 
 /* How many beats should a peer have sent? */
-static u64 beats_due(unsigned int i, u64 start)
+static u64 peer_beats_due(unsigned int i, u64 start)
 {
 	u64 deadline = twheel_periodic_deadline(&peers[i].beat);
-	u64 beats = div64_u64(deadline - first_beat(i, start), BEAT_NS);
+	u64 beats = div64_u64(deadline - peer_first_beat(i, start), BEAT_NS);
 
 	/* The deadline is that of the next beat; a dead peer's, of the last. */
 	return beats + peers[i].mortal;
 }
 
-static int check(u64 start)
+static int heartbeat_check(u64 start)
 {
 	unsigned int i, closed = 0, early = 0, uncounted = 0;
-	unsigned int dead = dead_and_closed();
+	unsigned int dead = peers_dead_and_closed();
 	u64 sent = 0, missed = 0;
 
 	for (i = 0; i < PEERS; i++) {
@@ -130,7 +130,7 @@ static int check(u64 start)
 
 		sent += peer->sent;
 		missed += late;
-		uncounted += peer->sent + late != beats_due(i, start);
+		uncounted += peer->sent + late != peer_beats_due(i, start);
 		closed += !!peer->closed;
 		early += peer->closed &&
 			 peer->closed < peer->heard + SILENCE_NS;
@@ -140,7 +140,7 @@ static int check(u64 start)
 	return early || uncounted || dead != PEERS / 4 ? -EPROTO : 0;
 }
 
-static void end(void)
+static void heartbeat_end(void)
 {
 	twheel_destroy(wheel);
 	kfree(peers);
@@ -164,13 +164,13 @@ static int __init heartbeat_init(void)
 
 	/* All of them first: a beat touches the neighbour's watch. */
 	for (i = 0; i < PEERS; i++)
-		init_peer(i);
+		peer_init(i);
 	start = twheel_now(wheel) + BEAT_NS;
 	for (i = 0; i < PEERS; i++)
-		start_peer(i, start);
+		peer_start(i, start);
 	msleep(800);
 	/* That should do, but this machine may be a slow one. */
-	for (i = 0; i < 100 && dead_and_closed() < PEERS / 4; i++)
+	for (i = 0; i < 100 && peers_dead_and_closed() < PEERS / 4; i++)
 		msleep(50);
 
 	/* No callback of theirs runs any more when these have returned. */
@@ -179,16 +179,16 @@ static int __init heartbeat_init(void)
 	for (i = 0; i < PEERS; i++)
 		twheel_idle_stop_sync(&peers[i].watch);
 
-	ret = check(start);
+	ret = heartbeat_check(start);
 	if (ret)
-		end();
+		heartbeat_end();
 	return ret;
 }
 module_init(heartbeat_init);
 
 static void __exit heartbeat_exit(void)
 {
-	end();
+	heartbeat_end();
 }
 module_exit(heartbeat_exit);
 

@@ -17,14 +17,14 @@
 
 struct twheel *tw_timers;
 
-static void tell(const char *what, const struct outcome *outcome)
+static void ported_report(const char *what, const struct outcome *outcome)
 {
 	pr_info("%s: %u armed, %u moved, %u deleted, %u fired, %u pending\n",
 		what, outcome->armed, outcome->moved, outcome->deleted,
 		outcome->fired, outcome->pending);
 }
 
-static int compare(void)
+static int ported_compare(void)
 {
 	struct outcome before = { }, after = { };
 	int ret;
@@ -32,24 +32,24 @@ static int compare(void)
 	ret = sessions_on_timer_list(&before) ?: sessions_on_twheel(&after);
 	if (ret)
 		return ret;
-	tell("timer_list", &before);
-	tell("twheel", &after);
+	ported_report("timer_list", &before);
+	ported_report("twheel", &after);
 	return memcmp(&before, &after, sizeof(before)) ? -EPROTO : 0;
 }
 
-static void never(struct twheel_timer *timer)
+static void ported_never_fires(struct twheel_timer *timer)
 {
 	pr_err("this was not to fire\n");
 }
 
-/* What a pending timer has to say of its time. */
-static int expires(void)
+/* Does a pending timer tell its time? */
+static int ported_check_expires(void)
 {
 	unsigned long in = jiffies + 1000UL * HZ;
 	struct twheel_timer timer;
 	bool right;
 
-	twheel_timer_init_on_stack(&timer, tw_timers, never);
+	twheel_timer_init_on_stack(&timer, tw_timers, ported_never_fires);
 	tw_mod_timer(&timer, in);
 	right = time_in_range(tw_timer_expires(&timer), in - 1, in + HZ);
 	/* Centuries, and more than there is in ns. */
@@ -72,7 +72,7 @@ static int __init ported_init(void)
 	tw_timers = twheel_create(&config);
 	if (IS_ERR(tw_timers))
 		return PTR_ERR(tw_timers);
-	ret = compare() ?: expires();
+	ret = ported_compare() ?: ported_check_expires();
 	if (ret)
 		twheel_destroy(tw_timers);
 	return ret;

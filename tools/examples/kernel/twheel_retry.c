@@ -56,7 +56,7 @@ static struct request *requests;
 static atomic_t left = ATOMIC_INIT(REQUESTS);
 static DECLARE_COMPLETION(all_ended);
 
-static void end_request(struct request *request, enum outcome outcome)
+static void request_end(struct request *request, enum outcome outcome)
 {
 	request->outcome = outcome;
 	request->ended = twheel_now(wheel);
@@ -66,7 +66,7 @@ static void end_request(struct request *request, enum outcome outcome)
 }
 
 /* Runs in softirq. */
-static enum twheel_next send_request(struct twheel_retry *retry)
+static enum twheel_next request_send(struct twheel_retry *retry)
 {
 	struct request *request = container_of(retry, struct request, retry);
 
@@ -74,18 +74,18 @@ static enum twheel_next send_request(struct twheel_retry *retry)
 		request->began = twheel_now(wheel);
 	if (twheel_retry_attempts(retry) < request->needs)
 		return TWHEEL_AGAIN;
-	end_request(request, SUCCEEDED);
+	request_end(request, SUCCEEDED);
 	return TWHEEL_DONE;
 }
 
 /* Runs in softirq, right after the last attempt that has failed. */
-static void give_up_request(struct twheel_retry *retry, int error)
+static void request_give_up(struct twheel_retry *retry, int error)
 {
-	end_request(container_of(retry, struct request, retry), GIVEN_UP);
+	request_end(container_of(retry, struct request, retry), GIVEN_UP);
 }
 
 /* The shortest time in which so many attempts can be made. */
-static u64 least_ns(unsigned int attempts)
+static u64 request_least_ns(unsigned int attempts)
 {
 	u64 delay = backoff.first_ns, sum = 0;
 
@@ -96,17 +96,17 @@ static u64 least_ns(unsigned int attempts)
 	return sum;
 }
 
-static bool as_it_should(const struct request *request)
+static bool request_as_it_should(const struct request *request)
 {
 	unsigned int attempts = min_t(unsigned int, request->needs, ATTEMPTS);
 
 	return request->attempts == attempts &&
-	       request->ended - request->began >= least_ns(attempts) &&
+	       request->ended - request->began >= request_least_ns(attempts) &&
 	       request->outcome == (request->needs <= ATTEMPTS ? SUCCEEDED :
 								 GIVEN_UP);
 }
 
-static int check(void)
+static int retry_check(void)
 {
 	unsigned int i, attempts = 0, succeeded = 0, given_up = 0, wrong = 0;
 
@@ -116,14 +116,14 @@ static int check(void)
 		attempts += request->attempts;
 		succeeded += request->outcome == SUCCEEDED;
 		given_up += request->outcome == GIVEN_UP;
-		wrong += !as_it_should(request);
+		wrong += !request_as_it_should(request);
 	}
 	pr_info("%u requests, %u attempts: %u succeeded, %u given up, %u not as they should\n",
 		REQUESTS, attempts, succeeded, given_up, wrong);
 	return wrong ? -EPROTO : 0;
 }
 
-static void end(void)
+static void retry_end(void)
 {
 	/* Waits for callbacks. */
 	twheel_destroy(wheel);
@@ -149,8 +149,8 @@ static int __init retry_init(void)
 		struct request *request = &requests[i];
 
 		request->needs = NEEDS(i);
-		twheel_retry_init(&request->retry, wheel, send_request,
-				  give_up_request);
+		twheel_retry_init(&request->retry, wheel, request_send,
+				  request_give_up);
 		twheel_retry_start(&request->retry, &backoff);
 	}
 	/* A quarter of a second, if this machine is not a slow one. */
@@ -158,16 +158,16 @@ static int __init retry_init(void)
 	for (i = 0; i < REQUESTS; i++)
 		twheel_retry_cancel_sync(&requests[i].retry);
 
-	ret = check();
+	ret = retry_check();
 	if (ret)
-		end();
+		retry_end();
 	return ret;
 }
 module_init(retry_init);
 
 static void __exit retry_exit(void)
 {
-	end();
+	retry_end();
 }
 module_exit(retry_exit);
 
