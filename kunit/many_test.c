@@ -408,6 +408,7 @@ struct intrusion {
 	unsigned int fired;
 	unsigned int within;
 	unsigned int amiss;
+	bool arming;
 };
 
 static void intrude(struct twheel_timer *timer)
@@ -416,7 +417,8 @@ static void intrude(struct twheel_timer *timer)
 	unsigned int done = in->count - results(in->items, in->count, UNTOUCHED);
 
 	in->fired++;
-	if (done && done < in->count) {
+	/* Not while the results are being cleared. */
+	if (READ_ONCE(in->arming) && done && done < in->count) {
 		in->within++;
 		in->amiss += done % 32 != 0;
 	}
@@ -436,7 +438,9 @@ static int arm_amid_interrupts(void *arg)
 	do {
 		for (i = 0; i < in->count; i++)
 			WRITE_ONCE(in->items[i].result, UNTOUCHED);
+		WRITE_ONCE(in->arming, true);
 		good = twheel_arm_many(wheel, in->items, in->count);
+		WRITE_ONCE(in->arming, false);
 	} while (good == in->count && READ_ONCE(in->within) < 3 &&
 		 time_before(jiffies, end));
 	return good;
