@@ -365,7 +365,7 @@ static void observer_rearm(struct twheel_timer *timer)
 static void leaves_room(struct kunit *test)
 {
 	enum twheel_context context;
-	unsigned int i, n = 300;
+	unsigned int i, n = 100;
 
 	for_each_callback_context(context) {
 		struct twheel *wheel = context_wheel(test, context, true);

@@ -23,7 +23,7 @@
 #define PATIENCE	(60 * HZ)
 
 /* How long a race goes on at most, on a machine that is too slow for all its rounds. */
-#define RACE_TIME	(5 * HZ)
+#define RACE_TIME	(3 * HZ)
 
 /* Wait until @condition is true; false if it does not become so. */
 #define await(condition)						\

@@ -29,7 +29,7 @@
 #ifndef ARMS
 #define ARMS	2
 #endif
-#define LAST	3	/* the last deadline there is, and the clock gets as far */
+#define LAST	3	/* the last deadline; the clock gets as far */
 #define NEVER	7
 
 /* {generation, state, deadline}, as twheel_cell_word() */
