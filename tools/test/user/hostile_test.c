@@ -49,7 +49,7 @@ static void vandals_hurt_no_other_file(void)
 
 	for (i = 0; i < 2; i++)
 		NEED(!pthread_create(&threads[i], NULL, vandal_thread, &m));
-	for (i = 0; i < 20000; i++) {
+	for (i = 0; i < 5000; i++) {
 		struct twheel_op op = {
 			.id = roll(&seed) % N,
 			.deadline_ns = roll(&seed) % (5 * MS),
@@ -68,7 +68,7 @@ static void vandals_hurt_no_other_file(void)
 			NEED(errno == EBUSY);
 		}
 		dev_readable(m.fd, 0);
-		if (i % 1000)
+		if (i % 250)
 			continue;
 		/* Another file is not disturbed. */
 		dev_arm(other, MS, i);

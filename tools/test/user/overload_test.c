@@ -176,10 +176,10 @@ static void no_budget_no_thread(void)
 	device_share_set("0");
 	atexit(device_share_reset);
 	fd = dev_open();
-	for (i = 0; i < 20; i++)
+	for (i = 0; i < 5; i++)
 		expire_many(fd, GREEDY);
 	CHECK_EQ(dev_info(fd).threaded, 0);
-	CHECK_EQ(dev_info(fd).fired, 20 * GREEDY);
+	CHECK_EQ(dev_info(fd).fired, 5 * GREEDY);
 	close(fd);
 }
 
