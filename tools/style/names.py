@@ -3,9 +3,9 @@
 """Does every name at file scope carry its noun? names.py FILE...
 
 A backtrace and ftrace show a static function by its bare name, next to those of the whole
-kernel: "base_find" says where it is, "find" does not. Prints functions and variables at
-file scope that are a single word, in the form of checkpatch; of the module and the library
-types and macros, too.
+kernel: "base_find" says where it is, "find" does not. Prints functions at file
+scope that are a single word, in the form of checkpatch; in the module and in the library
+variables, types and macros as well.
 """
 import re
 import sys
@@ -30,7 +30,7 @@ def main():
                 for kind, pattern in KINDS:
                     match = pattern.match(line)
                     if (match and match[1] not in ALLOWED and
-                            (kind in ("function", "variable") or STRICT.match(name))):
+                            (kind == "function" or STRICT.match(name))):
                         print(f"{name}:{number}: CHECK:BARE_NAME: {kind} {match[1]} "
                               "has no noun")
                         break

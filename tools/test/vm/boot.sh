@@ -82,7 +82,7 @@ watch_guest() {
 			seen=$size since=$SECONDS
 		elif [ $((SECONDS - since)) -ge "$patience" ]; then
 			kill -KILL "$CHILD"
-			wait "$CHILD" || :
+			wait "$CHILD" 2> /dev/null || :
 			CHILD=
 			stuck "no progress for $patience s, $(python3 \
 				"$ROOT/tools/test/vm/progress.py" \
