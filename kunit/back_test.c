@@ -187,7 +187,7 @@ static void steps_at_random(struct kunit *test)
 
 static void set_back(struct twheel_timer *timer, u64 now_ns)
 {
-	WRITE_ONCE(timer->base->clock.virtual_ns, now_ns);
+	tw_clock_set_virtual(&timer->base->clock, now_ns);
 }
 
 static void note_and_set_back(struct twheel_timer *timer)

@@ -11,6 +11,7 @@ extern struct kunit_suite twheel_smp_suite;
 extern struct kunit_suite twheel_percpu_suite;
 extern struct kunit_suite twheel_limit_suite;
 extern struct kunit_suite twheel_context_suite;
+extern struct kunit_suite twheel_wait_suite;
 extern struct kunit_suite twheel_wall_suite;
 extern struct kunit_suite twheel_policy_smp_suite;
 extern struct kunit_suite twheel_many_suite;
@@ -21,6 +22,7 @@ extern struct kunit_suite twheel_share_suite;
 
 kunit_test_suites(&twheel_smp_suite, &twheel_percpu_suite,
 		  &twheel_limit_suite, &twheel_context_suite,
+		  &twheel_wait_suite,
 		  &twheel_wall_suite, &twheel_policy_smp_suite,
 		  &twheel_many_suite, &twheel_contract_suite,
 		  &twheel_race_suite,

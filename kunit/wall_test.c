@@ -4,6 +4,7 @@
  * delays are refused. The clock is put right after each test. For the same on a
  * virtual clock, to the tick, see back_test.c.
  */
+#include <linux/cpumask.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
@@ -325,6 +326,80 @@ static void due_amidst_back(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/**
+ * struct stepped - a timer whose callback waits until the clock is set back
+ * @oneshot: the timer
+ * @later: armed then, for an instant that the clock had passed before
+ * @inside: the callback runs
+ */
+struct stepped {
+	struct oneshot *oneshot;
+	struct oneshot *later;
+	atomic_t inside;
+};
+
+static void stepped_fire(struct twheel_timer *timer)
+{
+	struct stepped *stepped = twheel_data(twheel_of(timer));
+	u64 end = ktime_get_ns() + 5 * NSEC_PER_SEC;
+	u64 wall = ktime_get_real_ns();
+
+	atomic_set(&stepped->inside, 1);
+	while (ktime_get_real_ns() >= wall && ktime_get_ns() < end)
+		cpu_relax();
+	arm_at(stepped->later, NSEC_PER_SEC);
+	oneshot_fire(timer);
+}
+
+static int stepped_set_back(void *arg)
+{
+	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() -
+						4 * NSEC_PER_SEC);
+	struct stepped *stepped = arg;
+
+	if (!await(atomic_read(&stepped->inside)))
+		return -ETIMEDOUT;
+	return do_settimeofday64(&ts);
+}
+
+/*
+ * The hrtimer core's time stands still during its loop. A timer restarted for an instant
+ * before that time is run again at once, for as long as the step was.
+ */
+static void step_back_amidst_a_pass(struct kunit *test, enum twheel_context context)
+{
+	int here = cpumask_first(cpu_online_mask);
+	int there = cpumask_last(cpu_online_mask);
+	struct stepped stepped = { };
+	struct twheel_config config = {
+		.name = "kunit-wall", .clock = TWHEEL_CLOCK_REALTIME,
+		.context = context, .percpu = true, .data = &stepped,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel_stats stats;
+
+	stepped.oneshot = oneshots_new(test, wheel, 1);
+	stepped.later = oneshots_new(test, wheel, 1);
+	twheel_timer_init(&stepped.oneshot->timer, wheel, stepped_fire);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&stepped.oneshot->timer, there,
+					       ktime_get_real_ns() + MS), 0);
+	KUNIT_EXPECT_EQ(test, cpu_run(here, stepped_set_back, &stepped), 0);
+	oneshots_expect(test, stepped.later, 1);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	KUNIT_EXPECT_LE_MSG(test, stats.passes, 50, "context %d", context);
+	twheel_destroy(wheel);
+}
+
+static void set_back_amidst_a_pass(struct kunit *test)
+{
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_SOFTIRQ);
+	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_HARDIRQ);
+	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_WORK);
+}
+
 /* Steps both ways, while timers are due all the time. */
 static void many_steps(struct kunit *test, bool percpu)
 {
@@ -370,6 +445,7 @@ static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(deadlines_are_taken),
 	KUNIT_CASE(arm_after_back),
 	KUNIT_CASE(due_amidst_back),
+	KUNIT_CASE(set_back_amidst_a_pass),
 	KUNIT_CASE(steps_lose_nothing),
 	{ }
 };

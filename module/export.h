@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How symbols are exported: to other modules, and to the tests. */
+/* Exports symbols to other modules, and to the tests. */
 #ifndef _TWHEEL_EXPORT_H
 #define _TWHEEL_EXPORT_H
 
@@ -18,7 +18,7 @@
 #define TW_IMPORT(ns)	MODULE_IMPORT_NS(ns)
 #endif
 
-/* What only our own tests may call is exported only where tests can be. */
+/* Symbols for our own tests are exported only where KUnit exists. */
 #if IS_ENABLED(CONFIG_KUNIT)
 #define TW_EXPORT_FOR_TESTS(sym)	TW_EXPORT_PRIVATE(sym)
 #else

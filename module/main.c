@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The module: what comes up in which order, and goes in the reverse.
+ * The module: its parts start in this order, and end in the reverse order.
  */
 #include <linux/module.h>
 
@@ -30,7 +30,7 @@ err_exit_view:
 	return ret;
 }
 
-/* Built into a kernel, it is there before the drivers that use it; a module is the same. */
+/* Early, so that built into a kernel it is there before the drivers that use it. */
 subsys_initcall(twheel_init);
 
 static void __exit twheel_exit(void)

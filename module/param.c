@@ -10,14 +10,14 @@
 
 #include "param.h"
 
-static int set(const char *text, const struct kernel_param *kp)
+static int param_set(const char *text, const struct kernel_param *kp)
 {
 	const struct tw_param *param = kp->arg;
 	unsigned long value;
 
 	if (kstrtoul(text, 0, &value) || value < param->least ||
 	    value > param->most) {
-		/* It may end with the newline that it was written with. */
+		/* The text may end with a newline. */
 		pr_err("parameter %s: '%.*s' is not a number from %lu to %lu; it stays %lu\n",
 		       kp->name, (int)strcspn(text, "\n"), text, param->least,
 		       param->most, READ_ONCE(*param->value));
@@ -27,7 +27,7 @@ static int set(const char *text, const struct kernel_param *kp)
 	return 0;
 }
 
-static int get(char *buffer, const struct kernel_param *kp)
+static int param_get(char *buffer, const struct kernel_param *kp)
 {
 	const struct tw_param *param = kp->arg;
 
@@ -35,6 +35,6 @@ static int get(char *buffer, const struct kernel_param *kp)
 }
 
 const struct kernel_param_ops tw_param_ops = {
-	.set	= set,
-	.get	= get,
+	.set	= param_set,
+	.get	= param_get,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Parameters of the module: numbers within a range; what is not is refused, by name. */
+/* Parameters of the module: numbers within a range. Other values are refused, by name. */
 #ifndef _TWHEEL_PARAM_H
 #define _TWHEEL_PARAM_H
 
@@ -7,9 +7,9 @@
 
 /**
  * struct tw_param - a parameter
- * @value: where it is; read it with READ_ONCE(), for it may be written at any time
- * @least: the smallest that it may be
- * @most: and the largest
+ * @value: the variable. Read it with READ_ONCE(): it may be written at any time
+ * @least: the smallest value that is taken
+ * @most: the largest value that is taken
  */
 struct tw_param {
 	unsigned long *value;

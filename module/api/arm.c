@@ -189,7 +189,7 @@ static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from
 	if (tw_timer_is_deadline(atomic64_read(&timer->word))) {
 		atomic64_xchg(&timer->word, deadline);
 		tw_base_dequeue(from, timer);
-		if (from->credits) {
+		if (from->quota) {
 			from->limit--;
 			from->room--;
 			to->limit++;

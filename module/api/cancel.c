@@ -19,33 +19,6 @@
 #include "instance.h"
 #include "timer.h"
 
-/*
- * With the base lock: make the timer not pending. Returns 1 if it was. Inline, or
- * cancelling would take 15 % more instructions.
- */
-static __always_inline int cancel_withdraw(struct twheel_base *base,
-					   struct twheel_timer *timer,
-					   enum twheel_state state)
-{
-	u64 word = atomic64_read(&timer->word);
-
-	lockdep_assert_held(&base->lock);
-	if (!tw_timer_is_deadline(word)) {
-		if (state == TWHEEL_SHUTDOWN)
-			atomic64_set(&timer->word, ~(u64)state);
-		return 0;
-	}
-	/* Pairs with the compare-and-swap in twheel_extend_at(). */
-	word = atomic64_xchg(&timer->word, ~(u64)state);
-	tw_debug_deactivate(timer);
-	base->cancelled++;
-	tw_trace_cancel(base, timer, word);
-	tw_base_dequeue(base, timer);
-	if (unlikely(!base->plain) && base->credits)
-		tw_base_return_quota(base);
-	return 1;
-}
-
 /**
  * twheel_cancel() - cancel a timer, without waiting for its callback
  * @timer: the timer
@@ -68,7 +41,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
 		return 0;
 	base = tw_timer_lock_base(timer, &flags);
-	ret = cancel_withdraw(base, timer, TWHEEL_CANCELLED);
+	ret = tw_base_withdraw(base, timer, TWHEEL_CANCELLED);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
@@ -79,7 +52,7 @@ int tw_cancel_held(struct twheel_timer *timer)
 {
 	if (!tw_debug_assert_init(timer))
 		return 0;
-	return cancel_withdraw(timer->base, timer, TWHEEL_CANCELLED);
+	return tw_base_withdraw(timer->base, timer, TWHEEL_CANCELLED);
 }
 
 /* Tell lockdep that this may wait for the timer's callback. */
@@ -141,9 +114,12 @@ static void cancel_synchronize(const struct twheel *wheel)
 	}
 }
 
-/* One try: is a callback running? @running is set to its base. Else withdraw. */
+/*
+ * One try: is a callback running? @running is set to its base, and if that is the
+ * timer's, @waiter waits there. Else withdraw.
+ */
 static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
-		      struct twheel_base **running)
+		      struct tw_pass_waiter *waiter, struct twheel_base **running)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -152,16 +128,30 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
 	base = tw_timer_lock_own_base(timer, &flags);
 	*running = cancel_running_base(base, timer);
 	/*
-	 * The callback may arm the timer again. Cancelling before it has ended,
-	 * and once more after, would be two cancellations that the caller learns
-	 * of as one. A shutdown is final at once.
+	 * The callback may arm the timer again. Cancelling before it has ended, and
+	 * once more after, would be two cancellations that the caller learns of as
+	 * one. A shutdown is final at once.
 	 */
 	if (*running && tw_base_inside(*running))
 		ret = -EDEADLK;
 	else if (!*running || state == TWHEEL_SHUTDOWN)
-		ret = cancel_withdraw(base, timer, state);
+		ret = tw_base_withdraw(base, timer, state);
+	if (ret >= 0 && *running == base)
+		tw_pass_add_waiter(base, waiter);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
+}
+
+/* The callback may still run on a base that is not the timer's any more: wait there. */
+static void cancel_try_elsewhere(struct twheel_base *running,
+				 struct tw_pass_waiter *waiter)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&running->lock, flags);
+	if (tw_timer_runs(running, waiter->timer))
+		tw_pass_add_waiter(running, waiter);
+	raw_spin_unlock_irqrestore(&running->lock, flags);
 }
 
 static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
@@ -170,7 +160,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 	struct twheel_base *running;
 	/* Lockdep would say the same again, and then nothing more. */
 	bool told = hardirq;
-	int ret = 0;
+	int ret = 0, waited;
 	int tried;
 
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
@@ -180,7 +170,14 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		  timer->function);
 
 	do {
-		tried = cancel_try(timer, state, &running);
+		struct tw_pass_waiter waiter = {
+			.timer	= timer,
+			/* If two bases may run the callback, look at both again. */
+			.state	= READ_ONCE(twheel_of(timer)->strayed) ?
+				  TWHEEL_PENDING : state,
+		};
+
+		tried = cancel_try(timer, state, &waiter, &running);
 		if (tried < 0)
 			return tried;
 		ret |= tried;
@@ -188,9 +185,12 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		if (!told)
 			cancel_may_wait(timer);
 		told = true;
-		if (running)
-			tw_pass_wait(running, timer);
-	} while (running);
+		if (running && !waiter.base)
+			cancel_try_elsewhere(running, &waiter);
+		waited = waiter.base ? tw_pass_wait(&waiter) : -EAGAIN;
+		if (waited == 1)
+			ret = 1;
+	} while (running && waited < 0);
 	cancel_synchronize(twheel_of(timer));
 	return ret;
 }

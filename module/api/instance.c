@@ -105,7 +105,8 @@ static int instance_make_base(struct twheel *wheel,
 		return -ENOMEM;
 	base->id = wheel->id;
 	base->name = wheel->name;
-	base->account = wheel->account;
+	base->user_budget = wheel->user_budget;
+	base->silent = wheel->device;
 	if (wheel->nr_bases > 1)
 		base->plain = 0;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
@@ -144,10 +145,10 @@ static void instance_set_limit(struct twheel *wheel, unsigned int limit)
 		wheel->bases[0]->room = wheel->bases[0]->limit;
 		return;
 	}
-	tw_quota_init(&wheel->credits, min_t(unsigned int, limit, INT_MAX),
+	tw_quota_init(&wheel->quota, min_t(unsigned int, limit, INT_MAX),
 		      wheel->nr_bases);
 	tw_for_each_base(base, i, wheel) {
-		base->credits = &wheel->credits;
+		base->quota = &wheel->quota;
 		base->limit = 0;
 		base->room = 0;
 	}
@@ -273,7 +274,7 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	wheel->percpu = config->percpu;
 	wheel->device = device;
 	wheel->nr_bases = cpus;
-	wheel->account = account;
+	wheel->user_budget = account;
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
@@ -460,7 +461,7 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
 	if (wheel->nowhere)
-		WRITE_ONCE(wheel->nowhere->clock.virtual_ns, now_ns);
+		tw_clock_set_virtual(&wheel->nowhere->clock, now_ns);
 	tw_for_each_base(base, i, wheel)
 		next = min(next, tw_pass_advance(base, now_ns));
 	return next;

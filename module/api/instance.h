@@ -25,8 +25,8 @@ struct twheel_config;
  * @strayed: a callback has sent its own timer to another CPU: from then on the callback
  *	of a timer may run on another base than the timer's
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
- * @credits: what is left of its limit
- * @account: what it may take of a CPU together with others, or NULL
+ * @quota: what is left of its limit
+ * @user_budget: what it may take of a CPU together with others, or NULL
  * @workqueue: its own, or NULL
  * @link: among all wheels
  * @cpus: to hear of CPUs that come and go
@@ -46,8 +46,8 @@ struct twheel {
 	unsigned int stopped;
 	bool strayed;
 	unsigned int nr_bases;
-	struct tw_quota credits;
-	struct tw_user_budget *account;
+	struct tw_quota quota;
+	struct tw_user_budget *user_budget;
 	struct workqueue_struct *workqueue;
 	struct list_head link;
 	struct hlist_node cpus;

@@ -33,6 +33,8 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
 	timer->function = function;
 	timer->base = wheel->nowhere ?: wheel->bases[0];
+	if (!wheel->nowhere)
+		tw_base_forget(timer->base, timer);
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timer->lockdep_map, name, key, 0);
 #endif

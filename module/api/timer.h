@@ -65,9 +65,15 @@ static inline bool tw_timer_adopt(struct twheel_timer *timer,
 	struct twheel_base *nowhere = base->owner->nowhere;
 	struct twheel_base *from = READ_ONCE(timer->base);
 
-	return from == base ||
-	       (nowhere && from == nowhere &&
-		cmpxchg(&timer->base, from, base) == from);
+	if (from == base)
+		return true;
+	if (!nowhere || from != nowhere ||
+	    cmpxchg(&timer->base, from, base) != from)
+		return false;
+	/* A callback may have freed its timer, and this one have its address. */
+	if (unlikely(base->running == timer))
+		WRITE_ONCE(base->running, NULL);
+	return true;
 }
 
 /*

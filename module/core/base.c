@@ -2,12 +2,11 @@
 /*
  * A base: an engine and a clock under one lock.
  *
- * The alarm of the clock is set, under the lock, for the engine's next event; it
- * is not set when there is none. When it goes off a pass serves what is due: see
- * pass.c.
+ * The clock's alarm is set, under the lock, for the engine's next event. If there is no
+ * event, it is not set. When it goes off, a pass serves what is due: see pass.c.
  *
- * A base may be at home on a CPU. That is where its alarm goes off, and its memory
- * is near; anything else may happen anywhere, and does while the CPU is offline.
+ * A base may have a target CPU. There its alarm goes off, and its memory is near. All
+ * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
  */
 #include <linux/delay.h>
 #include <linux/errno.h>
@@ -22,17 +21,16 @@
 #include "pass.h"
 #include "trace.h"
 
-static void come_home(struct tw_clock *clock);
+static void base_kicked(struct tw_clock *clock);
+static void base_reconsider(struct tw_clock *clock);
 
-static void reconsider(struct tw_clock *clock);
-
-static const struct tw_clock_ops clock_ops = {
+static const struct tw_clock_ops base_clock_ops = {
 	.alarm		= tw_pass_alarm,
-	.home		= come_home,
-	.reconsider	= reconsider,
+	.kicked		= base_kicked,
+	.reconsider	= base_reconsider,
 };
 
-static bool context_valid(const struct twheel_config *config)
+static bool base_context_valid(const struct twheel_config *config)
 {
 	switch (config->context) {
 	case TWHEEL_CONTEXT_SOFTIRQ:
@@ -46,10 +44,10 @@ static bool context_valid(const struct twheel_config *config)
 }
 
 /*
- * A workqueue's threads have the share that the scheduler gives them; and the threads
- * that serve overload are on any CPU, which timers of a CPU must not be.
+ * The scheduler limits a workqueue's threads already. The threads that serve overload
+ * run on any CPU, and the timers of a per-CPU wheel must not.
  */
-static bool share_valid(const struct twheel_config *config)
+static bool base_budget_valid(const struct twheel_config *config)
 {
 	if (!config->cpu_budget)
 		return true;
@@ -57,35 +55,35 @@ static bool share_valid(const struct twheel_config *config)
 	       config->context == TWHEEL_CONTEXT_SOFTIRQ;
 }
 
-static u64 tick_of(const struct twheel_config *config)
+static u64 base_config_tick(const struct twheel_config *config)
 {
 	return config->tick_ns ?: TWHEEL_TICK_DEFAULT;
 }
 
-static unsigned int slots_of(const struct twheel_config *config)
+static unsigned int base_config_slots(const struct twheel_config *config)
 {
 	return config->slots ?: TWHEEL_SLOTS_DEFAULT;
 }
 
 /*
- * tw_base_plan() - what would a base be?
+ * tw_base_plan() - the geometry of a base with this configuration
  *
  * Return: 0, -EINVAL (@config).
  */
 int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry)
 {
-	unsigned int shift = order_base_2(slots_of(config));
+	unsigned int shift = order_base_2(base_config_slots(config));
 
-	if (tick_of(config) < TWHEEL_TICK_MIN ||
-	    !tw_wheel_valid(tick_of(config), slots_of(config)) ||
-	    !tw_clock_valid(config->clock) || !context_valid(config) ||
-	    !share_valid(config) ||
+	if (base_config_tick(config) < TWHEEL_TICK_MIN ||
+	    !tw_wheel_valid(base_config_tick(config), base_config_slots(config)) ||
+	    !tw_clock_valid(config->clock) || !base_context_valid(config) ||
+	    !base_budget_valid(config) ||
 	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL))
 		return -EINVAL;
 	*geometry = (struct twheel_geometry) {
 		.clock		= config->clock,
-		.tick_ns	= tick_of(config),
+		.tick_ns	= base_config_tick(config),
 		.slots		= 1U << shift,
 		.levels		= tw_wheel_levels(shift),
 	};
@@ -101,15 +99,15 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	base = kzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;
-	tw_clock_init(&base->clock, config, cpu, &clock_ops);
-	tw_wheel_shape(&base->wheel, tick_of(config), slots_of(config));
+	tw_clock_init(&base->clock, config, cpu, &base_clock_ops);
+	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
 	raw_spin_lock_init(&base->lock);
 	init_waitqueue_head(&base->idle);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
-	base->share.percent = config->cpu_budget;
+	base->budget.percent = config->cpu_budget;
 	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
 	return base;
 }
@@ -129,7 +127,7 @@ struct twheel_base *tw_base_new_bare(struct twheel *owner,
 /*
  * tw_base_new() - make an empty base
  * @config: valid; its workqueue is there if its context needs one
- * @cpu: where it is at home, or %TW_ANY_CPU
+ * @cpu: its target CPU, or %TW_ANY_CPU
  *
  * Return: the base, NULL without memory.
  */
@@ -163,14 +161,14 @@ void tw_base_free(struct twheel_base *base)
 	kfree(base);
 }
 
-static void set_alarm(struct twheel_base *base)
+static void base_set_alarm(struct twheel_base *base)
 {
 	if (likely(!base->stopped))
 		tw_clock_set(&base->clock, tw_base_wake_ns(base));
 }
 
 /* Let the engine's position follow the clock. During a pass, the pass does that. */
-static void follow_clock(struct twheel_base *base)
+static void base_follow_clock(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 cascades = w->cascades, requeued = w->requeued;
@@ -190,8 +188,8 @@ static void follow_clock(struct twheel_base *base)
  * tw_base_enqueue_near() - tw_base_enqueue() for a timer that may need attention before
  * all others
  *
- * Or the position is far behind the clock, as nothing has happened for long, or
- * ahead of one that was set back. Then that is put right first.
+ * Perhaps it only looks like that: the position may be far behind the clock, after a
+ * long sleep, or ahead of a clock that was set back. So the position is put right first.
  */
 noinline void tw_base_enqueue_near(struct twheel_base *base,
 				struct twheel_timer *timer)
@@ -199,13 +197,13 @@ noinline void tw_base_enqueue_near(struct twheel_base *base,
 	struct tw_wheel *w = &base->wheel;
 	u64 wake = w->wake;
 
-	follow_clock(base);
+	base_follow_clock(base);
 	tw_wheel_enqueue_near(w, timer);
 	if (w->wake < wake)
-		set_alarm(base);
+		base_set_alarm(base);
 }
 
-/* tw_base_emptied() - nothing is pending any more: no alarm is needed */
+/* tw_base_emptied() - no timer is pending any more, so no alarm is needed */
 noinline void tw_base_emptied(struct twheel_base *base)
 {
 	/* The end of a pass sets the alarm. */
@@ -215,28 +213,28 @@ noinline void tw_base_emptied(struct twheel_base *base)
 	tw_clock_unset(&base->clock);
 }
 
-static void set_alarm_here(struct twheel_base *base)
+static void base_set_alarm_here(struct twheel_base *base)
 {
 	const struct tw_wheel *w = &base->wheel;
 
 	if (!w->in_pass && w->wake != TW_WHEEL_ASLEEP)
-		set_alarm(base);
+		base_set_alarm(base);
 }
 
-static void come_home(struct tw_clock *clock)
+static void base_kicked(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	set_alarm_here(base);
-	/* tw_base_stopped() may free the base once it has seen this. */
-	clock->calling = false;
+	base_set_alarm_here(base);
+	/* Once tw_base_stopped() has seen this, the base may be freed. */
+	clock->kicking = false;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-static void reconsider(struct tw_clock *clock)
+static void base_reconsider(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
@@ -244,15 +242,15 @@ static void reconsider(struct tw_clock *clock)
 	u64 now;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	/* With the lock: not before the end of a pass that has just been counted. */
+	/* Read with the lock, it is not before the end of the last pass. */
 	now = ktime_get_ns();
-	/* A pass that is on will see to it at its end. */
+	/* The end of a pass hands over, or back. */
 	if (!base->runner)
 		tw_clock_hand_over(clock, tw_base_spend(base, now, now, true));
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_set_online() - its CPU is online, and this one; or will soon go offline */
+/* tw_base_set_online() - this CPU, the target CPU, is online; or will soon go offline */
 void tw_base_set_online(struct twheel_base *base, bool target_online)
 {
 	unsigned long flags;
@@ -260,49 +258,61 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_lock_irqsave(&base->lock, flags);
 	base->clock.target_online = target_online;
 	if (target_online)
-		set_alarm_here(base);
+		base_set_alarm_here(base);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_inside() - is this called from one of the base's callbacks? */
+/* tw_base_forget_running() - see tw_base_forget() */
+void tw_base_forget_running(struct twheel_base *base,
+			    const struct twheel_timer *timer)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	if (base->running == timer)
+		WRITE_ONCE(base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/* tw_base_inside() - is the caller one of the base's callbacks? */
 bool tw_base_inside(const struct twheel_base *base)
 {
-	/* Whoever else is or becomes the runner meanwhile, it is not us. */
+	/* If another task becomes the runner meanwhile, it still is not this one. */
 	return READ_ONCE(base->runner) == current;
 }
 
-/* tw_base_stop() - let nothing be armed, and no further callback be called */
+/* tw_base_stop() - from now on no timer is armed, and no callback is called */
 void tw_base_stop(struct twheel_base *base)
 {
 	raw_spin_lock_irq(&base->lock);
-	/* tw_pass_advance() looks at it without the lock. */
+	/* tw_pass_advance() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
-	/* Whoever leaves now makes no room. */
+	/* Timers that leave from now on make no room. */
 	base->limit -= TW_BASE_ENDLESS + 1;
 	base->room -= TW_BASE_ENDLESS + 1;
 	raw_spin_unlock_irq(&base->lock);
 }
 
-static bool busy(struct twheel_base *base)
+static bool base_busy(struct twheel_base *base)
 {
 	bool busy;
 
 	raw_spin_lock_irq(&base->lock);
-	busy = base->runner || base->clock.calling;
+	busy = base->runner || base->clock.kicking;
 	raw_spin_unlock_irq(&base->lock);
 	return busy;
 }
 
 /*
- * tw_base_stopped() - wait until a base that is stopped does nothing any more
+ * tw_base_stopped() - wait until a stopped base is quiet
  *
  * Context: process, may sleep.
  */
 void tw_base_stopped(struct twheel_base *base)
 {
 	tw_clock_stop(&base->clock);
-	/* A virtual clock's pass is not the alarm's. */
-	while (busy(base))
+	/* The alarm does not run a virtual clock's pass. */
+	while (base_busy(base))
 		usleep_range(50, 100);
 }
 
@@ -330,21 +340,21 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	return timer;
 }
 
-/* tw_base_refill() - fetch credits; are there any? */
+/* tw_base_refill() - take quota. Returns false if none is left */
 bool tw_base_refill(struct twheel_base *base)
 {
 	unsigned int taken;
 
 	lockdep_assert_held(&base->lock);
-	if (!base->credits || base->stopped)
+	if (!base->quota || base->stopped)
 		return false;
-	taken = tw_quota_take(base->credits);
+	taken = tw_quota_take(base->quota);
 	base->limit += taken;
 	base->room += taken;
 	return taken;
 }
 
-/* tw_base_return_quota() - give back those that other bases may need more */
+/* tw_base_return_quota() - give back quota that other bases may need more */
 void tw_base_return_quota(struct twheel_base *base)
 {
 	unsigned int surplus;
@@ -352,10 +362,10 @@ void tw_base_return_quota(struct twheel_base *base)
 	lockdep_assert_held(&base->lock);
 	if (base->stopped)
 		return;
-	surplus = tw_quota_surplus(base->credits, base->room);
+	surplus = tw_quota_surplus(base->quota, base->room);
 	if (!surplus)
 		return;
 	base->limit -= surplus;
 	base->room -= surplus;
-	tw_quota_give(base->credits, surplus);
+	tw_quota_give(base->quota, surplus);
 }

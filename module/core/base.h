@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A base: an engine and a clock under one lock, and the pass that serves the
- * timers that are due.
+ * A base: an engine and a clock under one lock, and the pass that serves the timers that
+ * are due.
  */
 #ifndef _TWHEEL_BASE_H
 #define _TWHEEL_BASE_H
@@ -17,9 +17,12 @@
 
 #include "../engine/wheel.h"
 #include "user_budget.h"
-#include "clock.h"
-#include "quota.h"
 #include "budget.h"
+#include "clock.h"
+#include "debug.h"
+#include "pass.h"
+#include "quota.h"
+#include "trace.h"
 
 /**
  * struct twheel_base - what the timers of a base share
@@ -27,39 +30,47 @@
  * @lock: guards all of this; taken from hard interrupt context too
  * @limit: how many timers may be pending
  * @room: how many more may be armed; below zero once stopped
- * @plain: deadlines below are armed here, and soon; 0 if the wheel has other bases,
- *	between which timers move
+ * @plain: a timer with an earlier deadline is armed here, on the fast path. 0 if the
+ *	wheel has other bases, between which timers move
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
  *	delays
  * @stopped: no timer may be armed any more
+ * @silent: callbacks that take too long are counted, but not reported
  * @in_round: the last pass ran out of budget before it had served all that was
  *	due by @target
  * @unfired: timers handed back
- * @running: the timer whose callback runs, or has just been claimed to
- * @late: how many callbacks were called so late, see &twheel_stats.late
- * @late_sum: and how late all in all
+ * @running: the timer whose callback runs. Written under the lock
+ * @waiters: calls that wait for that callback
+ * @late: lateness of all callbacks, in buckets: see &twheel_stats.late
+ * @late_sum: lateness of all callbacks together
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
- * @threaded: those that a thread did for want of a share
+ * @threaded: passes that a thread did, because the base took too much
  * @exhausted: passes that used up their budget
+ * @breaths: how often a pass released the lock because its slice was used up
  * @overruns: callbacks that took too long
+ * @overran: those of this pass. Written by the pass, without the lock
  * @target: the tick up to which the round serves
- * @time: what the clock showed when the pass last looked, and at least one ns more than
- *	the position's instant
- * @watch: when the present callback, or one shortly before it, began; in jiffies or
- *	ns
- * @since: the same on an idle CPU, in ns; else 0
- * @runner: the task on whose back the pass runs, NULL between passes
+ * @time: the time that lateness is measured against: the last reading of the clock, and
+ *	at least one ns after the position's instant
+ * @watch: when the present callback, or one shortly before it, began; in jiffies, or in
+ *	ns in hard interrupt context
+ * @idle_since: on an idle CPU the last look at the clock, in ns; else 0
+ * @idle_calls: callbacks since that look
+ * @idle_stride: after how many the next look is due
+ * @idle_exact: how many more callbacks are timed one by one
+ * @stolen: how much time the host had taken from this CPU at the last look
+ * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
- * @credits: where @limit comes from, if bases share it, or NULL
- * @share: how much of a CPU it may take in softirq
- * @account: how much it may take together with others, or NULL
- * @idle: who waits for a callback that may sleep
- * @expiry_lock: on PREEMPT_RT held across a pass, so that who waits for a
- *	callback lends it its priority
+ * @quota: where @limit comes from, if bases share it, or NULL
+ * @budget: how much of a CPU it may take in softirq
+ * @user_budget: how much it may take together with others, or NULL
+ * @idle: where @waiters sleep, if callbacks may sleep
+ * @expiry_lock: on PREEMPT_RT held during a pass in softirq context, so that a waiter
+ *	lends the pass its priority
  */
 struct twheel_base {
 	struct tw_wheel wheel;
@@ -69,8 +80,10 @@ struct twheel_base {
 	long limit;
 	bool absolute;
 	bool stopped;
+	bool silent;
 	bool in_round;
 	struct twheel_timer *running;
+	struct tw_pass_waiter *waiters;
 	u64 time;
 	u64 late_sum;
 	u64 cancelled;
@@ -78,18 +91,24 @@ struct twheel_base {
 	u64 passes;
 	u64 threaded;
 	u64 exhausted;
+	u64 breaths;
 	u64 overruns;
 	u64 target;
 	u64 watch;
-	u64 since;
+	u64 idle_since;
+	u64 stolen;
+	unsigned int idle_calls;
+	unsigned int idle_stride;
+	unsigned int idle_exact;
+	unsigned int overran;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
 	unsigned int id;
 	const char *name;
-	struct tw_quota *credits;
-	struct tw_budget share;
-	struct tw_user_budget *account;
+	struct tw_quota *quota;
+	struct tw_budget budget;
+	struct tw_user_budget *user_budget;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_lock;
@@ -100,12 +119,12 @@ struct twheel_base {
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
 #define TW_BASE_ENDLESS		(LONG_MAX / 2)
 
-/* How many timers are pending. Without the lock it is a guess. */
+/* How many timers are pending. Without the lock, the answer may be a little off. */
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
 	/*
-	 * Both are counted with plain instructions by who holds the lock, which is
-	 * the hot path, and are words that do not tear.
+	 * The holder of the lock counts both with plain instructions, on the hot
+	 * path. They are words, which do not tear.
 	 */
 	return data_race(READ_ONCE(base->limit) - READ_ONCE(base->room));
 }
@@ -122,16 +141,16 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 }
 
 /*
- * With the lock: it was served from @start to @end, in ns. Is it to be served by a
- * thread from now on?
+ * With the lock: the base was served from @start to @end, in ns. Returns true if a
+ * thread is to serve it from now on.
  */
 static inline bool tw_base_spend(struct twheel_base *base, u64 start, u64 end,
 				 bool threaded)
 {
-	bool over = tw_budget_spend(&base->share, start, end);
+	bool over = tw_budget_spend(&base->budget, start, end);
 
-	if (base->account &&
-	    tw_user_budget_spend(base->account, threaded ? end : start, end))
+	if (base->user_budget &&
+	    tw_user_budget_spend(base->user_budget, threaded ? end : start, end))
 		over = true;
 	return over;
 }
@@ -145,6 +164,8 @@ struct twheel_base *tw_base_new_bare(struct twheel *owner,
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_emptied(struct twheel_base *base);
+void tw_base_forget_running(struct twheel_base *base,
+			    const struct twheel_timer *timer);
 bool tw_base_refill(struct twheel_base *base);
 void tw_base_return_quota(struct twheel_base *base);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
@@ -156,9 +177,8 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base);
 /*
  * tw_base_wake_ns() - the instant at which the engine has something to do
  *
- * For what is due that is the beginning of time, not the present, nor the position:
- * the clock may be set back, or have been, and what is due there then is for the pass
- * to find out.
+ * If something is due, that is the beginning of time, and not the present: the clock
+ * may be set back. The pass finds out what is still due then.
  */
 static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 {
@@ -168,8 +188,8 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 }
 
 /*
- * tw_base_enqueue_soon() - put a timer with a deadline into the wheel, and see to it
- * that the alarm goes off in time
+ * tw_base_enqueue_soon() - put a timer with a deadline into the wheel, and set the alarm
+ * if it would be too late
  * @deadline: not beyond what the engine divides fast, see &twheel_base.plain
  */
 static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
@@ -181,7 +201,7 @@ static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
 		tw_base_enqueue_near(base, timer);
 }
 
-/* tw_base_enqueue() - the same, of any deadline */
+/* tw_base_enqueue() - tw_base_enqueue_soon() for any deadline */
 static inline void tw_base_enqueue(struct twheel_base *base,
 				struct twheel_timer *timer, u64 deadline)
 {
@@ -194,7 +214,7 @@ static inline void tw_base_enqueue(struct twheel_base *base,
 /*
  * tw_base_dequeue() - take a timer out of the wheel for good
  *
- * While other timers wait, an alarm that this makes superfluous is left to go off:
+ * The alarm may now be too early. While other timers wait it is left like that, since
  * moving it would cost more. An empty wheel has no alarm.
  */
 static __always_inline void tw_base_dequeue(struct twheel_base *base,
@@ -204,6 +224,50 @@ static __always_inline void tw_base_dequeue(struct twheel_base *base,
 	tw_wheel_dequeue(&base->wheel, timer);
 	if (unlikely(++base->room == base->limit))
 		tw_base_emptied(base);
+}
+
+/*
+ * tw_base_withdraw() - with the lock, make a timer not pending
+ * @state: what its word becomes. A shutdown also applies to a timer that is not pending
+ *
+ * Inline, because with a call cancelling would take 15 % more instructions.
+ *
+ * Return: 1 if the timer was pending, else 0.
+ */
+static __always_inline int tw_base_withdraw(struct twheel_base *base,
+					    struct twheel_timer *timer,
+					    enum twheel_state state)
+{
+	u64 word = atomic64_read(&timer->word);
+
+	lockdep_assert_held(&base->lock);
+	if (word > TWHEEL_NEVER) {
+		if (state == TWHEEL_SHUTDOWN)
+			atomic64_set(&timer->word, ~(u64)state);
+		return 0;
+	}
+	/* Pairs with the compare-and-swap in twheel_extend_at(). */
+	word = atomic64_xchg(&timer->word, ~(u64)state);
+	tw_debug_deactivate(timer);
+	base->cancelled++;
+	tw_trace_cancel(base, timer, word);
+	tw_base_dequeue(base, timer);
+	if (unlikely(!base->plain) && base->quota)
+		tw_base_return_quota(base);
+	return 1;
+}
+
+/*
+ * tw_base_forget() - a timer is initialised, or comes to this base for the first time
+ *
+ * A callback may free its timer, and the new one have the same address. Then it is not
+ * the timer whose callback runs, and may wait for that. Without the lock.
+ */
+static inline void tw_base_forget(struct twheel_base *base,
+				  const struct twheel_timer *timer)
+{
+	if (unlikely(READ_ONCE(base->running) == timer))
+		tw_base_forget_running(base, timer);
 }
 
 #endif /* _TWHEEL_BASE_H */

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The share of a CPU that a base may take in softirq. A leaky bucket: what its
- * passes take flows in, the share of the time that goes by flows out. When it
- * runs over, a thread does the passes, until it has half run dry: so a burst is
- * served at once, and who is greedy for long competes with other tasks, and is
- * itself the one that is late.
+ * The CPU budget of a base: how much of a CPU it may take in softirq.
  *
- * It is time that is counted, interruptions and on PREEMPT_RT preemption included;
- * what is not is the interrupt around a pass.
+ * It is a leaky bucket. The time of the base's passes flows in, and the allowed part of
+ * elapsed time flows out. When the bucket runs over, a thread does the passes until the
+ * bucket is half empty. So a burst is served at once. A base that takes too much for
+ * long competes with other tasks, and only its own timers are late.
+ *
+ * What counts is elapsed time, with interruptions, and on PREEMPT_RT with preemption.
+ * The interrupt around a pass does not count.
  */
 #ifndef _TWHEEL_BUDGET_H
 #define _TWHEEL_BUDGET_H
@@ -18,21 +19,21 @@
 #include <linux/types.h>
 
 /*
- * How much may be taken beyond the share: some times the 2 ms that the kernel
- * lets softirqs go on before it leaves them to a thread, so as not to meddle
- * with loads that this copes with.
+ * How much a base may take beyond its budget. That is several times the 2 ms after
+ * which the kernel leaves softirqs to a thread, so that loads which that copes with are
+ * left alone.
  */
 #define TW_BUDGET_BURST	(10 * NSEC_PER_MSEC)
 
-/* What fits in; from there it has run half dry soon enough once the load is over. */
+/* The size of the bucket: once the load is over, it is half empty soon enough. */
 #define TW_BUDGET_MAX	(2 * TW_BUDGET_BURST)
 
 /**
  * struct tw_budget - how much a base takes
- * @percent: how much it may; 0: whatever it needs
- * @over: that has been exceeded
- * @spent: ns taken beyond the share
- * @last: until when that is counted
+ * @percent: how much of a CPU it may take; 0: no limit
+ * @over: the budget has been exceeded
+ * @spent: ns taken beyond it
+ * @last: the time up to which @spent counts
  */
 struct tw_budget {
 	unsigned int percent;
@@ -44,21 +45,21 @@ struct tw_budget {
 /*
  * tw_budget_spend() - a pass has taken from @start to @end, in ns
  *
- * Return: has the share been exceeded?
+ * Return: true if the budget has been exceeded.
  */
-static inline bool tw_budget_spend(struct tw_budget *share, u64 start, u64 end)
+static inline bool tw_budget_spend(struct tw_budget *budget, u64 start, u64 end)
 {
-	/* Whatever fits in is gone in two seconds, also at one per cent. */
-	u64 time = min_t(u64, end - share->last, 2 * NSEC_PER_SEC);
-	u64 allowed = div_u64(time * share->percent, 100);
-	u64 spent = share->spent + (end - start);
+	/* Even at one per cent, a full bucket is empty after two seconds. */
+	u64 time = min_t(u64, end - budget->last, 2 * NSEC_PER_SEC);
+	u64 allowed = div_u64(time * budget->percent, 100);
+	u64 spent = budget->spent + (end - start);
 
 	spent -= min(spent, allowed);
-	share->spent = min_t(u64, spent, TW_BUDGET_MAX);
-	share->last = end;
-	share->over = share->spent > (share->over ? TW_BUDGET_BURST / 2 :
+	budget->spent = min_t(u64, spent, TW_BUDGET_MAX);
+	budget->last = end;
+	budget->over = budget->spent > (budget->over ? TW_BUDGET_BURST / 2 :
 						    TW_BUDGET_BURST);
-	return share->over;
+	return budget->over;
 }
 
 #endif /* _TWHEEL_BUDGET_H */

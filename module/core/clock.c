@@ -2,16 +2,21 @@
 /*
  * The clock of a base, made of an hrtimer.
  *
- * The alarm is set under the base lock. Where the alarm function has to set it
- * again, it is cheaper to have the hrtimer core restart the timer; but an arm on
- * another CPU may have started it in the meantime, between the alarm going off
- * and the alarm function taking the lock. Then it is queued, and its expiry must
- * not be written.
+ * The alarm is set under the base lock. When the alarm function has to set it again, it
+ * is cheaper to have the hrtimer core restart the timer. But between the alarm going
+ * off and the alarm function taking the lock, an arm on another CPU may have started
+ * the timer. Then the timer is queued, and its expiry must not be written.
  *
- * A clock with a home CPU has its hrtimer there. Another CPU that has to set the
- * alarm sends for the home CPU, which sets it. While the home CPU is offline,
- * whoever sets the alarm has it; the hrtimers of a CPU that goes offline are moved
- * by their own core. So a base needs no moving of its timers, ever.
+ * A clock may have a target CPU, where its hrtimer is. Another CPU that has to set the
+ * alarm kicks the target CPU, which sets it. While the target CPU is offline, the CPU
+ * that sets the alarm has it. The hrtimer core moves the hrtimers of a CPU that goes
+ * offline. So a base never has to move its timers.
+ *
+ * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
+ * begins. A timer that is started for that time or an earlier one is run again by the
+ * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME may
+ * have been set back since, so nothing may start its timer from within a loop over
+ * the timers of that clock: see clock_relay().
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -23,33 +28,34 @@
 #include "../compat.h"
 #include "clock.h"
 
-static ktime_t to_ktime(u64 ns)
+static ktime_t clock_ktime(u64 ns)
 {
 	return ns_to_ktime(min_t(u64, ns, KTIME_MAX));
 }
 
-static bool to_work(const struct tw_clock *clock)
+/* Does a thread call the alarm function? */
+static bool clock_uses_work(const struct tw_clock *clock)
 {
 	return clock->context == TWHEEL_CONTEXT_WORK ||
 	       READ_ONCE(clock->hand_over);
 }
 
-static void queue(struct tw_clock *clock)
+static void clock_queue_work(struct tw_clock *clock)
 {
-	/* A CPU that has never been online has nobody to do the work. */
+	/* A CPU that has never been online has no worker. */
 	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
 		queue_work(clock->workqueue, &clock->work);
 	else
 		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
 }
 
-static __always_inline enum hrtimer_restart go_off(struct tw_clock *clock)
+static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 {
-	/* It may have rested since. */
+	/* The base may have rested since it was handed over. */
 	if (READ_ONCE(clock->hand_over))
 		clock->ops->reconsider(clock);
-	if (to_work(clock)) {
-		queue(clock);
+	if (clock_uses_work(clock)) {
+		clock_queue_work(clock);
 		return HRTIMER_NORESTART;
 	}
 	return clock->ops->alarm(clock, false) ? HRTIMER_RESTART :
@@ -58,36 +64,54 @@ static __always_inline enum hrtimer_restart go_off(struct tw_clock *clock)
 
 static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 {
-	return go_off(container_of(timer, struct tw_clock, timer));
+	return clock_go_off(container_of(timer, struct tw_clock, timer));
 }
 
 /*
- * Without high resolution, a tick looks at softirq hrtimers when the first of them is
- * due by what was worked out when that was queued. Where CLOCK_REALTIME is set, that is
- * not worked out anew on the CPU that does it, and without NOHZ on none (seen on 6.1;
- * see clock_was_set() there). Those in hard interrupt context are looked at in each
- * tick. So there the alarm is one of these, and has the next softirq call us: a tick
- * later, on a clock that is never set.
+ * On CLOCK_REALTIME the alarm is a timer in hard interrupt context. It only starts the
+ * relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function. There
+ * are two reasons:
+ *
+ *  - The alarm function may set the alarm for any time after the present one. From
+ *    within a loop over the timers of CLOCK_REALTIME that would be wrong: if the clock
+ *    was set back since the loop began, the loop would run the timer again and again.
+ *  - Without high resolution, a tick looks at softirq timers when the first of them is
+ *    due by what was worked out when it was queued. That is not worked out anew on the
+ *    CPU that sets CLOCK_REALTIME, and without NOHZ on none (seen on 6.1; see
+ *    clock_was_set() there). A tick always looks at timers in hard interrupt context.
+ *
+ * A workqueue needs no relay: the alarm only queues the work.
  */
-static bool needs_relay(const struct tw_clock *clock)
+static bool clock_needs_relay(const struct tw_clock *clock)
 {
 	return clock->id == TWHEEL_CLOCK_REALTIME &&
-	       clock->context == TWHEEL_CONTEXT_SOFTIRQ &&
-	       hrtimer_resolution > 1;
+	       clock->context != TWHEEL_CONTEXT_WORK;
+}
+
+static enum hrtimer_mode clock_pinned(const struct tw_clock *clock)
+{
+	return clock->cpu == TW_ANY_CPU ? 0 : HRTIMER_MODE_PINNED;
+}
+
+/* The mode of the timer that calls the alarm function. */
+static enum hrtimer_mode clock_call_mode(const struct tw_clock *clock)
+{
+	return clock->context == TWHEEL_CONTEXT_SOFTIRQ ? HRTIMER_MODE_ABS_SOFT :
+							  HRTIMER_MODE_ABS_HARD;
 }
 
 static enum hrtimer_restart clock_relay(struct hrtimer *timer)
 {
 	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
-	enum hrtimer_mode pinned = clock->mode & HRTIMER_MODE_PINNED;
 
-	hrtimer_start(&clock->relay, 0, HRTIMER_MODE_ABS_SOFT | pinned);
+	hrtimer_start(&clock->relay, 0,
+		      clock_call_mode(clock) | clock_pinned(clock));
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
 {
-	return go_off(container_of(timer, struct tw_clock, relay));
+	return clock_go_off(container_of(timer, struct tw_clock, relay));
 }
 
 static void clock_work(struct work_struct *work)
@@ -103,14 +127,15 @@ static void clock_work(struct work_struct *work)
 	local_bh_enable();
 }
 
-static void come_home(void *arg)
+/* On the target CPU, in hard interrupt. */
+static void clock_kicked(void *arg)
 {
 	struct tw_clock *clock = arg;
 
-	clock->ops->home(clock);
+	clock->ops->kicked(clock);
 }
 
-static clockid_t clockid(enum twheel_clock id)
+static clockid_t clock_id(enum twheel_clock id)
 {
 	switch (id) {
 	case TWHEEL_CLOCK_BOOTTIME:
@@ -124,7 +149,7 @@ static clockid_t clockid(enum twheel_clock id)
 
 /*
  * tw_clock_init() - set up a clock whose alarm is not set
- * @cpu: where it is at home, or %TW_ANY_CPU
+ * @cpu: the target CPU, or %TW_ANY_CPU
  */
 void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 		   int cpu, const struct tw_clock_ops *ops)
@@ -133,21 +158,17 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 	clock->context = config->context;
 	clock->workqueue = config->workqueue;
 	clock->cpu = cpu;
-	clock->virtual_ns = config->start_ns;
+	tw_clock_set_virtual(clock, config->start_ns);
 	clock->ops = ops;
-	clock->relays = needs_relay(clock);
-	/* To queue the work, hard interrupt context is as good, and earlier. */
-	clock->mode = clock->context == TWHEEL_CONTEXT_SOFTIRQ &&
-		      !clock->relays ? HRTIMER_MODE_ABS_SOFT :
-				       HRTIMER_MODE_ABS_HARD;
-	if (cpu != TW_ANY_CPU)
-		clock->mode |= HRTIMER_MODE_PINNED;
+	clock->relays = clock_needs_relay(clock);
+	clock->mode = clock->relays ? HRTIMER_MODE_ABS_HARD : clock_call_mode(clock);
+	clock->mode |= clock_pinned(clock);
 	hrtimer_setup(&clock->timer, clock->relays ? clock_relay : clock_alarm,
-		      clockid(clock->id), clock->mode);
+		      clock_id(clock->id), clock->mode);
 	if (clock->relays)
 		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
-			      HRTIMER_MODE_ABS_SOFT);
-	INIT_CSD(&clock->csd, come_home, clock);
+			      clock_call_mode(clock));
+	INIT_CSD(&clock->csd, clock_kicked, clock);
 	INIT_WORK(&clock->work, clock_work);
 }
 
@@ -156,7 +177,7 @@ u64 tw_clock_now(const struct tw_clock *clock)
 {
 	switch (clock->id) {
 	case TWHEEL_CLOCK_VIRTUAL:
-		return READ_ONCE(clock->virtual_ns);
+		return atomic64_read(&clock->virtual_ns);
 	case TWHEEL_CLOCK_BOOTTIME:
 		return ktime_get_boottime_ns();
 	case TWHEEL_CLOCK_REALTIME:
@@ -166,41 +187,40 @@ u64 tw_clock_now(const struct tw_clock *clock)
 	}
 }
 
-/* tw_clock_is_remote() - does it have a home, which is not here? */
+/* tw_clock_is_remote() - is the target CPU another one, and online? */
 bool tw_clock_is_remote(const struct tw_clock *clock)
 {
 	return clock->target_online && clock->cpu != raw_smp_processor_id();
 }
 
-/* Send for the home CPU. */
-static bool call_home(struct tw_clock *clock)
+/* Have the target CPU set the alarm. Returns false if this CPU has to. */
+static bool clock_kick_cpu(struct tw_clock *clock)
 {
 	int ret;
 
 	if (!tw_clock_is_remote(clock))
 		return false;
-	if (clock->calling)
+	if (clock->kicking)
 		return true;
-	/* -EBUSY: it was sent for, and has yet to take the base lock. */
+	/* -EBUSY: an earlier kick has yet to take the base lock. */
 	ret = smp_call_function_single_async(clock->cpu, &clock->csd);
-	clock->calling = !ret;
+	clock->kicking = !ret;
 	return !ret || ret == -EBUSY;
 }
 
 /* tw_clock_set() - have the alarm go off at @ns instead of what it was set to */
 void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
-	if (clock->id == TWHEEL_CLOCK_VIRTUAL || call_home(clock))
+	if (clock->id == TWHEEL_CLOCK_VIRTUAL || clock_kick_cpu(clock))
 		return;
-	hrtimer_start(&clock->timer, to_ktime(ns), clock->mode);
+	hrtimer_start(&clock->timer, clock_ktime(ns), clock->mode);
 }
 
 /*
  * tw_clock_resume() - tw_clock_set() from the alarm function
- *
- * @ns must not be in the past of the moment of this call, or the hrtimer core,
- * whose own now stands still while it works, would never leave its loop. @threaded
- * is as the alarm function was told.
+ * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
+ *	time stands still, would never end
+ * @threaded: as the alarm function was told
  *
  * Return: what the alarm function has to return.
  */
@@ -208,8 +228,8 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return false;
-	if (to_work(clock) && ns <= tw_clock_now(clock)) {
-		queue(clock);
+	if (clock_uses_work(clock) && ns <= tw_clock_now(clock)) {
+		clock_queue_work(clock);
 		return false;
 	}
 	if (threaded || clock->relays || tw_clock_is_remote(clock) ||
@@ -217,7 +237,7 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 		tw_clock_set(clock, ns);
 		return false;
 	}
-	hrtimer_set_expires(&clock->timer, to_ktime(ns));
+	hrtimer_set_expires(&clock->timer, clock_ktime(ns));
 	return true;
 }
 
@@ -229,8 +249,9 @@ void tw_clock_unset(struct tw_clock *clock)
 }
 
 /*
- * tw_clock_stop() - unset the alarm, and wait for its function. May sleep. Nobody
- * sets the alarm any more, nor does its function.
+ * tw_clock_stop() - unset the alarm, and wait for its function. May sleep.
+ *
+ * The caller sees to it that nothing sets the alarm any more.
  */
 void tw_clock_stop(struct tw_clock *clock)
 {

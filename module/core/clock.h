@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock of a base: tells the time, and calls back at an instant, on the CPU
- * where the base is at home. The only place that touches hrtimers and CPUs.
+ * The clock of a base: tells the time, and calls back at an instant, on the base's
+ * target CPU. Only this file touches hrtimers and CPUs.
  */
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
 #include <linux/smp.h>
@@ -14,23 +15,22 @@
 
 #include <linux/twheel.h>
 
-/* The home of a base that is at home anywhere. */
+/* The target CPU of a base that has none. */
 #define TW_ANY_CPU	(-1)
 
 struct tw_clock;
 
 /**
  * struct tw_clock_ops - what a clock calls
- * @alarm: the alarm went off. May set it again with tw_clock_resume(), and
- *	returns what that returned. In the context that the clock was made with;
- *	@threaded: called by a thread
- * @reconsider: is it still right that a thread calls the alarm function? In the context
- *	that the clock was made with
- * @home: on the home CPU, in hard interrupt: set the alarm for what it should be
+ * @alarm: the alarm went off. May set it again with tw_clock_resume(), and returns what
+ *	that returned. Called in the clock's context; @threaded: by a thread
+ * @kicked: set the alarm as it should be. Called on the target CPU, in hard interrupt
+ * @reconsider: see whether a thread should still call the alarm function. Called in the
+ *	clock's context
  */
 struct tw_clock_ops {
 	bool (*alarm)(struct tw_clock *clock, bool threaded);
-	void (*home)(struct tw_clock *clock);
+	void (*kicked)(struct tw_clock *clock);
 	void (*reconsider)(struct tw_clock *clock);
 };
 
@@ -39,18 +39,18 @@ struct tw_clock_ops {
  * @id: which clock
  * @context: where the alarm function runs
  * @mode: how the hrtimer is started
- * @cpu: the home CPU, or %TW_ANY_CPU
- * @target_online: the home CPU can be sent to. Written under the base lock
+ * @cpu: the target CPU, or %TW_ANY_CPU
+ * @target_online: the target CPU can be kicked. Written under the base lock
+ * @kicking: the target CPU has been kicked. Under the base lock
  * @hand_over: see tw_clock_hand_over()
- * @relays: see needs_relay()
- * @calling: the home CPU has been sent for. Under the base lock
+ * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
- * @ops: whom it calls
+ * @ops: what it calls
  * @timer: the alarm
- * @csd: calls the home CPU
- * @work: the alarm function, where a thread calls it
- * @workqueue: whose; NULL where none ever does
- * @relay: where @relays, calls the alarm function once the alarm has gone off
+ * @csd: kicks the target CPU
+ * @work: has a thread call the alarm function
+ * @workqueue: where @work is queued; NULL if it never is
+ * @relay: with @relays, calls the alarm function once the alarm has gone off
  */
 struct tw_clock {
 	enum twheel_clock id;
@@ -58,10 +58,10 @@ struct tw_clock {
 	enum hrtimer_mode mode;
 	int cpu;
 	bool target_online;
-	bool calling;
+	bool kicking;
 	bool hand_over;
 	bool relays;
-	u64 virtual_ns;
+	atomic64_t virtual_ns;
 	const struct tw_clock_ops *ops;
 	struct hrtimer timer;
 	call_single_data_t csd;
@@ -81,12 +81,18 @@ bool tw_clock_is_remote(const struct tw_clock *clock);
 
 /*
  * tw_clock_hand_over() - have a thread call the alarm function of a clock in softirq
- * context, or not any more. It has softirqs off, as the function expects.
+ * context, or no longer. The thread has softirqs off, as the function expects.
  */
 static inline void tw_clock_hand_over(struct tw_clock *clock, bool hand_over)
 {
-	/* An alarm that goes off just now may still see what was before. */
+	/* An alarm that goes off at this moment may still see the old value. */
 	WRITE_ONCE(clock->hand_over, hand_over);
+}
+
+/* An atomic, because other CPUs read it without a lock: no half of it alone. */
+static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
+{
+	atomic64_set(&clock->virtual_ns, ns);
 }
 
 static inline bool tw_clock_valid(enum twheel_clock id)
@@ -95,7 +101,7 @@ static inline bool tw_clock_valid(enum twheel_clock id)
 	       id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
 }
 
-/* Can it be set back? */
+/* Can the clock be set back? */
 static inline bool tw_clock_steps(enum twheel_clock id)
 {
 	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;

@@ -1,27 +1,40 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Misuse, found and named.
+ * Finds misuse, and names who is to blame.
  *
- * A callback that misbehaves is reported with its name, its harm undone where that
- * can be, and the wheel goes on.
+ * A callback that misbehaves is reported by name. Its harm is undone where that is
+ * possible, and the wheel goes on.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/debugobjects.h>
-#include <linux/errno.h>
+#include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
+#include <linux/spinlock.h>
 #include <linux/time64.h>
 
 #include "../param.h"
 #include "debug.h"
 
-/* At most an hour: nothing would ever take longer. */
+/* At most an hour: no callback takes longer. */
 static unsigned long overrun_ms = 20;
 TW_PARAM(overrun_ms, 0, 3600000,
-	 "Report callbacks in interrupt context that take so long, in ms (0 to 3600000, 0: never; default 20)");
+	 "Report callbacks in interrupt context that take this long or longer, in ms (0 to 3600000, 0: never; default 20)");
 
-/* tw_debug_preempt_count() - a callback has not left it as it was @before */
+/* When a callback that takes too long was last reported. */
+struct debug_report {
+	twheel_fn function;
+	unsigned long last;
+};
+
+#define DEBUG_REPORTS	16
+
+static struct debug_report debug_reports[DEBUG_REPORTS];
+static DEFINE_RAW_SPINLOCK(debug_reports_lock);
+
+/* tw_debug_preempt_count() - a callback changed the preempt count, which was @before */
 noinline void tw_debug_preempt_count(twheel_fn function, int before)
 {
 	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
@@ -29,16 +42,47 @@ noinline void tw_debug_preempt_count(twheel_fn function, int before)
 	preempt_count_set(before);
 }
 
-/* tw_debug_took() - a callback took so long. Is that an overrun? */
-noinline bool tw_debug_took(twheel_fn function, u64 ns)
+/* tw_debug_is_overrun() - is that too long for a callback in interrupt context? */
+bool tw_debug_is_overrun(u64 ns)
 {
 	u64 limit_ms = READ_ONCE(overrun_ms);
 
-	if (!limit_ms || ns < limit_ms * NSEC_PER_MSEC)
-		return false;
-	pr_warn_ratelimited("callback %ps took %llu ms\n", function,
-			    div_u64(ns, NSEC_PER_MSEC));
-	return true;
+	return limit_ms && ns >= limit_ms * NSEC_PER_MSEC;
+}
+
+/*
+ * Returns true if the function has not been reported for a minute. Of many functions,
+ * the one that was reported last of all is forgotten first.
+ */
+static bool debug_report_due(twheel_fn function)
+{
+	struct debug_report *report, *oldest = debug_reports;
+	unsigned long flags;
+	bool due = true;
+
+	raw_spin_lock_irqsave(&debug_reports_lock, flags);
+	for (report = debug_reports; report < debug_reports + DEBUG_REPORTS; report++) {
+		if (report->function == function) {
+			oldest = report;
+			due = time_after_eq(jiffies, report->last + 60 * HZ);
+			break;
+		}
+		if (!report->function ||
+		    (oldest->function && time_before(report->last, oldest->last)))
+			oldest = report;
+	}
+	if (due)
+		*oldest = (struct debug_report) { function, jiffies };
+	raw_spin_unlock_irqrestore(&debug_reports_lock, flags);
+	return due;
+}
+
+/* tw_debug_report_overrun() - a callback took too long. Once a minute for each */
+noinline void tw_debug_report_overrun(twheel_fn function, u64 ns)
+{
+	if (debug_report_due(function))
+		pr_warn_ratelimited("callback %ps took %llu ms\n", function,
+				    div_u64(ns, NSEC_PER_MSEC));
 }
 
 #ifdef CONFIG_DEBUG_OBJECTS
@@ -59,7 +103,7 @@ void tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer))
 }
 
 /* Initialised anew while pending. */
-static bool fixup_init(void *object, enum debug_obj_state state)
+static bool debug_fixup_init(void *object, enum debug_obj_state state)
 {
 	struct twheel_timer *timer = object;
 
@@ -71,7 +115,7 @@ static bool fixup_init(void *object, enum debug_obj_state state)
 }
 
 /* Freed while pending. */
-static bool fixup_free(void *object, enum debug_obj_state state)
+static bool debug_fixup_free(void *object, enum debug_obj_state state)
 {
 	struct twheel_timer *timer = object;
 
@@ -82,8 +126,8 @@ static bool fixup_free(void *object, enum debug_obj_state state)
 	return true;
 }
 
-/* Used before it was initialised: that is how the user is told. */
-static bool fixup_assert_init(void *object, enum debug_obj_state state)
+/* Used before it was initialised. With no base, every call refuses it. */
+static bool debug_fixup_assert_init(void *object, enum debug_obj_state state)
 {
 	struct twheel_timer *timer = object;
 
@@ -96,9 +140,9 @@ static bool fixup_assert_init(void *object, enum debug_obj_state state)
 static const struct debug_obj_descr tw_debug_descr = {
 	.name			= "twheel_timer",
 	.debug_hint		= debug_hint,
-	.fixup_init		= fixup_init,
-	.fixup_free		= fixup_free,
-	.fixup_assert_init	= fixup_assert_init,
+	.fixup_init		= debug_fixup_init,
+	.fixup_free		= debug_fixup_free,
+	.fixup_assert_init	= debug_fixup_assert_init,
 };
 
 void tw_debug_init(struct twheel_timer *timer, bool on_stack)

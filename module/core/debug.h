@@ -1,28 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Misuse, found and named: callbacks that do not behave, and, where the kernel has
- * CONFIG_DEBUG_OBJECTS, timers that are used before they are initialised or freed
- * while they are pending.
+ * Finds misuse: callbacks that misbehave, and, with CONFIG_DEBUG_OBJECTS, timers that
+ * are used before they are initialised, or freed while they are pending.
  */
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
 #include <linux/instruction_pointer.h>
+#include <linux/kernel_stat.h>
 #include <linux/lockdep.h>
+#include <linux/smp.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
 
 /*
- * One line of code may initialise timers of wheels with different contexts: each is
- * a class of its own, or lockdep would take it for one that is held with interrupts
- * on, and taken by an interrupt.
+ * One line of code may initialise timers of wheels with different contexts. Each context
+ * is a class of its own. Else lockdep would see one lock that is held with interrupts
+ * on, and taken in an interrupt.
  */
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
 void tw_debug_preempt_count(twheel_fn function, int before);
-bool tw_debug_took(twheel_fn function, u64 ns);
+bool tw_debug_is_overrun(u64 ns);
+void tw_debug_report_overrun(twheel_fn function, u64 ns);
+
+/* How much time the host has taken from this CPU, in ns. */
+static inline u64 tw_debug_stolen(void)
+{
+	return kcpustat_cpu(raw_smp_processor_id()).cpustat[CPUTIME_STEAL];
+}
 
 #ifdef CONFIG_DEBUG_OBJECTS
 void tw_debug_init(struct twheel_timer *timer, bool on_stack);

@@ -2,27 +2,36 @@
 /*
  * A pass: what a base does when its alarm goes off.
  *
- * One timer at a time is claimed and unlinked under the lock, and its callback
- * called without it. So a timer that is due but not yet claimed can still be
- * cancelled, also by a callback before it in the same pass.
+ * One timer at a time is claimed and unlinked under the lock, and its callback is
+ * called without it. So a timer that is due but not yet claimed can still be cancelled,
+ * even by the callback before it.
  *
- * A pass has a budget, and holds the lock for a slice at most. What is left over
- * is done by another pass, for which the alarm is set to a now read afresh: that
- * lets other softirqs in. Due timers go first; then crowded buckets are emptied
- * ahead of their time, slice by slice, with a look at the clock in between.
+ * The lock is held for one slice of work at most. Claiming a timer ends the hold, so
+ * only timers that are moved count: cascaded, found extended, or put back after the
+ * clock was set back.
  *
- * In hard interrupt context nothing can be let in before the pass ends. So the
- * budget is small, and the next pass is as far off as this one took: half of the
- * CPU remains for others.
+ * A pass has a budget. Another pass does what is left over, and its alarm is set to a
+ * time read afresh, which lets other softirqs in. Due timers go first. Then crowded
+ * buckets are emptied ahead of their time, slice by slice, with a look at the clock in
+ * between.
+ *
+ * In hard interrupt context nothing else can run before the pass ends. So the budget is
+ * small, and the next pass is as far away as this one took: half of the CPU remains for
+ * others.
  *
  * A base that takes more than its share of a CPU in softirq is served by a thread
- * meanwhile, with softirqs off as ever: see budget.h.
+ * meanwhile, with softirqs off: see budget.h.
  *
- * A round is all that was due at one moment, over as many passes as that takes.
- * Timers that are armed for the past, by callbacks perhaps, wait for the next
- * round: they can neither keep a pass busy for ever nor starve the others.
+ * A round is all that was due at one moment, over as many passes as that takes. Timers
+ * that are armed for the past, by callbacks perhaps, wait for the next round. So they
+ * cannot keep a pass busy for ever, nor starve others.
+ *
+ * Waiters: a call that waits for a callback puts itself on the base's list of waiters.
+ * When the callback returns, the pass takes each waiter's timer out if the callback has
+ * armed it again. So a waiter waits for one callback, even if the timer arms itself.
  */
 #include <linux/bottom_half.h>
+#include <linux/errno.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
@@ -31,6 +40,7 @@
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
+#include <linux/wait.h>
 
 #include "base.h"
 #include "debug.h"
@@ -38,45 +48,57 @@
 #include "trace.h"
 
 /*
- * Timers looked at with the lock held and interrupts off. At some 60 instructions
- * each that is about 2000: below what one interrupt costs.
+ * How many timers may be moved under one hold of the lock, with interrupts off. At some
+ * 80 instructions each that is about 2000: below what one interrupt costs.
  */
-#define SLICE		32U
+#define PASS_SLICE		24U
 
 /*
- * Timers served by one pass. With callbacks of a few hundred nanoseconds a pass
- * takes a fraction of a millisecond: well under what softirq processing grants
- * before it defers to a thread.
+ * How many timers one pass serves. With callbacks of a few hundred nanoseconds that
+ * takes a fraction of a millisecond: well below what softirq processing may take before
+ * it defers to a thread.
  */
-#define BUDGET		1024U
+#define PASS_BUDGET		1024U
 
 /*
- * The same in hard interrupt context: some 50 us, no more than other drivers'
- * handlers take. And in a thread, which others are to get the CPU from.
+ * The same in hard interrupt context: some 50 us, no more than other drivers' handlers
+ * take. And in a thread, which has to leave the CPU to others.
  */
-#define SHORT_BUDGET	128U
+#define PASS_SHORT_BUDGET	128U
 
-/* The shortest pause between two such passes: a few times what one costs. */
-#define HARD_PAUSE	(10 * NSEC_PER_USEC)
+/* The shortest pause between two passes in hard interrupt: a few times what one costs. */
+#define PASS_HARD_PAUSE		(10 * NSEC_PER_USEC)
+
+/* On an idle CPU, how many callbacks are timed together. */
+#define PASS_IDLE_STRIDE	32U
+
+/* A watch that differs from any time. */
+#define PASS_WATCH_CLOSELY	(~(u64)0)
+
+/* What is left of the work that a pass may do. */
+struct pass_left {
+	unsigned int budget;
+	unsigned int slice;
+};
 
 /*
- * It is so late, to tell by it how late timers are. What is due is past, even if the
- * clock was set back since it was found to be.
+ * Set the time that lateness is measured against. A due timer is past, even if the
+ * clock was set back after it was found due.
  */
-static __always_inline void set_time(struct twheel_base *base, u64 ns)
+static __always_inline void pass_set_time(struct twheel_base *base, u64 ns)
 {
 	base->time = max(ns, base->wheel.now_ns + 1);
 }
 
-/* Look at the clock. Returns the last tick that has come. */
-static u64 floor_now(struct twheel_base *base)
+/* Read the clock. Returns the last tick that has come. */
+static u64 pass_read_clock(struct twheel_base *base)
 {
 	base->time = tw_clock_now(&base->clock);
 	return tw_wheel_floor(&base->wheel, base->time);
 }
 
-static __always_inline void lock(struct twheel_base *base,
-				 enum twheel_context context)
+static __always_inline void pass_lock(struct twheel_base *base,
+				      enum twheel_context context)
 {
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		raw_spin_lock(&base->lock);
@@ -84,8 +106,8 @@ static __always_inline void lock(struct twheel_base *base,
 		raw_spin_lock_irq(&base->lock);
 }
 
-static __always_inline void unlock(struct twheel_base *base,
-				   enum twheel_context context)
+static __always_inline void pass_unlock(struct twheel_base *base,
+					enum twheel_context context)
 {
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		raw_spin_unlock(&base->lock);
@@ -93,58 +115,108 @@ static __always_inline void unlock(struct twheel_base *base,
 		raw_spin_unlock_irq(&base->lock);
 }
 
-/*
- * Jiffies cost a load; but they may stand still in hard interrupt context. (So may
- * local_clock(), where it is not stable.)
- */
-static __always_inline u64 stopwatch(enum twheel_context context)
+/* Release the lock for a moment: for interrupts, and for CPUs that spin on it. */
+static __always_inline void pass_breathe(struct twheel_base *base,
+					 enum twheel_context context)
 {
-	return context == TWHEEL_CONTEXT_HARDIRQ ? ktime_get_ns() : jiffies;
+	base->breaths++;
+	pass_unlock(base, context);
+	if (context == TWHEEL_CONTEXT_WORK)
+		cond_resched();
+	else
+		cpu_relax();
+	pass_lock(base, context);
 }
 
-static noinline void check_time(struct twheel_base *base, twheel_fn function,
-				enum twheel_context context, u64 now)
+/*
+ * The base's watch tells callbacks that take too long. Jiffies cost a load only, but may
+ * stand still in hard interrupt context. (local_clock() may stand still, too, where it
+ * is not stable.) They also stand still in a softirq that has interrupted the idle task:
+ * there each callback has a closer look, see pass_check_idle().
+ */
+static __always_inline u64 pass_watch(const struct twheel_base *base,
+				      enum twheel_context context)
+{
+	if (context == TWHEEL_CONTEXT_HARDIRQ)
+		return ktime_get_ns();
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->idle_since)
+		return PASS_WATCH_CLOSELY;
+	return jiffies;
+}
+
+/* A callback took so long: is that to be counted, and reported? */
+static bool pass_overran(struct twheel_base *base, twheel_fn function, u64 took)
+{
+	if (likely(!tw_debug_is_overrun(took)))
+		return false;
+	/* Time that the host has taken is not the callback's. */
+	took -= min(took, tw_debug_stolen() - base->stolen);
+	if (!tw_debug_is_overrun(took))
+		return false;
+	/* Without the lock: added to the base's count at the end of the pass. */
+	base->overran++;
+	if (!base->silent)
+		tw_debug_report_overrun(function, took);
+	return true;
+}
+
+/*
+ * On an idle CPU: read the clock after the first callback, and then after each 32. If
+ * that is too long for 32 together, which of them it was is not known: from then on
+ * each is timed by itself.
+ */
+static void pass_check_idle(struct twheel_base *base, twheel_fn function)
+{
+	u64 now, took;
+
+	if (++base->idle_calls < base->idle_stride)
+		return;
+	now = ktime_get_ns();
+	took = now - base->idle_since;
+	if (took >= TICK_NSEC)
+		pass_set_time(base, tw_clock_now(&base->clock));
+	base->idle_since = now;
+	if (base->idle_calls > 1 && tw_debug_is_overrun(took))
+		base->idle_exact = PASS_BUDGET;
+	else if (base->idle_calls == 1 && pass_overran(base, function, took))
+		base->idle_since = ktime_get_ns();
+	base->idle_calls = 0;
+	base->idle_stride = PASS_IDLE_STRIDE;
+	if (base->idle_exact) {
+		base->idle_exact--;
+		base->idle_stride = 1;
+	}
+}
+
+static noinline void pass_check_time(struct twheel_base *base, twheel_fn function,
+				     enum twheel_context context, u64 now)
 {
 	u64 took = now - base->watch;
 
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->idle_since) {
+		pass_check_idle(base, function);
+		return;
+	}
 	if (context == TWHEEL_CONTEXT_HARDIRQ) {
 		base->time += took;
 	} else {
 		took *= TICK_NSEC;
-		set_time(base, tw_clock_now(&base->clock));
+		pass_set_time(base, tw_clock_now(&base->clock));
 	}
-	base->watch = now;
-	if (!tw_debug_took(function, took))
-		return;
-	base->overruns++;
-	/* It takes long to say that, too. */
-	base->watch = stopwatch(context);
-	/* Jiffies have moved on an idle CPU: then it is not to be told once more. */
-	if (base->since)
-		base->since = ktime_get_ns();
+	/* A report takes long, too. */
+	base->watch = pass_overran(base, function, took) ?
+		      pass_watch(base, context) : now;
+	base->stolen = tw_debug_stolen();
 }
 
 /*
- * Jiffies stand still, too, in a softirq that has interrupted the idle task, which
- * has no tick. There the time is read, once for all callbacks between two looks.
- */
-static noinline void check_idle_time(struct twheel_base *base,
-				     twheel_fn function, unsigned int calls)
-{
-	u64 now = ktime_get_ns();
-
-	base->overruns += tw_debug_took(function,
-					div_u64(now - base->since, calls));
-	base->since = ktime_get_ns();
-}
-
-/*
- * Call a timer's function, and look at what it has left behind.
+ * Call a timer's function, and check what it has left behind.
  * @count: the preempt count to find
  */
-static __always_inline void call(struct twheel_base *base,
-				 struct twheel_timer *timer, twheel_fn function,
-				 enum twheel_context context, int count)
+static __always_inline void pass_call(struct twheel_base *base,
+				      struct twheel_timer *timer,
+				      twheel_fn function,
+				      enum twheel_context context, int count)
 {
 	u64 now;
 #ifdef CONFIG_LOCKDEP
@@ -162,25 +234,60 @@ static __always_inline void call(struct twheel_base *base,
 	/* In process context it may take as long as it wants. */
 	if (context == TWHEEL_CONTEXT_WORK)
 		return;
-	now = stopwatch(context);
+	now = context == TWHEEL_CONTEXT_HARDIRQ ? ktime_get_ns() : jiffies;
 	if (unlikely(base->watch != now))
-		check_time(base, function, context, now);
+		pass_check_time(base, function, context, now);
+}
+
+/*
+ * With the lock: the callback of @base->running has returned, and some wait for that.
+ *
+ * The lock is released once they have been told: nothing that may sleep on PREEMPT_RT,
+ * as waking them up does, is done with it. There, waiters in softirq context block on
+ * the expiry lock, and get it from here.
+ */
+static noinline void pass_tell_waiters(struct twheel_base *base,
+				       enum twheel_context context)
+{
+	struct tw_pass_waiter *waiter;
+
+	WRITE_ONCE(base->running, NULL);
+	while ((waiter = base->waiters)) {
+		base->waiters = waiter->next;
+		if (waiter->state == TWHEEL_PENDING ||
+		    READ_ONCE(waiter->timer->base) != base)
+			waiter->ret = -EAGAIN;
+		else
+			waiter->ret = tw_base_withdraw(base, waiter->timer,
+						       waiter->state);
+		/* Pairs with tw_pass_wait(), after which @waiter is gone. */
+		smp_store_release(&waiter->done, true);
+	}
+	pass_unlock(base, context);
+	if (context == TWHEEL_CONTEXT_WORK)
+		wake_up_all(&base->idle);
+#ifdef CONFIG_PREEMPT_RT
+	if (context == TWHEEL_CONTEXT_SOFTIRQ) {
+		spin_unlock(&base->expiry_lock);
+		spin_lock(&base->expiry_lock);
+	}
+#endif
+	pass_lock(base, context);
 }
 
 /* With the base lock: a timer is called so late. */
-static __always_inline void count_late(struct twheel_base *base, u64 late)
+static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 {
 	base->late_sum += late;
 	base->late[tw_top_bit(late)]++;
 }
 
-/* Claim what is due, and call it. Returns what is left of the budget. */
-static __always_inline unsigned int serve(struct twheel_base *base,
-					  unsigned int budget, int count,
-					  enum twheel_context context,
-					  bool traced)
+/* Claim the timers that are due, and call them. Returns what is left of @left. */
+static __always_inline struct pass_left
+pass_serve(struct twheel_base *base, struct pass_left left, int count,
+	   enum twheel_context context, bool traced)
 {
-	unsigned int slice = SLICE, before = budget;
+	u64 requeued = base->wheel.requeued;
 	struct twheel_timer *timer;
 	s64 fired = ~(u64)TWHEEL_FIRED;
 	u64 late, start = 0;
@@ -189,109 +296,95 @@ static __always_inline unsigned int serve(struct twheel_base *base,
 	/* Keep it in a register, rather than load it for each. */
 	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
-	base->watch = stopwatch(context);
-	set_time(base, base->time);
+	base->watch = pass_watch(base, context);
+	pass_set_time(base, base->time);
 	do {
-		/* The one before may have slept. */
+		/* The callback before may have slept. */
 		if (context == TWHEEL_CONTEXT_WORK)
-			set_time(base, tw_clock_now(&base->clock));
+			pass_set_time(base, tw_clock_now(&base->clock));
 again:
 		timer = tw_wheel_due(&base->wheel);
 		if (!timer)
 			break;
 		if (unlikely(!tw_wheel_claim(&base->wheel, timer, fired,
 					     base->time, &late))) {
-			if (!tw_wheel_requeue_due(&base->wheel, timer, &slice))
+			if (!tw_wheel_requeue_due(&base->wheel, timer, &left.slice))
 				break;
 			goto again;
 		}
-		count_late(base, late);
+		pass_count_late(base, late);
 		tw_wheel_dequeue_due(&base->wheel, timer);
 		base->room++;
-		/* tw_pass_wait() reads it without the lock. */
+		/* Some look at it without the lock. */
 		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);
-		unlock(base, context);
-		/* From here on @timer may be freed: by its own function. */
+		pass_unlock(base, context);
+		/* From here on @timer may be freed, by its own function. */
 		function = timer->function;
 		if (traced) {
 			tw_trace_expire_entry(base, timer, function,
 					      base->time - late);
 			start = ktime_get_ns();
 		}
-		call(base, timer, function, context, count);
+		pass_call(base, timer, function, context, count);
 		if (traced)
 			tw_trace_expire_exit(base, timer, function,
 					     ktime_get_ns() - start);
-		lock(base, context);
-		if (context == TWHEEL_CONTEXT_WORK) {
-			WRITE_ONCE(base->running, NULL);
-			if (wq_has_sleeper(&base->idle))
-				wake_up_all(&base->idle);
-		}
-	} while (--budget);
+		pass_lock(base, context);
+		if (unlikely(base->waiters))
+			pass_tell_waiters(base, context);
+		left.slice = PASS_SLICE;
+	} while (--left.budget);
 	WRITE_ONCE(base->running, NULL);
-	/* Each that was filed anew is one less of the slice. */
-	tw_trace_moved(base, base->wheel.cascades,
-		       base->wheel.requeued - (SLICE - slice));
-	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->since &&
-	    before != budget)
-		check_idle_time(base, function, before - budget);
-	return budget - min(budget, SLICE - slice);
+	requeued = base->wheel.requeued - requeued;
+	tw_trace_moved(base, base->wheel.cascades, base->wheel.requeued - requeued);
+	left.budget -= min_t(u64, left.budget, requeued);
+	return left;
 }
 
-/* The same, and tell of it: no need for it to be fast. */
-static noinline unsigned int serve_traced(struct twheel_base *base,
-					  unsigned int budget, int count,
-					  enum twheel_context context)
+/* pass_serve() with trace events: this one need not be fast. */
+static noinline struct pass_left
+pass_serve_traced(struct twheel_base *base, struct pass_left left, int count,
+		  enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	return serve(base, budget, count, context, true);
+	return pass_serve(base, left, count, context, true);
 }
 
-/* Let interrupts, and whoever waits for the lock, in. */
-static __always_inline void breathe(struct twheel_base *base,
-				    enum twheel_context context)
-{
-	unlock(base, context);
-	if (context == TWHEEL_CONTEXT_WORK)
-		cond_resched();
-	else
-		cpu_relax();
-	lock(base, context);
-}
-
-static void begin(struct twheel_base *base, bool threaded)
+static void pass_begin(struct twheel_base *base, bool threaded)
 {
 	struct tw_wheel *w = &base->wheel;
-	u64 now = floor_now(base);
+	u64 now = pass_read_clock(base);
 
-	/* tw_base_inside() looks at it without the lock. */
+	/* tw_base_inside() reads it without the lock. */
 	WRITE_ONCE(base->runner, current);
 	base->passes++;
-	base->threaded += threaded && base->share.percent;
-	/* A clock set back since ends the round sooner: it is early for what is left. */
+	base->threaded += threaded && base->budget.percent;
+	base->stolen = tw_debug_stolen();
+	/* A clock set back since then ends the round: what is left of it is early. */
 	if (!base->in_round || unlikely(now < base->target)) {
 		base->target = now;
 		if (unlikely(base->target < w->now))
 			tw_wheel_move_back(w, base->target);
 	}
 	tw_wheel_begin_round(w, !base->in_round);
-	/* tw_pass_advance() looks at it without the lock. */
+	/* tw_pass_advance() reads it without the lock. */
 	WRITE_ONCE(base->in_round, true);
 }
 
 /* Returns true if the clock is to restart its alarm; not before @pause from now. */
-static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
-		   bool threaded)
+static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
+			bool threaded)
 {
 	u64 next = tw_wheel_next_event(&base->wheel);
 	u64 now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
+	base->overruns += base->overran;
+	base->overran = 0;
 	if (base->stopped)
 		return false;
-	if (base->credits)
+	if (base->quota)
 		tw_base_return_quota(base);
 	if (next == TW_WHEEL_ASLEEP)
 		return false;
@@ -300,102 +393,111 @@ static bool finish(struct twheel_base *base, struct tw_clock *clock, u64 pause,
 	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
-static __always_inline bool pass(struct twheel_base *base,
-				 struct tw_clock *clock,
-				 enum twheel_context context, bool threaded)
+/*
+ * Nothing is due: empty crowded buckets ahead of their time. Returns false if that is
+ * done. Else another round begins, of what has become due meanwhile.
+ */
+static bool pass_drain_ahead(struct twheel_base *base, unsigned int *slice)
+{
+	struct tw_wheel *w = &base->wheel;
+	u64 cascades = w->cascades, requeued = w->requeued;
+	bool empty;
+
+	WRITE_ONCE(base->in_round, false);
+	empty = tw_wheel_drain_ahead(w, slice);
+	tw_trace_moved(base, cascades, requeued);
+	if (empty)
+		return false;
+	base->target = pass_read_clock(base);
+	WRITE_ONCE(base->in_round, true);
+	return true;
+}
+
+/* With the lock: do what is due, within @budget. Returns what is left of that. */
+static __always_inline unsigned int
+pass_work(struct twheel_base *base, unsigned int budget, int count,
+	  enum twheel_context context)
+{
+	struct pass_left left = { .budget = budget, .slice = PASS_SLICE };
+	struct tw_wheel *w = &base->wheel;
+
+	while (left.budget && !base->stopped) {
+		u64 cascades = w->cascades, requeued = w->requeued;
+		unsigned int slice = left.slice;
+		enum tw_advance turn = tw_wheel_advance(w, base->target, &slice);
+
+		tw_trace_moved(base, cascades, requeued);
+		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base, &slice))
+			break;
+		left.budget -= min(left.budget, left.slice - slice);
+		left.slice = slice;
+		if (turn == TW_ADVANCE_DUE && left.budget)
+			left = tw_trace_expiry() ?
+			       pass_serve_traced(base, left, count, context) :
+			       pass_serve(base, left, count, context, false);
+		if (!left.slice) {
+			pass_breathe(base, context);
+			left.slice = PASS_SLICE;
+		}
+	}
+	return left.budget;
+}
+
+static __always_inline bool pass_run(struct twheel_base *base,
+				     struct tw_clock *clock,
+				     enum twheel_context context, bool threaded)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
-	unsigned int budget = hard || threaded ? SHORT_BUDGET : BUDGET;
-	u64 start = hard || base->share.percent ? ktime_get_ns() : 0;
-	struct tw_wheel *w = &base->wheel;
+	unsigned int budget = hard || threaded ? PASS_SHORT_BUDGET : PASS_BUDGET;
+	u64 start = hard || base->budget.percent ? ktime_get_ns() : 0;
 	struct twheel_trace_pass trace;
 	int count = preempt_count();
 	bool restart, traced;
 	u64 pause = 0;
 
-	lock(base, context);
+	pass_lock(base, context);
 	/* Another pass is on, a thread's or an alarm's: it sets the next alarm. */
 	if (unlikely(base->runner)) {
-		unlock(base, context);
+		pass_unlock(base, context);
 		return false;
 	}
-	base->since = context == TWHEEL_CONTEXT_SOFTIRQ &&
-		      is_idle_task(current) ? ktime_get_ns() : 0;
+	base->idle_since = context == TWHEEL_CONTEXT_SOFTIRQ &&
+			   is_idle_task(current) ? ktime_get_ns() : 0;
+	base->idle_stride = 1;
+	base->idle_calls = 0;
 	traced = tw_trace_pass_begin(base, &trace);
-	begin(base, threaded);
-	while (budget && !base->stopped) {
-		unsigned int slice = min(budget, SLICE);
-		u64 cascades = w->cascades, requeued = w->requeued;
-		unsigned int before = slice;
-		enum tw_advance turn = tw_wheel_advance(w, base->target, &slice);
-
-		tw_trace_moved(base, cascades, requeued);
-		if (turn == TW_ADVANCE_DUE) {
-			budget = tw_trace_expiry() ?
-				 serve_traced(base, budget, count, context) :
-				 serve(base, budget, count, context, false);
-			continue;
-		}
-		if (turn == TW_ADVANCE_DONE) {
-			bool empty;
-
-			WRITE_ONCE(base->in_round, false);
-			cascades = w->cascades;
-			requeued = w->requeued;
-			empty = tw_wheel_drain_ahead(w, &slice);
-			tw_trace_moved(base, cascades, requeued);
-			if (empty)
-				break;
-			/* What has become due meanwhile is a round, too. */
-			base->target = floor_now(base);
-			WRITE_ONCE(base->in_round, true);
-		}
-		budget -= before - slice;
-		breathe(base, context);
-	}
+	pass_begin(base, threaded);
+	budget = pass_work(base, budget, count, context);
 	base->exhausted += !budget;
 	if (hard)
-		pause = max_t(u64, ktime_get_ns() - start, HARD_PAUSE);
-	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->share.percent)
+		pause = max_t(u64, ktime_get_ns() - start, PASS_HARD_PAUSE);
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->budget.percent)
 		tw_clock_hand_over(clock, tw_base_spend(base, start,
 							ktime_get_ns(),
 							threaded));
-	restart = finish(base, clock, pause, threaded);
+	restart = pass_finish(base, clock, pause, threaded);
 	if (unlikely(traced)) {
 		trace.exhausted = !budget;
-		trace.threaded = threaded && base->share.percent;
+		trace.threaded = threaded && base->budget.percent;
 		__tw_trace_pass_end(base, &trace);
 	}
-	unlock(base, context);
+	pass_unlock(base, context);
 	return restart;
 }
 
-static bool soft_pass(struct twheel_base *base, struct tw_clock *clock,
-		      bool threaded)
+static bool pass_run_soft(struct twheel_base *base, struct tw_clock *clock,
+			  bool threaded)
 {
 	bool restart;
 
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock(&base->expiry_lock);
 #endif
-	restart = pass(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded);
+	restart = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded);
 #ifdef CONFIG_PREEMPT_RT
 	spin_unlock(&base->expiry_lock);
 #endif
 	return restart;
-}
-
-static bool any_pass(struct twheel_base *base, struct tw_clock *clock,
-		     bool threaded)
-{
-	switch (clock->context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass(base, clock, TWHEEL_CONTEXT_HARDIRQ, false);
-	case TWHEEL_CONTEXT_WORK:
-		return pass(base, clock, TWHEEL_CONTEXT_WORK, true);
-	default:
-		return soft_pass(base, clock, threaded);
-	}
 }
 
 /* tw_pass_alarm() - the alarm function of every base's clock */
@@ -404,33 +506,59 @@ bool tw_pass_alarm(struct tw_clock *clock, bool threaded)
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
 
-	return any_pass(base, clock, threaded);
+	switch (clock->context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, false);
+	case TWHEEL_CONTEXT_WORK:
+		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, true);
+	default:
+		return pass_run_soft(base, clock, threaded);
+	}
 }
 
 /*
- * tw_pass_wait() - wait until a timer's callback has ended
- *
- * The pass may run in a thread that the caller has preempted: on PREEMPT_RT
- * spinning would be for ever. Blocking on a lock that the pass holds lends it the
- * caller's priority. (The idea is kernel/time/timer.c's.)
+ * tw_pass_add_waiter() - wait for the callback that runs, with the base lock
+ * @waiter: its @timer and @state are set. It goes to tw_pass_wait(), without the lock
  */
-void tw_pass_wait(struct twheel_base *base, const struct twheel_timer *timer)
+void tw_pass_add_waiter(struct twheel_base *base, struct tw_pass_waiter *waiter)
 {
-	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
-		wait_event(base->idle, READ_ONCE(base->running) != timer);
-		return;
-	}
-#ifdef CONFIG_PREEMPT_RT
-	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ) {
-		spin_lock_bh(&base->expiry_lock);
-		spin_unlock_bh(&base->expiry_lock);
-		return;
-	}
-#endif
-	cpu_relax();
+	lockdep_assert_held(&base->lock);
+	waiter->base = base;
+	waiter->done = false;
+	waiter->next = base->waiters;
+	base->waiters = waiter;
 }
 
-static void virtual_alarm(struct tw_clock *clock)
+/*
+ * tw_pass_wait() - wait until the callback has returned
+ *
+ * On PREEMPT_RT the pass may run in a thread that the caller has preempted, so spinning
+ * would never end. Blocking on a lock that the pass holds lends the pass the caller's
+ * priority. (The idea is kernel/time/timer.c's.)
+ *
+ * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
+ * had not; -EAGAIN if the timer was left alone, or now has another base.
+ */
+int tw_pass_wait(struct tw_pass_waiter *waiter)
+{
+	struct twheel_base *base = waiter->base;
+
+	/* Each read of @done pairs with pass_tell_waiters(). */
+	if (base->clock.context == TWHEEL_CONTEXT_WORK)
+		wait_event(base->idle, smp_load_acquire(&waiter->done));
+#ifdef CONFIG_PREEMPT_RT
+	while (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ &&
+	       !smp_load_acquire(&waiter->done)) {
+		spin_lock_bh(&base->expiry_lock);
+		spin_unlock_bh(&base->expiry_lock);
+	}
+#endif
+	while (!smp_load_acquire(&waiter->done))
+		cpu_relax();
+	return waiter->ret;
+}
+
+static void pass_run_virtual(struct tw_clock *clock)
 {
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
@@ -452,18 +580,18 @@ static void virtual_alarm(struct tw_clock *clock)
 /*
  * tw_pass_advance() - set a virtual clock to @now_ns and serve what is due
  *
- * What callbacks arm for now meanwhile is left for the next call.
+ * Timers that callbacks arm for now meanwhile are left for the next call.
  *
- * Return: the instant at which there is something to do next, which may be now,
- * or more than %TWHEEL_NEVER.
+ * Return: the instant at which there is something to do next, which may be now, or more
+ * than %TWHEEL_NEVER.
  */
 u64 tw_pass_advance(struct twheel_base *base, u64 now_ns)
 {
 	u64 next;
 
-	WRITE_ONCE(base->clock.virtual_ns, now_ns);
+	tw_clock_set_virtual(&base->clock, now_ns);
 	do {
-		virtual_alarm(&base->clock);
+		pass_run_virtual(&base->clock);
 		cond_resched();
 	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
 

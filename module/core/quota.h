@@ -2,10 +2,10 @@
 /*
  * A limit on timers that several bases share.
  *
- * Each base arms on credits of its own, so that arming touches no shared cache
- * line. It fetches them from the pool in batches, and takes back to it what it
- * does not need. So the limit is never exceeded, and may seem reached while other
- * bases hold unused credits: at most twice what they may keep, each.
+ * Each base has a part of the limit, its quota, so that arming touches no shared cache
+ * line. It takes quota from the pool in batches, and gives back what it does not need.
+ * So the limit is never exceeded. It may look reached while other bases have quota that
+ * they do not use: each at most twice what it may keep.
  */
 #ifndef _TWHEEL_QUOTA_H
 #define _TWHEEL_QUOTA_H
@@ -13,14 +13,14 @@
 #include <linux/atomic.h>
 #include <linux/minmax.h>
 
-/* So many at a time: rare enough not to be felt. */
+/* How much is taken at a time: enough to make that rare. */
 #define TW_QUOTA_BATCH	64U
 
 /**
  * struct tw_quota - the pool
- * @left: credits that no base holds
- * @batch: how many a base takes at a time
- * @keep: how many unused ones a base keeps
+ * @left: how many timers no base has quota for
+ * @batch: how much a base takes at a time
+ * @keep: how much unused quota a base keeps
  */
 struct tw_quota {
 	atomic_t left;
@@ -29,40 +29,40 @@ struct tw_quota {
 };
 
 /* @bases share @limit, of at most INT_MAX. */
-static inline void tw_quota_init(struct tw_quota *credits,
-				   unsigned int limit, unsigned int bases)
+static inline void tw_quota_init(struct tw_quota *quota,
+				 unsigned int limit, unsigned int bases)
 {
-	atomic_set(&credits->left, limit);
-	/* What the others may hold unused stays below half of the limit. */
-	credits->keep = min(limit / (4 * bases), TW_QUOTA_BATCH);
-	credits->batch = max(credits->keep, 1U);
+	atomic_set(&quota->left, limit);
+	/* All unused quota together stays below half of the limit. */
+	quota->keep = min(limit / (4 * bases), TW_QUOTA_BATCH);
+	quota->batch = max(quota->keep, 1U);
 }
 
-/* Fetch a batch, or what there is. Returns how many. */
-static inline unsigned int tw_quota_take(struct tw_quota *credits)
+/* Take a batch, or what is left. Returns how much. */
+static inline unsigned int tw_quota_take(struct tw_quota *quota)
 {
-	int left = atomic_read(&credits->left);
+	int left = atomic_read(&quota->left);
 	int taken;
 
 	do {
-		taken = min_t(int, left, credits->batch);
+		taken = min_t(int, left, quota->batch);
 		if (!taken)
 			return 0;
-	} while (!atomic_try_cmpxchg(&credits->left, &left, left - taken));
+	} while (!atomic_try_cmpxchg(&quota->left, &left, left - taken));
 	return taken;
 }
 
-/* How many of @spare unused credits a base should give back. */
-static inline unsigned int tw_quota_surplus(const struct tw_quota *credits,
-					      unsigned int spare)
+/* How much of @spare, its unused quota, a base should give back. */
+static inline unsigned int tw_quota_surplus(const struct tw_quota *quota,
+					    unsigned int spare)
 {
-	return spare > 2 * credits->keep ? spare - credits->keep : 0;
+	return spare > 2 * quota->keep ? spare - quota->keep : 0;
 }
 
-static inline void tw_quota_give(struct tw_quota *credits,
-				   unsigned int given)
+static inline void tw_quota_give(struct tw_quota *quota,
+				 unsigned int given)
 {
-	atomic_add(given, &credits->left);
+	atomic_add(given, &quota->left);
 }
 
 #endif /* _TWHEEL_QUOTA_H */

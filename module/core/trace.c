@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the events are made of. */
+/* Computes the fields of trace events. */
 #include <linux/ktime.h>
 
-#include "base.h"
-
+/* Before base.h, which includes trace.h, too. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+#include "base.h"
 
-/* The level where a timer of a tick is; -1: it waits to be served. */
-static int level_of(const struct tw_wheel *w, u64 tick)
+/* The level of a timer for a tick; -1: it is past, and waits to be served. */
+static int trace_level(const struct tw_wheel *w, u64 tick)
 {
 	if (tick <= w->horizon)
 		return -1;
@@ -22,7 +22,7 @@ void __tw_trace_arm(const struct twheel_base *base,
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
 	trace_twheel_arm(base->id, base->name, timer, deadline, tick,
-			 level_of(&base->wheel, tick));
+			 trace_level(&base->wheel, tick));
 }
 
 void __tw_trace_modify(const struct twheel_base *base,
@@ -32,7 +32,7 @@ void __tw_trace_modify(const struct twheel_base *base,
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
 	trace_twheel_modify(base->id, base->name, timer, deadline, tick,
-			    level_of(&base->wheel, tick));
+			    trace_level(&base->wheel, tick));
 }
 
 void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
@@ -70,7 +70,7 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 				    w->requeued - requeued);
 }
 
-/* tw_trace_expire_entry() - a timer that has been claimed is about to be called */
+/* tw_trace_expire_entry() - the callback of a claimed timer is about to be called */
 void tw_trace_expire_entry(const struct twheel_base *base,
 			   const struct twheel_timer *timer,
 			   twheel_fn function, u64 deadline)
@@ -79,7 +79,7 @@ void tw_trace_expire_entry(const struct twheel_base *base,
 				  tw_clock_now(&base->clock));
 }
 
-/* tw_trace_expire_exit() - it has been; @timer may be gone */
+/* tw_trace_expire_exit() - the callback has returned; @timer may be gone */
 void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
 			  twheel_fn function, u64 took_ns)
@@ -98,7 +98,7 @@ void __tw_trace_pass_begin(const struct twheel_base *base,
 	};
 }
 
-/* With the base lock; what is in @pass is how it was at the beginning. */
+/* With the base lock. @pass holds the counters as they were when the pass began. */
 void __tw_trace_pass_end(const struct twheel_base *base,
 			 struct twheel_trace_pass *pass)
 {

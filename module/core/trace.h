@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Tracing, where the module does it. While an event is off it costs the nop that its
- * static key is; what it is made of is computed out of line.
+ * Calls of trace events. While an event is off, it costs the nop of its static key. Its
+ * fields are computed out of line.
  */
 #ifndef _TWHEEL_TRACE_H
 #define _TWHEEL_TRACE_H
@@ -35,7 +35,7 @@ void __tw_trace_pass_begin(const struct twheel_base *base,
 void __tw_trace_pass_end(const struct twheel_base *base,
 			 struct twheel_trace_pass *pass);
 
-/* With the base lock: a timer has become pending, and is filed. */
+/* With the base lock: a timer has become pending, and is in its bucket. */
 static __always_inline void tw_trace_arm(const struct twheel_base *base,
 					 const struct twheel_timer *timer)
 {
@@ -43,7 +43,7 @@ static __always_inline void tw_trace_arm(const struct twheel_base *base,
 		__tw_trace_arm(base, timer);
 }
 
-/* With the base lock: a pending timer has been filed under another deadline. */
+/* With the base lock: a pending timer has moved to the bucket of another deadline. */
 static __always_inline void tw_trace_modify(const struct twheel_base *base,
 					    const struct twheel_timer *timer)
 {
@@ -51,7 +51,7 @@ static __always_inline void tw_trace_modify(const struct twheel_base *base,
 		__tw_trace_modify(base, timer);
 }
 
-/* Its caller keeps the timer alive. */
+/* The caller keeps the timer alive. */
 static __always_inline void tw_trace_extend(const struct twheel_timer *timer,
 					    u64 deadline)
 {
@@ -77,7 +77,7 @@ static inline void tw_trace_unfired(const struct twheel_base *base,
 		__tw_trace_unfired(base, timer, deadline);
 }
 
-/* With the base lock: what the engine has moved since it had counted so far. */
+/* With the base lock: tell what the engine has moved since its counters were like that. */
 static __always_inline void tw_trace_moved(const struct twheel_base *base,
 					   u64 cascades, u64 requeued)
 {
@@ -85,14 +85,14 @@ static __always_inline void tw_trace_moved(const struct twheel_base *base,
 		__tw_trace_moved(base, cascades, requeued);
 }
 
-/* Is either of the events of a callback on? Then tell of them. */
+/* Is an event of a callback on? */
 static __always_inline bool tw_trace_expiry(void)
 {
 	return trace_twheel_expire_entry_enabled() ||
 	       trace_twheel_expire_exit_enabled();
 }
 
-/* With the base lock: a pass begins. Returns whether it is to be told of. */
+/* With the base lock: a pass begins. Returns true if its event is on. */
 static __always_inline bool tw_trace_pass_begin(const struct twheel_base *base,
 						struct twheel_trace_pass *pass)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What several bases take in softirq together, on each CPU: the files of one user. For
- * each CPU there is a bucket as in budget.h.
+ * The budget of several bases together, for each CPU: the files of one user. Each CPU
+ * has a bucket as in budget.h.
  *
- * Only what is done in softirq flows in. So when one base takes more than its own share,
- * and has a thread, the others do not suffer from that. When all together take more,
- * those whose turn it is get threads, until the bucket has run half dry.
+ * Only time in softirq flows in. So a base that exceeds its own budget, and is served by
+ * a thread, takes nothing from the others. If all together take too much, threads serve
+ * the next ones, until the bucket is half empty.
  */
 #ifndef _TWHEEL_USER_BUDGET_H
 #define _TWHEEL_USER_BUDGET_H
@@ -19,41 +19,41 @@
 
 /**
  * struct tw_user_budget - what bases take together
- * @percent: how much of a CPU they may
- * @shares: of each CPU; touched by that one only, with interrupts off
+ * @percent: how much of a CPU they may take
+ * @budgets: one for each CPU. Only that CPU uses it, with interrupts off
  */
 struct tw_user_budget {
 	unsigned int percent;
-	struct tw_budget __percpu *shares;
+	struct tw_budget __percpu *budgets;
 };
 
 /* Return: 0, -ENOMEM. */
-static inline int tw_user_budget_init(struct tw_user_budget *account)
+static inline int tw_user_budget_init(struct tw_user_budget *user)
 {
-	account->shares = alloc_percpu_gfp(struct tw_budget, GFP_KERNEL_ACCOUNT);
-	return account->shares ? 0 : -ENOMEM;
+	user->budgets = alloc_percpu_gfp(struct tw_budget, GFP_KERNEL_ACCOUNT);
+	return user->budgets ? 0 : -ENOMEM;
 }
 
-/* No base has it any more. */
-static inline void tw_user_budget_exit(struct tw_user_budget *account)
+/* No base uses it any more. */
+static inline void tw_user_budget_exit(struct tw_user_budget *user)
 {
-	free_percpu(account->shares);
+	free_percpu(user->budgets);
 }
 
 /*
  * tw_user_budget_spend() - this CPU has been in softirq for it from @start to @end, in ns
  *
- * Return: has the share been exceeded?
+ * Return: true if the budget has been exceeded.
  */
-static inline bool tw_user_budget_spend(struct tw_user_budget *account, u64 start,
+static inline bool tw_user_budget_spend(struct tw_user_budget *user, u64 start,
 				    u64 end)
 {
-	struct tw_budget *share = this_cpu_ptr(account->shares);
+	struct tw_budget *budget = this_cpu_ptr(user->budgets);
 
 	lockdep_assert_irqs_disabled();
 	/* The parameter may have changed. */
-	share->percent = READ_ONCE(account->percent);
-	return tw_budget_spend(share, start, end);
+	budget->percent = READ_ONCE(user->percent);
+	return tw_budget_spend(budget, start, end);
 }
 
 #endif /* _TWHEEL_USER_BUDGET_H */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What wheels do, as events: perf, trace-cmd and bpftrace know them as twheel:arm and
- * so on, with the prefix twheel_; twheel trace prints them.
+ * Trace events of wheels. perf, trace-cmd and bpftrace know them as twheel:twheel_arm and
+ * so on. "twheel trace" prints them.
  *
- * Every event has the number and the name of its wheel: an open file of /dev/twheel
- * tells its number in fdinfo, a wheel of a module has it as its name in debugfs. Times
- * are ns on the wheel's clock, ticks count from its zero.
+ * Every event has the number and the name of its wheel. An open file of /dev/twheel
+ * shows its number in fdinfo. A module's wheel has its number as its name in debugfs.
+ * Times are ns on the wheel's clock. Ticks count from the zero of that clock.
  *
- * Books: of a wheel that was traced from its beginning, arm - expire_entry - cancel -
- * unfired is what is pending.
+ * Of a wheel that was traced from its beginning, the number of twheel_arm less those of
+ * twheel_expire_entry, twheel_cancel and twheel_unfired is how many timers are pending.
  *
- * An extension by twheel_extend_at() is inline, and one compare-and-swap: it is not
- * traced, for to look whether it should be would cost a tenth as much. What has come of
- * it is: requeue counts the timers that were found extended.
+ * twheel_extend_at() is not traced. It is inline and one compare-and-swap: a look at the
+ * event's key would cost a tenth as much. twheel_requeue counts the timers that were
+ * later found extended.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM twheel
@@ -27,7 +27,7 @@
 #include <linux/twheel.h>
 
 #ifndef TWHEEL_TRACE_NAME
-/* How much of a wheel's name an event has, with the zero at its end. */
+/* The bytes of a wheel's name in an event, with the zero at the end. */
 #define TWHEEL_TRACE_NAME	16
 
 /**
@@ -38,7 +38,7 @@
  * @requeued: timers found extended
  * @took_ns: how long it took, on the monotonic clock
  * @pending: timers that are pending at its end
- * @exhausted: it has used up its budget, and another one resumes
+ * @exhausted: it used up its budget, and another pass goes on
  * @threaded: a thread did it
  */
 struct twheel_trace_pass {
@@ -53,7 +53,7 @@ struct twheel_trace_pass {
 };
 #endif
 
-DECLARE_EVENT_CLASS(twheel_filed,
+DECLARE_EVENT_CLASS(twheel_bucket,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
 		 u64 deadline_ns, u64 tick, int level),
 	TP_ARGS(wheel, name, timer, deadline_ns, tick, level),
@@ -88,24 +88,24 @@ DECLARE_EVENT_CLASS(twheel_filed,
  * @timer: the timer
  * @deadline_ns: its deadline
  * @tick: the tick on which that is served
- * @level: the level where it is filed; -1: it is past, and waits to be served
+ * @level: the level of its bucket; -1: it is past, and waits to be served
  */
-DEFINE_EVENT(twheel_filed, twheel_arm,
+DEFINE_EVENT(twheel_bucket, twheel_arm,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
 		 u64 deadline_ns, u64 tick, int level),
 	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
 );
 
 /**
- * twheel_modify - a pending timer is filed anew, under another deadline
+ * twheel_modify - a pending timer moves to the bucket of another deadline
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
- * @level: the level where it is filed; -1: it is past, and waits to be served
+ * @level: the level of its bucket; -1: it is past, and waits to be served
  */
-DEFINE_EVENT(twheel_filed, twheel_modify,
+DEFINE_EVENT(twheel_bucket, twheel_modify,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
 		 u64 deadline_ns, u64 tick, int level),
 	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
@@ -137,15 +137,15 @@ DECLARE_EVENT_CLASS(twheel_word,
 );
 
 /**
- * twheel_extend - a pending timer has got a later deadline, and stays where it is
+ * twheel_extend - a pending timer gets a later deadline, and stays in its bucket
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
  *
- * By twheel_extend(), or by arming or modifying it for later; not by
- * twheel_extend_at().
+ * That was done by twheel_extend(), or by an arm or a modify to a later deadline.
+ * twheel_extend_at() is not traced.
  */
 DEFINE_EVENT(twheel_word, twheel_extend,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
@@ -188,7 +188,7 @@ DEFINE_EVENT(twheel_word, twheel_unfired,
  * @timer: the timer
  * @function: the callback
  * @deadline_ns: the deadline that has been reached
- * @now_ns: what the wheel's clock shows
+ * @now_ns: the time on the wheel's clock
  */
 TRACE_EVENT(twheel_expire_entry,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
@@ -208,7 +208,7 @@ TRACE_EVENT(twheel_expire_entry,
 		__entry->timer		= timer;
 		__entry->function	= function;
 		__entry->deadline_ns	= deadline_ns;
-		/* The clock may have been set back since it was found due. */
+		/* The clock may have been set back since the timer was due. */
 		__entry->late_ns	= now_ns > deadline_ns ?
 					  now_ns - deadline_ns : 0;
 	),
@@ -253,7 +253,7 @@ TRACE_EVENT(twheel_expire_exit,
  * @wheel: the number of their wheel
  * @name: the wheel's name
  * @now_tick: the wheel's position
- * @levels: bit mask of the levels that they have left
+ * @levels: bit mask of the levels that they came from
  * @timers: how many
  */
 TRACE_EVENT(twheel_cascade,
@@ -307,7 +307,7 @@ TRACE_EVENT(twheel_requeue,
 );
 
 /**
- * twheel_pass - a wheel was woken up, and has done its work
+ * twheel_pass - a wheel woke up, and has done its work
  * @wheel: its number
  * @name: its name
  * @pass: what it has done

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How much a pass does under one hold of the lock, with interrupts off, where timers
+ * that look due turn out not to be. On a virtual clock, to the timer.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/slab.h>
+
+#include <linux/twheel.h>
+
+#include "../module/core/base.h"
+#include "basics.h"
+
+#define NR_CROWD	2000
+
+/* At most so many timers are moved under one hold, searching bitmaps included. */
+#define HOLD_MOST	64
+
+static void crowd_fire(struct twheel_timer *timer)
+{
+}
+
+static struct twheel *crowd_wheel(struct kunit *test, unsigned int slots)
+{
+	struct twheel_config config = {
+		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
+		.slots = slots, .start_ns = MS,
+	};
+	struct twheel *wheel = twheel_create(&config);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	return wheel;
+}
+
+static struct twheel_timer *crowd_new(struct kunit *test, struct twheel *wheel)
+{
+	struct twheel_timer *timers;
+	unsigned int i;
+
+	timers = kunit_kcalloc(test, NR_CROWD, sizeof(*timers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, timers);
+	for (i = 0; i < NR_CROWD; i++)
+		twheel_timer_init(&timers[i], wheel, crowd_fire);
+	return timers;
+}
+
+/* Advance, and check what was done under a hold. Each callback ends one, too. */
+static void crowd_advance(struct kunit *test, struct twheel *wheel,
+			  const struct twheel_base *base, u64 to)
+{
+	const struct tw_wheel *w = &base->wheel;
+	u64 work = w->requeued + w->cascades + w->searched;
+	u64 holds = base->breaths + base->passes + tw_base_fired(base);
+
+	twheel_advance(wheel, to);
+	work = w->requeued + w->cascades + w->searched - work;
+	holds = base->breaths + base->passes + tw_base_fired(base) - holds;
+	KUNIT_EXPECT_LE_MSG(test, work, holds * HOLD_MOST, "to %llu", to);
+}
+
+static void extended_crowd(struct kunit *test, unsigned int slots)
+{
+	struct twheel *wheel = crowd_wheel(test, slots);
+	struct twheel_timer *timers = crowd_new(test, wheel);
+	struct twheel_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < NR_CROWD; i++) {
+		twheel_arm_at(&timers[i], 100 * MS);
+		twheel_extend_at(&timers[i], HOUR);
+	}
+	crowd_advance(test, wheel, timers[0].base, 100 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.requeued, NR_CROWD);
+	KUNIT_EXPECT_EQ(test, stats.fired, 0);
+	crowd_advance(test, wheel, timers[0].base, 2 * HOUR);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
+	twheel_destroy(wheel);
+}
+
+static void extended_timers_are_moved_in_slices(struct kunit *test)
+{
+	extended_crowd(test, 16);
+	extended_crowd(test, 256);
+	extended_crowd(test, 4096);
+}
+
+/* @apart: the distance of the deadlines. */
+static void set_back_crowd(struct kunit *test, unsigned int slots, u64 apart)
+{
+	struct twheel *wheel = crowd_wheel(test, slots);
+	struct twheel_timer *timers = crowd_new(test, wheel);
+	struct twheel_stats stats;
+	unsigned int i;
+
+	twheel_advance(wheel, 1000 * MS);
+	for (i = 0; i < NR_CROWD; i++)
+		twheel_arm_at(&timers[i], 2000 * MS + i * apart);
+	crowd_advance(test, wheel, timers[0].base, 10 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, 0);
+	KUNIT_EXPECT_EQ(test, stats.pending, NR_CROWD);
+	crowd_advance(test, wheel, timers[0].base,
+		      2000 * MS + NR_CROWD * apart);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
+	twheel_destroy(wheel);
+}
+
+static void set_back_moves_in_slices(struct kunit *test)
+{
+	static const unsigned int slots[] = { 16, 256, 4096 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		set_back_crowd(test, slots[i], 0);
+		set_back_crowd(test, slots[i], MS);
+		set_back_crowd(test, slots[i], 997 * MS);
+		set_back_crowd(test, slots[i], 3 * HOUR);
+	}
+}
+
+/* A timer alone in each of many upper buckets, after a long sleep. */
+static void sparse_crowd_is_moved_in_slices(struct kunit *test)
+{
+	static const unsigned int slots[] = { 2, 256, 4096 };
+	struct twheel_timer *timers;
+	struct twheel *wheel;
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(slots); i++) {
+		wheel = crowd_wheel(test, slots[i]);
+		timers = crowd_new(test, wheel);
+		for (j = 0; j < NR_CROWD; j++) {
+			twheel_arm_at(&timers[j], (j + 1) * 5003 * MS);
+			twheel_extend_at(&timers[j], 5000 * HOUR);
+		}
+		crowd_advance(test, wheel, timers[0].base, 4000 * HOUR);
+		twheel_destroy(wheel);
+	}
+}
+
+static struct kunit_case pass_cases[] = {
+	KUNIT_CASE(extended_timers_are_moved_in_slices),
+	KUNIT_CASE(set_back_moves_in_slices),
+	KUNIT_CASE(sparse_crowd_is_moved_in_slices),
+	{ }
+};
+
+struct kunit_suite twheel_pass_suite = {
+	.name		= "twheel_pass",
+	.test_cases	= pass_cases,
+};

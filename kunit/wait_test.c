@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for a callback: it takes one callback, however the timer arms itself and
+ * whatever else is due; and it is for that timer, and not for one at its address.
+ */
+#include <linux/cpumask.h>
+
+#include "smp.h"
+
+static const enum twheel_context wait_contexts[] = {
+	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
+};
+
+static struct twheel *wait_wheel(struct kunit *test, enum twheel_context context,
+				 bool percpu)
+{
+	struct twheel_config config = {
+		.name = "kunit-wait", .context = context, .percpu = percpu,
+	};
+
+	return wheel_new(test, &config);
+}
+
+/**
+ * struct self_armer - a timer that arms itself for now, for as long as it is let
+ * @timer: the timer
+ * @context: where its callback runs
+ * @calls: how often it was called
+ * @end: jiffies at which it stops, if it is not cancelled
+ */
+struct self_armer {
+	struct twheel_timer timer;
+	enum twheel_context context;
+	atomic_t calls;
+	unsigned long end;
+};
+
+static void self_armer_fire(struct twheel_timer *timer)
+{
+	struct self_armer *armer = container_of(timer, struct self_armer, timer);
+
+	atomic_inc(&armer->calls);
+	if (armer->context == TWHEEL_CONTEXT_WORK)
+		usleep_range(1000, 2000);
+	else
+		spin_ns(100 * US);
+	if (time_before(jiffies, armer->end))
+		twheel_arm(timer, 0);
+}
+
+/* Once it is cancelled, at most the callback that ran was still to end. */
+static void self_armer_cancel(struct kunit *test, enum twheel_context context)
+{
+	struct twheel *wheel = wait_wheel(test, context, false);
+	struct self_armer armer = { .context = context };
+	unsigned int round;
+	int before, after;
+
+	twheel_timer_init_on_stack(&armer.timer, wheel, self_armer_fire);
+	for (round = 0; round < 20; round++) {
+		armer.end = jiffies + PATIENCE;
+		before = atomic_read(&armer.calls);
+		twheel_arm(&armer.timer, 0);
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&armer.calls) >
+					      before + 2));
+		before = atomic_read(&armer.calls);
+		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&armer.timer), 1);
+		after = atomic_read(&armer.calls);
+		/* One more may have begun between the look and the call. */
+		if (context == TWHEEL_CONTEXT_WORK)
+			KUNIT_EXPECT_LE(test, after, before + 2);
+		KUNIT_EXPECT_TRUE(test, time_before(jiffies, armer.end));
+		KUNIT_EXPECT_FALSE(test, twheel_pending(&armer.timer));
+		KUNIT_EXPECT_EQ(test, atomic_read(&armer.calls), after);
+	}
+	twheel_destroy(wheel);
+	twheel_timer_destroy_on_stack(&armer.timer);
+}
+
+static void self_arming_timer_is_cancelled(struct kunit *test)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++)
+		self_armer_cancel(test, wait_contexts[i]);
+}
+
+#define NR_BACKLOG	1500
+
+/**
+ * struct backlog - many timers that are due at once
+ * @timers: the timers
+ * @calls: how many callbacks were called
+ * @inside: the first one's callback runs
+ * @waiting: somebody is about to wait for that
+ */
+struct backlog {
+	struct twheel_timer timers[NR_BACKLOG];
+	atomic_t calls;
+	atomic_t inside;
+	atomic_t waiting;
+};
+
+static void backlog_fire(struct twheel_timer *timer)
+{
+	struct backlog *backlog = twheel_data(twheel_of(timer));
+	u64 end = ktime_get_ns() + 200 * MS;
+
+	if (atomic_inc_return(&backlog->calls) == 1) {
+		atomic_set(&backlog->inside, 1 + (timer - backlog->timers));
+		while (!atomic_read(&backlog->waiting) && ktime_get_ns() < end)
+			cpu_relax();
+		spin_ns(2 * MS);
+		return;
+	}
+	spin_ns(MS);
+}
+
+static int backlog_arm(void *arg)
+{
+	struct backlog *backlog = arg;
+	unsigned int i;
+
+	for (i = 0; i < NR_BACKLOG; i++)
+		twheel_arm(&backlog->timers[i], 50 * MS);
+	return 0;
+}
+
+static int backlog_cancel(void *arg)
+{
+	struct backlog *backlog = arg;
+
+	if (!await(atomic_read(&backlog->inside)))
+		return -ETIMEDOUT;
+	atomic_set(&backlog->waiting, 1);
+	twheel_cancel_sync(&backlog->timers[atomic_read(&backlog->inside) - 1]);
+	return atomic_read(&backlog->calls);
+}
+
+static void backlog_is_not_waited_for(struct kunit *test)
+{
+	int here = cpumask_first(cpu_online_mask);
+	int there = cpumask_last(cpu_online_mask);
+	struct twheel_config config = {
+		.name = "kunit-wait", .percpu = true,
+	};
+	struct backlog *backlog;
+	struct twheel *wheel;
+	unsigned int i;
+	int calls;
+
+	if (here == there)
+		kunit_skip(test, "needs two CPUs");
+	backlog = kunit_kzalloc(test, sizeof(*backlog), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, backlog);
+	config.data = backlog;
+	wheel = wheel_new(test, &config);
+	for (i = 0; i < NR_BACKLOG; i++)
+		twheel_timer_init(&backlog->timers[i], wheel, backlog_fire);
+	cpu_run(there, backlog_arm, backlog);
+	calls = cpu_run(here, backlog_cancel, backlog);
+	KUNIT_EXPECT_GT(test, calls, 0);
+	/* Of a second and more; a busy machine may be late by much of that. */
+	KUNIT_EXPECT_LT(test, calls, 900);
+	twheel_destroy(wheel);
+}
+
+/**
+ * struct reused - a timer whose callback makes a new one in its place
+ * @timer: the timer, then the new one
+ * @shutdown: what its shutdown said, from the callback
+ * @before: it was pending before that
+ * @after: and after
+ * @done: the callback is through
+ */
+struct reused {
+	struct twheel_timer timer;
+	int shutdown;
+	bool before;
+	bool after;
+	atomic_t done;
+};
+
+static void reused_new_fire(struct twheel_timer *timer)
+{
+}
+
+static void reused_fire(struct twheel_timer *timer)
+{
+	struct reused *reused = container_of(timer, struct reused, timer);
+	struct twheel *wheel = twheel_of(timer);
+
+	/* As if it were freed here, and its memory allocated again. */
+	twheel_timer_init(&reused->timer, wheel, reused_new_fire);
+	twheel_arm(&reused->timer, HOUR);
+	reused->before = twheel_pending(&reused->timer);
+	reused->shutdown = twheel_shutdown_sync(&reused->timer);
+	reused->after = twheel_pending(&reused->timer);
+	atomic_set(&reused->done, 1);
+}
+
+static void timer_at_the_same_address(struct kunit *test)
+{
+	struct reused *reused;
+	struct twheel *wheel;
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(wait_contexts); i++) {
+		/* It may not wait, by twheel_shutdown_sync(), in hard interrupt. */
+		if (wait_contexts[i / 2] == TWHEEL_CONTEXT_HARDIRQ)
+			continue;
+		wheel = wait_wheel(test, wait_contexts[i / 2], i % 2);
+		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, reused);
+		twheel_timer_init(&reused->timer, wheel, reused_fire);
+		twheel_arm(&reused->timer, 0);
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&reused->done)));
+		KUNIT_EXPECT_TRUE(test, reused->before);
+		KUNIT_EXPECT_EQ(test, reused->shutdown, 1);
+		KUNIT_EXPECT_FALSE(test, reused->after);
+		KUNIT_EXPECT_EQ(test, twheel_arm(&reused->timer, 0), -ESHUTDOWN);
+		twheel_destroy(wheel);
+	}
+}
+
+static struct kunit_case wait_cases[] = {
+	KUNIT_CASE(self_arming_timer_is_cancelled),
+	KUNIT_CASE(backlog_is_not_waited_for),
+	KUNIT_CASE(timer_at_the_same_address),
+	{ }
+};
+
+struct kunit_suite twheel_wait_suite = {
+	.name		= "twheel_wait",
+	.test_cases	= wait_cases,
+};
