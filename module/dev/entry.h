@@ -10,7 +10,6 @@
 #ifndef _TWHEEL_ENTRY_H
 #define _TWHEEL_ENTRY_H
 
-#include <linux/nospec.h>
 #include <linux/prefetch.h>
 #include <linux/spinlock_types.h>
 #include <linux/types.h>
@@ -122,14 +121,19 @@ void tw_queue_add_first(struct tw_entries *entries, struct tw_queue *queue,
 void tw_queue_del(struct tw_entries *entries, struct tw_queue *queue,
 		  struct tw_entry *entry);
 
-/* tw_entries_at() - the entry at an index below &tw_entries.count */
+/*
+ * tw_entries_at() - the entry at an index below &tw_entries.count
+ *
+ * The masks keep an index that a program chose within the arrays in speculation, too, and
+ * are cheaper than array_index_nospec(). Pointers beyond the last entry are NULL.
+ */
 static inline struct tw_entry *tw_entries_at(const struct tw_entries *entries,
 					     u32 index)
 {
 	u32 chunk = index >> TW_CHUNK_SHIFT;
 
-	return &entries->dirs[chunk >> TW_DIR_SHIFT][chunk % TW_DIR_CHUNKS]
-			     [index % TW_CHUNK_ENTRIES];
+	return &entries->dirs[(chunk >> TW_DIR_SHIFT) % TW_NR_DIRS]
+			     [chunk % TW_DIR_CHUNKS][index % TW_CHUNK_ENTRIES];
 }
 
 static inline enum tw_entry_state tw_entry_state(const struct tw_entry *entry)
@@ -195,8 +199,7 @@ static inline struct tw_entry *tw_entries_find(const struct tw_entries *entries,
 
 	if (unlikely(index >= entries->count))
 		return NULL;
-	entry = tw_entries_at(entries,
-			      array_index_nospec(index, entries->count));
+	entry = tw_entries_at(entries, index);
 	if (likely(entry->tag == (id | TW_ENTRY_TAG(TW_ENTRY_ARMED))))
 		return entry;
 	return tw_entry_id(entry) == id && tw_entry_is_live(entry) ? entry :
@@ -211,8 +214,7 @@ static inline void tw_entries_prefetch(const struct tw_entries *entries, u64 id)
 
 	if (index >= entries->count)
 		return;
-	entry = tw_entries_at(entries,
-			      array_index_nospec(index, entries->count));
+	entry = tw_entries_at(entries, index);
 	/* The size of an entry is no multiple of a cache line. */
 	prefetchw(entry);
 	prefetchw(&entry->deadline_ns);
