@@ -12,20 +12,20 @@
 static void between_clock_and_position(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 3);
+	struct probe *p = probes_new(test, 3);
 	unsigned int i;
 
 	for (i = 0; i < 3; i++)
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS);
 	twheel_arm_at(&p[0].timer, 1010 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 500 * MS), 1010 * MS);
 	twheel_arm_at(&p[1].timer, 700 * MS);
 	twheel_arm_at(&p[2].timer, 1000 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 500 * MS), 700 * MS);
-	run_until(wheel, 700 * MS - 1);
+	wheel_run_until(wheel, 700 * MS - 1);
 	KUNIT_EXPECT_EQ_MSG(test, p[1].fired, 0, "early");
-	run_until(wheel, 2000 * MS);
+	wheel_run_until(wheel, 2000 * MS);
 	KUNIT_EXPECT_EQ(test, p[1].fired_at, 700 * MS);
 	KUNIT_EXPECT_EQ(test, p[2].fired_at, 1000 * MS);
 	KUNIT_EXPECT_EQ(test, p[0].fired_at, 1010 * MS);
@@ -36,9 +36,9 @@ static void between_clock_and_position(struct kunit *test)
 static void due_no_more(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 1);
+	struct probe *p = probes_new(test, 1);
 
-	init_probe(p, wheel, note);
+	probe_init(p, wheel, probe_fire);
 	twheel_advance(wheel, 1000 * MS);
 	/* Past; but it is not served before the clock is set back. */
 	twheel_arm_at(&p->timer, 50 * MS);
@@ -46,7 +46,7 @@ static void due_no_more(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->fired, 0);
 	KUNIT_EXPECT_TRUE(test, twheel_pending(&p->timer));
 	KUNIT_EXPECT_EQ(test, twheel_remaining(&p->timer), 30 * MS);
-	run_until(wheel, DAY);
+	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, p->fired, 1);
 	KUNIT_EXPECT_EQ(test, p->fired_at, 50 * MS);
 }
@@ -54,25 +54,25 @@ static void due_no_more(struct kunit *test)
 static void fired_is_fired(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 1);
+	struct probe *p = probes_new(test, 1);
 
-	init_probe(p, wheel, note);
+	probe_init(p, wheel, probe_fire);
 	twheel_arm_at(&p->timer, 50 * MS);
-	run_until(wheel, 100 * MS);
+	wheel_run_until(wheel, 100 * MS);
 	twheel_advance(wheel, 10 * MS);
-	run_until(wheel, 200 * MS);
+	wheel_run_until(wheel, 200 * MS);
 	KUNIT_EXPECT_EQ_MSG(test, p->fired, 1, "fired again");
 }
 
 static void back_by_days(struct kunit *test)
 {
-	struct twheel *wheel = new_wheel(test, MS, 40 * DAY);
-	struct probe *p = new_probes(test, 40);
+	struct twheel *wheel = virtual_wheel(test, MS, 40 * DAY);
+	struct probe *p = probes_new(test, 40);
 	struct twheel_stats stats;
 	unsigned int i;
 
 	for (i = 0; i < 40; i++)
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 	for (i = 20; i < 40; i++)
 		twheel_arm_at(&p[i].timer, (30 + i) * DAY);
 	twheel_advance(wheel, 10 * DAY);
@@ -80,7 +80,7 @@ static void back_by_days(struct kunit *test)
 		twheel_arm_at(&p[i].timer, (11 + i) * DAY);
 	/* Back once more, before anything has happened. */
 	twheel_advance(wheel, 5 * DAY);
-	run_until(wheel, 80 * DAY);
+	wheel_run_until(wheel, 80 * DAY);
 	for (i = 0; i < 40; i++) {
 		KUNIT_EXPECT_EQ_MSG(test, p[i].fired, 1, "probe %u", i);
 		KUNIT_EXPECT_EQ_MSG(test, p[i].fired_at,
@@ -98,12 +98,12 @@ static void back_by_days(struct kunit *test)
 static void moved_after_back(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 5);
+	struct probe *p = probes_new(test, 5);
 	unsigned int i;
 
 	twheel_advance(wheel, 10000 * MS);
 	for (i = 0; i < 5; i++) {
-		init_probe(&p[i], wheel, note);
+		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm_at(&p[i].timer, 10100 * MS);
 	}
 	twheel_advance(wheel, 3000 * MS);
@@ -113,7 +113,7 @@ static void moved_after_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&p[3].timer, 0), 1);
 	twheel_advance(wheel, 3000 * MS);
 	KUNIT_EXPECT_EQ(test, p[3].fired, 1);
-	run_until(wheel, 30000 * MS);
+	wheel_run_until(wheel, 30000 * MS);
 	KUNIT_EXPECT_EQ(test, p[0].fired_at, 4000 * MS);
 	KUNIT_EXPECT_EQ(test, p[1].fired, 0);
 	KUNIT_EXPECT_EQ(test, p[2].fired_at, 20000 * MS);
@@ -123,7 +123,7 @@ static void moved_after_back(struct kunit *test)
 
 /* Whatever the steps: due is what the clock has come to, and nothing else. */
 
-static u32 dice(u32 *seed)
+static u32 back_dice(u32 *seed)
 {
 	*seed ^= *seed << 13;
 	*seed ^= *seed >> 17;
@@ -157,25 +157,25 @@ static void steps_at_random(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	unsigned int i, round, n = 40;
-	struct probe *probes = new_probes(test, n);
+	struct probe *probes = probes_new(test, n);
 	u32 seed = 2024;
 	u64 now = 1000;
 
 	for (i = 0; i < n; i++)
-		init_probe(&probes[i], wheel, note);
+		probe_init(&probes[i], wheel, probe_fire);
 	for (round = 0; round < 600; round++) {
-		u64 far = 1 + dice(&seed) % (1U << dice(&seed) % 20);
+		u64 far = 1 + back_dice(&seed) % (1U << back_dice(&seed) % 20);
 
 		for (i = 0; i < 6; i++) {
-			struct probe *p = &probes[dice(&seed) % n];
-			u64 deadline = (now + dice(&seed) % (2 * far)) * MS;
+			struct probe *p = &probes[back_dice(&seed) % n];
+			u64 deadline = (now + back_dice(&seed) % (2 * far)) * MS;
 
-			if (dice(&seed) % 4 == 0)
+			if (back_dice(&seed) % 4 == 0)
 				twheel_cancel(&p->timer);
 			else
 				twheel_arm_at(&p->timer, deadline);
 		}
-		if (dice(&seed) % 3 == 0)
+		if (back_dice(&seed) % 3 == 0)
 			now -= min(now, far);
 		else
 			now += far;
@@ -194,7 +194,7 @@ static void note_and_set_back(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
 
-	note(timer);
+	probe_fire(timer);
 	set_back(timer, 100 * MS);
 	twheel_arm_at(&probe->other->timer, 200 * MS);
 }
@@ -202,16 +202,16 @@ static void note_and_set_back(struct twheel_timer *timer)
 static void back_in_a_callback(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *p = new_probes(test, 2);
+	struct probe *p = probes_new(test, 2);
 
-	init_probe(&p[0], wheel, note_and_set_back);
-	init_probe(&p[1], wheel, note);
+	probe_init(&p[0], wheel, note_and_set_back);
+	probe_init(&p[1], wheel, probe_fire);
 	p[0].other = &p[1];
 	twheel_arm_at(&p[0].timer, 1000 * MS);
 	/* An alarm set for where the wheel has been would be late. */
 	KUNIT_EXPECT_LE(test, twheel_advance(wheel, 1000 * MS), 200 * MS);
 	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
-	run_until(wheel, 1000 * MS);
+	wheel_run_until(wheel, 1000 * MS);
 	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
 	KUNIT_EXPECT_EQ(test, p[1].fired_at, 200 * MS);
 }
@@ -228,7 +228,7 @@ static struct between between;
 
 static void note_and_call(struct twheel_timer *timer)
 {
-	note(timer);
+	probe_fire(timer);
 	/* It runs when the pass lets softirqs in. */
 	tasklet_schedule(&between.tasklet);
 }
@@ -251,15 +251,15 @@ static unsigned int crowd_fired(const struct probe *crowd)
 static void back_within_a_round(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe *crowd = new_probes(test, CROWD);
-	struct probe *later = new_probes(test, 1);
+	struct probe *crowd = probes_new(test, CROWD);
+	struct probe *later = probes_new(test, 1);
 	unsigned int i, fired;
 
 	between.later = later;
 	tasklet_setup(&between.tasklet, after_the_pass);
-	init_probe(later, wheel, note);
+	probe_init(later, wheel, probe_fire);
 	for (i = 0; i < CROWD; i++) {
-		init_probe(&crowd[i], wheel, note_and_call);
+		probe_init(&crowd[i], wheel, note_and_call);
 		twheel_arm_at(&crowd[i].timer, 1000 * MS);
 	}
 	twheel_advance(wheel, 1000 * MS);
@@ -269,13 +269,13 @@ static void back_within_a_round(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, later->fired, 0, "early");
 
 	/* The others are not due any more. */
-	run_until(wheel, 999 * MS);
+	wheel_run_until(wheel, 999 * MS);
 	KUNIT_EXPECT_EQ(test, crowd_fired(crowd), fired);
 	KUNIT_EXPECT_EQ(test, later->fired, 1);
 	KUNIT_EXPECT_EQ(test, later->fired_at, 500 * MS);
 	for (i = 0; i < CROWD; i++)
-		crowd[i].timer.function = note;
-	run_until(wheel, 1000 * MS);
+		crowd[i].timer.function = probe_fire;
+	wheel_run_until(wheel, 1000 * MS);
 	KUNIT_EXPECT_EQ(test, crowd_fired(crowd), CROWD);
 }
 

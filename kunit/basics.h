@@ -56,10 +56,4 @@ static inline u64 pass_count(struct twheel *wheel)
 	return stats.passes;
 }
 
-/* Earlier names, for tests that still use them. */
-#define roll(seed)	test_random(seed)
-#define busy(ns)	spin_ns(ns)
-#define pending(wheel)	pending_count(wheel)
-#define passes(wheel)	pass_count(wheel)
-
 #endif /* _TWHEEL_KUNIT_BASICS_H */

@@ -12,14 +12,14 @@
 #include "../module/core/budget.h"
 #include "../module/core/user_budget.h"
 
-#include "live.h"
+#include "smp.h"
 #include "stress.h"
 
 /* A full bucket runs half dry in so long, if nothing is spent. */
 #define RECOVERY(percent)	(TW_BUDGET_MAX * 100 / (percent))
 
 /* Spend @percent of the time from @from to @to. Was the share exceeded? */
-static bool spend(struct tw_budget *share, u64 from, u64 to,
+static bool budget_spend(struct tw_budget *share, u64 from, u64 to,
 		  unsigned int percent)
 {
 	bool over = share->over;
@@ -34,19 +34,19 @@ static void bucket_runs_over(struct kunit *test)
 	struct tw_budget share = { .percent = 25 };
 	u64 now = HOUR;
 
-	KUNIT_EXPECT_FALSE_MSG(test, spend(&share, now, now + HOUR / 60, 25),
+	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + HOUR / 60, 25),
 			       "just what it may");
 	now += HOUR / 60;
-	KUNIT_EXPECT_FALSE_MSG(test, spend(&share, now, now + 10 * MS, 100),
+	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + 10 * MS, 100),
 			       "a burst");
 	now += 10 * MS;
-	KUNIT_EXPECT_TRUE_MSG(test, spend(&share, now, now + 10 * MS, 100),
+	KUNIT_EXPECT_TRUE_MSG(test, budget_spend(&share, now, now + 10 * MS, 100),
 			      "too much");
 	now += 10 * MS;
-	KUNIT_EXPECT_TRUE_MSG(test, spend(&share, now, now + HOUR / 60, 26),
+	KUNIT_EXPECT_TRUE_MSG(test, budget_spend(&share, now, now + HOUR / 60, 26),
 			      "still a little too much");
 	now += HOUR / 60;
-	KUNIT_EXPECT_FALSE_MSG(test, spend(&share, now, now + RECOVERY(25), 1),
+	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + RECOVERY(25), 1),
 			       "little for long");
 }
 
@@ -69,7 +69,7 @@ static void whole_cpu_is_never_too_much(struct kunit *test)
 	struct tw_budget share = { .percent = 100 };
 
 	tw_budget_spend(&share, HOUR, HOUR);
-	KUNIT_EXPECT_FALSE(test, spend(&share, HOUR, HOUR + HOUR / 60, 100));
+	KUNIT_EXPECT_FALSE(test, budget_spend(&share, HOUR, HOUR + HOUR / 60, 100));
 }
 
 static bool account_spend(struct tw_user_budget *account, u64 from, u64 to,
@@ -147,7 +147,7 @@ struct glutton {
 	atomic_t elsewhere;
 };
 
-static void gorge(struct twheel_timer *timer)
+static void glutton_fire(struct twheel_timer *timer)
 {
 	struct glutton *glutton = container_of(timer, struct glutton, timer);
 
@@ -159,7 +159,7 @@ static void gorge(struct twheel_timer *timer)
 		atomic_inc(&glutton->elsewhere);
 	if (READ_ONCE(glutton->sated))
 		return;
-	busy(200 * US);
+	spin_ns(200 * US);
 	twheel_arm(timer, 0);
 }
 
@@ -170,11 +170,11 @@ static struct glutton *new_glutton(struct kunit *test, unsigned int share)
 
 	glutton = kunit_kzalloc(test, sizeof(*glutton), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, glutton);
-	twheel_timer_init(&glutton->timer, live_wheel(test, &config), gorge);
+	twheel_timer_init(&glutton->timer, wheel_new(test, &config), glutton_fire);
 	return glutton;
 }
 
-static u64 threaded(struct glutton *glutton)
+static u64 glutton_threaded(struct glutton *glutton)
 {
 	struct twheel_stats stats;
 
@@ -202,7 +202,7 @@ static void glutton_gets_a_thread(struct kunit *test)
 	twheel_arm(&glutton->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&glutton->in_thread) >= 50));
 	KUNIT_EXPECT_GT(test, atomic_read(&glutton->in_softirq), 0);
-	KUNIT_EXPECT_GT(test, threaded(glutton), 0);
+	KUNIT_EXPECT_GT(test, glutton_threaded(glutton), 0);
 
 	WRITE_ONCE(glutton->sated, true);
 	KUNIT_EXPECT_TRUE_MSG(test, await(fires_in_softirq(glutton)),
@@ -219,7 +219,7 @@ static void modest_gets_none(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test,
 			  await(atomic_read(&glutton->in_softirq) >= 200));
 	WRITE_ONCE(glutton->sated, true);
-	KUNIT_EXPECT_EQ(test, threaded(glutton), 0);
+	KUNIT_EXPECT_EQ(test, glutton_threaded(glutton), 0);
 	twheel_destroy(twheel_of(&glutton->timer));
 	KUNIT_EXPECT_EQ(test, atomic_read(&glutton->in_thread), 0);
 }
@@ -256,17 +256,17 @@ static void others_are_served(struct kunit *test)
 {
 	struct glutton *glutton = new_glutton(test, 5);
 	struct twheel_config config = { .name = "kunit-other" };
-	struct twheel *other = live_wheel(test, &config);
+	struct twheel *other = wheel_new(test, &config);
 	unsigned int i, n = 50;
-	struct shot *shots = new_shots(test, other, n);
+	struct oneshot *oneshots = oneshots_new(test, other, n);
 
 	twheel_arm(&glutton->timer, 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&glutton->in_thread) > 0));
 	for (i = 0; i < n; i++) {
-		shots[i].deadline = twheel_now(other) + i * MS;
-		twheel_arm_at(&shots[i].timer, shots[i].deadline);
+		oneshots[i].deadline = twheel_now(other) + i * MS;
+		twheel_arm_at(&oneshots[i].timer, oneshots[i].deadline);
 	}
-	expect_shots(test, shots, n);
+	oneshots_expect(test, oneshots, n);
 	twheel_destroy(twheel_of(&glutton->timer));
 	twheel_destroy(other);
 }

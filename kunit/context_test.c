@@ -232,7 +232,7 @@ static void callers_workqueue(struct kunit *test)
 	destroy_work_on_stack(&blocker.work);
 }
 
-static void refuses(struct kunit *test)
+static void context_expect_refused(struct kunit *test)
 {
 	struct twheel_config bad[] = {
 		{ .context = TWHEEL_CONTEXT_WORK + 1 },
@@ -396,7 +396,7 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(never_early_in_any),
 	KUNIT_CASE(work_may_sleep),
 	KUNIT_CASE(callers_workqueue),
-	KUNIT_CASE(refuses),
+	KUNIT_CASE(context_expect_refused),
 	KUNIT_CASE(sync_and_stop_wait),
 	KUNIT_CASE(not_from_own_callback),
 	KUNIT_CASE(leaves_room),

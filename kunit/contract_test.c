@@ -281,7 +281,7 @@ struct traveller {
 	bool slow;
 };
 
-static void travel(struct twheel_timer *timer)
+static void traveller_fire(struct twheel_timer *timer)
 {
 	struct traveller *t = container_of(timer, struct traveller, timer);
 	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
@@ -320,7 +320,7 @@ static void timer_travels(struct kunit *test)
 		for (round = 0; round < 20; round++) {
 			t->stops = 0;
 			t->slow = round % 2;
-			twheel_timer_init(&t->timer, wheel, travel);
+			twheel_timer_init(&t->timer, wheel, traveller_fire);
 			KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
 			KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) >= 20));
 			KUNIT_EXPECT_GE(test, twheel_shutdown_sync(&t->timer), 0);

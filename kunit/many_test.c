@@ -62,7 +62,7 @@ static int cancel_one(struct kunit *test, struct twheel_timer *timer)
 }
 
 /* How many items have this result? */
-static unsigned int results(const struct twheel_item *items, unsigned int n,
+static unsigned int items_results(const struct twheel_item *items, unsigned int n,
 			    int result)
 {
 	unsigned int i, sum = 0;
@@ -151,14 +151,14 @@ static void every_length_is_served(struct kunit *test)
 			items[i].result = UNTOUCHED;
 		}
 		wrong += twheel_arm_many(wheel, items, n) != n;
-		wrong += results(items, 100, 0) != n;
-		wrong += results(items, 100, UNTOUCHED) != 100 - n;
+		wrong += items_results(items, 100, 0) != n;
+		wrong += items_results(items, 100, UNTOUCHED) != 100 - n;
 		wrong += pending_count(wheel) != n;
 		for (i = 0; i < n; i++)
 			wrong += twheel_deadline(items[i].timer) !=
 				 items[i].deadline_ns;
 		wrong += twheel_cancel_many(wheel, items, n) != n;
-		wrong += results(items, 100, 1) != n;
+		wrong += items_results(items, 100, 1) != n;
 		wrong += pending_count(wheel) != 0;
 		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "with %u items", n);
 		wrong = 0;
@@ -182,10 +182,10 @@ static void each_fires_on_its_tick(struct kunit *test)
 	for (i = 0; i < MANY / 4; i++)
 		cancelled[i].timer = &shots[4 * i].timer;
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, MANY), MANY);
-	KUNIT_EXPECT_EQ(test, results(items, MANY, 0), MANY);
+	KUNIT_EXPECT_EQ(test, items_results(items, MANY, 0), MANY);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, cancelled, MANY / 4),
 			MANY / 4);
-	KUNIT_EXPECT_EQ(test, results(cancelled, MANY / 4, 1), MANY / 4);
+	KUNIT_EXPECT_EQ(test, items_results(cancelled, MANY / 4, 1), MANY / 4);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), MANY / 4 * 3);
 
 	for (i = 1; i <= 100; i++)
@@ -258,16 +258,16 @@ static void limit_refuses_item_by_item(struct kunit *test)
 
 	/* Those that are pending move, even with the wheel full. */
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 50), 40);
-	KUNIT_EXPECT_EQ(test, results(items, 50, 1), 40);
-	KUNIT_EXPECT_EQ(test, results(items, 50, -ENOSPC), 10);
+	KUNIT_EXPECT_EQ(test, items_results(items, 50, 1), 40);
+	KUNIT_EXPECT_EQ(test, items_results(items, 50, -ENOSPC), 10);
 
 	/* Ten leave by a cancel, ten by firing; so there is room for twenty. */
 	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items + 30, 10), 10);
 	twheel_advance(wheel, 10 * MS);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 20);
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items + 40, 60), 20);
-	KUNIT_EXPECT_EQ(test, results(items + 40, 20, 0), 20);
-	KUNIT_EXPECT_EQ(test, results(items + 60, 40, -ENOSPC), 40);
+	KUNIT_EXPECT_EQ(test, items_results(items + 40, 20, 0), 20);
+	KUNIT_EXPECT_EQ(test, items_results(items + 60, 40, -ENOSPC), 40);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 40);
 	twheel_destroy(wheel);
 }
@@ -317,9 +317,9 @@ static void stopped_wheel_refuses_all(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 40), 40);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 40);
 	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 80), 0);
-	KUNIT_EXPECT_EQ(test, results(items, 80, -ESHUTDOWN), 80);
+	KUNIT_EXPECT_EQ(test, items_results(items, 80, -ESHUTDOWN), 80);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items, 80), 80);
-	KUNIT_EXPECT_EQ(test, results(items, 80, 0), 80);
+	KUNIT_EXPECT_EQ(test, items_results(items, 80, 0), 80);
 	KUNIT_EXPECT_EQ(test, twheel_state(items[0].timer), TWHEEL_UNFIRED);
 	KUNIT_EXPECT_EQ(test, twheel_state(items[79].timer), TWHEEL_IDLE);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
@@ -384,7 +384,7 @@ static void callback_may_do_many(struct kunit *test)
 	}
 	KUNIT_ASSERT_EQ(test, fired, 1);
 	KUNIT_EXPECT_EQ(test, first->cancelled, RIVALS);
-	KUNIT_EXPECT_EQ(test, results(items, RIVALS, 1), RIVALS - 1);
+	KUNIT_EXPECT_EQ(test, items_results(items, RIVALS, 1), RIVALS - 1);
 	KUNIT_EXPECT_EQ(test, first->armed, 2);
 	KUNIT_EXPECT_EQ(test, first->again[0].result, 0);
 	KUNIT_EXPECT_EQ(test, first->again[1].result, 1);
@@ -411,10 +411,10 @@ struct intrusion {
 	bool arming;
 };
 
-static void intrude(struct twheel_timer *timer)
+static void intruder_fire(struct twheel_timer *timer)
 {
 	struct intrusion *in = container_of(timer, struct intrusion, timer);
-	unsigned int done = in->count - results(in->items, in->count, UNTOUCHED);
+	unsigned int done = in->count - items_results(in->items, in->count, UNTOUCHED);
 
 	in->fired++;
 	/* Not while the results are being cleared. */
@@ -461,7 +461,7 @@ static void interrupts_come_in_between(struct kunit *test)
 
 	for (i = 0; i < MANY; i++)
 		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
-	twheel_timer_init_on_stack(&in.timer, wheel, intrude);
+	twheel_timer_init_on_stack(&in.timer, wheel, intruder_fire);
 	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
 				      arm_amid_interrupts, &in), MANY);
 	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
@@ -492,7 +492,7 @@ static void interrupts_stay_off(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, off);
 	KUNIT_EXPECT_EQ(test, armed, MANY);
 	KUNIT_EXPECT_EQ(test, cancelled, MANY);
-	KUNIT_EXPECT_EQ(test, results(items, MANY, 1), MANY);
+	KUNIT_EXPECT_EQ(test, items_results(items, MANY, 1), MANY);
 	twheel_destroy(wheel);
 }
 
@@ -572,7 +572,7 @@ static void percpu_timers_stay_and_move(struct kunit *test)
 		for (i = 0; i < n; i++)
 			spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
 		KUNIT_EXPECT_EQ(test, cpu_run(cpu, spread_arm, &spread), n);
-		KUNIT_EXPECT_EQ(test, results(spread.items, n, 0), n);
+		KUNIT_EXPECT_EQ(test, items_results(spread.items, n, 0), n);
 		at += n;
 	}
 
@@ -587,7 +587,7 @@ static void percpu_timers_stay_and_move(struct kunit *test)
 		all[i].deadline_ns = shots[k].deadline;
 	}
 	KUNIT_EXPECT_EQ(test, cpu_run(first, spread_arm, &spread), cpus * n);
-	KUNIT_EXPECT_EQ(test, results(all, cpus * n, 1), cpus * n);
+	KUNIT_EXPECT_EQ(test, items_results(all, cpus * n, 1), cpus * n);
 	for (i = 0; i < cpus * n; i++)
 		KUNIT_EXPECT_EQ(test, twheel_deadline(&shots[i].timer),
 				shots[i].deadline);
@@ -618,7 +618,7 @@ static void percpu_timers_stay_and_move(struct kunit *test)
 		all[i].deadline_ns = shot->deadline;
 	}
 	KUNIT_EXPECT_EQ(test, cpu_run(first, spread_arm, &spread), cpus * n);
-	KUNIT_EXPECT_EQ(test, results(all, cpus * n, 0), cpus * n);
+	KUNIT_EXPECT_EQ(test, items_results(all, cpus * n, 0), cpus * n);
 	oneshots_expect(test, shots, cpus * n);
 	for (i = 0; i < cpus * n; i++)
 		KUNIT_EXPECT_EQ(test, shots[i].fired_on, first);
@@ -678,15 +678,15 @@ static void percpu_limit_holds(struct kunit *test)
 		spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
 	sum = cpu_run(cpumask_first(cpu_online_mask), spread_arm, &spread);
 	KUNIT_EXPECT_GE(test, sum, 50);
-	KUNIT_EXPECT_EQ(test, sum, results(spread.items, MANY, 0));
-	KUNIT_EXPECT_EQ(test, MANY - sum, results(spread.items, MANY, -ENOSPC));
+	KUNIT_EXPECT_EQ(test, sum, items_results(spread.items, MANY, 0));
+	KUNIT_EXPECT_EQ(test, MANY - sum, items_results(spread.items, MANY, -ENOSPC));
 	spread.items += MANY;
 	for_each_online_cpu(cpu) {
 		int good = cpu_run(cpu, spread_arm, &spread);
 
 		KUNIT_EXPECT_EQ(test, MANY - good,
-				results(spread.items, MANY, -ENOSPC));
-		sum += results(spread.items, MANY, 0);
+				items_results(spread.items, MANY, -ENOSPC));
+		sum += items_results(spread.items, MANY, 0);
 		KUNIT_EXPECT_LE(test, sum, 100);
 	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), sum);
@@ -726,11 +726,11 @@ static void contest_round(struct contest *contest, u32 *seed)
 		good = twheel_arm_many(contest->wheel, items, n);
 	else
 		good = twheel_cancel_many(contest->wheel, items, n);
-	wrong = good != results(items, n, 0) + results(items, n, 1);
-	wrong += good + results(items, n, -ENOSPC) +
-		 results(items, n, -ESHUTDOWN) != n;
+	wrong = good != items_results(items, n, 0) + items_results(items, n, 1);
+	wrong += good + items_results(items, n, -ENOSPC) +
+		 items_results(items, n, -ESHUTDOWN) != n;
 	atomic_add(wrong, &contest->bad);
-	atomic_add(results(items, n, arms ? 0 : 1),
+	atomic_add(items_results(items, n, arms ? 0 : 1),
 		   arms ? &contest->armed : &contest->cancelled);
 }
 

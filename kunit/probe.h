@@ -51,11 +51,4 @@ void wheel_expect_handed_back(struct kunit *test, struct twheel *wheel,
 int probe_test_init(struct kunit *test);
 void probe_test_exit(struct kunit *test);
 
-/* Earlier names, for tests that still use them. */
-#define new_wheel	virtual_wheel
-#define init_probe	probe_init
-#define new_probes	probes_new
-#define note		probe_fire
-#define run_until	wheel_run_until
-
 #endif /* _TWHEEL_KUNIT_PROBE_H */

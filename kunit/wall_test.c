@@ -8,7 +8,7 @@
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
-#include "live.h"
+#include "smp.h"
 
 /* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
 static s64 ahead;
@@ -25,7 +25,7 @@ static void set_wall(struct kunit *test, u64 ns)
 	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
 }
 
-static void step(struct kunit *test, s64 ns)
+static void clock_step(struct kunit *test, s64 ns)
 {
 	set_wall(test, ktime_get_real_ns() + ns);
 }
@@ -34,7 +34,7 @@ static int wall_test_init(struct kunit *test)
 {
 	ahead = wall_ahead();
 	/* Set back by hours, it is to be after 1970 still. */
-	step(test, 1000 * HOUR);
+	clock_step(test, 1000 * HOUR);
 	return 0;
 }
 
@@ -50,41 +50,41 @@ static struct twheel *wall_wheel(struct kunit *test, bool percpu)
 		.percpu = percpu,
 	};
 
-	return live_wheel(test, &config);
+	return wheel_new(test, &config);
 }
 
-static void arm_at(struct shot *shot, u64 delay)
+static void arm_at(struct oneshot *oneshot, u64 delay)
 {
-	shot->deadline = ktime_get_real_ns() + delay;
-	twheel_arm_at(&shot->timer, shot->deadline);
+	oneshot->deadline = ktime_get_real_ns() + delay;
+	twheel_arm_at(&oneshot->timer, oneshot->deadline);
 }
 
-static bool unfired(struct shot *shots, unsigned int n)
+static bool shots_unfired(struct oneshot *oneshots, unsigned int n)
 {
 	unsigned int i;
 
 	for (i = 0; i < n; i++)
-		if (atomic_read(&shots[i].fired))
+		if (atomic_read(&oneshots[i].fired))
 			return false;
 	return true;
 }
 
 #define SOME	20
 
-static void forward(struct kunit *test, bool percpu)
+static void wall_step_forward(struct kunit *test, bool percpu)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
-	struct shot *passed = new_shots(test, wheel, SOME);
-	struct shot *ahead_still = new_shots(test, wheel, SOME);
+	struct oneshot *passed = oneshots_new(test, wheel, SOME);
+	struct oneshot *ahead_still = oneshots_new(test, wheel, SOME);
 	unsigned int i;
 
 	for (i = 0; i < SOME; i++) {
 		arm_at(&passed[i], HOUR + i * MS);
 		arm_at(&ahead_still[i], 5 * HOUR);
 	}
-	step(test, 3 * HOUR);
-	expect_shots(test, passed, SOME);
-	KUNIT_EXPECT_TRUE(test, unfired(ahead_still, SOME));
+	clock_step(test, 3 * HOUR);
+	oneshots_expect(test, passed, SOME);
+	KUNIT_EXPECT_TRUE(test, shots_unfired(ahead_still, SOME));
 	for (i = 0; i < SOME; i++) {
 		struct twheel_timer *timer = &ahead_still[i].timer;
 
@@ -97,33 +97,33 @@ static void forward(struct kunit *test, bool percpu)
 
 static void forward_makes_due(struct kunit *test)
 {
-	forward(test, false);
-	forward(test, true);
+	wall_step_forward(test, false);
+	wall_step_forward(test, true);
 }
 
 /* Returns false if the machine was too slow for the test. */
-static bool back(struct kunit *test, bool percpu)
+static bool wall_step_back(struct kunit *test, bool percpu)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
-	struct shot *shots = new_shots(test, wheel, SOME);
+	struct oneshot *oneshots = oneshots_new(test, wheel, SOME);
 	u64 start = ktime_get_ns();
 	unsigned int i;
 	bool in_time;
 
 	for (i = 0; i < SOME; i++)
-		arm_at(&shots[i], 300 * MS + i * MS);
-	step(test, -(s64)HOUR);
+		arm_at(&oneshots[i], 300 * MS + i * MS);
+	clock_step(test, -(s64)HOUR);
 	in_time = ktime_get_ns() - start < 300 * MS;
 	if (in_time) {
 		/* Where they would have been due, had nobody set the clock. */
 		msleep(500);
-		KUNIT_EXPECT_TRUE_MSG(test, unfired(shots, SOME), "early");
+		KUNIT_EXPECT_TRUE_MSG(test, shots_unfired(oneshots, SOME), "early");
 		for (i = 0; i < SOME; i++)
 			KUNIT_EXPECT_GT(test,
-					twheel_remaining(&shots[i].timer),
+					twheel_remaining(&oneshots[i].timer),
 					HOUR / 2);
-		step(test, HOUR);
-		expect_shots(test, shots, SOME);
+		clock_step(test, HOUR);
+		oneshots_expect(test, oneshots, SOME);
 	}
 	twheel_destroy(wheel);
 	return in_time;
@@ -134,7 +134,7 @@ static void back_waits(struct kunit *test)
 	unsigned int i, percpu;
 
 	for (percpu = 0; percpu < 2; percpu++) {
-		for (i = 0; i < 10 && !back(test, percpu); i++)
+		for (i = 0; i < 10 && !wall_step_back(test, percpu); i++)
 			;
 		KUNIT_EXPECT_LT_MSG(test, i, 10, "too slow to be tested");
 	}
@@ -196,16 +196,16 @@ static const struct {
 };
 
 /* A refused call leaves a timer as it is, pending or not. */
-static void refuse(struct kunit *test, struct twheel *wheel, bool pending)
+static void wall_expect_refused(struct kunit *test, struct twheel *wheel, bool pending)
 {
-	struct shot *shot = new_shots(test, wheel, 1);
-	struct twheel_timer *timer = &shot->timer;
+	struct oneshot *oneshot = oneshots_new(test, wheel, 1);
+	struct twheel_timer *timer = &oneshot->timer;
 	struct twheel_stats before, after;
 	unsigned int i;
 	u64 word;
 
 	if (pending)
-		arm_at(shot, HOUR);
+		arm_at(oneshot, HOUR);
 	word = twheel_deadline(timer);
 	twheel_get_stats(wheel, &before);
 	for (i = 0; i < ARRAY_SIZE(delay_calls); i++) {
@@ -223,16 +223,16 @@ static void refuse(struct kunit *test, struct twheel *wheel, bool pending)
 					       3 * HOUR),
 			pending ? 1 : -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), pending);
-	arm_at(shot, MS);
-	expect_shots(test, shot, 1);
+	arm_at(oneshot, MS);
+	oneshots_expect(test, oneshot, 1);
 }
 
 static void delays_are_refused(struct kunit *test)
 {
 	struct twheel *wheel = wall_wheel(test, false);
 
-	refuse(test, wheel, false);
-	refuse(test, wheel, true);
+	wall_expect_refused(test, wheel, false);
+	wall_expect_refused(test, wheel, true);
 	twheel_destroy(wheel);
 }
 
@@ -240,8 +240,8 @@ static void percpu_delays_are_refused(struct kunit *test)
 {
 	struct twheel *wheel = wall_wheel(test, true);
 
-	refuse(test, wheel, false);
-	refuse(test, wheel, true);
+	wall_expect_refused(test, wheel, false);
+	wall_expect_refused(test, wheel, true);
 	twheel_destroy(wheel);
 }
 
@@ -249,8 +249,8 @@ static void percpu_delays_are_refused(struct kunit *test)
 static void deadlines_are_taken(struct kunit *test)
 {
 	struct twheel *wheel = wall_wheel(test, true);
-	struct shot *shot = new_shots(test, wheel, 1);
-	struct twheel_timer *timer = &shot->timer;
+	struct oneshot *oneshot = oneshots_new(test, wheel, 1);
+	struct twheel_timer *timer = &oneshot->timer;
 	u64 wall = ktime_get_real_ns();
 	struct twheel_stats stats;
 
@@ -284,18 +284,18 @@ static void deadlines_are_taken(struct kunit *test)
 static void after_back(struct kunit *test, bool percpu, bool look_before)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
-	struct shot *shots = new_shots(test, wheel, 4);
-	struct shot *far = new_shots(test, wheel, 1);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 4);
+	struct oneshot *far = oneshots_new(test, wheel, 1);
 
-	arm_at(&shots[0], MS);
-	expect_shots(test, shots, 1);
+	arm_at(&oneshots[0], MS);
+	oneshots_expect(test, oneshots, 1);
 	if (look_before)
 		arm_at(far, HOUR);
-	step(test, -1000 * (s64)NSEC_PER_SEC);
-	arm_at(&shots[1], 10 * MS);
-	arm_at(&shots[2], 30 * MS);
-	arm_at(&shots[3], 2 * MS);
-	expect_shots(test, shots + 1, 3);
+	clock_step(test, -1000 * (s64)NSEC_PER_SEC);
+	arm_at(&oneshots[1], 10 * MS);
+	arm_at(&oneshots[2], 30 * MS);
+	arm_at(&oneshots[3], 2 * MS);
+	oneshots_expect(test, oneshots + 1, 3);
 	KUNIT_EXPECT_EQ(test, atomic_read(&far->fired), 0);
 	twheel_destroy(wheel);
 }
@@ -312,17 +312,17 @@ static void arm_after_back(struct kunit *test)
 static void due_amidst_back(struct kunit *test)
 {
 	struct twheel *wheel = wall_wheel(test, false);
-	struct shot *shots = new_shots(test, wheel, 100);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 100);
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		arm_at(&shots[i], i % 3 * MS);
+		arm_at(&oneshots[i], i % 3 * MS);
 		if (i % 10 == 9)
-			step(test, -(s64)(20 * MS));
+			clock_step(test, -(s64)(20 * MS));
 	}
-	KUNIT_EXPECT_TRUE_MSG(test, shots_fired(shots, 100), "a timer is lost");
+	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, 100), "a timer is lost");
 	for (i = 0; i < 100; i++)
-		KUNIT_EXPECT_EQ(test, atomic_read(&shots[i].fired), 1);
+		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired), 1);
 	twheel_destroy(wheel);
 }
 
@@ -405,29 +405,29 @@ static void many_steps(struct kunit *test, bool percpu)
 {
 	struct twheel *wheel = wall_wheel(test, percpu);
 	unsigned int i, n = 600;
-	struct shot *shots = new_shots(test, wheel, n);
+	struct oneshot *oneshots = oneshots_new(test, wheel, n);
 	struct twheel_stats stats;
 	u64 last = 0;
 	u32 seed = 8;
 
 	for (i = 0; i < n; i++) {
-		arm_at(&shots[i], roll(&seed) % (300 * (u32)MS));
-		last = max(last, shots[i].deadline);
+		arm_at(&oneshots[i], test_random(&seed) % (300 * (u32)MS));
+		last = max(last, oneshots[i].deadline);
 		if (i % 40)
 			continue;
-		step(test, (s64)(roll(&seed) % (600 * (u32)MS)) -
+		clock_step(test, (s64)(test_random(&seed) % (600 * (u32)MS)) -
 		     (s64)(300 * MS));
 		msleep(5);
 	}
 	/* However far back it is now: all are due. */
 	set_wall(test, last + MS);
-	KUNIT_EXPECT_TRUE_MSG(test, shots_fired(shots, n), "a timer is lost");
+	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, n), "a timer is lost");
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, n);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	for (i = 0; i < n; i++)
-		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&shots[i].fired), 1,
-				    "shot %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, atomic_read(&oneshots[i].fired), 1,
+				    "oneshot %u", i);
 	twheel_destroy(wheel);
 }
 

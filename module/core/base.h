@@ -16,13 +16,13 @@
 #include <linux/twheel.h>
 
 #include "../engine/wheel.h"
-#include "user_budget.h"
 #include "budget.h"
 #include "clock.h"
 #include "debug.h"
 #include "pass.h"
 #include "quota.h"
 #include "trace.h"
+#include "user_budget.h"
 
 /**
  * struct twheel_base - what the timers of a base share

@@ -5,6 +5,7 @@
 /* Before base.h, which includes trace.h, too. */
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+
 #include "base.h"
 
 /* The level of a timer for a tick; -1: it is past, and waits to be served. */

@@ -37,11 +37,11 @@ static noinline_for_stack void stats_add_wheel(struct twheel_file_stats *stats,
 	if (!wheel)
 		return;
 	twheel_get_stats(wheel, &of_wheel);
-#define SKIP(...)
-#define ADD(name, of_file, field, ...)	stats->name += of_wheel.field;
-	TW_COUNTERS(SKIP, SKIP, ADD, SKIP)
-#undef ADD
-#undef SKIP
+#define COUNTER_SKIP(...)
+#define COUNTER_ADD(name, of_file, field, ...)	stats->name += of_wheel.field;
+	TW_COUNTERS(COUNTER_SKIP, COUNTER_SKIP, COUNTER_ADD, COUNTER_SKIP)
+#undef COUNTER_ADD
+#undef COUNTER_SKIP
 }
 
 /* tw_stats_get() - TWHEEL_IOC_STATS */
@@ -54,11 +54,11 @@ void tw_stats_get(struct tw_file *file, struct twheel_file_stats *stats)
 		.wheel	= wheel ? twheel_id(wheel) : 0,
 	};
 	spin_lock_bh(&file->lock);
-#define SKIP(...)
-#define SET(name, of_file, ...)	stats->name = (of_file);
-	TW_COUNTERS(SET, SET, SET, SKIP)
-#undef SET
-#undef SKIP
+#define COUNTER_SKIP(...)
+#define COUNTER_SET(name, of_file, ...)	stats->name = (of_file);
+	TW_COUNTERS(COUNTER_SET, COUNTER_SET, COUNTER_SET, COUNTER_SKIP)
+#undef COUNTER_SET
+#undef COUNTER_SKIP
 	memcpy(stats->late, file->late, sizeof(stats->late));
 	stats_add_wheel(stats, file->wheel);
 	stats_add_wheel(stats, file->delay_wheel);
@@ -131,11 +131,11 @@ void tw_stats_show(struct seq_file *seq, struct tw_file *file)
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
 	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
 	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
-#define SKIP(...)
-#define SHOW(name, ...)	seq_printf(seq, #name ":\t%llu\n", stats.name);
-	TW_COUNTERS(SHOW, SHOW, SHOW, SKIP)
-#undef SHOW
-#undef SKIP
+#define COUNTER_SKIP(...)
+#define COUNTER_SHOW(name, ...)	seq_printf(seq, #name ":\t%llu\n", stats.name);
+	TW_COUNTERS(COUNTER_SHOW, COUNTER_SHOW, COUNTER_SHOW, COUNTER_SKIP)
+#undef COUNTER_SHOW
+#undef COUNTER_SKIP
 	tw_view_late(seq, stats.late);
 	tw_view_occupied(seq, tw_file_wheel(file), tw_file_delay_wheel(file),
 			 info.levels);

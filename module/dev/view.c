@@ -91,16 +91,16 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
-#define SKIP(...)
-#define SHOW(name, field)	\
+#define COUNTER_SKIP(...)
+#define COUNTER_SHOW(name, field)	\
 	seq_printf(seq, #name ":\t%llu\n", stats.field);
-#define SHOW_EACH(name, of_file, field, ...)	SHOW(name, field)
-#define SHOW_MODULE(name, field, ...)	SHOW(name, field)
-	TW_COUNTERS(SKIP, SHOW_EACH, SHOW_EACH, SHOW_MODULE)
+#define SHOW_EACH(name, of_file, field, ...)	COUNTER_SHOW(name, field)
+#define SHOW_MODULE(name, field, ...)	COUNTER_SHOW(name, field)
+	TW_COUNTERS(COUNTER_SKIP, SHOW_EACH, SHOW_EACH, SHOW_MODULE)
 #undef SHOW_MODULE
 #undef SHOW_EACH
-#undef SHOW
-#undef SKIP
+#undef COUNTER_SHOW
+#undef COUNTER_SKIP
 	tw_view_late(seq, stats.late);
 	tw_view_occupied(seq, wheel, NULL, geometry.levels);
 	return 0;

@@ -60,7 +60,7 @@ static void view_init(struct twheel *wheel)
 
 int cells_map(struct twheel *wheel, uint64_t bytes)
 {
-	struct cells *cells = &wheel->cells;
+	struct cell_table *cells = &wheel->cells;
 	struct twheel_map *map;
 	char *start;
 
@@ -88,7 +88,7 @@ int cells_map(struct twheel *wheel, uint64_t bytes)
 
 void cells_unmap(struct twheel *wheel)
 {
-	struct cells *cells = &wheel->cells;
+	struct cell_table *cells = &wheel->cells;
 
 	if (!cells->map)
 		return;
@@ -143,7 +143,7 @@ static void cells_collect_all(struct twheel *wheel)
 
 static int cell_get(struct twheel *wheel)
 {
-	struct cells *cells = &wheel->cells;
+	struct cell_table *cells = &wheel->cells;
 	uint32_t cell;
 
 	if (!cells->free)
@@ -353,7 +353,7 @@ static bool cell_event(struct twheel *wheel, uint32_t cell, uint64_t word,
 /* Take the next entry of the ring: 1 for an event, 0 for none, -1 at the end. */
 static int ring_take(struct twheel *wheel, struct twheel_event *event)
 {
-	struct cells *cells = &wheel->cells;
+	struct cell_table *cells = &wheel->cells;
 	struct twheel_map *map = cells->map;
 	uint32_t tail = map->tail, cell;
 	uint64_t happened, word;

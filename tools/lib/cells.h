@@ -66,7 +66,7 @@ struct cell_event {
 };
 
 /**
- * struct cells - a mapping
+ * struct cell_table - a mapping
  * @map: its start; NULL: the handle has no mapping
  * @bytes: its length
  * @origin_ns: the time that deadlines count from
@@ -79,7 +79,7 @@ struct cell_event {
  * @fresh: cells from here on have never been used
  * @fixed: a timer with a fixed delay has been armed
  */
-struct cells {
+struct cell_table {
 	struct twheel_map *map;
 	uint64_t bytes;
 	uint64_t origin_ns;

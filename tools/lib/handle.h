@@ -32,7 +32,7 @@
  */
 struct twheel {
 	struct twheel_view view;
-	struct cells cells;
+	struct cell_table cells;
 	int fd;
 	clockid_t clock;
 	bool batch;

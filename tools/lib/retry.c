@@ -10,7 +10,7 @@
 
 #include "handle.h"
 
-#define PERCENT		100
+#define RETRY_PERCENT		100
 /* 2^64 divided by the golden ratio, which is odd: all numbers come up in turn. */
 #define RANDOM_STEP	0x9e3779b97f4a7c15ULL
 
@@ -57,7 +57,7 @@ static bool backoff_valid(const struct twheel_backoff *backoff)
 {
 	uint64_t ceiling = backoff_ceiling(backoff);
 
-	return backoff->attempts && backoff->jitter <= PERCENT &&
+	return backoff->attempts && backoff->jitter <= RETRY_PERCENT &&
 	       backoff->first_ns && backoff->first_ns <= ceiling &&
 	       ceiling <= TWHEEL_DELAY_NEVER &&
 	       backoff->grace_ns <= TWHEEL_DELAY_NEVER && !backoff->reserved;
@@ -66,7 +66,7 @@ static bool backoff_valid(const struct twheel_backoff *backoff)
 /* A part of @ns, for any @percent up to 100: the product does not overflow. */
 static uint64_t retry_percent(uint64_t ns, uint32_t percent)
 {
-	return ns / PERCENT * percent + ns % PERCENT * percent / PERCENT;
+	return ns / RETRY_PERCENT * percent + ns % RETRY_PERCENT * percent / RETRY_PERCENT;
 }
 
 /* The delay before the next attempt, shortened by chance. */

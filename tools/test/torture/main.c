@@ -141,7 +141,7 @@ static int torture_begin(void)
 	workers = kcalloc(n, sizeof(*workers), GFP_KERNEL);
 	if (!workers)
 		return -ENOMEM;
-	watcher = kthread_run(watch, NULL, "torture_watch");
+	watcher = kthread_run(watch_thread, NULL, "torture_watch");
 	if (IS_ERR(watcher)) {
 		watcher = NULL;
 		return -ENOMEM;

@@ -253,7 +253,7 @@ int arenas_init(void);
 void arenas_exit(void);
 
 /* watch.c */
-int watch(void *unused);
+int watch_thread(void *unused);
 unsigned int watch_rounds(void);
 unsigned int watch_until(void);
 bool watch_before(unsigned int round);

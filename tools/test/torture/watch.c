@@ -76,7 +76,7 @@ static void watch_scan(struct arena *arena)
 }
 
 /* watch() - the thread: scan, and replace one wheel after the other */
-int watch(void *unused)
+int watch_thread(void *unused)
 {
 	unsigned long next = jiffies;
 	unsigned int i, turn = 0;

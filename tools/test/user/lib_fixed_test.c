@@ -130,7 +130,7 @@ static void cancel_at_every_stage(void)
 	tw_wait_fired(wheel, 4);
 	CHECK(twheel_cancel(wheel, id) >= 0);
 	CHECK_EQ(twheel_next(wheel, &(struct twheel_event){ 0 }, 20), 0);
-	CHECK_EQ(info_of(wheel).pending, 0);
+	tw_check_left(wheel, 0);
 }
 
 /* Read ahead, or in the ring: it is withdrawn all the same. */
@@ -148,7 +148,7 @@ static void cancel_behind_another_event(void)
 	CHECK(twheel_cancel(wheel, ids[1]) >= 0);
 	take_event(wheel, ids[2]);
 	tw_nothing_more(wheel);
-	CHECK_EQ(info_of(wheel).pending, 2);
+	tw_check_left(wheel, 2);
 }
 
 static void query_shows_the_delay(void)
@@ -225,7 +225,7 @@ static void a_crowd(void)
 		wrong += taken[i] != (i % 2 ? ROUNDS : 0);
 	CHECK_EQ(wrong, 0);
 	CHECK_EQ(twheel_next(wheel, &event, 20), 0);
-	CHECK_EQ(info_of(wheel).pending, 0);
+	tw_check_left(wheel, 0);
 }
 
 /* Beside timers of other kinds, whose events are as ever. */

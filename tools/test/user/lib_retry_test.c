@@ -19,14 +19,6 @@ static struct twheel_backoff backoff_of(uint32_t attempts, uint32_t jitter)
 	};
 }
 
-static uint64_t timers_of(struct twheel *wheel)
-{
-	struct twheel_info info;
-
-	NEED(twheel_info(wheel, &info) == 0);
-	return info.timers;
-}
-
 static uint64_t tick_of(struct twheel *wheel)
 {
 	struct twheel_info info;
@@ -90,7 +82,7 @@ static void start_refuses(void)
 		CHECK_EQ(twheel_retry_start(wheel, &retry, &bad[i], COOKIE),
 			 -EINVAL);
 	CHECK_EQ(retry.id, 0);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 	CHECK_EQ(twheel_retry_again(&retry), -EINVAL);
 	CHECK_EQ(twheel_retry_cancel(&retry), -ENOENT);
 }
@@ -116,7 +108,7 @@ static void start_takes(void)
 			 0);
 		CHECK(twheel_retry_cancel(&retry) >= 0);
 	}
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 }
 
 static void waits_once(void)
@@ -128,7 +120,7 @@ static void waits_once(void)
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), -EBUSY);
 	CHECK_EQ(twheel_retry_again(&retry), -EBUSY);
-	CHECK_EQ(timers_of(wheel), 1);
+	tw_check_left(wheel, 1);
 	CHECK_EQ(delay_over(wheel, &retry), 2);
 }
 
@@ -166,7 +158,7 @@ static void delays_double_to_the_ceiling(void)
 		before = twheel_now(wheel);
 		CHECK_EQ(twheel_retry_again(&retry), i < 5 ? 0 : -ETIMEDOUT);
 	}
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 }
 
 /* Without a ceiling the delay grows until it never ends, and does not wrap. */
@@ -256,7 +248,7 @@ static void count_attempts(struct twheel *wheel, uint32_t attempts)
 	}
 	CHECK_EQ(ret, -ETIMEDOUT);
 	CHECK_EQ(made, attempts);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 	/* Nothing more comes of it, but it may be started anew. */
 	if (attempts > 1) {
 		CHECK_EQ(twheel_retry_again(&retry), -ETIMEDOUT);
@@ -316,7 +308,7 @@ static void grace_before_the_end(void)
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
 	check_delay(wheel, &retry, before, 7 * HOUR, 7 * HOUR);
 	CHECK_EQ(delay_over(wheel, &retry), -ETIMEDOUT);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 }
 
 static void cancel_at_every_stage(void)
@@ -333,7 +325,7 @@ static void cancel_at_every_stage(void)
 	CHECK_EQ(twheel_retry_cancel(&retry), 0);
 	CHECK_EQ(twheel_retry_cancel(&retry), -ENOENT);
 	CHECK_EQ(twheel_retry_again(&retry), -EINVAL);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 	/* Its event waits. */
 	backoff.first_ns = 1;
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
@@ -356,7 +348,7 @@ static void cancel_at_every_stage(void)
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
 	CHECK_EQ(take_event(wheel, &retry), -ETIMEDOUT);
 	CHECK_EQ(twheel_retry_cancel(&retry), -ENOENT);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 	tw_nothing_more(wheel);
 }
 
@@ -470,7 +462,7 @@ static void requests_end_as_they_should(void)
 			 (good ? requests[i].needs : ATTEMPTS);
 	}
 	CHECK_EQ(wrong, 0);
-	CHECK_EQ(timers_of(wheel), 0);
+	tw_check_left(wheel, 0);
 	tw_nothing_more(wheel);
 }
 

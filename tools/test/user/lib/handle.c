@@ -56,3 +56,14 @@ void tw_nothing_more(struct twheel *wheel)
 
 	CHECK_EQ(twheel_next(wheel, &event, 0), 0);
 }
+
+void tw_check_left(struct twheel *wheel, uint64_t timers)
+{
+	struct twheel_info info;
+
+	NEED(twheel_info(wheel, &info) == 0);
+	if (info.map_bytes)
+		CHECK(info.timers >= timers);
+	else
+		CHECK_EQ(info.timers, timers);
+}

@@ -25,4 +25,10 @@ uint64_t tw_next_cookie(struct twheel *wheel);
 /* There is no event now. */
 void tw_nothing_more(struct twheel *wheel);
 
+/*
+ * So many timers are left. In the mapping a cancelled timer counts until the kernel next
+ * looks at its cell: there it may count more.
+ */
+void tw_check_left(struct twheel *wheel, uint64_t timers);
+
 #endif

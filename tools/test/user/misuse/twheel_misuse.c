@@ -46,7 +46,7 @@ static DECLARE_COMPLETION(went_on);
 
 static bool all_as_expected = true;
 
-static bool check(bool condition, const char *text)
+static bool misuse_check(bool condition, const char *text)
 {
 	if (!condition)
 		pr_err("%s: not so: %s\n", what, text);
@@ -54,7 +54,7 @@ static bool check(bool condition, const char *text)
 	return condition;
 }
 
-#define expect(condition)	check(condition, #condition)
+#define expect(condition)	misuse_check(condition, #condition)
 
 static void misuse_expired(struct twheel_timer *timer)
 {
@@ -252,7 +252,7 @@ static void misuse_preempt(void)
  * By the clock: a delay loop is as long as the kernel has found it to be when it
  * booted, and on a busy machine that emulates a CPU it may find it to be next to none.
  */
-static void busy(u64 ns)
+static void misuse_spin(u64 ns)
 {
 	u64 end = ktime_get_ns() + ns;
 
@@ -269,14 +269,14 @@ static void misuse_softirq_busy(struct twheel_timer *timer)
 	unsigned long end = jiffies + msecs_to_jiffies(50);
 	unsigned int i;
 
-	busy(50 * MS);
+	misuse_spin(50 * MS);
 	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
-		busy(MS);
+		misuse_spin(MS);
 }
 
 static void misuse_hardirq_busy(struct twheel_timer *timer)
 {
-	busy(50 * MS);
+	misuse_spin(50 * MS);
 }
 
 static void misuse_work_busy(struct twheel_timer *timer)
@@ -446,7 +446,7 @@ static const struct {
 	{ "deadlock",		misuse_deadlock },
 };
 
-static int commit(void)
+static int misuse_commit(void)
 {
 	unsigned int i;
 
@@ -466,7 +466,7 @@ static int __init misuse_init(void)
 	wheel = new_wheel("left behind", TWHEEL_CONTEXT_SOFTIRQ);
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
-	ret = commit();
+	ret = misuse_commit();
 	if (ret)
 		twheel_destroy(wheel);
 	return ret;
