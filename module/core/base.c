@@ -104,7 +104,8 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	raw_spin_lock_init(&base->lock);
 	init_waitqueue_head(&base->idle);
 #ifdef CONFIG_PREEMPT_RT
-	spin_lock_init(&base->expiry_lock);
+	spin_lock_init(&base->expiry_locks[0]);
+	spin_lock_init(&base->expiry_locks[1]);
 #endif
 	base->owner = owner;
 	base->budget.percent = config->cpu_budget;

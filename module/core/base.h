@@ -69,8 +69,9 @@
  * @budget: how much of a CPU it may take in softirq
  * @user_budget: how much it may take together with others, or NULL
  * @idle: where @waiters sleep, if callbacks may sleep
- * @expiry_lock: on PREEMPT_RT held during a pass in softirq context, so that a waiter
- *	lends the pass its priority
+ * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
+ *	waiter lends it its priority
+ * @expiry_lock: which one the pass that runs holds
  */
 struct twheel_base {
 	struct tw_wheel wheel;
@@ -111,7 +112,8 @@ struct twheel_base {
 	struct tw_user_budget *user_budget;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
-	spinlock_t expiry_lock;
+	spinlock_t expiry_locks[2];
+	unsigned int expiry_lock;
 #endif
 	u64 late[TWHEEL_LATE_BUCKETS];
 };

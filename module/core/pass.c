@@ -240,11 +240,82 @@ static __always_inline void pass_call(struct twheel_base *base,
 }
 
 /*
+ * The expiry locks of PREEMPT_RT. A pass in softirq context holds one of them. A waiter
+ * blocks on that one, and so lends the pass its priority. Where the pass has told
+ * waiters it goes on with the other lock: if it released the lock and took it again, it
+ * could be faster than the waiters, each time.
+ */
+#ifdef CONFIG_PREEMPT_RT
+static unsigned int pass_lock_expiry(struct twheel_base *base)
+{
+	unsigned int held = READ_ONCE(base->expiry_lock);
+
+	spin_lock(&base->expiry_locks[held]);
+	return held;
+}
+
+static void pass_unlock_expiry(struct twheel_base *base, unsigned int held)
+{
+	spin_unlock(&base->expiry_locks[held]);
+}
+
+/*
+ * With the base lock: the pass begins. While it waited for its expiry lock, the pass
+ * before it may have changed to the other one.
+ */
+static void pass_own_expiry(struct twheel_base *base, unsigned int held)
+{
+	base->expiry_lock = held;
+}
+
+/* With the base lock: the pass ends. Returns which expiry lock it holds now. */
+static unsigned int pass_held_expiry(const struct twheel_base *base)
+{
+	return base->expiry_lock;
+}
+
+static void pass_change_expiry(struct twheel_base *base)
+{
+	unsigned int old = base->expiry_lock;
+
+	/* Nobody waits at this moment: no callback runs. */
+	spin_lock_nested(&base->expiry_locks[!old], SINGLE_DEPTH_NESTING);
+	WRITE_ONCE(base->expiry_lock, !old);
+	spin_unlock(&base->expiry_locks[old]);
+}
+
+/*
+ * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
+ * ended, and the whole pass with them. They run in threads, so they cannot interrupt
+ * the holder of the lock, which lockdep does not know.
+ */
+static void pass_wait_expiry(struct twheel_base *base,
+			     const struct tw_pass_waiter *waiter)
+{
+	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
+
+	lockdep_off();
+	while (!smp_load_acquire(&waiter->done)) {
+		spin_lock(lock);
+		spin_unlock(lock);
+	}
+	lockdep_on();
+}
+#else
+static unsigned int pass_lock_expiry(struct twheel_base *base) { return 0; }
+static void pass_unlock_expiry(struct twheel_base *base, unsigned int held) { }
+static void pass_own_expiry(struct twheel_base *base, unsigned int held) { }
+static unsigned int pass_held_expiry(const struct twheel_base *base) { return 0; }
+static void pass_change_expiry(struct twheel_base *base) { }
+static void pass_wait_expiry(struct twheel_base *base,
+			     const struct tw_pass_waiter *waiter) { }
+#endif
+
+/*
  * With the lock: the callback of @base->running has returned, and some wait for that.
  *
  * The lock is released once they have been told: nothing that may sleep on PREEMPT_RT,
- * as waking them up does, is done with it. There, waiters in softirq context block on
- * the expiry lock, and get it from here.
+ * as waking them up does, is done with it.
  */
 static noinline void pass_tell_waiters(struct twheel_base *base,
 				       enum twheel_context context)
@@ -266,12 +337,8 @@ static noinline void pass_tell_waiters(struct twheel_base *base,
 	pass_unlock(base, context);
 	if (context == TWHEEL_CONTEXT_WORK)
 		wake_up_all(&base->idle);
-#ifdef CONFIG_PREEMPT_RT
-	if (context == TWHEEL_CONTEXT_SOFTIRQ) {
-		spin_unlock(&base->expiry_lock);
-		spin_lock(&base->expiry_lock);
-	}
-#endif
+	if (context == TWHEEL_CONTEXT_SOFTIRQ)
+		pass_change_expiry(base);
 	pass_lock(base, context);
 }
 
@@ -445,7 +512,8 @@ pass_work(struct twheel_base *base, unsigned int budget, int count,
 
 static __always_inline bool pass_run(struct twheel_base *base,
 				     struct tw_clock *clock,
-				     enum twheel_context context, bool threaded)
+				     enum twheel_context context, bool threaded,
+				     unsigned int *expiry)
 {
 	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
 	unsigned int budget = hard || threaded ? PASS_SHORT_BUDGET : PASS_BUDGET;
@@ -461,6 +529,7 @@ static __always_inline bool pass_run(struct twheel_base *base,
 		pass_unlock(base, context);
 		return false;
 	}
+	pass_own_expiry(base, *expiry);
 	base->idle_since = context == TWHEEL_CONTEXT_SOFTIRQ &&
 			   is_idle_task(current) ? ktime_get_ns() : 0;
 	base->idle_stride = 1;
@@ -476,6 +545,7 @@ static __always_inline bool pass_run(struct twheel_base *base,
 							ktime_get_ns(),
 							threaded));
 	restart = pass_finish(base, clock, pause, threaded);
+	*expiry = pass_held_expiry(base);
 	if (unlikely(traced)) {
 		trace.exhausted = !budget;
 		trace.threaded = threaded && base->budget.percent;
@@ -488,15 +558,11 @@ static __always_inline bool pass_run(struct twheel_base *base,
 static bool pass_run_soft(struct twheel_base *base, struct tw_clock *clock,
 			  bool threaded)
 {
+	unsigned int expiry = pass_lock_expiry(base);
 	bool restart;
 
-#ifdef CONFIG_PREEMPT_RT
-	spin_lock(&base->expiry_lock);
-#endif
-	restart = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded);
-#ifdef CONFIG_PREEMPT_RT
-	spin_unlock(&base->expiry_lock);
-#endif
+	restart = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded, &expiry);
+	pass_unlock_expiry(base, expiry);
 	return restart;
 }
 
@@ -505,12 +571,13 @@ bool tw_pass_alarm(struct tw_clock *clock, bool threaded)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
+	unsigned int none = 0;
 
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, false);
+		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, false, &none);
 	case TWHEEL_CONTEXT_WORK:
-		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, true);
+		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, true, &none);
 	default:
 		return pass_run_soft(base, clock, threaded);
 	}
@@ -525,6 +592,9 @@ void tw_pass_add_waiter(struct twheel_base *base, struct tw_pass_waiter *waiter)
 	lockdep_assert_held(&base->lock);
 	waiter->base = base;
 	waiter->done = false;
+#ifdef CONFIG_PREEMPT_RT
+	waiter->expiry_lock = base->expiry_lock;
+#endif
 	waiter->next = base->waiters;
 	base->waiters = waiter;
 }
@@ -546,13 +616,8 @@ int tw_pass_wait(struct tw_pass_waiter *waiter)
 	/* Each read of @done pairs with pass_tell_waiters(). */
 	if (base->clock.context == TWHEEL_CONTEXT_WORK)
 		wait_event(base->idle, smp_load_acquire(&waiter->done));
-#ifdef CONFIG_PREEMPT_RT
-	while (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ &&
-	       !smp_load_acquire(&waiter->done)) {
-		spin_lock_bh(&base->expiry_lock);
-		spin_unlock_bh(&base->expiry_lock);
-	}
-#endif
+	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ)
+		pass_wait_expiry(base, waiter);
 	while (!smp_load_acquire(&waiter->done))
 		cpu_relax();
 	return waiter->ret;

@@ -15,6 +15,7 @@ struct twheel_base;
  * @next: on the base's list. Under the base lock
  * @base: the base that runs the callback; NULL before tw_pass_add_waiter()
  * @timer: the timer whose callback it is
+ * @expiry_lock: on PREEMPT_RT, which lock the pass holds until the callback has returned
  * @state: what the timer's word becomes if the callback has armed the timer again;
  *	%TWHEEL_PENDING: leave it alone
  * @ret: see tw_pass_wait()
@@ -24,6 +25,7 @@ struct tw_pass_waiter {
 	struct tw_pass_waiter *next;
 	struct twheel_base *base;
 	struct twheel_timer *timer;
+	unsigned int expiry_lock;
 	enum twheel_state state;
 	int ret;
 	bool done;
