@@ -243,12 +243,12 @@ def life(folder):
                    ("blue", ("tw_wheel_enqueue()", "wheel.h: row, bucket, bit")),
                    ("blue", ("tw_base_enqueue_near()", "base.c: only if it is the next: set the alarm"))))
     chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
-                    ("blue", ("begin()", "pass.c: target = now")),
+                    ("blue", ("pass_begin()", "pass.c: target = now")),
                     ("blue", ("tw_wheel_advance()", "wheel.c: gather ticks, cascade slices")),
                     ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
                     ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
                     ("back", ("wake_up_interruptible_poll()", "readers, poll, epoll, io_uring")),
-                    ("blue", ("finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
+                    ("blue", ("pass_finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
     chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
                     ("green", ("tw_table_take()", "table.c: up to 8, state TAKEN")),
                     ("back", ("copy_to_iter()", "no lock; a fault gives them back")),
