@@ -236,7 +236,7 @@ wants 0 'after the deadline' twheel after 1.5ms &&
 result $? durations_may_have_parts
 wants 127 '^twheel: no-such-command: ' twheel after 1ms no-such-command &&
 	wants_soon 127 '^twheel: /no/such: ' +@%s /no/such &&
-	wants 126 '^twheel: /etc: ' twheel after 1ms /etc
+	wants 126 '^twheel: /proc: ' twheel after 1ms /proc
 result $? command_that_is_not_there_is_127
 
 # says_who COMMAND...: the command fails, and its message begins with the program's name
