@@ -169,8 +169,6 @@ static void pass_check_idle(struct twheel_base *base, twheel_fn function)
 {
 	u64 now, took;
 
-	if (++base->idle_calls < base->idle_stride)
-		return;
 	now = ktime_get_ns();
 	took = now - base->idle_since;
 	if (took >= TICK_NSEC)
@@ -235,8 +233,13 @@ static __always_inline void pass_call(struct twheel_base *base,
 	if (context == TWHEEL_CONTEXT_WORK)
 		return;
 	now = context == TWHEEL_CONTEXT_HARDIRQ ? ktime_get_ns() : jiffies;
-	if (unlikely(base->watch != now))
-		pass_check_time(base, function, context, now);
+	if (likely(base->watch == now))
+		return;
+	/* Inline, or each callback on an idle CPU would pay for the call. */
+	if (context == TWHEEL_CONTEXT_SOFTIRQ && base->idle_since &&
+	    ++base->idle_calls < base->idle_stride)
+		return;
+	pass_check_time(base, function, context, now);
 }
 
 /*
