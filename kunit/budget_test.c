@@ -20,7 +20,7 @@
 
 /* Spend @percent of the time from @from to @to. Was the share exceeded? */
 static bool budget_spend(struct tw_budget *share, u64 from, u64 to,
-		  unsigned int percent)
+			 unsigned int percent)
 {
 	bool over = share->over;
 

@@ -63,7 +63,7 @@ static int cancel_one(struct kunit *test, struct twheel_timer *timer)
 
 /* How many items have this result? */
 static unsigned int items_results(const struct twheel_item *items, unsigned int n,
-			    int result)
+				  int result)
 {
 	unsigned int i, sum = 0;
 

@@ -195,8 +195,8 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
  * @deadline: not beyond what the engine divides fast, see &twheel_base.plain
  */
 static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
-					      struct twheel_timer *timer,
-					      u64 deadline)
+						 struct twheel_timer *timer,
+						 u64 deadline)
 {
 	lockdep_assert_held(&base->lock);
 	if (unlikely(!tw_wheel_enqueue(&base->wheel, timer, deadline)))
@@ -205,7 +205,7 @@ static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
 
 /* tw_base_enqueue() - tw_base_enqueue_soon() for any deadline */
 static inline void tw_base_enqueue(struct twheel_base *base,
-				struct twheel_timer *timer, u64 deadline)
+				   struct twheel_timer *timer, u64 deadline)
 {
 	if (unlikely(deadline > base->wheel.recip_max))
 		tw_base_enqueue_near(base, timer);
@@ -220,7 +220,7 @@ static inline void tw_base_enqueue(struct twheel_base *base,
  * moving it would cost more. An empty wheel has no alarm.
  */
 static __always_inline void tw_base_dequeue(struct twheel_base *base,
-					   struct twheel_timer *timer)
+					    struct twheel_timer *timer)
 {
 	lockdep_assert_held(&base->lock);
 	tw_wheel_dequeue(&base->wheel, timer);

@@ -298,6 +298,7 @@ static void pass_wait_expiry(struct twheel_base *base,
 	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
 
 	lockdep_off();
+	/* Pairs with pass_tell_waiters(). */
 	while (!smp_load_acquire(&waiter->done)) {
 		spin_lock(lock);
 		spin_unlock(lock);
@@ -311,7 +312,9 @@ static void pass_own_expiry(struct twheel_base *base, unsigned int held) { }
 static unsigned int pass_held_expiry(const struct twheel_base *base) { return 0; }
 static void pass_change_expiry(struct twheel_base *base) { }
 static void pass_wait_expiry(struct twheel_base *base,
-			     const struct tw_pass_waiter *waiter) { }
+			     const struct tw_pass_waiter *waiter)
+{
+}
 #endif
 
 /*
@@ -616,11 +619,13 @@ int tw_pass_wait(struct tw_pass_waiter *waiter)
 {
 	struct twheel_base *base = waiter->base;
 
-	/* Each read of @done pairs with pass_tell_waiters(). */
-	if (base->clock.context == TWHEEL_CONTEXT_WORK)
+	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
+		/* Pairs with pass_tell_waiters(). */
 		wait_event(base->idle, smp_load_acquire(&waiter->done));
+	}
 	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ)
 		pass_wait_expiry(base, waiter);
+	/* The same. */
 	while (!smp_load_acquire(&waiter->done))
 		cpu_relax();
 	return waiter->ret;

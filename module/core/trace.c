@@ -68,7 +68,7 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 				     w->cascaded, w->cascades - cascades);
 	if (w->requeued != requeued)
 		trace_twheel_requeue(base->id, base->name, w->now,
-				    w->requeued - requeued);
+				     w->requeued - requeued);
 }
 
 /* tw_trace_expire_entry() - the callback of a claimed timer is about to be called */

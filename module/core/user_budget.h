@@ -46,7 +46,7 @@ static inline void tw_user_budget_exit(struct tw_user_budget *user)
  * Return: true if the budget has been exceeded.
  */
 static inline bool tw_user_budget_spend(struct tw_user_budget *user, u64 start,
-				    u64 end)
+					u64 end)
 {
 	struct tw_budget *budget = this_cpu_ptr(user->budgets);
 

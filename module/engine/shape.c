@@ -86,7 +86,7 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 TW_EXPORT_FOR_TESTS(tw_wheel_shape);
 
 static int buckets_alloc(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
-			int node)
+			 int node)
 {
 	buckets->occupied = kvmalloc_node(BITS_TO_LONGS(w->nr) * sizeof(long),
 					  GFP_KERNEL_ACCOUNT | __GFP_ZERO,

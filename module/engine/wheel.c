@@ -75,7 +75,7 @@ static unsigned int wheel_level_span(const struct tw_wheel *w, unsigned int leve
 }
 
 static struct hlist_head *wheel_bucket(const struct tw_wheel *w, unsigned int level,
-				 u64 number)
+				       u64 number)
 {
 	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
@@ -141,7 +141,7 @@ static u64 bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
  * its end, so there @in_pass spares the comparison.
  */
 static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_timer *t,
-				   u64 tick, bool in_pass)
+					  u64 tick, bool in_pass)
 {
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
@@ -217,7 +217,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_evict);
  * position's bucket.
  */
 static bool level_first_bucket(const struct tw_wheel *w, unsigned int level,
-			 u64 *number)
+			       u64 *number)
 {
 	u64 from = (w->now >> wheel_level_span(w, level)) + 1;
 	unsigned int base = tw_wheel_index(w, level, 0);
@@ -265,7 +265,7 @@ static bool wheel_first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
  * timers than are @left of the slice, the tail is not searched for, and @left becomes 0.
  */
 static struct hlist_node **gather_append(struct hlist_node **tail,
-				  struct hlist_head *head, unsigned int *left)
+					 struct hlist_head *head, unsigned int *left)
 {
 	struct hlist_node *node = head->first;
 
@@ -322,7 +322,7 @@ out:
  * very tick.
  */
 static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
-		       u64 *number)
+			     u64 *number)
 {
 	u64 todo = w->active;
 	bool found = false;
@@ -371,8 +371,8 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
  * extended.
  */
 static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
-				    u64 number, unsigned int *slice,
-				    bool in_pass)
+					  u64 number, unsigned int *slice,
+					  bool in_pass)
 {
 	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
 	/* For the very last bucket this wraps to 0. */
@@ -544,7 +544,7 @@ static void wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
  * Return: false if the timer has to be put back, and the slice is used up.
  */
 bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
-			unsigned int *slice)
+			  unsigned int *slice)
 {
 	u64 word = atomic64_read(&t->word);
 

@@ -141,7 +141,7 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
 void tw_wheel_begin_round(struct tw_wheel *w, bool round);
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice);
 bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
-			unsigned int *slice);
+			  unsigned int *slice);
 bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
 u64 tw_wheel_next_event(struct tw_wheel *w);
 void tw_wheel_move_forward(struct tw_wheel *w, u64 now);
@@ -250,8 +250,8 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 }
 
 static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
-					  struct twheel_timer *t,
-					  const struct tw_wheel_row *row, u64 tick)
+						struct twheel_timer *t,
+						const struct tw_wheel_row *row, u64 tick)
 {
 	unsigned long index;
 
