@@ -12,8 +12,6 @@
 . "$(dirname "$0")/../vm/lib.sh"
 
 here=$ROOT/tools/test/models/litmus
-tools=$CACHE/herd7
-packages=(herdtools7 libc6 libgmp10)
 
 kernel_source 6.1
 # shellcheck disable=SC2154 # kernel_source sets it
@@ -21,24 +19,14 @@ model=$source_folder/tools/memory-model
 [ -e "$model/linux-kernel.cfg" ] ||
 	die "there is no memory model in $source_folder" "remove that folder, and try again"
 
-if [ ! -e "$tools/usr/bin/herd7" ]; then
-	suite sid
-	mkdir -p "$SCRATCH/packages" "$tools.part"
-	suite_fetch "$SCRATCH/packages" "${packages[@]}"
-	for package in "$SCRATCH"/packages/*.deb; do
-		dpkg -x "$package" "$tools.part"
-	done
-	rm -rf "$tools"
-	mv "$tools.part" "$tools"
-fi
-libraries=$tools/usr/lib/x86_64-linux-gnu
+suite_tool sid herd7 herdtools7 libc6 libgmp10
 
 # outcome FILE: Never, Sometimes or Always; else what herd7 says of the file
 outcome() {
 	(
 		cd "$model"
-		"$libraries/ld-linux-x86-64.so.2" --library-path "$libraries" \
-			"$tools/usr/bin/herd7" -I "$tools/usr/share/herdtools7/herd" \
+		# shellcheck disable=SC2154 # suite_tool sets both
+		"${tool_command[@]}" -I "$tool/usr/share/herdtools7/herd" \
 			-conf linux-kernel.cfg "$1"
 	) > "$SCRATCH/herd.log" 2>&1 || :
 	if grep -q '^Observation ' "$SCRATCH/herd.log"; then

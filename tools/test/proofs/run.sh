@@ -14,8 +14,6 @@
 . "$(dirname "$0")/../vm/lib.sh"
 
 here=$ROOT/tools/test/proofs
-tools=$CACHE/cbmc
-packages=(cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g)
 # Lists are much for a solver: a proof of those takes a minute or two, for few slots.
 lists=(prove_bits_after_enqueue prove_bits_after_dequeue)
 
@@ -27,17 +25,7 @@ esac
 wanted=("$@")
 
 need gcc libc6-dev python3 z3
-if [ ! -e "$tools/usr/bin/cbmc" ]; then
-	suite sid
-	mkdir -p "$SCRATCH/packages" "$tools.part"
-	suite_fetch "$SCRATCH/packages" "${packages[@]}"
-	for package in "$SCRATCH"/packages/*.deb; do
-		dpkg -x "$package" "$tools.part"
-	done
-	rm -rf "$tools"
-	mv "$tools.part" "$tools"
-fi
-libraries=$tools/usr/lib/x86_64-linux-gnu
+suite_tool sid cbmc cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g
 
 # headers_for SOURCE: empty headers, for which shim.h stands
 headers_for() {
@@ -54,8 +42,8 @@ headers_for() {
 
 # prove SOURCE PROOF SHIFT: the engine of that tree. Leaves what CBMC says in a log.
 prove() {
-	timeout "${TIMEOUT:-1800}" "$libraries/ld-linux-x86-64.so.2" \
-		--library-path "$libraries:$tools/usr/lib" "$tools/usr/bin/cbmc" \
+	# shellcheck disable=SC2154 # suite_tool sets it
+	timeout "${TIMEOUT:-1800}" "${tool_command[@]}" \
 		-I"$SCRATCH/include" -I"$1/tools/test/engine" -DSLOTS_SHIFT="$3" \
 		--function "$2" --unwind 66 --unwinding-assertions --slice-formula \
 		--no-standard-checks "$1/tools/test/proofs/wheel.c" \

@@ -86,6 +86,27 @@ suite_fetch() {
 		env -C "$folder" timeout 1800 apt-get "${suite_apt[@]}" download "$@"
 }
 
+# suite_tool SUITE PROGRAM PACKAGE...: a program of that suite, unpacked in the cache with
+# the C library that it wants. Sets tool, its folder, and tool_command, which runs it.
+suite_tool() {
+	local suite=$1 program=$2 package libraries
+
+	shift 2
+	tool=$CACHE/$program libraries=$tool/usr/lib/x86_64-linux-gnu
+	# shellcheck disable=SC2034 # scripts that source this run it
+	tool_command=("$libraries/ld-linux-x86-64.so.2"
+		--library-path "$libraries:$tool/usr/lib" "$tool/usr/bin/$program")
+	[ ! -e "$tool/usr/bin/$program" ] || return 0
+	suite "$suite"
+	mkdir -p "$SCRATCH/packages" "$tool.part"
+	suite_fetch "$SCRATCH/packages" "$@"
+	for package in "$SCRATCH"/packages/*.deb; do
+		dpkg -x "$package" "$tool.part"
+	done
+	rm -rf "$tool"
+	mv "$tool.part" "$tool"
+}
+
 # kernel_source SERIES: where the unpacked source is. Sets source_version and
 # source_folder.
 kernel_source() {
