@@ -28,8 +28,8 @@
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
-static_assert(sizeof(struct twheel_event) == 48);
-static_assert(sizeof(struct twheel_info) == 144);
+static_assert(sizeof(struct twheel_event) == TWHEEL_EVENT_SIZE_0);
+static_assert(sizeof(struct twheel_info) == 152);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_cancel_all) == 16);
 static_assert(sizeof(struct twheel_file_stats) == 632);
@@ -40,7 +40,7 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
  */
 #define CDEV_SETUP_SIZE	32
 #define CDEV_OP_SIZE	64
-#define CDEV_INFO_SIZE	144
+#define CDEV_INFO_SIZE	152
 #define CDEV_BATCH_SIZE	32
 #define CDEV_CANCEL_ALL_SIZE	16
 #define CDEV_STATS_SIZE	632
@@ -61,28 +61,51 @@ static int cdev_release(struct inode *inode, struct file *filp)
 	return 0;
 }
 
+/* Copy events as records of @size bytes. Returns false if not all could be copied. */
+static bool cdev_copy_events(const struct tw_taken *taken, size_t size,
+			     struct iov_iter *to)
+{
+	const size_t known = sizeof(taken->events[0]);
+	unsigned int i;
+
+	if (likely(size == known))
+		return copy_to_iter(taken->events, taken->count * known, to) ==
+		       taken->count * known;
+	for (i = 0; i < taken->count; i++)
+		if (copy_to_iter(&taken->events[i], known, to) != known ||
+		    iov_iter_zero(size - known, to) != size - known)
+			return false;
+	return true;
+}
+
 static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 {
 	struct file *filp = iocb->ki_filp;
 	struct tw_file *file = filp->private_data;
-	size_t room = iov_iter_count(to) / sizeof(struct twheel_event);
 	struct tw_taken taken;
 	size_t done = 0;
 	int ret;
 
-	if (!room)
-		return -EINVAL;
-	while (done < room) {
-		size_t bytes;
+	for (;;) {
+		/* With a wheel, the size is agreed; without, there is no event. */
+		bool wheel = tw_file_wheel(file);
+		size_t size = READ_ONCE(file->event_size);
+		size_t room = iov_iter_count(to) / size;
 
+		if (!room && !done)
+			return -EINVAL;
+		if (!room) {
+			tw_event_pass_on(file);
+			break;
+		}
 		/*
-		 * Events in a ring cannot be read. Another thread may have set the
-		 * file up while this one waited; then @done is 0.
+		 * Events in a ring cannot be read. If the file was set up while this
+		 * thread waited, @done is 0.
 		 */
 		if (tw_file_ops(file)->mapped)
 			return -EINVAL;
-		if (!tw_table_take(file, &taken,
-				   min_t(size_t, room - done, TW_TAKE_MAX))) {
+		if (!wheel || !tw_table_take(file, &taken,
+					     min_t(size_t, room, TW_TAKE_MAX))) {
 			if (done)
 				break;
 			if (filp->f_flags & O_NONBLOCK ||
@@ -95,8 +118,7 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 			continue;
 		}
 
-		bytes = taken.count * sizeof(struct twheel_event);
-		if (copy_to_iter(taken.events, bytes, to) != bytes) {
+		if (!cdev_copy_events(&taken, size, to)) {
 			tw_table_give_back(file, &taken);
 			tw_event_wake(file);
 			if (!done)
@@ -104,13 +126,11 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 			break;
 		}
 		tw_table_delivered(file, &taken);
-		done += taken.count;
+		done += taken.count * size;
 		/* A reader with a huge buffer must let others have the CPU. */
 		cond_resched();
 	}
-	if (done == room)
-		tw_event_pass_on(file);
-	return done * sizeof(struct twheel_event);
+	return done;
 }
 
 static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)

@@ -49,6 +49,7 @@ struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 	init_waitqueue_head(&file->wait);
 	file->ops = ops;
 	file->clockid = CLOCK_MONOTONIC;
+	file->event_size = TWHEEL_EVENT_SIZE_0;
 	/* The default tick: the first arm is checked against it. */
 	twheel_plan(&(struct twheel_config) { }, &geometry);
 	file->tick_ns = geometry.tick_ns;

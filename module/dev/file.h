@@ -37,6 +37,9 @@ struct tw_user;
  * @wait: the waiters for events
  * @woken: a waiter was woken up, and nobody has looked for events since
  * @woken_jiffies: when it was woken up
+ * @setup_flags: as it was set up
+ * @event_size: how many bytes each record of read() has; changes at most once, when
+ *	@wheel is set
  * @max_timers: how many timers may exist
  * @timers: how many timers exist
  * @unread: how many of them have an unread event
@@ -65,6 +68,8 @@ struct tw_file {
 	wait_queue_head_t wait;
 	bool woken;
 	unsigned long woken_jiffies;
+	u32 setup_flags;
+	u32 event_size;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;

@@ -80,6 +80,9 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	spin_lock_bh(&file->lock);
 	file->tick_ns = geometry.tick_ns;
 	file->clockid = setup->clockid;
+	WRITE_ONCE(file->setup_flags, setup->flags);
+	if (setup->event_size)
+		WRITE_ONCE(file->event_size, setup->event_size);
 	file->entries = parts->entries;
 	file->ring = parts->ring;
 	if (setup->max_timers)
@@ -202,6 +205,12 @@ static int setup_clock(u32 clockid, enum twheel_clock *clock)
 	}
 }
 
+static bool setup_event_size_valid(u32 size)
+{
+	return !size || (size >= TWHEEL_EVENT_SIZE_0 && size <= TWHEEL_EVENT_SIZE_MAX &&
+			 IS_ALIGNED(size, sizeof(u64)));
+}
+
 static bool setup_cells_valid(const struct twheel_setup *setup)
 {
 	return IS_ENABLED(CONFIG_64BIT) && setup->max_timers &&
@@ -220,6 +229,7 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 
 	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
 	    setup->max_timers > tw_file_limit_timers() ||
+	    !setup_event_size_valid(setup->event_size) ||
 	    (cells && !setup_cells_valid(setup)))
 		return -EINVAL;
 	if (setup->tick_ns && setup->tick_ns < tw_setup_tick_min())

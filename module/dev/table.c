@@ -106,6 +106,9 @@ static void table_make_event(const struct tw_file *file,
 		.deadline_ns	= tw_timens_out(entry->deadline_ns, offset),
 		.fired_ns	= tw_timens_out(entry->fired_ns, offset),
 		.count		= missed + 1,
+		.flags		= (entry->period_ns ? 0 : TWHEEL_EVENT_LAST) |
+				  (delay && tw_file_clock_steps(file) ?
+				   TWHEEL_EVENT_MONOTONIC : 0),
 	};
 }
 

@@ -340,6 +340,9 @@ static bool cell_event(struct twheel *wheel, uint32_t cell, uint64_t word,
 		.cookie = record->cookie,
 		.deadline_ns = cell_deadline(wheel, record, ticks),
 		.count = record->fixed ? 1 : count,
+		.flags = (word_state(word) == TWHEEL_CELL_FIRED ?
+			  TWHEEL_EVENT_LAST : 0) |
+			 (count == UINT32_MAX ? TWHEEL_EVENT_SATURATED : 0),
 	};
 	if (word_state(word) == TWHEEL_CELL_PENDING)
 		return true;

@@ -72,11 +72,22 @@ void ahead_drop_all(struct twheel *wheel)
 static int events_read(struct twheel *wheel, struct twheel_event *events,
 		       unsigned int most)
 {
-	ssize_t got = read(wheel->fd, events, most * sizeof(*events));
+	size_t size = wheel->event_size, known = sizeof(*events);
+	char *records = wheel->records;
+	ssize_t got;
+	int i;
 
+	if (records && most > EVENTS_AHEAD)
+		most = EVENTS_AHEAD;
+	got = read(wheel->fd, records ? records : (char *)events, most * size);
 	if (got < 0)
 		return errno == EAGAIN ? 0 : -errno;
-	return got / sizeof(*events);
+	got /= size;
+	for (i = 0; records && i < got; i++) {
+		memset(&events[i], 0, known);
+		memcpy(&events[i], records + i * size, size < known ? size : known);
+	}
+	return got;
 }
 
 /* Take what there is, without waiting. */

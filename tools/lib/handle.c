@@ -63,6 +63,14 @@ static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
+	w->event_size = info.event_size;
+	/* The file was set up by another program. */
+	if (w->event_size != sizeof(*w->ahead))
+		w->records = malloc((size_t)EVENTS_AHEAD * w->event_size);
+	if (w->event_size != sizeof(*w->ahead) && !w->records) {
+		free(w);
+		return -ENOMEM;
+	}
 	w->fd = fd;
 	w->clock = info.clockid;
 	w->batch = info.features & TWHEEL_FEATURE_BATCH &&
@@ -187,6 +195,7 @@ void twheel_close(struct twheel *wheel)
 	if (wheel->fd >= 0)
 		close(wheel->fd);
 	pthread_mutex_destroy(&wheel->lock);
+	free(wheel->records);
 	free(wheel);
 }
 

@@ -26,6 +26,9 @@
  *	so that an operation that then takes it sees the events of that read()
  * @fixed: timers with a fixed delay
  * @random: state of the generator for jitter; 0: not seeded yet
+ * @event_size: how many bytes each record of read() has
+ * @records: room for records of read() that are no struct twheel_event as the library
+ *	knows it; otherwise NULL
  * @first: the next event to hand out
  * @end: behind the last one
  * @ahead: events that have been read but not handed out
@@ -39,6 +42,8 @@ struct twheel {
 	pthread_mutex_t lock;
 	struct fixed_table fixed;
 	uint64_t random;
+	uint32_t event_size;
+	char *records;
 	unsigned int first;
 	unsigned int end;
 	struct twheel_event ahead[EVENTS_AHEAD];

@@ -44,6 +44,9 @@
  * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
  * @max_timers: how many timers may exist in this file at once, or 0 for the default
+ * @event_size: how many bytes each record of read() has: sizeof(struct twheel_event) as
+ *	the program knows it, or 0 for its first version, TWHEEL_EVENT_SIZE_0. A multiple
+ *	of 8, at most TWHEEL_EVENT_SIZE_MAX. What the kernel does not know is 0
  * @reserved: must be 0
  *
  * On CLOCK_REALTIME, timers armed for a time follow the clock when it is set. Set
@@ -60,7 +63,8 @@ struct twheel_setup {
 	__aligned_u64 tick_ns;
 	__u32 slots;
 	__u32 max_timers;
-	__aligned_u64 reserved;
+	__u32 event_size;
+	__u32 reserved;
 };
 
 /*
@@ -296,15 +300,27 @@ struct twheel_cancel_all {
 	__aligned_u64 reserved;
 };
 
+/* The size of the first version of struct twheel_event, and the largest of any. */
+#define TWHEEL_EVENT_SIZE_0	48
+#define TWHEEL_EVENT_SIZE_MAX	256
+
+/* Flags of struct twheel_event. */
+#define TWHEEL_EVENT_LAST	(1U << 0)	/* the timer has ended, its identifier is void */
+#define TWHEEL_EVENT_SATURATED	(1U << 1)	/* there were more expiries than @count says */
+#define TWHEEL_EVENT_MONOTONIC	(1U << 2)	/* its times are on CLOCK_MONOTONIC */
+
 /**
- * struct twheel_event - what read() returns, in whole records
- * @id: the timer. A one-shot timer's identifier is void once its event is read
+ * struct twheel_event - what read() returns, in whole records of &twheel_setup.event_size
+ * @id: the timer
  * @cookie: as armed
  * @deadline_ns: the deadline that was reached; for a periodic timer, the first one that
  *	this record stands for
  * @fired_ns: when the timer expired, on the wheel's clock: never before @deadline_ns
  * @count: how many expiries the record stands for: 1, or for a periodic timer whose event
  *	was left unread, 1 and those that were missed
+ * @flags: TWHEEL_EVENT_*. TWHEEL_EVENT_MONOTONIC is set where the wheel's clock is another
+ *	one: on CLOCK_REALTIME, of timers armed for a delay. A program ignores flags that
+ *	it does not know
  * @reserved: 0
  */
 struct twheel_event {
@@ -313,7 +329,8 @@ struct twheel_event {
 	__aligned_u64 deadline_ns;
 	__aligned_u64 fired_ns;
 	__aligned_u64 count;
-	__aligned_u64 reserved;
+	__u32 flags;
+	__u32 reserved;
 };
 
 /* Features of struct twheel_info. */
@@ -335,7 +352,7 @@ struct twheel_event {
  * @levels: the number of levels
  * @max_timers: how many timers may exist at once
  * @limit_timers: the largest @max_timers that TWHEEL_IOC_SETUP takes
- * @flags: 0
+ * @flags: those of struct twheel_setup
  * @timers: timers that exist: pending, or fired with an unread event
  * @pending: timers that wait for their deadline
  * @unread: events that wait to be read
@@ -351,6 +368,8 @@ struct twheel_event {
  * @user_limit: the limit for that (module parameter user_timers); 0: no limit, because
  *	the file was opened with CAP_SYS_RESOURCE
  * @map_bytes: the size of the mapping; 0 in a file without cells
+ * @event_size: how many bytes each record of read() has
+ * @reserved: 0
  *
  * The counters from @timers to @threaded are a snapshot, taken together.
  */
@@ -376,6 +395,8 @@ struct twheel_info {
 	__aligned_u64 user_timers;
 	__aligned_u64 user_limit;
 	__aligned_u64 map_bytes;
+	__u32 event_size;
+	__u32 reserved;
 };
 
 /* The number of counts of lateness: one for each bit of a time. */
@@ -438,8 +459,8 @@ struct twheel_file_stats {
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_TYPE, 0x00, struct twheel_info)
 /*
  * TWHEEL_IOC_SETUP: see struct twheel_setup.
- * Errors: EINVAL (clock, tick, slots, limit, flags, reserved), EBUSY, ENOMEM; with
- * TWHEEL_SETUP_CELLS also EDQUOT (the user's limit on timers), EINTR.
+ * Errors: EINVAL (clock, tick, slots, limit, event_size, flags, reserved), EBUSY, ENOMEM;
+ * with TWHEEL_SETUP_CELLS also EDQUOT (the user's limit on timers), EINTR.
  */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
 /*

@@ -21,24 +21,27 @@
 void check_events(struct thread *thread, const struct call *call,
 		  const void *buffer, long bytes)
 {
-	const struct twheel_event *event = buffer;
-	long i;
+	static const char empty[TWHEEL_EVENT_SIZE_MAX];
+	struct file_model *file = call_file_model(thread, call);
+	const char *record = buffer;
+	struct twheel_event copy;
+	long size, i;
 
-	if (bytes % (long)sizeof(*event)) {
+	/* Without a model, another thread may have agreed on another size. */
+	size = file ? file->event_size : sizeof(copy);
+	thread->executor->counters->events += bytes / size;
+	if (!file)
+		return;
+	if (bytes % size) {
 		verdict_fail(&thread->executor->verdict, "read: %ld bytes", bytes);
 		return;
 	}
-	thread->executor->counters->events += bytes / sizeof(*event);
-	for (i = 0; i < bytes / (long)sizeof(*event); i++) {
-		struct twheel_event copy;
-
-		memcpy(&copy, &event[i], sizeof(copy));
-		if (copy.fired_ns < copy.deadline_ns)
+	for (i = 0; i < bytes / size; i++, record += size) {
+		memcpy(&copy, record, sizeof(copy));
+		model_event(file, &copy, &thread->executor->verdict);
+		if (memcmp(record + sizeof(copy), empty, size - sizeof(copy)))
 			verdict_fail(&thread->executor->verdict,
-				     "early: fired before its deadline");
-		if (call_file_model(thread, call))
-			model_event(call_file_model(thread, call), &copy,
-				    &thread->executor->verdict);
+				     "an event with an end that is not 0");
 	}
 }
 
@@ -48,10 +51,12 @@ static uint32_t outcome_of_read(struct thread *thread, const struct call *call,
 	const struct file_model *file = call_file_model(thread, call);
 	uint32_t may = OUT_MORE | OUT_EAGAIN | OUT_EINTR;
 
-	if (bytes < sizeof(struct twheel_event))
+	if (bytes < TWHEEL_EVENT_SIZE_0)
 		return OUT_EINVAL;
 	if (!file || file->vague)
 		return may | OUT_EINVAL;
+	if (bytes < file->event_size)
+		return OUT_EINVAL;
 	if (file->cells)
 		return OUT_EINVAL;
 	return file->live ? may : may & ~OUT_MORE;
@@ -157,7 +162,7 @@ static void call_drain(struct thread *thread, const struct call *call)
 {
 	struct file_model *file = call_file_model(thread, call);
 	struct pollfd pfd = { .fd = call_fd(call), .events = POLLIN };
-	struct twheel_event events[16];
+	char events[16 * TWHEEL_EVENT_SIZE_MAX];
 	uint32_t due = file ? model_due(file) : 0;
 	long ret;
 

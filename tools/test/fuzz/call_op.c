@@ -11,7 +11,7 @@
 /* Sizes of the structures in the first release: none is ever smaller. */
 #define SETUP_BYTES	32
 #define OP_BYTES	64
-#define INFO_BYTES	144
+#define INFO_BYTES	152
 #define BATCH_BYTES	32
 #define STATS_BYTES	632
 
@@ -182,6 +182,7 @@ void call_setup(struct thread *thread, const struct call *call)
 		.tick_ns = call->arg[SETUP_TICK],
 		.slots = call->arg[SETUP_SLOTS],
 		.max_timers = call->arg[SETUP_MAX],
+		.event_size = call->arg[SETUP_EVENT],
 		.reserved = call->arg[SETUP_RESERVED],
 	};
 	struct twheel_info info = { };

@@ -103,6 +103,7 @@ void model_open(struct file_model *file, const struct twheel_info *info,
 	file->vague = vague;
 	file->exempt = !info->user_limit;
 	file->clockid = info->clockid;
+	file->event_size = info->event_size;
 	file->tick_ns = info->tick_ns;
 	file->max_timers = info->max_timers;
 }
@@ -115,6 +116,9 @@ uint32_t model_setup(const struct file_model *file,
 
 	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
 	    setup->max_timers > info->limit_timers ||
+	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
+				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
+				   setup->event_size % 8)) ||
 	    (cells && (!setup->max_timers || setup->clockid == CLOCK_REALTIME)))
 		return OUT_EINVAL;
 	if (setup->clockid != CLOCK_MONOTONIC &&
@@ -140,6 +144,8 @@ void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
 	file->wheel = true;
 	file->cells = setup->flags & TWHEEL_SETUP_CELLS;
 	file->clockid = info->clockid;
+	file->event_size = setup->event_size ? setup->event_size :
+					       TWHEEL_EVENT_SIZE_0;
 	file->tick_ns = info->tick_ns;
 	file->max_timers = info->max_timers;
 }
@@ -390,6 +396,10 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 			     (unsigned long long)event->count);
 	if (event->reserved)
 		verdict_fail(verdict, "an event whose reserved field is not 0");
+	if (event->flags != ((timer->op.period_ns ? 0 : TWHEEL_EVENT_LAST) |
+			     (timer->relative && file->clockid == CLOCK_REALTIME ?
+			      TWHEEL_EVENT_MONOTONIC : 0)))
+		verdict_fail(verdict, "an event with flags %#x", event->flags);
 	timer->deadline = event->deadline_ns;
 	timer->known = true;
 	model_check_due(file, timer, "the event", verdict);
@@ -427,7 +437,8 @@ void model_info(const struct file_model *file, const struct twheel_info *info,
 			     (unsigned long long)file->events,
 			     (unsigned long long)info->unread);
 	if (info->clockid != file->clockid || info->tick_ns != file->tick_ns ||
-	    info->max_timers != file->max_timers)
+	    info->max_timers != file->max_timers ||
+	    info->event_size != file->event_size)
 		verdict_fail(verdict, "info: not as set up");
 }
 
@@ -437,7 +448,8 @@ void model_stats(const struct file_model *file,
 {
 	const struct twheel_info info = {
 		.clockid = file->clockid, .tick_ns = file->tick_ns,
-		.max_timers = file->max_timers, .timers = stats->timers,
+		.max_timers = file->max_timers, .event_size = file->event_size,
+		.timers = stats->timers,
 		.pending = stats->pending, .unread = stats->unread,
 		.armed = stats->armed, .fired = stats->fired,
 		.cancelled = stats->cancelled,

@@ -81,6 +81,7 @@ struct file_model {
 	bool cells;
 	bool exempt;
 	uint32_t clockid;
+	uint32_t event_size;
 	uint64_t tick_ns;
 	uint32_t max_timers;
 	uint64_t armed;

@@ -115,6 +115,9 @@ static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 		       dice_once_in(dice, 8) ? dice_roll(dice, 10000) :
 		       dice_once_in(dice, 4) ? dice_roll(dice, 3000) :
 		       dice_roll(dice, 40);
+	case ARG_EVENT_SIZE:
+		return dice_roll(dice, 4) ? 0 : dice_once_in(dice, 4) ?
+		       random_edge(dice) : 40 + 8 * dice_roll(dice, 29);
 	case ARG_ZERO:
 	case ARG_TWIST:
 		return dice_roll(dice, 24) ? 0 : random_edge(dice);

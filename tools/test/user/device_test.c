@@ -30,6 +30,7 @@ static void relative(void)
 	CHECK_EQ(event.cookie, 7);
 	CHECK_EQ(event.deadline_ns, op.deadline_ns);
 	CHECK_EQ(event.count, 1);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
 	CHECK_EQ(event.reserved, 0);
 }
 

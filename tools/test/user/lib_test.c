@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/time.h>
 #include <time.h>
 #include <unistd.h>
@@ -92,6 +93,36 @@ static void wall_clock(void)
 	CHECK_EQ(twheel_arm_at(wheel, now + 20 * MS, 5, &id), 0);
 	CHECK_EQ(tw_next_cookie(wheel), 5);
 	CHECK(twheel_now(wheel) >= now + 20 * MS);
+}
+
+/* Another program has agreed on longer records than the library knows. */
+static void adopts_longer_records(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .event_size = TWHEEL_EVENT_SIZE_MAX,
+	};
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), got = 0, ret;
+	struct twheel_event events[100];
+	struct twheel *wheel;
+	unsigned int i;
+
+	NEED(fd >= 0 && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(twheel_adopt(&wheel, fd) == 0);
+	for (i = 0; i < 100; i++)
+		tw_arm(wheel, 0, i);
+	tw_wait_fired(wheel, 100);
+	CHECK_EQ(tw_next_cookie(wheel), 0);
+	while (got < 99) {
+		ret = twheel_events(wheel, events + got, 100 - got, 0);
+		NEED(ret > 0);
+		got += ret;
+	}
+	for (i = 0; i < 99; i++) {
+		CHECK_EQ(events[i].cookie, i + 1);
+		CHECK_EQ(events[i].flags, TWHEEL_EVENT_LAST);
+	}
+	tw_nothing_more(wheel);
+	twheel_close(wheel);
 }
 
 static void adopts_a_descriptor(void)
@@ -334,7 +365,8 @@ static void symbols_have_a_version(void)
 
 static const struct tap_test tests[] = {
 	TAP(opens_and_closes), TAP(takes_options), TAP(refuses_options),
-	TAP(wall_clock), TAP(adopts_a_descriptor), TAP(delays_and_times),
+	TAP(wall_clock), TAP(adopts_a_descriptor), TAP(adopts_longer_records),
+	TAP(delays_and_times),
 	TAP(periods), TAP(waits_no_longer), TAP(a_signal_is_told),
 	TAP(modify_and_extend), TAP(an_extended_one_stays), TAP(cancel_tells),
 	TAP(what_is_read_ahead_waits), TAP(many_by_one_call),

@@ -254,7 +254,7 @@ static void setup_values(void)
 	};
 	int fd = dev_open();
 	struct twheel_info info = dev_info(fd);
-	struct twheel_setup bad[11];
+	struct twheel_setup bad[16];
 	unsigned int i, n = 0;
 
 	for (i = 0; i < sizeof(bad) / sizeof(*bad); i++)
@@ -269,6 +269,11 @@ static void setup_values(void)
 	bad[n++].slots = 1;
 	bad[n++].slots = 4097;
 	bad[n++].max_timers = info.limit_timers + 1;
+	bad[n++].event_size = TWHEEL_EVENT_SIZE_0 - 8;
+	bad[n++].event_size = TWHEEL_EVENT_SIZE_0 + 4;
+	bad[n++].event_size = TWHEEL_EVENT_SIZE_MAX + 8;
+	bad[n++].event_size = 1;
+	bad[n++].event_size = ~7U;
 	bad[n++].reserved = 1;
 	for (i = 0; i < n; i++) {
 		if (!tap_check(ioctl(fd, TWHEEL_IOC_SETUP, &bad[i]) == -1 &&

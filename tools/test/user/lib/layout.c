@@ -18,7 +18,8 @@ AT(twheel_setup, flags, 4);
 AT(twheel_setup, tick_ns, 8);
 AT(twheel_setup, slots, 16);
 AT(twheel_setup, max_timers, 20);
-AT(twheel_setup, reserved, 24);
+AT(twheel_setup, event_size, 24);
+AT(twheel_setup, reserved, 28);
 SIZE(twheel_setup, 32);
 
 AT(twheel_cell, word, 0);
@@ -70,7 +71,8 @@ AT(twheel_event, cookie, 8);
 AT(twheel_event, deadline_ns, 16);
 AT(twheel_event, fired_ns, 24);
 AT(twheel_event, count, 32);
-AT(twheel_event, reserved, 40);
+AT(twheel_event, flags, 40);
+AT(twheel_event, reserved, 44);
 SIZE(twheel_event, 48);
 
 AT(twheel_info, features, 0);
@@ -94,7 +96,9 @@ AT(twheel_info, threaded, 112);
 AT(twheel_info, user_timers, 120);
 AT(twheel_info, user_limit, 128);
 AT(twheel_info, map_bytes, 136);
-SIZE(twheel_info, 144);
+AT(twheel_info, event_size, 144);
+AT(twheel_info, reserved, 148);
+SIZE(twheel_info, 152);
 
 AT(twheel_file_stats, wheel, 0);
 AT(twheel_file_stats, reserved, 4);

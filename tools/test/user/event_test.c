@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The records of read(): their size, and their flags. */
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* A record as a later program may know it. */
+struct long_event {
+	struct twheel_event event;
+	uint64_t tail[2];
+};
+
+static int open_with_size(uint32_t clock, uint32_t size)
+{
+	struct twheel_setup setup = { .clockid = clock, .event_size = size };
+	int fd = dev_open_flags(O_NONBLOCK);
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	return fd;
+}
+
+static void first_version_without_setup(void)
+{
+	int fd = dev_open();
+
+	CHECK_EQ(dev_info(fd).event_size, TWHEEL_EVENT_SIZE_0);
+	dev_arm(fd, 0, 1);
+	dev_read(fd);
+	CHECK_EQ(dev_info(fd).event_size, TWHEEL_EVENT_SIZE_0);
+	CHECK_EQ(dev_info(open_with_size(CLOCK_MONOTONIC, 0)).event_size,
+		 TWHEEL_EVENT_SIZE_0);
+}
+
+static void records_have_the_size(void)
+{
+	int fd = open_with_size(CLOCK_MONOTONIC, sizeof(struct long_event));
+	struct long_event records[4];
+	unsigned int i;
+
+	CHECK_EQ(dev_info(fd).event_size, sizeof(struct long_event));
+	for (i = 0; i < 12; i++)
+		dev_arm(fd, 0, i);
+	dev_wait_unread(fd, 12);
+	CHECK_ERR(read(fd, records, sizeof(records[0]) - 1), EINVAL);
+	/* Nothing is lost by a read that is too small. */
+	CHECK_EQ(dev_info(fd).unread, 12);
+	memset(records, 0xff, sizeof(records));
+	/* There is room for three and a half. */
+	CHECK_EQ(read(fd, records, sizeof(records) - 32), 3 * sizeof(records[0]));
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(records[i].event.cookie, i);
+		CHECK_EQ(records[i].tail[0] | records[i].tail[1], 0);
+	}
+	CHECK_EQ(read(fd, records, sizeof(records)), sizeof(records));
+	CHECK_EQ(records[3].event.cookie, 6);
+	CHECK_EQ(dev_info(fd).unread, 5);
+}
+
+/* The end of a long record has no memory: the event is not lost. */
+static void half_a_record(void)
+{
+	int fd = open_with_size(CLOCK_MONOTONIC, TWHEEL_EVENT_SIZE_MAX);
+	size_t page = sysconf(_SC_PAGESIZE);
+	char record[TWHEEL_EVENT_SIZE_MAX];
+	char *memory;
+
+	memory = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(memory != MAP_FAILED && munmap(memory + page, page) == 0);
+	dev_arm(fd, 0, 5);
+	dev_wait_unread(fd, 1);
+	CHECK_ERR(read(fd, memory + page - 64, TWHEEL_EVENT_SIZE_MAX), EFAULT);
+	CHECK_EQ(read(fd, record, sizeof(record)), sizeof(record));
+	CHECK_EQ(((struct twheel_event *)record)->cookie, 5);
+}
+
+static void last_of_its_timer(void)
+{
+	struct twheel_op op = { .deadline_ns = 0, .period_ns = MS };
+	int fd = dev_open();
+
+	dev_arm(fd, 0, 0);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
+	dev_arm_op(fd, &op);
+	CHECK_EQ(dev_read(fd).flags, 0);
+	CHECK_EQ(dev_read(fd).flags, 0);
+}
+
+static void which_clock(void)
+{
+	int fd = open_with_size(CLOCK_REALTIME, 0);
+	struct twheel_op op = { .flags = TWHEEL_ABS };
+
+	dev_arm(fd, 0, 0);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST | TWHEEL_EVENT_MONOTONIC);
+	op.deadline_ns = dev_now(CLOCK_REALTIME);
+	dev_arm_op(fd, &op);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
+	fd = open_with_size(CLOCK_BOOTTIME, 0);
+	dev_arm(fd, 0, 0);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
+}
+
+static const struct tap_test tests[] = {
+	TAP(first_version_without_setup),
+	TAP(records_have_the_size),
+	TAP(half_a_record),
+	TAP(last_of_its_timer),
+	TAP(which_clock),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}
