@@ -38,7 +38,7 @@ union batch_op {
 #define BATCH_WORD(field)	(offsetof(struct twheel_op, field) / sizeof(u64))
 
 static_assert(BATCH_OP_WORDS == 8);
-/* The answer of every operation is one word; arm and query have more. */
+/* The answer of every operation is one word; arm, modify and query have more. */
 static_assert(BATCH_WORD(state) == BATCH_WORD(result));
 static_assert(BATCH_WORD(slack_ns) == BATCH_WORD(cookie) + 3);
 
@@ -52,8 +52,8 @@ static union batch_op __user *batch_element(const struct twheel_batch *batch,
 /*
  * Fetch operations. Returns how many could be read.
  * @answered: also make sure that they can be answered, by setting their results to 0. An
- *	answer begins with the identifier and ends with the result; every word between
- *	them is on the page of one or the other
+ *	answer begins with the flags and ends with the result; every word between them
+ *	is on the page of one or the other
  */
 static __always_inline unsigned int
 batch_fetch(const struct twheel_batch *batch, u32 first, union batch_op *ops,
@@ -72,11 +72,11 @@ batch_fetch(const struct twheel_batch *batch, u32 first, union batch_op *ops,
 		BATCH_GET(3);
 		BATCH_GET(4);
 		BATCH_GET(5);
+		BATCH_GET(6);
 		BATCH_GET(7);
-		ops[i].word[BATCH_WORD(result)] = 0;
 		if (answered) {
-			unsafe_put_user(ops[i].word[BATCH_WORD(id)],
-					&user->word[BATCH_WORD(id)], fault);
+			unsafe_put_user(ops[i].word[BATCH_WORD(flags)],
+					&user->word[BATCH_WORD(flags)], fault);
 			unsafe_put_user(0, &user->word[BATCH_WORD(result)], fault);
 		}
 		user = (void __user *)user + batch->op_size;
@@ -101,12 +101,16 @@ static unsigned int batch_answer(const struct twheel_batch *batch, u32 first,
 		if (ops[i].op.op == TWHEEL_OP_ARM) {
 			BATCH_PUT(BATCH_WORD(id));
 			BATCH_PUT(BATCH_WORD(deadline_ns));
+		} else if (ops[i].op.op == TWHEEL_OP_MODIFY) {
+			BATCH_PUT(BATCH_WORD(deadline_ns));
 		} else if (ops[i].op.op == TWHEEL_OP_QUERY) {
 			BATCH_PUT(BATCH_WORD(cookie));
 			BATCH_PUT(BATCH_WORD(deadline_ns));
 			BATCH_PUT(BATCH_WORD(period_ns));
 			BATCH_PUT(BATCH_WORD(slack_ns));
 		}
+		if (unlikely(ops[i].op.flags & TWHEEL_MONOTONIC))
+			unsafe_put_user(ops[i].op.flags, &user->op.flags, fault);
 		BATCH_PUT(BATCH_WORD(result));
 		user = (void __user *)user + batch->op_size;
 	}
@@ -267,11 +271,13 @@ long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
 	ops->op.op = code;
 	tw_op_run(file, &ops->op, 1);
 	ret = ops->op.result;
-	if (ret || !answered)
+	if (ret < 0 || !answered)
 		return ret;
+	ops->op.result = 0;
 	if (unlikely(!batch_answer(&batch, 0, ops, 1))) {
+		ops->op.result = ret;
 		batch_undo(file, ops, 1);
 		return -EFAULT;
 	}
-	return 0;
+	return ret;
 }

@@ -204,7 +204,7 @@ static long cdev_ioctl_cancel(struct tw_file *file, void __user *arg, size_t siz
 
 static long cdev_ioctl_modify(struct tw_file *file, void __user *arg, size_t size)
 {
-	return tw_batch_one(file, arg, size, TWHEEL_OP_MODIFY, false);
+	return tw_batch_one(file, arg, size, TWHEEL_OP_MODIFY, true);
 }
 
 static long cdev_ioctl_query(struct tw_file *file, void __user *arg, size_t size)

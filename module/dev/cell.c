@@ -70,7 +70,10 @@ static u64 cell_now_to_ticks(const struct tw_ring *ring, u64 now_ns)
 	return div64_u64(now_ns, ring->tick_ns) - ring->origin;
 }
 
-/* A deadline in ticks since the origin, rounded up. */
+/* What a word cannot say. */
+#define CELL_OUT_OF_REACH	(~0ULL)
+
+/* A deadline in ticks since the origin, rounded up; or %CELL_OUT_OF_REACH. */
 static u64 cell_ns_to_ticks(const struct tw_ring *ring, u64 ns)
 {
 	u64 tick = div64_u64(ns + ring->tick_ns - 1, ring->tick_ns);
@@ -79,7 +82,16 @@ static u64 cell_ns_to_ticks(const struct tw_ring *ring, u64 ns)
 		return TWHEEL_CELL_NEVER;
 	if (tick < ring->origin)
 		return 0;
-	return min_t(u64, tick - ring->origin, TWHEEL_CELL_NEVER);
+	tick -= ring->origin;
+	return tick < TWHEEL_CELL_NEVER ? tick : CELL_OUT_OF_REACH;
+}
+
+/* A period as the kernel keeps it: rounded up to ticks; or %CELL_OUT_OF_REACH. */
+static u64 cell_period(const struct tw_ring *ring, u64 ns)
+{
+	u64 ticks = div64_u64(ns + ring->tick_ns - 1, ring->tick_ns);
+
+	return ticks < TWHEEL_CELL_NEVER ? ticks * ring->tick_ns : CELL_OUT_OF_REACH;
 }
 
 static u64 cell_ticks_to_ns(const struct tw_ring *ring, u64 ticks)
@@ -200,21 +212,17 @@ static void cell_check(struct tw_file *file, struct tw_entry *entry, bool *fired
 
 /* Give a timer, which the operation describes, to a cell that has none. */
 static void cell_begin(struct tw_file *file, struct tw_entry *entry,
-		       const struct twheel_op *op, u64 deadline)
+		       const struct twheel_op *op, u64 ticks, u64 period)
 {
 	u32 generation = (cell_generation(entry) + 1) %
 			 TWHEEL_CELL_GENERATIONS ?: 1;
-	struct tw_ring *ring = file->ring;
-	u64 period, ticks;
 
-	tw_ring_revoke(ring, op->id, generation);
+	tw_ring_revoke(file->ring, op->id, generation);
 	entry->tag = (u64)generation << 32 | TW_ENTRY_TAG(TW_ENTRY_ARMED) |
 		     op->id;
 	entry->cookie = op->cookie;
-	period = div64_u64(op->period_ns + ring->tick_ns - 1, ring->tick_ns);
-	entry->period_ns = period * ring->tick_ns;
+	entry->period_ns = period;
 	entry->slack_ns = 0;
-	ticks = cell_ns_to_ticks(ring, deadline);
 	cell_set_look(file, entry, ticks);
 	/* The look is there before the word is. Pairs with reading the word. */
 	smp_store_release(&cell_of(file, entry)->word,
@@ -225,6 +233,7 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_entry *entry;
+	u64 ticks, period;
 
 	if (op->id >= file->ring->nr_cells || op->slack_ns)
 		return -EINVAL;
@@ -236,12 +245,23 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
 		return -EBUSY;
 
-	cell_begin(file, entry, op, tw_run_deadline(run, op));
+	ticks = cell_ns_to_ticks(file->ring, tw_run_deadline(run, op));
+	period = cell_period(file->ring, op->period_ns);
+	if (ticks == CELL_OUT_OF_REACH || period == CELL_OUT_OF_REACH)
+		return -ERANGE;
+	cell_begin(file, entry, op, ticks, period);
 	file->timers++;
 	file->armed++;
 	op->id = tw_entry_id(entry);
 	op->deadline_ns = tw_run_shown(run, entry);
 	return 0;
+}
+
+/* The deadline in a word, as the caller's clock shows it. */
+static u64 cell_word_shown(const struct tw_run *run, u64 word)
+{
+	return tw_timens_out(cell_ticks_to_ns(run->file->ring, cell_word_ticks(word)),
+			     run->offset);
 }
 
 static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
@@ -276,42 +296,63 @@ static bool cell_has_event(const struct tw_file *file,
 				 cell_generation(entry));
 }
 
+/* A timer has another deadline: change what the kernel keeps of it. */
+static int cell_modified(struct tw_run *run, struct tw_entry *entry,
+			 struct twheel_op *op, u64 ticks, u64 period)
+{
+	struct tw_file *file = run->file;
+
+	tw_run_change(entry, op);
+	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
+		entry->period_ns = period;
+	op->deadline_ns = cell_word_shown(run, ticks);
+	/* The callback finds a later deadline, when the old one comes. */
+	if (cell_ticks_to_ns(file->ring, ticks) < entry->deadline_ns)
+		cell_check(file, entry, NULL);
+	return !!(op->flags & TWHEEL_OR_MODIFY);
+}
+
 static int cell_modify(struct tw_run *run, struct tw_entry *entry,
-		       const struct twheel_op *op)
+		       struct twheel_op *op)
 {
 	struct twheel_cell *cell = cell_of(run->file, entry);
 	struct tw_ring *ring = run->file->ring;
+	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
+	u64 ticks, period;
 	unsigned int i;
-	u64 ticks;
 
+	if (op->slack_ns)
+		return -EINVAL;
+	/* A new timer takes the place of one that has fired. */
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return cell_has_event(run->file, entry) ? -EALREADY : -ENOENT;
+		return !again && cell_has_event(run->file, entry) ? -EALREADY :
+								    -ENOENT;
 	ticks = cell_ns_to_ticks(ring, tw_run_deadline(run, op));
+	period = cell_period(ring, op->period_ns);
+	if (ticks == CELL_OUT_OF_REACH || period == CELL_OUT_OF_REACH)
+		return -ERANGE;
 	for (i = 0; i < CELL_TRIES; i++) {
 		if (!cell_word_is_pending(entry, word)) {
 			cell_check(run->file, entry, NULL);
 			return -ENOENT;
 		}
-		if (op->flags & TWHEEL_LATER && ticks <= cell_word_ticks(word))
+		if (op->flags & TWHEEL_LATER && ticks <= cell_word_ticks(word)) {
+			op->deadline_ns = cell_word_shown(run, word);
 			return 1;
+		}
 		if (try_cmpxchg(&cell->word, &word,
 				cell_word(entry, TWHEEL_CELL_PENDING, ticks)))
 			break;
 	}
-	/* The callback finds a later deadline, when the old one comes. */
-	if (cell_ticks_to_ns(ring, ticks) < entry->deadline_ns)
-		cell_check(run->file, entry, NULL);
-	return 0;
+	return cell_modified(run, entry, op, ticks, period);
 }
 
 static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
 	u64 word = READ_ONCE(cell_of(run->file, entry)->word);
 
-	*deadline = tw_timens_out(cell_ticks_to_ns(run->file->ring,
-						   cell_word_ticks(word)),
-				  run->offset);
+	*deadline = cell_word_shown(run, word);
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
 		return cell_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
 							  -ENOENT;

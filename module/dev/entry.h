@@ -40,6 +40,8 @@ enum tw_entry_state {
 #define TW_ENTRY_TAG(state)	((u64)(state) << TW_ENTRY_STATE_SHIFT)
 /* Above it: the timer was armed for a delay, in a file whose clock can be set. */
 #define TW_ENTRY_DELAY		((u64)0x10 << TW_ENTRY_STATE_SHIFT)
+/* Its deadline was changed while its callback or a reader had it: that one arms it. */
+#define TW_ENTRY_MOVED	((u64)0x20 << TW_ENTRY_STATE_SHIFT)
 /* All bits of the tag that do not belong to the identifier. */
 #define TW_ENTRY_TAG_MASK	((u64)0xff << TW_ENTRY_STATE_SHIFT)
 

@@ -22,16 +22,53 @@
 /* How many operations ahead an entry is fetched from memory. */
 #define OP_PREFETCH	8
 
+#define OP_SET_FLAGS	(TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE)
+
+/* Are the times of an operation valid, which may begin or change a timer? */
+static __always_inline bool op_times_valid(const struct tw_file *file,
+					   const struct twheel_op *op)
+{
+	if ((op->deadline_ns | op->period_ns | op->slack_ns) > TWHEEL_DELAY_NEVER ||
+	    (op->period_ns && op->period_ns < file->tick_ns))
+		return false;
+	/* Every other clock is that one, or can be set. */
+	return likely(!(op->flags & TWHEEL_MONOTONIC)) ||
+	       file->clockid != CLOCK_BOOTTIME;
+}
+
+/* Does an operation say nothing but which timer it is for? */
+static __always_inline bool op_is_bare(const struct twheel_op *op)
+{
+	return !(op->flags | op->cookie | op->deadline_ns | op->period_ns |
+		 op->slack_ns);
+}
+
+/* Modify the timer that @op->id names; if there is none, arm a new one. */
+static noinline int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
+{
+	struct tw_file *file = run->file;
+	struct tw_entry *entry = tw_entries_find(&file->entries, op->id);
+	int ret = entry ? file->ops->modify(run, entry, op) : -ENOENT;
+	u64 id = op->id;
+
+	if (ret != -ENOENT)
+		return ret;
+	op->id = file->ops->mapped ? lower_32_bits(id) : 0;
+	ret = file->ops->arm(run, op);
+	if (ret)
+		op->id = id;
+	return ret;
+}
+
 static int op_arm(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 
-	if (op->flags & ~TWHEEL_ABS ||
-	    (op->deadline_ns | op->period_ns | op->slack_ns) >
-	    TWHEEL_DELAY_NEVER)
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY) ||
+	    !op_times_valid(file, op))
 		return -EINVAL;
-	if (op->period_ns && op->period_ns < file->tick_ns)
-		return -EINVAL;
+	if (unlikely(op->flags & TWHEEL_OR_MODIFY))
+		return op_arm_or_modify(run, op);
 	return likely(file->ops == &tw_table_ops) ? tw_table_arm(run, op) :
 						    file->ops->arm(run, op);
 }
@@ -49,19 +86,23 @@ static int op_cancel(struct tw_run *run, const struct twheel_op *op)
 {
 	struct tw_entry *entry;
 
-	if (op->flags)
+	if (!op_is_bare(op))
 		return -EINVAL;
 	entry = tw_entries_find(&run->file->entries, op->id);
 	return likely(entry) ? op_cancel_entry(run, entry) : -ENOENT;
 }
 
-static int op_modify(struct tw_run *run, const struct twheel_op *op)
+static int op_modify(struct tw_run *run, struct twheel_op *op)
 {
 	const struct tw_store_ops *ops = run->file->ops;
 	struct tw_entry *entry;
 
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
-	    op->deadline_ns > TWHEEL_DELAY_NEVER)
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER | TWHEEL_MONOTONIC | OP_SET_FLAGS) ||
+	    !op_times_valid(run->file, op))
+		return -EINVAL;
+	if ((op->period_ns && !(op->flags & TWHEEL_SET_PERIOD)) ||
+	    (op->slack_ns && !(op->flags & TWHEEL_SET_SLACK)) ||
+	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
 		return -EINVAL;
 	entry = tw_entries_find(&run->file->entries, op->id);
 	if (!entry)
@@ -76,7 +117,7 @@ static int op_query(struct tw_run *run, struct twheel_op *op)
 	u64 deadline;
 	int state;
 
-	if (op->flags)
+	if (!op_is_bare(op))
 		return -EINVAL;
 	entry = tw_entries_find(&run->file->entries, op->id);
 	if (!entry)
@@ -89,6 +130,8 @@ static int op_query(struct tw_run *run, struct twheel_op *op)
 	op->period_ns = entry->period_ns;
 	op->slack_ns = entry->slack_ns;
 	op->state = state;
+	if (entry->tag & TW_ENTRY_DELAY)
+		op->flags = TWHEEL_MONOTONIC;
 	return 0;
 }
 
@@ -97,7 +140,7 @@ static int op_kick(struct tw_run *run, const struct twheel_op *op)
 	struct tw_file *file = run->file;
 	struct tw_entry *entry;
 
-	if (op->flags)
+	if (!op_is_bare(op))
 		return -EINVAL;
 	if (!file->ops->kick)
 		return -EOPNOTSUPP;
@@ -107,7 +150,7 @@ static int op_kick(struct tw_run *run, const struct twheel_op *op)
 
 static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op)
 {
-	if (unlikely(op->reserved))
+	if (unlikely(op->reserved || op->result || op->state))
 		return -EINVAL;
 	/* Compared one by one: a mispredicted jump table costs more. */
 	if (op->op == TWHEEL_OP_ARM)
@@ -186,8 +229,9 @@ void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 			ret = tw_setup_make_room(file);
 		else
 			ret = tw_setup_make_delay_wheel(file);
+		ops[done].result = ret;
 		if (ret)
-			ops[done++].result = ret;
+			done++;
 	}
 }
 

@@ -47,8 +47,9 @@ struct tw_run {
  *	%TW_NEEDS_ROOM or %TW_NEEDS_DELAY_WHEEL, as may @modify
  * @cancel: end a timer. Returns 0 if it was pending, 1 if its unread event was
  *	withdrawn, -ENOENT if its last event is being read or was
- * @modify: give a pending timer another deadline. Returns 0; 1 if TWHEEL_LATER left
- *	the deadline alone; -EALREADY, -ENOENT, -EINVAL
+ * @modify: give a timer another deadline, and what else op_arm_or_modify() or the flags
+ *	say. Returns and fills in what TWHEEL_IOC_MODIFY does, or for TWHEEL_OR_MODIFY what
+ *	TWHEEL_IOC_ARM does, but -ENOENT where a new timer is to be armed
  * @query: tell a timer's deadline. Returns an enum twheel_op_state or -ENOENT
  * @kick: look at a timer's cell. NULL: there are no cells
  * @expire: the callback. Returns true if an event can now be taken
@@ -62,7 +63,7 @@ struct tw_store_ops {
 	int (*arm)(struct tw_run *run, struct twheel_op *op);
 	int (*cancel)(struct tw_run *run, struct tw_entry *entry);
 	int (*modify)(struct tw_run *run, struct tw_entry *entry,
-		      const struct twheel_op *op);
+		      struct twheel_op *op);
 	int (*query)(struct tw_run *run, struct tw_entry *entry, u64 *deadline);
 	int (*kick)(struct tw_run *run, struct tw_entry *entry);
 	bool (*expire)(struct tw_file *file, struct tw_entry *entry);
@@ -74,7 +75,8 @@ struct tw_store_ops {
 static __always_inline bool tw_run_is_delay(const struct tw_run *run,
 					    const struct twheel_op *op)
 {
-	return !(op->flags & TWHEEL_ABS) && tw_file_clock_steps(run->file);
+	return tw_file_clock_steps(run->file) &&
+	       (op->flags & (TWHEEL_ABS | TWHEEL_MONOTONIC)) != TWHEEL_ABS;
 }
 
 /* The deadline that an operation asks for. */
@@ -82,7 +84,8 @@ static __always_inline u64 tw_run_deadline(struct tw_run *run,
 					   const struct twheel_op *op)
 {
 	if (op->flags & TWHEEL_ABS)
-		return tw_timens_in(op->deadline_ns, run->offset);
+		return tw_timens_in(op->deadline_ns, tw_run_is_delay(run, op) ?
+				    run->delay_offset : run->offset);
 	if (!run->now)
 		run->now = tw_file_now(run->file, true);
 	/* Neither has its top bit set, so the sum does not wrap. */
@@ -97,6 +100,28 @@ static __always_inline u64 tw_run_shown(const struct tw_run *run,
 		return entry->deadline_ns;
 	return tw_timens_out(entry->deadline_ns, entry->tag & TW_ENTRY_DELAY ?
 			     run->delay_offset : run->offset);
+}
+
+/* Answer an operation: the deadline, and which clock it is on. */
+static __always_inline void tw_run_answer(const struct tw_run *run, struct twheel_op *op,
+					  const struct tw_entry *entry)
+{
+	op->deadline_ns = tw_run_shown(run, entry);
+	if (unlikely(entry->tag & TW_ENTRY_DELAY))
+		op->flags |= TWHEEL_MONOTONIC;
+}
+
+/* What an operation says of a timer beside its deadline. */
+static inline void tw_run_change(struct tw_entry *entry, const struct twheel_op *op)
+{
+	const u32 set = op->flags & TWHEEL_OR_MODIFY ? ~0U : op->flags;
+
+	if (set & TWHEEL_SET_PERIOD)
+		entry->period_ns = op->period_ns;
+	if (set & TWHEEL_SET_SLACK)
+		entry->slack_ns = op->slack_ns;
+	if (set & TWHEEL_SET_COOKIE)
+		entry->cookie = op->cookie;
 }
 
 #endif /* _TWHEEL_STORE_H */

@@ -46,18 +46,103 @@ void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
 }
 
 /*
- * tw_table_change_wheel() - move a pending timer to the other wheel of its file
- *
- * Return: true, or false if the timer was not pending.
+ * tw_table_arm_moved() - arm a timer again, for its changed deadline
+ * @entry: as for tw_table_choose_wheel()
  */
-bool tw_table_change_wheel(struct tw_file *file, struct tw_entry *entry,
-			   u64 deadline, bool delay)
+void tw_table_arm_moved(struct tw_file *file, struct tw_entry *entry)
 {
-	if (!twheel_cancel(&entry->timer))
-		return false;
-	tw_table_choose_wheel(file, entry, delay);
-	twheel_arm_at(&entry->timer, deadline);
-	return true;
+	entry->tag &= ~TW_ENTRY_MOVED;
+	tw_entry_set_state(entry, TW_ENTRY_ARMED);
+	if (tw_file_clock_steps(file))
+		tw_table_choose_wheel(file, entry, entry->tag & TW_ENTRY_DELAY);
+	tw_table_arm_timer(entry);
+}
+
+/*
+ * May a timer be modified? Returns 0 if it was pending, and is not any more; 2 if it has
+ * fired, or is about to; or an error.
+ */
+static int table_stop(struct tw_entry *entry, const struct twheel_op *op)
+{
+	bool goes_on = entry->period_ns || entry->tag & TW_ENTRY_MOVED;
+	bool again = op->flags & TWHEEL_OR_MODIFY;
+
+	if (tw_entry_state(entry) == TW_ENTRY_ARMED && twheel_cancel(&entry->timer))
+		return 0;
+	if (tw_entry_state(entry) == TW_ENTRY_TAKEN && !goes_on)
+		return again ? -ENOENT : -EALREADY;
+	return (goes_on || again) && !(op->flags & TWHEEL_LATER) ? 2 : -EALREADY;
+}
+
+/* Let a timer wait for its deadline, which is a new one. */
+static void table_restart(struct tw_file *file, struct tw_entry *entry, bool stopped)
+{
+	switch (tw_entry_state(entry)) {
+	case TW_ENTRY_FIRED:
+		tw_queue_del(&file->entries, &file->events, entry);
+		file->unread--;
+		tw_table_arm_moved(file, entry);
+		break;
+	case TW_ENTRY_ARMED:
+		if (stopped) {
+			tw_table_arm_moved(file, entry);
+			break;
+		}
+		fallthrough;
+	default:
+		/* Its callback waits for our lock, or a reader has its event. */
+		entry->tag |= TW_ENTRY_MOVED;
+	}
+}
+
+static int table_modify(struct tw_run *run, struct tw_entry *entry,
+			struct twheel_op *op)
+{
+	bool delay = tw_run_is_delay(run, op);
+	struct tw_file *file = run->file;
+	u64 deadline;
+	int ret;
+
+	/* Times on two clocks cannot be compared. */
+	if (op->flags & TWHEEL_LATER && delay != !!(entry->tag & TW_ENTRY_DELAY))
+		return -EINVAL;
+	if (delay && !file->delay_wheel)
+		return TW_NEEDS_DELAY_WHEEL;
+	deadline = tw_run_deadline(run, op);
+	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns &&
+	    tw_entry_state(entry) == TW_ENTRY_ARMED) {
+		if (!twheel_pending(&entry->timer))
+			return -EALREADY;
+		tw_run_answer(run, op, entry);
+		return 1;
+	}
+	ret = table_stop(entry, op);
+	if (ret < 0)
+		return ret;
+	tw_run_change(entry, op);
+	entry->deadline_ns = deadline;
+	entry->tag = (entry->tag & ~TW_ENTRY_DELAY) | (delay ? TW_ENTRY_DELAY : 0);
+	table_restart(file, entry, !ret);
+	tw_run_answer(run, op, entry);
+	/* An event that a reader has is not withdrawn. */
+	if (tw_entry_state(entry) == TW_ENTRY_TAKEN)
+		ret = 0;
+	return ret ?: !!(op->flags & TWHEEL_OR_MODIFY);
+}
+
+/* tw_table_modify_slowly() - tw_table_modify() for any timer, and with any flags */
+int tw_table_modify_slowly(struct tw_run *run, struct tw_entry *entry,
+			   struct twheel_op *op)
+{
+	bool held = run->held;
+	int ret;
+
+	if (held)
+		tw_table_release(run);
+	ret = table_modify(run, entry, op);
+	if (held)
+		tw_table_hold(run);
+	return ret;
 }
 
 static int table_query(struct tw_run *run, struct tw_entry *entry,
@@ -160,7 +245,9 @@ void tw_table_delivered(struct tw_file *file, struct tw_taken *taken)
 			continue;
 		}
 		file->unread--;
-		if (entry->period_ns) {
+		if (unlikely(entry->tag & TW_ENTRY_MOVED)) {
+			tw_table_arm_moved(file, entry);
+		} else if (entry->period_ns) {
 			tw_entry_set_state(entry, TW_ENTRY_ARMED);
 			entry->deadline_ns = taken->next[i];
 			tw_table_arm_timer(entry);
@@ -187,6 +274,12 @@ void tw_table_give_back(struct tw_file *file, struct tw_taken *taken)
 
 		if (tw_entry_state(entry) == TW_ENTRY_GONE) {
 			tw_entries_put(&file->entries, entry);
+			continue;
+		}
+		if (unlikely(entry->tag & TW_ENTRY_MOVED)) {
+			/* Modified meanwhile: that withdraws an event. */
+			file->unread--;
+			tw_table_arm_moved(file, entry);
 			continue;
 		}
 		tw_entry_set_state(entry, TW_ENTRY_FIRED);

@@ -44,8 +44,9 @@ void tw_table_give_back(struct tw_file *file, struct tw_taken *taken);
 void tw_table_arm_timer(struct tw_entry *entry);
 void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
 			   bool delay);
-bool tw_table_change_wheel(struct tw_file *file, struct tw_entry *entry,
-			   u64 deadline, bool delay);
+void tw_table_arm_moved(struct tw_file *file, struct tw_entry *entry);
+int tw_table_modify_slowly(struct tw_run *run, struct tw_entry *entry,
+			   struct twheel_op *op);
 
 /* With the file's lock: hold the lock of its wheel too, if one wheel has all timers. */
 static __always_inline void tw_table_hold(struct tw_run *run)
@@ -97,7 +98,7 @@ static __always_inline int tw_table_arm(struct tw_run *run,
 	entry->slack_ns = op->slack_ns;
 	if (unlikely(tw_file_clock_steps(file)))
 		tw_table_choose_wheel(file, entry, delay);
-	op->deadline_ns = tw_run_shown(run, entry);
+	tw_run_answer(run, op, entry);
 	file->timers++;
 	file->armed++;
 	if (likely(run->held && !entry->slack_ns)) {
@@ -131,7 +132,7 @@ static __always_inline int tw_table_cancel(struct tw_run *run,
 		ret = 1;
 	} else {
 		/* TW_ENTRY_TAKEN: the other states have no identifier. */
-		if (!entry->period_ns)
+		if (!entry->period_ns && !(entry->tag & TW_ENTRY_MOVED))
 			return -ENOENT;
 		tw_entry_set_state(entry, TW_ENTRY_GONE);
 		file->unread--;
@@ -144,34 +145,27 @@ static __always_inline int tw_table_cancel(struct tw_run *run,
 /* See &tw_store_ops.modify. */
 static __always_inline int tw_table_modify(struct tw_run *run,
 					   struct tw_entry *entry,
-					   const struct twheel_op *op)
+					   struct twheel_op *op)
 {
-	bool delay = tw_run_is_delay(run, op);
-	bool other = delay != !!(entry->tag & TW_ENTRY_DELAY);
 	u64 deadline;
-	int moved;
 
-	/* Times on two clocks cannot be compared. */
-	if (op->flags & TWHEEL_LATER && other)
-		return -EINVAL;
-	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return -EALREADY;
-	if (unlikely(delay && !run->file->delay_wheel))
-		return TW_NEEDS_DELAY_WHEEL;
+	/* All else is rare: two wheels, slack, more to change, an event. */
+	if (unlikely(!run->held || tw_entry_state(entry) != TW_ENTRY_ARMED ||
+		     entry->slack_ns || op->flags & ~(TWHEEL_ABS | TWHEEL_LATER)))
+		return tw_table_modify_slowly(run, entry, op);
 
 	deadline = tw_run_deadline(run, op);
-	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns)
-		return twheel_pending(&entry->timer) ? 1 : -EALREADY;
-	if (likely(run->held))
-		moved = tw_modify_at_held(&entry->timer, deadline);
-	else if (unlikely(other))
-		moved = tw_table_change_wheel(run->file, entry, deadline, delay);
-	else
-		moved = twheel_modify_at(&entry->timer, deadline);
+	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns) {
+		if (!twheel_pending(&entry->timer))
+			return -EALREADY;
+		tw_run_answer(run, op, entry);
+		return 1;
+	}
 	/* It may have expired while its callback waits for our lock. */
-	if (!moved)
-		return -EALREADY;
+	if (!tw_modify_at_held(&entry->timer, deadline))
+		return tw_table_modify_slowly(run, entry, op);
 	entry->deadline_ns = deadline;
+	tw_run_answer(run, op, entry);
 	return 0;
 }
 
@@ -182,6 +176,10 @@ static __always_inline bool tw_table_expire(struct tw_file *file,
 	if (unlikely(tw_entry_state(entry) != TW_ENTRY_ARMED)) {
 		/* It was cancelled when this callback could not be stopped. */
 		tw_entries_put(&file->entries, entry);
+		return false;
+	}
+	if (unlikely(entry->tag & TW_ENTRY_MOVED)) {
+		tw_table_arm_moved(file, entry);
 		return false;
 	}
 	tw_entry_set_state(entry, TW_ENTRY_FIRED);

@@ -10,6 +10,9 @@
 #define CELL_LATER	UINT64_MAX
 #define CELL_REFUSED	(UINT64_MAX - 1)
 
+/* What such an arm has in place of its code if it has TWHEEL_OR_MODIFY. */
+#define CODE_LATER	UINT32_MAX
+
 /* For a kernel that has no batches: the same results, by as many system calls. */
 static int batch_one_by_one(struct twheel *wheel, struct twheel_op *ops,
 			    unsigned int count)
@@ -81,7 +84,16 @@ static void batch_find_cells(struct twheel *wheel, struct twheel_op *ops,
 
 	for (i = 0; i < count; i++) {
 		if (ops[i].op != TWHEEL_OP_ARM) {
+			/* The kernel refuses either. */
+			if (ops[i].op == CODE_LATER)
+				ops[i].op = 0;
 			ops[i].id = cells_id_in(ops[i].id);
+			if (ops[i].op == TWHEEL_OP_MODIFY)
+				cells_ignore_slack(&ops[i]);
+			continue;
+		}
+		if (ops[i].flags & TWHEEL_OR_MODIFY) {
+			ops[i].op = CODE_LATER;
 			continue;
 		}
 		ret = cells_before_arm(wheel, &ops[i]);
@@ -97,7 +109,11 @@ static void batch_settle_cells(struct twheel *wheel, struct twheel_op *ops,
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		if (ops[i].op != TWHEEL_OP_ARM) {
+		if (ops[i].op == CODE_LATER) {
+			ops[i].op = TWHEEL_OP_ARM;
+			if (i < done)
+				batch_arm(wheel, &ops[i]);
+		} else if (ops[i].op != TWHEEL_OP_ARM) {
 			if (i < done)
 				ops[i].result = op_settle(wheel, ops[i].op,
 							  &ops[i],

@@ -230,6 +230,19 @@ static bool cell_is_used(const struct twheel *wheel, uint64_t id)
 	       record->generation == id >> 32;
 }
 
+/* With the lock held: a timer has another deadline, which the kernel has rounded up. */
+static void cell_modified(struct cell_record *record, const struct twheel_op *op)
+{
+	record->expected = 0;
+	record->deadline_ns = 0;
+	if (op->flags & TWHEEL_SET_COOKIE)
+		record->cookie = op->cookie;
+	if (op->flags & TWHEEL_SET_PERIOD) {
+		record->period_ns = op->period_ns;
+		record->fixed = false;
+	}
+}
+
 /* With the lock held: the kernel has done an operation on a timer of ours. */
 static void cell_settle(struct twheel *wheel, uint32_t code,
 			struct twheel_op *op)
@@ -239,7 +252,7 @@ static void cell_settle(struct twheel *wheel, uint32_t code,
 	if (code == TWHEEL_OP_CANCEL)
 		cell_put(wheel, op->id);
 	else if (code == TWHEEL_OP_MODIFY)
-		record->expected = 0;
+		cell_modified(record, op);
 	else if (code == TWHEEL_OP_QUERY && record->fixed)
 		op->period_ns = record->period_ns;
 }
@@ -251,7 +264,7 @@ int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 
 	pthread_mutex_lock(&wheel->lock);
 	used = cell_is_used(wheel, op->id);
-	if (used && result >= 0)
+	if (used && result >= 0 && !(code == TWHEEL_OP_MODIFY && result == 1))
 		cell_settle(wheel, code, op);
 	pthread_mutex_unlock(&wheel->lock);
 	/* The kernel does not know whether the program has taken the event. */

@@ -126,6 +126,14 @@ int cells_before_arm(struct twheel *wheel, struct twheel_op *op);
 void cells_after_arm(struct twheel *wheel, struct twheel_op *op,
 		     uint32_t cell, int result);
 
+/* In the mapping a timer fires without slack. */
+static inline void cells_ignore_slack(struct twheel_op *op)
+{
+	if (op->flags & TWHEEL_SET_SLACK)
+		op->slack_ns = 0;
+	op->flags &= ~TWHEEL_SET_SLACK;
+}
+
 /* The result of another operation, which still has the kernel's identifier. */
 int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 		 int result);

@@ -180,7 +180,7 @@ int fixed_arm(struct twheel *wheel, struct twheel_op *op)
 	struct twheel_op copy = *op;
 	int ret;
 
-	if (!fixed_valid(op))
+	if (!fixed_valid(op) || op->flags & TWHEEL_OR_MODIFY)
 		return -EINVAL;
 	copy.flags &= ~TWHEEL_FIXED_DELAY;
 	copy.period_ns = fixed_period(wheel);

@@ -191,10 +191,13 @@ TWHEEL_API int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns,
  * twheel_arm_op() - a new timer, with all options: period, slack, absolute or not
  * @wheel: the handle
  * @op: @flags (also TWHEEL_FIXED_DELAY), @cookie, @deadline_ns, @period_ns and
- *	@slack_ns as in <linux/twheel.h>, the rest 0. Its @id and @deadline_ns are
- *	set
+ *	@slack_ns as in <linux/twheel.h>, the rest 0. Its @id, @deadline_ns and @flags
+ *	are set. With TWHEEL_OR_MODIFY its @id may be a timer, which is modified if it
+ *	is there
  *
- * Return: 0; as twheel_arm(), and -EINVAL (a field).
+ * Return: 0; with TWHEEL_OR_MODIFY, 1 if the timer was pending, 2 if it had expired
+ * and its event was withdrawn; as twheel_arm(), and -EINVAL (a field), -ERANGE (with
+ * shared memory: too far away).
  */
 TWHEEL_API int twheel_arm_op(struct twheel *wheel, struct twheel_op *op);
 
@@ -204,8 +207,9 @@ TWHEEL_API int twheel_arm_op(struct twheel *wheel, struct twheel_op *op);
  * @id: the timer
  * @delay_ns: the delay
  *
- * Return: 0; -ENOENT (there is no such timer, or it has ended), -EALREADY (it has
- * expired, and its event waits to be taken).
+ * Return: 0, or 2 if it has a period and had expired: the event in the kernel is
+ * withdrawn; -ENOENT (there is no such timer, or it has ended), -EALREADY (it has
+ * expired, it has no period, and its event waits to be taken).
  */
 TWHEEL_API int twheel_modify(struct twheel *wheel, uint64_t id,
 			     uint64_t delay_ns);
@@ -213,6 +217,21 @@ TWHEEL_API int twheel_modify(struct twheel *wheel, uint64_t id,
 /** twheel_modify_at() - another deadline for a pending timer: a time */
 TWHEEL_API int twheel_modify_at(struct twheel *wheel, uint64_t id,
 				uint64_t deadline_ns);
+
+/**
+ * twheel_modify_op() - another deadline, and with flags another period and more
+ * @wheel: the handle
+ * @op: @id, @flags, @deadline_ns and, with TWHEEL_SET_* in @flags, @period_ns, @slack_ns
+ *	and @cookie as in <linux/twheel.h>, the rest 0. Its @deadline_ns and @flags are
+ *	set
+ *
+ * A timer with a fixed delay that gets a period this way has no fixed delay any more.
+ *
+ * Return: as twheel_modify(); with TWHEEL_LATER also 1 if the deadline was as late
+ * already, and nothing changes; -EINVAL (a field), -ERANGE (with shared memory: too
+ * far away).
+ */
+TWHEEL_API int twheel_modify_op(struct twheel *wheel, struct twheel_op *op);
 
 /**
  * twheel_extend() - a later deadline for a pending timer: a delay from now

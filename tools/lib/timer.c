@@ -57,9 +57,16 @@ int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	if (wheel->cells.map)
 		return cells_settle(wheel, code, op, result);
 	switch (code) {
+	case TWHEEL_OP_ARM:
+		/* The timer has a period now, or none. */
+		if (result > 0)
+			fixed_drop(wheel, op->id);
+		return result;
 	case TWHEEL_OP_CANCEL:
 		return op_settle_cancel(wheel, op->id, result);
 	case TWHEEL_OP_MODIFY:
+		if (op->flags & TWHEEL_SET_PERIOD && (!result || result == 2))
+			fixed_drop(wheel, op->id);
 		return result == -ENOENT && ahead_find(wheel, op->id, &event) ?
 		       -EALREADY : result;
 	case TWHEEL_OP_QUERY:
@@ -76,8 +83,10 @@ static int op_perform(struct twheel *wheel, uint32_t code,
 	uint64_t id = op->id;
 	int ret;
 
-	if (wheel->cells.map)
+	if (wheel->cells.map) {
 		op->id = cells_id_in(id);
+		cells_ignore_slack(op);
+	}
 	ret = op_settle(wheel, code, op, op_run(wheel, code, op));
 	op->id = id;
 	return ret;
@@ -102,13 +111,44 @@ int op_arm_cell(struct twheel *wheel, struct twheel_op *op)
 	return 0;
 }
 
+/* The library chooses the cell of a new timer, so modifying and arming are two calls. */
+static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
+{
+	struct twheel_op copy = *op;
+	bool withdrawn;
+	int ret;
+
+	if (op->flags & TWHEEL_FIXED_DELAY)
+		return -EINVAL;
+	copy.flags &= ~TWHEEL_OR_MODIFY;
+	copy.flags |= TWHEEL_SET_PERIOD | TWHEEL_SET_COOKIE | TWHEEL_SET_SLACK;
+	ret = op_perform(wheel, TWHEEL_OP_MODIFY, &copy);
+	if (ret >= 0) {
+		op->deadline_ns = copy.deadline_ns;
+		return 1;
+	}
+	if (ret != -ENOENT && ret != -EALREADY)
+		return ret;
+	withdrawn = ret == -EALREADY && twheel_cancel(wheel, op->id) == 1;
+	copy = *op;
+	copy.flags &= ~TWHEEL_OR_MODIFY;
+	copy.id = 0;
+	ret = op_arm_cell(wheel, &copy);
+	if (ret)
+		return ret;
+	op->id = copy.id;
+	op->deadline_ns = copy.deadline_ns;
+	return withdrawn ? 2 : 0;
+}
+
 int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
 {
 	if (wheel->cells.map)
-		return op_arm_cell(wheel, op);
+		return op->flags & TWHEEL_OR_MODIFY ? op_arm_or_modify_cell(wheel, op) :
+						      op_arm_cell(wheel, op);
 	if (op->flags & TWHEEL_FIXED_DELAY)
 		return fixed_arm(wheel, op);
-	return op_run(wheel, TWHEEL_OP_ARM, op);
+	return op_settle(wheel, TWHEEL_OP_ARM, op, op_run(wheel, TWHEEL_OP_ARM, op));
 }
 
 static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
@@ -154,6 +194,11 @@ int twheel_modify(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 int twheel_modify_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 {
 	return timer_modify(wheel, TWHEEL_ABS, id, deadline_ns);
+}
+
+int twheel_modify_op(struct twheel *wheel, struct twheel_op *op)
+{
+	return op_perform(wheel, TWHEEL_OP_MODIFY, op);
 }
 
 int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)

@@ -13,10 +13,12 @@
  * cgroup of the task that arms them.
  *
  * Rules that hold for every call:
- *  - Times are nanoseconds on the wheel's clock. A timer never fires early. It fires on
- *    the first tick boundary at or after its deadline.
+ *  - Times are nanoseconds on the wheel's clock, except where TWHEEL_MONOTONIC says
+ *    otherwise. A timer never fires early. It fires on the first tick boundary at or after
+ *    its deadline.
  *  - Absolute times are what the clock shows in the caller's time namespace.
- *  - Reserved fields and unknown flags must be 0, else EINVAL.
+ *  - Reserved fields, unknown flags, and fields that the operation does not use must be
+ *    0, else EINVAL.
  *  - A structure may grow at its end. The size in the ioctl number tells which version
  *    the program knows. Missing fields count as 0. Fields that the kernel does not know
  *    and that are not 0 are E2BIG.
@@ -52,7 +54,8 @@
  * On CLOCK_REALTIME, timers armed for a time follow the clock when it is set. Set
  * forward, it makes those due that it passes; set back, it lets them wait for their time
  * to come again. Timers armed for a delay ignore this. All times of such timers,
- * including the deadline that arming returns, are on CLOCK_MONOTONIC.
+ * including the deadline that arming returns, are on CLOCK_MONOTONIC, and carry a flag
+ * that says so: TWHEEL_MONOTONIC, TWHEEL_EVENT_MONOTONIC.
  *
  * Call it before the first timer is armed. Afterwards, and a second time, it is EBUSY. A
  * file that is never set up gets CLOCK_MONOTONIC and the defaults.
@@ -193,6 +196,11 @@ struct twheel_map {
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS	(1U << 0)	/* deadline_ns is a time, not a delay */
 #define TWHEEL_LATER	(1U << 1)	/* modify: only to a later deadline */
+#define TWHEEL_MONOTONIC (1U << 4)	/* deadline_ns is on CLOCK_MONOTONIC */
+#define TWHEEL_SET_PERIOD (1U << 5)	/* modify: change the period as well */
+#define TWHEEL_SET_SLACK (1U << 6)	/* modify: change the slack as well */
+#define TWHEEL_SET_COOKIE (1U << 7)	/* modify: change the cookie as well */
+#define TWHEEL_OR_MODIFY (1U << 8)	/* arm: if id names a timer, modify that one */
 
 /** enum twheel_op_code - the operations of TWHEEL_IOC_BATCH */
 enum twheel_op_code {
@@ -213,20 +221,27 @@ enum twheel_op_state {
  * struct twheel_op - one operation on one timer
  * @op: in a batch, one of enum twheel_op_code. Otherwise it must be 0, as the ioctl
  *	names the operation
- * @flags: TWHEEL_ABS, TWHEEL_LATER
+ * @flags: arm: TWHEEL_ABS, TWHEEL_MONOTONIC, TWHEEL_OR_MODIFY. Modify: TWHEEL_ABS,
+ *	TWHEEL_MONOTONIC, TWHEEL_LATER, TWHEEL_SET_*. The others: 0. Out (arm, modify,
+ *	query): TWHEEL_MONOTONIC is added if @deadline_ns is on CLOCK_MONOTONIC although
+ *	the wheel is on another clock. With it and TWHEEL_ABS, that @deadline_ns means the
+ *	same instant again. It is EINVAL on CLOCK_BOOTTIME; for a delay it says nothing new
  * @id: the timer. Arm writes it, the other operations read it. Before arm it must be 0
  *	or, in a file with cells, the number of the cell
  * @cookie: any value that the program likes. Arm stores it, events and query show it
  * @deadline_ns: in: a delay from now or, with TWHEEL_ABS, a time on the wheel's clock.
- *	Out (arm, query): the absolute deadline
+ *	Out (arm, modify, query): the absolute deadline
  * @period_ns: arm: 0, or the time between expiries after the first one; not less than
  *	one tick. Query: as armed. In a file with cells it is rounded up to ticks
  * @slack_ns: arm: how much later than its deadline the timer may fire, so that timers can
  *	share an instant; 0 for none. Must be 0 in a file with cells. Query: as armed
- * @result: out: in a batch, what the operation's own ioctl would have returned: 0, 1, or
- *	a negative error number. Otherwise 0
- * @state: out (query): one of enum twheel_op_state
+ * @result: in: must be 0. Out: in a batch, what the operation's own ioctl would have
+ *	returned: 0, 1, 2, or a negative error number. Otherwise 0
+ * @state: in: must be 0. Out (query): one of enum twheel_op_state
  * @reserved: must be 0
+ *
+ * Fields that an operation does not use must be 0. Modify takes @period_ns, @slack_ns and
+ * @cookie only with TWHEEL_SET_PERIOD, TWHEEL_SET_SLACK and TWHEEL_SET_COOKIE.
  */
 struct twheel_op {
 	__u32 op;
@@ -464,9 +479,14 @@ struct twheel_file_stats {
  */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
 /*
- * TWHEEL_IOC_ARM: a new timer. Writes @id, @deadline_ns.
+ * TWHEEL_IOC_ARM: a new timer. Writes @id, @deadline_ns, @flags.
+ * Returns 0. With TWHEEL_OR_MODIFY, and an @id that names a timer, that timer gets all that
+ * the operation says, and keeps its identifier. Then it returns 1 if the timer was pending,
+ * 2 if it had fired and its unread event is withdrawn. In a file with cells, the lower half
+ * of such an @id is the cell, and a timer that has fired gives way to a new one.
  * Errors: EINVAL, ENOSPC (the file's limit on timers), EDQUOT (the user's limit), ENOMEM,
- * EFAULT; in a file with cells EBUSY (the cell has a timer).
+ * EFAULT; in a file with cells EBUSY (the cell has a timer), ERANGE (the deadline or the
+ * period is beyond what a cell's word can say).
  */
 #define TWHEEL_IOC_ARM		_IOWR(TWHEEL_IOC_TYPE, 0x02, struct twheel_op)
 /*
@@ -476,16 +496,20 @@ struct twheel_file_stats {
  */
 #define TWHEEL_IOC_CANCEL	_IOW(TWHEEL_IOC_TYPE, 0x03, struct twheel_op)
 /*
- * TWHEEL_IOC_MODIFY: give a pending timer a new deadline, nearer or later.
- * Returns 0; with TWHEEL_LATER, 1 if the deadline was not before the new one, and stays.
+ * TWHEEL_IOC_MODIFY: give a pending timer a new deadline, nearer or later, and with
+ * TWHEEL_SET_* more. Writes @deadline_ns and @flags as arm does.
+ * Returns 0; with TWHEEL_LATER, 1 if the deadline was not before the new one: nothing
+ * changes, and @deadline_ns says what it is. Returns 2 if a periodic timer had fired: its
+ * unread event is withdrawn.
  * Errors: EINVAL, ENOENT (no such timer, or its event was read), EALREADY (it has fired,
- * and its event can be read), ENOMEM (on CLOCK_REALTIME, for a delay). TWHEEL_LATER cannot
- * compare times on different clocks: on CLOCK_REALTIME it is EINVAL for a delay if a time
- * was armed, and vice versa.
+ * its event can be read, and it has no period, or the flag is TWHEEL_LATER), ENOMEM (on
+ * CLOCK_REALTIME, for a delay), ERANGE (as arm). TWHEEL_LATER cannot compare times on
+ * different clocks: on CLOCK_REALTIME it is EINVAL for a delay if a time was armed, and
+ * vice versa.
  */
-#define TWHEEL_IOC_MODIFY	_IOW(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
+#define TWHEEL_IOC_MODIFY	_IOWR(TWHEEL_IOC_TYPE, 0x04, struct twheel_op)
 /*
- * TWHEEL_IOC_QUERY: fills in @cookie, @deadline_ns, @period_ns, @slack_ns, @state.
+ * TWHEEL_IOC_QUERY: fills in @cookie, @deadline_ns, @period_ns, @slack_ns, @state, @flags.
  * Errors: EINVAL, ENOENT.
  */
 #define TWHEEL_IOC_QUERY	_IOWR(TWHEEL_IOC_TYPE, 0x05, struct twheel_op)

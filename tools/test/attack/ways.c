@@ -231,10 +231,11 @@ static void way_batches(unsigned int task)
 	attack_begun();
 	for (;;) {
 		for (i = 0; i < BATCH; i++) {
-			ops[i].op = TWHEEL_OP_MODIFY;
-			ops[i].flags = TWHEEL_ABS;
-			ops[i].deadline_ns = now_ns() + (i + 1) * S;
-			ops[i].period_ns = 0;
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_MODIFY, .id = ops[i].id,
+				.flags = TWHEEL_ABS,
+				.deadline_ns = now_ns() + (i + 1) * S,
+			};
 		}
 		ops_run(fd, BATCH);
 	}
@@ -276,9 +277,9 @@ static void way_scribbles(unsigned int task)
 			seed = seed * 1664525 + 1013904223;
 			cell->word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
 			map->tail += seed % 3;
-			ops[i].op = TWHEEL_OP_KICK;
-			ops[i].deadline_ns = 0;
-			ops[i].period_ns = 0;
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_KICK, .id = ops[i].id,
+			};
 		}
 		ops_run(fd, BATCH);
 	}

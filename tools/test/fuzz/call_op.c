@@ -68,6 +68,20 @@ static uint64_t call_time(struct thread *thread, const struct call *call)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
+static void op_keep_used(struct twheel_op *op, enum call_code code)
+{
+	if (code == CALL_ARM)
+		return;
+	if (!(op->flags & TWHEEL_SET_PERIOD))
+		op->period_ns = 0;
+	if (!(op->flags & TWHEEL_SET_SLACK))
+		op->slack_ns = 0;
+	if (!(op->flags & TWHEEL_SET_COOKIE))
+		op->cookie = 0;
+	if (code != CALL_MODIFY)
+		op->deadline_ns = 0;
+}
+
 static struct twheel_op op_make(struct thread *thread, const struct call *call)
 {
 	const uint64_t *arg = call->arg;
@@ -75,12 +89,16 @@ static struct twheel_op op_make(struct thread *thread, const struct call *call)
 		.op = arg[OP_ZERO], .flags = arg[OP_FLAGS],
 		.cookie = arg[OP_COOKIE], .deadline_ns = arg[OP_DEADLINE],
 		.period_ns = arg[OP_PERIOD], .slack_ns = arg[OP_SLACK],
-		.reserved = arg[OP_RESERVED],
+		.reserved = arg[OP_RESERVED], .result = arg[OP_RESULT],
+		.state = arg[OP_RESULT] >> 32,
 	};
 
-	if (arg[OP_NOW])
+	/* As a rule, only what the operation uses. */
+	if (arg[OP_COOKIE] % 16 != 15)
+		op_keep_used(&op, call->code);
+	if (arg[OP_NOW] && (call->code == CALL_ARM || call->code == CALL_MODIFY))
 		op.deadline_ns += call_time(thread, call);
-	if (call->code == CALL_ARM)
+	if (call->code == CALL_ARM && !(op.flags & TWHEEL_OR_MODIFY))
 		op.id = arg[OP_TWIST];
 	else
 		op.id = thread->executor->timer[arg[OP_TIMER] % NR_TIMERS] ^
@@ -104,8 +122,10 @@ static void check_answer(struct thread *thread, const struct twheel_op *before,
 {
 	struct twheel_op wanted = *before;
 	const struct verdict *verdict = &thread->executor->verdict;
+	bool answers = code == TWHEEL_OP_ARM || code == TWHEEL_OP_MODIFY ||
+		       code == TWHEEL_OP_QUERY;
 
-	if (code == TWHEEL_OP_ARM || code == TWHEEL_OP_QUERY) {
+	if (answers) {
 		/* These fields are always written. */
 		wanted.result = after->result;
 		wanted.state = after->state;
@@ -113,8 +133,10 @@ static void check_answer(struct thread *thread, const struct twheel_op *before,
 			verdict_fail(verdict, "a result of %d outside of a batch",
 				     after->result);
 	}
-	if (ok && (code == TWHEEL_OP_ARM || code == TWHEEL_OP_QUERY))
+	if (ok && answers) {
 		wanted.deadline_ns = after->deadline_ns;
+		wanted.flags |= after->flags & TWHEEL_MONOTONIC;
+	}
 	if (ok && code == TWHEEL_OP_ARM)
 		wanted.id = after->id;
 	if (ok && code == TWHEEL_OP_QUERY) {
@@ -162,7 +184,7 @@ void call_op(struct thread *thread, const struct call *call)
 		asked.op = code;
 		model_op_done(file, &asked, &after, out,
 			      &thread->executor->verdict);
-		if (code == TWHEEL_OP_ARM && !ret)
+		if (code == TWHEEL_OP_ARM && ret >= 0)
 			timer_note(thread, call->arg[OP_TIMER], after.id);
 	} else if (ret >= 0 && file) {
 		/* Another operation may have been done. */
@@ -309,12 +331,23 @@ static struct twheel_op element_make(struct thread *thread, struct dice *dice,
 		op.id = cells ? dice_roll(dice, 40) : 0;
 	else
 		op.id = thread->executor->timer[dice_roll(dice, NR_TIMERS)];
+	if (op.op != TWHEEL_OP_ARM)
+		op.cookie = 0;
+	if (op.op == TWHEEL_OP_ARM && dice_once_in(dice, 8)) {
+		op.flags = TWHEEL_OR_MODIFY;
+		op.id = thread->executor->timer[dice_roll(dice, NR_TIMERS)];
+	}
 	if (op.op == TWHEEL_OP_ARM || op.op == TWHEEL_OP_MODIFY)
 		op.deadline_ns = dice_bits(dice) >> (24 + dice_roll(dice, 30));
 	if (op.op == TWHEEL_OP_ARM && dice_once_in(dice, 6))
 		op.period_ns = 1000000 + dice_roll(dice, 5000000);
 	if (op.op == TWHEEL_OP_MODIFY && dice_once_in(dice, 3))
 		op.flags = TWHEEL_LATER;
+	if (op.op == TWHEEL_OP_MODIFY && dice_once_in(dice, 4)) {
+		op.flags |= TWHEEL_SET_PERIOD | TWHEEL_SET_COOKIE;
+		op.period_ns = dice_roll(dice, 2) ? 0 : 2000000;
+		op.cookie = dice_bits(dice) & 0xffff;
+	}
 	switch (dice_roll(dice, 60)) {
 	case 0:
 		op.flags |= 1U << dice_roll(dice, 32);
@@ -330,6 +363,12 @@ static struct twheel_op element_make(struct thread *thread, struct dice *dice,
 		break;
 	case 4:
 		op.slack_ns = dice_roll(dice, 3000000);
+		break;
+	case 5:
+		op.result = dice_bits(dice);
+		break;
+	case 6:
+		op.state = dice_bits(dice);
 		break;
 	}
 	return op;

@@ -18,6 +18,7 @@ static const struct {
 	{ EOPNOTSUPP, "EOPNOTSUPP" }, { EBADF, "EBADF" }, { EAGAIN, "EAGAIN" },
 	{ EINTR, "EINTR" }, { ENODEV, "ENODEV" }, { ENOMEM, "ENOMEM" },
 	{ ESPIPE, "ESPIPE" }, { EOVERFLOW, "EOVERFLOW" },
+	{ ERANGE, "ERANGE" },
 	{ 0, "another error" },
 };
 
@@ -150,25 +151,42 @@ void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
 	file->max_timers = info->max_timers;
 }
 
+/* Is a time on CLOCK_MONOTONIC, in a file on a clock that can be set? */
+static bool model_is_relative(const struct twheel_op *op)
+{
+	return (op->flags & (TWHEEL_ABS | TWHEEL_MONOTONIC)) != TWHEEL_ABS;
+}
+
+static bool model_times_valid(const struct file_model *file, const struct twheel_op *op)
+{
+	return op->deadline_ns <= TWHEEL_DELAY_NEVER &&
+	       op->period_ns <= TWHEEL_DELAY_NEVER &&
+	       op->slack_ns <= TWHEEL_DELAY_NEVER &&
+	       (!file || file->vague || !op->period_ns || op->period_ns >= file->tick_ns) &&
+	       (!file || file->vague || !(op->flags & TWHEEL_MONOTONIC) ||
+		file->clockid != CLOCK_BOOTTIME);
+}
+
 static uint32_t model_arm(const struct file_model *file,
 			  const struct twheel_op *op)
 {
-	if (op->flags & ~TWHEEL_ABS ||
-	    op->deadline_ns > TWHEEL_DELAY_NEVER ||
-	    op->period_ns > TWHEEL_DELAY_NEVER ||
-	    op->slack_ns > TWHEEL_DELAY_NEVER)
+	bool again = op->flags & TWHEEL_OR_MODIFY;
+
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY) ||
+	    !model_times_valid(file, op))
 		return OUT_EINVAL;
 	if (!file || file->vague)
-		return OUT_0 | OUT_EINVAL | OUT_ENOSPC | OUT_EDQUOT |
-		       OUT_ENOMEM | OUT_EBUSY;
-	if (op->period_ns && op->period_ns < file->tick_ns)
-		return OUT_EINVAL;
+		return OUT_0 | OUT_EINVAL | OUT_ENOSPC | OUT_EDQUOT | OUT_ERANGE |
+		       OUT_ENOMEM | OUT_EBUSY | (again ? OUT_MORE : 0);
 	if (file->cells) {
-		if (op->id >= file->max_timers || op->slack_ns)
+		if (op->slack_ns || (again ? (uint32_t)op->id : op->id) >= file->max_timers)
 			return OUT_EINVAL;
-		return OUT_0 | OUT_EBUSY;
+		return OUT_0 | OUT_EBUSY | OUT_ERANGE | (again ? OUT_MORE : 0);
 	}
-	if (op->id)
+	/* A one-shot timer whose event is being read is none, but a reader is a thread. */
+	if (again && model_find_live(file, op->id))
+		return OUT_MORE;
+	if (op->id && !again)
 		return OUT_EINVAL;
 	if (file->live >= file->max_timers)
 		return OUT_ENOSPC;
@@ -181,32 +199,39 @@ static uint32_t model_modify(const struct file_model *file,
 	const struct timer_model *timer;
 	bool later = op->flags & TWHEEL_LATER;
 
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
-	    op->deadline_ns > TWHEEL_DELAY_NEVER)
+	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER | TWHEEL_MONOTONIC |
+			  TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE) ||
+	    !model_times_valid(file, op) ||
+	    (op->period_ns && !(op->flags & TWHEEL_SET_PERIOD)) ||
+	    (op->slack_ns && !(op->flags & TWHEEL_SET_SLACK)) ||
+	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
 		return OUT_EINVAL;
 	if (!model_is_exact(file))
-		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY |
-		       (later ? OUT_MORE : 0);
+		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY | OUT_MORE |
+		       OUT_ERANGE;
 	timer = model_find_live(file, op->id);
 	if (!timer)
 		return OUT_ENOENT;
 	if (later && file->clockid == CLOCK_REALTIME &&
-	    timer->relative != !(op->flags & TWHEEL_ABS))
+	    timer->relative != model_is_relative(op))
 		return OUT_EINVAL;
-	return OUT_0 | OUT_EALREADY | (later ? OUT_MORE : 0);
+	if (later)
+		return OUT_0 | OUT_EALREADY | OUT_MORE;
+	return OUT_0 | (timer->op.period_ns ? OUT_MORE : OUT_EALREADY);
 }
 
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 {
 	bool exact = model_is_exact(file), live;
 
-	if (op->reserved)
+	if (op->reserved || op->result || op->state)
 		return OUT_EINVAL;
 	if (op->op == TWHEEL_OP_ARM)
 		return model_arm(file, op);
 	if (op->op == TWHEEL_OP_MODIFY)
 		return model_modify(file, op);
-	if (op->flags || op->op < TWHEEL_OP_CANCEL || op->op > TWHEEL_OP_KICK)
+	if (op->flags || op->op < TWHEEL_OP_CANCEL || op->op > TWHEEL_OP_KICK ||
+	    op->cookie || op->deadline_ns || op->period_ns || op->slack_ns)
 		return OUT_EINVAL;
 	live = exact && model_find_live(file, op->id);
 	switch (op->op) {
@@ -245,7 +270,7 @@ static void model_armed(struct file_model *file, const struct twheel_op *asked,
 	timer = &file->timer[file->timers++];
 	*timer = (struct timer_model) {
 		.id = op->id, .live = true, .known = true,
-		.relative = !(asked->flags & TWHEEL_ABS),
+		.relative = model_is_relative(asked),
 		.deadline = op->deadline_ns, .op = *asked,
 	};
 	file->live++;
@@ -283,22 +308,38 @@ static void model_queried(const struct file_model *file, struct timer_model *tim
 }
 
 static void model_modified(const struct file_model *file, struct timer_model *timer,
-			   const struct twheel_op *asked, uint32_t out,
-			   const struct verdict *verdict)
+			   const struct twheel_op *asked, const struct twheel_op *op,
+			   uint32_t out, const struct verdict *verdict)
 {
-	bool relative = !(asked->flags & TWHEEL_ABS);
+	const uint32_t set = asked->op == TWHEEL_OP_ARM ? ~0U : asked->flags;
+	bool later = asked->op == TWHEEL_OP_MODIFY && asked->flags & TWHEEL_LATER;
 
 	if (out == OUT_EALREADY) {
 		model_check_due(file, timer, "modify finds the event", verdict);
-	} else if (out == OUT_MORE) {
-		if (timer->known && !relative &&
-		    timer->deadline < asked->deadline_ns)
-			verdict_fail(verdict, "modify: not later than it was");
-	} else {
-		timer->relative = relative;
-		timer->known = !relative;
-		timer->deadline = asked->deadline_ns;
+		return;
 	}
+	if (asked->flags & TWHEEL_ABS && !later && op->deadline_ns != asked->deadline_ns)
+		verdict_fail(verdict, "modify to %llu says it is %llu",
+			     (unsigned long long)asked->deadline_ns,
+			     (unsigned long long)op->deadline_ns);
+	if (later && out == OUT_MORE) {
+		if (op->deadline_ns < asked->deadline_ns && asked->flags & TWHEEL_ABS)
+			verdict_fail(verdict, "modify: not later than it was");
+		if (timer->known && op->deadline_ns != timer->deadline)
+			verdict_fail(verdict, "modify leaves %llu, not %llu",
+				     (unsigned long long)op->deadline_ns,
+				     (unsigned long long)timer->deadline);
+		return;
+	}
+	timer->relative = model_is_relative(asked);
+	timer->known = true;
+	timer->deadline = op->deadline_ns;
+	if (set & TWHEEL_SET_PERIOD)
+		timer->op.period_ns = asked->period_ns;
+	if (set & TWHEEL_SET_SLACK)
+		timer->op.slack_ns = asked->slack_ns;
+	if (set & TWHEEL_SET_COOKIE)
+		timer->op.cookie = asked->cookie;
 }
 
 void model_op_done(struct file_model *file, const struct twheel_op *asked,
@@ -309,7 +350,7 @@ void model_op_done(struct file_model *file, const struct twheel_op *asked,
 
 	if (!file || file->vague)
 		return;
-	if (asked->op == TWHEEL_OP_ARM) {
+	if (asked->op == TWHEEL_OP_ARM && out != OUT_MORE) {
 		if (out == OUT_0)
 			model_armed(file, asked, op, verdict);
 		return;
@@ -319,8 +360,8 @@ void model_op_done(struct file_model *file, const struct twheel_op *asked,
 		return;
 	if (asked->op == TWHEEL_OP_QUERY) {
 		model_queried(file, timer, op, verdict);
-	} else if (asked->op == TWHEEL_OP_MODIFY) {
-		model_modified(file, timer, asked, out, verdict);
+	} else if (asked->op == TWHEEL_OP_MODIFY || asked->op == TWHEEL_OP_ARM) {
+		model_modified(file, timer, asked, op, out, verdict);
 	} else if (asked->op == TWHEEL_OP_CANCEL) {
 		if (out == OUT_MORE)
 			model_check_due(file, timer, "cancel withdraws the event",

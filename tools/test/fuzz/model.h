@@ -37,7 +37,8 @@ enum {
 	OUT_ENOMEM	= 1 << 16,
 	OUT_ESPIPE	= 1 << 17,
 	OUT_EOVERFLOW	= 1 << 18,
-	OUT_OTHER	= 1 << 19,
+	OUT_ERANGE	= 1 << 19,
+	OUT_OTHER	= 1 << 20,
 };
 
 uint32_t outcome_of(long ret, int error);

@@ -56,7 +56,9 @@ static uint64_t random_op_flags(struct dice *dice)
 {
 	static const uint32_t flags[] = {
 		0, 0, 0, TWHEEL_ABS, TWHEEL_ABS, TWHEEL_LATER,
-		TWHEEL_ABS | TWHEEL_LATER,
+		TWHEEL_ABS | TWHEEL_LATER, TWHEEL_ABS | TWHEEL_MONOTONIC,
+		TWHEEL_OR_MODIFY, TWHEEL_OR_MODIFY | TWHEEL_ABS,
+		TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE,
 	};
 
 	return dice_once_in(dice, 20) ? 1U << dice_roll(dice, 32) :

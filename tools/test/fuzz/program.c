@@ -11,7 +11,8 @@
 	{ "flags", ARG_OP_FLAGS }, { "period", ARG_PERIOD },		\
 	{ "slack", ARG_SLACK }, { "cookie", ARG_VALUE }, { "now", ARG_NOW }, \
 	{ "twist", ARG_TWIST }, { "op", ARG_ZERO },			\
-	{ "reserved", ARG_ZERO }, { "size", ARG_SIZE }, { "place", ARG_PLACE } }
+	{ "reserved", ARG_ZERO }, { "size", ARG_SIZE }, { "place", ARG_PLACE }, \
+	{ "result", ARG_ZERO } }
 
 #define BATCH_ARGS {							\
 	{ "fd", ARG_FILE }, { "count", ARG_COUNT }, { "mix", ARG_VALUE }, \

@@ -128,7 +128,9 @@ static void cancels_by_the_hundred(void)
 	CHECK_EQ(dev_batch(fd, ops, N), N);
 	CHECK_EQ(dev_info(fd).pending, N);
 	for (i = 0; i < N; i++)
-		ops[i].op = TWHEEL_OP_CANCEL;
+		ops[i] = (struct twheel_op) {
+			.op = TWHEEL_OP_CANCEL, .id = ops[i].id,
+		};
 	CHECK_EQ(dev_batch(fd, ops, N), N);
 	for (i = 0; i < N; i++)
 		CHECK_EQ(ops[i].result, 0);
@@ -322,7 +324,9 @@ static void longer_elements(void)
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_BATCH, &batch), 40);
 	for (i = 0; i < 40; i++) {
 		CHECK(ops[i].op.id);
-		ops[i].op.op = TWHEEL_OP_CANCEL;
+		ops[i].op = (struct twheel_op) {
+			.op = TWHEEL_OP_CANCEL, .id = ops[i].op.id,
+		};
 	}
 	ops[0].tail[0] = 1;
 	ops[20].tail[2] = 1;

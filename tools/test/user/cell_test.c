@@ -267,6 +267,13 @@ static void operations_refused(void)
 	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
 	op = (struct twheel_op) { .id = id, .reserved = 1 };
 	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
+	op = (struct twheel_op) { .id = id, .deadline_ns = 1 };
+	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
+	op = (struct twheel_op) { .id = id, .cookie = 1 };
+	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
+	op = (struct twheel_op) { .id = id, .deadline_ns = S, .slack_ns = 1,
+				  .flags = TWHEEL_SET_SLACK };
+	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
 	op = (struct twheel_op) { .id = dev_arm(plain, S, 0) };
 	CHECK_ERR(ioctl(plain, TWHEEL_IOC_KICK, &op), EOPNOTSUPP);
 	CHECK_ERR(read(m.fd, &event, sizeof(event)), EINVAL);
@@ -275,6 +282,40 @@ static void operations_refused(void)
 	CHECK_EQ(dev_info(m.fd).armed, 1);
 	op = good;
 	CHECK_EQ(ioctl(m.fd, TWHEEL_IOC_ARM, &op), 0);
+}
+
+#define HOUR	(3600 * S)
+
+/* What a cell's word cannot say is refused, and not never. */
+static void beyond_the_word(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.tick_ns = 10000, .max_timers = 4,
+	};
+	const uint64_t reach = (TWHEEL_CELL_NEVER - 1) * setup.tick_ns;
+	struct twheel_op op = { .id = 0, .deadline_ns = reach + HOUR }, got;
+	int fd = dev_open();
+	uint64_t id;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ERANGE);
+	op.deadline_ns = HOUR;
+	op.period_ns = reach + HOUR;
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ERANGE);
+	CHECK_EQ(dev_info(fd).armed, 0);
+	op.deadline_ns = reach - HOUR;
+	op.period_ns = reach - HOUR;
+	id = dev_arm_op(fd, &op);
+	got = op;
+	CHECK_ERR(dev_modify(fd, id, 0, reach + HOUR), ERANGE);
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, reach + HOUR), ERANGE);
+	CHECK_EQ(dev_query(fd, id, &got), 0);
+	CHECK_EQ(got.deadline_ns, op.deadline_ns);
+	/* Never is a deadline that a word can say. */
+	CHECK_EQ(dev_modify(fd, id, 0, TWHEEL_DELAY_NEVER), 0);
+	CHECK_EQ(dev_query(fd, id, &got), 0);
+	CHECK_EQ(got.deadline_ns, TWHEEL_DELAY_NEVER);
 }
 
 static void mappings_refused(void)
@@ -318,6 +359,7 @@ static const struct tap_test tests[] = {
 	TAP(calls_work_too),
 	TAP(setups_refused),
 	TAP(operations_refused),
+	TAP(beyond_the_word),
 	TAP(mappings_refused),
 };
 

@@ -196,6 +196,52 @@ static void both_wheels_are_counted(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
+/* The answer says which clock its deadline is on, and takes it back. */
+static void deadlines_given_back(void)
+{
+	const uint32_t monotonic = TWHEEL_ABS | TWHEEL_MONOTONIC;
+	int fd = open_on_clock(CLOCK_REALTIME);
+	struct twheel_op op = { .deadline_ns = 3600 * S }, got;
+	uint64_t id = dev_arm_op(fd, &op);
+
+	CHECK_EQ(op.flags, TWHEEL_MONOTONIC);
+	CHECK_EQ(dev_query(fd, id, &got), 0);
+	CHECK_EQ(got.flags, TWHEEL_MONOTONIC);
+	CHECK_EQ(got.deadline_ns, op.deadline_ns);
+	CHECK_EQ(dev_modify(fd, id, monotonic | TWHEEL_LATER, op.deadline_ns), 1);
+	CHECK_EQ(dev_modify(fd, id, monotonic | TWHEEL_LATER, op.deadline_ns + 1), 0);
+	CHECK_EQ(dev_modify(fd, id, monotonic, op.deadline_ns), 0);
+	/* On the wall clock it would be due since long ago. */
+	CHECK_EQ(dev_readable(fd, 20), 0);
+	op = (struct twheel_op) { .flags = monotonic, .deadline_ns = op.deadline_ns };
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.flags, monotonic);
+	CHECK_EQ(op.deadline_ns, got.deadline_ns);
+	op = (struct twheel_op) {
+		.id = id, .flags = TWHEEL_ABS,
+		.deadline_ns = dev_now(CLOCK_REALTIME) + 3600 * S,
+	};
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_MODIFY, &op), 0);
+	CHECK_EQ(op.flags, TWHEEL_ABS);
+	CHECK_EQ(dev_query(fd, id, &got), 0);
+	CHECK_EQ(got.flags, 0);
+	/* Back by a delay: the answer says so. */
+	op = (struct twheel_op) { .id = id, .deadline_ns = 1800 * S };
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_MODIFY, &op), 0);
+	CHECK_EQ(op.flags, TWHEEL_MONOTONIC);
+	CHECK(op.deadline_ns <= dev_now(CLOCK_MONOTONIC) + 1800 * S);
+	/* A timer that has fired changes its clock, too. */
+	CHECK_EQ(dev_modify(fd, id, 0, 0), 0);
+	dev_wait_unread(fd, 1);
+	op = (struct twheel_op) {
+		.id = id, .flags = TWHEEL_ABS | TWHEEL_OR_MODIFY,
+		.deadline_ns = dev_now(CLOCK_REALTIME),
+	};
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_ARM, &op), 2);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
+}
+
 static void modify_changes_clocks(void)
 {
 	int fd = open_on_clock(CLOCK_REALTIME);
@@ -389,6 +435,7 @@ static const struct tap_test tests[] = {
 	TAP(delays_do_not_notice),
 	TAP(periods_do_not_notice),
 	TAP(both_wheels_are_counted),
+	TAP(deadlines_given_back),
 	TAP(modify_changes_clocks),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),

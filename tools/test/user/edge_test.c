@@ -19,7 +19,7 @@
 #define OP_WORDS	(sizeof(struct twheel_op) / 8)
 
 /* The answer is in these words of struct twheel_op, from the first to the last. */
-#define OP_WORD_ID	1
+#define OP_WORD_FLAGS	0
 #define OP_WORD_RESULT	6
 
 /* Two pages, one of them not readable, or not writable. */
@@ -71,7 +71,7 @@ static const struct {
 } ops[] = {
 	{ TWHEEL_IOC_ARM, true },
 	{ TWHEEL_IOC_QUERY, true },
-	{ TWHEEL_IOC_MODIFY, false },
+	{ TWHEEL_IOC_MODIFY, true },
 	{ TWHEEL_IOC_CANCEL, false },
 };
 
@@ -97,7 +97,7 @@ static void op_at_edge(const struct edge *edge, int fd)
 		for (words = 1; words < OP_WORDS; words++) {
 			bool works = edge->prot != PROT_NONE &&
 				(!ops[i].answered ||
-				 edge_words_good(edge, words, OP_WORD_ID, OP_WORD_RESULT));
+				 edge_words_good(edge, words, OP_WORD_FLAGS, OP_WORD_RESULT));
 			struct twheel_op op = op_of(fd, i);
 			struct twheel_op *there = edge_put(edge, &op, sizeof(op),
 							   words);
@@ -177,7 +177,7 @@ static void cell_keeps_its_event(void)
 	dev_wait_unread(m.fd, 1);
 	word = load(&m.cells[2].word);
 	edge.prot = PROT_READ;
-	for (words = OP_WORD_ID + 1; words <= OP_WORD_RESULT; words++) {
+	for (words = OP_WORD_FLAGS + 1; words <= OP_WORD_RESULT; words++) {
 		CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM,
 				edge_put(&edge, &op, sizeof(op), words)),
 			  EFAULT);

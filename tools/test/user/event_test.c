@@ -40,12 +40,15 @@ static void first_version_without_setup(void)
 static void records_have_the_size(void)
 {
 	int fd = open_with_size(CLOCK_MONOTONIC, sizeof(struct long_event));
+	uint64_t now = dev_now(CLOCK_MONOTONIC);
 	struct long_event records[4];
 	unsigned int i;
 
 	CHECK_EQ(dev_info(fd).event_size, sizeof(struct long_event));
 	for (i = 0; i < 12; i++)
-		dev_arm(fd, 0, i);
+		dev_arm_op(fd, &(struct twheel_op) {
+			.flags = TWHEEL_ABS, .cookie = i,
+			.deadline_ns = now + (20 + 2 * i) * MS });
 	dev_wait_unread(fd, 12);
 	CHECK_ERR(read(fd, records, sizeof(records[0]) - 1), EINVAL);
 	/* Nothing is lost by a read that is too small. */

@@ -327,7 +327,8 @@ static void needs_no_memory(void)
 
 			if (commands[i] != TWHEEL_IOC_ARM)
 				call.op.id = dev_arm(fd, HOUR, n);
-			if (commands[i] == TWHEEL_IOC_QUERY)
+			if (commands[i] == TWHEEL_IOC_QUERY ||
+			    commands[i] == TWHEEL_IOC_CANCEL)
 				call.op.deadline_ns = 0;
 			fault = fault_call(n, run_op, &call);
 			CHECK_EQ(fault.ret, 0);

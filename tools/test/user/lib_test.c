@@ -104,12 +104,14 @@ static void adopts_longer_records(void)
 	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), got = 0, ret;
 	struct twheel_event events[100];
 	struct twheel *wheel;
+	uint64_t now, id;
 	unsigned int i;
 
 	NEED(fd >= 0 && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	NEED(twheel_adopt(&wheel, fd) == 0);
+	now = twheel_now(wheel);
 	for (i = 0; i < 100; i++)
-		tw_arm(wheel, 0, i);
+		NEED(twheel_arm_at(wheel, now + (20 + 2 * i) * MS, i, &id) == 0);
 	tw_wait_fired(wheel, 100);
 	CHECK_EQ(tw_next_cookie(wheel), 0);
 	while (got < 99) {
@@ -239,6 +241,7 @@ static void modify_and_extend(void)
 	CHECK_EQ(twheel_modify(wheel, id, S), -ENOENT);
 	CHECK_EQ(twheel_extend(wheel, id, S), -ENOENT);
 	CHECK_EQ(twheel_extend_at(wheel, id, now + HOUR), -ENOENT);
+	op = (struct twheel_op){ .id = id };
 	CHECK_EQ(twheel_query(wheel, &op), -ENOENT);
 }
 
@@ -258,6 +261,53 @@ static void an_extended_one_stays(void)
 	} while (end < start + S);
 	CHECK_EQ(tw_next_cookie(wheel), 1);
 	CHECK(twheel_now(wheel) >= end + 500 * MS);
+}
+
+/* The same with and without the mapping, where it takes two calls. */
+static void modifies_more_or_arms(void)
+{
+	struct twheel *wheel = tw_open_plain();
+	struct twheel_op op = {
+		.id = tw_arm(wheel, HOUR, 1), .deadline_ns = 2 * HOUR,
+		.flags = TWHEEL_SET_PERIOD | TWHEEL_SET_COOKIE,
+		.period_ns = S, .cookie = 2,
+	}, got = { .id = op.id };
+	uint64_t id = op.id, now = twheel_now(wheel);
+	struct twheel_event event;
+
+	CHECK_EQ(twheel_modify_op(wheel, &op), 0);
+	CHECK_EQ(op.id, id);
+	CHECK(op.deadline_ns >= now + 2 * HOUR);
+	CHECK_EQ(twheel_query(wheel, &got), 0);
+	CHECK_EQ(got.deadline_ns, op.deadline_ns);
+	CHECK_EQ(got.period_ns, S);
+	CHECK_EQ(got.cookie, 2);
+	op.flags = TWHEEL_OR_MODIFY | TWHEEL_ABS;
+	op.deadline_ns = 0;
+	op.period_ns = 0;
+	op.cookie = 3;
+	CHECK_EQ(twheel_arm_op(wheel, &op), 1);
+	CHECK_EQ(op.id, id);
+	tw_wait_fired(wheel, 1);
+	op = (struct twheel_op){ .id = id, .flags = TWHEEL_OR_MODIFY, .cookie = 4 };
+	CHECK_EQ(twheel_arm_op(wheel, &op), 2);
+	id = op.id;
+	CHECK_EQ(twheel_next(wheel, &event, 60000), 1);
+	CHECK_EQ(event.cookie, 4);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.flags & TWHEEL_EVENT_LAST, TWHEEL_EVENT_LAST);
+	/* In a batch, too. */
+	op = (struct twheel_op){ .op = TWHEEL_OP_ARM, .id = id, .cookie = 5,
+				 .flags = TWHEEL_OR_MODIFY };
+	CHECK_EQ(twheel_batch(wheel, &op, 1), 1);
+	CHECK_EQ(op.result, 0);
+	CHECK_EQ(op.op, TWHEEL_OP_ARM);
+	CHECK(op.id != id);
+	CHECK_EQ(tw_next_cookie(wheel), 5);
+	op = (struct twheel_op){ .flags = TWHEEL_OR_MODIFY | TWHEEL_FIXED_DELAY,
+				 .period_ns = S };
+	CHECK_EQ(twheel_arm_op(wheel, &op), -EINVAL);
+	twheel_close(wheel);
 }
 
 static void cancel_tells(void)
@@ -368,7 +418,8 @@ static const struct tap_test tests[] = {
 	TAP(wall_clock), TAP(adopts_a_descriptor), TAP(adopts_longer_records),
 	TAP(delays_and_times),
 	TAP(periods), TAP(waits_no_longer), TAP(a_signal_is_told),
-	TAP(modify_and_extend), TAP(an_extended_one_stays), TAP(cancel_tells),
+	TAP(modify_and_extend), TAP(an_extended_one_stays), TAP(modifies_more_or_arms),
+	TAP(cancel_tells),
 	TAP(what_is_read_ahead_waits), TAP(many_by_one_call),
 	TAP(descriptor_is_pollable), TAP(symbols_have_a_version),
 };

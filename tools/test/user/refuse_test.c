@@ -86,6 +86,12 @@ static void unknown_commands(void)
 	held_unchanged(&held);
 }
 
+static const uint32_t op_flags[] = {
+	TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY, 0,
+	TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_LATER | TWHEEL_SET_PERIOD |
+	TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE, 0,
+};
+
 static void unknown_flags(void)
 {
 	struct held held = held_open();
@@ -96,12 +102,7 @@ static void unknown_flags(void)
 			struct twheel_op op = good_op(&held, op_commands[i]);
 
 			op.flags = 1U << bit;
-			if (op.flags == TWHEEL_ABS &&
-			    (op_commands[i] == TWHEEL_IOC_ARM ||
-			     op_commands[i] == TWHEEL_IOC_MODIFY))
-				continue;
-			if (op.flags == TWHEEL_LATER &&
-			    op_commands[i] == TWHEEL_IOC_MODIFY)
+			if (op.flags & op_flags[i])
 				continue;
 			CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
 		}
@@ -161,8 +162,60 @@ static void reserved_fields(void)
 		op = good_op(&held, op_commands[i]);
 		op.op = 1;
 		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		op = good_op(&held, op_commands[i]);
+		op.result = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		op = good_op(&held, op_commands[i]);
+		op.state = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
 	}
 	held_unchanged(&held);
+}
+
+/* What an operation does not use has to be 0. */
+static void unused_fields(void)
+{
+	struct held held = held_open();
+	unsigned int i;
+
+	for (i = 1; i < NR_OPS; i++) {
+		struct twheel_op op = good_op(&held, op_commands[i]);
+
+		op.cookie = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		op = good_op(&held, op_commands[i]);
+		op.period_ns = S;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		op = good_op(&held, op_commands[i]);
+		op.slack_ns = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+		if (op_commands[i] == TWHEEL_IOC_MODIFY)
+			continue;
+		op = good_op(&held, op_commands[i]);
+		op.deadline_ns = 1;
+		CHECK_ERR(ioctl(held.fd, op_commands[i], &op), EINVAL);
+	}
+	held_unchanged(&held);
+}
+
+/* Times on a clock on which the file has no timers. */
+static void monotonic_on_boottime(void)
+{
+	const struct twheel_setup setup = { .clockid = CLOCK_BOOTTIME };
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS | TWHEEL_MONOTONIC,
+		.deadline_ns = dev_now(CLOCK_BOOTTIME) + 3600 * S,
+	};
+	int fd = dev_open();
+	uint64_t id;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
+	op.flags = TWHEEL_ABS;
+	id = dev_arm_op(fd, &op);
+	CHECK_ERR(dev_modify(fd, id, TWHEEL_ABS | TWHEEL_MONOTONIC, op.deadline_ns),
+		  EINVAL);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, op.deadline_ns), 0);
 }
 
 static void arm_values(void)
@@ -188,6 +241,14 @@ static void arm_values(void)
 	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_ARM, &op), EINVAL);
 	op = good_op(&held, TWHEEL_IOC_MODIFY);
 	op.deadline_ns = TWHEEL_DELAY_NEVER + 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
+	op = good_op(&held, TWHEEL_IOC_MODIFY);
+	op.flags = TWHEEL_SET_PERIOD;
+	op.period_ns = MS - 1;
+	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
+	op = good_op(&held, TWHEEL_IOC_MODIFY);
+	op.flags = TWHEEL_SET_SLACK;
+	op.slack_ns = TWHEEL_DELAY_NEVER + 1;
 	CHECK_ERR(ioctl(held.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
 	held_unchanged(&held);
 }
@@ -420,7 +481,7 @@ static void descriptors_of_one_kind(void)
 {
 	int reader = open("/dev/twheel", O_RDONLY | O_CLOEXEC);
 	int writer = open("/dev/twheel", O_WRONLY | O_CLOEXEC);
-	struct twheel_op op = { .deadline_ns = 0, .cookie = 5 };
+	struct twheel_op op = { };
 	struct twheel_op armed = { .op = TWHEEL_OP_ARM };
 	struct twheel_batch batch = {
 		.ops = (uintptr_t)&armed, .op_size = sizeof(armed), .count = 1,
@@ -465,6 +526,8 @@ static const struct tap_test tests[] = {
 	TAP(former_flags),
 	TAP(former_commands),
 	TAP(reserved_fields),
+	TAP(unused_fields),
+	TAP(monotonic_on_boottime),
 	TAP(arm_values),
 	TAP(cancel_all_values),
 	TAP(void_identifiers),

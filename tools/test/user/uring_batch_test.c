@@ -83,7 +83,9 @@ static void arms_and_cancels(void)
 		CHECK_EQ(ops[i].result, 0);
 		CHECK_EQ(dev_query(fd, ops[i].id, &got), 0);
 		CHECK_EQ(got.cookie, i);
-		ops[i].op = TWHEEL_OP_CANCEL;
+		ops[i] = (struct twheel_op) {
+			.op = TWHEEL_OP_CANCEL, .id = ops[i].id,
+		};
 	}
 	ops[7].id = 0;
 	batch.done = 0;

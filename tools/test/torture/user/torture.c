@@ -195,7 +195,7 @@ static void timer_operate(struct file *file, struct timer *timer, uint32_t *seed
 		if (file->clock == CLOCK_REALTIME || timer->floor > floor)
 			timer->floor = 0;
 		ret = ioctl_counted(file->fd, TWHEEL_IOC_MODIFY, &op);
-		if (!ret) {
+		if (ret >= 0) {
 			timer->floor = floor;
 			timer->far = delay > NS_PER_S;
 		} else if (ret != -ENOENT && ret != -EALREADY) {
