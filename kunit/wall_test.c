@@ -101,6 +101,27 @@ static void forward_makes_due(struct kunit *test)
 	wall_step_forward(test, true);
 }
 
+/* CLOCK_TAI is set with CLOCK_REALTIME. */
+static void tai_steps_too(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-tai", .clock = TWHEEL_CLOCK_TAI,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 2);
+
+	KUNIT_EXPECT_GE(test, twheel_now(wheel), ktime_get_real_ns() - HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshots[0].timer, MS), -EINVAL);
+	oneshots[0].deadline = ktime_get_clocktai_ns() + HOUR;
+	twheel_arm_at(&oneshots[0].timer, oneshots[0].deadline);
+	twheel_arm_at(&oneshots[1].timer, oneshots[0].deadline + 4 * HOUR);
+	clock_step(test, 3 * HOUR);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&oneshots[0].fired)));
+	KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[1].fired), 0);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+	twheel_destroy(wheel);
+}
+
 /* Returns false if the machine was too slow for the test. */
 static bool wall_step_back(struct kunit *test, bool percpu)
 {
@@ -439,6 +460,7 @@ static void steps_lose_nothing(struct kunit *test)
 
 static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(forward_makes_due),
+	KUNIT_CASE(tai_steps_too),
 	KUNIT_CASE(back_waits),
 	KUNIT_CASE(delays_are_refused),
 	KUNIT_CASE(percpu_delays_are_refused),

@@ -229,6 +229,8 @@ struct twheel_timer {
  *	wait for their deadlines to come again. Such a wheel takes absolute deadlines
  *	only: calls with a delay answer -EINVAL, for a delay must not notice that the
  *	clock is set. Take a wheel on %TWHEEL_CLOCK_MONOTONIC for delays
+ * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
+ *	CLOCK_REALTIME, and all that is said of that clock holds for it
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(). For tests, of twheel and
  *	of modules that use it
  */
@@ -236,6 +238,7 @@ enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC,
 	TWHEEL_CLOCK_BOOTTIME,
 	TWHEEL_CLOCK_REALTIME,
+	TWHEEL_CLOCK_TAI,
 	TWHEEL_CLOCK_VIRTUAL,
 };
 

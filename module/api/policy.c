@@ -28,6 +28,7 @@
 
 #include <linux/twheel_policy.h>
 
+#include "../core/clock.h"
 #include "../export.h"
 #include "jitter.h"
 #include "overruns.h"
@@ -70,7 +71,7 @@ static bool policy_takes_delay(const struct twheel_timer *timer)
 	struct twheel_geometry geometry;
 
 	twheel_get_geometry(twheel_of(timer), &geometry);
-	return geometry.clock != TWHEEL_CLOCK_REALTIME;
+	return !tw_clock_is_wall(geometry.clock);
 }
 
 static u64 series_now(const struct twheel_series *s)

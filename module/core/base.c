@@ -109,7 +109,7 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->budget.percent = config->cpu_budget;
-	base->absolute = config->clock == TWHEEL_CLOCK_REALTIME;
+	base->absolute = tw_clock_is_wall(config->clock);
 	return base;
 }
 

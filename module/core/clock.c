@@ -14,9 +14,9 @@
  *
  * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
  * begins. A timer that is started for that time or an earlier one is run again by the
- * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME may
- * have been set back since, so nothing may start its timer from within a loop over
- * the timers of that clock: see clock_relay().
+ * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
+ * CLOCK_TAI may have been set back since, so nothing may start its timer from within a loop
+ * over the timers of such a clock: see clock_relay().
  */
 #include <linux/bottom_half.h>
 #include <linux/cpumask.h>
@@ -68,9 +68,9 @@ static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
 }
 
 /*
- * On CLOCK_REALTIME the alarm is a timer in hard interrupt context. It only starts the
- * relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function. There
- * are two reasons:
+ * On CLOCK_REALTIME and CLOCK_TAI the alarm is a timer in hard interrupt context. It only
+ * starts the relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function.
+ * There are two reasons:
  *
  *  - The alarm function may set the alarm for any time after the present one. From
  *    within a loop over the timers of CLOCK_REALTIME that would be wrong: if the clock
@@ -84,7 +84,7 @@ static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
  */
 static bool clock_needs_relay(const struct tw_clock *clock)
 {
-	return clock->id == TWHEEL_CLOCK_REALTIME &&
+	return tw_clock_is_wall(clock->id) &&
 	       clock->context != TWHEEL_CONTEXT_WORK;
 }
 
@@ -142,6 +142,8 @@ static clockid_t clock_id(enum twheel_clock id)
 		return CLOCK_BOOTTIME;
 	case TWHEEL_CLOCK_REALTIME:
 		return CLOCK_REALTIME;
+	case TWHEEL_CLOCK_TAI:
+		return CLOCK_TAI;
 	default:
 		return CLOCK_MONOTONIC;
 	}
@@ -182,6 +184,8 @@ u64 tw_clock_now(const struct tw_clock *clock)
 		return ktime_get_boottime_ns();
 	case TWHEEL_CLOCK_REALTIME:
 		return ktime_get_real_ns();
+	case TWHEEL_CLOCK_TAI:
+		return ktime_get_clocktai_ns();
 	default:
 		return ktime_get_ns();
 	}

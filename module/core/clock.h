@@ -97,14 +97,19 @@ static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
 
 static inline bool tw_clock_valid(enum twheel_clock id)
 {
-	return id == TWHEEL_CLOCK_MONOTONIC || id == TWHEEL_CLOCK_BOOTTIME ||
-	       id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
+	return id >= TWHEEL_CLOCK_MONOTONIC && id <= TWHEEL_CLOCK_VIRTUAL;
+}
+
+/* Is it set when somebody sets the wall clock? */
+static inline bool tw_clock_is_wall(enum twheel_clock id)
+{
+	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_TAI;
 }
 
 /* Can the clock be set back? */
 static inline bool tw_clock_steps(enum twheel_clock id)
 {
-	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_VIRTUAL;
+	return tw_clock_is_wall(id) || id == TWHEEL_CLOCK_VIRTUAL;
 }
 
 #endif /* _TWHEEL_CLOCK_H */

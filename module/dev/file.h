@@ -26,7 +26,7 @@ struct tw_user;
  * @user: the user who has opened it
  * @exempt: opened with CAP_SYS_RESOURCE: no limit on the user's timers
  * @wheel: the wheel; NULL until the file is set up or its first timer armed
- * @delay_wheel: on CLOCK_REALTIME, the wheel on CLOCK_MONOTONIC of timers armed for a
+ * @delay_wheel: on CLOCK_REALTIME and CLOCK_TAI, the wheel on CLOCK_MONOTONIC of timers armed for a
  *	delay; NULL until the first of them is armed
  * @tick_ns: the tick of its wheels
  * @clockid: the clock of @wheel
@@ -119,10 +119,15 @@ static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns)
 		file->late_max = late_ns;
 }
 
+static inline bool tw_clockid_steps(u32 clockid)
+{
+	return clockid == CLOCK_REALTIME || clockid == CLOCK_TAI;
+}
+
 /* Can the clock of a file be set? Then its delays are on another clock. */
 static inline bool tw_file_clock_steps(const struct tw_file *file)
 {
-	return file->clockid == CLOCK_REALTIME;
+	return tw_clockid_steps(file->clockid);
 }
 
 /* The clock of a timer's deadline and expiry. @delay: it was armed for a delay. */

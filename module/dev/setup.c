@@ -156,7 +156,7 @@ static int setup_make_parts(struct tw_file *file, struct setup_parts *parts,
 	int ret;
 
 	parts->wheel = setup_make_wheel(file, config,
-					setup->clockid == CLOCK_REALTIME);
+					tw_clockid_steps(setup->clockid));
 	if (IS_ERR(parts->wheel))
 		return PTR_ERR(parts->wheel);
 	ret = setup_make_entries(file, parts, count);
@@ -200,6 +200,9 @@ static int setup_clock(u32 clockid, enum twheel_clock *clock)
 	case CLOCK_REALTIME:
 		*clock = TWHEEL_CLOCK_REALTIME;
 		return 0;
+	case CLOCK_TAI:
+		*clock = TWHEEL_CLOCK_TAI;
+		return 0;
 	default:
 		return -EINVAL;
 	}
@@ -214,7 +217,7 @@ static bool setup_event_size_valid(u32 size)
 static bool setup_cells_valid(const struct twheel_setup *setup)
 {
 	return IS_ENABLED(CONFIG_64BIT) && setup->max_timers &&
-	       setup->clockid != CLOCK_REALTIME;
+	       !tw_clockid_steps(setup->clockid);
 }
 
 /* tw_setup() - TWHEEL_IOC_SETUP */
@@ -286,7 +289,7 @@ static void setup_install_delay_wheel(struct tw_file *file, struct twheel *wheel
 }
 
 /*
- * tw_setup_make_delay_wheel() - give a file on CLOCK_REALTIME a wheel for delays
+ * tw_setup_make_delay_wheel() - give a file whose clock can be set a wheel for delays
  *
  * The file has its first wheel already. The second differs only in its clock.
  *

@@ -26,6 +26,7 @@ static const char * const view_clock_names[] = {
 	[TWHEEL_CLOCK_MONOTONIC]	= "monotonic",
 	[TWHEEL_CLOCK_BOOTTIME]		= "boottime",
 	[TWHEEL_CLOCK_REALTIME]		= "realtime",
+	[TWHEEL_CLOCK_TAI]		= "tai",
 	[TWHEEL_CLOCK_VIRTUAL]		= "virtual",
 };
 

@@ -45,7 +45,7 @@ const struct command after_command = {
 	.help = "usage: twheel after [OPTION]... DURATION [COMMAND [ARGUMENT]...]\n\n"
 		"Waits for DURATION and prints how late it was. Then runs COMMAND.\n\n"
 		"  --clock NAME   monotonic (default), boottime, which counts suspended time, or\n"
-		"                 realtime\n"
+		"                 realtime or tai\n"
 		"  --json         one JSON object; times in ns\n",
 	.run = after_run,
 };

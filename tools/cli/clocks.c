@@ -15,6 +15,7 @@ static const struct {
 	[TWHEEL_CLOCK_MONOTONIC] = { "monotonic", CLOCK_MONOTONIC },
 	[TWHEEL_CLOCK_BOOTTIME] = { "boottime", CLOCK_BOOTTIME },
 	[TWHEEL_CLOCK_REALTIME] = { "realtime", CLOCK_REALTIME },
+	[TWHEEL_CLOCK_TAI] = { "tai", CLOCK_TAI },
 };
 
 #define NR_CLOCKS	(sizeof(clocks) / sizeof(*clocks))
@@ -59,5 +60,6 @@ uint64_t clock_now(int clockid)
 
 int event_clock(int clockid)
 {
-	return clockid == CLOCK_REALTIME ? CLOCK_MONOTONIC : clockid;
+	return clockid == CLOCK_REALTIME || clockid == CLOCK_TAI ? CLOCK_MONOTONIC :
+								   clockid;
 }

@@ -71,7 +71,7 @@ const struct command every_command = {
 		"time. Expiries that pass before the last one is printed are counted as missed.\n\n"
 		"  -n, --count N  end after N lines (default: never)\n"
 		"  --clock NAME   monotonic (default), boottime, which counts suspended time, or\n"
-		"                 realtime\n"
+		"                 realtime or tai\n"
 		"  --json         one JSON object a line; times in ns\n",
 	.run = every_run,
 };

@@ -320,7 +320,7 @@ const struct command load_command = {
 		"  --max-delay D     longest delay (default 5s)\n"
 		"  --tick D          the wheel's tick (default 1ms)\n"
 		"  --slots N         ratio of one level of the wheel to the next\n"
-		"  --clock NAME      monotonic (default), boottime or realtime\n"
+		"  --clock NAME      monotonic (default), boottime, realtime or tai\n"
 		"  --seed N          of the random delays (default 1)\n"
 		"  --mapping         in memory shared with the kernel; fired then means received\n"
 		"  --progress        show progress, even where this is no terminal\n"

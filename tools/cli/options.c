@@ -50,7 +50,7 @@ static uint32_t option_clock(const char *text)
 	int clock = clock_by_name(text);
 
 	if (clock < 0)
-		usage_error("a clock is monotonic, boottime or realtime, not '%s'",
+		usage_error("a clock is monotonic, boottime, realtime or tai, not '%s'",
 			    text);
 	return clock;
 }

@@ -146,7 +146,7 @@ void fixed_free(struct twheel *wheel)
 
 /*
  * The delays count on CLOCK_MONOTONIC, whatever the wheel's clock. A timer that is
- * first armed for a time of CLOCK_REALTIME begins as one with a delay, so that the
+ * first armed for a time of a clock that can be set begins as one with a delay, so that the
  * kernel has all that the later delays need.
  */
 static int fixed_arm_kernel(struct twheel *wheel, struct twheel_op *op)
@@ -154,7 +154,8 @@ static int fixed_arm_kernel(struct twheel *wheel, struct twheel_op *op)
 	uint64_t deadline = op->deadline_ns;
 	int ret;
 
-	if (wheel->clock != CLOCK_REALTIME || !(op->flags & TWHEEL_ABS))
+	if ((wheel->clock != CLOCK_REALTIME && wheel->clock != CLOCK_TAI) ||
+	    !(op->flags & TWHEEL_ABS))
 		return op_run(wheel, TWHEEL_OP_ARM, op);
 	op->flags &= ~TWHEEL_ABS;
 	op->deadline_ns = TWHEEL_DELAY_NEVER;

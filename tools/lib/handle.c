@@ -17,6 +17,7 @@ static const clockid_t clock_ids[] = {
 	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
 	[TWHEEL_CLOCK_BOOTTIME] = CLOCK_BOOTTIME,
 	[TWHEEL_CLOCK_REALTIME] = CLOCK_REALTIME,
+	[TWHEEL_CLOCK_TAI] = CLOCK_TAI,
 };
 
 static bool options_valid(const struct twheel_options *options)
@@ -100,6 +101,7 @@ static bool options_want_cells(const struct twheel_options *options)
 {
 	return CELLS_POSSIBLE && options->max_timers &&
 	       options->clock != TWHEEL_CLOCK_REALTIME &&
+	       options->clock != TWHEEL_CLOCK_TAI &&
 	       !(options->flags & TWHEEL_OPEN_NO_MAPPING);
 }
 

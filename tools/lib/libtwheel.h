@@ -76,6 +76,7 @@ enum twheel_clock {
 	TWHEEL_CLOCK_BOOTTIME	= 1,	/* continues while suspended */
 	/* The wall clock, which can be set. Delays still use CLOCK_MONOTONIC. */
 	TWHEEL_CLOCK_REALTIME	= 2,
+	TWHEEL_CLOCK_TAI	= 3,	/* the same without leap seconds */
 };
 
 /* Flags of struct twheel_options. */

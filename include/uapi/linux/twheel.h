@@ -39,9 +39,9 @@
 
 /**
  * struct twheel_setup - choose the geometry of this file's wheel
- * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME or CLOCK_REALTIME
+ * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI
  * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
- *	be 0 then; not on CLOCK_REALTIME
+ *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI
  * @tick_ns: the resolution, or 0 for the default of one millisecond
  * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
@@ -51,11 +51,12 @@
  *	of 8, at most TWHEEL_EVENT_SIZE_MAX. What the kernel does not know is 0
  * @reserved: must be 0
  *
- * On CLOCK_REALTIME, timers armed for a time follow the clock when it is set. Set
- * forward, it makes those due that it passes; set back, it lets them wait for their time
- * to come again. Timers armed for a delay ignore this. All times of such timers,
+ * On CLOCK_REALTIME and CLOCK_TAI, timers armed for a time follow the clock when it is
+ * set. Set forward, it makes those due that it passes; set back, it lets them wait for
+ * their time to come again. Timers armed for a delay ignore this. All times of such timers,
  * including the deadline that arming returns, are on CLOCK_MONOTONIC, and carry a flag
- * that says so: TWHEEL_MONOTONIC, TWHEEL_EVENT_MONOTONIC.
+ * that says so: TWHEEL_MONOTONIC, TWHEEL_EVENT_MONOTONIC. What is said of CLOCK_REALTIME
+ * below holds for CLOCK_TAI, too.
  *
  * Call it before the first timer is armed. Afterwards, and a second time, it is EBUSY. A
  * file that is never set up gets CLOCK_MONOTONIC and the defaults.

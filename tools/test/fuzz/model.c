@@ -65,11 +65,16 @@ void verdict_fail(const struct verdict *verdict, const char *format, ...)
 	va_end(args);
 }
 
+static bool clock_steps(uint32_t clockid)
+{
+	return clockid == CLOCK_REALTIME || clockid == CLOCK_TAI;
+}
+
 static uint64_t model_now(const struct file_model *file, bool relative)
 {
 	struct timespec ts;
 
-	clock_gettime(relative && file->clockid == CLOCK_REALTIME ?
+	clock_gettime(relative && clock_steps(file->clockid) ?
 		      CLOCK_MONOTONIC : file->clockid, &ts);
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
@@ -120,10 +125,10 @@ uint32_t model_setup(const struct file_model *file,
 	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
 				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
 				   setup->event_size % 8)) ||
-	    (cells && (!setup->max_timers || setup->clockid == CLOCK_REALTIME)))
+	    (cells && (!setup->max_timers || clock_steps(setup->clockid))))
 		return OUT_EINVAL;
 	if (setup->clockid != CLOCK_MONOTONIC &&
-	    setup->clockid != CLOCK_BOOTTIME && setup->clockid != CLOCK_REALTIME)
+	    setup->clockid != CLOCK_BOOTTIME && !clock_steps(setup->clockid))
 		return OUT_EINVAL;
 	if (setup->tick_ns && setup->tick_ns < info->tick_min_ns)
 		return OUT_EINVAL;
@@ -212,7 +217,7 @@ static uint32_t model_modify(const struct file_model *file,
 	timer = model_find_live(file, op->id);
 	if (!timer)
 		return OUT_ENOENT;
-	if (later && file->clockid == CLOCK_REALTIME &&
+	if (later && clock_steps(file->clockid) &&
 	    timer->relative != model_is_relative(op))
 		return OUT_EINVAL;
 	if (later)
@@ -438,7 +443,7 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 	if (event->reserved)
 		verdict_fail(verdict, "an event whose reserved field is not 0");
 	if (event->flags != ((timer->op.period_ns ? 0 : TWHEEL_EVENT_LAST) |
-			     (timer->relative && file->clockid == CLOCK_REALTIME ?
+			     (timer->relative && clock_steps(file->clockid) ?
 			      TWHEEL_EVENT_MONOTONIC : 0)))
 		verdict_fail(verdict, "an event with flags %#x", event->flags);
 	timer->deadline = event->deadline_ns;

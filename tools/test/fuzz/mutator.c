@@ -76,8 +76,8 @@ static uint64_t random_size(struct dice *dice)
 
 static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 {
-	/* CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME. */
-	static const uint32_t clocks[] = { 1, 1, 7, 0 };
+	/* CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI. */
+	static const uint32_t clocks[] = { 1, 1, 7, 0, 11 };
 
 	switch (kind) {
 	case ARG_FILE:

@@ -227,14 +227,15 @@ static void setups_refused(void)
 		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
 		.max_timers = 10,
 	};
-	struct twheel_setup bad[4] = { good, good, good, good };
+	struct twheel_setup bad[5] = { good, good, good, good, good };
 	int fd = dev_open(), i;
 
 	bad[0].flags |= 2;
 	bad[1].max_timers = 0;
 	bad[2].clockid = CLOCK_REALTIME;
 	bad[3].max_timers = dev_info(fd).limit_timers + 1;
-	for (i = 0; i < 4; i++)
+	bad[4].clockid = CLOCK_TAI;
+	for (i = 0; i < 5; i++)
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &bad[i]), EINVAL);
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/timex.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -68,10 +69,10 @@ static void realtime_by_the_clock(void)
 	CHECK(dev_now(CLOCK_REALTIME) >= deadline);
 }
 
-static void set_forward_fires(void)
+static void forward_on(int clock)
 {
-	int fd = open_on_clock(CLOCK_REALTIME);
-	uint64_t deadline = dev_now(CLOCK_REALTIME) + 3600 * S;
+	int fd = open_on_clock(clock);
+	uint64_t deadline = dev_now(clock) + 3600 * S;
 
 	arm_at(fd, deadline);
 	arm_at(fd, deadline + 3600 * S);
@@ -83,14 +84,20 @@ static void set_forward_fires(void)
 	clock_put_right();
 }
 
+static void set_forward_fires(void)
+{
+	forward_on(CLOCK_REALTIME);
+	forward_on(CLOCK_TAI);
+}
+
 static void set_back_waits(void)
 {
 	int fd = open_on_clock(CLOCK_REALTIME);
 	uint64_t deadline, delay, before;
 
 	FOR_EACH_DELAY(delay) {
-		deadline = dev_now(CLOCK_REALTIME) + delay;
 		before = dev_now(CLOCK_MONOTONIC);
+		deadline = dev_now(CLOCK_REALTIME) + delay;
 		arm_at(fd, deadline);
 		clock_step(-3600 * (int64_t)S);
 		if (!dev_passed(before + delay))
@@ -242,11 +249,31 @@ static void deadlines_given_back(void)
 	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
 }
 
-static void modify_changes_clocks(void)
+/* The wall clock without leap seconds; they differ by an offset that can be set. */
+static void tai_by_the_clock(void)
 {
-	int fd = open_on_clock(CLOCK_REALTIME);
+	int fd = open_on_clock(CLOCK_TAI);
+	struct timex timex = { .modes = ADJ_TAI, .constant = 37 };
+	uint64_t deadline;
+
+	NEED(adjtimex(&timex) >= 0);
+	CHECK(dev_info(fd).now_ns > dev_now(CLOCK_REALTIME) + 30 * S);
+	CHECK(dev_info(fd).now_ns <= dev_now(CLOCK_TAI));
+	deadline = dev_now(CLOCK_TAI) + 20 * MS;
+	arm_at(fd, deadline);
+	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
+	CHECK(dev_now(CLOCK_TAI) >= deadline);
+	dev_arm(fd, 0, 0);
+	CHECK(dev_read(fd).fired_ns <= dev_now(CLOCK_MONOTONIC));
+	timex.constant = 0;
+	NEED(adjtimex(&timex) >= 0);
+}
+
+static void clocks_change_on(int clock)
+{
+	int fd = open_on_clock(clock);
 	uint64_t id = dev_arm(fd, 3600 * S, 0);
-	uint64_t deadline = dev_now(CLOCK_REALTIME) + 3600 * S;
+	uint64_t deadline = dev_now(clock) + 3600 * S;
 	struct twheel_op op;
 
 	/* A delay and a time cannot be compared. */
@@ -257,12 +284,18 @@ static void modify_changes_clocks(void)
 	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, 7200 * S), EINVAL);
 	CHECK_EQ(dev_query(fd, id, &op), 0);
 	CHECK_EQ(op.deadline_ns, deadline);
-	deadline = dev_now(CLOCK_REALTIME) + 30 * MS;
+	deadline = dev_now(clock) + 30 * MS;
 	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, deadline), 0);
 	CHECK_EQ(dev_read(fd).deadline_ns, deadline);
 	id = arm_at(fd, deadline + 3600 * S);
 	CHECK_EQ(dev_modify(fd, id, 0, 10 * MS), 0);
 	CHECK(dev_read(fd).deadline_ns <= dev_now(CLOCK_MONOTONIC));
+}
+
+static void modify_changes_clocks(void)
+{
+	clocks_change_on(CLOCK_REALTIME);
+	clocks_change_on(CLOCK_TAI);
 }
 
 /* Run @fn in a child whose clocks are ahead by @offset. It has to return 0. */
@@ -436,6 +469,7 @@ static const struct tap_test tests[] = {
 	TAP(periods_do_not_notice),
 	TAP(both_wheels_are_counted),
 	TAP(deadlines_given_back),
+	TAP(tai_by_the_clock),
 	TAP(modify_changes_clocks),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),

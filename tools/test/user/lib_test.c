@@ -62,7 +62,7 @@ static void takes_options(void)
 
 static void refuses_options(void)
 {
-	struct twheel_options options = { .clock = 3 };
+	struct twheel_options options = { .clock = 4 };
 	struct twheel *wheel;
 
 	CHECK_EQ(twheel_open(&wheel, &options), -EINVAL);
