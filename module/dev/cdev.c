@@ -24,6 +24,7 @@
 #include "ring.h"
 #include "setup.h"
 #include "stats.h"
+#include "step.h"
 #include "table.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
@@ -104,6 +105,15 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 		 */
 		if (tw_file_ops(file)->mapped)
 			return -EINVAL;
+		if (wheel && tw_step_take(file, &taken.events[0])) {
+			taken.count = 1;
+			if (!cdev_copy_events(&taken, size, to)) {
+				tw_step_give_back(file);
+				return done ?: -EFAULT;
+			}
+			done += size;
+			continue;
+		}
 		if (!wheel || !tw_table_take(file, &taken,
 					     min_t(size_t, room, TW_TAKE_MAX))) {
 			if (done)
@@ -401,4 +411,5 @@ int __init tw_cdev_init(void)
 void tw_cdev_exit(void)
 {
 	misc_deregister(&cdev_misc);
+	tw_step_exit();
 }

@@ -6,6 +6,7 @@
 
 #include "event.h"
 #include "file.h"
+#include "step.h"
 #include "store.h"
 #include "table.h"
 
@@ -68,7 +69,7 @@ bool tw_event_readable(struct tw_file *file)
 
 	spin_lock_bh(&file->lock);
 	file->woken = false;
-	readable = event_waiting(file);
+	readable = event_waiting(file) || tw_step_pending(file);
 	spin_unlock_bh(&file->lock);
 	return readable;
 }

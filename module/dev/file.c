@@ -7,6 +7,7 @@
 #include "../param.h"
 #include "file.h"
 #include "ring.h"
+#include "step.h"
 #include "user.h"
 
 static unsigned long max_timers = 1UL << 20;
@@ -61,6 +62,7 @@ struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 /* tw_file_free() - free a file that nobody uses any more */
 void tw_file_free(struct tw_file *file)
 {
+	tw_step_unwatch(file);
 	/* These wait for callbacks: none touches an entry afterwards. */
 	twheel_destroy(file->wheel);
 	twheel_destroy(file->delay_wheel);

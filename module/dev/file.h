@@ -5,6 +5,7 @@
 
 #include <linux/bitops.h>
 #include <linux/compiler.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
@@ -40,6 +41,9 @@ struct tw_user;
  * @setup_flags: as it was set up
  * @event_size: how many bytes each record of read() has; changes at most once, when
  *	@wheel is set
+ * @step_link: in the list of files whose programs want to know of steps of the clock
+ * @step_told: with %TWHEEL_SETUP_CLOCK_SET, how much the clock was ahead of
+ *	CLOCK_MONOTONIC when the program was told last
  * @max_timers: how many timers may exist
  * @timers: how many timers exist
  * @unread: how many of them have an unread event
@@ -70,6 +74,8 @@ struct tw_file {
 	unsigned long woken_jiffies;
 	u32 setup_flags;
 	u32 event_size;
+	struct list_head step_link;
+	s64 step_told;
 	u32 max_timers;
 	u32 timers;
 	u32 unread;

@@ -19,6 +19,7 @@
 #include "file.h"
 #include "ring.h"
 #include "setup.h"
+#include "step.h"
 #include "table.h"
 #include "user.h"
 
@@ -81,6 +82,8 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	file->tick_ns = geometry.tick_ns;
 	file->clockid = setup->clockid;
 	WRITE_ONCE(file->setup_flags, setup->flags);
+	if (setup->flags & TWHEEL_SETUP_CLOCK_SET)
+		tw_step_begin(file);
 	if (setup->event_size)
 		WRITE_ONCE(file->event_size, setup->event_size);
 	file->entries = parts->entries;
@@ -93,6 +96,8 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	/* Pairs with tw_file_wheel(). */
 	smp_store_release(&file->wheel, parts->wheel);
 	spin_unlock_bh(&file->lock);
+	if (setup->flags & TWHEEL_SETUP_CLOCK_SET)
+		tw_step_watch(file);
 }
 
 static void setup_free_parts(struct tw_file *file, struct setup_parts *parts)
@@ -220,6 +225,9 @@ static bool setup_cells_valid(const struct twheel_setup *setup)
 	       !tw_clockid_steps(setup->clockid);
 }
 
+#define SETUP_FLAGS	(TWHEEL_SETUP_CELLS | \
+			 (IS_ENABLED(CONFIG_IRQ_WORK) ? TWHEEL_SETUP_CLOCK_SET : 0))
+
 /* tw_setup() - TWHEEL_IOC_SETUP */
 int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 {
@@ -230,7 +238,9 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 	};
 	int ret;
 
-	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
+	if (setup->flags & ~SETUP_FLAGS || setup->reserved ||
+	    (setup->flags & TWHEEL_SETUP_CLOCK_SET &&
+	     !tw_clockid_steps(setup->clockid)) ||
 	    setup->max_timers > tw_file_limit_timers() ||
 	    !setup_event_size_valid(setup->event_size) ||
 	    (cells && !setup_cells_valid(setup)))

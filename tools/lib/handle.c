@@ -11,7 +11,7 @@
 
 #define DEVICE_PATH		"/dev/twheel"
 #define OPEN_FLAGS	(TWHEEL_OPEN_INHERIT | TWHEEL_OPEN_NO_MAPPING | \
-			 TWHEEL_OPEN_NO_BATCH)
+			 TWHEEL_OPEN_NO_BATCH | TWHEEL_OPEN_CLOCK_SET)
 
 static const clockid_t clock_ids[] = {
 	[TWHEEL_CLOCK_MONOTONIC] = CLOCK_MONOTONIC,
@@ -88,7 +88,8 @@ static int handle_open_plain(struct twheel **wheel,
 
 	if (fd < 0)
 		return fd;
-	ret = handle_setup(fd, options, 0);
+	ret = handle_setup(fd, options, options->flags & TWHEEL_OPEN_CLOCK_SET ?
+					TWHEEL_SETUP_CLOCK_SET : 0);
 	if (!ret)
 		ret = handle_make(wheel, fd, options->flags);
 	if (ret)
@@ -102,7 +103,7 @@ static bool options_want_cells(const struct twheel_options *options)
 	return CELLS_POSSIBLE && options->max_timers &&
 	       options->clock != TWHEEL_CLOCK_REALTIME &&
 	       options->clock != TWHEEL_CLOCK_TAI &&
-	       !(options->flags & TWHEEL_OPEN_NO_MAPPING);
+	       !(options->flags & (TWHEEL_OPEN_NO_MAPPING | TWHEEL_OPEN_CLOCK_SET));
 }
 
 static bool handle_setup_cells(struct twheel *w, const struct twheel_options *options)

@@ -83,6 +83,8 @@ enum twheel_clock {
 #define TWHEEL_OPEN_INHERIT	(1U << 0)	/* stays open over exec */
 #define TWHEEL_OPEN_NO_MAPPING	(1U << 1)	/* system calls only */
 #define TWHEEL_OPEN_NO_BATCH	(1U << 2)	/* one operation at a time */
+/* An event with TWHEEL_EVENT_CLOCK_SET tells that the clock, which can be, was set. */
+#define TWHEEL_OPEN_CLOCK_SET	(1U << 3)
 
 /*
  * A flag of struct twheel_op, beside those of <linux/twheel.h>, for arming: @period_ns

@@ -41,7 +41,8 @@
  * struct twheel_setup - choose the geometry of this file's wheel
  * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI
  * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
- *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI
+ *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI. TWHEEL_SETUP_CLOCK_SET: only on
+ *	these, an event tells that the clock was set
  * @tick_ns: the resolution, or 0 for the default of one millisecond
  * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
@@ -128,6 +129,7 @@ struct twheel_setup {
 
 /* Flags of struct twheel_setup. */
 #define TWHEEL_SETUP_CELLS	(1U << 0)
+#define TWHEEL_SETUP_CLOCK_SET	(1U << 1)
 
 /** enum twheel_cell_state - the state of a cell */
 enum twheel_cell_state {
@@ -324,6 +326,7 @@ struct twheel_cancel_all {
 #define TWHEEL_EVENT_LAST	(1U << 0)	/* the timer has ended, its identifier is void */
 #define TWHEEL_EVENT_SATURATED	(1U << 1)	/* there were more expiries than @count says */
 #define TWHEEL_EVENT_MONOTONIC	(1U << 2)	/* its times are on CLOCK_MONOTONIC */
+#define TWHEEL_EVENT_CLOCK_SET	(1U << 3)	/* not of a timer: the clock was set */
 
 /**
  * struct twheel_event - what read() returns, in whole records of &twheel_setup.event_size
@@ -338,6 +341,12 @@ struct twheel_cancel_all {
  *	one: on CLOCK_REALTIME, of timers armed for a delay. A program ignores flags that
  *	it does not know
  * @reserved: 0
+ *
+ * With TWHEEL_SETUP_CLOCK_SET, an event with TWHEEL_EVENT_CLOCK_SET comes before all others
+ * after the clock was set: by a program, by a leap second, or because the machine was
+ * suspended. It stands for all steps since the last such event, or the setup. Its @fired_ns
+ * is when it was read, and its @id, @cookie and @deadline_ns are 0. It takes no room among
+ * the timers, and is not counted.
  */
 struct twheel_event {
 	__aligned_u64 id;
@@ -356,6 +365,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_CELLS	(1ULL << 5)	/* TWHEEL_SETUP_CELLS */
 #define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
 #define TWHEEL_FEATURE_STATS	(1ULL << 8)	/* TWHEEL_IOC_STATS */
+#define TWHEEL_FEATURE_CLOCK_SET (1ULL << 9)	/* TWHEEL_SETUP_CLOCK_SET */
 
 /**
  * struct twheel_info - what this file's wheel is and holds

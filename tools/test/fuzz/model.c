@@ -120,7 +120,9 @@ uint32_t model_setup(const struct file_model *file,
 {
 	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
 
-	if (setup->flags & ~TWHEEL_SETUP_CELLS || setup->reserved ||
+	if (setup->flags & ~(TWHEEL_SETUP_CELLS | TWHEEL_SETUP_CLOCK_SET) ||
+	    setup->reserved ||
+	    (setup->flags & TWHEEL_SETUP_CLOCK_SET && !clock_steps(setup->clockid)) ||
 	    setup->max_timers > info->limit_timers ||
 	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
 				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
@@ -420,6 +422,8 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 		verdict_fail(verdict, "early: an event of %llu, fired at %llu",
 			     (unsigned long long)event->deadline_ns,
 			     (unsigned long long)event->fired_ns);
+	if (event->flags == TWHEEL_EVENT_CLOCK_SET)
+		return;
 	if (!event->count)
 		verdict_fail(verdict, "an event that stands for nothing");
 	if (!model_is_exact(file))

@@ -108,7 +108,7 @@ static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 						PICK(dice, clocks);
 	case ARG_SETUP_FLAGS:
 		return dice_once_in(dice, 16) ? 1U << dice_roll(dice, 32) :
-						dice_roll(dice, 2);
+						dice_roll(dice, 3);
 	case ARG_SLOTS:
 		return dice_roll(dice, 3) ? 0 : 1ULL << dice_roll(dice, 14);
 	case ARG_MAX_TIMERS:

@@ -3,6 +3,7 @@
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -269,6 +270,93 @@ static void tai_by_the_clock(void)
 	NEED(adjtimex(&timex) >= 0);
 }
 
+static int open_watching(int clock)
+{
+	struct twheel_setup setup = {
+		.clockid = clock, .flags = TWHEEL_SETUP_CLOCK_SET,
+	};
+	int fd = dev_open_flags(O_NONBLOCK);
+
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CLOCK_SET))
+		tap_skip("this kernel does not tell of steps");
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	CHECK_EQ(dev_info(fd).flags, TWHEEL_SETUP_CLOCK_SET);
+	return fd;
+}
+
+static void *step_later(void *arg)
+{
+	(void)arg;
+	usleep(50000);
+	clock_step(-7200 * (int64_t)S);
+	return NULL;
+}
+
+static void steps_are_told_on(int clock)
+{
+	int fd = open_watching(clock), deaf = open_on_clock(clock);
+	/* volatile, or the compiler would warn */
+	void *volatile nowhere = (void *)8;
+	struct twheel_event event, events[3];
+	pthread_t thread;
+	uint64_t now;
+
+	CHECK_EQ(dev_readable(fd, 20), 0);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	/* Several steps are one event, and the clock has its say before the timers. */
+	arm_at(fd, dev_now(clock) + 1800 * S);
+	clock_step(1000 * (int64_t)S);
+	clock_step(2600 * (int64_t)S);
+	dev_wait_unread(fd, 1);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	now = dev_now(clock);
+	CHECK_EQ(read(fd, events, sizeof(events)), 2 * sizeof(event));
+	CHECK_EQ(events[0].flags, TWHEEL_EVENT_CLOCK_SET);
+	CHECK_EQ(events[0].id | events[0].cookie | events[0].deadline_ns, 0);
+	CHECK_EQ(events[0].count, 1);
+	CHECK(events[0].fired_ns >= now);
+	CHECK_EQ(events[1].flags, TWHEEL_EVENT_LAST);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	/* Bad memory does not lose it. */
+	clock_step(60 * (int64_t)S);
+	CHECK_ERR(read(fd, nowhere, sizeof(event)), EFAULT);
+	CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
+	CHECK_EQ(event.flags, TWHEEL_EVENT_CLOCK_SET);
+	/* It wakes whoever waits. */
+	NEED(!pthread_create(&thread, NULL, step_later, NULL));
+	CHECK_EQ(dev_readable(fd, 60000), 1);
+	NEED(!pthread_join(thread, NULL));
+	CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
+	CHECK_EQ(event.flags, TWHEEL_EVENT_CLOCK_SET);
+	/* Who did not ask is not told. */
+	CHECK_EQ(dev_readable(deaf, 0), 0);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	clock_put_right();
+	close(fd);
+	close(deaf);
+}
+
+static void steps_are_told(void)
+{
+	steps_are_told_on(CLOCK_REALTIME);
+	steps_are_told_on(CLOCK_TAI);
+}
+
+/* Clocks that nobody sets. */
+static void steps_of_other_clocks(void)
+{
+	struct twheel_setup setup = {
+		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CLOCK_SET,
+	};
+	int fd = dev_open();
+
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EINVAL);
+	setup.clockid = CLOCK_BOOTTIME;
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EINVAL);
+	setup.flags = 0;
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+}
+
 static void clocks_change_on(int clock)
 {
 	int fd = open_on_clock(clock);
@@ -470,6 +558,8 @@ static const struct tap_test tests[] = {
 	TAP(both_wheels_are_counted),
 	TAP(deadlines_given_back),
 	TAP(tai_by_the_clock),
+	TAP(steps_are_told),
+	TAP(steps_of_other_clocks),
 	TAP(modify_changes_clocks),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),
