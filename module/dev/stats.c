@@ -98,7 +98,7 @@ static void stats_fill_info(struct tw_file *file, struct twheel_info *info,
 		.passes		= stats->passes,
 		.threaded	= stats->threaded,
 		.user_timers	= tw_user_timers(file->user),
-		.user_limit	= file->exempt ? 0 : tw_user_limit(),
+		.user_limit	= file->exempt ? TWHEEL_NO_LIMIT : tw_user_limit(),
 	};
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_ops(file)->mapped)
 		info->map_bytes = tw_ring_bytes(file->ring);

@@ -37,6 +37,9 @@
 /** TWHEEL_DELAY_NEVER - a delay or deadline that is never reached */
 #define TWHEEL_DELAY_NEVER	0x7fffffffffffffffULL
 
+/** TWHEEL_NO_LIMIT - in the place of a limit: there is none */
+#define TWHEEL_NO_LIMIT		0xffffffffffffffffULL
+
 /**
  * struct twheel_setup - choose the geometry of this file's wheel
  * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI
@@ -391,8 +394,8 @@ struct twheel_event {
  *	the events of this file, or of this user, are late, and nobody else's
  * @user_timers: how many timers the user who opened this file has room for, in all files.
  *	A file gets room for 256 at a time, and gives it back when it is closed
- * @user_limit: the limit for that (module parameter user_timers); 0: no limit, because
- *	the file was opened with CAP_SYS_RESOURCE
+ * @user_limit: the limit for that (module parameter user_timers); TWHEEL_NO_LIMIT if the
+ *	file was opened with CAP_SYS_RESOURCE
  * @map_bytes: the size of the mapping; 0 in a file without cells
  * @event_size: how many bytes each record of read() has
  * @reserved: 0

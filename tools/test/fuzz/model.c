@@ -107,7 +107,7 @@ void model_open(struct file_model *file, const struct twheel_info *info,
 	memset(file, 0, offsetof(struct file_model, timer));
 	file->used = true;
 	file->vague = vague;
-	file->exempt = !info->user_limit;
+	file->exempt = info->user_limit == TWHEEL_NO_LIMIT;
 	file->clockid = info->clockid;
 	file->event_size = info->event_size;
 	file->tick_ns = info->tick_ns;

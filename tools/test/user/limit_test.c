@@ -95,7 +95,7 @@ static int others_file(int fd)
 	int good = arm_many(fd, 2000);
 
 	/* Root has opened it, so no limit applies. */
-	return good != 2000 || dev_info(fd).user_limit;
+	return good != 2000 || dev_info(fd).user_limit != TWHEEL_NO_LIMIT;
 }
 
 static void a_user_has_a_limit(void)
@@ -110,7 +110,7 @@ static void a_user_has_a_limit(void)
 	as_user(1002, all_of_it, -1);
 	as_user(1003, others_file, dev_open());
 	/* Root itself is exempt. */
-	CHECK_EQ(dev_info(dev_open()).user_limit, 0);
+	CHECK_EQ(dev_info(dev_open()).user_limit, TWHEEL_NO_LIMIT);
 	CHECK_EQ(arm_many(dev_open(), 2000), 2000);
 	user_limit_set(old_limit);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);

@@ -134,7 +134,7 @@ static int open_limited(void)
 	limited = dev_open();
 	NEED(seteuid(0) == 0);
 	NEED(chmod(DEVICE, st.st_mode & 07777) == 0);
-	CHECK(dev_info(limited).user_limit);
+	CHECK(dev_info(limited).user_limit != TWHEEL_NO_LIMIT);
 	return limited;
 }
 
