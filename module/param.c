@@ -4,6 +4,7 @@
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/kstrtox.h>
+#include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/string.h>
 #include <linux/sysfs.h>
@@ -13,14 +14,17 @@
 static int param_set(const char *text, const struct kernel_param *kp)
 {
 	const struct tw_param *param = kp->arg;
+	unsigned long most = param->most;
 	unsigned long value;
 
+	if (param->ceiling)
+		most = min(most, READ_ONCE(*param->ceiling));
 	if (kstrtoul(text, 0, &value) || value < param->least ||
-	    value > param->most) {
+	    value > most) {
 		/* The text may end with a newline. */
 		pr_err("parameter %s: '%.*s' is not a number from %lu to %lu; it stays %lu\n",
 		       kp->name, (int)strcspn(text, "\n"), text, param->least,
-		       param->most, READ_ONCE(*param->value));
+		       most, READ_ONCE(*param->value));
 		return -EINVAL;
 	}
 	WRITE_ONCE(*param->value, value);

@@ -10,13 +10,13 @@
 #include "step.h"
 #include "user.h"
 
-static unsigned long max_timers = 1UL << 20;
-TW_PARAM(max_timers, 1, TW_ENTRIES_MAX,
-	 "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
-
 static unsigned long limit_timers = TW_ENTRIES_MAX;
 TW_PARAM(limit_timers, 1, TW_ENTRIES_MAX,
 	 "Timers that a program may ask for in a file (1 to 16777216; default 16777216)");
+
+static unsigned long max_timers = 1UL << 20;
+TW_PARAM_BELOW(max_timers, 1, TW_ENTRIES_MAX, &limit_timers,
+	       "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
 
 /* tw_file_limit_timers() - how many timers a program may ask for */
 u32 tw_file_limit_timers(void)

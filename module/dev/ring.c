@@ -69,6 +69,8 @@ static void ring_lay_out(struct twheel_map *map, u32 cells)
 	u32 entries = roundup_pow_of_two(cells);
 
 	*map = (struct twheel_map) {
+		.version	= TWHEEL_MAP_VERSION,
+		.size		= sizeof(*map),
 		.cells		= cells,
 		.entries	= entries,
 		.cells_offset	= PAGE_SIZE,
@@ -175,7 +177,7 @@ u64 tw_ring_bytes(const struct tw_ring *ring)
 /* tw_ring_unread() - how many entries the reader has not taken, if its tail is true */
 u32 tw_ring_unread(const struct tw_ring *ring)
 {
-	return min(ring->head - READ_ONCE(ring->map->tail), ring->mask + 1);
+	return min(ring->head - READ_ONCE(ring->map->tail), ring->nr_cells);
 }
 
 /* tw_ring_push() - a cell's timer has expired, @count times */

@@ -164,8 +164,14 @@ struct twheel_cell {
 	__aligned_u64 look;
 };
 
+/* &twheel_map.version */
+#define TWHEEL_MAP_VERSION	1
+
 /**
  * struct twheel_map - at the start of the mapping
+ * @version: TWHEEL_MAP_VERSION. It changes with the meaning of what is here. A setup that
+ *	no flag says otherwise of keeps version 1
+ * @size: of this structure; a later one may be longer
  * @bytes: the size of the mapping
  * @cells_offset: where the cells are, from the start of the mapping
  * @events_offset: where the events are, a __u64 for each cell
@@ -184,6 +190,8 @@ struct twheel_cell {
  * The kernel and the program write to different cache lines.
  */
 struct twheel_map {
+	__u32 version;
+	__u32 size;
 	__aligned_u64 bytes;
 	__aligned_u64 cells_offset;
 	__aligned_u64 events_offset;
@@ -192,7 +200,7 @@ struct twheel_map {
 	__aligned_u64 origin_ns;
 	__u32 cells;
 	__u32 entries;
-	__aligned_u64 reserved[9];
+	__aligned_u64 reserved[8];
 	__u32 head;
 	__u32 pad_head[31];
 	__u32 tail;

@@ -20,6 +20,8 @@ static void map_header_is_filled(void)
 	struct mapped m = map_cells(1000);
 	unsigned int i;
 
+	CHECK_EQ(m.map->version, TWHEEL_MAP_VERSION);
+	CHECK_EQ(m.map->size, sizeof(*m.map));
 	CHECK_EQ(m.map->bytes, m.bytes);
 	CHECK_EQ(m.map->cells, 1000);
 	CHECK_EQ(m.map->entries, 1024);
@@ -319,6 +321,23 @@ static void beyond_the_word(void)
 	CHECK_EQ(got.deadline_ns, TWHEEL_DELAY_NEVER);
 }
 
+/* Whatever the program says it has taken. */
+static void unread_has_a_bound(void)
+{
+	struct mapped m = map_cells(1000);
+	uint32_t tail;
+
+	map_arm(&m, 0, 0);
+	dev_wait_unread(m.fd, 1);
+	tail = m.map->tail;
+	m.map->tail = tail - 5000;
+	CHECK_EQ(dev_info(m.fd).unread, 1000);
+	m.map->tail = tail + 5000;
+	CHECK_EQ(dev_info(m.fd).unread, 1000);
+	m.map->tail = tail;
+	CHECK_EQ(dev_info(m.fd).unread, 1);
+}
+
 static void mappings_refused(void)
 {
 	struct mapped m = map_cells(10);
@@ -361,6 +380,7 @@ static const struct tap_test tests[] = {
 	TAP(setups_refused),
 	TAP(operations_refused),
 	TAP(beyond_the_word),
+	TAP(unread_has_a_bound),
 	TAP(mappings_refused),
 };
 

@@ -94,6 +94,7 @@ echo 1048576 > $folder/max_timers
 # With a wrong value, the module is not loaded.
 rmmod twheel && ! insmod $module device_share=101 2> /dev/null &&
 	! insmod $module tick_min_ns=fast 2> /dev/null &&
+	! insmod $module limit_timers=5 max_timers=6 2> /dev/null &&
 	insmod $module device_share=30 &&
 	[ "$(cat $folder/device_share)" = 30 ]
 result $? a_bad_one_keeps_the_module_out
