@@ -41,10 +41,11 @@ struct life {
 
 #define life_expect(life, left, op, right)				\
 	KUNIT_EXPECT_##op##_MSG((life)->test, left, right,		\
-				"context %u, clock %u, %s, budget %u",	\
+				"context %u, clock %u, %s, budget %u, %s",	\
 				(life)->config.context, (life)->config.clock, \
 				(life)->config.percpu ? "per CPU" : "one base", \
-				(life)->config.cpu_budget)
+				(life)->config.cpu_budget,		\
+				(life)->config.expire ? "batches" : "callbacks")
 
 /* Is this the context that the wheel promises? Interrupts are to stay as they were. */
 static bool life_context_good(const struct life *life)
@@ -72,6 +73,22 @@ static void life_note(struct life *life)
 static void life_fire(struct twheel_timer *timer)
 {
 	life_note(container_of(timer, struct life, timer));
+}
+
+/* With it the wheel has batches, and the timer no function of its own. */
+static void life_expire(struct twheel *wheel, struct twheel_timer *timers[],
+			unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		life_fire(timers[i]);
+}
+
+static void life_init(struct life *life)
+{
+	twheel_timer_init(&life->timer, life->wheel,
+			  life->config.expire ? NULL : life_fire);
 }
 
 static enum twheel_next life_period(struct twheel_periodic *periodic)
@@ -136,7 +153,7 @@ static void life_of_a_timer(struct life *life)
 	struct twheel_timer *timer = &life->timer;
 	u64 soon;
 
-	twheel_timer_init(timer, life->wheel, life_fire);
+	life_init(life);
 	life_expect(life, twheel_pending(timer), EQ, false);
 	life_expect(life, twheel_cancel(timer), EQ, 0);
 
@@ -167,7 +184,7 @@ static void life_of_delays(struct life *life)
 	struct twheel_timer *timer = &life->timer;
 	bool takes = life_takes_delays(life);
 
-	twheel_timer_init(timer, life->wheel, life_fire);
+	life_init(life);
 	life_begin(life, HOUR);
 	life_expect(life, twheel_arm(timer, HOUR), EQ, takes ? 0 : -EINVAL);
 	life_expect(life, twheel_pending(timer), EQ, takes);
@@ -252,7 +269,7 @@ static void life_of_many(struct life *life)
 {
 	struct twheel_item item = { .timer = &life->timer };
 
-	twheel_timer_init(&life->timer, life->wheel, life_fire);
+	life_init(life);
 	item.deadline_ns = life_begin(life, 2 * MS);
 	life_expect(life, twheel_arm_many(life->wheel, &item, 1), EQ, 1);
 	life_await(life, 1);
@@ -266,13 +283,13 @@ static void life_ends(struct life *life)
 {
 	struct twheel_timer *timer = &life->timer;
 
-	twheel_timer_init(timer, life->wheel, life_fire);
+	life_init(life);
 	life_begin(life, HOUR);
 	life_expect(life, twheel_arm_at(timer, life->deadline), EQ, 0);
 	life_expect(life, twheel_shutdown_sync(timer), EQ, 1);
 	life_expect(life, twheel_arm_at(timer, life->deadline), EQ, -ESHUTDOWN);
 
-	twheel_timer_init(timer, life->wheel, life_fire);
+	life_init(life);
 	life_expect(life, twheel_arm_at(timer, life->deadline), EQ, 0);
 	life_expect(life, twheel_stop(life->wheel, NULL, NULL), EQ, 1L);
 	life_expect(life, twheel_arm_at(timer, life->deadline), EQ, -ESHUTDOWN);
@@ -302,7 +319,7 @@ static void life_on(struct kunit *test, const struct twheel_config *config)
 	kunit_kfree(test, life);
 }
 
-/* On both numbers of bases, with a CPU budget where one is allowed. */
+/* On both numbers of bases, with and without batches and, where allowed, a CPU budget. */
 static unsigned int life_on_clock(struct kunit *test,
 				  enum twheel_context context,
 				  enum twheel_clock clock)
@@ -314,9 +331,10 @@ static unsigned int life_on_clock(struct kunit *test,
 	struct twheel_geometry geometry;
 	unsigned int i, lives = 0;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(budgets); i++) {
+	for (i = 0; i < 4 * ARRAY_SIZE(budgets); i++) {
 		config.percpu = i & 1;
-		config.cpu_budget = budgets[i / 2];
+		config.expire = i & 2 ? life_expire : NULL;
+		config.cpu_budget = budgets[i / 4];
 		if (twheel_plan(&config, &geometry))
 			continue;
 		life_on(test, &config);
@@ -342,8 +360,8 @@ static void life_on_every_wheel(struct kunit *test)
 			lives += life_on_clock(test, context, clock);
 		}
 	}
-	/* Three contexts, four clocks, two kinds; and budgets in softirq. */
-	KUNIT_EXPECT_GE(test, lives, 28U);
+	/* Three contexts, four clocks, four kinds; and budgets in softirq. */
+	KUNIT_EXPECT_GE(test, lives, 56U);
 	KUNIT_EXPECT_GE(test, hweight32(contexts), 3U);
 }
 

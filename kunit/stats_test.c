@@ -139,25 +139,35 @@ static void cascades_a_level_each(struct kunit *test)
 	KUNIT_EXPECT_LE(test, wheel_stats(wheel).cascades, 3);
 }
 
-static void passes_and_budgets(struct kunit *test)
+static void probe_take_time(struct twheel_timer *timer)
+{
+	probe_fire(timer);
+	spin_ns(10 * US);
+}
+
+/* A pass looks at the clock after 32 callbacks, and ends when it took 100 us. */
+static void passes_end_by_time(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	/* Enough for three passes in softirq; the third does not use up its budget. */
-	unsigned int n = 2 * 1024 + 100, i;
+	unsigned int n = 100, i;
 	struct probe *p = probes_new(test, n);
+	u64 passes, exhausted;
 
 	for (i = 0; i < n; i++) {
-		probe_init(&p[i], wheel, probe_fire);
+		probe_init(&p[i], wheel, probe_take_time);
 		twheel_arm(&p[i].timer, MS);
 	}
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 0);
 	twheel_advance(wheel, MS);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, n);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 3);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, 2);
+	passes = wheel_stats(wheel).passes;
+	exhausted = wheel_stats(wheel).exhausted;
+	/* More on a machine that is so busy that callbacks are timed one by one. */
+	KUNIT_EXPECT_GE(test, passes, 4);
+	KUNIT_EXPECT_EQ(test, exhausted, passes - 1);
 	twheel_advance(wheel, 2 * MS);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 4);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, 2);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, passes + 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, exhausted);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).threaded, 0);
 }
 
@@ -305,7 +315,7 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(extended_when_found),
 	KUNIT_CASE(extended_far_away),
 	KUNIT_CASE(cascades_a_level_each),
-	KUNIT_CASE(passes_and_budgets),
+	KUNIT_CASE(passes_end_by_time),
 	KUNIT_CASE(overruns_are_counted),
 	KUNIT_CASE(late_to_the_bucket),
 	KUNIT_CASE(late_by_one_at_least),

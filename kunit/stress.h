@@ -50,6 +50,9 @@ struct stress {
 	struct crew crew;
 };
 
+/* Serves the timers of a wheel that has batches. */
+void stress_expire(struct twheel *wheel, struct twheel_timer *timers[],
+		   unsigned int count);
 /* Start two threads per CPU, bound to it or not. */
 void stress_begin(struct kunit *test, struct stress *stress,
 		  const struct twheel_config *config, unsigned int rounds,

@@ -11,11 +11,13 @@ static const enum twheel_context wait_contexts[] = {
 	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
 };
 
+/* @expire: serves timers without a function, or NULL */
 static struct twheel *wait_wheel(struct kunit *test, enum twheel_context context,
-				 bool percpu)
+				 bool percpu, twheel_expire_fn expire)
 {
 	struct twheel_config config = {
 		.name = "kunit-wait", .context = context, .percpu = percpu,
+		.expire = expire,
 	};
 
 	return wheel_new(test, &config);
@@ -48,15 +50,24 @@ static void self_armer_fire(struct twheel_timer *timer)
 		twheel_arm(timer, 0);
 }
 
-/* Once it is cancelled, at most the callback that ran was still to end. */
-static void self_armer_cancel(struct kunit *test, enum twheel_context context)
+static void self_armer_expire(struct twheel *wheel, struct twheel_timer *timers[],
+			      unsigned int count)
 {
-	struct twheel *wheel = wait_wheel(test, context, false);
+	self_armer_fire(timers[0]);
+}
+
+/* Once it is cancelled, at most the callback that ran was still to end. */
+static void self_armer_cancel(struct kunit *test, enum twheel_context context,
+			      bool batches)
+{
+	struct twheel *wheel = wait_wheel(test, context, false,
+					  batches ? self_armer_expire : NULL);
 	struct self_armer armer = { .context = context };
 	unsigned int round;
 	int before, after;
 
-	twheel_timer_init_on_stack(&armer.timer, wheel, self_armer_fire);
+	twheel_timer_init_on_stack(&armer.timer, wheel,
+				   batches ? NULL : self_armer_fire);
 	for (round = 0; round < 20; round++) {
 		armer.end = jiffies + PATIENCE;
 		before = atomic_read(&armer.calls);
@@ -81,8 +92,10 @@ static void self_arming_timer_is_cancelled(struct kunit *test)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++)
-		self_armer_cancel(test, wait_contexts[i]);
+	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++) {
+		self_armer_cancel(test, wait_contexts[i], false);
+		self_armer_cancel(test, wait_contexts[i], true);
+	}
 }
 
 #define NR_BACKLOG	1500
@@ -199,20 +212,31 @@ static void reused_fire(struct twheel_timer *timer)
 	atomic_set(&reused->done, 1);
 }
 
+/* As if they were freed by a batch. */
+static void reused_expire(struct twheel *wheel, struct twheel_timer *timers[],
+			  unsigned int count)
+{
+	reused_fire(timers[count - 1]);
+}
+
 static void timer_at_the_same_address(struct kunit *test)
 {
 	struct reused *reused;
 	struct twheel *wheel;
 	unsigned int i;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(wait_contexts); i++) {
+	for (i = 0; i < 4 * ARRAY_SIZE(wait_contexts); i++) {
+		bool batches = i & 2;
+
 		/* It may not wait, by twheel_shutdown_sync(), in hard interrupt. */
-		if (wait_contexts[i / 2] == TWHEEL_CONTEXT_HARDIRQ)
+		if (wait_contexts[i / 4] == TWHEEL_CONTEXT_HARDIRQ)
 			continue;
-		wheel = wait_wheel(test, wait_contexts[i / 2], i % 2);
+		wheel = wait_wheel(test, wait_contexts[i / 4], i & 1,
+				   batches ? reused_expire : NULL);
 		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, reused);
-		twheel_timer_init(&reused->timer, wheel, reused_fire);
+		twheel_timer_init(&reused->timer, wheel,
+				  batches ? NULL : reused_fire);
 		twheel_arm(&reused->timer, 0);
 		KUNIT_EXPECT_TRUE(test, await(atomic_read(&reused->done)));
 		KUNIT_EXPECT_TRUE(test, reused->before);

@@ -171,6 +171,35 @@ struct workqueue_struct;
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
+/** TWHEEL_BATCH - how many timers &twheel_config.expire is given at most */
+#define TWHEEL_BATCH	32
+
+/**
+ * typedef twheel_expire_fn - serves timers that have no function of their own
+ * @wheel: their wheel
+ * @timers: the timers that have fired, no longer pending, in the order of their ticks
+ * @count: how many, 1 to %TWHEEL_BATCH
+ *
+ * One lock, one list and one wake-up then serve many timers. All of @timers were claimed
+ * together. So twheel_cancel() answers 0 for each of them, as the function runs or is
+ * about to; and twheel_cancel_sync() waits until the function has returned, and answers
+ * -EDEADLK when it is called from there.
+ *
+ * Context:
+ * * as a callback, see &typedef twheel_fn. The array is valid until the function returns
+ */
+typedef void (*twheel_expire_fn)(struct twheel *wheel, struct twheel_timer *timers[],
+				 unsigned int count);
+
+/**
+ * typedef twheel_expired_fn - called once at the end of a pass
+ * @wheel: the wheel
+ *
+ * Context:
+ * * as a callback. It may arm timers, which a later pass serves
+ */
+typedef void (*twheel_expired_fn)(struct twheel *wheel);
+
 /**
  * enum twheel_state - where a timer stands
  * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
@@ -295,6 +324,11 @@ enum twheel_context {
  *	competes with other tasks, until it takes less. So only its own timers are
  *	late. Callbacks run with softirqs off there, too. Only with
  *	%TWHEEL_CONTEXT_SOFTIRQ, and not per CPU
+ * @expire: serves the timers that are initialised without a function, some at a time;
+ *	NULL: each timer has its own function
+ * @expired: called at the end of each pass that has called @expire, for what is best
+ *	done once, as waking up a reader; NULL: nothing. A per-CPU wheel calls both on
+ *	several CPUs at once
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
@@ -312,6 +346,8 @@ struct twheel_config {
 	enum twheel_context context;
 	struct workqueue_struct *workqueue;
 	unsigned int cpu_budget;
+	twheel_expire_fn expire;
+	twheel_expired_fn expired;
 	bool percpu;
 };
 
@@ -333,8 +369,10 @@ struct twheel_config {
  * @passes: how often the wheel was woken up to do its work
  * @threaded: passes that a thread did, because of &twheel_config.cpu_budget
  * @exhausted: passes that used up the time of a pass, and had to resume
- * @overruns: callbacks in interrupt context that took longer than the module
- *	parameter overrun_ms
+ * @overruns: callbacks and batches in interrupt context that took longer than the
+ *	module parameter overrun_ms. They are timed in groups; where several together
+ *	took that long, only the next ones are timed one by one. So one slow callback
+ *	among fast ones may escape, and a second one does not
  * @late_sum: how late the callbacks were, all together, in ns. It wraps after 584 years
  * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
@@ -458,7 +496,8 @@ do {									\
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
  * @wheel: the wheel it is to belong to
- * @function: what it does when it fires
+ * @function: what it does when it fires. NULL: the wheel's &twheel_config.expire serves
+ *	it; if the wheel has none, the timer cannot be armed
  *
  * No other CPU may use the timer meanwhile.
  *

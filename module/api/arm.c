@@ -153,7 +153,7 @@ static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
 	if (!wheel->percpu)
 		return from;
 	if (cpu == TW_ANY_CPU) {
-		if (which == ARM_PENDING || tw_timer_runs(from, timer) ||
+		if (which == ARM_PENDING || tw_base_runs(from, timer) ||
 		    tw_timer_is_deadline(atomic64_read(&timer->word)))
 			return from;
 		cpu = raw_smp_processor_id();
@@ -212,7 +212,7 @@ static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 	/* The bases are being emptied, one after the other. */
 	if (from->stopped || to->stopped)
 		return which == ARM_PENDING ? 0 : -ESHUTDOWN;
-	if (tw_timer_runs(from, timer)) {
+	if (tw_base_runs(from, timer)) {
 		/* Only the callback itself knows that it has done with the timer. */
 		if (!tw_base_inside(from))
 			return -EBUSY;

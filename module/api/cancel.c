@@ -12,8 +12,8 @@
 
 #include "../core/base.h"
 #include "../core/debug.h"
-#include "../core/pass.h"
 #include "../core/trace.h"
+#include "../core/waiter.h"
 #include "../export.h"
 #include "hold.h"
 #include "instance.h"
@@ -80,13 +80,13 @@ static struct twheel_base *cancel_running_base(struct twheel_base *base,
 	struct twheel_base *other, *running = NULL;
 	unsigned int i;
 
-	if (tw_timer_runs(base, timer))
+	if (tw_base_runs(base, timer))
 		running = base;
 	/* Pairs with arm_move(), by the lock of @base. */
 	if (likely(!READ_ONCE(base->owner->strayed)))
 		return running;
 	tw_for_each_base(other, i, base->owner) {
-		if (READ_ONCE(other->running) != timer)
+		if (!tw_base_runs(other, timer))
 			continue;
 		running = other;
 		/* It may run twice: then say so where that would wait for itself. */
@@ -119,7 +119,7 @@ static void cancel_synchronize(const struct twheel *wheel)
  * timer's, @waiter waits there. Else withdraw.
  */
 static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
-		      struct tw_pass_waiter *waiter, struct twheel_base **running)
+		      struct tw_waiter *waiter, struct twheel_base **running)
 {
 	struct twheel_base *base;
 	unsigned long flags;
@@ -137,20 +137,20 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
 	else if (!*running || state == TWHEEL_SHUTDOWN)
 		ret = tw_base_withdraw(base, timer, state);
 	if (ret >= 0 && *running == base)
-		tw_pass_add_waiter(base, waiter);
+		tw_waiter_add(base, waiter);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
 /* The callback may still run on a base that is not the timer's any more: wait there. */
 static void cancel_try_elsewhere(struct twheel_base *running,
-				 struct tw_pass_waiter *waiter)
+				 struct tw_waiter *waiter)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&running->lock, flags);
-	if (tw_timer_runs(running, waiter->timer))
-		tw_pass_add_waiter(running, waiter);
+	if (tw_base_runs(running, waiter->timer))
+		tw_waiter_add(running, waiter);
 	raw_spin_unlock_irqrestore(&running->lock, flags);
 }
 
@@ -170,7 +170,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		  timer->function);
 
 	do {
-		struct tw_pass_waiter waiter = {
+		struct tw_waiter waiter = {
 			.timer	= timer,
 			/* If two bases may run the callback, look at both again. */
 			.state	= READ_ONCE(twheel_of(timer)->strayed) ?
@@ -187,7 +187,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		told = true;
 		if (running && !waiter.base)
 			cancel_try_elsewhere(running, &waiter);
-		waited = waiter.base ? tw_pass_wait(&waiter) : -EAGAIN;
+		waited = waiter.base ? tw_waiter_wait(&waiter) : -EAGAIN;
 		if (waited == 1)
 			ret = 1;
 	} while (running && waited < 0);

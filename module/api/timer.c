@@ -32,6 +32,12 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	INIT_HLIST_NODE(&timer->node);
 	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
 	timer->function = function;
+	/* It stays blank: arming it is refused. */
+	if (unlikely(!function && !wheel->bases[0]->expire)) {
+		atomic64_set(&timer->word, 0);
+		timer->base = NULL;
+		return;
+	}
 	timer->base = wheel->nowhere ?: wheel->bases[0];
 	if (!wheel->nowhere)
 		tw_base_forget(timer->base, timer);

@@ -71,8 +71,8 @@ static inline bool tw_timer_adopt(struct twheel_timer *timer,
 	    cmpxchg(&timer->base, from, base) != from)
 		return false;
 	/* A callback may have freed its timer, and this one have its address. */
-	if (unlikely(base->running == timer))
-		WRITE_ONCE(base->running, NULL);
+	if (unlikely(tw_base_runs(base, timer)))
+		tw_base_forget_held(base, timer);
 	return true;
 }
 
@@ -97,13 +97,6 @@ tw_timer_lock_own_base(struct twheel_timer *timer, unsigned long *flags)
 			return base;
 		raw_spin_unlock_irqrestore(&base->lock, *flags);
 	}
-}
-
-/* With the base lock: does the timer's callback run? */
-static inline bool tw_timer_runs(const struct twheel_base *base,
-				 const struct twheel_timer *timer)
-{
-	return base->running == timer;
 }
 
 void tw_cancel_misused(struct twheel_timer *timer);

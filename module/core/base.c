@@ -78,7 +78,7 @@ int tw_base_plan(const struct twheel_config *config,
 	if (base_config_tick(config) < TWHEEL_TICK_MIN ||
 	    !tw_wheel_valid(base_config_tick(config), base_config_slots(config)) ||
 	    !tw_clock_valid(config->clock) || !base_context_valid(config) ||
-	    !base_budget_valid(config) ||
+	    !base_budget_valid(config) || (config->expired && !config->expire) ||
 	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL))
 		return -EINVAL;
 	*geometry = (struct twheel_geometry) {
@@ -110,6 +110,8 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	base->owner = owner;
 	base->budget.percent = config->cpu_budget;
 	base->absolute = tw_clock_is_wall(config->clock);
+	base->expire = config->expire;
+	base->expired = config->expired;
 	return base;
 }
 
@@ -145,7 +147,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	now = tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
 	if (tw_wheel_init(&base->wheel, now, tw_clock_steps(config->clock),
 			  node)) {
-		kfree(base);
+		tw_base_free(base);
 		return NULL;
 	}
 	base->limit = TW_BASE_ENDLESS;
@@ -263,6 +265,19 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
+/* tw_base_forget_held() - tw_base_forget() with the lock */
+void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	lockdep_assert_held(&base->lock);
+	if (base->running == timer)
+		WRITE_ONCE(base->running, NULL);
+	for (i = 0; i < base->batched; i++)
+		if (base->batch[i] == timer)
+			WRITE_ONCE(base->batch[i], NULL);
+}
+
 /* tw_base_forget_running() - see tw_base_forget() */
 void tw_base_forget_running(struct twheel_base *base,
 			    const struct twheel_timer *timer)
@@ -270,8 +285,7 @@ void tw_base_forget_running(struct twheel_base *base,
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	if (base->running == timer)
-		WRITE_ONCE(base->running, NULL);
+	tw_base_forget_held(base, timer);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 

@@ -23,6 +23,7 @@
 #include "quota.h"
 #include "trace.h"
 #include "user_budget.h"
+#include "waiter.h"
 
 /**
  * struct twheel_base - what the timers of a base share
@@ -40,26 +41,32 @@
  *	due by @target
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
- * @waiters: calls that wait for that callback
+ * @batch: the timers that have been given to @expire, which runs. Written under the lock
+ * @batched: how many that are; 0 if it does not run
+ * @expire: serves timers that have no function of their own, or NULL
+ * @expired: called at the end of a pass that has called @expire, or NULL
+ * @delivered: this pass has called @expire
+ * @waiters: calls that wait for what runs
  * @late: lateness of all callbacks, in buckets: see &twheel_stats.late
  * @late_sum: lateness of all callbacks together
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
  * @threaded: passes that a thread did, because the base took too much
- * @exhausted: passes that used up their budget
+ * @exhausted: passes that used up their time
  * @breaths: how often a pass released the lock because its slice was used up
  * @overruns: callbacks that took too long
  * @overran: those of this pass. Written by the pass, without the lock
  * @target: the tick up to which the round serves
  * @time: the time that lateness is measured against: the last reading of the clock, and
  *	at least one ns after the position's instant
- * @watch: when the present callback, or one shortly before it, began; in jiffies, or in
- *	ns in hard interrupt context
- * @idle_since: on an idle CPU the last look at the clock, in ns; else 0
- * @idle_calls: callbacks since that look
- * @idle_stride: after how many the next look is due
- * @idle_exact: how many more callbacks are timed one by one
- * @stolen: how much time the host had taken from this CPU at the last look
+ * @began: when the pass began, in ns of CLOCK_MONOTONIC
+ * @watch: when the pass last looked at the clock, likewise
+ * @group: callbacks until the next look. A waiter sets it to 1
+ * @group_size: what it began with
+ * @exact: how many more callbacks are timed one by one
+ * @last: the function called last
+ * @stolen: how much time the host had taken from this CPU when the pass began, or when
+ *	it last found callbacks slow
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
@@ -84,7 +91,7 @@ struct twheel_base {
 	bool silent;
 	bool in_round;
 	struct twheel_timer *running;
-	struct tw_pass_waiter *waiters;
+	struct tw_waiter *waiters;
 	u64 time;
 	u64 late_sum;
 	u64 cancelled;
@@ -95,12 +102,13 @@ struct twheel_base {
 	u64 breaths;
 	u64 overruns;
 	u64 target;
+	u64 began;
 	u64 watch;
-	u64 idle_since;
 	u64 stolen;
-	unsigned int idle_calls;
-	unsigned int idle_stride;
-	unsigned int idle_exact;
+	unsigned int group;
+	unsigned int group_size;
+	unsigned int exact;
+	const void *last;
 	unsigned int overran;
 	struct task_struct *runner;
 	struct tw_clock clock;
@@ -116,6 +124,11 @@ struct twheel_base {
 	unsigned int expiry_lock;
 #endif
 	u64 late[TWHEEL_LATE_BUCKETS];
+	bool delivered;
+	unsigned int batched;
+	twheel_expire_fn expire;
+	twheel_expired_fn expired;
+	struct twheel_timer *batch[TWHEEL_BATCH];
 };
 
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
@@ -166,6 +179,7 @@ struct twheel_base *tw_base_new_bare(struct twheel *owner,
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_emptied(struct twheel_base *base);
+void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer);
 void tw_base_forget_running(struct twheel_base *base,
 			    const struct twheel_timer *timer);
 bool tw_base_refill(struct twheel_base *base);
@@ -260,6 +274,24 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 }
 
 /*
+ * tw_base_runs() - does the timer's callback run, or the function that was given it?
+ *
+ * Without the lock, the answer is right for a timer that the caller has seen there.
+ */
+static inline bool tw_base_runs(const struct twheel_base *base,
+				const struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	if (READ_ONCE(base->running) == timer)
+		return true;
+	for (i = READ_ONCE(base->batched); i--; )
+		if (READ_ONCE(base->batch[i]) == timer)
+			return true;
+	return false;
+}
+
+/*
  * tw_base_forget() - a timer is initialised, or comes to this base for the first time
  *
  * A callback may free its timer, and the new one have the same address. Then it is not
@@ -268,7 +300,7 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 static inline void tw_base_forget(struct twheel_base *base,
 				  const struct twheel_timer *timer)
 {
-	if (unlikely(READ_ONCE(base->running) == timer))
+	if (unlikely(tw_base_runs(base, timer)))
 		tw_base_forget_running(base, timer);
 }
 

@@ -25,7 +25,7 @@ TW_PARAM(overrun_ms, 0, 3600000,
 
 /* When a callback that takes too long was last reported. */
 struct debug_report {
-	twheel_fn function;
+	const void *function;
 	unsigned long last;
 };
 
@@ -35,7 +35,7 @@ static struct debug_report debug_reports[DEBUG_REPORTS];
 static DEFINE_RAW_SPINLOCK(debug_reports_lock);
 
 /* tw_debug_preempt_count() - a callback changed the preempt count, which was @before */
-noinline void tw_debug_preempt_count(twheel_fn function, int before)
+noinline void tw_debug_preempt_count(const void *function, int before)
 {
 	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
 			   function, preempt_count(), before);
@@ -54,7 +54,7 @@ bool tw_debug_is_overrun(u64 ns)
  * Returns true if the function has not been reported for a minute. Of many functions,
  * the one that was reported last of all is forgotten first.
  */
-static bool debug_report_due(twheel_fn function)
+static bool debug_report_due(const void *function)
 {
 	struct debug_report *report, *oldest = debug_reports;
 	unsigned long flags;
@@ -78,7 +78,7 @@ static bool debug_report_due(twheel_fn function)
 }
 
 /* tw_debug_report_overrun() - a callback took too long. Once a minute for each */
-noinline void tw_debug_report_overrun(twheel_fn function, u64 ns)
+noinline void tw_debug_report_overrun(const void *function, u64 ns)
 {
 	if (debug_report_due(function))
 		pr_warn_ratelimited("callback %ps took %llu ms\n", function,

@@ -10,6 +10,7 @@
 #include <linux/kernel_stat.h>
 #include <linux/lockdep.h>
 #include <linux/smp.h>
+#include <linux/time64.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -22,9 +23,12 @@
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
-void tw_debug_preempt_count(twheel_fn function, int before);
+void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
-void tw_debug_report_overrun(twheel_fn function, u64 ns);
+void tw_debug_report_overrun(const void *function, u64 ns);
+
+/* No callback that took less is an overrun, whatever the parameter says. */
+#define TW_DEBUG_OVERRUN_MIN	NSEC_PER_MSEC
 
 /* How much time the host has taken from this CPU, in ns. */
 static inline u64 tw_debug_stolen(void)

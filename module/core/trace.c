@@ -16,14 +16,21 @@ static int trace_level(const struct tw_wheel *w, u64 tick)
 	return tw_wheel_find_row((struct tw_wheel *)w, tick)->level;
 }
 
+/* What will be called when the timer fires. */
+static const void *trace_function(const struct twheel_base *base,
+				  const struct twheel_timer *timer)
+{
+	return timer->function ?: (const void *)base->expire;
+}
+
 void __tw_trace_arm(const struct twheel_base *base,
 		    const struct twheel_timer *timer)
 {
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
-	trace_twheel_arm(base->id, base->name, timer, deadline, tick,
-			 trace_level(&base->wheel, tick));
+	trace_twheel_arm(base->id, base->name, timer, trace_function(base, timer),
+			 deadline, tick, trace_level(&base->wheel, tick));
 }
 
 void __tw_trace_modify(const struct twheel_base *base,
@@ -32,30 +39,30 @@ void __tw_trace_modify(const struct twheel_base *base,
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
 
-	trace_twheel_modify(base->id, base->name, timer, deadline, tick,
-			    trace_level(&base->wheel, tick));
+	trace_twheel_modify(base->id, base->name, timer, trace_function(base, timer),
+			    deadline, tick, trace_level(&base->wheel, tick));
 }
 
 void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
 
-	trace_twheel_extend(base->id, base->name, timer, deadline,
-			    tw_wheel_ceil(&base->wheel, deadline));
+	trace_twheel_extend(base->id, base->name, timer, trace_function(base, timer),
+			    deadline, tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_cancel(const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 deadline)
 {
-	trace_twheel_cancel(base->id, base->name, timer, deadline,
-			    tw_wheel_ceil(&base->wheel, deadline));
+	trace_twheel_cancel(base->id, base->name, timer, trace_function(base, timer),
+			    deadline, tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_unfired(const struct twheel_base *base,
 			const struct twheel_timer *timer, u64 deadline)
 {
-	trace_twheel_unfired(base->id, base->name, timer, deadline,
-			     tw_wheel_ceil(&base->wheel, deadline));
+	trace_twheel_unfired(base->id, base->name, timer, trace_function(base, timer),
+			     deadline, tw_wheel_ceil(&base->wheel, deadline));
 }
 
 void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
@@ -74,7 +81,7 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 /* tw_trace_expire_entry() - the callback of a claimed timer is about to be called */
 void tw_trace_expire_entry(const struct twheel_base *base,
 			   const struct twheel_timer *timer,
-			   twheel_fn function, u64 deadline)
+			   const void *function, u64 deadline)
 {
 	trace_twheel_expire_entry(base->id, base->name, timer, function, deadline,
 				  tw_clock_now(&base->clock));
@@ -83,7 +90,7 @@ void tw_trace_expire_entry(const struct twheel_base *base,
 /* tw_trace_expire_exit() - the callback has returned; @timer may be gone */
 void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
-			  twheel_fn function, u64 took_ns)
+			  const void *function, u64 took_ns)
 {
 	trace_twheel_expire_exit(base->id, base->name, timer, function, took_ns);
 }

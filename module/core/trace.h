@@ -26,10 +26,10 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 		      u64 requeued);
 void tw_trace_expire_entry(const struct twheel_base *base,
 			   const struct twheel_timer *timer,
-			   twheel_fn function, u64 deadline);
+			   const void *function, u64 deadline);
 void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
-			  twheel_fn function, u64 took_ns);
+			  const void *function, u64 took_ns);
 void __tw_trace_pass_begin(const struct twheel_base *base,
 			   struct twheel_trace_pass *pass);
 void __tw_trace_pass_end(const struct twheel_base *base,

@@ -158,7 +158,7 @@ static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 
 	/*
 	 * Queue first, then look: an event between the two wakes this task. The look
-	 * takes the lock under which events are added, see tw_event_expire().
+	 * takes the lock under which events are added, see table_expire().
 	 */
 	poll_wait(filp, &file->wait, wait);
 	return tw_event_readable(file) ? EPOLLIN | EPOLLRDNORM : 0;

@@ -197,17 +197,25 @@ static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
 	       cell_word_ticks(again) >= cell_word_ticks(word);
 }
 
-/* Read the word of an armed entry, and do what it says. */
-static void cell_check(struct tw_file *file, struct tw_entry *entry, bool *fired)
+/* Read the word of an armed entry at @now_ns, and do what it says. Has it fired? */
+static bool cell_expire_one(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
+			    bool post)
 {
-	u64 now_ns = twheel_now(file->wheel);
+	bool fired = false;
 	unsigned int i;
 
 	lockdep_assert_held(&file->lock);
 	for (i = 0; i < CELL_TRIES; i++)
-		if (cell_check_once(file, entry, now_ns, fired))
-			return;
+		if (cell_check_once(file, entry, now_ns, post ? &fired : NULL))
+			return fired;
 	cell_set_look(file, entry, cell_now_to_ticks(file->ring, now_ns) + 1);
+	return fired;
+}
+
+/* The same for a caller that is not the callback. */
+static void cell_check(struct tw_file *file, struct tw_entry *entry)
+{
+	cell_expire_one(file, entry, twheel_now(file->wheel), false);
 }
 
 /* Give a timer, which the operation describes, to a cell that has none. */
@@ -241,7 +249,7 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	entry = tw_entries_at(&file->entries, op->id);
 	/* Its timer may have been cancelled, or be due. */
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
-		cell_check(file, entry, NULL);
+		cell_check(file, entry);
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
 		return -EBUSY;
 
@@ -308,7 +316,7 @@ static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 	op->deadline_ns = cell_word_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
 	if (cell_ticks_to_ns(file->ring, ticks) < entry->deadline_ns)
-		cell_check(file, entry, NULL);
+		cell_check(file, entry);
 	return !!(op->flags & TWHEEL_OR_MODIFY);
 }
 
@@ -334,7 +342,7 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 		return -ERANGE;
 	for (i = 0; i < CELL_TRIES; i++) {
 		if (!cell_word_is_pending(entry, word)) {
-			cell_check(run->file, entry, NULL);
+			cell_check(run->file, entry);
 			return -ENOENT;
 		}
 		if (op->flags & TWHEEL_LATER && ticks <= cell_word_ticks(word)) {
@@ -364,22 +372,27 @@ static int cell_kick(struct tw_run *run, struct tw_entry *entry)
 {
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
 		return -ENOENT;
-	cell_check(run->file, entry, NULL);
+	cell_check(run->file, entry);
 	return 0;
 }
 
-static bool cell_expire(struct tw_file *file, struct tw_entry *entry)
+static void cell_expire(struct tw_file *file, struct twheel_timer *timers[],
+			unsigned int count, u64 now)
 {
-	bool fired = false;
+	unsigned int i;
 
-	/* While it waited for the lock, the cell may have got another timer. */
-	if (tw_entry_state(entry) != TW_ENTRY_ARMED ||
-	    twheel_pending(&entry->timer))
-		return false;
-	cell_check(file, entry, &fired);
-	if (!fired && tw_entry_state(entry) == TW_ENTRY_ARMED)
-		file->extended++;
-	return fired;
+	for (i = 0; i < count; i++) {
+		struct tw_entry *entry = container_of(timers[i], struct tw_entry,
+						      timer);
+
+		/* While this waited for the lock, the cell may have got another timer. */
+		if (tw_entry_state(entry) != TW_ENTRY_ARMED ||
+		    twheel_pending(&entry->timer))
+			continue;
+		if (!cell_expire_one(file, entry, now, true) &&
+		    tw_entry_state(entry) == TW_ENTRY_ARMED)
+			file->extended++;
+	}
 }
 
 static u32 cell_unread(const struct tw_file *file)

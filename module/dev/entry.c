@@ -38,8 +38,7 @@ void tw_entries_exit(struct tw_entries *entries)
 	*entries = (struct tw_entries) { };
 }
 
-static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel,
-					twheel_fn function)
+static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel)
 {
 	struct tw_entry *chunk;
 	unsigned int i;
@@ -52,7 +51,7 @@ static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel,
 		struct tw_entry *entry = &chunk[i];
 
 		/* Once for all: an entry's timer is armed again and again. */
-		twheel_timer_init(&entry->timer, wheel, function);
+		twheel_timer_init(&entry->timer, wheel, NULL);
 		entry->tag = 1ULL << 32 | (index + i);
 		entry->free = entry + 1;
 	}
@@ -62,8 +61,7 @@ static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel,
 /*
  * tw_entries_grow() - add free entries
  * @lock: the lock that serialises; not held
- * @wheel: the wheel of their timers
- * @function: the callback of their timers
+ * @wheel: the wheel of their timers, which have no function of their own
  *
  * It allocates without the lock, and takes the lock to publish.
  *
@@ -71,7 +69,7 @@ static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel,
  * Return: 0, -ENOMEM.
  */
 int tw_entries_grow(struct tw_entries *entries, spinlock_t *lock,
-		    struct twheel *wheel, twheel_fn function)
+		    struct twheel *wheel)
 {
 	unsigned int number = entries->count >> TW_CHUNK_SHIFT;
 	unsigned int dir = number >> TW_DIR_SHIFT;
@@ -86,7 +84,7 @@ int tw_entries_grow(struct tw_entries *entries, spinlock_t *lock,
 		if (!chunks)
 			return -ENOMEM;
 	}
-	chunk = entry_new_chunk(entries->count, wheel, function);
+	chunk = entry_new_chunk(entries->count, wheel);
 	if (!chunk) {
 		kfree(chunks);
 		return -ENOMEM;
@@ -101,19 +99,6 @@ int tw_entries_grow(struct tw_entries *entries, spinlock_t *lock,
 	entries->count += TW_CHUNK_ENTRIES;
 	spin_unlock_bh(lock);
 	return 0;
-}
-
-/* tw_queue_add() - an entry becomes the last of a queue */
-void tw_queue_add(struct tw_entries *entries, struct tw_queue *queue,
-		  struct tw_entry *entry)
-{
-	entry->next = TW_NO_ENTRY;
-	entry->prev = queue->last;
-	if (entry->prev == TW_NO_ENTRY)
-		queue->first = tw_entry_index(entry);
-	else
-		tw_entries_at(entries, entry->prev)->next = tw_entry_index(entry);
-	queue->last = tw_entry_index(entry);
 }
 
 /* tw_queue_add_first() - an entry becomes the first of a queue */

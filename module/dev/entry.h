@@ -114,10 +114,8 @@ struct tw_entries {
 
 void tw_entries_exit(struct tw_entries *entries);
 int tw_entries_grow(struct tw_entries *entries, spinlock_t *lock,
-		    struct twheel *wheel, twheel_fn function);
+		    struct twheel *wheel);
 
-void tw_queue_add(struct tw_entries *entries, struct tw_queue *queue,
-		  struct tw_entry *entry);
 void tw_queue_add_first(struct tw_entries *entries, struct tw_queue *queue,
 			struct tw_entry *entry);
 void tw_queue_del(struct tw_entries *entries, struct tw_queue *queue,
@@ -228,6 +226,48 @@ static inline struct tw_entry *tw_queue_first(const struct tw_entries *entries,
 {
 	return queue->first == TW_NO_ENTRY ? NULL :
 	       tw_entries_at(entries, queue->first);
+}
+
+/**
+ * struct tw_queue_end - the end of a queue while entries are appended
+ * @entry: the last entry, or NULL
+ * @index: its index, or %TW_NO_ENTRY
+ */
+struct tw_queue_end {
+	struct tw_entry *entry;
+	u32 index;
+};
+
+/* tw_queue_open() - entries will be appended. Until tw_queue_close() nobody else may look */
+static inline struct tw_queue_end tw_queue_open(const struct tw_entries *entries,
+						const struct tw_queue *queue)
+{
+	return (struct tw_queue_end) {
+		.entry = queue->last == TW_NO_ENTRY ? NULL :
+			 tw_entries_at(entries, queue->last),
+		.index = queue->last,
+	};
+}
+
+static inline void tw_queue_append(struct tw_queue *queue, struct tw_queue_end *end,
+				   struct tw_entry *entry)
+{
+	u32 index = tw_entry_index(entry);
+
+	entry->prev = end->index;
+	if (likely(end->entry))
+		end->entry->next = index;
+	else
+		queue->first = index;
+	end->entry = entry;
+	end->index = index;
+}
+
+static inline void tw_queue_close(struct tw_queue *queue, const struct tw_queue_end *end)
+{
+	if (likely(end->entry))
+		end->entry->next = TW_NO_ENTRY;
+	queue->last = end->index;
 }
 
 static inline void tw_queue_init(struct tw_queue *queue)

@@ -18,47 +18,54 @@ static __always_inline u32 event_waiting(const struct tw_file *file)
 }
 
 /*
- * With the file's lock: an event has been posted. Should a waiter be woken up?
+ * With the file's lock: events may have been posted. Should a waiter be woken up?
  *
  * A waiter that was woken up will look for events, and looking clears @woken. Until
- * then another wake-up is not needed; when a thousand timers expire on one tick, it
- * would be the dearest part. There are two exceptions. Events can be taken without
- * looking (those of a ring, and those that are cancelled), so the first event always
- * wakes. And one of several exclusive waiters may never look, so another one is woken
- * up a jiffy later.
+ * then another wake-up is not needed. There are two exceptions. Events can be taken
+ * without looking (those of a ring, and those that are cancelled), so a single event
+ * always wakes. And one of several exclusive waiters may never look, so another one is
+ * woken up a jiffy later.
  */
 static bool event_should_wake(struct tw_file *file)
 {
-	if (file->woken && file->woken_jiffies == jiffies &&
-	    event_waiting(file) > 1)
+	u32 waiting = event_waiting(file);
+
+	if (!waiting || (file->woken && file->woken_jiffies == jiffies && waiting > 1))
 		return false;
 	file->woken = true;
 	file->woken_jiffies = jiffies;
 	return true;
 }
 
-/* tw_event_expire() - the callback of every timer of a file */
-void tw_event_expire(struct twheel_timer *timer)
+/* tw_event_expire() - timers of a file have expired: &twheel_config.expire of its wheels */
+void tw_event_expire(struct twheel *wheel, struct twheel_timer *timers[],
+		     unsigned int count)
 {
-	struct tw_entry *entry = container_of(timer, struct tw_entry, timer);
-	struct tw_file *file = twheel_data(twheel_of(timer));
-	bool posted;
-	bool wake;
+	struct tw_file *file = twheel_data(wheel);
+	u64 now = twheel_now(wheel);
 
 	spin_lock(&file->lock);
-	if (likely(file->ops == &tw_table_ops))
-		posted = tw_table_expire(file, entry);
-	else
-		posted = file->ops->expire(file, entry);
-	wake = posted && event_should_wake(file);
+	file->ops->expire(file, timers, count, now);
 	spin_unlock(&file->lock);
+}
+
+/* tw_event_expired() - a pass ends: &twheel_config.expired, so one wake-up for a pass */
+void tw_event_expired(struct twheel *wheel)
+{
+	struct tw_file *file = twheel_data(wheel);
+	bool wake;
 
 	/*
-	 * A waiter that looked for events before the lock was taken here is on @wait
-	 * by now: poll() and read() queue first, and then look with the lock held.
+	 * A waiter that looked for events before they were posted is on @wait by now:
+	 * poll() and read() queue first, and then look with the lock held.
 	 * wq_has_sleeper() has the barrier for waiters that look without it.
 	 */
-	if (wake && wq_has_sleeper(&file->wait))
+	if (!wq_has_sleeper(&file->wait))
+		return;
+	spin_lock(&file->lock);
+	wake = event_should_wake(file);
+	spin_unlock(&file->lock);
+	if (wake)
 		tw_event_wake(file);
 }
 

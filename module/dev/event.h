@@ -9,7 +9,9 @@
 
 struct tw_file;
 
-void tw_event_expire(struct twheel_timer *timer);
+void tw_event_expire(struct twheel *wheel, struct twheel_timer *timers[],
+		     unsigned int count);
+void tw_event_expired(struct twheel *wheel);
 bool tw_event_readable(struct tw_file *file);
 void tw_event_wake(struct tw_file *file);
 void tw_event_pass_on(struct tw_file *file);

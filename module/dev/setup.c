@@ -49,6 +49,8 @@ static struct twheel *setup_make_wheel(struct tw_file *file,
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
+	mine.expire = tw_event_expire;
+	mine.expired = tw_event_expired;
 	/* Two wheels together may take what a file may take. */
 	mine.cpu_budget = steps ? DIV_ROUND_UP(percent, 2) : percent;
 	return tw_instance_new(&mine, file->exempt || !percent ? NULL :
@@ -117,7 +119,7 @@ static int setup_grow(struct tw_file *file, struct tw_entries *entries,
 	ret = tw_user_charge(file->user, TW_CHUNK_ENTRIES, file->exempt);
 	if (ret)
 		return ret;
-	ret = tw_entries_grow(entries, &file->lock, wheel, tw_event_expire);
+	ret = tw_entries_grow(entries, &file->lock, wheel);
 	if (ret)
 		tw_user_uncharge(file->user, TW_CHUNK_ENTRIES);
 	return ret;

@@ -40,7 +40,7 @@ void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
 
 	lockdep_assert_held(&file->lock);
 	if (twheel_of(timer) != wheel)
-		twheel_timer_init(timer, wheel, timer->function);
+		twheel_timer_init(timer, wheel, NULL);
 	entry->tag = (entry->tag & ~TW_ENTRY_DELAY) |
 		     (delay ? TW_ENTRY_DELAY : 0);
 }
@@ -153,6 +153,42 @@ static int table_query(struct tw_run *run, struct tw_entry *entry,
 							 TWHEEL_STATE_FIRED;
 }
 
+/* How many timers ahead an entry's second cache line is fetched. */
+#define TABLE_AHEAD	4
+
+/* The entries become the last of the queue, in one chain. */
+static void table_expire(struct tw_file *file, struct twheel_timer *timers[],
+			 unsigned int count, u64 now)
+{
+	struct tw_queue_end end = tw_queue_open(&file->entries, &file->events);
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct tw_entry *entry = container_of(timers[i], struct tw_entry,
+						      timer);
+
+		if (i + TABLE_AHEAD < count)
+			prefetchw(&container_of(timers[i + TABLE_AHEAD],
+						struct tw_entry, timer)->fired_ns);
+		if (unlikely(tw_entry_state(entry) != TW_ENTRY_ARMED)) {
+			/* It was cancelled when this could not be stopped. */
+			tw_entries_put(&file->entries, entry);
+			continue;
+		}
+		if (unlikely(entry->tag & TW_ENTRY_MOVED)) {
+			tw_table_arm_moved(file, entry);
+			continue;
+		}
+		tw_entry_set_state(entry, TW_ENTRY_FIRED);
+		/* The real-time clock may have been set back just now. */
+		entry->fired_ns = max(now, entry->deadline_ns);
+		tw_queue_append(&file->events, &end, entry);
+		file->unread++;
+		tw_file_count_fired(file, entry->fired_ns - entry->deadline_ns);
+	}
+	tw_queue_close(&file->events, &end);
+}
+
 /* The number of entries that are in the queue or on their way to a reader. */
 static u32 table_unread(const struct tw_file *file)
 {
@@ -164,7 +200,7 @@ const struct tw_store_ops tw_table_ops = {
 	.cancel		= tw_table_cancel,
 	.modify		= tw_table_modify,
 	.query		= table_query,
-	.expire		= tw_table_expire,
+	.expire		= table_expire,
 	.waiting	= tw_table_waiting,
 	.unread		= table_unread,
 };

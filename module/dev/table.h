@@ -169,29 +169,6 @@ static __always_inline int tw_table_modify(struct tw_run *run,
 	return 0;
 }
 
-/* See &tw_store_ops.expire. */
-static __always_inline bool tw_table_expire(struct tw_file *file,
-					    struct tw_entry *entry)
-{
-	if (unlikely(tw_entry_state(entry) != TW_ENTRY_ARMED)) {
-		/* It was cancelled when this callback could not be stopped. */
-		tw_entries_put(&file->entries, entry);
-		return false;
-	}
-	if (unlikely(entry->tag & TW_ENTRY_MOVED)) {
-		tw_table_arm_moved(file, entry);
-		return false;
-	}
-	tw_entry_set_state(entry, TW_ENTRY_FIRED);
-	/* The real-time clock may have been set back just now. */
-	entry->fired_ns = max(tw_file_now(file, entry->tag & TW_ENTRY_DELAY),
-			      entry->deadline_ns);
-	tw_queue_add(&file->entries, &file->events, entry);
-	file->unread++;
-	tw_file_count_fired(file, entry->fired_ns - entry->deadline_ns);
-	return true;
-}
-
 /* See &tw_store_ops.waiting. */
 static __always_inline u32 tw_table_waiting(const struct tw_file *file)
 {

@@ -246,7 +246,7 @@ def life(folder):
                     ("blue", ("pass_begin()", "pass.c: target = now")),
                     ("blue", ("tw_wheel_advance()", "wheel.c: gather ticks, cascade slices")),
                     ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
-                    ("green", ("tw_event_expire()", "event.c: state FIRED, on the queue")),
+                    ("green", ("table_expire()", "table.c: state FIRED, on the queue")),
                     ("back", ("wake_up_interruptible_poll()", "readers, poll, epoll, io_uring")),
                     ("blue", ("pass_finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
     chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),

@@ -38,7 +38,7 @@
  * @requeued: timers found extended
  * @took_ns: how long it took, on the monotonic clock
  * @pending: timers that are pending at its end
- * @exhausted: it used up its budget, and another pass goes on
+ * @exhausted: it used up its time, and another pass goes on
  * @threaded: a thread did it
  */
 struct twheel_trace_pass {
@@ -55,14 +55,14 @@ struct twheel_trace_pass {
 
 DECLARE_EVENT_CLASS(twheel_bucket,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick, level),
+		 const void *function, u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
 		__field(s32,		level)
 		__field(const void *,	timer)
-		__field(void *,		function)
+		__field(const void *,	function)
 		__field(u64,		deadline_ns)
 		__field(u64,		tick)
 	),
@@ -71,7 +71,7 @@ DECLARE_EVENT_CLASS(twheel_bucket,
 		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
 		__entry->level		= level;
 		__entry->timer		= timer;
-		__entry->function	= timer->function;
+		__entry->function	= function;
 		__entry->deadline_ns	= deadline_ns;
 		__entry->tick		= tick;
 	),
@@ -86,14 +86,15 @@ DECLARE_EVENT_CLASS(twheel_bucket,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
+ * @function: its function, or that of its wheel
  * @deadline_ns: its deadline
  * @tick: the tick on which that is served
  * @level: the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_arm,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
+		 const void *function, u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level)
 );
 
 /**
@@ -101,25 +102,26 @@ DEFINE_EVENT(twheel_bucket, twheel_arm,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
+ * @function: its function, or that of its wheel
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
  * @level: the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_modify,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick, level)
+		 const void *function, u64 deadline_ns, u64 tick, int level),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level)
 );
 
 DECLARE_EVENT_CLASS(twheel_word,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick),
+		 const void *function, u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
 		__field(const void *,	timer)
-		__field(void *,		function)
+		__field(const void *,	function)
 		__field(u64,		deadline_ns)
 		__field(u64,		tick)
 	),
@@ -127,7 +129,7 @@ DECLARE_EVENT_CLASS(twheel_word,
 		__entry->wheel		= wheel;
 		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
 		__entry->timer		= timer;
-		__entry->function	= timer->function;
+		__entry->function	= function;
 		__entry->deadline_ns	= deadline_ns;
 		__entry->tick		= tick;
 	),
@@ -141,6 +143,7 @@ DECLARE_EVENT_CLASS(twheel_word,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
+ * @function: its function, or that of its wheel
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
  *
@@ -149,8 +152,8 @@ DECLARE_EVENT_CLASS(twheel_word,
  */
 DEFINE_EVENT(twheel_word, twheel_extend,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+		 const void *function, u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
 );
 
 /**
@@ -158,13 +161,14 @@ DEFINE_EVENT(twheel_word, twheel_extend,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
+ * @function: its function, or that of its wheel
  * @deadline_ns: the deadline that it had
  * @tick: the tick on which that would have been served
  */
 DEFINE_EVENT(twheel_word, twheel_cancel,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+		 const void *function, u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
 );
 
 /**
@@ -172,13 +176,14 @@ DEFINE_EVENT(twheel_word, twheel_cancel,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
+ * @function: its function, or that of its wheel
  * @deadline_ns: the deadline that it had
  * @tick: the tick on which that would have been served
  */
 DEFINE_EVENT(twheel_word, twheel_unfired,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, deadline_ns, tick)
+		 const void *function, u64 deadline_ns, u64 tick),
+	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
 );
 
 /**
@@ -192,13 +197,13 @@ DEFINE_EVENT(twheel_word, twheel_unfired,
  */
 TRACE_EVENT(twheel_expire_entry,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 twheel_fn function, u64 deadline_ns, u64 now_ns),
+		 const void *function, u64 deadline_ns, u64 now_ns),
 	TP_ARGS(wheel, name, timer, function, deadline_ns, now_ns),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
 		__field(const void *,	timer)
-		__field(void *,		function)
+		__field(const void *,	function)
 		__field(u64,		deadline_ns)
 		__field(u64,		late_ns)
 	),
@@ -227,13 +232,13 @@ TRACE_EVENT(twheel_expire_entry,
  */
 TRACE_EVENT(twheel_expire_exit,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 twheel_fn function, u64 took_ns),
+		 const void *function, u64 took_ns),
 	TP_ARGS(wheel, name, timer, function, took_ns),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
 		__field(const void *,	timer)
-		__field(void *,		function)
+		__field(const void *,	function)
 		__field(u64,		took_ns)
 	),
 	TP_fast_assign(

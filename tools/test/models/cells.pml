@@ -216,7 +216,7 @@ inline look(cpu, may_fire)
 
 #define LOCALS	byte w, next, now, tries, mine, to; bool ok, stay
 
-/* The alarm goes off: tw_wheel_claim(), then tw_event_expire() and tw_cell_expire(). */
+/* The alarm goes off: tw_wheel_claim(), then tw_event_expire() and cell_expire(). */
 active proctype softirq()
 {
 	LOCALS;

@@ -181,7 +181,7 @@ inline withdraw_sync(state)
 		unlock();
 		if
 		:: wait ->
-			/* tw_pass_wait() */
+			/* tw_waiter_wait() */
 			!running
 		:: else -> break
 		fi

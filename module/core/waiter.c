@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Waiters: calls that wait for a callback. See waiter.h. */
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/processor.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "base.h"
+#include "waiter.h"
+
+#ifdef CONFIG_PREEMPT_RT
+unsigned int tw_expiry_lock(struct twheel_base *base)
+{
+	unsigned int held = READ_ONCE(base->expiry_lock);
+
+	spin_lock(&base->expiry_locks[held]);
+	return held;
+}
+
+void tw_expiry_unlock(struct twheel_base *base, unsigned int held)
+{
+	spin_unlock(&base->expiry_locks[held]);
+}
+
+void tw_expiry_own(struct twheel_base *base, unsigned int held)
+{
+	base->expiry_lock = held;
+}
+
+unsigned int tw_expiry_held(const struct twheel_base *base)
+{
+	return base->expiry_lock;
+}
+
+void tw_expiry_change(struct twheel_base *base)
+{
+	unsigned int old = base->expiry_lock;
+
+	/* Nobody waits at this moment: no callback runs. */
+	spin_lock_nested(&base->expiry_locks[!old], SINGLE_DEPTH_NESTING);
+	WRITE_ONCE(base->expiry_lock, !old);
+	spin_unlock(&base->expiry_locks[old]);
+}
+
+/*
+ * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
+ * ended, and the whole pass with them. They run in threads, so they cannot interrupt
+ * the holder of the lock, which lockdep does not know.
+ */
+static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
+{
+	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
+
+	lockdep_off();
+	/* Pairs with tw_waiter_tell_all(). */
+	while (!smp_load_acquire(&waiter->done)) {
+		spin_lock(lock);
+		spin_unlock(lock);
+	}
+	lockdep_on();
+}
+#else
+static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
+{
+}
+#endif
+
+/*
+ * tw_waiter_add() - wait for the callback that runs, with the base lock
+ * @waiter: its @timer and @state are set. It goes to tw_waiter_wait(), without the lock
+ */
+void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
+{
+	lockdep_assert_held(&base->lock);
+	waiter->base = base;
+	waiter->done = false;
+	waiter->expiry_lock = tw_expiry_held(base);
+	waiter->next = base->waiters;
+	base->waiters = waiter;
+	/* The pass looks after each group of callbacks: let this one end it. */
+	base->group = 1;
+}
+
+/*
+ * tw_waiter_wait() - wait until the callback has returned
+ *
+ * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
+ * had not; -EAGAIN if the timer was left alone, or now has another base.
+ */
+int tw_waiter_wait(struct tw_waiter *waiter)
+{
+	struct twheel_base *base = waiter->base;
+
+	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
+		/* Pairs with tw_waiter_tell_all(). */
+		wait_event(base->idle, smp_load_acquire(&waiter->done));
+	}
+	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ)
+		waiter_wait_expiry(base, waiter);
+	/* The same. */
+	while (!smp_load_acquire(&waiter->done))
+		cpu_relax();
+	return waiter->ret;
+}
+
+/*
+ * tw_waiter_tell_all() - with the base lock: what runs has returned
+ *
+ * Those that sleep are woken up once the lock is released: waking up may sleep on
+ * PREEMPT_RT.
+ */
+void tw_waiter_tell_all(struct twheel_base *base)
+{
+	struct tw_waiter *waiter;
+
+	lockdep_assert_held(&base->lock);
+	WRITE_ONCE(base->running, NULL);
+	while ((waiter = base->waiters)) {
+		base->waiters = waiter->next;
+		if (waiter->state == TWHEEL_PENDING ||
+		    READ_ONCE(waiter->timer->base) != base)
+			waiter->ret = -EAGAIN;
+		else
+			waiter->ret = tw_base_withdraw(base, waiter->timer,
+						       waiter->state);
+		/* Pairs with tw_waiter_wait(), after which @waiter is gone. */
+		smp_store_release(&waiter->done, true);
+	}
+}
