@@ -120,6 +120,41 @@ static void account_runs_over(struct kunit *test)
 	tw_user_budget_exit(&account);
 }
 
+/* Users who each take what they may take too much together, and one alone does not. */
+static void users_run_over_together(struct kunit *test)
+{
+	struct tw_user_budget all = { .percent = 50 };
+	struct tw_user_budget users[3] = { };
+	u64 now = HOUR;
+	unsigned int i, over = 0;
+
+	KUNIT_ASSERT_EQ(test, tw_user_budget_init(&all), 0);
+	for (i = 0; i < ARRAY_SIZE(users); i++) {
+		users[i].percent = 25;
+		users[i].all = &all;
+		KUNIT_ASSERT_EQ(test, tw_user_budget_init(&users[i]), 0);
+	}
+	migrate_disable();
+	KUNIT_EXPECT_FALSE(test, account_spend(&users[0], now, now + HOUR / 60, 20));
+	KUNIT_EXPECT_FALSE(test, tw_user_budget_was_over(&users[0]));
+	now += HOUR / 60;
+	for (i = 0; i < 1000; i++, now += MS) {
+		over += account_spend(&users[0], now, now + MS, 20);
+		over += account_spend(&users[1], now + MS / 4, now + MS / 2, 20);
+		over += account_spend(&users[2], now + MS / 2, now + MS, 20);
+	}
+	KUNIT_EXPECT_GT(test, over, 0);
+	/* Asked before it has done anything. */
+	KUNIT_EXPECT_TRUE(test, tw_user_budget_was_over(&users[1]));
+	all.percent = 0;
+	account_spend(&users[0], now, now + MS, 0);
+	KUNIT_EXPECT_FALSE(test, tw_user_budget_was_over(&users[1]));
+	migrate_enable();
+	for (i = 0; i < ARRAY_SIZE(users); i++)
+		tw_user_budget_exit(&users[i]);
+	tw_user_budget_exit(&all);
+}
+
 static void bad_shares_are_refused(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-share", .cpu_budget = 100 };
@@ -307,6 +342,7 @@ static struct kunit_case share_cases[] = {
 	KUNIT_CASE(one_long_pass_counts),
 	KUNIT_CASE(whole_cpu_is_never_too_much),
 	KUNIT_CASE(account_runs_over),
+	KUNIT_CASE(users_run_over_together),
 	KUNIT_CASE(bad_shares_are_refused),
 	KUNIT_CASE(glutton_gets_a_thread),
 	KUNIT_CASE(modest_gets_none),

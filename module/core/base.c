@@ -109,6 +109,7 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->budget.percent = config->cpu_budget;
+	base->clock.asks = config->cpu_budget;
 	base->absolute = tw_clock_is_wall(config->clock);
 	base->expire = config->expire;
 	base->expired = config->expired;
@@ -244,6 +245,9 @@ static void base_reconsider(struct tw_clock *clock)
 	unsigned long flags;
 	u64 now;
 
+	/* The base's own budget was looked at when its last pass ended. */
+	if (!READ_ONCE(clock->hand_over) && !tw_user_budget_was_over(base->user_budget))
+		return;
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Read with the lock, it is not before the end of the last pass. */
 	now = ktime_get_ns();

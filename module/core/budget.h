@@ -57,8 +57,9 @@ static inline bool tw_budget_spend(struct tw_budget *budget, u64 start, u64 end)
 	spent -= min(spent, allowed);
 	budget->spent = min_t(u64, spent, TW_BUDGET_MAX);
 	budget->last = end;
-	budget->over = budget->spent > (budget->over ? TW_BUDGET_BURST / 2 :
-						    TW_BUDGET_BURST);
+	/* tw_user_budget_was_over() reads it without the lock. */
+	WRITE_ONCE(budget->over, budget->spent > (budget->over ? TW_BUDGET_BURST / 2 :
+								 TW_BUDGET_BURST));
 	return budget->over;
 }
 

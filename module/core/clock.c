@@ -51,8 +51,8 @@ static void clock_queue_work(struct tw_clock *clock)
 
 static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 {
-	/* The base may have rested since it was handed over. */
-	if (READ_ONCE(clock->hand_over))
+	/* Ask before work is done. A base may have rested since it was handed over. */
+	if (clock->asks)
 		clock->ops->reconsider(clock);
 	if (clock_uses_work(clock)) {
 		clock_queue_work(clock);

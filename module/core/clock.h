@@ -42,6 +42,7 @@ struct tw_clock_ops {
  * @cpu: the target CPU, or %TW_ANY_CPU
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: the target CPU has been kicked. Under the base lock
+ * @asks: whether a thread has to call the alarm function may change at each alarm
  * @hand_over: see tw_clock_hand_over()
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
@@ -59,6 +60,7 @@ struct tw_clock {
 	int cpu;
 	bool target_online;
 	bool kicking;
+	bool asks;
 	bool hand_over;
 	bool relays;
 	atomic64_t virtual_ns;

@@ -26,6 +26,7 @@
 #include "stats.h"
 #include "step.h"
 #include "table.h"
+#include "user.h"
 
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
@@ -404,7 +405,14 @@ static struct miscdevice cdev_misc = {
 /* tw_cdev_init() - make /dev/twheel. Return: 0 or an error. */
 int __init tw_cdev_init(void)
 {
-	return misc_register(&cdev_misc);
+	int ret = tw_users_init();
+
+	if (ret)
+		return ret;
+	ret = misc_register(&cdev_misc);
+	if (ret)
+		tw_users_exit();
+	return ret;
 }
 
 /* tw_cdev_exit() - remove /dev/twheel; no file is open, since files hold the module */
@@ -412,4 +420,5 @@ void tw_cdev_exit(void)
 {
 	misc_deregister(&cdev_misc);
 	tw_step_exit();
+	tw_users_exit();
 }

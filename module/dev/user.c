@@ -22,6 +22,10 @@ static unsigned long user_timers = 1UL << 22;
 TW_PARAM(user_timers, 0, LONG_MAX,
 	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1; default 4194304)");
 
+static unsigned long device_share_all = 50;
+TW_PARAM(device_share_all, 0, 100,
+	 "Percent of a CPU that all files of users without CAP_SYS_RESOURCE may take in softirq, before threads serve them (0 to 100, 0: no limit; default 50)");
+
 /**
  * struct tw_user - a user
  * @link: in the bucket of its uid
@@ -42,6 +46,8 @@ struct tw_user {
 
 static struct hlist_head user_buckets[USER_BUCKETS];
 static DEFINE_MUTEX(users_lock);
+
+static struct tw_user_budget users_budget;
 
 static struct tw_user *user_find(struct hlist_head *bucket, kuid_t uid)
 {
@@ -66,6 +72,7 @@ static struct tw_user *user_new(struct hlist_head *bucket, kuid_t uid)
 		kfree(user);
 		return NULL;
 	}
+	user->account.all = &users_budget;
 	user->uid = uid;
 	hlist_add_head(&user->link, bucket);
 	return user;
@@ -84,6 +91,18 @@ struct tw_user *tw_user_get(void)
 		user->files++;
 	mutex_unlock(&users_lock);
 	return user;
+}
+
+/* tw_users_init() - the module is loaded. Return: 0, -ENOMEM. */
+int __init tw_users_init(void)
+{
+	return tw_user_budget_init(&users_budget);
+}
+
+/* tw_users_exit() - no file is open any more */
+void tw_users_exit(void)
+{
+	tw_user_budget_exit(&users_budget);
 }
 
 /* tw_user_put() - a file of the user is closed */
@@ -140,5 +159,6 @@ u64 tw_user_limit(void)
 struct tw_user_budget *tw_user_cpu_budget(struct tw_user *user, unsigned int percent)
 {
 	WRITE_ONCE(user->account.percent, percent);
+	WRITE_ONCE(users_budget.percent, READ_ONCE(device_share_all));
 	return &user->account;
 }

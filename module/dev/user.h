@@ -11,6 +11,8 @@
 struct tw_user_budget;
 struct tw_user;
 
+int tw_users_init(void);
+void tw_users_exit(void);
 struct tw_user *tw_user_get(void);
 void tw_user_put(struct tw_user *user);
 int tw_user_charge(struct tw_user *user, u32 timers, bool exempt);

@@ -20,6 +20,7 @@ result() {
 # Name, smallest value, largest value, a value that is too small, one that is too large.
 limits='
 device_share 0 100 -1 101
+device_share_all 0 100 -1 101
 limit_timers 1 16777216 0 16777217
 live_wheels_warn 0 4294967295 -1 4294967296
 max_timers 1 16777216 0 16777217
