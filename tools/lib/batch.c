@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Many operations at once. */
+#define _GNU_SOURCE	/* process_vm_readv() */
 #include <errno.h>
 #include <limits.h>
 #include <sys/ioctl.h>
+#include <sys/uio.h>
+#include <unistd.h>
 
 #include "handle.h"
 
@@ -12,6 +15,31 @@
 
 /* What such an arm has in place of its code if it has TWHEEL_OR_MODIFY. */
 #define CODE_LATER	UINT32_MAX
+
+/*
+ * Can the memory be read and written? The library itself reads and writes operations on
+ * some handles, and would die where the kernel says EFAULT. So the kernel copies a byte of
+ * each page to itself. If it must not, or cannot, the memory is taken to be good.
+ */
+static bool ops_accessible(const struct twheel_op *ops, unsigned int count)
+{
+	const uintptr_t page = sysconf(_SC_PAGESIZE);
+	uintptr_t at = (uintptr_t)ops, end = at + count * sizeof(*ops);
+	struct iovec bytes[64];
+	unsigned int n;
+	ssize_t copied;
+
+	while (at < end) {
+		for (n = 0; n < 64 && at < end; n++, at = (at | (page - 1)) + 1)
+			bytes[n] = (struct iovec){ (void *)at, 1 };
+		copied = process_vm_readv(getpid(), bytes, n, bytes, n, 0);
+		if (copied < 0 && (errno == ENOSYS || errno == EPERM))
+			return true;
+		if (copied != (ssize_t)n)
+			return false;
+	}
+	return true;
+}
 
 /* For a kernel that has no batches: the same results, by as many system calls. */
 static int batch_one_by_one(struct twheel *wheel, struct twheel_op *ops,
@@ -163,6 +191,9 @@ int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 
 	if (count > INT_MAX)
 		return -EINVAL;
+	if ((wheel->cells.map || !__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED)) &&
+	    !ops_accessible(ops, count))
+		return -EFAULT;
 	if (wheel->cells.map)
 		return batch_with_cells(wheel, ops, count);
 	done = batch_run(wheel, ops, count);

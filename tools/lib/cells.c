@@ -3,9 +3,8 @@
  * The shared mapping, from the program's side.
  *
  * An arm names the cell, so the library keeps a list of free cells. A cancellation
- * in the mapping is one compare-and-swap. It leaves a note of the cell, which
- * another thread may overwrite. When the list and the notes run out, the library
- * searches all cells for cancelled ones.
+ * in the mapping is one compare-and-swap, and another that puts the cell on a list of
+ * cancelled ones, which the library takes as a whole when it has no free cell.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -42,10 +41,9 @@ static uint64_t ticks_to_ns(const struct twheel *wheel, uint64_t ticks)
 }
 
 /* Fill in what the inlines of the header read. */
-static void view_init(struct twheel *wheel)
+static void view_init(struct twheel *wheel, const struct twheel_map *map)
 {
-	const struct twheel_map *map = wheel->cells.map;
-	struct twheel_view *view = &wheel->view;
+	struct twheel_view_1 *view = &wheel->view;
 
 	view->cells = (char *)wheel->cells.cells;
 	view->bytes = map->cells * sizeof(struct twheel_cell);
@@ -58,31 +56,57 @@ static void view_init(struct twheel *wheel)
 		view->limit_ns = TWHEEL_DELAY_NEVER - 1 - view->base_ns;
 }
 
+/* Is a part of the mapping, of so many elements, within it? */
+static bool map_part_valid(uint64_t bytes, uint64_t offset, uint64_t count, size_t size)
+{
+	return offset % sizeof(uint64_t) == 0 && offset <= bytes &&
+	       count <= (bytes - offset) / size;
+}
+
+static bool map_valid(const struct twheel_map *map, uint64_t bytes)
+{
+	return map->version == TWHEEL_MAP_VERSION && map->tick_ns && map->cells &&
+	       map->entries && !(map->entries & (map->entries - 1)) &&
+	       map_part_valid(bytes, map->cells_offset, map->cells,
+			      sizeof(struct twheel_cell)) &&
+	       map_part_valid(bytes, map->events_offset, map->cells,
+			      sizeof(struct cell_event)) &&
+	       map_part_valid(bytes, map->ring_offset, map->entries, sizeof(uint32_t));
+}
+
 int cells_map(struct twheel *wheel, uint64_t bytes)
 {
 	struct cell_table *cells = &wheel->cells;
-	struct twheel_map *map;
+	struct twheel_map map;
 	char *start;
 
 	start = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, wheel->fd,
 		     0);
 	if (start == MAP_FAILED)
 		return -errno;
-	map = (struct twheel_map *)start;
-	cells->records = calloc(map->cells, sizeof(*cells->records));
-	if (!cells->records) {
+	memcpy(&map, start, sizeof(map));
+	if (!map_valid(&map, bytes)) {
+		munmap(start, bytes);
+		return -EPROTO;
+	}
+	cells->records = calloc(map.cells, sizeof(*cells->records));
+	wheel->view.links = calloc(map.cells, sizeof(*wheel->view.links));
+	if (!cells->records || !wheel->view.links) {
+		free(cells->records);
+		free(wheel->view.links);
 		munmap(start, bytes);
 		return -ENOMEM;
 	}
-	cells->map = map;
+	cells->map = (struct twheel_map *)start;
 	cells->bytes = bytes;
-	cells->events = (struct cell_event *)(start +
-						map->events_offset);
-	cells->ring = (uint32_t *)(start + map->ring_offset);
-	cells->cells = (struct twheel_cell *)(start + map->cells_offset);
-	cells->origin_ns = map->origin_ns;
-	cells->count = map->cells;
-	view_init(wheel);
+	cells->events = (struct cell_event *)(start + map.events_offset);
+	cells->ring = (uint32_t *)(start + map.ring_offset);
+	cells->cells = (struct twheel_cell *)(start + map.cells_offset);
+	cells->origin_ns = map.origin_ns;
+	cells->count = map.cells;
+	cells->mask = map.entries - 1;
+	cells->tail = map.tail;
+	view_init(wheel, &map);
 	return 0;
 }
 
@@ -94,6 +118,7 @@ void cells_unmap(struct twheel *wheel)
 		return;
 	munmap(cells->map, cells->bytes);
 	free(cells->records);
+	free(wheel->view.links);
 }
 
 static void cell_put(struct twheel *wheel, uint32_t cell)
@@ -117,18 +142,24 @@ static bool cell_ended(const struct twheel *wheel, uint32_t cell)
 	return state == TWHEEL_CELL_CANCELLED || state == TWHEEL_CELL_FREE;
 }
 
-static void cells_collect_noted(struct twheel *wheel)
+/*
+ * Free the cells that were cancelled in the mapping. One that is freed otherwise meanwhile,
+ * by cancelling all, may come on the list twice, and the list may then have no end.
+ */
+static void cells_collect_cancelled(struct twheel *wheel)
 {
-	unsigned int i;
+	uint32_t head = __atomic_exchange_n(&wheel->view.cancelled, 0, __ATOMIC_ACQUIRE);
+	uint32_t left = wheel->cells.count;
 
-	for (i = 0; i < TWHEEL_NOTES; i++) {
-		uint32_t cell = __atomic_load_n(&wheel->view.notes[i],
-						__ATOMIC_RELAXED) /
-				sizeof(struct twheel_cell);
+	for (; head && left; left--) {
+		uint32_t cell = head - 1;
 
+		head = __atomic_load_n(&wheel->view.links[cell], __ATOMIC_RELAXED);
 		if (cell_ended(wheel, cell))
 			cell_put(wheel, cell);
 	}
+	if (head)
+		wheel->cells.scan = true;
 }
 
 static void cells_collect_all(struct twheel *wheel)
@@ -147,11 +178,13 @@ static int cell_get(struct twheel *wheel)
 	uint32_t cell;
 
 	if (!cells->free)
-		cells_collect_noted(wheel);
+		cells_collect_cancelled(wheel);
 	if (!cells->free && cells->fresh < wheel->cells.count)
 		return cells->fresh++;
-	if (!cells->free)
+	if (!cells->free && cells->scan) {
+		cells->scan = false;
 		cells_collect_all(wheel);
+	}
 	if (!cells->free)
 		return -ENOSPC;
 	cell = cells->free - 1;
@@ -278,6 +311,8 @@ void cells_cancelled(struct twheel *wheel)
 {
 	pthread_mutex_lock(&wheel->lock);
 	cells_collect_all(wheel);
+	/* A thread may be about to list a cell that it has cancelled. */
+	wheel->cells.scan = true;
 	pthread_mutex_unlock(&wheel->lock);
 }
 
@@ -371,17 +406,20 @@ static int ring_take(struct twheel *wheel, struct twheel_event *event)
 {
 	struct cell_table *cells = &wheel->cells;
 	struct twheel_map *map = cells->map;
-	uint32_t tail = map->tail, cell;
+	uint32_t tail = cells->tail, cell, there;
 	uint64_t happened, word;
 
-	if (tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
+	/* More than fit are nonsense, until the kernel writes the next one. */
+	there = __atomic_load_n(&map->head, __ATOMIC_ACQUIRE) - tail;
+	if (!there || there > cells->mask + 1)
 		return -1;
-	cell = cells->ring[tail & (map->entries - 1)];
+	cell = cells->ring[tail & cells->mask];
 	/*
 	 * First the tail, then the word. A kernel that finds the word 0 writes
 	 * another entry, and needs room for it.
 	 */
-	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
+	cells->tail = tail + 1;
+	__atomic_store_n(&map->tail, cells->tail, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (cell >= wheel->cells.count)
 		return 0;

@@ -66,7 +66,8 @@ struct cell_event {
 };
 
 /**
- * struct cell_table - a mapping
+ * struct cell_table - a mapping. Another process may write there at any time, so what
+ * it says of itself is copied here when it is mapped
  * @map: its start; NULL: the handle has no mapping
  * @bytes: its length
  * @origin_ns: the time that deadlines count from
@@ -74,9 +75,12 @@ struct cell_event {
  * @cells: the cells
  * @events: the event word of each cell
  * @ring: cells that have an event
+ * @mask: entries of the ring, minus one
+ * @tail: how many entries have been taken; written to the mapping, and not read there
  * @records: what the library knows of each cell
  * @free: the first of the free cells, plus one; 0: none
  * @fresh: cells from here on have never been used
+ * @scan: cells may have been freed behind the library's back: by cancelling all
  * @fixed: a timer with a fixed delay has been armed
  */
 struct cell_table {
@@ -87,9 +91,12 @@ struct cell_table {
 	struct twheel_cell *cells;
 	struct cell_event *events;
 	uint32_t *ring;
+	uint32_t mask;
+	uint32_t tail;
 	struct cell_record *records;
 	uint32_t free;
 	uint32_t fresh;
+	bool scan;
 	bool fixed;
 };
 

@@ -215,7 +215,13 @@ uint64_t twheel_now(const struct twheel *wheel)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-int twheel_info(struct twheel *wheel, struct twheel_info *info)
+/* The kernel fills in what it knows of a structure of that size. */
+int twheel_info_sized(struct twheel *wheel, struct twheel_info *info, size_t size)
 {
-	return ioctl(wheel->fd, TWHEEL_IOC_INFO, info) ? -errno : 0;
+	unsigned long command = _IOC(_IOC_DIR(TWHEEL_IOC_INFO), TWHEEL_IOC_TYPE,
+				     _IOC_NR(TWHEEL_IOC_INFO), size);
+
+	if (size > _IOC_SIZEMASK)
+		return -EINVAL;
+	return ioctl(wheel->fd, command, info) ? -errno : 0;
 }

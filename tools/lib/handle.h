@@ -34,7 +34,7 @@
  * @ahead: events that have been read but not handed out
  */
 struct twheel {
-	struct twheel_view view;
+	struct twheel_view_1 view;
 	struct cell_table cells;
 	int fd;
 	clockid_t clock;

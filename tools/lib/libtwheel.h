@@ -34,6 +34,7 @@
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include <linux/twheel.h>
@@ -47,27 +48,27 @@ extern "C" {
 /* A wheel. Its contents are the library's. */
 struct twheel;
 
-/* How many cancelled cells are remembered; a power of two. */
-#define TWHEEL_NOTES	16
-
 /**
- * struct twheel_view - the start of a handle, for the inlines below only
+ * struct twheel_view_1 - the start of a handle, for the inlines below only
  * @cells: the cells of the shared mapping
- * @bytes: their length; 0: there is no mapping
- * @noted: how many cancellations have been noted
+ * @links: for each cell on the list of cancelled ones, the next, plus one; 0: it is the last
+ * @bytes: the length of @cells; 0: there is no mapping
+ * @cancelled: the first cell on that list, plus one; 0: it is empty
  * @base_ns: the time that deadlines count from, less a tick, to round up
  * @limit_ns: the largest distance from @base_ns that ticks can express
  * @tick_ns: the tick
- * @notes: the cells cancelled last, as offsets
+ *
+ * Programs are built with the inlines, so this is as it is for ever. A library that wants
+ * another view has that behind this one, and 0 in @bytes: the inlines then call it.
  */
-struct twheel_view {
+struct twheel_view_1 {
 	char *cells;
+	uint32_t *links;
 	uint32_t bytes;
-	uint32_t noted;
+	uint32_t cancelled;
 	uint64_t base_ns;
 	uint64_t limit_ns;
 	uint64_t tick_ns;
-	uint32_t notes[TWHEEL_NOTES];
 };
 
 /** enum twheel_clock - the clock of a wheel */
@@ -166,13 +167,27 @@ TWHEEL_API int twheel_fd(const struct twheel *wheel);
 TWHEEL_API uint64_t twheel_now(const struct twheel *wheel);
 
 /**
+ * twheel_info_sized() - twheel_info(), for a structure of any version
+ * @wheel: the handle
+ * @info: is filled in, see <linux/twheel.h>. What the kernel does not know is 0
+ * @size: how many bytes the program has for it
+ *
+ * Return: 0; -EINVAL (@size is less than that of the first version).
+ */
+TWHEEL_API int twheel_info_sized(struct twheel *wheel, struct twheel_info *info,
+				 size_t size);
+
+/**
  * twheel_info() - what the wheel is and holds
  * @wheel: the handle
  * @info: is filled in, see <linux/twheel.h>
  *
  * Return: 0.
  */
-TWHEEL_API int twheel_info(struct twheel *wheel, struct twheel_info *info);
+static inline int twheel_info(struct twheel *wheel, struct twheel_info *info)
+{
+	return twheel_info_sized(wheel, info, sizeof(*info));
+}
 
 /**
  * twheel_arm() - a new timer, for a delay from now
@@ -298,7 +313,8 @@ TWHEEL_API int twheel_query(struct twheel *wheel, struct twheel_op *op);
  * Each arm with TWHEEL_FIXED_DELAY is one, too.
  *
  * Return: the number of operations done, counted from the first. That is @count,
- * unless memory of @ops is unmapped during the call; -EINVAL (@count), -ENOMEM.
+ * unless memory of @ops is unmapped during the call; -EINVAL (@count), -EFAULT (the
+ * memory of @ops cannot be read and written), -ENOMEM.
  */
 TWHEEL_API int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
 			    unsigned int count);
@@ -455,7 +471,7 @@ TWHEEL_API int twheel_retry_cancel(struct twheel_retry *retry);
 static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
 					  uint64_t deadline_ns)
 {
-	struct twheel_view *view = (struct twheel_view *)wheel;
+	struct twheel_view_1 *view = (struct twheel_view_1 *)wheel;
 	uint64_t ahead_ns = deadline_ns - view->base_ns;
 	uint32_t offset = (uint32_t)id;
 	struct twheel_cell *cell;
@@ -482,11 +498,11 @@ static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
 
 static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 {
-	struct twheel_view *view = (struct twheel_view *)wheel;
+	struct twheel_view_1 *view = (struct twheel_view_1 *)wheel;
 	const uint64_t flip = (uint64_t)(TWHEEL_CELL_PENDING ^
 					 TWHEEL_CELL_CANCELLED) <<
 			      TWHEEL_CELL_STATE_SHIFT;
-	uint32_t offset = (uint32_t)id, noted;
+	uint32_t offset = (uint32_t)id, number, head;
 	struct twheel_cell *cell;
 	__u64 word;
 
@@ -500,11 +516,13 @@ static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 	} while (!__atomic_compare_exchange_n(&cell->word, &word, word ^ flip,
 					      0, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
-	/* Two threads at once may lose a note. The library finds the cell without. */
-	noted = __atomic_load_n(&view->noted, __ATOMIC_RELAXED);
-	__atomic_store_n(&view->notes[noted % TWHEEL_NOTES], offset,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&view->noted, noted + 1, __ATOMIC_RELAXED);
+	/* The library only ever takes the whole list, so a head is not mistaken. */
+	number = offset / sizeof(*cell);
+	head = __atomic_load_n(&view->cancelled, __ATOMIC_RELAXED);
+	do {
+		__atomic_store_n(&view->links[number], head, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&view->cancelled, &head, number + 1, 0,
+					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return 0;
 }
 

@@ -147,6 +147,70 @@ static void more_than_are_noted(void)
 		ids[i] = tw_arm(wheel, HOUR, i);
 }
 
+/* A full handle says so at once: a search of all cells each time would not end. */
+static void refuses_at_once(void)
+{
+	const unsigned int count = 100000;
+	struct twheel *wheel = open_cells(count);
+	struct twheel_op *ops = calloc(count, sizeof(*ops));
+	uint64_t id;
+	unsigned int i;
+
+	NEED(ops);
+	for (i = 0; i < count; i++)
+		ops[i] = (struct twheel_op){ .op = TWHEEL_OP_ARM, .deadline_ns = HOUR };
+	NEED(twheel_batch(wheel, ops, count) == (int)count);
+	for (i = 0; i < count; i++)
+		NEED(twheel_arm(wheel, HOUR, 0, &id) == -ENOSPC);
+	/* Far more cancellations than calls: all cells are found again. */
+	for (i = 0; i < count; i++)
+		NEED(twheel_cancel(wheel, ops[i].id) == 0);
+	for (i = 0; i < 1000; i++)
+		tw_arm(wheel, HOUR, i);
+}
+
+/* Another process that has the descriptor may write to the mapping. */
+static void trusts_no_header(void)
+{
+	struct twheel *wheel = open_cells(4);
+	struct twheel_info info;
+	struct twheel_map *map;
+	uint32_t *ring;
+	unsigned int i;
+
+	NEED(twheel_info(wheel, &info) == 0);
+	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   twheel_fd(wheel), 0);
+	NEED(map != MAP_FAILED);
+	ring = (uint32_t *)((char *)map + map->ring_offset);
+	map->bytes = ~0ULL;
+	map->cells_offset = 1ULL << 40;
+	map->events_offset = 1ULL << 40;
+	map->ring_offset = 1ULL << 40;
+	map->tick_ns = 0;
+	map->origin_ns = ~0ULL;
+	map->cells = ~0U;
+	map->entries = ~0U;
+	for (i = 0; i < 20; i++) {
+		tw_arm(wheel, 0, i);
+		CHECK_EQ(tw_next_cookie(wheel), i);
+	}
+	/* So is a tail far beyond the ring, and a cell that does not exist. */
+	tw_arm(wheel, 0, 5);
+	tw_wait_fired(wheel, 21);
+	ring[map->tail & 3] = ~0U;
+	tw_nothing_more(wheel);
+	map->tail += 1U << 30;
+	map->head += 1U << 30;
+	for (i = 0; i < 20; i++)
+		tw_nothing_more(wheel);
+	map->tail -= 1U << 30;
+	map->head -= 1U << 30;
+	tw_arm(wheel, 0, 6);
+	CHECK_EQ(tw_next_cookie(wheel), 6);
+	twheel_close(wheel);
+}
+
 /* In a batch, a cancellation makes room for a later arm. */
 static void room_within_a_batch(void)
 {
@@ -260,7 +324,8 @@ static void not_for_others(void)
 static const struct tap_test tests[] = {
 	TAP(extends_and_cancels_without_a_call), TAP(many_between_marks),
 	TAP(takes_events_without_a_call), TAP(far_and_past_deadlines),
-	TAP(cells_are_used_again), TAP(more_than_are_noted),
+	TAP(cells_are_used_again), TAP(refuses_at_once), TAP(trusts_no_header),
+	TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
 	TAP(taken_while_it_expires), TAP(not_for_others),
 };

@@ -6,7 +6,9 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/time.h>
+#include <unistd.h>
 
 #include "lib/handle.h"
 #include "lib/tap.h"
@@ -56,6 +58,37 @@ static void batch_of_all_kinds(uint32_t flags)
 	CHECK_EQ(ops[6].result, -EINVAL);
 	CHECK_EQ(ops[7].cookie, 2);
 	CHECK_EQ(tw_next_cookie(wheel), 2);
+}
+
+/* On every handle, although the library itself reads the operations on some. */
+static void memory_that_is_not_there(uint32_t flags)
+{
+	struct twheel *wheel = tw_open_with(flags);
+	/* volatile, or the compiler would warn */
+	void *volatile nowhere = (void *)64;
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct twheel_op *ops;
+	char *memory;
+
+	CHECK_EQ(twheel_batch(wheel, nowhere, 1), -EFAULT);
+	CHECK_EQ(twheel_batch(wheel, nowhere, 1000), -EFAULT);
+	memory = mmap(NULL, page, PROT_READ | PROT_WRITE,
+		      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(memory != MAP_FAILED);
+	ops = (struct twheel_op *)memory;
+	ops[0] = (struct twheel_op){ .op = TWHEEL_OP_ARM, .deadline_ns = HOUR };
+	NEED(mprotect(memory, page, PROT_READ) == 0);
+	CHECK_EQ(twheel_batch(wheel, ops, 1), -EFAULT);
+	NEED(mprotect(memory, page, PROT_READ | PROT_WRITE) == 0);
+	CHECK_EQ(twheel_batch(wheel, ops, 1), 1);
+	CHECK_EQ(ops[0].result, 0);
+	twheel_close(wheel);
+}
+
+static void batch_of_bad_memory(void)
+{
+	memory_that_is_not_there(0);
+	memory_that_is_not_there(TWHEEL_OPEN_NO_BATCH);
 }
 
 static void batch(void)
@@ -181,6 +214,7 @@ static void threads_share_a_handle(void)
 }
 
 static const struct tap_test tests[] = {
+	TAP(batch_of_bad_memory),
 	TAP(batch), TAP(batch_one_by_one), TAP(batch_is_finished_over_signals),
 	TAP(threads_share_a_handle),
 };
