@@ -5,7 +5,7 @@
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
-checks=(checkpatch indent names layers kernel-doc sparse headers library shellcheck python
+checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
 	man links figures spelling licences reuse version faults)
 case ${1:-} in
 -h | --help)
@@ -134,6 +134,10 @@ check_library() {
 # Each script from its own folder, so that shellcheck finds the files it sources. Single
 # quotes hold code for another shell (2016), and the arguments of stock_kernel() are
 # optional (2119).
+check_abi() {
+	python3 tools/style/abi.py tools/lib/abi.txt
+}
+
 check_shellcheck() {
 	local status=0 script
 

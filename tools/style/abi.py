@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""abi.py FILE [--write]: compare the ABI with what FILE says of it, or write FILE.
+
+The ABI is what programs are built with: of <linux/twheel.h> and libtwheel.h the size of
+each structure, the place of each field and the value of each constant, for programs of 64
+and of 32 bits, and the library's functions. Programs that exist rely on all of it.
+"""
+import re
+import subprocess
+import sys
+
+HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/libtwheel.h"]
+# What a name that is no number stands for.
+NO_NUMBER = {"TWHEEL_API"}
+
+
+def plain(text):
+    """A header without comments."""
+    return re.sub(r"/\*.*?\*/", " ", text, flags=re.S)
+
+
+def expressions(text):
+    """The numbers of a header, as (what it is, C expression)."""
+    for struct, body in re.findall(r"^struct (\w+) \{\n(.*?)^\};", text, re.S | re.M):
+        yield f"sizeof(struct {struct})", f"sizeof(struct {struct})"
+        for field in re.findall(r"(\w+)(?:\[[^\]]*\])?;", body):
+            where = f"struct {struct}, {field}"
+            yield f"struct {struct}.{field}", f"__builtin_offsetof({where})"
+            yield (f"struct {struct}.{field} bytes",
+                   f"sizeof(((struct {struct} *)0)->{field})")
+    for body in re.findall(r"^enum \w+ \{\n(.*?)^\};", text, re.S | re.M):
+        for name in re.findall(r"^\s+(\w+)\s*=", body, re.M):
+            yield name, name
+    for name in re.findall(r"^#define\s+(TWHEEL_\w+)[ \t]+\S", text, re.M):
+        if name not in NO_NUMBER:
+            yield name, name
+
+
+def functions(text):
+    """The library's declarations, one a line."""
+    for declaration in re.findall(r"^TWHEEL_API\s+([^;]*);", text, re.S | re.M):
+        yield " ".join(declaration.split()).replace("( ", "(")
+
+
+def compiled(names, bits):
+    """The values of the expressions, for programs of so many bits. None is linked."""
+    lines = ["#define LIBTWHEEL_NO_INLINE", '#include "libtwheel.h"']
+    lines += [f"const unsigned long long v{i} = (unsigned long long)({expression});"
+              for i, (_, expression) in enumerate(names)]
+    command = ["gcc", f"-m{bits}", "-ffreestanding", "-Iinclude/uapi", "-Itools/lib",
+               "-xc", "-S", "-o", "-", "-"]
+    text = subprocess.run(command, input="\n".join(lines) + "\n", text=True, check=True,
+                          stdout=subprocess.PIPE).stdout
+    values = {}
+    for label, body in re.findall(r"^v(\d+):\n((?:\t\.(?:quad|long|zero).*\n)+)", text, re.M):
+        words = re.findall(r"\.(quad|long|zero)\t(-?\d+)", body)
+        # Of two halves, the first is the lower one.
+        size = 64 // len(words)
+        values[int(label)] = sum(0 if kind == "zero" else int(number) % (1 << size) << size * i
+                                 for i, (kind, number) in enumerate(words))
+    return [values[i] for i in range(len(names))]
+
+
+def describe():
+    """All of the ABI, as lines."""
+    texts = [plain(open(header, encoding="utf-8").read()) for header in HEADERS]
+    names = [name for text in texts for name in expressions(text)]
+    if len(names) < 200:
+        sys.exit(f"only {len(names)} numbers found: the headers were not understood")
+    wide, narrow = compiled(names, 64), compiled(names, 32)
+    for (what, _), value, value_32 in zip(names, wide, narrow):
+        yield f"{what} {value:#x}" if value > 4096 else f"{what} {value}"
+        if value_32 != value:
+            yield f"{what} on 32 bits {value_32}"
+    yield from functions(texts[1])
+
+
+def main():
+    golden = sys.argv[1]
+    lines = list(describe())
+    if "--write" in sys.argv:
+        with open(golden, "w", encoding="utf-8") as out:
+            out.write("\n".join(["# SPDX-License-Identifier: GPL-2.0-only",
+                                 "# Written by tools/style/abi.py"] + lines) + "\n")
+        return 0
+    with open(golden, encoding="utf-8") as known:
+        old = [line.rstrip("\n") for line in known if not line.startswith("#")]
+    wrong = 0
+    for line in old:
+        if line not in lines:
+            print(f"{golden}: programs rely on this, which is gone: {line}")
+            wrong = 1
+    for line in lines:
+        if line not in old:
+            print(f"{golden}: not known yet: {line}")
+            wrong = 1
+    if wrong:
+        print(f"If this is meant, and no program breaks: {sys.argv[0]} {golden} --write")
+    return wrong
+
+
+if __name__ == "__main__":
+    sys.exit(main())
