@@ -92,7 +92,13 @@ static bool retry_spent(const struct twheel_retry *retry)
 
 static int retry_arm(struct twheel_retry *retry, uint64_t delay_ns)
 {
-	return twheel_arm(retry->wheel, delay_ns, retry->cookie, &retry->id);
+	int ret = twheel_arm(retry->wheel, delay_ns, retry->cookie, &retry->id);
+
+	/* Beyond what a cell can say, a delay that has doubled so often never ends. */
+	if (ret == -ERANGE)
+		ret = twheel_arm(retry->wheel, TWHEEL_DELAY_NEVER, retry->cookie,
+				 &retry->id);
+	return ret;
 }
 
 /* An attempt has been made. Wait for the next one, or for the end. */
