@@ -8,11 +8,12 @@
 struct twheel *tw_open_with(uint32_t flags)
 {
 	struct twheel_options options = { .flags = flags };
+	const char *cells = getenv("TWHEEL_TEST_CELLS");
 	struct twheel *wheel;
 
 	/* Without a number there is no shared mapping. */
-	if (getenv("TWHEEL_TEST_CELLS"))
-		options.max_timers = 40000;
+	if (cells)
+		options.max_timers = atoi(cells);
 	NEED(twheel_open(&wheel, &options) == 0);
 	return wheel;
 }
