@@ -197,8 +197,13 @@ run_tests() {
 		fi
 	done
 
+	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
+		# The verdict names each as skipped.
+		suites+=("${smp[@]}") smp=()
+	fi
 	# To boot, and to look for leaks, costs a minute of a CPU: few guests are quicker,
 	# and each has some that wait.
+	first=("${suites[@]}") second=("${smp[@]}")
 	for i in "${!programs[@]}"; do
 		if [ $((i % 2)) = 0 ] || [ ${#programs[@]} -lt 10 ]; then
 			first+=("${programs[i]}")
@@ -206,14 +211,9 @@ run_tests() {
 			second+=("${programs[i]}")
 		fi
 	done
-	if [ -n "$(lacks "$kdir" KUNIT)" ]; then
-		# The verdict names each as skipped.
-		suites+=("${smp[@]}") smp=()
-	fi
+	add_guest half-1 "$cpus" "${first[@]}"
+	add_guest half-2 "$cpus" "${second[@]}"
 	[ -z "$more" ] || add_guest "smp-$more" "$more" "${smp[@]}"
-	add_guest smp "$cpus" "${smp[@]}"
-	add_guest programs-1 "$cpus" "${suites[@]}" "${first[@]}"
-	add_guest programs-2 "$cpus" "${second[@]}"
 	for name in "${GUESTS[@]}"; do
 		runs+=("$work/run-${name%% *}")
 	done
