@@ -205,3 +205,27 @@ int cpu_run(int cpu, int (*work)(void *arg), void *arg)
 {
 	return smp_call_on_cpu(cpu, work, arg, false);
 }
+
+struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
+			       unsigned int n)
+{
+	struct twheel_item *items;
+	unsigned int i;
+
+	items = kunit_kcalloc(test, n, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	for (i = 0; i < n; i++) {
+		items[i].timer = &shots[i].timer;
+		items[i].result = UNTOUCHED;
+	}
+	return items;
+}
+
+unsigned int items_results(const struct twheel_item *items, unsigned int n, int result)
+{
+	unsigned int i, sum = 0;
+
+	for (i = 0; i < n; i++)
+		sum += items[i].result == result;
+	return sum;
+}

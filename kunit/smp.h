@@ -93,4 +93,13 @@ void crew_wait(struct kunit *test, struct crew *crew);
 /* Call @work on a CPU, in process context; returns what it returned. */
 int cpu_run(int cpu, int (*work)(void *arg), void *arg);
 
+/* What no result of an item can be. */
+#define UNTOUCHED	4711
+
+/* An array of the timers of @shots, all @n untouched. */
+struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
+			       unsigned int n);
+/* How many items have this result? */
+unsigned int items_results(const struct twheel_item *items, unsigned int n, int result);
+
 #endif /* _TWHEEL_KUNIT_SMP_H */
