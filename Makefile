@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	packages intree intree-check \
-	check engine style matrix bench models proofs torture fuzz attack faults
+	check engine style matrix bench models proofs torture fuzz attack faults mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -102,6 +102,9 @@ attack:
 faults:
 	tools/test/faults/run.sh $(FAULTS)
 
+mutants:
+	tools/test/mutants/engine.sh $(MUTANTS)
+
 # Use, package, test: as the folders of tools/ are grouped.
 help:
 	@echo 'Use (module, include, tools/lib, tools/cli, tools/examples, tools/man):'
@@ -154,6 +157,8 @@ help:
 	@echo '                          ATTACKS="name ...": only these'
 	@echo '  make faults           plant faults, and see the tests find them (long)'
 	@echo '                          FAULTS="name ...": only these'
+	@echo '  make mutants          change the engine in one place at a time, and see the'
+	@echo '                          tests notice it (long); MUTANTS="file ...", EVERY=n'
 	@echo
 	@echo 'TWHEEL_CACHE=path       where kernels and results are kept (.cache)'
 	@echo 'PATIENCE=seconds        end a guest that makes no progress for so long (600)'

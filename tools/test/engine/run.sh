@@ -13,31 +13,11 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-fuzz=${FUZZ:-0} coverage=${COVERAGE:-} source=${SOURCE:-$ROOT}
+fuzz=${FUZZ:-0} coverage=${COVERAGE:-}
 [[ $fuzz =~ ^[0-9]+$ ]] || die "FUZZ=$fuzz is no number of seconds" "FUZZ=600, say"
 
-here=$ROOT/tools/test/engine
-headers=$SCRATCH/include
-engine=("$source"/module/engine/{wheel,shape}.c)
-common=("$source/kunit/rig.c" "$here/scenario.c" "$here/player.c")
-suites=("$source"/kunit/{engine,round}_test.c)
-
-# shim.h replaces all of the kernel's headers. The engine does not use compat.h.
-grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
-	"$source"/module/{export.h,engine/wheel.h} "$source"/kunit/rig.[ch] "${suites[@]}" \
-	"$source/include/linux/twheel.h" |
-	tr -d '<>' | sort -u | while read -r header; do
-	mkdir -p "$headers/${header%/*}"
-	: > "$headers/$header"
-done
-cp "$source/include/linux/twheel.h" "$headers/linux/"
-
-# Overflow and aliasing as the kernel is compiled.
-flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter
-	-fwrapv -fno-strict-aliasing -include "$here/shim.h" -I"$headers"
-	-iquote "$source/kunit")
-sanitizers=(-fsanitize=address -fsanitize=undefined
-	-fno-sanitize-recover=undefined)
+# shellcheck source=build.sh
+. "$ROOT/tools/test/engine/build.sh"
 
 # Run the suites and the scenarios.
 play() {

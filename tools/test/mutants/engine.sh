@@ -1,0 +1,19 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make mutants, the engine: runs make engine's program on each, until a case fails; first
+# without sanitizers, and what survives that with them. Arguments: files of module/engine,
+# to change only those. EVERY=N takes only every Nth mutant. See mutate.py and tally.py.
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+# shellcheck source=../engine/build.sh
+. "$ROOT/tools/test/engine/build.sh"
+
+[ $# != 0 ] || set -- module/engine/{shape.c,wheel.c,wheel.h}
+need gcc libc6-dev python3
+mkdir -p "$CACHE/mutants"
+cd "$ROOT"
+# By name: the program is compiled in a copy of the sources.
+all=("${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c")
+FLAGS="${flags[*]}" SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
+	WORK=$SCRATCH LOG=$CACHE/mutants/engine EVERY=${EVERY:-1} \
+	python3 tools/test/mutants/engine.py "$@"
