@@ -247,10 +247,153 @@ static void timer_at_the_same_address(struct kunit *test)
 	}
 }
 
+/**
+ * struct wanderer - a timer whose callback sends it to another CPU, and back from there
+ * @timer: the timer
+ * @first: the CPU of its first callback
+ * @second: and of its second
+ * @calls: how often it was called
+ * @waiting: somebody is about to wait for it
+ * @back: the second callback has sent it back
+ * @inside: the second callback runs
+ * @returned: the wait is over
+ */
+struct wanderer {
+	struct twheel_timer timer;
+	int first;
+	int second;
+	atomic_t calls;
+	atomic_t waiting;
+	atomic_t back;
+	atomic_t inside;
+	atomic_t returned;
+};
+
+static void wanderer_leave(struct wanderer *wanderer)
+{
+	(void)await(atomic_read(&wanderer->waiting));
+	/* For the waiter to get there. If it does not, the test sees less. */
+	msleep(50);
+	twheel_arm_on(&wanderer->timer, wanderer->second, 0);
+	(void)await(atomic_read(&wanderer->back));
+}
+
+static void wanderer_return(struct wanderer *wanderer)
+{
+	unsigned int i;
+
+	atomic_set(&wanderer->inside, 1);
+	twheel_arm_on(&wanderer->timer, wanderer->first, HOUR);
+	atomic_set(&wanderer->back, 1);
+	/* The first callback ends meanwhile. */
+	for (i = 0; i < 30 && !atomic_read(&wanderer->returned); i++)
+		msleep(20);
+	atomic_set(&wanderer->inside, 0);
+}
+
+static void wanderer_fire(struct twheel_timer *timer)
+{
+	struct wanderer *wanderer = container_of(timer, struct wanderer, timer);
+
+	if (atomic_inc_return(&wanderer->calls) == 1)
+		wanderer_leave(wanderer);
+	else
+		wanderer_return(wanderer);
+}
+
+/* Two callbacks run when the first one ends, with the timer back on its base. */
+static void both_callbacks_are_waited_for(struct kunit *test)
+{
+	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true, NULL);
+	struct wanderer *wanderer;
+
+	wanderer = kunit_kzalloc(test, sizeof(*wanderer), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, wanderer);
+	wanderer->first = cpumask_first(cpu_online_mask);
+	wanderer->second = cpumask_last(cpu_online_mask);
+	if (wanderer->first == wanderer->second) {
+		twheel_destroy(wheel);
+		kunit_skip(test, "needs two CPUs");
+	}
+	twheel_timer_init(&wanderer->timer, wheel, wanderer_fire);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, wanderer->first, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&wanderer->calls)));
+	atomic_set(&wanderer->waiting, 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&wanderer->timer), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->inside), 0);
+	atomic_set(&wanderer->returned, 1);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&wanderer->timer));
+	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->calls), 2);
+	twheel_destroy(wheel);
+}
+
+#define NR_SERIES	100
+
+/* Timers that are due at once, and the one whose callback runs. */
+struct series {
+	struct twheel_timer timers[NR_SERIES];
+	atomic_t calls;
+	atomic_t running;
+};
+
+static void series_fire(struct twheel_timer *timer)
+{
+	struct series *series = twheel_data(twheel_of(timer));
+
+	atomic_set(&series->running, timer - series->timers);
+	spin_ns(2 * MS);
+	atomic_inc(&series->calls);
+}
+
+/* Wait for callback after callback of one pass, as long as there are any. */
+static int series_wait(void *arg)
+{
+	struct series *series = arg;
+	unsigned long end = jiffies + PATIENCE;
+
+	while (atomic_read(&series->calls) < NR_SERIES && time_before(jiffies, end)) {
+		int i = atomic_read(&series->running);
+
+		if (i >= 0)
+			twheel_cancel_sync(&series->timers[i]);
+		cond_resched();
+	}
+	return 0;
+}
+
+static void waits_within_one_pass(struct kunit *test)
+{
+	int here = cpumask_first(cpu_online_mask);
+	int there = cpumask_last(cpu_online_mask);
+	struct twheel_config config = {
+		.name = "kunit-wait", .percpu = true,
+	};
+	struct twheel_timer *timer;
+	struct series *series;
+	struct twheel *wheel;
+
+	if (here == there)
+		kunit_skip(test, "needs two CPUs");
+	series = kunit_kzalloc(test, sizeof(*series), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, series);
+	config.data = series;
+	wheel = wheel_new(test, &config);
+	atomic_set(&series->running, -1);
+	for (timer = series->timers; timer < series->timers + NR_SERIES; timer++) {
+		twheel_timer_init(timer, wheel, series_fire);
+		twheel_arm_on(timer, there, 50 * MS);
+	}
+	cpu_run(here, series_wait, series);
+	KUNIT_EXPECT_EQ(test, atomic_read(&series->calls), NR_SERIES);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(self_arming_timer_is_cancelled),
 	KUNIT_CASE(backlog_is_not_waited_for),
 	KUNIT_CASE(timer_at_the_same_address),
+	KUNIT_CASE(both_callbacks_are_waited_for),
+	KUNIT_CASE(waits_within_one_pass),
 	{ }
 };
 

@@ -171,10 +171,10 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 
 	do {
 		struct tw_waiter waiter = {
-			.timer	= timer,
+			.timer		= timer,
+			.state		= state,
 			/* If two bases may run the callback, look at both again. */
-			.state	= READ_ONCE(twheel_of(timer)->strayed) ?
-				  TWHEEL_PENDING : state,
+			.elsewhere	= &twheel_of(timer)->strayed,
 		};
 
 		tried = cancel_try(timer, state, &waiter, &running);

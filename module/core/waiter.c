@@ -86,7 +86,8 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
  * tw_waiter_wait() - wait until the callback has returned
  *
  * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
- * had not; -EAGAIN if the timer was left alone, or now has another base.
+ * had not; -EAGAIN if the timer was left alone, because it has another base by now, or a
+ * callback of it may still run on one.
  */
 int tw_waiter_wait(struct tw_waiter *waiter)
 {
@@ -118,7 +119,8 @@ void tw_waiter_tell_all(struct twheel_base *base)
 	WRITE_ONCE(base->running, NULL);
 	while ((waiter = base->waiters)) {
 		base->waiters = waiter->next;
-		if (waiter->state == TWHEEL_PENDING ||
+		/* Not before: it may have been set since the waiter came. */
+		if (READ_ONCE(*waiter->elsewhere) ||
 		    READ_ONCE(waiter->timer->base) != base)
 			waiter->ret = -EAGAIN;
 		else

@@ -28,8 +28,9 @@ struct twheel_base;
  * @base: the base that runs the callback; NULL before tw_waiter_add()
  * @timer: the timer whose callback it is
  * @expiry_lock: on PREEMPT_RT, which lock the pass holds until the callback has returned
- * @state: what the timer's word becomes if the callback has armed the timer again;
- *	%TWHEEL_PENDING: leave it alone
+ * @state: what the timer's word becomes if the callback has armed the timer again
+ * @elsewhere: set once a callback of that timer may run on another base as well: then
+ *	the timer is left alone. Written under the lock of the base that it leaves
  * @ret: see tw_waiter_wait()
  * @done: the callback has returned, and @ret is there
  */
@@ -39,6 +40,7 @@ struct tw_waiter {
 	struct twheel_timer *timer;
 	unsigned int expiry_lock;
 	enum twheel_state state;
+	const bool *elsewhere;
 	int ret;
 	bool done;
 };

@@ -21,6 +21,9 @@ checks=(
 	"cells-periodic	cells.pml -DPERIODIC -DARMS=1"
 	"ring		ring.pml"
 	"sync		sync.pml"
+	"bases		bases.pml"
+	"bases-user	bases.pml -DCALLS=1 -DRUNS=1"
+	"bases-back	bases.pml -DRUNS=1 -DBACK=1"
 )
 
 # search FOLDER MODEL DEFINE...: leaves what it says in FOLDER/log
