@@ -37,28 +37,29 @@ void tw_expiry_change(struct twheel_base *base)
 {
 	unsigned int old = base->expiry_lock;
 
-	/* Nobody waits at this moment: no callback runs. */
-	spin_lock_nested(&base->expiry_locks[!old], SINGLE_DEPTH_NESTING);
+	/* No callback runs at this moment, so nobody comes to wait. */
 	WRITE_ONCE(base->expiry_lock, !old);
 	spin_unlock(&base->expiry_locks[old]);
+	spin_lock(&base->expiry_locks[!old]);
 }
 
 /*
  * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
  * ended, and the whole pass with them. They run in threads, so they cannot interrupt
- * the holder of the lock, which lockdep does not know.
+ * the holder of the lock.
+ *
+ * A callback may wait for one of another base. That is why a waiter's lock is a class of
+ * its own. Lockdep sees callbacks that wait for each other by the maps of their timers.
  */
 static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
 {
 	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
 
-	lockdep_off();
 	/* Pairs with tw_waiter_tell_all(). */
 	while (!smp_load_acquire(&waiter->done)) {
-		spin_lock(lock);
+		spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
 		spin_unlock(lock);
 	}
-	lockdep_on();
 }
 #else
 static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
