@@ -122,10 +122,11 @@ static bool life_is_virtual(const struct life *life)
 	return life->config.clock == TWHEEL_CLOCK_VIRTUAL;
 }
 
-/* CLOCK_REALTIME takes deadlines only. */
+/* Clocks that may be set take deadlines only. */
 static bool life_takes_delays(const struct life *life)
 {
-	return life->config.clock != TWHEEL_CLOCK_REALTIME;
+	return life->config.clock != TWHEEL_CLOCK_REALTIME &&
+	       life->config.clock != TWHEEL_CLOCK_TAI;
 }
 
 /* Let time pass until there were that many calls. */
