@@ -23,7 +23,7 @@
  *  - a bit of a bitmap is stale after a cancel: the audit of random_operations
  *  - the next wake-up ignores upper levels:
  *	days_ahead, round.lone_timer_wakes_once, api.ten_days_to_the_tick
- *  - a wheel catches up tick by tick: long_sleep, api.long_sleep_is_one_pass
+ *  - a wheel catches up tick by tick: long_sleep, api.long_sleep_is_caught_up_with
  *  - a burst of cascades: round.crowd_is_emptied_ahead,
  *	round.slices_are_kept
  *  - a periodic timer drifts: periodic.rate_does_not_drift

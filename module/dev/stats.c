@@ -113,6 +113,24 @@ void tw_stats_info(struct tw_file *file, struct twheel_info *info)
 	stats_fill_info(file, info, &stats);
 }
 
+/* By itself, as two structures are too much for one frame. Returns the number of levels. */
+static noinline unsigned int stats_show_info(struct seq_file *seq, struct tw_file *file,
+					     const struct twheel_file_stats *stats)
+{
+	struct twheel_info info;
+
+	stats_fill_info(file, &info, stats);
+	seq_printf(seq, "wheel:\t%u\n", stats->wheel);
+	seq_printf(seq, "clockid:\t%u\n", info.clockid);
+	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "slots:\t%u\n", info.slots);
+	seq_printf(seq, "levels:\t%u\n", info.levels);
+	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
+	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
+	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
+	return info.levels;
+}
+
 /*
  * tw_stats_show() - /proc/PID/fdinfo/FD
  *
@@ -122,18 +140,10 @@ void tw_stats_info(struct tw_file *file, struct twheel_info *info)
 void tw_stats_show(struct seq_file *seq, struct tw_file *file)
 {
 	struct twheel_file_stats stats;
-	struct twheel_info info;
+	unsigned int levels;
 
 	tw_stats_get(file, &stats);
-	stats_fill_info(file, &info, &stats);
-	seq_printf(seq, "wheel:\t%u\n", stats.wheel);
-	seq_printf(seq, "clockid:\t%u\n", info.clockid);
-	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
-	seq_printf(seq, "slots:\t%u\n", info.slots);
-	seq_printf(seq, "levels:\t%u\n", info.levels);
-	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
-	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
-	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
+	levels = stats_show_info(seq, file, &stats);
 #define COUNTER_SKIP(...)
 #define COUNTER_SHOW(name, ...)	seq_printf(seq, #name ":\t%llu\n", stats.name);
 	TW_COUNTERS(COUNTER_SHOW, COUNTER_SHOW, COUNTER_SHOW, COUNTER_SKIP)
@@ -141,5 +151,5 @@ void tw_stats_show(struct seq_file *seq, struct tw_file *file)
 #undef COUNTER_SKIP
 	tw_view_late(seq, stats.late);
 	tw_view_occupied(seq, tw_file_wheel(file), tw_file_delay_wheel(file),
-			 info.levels);
+			 levels);
 }
