@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Many operations at once. */
-#define _GNU_SOURCE	/* process_vm_readv() */
+#define _GNU_SOURCE	/* syscall() */
 #include <errno.h>
 #include <limits.h>
+#include <linux/futex.h>
 #include <sys/ioctl.h>
-#include <sys/uio.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -16,28 +17,27 @@
 /* What such an arm has in place of its code if it has TWHEEL_OR_MODIFY. */
 #define CODE_LATER	UINT32_MAX
 
+/* Older 32-bit systems have the first, newer ones only the second. */
+#ifndef SYS_futex
+#define SYS_futex SYS_futex_time64
+#endif
+
 /*
  * Can the memory be read and written? The library itself reads and writes operations on
- * some handles, and would die where the kernel says EFAULT. So the kernel copies a byte of
- * each page to itself. If it must not, or cannot, the memory is taken to be good.
+ * some handles, and would die where the kernel says EFAULT. So the kernel adds 0 to a word
+ * of each page, as an atomic operation that belongs to a futex on which nobody waits. If
+ * it must not, the memory is taken to be good.
  */
 static bool ops_accessible(const struct twheel_op *ops, unsigned int count)
 {
 	const uintptr_t page = sysconf(_SC_PAGESIZE);
 	uintptr_t at = (uintptr_t)ops, end = at + count * sizeof(*ops);
-	struct iovec bytes[64];
-	unsigned int n;
-	ssize_t copied;
 
-	while (at < end) {
-		for (n = 0; n < 64 && at < end; n++, at = (at | (page - 1)) + 1)
-			bytes[n] = (struct iovec){ (void *)at, 1 };
-		copied = process_vm_readv(getpid(), bytes, n, bytes, n, 0);
-		if (copied < 0 && (errno == ENOSYS || errno == EPERM))
-			return true;
-		if (copied != (ssize_t)n)
+	for (; at < end; at = (at | (page - 1)) + 1)
+		if (syscall(SYS_futex, at, FUTEX_WAKE_OP_PRIVATE, 0, 0, at,
+			    FUTEX_OP(FUTEX_OP_ADD, 0, FUTEX_OP_CMP_EQ, 0)) < 0 &&
+		    errno == EFAULT)
 			return false;
-	}
 	return true;
 }
 
