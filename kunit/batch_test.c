@@ -196,6 +196,30 @@ static void claimed_is_not_pending(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+static void batch_cancel_first(struct batch *batch, struct twheel_timer *timers[],
+			       unsigned int count)
+{
+	batch->probes[0].result = twheel_cancel_sync(&batch->probes[0].timer);
+}
+
+/* The callback before a batch has returned, and is not waited for. */
+static void callback_before_has_returned(struct kunit *test)
+{
+	struct batch *batch = batch_new(test);
+	struct twheel *wheel = batch_wheel(test, batch);
+
+	batch->act = batch_cancel_first;
+	probe_init(&batch->probes[0], wheel, probe_fire);
+	batch->probes[0].result = -1;
+	batch_arm(batch, 0, MS);
+	batch_arm(batch, 1, 2 * MS);
+	twheel_advance(wheel, 2 * MS);
+	KUNIT_EXPECT_EQ(test, batch->probes[0].fired, 1);
+	KUNIT_EXPECT_EQ(test, batch->probes[1].fired, 1);
+	KUNIT_EXPECT_EQ(test, batch->probes[0].result, 0);
+	twheel_destroy(wheel);
+}
+
 /* Arm one half again, and make new timers in place of the others. */
 static void batch_reuse(struct batch *batch, struct twheel_timer *timers[],
 			unsigned int count)
@@ -298,6 +322,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(ticks_in_order),
 	KUNIT_CASE(beside_callbacks),
 	KUNIT_CASE(claimed_is_not_pending),
+	KUNIT_CASE(callback_before_has_returned),
 	KUNIT_CASE(batch_arms_again),
 	KUNIT_CASE(extended_leaves_the_next_batch),
 	KUNIT_CASE(refusals),

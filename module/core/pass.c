@@ -331,6 +331,8 @@ static bool pass_serve_batch(struct twheel_base *base, int count,
 
 	if (!n)
 		return false;
+	/* The callback before this has returned. */
+	WRITE_ONCE(base->running, NULL);
 	pass_unlock(base, context);
 	pass_call_batch(base, timers, n, context, count);
 	pass_lock(base, context);
@@ -365,6 +367,8 @@ static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_cont
 		/* It stayed if its word has grown, and it is due all the same. */
 	} while (w->requeued != requeued);
 	tw_trace_moved(base, w->cascades, before);
+	/* The callback before this has returned: nobody may begin to wait for it. */
+	WRITE_ONCE(base->running, NULL);
 	return pass_breathe(base, context);
 }
 
