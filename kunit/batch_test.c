@@ -294,7 +294,7 @@ static void extended_leaves_the_next_batch(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static void refusals(struct kunit *test)
+static void wheels_without_batches_refuse(struct kunit *test)
 {
 	struct twheel_config config = {
 		.name = "kunit-batch", .clock = TWHEEL_CLOCK_VIRTUAL,
@@ -326,7 +326,7 @@ static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(callback_before_has_returned),
 	KUNIT_CASE(batch_arms_again),
 	KUNIT_CASE(extended_leaves_the_next_batch),
-	KUNIT_CASE(refusals),
+	KUNIT_CASE(wheels_without_batches_refuse),
 	{ }
 };
 

@@ -190,6 +190,7 @@ static noinline bool pass_end_group(struct twheel_base *base, unsigned int calls
  * true if the time of the pass is over.
  */
 static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	base->breaths++;
 	pass_unlock(base, context);
@@ -222,6 +223,7 @@ static __always_inline void pass_call(struct twheel_timer *timer, twheel_fn func
 /* With the lock: callbacks have returned, and some wait for that. */
 static noinline void pass_tell_waiters(struct twheel_base *base,
 				       enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	tw_waiter_tell_all(base);
 	/*
@@ -521,6 +523,7 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 /* The last batch has been delivered: tell the wheel's owner, who may wake others up. */
 static noinline void pass_call_expired(struct twheel_base *base,
 				       enum twheel_context context, int count)
+	__must_hold(&base->lock)
 {
 	base->delivered = false;
 	if (!base->expired)
@@ -579,6 +582,7 @@ static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 mo
 /* With the lock: the last group may have taken too long. */
 static noinline u64 pass_look_unlocked(struct twheel_base *base,
 				       enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	u64 mono;
 

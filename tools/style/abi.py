@@ -81,7 +81,7 @@ def main():
     lines = list(describe())
     if "--write" in sys.argv:
         with open(golden, "w", encoding="utf-8") as out:
-            out.write("\n".join(["# SPDX-License-Identifier: GPL-2.0-only",
+            out.write("\n".join(["# SPDX-" "License-Identifier: GPL-2.0-only",
                                  "# Written by tools/style/abi.py"] + lines) + "\n")
         return 0
     with open(golden, encoding="utf-8") as known:
