@@ -536,15 +536,18 @@ static noinline void pass_call_expired(struct twheel_base *base,
 }
 
 /*
- * Compute when the next pass is due. A round has ended when nothing is left that was due
- * by its target; timers armed for the past meanwhile belong to the next one.
+ * Compute when the next pass is due. A round has ended when nothing is left to do for its
+ * target, or when all that is left are timers armed for the past meanwhile: they belong
+ * to the next one. Emptying buckets ahead of their time is part of a round.
  */
 static u64 pass_next_event(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 next = tw_wheel_next_event(w);
 
-	if (hlist_empty(&w->expiring) && (w->now >= base->target || next > base->target))
+	if (next > base->target ||
+	    (!hlist_empty(&w->due) && hlist_empty(&w->expiring) && !w->displaced &&
+	     w->now >= base->target))
 		WRITE_ONCE(base->in_round, false);
 	base->exhausted += base->in_round;
 	return next;
