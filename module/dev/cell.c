@@ -18,6 +18,10 @@
  * The kernel's side is done under the file's lock. A callback that waited for that lock
  * may find that its cell has another timer, which is pending, or none.
  *
+ * A periodic timer whose event has not been taken when it is due again does not fire, and
+ * costs nothing: its look is never. Who takes the event reads the look afterwards, as one
+ * who brings a timer nearer, and kicks. The next event stands for what was missed.
+ *
  * Hostile writers: a word that is neither pending nor of this timer counts as a
  * cancellation. A word that changes faster than the kernel can follow is read again in
  * the next tick.
@@ -158,12 +162,35 @@ static bool cell_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
 	return true;
 }
 
+/* Has the program not taken the event of an entry? */
+static bool cell_has_event(const struct tw_file *file,
+			   const struct tw_entry *entry)
+{
+	return tw_ring_has_event(file->ring, tw_entry_index(entry),
+				 cell_generation(entry));
+}
+
+/*
+ * A periodic timer is due: let it wait, if its event has not been taken. Returns false if
+ * there is no event, or none any more: who took it may not have seen the look.
+ */
+static bool cell_park(struct tw_file *file, struct tw_entry *entry)
+{
+	if (!cell_has_event(file, entry))
+		return false;
+	cell_set_look(file, entry, TWHEEL_CELL_NEVER);
+	/* Pairs with the program's, between taking the event and reading the look. */
+	smp_mb();
+	return cell_has_event(file, entry);
+}
+
 /*
  * One try at a cell. Returns false if the word has changed meanwhile.
- * @fired: set if an event was posted. NULL: post none
+ * @due: set if it was due: an event was posted, or the last one has not been taken.
+ *	NULL: post none
  */
 static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
-			    u64 now_ns, bool *fired)
+			    u64 now_ns, bool *due)
 {
 	struct twheel_cell *cell = cell_of(file, entry);
 	u64 word = READ_ONCE(cell->word);
@@ -178,11 +205,14 @@ static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
 		return true;
 	}
 	/* Only the callback posts an event, because only it wakes the waiters. */
-	if (fired &&
+	if (due &&
 	    cell_ticks_to_ns(file->ring, cell_word_ticks(word)) <= now_ns) {
+		*due = entry->period_ns && cell_park(file, entry);
+		if (*due)
+			return true;
 		if (!cell_fire(file, entry, word, now_ns))
 			return false;
-		*fired = true;
+		*due = true;
 		if (!entry->period_ns)
 			return true;
 		word = READ_ONCE(cell->word);
@@ -197,19 +227,19 @@ static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
 	       cell_word_ticks(again) >= cell_word_ticks(word);
 }
 
-/* Read the word of an armed entry at @now_ns, and do what it says. Has it fired? */
+/* Read the word of an armed entry at @now_ns, and do what it says. Was it due? */
 static bool cell_expire_one(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
 			    bool post)
 {
-	bool fired = false;
+	bool due = false;
 	unsigned int i;
 
 	lockdep_assert_held(&file->lock);
 	for (i = 0; i < CELL_TRIES; i++)
-		if (cell_check_once(file, entry, now_ns, post ? &fired : NULL))
-			return fired;
+		if (cell_check_once(file, entry, now_ns, post ? &due : NULL))
+			return due;
 	cell_set_look(file, entry, cell_now_to_ticks(file->ring, now_ns) + 1);
-	return fired;
+	return due;
 }
 
 /* The same for a caller that is not the callback. */
@@ -294,14 +324,6 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 	xchg(&cell_of(file, entry)->word, nothing);
 	file->cancelled++;
 	return 1;
-}
-
-/* Has the program not taken the event of an entry that is not armed? */
-static bool cell_has_event(const struct tw_file *file,
-			   const struct tw_entry *entry)
-{
-	return tw_ring_has_event(file->ring, tw_entry_index(entry),
-				 cell_generation(entry));
 }
 
 /* A timer has another deadline: change what the kernel keeps of it. */

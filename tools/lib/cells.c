@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 
 #include "handle.h"
@@ -454,6 +455,20 @@ static void cell_again(struct twheel *wheel, uint64_t id)
 	record->deadline_ns = 0;
 }
 
+/*
+ * The event of a periodic timer is taken: if it was due again meanwhile, the kernel waits
+ * for this. If the timer is gone by now, nothing happens.
+ */
+static void cell_goes_on(struct twheel *wheel, uint64_t id)
+{
+	struct twheel_op op = { .id = cells_id_in(id) };
+	const struct twheel_cell *cell = &wheel->cells.cells[(uint32_t)op.id];
+	uint64_t word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+
+	if ((word & TWHEEL_CELL_NEVER) < __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
+		ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
+}
+
 unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 			unsigned int most)
 {
@@ -474,6 +489,8 @@ unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 			events[i].deadline_ns = now;
 		if (wheel->cells.fixed)
 			cell_again(wheel, events[i].id);
+		if (!(events[i].flags & TWHEEL_EVENT_LAST))
+			cell_goes_on(wheel, events[i].id);
 	}
 	return got;
 }

@@ -119,6 +119,13 @@ struct twheel_setup {
  *	lower half of event: how many expiries; upper half: the generation of their
  *		timer. 0 expiries: the event was revoked
  *
+ *	if the timer is periodic, and goes on: full barrier, word = cell->word;
+ *		if the deadline in word < cell->look: TWHEEL_IOC_KICK
+ *
+ * A periodic timer does not expire again before its event has been taken. If its next
+ * deadline comes first, its look becomes TWHEEL_CELL_NEVER, and the kernel waits for the
+ * kick. Then it expires at once, and the number of expiries counts those that were missed.
+ *
  * TWHEEL_IOC_CANCEL withdraws an event that has not been taken, and frees the cell. If the
  * event has been taken, it leaves the word alone.
  *
@@ -461,7 +468,8 @@ struct twheel_info {
  *	overrun_ms
  * @late_max_ns: the largest lateness, which is the time from the deadline to the expiry.
  *	It includes the time to the next tick, slack, steps of the real-time clock, and
- *	how far in the past the deadline was when the timer was armed
+ *	how far in the past the deadline was when the timer was armed; in a file with
+ *	cells, how long a periodic timer waited for its event to be taken
  * @late_sum_ns: the lateness of all expiries together; it wraps at 2^64, after 584 years
  * @late: expiries by lateness: late[n] counts those that were 2^n ns late or more, and
  *	less than 2^(n + 1); late[0] also counts those that were on time

@@ -14,13 +14,20 @@
  *  - when no operation is under way, the kernel will read the word at its deadline or
  *    before, and the look says when: no timer is lost or late.
  *
- * PERIODIC: the timer has a period of two ticks.
+ * PERIODIC: the timer has a period of two ticks. A third thread takes its events. A timer
+ * whose event has not been taken when it is due again waits for that, and costs nothing.
  */
 #define WORD	0
 #define LOOK	1
 #define LOCK	2
+#ifdef PERIODIC
+#define EVENT	3	/* how often it has expired and nobody has taken it: 0 or 1 */
+#define PLACES	4
+#define CPUS	4
+#else
 #define PLACES	3
 #define CPUS	3
+#endif
 #include "tso.pml"
 
 /* The CPU of the callback, and the CPUs of the threads and of their system calls. */
@@ -54,6 +61,15 @@ byte clock;
 bool armed;		/* TW_ENTRY_ARMED */
 byte generation;
 byte alarm = NEVER;	/* the timer's deadline; NEVER: it is not pending */
+
+/* It waits for its event to be taken. */
+#ifdef PERIODIC
+#define PARKED		(alarm == NEVER && mem[EVENT])
+#define TAKER_IDLE	(!busy[3] && queued[3] == 0)
+#else
+#define PARKED		false
+#define TAKER_IDLE	true
+#endif
 
 /* For the properties. */
 bool calling;		/* the callback runs */
@@ -102,6 +118,7 @@ inline fire(cpu, w)
 	fi;
 	store(cpu, LOOK, next);
 	next = W(generation, PENDING, next);
+	assert(!event)
 #else
 	next = W(generation, FIRED, TICKS(w));
 #endif
@@ -128,6 +145,25 @@ inline fire(cpu, w)
 #endif
 }
 
+#ifdef PERIODIC
+/* cell_park(). Sets @parked if the event has not been taken. */
+inline park(cpu)
+{
+	load(cpu, EVENT, event);
+	if
+	:: event ->
+		file_at(cpu, NEVER);
+#ifndef BROKEN_PERIODIC_NO_BARRIER
+		barrier(cpu);
+#endif
+#ifndef BROKEN_PERIODIC_NO_REREAD
+		load(cpu, EVENT, event);
+#endif
+	:: else
+	fi
+}
+#endif
+
 /* look_once(). Sets @ok if no other try is needed. */
 inline look_once(cpu, may_fire)
 {
@@ -147,17 +183,27 @@ inline look_once(cpu, may_fire)
 	:: else ->
 		if
 		:: may_fire && TICKS(w) <= now ->
-			fire(cpu, w);
 #ifdef PERIODIC
+			park(cpu);
 			if
-			:: ok ->
-				load(cpu, WORD, w);
-				ok = IS(w, generation, PENDING);
-				stay = ok
-			:: else ->
+			:: event ->
+				ok = true;
 				stay = false
-			fi
+			:: else ->
+				fire(cpu, w);
+				if
+				:: ok ->
+					exchange(cpu, EVENT, 1, event);
+					load(cpu, WORD, w);
+					ok = IS(w, generation, PENDING);
+					stay = ok
+				:: else ->
+					stay = false
+				fi
+			fi;
+			event = 0
 #else
+			fire(cpu, w);
 			stay = false
 #endif
 		:: else
@@ -214,7 +260,7 @@ inline look(cpu, may_fire)
 	}
 }
 
-#define LOCALS	byte w, next, now, tries, mine, to; bool ok, stay
+#define LOCALS	byte w, next, now, tries, mine, to, event; bool ok, stay
 
 /* The alarm goes off: tw_wheel_claim(), then tw_event_expire() and cell_expire(). */
 active proctype softirq()
@@ -404,22 +450,57 @@ proctype stranger(byte cpu)
 	busy[cpu] = false
 }
 
+#ifdef PERIODIC
+/* The thread that takes events: ring_take() and cell_goes_on() of tools/lib/cells.c. */
+proctype taker(byte cpu)
+{
+	LOCALS;
+
+end:	do
+	:: atomic {
+		mem[EVENT] ->
+		busy[cpu] = true
+	   };
+		exchange(cpu, EVENT, 0, event);
+		load(cpu, WORD, w);
+		load(cpu, LOOK, next);
+		mine = generation;
+#ifndef BROKEN_PERIODIC_NO_KICK
+		if
+		:: IS(w, mine, PENDING) && TICKS(w) < next -> kick(cpu)
+		:: else
+		fi;
+#endif
+		atomic {
+			w = 0;
+			next = 0;
+			event = 0;
+			busy[cpu] = false
+		}
+	od
+}
+#endif
+
 init {
 	atomic {
 		mem[LOOK] = NEVER;
 		run owner(1);
-		run stranger(2)
+		run stranger(2);
+#ifdef PERIODIC
+		run taker(3)
+#endif
 	};
 end:	do
 	:: clock < LAST -> clock++
 	:: atomic {
 		!calling && alarm > clock && !busy[1] && !busy[2] &&
-		queued[0] == 0 && queued[1] == 0 && queued[2] == 0 ->
+		queued[0] == 0 && queued[1] == 0 && queued[2] == 0 &&
+		TAKER_IDLE ->
 		if
 		:: IS(mem[WORD], generation, PENDING) && generation ->
 			assert(armed);
 			assert(mem[LOOK] == alarm);
-			assert(alarm <= TICKS(mem[WORD]) || gave_up)
+			assert(alarm <= TICKS(mem[WORD]) || gave_up || PARKED)
 		:: else
 		fi
 	   }
