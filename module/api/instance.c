@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/limits.h>
+#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
@@ -287,6 +288,24 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	}
 	instance_list(wheel);
 	return wheel;
+}
+
+/*
+ * tw_instance_cost() - the memory that a wheel of the device takes
+ *
+ * Return: 0, -EINVAL (@config).
+ */
+int tw_instance_cost(const struct twheel_config *config, size_t *cost)
+{
+	struct twheel_geometry geometry;
+	struct twheel *wheel;
+	int ret;
+
+	ret = tw_base_plan(config, &geometry);
+	if (!ret)
+		*cost = roundup_pow_of_two(struct_size(wheel, bases, 1)) +
+			tw_base_cost(&geometry);
+	return ret;
 }
 
 /*

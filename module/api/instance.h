@@ -101,6 +101,7 @@ struct tw_instance_description {
 	bool percpu;
 };
 
+int tw_instance_cost(const struct twheel_config *config, size_t *cost);
 struct twheel *tw_instance_new(const struct twheel_config *config,
 			       struct tw_user_budget *account);
 void tw_instance_describe(const struct twheel *wheel,

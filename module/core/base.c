@@ -90,13 +90,26 @@ int tw_base_plan(const struct twheel_config *config,
 	return 0;
 }
 
+/* tw_base_cost() - the memory of such a base, as the allocators round it up */
+size_t tw_base_cost(const struct twheel_geometry *geometry)
+{
+	size_t buckets = 2 * geometry->slots * geometry->levels;
+	size_t cost = roundup_pow_of_two(buckets * sizeof(struct hlist_head)) +
+		      roundup_pow_of_two(buckets / BITS_PER_BYTE);
+
+	if (tw_clock_steps(geometry->clock))
+		cost *= 2;
+	return roundup_pow_of_two(sizeof(struct twheel_base)) + cost;
+}
+
 static struct twheel_base *base_alloc(struct twheel *owner,
 				      const struct twheel_config *config, int cpu,
 				      int node)
 {
 	struct twheel_base *base;
 
-	base = kzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
+	/* Some pages: another task need not give way for them to lie in a row. */
+	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;
 	tw_clock_init(&base->clock, config, cpu, &base_clock_ops);
@@ -162,7 +175,7 @@ void tw_base_free(struct twheel_base *base)
 	if (!base)
 		return;
 	tw_wheel_exit(&base->wheel);
-	kfree(base);
+	kvfree(base);
 }
 
 static void base_set_alarm(struct twheel_base *base)

@@ -172,6 +172,7 @@ static inline bool tw_base_spend(struct twheel_base *base, u64 start, u64 end,
 
 int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry);
+size_t tw_base_cost(const struct twheel_geometry *geometry);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
 struct twheel_base *tw_base_new_bare(struct twheel *owner,

@@ -17,9 +17,6 @@
 #include "file.h"
 #include "op.h"
 
-/* How many operations are done under one hold of the lock: some microseconds. */
-#define BATCH_CHUNK	32U
-
 /* Longer elements are refused. */
 #define BATCH_OP_SIZE_MAX	4096U
 
@@ -168,7 +165,7 @@ static unsigned int batch_do_chunk(struct tw_file *file,
 				   const struct twheel_batch *batch, u32 first,
 				   union batch_op *ops)
 {
-	unsigned int count = min(batch->count - first, BATCH_CHUNK);
+	unsigned int count = min(batch->count - first, TW_BATCH_CHUNK);
 	unsigned int fetched, answered;
 	int ret;
 
@@ -196,7 +193,7 @@ static union batch_op *batch_get_buffer(struct tw_file *file)
 {
 	union batch_op *ops = xchg(&file->buffer, NULL);
 
-	return ops ?: kmalloc_array(BATCH_CHUNK, sizeof(*ops),
+	return ops ?: kmalloc_array(TW_BATCH_CHUNK, sizeof(*ops),
 				    GFP_KERNEL_ACCOUNT);
 }
 

@@ -7,6 +7,12 @@
 
 struct tw_file;
 
+/* How many operations are done under one hold of the lock: some microseconds. */
+#define TW_BATCH_CHUNK		32U
+
+/* The buffer that a file keeps for them. */
+#define TW_BATCH_BUFFER		(TW_BATCH_CHUNK * sizeof(struct twheel_op))
+
 /* How many operations are done even if a signal waits: some ten microseconds. */
 #define TW_BATCH_UNBROKEN	256U
 

@@ -31,7 +31,7 @@
 static_assert(sizeof(struct twheel_setup) == 32);
 static_assert(sizeof(struct twheel_op) == 64);
 static_assert(sizeof(struct twheel_event) == TWHEEL_EVENT_SIZE_0);
-static_assert(sizeof(struct twheel_info) == 152);
+static_assert(sizeof(struct twheel_info) == 176);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_cancel_all) == 16);
 static_assert(sizeof(struct twheel_file_stats) == 632);
@@ -42,16 +42,18 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
  */
 #define CDEV_SETUP_SIZE	32
 #define CDEV_OP_SIZE	64
-#define CDEV_INFO_SIZE	152
+#define CDEV_INFO_SIZE	176
 #define CDEV_BATCH_SIZE	32
 #define CDEV_CANCEL_ALL_SIZE	16
 #define CDEV_STATS_SIZE	632
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
-	filp->private_data = tw_file_new(&tw_table_ops);
-	if (!filp->private_data)
-		return -ENOMEM;
+	struct tw_file *file = tw_file_new(&tw_table_ops);
+
+	if (IS_ERR(file))
+		return PTR_ERR(file);
+	filp->private_data = file;
 	/* cdev_read() obeys IOCB_NOWAIT, so io_uring polls and needs no thread. */
 	filp->f_mode |= FMODE_NOWAIT;
 	return stream_open(inode, filp);

@@ -7,9 +7,11 @@
  */
 #include <linux/errno.h>
 #include <linux/gfp.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/vmalloc.h>
 
 #include "entry.h"
 
@@ -20,6 +22,36 @@
 static_assert(sizeof(struct tw_entry) == 96 || !IS_ENABLED(CONFIG_64BIT));
 #endif
 
+/* tw_entries_cost() - the memory that tw_entries_grow() takes next */
+size_t tw_entries_cost(const struct tw_entries *entries)
+{
+	bool begins_dir = !(entries->count % (TW_CHUNK_ENTRIES * TW_DIR_CHUNKS));
+
+	return PAGE_ALIGN(TW_CHUNK_BYTES) +
+	       (begins_dir ? TW_DIR_CHUNKS * sizeof(struct tw_entry *) : 0);
+}
+
+/*
+ * Six pages in a row are soon had, or not at all: no other task pays for them. Single
+ * pages do as well.
+ */
+static struct tw_entry *entry_alloc_chunk(void)
+{
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
+	struct tw_entry *chunk;
+
+	chunk = alloc_pages_exact(TW_CHUNK_BYTES, gfp | __GFP_NORETRY | __GFP_NOWARN);
+	return chunk ?: __vmalloc(TW_CHUNK_BYTES, gfp);
+}
+
+static void entry_free_chunk(struct tw_entry *chunk)
+{
+	if (is_vmalloc_addr(chunk))
+		vfree(chunk);
+	else
+		free_pages_exact(chunk, TW_CHUNK_BYTES);
+}
+
 /* tw_entries_exit() - free all entries; none of their timers may be pending */
 void tw_entries_exit(struct tw_entries *entries)
 {
@@ -29,8 +61,7 @@ void tw_entries_exit(struct tw_entries *entries)
 		for (chunk = 0; chunk < TW_DIR_CHUNKS; chunk++) {
 			if (!entries->dirs[dir][chunk])
 				break;
-			free_pages_exact(entries->dirs[dir][chunk],
-					 TW_CHUNK_BYTES);
+			entry_free_chunk(entries->dirs[dir][chunk]);
 			cond_resched();
 		}
 		kfree(entries->dirs[dir]);
@@ -43,8 +74,7 @@ static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel)
 	struct tw_entry *chunk;
 	unsigned int i;
 
-	chunk = alloc_pages_exact(TW_CHUNK_BYTES,
-				  GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	chunk = entry_alloc_chunk();
 	if (!chunk)
 		return NULL;
 	for (i = 0; i < TW_CHUNK_ENTRIES; i++) {

@@ -112,6 +112,7 @@ struct tw_entries {
 	u32 count;
 };
 
+size_t tw_entries_cost(const struct tw_entries *entries);
 void tw_entries_exit(struct tw_entries *entries);
 int tw_entries_grow(struct tw_entries *entries, spinlock_t *lock,
 		    struct twheel *wheel);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* An open file of /dev/twheel: how it is made, and what goes when it is closed. */
-#include <linux/capability.h>
+#include <linux/err.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
-#include <linux/user_namespace.h>
 
 #include "../param.h"
+#include "batch.h"
 #include "file.h"
 #include "ring.h"
 #include "step.h"
@@ -25,25 +26,72 @@ u32 tw_file_limit_timers(void)
 }
 
 /*
+ * What is there from open() on. A buffer is kept after the first batch; what batches have
+ * beside it is there only while they run.
+ */
+static int file_charge_open(const struct tw_payers *payers, u64 *bytes)
+{
+	*bytes = roundup_pow_of_two(sizeof(struct tw_file)) + TW_BATCH_BUFFER +
+		 tw_payers_cost(payers);
+	return tw_payers_charge(payers, 0, *bytes);
+}
+
+/*
+ * tw_file_charge() - have a file's payers pay for more, before it is allocated
+ * @total: how many bytes they pay for with it, added to: of the file, or of what is being
+ *	made for it
+ *
+ * Context: with the file's setup_lock.
+ * Return: 0, -EDQUOT.
+ */
+int tw_file_charge(struct tw_file *file, u64 *total, u32 timers, u64 bytes)
+{
+	int ret = tw_payers_charge(file->payers, timers, bytes);
+
+	lockdep_assert_held(&file->setup_lock);
+	if (!ret)
+		WRITE_ONCE(*total, *total + bytes);
+	return ret;
+}
+
+/* tw_file_uncharge() - take back a charge */
+void tw_file_uncharge(struct tw_file *file, u64 *total, u32 timers, u64 bytes)
+{
+	lockdep_assert_held(&file->setup_lock);
+	WRITE_ONCE(*total, *total - bytes);
+	tw_payers_uncharge(file->payers, timers, bytes);
+}
+
+/*
  * tw_file_new() - make what open() makes
  * @ops: what is done to its timers, until it is set up otherwise
  *
- * Return: the file, or NULL without memory.
+ * Return: the file, or an ERR_PTR: -ENOMEM, -EDQUOT.
  */
 struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 {
-	struct tw_file *file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
 	struct twheel_geometry geometry;
+	struct tw_payers *payers;
+	struct tw_file *file;
+	u64 bytes = 0;
+	int ret;
 
-	if (!file)
-		return NULL;
-	file->user = tw_user_get();
-	if (!file->user) {
-		kfree(file);
-		return NULL;
+	payers = tw_payers_get();
+	if (!payers)
+		return ERR_PTR(-ENOMEM);
+	ret = file_charge_open(payers, &bytes);
+	if (ret) {
+		tw_payers_put(payers);
+		return ERR_PTR(ret);
 	}
-	/* Without an audit record: an open() without it succeeds as well. */
-	file->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
+	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
+	if (!file) {
+		tw_payers_uncharge(payers, 0, bytes);
+		tw_payers_put(payers);
+		return ERR_PTR(-ENOMEM);
+	}
+	file->payers = payers;
+	file->bytes = bytes;
 	mutex_init(&file->setup_lock);
 	spin_lock_init(&file->lock);
 	tw_queue_init(&file->events);
@@ -62,15 +110,17 @@ struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 /* tw_file_free() - free a file that nobody uses any more */
 void tw_file_free(struct tw_file *file)
 {
+	u32 timers = file->entries.count;
+
 	tw_step_unwatch(file);
 	/* These wait for callbacks: none touches an entry afterwards. */
 	twheel_destroy(file->wheel);
 	twheel_destroy(file->delay_wheel);
-	tw_user_uncharge(file->user, file->entries.count);
 	tw_entries_exit(&file->entries);
 	if (IS_ENABLED(CONFIG_64BIT))
 		tw_ring_free(file->ring);
-	tw_user_put(file->user);
 	kfree(file->buffer);
+	tw_payers_uncharge(file->payers, timers, file->bytes);
+	tw_payers_put(file->payers);
 	kfree(file);
 }

@@ -16,16 +16,16 @@
 #include "entry.h"
 #include "timens.h"
 
+struct tw_payers;
 struct tw_ring;
 struct tw_store_ops;
-struct tw_user;
 
 /**
  * struct tw_file - an open file
  * @setup_lock: serialises what sleeps: making wheels, growing the array of entries
  * @lock: guards all fields below; taken by callbacks, and outside of the base lock
- * @user: the user who has opened it
- * @exempt: opened with CAP_SYS_RESOURCE: no limit on the user's timers
+ * @payers: who pays for it
+ * @bytes: the memory that they pay for; only the holder of @setup_lock changes it
  * @wheel: the wheel; NULL until the file is set up or its first timer armed
  * @delay_wheel: on CLOCK_REALTIME and CLOCK_TAI, the wheel on CLOCK_MONOTONIC of timers armed for a
  *	delay; NULL until the first of them is armed
@@ -59,8 +59,8 @@ struct tw_user;
 struct tw_file {
 	struct mutex setup_lock;
 	spinlock_t lock;
-	struct tw_user *user;
-	bool exempt;
+	struct tw_payers *payers;
+	u64 bytes;
 	struct twheel *wheel;
 	struct twheel *delay_wheel;
 	u64 tick_ns;
@@ -91,6 +91,8 @@ struct tw_file {
 
 struct tw_file *tw_file_new(const struct tw_store_ops *ops);
 void tw_file_free(struct tw_file *file);
+int tw_file_charge(struct tw_file *file, u64 *total, u32 timers, u64 bytes);
+void tw_file_uncharge(struct tw_file *file, u64 *total, u32 timers, u64 bytes);
 u32 tw_file_limit_timers(void);
 
 /* The wheel of a file, or NULL. Once it is there, it stays. */

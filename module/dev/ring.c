@@ -83,6 +83,16 @@ static void ring_lay_out(struct twheel_map *map, u32 cells)
 		PAGE_ALIGN((u64)entries * sizeof(u32));
 }
 
+/* tw_ring_cost() - the memory of a ring, with what leads to its pages */
+size_t tw_ring_cost(u32 cells)
+{
+	struct twheel_map map;
+
+	ring_lay_out(&map, cells);
+	return sizeof(struct tw_ring) + map.bytes +
+	       (map.bytes >> PAGE_SHIFT) * (sizeof(struct page *) + sizeof(pte_t));
+}
+
 /*
  * tw_ring_new() - make shared memory
  * @now_ns: the time

@@ -40,6 +40,7 @@ struct tw_ring {
 	unsigned long nr_pages;
 };
 
+size_t tw_ring_cost(u32 cells);
 struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset);
 void tw_ring_free(struct tw_ring *ring);
 int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma);

@@ -39,13 +39,25 @@ u64 tw_setup_tick_min(void)
 	return READ_ONCE(tick_min_ns);
 }
 
-/* @steps: the clock of the file can be set, so that it may have two wheels */
+/*
+ * @steps: the clock of the file can be set, so that it may have two wheels
+ * @bytes: what it costs is added to this
+ */
 static struct twheel *setup_make_wheel(struct tw_file *file,
 				       const struct twheel_config *config,
-				       bool steps)
+				       bool steps, u64 *bytes)
 {
 	unsigned int percent = READ_ONCE(device_share);
 	struct twheel_config mine = *config;
+	struct twheel *wheel;
+	size_t cost;
+	int ret;
+
+	ret = tw_instance_cost(config, &cost);
+	if (!ret)
+		ret = tw_file_charge(file, bytes, 0, cost);
+	if (ret)
+		return ERR_PTR(ret);
 
 	mine.name = "/dev/twheel";
 	mine.data = file;
@@ -53,8 +65,10 @@ static struct twheel *setup_make_wheel(struct tw_file *file,
 	mine.expired = tw_event_expired;
 	/* Two wheels together may take what a file may take. */
 	mine.cpu_budget = steps ? DIV_ROUND_UP(percent, 2) : percent;
-	return tw_instance_new(&mine, file->exempt || !percent ? NULL :
-			       tw_user_cpu_budget(file->user, percent));
+	wheel = tw_instance_new(&mine, tw_payers_cpu_budget(file->payers, percent));
+	if (IS_ERR(wheel))
+		tw_file_uncharge(file, bytes, 0, cost);
+	return wheel;
 }
 
 /**
@@ -62,11 +76,13 @@ static struct twheel *setup_make_wheel(struct tw_file *file,
  * @wheel: the wheel
  * @entries: entries whose timers belong to it
  * @ring: the shared memory, or NULL
+ * @bytes: the memory that is charged for them
  */
 struct setup_parts {
 	struct twheel *wheel;
 	struct tw_entries entries;
 	struct tw_ring *ring;
+	u64 bytes;
 };
 
 /*
@@ -90,6 +106,7 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 		WRITE_ONCE(file->event_size, setup->event_size);
 	file->entries = parts->entries;
 	file->ring = parts->ring;
+	WRITE_ONCE(file->bytes, file->bytes + parts->bytes);
 	if (setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	if (IS_ENABLED(CONFIG_64BIT) && parts->ring)
@@ -104,24 +121,29 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 
 static void setup_free_parts(struct tw_file *file, struct setup_parts *parts)
 {
-	tw_user_uncharge(file->user, parts->entries.count);
+	u32 timers = parts->entries.count;
+
 	tw_entries_exit(&parts->entries);
 	twheel_destroy(parts->wheel);
+	tw_file_uncharge(file, &parts->bytes, timers, parts->bytes);
 }
 
-/* Make more entries, if the user may have them. */
+/*
+ * Make more entries, if the user may have them.
+ * @bytes: what they cost is added to this
+ */
 static int setup_grow(struct tw_file *file, struct tw_entries *entries,
-		      struct twheel *wheel)
+		      struct twheel *wheel, u64 *bytes)
 {
+	size_t cost = tw_entries_cost(entries);
 	int ret;
 
-	lockdep_assert_held(&file->setup_lock);
-	ret = tw_user_charge(file->user, TW_CHUNK_ENTRIES, file->exempt);
+	ret = tw_file_charge(file, bytes, TW_CHUNK_ENTRIES, cost);
 	if (ret)
 		return ret;
 	ret = tw_entries_grow(entries, &file->lock, wheel);
 	if (ret)
-		tw_user_uncharge(file->user, TW_CHUNK_ENTRIES);
+		tw_file_uncharge(file, bytes, TW_CHUNK_ENTRIES, cost);
 	return ret;
 }
 
@@ -132,7 +154,8 @@ static int setup_make_entries(struct tw_file *file, struct setup_parts *parts,
 	int ret = 0;
 
 	while (!ret && parts->entries.count < count) {
-		ret = setup_grow(file, &parts->entries, parts->wheel);
+		ret = setup_grow(file, &parts->entries, parts->wheel,
+				 &parts->bytes);
 		if (!ret && fatal_signal_pending(current))
 			ret = -EINTR;
 		cond_resched();
@@ -140,12 +163,16 @@ static int setup_make_entries(struct tw_file *file, struct setup_parts *parts,
 	return ret;
 }
 
-static int setup_make_ring(struct setup_parts *parts,
+static int setup_make_ring(struct tw_file *file, struct setup_parts *parts,
 			   const struct twheel_setup *setup)
 {
 	struct twheel_geometry geometry;
 	struct tw_ring *ring;
+	int ret;
 
+	ret = tw_file_charge(file, &parts->bytes, 0, tw_ring_cost(setup->max_timers));
+	if (ret)
+		return ret;
 	twheel_get_geometry(parts->wheel, &geometry);
 	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
 			   twheel_now(parts->wheel),
@@ -163,13 +190,14 @@ static int setup_make_parts(struct tw_file *file, struct setup_parts *parts,
 	int ret;
 
 	parts->wheel = setup_make_wheel(file, config,
-					tw_clockid_steps(setup->clockid));
+					tw_clockid_steps(setup->clockid),
+					&parts->bytes);
 	if (IS_ERR(parts->wheel))
 		return PTR_ERR(parts->wheel);
 	ret = setup_make_entries(file, parts, count);
 	if (IS_ENABLED(CONFIG_64BIT) && !ret &&
 	    setup->flags & TWHEEL_SETUP_CELLS)
-		ret = setup_make_ring(parts, setup);
+		ret = setup_make_ring(file, parts, setup);
 	return ret;
 }
 
@@ -286,7 +314,7 @@ int tw_setup_make_room(struct tw_file *file)
 	 * not held, and entries are taken meanwhile: one more chunk does no harm.
 	 */
 	else if (!data_race(READ_ONCE(file->entries.free)))
-		ret = setup_grow(file, &file->entries, file->wheel);
+		ret = setup_grow(file, &file->entries, file->wheel, &file->bytes);
 	mutex_unlock(&file->setup_lock);
 	return ret;
 }
@@ -306,7 +334,7 @@ static void setup_install_delay_wheel(struct tw_file *file, struct twheel *wheel
  * The file has its first wheel already. The second differs only in its clock.
  *
  * Context: process, may sleep.
- * Return: 0, -ENOMEM.
+ * Return: 0, -EDQUOT, -ENOMEM.
  */
 int tw_setup_make_delay_wheel(struct tw_file *file)
 {
@@ -324,7 +352,7 @@ int tw_setup_make_delay_wheel(struct tw_file *file)
 	mutex_lock(&file->setup_lock);
 	/* Another thread may have made it while this one waited. */
 	if (!file->delay_wheel) {
-		wheel = setup_make_wheel(file, &config, true);
+		wheel = setup_make_wheel(file, &config, true, &file->bytes);
 		ret = PTR_ERR_OR_ZERO(wheel);
 		if (!ret)
 			setup_install_delay_wheel(file, wheel);

@@ -97,8 +97,11 @@ static void stats_fill_info(struct tw_file *file, struct twheel_info *info,
 		.cancelled	= stats->cancelled,
 		.passes		= stats->passes,
 		.threaded	= stats->threaded,
-		.user_timers	= tw_user_timers(file->user),
-		.user_limit	= file->exempt ? TWHEEL_NO_LIMIT : tw_user_limit(),
+		.user_timers	= tw_payers_timers(file->payers),
+		.user_limit	= tw_payers_limit_timers(file->payers),
+		.file_memory	= READ_ONCE(file->bytes),
+		.user_memory	= tw_payers_bytes(file->payers),
+		.user_memory_limit = tw_payers_limit_bytes(file->payers),
 	};
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_ops(file)->mapped)
 		info->map_bytes = tw_ring_bytes(file->ring);
@@ -128,6 +131,9 @@ static noinline unsigned int stats_show_info(struct seq_file *seq, struct tw_fil
 	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
 	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
 	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
+	seq_printf(seq, "file_memory:\t%llu\n", info.file_memory);
+	seq_printf(seq, "user_memory:\t%llu\n", info.user_memory);
+	seq_printf(seq, "user_memory_limit:\t%llu\n", info.user_memory_limit);
 	return info.levels;
 }
 

@@ -10,11 +10,16 @@
 
 static void info_print_json(const struct twheel_info *info)
 {
-	printf("{\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu,\"tick_min_ns\":%llu,\"slots\":%u,\"levels\":%u,\"max_timers\":%u,\"limit_timers\":%u,\"features\":%llu}\n",
+	printf("{\"clock\":\"%s\",\"now_ns\":%llu,\"tick_ns\":%llu,\"tick_min_ns\":%llu,\"slots\":%u,\"levels\":%u,\"max_timers\":%u,\"limit_timers\":%u,\"file_memory\":%llu,\"user_timers\":%llu,\"user_limit\":%llu,\"user_memory\":%llu,\"user_memory_limit\":%llu,\"features\":%llu}\n",
 	       clock_name(info->clockid), (unsigned long long)info->now_ns,
 	       (unsigned long long)info->tick_ns,
 	       (unsigned long long)info->tick_min_ns, info->slots,
 	       info->levels, info->max_timers, info->limit_timers,
+	       (unsigned long long)info->file_memory,
+	       (unsigned long long)info->user_timers,
+	       (unsigned long long)info->user_limit,
+	       (unsigned long long)info->user_memory,
+	       (unsigned long long)info->user_memory_limit,
 	       (unsigned long long)info->features);
 }
 
@@ -40,6 +45,16 @@ static void info_print_features(uint64_t mask)
 	printf("\n");
 }
 
+/* What a user has, and may have. */
+static void info_print_account(const char *what, uint64_t has, uint64_t limit)
+{
+	printf("  %-12s %llu of ", what, (unsigned long long)has);
+	if (limit == TWHEEL_NO_LIMIT)
+		printf("any number\n");
+	else
+		printf("%llu\n", (unsigned long long)limit);
+}
+
 static void info_print_text(const struct twheel_info *info)
 {
 	char buf[32];
@@ -51,10 +66,15 @@ static void info_print_text(const struct twheel_info *info)
 	printf("  levels       %u, of 2 x %u slots\n", info->levels,
 	       info->slots);
 	printf("  timers       up to %u\n", info->max_timers);
+	printf("  memory       %llu bytes when it is opened\n",
+	       (unsigned long long)info->file_memory);
 	printf("Limits:\n");
 	printf("  tick         %s or more\n",
 	       format_duration(info->tick_min_ns, buf, sizeof(buf)));
 	printf("  timers       %u or fewer\n", info->limit_timers);
+	printf("You have, in all files:\n");
+	info_print_account("timers", info->user_timers, info->user_limit);
+	info_print_account("bytes", info->user_memory, info->user_memory_limit);
 	info_print_features(info->features);
 }
 

@@ -7,10 +7,11 @@
  * When the timer expires, the program takes its event with read(); poll() and epoll say
  * when there is an event. No event is ever lost: its record lives in the timer.
  *
- * Timers count against the user (the real uid) who opened the file, even if another
- * process uses it later, by inheritance or over a socket. A user namespace changes
- * nothing, and its root is not exempt. The memory for timers is charged to the memory
- * cgroup of the task that arms them.
+ * Timers, and the memory of files, count against the user (the real uid) who opened the
+ * file, even if another process uses it later, by inheritance or over a socket. They also
+ * count against the owner of his user namespace, and of each one around that. Root of a
+ * user namespace is not exempt. Memory is charged to the memory cgroup of the task that
+ * needs it, too.
  *
  * Rules that hold for every call:
  *  - Times are nanoseconds on the wheel's clock, except where TWHEEL_MONOTONIC says
@@ -407,13 +408,17 @@ struct twheel_event {
  * @threaded: how often a thread did this work, because the file, or all files of its user
  *	together, took more than their CPU budget (module parameter device_share). Then
  *	the events of this file, or of this user, are late, and nobody else's
- * @user_timers: how many timers the user who opened this file has room for, in all files.
- *	A file gets room for 256 at a time, and gives it back when it is closed
+ * @user_timers: how many timers the user who opened this file has room for, in all files;
+ *	or the owner of one of his user namespaces, if that is more. A file gets room for
+ *	256 at a time, and gives it back when it is closed
  * @user_limit: the limit for that (module parameter user_timers); TWHEEL_NO_LIMIT if the
  *	file was opened with CAP_SYS_RESOURCE
  * @map_bytes: the size of the mapping; 0 in a file without cells
  * @event_size: how many bytes each record of read() has
  * @reserved: 0
+ * @file_memory: how many bytes this file takes in the kernel
+ * @user_memory: how many bytes all files of that user take
+ * @user_memory_limit: the limit for that (module parameter user_memory), likewise
  *
  * The counters from @timers to @threaded are a snapshot, taken together.
  */
@@ -441,6 +446,9 @@ struct twheel_info {
 	__aligned_u64 map_bytes;
 	__u32 event_size;
 	__u32 reserved;
+	__aligned_u64 file_memory;
+	__aligned_u64 user_memory;
+	__aligned_u64 user_memory_limit;
 };
 
 /* The number of counts of lateness: one for each bit of a time. */
@@ -504,8 +512,9 @@ struct twheel_file_stats {
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_TYPE, 0x00, struct twheel_info)
 /*
  * TWHEEL_IOC_SETUP: see struct twheel_setup.
- * Errors: EINVAL (clock, tick, slots, limit, event_size, flags, reserved), EBUSY, ENOMEM;
- * with TWHEEL_SETUP_CELLS also EDQUOT (the user's limit on timers), EINTR.
+ * Errors: EINVAL (clock, tick, slots, limit, event_size, flags, reserved), EBUSY, ENOMEM,
+ * EDQUOT (the user's limit on memory); with TWHEEL_SETUP_CELLS also EDQUOT (on timers),
+ * EINTR. open() has ENOMEM and EDQUOT as well.
  */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x01, struct twheel_setup)
 /*
@@ -514,7 +523,7 @@ struct twheel_file_stats {
  * the operation says, and keeps its identifier. Then it returns 1 if the timer was pending,
  * 2 if it had fired and its unread event is withdrawn. In a file with cells, the lower half
  * of such an @id is the cell, and a timer that has fired gives way to a new one.
- * Errors: EINVAL, ENOSPC (the file's limit on timers), EDQUOT (the user's limit), ENOMEM,
+ * Errors: EINVAL, ENOSPC (the file's limit on timers), EDQUOT (the user's limits), ENOMEM,
  * EFAULT; in a file with cells EBUSY (the cell has a timer), ERANGE (the deadline or the
  * period is beyond what a cell's word can say).
  */
@@ -532,8 +541,8 @@ struct twheel_file_stats {
  * changes, and @deadline_ns says what it is. Returns 2 if a periodic timer had fired: its
  * unread event is withdrawn.
  * Errors: EINVAL, ENOENT (no such timer, or its event was read), EALREADY (it has fired,
- * its event can be read, and it has no period, or the flag is TWHEEL_LATER), ENOMEM (on
- * CLOCK_REALTIME, for a delay), ERANGE (as arm). TWHEEL_LATER cannot compare times on
+ * its event can be read, and it has no period, or the flag is TWHEEL_LATER), ENOMEM and
+ * EDQUOT (on CLOCK_REALTIME, for a delay), ERANGE (as arm). TWHEEL_LATER cannot compare times on
  * different clocks: on CLOCK_REALTIME it is EINVAL for a delay if a time was armed, and
  * vice versa.
  */

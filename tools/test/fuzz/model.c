@@ -142,8 +142,7 @@ uint32_t model_setup(const struct file_model *file,
 	if (file->wheel)
 		return OUT_EBUSY;
 	/* Memory for cells may exceed a limit. */
-	return OUT_0 | (cells ? OUT_ENOMEM : 0) |
-	       (cells && !file->exempt ? OUT_EDQUOT : 0);
+	return OUT_0 | (cells ? OUT_ENOMEM : 0) | (file->exempt ? 0 : OUT_EDQUOT);
 }
 
 void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
@@ -215,7 +214,7 @@ static uint32_t model_modify(const struct file_model *file,
 		return OUT_EINVAL;
 	if (!model_is_exact(file))
 		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY | OUT_MORE |
-		       OUT_ERANGE;
+		       OUT_ERANGE | OUT_EDQUOT;
 	timer = model_find_live(file, op->id);
 	if (!timer)
 		return OUT_ENOENT;
@@ -224,7 +223,8 @@ static uint32_t model_modify(const struct file_model *file,
 		return OUT_EINVAL;
 	if (later)
 		return OUT_0 | OUT_EALREADY | OUT_MORE;
-	return OUT_0 | (timer->op.period_ns ? OUT_MORE : OUT_EALREADY);
+	return OUT_0 | (timer->op.period_ns ? OUT_MORE : OUT_EALREADY) |
+	       (clock_steps(file->clockid) && !file->exempt ? OUT_EDQUOT : 0);
 }
 
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op)

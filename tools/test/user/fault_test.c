@@ -31,12 +31,13 @@ static long open_one(void *arg)
 static void opens(void)
 {
 	int other = dev_open(), next = dev_open();
-	struct twheel_info was = dev_state(other);
+	struct twheel_info was;
 	struct fault fault;
 	unsigned int n;
 
 	fault_prepare();
 	close(next);
+	was = dev_state(other);
 	FAULT_SWEEP(n, fault, 1) {
 		fault = fault_call(n, open_one, NULL);
 		if (fault_survived(&fault)) {

@@ -26,7 +26,8 @@ int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg)
 	NEED(child >= 0);
 	if (!child) {
 		NEED(setgid(uid) == 0 && setuid(uid) == 0);
-		_exit(fn(arg));
+		status = fn(arg);
+		_exit(status ?: tap_failed());
 	}
 	NEED(waitpid(child, &status, 0) == child);
 	NEED(WIFEXITED(status));
@@ -66,6 +67,8 @@ void dev_same(int fd, const struct twheel_info *was)
 	CHECK_EQ(is.armed, was->armed);
 	CHECK_EQ(is.cancelled, was->cancelled);
 	CHECK_EQ(is.user_timers, was->user_timers);
+	CHECK_EQ(is.file_memory, was->file_memory);
+	CHECK_EQ(is.user_memory, was->user_memory);
 	NEED(!memcmp(&is, was, sizeof(is)));
 }
 

@@ -100,7 +100,10 @@ AT(twheel_info, user_limit, 128);
 AT(twheel_info, map_bytes, 136);
 AT(twheel_info, event_size, 144);
 AT(twheel_info, reserved, 148);
-SIZE(twheel_info, 152);
+AT(twheel_info, file_memory, 152);
+AT(twheel_info, user_memory, 160);
+AT(twheel_info, user_memory_limit, 168);
+SIZE(twheel_info, 176);
 
 AT(twheel_file_stats, wheel, 0);
 AT(twheel_file_stats, reserved, 4);

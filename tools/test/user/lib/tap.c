@@ -44,6 +44,11 @@ bool tap_check(bool good, const char *file, int line, const char *format, ...)
 	return false;
 }
 
+bool tap_failed(void)
+{
+	return failed;
+}
+
 void tap_abort(void)
 {
 	fflush(stdout);

@@ -27,6 +27,9 @@ _Noreturn void tap_skip(const char *format, ...)
 bool tap_check(bool good, const char *file, int line, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
 
+/* Has a check failed? For the exit status of a process that the test has made. */
+bool tap_failed(void);
+
 /* End the test as failed. */
 _Noreturn void tap_abort(void);
 
