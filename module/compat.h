@@ -10,6 +10,7 @@
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
+#include <linux/kthread.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
@@ -25,6 +26,11 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
+#endif
+
+/* 6.14: a worker thread is made and woken up by a function of another name. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
+#define kthread_run_worker	kthread_create_worker
 #endif
 
 /* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */

@@ -107,6 +107,7 @@ static int instance_make_base(struct twheel *wheel,
 	base->id = wheel->id;
 	base->name = wheel->name;
 	base->user_budget = wheel->user_budget;
+	base->clock.server = wheel->server;
 	base->silent = wheel->device;
 	if (wheel->nr_bases > 1)
 		base->plain = 0;
@@ -258,7 +259,8 @@ void tw_instance_describe(const struct twheel *wheel,
 
 static struct twheel *instance_new(const struct twheel_config *config,
 				   struct module *owner,
-				   struct tw_user_budget *account, bool device)
+				   struct tw_user_budget *account,
+				   struct tw_server *server, bool device)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel_geometry geometry;
@@ -276,6 +278,7 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	wheel->device = device;
 	wheel->nr_bases = cpus;
 	wheel->user_budget = account;
+	wheel->server = server;
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
@@ -310,15 +313,16 @@ int tw_instance_cost(const struct twheel_config *config, size_t *cost)
 
 /*
  * tw_instance_new() - make a wheel of the device
- * @account: the CPU budget that it shares with other wheels, besides its own; or NULL.
- *	It has to outlive the wheel
+ * @account: the CPU budget that it shares with other wheels, besides its own; or NULL
+ * @server: whose thread serves it when it takes too much. Both have to outlive the wheel
  *
  * As __twheel_create(); but such a wheel is no module's, and nobody observes it.
  */
 struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct tw_user_budget *account)
+			       struct tw_user_budget *account,
+			       struct tw_server *server)
 {
-	return instance_new(config, THIS_MODULE, account, true);
+	return instance_new(config, THIS_MODULE, account, server, true);
 }
 
 /**
@@ -340,7 +344,7 @@ struct twheel *tw_instance_new(const struct twheel_config *config,
 struct twheel *__twheel_create(const struct twheel_config *config,
 			       struct module *owner)
 {
-	return instance_new(config, owner, NULL, false);
+	return instance_new(config, owner, NULL, NULL, false);
 }
 TW_EXPORT(__twheel_create);
 
@@ -554,8 +558,9 @@ int __init tw_instances_init(void)
 
 	tw_debug_set_withdraw(tw_cancel_misused);
 	/*
-	 * Unbound: on housekeeping CPUs. Few threads, so that all greedy wheels together
-	 * leave most of the machine to others. Files in sysfs change both.
+	 * For wheels of modules; a user of the device has a thread of his own. Unbound: on
+	 * housekeeping CPUs. Few threads, so that all greedy wheels together leave most of
+	 * the machine to others. Files in sysfs change both.
 	 */
 	instance_overload = alloc_workqueue("twheel_overload",
 					    WQ_UNBOUND | WQ_SYSFS | WQ_MEM_RECLAIM,

@@ -12,6 +12,7 @@
 
 #include "../core/quota.h"
 
+struct tw_server;
 struct tw_user_budget;
 struct twheel_base;
 struct twheel_config;
@@ -27,6 +28,7 @@ struct twheel_config;
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @quota: what is left of its limit
  * @user_budget: what it may take of a CPU together with others, or NULL
+ * @server: whose thread serves it when it takes too much, or NULL
  * @workqueue: its own, or NULL
  * @link: among all wheels
  * @cpus: to hear of CPUs that come and go
@@ -48,6 +50,7 @@ struct twheel {
 	unsigned int nr_bases;
 	struct tw_quota quota;
 	struct tw_user_budget *user_budget;
+	struct tw_server *server;
 	struct workqueue_struct *workqueue;
 	struct list_head link;
 	struct hlist_node cpus;
@@ -103,7 +106,8 @@ struct tw_instance_description {
 
 int tw_instance_cost(const struct twheel_config *config, size_t *cost);
 struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct tw_user_budget *account);
+			       struct tw_user_budget *account,
+			       struct tw_server *server);
 void tw_instance_describe(const struct twheel *wheel,
 			  struct tw_instance_description *description);
 void tw_instances_observe(const struct tw_instance_observer *observer);

@@ -162,8 +162,11 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 static inline bool tw_base_spend(struct twheel_base *base, u64 start, u64 end,
 				 bool threaded)
 {
-	bool over = tw_budget_spend(&base->budget, start, end);
+	bool over;
 
+	if (!threaded)
+		start -= TW_BUDGET_AROUND;
+	over = tw_budget_spend(&base->budget, start, end);
 	if (base->user_budget &&
 	    tw_user_budget_spend(base->user_budget, threaded ? end : start, end))
 		over = true;

@@ -27,6 +27,13 @@
 
 #include "../compat.h"
 #include "clock.h"
+#include "server.h"
+
+/*
+ * While a thread calls the alarm function, the alarm goes off at multiples of this. So what
+ * its interrupts take beside the thread's time is little, and shared by all such clocks.
+ */
+#define CLOCK_GRAIN	(4 * NSEC_PER_MSEC)
 
 static ktime_t clock_ktime(u64 ns)
 {
@@ -42,6 +49,13 @@ static bool clock_uses_work(const struct tw_clock *clock)
 
 static void clock_queue_work(struct tw_clock *clock)
 {
+	struct kthread_worker *worker = clock->server ?
+					tw_server_worker(clock->server) : NULL;
+
+	if (worker) {
+		kthread_queue_work(worker, &clock->serve);
+		return;
+	}
 	/* A CPU that has never been online has no worker. */
 	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
 		queue_work(clock->workqueue, &clock->work);
@@ -114,17 +128,29 @@ static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
 	return clock_go_off(container_of(timer, struct tw_clock, relay));
 }
 
+static void clock_serve_over(struct tw_clock *clock)
+{
+	local_bh_disable();
+	clock->ops->alarm(clock, true);
+	local_bh_enable();
+}
+
+static void clock_serve(struct kthread_work *work)
+{
+	clock_serve_over(container_of(work, struct tw_clock, serve));
+}
+
 static void clock_work(struct work_struct *work)
 {
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
-	if (clock->context == TWHEEL_CONTEXT_WORK) {
+	if (clock->context == TWHEEL_CONTEXT_WORK)
 		clock->ops->alarm(clock, true);
-		return;
-	}
-	local_bh_disable();
-	clock->ops->alarm(clock, true);
-	local_bh_enable();
+	else if (clock->server && tw_server_start(clock->server))
+		/* From now on its thread does it. */
+		clock_queue_work(clock);
+	else
+		clock_serve_over(clock);
 }
 
 /* On the target CPU, in hard interrupt. */
@@ -172,6 +198,7 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 			      clock_call_mode(clock));
 	INIT_CSD(&clock->csd, clock_kicked, clock);
 	INIT_WORK(&clock->work, clock_work);
+	kthread_init_work(&clock->serve, clock_serve);
 }
 
 /* tw_clock_now() - the time in ns */
@@ -220,6 +247,12 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 	hrtimer_start(&clock->timer, clock_ktime(ns), clock->mode);
 }
 
+static u64 clock_coarse(u64 ns)
+{
+	return ns > KTIME_MAX - CLOCK_GRAIN ? ns :
+	       DIV_ROUND_UP_ULL(ns, CLOCK_GRAIN) * CLOCK_GRAIN;
+}
+
 /*
  * tw_clock_resume() - tw_clock_set() from the alarm function
  * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
@@ -236,6 +269,8 @@ bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 		clock_queue_work(clock);
 		return false;
 	}
+	if (READ_ONCE(clock->hand_over))
+		ns = clock_coarse(ns);
 	if (threaded || clock->relays || tw_clock_is_remote(clock) ||
 	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
@@ -266,4 +301,7 @@ void tw_clock_stop(struct tw_clock *clock)
 		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
+	/* After the other, which may have queued it. */
+	if (clock->server)
+		kthread_cancel_work_sync(&clock->serve);
 }

@@ -9,6 +9,7 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
+#include <linux/kthread.h>
 #include <linux/smp.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -19,6 +20,7 @@
 #define TW_ANY_CPU	(-1)
 
 struct tw_clock;
+struct tw_server;
 
 /**
  * struct tw_clock_ops - what a clock calls
@@ -51,6 +53,9 @@ struct tw_clock_ops {
  * @csd: kicks the target CPU
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
+ * @server: whose thread calls the alarm function when it is handed over; NULL: the
+ *	workqueue does
+ * @serve: has that thread do it
  * @relay: with @relays, calls the alarm function once the alarm has gone off
  */
 struct tw_clock {
@@ -69,6 +74,8 @@ struct tw_clock {
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
+	struct tw_server *server;
+	struct kthread_work serve;
 	struct hrtimer relay;
 };
 

@@ -65,7 +65,8 @@ static struct twheel *setup_make_wheel(struct tw_file *file,
 	mine.expired = tw_event_expired;
 	/* Two wheels together may take what a file may take. */
 	mine.cpu_budget = steps ? DIV_ROUND_UP(percent, 2) : percent;
-	wheel = tw_instance_new(&mine, tw_payers_cpu_budget(file->payers, percent));
+	wheel = tw_instance_new(&mine, tw_payers_cpu_budget(file->payers, percent),
+				file->payers->server);
 	if (IS_ERR(wheel))
 		tw_file_uncharge(file, bytes, 0, cost);
 	return wheel;

@@ -22,6 +22,7 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "../core/server.h"
 #include "../core/user_budget.h"
 #include "../param.h"
 #include "user.h"
@@ -46,6 +47,7 @@ TW_PARAM(device_share_all, 0, 100,
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these have
  * @account: what the wheels of these take of each CPU together
+ * @servers: of his files, one for each combination of cgroups that opened them
  */
 struct tw_user {
 	struct hlist_node link;
@@ -54,6 +56,19 @@ struct tw_user {
 	atomic_long_t timers;
 	atomic_long_t bytes;
 	struct tw_user_budget account;
+	struct list_head servers;
+};
+
+/**
+ * struct user_server - a server of a user
+ * @link: among those of the user
+ * @files: the number of open files that it serves
+ * @server: the server
+ */
+struct user_server {
+	struct list_head link;
+	unsigned long files;
+	struct tw_server server;
 };
 
 #define USER_BUCKETS		64U
@@ -105,6 +120,7 @@ static struct tw_user *user_new(kuid_t uid)
 	user->account.all = &users_budget;
 	user->uid = uid;
 	user->files = 1;
+	INIT_LIST_HEAD(&user->servers);
 	return user;
 }
 
@@ -149,6 +165,58 @@ static void user_put(struct tw_user *user)
 	user_free(user);
 }
 
+/* A file more for a server that does for the caller; else NULL. */
+static struct user_server *user_find_server(struct tw_user *user)
+{
+	struct user_server *server;
+
+	lockdep_assert_held(&users_lock);
+	list_for_each_entry(server, &user->servers, link) {
+		if (tw_server_is_like(&server->server, current)) {
+			server->files++;
+			return server;
+		}
+	}
+	return NULL;
+}
+
+static struct tw_server *user_get_server(struct tw_user *user)
+{
+	struct user_server *server, *fresh;
+
+	mutex_lock(&users_lock);
+	server = user_find_server(user);
+	mutex_unlock(&users_lock);
+	if (server)
+		return &server->server;
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	if (!fresh)
+		return NULL;
+	fresh->files = 1;
+	/* If another file is being opened, there may be two. That does no harm. */
+	tw_server_init(&fresh->server, __kuid_val(user->uid));
+	mutex_lock(&users_lock);
+	list_add(&fresh->link, &user->servers);
+	mutex_unlock(&users_lock);
+	return &fresh->server;
+}
+
+static void user_put_server(struct tw_server *of_file)
+{
+	struct user_server *server = container_of(of_file, struct user_server, server);
+	bool last;
+
+	mutex_lock(&users_lock);
+	last = !--server->files;
+	if (last)
+		list_del(&server->link);
+	mutex_unlock(&users_lock);
+	if (!last)
+		return;
+	tw_server_exit(&server->server);
+	kfree(server);
+}
+
 /* The caller, and the owners of his user namespaces. Returns how many they are. */
 static unsigned int payers_find(kuid_t uids[PAYERS_MAX])
 {
@@ -186,12 +254,19 @@ struct tw_payers *tw_payers_get(void)
 		}
 		payers->users[payers->count++] = user;
 	}
+	payers->server = user_get_server(payers->users[count - 1]);
+	if (!payers->server) {
+		tw_payers_put(payers);
+		return NULL;
+	}
 	return payers;
 }
 
 /* tw_payers_put() - a file is closed, and all that it had is uncharged */
 void tw_payers_put(struct tw_payers *payers)
 {
+	if (payers->server)
+		user_put_server(payers->server);
 	while (payers->count)
 		user_put(payers->users[--payers->count]);
 	kfree(payers);
@@ -204,7 +279,7 @@ size_t tw_payers_cost(const struct tw_payers *payers)
 		      num_possible_cpus() * sizeof(struct tw_budget);
 
 	return roundup_pow_of_two(struct_size(payers, users, payers->count)) +
-	       payers->count * user;
+	       roundup_pow_of_two(sizeof(struct user_server)) + payers->count * user;
 }
 
 /* tw_users_init() - the module is loaded. Return: 0, -ENOMEM. */

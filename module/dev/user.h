@@ -8,12 +8,14 @@
 
 #include <linux/types.h>
 
+struct tw_server;
 struct tw_user;
 struct tw_user_budget;
 
 /**
  * struct tw_payers - who pays for a file: a user, and the owners of his user namespaces
  * @exempt: opened with CAP_SYS_RESOURCE: there is no limit
+ * @server: whose thread serves the file when it takes too much
  * @count: how many there are, each once
  * @users: the user who opened the file, and then outwards
  *
@@ -22,6 +24,7 @@ struct tw_user_budget;
  */
 struct tw_payers {
 	bool exempt;
+	struct tw_server *server;
 	unsigned int count;
 	struct tw_user *users[];
 };

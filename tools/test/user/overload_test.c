@@ -4,12 +4,18 @@
  * than root that exceed it files_together.
  */
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <errno.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -183,12 +189,161 @@ static void no_budget_no_thread(void)
 	close(fd);
 }
 
+/* The process of a user's thread; 0 if there is none. */
+static pid_t thread_of(unsigned int uid)
+{
+	DIR *proc = opendir("/proc");
+	char want[32], path[64], is[32];
+	struct dirent *entry;
+	pid_t found = 0;
+
+	NEED(proc);
+	snprintf(want, sizeof(want), "twheel/%u\n", uid);
+	while (!found && (entry = readdir(proc))) {
+		pid_t pid = atoi(entry->d_name);
+		FILE *file;
+
+		snprintf(path, sizeof(path), "/proc/%d/comm", pid);
+		file = pid ? fopen(path, "r") : NULL;
+		if (!file)
+			continue;
+		if (fgets(is, sizeof(is), file) && !strcmp(is, want))
+			found = pid;
+		fclose(file);
+	}
+	closedir(proc);
+	return found;
+}
+
+/* Exceed the budget of a file until its thread is there. */
+static pid_t overload(int fd, unsigned int uid)
+{
+	pid_t thread = 0;
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS && !dev_info(fd).threaded; i++)
+		expire_many(fd, GREEDY);
+	CHECK(dev_info(fd).threaded);
+	thread = thread_of(uid);
+	CHECK(thread);
+	return thread;
+}
+
+/* In which cgroups is a process, as /proc says it? */
+static void read_cgroups(pid_t pid, char *text, size_t size)
+{
+	char path[64];
+	FILE *file;
+	size_t n;
+
+	snprintf(path, sizeof(path), "/proc/%d/cgroup", pid);
+	file = fopen(path, "r");
+	NEED(file);
+	n = fread(text, 1, size - 1, file);
+	text[n] = '\0';
+	fclose(file);
+}
+
+enum { THREAD_UID = 1050 };
+
+static int thread_is_ours(int unused)
+{
+	char ours[512], its[512];
+	int fd = dev_open(), more = dev_open();
+	pid_t thread = overload(fd, THREAD_UID);
+
+	(void)unused;
+	read_cgroups(getpid(), ours, sizeof(ours));
+	read_cgroups(thread, its, sizeof(its));
+	printf("# in %s", its);
+	CHECK(!strcmp(ours, its));
+	CHECK(strstr(its, "/twheel"));
+	CHECK_EQ(getpriority(PRIO_PROCESS, thread), 0);
+	/* Of all files. */
+	CHECK_EQ(overload(more, THREAD_UID), thread);
+	close(fd);
+	CHECK_EQ(thread_of(THREAD_UID), thread);
+	close(more);
+	CHECK_EQ(thread_of(THREAD_UID), 0);
+	return 0;
+}
+
+static void thread_is_in_the_users_cgroups(void)
+{
+	char root[32] = "/tmp/cgroup-XXXXXX", group[64], procs[96];
+	struct stat st;
+	pid_t child;
+	FILE *file;
+	int status;
+
+	NEED(mkdtemp(root));
+	if (mount("none", root, "cgroup2", 0, NULL)) {
+		rmdir(root);
+		tap_skip("no cgroups here: %s", strerror(errno));
+	}
+	device_share_set("1");
+	atexit(device_share_reset);
+	NEED(stat("/dev/twheel", &st) == 0);
+	NEED(chmod("/dev/twheel", 0666) == 0);
+	snprintf(group, sizeof(group), "%s/twheel", root);
+	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
+	NEED(mkdir(group, 0755) == 0);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		file = fopen(procs, "w");
+		NEED(file && fputs("0", file) >= 0 && fclose(file) == 0);
+		_exit(dev_as_user(THREAD_UID, thread_is_ours, 0));
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	/* It has left the cgroup with the files. */
+	CHECK_EQ(rmdir(group), 0);
+	CHECK_EQ(umount2(root, MNT_DETACH), 0);
+	CHECK_EQ(rmdir(root), 0);
+	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
+/* Who opened the file has ended, and left it to this process. */
+static int thread_gives_way(int unused)
+{
+	int fd, status;
+	pid_t child, thread;
+
+	(void)unused;
+	/* The child has the same descriptors. */
+	child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	NEED(child >= 0);
+	if (!child)
+		_exit(dev_open());
+	NEED(waitpid(child, &status, 0) == child);
+	fd = WEXITSTATUS(status);
+	thread = overload(fd, THREAD_UID + 1);
+	CHECK_EQ(getpriority(PRIO_PROCESS, thread), 19);
+	return 0;
+}
+
+static void thread_of_nobody_gives_way(void)
+{
+	struct stat st;
+
+	device_share_set("1");
+	atexit(device_share_reset);
+	NEED(stat("/dev/twheel", &st) == 0);
+	NEED(chmod("/dev/twheel", 0666) == 0);
+	CHECK_EQ(dev_as_user(THREAD_UID + 1, thread_gives_way, 0), 0);
+	CHECK_EQ(thread_of(THREAD_UID + 1), 0);
+	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
 		TAP(greedy_gets_a_thread),
 		TAP(files_of_a_user_are_one),
 		TAP(no_budget_no_thread),
+		TAP(thread_is_in_the_users_cgroups),
+		TAP(thread_of_nobody_gives_way),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The thread that serves a user's bases while they exceed their budgets.
+ *
+ * It is made when it is needed first, in the cgroups of a task of that user. So the limits
+ * of these cgroups hold for it, and beside other users it is one ordinary task more.
+ */
+#ifndef _TWHEEL_SERVER_H
+#define _TWHEEL_SERVER_H
+
+#include <linux/kthread.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/types.h>
+
+struct task_struct;
+
+/**
+ * struct tw_server - such a thread
+ * @worker: the thread, or NULL. Once it is there, it stays
+ * @making: serialises making it
+ * @lock: guards @likeness
+ * @likeness: the task whose cgroups it joins
+ * @uid: the user, for its name
+ */
+struct tw_server {
+	struct kthread_worker *worker;
+	struct mutex making;
+	spinlock_t lock;
+	struct task_struct *likeness;
+	unsigned int uid;
+};
+
+void tw_server_init(struct tw_server *server, unsigned int uid);
+void tw_server_exit(struct tw_server *server);
+bool tw_server_is_like(struct tw_server *server, struct task_struct *task);
+struct kthread_worker *tw_server_start(struct tw_server *server);
+
+/* tw_server_worker() - the thread, if it is there */
+static inline struct kthread_worker *tw_server_worker(const struct tw_server *server)
+{
+	/* Pairs with tw_server_start(). */
+	return smp_load_acquire(&server->worker);
+}
+
+#endif /* _TWHEEL_SERVER_H */
