@@ -19,6 +19,8 @@ memory=4096 limit=${TIMEOUT:-600}
 checks=(
 	"cells		cells.pml"
 	"cells-periodic	cells.pml -DPERIODIC -DARMS=1"
+	"sweep		sweep.pml"
+	"sweep-sc	sweep.pml -DSC -DOTHERS=2"
 	"ring		ring.pml"
 	"sync		sync.pml"
 	"bases		bases.pml"
