@@ -11,6 +11,7 @@
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
 #include <linux/kthread.h>
+#include <linux/mm.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
@@ -31,6 +32,16 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 /* 6.14: a worker thread is made and woken up by a function of another name. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 #define kthread_run_worker	kthread_create_worker
+#endif
+
+/* 6.3: the flags of a mapping are set by a function. */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags |= flags;
+}
+
+#define vm_flags_set	tw_vm_flags_set
 #endif
 
 /* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */

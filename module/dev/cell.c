@@ -31,14 +31,11 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/nospec.h>
-#include <linux/overflow.h>
 
 #include "../api/overruns.h"
 #include "cell.h"
 #include "ring.h"
-
-/* How often the kernel tries again when a word changes between two instructions. */
-#define CELL_TRIES	8
+#include "word.h"
 
 static u32 cell_generation(const struct tw_entry *entry)
 {
@@ -56,11 +53,6 @@ static u64 cell_word(const struct tw_entry *entry, u32 state, u64 ticks)
 	return twheel_cell_word(cell_generation(entry), state, ticks);
 }
 
-static u64 cell_word_ticks(u64 word)
-{
-	return word & TWHEEL_CELL_NEVER;
-}
-
 /* Does a word belong to the entry's timer, and say that it is pending? */
 static bool cell_word_is_pending(const struct tw_entry *entry, u64 word)
 {
@@ -68,51 +60,11 @@ static bool cell_word_is_pending(const struct tw_entry *entry, u64 word)
 		 ~TWHEEL_CELL_NEVER);
 }
 
-/* A time in ticks since the origin, rounded down. */
-static u64 cell_now_to_ticks(const struct tw_ring *ring, u64 now_ns)
-{
-	return div64_u64(now_ns, ring->tick_ns) - ring->origin;
-}
-
-/* What a word cannot say. */
-#define CELL_OUT_OF_REACH	(~0ULL)
-
-/* A deadline in ticks since the origin, rounded up; or %CELL_OUT_OF_REACH. */
-static u64 cell_ns_to_ticks(const struct tw_ring *ring, u64 ns)
-{
-	u64 tick = div64_u64(ns + ring->tick_ns - 1, ring->tick_ns);
-
-	if (ns == TWHEEL_DELAY_NEVER)
-		return TWHEEL_CELL_NEVER;
-	if (tick < ring->origin)
-		return 0;
-	tick -= ring->origin;
-	return tick < TWHEEL_CELL_NEVER ? tick : CELL_OUT_OF_REACH;
-}
-
-/* A period as the kernel keeps it: rounded up to ticks; or %CELL_OUT_OF_REACH. */
-static u64 cell_period(const struct tw_ring *ring, u64 ns)
-{
-	u64 ticks = div64_u64(ns + ring->tick_ns - 1, ring->tick_ns);
-
-	return ticks < TWHEEL_CELL_NEVER ? ticks * ring->tick_ns : CELL_OUT_OF_REACH;
-}
-
-static u64 cell_ticks_to_ns(const struct tw_ring *ring, u64 ticks)
-{
-	u64 ns;
-
-	if (ticks == TWHEEL_CELL_NEVER ||
-	    check_mul_overflow(ring->origin + ticks, ring->tick_ns, &ns))
-		return TWHEEL_DELAY_NEVER;
-	return min_t(u64, ns, TWHEEL_DELAY_NEVER);
-}
-
 /* Publish the tick of the next look, and arm the kernel's timer for it. */
 static void cell_set_look(struct tw_file *file, struct tw_entry *entry,
 			  u64 ticks)
 {
-	entry->deadline_ns = cell_ticks_to_ns(file->ring, ticks);
+	entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
 	WRITE_ONCE(cell_of(file, entry)->look, ticks);
 	twheel_arm_at(&entry->timer, entry->deadline_ns);
 }
@@ -136,9 +88,9 @@ static void cell_end(struct tw_file *file, struct tw_entry *entry,
 static bool cell_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
 		      u64 now_ns)
 {
-	u64 now = cell_now_to_ticks(file->ring, now_ns);
+	u64 now = tw_word_now(file->ring, now_ns);
 	struct twheel_cell *cell = cell_of(file, entry);
-	u64 ticks = cell_word_ticks(word);
+	u64 ticks = tw_word_ticks(word);
 	u64 count = 1;
 	u64 period, next;
 
@@ -156,7 +108,7 @@ static bool cell_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
 		return false;
 	if (!entry->period_ns)
 		cell_end(file, entry, TW_ENTRY_FIRED);
-	tw_file_count_fired(file, now_ns - cell_ticks_to_ns(file->ring, ticks));
+	tw_file_count_fired(file, now_ns - tw_word_to_ns(file->ring, ticks));
 	tw_ring_push(file->ring, tw_entry_index(entry), cell_generation(entry),
 		     count);
 	return true;
@@ -206,7 +158,7 @@ static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
 	}
 	/* Only the callback posts an event, because only it wakes the waiters. */
 	if (due &&
-	    cell_ticks_to_ns(file->ring, cell_word_ticks(word)) <= now_ns) {
+	    tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
 		*due = entry->period_ns && cell_park(file, entry);
 		if (*due)
 			return true;
@@ -219,12 +171,12 @@ static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
 		if (!cell_word_is_pending(entry, word))
 			return false;
 	}
-	cell_set_look(file, entry, cell_word_ticks(word));
+	cell_set_look(file, entry, tw_word_ticks(word));
 	/* Pairs with the program's, between writing the word and reading the look. */
 	smp_mb();
 	again = READ_ONCE(cell->word);
 	return cell_word_is_pending(entry, again) &&
-	       cell_word_ticks(again) >= cell_word_ticks(word);
+	       tw_word_ticks(again) >= tw_word_ticks(word);
 }
 
 /* Read the word of an armed entry at @now_ns, and do what it says. Was it due? */
@@ -235,10 +187,10 @@ static bool cell_expire_one(struct tw_file *file, struct tw_entry *entry, u64 no
 	unsigned int i;
 
 	lockdep_assert_held(&file->lock);
-	for (i = 0; i < CELL_TRIES; i++)
+	for (i = 0; i < TW_WORD_TRIES; i++)
 		if (cell_check_once(file, entry, now_ns, post ? &due : NULL))
 			return due;
-	cell_set_look(file, entry, cell_now_to_ticks(file->ring, now_ns) + 1);
+	cell_set_look(file, entry, tw_word_now(file->ring, now_ns) + 1);
 	return due;
 }
 
@@ -283,9 +235,9 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
 		return -EBUSY;
 
-	ticks = cell_ns_to_ticks(file->ring, tw_run_deadline(run, op));
-	period = cell_period(file->ring, op->period_ns);
-	if (ticks == CELL_OUT_OF_REACH || period == CELL_OUT_OF_REACH)
+	ticks = tw_word_from_ns(file->ring, tw_run_deadline(run, op));
+	period = tw_word_period(file->ring, op->period_ns);
+	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
 		return -ERANGE;
 	cell_begin(file, entry, op, ticks, period);
 	file->timers++;
@@ -298,7 +250,7 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 /* The deadline in a word, as the caller's clock shows it. */
 static u64 cell_word_shown(const struct tw_run *run, u64 word)
 {
-	return tw_timens_out(cell_ticks_to_ns(run->file->ring, cell_word_ticks(word)),
+	return tw_timens_out(tw_word_to_ns(run->file->ring, tw_word_ticks(word)),
 			     run->offset);
 }
 
@@ -337,7 +289,7 @@ static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 		entry->period_ns = period;
 	op->deadline_ns = cell_word_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
-	if (cell_ticks_to_ns(file->ring, ticks) < entry->deadline_ns)
+	if (tw_word_to_ns(file->ring, ticks) < entry->deadline_ns)
 		cell_check(file, entry);
 	return !!(op->flags & TWHEEL_OR_MODIFY);
 }
@@ -358,16 +310,16 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
 		return !again && cell_has_event(run->file, entry) ? -EALREADY :
 								    -ENOENT;
-	ticks = cell_ns_to_ticks(ring, tw_run_deadline(run, op));
-	period = cell_period(ring, op->period_ns);
-	if (ticks == CELL_OUT_OF_REACH || period == CELL_OUT_OF_REACH)
+	ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
+	period = tw_word_period(ring, op->period_ns);
+	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
 		return -ERANGE;
-	for (i = 0; i < CELL_TRIES; i++) {
+	for (i = 0; i < TW_WORD_TRIES; i++) {
 		if (!cell_word_is_pending(entry, word)) {
 			cell_check(run->file, entry);
 			return -ENOENT;
 		}
-		if (op->flags & TWHEEL_LATER && ticks <= cell_word_ticks(word)) {
+		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
 			op->deadline_ns = cell_word_shown(run, word);
 			return 1;
 		}
@@ -417,12 +369,14 @@ static void cell_expire(struct tw_file *file, struct twheel_timer *timers[],
 	}
 }
 
-static u32 cell_unread(const struct tw_file *file)
+/* tw_cell_unread() - &tw_store_ops.unread of all cells */
+u32 tw_cell_unread(const struct tw_file *file)
 {
 	return tw_ring_unread(file->ring);
 }
 
-static u32 cell_waiting(const struct tw_file *file)
+/* tw_cell_waiting() - &tw_store_ops.waiting of all cells */
+u32 tw_cell_waiting(const struct tw_file *file)
 {
 	/*
 	 * Pairs with the reader's, between taking an entry and looking for another.
@@ -441,6 +395,6 @@ const struct tw_store_ops tw_cell_ops = {
 	.query		= cell_query,
 	.kick		= cell_kick,
 	.expire		= cell_expire,
-	.waiting	= cell_waiting,
-	.unread		= cell_unread,
+	.waiting	= tw_cell_waiting,
+	.unread		= tw_cell_unread,
 };

@@ -7,4 +7,7 @@
 
 extern const struct tw_store_ops tw_cell_ops;
 
+u32 tw_cell_unread(const struct tw_file *file);
+u32 tw_cell_waiting(const struct tw_file *file);
+
 #endif /* _TWHEEL_CELL_H */

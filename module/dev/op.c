@@ -43,11 +43,28 @@ static __always_inline bool op_is_bare(const struct twheel_op *op)
 		 op->slack_ns);
 }
 
+/* The program may have armed a timer without a call. */
+static noinline struct tw_entry *op_adopt(struct tw_file *file, u64 id)
+{
+	if (!file->ops->adopt)
+		return NULL;
+	file->ops->adopt(file, lower_32_bits(id));
+	return tw_entries_find(&file->entries, id);
+}
+
+/* The entry of the timer that an identifier names, or NULL. */
+static __always_inline struct tw_entry *op_find(struct tw_file *file, u64 id)
+{
+	struct tw_entry *entry = tw_entries_find(&file->entries, id);
+
+	return likely(entry) ? entry : op_adopt(file, id);
+}
+
 /* Modify the timer that @op->id names; if there is none, arm a new one. */
 static noinline int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
-	struct tw_entry *entry = tw_entries_find(&file->entries, op->id);
+	struct tw_entry *entry = op_find(file, op->id);
 	int ret = entry ? file->ops->modify(run, entry, op) : -ENOENT;
 	u64 id = op->id;
 
@@ -88,7 +105,7 @@ static int op_cancel(struct tw_run *run, const struct twheel_op *op)
 
 	if (!op_is_bare(op))
 		return -EINVAL;
-	entry = tw_entries_find(&run->file->entries, op->id);
+	entry = op_find(run->file, op->id);
 	return likely(entry) ? op_cancel_entry(run, entry) : -ENOENT;
 }
 
@@ -104,7 +121,7 @@ static int op_modify(struct tw_run *run, struct twheel_op *op)
 	    (op->slack_ns && !(op->flags & TWHEEL_SET_SLACK)) ||
 	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
 		return -EINVAL;
-	entry = tw_entries_find(&run->file->entries, op->id);
+	entry = op_find(run->file, op->id);
 	if (!entry)
 		return -ENOENT;
 	return likely(ops == &tw_table_ops) ? tw_table_modify(run, entry, op) :
@@ -119,7 +136,7 @@ static int op_query(struct tw_run *run, struct twheel_op *op)
 
 	if (!op_is_bare(op))
 		return -EINVAL;
-	entry = tw_entries_find(&run->file->entries, op->id);
+	entry = op_find(run->file, op->id);
 	if (!entry)
 		return -ENOENT;
 	state = run->file->ops->query(run, entry, &deadline);
@@ -144,7 +161,7 @@ static int op_kick(struct tw_run *run, const struct twheel_op *op)
 		return -EINVAL;
 	if (!file->ops->kick)
 		return -EOPNOTSUPP;
-	entry = tw_entries_find(&file->entries, op->id);
+	entry = op_find(file, op->id);
 	return entry ? file->ops->kick(run, entry) : -ENOENT;
 }
 
@@ -251,6 +268,8 @@ int tw_op_cancel_all(struct tw_file *file)
 		for (; i < end; i++) {
 			struct tw_entry *entry = tw_entries_at(&file->entries, i);
 
+			if (file->ops->adopt)
+				file->ops->adopt(file, i);
 			if (tw_entry_is_live(entry))
 				done += op_cancel_entry(&run, entry) >= 0;
 		}

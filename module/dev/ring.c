@@ -9,6 +9,7 @@
  * finds 0, and the entry has been taken. So there are never more entries than cells.
  */
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/errno.h>
 #include <linux/gfp.h>
 #include <linux/limits.h>
@@ -20,12 +21,14 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
+#include "../compat.h"
 #include "ring.h"
 
 static_assert(sizeof(struct twheel_cell) == 16);
 static_assert(offsetof(struct twheel_map, head) == 128);
 static_assert(offsetof(struct twheel_map, tail) == 256);
-static_assert(sizeof(struct twheel_map) == 384);
+static_assert(offsetof(struct twheel_map, wake) == 384);
+static_assert(sizeof(struct twheel_map) == 512);
 
 /*
  * How often the kernel tries again when a word changes between two instructions. A reader
@@ -63,8 +66,13 @@ static int ring_get_pages(struct tw_ring *ring, unsigned long count)
 	return ring->map ? 0 : -ENOMEM;
 }
 
-/* Each part has pages of its own. */
-static void ring_lay_out(struct twheel_map *map, u32 cells)
+static u32 ring_words(u32 bits)
+{
+	return DIV_ROUND_UP(bits, BITS_PER_LONG_LONG);
+}
+
+/* Each part has pages of its own. @submit: the program arms cells itself */
+static void ring_lay_out(struct twheel_map *map, u32 cells, bool submit)
 {
 	u32 entries = roundup_pow_of_two(cells);
 
@@ -81,27 +89,37 @@ static void ring_lay_out(struct twheel_map *map, u32 cells)
 		PAGE_ALIGN((u64)cells * sizeof(u64));
 	map->bytes = map->ring_offset +
 		PAGE_ALIGN((u64)entries * sizeof(u32));
+	if (!submit)
+		return;
+	map->version = TWHEEL_MAP_VERSION_SUBMIT;
+	map->wake = TW_SWEEP_NEVER;
+	map->leaves_offset = map->bytes;
+	map->summary_offset = map->leaves_offset +
+		PAGE_ALIGN((u64)ring_words(cells) * sizeof(u64));
+	map->bytes = map->summary_offset +
+		PAGE_ALIGN((u64)ring_words(ring_words(cells)) * sizeof(u64));
 }
 
 /* tw_ring_cost() - the memory of a ring, with what leads to its pages */
-size_t tw_ring_cost(u32 cells)
+size_t tw_ring_cost(u32 cells, bool submit)
 {
 	struct twheel_map map;
 
-	ring_lay_out(&map, cells);
+	ring_lay_out(&map, cells, submit);
 	return sizeof(struct tw_ring) + map.bytes +
 	       (map.bytes >> PAGE_SHIFT) * (sizeof(struct page *) + sizeof(pte_t));
 }
 
 /*
  * tw_ring_new() - make shared memory
+ * @submit: the program arms cells itself
  * @now_ns: the time
  * @offset: what the caller's time namespace adds to the time
  *
  * Context: process, may sleep.
  * Return: the ring or an ERR_PTR: -ENOMEM, -EINTR.
  */
-struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
+struct tw_ring *tw_ring_new(u32 cells, bool submit, u64 tick_ns, u64 now_ns, s64 offset)
 {
 	struct twheel_map map;
 	struct tw_ring *ring;
@@ -111,7 +129,7 @@ struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
 	ring = kzalloc(sizeof(*ring), GFP_KERNEL_ACCOUNT);
 	if (!ring)
 		return ERR_PTR(-ENOMEM);
-	ring_lay_out(&map, cells);
+	ring_lay_out(&map, cells, submit);
 	ret = ring_get_pages(ring, map.bytes >> PAGE_SHIFT);
 	if (ret) {
 		tw_ring_free(ring);
@@ -120,6 +138,12 @@ struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset)
 	ring->cells = (void *)ring->map + map.cells_offset;
 	ring->events = (void *)ring->map + map.events_offset;
 	ring->entries = (void *)ring->map + map.ring_offset;
+	if (submit) {
+		ring->leaves = (void *)ring->map + map.leaves_offset;
+		ring->summary = (void *)ring->map + map.summary_offset;
+		ring->nr_leaves = ring_words(cells);
+		ring->nr_summary = ring_words(ring->nr_leaves);
+	}
 	ring->nr_cells = cells;
 	ring->mask = map.entries - 1;
 	ring->tick_ns = tick_ns;
@@ -173,6 +197,9 @@ int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
 	if (vma->vm_pgoff > ring->nr_pages ||
 	    vma_pages(vma) > ring->nr_pages - vma->vm_pgoff)
 		return -EINVAL;
+	/* A cell has one owner: a forked child must not arm what its parent does, too. */
+	if (ring->leaves)
+		vm_flags_set(vma, VM_DONTCOPY);
 	vma->vm_private_data = ring;
 	vma->vm_ops = &ring_vm_ops;
 	return 0;

@@ -7,6 +7,8 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "sweep.h"
+
 struct page;
 struct vm_area_struct;
 
@@ -16,6 +18,11 @@ struct vm_area_struct;
  * @cells: the cells
  * @events: an event word for each cell
  * @entries: the ring of indexes of cells
+ * @leaves: a bit for each cell: it has been submitted; or NULL
+ * @summary: a bit for each word of @leaves
+ * @nr_leaves: the number of words of @leaves
+ * @nr_summary: the number of words of @summary
+ * @sweep: the sweeps of @leaves
  * @nr_cells: the number of cells
  * @mask: entries of the ring, minus one
  * @head: entries written
@@ -31,6 +38,11 @@ struct tw_ring {
 	struct twheel_cell *cells;
 	u64 *events;
 	u32 *entries;
+	u64 *leaves;
+	u64 *summary;
+	u32 nr_leaves;
+	u32 nr_summary;
+	struct tw_sweep sweep;
 	u32 nr_cells;
 	u32 mask;
 	u32 head;
@@ -40,8 +52,8 @@ struct tw_ring {
 	unsigned long nr_pages;
 };
 
-size_t tw_ring_cost(u32 cells);
-struct tw_ring *tw_ring_new(u32 cells, u64 tick_ns, u64 now_ns, s64 offset);
+size_t tw_ring_cost(u32 cells, bool submit);
+struct tw_ring *tw_ring_new(u32 cells, bool submit, u64 tick_ns, u64 now_ns, s64 offset);
 void tw_ring_free(struct tw_ring *ring);
 int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma);
 u64 tw_ring_bytes(const struct tw_ring *ring);

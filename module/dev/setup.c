@@ -20,6 +20,7 @@
 #include "ring.h"
 #include "setup.h"
 #include "step.h"
+#include "submit.h"
 #include "table.h"
 #include "user.h"
 
@@ -112,7 +113,8 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 		WRITE_ONCE(file->max_timers, setup->max_timers);
 	if (IS_ENABLED(CONFIG_64BIT) && parts->ring)
 		/* Pairs with tw_file_ops(). */
-		smp_store_release(&file->ops, &tw_cell_ops);
+		smp_store_release(&file->ops, setup->flags & TWHEEL_SETUP_SUBMIT ?
+				  &tw_submit_ops : &tw_cell_ops);
 	/* Pairs with tw_file_wheel(). */
 	smp_store_release(&file->wheel, parts->wheel);
 	spin_unlock_bh(&file->lock);
@@ -167,19 +169,22 @@ static int setup_make_entries(struct tw_file *file, struct setup_parts *parts,
 static int setup_make_ring(struct tw_file *file, struct setup_parts *parts,
 			   const struct twheel_setup *setup)
 {
+	bool submit = setup->flags & TWHEEL_SETUP_SUBMIT;
 	struct twheel_geometry geometry;
 	struct tw_ring *ring;
 	int ret;
 
-	ret = tw_file_charge(file, &parts->bytes, 0, tw_ring_cost(setup->max_timers));
+	ret = tw_file_charge(file, &parts->bytes, 0,
+			     tw_ring_cost(setup->max_timers, submit));
 	if (ret)
 		return ret;
 	twheel_get_geometry(parts->wheel, &geometry);
-	ring = tw_ring_new(setup->max_timers, geometry.tick_ns,
-			   twheel_now(parts->wheel),
-			   tw_timens_offset(setup->clockid));
+	ring = tw_ring_new(setup->max_timers, submit, geometry.tick_ns,
+			   twheel_now(parts->wheel), tw_timens_offset(setup->clockid));
 	if (IS_ERR(ring))
 		return PTR_ERR(ring);
+	if (submit)
+		tw_sweep_init(&ring->sweep, file, parts->wheel);
 	parts->ring = ring;
 	return 0;
 }
@@ -256,7 +261,7 @@ static bool setup_cells_valid(const struct twheel_setup *setup)
 	       !tw_clockid_steps(setup->clockid);
 }
 
-#define SETUP_FLAGS	(TWHEEL_SETUP_CELLS | \
+#define SETUP_FLAGS	(TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT | \
 			 (IS_ENABLED(CONFIG_IRQ_WORK) ? TWHEEL_SETUP_CLOCK_SET : 0))
 
 /* tw_setup() - TWHEEL_IOC_SETUP */
@@ -274,6 +279,7 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 	     !tw_clockid_steps(setup->clockid)) ||
 	    setup->max_timers > tw_file_limit_timers() ||
 	    !setup_event_size_valid(setup->event_size) ||
+	    (setup->flags & TWHEEL_SETUP_SUBMIT && !cells) ||
 	    (cells && !setup_cells_valid(setup)))
 		return -EINVAL;
 	if (setup->tick_ns && setup->tick_ns < tw_setup_tick_min())

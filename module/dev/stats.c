@@ -27,7 +27,8 @@
 	 TWHEEL_FEATURE_USER_LIMIT | TWHEEL_FEATURE_STATS |		\
 	 TW_FEATURE_URING |						\
 	 (IS_ENABLED(CONFIG_IRQ_WORK) ? TWHEEL_FEATURE_CLOCK_SET : 0) |	\
-	 (IS_ENABLED(CONFIG_64BIT) ? TWHEEL_FEATURE_CELLS : 0))
+	 (IS_ENABLED(CONFIG_64BIT) ?					\
+	  TWHEEL_FEATURE_CELLS | TWHEEL_FEATURE_SUBMIT : 0))
 
 /* Add what a wheel of a file has counted. */
 static noinline_for_stack void stats_add_wheel(struct twheel_file_stats *stats,

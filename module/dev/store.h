@@ -52,6 +52,8 @@ struct tw_run {
  *	TWHEEL_IOC_ARM does, but -ENOENT where a new timer is to be armed
  * @query: tell a timer's deadline. Returns an enum twheel_op_state or -ENOENT
  * @kick: look at a timer's cell. NULL: there are no cells
+ * @adopt: the program names a timer in a cell that the file does not know: it may have armed
+ *	one there itself. NULL: it cannot
  * @expire: timers of one of the file's wheels have expired. @now is the time there
  * @waiting: how many events can be taken; any number above 1 stands for several
  * @unread: how many events are unread, for statistics
@@ -66,6 +68,7 @@ struct tw_store_ops {
 		      struct twheel_op *op);
 	int (*query)(struct tw_run *run, struct tw_entry *entry, u64 *deadline);
 	int (*kick)(struct tw_run *run, struct tw_entry *entry);
+	void (*adopt)(struct tw_file *file, u32 cell);
 	void (*expire)(struct tw_file *file, struct twheel_timer *timers[],
 		       unsigned int count, u64 now);
 	u32 (*waiting)(const struct tw_file *file);

@@ -45,8 +45,10 @@
  * struct twheel_setup - choose the geometry of this file's wheel
  * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI
  * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
- *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI. TWHEEL_SETUP_CLOCK_SET: only on
- *	these, an event tells that the clock was set
+ *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI. TWHEEL_SETUP_SUBMIT: only with
+ *	that flag, the program arms cells without a system call.
+ *	TWHEEL_SETUP_CLOCK_SET: only on CLOCK_REALTIME and CLOCK_TAI, an event tells that
+ *	the clock was set
  * @tick_ns: the resolution, or 0 for the default of one millisecond
  * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
@@ -133,6 +135,38 @@ struct twheel_setup {
  * A cell has at most one entry in the ring. So the ring never overflows, however long it
  * is not read.
  *
+ * Arming in the mapping
+ *
+ * In a file set up with TWHEEL_SETUP_SUBMIT as well, generations are the program's, and a
+ * one-shot timer is armed without a system call. The version of the map is
+ * TWHEEL_MAP_VERSION_SUBMIT, and it has two more parts. The leaves have a bit for each cell,
+ * in words of 64: the cell is submitted. The summary has a bit for each word of the leaves.
+ * Bit n of a word is 1 << n. To arm (all atomics and loads sequentially consistent):
+ *
+ *	word = cell->word
+ *	if its state is PENDING: the cell has a timer
+ *	compare-and-swap cell->word from word to {its generation + 1, PENDING, deadline}.
+ *		Generation 0 is left out. If that fails, somebody else has armed the cell
+ *	if cell->look <= deadline: done
+ *	unless it is there, set the cell's bit in the leaves
+ *	unless it is there, set the bit of that word in the summary
+ *	if map->wake <= deadline: done
+ *	TWHEEL_IOC_KICK
+ *
+ * The order counts. A timer that is brought nearer is told to the kernel in the same way,
+ * beginning with the look. One that is extended or cancelled needs no more than its
+ * compare-and-swap. A deadline of TWHEEL_CELL_NEVER need not be told.
+ *
+ * Arm the cell of a fired timer only after its event has been taken or withdrawn, or events
+ * of the two are mistaken for each other. A thread that is killed on the way may lose that
+ * timer, and no other.
+ *
+ * TWHEEL_IOC_ARM works as well, and is needed for a period and a cookie. The kernel writes
+ * a word only in such calls, if it is pending and due: then it becomes FIRED, or gets the
+ * next deadline of its period. Calls that name a timer find it whether or not the kernel has
+ * read its word before. Numbers in &struct twheel_info and &struct twheel_file_stats are
+ * those of timers that the kernel has seen. A mapping is not inherited by fork().
+ *
  * The kernel trusts nothing that it finds in the mapping. A program that writes there
  * against these rules loses its own timers and events, and nobody else's. After close(),
  * the mapping keeps the file and its timers.
@@ -141,6 +175,7 @@ struct twheel_setup {
 /* Flags of struct twheel_setup. */
 #define TWHEEL_SETUP_CELLS	(1U << 0)
 #define TWHEEL_SETUP_CLOCK_SET	(1U << 1)
+#define TWHEEL_SETUP_SUBMIT	(1U << 2)
 
 /** enum twheel_cell_state - the state of a cell */
 enum twheel_cell_state {
@@ -174,11 +209,12 @@ struct twheel_cell {
 
 /* &twheel_map.version */
 #define TWHEEL_MAP_VERSION	1
+#define TWHEEL_MAP_VERSION_SUBMIT 2	/* with TWHEEL_SETUP_SUBMIT */
 
 /**
  * struct twheel_map - at the start of the mapping
- * @version: TWHEEL_MAP_VERSION. It changes with the meaning of what is here. A setup that
- *	no flag says otherwise of keeps version 1
+ * @version: TWHEEL_MAP_VERSION, or TWHEEL_MAP_VERSION_SUBMIT. It changes with the meaning
+ *	of what is here. A setup that no flag says otherwise of keeps version 1
  * @size: of this structure; a later one may be longer
  * @bytes: the size of the mapping
  * @cells_offset: where the cells are, from the start of the mapping
@@ -189,11 +225,16 @@ struct twheel_cell {
  *	TWHEEL_IOC_SETUP saw it
  * @cells: the number of cells
  * @entries: the number of entries of the ring, a power of two
+ * @leaves_offset: where the leaves are, a bit for each cell in words of 64; 0 without
+ *	TWHEEL_SETUP_SUBMIT
+ * @summary_offset: where the summary is, a bit for each word of the leaves; likewise
  * @reserved: 0
  * @head: how many entries the kernel has written
  * @pad_head: not used
  * @tail: how many entries the program has taken
  * @pad_tail: not used
+ * @wake: the tick for which the kernel promises to look at submitted cells, or ~0
+ * @pad_wake: not used
  *
  * The kernel and the program write to different cache lines.
  */
@@ -208,11 +249,15 @@ struct twheel_map {
 	__aligned_u64 origin_ns;
 	__u32 cells;
 	__u32 entries;
-	__aligned_u64 reserved[8];
+	__aligned_u64 leaves_offset;
+	__aligned_u64 summary_offset;
+	__aligned_u64 reserved[6];
 	__u32 head;
 	__u32 pad_head[31];
 	__u32 tail;
 	__u32 pad_tail[31];
+	__aligned_u64 wake;
+	__aligned_u64 pad_wake[15];
 };
 
 /* Flags of struct twheel_op. */
@@ -385,6 +430,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_URING	(1ULL << 6)	/* batches through io_uring */
 #define TWHEEL_FEATURE_STATS	(1ULL << 8)	/* TWHEEL_IOC_STATS */
 #define TWHEEL_FEATURE_CLOCK_SET (1ULL << 9)	/* TWHEEL_SETUP_CLOCK_SET */
+#define TWHEEL_FEATURE_SUBMIT	(1ULL << 10)	/* TWHEEL_SETUP_SUBMIT */
 
 /**
  * struct twheel_info - what this file's wheel is and holds

@@ -120,7 +120,9 @@ uint32_t model_setup(const struct file_model *file,
 {
 	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
 
-	if (setup->flags & ~(TWHEEL_SETUP_CELLS | TWHEEL_SETUP_CLOCK_SET) ||
+	if (setup->flags & ~(TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT |
+			     TWHEEL_SETUP_CLOCK_SET) ||
+	    (setup->flags & TWHEEL_SETUP_SUBMIT && !cells) ||
 	    setup->reserved ||
 	    (setup->flags & TWHEEL_SETUP_CLOCK_SET && !clock_steps(setup->clockid)) ||
 	    setup->max_timers > info->limit_timers ||

@@ -232,7 +232,7 @@ static void setups_refused(void)
 	struct twheel_setup bad[5] = { good, good, good, good, good };
 	int fd = dev_open(), i;
 
-	bad[0].flags |= 4;
+	bad[0].flags |= 8;
 	bad[1].max_timers = 0;
 	bad[2].clockid = CLOCK_REALTIME;
 	bad[3].max_timers = dev_info(fd).limit_timers + 1;

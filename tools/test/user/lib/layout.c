@@ -36,12 +36,15 @@ AT(twheel_map, tick_ns, 40);
 AT(twheel_map, origin_ns, 48);
 AT(twheel_map, cells, 56);
 AT(twheel_map, entries, 60);
-AT(twheel_map, reserved, 64);
+AT(twheel_map, leaves_offset, 64);
+AT(twheel_map, summary_offset, 72);
+AT(twheel_map, reserved, 80);
 AT(twheel_map, head, 128);
 AT(twheel_map, pad_head, 132);
 AT(twheel_map, tail, 256);
+AT(twheel_map, wake, 384);
 AT(twheel_map, pad_tail, 260);
-SIZE(twheel_map, 384);
+SIZE(twheel_map, 512);
 
 AT(twheel_op, op, 0);
 AT(twheel_op, flags, 4);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
 #include <fcntl.h>
 #include <stddef.h>
 #include <sys/mman.h>
@@ -8,10 +9,10 @@
 #include "mapped.h"
 #include "tap.h"
 
-struct mapped map_cells(uint32_t cells)
+static struct mapped map_setup(uint32_t cells, uint32_t flags)
 {
 	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
+		.clockid = CLOCK_MONOTONIC, .flags = flags,
 		.max_timers = cells,
 	};
 	struct mapped m = { .fd = dev_open_flags(O_NONBLOCK) };
@@ -27,7 +28,84 @@ struct mapped map_cells(uint32_t cells)
 	m.cells = (void *)(m.start + m.map->cells_offset);
 	m.events = (void *)(m.start + m.map->events_offset);
 	m.ring = (void *)(m.start + m.map->ring_offset);
+	m.leaves = (void *)(m.start + m.map->leaves_offset);
+	m.summary = (void *)(m.start + m.map->summary_offset);
 	return m;
+}
+
+struct mapped map_cells(uint32_t cells)
+{
+	return map_setup(cells, TWHEEL_SETUP_CELLS);
+}
+
+struct mapped map_submit(uint32_t cells)
+{
+	return map_setup(cells, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT);
+}
+
+static void map_set_bit(__u64 *words, uint32_t bit)
+{
+	uint64_t mask = 1ULL << bit % 64;
+
+	if (!(load(&words[bit / 64]) & mask))
+		__atomic_fetch_or(&((struct map_word *)&words[bit / 64])->value, mask,
+				  __ATOMIC_SEQ_CST);
+}
+
+/* The deadline may be nearer than the kernel knows. */
+static enum map_told map_tell(const struct mapped *m, uint64_t id, uint64_t ticks)
+{
+	uint32_t cell = id;
+
+	if (load(&m->cells[cell].look) <= ticks)
+		return TOLD_BY_LOOK;
+	map_set_bit(m->leaves, cell);
+	map_set_bit(m->summary, cell / 64);
+	if (load(&m->map->wake) <= ticks)
+		return TOLD_BY_WAKE;
+	/* It may have fired, or been cancelled by another thread. */
+	CHECK(!map_kick(m, id) || errno == ENOENT);
+	return TOLD_BY_KICK;
+}
+
+enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id)
+{
+	uint64_t old = load(&m->cells[cell].word);
+	uint32_t generation = (generation_of(old) + 1) % TWHEEL_CELL_GENERATIONS;
+
+	*id = (uint64_t)(generation ? generation : 1) << 32 | cell;
+	NEED(state_of(old) != TWHEEL_CELL_PENDING);
+	NEED(cas(&m->cells[cell].word, old, word_of(*id, TWHEEL_CELL_PENDING, ticks)));
+	return map_tell(m, *id, ticks);
+}
+
+/* Change the word of a timer. Returns what it was; 0: the timer is gone. */
+static uint64_t map_change(const struct mapped *m, uint64_t id, uint32_t state,
+			   uint64_t ticks)
+{
+	__u64 *word = &m->cells[(uint32_t)id].word;
+	uint64_t old;
+
+	do {
+		old = load(word);
+		if (generation_of(old) != id >> 32 || state_of(old) != TWHEEL_CELL_PENDING)
+			return 0;
+	} while (!cas(word, old, word_of(id, state, ticks)));
+	return old;
+}
+
+bool map_move(const struct mapped *m, uint64_t id, uint64_t ticks)
+{
+	uint64_t old = map_change(m, id, TWHEEL_CELL_PENDING, ticks);
+
+	if (old && ticks < (old & TWHEEL_CELL_NEVER))
+		map_tell(m, id, ticks);
+	return old;
+}
+
+bool map_cancel(const struct mapped *m, uint64_t id)
+{
+	return map_change(m, id, TWHEEL_CELL_CANCELLED, 0);
 }
 
 static uint64_t map_ticks_at(const struct mapped *m, uint64_t ns)

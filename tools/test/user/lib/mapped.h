@@ -15,11 +15,30 @@ struct mapped {
 	struct twheel_cell *cells;
 	__u64 *events;
 	uint32_t *ring;
+	__u64 *leaves;
+	__u64 *summary;
 	uint64_t bytes;
 };
 
 /* Open and map a file with so many cells. Skips the test where that is not possible. */
 struct mapped map_cells(uint32_t cells);
+
+/* The same, and the program arms cells itself. */
+struct mapped map_submit(uint32_t cells);
+
+/* How the kernel came to know of a timer that was armed in the mapping. */
+enum map_told {
+	TOLD_BY_LOOK,	/* the cell has a look that is in time */
+	TOLD_BY_WAKE,	/* a sweep that is in time will find it */
+	TOLD_BY_KICK,
+};
+
+/* Arm a cell without a call, for a tick. Sets the identifier. The cell has no timer. */
+enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id);
+/* Another deadline for its timer. False if that is gone. */
+bool map_move(const struct mapped *m, uint64_t id, uint64_t ticks);
+/* Cancel it. False if it is gone. */
+bool map_cancel(const struct mapped *m, uint64_t id);
 
 /* Arm a cell for a delay. Returns the identifier. */
 uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns);

@@ -1,0 +1,469 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cells that the program arms itself, in the mapping.
+ *
+ * The program writes the word of a cell, with a generation of its own, and reads the look.
+ * If that comes too late, it submits the cell: see sweep.c. The kernel reads the word when
+ * the look comes, in a sweep, and in every call that names the timer. If the word is
+ * pending, and of a generation that the kernel does not know, the kernel adopts it. What it
+ * has kept of the last generation goes.
+ *
+ * Of its own accord the kernel changes only words that are pending: to fired, or if the
+ * timer has a period, to the next deadline. In a call it does what the program could do:
+ * a compare-and-swap from what it has read.
+ *
+ * A cell can be armed again as soon as its word says that it is not pending. So a look that
+ * is to go, goes before the word says so: a program that sees the new word also sees that
+ * no look is left. Likewise the look of a cancelled cell goes first. Then the word is read
+ * again, with a full barrier in between, as the program may have armed meanwhile and
+ * relied on that look.
+ *
+ * As long as the look is there, it serves whatever is armed for later. So a sweep leaves it
+ * alone even if the cell is cancelled: most likely the cell is soon armed again.
+ *
+ * Hostile writers: a word that changes faster than the kernel can follow is read again in
+ * the next tick. Every loop is bounded, and the look in the mapping is never read.
+ */
+#include <linux/atomic.h>
+#include <linux/errno.h>
+#include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/nospec.h>
+
+#include "../api/overruns.h"
+#include "cell.h"
+#include "ring.h"
+#include "submit.h"
+#include "sweep.h"
+#include "word.h"
+
+static struct twheel_cell *submit_cell(const struct tw_file *file,
+				       const struct tw_entry *entry)
+{
+	return &file->ring->cells[tw_entry_index(entry)];
+}
+
+static u32 submit_generation(u64 word)
+{
+	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+}
+
+static u32 submit_state(u64 word)
+{
+	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
+}
+
+static bool submit_word_pending(u64 word)
+{
+	return submit_state(word) == TWHEEL_CELL_PENDING;
+}
+
+/* Is a word pending, and of the timer that the kernel knows? */
+static bool submit_word_known(const struct tw_entry *entry, u64 word)
+{
+	return submit_word_pending(word) &&
+	       submit_generation(word) == upper_32_bits(entry->tag);
+}
+
+/* The same word with another state. */
+static u64 submit_word(u64 word, u32 state, u64 ticks)
+{
+	return twheel_cell_word(submit_generation(word), state, ticks);
+}
+
+static bool submit_is_armed(const struct tw_entry *entry)
+{
+	return tw_entry_state(entry) == TW_ENTRY_ARMED;
+}
+
+/* The timer of a word is the entry's from now on. */
+static void submit_adopt(struct tw_file *file, struct tw_entry *entry, u64 word)
+{
+	if (submit_is_armed(entry) && submit_word_known(entry, word))
+		return;
+	if (submit_is_armed(entry))
+		file->cancelled++;
+	else
+		file->timers++;
+	file->armed++;
+	entry->tag = (u64)submit_generation(word) << 32 |
+		     TW_ENTRY_TAG(TW_ENTRY_ARMED) | tw_entry_index(entry);
+	entry->cookie = 0;
+	entry->period_ns = 0;
+	entry->slack_ns = 0;
+}
+
+/* Publish the tick of the next look, and arm the kernel's timer for it. */
+static void submit_set_look(struct tw_file *file, struct tw_entry *entry, u64 ticks)
+{
+	entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
+	WRITE_ONCE(submit_cell(file, entry)->look, ticks);
+	twheel_arm_at(&entry->timer, entry->deadline_ns);
+}
+
+/* The timer has ended. Its look has gone. */
+static void submit_end(struct tw_file *file, struct tw_entry *entry,
+		       enum tw_entry_state state)
+{
+	twheel_cancel(&entry->timer);
+	tw_entry_set_state(entry, state);
+	file->timers--;
+}
+
+/* The word of an armed entry is not pending any more. */
+static void submit_release(struct tw_file *file, struct tw_entry *entry)
+{
+	WRITE_ONCE(submit_cell(file, entry)->look, ~0ULL);
+	submit_end(file, entry, TW_ENTRY_FREE);
+	file->cancelled++;
+}
+
+/*
+ * A timer is due: change its word and post the event. The caller sets a periodic timer's
+ * look. Returns false if the word has changed meanwhile.
+ */
+static bool submit_fire(struct tw_file *file, struct tw_entry *entry, u64 word, u64 now_ns)
+{
+	struct twheel_cell *cell = submit_cell(file, entry);
+	struct tw_ring *ring = file->ring;
+	u64 ticks = tw_word_ticks(word);
+	u64 look = ~0ULL, count = 1;
+	u64 next, period;
+
+	next = submit_word(word, TWHEEL_CELL_FIRED, ticks);
+	if (entry->period_ns) {
+		period = div64_u64(entry->period_ns, ring->tick_ns);
+		count += tw_overruns(tw_word_now(ring, now_ns), ticks, period);
+		look = min(ticks + count * period, TWHEEL_CELL_NEVER);
+		next = submit_word(word, TWHEEL_CELL_PENDING, look);
+	}
+	/* Before the word: a program that sees the new one may arm the cell again. */
+	WRITE_ONCE(cell->look, look);
+	if (!try_cmpxchg(&cell->word, &word, next))
+		return false;
+	if (!entry->period_ns)
+		submit_end(file, entry, TW_ENTRY_FIRED);
+	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
+	tw_ring_push(ring, tw_entry_index(entry), submit_generation(word), count);
+	return true;
+}
+
+/* Does the program read the word again in time, with the look at @ticks? */
+static bool submit_look_suffices(const struct twheel_cell *cell, u64 ticks)
+{
+	u64 word;
+
+	/* Pairs with the program's, between writing the word and reading the look. */
+	smp_mb();
+	word = READ_ONCE(cell->word);
+	return !submit_word_pending(word) || tw_word_ticks(word) >= ticks;
+}
+
+/* Has the program not taken the event of an entry? */
+static bool submit_has_event(const struct tw_file *file, const struct tw_entry *entry)
+{
+	return tw_ring_has_event(file->ring, tw_entry_index(entry),
+				 upper_32_bits(entry->tag));
+}
+
+/*
+ * A periodic timer is due: let it wait, if its event has not been taken. Returns false if
+ * there is no event, or none any more: who took it may not have seen the look.
+ */
+static bool submit_park(struct tw_file *file, struct tw_entry *entry)
+{
+	if (!submit_has_event(file, entry))
+		return false;
+	submit_set_look(file, entry, TWHEEL_CELL_NEVER);
+	/* Pairs with the program's, between taking the event and reading the look. */
+	smp_mb();
+	return submit_has_event(file, entry);
+}
+
+/*
+ * One try at a cell. Returns false if the word has changed meanwhile.
+ * @due: set if it was due: an event was posted, or the last one has not been taken.
+ *	NULL: post none
+ */
+static bool submit_follow_once(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
+			       bool *due)
+{
+	struct twheel_cell *cell = submit_cell(file, entry);
+	u64 word = READ_ONCE(cell->word);
+
+	if (!submit_word_pending(word)) {
+		/* Without a look, whoever arms now will submit. */
+		if (!submit_is_armed(entry))
+			return true;
+		submit_release(file, entry);
+		return submit_look_suffices(cell, ~0ULL);
+	}
+	submit_adopt(file, entry, word);
+	if (due && tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
+		*due = entry->period_ns && submit_park(file, entry);
+		if (*due)
+			return true;
+		if (!submit_fire(file, entry, word, now_ns))
+			return false;
+		*due = true;
+		if (!entry->period_ns)
+			return true;
+		word = READ_ONCE(cell->word);
+		if (!submit_word_known(entry, word))
+			return false;
+	}
+	submit_set_look(file, entry, tw_word_ticks(word));
+	return submit_look_suffices(cell, tw_word_ticks(word));
+}
+
+/* Read the word of a cell, and do what it says. Was it due? */
+static bool submit_follow(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
+			  bool post)
+{
+	bool due = false;
+	unsigned int i;
+
+	lockdep_assert_held(&file->lock);
+	for (i = 0; i < TW_WORD_TRIES; i++)
+		if (submit_follow_once(file, entry, now_ns, post ? &due : NULL))
+			return due;
+	submit_adopt(file, entry, READ_ONCE(submit_cell(file, entry)->word));
+	submit_set_look(file, entry, tw_word_now(file->ring, now_ns) + 1);
+	return due;
+}
+
+/* The same for a caller that is not a callback: only those wake the waiters. */
+static void submit_check(struct tw_file *file, struct tw_entry *entry)
+{
+	submit_follow(file, entry, twheel_now(file->wheel), false);
+}
+
+/*
+ * tw_submit_visit() - a sweep has found that a cell was submitted
+ * @fired: set if an event was posted
+ *
+ * Return: its deadline, in ticks, if it is pending and not due; else %TW_SWEEP_NEVER.
+ */
+u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns, bool *fired)
+{
+	struct tw_entry *entry = tw_entries_at(&file->entries, cell);
+	u64 word = READ_ONCE(submit_cell(file, entry)->word);
+	u64 ticks = submit_word_pending(word) ? tw_word_ticks(word) : TW_SWEEP_NEVER;
+
+	/* The look is in time. */
+	if (twheel_pending(&entry->timer) &&
+	    entry->deadline_ns <= tw_word_to_ns(file->ring, ticks))
+		return ticks;
+	if (!submit_follow(file, entry, now_ns, true))
+		return ticks;
+	*fired = true;
+	return TW_SWEEP_NEVER;
+}
+
+/* The program has named a timer that is not known: there may be one. */
+static void submit_adopt_cell(struct tw_file *file, u32 cell)
+{
+	struct tw_entry *entry;
+	u64 word;
+
+	if (cell >= file->ring->nr_cells)
+		return;
+	cell = array_index_nospec(cell, file->ring->nr_cells);
+	entry = tw_entries_at(&file->entries, cell);
+	word = READ_ONCE(submit_cell(file, entry)->word);
+	if (submit_word_pending(word) &&
+	    !(submit_is_armed(entry) && submit_word_known(entry, word)))
+		submit_check(file, entry);
+}
+
+/*
+ * Has an entry a timer? Generations come again. So the program may have armed one of the
+ * generation that the entry's last timer had.
+ */
+static bool submit_has_timer(struct tw_file *file, struct tw_entry *entry)
+{
+	if (!submit_is_armed(entry) &&
+	    submit_word_known(entry, READ_ONCE(submit_cell(file, entry)->word)))
+		submit_check(file, entry);
+	return submit_is_armed(entry);
+}
+
+/* Write the word of a cell that is not pending, as the program could. */
+static int submit_write_word(struct twheel_cell *cell, u64 ticks, u64 *written)
+{
+	u64 word = READ_ONCE(cell->word);
+	unsigned int i;
+
+	for (i = 0; i < TW_WORD_TRIES && !submit_word_pending(word); i++) {
+		u32 generation = (submit_generation(word) + 1) %
+				 TWHEEL_CELL_GENERATIONS ?: 1;
+
+		*written = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
+		if (try_cmpxchg(&cell->word, &word, *written))
+			return 0;
+	}
+	return -EBUSY;
+}
+
+static int submit_arm(struct tw_run *run, struct twheel_op *op)
+{
+	struct tw_file *file = run->file;
+	struct tw_entry *entry;
+	u64 ticks, period, word;
+	int ret;
+
+	if (op->id >= file->ring->nr_cells || op->slack_ns)
+		return -EINVAL;
+	op->id = array_index_nospec(op->id, file->ring->nr_cells);
+	entry = tw_entries_at(&file->entries, op->id);
+	if (submit_word_pending(READ_ONCE(submit_cell(file, entry)->word)))
+		return -EBUSY;
+	ticks = tw_word_from_ns(file->ring, tw_run_deadline(run, op));
+	period = tw_word_period(file->ring, op->period_ns);
+	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
+		return -ERANGE;
+	ret = submit_write_word(submit_cell(file, entry), ticks, &word);
+	if (ret)
+		return ret;
+	tw_ring_revoke(file->ring, op->id, submit_generation(word));
+	submit_adopt(file, entry, word);
+	entry->cookie = op->cookie;
+	entry->period_ns = period;
+	op->id |= (u64)submit_generation(word) << 32;
+	op->deadline_ns = tw_timens_out(tw_word_to_ns(file->ring, ticks), run->offset);
+	submit_check(file, entry);
+	return 0;
+}
+
+/* The deadline in a word, as the caller's clock shows it. */
+static u64 submit_shown(const struct tw_run *run, u64 word)
+{
+	return tw_timens_out(tw_word_to_ns(run->file->ring, tw_word_ticks(word)),
+			     run->offset);
+}
+
+static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
+{
+	struct twheel_cell *cell = submit_cell(run->file, entry);
+	struct tw_file *file = run->file;
+	bool timer = submit_has_timer(file, entry);
+	u64 word = READ_ONCE(cell->word);
+	int ret = -ENOENT;
+	unsigned int i;
+
+	for (i = 0; i < TW_WORD_TRIES && submit_word_known(entry, word); i++) {
+		if (!try_cmpxchg(&cell->word, &word,
+				 submit_word(word, TWHEEL_CELL_CANCELLED,
+					     tw_word_ticks(word))))
+			continue;
+		ret = 0;
+		break;
+	}
+	if (timer) {
+		submit_check(file, entry);
+		return ret;
+	}
+	tw_entry_set_state(entry, TW_ENTRY_FREE);
+	if (!tw_ring_revoke(file->ring, tw_entry_index(entry), upper_32_bits(entry->tag)))
+		return -ENOENT;
+	file->cancelled++;
+	return 1;
+}
+
+static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twheel_op *op)
+{
+	struct twheel_cell *cell = submit_cell(run->file, entry);
+	struct tw_ring *ring = run->file->ring;
+	bool again = op->flags & TWHEEL_OR_MODIFY;
+	u64 word = READ_ONCE(cell->word);
+	u64 ticks, period;
+	unsigned int i;
+
+	if (op->slack_ns)
+		return -EINVAL;
+	/* A new timer takes the place of one that has fired. */
+	if (!submit_has_timer(run->file, entry))
+		return !again && submit_has_event(run->file, entry) ? -EALREADY :
+								      -ENOENT;
+	ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
+	period = tw_word_period(ring, op->period_ns);
+	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
+		return -ERANGE;
+	for (i = 0;; i++) {
+		if (i == TW_WORD_TRIES || !submit_word_known(entry, word)) {
+			submit_check(run->file, entry);
+			return -ENOENT;
+		}
+		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
+			op->deadline_ns = submit_shown(run, word);
+			return 1;
+		}
+		if (try_cmpxchg(&cell->word, &word,
+				submit_word(word, TWHEEL_CELL_PENDING, ticks)))
+			break;
+	}
+	tw_run_change(entry, op);
+	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
+		entry->period_ns = period;
+	op->deadline_ns = submit_shown(run, ticks);
+	/* The callback finds a later deadline, when the old one comes. */
+	if (tw_word_to_ns(ring, ticks) < entry->deadline_ns)
+		submit_check(run->file, entry);
+	return again;
+}
+
+static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
+{
+	u64 word = READ_ONCE(submit_cell(run->file, entry)->word);
+
+	*deadline = submit_shown(run, word);
+	if (!submit_has_timer(run->file, entry))
+		return submit_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
+	return submit_word_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
+}
+
+static int submit_kick(struct tw_run *run, struct tw_entry *entry)
+{
+	struct tw_file *file = run->file;
+	u64 now = twheel_now(file->wheel);
+	u64 word;
+
+	if (!submit_has_timer(file, entry))
+		return -ENOENT;
+	submit_follow(file, entry, now, false);
+	word = READ_ONCE(submit_cell(file, entry)->word);
+	/* Of those that it arms for the past, each needs a kick of its own anyway. */
+	if (submit_word_known(entry, word) &&
+	    tw_word_ticks(word) > tw_word_now(file->ring, now))
+		tw_sweep_kick(file, tw_word_ticks(word));
+	return 0;
+}
+
+static void submit_expire(struct tw_file *file, struct twheel_timer *timers[],
+			  unsigned int count, u64 now)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct tw_entry *entry = container_of(timers[i], struct tw_entry, timer);
+
+		/* While this waited for the lock, the cell may have got another timer. */
+		if (!submit_is_armed(entry) || twheel_pending(&entry->timer))
+			continue;
+		if (!submit_follow(file, entry, now, true) && submit_is_armed(entry))
+			file->extended++;
+	}
+}
+
+const struct tw_store_ops tw_submit_ops = {
+	.mapped		= true,
+	.arm		= submit_arm,
+	.cancel		= submit_cancel,
+	.modify		= submit_modify,
+	.query		= submit_query,
+	.kick		= submit_kick,
+	.adopt		= submit_adopt_cell,
+	.expire		= submit_expire,
+	.waiting	= tw_cell_waiting,
+	.unread		= tw_cell_unread,
+};
