@@ -43,7 +43,7 @@ void rig_init(struct rig *rig, struct kunit *test, const char *what,
 	rig->timers = kvcalloc(count, sizeof(*rig->timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rig->timers);
 	while (count--)
-		atomic64_set(&rig->timers[count].timer.word, -1);
+		atomic64_set(&rig->timers[count].timer.word, TWHEEL_CANCELLED);
 	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&rig->w, tick_ns, slots), 0);
 	KUNIT_ASSERT_EQ(test, tw_wheel_init(&rig->w, start, true,
 					    NUMA_NO_NODE), 0);
@@ -57,7 +57,7 @@ void rig_exit(struct rig *rig)
 
 u64 rig_deadline(const struct rig *rig, unsigned int i)
 {
-	return atomic64_read(&rig->timers[i].timer.word);
+	return twheel_deadline(&rig->timers[i].timer);
 }
 
 void rig_add(struct rig *rig, unsigned int i, u64 deadline)
@@ -65,11 +65,11 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	struct rig_timer *rt = &rig->timers[i];
 
 	RIG_CHECK(rig, !rt->pending, "test bug: timer %u is pending", i);
-	atomic64_set(&rt->timer.word, deadline);
+	atomic64_set(&rt->timer.word, tw_word(deadline));
 	rt->pending = true;
 	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
-	if (deadline > rig->w.recip_max ||
-	    !tw_wheel_enqueue(&rig->w, &rt->timer, deadline))
+	if (tw_wheel_is_last(&rig->w, tw_word(deadline)) ||
+	    !tw_wheel_enqueue(&rig->w, &rt->timer, tw_word(deadline)))
 		tw_wheel_enqueue_near(&rig->w, &rt->timer);
 }
 
@@ -78,7 +78,7 @@ void rig_del(struct rig *rig, unsigned int i)
 	struct rig_timer *rt = &rig->timers[i];
 
 	tw_wheel_dequeue(&rig->w, &rt->timer);
-	atomic64_set(&rt->timer.word, -1);
+	atomic64_set(&rt->timer.word, TWHEEL_CANCELLED);
 	rt->pending = false;
 }
 
@@ -115,11 +115,11 @@ static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 	unsigned int i = rt - rig->timers;
 
 	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
-	RIG_CHECK(rig, (u64)atomic64_read(&t->word) == ~(u64)TWHEEL_FIRED,
+	RIG_CHECK(rig, twheel_state(t) == TWHEEL_FIRED,
 		  "timer %u fires, and its word does not say so", i);
 	/* After a step back the position may be ahead of the clock. */
 	RIG_CHECK(rig, rig->w.now <= target ||
-		  rig->w.now_ns <= tw_wheel_ns(&rig->w, target),
+		  tw_word(rig->w.now_word) <= tw_wheel_ns(&rig->w, target),
 		  "served beyond the target");
 	rt->pending = false;
 	rt->past = false;
@@ -253,7 +253,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 	unsigned int n = 0;
 
 	hlist_for_each_entry(t, &w->buckets.heads[index], node) {
-		u64 tick = rig_tick(rig, atomic64_read(&t->word));
+		u64 tick = rig_tick(rig, twheel_deadline(t));
 
 		n++;
 		RIG_CHECK(rig, number << span <= tick,

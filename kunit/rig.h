@@ -79,7 +79,7 @@ static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
 	u64 late;
 
 	while ((t = tw_wheel_due(w))) {
-		if (tw_wheel_claim(w, t, ~(u64)TWHEEL_FIRED, w->now_ns + 1,
+		if (tw_wheel_claim(w, t, TWHEEL_FIRED, w->now_word + 1,
 				   &late)) {
 			tw_wheel_dequeue_due(w, t);
 			break;

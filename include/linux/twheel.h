@@ -77,7 +77,9 @@
 #define _LINUX_TWHEEL_H
 
 #include <linux/atomic.h>
+#include <linux/bits.h>
 #include <linux/compiler.h>
+#include <linux/limits.h>
 #include <linux/list.h>
 #include <linux/lockdep_types.h>
 #include <linux/minmax.h>
@@ -203,26 +205,26 @@ typedef void (*twheel_expired_fn)(struct twheel *wheel);
 /**
  * enum twheel_state - where a timer stands
  * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
+ * @TWHEEL_SHUTDOWN: shut down; arming it fails
  * @TWHEEL_PENDING: armed; its deadline is ahead, or is being served just now
  * @TWHEEL_FIRED: its last deadline was reached; the callback runs or has run
  * @TWHEEL_CANCELLED: cancelled before its deadline was served
  * @TWHEEL_UNFIRED: handed back by twheel_stop()
- * @TWHEEL_SHUTDOWN: shut down; arming it fails
  */
 enum twheel_state {
 	TWHEEL_IDLE,
+	TWHEEL_SHUTDOWN,
 	TWHEEL_PENDING,
 	TWHEEL_FIRED,
 	TWHEEL_CANCELLED,
 	TWHEEL_UNFIRED,
-	TWHEEL_SHUTDOWN,
 };
 
 /**
  * struct twheel_timer - one timeout
  * @node: links it into a bucket while it is pending
- * @word: deadline in ns while pending, else the complement of its state, which is
- *	above %TWHEEL_NEVER
+ * @word: while pending its deadline in ns with the sign bit set, else its state. So a
+ *	timer of zeros is idle, and the words of pending timers are below all others
  * @function: the callback
  * @base: the base of the wheel it belongs to
  * @lockdep_map: held while its callback runs, and taken by calls that may wait for
@@ -240,14 +242,17 @@ struct twheel_timer {
 #endif
 };
 
+/* The word of a timer that is idle because it was initialised; of others it is 0. */
+#define TW_WORD_READY		8
+
 /**
  * TWHEEL_NEVER - the last deadline there is; no clock reaches it
  *
- * Later deadlines, and delays that would lead beyond it, saturate here: the timer is
- * pending like any other, and never fires. The values above are states of timers that
- * are not pending.
+ * After 292 years it is also the last instant of ktime_t. Later deadlines, and delays
+ * that would lead beyond it, saturate here: the timer is pending like any other, and
+ * never fires.
  */
-#define TWHEEL_NEVER		(~(u64)0 - 16)
+#define TWHEEL_NEVER		((u64)S64_MAX)
 
 /**
  * enum twheel_clock - what a wheel counts
@@ -520,22 +525,22 @@ do {									\
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
 	tw_timer_init(timer, wheel, function, true)
 
-/* All zeros: the timer was never initialised. Then it has no base. */
-static inline bool tw_timer_is_blank(const struct twheel_timer *timer, u64 word)
+/* The word of a timer that waits for a deadline up to %TWHEEL_NEVER; or back again. */
+static inline u64 tw_word(u64 deadline_ns)
 {
-	return !word && !READ_ONCE(timer->base);
+	return deadline_ns ^ BIT_ULL(63);
 }
 
-/* twheel_extend_at() of an initialised timer, for a deadline up to TWHEEL_NEVER. */
-static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
+/* twheel_extend_at() for the word of a deadline up to TWHEEL_NEVER. */
+static inline int tw_extend(struct twheel_timer *timer, s64 later)
 {
 	s64 word = atomic64_read(&timer->word);
 
 	do {
-		if (unlikely((u64)word >= deadline_ns))
-			return (u64)word > TWHEEL_NEVER ? -ENOENT : 0;
-	} while (unlikely(!atomic64_try_cmpxchg(&timer->word, &word,
-						deadline_ns)));
+		/* States are above all deadlines. */
+		if (unlikely(word >= later))
+			return word < 0 ? 0 : -ENOENT;
+	} while (unlikely(!atomic64_try_cmpxchg(&timer->word, &word, later)));
 	return 1;
 }
 
@@ -564,11 +569,14 @@ static inline int tw_extend(struct twheel_timer *timer, u64 deadline_ns)
  */
 static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	if (unlikely(tw_timer_is_blank(timer, atomic64_read(&timer->word))))
-		return -ENOENT;
-	if (unlikely(deadline_ns > TWHEEL_NEVER))
-		deadline_ns = TWHEEL_NEVER;
-	return tw_extend(timer, deadline_ns);
+	s64 later = tw_word(deadline_ns);
+
+	if (unlikely(later >= 0)) {
+		later = tw_word(TWHEEL_NEVER);
+		/* Have the compiler branch here, which is cheaper than to select. */
+		OPTIMIZER_HIDE_VAR(later);
+	}
+	return tw_extend(timer, later);
 }
 
 /**
@@ -583,12 +591,9 @@ static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
  */
 static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
 {
-	u64 word = atomic64_read(&timer->word);
+	s64 word = atomic64_read(&timer->word);
 
-	if (word > TWHEEL_NEVER)
-		return (enum twheel_state)~word;
-	return unlikely(tw_timer_is_blank(timer, word)) ? TWHEEL_IDLE :
-							  TWHEEL_PENDING;
+	return word < 0 ? TWHEEL_PENDING : (enum twheel_state)(word & ~TW_WORD_READY);
 }
 
 /**
@@ -603,7 +608,7 @@ static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
-	return twheel_state(timer) == TWHEEL_PENDING;
+	return atomic64_read(&timer->word) < 0;
 }
 
 /**
@@ -619,9 +624,8 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
  */
 static inline u64 twheel_deadline(const struct twheel_timer *timer)
 {
-	u64 word = atomic64_read(&timer->word);
-
-	return unlikely(tw_timer_is_blank(timer, word)) ? ~(u64)TWHEEL_IDLE : word;
+	/* That is the inverse of tw_word(), and makes states large. */
+	return tw_word(atomic64_read(&timer->word));
 }
 
 #endif /* _LINUX_TWHEEL_H */

@@ -28,6 +28,15 @@ enum arm_which {
 	ARM_PENDING,
 };
 
+/*
+ * The word for any deadline. Functions here take words: they are computed once, and
+ * compared with those of timers and bases.
+ */
+static __always_inline s64 arm_word(u64 deadline)
+{
+	return tw_word(min(deadline, TWHEEL_NEVER));
+}
+
 static u64 arm_saturating_add(u64 a, u64 b)
 {
 	u64 sum;
@@ -53,21 +62,21 @@ static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
 }
 
 /*
- * One comparison tells the states that can be armed from all other words. (A timer that
- * was never initialised does not get so far: it has no base to lock.)
+ * One comparison tells the states that can be armed from deadlines, a timer that was
+ * never initialised, and one that was shut down.
  */
-static __always_inline bool arm_is_idle(u64 word)
+static __always_inline bool arm_is_idle(s64 word)
 {
-	BUILD_BUG_ON(~(u64)TWHEEL_SHUTDOWN > ~(u64)TWHEEL_UNFIRED);
-	return word > ~(u64)TWHEEL_SHUTDOWN;
+	BUILD_BUG_ON(TWHEEL_SHUTDOWN != 1);
+	return word > TWHEEL_SHUTDOWN;
 }
 
 /* With the base lock and room for the timer: an idle timer becomes pending. */
-static __always_inline void arm_make_pending(struct twheel_timer *timer, u64 deadline)
+static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 word)
 {
 	tw_debug_activate(timer);
 	/* Only the holder of the lock writes an idle word. */
-	atomic64_set(&timer->word, deadline);
+	atomic64_set(&timer->word, word);
 }
 
 /*
@@ -75,10 +84,9 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, u64 dea
  * quota. The calls that can be armed in one go are written for this.
  */
 static __always_inline bool arm_idle(struct twheel_base *base,
-				     struct twheel_timer *timer, u64 word,
-				     u64 deadline)
+				     struct twheel_timer *timer, s64 word)
 {
-	if (unlikely(!arm_is_idle(word)))
+	if (unlikely(!arm_is_idle(atomic64_read(&timer->word))))
 		return false;
 	if (unlikely(--base->room < 0)) {
 		/* Or the compiler keeps the old value, rather than counting back. */
@@ -86,46 +94,46 @@ static __always_inline bool arm_idle(struct twheel_base *base,
 		base->room++;
 		return false;
 	}
-	arm_make_pending(timer, deadline);
-	tw_base_enqueue_soon(base, timer, deadline);
+	arm_make_pending(timer, word);
+	tw_base_enqueue_soon(base, timer, word);
 	tw_trace_arm(base, timer);
 	return true;
 }
 
 /* With the base lock: a pending timer gets another deadline, and leaves its bucket. */
 static __always_inline void arm_dequeue(struct twheel_base *base,
-					struct twheel_timer *timer, u64 deadline)
+					struct twheel_timer *timer, s64 word)
 {
 	/* This overrules an extension that comes in between. */
-	atomic64_xchg(&timer->word, deadline);
+	atomic64_xchg(&timer->word, word);
 	tw_wheel_dequeue(&base->wheel, timer);
 }
 
-/* A later deadline, up to TWHEEL_NEVER, leaves a pending timer where it is. */
-static __always_inline bool arm_extend(struct twheel_timer *timer, u64 deadline)
+/* A later deadline leaves a pending timer where it is. */
+static __always_inline bool arm_extend(struct twheel_timer *timer, s64 word)
 {
-	if (tw_extend(timer, deadline) != 1)
+	if (tw_extend(timer, word) != 1)
 		return false;
-	tw_trace_extend(timer, deadline);
+	tw_trace_extend(timer, tw_word(word));
 	return true;
 }
 
 /* With the base lock: give the timer its deadline. */
 static noinline int arm_held(struct twheel_base *base, struct twheel_timer *timer,
-			     u64 deadline, enum arm_which which)
+			     s64 word, enum arm_which which)
 {
-	u64 word = atomic64_read(&timer->word);
+	s64 before = atomic64_read(&timer->word);
 
 	lockdep_assert_held(&base->lock);
-	if (tw_timer_is_deadline(word)) {
-		arm_dequeue(base, timer, deadline);
-		tw_base_enqueue(base, timer, deadline);
+	if (tw_timer_is_deadline(before)) {
+		arm_dequeue(base, timer, word);
+		tw_base_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
 		return 1;
 	}
 	if (which == ARM_PENDING)
 		return 0;
-	if (!arm_is_idle(word) || base->stopped)
+	if (!arm_is_idle(before) || base->stopped)
 		return -ESHUTDOWN;
 	if (--base->room < 0) {
 		base->room++;
@@ -133,8 +141,8 @@ static noinline int arm_held(struct twheel_base *base, struct twheel_timer *time
 			return -ENOSPC;
 		base->room--;
 	}
-	arm_make_pending(timer, deadline);
-	tw_base_enqueue(base, timer, deadline);
+	arm_make_pending(timer, word);
+	tw_base_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
 	return 0;
 }
@@ -184,10 +192,10 @@ static inline bool arm_lock_second(struct twheel_timer *timer,
 
 /* With both locks: move a timer, and if it is pending what it counts in the limit. */
 static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from,
-			    struct twheel_base *to, u64 deadline)
+			    struct twheel_base *to, s64 word)
 {
 	if (tw_timer_is_deadline(atomic64_read(&timer->word))) {
-		atomic64_xchg(&timer->word, deadline);
+		atomic64_xchg(&timer->word, word);
 		tw_base_dequeue(from, timer);
 		if (from->quota) {
 			from->limit--;
@@ -196,7 +204,7 @@ static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from
 		} else {
 			to->room--;
 		}
-		tw_base_enqueue(to, timer, deadline);
+		tw_base_enqueue(to, timer, word);
 		tw_trace_modify(to, timer);
 	}
 	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
@@ -205,7 +213,7 @@ static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from
 
 /* With both locks: give a timer of @from its deadline on @to. */
 static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
-		    struct twheel_base *to, u64 deadline, enum arm_which which)
+		    struct twheel_base *to, s64 word, enum arm_which which)
 {
 	bool pending = tw_timer_is_deadline(atomic64_read(&timer->word));
 
@@ -219,32 +227,33 @@ static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 		/* Pairs with cancel_running_base(), by the lock of @to. */
 		WRITE_ONCE(from->owner->strayed, true);
 	}
-	arm_change_base(timer, from, to, deadline);
-	return pending ? 1 : arm_held(to, timer, deadline, which);
+	arm_change_base(timer, from, to, word);
+	return pending ? 1 : arm_held(to, timer, word, which);
 }
 
 /* With the lock of the timer's base: give it its deadline there. */
 static int arm_stay(struct twheel_base *base, struct twheel_timer *timer,
-		    u64 deadline, enum arm_which which)
+		    s64 word, enum arm_which which)
 {
-	return arm_extend(timer, deadline) ? 1 :
-	       arm_held(base, timer, deadline, which);
+	return arm_extend(timer, word) ? 1 : arm_held(base, timer, word, which);
 }
 
-/* As arm_set(), on a wheel that has several bases. */
-static noinline int arm_set_on(struct twheel_timer *timer, u64 deadline,
+/* Give a timer its deadline, on a wheel that may have several bases. */
+static noinline int arm_set_on(struct twheel_timer *timer, s64 word,
 			       enum arm_which which, int cpu)
 {
 	struct twheel_base *base, *to;
 	unsigned long flags;
 	int ret;
 
-	deadline = min(deadline, TWHEEL_NEVER);
+	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
+	if (word >= 0)
+		word = arm_word(TWHEEL_NEVER);
 again:
 	base = tw_timer_lock_own_base(timer, &flags);
 	to = arm_pick_base(timer, base, which, cpu);
 	if (to == base) {
-		ret = arm_stay(base, timer, deadline, which);
+		ret = arm_stay(base, timer, word, which);
 	} else if (!arm_lock_second(timer, base, to)) {
 		raw_spin_unlock(&base->lock);
 		raw_spin_unlock_irqrestore(&to->lock, flags);
@@ -252,9 +261,9 @@ again:
 	} else {
 		/* The lock of @base may have been released in between: look again. */
 		if (arm_pick_base(timer, base, which, cpu) == to)
-			ret = arm_move(timer, base, to, deadline, which);
+			ret = arm_move(timer, base, to, word, which);
 		else
-			ret = arm_stay(base, timer, deadline, which);
+			ret = arm_stay(base, timer, word, which);
 		raw_spin_unlock(&to->lock);
 	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);
@@ -262,71 +271,54 @@ again:
 }
 
 static noinline int arm_held_and_unlock(struct twheel_base *base,
-					struct twheel_timer *timer, u64 deadline,
+					struct twheel_timer *timer, s64 word,
 					enum arm_which which, unsigned long flags)
 	__releases(&base->lock)
 {
-	int ret = arm_held(base, timer, deadline, which);
+	int ret = arm_held(base, timer, word, which);
 
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
-/* As arm_set(), for a timer that is pending, or was never initialised. */
-static noinline int arm_set_pending(struct twheel_timer *timer, u64 deadline,
-				    enum arm_which which)
+/* Give a timer that is likely to be pending a deadline that is likely to be nearer. */
+static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
+				      enum arm_which which)
 {
 	struct twheel_base *base = READ_ONCE(timer->base);
 	unsigned long flags;
 
-	if (unlikely(!base))
-		return which == ARM_PENDING ? 0 : -EINVAL;
-	deadline = min(deadline, TWHEEL_NEVER);
-	/* A later deadline leaves the timer where it is. */
-	if (arm_extend(timer, deadline))
-		return 1;
-	if (deadline >= base->plain)
-		return arm_set_on(timer, deadline, which, TW_ANY_CPU);
-	raw_spin_lock_irqsave(&base->lock, flags);
-	return arm_held_and_unlock(base, timer, deadline, which, flags);
-}
-
-/*
- * Give the timer a deadline. It is written for arming a timer that is idle, on a wheel
- * of one base.
- */
-static __always_inline int arm_set(struct twheel_timer *timer, u64 deadline,
-				   enum arm_which which)
-{
-	struct twheel_base *base;
-	unsigned long flags;
-	u64 word;
-
-	if (!tw_debug_assert_init(timer))
-		return which == ARM_PENDING ? 0 : -EINVAL;
-	/* The words of idle timers are beyond all deadlines. */
-	if ((u64)atomic64_read(&timer->word) <= deadline)
-		return arm_set_pending(timer, deadline, which);
-	base = READ_ONCE(timer->base);
-	if (unlikely(deadline >= base->plain))
-		return arm_set_on(timer, deadline, which, TW_ANY_CPU);
-
+	if (unlikely(word >= base->plain))
+		return arm_set_on(timer, word, which, TW_ANY_CPU);
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
-	word = atomic64_read(&timer->word);
-	if (which == ARM_ANY && likely(arm_idle(base, timer, word, deadline))) {
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-		return 0;
-	}
-	if (likely(tw_timer_is_deadline(word))) {
-		arm_dequeue(base, timer, deadline);
-		tw_base_enqueue_soon(base, timer, deadline);
+	if (likely(tw_timer_is_deadline(atomic64_read(&timer->word)))) {
+		arm_dequeue(base, timer, word);
+		tw_base_enqueue_soon(base, timer, word);
 		tw_trace_modify(base, timer);
 		raw_spin_unlock_irqrestore(&base->lock, flags);
 		return 1;
 	}
-	return arm_held_and_unlock(base, timer, deadline, which, flags);
+	return arm_held_and_unlock(base, timer, word, which, flags);
+}
+
+/* A call, so that arm_pending() saves no registers for what it seldom does. */
+static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
+				       enum arm_which which)
+{
+	return arm_nearer(timer, word, which);
+}
+
+/* Give a timer a deadline that is pending, shut down, or was never initialised. */
+static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum arm_which which)
+{
+	if (unlikely(!READ_ONCE(timer->base)))
+		return which == ARM_PENDING ? 0 : -EINVAL;
+	if (unlikely(word >= 0))
+		return arm_set_on(timer, word, which, TW_ANY_CPU);
+	/* A later deadline leaves the timer where it is. */
+	return arm_extend(timer, word) ? 1 : arm_pending_nearer(timer, word, which);
 }
 
 /**
@@ -352,7 +344,26 @@ static __always_inline int arm_set(struct twheel_timer *timer, u64 deadline,
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	return arm_set(timer, deadline_ns, ARM_ANY);
+	s64 word = tw_word(deadline_ns);
+	struct twheel_base *base;
+	unsigned long flags;
+
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	if (!arm_is_idle(atomic64_read(&timer->word)))
+		return arm_pending(timer, word, ARM_ANY);
+	base = READ_ONCE(timer->base);
+	if (unlikely(word >= base->plain))
+		return arm_set_on(timer, word, ARM_ANY, TW_ANY_CPU);
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* Rather than keep the lock's address in a register of its own. */
+	OPTIMIZER_HIDE_VAR(base);
+	if (likely(arm_idle(base, timer, word))) {
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 0;
+	}
+	return arm_held_and_unlock(base, timer, word, ARM_ANY, flags);
 }
 TW_EXPORT(twheel_arm_at);
 
@@ -404,7 +415,7 @@ int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 		return -EINVAL;
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return arm_set_on(timer, deadline_ns, ARM_ANY, cpu);
+	return arm_set_on(timer, tw_word(deadline_ns), ARM_ANY, cpu);
 }
 TW_EXPORT(twheel_arm_on_at);
 
@@ -439,7 +450,7 @@ static u64 arm_pick_instant(const struct twheel_timer *timer, u64 deadline, u64 
 	u64 first, last, ns;
 
 	deadline = min(deadline, TWHEEL_NEVER);
-	first = tw_wheel_ceil(w, deadline);
+	first = tw_wheel_ceil(w, tw_word(deadline));
 	last = tw_wheel_floor(w, arm_saturating_add(deadline, slack));
 	if (last <= first)
 		return deadline;
@@ -507,7 +518,14 @@ TW_EXPORT(twheel_arm_range);
  */
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 {
-	return arm_set(timer, deadline_ns, ARM_PENDING);
+	s64 word = tw_word(deadline_ns);
+
+	if (!tw_debug_assert_init(timer))
+		return 0;
+	/* It is not pending, or a later deadline leaves it where it is. */
+	if ((u64)atomic64_read(&timer->word) <= (u64)word)
+		return arm_pending(timer, word, ARM_PENDING);
+	return arm_nearer(timer, word, ARM_PENDING);
 }
 TW_EXPORT(twheel_modify_at);
 
@@ -560,7 +578,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 	if (unlikely(base->absolute))
 		return -EINVAL;
 	deadline = arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
-	ret = tw_extend(timer, deadline);
+	ret = tw_extend(timer, tw_word(deadline));
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);
 	return ret;
@@ -570,23 +588,26 @@ TW_EXPORT(twheel_extend);
 /* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base, see hold.h */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
+	s64 word;
+
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (likely(deadline_ns < timer->base->plain) &&
-	    likely(arm_idle(timer->base, timer, atomic64_read(&timer->word),
-			    deadline_ns)))
+	word = arm_word(deadline_ns);
+	if (likely(word < timer->base->plain) &&
+	    likely(arm_idle(timer->base, timer, word)))
 		return 0;
-	return arm_held(timer->base, timer, min(deadline_ns, TWHEEL_NEVER), ARM_ANY);
+	return arm_held(timer->base, timer, word, ARM_ANY);
 }
 
 /* tw_modify_at_held() - twheel_modify_at() with the lock of the timer's base */
 int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
+	s64 word = arm_word(deadline_ns);
+
 	if (!tw_debug_assert_init(timer))
 		return 0;
-	deadline_ns = min(deadline_ns, TWHEEL_NEVER);
 	/* A later deadline leaves the timer where it is. */
-	if (arm_extend(timer, deadline_ns))
+	if (arm_extend(timer, word))
 		return 1;
-	return arm_held(timer->base, timer, deadline_ns, ARM_PENDING);
+	return arm_held(timer->base, timer, word, ARM_PENDING);
 }

@@ -38,7 +38,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	unsigned long flags;
 	int ret;
 
-	if (!tw_debug_assert_init(timer) || !twheel_pending(timer))
+	if (!tw_debug_assert_init(timer) || unlikely(!twheel_pending(timer)))
 		return 0;
 	base = tw_timer_lock_base(timer, &flags);
 	ret = tw_base_withdraw(base, timer, TWHEEL_CANCELLED);

@@ -110,7 +110,7 @@ static int instance_make_base(struct twheel *wheel,
 	base->clock.server = wheel->server;
 	base->silent = wheel->device;
 	if (wheel->nr_bases > 1)
-		base->plain = 0;
+		base->plain = S64_MIN;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
 	return 0;
 }

@@ -30,7 +30,7 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 {
 	tw_debug_init(timer, on_stack);
 	INIT_HLIST_NODE(&timer->node);
-	atomic64_set(&timer->word, ~(u64)TWHEEL_IDLE);
+	atomic64_set(&timer->word, TW_WORD_READY);
 	timer->function = function;
 	/* It stays blank: arming it is refused. */
 	if (unlikely(!function && !wheel->bases[0]->expire)) {
@@ -74,19 +74,15 @@ TW_EXPORT(twheel_timer_destroy_on_stack);
  */
 u64 twheel_remaining(const struct twheel_timer *timer)
 {
-	u64 word = atomic64_read(&timer->word);
+	u64 deadline = twheel_deadline(timer);
 	const struct twheel_base *base;
 	u64 now;
 
-	if (!tw_debug_assert_init(timer))
-		return ~(u64)TWHEEL_IDLE;
-	if (!tw_timer_is_deadline(word))
-		return word;
+	if (!tw_debug_assert_init(timer) || deadline > TWHEEL_NEVER)
+		return U64_MAX;
 	base = READ_ONCE(timer->base);
-	if (!base)
-		return ~(u64)TWHEEL_IDLE;
 	now = tw_clock_now(&base->clock);
-	return word > now ? word - now : 0;
+	return deadline > now ? deadline - now : 0;
 }
 TW_EXPORT(twheel_remaining);
 

@@ -2,9 +2,9 @@
 /*
  * What a timer's word says, and where its base and its callback are.
  *
- * The word of a timer is its deadline while it is pending, and else its state. A timer
- * that was never initialised is all zeros. It has no base, by which it is known, and
- * reads as idle.
+ * The word of a timer is its deadline while it is pending, and else its state, see
+ * tw_word(). A timer that was never initialised is all zeros: it reads as idle, and has
+ * no base.
  *
  * The word is exchanged under the base lock, with one exception: twheel_extend_at()
  * lets a pending word grow without it. So under the lock
@@ -28,10 +28,10 @@
 #include "../core/base.h"
 #include "instance.h"
 
-/* With the base lock, so that the timer has a base: is this word a deadline? */
-static inline bool tw_timer_is_deadline(u64 word)
+/* Is this word a deadline? */
+static inline bool tw_timer_is_deadline(s64 word)
 {
-	return word <= TWHEEL_NEVER;
+	return word < 0;
 }
 
 /*

@@ -126,6 +126,8 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	base->absolute = tw_clock_is_wall(config->clock);
 	base->expire = config->expire;
 	base->expired = config->expired;
+	/* A bare base, or one of several, is not armed on the fast path. */
+	base->plain = S64_MIN;
 	return base;
 }
 
@@ -166,7 +168,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	}
 	base->limit = TW_BASE_ENDLESS;
 	base->room = TW_BASE_ENDLESS;
-	base->plain = base->wheel.recip_max + 1;
+	base->plain = tw_word(TWHEEL_NEVER - base->wheel.tick_ns);
 	return base;
 }
 
@@ -226,7 +228,7 @@ noinline void tw_base_emptied(struct twheel_base *base)
 	/* The end of a pass sets the alarm. */
 	if (base->wheel.in_pass)
 		return;
-	base->wheel.wake = TW_WHEEL_ASLEEP;
+	tw_wheel_set_wake(&base->wheel, TW_WHEEL_ASLEEP);
 	tw_clock_unset(&base->clock);
 }
 
@@ -362,7 +364,7 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	timer = tw_wheel_evict(&base->wheel);
 	if (timer) {
 		/* twheel_extend_at() now finds it no longer pending. */
-		deadline = atomic64_xchg(&timer->word, ~(u64)TWHEEL_UNFIRED);
+		deadline = tw_word(atomic64_xchg(&timer->word, TWHEEL_UNFIRED));
 		tw_trace_unfired(base, timer, deadline);
 		tw_debug_deactivate(timer);
 		base->room++;

@@ -31,8 +31,8 @@
  * @lock: guards all of this; taken from hard interrupt context too
  * @limit: how many timers may be pending
  * @room: how many more may be armed; below zero once stopped
- * @plain: a timer with an earlier deadline is armed here, on the fast path. 0 if the
- *	wheel has other bases, between which timers move
+ * @plain: a timer with a smaller word is armed here, on the fast path. The smallest there
+ *	is if the wheel has other bases, between which timers move
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
  *	delays
  * @stopped: no timer may be armed any more
@@ -42,6 +42,7 @@
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
  * @batch: the timers that have been given to @expire, which runs. Written under the lock
+ * @given: the same, as an array for @expire: if it frees one of them, it stays here
  * @batched: how many that are; 0 if it does not run
  * @expire: serves timers that have no function of their own, or NULL
  * @expired: called at the end of a pass that has called @expire, or NULL
@@ -53,12 +54,13 @@
  * @passes: passes begun
  * @threaded: passes that a thread did, because the base took too much
  * @exhausted: passes that used up their time
+ * @slice: how many timers may still be moved in this hold of the lock
  * @breaths: how often a pass released the lock because its slice was used up
  * @overruns: callbacks that took too long
  * @overran: those of this pass. Written by the pass, without the lock
  * @target: the tick up to which the round serves
- * @time: the time that lateness is measured against: the last reading of the clock, and
- *	at least one ns after the position's instant
+ * @time: the time that lateness is measured against, as a word: the last reading of the
+ *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
  * @watch: when the pass last looked at the clock, likewise
  * @group: callbacks until the next look. A waiter sets it to 1
@@ -76,6 +78,7 @@
  * @budget: how much of a CPU it may take in softirq
  * @user_budget: how much it may take together with others, or NULL
  * @idle: where @waiters sleep, if callbacks may sleep
+ * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
  * @expiry_lock: which one the pass that runs holds
@@ -83,7 +86,8 @@
 struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
-	u64 plain;
+	s64 plain;
+	struct tw_quota *quota;
 	long room;
 	long limit;
 	bool absolute;
@@ -100,6 +104,7 @@ struct twheel_base {
 	u64 threaded;
 	u64 exhausted;
 	u64 breaths;
+	unsigned int slice;
 	u64 overruns;
 	u64 target;
 	u64 began;
@@ -115,7 +120,6 @@ struct twheel_base {
 	struct twheel *owner;
 	unsigned int id;
 	const char *name;
-	struct tw_quota *quota;
 	struct tw_budget budget;
 	struct tw_user_budget *user_budget;
 	wait_queue_head_t idle;
@@ -129,6 +133,8 @@ struct twheel_base {
 	twheel_expire_fn expire;
 	twheel_expired_fn expired;
 	struct twheel_timer *batch[TWHEEL_BATCH];
+	struct twheel_timer *given[TWHEEL_BATCH];
+	struct twheel_trace_pass trace;
 };
 
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
@@ -210,25 +216,25 @@ static inline u64 tw_base_wake_ns(const struct twheel_base *base)
 /*
  * tw_base_enqueue_soon() - put a timer with a deadline into the wheel, and set the alarm
  * if it would be too late
- * @deadline: not beyond what the engine divides fast, see &twheel_base.plain
+ * @word: the timer's; not one of the last, see tw_wheel_is_last()
  */
 static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
 						 struct twheel_timer *timer,
-						 u64 deadline)
+						 u64 word)
 {
 	lockdep_assert_held(&base->lock);
-	if (unlikely(!tw_wheel_enqueue(&base->wheel, timer, deadline)))
+	if (unlikely(!tw_wheel_enqueue(&base->wheel, timer, word)))
 		tw_base_enqueue_near(base, timer);
 }
 
-/* tw_base_enqueue() - tw_base_enqueue_soon() for any deadline */
+/* tw_base_enqueue() - tw_base_enqueue_soon() for any word */
 static inline void tw_base_enqueue(struct twheel_base *base,
-				   struct twheel_timer *timer, u64 deadline)
+				   struct twheel_timer *timer, u64 word)
 {
-	if (unlikely(deadline > base->wheel.recip_max))
+	if (unlikely(tw_wheel_is_last(&base->wheel, word)))
 		tw_base_enqueue_near(base, timer);
 	else
-		tw_base_enqueue_soon(base, timer, deadline);
+		tw_base_enqueue_soon(base, timer, word);
 }
 
 /*
@@ -258,21 +264,21 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 					    struct twheel_timer *timer,
 					    enum twheel_state state)
 {
-	u64 word = atomic64_read(&timer->word);
+	s64 word = atomic64_read(&timer->word);
 
 	lockdep_assert_held(&base->lock);
-	if (word > TWHEEL_NEVER) {
+	if (word >= 0) {
 		if (state == TWHEEL_SHUTDOWN)
-			atomic64_set(&timer->word, ~(u64)state);
+			atomic64_set(&timer->word, state);
 		return 0;
 	}
 	/* Pairs with the compare-and-swap in twheel_extend_at(). */
-	word = atomic64_xchg(&timer->word, ~(u64)state);
+	word = atomic64_xchg(&timer->word, state);
 	tw_debug_deactivate(timer);
 	base->cancelled++;
-	tw_trace_cancel(base, timer, word);
+	tw_trace_cancel(base, timer, tw_word(word));
 	tw_base_dequeue(base, timer);
-	if (unlikely(!base->plain) && base->quota)
+	if (unlikely(base->quota))
 		tw_base_return_quota(base);
 	return 1;
 }

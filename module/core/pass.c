@@ -76,7 +76,7 @@
  */
 static __always_inline void pass_set_time(struct twheel_base *base, u64 ns)
 {
-	base->time = max(ns, base->wheel.now_ns + 1);
+	base->time = max(tw_word(ns), base->wheel.now_word + 1);
 }
 
 /* What the base's clock says. @mono: what CLOCK_MONOTONIC says. */
@@ -89,8 +89,10 @@ static __always_inline u64 pass_clock(const struct twheel_base *base, u64 mono)
 /* Read the clock. Returns the last tick that has come. */
 static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 {
-	base->time = pass_clock(base, mono);
-	return tw_wheel_floor(&base->wheel, base->time);
+	u64 now = pass_clock(base, mono);
+
+	base->time = tw_word(now);
+	return tw_wheel_floor(&base->wheel, now);
 }
 
 static __always_inline void pass_lock(struct twheel_base *base,
@@ -118,43 +120,47 @@ static void pass_new_group(struct twheel_base *base)
 }
 
 /*
- * Callbacks took so long: was one of them too long? One that ran alone is counted and
- * reported. Of several it is not known which, so the next ones are timed one by one.
+ * With the lock: callbacks took so long. Was one of them too long? One that ran alone is
+ * counted and reported. Of several it is not known which, so the next ones are timed one
+ * by one. Without the lock, as a report takes long.
+ * Returns what CLOCK_MONOTONIC says after that.
  */
-static void pass_check_overrun(struct twheel_base *base, unsigned int calls, u64 took)
+static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int calls,
+				       u64 took, enum twheel_context context)
+	__must_hold(&base->lock)
 {
+	pass_unlock(base, context);
 	/* Time that the host has taken is not the callback's. */
 	took -= min(took, tw_debug_stolen() - base->stolen);
-	if (!tw_debug_is_overrun(took))
-		return;
-	if (calls != 1) {
+	if (!tw_debug_is_overrun(took)) {
+		;
+	} else if (calls != 1) {
 		base->exact = PASS_EXACT;
-		return;
+	} else {
+		/* Without the lock: added to the base's count at the end of the pass. */
+		base->overran++;
+		if (!base->silent)
+			tw_debug_report_overrun(base->last, took);
 	}
-	/* Without the lock: added to the base's count at the end of the pass. */
-	base->overran++;
-	if (!base->silent)
-		tw_debug_report_overrun(base->last, took);
+	base->stolen = tw_debug_stolen();
+	pass_lock(base, context);
+	return ktime_get_ns();
 }
 
 /*
- * Look at the clock, after so many callbacks. In process context they may take as long
- * as they want. Without the lock, as a report takes long.
- * Returns what CLOCK_MONOTONIC says.
+ * With the lock: look at the clock, after so many callbacks. In process context they may
+ * take as long as they want. Returns what CLOCK_MONOTONIC says.
  */
-static noinline u64 pass_look(struct twheel_base *base, unsigned int calls,
-			      enum twheel_context context)
+static u64 pass_look(struct twheel_base *base, unsigned int calls,
+		     enum twheel_context context)
+	__must_hold(&base->lock)
 {
 	u64 now = ktime_get_ns();
 	u64 took = now - base->watch;
 
-	base->exact -= min(base->exact, calls);
 	if (calls && context != TWHEEL_CONTEXT_WORK &&
-	    unlikely(tw_debug_is_overrun(took))) {
-		pass_check_overrun(base, calls, took);
-		base->stolen = tw_debug_stolen();
-		now = ktime_get_ns();
-	}
+	    unlikely(took >= TW_DEBUG_OVERRUN_MIN))
+		now = pass_check_overrun(base, calls, took, context);
 	base->watch = now;
 	return now;
 }
@@ -172,20 +178,6 @@ static u64 pass_time(enum twheel_context context)
 }
 
 /*
- * A group of callbacks has ended. Without the lock.
- * Returns true if the time of the pass is over.
- */
-static noinline bool pass_end_group(struct twheel_base *base, unsigned int calls,
-				    enum twheel_context context)
-{
-	u64 now = pass_look(base, calls, context);
-
-	pass_set_time(base, pass_clock(base, now));
-	pass_new_group(base);
-	return now - base->began >= pass_time(context);
-}
-
-/*
  * Release the lock for a moment: for interrupts, and for CPUs that spin on it. Returns
  * true if the time of the pass is over.
  */
@@ -193,6 +185,7 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	__must_hold(&base->lock)
 {
 	base->breaths++;
+	base->slice = PASS_SLICE;
 	pass_unlock(base, context);
 	if (context == TWHEEL_CONTEXT_WORK)
 		cond_resched();
@@ -202,7 +195,14 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	return ktime_get_ns() - base->began >= pass_time(context);
 }
 
-/* Call a timer's function, and check what it has left behind. @count: the preempt count */
+/* A function has been called: does it leave the preempt count as it was? */
+static __always_inline void pass_check_count(const void *function, int count)
+{
+	if (unlikely(count != preempt_count()))
+		tw_debug_preempt_count(function, count);
+}
+
+/* Call a timer's function, and check what it has left behind. */
 static __always_inline void pass_call(struct twheel_timer *timer, twheel_fn function,
 				      enum twheel_context context, int count)
 {
@@ -215,9 +215,7 @@ static __always_inline void pass_call(struct twheel_timer *timer, twheel_fn func
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
-
-	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(function, count);
+	pass_check_count(function, count);
 }
 
 /* With the lock: callbacks have returned, and some wait for that. */
@@ -249,10 +247,9 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
  * Claim due timers without a function of their own, up to a batch.
  * Returns how many have been claimed; 0: the next one cannot be.
  */
-static unsigned int pass_claim_batch(struct twheel_base *base,
-				     struct twheel_timer *timers[])
+static unsigned int pass_claim_batch(struct twheel_base *base)
 {
-	s64 fired = ~(u64)TWHEEL_FIRED;
+	s64 fired = TWHEEL_FIRED;
 	struct tw_wheel *w = &base->wheel;
 	struct twheel_timer *timer;
 	unsigned int n;
@@ -268,18 +265,18 @@ static unsigned int pass_claim_batch(struct twheel_base *base,
 		tw_debug_deactivate(timer);
 		if (tw_trace_expiry())
 			tw_trace_expire_entry(base, timer, base->expire,
-					      base->time - late);
+					      tw_word(base->time) - late);
 		/* The function may free timers, and use their memory for new ones. */
 		WRITE_ONCE(base->batch[n], timer);
-		timers[n] = timer;
+		base->given[n] = timer;
 	}
 	base->room += n;
 	WRITE_ONCE(base->batched, n);
 	return n;
 }
 
-static void pass_call_batch(struct twheel_base *base, struct twheel_timer *timers[],
-			    unsigned int n, enum twheel_context context, int count)
+static void pass_call_batch(struct twheel_base *base, unsigned int n,
+			    enum twheel_context context, int count)
 {
 	u64 start = tw_trace_expiry() ? ktime_get_ns() : 0;
 	unsigned int i;
@@ -287,16 +284,14 @@ static void pass_call_batch(struct twheel_base *base, struct twheel_timer *timer
 	/* One for all. Another batch begins with a timer of another class. */
 	struct lockdep_map map;
 
-	lockdep_copy_map(&map, &timers[0]->lockdep_map);
+	lockdep_copy_map(&map, &base->given[0]->lockdep_map);
 #endif
 	tw_debug_map_acquire(&map, context);
-	base->expire(base->owner, timers, n);
+	base->expire(base->owner, base->given, n);
 	lock_map_release(&map);
-
-	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(base->expire, count);
+	pass_check_count(base->expire, count);
 	for (i = 0; start && i < n; i++)
-		tw_trace_expire_exit(base, timers[i], base->expire,
+		tw_trace_expire_exit(base, base->given[i], base->expire,
 				     ktime_get_ns() - start);
 }
 
@@ -309,15 +304,16 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 {
 	/* With a waiter, the calls were not counted. */
 	unsigned int calls = base->waiters ? PASS_GROUP : base->group_size;
-	bool over;
+	u64 now;
 
 	WRITE_ONCE(base->running, NULL);
 	if (base->waiters)
 		pass_tell_waiters(base, context);
-	pass_unlock(base, context);
-	over = pass_end_group(base, calls, context);
-	pass_lock(base, context);
-	return over;
+	now = pass_look(base, calls, context);
+	pass_set_time(base, pass_clock(base, now));
+	base->exact -= min(base->exact, calls);
+	pass_new_group(base);
+	return now - base->began >= pass_time(context);
 }
 
 /*
@@ -328,17 +324,17 @@ static bool pass_serve_batch(struct twheel_base *base, int count,
 			     enum twheel_context context, bool *over)
 	__must_hold(&base->lock)
 {
-	struct twheel_timer *timers[TWHEEL_BATCH];
-	unsigned int n = pass_claim_batch(base, timers);
+	unsigned int n = pass_claim_batch(base);
 
 	if (!n)
 		return false;
 	/* The callback before this has returned. */
 	WRITE_ONCE(base->running, NULL);
 	pass_unlock(base, context);
-	pass_call_batch(base, timers, n, context, count);
+	pass_call_batch(base, n, context, count);
 	pass_lock(base, context);
 	base->delivered = true;
+	base->slice = PASS_SLICE;
 	base->last = base->expire;
 	/* Timed one by one, a batch is one. */
 	base->group -= min(base->group, base->group_size == 1 ? 1 : n);
@@ -350,21 +346,24 @@ static bool pass_serve_batch(struct twheel_base *base, int count,
 
 /*
  * The next timer that is due could not be claimed: its word has grown. Put it back, and
- * those after it. That is a hold of the lock by itself.
+ * those after it, up to a slice. That ends the hold of the lock. @called: the hold has
+ * begun after a callback, and not with tw_wheel_advance().
  * Returns true if the time of the pass is over.
  */
-static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_context context)
+static noinline bool pass_requeue_due(struct twheel_base *base,
+				      enum twheel_context context, bool called)
 	__must_hold(&base->lock)
 {
 	struct tw_wheel *w = &base->wheel;
-	unsigned int slice = PASS_SLICE;
 	u64 before = w->requeued, requeued;
 	struct twheel_timer *timer;
 
+	if (called)
+		base->slice = PASS_SLICE;
 	do {
 		requeued = w->requeued;
 		timer = tw_wheel_due(w);
-		if (!timer || !tw_wheel_requeue_due(w, timer, &slice))
+		if (!timer || !tw_wheel_requeue_due(w, timer, &base->slice))
 			break;
 		/* It stayed if its word has grown, and it is due all the same. */
 	} while (w->requeued != requeued);
@@ -383,7 +382,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 				       enum twheel_context context, bool all)
 {
 	struct twheel_timer *timer;
-	s64 fired = ~(u64)TWHEEL_FIRED;
+	s64 fired = TWHEEL_FIRED;
 	twheel_fn function = NULL;
 	u64 late, start = 0;
 	bool over = false;
@@ -391,7 +390,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 	/* Keep it in a register, rather than load it for each. */
 	OPTIMIZER_HIDE_VAR(fired);
 	lockdep_assert_held(&base->lock);
-	pass_set_time(base, base->time);
+	pass_set_time(base, tw_word(base->time));
 	do {
 		/* The callback before may have slept. */
 		if (context == TWHEEL_CONTEXT_WORK)
@@ -401,12 +400,12 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 			break;
 		if (all && !timer->function) {
 			if (!pass_serve_batch(base, count, context, &over))
-				over = pass_requeue_due(base, context);
+				over = pass_requeue_due(base, context, function);
 			continue;
 		}
 		if (unlikely(!tw_wheel_claim(&base->wheel, timer, fired,
 					     base->time, &late))) {
-			over = pass_requeue_due(base, context);
+			over = pass_requeue_due(base, context, function);
 			continue;
 		}
 		pass_count_late(base, late);
@@ -420,7 +419,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		function = timer->function;
 		if (all && tw_trace_expiry()) {
 			tw_trace_expire_entry(base, timer, function,
-					      base->time - late);
+					      tw_word(base->time) - late);
 			start = ktime_get_ns();
 		}
 		pass_call(timer, function, context, count);
@@ -475,14 +474,14 @@ static void pass_begin(struct twheel_base *base, u64 mono, bool threaded)
  * Nothing is due: empty crowded buckets ahead of their time. Returns false if that is
  * done. Else another round begins, of what has become due meanwhile.
  */
-static bool pass_drain_ahead(struct twheel_base *base, unsigned int *slice)
+static bool pass_drain_ahead(struct twheel_base *base)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 cascades = w->cascades, requeued = w->requeued;
 	bool empty;
 
 	WRITE_ONCE(base->in_round, false);
-	empty = tw_wheel_drain_ahead(w, slice);
+	empty = tw_wheel_drain_ahead(w, &base->slice);
 	tw_trace_moved(base, cascades, requeued);
 	if (empty)
 		return false;
@@ -496,27 +495,25 @@ static __always_inline void
 pass_work(struct twheel_base *base, int count, enum twheel_context context)
 {
 	struct tw_wheel *w = &base->wheel;
-	unsigned int slice = PASS_SLICE;
 	bool over = false;
 
+	base->slice = PASS_SLICE;
 	while (!over && !base->stopped) {
 		u64 cascades = w->cascades, requeued = w->requeued;
-		enum tw_advance turn = tw_wheel_advance(w, base->target, &slice);
+		enum tw_advance turn = tw_wheel_advance(w, base->target, &base->slice);
 
 		tw_trace_moved(base, cascades, requeued);
-		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base, &slice))
+		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
 			over = base->expire || tw_trace_expiry() ?
 			       pass_serve_all(base, count, context) :
 			       pass_serve(base, count, context, false);
 			/* At least one callback, or timers put back: a new hold. */
-			slice = PASS_SLICE;
+			base->slice = PASS_SLICE;
 		}
-		if (!slice) {
+		if (!base->slice)
 			over = pass_breathe(base, context);
-			slice = PASS_SLICE;
-		}
 	}
 }
 
@@ -530,8 +527,7 @@ static noinline void pass_call_expired(struct twheel_base *base,
 		return;
 	pass_unlock(base, context);
 	base->expired(base->owner);
-	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(base->expired, count);
+	pass_check_count(base->expired, count);
 	pass_lock(base, context);
 }
 
@@ -582,25 +578,11 @@ static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 mo
 	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
-/* With the lock: the last group may have taken too long. */
-static noinline u64 pass_look_unlocked(struct twheel_base *base,
-				       enum twheel_context context)
-	__must_hold(&base->lock)
-{
-	u64 mono;
-
-	pass_unlock(base, context);
-	mono = pass_look(base, base->group_size - base->group, context);
-	pass_lock(base, context);
-	return mono;
-}
-
 static __always_inline bool pass_run(struct twheel_base *base,
 				     struct tw_clock *clock,
 				     enum twheel_context context, bool threaded,
 				     unsigned int *expiry)
 {
-	struct twheel_trace_pass trace;
 	int count = preempt_count();
 	bool restart, traced;
 	u64 mono;
@@ -612,28 +594,26 @@ static __always_inline bool pass_run(struct twheel_base *base,
 		return false;
 	}
 	tw_expiry_own(base, *expiry);
-	traced = tw_trace_pass_begin(base, &trace);
+	traced = tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns(), threaded);
 	pass_work(base, count, context);
 	if (unlikely(base->delivered))
 		pass_call_expired(base, context, count);
-	mono = ktime_get_ns();
-	if (context != TWHEEL_CONTEXT_WORK &&
-	    unlikely(mono - base->watch >= TW_DEBUG_OVERRUN_MIN))
-		mono = pass_look_unlocked(base, context);
+	mono = pass_look(base, base->group_size - base->group, context);
 	restart = pass_finish(base, clock, mono, threaded);
 	*expiry = tw_expiry_held(base);
 	if (unlikely(traced)) {
-		trace.exhausted = base->in_round;
-		trace.threaded = threaded && base->budget.percent;
-		__tw_trace_pass_end(base, &trace);
+		base->trace.exhausted = base->in_round;
+		base->trace.threaded = threaded && base->budget.percent;
+		__tw_trace_pass_end(base);
 	}
 	pass_unlock(base, context);
 	return restart;
 }
 
-static bool pass_run_soft(struct twheel_base *base, struct tw_clock *clock,
-			  bool threaded)
+/* Not inline, so that the compiler has registers for this, the commonest context. */
+static noinline bool pass_run_soft(struct twheel_base *base, struct tw_clock *clock,
+				   bool threaded)
 {
 	unsigned int expiry = tw_expiry_lock(base);
 	bool restart;

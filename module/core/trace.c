@@ -27,7 +27,7 @@ void __tw_trace_arm(const struct twheel_base *base,
 		    const struct twheel_timer *timer)
 {
 	u64 deadline = twheel_deadline(timer);
-	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
+	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
 
 	trace_twheel_arm(base->id, base->name, timer, trace_function(base, timer),
 			 deadline, tick, trace_level(&base->wheel, tick));
@@ -37,7 +37,7 @@ void __tw_trace_modify(const struct twheel_base *base,
 		       const struct twheel_timer *timer)
 {
 	u64 deadline = twheel_deadline(timer);
-	u64 tick = tw_wheel_ceil(&base->wheel, deadline);
+	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
 
 	trace_twheel_modify(base->id, base->name, timer, trace_function(base, timer),
 			    deadline, tick, trace_level(&base->wheel, tick));
@@ -48,21 +48,21 @@ void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 	const struct twheel_base *base = READ_ONCE(timer->base);
 
 	trace_twheel_extend(base->id, base->name, timer, trace_function(base, timer),
-			    deadline, tw_wheel_ceil(&base->wheel, deadline));
+			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
 void __tw_trace_cancel(const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 deadline)
 {
 	trace_twheel_cancel(base->id, base->name, timer, trace_function(base, timer),
-			    deadline, tw_wheel_ceil(&base->wheel, deadline));
+			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
 void __tw_trace_unfired(const struct twheel_base *base,
 			const struct twheel_timer *timer, u64 deadline)
 {
 	trace_twheel_unfired(base->id, base->name, timer, trace_function(base, timer),
-			     deadline, tw_wheel_ceil(&base->wheel, deadline));
+			     deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
 void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
@@ -95,10 +95,9 @@ void tw_trace_expire_exit(const struct twheel_base *base,
 	trace_twheel_expire_exit(base->id, base->name, timer, function, took_ns);
 }
 
-void __tw_trace_pass_begin(const struct twheel_base *base,
-			   struct twheel_trace_pass *pass)
+void __tw_trace_pass_begin(struct twheel_base *base)
 {
-	*pass = (struct twheel_trace_pass) {
+	base->trace = (struct twheel_trace_pass) {
 		.fired		= tw_base_fired(base),
 		.cascades	= base->wheel.cascades,
 		.requeued	= base->wheel.requeued,
@@ -106,10 +105,11 @@ void __tw_trace_pass_begin(const struct twheel_base *base,
 	};
 }
 
-/* With the base lock. @pass holds the counters as they were when the pass began. */
-void __tw_trace_pass_end(const struct twheel_base *base,
-			 struct twheel_trace_pass *pass)
+/* With the base lock. @trace holds the counters as they were when the pass began. */
+void __tw_trace_pass_end(struct twheel_base *base)
 {
+	struct twheel_trace_pass *pass = &base->trace;
+
 	pass->now_tick = base->wheel.now;
 	pass->fired = tw_base_fired(base) - pass->fired;
 	pass->cascades = base->wheel.cascades - pass->cascades;

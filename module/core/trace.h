@@ -30,10 +30,8 @@ void tw_trace_expire_entry(const struct twheel_base *base,
 void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
 			  const void *function, u64 took_ns);
-void __tw_trace_pass_begin(const struct twheel_base *base,
-			   struct twheel_trace_pass *pass);
-void __tw_trace_pass_end(const struct twheel_base *base,
-			 struct twheel_trace_pass *pass);
+void __tw_trace_pass_begin(struct twheel_base *base);
+void __tw_trace_pass_end(struct twheel_base *base);
 
 /* With the base lock: a timer has become pending, and is in its bucket. */
 static __always_inline void tw_trace_arm(const struct twheel_base *base,
@@ -93,12 +91,11 @@ static __always_inline bool tw_trace_expiry(void)
 }
 
 /* With the base lock: a pass begins. Returns true if its event is on. */
-static __always_inline bool tw_trace_pass_begin(const struct twheel_base *base,
-						struct twheel_trace_pass *pass)
+static __always_inline bool tw_trace_pass_begin(struct twheel_base *base)
 {
 	if (!trace_twheel_pass_enabled())
 		return false;
-	__tw_trace_pass_begin(base, pass);
+	__tw_trace_pass_begin(base);
 	return true;
 }
 

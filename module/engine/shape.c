@@ -24,11 +24,14 @@ static void shape_set_reciprocal(struct tw_wheel *w)
 	u64 quotient = 0, rest = 1ULL << shift;
 	unsigned int bit;
 
-	w->recip_max = S64_MAX - w->tick_ns;
+	w->recip_max = S64_MAX;
 	w->recip_shift = shift;
+	w->round = tw_word(w->tick_ns - 1);
 	if (w->tick_ns == 1) {
-		/* 2^64 is one bit too many. Only tests use such a tick: divide. */
+		/* 2^64 is one bit too many. Only tests have such a tick. */
 		w->recip_max = 0;
+		w->recip = ~(u64)0;
+		w->round++;
 		return;
 	}
 	if (rest == w->tick_ns) {
@@ -81,6 +84,9 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 			.level	= level,
 		};
 	}
+	/* No deadline is that far away. It is the row of ticks before the position. */
+	w->rows[63].keep = 0;
+	w->rows[63].ahead = 0;
 	return 0;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_shape);
@@ -115,9 +121,9 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 	int ret;
 
 	w->now = now;
-	w->now_ns = tw_wheel_ns(w, now);
+	w->now_word = tw_word(min_t(u64, tw_wheel_ns(w, now), TWHEEL_NEVER));
 	w->horizon = now;
-	w->wake = TW_WHEEL_ASLEEP;
+	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
 
 	ret = buckets_alloc(w, &w->buckets, node);
 	if (!ret && steps)

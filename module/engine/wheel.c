@@ -80,20 +80,24 @@ static struct hlist_head *wheel_bucket(const struct tw_wheel *w, unsigned int le
 	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
 
+/* Timers are due up to a tick. */
+static void wheel_set_due(struct tw_wheel *w, u64 tick)
+{
+	w->now_word = tw_word(min_t(u64, tw_wheel_ns(w, tick), TWHEEL_NEVER));
+}
+
 static void wheel_set_now(struct tw_wheel *w, u64 now)
 {
 	w->now = now;
-	w->now_ns = tw_wheel_ns(w, now);
+	wheel_set_due(w, now);
 }
 
-/* tw_wheel_ceil_late() - tw_wheel_ceil() beyond &tw_wheel.recip_max */
-u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns)
+/* tw_wheel_ceil_last() - tw_wheel_ceil() of what tw_wheel_is_last() */
+u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
 {
-	u64 tick = div64_u64(ns, w->tick_ns);
-
-	return tick + (tick * w->tick_ns != ns);
+	return div64_u64(tw_word(word) - 1, w->tick_ns) + 1;
 }
-TW_EXPORT_FOR_TESTS(tw_wheel_ceil_late);
+TW_EXPORT_FOR_TESTS(tw_wheel_ceil_last);
 
 /*
  * tw_wheel_dequeue_last() - the last timer of a list has left it
@@ -147,8 +151,8 @@ static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_time
 
 	tw_wheel_enqueue_in(w, t, row, tick);
 	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
-		w->wake = min(w->wake, row->level ?
-			      bucket_peek(w, row->level, tick >> row->span) : tick);
+		tw_wheel_set_wake(w, min(w->wake, row->level ?
+				bucket_peek(w, row->level, tick >> row->span) : tick));
 }
 
 /*
@@ -164,7 +168,7 @@ noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t)
 		wheel_requeue(w, t, tick, false);
 	} else {
 		hlist_add_head(&t->node, &w->due);
-		w->wake = min(w->wake, w->now);
+		tw_wheel_set_wake(w, min(w->wake, w->now));
 	}
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_enqueue_near);
@@ -431,7 +435,7 @@ void tw_wheel_begin_round(struct tw_wheel *w, bool round)
 {
 	w->in_pass = true;
 	/* Nothing is near a wake-up: tw_wheel_near() has one comparison for both. */
-	w->wake = 0;
+	tw_wheel_set_wake(w, 0);
 	/* What an earlier round has found due goes first. */
 	if (round && hlist_empty(&w->expiring))
 		hlist_move_list(&w->due, &w->expiring);
@@ -473,9 +477,10 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 
 	w->cascaded = 0;
 	w->horizon = max(w->horizon, target);
+	tw_wheel_set_wake(w, w->wake);
 	/* The position may be ahead of a clock that was set back. */
 	if (unlikely(w->other.heads))
-		w->now_ns = tw_wheel_ns(w, min(w->now, target));
+		wheel_set_due(w, min(w->now, target));
 	while (hlist_empty(&w->expiring)) {
 		u64 end = wheel_block_end(w, w->now);
 
@@ -549,7 +554,7 @@ bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
 	u64 word = atomic64_read(&t->word);
 
 	/* It has been extended just now, but is still due: the next claim takes it. */
-	if (word <= w->now_ns)
+	if (word <= w->now_word)
 		return true;
 	if (!*slice)
 		return false;
@@ -605,7 +610,7 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) ||
 	    w->displaced) {
 		/* At once. The position may be ahead of a clock that was set back. */
-		w->wake = tw_wheel_floor(w, w->now_ns);
+		tw_wheel_set_wake(w, tw_wheel_floor(w, tw_word(w->now_word)));
 		return w->wake;
 	}
 
@@ -615,7 +620,7 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	 * nothing before this block ends.
 	 */
 	if (w->now < w->quiet && wheel_first_in_block(w, w->now + 1, &next)) {
-		w->wake = next;
+		tw_wheel_set_wake(w, next);
 		return next;
 	}
 
@@ -646,7 +651,7 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 			     w->buckets.occupied))
 			next = min(next, bucket_peek(w, level, number));
 	}
-	w->wake = next;
+	tw_wheel_set_wake(w, next);
 	return next;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_next_event);
@@ -683,7 +688,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
 	if (w->displaced || !w->other.heads) {
-		w->wake = min(w->wake, now);
+		tw_wheel_set_wake(w, min(w->wake, now));
 		return;
 	}
 	swap(w->buckets, w->other);
@@ -696,5 +701,6 @@ void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 	/* Without this, the alarm for timers that are past would be put off. */
 	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
 		w->wake = now;
+	tw_wheel_set_wake(w, w->wake);
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_move_back);

@@ -52,16 +52,18 @@ struct tw_wheel_row {
  * struct tw_wheel - the buckets and where in time they stand
  * @now: position: no bucket holds a timer for this tick or an earlier one. Those that
  *	tw_wheel_due() has yet to find are in @expiring
- * @now_ns: a timer whose deadline is later is not due. It is the instant of @now,
- *	saturating, except for a while after the clock was set back
+ * @now_word: a timer whose word is greater is not due. It is tw_word() of the instant of
+ *	@now, or of %TWHEEL_NEVER, except for a while after the clock was set back
  * @horizon: a timer added for a tick up to here is past; not before @now
  * @wake: nothing needs doing before this tick. Arming lowers it. A pass sets it to 0,
  *	so that no timer looks near, and computes it anew at its end
+ * @soon: the later one of @wake and the tick after @horizon: a timer is near before it
  * @in_pass: a pass is on
  * @tick_ns: length of a tick
  * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
  * @recip_shift: log2 of @tick_ns, rounded down
- * @recip_max: the last instant for which that is exact
+ * @round: what to add to a timer's word, so that the tick rounds up
+ * @recip_max: the last instant for which that is exact; 0 if it never is
  * @shift: log2 of the ratio between levels
  * @mask: buckets of a level less one; a level has twice as many as the ratio
  * @levels: how many levels there are
@@ -87,8 +89,10 @@ struct tw_wheel {
 	u64 now;
 	u64 horizon;
 	u64 wake;
+	u64 soon;
 	u64 tick_ns;
 	u64 recip;
+	u64 round;
 	u64 recip_max;
 	unsigned long mask;
 	unsigned int recip_shift;
@@ -96,7 +100,7 @@ struct tw_wheel {
 	struct tw_wheel_buckets buckets;
 	unsigned int shift;
 	unsigned int nr;
-	u64 now_ns;
+	u64 now_word;
 	u64 quiet;
 	unsigned int levels;
 	unsigned int displaced_from;
@@ -133,7 +137,7 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 
 /* wheel.c */
-u64 tw_wheel_ceil_late(const struct tw_wheel *w, u64 ns);
+u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t);
 struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
@@ -176,18 +180,27 @@ static __always_inline u64 tw_wheel_floor(const struct tw_wheel *w, u64 ns)
 	return tw_mul_high(ns, w->recip) >> w->recip_shift;
 }
 
-/* tw_wheel_ceil() up to &tw_wheel.recip_max */
-static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 ns)
+/* Is a deadline less than a tick before %TWHEEL_NEVER? Then it has to be divided. */
+static __always_inline bool tw_wheel_is_last(const struct tw_wheel *w, u64 word)
 {
-	return tw_mul_high(ns + w->tick_ns - 1, w->recip) >> w->recip_shift;
+	return (s64)(word + w->round) < 0;
 }
 
-/* The first tick boundary at or after @ns: no timer fires before it. */
-static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 ns)
+/*
+ * The first tick boundary at or after the deadline in a word that is not one of the
+ * last: no timer fires before it.
+ */
+static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 word)
 {
-	if (unlikely(ns > w->recip_max))
-		return tw_wheel_ceil_late(w, ns);
-	return tw_wheel_ceil_soon(w, ns);
+	return tw_mul_high(word + w->round, w->recip) >> w->recip_shift;
+}
+
+/* The first tick boundary at or after the deadline in a word. */
+static __always_inline u64 tw_wheel_ceil(const struct tw_wheel *w, u64 word)
+{
+	if (unlikely(tw_wheel_is_last(w, word)))
+		return tw_wheel_ceil_last(w, word);
+	return tw_wheel_ceil_soon(w, word);
 }
 
 /* The instant of a tick, saturating. */
@@ -196,6 +209,13 @@ static inline u64 tw_wheel_ns(const struct tw_wheel *w, u64 tick)
 	u64 ns;
 
 	return check_mul_overflow(tick, w->tick_ns, &ns) ? ~(u64)0 : ns;
+}
+
+/* Nothing needs doing before a tick. Also to be called when &tw_wheel.horizon changes. */
+static inline void tw_wheel_set_wake(struct tw_wheel *w, u64 wake)
+{
+	w->wake = wake;
+	w->soon = max(wake, w->horizon + 1);
 }
 
 static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
@@ -242,11 +262,14 @@ static __always_inline struct tw_wheel_row *tw_wheel_find_row(struct tw_wheel *w
 	return (void *)w->rows + offset;
 }
 
-/* Might the timer need attention before &tw_wheel.wake? */
+/*
+ * Is the timer past, or might it need attention before &tw_wheel.wake? For a tick before the
+ * position, @row is the last one, which makes it look near.
+ */
 static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 					  const struct tw_wheel_row *row, u64 tick)
 {
-	return (tick & row->keep) - row->ahead < w->wake;
+	return (tick & row->keep) - row->ahead < w->soon;
 }
 
 static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
@@ -263,21 +286,18 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 
 /*
  * tw_wheel_enqueue() - put a timer into the bucket of its deadline
- * @deadline: what its word holds; up to &tw_wheel.recip_max
+ * @word: its word; not one of the last, see tw_wheel_is_last()
  *
  * Return: false if the timer is past, or might need attention before &tw_wheel.wake.
  * Then nothing has been done. The caller lets the position follow the clock, which may
  * be all that is needed, and calls tw_wheel_enqueue_near().
  */
 static __always_inline bool
-tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 deadline)
+tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 word)
 {
-	u64 tick = tw_wheel_ceil_soon(w, deadline);
-	struct tw_wheel_row *row;
+	u64 tick = tw_wheel_ceil_soon(w, word);
+	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
-	if (unlikely(tick <= w->horizon))
-		return false;
-	row = tw_wheel_find_row(w, tick);
 	if (unlikely(tw_wheel_near(w, row, tick)))
 		return false;
 	tw_wheel_enqueue_in(w, t, row, tick);
@@ -309,8 +329,8 @@ tw_wheel_due(const struct tw_wheel *w)
 
 /*
  * tw_wheel_claim() - claim the timer that tw_wheel_due() has found
- * @fired: ~%TWHEEL_FIRED
- * @time: an instant, after &tw_wheel.now_ns
+ * @fired: %TWHEEL_FIRED
+ * @time: tw_word() of an instant, after &tw_wheel.now_word
  * @late: by how much that is after the timer's deadline
  *
  * Return: true if the timer is the caller's, and its word %TWHEEL_FIRED: then call
@@ -323,7 +343,7 @@ tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
 {
 	s64 word = atomic64_read(&t->word);
 
-	if (unlikely((u64)word > w->now_ns))
+	if (unlikely((u64)word > w->now_word))
 		return false;
 	*late = time - word;
 	/* Compute it now: later, the word would have to be kept for it. */

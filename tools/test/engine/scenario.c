@@ -13,8 +13,7 @@ void scenario_init(struct scenario *s, struct kunit *test, unsigned int slots,
 	};
 	rig_init(&s->rig, test, "scenario", tick_ns, slots, start, SCENARIO_TIMERS);
 	for (i = 0; i < SCENARIO_TIMERS; i++)
-		atomic64_set(&s->rig.timers[i].timer.word,
-			     ~(u64)TWHEEL_IDLE);
+		atomic64_set(&s->rig.timers[i].timer.word, TW_WORD_READY);
 	if (!steps) {
 		tw_wheel_exit(&s->rig.w);
 		tw_wheel_init(&s->rig.w, start, false, NUMA_NO_NODE);
@@ -59,14 +58,14 @@ static void scenario_check_structure(struct scenario *s)
 	rig_audit(&s->rig);
 	for (i = 0; i < SCENARIO_TIMERS; i++) {
 		struct rig_timer *rt = &s->rig.timers[i];
-		u64 word = atomic64_read(&rt->timer.word);
+		u64 deadline = twheel_deadline(&rt->timer);
 
-		SCENARIO_CHECK(s, rt->pending == (word <= TWHEEL_NEVER),
-			       "timer %u: word %llx", i, word);
+		SCENARIO_CHECK(s, rt->pending == (deadline <= TWHEEL_NEVER),
+			       "timer %u: deadline %llx", i, deadline);
 		if (!rt->pending)
 			continue;
-		SCENARIO_CHECK(s, word == s->books[i].deadline, "timer %u: word %llx", i,
-			       word);
+		SCENARIO_CHECK(s, deadline == s->books[i].deadline,
+			       "timer %u: deadline %llx", i, deadline);
 		SCENARIO_CHECK(s, *rt->timer.node.pprev == &rt->timer.node,
 			       "timer %u is not linked", i);
 	}
@@ -116,7 +115,8 @@ static void scenario_enqueue(struct scenario *s, unsigned int i)
 	rt->past = false;
 	s->books[i].moved = false;
 	s->books[i].first = false;
-	if (deadline <= w->recip_max && tw_wheel_enqueue(w, &rt->timer, deadline))
+	if (!tw_wheel_is_last(w, tw_word(deadline)) &&
+	    tw_wheel_enqueue(w, &rt->timer, tw_word(deadline)))
 		return;
 	scenario_follow_clock(s);
 	rt->past = scenario_tick(s, deadline) <= w->horizon;
@@ -129,11 +129,11 @@ static void scenario_enqueue(struct scenario *s, unsigned int i)
 static void scenario_remove(struct scenario *s, unsigned int i)
 {
 	s->rig.timers[i].pending = false;
-	atomic64_set(&s->rig.timers[i].timer.word, ~(u64)TWHEEL_CANCELLED);
+	atomic64_set(&s->rig.timers[i].timer.word, TWHEEL_CANCELLED);
 	s->touched = true;
 	if (rig_pending(&s->rig) || !s->rig.w.wake)
 		return;
-	s->rig.w.wake = TW_WHEEL_ASLEEP;
+	tw_wheel_set_wake(&s->rig.w, TW_WHEEL_ASLEEP);
 	s->alarm = TW_WHEEL_ASLEEP;
 }
 
@@ -141,7 +141,7 @@ void scenario_arm(struct scenario *s, unsigned int i, u64 deadline)
 {
 	struct rig_timer *rt = &s->rig.timers[i];
 
-	atomic64_set(&rt->timer.word, deadline);
+	atomic64_set(&rt->timer.word, tw_word(deadline));
 	if (rt->pending)
 		tw_wheel_dequeue(&s->rig.w, &rt->timer);
 	rt->pending = true;
@@ -246,7 +246,7 @@ static void scenario_fire(struct scenario *s, struct twheel_timer *t)
 
 	s->fired++;
 	SCENARIO_CHECK(s, rt->pending, "timer %u fires, and is not pending", i);
-	SCENARIO_CHECK(s, (u64)atomic64_read(&t->word) == ~(u64)TWHEEL_FIRED,
+	SCENARIO_CHECK(s, twheel_state(t) == TWHEEL_FIRED,
 		       "timer %u fires, and does not say so", i);
 	SCENARIO_CHECK(s, tick <= s->target, "timer %u of tick %llu fires early at %llu",
 		       i, tick, s->target);

@@ -46,9 +46,9 @@ static struct tw_wheel *proof_make_wheel(void)
 	w->buckets.heads = proof_memory.heads;
 	w->buckets.occupied = proof_bits;
 	w->now = nondet_u64();
-	w->now_ns = tw_wheel_ns(w, w->now);
+	w->now_word = tw_word(tw_wheel_ns(w, w->now) & S64_MAX);
 	w->horizon = w->now;
-	w->wake = 0;
+	tw_wheel_set_wake(w, 0);
 	return w;
 }
 
@@ -58,6 +58,8 @@ static u64 proof_later_tick(const struct tw_wheel *w)
 	u64 tick = nondet_u64();
 
 	__CPROVER_assume(tick > w->now);
+	/* Deadlines have 63 bits, in ns. */
+	__CPROVER_assume(tick <= TWHEEL_NEVER);
 	return tick;
 }
 
@@ -135,13 +137,27 @@ void prove_not_near_can_wait(void)
 	u64 tick = proof_later_tick(w);
 	const struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
-	w->wake = nondet_u64();
+	tw_wheel_set_wake(w, nondet_u64());
 	__CPROVER_assume(w->wake > w->now);
 	__CPROVER_assume(!tw_wheel_near(w, row, tick));
 	__CPROVER_assert(tick >= w->wake, "it is not due before");
 	__CPROVER_assert(!row->level ||
 			 ((tick >> row->span) - 1) << row->span >= w->wake,
 			 "its bucket need not be emptied before");
+}
+
+/* A timer that is past looks near, wherever the position is. */
+void prove_past_looks_near(void)
+{
+	struct tw_wheel *w = proof_make_wheel();
+	u64 tick = nondet_u64();
+
+	__CPROVER_assume(w->now <= TWHEEL_NEVER);
+	w->horizon = nondet_u64();
+	__CPROVER_assume(w->horizon >= w->now && w->horizon <= TWHEEL_NEVER);
+	__CPROVER_assume(tick <= w->horizon);
+	tw_wheel_set_wake(w, nondet_u64());
+	__CPROVER_assert(tw_wheel_near(w, tw_wheel_find_row(w, tick), tick), "near");
 }
 
 /* The occupied bit of a bucket is set if and only if it holds a timer. */
@@ -168,7 +184,7 @@ static void proof_enqueue_all(struct tw_wheel *w, u64 reach)
 
 		__CPROVER_assume(tick > w->now);
 		__CPROVER_assume(!reach || tick - w->now <= reach);
-		proof_memory.timers[i].word.counter = tick << 10;
+		proof_memory.timers[i].word.counter = tw_word(tick << 10 & S64_MAX);
 		tw_wheel_enqueue_in(w, &proof_memory.timers[i],
 				    tw_wheel_find_row(w, tick), tick);
 	}
