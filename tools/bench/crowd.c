@@ -20,7 +20,7 @@
 #include "watch.h"
 
 /* How long to watch. */
-#define CROWD_WINDOW_NS		(100 * NSEC_PER_MSEC)
+#define CROWD_WINDOW_NS		WATCH_WINDOW_NS
 /* Ten times the cost of moving a timer. */
 #define CROWD_CASCADE_NS	1000
 
@@ -40,22 +40,6 @@ static void crowd_sleep_until(u64 ns)
 	schedule_hrtimeout(&at, HRTIMER_MODE_ABS);
 }
 
-static void crowd_spin_until(u64 ns)
-{
-	while (ktime_get_ns() < ns) {
-		cpu_relax();
-		cond_resched();
-	}
-}
-
-/* The lateness without a crowd. */
-static struct watch_lateness crowd_watch_nothing(void)
-{
-	crowd_watch_start();
-	crowd_spin_until(ktime_get_ns() + CROWD_WINDOW_NS);
-	return watch_stop(crowd_watch);
-}
-
 static void crowd_watch_cascade(u64 bucket_ns, struct watch_lateness *worst)
 {
 	u64 span_ns = delays_bucket.span_ns;
@@ -69,7 +53,7 @@ static void crowd_watch_cascade(u64 bucket_ns, struct watch_lateness *worst)
 	crowd_watch_start();
 	end_ns = ktime_get_ns() + CROWD_WINDOW_NS + nr_subjects * CROWD_CASCADE_NS;
 	do {
-		crowd_spin_until(ktime_get_ns() + NSEC_PER_MSEC);
+		watch_spin_until(ktime_get_ns() + NSEC_PER_MSEC);
 		twheel_get_stats(wheel, &stats);
 	} while (stats.cascades < cascades && ktime_get_ns() < end_ns);
 	*worst = watch_stop(crowd_watch);
@@ -77,7 +61,7 @@ static void crowd_watch_cascade(u64 bucket_ns, struct watch_lateness *worst)
 	/* A little more than a bucket of level 1. */
 	crowd_sleep_until(bucket_ns - 3 * CROWD_WINDOW_NS);
 	crowd_watch_start();
-	crowd_spin_until(bucket_ns);
+	watch_spin_until(bucket_ns);
 	seen = watch_stop(crowd_watch);
 	worst->most = max(worst->most, seen.most);
 	worst->samples += seen.samples;
@@ -86,7 +70,7 @@ static void crowd_watch_cascade(u64 bucket_ns, struct watch_lateness *worst)
 static struct watch_lateness crowd_watch_expiry(void)
 {
 	wait_for_completion(&first_fired);
-	crowd_spin_until(first_ns + CROWD_WINDOW_NS);
+	watch_spin_until(first_ns + CROWD_WINDOW_NS);
 	return watch_stop(crowd_watch);
 }
 
@@ -111,7 +95,7 @@ static void crowd_run(unsigned int id, unsigned int watch)
 
 	crowd_watch = watch;
 	subjects_init(peer);
-	nothing = crowd_watch_nothing();
+	nothing = watch_nothing(watch);
 
 	now = moment_now();
 	bucket_ns = now.ns + bucket_start(&now);

@@ -10,6 +10,7 @@
 #include "crowd.h"
 #include "expiry.h"
 #include "export.h"
+#include "hold.h"
 #include "operations.h"
 #include "report.h"
 #include "subject.h"
@@ -81,6 +82,7 @@ static void bench_measure_hours(void)
 	watch_calibrate();
 	for (peer = 0; peer < NR_PEERS; peer++)
 		crowd_measure(peer);
+	hold_measure();
 }
 
 static int __init bench_init(void)

@@ -25,6 +25,7 @@ OTHER = {
     "busy-per-timer": "per timer, as due, interrupts and idle loop included",
     "interrupts-off-cascade": "longest stretch with interrupts off",
     "interrupts-off-expiry": "longest stretch with interrupts off",
+    "interrupts-off-moving": "longest stretch with interrupts off",
     "due-wait-cascade": "longest wait of a due timer",
     "due-wait-expiry": "longest wait of a due timer",
 }
@@ -44,6 +45,7 @@ BARS = (
     ("expire", "1-h", 1.5, True),
     ("due-wait-cascade", "one-bucket", 5000, False),
     ("interrupts-off-cascade", "one-bucket", 5000, False),
+    ("interrupts-off-moving", None, 5000, False),
     ("bytes", "none", 40, False),
 )
 # Peer, operation, at most, times what timerfd takes or just so much
@@ -144,14 +146,14 @@ def headline(what, mode):
 
 def show(figures, count, mode):
     headline(f"{grouped(count)} pending", mode)
-    print(f"  {'delays':11}{'':23}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
+    print(f"  {'delays':12}{'':22}" + "".join(f"{peer:>9}{'':6}" for peer in PEERS)
           + f"  × {AGAINST}")
     last = None
     for delays, operation in figures.rows(count):
         shown = delays if delays not in ("none", last) else ""
         last = delays
         ratio = figures.ratio(delays, operation, count)
-        print((f"  {shown:11}{operation:23}" + "".join(
+        print((f"  {shown:12}{operation:22}" + "".join(
             cell(figures, delays, operation, count, peer) for peer in PEERS)
             + (f"{ratio:9.{2 if ratio < 10 else 0}f}" if ratio is not None else f"{'':9}")
             + ("   " + OTHER[operation] if operation in OTHER else "")).rstrip())

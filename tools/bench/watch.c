@@ -13,6 +13,7 @@
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
 #include <linux/limits.h>
+#include <linux/sched.h>
 #include <linux/timekeeping.h>
 #include <linux/timer.h>
 
@@ -119,6 +120,23 @@ void watch_calibrate(void)
 	while (get_jiffies_64() == start)
 		cpu_relax();
 	jiffies_ns = ktime_get_ns() - (start + 1) * TICK_NSEC;
+}
+
+/* watch_spin_until() - keep the CPU busy */
+void watch_spin_until(u64 ns)
+{
+	while (ktime_get_ns() < ns) {
+		cpu_relax();
+		cond_resched();
+	}
+}
+
+/* watch_nothing() - what a watch sees while nothing goes on */
+struct watch_lateness watch_nothing(unsigned int watch)
+{
+	watch_start(watch);
+	watch_spin_until(ktime_get_ns() + WATCH_WINDOW_NS);
+	return watch_stop(watch);
 }
 
 /* watch_start() - begin to take samples. A callback may call it. */

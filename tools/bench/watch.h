@@ -3,6 +3,7 @@
 #ifndef _BENCH_WATCH_H
 #define _BENCH_WATCH_H
 
+#include <linux/time64.h>
 #include <linux/types.h>
 
 /* What to watch: interrupts, or due timers of a peer. */
@@ -21,7 +22,12 @@ struct watch_lateness {
 	u64 most;
 };
 
+/* How long to watch. */
+#define WATCH_WINDOW_NS		(100 * NSEC_PER_MSEC)
+
 void watch_calibrate(void);
+void watch_spin_until(u64 ns);
+struct watch_lateness watch_nothing(unsigned int watch);
 void watch_start(unsigned int watch);
 struct watch_lateness watch_stop(unsigned int watch);
 
