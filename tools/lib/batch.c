@@ -10,13 +10,6 @@
 
 #include "handle.h"
 
-/* What an arm has in place of a cell: it waits for the others, or has failed. */
-#define CELL_LATER	UINT64_MAX
-#define CELL_REFUSED	(UINT64_MAX - 1)
-
-/* What such an arm has in place of its code if it has TWHEEL_OR_MODIFY. */
-#define CODE_LATER	UINT32_MAX
-
 /* Older 32-bit systems have the first, newer ones only the second. */
 #ifndef SYS_futex
 #define SYS_futex SYS_futex_time64
@@ -104,71 +97,35 @@ static void batch_arm(struct twheel *wheel, struct twheel_op *op)
 	op->op = TWHEEL_OP_ARM;
 }
 
-static void batch_find_cells(struct twheel *wheel, struct twheel_op *ops,
-			     unsigned int count)
+/* One operation of a batch on a handle with a mapping: most need no call. */
+static int batch_cell(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
-	unsigned int i;
-	int ret;
-
-	for (i = 0; i < count; i++) {
-		if (ops[i].op != TWHEEL_OP_ARM) {
-			/* The kernel refuses either. */
-			if (ops[i].op == CODE_LATER)
-				ops[i].op = 0;
-			ops[i].id = cells_id_in(ops[i].id);
-			if (ops[i].op == TWHEEL_OP_MODIFY)
-				cells_ignore_slack(&ops[i]);
-			continue;
-		}
-		if (ops[i].flags & TWHEEL_OR_MODIFY) {
-			ops[i].op = CODE_LATER;
-			continue;
-		}
-		ret = cells_before_arm(wheel, &ops[i]);
-		if (ret)
-			ops[i].id = ret == -ENOSPC ? CELL_LATER : CELL_REFUSED;
-	}
-}
-
-/* The first @done operations have results. */
-static void batch_settle_cells(struct twheel *wheel, struct twheel_op *ops,
-			       unsigned int count, unsigned int done)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++) {
-		if (ops[i].op == CODE_LATER) {
-			ops[i].op = TWHEEL_OP_ARM;
-			if (i < done)
-				batch_arm(wheel, &ops[i]);
-		} else if (ops[i].op != TWHEEL_OP_ARM) {
-			if (i < done)
-				ops[i].result = op_settle(wheel, ops[i].op,
-							  &ops[i],
-							  ops[i].result);
-			ops[i].id = cells_id_out(ops[i].id);
-		} else if (ops[i].id < CELL_REFUSED) {
-			cells_after_arm(wheel, &ops[i], ops[i].id,
-					i < done ? ops[i].result : -EIO);
-		} else {
-			bool later = ops[i].id == CELL_LATER && i < done;
-
-			ops[i].id = 0;
-			if (later)
-				batch_arm(wheel, &ops[i]);
-		}
+	switch (code) {
+	case TWHEEL_OP_ARM:
+		return twheel_arm_op(wheel, op);
+	case TWHEEL_OP_CANCEL:
+	case TWHEEL_OP_MODIFY:
+	case TWHEEL_OP_QUERY:
+		return op_perform(wheel, code, op);
+	default:
+		return -EINVAL;
 	}
 }
 
 static int batch_with_cells(struct twheel *wheel, struct twheel_op *ops,
 			    unsigned int count)
 {
-	int done;
+	unsigned int i;
 
-	batch_find_cells(wheel, ops, count);
-	done = batch_run(wheel, ops, count);
-	batch_settle_cells(wheel, ops, count, done < 0 ? 0 : done);
-	return done;
+	for (i = 0; i < count; i++) {
+		struct twheel_op op = ops[i];
+
+		op.op = 0;
+		op.result = batch_cell(wheel, ops[i].op, &op);
+		op.op = ops[i].op;
+		ops[i] = op;
+	}
+	return count;
 }
 
 /* All flags of a batch. Four at a time: most batches need no other pass here. */

@@ -3,6 +3,7 @@
 #ifndef LIBTWHEEL_CELLS_H
 #define LIBTWHEEL_CELLS_H
 
+#include <errno.h>
 #include <stdbool.h>
 
 #include "libtwheel.h"
@@ -14,43 +15,34 @@
 #define CELLS_POSSIBLE	0
 #endif
 
-/**
- * enum record_state - what the library knows of a cell
- * @RECORD_FREE: it has no timer
- * @RECORD_ARMING: an arm is under way
- * @RECORD_TAKEN: an arm is under way, and its event has been taken already
- * @RECORD_USED: it has a timer, until the last event is taken or the timer is
- *	cancelled. A cancellation in the mapping leaves this state as it is
- */
-enum record_state {
-	RECORD_FREE,
-	RECORD_ARMING,
-	RECORD_TAKEN,
-	RECORD_USED,
-};
+/* Bits of &cell_record.deadline_ns that no deadline has. */
+#define RECORD_PERIODIC	(1ULL << 63)	/* the kernel keeps a period: see cell_period */
+#define RECORD_DEADLINE	((1ULL << 62) - 1)
 
 /**
- * struct cell_record - what the kernel does not keep for a cell, or does not show
+ * struct cell_record - what the kernel does not keep of a timer in a cell
  * @cookie: the program's
- * @deadline_ns: the time that the program armed for, before the cell rounded it up
- *	to ticks; 0: it gave none
- * @period_ns: as armed
- * @expected: of a periodic timer, the deadline that its next event should begin
- *	with, in ticks; 0: not known
- * @generation: of the timer, with RECORD_USED
- * @next: the next free cell, with RECORD_FREE
- * @state: enum record_state
- * @corrected: the last event began with @expected, although the word said otherwise
- * @fixed: @period_ns is a fixed delay, see fixed.h
+ * @deadline_ns: the time that the program armed for, before the cell rounded it up to
+ *	ticks; 0: it gave none. RECORD_PERIODIC beside it
+ *
+ * It is written by who has the cell: who has taken it from the free ones, and not yet
+ * written its word. For later changes see record_lock().
  */
 struct cell_record {
 	uint64_t cookie;
 	uint64_t deadline_ns;
+};
+
+/**
+ * struct cell_period - more of a periodic timer; memory that no such timer uses is none
+ * @period_ns: as armed
+ * @expected: the deadline that its next event should begin with, in ticks; 0: not known
+ * @corrected: the last event began with @expected, although the word said otherwise
+ * @fixed: @period_ns is a fixed delay, see fixed.h
+ */
+struct cell_period {
 	uint64_t period_ns;
 	uint64_t expected;
-	uint32_t generation;
-	uint32_t next;
-	uint32_t state;
 	bool corrected;
 	bool fixed;
 };
@@ -77,10 +69,15 @@ struct cell_event {
  * @ring: cells that have an event
  * @mask: entries of the ring, minus one
  * @tail: how many entries have been taken; written to the mapping, and not read there
+ * @leaves: a bit for each cell: it is submitted
+ * @summary: a bit for each word of the leaves
+ * @links: for each cell on a list of free ones, the next, plus one; 0: it is the last
  * @records: what the library knows of each cell
- * @free: the first of the free cells, plus one; 0: none
+ * @periods: more, of those with periodic timers
+ * @free: free cells, beside those that &twheel_view_1.cancelled leads to: the first one,
+ *	plus one, and above it how often one was taken, so that a head is not mistaken
  * @fresh: cells from here on have never been used
- * @scan: cells may have been freed behind the library's back: by cancelling all
+ * @changing: a record is changed whose timer may be cancelled meanwhile
  * @fixed: a timer with a fixed delay has been armed
  */
 struct cell_table {
@@ -93,10 +90,14 @@ struct cell_table {
 	uint32_t *ring;
 	uint32_t mask;
 	uint32_t tail;
+	struct cell_event *leaves;
+	struct cell_event *summary;
+	uint32_t *links;
 	struct cell_record *records;
-	uint32_t free;
+	struct cell_period *periods;
+	uint64_t free;
 	uint32_t fresh;
-	bool scan;
+	bool changing;
 	bool fixed;
 };
 
@@ -123,15 +124,44 @@ static inline uint64_t cells_id_in(uint64_t id)
 int cells_map(struct twheel *wheel, uint64_t bytes);
 void cells_unmap(struct twheel *wheel);
 
+static inline uint32_t cells_state(uint64_t word)
+{
+	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
+}
+
+static inline uint32_t cells_generation(uint64_t word)
+{
+	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+}
+
+/* What only a call can do. No program sees it. */
+#define CELLS_NEED_CALL	(-EAGAIN)
+
 /*
- * An arm in a cell has three parts. The first finds a cell and writes its number
- * into the operation; it returns -ENOSPC if no cell is free, or -EINVAL. The second
- * is the system call. The third notes the result, and gives the operation the
- * identifier that the program sees.
+ * Arm a timer without a period for a time. @given_ns: that time, or 0 if the program gave a
+ * delay. Returns 0, -ENOSPC, CELLS_NEED_CALL.
  */
-int cells_before_arm(struct twheel *wheel, struct twheel_op *op);
-void cells_after_arm(struct twheel *wheel, struct twheel_op *op,
-		     uint32_t cell, int result);
+int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t given_ns,
+		 uint64_t cookie, uint64_t *id);
+
+/* Arm a timer with all options, by a call if it has to be. */
+int cells_arm(struct twheel *wheel, struct twheel_op *op);
+
+/* Another operation, as far as it can be done in the mapping; else CELLS_NEED_CALL. */
+int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
+
+/* A cell has no timer any more, nor an event. */
+void cells_put(struct twheel *wheel, uint32_t cell);
+
+/*
+ * Change the record of a timer that others may cancel meanwhile. False if it is gone, and
+ * the cell may have the next one. The caller holds the handle's lock, and ends with
+ * record_unlock() in either case.
+ */
+bool record_lock(struct twheel *wheel, uint64_t id);
+void record_unlock(struct twheel *wheel);
+
+uint64_t cells_ticks_to_ns(const struct twheel *wheel, uint64_t ticks);
 
 /* In the mapping a timer fires without slack. */
 static inline void cells_ignore_slack(struct twheel_op *op)
@@ -145,8 +175,8 @@ static inline void cells_ignore_slack(struct twheel_op *op)
 int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 		 int result);
 
-/* All timers have been cancelled. */
-void cells_cancelled(struct twheel *wheel);
+/* Cancel all timers, and withdraw all events. Returns how many. */
+int cells_cancel_all(struct twheel *wheel);
 
 /* Take the events that wait. The caller holds the handle's lock. */
 unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,

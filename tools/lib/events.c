@@ -97,6 +97,8 @@ static int events_take(struct twheel *wheel, struct twheel_event *events,
 	unsigned int count;
 	int got = 0;
 
+	if (handle_dead(wheel))
+		return -ESTALE;
 	pthread_mutex_lock(&wheel->lock);
 	if (wheel->cells.map) {
 		got = cells_take(wheel, events, most);

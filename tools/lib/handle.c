@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* Handles: opening, closing, and information. */
+#define _GNU_SOURCE	/* MADV_WIPEONFORK */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "handle.h"
@@ -53,6 +55,38 @@ static int device_open(const struct twheel_options *options)
 	return fd < 0 ? -errno : fd;
 }
 
+/* How much memory a handle has, and how much of that is in front of the structure. */
+static size_t handle_before(void)
+{
+	return sysconf(_SC_PAGESIZE) - offsetof(struct twheel, cells);
+}
+
+static size_t handle_bytes(void)
+{
+	return sysconf(_SC_PAGESIZE) - offsetof(struct twheel, cells) + sizeof(struct twheel);
+}
+
+/* What the inlines read ends a page, so that a forked child can find it wiped. */
+static struct twheel *handle_alloc(void)
+{
+	char *start = mmap(NULL, handle_bytes(), PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	return start == MAP_FAILED ? NULL : (struct twheel *)(start + handle_before());
+}
+
+static void handle_free(struct twheel *wheel)
+{
+	munmap((char *)wheel - handle_before(), handle_bytes());
+}
+
+/* A cell has one owner. So the mapping is this process's, and not its children's. */
+static bool handle_wipe_on_fork(struct twheel *wheel)
+{
+	return !madvise((char *)wheel - handle_before(), sysconf(_SC_PAGESIZE),
+			MADV_WIPEONFORK);
+}
+
 /* Make a handle of a descriptor that is set up. */
 static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 {
@@ -61,7 +95,7 @@ static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 
 	if (ioctl(fd, TWHEEL_IOC_INFO, &info))
 		return -errno;
-	w = calloc(1, sizeof(*w));
+	w = handle_alloc();
 	if (!w)
 		return -ENOMEM;
 	w->event_size = info.event_size;
@@ -69,7 +103,7 @@ static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 	if (w->event_size != sizeof(*w->ahead))
 		w->records = malloc((size_t)EVENTS_AHEAD * w->event_size);
 	if (w->event_size != sizeof(*w->ahead) && !w->records) {
-		free(w);
+		handle_free(w);
 		return -ENOMEM;
 	}
 	w->fd = fd;
@@ -111,8 +145,8 @@ static bool handle_setup_cells(struct twheel *w, const struct twheel_options *op
 	struct twheel_info info;
 
 	return !ioctl(w->fd, TWHEEL_IOC_INFO, &info) &&
-	       info.features & TWHEEL_FEATURE_CELLS &&
-	       !handle_setup(w->fd, options, TWHEEL_SETUP_CELLS) &&
+	       info.features & TWHEEL_FEATURE_SUBMIT && handle_wipe_on_fork(w) &&
+	       !handle_setup(w->fd, options, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT) &&
 	       !ioctl(w->fd, TWHEEL_IOC_INFO, &info) &&
 	       !cells_map(w, info.map_bytes);
 }
@@ -132,6 +166,7 @@ static int handle_open_cells(struct twheel **wheel,
 	}
 	w->clock = clock_ids[options->clock];
 	if (handle_setup_cells(w, options)) {
+		w->alive = true;
 		*wheel = w;
 		return 0;
 	}
@@ -199,7 +234,7 @@ void twheel_close(struct twheel *wheel)
 		close(wheel->fd);
 	pthread_mutex_destroy(&wheel->lock);
 	free(wheel->records);
-	free(wheel);
+	handle_free(wheel);
 }
 
 int twheel_fd(const struct twheel *wheel)

@@ -18,7 +18,9 @@
 /**
  * struct twheel - a wheel
  * @view: what the inlines of the header read; must be first
- * @cells: the shared mapping, if the handle has one; guarded by @lock
+ * @alive: this process has made the mapping. Memory up to here is zero in a forked child
+ *	if there is a mapping, so the inlines find none there
+ * @cells: the shared mapping, if the handle has one
  * @fd: the descriptor, O_NONBLOCK
  * @clock: the wheel's clock
  * @batch: the kernel takes batches; cleared when it turns out that it does not
@@ -35,7 +37,8 @@
  */
 struct twheel {
 	struct twheel_view_1 view;
-	struct cell_table cells;
+	uint32_t alive;
+	_Alignas(64) struct cell_table cells;
 	int fd;
 	clockid_t clock;
 	bool batch;
@@ -49,6 +52,12 @@ struct twheel {
 	struct twheel_event ahead[EVENTS_AHEAD];
 };
 
+/* Is this the handle of a forked process, with a mapping that has not come along? */
+static inline bool handle_dead(const struct twheel *wheel)
+{
+	return wheel->cells.map && !wheel->alive;
+}
+
 /* Has any event been read ahead? Has one of this timer? Drop the timer's events. */
 bool ahead_any(struct twheel *wheel);
 bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event);
@@ -58,11 +67,11 @@ void ahead_drop_all(struct twheel *wheel);
 /* One operation, by its own ioctl; 0 or more, or -errno. */
 int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 
+/* An operation other than arming, with the program's identifier. */
+int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
+
 /* The kernel's result, corrected by what only the library knows. */
 int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	      int result);
-
-/* Arm a timer in a cell of the mapping. */
-int op_arm_cell(struct twheel *wheel, struct twheel_op *op);
 
 #endif

@@ -22,14 +22,17 @@
  *  - threads may use one handle at the same time, but no other thread may use it
  *    while one closes it;
  *  - after fork() only one of the two processes may continue to use the handle,
- *    because each has a copy of the library's own data.
+ *    because each has a copy of the library's own data. With shared memory that is the
+ *    parent: in the child, calls are -ESTALE, and twheel_close() is the only one to make.
  *
  * If the program gives max_timers, and the kernel offers it, the timers are in
  * memory that the program shares with the kernel. Then extending a timer to a
  * time and cancelling it are a few instructions here, without a system call, and
- * so is taking events. There are three differences. The memory is allocated at
- * once: about 100 bytes for each of max_timers. The fired_ns of an event is the
- * time when it was taken. Timers fire without slack.
+ * so is taking events. Arming is no call either, unless the timer has a period or is due
+ * before the kernel would look at new timers. There are some differences. The memory is
+ * allocated at once: about 100 bytes for each of max_timers. The fired_ns of an event is
+ * the time when it was taken. Timers fire without slack. twheel_info() counts a timer
+ * once the kernel has seen it.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H

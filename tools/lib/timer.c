@@ -17,6 +17,8 @@ int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 
 	if (!code || code >= sizeof(commands) / sizeof(*commands))
 		return -EINVAL;
+	if (handle_dead(wheel))
+		return -ESTALE;
 	ret = ioctl(wheel->fd, commands[code], op);
 	return ret < 0 ? -errno : ret;
 }
@@ -76,39 +78,22 @@ int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	}
 }
 
-/* An operation other than arming. */
-static int op_perform(struct twheel *wheel, uint32_t code,
+int op_perform(struct twheel *wheel, uint32_t code,
 		      struct twheel_op *op)
 {
 	uint64_t id = op->id;
 	int ret;
 
 	if (wheel->cells.map) {
-		op->id = cells_id_in(id);
 		cells_ignore_slack(op);
+		ret = cells_perform(wheel, code, op);
+		if (ret != CELLS_NEED_CALL)
+			return ret;
+		op->id = cells_id_in(id);
 	}
 	ret = op_settle(wheel, code, op, op_run(wheel, code, op));
 	op->id = id;
 	return ret;
-}
-
-int op_arm_cell(struct twheel *wheel, struct twheel_op *op)
-{
-	struct twheel_op copy = *op;
-	uint32_t cell;
-	int ret;
-
-	ret = cells_before_arm(wheel, &copy);
-	if (ret)
-		return ret;
-	cell = copy.id;
-	ret = op_run(wheel, TWHEEL_OP_ARM, &copy);
-	cells_after_arm(wheel, &copy, cell, ret);
-	if (ret)
-		return ret;
-	op->id = copy.id;
-	op->deadline_ns = copy.deadline_ns;
-	return 0;
 }
 
 /* The library chooses the cell of a new timer, so modifying and arming are two calls. */
@@ -133,7 +118,7 @@ static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
 	copy = *op;
 	copy.flags &= ~TWHEEL_OR_MODIFY;
 	copy.id = 0;
-	ret = op_arm_cell(wheel, &copy);
+	ret = cells_arm(wheel, &copy);
 	if (ret)
 		return ret;
 	op->id = copy.id;
@@ -143,9 +128,11 @@ static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
 
 int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
 {
+	if (handle_dead(wheel))
+		return -ESTALE;
 	if (wheel->cells.map)
 		return op->flags & TWHEEL_OR_MODIFY ? op_arm_or_modify_cell(wheel, op) :
-						      op_arm_cell(wheel, op);
+						      cells_arm(wheel, op);
 	if (op->flags & TWHEEL_FIXED_DELAY)
 		return fixed_arm(wheel, op);
 	return op_settle(wheel, TWHEEL_OP_ARM, op, op_run(wheel, TWHEEL_OP_ARM, op));
@@ -167,12 +154,30 @@ static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
 int twheel_arm(struct twheel *wheel, uint64_t delay_ns, uint64_t cookie,
 	       uint64_t *id)
 {
+	uint64_t now;
+	int ret;
+
+	if (wheel->cells.map) {
+		now = twheel_now(wheel);
+		ret = delay_ns < TWHEEL_DELAY_NEVER - now ?
+		      cells_arm_at(wheel, now + delay_ns, 0, cookie, id) :
+		      CELLS_NEED_CALL;
+		if (ret != CELLS_NEED_CALL)
+			return ret;
+	}
 	return timer_arm(wheel, 0, delay_ns, cookie, id);
 }
 
 int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie,
 		  uint64_t *id)
 {
+	int ret;
+
+	if (wheel->cells.map) {
+		ret = cells_arm_at(wheel, deadline_ns, deadline_ns, cookie, id);
+		if (ret != CELLS_NEED_CALL)
+			return ret;
+	}
 	return timer_arm(wheel, TWHEEL_ABS, deadline_ns, cookie, id);
 }
 
@@ -232,14 +237,15 @@ int twheel_cancel(struct twheel *wheel, uint64_t id)
 int twheel_cancel_all(struct twheel *wheel)
 {
 	struct twheel_cancel_all all = { 0 };
-	int ret = ioctl(wheel->fd, TWHEEL_IOC_CANCEL_ALL, &all);
+	int ret;
 
+	if (handle_dead(wheel))
+		return -ESTALE;
+	if (wheel->cells.map)
+		return cells_cancel_all(wheel);
+	ret = ioctl(wheel->fd, TWHEEL_IOC_CANCEL_ALL, &all);
 	if (ret < 0)
 		return -errno;
-	if (wheel->cells.map) {
-		cells_cancelled(wheel);
-		return ret;
-	}
 	fixed_drop_all(wheel);
 	ahead_drop_all(wheel);
 	return ret;

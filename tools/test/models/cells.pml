@@ -451,7 +451,7 @@ proctype stranger(byte cpu)
 }
 
 #ifdef PERIODIC
-/* The thread that takes events: ring_take() and cell_goes_on() of tools/lib/cells.c. */
+/* The thread that takes events: ring_take() and cell_goes_on() of tools/lib/taken.c. */
 proctype taker(byte cpu)
 {
 	LOCALS;

