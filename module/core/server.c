@@ -19,7 +19,7 @@
 void tw_server_init(struct tw_server *server, unsigned int uid)
 {
 	server->worker = NULL;
-	mutex_init(&server->making);
+	mutex_init(&server->making_lock);
 	spin_lock_init(&server->lock);
 	server->uid = uid;
 	/* A thread of a program may end long before the program does. */
@@ -112,7 +112,7 @@ struct kthread_worker *tw_server_start(struct tw_server *server)
 {
 	struct kthread_worker *worker;
 
-	mutex_lock(&server->making);
+	mutex_lock(&server->making_lock);
 	worker = server->worker;
 	if (worker)
 		goto out;
@@ -126,6 +126,6 @@ struct kthread_worker *tw_server_start(struct tw_server *server)
 	/* Pairs with tw_server_worker(). */
 	smp_store_release(&server->worker, worker);
 out:
-	mutex_unlock(&server->making);
+	mutex_unlock(&server->making_lock);
 	return worker;
 }

@@ -17,16 +17,16 @@ struct task_struct;
 
 /**
  * struct tw_server - such a thread
- * @worker: the thread, or NULL. Once it is there, it stays
- * @making: serialises making it
+ * @making_lock: serialises making the thread
  * @lock: guards @likeness
+ * @worker: the thread, or NULL. Once it is there, it stays
  * @likeness: the task whose cgroups it joins
  * @uid: the user, for its name
  */
 struct tw_server {
-	struct kthread_worker *worker;
-	struct mutex making;
+	struct mutex making_lock;
 	spinlock_t lock;
+	struct kthread_worker *worker;
 	struct task_struct *likeness;
 	unsigned int uid;
 };
