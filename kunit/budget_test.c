@@ -37,12 +37,12 @@ static void bucket_runs_over(struct kunit *test)
 	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + HOUR / 60, 25),
 			       "just what it may");
 	now += HOUR / 60;
-	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + 10 * MS, 100),
+	KUNIT_EXPECT_FALSE_MSG(test, budget_spend(&share, now, now + TW_BUDGET_BURST, 100),
 			       "a burst");
-	now += 10 * MS;
-	KUNIT_EXPECT_TRUE_MSG(test, budget_spend(&share, now, now + 10 * MS, 100),
+	now += TW_BUDGET_BURST;
+	KUNIT_EXPECT_TRUE_MSG(test, budget_spend(&share, now, now + TW_BUDGET_BURST, 100),
 			      "too much");
-	now += 10 * MS;
+	now += TW_BUDGET_BURST;
 	KUNIT_EXPECT_TRUE_MSG(test, budget_spend(&share, now, now + HOUR / 60, 26),
 			      "still a little too much");
 	now += HOUR / 60;
@@ -56,9 +56,10 @@ static void one_long_pass_counts(struct kunit *test)
 	u64 now = HOUR;
 
 	tw_budget_spend(&share, now, now);
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now, now + 20 * MS));
-	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&share, now + 20 * MS,
-						now + 41 * MS));
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now,
+						  now + 2 * TW_BUDGET_BURST));
+	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&share, now + 2 * TW_BUDGET_BURST,
+						now + 4 * TW_BUDGET_BURST + MS));
 	/* And is forgiven after a long sleep. */
 	now += HOUR;
 	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now, now + 1));

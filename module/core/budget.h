@@ -19,11 +19,11 @@
 #include <linux/types.h>
 
 /*
- * How much a base may take beyond its budget. That is several times the 2 ms after
- * which the kernel leaves softirqs to a thread, so that loads which that copes with are
- * left alone.
+ * How much a base may take beyond its budget. That is twice the 2 ms after which the
+ * kernel leaves softirqs to a thread, so that loads which that copes with are left alone.
+ * Many files of a user whose timers are due at one instant keep others waiting so long.
  */
-#define TW_BUDGET_BURST	(10 * NSEC_PER_MSEC)
+#define TW_BUDGET_BURST	(5 * NSEC_PER_MSEC)
 
 /*
  * The interrupt, the softirq, and going back to what they interrupted. An hrtimer alone,
