@@ -37,10 +37,10 @@ size_t tw_entries_cost(const struct tw_entries *entries)
  */
 static struct tw_entry *entry_alloc_chunk(void)
 {
-	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO;
+	const gfp_t gfp = GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN;
 	struct tw_entry *chunk;
 
-	chunk = alloc_pages_exact(TW_CHUNK_BYTES, gfp | __GFP_NORETRY | __GFP_NOWARN);
+	chunk = alloc_pages_exact(TW_CHUNK_BYTES, gfp | __GFP_NORETRY);
 	return chunk ?: __vmalloc(TW_CHUNK_BYTES, gfp);
 }
 
