@@ -3,14 +3,18 @@
  * What a hostile or careless user may do. Results of calls are checked only where the
  * attack depends on them.
  */
+#define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -38,6 +42,14 @@ static int file_open(void)
 	if (fd < 0)
 		err(1, "/dev/twheel");
 	return fd;
+}
+
+static void file_set_up_clock(int fd, uint32_t clockid)
+{
+	struct twheel_setup setup = { .clockid = clockid };
+
+	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
+		err(1, "TWHEEL_IOC_SETUP");
 }
 
 static void file_set_up(int fd, struct twheel_setup setup)
@@ -298,18 +310,297 @@ static void way_closing(unsigned int task)
 	}
 }
 
+/* Many watch one file, under many descriptors: each event wakes all of them. */
+static void way_epolls(unsigned int task)
+{
+	enum { EPOLLS = 5, WATCHES = 4000 };
+	struct epoll_event event = { .events = EPOLLIN };
+	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };
+	int fd = file_open(), epolls[EPOLLS], i, watch;
+
+	(void)task;
+	for (i = 0; i < EPOLLS; i++) {
+		epolls[i] = epoll_create1(0);
+		if (epolls[i] < 0)
+			err(1, "epoll_create1");
+	}
+	for (watch = 0; watch < WATCHES; watch++) {
+		int copy = dup(fd);
+
+		for (i = 0; copy >= 0 && i < EPOLLS; i++)
+			if (epoll_ctl(epolls[i], EPOLL_CTL_ADD, copy, &event))
+				err(1, "EPOLL_CTL_ADD");
+	}
+	if (ioctl(fd, TWHEEL_IOC_ARM, &op))
+		err(1, "TWHEEL_IOC_ARM");
+	attack_begun();
+	events_read_for_ever(fd);
+}
+
+/* Hundreds of files, whose timers all expire at one instant. */
+static void way_crowds(unsigned int task)
+{
+	enum { FILES = 800, TIMERS = 1024 };
+	int fds[FILES], i;
+
+	(void)task;
+	for (i = 0; i < FILES; i++)
+		fds[i] = file_open();
+	for (;;) {
+		uint64_t at_ns = (now_ns() / S + 2) * S;
+
+		for (i = 0; i < FILES; i++)
+			timers_arm(fds[i], TIMERS, at_ns, 0, 0);
+		attack_begun();
+		while (now_ns() < at_ns + 100 * MS)
+			usleep(10000);
+		for (i = 0; i < FILES; i++)
+			timers_cancel_all(fds[i]);
+	}
+}
+
+/* Every file has a timer on every tick; all events are read. */
+static void files_tick(unsigned int files, uint64_t tick_ns)
+{
+	struct twheel_event events[4];
+	int fds[400];
+	unsigned int i;
+
+	for (i = 0; i < files; i++) {
+		fds[i] = open("/dev/twheel", O_RDWR | O_CLOEXEC | O_NONBLOCK);
+		if (fds[i] < 0)
+			err(1, "/dev/twheel");
+		file_set_up(fds[i], (struct twheel_setup) { .tick_ns = tick_ns });
+	}
+	for (i = 0; i < files; i++)
+		timers_arm(fds[i], 1, now_ns() + tick_ns, 0, tick_ns);
+	attack_begun();
+	for (;;)
+		for (i = 0; i < files; i++)
+			(void)!read(fds[i], events, sizeof(events));
+}
+
+static void way_every_10us(unsigned int task)
+{
+	(void)task;
+	files_tick(400, 10000);
+}
+
+static void way_every_ms(unsigned int task)
+{
+	(void)task;
+	files_tick(400, MS);
+}
+
+static void way_one_file(unsigned int task)
+{
+	(void)task;
+	files_tick(1, 10000);
+}
+
+/* The same as other users. */
+static void way_users(unsigned int task)
+{
+	(void)task;
+	files_tick(8, 10000);
+}
+
+/** struct mapping - a file with cells */
+struct mapping {
+	int fd;
+	struct twheel_map *map;
+	struct twheel_cell *cells;
+	uint64_t *events;
+	uint32_t *ring;
+};
+
+static struct mapping mapping_new(unsigned int cells)
+{
+	const struct twheel_setup setup = {
+		.flags		= TWHEEL_SETUP_CELLS,
+		.max_timers	= cells,
+	};
+	struct mapping m = { .fd = file_open() };
+	struct twheel_info info;
+
+	file_set_up(m.fd, setup);
+	ioctl(m.fd, TWHEEL_IOC_INFO, &info);
+	m.map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	if (m.map == MAP_FAILED)
+		err(1, "mmap");
+	m.cells = (void *)((char *)m.map + m.map->cells_offset);
+	m.events = (void *)((char *)m.map + m.map->events_offset);
+	m.ring = (void *)((char *)m.map + m.map->ring_offset);
+	return m;
+}
+
+/* Take the events, and kick the timers that wait for that. */
+static void mapping_take(const struct mapping *m)
+{
+	while (m->map->tail != __atomic_load_n(&m->map->head, __ATOMIC_ACQUIRE)) {
+		uint32_t cell = m->ring[m->map->tail & (m->map->entries - 1)];
+		struct twheel_op op = { };
+
+		__atomic_store_n(&m->map->tail, m->map->tail + 1, __ATOMIC_SEQ_CST);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		op.id = __atomic_exchange_n(&m->events[cell], 0, __ATOMIC_SEQ_CST) >> 32
+			<< 32 | cell;
+		if ((m->cells[cell].word & TWHEEL_CELL_NEVER) < m->cells[cell].look)
+			ioctl(m->fd, TWHEEL_IOC_KICK, &op);
+	}
+}
+
+/* Periodic timers in cells, in many files. */
+static void way_cells(unsigned int task)
+{
+	enum { FILES = 20, CELLS = 1024 };
+	struct mapping m[FILES];
+	unsigned int i, n;
+
+	(void)task;
+	for (i = 0; i < FILES; i++)
+		m[i] = mapping_new(CELLS);
+	for (i = 0; i < FILES; i++) {
+		for (n = 0; n < CELLS; n++)
+			ops[n] = (struct twheel_op) {
+				.op = TWHEEL_OP_ARM, .id = n,
+				.deadline_ns = MS, .period_ns = MS,
+			};
+		ops_run(m[i].fd, CELLS);
+	}
+	attack_begun();
+	for (;;)
+		for (i = 0; i < FILES; i++)
+			mapping_take(&m[i]);
+}
+
+/* Arm cells that have a timer. */
+static void way_refused(unsigned int task)
+{
+	struct mapping m = mapping_new(BATCH);
+	unsigned int i;
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		for (i = 0; i < BATCH; i++)
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_ARM, .id = i, .deadline_ns = 3600 * S,
+			};
+		ops_run(m.fd, BATCH);
+	}
+}
+
+/* Empty files that are as large as can be, up to the user's limit. */
+static void way_empty(unsigned int task)
+{
+	const struct twheel_setup setup = { .clockid = CLOCK_REALTIME, .slots = 4096 };
+	int fd;
+
+	(void)task;
+	for (;;) {
+		do
+			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+		while (fd >= 0 && !ioctl(fd, TWHEEL_IOC_SETUP, &setup));
+		attack_begun();
+		usleep(100000);
+		close_range(3, ~0U, 0);
+	}
+}
+
+/* Batches on a file whose timers expire. */
+static void way_contended(unsigned int task)
+{
+	static int fd = -1;
+	unsigned int i;
+
+	(void)task;
+	fd = file_open();
+	attack_begun();
+	/* Two tasks: the other one has the same file. */
+	if (fork())
+		for (;;)
+			timers_arm(fd, BATCH, now_ns() + MS, 1000, 0);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;;) {
+		static struct twheel_event events[BATCH];
+
+		(void)!read(fd, events, sizeof(events));
+		for (i = 0; i < BATCH; i++)
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_QUERY, .id = events[i].id,
+			};
+		ops_run(fd, BATCH);
+	}
+}
+
+/* Timers on the wall clock, while root sets it. */
+static void way_wall(unsigned int task)
+{
+	int fd = file_open();
+	struct timespec now;
+	unsigned int i;
+
+	(void)task;
+	file_set_up_clock(fd, CLOCK_REALTIME);
+	for (i = 0; i < MANY / 10; i += BATCH) {
+		clock_gettime(CLOCK_REALTIME, &now);
+		timers_arm(fd, BATCH, (now.tv_sec + 1) * S + i, 10000, MS);
+	}
+	attack_begun();
+	events_read_for_ever(fd);
+}
+
 const struct way ways[] = {
-	{ "quiet", "nothing", 2, false, way_quiet },
-	{ "spin", "spins, two tasks", 2, false, way_spin },
-	{ "spin-8", "spins, eight tasks", 8, false, way_spin },
-	{ "timerfds", "timerfds armed in a loop", 2, false, way_timerfds },
-	{ "periods", "a million timers with a period of a tick", 2, true, way_periods },
-	{ "instant", "a million timers at one instant", 2, true, way_instant },
-	{ "ticks", "a timer on every shortest tick", 2, true, way_ticks },
-	{ "files", "a hundred files below their share", 2, true, way_files },
-	{ "limits", "timers up to the user's limit", 8, true, way_limits },
-	{ "batches", "batches in a loop", 2, true, way_batches },
-	{ "scribbles", "nonsense in the mapping, and kicks", 2, true, way_scribbles },
-	{ "closing", "files with half a million timers closed", 2, true, way_closing },
+	{ .name = "quiet", .what = "nothing",
+	  .tasks = 2, .run = way_quiet },
+	{ .name = "spin", .what = "spins, two tasks",
+	  .tasks = 2, .run = way_spin },
+	{ .name = "spin-8", .what = "spins, eight tasks",
+	  .tasks = 8, .run = way_spin },
+	{ .name = "timerfds", .what = "timerfds armed in a loop",
+	  .tasks = 2, .run = way_timerfds },
+	{ .name = "periods", .what = "a million timers with a period of a tick",
+	  .tasks = 2, .device = true, .run = way_periods },
+	{ .name = "instant", .what = "a million timers at one instant",
+	  .tasks = 2, .device = true, .run = way_instant },
+	{ .name = "ticks", .what = "a timer on every shortest tick",
+	  .tasks = 2, .device = true, .run = way_ticks },
+	{ .name = "files", .what = "a hundred files below their share",
+	  .tasks = 2, .device = true, .run = way_files },
+	{ .name = "limits", .what = "timers up to the user's limit",
+	  .tasks = 8, .device = true, .run = way_limits },
+	{ .name = "batches", .what = "batches in a loop",
+	  .tasks = 2, .device = true, .run = way_batches },
+	{ .name = "scribbles", .what = "nonsense in the mapping, and kicks",
+	  .tasks = 2, .device = true, .run = way_scribbles },
+	{ .name = "closing", .what = "files with half a million timers closed",
+	  .tasks = 2, .device = true, .run = way_closing },
+	{ .name = "epolls", .what = "20000 watches of one file",
+	  .tasks = 1, .device = true, .run = way_epolls },
+	{ .name = "crowds", .what = "800 files, 1024 timers each at one instant",
+	  .tasks = 1, .device = true, .run = way_crowds },
+	{ .name = "one-file", .what = "a file with a timer on every 10 us",
+	  .tasks = 1, .device = true, .run = way_one_file },
+	{ .name = "every-10us", .what = "400 files with a timer on every 10 us",
+	  .tasks = 1, .device = true, .run = way_every_10us },
+	{ .name = "every-ms", .what = "400 files with a timer on every ms",
+	  .tasks = 1, .device = true, .run = way_every_ms },
+	{ .name = "cells", .what = "20 files with 1024 periodic cells",
+	  .tasks = 1, .device = true, .run = way_cells },
+	{ .name = "refused", .what = "arms of cells that have a timer",
+	  .tasks = 2, .device = true, .run = way_refused },
+	{ .name = "empty", .what = "empty files of the largest geometry",
+	  .tasks = 1, .device = true, .run = way_empty },
+	{ .name = "contended", .what = "batches on a file whose timers expire",
+	  .tasks = 2, .device = true, .run = way_contended, .children = 1 },
+	{ .name = "users-4", .what = "4 users, 8 files each on every 10 us",
+	  .tasks = 4, .device = true, .run = way_users, .users = 4 },
+	{ .name = "users-64", .what = "64 users, likewise",
+	  .tasks = 64, .device = true, .run = way_users, .users = 64 },
+	{ .name = "subusers", .what = "16 subordinate users, likewise",
+	  .tasks = 16, .device = true, .run = way_users, .users = 16, .subordinate = true },
+	{ .name = "wall", .what = "timers on a clock that root steps",
+	  .tasks = 1, .device = true, .run = way_wall, .steps = true },
 	{ }
 };

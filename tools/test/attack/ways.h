@@ -10,6 +10,10 @@
  * @name: its name
  * @what: what it does
  * @tasks: the number of tasks that do it
+ * @users: the number of users whose tasks they are; 0: one
+ * @children: how many of the tasks are others' children
+ * @subordinate: each is another subordinate user of one user
+ * @steps: root sets the clock back and forth meanwhile
  * @device: it uses /dev/twheel, and is checked; the others are for comparison
  * @run: attacks until killed; calls attack_begun() once it has begun
  */
@@ -19,6 +23,10 @@ struct way {
 	unsigned int tasks;
 	bool device;
 	void (*run)(unsigned int task);
+	unsigned int users;
+	unsigned int children;
+	bool subordinate;
+	bool steps;
 };
 
 extern const struct way ways[];
