@@ -85,7 +85,6 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 		};
 	}
 	/* No deadline is that far away. It is the row of ticks before the position. */
-	w->rows[63].keep = 0;
 	w->rows[63].ahead = 0;
 	return 0;
 }

@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The wall clock is set while a callback runs: either way, by less than a tick's length to
+ * more than a level's, in every context. Timers that the new time makes due fire. Timers
+ * that it puts off wait until the clock is put right. Nothing is early, lost, or fired
+ * twice, and no pass follows the other without a pause.
+ */
+#include <linux/cpumask.h>
+#include <linux/sched.h>
+#include <linux/timekeeping.h>
+
+#include "smp.h"
+
+/* How long the callback waits for the clock to be set. */
+#define STEP_WAIT	(200 * MS)
+/* How often a step is tried that the machine was too slow for. */
+#define STEP_TRIES	20
+/* Timers that are due soon, and timers that no step reaches. */
+#define STEP_NEAR	20
+#define STEP_FAR	20
+/* A pass in a loop without pauses would come some thousand times meanwhile. */
+#define STEP_NEXT	(50 * MS)
+/* How many passes may be needed beyond one a timer: kicks, and the timers of the kernel. */
+#define STEP_PASSES	50
+
+struct step_crowd;
+
+/**
+ * struct step_timer - a timer that may fire once
+ * @timer: the timer
+ * @crowd: what it is part of
+ * @deadline: its deadline
+ * @fired: how often it has fired
+ */
+struct step_timer {
+	struct twheel_timer timer;
+	struct step_crowd *crowd;
+	u64 deadline;
+	atomic_t fired;
+};
+
+/**
+ * struct step_crowd - the timers of a wheel whose clock is set
+ * @wheel: the wheel
+ * @gate: the timer whose callback waits for the clock to be set. Then it arms @next
+ * @next: due soon by the new time, which may be long before that of the pass
+ * @work: callbacks may sleep
+ * @entered: what the clock said in the callback, before it was set
+ * @waiting: the callback waits
+ * @seen: it has seen the clock set
+ * @left: the callback has returned, or is about to
+ * @early: timers that fired before the clock, or what it was set from, came to them
+ * @timers: near ones first
+ */
+struct step_crowd {
+	struct twheel *wheel;
+	struct twheel_timer gate;
+	struct step_timer next;
+	bool work;
+	u64 entered;
+	bool waiting;
+	bool seen;
+	bool left;
+	atomic_t early;
+	struct step_timer timers[STEP_NEAR + STEP_FAR];
+};
+
+/* What the wheel's clock is ahead of CLOCK_MONOTONIC, to a millisecond. */
+static s64 step_ahead(const struct step_crowd *crowd)
+{
+	u64 before, now;
+
+	do {
+		before = ktime_get_ns();
+		now = twheel_now(crowd->wheel);
+		/* The host may have run something else in between. */
+	} while (ktime_get_ns() - before > MS);
+	return now - before;
+}
+
+/*
+ * Wait until the clock has been set. The caller of do_settimeofday64() may wait for
+ * interrupts to be on here, so only the clock itself tells.
+ */
+static void step_gate(struct twheel_timer *timer)
+{
+	struct step_crowd *crowd = container_of(timer, struct step_crowd, gate);
+	u64 until = ktime_get_ns() + STEP_WAIT;
+	s64 ahead = step_ahead(crowd);
+
+	crowd->entered = twheel_now(crowd->wheel);
+	WRITE_ONCE(crowd->waiting, true);
+	while (!crowd->seen && ktime_get_ns() < until) {
+		crowd->seen = abs(step_ahead(crowd) - ahead) > 2 * MS;
+		if (crowd->work)
+			usleep_range(100, 200);
+		else
+			cpu_relax();
+	}
+	crowd->next.deadline = twheel_now(crowd->wheel) + STEP_NEXT;
+	twheel_arm_at(&crowd->next.timer, crowd->next.deadline);
+	smp_store_release(&crowd->left, true);
+}
+
+static void step_fire(struct twheel_timer *timer)
+{
+	struct step_timer *st = container_of(timer, struct step_timer, timer);
+	u64 now = twheel_now(st->crowd->wheel);
+
+	if (st->deadline > max(now, st->crowd->entered))
+		atomic_inc(&st->crowd->early);
+	atomic_inc(&st->fired);
+}
+
+static void step_set_clock(struct kunit *test, s64 by)
+{
+	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() + by);
+
+	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
+}
+
+static unsigned int step_fired(const struct step_timer *timers, unsigned int n)
+{
+	unsigned int sum = 0;
+
+	while (n--)
+		sum += atomic_read(&timers[n].fired);
+	return sum;
+}
+
+/* On the CPU that is to run the callback. */
+static int step_arm(void *arg)
+{
+	struct step_crowd *crowd = arg;
+	u64 now = twheel_now(crowd->wheel);
+	unsigned int i;
+
+	for (i = 0; i < STEP_NEAR + STEP_FAR; i++) {
+		struct step_timer *st = &crowd->timers[i];
+
+		st->deadline = now + (i < STEP_NEAR ? (5 + i) * MS : 24 * HOUR + i * MS);
+		twheel_arm_at(&st->timer, st->deadline);
+	}
+	return twheel_arm_at(&crowd->gate, now + 2 * MS);
+}
+
+static struct step_crowd *step_crowd_new(struct kunit *test,
+					 const struct twheel_config *config)
+{
+	struct step_crowd *crowd = kunit_kzalloc(test, sizeof(*crowd), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, crowd);
+	crowd->wheel = wheel_new(test, config);
+	crowd->work = config->context == TWHEEL_CONTEXT_WORK;
+	twheel_timer_init(&crowd->gate, crowd->wheel, step_gate);
+	crowd->next.crowd = crowd;
+	twheel_timer_init(&crowd->next.timer, crowd->wheel, step_fire);
+	for (i = 0; i < STEP_NEAR + STEP_FAR; i++) {
+		crowd->timers[i].crowd = crowd;
+		twheel_timer_init(&crowd->timers[i].timer, crowd->wheel, step_fire);
+	}
+	return crowd;
+}
+
+/* How many near timers are due by now? */
+static unsigned int step_due(const struct step_crowd *crowd)
+{
+	u64 now = twheel_now(crowd->wheel);
+	unsigned int i, due = 0;
+
+	for (i = 0; i < STEP_NEAR; i++)
+		due += crowd->timers[i].deadline <= now;
+	return due;
+}
+
+/* The clock has been set by @by, and is put right here. */
+static void step_check(struct kunit *test, struct step_crowd *crowd, s64 by)
+{
+	struct twheel_stats stats;
+
+	KUNIT_EXPECT_TRUE(test, await(smp_load_acquire(&crowd->left)));
+	KUNIT_EXPECT_TRUE(test, await(step_fired(crowd->timers, STEP_NEAR) >=
+				      step_due(crowd)));
+	/* It was not armed by the new time if the callback had ended before that. */
+	KUNIT_EXPECT_TRUE_MSG(test, !crowd->seen || await(step_fired(&crowd->next, 1)),
+			      "set by %lld: due at %llu, it is %llu, deadline %llx", by,
+			      crowd->next.deadline, twheel_now(crowd->wheel),
+			      twheel_deadline(&crowd->next.timer));
+	twheel_get_stats(crowd->wheel, &stats);
+	KUNIT_EXPECT_LE(test, stats.passes, (u64)STEP_NEAR + STEP_PASSES);
+
+	step_set_clock(test, -by);
+	KUNIT_EXPECT_TRUE(test, await(step_fired(&crowd->next, 1)));
+	KUNIT_EXPECT_TRUE(test, await(step_fired(crowd->timers, STEP_NEAR) == STEP_NEAR));
+	KUNIT_EXPECT_EQ(test, step_fired(crowd->timers + STEP_NEAR, STEP_FAR), 0U);
+	KUNIT_EXPECT_EQ(test, step_fired(&crowd->next, 1), 1U);
+	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->early), 0);
+}
+
+/* Returns false if the machine was too slow for the test. */
+static bool step_try(struct kunit *test, const struct twheel_config *config, s64 by)
+{
+	struct step_crowd *crowd = step_crowd_new(test, config);
+	int cpu = cpumask_any_but(cpu_online_mask, 0);
+	unsigned int i, unfired;
+	bool seen;
+
+	cpu_run(cpu, step_arm, crowd);
+	if (!await(READ_ONCE(crowd->waiting)))
+		KUNIT_FAIL(test, "no callback");
+	step_set_clock(test, by);
+	step_check(test, crowd, by);
+	seen = crowd->seen;
+	unfired = twheel_stop(crowd->wheel, NULL, NULL);
+	KUNIT_EXPECT_EQ(test, unfired, (unsigned int)STEP_FAR);
+	for (i = 0; i < STEP_NEAR + STEP_FAR; i++)
+		KUNIT_EXPECT_EQ(test, atomic_read(&crowd->timers[i].fired),
+				i < STEP_NEAR);
+	twheel_destroy(crowd->wheel);
+	return seen;
+}
+
+static void step_everywhere(struct kunit *test, enum twheel_clock clock)
+{
+	/* Below and above a tick, a pass, a bucket of level 1, and one of level 2. */
+	static const s64 sizes[] = { 3 * MS, 40 * MS, 700 * MS, 3 * HOUR };
+	unsigned int i, tries;
+
+	if (num_online_cpus() == 1)
+		kunit_skip(test, "a second CPU has to set the clock");
+	/* The callback is to be on another CPU. */
+	set_cpus_allowed_ptr(current, cpumask_of(0));
+	/* context, per CPU, forth or back, size */
+	for (i = 0; i < 3 * 2 * 2 * ARRAY_SIZE(sizes); i++) {
+		struct twheel_config config = {
+			.name = "kunit-step", .clock = clock, .context = i % 3,
+			.percpu = i / 3 % 2,
+		};
+		s64 by = sizes[i / 12] * (i / 6 % 2 ? 1 : -1);
+
+		for (tries = 0; tries < STEP_TRIES && !step_try(test, &config, by); tries++)
+			;
+		KUNIT_EXPECT_LT_MSG(test, tries, (unsigned int)STEP_TRIES,
+				    "context %d, percpu %d, by %lld: too slow to be tested",
+				    config.context, config.percpu, by);
+	}
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+}
+
+static void realtime_is_set_in_callbacks(struct kunit *test)
+{
+	step_everywhere(test, TWHEEL_CLOCK_REALTIME);
+}
+
+static void tai_is_set_in_callbacks(struct kunit *test)
+{
+	step_everywhere(test, TWHEEL_CLOCK_TAI);
+}
+
+/* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
+static s64 step_offset;
+
+static int step_test_init(struct kunit *test)
+{
+	step_offset = ktime_get_real_ns() - ktime_get_ns();
+	/* Set back by hours, it is to be after 1970 still. */
+	step_set_clock(test, 1000 * HOUR);
+	return 0;
+}
+
+static void step_test_exit(struct kunit *test)
+{
+	struct timespec64 ts = ns_to_timespec64(ktime_get_ns() + step_offset);
+
+	do_settimeofday64(&ts);
+}
+
+static struct kunit_case step_cases[] = {
+	KUNIT_CASE(realtime_is_set_in_callbacks),
+	KUNIT_CASE(tai_is_set_in_callbacks),
+	{ }
+};
+
+struct kunit_suite twheel_step_suite = {
+	.name		= "twheel_step",
+	.init		= step_test_init,
+	.exit		= step_test_exit,
+	.test_cases	= step_cases,
+};
