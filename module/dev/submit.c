@@ -240,24 +240,21 @@ static void submit_check(struct tw_file *file, struct tw_entry *entry)
 
 /*
  * tw_submit_visit() - a sweep has found that a cell was submitted
- * @fired: set if an event was posted
  *
  * Return: its deadline, in ticks, if it is pending and not due; else %TW_SWEEP_NEVER.
  */
-u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns, bool *fired)
+u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns)
 {
 	struct tw_entry *entry = tw_entries_at(&file->entries, cell);
 	u64 word = READ_ONCE(submit_cell(file, entry)->word);
-	u64 ticks = submit_word_pending(word) ? tw_word_ticks(word) : TW_SWEEP_NEVER;
+	u64 ns = tw_word_to_ns(file->ring, submit_word_pending(word) ? tw_word_ticks(word) :
+								       TWHEEL_CELL_NEVER);
 
-	/* The look is in time. */
-	if (twheel_pending(&entry->timer) &&
-	    entry->deadline_ns <= tw_word_to_ns(file->ring, ticks))
-		return ticks;
-	if (!submit_follow(file, entry, now_ns, true))
-		return ticks;
-	*fired = true;
-	return TW_SWEEP_NEVER;
+	/* Unless the look is in time. */
+	if (!twheel_pending(&entry->timer) || entry->deadline_ns > ns)
+		submit_follow(file, entry, now_ns, false);
+	return submit_word_pending(word) && ns > now_ns ? tw_word_ticks(word) :
+							  TW_SWEEP_NEVER;
 }
 
 /* The program has named a timer that is not known: there may be one. */

@@ -7,6 +7,6 @@
 
 extern const struct tw_store_ops tw_submit_ops;
 
-u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns, bool *fired);
+u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns);
 
 #endif /* _TWHEEL_SUBMIT_H */

@@ -7,6 +7,9 @@
  * summary. Then it reads when the kernel will sweep: wake. Only if its deadline is before
  * that, it kicks.
  *
+ * A sweep posts no events. It gives a cell that is due already a timer that is due at once,
+ * behind those that expire in the same pass.
+ *
  * A sweep takes words of the summary, then words of the bitmap, and then reads the cells.
  * When the summary is empty, it takes back the promise: wake is never. Then it tests the
  * summary again, with a full barrier in between. A program sets the summary and then reads
@@ -29,7 +32,6 @@
 #include <linux/minmax.h>
 #include <linux/spinlock.h>
 
-#include "event.h"
 #include "file.h"
 #include "ring.h"
 #include "submit.h"
@@ -44,7 +46,7 @@
  * timers of their own. So a sweep is for those that come after it, and finds the more of
  * them cancelled or armed anew, the later it is.
  */
-#define SWEEP_PAUSE	(250 * NSEC_PER_MSEC)
+#define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 
 /* The next sweep is due at this tick: first its timer, then the promise. */
 static void sweep_promise(struct tw_file *file, u64 ticks)
@@ -76,22 +78,24 @@ static bool sweep_take(struct tw_ring *ring)
 	return sweep->taken;
 }
 
-/* Visit the cells of one word of the bitmap. Returns how many there were. */
-static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now_ns, bool *fired)
+/*
+ * Visit the cells of one word of the bitmap. Returns how many there were. The last one comes
+ * first: of timers that are due, the one that is armed last expires first.
+ */
+static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now_ns)
 {
 	struct tw_ring *ring = file->ring;
-	u32 first = leaf * BITS_PER_LONG_LONG;
-	unsigned int visits = 0;
-	u64 bits;
-
 	/* A full barrier: before the cells are read. */
-	for (bits = xchg(&ring->leaves[leaf], 0); bits; bits &= bits - 1) {
-		u32 cell = first + __ffs64(bits);
+	u64 bits = xchg(&ring->leaves[leaf], 0);
+	unsigned int visits = 0, bit;
+	u64 ticks;
 
-		if (cell >= ring->nr_cells)
-			break;
-		ring->sweep.first = min(ring->sweep.first,
-					tw_submit_visit(file, cell, now_ns, fired));
+	for (; bits; bits &= ~BIT_ULL(bit)) {
+		bit = fls64(bits) - 1;
+		if (leaf * BITS_PER_LONG_LONG + bit >= ring->nr_cells)
+			continue;
+		ticks = tw_submit_visit(file, leaf * BITS_PER_LONG_LONG + bit, now_ns);
+		ring->sweep.first = min(ring->sweep.first, ticks);
 		visits++;
 	}
 	return visits;
@@ -133,7 +137,7 @@ static bool sweep_end(struct tw_file *file, u64 now_ns)
 }
 
 /* One hold of the lock. Returns how many visits it took; 0: the sweep has ended. */
-static unsigned int sweep_slice(struct tw_file *file, u64 now_ns, bool *fired)
+static unsigned int sweep_slice(struct tw_file *file, u64 now_ns)
 {
 	struct tw_ring *ring = file->ring;
 	struct tw_sweep *sweep = &ring->sweep;
@@ -146,7 +150,7 @@ static unsigned int sweep_slice(struct tw_file *file, u64 now_ns, bool *fired)
 	sweep->taken &= sweep->taken - 1;
 	if (leaf >= ring->nr_leaves)
 		return 1;
-	return 1 + sweep_visit(file, leaf, now_ns, fired);
+	return 1 + sweep_visit(file, leaf, now_ns);
 }
 
 /* A sweep is due, or goes on: the function of its timer. */
@@ -156,11 +160,10 @@ static void sweep_expire(struct twheel_timer *timer)
 	struct tw_file *file = sweep->file;
 	u64 now = twheel_now(file->wheel);
 	unsigned int done = 0, visits;
-	bool fired = false;
 
 	do {
 		spin_lock(&file->lock);
-		visits = sweep_slice(file, now, &fired);
+		visits = sweep_slice(file, now);
 		/* Another pass goes on, after what else is due. */
 		done += visits;
 		if (visits && done >= SWEEP_VISITS)
@@ -168,8 +171,6 @@ static void sweep_expire(struct twheel_timer *timer)
 							   tw_word_now(file->ring, now)));
 		spin_unlock(&file->lock);
 	} while (visits && done < SWEEP_VISITS);
-	if (fired)
-		tw_event_expired(file->wheel);
 }
 
 /* tw_sweep_init() - before the file has its shared memory */

@@ -56,7 +56,7 @@ root=$SCRATCH/files
 mkdir -p "$root"/{bin,modules}
 cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
 	"$root/modules/"
-cp "$work/tools/cli/twheel" "$root/bin/"
+cp "$work/tools/cli/twheel" "$work/tools/bench/traffic/traffic" "$root/bin/"
 
 # Interrupts and softirqs are off for long here, on purpose: keep the watchdogs quiet, and
 # the clock in use.

@@ -182,12 +182,12 @@ const struct rival batch_rival = {
 	.expire = wheel_expire,
 };
 
-/* Arming is a system call here, too; the others are inline functions. */
+/* No operation is a system call here, as a rule. */
 const struct rival mapping_rival = {
 	.name = "twheel, mapping",
 	.word = "mapping",
 	.open = mapping_open,
-	.arm = batch_arm,
+	.arm = single_arm,
 	.extend = single_extend,
 	.cancel = single_cancel,
 	.expire = wheel_expire,

@@ -169,7 +169,7 @@ void cells_put(struct twheel *wheel, uint32_t cell)
  * A hostile writer can make the library put one there twice, and the list have no end. It
  * is then forgotten.
  */
-static void cells_free_chain(struct cell_table *cells, uint32_t first)
+static __attribute__((noinline)) void cells_free_chain(struct cell_table *cells, uint32_t first)
 {
 	uint64_t head = __atomic_load_n(&cells->free, __ATOMIC_RELAXED);
 	uint32_t last = first, next, left = cells->count;
@@ -216,23 +216,28 @@ static int cell_take_fresh(struct cell_table *cells)
 	return fresh;
 }
 
+/* A cell that no inline has just put back; or -ENOSPC. Apart: a program's steady state. */
+static __attribute__((noinline)) int cell_get_other(struct cell_table *cells)
+{
+	int cell = cell_take_free(cells);
+
+	return cell >= 0 ? cell : cell_take_fresh(cells);
+}
+
 /* A cell for a timer, or -ENOSPC. */
-static int cell_get(struct twheel *wheel)
+static inline __attribute__((always_inline)) int cell_get(struct twheel *wheel)
 {
 	struct cell_table *cells = &wheel->cells;
-	uint32_t head, next;
-	int cell;
+	uint32_t head = __atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED), next;
 
-	if (__atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED)) {
+	if (head)
 		head = __atomic_exchange_n(&wheel->view.cancelled, 0, __ATOMIC_ACQUIRE);
-		next = head ? cells->links[head - 1] : 0;
-		if (next)
-			cells_free_chain(cells, next);
-		if (head)
-			return head - 1;
-	}
-	cell = cell_take_free(cells);
-	return cell >= 0 ? cell : cell_take_fresh(cells);
+	if (!head)
+		return cell_get_other(cells);
+	next = __atomic_load_n(&cells->links[head - 1], __ATOMIC_RELAXED);
+	if (next)
+		cells_free_chain(cells, next);
+	return head - 1;
 }
 
 bool record_lock(struct twheel *wheel, uint64_t id)
@@ -254,14 +259,17 @@ void record_unlock(struct twheel *wheel)
 	__atomic_store_n(&wheel->cells.changing, false, __ATOMIC_RELEASE);
 }
 
-/* A cell was taken from the free ones: nobody may be about to change its record. */
-static void record_wait(struct twheel *wheel)
+static __attribute__((noinline)) void record_wait_locked(struct twheel *wheel)
 {
-	if (__builtin_expect(__atomic_load_n(&wheel->cells.changing, __ATOMIC_SEQ_CST),
-			     0)) {
-		pthread_mutex_lock(&wheel->lock);
-		pthread_mutex_unlock(&wheel->lock);
-	}
+	pthread_mutex_lock(&wheel->lock);
+	pthread_mutex_unlock(&wheel->lock);
+}
+
+/* A cell was taken from the free ones: nobody may be about to change its record. */
+static inline void record_wait(struct twheel *wheel)
+{
+	if (__builtin_expect(__atomic_load_n(&wheel->cells.changing, __ATOMIC_SEQ_CST), 0))
+		record_wait_locked(wheel);
 }
 
 static void bit_set(struct cell_event *words, uint32_t bit)
@@ -273,38 +281,60 @@ static void bit_set(struct cell_event *words, uint32_t bit)
 		__atomic_fetch_or(&word->word, mask, __ATOMIC_SEQ_CST);
 }
 
-static void cell_kick(struct twheel *wheel, uint32_t generation, uint32_t cell)
-{
-	struct twheel_op op = { .id = (uint64_t)generation << 32 | cell };
-
-	/* If the timer is gone meanwhile, nothing happens. */
-	ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
-}
-
 /*
- * A deadline may be nearer than the kernel knows. First the bit of the cell, then that of the
- * summary, then the look at when the kernel comes: see <linux/twheel.h>.
+ * The kernel may come too late to a cell. First the bit of the cell, then that of the summary,
+ * then the look at when the kernel comes: see <linux/twheel.h>.
  */
-static void cell_tell(struct twheel *wheel, uint32_t generation, uint32_t cell,
-		      uint64_t ticks)
+static __attribute__((noinline)) void cell_submit(struct twheel *wheel, uint64_t id,
+						  uint64_t ticks)
 {
+	struct twheel_op op = { .id = cells_id_in(id) };
 	struct cell_table *cells = &wheel->cells;
+	uint32_t cell = op.id;
 
-	if (__atomic_load_n(&cells->cells[cell].look, __ATOMIC_SEQ_CST) <= ticks)
-		return;
 	bit_set(cells->leaves, cell);
 	bit_set(cells->summary, cell / 64);
+	/* If the timer is gone meanwhile, nothing happens. */
 	if (__builtin_expect(__atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks,
 			     0))
-		cell_kick(wheel, generation, cell);
+		ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
+}
+
+/* The deadline of a timer may be nearer than the kernel knows. */
+static inline void cell_tell(struct twheel *wheel, uint64_t id, uint32_t cell,
+			     uint64_t ticks)
+{
+	if (__atomic_load_n(&wheel->cells.cells[cell].look, __ATOMIC_SEQ_CST) > ticks)
+		cell_submit(wheel, id, ticks);
+}
+
+/* The identifier of the timer that comes after the one of this word. */
+static inline uint64_t cell_next_id(uint64_t word, uint32_t cell)
+{
+	const uint64_t one = 1ULL << TWHEEL_CELL_GENERATION_SHIFT;
+	uint64_t generation = (word & -one) + one;
+
+	/* It wraps to 0, which is left out. */
+	return (generation ? generation : one) | cells_id(0, cell);
+}
+
+/* Write the word of a cell that has no timer. False if somebody else has written one. */
+static inline bool cell_begin(struct twheel *wheel, uint32_t cell, uint64_t ticks,
+			      uint64_t *id)
+{
+	uint64_t word = __atomic_load_n(cell_word(wheel, cell), __ATOMIC_RELAXED);
+
+	*id = cell_next_id(word, cell);
+	return cells_state(word) != TWHEEL_CELL_PENDING &&
+	       cell_exchange(wheel, cell, &word,
+			     (*id & ~TWHEEL_CELL_NEVER) | ticks);
 }
 
 int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t given_ns,
 		 uint64_t cookie, uint64_t *id)
 {
 	const struct twheel_view_1 *view = &wheel->view;
-	uint64_t ahead_ns = deadline_ns - view->base_ns, ticks, word;
-	uint32_t generation;
+	uint64_t ahead_ns = deadline_ns - view->base_ns, ticks;
 	int cell, tries;
 
 	/* A deadline before the base wraps, and in a forked child the limit is 0. */
@@ -312,24 +342,17 @@ int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t given_ns,
 		return CELLS_NEED_CALL;
 	ticks = ahead_ns / view->tick_ns;
 	for (tries = 0; tries < ARM_TRIES; tries++) {
+		struct cell_record *record;
+
 		cell = cell_get(wheel);
-		if (cell < 0)
+		if (__builtin_expect(cell < 0, 0))
 			return cell;
 		record_wait(wheel);
-		wheel->cells.records[cell] = (struct cell_record){
-			.cookie = cookie,
-			.deadline_ns = given_ns <= RECORD_DEADLINE ? given_ns : 0,
-		};
-		word = __atomic_load_n(cell_word(wheel, cell), __ATOMIC_RELAXED);
-		generation = (cells_generation(word) + 1) % TWHEEL_CELL_GENERATIONS;
-		generation += !generation;
-		if (__builtin_expect(cells_state(word) != TWHEEL_CELL_PENDING &&
-				     cell_exchange(wheel, cell, &word,
-						   twheel_cell_word(generation,
-								    TWHEEL_CELL_PENDING,
-								    ticks)), 1)) {
-			*id = cells_id(generation, cell);
-			cell_tell(wheel, generation, cell, ticks);
+		record = &wheel->cells.records[cell];
+		record->cookie = cookie;
+		record->deadline_ns = given_ns & RECORD_DEADLINE;
+		if (__builtin_expect(cell_begin(wheel, cell, ticks, id), 1)) {
+			cell_tell(wheel, *id, cell, ticks);
 			return 0;
 		}
 		/* Somebody else has written there. The cell is forgotten. */
@@ -477,7 +500,7 @@ static int cells_modify(struct twheel *wheel, struct twheel_op *op)
 		}
 	} while (!cell_exchange(wheel, cell, &word, (word & ~TWHEEL_CELL_NEVER) | ticks));
 	if (ticks < (word & TWHEEL_CELL_NEVER))
-		cell_tell(wheel, cells_generation(word), cell, ticks);
+		cell_tell(wheel, op->id, cell, ticks);
 	op->deadline_ns = cells_ticks_to_ns(wheel, ticks);
 	return 0;
 }

@@ -191,7 +191,7 @@ inline visit(cpu, c)
 	fi;
 	if
 	:: alarm[c] != NEVER && alarm[c] <= next -> w = 0
-	:: else -> follow(cpu, c, true)
+	:: else -> follow(cpu, c, false)
 	fi
 }
 

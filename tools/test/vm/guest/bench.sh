@@ -40,11 +40,22 @@ reap() {
 	echo "none $peer reaped-wrong $count $wrong" > $out
 }
 
+# traffic_of KIND SECONDS: 10 000 timeouts a second; what an arm costs, all told, and how
+# many of 100 000 take a call
+traffic_of() {
+	traffic "-$1" 10000 "$2" > /tmp/none && traffic "$1" 10000 "$2" > /tmp/load || return
+	read -r _ _ none < /tmp/none
+	read -r arms kicks busy < /tmp/load
+	echo "traffic mapping arm-$1 $count $(((busy - none) / arms))" > $out
+	echo "traffic mapping kicks-$1 $count $((kicks * 100000 / arms))" > $out
+}
+
 user_half() {
 	raise_limits
 	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
 		2> /dev/ttyS0 || return
-	reap batch && reap mapping --mapping
+	reap batch && reap mapping --mapping || return
+	[ "$count" != 100000 ] || { traffic_of long 90 && traffic_of log 60; }
 }
 
 verdict=complete
