@@ -34,22 +34,15 @@ end:	do
 	od
 }
 
-/*
- * WRITE_ONCE(), smp_store_release(), spin_unlock(). With SC, a store reaches memory at
- * once: fewer states, for a larger model.
- */
+/* WRITE_ONCE(), smp_store_release(), spin_unlock() */
 inline store(cpu, where, what)
 {
-#ifdef SC
-	mem[where] = what
-#else
 	atomic {
 		queued[cpu] < QUEUE ->
 		place[cpu * QUEUE + queued[cpu]] = where;
 		value[cpu * QUEUE + queued[cpu]] = what;
 		queued[cpu]++
 	}
-#endif
 }
 
 /* READ_ONCE(), smp_load_acquire(): the CPU's own latest store, else memory. */
