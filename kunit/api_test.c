@@ -23,7 +23,7 @@ static void create_refuses(struct kunit *test)
 		.name = "refused", .clock = TWHEEL_CLOCK_VIRTUAL,
 		.tick_ns = MS, .slots = 64, .start_ns = 5,
 	};
-	struct twheel_config bad[8];
+	struct twheel_config bad[9];
 	struct twheel_geometry geometry;
 	struct twheel *wheel;
 	unsigned int i;
@@ -43,6 +43,7 @@ static void create_refuses(struct kunit *test)
 	bad[5].slots = TWHEEL_SLOTS_MAX + 1;
 	bad[6].clock = TWHEEL_CLOCK_MONOTONIC;
 	bad[7].clock = TWHEEL_CLOCK_BOOTTIME;
+	bad[8].start_ns = TWHEEL_NEVER;
 	for (i = 0; i < ARRAY_SIZE(bad); i++) {
 		wheel = twheel_create(&bad[i]);
 		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
@@ -258,6 +259,29 @@ static void never_is_never(struct kunit *test)
 	twheel_cancel(&never[2].timer);
 }
 
+/* No clock reaches TWHEEL_NEVER, not even with a tick that has a boundary there. */
+static void clock_ends_before_never(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "end", .clock = TWHEEL_CLOCK_VIRTUAL,
+		/* 7 * 7 * 73 * 127, all of them factors of 2^63 - 1 */
+		.tick_ns = 454279, .start_ns = TWHEEL_NEVER - 1,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe probe;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	KUNIT_EXPECT_EQ(test, TWHEEL_NEVER % config.tick_ns, 0ULL);
+	probe_init(&probe, wheel, probe_fire);
+	twheel_arm(&probe.timer, HOUR);
+	twheel_advance(wheel, TWHEEL_NEVER);
+	twheel_advance(wheel, U64_MAX);
+	KUNIT_EXPECT_EQ(test, twheel_now(wheel), TWHEEL_NEVER - 1);
+	KUNIT_EXPECT_EQ(test, probe.fired, 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 1);
+	twheel_destroy(wheel);
+}
+
 static void ten_days_to_the_tick(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
@@ -412,6 +436,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(extend_only_later),
 	KUNIT_CASE(cancel_says_what_happened),
 	KUNIT_CASE(never_is_never),
+	KUNIT_CASE(clock_ends_before_never),
 	KUNIT_CASE(ten_days_to_the_tick),
 	KUNIT_CASE(one_alarm_per_instant),
 	KUNIT_CASE(range_picks_within),

@@ -105,6 +105,26 @@ static void deadline_zero_is_pending(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* Policies of zeros have no wheel, and cannot be started. */
+static void zeroed_policies_are_refused(struct kunit *test)
+{
+	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
+	struct {
+		struct twheel_periodic periodic;
+		struct twheel_retry retry;
+		struct twheel_idle idle;
+	} *zeros = kunit_kzalloc(test, sizeof(*zeros), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zeros);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&zeros->periodic, MS,
+						    TWHEEL_FIXED_RATE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
+						       TWHEEL_FIXED_DELAY), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(&zeros->retry, &backoff), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&zeros->idle, MS), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&zeros->idle, MS), -EINVAL);
+}
+
 /* A deadline in the past still waits for its tick boundary, if that is ahead. */
 static void past_waits_for_its_boundary(struct kunit *test)
 {
@@ -548,6 +568,7 @@ static void ported_calls_answer_alike(struct kunit *test)
 static struct kunit_case contract_cases[] = {
 	KUNIT_CASE(zeros_read_as_idle),
 	KUNIT_CASE(zeros_are_not_pending),
+	KUNIT_CASE(zeroed_policies_are_refused),
 	KUNIT_CASE(deadline_zero_is_pending),
 	KUNIT_CASE(past_waits_for_its_boundary),
 	KUNIT_CASE(ticks_are_in_order),

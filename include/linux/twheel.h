@@ -69,7 +69,8 @@
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
  * while the timer is pending or its callback may run: twheel_shutdown_sync() and
  * twheel_cancel_sync() see to that. A callback may free its own timer. A timer that was
- * never initialised, all zeros, reads as idle and cannot be armed.
+ * never initialised, all zeros, reads as idle and cannot be armed, nor shut down. With
+ * CONFIG_DEBUG_OBJECTS, calls on it are reported all the same.
  *
  * Symbols are in the namespace TWHEEL.
  */
@@ -260,7 +261,8 @@ struct twheel_timer {
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
- *	wait for their deadlines to come again. Such a wheel takes absolute deadlines
+ *	wait for their deadlines to come again, but for those that have been claimed:
+ *	one timer, or a batch. Such a wheel takes absolute deadlines
  *	only: calls with a delay answer -EINVAL, for a delay must not notice that the
  *	clock is set. Take a wheel on %TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
@@ -319,7 +321,7 @@ enum twheel_context {
  * @max_pending: how many timers may be pending at once; 0: no limit. It is never
  *	exceeded. On a per-CPU wheel a CPU may find it reached early, while other
  *	CPUs hold parts of it that they do not use: less than half of it, together
- * @start_ns: where a virtual clock starts; must be 0 for the others
+ * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
  *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue that has

@@ -165,10 +165,6 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return 0;
-	/* It would wait for the callback that it interrupts. */
-	WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
-		  timer->function);
-
 	do {
 		struct tw_waiter waiter = {
 			.timer		= timer,
@@ -180,6 +176,9 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		tried = cancel_try(timer, state, &waiter, &running);
 		if (tried < 0)
 			return tried;
+		/* It would wait for the callback that it interrupts. */
+		WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
+			  timer->function);
 		ret |= tried;
 		/* Not from the callback itself, where it would be wrong. */
 		if (!told)

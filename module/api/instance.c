@@ -462,18 +462,19 @@ TW_EXPORT(twheel_destroy);
  * twheel_advance() - let the time of a virtual clock pass
  * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
  * @now_ns: the new time. Before the present one, it sets the clock back: timers
- *	wait for their deadlines again
+ *	wait for their deadlines again. The clock stops just before %TWHEEL_NEVER
  *
  * Runs the callbacks of all timers that are due by then, here, in the order that
  * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
  * that callbacks arm for the past wait for the next call.
  *
  * Context:
- * * process, may sleep; one caller at a time
+ * * process, may sleep; one caller at a time, and not from a callback of the wheel,
+ *   which is reported
  * Return:
  * * the instant at which a real clock would interrupt next; it may be at or
  *   before @now_ns
- * * more than %TWHEEL_NEVER - there is none
+ * * more than %TWHEEL_NEVER - there is none, or nothing has been done
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 {
@@ -483,6 +484,11 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 
 	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
+	/* It would wait for the pass that it is called from. */
+	tw_for_each_base(base, i, wheel)
+		if (WARN_ON_ONCE(tw_base_inside(base)))
+			return next;
+	now_ns = min(now_ns, TWHEEL_NEVER - 1);
 	if (wheel->nowhere)
 		tw_clock_set_virtual(&wheel->nowhere->clock, now_ns);
 	tw_for_each_base(base, i, wheel)

@@ -68,9 +68,13 @@ static u64 policy_later(u64 ns, u64 span)
 /* A wheel whose clock may be set takes deadlines only, see twheel_arm(). */
 static bool policy_takes_delay(const struct twheel_timer *timer)
 {
+	const struct twheel *wheel = twheel_of(timer);
 	struct twheel_geometry geometry;
 
-	twheel_get_geometry(twheel_of(timer), &geometry);
+	/* A timer of zeros has no wheel. */
+	if (!wheel)
+		return false;
+	twheel_get_geometry(wheel, &geometry);
 	return !tw_clock_is_wall(geometry.clock);
 }
 

@@ -79,7 +79,8 @@ int tw_base_plan(const struct twheel_config *config,
 	    !tw_wheel_valid(base_config_tick(config), base_config_slots(config)) ||
 	    !tw_clock_valid(config->clock) || !base_context_valid(config) ||
 	    !base_budget_valid(config) || (config->expired && !config->expire) ||
-	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL))
+	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL) ||
+	    config->start_ns >= TWHEEL_NEVER)
 		return -EINVAL;
 	*geometry = (struct twheel_geometry) {
 		.clock		= config->clock,

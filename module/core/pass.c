@@ -72,11 +72,12 @@
 
 /*
  * Set the time that lateness is measured against. A due timer is past, even if the
- * clock was set back after it was found due.
+ * clock was set back after it was found due. Returns true if it was.
  */
-static __always_inline void pass_set_time(struct twheel_base *base, u64 ns)
+static __always_inline bool pass_set_time(struct twheel_base *base, u64 ns)
 {
 	base->time = max(tw_word(ns), base->wheel.now_word + 1);
+	return tw_word(ns) < base->wheel.now_word;
 }
 
 /* What the base's clock says. @mono: what CLOCK_MONOTONIC says. */
@@ -375,7 +376,8 @@ static noinline bool pass_requeue_due(struct twheel_base *base,
 
 /*
  * Claim the timers that are due, and call them. @all: also handle timers without a
- * function, and trace; without that, this is what most callbacks cost.
+ * function and clocks that may be set, and trace; without that, this is what most
+ * callbacks cost.
  * Returns true if the time of the pass is over.
  */
 static __always_inline bool pass_serve(struct twheel_base *base, int count,
@@ -392,9 +394,15 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 	lockdep_assert_held(&base->lock);
 	pass_set_time(base, tw_word(base->time));
 	do {
-		/* The callback before may have slept. */
-		if (context == TWHEEL_CONTEXT_WORK)
-			pass_set_time(base, tw_clock_now(&base->clock));
+		/*
+		 * The callback before may have slept, or the clock may have been set. If
+		 * it was set back, the next pass finds out what is still due.
+		 */
+		if (context == TWHEEL_CONTEXT_WORK || (all && base->absolute)) {
+			over = pass_set_time(base, tw_clock_now(&base->clock));
+			if (unlikely(over))
+				break;
+		}
 		timer = tw_wheel_due(&base->wheel);
 		if (!timer)
 			break;
@@ -438,7 +446,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 	return over;
 }
 
-/* pass_serve() with all it can do: this one need not be fast for each callback. */
+/* pass_serve() with all that it can do. This one need not be fast for each callback. */
 static noinline bool pass_serve_all(struct twheel_base *base, int count,
 				    enum twheel_context context)
 	__must_hold(&base->lock)
@@ -506,7 +514,7 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
-			over = base->expire || tw_trace_expiry() ?
+			over = base->expire || base->absolute || tw_trace_expiry() ?
 			       pass_serve_all(base, count, context) :
 			       pass_serve(base, count, context, false);
 			/* At least one callback, or timers put back: a new hold. */

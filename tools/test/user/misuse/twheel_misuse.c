@@ -359,6 +359,31 @@ static void misuse_hardirq(void)
 	expect(atomic_read(&fired) == 1);
 }
 
+static u64 advanced;
+
+static void misuse_advances(struct twheel_timer *timer)
+{
+	advanced = twheel_advance(twheel_of(timer), 20 * MS);
+	atomic_inc(&fired);
+}
+
+/* A callback that waits for the pass that has called it. */
+static void misuse_advance(void)
+{
+	struct twheel *other = twheel_create(&(struct twheel_config) {
+		.name = "virtual", .clock = TWHEEL_CLOCK_VIRTUAL,
+	});
+
+	twheel_timer_init(&victim, other, misuse_advances);
+	twheel_arm(&victim, 10 * MS);
+	twheel_advance(other, 10 * MS);
+	expect(atomic_read(&fired) == 1);
+	expect(advanced > TWHEEL_NEVER);
+	expect(twheel_now(other) == 10 * MS);
+	twheel_destroy(other);
+	goes_on(wheel);
+}
+
 /* With live_wheels_warn=4. The one that is there already counts. */
 static void misuse_wheels(void)
 {
@@ -450,6 +475,7 @@ static const struct {
 	{ "overrun",		misuse_overrun },
 	{ "overrun_idle",	misuse_overrun_idle },
 	{ "hardirq",		misuse_hardirq },
+	{ "advance",		misuse_advance },
 	{ "wheels",		misuse_wheels },
 	{ "deadlock",		misuse_deadlock },
 };
