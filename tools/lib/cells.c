@@ -25,9 +25,9 @@
 /* How many cells an arm tries, if their words are not as they were left. */
 #define ARM_TRIES	8
 
-static uint64_t *cell_word(const struct twheel *wheel, uint32_t cell)
+static cell_atomic *cell_word(const struct twheel *wheel, uint32_t cell)
 {
-	return (uint64_t *)&wheel->cells.cells[cell].word;
+	return (cell_atomic *)&wheel->cells.cells[cell].word;
 }
 
 static uint64_t cell_load(const struct twheel *wheel, uint32_t cell)

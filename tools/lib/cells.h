@@ -15,6 +15,9 @@
 #define CELLS_POSSIBLE	0
 #endif
 
+/* Changed by one instruction, also on 32 bits, where the compiler aligns 64 bits to 4. */
+typedef uint64_t cell_atomic __attribute__((aligned(8)));
+
 /* Bits of &cell_record.deadline_ns that no deadline has. */
 #define RECORD_PERIODIC	(1ULL << 63)	/* the kernel keeps a period: see cell_period */
 #define RECORD_DEADLINE	((1ULL << 62) - 1)
@@ -29,8 +32,8 @@
  * written its word. For later changes see record_lock().
  */
 struct cell_record {
-	uint64_t cookie;
-	uint64_t deadline_ns;
+	cell_atomic cookie;
+	cell_atomic deadline_ns;
 };
 
 /**
@@ -95,7 +98,7 @@ struct cell_table {
 	uint32_t *links;
 	struct cell_record *records;
 	struct cell_period *periods;
-	uint64_t free;
+	cell_atomic free;
 	uint32_t fresh;
 	bool changing;
 	bool fixed;
