@@ -42,7 +42,7 @@ static void records_have_the_size(void)
 	int fd = open_with_size(CLOCK_MONOTONIC, sizeof(struct long_event));
 	uint64_t now = dev_now(CLOCK_MONOTONIC);
 	struct long_event records[4];
-	unsigned int i;
+	unsigned int i, seen = 0;
 
 	CHECK_EQ(dev_info(fd).event_size, sizeof(struct long_event));
 	for (i = 0; i < 12; i++)
@@ -56,12 +56,16 @@ static void records_have_the_size(void)
 	memset(records, 0xff, sizeof(records));
 	/* There is room for three and a half. */
 	CHECK_EQ(read(fd, records, sizeof(records) - 32), 3 * sizeof(records[0]));
-	for (i = 0; i < 3; i++) {
-		CHECK_EQ(records[i].event.cookie, i);
+	for (i = 0; i < 3; i++)
 		CHECK_EQ(records[i].tail[0] | records[i].tail[1], 0);
-	}
+	/* On a slow machine some were armed for the past, and have no order. */
+	for (i = 0; i < 3; i++)
+		seen |= 1U << records[i].event.cookie % 32;
 	CHECK_EQ(read(fd, records, sizeof(records)), sizeof(records));
-	CHECK_EQ(records[3].event.cookie, 6);
+	for (i = 0; i < 4; i++)
+		seen |= 1U << records[i].event.cookie % 32;
+	CHECK_EQ(__builtin_popcount(seen), 7);
+	CHECK(seen < 1U << 12);
 	CHECK_EQ(dev_info(fd).unread, 5);
 }
 

@@ -102,10 +102,10 @@ static void adopts_longer_records(void)
 		.clockid = CLOCK_MONOTONIC, .event_size = TWHEEL_EVENT_SIZE_MAX,
 	};
 	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), got = 0, ret;
+	unsigned int i, times[100] = { 0 };
 	struct twheel_event events[100];
 	struct twheel *wheel;
 	uint64_t now, id;
-	unsigned int i;
 
 	NEED(fd >= 0 && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	NEED(twheel_adopt(&wheel, fd) == 0);
@@ -113,16 +113,20 @@ static void adopts_longer_records(void)
 	for (i = 0; i < 100; i++)
 		NEED(twheel_arm_at(wheel, now + (20 + 2 * i) * MS, i, &id) == 0);
 	tw_wait_fired(wheel, 100);
-	CHECK_EQ(tw_next_cookie(wheel), 0);
+	/* On a slow machine some were armed for the past, and have no order. */
+	times[tw_next_cookie(wheel) % 100]++;
 	while (got < 99) {
 		ret = twheel_events(wheel, events + got, 100 - got, 0);
 		NEED(ret > 0);
 		got += ret;
 	}
 	for (i = 0; i < 99; i++) {
-		CHECK_EQ(events[i].cookie, i + 1);
+		CHECK(events[i].cookie < 100);
+		times[events[i].cookie % 100]++;
 		CHECK_EQ(events[i].flags, TWHEEL_EVENT_LAST);
 	}
+	for (i = 0; i < 100; i++)
+		CHECK_EQ(times[i], 1);
 	tw_nothing_more(wheel);
 	twheel_close(wheel);
 }
