@@ -6,10 +6,12 @@ echo "1..2"
 program=${0%/*}/lib_cells_test
 trace=/tmp/strace.out
 
-# calls: the number of calls between the marks; nothing without the marks
+# calls: the number of calls between the marks; nothing without the marks. To read the clock
+# is a call only where the machine's clock cannot be read from userspace.
 calls() {
 	strace -f -o $trace "$program" many_between_marks > /tmp/strace.tap 2>&1
 	awk '/getppid\(/ { marks++; next }
+	     /clock_gettime\(/ { next }
 	     marks == 1 { calls++ }
 	     END { if (marks == 2) print calls + 0 }' $trace
 }
