@@ -219,11 +219,28 @@ static void cell_begin(struct tw_file *file, struct tw_entry *entry,
 			  cell_word(entry, TWHEEL_CELL_PENDING, ticks));
 }
 
+/*
+ * tw_cell_read_times() - an operation's deadline and period, as cells keep them
+ *
+ * Return: 0, -ERANGE (a word cannot say that).
+ */
+int tw_cell_read_times(struct tw_run *run, const struct twheel_op *op, u64 *ticks,
+		       u64 *period)
+{
+	const struct tw_ring *ring = run->file->ring;
+
+	*ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
+	*period = tw_word_period(ring, op->period_ns);
+	return *ticks == TW_WORD_OUT_OF_REACH || *period == TW_WORD_OUT_OF_REACH ?
+	       -ERANGE : 0;
+}
+
 static int cell_arm(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_entry *entry;
 	u64 ticks, period;
+	int ret;
 
 	if (op->id >= file->ring->nr_cells || op->slack_ns)
 		return -EINVAL;
@@ -235,10 +252,9 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
 		return -EBUSY;
 
-	ticks = tw_word_from_ns(file->ring, tw_run_deadline(run, op));
-	period = tw_word_period(file->ring, op->period_ns);
-	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
-		return -ERANGE;
+	ret = tw_cell_read_times(run, op, &ticks, &period);
+	if (ret)
+		return ret;
 	cell_begin(file, entry, op, ticks, period);
 	file->timers++;
 	file->armed++;
@@ -247,8 +263,8 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	return 0;
 }
 
-/* The deadline in a word, as the caller's clock shows it. */
-static u64 cell_word_shown(const struct tw_run *run, u64 word)
+/* tw_cell_shown() - the deadline in a word, as the caller's clock shows it */
+u64 tw_cell_shown(const struct tw_run *run, u64 word)
 {
 	return tw_timens_out(tw_word_to_ns(run->file->ring, tw_word_ticks(word)),
 			     run->offset);
@@ -287,7 +303,7 @@ static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 	tw_run_change(entry, op);
 	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
 		entry->period_ns = period;
-	op->deadline_ns = cell_word_shown(run, ticks);
+	op->deadline_ns = tw_cell_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
 	if (tw_word_to_ns(file->ring, ticks) < entry->deadline_ns)
 		cell_check(file, entry);
@@ -298,11 +314,11 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 		       struct twheel_op *op)
 {
 	struct twheel_cell *cell = cell_of(run->file, entry);
-	struct tw_ring *ring = run->file->ring;
 	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
 	u64 ticks, period;
 	unsigned int i;
+	int ret;
 
 	if (op->slack_ns)
 		return -EINVAL;
@@ -310,17 +326,16 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
 		return !again && cell_has_event(run->file, entry) ? -EALREADY :
 								    -ENOENT;
-	ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
-	period = tw_word_period(ring, op->period_ns);
-	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
-		return -ERANGE;
+	ret = tw_cell_read_times(run, op, &ticks, &period);
+	if (ret)
+		return ret;
 	for (i = 0; i < TW_WORD_TRIES; i++) {
 		if (!cell_word_is_pending(entry, word)) {
 			cell_check(run->file, entry);
 			return -ENOENT;
 		}
 		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
-			op->deadline_ns = cell_word_shown(run, word);
+			op->deadline_ns = tw_cell_shown(run, word);
 			return 1;
 		}
 		if (try_cmpxchg(&cell->word, &word,
@@ -334,7 +349,7 @@ static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
 	u64 word = READ_ONCE(cell_of(run->file, entry)->word);
 
-	*deadline = cell_word_shown(run, word);
+	*deadline = tw_cell_shown(run, word);
 	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
 		return cell_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
 							  -ENOENT;

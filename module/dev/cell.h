@@ -10,4 +10,8 @@ extern const struct tw_store_ops tw_cell_ops;
 u32 tw_cell_unread(const struct tw_file *file);
 u32 tw_cell_waiting(const struct tw_file *file);
 
+int tw_cell_read_times(struct tw_run *run, const struct twheel_op *op, u64 *ticks,
+		       u64 *period);
+u64 tw_cell_shown(const struct tw_run *run, u64 word);
+
 #endif /* _TWHEEL_CELL_H */

@@ -315,10 +315,9 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 	entry = tw_entries_at(&file->entries, op->id);
 	if (submit_word_pending(READ_ONCE(submit_cell(file, entry)->word)))
 		return -EBUSY;
-	ticks = tw_word_from_ns(file->ring, tw_run_deadline(run, op));
-	period = tw_word_period(file->ring, op->period_ns);
-	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
-		return -ERANGE;
+	ret = tw_cell_read_times(run, op, &ticks, &period);
+	if (ret)
+		return ret;
 	ret = submit_write_word(submit_cell(file, entry), ticks, &word);
 	if (ret)
 		return ret;
@@ -330,13 +329,6 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 	op->deadline_ns = tw_timens_out(tw_word_to_ns(file->ring, ticks), run->offset);
 	submit_check(file, entry);
 	return 0;
-}
-
-/* The deadline in a word, as the caller's clock shows it. */
-static u64 submit_shown(const struct tw_run *run, u64 word)
-{
-	return tw_timens_out(tw_word_to_ns(run->file->ring, tw_word_ticks(word)),
-			     run->offset);
 }
 
 static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
@@ -375,6 +367,7 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 	u64 word = READ_ONCE(cell->word);
 	u64 ticks, period;
 	unsigned int i;
+	int ret;
 
 	if (op->slack_ns)
 		return -EINVAL;
@@ -382,17 +375,16 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 	if (!submit_has_timer(run->file, entry))
 		return !again && submit_has_event(run->file, entry) ? -EALREADY :
 								      -ENOENT;
-	ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
-	period = tw_word_period(ring, op->period_ns);
-	if (ticks == TW_WORD_OUT_OF_REACH || period == TW_WORD_OUT_OF_REACH)
-		return -ERANGE;
+	ret = tw_cell_read_times(run, op, &ticks, &period);
+	if (ret)
+		return ret;
 	for (i = 0;; i++) {
 		if (i == TW_WORD_TRIES || !submit_word_known(entry, word)) {
 			submit_check(run->file, entry);
 			return -ENOENT;
 		}
 		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
-			op->deadline_ns = submit_shown(run, word);
+			op->deadline_ns = tw_cell_shown(run, word);
 			return 1;
 		}
 		if (try_cmpxchg(&cell->word, &word,
@@ -402,7 +394,7 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 	tw_run_change(entry, op);
 	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
 		entry->period_ns = period;
-	op->deadline_ns = submit_shown(run, ticks);
+	op->deadline_ns = tw_cell_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
 	if (tw_word_to_ns(ring, ticks) < entry->deadline_ns)
 		submit_check(run->file, entry);
@@ -413,7 +405,7 @@ static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadlin
 {
 	u64 word = READ_ONCE(submit_cell(run->file, entry)->word);
 
-	*deadline = submit_shown(run, word);
+	*deadline = tw_cell_shown(run, word);
 	if (!submit_has_timer(run->file, entry))
 		return submit_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
 	return submit_word_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
