@@ -62,11 +62,11 @@ static void view_init(struct twheel *wheel, const struct twheel_map *map)
 	view->bytes = map->cells * sizeof(struct twheel_cell);
 	view->tick_ns = map->tick_ns;
 	view->base_ns = map->origin_ns - (map->tick_ns - 1);
-	/* Deadlines up to this one are before never, in ns and in ticks. */
+	/* Deadlines up to this one are before never in ticks, and fit into a record. */
 	if (__builtin_mul_overflow(TWHEEL_CELL_NEVER - 1, map->tick_ns,
 				   &view->limit_ns) ||
-	    view->limit_ns > TWHEEL_DELAY_NEVER - 1 - view->base_ns)
-		view->limit_ns = TWHEEL_DELAY_NEVER - 1 - view->base_ns;
+	    view->limit_ns > RECORD_DEADLINE - view->base_ns)
+		view->limit_ns = RECORD_DEADLINE - view->base_ns;
 }
 
 /* Is a part of the mapping, of so many elements, within it? */
@@ -164,21 +164,35 @@ void cells_put(struct twheel *wheel, uint32_t cell)
 					      __ATOMIC_RELAXED));
 }
 
+/* The cell that comes after another on a list, both plus one; 0: none does. */
+static inline uint32_t cell_link(const struct cell_table *cells, uint32_t first)
+{
+	return __atomic_load_n(&cells->links[first - 1], __ATOMIC_RELAXED);
+}
+
 /*
  * Put the cells that @first, which is a cell plus one, leads to on the list of free ones.
- * A hostile writer can make the library put one there twice, and the list have no end. It
- * is then forgotten.
+ * If that is empty, the last of them need not be found.
+ *
+ * A hostile writer can make the library put a cell there twice, and the list have no end. An
+ * arm then finds a cell that has a timer, and leaves it out. A walk that does not end forgets
+ * the list.
  */
 static __attribute__((noinline)) void cells_free_chain(struct cell_table *cells, uint32_t first)
 {
 	uint64_t head = __atomic_load_n(&cells->free, __ATOMIC_RELAXED);
-	uint32_t last = first, next, left = cells->count;
+	uint32_t last, next = first, left = cells->count;
 
-	while ((next = __atomic_load_n(&cells->links[last - 1], __ATOMIC_RELAXED))) {
+	if (!(head & FREE_MASK) &&
+	    __atomic_compare_exchange_n(&cells->free, &head, head | first, false,
+					__ATOMIC_RELEASE, __ATOMIC_RELAXED))
+		return;
+	do {
 		if (!left--)
 			return;
 		last = next;
-	}
+		next = cell_link(cells, last);
+	} while (next);
 	do {
 		__atomic_store_n(&cells->links[last - 1], head & FREE_MASK,
 				 __ATOMIC_RELAXED);
@@ -187,57 +201,64 @@ static __attribute__((noinline)) void cells_free_chain(struct cell_table *cells,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/* Take the first free cell of the list; -1: there is none. */
-static int cell_take_free(struct cell_table *cells)
+/* Take the first free cell of the list, plus one; 0: there is none. */
+static inline __attribute__((always_inline)) uint32_t cell_take_free(struct cell_table *cells)
 {
 	uint64_t head = __atomic_load_n(&cells->free, __ATOMIC_ACQUIRE), next;
+	uint32_t first;
 
 	do {
-		if (!(head & FREE_MASK))
-			return -1;
-		next = __atomic_load_n(&cells->links[(head & FREE_MASK) - 1],
-				       __ATOMIC_RELAXED);
+		first = head & FREE_MASK;
+		if (!first)
+			return 0;
+		next = __atomic_load_n(&cells->links[first - 1], __ATOMIC_RELAXED);
 		/* Counted: it may be taken and put back between these two. */
-		next |= (head & ~FREE_MASK) + FREE_MASK + 1;
+		next += head - first + FREE_MASK + 1;
 	} while (!__atomic_compare_exchange_n(&cells->free, &head, next, false,
 					      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
-	return (head & FREE_MASK) - 1;
+	return first;
 }
 
-static int cell_take_fresh(struct cell_table *cells)
+/* Take a cell that was never used, plus one; 0: there is none. */
+static uint32_t cell_take_fresh(struct cell_table *cells)
 {
 	uint32_t fresh = __atomic_load_n(&cells->fresh, __ATOMIC_RELAXED);
 
 	do {
 		if (fresh >= cells->count)
-			return -ENOSPC;
+			return 0;
 	} while (!__atomic_compare_exchange_n(&cells->fresh, &fresh, fresh + 1, false,
 					      __ATOMIC_RELAXED, __ATOMIC_RELAXED));
-	return fresh;
+	return fresh + 1;
 }
 
-/* A cell that no inline has just put back; or -ENOSPC. Apart: a program's steady state. */
-static __attribute__((noinline)) int cell_get_other(struct cell_table *cells)
+/* Take all cells that the inlines have put back: the first of them, plus one; 0: none. */
+static inline __attribute__((always_inline)) uint32_t cell_take_cancelled(struct twheel *wheel)
 {
-	int cell = cell_take_free(cells);
-
-	return cell >= 0 ? cell : cell_take_fresh(cells);
+	if (!__atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED))
+		return 0;
+	return __atomic_exchange_n(&wheel->view.cancelled, 0, __ATOMIC_ACQUIRE);
 }
 
-/* A cell for a timer, or -ENOSPC. */
-static inline __attribute__((always_inline)) int cell_get(struct twheel *wheel)
+/*
+ * A cell for a timer, or -1.
+ * @first: one that was taken from the cancelled ones, plus one, which leads to the others; or 0
+ */
+static int cell_get(struct twheel *wheel, uint32_t first)
 {
 	struct cell_table *cells = &wheel->cells;
-	uint32_t head = __atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED), next;
+	uint32_t next;
 
-	if (head)
-		head = __atomic_exchange_n(&wheel->view.cancelled, 0, __ATOMIC_ACQUIRE);
-	if (!head)
-		return cell_get_other(cells);
-	next = __atomic_load_n(&cells->links[head - 1], __ATOMIC_RELAXED);
+	if (!first)
+		first = cell_take_cancelled(wheel);
+	if (!first) {
+		first = cell_take_free(cells);
+		return (int)(first ? first : cell_take_fresh(cells)) - 1;
+	}
+	next = cell_link(cells, first);
 	if (next)
 		cells_free_chain(cells, next);
-	return head - 1;
+	return first - 1;
 }
 
 bool record_lock(struct twheel *wheel, uint64_t id)
@@ -265,99 +286,151 @@ static __attribute__((noinline)) void record_wait_locked(struct twheel *wheel)
 	pthread_mutex_unlock(&wheel->lock);
 }
 
+/* Is anybody about to change the record of a cell that was free just now? */
+static inline bool record_changing(const struct twheel *wheel)
+{
+	return __builtin_expect(__atomic_load_n(&wheel->cells.changing, __ATOMIC_SEQ_CST), 0);
+}
+
 /* A cell was taken from the free ones: nobody may be about to change its record. */
 static inline void record_wait(struct twheel *wheel)
 {
-	if (__builtin_expect(__atomic_load_n(&wheel->cells.changing, __ATOMIC_SEQ_CST), 0))
+	if (record_changing(wheel))
 		record_wait_locked(wheel);
 }
 
 static void bit_set(struct cell_event *words, uint32_t bit)
 {
 	struct cell_event *word = &words[bit / 64];
-	uint64_t mask = 1ULL << bit % 64;
 
-	if (!(__atomic_load_n(&word->word, __ATOMIC_SEQ_CST) & mask))
-		__atomic_fetch_or(&word->word, mask, __ATOMIC_SEQ_CST);
+	if (!(__atomic_load_n(&word->word, __ATOMIC_SEQ_CST) >> bit % 64 & 1))
+		__atomic_fetch_or(&word->word, 1ULL << bit % 64, __ATOMIC_SEQ_CST);
+}
+
+/*
+ * The kernel comes later than a deadline. If the timer is gone meanwhile, nothing happens.
+ * Returns 0, so that it can be the last thing that its callers do.
+ */
+static __attribute__((noinline)) int cell_kick(struct twheel *wheel, uint64_t id)
+{
+	struct twheel_op op = { .id = cells_id_in(id) };
+
+	ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
+	return 0;
 }
 
 /*
  * The kernel may come too late to a cell. First the bit of the cell, then that of the summary,
  * then the look at when the kernel comes: see <linux/twheel.h>.
  */
-static __attribute__((noinline)) void cell_submit(struct twheel *wheel, uint64_t id,
-						  uint64_t ticks)
+static inline __attribute__((always_inline)) int
+cell_submit(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
-	struct twheel_op op = { .id = cells_id_in(id) };
 	struct cell_table *cells = &wheel->cells;
-	uint32_t cell = op.id;
 
 	bit_set(cells->leaves, cell);
 	bit_set(cells->summary, cell / 64);
-	/* If the timer is gone meanwhile, nothing happens. */
 	if (__builtin_expect(__atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks,
 			     0))
-		ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
+		return cell_kick(wheel, id);
+	return 0;
 }
 
-/* The deadline of a timer may be nearer than the kernel knows. */
-static inline void cell_tell(struct twheel *wheel, uint64_t id, uint32_t cell,
-			     uint64_t ticks)
+/* The deadline of a timer may be nearer than the kernel knows. Returns 0. */
+static inline __attribute__((always_inline)) int
+cell_tell(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
 	if (__atomic_load_n(&wheel->cells.cells[cell].look, __ATOMIC_SEQ_CST) > ticks)
-		cell_submit(wheel, id, ticks);
+		return cell_submit(wheel, id, cell, ticks);
+	return 0;
 }
 
-/* The identifier of the timer that comes after the one of this word. */
-static inline uint64_t cell_next_id(uint64_t word, uint32_t cell)
+/* The upper part, with the state, of the word of the timer that comes after this word's. */
+static inline uint64_t cell_next(uint64_t word)
 {
-	const uint64_t one = 1ULL << TWHEEL_CELL_GENERATION_SHIFT;
-	uint64_t generation = (word & -one) + one;
+	uint64_t next = ((word >> TWHEEL_CELL_STATE_SHIFT | 3) + 1 + TWHEEL_CELL_PENDING)
+			<< TWHEEL_CELL_STATE_SHIFT;
 
 	/* It wraps to 0, which is left out. */
-	return (generation ? generation : one) | cells_id(0, cell);
+	return next >> TWHEEL_CELL_GENERATION_SHIFT ? next :
+	       next + (1ULL << TWHEEL_CELL_GENERATION_SHIFT);
 }
 
 /* Write the word of a cell that has no timer. False if somebody else has written one. */
-static inline bool cell_begin(struct twheel *wheel, uint32_t cell, uint64_t ticks,
-			      uint64_t *id)
+static inline __attribute__((always_inline)) bool
+cell_begin(struct twheel *wheel, uint32_t cell, uint64_t ticks, uint64_t *id)
 {
 	uint64_t word = __atomic_load_n(cell_word(wheel, cell), __ATOMIC_RELAXED);
+	uint64_t next = cell_next(word) + ticks;
 
-	*id = cell_next_id(word, cell);
-	return cells_state(word) != TWHEEL_CELL_PENDING &&
-	       cell_exchange(wheel, cell, &word,
-			     (*id & ~TWHEEL_CELL_NEVER) | ticks);
+	if (__builtin_expect(cells_state(word) == TWHEEL_CELL_PENDING ||
+			     !cell_exchange(wheel, cell, &word, next), 0))
+		return false;
+	*id = next - ticks + (uint64_t)cell * sizeof(struct twheel_cell);
+	return true;
 }
 
-int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t given_ns,
-		 uint64_t cookie, uint64_t *id)
+/* What the kernel does not keep of a timer that is about to be armed. */
+static inline void record_begin(struct twheel *wheel, uint32_t cell, uint64_t deadline_ns,
+				uint64_t cookie)
+{
+	struct cell_record *record = &wheel->cells.records[cell];
+
+	record->cookie = cookie;
+	record->deadline_ns = deadline_ns;
+}
+
+/*
+ * cells_arm_at() where something is in the way.
+ * @first: as of cell_get()
+ */
+static __attribute__((noinline)) int
+cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id,
+		 uint64_t ticks, uint32_t first)
+{
+	int cell, tries;
+
+	for (tries = 0; tries < ARM_TRIES; tries++) {
+		cell = cell_get(wheel, first);
+		if (cell < 0)
+			break;
+		record_wait(wheel);
+		record_begin(wheel, cell, deadline_ns, cookie);
+		if (cell_begin(wheel, cell, ticks, id))
+			return cell_tell(wheel, *id, cell, ticks);
+		/* Somebody else has written there. The cell is forgotten. */
+		first = 0;
+	}
+	return -ENOSPC;
+}
+
+/* Nothing here is called before the cell is armed: no register has to be saved. */
+int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
 {
 	const struct twheel_view_1 *view = &wheel->view;
 	uint64_t ahead_ns = deadline_ns - view->base_ns, ticks;
-	int cell, tries;
+	uint32_t first;
 
-	/* A deadline before the base wraps, and in a forked child the limit is 0. */
-	if (__builtin_expect(ahead_ns > view->limit_ns, 0))
-		return CELLS_NEED_CALL;
+	/* A deadline before the base wraps. In a forked child, and without a mapping, all is 0. */
+	if (__builtin_expect(ahead_ns >= view->limit_ns, 0))
+		return timer_arm_call(wheel, deadline_ns, cookie, id);
 	ticks = ahead_ns / view->tick_ns;
-	for (tries = 0; tries < ARM_TRIES; tries++) {
-		struct cell_record *record;
-
-		cell = cell_get(wheel);
-		if (__builtin_expect(cell < 0, 0))
-			return cell;
-		record_wait(wheel);
-		record = &wheel->cells.records[cell];
-		record->cookie = cookie;
-		record->deadline_ns = given_ns & RECORD_DEADLINE;
-		if (__builtin_expect(cell_begin(wheel, cell, ticks, id), 1)) {
-			cell_tell(wheel, *id, cell, ticks);
-			return 0;
-		}
-		/* Somebody else has written there. The cell is forgotten. */
+	first = cell_take_cancelled(wheel);
+	if (!first)
+		first = cell_take_free(&wheel->cells);
+	else if (cell_link(&wheel->cells, first))
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, first);
+	if (__builtin_expect(!first, 0))
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, 0);
+	if (record_changing(wheel)) {
+		/* It leads nowhere: others on its list are others' by now. */
+		__atomic_store_n(&wheel->cells.links[first - 1], 0, __ATOMIC_RELAXED);
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, first);
 	}
-	return -ENOSPC;
+	record_begin(wheel, first - 1, deadline_ns, cookie);
+	if (cell_begin(wheel, first - 1, ticks, id))
+		return cell_tell(wheel, *id, first - 1, ticks);
+	return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, 0);
 }
 
 /* The time that an operation means; beyond all limits if it is none. */
@@ -386,9 +459,9 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 	struct twheel_op copy = *op;
 	int cell, ret;
 
-	cell = cell_get(wheel);
+	cell = cell_get(wheel, 0);
 	if (cell < 0)
-		return cell;
+		return -ENOSPC;
 	record_wait(wheel);
 	wheel->cells.records[cell] = (struct cell_record){
 		.cookie = op->cookie,
@@ -443,16 +516,13 @@ int cells_arm(struct twheel *wheel, struct twheel_op *op)
 	if (!op_plain(&copy, TWHEEL_ABS))
 		return cells_arm_call(wheel, op);
 	when = op_time(wheel, op);
-	ret = cells_arm_at(wheel, when, op->flags & TWHEEL_ABS ? when : 0, op->cookie,
-			   &id);
-	if (ret == CELLS_NEED_CALL)
+	if (when - wheel->view.base_ns >= wheel->view.limit_ns)
 		return cells_arm_call(wheel, op);
+	ret = cells_arm_at(wheel, when, op->cookie, &id);
 	if (ret)
 		return ret;
 	op->id = id;
-	if (!(op->flags & TWHEEL_ABS && op->deadline_ns))
-		op->deadline_ns = cells_ticks_to_ns(wheel, (when - wheel->view.base_ns) /
-						    wheel->view.tick_ns);
+	op->deadline_ns = when;
 	return 0;
 }
 

@@ -25,8 +25,8 @@ typedef uint64_t cell_atomic __attribute__((aligned(8)));
 /**
  * struct cell_record - what the kernel does not keep of a timer in a cell
  * @cookie: the program's
- * @deadline_ns: the time that the program armed for, before the cell rounded it up to
- *	ticks; 0: it gave none. RECORD_PERIODIC beside it
+ * @deadline_ns: the time that the timer was armed for, before the cell rounded it up to
+ *	ticks; 0: not known. RECORD_PERIODIC beside it
  *
  * It is written by who has the cell: who has taken it from the free ones, and not yet
  * written its word. For later changes see record_lock().
@@ -140,12 +140,8 @@ static inline uint32_t cells_generation(uint64_t word)
 /* What only a call can do. No program sees it. */
 #define CELLS_NEED_CALL	(-EAGAIN)
 
-/*
- * Arm a timer without a period for a time. @given_ns: that time, or 0 if the program gave a
- * delay. Returns 0, -ENOSPC, CELLS_NEED_CALL.
- */
-int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t given_ns,
-		 uint64_t cookie, uint64_t *id);
+/* Arm a timer without a period, by a call if it has to be. Any handle will do. */
+int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id);
 
 /* Arm a timer with all options, by a call if it has to be. */
 int cells_arm(struct twheel *wheel, struct twheel_op *op);

@@ -67,6 +67,9 @@ void ahead_drop_all(struct twheel *wheel);
 /* One operation, by its own ioctl; 0 or more, or -errno. */
 int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 
+/* Arm a timer for a time, not in the mapping unless it has to be. */
+int timer_arm_call(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id);
+
 /* An operation other than arming, with the program's identifier. */
 int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 

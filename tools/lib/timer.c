@@ -151,19 +151,20 @@ static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
 	return ret;
 }
 
+int timer_arm_call(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
+{
+	return timer_arm(wheel, TWHEEL_ABS, deadline_ns, cookie, id);
+}
+
 int twheel_arm(struct twheel *wheel, uint64_t delay_ns, uint64_t cookie,
 	       uint64_t *id)
 {
 	uint64_t now;
-	int ret;
 
 	if (wheel->cells.map) {
 		now = twheel_now(wheel);
-		ret = delay_ns < TWHEEL_DELAY_NEVER - now ?
-		      cells_arm_at(wheel, now + delay_ns, 0, cookie, id) :
-		      CELLS_NEED_CALL;
-		if (ret != CELLS_NEED_CALL)
-			return ret;
+		if (delay_ns < TWHEEL_DELAY_NEVER - now)
+			return cells_arm_at(wheel, now + delay_ns, cookie, id);
 	}
 	return timer_arm(wheel, 0, delay_ns, cookie, id);
 }
@@ -171,14 +172,7 @@ int twheel_arm(struct twheel *wheel, uint64_t delay_ns, uint64_t cookie,
 int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie,
 		  uint64_t *id)
 {
-	int ret;
-
-	if (wheel->cells.map) {
-		ret = cells_arm_at(wheel, deadline_ns, deadline_ns, cookie, id);
-		if (ret != CELLS_NEED_CALL)
-			return ret;
-	}
-	return timer_arm(wheel, TWHEEL_ABS, deadline_ns, cookie, id);
+	return cells_arm_at(wheel, deadline_ns, cookie, id);
 }
 
 static int timer_modify(struct twheel *wheel, uint32_t flags, uint64_t id,

@@ -117,6 +117,7 @@ static void forked_child_has_none(void)
 
 	if (!pid) {
 		CHECK_EQ(twheel_arm(wheel, HOUR, 1, &other), -ESTALE);
+		CHECK_EQ(twheel_arm_at(wheel, 0, 1, &other), -ESTALE);
 		CHECK_EQ(twheel_arm_at(wheel, 1, 1, &other), -ESTALE);
 		CHECK_EQ(twheel_extend_at(wheel, id, 2 * HOUR), -ESTALE);
 		CHECK_EQ(twheel_extend(wheel, id, 2 * HOUR), -ESTALE);
