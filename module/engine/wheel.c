@@ -321,6 +321,30 @@ out:
 }
 
 /*
+ * The position is at the end of a block. Of the buckets that hold timers and begin with
+ * the next tick, find that of the highest level above 0.
+ */
+static bool wheel_next_edge(const struct tw_wheel *w, unsigned int *level, u64 *number)
+{
+	u64 n = (w->now + 1) >> w->shift;
+	bool found = false;
+	unsigned int l;
+
+	for (l = 1; l < w->levels; l++) {
+		if (test_bit(tw_wheel_index(w, l, n), w->buckets.occupied)) {
+			*level = l;
+			*number = n;
+			found = true;
+		}
+		/* Does one of the next level begin here, too? */
+		if (n & w->mask >> 1)
+			break;
+		n >>= w->shift;
+	}
+	return found;
+}
+
+/*
  * The first tick that the position may not enter, because a bucket that holds timers
  * begins there. If several do, take the highest level's: it may hold timers for that
  * very tick.
@@ -333,16 +357,20 @@ static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 
 	while (todo) {
 		unsigned int l = __ffs64(todo);
+		unsigned int span = wheel_level_span(w, l);
 		u64 n;
 
+		/* No bucket of this level, or of one above, begins in between. */
+		if (found && *tick >> span == w->now >> span)
+			break;
 		todo &= todo - 1;
 		if (!level_first_bucket(w, l, &n)) {
 			w->active &= ~BIT_ULL(l);
 			continue;
 		}
-		if (found && n << wheel_level_span(w, l) > *tick)
+		if (found && n << span > *tick)
 			continue;
-		*tick = n << wheel_level_span(w, l);
+		*tick = n << span;
 		*level = l;
 		*number = n;
 		found = true;
@@ -357,6 +385,23 @@ static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 {
 	return 2 + w->nr / 2048;
+}
+
+/*
+ * The position is at the end of a block: find what wheel_first_edge() would. In a backlog
+ * there is work in every block, and the search is spared.
+ * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
+ */
+static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
+				    u64 *number)
+{
+	*tick = w->now + 1;
+	if (wheel_next_edge(w, level, number))
+		return 1;
+	*level = 0;
+	if (wheel_first_in_block(w, w->now + 1, tick))
+		return 1;
+	return wheel_first_edge(w, tick, level, number) ? wheel_edge_cost(w) : 0;
 }
 
 static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int cost)
@@ -472,7 +517,7 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
  */
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
-	unsigned int level;
+	unsigned int level, cost;
 	u64 tick, number;
 
 	w->cascaded = 0;
@@ -495,13 +540,15 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 			wheel_gather(w, min(end, target));
 			continue;
 		}
-		if (target <= end ||
-		    !wheel_first_edge(w, &tick, &level, &number) || tick > target)
+		if (target <= end)
+			break;
+		cost = wheel_find_edge(w, &tick, &level, &number);
+		if (!cost || tick > target)
 			break;
 		if (!level) {
 			wheel_set_now(w, tick - 1);
 			wheel_gather(w, min(wheel_block_end(w, tick), target));
-			wheel_charge(w, slice, wheel_edge_cost(w));
+			wheel_charge(w, slice, cost);
 			continue;
 		}
 		if (!*slice)
@@ -511,7 +558,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 			wheel_cascade(w, level, number, slice, true);
 		else
 			wheel_cascade(w, level, number, slice, false);
-		wheel_charge(w, slice, wheel_edge_cost(w));
+		wheel_charge(w, slice, cost);
 		/* Looking for the edge once more would find the same. */
 		if (!*slice)
 			return TW_ADVANCE_MORE;
