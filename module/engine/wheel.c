@@ -80,10 +80,16 @@ static struct hlist_head *wheel_bucket(const struct tw_wheel *w, unsigned int le
 	return &w->buckets.heads[tw_wheel_index(w, level, number)];
 }
 
+/* The greatest word whose timer is due at a tick. */
+static u64 wheel_word(const struct tw_wheel *w, u64 tick)
+{
+	return tw_word(min_t(u64, tw_wheel_ns(w, tick), TWHEEL_NEVER));
+}
+
 /* Timers are due up to a tick. */
 static void wheel_set_due(struct tw_wheel *w, u64 tick)
 {
-	w->now_word = tw_word(min_t(u64, tw_wheel_ns(w, tick), TWHEEL_NEVER));
+	w->now_word = wheel_word(w, tick);
 }
 
 static void wheel_set_now(struct tw_wheel *w, u64 now)
@@ -399,7 +405,7 @@ static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int 
 	if (wheel_next_edge(w, level, number))
 		return 1;
 	*level = 0;
-	if (wheel_first_in_block(w, w->now + 1, tick))
+	if (w->active & BIT_ULL(0) && wheel_first_in_block(w, w->now + 1, tick))
 		return 1;
 	return wheel_first_edge(w, tick, level, number) ? wheel_edge_cost(w) : 0;
 }
@@ -412,52 +418,66 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
 }
 
 /*
- * Empty a bucket of an upper level into lower ones.
+ * Empty a bucket of an upper level into lower ones, as far as the slice lasts.
  *
- * In a pass most timers belong exactly one level lower: those in the range from @near.
- * What they share is looked up once. It is copied, so that the compiler does not load
- * it again after each write to a bucket. A timer beyond the bucket's end has been
- * extended.
+ * In a pass most timers belong exactly one level lower: those whose words are in a
+ * certain range. What they share is computed once. It is copied, so that the compiler
+ * does not load it again after each write to a bucket. Any other timer costs twice as
+ * much, and counts as two. One beyond the bucket's end has been extended.
+ *
+ * The bucket is not empty, nor is the slice.
  */
 static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
 					  u64 number, unsigned int *slice,
 					  bool in_pass)
 {
 	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
-	/* For the very last bucket this wraps to 0. */
-	u64 end = (number + 1) << wheel_level_span(w, level);
-	u64 range = end - near;
+	/* The bucket's last tick. */
+	u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
+	const struct tw_wheel_buckets buckets = w->buckets;
+	const u64 after = wheel_word(w, near - 1), upto = wheel_word(w, last);
+	/* The last deadlines of all have to be divided. */
+	const u64 range = tw_wheel_is_last(w, upto) ? 0 : upto - after;
+	const unsigned int shift = w->recip_shift + row.span;
+	const u64 recip = w->recip, round = w->round;
+	const unsigned long mask = w->mask;
 	struct hlist_head *head = wheel_bucket(w, level, number);
 	struct hlist_node *node = head->first;
-	const struct tw_wheel_buckets buckets = w->buckets;
-	const unsigned long mask = w->mask;
 	unsigned int left = *slice;
-	unsigned int extended = 0;
+	unsigned int extended = 0, others = 0;
 
-	while (node && left) {
+	do {
 		struct twheel_timer *t;
-		u64 tick;
+		u64 word;
 
 		t = hlist_entry(node, struct twheel_timer, node);
 		node = node->next;
-		tick = tw_wheel_ceil(w, atomic64_read(&t->word));
-		if (in_pass && likely(tick - near < range)) {
+		word = atomic64_read(&t->word);
+		if (in_pass && likely(word - after - 1 < range)) {
 			unsigned long index;
 
-			index = row.first + ((tick >> row.span) & mask);
+			/* tw_wheel_ceil_soon(), with one shift for both. */
+			index = row.first +
+				((tw_mul_high(word + round, recip) >> shift) & mask);
 			hlist_add_head(&t->node, &buckets.heads[index]);
 			__set_bit(index, buckets.occupied);
 		} else {
-			extended += tick > end - 1;
+			u64 tick = tw_wheel_ceil(w, word);
+
+			extended += tick > last;
+			if (in_pass && left > 1) {
+				others++;
+				left--;
+			}
 			wheel_requeue(w, t, tick, in_pass);
 		}
-		left--;
-	}
+	} while (--left && node);
 	if (in_pass)
 		w->active |= row.bit;
 	w->requeued += extended;
-	w->cascades += *slice - left - extended;
+	w->cascades += *slice - left - others - extended;
+	w->searched += others;
 	w->cascaded |= BIT_ULL(level);
 	*slice = left;
 	/* The loop took the list apart from its head; @node is the rest. */
@@ -466,6 +486,31 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 		node->pprev = &head->first;
 	else
 		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+}
+
+/*
+ * The position is before a bucket of an upper level, and no level below it holds a timer.
+ * If the bucket's timer is alone in it, the position can go to its tick at once: nothing
+ * else is on the way, as no bucket of a higher level begins within this one.
+ * Returns false if that is not so, or if the timer is not due at @target.
+ */
+static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
+			     u64 target)
+{
+	struct hlist_head *head = wheel_bucket(w, level, number);
+	struct hlist_node *node = head->first;
+	u64 tick;
+
+	if (node->next)
+		return false;
+	tick = tw_wheel_ceil(w, atomic64_read(&hlist_entry(node, struct twheel_timer,
+							   node)->word));
+	if (tick > target || tick >> wheel_level_span(w, level) != number)
+		return false;
+	__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+	hlist_move_list(head, &w->expiring);
+	wheel_set_now(w, tick);
+	return true;
 }
 
 /*
@@ -553,6 +598,11 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 		}
 		if (!*slice)
 			return TW_ADVANCE_MORE;
+		if (!(w->active & (BIT_ULL(level) - 1)) &&
+		    wheel_take_alone(w, level, number, target)) {
+			wheel_charge(w, slice, cost);
+			break;
+		}
 		wheel_set_now(w, tick - 1);
 		if (w->in_pass)
 			wheel_cascade(w, level, number, slice, true);

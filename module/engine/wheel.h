@@ -82,7 +82,8 @@ struct tw_wheel_row {
  * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
  *	tw_wheel_drain_ahead() has moved timers down
  * @requeued: timers whose word had grown beyond their bucket when it was reached
- * @searched: how much of the slices went into searching bitmaps
+ * @searched: how much of the slices went into searching bitmaps, and into timers that
+ *	cost twice as much to move
  * @rows: by the number of a distance's highest bit, what follows from it
  */
 struct tw_wheel {

@@ -341,9 +341,11 @@ bool scenario_step(struct scenario *s, unsigned int slice)
 	s->in_round = false;
 	before = slice;
 	moved = w->cascades + w->requeued;
+	searched = w->searched;
 	done = tw_wheel_drain_ahead(w, &slice);
-	SCENARIO_CHECK(s, w->cascades + w->requeued - moved == before - slice &&
-		       slice <= before, "a slice of %u ahead, and %llu moved", before,
+	SCENARIO_CHECK(s, w->cascades + w->requeued - moved + w->searched - searched ==
+		       before - slice && slice <= before,
+		       "a slice of %u ahead, and %llu moved", before,
 		       w->cascades + w->requeued - moved);
 	if (done) {
 		scenario_finish(s, true);
