@@ -386,11 +386,11 @@ static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 
 /*
  * What it costs to look for an edge, in timers of a slice: the bitmaps of all levels may
- * have to be searched. That is 4 with 256 slots, and 26 with 4096.
+ * have to be searched. That is 8 with 256 slots, and 52 with 4096.
  */
 static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 {
-	return 2 + w->nr / 2048;
+	return 4 + w->nr / 1024;
 }
 
 /*
@@ -542,7 +542,7 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 	unsigned int index;
 
 	index = find_next_bit(w->other.occupied, end, w->displaced_from);
-	wheel_charge(w, slice, 1);
+	wheel_charge(w, slice, 2);
 	w->displaced_from = index;
 	if (index < end) {
 		__clear_bit(index, w->other.occupied);
