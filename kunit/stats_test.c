@@ -116,27 +116,42 @@ static void extended_far_away(struct kunit *test)
 static void cascades_a_level_each(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
-	struct probe p[3];
+	struct probe p[6];
 	unsigned int i;
 
-	/* Levels 0, 1 and 2, which reach 511, 131071 and more ticks ahead. */
-	static const u64 delays[] = { 500, 5000, 500000 };
+	/*
+	 * Levels 0, 1 and 2, which reach 511, 131071 and more ticks ahead. Two timers
+	 * each: one that is alone would be taken from its bucket.
+	 */
+	static const u64 delays[] = { 500, 500, 5000, 5000, 500000, 500000 };
 
 	for (i = 0; i < ARRAY_SIZE(p); i++) {
 		probe_init(&p[i], wheel, probe_fire);
 		twheel_arm(&p[i].timer, delays[i] * MS);
 	}
 	wheel_run_until(wheel, 500 * MS);
-	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
+	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 0);
 	wheel_run_until(wheel, 5000 * MS);
-	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 1);
+	KUNIT_EXPECT_EQ(test, p[3].fired, 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 2);
 	wheel_run_until(wheel, 500000 * MS);
-	KUNIT_EXPECT_EQ(test, p[2].fired, 1);
-	/* It cascades once more if it goes from level 2 to 0 at once, else twice. */
-	KUNIT_EXPECT_GE(test, wheel_stats(wheel).cascades, 2);
-	KUNIT_EXPECT_LE(test, wheel_stats(wheel).cascades, 3);
+	KUNIT_EXPECT_EQ(test, p[5].fired, 1);
+	/* Both cascade once more if they go from level 2 to 0 at once, else twice. */
+	KUNIT_EXPECT_GE(test, wheel_stats(wheel).cascades, 4);
+	KUNIT_EXPECT_LE(test, wheel_stats(wheel).cascades, 6);
+}
+
+static void a_lone_timer_does_not_cascade(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe p;
+
+	probe_init(&p, wheel, probe_fire);
+	twheel_arm(&p.timer, 500000 * MS);
+	wheel_run_until(wheel, 500000 * MS);
+	KUNIT_EXPECT_EQ(test, p.fired, 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).cascades, 0);
 }
 
 static void probe_take_time(struct twheel_timer *timer)
@@ -315,6 +330,7 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(extended_when_found),
 	KUNIT_CASE(extended_far_away),
 	KUNIT_CASE(cascades_a_level_each),
+	KUNIT_CASE(a_lone_timer_does_not_cascade),
 	KUNIT_CASE(passes_end_by_time),
 	KUNIT_CASE(overruns_are_counted),
 	KUNIT_CASE(late_to_the_bucket),

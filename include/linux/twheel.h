@@ -39,7 +39,8 @@
  *	twheel_destroy(wheel);				 // when the module goes
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is
- * defined: here, if it is inline, or in module/api/. What is built on timers (periodic
+ * defined: here, if it is inline, or in module/api/; "make man_install" makes manual
+ * pages of all that, as twheel_arm_on(9). What is built on timers (periodic
  * work, retries, idle watches) is in linux/twheel_policy.h.
  *
  * Promises:
@@ -97,7 +98,8 @@
  *   context of the callbacks.
  * * Times are u64 ns. A timer fires on the first tick at or after its deadline, at any
  *   distance.
- * * Arming may fail: with -ESHUTDOWN, and with -ENOSPC where you have set a limit.
+ * * Arming may fail: with -ESHUTDOWN, with -ENOSPC where you have set a limit, and
+ *   twheel_arm_on() with -EBUSY while the timer's callback runs.
  * * A callback that waits for itself gets -EDEADLK.
  * * twheel_cancel_sync() also ends a timer that arms itself: it cancels either before
  *   a callback runs or after that has ended. To keep other CPUs from arming the timer
@@ -170,7 +172,8 @@ struct workqueue_struct;
  *
  * Context:
  * * the wheel's, see &enum twheel_context; no lock of twheel is held
- * * may arm, cancel, modify or free any timer, @timer included
+ * * may arm, cancel, modify or free any timer, @timer included. One that is armed for
+ *   the past waits for another pass; on a virtual clock, for the next twheel_advance()
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -316,8 +319,8 @@ enum twheel_context {
  * @clock: one of enum twheel_clock
  * @tick_ns: the tick, %TWHEEL_TICK_MIN to %TWHEEL_TICK_MAX;
  *	0: %TWHEEL_TICK_DEFAULT
- * @slots: ratio of a level to the next, rounded up to a power of two,
- *	%TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX; 0: %TWHEEL_SLOTS_DEFAULT
+ * @slots: ratio of a level to the next, %TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX, rounded up
+ *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT
  * @max_pending: how many timers may be pending at once; 0: no limit. It is never
  *	exceeded. On a per-CPU wheel a CPU may find it reached early, while other
  *	CPUs hold parts of it that they do not use: less than half of it, together
@@ -339,8 +342,9 @@ enum twheel_context {
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
- *	callback runs, stays on its CPU; twheel_arm_on() moves it. When a CPU goes
- *	offline its timers fire on another
+ *	callback runs, stays on its CPU. twheel_arm_on() moves it, unless its callback
+ *	runs, and is not the caller: then that is -EBUSY. When a CPU goes offline its
+ *	timers fire on another
  */
 struct twheel_config {
 	const char *name;
@@ -362,7 +366,9 @@ struct twheel_config {
 #define TWHEEL_LATE_BUCKETS	64
 
 /**
- * struct twheel_stats - what a wheel holds and has done; one consistent snapshot
+ * struct twheel_stats - what a wheel holds and has done; a consistent snapshot of each base.
+ * The bases of a per-CPU wheel are read one after the other, so @pending may differ from
+ * what it was at any one time where other CPUs arm and cancel meanwhile
  * @pending: timers that wait for their deadline
  * @armed: timers that became pending. Each is pending still, or has fired, or been
  *	cancelled, or been handed back
@@ -385,8 +391,8 @@ struct twheel_config {
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
  *	before the call, last looked at the clock. So it includes the wait for the tick
  *	boundary, slack, and how far in the past a timer was armed. The wheel looks when
- *	a pass begins, and again when jiffies change; in hard interrupt and process
- *	context before each callback. At least 1 ns
+ *	a pass begins, and again after each 32 callbacks; in process context, and on a
+ *	clock that may be set, before each callback. At least 1 ns
  */
 struct twheel_stats {
 	u64 pending;
@@ -469,7 +475,8 @@ int twheel_shutdown_sync(struct twheel_timer *timer);
  * struct twheel_item - one timer of twheel_arm_many() or twheel_cancel_many()
  * @timer: the timer
  * @deadline_ns: for which deadline to arm it; ignored when cancelling
- * @result: what became of it, as twheel_arm_at() or twheel_cancel() says it
+ * @result: what became of it, as twheel_arm_at() or twheel_cancel() says it. Arming refuses
+ *	another wheel's timer with -EINVAL; cancelling cancels it as well
  */
 struct twheel_item {
 	struct twheel_timer *timer;

@@ -26,7 +26,8 @@
  *    timer up, ends with twheel_destroy(), and imports the namespace TWHEEL. A library
  *    that has no init function gets one, or its users hand it a wheel.
  *  - "t->expires = e; add_timer(t)" becomes tw_mod_timer(t, e), and add_timer_on()
- *    becomes twheel_arm_on(t, cpu, tw_jiffies_delay(e)).
+ *    becomes twheel_arm_on(t, cpu, tw_jiffies_delay(e)). That may be -EBUSY while the
+ *    timer's callback runs on another CPU: look at the answer, and try again later.
  *  - "t->function = f" becomes another tw_timer_setup(), while the timer is not
  *    pending; "if (t->function)" needs a flag of your own.
  *  - DEFINE_TIMER() and TIMER_INITIALIZER() become a timer that is set up when the

@@ -64,7 +64,7 @@
 #define WHEEL_GATHER_SLICE	32
 
 /* How many timers tw_wheel_move_forward() may cascade: it runs inside an arm. */
-#define WHEEL_FORWARD_SLICE	(2 * WHEEL_PEEK)
+#define WHEEL_FORWARD_SLICE	(4 * WHEEL_PEEK)
 
 /* How much of the other set's bitmap is searched at a time: 16 words on 64 bit. */
 #define WHEEL_DISPLACE_BITS	1024
@@ -466,7 +466,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 			u64 tick = tw_wheel_ceil(w, word);
 
 			extended += tick > last;
-			if (in_pass && left > 1) {
+			if (left > 1) {
 				others++;
 				left--;
 			}
