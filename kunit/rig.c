@@ -17,6 +17,9 @@
 		}							\
 	} while (0)
 
+/* A bucket of an upper level with more timers than this is emptied ahead of its time. */
+#define RIG_FEW		8
+
 u64 rig_roll(u64 *seed)
 {
 	*seed ^= *seed << 13;
@@ -265,6 +268,10 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 		  n);
 	RIG_CHECK(rig, !n || w->active & BIT_ULL(level),
 		  "level %u is not active", level);
+	/* Emptying a crowded bucket takes as long as the bucket before it. */
+	RIG_CHECK(rig, !level || n <= RIG_FEW || w->wake <= (number - 1) << span,
+		  "sleeps until %llu, and a crowd waits at %llu", w->wake,
+		  number << span);
 	return n;
 }
 
@@ -293,4 +300,8 @@ void rig_audit(struct rig *rig)
 	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
 		  rig_pending(rig));
 	RIG_CHECK(rig, rig->w.horizon >= rig->w.now, "horizon before now");
+	/* At or before the position, it is at once. */
+	RIG_CHECK(rig, rig->w.wake <= max(rig_first(rig), rig->w.now),
+		  "sleeps until %llu, and a timer is due at %llu", rig->w.wake,
+		  rig_first(rig));
 }

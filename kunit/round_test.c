@@ -60,6 +60,27 @@ static void crowd_behind_a_lone_timer(struct kunit *test)
 	rig_exit(&rig);
 }
 
+static void crowd_comes_before_the_wake_up(struct kunit *test)
+{
+	unsigned int i, n = 10;
+	struct rig rig;
+
+	/*
+	 * Level 1, buckets of 16 ticks: one timer in bucket 4, and then a crowd comes to
+	 * bucket 5. It lowers the wake-up, although all of it is due after that.
+	 */
+	rig_init(&rig, test, "crowd comes", 1, 16, 0, n);
+	rig_add(&rig, 0, 4 * 16 + 8);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 4 * 16 + 8);
+	for (i = 1; i < n; i++)
+		rig_add(&rig, i, 5 * 16 + i);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 4 * 16);
+	rig_audit(&rig);
+	rig_follow(&rig, 6 * 16);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	rig_exit(&rig);
+}
+
 static void extended_out_of_its_bucket(struct kunit *test)
 {
 	struct rig rig;
@@ -278,6 +299,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(lone_timer_wakes_once),
 	KUNIT_CASE(an_alarm_for_each_instant),
 	KUNIT_CASE(crowd_behind_a_lone_timer),
+	KUNIT_CASE(crowd_comes_before_the_wake_up),
 	KUNIT_CASE(extended_out_of_its_bucket),
 	KUNIT_CASE(crowd_is_emptied_ahead),
 	KUNIT_CASE(slices_are_kept),
