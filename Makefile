@@ -103,7 +103,7 @@ faults:
 	tools/test/faults/run.sh $(FAULTS)
 
 mutants:
-	tools/test/mutants/engine.sh $(MUTANTS)
+	tools/test/mutants/run.sh $(MUTANTS)
 
 # Use, package, test: as the folders of tools/ are grouped.
 help:
@@ -157,8 +157,9 @@ help:
 	@echo '                          ATTACKS="name ...": only these'
 	@echo '  make faults           plant faults, and see the tests find them (long)'
 	@echo '                          FAULTS="name ...": only these'
-	@echo '  make mutants          change the engine in one place at a time, and see the'
-	@echo '                          tests notice it (long); MUTANTS="file ...", EVERY=n'
+	@echo '  make mutants          change the engine and the core in one place at a time,'
+	@echo '                          and see the tests notice it (hours)'
+	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'
 	@echo
 	@echo 'TWHEEL_CACHE=path       where kernels and results are kept (.cache)'
 	@echo 'PATIENCE=seconds        end a guest that makes no progress for so long (600)'

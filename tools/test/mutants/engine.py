@@ -54,7 +54,7 @@ class Program:
         for source in self.readers(path):
             with open(self.object(source), "rb") as file:
                 seen.update(file.read())
-        return seen.digest()
+        return seen.hexdigest()
 
     def link(self):
         subprocess.run(["gcc"] + self.sanitizers + ["-o", self.folder + "/program"] +
@@ -102,17 +102,16 @@ class Program:
             file.write(text)
 
 
-def judge(mutant, source, plain, sane, seen, tallied):
+def judge(mutant, source, plain, sane, tallied):
     changed = mutate.applied(source, mutant)
     plain.put(mutant.path, changed)
     if plain.build(plain.readers(mutant.path)):
-        tallied.uncompiled(mutant)
+        tallied.count(mutant, "does not compile")
         return
     code = plain.code(mutant.path)
-    if code in seen:
-        tallied.same(mutant)
+    if not tallied.is_new(mutant, code):
+        tallied.count(mutant, "same code", code)
         return
-    seen.add(code)
     plain.link()
     by = plain.finder()
     if not by:
@@ -124,9 +123,9 @@ def judge(mutant, source, plain, sane, seen, tallied):
         sane.put(mutant.path, source)
         sane.build(sane.readers(mutant.path))
     if by:
-        tallied.found(mutant, by)
+        tallied.count(mutant, "found", code, by)
     else:
-        tallied.survived(mutant)
+        tallied.survived(mutant, code)
 
 
 def main():
@@ -135,16 +134,16 @@ def main():
     sane = Program("sane", os.environ["SANITIZERS"].split())
     plain.measure()
     sane.measure()
-    tallied = tally.Tally(paths, os.environ["LOG"])
+    tallied = tally.Tally(paths, os.environ["LOG"], ["module/engine", "include"])
     number = 0
     for path in paths:
         with open(path) as file:
             source = file.read()
-        seen = {plain.code(path)}
+        tallied.seen.add((path, plain.code(path)))
         for mutant in mutate.mutants(path, source):
             number += 1
-            if number % every == 0:
-                judge(mutant, source, plain, sane, seen, tallied)
+            if number % every == 0 and not tallied.is_done(mutant):
+                judge(mutant, source, plain, sane, tallied)
         plain.put(path, source)
         plain.build(plain.readers(path))
     tallied.verdict(every == 1)

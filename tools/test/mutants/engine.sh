@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make mutants, the engine: runs make engine's program on each, until a case fails; first
+# Mutants of the engine: runs make engine's program on each, until a case fails; first
 # without sanitizers, and what survives that with them. Arguments: files of module/engine,
 # to change only those. EVERY=N takes only every Nth mutant. See mutate.py and tally.py.
 # shellcheck source=../vm/lib.sh

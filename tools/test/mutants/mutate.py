@@ -33,7 +33,8 @@ TYPES = set("""struct union enum unsigned signed int long short char bool void c
     u8 u16 u32 u64 s8 s16 s32 s64 size_t ktime_t spinlock_t twheel_fn""".split())
 
 Token = collections.namedtuple("Token", "kind text start end")
-Mutant = collections.namedtuple("Mutant", "path line kind start end text before after")
+Mutant = collections.namedtuple("Mutant",
+                                "path number line kind start end text before after")
 
 
 def tokens(source):
@@ -183,13 +184,13 @@ def one_line(text):
 
 def mutants(path, source):
     """All mutants of a source"""
-    for kind, start, end, text in changes(source):
+    for number, (kind, start, end, text) in enumerate(changes(source)):
         line = source.count("\n", 0, start) + 1
         left = source.rfind("\n", 0, start) + 1
         right = source.find("\n", end)
         before = one_line(source[left:right])
         after = one_line(source[left:start] + text + source[end:right])
-        yield Mutant(path, line, kind, start, end, text, before, after)
+        yield Mutant(path, number, line, kind, start, end, text, before, after)
 
 
 def applied(source, mutant):

@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# kernel.sh [--series SERIES] NAME...: build a kernel from Debian's source package
-# of that series (default 6.1), with tinyconfig and each config/NAME.config on top.
-# It is built once for each version and configuration. Prints the build folder.
+# kernel.sh [--series SERIES] [--um] NAME...: build a kernel from Debian's source package
+# of that series (default 6.1), with tinyconfig and each config/NAME.config on top;
+# with --um a user-mode one. It is built once for each version and configuration. Prints
+# the build folder.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -11,7 +12,12 @@ if [ "${1:-}" = --series ]; then
 	series=$2
 	shift 2
 fi
-[ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] NAME..."
+arch=() targets=(bzImage modules)
+if [ "${1:-}" = --um ]; then
+	arch=(ARCH=um) targets=(linux modules)
+	shift
+fi
+[ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] [--um] NAME..."
 config=$SCRATCH/config
 for name; do
 	cat "$ROOT/tools/test/vm/config/$name.config"
@@ -29,12 +35,12 @@ build=$CACHE/kernel-$version-$hash
 if [ ! -e "$build/complete" ]; then
 	mkdir -p "$build"
 	run_logged "$build/config.log" "configuring kernel $version" \
-		make -C "$source" O="$build" tinyconfig
+		make -C "$source" O="$build" "${arch[@]}" tinyconfig
 	# tinyconfig sets one CPU, from which 6.12 would make two instead of its default.
 	sed -i '/^CONFIG_NR_CPUS=/d' "$build/.config"
 	cat "$config" >> "$build/.config"
 	run_logged "$build/config.log" "settling the configuration" \
-		make -C "$source" O="$build" olddefconfig
+		make -C "$source" O="$build" "${arch[@]}" olddefconfig
 	while read -r line; do
 		grep -qx "$line" "$build/.config" ||
 			die "the kernel does not take $line" \
@@ -42,7 +48,7 @@ if [ ! -e "$build/complete" ]; then
 	done < <(grep '^CONFIG_' "$config")
 	run_logged "$build/build.log" \
 		"building the kernel; minutes the first time, cached then" \
-		make -C "$source" O="$build" -j"$(nproc)" bzImage modules
+		make -C "$source" O="$build" "${arch[@]}" -j"$(nproc)" "${targets[@]}"
 	touch "$build/complete"
 fi
 echo "$build"

@@ -1,0 +1,237 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Mutants of the core, run in user-mode Linux: see core.sh, which says how by variables."""
+import hashlib
+import os
+import queue
+import re
+import select
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import mutate
+import tally
+
+SOURCE = os.environ["SOURCE"]
+KERNEL = os.environ["KERNEL"]
+WORK = os.environ["WORK"]
+# A guest that prints nothing hangs: after so many seconds of its CPU, or of the clock.
+SPIN, SLEEP = 10, 90
+# What no guest prints that works.
+COMPLAINT = re.compile(r"\bnot ok |BUG:|WARNING: (?!suspicious RCU)|Kernel panic|ODEBUG"
+                       r"|possible .* detected|bad unlock balance|mutant: cannot")
+MODULES = ["module/twheel", "kunit/twheel_kunit", "kunit/twheel_kunit_smp"]
+# What reaches a file beside the suites: programs.
+PROGRAMS = {
+    "module/core/clock.c": "overload_test",
+    "module/core/server.c": "overload_test",
+    "module/core/user_budget.h": "overload_test",
+    "module/core/trace.c": "trace_test",
+    "module/core/trace.h": "trace_test",
+}
+
+
+def command_of(path):
+    """The command by which kbuild has made a file"""
+    folder, name = os.path.split(path)
+    with open(f"{folder}/.{name}.cmd") as file:
+        return file.readline().split(" := ", 1)[1].strip()
+
+
+def needs_of(path):
+    """The sources of ours that an object is made of"""
+    folder, name = os.path.split(path)
+    with open(f"{folder}/.{name}.cmd") as file:
+        paths = re.findall(re.escape(SOURCE) + r"/[\w/.]+\.[ch]\b", file.read())
+        return {os.path.relpath(path, SOURCE) for path in paths}
+
+
+class Tree:
+    """The objects of the module and its suites, by name without the folder"""
+
+    def __init__(self):
+        self.objects = {}
+        self.needs = {}
+        for module in MODULES:
+            with open(f"{SOURCE}/{module}.mod") as file:
+                self.objects[module] = [os.path.relpath(path, SOURCE)
+                                        for path in file.read().split()]
+            for name in self.objects[module]:
+                self.needs[name] = needs_of(f"{SOURCE}/{name}")
+
+    def readers(self, path):
+        return [name for name in self.needs if path in self.needs[name]]
+
+
+class Worker:
+    """A copy of the sources, and a guest"""
+
+    def __init__(self, tree, number):
+        self.tree = tree
+        self.folder = f"{WORK}/{number}"
+        self.root = f"{WORK}/root-{number}"
+        self.begun = False
+        shutil.copytree(SOURCE, self.folder)
+        for module in MODULES:
+            with open(f"{SOURCE}/{module}.mod") as file:
+                text = file.read()
+            with open(f"{self.folder}/{module}.mod", "w") as file:
+                file.write(self.here(text))
+        shutil.copytree(os.environ["ROOT_FOLDER"], self.root)
+
+    def here(self, text):
+        return text.replace(SOURCE + "/", self.folder + "/")
+
+    def make(self, path, *more):
+        command = self.here(command_of(f"{SOURCE}/{path}"))
+        return subprocess.run(" ".join([command, *more]), shell=True, cwd=KERNEL,
+                              capture_output=True, check=False).returncode == 0
+
+    def restore(self, name):
+        shutil.copyfile(f"{SOURCE}/{name}", f"{self.folder}/{name}")
+
+    def code(self, folder, names):
+        seen = hashlib.sha256()
+        for name in names:
+            with open(f"{folder}/{name}", "rb") as file:
+                seen.update(file.read())
+        return seen.hexdigest()
+
+    def judge(self, mutant, source, tallied):
+        names = self.tree.readers(mutant.path)
+        with open(f"{self.folder}/{mutant.path}", "w") as file:
+            file.write(mutate.applied(source, mutant))
+        try:
+            if not all(self.make(name, "-w") for name in names):
+                tallied.count(mutant, "does not compile")
+                return
+            code = self.code(self.folder, names)
+            if not tallied.is_new(mutant, code):
+                tallied.count(mutant, "same code", code)
+                return
+            by = self.finder(names, mutant.path)
+        finally:
+            for name in names + [mutant.path]:
+                self.restore(name)
+        if by:
+            tallied.count(mutant, "found", code, by)
+        else:
+            tallied.survived(mutant, code)
+
+    def finder(self, names, path):
+        for module in MODULES:
+            if set(names) & set(self.tree.objects[module]):
+                self.make(f"{module}.o")
+                self.make(f"{module}.ko")
+            else:
+                self.restore(f"{module}.ko")
+            shutil.copy(f"{self.folder}/{module}.ko", f"{self.root}/modules/")
+        by = self.run("twheel_kunit") or self.run("twheel_kunit_smp")
+        if not by and path in PROGRAMS:
+            by = self.run(PROGRAMS[path])
+        return by
+
+    def run(self, what):
+        """Run a module of suites, or a program. Returns what complains."""
+        for _ in range(5):
+            self.begun = False
+            by = self.boot(what)
+            # A kernel that dies before its first program has not met the module.
+            if self.begun:
+                break
+        return by
+
+    def boot(self, what):
+        guest = subprocess.Popen(
+            [f"{KERNEL}/linux", "mem=256M", "root=host", "rootfstype=hostfs",
+             f"rootflags={self.root}", "rw", "init=/init", "con=null", "con0=null,fd:1",
+             "panic=-1", "ignore_loglevel", f"uml_dir={WORK}/", f"what={what}"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            start_new_session=True)
+        try:
+            return self.watch(guest, what)
+        finally:
+            try:
+                os.killpg(guest.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            guest.wait()
+            guest.stdout.close()
+
+    def watch(self, guest, what):
+        case, text = "", b""
+        since, spent = time.monotonic(), 0
+        while True:
+            if select.select([guest.stdout], [], [], 1)[0]:
+                read = os.read(guest.stdout.fileno(), 1 << 16)
+                if not read:
+                    return f"{what}: ends after {case}"
+                text += read
+                since, spent = time.monotonic(), used(guest.pid)
+            elif used(guest.pid) - spent > SPIN or time.monotonic() - since > SLEEP:
+                return f"{what}: hangs after {case}"
+            *lines, text = text.split(b"\n")
+            for line in lines:
+                line = line.decode(errors="replace")
+                self.begun |= "mutant: begin" in line
+                if COMPLAINT.search(line):
+                    return f"{what}: {' '.join(line.split())} after {case}"
+                if "mutant: end" in line:
+                    return None
+                passed = re.search(r"\bok \d+ (?:- )?(\w+)", line)
+                case = passed[1] if passed else case
+
+
+def used(pid):
+    """Seconds of a CPU that a process has taken"""
+    try:
+        with open(f"/proc/{pid}/stat") as file:
+            fields = file.read().rsplit(")", 1)[1].split()
+    except FileNotFoundError:
+        return 0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def main():
+    paths, every = sys.argv[1:], int(os.environ["EVERY"])
+    tree = Tree()
+    workers = [Worker(tree, number) for number in range(int(os.environ["JOBS"]))]
+    for what in ["twheel_kunit", "twheel_kunit_smp", *sorted(set(PROGRAMS.values()))]:
+        by = workers[0].run(what)
+        if by:
+            sys.exit(f"the module fails as it is: {by}")
+    tallied = tally.Tally(paths, os.environ["LOG"],
+                          ["module/core", "module/api", "module/engine", "include"])
+    waiting = queue.Queue()
+    number = 0
+    for path in paths:
+        with open(path) as file:
+            source = file.read()
+        names = tree.readers(path)
+        tallied.seen.add((path, workers[0].code(SOURCE, names)))
+        for mutant in mutate.mutants(path, source):
+            number += 1
+            if number % every == 0 and not tallied.is_done(mutant):
+                waiting.put((mutant, source))
+
+    def work(worker):
+        while True:
+            try:
+                mutant, source = waiting.get_nowait()
+            except queue.Empty:
+                return
+            worker.judge(mutant, source, tallied)
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    tallied.verdict(every == 1)
+
+
+main()

@@ -1,0 +1,29 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make mutants: change the engine and the core in one place at a time, and see whether the
+# tests notice it. Arguments: files of module/engine and module/core, to change only
+# those. EVERY=N takes only every Nth mutant.
+#
+# Each half prints what survives, a table, and the last line "N found, N survive, N
+# explained". It fails if less than 95 % of what can be found is. Its log is in the cache:
+# a run of the same sources goes on from there.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+
+engine=() core=() status=0
+for file; do
+	case $file in
+	module/engine/*.[ch]) engine+=("$file") ;;
+	module/core/*.[ch]) core+=("$file") ;;
+	*)
+		echo "mutants: $file is no source of module/engine or module/core" >&2
+		exit 2 ;;
+	esac
+done
+if [ $# = 0 ] || [ ${#engine[@]} != 0 ]; then
+	tools/test/mutants/engine.sh "${engine[@]}" || status=1
+fi
+if [ $# = 0 ] || [ ${#core[@]} != 0 ]; then
+	tools/test/mutants/core.sh "${core[@]}" || status=1
+fi
+exit "$status"
