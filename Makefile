@@ -145,7 +145,7 @@ help:
 	@echo '  make proofs           formulas of the engine, proved for all positions: minutes'
 	@echo '                          PROOFS="name ...": only these'
 	@echo '  make torture          everything at once, with books kept'
-	@echo '                          KERNEL=debug|stock, SCENARIOS="name ...": only these'
+	@echo '                          KERNEL=debug|stock|rtdebug, SCENARIOS="name ..."'
 	@echo '                          TIME=s OPS=n: seconds a scenario, operations'
 	@echo '                          BROKEN=1 FLAVOUR=name: plant faults instead'
 	@echo '  make fuzz             fuzz the device, guided by coverage'

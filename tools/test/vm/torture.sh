@@ -5,7 +5,8 @@
 # CPUs go and come, the wall clock is set, the guest sleeps, and modules are loaded and
 # unloaded. The last line is "N passed, N failed": each scenario is a test.
 #
-#   KERNEL=      debug, stock, or both: which kernels (both)
+#   KERNEL=      debug, stock, or both: which kernels (both); or rtdebug: PREEMPT_RT with
+#                its checks
 #   TIME=        seconds of each scenario (20); the volume run may take a hundred times
 #                that
 #   OPS=         operations, after which the volume run on the stock kernel ends
@@ -29,8 +30,8 @@ for number in "$seconds" "$ops"; do
 done
 case $kernels in
 both) kernels="debug stock" ;;
-debug | stock) ;;
-*) die "KERNEL: $kernels is neither debug, stock, nor both" ;;
+debug | stock | rtdebug) ;;
+*) die "KERNEL: $kernels is neither debug, stock, both, nor rtdebug" ;;
 esac
 
 # plan KERNEL: the scenarios: name, how long in percent of TIME, whether OPS ends it
@@ -77,7 +78,7 @@ image_of() {
 		# shellcheck disable=SC2154 # by stock_kernel
 		kdir=$stock_headers image=$stock_image
 	else
-		kdir=$debug image=$debug/arch/x86/boot/bzImage
+		kdir=$built image=$built/arch/x86/boot/bzImage
 	fi
 }
 
@@ -107,9 +108,12 @@ loglevel=7 sysctl.kernel.panic_on_rcu_stall=1"
 
 prepare() {
 	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
-	debug=
-	[[ " $kernels " != *" debug "* ]] ||
-		debug=$("$ROOT/tools/test/vm/kernel.sh" base debug)
+	built=
+	case " $kernels " in
+	*" debug "*) built=$("$ROOT/tools/test/vm/kernel.sh" base debug) ;;
+	*" rtdebug "*)
+		built=$("$ROOT/tools/test/vm/kernel.sh" --series 6.12 base rtdebug) ;;
+	esac
 	lock_cache
 	work=$CACHE/torture
 	mkdir -p "$work"
