@@ -83,10 +83,21 @@ static void owned_fire(struct twheel_timer *timer)
 		udelay(1 + dice / 8 % 16);
 	if (arena->config.context == TWHEEL_CONTEXT_WORK && dice % 64 == 1)
 		usleep_range(20, 200);
-	if (dice % 8 == 2)
-		operation_from_callback(arena);
-	if (dice % 8 == 3)
-		owned_rearm(owned);
+	if (dice % 8 == 2 || dice % 8 == 3) {
+		/*
+		 * This may send the timer on to another CPU, where it may fire before
+		 * this callback ends: see twheel_arm_on_at().
+		 */
+		if (arena->config.percpu)
+			atomic_dec(&owned->target.inside);
+		if (dice % 8 == 2)
+			operation_from_callback(arena);
+		else
+			owned_rearm(owned);
+		if (!arena->config.percpu)
+			atomic_dec(&owned->target.inside);
+		return;
+	}
 	if (dice % 256 == 4 && arena->config.context != TWHEEL_CONTEXT_HARDIRQ) {
 		count_op(OP_CANCEL_SYNC);
 		if (twheel_cancel_sync(timer) != -EDEADLK)
