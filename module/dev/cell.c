@@ -29,111 +29,24 @@
 #include <linux/atomic.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
-#include <linux/math64.h>
 #include <linux/nospec.h>
 
-#include "../api/overruns.h"
 #include "cell.h"
+#include "look.h"
 #include "ring.h"
 #include "word.h"
 
-static u32 cell_generation(const struct tw_entry *entry)
-{
-	return upper_32_bits(entry->tag);
-}
-
-static struct twheel_cell *cell_of(const struct tw_file *file,
-				   const struct tw_entry *entry)
-{
-	return &file->ring->cells[tw_entry_index(entry)];
-}
-
 static u64 cell_word(const struct tw_entry *entry, u32 state, u64 ticks)
 {
-	return twheel_cell_word(cell_generation(entry), state, ticks);
+	return twheel_cell_word(upper_32_bits(entry->tag), state, ticks);
 }
 
-/* Does a word belong to the entry's timer, and say that it is pending? */
-static bool cell_word_is_pending(const struct tw_entry *entry, u64 word)
+/* The timer has ended otherwise than by firing, and the word says so. */
+static void cell_end(struct tw_file *file, struct tw_entry *entry)
 {
-	return !((word ^ cell_word(entry, TWHEEL_CELL_PENDING, 0)) &
-		 ~TWHEEL_CELL_NEVER);
-}
-
-/* Publish the tick of the next look, and arm the kernel's timer for it. */
-static void cell_set_look(struct tw_file *file, struct tw_entry *entry,
-			  u64 ticks)
-{
-	entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
-	WRITE_ONCE(cell_of(file, entry)->look, ticks);
-	twheel_arm_at(&entry->timer, entry->deadline_ns);
-}
-
-/* The timer has ended, and the word says so. */
-static void cell_end(struct tw_file *file, struct tw_entry *entry,
-		     enum tw_entry_state state)
-{
-	WRITE_ONCE(cell_of(file, entry)->look, ~0ULL);
-	twheel_cancel(&entry->timer);
-	tw_entry_set_state(entry, state);
-	file->timers--;
-	if (state == TW_ENTRY_FREE)
-		file->cancelled++;
-}
-
-/*
- * A timer is due: change its word and post the event. The caller sets a periodic
- * timer's look. Returns false if the word has changed meanwhile.
- */
-static bool cell_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
-		      u64 now_ns)
-{
-	u64 now = tw_word_now(file->ring, now_ns);
-	struct twheel_cell *cell = cell_of(file, entry);
-	u64 ticks = tw_word_ticks(word);
-	u64 count = 1;
-	u64 period, next;
-
-	if (entry->period_ns) {
-		period = div64_u64(entry->period_ns, file->ring->tick_ns);
-		count += tw_overruns(now, ticks, period);
-		next = min(ticks + count * period, TWHEEL_CELL_NEVER);
-		/* Before the word: a program that sees the new word may need it. */
-		WRITE_ONCE(cell->look, next);
-		next = cell_word(entry, TWHEEL_CELL_PENDING, next);
-	} else {
-		next = cell_word(entry, TWHEEL_CELL_FIRED, ticks);
-	}
-	if (!try_cmpxchg(&cell->word, &word, next))
-		return false;
-	if (!entry->period_ns)
-		cell_end(file, entry, TW_ENTRY_FIRED);
-	tw_file_count_fired(file, now_ns - tw_word_to_ns(file->ring, ticks));
-	tw_ring_push(file->ring, tw_entry_index(entry), cell_generation(entry),
-		     count);
-	return true;
-}
-
-/* Has the program not taken the event of an entry? */
-static bool cell_has_event(const struct tw_file *file,
-			   const struct tw_entry *entry)
-{
-	return tw_ring_has_event(file->ring, tw_entry_index(entry),
-				 cell_generation(entry));
-}
-
-/*
- * A periodic timer is due: let it wait, if its event has not been taken. Returns false if
- * there is no event, or none any more: who took it may not have seen the look.
- */
-static bool cell_park(struct tw_file *file, struct tw_entry *entry)
-{
-	if (!cell_has_event(file, entry))
-		return false;
-	cell_set_look(file, entry, TWHEEL_CELL_NEVER);
-	/* Pairs with the program's, between taking the event and reading the look. */
-	smp_mb();
-	return cell_has_event(file, entry);
+	WRITE_ONCE(tw_look_cell(file, entry)->look, ~0ULL);
+	tw_look_end(file, entry, TW_ENTRY_FREE);
+	file->cancelled++;
 }
 
 /*
@@ -141,70 +54,70 @@ static bool cell_park(struct tw_file *file, struct tw_entry *entry)
  * @due: set if it was due: an event was posted, or the last one has not been taken.
  *	NULL: post none
  */
-static bool cell_check_once(struct tw_file *file, struct tw_entry *entry,
-			    u64 now_ns, bool *due)
+static bool cell_follow_once(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
+			     bool *due)
 {
-	struct twheel_cell *cell = cell_of(file, entry);
+	struct twheel_cell *cell = tw_look_cell(file, entry);
 	u64 word = READ_ONCE(cell->word);
 	u64 again;
 
-	if (!cell_word_is_pending(entry, word)) {
+	if (!tw_look_known(entry, word)) {
 		/* Cancelled, or nonsense. */
 		if (!try_cmpxchg(&cell->word, &word,
 				 cell_word(entry, TWHEEL_CELL_FREE, 0)))
 			return false;
-		cell_end(file, entry, TW_ENTRY_FREE);
+		cell_end(file, entry);
 		return true;
 	}
 	/* Only the callback posts an event, because only it wakes the waiters. */
 	if (due &&
 	    tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
-		*due = entry->period_ns && cell_park(file, entry);
+		*due = entry->period_ns && tw_look_park(file, entry);
 		if (*due)
 			return true;
-		if (!cell_fire(file, entry, word, now_ns))
+		if (!tw_look_fire(file, entry, word, now_ns))
 			return false;
 		*due = true;
 		if (!entry->period_ns)
 			return true;
 		word = READ_ONCE(cell->word);
-		if (!cell_word_is_pending(entry, word))
+		if (!tw_look_known(entry, word))
 			return false;
 	}
-	cell_set_look(file, entry, tw_word_ticks(word));
+	tw_look_set(file, entry, tw_word_ticks(word));
 	/* Pairs with the program's, between writing the word and reading the look. */
 	smp_mb();
 	again = READ_ONCE(cell->word);
-	return cell_word_is_pending(entry, again) &&
+	return tw_look_known(entry, again) &&
 	       tw_word_ticks(again) >= tw_word_ticks(word);
 }
 
 /* Read the word of an armed entry at @now_ns, and do what it says. Was it due? */
-static bool cell_expire_one(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
-			    bool post)
+static bool cell_follow(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
+			bool post)
 {
 	bool due = false;
 	unsigned int i;
 
 	lockdep_assert_held(&file->lock);
 	for (i = 0; i < TW_WORD_TRIES; i++)
-		if (cell_check_once(file, entry, now_ns, post ? &due : NULL))
+		if (cell_follow_once(file, entry, now_ns, post ? &due : NULL))
 			return due;
-	cell_set_look(file, entry, tw_word_now(file->ring, now_ns) + 1);
+	tw_look_set(file, entry, tw_word_now(file->ring, now_ns) + 1);
 	return due;
 }
 
 /* The same for a caller that is not the callback. */
 static void cell_check(struct tw_file *file, struct tw_entry *entry)
 {
-	cell_expire_one(file, entry, twheel_now(file->wheel), false);
+	cell_follow(file, entry, twheel_now(file->wheel), false);
 }
 
 /* Give a timer, which the operation describes, to a cell that has none. */
 static void cell_begin(struct tw_file *file, struct tw_entry *entry,
 		       const struct twheel_op *op, u64 ticks, u64 period)
 {
-	u32 generation = (cell_generation(entry) + 1) %
+	u32 generation = (upper_32_bits(entry->tag) + 1) %
 			 TWHEEL_CELL_GENERATIONS ?: 1;
 
 	tw_ring_revoke(file->ring, op->id, generation);
@@ -213,9 +126,9 @@ static void cell_begin(struct tw_file *file, struct tw_entry *entry,
 	entry->cookie = op->cookie;
 	entry->period_ns = period;
 	entry->slack_ns = 0;
-	cell_set_look(file, entry, ticks);
+	tw_look_set(file, entry, ticks);
 	/* The look is there before the word is. Pairs with reading the word. */
-	smp_store_release(&cell_of(file, entry)->word,
+	smp_store_release(&tw_look_cell(file, entry)->word,
 			  cell_word(entry, TWHEEL_CELL_PENDING, ticks));
 }
 
@@ -247,9 +160,9 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	op->id = array_index_nospec(op->id, file->ring->nr_cells);
 	entry = tw_entries_at(&file->entries, op->id);
 	/* Its timer may have been cancelled, or be due. */
-	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
+	if (tw_look_armed(entry))
 		cell_check(file, entry);
-	if (tw_entry_state(entry) == TW_ENTRY_ARMED)
+	if (tw_look_armed(entry))
 		return -EBUSY;
 
 	ret = tw_cell_read_times(run, op, &ticks, &period);
@@ -276,10 +189,10 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 	struct tw_file *file = run->file;
 	u64 word;
 
-	if (tw_entry_state(entry) == TW_ENTRY_ARMED) {
-		word = xchg(&cell_of(file, entry)->word, nothing);
-		cell_end(file, entry, TW_ENTRY_FREE);
-		return cell_word_is_pending(entry, word) ? 0 : -ENOENT;
+	if (tw_look_armed(entry)) {
+		word = xchg(&tw_look_cell(file, entry)->word, nothing);
+		cell_end(file, entry);
+		return tw_look_known(entry, word) ? 0 : -ENOENT;
 	}
 	tw_entry_set_state(entry, TW_ENTRY_FREE);
 	/*
@@ -287,9 +200,9 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 	 * event and then reads the word: if it got the event, it finds the deadline.
 	 */
 	if (!tw_ring_revoke(file->ring, tw_entry_index(entry),
-			    cell_generation(entry)))
+			    upper_32_bits(entry->tag)))
 		return -ENOENT;
-	xchg(&cell_of(file, entry)->word, nothing);
+	xchg(&tw_look_cell(file, entry)->word, nothing);
 	file->cancelled++;
 	return 1;
 }
@@ -313,7 +226,7 @@ static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 		       struct twheel_op *op)
 {
-	struct twheel_cell *cell = cell_of(run->file, entry);
+	struct twheel_cell *cell = tw_look_cell(run->file, entry);
 	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
 	u64 ticks, period;
@@ -323,14 +236,14 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	if (op->slack_ns)
 		return -EINVAL;
 	/* A new timer takes the place of one that has fired. */
-	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return !again && cell_has_event(run->file, entry) ? -EALREADY :
+	if (!tw_look_armed(entry))
+		return !again && tw_look_has_event(run->file, entry) ? -EALREADY :
 								    -ENOENT;
 	ret = tw_cell_read_times(run, op, &ticks, &period);
 	if (ret)
 		return ret;
 	for (i = 0; i < TW_WORD_TRIES; i++) {
-		if (!cell_word_is_pending(entry, word)) {
+		if (!tw_look_known(entry, word)) {
 			cell_check(run->file, entry);
 			return -ENOENT;
 		}
@@ -347,19 +260,19 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 
 static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
-	u64 word = READ_ONCE(cell_of(run->file, entry)->word);
+	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
 
 	*deadline = tw_cell_shown(run, word);
-	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
-		return cell_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
+	if (!tw_look_armed(entry))
+		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
 							  -ENOENT;
-	return cell_word_is_pending(entry, word) ? TWHEEL_STATE_PENDING :
+	return tw_look_known(entry, word) ? TWHEEL_STATE_PENDING :
 						   -ENOENT;
 }
 
 static int cell_kick(struct tw_run *run, struct tw_entry *entry)
 {
-	if (tw_entry_state(entry) != TW_ENTRY_ARMED)
+	if (!tw_look_armed(entry))
 		return -ENOENT;
 	cell_check(run->file, entry);
 	return 0;
@@ -368,20 +281,7 @@ static int cell_kick(struct tw_run *run, struct tw_entry *entry)
 static void cell_expire(struct tw_file *file, struct twheel_timer *timers[],
 			unsigned int count, u64 now)
 {
-	unsigned int i;
-
-	for (i = 0; i < count; i++) {
-		struct tw_entry *entry = container_of(timers[i], struct tw_entry,
-						      timer);
-
-		/* While this waited for the lock, the cell may have got another timer. */
-		if (tw_entry_state(entry) != TW_ENTRY_ARMED ||
-		    twheel_pending(&entry->timer))
-			continue;
-		if (!cell_expire_one(file, entry, now, true) &&
-		    tw_entry_state(entry) == TW_ENTRY_ARMED)
-			file->extended++;
-	}
+	tw_look_expire(file, timers, count, now, cell_follow);
 }
 
 /* tw_cell_unread() - &tw_store_ops.unread of all cells */

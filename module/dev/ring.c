@@ -239,14 +239,8 @@ void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count)
 			break;
 	}
 	/* The entry that is in the ring already will do. */
-	if (i == RING_TRIES || old)
-		return;
-	/* The ring is full only if the program breaks the rules for the tail. */
-	if (ring->head - READ_ONCE(ring->map->tail) > ring->mask)
-		return;
-	WRITE_ONCE(ring->entries[ring->head & ring->mask], cell);
-	/* Pairs with the reader's load of the head: it finds the entry. */
-	smp_store_release(&ring->map->head, ++ring->head);
+	if (i < RING_TRIES && !old)
+		tw_ring_add(ring, cell);
 }
 
 /* tw_ring_has_event() - does an event of that generation of a cell wait to be taken? */

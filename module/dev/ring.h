@@ -3,6 +3,8 @@
 #ifndef _TWHEEL_RING_H
 #define _TWHEEL_RING_H
 
+#include <linux/atomic.h>
+#include <linux/compiler.h>
 #include <linux/types.h>
 
 #include <uapi/linux/twheel.h>
@@ -61,5 +63,32 @@ u32 tw_ring_unread(const struct tw_ring *ring);
 void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count);
 bool tw_ring_has_event(const struct tw_ring *ring, u32 cell, u32 generation);
 bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation);
+
+/* tw_ring_add() - a cell, whose event word was 0, is the last entry of the ring */
+static inline void tw_ring_add(struct tw_ring *ring, u32 cell)
+{
+	struct twheel_map *map = ring->map;
+	u32 head = ring->head;
+
+	/* The ring is full only if the program breaks the rules for the tail. */
+	if (unlikely(head - READ_ONCE(map->tail) > ring->mask))
+		return;
+	WRITE_ONCE(ring->entries[head & ring->mask], cell);
+	ring->head = ++head;
+	/* Pairs with the reader's load of the head: it finds the entry. */
+	smp_store_release(&map->head, head);
+}
+
+/* tw_ring_push_once() - tw_ring_push() of a timer that expires once */
+static __always_inline void tw_ring_push_once(struct tw_ring *ring, u32 cell, u32 generation)
+{
+	u64 none = 0;
+
+	/* A full barrier: if this finds 0, the tail has moved. See tw_ring_push(). */
+	if (likely(try_cmpxchg(&ring->events[cell], &none, (u64)generation << 32 | 1)))
+		tw_ring_add(ring, cell);
+	else
+		tw_ring_push(ring, cell, generation, 1);
+}
 
 #endif /* _TWHEEL_RING_H */

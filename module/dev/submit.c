@@ -25,127 +25,43 @@
  * the next tick. Every loop is bounded, and the look in the mapping is never read.
  */
 #include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/build_bug.h>
 #include <linux/errno.h>
 #include <linux/lockdep.h>
-#include <linux/math64.h>
 #include <linux/nospec.h>
 
-#include "../api/overruns.h"
 #include "cell.h"
+#include "look.h"
 #include "ring.h"
 #include "submit.h"
 #include "sweep.h"
 #include "word.h"
 
-static struct twheel_cell *submit_cell(const struct tw_file *file,
-				       const struct tw_entry *entry)
-{
-	return &file->ring->cells[tw_entry_index(entry)];
-}
-
-static u32 submit_generation(u64 word)
-{
-	return word >> TWHEEL_CELL_GENERATION_SHIFT;
-}
-
-static u32 submit_state(u64 word)
-{
-	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
-}
-
-static bool submit_word_pending(u64 word)
-{
-	return submit_state(word) == TWHEEL_CELL_PENDING;
-}
-
-/* Is a word pending, and of the timer that the kernel knows? */
-static bool submit_word_known(const struct tw_entry *entry, u64 word)
-{
-	return submit_word_pending(word) &&
-	       submit_generation(word) == upper_32_bits(entry->tag);
-}
-
-/* The same word with another state. */
-static u64 submit_word(u64 word, u32 state, u64 ticks)
-{
-	return twheel_cell_word(submit_generation(word), state, ticks);
-}
-
-static bool submit_is_armed(const struct tw_entry *entry)
-{
-	return tw_entry_state(entry) == TW_ENTRY_ARMED;
-}
-
 /* The timer of a word is the entry's from now on. */
 static void submit_adopt(struct tw_file *file, struct tw_entry *entry, u64 word)
 {
-	if (submit_is_armed(entry) && submit_word_known(entry, word))
+	if (tw_look_armed(entry) && tw_look_known(entry, word))
 		return;
-	if (submit_is_armed(entry))
+	if (tw_look_armed(entry))
 		file->cancelled++;
 	else
 		file->timers++;
 	file->armed++;
-	entry->tag = (u64)submit_generation(word) << 32 |
+	entry->tag = (u64)tw_word_generation(word) << 32 |
 		     TW_ENTRY_TAG(TW_ENTRY_ARMED) | tw_entry_index(entry);
 	entry->cookie = 0;
 	entry->period_ns = 0;
 	entry->slack_ns = 0;
 }
 
-/* Publish the tick of the next look, and arm the kernel's timer for it. */
-static void submit_set_look(struct tw_file *file, struct tw_entry *entry, u64 ticks)
-{
-	entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
-	WRITE_ONCE(submit_cell(file, entry)->look, ticks);
-	twheel_arm_at(&entry->timer, entry->deadline_ns);
-}
-
-/* The timer has ended. Its look has gone. */
-static void submit_end(struct tw_file *file, struct tw_entry *entry,
-		       enum tw_entry_state state)
-{
-	twheel_cancel(&entry->timer);
-	tw_entry_set_state(entry, state);
-	file->timers--;
-}
-
 /* The word of an armed entry is not pending any more. */
 static void submit_release(struct tw_file *file, struct tw_entry *entry)
 {
-	WRITE_ONCE(submit_cell(file, entry)->look, ~0ULL);
-	submit_end(file, entry, TW_ENTRY_FREE);
+	WRITE_ONCE(tw_look_cell(file, entry)->look, ~0ULL);
+	tw_look_end(file, entry, TW_ENTRY_FREE);
 	file->cancelled++;
-}
-
-/*
- * A timer is due: change its word and post the event. The caller sets a periodic timer's
- * look. Returns false if the word has changed meanwhile.
- */
-static bool submit_fire(struct tw_file *file, struct tw_entry *entry, u64 word, u64 now_ns)
-{
-	struct twheel_cell *cell = submit_cell(file, entry);
-	struct tw_ring *ring = file->ring;
-	u64 ticks = tw_word_ticks(word);
-	u64 look = ~0ULL, count = 1;
-	u64 next, period;
-
-	next = submit_word(word, TWHEEL_CELL_FIRED, ticks);
-	if (entry->period_ns) {
-		period = div64_u64(entry->period_ns, ring->tick_ns);
-		count += tw_overruns(tw_word_now(ring, now_ns), ticks, period);
-		look = min(ticks + count * period, TWHEEL_CELL_NEVER);
-		next = submit_word(word, TWHEEL_CELL_PENDING, look);
-	}
-	/* Before the word: a program that sees the new one may arm the cell again. */
-	WRITE_ONCE(cell->look, look);
-	if (!try_cmpxchg(&cell->word, &word, next))
-		return false;
-	if (!entry->period_ns)
-		submit_end(file, entry, TW_ENTRY_FIRED);
-	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
-	tw_ring_push(ring, tw_entry_index(entry), submit_generation(word), count);
-	return true;
 }
 
 /* Does the program read the word again in time, with the look at @ticks? */
@@ -156,28 +72,7 @@ static bool submit_look_suffices(const struct twheel_cell *cell, u64 ticks)
 	/* Pairs with the program's, between writing the word and reading the look. */
 	smp_mb();
 	word = READ_ONCE(cell->word);
-	return !submit_word_pending(word) || tw_word_ticks(word) >= ticks;
-}
-
-/* Has the program not taken the event of an entry? */
-static bool submit_has_event(const struct tw_file *file, const struct tw_entry *entry)
-{
-	return tw_ring_has_event(file->ring, tw_entry_index(entry),
-				 upper_32_bits(entry->tag));
-}
-
-/*
- * A periodic timer is due: let it wait, if its event has not been taken. Returns false if
- * there is no event, or none any more: who took it may not have seen the look.
- */
-static bool submit_park(struct tw_file *file, struct tw_entry *entry)
-{
-	if (!submit_has_event(file, entry))
-		return false;
-	submit_set_look(file, entry, TWHEEL_CELL_NEVER);
-	/* Pairs with the program's, between taking the event and reading the look. */
-	smp_mb();
-	return submit_has_event(file, entry);
+	return !tw_word_pending(word) || tw_word_ticks(word) >= ticks;
 }
 
 /*
@@ -188,31 +83,31 @@ static bool submit_park(struct tw_file *file, struct tw_entry *entry)
 static bool submit_follow_once(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
 			       bool *due)
 {
-	struct twheel_cell *cell = submit_cell(file, entry);
+	struct twheel_cell *cell = tw_look_cell(file, entry);
 	u64 word = READ_ONCE(cell->word);
 
-	if (!submit_word_pending(word)) {
+	if (!tw_word_pending(word)) {
 		/* Without a look, whoever arms now will submit. */
-		if (!submit_is_armed(entry))
+		if (!tw_look_armed(entry))
 			return true;
 		submit_release(file, entry);
 		return submit_look_suffices(cell, ~0ULL);
 	}
 	submit_adopt(file, entry, word);
 	if (due && tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
-		*due = entry->period_ns && submit_park(file, entry);
+		*due = entry->period_ns && tw_look_park(file, entry);
 		if (*due)
 			return true;
-		if (!submit_fire(file, entry, word, now_ns))
+		if (!tw_look_fire(file, entry, word, now_ns))
 			return false;
 		*due = true;
 		if (!entry->period_ns)
 			return true;
 		word = READ_ONCE(cell->word);
-		if (!submit_word_known(entry, word))
+		if (!tw_look_known(entry, word))
 			return false;
 	}
-	submit_set_look(file, entry, tw_word_ticks(word));
+	tw_look_set(file, entry, tw_word_ticks(word));
 	return submit_look_suffices(cell, tw_word_ticks(word));
 }
 
@@ -227,8 +122,8 @@ static bool submit_follow(struct tw_file *file, struct tw_entry *entry, u64 now_
 	for (i = 0; i < TW_WORD_TRIES; i++)
 		if (submit_follow_once(file, entry, now_ns, post ? &due : NULL))
 			return due;
-	submit_adopt(file, entry, READ_ONCE(submit_cell(file, entry)->word));
-	submit_set_look(file, entry, tw_word_now(file->ring, now_ns) + 1);
+	submit_adopt(file, entry, READ_ONCE(tw_look_cell(file, entry)->word));
+	tw_look_set(file, entry, tw_word_now(file->ring, now_ns) + 1);
 	return due;
 }
 
@@ -239,6 +134,77 @@ static void submit_check(struct tw_file *file, struct tw_entry *entry)
 }
 
 /*
+ * A sweep has found a cell whose timer is due, and which has no look: fire it as one that is
+ * the entry's from now on. Returns false if the word has changed meanwhile.
+ */
+static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_entry *entry,
+					      u32 index, u64 word, u64 late_ns)
+{
+	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
+	struct tw_ring *ring = file->ring;
+	struct twheel_cell *cell = &ring->cells[index];
+	bool armed = tw_look_armed(entry);
+
+	/* Before the word, as in tw_look_fire_once(). */
+	WRITE_ONCE(cell->look, ~0ULL);
+	if (unlikely(!try_cmpxchg(&cell->word, &word, word ^ flip)))
+		return false;
+	if (unlikely(armed)) {
+		file->timers--;
+		file->cancelled += !tw_look_known(entry, word);
+	}
+	file->armed += !armed || !tw_look_known(entry, word);
+	entry->tag = (u64)tw_word_generation(word) << 32 |
+		     TW_ENTRY_TAG(TW_ENTRY_FIRED) | index;
+	entry->cookie = 0;
+	entry->period_ns = 0;
+	entry->slack_ns = 0;
+	tw_file_count_fired(file, late_ns);
+	tw_ring_push_once(ring, index, tw_word_generation(word));
+	return true;
+}
+
+/*
+ * tw_submit_fire() - a sweep has found that cells were submitted: fire those that are due
+ * @first: the first cell of a word of the bitmap
+ * @bits: a bit for each cell
+ * @due: the tick that the sweep is due at. What has become due since would get ahead of
+ *	timers that the wheel has
+ *
+ * Return: the bits that are left for tw_submit_visit().
+ */
+u64 tw_submit_fire(struct tw_file *file, u32 first, u64 bits, u64 now_ns, u64 due)
+{
+	/* They are in one chunk. */
+	struct tw_entry *entries = tw_entries_at(&file->entries, first);
+	const struct twheel_cell *cells = &file->ring->cells[first];
+	u64 todo, left = 0, ticks = ~0ULL, ns = 0;
+
+	BUILD_BUG_ON(TW_CHUNK_ENTRIES % BITS_PER_LONG_LONG);
+	for (todo = bits; todo; todo &= todo - 1) {
+		unsigned int bit = __ffs64(todo);
+		struct tw_entry *entry = &entries[bit];
+		u64 word = READ_ONCE(cells[bit].word);
+
+		if (!tw_word_pending(word) || tw_word_ticks(word) > due ||
+		    twheel_pending(&entry->timer) ||
+		    (tw_look_armed(entry) && entry->period_ns)) {
+			left |= BIT_ULL(bit);
+			continue;
+		}
+		/* Many are of one tick. */
+		if (tw_word_ticks(word) != ticks) {
+			ticks = tw_word_ticks(word);
+			ns = tw_word_to_ns(file->ring, ticks);
+		}
+		if (unlikely(!submit_fire_found(file, entry, first + bit, word,
+						now_ns - ns)))
+			left |= BIT_ULL(bit);
+	}
+	return left;
+}
+
+/*
  * tw_submit_visit() - a sweep has found that a cell was submitted
  *
  * Return: its deadline, in ticks, if it is pending and not due; else %TW_SWEEP_NEVER.
@@ -246,15 +212,15 @@ static void submit_check(struct tw_file *file, struct tw_entry *entry)
 u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns)
 {
 	struct tw_entry *entry = tw_entries_at(&file->entries, cell);
-	u64 word = READ_ONCE(submit_cell(file, entry)->word);
-	u64 ns = tw_word_to_ns(file->ring, submit_word_pending(word) ? tw_word_ticks(word) :
-								       TWHEEL_CELL_NEVER);
+	u64 word = READ_ONCE(tw_look_cell(file, entry)->word);
+	u64 ns = tw_word_to_ns(file->ring, tw_word_pending(word) ? tw_word_ticks(word) :
+								   TWHEEL_CELL_NEVER);
 
 	/* Unless the look is in time. */
 	if (!twheel_pending(&entry->timer) || entry->deadline_ns > ns)
 		submit_follow(file, entry, now_ns, false);
-	return submit_word_pending(word) && ns > now_ns ? tw_word_ticks(word) :
-							  TW_SWEEP_NEVER;
+	return tw_word_pending(word) && ns > now_ns ? tw_word_ticks(word) :
+						      TW_SWEEP_NEVER;
 }
 
 /* The program has named a timer that is not known: there may be one. */
@@ -267,9 +233,9 @@ static void submit_adopt_cell(struct tw_file *file, u32 cell)
 		return;
 	cell = array_index_nospec(cell, file->ring->nr_cells);
 	entry = tw_entries_at(&file->entries, cell);
-	word = READ_ONCE(submit_cell(file, entry)->word);
-	if (submit_word_pending(word) &&
-	    !(submit_is_armed(entry) && submit_word_known(entry, word)))
+	word = READ_ONCE(tw_look_cell(file, entry)->word);
+	if (tw_word_pending(word) &&
+	    !(tw_look_armed(entry) && tw_look_known(entry, word)))
 		submit_check(file, entry);
 }
 
@@ -279,10 +245,10 @@ static void submit_adopt_cell(struct tw_file *file, u32 cell)
  */
 static bool submit_has_timer(struct tw_file *file, struct tw_entry *entry)
 {
-	if (!submit_is_armed(entry) &&
-	    submit_word_known(entry, READ_ONCE(submit_cell(file, entry)->word)))
+	if (!tw_look_armed(entry) &&
+	    tw_look_known(entry, READ_ONCE(tw_look_cell(file, entry)->word)))
 		submit_check(file, entry);
-	return submit_is_armed(entry);
+	return tw_look_armed(entry);
 }
 
 /* Write the word of a cell that is not pending, as the program could. */
@@ -291,8 +257,8 @@ static int submit_write_word(struct twheel_cell *cell, u64 ticks, u64 *written)
 	u64 word = READ_ONCE(cell->word);
 	unsigned int i;
 
-	for (i = 0; i < TW_WORD_TRIES && !submit_word_pending(word); i++) {
-		u32 generation = (submit_generation(word) + 1) %
+	for (i = 0; i < TW_WORD_TRIES && !tw_word_pending(word); i++) {
+		u32 generation = (tw_word_generation(word) + 1) %
 				 TWHEEL_CELL_GENERATIONS ?: 1;
 
 		*written = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
@@ -313,19 +279,19 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 		return -EINVAL;
 	op->id = array_index_nospec(op->id, file->ring->nr_cells);
 	entry = tw_entries_at(&file->entries, op->id);
-	if (submit_word_pending(READ_ONCE(submit_cell(file, entry)->word)))
+	if (tw_word_pending(READ_ONCE(tw_look_cell(file, entry)->word)))
 		return -EBUSY;
 	ret = tw_cell_read_times(run, op, &ticks, &period);
 	if (ret)
 		return ret;
-	ret = submit_write_word(submit_cell(file, entry), ticks, &word);
+	ret = submit_write_word(tw_look_cell(file, entry), ticks, &word);
 	if (ret)
 		return ret;
-	tw_ring_revoke(file->ring, op->id, submit_generation(word));
+	tw_ring_revoke(file->ring, op->id, tw_word_generation(word));
 	submit_adopt(file, entry, word);
 	entry->cookie = op->cookie;
 	entry->period_ns = period;
-	op->id |= (u64)submit_generation(word) << 32;
+	op->id |= (u64)tw_word_generation(word) << 32;
 	op->deadline_ns = tw_timens_out(tw_word_to_ns(file->ring, ticks), run->offset);
 	submit_check(file, entry);
 	return 0;
@@ -333,17 +299,17 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 
 static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 {
-	struct twheel_cell *cell = submit_cell(run->file, entry);
+	struct twheel_cell *cell = tw_look_cell(run->file, entry);
 	struct tw_file *file = run->file;
 	bool timer = submit_has_timer(file, entry);
 	u64 word = READ_ONCE(cell->word);
 	int ret = -ENOENT;
 	unsigned int i;
 
-	for (i = 0; i < TW_WORD_TRIES && submit_word_known(entry, word); i++) {
+	for (i = 0; i < TW_WORD_TRIES && tw_look_known(entry, word); i++) {
 		if (!try_cmpxchg(&cell->word, &word,
-				 submit_word(word, TWHEEL_CELL_CANCELLED,
-					     tw_word_ticks(word))))
+				 tw_word_change(word, TWHEEL_CELL_CANCELLED,
+						tw_word_ticks(word))))
 			continue;
 		ret = 0;
 		break;
@@ -361,7 +327,7 @@ static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 
 static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twheel_op *op)
 {
-	struct twheel_cell *cell = submit_cell(run->file, entry);
+	struct twheel_cell *cell = tw_look_cell(run->file, entry);
 	struct tw_ring *ring = run->file->ring;
 	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
@@ -373,13 +339,13 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 		return -EINVAL;
 	/* A new timer takes the place of one that has fired. */
 	if (!submit_has_timer(run->file, entry))
-		return !again && submit_has_event(run->file, entry) ? -EALREADY :
+		return !again && tw_look_has_event(run->file, entry) ? -EALREADY :
 								      -ENOENT;
 	ret = tw_cell_read_times(run, op, &ticks, &period);
 	if (ret)
 		return ret;
 	for (i = 0;; i++) {
-		if (i == TW_WORD_TRIES || !submit_word_known(entry, word)) {
+		if (i == TW_WORD_TRIES || !tw_look_known(entry, word)) {
 			submit_check(run->file, entry);
 			return -ENOENT;
 		}
@@ -388,7 +354,7 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 			return 1;
 		}
 		if (try_cmpxchg(&cell->word, &word,
-				submit_word(word, TWHEEL_CELL_PENDING, ticks)))
+				tw_word_change(word, TWHEEL_CELL_PENDING, ticks)))
 			break;
 	}
 	tw_run_change(entry, op);
@@ -403,12 +369,12 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 
 static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
-	u64 word = READ_ONCE(submit_cell(run->file, entry)->word);
+	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
 
 	*deadline = tw_cell_shown(run, word);
 	if (!submit_has_timer(run->file, entry))
-		return submit_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
-	return submit_word_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
+		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
+	return tw_look_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
 }
 
 static int submit_kick(struct tw_run *run, struct tw_entry *entry)
@@ -420,9 +386,9 @@ static int submit_kick(struct tw_run *run, struct tw_entry *entry)
 	if (!submit_has_timer(file, entry))
 		return -ENOENT;
 	submit_follow(file, entry, now, false);
-	word = READ_ONCE(submit_cell(file, entry)->word);
+	word = READ_ONCE(tw_look_cell(file, entry)->word);
 	/* Of those that it arms for the past, each needs a kick of its own anyway. */
-	if (submit_word_known(entry, word) &&
+	if (tw_look_known(entry, word) &&
 	    tw_word_ticks(word) > tw_word_now(file->ring, now))
 		tw_sweep_kick(file, tw_word_ticks(word));
 	return 0;
@@ -431,17 +397,7 @@ static int submit_kick(struct tw_run *run, struct tw_entry *entry)
 static void submit_expire(struct tw_file *file, struct twheel_timer *timers[],
 			  unsigned int count, u64 now)
 {
-	unsigned int i;
-
-	for (i = 0; i < count; i++) {
-		struct tw_entry *entry = container_of(timers[i], struct tw_entry, timer);
-
-		/* While this waited for the lock, the cell may have got another timer. */
-		if (!submit_is_armed(entry) || twheel_pending(&entry->timer))
-			continue;
-		if (!submit_follow(file, entry, now, true) && submit_is_armed(entry))
-			file->extended++;
-	}
+	tw_look_expire(file, timers, count, now, submit_follow);
 }
 
 const struct tw_store_ops tw_submit_ops = {

@@ -7,8 +7,9 @@
  * summary. Then it reads when the kernel will sweep: wake. Only if its deadline is before
  * that, it kicks.
  *
- * A sweep posts no events. It gives a cell that is due already a timer that is due at once,
- * behind those that expire in the same pass.
+ * A sweep fires what it finds due by the tick that it was promised for: nothing that is due
+ * before that can still wait. A cell that has become due since gets a timer that is due at
+ * once, behind those that expire in the same pass.
  *
  * A sweep takes words of the summary, then words of the bitmap, and then reads the cells.
  * When the summary is empty, it takes back the promise: wake is never. Then it tests the
@@ -27,11 +28,13 @@
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/bits.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/spinlock.h>
 
+#include "event.h"
 #include "file.h"
 #include "ring.h"
 #include "submit.h"
@@ -80,23 +83,29 @@ static bool sweep_take(struct tw_ring *ring)
 
 /*
  * Visit the cells of one word of the bitmap. Returns how many there were. The last one comes
- * first: of timers that are due, the one that is armed last expires first.
+ * first: of timers that are armed when they are due, the one that is armed last expires
+ * first.
+ * @posted: set if events were posted
  */
-static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now_ns)
+static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now_ns, bool *posted)
 {
 	struct tw_ring *ring = file->ring;
+	u32 first = leaf * BITS_PER_LONG_LONG;
 	/* A full barrier: before the cells are read. */
 	u64 bits = xchg(&ring->leaves[leaf], 0);
-	unsigned int visits = 0, bit;
-	u64 ticks;
+	unsigned int visits, bit;
+	u64 left, ticks;
 
-	for (; bits; bits &= ~BIT_ULL(bit)) {
-		bit = fls64(bits) - 1;
-		if (leaf * BITS_PER_LONG_LONG + bit >= ring->nr_cells)
-			continue;
-		ticks = tw_submit_visit(file, leaf * BITS_PER_LONG_LONG + bit, now_ns);
+	if (first + BITS_PER_LONG_LONG > ring->nr_cells)
+		bits &= GENMASK_ULL(ring->nr_cells - first - 1, 0);
+	visits = hweight64(bits);
+	left = tw_submit_fire(file, first, bits, now_ns,
+			      min(ring->sweep.at, tw_word_now(ring, now_ns)));
+	*posted |= left != bits;
+	for (; left; left &= ~BIT_ULL(bit)) {
+		bit = fls64(left) - 1;
+		ticks = tw_submit_visit(file, first + bit, now_ns);
 		ring->sweep.first = min(ring->sweep.first, ticks);
-		visits++;
 	}
 	return visits;
 }
@@ -137,7 +146,7 @@ static bool sweep_end(struct tw_file *file, u64 now_ns)
 }
 
 /* One hold of the lock. Returns how many visits it took; 0: the sweep has ended. */
-static unsigned int sweep_slice(struct tw_file *file, u64 now_ns)
+static unsigned int sweep_slice(struct tw_file *file, u64 now_ns, bool *posted)
 {
 	struct tw_ring *ring = file->ring;
 	struct tw_sweep *sweep = &ring->sweep;
@@ -150,7 +159,7 @@ static unsigned int sweep_slice(struct tw_file *file, u64 now_ns)
 	sweep->taken &= sweep->taken - 1;
 	if (leaf >= ring->nr_leaves)
 		return 1;
-	return 1 + sweep_visit(file, leaf, now_ns);
+	return 1 + sweep_visit(file, leaf, now_ns, posted);
 }
 
 /* A sweep is due, or goes on: the function of its timer. */
@@ -160,10 +169,11 @@ static void sweep_expire(struct twheel_timer *timer)
 	struct tw_file *file = sweep->file;
 	u64 now = twheel_now(file->wheel);
 	unsigned int done = 0, visits;
+	bool posted = false;
 
 	do {
 		spin_lock(&file->lock);
-		visits = sweep_slice(file, now);
+		visits = sweep_slice(file, now, &posted);
 		/* Another pass goes on, after what else is due. */
 		done += visits;
 		if (visits && done >= SWEEP_VISITS)
@@ -171,6 +181,8 @@ static void sweep_expire(struct twheel_timer *timer)
 							   tw_word_now(file->ring, now)));
 		spin_unlock(&file->lock);
 	} while (visits && done < SWEEP_VISITS);
+	if (posted)
+		tw_event_expired(file->wheel);
 }
 
 /* tw_sweep_init() - before the file has its shared memory */

@@ -18,6 +18,22 @@
 /* What a word cannot say. */
 #define TW_WORD_OUT_OF_REACH	(~0ULL)
 
+static inline u32 tw_word_generation(u64 word)
+{
+	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+}
+
+static inline bool tw_word_pending(u64 word)
+{
+	return (word >> TWHEEL_CELL_STATE_SHIFT & 3) == TWHEEL_CELL_PENDING;
+}
+
+/* The same word with another state, and other ticks. */
+static inline u64 tw_word_change(u64 word, u32 state, u64 ticks)
+{
+	return twheel_cell_word(tw_word_generation(word), state, ticks);
+}
+
 /* The deadline in a word, in ticks since the origin. */
 static inline u64 tw_word_ticks(u64 word)
 {

@@ -153,15 +153,20 @@ void cells_unmap(struct twheel *wheel)
 	cells_free(cells);
 }
 
-void cells_put(struct twheel *wheel, uint32_t cell)
+void cells_put_chain(struct twheel *wheel, uint32_t first, uint32_t last)
 {
 	uint32_t head = __atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED);
 
 	do {
-		__atomic_store_n(&wheel->cells.links[cell], head, __ATOMIC_RELAXED);
-	} while (!__atomic_compare_exchange_n(&wheel->view.cancelled, &head, cell + 1,
+		__atomic_store_n(&wheel->cells.links[last], head, __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&wheel->view.cancelled, &head, first,
 					      false, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
+}
+
+void cells_put(struct twheel *wheel, uint32_t cell)
+{
+	cells_put_chain(wheel, cell + 1, cell);
 }
 
 /* The cell that comes after another on a list, both plus one; 0: none does. */

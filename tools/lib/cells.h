@@ -152,6 +152,9 @@ int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 /* A cell has no timer any more, nor an event. */
 void cells_put(struct twheel *wheel, uint32_t cell);
 
+/* The same for those from @first, which is a cell plus one, to @last. They are linked. */
+void cells_put_chain(struct twheel *wheel, uint32_t first, uint32_t last);
+
 /*
  * Change the record of a timer that others may cancel meanwhile. False if it is gone, and
  * the cell may have the next one. The caller holds the handle's lock, and ends with

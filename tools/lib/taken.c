@@ -59,23 +59,6 @@ static uint64_t cell_first_deadline(const struct twheel *wheel, struct cell_peri
 	return first;
 }
 
-/* A timer has fired, and this has taken its event: its cell is free. */
-static bool cell_event_last(struct twheel *wheel, uint32_t cell, uint64_t word,
-			    struct twheel_event *event)
-{
-	const struct cell_record *record = &wheel->cells.records[cell];
-
-	*event = (struct twheel_event){
-		.id = cells_id(cells_generation(word), cell),
-		.cookie = record->cookie,
-		.deadline_ns = cell_deadline(wheel, record, word & TWHEEL_CELL_NEVER),
-		.count = 1,
-		.flags = TWHEEL_EVENT_LAST,
-	};
-	cells_put(wheel, cell);
-	return true;
-}
-
 /* A periodic timer has expired. False if it is gone. */
 static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word,
 			      uint64_t count, struct twheel_event *event)
@@ -85,6 +68,7 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 	uint64_t id = (uint64_t)cells_generation(word) << 32 | cell;
 	uint64_t ticks = word & TWHEEL_CELL_NEVER;
 	bool there = record_lock(wheel, id) && record->deadline_ns & RECORD_PERIODIC;
+	uint64_t now;
 
 	if (there) {
 		ticks = cell_first_deadline(wheel, period, ticks, count);
@@ -97,56 +81,119 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 		};
 	}
 	record_unlock(wheel);
+	if (there) {
+		now = twheel_now(wheel);
+		event->fired_ns = now;
+		/* It may have been extended since. */
+		if (event->deadline_ns > now)
+			event->deadline_ns = now;
+	}
 	return there;
 }
 
-/* Make the record of a cell's event. False if its timer is gone. */
-static bool cell_event(struct twheel *wheel, uint32_t cell, uint64_t word,
-		       uint64_t count, struct twheel_event *event)
+/* The deadline of a timer without a period, as cell_deadline() tells it. */
+static inline uint64_t cell_last_deadline(const struct twheel *wheel,
+					  const struct cell_record *record, uint64_t ticks)
 {
-	switch (cells_state(word)) {
-	case TWHEEL_CELL_FIRED:
-		return cell_event_last(wheel, cell, word, event);
-	case TWHEEL_CELL_PENDING:
-		return cell_event_period(wheel, cell, word, count, event);
-	default:
-		/* Cancelled in the meantime. */
-		return false;
-	}
+	uint64_t given = record->deadline_ns;
+
+	/* Most often the program's rounds up to the word's. */
+	if ((given - wheel->view.base_ns) / wheel->view.tick_ns == ticks)
+		return given;
+	return cell_deadline(wheel, record, ticks);
 }
 
-/* Take the next entry of the ring: 1 for an event, 0 for none, -1 at the end. */
-static int ring_take(struct twheel *wheel, struct twheel_event *event)
+/*
+ * Take up to @most entries of the ring: their cells, to the identifiers of @events.
+ *
+ * First the entries, then the tail, then the event words. A kernel that finds a word 0 writes
+ * another entry, and needs room for it.
+ */
+static unsigned int ring_take(struct twheel *wheel, struct twheel_event *events,
+			      unsigned int most)
 {
 	struct cell_table *cells = &wheel->cells;
 	struct twheel_map *map = cells->map;
-	uint32_t tail = cells->tail, cell, there;
-	uint64_t happened, word;
+	uint32_t tail = cells->tail, there, i;
 
 	/* More than fit are nonsense, until the kernel writes the next one. */
 	there = __atomic_load_n(&map->head, __ATOMIC_ACQUIRE) - tail;
-	if (!there || there > cells->mask + 1)
-		return -1;
-	cell = cells->ring[tail & cells->mask];
-	/*
-	 * First the tail, then the word. A kernel that finds the word 0 writes
-	 * another entry, and needs room for it.
-	 */
-	cells->tail = tail + 1;
+	if (there > cells->mask + 1)
+		return 0;
+	if (there > most)
+		there = most;
+	for (i = 0; i < there; i++)
+		events[i].id = __atomic_load_n(&cells->ring[(tail + i) & cells->mask],
+					       __ATOMIC_RELAXED);
+	if (!there)
+		return 0;
+	cells->tail = tail + there;
 	__atomic_store_n(&map->tail, cells->tail, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	if (cell >= wheel->cells.count)
-		return 0;
-	/*
-	 * The event before its cell's word. Whoever withdraws the event first leaves
-	 * nothing here.
-	 */
-	happened = __atomic_exchange_n(&cells->events[cell].word, 0,
-				       __ATOMIC_SEQ_CST);
-	word = __atomic_load_n(&cells->cells[cell].word, __ATOMIC_SEQ_CST);
-	if (!(uint32_t)happened || happened >> 32 != cells_generation(word))
-		return 0;
-	return cell_event(wheel, cell, word, (uint32_t)happened, event);
+	return there;
+}
+
+/*
+ * Take the events of @count cells, whose numbers are the identifiers of @events. Returns how
+ * many there are. The cells of timers that have fired are free afterwards.
+ * @go_on: set if one is of a timer that goes on
+ */
+static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event *events,
+				      unsigned int count, bool *go_on)
+{
+	struct twheel_event *event = events, *end = events + count;
+	struct cell_table *cells = &wheel->cells;
+	uint32_t first = 0, last = 0, cell;
+	const struct twheel_event *next;
+	/* It does not say when each expired, but it was not after this. */
+	uint64_t now = twheel_now(wheel);
+
+	for (next = events; next < end; next++) {
+		uint64_t happened, word;
+
+		cell = next->id;
+		if (cell >= cells->count)
+			continue;
+		/*
+		 * The event before its cell's word. Whoever withdraws the event first leaves
+		 * nothing here.
+		 */
+		happened = __atomic_exchange_n(&cells->events[cell].word, 0,
+					       __ATOMIC_SEQ_CST);
+		word = __atomic_load_n(&cells->cells[cell].word, __ATOMIC_SEQ_CST);
+		if (!(uint32_t)happened)
+			continue;
+		if (__builtin_expect(word >> TWHEEL_CELL_STATE_SHIFT !=
+				     (happened >> 32 << 2 | TWHEEL_CELL_FIRED), 0)) {
+			/* Or it was cancelled in the meantime. */
+			if (happened >> 32 != cells_generation(word) ||
+			    cells_state(word) != TWHEEL_CELL_PENDING ||
+			    !cell_event_period(wheel, cell, word, (uint32_t)happened, event))
+				continue;
+			*go_on = true;
+			event++;
+			continue;
+		}
+		event->id = cells_id(happened >> 32, cell);
+		event->cookie = cells->records[cell].cookie;
+		event->deadline_ns = cell_last_deadline(wheel, &cells->records[cell],
+							word & TWHEEL_CELL_NEVER);
+		event->count = 1;
+		event->flags = TWHEEL_EVENT_LAST;
+		event->reserved = 0;
+		/* The cell may have got another timer since the clock was read. */
+		if (__builtin_expect(event->deadline_ns > now, 0))
+			now = twheel_now(wheel);
+		event->fired_ns = now;
+		event++;
+		__atomic_store_n(&cells->links[cell], first, __ATOMIC_RELAXED);
+		if (!first)
+			last = cell;
+		first = cell + 1;
+	}
+	if (first)
+		cells_put_chain(wheel, first, last);
+	return event - events;
 }
 
 /*
@@ -188,21 +235,12 @@ static void cell_goes_on(struct twheel *wheel, uint64_t id)
 unsigned int cells_take(struct twheel *wheel, struct twheel_event *events,
 			unsigned int most)
 {
-	unsigned int got = 0, i;
-	uint64_t now;
-	int ret;
+	unsigned int got = 0, count, i;
+	bool go_on = false;
 
-	while (got < most && (ret = ring_take(wheel, &events[got])) >= 0)
-		got += ret;
-	if (!got)
-		return 0;
-	/* The mapping does not say when each expired, but it was not after now. */
-	now = twheel_now(wheel);
-	for (i = 0; i < got; i++) {
-		events[i].fired_ns = now;
-		/* A periodic timer may have been extended since. */
-		if (events[i].deadline_ns > now)
-			events[i].deadline_ns = now;
+	while (got < most && (count = ring_take(wheel, events + got, most - got)))
+		got += cells_take_events(wheel, events + got, count, &go_on);
+	for (i = 0; go_on && i < got; i++) {
 		if (events[i].flags & TWHEEL_EVENT_LAST)
 			continue;
 		if (__atomic_load_n(&wheel->cells.fixed, __ATOMIC_RELAXED))

@@ -120,6 +120,7 @@ inline fire(cpu, w)
 	next = W(generation, PENDING, next);
 	assert(!event)
 #else
+	store(cpu, LOOK, NEVER);
 	next = W(generation, FIRED, TICKS(w));
 #endif
 #ifdef BROKEN_PLAIN_FIRE

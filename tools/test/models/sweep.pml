@@ -67,7 +67,7 @@ byte fired[CELLS];	/* the last generation that has fired */
 
 #define LOCALS	byte w, next, now, tries, to, bits, which; bool ok
 
-/* submit_set_look() */
+/* tw_look_set() */
 inline set_look(cpu, c, ticks)
 {
 	atomic {
@@ -77,7 +77,7 @@ inline set_look(cpu, c, ticks)
 }
 
 /*
- * submit_fire(): sets @ok if the word was still @w. The look goes first: as soon as the
+ * tw_look_fire(): sets @ok if the word was still @w. The look goes first: as soon as the
  * word says that the timer has fired, the program may arm the cell again.
  */
 inline fire(cpu, c)
@@ -181,7 +181,10 @@ inline set_sweep(cpu, ticks)
 	store(cpu, WAKE, ticks)
 }
 
-/* tw_submit_visit(): a look that is in time stays, even of a cancelled cell. */
+/*
+ * tw_submit_fire() and tw_submit_visit(): what is due when the sweep is fires; a look that is
+ * in time stays, even of a cancelled cell.
+ */
 inline visit(cpu, c)
 {
 	load(cpu, WORD + c, w);
@@ -191,7 +194,7 @@ inline visit(cpu, c)
 	fi;
 	if
 	:: alarm[c] != NEVER && alarm[c] <= next -> w = 0
-	:: else -> follow(cpu, c, false)
+	:: else -> follow(cpu, c, TICKS(w) <= sweep_at)
 	fi
 }
 

@@ -111,6 +111,75 @@ static void sweep_finds_what_is_submitted(void)
 	dev_cancel_all(m.fd);
 }
 
+/*
+ * Submit a cell for the tick at which another one, which is cancelled, has the kernel sweep.
+ * Returns false if that came too late.
+ */
+static bool arm_for_sweep(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id)
+{
+	uint64_t other;
+
+	CHECK_EQ(map_arm_at(m, 0, ticks, &other), TOLD_BY_KICK);
+	if (map_arm_at(m, cell, ticks, id) == TOLD_BY_WAKE && map_cancel(m, other))
+		return true;
+	dev_cancel_all(m->fd);
+	return false;
+}
+
+/* All events are those of the sweep. */
+static void sweep_wakes_waiters(void)
+{
+	struct mapped m = map_submit(130);
+	uint64_t id, delay;
+	struct twheel_op op = { .id = 129, .deadline_ns = 3600 * S, .cookie = 7 };
+
+	/* What the kernel keeps of its timer before. */
+	NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
+	NEED(dev_cancel(m.fd, op.id) == 0);
+	FOR_EACH_DELAY(delay)
+		if (arm_for_sweep(&m, 129, ticks_in(&m, delay), &id))
+			break;
+	CHECK_EQ(dev_readable(m.fd, 60000), 1);
+	CHECK_EQ(dev_query(m.fd, id, &op), 0);
+	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
+	CHECK_EQ(op.cookie, 0);
+	take(&m, id);
+	CHECK_EQ(dev_info(m.fd).timers, 0);
+	CHECK_EQ(dev_info(m.fd).fired, 1);
+	CHECK_EQ(dev_readable(m.fd, 30), 0);
+}
+
+/* Looks that come at one tick, and find other timers of the cells than they were for. */
+static void looks_come_together(void)
+{
+	struct mapped m = map_submit(100);
+	uint64_t ids[100], ticks, delay, event;
+	uint32_t cell, i, told;
+
+	FOR_EACH_DELAY(delay) {
+		ticks = ticks_in(&m, delay);
+		for (i = told = 0; i < 100; i++) {
+			map_arm_at(&m, i, ticks, &ids[i]);
+			map_kick(&m, ids[i]);
+			map_cancel(&m, ids[i]);
+			told += map_arm_at(&m, i, ticks + 200 + i, &ids[i]) == TOLD_BY_LOOK;
+		}
+		if (told == 100 && !dev_passed(ns_of(&m, ticks)))
+			break;
+		dev_cancel_all(m.fd);
+	}
+	CHECK_EQ(told, 100);
+	for (i = 0; i < 100; i++) {
+		NEED(dev_readable(m.fd, 60000) == 1);
+		NEED(map_take(&m, &cell, &event));
+		CHECK_EQ(event, ids[cell] >> 32 << 32 | 1);
+		CHECK(dev_passed(ns_of(&m, load(&m.cells[cell].word))));
+		ids[cell] = 0;
+	}
+	CHECK_EQ(dev_readable(m.fd, 0), 0);
+	CHECK_EQ(dev_info(m.fd).timers, 0);
+}
+
 static void look_serves_the_next_timer(void)
 {
 	struct mapped m = map_submit(2);
@@ -327,6 +396,8 @@ static const struct tap_test tests[] = {
 	TAP(flag_needs_cells),
 	TAP(kick_wakes_a_kernel_that_sleeps),
 	TAP(sweep_finds_what_is_submitted),
+	TAP(sweep_wakes_waiters),
+	TAP(looks_come_together),
 	TAP(look_serves_the_next_timer),
 	TAP(deadline_is_moved_in_the_mapping),
 	TAP(cell_is_armed_again_at_once),
