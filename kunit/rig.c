@@ -141,6 +141,7 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 	u64 last = 0;
 
 	tw_wheel_begin_round(w, true);
+	RIG_CHECK(rig, w->in_pass && !w->wake, "a round has not begun a pass");
 	while (--guard) {
 		unsigned int slice = rig->slice;
 		enum tw_advance turn = tw_wheel_advance(w, target, &slice);
@@ -215,6 +216,7 @@ void rig_run(struct rig *rig, u64 target)
 	rig->served = max(rig->served, target);
 
 	next = tw_wheel_next_event(w);
+	RIG_CHECK(rig, !w->in_pass, "the pass has not ended");
 	RIG_CHECK(rig, next == w->wake, "next and wake differ");
 	RIG_CHECK(rig, next > target, "work is left at %llu: %llu", target,
 		  next);
@@ -300,6 +302,9 @@ void rig_audit(struct rig *rig)
 	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
 		  rig_pending(rig));
 	RIG_CHECK(rig, rig->w.horizon >= rig->w.now, "horizon before now");
+	RIG_CHECK(rig, rig->w.soon == max(rig->w.wake, rig->w.horizon + 1),
+		  "soon is %llu, wake %llu, horizon %llu", rig->w.soon, rig->w.wake,
+		  rig->w.horizon);
 	/* At or before the position, it is at once. */
 	RIG_CHECK(rig, rig->w.wake <= max(rig_first(rig), rig->w.now),
 		  "sleeps until %llu, and a timer is due at %llu", rig->w.wake,

@@ -81,6 +81,45 @@ static void crowd_comes_before_the_wake_up(struct kunit *test)
 	rig_exit(&rig);
 }
 
+static void few_are_a_crowd_from_nine(struct kunit *test)
+{
+	unsigned int i;
+	struct rig rig;
+
+	/* Up to eight timers of a bucket are looked at, and the wheel sleeps until the first. */
+	rig_init(&rig, test, "few", 1, 16, 0, 9);
+	for (i = 0; i < 8; i++)
+		rig_add(&rig, i, 5 * 16 + 5 + i);
+	rig_run(&rig, 1);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 5 * 16 + 5);
+	rig_add(&rig, 8, 5 * 16 + 15);
+	rig_run(&rig, 2);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 4 * 16);
+	rig_exit(&rig);
+}
+
+static void extended_hides_no_crowd(struct kunit *test)
+{
+	unsigned int i, n = 10;
+	struct rig rig;
+
+	/*
+	 * Level 1: the only timer of bucket 4 is extended beyond a crowd in bucket 6,
+	 * which has to be emptied from the beginning of bucket 5 on.
+	 */
+	rig_init(&rig, test, "hides", 1, 16, 0, n);
+	rig_add(&rig, 0, 4 * 16);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 1000));
+	for (i = 1; i < n; i++)
+		rig_add(&rig, i, 6 * 16 + i);
+	rig_run(&rig, 1);
+	KUNIT_EXPECT_LE(test, rig.w.wake, 5 * 16);
+	rig_audit(&rig);
+	rig_follow(&rig, 1000);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	rig_exit(&rig);
+}
+
 static void extended_out_of_its_bucket(struct kunit *test)
 {
 	struct rig rig;
@@ -295,11 +334,191 @@ static void evict_takes_all_once(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* What a slice, a gathering or a step of the clock leaves half done is in order. */
+
+static void slice_ends_within_a_bucket(struct kunit *test)
+{
+	unsigned int i, n = 20, slice = 5;
+	struct rig rig;
+
+	/* At tick 64 the crowd in bucket 5 of level 1 begins to move: five of it. */
+	rig_init(&rig, test, "within", 1, 16, 0, n);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 5 * 16 + i % 16);
+	rig_run(&rig, 63);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_FALSE(test, tw_wheel_drain_ahead(&rig.w, &slice));
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	rig_audit(&rig);
+	/* The last one added is the first of the list. */
+	for (i = n; i--; ) {
+		rig_del(&rig, i);
+		rig_audit(&rig);
+	}
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), TW_WHEEL_ASLEEP);
+	rig_exit(&rig);
+}
+
+static void crowded_tick_ends_the_way(struct kunit *test)
+{
+	unsigned int i, n = 41, slice = 100;
+	struct rig rig;
+
+	rig_init(&rig, test, "way", 1, 16, 0, n);
+	for (i = 0; i < n - 1; i++)
+		rig_add(&rig, i, 10);
+	rig_add(&rig, n - 1, 12);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 14, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_EQ_MSG(test, rig.w.now, 10, "all of the crowd was walked along");
+	rig_run(&rig, 14);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	rig_exit(&rig);
+}
+
+static void displaced_are_looked_for_in_slices(struct kunit *test)
+{
+	unsigned int slice = 0;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	/* Level 3 of 256 slots: behind more buckets than are searched at a time. */
+	rig_init(&rig, test, "displaced", 1, 256, 1000, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 1000 + 5 * (1ULL << 24));
+	rig_back(&rig, 500);
+	KUNIT_ASSERT_TRUE(test, w->displaced);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, w->displaced_from, 0);
+	slice = 1;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_GT(test, w->displaced_from, 0);
+	KUNIT_EXPECT_LE(test, w->displaced_from, 1024);
+	rig_run(&rig, 500);
+	rig_follow(&rig, rig_deadline(&rig, 0));
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
+static void empty_wheel_goes_back_asleep(struct kunit *test)
+{
+	struct rig rig;
+
+	rig_init(&rig, test, "asleep", 1, 16, 1000, 1);
+	rig_run(&rig, 1010);
+	rig_back(&rig, 500);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, TW_WHEEL_ASLEEP);
+	/* What was past before is not past any more. */
+	rig_add(&rig, 0, 700);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 700);
+	rig_audit(&rig);
+	rig_run(&rig, 700);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
+static void no_second_set_without_steps(struct kunit *test)
+{
+	struct tw_wheel w = { };
+
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1000, 16), 0);
+	KUNIT_ASSERT_EQ(test, tw_wheel_init(&w, 7, false, NUMA_NO_NODE), 0);
+	KUNIT_EXPECT_NOT_NULL(test, w.buckets.heads);
+	KUNIT_EXPECT_NULL(test, w.other.heads);
+	KUNIT_EXPECT_NULL(test, w.other.occupied);
+	tw_wheel_exit(&w);
+}
+
+/* Between passes the position follows the clock, up to where a pass has something to do. */
+static void pass_moves_to_its_tick(struct kunit *test)
+{
+	struct rig rig;
+
+	rig_init(&rig, test, "forward", 1, 16, 0, 1);
+	rig_add(&rig, 0, 100);
+	tw_wheel_move_forward(&rig.w, 100);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 0);
+	tw_wheel_move_forward(&rig.w, 99);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 99);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 100);
+	rig_audit(&rig);
+	rig_run(&rig, 100);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
+static void counters_say_what_moved(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	/* Bucket 5 of level 1: one timer for its last tick, one for the tick after it. */
+	rig_init(&rig, test, "counters", 1, 16, 0, 2);
+	w = &rig.w;
+	rig_add(&rig, 0, 95);
+	rig_add(&rig, 1, 90);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
+	rig_run(&rig, 63);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_drain_ahead(w, &slice));
+	KUNIT_EXPECT_EQ(test, w->cascaded, BIT_ULL(1));
+	KUNIT_EXPECT_EQ(test, w->cascades, 1);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	tw_wheel_next_event(w);
+	rig_follow(&rig, 96);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
+static void due_is_not_put_back(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct twheel_timer *t;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	rig_init(&rig, test, "due", 1, 16, 0, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 10);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 10, &slice), TW_ADVANCE_DUE);
+	t = tw_wheel_due(w);
+	KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[0].timer);
+	/* Due at its very instant: it stays, and costs nothing. */
+	slice = 0;
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	KUNIT_EXPECT_EQ(test, w->requeued, 0);
+	/* Extended: it goes, as soon as the slice lets it. */
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 11));
+	KUNIT_EXPECT_FALSE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	slice = 1;
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	tw_wheel_next_event(w);
+	rig_run(&rig, 11);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
 static struct kunit_case round_cases[] = {
 	KUNIT_CASE(lone_timer_wakes_once),
 	KUNIT_CASE(an_alarm_for_each_instant),
 	KUNIT_CASE(crowd_behind_a_lone_timer),
 	KUNIT_CASE(crowd_comes_before_the_wake_up),
+	KUNIT_CASE(few_are_a_crowd_from_nine),
+	KUNIT_CASE(extended_hides_no_crowd),
 	KUNIT_CASE(extended_out_of_its_bucket),
 	KUNIT_CASE(crowd_is_emptied_ahead),
 	KUNIT_CASE(slices_are_kept),
@@ -307,6 +526,14 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(round_leaves_none_behind),
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(evict_takes_all_once),
+	KUNIT_CASE(slice_ends_within_a_bucket),
+	KUNIT_CASE(crowded_tick_ends_the_way),
+	KUNIT_CASE(displaced_are_looked_for_in_slices),
+	KUNIT_CASE(empty_wheel_goes_back_asleep),
+	KUNIT_CASE(no_second_set_without_steps),
+	KUNIT_CASE(pass_moves_to_its_tick),
+	KUNIT_CASE(counters_say_what_moved),
+	KUNIT_CASE(due_is_not_put_back),
 	{ }
 };
 
