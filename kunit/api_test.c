@@ -56,11 +56,16 @@ static void create_refuses(struct kunit *test)
 static void create_defaults(struct kunit *test)
 {
 	struct twheel_config config = { };
-	struct twheel_geometry geometry;
+	struct twheel_geometry geometry, planned;
 	struct twheel *wheel = twheel_create(&config);
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	twheel_get_geometry(wheel, &geometry);
+	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &planned), 0);
+	KUNIT_EXPECT_EQ(test, planned.clock, geometry.clock);
+	KUNIT_EXPECT_EQ(test, planned.tick_ns, geometry.tick_ns);
+	KUNIT_EXPECT_EQ(test, planned.slots, geometry.slots);
+	KUNIT_EXPECT_EQ(test, planned.levels, geometry.levels);
 	KUNIT_EXPECT_EQ(test, geometry.clock, TWHEEL_CLOCK_MONOTONIC);
 	KUNIT_EXPECT_EQ(test, geometry.tick_ns, TWHEEL_TICK_DEFAULT);
 	KUNIT_EXPECT_EQ(test, geometry.slots, TWHEEL_SLOTS_DEFAULT);

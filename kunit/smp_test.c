@@ -53,6 +53,23 @@ static void never_early_boottime(struct kunit *test)
 	oneshots_never_early(test, TWHEEL_CLOCK_BOOTTIME, MS);
 }
 
+static void cancel_leaves_the_next_alarm(struct kunit *test)
+{
+	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
+	struct oneshot *oneshots = oneshots_new(test, wheel, 3);
+	unsigned int i;
+
+	/* Nothing else is armed meanwhile, which would set the alarm anew. */
+	for (i = 0; i < 3; i++) {
+		oneshots[i].deadline = twheel_now(wheel) + (5 + i) * 20 * MS;
+		twheel_arm_at(&oneshots[i].timer, oneshots[i].deadline);
+	}
+	twheel_cancel(&oneshots[0].timer);
+	twheel_cancel_sync(&oneshots[1].timer);
+	oneshots_expect(test, &oneshots[2], 1);
+	twheel_destroy(wheel);
+}
+
 static void empty_wheel_is_silent(struct kunit *test)
 {
 	struct twheel *wheel = smp_wheel(test, TWHEEL_CLOCK_MONOTONIC, MS);
@@ -375,6 +392,7 @@ static void no_wake_up_is_lost(struct kunit *test)
 static struct kunit_case smp_cases[] = {
 	KUNIT_CASE(never_early_monotonic),
 	KUNIT_CASE(never_early_boottime),
+	KUNIT_CASE(cancel_leaves_the_next_alarm),
 	KUNIT_CASE(empty_wheel_is_silent),
 	KUNIT_CASE(sync_waits_for_callback),
 	KUNIT_CASE(sync_cancels_once),
