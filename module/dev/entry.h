@@ -271,6 +271,17 @@ static inline void tw_queue_close(struct tw_queue *queue, const struct tw_queue_
 	queue->last = end->index;
 }
 
+/* tw_queue_begin_at() - all entries before that of an index leave; %TW_NO_ENTRY: all do */
+static inline void tw_queue_begin_at(struct tw_entries *entries, struct tw_queue *queue,
+				     u32 index)
+{
+	queue->first = index;
+	if (index == TW_NO_ENTRY)
+		queue->last = index;
+	else
+		tw_entries_at(entries, index)->prev = TW_NO_ENTRY;
+}
+
 static inline void tw_queue_init(struct tw_queue *queue)
 {
 	queue->first = TW_NO_ENTRY;

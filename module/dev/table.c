@@ -205,32 +205,34 @@ const struct tw_store_ops tw_table_ops = {
 	.unread		= table_unread,
 };
 
-/* Make the event of an entry. @next: a periodic timer's next deadline. */
-static void table_make_event(const struct tw_file *file,
-			     const struct tw_entry *entry,
-			     struct twheel_event *event, u64 *next)
+/*
+ * Make the event of an entry.
+ * @offset: what the caller's time namespace adds to its times
+ * @next: a periodic timer's next deadline
+ */
+static __always_inline void table_make_event(const struct tw_file *file,
+					     const struct tw_entry *entry, s64 offset,
+					     struct twheel_event *event, u64 *next)
 {
 	bool delay = entry->tag & TW_ENTRY_DELAY;
-	s64 offset = tw_file_offset(file, delay);
 	u64 missed = 0;
 
-	if (entry->period_ns) {
+	if (unlikely(entry->period_ns)) {
 		missed = tw_overruns(tw_file_now(file, delay), entry->deadline_ns,
 				     entry->period_ns);
 		/* Neither now nor a period has its top bit set. */
 		*next = min_t(u64, TWHEEL_DELAY_NEVER, entry->deadline_ns +
 			      missed * entry->period_ns + entry->period_ns);
 	}
-	*event = (struct twheel_event) {
-		.id		= tw_entry_id(entry),
-		.cookie		= entry->cookie,
-		.deadline_ns	= tw_timens_out(entry->deadline_ns, offset),
-		.fired_ns	= tw_timens_out(entry->fired_ns, offset),
-		.count		= missed + 1,
-		.flags		= (entry->period_ns ? 0 : TWHEEL_EVENT_LAST) |
-				  (delay && tw_file_clock_steps(file) ?
-				   TWHEEL_EVENT_MONOTONIC : 0),
-	};
+	/* One by one: the compiler would clear all of it first. */
+	event->id = tw_entry_id(entry);
+	event->cookie = entry->cookie;
+	event->deadline_ns = tw_timens_out(entry->deadline_ns, offset);
+	event->fired_ns = tw_timens_out(entry->fired_ns, offset);
+	event->count = missed + 1;
+	event->flags = (entry->period_ns ? 0 : TWHEEL_EVENT_LAST) |
+		       (delay && tw_file_clock_steps(file) ? TWHEEL_EVENT_MONOTONIC : 0);
+	event->reserved = 0;
 }
 
 /*
@@ -245,22 +247,27 @@ static void table_make_event(const struct tw_file *file,
 bool tw_table_take(struct tw_file *file, struct tw_taken *taken,
 		   unsigned int most)
 {
-	struct tw_entry *entry;
-	unsigned int n = 0;
+	s64 offset = tw_file_offset(file, false);
+	s64 delay_offset = tw_file_offset(file, true);
+	unsigned int n;
+	u32 index;
 
+	most = min(most, TW_TAKE_MAX);
 	spin_lock_bh(&file->lock);
 	file->woken = false;
-	while (n < min(most, TW_TAKE_MAX)) {
-		entry = tw_queue_first(&file->entries, &file->events);
-		if (!entry)
-			break;
-		tw_queue_del(&file->entries, &file->events, entry);
+	index = file->events.first;
+	for (n = 0; n < most && index != TW_NO_ENTRY; n++) {
+		struct tw_entry *entry = tw_entries_at(&file->entries, index);
+
+		index = entry->next;
 		tw_entry_set_state(entry, TW_ENTRY_TAKEN);
 		taken->entries[n] = entry;
-		table_make_event(file, entry, &taken->events[n],
+		table_make_event(file, entry, entry->tag & TW_ENTRY_DELAY ?
+				 delay_offset : offset, &taken->events[n],
 				 &taken->next[n]);
-		n++;
 	}
+	if (n)
+		tw_queue_begin_at(&file->entries, &file->events, index);
 	spin_unlock_bh(&file->lock);
 	taken->count = n;
 	return n;

@@ -46,7 +46,9 @@ static inline u64 tw_timens_add(s64 a, s64 b)
  */
 static inline u64 tw_timens_out(u64 ns, s64 offset)
 {
-	return ns == TWHEEL_DELAY_NEVER ? ns : tw_timens_add(ns, offset);
+	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)
+		return ns;
+	return tw_timens_add(ns, offset);
 }
 
 /* A time on the caller's clock as a kernel time; likewise. */

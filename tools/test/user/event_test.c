@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -35,6 +36,37 @@ static void first_version_without_setup(void)
 	CHECK_EQ(dev_info(fd).event_size, TWHEEL_EVENT_SIZE_0);
 	CHECK_EQ(dev_info(open_with_size(CLOCK_MONOTONIC, 0)).event_size,
 		 TWHEEL_EVENT_SIZE_0);
+}
+
+/* An array that is not aligned, and one in two parts, get the same records. */
+static void any_array_will_do(void)
+{
+	struct twheel_event two[2], event;
+	char bytes[2 * sizeof(event) + 1];
+	struct iovec parts[2] = {
+		{ .iov_base = two, .iov_len = 20 },
+		{ .iov_base = (char *)two + 20, .iov_len = sizeof(two) - 20 },
+	};
+	int fd = dev_open();
+	unsigned int i;
+
+	for (i = 0; i < 4; i++)
+		dev_arm(fd, 0, 5);
+	dev_wait_unread(fd, 4);
+	CHECK_EQ(read(fd, bytes + 1, 2 * sizeof(event)), 2 * sizeof(event));
+	CHECK_EQ(readv(fd, parts, 2), sizeof(two));
+	for (i = 0; i < 4; i++) {
+		if (i < 2)
+			memcpy(&event, bytes + 1 + i * sizeof(event), sizeof(event));
+		else
+			event = two[i - 2];
+		CHECK_EQ(event.cookie, 5);
+		CHECK_EQ(event.count, 1);
+		CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
+		CHECK_EQ(event.reserved, 0);
+		CHECK(event.fired_ns >= event.deadline_ns);
+	}
+	CHECK_EQ(dev_info(fd).unread, 0);
 }
 
 static void records_have_the_size(void)
@@ -119,6 +151,7 @@ static void which_clock(void)
 
 static const struct tap_test tests[] = {
 	TAP(first_version_without_setup),
+	TAP(any_array_will_do),
 	TAP(records_have_the_size),
 	TAP(half_a_record),
 	TAP(last_of_its_timer),
