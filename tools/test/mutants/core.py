@@ -25,8 +25,10 @@ SPIN, SLEEP = 10, 90
 COMPLAINT = re.compile(r"\bnot ok |BUG:|WARNING: (?!suspicious RCU)|Kernel panic|ODEBUG"
                        r"|possible .* detected|bad unlock balance|mutant: cannot")
 MODULES = ["module/twheel", "kunit/twheel_kunit", "kunit/twheel_kunit_smp"]
-# What reaches a file beside the suites: programs.
+# What reaches a file beside the suites: a program.
 PROGRAMS = {
+    "module/core/base.c": "trace_test",
+    "module/core/pass.c": "trace_test",
     "module/core/clock.c": "overload_test",
     "module/core/server.c": "overload_test",
     "module/core/user_budget.h": "overload_test",
