@@ -436,9 +436,9 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 	u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;
 	const struct tw_wheel_row row = *tw_wheel_find_row(w, near);
 	const struct tw_wheel_buckets buckets = w->buckets;
-	const u64 after = wheel_word(w, near - 1), upto = wheel_word(w, last);
+	const u64 after = wheel_word(w, near - 1), until = wheel_word(w, last);
 	/* The last deadlines of all have to be divided. */
-	const u64 range = tw_wheel_is_last(w, upto) ? 0 : upto - after;
+	const u64 range = tw_wheel_is_last(w, until) ? 0 : until - after;
 	const unsigned int shift = w->recip_shift + row.span;
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
