@@ -57,7 +57,7 @@ static void one_long_pass_counts(struct kunit *test)
 
 	tw_budget_spend(&share, now, now);
 	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&share, now,
-						  now + 2 * TW_BUDGET_BURST));
+						 now + 2 * TW_BUDGET_BURST));
 	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&share, now + 2 * TW_BUDGET_BURST,
 						now + 4 * TW_BUDGET_BURST + MS));
 	/* And is forgiven after a long sleep. */

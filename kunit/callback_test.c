@@ -252,6 +252,29 @@ static void stop_hands_back(struct kunit *test)
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
 }
 
+/* What the calls answer that end the wheel which hands a timer back. */
+static void probe_end_wheel(struct twheel_timer *timer, void *arg)
+{
+	int *results = arg;
+
+	results[0] = twheel_stop(twheel_of(timer), NULL, NULL);
+	results[1] = twheel_destroy(twheel_of(timer));
+}
+
+static void end_from_where_it_hands_back(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	struct probe probe;
+	int results[2] = { };
+
+	probe_init(&probe, wheel, probe_fire);
+	twheel_arm(&probe.timer, MS);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_end_wheel, results), 1);
+	KUNIT_EXPECT_EQ(test, results[0], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, results[1], -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), -EALREADY);
+}
+
 static void probe_stop_wheel(struct twheel_timer *timer)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
@@ -289,6 +312,7 @@ static struct kunit_case callback_cases[] = {
 	KUNIT_CASE(sync_on_another_from_callback),
 	KUNIT_CASE(shutdown_is_for_good),
 	KUNIT_CASE(stop_hands_back),
+	KUNIT_CASE(end_from_where_it_hands_back),
 	KUNIT_CASE(stop_from_own_callback),
 	{ }
 };

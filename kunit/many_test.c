@@ -85,6 +85,36 @@ static void each_item_says_what_it_did(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+static void foreign_timers_are_refused(struct kunit *test)
+{
+	struct twheel *wheel = many_wheel(test, 0), *other = many_wheel(test, 0);
+	struct oneshot *own = oneshots_new(test, wheel, 2);
+	struct oneshot *foreign = oneshots_new(test, other, 2);
+	struct twheel_item items[] = {
+		{ .timer = &foreign[0].timer, .deadline_ns = 9 * MS },
+		{ .timer = &own[0].timer, .deadline_ns = 9 * MS },
+		{ .timer = &foreign[1].timer, .deadline_ns = 9 * MS },
+		{ .timer = &own[1].timer, .deadline_ns = 9 * MS },
+	};
+
+	KUNIT_EXPECT_EQ(test, twheel_arm(&foreign[1].timer, 5 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, ARRAY_SIZE(items)), 2);
+	KUNIT_EXPECT_EQ(test, items[0].result, -EINVAL);
+	KUNIT_EXPECT_EQ(test, items[1].result, 0);
+	KUNIT_EXPECT_EQ(test, items[2].result, -EINVAL);
+	KUNIT_EXPECT_EQ(test, items[3].result, 0);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&foreign[0].timer));
+	KUNIT_EXPECT_EQ(test, twheel_deadline(&foreign[1].timer), 5 * MS);
+
+	/* To cancel one is harmless, and done. */
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(wheel, items, ARRAY_SIZE(items)), 4);
+	KUNIT_EXPECT_EQ(test, items[0].result, 0);
+	KUNIT_EXPECT_EQ(test, items[2].result, 1);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel) + pending_count(other), 0);
+	twheel_destroy(wheel);
+	twheel_destroy(other);
+}
+
 static void no_items_are_no_work(struct kunit *test)
 {
 	struct twheel *wheel = many_wheel(test, 0);
@@ -499,6 +529,7 @@ static void fires_in_every_context(struct kunit *test)
 
 static struct kunit_case many_cases[] = {
 	KUNIT_CASE(each_item_says_what_it_did),
+	KUNIT_CASE(foreign_timers_are_refused),
 	KUNIT_CASE(no_items_are_no_work),
 	KUNIT_CASE(deadlines_saturate),
 	KUNIT_CASE(every_length_is_served),

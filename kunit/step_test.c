@@ -114,6 +114,7 @@ static void step_gate(struct twheel_timer *timer)
 	}
 	crowd->next.deadline = twheel_now(crowd->wheel) + STEP_NEXT;
 	twheel_arm_at(&crowd->next.timer, crowd->next.deadline);
+	/* Pairs with step_try(): it reads what was seen. */
 	smp_store_release(&crowd->left, true);
 }
 
@@ -225,6 +226,7 @@ static bool step_try(struct kunit *test, const struct twheel_config *config, s64
 	cpu_run(cpu, step_arm, crowd);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(crowd->waiting)));
 	step_set_clock(test, by);
+	/* Pairs with step_gate(). */
 	KUNIT_EXPECT_TRUE(test, await(smp_load_acquire(&crowd->left)));
 	if (crowd->seen)
 		step_check(test, crowd, by);

@@ -366,9 +366,7 @@ struct twheel_config {
 #define TWHEEL_LATE_BUCKETS	64
 
 /**
- * struct twheel_stats - what a wheel holds and has done; a consistent snapshot of each base.
- * The bases of a per-CPU wheel are read one after the other, so @pending may differ from
- * what it was at any one time where other CPUs arm and cancel meanwhile
+ * struct twheel_stats - what a wheel holds and has done
  * @pending: timers that wait for their deadline
  * @armed: timers that became pending. Each is pending still, or has fired, or been
  *	cancelled, or been handed back
@@ -393,6 +391,10 @@ struct twheel_config {
  *	boundary, slack, and how far in the past a timer was armed. The wheel looks when
  *	a pass begins, and again after each 32 callbacks; in process context, and on a
  *	clock that may be set, before each callback. At least 1 ns
+ *
+ * This is a consistent snapshot of each base. The bases of a per-CPU wheel are read one
+ * after the other. So @pending may differ from what it was at any one time, if other CPUs
+ * arm and cancel meanwhile.
  */
 struct twheel_stats {
 	u64 pending;

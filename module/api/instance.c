@@ -348,11 +348,14 @@ struct twheel *__twheel_create(const struct twheel_config *config,
 }
 TW_EXPORT(__twheel_create);
 
+/* Is this called from a callback of the wheel, or from where it hands back a timer? */
 static bool instance_inside(const struct twheel *wheel)
 {
 	struct twheel_base *base;
 	unsigned int i;
 
+	if (READ_ONCE(wheel->stopper) == current)
+		return true;
 	tw_for_each_base(base, i, wheel)
 		if (tw_base_inside(base))
 			return true;
@@ -395,8 +398,10 @@ static bool instance_stop(struct twheel *wheel)
  *   this has returned
  * Return:
  * * how many timers were handed back
- * * -EDEADLK - called from a callback of this wheel; nothing has been done
- * * -EALREADY - the wheel has been stopped before
+ * * -EDEADLK - called from a callback of this wheel, or from @unfired; nothing has been
+ *   done
+ * * -EALREADY - the wheel has been stopped before, or another call is about to: then
+ *   callbacks may still run, until that one has returned
  */
 long twheel_stop(struct twheel *wheel,
 		 void (*unfired)(struct twheel_timer *timer, void *arg),
@@ -411,6 +416,7 @@ long twheel_stop(struct twheel *wheel,
 		return -EDEADLK;
 	if (!instance_stop(wheel))
 		return -EALREADY;
+	WRITE_ONCE(wheel->stopper, current);
 	tw_for_each_base(base, i, wheel) {
 		while ((timer = tw_base_evict(base))) {
 			if (unfired)
@@ -419,6 +425,7 @@ long twheel_stop(struct twheel *wheel,
 				cond_resched();
 		}
 	}
+	WRITE_ONCE(wheel->stopper, NULL);
 	return count;
 }
 TW_EXPORT(twheel_stop);
@@ -441,7 +448,8 @@ static void instance_release(struct twheel *wheel)
  * * process, may sleep
  * Return:
  * * 0 - it is gone
- * * -EDEADLK - called from a callback of this wheel; nothing has been done
+ * * -EDEADLK - called from a callback of this wheel, or while it hands back a timer here;
+ *   nothing has been done
  */
 int twheel_destroy(struct twheel *wheel)
 {

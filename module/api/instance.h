@@ -23,6 +23,7 @@ struct twheel_config;
  * @percpu: it has bases for each CPU, else for one
  * @device: it belongs to an open file of the device, not to a module
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
+ * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @strayed: a callback has sent its own timer to another CPU: from then on the callback
  *	of a timer may run on another base than the timer's
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
@@ -46,6 +47,7 @@ struct twheel {
 	bool percpu;
 	bool device;
 	unsigned int stopped;
+	struct task_struct *stopper;
 	bool strayed;
 	unsigned int nr_bases;
 	struct tw_quota quota;

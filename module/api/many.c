@@ -7,6 +7,7 @@
  * So each call of many_hold() finishes at least one item, whatever other CPUs do.
  */
 #include <linux/compiler.h>
+#include <linux/errno.h>
 #include <linux/irqflags.h>
 #include <linux/minmax.h>
 #include <linux/prefetch.h>
@@ -43,17 +44,29 @@ static __always_inline int many_one_held(struct twheel_item *item,
 	       tw_cancel_held(item->timer);
 }
 
-static int many_one(struct twheel_item *item, enum many_operation operation)
+/* Is it another wheel's? One without any is refused by what is called then. */
+static bool many_is_foreign(const struct twheel *wheel, struct twheel_timer *timer)
 {
-	return operation == MANY_ARM ?
-	       twheel_arm_at(item->timer, item->deadline_ns) :
-	       twheel_cancel(item->timer);
+	struct twheel_base *base = READ_ONCE(timer->base);
+
+	return base && base->owner != wheel;
+}
+
+static int many_one(struct twheel *wheel, struct twheel_item *item,
+		    enum many_operation operation)
+{
+	if (operation == MANY_CANCEL)
+		return twheel_cancel(item->timer);
+	/* Its deadline may be on another clock. */
+	if (many_is_foreign(wheel, item->timer))
+		return -EINVAL;
+	return twheel_arm_at(item->timer, item->deadline_ns);
 }
 
 /*
  * The base to begin with: an idle timer is armed where this runs, and a pending one is
  * cancelled where it is. NULL if the timer belongs to none, and the call for a single
- * timer knows what to do.
+ * timer knows what to do, as with another wheel's.
  */
 static struct twheel_base *many_base(const struct twheel *wheel,
 				     const struct twheel_item *item,
@@ -64,7 +77,7 @@ static struct twheel_base *many_base(const struct twheel *wheel,
 	if (operation == MANY_ARM && wheel->percpu)
 		return tw_instance_base(wheel, raw_smp_processor_id());
 	base = READ_ONCE(item->timer->base);
-	return base == wheel->nowhere ? NULL : base;
+	return base == wheel->nowhere || many_is_foreign(wheel, item->timer) ? NULL : base;
 }
 
 /* With the base lock: does the timer belong there, or can it come there? */
@@ -119,7 +132,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
 		}
 		local_irq_restore(flags);
 		if (unlikely(item < end)) {
-			item->result = many_one(item, operation);
+			item->result = many_one(wheel, item, operation);
 			item++;
 		}
 	}
@@ -153,7 +166,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  *   call, they are let in between
  * Return:
  * * how many results are not negative; each &twheel_item.result is what
- *   twheel_arm_at() would have returned
+ *   twheel_arm_at() would have returned, or -EINVAL if the timer is another wheel's
  */
 unsigned int twheel_arm_many(struct twheel *wheel, struct twheel_item *items,
 			     unsigned int count)

@@ -343,7 +343,7 @@ static bool wheel_next_edge(const struct tw_wheel *w, unsigned int *level, u64 *
 			found = true;
 		}
 		/* Does one of the next level begin here, too? */
-		if (n & w->mask >> 1)
+		if (n & (w->mask >> 1))
 			break;
 		n >>= w->shift;
 	}

@@ -78,8 +78,7 @@ int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	}
 }
 
-int op_perform(struct twheel *wheel, uint32_t code,
-		      struct twheel_op *op)
+int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
 	uint64_t id = op->id;
 	int ret;
