@@ -54,11 +54,15 @@ static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 	return likely(base) && likely(!base->absolute);
 }
 
+/* It may be beyond TWHEEL_NEVER, as any deadline that is given to twheel_arm_at() may. */
 static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
+	u64 deadline;
 
-	return arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
+	if (check_add_overflow(tw_clock_now(&base->clock), delay_ns, &deadline))
+		return TWHEEL_NEVER;
+	return deadline;
 }
 
 /*
