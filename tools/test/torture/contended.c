@@ -253,9 +253,14 @@ void orphan_unfired(struct target *target)
 /* orphan_begin() - arm a timer and forget it */
 void orphan_begin(struct arena *arena)
 {
-	struct target *target = kzalloc(sizeof(*target), GFP_KERNEL);
+	struct target *target;
 	int ret;
 
+	/* In hard interrupt context PREEMPT_RT cannot free memory. */
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) &&
+	    arena->config.context == TWHEEL_CONTEXT_HARDIRQ)
+		return;
+	target = kzalloc(sizeof(*target), GFP_KERNEL);
 	if (!target)
 		return;
 	target->arena = arena;
