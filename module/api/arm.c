@@ -37,13 +37,19 @@ static __always_inline s64 arm_word(u64 deadline)
 	return tw_word(min(deadline, TWHEEL_NEVER));
 }
 
-static u64 arm_saturating_add(u64 a, u64 b)
+/* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
+static u64 arm_add(u64 a, u64 b)
 {
 	u64 sum;
 
 	if (check_add_overflow(a, b, &sum))
 		return TWHEEL_NEVER;
-	return min(sum, TWHEEL_NEVER);
+	return sum;
+}
+
+static u64 arm_saturating_add(u64 a, u64 b)
+{
+	return min(arm_add(a, b), TWHEEL_NEVER);
 }
 
 /* May the timer be given a delay? Some wheels take deadlines only. */
@@ -54,15 +60,11 @@ static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 	return likely(base) && likely(!base->absolute);
 }
 
-/* It may be beyond TWHEEL_NEVER, as any deadline that is given to twheel_arm_at() may. */
 static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
-	u64 deadline;
 
-	if (check_add_overflow(tw_clock_now(&base->clock), delay_ns, &deadline))
-		return TWHEEL_NEVER;
-	return deadline;
+	return arm_add(tw_clock_now(&base->clock), delay_ns);
 }
 
 /*

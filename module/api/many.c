@@ -44,11 +44,9 @@ static __always_inline int many_one_held(struct twheel_item *item,
 	       tw_cancel_held(item->timer);
 }
 
-/* Is it another wheel's? One without any is refused by what is called then. */
-static bool many_is_foreign(const struct twheel *wheel, struct twheel_timer *timer)
+/* Is a timer's base another wheel's? Without any it is refused by what is called then. */
+static bool many_is_foreign(const struct twheel *wheel, const struct twheel_base *base)
 {
-	struct twheel_base *base = READ_ONCE(timer->base);
-
 	return base && base->owner != wheel;
 }
 
@@ -58,7 +56,7 @@ static int many_one(struct twheel *wheel, struct twheel_item *item,
 	if (operation == MANY_CANCEL)
 		return twheel_cancel(item->timer);
 	/* Its deadline may be on another clock. */
-	if (many_is_foreign(wheel, item->timer))
+	if (many_is_foreign(wheel, READ_ONCE(item->timer->base)))
 		return -EINVAL;
 	return twheel_arm_at(item->timer, item->deadline_ns);
 }
@@ -77,7 +75,7 @@ static struct twheel_base *many_base(const struct twheel *wheel,
 	if (operation == MANY_ARM && wheel->percpu)
 		return tw_instance_base(wheel, raw_smp_processor_id());
 	base = READ_ONCE(item->timer->base);
-	return base == wheel->nowhere || many_is_foreign(wheel, item->timer) ? NULL : base;
+	return base == wheel->nowhere || many_is_foreign(wheel, base) ? NULL : base;
 }
 
 /* With the base lock: does the timer belong there, or can it come there? */
