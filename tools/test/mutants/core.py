@@ -37,6 +37,14 @@ PROGRAMS = {
 }
 
 
+# Set by a signal: guests, which are in sessions of their own, are to be ended.
+ended = threading.Event()
+
+
+class Ended(Exception):
+    """A signal has come: nothing is to be judged any more"""
+
+
 def command_of(path):
     """The command by which kbuild has made a file"""
     folder, name = os.path.split(path)
@@ -168,6 +176,8 @@ class Worker:
         case, text = "", b""
         since, spent = time.monotonic(), 0
         while True:
+            if ended.is_set():
+                raise Ended
             if select.select([guest.stdout], [], [], 1)[0]:
                 read = os.read(guest.stdout.fileno(), 1 << 16)
                 if not read:
@@ -224,16 +234,23 @@ def main():
         while True:
             try:
                 mutant, source = waiting.get_nowait()
-            except queue.Empty:
+                worker.judge(mutant, source, tallied)
+            except (queue.Empty, Ended):
                 return
-            worker.judge(mutant, source, tallied)
 
     threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
+    if ended.is_set():
+        raise Ended
     tallied.verdict(every == 1)
 
 
-main()
+for number in (signal.SIGINT, signal.SIGTERM):
+    signal.signal(number, lambda *_: ended.set())
+try:
+    main()
+except Ended:
+    sys.exit("cut off: run it again, and it goes on from its log")
