@@ -5,7 +5,7 @@
 #include <linux/module.h>
 
 #include "api/instance.h"
-#include "api/policy.h"
+#include "api/retry.h"
 #include "dev/cdev.h"
 #include "dev/view.h"
 #include "export.h"
@@ -14,7 +14,7 @@ static int __init twheel_init(void)
 {
 	int ret;
 
-	tw_policy_init();
+	tw_retry_seed();
 	ret = tw_instances_init();
 	if (ret)
 		return ret;

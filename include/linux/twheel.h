@@ -63,9 +63,11 @@
  * it later only), expire (the deadline comes), fire (the callback is called). Times are
  * u64 nanoseconds on the wheel's clock.
  *
- * Contexts: every function that takes a timer may be called in any context, hard
- * interrupt included, unless it says otherwise; also from callbacks, on any timer, the
- * firing one included.
+ * Contexts: each function says under "Context" where it may be called. "Any but NMI" is in
+ * tasks, softirqs and hard interrupts, interrupts on or off; from callbacks, on any timer,
+ * the firing one included; and with any locks held, even those of the scheduler, for no
+ * such call sleeps or wakes a task up. That holds for wheels of each context. Calls that
+ * wait for a callback say what must not be held.
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
  * while the timer is pending or its callback may run: twheel_shutdown_sync() and
@@ -198,11 +200,16 @@ typedef void (*twheel_expire_fn)(struct twheel *wheel, struct twheel_timer *time
 				 unsigned int count);
 
 /**
- * typedef twheel_expired_fn - called once at the end of a pass
+ * typedef twheel_expired_fn - called once at the end of a pass that had batches
  * @wheel: the wheel
  *
+ * A pass that has called &twheel_config.expire at all calls this before it ends. If more
+ * timers are due than a pass has time for, several passes serve them, and each calls this.
+ *
  * Context:
- * * as a callback. It may arm timers, which a later pass serves
+ * * as a callback, see &typedef twheel_fn: it may arm timers, which a later pass serves. No
+ *   timer's callback runs meanwhile on the same base, so twheel_cancel_sync() does not
+ *   wait for one of them here
  */
 typedef void (*twheel_expired_fn)(struct twheel *wheel);
 
@@ -271,7 +278,8 @@ struct twheel_timer {
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
  *	CLOCK_REALTIME, and all that is said of that clock holds for it
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(). For tests, of twheel and
- *	of modules that use it
+ *	of modules that use it. The task that calls that runs the callbacks, whatever the
+ *	wheel's context: see &enum twheel_context
  */
 enum twheel_clock {
 	TWHEEL_CLOCK_MONOTONIC,
@@ -290,6 +298,10 @@ enum twheel_clock {
  *	ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time
+ *
+ * On a virtual clock callbacks run in the task that calls twheel_advance(): with softirqs
+ * off, with interrupts off, or as it is. So they are restricted as on a real clock, but
+ * in_serving_softirq() and in_hardirq() are false there, and no workqueue is used.
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
@@ -337,8 +349,8 @@ enum twheel_context {
  * @expire: serves the timers that are initialised without a function, some at a time;
  *	NULL: each timer has its own function
  * @expired: called at the end of each pass that has called @expire, for what is best
- *	done once, as waking up a reader; NULL: nothing. A per-CPU wheel calls both on
- *	several CPUs at once
+ *	done once, as waking up a reader; NULL: nothing. Only with @expire. A per-CPU
+ *	wheel calls both on several CPUs at once
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
@@ -494,18 +506,20 @@ unsigned int twheel_cancel_many(struct twheel *wheel, struct twheel_item *items,
 u64 twheel_remaining(const struct twheel_timer *timer);
 struct twheel *twheel_of(const struct twheel_timer *timer);
 
-/* Each place that initialises timers makes a lockdep class. */
+/*
+ * Each place that initialises timers, or what is made of them, makes a lockdep class. It
+ * has the name of the expression.
+ */
 #ifdef CONFIG_LOCKDEP
-#define tw_timer_init(timer, wheel, function, on_stack)			\
+#define tw_init_class(init, object, args...)				\
 do {									\
 	static struct lock_class_key __key;				\
 									\
-	__twheel_timer_init(timer, wheel, function, on_stack, #timer,	\
-			    &__key);					\
+	init(object, args, #object, &__key);				\
 } while (0)
 #else
-#define tw_timer_init(timer, wheel, function, on_stack)			\
-	__twheel_timer_init(timer, wheel, function, on_stack, NULL, NULL)
+#define tw_init_class(init, object, args...)				\
+	init(object, args, NULL, NULL)
 #endif
 
 /**
@@ -518,10 +532,10 @@ do {									\
  * No other CPU may use the timer meanwhile.
  *
  * Context:
- * * any
+ * * any but NMI
  */
 #define twheel_timer_init(timer, wheel, function)			\
-	tw_timer_init(timer, wheel, function, false)
+	tw_init_class(__twheel_timer_init, timer, wheel, function, false)
 
 /**
  * twheel_timer_init_on_stack() - initialise a timer that is a local variable
@@ -531,10 +545,10 @@ do {									\
  * @function: what it does when it fires
  *
  * Context:
- * * any
+ * * any but NMI
  */
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
-	tw_timer_init(timer, wheel, function, true)
+	tw_init_class(__twheel_timer_init, timer, wheel, function, true)
 
 /* The word of a timer that waits for a deadline up to %TWHEEL_NEVER; or back again. */
 static inline u64 tw_word(u64 deadline_ns)
@@ -570,7 +584,7 @@ static inline int tw_extend(struct twheel_timer *timer, s64 later)
  * deadline, or this call sees that the timer is no longer pending.
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * 1 - the deadline has moved; the timer will not fire before @deadline_ns
@@ -595,7 +609,7 @@ static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
  * @timer: the timer
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free; the answer may be old by the time it is looked at
  * Return:
  * * one of enum twheel_state
@@ -612,7 +626,7 @@ static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
  * @timer: the timer
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * true if it is
@@ -627,7 +641,7 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
  * @timer: the timer
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * its deadline, in ns on the wheel's clock

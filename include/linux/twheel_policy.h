@@ -128,8 +128,24 @@ struct twheel_periodic {
 	u64 missed;
 };
 
-void twheel_periodic_init(struct twheel_periodic *periodic,
-			  struct twheel *wheel, twheel_periodic_fn function);
+void __twheel_periodic_init(struct twheel_periodic *periodic,
+			    struct twheel *wheel, twheel_periodic_fn function,
+			    const char *name, struct lock_class_key *key);
+
+/**
+ * twheel_periodic_init() - initialise periodic work
+ * @periodic: the periodic work; must not be started, and is no local variable
+ * @wheel: the wheel it is to belong to
+ * @function: the work
+ *
+ * Nobody else may use the periodic work meanwhile.
+ *
+ * Context:
+ * * any but NMI
+ */
+#define twheel_periodic_init(periodic, wheel, function)			\
+	tw_init_class(__twheel_periodic_init, periodic, wheel, function)
+
 int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 			  enum twheel_pace pace);
 int twheel_periodic_start_at(struct twheel_periodic *periodic, u64 first_ns,
@@ -147,7 +163,8 @@ int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic);
  *
  * Context:
  * * the callback, or wherever neither it nor a start can run
- * * if another CPU starts @periodic anew, the answer is that of the new series
+ * * if another CPU starts @periodic anew, the answer is that of the new series; on a
+ *   machine of 32 bits, half of it may be
  * Return:
  * * ns on the wheel's clock
  */
@@ -200,12 +217,15 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  * &twheel_config.max_pending: on a wheel with such a limit another timer may
  * take its place.
  *
+ * The answer stays until the next start. To stop work that has ended does not change it.
+ *
  * Context:
- * * any
+ * * any but NMI
  * Return:
- * * 0 - it has not: it goes on, was stopped, or its callback said %TWHEEL_DONE
+ * * 0 - it has not: it goes on, was never started, was stopped or shut down before it
+ *   ended, or its callback said %TWHEEL_DONE
  * * -ENOSPC - when the callback had ended, the wheel's limit was reached
- * * -ESHUTDOWN - by then the wheel had been stopped, or @periodic shut down
+ * * -ESHUTDOWN - by then the wheel had been stopped, or @periodic was just being shut down
  */
 static inline int twheel_periodic_error(const struct twheel_periodic *periodic)
 {
@@ -220,11 +240,13 @@ static inline int twheel_periodic_error(const struct twheel_periodic *periodic)
  * @jitter: by how many per cent a delay may be shorter, 0 to 100. Each delay is
  *	chosen evenly between that and its full length, so that clients that failed
  *	together do not come back together. Jitter never makes a delay longer
- * @first_ns: the delay between the first attempt and the second. It doubles
- *	with every attempt after that
- * @ceiling_ns: the longest delay, @first_ns or more; 0: %TWHEEL_SPAN_MAX
- * @grace_ns: how long after the last attempt to give up, for attempts whose
- *	success shows later; without jitter. 0: as soon as the attempt has failed
+ * @first_ns: from the end of the first attempt to the second, 1 to %TWHEEL_SPAN_MAX; also
+ *	with one attempt only, which does not use it. After each further attempt the
+ *	delay is twice the one before, up to @ceiling_ns
+ * @ceiling_ns: the longest delay, @first_ns to %TWHEEL_SPAN_MAX; 0: %TWHEEL_SPAN_MAX
+ * @grace_ns: how long after the end of the last attempt to give up, for attempts whose
+ *	success shows later; up to %TWHEEL_SPAN_MAX, without jitter. 0: as soon as the
+ *	attempt has failed
  */
 struct twheel_backoff {
 	unsigned int attempts;
@@ -252,7 +274,7 @@ typedef enum twheel_next (*twheel_attempt_fn)(struct twheel_retry *retry);
  * @retry: what they were attempts of; no longer started
  * @error: why there is not another: -ETIMEDOUT: it was the last one; -ENOSPC:
  *	the wheel's limit was reached when the attempt had ended; -ESHUTDOWN:
- *	the wheel had been stopped by then
+ *	the wheel had been stopped by then, or @retry was just being shut down
  *
  * Context:
  * * as &twheel_fn
@@ -280,19 +302,37 @@ struct twheel_retry {
 	u64 delay;
 };
 
-void twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
-		       twheel_attempt_fn attempt, twheel_give_up_fn give_up);
+void __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
+			 twheel_attempt_fn attempt, twheel_give_up_fn give_up,
+			 const char *name, struct lock_class_key *key);
+
+/**
+ * twheel_retry_init() - initialise a retry
+ * @retry: the retry; must not be started, and is no local variable
+ * @wheel: the wheel it is to belong to
+ * @attempt: makes an attempt
+ * @give_up: called when all have failed; may be NULL
+ *
+ * Nobody else may use the retry meanwhile.
+ *
+ * Context:
+ * * any but NMI
+ */
+#define twheel_retry_init(retry, wheel, attempt, give_up)		\
+	tw_init_class(__twheel_retry_init, retry, wheel, attempt, give_up)
+
 int twheel_retry_start(struct twheel_retry *retry,
 		       const struct twheel_backoff *backoff);
 int twheel_retry_cancel(struct twheel_retry *retry);
 int twheel_retry_cancel_sync(struct twheel_retry *retry);
+int twheel_retry_shutdown_sync(struct twheel_retry *retry);
 
 /**
  * twheel_retry_attempts() - how many attempts have been made?
  * @retry: the retry
  *
  * Context:
- * * any; in an attempt, that one is included
+ * * any but NMI; in an attempt, that one is included
  * Return:
  * * their number since the start
  */
@@ -328,12 +368,29 @@ struct twheel_idle {
 	twheel_idle_fn function;
 };
 
-void twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
-		      twheel_idle_fn function);
+void __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
+			twheel_idle_fn function, const char *name,
+			struct lock_class_key *key);
+
+/**
+ * twheel_idle_init() - initialise a watch
+ * @idle: the watch; must not be started, and is no local variable
+ * @wheel: the wheel it is to belong to
+ * @function: called when nothing has been heard for the timeout
+ *
+ * Nobody else may use the watch meanwhile.
+ *
+ * Context:
+ * * any but NMI
+ */
+#define twheel_idle_init(idle, wheel, function)				\
+	tw_init_class(__twheel_idle_init, idle, wheel, function)
+
 int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns);
 int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns);
 int twheel_idle_stop(struct twheel_idle *idle);
 int twheel_idle_stop_sync(struct twheel_idle *idle);
+int twheel_idle_shutdown_sync(struct twheel_idle *idle);
 
 /**
  * twheel_idle_touch() - there was a sign of life
@@ -343,7 +400,7 @@ int twheel_idle_stop_sync(struct twheel_idle *idle);
  * to be called for every packet, from any number of CPUs at once.
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now

@@ -340,7 +340,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum arm_w
  * A timer that is pending already gets the new deadline, nearer or later.
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * 0 - the timer was not pending, and is now
  * * 1 - it was pending, and has the new deadline
@@ -379,7 +379,7 @@ TW_EXPORT(twheel_arm_at);
  * @delay_ns: how long. A delay of 0 ends at the next tick boundary
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_arm_at()
  * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME, which takes deadlines
@@ -408,7 +408,7 @@ TW_EXPORT(twheel_arm);
  * timer's object. twheel_cancel_sync() waits for both.
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_arm_at()
  * * -EBUSY - the timer's callback is running on another CPU than @cpu, and this is not
@@ -432,7 +432,7 @@ TW_EXPORT(twheel_arm_on_at);
  * @delay_ns: how long
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_arm_on_at()
  * * -EINVAL - also where twheel_arm() says so
@@ -476,7 +476,7 @@ static u64 arm_pick_instant(const struct twheel_timer *timer, u64 deadline, u64 
  * that needs few wake-ups. The timer's deadline is then that instant.
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_arm_at()
  */
@@ -496,7 +496,7 @@ TW_EXPORT(twheel_arm_range_at);
  * @slack_ns: by how much it may be longer, beyond the tick
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_arm()
  */
@@ -517,7 +517,7 @@ TW_EXPORT(twheel_arm_range);
  * another CPU has just cancelled.
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * 1 - the timer has the new deadline
  * * 0 - it was not pending
@@ -541,7 +541,7 @@ TW_EXPORT(twheel_modify_at);
  * @delay_ns: the new delay
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * as twheel_modify_at()
  * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, see twheel_arm(); nothing has
@@ -563,7 +563,7 @@ TW_EXPORT(twheel_modify);
  * @delay_ns: the new delay
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * as twheel_extend_at()
@@ -594,11 +594,10 @@ TW_EXPORT(twheel_extend);
 /* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base, see hold.h */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word;
+	s64 word = tw_word(deadline_ns);
 
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	word = arm_word(deadline_ns);
 	if (likely(word < timer->base->plain) &&
 	    likely(arm_idle(timer->base, timer, word)))
 		return 0;
@@ -608,7 +607,7 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 /* tw_modify_at_held() - twheel_modify_at() with the lock of the timer's base */
 int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
-	s64 word = arm_word(deadline_ns);
+	s64 word = tw_word(deadline_ns);
 
 	if (!tw_debug_assert_init(timer))
 		return 0;

@@ -27,7 +27,7 @@
  * see twheel_cancel_sync().
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * 1 - the timer was pending; its callback will not be called for that deadline
  * * 0 - it was not pending
@@ -55,13 +55,24 @@ int tw_cancel_held(struct twheel_timer *timer)
 	return tw_base_withdraw(timer->base, timer, TWHEEL_CANCELLED);
 }
 
-/* Tell lockdep that this may wait for the timer's callback. */
+/*
+ * Tell lockdep that this may wait for the timer's callback.
+ *
+ * It cannot when a callback of the same base calls it, if the wheel has no other base. A
+ * base runs one callback at a time, or one batch. Now that is the caller; if the timer is
+ * of the same batch, that is -EDEADLK, and does not wait either. So two callbacks of such
+ * a wheel may wait for each other's timers, and timers of one class for one another. With
+ * several bases the other callback may run on another CPU, and wait for this one there.
+ */
 static void cancel_may_wait(struct twheel_timer *timer)
 {
 #ifdef CONFIG_LOCKDEP
-	enum twheel_context context = READ_ONCE(timer->base)->clock.context;
+	const struct twheel_base *base = READ_ONCE(timer->base);
+	enum twheel_context context = base->clock.context;
 	unsigned long flags;
 
+	if (base->owner->nr_bases == 1 && tw_base_inside(base))
+		return;
 	/* It is held with softirqs on here, and by the callback in softirq. */
 	local_irq_save(flags);
 	tw_debug_map_acquire(&timer->lockdep_map, context);
@@ -204,6 +215,11 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *
  * Do not call it with a lock held that the callback takes: the callback would
  * wait for the lock, and this for the callback.
+ *
+ * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
+ * of code initialises are one class to it. So it reports a callback that waits for another
+ * timer of its own class, unless both are of one wheel, which is not per CPU and runs one
+ * callback at a time: initialise the other timer on another line.
  *
  * Context:
  * * process or softirq, not hard interrupt

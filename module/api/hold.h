@@ -38,7 +38,10 @@ static inline void tw_release(struct twheel *wheel, unsigned long *flags)
 	raw_spin_unlock_irqrestore(&wheel->bases[0]->lock, *flags);
 }
 
-/* As the exported functions without "held"; with the lock of the timer's base. */
+/*
+ * As the exported functions without "held"; with the lock of the timer's base, and for
+ * deadlines up to %TWHEEL_NEVER.
+ */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
 int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns);
 int tw_cancel_held(struct twheel_timer *timer);

@@ -7,6 +7,7 @@
 #include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/limits.h>
+#include <linux/lockdep.h>
 #include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
@@ -92,6 +93,8 @@ static void instance_free(struct twheel *wheel)
 	tw_base_free(wheel->nowhere);
 	if (wheel->workqueue)
 		destroy_workqueue(wheel->workqueue);
+	if (wheel->works)
+		lockdep_unregister_key(&wheel->work_class);
 	kfree_const(wheel->name);
 	kfree(wheel);
 }
@@ -109,6 +112,9 @@ static int instance_make_base(struct twheel *wheel,
 	base->user_budget = wheel->user_budget;
 	base->clock.server = wheel->server;
 	base->silent = wheel->device;
+	if (wheel->works)
+		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
+				 &wheel->work_class, 0);
 	if (wheel->nr_bases > 1)
 		base->plain = S64_MIN;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
@@ -275,6 +281,9 @@ static struct twheel *instance_new(const struct twheel_config *config,
 		return ERR_PTR(-ENOMEM);
 	wheel->id = atomic_inc_return(&instance_count);
 	wheel->percpu = config->percpu;
+	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
+	if (wheel->works)
+		lockdep_register_key(&wheel->work_class);
 	wheel->device = device;
 	wheel->nr_bases = cpus;
 	wheel->user_budget = account;
@@ -474,7 +483,8 @@ TW_EXPORT(twheel_destroy);
  *
  * Runs the callbacks of all timers that are due by then, here, in the order that
  * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
- * that callbacks arm for the past wait for the next call.
+ * that callbacks arm for the past wait for the next call. In what the callbacks differ
+ * from those of a real clock, &enum twheel_context says.
  *
  * Context:
  * * process, may sleep; one caller at a time, and not from a callback of the wheel,

@@ -4,6 +4,7 @@
 #define _TWHEEL_INSTANCE_H
 
 #include <linux/list.h>
+#include <linux/lockdep_types.h>
 #include <linux/module.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
@@ -21,6 +22,7 @@ struct twheel_config;
  * struct twheel - a wheel
  * @id: its number
  * @percpu: it has bases for each CPU, else for one
+ * @works: its callbacks run on a workqueue
  * @device: it belongs to an open file of the device, not to a module
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
@@ -31,6 +33,9 @@ struct twheel_config;
  * @user_budget: what it may take of a CPU together with others, or NULL
  * @server: whose thread serves it when it takes too much, or NULL
  * @workqueue: its own, or NULL
+ * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
+ *	callback may stop another wheel, which waits for works, but not its own. Two
+ *	wheels whose callbacks stop each other are still found
  * @link: among all wheels
  * @cpus: to hear of CPUs that come and go
  * @owner: the module that made it; may be gone
@@ -45,6 +50,7 @@ struct twheel_config;
 struct twheel {
 	unsigned int id;
 	bool percpu;
+	bool works;
 	bool device;
 	unsigned int stopped;
 	struct task_struct *stopper;
@@ -54,6 +60,7 @@ struct twheel {
 	struct tw_user_budget *user_budget;
 	struct tw_server *server;
 	struct workqueue_struct *workqueue;
+	struct lock_class_key work_class;
 	struct list_head link;
 	struct hlist_node cpus;
 	struct module *owner;

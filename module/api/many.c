@@ -40,7 +40,7 @@ static __always_inline int many_one_held(struct twheel_item *item,
 					 enum many_operation operation)
 {
 	return operation == MANY_ARM ?
-	       tw_arm_at_held(item->timer, item->deadline_ns) :
+	       tw_arm_at_held(item->timer, min(item->deadline_ns, TWHEEL_NEVER)) :
 	       tw_cancel_held(item->timer);
 }
 
@@ -159,7 +159,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  * one, each with a lock of its own.
  *
  * Context:
- * * any
+ * * any but NMI
  * * interrupts are off for up to 32 items at a time. With interrupts on at the
  *   call, they are let in between
  * Return:

@@ -16,7 +16,7 @@
  * @wheel: the wheel
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * ns
  */
@@ -31,7 +31,7 @@ TW_EXPORT(twheel_now);
  * @wheel: the wheel
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * a number that no other wheel has had since the module was loaded, up to four
  *   thousand million of them
@@ -76,7 +76,7 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
  *	each CPU's base
  *
  * Context:
- * * any
+ * * any but NMI
  */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
@@ -115,7 +115,7 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
  * most with the lock held, however many timers there are.
  *
  * Context:
- * * any
+ * * any but NMI
  */
 void twheel_get_occupied(struct twheel *wheel,
 			 unsigned int buckets[TWHEEL_LEVELS_MAX])
@@ -145,7 +145,7 @@ TW_EXPORT(twheel_get_occupied);
  * @geometry: filled in
  *
  * Context:
- * * any
+ * * any but NMI
  */
 void twheel_get_geometry(const struct twheel *wheel,
 			 struct twheel_geometry *geometry)
@@ -167,7 +167,7 @@ TW_EXPORT(twheel_get_geometry);
  * @geometry: filled in, if @config is valid
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * 0
  * * -EINVAL - as from twheel_create()
@@ -184,7 +184,7 @@ TW_EXPORT(twheel_plan);
  * @wheel: the wheel
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * the pointer
  */

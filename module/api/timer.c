@@ -22,7 +22,7 @@
  * Use twheel_timer_init().
  *
  * Context:
- * * any
+ * * any but NMI
  */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,
@@ -52,7 +52,7 @@ TW_EXPORT(__twheel_timer_init);
  * @timer: the timer; not pending, and its callback does not run
  *
  * Context:
- * * any
+ * * any but NMI
  */
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
 {
@@ -65,7 +65,7 @@ TW_EXPORT(twheel_timer_destroy_on_stack);
  * @timer: the timer
  *
  * Context:
- * * any
+ * * any but NMI
  * * lock-free
  * Return:
  * * ns
@@ -91,7 +91,7 @@ TW_EXPORT(twheel_remaining);
  * @timer: the timer
  *
  * Context:
- * * any
+ * * any but NMI
  * Return:
  * * the wheel
  * * NULL - the timer was never initialised

@@ -19,6 +19,7 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/irqflags.h>
+#include <linux/lockdep.h>
 #include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
@@ -26,6 +27,7 @@
 #include <linux/twheel.h>
 
 #include "../core/base.h"
+#include "../core/debug.h"
 #include "instance.h"
 
 /* Is this word a deadline? */
@@ -97,6 +99,23 @@ tw_timer_lock_own_base(struct twheel_timer *timer, unsigned long *flags)
 			return base;
 		raw_spin_unlock_irqrestore(&base->lock, *flags);
 	}
+}
+
+/*
+ * tw_timer_init_new() - twheel_timer_init() without a function, where no timer ever was
+ * @timer: zeroed memory. So no callback of a timer before it can still run
+ * @wheel: has one base, and a function for timers without one
+ */
+static inline void tw_timer_init_new(struct twheel_timer *timer, struct twheel *wheel)
+{
+	static struct lock_class_key __maybe_unused key;
+
+	tw_debug_init(timer, false);
+	atomic64_set(&timer->word, TW_WORD_READY);
+	timer->base = wheel->bases[0];
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->lockdep_map, "tw_timer_init_new", &key, 0);
+#endif
 }
 
 void tw_cancel_misused(struct twheel_timer *timer);

@@ -67,6 +67,8 @@
  * @group_size: what it began with
  * @exact: how many more callbacks are timed one by one
  * @last: the function called last
+ * @stand_in: a function of ours that has called one of its user's, and
+ * @stood_in_for: the user's. Written by the callback, without the lock
  * @stolen: how much time the host had taken from this CPU when the pass began, or when
  *	it last found callbacks slow
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
@@ -114,6 +116,8 @@ struct twheel_base {
 	unsigned int group_size;
 	unsigned int exact;
 	const void *last;
+	const void *stand_in;
+	const void *stood_in_for;
 	unsigned int overran;
 	struct task_struct *runner;
 	struct tw_clock clock;
@@ -159,6 +163,25 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		sum += base->late[i];
 	return sum;
+}
+
+/*
+ * tw_base_stand_in() - from a callback of the base, which calls @function of its user:
+ * messages are to name that one
+ */
+static inline void tw_base_stand_in(struct twheel_base *base, const void *callback,
+				    const void *function)
+{
+	WRITE_ONCE(base->stand_in, callback);
+	WRITE_ONCE(base->stood_in_for, function);
+}
+
+/* tw_base_culprit() - whom to name for what @function, which was called last, has done */
+static inline const void *tw_base_culprit(const struct twheel_base *base,
+					  const void *function)
+{
+	return READ_ONCE(base->stand_in) == function ?
+	       READ_ONCE(base->stood_in_for) : function;
 }
 
 /*

@@ -63,6 +63,20 @@ static void clock_queue_work(struct tw_clock *clock)
 		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
 }
 
+/*
+ * Call the alarm function, and do what it has left to do: to queue work wakes a task up,
+ * which takes locks of the scheduler.
+ */
+static __always_inline enum hrtimer_restart
+clock_call_alarm(struct tw_clock *clock, bool threaded)
+{
+	enum tw_clock_next next = clock->ops->alarm(clock, threaded);
+
+	if (unlikely(next == TW_CLOCK_QUEUE))
+		clock_queue_work(clock);
+	return next == TW_CLOCK_RESTART ? HRTIMER_RESTART : HRTIMER_NORESTART;
+}
+
 static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 {
 	/* Ask before work is done. A base may have rested since it was handed over. */
@@ -72,8 +86,7 @@ static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 		clock_queue_work(clock);
 		return HRTIMER_NORESTART;
 	}
-	return clock->ops->alarm(clock, false) ? HRTIMER_RESTART :
-						 HRTIMER_NORESTART;
+	return clock_call_alarm(clock, false);
 }
 
 static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
@@ -131,13 +144,18 @@ static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
 static void clock_serve_over(struct tw_clock *clock)
 {
 	local_bh_disable();
-	clock->ops->alarm(clock, true);
+	clock_call_alarm(clock, true);
 	local_bh_enable();
 }
 
 static void clock_serve(struct kthread_work *work)
 {
-	clock_serve_over(container_of(work, struct tw_clock, serve));
+	struct tw_clock *clock = container_of(work, struct tw_clock, serve);
+
+	if (tw_server_waits(clock->server))
+		clock_queue_work(clock);
+	else
+		clock_serve_over(clock);
 }
 
 static void clock_work(struct work_struct *work)
@@ -145,7 +163,7 @@ static void clock_work(struct work_struct *work)
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
 	if (clock->context == TWHEEL_CONTEXT_WORK)
-		clock->ops->alarm(clock, true);
+		clock_call_alarm(clock, true);
 	else if (clock->server && tw_server_start(clock->server))
 		/* From now on its thread does it. */
 		clock_queue_work(clock);
@@ -254,30 +272,28 @@ static u64 clock_coarse(u64 ns)
 }
 
 /*
- * tw_clock_resume() - tw_clock_set() from the alarm function
+ * tw_clock_resume() - tw_clock_set() from the alarm function, under the base lock
  * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
  *	time stands still, would never end
  * @threaded: as the alarm function was told
  *
  * Return: what the alarm function has to return.
  */
-bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
+enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
-		return false;
-	if (clock_uses_work(clock) && ns <= tw_clock_now(clock)) {
-		clock_queue_work(clock);
-		return false;
-	}
+		return TW_CLOCK_DONE;
+	if (clock_uses_work(clock) && ns <= tw_clock_now(clock))
+		return TW_CLOCK_QUEUE;
 	if (READ_ONCE(clock->hand_over))
 		ns = clock_coarse(ns);
 	if (threaded || clock->relays || tw_clock_is_remote(clock) ||
 	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
-		return false;
+		return TW_CLOCK_DONE;
 	}
 	hrtimer_set_expires(&clock->timer, clock_ktime(ns));
-	return true;
+	return TW_CLOCK_RESTART;
 }
 
 /* tw_clock_unset() - the alarm need not go off. It may be going off right now. */
@@ -294,8 +310,6 @@ void tw_clock_unset(struct tw_clock *clock)
  */
 void tw_clock_stop(struct tw_clock *clock)
 {
-	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
-		return;
 	hrtimer_cancel(&clock->timer);
 	if (clock->relays)
 		hrtimer_cancel(&clock->relay);

@@ -23,15 +23,28 @@ struct tw_clock;
 struct tw_server;
 
 /**
+ * enum tw_clock_next - what is left to do when the alarm function has returned, and
+ * released its locks
+ * @TW_CLOCK_DONE: nothing
+ * @TW_CLOCK_RESTART: the alarm's hrtimer restarts
+ * @TW_CLOCK_QUEUE: a thread is to call the alarm function again, at once
+ */
+enum tw_clock_next {
+	TW_CLOCK_DONE,
+	TW_CLOCK_RESTART,
+	TW_CLOCK_QUEUE,
+};
+
+/**
  * struct tw_clock_ops - what a clock calls
  * @alarm: the alarm went off. May set it again with tw_clock_resume(), and returns what
- *	that returned. Called in the clock's context; @threaded: by a thread
+ *	that returned, without a lock. Called in the clock's context; @threaded: by a thread
  * @kicked: set the alarm as it should be. Called on the target CPU, in hard interrupt
  * @reconsider: see whether a thread should still call the alarm function. Called in the
  *	clock's context
  */
 struct tw_clock_ops {
-	bool (*alarm)(struct tw_clock *clock, bool threaded);
+	enum tw_clock_next (*alarm)(struct tw_clock *clock, bool threaded);
 	void (*kicked)(struct tw_clock *clock);
 	void (*reconsider)(struct tw_clock *clock);
 };
@@ -83,7 +96,7 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 		   int cpu, const struct tw_clock_ops *ops);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
-bool tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded);
+enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded);
 void tw_clock_unset(struct tw_clock *clock);
 void tw_clock_stop(struct tw_clock *clock);
 bool tw_clock_is_remote(const struct tw_clock *clock);

@@ -15,6 +15,7 @@
 #include <linux/spinlock.h>
 #include <linux/time64.h>
 
+#include "../export.h"
 #include "../param.h"
 #include "debug.h"
 
@@ -49,12 +50,15 @@ bool tw_debug_is_overrun(u64 ns)
 
 	return limit_ms && ns >= limit_ms * NSEC_PER_MSEC;
 }
+TW_EXPORT_FOR_TESTS(tw_debug_is_overrun);
 
 /*
- * Returns true if the function has not been reported for a minute. Of many functions,
- * the one that was reported last of all is forgotten first.
+ * tw_debug_report_due() - has the function not been reported for a minute?
+ * @now: jiffies. It counts as reported from then on
+ *
+ * Of many functions, the one whose report is the oldest is forgotten first.
  */
-static bool debug_report_due(const void *function)
+bool tw_debug_report_due(const void *function, unsigned long now)
 {
 	struct debug_report *report, *oldest = debug_reports;
 	unsigned long flags;
@@ -64,7 +68,7 @@ static bool debug_report_due(const void *function)
 	for (report = debug_reports; report < debug_reports + DEBUG_REPORTS; report++) {
 		if (report->function == function) {
 			oldest = report;
-			due = time_after_eq(jiffies, report->last + 60 * HZ);
+			due = time_after_eq(now, report->last + 60 * HZ);
 			break;
 		}
 		if (!report->function ||
@@ -72,15 +76,16 @@ static bool debug_report_due(const void *function)
 			oldest = report;
 	}
 	if (due)
-		*oldest = (struct debug_report) { function, jiffies };
+		*oldest = (struct debug_report) { function, now };
 	raw_spin_unlock_irqrestore(&debug_reports_lock, flags);
 	return due;
 }
+TW_EXPORT_FOR_TESTS(tw_debug_report_due);
 
 /* tw_debug_report_overrun() - a callback took too long. Once a minute for each */
 noinline void tw_debug_report_overrun(const void *function, u64 ns)
 {
-	if (debug_report_due(function))
+	if (tw_debug_report_due(function, jiffies))
 		pr_warn_ratelimited("callback %ps took %llu ms\n", function,
 				    div_u64(ns, NSEC_PER_MSEC));
 }

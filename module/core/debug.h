@@ -25,6 +25,7 @@
 
 void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
+bool tw_debug_report_due(const void *function, unsigned long now);
 void tw_debug_report_overrun(const void *function, u64 ns);
 
 /* No callback that took less is an overrun, whatever the parameter says. */

@@ -142,7 +142,8 @@ static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int ca
 		/* Without the lock: added to the base's count at the end of the pass. */
 		base->overran++;
 		if (!base->silent)
-			tw_debug_report_overrun(base->last, took);
+			tw_debug_report_overrun(tw_base_culprit(base, base->last),
+						took);
 	}
 	base->stolen = tw_debug_stolen();
 	pass_lock(base, context);
@@ -198,14 +199,16 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 }
 
 /* A function has been called: does it leave the preempt count as it was? */
-static __always_inline void pass_check_count(const void *function, int count)
+static __always_inline void pass_check_count(const struct twheel_base *base,
+					     const void *function, int count)
 {
 	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(function, count);
+		tw_debug_preempt_count(tw_base_culprit(base, function), count);
 }
 
 /* Call a timer's function, and check what it has left behind. */
-static __always_inline void pass_call(struct twheel_timer *timer, twheel_fn function,
+static __always_inline void pass_call(const struct twheel_base *base,
+				      struct twheel_timer *timer, twheel_fn function,
 				      enum twheel_context context, int count)
 {
 #ifdef CONFIG_LOCKDEP
@@ -217,7 +220,7 @@ static __always_inline void pass_call(struct twheel_timer *timer, twheel_fn func
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
-	pass_check_count(function, count);
+	pass_check_count(base, function, count);
 }
 
 /* With the lock: callbacks have returned, and some wait for that. */
@@ -291,7 +294,7 @@ static void pass_call_batch(struct twheel_base *base, unsigned int n,
 	tw_debug_map_acquire(&map, context);
 	base->expire(base->owner, base->given, n);
 	lock_map_release(&map);
-	pass_check_count(base->expire, count);
+	pass_check_count(base, base->expire, count);
 	for (i = 0; start && i < n; i++)
 		tw_trace_expire_exit(base, base->given[i], base->expire,
 				     ktime_get_ns() - start);
@@ -338,8 +341,8 @@ static bool pass_serve_batch(struct twheel_base *base, int count,
 	base->delivered = true;
 	base->slice = PASS_SLICE;
 	base->last = base->expire;
-	/* Timed one by one, a batch is one. */
-	base->group -= min(base->group, base->group_size == 1 ? 1 : n);
+	/* Timed one by one, a batch is one: the group is. */
+	base->group -= min(base->group, n);
 	WRITE_ONCE(base->batched, 0);
 	if (!base->group || base->waiters)
 		*over = pass_serve_break(base, context);
@@ -430,7 +433,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 					      tw_word(base->time) - late);
 			start = ktime_get_ns();
 		}
-		pass_call(timer, function, context, count);
+		pass_call(base, timer, function, context, count);
 		if (all && tw_trace_expiry())
 			tw_trace_expire_exit(base, timer, function,
 					     ktime_get_ns() - start);
@@ -535,7 +538,7 @@ static noinline void pass_call_expired(struct twheel_base *base,
 		return;
 	pass_unlock(base, context);
 	base->expired(base->owner);
-	pass_check_count(base->expired, count);
+	pass_check_count(base, base->expired, count);
 	pass_lock(base, context);
 }
 
@@ -557,9 +560,9 @@ static u64 pass_next_event(struct twheel_base *base)
 	return next;
 }
 
-/* Returns true if the clock is to restart its alarm. */
-static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 mono,
-			bool threaded)
+/* Returns what is left for the clock to do without the lock. */
+static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock,
+				      u64 mono, bool threaded)
 {
 	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
 	u64 next = pass_next_event(base);
@@ -573,11 +576,11 @@ static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 mo
 		tw_clock_hand_over(clock, tw_base_spend(base, base->began, mono,
 							threaded));
 	if (base->stopped)
-		return false;
+		return TW_CLOCK_DONE;
 	if (base->quota)
 		tw_base_return_quota(base);
 	if (next == TW_WHEEL_ASLEEP)
-		return false;
+		return TW_CLOCK_DONE;
 	if (hard)
 		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);
 	/* Not before the present, see tw_clock_resume(). A callback may have set it. */
@@ -586,20 +589,20 @@ static bool pass_finish(struct twheel_base *base, struct tw_clock *clock, u64 mo
 	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
 }
 
-static __always_inline bool pass_run(struct twheel_base *base,
-				     struct tw_clock *clock,
-				     enum twheel_context context, bool threaded,
-				     unsigned int *expiry)
+static __always_inline enum tw_clock_next
+pass_run(struct twheel_base *base, struct tw_clock *clock,
+	 enum twheel_context context, bool threaded, unsigned int *expiry)
 {
 	int count = preempt_count();
-	bool restart, traced;
+	enum tw_clock_next left;
+	bool traced;
 	u64 mono;
 
 	pass_lock(base, context);
 	/* Another pass is on, a thread's or an alarm's: it sets the next alarm. */
 	if (unlikely(base->runner)) {
 		pass_unlock(base, context);
-		return false;
+		return TW_CLOCK_DONE;
 	}
 	tw_expiry_own(base, *expiry);
 	traced = tw_trace_pass_begin(base);
@@ -608,7 +611,7 @@ static __always_inline bool pass_run(struct twheel_base *base,
 	if (unlikely(base->delivered))
 		pass_call_expired(base, context, count);
 	mono = pass_look(base, base->group_size - base->group, context);
-	restart = pass_finish(base, clock, mono, threaded);
+	left = pass_finish(base, clock, mono, threaded);
 	*expiry = tw_expiry_held(base);
 	if (unlikely(traced)) {
 		base->trace.exhausted = base->in_round;
@@ -616,23 +619,23 @@ static __always_inline bool pass_run(struct twheel_base *base,
 		__tw_trace_pass_end(base);
 	}
 	pass_unlock(base, context);
-	return restart;
+	return left;
 }
 
 /* Not inline, so that the compiler has registers for this, the commonest context. */
-static noinline bool pass_run_soft(struct twheel_base *base, struct tw_clock *clock,
-				   bool threaded)
+static noinline enum tw_clock_next
+pass_run_soft(struct twheel_base *base, struct tw_clock *clock, bool threaded)
 {
 	unsigned int expiry = tw_expiry_lock(base);
-	bool restart;
+	enum tw_clock_next left;
 
-	restart = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded, &expiry);
+	left = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded, &expiry);
 	tw_expiry_unlock(base, expiry);
-	return restart;
+	return left;
 }
 
 /* tw_pass_alarm() - the alarm function of every base's clock */
-bool tw_pass_alarm(struct tw_clock *clock, bool threaded)
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock, bool threaded)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);

@@ -5,10 +5,11 @@
 
 #include <linux/types.h>
 
-struct tw_clock;
+#include "clock.h"
+
 struct twheel_base;
 
-bool tw_pass_alarm(struct tw_clock *clock, bool threaded);
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock, bool threaded);
 u64 tw_pass_advance(struct twheel_base *base, u64 now_ns);
 
 #endif /* _TWHEEL_PASS_H */

@@ -362,11 +362,10 @@ tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_timer *t)
 {
 	struct hlist_node *next = t->node.next;
 
+	/* The head is no bucket's, so no bit goes with the last one. */
 	w->expiring.first = next;
 	if (likely(next))
 		next->pprev = &w->expiring.first;
-	else
-		tw_wheel_dequeue_last(w, &w->expiring.first);
 }
 
 #endif /* _TWHEEL_WHEEL_H */
