@@ -5,9 +5,16 @@
  * To join cgroups is slow, and disturbs others: it waits for a grace period, with no fork
  * and no exit meanwhile. So a thread is made only for those who exceed their budgets, and
  * then stays until their last file is closed.
+ *
+ * The kernel freezes no thread of its own with a cgroup. So this one looks for itself, and
+ * waits while its cgroup is frozen. It must not be frozen in the kernel's sense: who closes
+ * a file from elsewhere would wait for it.
  */
+#include <linux/bitops.h>
 #include <linux/cgroup.h>
 #include <linux/err.h>
+#include <linux/freezer.h>
+#include <linux/jiffies.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/task.h>
@@ -15,12 +22,61 @@
 #include "../compat.h"
 #include "server.h"
 
+/* How often the thread of a frozen cgroup looks. Nothing tells it of the end. */
+#define SERVER_LOOK		(HZ / 20 ?: 1)
+
+/*
+ * Is the thread's cgroup frozen? Where freezing is a controller, of version 1, the kernel
+ * tells that of programs only.
+ */
+static bool server_is_frozen(struct tw_server *server)
+{
+	bool frozen;
+
+	spin_lock(&server->lock);
+	frozen = freezing(server->likeness);
+	spin_unlock(&server->lock);
+#ifdef CONFIG_CGROUPS
+	rcu_read_lock();
+	frozen |= test_bit(CGRP_FREEZE, &task_dfl_cgroup(current)->flags);
+	rcu_read_unlock();
+#endif
+	return frozen;
+}
+
+/*
+ * Wait while the cgroup is frozen. Work that is queued behind this can be cancelled
+ * meanwhile, so files can be closed.
+ */
+static void server_thaw(struct kthread_work *work)
+{
+	struct tw_server *server = container_of(work, struct tw_server, thaw);
+
+	while (!READ_ONCE(server->ending) && server_is_frozen(server))
+		schedule_timeout_idle(SERVER_LOOK);
+}
+
+/*
+ * tw_server_waits() - the thread is about to serve: does it have to wait?
+ *
+ * If so, what it queues from now on comes after the wait.
+ */
+bool tw_server_waits(struct tw_server *server)
+{
+	if (!server_is_frozen(server))
+		return false;
+	kthread_queue_work(tw_server_worker(server), &server->thaw);
+	return true;
+}
+
 /* tw_server_init() - a server without a thread, for the caller's cgroups */
 void tw_server_init(struct tw_server *server, unsigned int uid)
 {
 	server->worker = NULL;
 	mutex_init(&server->making_lock);
 	spin_lock_init(&server->lock);
+	kthread_init_work(&server->thaw, server_thaw);
+	server->ending = false;
 	server->uid = uid;
 	/* A thread of a program may end long before the program does. */
 	server->likeness = get_task_struct(current->group_leader);
@@ -29,6 +85,7 @@ void tw_server_init(struct tw_server *server, unsigned int uid)
 /* tw_server_exit() - no base uses it any more */
 void tw_server_exit(struct tw_server *server)
 {
+	WRITE_ONCE(server->ending, true);
 	if (server->worker)
 		kthread_destroy_worker(server->worker);
 	put_task_struct(server->likeness);
