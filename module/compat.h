@@ -18,6 +18,11 @@
 #include <linux/io_uring/cmd.h>
 #endif
 
+/* 6.8, and some before: variables that the compiler need not clear have a mark. */
+#ifndef __uninitialized
+#define __uninitialized
+#endif
+
 /* 6.13: hrtimer_setup() takes the function too; 6.15: hrtimer_init() is gone. */
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
 static inline void hrtimer_setup(struct hrtimer *timer,

@@ -13,6 +13,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "../compat.h"
 #include "batch.h"
 #include "file.h"
 #include "op.h"
@@ -40,81 +41,109 @@ static_assert(BATCH_WORD(state) == BATCH_WORD(result));
 static_assert(BATCH_WORD(slack_ns) == BATCH_WORD(cookie) + 3);
 
 /* The operation @i of an array whose elements may be longer than we know. */
-static union batch_op __user *batch_element(const struct twheel_batch *batch,
-					    u32 i)
+static void __user *batch_element(const struct twheel_batch *batch, u32 i)
 {
 	return u64_to_user_ptr(batch->ops + (u64)i * batch->op_size);
 }
 
 /*
- * Fetch operations. Returns how many could be read.
- * @answered: also make sure that they can be answered, by setting their results to 0. An
- *	answer begins with the flags and ends with the result; every word between them
- *	is on the page of one or the other
+ * Between user_access_begin() and user_access_end(): fetch an operation. All that must be
+ * 0 before it is done comes into one word.
  */
-static __always_inline unsigned int
-batch_fetch(const struct twheel_batch *batch, u32 first, union batch_op *ops,
-	    unsigned int count, bool answered)
+static __always_inline bool batch_get(union batch_op *op,
+				      const union batch_op __user *user)
 {
-	union batch_op __user *user = batch_element(batch, first);
-	unsigned int i = 0;
+	u64 zero, reserved;
 
-#define BATCH_GET(n)	unsafe_get_user(ops[i].word[n], &user->word[n], fault)
-	if (!user_access_begin(user, (size_t)count * batch->op_size))
-		return 0;
-	for (; i < count; i++) {
-		BATCH_GET(0);
-		BATCH_GET(1);
-		BATCH_GET(2);
-		BATCH_GET(3);
-		BATCH_GET(4);
-		BATCH_GET(5);
-		BATCH_GET(6);
-		BATCH_GET(7);
-		if (answered) {
-			unsafe_put_user(ops[i].word[BATCH_WORD(flags)],
-					&user->word[BATCH_WORD(flags)], fault);
-			unsafe_put_user(0, &user->word[BATCH_WORD(result)], fault);
-		}
-		user = (void __user *)user + batch->op_size;
-	}
-fault:
-	user_access_end();
+#define BATCH_GET(n)	unsafe_get_user(op->word[n], &user->word[n], fault)
+	BATCH_GET(0);
+	BATCH_GET(1);
+	BATCH_GET(2);
+	BATCH_GET(3);
+	BATCH_GET(4);
+	BATCH_GET(5);
+	unsafe_get_user(zero, &user->word[BATCH_WORD(result)], fault);
+	unsafe_get_user(reserved, &user->word[BATCH_WORD(reserved)], fault);
+	op->word[BATCH_WORD(result)] = zero | reserved;
 #undef BATCH_GET
-	return i;
+	return true;
+fault:
+	return false;
+}
+
+/*
+ * Likewise: can operations from the first to the last be answered? They are on two pages
+ * at most. An answer begins with the flags and ends with the result.
+ */
+static __always_inline bool batch_probe(const union batch_op *op,
+					union batch_op __user *first,
+					union batch_op __user *last)
+{
+	unsafe_put_user(op->op.flags, &first->op.flags, fault);
+	unsafe_put_user(0, &last->op.result, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Likewise: answer an operation. */
+static __always_inline bool batch_put(const union batch_op *op,
+				      union batch_op __user *user)
+{
+#define BATCH_PUT(n)	unsafe_put_user(op->word[n], &user->word[n], fault)
+	if (op->op.op == TWHEEL_OP_ARM) {
+		BATCH_PUT(BATCH_WORD(id));
+		BATCH_PUT(BATCH_WORD(deadline_ns));
+	} else if (op->op.op == TWHEEL_OP_MODIFY) {
+		BATCH_PUT(BATCH_WORD(deadline_ns));
+	} else if (op->op.op == TWHEEL_OP_QUERY) {
+		BATCH_PUT(BATCH_WORD(cookie));
+		BATCH_PUT(BATCH_WORD(deadline_ns));
+		BATCH_PUT(BATCH_WORD(period_ns));
+		BATCH_PUT(BATCH_WORD(slack_ns));
+	}
+	if (unlikely(op->op.flags & TWHEEL_MONOTONIC))
+		unsafe_put_user(op->op.flags, &user->op.flags, fault);
+	BATCH_PUT(BATCH_WORD(result));
+#undef BATCH_PUT
+	return true;
+fault:
+	return false;
+}
+
+/* Fetch operations. Returns how many could be read; 0 if they cannot all be answered. */
+static unsigned int batch_fetch(const struct twheel_batch *batch, u32 first,
+				union batch_op *ops, unsigned int count)
+{
+	void __user *begin = batch_element(batch, first), *user = begin;
+	const union batch_op *end = ops + count;
+	const size_t size = batch->op_size;
+	union batch_op *op = ops;
+
+	if (!user_access_begin(begin, count * size))
+		return 0;
+	for (; op < end && batch_get(op, user); op++)
+		user += size;
+	if (op > ops && !batch_probe(ops, begin, user - size))
+		op = ops;
+	user_access_end();
+	return op - ops;
 }
 
 /* Answer operations. Returns how many could be answered. */
 static unsigned int batch_answer(const struct twheel_batch *batch, u32 first,
 				 const union batch_op *ops, unsigned int count)
 {
-	union batch_op __user *user = batch_element(batch, first);
-	unsigned int i = 0;
+	void __user *user = batch_element(batch, first);
+	const union batch_op *end = ops + count, *op = ops;
+	const size_t size = batch->op_size;
 
-#define BATCH_PUT(n)	unsafe_put_user(ops[i].word[n], &user->word[n], fault)
-	if (!user_access_begin(user, (size_t)count * batch->op_size))
+	if (!user_access_begin(user, count * size))
 		return 0;
-	for (; i < count; i++) {
-		if (ops[i].op.op == TWHEEL_OP_ARM) {
-			BATCH_PUT(BATCH_WORD(id));
-			BATCH_PUT(BATCH_WORD(deadline_ns));
-		} else if (ops[i].op.op == TWHEEL_OP_MODIFY) {
-			BATCH_PUT(BATCH_WORD(deadline_ns));
-		} else if (ops[i].op.op == TWHEEL_OP_QUERY) {
-			BATCH_PUT(BATCH_WORD(cookie));
-			BATCH_PUT(BATCH_WORD(deadline_ns));
-			BATCH_PUT(BATCH_WORD(period_ns));
-			BATCH_PUT(BATCH_WORD(slack_ns));
-		}
-		if (unlikely(ops[i].op.flags & TWHEEL_MONOTONIC))
-			unsafe_put_user(ops[i].op.flags, &user->op.flags, fault);
-		BATCH_PUT(BATCH_WORD(result));
-		user = (void __user *)user + batch->op_size;
-	}
-fault:
+	for (; op < end && batch_put(op, user); op++)
+		user += size;
 	user_access_end();
-#undef BATCH_PUT
-	return i;
+	return op - ops;
 }
 
 /* Cancel timers whose identifiers the program cannot get: its memory went away. */
@@ -129,32 +158,43 @@ static void batch_undo(struct tw_file *file, union batch_op *ops,
 		};
 
 		if (ops[i].op.op == TWHEEL_OP_ARM && !ops[i].op.result)
-			tw_op_run(file, &op, 1);
+			tw_op_run_one(file, &op);
 	}
 }
 
-/*
- * Elements may be longer than the kernel knows. Returns how many from @first on have
- * only zeroes in the rest, or an error if the first has not.
- */
+/* An element may be longer than the kernel knows: there must be only zeroes in the rest. */
+static int batch_check_tail(union batch_op __user *element, size_t size)
+{
+	int ret = check_zeroed_user(element + 1, size - sizeof(*element));
+
+	return ret == 1 ? 0 : ret ?: -E2BIG;
+}
+
+/* Returns how many from @first on have such a rest, or an error if the first has not. */
 static int batch_count_empty_tails(const struct twheel_batch *batch, u32 first,
 				   unsigned int count)
 {
 	unsigned int i;
 
 	for (i = 0; i < count; i++) {
-		void __user *tail = batch_element(batch, first + i) + 1;
-		int ret;
+		int ret = batch_check_tail(batch_element(batch, first + i),
+					   batch->op_size);
 
-		ret = check_zeroed_user(tail, batch->op_size -
-					sizeof(union batch_op));
-		if (ret == 1)
-			continue;
-		if (i)
-			break;
-		return ret ?: -E2BIG;
+		if (ret)
+			return i ?: ret;
 	}
 	return i;
+}
+
+/*
+ * How many operations from @first on are tried together. They span a page at most, so they
+ * are on two.
+ */
+static unsigned int batch_chunk(const struct twheel_batch *batch, u32 first)
+{
+	BUILD_BUG_ON(BATCH_OP_SIZE_MAX > PAGE_SIZE);
+	return min3(batch->count - first, TW_RUN_MAX,
+		    (u32)(BATCH_OP_SIZE_MAX / batch->op_size));
 }
 
 /*
@@ -165,14 +205,14 @@ static unsigned int batch_do_chunk(struct tw_file *file,
 				   const struct twheel_batch *batch, u32 first,
 				   union batch_op *ops)
 {
-	unsigned int count = min(batch->count - first, TW_BATCH_CHUNK);
+	unsigned int count = batch_chunk(batch, first);
 	unsigned int fetched, answered;
 	int ret;
 
 	if (unlikely(batch->op_size > sizeof(*ops))) {
 		ret = batch_count_empty_tails(batch, first, count);
 		if (ret == -E2BIG) {
-			fetched = batch_fetch(batch, first, ops, 1, true);
+			fetched = batch_fetch(batch, first, ops, 1);
 			ops[0].op = (struct twheel_op) { .result = ret };
 			return fetched ? batch_answer(batch, first, ops, 1) : 0;
 		}
@@ -180,7 +220,10 @@ static unsigned int batch_do_chunk(struct tw_file *file,
 			return 0;
 		count = ret;
 	}
-	fetched = batch_fetch(batch, first, ops, count, true);
+	fetched = batch_fetch(batch, first, ops, count);
+	/* The first may be on a page that can be written, unlike the last. */
+	if (unlikely(!fetched))
+		fetched = batch_fetch(batch, first, ops, 1);
 	tw_op_run(file, &ops[0].op, fetched);
 	answered = batch_answer(batch, first, ops, fetched);
 	if (unlikely(answered < fetched))
@@ -188,18 +231,21 @@ static unsigned int batch_do_chunk(struct tw_file *file,
 	return answered;
 }
 
-/* A file keeps one buffer, because allocating one for each batch costs more. */
-static union batch_op *batch_get_buffer(struct tw_file *file)
+/*
+ * tw_batch_get_buffer() - TW_BATCH_BUFFER bytes, until tw_batch_put_buffer(); or NULL
+ *
+ * A file keeps one buffer, because allocating one for each batch costs more.
+ */
+void *tw_batch_get_buffer(struct tw_file *file)
 {
-	union batch_op *ops = xchg(&file->buffer, NULL);
+	void *buffer = xchg(&file->buffer, NULL);
 
-	return ops ?: kmalloc_array(TW_BATCH_CHUNK, sizeof(*ops),
-				    GFP_KERNEL_ACCOUNT);
+	return buffer ?: kmalloc(TW_BATCH_BUFFER, GFP_KERNEL_ACCOUNT);
 }
 
-static void batch_put_buffer(struct tw_file *file, union batch_op *ops)
+void tw_batch_put_buffer(struct tw_file *file, void *buffer)
 {
-	kfree(xchg(&file->buffer, ops));
+	kfree(xchg(&file->buffer, buffer));
 }
 
 /*
@@ -219,7 +265,7 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 	    !IS_ALIGNED(batch->op_size, sizeof(u64)))
 		return -EINVAL;
 
-	ops = batch_get_buffer(file);
+	ops = tw_batch_get_buffer(file);
 	if (!ops)
 		return -ENOMEM;
 	while (done < batch->count) {
@@ -231,49 +277,72 @@ long tw_batch(struct tw_file *file, const struct twheel_batch *batch)
 			break;
 		cond_resched();
 	}
-	batch_put_buffer(file, ops);
+	tw_batch_put_buffer(file, ops);
 	if (!done && batch->count)
 		return -EFAULT;
 	return done;
 }
 
+static __always_inline bool batch_fetch_one(union batch_op *op, union batch_op __user *user,
+					    bool answered)
+{
+	bool there;
+
+	if (!user_access_begin(user, sizeof(*user)))
+		return false;
+	there = batch_get(op, user) && (!answered || batch_probe(op, user, user));
+	user_access_end();
+	return there;
+}
+
+static __always_inline bool batch_answer_one(const union batch_op *op,
+					     union batch_op __user *user)
+{
+	bool there;
+
+	if (!user_access_begin(user, sizeof(*user)))
+		return false;
+	there = batch_put(op, user);
+	user_access_end();
+	return there;
+}
+
 /*
  * tw_batch_one() - the ioctl of one operation
- * @user: the operation
+ * @arg: the operation
  * @size: its size, as the program knows it
  * @code: which operation
- * @answered: the program gets an answer in @user
+ * @answered: the program gets an answer in @arg
  *
  * Return: the result of the operation, or an error.
  */
-long tw_batch_one(struct tw_file *file, void __user *user, size_t size,
+long tw_batch_one(struct tw_file *file, void __user *arg, size_t size,
 		  u32 code, bool answered)
 {
-	const struct twheel_batch batch = {
-		.ops = (uintptr_t)user, .op_size = size, .count = 1,
-	};
-	union batch_op ops[1];
+	union batch_op __user *user = arg;
+	union batch_op op __uninitialized;
 	int ret;
 
-	if (unlikely(size > sizeof(*ops))) {
-		ret = batch_count_empty_tails(&batch, 0, 1);
-		if (ret < 0)
+	if (unlikely(size > sizeof(op))) {
+		ret = batch_check_tail(user, size);
+		if (ret)
 			return ret;
 	}
-	if (!(answered ? batch_fetch(&batch, 0, ops, 1, true) :
-			 batch_fetch(&batch, 0, ops, 1, false)))
+	if (unlikely(!batch_fetch_one(&op, user, answered)))
 		return -EFAULT;
-	if (ops->op.op)
+	if (unlikely(op.op.op))
 		return -EINVAL;
-	ops->op.op = code;
-	tw_op_run(file, &ops->op, 1);
-	ret = ops->op.result;
+	op.op.op = code;
+	tw_op_run_one(file, &op.op);
+	ret = op.op.result;
 	if (ret < 0 || !answered)
 		return ret;
-	ops->op.result = 0;
-	if (unlikely(!batch_answer(&batch, 0, ops, 1))) {
-		ops->op.result = ret;
-		batch_undo(file, ops, 1);
+	op.op.result = 0;
+	/* Or the compiler keeps the address of each word in a register. */
+	OPTIMIZER_HIDE_VAR(user);
+	if (unlikely(!batch_answer_one(&op, user))) {
+		op.op.result = ret;
+		batch_undo(file, &op, 1);
 		return -EFAULT;
 	}
 	return ret;

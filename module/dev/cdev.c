@@ -6,7 +6,6 @@
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
-#include <linux/nospec.h>
 #include <linux/poll.h>
 #include <linux/seq_file.h>
 #include <linux/uaccess.h>
@@ -20,6 +19,7 @@
 #include "cdev.h"
 #include "event.h"
 #include "file.h"
+#include "many.h"
 #include "op.h"
 #include "ring.h"
 #include "setup.h"
@@ -34,6 +34,8 @@ static_assert(sizeof(struct twheel_event) == TWHEEL_EVENT_SIZE_0);
 static_assert(sizeof(struct twheel_info) == 176);
 static_assert(sizeof(struct twheel_batch) == 32);
 static_assert(sizeof(struct twheel_cancel_all) == 16);
+static_assert(sizeof(struct twheel_new) == 16);
+static_assert(sizeof(struct twheel_many) == 32);
 static_assert(sizeof(struct twheel_file_stats) == 632);
 
 /*
@@ -46,6 +48,7 @@ static_assert(sizeof(struct twheel_file_stats) == 632);
 #define CDEV_BATCH_SIZE	32
 #define CDEV_CANCEL_ALL_SIZE	16
 #define CDEV_STATS_SIZE	632
+#define CDEV_MANY_SIZE	32
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -303,25 +306,49 @@ static long cdev_ioctl_cancel_all(struct tw_file *file, void __user *arg,
 	return tw_op_cancel_all(file);
 }
 
+static __always_inline long
+cdev_run_many(struct tw_file *file, void __user *arg, size_t size,
+	      long (*run)(struct tw_file *file, const struct twheel_many *many))
+{
+	struct twheel_many many;
+	int ret;
+
+	ret = copy_struct_from_user(&many, sizeof(many), arg, size);
+	return ret ?: run(file, &many);
+}
+
+static long cdev_ioctl_arm_many(struct tw_file *file, void __user *arg, size_t size)
+{
+	return cdev_run_many(file, arg, size, tw_many_arm);
+}
+
+static long cdev_ioctl_cancel_many(struct tw_file *file, void __user *arg, size_t size)
+{
+	return cdev_run_many(file, arg, size, tw_many_cancel);
+}
+
 /**
  * struct cdev_command - an ioctl
- * @dir: its direction
- * @writes: it needs a descriptor that is open for writing
+ * @number: its number, with the size of its structure as this kernel knows it
  * @size: the size of its structure when it was first published
+ * @needs: how the descriptor must be open: FMODE_WRITE, or 0
  * @run: the function that does it
  */
 struct cdev_command {
-	unsigned int dir;
-	bool writes;
-	size_t size;
+	unsigned int number;
+	unsigned int size;
+	fmode_t needs;
 	long (*run)(struct tw_file *file, void __user *arg, size_t size);
 };
 
 #define CDEV_COMMAND(cmd, bytes, fn, write)				\
-	[_IOC_NR(cmd)] = { .dir = _IOC_DIR(cmd), .size = (bytes),	\
-			   .run = (fn), .writes = (write) }
+	[_IOC_NR(cmd)] = { .number = (cmd), .size = (bytes),		\
+			   .run = (fn), .needs = (write) ? FMODE_WRITE : 0 }
 
-static const struct cdev_command cdev_commands[] = {
+/* A power of two: an index that a program chose stays within, in speculation, too. */
+#define CDEV_COMMANDS	16
+
+static const struct cdev_command cdev_commands[CDEV_COMMANDS] = {
 	CDEV_COMMAND(TWHEEL_IOC_INFO, CDEV_INFO_SIZE, cdev_ioctl_info, false),
 	CDEV_COMMAND(TWHEEL_IOC_SETUP, CDEV_SETUP_SIZE, cdev_ioctl_setup, false),
 	CDEV_COMMAND(TWHEEL_IOC_ARM, CDEV_OP_SIZE, cdev_ioctl_arm, true),
@@ -333,29 +360,33 @@ static const struct cdev_command cdev_commands[] = {
 	CDEV_COMMAND(TWHEEL_IOC_BATCH, CDEV_BATCH_SIZE, cdev_ioctl_batch, true),
 	CDEV_COMMAND(TWHEEL_IOC_KICK, CDEV_OP_SIZE, cdev_ioctl_kick, true),
 	CDEV_COMMAND(TWHEEL_IOC_STATS, CDEV_STATS_SIZE, cdev_ioctl_stats, false),
+	CDEV_COMMAND(TWHEEL_IOC_ARM_MANY, CDEV_MANY_SIZE, cdev_ioctl_arm_many, true),
+	CDEV_COMMAND(TWHEEL_IOC_CANCEL_MANY, CDEV_MANY_SIZE, cdev_ioctl_cancel_many, true),
 };
+
+/* Is it this command, as a program knows it that was built with another size? */
+static bool cdev_is_command(const struct cdev_command *command, unsigned int cmd)
+{
+	const unsigned int size = _IOC(0, 0, 0, _IOC_SIZEMASK);
+
+	return !((command->number ^ cmd) & ~size);
+}
 
 /*
  * The command of a number, or an ERR_PTR: -ENOTTY, -EINVAL (its structure is too short),
  * -EBADF (the descriptor is not open for writing).
  */
-static const struct cdev_command *cdev_find_command(const struct file *filp,
-						    unsigned int cmd)
+static __always_inline const struct cdev_command *
+cdev_find_command(const struct file *filp, unsigned int cmd)
 {
-	const struct cdev_command *command;
-	unsigned int nr = _IOC_NR(cmd);
+	const struct cdev_command *command = &cdev_commands[_IOC_NR(cmd) % CDEV_COMMANDS];
 
-	if (_IOC_TYPE(cmd) != TWHEEL_IOC_TYPE ||
-	    nr >= ARRAY_SIZE(cdev_commands))
-		return ERR_PTR(-ENOTTY);
-	command = &cdev_commands[array_index_nospec(nr,
-						    ARRAY_SIZE(cdev_commands))];
 	/* Some numbers have no command any more. */
-	if (!command->run || _IOC_DIR(cmd) != command->dir)
+	if (unlikely(!command->run || !cdev_is_command(command, cmd)))
 		return ERR_PTR(-ENOTTY);
-	if (_IOC_SIZE(cmd) < command->size)
+	if (unlikely(_IOC_SIZE(cmd) < command->size))
 		return ERR_PTR(-EINVAL);
-	if (command->writes && !(filp->f_mode & FMODE_WRITE))
+	if (unlikely(command->needs & ~filp->f_mode))
 		return ERR_PTR(-EBADF);
 	return command;
 }

@@ -34,6 +34,7 @@
 #include "cell.h"
 #include "look.h"
 #include "ring.h"
+#include "run.h"
 #include "word.h"
 
 static u64 cell_word(const struct tw_entry *entry, u32 state, u64 ticks)

@@ -13,6 +13,7 @@
 #include <linux/spinlock.h>
 #include <linux/vmalloc.h>
 
+#include "../api/timer.h"
 #include "entry.h"
 
 #define TW_CHUNK_BYTES	(TW_CHUNK_ENTRIES * sizeof(struct tw_entry))
@@ -81,7 +82,7 @@ static struct tw_entry *entry_new_chunk(u32 index, struct twheel *wheel)
 		struct tw_entry *entry = &chunk[i];
 
 		/* Once for all: an entry's timer is armed again and again. */
-		twheel_timer_init(&entry->timer, wheel, NULL);
+		tw_timer_init_new(&entry->timer, wheel);
 		entry->tag = 1ULL << 32 | (index + i);
 		entry->free = entry + 1;
 	}

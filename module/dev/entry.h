@@ -176,12 +176,11 @@ static inline struct tw_entry *tw_entries_get(struct tw_entries *entries)
 	return entry;
 }
 
-/* tw_entries_put() - free an entry; its identifier is void from now on */
-static inline void tw_entries_put(struct tw_entries *entries,
-				  struct tw_entry *entry)
+/* tw_entries_put_id() - free the entry of an identifier, which is void from now on */
+static inline void tw_entries_put_id(struct tw_entries *entries,
+				     struct tw_entry *entry, u64 id)
 {
-	u64 id = tw_entry_id(entry) + (1ULL << 32);
-
+	id += 1ULL << 32;
 	/* The generation is never 0. */
 	if (unlikely(!(id >> 32)))
 		id += 1ULL << 32;
@@ -191,34 +190,49 @@ static inline void tw_entries_put(struct tw_entries *entries,
 	entries->free = entry;
 }
 
+/* tw_entries_put() - free an entry; its identifier is void from now on */
+static inline void tw_entries_put(struct tw_entries *entries,
+				  struct tw_entry *entry)
+{
+	tw_entries_put_id(entries, entry, tw_entry_id(entry));
+}
+
+/*
+ * tw_entries_look_up() - the entry that an identifier would have, or NULL
+ *
+ * tw_entry_is_armed() tells whether it has. An entry stays where it is, so
+ * that can be asked later.
+ */
+static inline struct tw_entry *tw_entries_look_up(const struct tw_entries *entries, u64 id)
+{
+	u32 index = lower_32_bits(id);
+
+	return likely(index < entries->count) ? tw_entries_at(entries, index) : NULL;
+}
+
+/* tw_entry_prefetch() - an entry will be looked at soon. It may be NULL */
+static inline void tw_entry_prefetch(const struct tw_entry *entry)
+{
+	/* The size of an entry is no multiple of a cache line. */
+	prefetchw(entry);
+	prefetchw(&entry->deadline_ns);
+}
+
+/* Has this entry that identifier, and a timer that was last seen pending? */
+static inline bool tw_entry_is_armed(const struct tw_entry *entry, u64 id)
+{
+	return likely(entry) &&
+	       likely(entry->tag == (id | TW_ENTRY_TAG(TW_ENTRY_ARMED)));
+}
+
 /* tw_entries_find() - the entry that an identifier names; NULL if it is void */
 static inline struct tw_entry *tw_entries_find(const struct tw_entries *entries,
 					       u64 id)
 {
-	u32 index = lower_32_bits(id);
-	struct tw_entry *entry;
+	struct tw_entry *entry = tw_entries_look_up(entries, id);
 
-	if (unlikely(index >= entries->count))
-		return NULL;
-	entry = tw_entries_at(entries, index);
-	if (likely(entry->tag == (id | TW_ENTRY_TAG(TW_ENTRY_ARMED))))
-		return entry;
-	return tw_entry_id(entry) == id && tw_entry_is_live(entry) ? entry :
-								    NULL;
-}
-
-/* tw_entries_prefetch() - tw_entries_find() will be called soon */
-static inline void tw_entries_prefetch(const struct tw_entries *entries, u64 id)
-{
-	u32 index = lower_32_bits(id);
-	struct tw_entry *entry;
-
-	if (index >= entries->count)
-		return;
-	entry = tw_entries_at(entries, index);
-	/* The size of an entry is no multiple of a cache line. */
-	prefetchw(entry);
-	prefetchw(&entry->deadline_ns);
+	return entry && tw_entry_id(entry) == id && tw_entry_is_live(entry) ? entry :
+									     NULL;
 }
 
 /* The first entry of a queue, or NULL. */

@@ -29,6 +29,8 @@ struct tw_store_ops;
  * @wheel: the wheel; NULL until the file is set up or its first timer armed
  * @delay_wheel: on CLOCK_REALTIME and CLOCK_TAI, the wheel on CLOCK_MONOTONIC of timers armed for a
  *	delay; NULL until the first of them is armed
+ * @table_wheel: the wheel, if it has all timers of the file and they are in a table:
+ *	operations hold its lock as well. Otherwise NULL
  * @tick_ns: the tick of its wheels
  * @clockid: the clock of @wheel
  * @ops: what is done to its timers; changes at most once, when @wheel is set
@@ -63,6 +65,7 @@ struct tw_file {
 	u64 bytes;
 	struct twheel *wheel;
 	struct twheel *delay_wheel;
+	struct twheel *table_wheel;
 	u64 tick_ns;
 	u32 clockid;
 	const struct tw_store_ops *ops;

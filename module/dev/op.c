@@ -3,15 +3,17 @@
  * Operations on the timers of an open file, several under one hold of its lock. A
  * single one is done in the same way.
  *
- * The table is called directly, so that the compiler inlines it: this is the hot path.
+ * What most programs do to most timers of a table is inline: this is the hot path.
  */
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 
+#include "../compat.h"
 #include "file.h"
 #include "op.h"
+#include "run.h"
 #include "setup.h"
 #include "store.h"
 #include "table.h"
@@ -19,21 +21,16 @@
 /* How many entries "cancel all" visits under one hold of the lock. */
 #define OP_CANCEL_SLICE	64
 
-/* How many operations ahead an entry is fetched from memory. */
-#define OP_PREFETCH	8
-
 #define OP_SET_FLAGS	(TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE)
 
 /* Are the times of an operation valid, which may begin or change a timer? */
-static __always_inline bool op_times_valid(const struct tw_file *file,
-					   const struct twheel_op *op)
+static bool op_times_valid(const struct tw_file *file, const struct twheel_op *op)
 {
 	if ((op->deadline_ns | op->period_ns | op->slack_ns) > TWHEEL_DELAY_NEVER ||
 	    (op->period_ns && op->period_ns < file->tick_ns))
 		return false;
 	/* Every other clock is that one, or can be set. */
-	return likely(!(op->flags & TWHEEL_MONOTONIC)) ||
-	       file->clockid != CLOCK_BOOTTIME;
+	return !(op->flags & TWHEEL_MONOTONIC) || file->clockid != CLOCK_BOOTTIME;
 }
 
 /* Does an operation say nothing but which timer it is for? */
@@ -44,7 +41,7 @@ static __always_inline bool op_is_bare(const struct twheel_op *op)
 }
 
 /* The program may have armed a timer without a call. */
-static noinline struct tw_entry *op_adopt(struct tw_file *file, u64 id)
+static struct tw_entry *op_adopt(struct tw_file *file, u64 id)
 {
 	if (!file->ops->adopt)
 		return NULL;
@@ -53,15 +50,15 @@ static noinline struct tw_entry *op_adopt(struct tw_file *file, u64 id)
 }
 
 /* The entry of the timer that an identifier names, or NULL. */
-static __always_inline struct tw_entry *op_find(struct tw_file *file, u64 id)
+static struct tw_entry *op_find(struct tw_file *file, u64 id)
 {
 	struct tw_entry *entry = tw_entries_find(&file->entries, id);
 
-	return likely(entry) ? entry : op_adopt(file, id);
+	return entry ?: op_adopt(file, id);
 }
 
 /* Modify the timer that @op->id names; if there is none, arm a new one. */
-static noinline int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
+static int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_entry *entry = op_find(file, op->id);
@@ -77,41 +74,70 @@ static noinline int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
 	return ret;
 }
 
-static int op_arm(struct tw_run *run, struct twheel_op *op)
+/* tw_op_arm() - TWHEEL_IOC_ARM, for any timer of any file */
+int tw_op_arm(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 
 	if (op->flags & ~(TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY) ||
 	    !op_times_valid(file, op))
 		return -EINVAL;
-	if (unlikely(op->flags & TWHEEL_OR_MODIFY))
-		return op_arm_or_modify(run, op);
-	return likely(file->ops == &tw_table_ops) ? tw_table_arm(run, op) :
-						    file->ops->arm(run, op);
+	return op->flags & TWHEEL_OR_MODIFY ? op_arm_or_modify(run, op) :
+					      file->ops->arm(run, op);
 }
 
-static __always_inline int op_cancel_entry(struct tw_run *run,
-					   struct tw_entry *entry)
+/* The deadline that an operation asks for, in a plain run. */
+static __always_inline u64 op_deadline_plain(struct tw_run *run,
+					     const struct twheel_op *op)
 {
-	const struct tw_store_ops *ops = run->file->ops;
-
-	return likely(ops == &tw_table_ops) ? tw_table_cancel(run, entry) :
-					      ops->cancel(run, entry);
+	return op->flags & TWHEEL_ABS ? op->deadline_ns :
+					tw_run_after(run, op->deadline_ns);
 }
 
-static int op_cancel(struct tw_run *run, const struct twheel_op *op)
+/* Most arms take the short way: one comparison tells them from all others. */
+static __always_inline int op_arm(struct tw_run *run, struct twheel_op *op)
 {
-	struct tw_entry *entry;
+	struct tw_file *file = run->file;
+	u64 deadline;
+	int ret;
 
-	if (!op_is_bare(op))
+	if (unlikely(!run->plain || op->flags & ~TWHEEL_ABS ||
+		     op->id | op->period_ns | op->slack_ns ||
+		     op->deadline_ns > TWHEEL_DELAY_NEVER))
+		return tw_op_arm(run, op);
+	if (unlikely(file->timers >= file->max_timers))
+		return -ENOSPC;
+	deadline = op_deadline_plain(run, op);
+	ret = tw_table_arm_plain(file, deadline, op->cookie, &op->id);
+	if (unlikely(ret))
+		return ret;
+	op->deadline_ns = deadline;
+	file->timers++;
+	file->armed++;
+	return 0;
+}
+
+/* tw_op_cancel() - TWHEEL_IOC_CANCEL, for any timer of any file */
+int tw_op_cancel(struct tw_run *run, u64 id)
+{
+	struct tw_entry *entry = op_find(run->file, id);
+
+	return entry ? run->file->ops->cancel(run, entry) : -ENOENT;
+}
+
+/* As op_arm(). */
+static __always_inline int op_cancel(struct tw_run *run, const struct twheel_op *op,
+				     struct tw_entry *entry)
+{
+	if (unlikely(!op_is_bare(op)))
 		return -EINVAL;
-	entry = op_find(run->file, op->id);
-	return likely(entry) ? op_cancel_entry(run, entry) : -ENOENT;
+	if (likely(run->plain && tw_table_cancel_plain(run, entry, op->id)))
+		return 0;
+	return tw_op_cancel(run, op->id);
 }
 
-static int op_modify(struct tw_run *run, struct twheel_op *op)
+static noinline int op_modify_any(struct tw_run *run, struct twheel_op *op)
 {
-	const struct tw_store_ops *ops = run->file->ops;
 	struct tw_entry *entry;
 
 	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER | TWHEEL_MONOTONIC | OP_SET_FLAGS) ||
@@ -122,13 +148,29 @@ static int op_modify(struct tw_run *run, struct twheel_op *op)
 	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
 		return -EINVAL;
 	entry = op_find(run->file, op->id);
-	if (!entry)
-		return -ENOENT;
-	return likely(ops == &tw_table_ops) ? tw_table_modify(run, entry, op) :
-					      ops->modify(run, entry, op);
+	return entry ? run->file->ops->modify(run, entry, op) : -ENOENT;
 }
 
-static int op_query(struct tw_run *run, struct twheel_op *op)
+/* As op_arm(). */
+static __always_inline int op_modify(struct tw_run *run, struct twheel_op *op,
+				     struct tw_entry *entry)
+{
+	u64 deadline;
+	int ret;
+
+	if (unlikely(!run->plain || op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
+		     op->cookie | op->period_ns | op->slack_ns ||
+		     op->deadline_ns > TWHEEL_DELAY_NEVER))
+		return op_modify_any(run, op);
+	deadline = op_deadline_plain(run, op);
+	ret = tw_table_modify_plain(entry, op->id, &deadline, op->flags & TWHEEL_LATER);
+	if (unlikely(ret == TW_NEEDS_CARE))
+		return op_modify_any(run, op);
+	op->deadline_ns = deadline;
+	return ret;
+}
+
+static noinline int op_query(struct tw_run *run, struct twheel_op *op)
 {
 	struct tw_entry *entry;
 	u64 deadline;
@@ -152,7 +194,7 @@ static int op_query(struct tw_run *run, struct twheel_op *op)
 	return 0;
 }
 
-static int op_kick(struct tw_run *run, const struct twheel_op *op)
+static noinline int op_kick(struct tw_run *run, const struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_entry *entry;
@@ -165,17 +207,27 @@ static int op_kick(struct tw_run *run, const struct twheel_op *op)
 	return entry ? file->ops->kick(run, entry) : -ENOENT;
 }
 
-static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op)
+/* The entry that an operation's identifier would have. Arming looks for none. */
+static __always_inline struct tw_entry *op_look_up(struct tw_file *file,
+						   const struct twheel_op *op)
 {
-	if (unlikely(op->reserved || op->result || op->state))
+	return op->op == TWHEEL_OP_ARM ? NULL :
+					 tw_entries_look_up(&file->entries, op->id);
+}
+
+/* @entry: the entry that its identifier would have */
+static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op,
+				      struct tw_entry *entry)
+{
+	if (unlikely(op->result || op->state))
 		return -EINVAL;
 	/* Compared one by one: a mispredicted jump table costs more. */
 	if (op->op == TWHEEL_OP_ARM)
 		return op_arm(run, op);
 	if (op->op == TWHEEL_OP_CANCEL)
-		return op_cancel(run, op);
+		return op_cancel(run, op, entry);
 	if (op->op == TWHEEL_OP_MODIFY)
-		return op_modify(run, op);
+		return op_modify(run, op, entry);
 	if (op->op == TWHEEL_OP_QUERY)
 		return op_query(run, op);
 	if (op->op == TWHEEL_OP_KICK)
@@ -183,73 +235,71 @@ static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op)
 	return -EINVAL;
 }
 
-/* With the file's lock: begin to do operations. */
-static __always_inline void op_run_begin(struct tw_run *run)
-{
-	struct tw_file *file = run->file;
-
-	/* For the clock that the file has now: it may have been set up meanwhile. */
-	run->offset = tw_file_offset(file, false);
-	run->delay_offset = run->offset;
-	if (unlikely(tw_file_clock_steps(file)))
-		run->delay_offset = tw_file_offset(file, true);
-	run->shifted = run->offset || run->delay_offset;
-	if (likely(file->ops == &tw_table_ops))
-		tw_table_hold(run);
-}
-
 /*
- * Do as many operations as possible under one hold of the lock. Returns how many are
- * done. If that is not all, the next one's result says what it needs.
+ * Do up to a chunk of operations under one hold of the lock. Returns how many are done.
+ * If that is not all, the next one's result says what it needs.
  */
 static unsigned int op_run_some(struct tw_file *file, struct twheel_op *ops,
 				unsigned int count)
 {
-	struct tw_run run = { .file = file };
-	struct twheel_op *op, *end = ops + count;
+	struct tw_entry *entries[TW_RUN_MAX] __uninitialized;
+	struct tw_run run __uninitialized;
+	unsigned int i;
 
-	spin_lock_bh(&file->lock);
-	op_run_begin(&run);
-	for (op = ops; op < end; op++) {
-		/* With millions of timers each entry is a cache miss. */
-		if (op + OP_PREFETCH < end &&
-		    op[OP_PREFETCH].op != TWHEEL_OP_ARM)
-			tw_entries_prefetch(&file->entries, op[OP_PREFETCH].id);
-		op->result = op_run_one(&run, op);
-		if (unlikely(op->result == TW_NEEDS_ROOM ||
-			     op->result == TW_NEEDS_DELAY_WHEEL))
+	tw_run_begin(&run, file);
+	/* With millions of timers each entry is a cache miss: have them all come. */
+	for (i = 0; i < count; i++) {
+		entries[i] = op_look_up(file, &ops[i]);
+		tw_entry_prefetch(entries[i]);
+	}
+	for (i = 0; i < count; i++) {
+		ops[i].result = op_run_one(&run, &ops[i], entries[i]);
+		if (unlikely(tw_run_has_need(ops[i].result)))
 			break;
 	}
-	tw_table_release(&run);
-	spin_unlock_bh(&file->lock);
-	return op - ops;
+	tw_run_end(&run);
+	return i;
+}
+
+/* tw_op_provide() - make what an operation needs. Return: 0 if it can be done now, or its result */
+int tw_op_provide(struct tw_file *file, int need)
+{
+	return need == TW_NEEDS_ROOM ? tw_setup_make_room(file) :
+				       tw_setup_make_delay_wheel(file);
 }
 
 /*
  * tw_op_run() - do operations
- * @ops: each gets a result, and an arm or a query what it fills in
- * @count: how many; few enough to be done under one spinlock
+ * @ops: each gets a result, and an arm or a query what it fills in. &twheel_op.reserved is
+ *	not looked at
+ * @count: how many, at most TW_RUN_MAX
  *
  * Context: process, may sleep.
  */
 void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 {
-	unsigned int done = 0;
+	struct twheel_op *end = ops + count;
 
-	for (;;) {
-		int ret;
-
-		done += op_run_some(file, ops + done, count - done);
-		if (done == count)
-			return;
-		if (ops[done].result == TW_NEEDS_ROOM)
-			ret = tw_setup_make_room(file);
-		else
-			ret = tw_setup_make_delay_wheel(file);
-		ops[done].result = ret;
-		if (ret)
-			done++;
+	while ((ops += op_run_some(file, ops, end - ops)) < end) {
+		ops->result = tw_op_provide(file, ops->result);
+		if (ops->result)
+			ops++;
 	}
+}
+
+/* tw_op_run_one() - tw_op_run() for one operation */
+void tw_op_run_one(struct tw_file *file, struct twheel_op *op)
+{
+	struct tw_run run __uninitialized;
+
+	do {
+		tw_run_begin(&run, file);
+		op->result = op_run_one(&run, op, op_look_up(file, op));
+		tw_run_end(&run);
+		if (likely(!tw_run_has_need(op->result)))
+			return;
+		op->result = tw_op_provide(file, op->result);
+	} while (!op->result);
 }
 
 /* tw_op_cancel_all() - TWHEEL_IOC_CANCEL_ALL. Return: how many timers ended. */
@@ -271,7 +321,7 @@ int tw_op_cancel_all(struct tw_file *file)
 			if (file->ops->adopt)
 				file->ops->adopt(file, i);
 			if (tw_entry_is_live(entry))
-				done += op_cancel_entry(&run, entry) >= 0;
+				done += file->ops->cancel(&run, entry) >= 0;
 		}
 		spin_unlock_bh(&file->lock);
 		cond_resched();

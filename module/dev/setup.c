@@ -111,6 +111,8 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	WRITE_ONCE(file->bytes, file->bytes + parts->bytes);
 	if (setup->max_timers)
 		WRITE_ONCE(file->max_timers, setup->max_timers);
+	if (!parts->ring && !tw_clockid_steps(setup->clockid))
+		file->table_wheel = parts->wheel;
 	if (IS_ENABLED(CONFIG_64BIT) && parts->ring)
 		/* Pairs with tw_file_ops(). */
 		smp_store_release(&file->ops, setup->flags & TWHEEL_SETUP_SUBMIT ?

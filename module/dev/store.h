@@ -6,39 +6,14 @@
 #ifndef _TWHEEL_STORE_H
 #define _TWHEEL_STORE_H
 
-#include <linux/minmax.h>
 #include <linux/types.h>
 
 #include <uapi/linux/twheel.h>
 
-#include "file.h"
+#include "entry.h"
 
-/**
- * struct tw_run - operations that are done under one hold of the file's lock
- * @file: the file
- * @now: the time that delays count from; 0: the clock has not been read yet
- * @offset: what the caller's time namespace adds to deadlines
- * @delay_offset: what it adds to deadlines of timers armed for a delay
- * @shifted: one of the two is not 0
- * @held: the lock of the file's wheel is held as well
- * @flags: the state of interrupts, while it is
- */
-struct tw_run {
-	struct tw_file *file;
-	u64 now;
-	s64 offset;
-	s64 delay_offset;
-	bool shifted;
-	bool held;
-	unsigned long flags;
-};
-
-/*
- * Answers of an operation that needs something first which cannot be made under the
- * lock: a free entry, or the wheel for delays. No program sees them.
- */
-#define TW_NEEDS_ROOM		(-EAGAIN)
-#define TW_NEEDS_DELAY_WHEEL	(-EXDEV)
+struct tw_file;
+struct tw_run;
 
 /**
  * struct tw_store_ops - what is done to the timers of a file
@@ -74,58 +49,5 @@ struct tw_store_ops {
 	u32 (*waiting)(const struct tw_file *file);
 	u32 (*unread)(const struct tw_file *file);
 };
-
-/* Is the deadline of an operation on the clock of the wheel for delays? */
-static __always_inline bool tw_run_is_delay(const struct tw_run *run,
-					    const struct twheel_op *op)
-{
-	return tw_file_clock_steps(run->file) &&
-	       (op->flags & (TWHEEL_ABS | TWHEEL_MONOTONIC)) != TWHEEL_ABS;
-}
-
-/* The deadline that an operation asks for. */
-static __always_inline u64 tw_run_deadline(struct tw_run *run,
-					   const struct twheel_op *op)
-{
-	if (op->flags & TWHEEL_ABS)
-		return tw_timens_in(op->deadline_ns, tw_run_is_delay(run, op) ?
-				    run->delay_offset : run->offset);
-	if (!run->now)
-		run->now = tw_file_now(run->file, true);
-	/* Neither has its top bit set, so the sum does not wrap. */
-	return min_t(u64, run->now + op->deadline_ns, TWHEEL_DELAY_NEVER);
-}
-
-/* The deadline of an entry, as the caller's clock shows it. */
-static __always_inline u64 tw_run_shown(const struct tw_run *run,
-					const struct tw_entry *entry)
-{
-	if (likely(!run->shifted))
-		return entry->deadline_ns;
-	return tw_timens_out(entry->deadline_ns, entry->tag & TW_ENTRY_DELAY ?
-			     run->delay_offset : run->offset);
-}
-
-/* Answer an operation: the deadline, and which clock it is on. */
-static __always_inline void tw_run_answer(const struct tw_run *run, struct twheel_op *op,
-					  const struct tw_entry *entry)
-{
-	op->deadline_ns = tw_run_shown(run, entry);
-	if (unlikely(entry->tag & TW_ENTRY_DELAY))
-		op->flags |= TWHEEL_MONOTONIC;
-}
-
-/* What an operation says of a timer beside its deadline. */
-static inline void tw_run_change(struct tw_entry *entry, const struct twheel_op *op)
-{
-	const u32 set = op->flags & TWHEEL_OR_MODIFY ? ~0U : op->flags;
-
-	if (set & TWHEEL_SET_PERIOD)
-		entry->period_ns = op->period_ns;
-	if (set & TWHEEL_SET_SLACK)
-		entry->slack_ns = op->slack_ns;
-	if (set & TWHEEL_SET_COOKIE)
-		entry->cookie = op->cookie;
-}
 
 #endif /* _TWHEEL_STORE_H */

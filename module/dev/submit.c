@@ -35,6 +35,7 @@
 #include "cell.h"
 #include "look.h"
 #include "ring.h"
+#include "run.h"
 #include "submit.h"
 #include "sweep.h"
 #include "word.h"

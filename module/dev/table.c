@@ -58,6 +58,67 @@ void tw_table_arm_moved(struct tw_file *file, struct tw_entry *entry)
 	tw_table_arm_timer(entry);
 }
 
+static int table_arm(struct tw_run *run, struct twheel_op *op)
+{
+	bool delay = tw_run_is_delay(run, op);
+	struct tw_file *file = run->file;
+	struct tw_entry *entry;
+
+	if (op->id)
+		return -EINVAL;
+	if (file->timers >= file->max_timers)
+		return -ENOSPC;
+	if (delay && !file->delay_wheel)
+		return TW_NEEDS_DELAY_WHEEL;
+	/* A file without a wheel has none either. */
+	entry = tw_entries_get(&file->entries);
+	if (!entry)
+		return TW_NEEDS_ROOM;
+
+	op->id = entry->tag;
+	tw_entry_set_state(entry, TW_ENTRY_ARMED);
+	entry->deadline_ns = tw_run_deadline(run, op);
+	entry->cookie = op->cookie;
+	entry->period_ns = op->period_ns;
+	entry->slack_ns = op->slack_ns;
+	if (tw_file_clock_steps(file))
+		tw_table_choose_wheel(file, entry, delay);
+	tw_run_answer(run, op, entry);
+	file->timers++;
+	file->armed++;
+	tw_table_arm_timer(entry);
+	return 0;
+}
+
+static int table_cancel(struct tw_run *run, struct tw_entry *entry)
+{
+	struct tw_file *file = run->file;
+	int ret = 0;
+
+	if (tw_entry_state(entry) == TW_ENTRY_ARMED) {
+		if (run->held ? tw_cancel_held(&entry->timer) :
+				twheel_cancel(&entry->timer))
+			tw_entries_put(&file->entries, entry);
+		else
+			/* Its callback waits for our lock, and will free it. */
+			tw_entry_set_state(entry, TW_ENTRY_GONE);
+	} else if (tw_entry_state(entry) == TW_ENTRY_FIRED) {
+		tw_queue_del(&file->entries, &file->events, entry);
+		file->unread--;
+		tw_entries_put(&file->entries, entry);
+		ret = 1;
+	} else {
+		/* TW_ENTRY_TAKEN: the other states have no identifier. */
+		if (!entry->period_ns && !(entry->tag & TW_ENTRY_MOVED))
+			return -ENOENT;
+		tw_entry_set_state(entry, TW_ENTRY_GONE);
+		file->unread--;
+	}
+	file->timers--;
+	file->cancelled++;
+	return ret;
+}
+
 /*
  * May a timer be modified? Returns 0 if it was pending, and is not any more; 2 if it has
  * fired, or is about to; or an error.
@@ -71,6 +132,8 @@ static int table_stop(struct tw_entry *entry, const struct twheel_op *op)
 		return 0;
 	if (tw_entry_state(entry) == TW_ENTRY_TAKEN && !goes_on)
 		return again ? -ENOENT : -EALREADY;
+	if (entry->tag & TW_ENTRY_MOVED)
+		return 2;
 	return (goes_on || again) && !(op->flags & TWHEEL_LATER) ? 2 : -EALREADY;
 }
 
@@ -99,6 +162,8 @@ static int table_modify(struct tw_run *run, struct tw_entry *entry,
 			struct twheel_op *op)
 {
 	bool delay = tw_run_is_delay(run, op);
+	/* It was modified just now, which withdrew its event: it counts as pending. */
+	bool moved = entry->tag & TW_ENTRY_MOVED;
 	struct tw_file *file = run->file;
 	u64 deadline;
 	int ret;
@@ -111,7 +176,7 @@ static int table_modify(struct tw_run *run, struct tw_entry *entry,
 	deadline = tw_run_deadline(run, op);
 	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns &&
 	    tw_entry_state(entry) == TW_ENTRY_ARMED) {
-		if (!twheel_pending(&entry->timer))
+		if (!moved && !twheel_pending(&entry->timer))
 			return -EALREADY;
 		tw_run_answer(run, op, entry);
 		return 1;
@@ -125,23 +190,29 @@ static int table_modify(struct tw_run *run, struct tw_entry *entry,
 	table_restart(file, entry, !ret);
 	tw_run_answer(run, op, entry);
 	/* An event that a reader has is not withdrawn. */
-	if (tw_entry_state(entry) == TW_ENTRY_TAKEN)
+	if (moved || tw_entry_state(entry) == TW_ENTRY_TAKEN)
 		ret = 0;
 	return ret ?: !!(op->flags & TWHEEL_OR_MODIFY);
 }
 
-/* tw_table_modify_slowly() - tw_table_modify() for any timer, and with any flags */
-int tw_table_modify_slowly(struct tw_run *run, struct tw_entry *entry,
-			   struct twheel_op *op)
+static int table_arm_released(struct tw_run *run, struct twheel_op *op)
 {
-	bool held = run->held;
 	int ret;
 
-	if (held)
-		tw_table_release(run);
+	tw_run_release_wheel(run);
+	ret = table_arm(run, op);
+	tw_run_hold_wheel(run);
+	return ret;
+}
+
+static int table_modify_released(struct tw_run *run, struct tw_entry *entry,
+				 struct twheel_op *op)
+{
+	int ret;
+
+	tw_run_release_wheel(run);
 	ret = table_modify(run, entry, op);
-	if (held)
-		tw_table_hold(run);
+	tw_run_hold_wheel(run);
 	return ret;
 }
 
@@ -196,9 +267,9 @@ static u32 table_unread(const struct tw_file *file)
 }
 
 const struct tw_store_ops tw_table_ops = {
-	.arm		= tw_table_arm,
-	.cancel		= tw_table_cancel,
-	.modify		= tw_table_modify,
+	.arm		= table_arm_released,
+	.cancel		= table_cancel,
+	.modify		= table_modify_released,
 	.query		= table_query,
 	.expire		= table_expire,
 	.waiting	= tw_table_waiting,

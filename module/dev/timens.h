@@ -20,13 +20,20 @@ static inline s64 tw_timens_offset(u32 clockid)
 #ifdef CONFIG_TIME_NS
 	const struct timens_offsets *offsets =
 		&current->nsproxy->time_ns->offsets;
+	const struct timespec64 *offset;
 
 	if (clockid == CLOCK_MONOTONIC)
-		return timespec64_to_ns(&offsets->monotonic);
-	if (clockid == CLOCK_BOOTTIME)
-		return timespec64_to_ns(&offsets->boottime);
-#endif
+		offset = &offsets->monotonic;
+	else if (clockid == CLOCK_BOOTTIME)
+		offset = &offsets->boottime;
+	else
+		return 0;
+	/* Few callers are in another namespace than the first. */
+	return likely(!(offset->tv_sec | offset->tv_nsec)) ? 0 :
+							     timespec64_to_ns(offset);
+#else
 	return 0;
+#endif
 }
 
 /* @a + @b, where @a is at least 0; saturates at 0 and at never. */

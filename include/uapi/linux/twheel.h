@@ -382,6 +382,51 @@ struct twheel_cancel_all {
 	__aligned_u64 reserved;
 };
 
+/**
+ * struct twheel_new - a timer to arm, without a period and without slack
+ * @deadline_ns: as &twheel_op.deadline_ns, with the flags of struct twheel_many
+ * @cookie: as &twheel_op.cookie
+ *
+ * This structure never grows.
+ */
+struct twheel_new {
+	__aligned_u64 deadline_ns;
+	__aligned_u64 cookie;
+};
+
+/**
+ * struct twheel_many - timers to arm, or to cancel
+ * @elements: the address of an array. To arm: of struct twheel_new. To cancel: of __u64,
+ *	the timers
+ * @results: the address of an array of __u64, a result for each element. To arm: the
+ *	timer. To cancel: what TWHEEL_IOC_CANCEL returns, a number or a negative error
+ *	number; the address may be 0, if nobody wants to know
+ * @count: the number of elements; at most INT_MAX
+ * @flags: to arm: TWHEEL_ABS, TWHEEL_MONOTONIC. To cancel: must be 0
+ * @reserved: must be 0
+ *
+ * This is TWHEEL_IOC_BATCH for the commonest operations, at half the price. Both addresses
+ * are multiples of 8, and may be the same. The elements are done in their order. Other
+ * threads may come between any two.
+ *
+ * The ioctl returns how many elements are done, from the first one on. That is less than
+ * @count if a signal arrives after 256 or more of them, and if the memory of an element
+ * cannot be read, or that of its result cannot be written. Arming also ends before a timer
+ * that cannot be armed. The program calls again with the rest, and learns why: if the
+ * first cannot be done, the call fails with its error.
+ *
+ * Delays of timers armed together may count from one reading of the clock, after the call
+ * was made. If memory goes away during the call, timers may be cancelled that are not
+ * counted, but none is armed.
+ */
+struct twheel_many {
+	__aligned_u64 elements;
+	__aligned_u64 results;
+	__u32 count;
+	__u32 flags;
+	__aligned_u64 reserved;
+};
+
 /* The size of the first version of struct twheel_event, and the largest of any. */
 #define TWHEEL_EVENT_SIZE_0	48
 #define TWHEEL_EVENT_SIZE_MAX	256
@@ -431,6 +476,7 @@ struct twheel_event {
 #define TWHEEL_FEATURE_STATS	(1ULL << 8)	/* TWHEEL_IOC_STATS */
 #define TWHEEL_FEATURE_CLOCK_SET (1ULL << 9)	/* TWHEEL_SETUP_CLOCK_SET */
 #define TWHEEL_FEATURE_SUBMIT	(1ULL << 10)	/* TWHEEL_SETUP_SUBMIT */
+#define TWHEEL_FEATURE_MANY	(1ULL << 11)	/* TWHEEL_IOC_ARM_MANY, _CANCEL_MANY */
 
 /**
  * struct twheel_info - what this file's wheel is and holds
@@ -618,5 +664,16 @@ struct twheel_file_stats {
  * TWHEEL_IOC_STATS: fill in struct twheel_file_stats.
  */
 #define TWHEEL_IOC_STATS	_IOR(TWHEEL_IOC_TYPE, 0x0A, struct twheel_file_stats)
+/*
+ * TWHEEL_IOC_ARM_MANY: see struct twheel_many. Returns how many timers are armed.
+ * Errors: EINVAL (elements, results, count, flags, reserved), EFAULT, and as TWHEEL_IOC_ARM;
+ * EOPNOTSUPP (the file has cells: there the program chooses one for each timer).
+ */
+#define TWHEEL_IOC_ARM_MANY	_IOW(TWHEEL_IOC_TYPE, 0x0B, struct twheel_many)
+/*
+ * TWHEEL_IOC_CANCEL_MANY: see struct twheel_many. Returns how many are done.
+ * Errors: EINVAL (elements, results, count, flags, reserved), EFAULT.
+ */
+#define TWHEEL_IOC_CANCEL_MANY	_IOW(TWHEEL_IOC_TYPE, 0x0C, struct twheel_many)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */
