@@ -5,10 +5,14 @@
  */
 #include <linux/completion.h>
 #include <linux/preempt.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/workqueue.h>
 
+#include "../module/core/base.h"
 #include "smp.h"
 
 static struct twheel *context_wheel(struct kunit *test,
@@ -173,6 +177,69 @@ static void work_may_sleep(struct kunit *test)
 	KUNIT_EXPECT_EQ_MSG(test, stats.overruns, 0,
 			    "in process context nothing takes too long");
 	twheel_destroy(wheel);
+}
+
+/* Threads that only work for a workqueue of ours when there is no memory for others. */
+static unsigned int rescuer_count(void)
+{
+	struct task_struct *task;
+	unsigned int n = 0;
+
+	rcu_read_lock();
+	/* 6.9 and newer, and older ones. */
+	for_each_process(task)
+		n += str_has_prefix(task->comm, "kworker/R-twhee") ||
+		     str_has_prefix(task->comm, "twheel/");
+	rcu_read_unlock();
+	return n;
+}
+
+/* A wheel's own workqueue has such a thread, for timeouts may be what frees memory. */
+static void work_needs_no_memory(struct kunit *test)
+{
+	unsigned int before, percpu;
+	struct twheel *wheel;
+
+	for (percpu = 0; percpu < 2; percpu++) {
+		before = rescuer_count();
+		wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, percpu);
+		KUNIT_EXPECT_EQ(test, rescuer_count(), before + 1);
+		twheel_destroy(wheel);
+	}
+}
+
+/* Nothing else is pending: no alarm is to go off before the callback has ended. */
+static void observer_sleep_unpolled(struct twheel_timer *timer)
+{
+	struct observer *observer = container_of(timer, struct observer, timer);
+	const struct hrtimer *alarm = &timer->base->clock.timer;
+	unsigned int i;
+
+	observer->result = 0;
+	for (i = 0; i < 20; i++) {
+		usleep_range(500, 1000);
+		observer->result += hrtimer_is_queued((struct hrtimer *)alarm);
+	}
+	observer_note_context(timer);
+}
+
+/* A callback that sleeps is not polled, whatever may happen to the clock meanwhile. */
+static void work_is_not_polled(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-unpolled", .context = TWHEEL_CONTEXT_WORK,
+	};
+
+	for (config.clock = 0; config.clock < TWHEEL_CLOCK_VIRTUAL; config.clock++) {
+		struct twheel *wheel = wheel_new(test, &config);
+		struct observer *observer = observer_new(test, wheel,
+							 observer_sleep_unpolled);
+
+		twheel_arm_at(&observer->timer, twheel_now(wheel) + MS);
+		KUNIT_EXPECT_TRUE(test, await(observer_fired(observer, 1)));
+		KUNIT_EXPECT_EQ(test, observer->result, 0);
+		twheel_destroy(wheel);
+	}
 }
 
 static void work_nothing(struct work_struct *work)
@@ -395,6 +462,8 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(virtual_is_as_strict),
 	KUNIT_CASE(never_early_in_any),
 	KUNIT_CASE(work_may_sleep),
+	KUNIT_CASE(work_needs_no_memory),
+	KUNIT_CASE(work_is_not_polled),
 	KUNIT_CASE(callers_workqueue),
 	KUNIT_CASE(context_expect_refused),
 	KUNIT_CASE(sync_and_stop_wait),

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The engine against an oracle, on a virtual clock: exhaustive with tiny geometries, at
- * every edge with larger ones, and at random. round_test.c tests rounds and wake-ups.
+ * every edge with larger ones, and at random. round_test.c tests rounds and
+ * wake-ups, cost_test.c how much is done at once.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -87,7 +88,19 @@ static void division_is_exact(struct kunit *test)
 				 floor + (floor * d != ns);
 		}
 		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "tick %llu", d);
+		/* A tick that never comes is not before the last deadline. */
+		KUNIT_EXPECT_GT(test, tw_wheel_ns(&w, TW_WHEEL_ASLEEP), TWHEEL_NEVER);
 	}
+}
+
+static void last_deadlines_are_divided(struct kunit *test)
+{
+	const u64 tick_ns = (1ULL << 35) - 16, tick = 268435456;
+	struct tw_wheel w;
+
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, tick_ns, 2), 0);
+	/* For this deadline the product is a whole tick too large. */
+	KUNIT_EXPECT_EQ(test, tw_wheel_ceil(&w, tw_word(tick * tick_ns)), tick);
 }
 
 /* Arm for all deadlines after @start, and advance in steps of one size. */
@@ -454,6 +467,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(shape_refuses),
 	KUNIT_CASE(shape_rounds_up),
 	KUNIT_CASE(division_is_exact),
+	KUNIT_CASE(last_deadlines_are_divided),
 	KUNIT_CASE(every_start_every_step),
 	KUNIT_CASE(every_deadline_alone),
 	KUNIT_CASE(far_starts),

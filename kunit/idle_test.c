@@ -141,6 +141,30 @@ static void idle_callback_acts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, guard_frees, 1);
 }
 
+static void idle_shutdown(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static struct guard g;
+
+	guard_init(&g, wheel);
+	g.act = twheel_idle_shutdown_sync;
+	twheel_idle_start(&g.idle, 10 * MS);
+	wheel_run_until(wheel, 10 * MS);
+	KUNIT_EXPECT_EQ(test, g.result, -EDEADLK);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown_sync(&g.idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown_sync(&g.idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&g.idle), 0);
+	wheel_run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, g.calls, 1);
+	guard_init(&g, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 1);
+}
+
 static void idle_stops(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
@@ -217,6 +241,7 @@ static struct kunit_case idle_cases[] = {
 	KUNIT_CASE(idle_changes_its_timeout),
 	KUNIT_CASE(idle_callback_acts),
 	KUNIT_CASE(idle_stops),
+	KUNIT_CASE(idle_shutdown),
 	KUNIT_CASE(idle_refuses),
 	KUNIT_CASE(idle_saturates),
 	{ }

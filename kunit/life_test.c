@@ -246,6 +246,10 @@ static void life_of_retry(struct life *life)
 	if (takes)
 		life_await(life, 4);
 	life_expect(life, twheel_retry_cancel_sync(&life->retry), EQ, 0);
+
+	life_expect(life, twheel_retry_shutdown_sync(&life->retry), EQ, 0);
+	life_expect(life, twheel_retry_start(&life->retry, &backoff), EQ,
+		    takes ? -ESHUTDOWN : -EINVAL);
 }
 
 static void life_of_idle(struct life *life)
@@ -264,6 +268,13 @@ static void life_of_idle(struct life *life)
 	life_expect(life, twheel_idle_start(&life->idle, 2 * MS), EQ, 0);
 	life_await(life, 1);
 	life_expect(life, twheel_idle_stop_sync(&life->idle), EQ, 0);
+
+	life_begin(life, HOUR);
+	life_expect(life, twheel_idle_start(&life->idle, HOUR), EQ, 0);
+	life_expect(life, twheel_idle_shutdown_sync(&life->idle), EQ, 1);
+	life_expect(life, twheel_idle_shutdown_sync(&life->idle), EQ, 0);
+	life_expect(life, twheel_idle_start(&life->idle, HOUR), EQ, -ESHUTDOWN);
+	life_expect(life, twheel_idle_touch(&life->idle), EQ, -ENOENT);
 }
 
 static void life_of_many(struct life *life)

@@ -25,7 +25,7 @@
  *	days_ahead, round.lone_timer_wakes_once, api.ten_days_to_the_tick
  *  - a wheel catches up tick by tick: long_sleep, api.long_sleep_is_caught_up_with
  *  - a burst of cascades: round.crowd_is_emptied_ahead,
- *	round.slices_are_kept
+ *	cost.slices_are_kept
  *  - a periodic timer drifts: periodic.rate_does_not_drift
  *  - a sync-cancel from the callback hangs:
  *	callback.sync_from_own_callback, context.not_from_own_callback
@@ -47,6 +47,7 @@
 
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
+extern struct kunit_suite twheel_cost_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_batch_suite;
@@ -57,13 +58,16 @@ extern struct kunit_suite twheel_periodic_suite;
 extern struct kunit_suite twheel_retry_suite;
 extern struct kunit_suite twheel_idle_suite;
 extern struct kunit_suite twheel_fault_suite;
+extern struct kunit_suite twheel_core_suite;
+extern struct kunit_suite twheel_trace_suite;
 
-kunit_test_suites(&twheel_engine_suite, &twheel_round_suite,
+kunit_test_suites(&twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
 		  &twheel_api_suite, &twheel_callback_suite,
 		  &twheel_batch_suite, &twheel_pass_suite,
 		  &twheel_back_suite, &twheel_stats_suite,
 		  &twheel_periodic_suite, &twheel_retry_suite,
-		  &twheel_idle_suite, &twheel_fault_suite);
+		  &twheel_idle_suite, &twheel_fault_suite,
+		  &twheel_core_suite, &twheel_trace_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

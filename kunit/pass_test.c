@@ -82,6 +82,26 @@ static void extended_crowd(struct kunit *test, unsigned int slots)
 	twheel_destroy(wheel);
 }
 
+/* One that is put back counts as two: there are 24 in a hold, or a few less. */
+static void put_back_counts_as_two(struct kunit *test)
+{
+	struct twheel *wheel = crowd_wheel(test, 256);
+	struct twheel_timer *timers = crowd_new(test, wheel);
+	const struct twheel_base *base;
+	unsigned int i;
+
+	for (i = 0; i < NR_CROWD; i++) {
+		twheel_arm_at(&timers[i], 100 * MS);
+		twheel_extend_at(&timers[i], HOUR);
+	}
+	base = READ_ONCE(timers[0].base);
+	twheel_advance(wheel, 100 * MS);
+	KUNIT_EXPECT_EQ(test, base->wheel.requeued, NR_CROWD);
+	KUNIT_EXPECT_GE(test, base->breaths, NR_CROWD / 24);
+	KUNIT_EXPECT_LE(test, base->breaths, NR_CROWD / 18);
+	twheel_destroy(wheel);
+}
+
 static void extended_timers_are_moved_in_slices(struct kunit *test)
 {
 	extended_crowd(test, 16);
@@ -146,6 +166,7 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 
 static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(extended_timers_are_moved_in_slices),
+	KUNIT_CASE(put_back_counts_as_two),
 	KUNIT_CASE(set_back_moves_in_slices),
 	KUNIT_CASE(sparse_crowd_is_moved_in_slices),
 	{ }

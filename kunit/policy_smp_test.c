@@ -238,7 +238,10 @@ static void stop_beats_again(struct kunit *test)
 			twheel_periodic_shutdown_sync(&r->periodic);
 		else
 			twheel_periodic_stop_sync(&r->periodic);
-		twheel_retry_cancel_sync(&r->retry);
+		if (round % 4 == 2)
+			twheel_retry_shutdown_sync(&r->retry);
+		else
+			twheel_retry_cancel_sync(&r->retry);
 		WRITE_ONCE(r->gone, true);
 		if (round % 2)
 			spin_ns(50 * US);

@@ -362,6 +362,28 @@ static void retry_is_cancelled(struct kunit *test)
 	}
 }
 
+static void retry_shutdown(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	static struct trial t;
+
+	trial_act_midway(test, &t, wheel, 9, twheel_retry_shutdown_sync);
+	KUNIT_EXPECT_EQ(test, t.result, -EDEADLK);
+	/* It has ended, but may be started again. */
+	KUNIT_EXPECT_FALSE(test, trial_pending(&t));
+	KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_shutdown_sync(&t.retry), 1);
+	KUNIT_EXPECT_EQ(test, twheel_retry_shutdown_sync(&t.retry), 0);
+	KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 0);
+	wheel_run_until(wheel, DAY);
+	KUNIT_EXPECT_EQ(test, t.attempts, 2);
+	KUNIT_EXPECT_EQ(test, t.given_up, 0);
+	trial_init(&t, wheel);
+	KUNIT_EXPECT_EQ(test, trial_restart(&t.retry), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&t.retry), 1);
+}
+
 static void retry_starts_anew(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
@@ -494,6 +516,7 @@ static struct kunit_case retry_cases[] = {
 	KUNIT_CASE(retry_refuses),
 	KUNIT_CASE(retry_saturates),
 	KUNIT_CASE(retry_is_cancelled),
+	KUNIT_CASE(retry_shutdown),
 	KUNIT_CASE(retry_starts_anew),
 	KUNIT_CASE(giving_up_starts_anew),
 	KUNIT_CASE(callback_frees_its_retry),

@@ -144,9 +144,12 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 	RIG_CHECK(rig, w->in_pass && !w->wake, "a round has not begun a pass");
 	while (--guard) {
 		unsigned int slice = rig->slice;
+		u64 before = w->now;
 		enum tw_advance turn = tw_wheel_advance(w, target, &slice);
 
 		rig->calls++;
+		RIG_CHECK(rig, w->now >= before, "the position goes back to %llu",
+			  w->now);
 		RIG_CHECK(rig, slice <= rig->slice, "a slice has grown");
 		if (turn == TW_ADVANCE_DONE) {
 			slice = rig->slice;

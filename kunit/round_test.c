@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rounds of the engine on a virtual clock: when a round is due, how much it does at once,
- * and how timers behave that change during a round.
+ * Rounds of the engine on a virtual clock: when a round is due, and how timers behave that
+ * change during a round.
  */
 #include <kunit/test.h>
 #include <linux/limits.h>
@@ -197,34 +197,6 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 	rig_exit(&rig);
 }
 
-static void slices_are_kept(struct kunit *test)
-{
-	unsigned int i, n = 1000, slice, pops = 0;
-	enum tw_advance turn;
-	struct rig rig;
-	u64 cascades, searched;
-
-	rig_init(&rig, test, "slices", 1, 16, 0, n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 600 + i % 3);
-	tw_wheel_begin_round(&rig.w, true);
-	do {
-		cascades = rig.w.cascades;
-		searched = rig.w.searched;
-		slice = 7;
-		turn = tw_wheel_advance(&rig.w, 601, &slice);
-		KUNIT_EXPECT_EQ(test, rig.w.cascades - cascades +
-				rig.w.searched - searched, 7 - slice);
-		slice = 7;
-		while (turn == TW_ADVANCE_DUE && rig_pop(&rig.w, &slice))
-			pops++;
-		KUNIT_ASSERT_LE(test, slice, 7U);
-	} while (turn != TW_ADVANCE_DONE);
-	KUNIT_EXPECT_EQ(test, pops, 667);
-	KUNIT_EXPECT_EQ(test, rig.w.now, 601);
-	rig_exit(&rig);
-}
-
 /* Rounds and claims */
 
 static void past_waits_for_the_next_round(struct kunit *test)
@@ -334,72 +306,50 @@ static void evict_takes_all_once(struct kunit *test)
 	rig_exit(&rig);
 }
 
-/* What a slice, a gathering or a step of the clock leaves half done is in order. */
+/* What a step of the clock leaves half done is in order. */
 
-static void slice_ends_within_a_bucket(struct kunit *test)
+static void back_again_wakes_again(struct kunit *test)
 {
-	unsigned int i, n = 20, slice = 5;
 	struct rig rig;
 
-	/* At tick 64 the crowd in bucket 5 of level 1 begins to move: five of it. */
-	rig_init(&rig, test, "within", 1, 16, 0, n);
-	for (i = 0; i < n; i++)
-		rig_add(&rig, i, 5 * 16 + i % 16);
-	rig_run(&rig, 63);
-	tw_wheel_begin_round(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
-	KUNIT_EXPECT_FALSE(test, tw_wheel_drain_ahead(&rig.w, &slice));
-	KUNIT_EXPECT_EQ(test, slice, 0);
-	rig_audit(&rig);
-	/* The last one added is the first of the list. */
-	for (i = n; i--; ) {
-		rig_del(&rig, i);
-		rig_audit(&rig);
-	}
-	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), TW_WHEEL_ASLEEP);
-	rig_exit(&rig);
-}
-
-static void crowded_tick_ends_the_way(struct kunit *test)
-{
-	unsigned int i, n = 41, slice = 100;
-	struct rig rig;
-
-	rig_init(&rig, test, "way", 1, 16, 0, n);
-	for (i = 0; i < n - 1; i++)
-		rig_add(&rig, i, 10);
-	rig_add(&rig, n - 1, 12);
-	tw_wheel_begin_round(&rig.w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 14, &slice), TW_ADVANCE_DUE);
-	KUNIT_EXPECT_EQ_MSG(test, rig.w.now, 10, "all of the crowd was walked along");
-	rig_run(&rig, 14);
-	KUNIT_EXPECT_EQ(test, rig.fired, n);
-	rig_exit(&rig);
-}
-
-static void displaced_are_looked_for_in_slices(struct kunit *test)
-{
-	unsigned int slice = 0;
-	struct tw_wheel *w;
-	struct rig rig;
-
-	/* Level 3 of 256 slots: behind more buckets than are searched at a time. */
-	rig_init(&rig, test, "displaced", 1, 256, 1000, 1);
-	w = &rig.w;
-	rig_add(&rig, 0, 1000 + 5 * (1ULL << 24));
+	/* The displaced timers of the first step still wait: the position stays. */
+	rig_init(&rig, test, "again", 1, 16, 1000, 2);
+	rig_add(&rig, 0, 5000);
 	rig_back(&rig, 500);
-	KUNIT_ASSERT_TRUE(test, w->displaced);
-	tw_wheel_begin_round(w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
-	KUNIT_EXPECT_EQ(test, w->displaced_from, 0);
-	slice = 1;
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
-	KUNIT_EXPECT_EQ(test, slice, 0);
-	KUNIT_EXPECT_GT(test, w->displaced_from, 0);
-	KUNIT_EXPECT_LE(test, w->displaced_from, 1024);
-	rig_run(&rig, 500);
-	rig_follow(&rig, rig_deadline(&rig, 0));
+	KUNIT_EXPECT_LE(test, rig.w.wake, 500ULL);
+	rig_back(&rig, 300);
+	KUNIT_EXPECT_LE(test, rig.w.wake, 300ULL);
+	rig_audit(&rig);
+	rig_add(&rig, 1, 400);
+	rig_run(&rig, 399);
+	KUNIT_EXPECT_EQ(test, rig.fired, 0);
+	rig_run(&rig, 400);
 	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_follow(&rig, 5000);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
+static void back_forgets_what_was_quiet(struct kunit *test)
+{
+	unsigned int i, n = 10;
+	struct rig rig;
+
+	/*
+	 * Up to tick 1007 nothing was needed. Now the position is at the end of block 0, and
+	 * the pass ends before it has looked ahead. Bucket 2 has a crowd: see
+	 * crowd_needs_the_end_of_a_block().
+	 */
+	rig_init(&rig, test, "quiet", 1, 16, 1000, n);
+	rig_run(&rig, 1000);
+	rig_back(&rig, 15);
+	rig_add(&rig, 0, 31);
+	for (i = 1; i < n; i++)
+		rig_add(&rig, i, 47);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), 16);
+	rig_follow(&rig, 47);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }
 
@@ -450,65 +400,51 @@ static void pass_moves_to_its_tick(struct kunit *test)
 	rig_exit(&rig);
 }
 
-static void counters_say_what_moved(struct kunit *test)
+static void crowd_needs_the_end_of_a_block(struct kunit *test)
 {
-	unsigned int slice = 100;
-	struct tw_wheel *w;
+	unsigned int i, n = 10;
 	struct rig rig;
 
-	/* Bucket 5 of level 1: one timer for its last tick, one for the tick after it. */
-	rig_init(&rig, test, "counters", 1, 16, 0, 2);
-	w = &rig.w;
-	rig_add(&rig, 0, 95);
-	rig_add(&rig, 1, 90);
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
-	rig_run(&rig, 63);
-	tw_wheel_begin_round(w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
-	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
-	KUNIT_EXPECT_TRUE(test, tw_wheel_drain_ahead(w, &slice));
-	KUNIT_EXPECT_EQ(test, w->cascaded, BIT_ULL(1));
-	KUNIT_EXPECT_EQ(test, w->cascades, 1);
-	KUNIT_EXPECT_EQ(test, w->requeued, 1);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
-	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
-	tw_wheel_next_event(w);
-	rig_follow(&rig, 96);
-	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	/*
+	 * The position is at the end of block 0. In block 1 there is only a timer for its
+	 * last tick. But from its first one on, the crowd in bucket 2 has to be emptied.
+	 */
+	rig_init(&rig, test, "end of a block", 1, 16, 0, n);
+	rig_add(&rig, 0, 31);
+	for (i = 1; i < n; i++)
+		rig_add(&rig, i, 47);
+	rig_run(&rig, 15);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 16);
+	rig_audit(&rig);
+	rig_follow(&rig, 47);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }
 
-static void due_is_not_put_back(struct kunit *test)
+static void forward_makes_a_crowd(struct kunit *test)
 {
-	unsigned int slice = 100;
-	struct twheel_timer *t;
-	struct tw_wheel *w;
+	unsigned int i, n = 10;
 	struct rig rig;
 
-	rig_init(&rig, test, "due", 1, 16, 0, 1);
-	w = &rig.w;
-	rig_add(&rig, 0, 10);
-	tw_wheel_begin_round(w, true);
-	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 10, &slice), TW_ADVANCE_DUE);
-	t = tw_wheel_due(w);
-	KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[0].timer);
-	/* Due at its very instant: it stays, and costs nothing. */
-	slice = 0;
-	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
-	KUNIT_EXPECT_EQ(test, w->requeued, 0);
-	/* Extended: it goes, as soon as the slice lets it. */
-	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 11));
-	KUNIT_EXPECT_FALSE(test, tw_wheel_requeue_due(w, t, &slice));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
-	slice = 1;
-	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
-	KUNIT_EXPECT_EQ(test, slice, 0);
-	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
-	KUNIT_EXPECT_EQ(test, w->requeued, 1);
-	tw_wheel_next_event(w);
-	rig_run(&rig, 11);
-	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	/*
+	 * Five timers in bucket 2 of level 2, and five in bucket 47 of level 1, where an arm
+	 * moves the first ones, too. Together they are a crowd, which lowers the wake-up.
+	 */
+	rig_init(&rig, test, "a crowd", 1, 16, 0, n);
+	for (i = 0; i < 5; i++)
+		rig_add(&rig, i, 752 + i);
+	tw_wheel_move_forward(&rig.w, 400);
+	for (; i < n; i++)
+		rig_add(&rig, i, 752 + i);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 752);
+	tw_wheel_move_forward(&rig.w, 600);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 600);
+	KUNIT_EXPECT_EQ(test, rig.w.cascades, 5);
+	KUNIT_EXPECT_EQ(test, rig.w.wake, 736);
+	rig_audit(&rig);
+	rig.served = 600;
+	rig_follow(&rig, 800);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
 	rig_exit(&rig);
 }
 
@@ -521,19 +457,17 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(extended_hides_no_crowd),
 	KUNIT_CASE(extended_out_of_its_bucket),
 	KUNIT_CASE(crowd_is_emptied_ahead),
-	KUNIT_CASE(slices_are_kept),
 	KUNIT_CASE(past_waits_for_the_next_round),
 	KUNIT_CASE(round_leaves_none_behind),
 	KUNIT_CASE(extension_beats_the_claim),
 	KUNIT_CASE(evict_takes_all_once),
-	KUNIT_CASE(slice_ends_within_a_bucket),
-	KUNIT_CASE(crowded_tick_ends_the_way),
-	KUNIT_CASE(displaced_are_looked_for_in_slices),
 	KUNIT_CASE(empty_wheel_goes_back_asleep),
 	KUNIT_CASE(no_second_set_without_steps),
 	KUNIT_CASE(pass_moves_to_its_tick),
-	KUNIT_CASE(counters_say_what_moved),
-	KUNIT_CASE(due_is_not_put_back),
+	KUNIT_CASE(back_again_wakes_again),
+	KUNIT_CASE(back_forgets_what_was_quiet),
+	KUNIT_CASE(crowd_needs_the_end_of_a_block),
+	KUNIT_CASE(forward_makes_a_crowd),
 	{ }
 };
 

@@ -15,7 +15,9 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/kernel_stat.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
@@ -26,6 +28,7 @@
 #include <linux/timekeeping.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_policy.h>
 
 #include "export.h"
 
@@ -35,6 +38,8 @@
  * or to unload a module.
  */
 #define LATER	(4000 * MS)
+/* Twice what the guest's script takes for too long: a busy host may stop it for a while. */
+#define BUSY	(400 * MS)
 
 static char *what = "";
 module_param(what, charp, 0444);
@@ -266,22 +271,22 @@ static void misuse_spin(u64 ns)
  */
 static void misuse_softirq_busy(struct twheel_timer *timer)
 {
-	unsigned long end = jiffies + msecs_to_jiffies(50);
+	unsigned long end = jiffies + nsecs_to_jiffies(BUSY);
 	unsigned int i;
 
-	misuse_spin(50 * MS);
+	misuse_spin(BUSY);
 	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
 		misuse_spin(MS);
 }
 
 static void misuse_hardirq_busy(struct twheel_timer *timer)
 {
-	misuse_spin(50 * MS);
+	misuse_spin(BUSY);
 }
 
 static void misuse_work_busy(struct twheel_timer *timer)
 {
-	msleep(50);
+	msleep(BUSY / MS);
 }
 
 static void misuse_overrun(void)
@@ -290,11 +295,101 @@ static void misuse_overrun(void)
 
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
 	expect(stats.overruns == 1);
+	/* Counted each time, but reported once a minute. */
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
+	expect(stats.overruns == 1);
 	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_busy, &stats);
 	expect(stats.overruns == 1);
 	/* Here it is no misuse. */
 	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
 	expect(!stats.overruns);
+}
+
+/* The host takes the CPU away meanwhile, as the kernel has been told. */
+static void misuse_loses_time(struct twheel_timer *timer)
+{
+	u64 start = ktime_get_ns();
+
+	misuse_spin(BUSY);
+	__this_cpu_add(kernel_cpustat.cpustat[CPUTIME_STEAL], ktime_get_ns() - start);
+}
+
+static void misuse_overrun_stolen(void)
+{
+	struct twheel_stats stats;
+
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_loses_time, &stats);
+	expect(!stats.overruns);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_loses_time, &stats);
+	expect(!stats.overruns);
+}
+
+/* The functions of policies, which are to be named, and not twheel's that call them. */
+static bool misuse_holds;
+
+static void misuse_policy(void)
+{
+	if (misuse_holds)
+		preempt_disable();
+	else
+		misuse_spin(BUSY);
+}
+
+static enum twheel_next misuse_period(struct twheel_periodic *periodic)
+{
+	misuse_policy();
+	return TWHEEL_DONE;
+}
+
+static enum twheel_next misuse_attempt(struct twheel_retry *retry)
+{
+	misuse_policy();
+	return TWHEEL_AGAIN;
+}
+
+static void misuse_give_up(struct twheel_retry *retry, int error)
+{
+	misuse_policy();
+}
+
+static void misuse_silence(struct twheel_idle *idle)
+{
+	misuse_policy();
+}
+
+/* One after the other, on one wheel: each is to be named for what it does itself. */
+static void misuse_policies(void)
+{
+	const struct twheel_backoff backoff = {
+		.attempts = 1, .first_ns = MS, .grace_ns = 20 * MS,
+	};
+	static struct twheel_periodic periodic;
+	static struct twheel_retry retry;
+	static struct twheel_idle idle;
+
+	twheel_periodic_init(&periodic, wheel, misuse_period);
+	twheel_periodic_start(&periodic, 20 * MS, TWHEEL_FIXED_RATE);
+	goes_on(wheel);
+	twheel_retry_init(&retry, wheel, misuse_attempt, misuse_give_up);
+	twheel_retry_start(&retry, &backoff);
+	goes_on_after(wheel, 4 * BUSY);
+	twheel_idle_init(&idle, wheel, misuse_silence);
+	twheel_idle_start(&idle, 20 * MS);
+	goes_on(wheel);
+	twheel_periodic_shutdown_sync(&periodic);
+	twheel_retry_shutdown_sync(&retry);
+	twheel_idle_shutdown_sync(&idle);
+}
+
+static void misuse_preempt_policy(void)
+{
+	misuse_holds = true;
+	misuse_policies();
+}
+
+static void misuse_overrun_policy(void)
+{
+	misuse_policies();
 }
 
 /* By a name of its own: one report a minute is made of each function. */
@@ -472,7 +567,10 @@ static const struct {
 	{ "garbage",		misuse_garbage },
 	{ "refused",		misuse_refused },
 	{ "preempt",		misuse_preempt },
+	{ "preempt_policy",	misuse_preempt_policy },
 	{ "overrun",		misuse_overrun },
+	{ "overrun_policy",	misuse_overrun_policy },
+	{ "overrun_stolen",	misuse_overrun_stolen },
 	{ "overrun_idle",	misuse_overrun_idle },
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },

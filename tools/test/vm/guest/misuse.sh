@@ -17,7 +17,7 @@ misuse() {
 insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
 while read -r way; do
 	mark begin "$way"
-	[ "${way#overrun}" = "$way" ] || echo 20 > $parameters/overrun_ms
+	[ "${way#overrun}" = "$way" ] || echo 200 > $parameters/overrun_ms
 	misuse "$way"
 	mark end "$way" $?
 	echo 0 > $parameters/overrun_ms

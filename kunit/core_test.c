@@ -1,0 +1,376 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Parts of the core by themselves: quota, what a base spends, reports, when an alarm is
+ * set, and by which time lateness is measured.
+ */
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "../module/core/base.h"
+#include "probe.h"
+
+static void quota_is_taken_in_batches(struct kunit *test)
+{
+	struct tw_quota quota;
+
+	/* A quarter of the limit for all bases together, and at most 64 each. */
+	tw_quota_init(&quota, 1000, 4);
+	KUNIT_EXPECT_EQ(test, quota.keep, 62);
+	KUNIT_EXPECT_EQ(test, quota.batch, 62);
+	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 1000);
+	tw_quota_init(&quota, 10000, 4);
+	KUNIT_EXPECT_EQ(test, quota.keep, TW_QUOTA_BATCH);
+	KUNIT_EXPECT_EQ(test, quota.batch, TW_QUOTA_BATCH);
+	/* Next to nothing is taken one by one. */
+	tw_quota_init(&quota, 15, 4);
+	KUNIT_EXPECT_EQ(test, quota.keep, 0);
+	KUNIT_EXPECT_EQ(test, quota.batch, 1);
+
+	tw_quota_init(&quota, 100, 1);
+	KUNIT_ASSERT_EQ(test, quota.batch, 25);
+	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 25);
+	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 75);
+	atomic_set(&quota.left, 7);
+	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 7);
+	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 0);
+	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 0);
+	tw_quota_give(&quota, 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 3);
+	/* Up to twice what it may keep, a base gives nothing back. */
+	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 0), 0);
+	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 50), 0);
+	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 51), 26);
+}
+
+static void budget_flows_in_and_out(struct kunit *test)
+{
+	struct tw_budget budget = { .percent = 25 };
+	const u64 now = HOUR;
+
+	/* What is spent while nothing flows out stays. */
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now, now));
+	KUNIT_EXPECT_EQ(test, budget.last, now);
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now - MS, now));
+	KUNIT_EXPECT_EQ(test, budget.spent, MS);
+	/* A quarter of the time flows out. */
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now + 2 * MS, now + 2 * MS));
+	KUNIT_EXPECT_EQ(test, budget.spent, MS / 2);
+	KUNIT_EXPECT_EQ(test, budget.last, now + 2 * MS);
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now + 6 * MS, now + 6 * MS));
+	KUNIT_EXPECT_EQ(test, budget.spent, 0);
+	/* Exactly the burst is not too much; what is more, is. */
+	budget.spent = TW_BUDGET_BURST - MS;
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, budget.last - MS, budget.last));
+	KUNIT_EXPECT_FALSE(test, budget.over);
+	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - 1, budget.last));
+	KUNIT_EXPECT_TRUE(test, budget.over);
+	/* It lasts until the bucket is half empty. */
+	budget.spent = TW_BUDGET_BURST / 2 + 1;
+	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last, budget.last));
+	budget.spent = TW_BUDGET_BURST / 2;
+	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, budget.last, budget.last));
+	/* A bucket holds no more than this, and is empty after two seconds. */
+	budget.percent = 1;
+	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - HOUR, budget.last));
+	KUNIT_EXPECT_EQ(test, budget.spent, TW_BUDGET_MAX);
+	tw_budget_spend(&budget, budget.last + HOUR, budget.last + HOUR);
+	KUNIT_EXPECT_EQ(test, budget.spent, 0);
+	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - HOUR, budget.last));
+	/* One per cent of two seconds, not of an hour, is twice what a bucket holds. */
+	tw_budget_spend(&budget, budget.last + HOUR - 30 * MS, budget.last + HOUR);
+	KUNIT_EXPECT_EQ(test, budget.spent, TW_BUDGET_MAX);
+}
+
+static void base_spends_of_its_user(struct kunit *test)
+{
+	struct twheel_base *base = kunit_kzalloc(test, sizeof(*base), GFP_KERNEL);
+	struct tw_user_budget user = { .percent = 50 };
+	struct tw_budget *taken;
+	unsigned long flags;
+	bool over[5];
+	u64 spent[5];
+
+	KUNIT_ASSERT_NOT_NULL(test, base);
+	KUNIT_ASSERT_EQ(test, tw_user_budget_init(&user), 0);
+	base->budget.percent = 50;
+	base->budget.last = HOUR;
+	local_irq_save(flags);
+	taken = this_cpu_ptr(user.budgets);
+	taken->last = HOUR;
+	/* A pass in softirq counts with the interrupt around it. */
+	over[0] = tw_base_spend(base, HOUR - MS, HOUR, false);
+	spent[0] = base->budget.spent;
+	base->user_budget = &user;
+	over[1] = tw_base_spend(base, HOUR - MS, HOUR, false);
+	spent[1] = taken->spent;
+	/* A thread's is no softirq: only the base's own budget counts it. */
+	spent[2] = base->budget.spent;
+	over[2] = tw_base_spend(base, HOUR - MS, HOUR, true);
+	spent[2] = base->budget.spent - spent[2];
+	spent[3] = taken->spent - spent[1];
+	/* The user has taken too much, and this base has not. */
+	taken->spent = TW_BUDGET_MAX;
+	over[3] = tw_base_spend(base, HOUR, HOUR, false);
+	user.percent = 0;
+	over[4] = tw_base_spend(base, HOUR, HOUR, false);
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, spent[0], MS + TW_BUDGET_AROUND);
+	KUNIT_EXPECT_EQ(test, spent[1], MS + TW_BUDGET_AROUND);
+	KUNIT_EXPECT_EQ(test, spent[2], MS);
+	KUNIT_EXPECT_EQ(test, spent[3], 0);
+	KUNIT_EXPECT_FALSE(test, over[0] || over[1] || over[2]);
+	KUNIT_EXPECT_TRUE(test, over[3]);
+	KUNIT_EXPECT_FALSE(test, over[4]);
+	tw_user_budget_exit(&user);
+}
+
+static void overrun_from_its_limit_on(struct kunit *test)
+{
+	/* The parameter's default. */
+	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(0));
+	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(20 * MS - 1));
+	KUNIT_EXPECT_TRUE(test, tw_debug_is_overrun(20 * MS));
+}
+
+/* A function that no other run of this test has reported. */
+static const void *report_function(unsigned long first, unsigned int i)
+{
+	return (const void *)(first + i);
+}
+
+static void reported_once_a_minute(struct kunit *test)
+{
+	unsigned long first = ktime_get_ns(), now = jiffies + HZ;
+	const void *some = report_function(first, 100);
+	unsigned int i;
+
+	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(some, now));
+	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now));
+	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now + 60 * HZ - 1));
+	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(some, now + 60 * HZ));
+	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now + 120 * HZ - 1));
+
+	/* Sixteen are remembered. The one with the oldest report is forgotten first. */
+	now += 60 * HZ;
+	for (i = 0; i < 16; i++)
+		KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, i),
+							    now + i + 1));
+	now += 20;
+	for (i = 0; i < 16; i++)
+		KUNIT_EXPECT_FALSE_MSG(test, tw_debug_report_due(report_function(first, i),
+								 now), "%u", i);
+	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 16), now));
+	for (i = 1; i <= 16; i++)
+		KUNIT_EXPECT_FALSE_MSG(test, tw_debug_report_due(report_function(first, i),
+								 now), "%u", i);
+	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 0), now));
+	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 1), now));
+}
+
+/* When the alarm is set */
+
+#ifdef CONFIG_TRACEPOINTS
+struct alarms {
+	const struct hrtimer *timer;
+	unsigned int started;
+	unsigned int cancelled;
+};
+
+static struct tracepoint *alarm_started, *alarm_cancelled;
+
+static void alarm_note_point(struct tracepoint *point, void *none)
+{
+	if (!strcmp(point->name, "hrtimer_start"))
+		alarm_started = point;
+	if (!strcmp(point->name, "hrtimer_cancel"))
+		alarm_cancelled = point;
+}
+
+static void on_hrtimer_start(void *data, struct hrtimer *timer, enum hrtimer_mode mode)
+{
+	struct alarms *alarms = data;
+
+	alarms->started += timer == alarms->timer;
+}
+
+static void on_hrtimer_cancel(void *data, struct hrtimer *timer)
+{
+	struct alarms *alarms = data;
+
+	alarms->cancelled += timer == alarms->timer;
+}
+
+static void alarm_is_set_when_needed(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-alarm" };
+	struct probe *p = probes_new(test, 4);
+	struct alarms alarms = { };
+	struct twheel *wheel;
+	unsigned int i;
+	u64 now;
+
+	for_each_kernel_tracepoint(alarm_note_point, NULL);
+	if (!alarm_started || !alarm_cancelled)
+		kunit_skip(test, "hrtimers are not traced");
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	for (i = 0; i < 4; i++)
+		probe_init(&p[i], wheel, probe_fire);
+	now = twheel_now(wheel);
+	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
+	alarms.timer = &READ_ONCE(p[0].timer.base)->clock.timer;
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_started, on_hrtimer_start,
+							&alarms), 0);
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_cancelled, on_hrtimer_cancel,
+							&alarms), 0);
+	/* Later, or at the same instant: it need not be set. */
+	twheel_arm_at(&p[1].timer, now + 20 * HOUR);
+	twheel_arm_at(&p[2].timer, now + 10 * HOUR);
+	KUNIT_EXPECT_EQ(test, alarms.started, 0);
+	/* Nearer, it has to be. To cancel that leaves it as it is. */
+	twheel_arm_at(&p[3].timer, now + 5 * HOUR);
+	KUNIT_EXPECT_EQ(test, alarms.started, 1);
+	alarms.cancelled = 0;
+	twheel_cancel(&p[3].timer);
+	twheel_cancel(&p[2].timer);
+	twheel_cancel(&p[1].timer);
+	KUNIT_EXPECT_EQ(test, alarms.started, 1);
+	KUNIT_EXPECT_EQ(test, alarms.cancelled, 0);
+	/* An empty wheel has none. */
+	twheel_cancel(&p[0].timer);
+	KUNIT_EXPECT_EQ(test, alarms.started, 1);
+	KUNIT_EXPECT_EQ(test, alarms.cancelled, 1);
+	tracepoint_probe_unregister(alarm_started, on_hrtimer_start, &alarms);
+	tracepoint_probe_unregister(alarm_cancelled, on_hrtimer_cancel, &alarms);
+	tracepoint_synchronize_unregister();
+	twheel_destroy(wheel);
+}
+#else
+static void alarm_is_set_when_needed(struct kunit *test)
+{
+	kunit_skip(test, "nothing is traced");
+}
+#endif
+
+/* Which time lateness is measured by */
+
+static u64 late_step;
+
+/* The clock goes on while it runs. */
+static void late_fire(struct twheel_timer *timer)
+{
+	struct twheel *wheel = twheel_of(timer);
+
+	tw_clock_set_virtual(&READ_ONCE(timer->base)->clock, twheel_now(wheel) + late_step);
+}
+
+/* So many timers due at one instant, each of which takes a ms. Returns their lateness. */
+static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n)
+{
+	struct twheel_config config = {
+		.name = "kunit-late", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+		.context = context,
+	};
+	struct probe *p = probes_new(test, n);
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	unsigned int i;
+
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	for (i = 0; i < n; i++) {
+		probe_init(&p[i], wheel, late_fire);
+		twheel_arm_at(&p[i].timer, 10 * MS);
+	}
+	late_step = MS;
+	twheel_advance(wheel, 10 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, n);
+	twheel_destroy(wheel);
+	return stats.late_sum;
+}
+
+static void late_by_the_last_look(struct kunit *test)
+{
+	u64 late;
+
+	/* In process context a pass looks before each callback; else after 32. */
+	KUNIT_EXPECT_EQ(test, late_together(test, TWHEEL_CONTEXT_WORK, 4) / MS, 0 + 1 + 2 + 3);
+	KUNIT_EXPECT_EQ(test, late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32) / MS, 0);
+	/* On a busy machine, the last eight may be timed one by one. */
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40) / MS;
+	KUNIT_EXPECT_GE(test, late, 8 * 32);
+	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
+	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40) / MS;
+	KUNIT_EXPECT_GE(test, late, 8 * 32);
+	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
+}
+
+static void context_is_one_there_is(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-core" };
+	struct twheel_geometry geometry;
+
+	config.context = TWHEEL_CONTEXT_WORK;
+	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), 0);
+	config.context = TWHEEL_CONTEXT_WORK + 1;
+	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), -EINVAL);
+}
+
+/* Passes of a work queue are no passes of a thread that serves overload. */
+static void not_threaded_without_need(struct kunit *test)
+{
+	static const struct {
+		enum twheel_context context;
+		unsigned int budget;
+	} kinds[] = {
+		{ TWHEEL_CONTEXT_SOFTIRQ, 0 }, { TWHEEL_CONTEXT_SOFTIRQ, 100 },
+		{ TWHEEL_CONTEXT_HARDIRQ, 0 }, { TWHEEL_CONTEXT_WORK, 0 },
+	};
+	struct probe *p = probes_new(test, 1);
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	unsigned int i, tries;
+
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		struct twheel_config config = {
+			.name = "kunit-core", .context = kinds[i].context,
+			.cpu_budget = kinds[i].budget,
+		};
+
+		wheel = twheel_create(&config);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		probe_init(p, wheel, probe_fire);
+		twheel_arm(&p->timer, MS);
+		for (tries = 0; !READ_ONCE(p->fired) && tries < 5000; tries++)
+			usleep_range(1000, 2000);
+		KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&p->timer), 0);
+		twheel_get_stats(wheel, &stats);
+		KUNIT_EXPECT_EQ(test, stats.fired, 1);
+		KUNIT_EXPECT_GE(test, stats.passes, 1);
+		KUNIT_EXPECT_EQ_MSG(test, stats.threaded, 0, "kinds[%u]", i);
+		twheel_destroy(wheel);
+	}
+}
+
+static struct kunit_case core_cases[] = {
+	KUNIT_CASE(quota_is_taken_in_batches),
+	KUNIT_CASE(budget_flows_in_and_out),
+	KUNIT_CASE(base_spends_of_its_user),
+	KUNIT_CASE(overrun_from_its_limit_on),
+	KUNIT_CASE(reported_once_a_minute),
+	KUNIT_CASE(alarm_is_set_when_needed),
+	KUNIT_CASE(late_by_the_last_look),
+	KUNIT_CASE(context_is_one_there_is),
+	KUNIT_CASE(not_threaded_without_need),
+	{ }
+};
+
+struct kunit_suite twheel_core_suite = {
+	.name		= "twheel_core",
+	.test_cases	= core_cases,
+};

@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What the engine does in one call, to the timer: slices are kept, searches and moves cost
+ * what they say, and the counters tell what happened. On a virtual clock.
+ */
+#include <kunit/test.h>
+#include <linux/limits.h>
+
+#include "rig.h"
+
+static void slices_are_kept(struct kunit *test)
+{
+	unsigned int i, n = 1000, slice, pops = 0;
+	enum tw_advance turn;
+	struct rig rig;
+	u64 cascades, searched;
+
+	rig_init(&rig, test, "slices", 1, 16, 0, n);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 600 + i % 3);
+	tw_wheel_begin_round(&rig.w, true);
+	do {
+		cascades = rig.w.cascades;
+		searched = rig.w.searched;
+		slice = 7;
+		turn = tw_wheel_advance(&rig.w, 601, &slice);
+		KUNIT_EXPECT_EQ(test, rig.w.cascades - cascades +
+				rig.w.searched - searched, 7 - slice);
+		slice = 7;
+		while (turn == TW_ADVANCE_DUE && rig_pop(&rig.w, &slice))
+			pops++;
+		KUNIT_ASSERT_LE(test, slice, 7U);
+	} while (turn != TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, pops, 667);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 601);
+	rig_exit(&rig);
+}
+
+static void slice_ends_within_a_bucket(struct kunit *test)
+{
+	unsigned int i, n = 20, slice = 5;
+	struct rig rig;
+
+	/* At tick 64 the crowd in bucket 5 of level 1 begins to move: five of it. */
+	rig_init(&rig, test, "within", 1, 16, 0, n);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 5 * 16 + i % 16);
+	rig_run(&rig, 63);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_FALSE(test, tw_wheel_drain_ahead(&rig.w, &slice));
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	rig_audit(&rig);
+	/* The last one added is the first of the list. */
+	for (i = n; i--; ) {
+		rig_del(&rig, i);
+		rig_audit(&rig);
+	}
+	KUNIT_EXPECT_EQ(test, tw_wheel_next_event(&rig.w), TW_WHEEL_ASLEEP);
+	rig_exit(&rig);
+}
+
+static void crowded_tick_ends_the_way(struct kunit *test)
+{
+	unsigned int i, n = 41, slice = 100;
+	struct rig rig;
+
+	rig_init(&rig, test, "way", 1, 16, 0, n);
+	for (i = 0; i < n - 1; i++)
+		rig_add(&rig, i, 10);
+	rig_add(&rig, n - 1, 12);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 14, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_EQ_MSG(test, rig.w.now, 10, "all of the crowd was walked along");
+	rig_run(&rig, 14);
+	KUNIT_EXPECT_EQ(test, rig.fired, n);
+	rig_exit(&rig);
+}
+
+static void displaced_are_looked_for_in_slices(struct kunit *test)
+{
+	unsigned int slice = 0;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	/* Level 3 of 256 slots: behind more buckets than are searched at a time. */
+	rig_init(&rig, test, "displaced", 1, 256, 1000, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 1000 + 5 * (1ULL << 24));
+	rig_back(&rig, 500);
+	KUNIT_ASSERT_TRUE(test, w->displaced);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, w->displaced_from, 0);
+	slice = 1;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_GT(test, w->displaced_from, 0);
+	KUNIT_EXPECT_LE(test, w->displaced_from, 1024);
+	rig_run(&rig, 500);
+	rig_follow(&rig, rig_deadline(&rig, 0));
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+
+	/* Level 6: each look costs two, or what is left. */
+	rig_init(&rig, test, "displaced far", 1, 256, 1000, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 1000 + 5 * (1ULL << 48));
+	rig_back(&rig, 500);
+	tw_wheel_begin_round(w, true);
+	slice = 3;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 500, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_EQ(test, w->displaced_from, 2048);
+	rig_run(&rig, 500);
+	rig_exit(&rig);
+}
+
+static void counters_say_what_moved(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	/* Bucket 5 of level 1: one timer for its last tick, one for the tick after it. */
+	rig_init(&rig, test, "counters", 1, 16, 0, 2);
+	w = &rig.w;
+	rig_add(&rig, 0, 95);
+	rig_add(&rig, 1, 90);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
+	rig_run(&rig, 63);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_drain_ahead(w, &slice));
+	KUNIT_EXPECT_EQ(test, w->cascaded, BIT_ULL(1));
+	KUNIT_EXPECT_EQ(test, w->cascades, 1);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	w->cascaded = BIT_ULL(2);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_drain_ahead(w, &slice));
+	KUNIT_EXPECT_EQ(test, w->cascaded, 0);
+	tw_wheel_next_event(w);
+	rig_follow(&rig, 96);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
+/* What a search of all levels costs, in timers of a slice: see wheel_edge_cost(). */
+static void search_of_all_levels_costs(struct kunit *test)
+{
+	static const struct {
+		unsigned int slots, cost;
+	} shapes[] = {
+		{ 16, 4 }, { 256, 8 }, { 4096, 52 },
+	};
+	unsigned int i, slice;
+	struct rig rig;
+
+	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
+		u64 far = 5ULL * shapes[i].slots * shapes[i].slots + 7;
+
+		rig_init(&rig, test, "all levels", 1, shapes[i].slots, 0, 1);
+		rig_add(&rig, 0, far);
+		tw_wheel_begin_round(&rig.w, true);
+		slice = 100;
+		KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, far, &slice),
+				TW_ADVANCE_DUE);
+		KUNIT_EXPECT_EQ(test, rig.w.searched, shapes[i].cost);
+		/* It is alone, and need not be moved. */
+		KUNIT_EXPECT_EQ(test, rig.w.cascades, 0);
+		KUNIT_EXPECT_EQ(test, slice, 100 - shapes[i].cost);
+		KUNIT_EXPECT_EQ(test, rig.w.now, far);
+		rig_exit(&rig);
+	}
+}
+
+/* What is in the next block, or begins with it, is found without a search of all levels. */
+static void search_of_a_block_costs_less(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	rig_init(&rig, test, "a block", 1, 256, 0, 3);
+	w = &rig.w;
+	rig_add(&rig, 0, 511);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_EQ(test, w->now, 511);
+	KUNIT_EXPECT_EQ(test, w->searched, 1);
+	KUNIT_EXPECT_NOT_NULL(test, rig_pop(w, &slice));
+	rig_exit(&rig);
+
+	/* The bucket of the other two begins with tick 512. */
+	rig_init(&rig, test, "begins", 1, 256, 0, 3);
+	w = &rig.w;
+	rig_add(&rig, 0, 511);
+	rig_add(&rig, 1, 600);
+	rig_add(&rig, 2, 601);
+	tw_wheel_begin_round(w, true);
+	slice = 100;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_NOT_NULL(test, rig_pop(w, &slice));
+	slice = 1;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, w->now, 511);
+	slice = 100;
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 700, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_EQ(test, w->cascades, 2);
+	/* One for each: the tick before, the bucket, the tick of the timers. */
+	KUNIT_EXPECT_EQ(test, w->searched, 3);
+	rig_exit(&rig);
+}
+
+static void forward_counts_what_moved(struct kunit *test)
+{
+	struct rig rig;
+
+	/* The last tick of bucket 5 of level 1, and one that has left the bucket. */
+	rig_init(&rig, test, "forward", 1, 16, 0, 2);
+	rig_add(&rig, 0, 95);
+	rig_add(&rig, 1, 95);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 96));
+	tw_wheel_move_forward(&rig.w, 90);
+	KUNIT_EXPECT_EQ(test, rig.w.now, 90);
+	KUNIT_EXPECT_EQ(test, rig.w.cascades, 1);
+	KUNIT_EXPECT_EQ(test, rig.w.requeued, 1);
+	rig.served = 90;
+	rig_follow(&rig, 96);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
+/* Those that belong one level lower cost one each, others two: see wheel_cascade(). */
+static void lower_by_two_levels_costs_more(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	/* Bucket 2 of level 2 begins with tick 512; 32 ticks ahead is level 1. */
+	rig_init(&rig, test, "two levels", 1, 16, 0, 4);
+	w = &rig.w;
+	rig_add(&rig, 0, 511 + 31);
+	rig_add(&rig, 1, 511 + 32);
+	rig_add(&rig, 2, 767);
+	rig_add(&rig, 3, 600);
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 3, 768));
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 513, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_EQ(test, w->cascades, 3);
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	/* The search, the first and the last one. */
+	KUNIT_EXPECT_EQ(test, w->searched, 4 + 2);
+	KUNIT_EXPECT_EQ(test, slice, 100 - 4 - 6);
+	tw_wheel_next_event(w);
+	rig.served = 513;
+	rig_follow(&rig, 768);
+	KUNIT_EXPECT_EQ(test, rig.fired, 4);
+	rig_exit(&rig);
+}
+
+static void slice_of_two_moves_one_of_these(struct kunit *test)
+{
+	unsigned int slice = 2;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	rig_init(&rig, test, "slice of two", 1, 16, 0, 2);
+	w = &rig.w;
+	/* The last one added is the first of the list. */
+	rig_add(&rig, 0, 511 + 30);
+	rig_add(&rig, 1, 511 + 31);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 513, &slice), TW_ADVANCE_MORE);
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_EQ(test, w->now, 511);
+	KUNIT_EXPECT_EQ(test, w->cascades, 1);
+	KUNIT_EXPECT_EQ(test, w->searched, 1);
+	tw_wheel_next_event(w);
+	rig_follow(&rig, 542);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
+static void due_is_not_put_back(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct twheel_timer *t;
+	struct tw_wheel *w;
+	struct rig rig;
+
+	rig_init(&rig, test, "due", 1, 16, 0, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 10);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 10, &slice), TW_ADVANCE_DUE);
+	t = tw_wheel_due(w);
+	KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[0].timer);
+	/* Due at its very instant: it stays, and costs nothing. */
+	slice = 0;
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	KUNIT_EXPECT_EQ(test, w->requeued, 0);
+	/* Extended: it goes, as soon as the slice lets it. */
+	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 11));
+	KUNIT_EXPECT_FALSE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	slice = 1;
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_EQ(test, slice, 0);
+	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
+	KUNIT_EXPECT_EQ(test, w->requeued, 1);
+	tw_wheel_next_event(w);
+	rig_run(&rig, 11);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_exit(&rig);
+}
+
+static void claim_tells_how_late(struct kunit *test)
+{
+	unsigned int slice = 100;
+	struct twheel_timer *t;
+	struct tw_wheel *w;
+	struct rig rig;
+	u64 late = 0;
+
+	rig_init(&rig, test, "late", 10, 16, 0, 1);
+	w = &rig.w;
+	rig_add(&rig, 0, 95);
+	tw_wheel_begin_round(w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 12, &slice), TW_ADVANCE_DUE);
+	t = tw_wheel_due(w);
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_claim(w, t, TWHEEL_FIRED, tw_word(123), &late));
+	KUNIT_EXPECT_EQ(test, late, 123 - 95);
+	tw_wheel_dequeue_due(w, t);
+	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
+	rig_exit(&rig);
+}
+
+static struct kunit_case cost_cases[] = {
+	KUNIT_CASE(slices_are_kept),
+	KUNIT_CASE(slice_ends_within_a_bucket),
+	KUNIT_CASE(crowded_tick_ends_the_way),
+	KUNIT_CASE(displaced_are_looked_for_in_slices),
+	KUNIT_CASE(counters_say_what_moved),
+	KUNIT_CASE(search_of_all_levels_costs),
+	KUNIT_CASE(search_of_a_block_costs_less),
+	KUNIT_CASE(forward_counts_what_moved),
+	KUNIT_CASE(lower_by_two_levels_costs_more),
+	KUNIT_CASE(slice_of_two_moves_one_of_these),
+	KUNIT_CASE(due_is_not_put_back),
+	KUNIT_CASE(claim_tells_how_late),
+	{ }
+};
+
+struct kunit_suite twheel_cost_suite = {
+	.name		= "twheel_cost",
+	.test_cases	= cost_cases,
+};

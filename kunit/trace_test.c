@@ -1,0 +1,645 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The trace events of timers with a function of their own, and of batches: each event as
+ * often as it happened, and with what happened. On a virtual clock. trace_test of
+ * tools/test/user has those of open files.
+ */
+#include <linux/err.h>
+#include <linux/module.h>
+#include <linux/string.h>
+#include <linux/tracepoint.h>
+
+#include "../module/core/base.h"
+#include "probe.h"
+
+#define TRACE_WHEEL	"kunit-trace"
+
+/* The events, in the order of trace_events. */
+enum event {
+	EVENT_ARM, EVENT_MODIFY, EVENT_EXTEND, EVENT_CANCEL, EVENT_UNFIRED,
+	EVENT_ENTRY, EVENT_EXIT, EVENT_CASCADE, EVENT_REQUEUE, EVENT_PASS,
+	NR_EVENTS
+};
+
+/**
+ * struct seen - what the events of one wheel have told
+ * @count: how many of each there were
+ * @strange: how many had a name or number that is not the wheel's
+ * @id: the wheel's number
+ * @timer: of the last event of a timer
+ * @function: likewise
+ * @deadline: likewise
+ * @now: of the last twheel_expire_entry
+ * @took: of the last twheel_expire_exit
+ * @tick: the last tick that an event has told
+ * @level: the last level
+ * @levels: of the last twheel_cascade
+ * @cascaded: timers of all twheel_cascade
+ * @requeued: timers of all twheel_requeue
+ * @pass: the last pass
+ * @passes: the sums of all passes
+ */
+struct seen {
+	unsigned int count[NR_EVENTS];
+	unsigned int strange;
+	u32 id;
+	const struct twheel_timer *timer;
+	const void *function;
+	u64 deadline;
+	u64 now;
+	u64 took;
+	u64 tick;
+	int level;
+	u64 levels;
+	u64 cascaded;
+	u64 requeued;
+	struct twheel_trace_pass pass;
+	struct twheel_trace_pass passes;
+};
+
+static bool seen_event(struct seen *seen, enum event event, u32 wheel, const char *name)
+{
+	/* Other wheels may be traced, too. */
+	if (wheel != seen->id && strcmp(name, TRACE_WHEEL))
+		return false;
+	seen->strange += wheel != seen->id || strcmp(name, TRACE_WHEEL);
+	seen->count[event]++;
+	return true;
+}
+
+static void seen_timer(struct seen *seen, const struct twheel_timer *timer,
+		       const void *function)
+{
+	seen->timer = timer;
+	seen->function = function;
+}
+
+static void seen_bucket(struct seen *seen, enum event event, u32 wheel, const char *name,
+			const struct twheel_timer *timer, const void *function,
+			u64 deadline, u64 tick, int level)
+{
+	if (!seen_event(seen, event, wheel, name))
+		return;
+	seen_timer(seen, timer, function);
+	seen->deadline = deadline;
+	seen->tick = tick;
+	seen->level = level;
+}
+
+static void on_arm(void *data, u32 wheel, const char *name,
+		   const struct twheel_timer *timer, const void *function,
+		   u64 deadline_ns, u64 tick, int level)
+{
+	seen_bucket(data, EVENT_ARM, wheel, name, timer, function, deadline_ns, tick, level);
+}
+
+static void on_modify(void *data, u32 wheel, const char *name,
+		      const struct twheel_timer *timer, const void *function,
+		      u64 deadline_ns, u64 tick, int level)
+{
+	seen_bucket(data, EVENT_MODIFY, wheel, name, timer, function, deadline_ns, tick,
+		    level);
+}
+
+static void on_extend(void *data, u32 wheel, const char *name,
+		      const struct twheel_timer *timer, const void *function,
+		      u64 deadline_ns, u64 tick)
+{
+	seen_bucket(data, EVENT_EXTEND, wheel, name, timer, function, deadline_ns, tick, 0);
+}
+
+static void on_cancel(void *data, u32 wheel, const char *name,
+		      const struct twheel_timer *timer, const void *function,
+		      u64 deadline_ns, u64 tick)
+{
+	seen_bucket(data, EVENT_CANCEL, wheel, name, timer, function, deadline_ns, tick, 0);
+}
+
+static void on_unfired(void *data, u32 wheel, const char *name,
+		       const struct twheel_timer *timer, const void *function,
+		       u64 deadline_ns, u64 tick)
+{
+	seen_bucket(data, EVENT_UNFIRED, wheel, name, timer, function, deadline_ns, tick, 0);
+}
+
+static void on_entry(void *data, u32 wheel, const char *name,
+		     const struct twheel_timer *timer, const void *function,
+		     u64 deadline_ns, u64 now_ns)
+{
+	struct seen *seen = data;
+
+	if (!seen_event(seen, EVENT_ENTRY, wheel, name))
+		return;
+	seen_timer(seen, timer, function);
+	seen->deadline = deadline_ns;
+	seen->now = now_ns;
+}
+
+static void on_exit(void *data, u32 wheel, const char *name,
+		    const struct twheel_timer *timer, const void *function, u64 took_ns)
+{
+	struct seen *seen = data;
+
+	if (!seen_event(seen, EVENT_EXIT, wheel, name))
+		return;
+	seen_timer(seen, timer, function);
+	seen->took = took_ns;
+}
+
+static void on_cascade(void *data, u32 wheel, const char *name, u64 now_tick, u64 levels,
+		       u32 timers)
+{
+	struct seen *seen = data;
+
+	if (!seen_event(seen, EVENT_CASCADE, wheel, name))
+		return;
+	seen->tick = now_tick;
+	seen->levels = levels;
+	seen->cascaded += timers;
+}
+
+static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u32 timers)
+{
+	struct seen *seen = data;
+
+	if (!seen_event(seen, EVENT_REQUEUE, wheel, name))
+		return;
+	seen->tick = now_tick;
+	seen->requeued += timers;
+}
+
+static void on_pass(void *data, u32 wheel, const char *name,
+		    const struct twheel_trace_pass *pass)
+{
+	struct seen *seen = data;
+
+	if (!seen_event(seen, EVENT_PASS, wheel, name))
+		return;
+	seen->pass = *pass;
+	seen->passes.fired += pass->fired;
+	seen->passes.cascades += pass->cascades;
+	seen->passes.requeued += pass->requeued;
+	seen->passes.exhausted |= pass->exhausted;
+	seen->passes.threaded |= pass->threaded;
+}
+
+static struct {
+	const char *name;
+	void *on;
+	struct tracepoint *point;
+} trace_events[NR_EVENTS] = {
+	[EVENT_ARM]	= { "twheel_arm", on_arm },
+	[EVENT_MODIFY]	= { "twheel_modify", on_modify },
+	[EVENT_EXTEND]	= { "twheel_extend", on_extend },
+	[EVENT_CANCEL]	= { "twheel_cancel", on_cancel },
+	[EVENT_UNFIRED]	= { "twheel_unfired", on_unfired },
+	[EVENT_ENTRY]	= { "twheel_expire_entry", on_entry },
+	[EVENT_EXIT]	= { "twheel_expire_exit", on_exit },
+	[EVENT_CASCADE]	= { "twheel_cascade", on_cascade },
+	[EVENT_REQUEUE]	= { "twheel_requeue", on_requeue },
+	[EVENT_PASS]	= { "twheel_pass", on_pass },
+};
+
+#ifdef CONFIG_TRACEPOINTS
+static void trace_note_point(struct tracepoint *point, void *none)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		if (!strcmp(point->name, trace_events[i].name))
+			trace_events[i].point = point;
+}
+
+#ifdef CONFIG_MODULES
+static int trace_note_module(struct notifier_block *nb, unsigned long state, void *data)
+{
+	struct module *module = ((struct tp_module *)data)->mod;
+	unsigned int i;
+
+	for (i = 0; state == MODULE_STATE_COMING && i < module->num_tracepoints; i++)
+		trace_note_point(tracepoint_ptr_deref(&module->tracepoints_ptrs[i]), NULL);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block trace_notifier = { .notifier_call = trace_note_module };
+#endif
+
+/* The module does not export its tracepoints. So look for them as tracers do. */
+static int trace_suite_init(struct kunit_suite *suite)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		trace_events[i].point = NULL;
+	for_each_kernel_tracepoint(trace_note_point, NULL);
+#ifdef CONFIG_MODULES
+	/* This calls it for all modules that are there. */
+	register_tracepoint_module_notifier(&trace_notifier);
+	unregister_tracepoint_module_notifier(&trace_notifier);
+#endif
+	return 0;
+}
+
+static int trace_attach(struct seen *seen, enum event event)
+{
+	return tracepoint_probe_register(trace_events[event].point,
+					 trace_events[event].on, seen);
+}
+
+static void trace_detach(struct seen *seen, enum event event)
+{
+	tracepoint_probe_unregister(trace_events[event].point, trace_events[event].on, seen);
+}
+#else
+/* There is no tracepoint, and all is skipped. */
+static int trace_suite_init(struct kunit_suite *suite)
+{
+	return 0;
+}
+
+static int trace_attach(struct seen *seen, enum event event)
+{
+	return -EOPNOTSUPP;
+}
+
+static void trace_detach(struct seen *seen, enum event event)
+{
+}
+#endif
+
+static void trace_start(struct kunit *test, struct seen *seen, enum event event)
+{
+	KUNIT_ASSERT_EQ(test, trace_attach(seen, event), 0);
+}
+
+static void trace_stop(struct seen *seen, enum event event)
+{
+	trace_detach(seen, event);
+	tracepoint_synchronize_unregister();
+}
+
+static void trace_start_all(struct kunit *test, struct seen *seen)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		trace_start(test, seen, i);
+}
+
+static void trace_stop_all(struct seen *seen)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_EVENTS; i++)
+		trace_detach(seen, i);
+	tracepoint_synchronize_unregister();
+}
+
+static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
+				  twheel_expire_fn expire)
+{
+	struct twheel_config config = {
+		.name		= TRACE_WHEEL,
+		.clock		= TWHEEL_CLOCK_VIRTUAL,
+		.tick_ns	= MS,
+		.slots		= 16,
+		.expire		= expire,
+	};
+	struct twheel *wheel;
+
+	if (!trace_events[EVENT_ARM].point)
+		kunit_skip(test, "there are no tracepoints");
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	*seen = (struct seen) { .id = twheel_id(wheel) };
+	return wheel;
+}
+
+static void trace_expire(struct twheel *wheel, struct twheel_timer *timers[],
+			 unsigned int count)
+{
+	spin_ns(10 * US);
+}
+
+/* The last event of a timer told this. */
+static void expect_bucket(struct kunit *test, const struct seen *seen, const struct probe *p,
+			  u64 deadline, u64 tick)
+{
+	KUNIT_EXPECT_PTR_EQ(test, seen->timer, &p->timer);
+	KUNIT_EXPECT_PTR_EQ(test, seen->function, (const void *)probe_fire);
+	KUNIT_EXPECT_EQ(test, seen->deadline, deadline);
+	KUNIT_EXPECT_EQ(test, seen->tick, tick);
+}
+
+static void where_a_timer_goes(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct seen seen;
+	struct probe p;
+
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start_all(test, &seen);
+	probe_init(&p, wheel, probe_fire);
+	twheel_advance(wheel, 100 * MS);
+	twheel_arm_at(&p.timer, 110 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ARM], 1);
+	expect_bucket(test, &seen, &p, 110 * MS, 110);
+	KUNIT_EXPECT_EQ(test, seen.level, 0);
+	/* Nearer, and between two ticks. */
+	twheel_modify_at(&p.timer, 105 * MS + 1);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
+	expect_bucket(test, &seen, &p, 105 * MS + 1, 106);
+	KUNIT_EXPECT_EQ(test, seen.level, 0);
+	/* Later: it stays in its bucket. */
+	twheel_extend_at(&p.timer, 120 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 0);
+	twheel_extend(&p.timer, 30 * MS + 1);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 1);
+	expect_bucket(test, &seen, &p, 130 * MS + 1, 131);
+	twheel_modify_at(&p.timer, 140 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXTEND], 2);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
+	expect_bucket(test, &seen, &p, 140 * MS, 140);
+	twheel_cancel(&p.timer);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CANCEL], 1);
+	expect_bucket(test, &seen, &p, 140 * MS, 140);
+	twheel_cancel(&p.timer);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CANCEL], 1);
+
+	/* Two laps of 16 ticks are level 0, what has passed is on none. */
+	twheel_arm_at(&p.timer, 131 * MS);
+	KUNIT_EXPECT_EQ(test, seen.level, 0);
+	twheel_cancel(&p.timer);
+	twheel_arm_at(&p.timer, 132 * MS);
+	KUNIT_EXPECT_EQ(test, seen.level, 1);
+	twheel_modify_at(&p.timer, 101 * MS);
+	KUNIT_EXPECT_EQ(test, seen.level, 0);
+	twheel_modify_at(&p.timer, 100 * MS);
+	KUNIT_EXPECT_EQ(test, seen.level, -1);
+	twheel_cancel(&p.timer);
+	twheel_arm_at(&p.timer, 50 * MS);
+	KUNIT_EXPECT_EQ(test, seen.level, -1);
+	expect_bucket(test, &seen, &p, 50 * MS, 50);
+	twheel_cancel(&p.timer);
+
+	twheel_arm_at(&p.timer, 150 * MS - 1);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_UNFIRED], 1);
+	expect_bucket(test, &seen, &p, 150 * MS - 1, 150);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	trace_stop_all(&seen);
+	twheel_timer_destroy_on_stack(&p.timer);
+	twheel_destroy(wheel);
+}
+
+static void trace_busy(struct twheel_timer *timer)
+{
+	spin_ns(300 * US);
+}
+
+static void when_a_callback_runs(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct seen seen;
+	struct probe p;
+	u64 before;
+
+	wheel = trace_wheel(test, &seen, NULL);
+	probe_init(&p, wheel, trace_busy);
+	trace_start(test, &seen, EVENT_ENTRY);
+	twheel_arm_at(&p.timer, 10 * MS + 1);
+	twheel_advance(wheel, 15 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ENTRY], 1);
+	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p.timer);
+	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
+	KUNIT_EXPECT_EQ(test, seen.deadline, 10 * MS + 1);
+	KUNIT_EXPECT_EQ(test, seen.now, 15 * MS);
+	trace_stop(&seen, EVENT_ENTRY);
+
+	seen.timer = NULL;
+	seen.function = NULL;
+	trace_start(test, &seen, EVENT_EXIT);
+	twheel_arm_at(&p.timer, 20 * MS);
+	before = ktime_get_ns();
+	twheel_advance(wheel, 20 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXIT], 1);
+	KUNIT_EXPECT_PTR_EQ(test, seen.timer, &p.timer);
+	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
+	KUNIT_EXPECT_GE(test, seen.took, 300 * US);
+	KUNIT_EXPECT_LE(test, seen.took, ktime_get_ns() - before);
+	trace_stop(&seen, EVENT_EXIT);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	twheel_timer_destroy_on_stack(&p.timer);
+	twheel_destroy(wheel);
+}
+
+static void when_a_batch_runs(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct probe p[3];
+	struct seen seen;
+	unsigned int i;
+	u64 before;
+
+	wheel = trace_wheel(test, &seen, trace_expire);
+	trace_start_all(test, &seen);
+	for (i = 0; i < ARRAY_SIZE(p); i++) {
+		probe_init(&p[i], wheel, NULL);
+		twheel_arm_at(&p[i].timer, 10 * MS - i);
+		KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_expire);
+	}
+	before = ktime_get_ns();
+	twheel_advance(wheel, 12 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ENTRY], ARRAY_SIZE(p));
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXIT], ARRAY_SIZE(p));
+	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_expire);
+	KUNIT_EXPECT_EQ(test, seen.deadline, 10 * MS - (seen.timer == &p[0].timer ? 0 :
+							seen.timer == &p[1].timer ? 1 : 2));
+	KUNIT_EXPECT_EQ(test, seen.now, 12 * MS);
+	KUNIT_EXPECT_GE(test, seen.took, 10 * US);
+	KUNIT_EXPECT_LE(test, seen.took, ktime_get_ns() - before);
+	KUNIT_EXPECT_EQ(test, seen.pass.fired, ARRAY_SIZE(p));
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	trace_stop_all(&seen);
+	for (i = 0; i < ARRAY_SIZE(p); i++)
+		twheel_timer_destroy_on_stack(&p[i].timer);
+	twheel_destroy(wheel);
+}
+
+/* Twenty timers in one bucket of level 1, of which so many are extended. */
+static void trace_crowd(struct twheel *wheel, struct probe *p, unsigned int extended)
+{
+	unsigned int i;
+
+	for (i = 0; i < 20; i++) {
+		probe_init(&p[i], wheel, probe_fire);
+		twheel_arm_at(&p[i].timer, (80 + i % 16) * MS);
+		if (i < extended)
+			twheel_extend_at(&p[i].timer, 1000 * MS);
+	}
+}
+
+static void what_moves(struct kunit *test)
+{
+	struct probe *p = probes_new(test, 20);
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	struct seen seen;
+
+	/* Either event alone, and both. */
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start(test, &seen, EVENT_CASCADE);
+	trace_crowd(wheel, p, 5);
+	wheel_run_until(wheel, 64 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 1);
+	KUNIT_EXPECT_EQ(test, seen.levels, BIT_ULL(1));
+	KUNIT_EXPECT_EQ(test, seen.tick, 64);
+	KUNIT_EXPECT_EQ(test, seen.cascaded, 15);
+	wheel_run_until(wheel, 1000 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
+	trace_stop(&seen, EVENT_CASCADE);
+	twheel_destroy(wheel);
+
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start(test, &seen, EVENT_REQUEUE);
+	trace_crowd(wheel, p, 5);
+	wheel_run_until(wheel, 64 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
+	KUNIT_EXPECT_EQ(test, seen.tick, 64);
+	KUNIT_EXPECT_EQ(test, seen.requeued, 5);
+	wheel_run_until(wheel, 1000 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, seen.requeued, stats.requeued);
+	trace_stop(&seen, EVENT_REQUEUE);
+	twheel_destroy(wheel);
+
+	/* Timers that are due, and extended at the last moment, tell so one by one. */
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start_all(test, &seen);
+	probe_init(&p[0], wheel, probe_fire);
+	probe_init(&p[1], wheel, probe_fire);
+	twheel_arm_at(&p[0].timer, 10 * MS);
+	twheel_arm_at(&p[1].timer, 10 * MS);
+	twheel_extend_at(&p[0].timer, 20 * MS);
+	twheel_extend_at(&p[1].timer, 20 * MS);
+	twheel_advance(wheel, 10 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 0);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
+	KUNIT_EXPECT_EQ(test, seen.requeued, 2);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	trace_stop_all(&seen);
+	twheel_destroy(wheel);
+}
+
+/* An arm moves the position forward over a bucket of an upper level, between passes. */
+static void what_an_arm_moves(struct kunit *test)
+{
+	struct probe *p = probes_new(test, 3);
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	struct seen seen;
+
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start_all(test, &seen);
+	probe_init(&p[0], wheel, probe_fire);
+	probe_init(&p[1], wheel, probe_fire);
+	probe_init(&p[2], wheel, probe_fire);
+	twheel_arm_at(&p[0].timer, 95 * MS);
+	twheel_arm_at(&p[1].timer, 94 * MS);
+	/* The wheel sleeps until tick 94. The clock goes to 90, and no pass runs. */
+	tw_clock_set_virtual(&READ_ONCE(p[0].timer.base)->clock, 90 * MS);
+	twheel_arm_at(&p[2].timer, 91 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.passes, 0);
+	KUNIT_EXPECT_EQ(test, stats.cascades, 2);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 1);
+	KUNIT_EXPECT_EQ(test, seen.cascaded, 2);
+	KUNIT_EXPECT_EQ(test, seen.levels, BIT_ULL(1));
+	wheel_run_until(wheel, 100 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, 3);
+	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	trace_stop_all(&seen);
+	twheel_destroy(wheel);
+}
+
+static void what_a_pass_has_done(struct kunit *test)
+{
+	struct probe *p = probes_new(test, 20);
+	struct twheel_stats stats;
+	struct twheel *wheel;
+	struct seen seen;
+	unsigned int i;
+	u64 before;
+
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_crowd(wheel, p, 5);
+	twheel_advance(wheel, 70 * MS);
+	twheel_get_stats(wheel, &stats);
+	/* Tracing that begins later tells of the passes from then on. */
+	trace_start_all(test, &seen);
+	before = ktime_get_ns();
+	twheel_advance(wheel, 90 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 1);
+	KUNIT_EXPECT_EQ(test, seen.pass.now_tick, 90);
+	KUNIT_EXPECT_EQ(test, seen.pass.pending, 20 - seen.pass.fired);
+	KUNIT_EXPECT_FALSE(test, seen.pass.exhausted);
+	KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
+	KUNIT_EXPECT_GT(test, seen.pass.took_ns, 0);
+	KUNIT_EXPECT_LE(test, seen.pass.took_ns, ktime_get_ns() - before);
+	wheel_run_until(wheel, 1000 * MS);
+	seen.passes.cascades += stats.cascades;
+	seen.passes.requeued += stats.requeued;
+	i = stats.passes;
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], stats.passes - i);
+	KUNIT_EXPECT_EQ(test, seen.passes.fired, 20);
+	KUNIT_EXPECT_EQ(test, seen.passes.cascades, stats.cascades);
+	KUNIT_EXPECT_EQ(test, seen.passes.requeued, stats.requeued);
+	KUNIT_EXPECT_EQ(test, seen.pass.pending, 0);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	trace_stop_all(&seen);
+	twheel_destroy(wheel);
+}
+
+static void a_pass_that_is_exhausted(struct kunit *test)
+{
+	struct probe *p = probes_new(test, 40);
+	struct twheel *wheel;
+	struct seen seen;
+	unsigned int i;
+
+	wheel = trace_wheel(test, &seen, NULL);
+	trace_start(test, &seen, EVENT_PASS);
+	for (i = 0; i < 40; i++) {
+		probe_init(&p[i], wheel, trace_busy);
+		twheel_arm_at(&p[i].timer, 10 * MS);
+	}
+	/* A pass looks at the clock after 32 callbacks: its time is over by then. */
+	twheel_advance(wheel, 10 * MS);
+	KUNIT_EXPECT_GE(test, seen.count[EVENT_PASS], 2);
+	KUNIT_EXPECT_TRUE(test, seen.passes.exhausted);
+	KUNIT_EXPECT_FALSE(test, seen.pass.exhausted);
+	KUNIT_EXPECT_EQ(test, seen.passes.fired, 40);
+	trace_stop(&seen, EVENT_PASS);
+	twheel_destroy(wheel);
+}
+
+static struct kunit_case trace_cases[] = {
+	KUNIT_CASE(where_a_timer_goes),
+	KUNIT_CASE(when_a_callback_runs),
+	KUNIT_CASE(when_a_batch_runs),
+	KUNIT_CASE(what_moves),
+	KUNIT_CASE(what_an_arm_moves),
+	KUNIT_CASE(what_a_pass_has_done),
+	KUNIT_CASE(a_pass_that_is_exhausted),
+	{ }
+};
+
+struct kunit_suite twheel_trace_suite = {
+	.name		= "twheel_trace",
+	.suite_init	= trace_suite_init,
+	.test_cases	= trace_cases,
+};
