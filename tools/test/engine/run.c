@@ -17,6 +17,7 @@
 
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
+extern struct kunit_suite twheel_cost_suite;
 
 /* Faults that only a program can inject: see shim.h. */
 unsigned int shim_allocations = UINT_MAX;
@@ -116,6 +117,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	run_suite(&twheel_engine_suite, only);
 	run_suite(&twheel_round_suite, only);
+	run_suite(&twheel_cost_suite, only);
 	case_run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
 	if (run_scenarios(argv[1], only) <= 0) {
 		fprintf(stderr, "there are no scenarios in %s\n", argv[1]);

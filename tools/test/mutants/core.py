@@ -3,6 +3,7 @@
 """Mutants of the core, run in user-mode Linux: see core.sh, which says how by variables."""
 import hashlib
 import os
+import pathlib
 import queue
 import re
 import select
@@ -16,6 +17,9 @@ import time
 import mutate
 import tally
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../vm"))
+import misuse  # noqa: E402
+
 SOURCE = os.environ["SOURCE"]
 KERNEL = os.environ["KERNEL"]
 WORK = os.environ["WORK"]
@@ -25,15 +29,18 @@ SPIN, SLEEP = 10, 90
 COMPLAINT = re.compile(r"\bnot ok |BUG:|WARNING: (?!suspicious RCU)|Kernel panic|ODEBUG"
                        r"|possible .* detected|bad unlock balance|mutant: cannot")
 MODULES = ["module/twheel", "kunit/twheel_kunit", "kunit/twheel_kunit_smp"]
-# What reaches a file beside the suites: a program.
-PROGRAMS = {
-    "module/core/base.c": "trace_test",
-    "module/core/pass.c": "trace_test",
-    "module/core/clock.c": "overload_test",
-    "module/core/server.c": "overload_test",
-    "module/core/user_budget.h": "overload_test",
-    "module/core/trace.c": "trace_test",
-    "module/core/trace.h": "trace_test",
+# What reaches a file beside the suites: programs, and misuse.
+MORE = {
+    "module/core/base.c": ["trace_test", "overload_test"],
+    "module/core/base.h": ["trace_test", "overload_test"],
+    "module/core/budget.h": ["overload_test"],
+    "module/core/clock.c": ["overload_test"],
+    "module/core/debug.c": ["misuse"],
+    "module/core/pass.c": ["trace_test", "overload_test", "misuse"],
+    "module/core/server.c": ["overload_test"],
+    "module/core/trace.c": ["trace_test"],
+    "module/core/trace.h": ["trace_test"],
+    "module/core/user_budget.h": ["overload_test"],
 }
 
 
@@ -58,6 +65,23 @@ def needs_of(path):
     with open(f"{folder}/.{name}.cmd") as file:
         paths = re.findall(re.escape(SOURCE) + r"/[\w/.]+\.[ch]\b", file.read())
         return {os.path.relpath(path, SOURCE) for path in paths}
+
+
+class Verdict:
+    """What misuse.py finds"""
+
+    def __init__(self):
+        self.failed = None
+
+    def test(self, good, what, why=""):
+        if not good:
+            self.fail(what, why)
+
+    def fail(self, what, why=""):
+        self.failed = self.failed or f"{what}: {why}"
+
+    def skip(self, what, why):
+        pass
 
 
 class Tree:
@@ -141,8 +165,8 @@ class Worker:
                 self.restore(f"{module}.ko")
             shutil.copy(f"{self.folder}/{module}.ko", f"{self.root}/modules/")
         by = self.run("twheel_kunit") or self.run("twheel_kunit_smp")
-        if not by and path in PROGRAMS:
-            by = self.run(PROGRAMS[path])
+        for what in MORE.get(path, []):
+            by = by or self.run(what)
         return by
 
     def run(self, what):
@@ -173,7 +197,7 @@ class Worker:
             guest.stdout.close()
 
     def watch(self, guest, what):
-        case, text = "", b""
+        case, text, said = "", b"", []
         since, spent = time.monotonic(), 0
         while True:
             if ended.is_set():
@@ -190,12 +214,27 @@ class Worker:
             for line in lines:
                 line = line.decode(errors="replace")
                 self.begun |= "mutant: begin" in line
-                if COMPLAINT.search(line):
+                said.append(re.sub(r"^<\d>", "", line.rstrip()))
+                if what != "misuse" and COMPLAINT.search(line):
                     return f"{what}: {' '.join(line.split())} after {case}"
                 if "mutant: end" in line:
-                    return None
+                    return self.misused(said) if what == "misuse" else None
                 passed = re.search(r"\bok \d+ (?:- )?(\w+)", line)
                 case = passed[1] if passed else case
+
+
+    def misused(self, said):
+        """Has each way of misuse been reported, and nothing else?"""
+        said = said[next(i for i, line in enumerate(said) if "mutant: begin" in line):]
+        # Here what a warning says comes after the line that it begins with elsewhere.
+        for i, line in enumerate(said[:-1]):
+            if line.startswith("WARNING: CPU") and not said[i + 1].startswith("Modules"):
+                said[i:i + 2] = said[i + 1], line
+        run = pathlib.Path(self.root)
+        (run / "console").write_text("\n".join(said))
+        verdict = Verdict()
+        misuse.judge(verdict, run, pathlib.Path("tools/test/user/misuse/expected"))
+        return verdict.failed and f"misuse: {verdict.failed}"
 
 
 def used(pid):
@@ -209,26 +248,26 @@ def used(pid):
 
 
 def main():
-    paths, every = sys.argv[1:], int(os.environ["EVERY"])
+    paths = sys.argv[1:]
     tree = Tree()
     workers = [Worker(tree, number) for number in range(int(os.environ["JOBS"]))]
-    for what in ["twheel_kunit", "twheel_kunit_smp", *sorted(set(PROGRAMS.values()))]:
+    for what in ["twheel_kunit", "twheel_kunit_smp", *sorted(set(sum(MORE.values(), [])))]:
         by = workers[0].run(what)
         if by:
             sys.exit(f"the module fails as it is: {by}")
     tallied = tally.Tally(paths, os.environ["LOG"],
                           ["module/core", "module/api", "module/engine", "include"])
-    waiting = queue.Queue()
-    number = 0
+    sources, found = {}, []
     for path in paths:
         with open(path) as file:
-            source = file.read()
-        names = tree.readers(path)
-        tallied.seen.add((path, workers[0].code(SOURCE, names)))
-        for mutant in mutate.mutants(path, source):
-            number += 1
-            if number % every == 0 and not tallied.is_done(mutant):
-                waiting.put((mutant, source))
+            sources[path] = file.read()
+        tallied.seen.add((path, workers[0].code(SOURCE, tree.readers(path))))
+        found += mutate.mutants(path, sources[path])
+    chosen = mutate.sample(found)
+    waiting = queue.Queue()
+    for mutant in chosen:
+        if not tallied.is_done(mutant):
+            waiting.put((mutant, sources[mutant.path]))
 
     def work(worker):
         while True:
@@ -245,7 +284,7 @@ def main():
         thread.join()
     if ended.is_set():
         raise Ended
-    tallied.verdict(every == 1)
+    tallied.verdict(len(chosen) == len(found))
 
 
 for number in (signal.SIGINT, signal.SIGTERM):

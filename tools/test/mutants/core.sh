@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Mutants of the core: runs the KUnit suites on each, in user-mode Linux, until a case
 # fails. First those on a virtual clock, and what survives them on real clocks. Arguments:
-# files of module/core, to change only those. EVERY=N takes only every Nth mutant, JOBS=N
-# runs so many guests. See mutate.py and tally.py.
+# files of module/core, to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh,
+# JOBS=N runs so many guests. See mutate.py and tally.py.
 #
 # These guests have one CPU. What only several can notice is left to make models and make
 # torture. The mutator changes neither barriers nor the kinds of accesses.
@@ -22,13 +22,17 @@ mirror "$source" Kbuild module include kunit
 run_logged "$work/modules.log" "building the module" \
 	make -C "$kernel" M="$source" -j"$(nproc)" ARCH=um \
 	KCFLAGS="-fmacro-prefix-map=$source/=" modules
+ARCH=um begin_misuse "$kernel" "$source"
 end_logged
 
 # The guest's root is a folder of this machine.
 root=$SCRATCH/root
 mkdir -p "$root"/{bin,modules,tests}
-"$ROOT/tools/test/vm/initramfs.sh" "$SCRATCH/initrd" "$ROOT/tools/test/mutants/guest.sh"
+misuse_initrd "$source" "$kernel" "$root"
+"$ROOT/tools/test/vm/initramfs.sh" "$SCRATCH/initrd" "$ROOT/tools/test/mutants/guest.sh" \
+	"$SCRATCH/misuse"
 (cd "$root" && cpio -i --quiet < "$SCRATCH/initrd")
+cp "$ROOT/tools/test/vm/guest/misuse.sh" "$root/tests/misuse"
 for module in module/twheel kunit/twheel_kunit kunit/twheel_kunit_smp; do
 	cp "$source/$module.ko" "$root/modules/"
 done
@@ -36,5 +40,5 @@ cp "$work"/tools/test/user/{overload,trace}_test "$root/tests/"
 cd "$ROOT"
 mkdir "$SCRATCH/copies"
 SOURCE=$source KERNEL=$kernel ROOT_FOLDER=$root WORK=$SCRATCH/copies \
-	LOG=$work/core EVERY=${EVERY:-1} JOBS=${JOBS:-$(nproc)} \
+	LOG=$work/core JOBS=${JOBS:-$(nproc)} \
 	nice -n 5 python3 tools/test/mutants/core.py "${@#"$ROOT/"}"

@@ -129,24 +129,26 @@ def judge(mutant, source, plain, sane, tallied):
 
 
 def main():
-    paths, every = sys.argv[1:], int(os.environ["EVERY"])
+    paths = sys.argv[1:]
     plain = Program("plain", [])
     sane = Program("sane", os.environ["SANITIZERS"].split())
     plain.measure()
     sane.measure()
     tallied = tally.Tally(paths, os.environ["LOG"], ["module/engine", "include"])
-    number = 0
+    sources, found = {}, []
     for path in paths:
         with open(path) as file:
-            source = file.read()
+            sources[path] = file.read()
         tallied.seen.add((path, plain.code(path)))
-        for mutant in mutate.mutants(path, source):
-            number += 1
-            if number % every == 0 and not tallied.is_done(mutant):
-                judge(mutant, source, plain, sane, tallied)
-        plain.put(path, source)
+        found += mutate.mutants(path, sources[path])
+    chosen = mutate.sample(found)
+    for path in paths:
+        for mutant in chosen:
+            if mutant.path == path and not tallied.is_done(mutant):
+                judge(mutant, sources[path], plain, sane, tallied)
+        plain.put(path, sources[path])
         plain.build(plain.readers(path))
-    tallied.verdict(every == 1)
+    tallied.verdict(len(chosen) == len(found))
 
 
 main()

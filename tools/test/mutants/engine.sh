@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Mutants of the engine: runs make engine's program on each, until a case fails; first
 # without sanitizers, and what survives that with them. Arguments: files of module/engine,
-# to change only those. EVERY=N takes only every Nth mutant. See mutate.py and tally.py.
+# to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh. See mutate.py and
+# tally.py.
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 # shellcheck source=../engine/build.sh
@@ -15,5 +16,5 @@ cd "$ROOT"
 # By name: the program is compiled in a copy of the sources.
 all=("${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c")
 FLAGS="${flags[*]}" SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
-	WORK=$SCRATCH LOG=$CACHE/mutants/engine EVERY=${EVERY:-1} \
+	WORK=$SCRATCH LOG=$CACHE/mutants/engine \
 	python3 tools/test/mutants/engine.py "$@"

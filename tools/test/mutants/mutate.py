@@ -5,6 +5,8 @@ Only bodies of functions are changed. What is left alone, because no test can or
 notice it: constants of macros, hints to the compiler, and statements that only check.
 """
 import collections
+import os
+import random
 import re
 
 TOKEN = re.compile(r"""
@@ -191,6 +193,15 @@ def mutants(path, source):
         before = one_line(source[left:right])
         after = one_line(source[left:start] + text + source[end:right])
         yield Mutant(path, number, line, kind, start, end, text, before, after)
+
+
+def sample(found):
+    """What is to be tried of these: all, every Nth, or so many of them at random"""
+    every, number = int(os.environ.get("EVERY", 1)), int(os.environ.get("SAMPLE", 0))
+    if number:
+        found = random.Random(int(os.environ.get("SEED", 1))).sample(found, len(found))
+        return found[:number]
+    return found[every - 1::every]
 
 
 def applied(source, mutant):

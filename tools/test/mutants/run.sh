@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make mutants: change the engine and the core in one place at a time, and see whether the
 # tests notice it. Arguments: files of module/engine and module/core, to change only
-# those. EVERY=N takes only every Nth mutant.
+# those. EVERY=N takes only every Nth mutant, SAMPLE=N so many at random, by SEED=N. A
+# larger sample of a seed has all of a smaller one.
 #
 # Each half prints what survives, a table, and the last line "N found, N survive, N
 # explained". It fails if less than 95 % of what can be found is. Its log is in the cache:
