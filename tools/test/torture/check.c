@@ -253,8 +253,8 @@ int check_report(char *page, size_t size)
 		       op_sum(OP_CANCEL), op_sum(OP_CANCEL_SYNC),
 		       op_sum(OP_SHUTDOWN), op_sum(OP_LOOK), op_sum(OP_STOP));
 	n += scnprintf(page + n, size - n,
-		       "wheels: %u, clock steps: %u, sleeps: %u, late: half %llu us, 99 %% %llu us, at most %llu us\n",
-		       arenas_lived(), wall_steps(), wall_sleeps() / 2,
+		       "wheels: %u, clock steps: %u, sleeps: %u, asleep: %llu ms, late: half %llu us, 99 %% %llu us, at most %llu us\n",
+		       arenas_lived(), wall_steps(), wall_sleeps() / 2, wall_asleep_ms(),
 		       late_quantile(500), late_quantile(990),
 		       div_u64(latest, NSEC_PER_USEC));
 	n += scnprintf(page + n, size - n,

@@ -208,6 +208,7 @@ int wall_init(void);
 void wall_exit(void);
 unsigned int wall_steps(void);
 unsigned int wall_sleeps(void);
+u64 wall_asleep_ms(void);
 
 /* owned.c */
 struct owned_timer *owned_new(struct arena *arena);

@@ -13,6 +13,7 @@
 #include <linux/freezer.h>
 #include <linux/hrtimer.h>
 #include <linux/kthread.h>
+#include <linux/math64.h>
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
 #include <linux/suspend.h>
@@ -47,6 +48,7 @@ static unsigned int wall_nr_sleeps;
 /* Incremented when a step begins, and when it ends. */
 static u32 wall_marks;
 static s64 wall_offset;
+static s64 wall_asleep_before;
 static struct task_struct *wall_thread;
 static struct hrtimer wall_alarm;
 
@@ -64,6 +66,22 @@ unsigned int wall_steps(void)
 unsigned int wall_sleeps(void)
 {
 	return wall_nr_sleeps;
+}
+
+/* What CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, and what it took to read both. */
+static s64 wall_asleep_ns(void)
+{
+	u64 mono = ktime_get_ns();
+
+	return ktime_get_boottime_ns() - mono;
+}
+
+/* wall_asleep_ms() - for how long CLOCK_BOOTTIME alone went on */
+u64 wall_asleep_ms(void)
+{
+	s64 ns = wall_asleep_ns() - wall_asleep_before;
+
+	return ns > 0 ? div_u64(ns, NSEC_PER_MSEC) : 0;
 }
 
 /* wall_reached() - has the wall clock shown @deadline at some time after @since? */
@@ -172,6 +190,7 @@ static struct notifier_block wall_pm_notifier = {
 
 int wall_init(void)
 {
+	wall_asleep_before = wall_asleep_ns();
 	hrtimer_setup(&wall_alarm, wall_wake, CLOCK_MONOTONIC, HRTIMER_MODE_REL);
 	register_pm_notifier(&wall_pm_notifier);
 	if (!steps)

@@ -204,6 +204,10 @@ endure() {
 		[ -s /tmp/unplugged ] || fail "no CPU could be unplugged"
 		;;
 	esac
+	# Else the scenario says nothing about suspended time.
+	case " $* $report" in *" sleep_deep "*"asleep: "?" ms"*)
+		fail "CLOCK_BOOTTIME did not go on while the guest was suspended" ;;
+	esac
 	case " $* " in *" sleep_"*)
 		say "suspended: $(wc -l < /tmp/slept 2>/dev/null) times"
 		[ -s /tmp/slept ] || fail "the guest could not be suspended"
