@@ -5,9 +5,11 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include "dice.h"
 #include "executor.h"
@@ -60,8 +62,10 @@ static void call_mmap(struct thread *thread, const struct call *call)
 		      outcome_or_closed(thread, call, may | OUT_OTHER * !file));
 	if (start == MAP_FAILED)
 		return;
-	mapping->bytes = bytes;
-	mapping->start = start;
+	*mapping = (struct mapping) {
+		.start = start, .bytes = bytes, .fd = call_fd(call), .file = file,
+		.whole = !offset && bytes >= info.map_bytes,
+	};
 }
 
 static void call_munmap(struct thread *thread, const struct call *call)
@@ -117,12 +121,22 @@ static void call_madvise(struct thread *thread, const struct call *call)
 	madvise(mapping->start, mapping->bytes, advices[call->arg[1] % 8]);
 }
 
-/** struct stroke - an access to a mapping */
+/**
+ * struct stroke - an access to a mapping
+ * @kick: the kernel has to be told of the timer
+ * @submitted: the timer @id has been armed in the mapping for @due_ns, as @word
+ * @fresh: it is a new one, without a period
+ */
 struct stroke {
 	const struct call *call;
 	struct mapping *mapping;
 	struct thread *thread;
 	bool kick;
+	bool submitted;
+	bool fresh;
+	uint64_t id;
+	uint64_t word;
+	uint64_t due_ns;
 };
 
 /* The word to write to, found by the header or by the fixed layout. */
@@ -133,7 +147,7 @@ static uint64_t *stroke_word(const struct stroke *stroke, struct dice *dice)
 	uint64_t index = stroke->call->arg[2], offset = 0;
 	uint64_t cells = map->cells;
 
-	switch (stroke->call->arg[1] % 6) {
+	switch (stroke->call->arg[1] % 9) {
 	case 0:
 		index = index % (cells ?: 1) * 2;
 		offset = map->cells_offset;
@@ -153,6 +167,18 @@ static uint64_t *stroke_word(const struct stroke *stroke, struct dice *dice)
 	case 4:
 		/* The header. */
 		index %= 48;
+		break;
+	case 6:
+		offset = map->leaves_offset;
+		index %= cells / 64 + 1;
+		break;
+	case 7:
+		offset = map->summary_offset;
+		index %= cells / 4096 + 1;
+		break;
+	case 8:
+		offset = offsetof(struct twheel_map, wake);
+		index = 0;
 		break;
 	default:
 		index = dice_bits(dice);
@@ -249,6 +275,89 @@ static void stroke_extend(void *arg)
 						       __ATOMIC_SEQ_CST);
 }
 
+/* Set a bit, unless it is set. */
+static void bit_set(uint64_t *word, unsigned int bit)
+{
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & 1ULL << bit))
+		__atomic_fetch_or(word, 1ULL << bit, __ATOMIC_SEQ_CST);
+}
+
+/* Submit a cell. By @how, something is left out or done too much. */
+static bool stroke_submit_bits(struct stroke *stroke, uint32_t cell, unsigned int how)
+{
+	struct twheel_map *map = (void *)stroke->mapping->start;
+	uint64_t *leaf = stroke_at(stroke, map->leaves_offset, cell / 64, sizeof(*leaf));
+	uint64_t *summary = stroke_at(stroke, map->summary_offset, cell / 4096,
+				      sizeof(*summary));
+
+	if (!leaf || !summary)
+		return false;
+	if (how == 7) {
+		/* Cells that do not exist. */
+		__atomic_store_n(leaf, ~0ULL, __ATOMIC_SEQ_CST);
+		__atomic_store_n(summary, ~0ULL, __ATOMIC_SEQ_CST);
+	}
+	if (how != 5)
+		bit_set(leaf, cell % 64);
+	if (how != 6)
+		bit_set(summary, cell / 64 % 64);
+	return true;
+}
+
+/*
+ * Arm a timer in the mapping: a cell without one gets the next generation, and a pending one
+ * another deadline.
+ */
+static void stroke_submit(void *arg)
+{
+	struct stroke *stroke = arg;
+	const struct call *call = stroke->call;
+	struct twheel_map *map = (void *)stroke->mapping->start;
+	unsigned int how = call->arg[SUBMIT_HOW] % 8;
+	uint64_t now, ticks, generation;
+	struct twheel_cell *cell;
+	struct timespec ts;
+	uint32_t number;
+	__u64 word, mine;
+
+	if (!map->leaves_offset || !map->tick_ns || !map->cells)
+		return;
+	number = call->arg[SUBMIT_CELL] % map->cells;
+	cell = stroke_at(stroke, map->cells_offset, number, sizeof(*cell));
+	if (!cell)
+		return;
+	clock_gettime(stroke->mapping->file ? stroke->mapping->file->clockid :
+					      CLOCK_MONOTONIC, &ts);
+	now = ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+	stroke->due_ns = now + call->arg[SUBMIT_DEADLINE] % (1ULL << 40);
+	ticks = (stroke->due_ns - map->origin_ns + map->tick_ns - 1) / map->tick_ns;
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+	generation = word >> (TWHEEL_CELL_STATE_SHIFT + 2);
+	if ((word >> TWHEEL_CELL_STATE_SHIFT & 3) != TWHEEL_CELL_PENDING) {
+		/* A cell whose event is not taken must not be armed. */
+		uint64_t *event = stroke_at(stroke, map->events_offset, number,
+					    sizeof(*event));
+
+		if (!event || __atomic_load_n(event, __ATOMIC_SEQ_CST))
+			return;
+		generation = (generation + 1) % TWHEEL_CELL_GENERATIONS ?: 1;
+		stroke->fresh = true;
+	}
+	mine = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks & TWHEEL_CELL_NEVER);
+	if (!__atomic_compare_exchange_n(&cell->word, &word, mine, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_SEQ_CST))
+		return;
+	stroke->id = generation << 32 | number;
+	stroke->word = mine;
+	stroke->submitted = true;
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&cell->look, __ATOMIC_SEQ_CST) <= ticks && how < 7)
+		return;
+	if (!stroke_submit_bits(stroke, number, how))
+		return;
+	stroke->kick = __atomic_load_n(&map->wake, __ATOMIC_SEQ_CST) > ticks;
+}
+
 /* Take events as the rules say, with a limit. */
 static void stroke_take(void *arg)
 {
@@ -292,6 +401,120 @@ static void stroke_run(struct thread *thread, const struct call *call,
 	}
 }
 
+/* Within this time a timer is served, on a busy machine too. */
+#define SERVED_MS	30000
+
+/* Deadlines that are so far away are not waited for. */
+#define AWAIT_NS	20000000ULL
+
+/** struct reading - the word of a cell */
+struct reading {
+	const struct mapping *mapping;
+	uint32_t cell;
+	uint64_t word;
+};
+
+static void cell_read(void *arg)
+{
+	struct reading *reading = arg;
+	const struct stroke stroke = { .mapping = (struct mapping *)reading->mapping };
+	struct twheel_map *map = (void *)reading->mapping->start;
+	struct twheel_cell *cell = stroke_at(&stroke, map->cells_offset, reading->cell,
+					     sizeof(*cell));
+
+	if (cell)
+		reading->word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+}
+
+/* Is the cell as it was submitted, in the same mapping? */
+static bool pledge_waits(const struct pledge *pledge)
+{
+	struct reading reading = {
+		.mapping = pledge->mapping, .cell = (uint32_t)pledge->id,
+	};
+
+	return pledge->mapping->file == pledge->file && pledge->mapping->start &&
+	       memory_try(cell_read, &reading) && reading.word == pledge->word;
+}
+
+/* By the rules, no timer that was submitted is lost, and none comes early. */
+static void pledge_await(struct executor *executor, const struct pledge *pledge)
+{
+	uint64_t fired = pledge->word + ((TWHEEL_CELL_FIRED - TWHEEL_CELL_PENDING) *
+					 (1ULL << TWHEEL_CELL_STATE_SHIFT));
+	struct reading reading = {
+		.mapping = pledge->mapping, .cell = (uint32_t)pledge->id,
+	};
+	struct timespec ts;
+	unsigned int ms;
+
+	for (ms = 0; ms < SERVED_MS && pledge_waits(pledge); ms++)
+		usleep(1000);
+	if (ms == SERVED_MS)
+		verdict_fail(&executor->verdict,
+			     "lost: a cell that was submitted has not fired");
+	if (pledge->mapping->file != pledge->file || !pledge->mapping->start ||
+	    !memory_try(cell_read, &reading) || reading.word != fired)
+		return;
+	clock_gettime(pledge->file->clockid, &ts);
+	if (ts.tv_sec * 1000000000ULL + ts.tv_nsec < pledge->due_ns)
+		verdict_fail(&executor->verdict,
+			     "early: a cell that was submitted has fired");
+}
+
+void submissions_check(struct executor *executor)
+{
+	unsigned int i;
+
+	for (i = 0; i < executor->nr_pledges; i++)
+		pledge_await(executor, &executor->pledge[i]);
+	executor->nr_pledges = 0;
+}
+
+/* The kernel has been told of a timer as the rules say: it has to serve it. */
+static void submission_note(struct thread *thread, const struct stroke *stroke)
+{
+	struct executor *executor = thread->executor;
+	const struct file_model *file = stroke->mapping->file;
+
+	if (!executor->lawful || !stroke->mapping->whole || !stroke->fresh || !file ||
+	    file->vague || file->tick_ns >= AWAIT_NS ||
+	    stroke->call->arg[SUBMIT_DEADLINE] >= AWAIT_NS ||
+	    executor->nr_pledges == MAX_PLEDGES)
+		return;
+	executor->pledge[executor->nr_pledges++] = (struct pledge) {
+		.mapping = stroke->mapping, .file = file, .id = stroke->id,
+		.word = stroke->word, .due_ns = stroke->due_ns,
+	};
+}
+
+static void call_submit(struct thread *thread, const struct call *call)
+{
+	struct stroke stroke = {
+		.call = call, .thread = thread,
+		.mapping = mapping_at(thread, call->arg[SUBMIT_MAP]),
+	};
+	bool told = true;
+
+	if (!stroke.mapping->start || !memory_try(stroke_submit, &stroke) ||
+	    !stroke.submitted)
+		return;
+	/* As if an arm had returned it: other calls name it from now on. */
+	thread->executor->timer[call->arg[SUBMIT_TIMER] % NR_TIMERS] = stroke.id;
+	if (stroke.kick) {
+		struct twheel_op op = { .id = stroke.id };
+
+		/* The descriptor may be another file's by now. */
+		told = !ioctl(stroke.mapping->fd, TWHEEL_IOC_KICK, &op) &&
+		       thread->executor->file[stroke.mapping->fd - FD_FILE] ==
+			       stroke.mapping->file;
+	}
+	if (told)
+		submission_note(thread, &stroke);
+	if (call->arg[SUBMIT_HOW] % 8 == SUBMIT_LAWFUL)
+		submissions_check(thread->executor);
+}
+
 void call_mapping(struct thread *thread, const struct call *call)
 {
 	switch (call->code) {
@@ -315,6 +538,9 @@ void call_mapping(struct thread *thread, const struct call *call)
 		break;
 	case CALL_EXTEND:
 		stroke_run(thread, call, stroke_extend);
+		break;
+	case CALL_SUBMIT:
+		call_submit(thread, call);
 		break;
 	case CALL_TAKE:
 		stroke_run(thread, call, stroke_take);

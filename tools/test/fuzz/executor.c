@@ -184,6 +184,9 @@ static void thread_do_call(struct thread *thread, const struct call *call)
 	case CALL_INFO ... CALL_STATS:
 		call_info(thread, call);
 		break;
+	case CALL_MANY:
+		call_many(thread, call);
+		break;
 	case CALL_BATCH:
 		call_batch(thread, call);
 		break;
@@ -298,12 +301,15 @@ static void executor_check_all_is_back(struct executor *executor)
 				     strerror(errno));
 			return;
 		}
-		if (!info.user_timers)
+		/* The witness itself takes memory. */
+		if (!info.user_timers && info.user_memory == info.file_memory)
 			return;
 		usleep(1000);
 	}
-	verdict_fail(&executor->verdict, "leak: the user has room for %llu timers",
-		     (unsigned long long)info.user_timers);
+	verdict_fail(&executor->verdict,
+		     "leak: the user has room for %llu timers, and %llu bytes",
+		     (unsigned long long)info.user_timers,
+		     (unsigned long long)(info.user_memory - info.file_memory));
 }
 
 static void executor_clean_up(struct executor *executor)
@@ -326,7 +332,9 @@ bool executor_run(struct executor *executor, const struct program *program)
 
 	executor->program = program;
 	executor->single = program_is_single(program);
+	executor->lawful = program_is_lawful(program);
 	executor->nr_opened = 0;
+	executor->nr_pledges = 0;
 	executor->uring = false;
 	memset(executor->file, 0, sizeof(executor->file));
 	memset(executor->mapping, 0, sizeof(executor->mapping));
@@ -345,6 +353,7 @@ bool executor_run(struct executor *executor, const struct program *program)
 			while (sem_wait(&executor->thread[i].done))
 				;
 	}
+	submissions_check(executor);
 	executor_clean_up(executor);
 	executor->counters->programs++;
 	return !*executor->verdict.wrong;

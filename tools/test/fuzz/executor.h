@@ -38,11 +38,36 @@ enum {
 #define MAX_OPENED	8
 #define MAX_CHILDREN	3
 
-/** struct mapping - a mapping of the device; @start is NULL without one */
+/**
+ * struct mapping - a mapping of the device
+ * @start: NULL without one
+ * @fd: the descriptor that it was made of
+ * @file: the model of that file then, or NULL
+ * @whole: all of the shared memory, at its beginning
+ */
 struct mapping {
 	char *start;
 	size_t bytes;
+	int fd;
+	const struct file_model *file;
+	bool whole;
 };
+
+/**
+ * struct pledge - a timer that was submitted in a mapping by the rules, and has to fire
+ * @mapping: where; @file: of which file
+ * @id: its identifier; @word: what its cell said then
+ * @due_ns: its deadline
+ */
+struct pledge {
+	const struct mapping *mapping;
+	const struct file_model *file;
+	uint64_t id;
+	uint64_t word;
+	uint64_t due_ns;
+};
+
+#define MAX_PLEDGES	16
 
 /** struct counters - figures; shared with the parent process */
 struct counters {
@@ -76,6 +101,7 @@ struct thread {
  * struct executor - runs programs
  * @program: the program that runs
  * @single: one thread makes all calls, so results are predictable
+ * @lawful: mappings are written to by the rules only
  * @file: the model of the file behind a descriptor, or NULL
  * @timer: identifiers that arms have returned
  * @verdict: the first error of this program; shared with its children
@@ -83,6 +109,7 @@ struct thread {
 struct executor {
 	const struct program *program;
 	bool single;
+	bool lawful;
 	bool child;
 	bool uring;
 	unsigned int nr_threads;
@@ -92,6 +119,8 @@ struct executor {
 	unsigned int nr_opened;
 	atomic_ullong timer[NR_TIMERS];
 	struct mapping mapping[NR_MAPPINGS];
+	struct pledge pledge[MAX_PLEDGES];
+	unsigned int nr_pledges;
 	pid_t children[MAX_CHILDREN];
 	unsigned int nr_children;
 	struct verdict verdict;
@@ -107,6 +136,7 @@ bool executor_run(struct executor *executor, const struct program *program);
 
 /* Make a call; each kind of calls has its own file. */
 void call_op(struct thread *thread, const struct call *call);
+void call_many(struct thread *thread, const struct call *call);
 void call_batch(struct thread *thread, const struct call *call);
 void call_setup(struct thread *thread, const struct call *call);
 void call_info(struct thread *thread, const struct call *call);
@@ -114,6 +144,9 @@ void call_file(struct thread *thread, const struct call *call);
 void call_event(struct thread *thread, const struct call *call);
 void call_mapping(struct thread *thread, const struct call *call);
 void call_uring(struct thread *thread, const struct call *call);
+
+/* Have all cells fired that were submitted by the rules? Waits for them. */
+void submissions_check(struct executor *executor);
 
 /* The memory of the ring keeps the ring, which keeps files. */
 void uring_close(void);

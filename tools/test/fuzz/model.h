@@ -72,6 +72,7 @@ struct timer_model {
  * @vague: results are not predictable
  * @wheel: it has been set up or armed
  * @cells: it has cells
+ * @submit: programs arm them without a call, so more may be armed than the model knows
  * @exempt: the user has no limit
  * @timers: number of timers that there have been; @live: number that exist
  */
@@ -80,6 +81,7 @@ struct file_model {
 	bool vague;
 	bool wheel;
 	bool cells;
+	bool submit;
 	bool exempt;
 	uint32_t clockid;
 	uint32_t event_size;
@@ -109,6 +111,9 @@ uint32_t model_setup(const struct file_model *file,
 		     const struct twheel_info *info);
 void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
 		      const struct twheel_info *info);
+
+/* May the file have armed so many? */
+bool model_armed_may_be(const struct file_model *file, uint64_t armed);
 
 /* The allowed outcomes of an operation @op->op; @file may be NULL. */
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op);

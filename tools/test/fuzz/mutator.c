@@ -78,6 +78,12 @@ static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 {
 	/* CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI. */
 	static const uint32_t clocks[] = { 1, 1, 7, 0, 11 };
+	/* What is taken, most often that which the model knows most of. */
+	static const uint32_t setups[] = {
+		0, 0, TWHEEL_SETUP_CLOCK_SET, TWHEEL_SETUP_CELLS,
+		TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT,
+		TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT,
+	};
 
 	switch (kind) {
 	case ARG_FILE:
@@ -108,7 +114,7 @@ static uint64_t random_arg(enum arg_kind kind, struct dice *dice)
 						PICK(dice, clocks);
 	case ARG_SETUP_FLAGS:
 		return dice_once_in(dice, 16) ? 1U << dice_roll(dice, 32) :
-						dice_roll(dice, 3);
+						PICK(dice, setups);
 	case ARG_SLOTS:
 		return dice_roll(dice, 3) ? 0 : 1ULL << dice_roll(dice, 14);
 	case ARG_MAX_TIMERS:

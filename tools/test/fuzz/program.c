@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "memory.h"
 #include "program.h"
 
 #define OP_ARGS {							\
@@ -43,6 +44,10 @@ const struct call_type call_types[NR_CALLS] = {
 		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
 	[CALL_STATS] = { "stats", 8, {
 		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
+	[CALL_MANY] = { "many", 40, {
+		{ "fd", ARG_FILE }, { "arms", ARG_CHOICE }, { "count", ARG_COUNT },
+		{ "mix", ARG_VALUE }, { "flags", ARG_ZERO }, { "reserved", ARG_ZERO },
+		{ "elements", ARG_PLACE }, { "results", ARG_PLACE } } },
 	[CALL_BATCH] = { "batch", 50, BATCH_ARGS },
 	[CALL_URING_BATCH] = { "uring_batch", 6, BATCH_ARGS },
 	[CALL_URING_READ] = { "uring_read", 3, {
@@ -88,6 +93,10 @@ const struct call_type call_types[NR_CALLS] = {
 	[CALL_EXTEND] = { "extend", 40, {
 		{ "map", ARG_MAPPING }, { "timer", ARG_TIMER },
 		{ "deadline", ARG_TIME }, { "cancel", ARG_CHOICE } } },
+	[CALL_SUBMIT] = { "submit", 60, {
+		{ "map", ARG_MAPPING }, { "cell", ARG_PAGE },
+		{ "deadline", ARG_TIME }, { "how", ARG_CHOICE },
+		{ "timer", ARG_TIMER } } },
 	[CALL_TAKE] = { "take", 30, { { "map", ARG_MAPPING } } },
 	[CALL_SLEEP] = { "sleep", 50, { { "ns", ARG_SPAN } } },
 	[CALL_DRAIN] = { "drain", 10, { { "fd", ARG_FILE } } },
@@ -213,6 +222,34 @@ bool program_is_single(const struct program *program)
 		if (program->call[i].thread)
 			return false;
 	return !program_has(program, CALL_FORK);
+}
+
+/* How a submission breaks the rules, if it does: see call_mapping.c. */
+static bool call_is_lawful(const struct call *call)
+{
+	const struct call_type *type = &call_types[call->code];
+	unsigned int i;
+
+	if (call->code == CALL_SCRIBBLE || call->code == CALL_MADVISE ||
+	    call->code == CALL_MUNMAP || call->code == CALL_MPROTECT ||
+	    (call->code == CALL_SUBMIT && call->arg[SUBMIT_HOW] % 8 > SUBMIT_LAWFUL))
+		return false;
+	/* What the kernel writes to a structure may be in the mapping. */
+	for (i = 0; i < MAX_ARGS && type->arg[i].name; i++)
+		if (type->arg[i].kind == ARG_PLACE &&
+		    call->arg[i] % NR_PLACES == PLACE_MAPPING)
+			return false;
+	return true;
+}
+
+bool program_is_lawful(const struct program *program)
+{
+	uint32_t i;
+
+	for (i = 0; i < program->count; i++)
+		if (!call_is_lawful(&program->call[i]))
+			return false;
+	return program_is_single(program);
 }
 
 void program_remove(struct program *program, uint32_t at)

@@ -33,12 +33,12 @@ enum call_code {
 	CALL_OPEN, CALL_CLOSE, CALL_DUP, CALL_SETUP,
 	/* In the order of enum twheel_op_code. */
 	CALL_ARM, CALL_CANCEL, CALL_MODIFY, CALL_QUERY, CALL_KICK,
-	CALL_CANCEL_ALL, CALL_INFO, CALL_STATS, CALL_BATCH, CALL_URING_BATCH,
+	CALL_CANCEL_ALL, CALL_INFO, CALL_STATS, CALL_MANY, CALL_BATCH, CALL_URING_BATCH,
 	CALL_URING_READ, CALL_URING_POLL,
 	CALL_READ, CALL_READV, CALL_POLL, CALL_EPOLL_ADD, CALL_EPOLL_WAIT,
 	CALL_EPOLL_DEL, CALL_FCNTL, CALL_OTHER, CALL_IOCTL, CALL_FDINFO,
 	CALL_MMAP, CALL_MUNMAP, CALL_MREMAP, CALL_MPROTECT, CALL_MADVISE,
-	CALL_SCRIBBLE, CALL_EXTEND, CALL_TAKE, CALL_SLEEP, CALL_DRAIN, CALL_SEND,
+	CALL_SCRIBBLE, CALL_EXTEND, CALL_SUBMIT, CALL_TAKE, CALL_SLEEP, CALL_DRAIN, CALL_SEND,
 	CALL_RECEIVE, CALL_FORK,
 	NR_CALLS
 };
@@ -101,9 +101,21 @@ enum {
 };
 
 enum {
+	SUBMIT_MAP, SUBMIT_CELL, SUBMIT_DEADLINE, SUBMIT_HOW, SUBMIT_TIMER
+};
+
+enum {
+	MANY_FILE, MANY_ARMS, MANY_COUNT, MANY_MIX, MANY_FLAGS, MANY_RESERVED,
+	MANY_ELEMENTS, MANY_RESULTS
+};
+
+enum {
 	BATCH_FILE, BATCH_COUNT, BATCH_MIX, BATCH_FLAGS, BATCH_DONE, BATCH_RESERVED,
 	BATCH_STRIDE, BATCH_OPS_PLACE, BATCH_SIZE, BATCH_PLACE, BATCH_WORD
 };
+
+/* Of the ways to submit a cell, by @how, those up to this one follow the rules. */
+#define SUBMIT_LAWFUL	4
 
 bool program_parse(struct program *program, const char *text, char *wrong,
 		   size_t size);
@@ -114,6 +126,8 @@ size_t program_print(const struct program *program, char *text);
 bool program_has(const struct program *program, enum call_code code);
 /* Does one thread make all calls? Then results are predictable. */
 bool program_is_single(const struct program *program);
+/* Does it write nothing to mappings but what the rules allow? */
+bool program_is_lawful(const struct program *program);
 void program_remove(struct program *program, uint32_t at);
 
 #endif
