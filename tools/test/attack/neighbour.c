@@ -16,6 +16,7 @@
 #include "neighbour.h"
 
 #define IRQS	"/sys/module/twheel_irqs/parameters/late"
+#define WHERE	"/sys/module/twheel_irqs/parameters/where"
 
 /* How long a neighbour sleeps, and how many sleeps are measured at most. */
 #define SLEEP_NS	1000000
@@ -158,6 +159,11 @@ static void irqs_end(struct notice *notice)
 		notice->irqs_p999 = p999;
 		notice->irqs_most = most;
 	}
+	fclose(file);
+	file = fopen(WHERE, "r");
+	if (!file)
+		return;
+	(void)!fread(notice->where, 1, sizeof(notice->where) - 1, file);
 	fclose(file);
 }
 

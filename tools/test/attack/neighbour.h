@@ -18,6 +18,7 @@ struct lateness {
  * @work: the work per second of a task that only works
  * @irqs_p999: the 99.9th percentile of the lateness of interrupts, in ns; 0: unknown
  * @irqs_most: the greatest lateness of an interrupt, in ns
+ * @where: what that interrupt had interrupted, when it was let in: calls, a line each
  */
 struct notice {
 	struct lateness normal;
@@ -25,6 +26,7 @@ struct notice {
 	double work;
 	uint64_t irqs_p999;
 	uint64_t irqs_most;
+	char where[2048];
 };
 
 /* Start the neighbours on this CPU. */

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
@@ -141,6 +142,25 @@ static void way_timerfds(unsigned int task)
 	}
 }
 
+/* Files in memory, which are closed together. */
+static void way_memfds(unsigned int task)
+{
+	enum { FILES = 100, BYTES = 1 << 20 };
+	static char zeroes[BYTES];
+	int fd, i;
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		for (i = 0; i < FILES; i++) {
+			fd = memfd_create("attack", MFD_CLOEXEC);
+			if (fd < 0 || write(fd, zeroes, BYTES) != BYTES)
+				err(1, "memfd_create");
+		}
+		close_range(3, ~0U, 0);
+	}
+}
+
 /* Half a million timers with the shortest period; all events are read. */
 static void way_periods(unsigned int task)
 {
@@ -224,12 +244,14 @@ static void way_limits(unsigned int task)
 
 		attack_begun();
 		do {
-			fd = file_open();
+			/* At the limit of memory this fails, too. */
+			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+			if (fd < 0)
+				break;
 			timers_arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
 			ioctl(fd, TWHEEL_IOC_INFO, &info);
 		} while (info.timers == BATCH && fd < 200);
-		while (fd > 2)
-			close(fd--);
+		close_range(3, ~0U, 0);
 	}
 }
 
@@ -310,15 +332,13 @@ static void way_closing(unsigned int task)
 	}
 }
 
-/* Many watch one file, under many descriptors: each event wakes all of them. */
-static void way_epolls(unsigned int task)
+/* 20000 watches of one descriptor. */
+static void watch_many(int fd)
 {
 	enum { EPOLLS = 5, WATCHES = 4000 };
 	struct epoll_event event = { .events = EPOLLIN };
-	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };
-	int fd = file_open(), epolls[EPOLLS], i, watch;
+	int epolls[EPOLLS], i, watch;
 
-	(void)task;
 	for (i = 0; i < EPOLLS; i++) {
 		epolls[i] = epoll_create1(0);
 		if (epolls[i] < 0)
@@ -331,10 +351,36 @@ static void way_epolls(unsigned int task)
 			if (epoll_ctl(epolls[i], EPOLL_CTL_ADD, copy, &event))
 				err(1, "EPOLL_CTL_ADD");
 	}
+}
+
+/* Many watch one file, under many descriptors: each event wakes all of them. */
+static void way_epolls(unsigned int task)
+{
+	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };
+	int fd = file_open();
+
+	(void)task;
+	watch_many(fd);
 	if (ioctl(fd, TWHEEL_IOC_ARM, &op))
 		err(1, "TWHEEL_IOC_ARM");
 	attack_begun();
 	events_read_for_ever(fd);
+}
+
+/* The same without the device: each write wakes all watches. */
+static void way_eventfds(unsigned int task)
+{
+	int fd = eventfd(0, EFD_CLOEXEC);
+	eventfd_t count;
+
+	(void)task;
+	if (fd < 0)
+		err(1, "eventfd");
+	watch_many(fd);
+	attack_begun();
+	for (;;)
+		if (eventfd_write(fd, 1) || eventfd_read(fd, &count))
+			err(1, "eventfd");
 }
 
 /* Hundreds of files, whose timers all expire at one instant. */
@@ -560,6 +606,10 @@ const struct way ways[] = {
 	  .tasks = 8, .run = way_spin },
 	{ .name = "timerfds", .what = "timerfds armed in a loop",
 	  .tasks = 2, .run = way_timerfds },
+	{ .name = "memfds", .what = "files in memory closed",
+	  .tasks = 2, .run = way_memfds },
+	{ .name = "eventfds", .what = "20000 watches of one eventfd",
+	  .tasks = 1, .run = way_eventfds },
 	{ .name = "periods", .what = "a million timers with a period of a tick",
 	  .tasks = 2, .device = true, .run = way_periods },
 	{ .name = "instant", .what = "a million timers at one instant",
@@ -569,15 +619,15 @@ const struct way ways[] = {
 	{ .name = "files", .what = "a hundred files below their share",
 	  .tasks = 2, .device = true, .run = way_files },
 	{ .name = "limits", .what = "timers up to the user's limit",
-	  .tasks = 8, .device = true, .run = way_limits },
+	  .tasks = 8, .device = true, .run = way_limits, .floor = "memfds" },
 	{ .name = "batches", .what = "batches in a loop",
 	  .tasks = 2, .device = true, .run = way_batches },
 	{ .name = "scribbles", .what = "nonsense in the mapping, and kicks",
 	  .tasks = 2, .device = true, .run = way_scribbles },
 	{ .name = "closing", .what = "files with half a million timers closed",
-	  .tasks = 2, .device = true, .run = way_closing },
+	  .tasks = 2, .device = true, .run = way_closing, .floor = "memfds" },
 	{ .name = "epolls", .what = "20000 watches of one file",
-	  .tasks = 1, .device = true, .run = way_epolls },
+	  .tasks = 1, .device = true, .run = way_epolls, .floor = "eventfds" },
 	{ .name = "crowds", .what = "800 files, 1024 timers each at one instant",
 	  .tasks = 1, .device = true, .run = way_crowds },
 	{ .name = "one-file", .what = "a file with a timer on every 10 us",
@@ -591,7 +641,7 @@ const struct way ways[] = {
 	{ .name = "refused", .what = "arms of cells that have a timer",
 	  .tasks = 2, .device = true, .run = way_refused },
 	{ .name = "empty", .what = "empty files of the largest geometry",
-	  .tasks = 1, .device = true, .run = way_empty },
+	  .tasks = 1, .device = true, .run = way_empty, .floor = "memfds" },
 	{ .name = "contended", .what = "batches on a file whose timers expire",
 	  .tasks = 2, .device = true, .run = way_contended, .children = 1 },
 	{ .name = "users-4", .what = "4 users, 8 files each on every 10 us",

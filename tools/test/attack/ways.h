@@ -15,6 +15,8 @@
  * @subordinate: each is another subordinate user of one user
  * @steps: root sets the clock back and forth meanwhile
  * @device: it uses /dev/twheel, and is checked; the others are for comparison
+ * @floor: a way without the device in which the kernel does the same work, with interrupts
+ *	off for as long; NULL: none
  * @run: attacks until killed; calls attack_begun() once it has begun
  */
 struct way {
@@ -27,6 +29,7 @@ struct way {
 	unsigned int children;
 	bool subordinate;
 	bool steps;
+	const char *floor;
 };
 
 extern const struct way ways[];

@@ -11,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/group.h"
 #include "lib/tap.h"
 
 #define PARAMETER	"/sys/module/twheel/parameters/device_share"
@@ -43,8 +43,8 @@ static void device_share_reset(void)
 	device_share_set("25");
 }
 
-/* Arm so many for now, and cancel them when they have expired. */
-static void expire_many(int fd, unsigned int count)
+/* Arm so many for now. */
+static void arm_many(int fd, unsigned int count)
 {
 	struct twheel_op *ops = calloc(count, sizeof(*ops));
 	unsigned int i;
@@ -53,9 +53,15 @@ static void expire_many(int fd, unsigned int count)
 	for (i = 0; i < count; i++)
 		ops[i].op = TWHEEL_OP_ARM;
 	NEED(dev_batch(fd, ops, count) == (int)count);
+	free(ops);
+}
+
+/* The same, and cancel them when they have expired. */
+static void expire_many(int fd, unsigned int count)
+{
+	arm_many(fd, count);
 	dev_wait_unread(fd, count);
 	NEED(dev_cancel_all(fd) == (int)count);
-	free(ops);
 }
 
 /* Each expires once, by a thread or not. A modest file is not affected. */
@@ -270,38 +276,163 @@ static int thread_is_ours(int unused)
 
 static void thread_is_in_the_users_cgroups(void)
 {
-	char root[32] = "/tmp/cgroup-XXXXXX", group[64], procs[96];
+	struct group group = group_new("cgroup2", NULL);
 	struct stat st;
 	pid_t child;
-	FILE *file;
 	int status;
 
-	NEED(mkdtemp(root));
-	if (mount("none", root, "cgroup2", 0, NULL)) {
-		rmdir(root);
-		tap_skip("no cgroups here: %s", strerror(errno));
-	}
 	device_share_set("1");
 	atexit(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
-	snprintf(group, sizeof(group), "%s/twheel", root);
-	snprintf(procs, sizeof(procs), "%s/cgroup.procs", group);
-	NEED(mkdir(group, 0755) == 0);
 	child = fork();
 	NEED(child >= 0);
 	if (!child) {
-		file = fopen(procs, "w");
-		NEED(file && fputs("0", file) >= 0 && fclose(file) == 0);
+		NEED(group_write(group.path, "cgroup.procs", "0"));
 		_exit(dev_as_user(THREAD_UID, thread_is_ours, 0));
 	}
 	NEED(waitpid(child, &status, 0) == child);
 	CHECK_EQ(status, 0);
 	/* It has left the cgroup with the files. */
-	CHECK_EQ(rmdir(group), 0);
-	CHECK_EQ(umount2(root, MNT_DETACH), 0);
-	CHECK_EQ(rmdir(root), 0);
+	group_free(&group);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
+}
+
+/** struct owner - a process in a cgroup that has opened two files for this one */
+struct owner {
+	pid_t pid;
+	int fd;
+	int other;
+};
+
+static struct owner owner_new(const struct group *group)
+{
+	struct owner owner;
+	int told[2];
+	pid_t pid;
+
+	NEED(pipe(told) == 0);
+	/* The child has the same descriptors. */
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	NEED(pid >= 0);
+	if (!pid) {
+		NEED(group_write(group->path, "cgroup.procs", "0"));
+		owner = (struct owner) { getpid(), dev_open(), dev_open() };
+		NEED(write(told[1], &owner, sizeof(owner)) == sizeof(owner));
+		for (;;)
+			pause();
+	}
+	NEED(read(told[0], &owner, sizeof(owner)) == sizeof(owner));
+	close(told[0]);
+	close(told[1]);
+	return owner;
+}
+
+static void owner_end(const struct owner *owner)
+{
+	kill(owner->pid, SIGKILL);
+	NEED(waitpid(owner->pid, NULL, 0) == owner->pid);
+}
+
+/* Within this time all timers would have come, as a rule. */
+#define STUCK_MS	200
+
+/* Are timers that are due still waiting after that time? */
+static bool is_stuck(int fd, unsigned int count)
+{
+	unsigned int ms;
+
+	for (ms = 0; ms < STUCK_MS && dev_info(fd).unread < count; ms += 10)
+		usleep(10000);
+	return dev_info(fd).unread < count;
+}
+
+/*
+ * Arm timers for now until that is more than the file's share in softirq allows, and the
+ * rest is not served. @armed: so many are due already. Returns how many are due then.
+ */
+static unsigned int arm_until_stuck(int fd, unsigned int armed)
+{
+	unsigned int i;
+
+	for (i = 0; i < ROUNDS && !is_stuck(fd, armed); i++) {
+		arm_many(fd, GREEDY);
+		armed += GREEDY;
+	}
+	CHECK(is_stuck(fd, armed));
+	return armed;
+}
+
+static void thread_freezes(struct group group, const char *name, const char *freeze,
+			   const char *thaw)
+{
+	struct owner owner = owner_new(&group);
+	unsigned int armed;
+	uint64_t threaded;
+
+	device_share_set("1");
+	atexit(device_share_reset);
+	overload(owner.fd, 0);
+	overload(owner.other, 0);
+	NEED(group_write(group.path, name, freeze));
+	/* It may just be serving. */
+	usleep(STUCK_MS * 1000);
+	threaded = dev_info(owner.fd).threaded;
+	armed = arm_until_stuck(owner.fd, 0);
+	CHECK(dev_info(owner.fd).threaded <= threaded + 1);
+	/* Nobody waits who closes a file. */
+	arm_until_stuck(owner.other, 0);
+	close(owner.other);
+
+	NEED(group_write(group.path, name, thaw));
+	dev_wait_unread(owner.fd, armed);
+	CHECK(dev_info(owner.fd).threaded > threaded);
+	/* The thread ends in a frozen cgroup, too. */
+	NEED(group_write(group.path, name, freeze));
+	arm_until_stuck(owner.fd, armed);
+	close(owner.fd);
+	CHECK_EQ(thread_of(0), 0);
+	NEED(group_write(group.path, name, thaw));
+	owner_end(&owner);
+	group_free(&group);
+}
+
+static void thread_freezes_with_its_cgroup(void)
+{
+	thread_freezes(group_new("cgroup2", NULL), "cgroup.freeze", "1", "0");
+}
+
+static void thread_freezes_with_its_controller(void)
+{
+	thread_freezes(group_new("cgroup", "freezer"), "freezer.state", "FROZEN", "THAWED");
+}
+
+/* The thread is alone in a cgroup that may take a hundredth of a CPU: it is throttled. */
+static void thread_is_bound_by_cpu_max(void)
+{
+	struct group group = group_new("cgroup2", NULL);
+	struct owner owner;
+	unsigned int i;
+	char pid[16];
+
+	if (!group_write(group.root, "cgroup.subtree_control", "+cpu")) {
+		group_free(&group);
+		tap_skip("no cpu controller here");
+	}
+	device_share_set("1");
+	atexit(device_share_reset);
+	owner = owner_new(&group);
+	overload(owner.fd, 0);
+	snprintf(pid, sizeof(pid), "%d", owner.pid);
+	NEED(group_write(group.root, "cgroup.procs", pid));
+	NEED(group_write(group.path, "cpu.max", "1000 100000"));
+	for (i = 0; i < ROUNDS && !group_number(&group, "cpu.stat", "nr_throttled "); i++)
+		expire_many(owner.fd, GREEDY);
+	CHECK(group_number(&group, "cpu.stat", "nr_throttled "));
+	close(owner.fd);
+	close(owner.other);
+	owner_end(&owner);
+	group_free(&group);
 }
 
 /* Who opened the file has ended, and left it to this process. */
@@ -343,6 +474,9 @@ int main(int argc, char **argv)
 		TAP(files_of_a_user_are_one),
 		TAP(no_budget_no_thread),
 		TAP(thread_is_in_the_users_cgroups),
+		TAP(thread_freezes_with_its_cgroup),
+		TAP(thread_freezes_with_its_controller),
+		TAP(thread_is_bound_by_cpu_max),
 		TAP(thread_of_nobody_gives_way),
 	};
 

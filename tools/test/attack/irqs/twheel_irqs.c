@@ -5,7 +5,8 @@
  * guest also while the host did not run the CPU.
  *
  * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
- * in ns. Writing to it starts a new measurement.
+ * in ns. Writing to it starts a new measurement. Where interrupts were let in again after
+ * the longest wait, .../where says: the calls, from the innermost on.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -15,6 +16,9 @@
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
+#include <linux/stacktrace.h>
+#include <linux/string.h>
+#include <linux/sysfs.h>
 
 #include "compat.h"
 
@@ -25,16 +29,23 @@
 #define FINE		8U
 #define CLASSES		(64U * FINE)
 
+/* How many calls are kept. */
+#define DEPTH		24U
+
 /**
  * struct watch - the measurement of a CPU
  * @timer: goes off every PERIOD_NS
  * @seen: number of samples in each class of lateness
  * @most: the greatest lateness, in ns
+ * @depth: number of calls in @calls
+ * @calls: what the interrupt with the greatest lateness has interrupted
  */
 struct watch {
 	struct hrtimer timer;
 	u32 seen[CLASSES];
 	u64 most;
+	unsigned int depth;
+	unsigned long calls[DEPTH];
 };
 
 static DEFINE_PER_CPU(struct watch, watches);
@@ -59,8 +70,12 @@ static enum hrtimer_restart irqs_look(struct hrtimer *timer)
 	u64 late = ktime_sub(now, hrtimer_get_expires(timer));
 
 	watch->seen[late_class(late)]++;
-	if (late > watch->most)
+	if (late > watch->most) {
 		watch->most = late;
+		/* What it takes is not a part of what is measured. */
+		watch->depth = stack_trace_save(watch->calls, DEPTH, 0);
+		now = ktime_get();
+	}
 	hrtimer_forward(timer, now, PERIOD_NS);
 	return HRTIMER_RESTART;
 }
@@ -110,6 +125,29 @@ static const struct kernel_param_ops late_ops = {
 };
 module_param_cb(late, &late_ops, NULL, 0644);
 MODULE_PARM_DESC(late, "How late interrupts were: samples, 99.9th percentile, most (ns)");
+
+static int where_get(char *text, const struct kernel_param *kp)
+{
+	struct watch *worst = NULL;
+	unsigned int cpu, i;
+	int length = 0;
+
+	for_each_online_cpu(cpu) {
+		struct watch *watch = per_cpu_ptr(&watches, cpu);
+
+		if (!worst || watch->most > worst->most)
+			worst = watch;
+	}
+	for (i = 0; worst && i < worst->depth; i++)
+		length += sysfs_emit_at(text, length, "%pS\n", (void *)worst->calls[i]);
+	return length;
+}
+
+static const struct kernel_param_ops where_ops = {
+	.get	= where_get,
+};
+module_param_cb(where, &where_ops, NULL, 0444);
+MODULE_PARM_DESC(where, "What the latest interrupt had interrupted: calls");
 
 static void irqs_start(void *unused)
 {
