@@ -96,19 +96,19 @@ static void single_cancel(void *arg, const struct plan *plan)
 static void batch_arm(void *arg, const struct plan *plan)
 {
 	struct twheel_timeouts *self = arg;
-	struct twheel_op ops[TWHEEL_BATCH];
+	struct twheel_new news[TWHEEL_BATCH];
+	uint64_t ids[TWHEEL_BATCH];
 	size_t first, i, n;
 
 	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
-			ops[n] = (struct twheel_op){
-				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
-				.deadline_ns = plan->when[first + n],
-				.cookie = plan->order[first + n],
-			};
-		device_batch(self->wheel, ops, n);
+		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++) {
+			news[n].deadline_ns = plan->when[first + n];
+			news[n].cookie = plan->order[first + n];
+		}
+		if (twheel_arm_many(self->wheel, news, ids, n, TWHEEL_ABS) != (int)n)
+			errx(STATUS_FAILED, "arming many failed");
 		for (i = 0; i < n; i++)
-			self->ids[ops[i].cookie] = ops[i].id;
+			self->ids[plan->order[first + i]] = ids[i];
 	}
 }
 
@@ -133,16 +133,14 @@ static void batch_extend(void *arg, const struct plan *plan)
 static void batch_cancel(void *arg, const struct plan *plan)
 {
 	struct twheel_timeouts *self = arg;
-	struct twheel_op ops[TWHEEL_BATCH];
+	uint64_t ids[TWHEEL_BATCH];
 	size_t first, n;
 
 	for (first = 0; first < plan->count; first += n) {
 		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
-			ops[n] = (struct twheel_op){
-				.op = TWHEEL_OP_CANCEL,
-				.id = self->ids[plan->order[first + n]],
-			};
-		device_batch(self->wheel, ops, n);
+			ids[n] = self->ids[plan->order[first + n]];
+		if (twheel_cancel_many(self->wheel, ids, NULL, n) != (int)n)
+			errx(STATUS_FAILED, "cancelling many failed");
 	}
 }
 

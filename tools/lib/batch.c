@@ -21,10 +21,10 @@
  * of each page, as an atomic operation that belongs to a futex on which nobody waits. If
  * it must not, the memory is taken to be good.
  */
-static bool ops_accessible(const struct twheel_op *ops, unsigned int count)
+bool memory_accessible(const void *start, size_t bytes)
 {
 	const uintptr_t page = sysconf(_SC_PAGESIZE);
-	uintptr_t at = (uintptr_t)ops, end = at + count * sizeof(*ops);
+	uintptr_t at = (uintptr_t)start, end = at + bytes;
 
 	for (; at < end; at = (at | (page - 1)) + 1)
 		if (syscall(SYS_futex, at, FUTEX_WAKE_OP_PRIVATE, 0, 0, at,
@@ -93,7 +93,7 @@ static void batch_arm(struct twheel *wheel, struct twheel_op *op)
 {
 	op->op = 0;
 	op->result = 0;
-	op->result = twheel_arm_op(wheel, op);
+	op->result = op_arm(wheel, op);
 	op->op = TWHEEL_OP_ARM;
 }
 
@@ -102,7 +102,7 @@ static int batch_cell(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
 	switch (code) {
 	case TWHEEL_OP_ARM:
-		return twheel_arm_op(wheel, op);
+		return op_arm(wheel, op);
 	case TWHEEL_OP_CANCEL:
 	case TWHEEL_OP_MODIFY:
 	case TWHEEL_OP_QUERY:
@@ -141,15 +141,14 @@ static uint32_t batch_flags(const struct twheel_op *ops, unsigned int count)
 	return flags;
 }
 
-int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
-		 unsigned int count)
+int batch_all(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 {
 	int done, i;
 
 	if (count > INT_MAX)
 		return -EINVAL;
 	if ((wheel->cells.map || !__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED)) &&
-	    !ops_accessible(ops, count))
+	    !memory_accessible(ops, count * sizeof(*ops)))
 		return -EFAULT;
 	if (wheel->cells.map)
 		return batch_with_cells(wheel, ops, count);

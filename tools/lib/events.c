@@ -147,8 +147,8 @@ static int events_wait(struct twheel *wheel, int timeout_ms)
 	return ret;
 }
 
-int twheel_events(struct twheel *wheel, struct twheel_event *events,
-		  unsigned int most, int timeout_ms)
+int events_get(struct twheel *wheel, struct twheel_event *events, unsigned int most,
+	       int timeout_ms)
 {
 	uint64_t start = timeout_ms > 0 ? clock_monotonic_ms() : 0;
 	int left = timeout_ms, ret;
@@ -173,10 +173,4 @@ int twheel_events(struct twheel *wheel, struct twheel_event *events,
 		left = ret && gone < (uint64_t)timeout_ms ?
 		       timeout_ms - (int)gone : 0;
 	}
-}
-
-int twheel_next(struct twheel *wheel, struct twheel_event *event,
-		int timeout_ms)
-{
-	return twheel_events(wheel, event, 1, timeout_ms);
 }

@@ -110,6 +110,7 @@ static int handle_make(struct twheel **wheel, int fd, uint32_t flags)
 	w->clock = info.clockid;
 	w->batch = info.features & TWHEEL_FEATURE_BATCH &&
 		   !(flags & TWHEEL_OPEN_NO_BATCH);
+	w->many = info.features & TWHEEL_FEATURE_MANY && !(flags & TWHEEL_OPEN_NO_BATCH);
 	pthread_mutex_init(&w->lock, NULL);
 	*wheel = w;
 	return 0;
@@ -174,12 +175,8 @@ static int handle_open_cells(struct twheel **wheel,
 	return -EOPNOTSUPP;
 }
 
-int twheel_open(struct twheel **wheel, const struct twheel_options *options)
+int handle_open(struct twheel **wheel, const struct twheel_options *options)
 {
-	static const struct twheel_options defaults;
-
-	if (!options)
-		options = &defaults;
 	if (!options_valid(options))
 		return -EINVAL;
 	if (options_want_cells(options) && !handle_open_cells(wheel, options))

@@ -24,6 +24,7 @@
  * @fd: the descriptor, O_NONBLOCK
  * @clock: the wheel's clock
  * @batch: the kernel takes batches; cleared when it turns out that it does not
+ * @many: the kernel takes many timers at once
  * @lock: guards all that follows. It is held over a read() that fills the buffer,
  *	so that an operation that then takes it sees the events of that read()
  * @fixed: timers with a fixed delay
@@ -42,6 +43,7 @@ struct twheel {
 	int fd;
 	clockid_t clock;
 	bool batch;
+	bool many;
 	pthread_mutex_t lock;
 	struct fixed_table fixed;
 	uint64_t random;
@@ -57,6 +59,26 @@ static inline bool handle_dead(const struct twheel *wheel)
 {
 	return wheel->cells.map && !wheel->alive;
 }
+
+int handle_open(struct twheel **wheel, const struct twheel_options *options);
+
+/*
+ * A structure of a program, of another version perhaps. Returns 0; -EINVAL if it is shorter
+ * than the first version, @least; -E2BIG if what the library does not know is not 0.
+ */
+int sized_fetch(void *mine, size_t known, size_t least, const void *theirs, size_t size);
+
+/* Can the memory be read and written? */
+bool memory_accessible(const void *start, size_t bytes);
+
+/* The functions of the header, for structures of the library's own version. */
+int op_arm(struct twheel *wheel, struct twheel_op *op);
+int batch_all(struct twheel *wheel, struct twheel_op *ops, unsigned int count);
+int events_get(struct twheel *wheel, struct twheel_event *events, unsigned int most,
+	       int timeout_ms);
+/* @size: of the program's @retry */
+int retry_start(struct twheel *wheel, struct twheel_retry *retry, size_t size,
+		const struct twheel_backoff *backoff, uint64_t cookie);
 
 /* Has any event been read ahead? Has one of this timer? Drop the timer's events. */
 bool ahead_any(struct twheel *wheel);

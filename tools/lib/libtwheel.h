@@ -23,7 +23,12 @@
  *    while one closes it;
  *  - after fork() only one of the two processes may continue to use the handle,
  *    because each has a copy of the library's own data. With shared memory that is the
- *    parent: in the child, calls are -ESTALE, and twheel_close() is the only one to make.
+ *    parent: in the child, calls are -ESTALE, and twheel_close() is the only one to make;
+ *  - a structure may grow at its end in later versions. So whatever takes one is an inline
+ *    here, which passes the size that the program is built with to a function whose name
+ *    ends with _sized. That writes nothing beyond @size bytes. Fields that only the program
+ *    knows must be 0, or it is -E2BIG; those that only the library knows count as 0. Less
+ *    than the first version has is -EINVAL. Other languages call these functions.
  *
  * If the program gives max_timers, and the kernel offers it, the timers are in
  * memory that the program shares with the kernel. Then extending a timer to a
@@ -118,6 +123,10 @@ struct twheel_options {
 	uint64_t reserved[4];
 };
 
+/* twheel_open(), for a structure of any version: see above. */
+TWHEEL_API int twheel_open_sized(struct twheel **wheel,
+				 const struct twheel_options *options, size_t size);
+
 /**
  * twheel_open() - make a wheel
  * @wheel: is set to the handle
@@ -126,8 +135,10 @@ struct twheel_options {
  * Return: 0; -ENOENT (the module is not loaded), -EACCES, -EINVAL (an option, or
  * this kernel has no wheels for the clock), -ENOMEM, -EMFILE.
  */
-TWHEEL_API int twheel_open(struct twheel **wheel,
-			   const struct twheel_options *options);
+static inline int twheel_open(struct twheel **wheel, const struct twheel_options *options)
+{
+	return twheel_open_sized(wheel, options, sizeof(*options));
+}
 
 /**
  * twheel_adopt() - make a handle of a descriptor of the device
@@ -208,6 +219,9 @@ TWHEEL_API int twheel_arm(struct twheel *wheel, uint64_t delay_ns,
 TWHEEL_API int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns,
 			     uint64_t cookie, uint64_t *id);
 
+/* twheel_arm_op(), for a structure of any version. */
+TWHEEL_API int twheel_arm_op_sized(struct twheel *wheel, struct twheel_op *op, size_t size);
+
 /**
  * twheel_arm_op() - a new timer, with all options: period, slack, absolute or not
  * @wheel: the handle
@@ -220,7 +234,10 @@ TWHEEL_API int twheel_arm_at(struct twheel *wheel, uint64_t deadline_ns,
  * and its event was withdrawn; as twheel_arm(), and -EINVAL (a field), -ERANGE (with
  * shared memory: too far away).
  */
-TWHEEL_API int twheel_arm_op(struct twheel *wheel, struct twheel_op *op);
+static inline int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
+{
+	return twheel_arm_op_sized(wheel, op, sizeof(*op));
+}
 
 /**
  * twheel_modify() - another deadline for a pending timer: a delay from now
@@ -239,6 +256,10 @@ TWHEEL_API int twheel_modify(struct twheel *wheel, uint64_t id,
 TWHEEL_API int twheel_modify_at(struct twheel *wheel, uint64_t id,
 				uint64_t deadline_ns);
 
+/* twheel_modify_op(), for a structure of any version. */
+TWHEEL_API int twheel_modify_op_sized(struct twheel *wheel, struct twheel_op *op,
+				      size_t size);
+
 /**
  * twheel_modify_op() - another deadline, and with flags another period and more
  * @wheel: the handle
@@ -252,7 +273,10 @@ TWHEEL_API int twheel_modify_at(struct twheel *wheel, uint64_t id,
  * already, and nothing changes; -EINVAL (a field), -ERANGE (with shared memory: too
  * far away).
  */
-TWHEEL_API int twheel_modify_op(struct twheel *wheel, struct twheel_op *op);
+static inline int twheel_modify_op(struct twheel *wheel, struct twheel_op *op)
+{
+	return twheel_modify_op_sized(wheel, op, sizeof(*op));
+}
 
 /**
  * twheel_extend() - a later deadline for a pending timer: a delay from now
@@ -291,6 +315,9 @@ TWHEEL_API int twheel_cancel(struct twheel *wheel, uint64_t id);
  */
 TWHEEL_API int twheel_cancel_all(struct twheel *wheel);
 
+/* twheel_query(), for a structure of any version. */
+TWHEEL_API int twheel_query_sized(struct twheel *wheel, struct twheel_op *op, size_t size);
+
 /**
  * twheel_query() - the state of a timer
  * @wheel: the handle
@@ -301,7 +328,14 @@ TWHEEL_API int twheel_cancel_all(struct twheel *wheel);
  *
  * Return: 0; -ENOENT (there is no such timer, or its event has been taken).
  */
-TWHEEL_API int twheel_query(struct twheel *wheel, struct twheel_op *op);
+static inline int twheel_query(struct twheel *wheel, struct twheel_op *op)
+{
+	return twheel_query_sized(wheel, op, sizeof(*op));
+}
+
+/* twheel_batch(), for structures of any version, each @size bytes: a multiple of 8. */
+TWHEEL_API int twheel_batch_sized(struct twheel *wheel, struct twheel_op *ops, size_t size,
+				  unsigned int count);
 
 /**
  * twheel_batch() - many operations at once
@@ -319,8 +353,55 @@ TWHEEL_API int twheel_query(struct twheel *wheel, struct twheel_op *op);
  * unless memory of @ops is unmapped during the call; -EINVAL (@count), -EFAULT (the
  * memory of @ops cannot be read and written), -ENOMEM.
  */
-TWHEEL_API int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
-			    unsigned int count);
+static inline int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
+			       unsigned int count)
+{
+	return twheel_batch_sized(wheel, ops, sizeof(*ops), count);
+}
+
+/**
+ * twheel_arm_many() - arm many timers at once
+ * @wheel: the handle
+ * @news: what twheel_arm() would be told of each: a delay and a cookie
+ * @ids: the identifiers of the timers, in the same order
+ * @count: how many, up to INT_MAX
+ * @flags: TWHEEL_ABS: each has a time, as for twheel_arm_at(). TWHEEL_MONOTONIC: that time
+ *	is on CLOCK_MONOTONIC
+ *
+ * It ends before the first timer that cannot be armed. One system call does all, at half
+ * the price of twheel_batch(), if the kernel offers that and the handle has no mapping.
+ * Otherwise it is as if each were armed on its own.
+ *
+ * Return: how many timers are armed, from the first one on; or if that is none, why: as
+ * twheel_arm(), and -EINVAL (@count, @flags), -EFAULT (@news cannot be read, @ids cannot be
+ * written).
+ */
+TWHEEL_API int twheel_arm_many(struct twheel *wheel, const struct twheel_new *news,
+			       uint64_t *ids, unsigned int count, uint32_t flags);
+
+/**
+ * twheel_cancel_many() - end many timers at once
+ * @wheel: the handle
+ * @ids: the timers
+ * @results: for each, what twheel_cancel() would return. NULL if you do not want to know
+ * @count: how many, up to INT_MAX
+ *
+ * That one of them has ended already does not keep the others. As for system calls, see
+ * twheel_arm_many().
+ *
+ * Return: how many are done, from the first one on. That is @count, unless memory is
+ * unmapped during the call; -EINVAL (@count), -EFAULT (@ids cannot be read, @results cannot
+ * be written).
+ */
+TWHEEL_API int twheel_cancel_many(struct twheel *wheel, const uint64_t *ids,
+				  int64_t *results, unsigned int count);
+
+/*
+ * twheel_events(), for structures of any version, each @size bytes. If that is not the
+ * library's, one call returns at most 32 events.
+ */
+TWHEEL_API int twheel_events_sized(struct twheel *wheel, struct twheel_event *events,
+				   size_t size, unsigned int most, int timeout_ms);
 
 /**
  * twheel_next() - take one event
@@ -332,8 +413,11 @@ TWHEEL_API int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
  *
  * Return: 1, or 0 if none came in that time; -EINTR (a signal).
  */
-TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
-			   int timeout_ms);
+static inline int twheel_next(struct twheel *wheel, struct twheel_event *event,
+			      int timeout_ms)
+{
+	return twheel_events_sized(wheel, event, sizeof(*event), 1, timeout_ms);
+}
 
 /**
  * twheel_events() - take many events
@@ -344,8 +428,11 @@ TWHEEL_API int twheel_next(struct twheel *wheel, struct twheel_event *event,
  *
  * Return: how many, 0 if none came in that time; -EINTR, -EINVAL.
  */
-TWHEEL_API int twheel_events(struct twheel *wheel, struct twheel_event *events,
-			     unsigned int most, int timeout_ms);
+static inline int twheel_events(struct twheel *wheel, struct twheel_event *events,
+				unsigned int most, int timeout_ms)
+{
+	return twheel_events_sized(wheel, events, sizeof(*events), most, timeout_ms);
+}
 
 /* For @attempts of struct twheel_backoff: until it succeeds or is cancelled. */
 #define TWHEEL_ATTEMPTS_UNLIMITED	0xffffffffU
@@ -380,8 +467,11 @@ struct twheel_backoff {
  * @cookie: the program's
  * @delay_ns: the next delay, without jitter
  * @made: attempts made
+ * @attempts: as in &struct twheel_backoff, also the next ones
+ * @ceiling_ns: likewise
+ * @grace_ns: likewise
+ * @jitter: likewise
  * @pad: 0
- * @backoff: a copy of the program's
  * @reserved: 0
  *
  * The program embeds it in an object of its own, and fills it with zeros before
@@ -394,10 +484,19 @@ struct twheel_retry {
 	uint64_t cookie;
 	uint64_t delay_ns;
 	uint32_t made;
+	uint32_t attempts;
+	uint64_t ceiling_ns;
+	uint64_t grace_ns;
+	uint32_t jitter;
 	uint32_t pad;
-	struct twheel_backoff backoff;
-	uint64_t reserved[2];
+	uint64_t reserved[4];
 };
+
+/* twheel_retry_start(), for structures of any version. */
+TWHEEL_API int twheel_retry_start_sized(struct twheel *wheel, struct twheel_retry *retry,
+					size_t retry_size,
+					const struct twheel_backoff *backoff,
+					size_t backoff_size, uint64_t cookie);
 
 /**
  * twheel_retry_start() - the first attempt has been made: wait for the second
@@ -413,10 +512,13 @@ struct twheel_retry {
  * Return: 0; -EBUSY (@retry waits already), -EINVAL (@backoff), -ETIMEDOUT (that
  * was the only attempt, and there is no grace); as twheel_arm().
  */
-TWHEEL_API int twheel_retry_start(struct twheel *wheel,
-				  struct twheel_retry *retry,
-				  const struct twheel_backoff *backoff,
-				  uint64_t cookie);
+static inline int twheel_retry_start(struct twheel *wheel, struct twheel_retry *retry,
+				     const struct twheel_backoff *backoff,
+				     uint64_t cookie)
+{
+	return twheel_retry_start_sized(wheel, retry, sizeof(*retry), backoff,
+					sizeof(*backoff), cookie);
+}
 
 /**
  * twheel_retry_next() - an event has been taken: what is to be done?

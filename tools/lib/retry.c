@@ -6,11 +6,16 @@
 #define _GNU_SOURCE	/* getrandom() in old C libraries */
 #include <errno.h>
 #include <limits.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "handle.h"
 
 #define RETRY_PERCENT		100
+
+/* The program has at least this much of a retry: all that is used after its start. */
+#define RETRY_SIZE_0		offsetof(struct twheel_retry, reserved)
+
 /* 2^64 divided by the golden ratio, which is odd: all numbers come up in turn. */
 #define RANDOM_STEP	0x9e3779b97f4a7c15ULL
 
@@ -48,14 +53,14 @@ static uint64_t random_next(struct twheel *wheel)
 	return value;
 }
 
-static uint64_t backoff_ceiling(const struct twheel_backoff *backoff)
+static uint64_t retry_ceiling(uint64_t ceiling_ns)
 {
-	return backoff->ceiling_ns ? backoff->ceiling_ns : TWHEEL_DELAY_NEVER;
+	return ceiling_ns ? ceiling_ns : TWHEEL_DELAY_NEVER;
 }
 
 static bool backoff_valid(const struct twheel_backoff *backoff)
 {
-	uint64_t ceiling = backoff_ceiling(backoff);
+	uint64_t ceiling = retry_ceiling(backoff->ceiling_ns);
 
 	return backoff->attempts && backoff->jitter <= RETRY_PERCENT &&
 	       backoff->first_ns && backoff->first_ns <= ceiling &&
@@ -73,21 +78,21 @@ static uint64_t retry_percent(uint64_t ns, uint32_t percent)
 static uint64_t retry_delay(const struct twheel_retry *retry)
 {
 	uint64_t ns = retry->delay_ns;
-	uint64_t most = retry_percent(ns, retry->backoff.jitter);
+	uint64_t most = retry_percent(ns, retry->jitter);
 
 	return most ? ns - random_next(retry->wheel) % (most + 1) : ns;
 }
 
 static bool retry_unlimited(const struct twheel_retry *retry)
 {
-	return retry->backoff.attempts == TWHEEL_ATTEMPTS_UNLIMITED;
+	return retry->attempts == TWHEEL_ATTEMPTS_UNLIMITED;
 }
 
 /* Have all attempts been made? */
 static bool retry_spent(const struct twheel_retry *retry)
 {
 	return !retry_unlimited(retry) &&
-	       retry->made >= retry->backoff.attempts;
+	       retry->made >= retry->attempts;
 }
 
 static int retry_arm(struct twheel_retry *retry, uint64_t delay_ns)
@@ -104,7 +109,7 @@ static int retry_arm(struct twheel_retry *retry, uint64_t delay_ns)
 /* An attempt has been made. Wait for the next one, or for the end. */
 static int retry_wait(struct twheel_retry *retry)
 {
-	uint64_t ceiling = backoff_ceiling(&retry->backoff);
+	uint64_t ceiling = retry_ceiling(retry->ceiling_ns);
 	uint32_t made = retry->made;
 	int ret;
 
@@ -118,8 +123,8 @@ static int retry_wait(struct twheel_retry *retry)
 		if (!ret)
 			retry->delay_ns = retry->delay_ns > ceiling / 2 ?
 					  ceiling : 2 * retry->delay_ns;
-	} else if (retry->backoff.grace_ns) {
-		ret = retry_arm(retry, retry->backoff.grace_ns);
+	} else if (retry->grace_ns) {
+		ret = retry_arm(retry, retry->grace_ns);
 	} else {
 		return -ETIMEDOUT;
 	}
@@ -128,22 +133,23 @@ static int retry_wait(struct twheel_retry *retry)
 	return ret;
 }
 
-int twheel_retry_start(struct twheel *wheel, struct twheel_retry *retry,
-		       const struct twheel_backoff *backoff, uint64_t cookie)
+int retry_start(struct twheel *wheel, struct twheel_retry *retry, size_t size,
+		const struct twheel_backoff *backoff, uint64_t cookie)
 {
 	struct twheel_retry begun = {
-		.wheel = wheel, .cookie = cookie, .backoff = *backoff,
-		.delay_ns = backoff->first_ns,
+		.wheel = wheel, .cookie = cookie, .delay_ns = backoff->first_ns,
+		.attempts = backoff->attempts, .jitter = backoff->jitter,
+		.ceiling_ns = backoff->ceiling_ns, .grace_ns = backoff->grace_ns,
 	};
 	int ret;
 
-	if (!backoff_valid(backoff))
+	if (size < RETRY_SIZE_0 || !backoff_valid(backoff))
 		return -EINVAL;
 	if (retry->id)
 		return -EBUSY;
 	ret = retry_wait(&begun);
 	if (!ret)
-		*retry = begun;
+		memcpy(retry, &begun, size < sizeof(begun) ? size : sizeof(begun));
 	return ret;
 }
 

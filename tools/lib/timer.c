@@ -125,7 +125,7 @@ static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
 	return withdrawn ? 2 : 0;
 }
 
-int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
+int op_arm(struct twheel *wheel, struct twheel_op *op)
 {
 	if (handle_dead(wheel))
 		return -ESTALE;
@@ -143,7 +143,7 @@ static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,
 	struct twheel_op op = {
 		.flags = flags, .deadline_ns = when_ns, .cookie = cookie,
 	};
-	int ret = twheel_arm_op(wheel, &op);
+	int ret = op_arm(wheel, &op);
 
 	if (!ret)
 		*id = op.id;
@@ -194,11 +194,6 @@ int twheel_modify_at(struct twheel *wheel, uint64_t id, uint64_t deadline_ns)
 	return timer_modify(wheel, TWHEEL_ABS, id, deadline_ns);
 }
 
-int twheel_modify_op(struct twheel *wheel, struct twheel_op *op)
-{
-	return op_perform(wheel, TWHEEL_OP_MODIFY, op);
-}
-
 int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 {
 #if CELLS_POSSIBLE
@@ -242,9 +237,4 @@ int twheel_cancel_all(struct twheel *wheel)
 	fixed_drop_all(wheel);
 	ahead_drop_all(wheel);
 	return ret;
-}
-
-int twheel_query(struct twheel *wheel, struct twheel_op *op)
-{
-	return op_perform(wheel, TWHEEL_OP_QUERY, op);
 }

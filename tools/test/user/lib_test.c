@@ -409,8 +409,8 @@ static void descriptor_is_pollable(void)
 static void symbols_have_a_version(void)
 {
 #ifdef SHARED
-	CHECK(dlvsym(RTLD_DEFAULT, "twheel_open", "LIBTWHEEL_0.1"));
-	CHECK(dlvsym(RTLD_DEFAULT, "twheel_next", "LIBTWHEEL_0.1"));
+	CHECK(dlvsym(RTLD_DEFAULT, "twheel_open_sized", "LIBTWHEEL_0.1"));
+	CHECK(dlvsym(RTLD_DEFAULT, "twheel_events_sized", "LIBTWHEEL_0.1"));
 	CHECK(!dlsym(RTLD_DEFAULT, "ahead_any"));
 #else
 	tap_skip("only the shared library has versions");
