@@ -7,6 +7,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <twheel/uring.h>
+
 #include "lib/device.h"
 #include "lib/ring.h"
 #include "lib/tap.h"
@@ -47,12 +49,9 @@ static struct twheel_op *ops_arm(unsigned int count, uint64_t delay_ns)
 static struct io_uring_sqe *batch_sqe(struct io_uring *ring, int fd,
 				      const void *batch)
 {
-	const uint64_t words[2] = { (uintptr_t)batch };
 	struct io_uring_sqe *sqe = ring_sqe(ring);
 
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-	sqe->cmd_op = TWHEEL_IOC_BATCH;
-	memcpy(sqe->cmd, words, sizeof(words));
+	twheel_uring_prep_batch(sqe, fd, (struct twheel_batch *)batch);
 	return sqe;
 }
 
@@ -115,7 +114,7 @@ static void fires_through_the_ring(void)
 		struct io_uring_sqe *sqe = ring_sqe(&ring);
 		int res;
 
-		io_uring_prep_read(sqe, fd, events, sizeof(events), 0);
+		twheel_uring_prep_read(sqe, fd, events, N);
 		res = ring_run(&ring);
 		NEED(res > 0 && !(res % sizeof(*events)));
 		for (i = 0; i < res / (int)sizeof(*events); i++) {

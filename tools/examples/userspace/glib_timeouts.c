@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A GLib program with its timeouts in a wheel. */
+#include <err.h>
+#include <string.h>
+
+#include <twheel/glib.h>
+
+#include "lib/timeouts.h"
+
+static GMainLoop *loop;
+
+static void loop_end(void)
+{
+	g_main_loop_quit(loop);
+}
+
+int main(int argc, char **argv)
+{
+	struct twheel_options options = timeouts_options(argc, argv);
+	struct twheel_glib glib;
+	int ret = twheel_glib_init(&glib, NULL, &options);
+
+	if (ret)
+		errx(1, "no wheel: %s", strerror(-ret));
+	loop = g_main_loop_new(NULL, FALSE);
+	timeouts_begin(&glib.loop, loop_end);
+	g_main_loop_run(loop);
+	twheel_glib_destroy(&glib);
+	g_main_loop_unref(loop);
+	return timeouts_report();
+}

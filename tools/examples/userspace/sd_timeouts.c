@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A program with systemd's event loop, and its timeouts in a wheel. */
+#include <err.h>
+#include <string.h>
+
+#include <twheel/sd.h>
+
+#include "lib/timeouts.h"
+
+static sd_event *event;
+
+static void loop_end(void)
+{
+	sd_event_exit(event, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct twheel_options options = timeouts_options(argc, argv);
+	struct twheel_sd sd;
+	int ret = sd_event_default(&event);
+
+	if (ret >= 0)
+		ret = twheel_sd_init(&sd, event, &options);
+	if (ret < 0)
+		errx(1, "no wheel: %s", strerror(-ret));
+	timeouts_begin(&sd.loop, loop_end);
+	sd_event_loop(event);
+	twheel_sd_destroy(&sd);
+	sd_event_unref(event);
+	return timeouts_report();
+}

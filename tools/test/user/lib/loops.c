@@ -1,0 +1,485 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "dice.h"
+#include "loops.h"
+#include "tap.h"
+
+#define MS	1000000ULL
+#define HOUR	(3600000 * MS)
+
+/* How many events the library reads at a time. */
+#define EVENTS_AHEAD	64
+
+/* Timers of most tests, and of the test of many. */
+#define CROWD	600
+#define MANY	5000
+
+/* What a timer of a test does. */
+struct timeout {
+	struct twheel_loop_timer timer;
+	uint64_t due_ns;
+	unsigned int fired;
+};
+
+/* Where the timers of a wheel are. */
+enum where { MAPPED, CALLS, OWN };
+
+static enum where where;
+static struct twheel_loop *loop;
+static struct timeout *timeouts;
+static unsigned int fired, wanted;
+
+static void loop_open(void)
+{
+	struct twheel_options options = {
+		.max_timers = MANY,
+		.flags = where == CALLS ? TWHEEL_OPEN_NO_MAPPING : 0,
+		.path = where == OWN ? "/nowhere" : NULL,
+	};
+
+	NEED(!loops_open(&options));
+	loop = loops_loop();
+	NEED(!loop->wheel == (where == OWN));
+	fired = 0;
+	timeouts = calloc(MANY, sizeof(*timeouts));
+	NEED(timeouts);
+}
+
+static void timeout_start(struct timeout *t, uint64_t delay_ns)
+{
+	t->due_ns = twheel_loop_now() + delay_ns;
+	NEED(!twheel_loop_start(loop, &t->timer, delay_ns));
+}
+
+/* One has fired. When all have that should, the loop ends. */
+static void timeout_count(struct timeout *t)
+{
+	CHECK(twheel_loop_now() >= t->due_ns);
+	CHECK(!twheel_loop_active(&t->timer));
+	t->fired++;
+	if (++fired == wanted && !loops_end)
+		loops_quit();
+}
+
+static void timeout_over(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	CHECK(over == loop);
+	CHECK(timer->data == timer);
+	timeout_count((struct timeout *)timer);
+}
+
+static void timeout_init(struct timeout *t,
+			 void (*callback)(struct twheel_loop *, struct twheel_loop_timer *))
+{
+	twheel_loop_timer_init(&t->timer, callback, t);
+}
+
+/* Run until @count have fired. A loop that can end ends by itself when none is left. */
+static void loop_run(unsigned int count)
+{
+	fired = 0;
+	wanted = count;
+	loops_run();
+	CHECK_EQ(fired, count);
+	CHECK_EQ(loop->active, 0);
+}
+
+/* Let time pass with the loop's idea of it standing still. */
+static void stall(uint64_t ns)
+{
+	uint64_t end = twheel_loop_now() + ns;
+
+	while (twheel_loop_now() < end)
+		continue;
+}
+
+static void crowd_start(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	uint32_t seed = 18;
+	unsigned int i;
+
+	(void)over;
+	(void)timer;
+	stall(20 * MS);
+	for (i = 0; i < CROWD; i++)
+		timeout_start(&timeouts[i], i % 16 ? roll(&seed) % (150 * MS) : 0);
+	if (++fired == wanted && !loops_end)
+		loops_quit();
+}
+
+/* Delays count from the call, though the loop last woke up before that. */
+static void fire_on_time(void)
+{
+	struct timeout first;
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++)
+		timeout_init(&timeouts[i], timeout_over);
+	timeout_init(&first, crowd_start);
+	timeout_start(&first, 1 * MS);
+	loop_run(CROWD + 1);
+	for (i = 0; i < CROWD; i++)
+		CHECK_EQ(timeouts[i].fired, 1);
+	loops_close();
+}
+
+/* The first that comes stops all others, which have expired. */
+static void timeout_stops(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	unsigned int i;
+
+	timeout_over(over, timer);
+	for (i = 0; i < CROWD; i++) {
+		twheel_loop_stop(loop, &timeouts[i].timer);
+		CHECK(!twheel_loop_active(&timeouts[i].timer));
+		memset(&timeouts[i], 0, sizeof(timeouts[i]));
+	}
+}
+
+static void stopped_ones_stay_silent(void)
+{
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_stops);
+		timeout_start(&timeouts[i], i % 2 ? 10 * MS : HOUR);
+	}
+	for (i = 0; i < CROWD; i += 2)
+		twheel_loop_stop(loop, &timeouts[i].timer);
+	usleep(20000);
+	loop_run(1);
+	loops_poll();
+	CHECK_EQ(fired, 1);
+	loops_close();
+}
+
+static void timeout_again(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	struct timeout *t = (struct timeout *)timer;
+
+	timeout_over(over, timer);
+	if (t->fired < 20)
+		timeout_start(t, t->fired % 4 * MS);
+}
+
+static void rearm_in_callback(void)
+{
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < 50; i++) {
+		timeout_init(&timeouts[i], timeout_again);
+		timeout_start(&timeouts[i], i * MS / 10);
+	}
+	loop_run(50 * 20);
+	loops_close();
+}
+
+/* The first stops some of those whose events the library has read ahead with its own. */
+static void timeout_stops_some(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	unsigned int i, left = 4;
+
+	timeout_over(over, timer);
+	for (i = 0; fired == 1 && left && i < EVENTS_AHEAD; i++) {
+		left -= twheel_loop_active(&timeouts[i].timer);
+		twheel_loop_stop(loop, &timeouts[i].timer);
+	}
+}
+
+/*
+ * After so many callbacks the loop may serve others. Then the last events are in the
+ * library, and the descriptor is not readable.
+ */
+static void go_on_after_others(void)
+{
+	const unsigned int count = TWHEEL_LOOP_CALLBACKS_MAX + EVENTS_AHEAD;
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < count; i++) {
+		timeout_init(&timeouts[i], timeout_stops_some);
+		timeout_start(&timeouts[i], (1 + i / EVENTS_AHEAD * 2) * MS);
+	}
+	usleep(30000);
+	if (loop->wheel)
+		twheel_loop_drain(loop);
+	CHECK(fired <= TWHEEL_LOOP_CALLBACKS_MAX);
+	wanted = count - 4;
+	if (fired < wanted)
+		loops_run();
+	CHECK_EQ(fired, count - 4);
+	CHECK_EQ(loop->active, 0);
+	loops_close();
+}
+
+static void timeout_for_ever(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	CHECK(over == loop);
+	timeout_start((struct timeout *)timer, 0);
+}
+
+static void timeout_ends_all(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	unsigned int i;
+
+	timeout_over(over, timer);
+	for (i = 0; i < CROWD; i++)
+		twheel_loop_stop(loop, &timeouts[i].timer);
+}
+
+/* Many that are due at once, again and again, let others come. */
+static void none_starves(void)
+{
+	struct timeout last;
+	unsigned int i;
+
+	loop_open();
+	timeout_init(&last, timeout_ends_all);
+	timeout_start(&last, 30 * MS);
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_for_ever);
+		timeout_start(&timeouts[i], 0);
+	}
+	loop_run(1);
+	loops_close();
+}
+
+/*
+ * Extends all others, until it has done that often enough. On a machine that stops for long
+ * they expire meanwhile, and are started again.
+ */
+static void timeout_extends(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	struct timeout *t = (struct timeout *)timer;
+	unsigned int i;
+
+	CHECK(over == loop);
+	for (i = 0; i < CROWD; i++) {
+		uint64_t due_ns = twheel_loop_now() + 40 * MS;
+
+		NEED(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS) >= 0);
+		timeouts[i].due_ns = due_ns;
+	}
+	if (++t->fired < 8)
+		timeout_start(t, 10 * MS);
+}
+
+/* After the last extension each comes once. */
+static void timeout_extended(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	CHECK(over == loop);
+	CHECK(twheel_loop_now() >= ((struct timeout *)timer)->due_ns);
+	if (timeouts[CROWD].fired == 8)
+		timeout_count((struct timeout *)timer);
+}
+
+static void extended_ones_come_later(void)
+{
+	struct timeout *far;
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_extended);
+		CHECK_EQ(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS), 0);
+	}
+	timeout_init(&timeouts[CROWD], timeout_extends);
+	timeout_start(&timeouts[CROWD], 10 * MS);
+	loop_run(CROWD);
+	CHECK_EQ(timeouts[CROWD].fired, 8);
+	for (i = 0; i < CROWD; i++)
+		CHECK_EQ(timeouts[i].fired, 1);
+
+	far = &timeouts[CROWD + 1];
+	timeout_init(far, timeout_over);
+	timeout_start(far, HOUR);
+	CHECK_EQ(twheel_loop_extend(loop, &far->timer, MS), 1);
+	CHECK_EQ(twheel_loop_extend(loop, &far->timer, 2 * HOUR), 0);
+	usleep(2000);
+	loops_poll();
+	CHECK_EQ(far->fired, 0);
+	twheel_loop_stop(loop, &far->timer);
+	loops_close();
+}
+
+/* Starts all others anew, of which half have expired. */
+static void timeout_restarts(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	unsigned int i;
+
+	timeout_over(over, timer);
+	for (i = 0; i < CROWD; i++)
+		timeout_start(&timeouts[i], i % 3 * 10 * MS);
+}
+
+static void started_anew(void)
+{
+	struct timeout first;
+	unsigned int i;
+
+	loop_open();
+	timeout_init(&first, timeout_restarts);
+	timeout_start(&first, 1 * MS);
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_over);
+		timeout_start(&timeouts[i], i % 2 ? HOUR : 10 * MS);
+	}
+	/* In a callback of the first, the others' events wait. */
+	usleep(20000);
+	loop_run(CROWD + 1);
+	for (i = 0; i < CROWD; i++)
+		CHECK_EQ(timeouts[i].fired, 1);
+	loops_close();
+}
+
+static void timeout_is_freed(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	timeout_over(over, timer);
+	memset(timer, 0xa5, sizeof(struct timeout));
+	free(timer);
+}
+
+static void freed_in_callback(void)
+{
+	struct timeout *t;
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++) {
+		t = calloc(1, sizeof(*t));
+		NEED(t);
+		timeout_init(t, timeout_is_freed);
+		timeout_start(t, i % 20 * MS);
+	}
+	loop_run(CROWD);
+	loops_close();
+}
+
+/* As many as there may be, and no more; the loop's own have no such limit. */
+static void many_are_stopped(void)
+{
+	struct timeout more;
+	unsigned int i;
+	int ret;
+
+	loop_open();
+	for (i = 0; i < MANY; i++) {
+		timeout_init(&timeouts[i], timeout_over);
+		timeout_start(&timeouts[i], HOUR + i * MS);
+	}
+	timeout_init(&more, timeout_over);
+	ret = twheel_loop_start(loop, &more.timer, MS);
+	CHECK_EQ(ret, where == OWN ? 0 : -ENOSPC);
+	CHECK_EQ(twheel_loop_active(&more.timer), !ret);
+	twheel_loop_stop(loop, &more.timer);
+	for (i = 0; i < MANY; i++)
+		twheel_loop_stop(loop, &timeouts[i].timer);
+	CHECK_EQ(loop->active, 0);
+	timeout_start(&timeouts[0], MS);
+	loop_run(1);
+	loops_close();
+}
+
+/* A wheel is taken out with timers that have expired, and with others; another comes. */
+static void taken_out_with_timers(void)
+{
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_over);
+		timeout_start(&timeouts[i], i % 2 ? 0 : HOUR);
+	}
+	usleep(5000);
+	loops_close();
+	free(timeouts);
+	fired = 0;
+	loops_poll();
+	usleep(5000);
+	loops_poll();
+	CHECK_EQ(fired, 0);
+
+	loop_open();
+	timeout_init(&timeouts[0], timeout_over);
+	timeout_start(&timeouts[0], 2 * MS);
+	loop_run(1);
+	loops_close();
+}
+
+/* What is wrong is said, and does not become a loop's own timers. */
+static void wrong_options(void)
+{
+	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
+
+	CHECK_EQ(loops_open(&options), -EINVAL);
+	options = (struct twheel_options){ .path = "/dev/null" };
+	CHECK_EQ(loops_open(&options), -ENOTTY);
+	options = (struct twheel_options){ .reserved = { 1 } };
+	CHECK_EQ(loops_open(&options), -EINVAL);
+}
+
+/* Run the example with a device. It has to find none of its timeouts early or wrong. */
+static void example_run(const char *device, const char *said)
+{
+	char command[128], line[128] = "", wants[128];
+	FILE *out;
+
+	snprintf(command, sizeof(command), "%s %s", loops_example, device);
+	snprintf(wants, sizeof(wants),
+		 "3000 timeouts in %s: 2400 over, 600 stopped, 0 early, 0 wrong\n", said);
+	out = popen(command, "r");
+	NEED(out && fgets(line, sizeof(line), out));
+	tap_check(!strcmp(line, wants), __FILE__, __LINE__, "%s", line);
+	CHECK_EQ(pclose(out), 0);
+}
+
+static void example_with_a_wheel(void)
+{
+	example_run("", "a wheel");
+}
+
+static void example_without_a_wheel(void)
+{
+	example_run("/nowhere", "the loop");
+}
+
+#define EVERYWHERE(test)						\
+	static void mapped_##test(void) { where = MAPPED; test(); }	\
+	static void calls_##test(void) { where = CALLS; test(); }	\
+	static void own_##test(void) { where = OWN; test(); }
+
+EVERYWHERE(fire_on_time)
+EVERYWHERE(stopped_ones_stay_silent)
+EVERYWHERE(rearm_in_callback)
+EVERYWHERE(go_on_after_others)
+EVERYWHERE(none_starves)
+EVERYWHERE(extended_ones_come_later)
+EVERYWHERE(started_anew)
+EVERYWHERE(freed_in_callback)
+EVERYWHERE(many_are_stopped)
+EVERYWHERE(taken_out_with_timers)
+
+#define ALL(where)							\
+	TAP(where##_fire_on_time), TAP(where##_stopped_ones_stay_silent), \
+	TAP(where##_rearm_in_callback), TAP(where##_go_on_after_others), \
+	TAP(where##_none_starves),					\
+	TAP(where##_extended_ones_come_later), TAP(where##_started_anew), \
+	TAP(where##_freed_in_callback), TAP(where##_many_are_stopped),	\
+	TAP(where##_taken_out_with_timers)
+
+static const struct tap_test tests[] = {
+	ALL(mapped), ALL(calls), ALL(own), TAP(wrong_options),
+	TAP(example_with_a_wheel), TAP(example_without_a_wheel),
+};
+
+int loops_main(int argc, char **argv)
+{
+	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What every loop with a wheel has to do, as tests for any of them. A program for one kind
+ * of loop has the functions below, and main() is loops_main().
+ */
+#ifndef TEST_LOOPS_H
+#define TEST_LOOPS_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#include <twheel/loop.h>
+
+/* Make a loop with a wheel. Return: 0 or -errno. */
+int loops_open(const struct twheel_options *options);
+/* The wheel in the loop. */
+struct twheel_loop *loops_loop(void);
+/* Run the loop, until loops_quit() is called in a callback. */
+void loops_run(void);
+void loops_quit(void);
+/* Serve what can be served at once. */
+void loops_poll(void);
+/* Take the wheel out of the loop. */
+void loops_close(void);
+
+/* Does the loop end by itself when nothing is left that it could wait for? */
+extern const bool loops_end;
+/* The example for this loop. */
+extern const char *const loops_example;
+
+int loops_main(int argc, char **argv);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

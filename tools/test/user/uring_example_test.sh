@@ -1,0 +1,48 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# Requests through io_uring with a timeout each. strace counts the calls between the marks:
+# there must be few of them, and of the device's only that which wakes an empty wheel.
+echo "1..3"
+trace=/tmp/uring.trace
+
+# result GOOD NUMBER NAME: a line of TAP; what the program said, if it failed
+result() {
+	if [ "$1" = yes ]; then
+		echo "ok $2 - $3"
+		return
+	fi
+	sed 's/^/# /' /tmp/uring.out
+	tail -n 5 $trace | sed 's/^/# /'
+	echo "not ok $2 - $3"
+	bad=1
+}
+
+# skip WHY: all of them
+skip() {
+	for line in "1 - requests_time_out" "2 - few_calls" "3 - one_of_the_device"; do
+		echo "ok $line # SKIP $1"
+	done
+	exit 0
+}
+
+uring_requests > /tmp/uring.out 2>&1
+[ $? != 77 ] || skip "this kernel has no io_uring"
+wants='^200 requests: 100 answered, 100 timed out, 0 early, 0 wrong$'
+grep -q "$wants" /tmp/uring.out && good=yes || good=no
+: > $trace
+result "$good" 1 requests_time_out
+
+strace -f -o $trace uring_requests > /tmp/uring.out 2>&1
+# To read the clock is a call only where the machine's clock cannot be read from userspace.
+between=$(awk '/getppid\(/ { marks++; next }
+	/clock_gettime\(/ { next }
+	marks == 1 { calls++ }
+	marks == 1 && /ioctl\(/ { device++ }
+	END { if (marks == 2) print calls + 0, device + 0 }' $trace)
+echo "# calls, and those of the device: $between"
+# One for each tick in which timeouts come, and some more.
+[ "${between% *}" -gt 0 ] 2> /dev/null && [ "${between% *}" -lt 100 ] && good=yes || good=no
+result "$good" 2 few_calls
+[ "${between#* }" -le 1 ] 2> /dev/null && good=yes || good=no
+result "$good" 3 one_of_the_device
+exit "${bad:-0}"
