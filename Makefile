@@ -11,7 +11,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
-	packages intree intree-check \
+	packages rpm intree intree-check \
 	check engine style matrix bench models proofs torture fuzz attack faults mutants
 .DEFAULT_GOAL := all
 
@@ -63,6 +63,9 @@ distclean: clean
 packages:
 	tools/test/vm/packages.sh
 
+rpm:
+	tools/test/vm/rpm.sh
+
 intree:
 	tools/packaging/intree.sh $(if $(REMOVE),--remove) $(TREE)
 
@@ -113,7 +116,7 @@ help:
 	@echo '  make install          install the module; INSTALL_MOD_PATH='
 	@echo '  make tools            build the command twheel, libtwheel and the examples'
 	@echo '  make tools_install    install them, with manual pages and the udev rule;'
-	@echo '                          PREFIX=, DESTDIR='
+	@echo '                          PREFIX=, DESTDIR=; PYTHONDIR=: its module for Python'
 	@echo '  make man              manual pages of the in-kernel API; make man_install'
 	@echo '  make demo             a million timeouts on a stock kernel in QEMU'
 	@echo '  make clean            remove what was built here'
@@ -121,6 +124,7 @@ help:
 	@echo
 	@echo 'Package (tools/packaging, debian, dkms.conf):'
 	@echo '  make packages         Debian packages; installed, tried, removed (as root)'
+	@echo '  make rpm              RPM packages, from tools/packaging/rpm/twheel.spec'
 	@echo '  make intree TREE=path put twheel into a kernel source; REMOVE=1 takes it out'
 	@echo '  make intree-check     build such kernels, and run their tests (long)'
 	@echo

@@ -9,6 +9,7 @@ cd "$(dirname "$0")/../.."
 places='Makefile VERSION :=\s
 module/main.c MODULE_VERSION("
 dkms.conf PACKAGE_VERSION="
+tools/packaging/rpm/twheel.spec Version:\s*
 debian/changelog twheel (
 CHANGELOG.md ##\s
 README.md | \*\*Maturity\*\* | Version\s'

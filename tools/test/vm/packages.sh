@@ -16,31 +16,15 @@ esac
 next=99.0.0
 
 say "building Debian packages of twheel, and trying them; all is kept in $CACHE"
-need git cpio dpkg-dev fakeroot debhelper dh-dkms liburing-dev lintian e2fsprogs \
+need git cpio dpkg-dev fakeroot debhelper dh-dkms dh-python python3 liburing-dev lintian e2fsprogs \
 	qemu-system-x86
 clean=$("$ROOT/tools/test/vm/root.sh" systemd-sysv udev initramfs-tools \
 	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
-	liburing2 linux-perf trace-cmd bpftrace)
+	liburing2 linux-perf trace-cmd bpftrace python3)
 lock_cache
 work=$CACHE/packages
 rm -rf "$work"
 mkdir -p "$work"
-
-passed=0 failed=0
-# check WHAT COMMAND...
-check() {
-	local what=$1
-
-	shift
-	if "$@" >> "$work/log" 2>&1 < /dev/null; then
-		passed=$((passed + 1))
-		echo "ok   $what"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $what"
-		tail -n 5 "$work/log" | sed 's/^/       /'
-	fi
-}
 
 # copy FOLDER: copy the tree there: all files in git, and new ones that git does not ignore
 copy() {
@@ -64,7 +48,7 @@ odd_versions_are_seen() {
 
 	copy "$work/odd" || return
 	for file in Makefile module/main.c dkms.conf debian/changelog CHANGELOG.md \
-		README.md; do
+		tools/packaging/rpm/twheel.spec README.md; do
 		cp "$work/odd/$file" "$SCRATCH/kept"
 		sed -i "s/$version/$version.1/" "$work/odd/$file"
 		! "$work/odd/tools/packaging/version.sh" || return
@@ -138,6 +122,13 @@ check "the examples of the package build" inside \
 rm -f "$root"/usr/share/doc/twheel-dkms/examples/{*.o,*.ko,*.mod*,.*.cmd,Module.*,modules.*,sessions_ported.c}
 check "a program builds with what pkg-config says" inside \
 	make -C /twheel/try/program
+check "Python finds its module" inside python3 -Bc \
+	'import asyncio, twheel
+async def main():
+    twheel.Timeouts(path="/nowhere").call_later(0, asyncio.get_running_loop().stop)
+    await asyncio.sleep(60)
+try: asyncio.run(main())
+except RuntimeError: pass'
 # The guest takes it from here.
 image=$work/image
 before_guest() {
@@ -148,9 +139,9 @@ check "an upgrade to version $next" inside sh -c \
 	'apt-get -qy install /twheel/next/*.deb'
 check "DKMS has replaced the module" installed "$next"
 check "removal" inside apt-get -qy remove twheel-dkms twheel-tools \
-	libtwheel0 libtwheel-dev
+	libtwheel0 libtwheel-dev python3-twheel
 check "purge" inside dpkg --purge twheel-dkms twheel-tools \
-	libtwheel0 libtwheel-dev
+	libtwheel0 libtwheel-dev python3-twheel
 check "nothing is left" nothing_left
 # From source, as the README says.
 from_source() {
