@@ -54,12 +54,12 @@ BARS = (
 )
 # Peer, operation, at most, times what timerfd takes or just so much
 USER_BARS = (
-    ("batch", "arm", 0.12, True),
+    ("batch", "arm", 0.10, True),
     ("ioctl", "arm", 0.70, True),
     ("mapping", "arm", 100, False),
     ("mapping", "extend", 24, False),
     ("mapping", "cancel", 24, False),
-    ("batch", "cancel", 0.10, True),
+    ("batch", "cancel", 0.12, True),
     ("mapping", "expire", 0.10, True),
     ("batch", "bytes", 128, False),
     ("mapping", "bytes", 128, False),
