@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
-	man links figures spelling licences reuse version faults)
+	man links figures spelling licences reuse version faults alerts)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -16,7 +16,8 @@ esac
 [ $# = 0 ] || checks=("$@")
 
 say "checking the style: ${checks[*]}"
-need shellcheck mandoc sparse g++ gcc-multilib clang clang-format codespell git python3 perl reuse
+need shellcheck mandoc sparse g++ gcc-multilib clang clang-format codespell git python3 perl reuse \
+	libev-dev libuv1-dev libevent-dev libsystemd-dev libglib2.0-dev libboost-dev pkg-config
 kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
 version=${kernel##*/kernel-}
 scripts=$CACHE/source-${version%-*}/scripts
@@ -89,16 +90,26 @@ check_sparse() {
 		grep -v "'twheel_[a-z_]*_suite' was not declared"
 }
 
+# compiles HEADER FLAG...: by each compiler of standard input, a line each with its flags
+compiles() {
+	local status=0 header=$1 compiler
+
+	shift
+	while read -ra compiler; do
+		[ ${#compiler[@]} = 0 ] ||
+			"${compiler[@]}" -Wall -Wextra -Wpedantic -Werror -Iinclude/uapi -Itools/lib \
+				"$@" -include "$header" -c -o /dev/null /dev/null || status=1
+	done
+	return $status
+}
+
 # What a program includes, alone, by each compiler; and all programs by clang.
 check_headers() {
-	local status=0 header compiler
+	local status=0 header glib
 
+	read -ra glib < <(pkg-config --cflags glib-2.0)
 	for header in linux/twheel.h libtwheel.h; do
-		while read -ra compiler; do
-			"${compiler[@]}" -Wall -Wextra -Wpedantic -Werror -Iinclude/uapi \
-				-Itools/lib -include "$header" -c -o /dev/null /dev/null ||
-				status=1
-		done <<- END
+		compiles "$header" <<- END || status=1
 			gcc -xc -std=c99
 			gcc -xc -std=gnu11
 			clang -xc -std=c99
@@ -107,7 +118,15 @@ check_headers() {
 			clang++ -xc++ -std=c++11
 		END
 	done
-	make -C tools -j"$(nproc)" CC=clang OUT="$work/clang" > "$work/headers" 2>&1 ||
+	# Those for event loops, in C++ too.
+	for header in tools/lib/twheel/*.h*; do
+		compiles "$header" "${glib[@]}" <<- END || status=1
+			$([[ $header != *.h ]] || printf '%s -xc -std=gnu11\n' gcc clang)
+			g++ -xc++ -std=c++14
+			clang++ -xc++ -std=c++14
+		END
+	done
+	make -C tools -j"$(nproc)" CC=clang CXX=clang++ OUT="$work/clang" > "$work/headers" 2>&1 ||
 		{ grep -A 5 -E 'error|Error' "$work/headers" | head -n 40; return 1; }
 	return $status
 }
@@ -200,6 +219,28 @@ check_licences() {
 # Planted faults that no longer change anything find nothing.
 check_faults() {
 	tools/test/faults/check.sh > "$work/faults" || { cat "$work/faults"; return 1; }
+}
+
+# The example of alerts does what its tests say, and knows no metric that is not there. The
+# package would start a server, so that it is only unpacked.
+check_alerts() {
+	local alerts=tools/packaging/prometheus promtool=$work/prometheus/usr/bin/promtool name
+
+	if [ ! -x "$promtool" ]; then
+		(cd "$work" && apt-get -q download prometheus) > "$work/alerts" 2>&1 ||
+			{ tail -n 3 "$work/alerts"; return 1; }
+		dpkg -x "$work"/prometheus_*.deb "$work/prometheus"
+	fi
+	"$promtool" check rules "$alerts/alerts.yml" > "$work/alerts" 2>&1 ||
+		{ cat "$work/alerts"; return 1; }
+	"$promtool" test rules "$alerts/alerts_test.yml" > "$work/alerts" 2>&1 ||
+		{ cat "$work/alerts"; return 1; }
+	while read -r name; do
+		grep -qE "\"$name\"" module/dev/counters.h tools/cli/wheels.c && continue
+		grep -q "twheel_$name" tools/cli/metrics.c && continue
+		echo "$alerts/alerts.yml: there is no metric twheel_$name"
+		return 1
+	done < <(grep -oE '\btwheel_[a-z_]+' "$alerts/alerts.yml" | sed 's/^twheel_//' | sort -u)
 }
 
 check_reuse() {

@@ -221,12 +221,20 @@ static void vandals_hurt_no_other_file(void)
 static void bits_without_timers_cost_one_sweep(void)
 {
 	struct mapped m = map_submit(100);
-	uint64_t id, i, ticks = ticks_in(&m, 10 * MS);
+	uint64_t delay, ticks, id, i;
+	bool in_time;
 
 	for (i = m.map->leaves_offset / 8; i < m.bytes / 8; i++)
 		__atomic_store_n((__u64 *)m.start + i, ~0ULL, __ATOMIC_SEQ_CST);
-	map_arm_at(&m, 0, ticks, &id);
-	map_take_one(&m, id, 1);
+	FOR_EACH_DELAY(delay) {
+		ticks = ticks_in(&m, delay);
+		map_arm_at(&m, 0, ticks, &id);
+		/* A kick for what is due already fires that, and needs no sweep. */
+		in_time = !dev_passed(ns_of(&m, ticks));
+		map_take_one(&m, id, 1);
+		if (in_time)
+			break;
+	}
 	for (i = 0; load(&m.summary[0]) && i < 600; i++)
 		usleep(100000);
 	CHECK_EQ(load(&m.summary[0]), 0);

@@ -26,23 +26,6 @@ tree=$work/source
 mkdir -p "$work"
 : > "$work/log"
 
-passed=0 failed=0
-# check WHAT COMMAND...
-check() {
-	local what=$1
-
-	shift
-	say "$what"
-	if "$@" >> "$work/log" 2>&1 < /dev/null; then
-		passed=$((passed + 1))
-		echo "ok   $what"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $what"
-		tail -n 15 "$work/log" | sed 's/^/       /'
-	fi
-}
-
 if [ ! -e "$work/pristine/Makefile" ]; then
 	say "unpacking the kernel source $version"
 	rm -rf "$work/part"

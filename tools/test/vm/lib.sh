@@ -318,6 +318,24 @@ build_tools() {
 	end_logged
 }
 
+# check WHAT COMMAND...: one of the things that a script looks at, counted in $passed or
+# $failed. What the command says is in $work/log
+passed=0 failed=0
+check() {
+	local what=$1
+
+	shift
+	say "$what"
+	if "$@" >> "${work:?}/log" 2>&1 < /dev/null; then
+		passed=$((passed + 1))
+		echo "ok   $what"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $what"
+		tail -n 15 "${work:?}/log" | sed 's/^/       /'
+	fi
+}
+
 # with_libraries PROGRAM FOLDER ROOT: the program, which is not static, into ROOT with
 # all that it is linked to, there or in FOLDER
 with_libraries() {

@@ -18,7 +18,7 @@ mkdir -p "$out"
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
 # is not, and has the usual headers.
 example() {
-	local page=$1 name
+	local page=$1 name flags compiler=(gcc)
 
 	shift
 	name=example_$(basename "${page%.*}")
@@ -31,9 +31,17 @@ example() {
 	if ! grep -q '^int main(' "$out/$name.c"; then
 		set -- -include stdio.h -include libtwheel.h -c "$@"
 	fi
-	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
+	# Libraries of event loops. Their callbacks have arguments that an example does not use.
+	if grep -q '^#include <twheel/' "$out/$name.c"; then
+		read -ra flags < <(pkg-config --cflags glib-2.0)
+		set -- "$@" "${flags[@]}" -Wno-unused-parameter -Wno-strict-aliasing
+	fi
+	if grep -q '^#include <iostream>' "$out/$name.c"; then
+		compiler=(g++ -std=c++14 -xc++)
+	fi
+	"${compiler[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \
-		-o "$out/$name" "$out/$name.c" "$@" 2> "$out/$name.log" ||
+		-o "$out/$name" "$out/$name.c" -xnone "$@" 2> "$out/$name.log" ||
 		{ cat "$out/$name.log" >&2; die "the example of $page does not compile"; }
 }
 if [ -n "$tools" ]; then
@@ -98,18 +106,40 @@ sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/dev/*.c |
 	says twheel.4 Li "fields of fdinfo and debugfs"
 
 # What the library has: a page or a link for each call, and a line in the overview.
-sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
-	says libtwheel.3 'It Xr' "functions in libtwheel.map"
+{
+	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map"
+	# The two inlines of the mapping have other names in the program.
+	sed -n 's/^static inline int \(twheel_[a-z_]*\)(.*/\1/p' "$library" |
+		grep -v '_inline$'
+} > "$out/functions"
+says libtwheel.3 'It Xr' "functions in $library" < "$out/functions"
 while read -r name; do
 	[ -e "$man/$name.3" ] || die "$name() has no page"
 	grep -q "^\.Fo $name$" "$man"/twheel_*.3 ||
 		die "$name.3 does not show $name()"
-done < <(sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map")
+done < "$out/functions"
 for page in "$man"/*.3; do
 	name=$(basename "$page" .3)
 	[ "$name" = libtwheel ] ||
-		grep -qE "^	$name(_[a-z]+)?;$" "$ROOT/tools/lib/libtwheel.map" ||
+		grep -qE "^$name(_[a-z]+)?$" "$out/functions" ||
+		grep -qE "\b${name}(_[a-z_]+)?(\(| \{$)" "$ROOT"/tools/lib/twheel/*.h* ||
 		die "$name.3 is about nothing that the library has"
+done
+# Its headers for event loops: a page for each, with the calls that put a wheel in and take
+# it out, and one for what they share.
+for header in "$ROOT"/tools/lib/twheel/*.h; do
+	name=twheel_$(basename "$header" .h)
+	calls="${name}_(init|destroy)"
+	[ "$name" != twheel_uring ] || calls='twheel_uring_(next|prep_[a-z]*)'
+	[ "$name" != twheel_loop ] ||
+		calls='twheel_loop_(timer_init|start|start_at|extend|extend_at|stop|active|now)'
+	sed -nE "s/.*\b($calls)\(.*/\1/p" "$header" | sort -u > "$out/calls"
+	while read -r call; do
+		[ -e "$man/$call.3" ] || die "$call() has no page"
+		grep -qE "^\.F[on] $call\b" "$man/$name.3" || die "$name.3 does not show $call()"
+	done < "$out/calls"
+	says "$name.3" Nm "calls of twheel/${header##*/}" < "$out/calls"
+	echo "$name" | says libtwheel.3 '(It )?Xr' "pages of event loops"
 done
 grep -oE '\bTWHEEL_(OPEN|CLOCK)_[A-Z_]*[A-Z]\b' "$library" |
 	says twheel_open.3 Dv "names in $library"

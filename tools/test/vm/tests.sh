@@ -12,14 +12,15 @@
 # The programs are the same for all kernels.
 TOOLS=$CACHE/check/tools
 
-TEST_PACKAGES=(qemu-system-x86 busybox-static cpio kmod gcc libc6-dev libev-dev
-	liburing-dev gcc-multilib make mandoc python3 strace)
+TEST_PACKAGES=(qemu-system-x86 busybox-static cpio kmod gcc g++ libc6-dev libev-dev libuv1-dev
+	libevent-dev libsystemd-dev libglib2.0-dev libboost-dev pkg-config cmake liburing-dev
+	gcc-multilib make mandoc python3 strace)
 
 # programs: the names of all test programs
 programs() {
 	local path
 
-	for path in "${ROOT:?}"/tools/test/user/*_test.{c,sh}; do
+	for path in "${ROOT:?}"/tools/test/user/*_test.{c,cpp,sh}; do
 		path=${path##*/}
 		echo "${path%.*}"
 	done
@@ -128,6 +129,8 @@ build_tests() {
 		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
 	begin_logged "$work/example_man.log" "compiling the examples of the manual pages" \
 		"$ROOT/tools/test/vm/man.sh" --examples "$TOOLS" "$work/man"
+	begin_logged "$work/install.log" "installing the library, and building with that" \
+		"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
 	end_logged
 	# What a page leaves out keeps no test from running.
 	if "$ROOT/tools/test/vm/man.sh" 2> "$work/man.log"; then
@@ -135,6 +138,36 @@ build_tests() {
 	else
 		echo "1 the manual pages say everything: $(tail -n 1 "$work/man.log")"
 	fi > "$work/built"
+}
+
+# python_into ROOT: Python, as far as the test of its module needs it. That runs here first,
+# without a device, and prints the files of all modules in use.
+python_into() {
+	local python=/usr/bin/python3 file version folder=$SCRATCH/python
+
+	version=$($python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
+	mkdir -p "$1/python" "$1/lib/$version/lib-dynload" "$folder"
+	cp "$ROOT/tools/python/twheel.py" "$ROOT/tools/test/user/lib/python_test.py" "$folder"
+	PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$TOOLS/lib $python -S \
+		"$folder/python_test.py" --modules > "$SCRATCH/modules" ||
+		die "$(cat "$SCRATCH/modules")"
+	with_libraries "$(readlink -f $python)" "$TOOLS/lib" "$1"
+	mv "$1/bin/$version" "$1/bin/python3"
+	while read -r file; do
+		case $file in
+		*.so)
+			cp "$file" "$1/lib/$version/lib-dynload/"
+			# Some are linked to nothing. "grep -q" would end ldd by SIGPIPE at times.
+			[ "$(ldd "$file" | grep -c /)" = 0 ] || with_libraries "$file" "$TOOLS/lib" "$1"
+			rm -f "$1/bin/${file##*/}" ;;
+		*"/lib/$version/"*)
+			install -D -m 644 "$file" "$1/lib/$version/${file##*"/$version/"}" ;;
+		esac
+	done < "$SCRATCH/modules"
+	cp "$folder"/*.py "$1/python/"
+	cp "$TOOLS"/lib/libtwheel.so.0 "$1/lib/"
+	# Compiled, as that takes long in a guest; the files' times are not kept there.
+	$python -m compileall -q --invalidation-mode unchecked-hash "$1/lib/$version" "$1/python"
 }
 
 # files_of_programs ROOT TEST...: the files that these programs and the examples need
@@ -151,13 +184,20 @@ files_of_programs() {
 		if [ -e "$ROOT/tools/test/user/$program.sh" ]; then
 			install -m 755 "$ROOT/tools/test/user/$program.sh" \
 				"$root/tests/$program"
+			[ "$program" != python_test ] || python_into "$root"
+		elif [[ $program = loop_* ]]; then
+			with_libraries "$TOOLS/test/user/$program" "$TOOLS/lib" "$root"
+			mv "$root/bin/$program" "$root/tests/"
+			program=${program#loop_}
+			with_libraries "$TOOLS/examples/userspace/${program%_test}_timeouts" \
+				"$TOOLS/lib" "$root"
 		elif [ -e "$TOOLS/test/user/$program" ]; then
 			cp "$TOOLS/test/user/$program" "$root/tests/"
 		fi
 	done
 	# Scripts find these beside them.
-	cp "$TOOLS"/test/user/lib{,_cells,_crowd,_fixed,_retry}_test "$root/tests/"
-	for example in after idle_server idle_server_timerfd ev_timeouts; do
+	cp "$TOOLS"/test/user/lib{,_cells,_crowd,_fixed,_retry,_sized}_test "$root/tests/"
+	for example in after idle_server idle_server_timerfd uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel} "$root/bin/"
