@@ -238,7 +238,7 @@ def life(folder):
 
     chain(24, 94, (("back", ("cdev_ioctl()", "cdev.c: number and size of the command")),
                    ("back", ("tw_batch_one()", "batch.c: fetch 64 bytes")),
-                   ("green", ("tw_table_arm()", "table.h: take an entry, state ARMED")),
+                   ("green", ("tw_table_arm_plain()", "table.h: take an entry, state ARMED")),
                    ("blue", ("tw_arm_at_held()", "arm.c: room, the word is the deadline")),
                    ("blue", ("tw_wheel_enqueue()", "wheel.h: row, bucket, bit")),
                    ("blue", ("tw_base_enqueue_near()", "base.c: only if it is the next: set the alarm"))))
