@@ -229,6 +229,8 @@ TRACE_EVENT(twheel_expire_entry,
  * @timer: the timer, which may be gone
  * @function: the callback
  * @took_ns: how long it took, on the monotonic clock
+ *
+ * Where one call got several timers, each has an event, with the time of the whole call.
  */
 TRACE_EVENT(twheel_expire_exit,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,

@@ -101,8 +101,8 @@ add_guest() {
 		done
 	done
 	if [ ${#chosen[@]} != $# ]; then
-		files_of_programs "$run/files" "$@"
 		memory=768M
+		files_of_programs "$run/files" "$@"
 	fi
 	echo "$*" > "$run/files/only"
 	cp "$run/files/only" "$run/only"
@@ -170,7 +170,20 @@ python_into() {
 	$python -m compileall -q --invalidation-mode unchecked-hash "$1/lib/$version" "$1/python"
 }
 
-# files_of_programs ROOT TEST...: the files that these programs and the examples need
+# bpftrace_into ROOT: the scripts for bpftrace, and that; or what the kernel lacks for it
+bpftrace_into() {
+	mkdir -p "$1/bpftrace"
+	lacks "$kdir" BPF_EVENTS DEBUG_INFO_BTF > "$1/bpftrace/lacks"
+	[ ! -s "$1/bpftrace/lacks" ] || return 0
+	need bpftrace
+	install -m 755 "$ROOT"/tools/bpftrace/*.bt "$1/bpftrace/"
+	with_libraries "$(command -v bpftrace)" "$TOOLS/lib" "$1"
+	# Which is twice in memory while it is unpacked.
+	memory=1536M
+}
+
+# files_of_programs ROOT TEST...: the files that these programs and the examples need. Raises
+# memory, the guest's, if that is much.
 files_of_programs() {
 	local root=$1 program example
 
@@ -185,6 +198,7 @@ files_of_programs() {
 			install -m 755 "$ROOT/tools/test/user/$program.sh" \
 				"$root/tests/$program"
 			[ "$program" != python_test ] || python_into "$root"
+			[ "$program" != bpftrace_test ] || bpftrace_into "$root"
 		elif [[ $program = loop_* ]]; then
 			with_libraries "$TOOLS/test/user/$program" "$TOOLS/lib" "$root"
 			mv "$root/bin/$program" "$root/tests/"

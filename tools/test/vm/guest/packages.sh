@@ -87,12 +87,10 @@ trace_cmd_sees() {
 }
 
 bpftrace_sees() {
-	bpftrace -c '/usr/bin/twheel after 100ms' -e '
-		tracepoint:twheel:twheel_expire_entry {
-			@late_us = hist(args->late_ns / 1000); @n = count();
-		}' > /tmp/bpftrace
+	bpftrace -c '/usr/bin/twheel after 100ms' \
+		/usr/share/twheel/bpftrace/lateness.bt > /tmp/bpftrace
 	cat /tmp/bpftrace
-	grep '@n: [1-9]' /tmp/bpftrace
+	grep '^@late_us\[[0-9]*, /dev/twheel]:' /tmp/bpftrace
 }
 
 upgrade() {

@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The scripts of tools/bpftrace, each beside something that it has to see. They are in
+# /bpftrace, which the host fills if the kernel has what bpftrace needs.
+echo "1..7"
+n=0
+bpf_out=/tmp/bpftrace.out
+
+if [ -s /bpftrace/lacks ]; then
+	why="the kernel lacks $(tr '\n' ' ' < /bpftrace/lacks)"
+	for name in lateness one_wheel slow slow_only requeue armers wakeups; do
+		n=$((n + 1))
+		echo "ok $n - $name # SKIP ${why% }"
+	done
+	exit 0
+fi
+
+# result STATUS NAME
+result() {
+	n=$((n + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $n - $2"
+	else
+		sed 's/^/# /' $bpf_out
+		echo "not ok $n - $2"
+		bad=1
+	fi
+}
+
+# watch COMMAND SCRIPT [ARGUMENT...]: what the script prints while the command runs. A
+# warning, of lost events for example, is a fault.
+watch() {
+	beside=$1
+	shift
+	bpftrace -c "$beside" "$@" > $bpf_out 2>&1 && ! grep -iE 'warning|error|lost' $bpf_out
+}
+
+# sum MAP: the sum of the values of a map, or of the buckets of its histograms
+sum() {
+	awk -v map="@$1[" '
+		index($0, map) == 1	{ inside = 1; if ($NF + 0) n += $NF; next }
+		/^@/			{ inside = 0 }
+		inside && /^[[(].*\|/	{ sub(/^[[(][^])]*[])]/, ""); n += $1 }
+		END			{ print n + 0 }' $bpf_out
+}
+
+# key MAP TEXT: the map has a key like that
+key() {
+	grep -qE "^@$1\[$2\]: " $bpf_out
+}
+
+# Each of the 2000 is in a bucket of the histogram, and once.
+watch '/bin/twheel load --count 2000 --max-delay 300ms' /bpftrace/lateness.bt &&
+	[ "$(sum late_us)" = 2000 ] && key late_us '[0-9]+, /dev/twheel' &&
+	[ "$(sum late_most_us)" -gt 0 ]
+result $? lateness
+
+# No wheel has this number.
+watch '/bin/twheel load --count 100 --max-delay 100ms' /bpftrace/lateness.bt 4000000000 &&
+	grep -q '^100 of 100 fired' $bpf_out && ! grep -q '^@' $bpf_out
+result $? one_wheel
+
+# Whatever takes a microsecond is slow.
+watch '/bin/twheel load --count 500 --max-delay 300ms' /bpftrace/slow.bt 1 &&
+	grep -qE '^[0-9:]{8} [0-9]+ +/dev/twheel +[0-9]+ tw_event_expire$' $bpf_out &&
+	[ "$(sum slow)" = "$(grep -c '^[0-9:]* .*tw_event_expire$' $bpf_out)" ] &&
+	[ "$(sum slow)" -le 500 ] && key longest_us tw_event_expire
+result $? slow
+
+# Nothing takes a quarter of an hour.
+watch '/bin/twheel load --count 500 --max-delay 300ms' /bpftrace/slow.bt 1000000000 &&
+	grep -q '^TIME ' $bpf_out && ! grep -q tw_event_expire $bpf_out
+result $? slow_only
+
+# 48 of the 64 watches of this module are touched again and again, as others beat.
+watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/requeue.bt &&
+	[ "$(sum requeued)" -ge 48 ] && key requeued '[0-9]+, twheel_heartbea' &&
+	[ "$(sum second_requeued)" -le "$(sum requeued)" ]
+result $? requeue
+rmmod twheel_heartbeat
+
+watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/armers.bt &&
+	key tasks 'insmod, [0-9]+' && [ "$(sum tasks)" -ge 128 ] &&
+	[ "$(sum tasks)" = "$(sum functions)" ]
+result $? armers
+rmmod twheel_heartbeat
+
+# One timer of one wheel: a wake-up for each time, and few more for its cascades.
+watch '/bin/twheel every 20ms --count 50' /bpftrace/wakeups.bt &&
+	[ "$(sum wakeups)" -ge 30 ] && [ "$(sum wakeups)" -le 150 ] &&
+	[ "$(sum took_us)" = "$(sum wakeups)" ] && key fired '[0-9]+, /dev/twheel' &&
+	[ "$(sum fired)" -ge 30 ] && [ "$(sum fired)" -le "$(sum wakeups)" ] &&
+	[ "$(sum second_wakeups)" -ge 1 ]
+result $? wakeups
+exit "${bad:-0}"
