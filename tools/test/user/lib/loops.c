@@ -309,14 +309,21 @@ static void extended_ones_come_later(void)
 	loops_close();
 }
 
-/* Starts all others anew, of which half have expired. */
+/*
+ * Starts all others anew, of which half have expired. A loop may have called some of them
+ * before this one: where it counts delays from when it last woke up, a machine that stops
+ * between two calls changes their order. What they did before does not count.
+ */
 static void timeout_restarts(struct twheel_loop *over, struct twheel_loop_timer *timer)
 {
 	unsigned int i;
 
 	timeout_over(over, timer);
-	for (i = 0; i < CROWD; i++)
+	for (i = 0; i < CROWD; i++) {
+		fired -= timeouts[i].fired;
+		timeouts[i].fired = 0;
 		timeout_start(&timeouts[i], i % 3 * 10 * MS);
+	}
 }
 
 static void started_anew(void)
