@@ -92,14 +92,17 @@ static void greedy_gets_a_thread(void)
 	close(modest);
 }
 
-/* Each CPU has a budget of its own. */
-static void stay_on_one_cpu(void)
+/*
+ * Each CPU has a budget of its own. Keep a process or thread on the first one; 0: this
+ * process.
+ */
+static void stay_on_one_cpu(pid_t pid)
 {
 	cpu_set_t one;
 
 	CPU_ZERO(&one);
 	CPU_SET(0, &one);
-	NEED(sched_setaffinity(0, sizeof(one), &one) == 0);
+	NEED(sched_setaffinity(pid, sizeof(one), &one) == 0);
 }
 
 #define FILES		40
@@ -107,6 +110,8 @@ static void stay_on_one_cpu(void)
 #define OFTEN		2
 /* In tens: no machine allows it so often. */
 #define TOO_OFTEN	250
+/* A host that stops the guest within a pass ends it early. So the most of some tries counts. */
+#define TRIES		4
 
 static unsigned int nibble_timers;
 
@@ -116,7 +121,7 @@ static int rounds_alone(int unused)
 	int fd = dev_open(), i;
 
 	(void)unused;
-	stay_on_one_cpu();
+	stay_on_one_cpu(0);
 	for (i = 0; i < 10 * TOO_OFTEN && !dev_info(fd).threaded; i++)
 		expire_many(fd, nibble_timers);
 	return i / 10;
@@ -127,29 +132,51 @@ static int rounds_alone(int unused)
 #define NO_THREAD	43
 
 /*
+ * So many files after each other are served by a thread where their user's budget is exceeded.
+ * Where it is not, a file exceeds its own if the host stops the guest within a pass. That is
+ * one of them, and rarely the next ones as well.
+ */
+#define IN_A_ROW	4
+
+/*
  * Many files do it in turn, ten times as often as one may, in total; each of them a quarter
  * of what it may rounds_alone. Are they served by a thread?
  */
 static int files_together(int tenths)
 {
-	int fds[FILES], n, i;
-	bool over = false;
+	int fds[FILES], in_a_row = 0, n, i;
 
-	stay_on_one_cpu();
+	stay_on_one_cpu(0);
 	for (n = 0; n < FILES; n++) {
 		fds[n] = dev_open();
 		/* The first timer makes the wheel. */
 		NEED(dev_cancel(fds[n], dev_arm(fds[n], 3600 * S, 0)) == 0);
 	}
-	for (i = 0; i < 100 * tenths && !over; i++) {
-		expire_many(fds[i % FILES], nibble_timers);
-		over = dev_info(fds[i % FILES]).threaded;
+	for (i = 0; i < 100 * tenths && in_a_row < IN_A_ROW; i++) {
+		int fd = fds[i % FILES];
+		uint64_t threaded = dev_info(fd).threaded;
+
+		expire_many(fd, nibble_timers);
+		in_a_row = dev_info(fd).threaded > threaded ? in_a_row + 1 : 0;
 	}
 	for (n = 0; n < FILES; n++)
 		if (dev_info(fds[n]).fired !=
 		    (uint64_t)(i / FILES + (n < i % FILES)) * nibble_timers)
 			return 0;
-	return over ? A_THREAD : NO_THREAD;
+	return in_a_row == IN_A_ROW ? A_THREAD : NO_THREAD;
+}
+
+/* The same, without what stops of the machine take. Each try is a user of his own. */
+static int rounds_undisturbed(unsigned int *uid)
+{
+	int most = 0, i;
+
+	for (i = 0; i < TRIES; i++) {
+		int tenths = dev_as_user((*uid)++, rounds_alone, 0);
+
+		most = tenths > most ? tenths : most;
+	}
+	return most;
 }
 
 static void files_of_a_user_are_one(void)
@@ -165,17 +192,26 @@ static void files_of_a_user_are_one(void)
 	/* Find a number of timers that this machine serves often enough. */
 	for (nibble_timers = 2048; nibble_timers > 1 && tenths < OFTEN;) {
 		nibble_timers /= 2;
-		tenths = dev_as_user(uid++, rounds_alone, 0);
+		tenths = rounds_undisturbed(&uid);
 	}
 	printf("# %u timers: %u0 times\n", nibble_timers, tenths);
 	CHECK(tenths >= OFTEN && tenths < TOO_OFTEN);
-	CHECK_EQ(dev_as_user(uid, files_together, tenths), A_THREAD);
+	/* If the machine has become faster meanwhile, it allows this more often. */
+	for (i = 0; i < TRIES && tenths < TOO_OFTEN && ends != A_THREAD; i++) {
+		ends = dev_as_user(uid++, files_together, tenths);
+		NEED(ends == A_THREAD || ends == NO_THREAD);
+		if (ends != A_THREAD)
+			tenths = rounds_undisturbed(&uid);
+	}
+	CHECK_EQ(ends, A_THREAD);
 	/*
-	 * Root has no budget beyond that of each file. But a file exceeds that at once if the
-	 * host stops the guest within a pass: try again.
+	 * Root has no budget beyond that of each file. If the host stops the guest in one pass
+	 * after the other, try again.
 	 */
-	for (i = 0; i < 20 && ends != NO_THREAD; i++)
+	for (i = 0; i < 20 && ends != NO_THREAD; i++) {
 		ends = dev_as_user(0, files_together, tenths);
+		NEED(ends == A_THREAD || ends == NO_THREAD);
+	}
 	CHECK_EQ(ends, NO_THREAD);
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
@@ -219,6 +255,16 @@ static pid_t thread_of(unsigned int uid)
 	}
 	closedir(proc);
 	return found;
+}
+
+/* Does a user's thread end? The kernel waits for its last step, after which it is still seen. */
+static bool thread_ends(unsigned int uid)
+{
+	unsigned int i;
+
+	for (i = 0; i < 6000 && thread_of(uid); i++)
+		usleep(10000);
+	return !thread_of(uid);
 }
 
 /* Exceed the budget of a file until its thread is there. */
@@ -270,7 +316,7 @@ static int thread_is_ours(int unused)
 	close(fd);
 	CHECK_EQ(thread_of(THREAD_UID), thread);
 	close(more);
-	CHECK_EQ(thread_of(THREAD_UID), 0);
+	CHECK(thread_ends(THREAD_UID));
 	return 0;
 }
 
@@ -372,7 +418,9 @@ static void thread_freezes(struct group group, const char *name, const char *fre
 
 	device_share_set("1");
 	atexit(device_share_reset);
-	overload(owner.fd, 0);
+	/* If a CPU stops, all stop that are looked at here: none of them seems stuck. */
+	stay_on_one_cpu(0);
+	stay_on_one_cpu(overload(owner.fd, 0));
 	overload(owner.other, 0);
 	NEED(group_write(group.path, name, freeze));
 	/* It may just be serving. */
@@ -391,7 +439,7 @@ static void thread_freezes(struct group group, const char *name, const char *fre
 	NEED(group_write(group.path, name, freeze));
 	arm_until_stuck(owner.fd, armed);
 	close(owner.fd);
-	CHECK_EQ(thread_of(0), 0);
+	CHECK(thread_ends(0));
 	NEED(group_write(group.path, name, thaw));
 	owner_end(&owner);
 	group_free(&group);
@@ -463,7 +511,7 @@ static void thread_of_nobody_gives_way(void)
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
 	CHECK_EQ(dev_as_user(THREAD_UID + 1, thread_gives_way, 0), 0);
-	CHECK_EQ(thread_of(THREAD_UID + 1), 0);
+	CHECK(thread_ends(THREAD_UID + 1));
 	NEED(chmod("/dev/twheel", st.st_mode & 07777) == 0);
 }
 

@@ -10,6 +10,9 @@
 #include "group.h"
 #include "tap.h"
 
+/* What has to happen, happens within this time. */
+#define PATIENCE_MS	60000
+
 struct group group_new(const char *type, const char *what)
 {
 	struct group group = { .root = "/tmp/cgroup-XXXXXX" };
@@ -24,9 +27,21 @@ struct group group_new(const char *type, const char *what)
 	return group;
 }
 
+/*
+ * Who has ended may still be in the cgroup: a thread of the kernel's leaves it some time after
+ * the end that others can wait for, and that takes long if the cgroup lets it run seldom.
+ */
 void group_free(const struct group *group)
 {
-	CHECK_EQ(rmdir(group->path), 0);
+	int ret, i;
+
+	for (i = 0; i < PATIENCE_MS / 10; i++) {
+		ret = rmdir(group->path);
+		if (!ret || errno != EBUSY)
+			break;
+		usleep(10000);
+	}
+	CHECK_EQ(ret, 0);
 	CHECK_EQ(umount2(group->root, MNT_DETACH), 0);
 	CHECK_EQ(rmdir(group->root), 0);
 }
