@@ -143,12 +143,14 @@ async def closed_with_timeouts(timeouts):
 
 async def wheel_by_itself(_):
     with twheel.Wheel(max_timers=8, tick=0.001) as wheel:
-        timers = [wheel.arm(2, 7), wheel.arm(3600), wheel.arm(3600, 9)]
+        timers = [wheel.arm(3600, 7), wheel.arm(3600), wheel.arm(3600, 9)]
         assert wheel.fileno() > 2
-        assert wheel.extend(timers[0], 2.01) and not wheel.extend(timers[0], 0.001)
+        assert wheel.extend(timers[0], 3601) and not wheel.extend(timers[0], 0.001)
         assert wheel.cancel(timers[1]) and not wheel.cancel(timers[1])
         wheel.modify(timers[2], 0.01)
-        events = [wheel.next(timeout=None), wheel.next(timeout=60)]
+        events = [wheel.next(timeout=None)]
+        wheel.modify(timers[0], 0.01)
+        events.append(wheel.next(timeout=60))
         assert [event.cookie for event in events] == [9, 7]
         assert all(event.fired_ns >= event.deadline_ns for event in events)
         assert wheel.next() is None and list(wheel.events()) == []
