@@ -392,11 +392,19 @@ struct policies {
 	unsigned int wrong, periods, attempts, given_up, idled;
 };
 
+static void policies_look(struct policies *p)
+{
+	/* It is 0 or any other number, and not 1 on arm64. */
+	bool off = irqs_disabled();
+
+	p->wrong += off != p->off;
+}
+
 static enum twheel_next policies_period(struct twheel_periodic *periodic)
 {
 	struct policies *p = container_of(periodic, struct policies, periodic);
 
-	p->wrong += irqs_disabled() != p->off;
+	policies_look(p);
 	p->periods++;
 	return TWHEEL_AGAIN;
 }
@@ -405,7 +413,7 @@ static enum twheel_next policies_attempt(struct twheel_retry *retry)
 {
 	struct policies *p = container_of(retry, struct policies, retry);
 
-	p->wrong += irqs_disabled() != p->off;
+	policies_look(p);
 	p->attempts++;
 	return TWHEEL_AGAIN;
 }
@@ -414,7 +422,7 @@ static void policies_give_up(struct twheel_retry *retry, int error)
 {
 	struct policies *p = container_of(retry, struct policies, retry);
 
-	p->wrong += irqs_disabled() != p->off;
+	policies_look(p);
 	p->given_up += error == -ETIMEDOUT;
 }
 
@@ -422,7 +430,7 @@ static void policies_idle(struct twheel_idle *idle)
 {
 	struct policies *p = container_of(idle, struct policies, idle);
 
-	p->wrong += irqs_disabled() != p->off;
+	policies_look(p);
 	p->idled++;
 }
 

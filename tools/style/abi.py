@@ -1,10 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""abi.py FILE [--write]: compare the ABI with what FILE says of it, or write FILE.
+"""abi.py FILE [--write | --compiler COMMAND...]: compare the ABI with what FILE says of it, or
+write FILE; or does FILE hold for programs of that compiler, whatever it compiles for?
 
 The ABI is what programs are built with: of <linux/twheel.h> and libtwheel.h the size of
 each structure, the place of each field and the value of each constant, for programs of 64
-and of 32 bits, and the library's functions. Programs that exist rely on all of it.
+and of 32 bits, and the library's functions. Programs that exist rely on all of it. On i386 a
+number of 64 bits is aligned to 32 of them; other machines of 32 bits, as arm, align it as
+those of 64 do.
 """
 import re
 import subprocess
@@ -13,6 +16,10 @@ import sys
 HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/libtwheel.h"]
 # What a name that is no number stands for.
 NO_NUMBER = {"TWHEEL_API"}
+# Numbers that differ from those of 64 bits, and of these that differ where 64 bits are
+# aligned as such.
+NARROW = " on 32 bits"
+ALIGNED = " on 32 bits, aligned"
 
 
 def plain(text):
@@ -43,12 +50,12 @@ def functions(text):
         yield " ".join(declaration.split()).replace("( ", "(")
 
 
-def compiled(names, bits):
-    """The values of the expressions, for programs of so many bits. None is linked."""
+def compiled(names, *options):
+    """The values of the expressions, for programs by these options. None is linked."""
     lines = ["#define LIBTWHEEL_NO_INLINE", '#include "libtwheel.h"']
     lines += [f"const unsigned long long v{i} = (unsigned long long)({expression});"
               for i, (_, expression) in enumerate(names)]
-    command = ["gcc", f"-m{bits}", "-ffreestanding", "-Iinclude/uapi", "-Itools/lib",
+    command = ["gcc", *options, "-ffreestanding", "-Iinclude/uapi", "-Itools/lib",
                "-xc", "-S", "-o", "-", "-"]
     text = subprocess.run(command, input="\n".join(lines) + "\n", text=True, check=True,
                           stdout=subprocess.PIPE).stdout
@@ -68,16 +75,43 @@ def describe():
     names = [name for text in texts for name in expressions(text)]
     if len(names) < 200:
         sys.exit(f"only {len(names)} numbers found: the headers were not understood")
-    wide, narrow = compiled(names, 64), compiled(names, 32)
-    for (what, _), value, value_32 in zip(names, wide, narrow):
-        yield f"{what} {value:#x}" if value > 4096 else f"{what} {value}"
-        if value_32 != value:
-            yield f"{what} on 32 bits {value_32}"
+    for (what, _), wide, narrow, aligned in zip(
+            names, compiled(names, "-m64"), compiled(names, "-m32"),
+            compiled(names, "-m32", "-malign-double")):
+        yield f"{what} {wide:#x}" if wide > 4096 else f"{what} {wide}"
+        if narrow != wide:
+            yield f"{what}{NARROW} {narrow}"
+        if aligned != narrow:
+            yield f"{what}{ALIGNED} {aligned}"
     yield from functions(texts[1])
+
+
+def holds(golden, command):
+    """Does a compiler agree with every number of FILE? It asserts them, and says where not."""
+    with open(golden, encoding="utf-8") as known:
+        numbers = dict(re.findall(r"^(.*) (\d+|0x[0-9a-f]+)$", known.read(), re.M))
+    names = [name for header in HEADERS
+             for name in expressions(plain(open(header, encoding="utf-8").read()))]
+    lines = ["#define LIBTWHEEL_NO_INLINE", '#include "libtwheel.h"',
+             "struct unaligned { int first; unsigned long long second; };"]
+    for what, expression in names:
+        wide = numbers[what]
+        narrow = numbers.get(what + NARROW, wide)
+        aligned = numbers.get(what + ALIGNED, narrow)
+        lines.append(
+            f"_Static_assert((unsigned long long)({expression}) == (sizeof(void *) == 8 ? {wide}ull"
+            f" : __builtin_offsetof(struct unaligned, second) == 4 ? {narrow}ull : {aligned}ull), "
+            f'"{what} is not as programs rely on it");')
+    command = [*command, "-ffreestanding", "-Iinclude/uapi", "-Itools/lib", "-xc",
+               "-fsyntax-only", "-"]
+    return subprocess.run(command, input="\n".join(lines) + "\n", text=True,
+                          check=False).returncode
 
 
 def main():
     golden = sys.argv[1]
+    if sys.argv[2:3] == ["--compiler"]:
+        return holds(golden, sys.argv[3:])
     lines = list(describe())
     if "--write" in sys.argv:
         with open(golden, "w", encoding="utf-8") as out:

@@ -7,7 +7,9 @@
 #           [--disk IMAGE] [--icount] [--memory-file FILE]
 #
 # The console goes to LOG, or to the terminal. What the guest writes to its second
-# serial port goes to FILE. IMAGE is /dev/vda in the guest, which may write to it.
+# serial port, or in its place to a console of virtio, goes to FILE: for its programs both
+# are /dev/results. The guest is of GUEST_ARCH (see arch.sh), or of the host's kind. IMAGE is
+# /dev/vda in the guest, which may write to it.
 # With --icount the guest has one CPU, whose clock advances by one nanosecond an
 # instruction: every run is the same. With --memory-file the guest's memory is that
 # file, which can be read after the guest has died.
@@ -44,16 +46,19 @@ if [ ! -r "$kernel" ] || [ ! -r "$initrd" ]; then
 	exit 2
 fi
 
+qemu=(qemu-system-x86_64)
 # /dev/kvm may exist and be useless: the CPU's own flags tell.
-if [ -n "$icount" ]; then
-	accel=(-accel tcg -icount 'shift=0,sleep=off' -cpu max)
+if [ -n "${GUEST_ARCH:-}" ]; then
+	qemu=("${arch_qemu[@]}" -accel 'tcg,thread=multi')
+elif [ -n "$icount" ]; then
+	qemu+=(-accel tcg -icount 'shift=0,sleep=off' -cpu max)
 	cpus=1
 elif grep -qE '^flags.*\b(vmx|svm)\b' /proc/cpuinfo && [ -w /dev/kvm ]; then
-	accel=(-accel kvm -cpu host)
+	qemu+=(-accel kvm -cpu host)
 else
 	# With five levels of page tables, an interrupt during identify_boot_cpu() makes
 	# KASAN assume four, and kills the guest.
-	accel=(-accel 'tcg,thread=multi' -cpu 'max,la57=off')
+	qemu+=(-accel 'tcg,thread=multi' -cpu 'max,la57=off')
 fi
 
 if [ ${#machine[@]} != 0 ]; then
@@ -69,6 +74,14 @@ else
 		-serial chardev:terminal)
 fi
 results=${results:-$SCRATCH/results}
+port=(-serial "file:$results") kernel_words='console=ttyS0 reboot=t'
+if [ -n "${GUEST_ARCH:-}" ]; then
+	kernel_words="console=$arch_console ${arch_words//COUNT/$((cpus + 1))}"
+	if [ ${#arch_port[@]} != 0 ]; then
+		port=(-chardev "file,id=port,path=$results" "${arch_port[@]}")
+		kernel_words+=" results_port=hvc0"
+	fi
+fi
 
 # watch_guest: wait for CHILD as long as it makes progress. Sets status.
 watch_guest() {
@@ -108,11 +121,11 @@ stuck() {
 for try in 1 2; do
 	: > "$console"
 	: > "$results"
-	qemu-system-x86_64 "${accel[@]}" \
+	"${qemu[@]}" \
 		-smp "$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
 		-monitor none -net none "${disk[@]}" -kernel "$kernel" \
-		-initrd "$initrd" "${serial[@]}" -serial "file:$results" \
-		-append "console=ttyS0 reboot=t panic=-1 $append" < /dev/null &
+		-initrd "$initrd" "${serial[@]}" "${port[@]}" \
+		-append "$kernel_words panic=-1 $append" < /dev/null &
 	CHILD=$!
 	watch_guest
 	if [ "$try" = 2 ] || grep -aqv '^@stuck\|^$' "$results" ||

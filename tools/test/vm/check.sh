@@ -20,7 +20,7 @@ esac
 names=("$@")
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
-need "${TEST_PACKAGES[@]}"
+need_tests
 kdir=$("$ROOT/tools/test/vm/kernel.sh" base debug)
 image=$kdir/arch/x86/boot/bzImage
 lock_cache

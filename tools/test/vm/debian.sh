@@ -38,21 +38,24 @@ own_source() {
 		    "see /etc/apt/sources.list and /etc/apt/sources.list.d"
 }
 
-# suite SUITE: set suite_apt to the options by which apt reads that suite and leaves the
-# machine's own lists alone. Lists older than a day are read again; without a network old
-# ones will do.
+# suite SUITE [ARCHITECTURE]: set suite_apt to the options by which apt reads that suite and
+# leaves the machine's own lists alone, and suite_folder to where it keeps things. Lists
+# older than a day are read again; without a network old ones will do.
 suite() {
-	local folder=$CACHE/apt-$1
+	local folder=$CACHE/apt-$1${2:+-$2}
 
+	# shellcheck disable=SC2034 # for arch.sh
+	suite_folder=$folder
 	mkdir -p "$folder"/{parts,lists/partial,cache/archives/partial}
 	suite_apt=(-q -oDir::Etc::sourcelist=/dev/null
 		-oDir::Etc::sourceparts="$folder/parts"
 		-oDir::State::lists="$folder/lists" -oDir::Cache="$folder/cache"
 		-oDir::State::status=/dev/null -oAPT::Sandbox::User=root)
+	[ -z "${2:-}" ] || suite_apt+=(-oAPT::Architecture="$2" -oAPT::Architectures="$2")
 	[ -z "$(find "$folder/read" -mtime -1 2>/dev/null)" ] || return 0
 	rm -f "$folder"/parts/*
 	own_source "$1" "$folder/parts"
-	say "reading the package lists of Debian's $1"
+	say "reading the package lists of Debian's $1${2:+ for $2}"
 	if apt-get "${suite_apt[@]}" --error-on=any update \
 		> "$folder/update.log" 2>&1 < /dev/null; then
 		touch "$folder/read"

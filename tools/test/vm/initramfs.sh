@@ -12,7 +12,9 @@ shift 2
 
 root=$SCRATCH/root
 mkdir -p "$root"/{bin,proc,sys,dev,tmp,run}
-cp "$(command -v busybox)" "$root/bin/busybox"
+busybox=$(command -v busybox)
+[ -z "${GUEST_ARCH:-}" ] || busybox=$(arch_program busybox)
+cp "$busybox" "$root/bin/busybox"
 for folder; do
 	cp -r "$folder/." "$root/"
 done
@@ -27,9 +29,11 @@ mount -t devtmpfs dev /dev
 mount -t debugfs debug /sys/kernel/debug
 mount -t tmpfs tmp /tmp
 echo 1 > /proc/sys/kernel/printk_ratelimit
+# What the host reads. A word of the kernel's that it does not know is in the environment.
+ln -s "${results_port:-ttyS1}" /dev/results
 . /main
 # Setting the modes of a line waits until all output has left it.
-for tty in /dev/ttyS0 /dev/ttyS1; do
+for tty in /dev/console /dev/results; do
 	stty -F $tty sane 2>/dev/null
 done
 sleep 1

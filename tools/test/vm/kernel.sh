@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # kernel.sh [--series SERIES] [--um] NAME...: build a kernel from Debian's source package
-# of that series (default 6.1), with tinyconfig and each config/NAME.config on top;
-# with --um a user-mode one. It is built once for each version and configuration. Prints
-# the build folder.
+# of that series (default 6.1), with tinyconfig and each config/NAME.config on top, of
+# which a later one may change what an earlier one says; with --um a user-mode one. It is
+# built once for each version and configuration. Prints the build folder.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -12,7 +12,7 @@ if [ "${1:-}" = --series ]; then
 	series=$2
 	shift 2
 fi
-arch=() targets=(bzImage modules)
+arch=() targets=("$(basename "${arch_image:-bzImage}")" modules)
 if [ "${1:-}" = --um ]; then
 	arch=(ARCH=um) targets=(linux modules)
 	shift
@@ -21,10 +21,19 @@ fi
 config=$SCRATCH/config
 for name; do
 	cat "$ROOT/tools/test/vm/config/$name.config"
-done > "$config"
+done > "$SCRATCH/all"
+# The last line of an option is what counts.
+awk '{ option = "" }
+	match($0, /^(# )?CONFIG_[A-Z0-9_]+/) {
+		option = substr($0, RSTART, RLENGTH)
+		sub(/^# /, "", option)
+	}
+	FNR == NR { last[option] = FNR; next }
+	option == "" || last[option] == FNR' "$SCRATCH/all" "$SCRATCH/all" > "$config"
 
 need gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 kmod
 lock_cache
+[ -z "${GUEST_ARCH:-}" ] || cross_compiler
 kernel_source "$series"
 
 hash=$(sha256sum < "$config" | cut -c1-12)

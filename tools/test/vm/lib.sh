@@ -310,7 +310,7 @@ export MISUSE_WORDS
 begin_tools() {
 	mkdir -p "$1"
 	begin_logged "$1.log" "building the tools" \
-		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1"
+		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1" ${GUEST_ARCH:+HAVE_32=}
 }
 
 build_tools() {
@@ -343,8 +343,12 @@ with_libraries() {
 
 	mkdir -p "$3"/{bin,lib,lib64}
 	cp "$1" "$3/bin/"
-	LD_LIBRARY_PATH=$2 ldd "$1" | grep -o '/[^ ]*' > "$SCRATCH/ldd" ||
-		die "$1 does not say what it is linked to" "see ldd $1"
+	if [ -n "${GUEST_ARCH:-}" ]; then
+		libraries_of "$1" "$2" > "$SCRATCH/ldd"
+	else
+		LD_LIBRARY_PATH=$2 ldd "$1" | grep -o '/[^ ]*' > "$SCRATCH/ldd" ||
+			die "$1 does not say what it is linked to" "see ldd $1"
+	fi
 	while read -r library; do
 		case $library in
 		/lib64/*) cp -L "$library" "$3/lib64/" ;;
@@ -355,3 +359,11 @@ with_libraries() {
 
 # shellcheck source=debian.sh
 . "$ROOT/tools/test/vm/debian.sh"
+# shellcheck source=arch.sh
+. "$ROOT/tools/test/vm/arch.sh"
+[ -z "${GUEST_ARCH:-}" ] || use_architecture "$GUEST_ARCH"
+# The compilers of what runs in a guest, for scripts that source this.
+# shellcheck disable=SC2034
+read -ra COMPILER <<< "${CC:-gcc}"
+# shellcheck disable=SC2034
+read -ra COMPILER_CPP <<< "${CXX:-g++}"

@@ -18,7 +18,7 @@ mkdir -p "$out"
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
 # is not, and has the usual headers.
 example() {
-	local page=$1 name flags compiler=(gcc)
+	local page=$1 name flags compiler=("${COMPILER[@]}")
 
 	shift
 	name=example_$(basename "${page%.*}")
@@ -37,7 +37,7 @@ example() {
 		set -- "$@" "${flags[@]}" -Wno-unused-parameter -Wno-strict-aliasing
 	fi
 	if grep -q '^#include <iostream>' "$out/$name.c"; then
-		compiler=(g++ -std=c++14 -xc++)
+		compiler=("${COMPILER_CPP[@]}" -std=c++14 -xc++)
 	fi
 	"${compiler[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make matrix: all tests on each of the kernels of tools/test/vm/rows, and a table of how it
-# went. Arguments: names of rows, or "ci" for those that .ci/run takes. The last line is
-# "N passed, N failed", over all rows.
+# went. Arguments: names of rows; an architecture, as arm64, for its rows; or "ci" for those
+# that .ci/run takes. The last line is "N passed, N failed", over all rows.
 #
 # What a row gave is kept in the cache, with the commit that it was made on: without
 # arguments, rows that have passed on this very commit are not run again, so that a run
@@ -21,7 +21,7 @@ row_takes=660
 table=
 case ${1:-} in
 -h | --help)
-	echo "usage: matrix.sh [--table] [ci | ROW...]"
+	echo "usage: matrix.sh [--table] [ci | ROW... | ARCHITECTURE...]"
 	grep -v '^#' "$rows" | awk '{ print "  " $1 }'
 	exit 0 ;;
 --table)
@@ -33,11 +33,13 @@ chosen=() again=
 if [ "$*" = ci ]; then
 	mapfile -t chosen < <(awk '!/^#/ && $5 == "ci" { print $1 }' "$rows")
 elif [ $# -gt 0 ]; then
-	again=1
+	again=1 n=0
 	for name; do
-		grep -q "^${name}[[:space:]]" "$rows" ||
+		mapfile -t -O ${#chosen[@]} chosen < <(awk -v name="$name" \
+			'!/^#/ && ($1 == name || $3 ~ "," name "$") { print $1 }' "$rows")
+		[ ${#chosen[@]} -gt "$n" ] ||
 			die "there is no row $name" "see tools/test/vm/rows"
-		chosen+=("$name")
+		n=${#chosen[@]}
 	done
 else
 	mapfile -t chosen < <(awk '!/^#/ { print $1 }' "$rows")

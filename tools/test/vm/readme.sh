@@ -45,7 +45,7 @@ run_logged "$out/kernel.log" "compiling the README's kernel example" \
 	printf 'return 0;\n}\n'
 } > "$out/user.c"
 run_logged "$out/user.log" "compiling the README's userspace example" \
-	gcc -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
+	"${COMPILER[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 	-I"$ROOT/include/uapi" -o "$out/user" "$out/user.c"
 
 # Of the documents each block by itself, OUT/doc/NAME-NUMBER.c: they need not fit together.
@@ -72,7 +72,7 @@ programs=("$out"/doc/*_userspace.c)
 [ -e "${programs[0]}" ] || die "the documents have no userspace example"
 for program in "${programs[@]}"; do
 	run_logged "$program.log" "compiling ${program##*/}" \
-		gcc -Wall -Wextra -Werror -Wno-missing-field-initializers \
+		"${COMPILER[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers \
 		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" -c \
 		-o "${program%.c}.o" "$program"
 done

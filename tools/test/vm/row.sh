@@ -21,7 +21,11 @@ read -r series parts cpus _ words < <(awk -v row="$row" \
 	'$1 == row { $1 = ""; print }' "$ROOT/tools/test/vm/rows") ||
 	die "there is no row $row" "see tools/test/vm/rows"
 
-need "${TEST_PACKAGES[@]}"
+# A part may be an architecture.
+for part in ${parts//,/ }; do
+	! architecture "$part" || use_architecture "$part"
+done
+need_tests
 case $parts in
 *amd64)
 	lock_cache
@@ -30,8 +34,9 @@ case $parts in
 *)
 	read -ra parts <<< "${parts//,/ }"
 	kdir=$("$ROOT/tools/test/vm/kernel.sh" --series "$series" "${parts[@]}")
-	image=$kdir/arch/x86/boot/bzImage
-	lock_cache ;;
+	image=$kdir/${arch_image:-arch/x86/boot/bzImage}
+	lock_cache
+	[ -z "${GUEST_ARCH:-}" ] || arch_packages "${GUEST_PACKAGES[@]}" ;;
 esac
 [ -z "$only_kernel" ] || exit 0
 

@@ -9,12 +9,20 @@
 # Seen as a single file, this does not show it.
 # shellcheck disable=SC2034,SC2154
 
-# The programs are the same for all kernels.
-TOOLS=$CACHE/check/tools
+# need_tests: get what it takes to build and run the tests. Programs are the same for all
+# kernels of an architecture.
+need_tests() {
+	TOOLS=$CACHE/check/tools${GUEST_ARCH:+-$GUEST_ARCH}
+	if [ -z "${GUEST_ARCH:-}" ]; then
+		need "${TEST_PACKAGES[@]}"
+		return
+	fi
+	need "${arch_needs[@]}" "${HOST_PACKAGES[@]}"
+}
 
-TEST_PACKAGES=(qemu-system-x86 busybox-static cpio kmod gcc g++ libc6-dev libev-dev libuv1-dev
-	libevent-dev libsystemd-dev libglib2.0-dev libboost-dev pkg-config cmake liburing-dev
-	gcc-multilib make mandoc python3 strace)
+# What the tests take of the machine; GUEST_PACKAGES is what they link to or run in a guest.
+HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make mandoc python3)
+TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}")
 
 # programs: the names of all test programs
 programs() {
@@ -25,6 +33,24 @@ programs() {
 		echo "${path%.*}"
 	done
 	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
+}
+
+# left_out PROGRAM: print why there is no such test on this architecture, if so
+left_out() {
+	local program=$1
+
+	[ -n "${GUEST_ARCH:-}" ] || return 1
+	case $program in
+	*_32) echo "only beside programs of 64 bits on x86" ;;
+	python_test)
+		[ ! -e "$arch_root/usr/bin/$(basename "$(readlink -f /usr/bin/python3)")" ] ||
+			return 1
+		echo "Python of Debian's $arch_suite is not that of this machine" ;;
+	*)
+		[ ! -e "$ROOT/tools/test/user/$program.sh" ] &&
+			[ ! -e "$TOOLS/test/user/$program" ] || return 1
+		echo "its library is not there for $GUEST_ARCH" ;;
+	esac
 }
 
 # Guests that are to run: "NAME CPUS MEMORY WORDS" each, in the folder $work/run-NAME.
@@ -85,7 +111,7 @@ run_guests() {
 # add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs, and
 # for "example", the example modules
 add_guest() {
-	local run=$work/run-$1 name=$1 cpus=$2 test main memory=512M chosen=()
+	local run=$work/run-$1 name=$1 cpus=$2 test main memory=512M chosen=() spare=
 
 	shift 2
 	[ $# != 0 ] || return 0
@@ -111,13 +137,15 @@ add_guest() {
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
 		"$ROOT/tools/test/vm/guest/check.sh" "$run/files"
 	# One possible CPU never comes online: nothing may wait for it.
+	[ -n "${GUEST_ARCH:-}" ] || spare="possible_cpus=$((cpus + 1))"
 	GUESTS+=("$name $cpus $memory oops=panic panic_on_warn=1 loglevel=8 printk.time=1 \
-possible_cpus=$((cpus + 1)) sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k \
+$spare sysctl.kernel.panic_on_rcu_stall=1 trace_buf_size=64k \
 $PATIENT_WORDS $words")
 }
 
 # build_tests: build everything that runs in guests of this kernel. Sets build, the folder
-# of the modules: each version of the kernel has its own.
+# of the modules: each version of the kernel has its own. What is installed cannot be tried
+# here if it is for another architecture.
 build_tests() {
 	build=$work/$(basename "$kdir")
 	begin_tools "$TOOLS"
@@ -129,8 +157,9 @@ build_tests() {
 		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
 	begin_logged "$work/example_man.log" "compiling the examples of the manual pages" \
 		"$ROOT/tools/test/vm/man.sh" --examples "$TOOLS" "$work/man"
-	begin_logged "$work/install.log" "installing the library, and building with that" \
-		"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
+	[ -n "${GUEST_ARCH:-}" ] ||
+		begin_logged "$work/install.log" "installing the library, and building with that" \
+			"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
 	end_logged
 	# What a page leaves out keeps no test from running.
 	if "$ROOT/tools/test/vm/man.sh" 2> "$work/man.log"; then
@@ -138,27 +167,43 @@ build_tests() {
 	else
 		echo "1 the manual pages say everything: $(tail -n 1 "$work/man.log")"
 	fi > "$work/built"
+	[ -n "${GUEST_ARCH:-}" ] || return 0
+	if (cd "$ROOT" && python3 tools/style/abi.py tools/lib/abi.txt --compiler \
+			"${COMPILER[@]}") 2> "$work/abi.log"; then
+		echo "0 the ABI is that of all architectures"
+	else
+		echo "1 the ABI is that of all architectures: $(head -n 1 "$work/abi.log")"
+	fi >> "$work/built"
 }
 
 # python_into ROOT: Python, as far as the test of its module needs it. That runs here first,
 # without a device, and prints the files of all modules in use.
 python_into() {
-	local python=/usr/bin/python3 file version folder=$SCRATCH/python
+	local python=/usr/bin/python3 theirs=${GUEST_ARCH:+$arch_root} file version program
+	local folder=$SCRATCH/python
 
 	version=$($python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 	mkdir -p "$1/python" "$1/lib/$version/lib-dynload" "$folder"
 	cp "$ROOT/tools/python/twheel.py" "$ROOT/tools/test/user/lib/python_test.py" "$folder"
-	PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$TOOLS/lib $python -S \
+	[ -z "$theirs" ] ||
+		env -u AR -u ARCH -u CC -u CROSS_COMPILE -u CXX make -s -C "$ROOT/tools" \
+			OUT="$CACHE/check/tools" lib
+	PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$CACHE/check/tools/lib $python -S \
 		"$folder/python_test.py" --modules > "$SCRATCH/modules" ||
 		die "$(cat "$SCRATCH/modules")"
-	with_libraries "$(readlink -f $python)" "$TOOLS/lib" "$1"
+	program=$(readlink -f $python)
+	with_libraries "$theirs$program" "$TOOLS/lib" "$1"
 	mv "$1/bin/$version" "$1/bin/python3"
 	while read -r file; do
 		case $file in
 		*.so)
+			[ -z "$theirs" ] ||
+				file=$(echo "$theirs${file%.cpython-*}".cpython-*-"$arch_triplet.so")
 			cp "$file" "$1/lib/$version/lib-dynload/"
 			# Some are linked to nothing. "grep -q" would end ldd by SIGPIPE at times.
-			[ "$(ldd "$file" | grep -c /)" = 0 ] || with_libraries "$file" "$TOOLS/lib" "$1"
+			if [ -n "$theirs" ] || [ "$(ldd "$file" | grep -c /)" != 0 ]; then
+				with_libraries "$file" "$TOOLS/lib" "$1"
+			fi
 			rm -f "$1/bin/${file##*/}" ;;
 		*"/lib/$version/"*)
 			install -D -m 644 "$file" "$1/lib/$version/${file##*"/$version/"}" ;;
@@ -217,25 +262,37 @@ files_of_programs() {
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel} "$root/bin/"
 	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
 		"$root"
-	with_libraries "$(command -v strace)" "$TOOLS/lib" "$root"
-	# For the completion of the command.
-	with_libraries "$(command -v bash)" "$TOOLS/lib" "$root"
+	# The shell is for the completion of the command.
+	for program in strace bash; do
+		if [ -n "${GUEST_ARCH:-}" ]; then
+			program=$(arch_program "$program")
+		else
+			program=$(command -v $program)
+		fi
+		with_libraries "$program" "$TOOLS/lib" "$root"
+	done
 	# Debug information is not read in the guest, and takes a while to unpack there.
-	strip "$root"/{bin,tests}/* 2> /dev/null || :
+	"${CROSS_COMPILE:-}strip" "$root"/{bin,tests}/* 2> /dev/null || :
 	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 }
 
 # run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
 # again with MORE; and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
-	local cpus=$1 more=${2:-} name i runs=() misused=
+	local cpus=$1 more=${2:-} name why i runs=() misused=
 	local all_suites all_smp suites=() smp=() programs=() first=() second=()
 
 	rm -rf "$work"/run{,-*}
 	mapfile -t all_suites < <(suites main)
 	mapfile -t all_smp < <(suites main_smp)
 	if [ ${#names[@]} = 0 ]; then
-		mapfile -t programs < <(programs)
+		for name in $(programs); do
+			if why=$(left_out "$name"); then
+				echo "- $name: $why" >> "$work/built"
+			else
+				programs+=("$name")
+			fi
+		done
 		programs+=(example)
 		suites=("${all_suites[@]}") smp=("${all_smp[@]}") misused=1
 	fi

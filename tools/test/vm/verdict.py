@@ -12,7 +12,7 @@ folder of a guest in which the module was misused. Where a guest died or was end
 cases that had ended are judged by its console, and all others have failed. The last line
 is "N passed, N failed", with ", N skipped" where some were; the status is 0 only if none
 failed. FILE tells of what was built and checked outside of guests, in lines
-"STATUS NAME: CAUSE".
+"STATUS NAME: CAUSE"; the status "-" is of what was left out.
 """
 import pathlib
 import re
@@ -230,7 +230,10 @@ def main():
     if words[:1] == ["--built"]:
         for line in pathlib.Path(words[1]).read_text().splitlines():
             status, _, what = line.partition(" ")
-            verdict.test(status == "0", *what.split(": ", 1))
+            if status == "-":
+                verdict.skip(*what.split(": ", 1))
+            else:
+                verdict.test(status == "0", *what.split(": ", 1))
         del words[:2]
     if len(words) < 2:
         sys.exit(__doc__)

@@ -3,7 +3,7 @@
 # What the guest does for make bench: load the benchmark of the kernel's half, which
 # is running it; then run that of userspace.
 
-out=/dev/ttyS1
+out=/dev/results
 stty -F $out raw 2>/dev/null
 # half COUNT ROUNDS: which half, how many timers and how often
 read -r half count rounds < /half
@@ -53,7 +53,7 @@ traffic_of() {
 user_half() {
 	raise_limits
 	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
-		2> /dev/ttyS0 || return
+		2> /dev/console || return
 	reap batch && reap mapping --mapping || return
 	[ "$count" != 100000 ] || { traffic_of long 90 && traffic_of log 60; }
 }

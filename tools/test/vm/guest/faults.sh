@@ -2,7 +2,7 @@
 # shellcheck shell=sh
 # What the guest does for make faults: the tests, until one fails.
 
-out=/dev/ttyS1
+out=/dev/results
 stty -F $out raw 2>/dev/null
 
 # Inject faults into allocations that may sleep as well.

@@ -3,7 +3,7 @@
 # What the guest does for make fuzz: fuzz, and look for memory that has leaked. All that
 # is to be judged goes to the second serial port.
 
-out=/dev/ttyS1
+out=/dev/results
 stty -F $out raw 2>/dev/null
 leaks=/sys/kernel/debug/kmemleak
 

@@ -4,7 +4,7 @@
 # seconds it may take, after how many operations it may end (0: none), and what goes on
 # meanwhile. What is to be judged goes to the second serial port, between marks.
 
-out=/dev/ttyS1
+out=/dev/results
 stty -F $out raw 2>/dev/null
 say() { echo "$*" > $out; }
 parameters=/sys/module/twheel_torture/parameters
