@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -65,7 +64,7 @@ static void all_or_nothing(void)
 	if (!loaded())
 		tap_skip("the module is not loaded");
 	fault_prepare();
-	atexit(reload);
+	tap_at_end(reload);
 
 	NEED(unload() == 0);
 	fault = fault_call(FAULT_MOST, load, &call);

@@ -72,7 +72,7 @@ static void greedy_gets_a_thread(void)
 	unsigned int i;
 
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	greedy = dev_open();
 	modest = dev_open();
 	for (i = 0; i < ROUNDS && !dev_info(greedy).threaded; i++)
@@ -186,7 +186,7 @@ static void files_of_a_user_are_one(void)
 	struct stat st;
 
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
 	/* Find a number of timers that this machine serves often enough. */
@@ -222,7 +222,7 @@ static void no_budget_no_thread(void)
 	int fd;
 
 	device_share_set("0");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	fd = dev_open();
 	for (i = 0; i < 5; i++)
 		expire_many(fd, GREEDY);
@@ -328,7 +328,7 @@ static void thread_is_in_the_users_cgroups(void)
 	int status;
 
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
 	child = fork();
@@ -417,7 +417,7 @@ static void thread_freezes(struct group group, const char *name, const char *fre
 	uint64_t threaded;
 
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	/* If a CPU stops, all stop that are looked at here: none of them seems stuck. */
 	stay_on_one_cpu(0);
 	stay_on_one_cpu(overload(owner.fd, 0));
@@ -468,7 +468,7 @@ static void thread_is_bound_by_cpu_max(void)
 		tap_skip("no cpu controller here");
 	}
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	owner = owner_new(&group);
 	overload(owner.fd, 0);
 	snprintf(pid, sizeof(pid), "%d", owner.pid);
@@ -507,7 +507,7 @@ static void thread_of_nobody_gives_way(void)
 	struct stat st;
 
 	device_share_set("1");
-	atexit(device_share_reset);
+	tap_at_end(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
 	NEED(chmod("/dev/twheel", 0666) == 0);
 	CHECK_EQ(dev_as_user(THREAD_UID + 1, thread_gives_way, 0), 0);

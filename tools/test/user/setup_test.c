@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -147,7 +146,7 @@ static void fails_as_a_whole(void)
 	need_cells();
 	nr_cells = 10000;
 	user_limit_set("8000");
-	atexit(user_limit_reset);
+	tap_at_end(user_limit_reset);
 	fd = open_limited();
 	before = dev_info(fd).user_timers;
 	NEED(!pthread_create(&thread, NULL, hasty_thread, NULL));
@@ -180,7 +179,7 @@ static void after_refused_arms(void)
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
 	is_not_late();
 	user_limit_set("100");
-	atexit(user_limit_reset);
+	tap_at_end(user_limit_reset);
 	fd = open_limited();
 	op.period_ns = 0;
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EDQUOT);

@@ -27,6 +27,9 @@
 
 static bool failed;
 static int reason[2];
+/* What the test has asked for, and its process: those that it starts do not do it. */
+static void (*at_end)(void);
+static pid_t test_pid;
 
 bool tap_check(bool good, const char *file, int line, const char *format, ...)
 {
@@ -49,10 +52,26 @@ bool tap_failed(void)
 	return failed;
 }
 
+void tap_at_end(void (*fn)(void))
+{
+	at_end = fn;
+}
+
+/* Not exit(): that would also run what libraries have left behind. */
+static _Noreturn void test_end(int status)
+{
+	void (*fn)(void) = at_end;
+
+	at_end = NULL;
+	if (fn && getpid() == test_pid)
+		fn();
+	fflush(stdout);
+	_exit(status);
+}
+
 void tap_abort(void)
 {
-	fflush(stdout);
-	_exit(STATUS_FAILED);
+	test_end(STATUS_FAILED);
 }
 
 void tap_skip(const char *format, ...)
@@ -62,7 +81,8 @@ void tap_skip(const char *format, ...)
 	va_start(args, format);
 	vdprintf(reason[1], format, args);
 	va_end(args);
-	_exit(STATUS_SKIPPED);
+	/* What has failed before is not skipped. */
+	test_end(failed ? STATUS_FAILED : STATUS_SKIPPED);
 }
 
 /* The monotonic clock: tests set the wall clock. */
@@ -101,10 +121,10 @@ static bool test_run(const struct tap_test *test, unsigned int number)
 	if (!pid) {
 		/* Processes that the test starts are killed with it. */
 		setpgid(0, 0);
+		test_pid = getpid();
 		alarm(test_limit_s());
 		test->run();
-		fflush(stdout);
-		_exit(failed ? STATUS_FAILED : STATUS_OK);
+		test_end(failed ? STATUS_FAILED : STATUS_OK);
 	}
 	close(reason[1]);
 	waitpid(pid, &status, 0);

@@ -30,6 +30,9 @@ bool tap_check(bool good, const char *file, int line, const char *format, ...)
 /* Has a check failed? For the exit status of a process that the test has made. */
 bool tap_failed(void);
 
+/* When the test ends, be it as failed or skipped, call @fn: to undo what others would see. */
+void tap_at_end(void (*fn)(void));
+
 /* End the test as failed. */
 _Noreturn void tap_abort(void);
 
