@@ -221,7 +221,7 @@ bpftrace_into() {
 	lacks "$kdir" BPF_EVENTS DEBUG_INFO_BTF > "$1/bpftrace/lacks"
 	[ ! -s "$1/bpftrace/lacks" ] || return 0
 	need bpftrace
-	install -m 755 "$ROOT"/tools/bpftrace/*.bt "$1/bpftrace/"
+	install -m 644 "$ROOT"/tools/bpftrace/*.bt "$1/bpftrace/"
 	with_libraries "$(command -v bpftrace)" "$TOOLS/lib" "$1"
 	# Which is twice in memory while it is unpacked.
 	memory=1536M
