@@ -45,7 +45,9 @@ fi
 
 wrong=0
 while read -r file before; do
-	states=$(sed -n "s/^$before\($number\).*/\1/p" "$file" | head -n 1)
+	# It may end a sentence, but not go on with another number.
+	states=$(sed -n "s/^$before\($number\)\(\.\?[^0-9.].*\)\?$/\1/p" "$file" |
+		head -n 1)
 	[ "$states" != "$version" ] || continue
 	echo "version.sh: $file says '$states', not $version" >&2
 	wrong=1

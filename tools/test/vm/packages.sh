@@ -20,7 +20,7 @@ need git cpio dpkg-dev fakeroot debhelper dh-dkms dh-python python3 liburing-dev
 	qemu-system-x86
 clean=$("$ROOT/tools/test/vm/root.sh" systemd-sysv udev initramfs-tools \
 	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
-	liburing2 linux-perf trace-cmd bpftrace python3)
+	liburing2 linux-perf trace-cmd bpftrace python3 pahole)
 lock_cache
 work=$CACHE/packages
 rm -rf "$work"
@@ -88,6 +88,14 @@ mv "$root"/twheel/*"_${next}_"* "$root/twheel/next/"
 # A module and a program as the documents say that they are made.
 "$ROOT/tools/test/vm/six_lines.sh" "$root/twheel/try"
 release=$(basename "$root"/lib/modules/*)
+# A second kernel, for later.
+suite bookworm-backports
+package=$(suite_depends linux-headers-amd64 | grep -o '^linux-headers-[^ ]*')
+later=${package#linux-headers-}
+mapfile -t parts < <(suite_depends "$package" | grep -oE 'linux-(headers|kbuild)-[^ ,]*')
+mkdir "$root/twheel/later"
+suite_fetch "$root/twheel/later" "$package" "${parts[@]}" \
+	"linux-image-$later"
 
 # All files of the system, without the logs and state of apt, dpkg and DKMS, and without
 # the copies that are made before groups change.
@@ -97,23 +105,35 @@ inventory() {
 		-o -path ./var/lib/apt -o -path ./tmp -o -name 'g*-' -path './etc/*' \) \
 		-prune -o -print | sort)
 }
+# installed VERSION RELEASE...: that version, for these kernels and for no other
 installed() {
-	[ "$(inside dpkg-query -W -f '${Version}' twheel-dkms)" = "$1" ] &&
-		inside dkms status twheel/"$1" -k "$release" | grep installed &&
-		[ "$(inside modinfo -k "$release" -F version twheel)" = "$1" ] &&
-		[ "$(find "$root/lib/modules" -name 'twheel.ko*' | wc -l)" = 1 ]
+	local version=$1 kernel
+
+	shift
+	[ "$(inside dpkg-query -W -f '${Version}' twheel-dkms)" = "$version" ] || return
+	for kernel; do
+		inside dkms status twheel/"$version" -k "$kernel" | grep installed &&
+			[ "$(inside modinfo -k "$kernel" -F version twheel)" = "$version" ] &&
+			inside modinfo -k "$kernel" -F vermagic twheel | grep "^$kernel " ||
+			return
+	done
+	[ "$(find "$root/lib/modules" -name 'twheel.ko*' | wc -l)" = $# ]
+}
+no_module_left() {
+	! grep -l twheel "$root"/lib/modules/*/modules.* &&
+		[ -z "$(find "$root"/lib/modules "$root"/var/lib/dkms "$root"/usr/src \
+			-name '*twheel*')" ] && [ -z "$(inside dkms status)" ]
 }
 nothing_left() {
 	inventory > "$work/after"
-	diff "$work/before" "$work/after" || return
-	! grep -l twheel "$root/lib/modules/$release"/modules.* &&
-		[ -z "$(inside dkms status)" ]
+	diff "$work/before" "$work/after" && no_module_left
 }
+packages=(twheel-dkms twheel-tools libtwheel0 libtwheel-dev python3-twheel)
 
 inventory > "$work/before"
 check "they install, with no network" inside sh -c \
 	'apt-get -qy install /twheel/*.deb'
-check "DKMS has built and installed version $version" installed "$version"
+check "DKMS has built and installed version $version" installed "$version" "$release"
 check "a module of six lines of Makefile builds" inside \
 	make -C /twheel/try/module "KDIR=/lib/modules/$release/build"
 check "the examples of the package build" inside \
@@ -137,12 +157,36 @@ before_guest() {
 check "it goes on a disk" before_guest
 check "an upgrade to version $next" inside sh -c \
 	'apt-get -qy install /twheel/next/*.deb'
-check "DKMS has replaced the module" installed "$next"
-check "removal" inside apt-get -qy remove twheel-dkms twheel-tools \
-	libtwheel0 libtwheel-dev python3-twheel
-check "purge" inside dpkg --purge twheel-dkms twheel-tools \
-	libtwheel0 libtwheel-dev python3-twheel
+check "DKMS has replaced the module" installed "$next" "$release"
+check "removal" inside apt-get -qy remove "${packages[@]}"
+check "purge" inside dpkg --purge "${packages[@]}"
 check "nothing is left" nothing_left
+
+# Two kernels, and a module that names the one that it is for.
+six_lines_for() {
+	inside sh -euc 'cd /twheel/try/module
+		make clean "KDIR=/lib/modules/$0/build"
+		make "KDIR=/lib/modules/$0/build"
+		modinfo -F vermagic six_lines.ko | grep "^$0 "
+		make clean "KDIR=/lib/modules/$0/build"' "$1"
+}
+check "they install again" inside sh -c 'apt-get -qy install /twheel/*.deb'
+check "Linux $later is installed beside it" inside sh -c \
+	'apt-get -qy --no-install-recommends install /twheel/later/*.deb'
+check "DKMS has built the module for it, too" installed "$version" "$release" "$later"
+check "purge, two kernels" inside dpkg --purge "${packages[@]}"
+check "neither has a module left" no_module_left
+check "they install where two kernels are" inside sh -c 'apt-get -qy install /twheel/*.deb'
+check "DKMS has built and installed it for both" installed "$version" "$release" "$later"
+check "the six lines for Linux $release" six_lines_for "$release"
+check "the six lines for Linux $later" six_lines_for "$later"
+# DKMS builds for the newest only, if the kernel that runs is none of the root's.
+check "an upgrade to version $next, two kernels" inside sh -euc \
+	'apt-get -qy install /twheel/next/*.deb; dkms autoinstall -k "$0"' "$release"
+check "DKMS has replaced both" installed "$next" "$release" "$later"
+check "removal, two kernels" inside apt-get -qy remove "${packages[@]}"
+check "purge after that" inside dpkg --purge "${packages[@]}"
+check "no module is left" no_module_left
 # From source, as the README says.
 from_source() {
 	inside sh -euc 'cd /twheel/source
