@@ -11,7 +11,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
-	packages rpm intree intree-check \
+	packages rpm intree intree-check series series-check \
 	check engine style matrix bench models proofs torture fuzz attack faults mutants
 .DEFAULT_GOAL := all
 
@@ -72,6 +72,12 @@ intree:
 intree-check:
 	tools/test/vm/intree.sh
 
+series:
+	tools/packaging/series.sh $(OUT) $(TREE)
+
+series-check:
+	tools/test/vm/series.sh
+
 check:
 	tools/test/vm/check.sh $(TESTS)
 
@@ -127,6 +133,9 @@ help:
 	@echo '  make rpm              RPM packages, from tools/packaging/rpm/twheel.spec'
 	@echo '  make intree TREE=path put twheel into a kernel source; REMOVE=1 takes it out'
 	@echo '  make intree-check     build such kernels, and run their tests (long)'
+	@echo '  make series OUT=path TREE=path'
+	@echo '                        the same as patches for git am, with a cover letter'
+	@echo '  make series-check     make such a series, apply, check and build it'
 	@echo
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
 	@echo '  make check            all tests, in QEMU: ten minutes on two cores'

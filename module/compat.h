@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What differs between the kernels that twheel builds on, and nothing else.
+ * Hides what differs between the kernels that twheel builds on, and nothing else.
  * The sources are written for the newest one.
  */
 #ifndef _TWHEEL_COMPAT_H
@@ -54,14 +54,15 @@ static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #define WQ_PERCPU	0
 #endif
 
-/* 5.19: a file has commands of io_uring's; 6.1.22: that end with the issue's flags. */
-#if IS_ENABLED(CONFIG_IO_URING) && \
-	LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 22)
+/* 6.1.22: commands of io_uring's end with the flags that they were issued with. */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 22)
+#if IS_ENABLED(CONFIG_IO_URING)
 #define TW_URING_CMD
 
-/* 6.5: a command points to its whole entry. */
+/* What the program has sent with a command. */
 static inline const void *tw_uring_payload(const struct io_uring_cmd *cmd)
 {
+	/* 6.5: a command points to its whole entry. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
 	return cmd->sqe->cmd;
 #else
@@ -69,10 +70,11 @@ static inline const void *tw_uring_payload(const struct io_uring_cmd *cmd)
 #endif
 }
 
-/* 6.18: there is one result. */
+/* A command ends now, and not when its function returns. */
 static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 				 unsigned int issue_flags)
 {
+	/* 6.18: there is one result. */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
 	io_uring_cmd_done(cmd, ret, issue_flags);
 #else
@@ -80,12 +82,13 @@ static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 #endif
 }
 
-/*
- * May a command be sent to a thread? 6.10 to 6.13 copy the entry when it goes there,
- * but read it again where it was, which the program may have used anew by then.
- */
+/* May a command be sent to a thread? */
 static inline bool tw_uring_defers(unsigned int issue_flags)
 {
+	/*
+	 * 6.10 to 6.13 copy the entry when it goes there, but read it again where it was,
+	 * which the program may have used anew by then.
+	 */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0) && \
 	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
 	return false;
@@ -105,6 +108,7 @@ static inline u32 tw_uring_flags(const struct io_uring_cmd *cmd)
 	return 0;
 #endif
 }
+#endif /* CONFIG_IO_URING */
 #endif
 
 #endif /* _TWHEEL_COMPAT_H */
