@@ -60,7 +60,8 @@ static bool cell_follow_once(struct tw_file *file, struct tw_entry *entry, u64 n
 {
 	struct twheel_cell *cell = tw_look_cell(file, entry);
 	u64 word = READ_ONCE(cell->word);
-	u64 again;
+	u64 now = tw_word_now(file->ring, now_ns);
+	u64 ticks, again;
 
 	if (!tw_look_known(entry, word)) {
 		/* Cancelled, or nonsense. */
@@ -70,13 +71,13 @@ static bool cell_follow_once(struct tw_file *file, struct tw_entry *entry, u64 n
 		cell_end(file, entry);
 		return true;
 	}
+	ticks = tw_look_ticks(entry, word, now);
 	/* Only the callback posts an event, because only it wakes the waiters. */
-	if (due &&
-	    tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
-		*due = entry->period_ns && tw_look_park(file, entry);
+	if (due && ticks <= now) {
+		*due = entry->period_ns && tw_look_park(file, entry, ticks);
 		if (*due)
 			return true;
-		if (!tw_look_fire(file, entry, word, now_ns))
+		if (!tw_look_fire(file, entry, word, ticks, now_ns))
 			return false;
 		*due = true;
 		if (!entry->period_ns)
@@ -84,13 +85,14 @@ static bool cell_follow_once(struct tw_file *file, struct tw_entry *entry, u64 n
 		word = READ_ONCE(cell->word);
 		if (!tw_look_known(entry, word))
 			return false;
+		ticks = twheel_cell_ticks(word, now);
 	}
-	tw_look_set(file, entry, tw_word_ticks(word));
+	tw_look_set(file, entry, ticks);
 	/* Pairs with the program's, between writing the word and reading the look. */
 	smp_mb();
 	again = READ_ONCE(cell->word);
 	return tw_look_known(entry, again) &&
-	       tw_word_ticks(again) >= tw_word_ticks(word);
+	       (again == word || twheel_cell_ticks(again, now) >= ticks);
 }
 
 /* Read the word of an armed entry at @now_ns, and do what it says. Was it due? */
@@ -142,10 +144,11 @@ int tw_cell_read_times(struct tw_run *run, const struct twheel_op *op, u64 *tick
 		       u64 *period)
 {
 	const struct tw_ring *ring = run->file->ring;
+	u64 now = tw_word_now(ring, tw_run_now(run));
 
-	*ticks = tw_word_from_ns(ring, tw_run_deadline(run, op));
+	*ticks = tw_word_recent(tw_word_from_ns(ring, tw_run_deadline(run, op)), now);
 	*period = tw_word_period(ring, op->period_ns);
-	return *ticks == TW_WORD_OUT_OF_REACH || *period == TW_WORD_OUT_OF_REACH ?
+	return !tw_word_reaches(*ticks, now) || *period == TW_WORD_OUT_OF_REACH ?
 	       -ERANGE : 0;
 }
 
@@ -173,15 +176,20 @@ static int cell_arm(struct tw_run *run, struct twheel_op *op)
 	file->timers++;
 	file->armed++;
 	op->id = tw_entry_id(entry);
-	op->deadline_ns = tw_run_shown(run, entry);
+	op->deadline_ns = tw_cell_shown(run, ticks);
 	return 0;
 }
 
-/* tw_cell_shown() - the deadline in a word, as the caller's clock shows it */
-u64 tw_cell_shown(const struct tw_run *run, u64 word)
+/* tw_cell_ticks() - the deadline in a word, in ticks */
+u64 tw_cell_ticks(struct tw_run *run, const struct tw_entry *entry, u64 word)
 {
-	return tw_timens_out(tw_word_to_ns(run->file->ring, tw_word_ticks(word)),
-			     run->offset);
+	return tw_look_ticks(entry, word, tw_word_now(run->file->ring, tw_run_now(run)));
+}
+
+/* tw_cell_shown() - a deadline in ticks, as the caller's clock shows it */
+u64 tw_cell_shown(const struct tw_run *run, u64 ticks)
+{
+	return tw_timens_out(tw_word_to_ns(run->file->ring, ticks), run->offset);
 }
 
 static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
@@ -219,7 +227,7 @@ static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 		entry->period_ns = period;
 	op->deadline_ns = tw_cell_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
-	if (tw_word_to_ns(file->ring, ticks) < entry->deadline_ns)
+	if (ticks < entry->look)
 		cell_check(file, entry);
 	return !!(op->flags & TWHEEL_OR_MODIFY);
 }
@@ -230,7 +238,7 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	struct twheel_cell *cell = tw_look_cell(run->file, entry);
 	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
-	u64 ticks, period;
+	u64 ticks, period, before;
 	unsigned int i;
 	int ret;
 
@@ -248,8 +256,9 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 			cell_check(run->file, entry);
 			return -ENOENT;
 		}
-		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
-			op->deadline_ns = tw_cell_shown(run, word);
+		before = tw_cell_ticks(run, entry, word);
+		if (op->flags & TWHEEL_LATER && ticks <= before) {
+			op->deadline_ns = tw_cell_shown(run, before);
 			return 1;
 		}
 		if (try_cmpxchg(&cell->word, &word,
@@ -263,7 +272,7 @@ static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
 	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
 
-	*deadline = tw_cell_shown(run, word);
+	*deadline = tw_cell_shown(run, tw_cell_ticks(run, entry, word));
 	if (!tw_look_armed(entry))
 		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
 							  -ENOENT;

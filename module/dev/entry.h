@@ -55,6 +55,7 @@ enum tw_entry_state {
  * @prev: index of the previous unread event
  * @free: the next free entry
  * @deadline_ns: the deadline that it waits for, or has reached
+ * @look: the same of a cell's timer, as far as the kernel has seen, and in ticks
  * @cookie: as armed
  * @period_ns: as armed
  * @slack_ns: as armed
@@ -72,7 +73,10 @@ struct tw_entry {
 		};
 		struct tw_entry *free;
 	};
-	u64 deadline_ns;
+	union {
+		u64 deadline_ns;
+		u64 look;
+	};
 	u64 cookie;
 	u64 period_ns;
 	u64 slack_ns;

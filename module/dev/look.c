@@ -6,12 +6,11 @@
 #include "../api/overruns.h"
 #include "look.h"
 
-/* tw_look_set() - publish the tick of the next look, and arm the kernel's timer for it */
-void tw_look_set(struct tw_file *file, struct tw_entry *entry, u64 ticks)
+/* tw_look_publish() - publish the tick of the next look, and arm the kernel's timer */
+void tw_look_publish(struct tw_file *file, struct tw_entry *entry, u64 ticks)
 {
-	entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
 	WRITE_ONCE(tw_look_cell(file, entry)->look, ticks);
-	twheel_arm_at(&entry->timer, entry->deadline_ns);
+	twheel_arm_at(&entry->timer, tw_word_to_ns(file->ring, ticks));
 }
 
 /* tw_look_has_event() - has the program not taken the event of an entry? */
@@ -23,29 +22,31 @@ bool tw_look_has_event(const struct tw_file *file, const struct tw_entry *entry)
 
 /*
  * tw_look_park() - a periodic timer is due: let it wait, if its event has not been taken
+ * @ticks: when it was due, which its word cannot say for ever
  *
  * Return: false if there is no event, or none any more: who took it may not have seen the
  * look.
  */
-bool tw_look_park(struct tw_file *file, struct tw_entry *entry)
+bool tw_look_park(struct tw_file *file, struct tw_entry *entry, u64 ticks)
 {
 	if (!tw_look_has_event(file, entry))
 		return false;
-	tw_look_set(file, entry, TWHEEL_CELL_NEVER);
+	entry->look = ticks;
+	tw_look_publish(file, entry, TWHEEL_CELL_NEVER);
 	/* Pairs with the program's, between taking the event and reading the look. */
 	smp_mb();
 	return tw_look_has_event(file, entry);
 }
 
 /* tw_look_fire_period() - tw_look_fire() of a timer with a period */
-bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word, u64 now_ns)
+bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word, u64 ticks,
+			 u64 now_ns)
 {
 	struct twheel_cell *cell = tw_look_cell(file, entry);
 	struct tw_ring *ring = file->ring;
 	u64 period = div64_u64(entry->period_ns, ring->tick_ns);
-	u64 ticks = tw_word_ticks(word);
 	u64 count = 1 + tw_overruns(tw_word_now(ring, now_ns), ticks, period);
-	u64 next = min(ticks + count * period, TWHEEL_CELL_NEVER);
+	u64 next = ticks + count * period;
 
 	/* Before the word: a program that sees the new word may need it. */
 	WRITE_ONCE(cell->look, next);
@@ -73,6 +74,7 @@ static struct tw_entry *look_entry(struct twheel_timer *timers[], u32 which)
 void tw_look_again(struct tw_file *file, struct twheel_timer *timers[], u32 which,
 		   u64 now_ns, tw_look_fn *follow)
 {
+	u64 now = tw_word_now(file->ring, now_ns);
 	unsigned long flags;
 	u32 left;
 
@@ -80,11 +82,11 @@ void tw_look_again(struct tw_file *file, struct twheel_timer *timers[], u32 whic
 	for (left = which; left; left &= left - 1) {
 		struct tw_entry *entry = look_entry(timers, left);
 		struct twheel_cell *cell = tw_look_cell(file, entry);
-		u64 ticks = tw_word_ticks(READ_ONCE(cell->word));
+		u64 ticks = twheel_cell_ticks(READ_ONCE(cell->word), now);
 
-		entry->deadline_ns = tw_word_to_ns(file->ring, ticks);
+		entry->look = ticks;
 		WRITE_ONCE(cell->look, ticks);
-		tw_arm_at_held(&entry->timer, entry->deadline_ns);
+		tw_arm_at_held(&entry->timer, tw_word_to_ns(file->ring, ticks));
 	}
 	tw_release(file->wheel, &flags);
 	/* Pairs with the program's, between writing the word and reading the look. */
@@ -94,8 +96,7 @@ void tw_look_again(struct tw_file *file, struct twheel_timer *timers[], u32 whic
 		u64 word = READ_ONCE(tw_look_cell(file, entry)->word);
 
 		if (likely(tw_look_known(entry, word) &&
-			   tw_word_to_ns(file->ring, tw_word_ticks(word)) >=
-			   entry->deadline_ns))
+			   twheel_cell_ticks(word, now) >= entry->look))
 			file->extended++;
 		else if (!follow(file, entry, now_ns, true) && tw_look_armed(entry))
 			file->extended++;

@@ -25,11 +25,11 @@
 typedef bool tw_look_fn(struct tw_file *file, struct tw_entry *entry, u64 now_ns,
 			bool post);
 
-void tw_look_set(struct tw_file *file, struct tw_entry *entry, u64 ticks);
+void tw_look_publish(struct tw_file *file, struct tw_entry *entry, u64 ticks);
 bool tw_look_has_event(const struct tw_file *file, const struct tw_entry *entry);
-bool tw_look_park(struct tw_file *file, struct tw_entry *entry);
+bool tw_look_park(struct tw_file *file, struct tw_entry *entry, u64 ticks);
 bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word,
-			 u64 now_ns);
+			 u64 ticks, u64 now_ns);
 void tw_look_again(struct tw_file *file, struct twheel_timer *timers[], u32 which,
 		   u64 now_ns, tw_look_fn *follow);
 
@@ -51,6 +51,29 @@ static inline bool tw_look_known(const struct tw_entry *entry, u64 word)
 	       tw_word_generation(word) == upper_32_bits(entry->tag);
 }
 
+/*
+ * The deadline of a word, in ticks, as it is at @now, in ticks. If the kernel has seen it
+ * before, it may have passed long ago, which a word alone cannot say: an event has waited to
+ * be taken, or the clock has jumped.
+ */
+static inline u64 tw_look_ticks(const struct tw_entry *entry, u64 word, u64 now)
+{
+	u64 ticks = twheel_cell_ticks(word, now);
+
+	if (ticks > now && entry->look <= now && ticks != TWHEEL_CELL_NEVER &&
+	    !((ticks ^ entry->look) & TWHEEL_CELL_TICKS) &&
+	    tw_word_generation(word) == upper_32_bits(entry->tag))
+		return entry->look;
+	return ticks;
+}
+
+/* Set the tick of the next look, publish it, and arm the kernel's timer for it. */
+static inline void tw_look_set(struct tw_file *file, struct tw_entry *entry, u64 ticks)
+{
+	entry->look = ticks;
+	tw_look_publish(file, entry, ticks);
+}
+
 /* The timer of an entry has ended. */
 static inline void tw_look_end(struct tw_file *file, struct tw_entry *entry,
 			       enum tw_entry_state state)
@@ -64,31 +87,32 @@ static inline void tw_look_end(struct tw_file *file, struct tw_entry *entry,
 /* A timer without a period is due: as tw_look_fire(). */
 static __always_inline bool tw_look_fire_once(struct tw_file *file,
 					      struct tw_entry *entry, u64 word,
-					      u64 now_ns)
+					      u64 ticks, u64 now_ns)
 {
 	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
 	struct twheel_cell *cell = tw_look_cell(file, entry);
 	struct tw_ring *ring = file->ring;
 
 	/* Before the word: a program that sees the new one may arm the cell again. */
-	WRITE_ONCE(cell->look, ~0ULL);
+	WRITE_ONCE(cell->look, TWHEEL_CELL_NEVER);
 	if (unlikely(!try_cmpxchg(&cell->word, &word, word ^ flip)))
 		return false;
 	tw_look_end(file, entry, TW_ENTRY_FIRED);
-	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, tw_word_ticks(word)));
+	entry->look = ticks;
+	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
 	tw_ring_push_once(ring, tw_entry_index(entry), tw_word_generation(word));
 	return true;
 }
 
 /*
- * A timer is due: change its word and post the event. The caller sets a periodic timer's
- * look. Returns false if the word has changed meanwhile.
+ * A timer was due at @ticks: change its word and post the event. The caller sets a periodic
+ * timer's look. Returns false if the word has changed meanwhile.
  */
 static inline bool tw_look_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
-				u64 now_ns)
+				u64 ticks, u64 now_ns)
 {
-	return entry->period_ns ? tw_look_fire_period(file, entry, word, now_ns) :
-				  tw_look_fire_once(file, entry, word, now_ns);
+	return entry->period_ns ? tw_look_fire_period(file, entry, word, ticks, now_ns) :
+				  tw_look_fire_once(file, entry, word, ticks, now_ns);
 }
 
 /*
@@ -106,18 +130,19 @@ static __always_inline void tw_look_expire(struct tw_file *file,
 
 	for (i = 0; i < count; i++) {
 		struct tw_entry *entry = container_of(timers[i], struct tw_entry, timer);
-		u64 word;
+		u64 word, ticks;
 
 		/* While this waited for the lock, the cell may have got another timer. */
 		if (!tw_look_armed(entry) || twheel_pending(&entry->timer))
 			continue;
 		word = READ_ONCE(tw_look_cell(file, entry)->word);
 		if (likely(tw_look_known(entry, word) && !entry->period_ns)) {
-			if (tw_word_ticks(word) > now) {
+			ticks = tw_look_ticks(entry, word, now);
+			if (ticks > now) {
 				later |= BIT(i);
 				continue;
 			}
-			if (likely(tw_look_fire_once(file, entry, word, now_ns)))
+			if (likely(tw_look_fire_once(file, entry, word, ticks, now_ns)))
 				continue;
 		}
 		if (!follow(file, entry, now_ns, true) && tw_look_armed(entry))

@@ -66,6 +66,16 @@ static int ring_get_pages(struct tw_ring *ring, unsigned long count)
 	return ring->map ? 0 : -ENOMEM;
 }
 
+/*
+ * What tick is it when a file is set up? Ticks in words come to their end 4096 ticks later,
+ * as jiffies do soon after boot: a reader that forgets it is found out at once. With ticks
+ * of more than 8 ms, there is no end within 2^63 ns.
+ */
+static u64 ring_first_tick(u64 tick_ns)
+{
+	return tick_ns > BIT_ULL(23) ? 0 : TWHEEL_CELL_TICKS + 1 - 4096;
+}
+
 static u32 ring_words(u32 bits)
 {
 	return DIV_ROUND_UP(bits, BITS_PER_LONG_LONG);
@@ -147,13 +157,13 @@ struct tw_ring *tw_ring_new(u32 cells, bool submit, u64 tick_ns, u64 now_ns, s64
 	ring->nr_cells = cells;
 	ring->mask = map.entries - 1;
 	ring->tick_ns = tick_ns;
-	ring->origin = div64_u64(now_ns, tick_ns);
+	ring->origin = div64_u64(now_ns, tick_ns) - ring_first_tick(tick_ns);
 
 	map.tick_ns = tick_ns;
 	map.origin_ns = ring->origin * tick_ns + offset;
 	*ring->map = map;
 	for (i = 0; i < cells; i++) {
-		ring->cells[i].look = ~0ULL;
+		ring->cells[i].look = TWHEEL_CELL_NEVER;
 		if (!(i % 4096))
 			cond_resched();
 	}

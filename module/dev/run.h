@@ -104,13 +104,19 @@ static __always_inline bool tw_run_is_delay(const struct tw_run *run,
 	       (op->flags & (TWHEEL_ABS | TWHEEL_MONOTONIC)) != TWHEEL_ABS;
 }
 
-/* The end of a delay that is at most never. */
-static __always_inline u64 tw_run_after(struct tw_run *run, u64 delay_ns)
+/* The time that delays count from. */
+static __always_inline u64 tw_run_now(struct tw_run *run)
 {
 	if (!run->now)
 		run->now = tw_file_now(run->file, true);
+	return run->now;
+}
+
+/* The end of a delay that is at most never. */
+static __always_inline u64 tw_run_after(struct tw_run *run, u64 delay_ns)
+{
 	/* Neither has its top bit set, so the sum does not wrap. */
-	return min_t(u64, run->now + delay_ns, TWHEEL_DELAY_NEVER);
+	return min_t(u64, tw_run_now(run) + delay_ns, TWHEEL_DELAY_NEVER);
 }
 
 /* The deadline that an operation asks for. */

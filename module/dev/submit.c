@@ -52,6 +52,7 @@ static void submit_adopt(struct tw_file *file, struct tw_entry *entry, u64 word)
 	file->armed++;
 	entry->tag = (u64)tw_word_generation(word) << 32 |
 		     TW_ENTRY_TAG(TW_ENTRY_ARMED) | tw_entry_index(entry);
+	entry->look = TWHEEL_CELL_NEVER;
 	entry->cookie = 0;
 	entry->period_ns = 0;
 	entry->slack_ns = 0;
@@ -60,20 +61,20 @@ static void submit_adopt(struct tw_file *file, struct tw_entry *entry, u64 word)
 /* The word of an armed entry is not pending any more. */
 static void submit_release(struct tw_file *file, struct tw_entry *entry)
 {
-	WRITE_ONCE(tw_look_cell(file, entry)->look, ~0ULL);
+	WRITE_ONCE(tw_look_cell(file, entry)->look, TWHEEL_CELL_NEVER);
 	tw_look_end(file, entry, TW_ENTRY_FREE);
 	file->cancelled++;
 }
 
-/* Does the program read the word again in time, with the look at @ticks? */
-static bool submit_look_suffices(const struct twheel_cell *cell, u64 ticks)
+/* Does the kernel read the word again in time, with the look at @ticks? */
+static bool submit_look_suffices(const struct twheel_cell *cell, u64 ticks, u64 now)
 {
 	u64 word;
 
 	/* Pairs with the program's, between writing the word and reading the look. */
 	smp_mb();
 	word = READ_ONCE(cell->word);
-	return !tw_word_pending(word) || tw_word_ticks(word) >= ticks;
+	return !tw_word_pending(word) || twheel_cell_ticks(word, now) >= ticks;
 }
 
 /*
@@ -85,21 +86,23 @@ static bool submit_follow_once(struct tw_file *file, struct tw_entry *entry, u64
 			       bool *due)
 {
 	struct twheel_cell *cell = tw_look_cell(file, entry);
-	u64 word = READ_ONCE(cell->word);
+	u64 now = tw_word_now(file->ring, now_ns);
+	u64 word = READ_ONCE(cell->word), ticks;
 
 	if (!tw_word_pending(word)) {
 		/* Without a look, whoever arms now will submit. */
 		if (!tw_look_armed(entry))
 			return true;
 		submit_release(file, entry);
-		return submit_look_suffices(cell, ~0ULL);
+		return submit_look_suffices(cell, TWHEEL_CELL_NEVER, now);
 	}
 	submit_adopt(file, entry, word);
-	if (due && tw_word_to_ns(file->ring, tw_word_ticks(word)) <= now_ns) {
-		*due = entry->period_ns && tw_look_park(file, entry);
+	ticks = tw_look_ticks(entry, word, now);
+	if (due && ticks <= now) {
+		*due = entry->period_ns && tw_look_park(file, entry, ticks);
 		if (*due)
 			return true;
-		if (!tw_look_fire(file, entry, word, now_ns))
+		if (!tw_look_fire(file, entry, word, ticks, now_ns))
 			return false;
 		*due = true;
 		if (!entry->period_ns)
@@ -107,9 +110,10 @@ static bool submit_follow_once(struct tw_file *file, struct tw_entry *entry, u64
 		word = READ_ONCE(cell->word);
 		if (!tw_look_known(entry, word))
 			return false;
+		ticks = twheel_cell_ticks(word, now);
 	}
-	tw_look_set(file, entry, tw_word_ticks(word));
-	return submit_look_suffices(cell, tw_word_ticks(word));
+	tw_look_set(file, entry, ticks);
+	return submit_look_suffices(cell, ticks, now);
 }
 
 /* Read the word of a cell, and do what it says. Was it due? */
@@ -139,7 +143,7 @@ static void submit_check(struct tw_file *file, struct tw_entry *entry)
  * the entry's from now on. Returns false if the word has changed meanwhile.
  */
 static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_entry *entry,
-					      u32 index, u64 word, u64 late_ns)
+					      u32 index, u64 word, u64 ticks, u64 late_ns)
 {
 	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
 	struct tw_ring *ring = file->ring;
@@ -147,7 +151,7 @@ static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_en
 	bool armed = tw_look_armed(entry);
 
 	/* Before the word, as in tw_look_fire_once(). */
-	WRITE_ONCE(cell->look, ~0ULL);
+	WRITE_ONCE(cell->look, TWHEEL_CELL_NEVER);
 	if (unlikely(!try_cmpxchg(&cell->word, &word, word ^ flip)))
 		return false;
 	if (unlikely(armed)) {
@@ -157,6 +161,7 @@ static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_en
 	file->armed += !armed || !tw_look_known(entry, word);
 	entry->tag = (u64)tw_word_generation(word) << 32 |
 		     TW_ENTRY_TAG(TW_ENTRY_FIRED) | index;
+	entry->look = ticks;
 	entry->cookie = 0;
 	entry->period_ns = 0;
 	entry->slack_ns = 0;
@@ -179,26 +184,28 @@ u64 tw_submit_fire(struct tw_file *file, u32 first, u64 bits, u64 now_ns, u64 du
 	/* They are in one chunk. */
 	struct tw_entry *entries = tw_entries_at(&file->entries, first);
 	const struct twheel_cell *cells = &file->ring->cells[first];
-	u64 todo, left = 0, ticks = ~0ULL, ns = 0;
+	u64 now = tw_word_now(file->ring, now_ns);
+	u64 todo, left = 0, last = TWHEEL_CELL_NEVER, ns = 0;
 
 	BUILD_BUG_ON(TW_CHUNK_ENTRIES % BITS_PER_LONG_LONG);
 	for (todo = bits; todo; todo &= todo - 1) {
 		unsigned int bit = __ffs64(todo);
 		struct tw_entry *entry = &entries[bit];
 		u64 word = READ_ONCE(cells[bit].word);
+		u64 ticks = twheel_cell_ticks(word, now);
 
-		if (!tw_word_pending(word) || tw_word_ticks(word) > due ||
+		if (!tw_word_pending(word) || ticks > due ||
 		    twheel_pending(&entry->timer) ||
 		    (tw_look_armed(entry) && entry->period_ns)) {
 			left |= BIT_ULL(bit);
 			continue;
 		}
 		/* Many are of one tick. */
-		if (tw_word_ticks(word) != ticks) {
-			ticks = tw_word_ticks(word);
+		if (ticks != last) {
+			last = ticks;
 			ns = tw_word_to_ns(file->ring, ticks);
 		}
-		if (unlikely(!submit_fire_found(file, entry, first + bit, word,
+		if (unlikely(!submit_fire_found(file, entry, first + bit, word, ticks,
 						now_ns - ns)))
 			left |= BIT_ULL(bit);
 	}
@@ -214,14 +221,14 @@ u64 tw_submit_visit(struct tw_file *file, u32 cell, u64 now_ns)
 {
 	struct tw_entry *entry = tw_entries_at(&file->entries, cell);
 	u64 word = READ_ONCE(tw_look_cell(file, entry)->word);
-	u64 ns = tw_word_to_ns(file->ring, tw_word_pending(word) ? tw_word_ticks(word) :
-								   TWHEEL_CELL_NEVER);
+	u64 now = tw_word_now(file->ring, now_ns);
+	u64 ticks = tw_word_pending(word) ? tw_look_ticks(entry, word, now) :
+					    TWHEEL_CELL_NEVER;
 
 	/* Unless the look is in time. */
-	if (!twheel_pending(&entry->timer) || entry->deadline_ns > ns)
+	if (!twheel_pending(&entry->timer) || entry->look > ticks)
 		submit_follow(file, entry, now_ns, false);
-	return tw_word_pending(word) && ns > now_ns ? tw_word_ticks(word) :
-						      TW_SWEEP_NEVER;
+	return ticks > now ? ticks : TW_SWEEP_NEVER;
 }
 
 /* The program has named a timer that is not known: there may be one. */
@@ -293,7 +300,7 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 	entry->cookie = op->cookie;
 	entry->period_ns = period;
 	op->id |= (u64)tw_word_generation(word) << 32;
-	op->deadline_ns = tw_timens_out(tw_word_to_ns(file->ring, ticks), run->offset);
+	op->deadline_ns = tw_cell_shown(run, ticks);
 	submit_check(file, entry);
 	return 0;
 }
@@ -309,8 +316,7 @@ static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 
 	for (i = 0; i < TW_WORD_TRIES && tw_look_known(entry, word); i++) {
 		if (!try_cmpxchg(&cell->word, &word,
-				 tw_word_change(word, TWHEEL_CELL_CANCELLED,
-						tw_word_ticks(word))))
+				 tw_word_change(word, TWHEEL_CELL_CANCELLED, 0)))
 			continue;
 		ret = 0;
 		break;
@@ -329,10 +335,9 @@ static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twheel_op *op)
 {
 	struct twheel_cell *cell = tw_look_cell(run->file, entry);
-	struct tw_ring *ring = run->file->ring;
 	bool again = op->flags & TWHEEL_OR_MODIFY;
 	u64 word = READ_ONCE(cell->word);
-	u64 ticks, period;
+	u64 ticks, period, before;
 	unsigned int i;
 	int ret;
 
@@ -350,8 +355,9 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 			submit_check(run->file, entry);
 			return -ENOENT;
 		}
-		if (op->flags & TWHEEL_LATER && ticks <= tw_word_ticks(word)) {
-			op->deadline_ns = tw_cell_shown(run, word);
+		before = tw_cell_ticks(run, entry, word);
+		if (op->flags & TWHEEL_LATER && ticks <= before) {
+			op->deadline_ns = tw_cell_shown(run, before);
 			return 1;
 		}
 		if (try_cmpxchg(&cell->word, &word,
@@ -363,7 +369,7 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 		entry->period_ns = period;
 	op->deadline_ns = tw_cell_shown(run, ticks);
 	/* The callback finds a later deadline, when the old one comes. */
-	if (tw_word_to_ns(ring, ticks) < entry->deadline_ns)
+	if (ticks < entry->look)
 		submit_check(run->file, entry);
 	return again;
 }
@@ -372,7 +378,7 @@ static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadlin
 {
 	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
 
-	*deadline = tw_cell_shown(run, word);
+	*deadline = tw_cell_shown(run, tw_cell_ticks(run, entry, word));
 	if (!submit_has_timer(run->file, entry))
 		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
 	return tw_look_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
@@ -381,17 +387,18 @@ static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadlin
 static int submit_kick(struct tw_run *run, struct tw_entry *entry)
 {
 	struct tw_file *file = run->file;
-	u64 now = twheel_now(file->wheel);
-	u64 word;
+	u64 now_ns = twheel_now(file->wheel);
+	u64 now = tw_word_now(file->ring, now_ns);
+	u64 word, ticks;
 
 	if (!submit_has_timer(file, entry))
 		return -ENOENT;
-	submit_follow(file, entry, now, false);
+	submit_follow(file, entry, now_ns, false);
 	word = READ_ONCE(tw_look_cell(file, entry)->word);
+	ticks = tw_look_ticks(entry, word, now);
 	/* Of those that it arms for the past, each needs a kick of its own anyway. */
-	if (tw_look_known(entry, word) &&
-	    tw_word_ticks(word) > tw_word_now(file->ring, now))
-		tw_sweep_kick(file, tw_word_ticks(word));
+	if (tw_look_known(entry, word) && ticks > now)
+		tw_sweep_kick(file, ticks);
 	return 0;
 }
 

@@ -19,8 +19,8 @@
 
 #include "handle.h"
 
-/* The lower part of &cell_table.free: at most 2^24 cells. */
-#define FREE_MASK	((1ULL << 25) - 1)
+/* The lower part of &cell_table.free, as of a link: at most 2^24 cells. */
+#define FREE_MASK	((uint64_t)TWHEEL_VIEW_OWNER)
 
 /* How many cells an arm tries, if their words are not as they were left. */
 #define ARM_TRIES	8
@@ -46,11 +46,53 @@ uint64_t cells_ticks_to_ns(const struct twheel *wheel, uint64_t ticks)
 	uint64_t ns;
 
 	if (ticks == TWHEEL_CELL_NEVER ||
-	    __builtin_mul_overflow(ticks, wheel->view.tick_ns, &ns) ||
-	    __builtin_add_overflow(ns, wheel->cells.origin_ns, &ns) ||
-	    ns > TWHEEL_DELAY_NEVER)
+	    __builtin_mul_overflow(ticks, wheel->view.tick_ns, &ns))
 		return TWHEEL_DELAY_NEVER;
-	return ns;
+	ns += wheel->cells.origin_ns;
+	return ns < TWHEEL_DELAY_NEVER ? ns : TWHEEL_DELAY_NEVER;
+}
+
+uint64_t cells_ticks_now(const struct twheel *wheel)
+{
+	return (twheel_now(wheel) - wheel->cells.origin_ns) / wheel->view.tick_ns;
+}
+
+/* The span begins an eighth of it ago, but not before the clock or the ticks did. */
+static void view_move(struct twheel *wheel)
+{
+	struct twheel_view_1 *view = &wheel->view;
+	uint64_t now = twheel_now(wheel), before = view->span_ns / 8;
+
+	if (before > now)
+		before = now;
+	if (before > now - view->base_ns)
+		before = now - view->base_ns;
+	__atomic_store_n(&view->from_ns, now - before, __ATOMIC_RELAXED);
+	__atomic_store_n(&view->limit_ns, now - before - view->base_ns + view->span_ns,
+			 __ATOMIC_RELAXED);
+}
+
+/* Can a deadline be written as it is, before the span is moved? */
+static inline bool view_spans(const struct twheel_view_1 *view, uint64_t deadline_ns)
+{
+	return deadline_ns - __atomic_load_n(&view->from_ns, __ATOMIC_RELAXED) <
+	       view->span_ns;
+}
+
+/* Can it be written at all? Others are for the kernel, which refuses them or knows better. */
+static bool view_covers(struct twheel *wheel, uint64_t deadline_ns)
+{
+	if (!wheel->view.bytes)
+		return false;
+	if (!view_spans(&wheel->view, deadline_ns))
+		view_move(wheel);
+	return view_spans(&wheel->view, deadline_ns);
+}
+
+/* A deadline that can be written, in ticks. */
+static inline uint64_t view_ticks(const struct twheel_view_1 *view, uint64_t deadline_ns)
+{
+	return (deadline_ns - view->base_ns) / view->tick_ns;
 }
 
 /* Fill in what the inlines of the header read. */
@@ -62,11 +104,11 @@ static void view_init(struct twheel *wheel, const struct twheel_map *map)
 	view->bytes = map->cells * sizeof(struct twheel_cell);
 	view->tick_ns = map->tick_ns;
 	view->base_ns = map->origin_ns - (map->tick_ns - 1);
-	/* Deadlines up to this one are before never in ticks, and fit into a record. */
-	if (__builtin_mul_overflow(TWHEEL_CELL_NEVER - 1, map->tick_ns,
-				   &view->limit_ns) ||
-	    view->limit_ns > RECORD_DEADLINE - view->base_ns)
-		view->limit_ns = RECORD_DEADLINE - view->base_ns;
+	/* All deadlines of a span fit into a record, too. */
+	if (__builtin_mul_overflow(TWHEEL_CELL_REACH, map->tick_ns, &view->span_ns) ||
+	    view->span_ns > RECORD_DEADLINE / 2)
+		view->span_ns = RECORD_DEADLINE / 2;
+	view_move(wheel);
 }
 
 /* Is a part of the mapping, of so many elements, within it? */
@@ -98,7 +140,12 @@ static int cells_alloc(struct cell_table *cells, uint32_t count)
 	cells->records = calloc(count, sizeof(*cells->records));
 	cells->periods = calloc(count, sizeof(*cells->periods));
 	cells->links = calloc(count, sizeof(*cells->links));
-	return cells->records && cells->periods && cells->links ? 0 : -ENOMEM;
+	if (!cells->records || !cells->periods || !cells->links)
+		return -ENOMEM;
+	while (count--)
+		cells->links[count] = (uint64_t)count * sizeof(struct twheel_cell)
+				      << TWHEEL_VIEW_OFFSET_SHIFT;
+	return 0;
 }
 
 static void cells_free(struct cell_table *cells)
@@ -158,7 +205,7 @@ void cells_put_chain(struct twheel *wheel, uint32_t first, uint32_t last)
 	uint32_t head = __atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED);
 
 	do {
-		__atomic_store_n(&wheel->cells.links[last], head, __ATOMIC_RELAXED);
+		cells_link_set(&wheel->cells, last, head);
 	} while (!__atomic_compare_exchange_n(&wheel->view.cancelled, &head, first,
 					      false, __ATOMIC_RELEASE,
 					      __ATOMIC_RELAXED));
@@ -172,7 +219,7 @@ void cells_put(struct twheel *wheel, uint32_t cell)
 /* The cell that comes after another on a list, both plus one; 0: none does. */
 static inline uint32_t cell_link(const struct cell_table *cells, uint32_t first)
 {
-	return __atomic_load_n(&cells->links[first - 1], __ATOMIC_RELAXED);
+	return cells_link(cells, first - 1) & FREE_MASK;
 }
 
 /*
@@ -199,15 +246,15 @@ static __attribute__((noinline)) void cells_free_chain(struct cell_table *cells,
 		next = cell_link(cells, last);
 	} while (next);
 	do {
-		__atomic_store_n(&cells->links[last - 1], head & FREE_MASK,
-				 __ATOMIC_RELAXED);
+		cells_link_set(cells, last - 1, head & FREE_MASK);
 	} while (!__atomic_compare_exchange_n(&cells->free, &head,
 					      (head & ~FREE_MASK) | first, false,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 }
 
-/* Take the first free cell of the list, plus one; 0: there is none. */
-static inline __attribute__((always_inline)) uint32_t cell_take_free(struct cell_table *cells)
+/* Take the first free cell of the list, plus one, and its link; 0: there is none. */
+static inline __attribute__((always_inline)) uint32_t
+cell_take_free(struct cell_table *cells, uint64_t *link)
 {
 	uint64_t head = __atomic_load_n(&cells->free, __ATOMIC_ACQUIRE), next;
 	uint32_t first;
@@ -216,9 +263,9 @@ static inline __attribute__((always_inline)) uint32_t cell_take_free(struct cell
 		first = head & FREE_MASK;
 		if (!first)
 			return 0;
-		next = __atomic_load_n(&cells->links[first - 1], __ATOMIC_RELAXED);
+		*link = cells_link(cells, first - 1);
 		/* Counted: it may be taken and put back between these two. */
-		next += head - first + FREE_MASK + 1;
+		next = (*link & FREE_MASK) + head - first + FREE_MASK + 1;
 	} while (!__atomic_compare_exchange_n(&cells->free, &head, next, false,
 					      __ATOMIC_ACQUIRE, __ATOMIC_ACQUIRE));
 	return first;
@@ -252,12 +299,13 @@ static inline __attribute__((always_inline)) uint32_t cell_take_cancelled(struct
 static int cell_get(struct twheel *wheel, uint32_t first)
 {
 	struct cell_table *cells = &wheel->cells;
+	uint64_t link;
 	uint32_t next;
 
 	if (!first)
 		first = cell_take_cancelled(wheel);
 	if (!first) {
-		first = cell_take_free(cells);
+		first = cell_take_free(cells, &link);
 		return (int)(first ? first : cell_take_fresh(cells)) - 1;
 	}
 	next = cell_link(cells, first);
@@ -312,14 +360,33 @@ static void bit_set(struct cell_event *words, uint32_t bit)
 		__atomic_fetch_or(&word->word, 1ULL << bit % 64, __ATOMIC_SEQ_CST);
 }
 
+/* Does a word say that the timer of an identifier is pending? */
+static bool word_is_pending(uint64_t word, uint64_t id)
+{
+	return !((word ^ id) & (TWHEEL_VIEW_OWNER - 1));
+}
+
 /*
  * The kernel comes later than a deadline. If the timer is gone meanwhile, nothing happens.
  * Returns 0, so that it can be the last thing that its callers do.
+ *
+ * A word that is long past would mean the future. No other way than this leads to such a
+ * deadline.
  */
-static __attribute__((noinline)) int cell_kick(struct twheel *wheel, uint64_t id)
+static __attribute__((noinline)) int
+cell_kick(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
 	struct twheel_op op = { .id = cells_id_in(id) };
+	uint64_t now = cells_ticks_now(wheel), word;
 
+	if (ticks < now && now - ticks > TWHEEL_CELL_PAST / 2) {
+		word = cell_load(wheel, cell);
+		if (word_is_pending(word, id) &&
+		    word >> TWHEEL_CELL_TICKS_SHIFT == (ticks & TWHEEL_CELL_TICKS))
+			cell_exchange(wheel, cell, &word,
+				      twheel_cell_word(cells_generation(word),
+						       TWHEEL_CELL_PENDING, now));
+	}
 	ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
 	return 0;
 }
@@ -328,7 +395,7 @@ static __attribute__((noinline)) int cell_kick(struct twheel *wheel, uint64_t id
  * The kernel may come too late to a cell. First the bit of the cell, then that of the summary,
  * then the look at when the kernel comes: see <linux/twheel.h>.
  */
-static inline __attribute__((always_inline)) int
+static __attribute__((noinline)) int
 cell_submit(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
 	struct cell_table *cells = &wheel->cells;
@@ -337,7 +404,7 @@ cell_submit(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 	bit_set(cells->summary, cell / 64);
 	if (__builtin_expect(__atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks,
 			     0))
-		return cell_kick(wheel, id);
+		return cell_kick(wheel, id, cell, ticks);
 	return 0;
 }
 
@@ -350,29 +417,40 @@ cell_tell(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 	return 0;
 }
 
-/* The upper part, with the state, of the word of the timer that comes after this word's. */
+/* The lower part of the word of the timer that comes after this word's. */
 static inline uint64_t cell_next(uint64_t word)
 {
-	uint64_t next = ((word >> TWHEEL_CELL_STATE_SHIFT | 3) + 1 + TWHEEL_CELL_PENDING)
-			<< TWHEEL_CELL_STATE_SHIFT;
+	const uint32_t none = (1U << TWHEEL_CELL_GENERATION_SHIFT) - 1;
 
-	/* It wraps to 0, which is left out. */
-	return next >> TWHEEL_CELL_GENERATION_SHIFT ? next :
-	       next + (1ULL << TWHEEL_CELL_GENERATION_SHIFT);
+	return ((word | none) + 1 + (TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT)) &
+	       TWHEEL_VIEW_OWNER;
 }
 
-/* Write the word of a cell that has no timer. False if somebody else has written one. */
-static inline __attribute__((always_inline)) bool
-cell_begin(struct twheel *wheel, uint32_t cell, uint64_t ticks, uint64_t *id)
+/* Does a word say that its cell has a timer, whosever it is? */
+static inline bool word_has_timer(uint64_t word)
+{
+	return (word & 3 << TWHEEL_CELL_STATE_SHIFT) ==
+	       TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT;
+}
+
+/*
+ * Write the word of a cell that has no timer. False if somebody else has written one.
+ * @link: the cell's
+ */
+static bool
+cell_begin(struct twheel *wheel, uint32_t cell, uint64_t link, uint64_t ticks, uint64_t *id)
 {
 	uint64_t word = __atomic_load_n(cell_word(wheel, cell), __ATOMIC_RELAXED);
-	uint64_t next = cell_next(word) + ticks;
+	uint64_t next = cell_next(word);
 
-	if (__builtin_expect(cells_state(word) == TWHEEL_CELL_PENDING ||
-			     !cell_exchange(wheel, cell, &word, next), 0))
-		return false;
-	*id = next - ticks + (uint64_t)cell * sizeof(struct twheel_cell);
-	return true;
+	/* Generations wrap to 0, which is left out. */
+	if (!(next >> TWHEEL_CELL_GENERATION_SHIFT)) {
+		next += 1ULL << TWHEEL_CELL_GENERATION_SHIFT;
+		link = cells_epoch_begin(&wheel->cells, cell);
+	}
+	*id = (link & ~(uint64_t)TWHEEL_VIEW_OWNER) + next;
+	return !word_has_timer(word) &&
+	       cell_exchange(wheel, cell, &word, next + (ticks << TWHEEL_CELL_TICKS_SHIFT));
 }
 
 /* What the kernel does not keep of a timer that is about to be armed. */
@@ -391,8 +469,9 @@ static inline void record_begin(struct twheel *wheel, uint32_t cell, uint64_t de
  */
 static __attribute__((noinline)) int
 cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id,
-		 uint64_t ticks, uint32_t first)
+		 uint32_t first)
 {
+	uint64_t ticks = view_ticks(&wheel->view, deadline_ns);
 	int cell, tries;
 
 	for (tries = 0; tries < ARM_TRIES; tries++) {
@@ -401,7 +480,7 @@ cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 			break;
 		record_wait(wheel);
 		record_begin(wheel, cell, deadline_ns, cookie);
-		if (cell_begin(wheel, cell, ticks, id))
+		if (cell_begin(wheel, cell, cells_link(&wheel->cells, cell), ticks, id))
 			return cell_tell(wheel, *id, cell, ticks);
 		/* Somebody else has written there. The cell is forgotten. */
 		first = 0;
@@ -409,33 +488,71 @@ cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 	return -ENOSPC;
 }
 
-/* Nothing here is called before the cell is armed: no register has to be saved. */
+/* cells_arm_at() of a deadline that is beyond the span. */
+static __attribute__((noinline)) int
+cells_arm_beyond(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
+{
+	if (!view_covers(wheel, deadline_ns))
+		return timer_arm_call(wheel, deadline_ns, cookie, id);
+	return cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
+}
+
+/*
+ * The rest of cells_arm_at(), with a cell. In a function of its own, no register has to be
+ * saved.
+ * @link: the cell's
+ */
+static __attribute__((noinline)) int
+cells_arm_taken(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id,
+		uint64_t cell, uint64_t link)
+{
+	struct twheel_cell *mine = &wheel->cells.cells[cell];
+	cell_atomic *word = (cell_atomic *)&mine->word;
+	uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED), next = cell_next(old), ticks;
+
+	if (__builtin_expect(word_has_timer(old) || !(next >> TWHEEL_CELL_GENERATION_SHIFT) ||
+			     record_changing(wheel), 0)) {
+		/* It leads nowhere: others on its list are others' by now. */
+		cells_link_set(&wheel->cells, cell, 0);
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, cell + 1);
+	}
+	record_begin(wheel, cell, deadline_ns, cookie);
+	ticks = view_ticks(&wheel->view, deadline_ns);
+	*id = (link & ~FREE_MASK) + next;
+	next += ticks << TWHEEL_CELL_TICKS_SHIFT;
+	if (__builtin_expect(!__atomic_compare_exchange_n(word, &old, next, false,
+							  __ATOMIC_SEQ_CST,
+							  __ATOMIC_SEQ_CST), 0))
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
+	if (__builtin_expect(__atomic_load_n(&mine->look, __ATOMIC_SEQ_CST) > ticks, 0))
+		return cell_submit(wheel, *id, cell, ticks);
+	return 0;
+}
+
 int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
 {
 	const struct twheel_view_1 *view = &wheel->view;
-	uint64_t ahead_ns = deadline_ns - view->base_ns, ticks;
 	uint32_t first;
+	uint64_t link;
 
-	/* A deadline before the base wraps. In a forked child, and without a mapping, all is 0. */
-	if (__builtin_expect(ahead_ns >= view->limit_ns, 0))
-		return timer_arm_call(wheel, deadline_ns, cookie, id);
-	ticks = ahead_ns / view->tick_ns;
+	/*
+	 * In a forked child, and without a mapping, all is 0. One that has long passed is
+	 * found in cell_kick().
+	 */
+	if (__builtin_expect(deadline_ns - view->base_ns >=
+			     __atomic_load_n(&view->limit_ns, __ATOMIC_RELAXED), 0))
+		return cells_arm_beyond(wheel, deadline_ns, cookie, id);
 	first = cell_take_cancelled(wheel);
-	if (!first)
-		first = cell_take_free(&wheel->cells);
-	else if (cell_link(&wheel->cells, first))
-		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, first);
-	if (__builtin_expect(!first, 0))
-		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, 0);
-	if (record_changing(wheel)) {
-		/* It leads nowhere: others on its list are others' by now. */
-		__atomic_store_n(&wheel->cells.links[first - 1], 0, __ATOMIC_RELAXED);
-		return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, first);
+	if (!first) {
+		first = cell_take_free(&wheel->cells, &link);
+	} else {
+		link = cells_link(&wheel->cells, first - 1);
+		if (link & FREE_MASK)
+			return cells_arm_slowly(wheel, deadline_ns, cookie, id, first);
 	}
-	record_begin(wheel, first - 1, deadline_ns, cookie);
-	if (cell_begin(wheel, first - 1, ticks, id))
-		return cell_tell(wheel, *id, first - 1, ticks);
-	return cells_arm_slowly(wheel, deadline_ns, cookie, id, ticks, 0);
+	if (__builtin_expect(!first, 0))
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
+	return cells_arm_taken(wheel, deadline_ns, cookie, id, first - 1, link);
 }
 
 /* The time that an operation means; beyond all limits if it is none. */
@@ -462,6 +579,7 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 {
 	bool fixed = op->flags & TWHEEL_FIXED_DELAY;
 	struct twheel_op copy = *op;
+	uint32_t before;
 	int cell, ret;
 
 	cell = cell_get(wheel, 0);
@@ -485,12 +603,15 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 	}
 	copy.id = cell;
 	copy.slack_ns = 0;
+	before = cells_generation(cell_load(wheel, cell));
 	ret = op_run(wheel, TWHEEL_OP_ARM, &copy);
 	if (ret < 0) {
 		cells_put(wheel, cell);
 		return ret;
 	}
-	if (op->period_ns && copy.deadline_ns > wheel->cells.origin_ns) {
+	if (copy.id >> 32 < before)
+		cells_epoch_begin(&wheel->cells, cell);
+	if (op->period_ns && copy.deadline_ns < TWHEEL_DELAY_NEVER) {
 		pthread_mutex_lock(&wheel->lock);
 		/* An event that came before knows better. */
 		if (record_lock(wheel, copy.id) && !wheel->cells.periods[cell].expected)
@@ -500,7 +621,7 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 		record_unlock(wheel);
 		pthread_mutex_unlock(&wheel->lock);
 	}
-	op->id = cells_id_out(copy.id);
+	op->id = cells_id_out(&wheel->cells, copy.id);
 	/* The deadline that the kernel reports is rounded up. */
 	if (!(op->flags & TWHEEL_ABS && op->deadline_ns))
 		op->deadline_ns = copy.deadline_ns;
@@ -521,7 +642,7 @@ int cells_arm(struct twheel *wheel, struct twheel_op *op)
 	if (!op_plain(&copy, TWHEEL_ABS))
 		return cells_arm_call(wheel, op);
 	when = op_time(wheel, op);
-	if (when - wheel->view.base_ns >= wheel->view.limit_ns)
+	if (!view_covers(wheel, when))
 		return cells_arm_call(wheel, op);
 	ret = cells_arm_at(wheel, when, op->cookie, &id);
 	if (ret)
@@ -534,10 +655,11 @@ int cells_arm(struct twheel *wheel, struct twheel_op *op)
 /* The cell of an identifier, or -1. */
 static int cell_of(const struct twheel *wheel, uint64_t id)
 {
-	uint32_t offset = (uint32_t)id;
+	uint64_t offset = id >> TWHEEL_VIEW_OFFSET_SHIFT;
+	uint32_t cell = cells_index(id);
 
-	return offset < wheel->view.bytes && !(offset % sizeof(struct twheel_cell)) ?
-	       (int)(offset / sizeof(struct twheel_cell)) : -1;
+	return offset < wheel->view.bytes && !(offset % sizeof(struct twheel_cell)) &&
+	       !((id ^ cells_link(&wheel->cells, cell)) & EPOCH_MASK) ? (int)cell : -1;
 }
 
 static bool cell_is_periodic(const struct twheel *wheel, uint32_t cell)
@@ -546,46 +668,49 @@ static bool cell_is_periodic(const struct twheel *wheel, uint32_t cell)
 			       __ATOMIC_RELAXED) & RECORD_PERIODIC;
 }
 
-/* Does a word say that the timer of an identifier, whose upper part this is, is pending? */
-static bool word_is_pending(uint64_t word, uint64_t id)
+/* The deadline of a word, in ticks, beside one that can be written. */
+static uint64_t word_ticks_near(uint64_t word, uint64_t ticks)
 {
-	return !((word ^ id) >> TWHEEL_CELL_STATE_SHIFT);
+	if (word & 1)
+		return TWHEEL_CELL_NEVER;
+	return ticks + ((int64_t)(word - (ticks << TWHEEL_CELL_TICKS_SHIFT)) >>
+			TWHEEL_CELL_TICKS_SHIFT);
 }
 
-static int cells_modify(struct twheel *wheel, struct twheel_op *op)
+static int cells_modify(struct twheel *wheel, int cell, struct twheel_op *op)
 {
-	int cell = cell_of(wheel, op->id);
-	uint64_t ahead_ns, ticks, word;
+	uint64_t when, ticks, word, before;
 
-	if (cell < 0 || !op_plain(op, TWHEEL_ABS | TWHEEL_LATER) || op->cookie)
+	if (!op_plain(op, TWHEEL_ABS | TWHEEL_LATER) || op->cookie)
 		return CELLS_NEED_CALL;
-	ahead_ns = op_time(wheel, op) - wheel->view.base_ns;
-	if (ahead_ns > wheel->view.limit_ns)
+	when = op_time(wheel, op);
+	if (!view_covers(wheel, when))
 		return CELLS_NEED_CALL;
-	ticks = ahead_ns / wheel->view.tick_ns;
+	ticks = view_ticks(&wheel->view, when);
 	word = cell_load(wheel, cell);
 	do {
 		/* A period may go back to a deadline before: the kernel's matter. */
 		if (!word_is_pending(word, op->id) || cell_is_periodic(wheel, cell))
 			return CELLS_NEED_CALL;
-		if (op->flags & TWHEEL_LATER && ticks <= (word & TWHEEL_CELL_NEVER)) {
-			op->deadline_ns = cells_ticks_to_ns(wheel,
-							    word & TWHEEL_CELL_NEVER);
+		before = word_ticks_near(word, ticks);
+		if (op->flags & TWHEEL_LATER && ticks <= before) {
+			op->deadline_ns = cells_ticks_to_ns(wheel, before);
 			return 1;
 		}
-	} while (!cell_exchange(wheel, cell, &word, (word & ~TWHEEL_CELL_NEVER) | ticks));
-	if (ticks < (word & TWHEEL_CELL_NEVER))
+	} while (!cell_exchange(wheel, cell, &word,
+				twheel_cell_word(cells_generation(word),
+						 TWHEEL_CELL_PENDING, ticks)));
+	if (ticks < before)
 		cell_tell(wheel, op->id, cell, ticks);
 	op->deadline_ns = cells_ticks_to_ns(wheel, ticks);
 	return 0;
 }
 
-static int cells_cancel(struct twheel *wheel, const struct twheel_op *op)
+static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *op)
 {
-	int cell = cell_of(wheel, op->id);
 	uint64_t word;
 
-	if (cell < 0 || !op_plain(op, 0) || op->cookie || op->deadline_ns)
+	if (!op_plain(op, 0) || op->cookie || op->deadline_ns)
 		return CELLS_NEED_CALL;
 	word = cell_load(wheel, cell);
 	do {
@@ -593,8 +718,7 @@ static int cells_cancel(struct twheel *wheel, const struct twheel_op *op)
 			return CELLS_NEED_CALL;
 	} while (!cell_exchange(wheel, cell, &word,
 				twheel_cell_word(cells_generation(word),
-						 TWHEEL_CELL_CANCELLED,
-						 word & TWHEEL_CELL_NEVER)));
+						 TWHEEL_CELL_CANCELLED, 0)));
 	cells_put(wheel, cell);
 	return 0;
 }
@@ -608,13 +732,12 @@ static bool cell_has_event(const struct twheel *wheel, uint32_t cell, uint64_t w
 	       event >> 32 == cells_generation(word);
 }
 
-static int cells_query(struct twheel *wheel, struct twheel_op *op)
+static int cells_query(struct twheel *wheel, int cell, struct twheel_op *op)
 {
-	int cell = cell_of(wheel, op->id);
 	uint64_t word, cookie;
 	bool fired;
 
-	if (cell < 0 || !op_plain(op, 0) || op->cookie || op->deadline_ns)
+	if (!op_plain(op, 0) || op->cookie || op->deadline_ns)
 		return CELLS_NEED_CALL;
 	word = cell_load(wheel, cell);
 	cookie = __atomic_load_n(&wheel->cells.records[cell].cookie, __ATOMIC_ACQUIRE);
@@ -624,20 +747,25 @@ static int cells_query(struct twheel *wheel, struct twheel_op *op)
 	    !(fired || word_is_pending(word, op->id)) || cell_load(wheel, cell) != word)
 		return CELLS_NEED_CALL;
 	op->cookie = cookie;
-	op->deadline_ns = cells_ticks_to_ns(wheel, word & TWHEEL_CELL_NEVER);
+	op->deadline_ns = cells_ticks_to_ns(wheel, twheel_cell_ticks(word,
+							cells_ticks_now(wheel)));
 	op->state = fired ? TWHEEL_STATE_FIRED : TWHEEL_STATE_PENDING;
 	return 0;
 }
 
 int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
+	int cell = cell_of(wheel, op->id);
+
+	if (cell < 0)
+		return -ENOENT;
 	switch (code) {
 	case TWHEEL_OP_CANCEL:
-		return cells_cancel(wheel, op);
+		return cells_cancel(wheel, cell, op);
 	case TWHEEL_OP_MODIFY:
-		return cells_modify(wheel, op);
+		return cells_modify(wheel, cell, op);
 	case TWHEEL_OP_QUERY:
-		return cells_query(wheel, op);
+		return cells_query(wheel, cell, op);
 	default:
 		return CELLS_NEED_CALL;
 	}

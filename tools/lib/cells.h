@@ -74,7 +74,7 @@ struct cell_event {
  * @tail: how many entries have been taken; written to the mapping, and not read there
  * @leaves: a bit for each cell: it is submitted
  * @summary: a bit for each word of the leaves
- * @links: for each cell on a list of free ones, the next, plus one; 0: it is the last
+ * @links: for each cell, see &struct twheel_view_1; also for lists of free ones
  * @records: what the library knows of each cell
  * @periods: more, of those with periodic timers
  * @free: free cells, beside those that &twheel_view_1.cancelled leads to: the first one,
@@ -95,7 +95,7 @@ struct cell_table {
 	uint32_t tail;
 	struct cell_event *leaves;
 	struct cell_event *summary;
-	uint32_t *links;
+	uint64_t *links;
 	struct cell_record *records;
 	struct cell_period *periods;
 	cell_atomic free;
@@ -104,23 +104,60 @@ struct cell_table {
 	bool fixed;
 };
 
-/* An identifier in the form that the inlines need, from its parts. */
-static inline uint64_t cells_id(uint32_t generation, uint32_t cell)
+/*
+ * The epoch of a cell, in an identifier: between what is the word's and the offset. With it,
+ * a cell is armed 2^33 times before an identifier comes again.
+ */
+#define EPOCH_ONE	(1ULL << TWHEEL_CELL_TICKS_SHIFT)
+#define EPOCH_MASK	((1ULL << TWHEEL_VIEW_OFFSET_SHIFT) - EPOCH_ONE)
+
+/* What all identifiers of a cell have now, and what is on the list. */
+static inline uint64_t cells_link(const struct cell_table *cells, uint32_t cell)
 {
-	return twheel_cell_word(generation, TWHEEL_CELL_PENDING,
-				cell * sizeof(struct twheel_cell));
+	return __atomic_load_n(&cells->links[cell], __ATOMIC_RELAXED);
+}
+
+/* The cell that comes after this one on a list, plus one. */
+static inline void cells_link_set(struct cell_table *cells, uint32_t cell, uint32_t next)
+{
+	__atomic_store_n(&cells->links[cell],
+			 (cells_link(cells, cell) & ~(uint64_t)TWHEEL_VIEW_OWNER) | next,
+			 __ATOMIC_RELAXED);
+}
+
+/* The generations of a cell, which nobody else has, begin again. Returns its link. */
+static inline uint64_t cells_epoch_begin(struct cell_table *cells, uint32_t cell)
+{
+	uint64_t link = cells_link(cells, cell);
+
+	link = (link & ~EPOCH_MASK) | ((link + EPOCH_ONE) & EPOCH_MASK);
+	__atomic_store_n(&cells->links[cell], link, __ATOMIC_RELAXED);
+	return link;
+}
+
+/* An identifier in the form that the inlines need, from its parts. */
+static inline uint64_t cells_id(const struct cell_table *cells, uint32_t generation,
+				uint32_t cell)
+{
+	return twheel_cell_word(generation, TWHEEL_CELL_PENDING, 0) |
+	       (cells_link(cells, cell) & ~(uint64_t)TWHEEL_VIEW_OWNER);
+}
+
+/* The cell of an identifier that is known to be one. */
+static inline uint32_t cells_index(uint64_t id)
+{
+	return (id >> TWHEEL_VIEW_OFFSET_SHIFT) / sizeof(struct twheel_cell);
 }
 
 /* The kernel's identifier as the program sees it, and the way back. */
-static inline uint64_t cells_id_out(uint64_t id)
+static inline uint64_t cells_id_out(const struct cell_table *cells, uint64_t id)
 {
-	return cells_id(id >> 32, id);
+	return cells_id(cells, id >> 32, id);
 }
 
 static inline uint64_t cells_id_in(uint64_t id)
 {
-	return id >> TWHEEL_CELL_GENERATION_SHIFT << 32 |
-	       (uint32_t)id / sizeof(struct twheel_cell);
+	return (uint64_t)twheel_cell_generation(id) << 32 | cells_index(id);
 }
 
 /* Map the wheel's cells. 0 or -errno. */
@@ -129,12 +166,12 @@ void cells_unmap(struct twheel *wheel);
 
 static inline uint32_t cells_state(uint64_t word)
 {
-	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
+	return twheel_cell_state(word);
 }
 
 static inline uint32_t cells_generation(uint64_t word)
 {
-	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+	return twheel_cell_generation(word);
 }
 
 /* What only a call can do. No program sees it. */
@@ -146,7 +183,10 @@ int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 /* Arm a timer with all options, by a call if it has to be. */
 int cells_arm(struct twheel *wheel, struct twheel_op *op);
 
-/* Another operation, as far as it can be done in the mapping; else CELLS_NEED_CALL. */
+/*
+ * Another operation, as far as it can be done in the mapping; else CELLS_NEED_CALL. -ENOENT
+ * if the identifier is of no cell, or of an epoch before.
+ */
 int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 
 /* A cell has no timer any more, nor an event. */
@@ -164,6 +204,9 @@ bool record_lock(struct twheel *wheel, uint64_t id);
 void record_unlock(struct twheel *wheel);
 
 uint64_t cells_ticks_to_ns(const struct twheel *wheel, uint64_t ticks);
+
+/* The time in ticks. */
+uint64_t cells_ticks_now(const struct twheel *wheel);
 
 /* In the mapping a timer fires without slack. */
 static inline void cells_ignore_slack(struct twheel_op *op)

@@ -12,8 +12,8 @@
 /* 2^64 divided by the golden ratio: spreads neighbours over the table. */
 #define HASH_FACTOR	0x9e3779b97f4a7c15ULL
 
-/* Half the ticks that a cell can count: its deadline can still be told from them. */
-#define FAR_TICKS	(TWHEEL_CELL_NEVER / 2)
+/* Half as far as a deadline may be. */
+#define FAR_TICKS	(TWHEEL_CELL_REACH / 2)
 #define FAR_NS		(TWHEEL_DELAY_NEVER / 2)
 
 bool fixed_valid(const struct twheel_op *op)

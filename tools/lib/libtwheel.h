@@ -37,7 +37,15 @@
  * before the kernel would look at new timers. There are some differences. The memory is
  * allocated at once: about 100 bytes for each of max_timers. The fired_ns of an event is
  * the time when it was taken. Timers fire without slack. twheel_info() counts a timer
- * once the kernel has seen it.
+ * once the kernel has seen it. Deadlines and periods are less than TWHEEL_CELL_REACH ticks
+ * ahead, or -ERANGE.
+ *
+ * Whoever still has the identifier of a timer that is gone gets -ENOENT. Identifiers come
+ * again only after 2^32 - 1 other timers in the same place. With shared memory, where a
+ * place is used again at once, those come after 2^33. But extending and cancelling there
+ * without a call look at a part of an identifier, which comes again after
+ * TWHEEL_CELL_GENERATIONS - 1, about four million. A place whose event has not been taken
+ * is not used again.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H
@@ -59,11 +67,14 @@ struct twheel;
 /**
  * struct twheel_view_1 - the start of a handle, for the inlines below only
  * @cells: the cells of the shared mapping
- * @links: for each cell on the list of cancelled ones, the next, plus one; 0: it is the last
+ * @links: for each cell, what its identifiers have above the bits of %TWHEEL_VIEW_OWNER; in
+ *	those, the next cell on the list of cancelled ones, plus one; 0: it is the last
  * @bytes: the length of @cells; 0: there is no mapping
- * @cancelled: the first cell on that list, plus one; 0: it is empty
- * @base_ns: the time that deadlines count from, less a tick, to round up
- * @limit_ns: the largest distance from @base_ns that ticks can express
+ * @cancelled: the first cell on the list of cancelled ones, plus one; 0: it is empty
+ * @base_ns: the time that ticks count from, less a tick, to round up; modulo 2^64
+ * @from_ns: deadlines from here on can be written as they are; it moves with the time
+ * @span_ns: for how long
+ * @limit_ns: the end of that, counted from @base_ns; it moves as well
  * @tick_ns: the tick
  *
  * Programs are built with the inlines, so this is as it is for ever. A library that wants
@@ -71,13 +82,20 @@ struct twheel;
  */
 struct twheel_view_1 {
 	char *cells;
-	uint32_t *links;
+	uint64_t *links;
 	uint32_t bytes;
 	uint32_t cancelled;
 	uint64_t base_ns;
+	uint64_t from_ns;
+	uint64_t span_ns;
 	uint64_t limit_ns;
 	uint64_t tick_ns;
 };
+
+/* An identifier has the offset of its cell from here on. */
+#define TWHEEL_VIEW_OFFSET_SHIFT 36
+/* The bits of a word that tell whose it is: whether never, the state, the generation. */
+#define TWHEEL_VIEW_OWNER	((1U << TWHEEL_CELL_TICKS_SHIFT) - 1)
 
 /** enum twheel_clock - the clock of a wheel */
 enum twheel_clock {
@@ -561,8 +579,9 @@ TWHEEL_API int twheel_retry_cancel(struct twheel_retry *retry);
 
 /*
  * With a shared mapping, these inlines extend a timer to a time, or cancel it,
- * without a call. There the upper part of an identifier is that of the cell's word
- * while the timer is pending. The lower part is the offset of the cell.
+ * without a call. There the lower part of an identifier is that of the cell's word
+ * while the timer is pending. The upper part is the offset of the cell. In between is
+ * what only the library looks at.
  *
  * An inline changes the word only while it is this timer's and pending. In all
  * other cases it leaves the operation to the function of the library.
@@ -577,23 +596,25 @@ static inline int twheel_extend_at_inline(struct twheel *wheel, uint64_t id,
 					  uint64_t deadline_ns)
 {
 	struct twheel_view_1 *view = (struct twheel_view_1 *)wheel;
-	uint64_t ahead_ns = deadline_ns - view->base_ns;
-	uint32_t offset = (uint32_t)id;
+	uint64_t offset = id >> TWHEEL_VIEW_OFFSET_SHIFT;
 	struct twheel_cell *cell;
 	__u64 word, mine;
 
-	/* A deadline before the base wraps, and is beyond the limit too. */
+	/* A deadline before that wraps, and is beyond the span too. */
 	if (__builtin_expect(offset >= view->bytes ||
-			     ahead_ns > view->limit_ns, 0))
+			     deadline_ns - __atomic_load_n(&view->from_ns,
+							   __ATOMIC_RELAXED) >=
+			     view->span_ns, 0))
 		return twheel_extend_at(wheel, id, deadline_ns);
 	cell = (struct twheel_cell *)(view->cells + offset);
-	mine = id - offset + ahead_ns / view->tick_ns;
+	mine = (deadline_ns - view->base_ns) / view->tick_ns << TWHEEL_CELL_TICKS_SHIFT |
+	       (id & TWHEEL_VIEW_OWNER);
 	word = __atomic_load_n(&cell->word, __ATOMIC_RELAXED);
 	do {
-		if (__builtin_expect((word ^ mine) >>
-				     TWHEEL_CELL_STATE_SHIFT, 0))
+		if (__builtin_expect((word ^ mine) & TWHEEL_VIEW_OWNER, 0))
 			return twheel_extend_at(wheel, id, deadline_ns);
-		if (mine <= word)
+		/* Two deadlines within the span differ by less than half of all ticks. */
+		if ((__s64)(mine - word) <= 0)
 			return 1;
 	} while (!__atomic_compare_exchange_n(&cell->word, &word, mine, 0,
 					      __ATOMIC_SEQ_CST,
@@ -607,7 +628,9 @@ static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 	const uint64_t flip = (uint64_t)(TWHEEL_CELL_PENDING ^
 					 TWHEEL_CELL_CANCELLED) <<
 			      TWHEEL_CELL_STATE_SHIFT;
-	uint32_t offset = (uint32_t)id, number, head;
+	uint64_t offset = id >> TWHEEL_VIEW_OFFSET_SHIFT;
+	uint32_t head;
+	uint64_t *link;
 	struct twheel_cell *cell;
 	__u64 word;
 
@@ -616,17 +639,20 @@ static inline int twheel_cancel_inline(struct twheel *wheel, uint64_t id)
 	cell = (struct twheel_cell *)(view->cells + offset);
 	word = __atomic_load_n(&cell->word, __ATOMIC_RELAXED);
 	do {
-		if (__builtin_expect((word ^ id) >> TWHEEL_CELL_STATE_SHIFT, 0))
+		/* Even if it never comes. */
+		if (__builtin_expect((word ^ id) & (TWHEEL_VIEW_OWNER - 1), 0))
 			return twheel_cancel(wheel, id);
 	} while (!__atomic_compare_exchange_n(&cell->word, &word, word ^ flip,
 					      0, __ATOMIC_SEQ_CST,
 					      __ATOMIC_RELAXED));
 	/* The library only ever takes the whole list, so a head is not mistaken. */
-	number = offset / sizeof(*cell);
+	link = &view->links[offset / sizeof(*cell)];
 	head = __atomic_load_n(&view->cancelled, __ATOMIC_RELAXED);
 	do {
-		__atomic_store_n(&view->links[number], head, __ATOMIC_RELAXED);
-	} while (!__atomic_compare_exchange_n(&view->cancelled, &head, number + 1, 0,
+		__atomic_store_n(link, (id & ~(uint64_t)TWHEEL_VIEW_OWNER) | head,
+				 __ATOMIC_RELAXED);
+	} while (!__atomic_compare_exchange_n(&view->cancelled, &head,
+					      offset / sizeof(*cell) + 1, 0,
 					      __ATOMIC_RELEASE, __ATOMIC_RELAXED));
 	return 0;
 }

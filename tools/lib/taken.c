@@ -25,14 +25,12 @@ static uint64_t cell_deadline(const struct twheel *wheel, const struct cell_reco
 	uint64_t ns = cells_ticks_to_ns(wheel, ticks), tick_ns = wheel->view.tick_ns;
 	uint64_t given = record->deadline_ns & RECORD_DEADLINE, over;
 
-	if (record->deadline_ns & RECORD_PERIODIC && given > wheel->cells.origin_ns) {
+	if (record->deadline_ns & RECORD_PERIODIC && given &&
+	    (int64_t)(given - wheel->cells.origin_ns) > 0) {
 		over = (given - wheel->cells.origin_ns) % tick_ns;
 		return over ? ns - (tick_ns - over) : ns;
 	}
-	/* A deadline long past is due at the first tick. */
-	if (given && given <= ns && (given + tick_ns > ns || !ticks))
-		return given;
-	return ns;
+	return given && given <= ns && given + tick_ns > ns ? given : ns;
 }
 
 /*
@@ -66,14 +64,14 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 	const struct cell_record *record = &wheel->cells.records[cell];
 	struct cell_period *period = &wheel->cells.periods[cell];
 	uint64_t id = (uint64_t)cells_generation(word) << 32 | cell;
-	uint64_t ticks = word & TWHEEL_CELL_NEVER;
+	uint64_t ticks = twheel_cell_ticks(word, cells_ticks_now(wheel));
 	bool there = record_lock(wheel, id) && record->deadline_ns & RECORD_PERIODIC;
 	uint64_t now;
 
 	if (there) {
 		ticks = cell_first_deadline(wheel, period, ticks, count);
 		*event = (struct twheel_event){
-			.id = cells_id_out(id),
+			.id = cells_id_out(&wheel->cells, id),
 			.cookie = record->cookie,
 			.deadline_ns = cell_deadline(wheel, record, ticks),
 			.count = period->fixed ? 1 : count,
@@ -93,14 +91,16 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 
 /* The deadline of a timer without a period, as cell_deadline() tells it. */
 static inline uint64_t cell_last_deadline(const struct twheel *wheel,
-					  const struct cell_record *record, uint64_t ticks)
+					  const struct cell_record *record, uint64_t word)
 {
 	uint64_t given = record->deadline_ns;
 
 	/* Most often the program's rounds up to the word's. */
-	if ((given - wheel->view.base_ns) / wheel->view.tick_ns == ticks)
+	if ((given - wheel->view.base_ns) / wheel->view.tick_ns << TWHEEL_CELL_TICKS_SHIFT ==
+	    word >> TWHEEL_CELL_TICKS_SHIFT << TWHEEL_CELL_TICKS_SHIFT)
 		return given;
-	return cell_deadline(wheel, record, ticks);
+	return cell_deadline(wheel, record,
+			     twheel_cell_ticks(word, cells_ticks_now(wheel)));
 }
 
 /*
@@ -163,8 +163,9 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 		word = __atomic_load_n(&cells->cells[cell].word, __ATOMIC_SEQ_CST);
 		if (!(uint32_t)happened)
 			continue;
-		if (__builtin_expect(word >> TWHEEL_CELL_STATE_SHIFT !=
-				     (happened >> 32 << 2 | TWHEEL_CELL_FIRED), 0)) {
+		if (__builtin_expect((word & TWHEEL_VIEW_OWNER) !=
+				     twheel_cell_word(happened >> 32, TWHEEL_CELL_FIRED, 0),
+				     0)) {
 			/* Or it was cancelled in the meantime. */
 			if (happened >> 32 != cells_generation(word) ||
 			    cells_state(word) != TWHEEL_CELL_PENDING ||
@@ -174,10 +175,9 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 			event++;
 			continue;
 		}
-		event->id = cells_id(happened >> 32, cell);
+		event->id = cells_id(cells, happened >> 32, cell);
 		event->cookie = cells->records[cell].cookie;
-		event->deadline_ns = cell_last_deadline(wheel, &cells->records[cell],
-							word & TWHEEL_CELL_NEVER);
+		event->deadline_ns = cell_last_deadline(wheel, &cells->records[cell], word);
 		event->count = 1;
 		event->flags = TWHEEL_EVENT_LAST;
 		event->reserved = 0;
@@ -186,7 +186,7 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 			now = twheel_now(wheel);
 		event->fired_ns = now;
 		event++;
-		__atomic_store_n(&cells->links[cell], first, __ATOMIC_RELAXED);
+		cells_link_set(cells, cell, first);
 		if (!first)
 			last = cell;
 		first = cell + 1;
@@ -220,15 +220,14 @@ static void cell_again(struct twheel *wheel, uint64_t id)
 
 /*
  * The event of a periodic timer is taken: if it was due again meanwhile, the kernel waits
- * for this. If the timer is gone by now, nothing happens.
+ * for this, and no look is set. If the timer is gone by now, nothing happens.
  */
 static void cell_goes_on(struct twheel *wheel, uint64_t id)
 {
 	struct twheel_op op = { .id = cells_id_in(id) };
 	const struct twheel_cell *cell = &wheel->cells.cells[(uint32_t)op.id];
-	uint64_t word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 
-	if ((word & TWHEEL_CELL_NEVER) < __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
+	if (__atomic_load_n(&cell->look, __ATOMIC_SEQ_CST) == TWHEEL_CELL_NEVER)
 		ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
 }
 

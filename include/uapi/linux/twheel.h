@@ -91,10 +91,13 @@ struct twheel_setup {
  *  - a ring of expired timers, and for each cell a word with the number of its expiries.
  *    They replace read(), which is EINVAL. poll() and the like work as always.
  *
- * A cell's word is {generation, state, deadline}, see twheel_cell_word(). Deadlines are in
- * ticks since &twheel_map.origin_ns; a program rounds up. TWHEEL_CELL_NEVER is never
- * reached. A timer's identifier is {generation << 32 | cell}. In a file without cells, an
- * identifier is a number without a meaning.
+ * A cell's word is {deadline, generation, state}, see twheel_cell_word(). Deadlines are in
+ * ticks since &twheel_map.origin_ns; a program rounds up. The word has their lower bits
+ * only, so ticks begin again and again in it: whoever reads the word takes them for those
+ * that are nearest to the time, see twheel_cell_ticks(). A deadline must therefore be less
+ * than TWHEEL_CELL_REACH ticks ahead. One that has long passed is written as the time.
+ * TWHEEL_CELL_NEVER is never reached. A timer's identifier is {generation << 32 | cell}. In
+ * a file without cells, an identifier is a number without a meaning.
  *
  * To extend a timer, bring it nearer, or cancel it (all atomics are sequentially
  * consistent):
@@ -105,8 +108,8 @@ struct twheel_setup {
  *		with the state CANCELLED; if that fails, start over
  *	if the new deadline < cell->look: TWHEEL_IOC_KICK
  *
- * The look is the latest time at which the kernel will read the word next. After a cancel
- * it does not matter. A cancelled cell may be armed again at once. Until that, or until
+ * The look is the latest tick at which the kernel will read the word next, in full. After a
+ * cancel it does not matter. A cancelled cell may be armed again at once. Until that, or until
  * the kernel's look, it counts as a timer.
  *
  * To arm is a system call. The cell must be free, cancelled or fired, else EBUSY. It gets
@@ -122,8 +125,8 @@ struct twheel_setup {
  *	lower half of event: how many expiries; upper half: the generation of their
  *		timer. 0 expiries: the event was revoked
  *
- *	if the timer is periodic, and goes on: full barrier, word = cell->word;
- *		if the deadline in word < cell->look: TWHEEL_IOC_KICK
+ *	if the timer is periodic, and goes on: full barrier;
+ *		if cell->look is TWHEEL_CELL_NEVER: TWHEEL_IOC_KICK
  *
  * A periodic timer does not expire again before its event has been taken. If its next
  * deadline comes first, its look becomes TWHEEL_CELL_NEVER, and the kernel waits for the
@@ -185,22 +188,62 @@ enum twheel_cell_state {
 	TWHEEL_CELL_FIRED	= 3,	/* by the kernel */
 };
 
-#define TWHEEL_CELL_STATE_SHIFT	42
-#define TWHEEL_CELL_GENERATION_SHIFT 44
-#define TWHEEL_CELL_NEVER	((1ULL << TWHEEL_CELL_STATE_SHIFT) - 1)
-#define TWHEEL_CELL_GENERATIONS	(1U << (64 - TWHEEL_CELL_GENERATION_SHIFT))
+/* From the lowest bit: whether its deadline never comes, the state, generation, ticks. */
+#define TWHEEL_CELL_STATE_SHIFT	1
+#define TWHEEL_CELL_GENERATION_SHIFT 3
+#define TWHEEL_CELL_TICKS_SHIFT	25
+#define TWHEEL_CELL_GENERATIONS	(1U << (TWHEEL_CELL_TICKS_SHIFT - TWHEEL_CELL_GENERATION_SHIFT))
 
-/** twheel_cell_word() - make a cell's word */
+/* The bits of a tick that a word has. */
+#define TWHEEL_CELL_TICKS	(~0ULL >> TWHEEL_CELL_TICKS_SHIFT)
+/* The tick that never comes. */
+#define TWHEEL_CELL_NEVER	(~0ULL)
+/* All deadlines are less than so many ticks ahead: 31 days with the shortest tick. */
+#define TWHEEL_CELL_REACH	(1ULL << (63 - TWHEEL_CELL_TICKS_SHIFT))
+/* What a word says is at most so many ticks ago. */
+#define TWHEEL_CELL_PAST	(3ULL << (61 - TWHEEL_CELL_TICKS_SHIFT))
+
+/** twheel_cell_word() - make a cell's word, of a deadline in ticks */
 static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 {
 	return (__u64)generation << TWHEEL_CELL_GENERATION_SHIFT |
-	       (__u64)state << TWHEEL_CELL_STATE_SHIFT | ticks;
+	       (__u64)state << TWHEEL_CELL_STATE_SHIFT |
+	       (ticks == TWHEEL_CELL_NEVER ? 1 : ticks << TWHEEL_CELL_TICKS_SHIFT);
+}
+
+/** twheel_cell_generation() - the generation in a cell's word */
+static inline __u32 twheel_cell_generation(__u64 word)
+{
+	return (word >> TWHEEL_CELL_GENERATION_SHIFT) & (TWHEEL_CELL_GENERATIONS - 1);
+}
+
+/** twheel_cell_state() - the state in a cell's word, one of enum twheel_cell_state */
+static inline __u32 twheel_cell_state(__u64 word)
+{
+	return (word >> TWHEEL_CELL_STATE_SHIFT) & 3;
+}
+
+/**
+ * twheel_cell_ticks() - the deadline in a cell's word, in ticks, when it is read at a time
+ * in ticks since &twheel_map.origin_ns
+ *
+ * What has been overdue for longer than TWHEEL_CELL_PAST cannot be told from the future. That
+ * takes a reader that is as late.
+ */
+static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
+{
+	__u64 first = now > TWHEEL_CELL_PAST ? now - TWHEEL_CELL_PAST : 0;
+
+	return word & 1 ? TWHEEL_CELL_NEVER :
+	       first + ((word - (first << TWHEEL_CELL_TICKS_SHIFT)) >>
+			TWHEEL_CELL_TICKS_SHIFT);
 }
 
 /**
  * struct twheel_cell - a timer in the mapping
  * @word: see twheel_cell_word()
- * @look: the latest tick at which the kernel will read @word; written by the kernel
+ * @look: the latest tick at which the kernel will read @word, or TWHEEL_CELL_NEVER; written
+ *	by the kernel
  */
 struct twheel_cell {
 	__aligned_u64 word;
@@ -222,7 +265,7 @@ struct twheel_cell {
  * @ring_offset: where the ring is, a __u32 for each entry
  * @tick_ns: the tick
  * @origin_ns: the time that deadlines count from, on the wheel's clock as the caller of
- *	TWHEEL_IOC_SETUP saw it
+ *	TWHEEL_IOC_SETUP saw it, modulo 2^64: it may be before the clock began
  * @cells: the number of cells
  * @entries: the number of entries of the ring, a power of two
  * @leaves_offset: where the leaves are, a bit for each cell in words of 64; 0 without

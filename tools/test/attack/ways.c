@@ -491,7 +491,7 @@ static void mapping_take(const struct mapping *m)
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		op.id = __atomic_exchange_n(&m->events[cell], 0, __ATOMIC_SEQ_CST) >> 32
 			<< 32 | cell;
-		if ((m->cells[cell].word & TWHEEL_CELL_NEVER) < m->cells[cell].look)
+		if (m->cells[cell].look == TWHEEL_CELL_NEVER)
 			ioctl(m->fd, TWHEEL_IOC_KICK, &op);
 	}
 }

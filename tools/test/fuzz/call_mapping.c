@@ -211,7 +211,7 @@ static void stroke_scribble(void *arg)
 			__atomic_store_n(word,
 					 twheel_cell_word(dice_roll(&dice, 4),
 							  dice_roll(&dice, 4),
-							  dice_roll(&dice, 9999)),
+							  dice_roll(&dice, 9999) - 4999ULL),
 					 __ATOMIC_SEQ_CST);
 			break;
 		case 3:
@@ -261,14 +261,13 @@ static void stroke_extend(void *arg)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	ticks = (ts.tv_sec * 1000000000ULL + ts.tv_nsec - map->origin_ns +
 		 stroke->call->arg[2]) / map->tick_ns + 1;
-	if (word >> TWHEEL_CELL_STATE_SHIFT !=
-	    twheel_cell_word(id >> 32, state, 0) >> TWHEEL_CELL_STATE_SHIFT)
+	if (twheel_cell_generation(word) != id >> 32 || twheel_cell_state(word) != state)
 		return;
 	if (stroke->call->arg[3] % 4 == 3)
 		state = TWHEEL_CELL_CANCELLED;
 	if (__atomic_compare_exchange_n(&cell->word, &word,
 					twheel_cell_word(id >> 32, state,
-							 ticks & TWHEEL_CELL_NEVER),
+							 ticks),
 					false, __ATOMIC_SEQ_CST,
 					__ATOMIC_SEQ_CST))
 		stroke->kick = ticks < __atomic_load_n(&cell->look,
@@ -332,8 +331,8 @@ static void stroke_submit(void *arg)
 	stroke->due_ns = now + call->arg[SUBMIT_DEADLINE] % (1ULL << 40);
 	ticks = (stroke->due_ns - map->origin_ns + map->tick_ns - 1) / map->tick_ns;
 	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
-	generation = word >> (TWHEEL_CELL_STATE_SHIFT + 2);
-	if ((word >> TWHEEL_CELL_STATE_SHIFT & 3) != TWHEEL_CELL_PENDING) {
+	generation = twheel_cell_generation(word);
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING) {
 		/* A cell whose event is not taken must not be armed. */
 		uint64_t *event = stroke_at(stroke, map->events_offset, number,
 					    sizeof(*event));
@@ -343,7 +342,7 @@ static void stroke_submit(void *arg)
 		generation = (generation + 1) % TWHEEL_CELL_GENERATIONS ?: 1;
 		stroke->fresh = true;
 	}
-	mine = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks & TWHEEL_CELL_NEVER);
+	mine = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
 	if (!__atomic_compare_exchange_n(&cell->word, &word, mine, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_SEQ_CST))
 		return;

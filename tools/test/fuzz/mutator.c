@@ -20,7 +20,7 @@ static uint64_t random_edge(struct dice *dice)
 		1, 2, 7, 8, 63, 64, 255, 256, 4095, 4096, 0x7fffffff, 0x80000000,
 		0xffffffff, 0x100000000, TWHEEL_DELAY_NEVER,
 		TWHEEL_DELAY_NEVER - 1, TWHEEL_DELAY_NEVER + 1, ~0ULL, ~0ULL - 1,
-		TWHEEL_CELL_NEVER, TWHEEL_CELL_NEVER + 1,
+		TWHEEL_CELL_TICKS, TWHEEL_CELL_TICKS + 1,
 	};
 
 	switch (dice_roll(dice, 3)) {

@@ -468,7 +468,7 @@ end:	do
 		mine = generation;
 #ifndef BROKEN_PERIODIC_NO_KICK
 		if
-		:: IS(w, mine, PENDING) && TICKS(w) < next -> kick(cpu)
+		:: IS(w, mine, PENDING) && next == NEVER -> kick(cpu)
 		:: else
 		fi;
 #endif

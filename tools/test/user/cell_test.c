@@ -26,8 +26,10 @@ static void map_header_is_filled(void)
 	CHECK_EQ(m.map->cells, 1000);
 	CHECK_EQ(m.map->entries, 1024);
 	CHECK_EQ(m.map->tick_ns, MS);
-	CHECK_EQ(m.map->origin_ns % MS, 0);
-	CHECK(m.map->origin_ns <= dev_now(CLOCK_MONOTONIC));
+	CHECK_EQ((int64_t)m.map->origin_ns % (int64_t)MS, 0);
+	/* Ticks in words begin again a few seconds later. */
+	CHECK_EQ((dev_now(CLOCK_MONOTONIC) - m.map->origin_ns) / (3600 * S),
+		 (TWHEEL_CELL_TICKS + 1) * MS / (3600 * S));
 	CHECK(m.map->ring_offset + 4096 <= m.bytes);
 	for (i = 0; i < 1000; i++)
 		CHECK(!m.cells[i].word && m.cells[i].look == ~0ULL);
@@ -68,14 +70,14 @@ static void extended_without_a_call(void)
 		do {
 			usleep(1000);
 			look = load(&m.cells[0].look);
-		} while (look < (word & TWHEEL_CELL_NEVER));
+		} while (look < ticks_of(&m, word));
 		if (look != ~0ULL)
 			break;
 		/* Too slow: the new deadline has passed, too. */
 		CHECK(dev_passed(ns_of(&m, word)));
 		map_take_one(&m, id, 1);
 	}
-	CHECK_EQ(look, word & TWHEEL_CELL_NEVER);
+	CHECK_EQ(look, ticks_of(&m, word));
 	if (dev_readable(m.fd, 0))
 		CHECK(dev_passed(ns_of(&m, word)));
 	map_take_one(&m, id, 1);
@@ -124,7 +126,7 @@ static void nearer_with_a_kick(void)
 		old = load(&m.cells[0].word);
 		new = word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, delay));
 		CHECK(cas(&m.cells[0].word, old, new));
-		CHECK((new & TWHEEL_CELL_NEVER) < load(&m.cells[0].look));
+		CHECK(ticks_of(&m, new) < load(&m.cells[0].look));
 		CHECK_EQ(map_kick(&m, id), 0);
 		look = load(&m.cells[0].look);
 		map_take_one(&m, id, 1);
@@ -133,11 +135,12 @@ static void nearer_with_a_kick(void)
 		if (look != ~0ULL)
 			break;
 	}
-	CHECK_EQ(look, new & TWHEEL_CELL_NEVER);
+	CHECK_EQ(look, ticks_of(&m, new));
 	/* A deadline in the past expires at once. */
 	id = map_arm(&m, 0, 3600 * S);
 	old = load(&m.cells[0].word);
-	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_PENDING, 0)));
+	CHECK(cas(&m.cells[0].word, old,
+		  word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, 0) - 10)));
 	CHECK_EQ(map_kick(&m, id), 0);
 	map_take_one(&m, id, 1);
 	/* A kick frees a cancelled cell. */
@@ -197,7 +200,7 @@ static void calls_work_too(void)
 	CHECK_EQ(dev_modify(m.fd, id, TWHEEL_LATER, 7200 * S), 0);
 	CHECK_EQ(dev_modify(m.fd, id, 0, 1800 * S), 0);
 	CHECK_EQ(load(&m.cells[1].look),
-		 load(&m.cells[1].word) & TWHEEL_CELL_NEVER);
+		 ticks_of(&m, load(&m.cells[1].word)));
 	CHECK_EQ(dev_cancel(m.fd, id), 0);
 	CHECK_EQ(state_of(load(&m.cells[1].word)), TWHEEL_CELL_FREE);
 	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
@@ -289,6 +292,97 @@ static void operations_refused(void)
 
 #define HOUR	(3600 * S)
 
+/* The last tick before those in words begin again, as a time. */
+static uint64_t last_tick_ns(const struct mapped *m)
+{
+	return ns_at(m, TWHEEL_CELL_TICKS);
+}
+
+/*
+ * Timers on both sides of the tick at which those in words begin again, one that is
+ * extended over it, and one that goes on over it.
+ */
+static void ticks_begin_again(void)
+{
+	const uint64_t tick_ns = 20000;
+	struct mapped m = map_cells_of(34, tick_ns);
+	struct twheel_op op = { .id = 33, .period_ns = 10 * MS };
+	uint64_t at[34], ids[34], event, count = 0, now;
+	unsigned int i, fired = 0;
+	uint32_t cell;
+
+	NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
+	ids[33] = op.id;
+	at[33] = op.deadline_ns;
+	for (i = 0; i < 32; i++) {
+		at[i] = last_tick_ns(&m) + (i - 16ULL) * 5 * tick_ns;
+		op = (struct twheel_op){
+			.id = i, .flags = TWHEEL_ABS, .deadline_ns = at[i],
+		};
+		NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
+		CHECK_EQ(op.deadline_ns, at[i]);
+		CHECK_EQ(ns_of(&m, load(&m.cells[i].word)), at[i]);
+		ids[i] = op.id;
+	}
+	ids[32] = map_arm(&m, 32, 10 * MS);
+	at[32] = last_tick_ns(&m) + 60 * MS;
+	/* Unless this guest has stood still. */
+	if (!map_move(&m, ids[32], TWHEEL_CELL_TICKS + 60 * MS / tick_ns))
+		at[32] = 0;
+	while (fired < 33 || count < 20) {
+		NEED(dev_readable(m.fd, 60000) == 1);
+		NEED(map_take(&m, &cell, &event));
+		NEED(cell < 34);
+		now = dev_now(CLOCK_MONOTONIC);
+		CHECK_EQ(event >> 32, ids[cell] >> 32);
+		CHECK(now >= at[cell]);
+		if (cell < 33) {
+			CHECK_EQ((uint32_t)event, 1);
+			fired++;
+			continue;
+		}
+		count += (uint32_t)event;
+		CHECK(now >= at[33] + (count - 1) * 10 * MS);
+		if (load(&m.cells[33].look) == TWHEEL_CELL_NEVER)
+			CHECK_EQ(map_kick(&m, ids[33]), 0);
+	}
+	CHECK(dev_passed(last_tick_ns(&m)));
+}
+
+/* Modified and extended by calls, over that tick and back. */
+static void calls_know_where_ticks_begin_again(void)
+{
+	uint64_t delay, last, tick_ns, deadline;
+	struct twheel_op op;
+	struct mapped m;
+	int later, same;
+
+	FOR_EACH_DELAY(delay) {
+		m = map_cells_of(1, delay / 20);
+		tick_ns = m.map->tick_ns;
+		last = last_tick_ns(&m);
+		op = (struct twheel_op){
+			.flags = TWHEEL_ABS, .deadline_ns = last - tick_ns,
+		};
+		NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
+		later = dev_modify(m.fd, op.id, TWHEEL_ABS | TWHEEL_LATER, last + tick_ns);
+		same = dev_modify(m.fd, op.id, TWHEEL_ABS | TWHEEL_LATER, last);
+		if (!dev_passed(last - tick_ns))
+			break;
+	}
+	CHECK_EQ(later, 0);
+	CHECK_EQ(same, 1);
+	dev_query(m.fd, op.id, &op);
+	deadline = op.deadline_ns;
+	CHECK_EQ(deadline, last + tick_ns);
+	CHECK_EQ(dev_modify(m.fd, op.id, TWHEEL_ABS, last + HOUR), 0);
+	CHECK_EQ(dev_query(m.fd, op.id, &op), 0);
+	CHECK_EQ(op.deadline_ns - last, HOUR);
+	CHECK_EQ(dev_modify(m.fd, op.id, TWHEEL_ABS, last), 0);
+	map_take_one(&m, op.id, 1);
+	CHECK(dev_passed(last));
+}
+
 /* What a cell's word cannot say is refused, and not never. */
 static void beyond_the_word(void)
 {
@@ -296,7 +390,7 @@ static void beyond_the_word(void)
 		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
 		.tick_ns = 10000, .max_timers = 4,
 	};
-	const uint64_t reach = (TWHEEL_CELL_NEVER - 1) * setup.tick_ns;
+	const uint64_t reach = TWHEEL_CELL_REACH * setup.tick_ns;
 	struct twheel_op op = { .id = 0, .deadline_ns = reach + HOUR }, got;
 	int fd = dev_open();
 	uint64_t id;
@@ -379,7 +473,8 @@ static const struct tap_test tests[] = {
 	TAP(calls_work_too),
 	TAP(setups_refused),
 	TAP(operations_refused),
-	TAP(beyond_the_word),
+	TAP(beyond_the_word), TAP(ticks_begin_again),
+	TAP(calls_know_where_ticks_begin_again),
 	TAP(unread_has_a_bound),
 	TAP(mappings_refused),
 };

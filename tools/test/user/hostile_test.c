@@ -28,7 +28,7 @@ static void *vandal_thread(void *arg)
 			break;
 		case 1:
 			value = twheel_cell_word(roll(&seed) % 16, 1,
-						 roll(&seed) % 8192);
+						 roll(&seed) % 16384 - 8192);
 			break;
 		case 2:
 			value = 0;

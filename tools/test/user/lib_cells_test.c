@@ -107,6 +107,123 @@ static void far_and_past_deadlines(void)
 	CHECK_EQ(tw_next_cookie(wheel), 1);
 }
 
+/* Deadlines up to a month are armed, with a tick of 10 us; in the mapping or by a call. */
+static void reach_is_from_now(void)
+{
+	const struct twheel_options options = {
+		.clock = TWHEEL_CLOCK_MONOTONIC, .tick_ns = 10000, .max_timers = 4,
+	};
+	const uint64_t reach = TWHEEL_CELL_REACH * 10000;
+	struct twheel_op op = { .deadline_ns = HOUR, .period_ns = reach + HOUR };
+	struct twheel *wheel;
+	uint64_t id;
+
+	NEED(twheel_open(&wheel, &options) == 0);
+	CHECK_EQ(twheel_arm(wheel, reach + HOUR, 1, &id), -ERANGE);
+	CHECK_EQ(twheel_arm_op(wheel, &op), -ERANGE);
+	NEED(twheel_arm(wheel, reach - HOUR, 1, &id) == 0);
+	CHECK_EQ(twheel_extend(wheel, id, reach + HOUR), -ERANGE);
+	CHECK_EQ(twheel_extend(wheel, id, reach - HOUR / 2), 0);
+	CHECK_EQ(twheel_modify(wheel, id, MS), 0);
+	CHECK_EQ(tw_next_cookie(wheel), 1);
+	twheel_close(wheel);
+}
+
+/*
+ * Timers that are armed, extended, brought nearer and asked for over the tick after which
+ * those in words begin again: 41 ms after the start, with a tick of 10 us.
+ */
+static void ticks_begin_again(void)
+{
+	const struct twheel_options options = {
+		.clock = TWHEEL_CLOCK_MONOTONIC, .tick_ns = 10000, .max_timers = 64,
+	};
+	uint64_t now, id, at[64];
+	struct twheel_event event;
+	struct twheel_op op;
+	struct twheel *wheel;
+	unsigned int i, left = 0;
+
+	NEED(twheel_open(&wheel, &options) == 0);
+	now = twheel_now(wheel);
+	for (i = 0; i < 64; i++) {
+		at[i] = now + 40 * MS + (i % 16) * 500000;
+		NEED(twheel_arm_at(wheel, i % 4 == 3 ? now + HOUR : now + 30 * MS, i,
+				   &id) == 0);
+		/* If this guest stood still, some have expired. */
+		if ((i % 4 == 3 ? twheel_modify_at : twheel_extend_at)(wheel, id, at[i]))
+			at[i] = now + 30 * MS;
+		op = (struct twheel_op){ .id = id };
+		if (!twheel_query(wheel, &op))
+			CHECK(op.deadline_ns >= at[i] && op.deadline_ns < at[i] + 20000);
+		left++;
+	}
+	while (left--) {
+		NEED(twheel_next(wheel, &event, 60000) == 1);
+		NEED(event.cookie < 64);
+		CHECK(event.deadline_ns >= at[event.cookie]);
+		CHECK(event.deadline_ns < at[event.cookie] + 20000);
+		CHECK(event.fired_ns >= at[event.cookie]);
+		at[event.cookie] = ~0ULL;
+	}
+	tw_nothing_more(wheel);
+	twheel_close(wheel);
+}
+
+/* As if the program had armed millions of timers in a cell since. */
+static void identifiers_have_an_epoch(void)
+{
+	struct twheel *wheel = open_cells(1);
+	struct twheel_op op = { .deadline_ns = HOUR, .period_ns = HOUR };
+	struct twheel_event event;
+	struct twheel_info info;
+	struct twheel_map *map;
+	struct twheel_cell *cell;
+	uint64_t first, second, third;
+	int64_t result;
+	const uint64_t last = twheel_cell_word(TWHEEL_CELL_GENERATIONS - 1,
+					       TWHEEL_CELL_CANCELLED, 0);
+
+	NEED(twheel_info(wheel, &info) == 0);
+	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+		   twheel_fd(wheel), 0);
+	NEED(map != MAP_FAILED);
+	cell = (struct twheel_cell *)((char *)map + map->cells_offset);
+	first = tw_arm(wheel, HOUR, 1);
+	CHECK_EQ(twheel_cancel(wheel, first), 0);
+	__atomic_store_n(&cell->word, last, __ATOMIC_SEQ_CST);
+	second = tw_arm(wheel, HOUR, 2);
+	/* The word is the same. The identifier is not. */
+	CHECK_EQ(twheel_cell_generation(cell->word), 1);
+	CHECK(first != second);
+	CHECK_EQ(twheel_modify(wheel, first, MS), -ENOENT);
+	CHECK_EQ(twheel_cancel_many(wheel, &first, &result, 1), 1);
+	CHECK_EQ(result, -ENOENT);
+	op.id = first;
+	op.deadline_ns = 0;
+	op.period_ns = 0;
+	CHECK_EQ(twheel_query(wheel, &op), -ENOENT);
+	CHECK_EQ(twheel_modify(wheel, second, MS), 0);
+	NEED(twheel_next(wheel, &event, 60000) == 1);
+	CHECK_EQ(event.id, second);
+	CHECK_EQ(event.cookie, 2);
+	/* The kernel's generations, too. */
+	__atomic_store_n(&cell->word, last, __ATOMIC_SEQ_CST);
+	op = (struct twheel_op){ .deadline_ns = MS, .period_ns = HOUR, .cookie = 3 };
+	NEED(twheel_arm_op(wheel, &op) == 0);
+	third = op.id;
+	CHECK(third != first && third != second);
+	CHECK_EQ(twheel_modify(wheel, second, MS), -ENOENT);
+	NEED(twheel_next(wheel, &event, 60000) == 1);
+	CHECK_EQ(event.id, third);
+	CHECK_EQ(twheel_cancel_many(wheel, &second, &result, 1), 1);
+	CHECK_EQ(result, -ENOENT);
+	CHECK_EQ(twheel_cancel_many(wheel, &third, &result, 1), 1);
+	CHECK_EQ(result, 0);
+	munmap(map, info.map_bytes);
+	twheel_close(wheel);
+}
+
 static void cells_are_used_again(void)
 {
 	struct twheel *wheel = open_cells(8);
@@ -338,6 +455,7 @@ static void not_for_others(void)
 static const struct tap_test tests[] = {
 	TAP(extends_and_cancels_without_a_call), TAP(many_between_marks),
 	TAP(takes_events_without_a_call), TAP(far_and_past_deadlines),
+	TAP(reach_is_from_now), TAP(ticks_begin_again), TAP(identifiers_have_an_epoch),
 	TAP(cells_are_used_again), TAP(refuses_at_once), TAP(trusts_no_header),
 	TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),

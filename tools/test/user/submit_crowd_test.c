@@ -171,7 +171,7 @@ static void *vandal_thread(void *arg)
 			break;
 		case 1:
 			value = twheel_cell_word(roll(&seed) % 16, roll(&seed) % 4,
-						 roll(&seed) % 8192);
+						 roll(&seed) % 16384 - 8192);
 			break;
 		}
 		__atomic_store_n((__u64 *)m->start + place, value, __ATOMIC_SEQ_CST);
@@ -232,7 +232,7 @@ static void bits_without_timers_cost_one_sweep(void)
 		ticks = ticks_in(&m, delay);
 		map_arm_at(&m, 0, ticks, &id);
 		/* A kick for what is due already fires that, and needs no sweep. */
-		in_time = !dev_passed(ns_of(&m, ticks));
+		in_time = !dev_passed(ns_at(&m, ticks));
 		map_take_one(&m, id, 1);
 		if (in_time)
 			break;

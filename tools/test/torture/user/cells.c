@@ -113,11 +113,8 @@ static bool life_swap(struct life *life, uint64_t word, uint32_t state,
 
 static bool life_owns(const struct life *life, uint64_t word)
 {
-	uint64_t pending = twheel_cell_word(life->id >> 32,
-					    TWHEEL_CELL_PENDING, 0);
-
-	return word >> TWHEEL_CELL_STATE_SHIFT ==
-	       pending >> TWHEEL_CELL_STATE_SHIFT;
+	return twheel_cell_state(word) == TWHEEL_CELL_PENDING &&
+	       twheel_cell_generation(word) == life->id >> 32;
 }
 
 static void life_move(struct life *life, uint64_t word, uint64_t delay)

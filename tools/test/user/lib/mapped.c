@@ -9,11 +9,11 @@
 #include "mapped.h"
 #include "tap.h"
 
-static struct mapped map_setup(uint32_t cells, uint32_t flags)
+static struct mapped map_setup(uint32_t cells, uint32_t flags, uint64_t tick_ns)
 {
 	struct twheel_setup setup = {
 		.clockid = CLOCK_MONOTONIC, .flags = flags,
-		.max_timers = cells,
+		.max_timers = cells, .tick_ns = tick_ns,
 	};
 	struct mapped m = { .fd = dev_open_flags(O_NONBLOCK) };
 
@@ -35,12 +35,17 @@ static struct mapped map_setup(uint32_t cells, uint32_t flags)
 
 struct mapped map_cells(uint32_t cells)
 {
-	return map_setup(cells, TWHEEL_SETUP_CELLS);
+	return map_setup(cells, TWHEEL_SETUP_CELLS, 0);
+}
+
+struct mapped map_cells_of(uint32_t cells, uint64_t tick_ns)
+{
+	return map_setup(cells, TWHEEL_SETUP_CELLS, tick_ns);
 }
 
 struct mapped map_submit(uint32_t cells)
 {
-	return map_setup(cells, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT);
+	return map_setup(cells, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT, 0);
 }
 
 static void map_set_bit(__u64 *words, uint32_t bit)
@@ -50,6 +55,12 @@ static void map_set_bit(__u64 *words, uint32_t bit)
 	if (!(load(&words[bit / 64]) & mask))
 		__atomic_fetch_or(&((struct map_word *)&words[bit / 64])->value, mask,
 				  __ATOMIC_SEQ_CST);
+}
+
+uint64_t ticks_of(const struct mapped *m, uint64_t word)
+{
+	return twheel_cell_ticks(word, (dev_now(CLOCK_MONOTONIC) - m->map->origin_ns) /
+				       m->map->tick_ns);
 }
 
 /* The deadline may be nearer than the kernel knows. */
@@ -98,7 +109,7 @@ bool map_move(const struct mapped *m, uint64_t id, uint64_t ticks)
 {
 	uint64_t old = map_change(m, id, TWHEEL_CELL_PENDING, ticks);
 
-	if (old && ticks < (old & TWHEEL_CELL_NEVER))
+	if (old && ticks < ticks_of(m, old))
 		map_tell(m, id, ticks);
 	return old;
 }

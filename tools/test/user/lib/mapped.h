@@ -22,6 +22,7 @@ struct mapped {
 
 /* Open and map a file with so many cells. Skips the test where that is not possible. */
 struct mapped map_cells(uint32_t cells);
+struct mapped map_cells_of(uint32_t cells, uint64_t tick_ns);
 
 /* The same, and the program arms cells itself. */
 struct mapped map_submit(uint32_t cells);
@@ -74,9 +75,17 @@ static inline uint64_t exchange(__u64 *word, uint64_t new)
 				   __ATOMIC_SEQ_CST);
 }
 
+static inline uint64_t ns_at(const struct mapped *m, uint64_t ticks)
+{
+	return m->map->origin_ns + ticks * m->map->tick_ns;
+}
+
+/* The deadline of a word that was written a short while ago, in ticks, and its time. */
+uint64_t ticks_of(const struct mapped *m, uint64_t word);
+
 static inline uint64_t ns_of(const struct mapped *m, uint64_t word)
 {
-	return m->map->origin_ns + (word & TWHEEL_CELL_NEVER) * m->map->tick_ns;
+	return ns_at(m, ticks_of(m, word));
 }
 
 static inline uint64_t word_of(uint64_t id, uint32_t state, uint64_t ticks)
@@ -86,12 +95,12 @@ static inline uint64_t word_of(uint64_t id, uint32_t state, uint64_t ticks)
 
 static inline unsigned int state_of(uint64_t word)
 {
-	return word >> TWHEEL_CELL_STATE_SHIFT & 3;
+	return twheel_cell_state(word);
 }
 
 static inline uint32_t generation_of(uint64_t word)
 {
-	return word >> TWHEEL_CELL_GENERATION_SHIFT;
+	return twheel_cell_generation(word);
 }
 
 #endif
