@@ -56,7 +56,7 @@ static void division_is_exact(struct kunit *test)
 {
 	static const u64 ticks[] = {
 		1, 2, 3, 7, 10, 1000, 1024, 1000000, 999983, 1 << 20,
-		4294967291ULL, 4294967296ULL, 60 * NSEC_PER_SEC,
+		4294967291ULL, 4294967296ULL, 60ULL * NSEC_PER_SEC,
 		TWHEEL_TICK_MAX,
 	};
 	u64 seed = 88172645463325252ULL;

@@ -362,7 +362,7 @@ struct stepped {
 static void stepped_fire(struct twheel_timer *timer)
 {
 	struct stepped *stepped = twheel_data(twheel_of(timer));
-	u64 end = ktime_get_ns() + 5 * NSEC_PER_SEC;
+	u64 end = ktime_get_ns() + 5ULL * NSEC_PER_SEC;
 	u64 wall = ktime_get_real_ns();
 
 	atomic_set(&stepped->inside, 1);
@@ -375,7 +375,7 @@ static void stepped_fire(struct twheel_timer *timer)
 static int stepped_set_back(void *arg)
 {
 	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() -
-						4 * NSEC_PER_SEC);
+						4LL * NSEC_PER_SEC);
 	struct stepped *stepped = arg;
 
 	if (!await(atomic_read(&stepped->inside)))

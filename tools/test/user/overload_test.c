@@ -351,6 +351,16 @@ struct owner {
 	int other;
 };
 
+/* A child with the same table of descriptors. s390x has the stack first, then the flags. */
+static pid_t fork_sharing_files(void)
+{
+#ifdef __s390__
+	return syscall(SYS_clone, 0, CLONE_FILES | SIGCHLD, 0, 0, 0);
+#else
+	return syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+#endif
+}
+
 static struct owner owner_new(const struct group *group)
 {
 	struct owner owner;
@@ -359,7 +369,7 @@ static struct owner owner_new(const struct group *group)
 
 	NEED(pipe(told) == 0);
 	/* The child has the same descriptors. */
-	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	pid = fork_sharing_files();
 	NEED(pid >= 0);
 	if (!pid) {
 		NEED(group_write(group->path, "cgroup.procs", "0"));
@@ -491,7 +501,7 @@ static int thread_gives_way(int unused)
 
 	(void)unused;
 	/* The child has the same descriptors. */
-	child = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	child = fork_sharing_files();
 	NEED(child >= 0);
 	if (!child)
 		_exit(dev_open());

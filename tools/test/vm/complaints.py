@@ -8,6 +8,7 @@ import re
 # hogs a CPU.
 KINDS = re.compile(
     r"\bBUG\b|WARNING:|\bINFO: |Oops|KASAN|KCSAN|UBSAN|ODEBUG|[kK]ernel panic"
+    r"|Internal error|Unable to handle kernel"
     r"|general protection|invalid opcode|double fault|stack guard page"
     r"|possible recursive locking|possible circular locking|possible irq lock inversion"
     r"|inconsistent lock state|bad unlock balance|suspicious RCU"
@@ -17,7 +18,7 @@ KINDS = re.compile(
     r"|preempt leak|NOHZ tick-stop error|page allocation failure|duplicate filename"
     r"|Objects remaining|still has objects|was never destroyed|kmemleak: \d+ new")
 # Whatever it was that it said, a trace shows that it was something.
-TRACE = re.compile("Call Trace:")
+TRACE = re.compile("Call [Tt]race:")
 # Two functions that race, where neither is ours. The kernel has thousands of races with
 # itself by the strict rules that we ask for. So its races on our data are missed where its
 # own functions make both accesses, but not where they are inlined into ours.
@@ -36,7 +37,7 @@ def found(lines):
     expected = False
     for line in lines:
         expected |= "memory_test invoked oom-killer" in line
-        if complains(line) or (TRACE.search(line) and not expected):
+        traced = TRACE.search(line)
+        if complains(line) or (traced and not expected):
             yield line
-        if "</TASK>" in line:
-            expected = False
+        expected = expected and not traced

@@ -361,9 +361,7 @@ with_libraries() {
 . "$ROOT/tools/test/vm/debian.sh"
 # shellcheck source=arch.sh
 . "$ROOT/tools/test/vm/arch.sh"
-[ -z "${GUEST_ARCH:-}" ] || use_architecture "$GUEST_ARCH"
 # The compilers of what runs in a guest, for scripts that source this.
 # shellcheck disable=SC2034
-read -ra COMPILER <<< "${CC:-gcc}"
-# shellcheck disable=SC2034
-read -ra COMPILER_CPP <<< "${CXX:-g++}"
+COMPILER=(gcc) COMPILER_CPP=(g++)
+[ -z "${GUEST_ARCH:-}" ] || use_architecture "$GUEST_ARCH"
