@@ -34,7 +34,7 @@ MODULE_PARM_DESC(wake_ms, "Wake a machine that suspends to idle after this; 0: n
 #define NR_WALL_EPOCHS	1024
 
 /* The clock is never further off than this. */
-#define WALL_OFFSET_MAX	((s64)(20 * NSEC_PER_SEC))
+#define WALL_OFFSET_MAX	(20LL * NSEC_PER_SEC)
 
 struct wall_epoch {
 	u64 end;

@@ -6,7 +6,7 @@
 # unloaded. The last line is "N passed, N failed": each scenario is a test.
 #
 #   KERNEL=      debug, stock, or both: which kernels (both); or rtdebug: PREEMPT_RT with
-#                its checks
+#                its checks; or an architecture, as arm64, which is emulated
 #   TIME=        seconds of each scenario (20); the volume run may take a hundred times
 #                that
 #   OPS=         operations, after which the volume run on the stock kernel ends
@@ -31,7 +31,10 @@ done
 case $kernels in
 both) kernels="debug stock" ;;
 debug | stock | rtdebug) ;;
-*) die "KERNEL: $kernels is neither debug, stock, both, nor rtdebug" ;;
+*)
+	architecture "$kernels" || die "KERNEL: $kernels is neither debug, stock, both," \
+		"nor rtdebug, nor an architecture"
+	use_architecture "$kernels" ;;
 esac
 
 # plan KERNEL: the scenarios: name, how long in percent of TIME, whether OPS ends it
@@ -78,7 +81,7 @@ image_of() {
 		# shellcheck disable=SC2154 # by stock_kernel
 		kdir=$stock_headers image=$stock_image
 	else
-		kdir=$built image=$built/arch/x86/boot/bzImage
+		kdir=$built image=$built/${arch_image:-arch/x86/boot/bzImage}
 	fi
 }
 
@@ -109,19 +112,24 @@ loglevel=7 sysctl.kernel.panic_on_rcu_stall=1"
 prepare() {
 	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 	built=
+	if [ -n "${GUEST_ARCH:-}" ]; then
+		need "${arch_needs[@]}"
+		built=$("$ROOT/tools/test/vm/kernel.sh" base "$GUEST_ARCH")
+	fi
 	case " $kernels " in
 	*" debug "*) built=$("$ROOT/tools/test/vm/kernel.sh" base debug) ;;
 	*" rtdebug "*)
 		built=$("$ROOT/tools/test/vm/kernel.sh" --series 6.12 base rtdebug) ;;
 	esac
 	lock_cache
+	[ -z "${GUEST_ARCH:-}" ] || arch_packages "${GUEST_PACKAGES[@]}"
 	work=$CACHE/torture
 	mkdir -p "$work"
 	run_logged "$work/torture.log" "building the twin" \
-		gcc -O2 -g -std=gnu11 -Wall -Wextra -Werror -static -pthread \
+		"${COMPILER[@]}" -O2 -g -std=gnu11 -Wall -Wextra -Werror -static -pthread \
 		-I"$ROOT/include/uapi" -o "$work/torture" \
 		"$ROOT"/tools/test/torture/user/*.c
-	words+=" $(clock_words "$work")"
+	[ -n "${GUEST_ARCH:-}" ] || words+=" $(clock_words "$work")"
 }
 
 torture() {

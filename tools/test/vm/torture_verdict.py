@@ -18,6 +18,7 @@ sys.dont_write_bytecode = True
 
 COMPLAINTS = re.compile(
     r"BUG:|WARNING:|Oops|KASAN|UBSAN|[kK]ernel panic|general protection"
+    r"|Internal error|Unable to handle kernel"
     r"|possible recursive locking|possible circular locking|inconsistent lock state"
     r"|suspicious RCU|ODEBUG|list_add corruption|list_del corruption|blocked for more"
     r"|rcu: INFO|soft lockup|hard LOCKUP|was never destroyed"

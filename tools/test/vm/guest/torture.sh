@@ -226,6 +226,11 @@ while read -r name seconds operations_wanted what; do
 		say "@skip $name this guest has no suspend to memory: ${mem:-none}"
 		continue
 		;;
+	*sleep_idle*)
+		grep -qw freeze /sys/power/state 2> /dev/null || {
+			say "@skip $name this guest cannot sleep"
+			continue
+		} ;;
 	esac
 	say "@scenario $name"
 	guard
