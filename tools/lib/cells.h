@@ -164,6 +164,45 @@ static inline uint64_t cells_id_in(uint64_t id)
 int cells_map(struct twheel *wheel, uint64_t bytes);
 void cells_unmap(struct twheel *wheel);
 
+static inline cell_atomic *cell_word(const struct cell_table *cells, uint32_t cell)
+{
+	return (cell_atomic *)&cells->cells[cell].word;
+}
+
+static inline uint64_t cell_load(const struct cell_table *cells, uint32_t cell)
+{
+	return __atomic_load_n(cell_word(cells, cell), __ATOMIC_SEQ_CST);
+}
+
+static inline bool cell_exchange(const struct cell_table *cells, uint32_t cell,
+				 uint64_t *word, uint64_t new)
+{
+	return __atomic_compare_exchange_n(cell_word(cells, cell), word, new, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+
+/* Does a word say that the timer of an identifier is pending? */
+static inline bool word_is_pending(uint64_t word, uint64_t id)
+{
+	return !((word ^ id) & (TWHEEL_VIEW_OWNER - 1));
+}
+
+/* Can a deadline be written as it is, before the span is moved? */
+static inline bool view_spans(const struct twheel_view_1 *view, uint64_t deadline_ns)
+{
+	return deadline_ns - __atomic_load_n(&view->from_ns, __ATOMIC_RELAXED) <
+	       view->span_ns;
+}
+
+/* Can it be written at all? Others are for the kernel, which refuses them or knows better. */
+bool view_covers(struct twheel *wheel, uint64_t deadline_ns);
+
+/* A deadline that can be written, in ticks. */
+static inline uint64_t view_ticks(const struct twheel_view_1 *view, uint64_t deadline_ns)
+{
+	return (deadline_ns - view->base_ns) / view->tick_ns;
+}
+
 static inline uint32_t cells_state(uint64_t word)
 {
 	return twheel_cell_state(word);
@@ -188,6 +227,15 @@ int cells_arm(struct twheel *wheel, struct twheel_op *op);
  * if the identifier is of no cell, or of an epoch before.
  */
 int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
+
+/* The time that an operation means; beyond all limits if it is none. */
+uint64_t cells_op_time(const struct twheel *wheel, const struct twheel_op *op);
+
+/* Are all fields 0 that no operation in the mapping uses? The kernel refuses others. */
+bool cells_op_plain(const struct twheel_op *op, uint32_t flags);
+
+/* The deadline of a timer may be nearer than the kernel knows. Returns 0. */
+int cells_tell(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks);
 
 /* A cell has no timer any more, nor an event. */
 void cells_put(struct twheel *wheel, uint32_t cell);

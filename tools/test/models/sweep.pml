@@ -2,7 +2,7 @@
 /*
  * Arming in the mapping: threads of a program that each own a cell, and the kernel, which
  * sweeps the submitted cells. See module/dev/sweep.c and module/dev/submit.c and, for the
- * program's side, include/uapi/linux/twheel.h and tools/lib/cells.c.
+ * program's side, include/uapi/linux/twheel.h and tools/lib/arming.c.
  *
  * One thread arms its cell, moves the deadline, cancels, and arms again. The other one only
  * arms. Both cells are in one word of the bitmap. The kernel is as late as it likes, lets its lock go between
