@@ -154,12 +154,15 @@ static inline void record_wait(struct twheel *wheel)
 		record_wait_locked(wheel);
 }
 
+static inline bool bit_is_set(const struct cell_event *words, uint32_t bit)
+{
+	return __atomic_load_n(&words[bit / 64].word, __ATOMIC_SEQ_CST) >> bit % 64 & 1;
+}
+
 static void bit_set(struct cell_event *words, uint32_t bit)
 {
-	struct cell_event *word = &words[bit / 64];
-
-	if (!(__atomic_load_n(&word->word, __ATOMIC_SEQ_CST) >> bit % 64 & 1))
-		__atomic_fetch_or(&word->word, 1ULL << bit % 64, __ATOMIC_SEQ_CST);
+	if (!bit_is_set(words, bit))
+		__atomic_fetch_or(&words[bit / 64].word, 1ULL << bit % 64, __ATOMIC_SEQ_CST);
 }
 
 /*
@@ -192,22 +195,34 @@ cell_kick(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
  * then the look at when the kernel comes: see <linux/twheel.h>.
  */
 static __attribute__((noinline)) int
-cell_submit(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
+cell_submit_anew(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
 	struct cell_table *cells = &wheel->cells;
 
 	bit_set(cells->leaves, cell);
 	bit_set(cells->summary, cell / 64);
-	if (__builtin_expect(__atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks,
-			     0))
+	if (__atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks)
 		return cell_kick(wheel, id, cell, ticks);
+	return 0;
+}
+
+/* The same where most often all is done already. */
+static inline int cell_submit(struct twheel *wheel, const uint64_t *id, uint32_t cell,
+			      uint64_t ticks)
+{
+	const struct cell_table *cells = &wheel->cells;
+
+	if (__builtin_expect(!bit_is_set(cells->leaves, cell) ||
+			     !bit_is_set(cells->summary, cell / 64) ||
+			     __atomic_load_n(&cells->map->wake, __ATOMIC_SEQ_CST) > ticks, 0))
+		return cell_submit_anew(wheel, *id, cell, ticks);
 	return 0;
 }
 
 int cells_tell(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 {
 	if (__atomic_load_n(&wheel->cells.cells[cell].look, __ATOMIC_SEQ_CST) > ticks)
-		return cell_submit(wheel, id, cell, ticks);
+		return cell_submit_anew(wheel, id, cell, ticks);
 	return 0;
 }
 
@@ -292,6 +307,18 @@ cells_arm_beyond(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 }
 
 /*
+ * Somebody else has written the word of a cell whose record was begun. Only one who breaks
+ * the rules does.
+ */
+static __attribute__((noinline, cold)) int
+cells_arm_again(struct twheel *wheel, uint64_t *id, uint32_t cell)
+{
+	struct cell_record record = wheel->cells.records[cell];
+
+	return cells_arm_slowly(wheel, record.deadline_ns, record.cookie, id, 0);
+}
+
+/*
  * The rest of cells_arm_at(), with a cell. In a function of its own, no register has to be
  * saved.
  * @link: the cell's
@@ -317,9 +344,9 @@ cells_arm_taken(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uin
 	if (__builtin_expect(!__atomic_compare_exchange_n(word, &old, next, false,
 							  __ATOMIC_SEQ_CST,
 							  __ATOMIC_SEQ_CST), 0))
-		return cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
-	if (__builtin_expect(__atomic_load_n(&mine->look, __ATOMIC_SEQ_CST) > ticks, 0))
-		return cell_submit(wheel, *id, cell, ticks);
+		return cells_arm_again(wheel, id, cell);
+	if (__atomic_load_n(&mine->look, __ATOMIC_SEQ_CST) > ticks)
+		return cell_submit(wheel, id, cell, ticks);
 	return 0;
 }
 
@@ -335,7 +362,8 @@ int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 	 */
 	if (__builtin_expect(deadline_ns - view->base_ns >=
 			     __atomic_load_n(&view->limit_ns, __ATOMIC_RELAXED), 0))
-		return cells_arm_beyond(wheel, deadline_ns, cookie, id);
+		return view->bytes ? cells_arm_beyond(wheel, deadline_ns, cookie, id) :
+				     timer_arm_call(wheel, deadline_ns, cookie, id);
 	first = cell_take_cancelled(wheel);
 	if (!first) {
 		first = cell_take_free(&wheel->cells, &link);

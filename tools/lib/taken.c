@@ -93,11 +93,11 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 static inline uint64_t cell_last_deadline(const struct twheel *wheel,
 					  const struct cell_record *record, uint64_t word)
 {
-	uint64_t given = record->deadline_ns;
+	uint64_t given = record->deadline_ns, ticks;
 
 	/* Most often the program's rounds up to the word's. */
-	if ((given - wheel->view.base_ns) / wheel->view.tick_ns << TWHEEL_CELL_TICKS_SHIFT ==
-	    word >> TWHEEL_CELL_TICKS_SHIFT << TWHEEL_CELL_TICKS_SHIFT)
+	ticks = (given - wheel->view.base_ns) / wheel->view.tick_ns;
+	if (!((word ^ ticks << TWHEEL_CELL_TICKS_SHIFT) >> TWHEEL_CELL_TICKS_SHIFT))
 		return given;
 	return cell_deadline(wheel, record,
 			     twheel_cell_ticks(word, cells_ticks_now(wheel)));
@@ -141,6 +141,8 @@ static unsigned int ring_take(struct twheel *wheel, struct twheel_event *events,
 static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event *events,
 				      unsigned int count, bool *go_on)
 {
+	const uint64_t pending = twheel_cell_word(0, TWHEEL_CELL_FIRED ^ TWHEEL_CELL_PENDING,
+						  0);
 	struct twheel_event *event = events, *end = events + count;
 	struct cell_table *cells = &wheel->cells;
 	uint32_t first = 0, last = 0, cell;
@@ -149,7 +151,7 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 	uint64_t now = twheel_now(wheel);
 
 	for (next = events; next < end; next++) {
-		uint64_t happened, word;
+		uint64_t happened, word, link, fired;
 
 		cell = next->id;
 		if (cell >= cells->count)
@@ -163,9 +165,8 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 		word = __atomic_load_n(&cells->cells[cell].word, __ATOMIC_SEQ_CST);
 		if (!(uint32_t)happened)
 			continue;
-		if (__builtin_expect((word & TWHEEL_VIEW_OWNER) !=
-				     twheel_cell_word(happened >> 32, TWHEEL_CELL_FIRED, 0),
-				     0)) {
+		fired = twheel_cell_word(happened >> 32, TWHEEL_CELL_FIRED, 0);
+		if (__builtin_expect((word & TWHEEL_VIEW_OWNER) != fired, 0)) {
 			/* Or it was cancelled in the meantime. */
 			if (happened >> 32 != cells_generation(word) ||
 			    cells_state(word) != TWHEEL_CELL_PENDING ||
@@ -175,7 +176,8 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 			event++;
 			continue;
 		}
-		event->id = cells_id(cells, happened >> 32, cell);
+		link = cells_link(cells, cell) & ~(uint64_t)TWHEEL_VIEW_OWNER;
+		event->id = link | (fired ^ pending);
 		event->cookie = cells->records[cell].cookie;
 		event->deadline_ns = cell_last_deadline(wheel, &cells->records[cell], word);
 		event->count = 1;
@@ -186,7 +188,7 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 			now = twheel_now(wheel);
 		event->fired_ns = now;
 		event++;
-		cells_link_set(cells, cell, first);
+		__atomic_store_n(&cells->links[cell], link | first, __ATOMIC_RELAXED);
 		if (!first)
 			last = cell;
 		first = cell + 1;
