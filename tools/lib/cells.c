@@ -122,7 +122,7 @@ static bool cell_has_event(const struct twheel *wheel, uint32_t cell, uint64_t w
 
 static int cells_query(struct twheel *wheel, int cell, struct twheel_op *op)
 {
-	uint64_t word, cookie;
+	uint64_t word, cookie, ticks;
 	bool fired;
 
 	if (!cells_op_plain(op, 0) || op->cookie || op->deadline_ns)
@@ -135,8 +135,8 @@ static int cells_query(struct twheel *wheel, int cell, struct twheel_op *op)
 	    !(fired || word_is_pending(word, op->id)) || cell_load(&wheel->cells, cell) != word)
 		return CELLS_NEED_CALL;
 	op->cookie = cookie;
-	op->deadline_ns = cells_ticks_to_ns(wheel, twheel_cell_ticks(word,
-							cells_ticks_now(wheel)));
+	ticks = twheel_cell_ticks(word, cells_ticks_now(wheel));
+	op->deadline_ns = cells_ticks_to_ns(wheel, ticks);
 	op->state = fired ? TWHEEL_STATE_FIRED : TWHEEL_STATE_PENDING;
 	return 0;
 }

@@ -95,7 +95,7 @@ struct cell_table {
 	uint32_t tail;
 	struct cell_event *leaves;
 	struct cell_event *summary;
-	uint64_t *links;
+	cell_atomic *links;
 	struct cell_record *records;
 	struct cell_period *periods;
 	cell_atomic free;

@@ -86,9 +86,9 @@ struct twheel_view_1 {
 	uint32_t bytes;
 	uint32_t cancelled;
 	uint64_t base_ns;
-	uint64_t from_ns;
+	__aligned_u64 from_ns;
 	uint64_t span_ns;
-	uint64_t limit_ns;
+	__aligned_u64 limit_ns;
 	uint64_t tick_ns;
 };
 

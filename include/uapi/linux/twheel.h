@@ -223,7 +223,7 @@ static inline __u32 twheel_cell_state(__u64 word)
 	return (word >> TWHEEL_CELL_STATE_SHIFT) & 3;
 }
 
-/**
+/*
  * twheel_cell_ticks() - the deadline in a cell's word, in ticks, when it is read at a time
  * in ticks since &twheel_map.origin_ns
  *
