@@ -54,7 +54,7 @@ bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word,
 			 tw_word_change(word, TWHEEL_CELL_PENDING, next)))
 		return false;
 	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
-	tw_ring_push(ring, tw_entry_index(entry), tw_word_generation(word), count);
+	tw_ring_push(ring, tw_entry_index(entry), twheel_cell_generation(word), count);
 	return true;
 }
 

@@ -48,7 +48,7 @@ static inline bool tw_look_armed(const struct tw_entry *entry)
 static inline bool tw_look_known(const struct tw_entry *entry, u64 word)
 {
 	return tw_word_pending(word) &&
-	       tw_word_generation(word) == upper_32_bits(entry->tag);
+	       twheel_cell_generation(word) == upper_32_bits(entry->tag);
 }
 
 /*
@@ -62,7 +62,7 @@ static inline u64 tw_look_ticks(const struct tw_entry *entry, u64 word, u64 now)
 
 	if (ticks > now && entry->look <= now && ticks != TWHEEL_CELL_NEVER &&
 	    !((ticks ^ entry->look) & TWHEEL_CELL_TICKS) &&
-	    tw_word_generation(word) == upper_32_bits(entry->tag))
+	    twheel_cell_generation(word) == upper_32_bits(entry->tag))
 		return entry->look;
 	return ticks;
 }
@@ -100,7 +100,7 @@ static __always_inline bool tw_look_fire_once(struct tw_file *file,
 	tw_look_end(file, entry, TW_ENTRY_FIRED);
 	entry->look = ticks;
 	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
-	tw_ring_push_once(ring, tw_entry_index(entry), tw_word_generation(word));
+	tw_ring_push_once(ring, tw_entry_index(entry), twheel_cell_generation(word));
 	return true;
 }
 

@@ -50,7 +50,7 @@ static void submit_adopt(struct tw_file *file, struct tw_entry *entry, u64 word)
 	else
 		file->timers++;
 	file->armed++;
-	entry->tag = (u64)tw_word_generation(word) << 32 |
+	entry->tag = (u64)twheel_cell_generation(word) << 32 |
 		     TW_ENTRY_TAG(TW_ENTRY_ARMED) | tw_entry_index(entry);
 	entry->look = TWHEEL_CELL_NEVER;
 	entry->cookie = 0;
@@ -159,14 +159,14 @@ static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_en
 		file->cancelled += !tw_look_known(entry, word);
 	}
 	file->armed += !armed || !tw_look_known(entry, word);
-	entry->tag = (u64)tw_word_generation(word) << 32 |
+	entry->tag = (u64)twheel_cell_generation(word) << 32 |
 		     TW_ENTRY_TAG(TW_ENTRY_FIRED) | index;
 	entry->look = ticks;
 	entry->cookie = 0;
 	entry->period_ns = 0;
 	entry->slack_ns = 0;
 	tw_file_count_fired(file, late_ns);
-	tw_ring_push_once(ring, index, tw_word_generation(word));
+	tw_ring_push_once(ring, index, twheel_cell_generation(word));
 	return true;
 }
 
@@ -266,7 +266,7 @@ static int submit_write_word(struct twheel_cell *cell, u64 ticks, u64 *written)
 	unsigned int i;
 
 	for (i = 0; i < TW_WORD_TRIES && !tw_word_pending(word); i++) {
-		u32 generation = (tw_word_generation(word) + 1) %
+		u32 generation = (twheel_cell_generation(word) + 1) %
 				 TWHEEL_CELL_GENERATIONS ?: 1;
 
 		*written = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
@@ -295,11 +295,11 @@ static int submit_arm(struct tw_run *run, struct twheel_op *op)
 	ret = submit_write_word(tw_look_cell(file, entry), ticks, &word);
 	if (ret)
 		return ret;
-	tw_ring_revoke(file->ring, op->id, tw_word_generation(word));
+	tw_ring_revoke(file->ring, op->id, twheel_cell_generation(word));
 	submit_adopt(file, entry, word);
 	entry->cookie = op->cookie;
 	entry->period_ns = period;
-	op->id |= (u64)tw_word_generation(word) << 32;
+	op->id |= (u64)twheel_cell_generation(word) << 32;
 	op->deadline_ns = tw_cell_shown(run, ticks);
 	submit_check(file, entry);
 	return 0;

@@ -18,11 +18,6 @@
 /* What a word cannot say. */
 #define TW_WORD_OUT_OF_REACH	(~0ULL)
 
-static inline u32 tw_word_generation(u64 word)
-{
-	return twheel_cell_generation(word);
-}
-
 static inline bool tw_word_pending(u64 word)
 {
 	return twheel_cell_state(word) == TWHEEL_CELL_PENDING;
@@ -31,7 +26,7 @@ static inline bool tw_word_pending(u64 word)
 /* The same word with another state, and other ticks. */
 static inline u64 tw_word_change(u64 word, u32 state, u64 ticks)
 {
-	return twheel_cell_word(tw_word_generation(word), state, ticks);
+	return twheel_cell_word(twheel_cell_generation(word), state, ticks);
 }
 
 /* A time in ticks since the origin, rounded down. */

@@ -183,7 +183,7 @@ cell_kick(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
 		if (word_is_pending(word, id) &&
 		    word >> TWHEEL_CELL_TICKS_SHIFT == (ticks & TWHEEL_CELL_TICKS))
 			cell_exchange(&wheel->cells, cell, &word,
-				      twheel_cell_word(cells_generation(word),
+				      twheel_cell_word(twheel_cell_generation(word),
 						       TWHEEL_CELL_PENDING, now));
 	}
 	ioctl(wheel->fd, TWHEEL_IOC_KICK, &op);
@@ -242,15 +242,11 @@ static inline bool word_has_timer(uint64_t word)
 	       TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT;
 }
 
-/*
- * Write the word of a cell that has no timer. False if somebody else has written one.
- * @link: the cell's
- */
-static bool cell_begin(struct twheel *wheel, uint32_t cell, uint64_t link, uint64_t ticks,
-		       uint64_t *id)
+/* Write the word of a cell that has no timer. False if somebody else has written one. */
+static bool cell_begin(struct twheel *wheel, uint32_t cell, uint64_t ticks, uint64_t *id)
 {
 	uint64_t word = __atomic_load_n(cell_word(&wheel->cells, cell), __ATOMIC_RELAXED);
-	uint64_t next = cell_next(word);
+	uint64_t next = cell_next(word), link = cells_link(&wheel->cells, cell);
 
 	/* Generations wrap to 0, which is left out. */
 	if (!(next >> TWHEEL_CELL_GENERATION_SHIFT)) {
@@ -289,7 +285,7 @@ cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 			break;
 		record_wait(wheel);
 		record_begin(wheel, cell, deadline_ns, cookie);
-		if (cell_begin(wheel, cell, cells_link(&wheel->cells, cell), ticks, id))
+		if (cell_begin(wheel, cell, ticks, id))
 			return cells_tell(wheel, *id, cell, ticks);
 		/* Somebody else has written there. The cell is forgotten. */
 		first = 0;
@@ -406,7 +402,7 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 	}
 	copy.id = cell;
 	copy.slack_ns = 0;
-	before = cells_generation(cell_load(&wheel->cells, cell));
+	before = twheel_cell_generation(cell_load(&wheel->cells, cell));
 	ret = op_run(wheel, TWHEEL_OP_ARM, &copy);
 	if (ret < 0) {
 		cells_put(wheel, cell);

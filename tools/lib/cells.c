@@ -14,8 +14,8 @@ bool record_lock(struct twheel *wheel, uint64_t id)
 	 */
 	__atomic_store_n(&wheel->cells.changing, true, __ATOMIC_SEQ_CST);
 	word = cell_load(&wheel->cells, id);
-	return cells_generation(word) == id >> 32 &&
-	       cells_state(word) == TWHEEL_CELL_PENDING;
+	return twheel_cell_generation(word) == id >> 32 &&
+	       twheel_cell_state(word) == TWHEEL_CELL_PENDING;
 }
 
 void record_unlock(struct twheel *wheel)
@@ -86,7 +86,7 @@ static int cells_modify(struct twheel *wheel, int cell, struct twheel_op *op)
 			return 1;
 		}
 	} while (!cell_exchange(&wheel->cells, cell, &word,
-				twheel_cell_word(cells_generation(word),
+				twheel_cell_word(twheel_cell_generation(word),
 						 TWHEEL_CELL_PENDING, ticks)));
 	if (ticks < before)
 		cells_tell(wheel, op->id, cell, ticks);
@@ -105,7 +105,7 @@ static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *
 		if (!word_is_pending(word, op->id))
 			return CELLS_NEED_CALL;
 	} while (!cell_exchange(&wheel->cells, cell, &word,
-				twheel_cell_word(cells_generation(word),
+				twheel_cell_word(twheel_cell_generation(word),
 						 TWHEEL_CELL_CANCELLED, 0)));
 	cells_put(wheel, cell);
 	return 0;
@@ -116,8 +116,8 @@ static bool cell_has_event(const struct twheel *wheel, uint32_t cell, uint64_t w
 {
 	uint64_t event = __atomic_load_n(&wheel->cells.events[cell].word, __ATOMIC_SEQ_CST);
 
-	return cells_state(word) == TWHEEL_CELL_FIRED && (uint32_t)event &&
-	       event >> 32 == cells_generation(word);
+	return twheel_cell_state(word) == TWHEEL_CELL_FIRED && (uint32_t)event &&
+	       event >> 32 == twheel_cell_generation(word);
 }
 
 static int cells_query(struct twheel *wheel, int cell, struct twheel_op *op)
@@ -130,7 +130,7 @@ static int cells_query(struct twheel *wheel, int cell, struct twheel_op *op)
 	word = cell_load(&wheel->cells, cell);
 	cookie = __atomic_load_n(&wheel->cells.records[cell].cookie, __ATOMIC_ACQUIRE);
 	fired = cell_has_event(wheel, cell, word);
-	if (cells_generation(word) != cells_generation(op->id) ||
+	if (twheel_cell_generation(word) != twheel_cell_generation(op->id) ||
 	    cell_is_periodic(wheel, cell) ||
 	    !(fired || word_is_pending(word, op->id)) || cell_load(&wheel->cells, cell) != word)
 		return CELLS_NEED_CALL;
@@ -208,14 +208,14 @@ static bool cell_end(struct twheel *wheel, uint32_t cell)
 	uint64_t word = cell_load(&wheel->cells, cell);
 	__u64 event;
 
-	while (cells_state(word) == TWHEEL_CELL_PENDING)
+	while (twheel_cell_state(word) == TWHEEL_CELL_PENDING)
 		if (cell_exchange(&wheel->cells, cell, &word,
-				  twheel_cell_word(cells_generation(word),
+				  twheel_cell_word(twheel_cell_generation(word),
 						   TWHEEL_CELL_CANCELLED, 0)))
 			return true;
 	event = __atomic_load_n(&wheel->cells.events[cell].word, __ATOMIC_SEQ_CST);
-	while (cells_state(word) == TWHEEL_CELL_FIRED && (uint32_t)event &&
-	       event >> 32 == cells_generation(word))
+	while (twheel_cell_state(word) == TWHEEL_CELL_FIRED && (uint32_t)event &&
+	       event >> 32 == twheel_cell_generation(word))
 		/* The entry in the ring stays, and stands for no expiry. */
 		if (__atomic_compare_exchange_n(&wheel->cells.events[cell].word, &event,
 						event >> 32 << 32, false,

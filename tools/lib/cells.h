@@ -203,16 +203,6 @@ static inline uint64_t view_ticks(const struct twheel_view_1 *view, uint64_t dea
 	return (deadline_ns - view->base_ns) / view->tick_ns;
 }
 
-static inline uint32_t cells_state(uint64_t word)
-{
-	return twheel_cell_state(word);
-}
-
-static inline uint32_t cells_generation(uint64_t word)
-{
-	return twheel_cell_generation(word);
-}
-
 /* What only a call can do. No program sees it. */
 #define CELLS_NEED_CALL	(-EAGAIN)
 

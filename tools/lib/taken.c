@@ -63,7 +63,7 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 {
 	const struct cell_record *record = &wheel->cells.records[cell];
 	struct cell_period *period = &wheel->cells.periods[cell];
-	uint64_t id = (uint64_t)cells_generation(word) << 32 | cell;
+	uint64_t id = (uint64_t)twheel_cell_generation(word) << 32 | cell;
 	uint64_t ticks = twheel_cell_ticks(word, cells_ticks_now(wheel));
 	bool there = record_lock(wheel, id) && record->deadline_ns & RECORD_PERIODIC;
 	uint64_t now;
@@ -168,8 +168,8 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 		fired = twheel_cell_word(happened >> 32, TWHEEL_CELL_FIRED, 0);
 		if (__builtin_expect((word & TWHEEL_VIEW_OWNER) != fired, 0)) {
 			/* Or it was cancelled in the meantime. */
-			if (happened >> 32 != cells_generation(word) ||
-			    cells_state(word) != TWHEEL_CELL_PENDING ||
+			if (happened >> 32 != twheel_cell_generation(word) ||
+			    twheel_cell_state(word) != TWHEEL_CELL_PENDING ||
 			    !cell_event_period(wheel, cell, word, (uint32_t)happened, event))
 				continue;
 			*go_on = true;

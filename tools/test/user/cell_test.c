@@ -50,7 +50,7 @@ static bool arm_and_change(const struct mapped *m, uint64_t delay_ns,
 	*id = map_arm(m, 0, delay_ns);
 	old = load(&m->cells[0].word);
 	ticks = times ? ticks_in(m, times * delay_ns) : 0;
-	if (state_of(old) == TWHEEL_CELL_PENDING &&
+	if (twheel_cell_state(old) == TWHEEL_CELL_PENDING &&
 	    cas(&m->cells[0].word, old, word_of(*id, state, ticks)))
 		return true;
 	map_take_one(m, *id, 1);
@@ -103,7 +103,7 @@ static void cancelled_without_a_call(void)
 	}
 	CHECK_EQ(timers, 1);
 	CHECK_EQ(dev_readable(m.fd, 20), 0);
-	CHECK_EQ(state_of(load(&m.cells[0].word)), TWHEEL_CELL_FREE);
+	CHECK_EQ(twheel_cell_state(load(&m.cells[0].word)), TWHEEL_CELL_FREE);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
 	/* The cell can be armed again before the kernel reads its word. */
 	id = map_arm(&m, 0, 3600 * S);
@@ -202,7 +202,7 @@ static void calls_work_too(void)
 	CHECK_EQ(load(&m.cells[1].look),
 		 ticks_of(&m, load(&m.cells[1].word)));
 	CHECK_EQ(dev_cancel(m.fd, id), 0);
-	CHECK_EQ(state_of(load(&m.cells[1].word)), TWHEEL_CELL_FREE);
+	CHECK_EQ(twheel_cell_state(load(&m.cells[1].word)), TWHEEL_CELL_FREE);
 	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
 	/* Calls on a timer that the program has cancelled in its word. */
 	id = map_arm(&m, 1, 3600 * S);

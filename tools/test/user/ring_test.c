@@ -34,7 +34,7 @@ static void fires_into_the_ring(void)
 	CHECK_EQ(readable, 0);
 	map_take_one(&m, id, 1);
 	CHECK(dev_now(CLOCK_MONOTONIC) >= ns_of(&m, word));
-	CHECK_EQ(state_of(load(&m.cells[299].word)), TWHEEL_CELL_FIRED);
+	CHECK_EQ(twheel_cell_state(load(&m.cells[299].word)), TWHEEL_CELL_FIRED);
 	CHECK_EQ(load(&m.cells[299].look), ~0ULL);
 	CHECK_EQ(dev_readable(m.fd, 0), 0);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
@@ -137,7 +137,7 @@ static void periods_add_up(void)
 	total += (uint32_t)load(&m.events[0]);
 	word = load(&m.cells[0].word);
 	CHECK_EQ(ns_of(&m, word), op.deadline_ns + total * 10 * MS);
-	CHECK_EQ(state_of(word), TWHEEL_CELL_PENDING);
+	CHECK_EQ(twheel_cell_state(word), TWHEEL_CELL_PENDING);
 	CHECK(total > 10);
 	CHECK_EQ(dev_cancel(m.fd, op.id), 0);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
@@ -214,10 +214,10 @@ static void cell_move(unsigned int cell, uint64_t delay_ns)
 	struct mapped *m = &duel.m;
 	uint64_t word = load(&m->cells[cell].word), ticks, id;
 
-	if (state_of(word) != TWHEEL_CELL_PENDING)
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
 		return;
 	ticks = ticks_in(m, delay_ns);
-	id = (uint64_t)generation_of(word) << 32 | cell;
+	id = (uint64_t)twheel_cell_generation(word) << 32 | cell;
 	if (!cas(&m->cells[cell].word, word,
 		 word_of(id, TWHEEL_CELL_PENDING, ticks)))
 		return;
@@ -242,9 +242,9 @@ static void cell_act(unsigned int cell, uint32_t *seed)
 {
 	struct mapped *m = &duel.m;
 	uint64_t word = load(&m->cells[cell].word);
-	uint64_t id = (uint64_t)generation_of(word) << 32 | cell;
+	uint64_t id = (uint64_t)twheel_cell_generation(word) << 32 | cell;
 
-	switch (state_of(word)) {
+	switch (twheel_cell_state(word)) {
 	case TWHEEL_CELL_PENDING:
 		if (roll(seed) % 8)
 			cell_move(cell, roll(seed) % (2 * MS));
@@ -254,7 +254,7 @@ static void cell_act(unsigned int cell, uint32_t *seed)
 		return;
 	case TWHEEL_CELL_FIRED:
 		/* Arming it would revoke the event. */
-		if (duel.read[cell] != generation_of(word))
+		if (duel.read[cell] != twheel_cell_generation(word))
 			return;
 		break;
 	}
@@ -290,8 +290,8 @@ static void *duel_taker(void *arg)
 		duel.events += (uint32_t)event;
 		duel.bad += (uint32_t)event != 1;
 		/* The timer fired once, and not early. */
-		duel.bad += state_of(word) != TWHEEL_CELL_FIRED;
-		duel.bad += generation_of(word) != event >> 32;
+		duel.bad += twheel_cell_state(word) != TWHEEL_CELL_FIRED;
+		duel.bad += twheel_cell_generation(word) != event >> 32;
 		duel.bad += duel.read[cell] == event >> 32;
 		duel.bad += dev_now(CLOCK_MONOTONIC) < ns_of(m, word);
 		duel.read[cell] = event >> 32;
@@ -306,9 +306,9 @@ static bool duel_settled(void)
 	for (i = 0; i < DUEL_CELLS; i++) {
 		uint64_t word = load(&duel.m.cells[i].word);
 
-		if (state_of(word) == TWHEEL_CELL_PENDING ||
-		    (state_of(word) == TWHEEL_CELL_FIRED &&
-		     duel.read[i] != generation_of(word)))
+		if (twheel_cell_state(word) == TWHEEL_CELL_PENDING ||
+		    (twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
+		     duel.read[i] != twheel_cell_generation(word)))
 			return false;
 	}
 	return !dev_info(duel.m.fd).timers;

@@ -140,7 +140,7 @@ static void extensions_of_cells(void)
 		m = map_cells(4);
 		id = map_arm(&m, 0, delay);
 		word = load(&m.cells[0].word);
-		if (state_of(word) == TWHEEL_CELL_PENDING &&
+		if (twheel_cell_state(word) == TWHEEL_CELL_PENDING &&
 		    cas(&m.cells[0].word, word,
 			word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, 3600 * S))))
 			break;

@@ -96,8 +96,8 @@ static void crowd_take(void)
 		if (!(uint32_t)event)
 			continue;
 		word = load(&shared.cells[cell].word);
-		NEED(state_of(word) == TWHEEL_CELL_FIRED);
-		CHECK_EQ(generation_of(word), event >> 32);
+		NEED(twheel_cell_state(word) == TWHEEL_CELL_FIRED);
+		CHECK_EQ(twheel_cell_generation(word), event >> 32);
 		CHECK_EQ((uint32_t)event, 1);
 		CHECK(dev_passed(ns_of(&shared, word)));
 		CHECK(books[cell].taken != event >> 32);
@@ -130,7 +130,7 @@ static void books_balance(void)
 	/* Those that are left fire; nobody arms or kicks any more. */
 	for (tries = 0; tries < 600; tries++) {
 		for (left = 0, i = 0; i < THREADS * CELLS; i++)
-			left += state_of(load(&shared.cells[i].word)) ==
+			left += twheel_cell_state(load(&shared.cells[i].word)) ==
 				TWHEEL_CELL_PENDING;
 		if (!left)
 			break;

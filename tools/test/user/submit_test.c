@@ -65,8 +65,8 @@ static void take(const struct mapped *m, uint64_t id)
 
 	map_take_one(m, id, 1);
 	word = load(&m->cells[(uint32_t)id].word);
-	CHECK_EQ(state_of(word), TWHEEL_CELL_FIRED);
-	CHECK_EQ(generation_of(word), id >> 32);
+	CHECK_EQ(twheel_cell_state(word), TWHEEL_CELL_FIRED);
+	CHECK_EQ(twheel_cell_generation(word), id >> 32);
 	CHECK(dev_passed(ns_of(m, word)));
 	CHECK_EQ(load(&m->cells[(uint32_t)id].look), NEVER);
 }
@@ -249,7 +249,7 @@ static void generations_come_again(void)
 	CHECK_EQ(map_kick(&m, id), 0);
 	CHECK_EQ(load(&m.cells[0].look), ticks);
 	CHECK_EQ(dev_cancel(m.fd, id), 0);
-	CHECK_EQ(state_of(load(&m.cells[0].word)), TWHEEL_CELL_CANCELLED);
+	CHECK_EQ(twheel_cell_state(load(&m.cells[0].word)), TWHEEL_CELL_CANCELLED);
 	CHECK_EQ(load(&m.cells[0].look), NEVER);
 }
 
@@ -257,7 +257,7 @@ static void generations_come_again(void)
 static uint64_t arm_quietly(const struct mapped *m, uint32_t cell, uint64_t ticks)
 {
 	uint64_t old = load(&m->cells[cell].word);
-	uint64_t id = (uint64_t)(generation_of(old) + 1) << 32 | cell;
+	uint64_t id = (uint64_t)(twheel_cell_generation(old) + 1) << 32 | cell;
 
 	NEED(cas(&m->cells[cell].word, old, word_of(id, TWHEEL_CELL_PENDING, ticks)));
 	return id;
@@ -305,7 +305,7 @@ static void event_is_withdrawn_by_a_call(void)
 	CHECK_EQ(dev_cancel(m.fd, id), 1);
 	NEED(map_take(&m, &cell, &event));
 	CHECK_EQ((uint32_t)event, 0);
-	CHECK_EQ(state_of(load(&m.cells[0].word)), TWHEEL_CELL_FIRED);
+	CHECK_EQ(twheel_cell_state(load(&m.cells[0].word)), TWHEEL_CELL_FIRED);
 }
 
 static void period_is_the_kernels(void)

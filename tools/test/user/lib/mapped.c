@@ -82,10 +82,10 @@ static enum map_told map_tell(const struct mapped *m, uint64_t id, uint64_t tick
 enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id)
 {
 	uint64_t old = load(&m->cells[cell].word);
-	uint32_t generation = (generation_of(old) + 1) % TWHEEL_CELL_GENERATIONS;
+	uint32_t generation = (twheel_cell_generation(old) + 1) % TWHEEL_CELL_GENERATIONS;
 
 	*id = (uint64_t)(generation ? generation : 1) << 32 | cell;
-	NEED(state_of(old) != TWHEEL_CELL_PENDING);
+	NEED(twheel_cell_state(old) != TWHEEL_CELL_PENDING);
 	NEED(cas(&m->cells[cell].word, old, word_of(*id, TWHEEL_CELL_PENDING, ticks)));
 	return map_tell(m, *id, ticks);
 }
@@ -99,7 +99,7 @@ static uint64_t map_change(const struct mapped *m, uint64_t id, uint32_t state,
 
 	do {
 		old = load(word);
-		if (generation_of(old) != id >> 32 || state_of(old) != TWHEEL_CELL_PENDING)
+		if (twheel_cell_generation(old) != id >> 32 || twheel_cell_state(old) != TWHEEL_CELL_PENDING)
 			return 0;
 	} while (!cas(word, old, word_of(id, state, ticks)));
 	return old;
@@ -135,7 +135,7 @@ uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)
 
 	dev_arm_op(m->fd, &op);
 	/* The cell has the generation, even if the timer has fired. */
-	CHECK_EQ(op.id, (uint64_t)generation_of(load(&m->cells[cell].word)) <<
+	CHECK_EQ(op.id, (uint64_t)twheel_cell_generation(load(&m->cells[cell].word)) <<
 		 32 | cell);
 	return op.id;
 }

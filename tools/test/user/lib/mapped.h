@@ -93,14 +93,4 @@ static inline uint64_t word_of(uint64_t id, uint32_t state, uint64_t ticks)
 	return twheel_cell_word(id >> 32, state, ticks);
 }
 
-static inline unsigned int state_of(uint64_t word)
-{
-	return twheel_cell_state(word);
-}
-
-static inline uint32_t generation_of(uint64_t word)
-{
-	return twheel_cell_generation(word);
-}
-
 #endif
