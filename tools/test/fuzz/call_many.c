@@ -129,6 +129,7 @@ static void many_check(struct thread *thread, const struct call *call,
 {
 	const uint64_t *results = (const uint64_t *)(uintptr_t)run->many.results;
 	struct file_model *file = call_file_model(thread, call);
+	bool delays = run->arms && !(run->many.flags & TWHEEL_ABS);
 	long i;
 
 	if (ret > (long)run->many.count)
@@ -138,8 +139,11 @@ static void many_check(struct thread *thread, const struct call *call,
 		thread->executor->counters->operations += ret;
 	for (i = 0; run->foretold && i < ret && i < run->prepared; i++)
 		many_check_one(thread, call, run, i, results[i]);
-	/* Of what else was done, and of what was armed and undone, nothing is known. */
-	if (file && (ret > run->prepared || (!run->foretold && ret)))
+	/*
+	 * Of what else was done, and of what was armed and undone, nothing is known. Of a
+	 * delay the call does not tell the deadline.
+	 */
+	if (file && (ret > run->prepared || (!run->foretold && ret) || (delays && ret > 0)))
 		file->vague = true;
 }
 

@@ -234,6 +234,7 @@ void call_setup(struct thread *thread, const struct call *call)
 			model_setup_done(file, &setup, &info);
 		else
 			file->vague = true;
+		file->event_size = info.event_size;
 		if (memory_is_good(place) && setup.max_timers &&
 		    info.max_timers != setup.max_timers)
 			verdict_fail(&thread->executor->verdict,

@@ -18,6 +18,15 @@
 #include "model.h"
 #include "program.h"
 
+/* Seconds, to see what takes too long. */
+static inline time_t fuzz_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
+}
+
 /* Descriptors of a program. Those of the fuzzer itself are outside of this range. */
 enum {
 	FD_FIRST	= 100,

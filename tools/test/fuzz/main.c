@@ -47,14 +47,6 @@ static struct options options = {
 	.seconds = 60, .failures = 5, .times = 1, .seed = 1,
 };
 
-static time_t fuzz_now(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return ts.tv_sec;
-}
-
 static void fuzz_fail(const char *wrong, unsigned int worker)
 {
 	struct program program = { };
