@@ -236,8 +236,8 @@ static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op,
 }
 
 /*
- * Do up to a chunk of operations under one hold of the lock. Returns how many are done.
- * If that is not all, the next one's result says what it needs.
+ * Do up to a chunk of operations under one hold of the file's lock. Returns how many are
+ * done. If that is not all, the next one's result says what it needs.
  */
 static unsigned int op_run_some(struct tw_file *file, struct twheel_op *ops,
 				unsigned int count)
@@ -253,6 +253,8 @@ static unsigned int op_run_some(struct tw_file *file, struct twheel_op *ops,
 		tw_entry_prefetch(entries[i]);
 	}
 	for (i = 0; i < count; i++) {
+		if (unlikely(i == TW_RUN_HELD))
+			tw_run_let_in(&run);
 		ops[i].result = op_run_one(&run, &ops[i], entries[i]);
 		if (unlikely(tw_run_has_need(ops[i].result)))
 			break;

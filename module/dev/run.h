@@ -14,6 +14,11 @@
 
 /* How many operations are done under one hold of the lock: some microseconds. */
 #define TW_RUN_MAX		32U
+/*
+ * After so many of them interrupts are let in. The dearest operation takes some 280
+ * instructions, and at most 5000 are promised.
+ */
+#define TW_RUN_HELD		16U
 
 /**
  * struct tw_run - operations that are done under one hold of the file's lock
@@ -94,6 +99,13 @@ static __always_inline void tw_run_end(struct tw_run *run)
 {
 	tw_run_release_wheel(run);
 	spin_unlock_bh(&run->file->lock);
+}
+
+/* Operations go on, with the file's lock: let interrupts in, which the wheel's lock keeps off. */
+static __always_inline void tw_run_let_in(struct tw_run *run)
+{
+	tw_run_release_wheel(run);
+	tw_run_hold_wheel(run);
 }
 
 /* Is the deadline of an operation on the clock of the wheel for delays? */
