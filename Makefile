@@ -169,6 +169,7 @@ help:
 	@echo '                          MERGE=1: renew the corpus; BROKEN=1: plant faults'
 	@echo '  make attack           disturb the machine by the device, and measure others'
 	@echo '                          ATTACKS="name ...": only these'
+	@echo '                          SERIES=6.12: on that of Debian'"'"'s kernels'
 	@echo '  make faults           plant faults, and see the tests find them (long)'
 	@echo '                          FAULTS="name ...": only these'
 	@echo '  make mutants          change the engine and the core in one place at a time,'

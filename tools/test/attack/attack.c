@@ -242,10 +242,10 @@ static bool user_has_left(void)
  * The attackers are stopped. No user has more than he may have, and the kernel has no more
  * memory than before, but for what is charged and MEMORY_SLACK for each of them.
  */
-static void memory_check(const struct way *way, long long before)
+static void memory_check(const struct way *way, long long before, long long free_before)
 {
 	unsigned int users = way->subordinate ? 1 : way->users ?: 1, i;
-	long long taken, charged = 0;
+	long long taken, charged = 0, free_in_slabs;
 
 	for (i = 0; i < users; i++) {
 		struct twheel_info info = user_charged(USER + i);
@@ -254,9 +254,10 @@ static void memory_check(const struct way *way, long long before)
 			   "a user has more memory than he may have");
 		charged += info.user_memory;
 	}
-	taken = memory_of_kernel() - before;
-	printf("%-10s %lld KiB charged, %lld KiB taken\n", "  memory", charged >> 10,
-	       taken >> 10);
+	taken = memory_of_kernel(&free_in_slabs) - before;
+	printf("%-10s %lld KiB charged, %lld KiB taken, %lld KiB free in slabs\n",
+	       "  memory", charged >> 10, taken >> 10,
+	       (free_in_slabs - free_before) >> 10);
 	test_check(taken <= charged + users * MEMORY_SLACK, way->name,
 		   "it takes memory that is not charged");
 }
@@ -292,7 +293,7 @@ static void attackers_stop(const pid_t *pids, unsigned int tasks)
 
 static void attack(const struct way *way, unsigned int seconds)
 {
-	long long memory = memory_of_kernel();
+	long long free_in_slabs, memory = memory_of_kernel(&free_in_slabs);
 	unsigned long long killed = proc_number("/proc/vmstat", "oom_kill");
 	unsigned int tasks = way->tasks - way->children, i;
 	pid_t pids[TASKS_MAX], stepper = way->steps ? stepper_start() : 0;
@@ -306,7 +307,7 @@ static void attack(const struct way *way, unsigned int seconds)
 	if (way->device) {
 		attackers_stop(pids, tasks);
 		noticed_stopped[way - ways] = neighbours_ask(seconds);
-		memory_check(way, memory);
+		memory_check(way, memory, free_in_slabs);
 	}
 	if (stepper) {
 		kill(stepper, SIGKILL);

@@ -30,27 +30,37 @@ static long long pages_kept(void)
 	return proc_number("/proc/zoneinfo", "              count:");
 }
 
+/* What of /proc/slabinfo counts. */
+struct slabs {
+	long long typed;
+	long long free;
+};
+
 /*
  * Slab caches of a type of their own: descriptors, tasks, watches. The device has none; what
- * it allocates is in caches by size.
+ * it allocates is in caches by size. Slabs of those that others still use a part of have
+ * free places, which are nobody's.
  */
-static long long typed_slabs(void)
+static struct slabs slabs_look(void)
 {
-	unsigned long objects, pages, slabs;
-	long long bytes = 0;
+	unsigned long used, objects, size, pages, slabs;
+	struct slabs found = { };
 	char line[256], name[64];
 	FILE *file = fopen("/proc/slabinfo", "r");
 
 	if (!file)
 		err(1, "/proc/slabinfo");
 	while (fgets(line, sizeof(line), file)) {
-		if (sscanf(line, "%63s %*u %*u %*u %lu %lu : tunables %*u %*u %*u : slabdata %*u %lu",
-			   name, &objects, &pages, &slabs) == 4 &&
-		    strncmp(name, "kmalloc", 7))
-			bytes += (long long)slabs * pages * sysconf(_SC_PAGESIZE);
+		if (sscanf(line, "%63s %lu %lu %lu %*u %lu : tunables %*u %*u %*u : slabdata %*u %lu",
+			   name, &used, &objects, &size, &pages, &slabs) != 6)
+			continue;
+		if (strncmp(name, "kmalloc", 7))
+			found.typed += (long long)slabs * pages * sysconf(_SC_PAGESIZE);
+		else
+			found.free += (long long)(objects - used) * size;
 	}
 	fclose(file);
-	return bytes;
+	return found;
 }
 
 /* Have the kernel add up what its CPUs have counted. */
@@ -64,11 +74,12 @@ static void counts_refresh(void)
 	close(fd);
 }
 
-long long memory_of_kernel(void)
+long long memory_of_kernel(long long *free_in_slabs)
 {
 	static const char *const others[] = {
 		"MemFree:", "Buffers:", "Cached:", "AnonPages:", "KernelStack:", "PageTables:",
 	};
+	struct slabs slabs = slabs_look();
 	long long bytes;
 	unsigned int i;
 
@@ -76,5 +87,6 @@ long long memory_of_kernel(void)
 	bytes = proc_number("/proc/meminfo", "MemTotal:") << 10;
 	for (i = 0; i < sizeof(others) / sizeof(*others); i++)
 		bytes -= proc_number("/proc/meminfo", others[i]) << 10;
-	return bytes - pages_kept() * sysconf(_SC_PAGESIZE) - typed_slabs();
+	*free_in_slabs = slabs.free;
+	return bytes - pages_kept() * sysconf(_SC_PAGESIZE) - slabs.typed - slabs.free;
 }

@@ -6,6 +6,7 @@
 #   MODE=icount  one CPU, whose clock advances by one nanosecond an instruction:
 #                the load of the host has no effect, and every run says the same
 #   MODE=wall    CPUS= CPUs (2), in real time; worth something on an idle host only
+#   SERIES=      which of Debian's kernels: 6.1 (the default), 6.12
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -13,7 +14,7 @@ case ${1:-} in
 -h | --help)
 	echo "usage: attack.sh [NAME]..."
 	echo "SECONDS_EACH= how long neighbours are asked about each attack (3)."
-	echo "MODE=icount or wall, see the script"
+	echo "MODE=icount or wall, SERIES=6.1 or 6.12: see the script"
 	exit 0 ;;
 esac
 seconds=${SECONDS_EACH:-3}
@@ -26,7 +27,7 @@ esac
 say "attacks on Debian's stock kernel, in a virtual machine"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make
 lock_cache
-stock_kernel
+stock_kernel "${SERIES:-6.1}"
 
 work=$CACHE/attack
 build=$work/$stock_release
