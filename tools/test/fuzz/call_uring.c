@@ -26,13 +26,20 @@
 /* Older headers lack it. */
 #define OP_URING_CMD	46
 
-/** struct ring - the ring of the first thread */
+/* In what an entry is known by: it reads. */
+#define READ_MARK	(1ULL << 63)
+
+/**
+ * struct ring - the ring of the first thread
+ * @reads: reads that have not completed; their memory is one
+ */
 static struct {
 	char *rings;
 	struct io_uring_sqe *sqes;
 	struct io_uring_params params;
 	size_t bytes;
 	uint64_t serial;
+	unsigned int reads;
 } ring;
 
 static bool uring_open(struct executor *executor)
@@ -43,6 +50,7 @@ static bool uring_open(struct executor *executor)
 		return ring.rings;
 	executor->uring = true;
 	ring.params = (struct io_uring_params) { };
+	ring.reads = 0;
 	fd = syscall(SYS_io_uring_setup, ENTRIES, &ring.params);
 	if (fd < 0)
 		return false;
@@ -114,6 +122,7 @@ static bool uring_complete(struct io_uring_sqe *sqe, int *result, unsigned int t
 				*result = cqe->res;
 				found = true;
 			}
+			ring.reads -= !!(cqe->user_data & READ_MARK);
 			__atomic_store_n(head, *head + 1, __ATOMIC_RELEASE);
 		}
 	} while (!found && --tries);
@@ -148,11 +157,14 @@ static void uring_batch(struct thread *thread, const struct call *call)
 }
 
 /*
- * The read may complete later, so its memory must have no other use.
+ * The read may complete later, so its memory must have no other use. It may even come from a
+ * file that has no descriptor any more: while there is one, nobody knows what the memory of
+ * the next one has.
  */
 static void uring_read(struct thread *thread, const struct call *call)
 {
 	static struct memory memory;
+	bool alone = !ring.reads++;
 	size_t bytes = call->arg[1] % MEMORY_HEAD;
 	struct file_model *file = call_file_model(thread, call);
 	struct io_uring_sqe *sqe = uring_entry();
@@ -165,7 +177,8 @@ static void uring_read(struct thread *thread, const struct call *call)
 	sqe->addr = (uintptr_t)memory_at(&memory, call->arg[2] % NR_PLACES,
 					 bytes, true, thread_mapping(thread));
 	sqe->len = bytes;
-	if (uring_complete(sqe, &result, 1) && result > 0 &&
+	sqe->user_data |= READ_MARK;
+	if (uring_complete(sqe, &result, 1) && alone && result > 0 &&
 	    memory_is_good(call->arg[2] % NR_PLACES))
 		check_events(thread, call, (void *)sqe->addr, result);
 	else if (file)
