@@ -367,15 +367,18 @@ static void notice_print(const struct notice *n, const char *name, const char *w
 	fflush(stdout);
 }
 
-static void way_print(const struct way *way)
+static void way_print_one(const struct notice *n, const char *name, const char *what)
 {
-	const struct notice *n = &noticed[way - ways];
-
-	notice_print(n, way->name, way->what);
+	notice_print(n, name, what);
 	if (n->irqs_most > noticed[0].irqs_most + IRQS_MOST_NS)
 		printf("%s", n->where);
+}
+
+static void way_print(const struct way *way)
+{
+	way_print_one(&noticed[way - ways], way->name, way->what);
 	if (way->device)
-		notice_print(&noticed_stopped[way - ways], "  stopped", "");
+		way_print_one(&noticed_stopped[way - ways], "  stopped", "");
 }
 
 static uint64_t ns_max(uint64_t a, uint64_t b)

@@ -7,10 +7,15 @@
  * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
  * in ns. Writing to it starts a new measurement. Where interrupts were let in again after
  * the longest wait, .../where says: the calls, from the innermost on.
+ *
+ * The page allocator moves the pages that it keeps for a CPU by the dozen, with interrupts off,
+ * when any program touches memory, and from time to time. That is no wait of this list, unless
+ * twheel has called the allocator.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
+#include <linux/kallsyms.h>
 #include <linux/ktime.h>
 #include <linux/log2.h>
 #include <linux/module.h>
@@ -63,6 +68,37 @@ static u64 late_class_ns(unsigned int class)
 	return (FINE + class % FINE + 1ULL) << (class / FINE - ilog2(FINE));
 }
 
+static bool name_begins(const char *name, const char *const *beginnings)
+{
+	while (*beginnings && !str_has_prefix(name, *beginnings))
+		beginnings++;
+	return *beginnings;
+}
+
+/* Was it the page allocator, for somebody else than twheel? */
+static bool irqs_off_by_allocator(const unsigned long *calls, unsigned int depth)
+{
+	static const char *const allocator[] = {
+		"__rmqueue_pcplist", "rmqueue_bulk", "free_pcppages_bulk", "decay_pcp_high",
+		"drain_zone_pages", "free_unref_page_commit", "folio_batch_move_lru", NULL
+	};
+	/* What a program does that touches memory, if from a call of twheel. */
+	static const char *const program[] = { "asm_exc_page_fault", NULL };
+	char name[KSYM_SYMBOL_LEN];
+	bool found = false;
+	unsigned int i;
+
+	for (i = 0; i < depth; i++) {
+		sprint_symbol(name, calls[i]);
+		if (strstr(name, "[twheel]"))
+			return false;
+		if (name_begins(name, program))
+			break;
+		found |= name_begins(name, allocator);
+	}
+	return found;
+}
+
 static enum hrtimer_restart irqs_look(struct hrtimer *timer)
 {
 	struct watch *watch = this_cpu_ptr(&watches);
@@ -71,9 +107,15 @@ static enum hrtimer_restart irqs_look(struct hrtimer *timer)
 
 	watch->seen[late_class(late)]++;
 	if (late > watch->most) {
-		watch->most = late;
+		unsigned long calls[DEPTH];
+		unsigned int depth = stack_trace_save(calls, DEPTH, 0);
+
+		if (!irqs_off_by_allocator(calls, depth)) {
+			watch->most = late;
+			watch->depth = depth;
+			memcpy(watch->calls, calls, sizeof(calls));
+		}
 		/* What it takes is not a part of what is measured. */
-		watch->depth = stack_trace_save(watch->calls, DEPTH, 0);
 		now = ktime_get();
 	}
 	hrtimer_forward(timer, now, PERIOD_NS);
