@@ -19,16 +19,19 @@
 #define MEMORY_READ_ONLY	(MEMORY_END + PAGE)
 #define MEMORY_AFTER		(MEMORY_READ_ONLY + PAGE)
 #define MEMORY_AFTER_BYTES	(8 * PAGE)
+/* An array that begins at an end may have elements of more than a page, which leap over one. */
+#define MEMORY_NOTHING		(MEMORY_AFTER + MEMORY_AFTER_BYTES)
+#define MEMORY_NOTHING_BYTES	MEMORY_BODY
 
 void memory_init(struct memory *memory)
 {
-	memory->start = mmap(NULL, MEMORY_AFTER + MEMORY_AFTER_BYTES + PAGE,
+	memory->start = mmap(NULL, MEMORY_NOTHING + MEMORY_NOTHING_BYTES,
 			     PROT_READ | PROT_WRITE,
 			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (memory->start == MAP_FAILED ||
 	    mprotect(memory->start + MEMORY_END, PAGE, PROT_NONE) ||
 	    mprotect(memory->start + MEMORY_READ_ONLY, PAGE, PROT_READ) ||
-	    mprotect(memory->start + MEMORY_AFTER + MEMORY_AFTER_BYTES, PAGE, PROT_NONE)) {
+	    mprotect(memory->start + MEMORY_NOTHING, MEMORY_NOTHING_BYTES, PROT_NONE)) {
 		perror("fuzz: no memory to fuzz with");
 		exit(2);
 	}

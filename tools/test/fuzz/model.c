@@ -439,7 +439,10 @@ void model_event(struct file_model *file, const struct twheel_event *event,
 		return;
 	}
 	if (event->cookie != timer->op.cookie)
-		verdict_fail(verdict, "an event with another's cookie");
+		verdict_fail(verdict, "an event of %#llx with cookie %llu, not %llu",
+			     (unsigned long long)event->id,
+			     (unsigned long long)event->cookie,
+			     (unsigned long long)timer->op.cookie);
 	if (timer->known && event->deadline_ns != timer->deadline)
 		verdict_fail(verdict, "an event of %llu, due at %llu",
 			     (unsigned long long)event->deadline_ns,
