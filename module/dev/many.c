@@ -5,7 +5,8 @@
  *
  * They are copied by chunks, word by word. The results of a chunk are on two pages at most.
  * So whether they can be written is tried with the first and the last of them, before
- * anything happens.
+ * anything happens. What is there is written again: if no result comes, it stays, and may be
+ * an element that is not done yet.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -69,9 +70,20 @@ fault:
 /* How many results can be written? All, or the first one, or none. */
 static unsigned int many_probe(u64 __user *user, unsigned int count)
 {
-	if (!count || put_user(0, user))
+	unsigned int good = 0;
+	u64 word;
+
+	if (!count || !user_access_begin(user, count * sizeof(*user)))
 		return 0;
-	return put_user(0, user + count - 1) ? 1 : count;
+	unsafe_get_user(word, user, fault);
+	unsafe_put_user(word, user, fault);
+	good = 1;
+	unsafe_get_user(word, user + count - 1, fault);
+	unsafe_put_user(word, user + count - 1, fault);
+	good = count;
+fault:
+	user_access_end();
+	return good;
 }
 
 /* Write results. Returns how many could be written. */

@@ -231,6 +231,70 @@ static void arming_ends_when_full(void)
 	CHECK_EQ(dev_info(fd).timers, 300);
 }
 
+/* In a file that has room for @room timers, arm @count, whose results go to @results. */
+static void arm_with_room(int fd, const struct twheel_new *news, unsigned int count,
+			  unsigned int room, uint64_t *results)
+{
+	struct twheel_many many = many_of(news, results, count);
+
+	many.flags = TWHEEL_ABS;
+	if (room)
+		CHECK_EQ(ioctl(fd, TWHEEL_IOC_ARM_MANY, &many), room);
+	else
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM_MANY, &many), ENOSPC);
+}
+
+/*
+ * Some of @count timers find no room: their elements, and what was in the place of their
+ * results, are as before. The program calls again with the rest.
+ */
+static void arm_in_two_calls(unsigned int count, unsigned int room)
+{
+	enum { MOST = 70 };
+	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC, .max_timers = count };
+	union {
+		struct twheel_new news[MOST];
+		uint64_t ids[2 * MOST];
+	} was, in_place;
+	uint64_t start = dev_now(CLOCK_MONOTONIC) + 3600 * S, elsewhere[MOST];
+	struct twheel_op got;
+	int fd = dev_open();
+	unsigned int i;
+
+	NEED(count <= MOST && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	for (i = 0; i < count - room; i++)
+		dev_arm(fd, 3600 * S, 0);
+	for (i = 0; i < MOST; i++)
+		was.news[i] = (struct twheel_new) { .deadline_ns = start + i, .cookie = i };
+	in_place = was;
+	arm_with_room(fd, in_place.news, count, room, in_place.ids);
+	CHECK(!memcmp(in_place.ids + room, was.ids + room,
+		      sizeof(was) - room * sizeof(*was.ids)));
+	dev_cancel_all(fd);
+	arm_with_room(fd, in_place.news + room, count - room, count - room,
+		      in_place.ids + room);
+	for (i = room; i < count; i++) {
+		NEED(dev_query(fd, in_place.ids[i], &got) == 0);
+		NEED(got.cookie == i && got.deadline_ns == start + i);
+	}
+	memset(elsewhere, 0xab, sizeof(elsewhere));
+	arm_with_room(fd, was.news, count, room, elsewhere);
+	for (i = room; i < MOST; i++)
+		NEED(elsewhere[i] == 0xababababababababULL);
+	close(fd);
+}
+
+static void what_is_not_done_stays(void)
+{
+	static const unsigned int counts[] = { 1, 2, 3, 8, 9, 31, 32, 33, 34, 63, 64, 65, 70 };
+	unsigned int i, room;
+
+	arm_in_two_calls(9, 3);
+	for (i = 0; i < sizeof(counts) / sizeof(*counts); i++)
+		for (room = 0; room < counts[i]; room += 1 + room / 4)
+			arm_in_two_calls(counts[i], room);
+}
+
 static void ends_where_memory_ends(void)
 {
 	struct twheel_new *news = edge_of(40 * sizeof(*news), PROT_NONE);
@@ -389,6 +453,7 @@ static const struct tap_test tests[] = {
 	TAP(refusals),
 	TAP(arming_ends_at_a_bad_one),
 	TAP(arming_ends_when_full),
+	TAP(what_is_not_done_stays),
 	TAP(ends_where_memory_ends),
 	TAP(ends_where_results_are_read_only),
 	TAP(on_a_clock_that_can_be_set),
