@@ -8,6 +8,7 @@
 #include "batch.h"
 #include "file.h"
 #include "ring.h"
+#include "setup.h"
 #include "step.h"
 #include "user.h"
 
@@ -70,7 +71,6 @@ void tw_file_uncharge(struct tw_file *file, u64 *total, u32 timers, u64 bytes)
  */
 struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 {
-	struct twheel_geometry geometry;
 	struct tw_payers *payers;
 	struct tw_file *file;
 	u64 bytes = 0;
@@ -99,9 +99,7 @@ struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 	file->ops = ops;
 	file->clockid = CLOCK_MONOTONIC;
 	file->event_size = TWHEEL_EVENT_SIZE_0;
-	/* The default tick: the first arm is checked against it. */
-	twheel_plan(&(struct twheel_config) { }, &geometry);
-	file->tick_ns = geometry.tick_ns;
+	file->tick_ns = tw_setup_tick_default();
 	file->max_timers = min_t(u32, READ_ONCE(max_timers),
 				 tw_file_limit_timers());
 	return file;

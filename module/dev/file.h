@@ -31,7 +31,7 @@ struct tw_store_ops;
  *	delay; NULL until the first of them is armed
  * @table_wheel: the wheel, if it has all timers of the file and they are in a table:
  *	operations hold its lock as well. Otherwise NULL
- * @tick_ns: the tick of its wheels
+ * @tick_ns: the tick of its wheels; without a wheel, the default when it was opened
  * @clockid: the clock of @wheel
  * @ops: what is done to its timers; changes at most once, when @wheel is set
  * @entries: the timers

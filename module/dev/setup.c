@@ -9,6 +9,7 @@
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/math.h>
+#include <linux/minmax.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -38,6 +39,12 @@ TW_PARAM(device_share, 0, 100,
 u64 tw_setup_tick_min(void)
 {
 	return READ_ONCE(tick_min_ns);
+}
+
+/* tw_setup_tick_default() - the tick of a file whose program asks for none */
+u64 tw_setup_tick_default(void)
+{
+	return max_t(u64, TWHEEL_TICK_DEFAULT, tw_setup_tick_min());
 }
 
 /*
@@ -99,7 +106,7 @@ static void setup_install(struct tw_file *file, const struct setup_parts *parts,
 	lockdep_assert_held(&file->setup_lock);
 	twheel_get_geometry(parts->wheel, &geometry);
 	spin_lock_bh(&file->lock);
-	file->tick_ns = geometry.tick_ns;
+	WRITE_ONCE(file->tick_ns, geometry.tick_ns);
 	file->clockid = setup->clockid;
 	WRITE_ONCE(file->setup_flags, setup->flags);
 	if (setup->flags & TWHEEL_SETUP_CLOCK_SET)
@@ -271,7 +278,7 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 {
 	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
 	struct twheel_config config = {
-		.tick_ns	= setup->tick_ns,
+		.tick_ns	= setup->tick_ns ?: tw_setup_tick_default(),
 		.slots		= setup->slots,
 	};
 	int ret;
@@ -311,10 +318,12 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 int tw_setup_make_room(struct tw_file *file)
 {
 	static const struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
-	const struct twheel_config config = { };
+	struct twheel_config config = { };
 	int ret = 0;
 
 	mutex_lock(&file->setup_lock);
+	/* The first arm was checked against it. */
+	config.tick_ns = file->tick_ns;
 	/* Together: a file whose first timer finds no room can still be set up. */
 	if (!file->wheel)
 		ret = setup_first(file, &config, &setup, 1);

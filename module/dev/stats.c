@@ -77,7 +77,8 @@ static void stats_fill_info(struct tw_file *file, struct twheel_info *info,
 	if (wheel)
 		twheel_get_geometry(wheel, &geometry);
 	else
-		twheel_plan(&(struct twheel_config) { }, &geometry);
+		twheel_plan(&(struct twheel_config) {
+				.tick_ns = READ_ONCE(file->tick_ns) }, &geometry);
 	*info = (struct twheel_info) {
 		.features	= TW_FEATURES,
 		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +

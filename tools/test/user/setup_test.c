@@ -14,6 +14,7 @@
 
 #define DEVICE	"/dev/twheel"
 #define PARAMETER	"/sys/module/twheel/parameters/user_timers"
+#define TICK_MIN	"/sys/module/twheel/parameters/tick_min_ns"
 
 #define ROUNDS		10
 
@@ -187,12 +188,53 @@ static void after_refused_arms(void)
 	is_not_late();
 }
 
+static void tick_min_set(const char *value)
+{
+	FILE *parameter = fopen(TICK_MIN, "w");
+
+	NEED(parameter && fputs(value, parameter) >= 0 && fclose(parameter) == 0);
+}
+
+static void tick_min_reset(void)
+{
+	tick_min_set("10000");
+}
+
+/* The default tick is a millisecond, but no less than a program may ask for. */
+static void default_tick(void)
+{
+	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
+	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };
+	int early = dev_open(), plain;
+
+	tap_at_end(tick_min_reset);
+	tick_min_set("500000");
+	CHECK_EQ(dev_info(dev_open()).tick_ns, MS);
+	tick_min_set("1000000000");
+	plain = dev_open();
+	CHECK_EQ(dev_info(plain).tick_ns, S);
+	CHECK_ERR(ioctl(plain, TWHEEL_IOC_ARM, &op), EINVAL);
+	op.period_ns = S;
+	CHECK_EQ(ioctl(plain, TWHEEL_IOC_ARM, &op), 0);
+	CHECK_EQ(dev_info(plain).tick_ns, S);
+	/* A file has the default of when it was opened, or set up. */
+	CHECK_EQ(dev_info(early).tick_ns, MS);
+	plain = dev_open();
+	CHECK_EQ(ioctl(early, TWHEEL_IOC_SETUP, &setup), 0);
+	CHECK_EQ(dev_info(early).tick_ns, S);
+	tick_min_reset();
+	CHECK_EQ(dev_info(plain).tick_ns, S);
+	dev_arm(plain, S, 0);
+	CHECK_EQ(dev_info(plain).tick_ns, S);
+}
+
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
 		TAP(arms_when_it_is_done),
 		TAP(fails_as_a_whole),
 		TAP(after_refused_arms),
+		TAP(default_tick),
 	};
 
 	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
