@@ -207,6 +207,8 @@ int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma)
 	if (vma->vm_pgoff > ring->nr_pages ||
 	    vma_pages(vma) > ring->nr_pages - vma->vm_pgoff)
 		return -EINVAL;
+	/* Behind it there is nothing. */
+	vm_flags_set(vma, VM_DONTEXPAND);
 	/* A cell has one owner: a forked child must not arm what its parent does, too. */
 	if (ring->leaves)
 		vm_flags_set(vma, VM_DONTCOPY);

@@ -266,10 +266,8 @@ static int submit_write_word(struct twheel_cell *cell, u64 ticks, u64 *written)
 	unsigned int i;
 
 	for (i = 0; i < TW_WORD_TRIES && !tw_word_pending(word); i++) {
-		u32 generation = (twheel_cell_generation(word) + 1) %
-				 TWHEEL_CELL_GENERATIONS ?: 1;
-
-		*written = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
+		*written = twheel_cell_word(twheel_cell_next_generation(word),
+					    TWHEEL_CELL_PENDING, ticks);
 		if (try_cmpxchg(&cell->word, &word, *written))
 			return 0;
 	}

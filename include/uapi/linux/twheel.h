@@ -206,7 +206,8 @@ enum twheel_cell_state {
 /** twheel_cell_word() - make a cell's word, of a deadline in ticks */
 static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 {
-	return (__u64)generation << TWHEEL_CELL_GENERATION_SHIFT |
+	return (__u64)(generation & (TWHEEL_CELL_GENERATIONS - 1)) <<
+	       TWHEEL_CELL_GENERATION_SHIFT |
 	       (__u64)state << TWHEEL_CELL_STATE_SHIFT |
 	       (ticks == TWHEEL_CELL_NEVER ? 1 : ticks << TWHEEL_CELL_TICKS_SHIFT);
 }
@@ -215,6 +216,14 @@ static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 static inline __u32 twheel_cell_generation(__u64 word)
 {
 	return (word >> TWHEEL_CELL_GENERATION_SHIFT) & (TWHEEL_CELL_GENERATIONS - 1);
+}
+
+/** twheel_cell_next_generation() - the generation of a cell's next timer; 0 is left out */
+static inline __u32 twheel_cell_next_generation(__u64 word)
+{
+	__u32 next = (twheel_cell_generation(word) + 1) & (TWHEEL_CELL_GENERATIONS - 1);
+
+	return next ? next : 1;
 }
 
 /** twheel_cell_state() - the state in a cell's word, one of enum twheel_cell_state */

@@ -339,7 +339,7 @@ static void stroke_submit(void *arg)
 
 		if (!event || __atomic_load_n(event, __ATOMIC_SEQ_CST))
 			return;
-		generation = (generation + 1) % TWHEEL_CELL_GENERATIONS ?: 1;
+		generation = twheel_cell_next_generation(word);
 		stroke->fresh = true;
 	}
 	mine = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);

@@ -3,6 +3,7 @@
  * The shared mapping: timers in cells. Events are in ring_test.c, hostile writers in
  * hostile_test.c.
  */
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
@@ -463,6 +464,35 @@ static void mappings_refused(void)
 	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, m.fd, page) != MAP_FAILED);
 }
 
+/* Behind the mapping there is nothing: it must not be made longer. */
+static void mapping_does_not_grow(void)
+{
+	struct mapped m = map_cells(10);
+
+	CHECK(mremap(m.start, m.bytes, 2 * m.bytes, MREMAP_MAYMOVE) == MAP_FAILED);
+	CHECK_EQ(errno, EFAULT);
+	CHECK(mremap(m.start, m.bytes, m.bytes / 2, 0) == m.start);
+}
+
+/* A part of a word that is too long does not change the others. */
+static void words_keep_their_parts(void)
+{
+	const uint32_t most = TWHEEL_CELL_GENERATIONS - 1;
+	uint64_t word = twheel_cell_word(most + 1, TWHEEL_CELL_PENDING, 5);
+
+	CHECK_EQ(twheel_cell_generation(word), 0);
+	CHECK_EQ(twheel_cell_state(word), TWHEEL_CELL_PENDING);
+	CHECK_EQ(twheel_cell_ticks(word, 0), 5);
+	CHECK_EQ(twheel_cell_word(~0U, TWHEEL_CELL_FIRED, TWHEEL_CELL_NEVER),
+		 twheel_cell_word(most, TWHEEL_CELL_FIRED, TWHEEL_CELL_NEVER));
+	CHECK_EQ(twheel_cell_ticks(twheel_cell_word(most, TWHEEL_CELL_PENDING, ~1ULL), 0),
+		 TWHEEL_CELL_TICKS - 1);
+	CHECK_EQ(twheel_cell_next_generation(0), 1);
+	CHECK_EQ(twheel_cell_next_generation(twheel_cell_word(1, TWHEEL_CELL_FIRED, 9)), 2);
+	CHECK_EQ(twheel_cell_next_generation(twheel_cell_word(most - 1, 0, 0)), most);
+	CHECK_EQ(twheel_cell_next_generation(twheel_cell_word(most, TWHEEL_CELL_FIRED, 9)), 1);
+}
+
 static const struct tap_test tests[] = {
 	TAP(map_header_is_filled),
 	TAP(extended_without_a_call),
@@ -477,6 +507,8 @@ static const struct tap_test tests[] = {
 	TAP(calls_know_where_ticks_begin_again),
 	TAP(unread_has_a_bound),
 	TAP(mappings_refused),
+	TAP(mapping_does_not_grow),
+	TAP(words_keep_their_parts),
 };
 
 int main(int argc, char **argv)

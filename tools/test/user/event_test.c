@@ -119,6 +119,39 @@ static void half_a_record(void)
 	CHECK_EQ(((struct twheel_event *)record)->cookie, 5);
 }
 
+/* Memory that is only partly there: whole records are read, and no event is lost or comes twice. */
+static void memory_that_ends(void)
+{
+	enum { N = 200 };
+	const size_t size = sizeof(struct twheel_event), page = sysconf(_SC_PAGESIZE);
+	static struct twheel_event rest[N];
+	unsigned char seen[N] = "";
+	struct twheel_event *memory, *events;
+	int fd = dev_open(), i, n;
+
+	memory = mmap(NULL, 3 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	NEED(memory != MAP_FAILED &&
+	     mprotect((char *)memory + 2 * page, page, PROT_READ) == 0);
+	for (i = 0; i < N; i++)
+		dev_arm(fd, 0, i);
+	dev_wait_unread(fd, N);
+	events = (void *)((char *)memory + 2 * page - size / 2);
+	CHECK_ERR(read(fd, events, N * size), EFAULT);
+	CHECK_EQ(dev_info(fd).unread, N);
+	events -= 100;
+	n = read(fd, events, N * size);
+	NEED(n > 0 && n % size == 0 && n <= (int)(100 * size));
+	n /= size;
+	CHECK_EQ(dev_info(fd).unread, N - n);
+	CHECK_EQ(read(fd, rest, sizeof(rest)), (N - n) * size);
+	for (i = 0; i < N; i++) {
+		const struct twheel_event *event = i < n ? &events[i] : &rest[i - n];
+
+		NEED(event->cookie < N && !seen[event->cookie]++);
+	}
+}
+
 static void last_of_its_timer(void)
 {
 	struct twheel_op op = { .deadline_ns = 0, .period_ns = MS };
@@ -154,6 +187,7 @@ static const struct tap_test tests[] = {
 	TAP(any_array_will_do),
 	TAP(records_have_the_size),
 	TAP(half_a_record),
+	TAP(memory_that_ends),
 	TAP(last_of_its_timer),
 	TAP(which_clock),
 };

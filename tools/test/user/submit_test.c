@@ -257,7 +257,7 @@ static void generations_come_again(void)
 static uint64_t arm_quietly(const struct mapped *m, uint32_t cell, uint64_t ticks)
 {
 	uint64_t old = load(&m->cells[cell].word);
-	uint64_t id = (uint64_t)(twheel_cell_generation(old) + 1) << 32 | cell;
+	uint64_t id = (uint64_t)twheel_cell_next_generation(old) << 32 | cell;
 
 	NEED(cas(&m->cells[cell].word, old, word_of(id, TWHEEL_CELL_PENDING, ticks)));
 	return id;
@@ -402,6 +402,13 @@ static void mapping_is_not_inherited(void)
 	pid = fork();
 	if (!pid)
 		_exit(msync(m.start, m.bytes, MS_ASYNC) == -1 && errno == ENOMEM ? 0 : 1);
+	NEED(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	/* Unless the program asks for it. */
+	CHECK_EQ(madvise(m.start, m.bytes, MADV_DOFORK), 0);
+	pid = fork();
+	if (!pid)
+		_exit(!!msync(m.start, m.bytes, MS_ASYNC));
 	NEED(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(status, 0);
 }

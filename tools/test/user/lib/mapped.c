@@ -82,9 +82,8 @@ static enum map_told map_tell(const struct mapped *m, uint64_t id, uint64_t tick
 enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id)
 {
 	uint64_t old = load(&m->cells[cell].word);
-	uint32_t generation = (twheel_cell_generation(old) + 1) % TWHEEL_CELL_GENERATIONS;
 
-	*id = (uint64_t)(generation ? generation : 1) << 32 | cell;
+	*id = (uint64_t)twheel_cell_next_generation(old) << 32 | cell;
 	NEED(twheel_cell_state(old) != TWHEEL_CELL_PENDING);
 	NEED(cas(&m->cells[cell].word, old, word_of(*id, TWHEEL_CELL_PENDING, ticks)));
 	return map_tell(m, *id, ticks);
