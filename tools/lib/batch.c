@@ -97,8 +97,8 @@ static void batch_arm(struct twheel *wheel, struct twheel_op *op)
 	op->op = TWHEEL_OP_ARM;
 }
 
-/* One operation of a batch on a handle with a mapping: most need no call. */
-static int batch_cell(struct twheel *wheel, uint32_t code, struct twheel_op *op)
+/* One operation of a batch, by itself. With a mapping, most need no call. */
+static int batch_single(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
 	switch (code) {
 	case TWHEEL_OP_ARM:
@@ -112,8 +112,7 @@ static int batch_cell(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	}
 }
 
-static int batch_with_cells(struct twheel *wheel, struct twheel_op *ops,
-			    unsigned int count)
+static int batch_each(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 {
 	unsigned int i;
 
@@ -121,7 +120,7 @@ static int batch_with_cells(struct twheel *wheel, struct twheel_op *ops,
 		struct twheel_op op = ops[i];
 
 		op.op = 0;
-		op.result = batch_cell(wheel, ops[i].op, &op);
+		op.result = batch_single(wheel, ops[i].op, &op);
 		op.op = ops[i].op;
 		ops[i] = op;
 	}
@@ -141,17 +140,11 @@ static uint32_t batch_flags(const struct twheel_op *ops, unsigned int count)
 	return flags;
 }
 
-int batch_all(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
+/* All by as few calls as possible, and then what only the library knows. */
+static int batch_together(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 {
 	int done, i;
 
-	if (count > INT_MAX)
-		return -EINVAL;
-	if ((wheel->cells.map || !__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED)) &&
-	    !memory_accessible(ops, count * sizeof(*ops)))
-		return -EFAULT;
-	if (wheel->cells.map)
-		return batch_with_cells(wheel, ops, count);
 	done = batch_run(wheel, ops, count);
 	/* As a rule the program has taken all events, and has no fixed delays. */
 	if (done <= 0 || (!ahead_any(wheel) && !fixed_any(wheel) &&
@@ -167,4 +160,50 @@ int batch_all(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
 						  ops[i].result);
 	}
 	return done;
+}
+
+/* Must the library know the identifier, or an event, before the kernel does it? */
+static bool batch_op_alone(struct twheel *wheel, const struct twheel_op *op)
+{
+	return (op->op == TWHEEL_OP_ARM && op->flags & TWHEEL_OR_MODIFY) ||
+	       op_extends_not(wheel, op->op, op);
+}
+
+/* Events have been read ahead, which the kernel does not know any more. */
+static int batch_in_parts(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
+{
+	unsigned int done = 0, end;
+	int ret;
+
+	while (done < count) {
+		for (end = done; end < count && !batch_op_alone(wheel, &ops[end]);)
+			end++;
+		if (end == done) {
+			done += batch_each(wheel, ops + done, 1);
+			continue;
+		}
+		ret = batch_together(wheel, ops + done, end - done);
+		if (ret <= 0)
+			return done ? (int)done : ret;
+		done += ret;
+		if (done < end)
+			return done;
+	}
+	return done;
+}
+
+int batch_all(struct twheel *wheel, struct twheel_op *ops, unsigned int count)
+{
+	bool ahead = ahead_any(wheel);
+
+	if (count > INT_MAX)
+		return -EINVAL;
+	if (handle_dead(wheel))
+		return -ESTALE;
+	if ((ahead || wheel->cells.map || !__atomic_load_n(&wheel->batch, __ATOMIC_RELAXED)) &&
+	    !memory_accessible(ops, count * sizeof(*ops)))
+		return -EFAULT;
+	if (wheel->cells.map)
+		return batch_each(wheel, ops, count);
+	return ahead ? batch_in_parts(wheel, ops, count) : batch_together(wheel, ops, count);
 }

@@ -145,8 +145,9 @@ int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 {
 	int cell = cell_of(wheel, op->id);
 
+	/* In a forked child there are none. */
 	if (cell < 0)
-		return -ENOENT;
+		return handle_dead(wheel) ? -ESTALE : -ENOENT;
 	switch (code) {
 	case TWHEEL_OP_CANCEL:
 		return cells_cancel(wheel, cell, op);

@@ -214,7 +214,7 @@ int cells_arm(struct twheel *wheel, struct twheel_op *op);
 
 /*
  * Another operation, as far as it can be done in the mapping; else CELLS_NEED_CALL. -ENOENT
- * if the identifier is of no cell, or of an epoch before.
+ * if the identifier is of no cell, or of an epoch before. -ESTALE in a forked child.
  */
 int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 

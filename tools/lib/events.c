@@ -21,20 +21,17 @@ static struct twheel_event *ahead_entry(struct twheel *wheel, uint64_t id)
 	return NULL;
 }
 
-bool ahead_any(struct twheel *wheel)
+static void ahead_say(struct twheel *wheel, unsigned int waiting)
 {
-	bool any;
-
-	pthread_mutex_lock(&wheel->lock);
-	any = wheel->first != wheel->end;
-	pthread_mutex_unlock(&wheel->lock);
-	return any;
+	__atomic_store_n(&wheel->waiting, waiting, __ATOMIC_SEQ_CST);
 }
 
 bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event)
 {
 	const struct twheel_event *found;
 
+	if (!ahead_any(wheel))
+		return false;
 	pthread_mutex_lock(&wheel->lock);
 	found = ahead_entry(wheel, id);
 	if (found)
@@ -49,6 +46,8 @@ bool ahead_drop(struct twheel *wheel, uint64_t id)
 	struct twheel_event *event;
 	bool had = false;
 
+	if (!ahead_any(wheel))
+		return false;
 	pthread_mutex_lock(&wheel->lock);
 	while ((event = ahead_entry(wheel, id))) {
 		wheel->end--;
@@ -56,6 +55,8 @@ bool ahead_drop(struct twheel *wheel, uint64_t id)
 					  sizeof(*event));
 		had = true;
 	}
+	if (wheel->first == wheel->end)
+		ahead_say(wheel, 0);
 	pthread_mutex_unlock(&wheel->lock);
 	return had;
 }
@@ -65,7 +66,23 @@ void ahead_drop_all(struct twheel *wheel)
 	pthread_mutex_lock(&wheel->lock);
 	wheel->first = 0;
 	wheel->end = 0;
+	ahead_say(wheel, 0);
 	pthread_mutex_unlock(&wheel->lock);
+}
+
+/* Hand out events that have been read ahead. Returns how many. */
+static unsigned int ahead_take(struct twheel *wheel, struct twheel_event *events,
+			       unsigned int most)
+{
+	unsigned int count = wheel->end - wheel->first;
+
+	if (count > most)
+		count = most;
+	memcpy(events, wheel->ahead + wheel->first, count * sizeof(*events));
+	wheel->first += count;
+	if (count && wheel->first == wheel->end)
+		ahead_say(wheel, 0);
+	return count;
 }
 
 /* read() into an array. Returns how many events there were, or -errno. */
@@ -77,8 +94,6 @@ static int events_read(struct twheel *wheel, struct twheel_event *events,
 	ssize_t got;
 	int i;
 
-	if (records && most > EVENTS_AHEAD)
-		most = EVENTS_AHEAD;
 	got = read(wheel->fd, records ? records : (char *)events, most * size);
 	if (got < 0)
 		return errno == EAGAIN ? 0 : -errno;
@@ -90,39 +105,62 @@ static int events_read(struct twheel *wheel, struct twheel_event *events,
 	return got;
 }
 
+/* Read events ahead; none is there. Returns as events_read() does. */
+static int ahead_fill(struct twheel *wheel)
+{
+	unsigned int waiting = 0;
+	int got, i;
+
+	/* What will come is not known yet. */
+	ahead_say(wheel, AHEAD_ANY | AHEAD_GOES_ON);
+	got = events_read(wheel, wheel->ahead, EVENTS_AHEAD);
+	for (i = 0; i < got; i++)
+		waiting |= wheel->ahead[i].flags & TWHEEL_EVENT_LAST ?
+			   AHEAD_ANY : AHEAD_ANY | AHEAD_GOES_ON;
+	wheel->first = 0;
+	wheel->end = i;
+	ahead_say(wheel, waiting);
+	return got;
+}
+
+/* Take what waits in a handle without a mapping. Returns as events_read() does. */
+static int events_take_read(struct twheel *wheel, struct twheel_event *events,
+			    unsigned int most)
+{
+	unsigned int got = ahead_take(wheel, events, most), wanted;
+	int ret = 0;
+
+	while (got < most) {
+		wanted = most - got;
+		if (wanted < EVENTS_AHEAD) {
+			ret = ahead_fill(wheel);
+			got += ahead_take(wheel, events + got, wanted);
+			break;
+		}
+		/* A large array needs no buffer, unless the records are longer or shorter. */
+		if (wheel->records)
+			wanted = EVENTS_AHEAD;
+		ret = events_read(wheel, events + got, wanted);
+		if (ret > 0)
+			got += ret;
+		/* No more have waited. */
+		if (ret < (int)wanted)
+			break;
+	}
+	return got ? (int)got : ret;
+}
+
 /* Take what there is, without waiting. */
 static int events_take(struct twheel *wheel, struct twheel_event *events,
 		       unsigned int most)
 {
-	unsigned int count;
-	int got = 0;
+	int got;
 
 	if (handle_dead(wheel))
 		return -ESTALE;
 	pthread_mutex_lock(&wheel->lock);
-	if (wheel->cells.map) {
-		got = cells_take(wheel, events, most);
-		goto out;
-	}
-	if (wheel->first == wheel->end) {
-		/* A large array needs no buffer. */
-		if (most >= EVENTS_AHEAD) {
-			got = events_read(wheel, events, most);
-			goto out;
-		}
-		got = events_read(wheel, wheel->ahead, EVENTS_AHEAD);
-		if (got <= 0)
-			goto out;
-		wheel->first = 0;
-		wheel->end = got;
-	}
-	count = wheel->end - wheel->first;
-	if (count > most)
-		count = most;
-	memcpy(events, wheel->ahead + wheel->first, count * sizeof(*events));
-	wheel->first += count;
-	got = count;
-out:
+	got = wheel->cells.map ? (int)cells_take(wheel, events, most) :
+				 events_take_read(wheel, events, most);
 	pthread_mutex_unlock(&wheel->lock);
 	return got;
 }

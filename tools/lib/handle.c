@@ -255,5 +255,7 @@ int twheel_info_sized(struct twheel *wheel, struct twheel_info *info, size_t siz
 
 	if (size > _IOC_SIZEMASK)
 		return -EINVAL;
+	if (handle_dead(wheel))
+		return -ESTALE;
 	return ioctl(wheel->fd, command, info) ? -errno : 0;
 }

@@ -15,6 +15,10 @@
 /* Events read ahead: 3 KiB, beyond which a larger read() gains little. */
 #define EVENTS_AHEAD	64
 
+/* Bits of &twheel.waiting. */
+#define AHEAD_ANY	1U	/* an event */
+#define AHEAD_GOES_ON	2U	/* one of a timer that has not ended */
+
 /**
  * struct twheel - a wheel
  * @view: what the inlines of the header read; must be first
@@ -34,6 +38,8 @@
  *	knows it; otherwise NULL
  * @first: the next event to hand out
  * @end: behind the last one
+ * @waiting: AHEAD_*: what @ahead may have. It is read without the lock, so it is written
+ *	before a read() that fills the buffer
  * @ahead: events that have been read but not handed out
  */
 struct twheel {
@@ -51,6 +57,7 @@ struct twheel {
 	char *records;
 	unsigned int first;
 	unsigned int end;
+	unsigned int waiting;
 	struct twheel_event ahead[EVENTS_AHEAD];
 };
 
@@ -80,8 +87,21 @@ int events_get(struct twheel *wheel, struct twheel_event *events, unsigned int m
 int retry_start(struct twheel *wheel, struct twheel_retry *retry, size_t size,
 		const struct twheel_backoff *backoff, uint64_t cookie);
 
-/* Has any event been read ahead? Has one of this timer? Drop the timer's events. */
-bool ahead_any(struct twheel *wheel);
+/*
+ * Has any event been read ahead, or one of a timer that goes on? The answer may be yes without
+ * a reason. It is right for an operation that the kernel has done before.
+ */
+static inline bool ahead_any(const struct twheel *wheel)
+{
+	return __atomic_load_n(&wheel->waiting, __ATOMIC_ACQUIRE);
+}
+
+static inline bool ahead_goes_on(const struct twheel *wheel)
+{
+	return __atomic_load_n(&wheel->waiting, __ATOMIC_ACQUIRE) & AHEAD_GOES_ON;
+}
+
+/* Has one of this timer been read ahead? Drop the timer's events; were there any? */
 bool ahead_find(struct twheel *wheel, uint64_t id, struct twheel_event *event);
 bool ahead_drop(struct twheel *wheel, uint64_t id);
 void ahead_drop_all(struct twheel *wheel);
@@ -94,6 +114,9 @@ int timer_arm_call(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, 
 
 /* An operation other than arming, with the program's identifier. */
 int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
+
+/* Does the event of a timer that goes on keep it from being extended? */
+bool op_extends_not(struct twheel *wheel, uint32_t code, const struct twheel_op *op);
 
 /* The kernel's result, corrected by what only the library knows. */
 int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,

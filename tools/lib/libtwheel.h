@@ -23,7 +23,8 @@
  *    while one closes it;
  *  - after fork() only one of the two processes may continue to use the handle,
  *    because each has a copy of the library's own data. With shared memory that is the
- *    parent: in the child, calls are -ESTALE, and twheel_close() is the only one to make;
+ *    parent: in the child, all calls that need the kernel or the timers are -ESTALE, and
+ *    twheel_close() is the only one to make;
  *  - a structure may grow at its end in later versions. So whatever takes one is an inline
  *    here, which passes the size that the program is built with to a function whose name
  *    ends with _sized. That writes nothing beyond @size bytes. Fields that only the program
@@ -36,9 +37,9 @@
  * so is taking events. Arming is no call either, unless the timer has a period or is due
  * before the kernel would look at new timers. There are some differences. The memory is
  * allocated at once: about 100 bytes for each of max_timers. The fired_ns of an event is
- * the time when it was taken. Timers fire without slack. twheel_info() counts a timer
- * once the kernel has seen it. Deadlines and periods are less than TWHEEL_CELL_REACH ticks
- * ahead, or -ERANGE.
+ * the time when it was taken. Timers fire without slack. twheel_info() tells what the
+ * kernel has seen, which is not what there is now. Deadlines and periods are less than
+ * TWHEEL_CELL_REACH ticks ahead, or -ERANGE.
  *
  * Whoever still has the identifier of a timer that is gone gets -ENOENT. Identifiers come
  * again only after 2^32 - 1 other timers in the same place. With shared memory, where a
@@ -228,7 +229,8 @@ static inline int twheel_info(struct twheel *wheel, struct twheel_info *info)
  * @cookie: any value; the event will show it
  * @id: is set to the identifier
  *
- * Return: 0; -ENOSPC (the wheel may not have more timers), -ENOMEM.
+ * Return: 0; -ENOSPC (the wheel may not have more timers), -EDQUOT (the user may not),
+ * -EINVAL (above TWHEEL_DELAY_NEVER), -ENOMEM, -ERANGE (with shared memory: too far away).
  */
 TWHEEL_API int twheel_arm(struct twheel *wheel, uint64_t delay_ns,
 			  uint64_t cookie, uint64_t *id);
@@ -249,8 +251,8 @@ TWHEEL_API int twheel_arm_op_sized(struct twheel *wheel, struct twheel_op *op, s
  *	is there
  *
  * Return: 0; with TWHEEL_OR_MODIFY, 1 if the timer was pending, 2 if it had expired
- * and its event was withdrawn; as twheel_arm(), and -EINVAL (a field), -ERANGE (with
- * shared memory: too far away).
+ * and its event was withdrawn: then @id may be a new one; as twheel_arm(), and -EINVAL (a
+ * field).
  */
 static inline int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
 {
@@ -263,9 +265,9 @@ static inline int twheel_arm_op(struct twheel *wheel, struct twheel_op *op)
  * @id: the timer
  * @delay_ns: the delay
  *
- * Return: 0, or 2 if it has a period and had expired: the event in the kernel is
- * withdrawn; -ENOENT (there is no such timer, or it has ended), -EALREADY (it has
- * expired, it has no period, and its event waits to be taken).
+ * Return: 0, or 2 if it has a period and had expired: its event is withdrawn; -ENOENT (there
+ * is no such timer, or it has ended), -EALREADY (it has expired, it has no period, and its
+ * event waits to be taken), -ERANGE (with shared memory: too far away).
  */
 TWHEEL_API int twheel_modify(struct twheel *wheel, uint64_t id,
 			     uint64_t delay_ns);
@@ -302,8 +304,9 @@ static inline int twheel_modify_op(struct twheel *wheel, struct twheel_op *op)
  * @id: the timer
  * @delay_ns: the delay
  *
- * Return: 0, or 1 if the deadline was as late already, and stays; -ENOENT,
- * -EALREADY as twheel_modify().
+ * Return: 0, or 1 if the deadline was as late already, and stays; -ENOENT (there is no
+ * such timer, or it has ended), -EALREADY (it has expired, and its event waits to be
+ * taken), -ERANGE (with shared memory: too far away).
  */
 TWHEEL_API int twheel_extend(struct twheel *wheel, uint64_t id,
 			     uint64_t delay_ns);
@@ -365,7 +368,8 @@ TWHEEL_API int twheel_batch_sized(struct twheel *wheel, struct twheel_op *ops, s
  *
  * An operation that fails changes nothing, and the others are still done. A batch
  * is one system call if the kernel offers that, otherwise one for each operation.
- * Each arm with TWHEEL_FIXED_DELAY is one, too.
+ * Each arm with TWHEEL_FIXED_DELAY is one, too, and while events wait that the library has
+ * read ahead, each with TWHEEL_OR_MODIFY.
  *
  * Return: the number of operations done, counted from the first. That is @count,
  * unless memory of @ops is unmapped during the call; -EINVAL (@count), -EFAULT (the
@@ -392,7 +396,7 @@ static inline int twheel_batch(struct twheel *wheel, struct twheel_op *ops,
  *
  * Return: how many timers are armed, from the first one on; or if that is none, why: as
  * twheel_arm(), and -EINVAL (@count, @flags), -EFAULT (@news cannot be read, @ids cannot be
- * written).
+ * written). With shared memory the library reads @news itself, and bad ones are SIGSEGV.
  */
 TWHEEL_API int twheel_arm_many(struct twheel *wheel, const struct twheel_new *news,
 			       uint64_t *ids, unsigned int count, uint32_t flags);
@@ -409,7 +413,7 @@ TWHEEL_API int twheel_arm_many(struct twheel *wheel, const struct twheel_new *ne
  *
  * Return: how many are done, from the first one on. That is @count, unless memory is
  * unmapped during the call; -EINVAL (@count), -EFAULT (@ids cannot be read, @results cannot
- * be written).
+ * be written). With shared memory the library reads @ids itself, and bad ones are SIGSEGV.
  */
 TWHEEL_API int twheel_cancel_many(struct twheel *wheel, const uint64_t *ids,
 				  int64_t *results, unsigned int count);
@@ -443,6 +447,8 @@ static inline int twheel_next(struct twheel *wheel, struct twheel_event *event,
  * @events: is filled in
  * @most: how many it has room for, at least 1
  * @timeout_ms: how long to wait for the first, as twheel_next()
+ *
+ * It takes all that wait, up to @most.
  *
  * Return: how many, 0 if none came in that time; -EINTR, -EINVAL.
  */

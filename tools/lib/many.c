@@ -100,6 +100,8 @@ int twheel_cancel_many(struct twheel *wheel, const uint64_t *ids, int64_t *resul
 
 	if (count > INT_MAX)
 		return -EINVAL;
+	if (handle_dead(wheel))
+		return -ESTALE;
 	if (!wheel->many || wheel->cells.map)
 		return !results || memory_accessible(results, count * sizeof(*results)) ?
 		       many_cancel_each(wheel, ids, results, count) : -EFAULT;

@@ -210,7 +210,7 @@ static void cell_again(struct twheel *wheel, uint64_t id)
 	if (!period->fixed)
 		return;
 	op.deadline_ns = period->period_ns;
-	if (op_run(wheel, TWHEEL_OP_MODIFY, &op))
+	if (op_run(wheel, TWHEEL_OP_MODIFY, &op) < 0)
 		return;
 	if (record_lock(wheel, op.id)) {
 		period->expected = 0;

@@ -23,7 +23,20 @@ int op_run(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	return ret < 0 ? -errno : ret;
 }
 
-/* An event that has been read ahead is gone for the kernel, but still withdrawn. */
+/*
+ * An event that has been read ahead is gone for the kernel. The program need not know: every
+ * operation does, and returns, what it would if the event were still in the kernel.
+ */
+bool op_extends_not(struct twheel *wheel, uint32_t code, const struct twheel_op *op)
+{
+	struct twheel_event event;
+
+	/* What is not a time at all, the kernel refuses. */
+	return code == TWHEEL_OP_MODIFY && op->flags & TWHEEL_LATER &&
+	       op->deadline_ns <= TWHEEL_DELAY_NEVER && ahead_goes_on(wheel) &&
+	       ahead_find(wheel, op->id, &event);
+}
+
 static int op_settle_cancel(struct twheel *wheel, uint64_t id, int result)
 {
 	if (result < 0 && result != -ENOENT)
@@ -31,6 +44,20 @@ static int op_settle_cancel(struct twheel *wheel, uint64_t id, int result)
 	fixed_drop(wheel, id);
 	/* A periodic timer may be pending, and have an event here too. */
 	return ahead_drop(wheel, id) ? 1 : result;
+}
+
+static int op_settle_modify(struct twheel *wheel, const struct twheel_op *op, int result)
+{
+	struct twheel_event event;
+
+	if (result == -ENOENT)
+		return ahead_find(wheel, op->id, &event) ? -EALREADY : result;
+	if (result < 0 || result == 1)
+		return result;
+	if (op->flags & TWHEEL_SET_PERIOD)
+		fixed_drop(wheel, op->id);
+	return !(op->flags & TWHEEL_LATER) && ahead_goes_on(wheel) &&
+	       ahead_drop(wheel, op->id) ? 2 : result;
 }
 
 static int op_settle_query(struct twheel *wheel, struct twheel_op *op,
@@ -42,35 +69,32 @@ static int op_settle_query(struct twheel *wheel, struct twheel_op *op,
 
 	if (fixed && !result)
 		op->period_ns = delay_ns;
-	if ((!fixed && result != -ENOENT) ||
-	    !ahead_find(wheel, op->id, &event))
+	if ((result && result != -ENOENT) || !ahead_find(wheel, op->id, &event))
 		return result;
 	op->cookie = event.cookie;
 	op->deadline_ns = event.deadline_ns;
 	op->state = TWHEEL_STATE_FIRED;
+	if (event.flags & TWHEEL_EVENT_MONOTONIC)
+		op->flags |= TWHEEL_MONOTONIC;
 	return 0;
 }
 
 int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	      int result)
 {
-	struct twheel_event event;
-
 	if (wheel->cells.map)
 		return cells_settle(wheel, code, op, result);
 	switch (code) {
 	case TWHEEL_OP_ARM:
+		if (result <= 0)
+			return result;
 		/* The timer has a period now, or none. */
-		if (result > 0)
-			fixed_drop(wheel, op->id);
-		return result;
+		fixed_drop(wheel, op->id);
+		return ahead_drop(wheel, op->id) ? 2 : result;
 	case TWHEEL_OP_CANCEL:
 		return op_settle_cancel(wheel, op->id, result);
 	case TWHEEL_OP_MODIFY:
-		if (op->flags & TWHEEL_SET_PERIOD && (!result || result == 2))
-			fixed_drop(wheel, op->id);
-		return result == -ENOENT && ahead_find(wheel, op->id, &event) ?
-		       -EALREADY : result;
+		return op_settle_modify(wheel, op, result);
 	case TWHEEL_OP_QUERY:
 		return op_settle_query(wheel, op, result);
 	default:
@@ -89,6 +113,8 @@ int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 		if (ret != CELLS_NEED_CALL)
 			return ret;
 		op->id = cells_id_in(id);
+	} else if (op_extends_not(wheel, code, op)) {
+		return -EALREADY;
 	}
 	ret = op_settle(wheel, code, op, op_run(wheel, code, op));
 	op->id = id;
@@ -125,6 +151,15 @@ static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
 	return withdrawn ? 2 : 0;
 }
 
+/* A timer whose event has been read ahead has given way to the new one. */
+static int op_arm_or_modify(struct twheel *wheel, struct twheel_op *op)
+{
+	uint64_t id = op->id;
+	int ret = op_settle(wheel, TWHEEL_OP_ARM, op, op_run(wheel, TWHEEL_OP_ARM, op));
+
+	return !ret && ahead_drop(wheel, id) ? 2 : ret;
+}
+
 int op_arm(struct twheel *wheel, struct twheel_op *op)
 {
 	if (handle_dead(wheel))
@@ -134,7 +169,9 @@ int op_arm(struct twheel *wheel, struct twheel_op *op)
 						      cells_arm(wheel, op);
 	if (op->flags & TWHEEL_FIXED_DELAY)
 		return fixed_arm(wheel, op);
-	return op_settle(wheel, TWHEEL_OP_ARM, op, op_run(wheel, TWHEEL_OP_ARM, op));
+	if (op->flags & TWHEEL_OR_MODIFY)
+		return op_arm_or_modify(wheel, op);
+	return op_run(wheel, TWHEEL_OP_ARM, op);
 }
 
 static int timer_arm(struct twheel *wheel, uint32_t flags, uint64_t when_ns,

@@ -111,7 +111,9 @@ static void forked_child_has_none(void)
 	struct twheel *wheel = open_cells(10);
 	uint64_t id = tw_arm(wheel, HOUR, 1), other;
 	struct twheel_op op = { .op = TWHEEL_OP_ARM, .deadline_ns = HOUR };
+	struct twheel_new new = { .deadline_ns = HOUR };
 	struct twheel_event event;
+	struct twheel_info info;
 	int status;
 	pid_t pid = fork();
 
@@ -125,11 +127,17 @@ static void forked_child_has_none(void)
 		CHECK_EQ(twheel_cancel(wheel, id), -ESTALE);
 		CHECK_EQ(twheel_cancel_all(wheel), -ESTALE);
 		CHECK_EQ(twheel_next(wheel, &event, 0), -ESTALE);
-		CHECK_EQ(twheel_batch(wheel, &op, 1), 1);
-		CHECK_EQ(op.result, -ESTALE);
+		CHECK_EQ(twheel_batch(wheel, &op, 1), -ESTALE);
+		CHECK_EQ(twheel_arm_many(wheel, &new, &other, 1, 0), -ESTALE);
+		CHECK_EQ(twheel_cancel_many(wheel, &id, NULL, 1), -ESTALE);
+		CHECK_EQ(twheel_info(wheel, &info), -ESTALE);
+		op = (struct twheel_op){ .id = id };
+		CHECK_EQ(twheel_query(wheel, &op), -ESTALE);
+		op = (struct twheel_op){ .deadline_ns = HOUR, .flags = TWHEEL_OR_MODIFY };
+		CHECK_EQ(twheel_arm_op(wheel, &op), -ESTALE);
 		/* It does not close the file, nor free what the parent uses. */
 		twheel_close(wheel);
-		_exit(0);
+		_exit(tap_failed());
 	}
 	NEED(waitpid(pid, &status, 0) == pid);
 	CHECK_EQ(status, 0);
