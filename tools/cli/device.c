@@ -40,7 +40,8 @@ struct twheel *device_open(const struct twheel_options *options)
 	      strerror(-ret));
 	if (open_advice(-ret))
 		fprintf(stderr, "%s\n", open_advice(-ret));
-	exit(STATUS_FAILED);
+	/* Only an option can be what is refused. */
+	exit(ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED);
 }
 
 /* End the program if @what failed. */

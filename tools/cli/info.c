@@ -26,7 +26,7 @@ static void info_print_json(const struct twheel_info *info)
 /* Names of features, by their bits. */
 static const char *const features[] = {
 	[0] = "batch", [1] = "realtime", [4] = "user-limit", [9] = "clock-set", [5] = "cells",
-	[6] = "io_uring", [8] = "stats", [10] = "submit",
+	[6] = "io_uring", [8] = "stats", [10] = "submit", [11] = "many",
 };
 
 static void info_print_features(uint64_t mask)

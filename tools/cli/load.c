@@ -29,6 +29,7 @@
  * @max_delay: their longest
  * @options: how to open the wheel
  * @seed: of the delays
+ * @mapping: the timers are in memory shared with the kernel
  * @progress: print how far it is
  * @json: print JSON
  * @wheel: the wheel
@@ -51,7 +52,7 @@ struct load {
 	uint64_t min_delay, max_delay;
 	struct twheel_options options;
 	uint64_t seed;
-	bool progress, json;
+	bool mapping, progress, json;
 
 	struct twheel *wheel;
 	int clockid;
@@ -68,17 +69,16 @@ struct load {
 static void load_parse(int argc, char **argv, struct load *load)
 {
 	uint64_t slots = 0;
-	bool mapping = false;
 	const struct option_rule rules[] = {
 		{ "count", 'n', OPTION_COUNT, &load->count, 1, 1 << 24 },
 		{ "min-delay", 0, OPTION_DURATION, &load->min_delay, 0, 0 },
 		{ "max-delay", 0, OPTION_DURATION, &load->max_delay, 0, 0 },
 		{ "tick", 0, OPTION_DURATION, &load->options.tick_ns, 1, 0 },
-		{ "slots", 0, OPTION_COUNT, &slots, 0, 4096 },
+		{ "slots", 0, OPTION_COUNT, &slots, 2, 4096 },
 		{ "clock", 0, OPTION_CLOCK, &load->options.clock, 0, 0 },
 		{ "seed", 0, OPTION_COUNT, &load->seed, 0, 0 },
 		{ "progress", 0, OPTION_FLAG, &load->progress, 0, 0 },
-		{ "mapping", 0, OPTION_FLAG, &mapping, 0, 0 },
+		{ "mapping", 0, OPTION_FLAG, &load->mapping, 0, 0 },
 		{ "json", 0, OPTION_FLAG, &load->json, 0, 0 },
 		{ }
 	};
@@ -86,10 +86,13 @@ static void load_parse(int argc, char **argv, struct load *load)
 	parse_only_options(&load_command, argc, argv, rules);
 	if (load->min_delay > load->max_delay)
 		usage_error("--min-delay is above --max-delay");
+	if (load->mapping && (load->options.clock == TWHEEL_CLOCK_REALTIME ||
+			      load->options.clock == TWHEEL_CLOCK_TAI))
+		usage_error("--mapping is not for a clock that can be set");
 	load->options.slots = slots;
 	load->options.max_timers = load->count;
 	/* In a mapping, events do not tell when a timer fired. */
-	if (!mapping)
+	if (!load->mapping)
 		load->options.flags = TWHEEL_OPEN_NO_MAPPING;
 }
 
@@ -285,6 +288,8 @@ static int load_run(int argc, char **argv)
 	load.received = load_array(load.count, sizeof(*load.received));
 	load.wheel = device_open(&load.options);
 	info = device_info(load.wheel);
+	if (load.mapping && !info.map_bytes)
+		errx(STATUS_FAILED, "%s", "--mapping: the kernel has none, or no room for it");
 	load.clockid = event_clock(info.clockid);
 	load.tick_ns = info.tick_ns;
 
@@ -319,10 +324,11 @@ const struct command load_command = {
 		"  --min-delay D     shortest delay (default 1ms)\n"
 		"  --max-delay D     longest delay (default 5s)\n"
 		"  --tick D          the wheel's tick (default 1ms)\n"
-		"  --slots N         ratio of one level of the wheel to the next\n"
+		"  --slots N         ratio of one level of the wheel to the next, 2 to 4096\n"
 		"  --clock NAME      monotonic (default), boottime, realtime or tai\n"
 		"  --seed N          of the random delays (default 1)\n"
-		"  --mapping         in memory shared with the kernel; fired then means received\n"
+		"  --mapping         in memory shared with the kernel; fired then means received;\n"
+		"                    not with realtime and tai\n"
 		"  --progress        show progress, even where this is no terminal\n"
 		"  --json            one JSON object; times in ns\n",
 	.run = load_run,

@@ -90,8 +90,9 @@ static void print_commands(FILE *to)
 		"'twheel COMMAND --help' tells more. Durations are written 1.5s, 100ms, 250us,\n"
 		"2h30m; a bare number is seconds.\n\n"
 		"Exit status: 0 success; 1 failure of the device, of a promise or of the output;\n"
-		"2 wrong usage; 130 interrupted. 'after' and 'at' end as their COMMAND does, with\n"
-		"127 if it is not found, and 126 if it cannot be run.\n");
+		"2 wrong usage; 130 interrupted, but 0 for 'top' and 'trace' without --count.\n"
+		"'after' and 'at' end as their COMMAND does, with 127 if it is not found, and 126 if\n"
+		"it cannot be run.\n");
 }
 
 int main(int argc, char **argv)

@@ -26,7 +26,7 @@ wants() {
 	[ $ended = "$status" ] && grep -q "$text" /tmp/tool.out
 }
 
-wants 0 'levels' twheel info; result $? info
+wants 0 'levels' twheel info && ! grep 'and others' /tmp/tool.out; result $? info
 wants 0 '"tick_ns":1000000,' twheel info --json; result $? info_json
 wants 0 'after the deadline' twheel after 50ms; result $? after
 wants 7 'after the deadline' twheel after 1ms sh -c 'exit 7'
@@ -186,7 +186,9 @@ for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel show x' 'twheel show 1 2' 'twheel every 1us' \
 	'twheel show --wheel 1 2' 'twheel trace extra' 'twheel metrics extra' \
 	'twheel trace --events nothing' 'twheel trace --events ../enable' \
-	'twheel trace --count 0' 'twheel trace --pid 1 --wheel 1'; do
+	'twheel trace --count 0' 'twheel trace --pid 1 --wheel 1' \
+	'twheel load --slots 1' 'twheel load --slots 4097' 'twheel load --tick 1ns' \
+	'twheel load --mapping --clock realtime' 'twheel load --mapping --clock tai'; do
 	# shellcheck disable=SC2086
 	wants 2 . $command || { wrong=1; break; }
 done
@@ -257,6 +259,7 @@ says_who twheel show 1
 says_who twheel show --wheel 999999
 says_who twheel trace --pid 1
 says_who twheel load --slots 1
+says_who twheel load --tick 1ns
 ln -s "$(command -v twheel)" /tmp/another-name
 says_who /tmp/another-name after --what
 says_who /tmp/another-name show 1
