@@ -10,7 +10,6 @@
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kconfig.h>
-#include <linux/kthread.h>
 #include <linux/mm.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
@@ -32,11 +31,6 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	hrtimer_init(timer, clock, mode);
 	timer->function = function;
 }
-#endif
-
-/* 6.14: a worker thread is made and woken up by a function of another name. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
-#define kthread_run_worker	kthread_create_worker
 #endif
 
 /* 6.3: the flags of a mapping are set by a function. */

@@ -49,11 +49,8 @@ static bool clock_uses_work(const struct tw_clock *clock)
 
 static void clock_queue_work(struct tw_clock *clock)
 {
-	struct kthread_worker *worker = clock->server ?
-					tw_server_worker(clock->server) : NULL;
-
-	if (worker) {
-		kthread_queue_work(worker, &clock->serve);
+	if (clock->server) {
+		tw_server_queue(clock->server, &clock->job);
 		return;
 	}
 	/* A CPU that has never been online has no worker. */
@@ -141,34 +138,22 @@ static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
 	return clock_go_off(container_of(timer, struct tw_clock, relay));
 }
 
-static void clock_serve_over(struct tw_clock *clock)
+static void clock_serve(struct tw_server_job *job)
 {
-	local_bh_disable();
-	clock_call_alarm(clock, true);
-	local_bh_enable();
-}
-
-static void clock_serve(struct kthread_work *work)
-{
-	struct tw_clock *clock = container_of(work, struct tw_clock, serve);
-
-	if (tw_server_waits(clock->server))
-		clock_queue_work(clock);
-	else
-		clock_serve_over(clock);
+	clock_call_alarm(container_of(job, struct tw_clock, job), true);
 }
 
 static void clock_work(struct work_struct *work)
 {
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
-	if (clock->context == TWHEEL_CONTEXT_WORK)
+	if (clock->context == TWHEEL_CONTEXT_WORK) {
 		clock_call_alarm(clock, true);
-	else if (clock->server && tw_server_start(clock->server))
-		/* From now on its thread does it. */
-		clock_queue_work(clock);
-	else
-		clock_serve_over(clock);
+		return;
+	}
+	local_bh_disable();
+	clock_call_alarm(clock, true);
+	local_bh_enable();
 }
 
 /* On the target CPU, in hard interrupt. */
@@ -216,7 +201,8 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 			      clock_call_mode(clock));
 	INIT_CSD(&clock->csd, clock_kicked, clock);
 	INIT_WORK(&clock->work, clock_work);
-	kthread_init_work(&clock->serve, clock_serve);
+	INIT_LIST_HEAD(&clock->job.link);
+	clock->job.serve = clock_serve;
 }
 
 /* tw_clock_now() - the time in ns */
@@ -315,7 +301,6 @@ void tw_clock_stop(struct tw_clock *clock)
 		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
-	/* After the other, which may have queued it. */
 	if (clock->server)
-		kthread_cancel_work_sync(&clock->serve);
+		tw_server_cancel(clock->server, &clock->job);
 }

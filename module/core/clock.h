@@ -9,18 +9,18 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
-#include <linux/kthread.h>
 #include <linux/smp.h>
 #include <linux/types.h>
 #include <linux/workqueue.h>
 
 #include <linux/twheel.h>
 
+#include "server.h"
+
 /* The target CPU of a base that has none. */
 #define TW_ANY_CPU	(-1)
 
 struct tw_clock;
-struct tw_server;
 
 /**
  * enum tw_clock_next - what is left to do when the alarm function has returned, and
@@ -68,7 +68,7 @@ struct tw_clock_ops {
  * @workqueue: where @work is queued; NULL if it never is
  * @server: whose thread calls the alarm function when it is handed over; NULL: the
  *	workqueue does
- * @serve: has that thread do it
+ * @job: has that thread do it
  * @relay: with @relays, calls the alarm function once the alarm has gone off
  */
 struct tw_clock {
@@ -88,7 +88,7 @@ struct tw_clock {
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
 	struct tw_server *server;
-	struct kthread_work serve;
+	struct tw_server_job job;
 	struct hrtimer relay;
 };
 

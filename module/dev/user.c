@@ -2,8 +2,9 @@
 /*
  * What each user of the device has, in all files together.
  *
- * A user is known as long as a file is open that he pays for. Files are opened and grow
- * rarely, so one lock is enough. Memory is allocated and freed without it.
+ * A user is known as long as a file is open that he pays for, and until the threads are gone
+ * that have served his files. Files are opened and grow rarely, so one lock is enough. Memory is
+ * allocated and freed without it.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -19,6 +20,7 @@
 #include <linux/slab.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
+#include <linux/wait_bit.h>
 
 #include <uapi/linux/twheel.h>
 
@@ -43,33 +45,47 @@ TW_PARAM(device_share_all, 0, 100,
  * struct tw_user - a user
  * @link: in the bucket of its uid
  * @uid: the uid that the kernel knows, whatever a user namespace calls it
- * @files: the number of open files that he pays for
+ * @uses: the number of open files that he pays for, and of @servers
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these have
  * @account: what the wheels of these take of each CPU together
- * @servers: of his files, one for each combination of cgroups that opened them
+ * @servers: of his files, one for each combination of cgroups that opened them, up to
+ *	USER_SERVERS
+ * @nr_servers: how many they are
  */
 struct tw_user {
 	struct hlist_node link;
 	kuid_t uid;
-	unsigned long files;
+	unsigned long uses;
 	atomic_long_t timers;
 	atomic_long_t bytes;
 	struct tw_user_budget account;
 	struct list_head servers;
+	unsigned int nr_servers;
 };
 
 /**
  * struct user_server - a server of a user
  * @link: among those of the user
+ * @user: the user
  * @files: the number of open files that it serves
  * @server: the server
  */
 struct user_server {
 	struct list_head link;
+	struct tw_user *user;
 	unsigned long files;
 	struct tw_server server;
 };
+
+/*
+ * So many threads a user may have. They are bounded because one that a cgroup keeps from running
+ * does not end. Further combinations of cgroups share the last one.
+ */
+#define USER_SERVERS		4U
+
+/* How many servers there are, of all users. */
+static atomic_t user_servers = ATOMIC_INIT(0);
 
 #define USER_BUCKETS		64U
 
@@ -94,7 +110,7 @@ static struct tw_user *user_find(kuid_t uid)
 	lockdep_assert_held(&users_lock);
 	hlist_for_each_entry(user, user_bucket(uid), link) {
 		if (uid_eq(user->uid, uid)) {
-			user->files++;
+			user->uses++;
 			return user;
 		}
 	}
@@ -119,7 +135,7 @@ static struct tw_user *user_new(kuid_t uid)
 	}
 	user->account.all = &users_budget;
 	user->uid = uid;
-	user->files = 1;
+	user->uses = 1;
 	INIT_LIST_HEAD(&user->servers);
 	return user;
 }
@@ -154,7 +170,7 @@ static void user_put(struct tw_user *user)
 	bool last;
 
 	mutex_lock(&users_lock);
-	last = !--user->files;
+	last = !--user->uses;
 	if (last)
 		hlist_del(&user->link);
 	mutex_unlock(&users_lock);
@@ -165,19 +181,65 @@ static void user_put(struct tw_user *user)
 	user_free(user);
 }
 
+static void user_remove_server(struct user_server *server)
+{
+	lockdep_assert_held(&users_lock);
+	list_del(&server->link);
+	server->user->nr_servers--;
+}
+
+static void user_free_server(struct user_server *server)
+{
+	tw_server_exit(&server->server);
+	user_put(server->user);
+	kfree(server);
+	if (atomic_dec_and_test(&user_servers))
+		wake_up_var(&user_servers);
+}
+
+/* The thread is gone. Another file may have been opened meanwhile. */
+static void user_server_gone(struct tw_server *of_files)
+{
+	struct user_server *server = container_of(of_files, struct user_server, server);
+	bool last;
+
+	mutex_lock(&users_lock);
+	last = !server->files;
+	if (last)
+		user_remove_server(server);
+	mutex_unlock(&users_lock);
+	if (last)
+		user_free_server(server);
+}
+
 /* A file more for a server that does for the caller; else NULL. */
 static struct user_server *user_find_server(struct tw_user *user)
 {
-	struct user_server *server;
+	struct user_server *server, *found = NULL;
 
 	lockdep_assert_held(&users_lock);
 	list_for_each_entry(server, &user->servers, link) {
-		if (tw_server_is_like(&server->server, current)) {
-			server->files++;
-			return server;
-		}
+		found = server;
+		if (tw_server_is_like(&server->server, current))
+			break;
+		if (user->nr_servers < USER_SERVERS)
+			found = NULL;
 	}
-	return NULL;
+	if (found && !found->files++)
+		tw_server_begin(&found->server);
+	return found;
+}
+
+static void user_add_server(struct tw_user *user, struct user_server *server)
+{
+	lockdep_assert_held(&users_lock);
+	list_add(&server->link, &user->servers);
+	user->nr_servers++;
+	user->uses++;
+	atomic_inc(&user_servers);
+	server->user = user;
+	server->files = 1;
+	tw_server_init(&server->server, __kuid_val(user->uid), user_server_gone);
 }
 
 static struct tw_server *user_get_server(struct tw_user *user)
@@ -192,13 +254,16 @@ static struct tw_server *user_get_server(struct tw_user *user)
 	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return NULL;
-	fresh->files = 1;
-	/* If another file is being opened, there may be two. That does no harm. */
-	tw_server_init(&fresh->server, __kuid_val(user->uid));
+	/* Another file may have been opened meanwhile. */
 	mutex_lock(&users_lock);
-	list_add(&fresh->link, &user->servers);
+	server = user_find_server(user);
+	if (!server)
+		user_add_server(user, fresh);
 	mutex_unlock(&users_lock);
-	return &fresh->server;
+	if (!server)
+		return &fresh->server;
+	kfree(fresh);
+	return &server->server;
 }
 
 static void user_put_server(struct tw_server *of_file)
@@ -207,14 +272,13 @@ static void user_put_server(struct tw_server *of_file)
 	bool last;
 
 	mutex_lock(&users_lock);
-	last = !--server->files;
+	/* Else it goes when its thread is gone. */
+	last = !--server->files && tw_server_end(&server->server);
 	if (last)
-		list_del(&server->link);
+		user_remove_server(server);
 	mutex_unlock(&users_lock);
-	if (!last)
-		return;
-	tw_server_exit(&server->server);
-	kfree(server);
+	if (last)
+		user_free_server(server);
 }
 
 /* The caller, and the owners of his user namespaces. Returns how many they are. */
@@ -285,12 +349,21 @@ size_t tw_payers_cost(const struct tw_payers *payers)
 /* tw_users_init() - the module is loaded. Return: 0, -ENOMEM. */
 int __init tw_users_init(void)
 {
-	return tw_user_budget_init(&users_budget);
+	int ret = tw_servers_init();
+
+	if (ret)
+		return ret;
+	ret = tw_user_budget_init(&users_budget);
+	if (ret)
+		tw_servers_exit();
+	return ret;
 }
 
-/* tw_users_exit() - no file is open any more */
+/* tw_users_exit() - no file is open any more. Waits until the last thread is gone. */
 void tw_users_exit(void)
 {
+	wait_var_event(&user_servers, !atomic_read(&user_servers));
+	tw_servers_exit();
 	tw_user_budget_exit(&users_budget);
 }
 

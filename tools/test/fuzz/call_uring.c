@@ -27,7 +27,7 @@
 #define OP_URING_CMD	46
 
 /* In what an entry is known by: it reads. */
-#define READ_MARK	(1ULL << 63)
+#define READ_MARK	0x8000000000000000ULL
 
 /**
  * struct ring - the ring of the first thread

@@ -14,6 +14,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -231,17 +232,18 @@ static void no_budget_no_thread(void)
 	close(fd);
 }
 
-/* The process of a user's thread; 0 if there is none. */
-static pid_t thread_of(unsigned int uid)
+/* How many threads has a user? @last: the process of the last one; 0 if there is none. */
+static unsigned int threads_of(unsigned int uid, pid_t *last)
 {
 	DIR *proc = opendir("/proc");
 	char want[32], path[64], is[32];
 	struct dirent *entry;
-	pid_t found = 0;
+	unsigned int count = 0;
 
 	NEED(proc);
+	*last = 0;
 	snprintf(want, sizeof(want), "twheel/%u\n", uid);
-	while (!found && (entry = readdir(proc))) {
+	while ((entry = readdir(proc))) {
 		pid_t pid = atoi(entry->d_name);
 		FILE *file;
 
@@ -249,15 +251,25 @@ static pid_t thread_of(unsigned int uid)
 		file = pid ? fopen(path, "r") : NULL;
 		if (!file)
 			continue;
-		if (fgets(is, sizeof(is), file) && !strcmp(is, want))
-			found = pid;
+		if (fgets(is, sizeof(is), file) && !strcmp(is, want)) {
+			*last = pid;
+			count++;
+		}
 		fclose(file);
 	}
 	closedir(proc);
-	return found;
+	return count;
 }
 
-/* Does a user's thread end? The kernel waits for its last step, after which it is still seen. */
+static pid_t thread_of(unsigned int uid)
+{
+	pid_t thread;
+
+	threads_of(uid, &thread);
+	return thread;
+}
+
+/* Does a user's thread end? It does so by itself: nobody waits for it. */
 static bool thread_ends(unsigned int uid)
 {
 	unsigned int i;
@@ -298,6 +310,16 @@ static void read_cgroups(pid_t pid, char *text, size_t size)
 
 enum { THREAD_UID = 1050 };
 
+/* Where a thread that its cgroup stops could stop others, it joins none. */
+static void thread_joins(void)
+{
+	struct utsname kernel;
+
+	NEED(uname(&kernel) == 0);
+	if (strstr(kernel.version, "PREEMPT_RT"))
+		tap_skip("on PREEMPT_RT a thread joins no cgroups");
+}
+
 static int thread_is_ours(int unused)
 {
 	char ours[512], its[512];
@@ -312,9 +334,9 @@ static int thread_is_ours(int unused)
 	CHECK(strstr(its, "/twheel"));
 	CHECK_EQ(getpriority(PRIO_PROCESS, thread), 0);
 	/* Of all files. */
-	CHECK_EQ(overload(more, THREAD_UID), thread);
+	overload(more, THREAD_UID);
+	CHECK_EQ(threads_of(THREAD_UID, &thread), 1);
 	close(fd);
-	CHECK_EQ(thread_of(THREAD_UID), thread);
 	close(more);
 	CHECK(thread_ends(THREAD_UID));
 	return 0;
@@ -322,11 +344,13 @@ static int thread_is_ours(int unused)
 
 static void thread_is_in_the_users_cgroups(void)
 {
-	struct group group = group_new("cgroup2", NULL);
+	struct group group;
 	struct stat st;
 	pid_t child;
 	int status;
 
+	thread_joins();
+	group = group_new("cgroup2", NULL);
 	device_share_set("1");
 	tap_at_end(device_share_reset);
 	NEED(stat("/dev/twheel", &st) == 0);
@@ -433,8 +457,8 @@ static void thread_freezes(struct group group, const char *name, const char *fre
 	stay_on_one_cpu(overload(owner.fd, 0));
 	overload(owner.other, 0);
 	NEED(group_write(group.path, name, freeze));
-	/* It may just be serving. */
-	usleep(STUCK_MS * 1000);
+	/* It leaves, and another one comes after the thaw. */
+	CHECK(thread_ends(0));
 	threaded = dev_info(owner.fd).threaded;
 	armed = arm_until_stuck(owner.fd, 0);
 	CHECK(dev_info(owner.fd).threaded <= threaded + 1);
@@ -457,22 +481,26 @@ static void thread_freezes(struct group group, const char *name, const char *fre
 
 static void thread_freezes_with_its_cgroup(void)
 {
+	thread_joins();
 	thread_freezes(group_new("cgroup2", NULL), "cgroup.freeze", "1", "0");
 }
 
 static void thread_freezes_with_its_controller(void)
 {
+	thread_joins();
 	thread_freezes(group_new("cgroup", "freezer"), "freezer.state", "FROZEN", "THAWED");
 }
 
 /* The thread is alone in a cgroup that may take a hundredth of a CPU: it is throttled. */
 static void thread_is_bound_by_cpu_max(void)
 {
-	struct group group = group_new("cgroup2", NULL);
 	struct owner owner;
+	struct group group;
 	unsigned int i;
 	char pid[16];
 
+	thread_joins();
+	group = group_new("cgroup2", NULL);
 	if (!group_write(group.root, "cgroup.subtree_control", "+cpu")) {
 		group_free(&group);
 		tap_skip("no cpu controller here");
@@ -490,6 +518,130 @@ static void thread_is_bound_by_cpu_max(void)
 	close(owner.fd);
 	close(owner.other);
 	owner_end(&owner);
+	group_free(&group);
+}
+
+/* Within this time a file is closed, on a slow machine too. */
+#define CLOSE_S		60
+
+/* Is a file closed by a process, in that time? It cannot be killed if not. */
+static bool closes(int fd)
+{
+	unsigned int i;
+	pid_t child;
+
+	/* The child has a descriptor of its own, which is the last one. */
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		usleep(200000);
+		close(fd);
+		_exit(0);
+	}
+	close(fd);
+	for (i = 0; i < CLOSE_S * 100; i++) {
+		if (waitpid(child, NULL, WNOHANG) == child)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static pid_t spinner_new(const char *path)
+{
+	pid_t child = fork();
+
+	NEED(child >= 0);
+	if (!child) {
+		NEED(group_write(path, "cgroup.procs", "0"));
+		for (;;)
+			;
+	}
+	return child;
+}
+
+/*
+ * The thread's cgroup gets a ten-thousandth of what others get beside it, and all of them get
+ * a thousandth of a CPU. So it does not run for hours. Nobody waits for it who closes a file.
+ */
+static void nobody_waits_for_the_thread(void)
+{
+	enum { SPINNERS = 8 };
+	struct group group, x, y;
+	pid_t spinners[SPINNERS];
+	struct owner owner;
+	unsigned int i;
+
+	thread_joins();
+	group = group_new("cgroup2", NULL);
+	x = group;
+	y = group;
+	NEED(snprintf(x.path, sizeof(x.path), "%s/x", group.path) < (int)sizeof(x.path));
+	NEED(snprintf(y.path, sizeof(y.path), "%s/y", group.path) < (int)sizeof(y.path));
+	if (!group_write(group.root, "cgroup.subtree_control", "+cpu")) {
+		group_free(&group);
+		tap_skip("no cpu controller here");
+	}
+	NEED(group_write(group.path, "cgroup.subtree_control", "+cpu"));
+	NEED(mkdir(x.path, 0755) == 0 && mkdir(y.path, 0755) == 0);
+	NEED(group_write(x.path, "cpu.weight", "1"));
+	NEED(group_write(y.path, "cpu.weight", "10000"));
+	device_share_set("1");
+	tap_at_end(device_share_reset);
+	owner = owner_new(&x);
+	overload(owner.fd, 0);
+	for (i = 0; i < SPINNERS; i++)
+		spinners[i] = spinner_new(i < SPINNERS / 2 ? x.path : y.path);
+	NEED(group_write(group.path, "cpu.max", "1000 1000000"));
+	/* It has something to do. */
+	arm_many(owner.fd, GREEDY);
+	close(owner.other);
+	CHECK(closes(owner.fd));
+
+	NEED(group_write(group.path, "cpu.max", "max"));
+	owner_end(&owner);
+	for (i = 0; i < SPINNERS; i++) {
+		kill(spinners[i], SIGKILL);
+		NEED(waitpid(spinners[i], NULL, 0) == spinners[i]);
+	}
+	CHECK(thread_ends(0));
+	NEED(rmdir(x.path) == 0 && rmdir(y.path) == 0);
+	group_free(&group);
+}
+
+/* Does a cgroup get empty, some time? */
+static bool group_empties(const struct group *group)
+{
+	unsigned int i;
+
+	for (i = 0; i < 6000 && group_number(group, "cgroup.events", "populated "); i++)
+		usleep(10000);
+	return !group_number(group, "cgroup.events", "populated ");
+}
+
+/* The program ends that opened the file. Its cgroup is empty then. */
+static void thread_leaves_with_the_program(void)
+{
+	struct owner owner;
+	struct group group;
+	unsigned int i;
+
+	thread_joins();
+	group = group_new("cgroup2", NULL);
+	device_share_set("1");
+	tap_at_end(device_share_reset);
+	owner = owner_new(&group);
+	CHECK_EQ(getpriority(PRIO_PROCESS, overload(owner.fd, 0)), 0);
+	owner_end(&owner);
+	CHECK(group_empties(&group));
+	/* Another serves the file from now on. */
+	for (i = 0; i < ROUNDS && !thread_of(0); i++)
+		expire_many(owner.fd, GREEDY);
+	CHECK(thread_of(0));
+	CHECK_EQ(getpriority(PRIO_PROCESS, thread_of(0)), 19);
+	close(owner.fd);
+	close(owner.other);
+	CHECK(thread_ends(0));
 	group_free(&group);
 }
 
@@ -535,6 +687,8 @@ int main(int argc, char **argv)
 		TAP(thread_freezes_with_its_cgroup),
 		TAP(thread_freezes_with_its_controller),
 		TAP(thread_is_bound_by_cpu_max),
+		TAP(nobody_waits_for_the_thread),
+		TAP(thread_leaves_with_the_program),
 		TAP(thread_of_nobody_gives_way),
 	};
 
