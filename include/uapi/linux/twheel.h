@@ -17,16 +17,23 @@
  *  - Times are nanoseconds on the wheel's clock, except where TWHEEL_MONOTONIC says
  *    otherwise. A timer never fires early. It fires on the first tick boundary at or after
  *    its deadline.
- *  - Absolute times are what the clock shows in the caller's time namespace.
+ *  - Absolute times are what the clock shows in the caller's time namespace. A deadline
+ *    that the clock of the machine cannot have is its 0, or TWHEEL_DELAY_NEVER: then the
+ *    expiries of a periodic timer count from there. A time that the caller's clock cannot
+ *    show is 0, or TWHEEL_DELAY_NEVER. A delay ends at TWHEEL_DELAY_NEVER at the latest.
  *  - Reserved fields, unknown flags, and fields that the operation does not use must be
  *    0, else EINVAL.
  *  - A structure may grow at its end. The size in the ioctl number tells which version
- *    the program knows. Missing fields count as 0. Fields that the kernel does not know
- *    and that are not 0 are E2BIG.
- *  - An unknown command is ENOTTY. A call that fails changes nothing.
- *  - Arming, cancelling, modifying and kicking timers, also in batches, needs a descriptor
- *    that is open for writing, else EBADF. Reading events needs one that is open for
- *    reading.
+ *    the program knows: at least that of its first version, else EINVAL. Missing fields
+ *    count as 0. Fields that the kernel does not know and that are not 0 are E2BIG. Where
+ *    the kernel answers, they are set to 0.
+ *  - An unknown command is ENOTTY. A call that fails changes nothing, but may set @result
+ *    to 0.
+ *  - Arming, cancelling, modifying and kicking timers, and any batch, also one of queries,
+ *    needs a descriptor that is open for writing, else EBADF. Reading events needs one that
+ *    is open for reading.
+ *  - Numbers of commands, flags and features that are left out between others will not be
+ *    used.
  *  - The structures are the same for programs of 32 and of 64 bits.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
@@ -43,13 +50,15 @@
 
 /**
  * struct twheel_setup - choose the geometry of this file's wheel
- * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI
+ * @clockid: CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME or CLOCK_TAI. It has no
+ *	default: 0 is CLOCK_REALTIME
  * @flags: TWHEEL_SETUP_CELLS: a shared mapping of @max_timers cells, which must not
  *	be 0 then; not on CLOCK_REALTIME or CLOCK_TAI. TWHEEL_SETUP_SUBMIT: only with
  *	that flag, the program arms cells without a system call.
  *	TWHEEL_SETUP_CLOCK_SET: only on CLOCK_REALTIME and CLOCK_TAI, an event tells that
  *	the clock was set
- * @tick_ns: the resolution, or 0 for the default of one millisecond
+ * @tick_ns: the resolution, or 0 for the default: one millisecond, or
+ *	&twheel_info.tick_min_ns if that is more
  * @slots: the ratio of one level of the wheel to the next, rounded up to a power of
  *	two, or 0 for the default
  * @max_timers: how many timers may exist in this file at once, or 0 for the default
@@ -84,7 +93,7 @@ struct twheel_setup {
  * A file set up with TWHEEL_SETUP_CELLS has @max_timers cells. Each of its timers is in
  * one of them, which arm names by @id. The program maps the file (MAP_SHARED, offset 0,
  * &twheel_info.map_bytes bytes) and finds a struct twheel_map, which tells where the rest
- * is:
+ * is. mremap() does not make the mapping longer: EFAULT. There are:
  *
  *  - the cells. Extending or cancelling a timer is one compare-and-swap there, and no
  *    system call;
@@ -122,8 +131,8 @@ struct twheel_setup {
  *	map->tail += 1
  *	full barrier
  *	event = exchange events[cell] for 0
- *	lower half of event: how many expiries; upper half: the generation of their
- *		timer. 0 expiries: the event was revoked
+ *	lower half of event: how many expiries, or 2^32 - 1 if there were more; upper
+ *		half: the generation of their timer. 0 expiries: the event was revoked
  *
  *	if the timer is periodic, and goes on: full barrier;
  *		if cell->look is TWHEEL_CELL_NEVER: TWHEEL_IOC_KICK
@@ -148,8 +157,8 @@ struct twheel_setup {
  *
  *	word = cell->word
  *	if its state is PENDING: the cell has a timer
- *	compare-and-swap cell->word from word to {its generation + 1, PENDING, deadline}.
- *		Generation 0 is left out. If that fails, somebody else has armed the cell
+ *	compare-and-swap cell->word from word to {twheel_cell_next_generation(word),
+ *		PENDING, deadline}. If that fails, somebody else has armed the cell
  *	if cell->look <= deadline: done
  *	unless it is there, set the cell's bit in the leaves
  *	unless it is there, set the bit of that word in the summary
@@ -168,7 +177,8 @@ struct twheel_setup {
  * a word only in such calls, if it is pending and due: then it becomes FIRED, or gets the
  * next deadline of its period. Calls that name a timer find it whether or not the kernel has
  * read its word before. Numbers in &struct twheel_info and &struct twheel_file_stats are
- * those of timers that the kernel has seen. A mapping is not inherited by fork().
+ * those of timers that the kernel has seen. A mapping is not inherited by fork(), unless the
+ * program asks for that by madvise(MADV_DOFORK).
  *
  * The kernel trusts nothing that it finds in the mapping. A program that writes there
  * against these rules loses its own timers and events, and nobody else's. After close(),
@@ -203,7 +213,11 @@ enum twheel_cell_state {
 /* What a word says is at most so many ticks ago. */
 #define TWHEEL_CELL_PAST	(3ULL << (61 - TWHEEL_CELL_TICKS_SHIFT))
 
-/** twheel_cell_word() - make a cell's word, of a deadline in ticks */
+/*
+ * twheel_cell_word() - make a cell's word, of a deadline in ticks
+ *
+ * Of the generation and the ticks it takes the bits that a word has.
+ */
 static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 {
 	return (__u64)(generation & (TWHEEL_CELL_GENERATIONS - 1)) <<
@@ -218,7 +232,7 @@ static inline __u32 twheel_cell_generation(__u64 word)
 	return (word >> TWHEEL_CELL_GENERATION_SHIFT) & (TWHEEL_CELL_GENERATIONS - 1);
 }
 
-/** twheel_cell_next_generation() - the generation of a cell's next timer; 0 is left out */
+/** twheel_cell_next_generation() - the generation after that in a cell's word; never 0 */
 static inline __u32 twheel_cell_next_generation(__u64 word)
 {
 	__u32 next = (twheel_cell_generation(word) + 1) & (TWHEEL_CELL_GENERATIONS - 1);
@@ -273,8 +287,9 @@ struct twheel_cell {
  * @events_offset: where the events are, a __u64 for each cell
  * @ring_offset: where the ring is, a __u32 for each entry
  * @tick_ns: the tick
- * @origin_ns: the time that deadlines count from, on the wheel's clock as the caller of
- *	TWHEEL_IOC_SETUP saw it, modulo 2^64: it may be before the clock began
+ * @origin_ns: the time that deadlines count from, on the wheel's clock in the time
+ *	namespace of the caller of TWHEEL_IOC_SETUP, modulo 2^64: it may be before the clock
+ *	began
  * @cells: the number of cells
  * @entries: the number of entries of the ring, a power of two
  * @leaves_offset: where the leaves are, a bit for each cell in words of 64; 0 without
@@ -285,7 +300,8 @@ struct twheel_cell {
  * @pad_head: not used
  * @tail: how many entries the program has taken
  * @pad_tail: not used
- * @wake: the tick for which the kernel promises to look at submitted cells, or ~0
+ * @wake: the tick for which the kernel promises to look at submitted cells, or ~0;
+ *	0 without TWHEEL_SETUP_SUBMIT
  * @pad_wake: not used
  *
  * The kernel and the program write to different cache lines.
@@ -343,8 +359,9 @@ enum twheel_op_state {
  * @flags: arm: TWHEEL_ABS, TWHEEL_MONOTONIC, TWHEEL_OR_MODIFY. Modify: TWHEEL_ABS,
  *	TWHEEL_MONOTONIC, TWHEEL_LATER, TWHEEL_SET_*. The others: 0. Out (arm, modify,
  *	query): TWHEEL_MONOTONIC is added if @deadline_ns is on CLOCK_MONOTONIC although
- *	the wheel is on another clock. With it and TWHEEL_ABS, that @deadline_ns means the
- *	same instant again. It is EINVAL on CLOCK_BOOTTIME; for a delay it says nothing new
+ *	the wheel is on another clock. With it, if it is there, and TWHEEL_ABS, but none of
+ *	the other flags, that @deadline_ns means the same instant again. It is EINVAL on
+ *	CLOCK_BOOTTIME; for a delay it says nothing new
  * @id: the timer. Arm writes it, the other operations read it. Before arm it must be 0
  *	or, in a file with cells, the number of the cell
  * @cookie: any value that the program likes. Arm stores it, events and query show it
@@ -404,7 +421,8 @@ struct twheel_op {
  * With TWHEEL_FEATURE_URING, io_uring can do it, too: IORING_OP_URING_CMD with
  * TWHEEL_IOC_BATCH as cmd_op, the address of the structure in the first eight bytes of
  * cmd, and 0 in the next eight and in uring_cmd_flags. The rest of a large entry is
- * ignored. The completion has what the ioctl would have returned, or a negative error
+ * ignored. Bit 0 of uring_cmd_flags is io_uring's own, asks for a registered buffer, and may
+ * be EFAULT. The completion has what the ioctl would have returned, or a negative error
  * number; any other command is ENOTTY. A batch of up to 256 operations is done while it is
  * submitted. A longer one, and any with IOSQE_ASYNC, is done by a thread of io_uring's:
  * the structure and the array must be left alone until the completion.
@@ -465,7 +483,9 @@ struct twheel_new {
  * @count if a signal arrives after 256 or more of them, and if the memory of an element
  * cannot be read, or that of its result cannot be written. Arming also ends before a timer
  * that cannot be armed. The program calls again with the rest, and learns why: if the
- * first cannot be done, the call fails with its error.
+ * first cannot be done, the call fails with its error. Where there is no result, the memory
+ * keeps what was there. The kernel may write the same again, so no other thread should write
+ * there during the call.
  *
  * Delays of timers armed together may count from one reading of the clock, after the call
  * was made. If memory goes away during the call, timers may be cancelled that are not
@@ -506,8 +526,12 @@ struct twheel_many {
  * With TWHEEL_SETUP_CLOCK_SET, an event with TWHEEL_EVENT_CLOCK_SET comes before all others
  * after the clock was set: by a program, by a leap second, or because the machine was
  * suspended. It stands for all steps since the last such event, or the setup. Its @fired_ns
- * is when it was read, and its @id, @cookie and @deadline_ns are 0. It takes no room among
- * the timers, and is not counted.
+ * is when it was read, its @count is 1, and its @id, @cookie and @deadline_ns are 0. It takes
+ * no room among the timers, is in no counter of &struct twheel_info, and
+ * TWHEEL_IOC_CANCEL_ALL does not withdraw it.
+ *
+ * If the memory of a read() is only partly there, it returns the records before that, perhaps
+ * not all of them, or is EFAULT. Events that it does not return stay, as the oldest ones.
  */
 struct twheel_event {
 	__aligned_u64 id;
@@ -546,7 +570,7 @@ struct twheel_event {
  * @pending: timers that wait for their deadline
  * @unread: events that wait to be read
  * @armed: how often a timer was armed since open()
- * @fired: the number of expiries since open()
+ * @fired: how often timers fired since open(): once for each event, whatever its @count
  * @cancelled: how many timers were cancelled since open()
  * @passes: how often the wheel was woken up to do its work
  * @threaded: how often a thread did this work, because the file, or all files of its user
@@ -554,7 +578,8 @@ struct twheel_event {
  *	the events of this file, or of this user, are late, and nobody else's
  * @user_timers: how many timers the user who opened this file has room for, in all files;
  *	or the owner of one of his user namespaces, if that is more. A file gets room for
- *	256 at a time, and gives it back when it is closed
+ *	256 at a time, and gives it back when it is closed. So a limit below 256 leaves no
+ *	room at all
  * @user_limit: the limit for that (module parameter user_timers); TWHEEL_NO_LIMIT if the
  *	file was opened with CAP_SYS_RESOURCE
  * @map_bytes: the size of the mapping; 0 in a file without cells
@@ -565,6 +590,10 @@ struct twheel_event {
  * @user_memory_limit: the limit for that (module parameter user_memory), likewise
  *
  * The counters from @timers to @threaded are a snapshot, taken together.
+ *
+ * In a file with cells, @timers and @pending are the cells whose timer the kernel knows and has
+ * not found fired or cancelled. @unread are the entries of the ring that the program has not
+ * taken, and poll() tells of them, even if the event was revoked.
  */
 struct twheel_info {
 	__aligned_u64 features;
@@ -608,7 +637,7 @@ struct twheel_info {
  * @pending: timers that wait for their deadline
  * @unread: events that wait to be read
  * @armed: how often the program armed a timer
- * @fired: the number of expiries; the sum of @late
+ * @fired: how often timers fired: once for each event; the sum of @late
  * @cancelled: how many timers were cancelled
  * @extended: how often the kernel came to a timer's old deadline and found a later one.
  *	Several extensions of a timer before its old deadline count once
@@ -626,7 +655,8 @@ struct twheel_info {
  * @late: expiries by lateness: late[n] counts those that were 2^n ns late or more, and
  *	less than 2^(n + 1); late[0] also counts those that were on time
  *
- * All of it is a snapshot, taken together.
+ * All of it is a snapshot, taken together. Of @timers, @pending and @unread in a file with
+ * cells, see struct twheel_info.
  */
 struct twheel_file_stats {
 	__u32 wheel;
