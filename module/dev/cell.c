@@ -20,7 +20,9 @@
  *
  * A periodic timer whose event has not been taken when it is due again does not fire, and
  * costs nothing: its look is never. Who takes the event reads the look afterwards, as one
- * who brings a timer nearer, and kicks. The next event stands for what was missed.
+ * who brings a timer nearer, and kicks. The next event stands for what was missed. A call
+ * that gives such a timer another deadline withdraws the event. Then it looks at the timer,
+ * as nobody might kick.
  *
  * Hostile writers: a word that is neither pending nor of this timer counts as a
  * cancellation. A word that changes faster than the kernel can follow is read again in
@@ -196,12 +198,14 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 {
 	u64 nothing = cell_word(entry, TWHEEL_CELL_FREE, 0);
 	struct tw_file *file = run->file;
+	bool fired;
 	u64 word;
 
 	if (tw_look_armed(entry)) {
+		fired = tw_look_withdraw(file, entry);
 		word = xchg(&tw_look_cell(file, entry)->word, nothing);
 		cell_end(file, entry);
-		return tw_look_known(entry, word) ? 0 : -ENOENT;
+		return fired ? 1 : tw_look_known(entry, word) ? 0 : -ENOENT;
 	}
 	tw_entry_set_state(entry, TW_ENTRY_FREE);
 	/*
@@ -220,16 +224,16 @@ static int cell_cancel(struct tw_run *run, struct tw_entry *entry)
 static int cell_modified(struct tw_run *run, struct tw_entry *entry,
 			 struct twheel_op *op, u64 ticks, u64 period)
 {
-	struct tw_file *file = run->file;
+	u64 now = tw_word_now(run->file->ring, tw_run_now(run));
+	bool fired = tw_look_withdraw(run->file, entry);
 
 	tw_run_change(entry, op);
 	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
 		entry->period_ns = period;
 	op->deadline_ns = tw_cell_shown(run, ticks);
-	/* The callback finds a later deadline, when the old one comes. */
-	if (ticks < entry->look)
-		cell_check(file, entry);
-	return !!(op->flags & TWHEEL_OR_MODIFY);
+	if (tw_look_is_due(entry, ticks, now))
+		cell_check(run->file, entry);
+	return fired ? 2 : !!(op->flags & TWHEEL_OR_MODIFY);
 }
 
 static int cell_modify(struct tw_run *run, struct tw_entry *entry,
@@ -256,6 +260,8 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 			cell_check(run->file, entry);
 			return -ENOENT;
 		}
+		if (op->flags & TWHEEL_LATER && tw_look_fired(run->file, entry))
+			return -EALREADY;
 		before = tw_cell_ticks(run, entry, word);
 		if (op->flags & TWHEEL_LATER && ticks <= before) {
 			op->deadline_ns = tw_cell_shown(run, before);
@@ -268,16 +274,31 @@ static int cell_modify(struct tw_run *run, struct tw_entry *entry,
 	return cell_modified(run, entry, op, ticks, period);
 }
 
+/*
+ * tw_cell_query() - the state of a timer, and its deadline
+ * @armed: its word may be pending
+ *
+ * Return: the state, -ENOENT.
+ */
+int tw_cell_query(struct tw_run *run, const struct tw_entry *entry, u64 word, bool armed,
+		  u64 *deadline)
+{
+	u64 ticks = tw_cell_ticks(run, entry, word);
+	u32 fired = tw_look_fired(run->file, entry);
+
+	if (!(armed ? tw_look_known(entry, word) : tw_look_has_event(run->file, entry)))
+		return -ENOENT;
+	if (armed && fired)
+		ticks = tw_look_reached(run->file, entry, ticks, fired);
+	*deadline = tw_cell_shown(run, ticks);
+	return armed && !fired ? TWHEEL_STATE_PENDING : TWHEEL_STATE_FIRED;
+}
+
 static int cell_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
 	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
 
-	*deadline = tw_cell_shown(run, tw_cell_ticks(run, entry, word));
-	if (!tw_look_armed(entry))
-		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED :
-							  -ENOENT;
-	return tw_look_known(entry, word) ? TWHEEL_STATE_PENDING :
-						   -ENOENT;
+	return tw_cell_query(run, entry, word, tw_look_armed(entry), deadline);
 }
 
 static int cell_kick(struct tw_run *run, struct tw_entry *entry)

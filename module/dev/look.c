@@ -16,8 +16,51 @@ void tw_look_publish(struct tw_file *file, struct tw_entry *entry, u64 ticks)
 /* tw_look_has_event() - has the program not taken the event of an entry? */
 bool tw_look_has_event(const struct tw_file *file, const struct tw_entry *entry)
 {
-	return tw_ring_has_event(file->ring, tw_entry_index(entry),
-				 upper_32_bits(entry->tag));
+	return tw_ring_count(file->ring, tw_entry_index(entry),
+			     upper_32_bits(entry->tag));
+}
+
+/*
+ * tw_look_fired() - an event that a periodic timer has, and that has not been taken
+ *
+ * A timer without a period has one only when it has ended.
+ *
+ * Return: for how many expiries it stands, as far as the program has left it alone; or 0.
+ */
+u32 tw_look_fired(const struct tw_file *file, const struct tw_entry *entry)
+{
+	return entry->period_ns ? tw_ring_count(file->ring, tw_entry_index(entry),
+						upper_32_bits(entry->tag)) : 0;
+}
+
+/*
+ * tw_look_withdraw() - withdraw that event
+ *
+ * Then nobody takes it any more and kicks. If the timer waits for that, and goes on, the
+ * caller has to look at it.
+ *
+ * Return: was there one?
+ */
+bool tw_look_withdraw(struct tw_file *file, struct tw_entry *entry)
+{
+	return tw_look_fired(file, entry) &&
+	       tw_ring_revoke(file->ring, tw_entry_index(entry),
+			      upper_32_bits(entry->tag));
+}
+
+/*
+ * tw_look_reached() - the first deadline that such an event stands for
+ * @next: the deadline in the timer's word
+ * @count: what tw_look_fired() has returned
+ */
+u64 tw_look_reached(const struct tw_file *file, const struct tw_entry *entry, u64 next,
+		    u32 count)
+{
+	u64 period = div64_u64(entry->period_ns, file->ring->tick_ns);
+
+	if (next == TWHEEL_CELL_NEVER)
+		return next;
+	return count <= div64_u64(next, period) ? next - count * period : 0;
 }
 
 /*

@@ -27,6 +27,10 @@ typedef bool tw_look_fn(struct tw_file *file, struct tw_entry *entry, u64 now_ns
 
 void tw_look_publish(struct tw_file *file, struct tw_entry *entry, u64 ticks);
 bool tw_look_has_event(const struct tw_file *file, const struct tw_entry *entry);
+u32 tw_look_fired(const struct tw_file *file, const struct tw_entry *entry);
+bool tw_look_withdraw(struct tw_file *file, struct tw_entry *entry);
+u64 tw_look_reached(const struct tw_file *file, const struct tw_entry *entry, u64 next,
+		    u32 count);
 bool tw_look_park(struct tw_file *file, struct tw_entry *entry, u64 ticks);
 bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word,
 			 u64 ticks, u64 now_ns);
@@ -65,6 +69,16 @@ static inline u64 tw_look_ticks(const struct tw_entry *entry, u64 word, u64 now)
 	    twheel_cell_generation(word) == upper_32_bits(entry->tag))
 		return entry->look;
 	return ticks;
+}
+
+/*
+ * A call has given a timer another deadline, at @ticks: does the kernel have to look at it? A
+ * later deadline is found when the old one comes. If that has come, the timer may wait for
+ * its event to be taken; and who does not know any more that it was periodic does not kick.
+ */
+static inline bool tw_look_is_due(const struct tw_entry *entry, u64 ticks, u64 now)
+{
+	return ticks < entry->look || entry->look <= now;
 }
 
 /* Set the tick of the next look, publish it, and arm the kernel's timer for it. */

@@ -255,12 +255,15 @@ void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count)
 		tw_ring_add(ring, cell);
 }
 
-/* tw_ring_has_event() - does an event of that generation of a cell wait to be taken? */
-bool tw_ring_has_event(const struct tw_ring *ring, u32 cell, u32 generation)
+/*
+ * tw_ring_count() - for how many expiries of that generation does a cell's event stand? 0: no
+ * event waits to be taken
+ */
+u32 tw_ring_count(const struct tw_ring *ring, u32 cell, u32 generation)
 {
 	u64 event = READ_ONCE(ring->events[cell]);
 
-	return upper_32_bits(event) == generation && lower_32_bits(event);
+	return upper_32_bits(event) == generation ? lower_32_bits(event) : 0;
 }
 
 /*

@@ -61,7 +61,7 @@ int tw_ring_mmap(struct tw_ring *ring, struct vm_area_struct *vma);
 u64 tw_ring_bytes(const struct tw_ring *ring);
 u32 tw_ring_unread(const struct tw_ring *ring);
 void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count);
-bool tw_ring_has_event(const struct tw_ring *ring, u32 cell, u32 generation);
+u32 tw_ring_count(const struct tw_ring *ring, u32 cell, u32 generation);
 bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation);
 
 /* tw_ring_add() - a cell, whose event word was 0, is the last entry of the ring */

@@ -308,6 +308,8 @@ static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 	struct twheel_cell *cell = tw_look_cell(run->file, entry);
 	struct tw_file *file = run->file;
 	bool timer = submit_has_timer(file, entry);
+	/* Before the word: a program that sees the new one may arm the cell again. */
+	bool fired = timer && tw_look_withdraw(file, entry);
 	u64 word = READ_ONCE(cell->word);
 	int ret = -ENOENT;
 	unsigned int i;
@@ -321,7 +323,7 @@ static int submit_cancel(struct tw_run *run, struct tw_entry *entry)
 	}
 	if (timer) {
 		submit_check(file, entry);
-		return ret;
+		return fired ? 1 : ret;
 	}
 	tw_entry_set_state(entry, TW_ENTRY_FREE);
 	if (!tw_ring_revoke(file->ring, tw_entry_index(entry), upper_32_bits(entry->tag)))
@@ -337,6 +339,7 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 	u64 word = READ_ONCE(cell->word);
 	u64 ticks, period, before;
 	unsigned int i;
+	bool fired;
 	int ret;
 
 	if (op->slack_ns)
@@ -353,6 +356,8 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 			submit_check(run->file, entry);
 			return -ENOENT;
 		}
+		if (op->flags & TWHEEL_LATER && tw_look_fired(run->file, entry))
+			return -EALREADY;
 		before = tw_cell_ticks(run, entry, word);
 		if (op->flags & TWHEEL_LATER && ticks <= before) {
 			op->deadline_ns = tw_cell_shown(run, before);
@@ -362,24 +367,22 @@ static int submit_modify(struct tw_run *run, struct tw_entry *entry, struct twhe
 				tw_word_change(word, TWHEEL_CELL_PENDING, ticks)))
 			break;
 	}
+	fired = tw_look_withdraw(run->file, entry);
 	tw_run_change(entry, op);
 	if (op->flags & (TWHEEL_SET_PERIOD | TWHEEL_OR_MODIFY))
 		entry->period_ns = period;
 	op->deadline_ns = tw_cell_shown(run, ticks);
-	/* The callback finds a later deadline, when the old one comes. */
-	if (ticks < entry->look)
+	if (tw_look_is_due(entry, ticks, tw_word_now(run->file->ring, tw_run_now(run))))
 		submit_check(run->file, entry);
-	return again;
+	return fired ? 2 : again;
 }
 
 static int submit_query(struct tw_run *run, struct tw_entry *entry, u64 *deadline)
 {
 	u64 word = READ_ONCE(tw_look_cell(run->file, entry)->word);
+	bool armed = submit_has_timer(run->file, entry);
 
-	*deadline = tw_cell_shown(run, tw_cell_ticks(run, entry, word));
-	if (!submit_has_timer(run->file, entry))
-		return tw_look_has_event(run->file, entry) ? TWHEEL_STATE_FIRED : -ENOENT;
-	return tw_look_known(entry, word) ? TWHEEL_STATE_PENDING : -ENOENT;
+	return tw_cell_query(run, entry, word, armed, deadline);
 }
 
 static int submit_kick(struct tw_run *run, struct tw_entry *entry)

@@ -141,8 +141,12 @@ struct twheel_setup {
  * deadline comes first, its look becomes TWHEEL_CELL_NEVER, and the kernel waits for the
  * kick. Then it expires at once, and the number of expiries counts those that were missed.
  *
+ * Calls on a periodic timer whose event has not been taken answer as in a file without cells:
+ * TWHEEL_IOC_MODIFY withdraws the event, and the new deadline needs no kick; a query tells the
+ * first deadline that the event stands for, reckoned back from the word.
+ *
  * TWHEEL_IOC_CANCEL withdraws an event that has not been taken, and frees the cell. If the
- * event has been taken, it leaves the word alone.
+ * event of a timer without a period has been taken, it leaves the word alone.
  *
  * A cell has at most one entry in the ring. So the ring never overflows, however long it
  * is not read.
@@ -696,7 +700,8 @@ struct twheel_file_stats {
  * Returns 0. With TWHEEL_OR_MODIFY, and an @id that names a timer, that timer gets all that
  * the operation says, and keeps its identifier. Then it returns 1 if the timer was pending,
  * 2 if it had fired and its unread event is withdrawn. In a file with cells, the lower half
- * of such an @id is the cell, and a timer that has fired gives way to a new one.
+ * of such an @id is the cell, and a timer without a period that has fired gives way to a new
+ * one.
  * Errors: EINVAL, ENOSPC (the file's limit on timers), EDQUOT (the user's limits), ENOMEM,
  * EFAULT; in a file with cells EBUSY (the cell has a timer), ERANGE (the deadline or the
  * period is beyond what a cell's word can say).

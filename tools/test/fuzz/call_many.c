@@ -119,6 +119,7 @@ static void many_check_one(struct thread *thread, const struct call *call,
 	if (!(out & model_op(file, &asked)))
 		verdict_fail(&thread->executor->verdict, "many: element %u gives %s (%lld)", i,
 			     outcome_name(out), (long long)number);
+	model_check_number(&asked, number, &thread->executor->verdict);
 	model_op_done(file, &asked, &after, out, &thread->executor->verdict);
 	if (run->arms)
 		thread->executor->timer[run->news[i].cookie % NR_TIMERS] = result;

@@ -182,6 +182,7 @@ void call_op(struct thread *thread, const struct call *call)
 		asked.op = call->arg[OP_ZERO];
 		check_answer(thread, &asked, &after, code, ret >= 0);
 		asked.op = code;
+		model_check_number(&asked, ret, &thread->executor->verdict);
 		model_op_done(file, &asked, &after, out,
 			      &thread->executor->verdict);
 		if (code == TWHEEL_OP_ARM && ret >= 0)
@@ -474,6 +475,7 @@ static void check_element(struct thread *thread, const struct call *call,
 			     "batch: operation %u gives %s (%d), not %s", asked->op,
 			     outcome_name(out), after->result, names);
 	}
+	model_check_number(asked, after->result, &thread->executor->verdict);
 	model_op_done(file, asked, after, out, &thread->executor->verdict);
 	if (asked->op == TWHEEL_OP_ARM && out == OUT_0)
 		timer_note(thread, asked->cookie, after->id);

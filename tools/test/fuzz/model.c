@@ -257,6 +257,30 @@ uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
 	}
 }
 
+void model_check_number(const struct twheel_op *asked, long ret,
+			const struct verdict *verdict)
+{
+	bool may;
+
+	switch (asked->op) {
+	case TWHEEL_OP_ARM:
+		may = ret <= (asked->flags & TWHEEL_OR_MODIFY ? 2 : 0);
+		break;
+	case TWHEEL_OP_CANCEL:
+		may = ret <= 1;
+		break;
+	case TWHEEL_OP_MODIFY:
+		/* Only a later deadline may be none; it does not withdraw an event. */
+		may = ret <= 2 && ret != (asked->flags & TWHEEL_LATER ? 2 : 1);
+		break;
+	default:
+		may = ret <= 0;
+	}
+	if (!may)
+		verdict_fail(verdict, "operation %u with flags %#x gives %ld", asked->op,
+			     asked->flags, ret);
+}
+
 static void model_armed(struct file_model *file, const struct twheel_op *asked,
 			const struct twheel_op *op, const struct verdict *verdict)
 {

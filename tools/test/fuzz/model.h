@@ -117,6 +117,9 @@ bool model_armed_may_be(const struct file_model *file, uint64_t armed);
 
 /* The allowed outcomes of an operation @op->op; @file may be NULL. */
 uint32_t model_op(const struct file_model *file, const struct twheel_op *op);
+/* May the operation, of any file, return that number? */
+void model_check_number(const struct twheel_op *asked, long ret,
+			const struct verdict *verdict);
 /* Update the model with an outcome. @asked: the operation; @op: what came back. */
 void model_op_done(struct file_model *file, const struct twheel_op *asked,
 		   const struct twheel_op *op, uint32_t out,
