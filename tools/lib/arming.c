@@ -389,7 +389,7 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 		.cookie = op->cookie,
 		.deadline_ns = (op->flags & TWHEEL_ABS && op->deadline_ns <= RECORD_DEADLINE ?
 				op->deadline_ns : 0) |
-			       (op->period_ns ? RECORD_PERIODIC : 0),
+			       (op->period_ns ? RECORD_PERIODIC | RECORD_APART : 0),
 	};
 	if (op->period_ns)
 		wheel->cells.periods[cell] = (struct cell_period){

@@ -94,8 +94,23 @@ static int cells_modify(struct twheel *wheel, int cell, struct twheel_op *op)
 	return 0;
 }
 
+/* Withdraw a cell's event of one generation. False if none waits. */
+static bool event_withdraw(struct twheel *wheel, uint32_t cell, uint32_t generation)
+{
+	cell_atomic *word = (cell_atomic *)&wheel->cells.events[cell].word;
+	uint64_t event = __atomic_load_n(word, __ATOMIC_SEQ_CST);
+
+	/* The entry in the ring stays, and stands for no expiry. */
+	while ((uint32_t)event && event >> 32 == generation)
+		if (__atomic_compare_exchange_n(word, &event, event >> 32 << 32, false,
+						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
+			return true;
+	return false;
+}
+
 static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *op)
 {
+	bool periodic, withdrawn;
 	uint64_t word;
 
 	if (!cells_op_plain(op, 0) || op->cookie || op->deadline_ns)
@@ -104,11 +119,13 @@ static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *
 	do {
 		if (!word_is_pending(word, op->id))
 			return CELLS_NEED_CALL;
+		periodic = cell_is_periodic(wheel, cell);
 	} while (!cell_exchange(&wheel->cells, cell, &word,
 				twheel_cell_word(twheel_cell_generation(word),
 						 TWHEEL_CELL_CANCELLED, 0)));
+	withdrawn = periodic && event_withdraw(wheel, cell, twheel_cell_generation(word));
 	cells_put(wheel, cell);
-	return 0;
+	return withdrawn;
 }
 
 /* Does a timer without a period have an event that has not been taken? */
@@ -148,6 +165,8 @@ int cells_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	/* In a forked child there are none. */
 	if (cell < 0)
 		return handle_dead(wheel) ? -ESTALE : -ENOENT;
+	/* Words that are compared with it are of pending timers. */
+	op->id |= twheel_cell_word(0, TWHEEL_CELL_PENDING, 0);
 	switch (code) {
 	case TWHEEL_OP_CANCEL:
 		return cells_cancel(wheel, cell, op);
@@ -166,15 +185,17 @@ static void cell_modified(struct twheel *wheel, const struct twheel_op *op)
 	struct cell_record *record = &wheel->cells.records[(uint32_t)op->id];
 	struct cell_period *period = &wheel->cells.periods[(uint32_t)op->id];
 
-	record->deadline_ns &= RECORD_PERIODIC;
+	record->deadline_ns &= RECORD_PERIODIC | RECORD_APART;
 	if (op->flags & TWHEEL_SET_COOKIE)
 		record->cookie = op->cookie;
 	if (op->flags & TWHEEL_SET_PERIOD) {
-		record->deadline_ns = op->period_ns ? RECORD_PERIODIC : 0;
+		record->deadline_ns &= ~RECORD_PERIODIC;
+		if (op->period_ns)
+			record->deadline_ns |= RECORD_PERIODIC;
 		period->period_ns = op->period_ns;
 		period->fixed = false;
 	}
-	if (record->deadline_ns)
+	if (record->deadline_ns & RECORD_PERIODIC)
 		period->expected = 0;
 }
 
@@ -207,22 +228,14 @@ int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op, int 
 static bool cell_end(struct twheel *wheel, uint32_t cell)
 {
 	uint64_t word = cell_load(&wheel->cells, cell);
-	__u64 event;
 
 	while (twheel_cell_state(word) == TWHEEL_CELL_PENDING)
 		if (cell_exchange(&wheel->cells, cell, &word,
 				  twheel_cell_word(twheel_cell_generation(word),
 						   TWHEEL_CELL_CANCELLED, 0)))
 			return true;
-	event = __atomic_load_n(&wheel->cells.events[cell].word, __ATOMIC_SEQ_CST);
-	while (twheel_cell_state(word) == TWHEEL_CELL_FIRED && (uint32_t)event &&
-	       event >> 32 == twheel_cell_generation(word))
-		/* The entry in the ring stays, and stands for no expiry. */
-		if (__atomic_compare_exchange_n(&wheel->cells.events[cell].word, &event,
-						event >> 32 << 32, false,
-						__ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST))
-			return true;
-	return false;
+	return twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
+	       event_withdraw(wheel, cell, twheel_cell_generation(word));
 }
 
 int cells_cancel_all(struct twheel *wheel)

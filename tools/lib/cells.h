@@ -20,13 +20,20 @@ typedef uint64_t cell_atomic __attribute__((aligned(8)));
 
 /* Bits of &cell_record.deadline_ns that no deadline has. */
 #define RECORD_PERIODIC	(1ULL << 63)	/* the kernel keeps a period: see cell_period */
+#define RECORD_APART	(1ULL << 62)	/* its identifier is one of CELLS_APART */
 #define RECORD_DEADLINE	((1ULL << 62) - 1)
+
+/*
+ * A timer that is armed with a period has these bits 0 in its identifier, and no word is like
+ * that. So the inlines leave it to the library, which looks for an event that waits.
+ */
+#define CELLS_APART	((uint64_t)3 << TWHEEL_CELL_STATE_SHIFT)
 
 /**
  * struct cell_record - what the kernel does not keep of a timer in a cell
  * @cookie: the program's
  * @deadline_ns: the time that the timer was armed for, before the cell rounded it up to
- *	ticks; 0: not known. RECORD_PERIODIC beside it
+ *	ticks; 0: not known. RECORD_PERIODIC and RECORD_APART beside it
  *
  * It is written by who has the cell: who has taken it from the free ones, and not yet
  * written its word. For later changes see record_lock().
@@ -152,7 +159,10 @@ static inline uint32_t cells_index(uint64_t id)
 /* The kernel's identifier as the program sees it, and the way back. */
 static inline uint64_t cells_id_out(const struct cell_table *cells, uint64_t id)
 {
-	return cells_id(cells, id >> 32, id);
+	uint64_t out = cells_id(cells, id >> 32, id);
+
+	return cells->records[(uint32_t)id].deadline_ns & RECORD_APART ? out & ~CELLS_APART :
+									out;
 }
 
 static inline uint64_t cells_id_in(uint64_t id)

@@ -587,7 +587,8 @@ TWHEEL_API int twheel_retry_cancel(struct twheel_retry *retry);
  * With a shared mapping, these inlines extend a timer to a time, or cancel it,
  * without a call. There the lower part of an identifier is that of the cell's word
  * while the timer is pending. The upper part is the offset of the cell. In between is
- * what only the library looks at.
+ * what only the library looks at. A timer that is armed with a period has a lower part like
+ * no word.
  *
  * An inline changes the word only while it is this timer's and pending. In all
  * other cases it leaves the operation to the function of the library.

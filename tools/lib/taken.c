@@ -89,18 +89,23 @@ static bool cell_event_period(struct twheel *wheel, uint32_t cell, uint64_t word
 	return there;
 }
 
-/* The deadline of a timer without a period, as cell_deadline() tells it. */
-static inline uint64_t cell_last_deadline(const struct twheel *wheel,
-					  const struct cell_record *record, uint64_t word)
+/* The deadline of a timer without a period, as cell_deadline() tells it, to its event. */
+static inline void cell_last_deadline(const struct twheel *wheel,
+				      const struct cell_record *record, uint64_t word,
+				      struct twheel_event *event)
 {
 	uint64_t given = record->deadline_ns, ticks;
 
 	/* Most often the program's rounds up to the word's. */
 	ticks = (given - wheel->view.base_ns) / wheel->view.tick_ns;
+	event->deadline_ns = given;
 	if (!((word ^ ticks << TWHEEL_CELL_TICKS_SHIFT) >> TWHEEL_CELL_TICKS_SHIFT))
-		return given;
-	return cell_deadline(wheel, record,
-			     twheel_cell_ticks(word, cells_ticks_now(wheel)));
+		return;
+	event->deadline_ns = cell_deadline(wheel, record,
+					   twheel_cell_ticks(word, cells_ticks_now(wheel)));
+	/* It had a period once. */
+	if (given & RECORD_APART)
+		event->id &= ~CELLS_APART;
 }
 
 /*
@@ -179,7 +184,7 @@ static unsigned int cells_take_events(struct twheel *wheel, struct twheel_event 
 		link = cells_link(cells, cell) & ~(uint64_t)TWHEEL_VIEW_OWNER;
 		event->id = link | (fired ^ pending);
 		event->cookie = cells->records[cell].cookie;
-		event->deadline_ns = cell_last_deadline(wheel, &cells->records[cell], word);
+		cell_last_deadline(wheel, &cells->records[cell], word, event);
 		event->count = 1;
 		event->flags = TWHEEL_EVENT_LAST;
 		event->reserved = 0;
@@ -215,7 +220,8 @@ static void cell_again(struct twheel *wheel, uint64_t id)
 	if (record_lock(wheel, op.id)) {
 		period->expected = 0;
 		/* Only the first deadline was the program's. */
-		wheel->cells.records[(uint32_t)op.id].deadline_ns = RECORD_PERIODIC;
+		wheel->cells.records[(uint32_t)op.id].deadline_ns &= RECORD_PERIODIC |
+								     RECORD_APART;
 	}
 	record_unlock(wheel);
 }

@@ -110,8 +110,10 @@ int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	if (wheel->cells.map) {
 		cells_ignore_slack(op);
 		ret = cells_perform(wheel, code, op);
-		if (ret != CELLS_NEED_CALL)
+		if (ret != CELLS_NEED_CALL) {
+			op->id = id;
 			return ret;
+		}
 		op->id = cells_id_in(id);
 	} else if (op_extends_not(wheel, code, op)) {
 		return -EALREADY;
@@ -135,7 +137,7 @@ static int op_arm_or_modify_cell(struct twheel *wheel, struct twheel_op *op)
 	ret = op_perform(wheel, TWHEEL_OP_MODIFY, &copy);
 	if (ret >= 0) {
 		op->deadline_ns = copy.deadline_ns;
-		return 1;
+		return ret == 2 ? 2 : 1;
 	}
 	if (ret != -ENOENT && ret != -EALREADY)
 		return ret;
