@@ -317,8 +317,12 @@ static void steps_are_told_on(int clock)
 	CHECK(events[0].fired_ns >= now);
 	CHECK_EQ(events[1].flags, TWHEEL_EVENT_LAST);
 	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
-	/* Bad memory does not lose it. */
+	/* Bad memory does not lose it, nor is it withdrawn with the timers. No counter has it. */
 	clock_step(60 * (int64_t)S);
+	CHECK_EQ(dev_cancel_all(fd), 0);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	CHECK_EQ(dev_info(fd).unread | dev_info(fd).timers, 0);
+	CHECK_EQ(dev_info(fd).fired, 1);
 	CHECK_ERR(read(fd, nowhere, sizeof(event)), EFAULT);
 	CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
 	CHECK_EQ(event.flags, TWHEEL_EVENT_CLOCK_SET);

@@ -228,6 +228,62 @@ static void the_structure_may_grow(void)
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_STATS, NULL), EFAULT);
 }
 
+/* In a file with cells: timers that the kernel knows, and entries of the ring. */
+static void counters_of_cells(void)
+{
+	struct mapped m = map_cells(3);
+	uint64_t id = map_arm(&m, 0, 0), event;
+	uint32_t cell;
+
+	dev_wait_unread(m.fd, 1);
+	CHECK_EQ(stats_of(m.fd).timers | stats_of(m.fd).pending, 0);
+	/* The entry of an event that was revoked stays until the program takes it. */
+	CHECK_EQ(dev_cancel(m.fd, id), 1);
+	CHECK_EQ(stats_of(m.fd).unread, 1);
+	CHECK_EQ(dev_readable(m.fd, 0), 1);
+	NEED(map_take(&m, &cell, &event));
+	CHECK_EQ((uint32_t)event, 0);
+	CHECK_EQ(stats_of(m.fd).unread, 0);
+	CHECK_EQ(dev_readable(m.fd, 0), 0);
+	/* A timer that the program has cancelled is there until the kernel looks. */
+	id = map_arm(&m, 1, 3600 * S);
+	CHECK(map_cancel(&m, id));
+	CHECK_EQ(stats_of(m.fd).timers, 1);
+	CHECK_EQ(stats_of(m.fd).pending, 1);
+	map_kick(&m, id);
+	CHECK_EQ(stats_of(m.fd).timers, 0);
+	expect_books(m.fd, 2, 1, 2);
+}
+
+/* An expiry for each event: a periodic timer's may stand for several. */
+static void one_for_each_event(void)
+{
+	struct twheel_op op = { .period_ns = MS };
+	struct twheel_event event;
+	int fd = dev_open();
+
+	dev_arm_op(fd, &op);
+	dev_wait_unread(fd, 1);
+	usleep(20000);
+	event = dev_read(fd);
+	CHECK(event.count > 10);
+	dev_wait_unread(fd, 1);
+	expect_books(fd, 1, 2, 0);
+}
+
+/* The count of an event word ends at its last value, and leaves the generation alone. */
+static void event_word_saturates(void)
+{
+	struct mapped m = map_cells(1);
+	uint64_t id = map_arm(&m, 0, 3600 * S), last = id | ~0U;
+
+	NEED(cas(&m.events[0], 0, last));
+	CHECK_EQ(dev_modify(m.fd, id, 0, 0), 0);
+	while (!stats_of(m.fd).fired)
+		usleep(1000);
+	CHECK_EQ(load(&m.events[0]), last);
+}
+
 static const struct tap_test tests[] = {
 	TAP(a_new_file_has_done_nothing),
 	TAP(counters_of_timers),
@@ -237,6 +293,9 @@ static const struct tap_test tests[] = {
 	TAP(wheels_have_numbers),
 	TAP(fdinfo_says_the_same),
 	TAP(the_structure_may_grow),
+	TAP(counters_of_cells),
+	TAP(one_for_each_event),
+	TAP(event_word_saturates),
 };
 
 int main(int argc, char **argv)
