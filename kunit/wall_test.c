@@ -4,10 +4,14 @@
  * delays are refused. The clock is put right after each test. For the same on a
  * virtual clock, to the tick, see back_test.c.
  */
+#include <linux/bottom_half.h>
 #include <linux/cpumask.h>
+#include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
+#include <linux/workqueue.h>
 
+#include "../module/compat.h"
 #include "smp.h"
 
 /* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
@@ -421,6 +425,87 @@ static void set_back_amidst_a_pass(struct kunit *test)
 	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_WORK);
 }
 
+/**
+ * struct relayed - an alarm that has gone off, and the softirq that it waits for
+ * @closer: stops the wheel, on another CPU
+ * @after: goes off after the alarm, on its CPU
+ * @oneshot: the timer
+ * @raised: the alarm has gone off
+ * @closed: the wheel is gone
+ * @unfired: what its stop has returned
+ */
+struct relayed {
+	struct work_struct closer;
+	struct hrtimer after;
+	struct oneshot *oneshot;
+	atomic_t raised;
+	atomic_t closed;
+	long unfired;
+};
+
+static enum hrtimer_restart relayed_raise(struct hrtimer *timer)
+{
+	struct relayed *relayed = container_of(timer, struct relayed, after);
+
+	atomic_set(&relayed->raised, 1);
+	return HRTIMER_NORESTART;
+}
+
+static void relayed_close(struct work_struct *work)
+{
+	struct relayed *relayed = container_of(work, struct relayed, closer);
+	struct twheel *wheel = twheel_of(&relayed->oneshot->timer);
+
+	await(atomic_read(&relayed->raised));
+	relayed->unfired = twheel_stop(wheel, NULL, NULL);
+	twheel_destroy(wheel);
+	atomic_set(&relayed->closed, 1);
+}
+
+static int relayed_hold(void *arg)
+{
+	u64 end = ktime_get_ns() + 5ULL * NSEC_PER_SEC;
+	struct relayed *relayed = arg;
+
+	local_bh_disable();
+	arm_at(relayed->oneshot, MS);
+	hrtimer_start(&relayed->after, ns_to_ktime(relayed->oneshot->deadline + 10 * MS),
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+	while (!atomic_read(&relayed->closed) && ktime_get_ns() < end)
+		cpu_relax();
+	local_bh_enable();
+	return 0;
+}
+
+/*
+ * The alarm has gone off, and has started the timer that calls the pass in softirq. That
+ * one, too, is gone with its wheel: debug objects report a timer that is freed while it is
+ * queued.
+ */
+static void closed_after_the_alarm(struct kunit *test)
+{
+	struct relayed *relayed;
+	struct twheel *wheel;
+
+	if (num_online_cpus() < 2)
+		kunit_skip(test, "needs two CPUs");
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "softirqs are tasks here");
+	relayed = kunit_kzalloc(test, sizeof(*relayed), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, relayed);
+	wheel = wall_wheel(test, false);
+	relayed->oneshot = oneshots_new(test, wheel, 1);
+	hrtimer_setup(&relayed->after, relayed_raise, CLOCK_REALTIME,
+		      HRTIMER_MODE_ABS_PINNED_HARD);
+	INIT_WORK(&relayed->closer, relayed_close);
+	schedule_work_on(cpumask_first(cpu_online_mask), &relayed->closer);
+	cpu_run(cpumask_last(cpu_online_mask), relayed_hold, relayed);
+	flush_work(&relayed->closer);
+	hrtimer_cancel(&relayed->after);
+	/* A host that is busy for seconds lets it fire. */
+	KUNIT_EXPECT_EQ(test, relayed->unfired + atomic_read(&relayed->oneshot->fired), 1L);
+}
+
 /* Steps both ways, while timers are due all the time. */
 static void many_steps(struct kunit *test, bool percpu)
 {
@@ -468,6 +553,7 @@ static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(arm_after_back),
 	KUNIT_CASE(due_amidst_back),
 	KUNIT_CASE(set_back_amidst_a_pass),
+	KUNIT_CASE(closed_after_the_alarm),
 	KUNIT_CASE(steps_lose_nothing),
 	{ }
 };
