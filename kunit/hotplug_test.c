@@ -27,6 +27,8 @@ static void cpu_return(struct kunit *test)
 
 static int hotplug_init(struct kunit *test)
 {
+	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU))
+		kunit_skip(test, "no CPU can go");
 	victim_cpu = cpumask_last(cpu_online_mask);
 	if (victim_cpu == cpumask_first(cpu_online_mask))
 		kunit_skip(test, "needs two CPUs");
