@@ -522,7 +522,7 @@ static void thread_is_bound_by_cpu_max(void)
 }
 
 /* Within this time a file is closed, on a slow machine too. */
-#define CLOSE_S		60
+#define CLOSE_S		40
 
 /* Is a file closed by a process, in that time? It cannot be killed if not. */
 static bool closes(int fd)
@@ -592,6 +592,8 @@ static void nobody_waits_for_the_thread(void)
 	overload(owner.fd, 0);
 	for (i = 0; i < SPINNERS; i++)
 		spinners[i] = spinner_new(i < SPINNERS / 2 ? x.path : y.path);
+	/* What they get beside the others is used up. */
+	sleep(4);
 	NEED(group_write(group.path, "cpu.max", "1000 1000000"));
 	/* It has something to do. */
 	arm_many(owner.fd, GREEDY);
