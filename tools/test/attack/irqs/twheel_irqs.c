@@ -9,8 +9,8 @@
  * the longest wait, .../where says: the calls, from the innermost on.
  *
  * The page allocator moves the pages that it keeps for a CPU by the dozen, with interrupts off,
- * when any program touches memory, and from time to time. That is no wait of this list, unless
- * twheel has called the allocator.
+ * in any program's page fault, and from time to time in a worker of its own. Such a wait is not
+ * counted as the longest one.
  */
 #include <linux/cpu.h>
 #include <linux/cpumask.h>
@@ -75,28 +75,25 @@ static bool name_begins(const char *name, const char *const *beginnings)
 	return *beginnings;
 }
 
-/* Was it the page allocator, for somebody else than twheel? */
+/* Was it the page allocator, in a page fault or in its worker? */
 static bool irqs_off_by_allocator(const unsigned long *calls, unsigned int depth)
 {
 	static const char *const allocator[] = {
 		"__rmqueue_pcplist", "rmqueue_bulk", "free_pcppages_bulk", "decay_pcp_high",
 		"drain_zone_pages", "free_unref_page_commit", "folio_batch_move_lru", NULL
 	};
-	/* What a program does that touches memory, if from a call of twheel. */
-	static const char *const program[] = { "asm_exc_page_fault", NULL };
+	static const char *const callers[] = { "asm_exc_page_fault", "vmstat_update", NULL };
 	char name[KSYM_SYMBOL_LEN];
 	bool found = false;
 	unsigned int i;
 
 	for (i = 0; i < depth; i++) {
 		sprint_symbol(name, calls[i]);
-		if (strstr(name, "[twheel]"))
-			return false;
-		if (name_begins(name, program))
-			break;
+		if (name_begins(name, callers))
+			return found;
 		found |= name_begins(name, allocator);
 	}
-	return found;
+	return false;
 }
 
 static enum hrtimer_restart irqs_look(struct hrtimer *timer)
