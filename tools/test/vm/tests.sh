@@ -254,8 +254,12 @@ files_of_programs() {
 			cp "$TOOLS/test/user/$program" "$root/tests/"
 		fi
 	done
-	# Scripts find these beside them.
-	cp "$TOOLS"/test/user/lib{,_cells,_crowd,_fixed,_retry,_sized}_test "$root/tests/"
+	# Scripts run these, with strace, and with a mapping.
+	cp "$TOOLS/test/user/lib_cells_test" "$root/tests/"
+	for program in "$ROOT"/tools/test/user/lib_*mapped_test.sh; do
+		program=${program##*/}
+		cp "$TOOLS/test/user/${program/_mapped_test.sh/_test}" "$root/tests/"
+	done
 	for example in after idle_server idle_server_timerfd uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
