@@ -2,13 +2,14 @@
 /* An open file of /dev/twheel: how it is made, and what goes when it is closed. */
 #include <linux/err.h>
 #include <linux/log2.h>
+#include <linux/minmax.h>
 #include <linux/slab.h>
+#include <linux/time64.h>
 
 #include "../param.h"
 #include "batch.h"
 #include "file.h"
 #include "ring.h"
-#include "setup.h"
 #include "step.h"
 #include "user.h"
 
@@ -19,6 +20,24 @@ TW_PARAM(limit_timers, 1, TW_ENTRIES_MAX,
 static unsigned long max_timers = 1UL << 20;
 TW_PARAM_BELOW(max_timers, 1, TW_ENTRIES_MAX, &limit_timers,
 	       "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
+
+/* 10 us: a wheel that wakes up so often still leaves the CPU to others. */
+static unsigned long tick_min_ns = 10 * NSEC_PER_USEC;
+/* At most a second, which every unsigned long can hold. */
+TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
+	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
+
+/* tw_file_tick_min() - the smallest tick that a program may ask for */
+u64 tw_file_tick_min(void)
+{
+	return READ_ONCE(tick_min_ns);
+}
+
+/* tw_file_tick_default() - the tick of a file whose program asks for none */
+u64 tw_file_tick_default(void)
+{
+	return max_t(u64, TWHEEL_TICK_DEFAULT, tw_file_tick_min());
+}
 
 /* tw_file_limit_timers() - how many timers a program may ask for */
 u32 tw_file_limit_timers(void)
@@ -99,7 +118,7 @@ struct tw_file *tw_file_new(const struct tw_store_ops *ops)
 	file->ops = ops;
 	file->clockid = CLOCK_MONOTONIC;
 	file->event_size = TWHEEL_EVENT_SIZE_0;
-	file->tick_ns = tw_setup_tick_default();
+	file->tick_ns = tw_file_tick_default();
 	file->max_timers = min_t(u32, READ_ONCE(max_timers),
 				 tw_file_limit_timers());
 	return file;

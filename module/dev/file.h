@@ -97,6 +97,8 @@ void tw_file_free(struct tw_file *file);
 int tw_file_charge(struct tw_file *file, u64 *total, u32 timers, u64 bytes);
 void tw_file_uncharge(struct tw_file *file, u64 *total, u32 timers, u64 bytes);
 u32 tw_file_limit_timers(void);
+u64 tw_file_tick_min(void);
+u64 tw_file_tick_default(void);
 
 /* The wheel of a file, or NULL. Once it is there, it stays. */
 static inline struct twheel *tw_file_wheel(struct tw_file *file)

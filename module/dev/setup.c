@@ -9,7 +9,6 @@
 #include <linux/errno.h>
 #include <linux/limits.h>
 #include <linux/math.h>
-#include <linux/minmax.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 
@@ -25,27 +24,9 @@
 #include "table.h"
 #include "user.h"
 
-/* 10 us: a wheel that wakes up so often still leaves the CPU to others. */
-static unsigned long tick_min_ns = 10 * NSEC_PER_USEC;
-/* At most a second, which every unsigned long can hold. */
-TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
-	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
-
 static unsigned long device_share = 25;
 TW_PARAM(device_share, 0, 100,
 	 "Percent of a CPU that a file may take in softirq, and all files of a user without CAP_SYS_RESOURCE together, before threads serve them (0 to 100, 0: no limit; default 25)");
-
-/* tw_setup_tick_min() - the smallest tick that a program may ask for */
-u64 tw_setup_tick_min(void)
-{
-	return READ_ONCE(tick_min_ns);
-}
-
-/* tw_setup_tick_default() - the tick of a file whose program asks for none */
-u64 tw_setup_tick_default(void)
-{
-	return max_t(u64, TWHEEL_TICK_DEFAULT, tw_setup_tick_min());
-}
 
 /*
  * @steps: the clock of the file can be set, so that it may have two wheels
@@ -278,7 +259,7 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 {
 	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
 	struct twheel_config config = {
-		.tick_ns	= setup->tick_ns ?: tw_setup_tick_default(),
+		.tick_ns	= setup->tick_ns ?: tw_file_tick_default(),
 		.slots		= setup->slots,
 	};
 	int ret;
@@ -291,7 +272,7 @@ int tw_setup(struct tw_file *file, const struct twheel_setup *setup)
 	    (setup->flags & TWHEEL_SETUP_SUBMIT && !cells) ||
 	    (cells && !setup_cells_valid(setup)))
 		return -EINVAL;
-	if (setup->tick_ns && setup->tick_ns < tw_setup_tick_min())
+	if (setup->tick_ns && setup->tick_ns < tw_file_tick_min())
 		return -EINVAL;
 	ret = setup_clock(setup->clockid, &config.clock);
 	if (ret)

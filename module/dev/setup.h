@@ -12,7 +12,5 @@ struct tw_file;
 int tw_setup(struct tw_file *file, const struct twheel_setup *setup);
 int tw_setup_make_room(struct tw_file *file);
 int tw_setup_make_delay_wheel(struct tw_file *file);
-u64 tw_setup_tick_min(void);
-u64 tw_setup_tick_default(void);
 
 #endif /* _TWHEEL_SETUP_H */

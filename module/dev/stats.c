@@ -10,7 +10,6 @@
 #include "counters.h"
 #include "file.h"
 #include "ring.h"
-#include "setup.h"
 #include "stats.h"
 #include "store.h"
 #include "user.h"
@@ -84,7 +83,7 @@ static void stats_fill_info(struct tw_file *file, struct twheel_info *info,
 		.now_ns		= (wheel ? twheel_now(wheel) : ktime_get_ns()) +
 				  tw_timens_offset(file->clockid),
 		.tick_ns	= geometry.tick_ns,
-		.tick_min_ns	= tw_setup_tick_min(),
+		.tick_min_ns	= tw_file_tick_min(),
 		.clockid	= file->clockid,
 		.slots		= geometry.slots,
 		.levels		= geometry.levels,
