@@ -9,8 +9,9 @@
 #                its checks; or an architecture, as arm64, which is emulated
 #   TIME=        seconds of each scenario (20); the volume run may take a hundred times
 #                that
-#   OPS=         operations, after which the volume run on the stock kernel ends
+#   OPS=         operations, after which the volume runs on the stock kernel end
 #   SCENARIOS=   only these, of: calm hotplug absence steps sleep idle reload all volume
+#                mapping
 #   BROKEN=1     instead: plant each of tools/test/torture/faults, and see it caught
 #   FLAVOUR=     only these faults
 # shellcheck source=lib.sh
@@ -58,6 +59,7 @@ plan() {
 		reload 100 0 reload
 		all 100 0 hotplug sleep_deep steps twin
 		volume 10000 1 steps
+		mapping 10000 1 mapping
 	END
 }
 

@@ -39,4 +39,11 @@ void cells_operate(uint32_t *seed);
 void *cells_reader(void *unused);
 void cells_audit(void);
 
+/* submit.c. Threads are numbered from 0. */
+#define SUBMIT_THREADS	3
+bool submit_open(void);
+void submit_operate(unsigned int thread, uint32_t *seed);
+void *submit_reader(void *unused);
+void submit_audit(void);
+
 #endif /* TORTURE_BOOKS_H */

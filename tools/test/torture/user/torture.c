@@ -2,13 +2,17 @@
 /*
  * Torture of /dev/twheel, with books kept: the twin of the module in userspace.
  *
- *	torture SECONDS
+ *	torture SECONDS [OPERATIONS]
  *
  * Worker threads do all operations on the timers of some files, one thread to a timer at
  * a time. Other threads read the events. Files are opened and closed with timers pending.
  * A timer's next life begins after its last one has ended by the books: it was cancelled,
  * or its event has been read. So it is known which events may come, and before which
- * deadline they must not. Timers in a shared mapping are in cells.c.
+ * deadline they must not. Timers in a shared mapping are in cells.c, those that are armed
+ * there in submit.c.
+ *
+ * With OPERATIONS only the ways for very many timers are taken, until there are so many:
+ * arming in the mapping, TWHEEL_IOC_ARM_MANY and _CANCEL_MANY.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,7 +33,7 @@
 #include "books.h"
 
 #define NR_TIMERS	256
-#define NR_THREADS	3
+#define NR_THREADS	SUBMIT_THREADS
 #define BATCH		16
 
 static const char * const failure_names[] = {
@@ -60,6 +64,8 @@ static struct file files[NR_FILES];
 atomic_ulong operations, fired;
 atomic_bool stop, done;
 static atomic_ulong counted[NR_FAILURES], told, latest;
+/* Only the ways for very many timers. */
+static bool many_only;
 
 void failure_report(enum failure what, const char *why, long a, long b)
 {
@@ -252,6 +258,59 @@ static void file_operate_batch(struct file *file, uint32_t *seed)
 	}
 }
 
+/* A call for all timers that are to be armed or cancelled alike. The file's clock is not set. */
+static void file_operate_many(struct file *file, uint32_t *seed)
+{
+	uint64_t delay = random_delay(seed), results[BATCH];
+	struct timer *timers[BATCH], *timer;
+	struct twheel_new news[BATCH];
+	uint64_t ids[BATCH], floor = now_of(file->clock) + delay;
+	struct twheel_many many = { .results = (uintptr_t)results };
+	bool arms = random_next(seed) % 2;
+	unsigned int i, n = 0;
+	int ret;
+
+	for (i = 0; i < BATCH; i++) {
+		timer = timer_get(file, random_next(seed));
+		if (timer && timer_is_over(timer) == arms)
+			timers[n++] = timer;
+		else if (timer)
+			timer_put(timer);
+	}
+	for (i = 0; i < n; i++) {
+		timer = timers[i];
+		ids[i] = timer->id;
+		if (!arms)
+			continue;
+		news[i] = (struct twheel_new) {
+			.deadline_ns = delay,
+			.cookie = (uint64_t)(timer->begun + 1) << 32 |
+				  (timer - file->timers),
+		};
+		timer->far = delay > NS_PER_S;
+		timer->floor = floor;
+		timer->begun++;
+	}
+	many.elements = arms ? (uintptr_t)news : (uintptr_t)ids;
+	many.count = n;
+	ret = ioctl_counted(file->fd, arms ? TWHEEL_IOC_ARM_MANY : TWHEEL_IOC_CANCEL_MANY, &many);
+	operations += n;
+	if (ret != (int)n)
+		failure_report(FAILURE_ANSWER, "many", ret, n);
+	for (i = 0; i < n; i++) {
+		if (!arms) {
+			timer_cancelled(file, timers[i],
+					ret > (int)i ? (int64_t)results[i] : -EINTR);
+		} else if (ret > (int)i) {
+			timers[i]->id = results[i];
+			file->armed++;
+		} else {
+			timers[i]->begun--;
+		}
+		timer_put(timers[i]);
+	}
+}
+
 /* Open a file, arm some timers and close it. */
 static void file_visit(uint32_t *seed)
 {
@@ -291,7 +350,11 @@ static void *worker_run(void *arg)
 		struct file *file = &files[random_next(&seed) % NR_FILES];
 		uint32_t dice = random_next(&seed) % 256;
 
-		if (dice == 0) {
+		if (many_only || dice >= 240) {
+			submit_operate((uintptr_t)arg - 1, &seed);
+			if (dice % 4 == 0 && file->clock != CLOCK_REALTIME)
+				file_operate_many(file, &seed);
+		} else if (dice == 0) {
 			file_visit(&seed);
 		} else if (dice >= 192) {
 			cells_operate(&seed);
@@ -409,39 +472,59 @@ static void file_audit(struct file *file)
 			       file->cancelled + file->withdrawn + file->read);
 }
 
+/* Until the time is over, or there are so many operations, if that is not 0. */
+static bool wait_for_end(uint64_t seconds, unsigned long wanted)
+{
+	uint64_t end = now_of(CLOCK_BOOTTIME) + seconds * NS_PER_S;
+	unsigned int i;
+
+	for (i = 0; now_of(CLOCK_BOOTTIME) < end; i++) {
+		if (wanted && operations >= wanted)
+			return true;
+		if (wanted && i % 300 == 0) {
+			printf("# %lu operations\n", operations);
+			fflush(stdout);
+		}
+		usleep(100000);
+	}
+	return !wanted;
+}
+
 int main(int argc, char **argv)
 {
-	pthread_t workers[NR_THREADS], readers[NR_FILES + 1];
-	unsigned long failures = 0;
-	uint64_t end;
+	pthread_t workers[NR_THREADS], readers[NR_FILES + 2];
+	unsigned long failures = 0, wanted = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
 	uintptr_t i;
 
-	if (argc != 2 || atoi(argv[1]) < 1) {
-		fprintf(stderr, "usage: torture SECONDS\n");
+	if (argc < 2 || argc > 3 || atoi(argv[1]) < 1) {
+		fprintf(stderr, "usage: torture SECONDS [OPERATIONS]\n");
 		return 2;
 	}
+	many_only = wanted;
 	if (!open_files())
 		return 1;
-	if (!cells_open()) {
+	if (!cells_open() || !submit_open()) {
 		perror("a file with cells");
 		return 1;
 	}
-	end = now_of(CLOCK_BOOTTIME) + atoi(argv[1]) * NS_PER_S;
 	for (i = 0; i < NR_FILES; i++)
 		pthread_create(&readers[i], NULL, file_reader, &files[i]);
 	pthread_create(&readers[NR_FILES], NULL, cells_reader, NULL);
+	pthread_create(&readers[NR_FILES + 1], NULL, submit_reader, NULL);
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_create(&workers[i], NULL, worker_run, (void *)(i + 1));
-	while (now_of(CLOCK_BOOTTIME) < end)
-		usleep(100000);
+	if (!wait_for_end(atoi(argv[1]), wanted))
+		failure_report(FAILURE_ANSWER, "fewer operations than wanted: give it more TIME",
+			       operations, wanted);
 	stop = true;
 	for (i = 0; i < NR_THREADS; i++)
 		pthread_join(workers[i], NULL);
 	for (i = 0; i < NR_FILES; i++)
 		file_audit(&files[i]);
 	cells_audit();
+	submit_audit();
 	done = true;
-	for (i = 0; i <= NR_FILES; i++)
+	for (i = 0; i <= NR_FILES + 1; i++)
 		pthread_join(readers[i], NULL);
 
 	for (i = 0; i < NR_FAILURES; i++)

@@ -167,6 +167,25 @@ reload() {
 	say "modules loaded and unloaded: $rounds times"
 }
 
+# The twin alone: arms in the mapping, and calls for many timers.
+mapping() {
+	lsmod | grep -q "^twheel " || insmod /modules/twheel.ko ||
+		{ fail "twheel does not load"; return; }
+	/bin/torture "$seconds" "$operations_wanted" > /tmp/twin 2>&1 &
+	twin=$! before=
+	while kill -0 $twin 2> /dev/null; do
+		sleep 1
+		said=$(grep '^#' /tmp/twin | tail -n 1)
+		[ "$said" != "$before" ] || continue
+		before=$said
+		progressed
+		say "$said"
+	done
+	wait $twin || fail "twin: $(tail -n 1 /tmp/twin)"
+	grep -v '^#' /tmp/twin > $out
+	rmmod twheel || fail "twheel cannot be unloaded"
+}
+
 # endure DISTURBANCE...: torture, and the twin, until the time is over
 endure() {
 	options=
@@ -234,8 +253,8 @@ while read -r name seconds operations_wanted what; do
 	esac
 	say "@scenario $name"
 	guard
-	if [ "$what" = reload ]; then
-		reload
+	if [ "$what" = reload ] || [ "$what" = mapping ]; then
+		$what
 	else
 		# shellcheck disable=SC2086
 		endure $what
