@@ -4,6 +4,7 @@
 #include <linux/err.h>
 #include <linux/slab.h>
 
+#include "../module/core/base.h"
 #include "probe.h"
 
 #define NR_BATCH	100
@@ -113,13 +114,40 @@ static void all_of_a_tick(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, batch->pending, 0);
 	/* Once a pass, and on a slow machine there are several. */
 	KUNIT_EXPECT_EQ(test, batch->ends, pass_count(wheel));
-	for (i = 0; i < NR_BATCH; i++)
+	for (i = 0; i < NR_BATCH; i++) {
+		struct twheel_timer *timer = &batch->probes[i].timer;
+
 		KUNIT_EXPECT_EQ(test, batch->probes[i].fired, 1);
+		/* Nobody waits for a batch that is over. */
+		KUNIT_EXPECT_FALSE(test, tw_base_runs(READ_ONCE(timer->base), timer));
+	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	/* A pass that serves no batch does not say that it ends. */
 	i = batch->ends;
 	twheel_advance(wheel, 2 * MS);
 	KUNIT_EXPECT_EQ(test, batch->ends, i);
+	twheel_destroy(wheel);
+}
+
+static void batch_take_time(struct batch *batch, struct twheel_timer *timers[],
+			    unsigned int count)
+{
+	spin_ns(200 * US);
+}
+
+/* A pass looks at the clock after a full batch, and its time is over. */
+static void full_batch_ends_a_pass(struct kunit *test)
+{
+	struct batch *batch = batch_new(test);
+	struct twheel *wheel = batch_wheel(test, batch);
+	unsigned int i;
+
+	batch->act = batch_take_time;
+	for (i = 0; i < NR_BATCH; i++)
+		batch_arm(batch, i, MS);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, batch->served, NR_BATCH);
+	KUNIT_EXPECT_GT(test, pass_count(wheel), NR_BATCH / TWHEEL_BATCH);
 	twheel_destroy(wheel);
 }
 
@@ -320,6 +348,7 @@ static void wheels_without_batches_refuse(struct kunit *test)
 
 static struct kunit_case batch_cases[] = {
 	KUNIT_CASE(all_of_a_tick),
+	KUNIT_CASE(full_batch_ends_a_pass),
 	KUNIT_CASE(ticks_in_order),
 	KUNIT_CASE(beside_callbacks),
 	KUNIT_CASE(claimed_is_not_pending),

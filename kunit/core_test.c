@@ -3,12 +3,17 @@
  * Parts of the core by themselves: quota, what a base spends, reports, when an alarm is
  * set, and by which time lateness is measured.
  */
+#include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/hrtimer.h>
+#include <linux/irqflags.h>
 #include <linux/jiffies.h>
+#include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <linux/tracepoint.h>
+#include <linux/workqueue.h>
 
 #include "../module/core/base.h"
 #include "probe.h"
@@ -128,6 +133,19 @@ static void base_spends_of_its_user(struct kunit *test)
 	tw_user_budget_exit(&user);
 }
 
+/* A callback of ours that calls a user's function is not to blame for it. */
+static void blames_who_is_stood_in_for(struct kunit *test)
+{
+	struct twheel_base *base = kunit_kzalloc(test, sizeof(*base), GFP_KERNEL);
+	const void *ours = "ours", *theirs = "theirs", *another = "another";
+
+	KUNIT_ASSERT_NOT_NULL(test, base);
+	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, ours), ours);
+	tw_base_stand_in(base, ours, theirs);
+	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, ours), theirs);
+	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, another), another);
+}
+
 static void overrun_from_its_limit_on(struct kunit *test)
 {
 	/* The parameter's default. */
@@ -209,6 +227,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	struct twheel_config config = { .name = "kunit-alarm" };
 	struct probe *p = probes_new(test, 4);
 	struct alarms alarms = { };
+	struct tw_clock *clock;
 	struct twheel *wheel;
 	unsigned int i;
 	u64 now;
@@ -222,7 +241,8 @@ static void alarm_is_set_when_needed(struct kunit *test)
 		probe_init(&p[i], wheel, probe_fire);
 	now = twheel_now(wheel);
 	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
-	alarms.timer = &READ_ONCE(p[0].timer.base)->clock.timer;
+	clock = &READ_ONCE(p[0].timer.base)->clock;
+	alarms.timer = &clock->timer;
 	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_started, on_hrtimer_start,
 							&alarms), 0);
 	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_cancelled, on_hrtimer_cancel,
@@ -240,10 +260,16 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	twheel_cancel(&p[1].timer);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	KUNIT_EXPECT_EQ(test, alarms.cancelled, 0);
+	/* A CPU that is kicked sets it. */
+	clock->ops->kicked(clock);
+	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	/* An empty wheel has none. */
+	alarms.cancelled = 0;
 	twheel_cancel(&p[0].timer);
-	KUNIT_EXPECT_EQ(test, alarms.started, 1);
+	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	KUNIT_EXPECT_EQ(test, alarms.cancelled, 1);
+	clock->ops->kicked(clock);
+	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	tracepoint_probe_unregister(alarm_started, on_hrtimer_start, &alarms);
 	tracepoint_probe_unregister(alarm_cancelled, on_hrtimer_cancel, &alarms);
 	tracepoint_synchronize_unregister();
@@ -255,6 +281,180 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	kunit_skip(test, "nothing is traced");
 }
 #endif
+
+/* Has a timer fired so often, or does it soon? */
+static bool probe_fired_often(const struct probe *p, unsigned int count)
+{
+	unsigned int tries;
+
+	for (tries = 0; READ_ONCE(p->fired) < count && tries < 5000; tries++)
+		usleep_range(1000, 2000);
+	return READ_ONCE(p->fired) >= count;
+}
+
+static void no_alarm_after_the_last(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-alarm" };
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *p = probes_new(test, 1);
+	const struct hrtimer *alarm;
+	unsigned int tries;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(p, wheel, probe_fire);
+	twheel_arm(&p->timer, MS);
+	alarm = &READ_ONCE(p->timer.base)->clock.timer;
+	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
+	/* It is active for as long as the pass lasts. */
+	for (tries = 0; hrtimer_active(alarm) && tries < 5000; tries++)
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_FALSE(test, hrtimer_active(alarm));
+	twheel_destroy(wheel);
+}
+
+/* Arms itself once more, for the past. */
+static void pause_fire(struct twheel_timer *timer)
+{
+	struct probe *p = container_of(timer, struct probe, timer);
+
+	probe_fire(timer);
+	if (p->fired == 1)
+		twheel_arm_at(timer, 1);
+}
+
+/* In hard interrupt context the next pass does not come at once. */
+static void hard_passes_pause(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-pause", .tick_ns = MS, .context = TWHEEL_CONTEXT_HARDIRQ,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *p = probes_new(test, 1);
+	struct tw_clock *clock;
+	unsigned long flags;
+	unsigned int fired;
+	u64 before, next;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(p, wheel, pause_fire);
+	local_irq_save(flags);
+	twheel_arm(&p->timer, 0);
+	clock = &READ_ONCE(p->timer.base)->clock;
+	spin_ns(3 * MS);
+	/* As if the alarm had gone off, which it does once interrupts are on. */
+	before = ktime_get_ns();
+	clock->ops->alarm(clock, false);
+	fired = p->fired;
+	next = ktime_to_ns(hrtimer_get_expires(&clock->timer));
+	local_irq_restore(flags);
+	KUNIT_EXPECT_EQ(test, fired, 1);
+	KUNIT_EXPECT_GE(test, next, before + 10 * US);
+	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 2));
+	twheel_destroy(wheel);
+}
+
+/* Between two passes on a clock that may be set there is a timer on another one. */
+static void wall_clocks_relay(struct kunit *test)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
+	};
+	struct probe *p = probes_new(test, 1);
+	struct tw_clock *clock;
+	struct twheel *wheel;
+	unsigned int i, id;
+
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		for (id = TWHEEL_CLOCK_MONOTONIC; id < TWHEEL_CLOCK_VIRTUAL; id++) {
+			struct twheel_config config = {
+				.name = "kunit-relay", .clock = id,
+				.context = contexts[i],
+			};
+			bool wall = id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_TAI;
+
+			wheel = twheel_create(&config);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+			probe_init(p, wheel, probe_fire);
+			clock = &READ_ONCE(p->timer.base)->clock;
+			KUNIT_EXPECT_EQ_MSG(test, clock->relays,
+					    wall && contexts[i] != TWHEEL_CONTEXT_WORK,
+					    "clock %u in context %u", id, contexts[i]);
+			twheel_destroy(wheel);
+		}
+	}
+}
+
+/* Arms itself for the past, ten times: each time it is due in the next pass. */
+static void sleeper_fire(struct twheel_timer *timer)
+{
+	struct probe *p = container_of(timer, struct probe, timer);
+
+	p->result += softirq_count() != 0;
+	if (p->fired < 9)
+		twheel_arm_at(timer, 1);
+	WRITE_ONCE(p->fired, p->fired + 1);
+}
+
+static void work_may_always_sleep(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-work", .context = TWHEEL_CONTEXT_WORK,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *p = probes_new(test, 1);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(p, wheel, sleeper_fire);
+	twheel_arm(&p->timer, MS);
+	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 10));
+	KUNIT_EXPECT_EQ(test, p->result, 0);
+	twheel_destroy(wheel);
+}
+
+struct blocker {
+	struct work_struct work;
+	struct completion go;
+};
+
+static void blocker_work(struct work_struct *work)
+{
+	wait_for_completion(&container_of(work, struct blocker, work)->go);
+}
+
+/* What waits in a work queue is taken out of it. */
+static void stop_takes_back_its_work(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-stop", .context = TWHEEL_CONTEXT_WORK,
+	};
+	struct probe *p = probes_new(test, 1);
+	struct work_struct *work;
+	struct blocker blocker;
+	struct twheel *wheel;
+	unsigned int tries;
+
+	config.workqueue = alloc_ordered_workqueue("kunit-stop", 0);
+	KUNIT_ASSERT_NOT_NULL(test, config.workqueue);
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	init_completion(&blocker.go);
+	INIT_WORK_ONSTACK(&blocker.work, blocker_work);
+	queue_work(config.workqueue, &blocker.work);
+	probe_init(p, wheel, probe_fire);
+	twheel_arm(&p->timer, MS);
+	work = &READ_ONCE(p->timer.base)->clock.work;
+	for (tries = 0; !work_pending(work) && tries < 5000; tries++)
+		usleep_range(1000, 2000);
+	KUNIT_EXPECT_TRUE(test, work_pending(work));
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
+	KUNIT_EXPECT_FALSE(test, work_pending(work));
+	complete(&blocker.go);
+	flush_work(&blocker.work);
+	destroy_work_on_stack(&blocker.work);
+	twheel_destroy(wheel);
+	destroy_workqueue(config.workqueue);
+	KUNIT_EXPECT_EQ(test, p->fired, 0);
+}
 
 /* Which time lateness is measured by */
 
@@ -268,12 +468,21 @@ static void late_fire(struct twheel_timer *timer)
 	tw_clock_set_virtual(&READ_ONCE(timer->base)->clock, twheel_now(wheel) + late_step);
 }
 
-/* So many timers due at one instant, each of which takes a ms. Returns their lateness. */
-static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n)
+static void late_expire(struct twheel *wheel, struct twheel_timer *timers[],
+			unsigned int count)
+{
+}
+
+/*
+ * So many timers due at one instant, each of which takes a ms. @expire: of the wheel.
+ * Returns their lateness.
+ */
+static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n,
+			 twheel_expire_fn expire)
 {
 	struct twheel_config config = {
 		.name = "kunit-late", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-		.context = context,
+		.context = context, .expire = expire,
 	};
 	struct probe *p = probes_new(test, n);
 	struct twheel_stats stats;
@@ -299,13 +508,17 @@ static void late_by_the_last_look(struct kunit *test)
 	u64 late;
 
 	/* In process context a pass looks before each callback; else after 32. */
-	KUNIT_EXPECT_EQ(test, late_together(test, TWHEEL_CONTEXT_WORK, 4) / MS, 0 + 1 + 2 + 3);
-	KUNIT_EXPECT_EQ(test, late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32) / MS, 0);
+	late = late_together(test, TWHEEL_CONTEXT_WORK, 4, NULL);
+	KUNIT_EXPECT_EQ(test, late / MS, 0 + 1 + 2 + 3);
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, NULL);
+	KUNIT_EXPECT_EQ(test, late / MS, 0);
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, late_expire);
+	KUNIT_EXPECT_EQ(test, late / MS, 0);
 	/* On a busy machine, the last eight may be timed one by one. */
-	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40) / MS;
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40, NULL) / MS;
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
-	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40) / MS;
+	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40, NULL) / MS;
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
 }
@@ -334,7 +547,7 @@ static void not_threaded_without_need(struct kunit *test)
 	struct probe *p = probes_new(test, 1);
 	struct twheel_stats stats;
 	struct twheel *wheel;
-	unsigned int i, tries;
+	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
 		struct twheel_config config = {
@@ -346,8 +559,7 @@ static void not_threaded_without_need(struct kunit *test)
 		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 		probe_init(p, wheel, probe_fire);
 		twheel_arm(&p->timer, MS);
-		for (tries = 0; !READ_ONCE(p->fired) && tries < 5000; tries++)
-			usleep_range(1000, 2000);
+		KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 		KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&p->timer), 0);
 		twheel_get_stats(wheel, &stats);
 		KUNIT_EXPECT_EQ(test, stats.fired, 1);
@@ -361,9 +573,15 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(quota_is_taken_in_batches),
 	KUNIT_CASE(budget_flows_in_and_out),
 	KUNIT_CASE(base_spends_of_its_user),
+	KUNIT_CASE(blames_who_is_stood_in_for),
 	KUNIT_CASE(overrun_from_its_limit_on),
 	KUNIT_CASE(reported_once_a_minute),
 	KUNIT_CASE(alarm_is_set_when_needed),
+	KUNIT_CASE(no_alarm_after_the_last),
+	KUNIT_CASE(hard_passes_pause),
+	KUNIT_CASE(wall_clocks_relay),
+	KUNIT_CASE(work_may_always_sleep),
+	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(context_is_one_there_is),
 	KUNIT_CASE(not_threaded_without_need),

@@ -23,9 +23,10 @@ extern struct kunit_suite twheel_life_suite;
 extern struct kunit_suite twheel_race_suite;
 extern struct kunit_suite twheel_hotplug_suite;
 extern struct kunit_suite twheel_share_suite;
+extern struct kunit_suite twheel_server_suite;
 
 /* The quick ones first. */
-kunit_test_suites(&twheel_share_suite, &twheel_limit_suite,
+kunit_test_suites(&twheel_server_suite, &twheel_share_suite, &twheel_limit_suite,
 		  &twheel_percpu_suite, &twheel_many_suite,
 		  &twheel_contract_suite, &twheel_wait_suite,
 		  &twheel_many_race_suite, &twheel_lockdep_suite,
@@ -36,3 +37,4 @@ kunit_test_suites(&twheel_share_suite, &twheel_limit_suite,
 MODULE_DESCRIPTION("KUnit tests of twheel on real clocks");
 MODULE_LICENSE("GPL");
 TW_IMPORT(TWHEEL);
+TW_IMPORT(TWHEEL_PRIVATE);

@@ -4,6 +4,7 @@
  */
 #include <linux/err.h>
 
+#include "../module/core/base.h"
 #include "probe.h"
 
 static struct twheel_stats wheel_stats(struct twheel *wheel)
@@ -205,6 +206,58 @@ static void overruns_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 1);
 }
 
+/* In process context a callback may take as long as it wants. */
+static void slow_work_is_no_overrun(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-stats", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
+		.context = TWHEEL_CONTEXT_WORK,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *p = probes_new(test, 1);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(p, wheel, probe_overrun);
+	twheel_arm(&p->timer, MS);
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, p->fired, 1);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 0);
+	twheel_destroy(wheel);
+}
+
+/* Takes its part of the time of a pass, and arms itself for the past. */
+static void probe_take_part(struct twheel_timer *timer)
+{
+	struct probe *p = container_of(timer, struct probe, timer);
+
+	probe_take_time(timer);
+	if (p->fired == 1)
+		twheel_arm_at(timer, 1);
+}
+
+/* The time of a pass ends with its round: what is armed for the past is of the next one. */
+static void no_pass_for_the_next_round(struct kunit *test)
+{
+	struct twheel *wheel = test->priv;
+	/* A pass looks at the clock after so many callbacks. */
+	unsigned int n = 32, i;
+	struct probe *p = probes_new(test, n);
+
+	for (i = 0; i < n; i++) {
+		probe_init(&p[i], wheel, probe_take_part);
+		twheel_arm(&p[i].timer, MS);
+	}
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, n);
+	/* On a busy machine the last ones may be timed one by one. */
+	if (!READ_ONCE(p->timer.base)->exact) {
+		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).passes, 1);
+		KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, 0);
+	}
+	twheel_advance(wheel, MS);
+	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).fired, 2 * n);
+}
+
 /* On a virtual clock lateness is predictable to the ns. */
 static void late_to_the_bucket(struct kunit *test)
 {
@@ -333,6 +386,8 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(a_lone_timer_does_not_cascade),
 	KUNIT_CASE(passes_end_by_time),
 	KUNIT_CASE(overruns_are_counted),
+	KUNIT_CASE(slow_work_is_no_overrun),
+	KUNIT_CASE(no_pass_for_the_next_round),
 	KUNIT_CASE(late_to_the_bucket),
 	KUNIT_CASE(late_by_one_at_least),
 	KUNIT_CASE(late_after_an_extension),

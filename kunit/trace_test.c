@@ -4,6 +4,7 @@
  * often as it happened, and with what happened. On a virtual clock. trace_test of
  * tools/test/user has those of open files.
  */
+#include <linux/bottom_half.h>
 #include <linux/err.h>
 #include <linux/module.h>
 #include <linux/string.h>
@@ -295,8 +296,9 @@ static void trace_stop_all(struct seen *seen)
 	tracepoint_synchronize_unregister();
 }
 
-static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
-				  twheel_expire_fn expire)
+/* @cpu_budget: as in &struct twheel_config. */
+static struct twheel *trace_wheel_with(struct kunit *test, struct seen *seen,
+				       twheel_expire_fn expire, unsigned int cpu_budget)
 {
 	struct twheel_config config = {
 		.name		= TRACE_WHEEL,
@@ -304,6 +306,7 @@ static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
 		.tick_ns	= MS,
 		.slots		= 16,
 		.expire		= expire,
+		.cpu_budget	= cpu_budget,
 	};
 	struct twheel *wheel;
 
@@ -313,6 +316,12 @@ static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	*seen = (struct seen) { .id = twheel_id(wheel) };
 	return wheel;
+}
+
+static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
+				  twheel_expire_fn expire)
+{
+	return trace_wheel_with(test, seen, expire, 0);
 }
 
 static void trace_expire(struct twheel *wheel, struct twheel_timer *timers[],
@@ -627,6 +636,43 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A thread's pass says so if the wheel has a budget: else it has that thread all the time. */
+static void a_pass_of_a_thread(struct kunit *test)
+{
+	static const unsigned int budgets[] = { 0, 50 };
+	struct probe *p = probes_new(test, 1);
+	struct tw_clock *clock;
+	struct twheel *wheel;
+	struct seen seen;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(budgets); i++) {
+		wheel = trace_wheel_with(test, &seen, NULL, budgets[i]);
+		probe_init(p, wheel, probe_fire);
+		twheel_arm_at(&p->timer, 10 * MS);
+		clock = &READ_ONCE(p->timer.base)->clock;
+		trace_start(test, &seen, EVENT_PASS);
+		tw_clock_set_virtual(clock, 5 * MS);
+		local_bh_disable();
+		clock->ops->alarm(clock, false);
+		local_bh_enable();
+		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 1);
+		KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
+		tw_clock_set_virtual(clock, 10 * MS);
+		local_bh_disable();
+		clock->ops->alarm(clock, true);
+		local_bh_enable();
+		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 2);
+		KUNIT_EXPECT_EQ(test, seen.pass.threaded, budgets[i] != 0);
+		KUNIT_EXPECT_EQ(test, p->fired, 1);
+		twheel_advance(wheel, 20 * MS);
+		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 3);
+		KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
+		trace_stop(&seen, EVENT_PASS);
+		twheel_destroy(wheel);
+	}
+}
+
 static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(where_a_timer_goes),
 	KUNIT_CASE(when_a_callback_runs),
@@ -635,6 +681,7 @@ static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(what_an_arm_moves),
 	KUNIT_CASE(what_a_pass_has_done),
 	KUNIT_CASE(a_pass_that_is_exhausted),
+	KUNIT_CASE(a_pass_of_a_thread),
 	{ }
 };
 

@@ -35,6 +35,7 @@
 #include <linux/sched/task.h>
 
 #include "../compat.h"
+#include "../export.h"
 #include "server.h"
 
 /* How often somebody looks whether a cgroup is frozen, and a thread gone. Nothing tells it. */
@@ -119,6 +120,7 @@ bool tw_server_is_like(struct tw_server *server, struct task_struct *task)
 		put_task_struct(old);
 	return is;
 }
+TW_EXPORT_FOR_TESTS(tw_server_is_like);
 
 /* May the present thread go on? */
 static bool server_stays(const struct tw_server *server)
@@ -309,6 +311,7 @@ void tw_server_init(struct tw_server *server, unsigned int uid,
 	server->gone = gone;
 	server->uid = uid;
 }
+TW_EXPORT_FOR_TESTS(tw_server_init);
 
 /* tw_server_exit() - when tw_server_end() has returned true, or in @gone */
 void tw_server_exit(struct tw_server *server)
@@ -317,6 +320,7 @@ void tw_server_exit(struct tw_server *server)
 	cancel_delayed_work(&server->work);
 	put_task_struct(server->likeness);
 }
+TW_EXPORT_FOR_TESTS(tw_server_exit);
 
 /* tw_server_begin() - after tw_server_end(): there is again somebody who brings jobs */
 void tw_server_begin(struct tw_server *server)
@@ -325,6 +329,7 @@ void tw_server_begin(struct tw_server *server)
 	server->unused = false;
 	spin_unlock_bh(&server->lock);
 }
+TW_EXPORT_FOR_TESTS(tw_server_begin);
 
 /*
  * tw_server_end() - nobody brings jobs any more
@@ -343,6 +348,7 @@ bool tw_server_end(struct tw_server *server)
 	spin_unlock_bh(&server->lock);
 	return !worked;
 }
+TW_EXPORT_FOR_TESTS(tw_server_end);
 
 /*
  * tw_server_queue() - have a job done, which may be queued already
@@ -357,6 +363,7 @@ void tw_server_queue(struct tw_server *server, struct tw_server_job *job)
 	server_rouse(server);
 	spin_unlock_bh(&server->lock);
 }
+TW_EXPORT_FOR_TESTS(tw_server_queue);
 
 /*
  * tw_server_cancel() - see that a job is not done any more
@@ -379,3 +386,4 @@ void tw_server_cancel(struct tw_server *server, struct tw_server_job *job)
 		usleep_range(50, 100);
 	}
 }
+TW_EXPORT_FOR_TESTS(tw_server_cancel);

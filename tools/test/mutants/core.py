@@ -35,6 +35,12 @@ OF_ITSELF = re.compile(r"WARNING: (kernel/sched/|include/trace/)")
 MODULES = ["module/twheel", "kunit/twheel_kunit", "kunit/twheel_kunit_smp"]
 # The suites that get two CPUs.
 SMP = "twheel_kunit_smp"
+# The suite on real clocks that is about a file: it comes before all others.
+FIRST = {
+    "module/core/budget.h": "twheel_share",
+    "module/core/server.c": "twheel_server",
+    "module/core/user_budget.h": "twheel_share",
+}
 # What reaches a file beside the suites: programs, and misuse.
 MORE = {
     "module/core/base.c": ["trace_test", "overload_test"],
@@ -132,28 +138,32 @@ class Worker:
                 seen.update(file.read())
         return seen.hexdigest()
 
-    def judge(self, mutant, source, tallied):
+    def judge(self, mutant, source, tallied, quick):
+        """Returns true if it has to be judged again, and not only by what is quick"""
         names = self.tree.readers(mutant.path)
         with open(f"{self.folder}/{mutant.path}", "w") as file:
             file.write(mutate.applied(source, mutant))
         try:
             if not all(self.make(name, "-w") for name in names):
                 tallied.count(mutant, "does not compile")
-                return
+                return False
             code = self.code(self.folder, names)
-            if not tallied.is_new(mutant, code):
+            if quick and not tallied.is_new(mutant, code):
                 tallied.count(mutant, "same code", code)
-                return
-            by = self.finder(names, mutant.path)
+                return False
+            self.install(names)
+            by = self.quick_finder(mutant.path) if quick else self.finder(mutant.path)
         finally:
             for name in names + [mutant.path]:
                 self.restore(name)
         if by:
             tallied.count(mutant, "found", code, by)
-        else:
+        elif not quick:
             tallied.survived(mutant, code)
+        return not by and quick
 
-    def finder(self, names, path):
+    def install(self, names):
+        """Have the next guests load modules with these objects"""
         for module in MODULES:
             if set(names) & set(self.tree.objects[module]):
                 self.make(f"{module}.o")
@@ -161,28 +171,35 @@ class Worker:
             else:
                 self.restore(f"{module}.ko")
             shutil.copy(f"{self.folder}/{module}.ko", f"{self.root}/modules/")
-        by = self.run("twheel_kunit") or self.run("twheel_kunit_smp")
-        for what in MORE.get(path, []):
+
+    def quick_finder(self, path):
+        by = self.run(SMP, FIRST[path]) if path in FIRST else None
+        return by or self.run("twheel_kunit")
+
+    def finder(self, path):
+        by = None
+        for what in [*MORE.get(path, []), SMP]:
             by = by or self.run(what)
         return by
 
-    def run(self, what):
+    def run(self, what, suite="*"):
         """Run a module of suites, or a program. Returns what complains."""
         for _ in range(5):
             self.begun = False
-            by = self.boot(what)
+            by = self.boot(what, suite)
             # A kernel that dies before its first program has not met the module; nor is
             # the module to blame for what is OF_ITSELF.
             if self.begun:
                 break
         return by
 
-    def boot(self, what):
+    def boot(self, what, suite):
         guest = subprocess.Popen(
             [f"{KERNEL}/linux", "mem=256M", "root=host", "rootfstype=hostfs",
              f"rootflags={self.root}", "rw", "init=/init", "con=null", "con0=null,fd:1",
              "panic=-1", "ignore_loglevel", f"uml_dir={WORK}/", f"what={what}",
-             "seccomp=on", f"ncpus={2 if what == SMP else 1}"],
+             "seccomp=on", f"ncpus={2 if what == SMP else 1}",
+             f"kunit.filter_glob={suite}.*"],
             stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
             start_new_session=True)
         try:
@@ -251,11 +268,36 @@ def used(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
+def judge_all(workers, mutants, judge):
+    """Have workers judge mutants. Returns those for which that returned true, in order."""
+    waiting, again = queue.Queue(), set()
+    for mutant in mutants:
+        waiting.put(mutant)
+
+    def work(worker):
+        while True:
+            try:
+                mutant = waiting.get_nowait()
+                if judge(worker, mutant):
+                    again.add(mutant)
+            except (queue.Empty, Ended):
+                return
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if ended.is_set():
+        raise Ended
+    return [mutant for mutant in mutants if mutant in again]
+
+
 def main():
     paths = sys.argv[1:]
     tree = Tree()
     workers = [Worker(tree, number) for number in range(int(os.environ["JOBS"]))]
-    for what in ["twheel_kunit", "twheel_kunit_smp", *sorted(set(sum(MORE.values(), [])))]:
+    for what in ["twheel_kunit", SMP, *sorted(set(sum(MORE.values(), [])))]:
         by = workers[0].run(what)
         if by:
             sys.exit(f"the module fails as it is: {by}")
@@ -268,26 +310,13 @@ def main():
         tallied.seen.add((path, workers[0].code(SOURCE, tree.readers(path))))
         found += mutate.mutants(path, sources[path])
     chosen = mutate.sample(found)
-    waiting = queue.Queue()
-    for mutant in chosen:
-        if not tallied.is_done(mutant):
-            waiting.put((mutant, sources[mutant.path]))
-
-    def work(worker):
-        while True:
-            try:
-                mutant, source = waiting.get_nowait()
-                worker.judge(mutant, source, tallied)
-            except (queue.Empty, Ended):
-                return
-
-    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    if ended.is_set():
-        raise Ended
+    todo = [mutant for mutant in chosen if not tallied.is_done(mutant)]
+    # First all with what is quick. What that finds is found, however early this ends.
+    for quick in True, False:
+        todo = judge_all(workers, todo, lambda worker, mutant, quick=quick:
+                         worker.judge(mutant, sources[mutant.path], tallied, quick))
+        if quick:
+            print(f"  {len(todo)} mutants survive what is quick", file=sys.stderr)
     tallied.verdict(len(chosen) == len(found))
 
 

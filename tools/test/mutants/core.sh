@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Mutants of the core: runs the KUnit suites on each, in user-mode Linux, until a case
-# fails. First those on a virtual clock, and what survives them on real clocks. Arguments:
-# files of module/core, to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh,
-# JOBS=N runs so many guests. See mutate.py and tally.py.
+# fails. First all get those on a virtual clock. What survives them gets programs, and the
+# suites on real clocks. Arguments: files of module/core, to change only those. EVERY=N,
+# SAMPLE=N and SEED=N as in run.sh, JOBS=N runs so many guests. See mutate.py and tally.py.
 #
 # That is Linux 7.2: 6.1 has one CPU there, and no preempt count. The suites on real clocks
 # get two CPUs. CPU hotplug and PREEMPT_RT are not to be had. The mutator changes neither
