@@ -256,7 +256,7 @@ static void counters_of_cells(void)
 }
 
 /* An expiry for each event: a periodic timer's may stand for several. */
-static void one_for_each_event(void)
+static void an_expiry_for_an_event(void)
 {
 	struct twheel_op op = { .period_ns = MS };
 	struct twheel_event event;
@@ -294,7 +294,7 @@ static const struct tap_test tests[] = {
 	TAP(fdinfo_says_the_same),
 	TAP(the_structure_may_grow),
 	TAP(counters_of_cells),
-	TAP(one_for_each_event),
+	TAP(an_expiry_for_an_event),
 	TAP(event_word_saturates),
 };
 

@@ -99,7 +99,7 @@ static uint64_t map_change(const struct mapped *m, uint64_t id, uint32_t state,
 	do {
 		old = load(word);
 		if (twheel_cell_generation(old) != id >> 32 ||
-	    twheel_cell_state(old) != TWHEEL_CELL_PENDING)
+		    twheel_cell_state(old) != TWHEEL_CELL_PENDING)
 			return 0;
 	} while (!cas(word, old, word_of(id, state, ticks)));
 	return old;
