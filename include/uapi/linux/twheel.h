@@ -181,8 +181,8 @@ struct twheel_setup {
  * a word only in such calls, if it is pending and due: then it becomes FIRED, or gets the
  * next deadline of its period. Calls that name a timer find it whether or not the kernel has
  * read its word before. Numbers in &struct twheel_info and &struct twheel_file_stats are
- * those of timers that the kernel has seen. A mapping is not inherited by fork(), unless the
- * program asks for that by madvise(MADV_DOFORK).
+ * those of timers that the kernel has seen. A mapping is not inherited by fork(). Up to Linux
+ * 6.12 a program can ask for that by madvise(MADV_DOFORK); 7.2 refuses it.
  *
  * The kernel trusts nothing that it finds in the mapping. A program that writes there
  * against these rules loses its own timers and events, and nobody else's. After close(),
