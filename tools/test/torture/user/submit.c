@@ -216,7 +216,7 @@ void submit_operate(unsigned int thread, uint32_t *seed)
 static void event_take(void)
 {
 	uint32_t tail = map->tail, cell;
-	uint64_t event, word;
+	uint64_t event, word, now;
 
 	cell = ring[tail & (map->entries - 1)] % NR_ALL;
 	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
@@ -231,9 +231,10 @@ static void event_take(void)
 	    submitted[cell].taken >> 32 == event >> 32)
 		failure_report(FAILURE_TWICE, "an event of what was submitted", event >> 32,
 			       word);
-	if ((int64_t)(ticks_now() - twheel_cell_ticks(word, ticks_now())) < 0)
+	now = ticks_now();
+	if (twheel_cell_ticks(word, now) > now)
 		failure_report(FAILURE_EARLY, "what was submitted fired before its deadline",
-			       ticks_now(), twheel_cell_ticks(word, ticks_now()));
+			       now, twheel_cell_ticks(word, now));
 	fired++;
 	taken++;
 	submitted[cell].taken = (event >> 32) << 32 | cell;
