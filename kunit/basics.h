@@ -6,6 +6,8 @@
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H
 
+#include <linux/delay.h>
+#include <linux/jiffies.h>
 #include <linux/processor.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
@@ -17,6 +19,20 @@
 #define MS	((u64)NSEC_PER_MSEC)
 #define HOUR	(3600ULL * NSEC_PER_SEC)
 #define DAY	(24 * HOUR)
+
+/* How long a test waits for an event before it fails. */
+#define PATIENCE	(60 * HZ)
+
+/* Wait until @condition is true; false if it does not become so. */
+#define await(condition)						\
+({									\
+	unsigned long __end = jiffies + PATIENCE;			\
+	bool __is;							\
+									\
+	while (!(__is = (condition)) && time_before(jiffies, __end))	\
+		usleep_range(200, 1000);				\
+	__is;								\
+})
 
 /* The next pseudo-random number; every run has the same ones. */
 static inline u32 test_random(u32 *seed)

@@ -285,11 +285,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 /* Has a timer fired so often, or does it soon? */
 static bool probe_fired_often(const struct probe *p, unsigned int count)
 {
-	unsigned int tries;
-
-	for (tries = 0; READ_ONCE(p->fired) < count && tries < 5000; tries++)
-		usleep_range(1000, 2000);
-	return READ_ONCE(p->fired) >= count;
+	return await(READ_ONCE(p->fired) >= count);
 }
 
 static void no_alarm_after_the_last(struct kunit *test)
@@ -298,7 +294,6 @@ static void no_alarm_after_the_last(struct kunit *test)
 	struct twheel *wheel = twheel_create(&config);
 	struct probe *p = probes_new(test, 1);
 	const struct hrtimer *alarm;
-	unsigned int tries;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, probe_fire);
@@ -306,9 +301,7 @@ static void no_alarm_after_the_last(struct kunit *test)
 	alarm = &READ_ONCE(p->timer.base)->clock.timer;
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 	/* It is active for as long as the pass lasts. */
-	for (tries = 0; hrtimer_active(alarm) && tries < 5000; tries++)
-		usleep_range(1000, 2000);
-	KUNIT_EXPECT_FALSE(test, hrtimer_active(alarm));
+	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
 	twheel_destroy(wheel);
 }
 
@@ -431,7 +424,6 @@ static void stop_takes_back_its_work(struct kunit *test)
 	struct work_struct *work;
 	struct blocker blocker;
 	struct twheel *wheel;
-	unsigned int tries;
 
 	config.workqueue = alloc_ordered_workqueue("kunit-stop", 0);
 	KUNIT_ASSERT_NOT_NULL(test, config.workqueue);
@@ -443,9 +435,7 @@ static void stop_takes_back_its_work(struct kunit *test)
 	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
 	work = &READ_ONCE(p->timer.base)->clock.work;
-	for (tries = 0; !work_pending(work) && tries < 5000; tries++)
-		usleep_range(1000, 2000);
-	KUNIT_EXPECT_TRUE(test, work_pending(work));
+	KUNIT_EXPECT_TRUE(test, await(work_pending(work)));
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 	KUNIT_EXPECT_FALSE(test, work_pending(work));
 	complete(&blocker.go);

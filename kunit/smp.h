@@ -19,22 +19,8 @@
 
 #include "basics.h"
 
-/* How long a test waits for an event before it fails. */
-#define PATIENCE	(60 * HZ)
-
 /* How long a race goes on at most, on a machine that is too slow for all its rounds. */
 #define RACE_TIME	(3 * HZ)
-
-/* Wait until @condition is true; false if it does not become so. */
-#define await(condition)						\
-({									\
-	unsigned long __end = jiffies + PATIENCE;			\
-	bool __is;							\
-									\
-	while (!(__is = (condition)) && time_before(jiffies, __end))	\
-		usleep_range(200, 1000);				\
-	__is;								\
-})
 
 struct twheel *wheel_new(struct kunit *test,
 			 const struct twheel_config *config);
