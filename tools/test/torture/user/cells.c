@@ -4,16 +4,12 @@
  * compare-and-swap. One thread at a time uses a timer; another thread takes the events.
  */
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <linux/twheel.h>
-
 #include "books.h"
+#include "mapping.h"
 
 #define NR_CELLS	256
 
@@ -27,22 +23,12 @@ static struct life {
 	bool far;
 } lives[NR_CELLS];
 
-static int fd;
-static struct twheel_map *map;
-static struct twheel_cell *cells;
-static __u64 *events;
-static uint32_t *ring;
+static struct mapping mapping;
 static atomic_ulong armed, cancelled, withdrawn, taken;
 
 static uint64_t ticks_of(uint64_t ns)
 {
-	return (ns - map->origin_ns + map->tick_ns - 1) / map->tick_ns;
-}
-
-/* The number of ticks that have passed. */
-static uint64_t ticks_now(void)
-{
-	return (now_of(CLOCK_MONOTONIC) - map->origin_ns) / map->tick_ns;
+	return (ns - mapping.map->origin_ns + mapping.map->tick_ns - 1) / mapping.map->tick_ns;
 }
 
 static bool life_is_over(const struct life *life)
@@ -52,26 +38,7 @@ static bool life_is_over(const struct life *life)
 
 bool cells_open(void)
 {
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.max_timers = NR_CELLS,
-	};
-	struct twheel_info info = { };
-	char *start;
-
-	fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup) ||
-	    ioctl(fd, TWHEEL_IOC_INFO, &info))
-		return false;
-	start = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
-		     fd, 0);
-	if (start == MAP_FAILED)
-		return false;
-	map = (void *)start;
-	cells = (void *)(start + map->cells_offset);
-	events = (void *)(start + map->events_offset);
-	ring = (void *)(start + map->ring_offset);
-	return true;
+	return mapping_open(&mapping, TWHEEL_SETUP_CELLS, NR_CELLS);
 }
 
 static void life_arm(struct life *life, uint32_t *seed)
@@ -87,7 +54,7 @@ static void life_arm(struct life *life, uint32_t *seed)
 	/* An event may come before the call returns the identifier. */
 	life->id = 0;
 	life->begun++;
-	ret = ioctl_counted(fd, TWHEEL_IOC_ARM, &op);
+	ret = ioctl_counted(mapping.fd, TWHEEL_IOC_ARM, &op);
 	if (ret) {
 		life->begun--;
 		failure_report(FAILURE_ANSWER, "arm in a cell", ret, life - lives);
@@ -104,7 +71,7 @@ static bool life_swap(struct life *life, uint64_t word, uint32_t state,
 	__u64 old = word;
 
 	operations++;
-	return __atomic_compare_exchange_n(&cells[life - lives].word, &old,
+	return __atomic_compare_exchange_n(&mapping.cells[life - lives].word, &old,
 					   twheel_cell_word(life->id >> 32,
 							    state, ticks),
 					   false, __ATOMIC_SEQ_CST,
@@ -119,7 +86,7 @@ static bool life_owns(const struct life *life, uint64_t word)
 
 static void life_move(struct life *life, uint64_t word, uint64_t delay)
 {
-	struct twheel_cell *cell = &cells[life - lives];
+	struct twheel_cell *cell = &mapping.cells[life - lives];
 	uint64_t ticks = ticks_of(now_of(CLOCK_MONOTONIC) + delay);
 	uint64_t old = life->floor;
 	struct twheel_op op = { .id = life->id };
@@ -131,12 +98,12 @@ static void life_move(struct life *life, uint64_t word, uint64_t delay)
 		return;
 	life->floor = ticks;
 	life->far = delay > NS_PER_S;
-	if (life_is_over(life) && ticks_now() < ticks)
+	if (life_is_over(life) && mapping_ticks_now(&mapping) < ticks)
 		failure_report(FAILURE_EARLY, "a cell was given a later deadline, and fired",
 			       ticks, life - lives);
 	if (ticks >= __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
 		return;
-	ret = ioctl_counted(fd, TWHEEL_IOC_KICK, &op);
+	ret = ioctl_counted(mapping.fd, TWHEEL_IOC_KICK, &op);
 	if (ret && ret != -ENOENT)
 		failure_report(FAILURE_ANSWER, "kick", ret, life - lives);
 }
@@ -144,7 +111,7 @@ static void life_move(struct life *life, uint64_t word, uint64_t delay)
 static void life_cancel(struct life *life)
 {
 	struct twheel_op op = { .id = life->id };
-	int ret = ioctl_counted(fd, TWHEEL_IOC_CANCEL, &op);
+	int ret = ioctl_counted(mapping.fd, TWHEEL_IOC_CANCEL, &op);
 
 	if (ret == 0)
 		cancelled++;
@@ -158,7 +125,7 @@ static void life_cancel(struct life *life)
 
 static void life_operate(struct life *life, uint32_t *seed)
 {
-	uint64_t word = __atomic_load_n(&cells[life - lives].word,
+	uint64_t word = __atomic_load_n(&mapping.cells[life - lives].word,
 					__ATOMIC_SEQ_CST);
 	uint32_t dice = random_next(seed) % 16;
 
@@ -189,29 +156,21 @@ void cells_operate(uint32_t *seed)
 	atomic_flag_clear(&life->busy);
 }
 
-static void event_take(void)
+static void life_take(uint32_t cell, uint64_t event)
 {
-	uint32_t tail = map->tail, cell, generation;
-	struct life *life;
-	uint64_t event;
+	struct life *life = &lives[cell];
+	uint32_t generation = event >> 32;
+	uint64_t now;
 
-	cell = ring[tail & (map->entries - 1)] % NR_CELLS;
-	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	event = __atomic_exchange_n(&events[cell], 0, __ATOMIC_SEQ_CST);
-	generation = event >> 32;
-	/* The event was revoked. */
-	if (!(uint32_t)event)
-		return;
-	life = &lives[cell];
 	fired++;
 	taken++;
 	if ((uint32_t)event != 1 || life_is_over(life) ||
 	    (life->id && generation != life->id >> 32))
 		failure_report(FAILURE_TWICE, "a cell's event of a life that has ended",
 			       generation, life->id >> 32);
-	if (ticks_now() < life->floor)
-		failure_report(FAILURE_EARLY, "a cell fired before its deadline", ticks_now(),
+	now = mapping_ticks_now(&mapping);
+	if (now < life->floor)
+		failure_report(FAILURE_EARLY, "a cell fired before its deadline", now,
 			       life->floor);
 	life->ended++;
 }
@@ -219,12 +178,7 @@ static void event_take(void)
 void *cells_reader(void *unused)
 {
 	(void)unused;
-	while (!done) {
-		if (map->tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
-			usleep(500);
-		else
-			event_take();
-	}
+	mapping_read(&mapping, life_take);
 	return NULL;
 }
 
@@ -243,7 +197,7 @@ void cells_audit(void)
 		if (!life_is_over(life))
 			failure_report(FAILURE_LOST, "no event of a cell", i, life->begun);
 	}
-	ioctl(fd, TWHEEL_IOC_INFO, &info);
+	ioctl(mapping.fd, TWHEEL_IOC_INFO, &info);
 	if (info.armed != armed || armed != cancelled + withdrawn + taken)
 		failure_report(FAILURE_BOOKS, "cells: armed is not cancelled and taken", armed,
 			       cancelled + withdrawn + taken);

@@ -5,16 +5,12 @@
  * deadline is then a little nearer than it seems, which is no matter here.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
-#include <linux/twheel.h>
-
 #include "books.h"
+#include "mapping.h"
 
 /* Of each thread; threads share words of the bitmap. */
 #define NR_SUBMIT	10000
@@ -32,11 +28,7 @@ static struct submitted {
 	atomic_ullong taken;
 } submitted[NR_ALL];
 
-static int fd;
-static struct twheel_map *map;
-static struct twheel_cell *cells;
-static __u64 *events, *leaves, *summary;
-static uint32_t *ring;
+static struct mapping mapping;
 static atomic_ulong armed, kicked, cancelled, revoked, taken;
 
 static uint64_t load(const __u64 *word)
@@ -50,35 +42,9 @@ static bool exchange(__u64 *word, __u64 old, uint64_t new)
 					   __ATOMIC_SEQ_CST);
 }
 
-static uint64_t ticks_now(void)
-{
-	return (now_of(CLOCK_MONOTONIC) - map->origin_ns) / map->tick_ns;
-}
-
 bool submit_open(void)
 {
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC,
-		.flags = TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT,
-		.max_timers = NR_ALL,
-	};
-	struct twheel_info info = { };
-	char *start;
-
-	fd = open("/dev/twheel", O_RDWR | O_NONBLOCK | O_CLOEXEC);
-	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup) ||
-	    ioctl(fd, TWHEEL_IOC_INFO, &info))
-		return false;
-	start = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (start == MAP_FAILED)
-		return false;
-	map = (void *)start;
-	cells = (void *)(start + map->cells_offset);
-	events = (void *)(start + map->events_offset);
-	ring = (void *)(start + map->ring_offset);
-	leaves = (void *)(start + map->leaves_offset);
-	summary = (void *)(start + map->summary_offset);
-	return true;
+	return mapping_open(&mapping, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT, NR_ALL);
 }
 
 static void bit_set(__u64 *words, uint32_t bit)
@@ -95,15 +61,15 @@ static void submitted_tell(const struct submitted *timer)
 	struct twheel_op op = { .id = timer->id };
 	uint32_t cell = timer - submitted;
 
-	if (load(&cells[cell].look) <= timer->ticks)
+	if (load(&mapping.cells[cell].look) <= timer->ticks)
 		return;
-	bit_set(leaves, cell);
-	bit_set(summary, cell / 64);
-	if (load(&map->wake) <= timer->ticks)
+	bit_set(mapping.leaves, cell);
+	bit_set(mapping.summary, cell / 64);
+	if (load(&mapping.map->wake) <= timer->ticks)
 		return;
 	kicked++;
 	/* It may have fired meanwhile. */
-	if (ioctl(fd, TWHEEL_IOC_KICK, &op) && errno != ENOENT)
+	if (ioctl(mapping.fd, TWHEEL_IOC_KICK, &op) && errno != ENOENT)
 		failure_report(FAILURE_ANSWER, "kick of what was submitted", errno, cell);
 }
 
@@ -116,7 +82,7 @@ static bool submitted_owns(const struct submitted *timer, uint64_t word)
 /* Change the word of a timer that is pending. False if it is not, or not any more. */
 static bool submitted_change(struct submitted *timer, uint32_t state, uint64_t ticks)
 {
-	__u64 *word = &cells[timer - submitted].word;
+	__u64 *word = &mapping.cells[timer - submitted].word;
 	uint64_t old = load(word);
 
 	return submitted_owns(timer, old) &&
@@ -126,13 +92,13 @@ static bool submitted_change(struct submitted *timer, uint32_t state, uint64_t t
 static void submitted_arm(struct submitted *timer, uint64_t ticks)
 {
 	uint32_t cell = timer - submitted;
-	uint64_t old = load(&cells[cell].word);
+	uint64_t old = load(&mapping.cells[cell].word);
 	uint32_t generation = twheel_cell_next_generation(old);
 
 	timer->id = (uint64_t)generation << 32 | cell;
 	timer->ticks = ticks;
 	armed++;
-	if (!exchange(&cells[cell].word, old,
+	if (!exchange(&mapping.cells[cell].word, old,
 		      twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks)))
 		failure_report(FAILURE_BOOKS, "somebody wrote into a free cell", cell, old);
 	submitted_tell(timer);
@@ -153,7 +119,7 @@ static void submitted_move(struct submitted *timer, uint64_t ticks)
 static void submitted_call_off(struct submitted *timer)
 {
 	struct twheel_op op = { .id = timer->id };
-	int ret = ioctl(fd, TWHEEL_IOC_CANCEL, &op);
+	int ret = ioctl(mapping.fd, TWHEEL_IOC_CANCEL, &op);
 
 	if (ret < 0 && errno != ENOENT)
 		failure_report(FAILURE_ANSWER, "cancel of what was submitted", errno,
@@ -170,7 +136,7 @@ static void submitted_call_off(struct submitted *timer)
 /* Its event has been taken: for its last deadline, and for no other? */
 static void submitted_end(struct submitted *timer)
 {
-	uint64_t word = load(&cells[timer - submitted].word);
+	uint64_t word = load(&mapping.cells[timer - submitted].word);
 
 	if (twheel_cell_ticks(word, timer->ticks) != timer->ticks)
 		failure_report(FAILURE_EARLY, "fired for a deadline that was given up",
@@ -204,7 +170,7 @@ static void submitted_operate(struct submitted *timer, uint64_t now, uint32_t *s
 
 void submit_operate(unsigned int thread, uint32_t *seed)
 {
-	uint64_t now = ticks_now();
+	uint64_t now = mapping_ticks_now(&mapping);
 	unsigned int i;
 
 	for (i = 0; i < BURST; i++)
@@ -213,25 +179,16 @@ void submit_operate(unsigned int thread, uint32_t *seed)
 	operations += BURST;
 }
 
-static void event_take(void)
+static void submitted_take(uint32_t cell, uint64_t event)
 {
-	uint32_t tail = map->tail, cell;
-	uint64_t event, word, now;
+	uint64_t word = load(&mapping.cells[cell].word), now;
 
-	cell = ring[tail & (map->entries - 1)] % NR_ALL;
-	__atomic_store_n(&map->tail, tail + 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	event = __atomic_exchange_n(&events[cell], 0, __ATOMIC_SEQ_CST);
-	/* It was revoked. */
-	if (!(uint32_t)event)
-		return;
-	word = load(&cells[cell].word);
 	if ((uint32_t)event != 1 || twheel_cell_state(word) != TWHEEL_CELL_FIRED ||
 	    twheel_cell_generation(word) != event >> 32 ||
 	    submitted[cell].taken >> 32 == event >> 32)
 		failure_report(FAILURE_TWICE, "an event of what was submitted", event >> 32,
 			       word);
-	now = ticks_now();
+	now = mapping_ticks_now(&mapping);
 	if (twheel_cell_ticks(word, now) > now)
 		failure_report(FAILURE_EARLY, "what was submitted fired before its deadline",
 			       now, twheel_cell_ticks(word, now));
@@ -243,12 +200,7 @@ static void event_take(void)
 void *submit_reader(void *unused)
 {
 	(void)unused;
-	while (!done) {
-		if (map->tail == __atomic_load_n(&map->head, __ATOMIC_ACQUIRE))
-			usleep(500);
-		else
-			event_take();
-	}
+	mapping_read(&mapping, submitted_take);
 	return NULL;
 }
 
@@ -259,7 +211,7 @@ void submit_audit(void)
 	for (i = 0; i < NR_ALL; i++) {
 		struct submitted *timer = &submitted[i];
 
-		if (timer->id && timer->ticks > ticks_now() + FAR / 2)
+		if (timer->id && timer->ticks > mapping_ticks_now(&mapping) + FAR / 2)
 			submitted_call_off(timer);
 		while (timer->id && timer->taken != timer->id && tries++ < PATIENCE)
 			usleep(10000);
