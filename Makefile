@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	packages rpm intree intree-check series series-check \
-	check engine style matrix bench models proofs torture fuzz attack faults mutants
+	check engine style matrix bench models proofs torture fuzz attack ports faults mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -108,6 +108,9 @@ fuzz:
 attack:
 	tools/test/vm/attack.sh $(ATTACKS)
 
+ports:
+	tools/test/ports/run.sh $(PORTS)
+
 faults:
 	tools/test/faults/run.sh $(FAULTS)
 
@@ -170,6 +173,9 @@ help:
 	@echo '  make attack           disturb the machine by the device, and measure others'
 	@echo '                          ATTACKS="name ...": only these'
 	@echo '                          SERIES=6.12: on that of Debian'"'"'s kernels'
+	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
+	@echo '                          and drive their traffic beside the stock ones'
+	@echo '                          PORTS="name ...": only these; BROKEN=1: plant a fault'
 	@echo '  make faults           plant faults, and see the tests find them (hours)'
 	@echo '                          FAULTS="name ...": only these; JOBS=n'
 	@echo '                          CHECK=1: only see that each can still be planted'

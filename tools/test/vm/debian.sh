@@ -202,6 +202,32 @@ stock_kernel() {
 	mv "$folder.part" "$folder"
 }
 
+# stock_modules: after stock_kernel 6.1, its own modules, unpacked in the cache: those for
+# networks, and what they are made of. Sets stock_tree, below which they are lib/modules.
+stock_modules() {
+	local version
+
+	version=$(dpkg-query -W -f '${Version}' linux-headers-amd64)
+	stock_tree=$CACHE/modules-$stock_release-$version
+	[ ! -e "$stock_tree/lib/modules/$stock_release/modules.dep" ] || return 0
+
+	rm -rf "$stock_tree" "$stock_tree.part"
+	mkdir "$stock_tree.part"
+	run_logged "$CACHE/stock.log" "fetching the modules of $stock_release" \
+		env -C "$stock_tree.part" timeout 1800 \
+		apt-get -q -o APT::Sandbox::User=root \
+		download "linux-image-$stock_release=$version"
+	dpkg-deb --fsys-tarfile "$stock_tree.part"/linux-image-*.deb |
+		tar -x -C "$stock_tree.part" --wildcards './lib/modules/*/modules.*' \
+		'./lib/modules/*/kernel/net' './lib/modules/*/kernel/lib' \
+		'./lib/modules/*/kernel/crypto' './lib/modules/*/kernel/arch' \
+		'./lib/modules/*/kernel/drivers/net'
+	rm -- "$stock_tree.part"/*.deb
+	run_logged "$CACHE/stock.log" "looking at what they need" \
+		depmod -b "$stock_tree.part" "$stock_release"
+	mv "$stock_tree.part" "$stock_tree"
+}
+
 # stock_packages FOLDER HEADERS VERSION: a stock kernel's packages, and the headers
 # unpacked. They name each other by the path that they would be installed at.
 stock_packages() {

@@ -1,0 +1,208 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make ports: real users of timer_list, moved to twheel. Each module is built from the
+# source of Debian's own kernel, changed by timer_list.sed, by common.sed for the wheel,
+# and by its own hand.sed. In a guest with that kernel, Debian's module and then the
+# ported one get the same traffic, and the same results are wanted of both. Arguments:
+# names of ports, which are folders here, to try only those. Ends with
+# "N passed, N failed".
+#
+# The guest has one CPU, whose clock advances by one nanosecond an instruction: times do
+# not depend on the host, and waiting takes none.
+#
+#   BROKEN=1     each ported timer is armed for twice its time: has to fail
+#
+# A port is three files:
+#   port.sh      folder= and files=() of the source that are copied there, headers=() that
+#                it shares with others, modules=() that are built of them, begins= the
+#                file that ends with module_init, beside=() modules that are loaded with
+#                them, extra=() files of other folders that are built as they are,
+#                packages=() with what port_programs() puts into the guest
+#   hand.sed     what is left to do by hand, for sed -E -z, on each of these files
+#   traffic.sh   the guest's traffic, and what has to come of it
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+case ${1:-} in
+-h | --help)
+	echo "usage: run.sh [NAME]..."
+	echo "Ports: those of the folders of tools/test/ports."
+	echo "BROKEN=1: see the script"
+	exit 0 ;;
+esac
+here=$ROOT/tools/test/ports
+names=("$@")
+if [ ${#names[@]} = 0 ]; then
+	for name in "$here"/*/; do
+		names+=("$(basename "$name")")
+	done
+fi
+for name in "${names[@]}"; do
+	[ -e "$here/$name/port.sh" ] ||
+		die "there is no port $name" "see $here"
+done
+
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make
+lock_cache
+stock_kernel 6.1
+kernel_source 6.1
+stock_modules
+
+work=$CACHE/ports
+build=$work/$stock_release
+build_modules "$stock_headers" "$build"
+"${COMPILER[@]}" -O2 -Wall -Wextra -Werror -static -o "$work/drive" "$here/drive.c"
+
+# port_source NAME: its files, ported, in $port. Only what differs is written, so that make
+# builds only that again.
+port_source() {
+	local file objects=("${modules[@]/%/.o}") stage=$SCRATCH/stage-$1
+
+	mkdir -p "$stage/include/linux" "$port"
+	(cd "$source_folder/$folder" && cp -r --parents Makefile "${files[@]}" "$stage/")
+	for file in "${headers[@]}"; do
+		mkdir -p "$stage/$(dirname "$file")"
+		cp "$source_folder/$file" "$stage/$file"
+	done
+	find "$stage" -name '*.[ch]' > "$SCRATCH/files"
+	while read -r file; do
+		sed -E -i -f "$ROOT/tools/examples/kernel/timer_list.sed" "$file"
+		[ "$file" != "$stage/$begins" ] || sed -E -i -f "$here/common.sed" "$file"
+		sed -E -z -i -f "$here/$1/hand.sed" "$file"
+	done < "$SCRATCH/files"
+	for file in "${extra[@]}"; do
+		cp "$source_folder/$file" "$stage/"
+		objects+=("$(basename "$file" .c).o")
+	done
+	cp "$here/port.h" "$stage/include/"
+	cp "$ROOT/include/linux/twheel_timer_list.h" "$stage/include/linux/"
+	# Planted: what is armed takes twice as long.
+	[ -z "${BROKEN:-}" ] || find "$stage" -name '*.[ch]' -exec sed -E -i \
+		's/\btwheel_(arm|extend|modify)\([^,]*, /&2 * /g' {} +
+	cat > "$stage/Kbuild" <<-KBUILD
+		include \$(src)/Makefile
+		obj-m := ${objects[*]}
+		obj-y :=
+		LINUXINCLUDE := -I\$(src)/include \$(LINUXINCLUDE)
+		include $build/include/twheel.mk
+	KBUILD
+	(cd "$stage" && find . -type f) > "$SCRATCH/files"
+	while read -r file; do
+		cmp -s "$stage/$file" "$port/$file" || {
+			mkdir -p "$port/$(dirname "$file")"
+			cp "$stage/$file" "$port/$file"
+		}
+	done < "$SCRATCH/files"
+}
+
+# load_list NAME KIND: what the guest loads, in order, and copied to $root
+load_list() {
+	local kind=$2 file base
+
+	mkdir -p "$root/load/$kind.d"
+	for base in "${beside[@]}" "${modules[@]}"; do
+		modprobe -d "$stock_tree" -S "$stock_release" --show-depends "$base"
+	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' \
+		> "$SCRATCH/order"
+	[ "$kind" = stock ] || echo "$root/load/ported.d/twheel.ko" > "$root/load/ported"
+	[ "$kind" = stock ] || cp "$build/module/twheel.ko" "$root/load/ported.d/"
+	{
+		cat "$SCRATCH/order"
+		for file in "${extra[@]}"; do
+			echo "$port/$(basename "$file" .c).ko"
+		done
+	} | while read -r file; do
+		base=$(basename "$file" .ko)
+		if [ "$kind" = ported ] && [ -e "$port/$base.ko" ]; then
+			file=$port/$base.ko
+		fi
+		cp "$file" "$root/load/$kind.d/"
+		echo "$root/load/$kind.d/$base.ko"
+	done >> "$root/load/$kind"
+	sed -i "s|^$root||" "$root/load/$kind"
+	strip -g "$root/load/$kind.d"/*.ko
+}
+
+# add_ip ROOT: that of iproute2, which knows namespaces. Busybox has an ip of its own.
+add_ip() {
+	with_libraries /usr/sbin/ip /none "$1"
+	mkdir -p "$1/sbin"
+	mv "$1/bin/ip" "$1/sbin/ip"
+}
+
+# add_iptables ROOT EXTENSION...: iptables of Debian, with these of its extensions
+add_iptables() {
+	local root=$1 extension
+
+	shift
+	with_libraries /usr/sbin/xtables-legacy-multi /none "$root"
+	ln -s xtables-legacy-multi "$root/bin/iptables"
+	mkdir -p "$root/usr/lib/x86_64-linux-gnu/xtables"
+	for extension in libxt_standard "$@"; do
+		cp "/usr/lib/x86_64-linux-gnu/xtables/$extension.so" \
+			"$root/usr/lib/x86_64-linux-gnu/xtables/"
+	done
+}
+
+# judge NAME: the results of both kinds, and whether they are the same
+judge() {
+	local line
+
+	tr -d '\r' < "$run/results" > "$run/lines"
+	sed -n "s/^\(stock\|ported\) figure /       \1: /p" "$run/lines"
+	while read -r line; do
+		passed=$((passed + 1))
+		echo "ok   $1: $line"
+	done < <(sed -n 's/^\(stock\|ported\)\( own\)\? ok /\1: /p' "$run/lines")
+	while read -r line; do
+		failed=$((failed + 1))
+		echo "FAIL $1: $line"
+	done < <(sed -n 's/^\(stock\|ported\)\( own\)\? FAIL /\1: /p' "$run/lines")
+	sed -n 's/^stock \(ok\|FAIL\)/\1/p' "$run/lines" > "$run/stock"
+	sed -n 's/^ported \(ok\|FAIL\)/\1/p' "$run/lines" > "$run/ported"
+	if [ -s "$run/stock" ] && cmp -s "$run/stock" "$run/ported"; then
+		passed=$((passed + 1))
+		echo "ok   $1: the same of both"
+	else
+		failed=$((failed + 1))
+		echo "FAIL $1: not the same of both: see $run/lines"
+	fi
+	if ! grep -q '^@complete' "$run/lines"; then
+		failed=$((failed + 1))
+		echo "FAIL $1: the guest has not come to its end: see $run/console"
+	fi
+	if grep -aE 'BUG:|WARNING:|rcu: INFO|soft lockup|Oops|blocked for more' \
+		"$run/console" | head -n 3; then
+		failed=$((failed + 1))
+		echo "FAIL $1: the kernel complains: see $run/console"
+	fi
+}
+
+for name in "${names[@]}"; do
+	port=$work/$name${BROKEN:+-broken} run=$work/run-$name root=$SCRATCH/root-$name
+	headers=() files=() modules=() beside=() extra=() packages=()
+	# shellcheck source=/dev/null
+	. "$here/$name/port.sh"
+	[ ${#packages[@]} = 0 ] || need "${packages[@]}"
+	port_source "$name"
+	run_logged "$port/build.log" "building $name, ported" \
+		make -C "$stock_headers" M="$port" KCFLAGS=-g0 modules
+	! grep -h 'warning:' "$port/build.log" >&2 || die "the compiler warns, see above"
+	mkdir -p "$root/bin" "$run"
+	load_list "$name" stock
+	load_list "$name" ported
+	port_programs "$root"
+	cp "$work/drive" "$root/bin/"
+	cp "$here/$name/traffic.sh" "$root/traffic"
+	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" "$here/guest.sh" "$root"
+	rm -f "$run/results" "$run/console"
+	say "booting Linux $stock_release for $name"
+	"$ROOT/tools/test/vm/boot.sh" --kernel "$stock_image" --initrd "$run/initrd" \
+		--icount --memory 1G --console "$run/console" \
+		--results "$run/results" \
+		--append "quiet loglevel=4 oops=panic panic_on_warn=1 tsc=reliable $PATIENT_WORDS" ||
+		:
+	judge "$name"
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
