@@ -154,6 +154,8 @@ help:
 	@echo '                          MINUTES=n: skip rows that do not end in time'
 	@echo '  make bench            what operations cost, beside what else Linux has'
 	@echo '                          MODE=wall: nanoseconds instead of instructions'
+	@echo '                          MODE=native: nanoseconds of this machine itself'
+	@echo '                          MODE=server: the system calls of a server'
 	@echo '                          COUNTS="1000 ...": how many timers are pending'
 	@echo '                          HALF=kernel|user: only that half'
 	@echo '                          CHARTS=1: renew the charts, and the figures shown'

@@ -97,6 +97,28 @@ static void wheel_operations(struct stretch *on)
 	stretch_report(on, "cancel", SUBJECTS_EACH(twheel_cancel(&s->wheel)));
 }
 
+/* As many as share a hold of the lock. */
+#define MANY	32
+
+/* Fill an array with timers in random order and their deadlines, and serve it when full. */
+#define SUBJECTS_MANY(serve)							\
+	SUBJECTS_EACH(({							\
+		many[i % MANY].timer = &s->wheel;				\
+		many[i % MANY].deadline_ns = at;				\
+		if (i % MANY == MANY - 1 || i == nr_subjects - 1)		\
+			serve(wheel, many, i % MANY + 1);			\
+	}))
+
+/* The array is filled here: that is part of the cost. */
+static void wheel_many(struct stretch *on)
+{
+	static struct twheel_item many[MANY];
+
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm-many", SUBJECTS_MANY(twheel_arm_many));
+	stretch_report(on, "cancel-many", SUBJECTS_MANY(twheel_cancel_many));
+}
+
 static void wheel_relative(struct stretch *on)
 {
 	stretch_fill(on, GOAL_RELATIVE);
@@ -112,14 +134,14 @@ static void list_operations(struct stretch *on)
 	stretch_report(on, "modify-later", SUBJECTS_EACH(mod_timer(&s->list, at)));
 	stretch_fill(on, GOAL_NEARER);
 	stretch_report(on, "modify-nearer", SUBJECTS_EACH(mod_timer(&s->list, at)));
-	stretch_report(on, "cancel", SUBJECTS_EACH(del_timer(&s->list)));
+	stretch_report(on, "cancel", SUBJECTS_EACH(timer_delete(&s->list)));
 }
 
 static void list_relative(struct stretch *on)
 {
 	stretch_fill(on, GOAL_RELATIVE);
 	stretch_report(on, "arm-relative", SUBJECTS_EACH(mod_timer(&s->list, jiffies + at)));
-	SUBJECTS_EACH(del_timer(&s->list));
+	SUBJECTS_EACH(timer_delete(&s->list));
 }
 
 #define HR_START(mode)	hrtimer_start(&s->hr, at, HRTIMER_MODE_##mode##_SOFT)
@@ -168,6 +190,11 @@ void operations_measure(unsigned int peer, const struct delays *delays)
 	stretch_begin(&on);
 	absolute[peer](&on);
 	stretch_end();
+	if (peer == PEER_WHEEL) {
+		stretch_begin(&on);
+		wheel_many(&on);
+		stretch_end();
+	}
 	stretch_begin(&on);
 	relative[peer](&on);
 	stretch_end();

@@ -6,6 +6,8 @@
 #   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
 #                instruction, and skips idle time. Every run of a build is the same.
 #   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
+#   MODE=native  in nanoseconds of this machine itself: see native.sh
+#   MODE=server  the system calls of a server: see server.sh
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
 #                100 000 timers: a million descriptors take hours
@@ -13,6 +15,8 @@
 #                figures into its tables
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
+# shellcheck source=life/build.sh
+. "$ROOT/tools/bench/life/build.sh"
 
 mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000}
 rounds=${ROUNDS:-} half=${HALF:-both}
@@ -28,7 +32,10 @@ wall)
 	unit=nanoseconds options=(--cpus 1)
 	# Arming takes up to that, under emulation and beside other work.
 	parameters="arm_ns=5000" ;;
-*) die "MODE: $mode is neither icount nor wall" ;;
+native | server)
+	"$ROOT/tools/bench/$mode.sh"
+	exit ;;
+*) die "MODE: $mode is none of icount, wall, native and server" ;;
 esac
 
 case $half in
@@ -37,8 +44,8 @@ kernel | user | both) ;;
 esac
 
 say "$unit per operation, with ${counts// /, } timers pending"
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev make \
-	python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev libev-dev \
+	libevent-dev libuv1-dev make python3
 lock_cache
 stock_kernel 6.1
 
@@ -52,12 +59,14 @@ run_logged "$build/bench.log" "building the benchmark" \
 	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" W=1 modules
 
 build_tools "$work/tools"
+build_life "$work/life" "$work/tools"
 
 root=$SCRATCH/files
 mkdir -p "$root"/{bin,modules}
 cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
 	"$root/modules/"
-cp "$work/tools/cli/twheel" "$work/tools/bench/traffic/traffic" "$root/bin/"
+cp "$work/tools/cli/twheel" "$work/tools/bench/traffic/traffic" "$work/life" \
+	"$root/bin/"
 
 # Interrupts and softirqs are off for long here, on purpose: keep the watchdogs quiet, and
 # the clock in use.

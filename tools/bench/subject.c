@@ -94,7 +94,7 @@ static void list_arm(struct subject *s, u64 at)
 
 static void list_cancel(struct subject *s)
 {
-	del_timer(&s->list);
+	timer_delete(&s->list);
 }
 
 static void hr_init(struct subject *s)

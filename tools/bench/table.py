@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Print the results of the benchmark: table.py MODE JSON-FILE RESULTS...
 
+MODE is icount, wall or native, see run.sh and native.sh.
+
 RESULTS are the files that guests have written, see tools/bench/report.c. JSON-FILE gets
 the same as data, with the bars that the module has to meet.
 """
@@ -15,12 +17,21 @@ AGAINST = "timer_list"
 # In userspace: three ways to use twheel, and the timers of Linux.
 USER_PEERS = ("ioctl", "batch", "mapping", "timerfd", "posix", "io_uring")
 USER_AGAINST = "timerfd"
-UNITS = {"icount": "instructions", "wall": "nanoseconds"}
+# The life of a connection's timer, in the program.
+LIFE_PEERS = ("mapping", "libev", "libev-lazy", "libuv", "libevent", "libevent-queue")
+LIFE_AGAINST = "libev"
+LIFE = "1-min"
+# The engine as a program: a lock for each timer, or for 32.
+ENGINE_PEERS = ("one", "many", "one-huge", "many-huge")
+UNITS = {"icount": "instructions", "wall": "nanoseconds", "native": "nanoseconds"}
 # Operations that only twheel has, with the operation of a peer to compare them with.
-INSTEAD = {"extend": "modify-later"}
+INSTEAD = {"extend": "modify-later", "arm-many": "arm", "cancel-many": "cancel"}
 # The units of those figures that are not a cost per operation.
 OTHER = {
     "bytes": "bytes per timer",
+    "expire-whole": "per timer, cascades included, without interrupts",
+    "expire-batch": "the same in batches",
+    "extended-more": "more than that, for timers that were extended once",
     "interrupts-per-1000": "timer interrupts per 1000 expiries",
     "busy-per-timer": "per timer, as due, interrupts and idle loop included",
     "interrupts-off-cascade": "longest stretch with interrupts off",
@@ -47,6 +58,9 @@ BARS = (
     ("cancel", None, 1.0, True),
     ("expire", "one-tick", 0.9, True),
     ("expire", "1-h", 1.5, True),
+    ("expire-batch", "one-tick", 60, False),
+    ("extended-more", "one-tick", 30, False),
+    ("extended-more", "1-h", 30, False),
     ("due-wait-cascade", "one-bucket", 5000, False),
     ("interrupts-off-cascade", "one-bucket", 5000, False),
     ("interrupts-off-moving", None, 5000, False),
@@ -67,6 +81,8 @@ USER_BARS = (
     ("mapping", "kicks-long", 50, False),
     ("mapping", "kicks-log", 1000, False),
 )
+# Operation and at most, times what timer_list takes
+NATIVE_BARS = (("arm-many", 0.25), ("cancel-many", 0.25), ("extend", 0.12))
 VERDICT = {True: "met", False: "MISSED", None: "the spread is wider than the difference"}
 # What the bars are for.
 BAR_COUNT = 1000000
@@ -79,6 +95,7 @@ class Figures:
     def __init__(self, files):
         self.samples = {}
         self.kernel = None
+        self.load = []
         for name in files:
             lines = open(name).read().replace("\r", "").splitlines()
             if not lines or lines[-1] != "complete":
@@ -87,6 +104,9 @@ class Figures:
             for line in lines[:-1]:
                 if line.startswith("# kernel "):
                     self.kernel = line.split()[2]
+                    continue
+                if line.startswith("# load "):
+                    self.load.append([float(word) for word in line.split()[2:]])
                     continue
                 delays, peer, operation, count, figure = line.split()
                 self.samples.setdefault(
@@ -117,6 +137,9 @@ class Figures:
         ours = self.get(delays, operation, count, "twheel")
         theirs = self.get(delays, INSTEAD.get(operation, operation), count, AGAINST)
         return ours / theirs if ours is not None and theirs else None
+
+    def least(self, *key):
+        return min(self.samples[key])
 
     def data(self):
         return [{"delays": delays, "operation": operation, "count": count, "peer": peer,
@@ -172,7 +195,7 @@ def show_user(figures, count, mode):
     print(f"  {'delays':13}{'':11}" + "".join(f"{peer:>9}{'':6}" for peer in USER_PEERS).rstrip())
     last = None
     for delays, operation in figures.rows(count, USER_PEERS):
-        if operation in ("sample", "reaped-once", "reaped-wrong"):
+        if delays == LIFE or operation in ("sample", "reaped-once", "reaped-wrong"):
             continue
         shown = delays if delays not in ("none", last) else ""
         last = delays
@@ -186,10 +209,70 @@ def show_user(figures, count, mode):
                   + grouped(int(sample)))
 
 
+def native_cell(figures, *key):
+    if key not in figures.samples:
+        return f"{'':18}"
+    return f"{number(figures.least(*key)):>9} {number(figures.get(*key)):>8}"
+
+
+def show_native(figures, count, title, peers, against=None):
+    """A least and a median for each peer"""
+    rows = [row for row in figures.rows(count, peers)
+            if (*row, count, peers[0]) in figures.samples]
+    if not rows:
+        return
+    print(f"\n{title}, {grouped(count)} pending, nanoseconds per operation: "
+          "the least, and the median")
+    print(f"  {'':14}" + "".join(f"{peer:>18}" for peer in peers)
+          + (f"  × {against}" if against else ""))
+    for delays, operation in rows:
+        ours = (delays, operation, count, peers[0])
+        theirs = (delays, INSTEAD.get(operation, operation), count, against)
+        ratio = ""
+        if theirs in figures.samples:
+            ratio = f"{figures.least(*ours) / figures.least(*theirs):7.2f}" \
+                    f"{figures.get(*ours) / figures.get(*theirs):7.2f}"
+        print((f"  {operation:14}" + "".join(
+            native_cell(figures, delays, operation, count, peer)
+            for peer in peers) + ratio).rstrip())
+
+
+def judge_native(figures, count):
+    """Met or missed if both the least and the median say so"""
+    for operation, most in NATIVE_BARS:
+        keys = [("1-h", operation, count, "twheel"),
+                ("1-h", INSTEAD[operation], count, AGAINST)]
+        if any(key not in figures.samples for key in keys):
+            continue
+        ratios = [of(*keys[0]) / of(*keys[1]) for of in (figures.least, figures.get)]
+        both = {round(ratio, 2) <= most for ratio in ratios}
+        yield {"operation": operation, "delays": "1-h", "most": most, "of": AGAINST,
+               "measured": round(ratios[1], 4), "least": round(ratios[0], 4),
+               "met": both.pop() if len(both) == 1 else None}
+
+
+def native(figures):
+    for count in figures.counts():
+        show_native(figures, count, "in the kernel", PEERS, AGAINST)
+    for count in figures.counts(LIFE_PEERS[1:]):
+        show_native(figures, count, "a connection's life in a program", LIFE_PEERS, LIFE_AGAINST)
+    for count in figures.counts(ENGINE_PEERS):
+        show_native(figures, count, "the engine as a program", ENGINE_PEERS)
+    loads = [load for load, _ in figures.load]
+    cpus = figures.load[0][1]
+    print(f"\nload of the machine, which has {cpus:.0f} CPUs, meanwhile: "
+          f"{min(loads):.1f} to {max(loads):.1f}"
+          + (": BUSY; take these figures again when it is not" if max(loads) > 1.2 else ""))
+    count = bar_count(figures.counts(), BAR_COUNT)
+    bars = list(judge_native(figures, count))
+    show_bars(f"bars, at {grouped(count)} pending, by the medians", bars)
+    return bars
+
+
 def judge_user(figures, count):
     """The bars of userspace, each for one peer"""
     operations = {operation: delays for delays, operation in
-                  figures.rows(count, USER_PEERS)}
+                  figures.rows(count, USER_PEERS) if delays != LIFE}
     for peer, operation, most, relative in USER_BARS:
         delays = operations.get(operation)
         figure = figures.get(delays, operation, count, peer)
@@ -199,6 +282,28 @@ def judge_user(figures, count):
             yield {"operation": operation, "delays": delays, "peer": peer, "most": most,
                    "of": USER_AGAINST if relative else None,
                    "measured": round(figure, 4), "met": round(figure, 2) <= most}
+
+
+def show_life(figures, count, mode):
+    headline(f"{grouped(count)} connections' lives in a program: an arm, ten extends, a cancel",
+             mode)
+    print(f"  {'':14}" + "".join(f"{peer:>15}" for peer in LIFE_PEERS) + f"  × {LIFE_AGAINST}")
+    for delays, operation in figures.rows(count, LIFE_PEERS):
+        if delays != LIFE:
+            continue
+        cells = [figures.get(delays, operation, count, peer) for peer in LIFE_PEERS]
+        print(f"  {operation:14}" + "".join(f"{number(cell):>15}" for cell in cells)
+              + f"{cells[0] / cells[1]:9.2f}")
+
+
+def judge_life(figures, count):
+    """A life in the mapping beside one in libev"""
+    ours, theirs = (figures.get(LIFE, "life", count, peer)
+                    for peer in ("mapping", LIFE_AGAINST))
+    if ours and theirs:
+        yield {"operation": "life", "delays": LIFE, "peer": "mapping", "most": 0.65,
+               "of": LIFE_AGAINST, "measured": round(ours / theirs, 4),
+               "met": round(ours / theirs, 2) <= 0.65}
 
 
 def judge_reaped(figures, count):
@@ -289,7 +394,8 @@ def user_bars(figures, mode):
     if not counts:
         return []
     count = bar_count(counts, USER_BAR_COUNT)
-    bars = list(judge_user(figures, count)) if mode == "icount" else []
+    bars = [*judge_user(figures, count), *judge_life(figures, count)] \
+        if mode == "icount" else []
     if bars:
         show_bars(f"bars, with {grouped(count)} in userspace", bars)
     reaped = list(judge_reaped(figures, counts[-1]))
@@ -301,12 +407,16 @@ def user_bars(figures, mode):
 def main():
     mode, out = sys.argv[1:3]
     figures = Figures(sys.argv[3:])
-    for count in figures.counts():
-        show(figures, count, mode)
-    for count in figures.counts(USER_PEERS):
-        show_user(figures, count, mode)
-
-    bars = kernel_bars(figures, mode) + user_bars(figures, mode)
+    if mode == "native":
+        bars = native(figures)
+    else:
+        for count in figures.counts():
+            show(figures, count, mode)
+        for count in figures.counts(USER_PEERS):
+            show_user(figures, count, mode)
+        for count in figures.counts(LIFE_PEERS[1:]):
+            show_life(figures, count, mode)
+        bars = kernel_bars(figures, mode) + user_bars(figures, mode)
     if bars:
         print(f"  {sum(bar['met'] is True for bar in bars)} of {len(bars)} met")
     with open(out, "w") as file:

@@ -117,7 +117,7 @@ void watch_calibrate(void)
 		      HRTIMER_MODE_ABS_SOFT);
 
 	start = get_jiffies_64();
-	while (get_jiffies_64() == start)
+	while (time_before_eq64(get_jiffies_64(), start))
 		cpu_relax();
 	jiffies_ns = ktime_get_ns() - (start + 1) * TICK_NSEC;
 }
@@ -177,7 +177,7 @@ struct watch_lateness watch_stop(unsigned int watch)
 		twheel_cancel_sync(&wheel_probe);
 		break;
 	case PEER_LIST:
-		del_timer_sync(&list_probe);
+		timer_delete_sync(&list_probe);
 		break;
 	case PEER_HR:
 		hrtimer_cancel(&hr_probe);

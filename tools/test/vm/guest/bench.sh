@@ -54,6 +54,7 @@ user_half() {
 	raise_limits
 	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
 		2> /dev/console || return
+	life "$count" "$rounds" > $out || return
 	reap batch && reap mapping --mapping || return
 	[ "$count" != 100000 ] || { traffic_of long 90 && traffic_of log 60; }
 }

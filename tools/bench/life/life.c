@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * life COUNT ROUNDS: what the timer of a connection costs in its life, in a mapping of
+ * /dev/twheel and in the heaps of libev, libuv and libevent, all in this process. A life is an
+ * arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
+ * tools/bench/table.py reads.
+ *
+ * Each operation comes to a random connection. It gives the timer a minute from then on, and
+ * comes STEP_NS after the one before, as far as deadlines show: so an extended timer is the
+ * last of all. What a loop is told is computed before, and loops do not read the clock: they
+ * have it, as they have it in a callback.
+ */
+#include <err.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "life.h"
+
+#define LIFE_ARM	0
+#define LIFE_CANCEL	11
+#define LIFE_PHASES	12
+
+/* All operations take half of a minute, so that no timer expires. */
+#define LIFE_SPAN_NS	30000000000ULL
+
+struct connection *connections;
+uint32_t life_count, *life_order;
+struct delay *life_delays;
+
+static const struct life_peer *const life_peers[] = {
+	&life_mapping, &life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
+};
+
+#define LIFE_PEERS	(sizeof(life_peers) / sizeof(*life_peers))
+
+static uint32_t life_random(uint32_t below)
+{
+	static uint64_t state = 88172645463325252ULL;
+
+	state ^= state << 13;
+	state ^= state >> 7;
+	state ^= state << 17;
+	return (state >> 32) * below >> 32;
+}
+
+static void *life_array(size_t size)
+{
+	void *memory = aligned_alloc(64, (size + 63) & ~63UL);
+
+	if (!memory)
+		err(1, "no memory for %u connections", life_count);
+	memset(memory, 0, (size + 63) & ~63UL);
+	return memory;
+}
+
+/* Another order, and the delays of a phase. */
+static void life_plan(unsigned int phase)
+{
+	uint64_t step_ns = LIFE_SPAN_NS / LIFE_PHASES / life_count, ns;
+	uint32_t i;
+
+	for (i = 0; i < life_count; i++) {
+		uint32_t j = life_random(i + 1);
+
+		life_order[i] = life_order[j];
+		life_order[j] = i;
+		ns = LIFE_TIMEOUT_NS + ((uint64_t)phase * life_count + i) * step_ns;
+		life_delays[i] = (struct delay) {
+			.ns = ns,
+			.ms = ns / 1000000,
+			.seconds = ns / 1e9,
+			.tv = { ns / 1000000000, ns % 1000000000 / 1000 },
+		};
+	}
+}
+
+static uint64_t life_now(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
+
+/* What the loop itself costs: the order, and a delay. */
+static void life_nothing(void)
+{
+	LIFE_EACH(asm volatile("" : : "r" (c), "r" (delay) : "memory"));
+}
+
+static void (*life_timed)(void);
+static int64_t life_took_ns;
+
+static void life_time(void)
+{
+	uint64_t start = life_now();
+
+	life_timed();
+	life_took_ns = life_now() - start;
+}
+
+static void life_print(const char *peer, const char *operation, int64_t ns)
+{
+	if (!peer)
+		return;
+	printf("1-min %s %s %u %.2f\n", peer, operation, life_count,
+	       ns > 0 ? (double)ns / life_count : 0);
+}
+
+/* Measure a phase of a life. */
+static int64_t life_phase(const struct life_peer *peer, void (*phase)(void), int64_t nothing)
+{
+	life_timed = phase;
+	if (peer->in)
+		peer->in(life_time);
+	else
+		life_time();
+	return life_took_ns - nothing;
+}
+
+/* A whole life. @name: as which to print it; NULL: do not. */
+static void life_run(const struct life_peer *peer, const char *name)
+{
+	int64_t arm, extend = 0, cancel, nothing;
+	unsigned int phase;
+
+	life_plan(LIFE_ARM);
+	nothing = life_phase(peer, life_nothing, 0);
+	arm = life_phase(peer, peer->arm, nothing);
+	for (phase = LIFE_ARM + 1; phase < LIFE_CANCEL; phase++) {
+		life_plan(phase);
+		extend += life_phase(peer, peer->extend, nothing);
+	}
+	life_plan(LIFE_CANCEL);
+	cancel = life_phase(peer, peer->cancel, nothing);
+	life_print(name, "life", arm + extend + cancel);
+	life_print(name, "arm", arm);
+	life_print(name, "extend", extend / (LIFE_CANCEL - LIFE_ARM - 1));
+	life_print(name, "cancel", cancel);
+}
+
+int main(int argc, char **argv)
+{
+	struct connection *all[LIFE_PEERS];
+	unsigned int rounds, round, i;
+
+	if (argc != 3)
+		errx(2, "usage: life COUNT ROUNDS");
+	life_count = atoi(argv[1]);
+	rounds = atoi(argv[2]);
+	if (!life_count || !rounds)
+		errx(2, "COUNT and ROUNDS are 1 or more");
+	life_order = life_array(life_count * sizeof(*life_order));
+	life_delays = life_array(life_count * sizeof(*life_delays));
+	for (i = 0; i < LIFE_PEERS; i++) {
+		connections = life_array(life_count * sizeof(*connections));
+		all[i] = connections;
+		life_peers[i]->begin();
+	}
+	/* The first round is not printed: memory is touched for the first time. */
+	for (round = 0; round <= rounds; round++) {
+		/* The peers take turns at being first. */
+		for (i = 0; i < LIFE_PEERS; i++) {
+			unsigned int turn = (round + i) % LIFE_PEERS;
+
+			connections = all[turn];
+			life_run(life_peers[turn], round ? life_peers[turn]->name : NULL);
+		}
+	}
+	return 0;
+}

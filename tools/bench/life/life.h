@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The peers of life.c, and what they work on. */
+#ifndef BENCH_LIFE_H
+#define BENCH_LIFE_H
+
+#include <assert.h>
+#include <stdalign.h>
+#include <stdint.h>
+#include <sys/time.h>
+
+#define LIFE_TIMEOUT_NS	60000000000ULL
+#define LIFE_TIMER	160
+
+/* A connection, of the same size for each peer, in lines of its own. */
+struct connection {
+	/* A timer of any peer. Their headers do not go together. */
+	alignas(64) char timer[LIFE_TIMER];
+	/* The last packet. */
+	double last;
+};
+
+/* A delay as each peer wants it. */
+struct delay {
+	uint64_t ns;
+	uint64_t ms;
+	double seconds;
+	struct timeval tv;
+};
+
+/* Those of the peer whose turn it is. */
+extern struct connection *connections;
+extern uint32_t life_count, *life_order;
+/* The delay of the i-th operation. */
+extern struct delay *life_delays;
+
+/* Run a statement for each connection @c in random order, with its @delay. */
+#define LIFE_EACH(statement)							\
+do {									\
+	uint32_t i_;							\
+									\
+	for (i_ = 0; i_ < life_count; i_++) {				\
+		struct connection *c = &connections[life_order[i_]];	\
+		const struct delay *delay = &life_delays[i_];		\
+									\
+		(void)delay;						\
+		statement;						\
+	}								\
+} while (0)
+
+/* The timer of a connection, of the type that a peer has. */
+#define LIFE_TIMER_OF(type, c)							\
+({									\
+	static_assert(sizeof(type) <= LIFE_TIMER, "too large");	\
+	(type *)(void *)(c)->timer;					\
+})
+
+/**
+ * struct life_peer - a kind of timers
+ * @name: its name in the figures
+ * @begin: prepare the timers of all connections, which are zeros
+ * @in: run the others in the place where they cost the least; NULL: anywhere
+ * @arm: arm all
+ * @extend: extend all
+ * @cancel: cancel all
+ */
+struct life_peer {
+	const char *name;
+	void (*begin)(void);
+	void (*in)(void (*function)(void));
+	void (*arm)(void);
+	void (*extend)(void);
+	void (*cancel)(void);
+};
+
+extern const struct life_peer life_mapping, life_ev, life_ev_lazy, life_uv, life_event,
+	life_event_common;
+
+#endif

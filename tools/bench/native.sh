@@ -1,0 +1,76 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make bench MODE=native: nanoseconds of this machine itself, nothing of it emulated. In the
+# kernel and in a program that uses the device they are measured in user-mode Linux, which
+# runs both at the machine's own speed; the engine alone is a program.
+#
+#   COUNTS=   how many timers are pending
+#   ROUNDS=   how often each figure is measured, the peers taking turns
+#
+# That is Linux 7.2, with the locks of a machine with many CPUs, on one CPU. Operations are
+# loops with interrupts off. Expiries are left out: there an interrupt is a signal of the
+# host, and costs more than what it is for. For a quiet machine; what else it does is shown.
+# shellcheck source=../test/vm/lib.sh
+. "$(dirname "$0")/../test/vm/lib.sh"
+# shellcheck source=../test/engine/build.sh
+. "$ROOT/tools/test/engine/build.sh"
+# shellcheck source=life/build.sh
+. "$ROOT/tools/bench/life/build.sh"
+
+counts=${COUNTS:-1000 100000 1000000} rounds=${ROUNDS:-}
+
+say "nanoseconds per operation, with ${counts// /, } timers pending"
+need busybox-static cpio kmod gcc libc6-dev libev-dev libevent-dev libuv1-dev liburing-dev \
+	make python3
+kernel=$("$ROOT/tools/test/vm/kernel.sh" --series 7.2 --um um um-bench)
+lock_cache
+work=$CACHE/bench
+build=$work/native
+mirror "$build" Kbuild module include kunit tools/bench
+rm -f "$build/tools/bench/Module.symvers"
+run_logged "$work/modules.log" "building the module" \
+	make -C "$kernel" M="$build" -j"$(nproc)" ARCH=um modules
+run_logged "$work/bench.log" "building the benchmark" \
+	make -C "$kernel" M="$build/tools/bench" TWHEEL="$build" ARCH=um \
+	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" modules
+mkdir -p "$work/tools"
+run_logged "$work/tools.log" "building the library" \
+	make -C "$ROOT/tools" OUT="$work/tools" lib
+build_life "$work/life" "$work/tools"
+gcc "${flags[@]}" -O2 -o "$work/engine" "${engine[@]}" "$ROOT/tools/bench/engine/engine.c"
+
+# The guest's root is a folder of this machine.
+root=$SCRATCH/root
+mkdir -p "$root"/{bin,modules} "$SCRATCH/files" "$SCRATCH/um"
+"$ROOT/tools/test/vm/initramfs.sh" "$SCRATCH/initrd" "$ROOT/tools/bench/native-guest.sh" \
+	"$SCRATCH/files"
+(cd "$root" && cpio -i --quiet < "$SCRATCH/initrd")
+cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" "$root/modules/"
+cp "$work/life" "$root/bin/"
+
+# What else runs on the machine, of which one of our processes is a part
+load() {
+	echo "# load $(cut -d' ' -f1 /proc/loadavg) $(nproc)"
+}
+
+results=()
+for count in $counts; do
+	# A short run is disturbed more easily: repeat it more often.
+	times=${rounds:-$((count > 5000000 ? 3 : count > 200000 ? 7 : count > 10000 ? 21 : 101))}
+	out=$work/native-$count
+	load > "$out"
+	run_logged "$out.log" "$count timers in the kernel, $times times" \
+		"$kernel/linux" mem=$((count > 5000000 ? 6 : 3))G root=host \
+		rootfstype=hostfs rootflags="$root" rw init=/init con=null con0=null,fd:1 panic=-1 \
+		ignore_loglevel uml_dir="$SCRATCH/um/" seccomp=on ncpus=1 \
+		rcupdate.rcu_cpu_stall_suppress=1 count="$count" rounds="$times"
+	tr -d '\r' < "$out.log" | sed -n 's/.*bench: //p' >> "$out"
+	"$work/engine" "$count" "$times" > "$SCRATCH/engine"
+	sed -i -n '/^complete$/!p' "$out"
+	cat "$SCRATCH/engine" >> "$out"
+	load >> "$out"
+	! grep -q 'bench: complete' "$out.log" || echo complete >> "$out"
+	results+=("$out")
+done
+python3 "$ROOT/tools/bench/table.py" native "$work/native.json" "${results[@]}"
+say "as data: $work/native.json"
