@@ -4,7 +4,7 @@
 
 Both show what figures.json has. A table stands between <!-- figures: NAME --> and
 <!-- end of figures -->. Without arguments, says which document differs. --take renews
-figures.json from what make bench has measured, and writes the tables.
+figures.json from what make bench has measured in one mode, and writes the tables.
 """
 import json
 import pathlib
@@ -16,17 +16,24 @@ ROOT = HERE.parent.parent
 FIGURES = HERE / "figures.json"
 DOCUMENTS = ("README.md", "tools/doc/comparison.md")
 TABLE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->\n)", re.S)
-MANY, SOME = 1000000, 100000
+MANY, SOME, FEW = 1000000, 100000, 1000
+COUNT, NS = "icount", "native"
+KERNEL = (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer"))
 
-# For each table its columns: title and peer; and its rows: title, delays, operation, how
-# many are pending, and which operation of the peers stands beside twheel's.
+# For each table its columns: title, peer, and mode; and its rows: title, delays, operation,
+# how many are pending, which operation of the peers stands beside twheel's, and the mode
+# where columns have none.
 TABLES = {
     "kernel": (
-        (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer")),
+        tuple((title, peer, COUNT) for title, peer in KERNEL)
+        + tuple((f"{title}, ns", peer, NS) for title, peer in KERNEL),
         (("arm", "1-h", "arm", MANY, None),
+         ("arm, 32 in a call", "1-h", "arm-many", MANY, "arm"),
+         ("arm, told a delay instead of a deadline", "1-h", "arm-relative", MANY, None),
          ("modify to a nearer deadline", "1-h", "modify-nearer", MANY, None),
          ("extend", "1-h", "extend", MANY, "modify-later"),
          ("cancel", "1-h", "cancel", MANY, None),
+         ("cancel, 32 in a call", "1-h", "cancel-many", MANY, "cancel"),
          ("expire, all on one tick", "one-tick", "expire", MANY, None),
          ("expire, a backlog of one hour", "1-h", "expire", MANY, None),
          ("expire, each at an instant of its own, interrupts included",
@@ -35,64 +42,95 @@ TABLES = {
           "one-bucket", "interrupts-off-cascade", MANY, None),
          ("a bucket of a million timers: longest wait of a due timer",
           "one-bucket", "due-wait-cascade", MANY, None),
-         ("bytes per timer", "none", "bytes", MANY, None))),
+         ("bytes per timer", "none", "bytes", MANY, None),
+         ("with a thousand pending: arm", "1-h", "arm", FEW, None),
+         ("extend", "1-h", "extend", FEW, "modify-later"),
+         ("cancel", "1-h", "cancel", FEW, None),
+         ("expire, a backlog of one hour", "1-h", "expire", FEW, None))),
     "user": (
-        (("twheel, mapping", "mapping"), ("batches of 256", "batch"),
-         ("an ioctl each", "ioctl"), ("timerfd", "timerfd"), ("POSIX timers", "posix"),
-         ("io_uring", "io_uring")),
+        tuple((title, peer, COUNT) for title, peer in (
+            ("twheel, mapping", "mapping"), ("batches of 256", "batch"),
+            ("an ioctl each", "ioctl"), ("timerfd", "timerfd"), ("POSIX timers", "posix"),
+            ("io_uring", "io_uring"))),
         (("arm", "1-h", "arm", SOME, None),
          ("extend", "1-h", "extend", SOME, None),
          ("cancel", "1-h", "cancel", SOME, None),
          ("expire, to the event in the program's hands", "one-instant", "expire", SOME, None),
          ("bytes of the kernel's memory", "none", "bytes", SOME, None))),
+    "life": (
+        tuple((title, peer, None) for title, peer in (
+            ("twheel, mapping", "mapping"), ("libev", "libev"),
+            ("libev, time noted only", "libev-lazy"), ("libuv", "libuv"),
+            ("libevent", "libevent"), ("libevent, common timeout", "libevent-queue"))),
+        (("arm, ten extends, cancel", "1-min", "life", SOME, None, COUNT),
+         ("in ns", "1-min", "life", SOME, None, NS),
+         ("arm", "1-min", "arm", SOME, None, COUNT),
+         ("in ns", "1-min", "arm", SOME, None, NS),
+         ("extend", "1-min", "extend", SOME, None, COUNT),
+         ("in ns", "1-min", "extend", SOME, None, NS),
+         ("cancel", "1-min", "cancel", SOME, None, COUNT),
+         ("in ns", "1-min", "cancel", SOME, None, NS))),
 }
+# Only twheel's own are in every mode: a peer may lack an operation.
+OURS = ("twheel", "ioctl", "mapping")
 
 
 def shown(figure):
     """Whole, and 1000000 is 1 000 000; but four digits stand together"""
     if figure is None:
         return "–"
-    figure = round(figure)
+    figure = round(figure) if figure >= 9.95 or figure == round(figure) else round(figure, 1)
     return f"{figure:,}".replace(",", " ") if figure > 9999 else str(figure)
 
 
-def keys():
-    """All figures that a table shows: delays, operation, how many pending, peer"""
-    for columns, rows in TABLES.values():
-        for _, delays, operation, count, beside in rows:
-            for _, peer in columns:
-                yield (delays, beside if beside and peer != "twheel" else operation,
-                       count, peer)
+def key_of(row, column):
+    """Mode, delays, operation, how many pending, peer"""
+    _, delays, operation, count, beside, *mode = row
+    _, peer, column_mode = column
+    return (column_mode or mode[0], delays,
+            beside if beside and peer != "twheel" else operation, count, peer)
 
 
 def take(name):
     """Keep what the tables need of what was measured"""
     data = json.loads(pathlib.Path(name).read_text())
-    if data["mode"] != "icount":
-        sys.exit(f"{name} is not of MODE=icount: its figures would differ with each run")
-    wanted = set(keys())
+    mode = data["mode"]
+    if mode not in (COUNT, NS):
+        sys.exit(f"{name} is of MODE={mode}: no table shows that")
+    if any(bar["met"] is None for bar in data["bars"]):
+        sys.exit(f"{name}: the spread is wider than a difference that counts: measure again "
+                 "on a quiet machine")
+    wanted = {key_of(row, column) for columns, rows in TABLES.values()
+              for row in rows for column in columns}
     lines = [json.dumps({key: one[key] for key in
                          ("delays", "operation", "count", "peer", "median")})
              for one in data["figures"]
-             if (one["delays"], one["operation"], one["count"], one["peer"]) in wanted]
-    missing = {operation for _, operation, _, peer in wanted if peer in ("twheel", "ioctl")} - \
-              {json.loads(line)["operation"] for line in lines}
-    if missing:
-        sys.exit(f"{name} lacks {', '.join(sorted(missing))}: measure both halves, "
-                 f"and {SOME} and {MANY} timers")
-    head = json.dumps({key: data[key] for key in ("mode", "unit", "kernel")})
-    FIGURES.write_text(f'{head[:-1]}, "figures": [\n' + ",\n".join(lines) + "\n]}\n")
+             if (mode, one["delays"], one["operation"], one["count"], one["peer"]) in wanted]
+    if mode == COUNT:
+        missing = {key[1:4] for key in wanted if key[0] == mode and key[4] in OURS} - \
+                  {tuple(json.loads(line)[key] for key in ("delays", "operation", "count"))
+                   for line in lines}
+        if missing:
+            sys.exit(f"{name} lacks {sorted(missing)}: measure both halves, and {FEW}, {SOME} "
+                     f"and {MANY} timers")
+    all_modes = json.loads(FIGURES.read_text())
+    all_modes[mode] = {"kernel": data["kernel"], "figures": lines}
+    parts = []
+    for mode, part in sorted(all_modes.items()):
+        lines = [line if isinstance(line, str) else json.dumps(line)
+                 for line in part["figures"]]
+        parts.append(f'"{mode}": {{"kernel": "{part["kernel"]}", "figures": [\n'
+                     + ",\n".join(lines) + "\n]}")
+    FIGURES.write_text("{" + ",\n".join(parts) + "}\n")
 
 
 def table(name, figures):
     columns, rows = TABLES[name]
-    lines = ["| | " + " | ".join(title for title, _ in columns) + " |",
+    lines = ["| | " + " | ".join(column[0] for column in columns) + " |",
              "|---" * (len(columns) + 1) + "|"]
-    for title, delays, operation, count, beside in rows:
-        cells = [shown(figures.get((delays, beside if beside and peer != "twheel"
-                                    else operation, count, peer)))
-                 for _, peer in columns]
-        lines.append(f"| {title} | " + " | ".join(cells) + " |")
+    lines += [f"| {row[0]} | "
+              + " | ".join(shown(figures.get(key_of(row, column))) for column in columns) + " |"
+              for row in rows]
     return "\n".join(lines) + "\n"
 
 
@@ -100,8 +138,8 @@ def main():
     if "--take" in sys.argv[1:]:
         take(sys.argv[2])
     data = json.loads(FIGURES.read_text())
-    figures = {(one["delays"], one["operation"], one["count"], one["peer"]): one["median"]
-               for one in data["figures"]}
+    figures = {(mode, one["delays"], one["operation"], one["count"], one["peer"]):
+               one["median"] for mode, part in data.items() for one in part["figures"]}
     status = 0
     for name in DOCUMENTS:
         path = ROOT / name

@@ -6,6 +6,7 @@
 #
 #   COUNTS=   how many timers are pending
 #   ROUNDS=   how often each figure is measured, the peers taking turns
+#   CHARTS=1  put the figures into the tables of README.md
 #
 # That is Linux 7.2, with the locks of a machine with many CPUs, on one CPU. Operations are
 # loops with interrupts off. Expiries are left out: there an interrupt is a signal of the
@@ -73,4 +74,5 @@ for count in $counts; do
 	results+=("$out")
 done
 python3 "$ROOT/tools/bench/table.py" native "$work/native.json" "${results[@]}"
+[ -z "${CHARTS:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/native.json"
 say "as data: $work/native.json"
