@@ -24,6 +24,9 @@
 #define STEP_NS		(5 * MS)	/* how often the program looks at its clock */
 #define STEPS		12100		/* a little more than the longest timeout */
 
+/* A timeout takes 32.5 s in the mean, or less: more seconds' arms are never pending. */
+#define PENDING_S	34
+
 /* A cancellation to come, in the list of its step. */
 struct plan {
 	uint64_t id;
@@ -84,14 +87,17 @@ static uint64_t now_ns(void)
 	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
 }
 
-/* One timeout: arm it, and plan its cancellation. */
-static void traffic_arm(struct twheel *wheel, uint64_t step, bool logarithmic)
+/*
+ * One timeout: arm it, and plan its cancellation. As in any event loop, the time is that of
+ * the step: the clock is not read for each.
+ */
+static void traffic_arm(struct twheel *wheel, uint64_t step, uint64_t now, bool logarithmic)
 {
 	uint64_t delay = traffic_delay(logarithmic), at;
 	uint32_t n = unused;
 	uint64_t id = 0;
 
-	if (wheel && twheel_arm(wheel, delay, 0, &id))
+	if (wheel && twheel_arm_at(wheel, now + delay, 0, &id))
 		errx(1, "cannot arm");
 	arms++;
 	if (!(traffic_random() % 10))
@@ -121,12 +127,13 @@ static void traffic_step(struct twheel *wheel, uint64_t step, unsigned int rate,
 {
 	unsigned int each = rate * STEP_NS / 1000000000, i;
 	struct twheel_event events[256];
+	uint64_t now = now_ns();
 
 	traffic_cancel(wheel, step);
 	while (wheel && twheel_events(wheel, events, 256, 0) > 0)
 		;
 	for (i = 0; i < each; i++)
-		traffic_arm(wheel, step, logarithmic);
+		traffic_arm(wheel, step, now, logarithmic);
 }
 
 int main(int argc, char **argv)
@@ -141,7 +148,7 @@ int main(int argc, char **argv)
 		errx(2, "usage: traffic [-]long|[-]log RATE SECONDS");
 	rate = atoi(argv[2]);
 	steps = atoi(argv[3]) * 1000000000ULL / STEP_NS;
-	options.max_timers = rate * 65;
+	options.max_timers = rate * PENDING_S;
 	plans = calloc(options.max_timers, sizeof(*plans));
 	if (!plans || (*argv[1] != '-' && twheel_open(&wheel, &options)))
 		errx(1, "cannot begin");
