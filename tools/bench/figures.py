@@ -43,10 +43,10 @@ TABLES = {
          ("a bucket of a million timers: longest wait of a due timer",
           "one-bucket", "due-wait-cascade", MANY, None),
          ("bytes per timer", "none", "bytes", MANY, None),
-         ("with a thousand pending: arm", "1-h", "arm", FEW, None),
-         ("extend", "1-h", "extend", FEW, "modify-later"),
-         ("cancel", "1-h", "cancel", FEW, None),
-         ("expire, a backlog of one hour", "1-h", "expire", FEW, None))),
+         ("a thousand pending: arm", "1-h", "arm", FEW, None),
+         ("a thousand pending: extend", "1-h", "extend", FEW, "modify-later"),
+         ("a thousand pending: cancel", "1-h", "cancel", FEW, None),
+         ("a thousand pending: expire, a backlog of one hour", "1-h", "expire", FEW, None))),
     "user": (
         tuple((title, peer, COUNT) for title, peer in (
             ("twheel, mapping", "mapping"), ("batches of 256", "batch"),
@@ -125,12 +125,14 @@ def take(name):
 
 
 def table(name, figures):
+    """What has been measured, without the columns and rows in which nothing has"""
     columns, rows = TABLES[name]
-    lines = ["| | " + " | ".join(column[0] for column in columns) + " |",
-             "|---" * (len(columns) + 1) + "|"]
-    lines += [f"| {row[0]} | "
-              + " | ".join(shown(figures.get(key_of(row, column))) for column in columns) + " |"
-              for row in rows]
+    cells = [[figures.get(key_of(row, column)) for column in columns] for row in rows]
+    used = [i for i in range(len(columns)) if any(row[i] is not None for row in cells)]
+    lines = ["| | " + " | ".join(columns[i][0] for i in used) + " |",
+             "|---" * (len(used) + 1) + "|"]
+    lines += [f"| {row[0]} | " + " | ".join(shown(cells[n][i]) for i in used) + " |"
+              for n, row in enumerate(rows) if any(cell is not None for cell in cells[n])]
     return "\n".join(lines) + "\n"
 
 

@@ -67,6 +67,7 @@ port_source() {
 	find "$stage" -name '*.[ch]' > "$SCRATCH/files"
 	while read -r file; do
 		sed -E -i -f "$ROOT/tools/examples/kernel/timer_list.sed" "$file"
+		# shellcheck disable=SC2154 # a port.sh sets it
 		[ "$file" != "$stage/$begins" ] || sed -E -i -f "$here/common.sed" "$file"
 		sed -E -z -i -f "$here/$1/hand.sed" "$file"
 	done < "$SCRATCH/files"
