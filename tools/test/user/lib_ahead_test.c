@@ -173,14 +173,14 @@ static void identifier_stays(void)
 		op = (struct twheel_op){ .period_ns = HOUR };
 		CHECK_EQ(twheel_arm_op(w, &op), 0);
 		id = op.id;
-		CHECK_EQ(twheel_next(w, &event, 60000), 1);
+		CHECK_EQ(twheel_next(w, &event, -1), 1);
 		CHECK_EQ(event.id, id);
 		CHECK_EQ(twheel_extend_at(w, id, twheel_now(w) + 2 * HOUR), 0);
 		CHECK_EQ(twheel_extend_at(w, id, twheel_now(w) + HOUR), 1);
 		op = (struct twheel_op){ .id = id, .flags = TWHEEL_SET_PERIOD };
 		CHECK_EQ(twheel_modify_op(w, &op), 0);
 		CHECK_EQ(op.id, id);
-		CHECK_EQ(twheel_next(w, &event, 60000), 1);
+		CHECK_EQ(twheel_next(w, &event, -1), 1);
 		CHECK_EQ(event.id, id);
 		CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
 		CHECK_EQ(twheel_cancel(w, id), -ENOENT);
@@ -189,7 +189,7 @@ static void identifier_stays(void)
 		op = (struct twheel_op){ .id = id, .flags = TWHEEL_SET_PERIOD,
 					 .period_ns = HOUR };
 		CHECK_EQ(twheel_modify_op(w, &op), 0);
-		CHECK_EQ(twheel_next(w, &event, 60000), 1);
+		CHECK_EQ(twheel_next(w, &event, -1), 1);
 		CHECK_EQ(event.id, id);
 		CHECK_EQ(event.flags, 0);
 		CHECK_EQ(twheel_cancel(w, id), 0);

@@ -39,7 +39,7 @@ static struct twheel_event take_event(struct twheel *wheel, uint64_t id)
 {
 	struct twheel_event event;
 
-	NEED(twheel_next(wheel, &event, 60000) == 1);
+	NEED(twheel_next(wheel, &event, -1) == 1);
 	CHECK_EQ(event.id, id);
 	CHECK_EQ(event.cookie, 8);
 	CHECK_EQ(event.count, 1);
@@ -213,7 +213,7 @@ static void a_crowd(void)
 	for (i = 0; i < CROWD; i += 2)
 		CHECK_EQ(twheel_cancel(wheel, ids[i]), 0);
 	while (left) {
-		NEED(twheel_next(wheel, &event, 60000) == 1);
+		NEED(twheel_next(wheel, &event, -1) == 1);
 		NEED(event.cookie < CROWD);
 		CHECK_EQ(event.id, ids[event.cookie]);
 		left--;
@@ -243,7 +243,7 @@ static void beside_others(void)
 	NEED(twheel_arm_op(wheel, &periodic) == 0);
 	tw_arm(wheel, MS, 2);
 	while (count < 20 || fixed < 5 || !once) {
-		got = twheel_events(wheel, events, 4, 60000);
+		got = twheel_events(wheel, events, 4, -1);
 		NEED(got > 0);
 		for (i = 0; i < (unsigned int)got; i++) {
 			if (events[i].id == id) {

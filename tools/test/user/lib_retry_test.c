@@ -54,7 +54,7 @@ static int take_event(struct twheel *wheel, struct twheel_retry *retry)
 {
 	struct twheel_event event;
 
-	NEED(twheel_next(wheel, &event, 60000) == 1);
+	NEED(twheel_next(wheel, &event, -1) == 1);
 	CHECK_EQ(event.cookie, COOKIE);
 	CHECK(event.fired_ns >= event.deadline_ns);
 	return twheel_retry_next(retry, &event);
@@ -334,7 +334,7 @@ static void cancel_at_every_stage(void)
 	tw_nothing_more(wheel);
 	/* Its event is taken, but not passed on. */
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
-	NEED(twheel_next(wheel, &event, 60000) == 1);
+	NEED(twheel_next(wheel, &event, -1) == 1);
 	CHECK_EQ(twheel_retry_cancel(&retry), -ENOENT);
 	CHECK_EQ(twheel_retry_next(&retry, &event), -ENOENT);
 	/* An attempt is under way. */
@@ -362,7 +362,7 @@ static void an_old_event_is_ignored(void)
 
 	backoff.first_ns = 1;
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
-	NEED(twheel_next(wheel, &event, 60000) == 1);
+	NEED(twheel_next(wheel, &event, -1) == 1);
 	CHECK_EQ(twheel_retry_cancel(&retry), -ENOENT);
 	backoff.first_ns = HOUR;
 	CHECK_EQ(twheel_retry_start(wheel, &retry, &backoff, COOKIE), 0);
@@ -448,7 +448,7 @@ static void requests_end_as_they_should(void)
 	while (left) {
 		struct request *request;
 
-		NEED(twheel_next(wheel, &event, 60000) == 1);
+		NEED(twheel_next(wheel, &event, -1) == 1);
 		request = (struct request *)(uintptr_t)event.cookie;
 		CHECK_EQ(twheel_retry_next(&request->retry, &event),
 			 request->made + 1);

@@ -52,7 +52,10 @@ bool dev_passed(uint64_t deadline_ns);
 /* Wait until it has. */
 void dev_wait_passed(uint64_t deadline_ns);
 
-/* poll(): is there an event, or will there be one within @ms? */
+/*
+ * poll(): is there an event, or will there be one within @ms? It looks once more when the time
+ * is over: whoever waits for a wake-up gives -1, and the test's limit tells that none came.
+ */
 int dev_readable(int fd, int ms);
 /* Wait until @n events are unread, or @n timers were cancelled. */
 void dev_wait_unread(int fd, uint64_t n);
