@@ -229,7 +229,8 @@ def show_native(figures, count, title, peers, against=None):
         ours = (delays, operation, count, peers[0])
         theirs = (delays, INSTEAD.get(operation, operation), count, against)
         ratio = ""
-        if theirs in figures.samples:
+        # What is lost in the loop itself is 0.
+        if theirs in figures.samples and figures.least(*theirs):
             ratio = f"{figures.least(*ours) / figures.least(*theirs):7.2f}" \
                     f"{figures.get(*ours) / figures.get(*theirs):7.2f}"
         print((f"  {operation:14}" + "".join(
