@@ -90,7 +90,6 @@ static void bench_measure_hours(void)
 
 static int __init bench_init(void)
 {
-	unsigned int round;
 	int ret;
 
 	/* Another CPU would advance jiffies while interrupts are off here. */
@@ -107,12 +106,7 @@ static int __init bench_init(void)
 	report("none", "hrtimer", "bytes",
 	       sizeof(struct hrtimer), 1);
 	/* A first round is slow, which matters where rounds are short: discard it. */
-	report_muted = true;
-	if (rounds > 1 && nr_subjects <= BENCH_FEW)
-		bench_measure(0);
-	report_muted = false;
-	for (round = 0; round < rounds; round++)
-		bench_measure(round);
+	report_rounds(bench_measure, rounds, rounds > 1 && nr_subjects <= BENCH_FEW);
 	if (hours)
 		bench_measure_hours();
 

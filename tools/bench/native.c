@@ -38,7 +38,6 @@ static void native_measure(unsigned int round)
 
 static int __init native_init(void)
 {
-	unsigned int round;
 	int ret;
 
 	if (num_online_cpus() != 1)
@@ -47,11 +46,7 @@ static int __init native_init(void)
 	if (ret)
 		return ret;
 	/* The first round is slow, because the host gives memory only when it is touched. */
-	report_muted = true;
-	native_measure(0);
-	report_muted = false;
-	for (round = 0; round < rounds; round++)
-		native_measure(round);
+	report_rounds(native_measure, rounds, true);
 	subjects_free();
 	return 0;
 }

@@ -14,7 +14,7 @@
 #include "report.h"
 #include "subject.h"
 
-bool report_muted;
+static bool report_muted;
 
 /* report() - print that @operation costs @value / @divisor */
 void report(const char *delays, const char *peer, const char *operation,
@@ -28,4 +28,16 @@ void report(const char *delays, const char *peer, const char *operation,
 	hundredths = div_u64_rem(hundredths, 100, &fraction);
 	pr_info("%s %s %s %u %llu.%02u\n", delays, peer, operation,
 		nr_subjects, hundredths, fraction);
+}
+
+void report_rounds(void (*measure)(unsigned int round), unsigned int rounds, bool touch)
+{
+	unsigned int round;
+
+	report_muted = true;
+	if (touch)
+		measure(0);
+	report_muted = false;
+	for (round = 0; round < rounds; round++)
+		measure(round);
 }

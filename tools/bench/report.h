@@ -5,10 +5,10 @@
 
 #include <linux/types.h>
 
-/* Print nothing for now. */
-extern bool report_muted;
-
 void report(const char *delays, const char *peer, const char *operation,
 	    u64 value, u64 divisor);
+
+/* Measure so many times. @touch: once before, unreported; a first round is slow. */
+void report_rounds(void (*measure)(unsigned int round), unsigned int rounds, bool touch);
 
 #endif /* _BENCH_REPORT_H */
