@@ -6,8 +6,8 @@
  * tools/bench/table.py reads.
  *
  * Each operation comes to a random connection. It gives the timer a minute from then on, and
- * comes STEP_NS after the one before, as far as deadlines show: so an extended timer is the
- * last of all. What a loop is told is computed before, and loops do not read the clock: they
+ * comes STEP_NS after the one before, as far as deadlines show, with a pause before each phase:
+ * so an extended timer is the last of all, by more than a tick. What a loop is told is computed before, and loops do not read the clock: they
  * have it, as they have it in a callback.
  */
 #include <err.h>
@@ -58,7 +58,7 @@ static void *life_array(size_t size)
 /* Another order, and the delays of a phase. */
 static void life_plan(unsigned int phase)
 {
-	uint64_t step_ns = LIFE_SPAN_NS / LIFE_PHASES / life_count, ns;
+	uint64_t phase_ns = LIFE_SPAN_NS / LIFE_PHASES, step_ns = phase_ns / 2 / life_count, ns;
 	uint32_t i;
 
 	for (i = 0; i < life_count; i++) {
@@ -66,7 +66,7 @@ static void life_plan(unsigned int phase)
 
 		life_order[i] = life_order[j];
 		life_order[j] = i;
-		ns = LIFE_TIMEOUT_NS + ((uint64_t)phase * life_count + i) * step_ns;
+		ns = LIFE_TIMEOUT_NS + phase * phase_ns + i * step_ns;
 		life_delays[i] = (struct delay) {
 			.ns = ns,
 			.ms = ns / 1000000,
