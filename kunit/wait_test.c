@@ -11,13 +11,19 @@ static const enum twheel_context wait_contexts[] = {
 	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
 };
 
+/* A thread's work takes long beside its tick: the next one is due when it has ended. */
+static u64 wait_tick(enum twheel_context context)
+{
+	return context == TWHEEL_CONTEXT_WORK ? NSEC_PER_USEC : 0;
+}
+
 /* @expire: serves timers without a function, or NULL */
 static struct twheel *wait_wheel(struct kunit *test, enum twheel_context context,
 				 bool percpu, twheel_expire_fn expire)
 {
 	struct twheel_config config = {
 		.name = "kunit-wait", .context = context, .percpu = percpu,
-		.expire = expire,
+		.expire = expire, .tick_ns = wait_tick(context),
 	};
 
 	return wheel_new(test, &config);
