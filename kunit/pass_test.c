@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How much a pass does under one hold of the lock, with interrupts off, where timers
- * that look due turn out not to be. On a virtual clock, to the timer.
+ * that look due turn out not to be; and that a base has one pass at a time. On a virtual
+ * clock, to the timer.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
 #include <linux/twheel.h>
 
@@ -164,11 +166,86 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 	}
 }
 
+/**
+ * struct intruder - a task that would begin a pass while another one is on
+ * @timers: are due together
+ * @work: sets the time while the first one's callback sleeps
+ * @wheel: theirs
+ * @begun: the work has begun
+ * @inside: how many callbacks run
+ * @most: and ran at a time
+ * @calls: how many ran
+ */
+struct intruder {
+	struct twheel_timer timers[2];
+	struct work_struct work;
+	struct twheel *wheel;
+	atomic_t begun;
+	atomic_t inside;
+	int most;
+	int calls;
+};
+
+static void intruder_work(struct work_struct *work)
+{
+	struct intruder *intruder = container_of(work, struct intruder, work);
+
+	atomic_set(&intruder->begun, 1);
+	twheel_advance(intruder->wheel, 10 * MS);
+}
+
+static void intruder_fire(struct twheel_timer *timer)
+{
+	struct intruder *intruder = twheel_data(twheel_of(timer));
+
+	intruder->most = max(intruder->most, atomic_inc_return(&intruder->inside));
+	if (!intruder->calls++) {
+		queue_work(system_unbound_wq, &intruder->work);
+		(void)await(atomic_read(&intruder->begun));
+		/* For the work to get there. If it does not, the test sees less. */
+		msleep(50);
+	}
+	atomic_dec(&intruder->inside);
+}
+
+/*
+ * An alarm may go off while a thread is in a pass, if its base was handed back just before
+ * that. Two tasks that advance a virtual clock, which is one too many, get there each time.
+ */
+static void one_pass_at_a_time(struct kunit *test)
+{
+	struct intruder intruder = { };
+	struct twheel_config config = {
+		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
+		.context = TWHEEL_CONTEXT_WORK, .start_ns = MS, .data = &intruder,
+	};
+	unsigned int i;
+
+	intruder.wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(intruder.wheel));
+	INIT_WORK_ONSTACK(&intruder.work, intruder_work);
+	for (i = 0; i < ARRAY_SIZE(intruder.timers); i++) {
+		twheel_timer_init_on_stack(&intruder.timers[i], intruder.wheel,
+					   intruder_fire);
+		twheel_arm_at(&intruder.timers[i], 10 * MS);
+	}
+	twheel_advance(intruder.wheel, 10 * MS);
+	flush_work(&intruder.work);
+	destroy_work_on_stack(&intruder.work);
+	KUNIT_EXPECT_TRUE(test, atomic_read(&intruder.begun));
+	KUNIT_EXPECT_EQ(test, intruder.calls, 2);
+	KUNIT_EXPECT_EQ(test, intruder.most, 1);
+	twheel_destroy(intruder.wheel);
+	for (i = 0; i < ARRAY_SIZE(intruder.timers); i++)
+		twheel_timer_destroy_on_stack(&intruder.timers[i]);
+}
+
 static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(extended_timers_are_moved_in_slices),
 	KUNIT_CASE(put_back_counts_as_two),
 	KUNIT_CASE(set_back_moves_in_slices),
 	KUNIT_CASE(sparse_crowd_is_moved_in_slices),
+	KUNIT_CASE(one_pass_at_a_time),
 	{ }
 };
 
