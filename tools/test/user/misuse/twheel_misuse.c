@@ -187,26 +187,42 @@ static void misuse_garbage(void)
 	goes_on(wheel);
 }
 
-/*
- * All other functions. The kernel stops printing such reports after the fifth
- * of a boot, so this one has none.
- */
-static void misuse_refused(void)
+/* A timer that was never initialised, all of whose bytes are the same. */
+static struct twheel_timer *bytes_of(int byte)
 {
 	static struct twheel_timer timer;
 
-	expect(twheel_arm_at(&timer, 0) == -EINVAL);
-	expect(twheel_arm_on(&timer, 0, MS) == -EINVAL);
-	expect(twheel_arm_on_at(&timer, 0, MS) == -EINVAL);
-	expect(twheel_arm_range(&timer, MS, MS) == -EINVAL);
-	expect(twheel_arm_range_at(&timer, MS, MS) == -EINVAL);
-	expect(twheel_modify(&timer, MS) == 0);
-	expect(twheel_modify_at(&timer, MS) == 0);
-	expect(twheel_extend(&timer, MS) == -ENOENT);
-	expect(twheel_cancel(&timer) == 0);
-	expect(twheel_cancel_sync(&timer) == 0);
-	expect(twheel_shutdown_sync(&timer) == 0);
-	expect(twheel_remaining(&timer) > TWHEEL_NEVER);
+	memset(&timer, byte, sizeof(timer));
+	return &timer;
+}
+
+static void refused_by_all(int byte)
+{
+	expect(twheel_arm_at(bytes_of(byte), 0) == -EINVAL);
+	expect(twheel_arm_on(bytes_of(byte), 0, MS) == -EINVAL);
+	expect(twheel_arm_on_at(bytes_of(byte), 0, MS) == -EINVAL);
+	expect(twheel_arm_range(bytes_of(byte), MS, MS) == -EINVAL);
+	expect(twheel_arm_range_at(bytes_of(byte), MS, MS) == -EINVAL);
+	expect(twheel_modify(bytes_of(byte), MS) == 0);
+	expect(twheel_modify_at(bytes_of(byte), MS) == 0);
+	expect(twheel_extend(bytes_of(byte), MS) == -ENOENT);
+	expect(twheel_cancel(bytes_of(byte)) == 0);
+	expect(twheel_cancel_sync(bytes_of(byte)) == 0);
+	expect(twheel_shutdown_sync(bytes_of(byte)) == 0);
+	expect(twheel_remaining(bytes_of(byte)) > TWHEEL_NEVER);
+}
+
+/*
+ * All other functions. The kernel stops printing such reports after the fifth of a boot, so
+ * this one has none. The sign of a word tells a timer that looks pending.
+ */
+static void misuse_refused(void)
+{
+	static const int bytes[] = { 0, 0x5a, 0xa5 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bytes); i++)
+		refused_by_all(bytes[i]);
 	goes_on(wheel);
 }
 
@@ -442,16 +458,22 @@ static void misuse_waits(struct twheel_timer *timer)
 	atomic_add(twheel_cancel_sync(&victim), &fired);
 }
 
-/* For a timer of a wheel whose callbacks are in softirq. */
+/*
+ * For a timer of a wheel whose callbacks are in softirq. One has run, so that lockdep would
+ * have something to say, too.
+ */
 static void misuse_hardirq(void)
 {
 	struct twheel_stats stats;
 
 	twheel_timer_init(&victim, wheel, misuse_expired);
+	twheel_arm(&victim, 20 * MS);
+	goes_on(wheel);
+	expect(atomic_read(&fired) == 1);
 	twheel_arm(&victim, 3600 * 1000 * MS);
 	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_waits, &stats);
 	expect(!twheel_pending(&victim));
-	expect(atomic_read(&fired) == 1);
+	expect(atomic_read(&fired) == 2);
 }
 
 static u64 advanced;
