@@ -387,6 +387,42 @@ static void words_that_the_program_has_changed(void)
 	}
 }
 
+/* The program has moved it to later in its word before it was due. */
+static struct fixture fixture_extended(enum kind kind)
+{
+	uint64_t delay;
+
+	/* Longer each time, on a machine that is too slow for the shorter. */
+	for (delay = 20 * MS;; delay *= 2) {
+		struct fixture f = {
+			.m = open_kind(kind), .kind = kind,
+			.op = { .id = 2, .deadline_ns = delay, .period_ns = HOUR },
+		};
+
+		dev_arm_op(f.m.fd, &f.op);
+		if (map_move(&f.m, f.op.id, ticks_in(&f.m, HOUR)) &&
+		    !dev_passed(f.op.deadline_ns))
+			return f;
+		close(f.m.fd);
+	}
+}
+
+/* The kernel finds that when it looks at the timer, which goes on waiting. */
+static void extended_in_its_word(void)
+{
+	struct fixture f;
+	enum kind kind;
+
+	for (kind = CELLS; kind <= SUBMIT; kind++) {
+		f = fixture_extended(kind);
+		while (load(&f.m.cells[2].look) < ticks_in(&f.m, HOUR / 2))
+			usleep(1000);
+		CHECK_EQ(dev_info(f.m.fd).fired, 0);
+		CHECK_EQ(take_all(&f), 0);
+		CHECK_EQ(cancel(&f), 0);
+	}
+}
+
 /* A thread that takes the events of a periodic timer, as the header says. */
 static struct taker {
 	const struct fixture *f;
@@ -464,6 +500,7 @@ static const struct tap_test tests[] = {
 	TAP(query_tells_the_first_deadline),
 	TAP(nonsense_in_event_words),
 	TAP(words_that_the_program_has_changed),
+	TAP(extended_in_its_word),
 	TAP(beside_a_reader),
 };
 
