@@ -216,6 +216,35 @@ static void arms_the_first(void)
 	dev_same(dev_open(), &was);
 }
 
+/*
+ * The first part of a table takes two allocations, and only the second one is of pages. The
+ * first is of a cache, which has one left from time to time: the table of another file takes
+ * one, too.
+ */
+static void arms_without_pages(void)
+{
+	struct op_call call = {
+		.fd = dev_open(), .command = TWHEEL_IOC_ARM, .op = { .deadline_ns = HOUR },
+	};
+	struct setup_call setup = {
+		.fd = call.fd, .setup = { .clockid = CLOCK_MONOTONIC },
+	};
+	struct twheel_info was;
+	struct fault fault;
+	unsigned int i;
+
+	fault_prepare();
+	NEED(set_up(&setup) == 0);
+	for (i = 0; i < 20; i++) {
+		dev_arm(dev_open(), HOUR, 1);
+		was = dev_state(call.fd);
+		fault = fault_without_pages(run_op, &call);
+		CHECK_EQ(fault.error, ENOMEM);
+		dev_same(call.fd, &was);
+	}
+	CHECK_EQ(run_op(&call), 0);
+}
+
 /* The first delay of a file on the wall clock makes its second wheel. */
 static void first_delay_on_the_wall_clock(void)
 {
@@ -549,6 +578,7 @@ int main(int argc, char **argv)
 		TAP(sets_up_cells),
 		TAP(maps),
 		TAP(arms_the_first),
+		TAP(arms_without_pages),
 		TAP(first_delay_on_the_wall_clock),
 		TAP(arms_one_more),
 		TAP(needs_no_memory),

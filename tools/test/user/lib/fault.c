@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "fault.h"
@@ -45,6 +46,11 @@ void fault_prepare(void)
 	file_write(DEBUG "fail_page_alloc/ignore-gfp-wait", "N");
 	file_write(DEBUG "fail_page_alloc/ignore-gfp-highmem", "N");
 	file_write(DEBUG "fail_page_alloc/min-order", "0");
+	/* Those that are not asked for by number fail this task alone, and each time. */
+	file_write(DEBUG "fail_page_alloc/task-filter", "Y");
+	file_write(DEBUG "fail_page_alloc/interval", "1");
+	file_write(DEBUG "fail_page_alloc/times", "-1");
+	file_write("/proc/self/make-it-fail", "1");
 	nth = open(NTH, O_RDWR | O_CLOEXEC);
 	if (nth < 0)
 		tap_skip("this kernel injects no faults: " NTH ": %s",
@@ -86,6 +92,23 @@ struct fault fault_call(unsigned int n, long (*fn)(void *arg), void *arg)
 	fault.left = nth_left();
 	fault.injected = !fault.left;
 	nth_set(0);
+	return fault;
+}
+
+struct fault fault_without_pages(long (*fn)(void *arg), void *arg)
+{
+	struct fault fault = { .injected = true };
+	int fd = open(DEBUG "fail_page_alloc/probability", O_WRONLY | O_CLOEXEC);
+
+	NEED(fd >= 0);
+	/* A page fault that fails is repeated until it succeeds: have all pages before. */
+	NEED(mlockall(MCL_CURRENT) == 0);
+	NEED(write(fd, "100", 3) == 3);
+	errno = 0;
+	fault.ret = fn(arg);
+	fault.error = fault.ret < 0 ? errno : 0;
+	NEED(write(fd, "0", 1) == 1);
+	close(fd);
 	return fault;
 }
 
