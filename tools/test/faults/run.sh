@@ -106,6 +106,7 @@ try() {
 				"$root/modules/"
 		cp "$work"/programs/*_test "$root/tests/"
 	fi
+	cp "$work/um/tools/cli/twheel" "$root/bin/"
 	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/test/vm/guest/faults.sh" "$root"
 	"$ROOT/tools/test/vm/boot.sh" --kernel "$kernel/arch/x86/boot/bzImage" \
