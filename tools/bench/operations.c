@@ -119,10 +119,37 @@ static void wheel_many(struct stretch *on)
 	stretch_report(on, "cancel-many", SUBJECTS_MANY(twheel_cancel_many));
 }
 
+/* How often a timer is extended in its life. */
+#define LIFE_EXTENDS	10
+
+/*
+ * The life of a timer that is told delays: an arm, extends, each to a deadline that is later
+ * by a second, of which @later tells, and nine of ten are cancelled. What the tenth costs when
+ * it expires is not in this.
+ */
+#define SUBJECTS_LIVE(arm, extend, cancel)					\
+({									\
+	u64 took = SUBJECTS_EACH(arm);					\
+	unsigned int later;						\
+									\
+	for (later = 1; later <= LIFE_EXTENDS; later++)			\
+		took += SUBJECTS_EACH(extend) - empty_ns;		\
+	took += SUBJECTS_EACH(({					\
+		if (i % 10)						\
+			cancel;						\
+	})) - empty_ns;							\
+	took;								\
+})
+
 static void wheel_relative(struct stretch *on)
 {
 	stretch_fill(on, GOAL_RELATIVE);
 	stretch_report(on, "arm-relative", SUBJECTS_EACH(twheel_arm(&s->wheel, at)));
+	SUBJECTS_EACH(twheel_cancel(&s->wheel));
+	stretch_report(on, "life",
+		       SUBJECTS_LIVE(twheel_arm(&s->wheel, at),
+				     twheel_extend(&s->wheel, at + later * NSEC_PER_SEC),
+				     twheel_cancel(&s->wheel)));
 	SUBJECTS_EACH(twheel_cancel(&s->wheel));
 }
 
@@ -141,6 +168,20 @@ static void list_relative(struct stretch *on)
 {
 	stretch_fill(on, GOAL_RELATIVE);
 	stretch_report(on, "arm-relative", SUBJECTS_EACH(mod_timer(&s->list, jiffies + at)));
+	SUBJECTS_EACH(timer_delete(&s->list));
+	stretch_report(on, "life",
+		       SUBJECTS_LIVE(mod_timer(&s->list, jiffies + at),
+				     mod_timer(&s->list, jiffies + at + later * HZ),
+				     timer_delete(&s->list)));
+	SUBJECTS_EACH(timer_delete(&s->list));
+}
+
+/* Timers that stay on their CPU spare the kernel a look for a better one. */
+static void list_pinned(struct stretch *on)
+{
+	SUBJECTS_EACH(s->list.flags |= TIMER_PINNED);
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm-pinned", SUBJECTS_EACH(mod_timer(&s->list, at)));
 	SUBJECTS_EACH(timer_delete(&s->list));
 }
 
@@ -161,6 +202,19 @@ static void hr_relative(struct stretch *on)
 {
 	stretch_fill(on, GOAL_RELATIVE);
 	stretch_report(on, "arm-relative", SUBJECTS_EACH(HR_START(REL)));
+	SUBJECTS_EACH(hrtimer_try_to_cancel(&s->hr));
+	stretch_report(on, "life",
+		       SUBJECTS_LIVE(HR_START(REL),
+				     hrtimer_start(&s->hr, at + later * NSEC_PER_SEC,
+						   HRTIMER_MODE_REL_SOFT),
+				     hrtimer_try_to_cancel(&s->hr)));
+	SUBJECTS_EACH(hrtimer_try_to_cancel(&s->hr));
+}
+
+static void hr_pinned(struct stretch *on)
+{
+	stretch_fill(on, GOAL_DRAWN);
+	stretch_report(on, "arm-pinned", SUBJECTS_EACH(HR_START(ABS_PINNED)));
 	SUBJECTS_EACH(hrtimer_try_to_cancel(&s->hr));
 }
 
@@ -184,18 +238,19 @@ void operations_measure(unsigned int peer, const struct delays *delays)
 	static void (* const relative[NR_PEERS])(struct stretch *on) = {
 		wheel_relative, list_relative, hr_relative,
 	};
+	static void (* const other[NR_PEERS])(struct stretch *on) = {
+		wheel_many, list_pinned, hr_pinned,
+	};
 	struct stretch on = { &peers[peer], delays };
 
 	subjects_init(on.peer);
 	stretch_begin(&on);
 	absolute[peer](&on);
 	stretch_end();
-	if (peer == PEER_WHEEL) {
-		stretch_begin(&on);
-		wheel_many(&on);
-		stretch_end();
-	}
 	stretch_begin(&on);
 	relative[peer](&on);
+	stretch_end();
+	stretch_begin(&on);
+	other[peer](&on);
 	stretch_end();
 }

@@ -66,6 +66,11 @@ BARS = (
     ("interrupts-off-moving", None, 5000, False),
     ("bytes", "none", 40, False),
 )
+# The same with few, so that each timer has its own interrupt.
+SPARSE_BARS = (("busy-per-timer", "1-h", 1700, False),)
+# Operations that cost as much with the most timers as with the fewest, and how much more.
+GROWTH_BARS = ("arm", "modify-nearer", "modify-later", "extend", "cancel")
+GROWTH_MOST = 1.05
 # Peer, operation, at most, times what timerfd takes or just so much
 USER_BARS = (
     ("batch", "arm", 0.10, True),
@@ -75,6 +80,7 @@ USER_BARS = (
     ("mapping", "cancel", 24, False),
     ("batch", "cancel", 0.12, True),
     ("mapping", "expire", 0.10, True),
+    ("ioctl", "expire", 0.16, True),
     ("batch", "bytes", 128, False),
     ("mapping", "bytes", 128, False),
     ("mapping", "arm-long", 200, False),
@@ -319,9 +325,9 @@ def judge_reaped(figures, count):
                "of": None, "measured": missing, "met": missing == 0}
 
 
-def judge(figures, count):
+def judge(figures, count, bars=BARS):
     """The bars: the allowed figure, and the worst one"""
-    for operation, only, most, relative in BARS:
+    for operation, only, most, relative in bars:
         worst = None
         for delays, name in figures.rows(count):
             if name != operation or (only and delays != only) or \
@@ -356,6 +362,17 @@ def judge_growth(figures, few, many):
                    "met": None if unclear else growth[0] <= growth[1]}
 
 
+def judge_count(figures, few, many):
+    """The cost of an operation does not grow with the number of timers"""
+    for operation in GROWTH_BARS:
+        cost = [figures.get("1-h", operation, count, "twheel") for count in (few, many)]
+        if None not in cost and 0 not in cost:
+            growth = cost[1] / cost[0]
+            yield {"operation": operation, "delays": "1-h", "most": GROWTH_MOST,
+                   "of": "few", "measured": round(growth, 4),
+                   "met": round(growth, 2) <= GROWTH_MOST}
+
+
 def show_bars(title, bars):
     print(f"\n{title}")
     for bar in bars:
@@ -380,7 +397,14 @@ def kernel_bars(figures, mode):
         count = bar_count(counts, BAR_COUNT)
         bars = list(judge(figures, count))
         show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
-        return bars
+        sparse = list(judge(figures, bar_count(counts, USER_BAR_COUNT), SPARSE_BARS))
+        if sparse:
+            show_bars("bars, each timer with an interrupt of its own", sparse)
+        few, many = counts[0], counts[-1]
+        growth = list(judge_count(figures, few, many)) if few != many else []
+        if growth:
+            show_bars(f"bars, at {grouped(many)} pending, beside {grouped(few)}", growth)
+        return bars + sparse + growth
     if len(counts) > 1:
         few, many = counts[0], bar_count(counts, BAR_COUNT)
         bars = list(judge_growth(figures, few, many))

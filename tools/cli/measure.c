@@ -74,9 +74,13 @@ static bool measure_operations(const struct rival *rival, struct plan *plan, boo
 	score->arm = MEASURE_TOOK(rival->arm(self, plan));
 	if (exact)
 		score->bytes += memory_used();
-	if (score->sample == score->count) {
+	/* Once more, with the memory that the first ones have left. */
+	if (score->sample == score->count || rival->cancel_all) {
 		created += score->arm;
-		rival->cancel(self, plan);
+		if (rival->cancel_all)
+			rival->cancel_all(self);
+		else
+			rival->cancel(self, plan);
 		score->arm = MEASURE_TOOK(rival->arm(self, plan));
 		created -= score->arm < created ? score->arm : created;
 	}

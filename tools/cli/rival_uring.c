@@ -157,21 +157,41 @@ static void uring_cancel(void *arg, const struct plan *plan)
 	}
 }
 
-static bool uring_expire(void *arg)
+/* Wait for so many completions, each with one of these results. */
+static bool uring_await(struct uring_timeouts *self, size_t count, int good, int other)
 {
 	struct __kernel_timespec patience = {
 		.tv_sec = RIVAL_PATIENCE_MS / 1000,
 	};
-	struct uring_timeouts *self = arg;
 	struct io_uring_cqe *cqe;
 	size_t taken = 0;
 
-	while (taken < self->count) {
+	while (taken < count) {
 		if (io_uring_wait_cqe_timeout(&self->ring, &cqe, &patience))
 			return false;
-		taken += uring_take(self, -ETIME, -ETIME);
+		taken += uring_take(self, good, other);
 	}
 	return true;
+}
+
+/* Any request is the first of the list: nothing is searched. */
+static void uring_cancel_all(void *arg)
+{
+	struct uring_timeouts *self = arg;
+
+	io_uring_prep_cancel64(uring_request(self), 0,
+			       IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL);
+	uring_submit(self, 1);
+	/* Its own result is their number. */
+	if (!uring_await(self, self->count + 1, -ECANCELED, (int)self->count))
+		errx(STATUS_FAILED, "io_uring: not all requests were cancelled");
+}
+
+static bool uring_expire(void *arg)
+{
+	struct uring_timeouts *self = arg;
+
+	return uring_await(self, self->count, -ETIME, -ETIME);
 }
 #else
 static void *uring_open(size_t *count)
@@ -184,6 +204,7 @@ static void *uring_open(size_t *count)
 #define uring_arm	NULL
 #define uring_extend	NULL
 #define uring_cancel	NULL
+#define uring_cancel_all	NULL
 #define uring_expire	NULL
 #endif
 
@@ -196,5 +217,6 @@ const struct rival uring_rival = {
 	.arm = uring_arm,
 	.extend = uring_extend,
 	.cancel = uring_cancel,
+	.cancel_all = uring_cancel_all,
 	.expire = uring_expire,
 };

@@ -7,8 +7,8 @@
  *
  * Each operation comes to a random connection. It gives the timer a minute from then on, and
  * comes STEP_NS after the one before, as far as deadlines show, with a pause before each phase:
- * so an extended timer is the last of all, by more than a tick. What a loop is told is computed before, and loops do not read the clock: they
- * have it, as they have it in a callback.
+ * so an extended timer is the last of all, by more than a tick. What a loop is told is computed
+ * before, and loops do not read the clock: they have it, as they have it in a callback.
  */
 #include <err.h>
 #include <stdio.h>
