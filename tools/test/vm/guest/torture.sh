@@ -65,8 +65,9 @@ sleep_deep() {
 	while ! is_calm; do
 		nap 2000
 		echo 0 > $alarm
-		# Devices may take a second or two to fall asleep.
-		echo +3 > $alarm
+		# Devices take a second or two to fall asleep, and several on a busy machine. An
+		# alarm that has gone off by then wakes nobody up, ever.
+		echo +12 > $alarm
 		echo mem > /sys/power/state && echo >> /tmp/slept
 	done
 	echo 0 > $alarm
