@@ -4,7 +4,7 @@
 # with timer_list and hrtimer, in userspace with timerfd, POSIX timers and io_uring.
 #
 #   MODE=icount  in instructions: the guest's clock advances by one nanosecond an
-#                instruction, and skips idle time. Every run of a build is the same.
+#                instruction, and skips idle time. Runs of a build differ by little.
 #   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
 #   MODE=native  in nanoseconds of this machine itself: see native.sh
 #   MODE=server  the system calls of a server: see server.sh

@@ -2,8 +2,8 @@
 /*
  * Subjects: see subject.h.
  *
- * The random numbers have a fixed seed: under icount, a build gives the same figures every
- * time.
+ * The random numbers have a fixed seed: under icount, operations cost the same in every run of
+ * a build.
  */
 #include <linux/jiffies.h>
 #include <linux/ktime.h>
