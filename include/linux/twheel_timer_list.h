@@ -29,7 +29,8 @@
  *    becomes twheel_arm_on(t, cpu, tw_jiffies_delay(e)). That may be -EBUSY while the
  *    timer's callback runs on another CPU: look at the answer, and try again later.
  *  - "t->function = f" becomes another tw_timer_setup(), while the timer is not
- *    pending; "if (t->function)" needs a flag of your own.
+ *    pending and its callback does not run: after tw_del_timer_sync(), say. Where that
+ *    cannot be, have one callback that asks a flag; "if (t->function)" needs one, too.
  *  - DEFINE_TIMER() and TIMER_INITIALIZER() become a timer that is set up when the
  *    module is loaded.
  *  - timer_shutdown(), which does not wait, becomes tw_timer_shutdown_sync() where the
