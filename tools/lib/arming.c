@@ -353,11 +353,10 @@ int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 	uint64_t link;
 
 	/*
-	 * In a forked child, and without a mapping, all is 0. One that has long passed is
-	 * found in cell_kick().
+	 * In a forked child, and without a mapping, all is 0. What is no time at all is beyond
+	 * the span, too, though it may look like a time before the clock began.
 	 */
-	if (__builtin_expect(deadline_ns - view->base_ns >=
-			     __atomic_load_n(&view->limit_ns, __ATOMIC_RELAXED), 0))
+	if (__builtin_expect(!view_spans(view, deadline_ns), 0))
 		return view->bytes ? cells_arm_beyond(wheel, deadline_ns, cookie, id) :
 				     timer_arm_call(wheel, deadline_ns, cookie, id);
 	first = cell_take_cancelled(wheel);

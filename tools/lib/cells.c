@@ -56,6 +56,19 @@ static bool cell_is_periodic(const struct twheel *wheel, uint32_t cell)
 			       __ATOMIC_RELAXED) & RECORD_PERIODIC;
 }
 
+/*
+ * Has a timer ended in its word? Whoever ended it has given its cell back: nobody else may do
+ * so. A waiting event tells nothing then, since the inlines leave that of a timer that has
+ * got a period.
+ */
+static bool word_has_ended(uint64_t word, uint64_t id)
+{
+	uint32_t state = twheel_cell_state(word);
+
+	return twheel_cell_generation(word) == twheel_cell_generation(id) &&
+	       (state == TWHEEL_CELL_CANCELLED || state == TWHEEL_CELL_FREE);
+}
+
 /* The deadline of a word, in ticks, beside one that can be written. */
 static uint64_t word_ticks_near(uint64_t word, uint64_t ticks)
 {
@@ -117,6 +130,10 @@ static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *
 		return CELLS_NEED_CALL;
 	word = cell_load(&wheel->cells, cell);
 	do {
+		if (word_has_ended(word, op->id)) {
+			event_withdraw(wheel, cell, twheel_cell_generation(word));
+			return -ENOENT;
+		}
 		if (!word_is_pending(word, op->id))
 			return CELLS_NEED_CALL;
 		periodic = cell_is_periodic(wheel, cell);
@@ -229,11 +246,15 @@ static bool cell_end(struct twheel *wheel, uint32_t cell)
 {
 	uint64_t word = cell_load(&wheel->cells, cell);
 
-	while (twheel_cell_state(word) == TWHEEL_CELL_PENDING)
-		if (cell_exchange(&wheel->cells, cell, &word,
-				  twheel_cell_word(twheel_cell_generation(word),
-						   TWHEEL_CELL_CANCELLED, 0)))
-			return true;
+	while (twheel_cell_state(word) == TWHEEL_CELL_PENDING) {
+		if (!cell_exchange(&wheel->cells, cell, &word,
+				   twheel_cell_word(twheel_cell_generation(word),
+						    TWHEEL_CELL_CANCELLED, 0)))
+			continue;
+		/* A timer with a period may have one, and go on all the same. */
+		event_withdraw(wheel, cell, twheel_cell_generation(word));
+		return true;
+	}
 	return twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
 	       event_withdraw(wheel, cell, twheel_cell_generation(word));
 }

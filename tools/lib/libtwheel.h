@@ -75,7 +75,6 @@ struct twheel;
  * @base_ns: the time that ticks count from, less a tick, to round up; modulo 2^64
  * @from_ns: deadlines from here on can be written as they are; it moves with the time
  * @span_ns: for how long
- * @limit_ns: the end of that, counted from @base_ns; it moves as well
  * @tick_ns: the tick
  *
  * Programs are built with the inlines, so this is as it is for ever. A library that wants
@@ -89,7 +88,6 @@ struct twheel_view_1 {
 	uint64_t base_ns;
 	__aligned_u64 from_ns;
 	uint64_t span_ns;
-	__aligned_u64 limit_ns;
 	uint64_t tick_ns;
 };
 

@@ -33,8 +33,6 @@ static void view_move(struct twheel *wheel)
 	if (before > now - view->base_ns)
 		before = now - view->base_ns;
 	__atomic_store_n(&view->from_ns, now - before, __ATOMIC_RELAXED);
-	__atomic_store_n(&view->limit_ns, now - before - view->base_ns + view->span_ns,
-			 __ATOMIC_RELAXED);
 }
 
 bool view_covers(struct twheel *wheel, uint64_t deadline_ns)

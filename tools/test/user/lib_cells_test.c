@@ -36,9 +36,10 @@ static void extends_and_cancels_without_a_call(void)
 	CHECK_EQ(twheel_extend(wheel, a, HOUR), 1);
 	CHECK_EQ(twheel_cancel(wheel, a), 0);
 	CHECK_EQ(twheel_cancel(wheel, b), 0);
-	/* The timer is no longer pending, so these need the descriptor. */
+	/* Its word says that it has ended. */
+	CHECK_EQ(twheel_cancel(wheel, b), -ENOENT);
+	/* This one asks the kernel, which needs the descriptor. */
 	CHECK_EQ(twheel_extend_at(wheel, a, now + 4 * HOUR), -EBADF);
-	CHECK_EQ(twheel_cancel(wheel, b), -EBADF);
 }
 
 /*
@@ -356,6 +357,71 @@ static void room_within_a_batch(void)
 }
 
 /* A cancellation also withdraws an event that was there before. */
+/* All places of a wheel can be used, once each. */
+static void places_are_free(struct twheel *wheel, unsigned int count)
+{
+	uint64_t id;
+
+	while (count--)
+		tw_arm(wheel, HOUR, count);
+	CHECK_EQ(twheel_arm(wheel, HOUR, 0, &id), -ENOSPC);
+}
+
+/* A timer with a period, whose event waits, is cancelled with all others, and again. */
+static void cancelled_with_all(void)
+{
+	struct twheel_op op = { .deadline_ns = MS, .period_ns = HOUR }, again;
+	struct twheel *wheel = open_cells(8);
+	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
+
+	NEED(twheel_arm_op(wheel, &op) == 0);
+	NEED(poll(&pfd, 1, -1) == 1);
+	CHECK_EQ(twheel_cancel_all(wheel), 1);
+	again = (struct twheel_op){ .op = TWHEEL_OP_CANCEL, .id = op.id };
+	CHECK_EQ(twheel_batch(wheel, &again, 1), 1);
+	CHECK_EQ(again.result, -ENOENT);
+	CHECK_EQ(twheel_cancel(wheel, op.id), -ENOENT);
+	tw_nothing_more(wheel);
+	places_are_free(wheel, 8);
+}
+
+/* The inline leaves the event of one that was given a period: a second call ends nothing. */
+static void cancelled_twice(void)
+{
+	struct twheel *wheel = open_cells(8);
+	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
+	struct twheel_op op = {
+		.id = tw_arm(wheel, MS, 5), .flags = TWHEEL_SET_PERIOD,
+		.deadline_ns = MS, .period_ns = HOUR,
+	};
+
+	if (twheel_modify_op(wheel, &op))
+		tap_skip("it has expired before it got its period");
+	NEED(poll(&pfd, 1, -1) == 1);
+	CHECK_EQ(twheel_cancel(wheel, op.id), 0);
+	CHECK_EQ(twheel_cancel(wheel, op.id), -ENOENT);
+	CHECK_EQ(twheel_cancel(wheel, op.id), -ENOENT);
+	tw_nothing_more(wheel);
+	places_are_free(wheel, 8);
+}
+
+/* Beyond never, though the difference to where ticks begin may be small. */
+static void no_times_at_all(void)
+{
+	static const uint64_t times[] = {
+		TWHEEL_DELAY_NEVER + 1, 1ULL << 63, UINT64_MAX - (1ULL << 62),
+		UINT64_MAX - (1ULL << 60), UINT64_MAX - HOUR, UINT64_MAX - 1, UINT64_MAX,
+	};
+	struct twheel *wheel = open_cells(2);
+	unsigned int i;
+	uint64_t id;
+
+	for (i = 0; i < sizeof(times) / sizeof(*times); i++)
+		CHECK_EQ(twheel_arm_at(wheel, times[i], 7, &id), -EINVAL);
+	tw_nothing_more(wheel);
+	places_are_free(wheel, 2);
+}
+
 static void cancelled_with_an_event(void)
 {
 	struct twheel *wheel = open_cells(2);
@@ -468,6 +534,7 @@ static const struct tap_test tests[] = {
 	TAP(cells_are_used_again), TAP(refuses_at_once), TAP(trusts_no_header),
 	TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
+	TAP(cancelled_with_all), TAP(cancelled_twice), TAP(no_times_at_all),
 	TAP(taken_while_it_expires), TAP(not_for_others),
 };
 
