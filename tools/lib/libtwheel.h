@@ -227,7 +227,8 @@ static inline int twheel_info(struct twheel *wheel, struct twheel_info *info)
  * @cookie: any value; the event will show it
  * @id: is set to the identifier
  *
- * Return: 0; -ENOSPC (the wheel may not have more timers), -EDQUOT (the user may not),
+ * Return: 0; -ENOSPC (the wheel may not have more timers; with shared memory also while
+ * another thread has all free places in its hands), -EDQUOT (the user may not),
  * -EINVAL (above TWHEEL_DELAY_NEVER), -ENOMEM, -ERANGE (with shared memory: too far away).
  */
 TWHEEL_API int twheel_arm(struct twheel *wheel, uint64_t delay_ns,
