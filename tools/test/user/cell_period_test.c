@@ -415,7 +415,7 @@ static void extended_in_its_word(void)
 
 	for (kind = CELLS; kind <= SUBMIT; kind++) {
 		f = fixture_extended(kind);
-		while (load(&f.m.cells[2].look) < ticks_in(&f.m, HOUR / 2))
+		while (load(&f.m.cells[fixture_cell(&f)].look) < ticks_in(&f.m, HOUR / 2))
 			usleep(1000);
 		CHECK_EQ(dev_info(f.m.fd).fired, 0);
 		CHECK_EQ(take_all(&f), 0);

@@ -356,7 +356,6 @@ static void room_within_a_batch(void)
 	CHECK_EQ(twheel_cancel(wheel, b), 0);
 }
 
-/* A cancellation also withdraws an event that was there before. */
 /* All places of a wheel can be used, once each. */
 static void places_are_free(struct twheel *wheel, unsigned int count)
 {
@@ -422,6 +421,7 @@ static void no_times_at_all(void)
 	places_are_free(wheel, 2);
 }
 
+/* A cancellation also withdraws an event that was there before. */
 static void cancelled_with_an_event(void)
 {
 	struct twheel *wheel = open_cells(2);

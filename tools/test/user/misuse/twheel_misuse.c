@@ -170,23 +170,6 @@ static void misuse_init_pending(void)
 	expect(atomic_read(&fired) == 100);
 }
 
-static void misuse_zeroed(void)
-{
-	static struct twheel_timer timer;
-
-	expect(twheel_arm(&timer, MS) == -EINVAL);
-	goes_on(wheel);
-}
-
-static void misuse_garbage(void)
-{
-	static struct twheel_timer timer;
-
-	memset(&timer, 0x5a, sizeof(timer));
-	expect(twheel_cancel_sync(&timer) == 0);
-	goes_on(wheel);
-}
-
 /* A timer that was never initialised, all of whose bytes are the same. */
 static struct twheel_timer *bytes_of(int byte)
 {
@@ -194,6 +177,18 @@ static struct twheel_timer *bytes_of(int byte)
 
 	memset(&timer, byte, sizeof(timer));
 	return &timer;
+}
+
+static void misuse_zeroed(void)
+{
+	expect(twheel_arm(bytes_of(0), MS) == -EINVAL);
+	goes_on(wheel);
+}
+
+static void misuse_garbage(void)
+{
+	expect(twheel_cancel_sync(bytes_of(0x5a)) == 0);
+	goes_on(wheel);
 }
 
 static void refused_by_all(int byte)
