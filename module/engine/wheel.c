@@ -327,12 +327,13 @@ out:
 }
 
 /*
- * The position is at the end of a block. Of the buckets that hold timers and begin with
- * the next tick, find that of the highest level above 0.
+ * A block begins at @tick. Of the buckets that hold timers and begin there, find that of the
+ * highest level above 0.
  */
-static bool wheel_next_edge(const struct tw_wheel *w, unsigned int *level, u64 *number)
+static bool wheel_next_edge(const struct tw_wheel *w, u64 tick, unsigned int *level,
+			    u64 *number)
 {
-	u64 n = (w->now + 1) >> w->shift;
+	u64 n = tick >> w->shift;
 	bool found = false;
 	unsigned int l;
 
@@ -394,18 +395,18 @@ static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 }
 
 /*
- * The position is at the end of a block: find what wheel_first_edge() would. In a backlog
- * there is work in every block, and the search is spared.
+ * Level 0 has nothing before the end of the position's block: find what wheel_first_edge()
+ * would. In a backlog there is work in every block, and the search is spared.
  * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
  */
 static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 				    u64 *number)
 {
-	*tick = w->now + 1;
-	if (wheel_next_edge(w, level, number))
+	*tick = wheel_block_end(w, w->now) + 1;
+	if (wheel_next_edge(w, *tick, level, number))
 		return 1;
 	*level = 0;
-	if (w->active & BIT_ULL(0) && wheel_first_in_block(w, w->now + 1, tick))
+	if (w->active & BIT_ULL(0) && wheel_first_in_block(w, *tick, tick))
 		return 1;
 	return wheel_first_edge(w, tick, level, number) ? wheel_edge_cost(w) : 0;
 }
@@ -581,7 +582,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 			continue;
 		}
 		/* Within a block no bucket of an upper level is in the way. */
-		if (w->now < min(end, target)) {
+		if (w->active & BIT_ULL(0) && w->now < min(end, target)) {
 			wheel_gather(w, min(end, target));
 			continue;
 		}
@@ -669,21 +670,19 @@ TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
  */
 bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 {
-	u64 todo = w->active & ~BIT_ULL(0);
+	/* The levels on which the position has entered a bucket since the last time. */
+	u64 entered = w->now ^ w->quiet;
+	unsigned int level = entered ? tw_top_bit(entered) / w->shift : 0;
 
 	w->cascaded = 0;
-	while (todo) {
-		unsigned int level = fls64(todo) - 1;
+	for (level = min(level, w->levels - 1); level; level--) {
 		u64 number = (w->now >> wheel_level_span(w, level)) + 1;
 
-		todo &= ~BIT_ULL(level);
-		if (!test_bit(tw_wheel_index(w, level, number),
-			      w->buckets.occupied))
-			continue;
-		if (!*slice)
-			return false;
-		wheel_cascade(w, level, number, slice, true);
-		todo |= BIT_ULL(level);
+		while (test_bit(tw_wheel_index(w, level, number), w->buckets.occupied)) {
+			if (!*slice)
+				return false;
+			wheel_cascade(w, level, number, slice, true);
+		}
 	}
 	w->quiet = wheel_block_end(w, w->now);
 	return true;
@@ -701,6 +700,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_drain_ahead);
 u64 tw_wheel_next_event(struct tw_wheel *w)
 {
 	u64 todo = w->active;
+	bool drained;
 	u64 next;
 
 	w->in_pass = false;
@@ -716,7 +716,8 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 	 * timer goes to those levels at least two buckets ahead. So those levels need
 	 * nothing before this block ends.
 	 */
-	if (w->now < w->quiet && wheel_first_in_block(w, w->now + 1, &next)) {
+	drained = w->now <= w->quiet;
+	if (drained && w->now < w->quiet && wheel_first_in_block(w, w->now + 1, &next)) {
 		tw_wheel_set_wake(w, next);
 		return next;
 	}
@@ -728,6 +729,9 @@ u64 tw_wheel_next_event(struct tw_wheel *w)
 		u64 number;
 
 		todo &= todo - 1;
+		/* Emptying the first bucket of this level, or of one above, begins later. */
+		if (drained && next <= ((w->now >> span) + 1) << span)
+			break;
 		if (!level_first_bucket(w, level, &number)) {
 			w->active &= ~BIT_ULL(level);
 			continue;
