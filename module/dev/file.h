@@ -121,13 +121,13 @@ static inline const struct tw_store_ops *tw_file_ops(struct tw_file *file)
 	return smp_load_acquire(&file->ops);
 }
 
-/* With the file's lock: a timer has expired, @late_ns after its deadline. */
-static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns)
+/* With the file's lock: so many timers have expired, each @late_ns after its deadline. */
+static inline void tw_file_count_fired(struct tw_file *file, u64 late_ns, unsigned int count)
 {
-	file->fired++;
-	file->late_sum += late_ns;
+	file->fired += count;
+	file->late_sum += late_ns * count;
 	/* 0 has no highest bit. */
-	file->late[late_ns ? fls64(late_ns) - 1 : 0]++;
+	file->late[late_ns ? fls64(late_ns) - 1 : 0] += count;
 	if (unlikely(late_ns > file->late_max))
 		file->late_max = late_ns;
 }

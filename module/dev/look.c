@@ -96,7 +96,7 @@ bool tw_look_fire_period(struct tw_file *file, struct tw_entry *entry, u64 word,
 	if (!try_cmpxchg(&cell->word, &word,
 			 tw_word_change(word, TWHEEL_CELL_PENDING, next)))
 		return false;
-	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
+	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks), 1);
 	tw_ring_push(ring, tw_entry_index(entry), twheel_cell_generation(word), count);
 	return true;
 }

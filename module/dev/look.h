@@ -98,8 +98,41 @@ static inline void tw_look_end(struct tw_file *file, struct tw_entry *entry,
 	file->timers--;
 }
 
-/* A timer without a period is due: as tw_look_fire(). */
-static __always_inline bool tw_look_fire_once(struct tw_file *file,
+/**
+ * struct tw_look_run - timers of one tick that have fired and are not counted yet
+ * @ticks: their tick
+ * @late_ns: how late they are
+ * @count: how many there are
+ */
+struct tw_look_run {
+	u64 ticks;
+	u64 late_ns;
+	unsigned int count;
+};
+
+/* No timer fires that is due at never. */
+#define TW_LOOK_RUN	((struct tw_look_run) { .ticks = TWHEEL_CELL_NEVER })
+
+static __always_inline void tw_look_run_count(struct tw_file *file, struct tw_look_run *run)
+{
+	if (run->count)
+		tw_file_count_fired(file, run->late_ns, run->count);
+	run->count = 0;
+}
+
+static __always_inline void tw_look_run_add(struct tw_file *file, struct tw_look_run *run,
+					    u64 ticks, u64 now_ns)
+{
+	if (unlikely(ticks != run->ticks)) {
+		tw_look_run_count(file, run);
+		run->ticks = ticks;
+		run->late_ns = now_ns - tw_word_to_ns(file->ring, ticks);
+	}
+	run->count++;
+}
+
+/* A timer without a period is due: as tw_look_fire(). It joins a run. */
+static __always_inline bool tw_look_fire_once(struct tw_file *file, struct tw_look_run *run,
 					      struct tw_entry *entry, u64 word,
 					      u64 ticks, u64 now_ns)
 {
@@ -113,7 +146,7 @@ static __always_inline bool tw_look_fire_once(struct tw_file *file,
 		return false;
 	tw_look_end(file, entry, TW_ENTRY_FIRED);
 	entry->look = ticks;
-	tw_file_count_fired(file, now_ns - tw_word_to_ns(ring, ticks));
+	tw_look_run_add(file, run, ticks, now_ns);
 	tw_ring_push_once(ring, tw_entry_index(entry), twheel_cell_generation(word));
 	return true;
 }
@@ -125,8 +158,14 @@ static __always_inline bool tw_look_fire_once(struct tw_file *file,
 static inline bool tw_look_fire(struct tw_file *file, struct tw_entry *entry, u64 word,
 				u64 ticks, u64 now_ns)
 {
-	return entry->period_ns ? tw_look_fire_period(file, entry, word, ticks, now_ns) :
-				  tw_look_fire_once(file, entry, word, ticks, now_ns);
+	struct tw_look_run run = TW_LOOK_RUN;
+	bool fired;
+
+	if (entry->period_ns)
+		return tw_look_fire_period(file, entry, word, ticks, now_ns);
+	fired = tw_look_fire_once(file, &run, entry, word, ticks, now_ns);
+	tw_look_run_count(file, &run);
+	return fired;
 }
 
 /*
@@ -139,6 +178,7 @@ static __always_inline void tw_look_expire(struct tw_file *file,
 					   tw_look_fn *follow)
 {
 	u64 now = tw_word_now(file->ring, now_ns);
+	struct tw_look_run run = TW_LOOK_RUN;
 	unsigned int i;
 	u32 later = 0;
 
@@ -156,14 +196,17 @@ static __always_inline void tw_look_expire(struct tw_file *file,
 				later |= BIT(i);
 				continue;
 			}
-			if (likely(tw_look_fire_once(file, entry, word, ticks, now_ns)))
+			if (likely(tw_look_fire_once(file, &run, entry, word, ticks,
+						     now_ns)))
 				continue;
 		}
 		if (!follow(file, entry, now_ns, true) && tw_look_armed(entry))
 			file->extended++;
 	}
+	tw_look_run_count(file, &run);
 	if (later)
 		tw_look_again(file, timers, later, now_ns, follow);
+	tw_ring_publish(file->ring);
 }
 
 #endif /* _TWHEEL_LOOK_H */

@@ -64,7 +64,11 @@ void tw_ring_push(struct tw_ring *ring, u32 cell, u32 generation, u64 count);
 u32 tw_ring_count(const struct tw_ring *ring, u32 cell, u32 generation);
 bool tw_ring_revoke(struct tw_ring *ring, u32 cell, u32 generation);
 
-/* tw_ring_add() - a cell, whose event word was 0, is the last entry of the ring */
+/*
+ * tw_ring_add() - a cell, whose event word was 0, is the last entry of the ring
+ *
+ * The reader sees it after tw_ring_publish().
+ */
 static inline void tw_ring_add(struct tw_ring *ring, u32 cell)
 {
 	struct twheel_map *map = ring->map;
@@ -74,9 +78,14 @@ static inline void tw_ring_add(struct tw_ring *ring, u32 cell)
 	if (unlikely(head - READ_ONCE(map->tail) > ring->mask))
 		return;
 	WRITE_ONCE(ring->entries[head & ring->mask], cell);
-	ring->head = ++head;
-	/* Pairs with the reader's load of the head: it finds the entry. */
-	smp_store_release(&map->head, head);
+	ring->head = head + 1;
+}
+
+/* tw_ring_publish() - the reader is to see the entries that were added */
+static inline void tw_ring_publish(struct tw_ring *ring)
+{
+	/* Pairs with the reader's load of the head: it finds the entries. */
+	smp_store_release(&ring->map->head, ring->head);
 }
 
 /* tw_ring_push_once() - tw_ring_push() of a timer that expires once */

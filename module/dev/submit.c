@@ -142,8 +142,9 @@ static void submit_check(struct tw_file *file, struct tw_entry *entry)
  * A sweep has found a cell whose timer is due, and which has no look: fire it as one that is
  * the entry's from now on. Returns false if the word has changed meanwhile.
  */
-static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_entry *entry,
-					      u32 index, u64 word, u64 ticks, u64 late_ns)
+static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_look_run *run,
+					      struct tw_entry *entry, u32 index, u64 word,
+					      u64 ticks, u64 now_ns)
 {
 	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
 	struct tw_ring *ring = file->ring;
@@ -165,7 +166,7 @@ static __always_inline bool submit_fire_found(struct tw_file *file, struct tw_en
 	entry->cookie = 0;
 	entry->period_ns = 0;
 	entry->slack_ns = 0;
-	tw_file_count_fired(file, late_ns);
+	tw_look_run_add(file, run, ticks, now_ns);
 	tw_ring_push_once(ring, index, twheel_cell_generation(word));
 	return true;
 }
@@ -185,7 +186,8 @@ u64 tw_submit_fire(struct tw_file *file, u32 first, u64 bits, u64 now_ns, u64 du
 	struct tw_entry *entries = tw_entries_at(&file->entries, first);
 	const struct twheel_cell *cells = &file->ring->cells[first];
 	u64 now = tw_word_now(file->ring, now_ns);
-	u64 todo, left = 0, last = TWHEEL_CELL_NEVER, ns = 0;
+	struct tw_look_run run = TW_LOOK_RUN;
+	u64 todo, left = 0;
 
 	BUILD_BUG_ON(TW_CHUNK_ENTRIES % BITS_PER_LONG_LONG);
 	for (todo = bits; todo; todo &= todo - 1) {
@@ -200,15 +202,12 @@ u64 tw_submit_fire(struct tw_file *file, u32 first, u64 bits, u64 now_ns, u64 du
 			left |= BIT_ULL(bit);
 			continue;
 		}
-		/* Many are of one tick. */
-		if (ticks != last) {
-			last = ticks;
-			ns = tw_word_to_ns(file->ring, ticks);
-		}
-		if (unlikely(!submit_fire_found(file, entry, first + bit, word, ticks,
-						now_ns - ns)))
+		if (unlikely(!submit_fire_found(file, &run, entry, first + bit, word, ticks,
+						now_ns)))
 			left |= BIT_ULL(bit);
 	}
+	tw_look_run_count(file, &run);
+	tw_ring_publish(file->ring);
 	return left;
 }
 

@@ -255,7 +255,7 @@ static void table_expire(struct tw_file *file, struct twheel_timer *timers[],
 		entry->fired_ns = max(now, entry->deadline_ns);
 		tw_queue_append(&file->events, &end, entry);
 		file->unread++;
-		tw_file_count_fired(file, entry->fired_ns - entry->deadline_ns);
+		tw_file_count_fired(file, entry->fired_ns - entry->deadline_ns, 1);
 	}
 	tw_queue_close(&file->events, &end);
 }

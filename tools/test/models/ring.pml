@@ -86,15 +86,18 @@ inline push(c)
 		assert(head - tail < ENTRIES);
 #ifdef BROKEN_HEAD_FIRST
 		store(KERNEL, HEAD, head + 1);
-		store(KERNEL, ENTRY0 + head % ENTRIES, c);
-#else
-		store(KERNEL, ENTRY0 + head % ENTRIES, c);
-		store(KERNEL, HEAD, head + 1);
 #endif
+		store(KERNEL, ENTRY0 + head % ENTRIES, c);
 		head++
 	:: else
 	fi;
 	atomic { old = 0; total = 0; tail = 0; ok = false }
+}
+
+/* tw_ring_publish(), after one push or several */
+inline publish()
+{
+	store(KERNEL, HEAD, head)
 }
 
 /* tw_ring_revoke(), of tw_cell_arm(), and the cell's new word */
@@ -184,8 +187,15 @@ active proctype kernel()
 		left--;
 		/* Periodic timers expire again and again, until they are cancelled. */
 		if
-		:: !cancelled[0] -> push(0)
-		:: push(1)
+		:: !cancelled[0] -> push(0); publish()
+		:: push(1); publish()
+		:: left > 0 && !cancelled[0] ->
+			left--;
+			push(1);
+			push(0);
+#ifndef BROKEN_RUN_NOT_PUBLISHED
+			publish()
+#endif
 		:: !cancelled[0] && expired[0] == 1 -> cancel(0)
 		:: generation[0] < 3 -> arm(0)
 		:: generation[1] < 2 -> arm(1)
