@@ -60,6 +60,27 @@ static void slice_ends_within_a_bucket(struct kunit *test)
 	rig_exit(&rig);
 }
 
+static void rest_of_a_crowd_comes_at_once(struct kunit *test)
+{
+	unsigned int i, n = 20, slice = 5;
+	struct rig rig;
+
+	/* As above; a timer of level 0 is due before the crowd is. */
+	rig_init(&rig, test, "rest", 1, 16, 0, n + 1);
+	for (i = 0; i < n; i++)
+		rig_add(&rig, i, 5 * 16 + i % 16);
+	rig_run(&rig, 63);
+	rig_add(&rig, n, 70);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 64, &slice), TW_ADVANCE_DONE);
+	KUNIT_EXPECT_FALSE(test, tw_wheel_drain_ahead(&rig.w, &slice));
+	KUNIT_EXPECT_LE(test, tw_wheel_next_event(&rig.w), 64);
+	rig.served = 64;
+	rig_follow(&rig, 6 * 16);
+	KUNIT_EXPECT_EQ(test, rig.fired, n + 1);
+	rig_exit(&rig);
+}
+
 static void crowded_tick_ends_the_way(struct kunit *test)
 {
 	unsigned int i, n = 41, slice = 100;
@@ -344,6 +365,7 @@ static void claim_tells_how_late(struct kunit *test)
 static struct kunit_case cost_cases[] = {
 	KUNIT_CASE(slices_are_kept),
 	KUNIT_CASE(slice_ends_within_a_bucket),
+	KUNIT_CASE(rest_of_a_crowd_comes_at_once),
 	KUNIT_CASE(crowded_tick_ends_the_way),
 	KUNIT_CASE(displaced_are_looked_for_in_slices),
 	KUNIT_CASE(counters_say_what_moved),
