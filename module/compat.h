@@ -17,13 +17,19 @@
 #include <linux/io_uring/cmd.h>
 #endif
 
+/*
+ * TW_HAS_NAME is 1 where features/name.c compiles. Distributions bring features of later
+ * kernels to theirs: a version, as in the comments below, is only that of kernel.org.
+ */
+#include <twheel_features.inc>
+
 /* 6.8, and some before: variables that the compiler need not clear have a mark. */
 #ifndef __uninitialized
 #define __uninitialized
 #endif
 
 /* 6.13: hrtimer_setup() takes the function too; 6.15: hrtimer_init() is gone. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 13, 0)
+#if !TW_HAS_HRTIMER_SETUP
 static inline void hrtimer_setup(struct hrtimer *timer,
 				 enum hrtimer_restart (*function)(struct hrtimer *),
 				 clockid_t clock, enum hrtimer_mode mode)
@@ -34,7 +40,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #endif
 
 /* 6.3: the flags of a mapping are set by a function. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0)
+#if !TW_HAS_VM_FLAGS_SET
 static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 {
 	vma->vm_flags |= flags;
@@ -44,20 +50,19 @@ static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 #endif
 
 /* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */
-#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 17, 0)
+#if !TW_HAS_WQ_PERCPU
 #define WQ_PERCPU	0
 #endif
 
 /* 6.1.22: commands of io_uring's end with the flags that they were issued with. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 1, 22)
-#if IS_ENABLED(CONFIG_IO_URING)
+#if TW_HAS_URING_CMD && IS_ENABLED(CONFIG_IO_URING)
 #define TW_URING_CMD
 
 /* What the program has sent with a command. */
 static inline const void *tw_uring_payload(const struct io_uring_cmd *cmd)
 {
 	/* 6.5: a command points to its whole entry. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 5, 0)
+#if TW_HAS_URING_SQE
 	return cmd->sqe->cmd;
 #else
 	return cmd->cmd;
@@ -69,7 +74,7 @@ static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 				 unsigned int issue_flags)
 {
 	/* 6.18: there is one result. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 18, 0)
+#if TW_HAS_URING_ONE_RESULT
 	io_uring_cmd_done(cmd, ret, issue_flags);
 #else
 	io_uring_cmd_done(cmd, ret, 0, issue_flags);
@@ -81,7 +86,8 @@ static inline bool tw_uring_defers(unsigned int issue_flags)
 {
 	/*
 	 * 6.10 to 6.13 copy the entry when it goes there, but read it again where it was,
-	 * which the program may have used anew by then.
+	 * which the program may have used anew by then. No compiler sees that: it is a
+	 * question of versions.
 	 */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0) && \
 	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)
@@ -103,6 +109,5 @@ static inline u32 tw_uring_flags(const struct io_uring_cmd *cmd)
 #endif
 }
 #endif /* CONFIG_IO_URING */
-#endif
 
 #endif /* _TWHEEL_COMPAT_H */

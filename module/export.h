@@ -5,10 +5,10 @@
 
 #include <linux/export.h>
 #include <linux/kconfig.h>
-#include <linux/version.h>
+#include <twheel_features.inc>
 
 /* 6.13: the namespace of a symbol is a string. */
-#if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 13, 0)
+#if TW_HAS_NAMESPACE_STRING
 #define TW_EXPORT(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL")
 #define TW_EXPORT_PRIVATE(sym)	EXPORT_SYMBOL_NS_GPL(sym, "TWHEEL_PRIVATE")
 #define TW_IMPORT(ns)	MODULE_IMPORT_NS(#ns)

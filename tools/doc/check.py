@@ -48,7 +48,8 @@ def includes(name):
 def nouns():
     """All files of the module without their suffix, the upper layer first"""
     names = {str(path.relative_to(ROOT / "module").with_suffix(""))
-             for path in (ROOT / "module").rglob("*.[ch]") if not path.name.endswith(".mod.c")}
+             for path in (ROOT / "module").rglob("*.[ch]")
+             if not path.name.endswith(".mod.c") and path.parent.name != "features"}
     return sorted(names, key=lambda name: (LAYERS.index(name.rpartition("/")[0]), name))
 
 

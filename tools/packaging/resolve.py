@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Resolve what a header asks about the kernel. resolve.py TREE FILE...
 
-Out of the tree twheel builds on several kernels, and asks for their version, their headers
-and their macros. In the tree of one kernel TREE the answers are known. Each FILE is rewritten
+Out of the tree twheel builds on several kernels, and asks for what the compiler has found
+there (TW_HAS_*), for their version, their headers and their macros. In the tree of one kernel
+TREE the answers are known: it has all that the newest kernels have. Each FILE is rewritten
 with only what is for that kernel. A comment right above such a question goes with it. Other
 conditions stay.
 """
@@ -13,6 +14,8 @@ import sys
 
 VERSION = re.compile(r"LINUX_VERSION_CODE (>=|<) KERNEL_VERSION\((\d+), (\d+), (\d+)\)$")
 HEADER = re.compile(r"__has_include\(<(.*)>\)$")
+HAS = re.compile(r"(!?)TW_HAS_\w+$")
+FEATURES = re.compile(r"(/\*(?:(?!\*/).)*\*/\n)?#include <twheel_features\.inc>\n", re.S)
 DEFINED = re.compile(r"(!?)defined\((\w+)\)$")
 # What depends on the configuration, and the guards of our own headers.
 KEPT = re.compile(r"CONFIG_|_TWHEEL")
@@ -40,6 +43,8 @@ class Tree:
             return self.version >= asked if match[1] == ">=" else self.version < asked
         if match := HEADER.match(term):
             return (self.path / "include" / match[1]).exists()
+        if match := HAS.match(term):
+            return not match[1]
         if (match := DEFINED.match(term)) and not KEPT.match(match[2]):
             return self.defines(match[2]) != bool(match[1])
         return None
@@ -129,7 +134,7 @@ def resolve(tree, text):
     text = "\n".join(out) + "\n"
     if "LINUX_VERSION_CODE" not in text:
         text = text.replace("#include <linux/version.h>\n", "")
-    return text
+    return re.sub(r"\n{3,}", "\n\n", FEATURES.sub("", text))
 
 
 def main():

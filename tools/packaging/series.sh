@@ -52,7 +52,13 @@ base=$(git rev-parse HEAD)
 
 home=drivers/misc/twheel
 "$source/tools/packaging/intree.sh" "$work/tree" > /dev/null
-mapfile -t headers < <(grep -lE 'LINUX_VERSION_CODE|__has_include' -r "$home")
+# In the tree there is nothing to try: a series is for a kernel that has all of it.
+rm -r "$home/module/features"
+sed -i '/^# What this kernel has/,$d' "$home/module/Kbuild"
+sed -i '${/^$/d}' "$home/module/Kbuild"
+sed -i '/^# Made there/,/^ccflags-y/d' "$home/kunit/Kbuild"
+sed -i '/^# The tests want/,$d' "$home/Makefile"
+mapfile -t headers < <(grep -lE 'LINUX_VERSION_CODE|__has_include|TW_HAS_' -r "$home")
 [ ${#headers[@]} = 0 ] ||
 	python3 "$source/tools/packaging/resolve.py" "$tree" "${headers[@]}"
 # Out of the tree a macro hides that namespaces became strings. Here kernel-doc looks for

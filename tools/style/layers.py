@@ -5,7 +5,8 @@
 The folders of module/ are layers: dev uses api, api uses core, core uses engine. A file
 includes headers of its own layer and of those below, compat.h, export.h and param.h; the
 engine only its own and export.h. No headers include each other in a circle. Prints what
-is otherwise. (tools/doc/layers.py keeps the table of layers in design.md.)
+is otherwise. features/ is no layer: only the compiler reads it, to learn about the kernel.
+(tools/doc/check.py keeps the table of layers in design.md.)
 """
 import os
 import pathlib
@@ -33,7 +34,7 @@ def read():
     """Each file of module/ by its name there: the headers of ours in it, with line numbers"""
     files, public = {}, {}
     for path in sorted(pathlib.Path("module").rglob("*.[ch]")):
-        if path.name.endswith(".mod.c"):
+        if path.name.endswith(".mod.c") or path.parent.name == "features":
             continue
         name, text = str(path.relative_to("module")), path.read_text()
         number = lambda match: text.count("\n", 0, match.start()) + 1  # noqa: E731

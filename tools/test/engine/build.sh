@@ -23,6 +23,7 @@ grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
 	mkdir -p "$headers/${header%/*}"
 	: > "$headers/$header"
 done
+: > "$headers/twheel_features.inc"
 cp "$source/include/linux/twheel.h" "$headers/linux/"
 
 # Overflow and aliasing as the kernel is compiled.

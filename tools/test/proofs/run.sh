@@ -37,6 +37,7 @@ headers_for() {
 			mkdir -p "$SCRATCH/include/${header%/*}"
 			: > "$SCRATCH/include/$header"
 		done
+	: > "$SCRATCH/include/twheel_features.inc"
 	cp "$1/include/linux/twheel.h" "$SCRATCH/include/linux/"
 }
 
