@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	packages rpm intree intree-check series series-check \
-	check engine style matrix bench models proofs torture fuzz attack ports faults mutants
+	check engine style features matrix bench models proofs torture fuzz attack ports faults mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -87,6 +87,9 @@ engine:
 style:
 	tools/style/run.sh $(CHECKS)
 
+features:
+	tools/test/features/run.sh
+
 matrix:
 	tools/test/vm/matrix.sh $(KERNELS)
 
@@ -147,6 +150,7 @@ help:
 	@echo '                          COVERAGE=1: how much of the engine the tests reach'
 	@echo '                          FUZZ=seconds: libFuzzer plays with it for so long'
 	@echo '  make style            what programs can say about style'
+	@echo '  make features         what the module finds in each kernel that it builds on'
 	@echo '                          CHECKS="name ...": only these'
 	@echo '  make matrix           all tests on each of many kernels (hours)'
 	@echo '                          KERNELS="row ...": only these of tools/test/vm/rows,'

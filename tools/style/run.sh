@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
-	man links figures spelling licences reuse version faults alerts)
+	man links figures spelling licences reuse version faults alerts features)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -241,6 +241,17 @@ check_alerts() {
 		echo "$alerts/alerts.yml: there is no metric twheel_$name"
 		return 1
 	done < <(grep -oE '\btwheel_[a-z_]+' "$alerts/alerts.yml" | sed 's/^twheel_//' | sort -u)
+}
+
+# The table of what kernels have is right (make features, which locks the cache itself).
+check_features() {
+	local status=0
+
+	exec 9>&-
+	tools/test/features/run.sh > "$work/features" || status=1
+	[ $status = 0 ] || cat "$work/features"
+	lock_cache
+	return $status
 }
 
 check_reuse() {

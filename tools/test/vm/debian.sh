@@ -117,6 +117,7 @@ kernel_source() {
 
 	# 6.1 is of the suite that all this is for; the others are read from theirs.
 	case $1 in
+	5.10) suite=bullseye ;;
 	6.1) suite='' ;;
 	6.12) suite=trixie ;;
 	7.2) suite=sid ;;
@@ -164,6 +165,12 @@ stock_kernel() {
 		need "$meta"
 		package=$(dpkg-query -W -f '${Depends}' "$meta")
 		version=$(dpkg-query -W -f '${Version}' "$meta") ;;
+	5.10)
+		# Of Debian 11.
+		need gcc libelf1 zlib1g
+		suite bullseye
+		package=$(suite_depends "$meta")
+		version=$(suite_version "$meta") ;;
 	6.12)
 		# Debian 12's compiler and libraries serve linux-kbuild's programs.
 		need gcc libelf1 libssl3 pahole zlib1g
@@ -245,4 +252,6 @@ stock_packages() {
 	done
 	sed -i "s|^include /usr/src/|include ${folder%.part}/usr/src/|" \
 		"$folder/usr/src/$headers/Makefile"
+	# They name the compiler of their suite; this machine has its own.
+	sed -i 's/gcc-10$/gcc/' "$folder/usr/src/$headers/.kernelvariables"
 }
