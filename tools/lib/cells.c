@@ -216,29 +216,41 @@ static void cell_modified(struct twheel *wheel, const struct twheel_op *op)
 		period->expected = 0;
 }
 
-int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op, int result)
+static int call_cancel(struct twheel *wheel, struct twheel_op *op)
 {
-	uint32_t cell = op->id;
+	int ret = op_run(wheel, TWHEEL_OP_CANCEL, op);
 
-	if (result < 0 || cell >= wheel->cells.count)
-		return result;
-	if (code == TWHEEL_OP_CANCEL) {
-		cells_put(wheel, cell);
-		return result;
-	}
+	if (ret >= 0)
+		cells_put(wheel, op->id);
+	return ret;
+}
+
+int cells_call(struct twheel *wheel, uint32_t code, struct twheel_op *op)
+{
+	const struct cell_table *cells = &wheel->cells;
+	uint32_t cell = op->id;
+	int ret;
+
+	if (code == TWHEEL_OP_CANCEL)
+		return call_cancel(wheel, op);
+	/*
+	 * The lock is held until the record tells what the kernel does: another thread can take
+	 * an event of the period only after that.
+	 */
 	pthread_mutex_lock(&wheel->lock);
-	if (record_lock(wheel, op->id)) {
-		if (code == TWHEEL_OP_MODIFY && result != 1)
+	ret = op_run(wheel, code, op);
+	if (ret >= 0 && record_lock(wheel, op->id)) {
+		if (code == TWHEEL_OP_MODIFY && ret != 1)
 			cell_modified(wheel, op);
 		if (code == TWHEEL_OP_QUERY)
-			op->cookie = wheel->cells.records[cell].cookie;
+			op->cookie = cells->records[cell].cookie;
 		if (code == TWHEEL_OP_QUERY && cell_is_periodic(wheel, cell) &&
-		    wheel->cells.periods[cell].fixed)
-			op->period_ns = wheel->cells.periods[cell].period_ns;
+		    cells->periods[cell].fixed)
+			op->period_ns = cells->periods[cell].period_ns;
 	}
 	record_unlock(wheel);
 	pthread_mutex_unlock(&wheel->lock);
-	return result;
+	return ret;
 }
 
 /* End the timer of a cell, or withdraw its event. False if it has neither. */

@@ -264,9 +264,8 @@ static inline void cells_ignore_slack(struct twheel_op *op)
 	op->flags &= ~TWHEEL_SET_SLACK;
 }
 
-/* The result of another operation, which still has the kernel's identifier. */
-int cells_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
-		 int result);
+/* Have the kernel do another operation, of a cell and with the kernel's identifier. */
+int cells_call(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 
 /* Cancel all timers, and withdraw all events. Returns how many. */
 int cells_cancel_all(struct twheel *wheel);

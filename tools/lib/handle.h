@@ -118,7 +118,7 @@ int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op);
 /* Does the event of a timer that goes on keep it from being extended? */
 bool op_extends_not(struct twheel *wheel, uint32_t code, const struct twheel_op *op);
 
-/* The kernel's result, corrected by what only the library knows. */
+/* The kernel's result, corrected by what only the library knows; without a mapping. */
 int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	      int result);
 

@@ -82,8 +82,6 @@ static int op_settle_query(struct twheel *wheel, struct twheel_op *op,
 int op_settle(struct twheel *wheel, uint32_t code, struct twheel_op *op,
 	      int result)
 {
-	if (wheel->cells.map)
-		return cells_settle(wheel, code, op, result);
 	switch (code) {
 	case TWHEEL_OP_ARM:
 		if (result <= 0)
@@ -110,17 +108,16 @@ int op_perform(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	if (wheel->cells.map) {
 		cells_ignore_slack(op);
 		ret = cells_perform(wheel, code, op);
-		if (ret != CELLS_NEED_CALL) {
-			op->id = id;
-			return ret;
+		if (ret == CELLS_NEED_CALL) {
+			op->id = cells_id_in(id);
+			ret = cells_call(wheel, code, op);
 		}
-		op->id = cells_id_in(id);
-	} else if (op_extends_not(wheel, code, op)) {
-		return -EALREADY;
+		op->id = id;
+		return ret;
 	}
-	ret = op_settle(wheel, code, op, op_run(wheel, code, op));
-	op->id = id;
-	return ret;
+	if (op_extends_not(wheel, code, op))
+		return -EALREADY;
+	return op_settle(wheel, code, op, op_run(wheel, code, op));
 }
 
 /* The library chooses the cell of a new timer, so modifying and arming are two calls. */

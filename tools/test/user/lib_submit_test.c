@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* libtwheel arms in the mapping: which calls that takes, and who may use it. */
 #include <errno.h>
+#include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -17,18 +18,25 @@
 
 static atomic_uint calls, kicks;
 
+/* A call of this kind takes long to return, after the kernel has done it. */
+static atomic_ulong slow;
+
 /* In front of the C library's: this one counts. */
 int ioctl(int fd, unsigned long request, ...)
 {
 	va_list list;
 	void *arg;
+	int ret;
 
 	va_start(list, request);
 	arg = va_arg(list, void *);
 	va_end(list);
 	calls++;
 	kicks += request == TWHEEL_IOC_KICK;
-	return syscall(SYS_ioctl, fd, request, arg);
+	ret = syscall(SYS_ioctl, fd, request, arg);
+	if (!ret && request == slow)
+		usleep(200000);
+	return ret;
 }
 
 static struct twheel *open_cells(uint32_t count)
@@ -224,12 +232,52 @@ static void books_balance(void)
 	CHECK(kicks < THREADS * ROUNDS / 2);
 }
 
+static void *give_period(void *arg)
+{
+	struct twheel_op op = {
+		.id = *(uint64_t *)arg, .flags = TWHEEL_SET_PERIOD,
+		.deadline_ns = MS, .period_ns = 5 * MS,
+	};
+
+	CHECK_EQ(twheel_modify_op(shared, &op), 0);
+	return arg;
+}
+
+/*
+ * A timer gets a period. It expires, and is due again, before the thread that has given it
+ * the period comes back from the call.
+ */
+static void expires_before_the_call_returns(void)
+{
+	struct twheel_event event;
+	struct pollfd pfd;
+	pthread_t giver;
+	unsigned int i;
+	uint64_t id;
+
+	shared = open_cells(10);
+	pfd = (struct pollfd){ .fd = twheel_fd(shared), .events = POLLIN };
+	id = tw_arm(shared, HOUR, 3);
+	slow = TWHEEL_IOC_MODIFY;
+	NEED(!pthread_create(&giver, NULL, give_period, &id));
+	NEED(poll(&pfd, 1, -1) == 1);
+	usleep(50000);
+	for (i = 0; i < 3; i++) {
+		NEED(twheel_next(shared, &event, 10000) == 1);
+		CHECK_EQ(event.id, id);
+		CHECK_EQ(event.cookie, 3);
+	}
+	pthread_join(giver, NULL);
+	CHECK(twheel_cancel(shared, id) >= 0);
+}
+
 static const struct tap_test tests[] = {
 	TAP(only_the_first_kicks),
 	TAP(full_handle_makes_no_call),
 	TAP(nearer_is_told),
 	TAP(forked_child_has_none),
 	TAP(books_balance),
+	TAP(expires_before_the_call_returns),
 };
 
 int main(int argc, char **argv)
