@@ -238,6 +238,8 @@ int cells_call(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	 * an event of the period only after that.
 	 */
 	pthread_mutex_lock(&wheel->lock);
+	if (code == TWHEEL_OP_MODIFY && op->period_ns)
+		__atomic_store_n(&wheel->cells.given, true, __ATOMIC_RELAXED);
 	ret = op_run(wheel, code, op);
 	if (ret >= 0 && record_lock(wheel, op->id)) {
 		if (code == TWHEEL_OP_MODIFY && ret != 1)

@@ -89,6 +89,7 @@ struct cell_event {
  * @fresh: cells from here on have never been used
  * @changing: a record is changed whose timer may be cancelled meanwhile
  * @fixed: a timer with a fixed delay has been armed
+ * @given: a timer may have got a period after it was armed, which no inline knows
  */
 struct cell_table {
 	struct twheel_map *map;
@@ -109,6 +110,7 @@ struct cell_table {
 	uint32_t fresh;
 	bool changing;
 	bool fixed;
+	bool given;
 };
 
 /*

@@ -235,8 +235,12 @@ int twheel_extend(struct twheel *wheel, uint64_t id, uint64_t delay_ns)
 #if CELLS_POSSIBLE
 	uint64_t now;
 
-	/* In the mapping this reads the clock, but makes no system call. */
-	if (wheel->cells.map && delay_ns < TWHEEL_DELAY_NEVER) {
+	/*
+	 * In the mapping this reads the clock, but makes no system call. The inline does not
+	 * look whether the event of a timer that has been given a period waits.
+	 */
+	if (wheel->cells.map && delay_ns < TWHEEL_DELAY_NEVER &&
+	    !__atomic_load_n(&wheel->cells.given, __ATOMIC_RELAXED)) {
 		now = twheel_now(wheel);
 		if (delay_ns < TWHEEL_DELAY_NEVER - now)
 			return twheel_extend_at_inline(wheel, id,

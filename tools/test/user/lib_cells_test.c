@@ -404,6 +404,28 @@ static void cancelled_twice(void)
 	places_are_free(wheel, 8);
 }
 
+/* Nor does the inline look for it; twheel_extend() is none on any machine. */
+static void extended_with_an_event(void)
+{
+	struct twheel *wheel = open_cells(8);
+	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
+	struct twheel_op op = {
+		.id = tw_arm(wheel, HOUR, 5), .flags = TWHEEL_SET_PERIOD,
+		.deadline_ns = MS, .period_ns = HOUR,
+	};
+	uint64_t other = tw_arm(wheel, HOUR, 6);
+
+	CHECK_EQ(twheel_extend(wheel, op.id, 2 * HOUR), 0);
+	NEED(twheel_modify_op(wheel, &op) == 0);
+	NEED(poll(&pfd, 1, -1) == 1);
+	CHECK_EQ(twheel_extend(wheel, op.id, 3 * HOUR), -EALREADY);
+	CHECK_EQ(twheel_extend(wheel, other, 2 * HOUR), 0);
+	CHECK_EQ(twheel_extend(wheel, other, HOUR), 1);
+	CHECK_EQ(tw_next_cookie(wheel), 5);
+	CHECK_EQ(twheel_extend(wheel, op.id, 3 * HOUR), 0);
+	tw_nothing_more(wheel);
+}
+
 /* Beyond never, though the difference to where ticks begin may be small. */
 static void no_times_at_all(void)
 {
@@ -535,6 +557,7 @@ static const struct tap_test tests[] = {
 	TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
 	TAP(cancelled_with_all), TAP(cancelled_twice), TAP(no_times_at_all),
+	TAP(extended_with_an_event),
 	TAP(taken_while_it_expires), TAP(not_for_others),
 };
 
