@@ -78,6 +78,20 @@ static uint64_t word_ticks_near(uint64_t word, uint64_t ticks)
 			TWHEEL_CELL_TICKS_SHIFT);
 }
 
+/* The deadline of a timer that may be pending is not the program's any more. */
+static void record_forget_deadline(struct twheel *wheel, uint64_t id)
+{
+	uint64_t *deadline = &wheel->cells.records[cells_index(id)].deadline_ns;
+
+	if (!(__atomic_load_n(deadline, __ATOMIC_RELAXED) & RECORD_DEADLINE))
+		return;
+	pthread_mutex_lock(&wheel->lock);
+	if (record_lock(wheel, cells_id_in(id)))
+		*deadline &= ~RECORD_DEADLINE;
+	record_unlock(wheel);
+	pthread_mutex_unlock(&wheel->lock);
+}
+
 static int cells_modify(struct twheel *wheel, int cell, struct twheel_op *op)
 {
 	uint64_t when, ticks, word, before;
@@ -98,6 +112,9 @@ static int cells_modify(struct twheel *wheel, int cell, struct twheel_op *op)
 			op->deadline_ns = cells_ticks_to_ns(wheel, before);
 			return 1;
 		}
+		/* After an extension alone, the word tells that. */
+		if (ticks <= before)
+			record_forget_deadline(wheel, op->id);
 	} while (!cell_exchange(&wheel->cells, cell, &word,
 				twheel_cell_word(twheel_cell_generation(word),
 						 TWHEEL_CELL_PENDING, ticks)));

@@ -426,6 +426,32 @@ static void extended_with_an_event(void)
 	tw_nothing_more(wheel);
 }
 
+/* An event shows no deadline before the one that the timer has got within its tick. */
+static void deadlines_of_one_tick(void)
+{
+	const struct twheel_options options = {
+		.clock = TWHEEL_CLOCK_MONOTONIC, .tick_ns = 10 * MS, .max_timers = 4,
+	};
+	struct twheel *wheel;
+	struct twheel_event event;
+	uint64_t id, at, nearer;
+	unsigned int i;
+
+	NEED(twheel_open(&wheel, &options) == 0);
+	for (i = 0; i < 2; i++) {
+		at = twheel_now(wheel) + 200 * MS;
+		NEED(twheel_arm_at(wheel, at, 1, &id) == 0);
+		nearer = i ? at - 50 * MS : at + 1;
+		NEED(twheel_modify_at(wheel, id, nearer) == 0);
+		/* Within the tick that it is in already, it is as late already. */
+		CHECK(twheel_extend_at(wheel, id, at + 1) == !i);
+		NEED(twheel_next(wheel, &event, -1) == 1);
+		CHECK(event.deadline_ns > at);
+		CHECK(event.deadline_ns <= event.fired_ns);
+	}
+	twheel_close(wheel);
+}
+
 /* Beyond never, though the difference to where ticks begin may be small. */
 static void no_times_at_all(void)
 {
@@ -557,7 +583,7 @@ static const struct tap_test tests[] = {
 	TAP(more_than_are_noted),
 	TAP(room_within_a_batch), TAP(cancelled_with_an_event),
 	TAP(cancelled_with_all), TAP(cancelled_twice), TAP(no_times_at_all),
-	TAP(extended_with_an_event),
+	TAP(extended_with_an_event), TAP(deadlines_of_one_tick),
 	TAP(taken_while_it_expires), TAP(not_for_others),
 };
 
