@@ -138,28 +138,39 @@ static bool event_withdraw(struct twheel *wheel, uint32_t cell, uint32_t generat
 	return false;
 }
 
+/*
+ * End the timer of a cell, if @word says that it is pending, and of this identifier. Returns
+ * whether its event was withdrawn, or CELLS_NEED_CALL and the word that says otherwise.
+ */
+static inline int cell_end(struct twheel *wheel, uint32_t cell, uint64_t *word, uint64_t id)
+{
+	const uint64_t flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED, 0);
+	bool withdrawn;
+
+	do {
+		if (!word_is_pending(*word, id))
+			return CELLS_NEED_CALL;
+	} while (!cell_exchange(&wheel->cells, cell, word, *word ^ flip));
+	/* A timer with a period may have one, and go on all the same. */
+	withdrawn = event_withdraw(wheel, cell, twheel_cell_generation(*word));
+	cells_put(wheel, cell);
+	return withdrawn;
+}
+
 static int cells_cancel(struct twheel *wheel, int cell, const struct twheel_op *op)
 {
-	bool periodic, withdrawn;
 	uint64_t word;
+	int ret;
 
 	if (!cells_op_plain(op, 0) || op->cookie || op->deadline_ns)
 		return CELLS_NEED_CALL;
 	word = cell_load(&wheel->cells, cell);
-	do {
-		if (word_has_ended(word, op->id)) {
-			event_withdraw(wheel, cell, twheel_cell_generation(word));
-			return -ENOENT;
-		}
-		if (!word_is_pending(word, op->id))
-			return CELLS_NEED_CALL;
-		periodic = cell_is_periodic(wheel, cell);
-	} while (!cell_exchange(&wheel->cells, cell, &word,
-				twheel_cell_word(twheel_cell_generation(word),
-						 TWHEEL_CELL_CANCELLED, 0)));
-	withdrawn = periodic && event_withdraw(wheel, cell, twheel_cell_generation(word));
-	cells_put(wheel, cell);
-	return withdrawn;
+	ret = cell_end(wheel, cell, &word, op->id);
+	if (ret == CELLS_NEED_CALL && word_has_ended(word, op->id)) {
+		event_withdraw(wheel, cell, twheel_cell_generation(word));
+		return -ENOENT;
+	}
+	return ret;
 }
 
 /* Does a timer without a period have an event that has not been taken? */
@@ -272,22 +283,14 @@ int cells_call(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	return ret;
 }
 
-/* End the timer of a cell, or withdraw its event. False if it has neither. */
-static bool cell_end(struct twheel *wheel, uint32_t cell)
+/* Withdraw the event of a timer that has fired. False if it has none. */
+static bool cell_end_fired(struct twheel *wheel, uint32_t cell, uint64_t word)
 {
-	uint64_t word = cell_load(&wheel->cells, cell);
-
-	while (twheel_cell_state(word) == TWHEEL_CELL_PENDING) {
-		if (!cell_exchange(&wheel->cells, cell, &word,
-				   twheel_cell_word(twheel_cell_generation(word),
-						    TWHEEL_CELL_CANCELLED, 0)))
-			continue;
-		/* A timer with a period may have one, and go on all the same. */
-		event_withdraw(wheel, cell, twheel_cell_generation(word));
-		return true;
-	}
-	return twheel_cell_state(word) == TWHEEL_CELL_FIRED &&
-	       event_withdraw(wheel, cell, twheel_cell_generation(word));
+	if (twheel_cell_state(word) != TWHEEL_CELL_FIRED ||
+	    !event_withdraw(wheel, cell, twheel_cell_generation(word)))
+		return false;
+	cells_put(wheel, cell);
+	return true;
 }
 
 int cells_cancel_all(struct twheel *wheel)
@@ -296,10 +299,12 @@ int cells_cancel_all(struct twheel *wheel)
 	int ended = 0;
 
 	for (cell = 0; cell < fresh; cell++) {
-		if (cell_end(wheel, cell)) {
-			cells_put(wheel, cell);
-			ended++;
-		}
+		uint64_t word = cell_load(&wheel->cells, cell);
+		uint64_t id = twheel_cell_word(twheel_cell_generation(word),
+					       TWHEEL_CELL_PENDING, 0);
+
+		ended += cell_end(wheel, cell, &word, id) >= 0 ||
+			 cell_end_fired(wheel, cell, word);
 	}
 	return ended;
 }
