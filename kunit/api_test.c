@@ -4,6 +4,7 @@
  */
 #include <linux/err.h>
 #include <linux/limits.h>
+#include <linux/math64.h>
 
 #include "probe.h"
 
@@ -276,7 +277,8 @@ static void clock_ends_before_never(struct kunit *test)
 	struct probe probe;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	KUNIT_EXPECT_EQ(test, TWHEEL_NEVER % config.tick_ns, 0ULL);
+	KUNIT_EXPECT_EQ(test, div64_u64(TWHEEL_NEVER, config.tick_ns) * config.tick_ns,
+			(u64)TWHEEL_NEVER);
 	probe_init(&probe, wheel, probe_fire);
 	twheel_arm(&probe.timer, HOUR);
 	twheel_advance(wheel, TWHEEL_NEVER);

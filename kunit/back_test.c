@@ -164,7 +164,7 @@ static void steps_at_random(struct kunit *test)
 	for (i = 0; i < n; i++)
 		probe_init(&probes[i], wheel, probe_fire);
 	for (round = 0; round < 600; round++) {
-		u64 far = 1 + back_dice(&seed) % (1U << back_dice(&seed) % 20);
+		u32 far = 1 + back_dice(&seed) % (1U << back_dice(&seed) % 20);
 
 		for (i = 0; i < 6; i++) {
 			struct probe *p = &probes[back_dice(&seed) % n];
@@ -176,7 +176,7 @@ static void steps_at_random(struct kunit *test)
 				twheel_arm_at(&p->timer, deadline);
 		}
 		if (back_dice(&seed) % 3 == 0)
-			now -= min(now, far);
+			now -= min_t(u64, now, far);
 		else
 			now += far;
 		one_step(test, wheel, probes, n, now * MS);

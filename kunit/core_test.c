@@ -9,6 +9,7 @@
 #include <linux/hrtimer.h>
 #include <linux/irqflags.h>
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -465,7 +466,7 @@ static void late_expire(struct twheel *wheel, struct twheel_timer *timers[],
 
 /*
  * So many timers due at one instant, each of which takes a ms. @expire: of the wheel.
- * Returns their lateness.
+ * Returns their lateness in ms.
  */
 static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n,
 			 twheel_expire_fn expire)
@@ -490,7 +491,7 @@ static u64 late_together(struct kunit *test, enum twheel_context context, unsign
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, n);
 	twheel_destroy(wheel);
-	return stats.late_sum;
+	return div_u64(stats.late_sum, NSEC_PER_MSEC);
 }
 
 static void late_by_the_last_look(struct kunit *test)
@@ -499,16 +500,16 @@ static void late_by_the_last_look(struct kunit *test)
 
 	/* In process context a pass looks before each callback; else after 32. */
 	late = late_together(test, TWHEEL_CONTEXT_WORK, 4, NULL);
-	KUNIT_EXPECT_EQ(test, late / MS, 0 + 1 + 2 + 3);
+	KUNIT_EXPECT_EQ(test, late, 0 + 1 + 2 + 3);
 	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, NULL);
-	KUNIT_EXPECT_EQ(test, late / MS, 0);
+	KUNIT_EXPECT_EQ(test, late, 0);
 	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, late_expire);
-	KUNIT_EXPECT_EQ(test, late / MS, 0);
+	KUNIT_EXPECT_EQ(test, late, 0);
 	/* On a busy machine, the last eight may be timed one by one. */
-	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40, NULL) / MS;
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40, NULL);
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
-	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40, NULL) / MS;
+	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40, NULL);
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
 }

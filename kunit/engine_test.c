@@ -72,7 +72,7 @@ static void division_is_exact(struct kunit *test)
 
 			/* Include values near multiples, and the ends of the range. */
 			if (j % 3 == 1)
-				ns = ns - ns % d + j % 5 - 2;
+				ns = ns - rig_rest(ns, d) + j % 5 - 2;
 			if (j < 8)
 				ns = U64_MAX - j;
 			else if (j < 16)
@@ -278,13 +278,13 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 		u64 now = rig.served * tick_ns, deadline;
 		unsigned int op;
 
-		i = rig_roll(&seed) % n;
-		op = rig_roll(&seed) % 16;
+		i = rig_pick(&seed, n);
+		op = rig_pick(&seed, 16);
 		/* Of any magnitude up to 2^40 ticks; some are past. */
-		deadline = now + (rig_roll(&seed) >>
-				  (24 + rig_roll(&seed) % 40)) % (tick_ns << 40);
-		if (!(rig_roll(&seed) % 8))
-			deadline = now - min(now, rig_roll(&seed) % 1000);
+		deadline = now + rig_rest(rig_roll(&seed) >> (24 + rig_pick(&seed, 40)),
+					  tick_ns << 40);
+		if (!rig_pick(&seed, 8))
+			deadline = now - min(now, rig_pick(&seed, 1000));
 
 		switch (op) {
 		case 0 ... 6:
@@ -301,11 +301,11 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 				rig_extend(&rig, i, deadline);
 			break;
 		case 12:
-			rig_run(&rig, rig.served + rig_roll(&seed) % 100);
+			rig_run(&rig, rig.served + rig_pick(&seed, 100));
 			break;
 		case 13:
 			rig_run(&rig, rig.served + (rig_roll(&seed) >>
-						    (30 + rig_roll(&seed) % 34)));
+						    (30 + rig_pick(&seed, 34))));
 			break;
 		case 14:
 			if (rig.w.wake != TW_WHEEL_ASLEEP)
@@ -317,7 +317,7 @@ static void engine_at_random(struct kunit *test, const char *what, u64 tick_ns,
 			    TW_WHEEL_ASLEEP) {
 				u64 gap = rig.w.wake - rig.served;
 
-				rig.served += rig_roll(&seed) % gap;
+				rig.served += rig_pick(&seed, gap);
 				tw_wheel_move_forward(&rig.w, rig.served);
 			}
 			break;
@@ -403,16 +403,16 @@ static void engine_set_back(struct kunit *test, unsigned int slots, u64 seed,
 	rig_init(&rig, test, "set back", 3, slots, 1ULL << 20, n);
 	rig.slice = slice;
 	for (rounds = 0; rounds < RIG_ROUNDS(4000) && !rig.bad; rounds++) {
-		unsigned int far = rig_roll(&seed) % 20;
+		unsigned int far = rig_pick(&seed, 20);
 		u64 ahead = rig_roll(&seed) & (BIT_ULL(far) - 1);
 
-		i = rig_roll(&seed) % n;
-		switch (rig_roll(&seed) % 8) {
+		i = rig_pick(&seed, n);
+		switch (rig_pick(&seed, 8)) {
 		case 0 ... 3:
 			if (rig.timers[i].pending)
 				rig_del(&rig, i);
 			rig_add(&rig, i, 3 * (rig.served + ahead) +
-				rig_roll(&seed) % 3);
+				rig_pick(&seed, 3));
 			break;
 		case 4:
 			if (rig.timers[i].pending)

@@ -219,7 +219,7 @@ static void jitter_leaves_the_backoff(struct kunit *test)
 
 			/* A short delay does not shorten those after it. */
 			KUNIT_ASSERT_LE(test, wait, delay);
-			KUNIT_ASSERT_GE(test, wait, delay / 10 * 6);
+			KUNIT_ASSERT_GE(test, wait, div_u64(delay, 10) * 6);
 			wheel_run_until(wheel, t.tried_at + wait + MS);
 			KUNIT_ASSERT_EQ(test, t.attempts, i + 1);
 			delay = min(2 * delay, 1000 * MS);

@@ -28,6 +28,16 @@ u64 rig_roll(u64 *seed)
 	return *seed;
 }
 
+u64 rig_rest(u64 a, u64 n)
+{
+	return a - div64_u64(a, n) * n;
+}
+
+u64 rig_pick(u64 *seed, u64 n)
+{
+	return rig_rest(rig_roll(seed), n);
+}
+
 /* The first tick at or after a deadline, by plain division. */
 static u64 rig_tick(const struct rig *rig, u64 ns)
 {

@@ -115,5 +115,9 @@ void rig_audit(struct rig *rig);
 
 /* The next pseudo-random number; every run has the same ones. */
 u64 rig_roll(u64 *seed);
+/* The next one modulo @n. */
+u64 rig_pick(u64 *seed, u64 n);
+/* @a modulo @n; the compiler does not divide 64 bits on machines of 32. */
+u64 rig_rest(u64 a, u64 n);
 
 #endif /* _TWHEEL_KUNIT_RIG_H */

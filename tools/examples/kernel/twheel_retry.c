@@ -11,6 +11,7 @@
 
 #include <linux/completion.h>
 #include <linux/err.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -90,7 +91,7 @@ static u64 request_least_ns(unsigned int attempts)
 	u64 delay = backoff.first_ns, sum = 0;
 
 	while (--attempts) {
-		sum += delay - delay * backoff.jitter / 100;
+		sum += delay - div_u64(delay * backoff.jitter, 100);
 		delay = min(2 * delay, backoff.ceiling_ns);
 	}
 	return sum;
