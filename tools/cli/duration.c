@@ -45,9 +45,9 @@ static const struct unit *unit_find(const char *name, size_t length)
  */
 static bool duration_add_part(const char **text, bool first, uint64_t *ns)
 {
-	uint64_t whole = 0, fraction = 0, scale = 1, part;
+	const char *p = *text, *point, *end, *name;
+	uint64_t whole = 0, below = 0, part;
 	const struct unit *unit;
-	const char *p = *text, *name;
 	bool digits = false;
 
 	for (; isdigit((unsigned char)*p); p++, digits = true) {
@@ -55,15 +55,12 @@ static bool duration_add_part(const char **text, bool first, uint64_t *ns)
 		    __builtin_add_overflow(whole, *p - '0', &whole))
 			return false;
 	}
+	point = p;
 	if (*p == '.') {
-		for (p++; isdigit((unsigned char)*p); p++, digits = true) {
-			/* A digit behind these is less than a ns of a day. */
-			if (scale >= 100000000000000ULL)
-				continue;
-			fraction = fraction * 10 + (*p - '0');
-			scale *= 10;
-		}
+		for (p++; isdigit((unsigned char)*p); p++)
+			digits = true;
 	}
+	end = p;
 	for (name = p; isalpha((unsigned char)*p); p++)
 		;
 	if (p > name)
@@ -74,7 +71,10 @@ static bool duration_add_part(const char **text, bool first, uint64_t *ns)
 		return false;
 	if (__builtin_mul_overflow(whole, unit->ns, &part))
 		return false;
-	part += (unsigned __int128)fraction * unit->ns / scale;
+	/* From the last digit to the first: what is cut off is less than a ns in the end. */
+	while (--end > point)
+		below = (below + (*end - '0') * unit->ns) / 10;
+	part += below;
 	if (__builtin_add_overflow(*ns, part, ns))
 		return false;
 	*text = p;

@@ -42,8 +42,7 @@ void plan_hour(struct plan *plan, uint64_t ns)
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		plan->when[i] = ns + (uint64_t)((unsigned __int128)
-						plan->drawn[i] * PLAN_HOUR >> 64);
+		plan->when[i] = ns + plan->drawn[i] % PLAN_HOUR;
 }
 
 void plan_instant(struct plan *plan, uint64_t ns)

@@ -500,7 +500,7 @@ static void reads(void)
 	for (room = 1; room <= MANY; room += MANY - 1) {
 		FAULT_SWEEP(n, fault, 1) {
 			struct read_call call = { fd, room, there };
-			long got = 0;
+			unsigned int got = 0;
 
 			ops_fill(-1, ops, room);
 			for (i = 0; i < room; i++)

@@ -346,12 +346,13 @@ static void a_user_has_so_much_memory(void)
 static void default_memory(void)
 {
 	struct sysinfo machine;
-	uint64_t limit;
+	uint64_t limit, share;
 
 	NEED(!sysinfo(&machine));
 	limit = dev_info(dev_open()).user_memory_limit;
-	CHECK(limit <= machine.totalram * machine.mem_unit / 16 + MIB);
-	CHECK(limit >= machine.totalram * machine.mem_unit / 16 - MIB);
+	share = (uint64_t)machine.totalram * machine.mem_unit / 16;
+	CHECK(limit <= share + MIB);
+	CHECK(limit >= share - MIB);
 }
 
 static void a_sixteenth_by_default(void)
