@@ -9,12 +9,21 @@
 #include <linux/device/class.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
+#include <linux/irq_work.h>
 #include <linux/kconfig.h>
+#include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/preempt.h>
+#include <linux/smp.h>
+#include <linux/uio.h>
 #include <linux/version.h>
 #include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
 #include <linux/io_uring/cmd.h>
+#endif
+/* 5.16: _THIS_IP_ has a header of its own. */
+#if __has_include(<linux/instruction_pointer.h>)
+#include <linux/instruction_pointer.h>
 #endif
 
 /*
@@ -22,6 +31,18 @@
  * kernels to theirs: a version, as in the comments below, is only that of kernel.org.
  */
 #include <twheel_features.inc>
+
+/* 5.11: these have names. */
+#ifndef in_hardirq
+#define in_hardirq()	in_irq()
+#endif
+#ifndef INIT_CSD
+#define INIT_CSD(csd, call, data)	\
+	(*(csd) = (call_single_data_t){ .func = (call), .info = (data) })
+#endif
+#ifndef IRQ_WORK_INIT
+#define IRQ_WORK_INIT(call)	{ .func = (call) }
+#endif
 
 /* 6.8, and some before: variables that the compiler need not clear have a mark. */
 #ifndef __uninitialized
@@ -48,6 +69,18 @@ static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 
 #define vm_flags_set	tw_vm_flags_set
 #endif
+
+/* Where what is read goes to in a program; NULL if that is not one array. */
+static inline void __user *tw_iter_user(const struct iov_iter *iter)
+{
+	/* 6.0: one array is a kind of its own. */
+#if TW_HAS_ITER_UBUF
+	return iter_is_ubuf(iter) ? iter->ubuf + iter->iov_offset : NULL;
+#else
+	return iter_is_iovec(iter) && iter->nr_segs == 1 ?
+	       iter->iov->iov_base + iter->iov_offset : NULL;
+#endif
+}
 
 /* 6.17: a workqueue says so if it is per CPU; later ones complain if it does not. */
 #if !TW_HAS_WQ_PERCPU

@@ -14,6 +14,7 @@
 #include "../core/debug.h"
 #include "../core/trace.h"
 #include "../core/waiter.h"
+#include "../compat.h"
 #include "../export.h"
 #include "hold.h"
 #include "instance.h"

@@ -6,7 +6,6 @@
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
-#include <linux/instruction_pointer.h>
 #include <linux/kernel_stat.h>
 #include <linux/lockdep.h>
 #include <linux/smp.h>
@@ -14,6 +13,8 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+
+#include "../compat.h"
 
 /*
  * One line of code may initialise timers of wheels with different contexts. Each context

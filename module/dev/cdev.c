@@ -69,10 +69,10 @@ static int cdev_release(struct inode *inode, struct file *filp)
 }
 
 /* cdev_copy_events() to one array, word by word: that needs no setting up. */
-static bool cdev_put_events(const struct tw_taken *taken, struct iov_iter *to)
+static bool cdev_put_events(const struct tw_taken *taken,
+			    struct twheel_event __user *user, struct iov_iter *to)
 {
 	const struct twheel_event *event = taken->events, *end = event + taken->count;
-	struct twheel_event __user *user = to->ubuf + to->iov_offset;
 	size_t size = (char *)end - (char *)event;
 
 	if (!user_access_begin(user, size))
@@ -99,11 +99,12 @@ static bool cdev_copy_events(const struct tw_taken *taken, size_t size,
 			     struct iov_iter *to)
 {
 	const size_t known = sizeof(taken->events[0]);
+	void __user *user = tw_iter_user(to);
 	unsigned int i;
 
-	if (likely(size == known && iter_is_ubuf(to) &&
-		   IS_ALIGNED((unsigned long)to->ubuf + to->iov_offset, sizeof(u64))))
-		return cdev_put_events(taken, to);
+	if (likely(size == known && user &&
+		   IS_ALIGNED((unsigned long)user, sizeof(u64))))
+		return cdev_put_events(taken, user, to);
 	if (size == known)
 		return copy_to_iter(taken->events, taken->count * known, to) ==
 		       taken->count * known;

@@ -7,8 +7,8 @@
  */
 #include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
-#include <linux/math.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
 

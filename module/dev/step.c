@@ -21,6 +21,7 @@
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
+#include "../compat.h"
 #include "event.h"
 #include "file.h"
 #include "step.h"

@@ -9,6 +9,8 @@
 #include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/log2.h>
+/* Before 5.16 kvmalloc() was there, and not in slab.h. */
+#include <linux/mm.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 
