@@ -36,8 +36,8 @@ if [ ! -e "$tree/Kbuild" ] || [ ! -e "$kconfig" ] || [ ! -e "$makefile" ]; then
 		"unpack one, for example Debian's linux-source-6.1, and name its folder"
 fi
 release=$(sed -n 's/^\(VERSION\|PATCHLEVEL\) = //p' "$tree/Makefile" | paste -sd.)
-[ "$(printf '%s\n6.1\n' "$release" | sort -V | head -n 1)" = 6.1 ] ||
-	fail "$tree is Linux $release; twheel needs 6.1 or later"
+[ "$(printf '%s\n5.10\n' "$release" | sort -V | head -n 1)" = 5.10 ] ||
+	fail "$tree is Linux $release; twheel needs 5.10 or later"
 
 mapfile -t headers < <(cd "$source" && find include -name "*.h" | sort)
 for header in "${headers[@]}"; do
