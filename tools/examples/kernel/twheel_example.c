@@ -11,6 +11,7 @@
 
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 

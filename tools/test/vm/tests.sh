@@ -235,7 +235,7 @@ files_of_programs() {
 	shift
 	mkdir -p "$root"/{modules,tests,bin}
 	cp "$build"/module/twheel.ko \
-		"$build"/tools/examples/kernel/twheel_{example,heartbeat,retry,port}.ko \
+		"$build"/tools/examples/kernel/twheel_*.ko \
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 	cp "$TOOLS"/cli/twheel "$root/bin/"
 	for program; do

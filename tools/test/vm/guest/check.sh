@@ -81,6 +81,8 @@ done
 
 if wanted example; then
 	for module in example heartbeat retry port readme; do
+		# Where the kernel has what it is ported from.
+		[ -e /modules/twheel_$module.ko ] || continue
 		run insmod /modules/twheel_$module.ko
 		run rmmod twheel_$module
 	done
