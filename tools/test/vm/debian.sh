@@ -117,7 +117,6 @@ kernel_source() {
 
 	# 6.1 is of the suite that all this is for; the others are read from theirs.
 	case $1 in
-	5.10) suite=bullseye ;;
 	6.1) suite='' ;;
 	6.12) suite=trixie ;;
 	7.2) suite=sid ;;
