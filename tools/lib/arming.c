@@ -9,14 +9,23 @@
  *
  * There are two such lists. The inlines put cells on that of &twheel_view_1, which can only
  * be taken as a whole. An arm takes it, keeps the first cell, and puts the others on the
- * list of free ones, from which any thread can take one.
+ * list of free ones, from which any thread can take one. Before it takes more than one, it
+ * says that it holds cells. An arm that finds none waits for those who do.
  */
 #include <sys/ioctl.h>
+#include <time.h>
 
 #include "handle.h"
 
 /* The lower part of &cell_table.free, as of a link: at most 2^24 cells. */
 #define FREE_MASK	((uint64_t)TWHEEL_VIEW_OWNER)
+
+/* &cell_table.holders: how many there are, and above it how many have come. */
+#define HOLDER		((1ULL << 32) + 1)
+#define HOLDERS_NOW	((1ULL << 32) - 1)
+
+/* How long to wait for a thread that holds cells: it may have to get a processor first. */
+#define HOLDER_WAIT_NS	20000
 
 /* How many cells an arm tries, if their words are not as they were left. */
 #define ARM_TRIES	8
@@ -51,7 +60,7 @@ static inline uint32_t cell_link(const struct cell_table *cells, uint32_t first)
  * arm then finds a cell that has a timer, and leaves it out. A walk that does not end forgets
  * the list.
  */
-static __attribute__((noinline)) void cells_free_chain(struct cell_table *cells, uint32_t first)
+static void cells_free_chain(struct cell_table *cells, uint32_t first)
 {
 	uint64_t head = __atomic_load_n(&cells->free, __ATOMIC_RELAXED);
 	uint32_t last, next = first, left = cells->count;
@@ -105,34 +114,70 @@ static uint32_t cell_take_fresh(struct cell_table *cells)
 	return fresh + 1;
 }
 
-/* Take all cells that the inlines have put back: the first of them, plus one; 0: none. */
-static inline __attribute__((always_inline)) uint32_t cell_take_cancelled(struct twheel *wheel)
+/* Cells are about to be taken from the cancelled ones: more than one, perhaps. */
+static void cells_hold(struct cell_table *cells)
 {
-	if (!__atomic_load_n(&wheel->view.cancelled, __ATOMIC_RELAXED))
+	__atomic_fetch_add(&cells->holders, HOLDER, __ATOMIC_RELAXED);
+}
+
+/* Keep the first of these cells, plus one, or 0. The others are free. */
+static uint32_t cells_keep_first(struct cell_table *cells, uint32_t first)
+{
+	uint32_t next = first ? cell_link(cells, first) : 0;
+
+	if (next)
+		cells_free_chain(cells, next);
+	__atomic_fetch_sub(&cells->holders, 1, __ATOMIC_RELEASE);
+	return first;
+}
+
+static bool any_cancelled(const struct twheel *wheel)
+{
+	return __atomic_load_n(&wheel->view.cancelled, __ATOMIC_ACQUIRE);
+}
+
+/* Take all cells that the inlines have put back, and keep one of them, plus one; 0: none. */
+static uint32_t cell_take_cancelled(struct twheel *wheel)
+{
+	if (!any_cancelled(wheel))
 		return 0;
-	return __atomic_exchange_n(&wheel->view.cancelled, 0, __ATOMIC_ACQUIRE);
+	cells_hold(&wheel->cells);
+	return cells_keep_first(&wheel->cells, __atomic_exchange_n(&wheel->view.cancelled, 0,
+								   __ATOMIC_ACQ_REL));
 }
 
 /*
- * A cell for a timer, or -1.
- * @first: one that was taken from the cancelled ones, plus one, which leads to the others; or 0
+ * An arm has found no cell, and @before were the holders until then: are all in use? Only
+ * holders put cells on the list of free ones. If there was none, it is empty still, and the
+ * other list is looked at again. If there was one, wait.
  */
-static int cell_get(struct twheel *wheel, uint32_t first)
+static bool cells_all_used(const struct twheel *wheel, uint64_t before)
+{
+	const struct timespec wait = { .tv_nsec = HOLDER_WAIT_NS };
+
+	if (!(before & HOLDERS_NOW))
+		return !any_cancelled(wheel) &&
+		       __atomic_load_n(&wheel->cells.holders, __ATOMIC_RELAXED) == before;
+	nanosleep(&wait, NULL);
+	return false;
+}
+
+/* A cell for a timer, or -1. */
+static int cell_get(struct twheel *wheel)
 {
 	struct cell_table *cells = &wheel->cells;
-	uint64_t link;
-	uint32_t next;
+	uint64_t holders, link;
+	uint32_t first;
 
-	if (!first)
+	do {
+		holders = __atomic_load_n(&cells->holders, __ATOMIC_ACQUIRE);
 		first = cell_take_cancelled(wheel);
-	if (!first) {
-		first = cell_take_free(cells, &link);
-		return (int)(first ? first : cell_take_fresh(cells)) - 1;
-	}
-	next = cell_link(cells, first);
-	if (next)
-		cells_free_chain(cells, next);
-	return first - 1;
+		if (!first)
+			first = cell_take_free(cells, &link);
+		if (!first)
+			first = cell_take_fresh(cells);
+	} while (!first && !cells_all_used(wheel, holders));
+	return (int)first - 1;
 }
 
 static __attribute__((noinline)) void record_wait_locked(struct twheel *wheel)
@@ -154,7 +199,7 @@ static inline void record_wait(struct twheel *wheel)
 		record_wait_locked(wheel);
 }
 
-static inline bool bit_is_set(const struct cell_event *words, uint32_t bit)
+static inline bool bit_is_set(const struct cell_event *words, uint64_t bit)
 {
 	return __atomic_load_n(&words[bit / 64].word, __ATOMIC_SEQ_CST) >> bit % 64 & 1;
 }
@@ -195,7 +240,7 @@ cell_kick(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
  * then the look at when the kernel comes: see <linux/twheel.h>.
  */
 static __attribute__((noinline)) int
-cell_submit_anew(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t ticks)
+cell_submit_anew(struct twheel *wheel, uint64_t id, uint64_t cell, uint64_t ticks)
 {
 	struct cell_table *cells = &wheel->cells;
 
@@ -207,7 +252,7 @@ cell_submit_anew(struct twheel *wheel, uint64_t id, uint32_t cell, uint64_t tick
 }
 
 /* The same where most often all is done already. */
-static inline int cell_submit(struct twheel *wheel, const uint64_t *id, uint32_t cell,
+static inline int cell_submit(struct twheel *wheel, const uint64_t *id, uint64_t cell,
 			      uint64_t ticks)
 {
 	const struct cell_table *cells = &wheel->cells;
@@ -270,7 +315,7 @@ static inline void record_begin(struct twheel *wheel, uint32_t cell, uint64_t de
 
 /*
  * cells_arm_at() where something is in the way.
- * @first: as of cell_get()
+ * @first: a cell that was taken, plus one, which may lead to others; or 0
  */
 static __attribute__((noinline)) int
 cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id,
@@ -279,8 +324,12 @@ cells_arm_slowly(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 	uint64_t ticks = view_ticks(&wheel->view, deadline_ns);
 	int cell, tries;
 
+	if (first) {
+		cells_hold(&wheel->cells);
+		cells_keep_first(&wheel->cells, first);
+	}
 	for (tries = 0; tries < ARM_TRIES; tries++) {
-		cell = cell_get(wheel, first);
+		cell = first ? (int)first - 1 : cell_get(wheel);
 		if (cell < 0)
 			break;
 		record_wait(wheel);
@@ -307,7 +356,7 @@ cells_arm_beyond(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
  * the rules does.
  */
 static __attribute__((noinline, cold)) int
-cells_arm_again(struct twheel *wheel, uint64_t *id, uint32_t cell)
+cells_arm_again(struct twheel *wheel, uint64_t *id, uint64_t cell)
 {
 	struct cell_record record = wheel->cells.records[cell];
 
@@ -327,7 +376,7 @@ cells_arm_taken(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uin
 	cell_atomic *word = (cell_atomic *)&mine->word;
 	uint64_t old = __atomic_load_n(word, __ATOMIC_RELAXED), next = cell_next(old), ticks;
 
-	if (__builtin_expect(word_has_timer(old) || !(next >> TWHEEL_CELL_GENERATION_SHIFT) ||
+	if (__builtin_expect(word_has_timer(old) || next < 1 << TWHEEL_CELL_GENERATION_SHIFT ||
 			     record_changing(wheel), 0)) {
 		/* It leads nowhere: others on its list are others' by now. */
 		cells_link_set(&wheel->cells, cell, 0);
@@ -348,9 +397,9 @@ cells_arm_taken(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uin
 
 int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
 {
-	const struct twheel_view_1 *view = &wheel->view;
+	struct twheel_view_1 *view = &wheel->view;
+	uint64_t link, *mine;
 	uint32_t first;
-	uint64_t link;
 
 	/*
 	 * In a forked child, and without a mapping, all is 0. What is no time at all is beyond
@@ -359,16 +408,23 @@ int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, ui
 	if (__builtin_expect(!view_spans(view, deadline_ns), 0))
 		return view->bytes ? cells_arm_beyond(wheel, deadline_ns, cookie, id) :
 				     timer_arm_call(wheel, deadline_ns, cookie, id);
-	first = cell_take_cancelled(wheel);
+	first = __atomic_load_n(&view->cancelled, __ATOMIC_ACQUIRE);
 	if (!first) {
 		first = cell_take_free(&wheel->cells, &link);
-	} else {
-		link = cells_link(&wheel->cells, first - 1);
-		if (link & FREE_MASK)
-			return cells_arm_slowly(wheel, deadline_ns, cookie, id, first);
+		return first ? cells_arm_taken(wheel, deadline_ns, cookie, id, first - 1,
+					       link) :
+			       cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
 	}
-	if (__builtin_expect(!first, 0))
+	/* Who takes one that leads to no other holds nothing. */
+	mine = &wheel->cells.links[first - 1];
+	link = __atomic_load_n(mine, __ATOMIC_RELAXED);
+	if (link & FREE_MASK ||
+	    !__atomic_compare_exchange_n(&view->cancelled, &first, 0, false, __ATOMIC_ACQUIRE,
+					 __ATOMIC_RELAXED))
 		return cells_arm_slowly(wheel, deadline_ns, cookie, id, 0);
+	/* It may have been armed in between, and cancelled after others. */
+	if (__builtin_expect(__atomic_load_n(mine, __ATOMIC_RELAXED) != link, 0))
+		return cells_arm_slowly(wheel, deadline_ns, cookie, id, first);
 	return cells_arm_taken(wheel, deadline_ns, cookie, id, first - 1, link);
 }
 
@@ -380,7 +436,7 @@ static int cells_arm_call(struct twheel *wheel, struct twheel_op *op)
 	uint32_t before;
 	int cell, ret;
 
-	cell = cell_get(wheel, 0);
+	cell = cell_get(wheel);
 	if (cell < 0)
 		return -ENOSPC;
 	record_wait(wheel);

@@ -144,7 +144,8 @@ static bool event_withdraw(struct twheel *wheel, uint32_t cell, uint32_t generat
  */
 static inline int cell_end(struct twheel *wheel, uint32_t cell, uint64_t *word, uint64_t id)
 {
-	const uint64_t flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED, 0);
+	const uint64_t flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED,
+					       0);
 	bool withdrawn;
 
 	do {
@@ -262,8 +263,8 @@ int cells_call(struct twheel *wheel, uint32_t code, struct twheel_op *op)
 	if (code == TWHEEL_OP_CANCEL)
 		return call_cancel(wheel, op);
 	/*
-	 * The lock is held until the record tells what the kernel does: another thread can take
-	 * an event of the period only after that.
+	 * The lock is held until the record tells what the kernel does: another thread can
+	 * take an event of the period only after that.
 	 */
 	pthread_mutex_lock(&wheel->lock);
 	if (code == TWHEEL_OP_MODIFY && op->period_ns)

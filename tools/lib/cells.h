@@ -86,6 +86,7 @@ struct cell_event {
  * @periods: more, of those with periodic timers
  * @free: free cells, beside those that &twheel_view_1.cancelled leads to: the first one,
  *	plus one, and above it how often one was taken, so that a head is not mistaken
+ * @holders: threads that have taken cells from the one list, and will put them on the other
  * @fresh: cells from here on have never been used
  * @changing: a record is changed whose timer may be cancelled meanwhile
  * @fixed: a timer with a fixed delay has been armed
@@ -107,6 +108,7 @@ struct cell_table {
 	struct cell_record *records;
 	struct cell_period *periods;
 	cell_atomic free;
+	cell_atomic holders;
 	uint32_t fresh;
 	bool changing;
 	bool fixed;

@@ -271,6 +271,91 @@ static void expires_before_the_call_returns(void)
 	CHECK(twheel_cancel(shared, id) >= 0);
 }
 
+#define PLACES	100000	/* so many that a look through all takes a while */
+#define FEW	50
+
+static pthread_barrier_t both;
+
+static void *arm_few(void *arg)
+{
+	uint64_t *ids = arg;
+	unsigned int i;
+
+	pthread_barrier_wait(&both);
+	for (i = 0; i < FEW; i++)
+		CHECK_EQ(twheel_arm(shared, HOUR, i, &ids[i]), 0);
+	return arg;
+}
+
+static void cancel_some(uint64_t *ids, unsigned int count)
+{
+	while (count--)
+		NEED(twheel_cancel(shared, *ids++) == 0);
+}
+
+/* Two threads find nearly all places where cancelled timers have left them, and few others. */
+static void room_for_two(void)
+{
+	uint64_t *ids = calloc(PLACES, sizeof(*ids)), few[2][FEW];
+	unsigned int round, i;
+	pthread_t threads[2];
+
+	NEED(ids && !pthread_barrier_init(&both, NULL, 2));
+	shared = open_cells(PLACES);
+	for (round = 0; round < 10; round++) {
+		for (i = 0; i < PLACES; i++)
+			ids[i] = tw_arm(shared, HOUR, i);
+		cancel_some(ids, 3);
+		ids[2] = tw_arm(shared, HOUR, 0);
+		cancel_some(ids + 2, PLACES - 2);
+		for (i = 0; i < 2; i++)
+			NEED(!pthread_create(&threads[i], NULL, arm_few, few[i]));
+		for (i = 0; i < 2; i++)
+			pthread_join(threads[i], NULL);
+		if (tap_failed())
+			break;
+		for (i = 0; i < 2; i++)
+			cancel_some(few[i], FEW);
+	}
+}
+
+#define CROWD	6	/* threads, more than there are processors */
+#define SHARE	8	/* how many timers of each there are at once */
+
+/* Arms and cancels as many as it may have, some at a time. */
+static void *use_share(void *arg)
+{
+	uint64_t ids[SHARE];
+	unsigned int have = 0, i, n;
+	uint32_t state = (uintptr_t)arg;
+
+	for (i = 0; i < 30000; i++) {
+		n = 1 + roll(&state) % (SHARE - have);
+		while (n--)
+			if (!CHECK_EQ(twheel_arm(shared, HOUR, i, &ids[have++]), 0))
+				return NULL;
+		if (have < SHARE)
+			continue;
+		n = 1 + roll(&state) % SHARE;
+		while (n--)
+			NEED(twheel_cancel(shared, ids[--have]) == 0);
+	}
+	return NULL;
+}
+
+/* All places can be used by all threads together, at any time. */
+static void room_for_all(void)
+{
+	pthread_t threads[CROWD];
+	uintptr_t i;
+
+	shared = open_cells(CROWD * SHARE);
+	for (i = 0; i < CROWD; i++)
+		NEED(!pthread_create(&threads[i], NULL, use_share, (void *)(i + 1)));
+	for (i = 0; i < CROWD; i++)
+		pthread_join(threads[i], NULL);
+}
+
 static const struct tap_test tests[] = {
 	TAP(only_the_first_kicks),
 	TAP(full_handle_makes_no_call),
@@ -278,6 +363,7 @@ static const struct tap_test tests[] = {
 	TAP(forked_child_has_none),
 	TAP(books_balance),
 	TAP(expires_before_the_call_returns),
+	TAP(room_for_two), TAP(room_for_all),
 };
 
 int main(int argc, char **argv)
