@@ -31,11 +31,11 @@
 
 static unsigned long user_timers = 1UL << 22;
 TW_PARAM(user_timers, 0, LONG_MAX,
-	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1; default 4194304)");
+	 "Timers that a user without CAP_SYS_RESOURCE may have (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 4194304)");
 
 static unsigned long user_memory;
 TW_PARAM(user_memory, 0, LONG_MAX,
-	 "Bytes that the files of a user without CAP_SYS_RESOURCE may take (0 to 2^63 - 1; default 0, which is a sixteenth of the machine's memory)");
+	 "Bytes that the files of a user without CAP_SYS_RESOURCE may take (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 0, which is a sixteenth of the machine's memory)");
 
 static unsigned long device_share_all = 50;
 TW_PARAM(device_share_all, 0, 100,

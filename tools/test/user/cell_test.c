@@ -243,6 +243,10 @@ static void setups_refused(void)
 	bad[4].clockid = CLOCK_TAI;
 	for (i = 0; i < 5; i++)
 		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &bad[i]), EINVAL);
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS)) {
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EINVAL);
+		return;
+	}
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);
 }
@@ -396,6 +400,8 @@ static void beyond_the_word(void)
 	int fd = dev_open();
 	uint64_t id;
 
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("no shared mapping on this machine");
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ERANGE);
 	op.deadline_ns = HOUR;

@@ -9,17 +9,21 @@
 #include "lib/handle.h"
 #include "lib/tap.h"
 
-static struct twheel *open_cells(uint32_t count)
+static struct twheel *open_mapped(const struct twheel_options *options)
 {
-	struct twheel_options options = { .max_timers = count };
 	struct twheel_info info;
 	struct twheel *wheel;
 
-	NEED(twheel_open(&wheel, &options) == 0);
+	NEED(twheel_open(&wheel, options) == 0);
 	NEED(twheel_info(wheel, &info) == 0);
 	if (!info.map_bytes)
 		tap_skip("this kernel has no shared mapping");
 	return wheel;
+}
+
+static struct twheel *open_cells(uint32_t count)
+{
+	return open_mapped(&(struct twheel_options){ .max_timers = count });
 }
 
 /* The descriptor is closed, so a system call would fail. */
@@ -116,10 +120,9 @@ static void reach_is_from_now(void)
 	};
 	const uint64_t reach = TWHEEL_CELL_REACH * 10000;
 	struct twheel_op op = { .deadline_ns = HOUR, .period_ns = reach + HOUR };
-	struct twheel *wheel;
+	struct twheel *wheel = open_mapped(&options);
 	uint64_t id;
 
-	NEED(twheel_open(&wheel, &options) == 0);
 	CHECK_EQ(twheel_arm(wheel, reach + HOUR, 1, &id), -ERANGE);
 	CHECK_EQ(twheel_arm_op(wheel, &op), -ERANGE);
 	NEED(twheel_arm(wheel, reach - HOUR, 1, &id) == 0);

@@ -17,8 +17,14 @@ result() {
 	fi
 }
 
+# The largest of a kernel's longs, and one more: those of 32 bits have modules of class 1.
+largest=9223372036854775807 beyond=9223372036854775808
+if [ "$(head -c 5 $module | tail -c 1 | tr '\1\2' 12)" = 1 ]; then
+	largest=2147483647 beyond=2147483648
+fi
+
 # Name, smallest value, largest value, a value that is too small, one that is too large.
-limits='
+limits="
 device_share 0 100 -1 101
 device_share_all 0 100 -1 101
 limit_timers 1 16777216 0 16777217
@@ -26,9 +32,9 @@ live_wheels_warn 0 4294967295 -1 4294967296
 max_timers 1 16777216 0 16777217
 overrun_ms 0 3600000 -1 3600001
 tick_min_ns 1000 1000000000 999 1000000001
-user_memory 0 9223372036854775807 -1 9223372036854775808
-user_timers 0 9223372036854775807 -1 9223372036854775808
-'
+user_memory 0 $largest -1 $beyond
+user_timers 0 $largest -1 $beyond
+"
 count=$(echo "$limits" | grep -c .)
 echo "1..$((count + 4))"
 
