@@ -21,7 +21,7 @@
 #define FREE_MASK	((uint64_t)TWHEEL_VIEW_OWNER)
 
 /* &cell_table.holders: how many there are, and above it how many have come. */
-#define HOLDER		((1ULL << 32) + 1)
+#define HOLDER_ONE	((1ULL << 32) + 1)
 #define HOLDERS_NOW	((1ULL << 32) - 1)
 
 /* How long to wait for a thread that holds cells: it may have to get a processor first. */
@@ -117,7 +117,7 @@ static uint32_t cell_take_fresh(struct cell_table *cells)
 /* Cells are about to be taken from the cancelled ones: more than one, perhaps. */
 static void cells_hold(struct cell_table *cells)
 {
-	__atomic_fetch_add(&cells->holders, HOLDER, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&cells->holders, HOLDER_ONE, __ATOMIC_RELAXED);
 }
 
 /* Keep the first of these cells, plus one, or 0. The others are free. */
@@ -398,7 +398,8 @@ cells_arm_taken(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uin
 int cells_arm_at(struct twheel *wheel, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
 {
 	struct twheel_view_1 *view = &wheel->view;
-	uint64_t link, *mine;
+	const cell_atomic *mine;
+	uint64_t link;
 	uint32_t first;
 
 	/*

@@ -81,7 +81,8 @@ static uint64_t word_ticks_near(uint64_t word, uint64_t ticks)
 /* The deadline of a timer that may be pending is not the program's any more. */
 static void record_forget_deadline(struct twheel *wheel, uint64_t id)
 {
-	uint64_t *deadline = &wheel->cells.records[cells_index(id)].deadline_ns;
+	cell_atomic *deadline =
+		(cell_atomic *)&wheel->cells.records[cells_index(id)].deadline_ns;
 
 	if (!(__atomic_load_n(deadline, __ATOMIC_RELAXED) & RECORD_DEADLINE))
 		return;
