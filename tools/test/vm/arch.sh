@@ -48,7 +48,8 @@ architecture() {
 	i386)
 		arch_image=arch/x86/boot/bzImage arch_triplet=i386-linux-gnu
 		arch_needs=(qemu-system-x86)
-		arch_qemu=(qemu-system-i386 -cpu max)
+		# By itself it would be an Athlon, of which 6.1 warns that two are too many.
+		arch_qemu=(qemu-system-i386 -cpu 'max,vendor=GenuineIntel')
 		arch_port=() arch_console=ttyS0 arch_words='possible_cpus=COUNT' ;;
 	*) return 1 ;;
 	esac
