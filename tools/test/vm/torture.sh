@@ -6,7 +6,8 @@
 # unloaded. The last line is "N passed, N failed": each scenario is a test.
 #
 #   KERNEL=      debug, stock, or both: which kernels (both); or rtdebug: PREEMPT_RT with
-#                its checks; or an architecture, as arm64, which is emulated
+#                its checks; or an architecture, as arm64, which is emulated, with the
+#                kernel of its row of tools/test/vm/rows
 #   TIME=        seconds of each scenario (20); the volume run may take a hundred times
 #                that
 #   OPS=         operations, after which the volume runs on the stock kernel end
@@ -116,7 +117,9 @@ prepare() {
 	built=
 	if [ -n "${GUEST_ARCH:-}" ]; then
 		need "${arch_needs[@]}"
-		built=$("$ROOT/tools/test/vm/kernel.sh" base "$GUEST_ARCH")
+		built=$("$ROOT/tools/test/vm/kernel.sh" --series "$(awk -v parts="base,$GUEST_ARCH" \
+			'$3 == parts { print $2 }' "$ROOT/tools/test/vm/rows")" \
+			base "$GUEST_ARCH")
 	fi
 	case " $kernels " in
 	*" debug "*) built=$("$ROOT/tools/test/vm/kernel.sh" base debug) ;;
