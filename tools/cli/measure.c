@@ -47,6 +47,17 @@ static void *measure_open(const struct rival *rival, struct plan *plan,
 	return self;
 }
 
+/* Cancel all, unless that takes long. */
+static bool measure_cancel_all(const struct rival *rival, void *self,
+			       const struct plan *plan, const struct score *score)
+{
+	if (rival->cancel_all)
+		return rival->cancel_all(self);
+	if (score->sample == score->count)
+		rival->cancel(self, plan);
+	return score->sample == score->count;
+}
+
 /* The operations on timeouts that do not expire meanwhile. */
 static bool measure_operations(const struct rival *rival, struct plan *plan, bool exact,
 			       struct score *score)
@@ -75,12 +86,8 @@ static bool measure_operations(const struct rival *rival, struct plan *plan, boo
 	if (exact)
 		score->bytes += memory_used();
 	/* Once more, with the memory that the first ones have left. */
-	if (score->sample == score->count || rival->cancel_all) {
+	if (measure_cancel_all(rival, self, plan, score)) {
 		created += score->arm;
-		if (rival->cancel_all)
-			rival->cancel_all(self);
-		else
-			rival->cancel(self, plan);
 		score->arm = MEASURE_TOOK(rival->arm(self, plan));
 		created -= score->arm < created ? score->arm : created;
 	}

@@ -23,8 +23,10 @@
 /* Each cancellation of all passes over those that bear its number. */
 #define URING_TRIES	8
 
+/* @cancels_any: the kernel, 6.1 or later, can cancel whatever there is */
 struct uring_timeouts {
 	size_t count;
+	bool cancels_any;
 	struct io_uring ring;
 	struct __kernel_timespec when[URING_BATCH];
 };
@@ -50,6 +52,7 @@ static void *uring_open(size_t *count)
 		return NULL;
 	self->count = *count;
 	ret = io_uring_queue_init_params(URING_BATCH, &self->ring, &params);
+	self->cancels_any = !ret;
 	if (ret == -EINVAL) {
 		/* Before Linux 6.1 */
 		params = (struct io_uring_params){
@@ -165,12 +168,14 @@ static void uring_cancel(void *arg, const struct plan *plan)
  * seems to bear this cancellation's number already, and the kernel (6.1) does not clear the
  * number in memory that another request has left: a further cancellation finds the rest.
  */
-static void uring_cancel_all(void *arg)
+static bool uring_cancel_all(void *arg)
 {
 	struct uring_timeouts *self = arg;
 	size_t left = self->count, taken;
 	int tries;
 
+	if (!self->cancels_any)
+		return false;
 	for (tries = 0; left && tries < URING_TRIES; tries++) {
 		struct io_uring_sqe *sqe = uring_request(self);
 
@@ -189,6 +194,7 @@ static void uring_cancel_all(void *arg)
 	}
 	if (left)
 		errx(STATUS_FAILED, "io_uring: %zu requests were not cancelled", left);
+	return true;
 }
 
 static bool uring_expire(void *arg)

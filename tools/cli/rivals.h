@@ -20,7 +20,8 @@
  * @arm: arm all of them
  * @extend: extend those of the plan
  * @cancel: cancel those of the plan
- * @cancel_all: cancel all at once, where that is faster; NULL: it is not
+ * @cancel_all: cancel all at once, where that is faster; NULL: it is not. False if this
+ *	system cannot
  * @expire: take the events of all, which are armed. False if one does not come in time, or
  *	SIGINT comes
  *
@@ -34,7 +35,7 @@ struct rival {
 	void (*arm)(void *self, const struct plan *plan);
 	void (*extend)(void *self, const struct plan *plan);
 	void (*cancel)(void *self, const struct plan *plan);
-	void (*cancel_all)(void *self);
+	bool (*cancel_all)(void *self);
 	bool (*expire)(void *self);
 };
 
