@@ -407,7 +407,8 @@ static void in_another_time(const char *offset, int (*fn)(int fd), int fd)
 	if (!child)
 		_exit(fn(fd));
 	NEED(waitpid(child, &status, 0) == child);
-	CHECK_EQ(status, 0);
+	CHECK(WIFEXITED(status));
+	CHECK_EQ(WEXITSTATUS(status), 0);
 }
 
 /* Times of the device are those of clock_gettime(). */
@@ -501,9 +502,9 @@ static int saturates_above(int fd)
 	struct twheel_op op;
 
 	if (dev_read(fd).deadline_ns != 5000 * S + 1)
-		return 1;
+		return 11;
 	return dev_query(fd, far_id, &op) ||
-	       op.deadline_ns != TWHEEL_DELAY_NEVER;
+	       op.deadline_ns != TWHEEL_DELAY_NEVER ? 12 : 0;
 }
 
 static void namespace_saturates(void)

@@ -118,7 +118,9 @@ static void seen_take(struct seen *seen, const char *line)
 		++*events[i].count;
 		/* The function is shown by its name, and no address is. */
 		CHECK(strstr(line, " function=tw_event_expire "));
-		CHECK(!strstr(line, " timer=ffff"));
+		/* Before 5.12, pointers of all events are shown as they are. */
+		CHECK(!strstr(line, " timer=ffff") ||
+		      access(TRACING "/options/hash-ptr", F_OK));
 		if (events[i].count == &seen->exit) {
 			uint64_t took = line_number(line, "took_ns");
 

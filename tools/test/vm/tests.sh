@@ -218,7 +218,7 @@ python_into() {
 # bpftrace_into ROOT: the scripts for bpftrace, and that; or what the kernel lacks for it
 bpftrace_into() {
 	mkdir -p "$1/bpftrace"
-	lacks "$kdir" BPF_EVENTS DEBUG_INFO_BTF > "$1/bpftrace/lacks"
+	lacks "$kdir" BPF_EVENTS DEBUG_INFO_BTF_MODULES > "$1/bpftrace/lacks"
 	[ ! -s "$1/bpftrace/lacks" ] || return 0
 	need bpftrace
 	install -m 644 "$ROOT"/tools/bpftrace/*.bt "$1/bpftrace/"
