@@ -136,6 +136,8 @@ twheel trace --for 300ms --wheel 999999 > /tmp/tool.out 2>&1 &&
 result $? trace_ends_in_time
 wrong=0
 for signal in INT TERM HUP; do
+	# Now: the one in the background may empty it after the first look.
+	: > /tmp/tool.out
 	twheel trace > /tmp/tool.out 2>&1 &
 	trace=$!
 	for _ in $(seq 30); do
