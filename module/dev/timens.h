@@ -28,9 +28,11 @@ static inline s64 tw_timens_offset(u32 clockid)
 		offset = &offsets->boottime;
 	else
 		return 0;
-	/* Few callers are in another namespace than the first. */
-	return likely(!(offset->tv_sec | offset->tv_nsec)) ? 0 :
-							     timespec64_to_ns(offset);
+	/*
+	 * 0 for most callers, who are in the first namespace. Not timespec64_to_ns(): before
+	 * 5.16 it takes negative seconds for a time without end.
+	 */
+	return offset->tv_sec * NSEC_PER_SEC + offset->tv_nsec;
 #else
 	return 0;
 #endif
