@@ -202,17 +202,21 @@ static int server_run(void *data)
 	}
 }
 
-/* Returns false if the task is in no cgroup any more that there is. */
-static bool server_in_live_cgroup(struct task_struct *task)
+/*
+ * Is the thread where the likeness is, and is that still there? 5.10 has its own threads join
+ * cgroups of version 1 alone.
+ */
+static bool server_has_joined(struct task_struct *thread, struct task_struct *likeness)
 {
-	bool live = true;
+	bool joined = true;
 
 #ifdef CONFIG_CGROUPS
 	rcu_read_lock();
-	live = task_dfl_cgroup(task)->self.flags & CSS_ONLINE;
+	joined = task_dfl_cgroup(thread) == task_dfl_cgroup(likeness) &&
+		 task_dfl_cgroup(thread)->self.flags & CSS_ONLINE;
 	rcu_read_unlock();
 #endif
-	return live;
+	return joined;
 }
 
 /*
@@ -232,8 +236,8 @@ static bool server_make(struct tw_server *server)
 	likeness = get_task_struct(server->likeness);
 	joins = server_joins(server);
 	spin_unlock_bh(&server->lock);
-	if (!joins ||
-	    cgroup_attach_task_all(likeness, thread) || !server_in_live_cgroup(thread))
+	if (!joins || cgroup_attach_task_all(likeness, thread) ||
+	    !server_has_joined(thread, likeness))
 		set_user_nice(thread, MAX_NICE);
 	put_task_struct(likeness);
 

@@ -320,6 +320,17 @@ static void thread_joins(void)
 		tap_skip("on PREEMPT_RT a thread joins no cgroups");
 }
 
+/* Before 6.0, threads of the kernel's join cgroups of version 1 alone. */
+static void thread_joins_version_2(void)
+{
+	struct utsname kernel;
+
+	thread_joins();
+	NEED(uname(&kernel) == 0);
+	if (atoi(kernel.release) < 6)
+		tap_skip("on %s a thread joins no cgroup of version 2", kernel.release);
+}
+
 static int thread_is_ours(int unused)
 {
 	char ours[512], its[512];
@@ -349,7 +360,7 @@ static void thread_is_in_the_users_cgroups(void)
 	pid_t child;
 	int status;
 
-	thread_joins();
+	thread_joins_version_2();
 	group = group_new("cgroup2", NULL);
 	device_share_set("1");
 	tap_at_end(device_share_reset);
@@ -499,7 +510,7 @@ static void thread_is_bound_by_cpu_max(void)
 	unsigned int i;
 	char pid[16];
 
-	thread_joins();
+	thread_joins_version_2();
 	group = group_new("cgroup2", NULL);
 	if (!group_write(group.root, "cgroup.subtree_control", "+cpu")) {
 		group_free(&group);
