@@ -640,7 +640,7 @@ static void thread_leaves_with_the_program(void)
 	struct group group;
 	unsigned int i;
 
-	thread_joins();
+	thread_joins_version_2();
 	group = group_new("cgroup2", NULL);
 	device_share_set("1");
 	tap_at_end(device_share_reset);
