@@ -37,7 +37,7 @@ fi
 between=$(TWHEEL_TEST_NO_MAPPING=1 calls)
 [ "${between:-0}" -ge 400 ] && good=yes || good=no
 result "$good" 1 sees_calls_without_the_mapping
-if ! twheel show | grep -q '^Features:.* submit'; then
+if ! twheel info | grep -q '^Features:.* submit'; then
 	echo "ok 2 - no_call_with_the_mapping # SKIP this kernel has no shared mapping"
 	exit "${bad:-0}"
 fi

@@ -34,7 +34,7 @@ wants='^200 requests: 100 answered, 100 timed out, 0 early, 0 wrong$'
 grep -q "$wants" /tmp/uring.out && good=yes || good=no
 : > $trace
 result "$good" 1 requests_time_out
-twheel show | grep -q '^Features:.* submit' ||
+twheel info | grep -q '^Features:.* submit' ||
 	skip "this kernel has no shared mapping" "2 - few_calls" "3 - one_of_the_device"
 
 strace -f -o $trace uring_requests > /tmp/uring.out 2>&1
