@@ -421,8 +421,9 @@ void batch_prepare(struct thread *thread, const struct call *call,
 	run->ops_place = call->arg[BATCH_OPS_PLACE] % NR_PLACES;
 	run->size = call_size(call->arg[BATCH_SIZE], sizeof(struct twheel_batch));
 	run->prepared = count < 320 ? count : 320;
-	if (run->stride && run->prepared > MEMORY_BODY / run->stride)
-		run->prepared = MEMORY_BODY / run->stride;
+	/* They may begin one byte on. */
+	if (run->stride && run->prepared > (MEMORY_BODY - 1) / run->stride)
+		run->prepared = (MEMORY_BODY - 1) / run->stride;
 	bytes = run->prepared * run->stride;
 	run->ops = memory_at(&thread->memory, run->ops_place, bytes, true,
 			     thread_mapping(thread));

@@ -112,6 +112,19 @@ static void print_figures(time_t seconds)
 	printf("\n@end\n");
 }
 
+static void worker_died(unsigned int number, int status)
+{
+	char wrong[80];
+
+	if (WIFSIGNALED(status))
+		snprintf(wrong, sizeof(wrong), "the fuzzer itself has died by signal %d",
+			 WTERMSIG(status));
+	else
+		snprintf(wrong, sizeof(wrong), "the fuzzer itself has ended with status %d",
+			 WEXITSTATUS(status));
+	fuzz_fail(wrong, number);
+}
+
 /* Wait for the workers. */
 static void workers_watch(const pid_t *workers)
 {
@@ -131,7 +144,7 @@ static void workers_watch(const pid_t *workers)
 			if (waitpid(workers[i], &status, WNOHANG) == workers[i]) {
 				ended++;
 				if (status)
-					fuzz_fail("the fuzzer itself has died", i);
+					worker_died(i, status);
 				alive[i] = 0;
 			}
 			if (!alive[i])
