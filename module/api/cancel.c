@@ -10,11 +10,11 @@
 
 #include <linux/twheel.h>
 
+#include "../compat.h"
 #include "../core/base.h"
 #include "../core/debug.h"
 #include "../core/trace.h"
 #include "../core/waiter.h"
-#include "../compat.h"
 #include "../export.h"
 #include "hold.h"
 #include "instance.h"
