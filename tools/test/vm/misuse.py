@@ -75,6 +75,16 @@ def says(line):
     return complaints.complains(line) or bool(re.search(r"\btwheel: ", line))
 
 
+def in_order(lines):
+    """With what a warning says before it, as where a trap raises warnings. Elsewhere, as on
+    arm, it comes after."""
+    lines = list(lines)
+    for i, line in enumerate(lines[:-1]):
+        if "WARNING: CPU: " in line and re.search(r"\btwheel: ", lines[i + 1]):
+            lines[i:i + 2] = lines[i + 1], line
+    return lines
+
+
 def judge(verdict, run, expected):
     ways = expectations(expected)
     console = run / "console"
@@ -97,7 +107,7 @@ def judge(verdict, run, expected):
             verdict.test(not why, "misuse: nothing else is reported", why)
         else:
             expects = ways.pop(way, None)
-            why = (wrong(*expects[:2], status, lines, says) if expects else
+            why = (wrong(*expects[:2], status, in_order(lines), says) if expects else
                    "is not expected at all")
             verdict.test(not why, f"misuse.{way}", why)
     for way in ways:
