@@ -12,12 +12,14 @@
 #   arch_triplet	what compilers call it; arch_debian: what Debian does
 #   arch_cross	the cross compiler's part of package names; empty: gcc -m32 serves
 #   arch_suite	the suite of Debian that its programs are taken from
+#   arch_ld	the version of LLVM whose linker serves; empty: that of binutils
 #   arch_qemu	the machine; arch_needs: Debian's packages that it takes
 #   arch_console	the kernel's word for the console
 #   arch_port	the device that results are written to, if it is no second serial port
 #   arch_words	words for the kernel's command line; COUNT is one more than its CPUs
 architecture() {
 	arch_kernel=$1 arch_debian=$1 arch_cross='' arch_suite=bookworm arch_words=''
+	arch_ld=''
 	arch_port=(-device "virtio-serial-device" -device "virtconsole,chardev=port")
 	case $1 in
 	arm64)
@@ -36,8 +38,8 @@ architecture() {
 	riscv64)
 		arch_kernel=riscv arch_image=arch/riscv/boot/Image
 		arch_triplet=riscv64-linux-gnu arch_cross=riscv64
-		# The first suite that has this architecture.
-		arch_suite=trixie arch_needs=(qemu-system-misc opensbi)
+		# Debian 12 has no such packages. Its own linker dies of the newer libc.a.
+		arch_suite=forky arch_ld=19 arch_needs=(qemu-system-misc opensbi)
 		arch_qemu=(qemu-system-riscv64 -M virt -cpu rv64)
 		# QEMU 7.2 names the CPU's instructions in a way that 6.12 has to be asked to read.
 		arch_console=ttyS0 arch_words=riscv_isa_fallback ;;
@@ -58,6 +60,8 @@ architecture() {
 
 # use_architecture NAME: what scripts run from now on is for it: kernels, modules, programs
 use_architecture() {
+	local linker
+
 	architecture "$1" || die "there is no architecture $1" "see tools/test/vm/arch.sh"
 	export GUEST_ARCH=$1 ARCH=$arch_kernel
 	arch_root=$CACHE/root-$1
@@ -65,8 +69,9 @@ use_architecture() {
 	arch_prefix=${arch_cross:+$arch_triplet-}
 	if [ -n "$arch_cross" ]; then
 		export PATH=$arch_gcc/usr/bin:$PATH CROSS_COMPILE=$arch_prefix
-		CC="${arch_prefix}gcc --sysroot=$arch_root"
-		CXX="${arch_prefix}g++ --sysroot=$arch_root"
+		linker=${arch_ld:+ -fuse-ld=lld -B/usr/lib/llvm-$arch_ld/bin}
+		CC="${arch_prefix}gcc --sysroot=$arch_root$linker"
+		CXX="${arch_prefix}g++ --sysroot=$arch_root$linker"
 		export AR=${arch_prefix}ar
 	else
 		CC="gcc -m32 --sysroot=$arch_root" CXX="g++ -m32 --sysroot=$arch_root"
@@ -87,7 +92,8 @@ cross_compiler() {
 		need gcc-multilib g++-multilib
 		return
 	fi
-	need "binutils-$arch_triplet" "$cpp" "libgcc-12-dev-$arch_cross-cross"
+	need "binutils-$arch_triplet" "$cpp" "libgcc-12-dev-$arch_cross-cross" \
+		${arch_ld:+"lld-$arch_ld"}
 	version=$(dpkg-query -W -f '${Version}' "$cpp")
 	[ "$(cat "$arch_gcc/version" 2> /dev/null)" != "$version" ] || return 0
 	rm -rf "$arch_gcc" "$arch_gcc.part"
