@@ -303,6 +303,8 @@ static inline int twheel_modify_op(struct twheel *wheel, struct twheel_op *op)
  * @id: the timer
  * @delay_ns: the delay
  *
+ * With shared memory, deadlines with the same tick are as late as each other.
+ *
  * Return: 0, or 1 if the deadline was as late already, and stays; -ENOENT (there is no
  * such timer, or it has ended), -EALREADY (it has expired, and its event waits to be
  * taken), -ERANGE (with shared memory: too far away).
