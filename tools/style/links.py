@@ -33,6 +33,8 @@ def tests():
                       arrays[re.search(r"\.test_cases\s*=\s*(\w+)", body)[1]]}
     folder = pathlib.Path("tools/test/user")
     for path in folder.glob("*_test.*"):
+        if path.suffix in {".o", ".d"}:
+            continue
         names.add(path.stem)
         names |= {f"{path.stem}.{case}" for case in
                   re.findall(r"(?<!define )\bTAP\((\w+)\)", path.read_text())}
