@@ -79,7 +79,7 @@ build() {
 	! grep -h 'warning:.*twheel\|twheel.*warning:' "$folder/build.log"
 }
 small=(CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_KUNIT=y)
-tests=(--kunitconfig "$tree/drivers/misc/twheel" --jobs "$(nproc)")
+tests=(--kunitconfig "$tree/drivers/misc/twheel")
 # kunit FOLDER SOURCE ARCH OPTION...: no case fails, and each suite that SOURCE lists has
 # run, or has said that this kernel is not for it. kunit.py prints nothing while it builds
 # a kernel, so make does that before.
@@ -95,7 +95,7 @@ kunit() {
 			-j"$(nproc)" &&
 		PYTHONUNBUFFERED=1 patient "$folder.log" \
 			"$tree/tools/testing/kunit/kunit.py" run --timeout 86400 \
-			--build_dir "$folder" --arch "$arch" "${tests[@]}" "$@"
+			--jobs "$(nproc)" --build_dir "$folder" --arch "$arch" "${tests[@]}" "$@"
 	} > "$folder.log" 2>&1 || { tail -n 40 "$folder.log"; return 1; }
 	tail -n 3 "$folder.log"
 	[ "$(grep -cE '\[(PASSED|SKIPPED)\] twheel_' "$folder.log")" -ge "$suites" ]
