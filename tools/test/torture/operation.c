@@ -21,8 +21,12 @@ static u64 deadline_after(u64 ns, u64 delay)
 	return delay > TWHEEL_NEVER - ns ? TWHEEL_NEVER : ns + delay;
 }
 
-static u64 owned_deadline(const struct owned_timer *owned, u64 delay)
+/* The deadline of the coming call. If the clock is set from now on, it may come at any time. */
+static u64 owned_deadline(struct owned_timer *owned, u64 delay)
 {
+	owned->asked = wall_epoch();
+	/* The clock is read after that. */
+	barrier();
 	return deadline_after(arena_clock(owned->target.arena), delay);
 }
 
@@ -329,7 +333,7 @@ static void operation_many(struct arena *arena, u32 dice)
 	}
 	for (i = 0; i < n; i++) {
 		items[i].timer = &timers[i]->target.timer;
-		items[i].deadline_ns = deadline_after(arena_clock(arena),
+		items[i].deadline_ns = owned_deadline(timers[i],
 						      torture_delay(torture_random()));
 		floors[i] = floor_make(items[i].deadline_ns);
 		count_op(arms ? OP_ARM : OP_CANCEL);
@@ -396,7 +400,7 @@ static bool owned_wait_fired(const struct owned_timer *owned, u32 fired)
 static bool owned_extend_claimed(struct owned_timer *owned, const struct owned_timer *before,
 				 u32 fired)
 {
-	u64 deadline = arena_clock(owned->target.arena) + 3 * NSEC_PER_MSEC;
+	u64 deadline = owned_deadline(owned, 3 * NSEC_PER_MSEC);
 	u64 floor = floor_make(deadline);
 	bool fires;
 	int ret;

@@ -137,7 +137,7 @@ void owned_prepare(struct owned_timer *owned, u64 floor)
 	owned_begin_call(owned);
 	if (!owned_lives_open(owned)) {
 		owned->since = ktime_get_ns();
-		WRITE_ONCE(owned->epoch, wall_epoch());
+		WRITE_ONCE(owned->epoch, owned->asked);
 	} else {
 		floor = old ? min(floor_make(old), floor) | FLOOR_INEXACT : 0;
 	}
@@ -151,7 +151,7 @@ void owned_settle(struct owned_timer *owned, u64 floor, const char *call)
 	int open = owned_lives_open(owned);
 
 	if (open == 1) {
-		WRITE_ONCE(owned->epoch, wall_epoch());
+		WRITE_ONCE(owned->epoch, owned->asked);
 		WRITE_ONCE(owned->floor, floor);
 	} else if (!open && !READ_ONCE(owned->unfired) &&
 		   check_is_early(owned, floor)) {

@@ -113,7 +113,8 @@ struct target {
  * @busy: bit 0 is the lock; it is only ever tried
  * @floor: the instant before which it must not fire, see check.c
  * @since: a time on CLOCK_MONOTONIC before its present life began
- * @epoch: wall_epoch() when its present life began
+ * @asked: wall_epoch() before the deadline of the present call was computed
+ * @epoch: the same of the call that gave it its present deadline
  * @armed: number of lives: how often it became pending
  * @cancelled: number of lives that a cancel ended
  * @fired: number of lives that ended by firing; the callback counts them after its checks
@@ -132,6 +133,7 @@ struct owned_timer {
 	unsigned long busy;
 	u64 floor;
 	u64 since;
+	u32 asked;
 	u32 epoch;
 	u32 armed;
 	u32 cancelled;
