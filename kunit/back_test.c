@@ -3,6 +3,7 @@
  * A virtual clock that is set back: what fires when, to the tick. For the wall
  * clock see wall_test.c, for the engine alone clock_set_back in engine_test.c.
  */
+#include <linux/delay.h>
 #include <linux/interrupt.h>
 
 #include "../module/core/base.h"
@@ -216,8 +217,9 @@ static void back_in_a_callback(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p[1].fired_at, 200 * MS);
 }
 
-/* More than a pass serves, so that a round takes two. */
-#define CROWD	1500
+/* It takes longer than a pass may, on any machine, so that a round takes several. */
+#define CROWD		300
+#define CALL_US		2
 
 struct between {
 	struct tasklet_struct tasklet;
@@ -229,6 +231,7 @@ static struct between between;
 static void note_and_call(struct twheel_timer *timer)
 {
 	probe_fire(timer);
+	udelay(CALL_US);
 	/* It runs when the pass lets softirqs in. */
 	tasklet_schedule(&between.tasklet);
 }
