@@ -315,7 +315,8 @@ static void handed_to_and_fro_balances(struct kunit *test)
 	struct twheel_stats stats;
 	struct stress stress;
 
-	stress_begin(test, &stress, &config, 8000 / num_online_cpus(), true);
+	/* For RACE_TIME: a fast machine is through with any number before it has fired enough. */
+	stress_begin(test, &stress, &config, UINT_MAX, true);
 	KUNIT_EXPECT_TRUE(test, await((twheel_get_stats(stress.wheel, &stats),
 				       stats.threaded > 0)));
 	stress_end(test, &stress, false);
