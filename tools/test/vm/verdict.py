@@ -147,8 +147,9 @@ class Run:
         self.console = results.read(folder / "console")
         self.complete, self.stuck, self.took = False, "", []
         self.suites, self.programs = expected_cases(sources), expected_programs(sources)
-        for name in self.only - set(self.suites) - set(self.programs) - {"example"}:
-            verdict.fail(name, "there is no such suite or program")
+        for name in self.only - set(self.suites) - set(self.programs):
+            if name.partition(":")[0] != "example":
+                verdict.fail(name, "there is no such suite or program")
         self.suites = {name: cases for name, cases in self.suites.items()
                        if name in self.only}
         self.programs = {name: cases for name, cases in self.programs.items()

@@ -79,14 +79,13 @@ for program in /tests/*; do
 	mark end $took "$(cat /tmp/status)"
 done
 
-if wanted example; then
-	for module in example heartbeat retry port readme; do
-		# Where the kernel has what it is ported from.
-		[ -e /modules/twheel_$module.ko ] || continue
-		run insmod /modules/twheel_$module.ko
-		run rmmod twheel_$module
-	done
-fi
+for module in example heartbeat retry port readme; do
+	wanted example || wanted example:$module || continue
+	# Where the kernel has what it is ported from.
+	[ -e /modules/twheel_$module.ko ] || continue
+	run insmod /modules/twheel_$module.ko
+	run rmmod twheel_$module
+done
 run rmmod twheel
 
 if [ -w $leaks ]; then
