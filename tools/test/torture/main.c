@@ -166,8 +166,11 @@ static int __init torture_init(void)
 	random_state = alloc_percpu(u32);
 	if (!random_state)
 		return -ENOMEM;
-	for_each_possible_cpu(cpu)
-		*per_cpu_ptr(random_state, cpu) = get_random_u32() | 1;
+	for_each_possible_cpu(cpu) {
+		u32 *state = per_cpu_ptr(random_state, cpu);
+
+		*state = get_random_u32() | 1;
+	}
 	ret = check_init();
 	if (ret)
 		goto forget;
