@@ -26,7 +26,7 @@ struct ledger {
  * struct stress - threads that race on the same timers
  * @wheel: their wheel
  * @ledgers: the timers
- * @rounds: number of operations of each thread
+ * @rounds: number of operations of each thread, or more if they take less than STRESS_LEAST
  * @limit: how many timers may be pending, or 0
  * @sleeps: callbacks may sleep
  * @busy: callbacks take long
