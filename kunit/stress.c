@@ -167,21 +167,25 @@ static void stress_many(struct stress *stress, struct ledger *first, u64 delay,
 /* A fast machine is through with any number before a timer fires. */
 #define STRESS_LEAST	(HZ / 5)
 
+static bool stress_goes_on(const struct stress *stress, unsigned int round,
+			   unsigned long began)
+{
+	if (READ_ONCE(stress->stop) || !time_before(jiffies, began + RACE_TIME))
+		return false;
+	return round < stress->rounds || time_before(jiffies, began + STRESS_LEAST);
+}
+
 static int stress_thread(void *arg, unsigned int number)
 {
 	struct stress *stress = arg;
-	unsigned long least = jiffies + STRESS_LEAST;
-	unsigned long end = jiffies + RACE_TIME;
+	unsigned long began = jiffies;
 	u32 seed = 4711 + number;
 	unsigned int i;
 
-	for (i = 0; (i < stress->rounds || time_before(jiffies, least)) &&
-		    time_before(jiffies, end); i++) {
+	for (i = 0; stress_goes_on(stress, i, began); i++) {
 		struct ledger *ledger;
 		u64 delay;
 
-		if (READ_ONCE(stress->stop))
-			break;
 		ledger = &stress->ledgers[test_random(&seed) % STRESS_TIMERS];
 		delay = test_random(&seed) % (test_random(&seed) % 4 ? (u32)MS :
 					      1000 * (u32)MS);
