@@ -186,10 +186,11 @@ static unsigned int rescuer_count(void)
 	unsigned int n = 0;
 
 	rcu_read_lock();
-	/* 6.9 and newer, and older ones. */
+	/* 6.9 and newer, and older ones. Who has stopped one does not wait until it is gone. */
 	for_each_process(task)
-		n += str_has_prefix(task->comm, "kworker/R-twhee") ||
-		     str_has_prefix(task->comm, "twheel/");
+		n += !(task->flags & PF_EXITING) &&
+		     (str_has_prefix(task->comm, "kworker/R-twhee") ||
+		      str_has_prefix(task->comm, "twheel/"));
 	rcu_read_unlock();
 	return n;
 }
