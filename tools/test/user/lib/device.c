@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -10,12 +15,367 @@
 #include "device.h"
 #include "tap.h"
 
+#define DEVICE		"/dev/twheel"
+#define PARAMETERS	"/sys/module/twheel/parameters/"
+
 int dev_open_flags(int flags)
 {
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
+	int fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
 
 	NEED(fd >= 0);
 	return fd;
+}
+
+int dev_open(void)
+{
+	return dev_open_flags(0);
+}
+
+int dev_open_setup(const struct twheel_setup *setup)
+{
+	int fd = dev_open_flags(O_NONBLOCK);
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, setup) == 0);
+	return fd;
+}
+
+int dev_open_clock(uint32_t clock)
+{
+	struct twheel_setup setup = { .clock = clock };
+
+	return dev_open_setup(&setup);
+}
+
+int dev_open_virtual(void)
+{
+	return dev_open_clock(TWHEEL_VIRTUAL);
+}
+
+int dev_open_limited(void)
+{
+	int fd;
+
+	dev_for_everybody();
+	NEED(setresuid(1234, 1234, 0) == 0);
+	fd = dev_open_flags(O_NONBLOCK);
+	NEED(setresuid(0, 0, 0) == 0);
+	CHECK(dev_info(fd).user_limit != TWHEEL_NO_LIMIT);
+	return fd;
+}
+
+struct twheel_info dev_info(int fd)
+{
+	struct twheel_info info;
+
+	NEED(ioctl(fd, TWHEEL_IOC_INFO, &info) == 0);
+	return info;
+}
+
+uint64_t dev_now(int clock)
+{
+	struct timespec ts;
+
+	NEED(clock_gettime(clock, &ts) == 0);
+	return ts.tv_sec * S + ts.tv_nsec;
+}
+
+int dev_clock(uint32_t clock)
+{
+	static const int clocks[] = {
+		[TWHEEL_MONOTONIC] = CLOCK_MONOTONIC,
+		[TWHEEL_BOOTTIME] = CLOCK_BOOTTIME,
+		[TWHEEL_REALTIME] = CLOCK_REALTIME,
+		[TWHEEL_TAI] = CLOCK_TAI,
+	};
+
+	NEED(clock < SIZE_OF(clocks));
+	return clocks[clock];
+}
+
+int dev_op(int fd, struct twheel_op *op)
+{
+	return ioctl(fd, TWHEEL_IOC_OP, op);
+}
+
+int dev_ops(int fd, struct twheel_op *ops, uint32_t count)
+{
+	struct twheel_ops array = { .ops = (uintptr_t)ops, .count = count };
+
+	return ioctl(fd, TWHEEL_IOC_OPS, &array);
+}
+
+int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t time_ns)
+{
+	struct twheel_op op = {
+		.op = TWHEEL_OP_MODIFY, .id = id, .flags = flags, .time_ns = time_ns,
+	};
+
+	return dev_op(fd, &op);
+}
+
+int dev_cancel(int fd, uint64_t id)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL, .id = id };
+
+	return dev_op(fd, &op);
+}
+
+int dev_cancel_all(int fd)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL_ALL };
+
+	return dev_op(fd, &op);
+}
+
+int dev_kick(int fd, uint64_t cell)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_KICK, .id = cell };
+
+	return dev_op(fd, &op);
+}
+
+int dev_query(int fd, uint64_t id, uint64_t *deadline_ns)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_QUERY, .id = id };
+	int ret = dev_op(fd, &op);
+
+	if (ret >= 0 && deadline_ns)
+		*deadline_ns = op.deadline_ns;
+	return ret;
+}
+
+uint64_t dev_arm_op(int fd, struct twheel_op *op)
+{
+	op->op = TWHEEL_OP_ARM;
+	NEED(dev_op(fd, op) == 0);
+	NEED(op->id != 0);
+	return op->id;
+}
+
+uint64_t dev_arm(int fd, uint64_t delay_ns, uint64_t cookie)
+{
+	struct twheel_op op = { .time_ns = delay_ns, .cookie = cookie };
+
+	return dev_arm_op(fd, &op);
+}
+
+uint64_t dev_arm_at(int fd, uint64_t time_ns, uint64_t cookie)
+{
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS, .time_ns = time_ns, .cookie = cookie,
+	};
+
+	return dev_arm_op(fd, &op);
+}
+
+unsigned int dev_arm_many(int fd, unsigned int count, uint64_t delay_ns)
+{
+	struct twheel_op *ops = calloc(count, sizeof(*ops));
+	unsigned int i, armed = 0;
+
+	NEED(ops);
+	for (i = 0; i < count; i++) {
+		ops[i].op = TWHEEL_OP_ARM;
+		ops[i].time_ns = delay_ns;
+		ops[i].cookie = i;
+	}
+	NEED(dev_ops(fd, ops, count) == (int)count);
+	for (i = 0; i < count; i++)
+		armed += !ops[i].result;
+	free(ops);
+	return armed;
+}
+
+uint64_t dev_advance(int fd, uint64_t delay_ns)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ADVANCE, .time_ns = delay_ns };
+
+	NEED(dev_op(fd, &op) == 0);
+	return op.deadline_ns;
+}
+
+struct twheel_event dev_read(int fd)
+{
+	struct twheel_event event;
+	ssize_t n;
+
+	while ((n = read(fd, &event, sizeof(event))) < 0 && errno == EAGAIN)
+		dev_readable(fd, -1);
+	NEED(n == sizeof(event));
+	CHECK(event.now_ns >= event.deadline_ns);
+	return event;
+}
+
+void dev_silent(int fd)
+{
+	struct twheel_event event;
+
+	CHECK_EQ(dev_readable(fd, 0), 0);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+}
+
+int dev_readable(int fd, int ms)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int n = poll(&pfd, 1, ms);
+
+	NEED(n >= 0);
+	if (n)
+		CHECK_EQ(pfd.revents, POLLIN);
+	return n;
+}
+
+bool dev_passed(uint64_t time_ns)
+{
+	return dev_now(CLOCK_MONOTONIC) >= time_ns;
+}
+
+void dev_wait_passed(uint64_t time_ns)
+{
+	while (!dev_passed(time_ns))
+		usleep(1000);
+}
+
+static FILE *fdinfo_open(int fd)
+{
+	char path[64];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
+	file = fopen(path, "r");
+	NEED(file);
+	return file;
+}
+
+uint64_t dev_stat(int fd, const char *key)
+{
+	size_t length = strlen(key);
+	FILE *file = fdinfo_open(fd);
+	uint64_t value = 0;
+	bool found = false;
+	char line[2048];
+
+	while (!found && fgets(line, sizeof(line), file)) {
+		found = !strncmp(line, key, length) && line[length] == ':' &&
+			sscanf(line + length + 1, "%" SCNu64, &value) == 1;
+	}
+	fclose(file);
+	if (!tap_check(found, __FILE__, __LINE__, "fdinfo has no %s", key))
+		tap_abort();
+	return value;
+}
+
+/* The alarm is not the calls', and a call may do work that is left of those before it. */
+static bool stat_is_steady(const char *line)
+{
+	static const char * const unsteady[] = {
+		"alarms:", "postponed:", "cascades:", "extended:", "occupied:",
+	};
+	size_t i;
+
+	for (i = 0; i < SIZE_OF(unsteady); i++)
+		if (!strncmp(line, unsteady[i], strlen(unsteady[i])))
+			return false;
+	return true;
+}
+
+struct dev_state dev_state(int fd)
+{
+	struct dev_state state = { .info = dev_info(fd) };
+	FILE *file = fdinfo_open(fd);
+	char line[2048];
+	size_t used = 0;
+
+	state.info.now_ns = 0;
+	while (fgets(line, sizeof(line), file)) {
+		if (!stat_is_steady(line))
+			continue;
+		NEED(used + strlen(line) < sizeof(state.stats));
+		strcpy(state.stats + used, line);
+		used += strlen(line);
+	}
+	fclose(file);
+	return state;
+}
+
+void dev_same(int fd, const struct dev_state *was)
+{
+	struct dev_state is = dev_state(fd);
+
+	CHECK_EQ(is.info.timers, was->info.timers);
+	CHECK_EQ(is.info.file_memory, was->info.file_memory);
+	CHECK_EQ(is.info.user_timers, was->info.user_timers);
+	CHECK(!memcmp(&is.info, &was->info, sizeof(is.info)));
+	tap_check(!strcmp(is.stats, was->stats), __FILE__, __LINE__,
+		  "fdinfo has changed, from\n%s\nto\n%s", was->stats, is.stats);
+}
+
+/* What the test changes, and what there was before. */
+static struct {
+	const char *name;
+	uint64_t value;
+} changed[8];
+
+static mode_t device_mode;
+
+static void all_back(void)
+{
+	size_t i;
+
+	if (setresuid(0, 0, 0))
+		return;
+	for (i = 0; i < SIZE_OF(changed) && changed[i].name; i++)
+		dev_param_set(changed[i].name, changed[i].value);
+	if (device_mode)
+		chmod(DEVICE, device_mode & 07777);
+}
+
+uint64_t dev_param(const char *name)
+{
+	char path[128];
+	uint64_t value;
+	FILE *file;
+
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	file = fopen(path, "r");
+	if (!file)
+		tap_skip("%s: %s", path, strerror(errno));
+	NEED(fscanf(file, "%" SCNu64, &value) == 1);
+	fclose(file);
+	return value;
+}
+
+void dev_param_set(const char *name, uint64_t value)
+{
+	char path[128];
+	FILE *file;
+	size_t i;
+
+	for (i = 0; changed[i].name && strcmp(changed[i].name, name); i++)
+		NEED(i + 1 < SIZE_OF(changed));
+	if (!changed[i].name) {
+		changed[i].value = dev_param(name);
+		changed[i].name = name;
+		tap_at_end(all_back);
+	}
+	snprintf(path, sizeof(path), PARAMETERS "%s", name);
+	file = fopen(path, "w");
+	if (!file)
+		tap_skip("%s: %s", path, strerror(errno));
+	NEED(fprintf(file, "%" PRIu64 "\n", value) > 0);
+	NEED(fclose(file) == 0);
+}
+
+void dev_for_everybody(void)
+{
+	struct stat st;
+
+	if (device_mode)
+		return;
+	NEED(stat(DEVICE, &st) == 0);
+	device_mode = st.st_mode;
+	tap_at_end(all_back);
+	NEED(chmod(DEVICE, 0666) == 0);
 }
 
 int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg)
@@ -32,148 +392,4 @@ int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg)
 	NEED(waitpid(child, &status, 0) == child);
 	NEED(WIFEXITED(status));
 	return WEXITSTATUS(status);
-}
-
-int dev_open(void)
-{
-	return dev_open_flags(0);
-}
-
-struct twheel_info dev_info(int fd)
-{
-	struct twheel_info info;
-
-	NEED(ioctl(fd, TWHEEL_IOC_INFO, &info) == 0);
-	return info;
-}
-
-struct twheel_info dev_state(int fd)
-{
-	struct twheel_info info = dev_info(fd);
-
-	info.now_ns = 0;
-	info.passes = 0;
-	info.threaded = 0;
-	return info;
-}
-
-void dev_same(int fd, const struct twheel_info *was)
-{
-	struct twheel_info is = dev_state(fd);
-
-	CHECK_EQ(is.timers, was->timers);
-	CHECK_EQ(is.pending, was->pending);
-	CHECK_EQ(is.unread, was->unread);
-	CHECK_EQ(is.armed, was->armed);
-	CHECK_EQ(is.cancelled, was->cancelled);
-	CHECK_EQ(is.user_timers, was->user_timers);
-	CHECK_EQ(is.file_memory, was->file_memory);
-	CHECK_EQ(is.user_memory, was->user_memory);
-	NEED(!memcmp(&is, was, sizeof(is)));
-}
-
-uint64_t dev_now(int clock)
-{
-	struct timespec ts;
-
-	NEED(clock_gettime(clock, &ts) == 0);
-	return ts.tv_sec * S + ts.tv_nsec;
-}
-
-uint64_t dev_arm_op(int fd, struct twheel_op *op)
-{
-	NEED(ioctl(fd, TWHEEL_IOC_ARM, op) == 0);
-	NEED(op->id != 0);
-	return op->id;
-}
-
-uint64_t dev_arm(int fd, uint64_t delay_ns, uint64_t cookie)
-{
-	struct twheel_op op = { .deadline_ns = delay_ns, .cookie = cookie };
-
-	return dev_arm_op(fd, &op);
-}
-
-int dev_cancel(int fd, uint64_t id)
-{
-	struct twheel_op op = { .id = id };
-
-	return ioctl(fd, TWHEEL_IOC_CANCEL, &op);
-}
-
-int dev_cancel_all(int fd)
-{
-	struct twheel_cancel_all what = { };
-
-	return ioctl(fd, TWHEEL_IOC_CANCEL_ALL, &what);
-}
-
-int dev_modify(int fd, uint64_t id, uint32_t flags, uint64_t deadline_ns)
-{
-	struct twheel_op op = {
-		.id = id, .flags = flags, .deadline_ns = deadline_ns,
-	};
-
-	return ioctl(fd, TWHEEL_IOC_MODIFY, &op);
-}
-
-int dev_query(int fd, uint64_t id, struct twheel_op *op)
-{
-	memset(op, 0, sizeof(*op));
-	op->id = id;
-	return ioctl(fd, TWHEEL_IOC_QUERY, op);
-}
-
-int dev_batch(int fd, struct twheel_op *ops, uint32_t count)
-{
-	struct twheel_batch batch = {
-		.ops = (uintptr_t)ops, .op_size = sizeof(*ops), .count = count,
-	};
-	int ret = ioctl(fd, TWHEEL_IOC_BATCH, &batch);
-
-	CHECK_EQ(batch.done, ret < 0 ? 0 : ret);
-	return ret;
-}
-
-struct twheel_event dev_read(int fd)
-{
-	struct twheel_event event;
-
-	NEED(read(fd, &event, sizeof(event)) == sizeof(event));
-	CHECK(event.fired_ns >= event.deadline_ns);
-	return event;
-}
-
-bool dev_passed(uint64_t deadline_ns)
-{
-	return dev_now(CLOCK_MONOTONIC) >= deadline_ns;
-}
-
-void dev_wait_passed(uint64_t deadline_ns)
-{
-	while (!dev_passed(deadline_ns))
-		usleep(1000);
-}
-
-int dev_readable(int fd, int ms)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int n = poll(&pfd, 1, ms);
-
-	NEED(n >= 0);
-	if (n)
-		CHECK_EQ(pfd.revents, POLLIN);
-	return n;
-}
-
-void dev_wait_unread(int fd, uint64_t n)
-{
-	while (dev_info(fd).unread < n)
-		usleep(1000);
-}
-
-void dev_wait_cancelled(int fd, uint64_t n)
-{
-	while (dev_info(fd).cancelled < n)
-		usleep(1000);
 }

@@ -12,117 +12,82 @@
 #define SIZE(type, size)						\
 	_Static_assert(sizeof(struct type) == (size) &&			\
 		       _Alignof(struct type) == 8, #type)
+#define NUMBER(command, number)						\
+	_Static_assert((command) == (number), #command)
 
-AT(twheel_setup, clockid, 0);
+AT(twheel_setup, clock, 0);
 AT(twheel_setup, flags, 4);
 AT(twheel_setup, tick_ns, 8);
-AT(twheel_setup, slots, 16);
-AT(twheel_setup, max_timers, 20);
+AT(twheel_setup, max_timers, 16);
+AT(twheel_setup, max_cells, 20);
 AT(twheel_setup, event_size, 24);
 AT(twheel_setup, reserved, 28);
 SIZE(twheel_setup, 32);
-
-AT(twheel_cell, word, 0);
-AT(twheel_cell, look, 8);
-SIZE(twheel_cell, 16);
-
-AT(twheel_map, version, 0);
-AT(twheel_map, size, 4);
-AT(twheel_map, bytes, 8);
-AT(twheel_map, cells_offset, 16);
-AT(twheel_map, events_offset, 24);
-AT(twheel_map, ring_offset, 32);
-AT(twheel_map, tick_ns, 40);
-AT(twheel_map, origin_ns, 48);
-AT(twheel_map, cells, 56);
-AT(twheel_map, entries, 60);
-AT(twheel_map, leaves_offset, 64);
-AT(twheel_map, summary_offset, 72);
-AT(twheel_map, reserved, 80);
-AT(twheel_map, head, 128);
-AT(twheel_map, pad_head, 132);
-AT(twheel_map, tail, 256);
-AT(twheel_map, wake, 384);
-AT(twheel_map, pad_tail, 260);
-SIZE(twheel_map, 512);
 
 AT(twheel_op, op, 0);
 AT(twheel_op, flags, 4);
 AT(twheel_op, id, 8);
 AT(twheel_op, cookie, 16);
-AT(twheel_op, deadline_ns, 24);
+AT(twheel_op, time_ns, 24);
 AT(twheel_op, period_ns, 32);
 AT(twheel_op, slack_ns, 40);
-AT(twheel_op, result, 48);
-AT(twheel_op, state, 52);
-AT(twheel_op, reserved, 56);
-SIZE(twheel_op, 64);
+AT(twheel_op, deadline_ns, 48);
+AT(twheel_op, result, 56);
+SIZE(twheel_op, TWHEEL_OP_SIZE_0);
 
-AT(twheel_batch, ops, 0);
-AT(twheel_batch, op_size, 8);
-AT(twheel_batch, count, 12);
-AT(twheel_batch, flags, 16);
-AT(twheel_batch, done, 20);
-AT(twheel_batch, reserved, 24);
-SIZE(twheel_batch, 32);
-
-AT(twheel_cancel_all, flags, 0);
-AT(twheel_cancel_all, pad, 4);
-AT(twheel_cancel_all, reserved, 8);
-SIZE(twheel_cancel_all, 16);
+AT(twheel_ops, ops, 0);
+AT(twheel_ops, count, 8);
+AT(twheel_ops, stride, 12);
+AT(twheel_ops, flags, 16);
+AT(twheel_ops, reserved, 20);
+SIZE(twheel_ops, 24);
 
 AT(twheel_event, id, 0);
 AT(twheel_event, cookie, 8);
 AT(twheel_event, deadline_ns, 16);
-AT(twheel_event, fired_ns, 24);
+AT(twheel_event, now_ns, 24);
 AT(twheel_event, count, 32);
-AT(twheel_event, flags, 40);
-AT(twheel_event, reserved, 44);
-SIZE(twheel_event, 48);
+AT(twheel_event, type, 40);
+AT(twheel_event, flags, 44);
+SIZE(twheel_event, TWHEEL_EVENT_SIZE_0);
 
 AT(twheel_info, features, 0);
 AT(twheel_info, now_ns, 8);
 AT(twheel_info, tick_ns, 16);
 AT(twheel_info, tick_min_ns, 24);
-AT(twheel_info, clockid, 32);
-AT(twheel_info, slots, 36);
-AT(twheel_info, levels, 40);
-AT(twheel_info, max_timers, 44);
+AT(twheel_info, clock, 32);
+AT(twheel_info, event_size, 36);
+AT(twheel_info, max_timers, 40);
+AT(twheel_info, max_cells, 44);
 AT(twheel_info, limit_timers, 48);
-AT(twheel_info, flags, 52);
+AT(twheel_info, reserved, 52);
 AT(twheel_info, timers, 56);
-AT(twheel_info, pending, 64);
-AT(twheel_info, unread, 72);
-AT(twheel_info, armed, 80);
-AT(twheel_info, fired, 88);
-AT(twheel_info, cancelled, 96);
-AT(twheel_info, passes, 104);
-AT(twheel_info, threaded, 112);
-AT(twheel_info, user_timers, 120);
-AT(twheel_info, user_limit, 128);
-AT(twheel_info, map_bytes, 136);
-AT(twheel_info, event_size, 144);
-AT(twheel_info, reserved, 148);
-AT(twheel_info, file_memory, 152);
-AT(twheel_info, user_memory, 160);
-AT(twheel_info, user_memory_limit, 168);
-SIZE(twheel_info, 176);
+AT(twheel_info, map_bytes, 64);
+AT(twheel_info, origin_ns, 72);
+AT(twheel_info, file_memory, 80);
+AT(twheel_info, user_timers, 88);
+AT(twheel_info, user_limit, 96);
+AT(twheel_info, user_memory, 104);
+AT(twheel_info, user_memory_limit, 112);
+SIZE(twheel_info, 120);
 
-AT(twheel_file_stats, wheel, 0);
-AT(twheel_file_stats, reserved, 4);
-AT(twheel_file_stats, timers, 8);
-AT(twheel_file_stats, pending, 16);
-AT(twheel_file_stats, unread, 24);
-AT(twheel_file_stats, armed, 32);
-AT(twheel_file_stats, fired, 40);
-AT(twheel_file_stats, cancelled, 48);
-AT(twheel_file_stats, extended, 56);
-AT(twheel_file_stats, cascades, 64);
-AT(twheel_file_stats, passes, 72);
-AT(twheel_file_stats, threaded, 80);
-AT(twheel_file_stats, exhausted, 88);
-AT(twheel_file_stats, overruns, 96);
-AT(twheel_file_stats, late_max_ns, 104);
-AT(twheel_file_stats, late_sum_ns, 112);
-AT(twheel_file_stats, late, 120);
-SIZE(twheel_file_stats, 632);
+AT(twheel_cell, word, 0);
+AT(twheel_cell, check, 8);
+SIZE(twheel_cell, 16);
+
+AT(twheel_map, version, 0);
+AT(twheel_map, size, 4);
+AT(twheel_map, bytes, 8);
+AT(twheel_map, tick_ns, 16);
+AT(twheel_map, cells, 24);
+AT(twheel_map, cell_stride, 28);
+AT(twheel_map, cells_offset, 32);
+AT(twheel_map, bitmap_offset, 40);
+AT(twheel_map, summary_offset, 48);
+AT(twheel_map, wake_offset, 56);
+SIZE(twheel_map, 64);
+
+NUMBER(TWHEEL_IOC_INFO, 0x8078e710);
+NUMBER(TWHEEL_IOC_SETUP, 0x4020e711);
+NUMBER(TWHEEL_IOC_OP, 0xc040e712);
+NUMBER(TWHEEL_IOC_OPS, 0x4018e713);
