@@ -1,51 +1,97 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-#include <fcntl.h>
-#include <stddef.h>
 #include <sys/mman.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "device.h"
 #include "mapped.h"
 #include "tap.h"
 
-static struct mapped map_setup(uint32_t cells, uint32_t flags, uint64_t tick_ns)
+static void map_file(struct mapped *m)
 {
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = flags,
-		.max_timers = cells, .tick_ns = tick_ns,
-	};
-	struct mapped m = { .fd = dev_open_flags(O_NONBLOCK) };
+	char *start = mmap(NULL, m->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m->fd, 0);
 
-	if (!(dev_info(m.fd).features & TWHEEL_FEATURE_CELLS))
-		tap_skip("no shared mapping on this machine");
-	NEED(ioctl(m.fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	m.bytes = dev_info(m.fd).map_bytes;
-	m.start = mmap(NULL, m.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd,
-		       0);
-	NEED(m.start != MAP_FAILED);
-	m.map = (void *)m.start;
-	m.cells = (void *)(m.start + m.map->cells_offset);
-	m.events = (void *)(m.start + m.map->events_offset);
-	m.ring = (void *)(m.start + m.map->ring_offset);
-	m.leaves = (void *)(m.start + m.map->leaves_offset);
-	m.summary = (void *)(m.start + m.map->summary_offset);
+	NEED(start != MAP_FAILED);
+	m->map = (void *)start;
+	m->bitmap = (void *)(start + m->map->bitmap_offset);
+	m->summary = (void *)(start + m->map->summary_offset);
+	m->wake = (void *)(start + m->map->wake_offset);
+}
+
+struct mapped map_open(const struct twheel_setup *setup)
+{
+	struct mapped m = { .fd = dev_open() };
+	struct twheel_info info = dev_info(m.fd);
+
+	close(m.fd);
+	if (!(info.features & TWHEEL_FEATURE_CELLS))
+		tap_skip("this kernel has no cells");
+	m.fd = dev_open_setup(setup);
+	info = dev_info(m.fd);
+	m.bytes = info.map_bytes;
+	m.tick_ns = info.tick_ns;
+	m.origin_ns = info.origin_ns;
+	m.count = info.max_cells;
+	map_file(&m);
 	return m;
 }
 
-struct mapped map_cells(uint32_t cells)
+struct mapped map_open_virtual(uint32_t cells)
 {
-	return map_setup(cells, TWHEEL_SETUP_CELLS, 0);
+	struct twheel_setup setup = {
+		.clock = TWHEEL_VIRTUAL, .tick_ns = MS, .max_cells = cells,
+	};
+
+	return map_open(&setup);
 }
 
-struct mapped map_cells_of(uint32_t cells, uint64_t tick_ns)
+struct mapped map_again(const struct mapped *m)
 {
-	return map_setup(cells, TWHEEL_SETUP_CELLS, tick_ns);
+	struct mapped again = *m;
+
+	map_file(&again);
+	return again;
 }
 
-struct mapped map_submit(uint32_t cells)
+void map_close(const struct mapped *m)
 {
-	return map_setup(cells, TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT, 0);
+	NEED(munmap(m->map, m->bytes) == 0);
+	NEED(close(m->fd) == 0);
+}
+
+struct twheel_cell *map_cell(const struct mapped *m, uint32_t cell)
+{
+	return (void *)((char *)m->map + m->map->cells_offset +
+			(uint64_t)cell * m->map->cell_stride);
+}
+
+uint64_t map_now(const struct mapped *m)
+{
+	return (dev_info(m->fd).now_ns - m->origin_ns) / m->tick_ns;
+}
+
+uint64_t map_tick(const struct mapped *m, uint64_t time_ns)
+{
+	return (time_ns - m->origin_ns + m->tick_ns - 1) / m->tick_ns;
+}
+
+uint64_t map_time(const struct mapped *m, uint64_t tick)
+{
+	return m->origin_ns + tick * m->tick_ns;
+}
+
+uint64_t map_advance(const struct mapped *m, uint64_t ticks)
+{
+	return (dev_advance(m->fd, ticks * m->tick_ns) - m->origin_ns) / m->tick_ns;
+}
+
+uint64_t map_id(uint32_t cell, uint64_t word)
+{
+	return (uint64_t)twheel_cell_generation(word) << 32 | cell;
+}
+
+static uint64_t word_of(uint64_t id, uint32_t state, uint64_t tick)
+{
+	return twheel_cell_word(id >> 32, state, tick);
 }
 
 static void map_set_bit(__u64 *words, uint32_t bit)
@@ -57,61 +103,58 @@ static void map_set_bit(__u64 *words, uint32_t bit)
 				  __ATOMIC_SEQ_CST);
 }
 
-uint64_t ticks_of(const struct mapped *m, uint64_t word)
+enum map_told map_tell(const struct mapped *m, uint32_t cell, uint64_t tick)
 {
-	return twheel_cell_ticks(word, (dev_now(CLOCK_MONOTONIC) - m->map->origin_ns) /
-				       m->map->tick_ns);
-}
-
-/* The deadline may be nearer than the kernel knows. */
-static enum map_told map_tell(const struct mapped *m, uint64_t id, uint64_t ticks)
-{
-	uint32_t cell = id;
-
-	if (load(&m->cells[cell].look) <= ticks)
-		return TOLD_BY_LOOK;
-	map_set_bit(m->leaves, cell);
+	if (map_check(m, cell) <= tick)
+		return TOLD_BY_CHECK;
+	map_set_bit(m->bitmap, cell);
 	map_set_bit(m->summary, cell / 64);
-	if (load(&m->map->wake) <= ticks)
+	if (load(m->wake) <= tick)
 		return TOLD_BY_WAKE;
-	/* It may have fired, or been cancelled by another thread. */
-	CHECK(!map_kick(m, id) || errno == ENOENT);
+	NEED(dev_kick(m->fd, cell) == 0);
 	return TOLD_BY_KICK;
 }
 
-enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id)
+enum map_told map_arm(const struct mapped *m, uint32_t cell, uint64_t tick, uint64_t *id)
 {
-	uint64_t old = load(&m->cells[cell].word);
+	uint64_t old = map_word(m, cell);
+	uint64_t new = twheel_cell_word(twheel_cell_next_generation(old),
+					TWHEEL_CELL_PENDING, tick);
 
-	*id = (uint64_t)twheel_cell_next_generation(old) << 32 | cell;
 	NEED(twheel_cell_state(old) != TWHEEL_CELL_PENDING);
-	NEED(cas(&m->cells[cell].word, old, word_of(*id, TWHEEL_CELL_PENDING, ticks)));
-	return map_tell(m, *id, ticks);
+	/* The kernel leaves a cell alone that is not pending. */
+	NEED(cas(&map_cell(m, cell)->word, old, new));
+	if (id)
+		*id = map_id(cell, new);
+	return map_tell(m, cell, tick);
 }
 
-/* Change the word of a timer. Returns what it was; 0: the timer is gone. */
-static uint64_t map_change(const struct mapped *m, uint64_t id, uint32_t state,
-			   uint64_t ticks)
+/* Change the word of a timer, unless that is gone. */
+static bool map_change(const struct mapped *m, uint64_t id, uint32_t state, uint64_t tick)
 {
-	__u64 *word = &m->cells[(uint32_t)id].word;
+	__u64 *word = &map_cell(m, (uint32_t)id)->word;
 	uint64_t old;
 
 	do {
 		old = load(word);
 		if (twheel_cell_generation(old) != id >> 32 ||
 		    twheel_cell_state(old) != TWHEEL_CELL_PENDING)
-			return 0;
-	} while (!cas(word, old, word_of(id, state, ticks)));
-	return old;
+			return false;
+	} while (!cas(word, old, word_of(id, state, tick)));
+	return true;
 }
 
-bool map_move(const struct mapped *m, uint64_t id, uint64_t ticks)
+bool map_extend(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	uint64_t old = map_change(m, id, TWHEEL_CELL_PENDING, ticks);
+	return map_change(m, id, TWHEEL_CELL_PENDING, tick);
+}
 
-	if (old && ticks < ticks_of(m, old))
-		map_tell(m, id, ticks);
-	return old;
+bool map_move(const struct mapped *m, uint64_t id, uint64_t tick)
+{
+	if (!map_change(m, id, TWHEEL_CELL_PENDING, tick))
+		return false;
+	map_tell(m, (uint32_t)id, tick);
+	return true;
 }
 
 bool map_cancel(const struct mapped *m, uint64_t id)
@@ -119,55 +162,38 @@ bool map_cancel(const struct mapped *m, uint64_t id)
 	return map_change(m, id, TWHEEL_CELL_CANCELLED, 0);
 }
 
-static uint64_t map_ticks_at(const struct mapped *m, uint64_t ns)
+static bool map_bit(const __u64 *words, uint32_t bit)
 {
-	return (ns - m->map->origin_ns + m->map->tick_ns - 1) / m->map->tick_ns;
+	return load(&words[bit / 64]) >> bit % 64 & 1;
 }
 
-uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns)
+bool map_promised(const struct mapped *m, uint32_t cell)
 {
-	return map_ticks_at(m, dev_now(CLOCK_MONOTONIC) + delay_ns);
+	uint64_t tick = twheel_cell_ticks(map_word(m, cell), map_now(m));
+
+	return map_check(m, cell) <= tick ||
+	       (map_bit(m->bitmap, cell) && map_bit(m->summary, cell / 64) &&
+		load(m->wake) <= tick);
 }
 
-uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns)
+void map_check_event(const struct mapped *m, const struct twheel_event *event)
 {
-	struct twheel_op op = { .id = cell, .deadline_ns = delay_ns };
-
-	dev_arm_op(m->fd, &op);
-	/* The cell has the generation, even if the timer has fired. */
-	CHECK_EQ(op.id, (uint64_t)twheel_cell_generation(load(&m->cells[cell].word)) <<
-		 32 | cell);
-	return op.id;
+	NEED((uint32_t)event->id < m->count);
+	CHECK_EQ(event->type, TWHEEL_EVENT_CELL);
+	CHECK_EQ(event->flags, TWHEEL_EVENT_LAST);
+	CHECK_EQ(event->count, 1);
+	CHECK_EQ(event->cookie, 0);
+	CHECK(event->now_ns >= event->deadline_ns);
 }
 
-int map_kick(const struct mapped *m, uint64_t id)
+void map_take(const struct mapped *m, uint64_t id, uint64_t tick)
 {
-	struct twheel_op op = { .id = id };
+	struct twheel_event event = dev_read(m->fd);
+	uint64_t word = map_word(m, (uint32_t)id);
 
-	return ioctl(m->fd, TWHEEL_IOC_KICK, &op);
-}
-
-bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event)
-{
-	uint32_t tail = m->map->tail;
-
-	if (tail == __atomic_load_n(&m->map->head, __ATOMIC_ACQUIRE))
-		return false;
-	*cell = m->ring[tail & (m->map->entries - 1)];
-	__atomic_store_n(&m->map->tail, tail + 1, __ATOMIC_SEQ_CST);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	*event = exchange(&m->events[*cell], 0);
-	return true;
-}
-
-void map_take_one(const struct mapped *m, uint64_t id, uint32_t count)
-{
-	uint64_t event;
-	uint32_t cell;
-
-	NEED(dev_readable(m->fd, 60000) == 1);
-	NEED(map_take(m, &cell, &event));
-	CHECK_EQ(cell, (uint32_t)id);
-	CHECK_EQ(event >> 32, id >> 32);
-	CHECK_EQ((uint32_t)event, count);
+	map_check_event(m, &event);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.deadline_ns, map_time(m, tick));
+	CHECK_EQ(twheel_cell_state(word), TWHEEL_CELL_FIRED);
+	CHECK_EQ(twheel_cell_generation(word), id >> 32);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The shared mapping, used without libtwheel. */
+/* Cells, used as <linux/twheel.h> describes it, without libtwheel. */
 #ifndef TEST_MAPPED_H
 #define TEST_MAPPED_H
 
@@ -8,48 +8,73 @@
 
 #include <linux/twheel.h>
 
+/**
+ * struct mapped - a file with cells, and its mapping
+ * @fd: the file, which does not block
+ * @map: the mapping
+ * @bytes: its size
+ * @tick_ns: the tick
+ * @origin_ns: the time from which ticks count
+ * @count: how many cells there are
+ * @bitmap: a bit for each cell: it is submitted
+ * @summary: a bit for each word of @bitmap
+ * @wake: the latest tick of the next sweep
+ */
 struct mapped {
 	int fd;
-	char *start;
 	struct twheel_map *map;
-	struct twheel_cell *cells;
-	__u64 *events;
-	uint32_t *ring;
-	__u64 *leaves;
-	__u64 *summary;
 	uint64_t bytes;
+	uint64_t tick_ns;
+	uint64_t origin_ns;
+	uint32_t count;
+	__u64 *bitmap;
+	__u64 *summary;
+	__u64 *wake;
 };
 
-/* Open and map a file with so many cells. Skips the test where that is not possible. */
-struct mapped map_cells(uint32_t cells);
-struct mapped map_cells_of(uint32_t cells, uint64_t tick_ns);
+/* Open, set up and map a file. Skips the test where there are no cells. */
+struct mapped map_open(const struct twheel_setup *setup);
+/* The same on a virtual clock, with a tick of a millisecond. */
+struct mapped map_open_virtual(uint32_t cells);
+/* Map it once more, for a process that has not inherited the mapping. */
+struct mapped map_again(const struct mapped *m);
+void map_close(const struct mapped *m);
 
-/* The same, and the program arms cells itself. */
-struct mapped map_submit(uint32_t cells);
+struct twheel_cell *map_cell(const struct mapped *m, uint32_t cell);
 
-/* How the kernel came to know of a timer that was armed in the mapping. */
+/* Ticks that have passed, the first tick at or after a time, and the time of a tick. */
+uint64_t map_now(const struct mapped *m);
+uint64_t map_tick(const struct mapped *m, uint64_t time_ns);
+uint64_t map_time(const struct mapped *m, uint64_t tick);
+/* Set the virtual clock forward by so many ticks. Returns the tick. */
+uint64_t map_advance(const struct mapped *m, uint64_t ticks);
+
+/* How the kernel comes to know of a deadline. */
 enum map_told {
-	TOLD_BY_LOOK,	/* the cell has a look that is in time */
-	TOLD_BY_WAKE,	/* a sweep that is in time will find it */
+	TOLD_BY_CHECK,	/* it will check the cell in time */
+	TOLD_BY_WAKE,	/* a sweep that is in time will find the cell */
 	TOLD_BY_KICK,
 };
 
-/* Arm a cell without a call, for a tick. Sets the identifier. The cell has no timer. */
-enum map_told map_arm_at(const struct mapped *m, uint32_t cell, uint64_t ticks, uint64_t *id);
-/* Another deadline for its timer. False if that is gone. */
-bool map_move(const struct mapped *m, uint64_t id, uint64_t ticks);
-/* Cancel it. False if it is gone. */
+/* The identifier that the event of a timer in a cell has. */
+uint64_t map_id(uint32_t cell, uint64_t word);
+/* Arm a cell, which is not pending. Sets @id unless it is NULL. */
+enum map_told map_arm(const struct mapped *m, uint32_t cell, uint64_t tick, uint64_t *id);
+/* Move a timer to a later deadline. These return false if it is gone. */
+bool map_extend(const struct mapped *m, uint64_t id, uint64_t tick);
+/* Move it to any deadline. */
+bool map_move(const struct mapped *m, uint64_t id, uint64_t tick);
 bool map_cancel(const struct mapped *m, uint64_t id);
 
-/* Arm a cell for a delay. Returns the identifier. */
-uint64_t map_arm(const struct mapped *m, uint32_t cell, uint64_t delay_ns);
-int map_kick(const struct mapped *m, uint64_t id);
-/* Take an event; false if there is none. */
-bool map_take(const struct mapped *m, uint32_t *cell, uint64_t *event);
-/* Take the next event, which has to be of this timer and count so many expiries. */
-void map_take_one(const struct mapped *m, uint64_t id, uint32_t count);
+/* What the protocol does after the compare-and-swap: tell the kernel if it has to know. */
+enum map_told map_tell(const struct mapped *m, uint32_t cell, uint64_t tick);
+/* Will the kernel check this pending cell in time? That holds when no operation is under way. */
+bool map_promised(const struct mapped *m, uint32_t cell);
 
-uint64_t ticks_in(const struct mapped *m, uint64_t delay_ns);
+/* Take the next event, and check that it is of this timer and this deadline. */
+void map_take(const struct mapped *m, uint64_t id, uint64_t tick);
+/* Check what does not depend on which timer it is. */
+void map_check_event(const struct mapped *m, const struct twheel_event *event);
 
 /* The words of a mapping are aligned, which a pointer to __u64 alone does not say. */
 struct map_word {
@@ -58,39 +83,35 @@ struct map_word {
 
 static inline uint64_t load(const __u64 *word)
 {
-	return __atomic_load_n(&((const struct map_word *)word)->value,
-			       __ATOMIC_SEQ_CST);
+	return __atomic_load_n(&((const struct map_word *)word)->value, __ATOMIC_SEQ_CST);
 }
 
-static inline bool cas(__u64 *word, __u64 old, uint64_t new)
+static inline void store(__u64 *word, uint64_t value)
 {
-	return __atomic_compare_exchange_n(&((struct map_word *)word)->value,
-					   &old, new, false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	__atomic_store_n(&((struct map_word *)word)->value, value, __ATOMIC_SEQ_CST);
 }
 
-static inline uint64_t exchange(__u64 *word, uint64_t new)
+static inline bool cas(__u64 *word, uint64_t old, uint64_t new)
 {
-	return __atomic_exchange_n(&((struct map_word *)word)->value, new,
-				   __ATOMIC_SEQ_CST);
+	__u64 expected = old;
+
+	return __atomic_compare_exchange_n(&((struct map_word *)word)->value, &expected, new,
+					   false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 
-static inline uint64_t ns_at(const struct mapped *m, uint64_t ticks)
+static inline uint64_t map_word(const struct mapped *m, uint32_t cell)
 {
-	return m->map->origin_ns + ticks * m->map->tick_ns;
+	return load(&map_cell(m, cell)->word);
 }
 
-/* The deadline of a word that was written a short while ago, in ticks, and its time. */
-uint64_t ticks_of(const struct mapped *m, uint64_t word);
-
-static inline uint64_t ns_of(const struct mapped *m, uint64_t word)
+static inline uint64_t map_check(const struct mapped *m, uint32_t cell)
 {
-	return ns_at(m, ticks_of(m, word));
+	return load(&map_cell(m, cell)->check);
 }
 
-static inline uint64_t word_of(uint64_t id, uint32_t state, uint64_t ticks)
+static inline uint32_t map_state(const struct mapped *m, uint32_t cell)
 {
-	return twheel_cell_word(id >> 32, state, ticks);
+	return twheel_cell_state(map_word(m, cell));
 }
 
 #endif

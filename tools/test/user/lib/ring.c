@@ -42,19 +42,11 @@ void ring_submit(struct io_uring *ring, int n)
 		NEED(ret == n);
 }
 
-static int ring_wait_for(struct io_uring *ring, struct io_uring_cqe **cqe,
-			 long long ns)
-{
-	struct __kernel_timespec ts = { ns / 1000000000, ns % 1000000000 };
-
-	return io_uring_wait_cqe_timeout(ring, cqe, &ts);
-}
-
 struct io_uring_cqe ring_wait(struct io_uring *ring)
 {
 	struct io_uring_cqe *cqe, copy;
 
-	NEED(ring_wait_for(ring, &cqe, 60000000000) == 0);
+	NEED(io_uring_wait_cqe(ring, &cqe) == 0);
 	copy = *cqe;
 	io_uring_cqe_seen(ring, cqe);
 	return copy;
@@ -62,7 +54,8 @@ struct io_uring_cqe ring_wait(struct io_uring *ring)
 
 void ring_quiet(struct io_uring *ring)
 {
+	struct __kernel_timespec ts = { .tv_nsec = 20000000 };
 	struct io_uring_cqe *cqe;
 
-	CHECK_EQ(ring_wait_for(ring, &cqe, 20000000), -ETIME);
+	CHECK_EQ(io_uring_wait_cqe_timeout(ring, &cqe, &ts), -ETIME);
 }
