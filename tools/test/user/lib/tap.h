@@ -6,8 +6,10 @@
 #ifndef TAP_H
 #define TAP_H
 
+#include <errno.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <string.h>
 
 struct tap_test {
 	const char *name;

@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What each operation does, on a virtual clock. Periods and slack are in period_test.c, arrays
+ * of operations in ops_test.c, refusals in refuse_test.c, exact times in exact_test.c.
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* Where the clock of a test stands first: not at 0, and between two ticks. */
+#define START	(10 * S + 1)
+
+static int wheel_open(void)
+{
+	int fd = dev_open_virtual();
+
+	NEED(dev_advance(fd, START) == START);
+	return fd;
+}
+
+static void armed_for_a_delay(void)
+{
+	struct twheel_op op = { .time_ns = 30 * MS, .cookie = 7, .slack_ns = 1 };
+	int fd = wheel_open();
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.deadline_ns, START + 30 * MS);
+	dev_advance(fd, 30 * MS);
+	dev_silent(fd);
+	dev_advance(fd, MS - 1);
+	event = dev_read(fd);
+	CHECK_EQ(event.id, op.id);
+	CHECK_EQ(event.cookie, 7);
+	CHECK_EQ(event.deadline_ns, op.deadline_ns);
+	CHECK_EQ(event.now_ns, START + 31 * MS - 1);
+	CHECK_EQ(event.count, 1);
+	CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
+	dev_silent(fd);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static void armed_for_a_time(void)
+{
+	int fd = wheel_open();
+	uint64_t id = dev_arm_at(fd, START + MS, ~0ULL);
+	struct twheel_event event;
+
+	dev_advance(fd, 2 * MS);
+	event = dev_read(fd);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.deadline_ns, START + MS);
+	CHECK_EQ(event.cookie, ~0ULL);
+}
+
+/* Inputs stay: the same structure arms again and again. Outputs are not read. */
+static void a_structure_serves_again(void)
+{
+	const struct twheel_op arm = {
+		.op = TWHEEL_OP_ARM, .flags = TWHEEL_FLAGS_LIBRARY, .cookie = 3,
+		.time_ns = S, .period_ns = 2 * S, .slack_ns = 5,
+	};
+	struct twheel_op op = arm, want = arm;
+	int fd = wheel_open(), i;
+	uint64_t last = 0;
+
+	for (i = 0; i < 3; i++) {
+		op.deadline_ns = op.result = ~0ULL;
+		NEED(dev_op(fd, &op) == 0);
+		CHECK(op.id && op.id != last);
+		last = op.id;
+		want.id = op.id;
+		want.deadline_ns = START + S;
+		want.result = 0;
+		CHECK(!memcmp(&op, &want, sizeof(op)));
+	}
+	CHECK_EQ(dev_info(fd).timers, 3);
+	op = (struct twheel_op) {
+		.op = TWHEEL_OP_MODIFY, .flags = TWHEEL_FLAGS_LIBRARY, .id = last,
+		.time_ns = MS, .deadline_ns = 5, .result = -5,
+	};
+	want = op;
+	NEED(dev_op(fd, &op) == 1);
+	want.deadline_ns = START + MS;
+	want.result = 1;
+	CHECK(!memcmp(&op, &want, sizeof(op)));
+	/* Others do not use the deadline: it may be anything. */
+	op = (struct twheel_op) {
+		.op = TWHEEL_OP_CANCEL, .flags = TWHEEL_FLAGS_LIBRARY, .id = last,
+		.deadline_ns = ~0ULL, .result = -1,
+	};
+	CHECK_EQ(dev_op(fd, &op), 1);
+	CHECK_EQ(op.result, 1);
+	CHECK_EQ(op.id, last);
+}
+
+static void the_past_is_due_at_once(void)
+{
+	int fd = wheel_open(), i;
+
+	dev_arm_at(fd, 0, 1);
+	dev_arm_at(fd, 1, 2);
+	dev_arm_at(fd, 10 * S, 3);
+	for (i = 0; i < 3; i++)
+		CHECK(dev_read(fd).deadline_ns <= 10 * S);
+	/* Now is between two ticks, so it comes with the next one. */
+	dev_arm(fd, 0, 0);
+	dev_silent(fd);
+	dev_advance(fd, MS - 1);
+	CHECK_EQ(dev_read(fd).deadline_ns, START);
+	dev_arm(fd, 0, 0);
+	CHECK_EQ(dev_read(fd).deadline_ns, START + MS - 1);
+}
+
+static void query_tells(void)
+{
+	int fd = wheel_open();
+	uint64_t id = dev_arm(fd, S, 1), deadline;
+
+	CHECK_EQ(dev_query(fd, id, &deadline), 0);
+	CHECK_EQ(deadline, START + S);
+	dev_advance(fd, 2 * S);
+	CHECK_EQ(dev_query(fd, id, &deadline), 1);
+	CHECK_EQ(deadline, START + S);
+	dev_read(fd);
+	CHECK_ERR(dev_query(fd, id, &deadline), ENOENT);
+}
+
+static void a_cancelled_timer_is_silent(void)
+{
+	int fd = wheel_open();
+	uint64_t id = dev_arm(fd, S, 1);
+
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	dev_advance(fd, 2 * S);
+	dev_silent(fd);
+	/* Due, and seen to be due. */
+	id = dev_arm(fd, 0, 2);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	dev_silent(fd);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	/* Its event has been read. */
+	id = dev_arm(fd, 0, 3);
+	dev_advance(fd, MS);
+	dev_read(fd);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static void modify_moves(void)
+{
+	static const uint64_t delays[] = { S, 2 * S, MS, 1000 * HOUR, 3 * S, 1 };
+	int fd = wheel_open();
+	uint64_t id = dev_arm(fd, HOUR, 9), deadline;
+	struct twheel_op op;
+	unsigned int i;
+
+	/* Earlier and later, many times; it expires once. */
+	for (i = 0; i < SIZE_OF(delays); i++) {
+		op = (struct twheel_op) {
+			.op = TWHEEL_OP_MODIFY, .id = id, .time_ns = delays[i],
+		};
+		CHECK_EQ(dev_op(fd, &op), 1);
+		CHECK_EQ(op.deadline_ns, START + delays[i]);
+		CHECK_EQ(dev_query(fd, id, &deadline), 0);
+		CHECK_EQ(deadline, START + delays[i]);
+	}
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, START + 5 * S), 1);
+	dev_advance(fd, 5 * S - 1);
+	dev_silent(fd);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_read(fd).cookie, 9);
+	CHECK_ERR(dev_modify(fd, id, 0, S), ENOENT);
+	dev_advance(fd, 2000 * HOUR);
+	dev_silent(fd);
+}
+
+/* A due timer is pending again: its event does not come. */
+static void modify_takes_back(void)
+{
+	static const uint32_t flags[] = { 0, TWHEEL_LATER };
+	int fd = wheel_open();
+	unsigned int i;
+	uint64_t id;
+
+	for (i = 0; i < SIZE_OF(flags); i++) {
+		id = dev_arm(fd, 0, i);
+		dev_advance(fd, MS);
+		CHECK_EQ(dev_readable(fd, 0), 1);
+		CHECK_EQ(dev_modify(fd, id, flags[i], S), 1);
+		CHECK_EQ(dev_query(fd, id, NULL), 0);
+		dev_silent(fd);
+		dev_advance(fd, S + MS);
+		CHECK_EQ(dev_read(fd).cookie, i);
+		dev_silent(fd);
+	}
+	/* And one that is pending becomes due. */
+	id = dev_arm(fd, HOUR, 5);
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, 1), 1);
+	CHECK_EQ(dev_query(fd, id, NULL), 1);
+	CHECK_EQ(dev_read(fd).deadline_ns, 1);
+}
+
+static void later_only_later(void)
+{
+	int fd = wheel_open();
+	uint64_t id = dev_arm(fd, 100 * S, 0);
+	struct twheel_op op = {
+		.op = TWHEEL_OP_MODIFY, .flags = TWHEEL_LATER, .id = id, .time_ns = S,
+	};
+
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, START + 100 * S);
+	/* The same deadline is not a later one. */
+	op.time_ns = 100 * S;
+	CHECK_EQ(dev_op(fd, &op), 0);
+	op.time_ns++;
+	CHECK_EQ(dev_op(fd, &op), 1);
+	CHECK_EQ(op.deadline_ns, START + 100 * S + 1);
+	op.flags |= TWHEEL_ABS;
+	CHECK_EQ(dev_op(fd, &op), 0);
+	op.time_ns = START + 500 * S;
+	CHECK_EQ(dev_op(fd, &op), 1);
+	dev_advance(fd, 500 * S - 1);
+	dev_silent(fd);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	/* Due, and left alone. */
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(dev_read(fd).deadline_ns, START + 500 * S);
+}
+
+static void far_is_never(void)
+{
+	static const uint64_t far[] = {
+		TWHEEL_NEVER_NS, TWHEEL_NEVER_NS + 1, ~0ULL, TWHEEL_NEVER_NS - START,
+	};
+	struct twheel_op op = { };
+	int fd = wheel_open();
+	unsigned int i;
+
+	for (i = 0; i < SIZE_OF(far); i++) {
+		op = (struct twheel_op) { .time_ns = far[i] };
+		dev_arm_op(fd, &op);
+		CHECK_EQ(op.deadline_ns, TWHEEL_NEVER_NS);
+		if (i == SIZE_OF(far) - 1)
+			break;
+		op = (struct twheel_op) { .flags = TWHEEL_ABS, .time_ns = far[i] };
+		dev_arm_op(fd, &op);
+		CHECK_EQ(op.deadline_ns, TWHEEL_NEVER_NS);
+		CHECK_EQ(dev_modify(fd, op.id, TWHEEL_LATER, ~0ULL), 0);
+	}
+	op = (struct twheel_op) { .time_ns = TWHEEL_NEVER_NS - START - 1 };
+	dev_arm_op(fd, &op);
+	CHECK_EQ(op.deadline_ns, TWHEEL_NEVER_NS - 1);
+	dev_advance(fd, TWHEEL_NEVER_NS / 2);
+	dev_silent(fd);
+	CHECK_EQ(dev_query(fd, op.id, NULL), 0);
+	CHECK_EQ(dev_info(fd).timers, 8);
+}
+
+static int compare_ids(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/* {generation << 32 | index}: the index is used again, the identifier is not. */
+static void identifiers_are_not_used_again(void)
+{
+	enum { N = 3000 };
+	static uint64_t ids[N];
+	int fd = wheel_open(), i;
+
+	for (i = 0; i < N; i++) {
+		ids[i] = dev_arm(fd, i % 2 ? 0 : S, i);
+		CHECK((uint32_t)ids[i] < 64);
+		if (i % 2) {
+			dev_advance(fd, MS);
+			CHECK_EQ(dev_read(fd).id, ids[i]);
+		} else {
+			CHECK_EQ(dev_cancel(fd, ids[i]), 1);
+		}
+		if (i)
+			CHECK_ERR(dev_query(fd, ids[i / 2], NULL), ENOENT);
+	}
+	qsort(ids, N, sizeof(*ids), compare_ids);
+	CHECK(ids[0]);
+	for (i = 1; i < N; i++)
+		NEED(ids[i] != ids[i - 1]);
+}
+
+static void all_are_cancelled(void)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL_ALL };
+	int fd = wheel_open(), i;
+
+	CHECK_EQ(dev_op(fd, &op), 0);
+	for (i = 0; i < 1000; i++)
+		dev_arm(fd, i % 3 ? HOUR : 0, i);
+	dev_advance(fd, MS);
+	for (i = 0; i < 4; i++)
+		dev_read(fd);
+	CHECK_EQ(dev_op(fd, &op), 996);
+	CHECK_EQ(op.result, 996);
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	dev_advance(fd, 2 * HOUR);
+	dev_silent(fd);
+	dev_arm(fd, 0, 4);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_read(fd).cookie, 4);
+}
+
+static void advance_sets_the_clock(void)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ADVANCE, .time_ns = 5, .deadline_ns = 9 };
+	int fd = dev_open_virtual();
+
+	CHECK_EQ(dev_info(fd).now_ns, 0);
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, 5);
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, 10);
+	CHECK_EQ(dev_info(fd).now_ns, 10);
+	/* To where it is, by 0, or absolute. */
+	op.time_ns = 0;
+	CHECK_EQ(dev_op(fd, &op), 0);
+	op = (struct twheel_op) {
+		.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS | TWHEEL_FLAGS_LIBRARY,
+		.time_ns = 10,
+	};
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, 10);
+	op.time_ns = 9;
+	CHECK_ERR(dev_op(fd, &op), ERANGE);
+	CHECK_EQ(dev_info(fd).now_ns, 10);
+	/* It stands still otherwise. */
+	dev_arm(fd, MS, 0);
+	usleep(20000);
+	dev_silent(fd);
+	CHECK_EQ(dev_info(fd).now_ns, 10);
+	op.time_ns = ~0ULL;
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, TWHEEL_NEVER_NS);
+	CHECK_EQ(dev_info(fd).now_ns, TWHEEL_NEVER_NS);
+	dev_read(fd);
+}
+
+static void *advance_later(void *arg)
+{
+	usleep(30000);
+	dev_advance(*(int *)arg, S);
+	return NULL;
+}
+
+/* Whoever waits is woken, be it by the clock or by what another thread arms. */
+static void advance_wakes(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
+	int fd = dev_open(), i;
+	pthread_t thread;
+
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	for (i = 0; i < 4; i++) {
+		dev_arm(fd, S, i);
+		NEED(!pthread_create(&thread, NULL, advance_later, &fd));
+		if (i % 2)
+			CHECK_EQ(dev_readable(fd, -1), 1);
+		CHECK_EQ(dev_read(fd).cookie, i);
+		NEED(!pthread_join(thread, NULL));
+	}
+}
+
+/* The same operations by a clock that goes by itself. */
+static void in_real_time(void)
+{
+	int fd = dev_open();
+	uint64_t before = dev_now(CLOCK_MONOTONIC), id;
+	struct twheel_op op = { .time_ns = 30 * MS, .cookie = 7 };
+	struct twheel_event event;
+
+	id = dev_arm_op(fd, &op);
+	CHECK(op.deadline_ns >= before + 30 * MS);
+	CHECK(op.deadline_ns <= dev_now(CLOCK_MONOTONIC) + 30 * MS);
+	event = dev_read(fd);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= event.now_ns);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.deadline_ns, op.deadline_ns);
+	before = dev_now(CLOCK_MONOTONIC) + 20 * MS + 1;
+	id = dev_arm_at(fd, before, 8);
+	CHECK_EQ(dev_read(fd).deadline_ns, before);
+	id = dev_arm(fd, HOUR, 9);
+	CHECK_EQ(dev_modify(fd, id, 0, 10 * MS), 1);
+	CHECK_EQ(dev_read(fd).cookie, 9);
+	dev_arm_at(fd, 1, 10);
+	CHECK_EQ(dev_read(fd).deadline_ns, 1);
+	dev_arm(fd, 0, 11);
+	dev_read(fd);
+	/* The old deadline comes, and nothing happens. */
+	id = dev_arm(fd, 50 * MS, 12);
+	before = dev_now(CLOCK_MONOTONIC) + 51 * MS;
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_LATER, HOUR), 1);
+	dev_wait_passed(before);
+	CHECK_EQ(dev_readable(fd, 20), 0);
+	CHECK_EQ(dev_cancel(fd, id), 1);
+}
+
+static const struct tap_test tests[] = {
+	TAP(armed_for_a_delay),
+	TAP(armed_for_a_time),
+	TAP(a_structure_serves_again),
+	TAP(the_past_is_due_at_once),
+	TAP(query_tells),
+	TAP(a_cancelled_timer_is_silent),
+	TAP(modify_moves),
+	TAP(modify_takes_back),
+	TAP(later_only_later),
+	TAP(far_is_never),
+	TAP(identifiers_are_not_used_again),
+	TAP(all_are_cancelled),
+	TAP(advance_sets_the_clock),
+	TAP(advance_wakes),
+	TAP(in_real_time),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

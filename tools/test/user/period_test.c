@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Periodic timers, and those that may be late to share an instant with others. */
+#include <time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* Where the clock of a test stands first: not at 0, and between two ticks. */
+#define START	(10 * S + 1)
+
+static int wheel_open(void)
+{
+	int fd = dev_open_virtual();
+
+	NEED(dev_advance(fd, START) == START);
+	return fd;
+}
+
+static struct twheel_event read_periodic(int fd, uint64_t deadline_ns, uint64_t count)
+{
+	struct twheel_event event = dev_read(fd);
+
+	CHECK_EQ(event.deadline_ns, deadline_ns);
+	CHECK_EQ(event.count, count);
+	CHECK_EQ(event.flags, 0);
+	dev_silent(fd);
+	return event;
+}
+
+static void periods_stay_in_phase(void)
+{
+	struct twheel_op op = { .time_ns = 10 * MS, .period_ns = 20 * MS + 3 };
+	int fd = wheel_open();
+	uint64_t id = dev_arm_op(fd, &op), first = op.deadline_ns, next;
+
+	dev_advance(fd, 11 * MS);
+	CHECK_EQ(read_periodic(fd, first, 1).id, id);
+	CHECK_EQ(dev_query(fd, id, &next), 0);
+	CHECK_EQ(next, first + op.period_ns);
+	/* Read late: one event for all, and the next deadline as if it were not. */
+	dev_advance(fd, 20 * MS + 2 + 7 * op.period_ns);
+	CHECK_EQ(read_periodic(fd, first + op.period_ns, 8).id, id);
+	CHECK_EQ(dev_query(fd, id, &next), 0);
+	CHECK_EQ(next, first + 9 * op.period_ns);
+	dev_advance(fd, op.period_ns);
+	read_periodic(fd, next, 1);
+	CHECK_EQ(dev_info(fd).timers, 1);
+	/* Due or not, it can be cancelled. */
+	dev_advance(fd, op.period_ns);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	dev_advance(fd, S);
+	dev_silent(fd);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+/* A period is nanoseconds: several in a tick are counted. */
+static void periods_below_a_tick(void)
+{
+	struct twheel_op op = { .flags = TWHEEL_ABS, .time_ns = 20 * S, .period_ns = 1 };
+	int fd = wheel_open();
+
+	dev_arm_op(fd, &op);
+	dev_advance(fd, 20 * S - START);
+	read_periodic(fd, 20 * S, 1);
+	dev_advance(fd, MS);
+	read_periodic(fd, 20 * S + 1, MS);
+	dev_advance(fd, 100 * HOUR);
+	read_periodic(fd, 20 * S + MS + 1, 100 * HOUR);
+}
+
+static void modify_moves_the_phase(void)
+{
+	struct twheel_op op = { .time_ns = HOUR, .period_ns = 15 * MS };
+	int fd = wheel_open();
+	uint64_t id = dev_arm_op(fd, &op), moved = START + 3;
+
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, moved), 1);
+	dev_advance(fd, MS);
+	read_periodic(fd, moved, 1);
+	dev_advance(fd, 15 * MS);
+	read_periodic(fd, moved + 15 * MS, 1);
+	/* Due: all deadlines of the old phase that were not read are gone. */
+	dev_advance(fd, 50 * MS);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	moved = START + 80 * MS;
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, moved), 1);
+	dev_silent(fd);
+	dev_advance(fd, 15 * MS);
+	read_periodic(fd, moved, 1);
+}
+
+/* There is no deadline after it: this event is the last one. */
+static void periods_end(void)
+{
+	struct twheel_op op = {
+		.flags = TWHEEL_ABS, .time_ns = START, .period_ns = TWHEEL_NEVER_NS,
+	};
+	int fd = wheel_open();
+	uint64_t id = dev_arm_op(fd, &op), next;
+
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_read(fd).flags, TWHEEL_EVENT_LAST);
+	CHECK_ERR(dev_cancel(fd, id), ENOENT);
+	/* The last one but one, which is 1 ns before the time that never comes. */
+	op.period_ns = TWHEEL_NEVER_NS - 1 - START;
+	dev_arm_op(fd, &op);
+	CHECK_EQ(dev_read(fd).flags, 0);
+	CHECK_EQ(dev_query(fd, op.id, &next), 0);
+	CHECK_EQ(next, TWHEEL_NEVER_NS - 1);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
+/* Timers that may be late by more than lies between them share an instant. */
+static void slack_is_shared(void)
+{
+	struct twheel_op op = { .period_ns = HOUR };
+	int fd = dev_open_virtual(), i, n = 0, instants = 0;
+	struct twheel_event events[16];
+	uint64_t first = 10 * S + MS;
+	ssize_t bytes;
+
+	for (i = 0; i < 16; i++) {
+		op.time_ns = first + i * MS;
+		op.slack_ns = 40 * MS;
+		dev_arm_op(fd, &op);
+	}
+	dev_advance(fd, first - 1);
+	dev_silent(fd);
+	for (i = 0; i < 60; i++, dev_advance(fd, MS)) {
+		bytes = read(fd, events, sizeof(events));
+		if (bytes < 0)
+			continue;
+		instants++;
+		for (; bytes > 0; bytes -= sizeof(*events), n++) {
+			struct twheel_event event = events[bytes / sizeof(*events) - 1];
+
+			/* The deadline is that which was asked for. */
+			CHECK_EQ(event.deadline_ns % MS, 0);
+			CHECK(event.now_ns >= event.deadline_ns);
+			CHECK(event.now_ns <= event.deadline_ns + 40 * MS);
+		}
+	}
+	CHECK_EQ(n, 16);
+	CHECK_EQ(instants, 1);
+}
+
+static void slack_without_an_end(void)
+{
+	struct twheel_op op = { .time_ns = S, .slack_ns = TWHEEL_NEVER_NS };
+	int fd = wheel_open();
+	uint64_t id = dev_arm_op(fd, &op);
+
+	CHECK_EQ(op.deadline_ns, START + S);
+	dev_advance(fd, S - 1);
+	dev_silent(fd);
+	/* A deadline in the past is due, whatever the slack. */
+	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, START), 1);
+	CHECK_EQ(dev_read(fd).deadline_ns, START);
+}
+
+static void periods_in_real_time(void)
+{
+	struct twheel_op op = { .time_ns = 10 * MS, .period_ns = 20 * MS };
+	int fd = dev_open(), i;
+	uint64_t id = dev_arm_op(fd, &op), total = 0;
+
+	for (i = 0; i < 4; i++) {
+		struct twheel_event event = dev_read(fd);
+
+		CHECK_EQ(event.deadline_ns, op.deadline_ns + total * op.period_ns);
+		total += event.count;
+		CHECK(event.now_ns >= op.deadline_ns + (total - 1) * op.period_ns);
+		CHECK(event.now_ns < op.deadline_ns + total * op.period_ns);
+		if (i == 1)
+			usleep(150000);
+		if (i == 2)
+			CHECK(event.count >= 6);
+	}
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	CHECK_EQ(dev_readable(fd, 60), 0);
+}
+
+static const struct tap_test tests[] = {
+	TAP(periods_stay_in_phase),
+	TAP(periods_below_a_tick),
+	TAP(modify_moves_the_phase),
+	TAP(periods_end),
+	TAP(slack_is_shared),
+	TAP(slack_without_an_end),
+	TAP(periods_in_real_time),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}
