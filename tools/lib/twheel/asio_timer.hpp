@@ -18,12 +18,16 @@
 #ifndef TWHEEL_ASIO_TIMER_HPP
 #define TWHEEL_ASIO_TIMER_HPP
 
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
+#include <utility>
 
 #include <boost/asio/associated_executor.hpp>
 #include <boost/asio/async_result.hpp>
 #include <boost/asio/error.hpp>
 #include <boost/asio/executor_work_guard.hpp>
+#include <boost/asio/post.hpp>
 
 #include "asio.hpp"
 

@@ -23,94 +23,62 @@
  *  - only the thread that runs the loop may make it. Callbacks may make all calls but
  *    the one that takes the wheel out of the loop, and may free their timer;
  *  - a negative return value is -errno. Then the timer is as it was; but one that had
- *    expired, and whose callback was still to come, is stopped;
- *  - where there is no device, or none for this user, each timer is one of the loop's.
- *    It comes as late as those do, and never early;
- *  - what libtwheel.h says of fork() holds here, too.
+ *    expired, and whose callback was still to come, may be stopped.
  */
 #ifndef TWHEEL_LOOP_H
 #define TWHEEL_LOOP_H
 
-#include <errno.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <time.h>
+#include <unistd.h>
 
-#include <libtwheel.h>
+#include <twheel_device.h>
 
 /* How many callbacks run before the loop serves others. */
-#define TWHEEL_LOOP_CALLBACKS_MAX	256
-
-/* The longest delay that a loop's own timer is given at once: a day. */
-#define TWHEEL_LOOP_OWN_MAX_NS		86400000000000ULL
+#define TWHEEL_LOOP_CALLBACKS_MAX	64
 
 struct twheel_loop;
-struct twheel_loop_own;
 
 /**
  * struct twheel_loop_timer - a timeout; the program embeds it in an object of its own
  * @callback: called when the timeout is over, and the timer no longer active
  * @data: the program's
  * @id: the wheel's timer; 0: it has none
- * @own: the loop's timer; NULL: it has none
  */
 struct twheel_loop_timer {
 	void (*callback)(struct twheel_loop *loop, struct twheel_loop_timer *timer);
 	void *data;
 	uint64_t id;
-	struct twheel_loop_own *own;
 };
 
 /**
- * struct twheel_loop_own - one of the loop's own timers, for what is active
- * @loop: the loop
- * @timer: the timeout
- * @deadline_ns: when it is over, which may be later than what the loop was told
- * @next: the next one
- * @link: what leads to this one
+ * struct twheel_loop_taken - events whose callbacks run now
+ * @events: the events. One whose timer has been stopped has no cookie
+ * @count: how many there are
+ * @outer: those of the loop inside of which this one runs
  */
-struct twheel_loop_own {
-	struct twheel_loop *loop;
-	struct twheel_loop_timer *timer;
-	uint64_t deadline_ns;
-	struct twheel_loop_own *next;
-	struct twheel_loop_own **link;
-};
-
-/**
- * struct twheel_loop_ops - what a kind of loop can do
- * @busy: whether the descriptor keeps the loop running; NULL: it does not matter
- * @again: call twheel_loop_drain() soon, though the descriptor may not be readable
- * @own_new: a timer of the loop's, or NULL
- * @own_start: call twheel_loop_own_over() after a delay; also while one runs
- * @own_free: end and free it; also from its own callback
- */
-struct twheel_loop_ops {
-	void (*busy)(struct twheel_loop *loop, bool busy);
-	void (*again)(struct twheel_loop *loop);
-	struct twheel_loop_own *(*own_new)(struct twheel_loop *loop);
-	int (*own_start)(struct twheel_loop_own *own, uint64_t delay_ns);
-	void (*own_free)(struct twheel_loop_own *own);
+struct twheel_loop_taken {
+	struct twheel_event events[TWHEEL_LOOP_CALLBACKS_MAX];
+	int count;
+	struct twheel_loop_taken *outer;
 };
 
 /**
  * struct twheel_loop - a wheel in a loop
- * @wheel: the wheel; NULL: timers are the loop's own. The program may read this
+ * @fd: the wheel; -1: there is none
  * @data: the program's
- * @ops: those of the kind of loop
- * @owns: the loop's timers
- * @active: how many timers the wheel has for the program
+ * @set_busy: tell the loop whether to run on for the descriptor; NULL: no need to
+ * @taken: the events whose callbacks run now
+ * @active: how many timers are active
  * @busy: what the loop was last told
- * @draining: callbacks run
  */
 struct twheel_loop {
-	struct twheel *wheel;
+	int fd;
 	void *data;
-	const struct twheel_loop_ops *ops;
-	struct twheel_loop_own *owns;
+	void (*set_busy)(struct twheel_loop *loop, bool busy);
+	struct twheel_loop_taken *taken;
 	unsigned long active;
 	bool busy;
-	bool draining;
 };
 
 static inline void
@@ -122,12 +90,11 @@ twheel_loop_timer_init(struct twheel_loop_timer *timer,
 	timer->callback = callback;
 	timer->data = data;
 	timer->id = 0;
-	timer->own = NULL;
 }
 
 static inline bool twheel_loop_active(const struct twheel_loop_timer *timer)
 {
-	return timer->id || timer->own;
+	return timer->id;
 }
 
 static inline uint64_t twheel_loop_now(void)
@@ -143,105 +110,37 @@ static inline void twheel_loop_settle(struct twheel_loop *loop)
 {
 	bool busy = loop->active;
 
-	if (busy == loop->busy || loop->draining)
+	if (busy == loop->busy || loop->taken)
 		return;
 	loop->busy = busy;
-	if (loop->ops->busy)
-		loop->ops->busy(loop, busy);
+	if (loop->set_busy)
+		loop->set_busy(loop, busy);
 }
 
-static inline void twheel_loop_own_end(struct twheel_loop_own *own)
+/* The event of a timer has been taken, but its callback must not run. */
+static inline void twheel_loop_forget(struct twheel_loop *loop, uint64_t id)
 {
-	own->timer->own = NULL;
-	*own->link = own->next;
-	if (own->next)
-		own->next->link = own->link;
-	own->loop->ops->own_free(own);
-}
+	struct twheel_loop_taken *taken;
+	int i;
 
-static inline int twheel_loop_own_start(struct twheel_loop_own *own, uint64_t now_ns)
-{
-	uint64_t left_ns = own->deadline_ns > now_ns ? own->deadline_ns - now_ns : 0;
-
-	if (left_ns > TWHEEL_LOOP_OWN_MAX_NS)
-		left_ns = TWHEEL_LOOP_OWN_MAX_NS;
-	return own->loop->ops->own_start(own, left_ns);
-}
-
-/* A timer of the loop's is over, which may be early by the loop's idea of the time. */
-static inline void twheel_loop_own_over(struct twheel_loop_own *own)
-{
-	struct twheel_loop_timer *timer = own->timer;
-	struct twheel_loop *loop = own->loop;
-	uint64_t now_ns = twheel_loop_now();
-
-	if (now_ns < own->deadline_ns) {
-		twheel_loop_own_start(own, now_ns);
-		return;
+	for (taken = loop->taken; taken; taken = taken->outer) {
+		for (i = 0; i < taken->count; i++) {
+			if (taken->events[i].id == id)
+				taken->events[i].cookie = 0;
+		}
 	}
-	twheel_loop_own_end(own);
-	timer->callback(loop, timer);
-}
-
-static inline int twheel_loop_own_arm(struct twheel_loop *loop,
-				      struct twheel_loop_timer *timer, uint64_t deadline_ns)
-{
-	struct twheel_loop_own *own = timer->own;
-	uint64_t before_ns;
-	int ret;
-
-	if (!own) {
-		own = loop->ops->own_new(loop);
-		if (!own)
-			return -ENOMEM;
-		own->loop = loop;
-		own->timer = timer;
-		own->deadline_ns = deadline_ns;
-		own->next = loop->owns;
-		own->link = &loop->owns;
-		if (own->next)
-			own->next->link = &own->next;
-		loop->owns = own;
-		timer->own = own;
-		ret = twheel_loop_own_start(own, twheel_loop_now());
-		if (ret)
-			twheel_loop_own_end(own);
-		return ret;
-	}
-	before_ns = own->deadline_ns;
-	own->deadline_ns = deadline_ns;
-	ret = twheel_loop_own_start(own, twheel_loop_now());
-	if (ret)
-		own->deadline_ns = before_ns;
-	return ret;
 }
 
 /* After this the callback is not called, not even if the timer has expired. */
 static inline void twheel_loop_stop(struct twheel_loop *loop, struct twheel_loop_timer *timer)
 {
-	if (timer->own)
-		twheel_loop_own_end(timer->own);
 	if (!timer->id)
 		return;
-	twheel_cancel(loop->wheel, timer->id);
+	if (twheel_device_cancel(loop->fd, timer->id) < 0)
+		twheel_loop_forget(loop, timer->id);
 	timer->id = 0;
 	loop->active--;
 	twheel_loop_settle(loop);
-}
-
-/* A timer of the wheel's; for one that has expired, another one. */
-static inline int twheel_loop_arm(struct twheel_loop *loop, struct twheel_loop_timer *timer,
-				  uint64_t deadline_ns)
-{
-	int ret;
-
-	twheel_loop_stop(loop, timer);
-	ret = twheel_arm_at(loop->wheel, deadline_ns, (uintptr_t)timer, &timer->id);
-	if (ret)
-		return ret;
-	loop->active++;
-	twheel_loop_settle(loop);
-	return 0;
 }
 
 /**
@@ -250,22 +149,22 @@ static inline int twheel_loop_arm(struct twheel_loop *loop, struct twheel_loop_t
  * @timer: the timer. If it is active, it gets the new deadline
  * @deadline_ns: the time
  *
- * Return: 0; -ENOSPC, -EDQUOT (there may not be more timers), -ENOMEM, -ERANGE (too far
- * away for timers in shared memory).
+ * Return: 0; -ENOSPC, -EDQUOT (there may not be more timers), -ENOMEM.
  */
 static inline int twheel_loop_start_at(struct twheel_loop *loop,
 				       struct twheel_loop_timer *timer, uint64_t deadline_ns)
 {
 	int ret;
 
-	if (!loop->wheel)
-		return twheel_loop_own_arm(loop, timer, deadline_ns);
-	if (timer->id) {
-		ret = twheel_modify_at(loop->wheel, timer->id, deadline_ns);
-		if (ret != -EALREADY && ret != -ENOENT)
-			return ret;
-	}
-	return twheel_loop_arm(loop, timer, deadline_ns);
+	if (timer->id && twheel_device_modify_at(loop->fd, timer->id, deadline_ns) == 1)
+		return 0;
+	twheel_loop_stop(loop, timer);
+	ret = twheel_device_arm_at(loop->fd, deadline_ns, (uintptr_t)timer, &timer->id);
+	if (ret)
+		return ret;
+	loop->active++;
+	twheel_loop_settle(loop);
+	return 0;
 }
 
 /**
@@ -274,29 +173,20 @@ static inline int twheel_loop_start_at(struct twheel_loop *loop,
  * @timer: the timer
  * @deadline_ns: the time. The deadline never becomes nearer
  *
- * With the device and shared memory this is a few instructions. With the loop's own timers
- * it only stores the deadline, which is seen when the old one has come.
- *
- * Return: 0, or 1 if the deadline was as late already, and stays; as
+ * Return: 1, or 0 if the deadline was as late already, and stays; as
  * twheel_loop_start_at().
  */
 static inline int twheel_loop_extend_at(struct twheel_loop *loop,
 					struct twheel_loop_timer *timer, uint64_t deadline_ns)
 {
-	int ret;
+	int ret = -ENOENT;
 
-	if (timer->own) {
-		if (deadline_ns <= timer->own->deadline_ns)
-			return 1;
-		timer->own->deadline_ns = deadline_ns;
-		return 0;
-	}
-	if (timer->id) {
-		ret = twheel_extend_at(loop->wheel, timer->id, deadline_ns);
-		if (ret != -EALREADY && ret != -ENOENT)
-			return ret;
-	}
-	return twheel_loop_start_at(loop, timer, deadline_ns);
+	if (timer->id)
+		ret = twheel_device_extend_at(loop->fd, timer->id, deadline_ns);
+	if (ret >= 0)
+		return ret;
+	ret = twheel_loop_start_at(loop, timer, deadline_ns);
+	return ret ? ret : 1;
 }
 
 /* A time that far ahead does not come. */
@@ -304,8 +194,7 @@ static inline uint64_t twheel_loop_deadline(uint64_t delay_ns)
 {
 	uint64_t now_ns = twheel_loop_now();
 
-	return delay_ns < TWHEEL_DELAY_NEVER - now_ns ? now_ns + delay_ns :
-							TWHEEL_DELAY_NEVER;
+	return delay_ns < TWHEEL_NEVER_NS - now_ns ? now_ns + delay_ns : TWHEEL_NEVER_NS;
 }
 
 /* twheel_loop_start() - as twheel_loop_start_at(), a delay from now */
@@ -325,68 +214,50 @@ static inline int twheel_loop_extend(struct twheel_loop *loop,
 /*
  * The rest is for the headers of the loops.
  *
- * Take events one by one: a callback may stop a timer whose event the library has read
- * ahead, and the library can still withdraw that one.
+ * The descriptor is readable. It still is after this, if there is more to do.
  */
 static inline void twheel_loop_drain(struct twheel_loop *loop)
 {
 	struct twheel_loop_timer *timer;
-	struct twheel_event event;
+	struct twheel_loop_taken taken;
 	int i;
 
-	loop->draining = true;
-	for (i = 0; i < TWHEEL_LOOP_CALLBACKS_MAX; i++) {
-		if (twheel_next(loop->wheel, &event, 0) != 1)
-			break;
-		timer = (struct twheel_loop_timer *)(uintptr_t)event.cookie;
+	taken.count = twheel_device_events(loop->fd, taken.events, TWHEEL_LOOP_CALLBACKS_MAX, 0);
+	taken.outer = loop->taken;
+	loop->taken = &taken;
+	for (i = 0; i < taken.count; i++) {
+		timer = (struct twheel_loop_timer *)(uintptr_t)taken.events[i].cookie;
+		if (!timer)
+			continue;
 		timer->id = 0;
 		loop->active--;
 		timer->callback(loop, timer);
 	}
-	loop->draining = false;
+	loop->taken = taken.outer;
 	twheel_loop_settle(loop);
-	/* The descriptor is not readable for events that the library has read ahead. */
-	if (i == TWHEEL_LOOP_CALLBACKS_MAX)
-		loop->ops->again(loop);
 }
 
-/* Open the wheel. Without a device, or without leave to use it, there is none: 0, too. */
+/* Open the wheel. */
 static inline int twheel_loop_init(struct twheel_loop *loop,
-				   const struct twheel_loop_ops *ops,
-				   const struct twheel_options *options)
+				   void (*set_busy)(struct twheel_loop *loop, bool busy),
+				   const struct twheel_setup *setup)
 {
-	int ret;
-
-	if (options && options->clock != TWHEEL_CLOCK_MONOTONIC)
-		return -EINVAL;
-	loop->wheel = NULL;
 	loop->data = NULL;
-	loop->ops = ops;
-	loop->owns = NULL;
+	loop->set_busy = set_busy;
+	loop->taken = NULL;
 	loop->active = 0;
 	loop->busy = false;
-	loop->draining = false;
-	ret = twheel_open(&loop->wheel, options);
-	switch (ret) {
-	case -ENOENT:
-	case -ENODEV:
-	case -ENXIO:
-	case -EACCES:
-	case -EPERM:
-		loop->wheel = NULL;
-		return 0;
-	default:
-		return ret;
-	}
+	loop->fd = setup && setup->clock != TWHEEL_MONOTONIC ? -EINVAL :
+							       twheel_device_open(setup);
+	return loop->fd < 0 ? loop->fd : 0;
 }
 
 /* When the descriptor is no longer in the loop. */
 static inline void twheel_loop_destroy(struct twheel_loop *loop)
 {
-	while (loop->owns)
-		twheel_loop_own_end(loop->owns);
-	twheel_close(loop->wheel);
-	loop->wheel = NULL;
+	if (loop->fd >= 0)
+		close(loop->fd);
+	loop->fd = -1;
 }
 
 #endif

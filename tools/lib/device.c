@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* Wheels and their timers: each call is one system call, but for those that wait. */
+#define _GNU_SOURCE	/* ppoll() */
+#include <fcntl.h>
+#include <limits.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "twheel_device.h"
+
+#define DEVICE_PATH	"/dev/twheel"
+#define NS_PER_S	1000000000LL
+
+static int device_call(int fd, unsigned long command, void *structure)
+{
+	int ret = ioctl(fd, command, structure);
+
+	return ret < 0 ? -errno : ret;
+}
+
+int twheel_device_setup(int fd, const struct twheel_setup *setup)
+{
+	return device_call(fd, TWHEEL_IOC_SETUP, (void *)setup);
+}
+
+int twheel_device_open(const struct twheel_setup *setup)
+{
+	int fd = open(DEVICE_PATH, O_RDWR | O_NONBLOCK | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = setup ? twheel_device_setup(fd, setup) : 0;
+	if (!ret)
+		return fd;
+	close(fd);
+	return ret;
+}
+
+int twheel_device_info(int fd, struct twheel_info *info)
+{
+	return device_call(fd, TWHEEL_IOC_INFO, info);
+}
+
+int twheel_device_now(int fd, uint64_t *now_ns)
+{
+	struct twheel_info info;
+	int ret = twheel_device_info(fd, &info);
+
+	if (!ret)
+		*now_ns = info.now_ns;
+	return ret;
+}
+
+int twheel_device_op(int fd, struct twheel_op *op)
+{
+	return device_call(fd, TWHEEL_IOC_OP, op);
+}
+
+int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count)
+{
+	struct twheel_ops all = {
+		.ops = (uintptr_t)ops, .count = count, .stride = sizeof(*ops),
+	};
+
+	return device_call(fd, TWHEEL_IOC_OPS, &all);
+}
+
+static int timer_arm(int fd, uint32_t flags, uint64_t time_ns, uint64_t cookie, uint64_t *id)
+{
+	struct twheel_op op = {
+		.op = TWHEEL_OP_ARM, .flags = flags, .time_ns = time_ns, .cookie = cookie,
+	};
+	int ret = twheel_device_op(fd, &op);
+
+	if (!ret)
+		*id = op.id;
+	return ret;
+}
+
+int twheel_device_arm(int fd, uint64_t delay_ns, uint64_t cookie, uint64_t *id)
+{
+	return timer_arm(fd, 0, delay_ns, cookie, id);
+}
+
+int twheel_device_arm_at(int fd, uint64_t deadline_ns, uint64_t cookie, uint64_t *id)
+{
+	return timer_arm(fd, TWHEEL_ABS, deadline_ns, cookie, id);
+}
+
+static int timer_modify(int fd, uint32_t flags, uint64_t id, uint64_t time_ns)
+{
+	struct twheel_op op = {
+		.op = TWHEEL_OP_MODIFY, .flags = flags, .id = id, .time_ns = time_ns,
+	};
+
+	return twheel_device_op(fd, &op);
+}
+
+int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns)
+{
+	return timer_modify(fd, 0, id, delay_ns);
+}
+
+int twheel_device_modify_at(int fd, uint64_t id, uint64_t deadline_ns)
+{
+	return timer_modify(fd, TWHEEL_ABS, id, deadline_ns);
+}
+
+int twheel_device_extend(int fd, uint64_t id, uint64_t delay_ns)
+{
+	return timer_modify(fd, TWHEEL_LATER, id, delay_ns);
+}
+
+int twheel_device_extend_at(int fd, uint64_t id, uint64_t deadline_ns)
+{
+	return timer_modify(fd, TWHEEL_LATER | TWHEEL_ABS, id, deadline_ns);
+}
+
+int twheel_device_cancel(int fd, uint64_t id)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL, .id = id };
+
+	return twheel_device_op(fd, &op);
+}
+
+int twheel_device_cancel_all(int fd)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL_ALL };
+
+	return twheel_device_op(fd, &op);
+}
+
+int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_QUERY, .id = id };
+	int ret = twheel_device_op(fd, &op);
+
+	if (ret >= 0)
+		*deadline_ns = op.deadline_ns;
+	return ret;
+}
+
+int twheel_device_advance(int fd, uint64_t delay_ns)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ADVANCE, .time_ns = delay_ns };
+
+	return twheel_device_op(fd, &op);
+}
+
+static int64_t clock_monotonic_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
+}
+
+int twheel_device_wait(int fd, int64_t timeout_ns)
+{
+	int64_t seconds = timeout_ns / NS_PER_S;
+	struct timespec left = {
+		/* The largest that every time_t has. */
+		.tv_sec = seconds < INT_MAX ? seconds : INT_MAX,
+		.tv_nsec = timeout_ns % NS_PER_S,
+	};
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	int ret = ppoll(&pfd, 1, timeout_ns < 0 ? NULL : &left, NULL);
+
+	if (ret < 0)
+		return -errno;
+	return ret && !(pfd.revents & POLLIN) ? -EBADF : ret;
+}
+
+int twheel_device_events(int fd, struct twheel_event *events, unsigned int most,
+			 int64_t timeout_ns)
+{
+	const size_t room = most < INT_MAX / sizeof(*events) ? most : INT_MAX / sizeof(*events);
+	int64_t left = timeout_ns, start = 0;
+	int ret;
+
+	for (;;) {
+		ssize_t got = read(fd, events, room * sizeof(*events));
+
+		if (got >= 0)
+			return got / sizeof(*events);
+		if (errno != EAGAIN || !left)
+			return errno == EAGAIN ? 0 : -errno;
+		if (timeout_ns > 0 && !start)
+			start = clock_monotonic_ns();
+		ret = twheel_device_wait(fd, left);
+		if (ret <= 0)
+			return ret;
+		/* Another reader may take the event: then wait for the rest of the time. */
+		if (timeout_ns > 0) {
+			left = timeout_ns - (clock_monotonic_ns() - start);
+			left = left > 0 ? left : 0;
+		}
+	}
+}

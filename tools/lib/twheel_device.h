@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * /dev/twheel by calls: very many timeouts behind one file descriptor.
+ *
+ * A descriptor is a wheel, with a clock, a tick and timers of its own. The program arms a
+ * timer for a delay or for a time, and gets an identifier. When the timer is due, the
+ * descriptor is readable, and there is an event with the cookie that the program chose.
+ *
+ *	struct twheel_event event;
+ *	uint64_t id;
+ *	int fd = twheel_device_open(NULL);
+ *
+ *	twheel_device_arm(fd, 1500000000, 42, &id);
+ *	while (twheel_device_events(fd, &event, 1, -1) == 1)
+ *		handle(event.cookie);
+ *
+ * For every call:
+ *  - a negative result is -errno, and then nothing was changed. -EBADF, -ENOTTY: @fd is not
+ *    the device, or not open for that. twheel(4) has all the rules, and the structures;
+ *  - times are nanoseconds on the clock of the wheel. No timer expires early;
+ *  - any thread may make it, and any process that has the descriptor. close() ends the
+ *    wheel and its timers, when no other descriptor is left.
+ */
+#ifndef LIBTWHEEL_DEVICE_H
+#define LIBTWHEEL_DEVICE_H
+
+#include <errno.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <linux/twheel.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TWHEEL_API	__attribute__((visibility("default")))
+
+/**
+ * twheel_device_open() - make a wheel
+ * @setup: its clock, tick and limits; NULL: all defaults
+ *
+ * It opens /dev/twheel for reading and writing, with O_NONBLOCK and O_CLOEXEC. For other
+ * paths and flags, use open() and twheel_device_setup().
+ *
+ * Return: the descriptor; -ENOENT (the module is not loaded), -EACCES, -EMFILE, -ENFILE;
+ * as twheel_device_setup().
+ */
+TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
+
+/**
+ * twheel_device_setup() - choose clock, tick and limits, before the first operation
+ * @fd: the wheel
+ * @setup: see <linux/twheel.h>. twheel_device_events() needs an @event_size of 0, or that of
+ *	struct twheel_event
+ *
+ * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
+ * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM, -EINTR.
+ */
+TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
+
+/** twheel_device_info() - fill in what the wheel is and holds; returns 0 */
+TWHEEL_API int twheel_device_info(int fd, struct twheel_info *info);
+
+/** twheel_device_now() - the time on the clock of the wheel; returns 0 */
+TWHEEL_API int twheel_device_now(int fd, uint64_t *now_ns);
+
+/**
+ * twheel_device_op() - one operation, with all its options
+ * @fd: the wheel
+ * @op: see <linux/twheel.h>; its outputs are set
+ *
+ * Return: the result of the operation; -EINVAL (a field), and what the calls below have.
+ */
+TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
+
+/**
+ * twheel_device_ops() - many operations in one system call
+ * @fd: the wheel
+ * @ops: the operations. They are done in this order, and each has a @result of its own
+ * @count: how many
+ *
+ * Return: how many are done, from the first. That is less than @count after a signal. If
+ * none was done, -EINTR, -EFAULT, -ENOMEM, -EINVAL (@count is beyond INT_MAX).
+ */
+TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
+
+/**
+ * twheel_device_arm() - a new timer, for a delay from now
+ * @fd: the wheel
+ * @delay_ns: the delay. If it goes beyond TWHEEL_NEVER_NS, the timer never expires
+ * @cookie: any value; the event has it
+ * @id: is set to the identifier, which is never 0
+ *
+ * Return: 0; -ENOSPC (the wheel may not have more timers), -EDQUOT (the user may not),
+ * -ENOMEM, -EINVAL (the clock can be set, and takes no delays).
+ */
+TWHEEL_API int twheel_device_arm(int fd, uint64_t delay_ns, uint64_t cookie, uint64_t *id);
+
+/** twheel_device_arm_at() - a new timer, for a time; as twheel_device_arm() */
+TWHEEL_API int twheel_device_arm_at(int fd, uint64_t deadline_ns, uint64_t cookie,
+				    uint64_t *id);
+
+/**
+ * twheel_device_modify() - another deadline: a delay from now
+ * @fd: the wheel
+ * @id: the timer. If it is due, its event does not come
+ * @delay_ns: the delay
+ *
+ * Return: 1; -ENOENT (there is no such timer, or its last event has been taken), -EINVAL (as
+ * twheel_device_arm()).
+ */
+TWHEEL_API int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns);
+
+/** twheel_device_modify_at() - another deadline: a time; as twheel_device_modify() */
+TWHEEL_API int twheel_device_modify_at(int fd, uint64_t id, uint64_t deadline_ns);
+
+/**
+ * twheel_device_extend() - a later deadline: a delay from now
+ * @fd: the wheel
+ * @id: the timer
+ * @delay_ns: the delay
+ *
+ * Return: 1, or 0 if the deadline was as late already, and stays; as twheel_device_modify().
+ */
+TWHEEL_API int twheel_device_extend(int fd, uint64_t id, uint64_t delay_ns);
+
+/** twheel_device_extend_at() - a later deadline: a time; as twheel_device_extend() */
+TWHEEL_API int twheel_device_extend_at(int fd, uint64_t id, uint64_t deadline_ns);
+
+/**
+ * twheel_device_cancel() - end a timer
+ * @fd: the wheel
+ * @id: the timer
+ *
+ * Its event can not be taken any more; but another thread may have taken it just before.
+ *
+ * Return: 1; -ENOENT (there is no such timer, or its last event has been taken).
+ */
+TWHEEL_API int twheel_device_cancel(int fd, uint64_t id);
+
+/** twheel_device_cancel_all() - end all timers, but not cells; returns how many there were */
+TWHEEL_API int twheel_device_cancel_all(int fd);
+
+/**
+ * twheel_device_query() - the deadline of a timer
+ * @fd: the wheel
+ * @id: the timer
+ * @deadline_ns: is set to the deadline
+ *
+ * Return: 1 if it is due, else 0; -ENOENT, as twheel_device_cancel().
+ */
+TWHEEL_API int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns);
+
+/**
+ * twheel_device_advance() - set a virtual clock forward
+ * @fd: the wheel
+ * @delay_ns: by how much
+ *
+ * Return: 0; -EINVAL (the clock is not TWHEEL_VIRTUAL).
+ */
+TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
+
+/**
+ * twheel_device_events() - take events
+ * @fd: the wheel, which is O_NONBLOCK
+ * @events: is filled in
+ * @most: how many it has room for
+ * @timeout_ns: how long to wait for the first; 0: not at all; negative: without a limit
+ *
+ * Return: how many, or 0 if none came in that time; -EINTR (a signal came), -EINVAL (@most
+ * is 0), -EFAULT.
+ */
+TWHEEL_API int twheel_device_events(int fd, struct twheel_event *events, unsigned int most,
+				    int64_t timeout_ns);
+
+/**
+ * twheel_device_wait() - wait until there is an event
+ * @fd: the wheel
+ * @timeout_ns: how long; 0: not at all; negative: without a limit
+ *
+ * Return: 1, or 0 if none came in that time; -EINTR (a signal came).
+ */
+TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
+
+/**
+ * struct twheel_cells - the cells of a wheel, mapped
+ * @map: the mapping; munmap() of &twheel_map.bytes ends it
+ * @cells: the first cell
+ * @bitmap: the bitmap of submitted cells
+ * @summary: its summary
+ * @wake: the latest tick at which the kernel reads that next
+ * @tick_ns: the tick
+ * @origin_ns: the time from which ticks count
+ * @count: how many cells there are
+ * @stride: from one to the next, in bytes
+ * @fd: the wheel
+ */
+struct twheel_cells {
+	struct twheel_map *map;
+	char *cells;
+	__u64 *bitmap;
+	__u64 *summary;
+	__u64 *wake;
+	__u64 tick_ns;
+	__u64 origin_ns;
+	__u32 count;
+	__u32 stride;
+	int fd;
+};
+
+/**
+ * twheel_cells_map() - map the cells of a wheel
+ * @cells: is filled in
+ * @fd: the wheel, set up with &twheel_setup.max_cells. It stays open while cells are armed
+ *
+ * A forked child does not have the mapping, and makes another.
+ *
+ * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
+ * -ENOMEM.
+ */
+TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
+
+/** twheel_cells_kick() - have the kernel check a cell now; twheel_cell_arm() does that */
+TWHEEL_API int twheel_cells_kick(const struct twheel_cells *cells, uint32_t number);
+
+/* The cell of a number, or NULL. */
+static inline struct twheel_cell *twheel_cell_at(const struct twheel_cells *cells,
+						 uint32_t number)
+{
+	return number >= cells->count ? NULL :
+	       (struct twheel_cell *)(cells->cells + (size_t)number * cells->stride);
+}
+
+/* A time in ticks, rounded up. */
+static inline __u64 twheel_cell_tick(const struct twheel_cells *cells, uint64_t time_ns)
+{
+	__u64 ns = time_ns - cells->origin_ns;
+
+	if (time_ns >= TWHEEL_NEVER_NS)
+		return TWHEEL_CELL_NEVER;
+	/* Ticks began after that. */
+	if (ns > TWHEEL_NEVER_NS)
+		return 0;
+	return ns / cells->tick_ns + !!(ns % cells->tick_ns);
+}
+
+/* Set the bit of a number, unless it is set. */
+static inline void twheel_cell_mark(__u64 *words, uint32_t number)
+{
+	__u64 *word = &words[number / 64], bit = 1ULL << number % 64;
+
+	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
+		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
+}
+
+/* Put another word into a cell; false if @word was not the present one, which it then is. */
+static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u64 next)
+{
+	return __atomic_compare_exchange_n(&cell->word, word, next, 0, __ATOMIC_SEQ_CST,
+					   __ATOMIC_SEQ_CST);
+}
+
+/**
+ * twheel_cell_arm() - arm a cell, whether it is pending or not
+ * @cells: the cells
+ * @number: which one
+ * @deadline_ns: the time, from TWHEEL_CELL_PAST ticks ago until TWHEEL_CELL_REACH ticks
+ *	ahead; or TWHEEL_NEVER_NS
+ * @id: is set to the @id that the event will have; NULL: it is not needed
+ *
+ * If the cell was due, that event does not come.
+ *
+ * Return: 0; -ENOENT (there is no such cell).
+ */
+static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t number,
+				  uint64_t deadline_ns, uint64_t *id)
+{
+	struct twheel_cell *cell = twheel_cell_at(cells, number);
+	__u64 tick = twheel_cell_tick(cells, deadline_ns), word;
+	__u32 generation;
+
+	if (!cell)
+		return -ENOENT;
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
+	do {
+		generation = twheel_cell_next_generation(word);
+	} while (!twheel_cell_replace(cell, &word, twheel_cell_word(generation,
+							TWHEEL_CELL_PENDING, tick)));
+	if (id)
+		*id = (uint64_t)generation << 32 | number;
+	if (__atomic_load_n(&cell->check, __ATOMIC_SEQ_CST) <= tick)
+		return 0;
+	twheel_cell_mark(cells->bitmap, number);
+	twheel_cell_mark(cells->summary, number / 64);
+	if (__atomic_load_n(cells->wake, __ATOMIC_SEQ_CST) <= tick)
+		return 0;
+	return twheel_cells_kick(cells, number);
+}
+
+/**
+ * twheel_cell_extend() - a later deadline for a pending cell; as twheel_cell_arm()
+ *
+ * Return: 1, or 0 if the deadline was as late already, and stays; -ENOENT (the cell is not
+ * pending, or there is none).
+ */
+static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t number,
+				     uint64_t deadline_ns)
+{
+	struct twheel_cell *cell = twheel_cell_at(cells, number);
+	__u64 tick = twheel_cell_tick(cells, deadline_ns), word, next;
+
+	word = cell ? __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST) : 0;
+	do {
+		if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+			return -ENOENT;
+		next = twheel_cell_word(twheel_cell_generation(word), TWHEEL_CELL_PENDING, tick);
+		/* Deadlines within the reach differ by less than half of all ticks. */
+		if (word & 1 || (!(next & 1) && (__s64)(next - word) <= 0))
+			return 0;
+	} while (!twheel_cell_replace(cell, &word, next));
+	return 1;
+}
+
+/** twheel_cell_cancel() - end a pending cell; returns 1, or -ENOENT as twheel_cell_extend() */
+static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t number)
+{
+	struct twheel_cell *cell = twheel_cell_at(cells, number);
+	__u64 word = cell ? __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST) : 0;
+
+	do {
+		if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+			return -ENOENT;
+	} while (!twheel_cell_replace(cell, &word, word ^
+				      (__u64)(TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED) <<
+				      TWHEEL_CELL_STATE_SHIFT));
+	return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
