@@ -10,16 +10,16 @@
 
 int main(void)
 {
-	struct twheel_op op = { .deadline_ns = 1500000000, .cookie = 42 };
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .cookie = 42, .time_ns = 1500000000 };
 	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
 	struct twheel_event event;
 
-	if (fd < 0 || ioctl(fd, TWHEEL_IOC_ARM, &op) < 0)
+	if (fd < 0 || ioctl(fd, TWHEEL_IOC_OP, &op) < 0)
 		err(1, "/dev/twheel");
 	if (read(fd, &event, sizeof(event)) != sizeof(event))
 		err(1, "read");
 	printf("timeout %llu: %llu ns late\n",
 	       (unsigned long long)event.cookie,
-	       (unsigned long long)(event.fired_ns - event.deadline_ns));
+	       (unsigned long long)(event.now_ns - event.deadline_ns));
 	return 0;
 }

@@ -27,11 +27,10 @@ static bool wait_and_cancel(boost::asio::io_context &context, twheel_asio::wheel
 	       ends[1] == boost::asio::error::operation_aborted;
 }
 
-int main(int argc, char **argv)
+int main()
 {
-	twheel_options options = timeouts_options(argc, argv);
 	boost::asio::io_context context(1);
-	twheel_asio::wheel wheel(context, &options);
+	twheel_asio::wheel wheel(context);
 
 	if (!wait_and_cancel(context, wheel)) {
 		std::cerr << "a wait has another end\n";

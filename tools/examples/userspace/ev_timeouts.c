@@ -7,12 +7,11 @@
 
 #include "lib/timeouts.h"
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct twheel_options options = timeouts_options(argc, argv);
 	struct ev_loop *loop = EV_DEFAULT;
 	struct twheel_ev ev;
-	int ret = twheel_ev_init(&ev, loop, &options);
+	int ret = twheel_ev_init(&ev, loop, NULL);
 
 	if (ret)
 		errx(1, "no wheel: %s", strerror(-ret));

@@ -14,11 +14,10 @@ static void loop_end(void)
 	g_main_loop_quit(loop);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct twheel_options options = timeouts_options(argc, argv);
 	struct twheel_glib glib;
-	int ret = twheel_glib_init(&glib, NULL, &options);
+	int ret = twheel_glib_init(&glib, NULL, NULL);
 
 	if (ret)
 		errx(1, "no wheel: %s", strerror(-ret));

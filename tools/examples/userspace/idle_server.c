@@ -9,15 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
-#include "../../lib/libtwheel.h"
+#include "../../lib/twheel_device.h"
 
 #include "lib/echo.h"
 
 #define BATCH	64
-#define MAX_TIMERS	1000000
 
 struct connection {
 	int fd;
@@ -25,8 +23,7 @@ struct connection {
 };
 
 static struct echo_server server;
-static struct twheel *wheel;
-static int epoll;
+static int wheel, epoll;
 static unsigned long served, idle;
 
 static void epoll_watch(int fd, void *what)
@@ -40,7 +37,7 @@ static void epoll_watch(int fd, void *what)
 static void connection_end(struct connection *c)
 {
 	/* After this no event names the connection. */
-	twheel_cancel(wheel, c->timer);
+	twheel_device_cancel(wheel, c->timer);
 	close(c->fd);
 	free(c);
 }
@@ -49,7 +46,7 @@ static void connection_begin(int fd)
 {
 	struct connection *c = malloc(sizeof(*c));
 
-	if (!c || twheel_arm(wheel, server.idle_ns, (uintptr_t)c, &c->timer)) {
+	if (!c || twheel_device_arm(wheel, server.idle_ns, (uintptr_t)c, &c->timer)) {
 		/* No more timers or memory: turn the connection away. */
 		free(c);
 		close(fd);
@@ -70,25 +67,20 @@ static void server_accept_all(void)
 
 static void connection_receive(struct connection *c)
 {
-	if (!echo_answer(c->fd)) {
-		connection_end(c);
-		return;
-	}
-	if (twheel_extend(wheel, c->timer, server.idle_ns) >= 0)
-		return;
-	/* The timer has just expired, but the connection is alive: arm anew. */
-	twheel_cancel(wheel, c->timer);
-	if (twheel_arm(wheel, server.idle_ns, (uintptr_t)c, &c->timer))
+	/* A timer that is due is extended like any other, as its event has not been taken. */
+	if (!echo_answer(c->fd) || twheel_device_extend(wheel, c->timer, server.idle_ns) < 0)
 		connection_end(c);
 }
 
 static void server_end_idle(void)
 {
-	struct twheel_event event;
+	struct twheel_event events[BATCH];
+	int got, i;
 
-	while (twheel_next(wheel, &event, 0) == 1) {
-		connection_end((struct connection *)(uintptr_t)event.cookie);
-		idle++;
+	while ((got = twheel_device_events(wheel, events, BATCH, 0)) > 0) {
+		for (i = 0; i < got; i++)
+			connection_end((struct connection *)(uintptr_t)events[i].cookie);
+		idle += got;
 	}
 }
 
@@ -117,21 +109,15 @@ static void server_run(const sigset_t *mask)
 
 int main(int argc, char **argv)
 {
-	struct twheel_options options = { };
-	struct rlimit files;
 	sigset_t mask;
-	int ret;
 
 	server = echo_server(argc, argv);
-	/* One timer for each connection that may be open, in shared memory. */
-	getrlimit(RLIMIT_NOFILE, &files);
-	options.max_timers = files.rlim_cur < MAX_TIMERS ? files.rlim_cur : MAX_TIMERS;
-	ret = twheel_open(&wheel, &options);
-	if (ret)
-		errx(1, "/dev/twheel: %s", strerror(-ret));
+	wheel = twheel_device_open(NULL);
+	if (wheel < 0)
+		errx(1, "/dev/twheel: %s", strerror(-wheel));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
 	epoll_watch(server.listener, &server);
-	epoll_watch(twheel_fd(wheel), &wheel);
+	epoll_watch(wheel, &wheel);
 	echo_signals(&mask);
 	server_run(&mask);
 	printf("%lu connections served, %lu of them closed as idle\n", served,

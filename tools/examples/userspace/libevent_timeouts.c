@@ -7,12 +7,11 @@
 
 #include "lib/timeouts.h"
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct twheel_options options = timeouts_options(argc, argv);
 	struct event_base *base = event_base_new();
 	struct twheel_libevent libevent;
-	int ret = twheel_libevent_init(&libevent, base, &options);
+	int ret = twheel_libevent_init(&libevent, base, NULL);
 
 	if (ret)
 		errx(1, "no wheel: %s", strerror(-ret));

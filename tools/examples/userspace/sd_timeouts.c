@@ -14,14 +14,13 @@ static void loop_end(void)
 	sd_event_exit(event, 0);
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct twheel_options options = timeouts_options(argc, argv);
 	struct twheel_sd sd;
 	int ret = sd_event_default(&event);
 
 	if (ret >= 0)
-		ret = twheel_sd_init(&sd, event, &options);
+		ret = twheel_sd_init(&sd, event, NULL);
 	if (ret < 0)
 		errx(1, "no wheel: %s", strerror(-ret));
 	timeouts_begin(&sd.loop, loop_end);

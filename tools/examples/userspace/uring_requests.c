@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests through io_uring, each with a timeout, and hardly a system call for these.
- * Every request reads from a socket. Every other one is answered, and the others end by
- * their timeout. What makes and ends requests stands between two calls of getppid(): strace
- * shows what is called in between.
+ * Requests through io_uring, each with a timeout, and few system calls for these: timers are
+ * armed and cancelled many at a time. Every request reads from a socket. Every other one is
+ * answered, and the others end by their timeout. What makes and ends requests stands between
+ * two calls of getppid(): strace shows what is called in between.
  */
 #include <err.h>
 #include <stdbool.h>
@@ -39,8 +39,19 @@ struct request {
 
 static struct request requests[COUNT];
 static struct io_uring ring;
-static struct twheel *wheel;
+static int wheel;
+/* What is to be done with timers at the next opportunity. */
+static struct twheel_op ops[COUNT];
+static unsigned int op_count;
 static unsigned int answered, timed_out, early, wrong;
+
+static uint64_t now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+}
 
 static struct io_uring_sqe *entry(void)
 {
@@ -64,8 +75,9 @@ static void request_begin(unsigned int i, int socket, uint64_t now)
 	io_uring_prep_recv(sqe, socket, &r->answer, 1, 0);
 	sqe->user_data = i;
 	r->due_ns = now + (request_is_answered(i) ? PATIENCE_NS : TIMEOUT_NS);
-	if (twheel_arm_at(wheel, r->due_ns, i, &r->timer))
-		errx(1, "a timer is refused");
+	ops[op_count++] = (struct twheel_op){
+		.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = r->due_ns, .cookie = i,
+	};
 }
 
 static void request_end(unsigned int i, int result)
@@ -74,13 +86,28 @@ static void request_end(unsigned int i, int result)
 
 	if (result == 1) {
 		answered++;
-		/* Here the timeouts would begin again in a real program. */
-		twheel_cancel(wheel, r->timer);
+		ops[op_count++] = (struct twheel_op){ .op = TWHEEL_OP_CANCEL, .id = r->timer };
 	} else {
 		timed_out++;
-		early += twheel_now(wheel) < r->due_ns;
+		early += now_ns() < r->due_ns;
 	}
 	wrong += result != (request_is_answered(i) ? 1 : -ECANCELED);
+}
+
+/* One system call for all of them. */
+static void ops_do(void)
+{
+	unsigned int i;
+
+	if (op_count && twheel_device_ops(wheel, ops, op_count) != (int)op_count)
+		errx(1, "operations are refused");
+	for (i = 0; i < op_count; i++) {
+		if (ops[i].result < 0)
+			errx(1, "a timer: %s", strerror(-ops[i].result));
+		if (ops[i].op == TWHEEL_OP_ARM)
+			requests[ops[i].cookie].timer = ops[i].id;
+	}
+	op_count = 0;
 }
 
 static void completion(const struct io_uring_cqe *cqe)
@@ -88,7 +115,7 @@ static void completion(const struct io_uring_cqe *cqe)
 	if (cqe->user_data < COUNT) {
 		request_end(cqe->user_data, cqe->res);
 	} else if (cqe->user_data == POLL) {
-		while (twheel_uring_next(&ring, wheel, TIMED_OUT) == 1)
+		while (twheel_uring_next(&ring, wheel, TIMED_OUT) > 0)
 			continue;
 		if (!(cqe->flags & IORING_CQE_F_MORE))
 			twheel_uring_prep_poll(entry(), wheel, POLL);
@@ -107,18 +134,18 @@ static void completions(void)
 		count++;
 	}
 	io_uring_cq_advance(&ring, count);
+	ops_do();
 }
 
 int main(void)
 {
-	struct twheel_options options = { .max_timers = COUNT };
 	int pairs[COUNT][2], ret;
 	unsigned int i;
 	uint64_t now;
 
-	ret = twheel_open(&wheel, &options);
-	if (ret)
-		errx(1, "/dev/twheel: %s", strerror(-ret));
+	wheel = twheel_device_open(NULL);
+	if (wheel < 0)
+		errx(1, "/dev/twheel: %s", strerror(-wheel));
 	ret = io_uring_queue_init(2 * COUNT + 2, &ring, 0);
 	if (ret)
 		errx(77, "io_uring: %s", strerror(-ret));
@@ -131,9 +158,10 @@ int main(void)
 
 	getppid();
 	twheel_uring_prep_poll(entry(), wheel, POLL);
-	now = twheel_now(wheel);
+	now = now_ns();
 	for (i = 0; i < COUNT; i++)
 		request_begin(i, pairs[i][0], now);
+	ops_do();
 	while (answered + timed_out < COUNT)
 		completions();
 	getppid();
@@ -141,6 +169,6 @@ int main(void)
 	printf("%u requests: %u answered, %u timed out, %u early, %u wrong\n", COUNT,
 	       answered, timed_out, early, wrong);
 	io_uring_queue_exit(&ring);
-	twheel_close(wheel);
+	close(wheel);
 	return early || wrong;
 }

@@ -7,12 +7,11 @@
 
 #include "lib/timeouts.h"
 
-int main(int argc, char **argv)
+int main(void)
 {
-	struct twheel_options options = timeouts_options(argc, argv);
 	uv_loop_t *loop = uv_default_loop();
 	struct twheel_uv uv;
-	int ret = twheel_uv_init(&uv, loop, &options);
+	int ret = twheel_uv_init(&uv, loop, NULL);
 
 	if (ret)
 		errx(1, "no wheel: %s", strerror(-ret));

@@ -5,7 +5,6 @@
  */
 #include <err.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "timeouts.h"
@@ -31,24 +30,7 @@ struct connection {
 static struct connection connections[COUNT];
 static struct twheel_loop_timer step;
 static unsigned int over, early, wrong, stopped, extensions;
-static bool with_device;
 static void (*timeouts_done)(void);
-
-struct twheel_options timeouts_options(int argc, char **argv)
-{
-	struct twheel_options options = {
-		/* And one for the steps. */
-		.max_timers = COUNT + 1,
-		.path = argc == 2 ? argv[1] : NULL,
-	};
-
-	if (argc > 2 || (argc == 2 && argv[1][0] == '-')) {
-		fprintf(stderr, "usage: %s [DEVICE]\n"
-			"Timeouts in a wheel; without the device, the loop's own.\n", argv[0]);
-		exit(2);
-	}
-	return options;
-}
 
 /* Every third timeout is extended, every fifth stopped. */
 static bool connection_is_busy(unsigned int i)
@@ -108,7 +90,6 @@ void timeouts_begin(struct twheel_loop *loop, void (*done)(void))
 {
 	unsigned int i;
 
-	with_device = loop->wheel;
 	timeouts_done = done;
 	for (i = 0; i < COUNT; i++) {
 		twheel_loop_timer_init(&connections[i].timer, connection_over,
@@ -122,7 +103,7 @@ void timeouts_begin(struct twheel_loop *loop, void (*done)(void))
 
 int timeouts_report(void)
 {
-	printf("%u timeouts in %s: %u over, %u stopped, %u early, %u wrong\n", COUNT,
-	       with_device ? "a wheel" : "the loop", over, stopped, early, wrong);
+	printf("%u timeouts: %u over, %u stopped, %u early, %u wrong\n", COUNT, over, stopped,
+	       early, wrong);
 	return early || wrong || over + stopped < COUNT;
 }

@@ -9,9 +9,6 @@ extern "C" {
 
 #include <twheel/loop.h>
 
-/* Reads "[PATH]" from the command line: the device, if it is not /dev/twheel. */
-struct twheel_options timeouts_options(int argc, char **argv);
-
 /* Start the timeouts. When none is left, @done is called. */
 void timeouts_begin(struct twheel_loop *loop, void (*done)(void));
 
