@@ -1,210 +1,354 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * libtwheel, linked as an archive or, with -DSHARED, as a shared library. With
- * TWHEEL_TEST_CELLS in the environment, the timers are in the shared mapping.
+ * libtwheel, linked as an archive or, with -DSHARED, as a shared library. Most tests have a
+ * virtual clock: what they see is the same on every machine.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
-#include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
-#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "lib/handle.h"
+#include "../../lib/twheel_device.h"
+
 #include "lib/tap.h"
 
-static void opens_and_closes(void)
+#define MS	1000000ULL
+#define S	1000000000ULL
+#define HOUR	(3600 * S)
+
+static int wheel_open(const struct twheel_setup *setup)
 {
-	struct twheel *wheel = tw_open_plain();
+	int fd = twheel_device_open(setup);
+
+	NEED(fd >= 0);
+	return fd;
+}
+
+static int wheel_virtual(void)
+{
+	const struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
+
+	return wheel_open(&setup);
+}
+
+static struct twheel_info wheel_info(int fd)
+{
 	struct twheel_info info;
+
+	NEED(!twheel_device_info(fd, &info));
+	return info;
+}
+
+static uint64_t wheel_arm(int fd, uint64_t delay_ns, uint64_t cookie)
+{
+	uint64_t id = 0;
+
+	NEED(!twheel_device_arm(fd, delay_ns, cookie, &id));
+	NEED(id);
+	return id;
+}
+
+static struct twheel_event wheel_next(int fd)
+{
+	struct twheel_event event;
+
+	NEED(twheel_device_events(fd, &event, 1, -1) == 1);
+	CHECK(event.now_ns >= event.deadline_ns);
+	return event;
+}
+
+static void wheel_silent(int fd)
+{
+	struct twheel_event event;
+
+	CHECK_EQ(twheel_device_events(fd, &event, 1, 0), 0);
+	CHECK_EQ(twheel_device_wait(fd, 0), 0);
+}
+
+static uint64_t clock_now(clockid_t clock)
+{
 	struct timespec ts;
 
-	CHECK(twheel_fd(wheel) >= 0);
-	CHECK(fcntl(twheel_fd(wheel), F_GETFD) & FD_CLOEXEC);
-	CHECK_EQ(twheel_info(wheel, &info), 0);
-	CHECK_EQ(info.clockid, CLOCK_MONOTONIC);
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	CHECK(twheel_now(wheel) >= ts.tv_sec * S + ts.tv_nsec);
-	CHECK(twheel_now(wheel) < ts.tv_sec * S + ts.tv_nsec + 60 * S);
-	twheel_close(wheel);
-	twheel_close(NULL);
+	clock_gettime(clock, &ts);
+	return ts.tv_sec * S + ts.tv_nsec;
 }
 
-static void takes_options(void)
+static void opens_with_defaults(void)
 {
-	struct twheel_options options = {
-		.clock = TWHEEL_CLOCK_BOOTTIME, .flags = TWHEEL_OPEN_INHERIT,
-		.tick_ns = 4 * MS, .slots = 16, .max_timers = 3,
-		.path = "/dev/twheel",
-	};
-	struct twheel_info info;
-	struct twheel *wheel;
-	uint64_t id;
-	int i;
+	int fd = wheel_open(NULL);
+	uint64_t before, now = 0;
 
-	NEED(twheel_open(&wheel, &options) == 0);
-	CHECK(!(fcntl(twheel_fd(wheel), F_GETFD) & FD_CLOEXEC));
-	CHECK_EQ(twheel_info(wheel, &info), 0);
-	CHECK_EQ(info.clockid, CLOCK_BOOTTIME);
-	CHECK_EQ(info.tick_ns, 4 * MS);
-	CHECK_EQ(info.slots, 16);
-	CHECK_EQ(info.max_timers, 3);
+	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
+	CHECK_EQ(fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDWR | O_NONBLOCK);
+	CHECK_EQ(wheel_info(fd).clock, TWHEEL_MONOTONIC);
+	before = clock_now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_device_now(fd, &now), 0);
+	CHECK(now >= before);
+	CHECK(now <= clock_now(CLOCK_MONOTONIC));
+}
+
+static void takes_a_setup(void)
+{
+	const struct twheel_setup setup = {
+		.clock = TWHEEL_BOOTTIME, .tick_ns = 4 * MS, .max_timers = 3,
+	};
+	int fd = wheel_open(&setup), i;
+	uint64_t id = 7;
+
+	CHECK_EQ(wheel_info(fd).clock, TWHEEL_BOOTTIME);
+	CHECK_EQ(wheel_info(fd).tick_ns, 4 * MS);
+	CHECK_EQ(wheel_info(fd).max_timers, 3);
+	CHECK_EQ(twheel_device_setup(fd, &setup), -EBUSY);
 	for (i = 0; i < 3; i++)
-		tw_arm(wheel, HOUR, i);
-	CHECK_EQ(twheel_arm(wheel, HOUR, 3, &id), -ENOSPC);
+		wheel_arm(fd, HOUR, i);
+	CHECK_EQ(twheel_device_arm(fd, HOUR, 3, &id), -ENOSPC);
+	CHECK_EQ(id, 7);
 }
 
-static void refuses_options(void)
+static void refuses_a_setup(void)
 {
-	struct twheel_options options = { .clock = 4 };
-	struct twheel *wheel;
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL + 1 };
+	int next = open("/dev/null", O_RDONLY);
 
-	CHECK_EQ(twheel_open(&wheel, &options), -EINVAL);
-	options = (struct twheel_options){ .flags = 1U << 31 };
-	CHECK_EQ(twheel_open(&wheel, &options), -EINVAL);
-	options = (struct twheel_options){ .reserved[3] = 1 };
-	CHECK_EQ(twheel_open(&wheel, &options), -EINVAL);
-	options = (struct twheel_options){ .tick_ns = 1 };
-	CHECK_EQ(twheel_open(&wheel, &options), -EINVAL);
-	options = (struct twheel_options){ .path = "/dev/none" };
-	CHECK_EQ(twheel_open(&wheel, &options), -ENOENT);
-	options.path = "/dev/null";
-	CHECK_EQ(twheel_open(&wheel, &options), -ENOTTY);
+	close(next);
+	CHECK_EQ(twheel_device_open(&setup), -EINVAL);
+	setup = (struct twheel_setup){ .tick_ns = 1 };
+	CHECK_EQ(twheel_device_open(&setup), -ERANGE);
 	/* No failed call has left a descriptor open. */
-	CHECK_EQ(open("/dev/null", O_RDONLY), twheel_fd(tw_open_plain()) - 1);
+	CHECK_EQ(wheel_open(NULL), next);
 }
 
-static void wall_clock(void)
+/* What is not the device, every call refuses, and sets nothing. */
+static void refuses_other_files(void)
 {
-	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
-	struct twheel *wheel;
-	uint64_t id, now;
-
-	if (twheel_open(&wheel, &options) == -EINVAL)
-		tap_skip("this kernel has no CLOCK_REALTIME for a wheel");
-	now = twheel_now(wheel);
-	CHECK(now / S >= (uint64_t)time(NULL) - 60);
-	CHECK_EQ(twheel_arm_at(wheel, now + 20 * MS, 5, &id), 0);
-	CHECK_EQ(tw_next_cookie(wheel), 5);
-	CHECK(twheel_now(wheel) >= now + 20 * MS);
-}
-
-/* Another program has agreed on longer records than the library knows. */
-static void adopts_longer_records(void)
-{
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .event_size = TWHEEL_EVENT_SIZE_MAX,
+	const struct { int fd, error; } wrong[] = {
+		{ -1, -EBADF }, { open("/dev/null", O_RDWR), -ENOTTY },
 	};
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC), got = 0, ret;
-	unsigned int i, times[100] = { 0 };
-	struct twheel_event events[100];
-	struct twheel *wheel;
-	uint64_t now, id;
+	const struct twheel_setup setup = { 0 };
+	struct twheel_op op = { .op = TWHEEL_OP_CANCEL_ALL };
+	struct twheel_cells cells = { .count = 7 };
+	uint64_t number = 7;
+	unsigned int i;
 
-	NEED(fd >= 0 && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	NEED(twheel_adopt(&wheel, fd) == 0);
-	now = twheel_now(wheel);
-	for (i = 0; i < 100; i++)
-		NEED(twheel_arm_at(wheel, now + (20 + 2 * i) * MS, i, &id) == 0);
-	tw_wait_fired(wheel, 100);
-	/* On a slow machine some were armed for the past, and have no order. */
-	times[tw_next_cookie(wheel) % 100]++;
-	while (got < 99) {
-		ret = twheel_events(wheel, events + got, 100 - got, 0);
-		NEED(ret > 0);
-		got += ret;
+	for (i = 0; i < 2; i++) {
+		int fd = wrong[i].fd, error = wrong[i].error;
+		struct twheel_info info;
+
+		CHECK_EQ(twheel_device_setup(fd, &setup), error);
+		CHECK_EQ(twheel_device_info(fd, &info), error);
+		CHECK_EQ(twheel_device_now(fd, &number), error);
+		CHECK_EQ(twheel_device_op(fd, &op), error);
+		CHECK_EQ(twheel_device_ops(fd, &op, 1), error);
+		CHECK_EQ(twheel_device_arm(fd, 0, 0, &number), error);
+		CHECK_EQ(twheel_device_modify(fd, 1, 0), error);
+		CHECK_EQ(twheel_device_extend(fd, 1, 0), error);
+		CHECK_EQ(twheel_device_cancel(fd, 1), error);
+		CHECK_EQ(twheel_device_cancel_all(fd), error);
+		CHECK_EQ(twheel_device_query(fd, 1, &number), error);
+		CHECK_EQ(twheel_device_advance(fd, 0), error);
+		CHECK_EQ(twheel_cells_map(&cells, fd), error);
 	}
-	for (i = 0; i < 99; i++) {
-		CHECK(events[i].cookie < 100);
-		times[events[i].cookie % 100]++;
-		CHECK_EQ(events[i].flags, TWHEEL_EVENT_LAST);
-	}
-	for (i = 0; i < 100; i++)
-		CHECK_EQ(times[i], 1);
-	tw_nothing_more(wheel);
-	twheel_close(wheel);
-}
-
-static void adopts_a_descriptor(void)
-{
-	int fd = open("/dev/twheel", O_RDWR), null = open("/dev/null", O_RDWR);
-	struct twheel *wheel, *other;
-
-	CHECK_EQ(twheel_adopt(&wheel, -1), -EBADF);
-	CHECK_EQ(twheel_adopt(&wheel, null), -ENOTTY);
-	CHECK_EQ(fcntl(null, F_GETFD), 0);
-	NEED(twheel_adopt(&wheel, fd) == 0);
-	NEED(twheel_adopt(&other, dup(fd)) == 0);
-	tw_arm(wheel, MS, 9);
-	CHECK_EQ(tw_next_cookie(other), 9);
-	tw_nothing_more(wheel);
-	twheel_close(other);
-	tw_arm(wheel, MS, 10);
-	CHECK_EQ(tw_next_cookie(wheel), 10);
+	CHECK_EQ(number, 7);
+	CHECK_EQ(cells.count, 7);
+	CHECK_EQ(twheel_device_wait(99, 0), -EBADF);
+	CHECK_EQ(twheel_device_events(-1, NULL, 1, -1), -EBADF);
 }
 
 static void delays_and_times(void)
 {
-	struct twheel *wheel = tw_open_plain();
-	uint64_t start = twheel_now(wheel), later, id;
+	int fd = wheel_virtual();
 	struct twheel_event event;
+	uint64_t id, now = 0;
 
-	tw_arm(wheel, 30 * MS, 1);
-	/* Later than the first, however slow the machine is. */
-	later = twheel_now(wheel) + S;
-	CHECK_EQ(twheel_arm_at(wheel, later, 2, &id), 0);
-	CHECK_EQ(tw_next_cookie(wheel), 1);
-	CHECK(twheel_now(wheel) >= start + 30 * MS);
-	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
+	wheel_arm(fd, 30 * MS, 1);
+	CHECK_EQ(twheel_device_arm_at(fd, 50 * MS, 2, &id), 0);
+	CHECK_EQ(twheel_device_advance(fd, 29 * MS), 0);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, 1 * MS), 0);
+	CHECK_EQ(twheel_device_now(fd, &now), 0);
+	CHECK_EQ(now, 30 * MS);
+	CHECK_EQ(wheel_next(fd).cookie, 1);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, HOUR), 0);
+	event = wheel_next(fd);
+	CHECK_EQ(event.cookie, 2);
 	CHECK_EQ(event.id, id);
-	CHECK_EQ(event.deadline_ns, later);
-	CHECK(twheel_now(wheel) >= later);
-	CHECK_EQ(twheel_arm(wheel, 1ULL << 63, 0, &id), -EINVAL);
+	CHECK_EQ(event.deadline_ns, 50 * MS);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
+	/* A real clock stays as it is. */
+	CHECK_EQ(twheel_device_advance(wheel_open(NULL), 1), -EINVAL);
 }
 
-static void periods(void)
+static void modify_and_extend(void)
 {
+	int fd = wheel_virtual();
+	uint64_t id = wheel_arm(fd, HOUR, 1), when = 0;
+
+	CHECK_EQ(twheel_device_extend(fd, id, S), 0);
+	CHECK_EQ(twheel_device_extend_at(fd, id, HOUR), 0);
+	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
+	CHECK_EQ(when, HOUR);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	CHECK_EQ(twheel_device_extend(fd, id, HOUR), 1);
+	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
+	CHECK_EQ(when, HOUR + MS);
+	CHECK_EQ(twheel_device_extend_at(fd, id, 2 * HOUR), 1);
+	CHECK_EQ(twheel_device_modify_at(fd, id, HOUR), 1);
+	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
+	CHECK_EQ(when, HOUR);
+	CHECK_EQ(twheel_device_modify(fd, id, 20 * MS), 1);
+	CHECK_EQ(twheel_device_advance(fd, 20 * MS), 0);
+	CHECK_EQ(twheel_device_query(fd, id, &when), 1);
+	CHECK_EQ(when, 21 * MS);
+	/* A timer that is due is there until its event is taken. */
+	CHECK_EQ(twheel_device_extend(fd, id, MS), 1);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	CHECK_EQ(wheel_next(fd).cookie, 1);
+	CHECK_EQ(twheel_device_modify(fd, id, S), -ENOENT);
+	CHECK_EQ(twheel_device_modify_at(fd, id, S), -ENOENT);
+	CHECK_EQ(twheel_device_extend(fd, id, S), -ENOENT);
+	CHECK_EQ(twheel_device_extend_at(fd, id, S), -ENOENT);
+	when = 7;
+	CHECK_EQ(twheel_device_query(fd, id, &when), -ENOENT);
+	CHECK_EQ(when, 7);
+}
+
+static void cancel_tells(void)
+{
+	int fd = wheel_virtual();
+	uint64_t id = wheel_arm(fd, HOUR, 1);
+
+	CHECK_EQ(twheel_device_cancel(fd, id), 1);
+	CHECK_EQ(twheel_device_cancel(fd, id), -ENOENT);
+	id = wheel_arm(fd, 0, 2);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	CHECK_EQ(twheel_device_cancel(fd, id), 1);
+	wheel_silent(fd);
+	wheel_arm(fd, 0, 3);
+	wheel_arm(fd, HOUR, 4);
+	CHECK_EQ(twheel_device_cancel_all(fd), 2);
+	CHECK_EQ(wheel_info(fd).timers, 0);
+	CHECK_EQ(twheel_device_cancel_all(fd), 0);
+}
+
+static void operations(void)
+{
+	int fd = wheel_virtual();
 	struct twheel_op op = {
-		.deadline_ns = 10 * MS, .period_ns = 10 * MS, .cookie = 4,
-		.slack_ns = MS,
+		.op = TWHEEL_OP_ARM, .cookie = 4, .time_ns = 10 * MS, .period_ns = 10 * MS,
+	}, ops[] = {
+		{ .op = TWHEEL_OP_ARM, .cookie = 5, .time_ns = S },
+		{ .op = TWHEEL_OP_CANCEL, .id = 12345 },
+		{ .op = TWHEEL_OP_ARM, .cookie = 6, .flags = TWHEEL_ABS, .time_ns = 2 * S },
 	};
-	struct twheel *wheel = tw_open_plain();
-	struct pollfd pfd = { .fd = twheel_fd(wheel), .events = POLLIN };
-	uint64_t count = 0, first;
 	struct twheel_event event;
 
-	CHECK_EQ(twheel_arm_op(wheel, &op), 0);
-	first = op.deadline_ns;
-	while (count < 5) {
-		NEED(twheel_next(wheel, &event, -1) == 1);
-		CHECK_EQ(event.deadline_ns, first + count * 10 * MS);
-		count += event.count;
-	}
-	/* An event that is not taken goes too, and no other follows. */
-	NEED(poll(&pfd, 1, -1) == 1);
-	CHECK(twheel_cancel(wheel, op.id) >= 0);
-	CHECK_EQ(twheel_next(wheel, &event, 50), 0);
-	op = (struct twheel_op){ .period_ns = 1 };
-	CHECK_EQ(twheel_arm_op(wheel, &op), -EINVAL);
+	CHECK_EQ(twheel_device_op(fd, &op), 0);
+	CHECK_EQ(op.deadline_ns, 10 * MS);
+	CHECK_EQ(twheel_device_advance(fd, 35 * MS), 0);
+	event = wheel_next(fd);
+	CHECK_EQ(event.id, op.id);
+	CHECK_EQ(event.count, 3);
+	CHECK_EQ(event.flags, 0);
+	op.flags = TWHEEL_LATER;
+	CHECK_EQ(twheel_device_op(fd, &op), -EINVAL);
+	CHECK_EQ(twheel_device_ops(fd, ops, 3), 3);
+	CHECK_EQ(ops[0].result, 0);
+	CHECK_EQ(ops[0].deadline_ns, S + 35 * MS);
+	CHECK_EQ(ops[1].result, -ENOENT);
+	CHECK_EQ(ops[2].result, 0);
+	CHECK_EQ(ops[2].deadline_ns, 2 * S);
+	CHECK_EQ(wheel_info(fd).timers, 3);
+	CHECK_EQ(twheel_device_ops(fd, ops, 0), 0);
+	CHECK_EQ(twheel_device_ops(fd, ops, UINT_MAX), -EINVAL);
+	CHECK_EQ(wheel_info(fd).timers, 3);
+}
+
+static void many_by_one_call(void)
+{
+	struct twheel_event events[200];
+	int fd = wheel_virtual(), i;
+
+	for (i = 0; i < 200; i++)
+		wheel_arm(fd, (200 - i) * MS, i);
+	CHECK_EQ(twheel_device_advance(fd, 150 * MS), 0);
+	CHECK_EQ(twheel_device_events(fd, events, 10, 0), 10);
+	CHECK_EQ(twheel_device_events(fd, events + 10, 190, S), 140);
+	CHECK_EQ(twheel_device_advance(fd, 50 * MS), 0);
+	/* More than any array can have: but there are only so many. */
+	CHECK_EQ(twheel_device_events(fd, events + 150, UINT_MAX, -1), 50);
+	for (i = 0; i < 200; i++)
+		CHECK_EQ(events[i].cookie, 199 - i);
+	CHECK_EQ(twheel_device_events(fd, events, 0, 0), -EINVAL);
+	wheel_silent(fd);
 }
 
 static void waits_no_longer(void)
 {
-	struct twheel *wheel = tw_open_plain();
-	uint64_t start = twheel_now(wheel);
+	int fd = wheel_open(NULL);
+	struct twheel_event event;
+	uint64_t start;
+
+	wheel_arm(fd, HOUR, 0);
+	start = clock_now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_device_events(fd, &event, 1, 50 * MS), 0);
+	CHECK(clock_now(CLOCK_MONOTONIC) >= start + 50 * MS);
+	start = clock_now(CLOCK_MONOTONIC);
+	CHECK_EQ(twheel_device_wait(fd, 50 * MS), 0);
+	CHECK(clock_now(CLOCK_MONOTONIC) >= start + 50 * MS);
+	wheel_arm(fd, 20 * MS, 1);
+	CHECK_EQ(twheel_device_wait(fd, INT64_MAX), 1);
+	CHECK_EQ(twheel_device_events(fd, &event, 1, INT64_MAX), 1);
+	wheel_arm(fd, 20 * MS, 2);
+	CHECK_EQ(twheel_device_events(fd, &event, 1, INT64_MAX), 1);
+	CHECK_EQ(event.cookie, 2);
+}
+
+static atomic_bool over;
+static int shared;
+
+/* Takes events before another thread can, at times. */
+static void *take_events(void *taken)
+{
 	struct twheel_event event;
 
-	tw_arm(wheel, HOUR, 0);
-	CHECK_EQ(twheel_next(wheel, &event, 50), 0);
-	CHECK(twheel_now(wheel) >= start + 50 * MS);
-	CHECK_EQ(twheel_events(wheel, &event, 0, 0), -EINVAL);
-	CHECK_EQ(twheel_events(wheel, &event, UINT_MAX, 0), -EINVAL);
+	while (!over) {
+		wheel_arm(shared, 0, 1);
+		*(int *)taken += twheel_device_events(shared, &event, 1, 0) == 1;
+	}
+	return NULL;
+}
+
+/* What another thread takes does not end the waiting too early. */
+static void waits_beside_others(void)
+{
+	struct twheel_event event;
+	int i, got = 0, taken = 0;
+	pthread_t thread;
+
+	shared = wheel_open(NULL);
+	NEED(!pthread_create(&thread, NULL, take_events, &taken));
+	for (i = 0; i < 20; i++) {
+		uint64_t start = clock_now(CLOCK_MONOTONIC);
+		int ret = twheel_device_events(shared, &event, 1, 10 * MS);
+
+		NEED(ret >= 0);
+		got += ret;
+		CHECK(ret || clock_now(CLOCK_MONOTONIC) >= start + 10 * MS);
+	}
+	over = true;
+	pthread_join(thread, NULL);
+	CHECK(got + taken > 0);
 }
 
 static void on_alarm(int signal)
@@ -217,234 +361,174 @@ static void a_signal_is_told(void)
 	struct itimerval soon = { .it_value.tv_usec = 50000,
 				  .it_interval.tv_usec = 50000 };
 	struct sigaction action = { .sa_handler = on_alarm };
-	struct twheel *wheel = tw_open_plain();
 	struct twheel_event event;
+	int fd = wheel_open(NULL);
 
 	sigaction(SIGALRM, &action, NULL);
 	setitimer(ITIMER_REAL, &soon, NULL);
-	CHECK_EQ(twheel_next(wheel, &event, -1), -EINTR);
-}
-
-static void modify_and_extend(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	uint64_t id = tw_arm(wheel, HOUR, 1), now = twheel_now(wheel);
-	struct twheel_op op = { .id = id };
-
-	CHECK_EQ(twheel_extend(wheel, id, S), 1);
-	CHECK_EQ(twheel_extend_at(wheel, id, now + S), 1);
-	CHECK_EQ(twheel_extend(wheel, id, 2 * HOUR), 0);
-	CHECK_EQ(twheel_extend_at(wheel, id, now + 3 * HOUR), 0);
-	CHECK_EQ(twheel_query(wheel, &op), 0);
-	CHECK(op.deadline_ns >= now + 3 * HOUR);
-	CHECK(op.deadline_ns <= now + 3 * HOUR + MS);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.cookie, 1);
-	CHECK_EQ(twheel_modify_at(wheel, id, now + HOUR), 0);
-	CHECK_EQ(twheel_modify(wheel, id, 20 * MS), 0);
-	CHECK_EQ(tw_next_cookie(wheel), 1);
-	CHECK_EQ(twheel_modify(wheel, id, S), -ENOENT);
-	CHECK_EQ(twheel_extend(wheel, id, S), -ENOENT);
-	CHECK_EQ(twheel_extend_at(wheel, id, now + HOUR), -ENOENT);
-	op = (struct twheel_op){ .id = id };
-	CHECK_EQ(twheel_query(wheel, &op), -ENOENT);
-}
-
-/*
- * Extend a timer until it has lasted twice as long. Returns when it was extended last; 0: it
- * has expired, as the machine stopped for longer than it lasts.
- */
-static uint64_t extend_for_long(struct twheel *wheel, uint64_t idle)
-{
-	uint64_t start = twheel_now(wheel), last = start, now;
-	uint64_t id = tw_arm(wheel, idle, 1);
-	int ret;
-
-	do {
-		now = twheel_now(wheel);
-		ret = twheel_extend(wheel, id, idle);
-		if (ret == -EALREADY) {
-			CHECK(twheel_now(wheel) >= last + idle);
-			return 0;
-		}
-		CHECK(ret >= 0);
-		last = now;
-	} while (now < start + 2 * idle);
-	return last;
-}
-
-static void an_extended_one_stays(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	uint64_t idle, last = 0;
-
-	for (idle = 500 * MS; !last && idle < 60 * S; idle *= 4) {
-		last = extend_for_long(wheel, idle);
-		CHECK_EQ(tw_next_cookie(wheel), 1);
-		CHECK(twheel_now(wheel) >= last + idle);
-	}
-	CHECK(last);
-}
-
-/* The same with and without the mapping, where it takes two calls. */
-static void modifies_more_or_arms(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	struct twheel_op op = {
-		.id = tw_arm(wheel, HOUR, 1), .deadline_ns = 2 * HOUR,
-		.flags = TWHEEL_SET_PERIOD | TWHEEL_SET_COOKIE,
-		.period_ns = S, .cookie = 2,
-	}, got = { .id = op.id };
-	uint64_t id = op.id, now = twheel_now(wheel);
-	struct twheel_event event;
-
-	CHECK_EQ(twheel_modify_op(wheel, &op), 0);
-	CHECK_EQ(op.id, id);
-	CHECK(op.deadline_ns >= now + 2 * HOUR);
-	CHECK_EQ(twheel_query(wheel, &got), 0);
-	CHECK_EQ(got.deadline_ns, op.deadline_ns);
-	CHECK_EQ(got.period_ns, S);
-	CHECK_EQ(got.cookie, 2);
-	op.flags = TWHEEL_OR_MODIFY | TWHEEL_ABS;
-	op.deadline_ns = 0;
-	op.period_ns = 0;
-	op.cookie = 3;
-	CHECK_EQ(twheel_arm_op(wheel, &op), 1);
-	CHECK_EQ(op.id, id);
-	tw_wait_fired(wheel, 1);
-	op = (struct twheel_op){ .id = id, .flags = TWHEEL_OR_MODIFY, .cookie = 4 };
-	CHECK_EQ(twheel_arm_op(wheel, &op), 2);
-	id = op.id;
-	CHECK_EQ(twheel_next(wheel, &event, -1), 1);
-	CHECK_EQ(event.cookie, 4);
-	CHECK_EQ(event.id, id);
-	CHECK_EQ(event.flags & TWHEEL_EVENT_LAST, TWHEEL_EVENT_LAST);
-	/* In a batch, too. */
-	op = (struct twheel_op){ .op = TWHEEL_OP_ARM, .id = id, .cookie = 5,
-				 .flags = TWHEEL_OR_MODIFY };
-	CHECK_EQ(twheel_batch(wheel, &op, 1), 1);
-	CHECK_EQ(op.result, 0);
-	CHECK_EQ(op.op, TWHEEL_OP_ARM);
-	CHECK(op.id != id);
-	CHECK_EQ(tw_next_cookie(wheel), 5);
-	op = (struct twheel_op){ .flags = TWHEEL_OR_MODIFY | TWHEEL_FIXED_DELAY,
-				 .period_ns = S };
-	CHECK_EQ(twheel_arm_op(wheel, &op), -EINVAL);
-	twheel_close(wheel);
-}
-
-static void cancel_tells(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	uint64_t id = tw_arm(wheel, HOUR, 1);
-
-	CHECK_EQ(twheel_cancel(wheel, id), 0);
-	CHECK_EQ(twheel_cancel(wheel, id), -ENOENT);
-	id = tw_arm(wheel, 0, 2);
-	tw_wait_fired(wheel, 1);
-	CHECK_EQ(twheel_extend(wheel, id, HOUR), -EALREADY);
-	CHECK_EQ(twheel_cancel(wheel, id), 1);
-	tw_nothing_more(wheel);
-	id = tw_arm(wheel, 0, 3);
-	CHECK_EQ(tw_next_cookie(wheel), 3);
-	CHECK_EQ(twheel_cancel(wheel, id), -ENOENT);
-}
-
-/* The program does not notice that events are read ahead. */
-static void what_is_read_ahead_waits(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	uint64_t ids[5], i;
-	struct twheel_op op;
-
-	for (i = 0; i < 5; i++)
-		ids[i] = tw_arm(wheel, (i + 1) * MS, i);
-	tw_wait_fired(wheel, 5);
-	CHECK_EQ(tw_next_cookie(wheel), 0);
-	CHECK_EQ(twheel_modify(wheel, ids[2], S), -EALREADY);
-	CHECK_EQ(twheel_extend(wheel, ids[2], S), -EALREADY);
-	op = (struct twheel_op){ .id = ids[2] };
-	CHECK_EQ(twheel_query(wheel, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
-	CHECK_EQ(op.cookie, 2);
-	CHECK_EQ(twheel_cancel(wheel, ids[2]), 1);
-	CHECK_EQ(twheel_cancel(wheel, ids[2]), -ENOENT);
-	op = (struct twheel_op){ .op = TWHEEL_OP_CANCEL, .id = ids[3] };
-	CHECK_EQ(twheel_batch(wheel, &op, 1), 1);
-	CHECK_EQ(op.result, 1);
-	CHECK_EQ(tw_next_cookie(wheel), 1);
-	CHECK_EQ(tw_next_cookie(wheel), 4);
-	tw_nothing_more(wheel);
-
-	for (i = 0; i < 3; i++)
-		tw_arm(wheel, 0, i);
-	tw_arm(wheel, HOUR, 3);
-	tw_wait_fired(wheel, 8);
-	tw_next_cookie(wheel);
-	CHECK(twheel_cancel_all(wheel) >= 1);
-	tw_nothing_more(wheel);
-}
-
-static void many_by_one_call(void)
-{
-	struct twheel *wheel = tw_open_plain();
-	struct twheel_event events[200];
-	unsigned int i, got = 0;
-
-	for (i = 0; i < 200; i++)
-		tw_arm(wheel, (200 - i) * 100000, i);
-	tw_wait_fired(wheel, 200);
-	CHECK_EQ(twheel_events(wheel, events, 10, 0), 10);
-	got = 10;
-	while (got < 200) {
-		int more = twheel_events(wheel, events + got, 200 - got, 0);
-
-		NEED(more > 0);
-		got += more;
-	}
-	for (i = 1; i < 200; i++)
-		CHECK(events[i].fired_ns >= events[i - 1].fired_ns);
-	tw_nothing_more(wheel);
+	CHECK_EQ(twheel_device_events(fd, &event, 1, -1), -EINTR);
+	CHECK_EQ(twheel_device_wait(fd, -1), -EINTR);
 }
 
 static void descriptor_is_pollable(void)
 {
 	struct epoll_event interest = { .events = EPOLLIN | EPOLLET };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-	struct twheel *wheel = tw_open_plain();
+	int epoll = epoll_create1(EPOLL_CLOEXEC), fd = wheel_open(NULL), i;
 
-	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, twheel_fd(wheel), &interest));
+	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &interest));
 	CHECK_EQ(epoll_wait(epoll, &interest, 1, 0), 0);
-	tw_arm(wheel, 10 * MS, 1);
-	CHECK_EQ(epoll_wait(epoll, &interest, 1, 60000), 1);
-	CHECK_EQ(tw_next_cookie(wheel), 1);
-	tw_nothing_more(wheel);
-	tw_arm(wheel, 10 * MS, 2);
-	CHECK_EQ(epoll_wait(epoll, &interest, 1, 60000), 1);
-	CHECK_EQ(tw_next_cookie(wheel), 2);
+	for (i = 0; i < 2; i++) {
+		wheel_arm(fd, 10 * MS, i);
+		CHECK_EQ(epoll_wait(epoll, &interest, 1, -1), 1);
+		CHECK_EQ(wheel_next(fd).cookie, i);
+		wheel_silent(fd);
+	}
+}
+
+/* A wheel on a virtual clock, with so many cells. */
+static int cells_open(struct twheel_cells *cells, uint32_t count)
+{
+	const struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_cells = count };
+	int fd;
+
+	if (!(wheel_info(wheel_open(NULL)).features & TWHEEL_FEATURE_CELLS))
+		tap_skip("this kernel has no cells");
+	fd = wheel_open(&setup);
+	NEED(!twheel_cells_map(cells, fd));
+	CHECK_EQ(cells->count, count);
+	return fd;
+}
+
+/* The next event is of a cell. */
+static void cells_next(int fd, uint64_t id)
+{
+	struct twheel_event event = wheel_next(fd);
+
+	CHECK_EQ(event.type, TWHEEL_EVENT_CELL);
+	CHECK_EQ(event.id, id);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
+}
+
+static void cells_of_a_wheel(void)
+{
+	struct twheel_cells cells;
+	int fd = cells_open(&cells, 200);
+	uint64_t ids[3], again;
+
+	CHECK_EQ(twheel_cell_arm(&cells, 0, 10 * MS, &ids[0]), 0);
+	CHECK_EQ(twheel_cell_arm(&cells, 70, 20 * MS, &ids[1]), 0);
+	CHECK_EQ(twheel_cell_arm(&cells, 199, 25 * MS, &ids[2]), 0);
+	CHECK_EQ((uint32_t)ids[2], 199);
+	CHECK_EQ(twheel_cell_extend(&cells, 0, 10 * MS), 0);
+	CHECK_EQ(twheel_cell_extend(&cells, 0, 5 * MS), 0);
+	CHECK_EQ(twheel_cell_extend(&cells, 0, 30 * MS), 1);
+	CHECK_EQ(twheel_cell_cancel(&cells, 199), 1);
+	CHECK_EQ(twheel_cell_cancel(&cells, 199), -ENOENT);
+	CHECK_EQ(twheel_cell_extend(&cells, 199, HOUR), -ENOENT);
+	CHECK_EQ(twheel_device_advance(fd, 29 * MS), 0);
+	cells_next(fd, ids[1]);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_cell_cancel(&cells, 70), -ENOENT);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	cells_next(fd, ids[0]);
+
+	/* Nearer than the kernel would look: it has to be told. */
+	CHECK_EQ(twheel_cell_arm(&cells, 0, HOUR, &ids[0]), 0);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_cell_arm(&cells, 0, 35 * MS, &again), 0);
+	CHECK(again != ids[0]);
+	CHECK_EQ(twheel_device_advance(fd, 4 * MS), 0);
+	cells_next(fd, again);
+	/* A deadline is rounded up to a tick, and one that has passed is due. */
+	CHECK_EQ(twheel_cell_arm(&cells, 1, 35 * MS + 1, &ids[0]), 0);
+	CHECK_EQ(twheel_cell_arm(&cells, 2, 1, &ids[1]), 0);
+	cells_next(fd, ids[1]);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	cells_next(fd, ids[0]);
+	CHECK_EQ(munmap(cells.map, cells.map->bytes), 0);
+}
+
+static void cells_that_never_expire(void)
+{
+	struct twheel_cells cells;
+	int fd = cells_open(&cells, 2);
+	uint64_t id;
+
+	CHECK_EQ(twheel_cell_arm(&cells, 0, TWHEEL_NEVER_NS, NULL), 0);
+	CHECK_EQ(twheel_cell_extend(&cells, 0, HOUR), 0);
+	CHECK_EQ(twheel_cell_arm(&cells, 1, MS, NULL), 0);
+	CHECK_EQ(twheel_cell_extend(&cells, 1, TWHEEL_NEVER_NS), 1);
+	CHECK_EQ(twheel_cell_extend(&cells, 1, TWHEEL_NEVER_NS), 0);
+	CHECK_EQ(twheel_device_advance(fd, 100 * HOUR), 0);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_cell_cancel(&cells, 0), 1);
+	CHECK_EQ(twheel_cell_arm(&cells, 1, 101 * HOUR, &id), 0);
+	CHECK_EQ(twheel_device_advance(fd, HOUR), 0);
+	cells_next(fd, id);
+}
+
+static void cells_that_are_not_there(void)
+{
+	struct twheel_cells cells;
+	uint64_t id = 7;
+
+	CHECK_EQ(twheel_cells_map(&cells, wheel_virtual()), -ENODEV);
+	cells_open(&cells, 3);
+	CHECK_EQ(twheel_cell_arm(&cells, 3, MS, &id), -ENOENT);
+	CHECK_EQ(twheel_cell_extend(&cells, 3, MS), -ENOENT);
+	CHECK_EQ(twheel_cell_cancel(&cells, UINT_MAX), -ENOENT);
+	CHECK_EQ(twheel_cells_kick(&cells, 3), -ENOENT);
+	CHECK_EQ(twheel_cells_kick(&cells, 2), 0);
+	CHECK_EQ(id, 7);
+}
+
+/* Another process has a mapping of its own, of the same cells. */
+static void cells_of_two_processes(void)
+{
+	struct twheel_cells cells;
+	int fd = cells_open(&cells, 3), status;
+	uint64_t id;
+	pid_t child;
+
+	CHECK_EQ(twheel_cell_arm(&cells, 1, 10 * MS, &id), 0);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		NEED(!twheel_cells_map(&cells, fd));
+		CHECK_EQ(twheel_cell_extend(&cells, 1, 20 * MS), 1);
+		CHECK_EQ(twheel_cell_arm(&cells, 2, 15 * MS, NULL), 0);
+		_exit(tap_failed());
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	CHECK_EQ(twheel_device_advance(fd, 15 * MS), 0);
+	CHECK_EQ((uint32_t)wheel_next(fd).id, 2);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, 5 * MS), 0);
+	cells_next(fd, id);
 }
 
 /* Only the symbols of the map are visible, with their version. */
 static void symbols_have_a_version(void)
 {
 #ifdef SHARED
-	CHECK(dlvsym(RTLD_DEFAULT, "twheel_open_sized", "LIBTWHEEL_0.1"));
-	CHECK(dlvsym(RTLD_DEFAULT, "twheel_events_sized", "LIBTWHEEL_0.1"));
-	CHECK(!dlsym(RTLD_DEFAULT, "ahead_any"));
+	CHECK(dlvsym(RTLD_DEFAULT, "twheel_device_open", "LIBTWHEEL_1.0"));
+	CHECK(dlvsym(RTLD_DEFAULT, "twheel_cells_map", "LIBTWHEEL_1.0"));
+	CHECK(!dlsym(RTLD_DEFAULT, "timer_arm"));
 #else
 	tap_skip("only the shared library has versions");
 #endif
 }
 
 static const struct tap_test tests[] = {
-	TAP(opens_and_closes), TAP(takes_options), TAP(refuses_options),
-	TAP(wall_clock), TAP(adopts_a_descriptor), TAP(adopts_longer_records),
-	TAP(delays_and_times),
-	TAP(periods), TAP(waits_no_longer), TAP(a_signal_is_told),
-	TAP(modify_and_extend), TAP(an_extended_one_stays), TAP(modifies_more_or_arms),
-	TAP(cancel_tells),
-	TAP(what_is_read_ahead_waits), TAP(many_by_one_call),
-	TAP(descriptor_is_pollable), TAP(symbols_have_a_version),
+	TAP(opens_with_defaults), TAP(takes_a_setup), TAP(refuses_a_setup),
+	TAP(refuses_other_files), TAP(delays_and_times), TAP(modify_and_extend),
+	TAP(cancel_tells), TAP(operations), TAP(many_by_one_call), TAP(waits_no_longer),
+	TAP(waits_beside_others), TAP(a_signal_is_told), TAP(descriptor_is_pollable),
+	TAP(cells_of_a_wheel), TAP(cells_that_never_expire), TAP(cells_that_are_not_there),
+	TAP(cells_of_two_processes), TAP(symbols_have_a_version),
 };
 
 int main(int argc, char **argv)

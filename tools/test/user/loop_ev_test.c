@@ -9,9 +9,9 @@ static struct twheel_ev ev;
 const bool loops_end = true;
 const char *const loops_example = "ev_timeouts";
 
-int loops_open(const struct twheel_options *options)
+int loops_open(const struct twheel_setup *setup)
 {
-	return twheel_ev_init(&ev, EV_DEFAULT, options);
+	return twheel_ev_init(&ev, EV_DEFAULT, setup);
 }
 
 struct twheel_loop *loops_loop(void)

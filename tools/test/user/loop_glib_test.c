@@ -11,13 +11,13 @@ static struct twheel_glib glib;
 const bool loops_end;
 const char *const loops_example = "glib_timeouts";
 
-int loops_open(const struct twheel_options *options)
+int loops_open(const struct twheel_setup *setup)
 {
 	if (!context) {
 		context = g_main_context_new();
 		main_loop = g_main_loop_new(context, FALSE);
 	}
-	return twheel_glib_init(&glib, context, options);
+	return twheel_glib_init(&glib, context, setup);
 }
 
 struct twheel_loop *loops_loop(void)

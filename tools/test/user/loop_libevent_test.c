@@ -10,11 +10,11 @@ static struct twheel_libevent libevent;
 const bool loops_end = true;
 const char *const loops_example = "libevent_timeouts";
 
-int loops_open(const struct twheel_options *options)
+int loops_open(const struct twheel_setup *setup)
 {
 	if (!base)
 		base = event_base_new();
-	return twheel_libevent_init(&libevent, base, options);
+	return twheel_libevent_init(&libevent, base, setup);
 }
 
 struct twheel_loop *loops_loop(void)

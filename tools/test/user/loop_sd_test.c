@@ -11,11 +11,11 @@ static bool ended;
 const bool loops_end;
 const char *const loops_example = "sd_timeouts";
 
-int loops_open(const struct twheel_options *options)
+int loops_open(const struct twheel_setup *setup)
 {
 	if (!event && sd_event_new(&event) < 0)
 		return -ENOMEM;
-	return twheel_sd_init(&sd, event, options);
+	return twheel_sd_init(&sd, event, setup);
 }
 
 struct twheel_loop *loops_loop(void)

@@ -10,13 +10,13 @@ static struct twheel_uv uv;
 const bool loops_end = true;
 const char *const loops_example = "uv_timeouts";
 
-int loops_open(const struct twheel_options *options)
+int loops_open(const struct twheel_setup *setup)
 {
 	if (!loop.data) {
 		uv_loop_init(&loop);
 		loop.data = &loop;
 	}
-	return twheel_uv_init(&uv, &loop, options);
+	return twheel_uv_init(&uv, &loop, setup);
 }
 
 struct twheel_loop *loops_loop(void)

@@ -11,9 +11,6 @@
 #define MS	1000000ULL
 #define HOUR	(3600000 * MS)
 
-/* How many events the library reads at a time. */
-#define EVENTS_AHEAD	64
-
 /* Timers of most tests, and of the test of many. */
 #define CROWD	600
 #define MANY	5000
@@ -25,25 +22,16 @@ struct timeout {
 	unsigned int fired;
 };
 
-/* Where the timers of a wheel are. */
-enum where { MAPPED, CALLS, OWN };
-
-static enum where where;
 static struct twheel_loop *loop;
 static struct timeout *timeouts;
 static unsigned int fired, wanted;
 
 static void loop_open(void)
 {
-	struct twheel_options options = {
-		.max_timers = MANY,
-		.flags = where == CALLS ? TWHEEL_OPEN_NO_MAPPING : 0,
-		.path = where == OWN ? "/nowhere" : NULL,
-	};
+	struct twheel_setup setup = { .max_timers = MANY };
 
-	NEED(!loops_open(&options));
+	NEED(!loops_open(&setup));
 	loop = loops_loop();
-	NEED(!loop->wheel == (where == OWN));
 	fired = 0;
 	timeouts = calloc(MANY, sizeof(*timeouts));
 	NEED(timeouts);
@@ -181,41 +169,62 @@ static void rearm_in_callback(void)
 	loops_close();
 }
 
-/* The first stops some of those whose events the library has read ahead with its own. */
+/* The first stops some of those whose events have been taken with its own. */
 static void timeout_stops_some(struct twheel_loop *over, struct twheel_loop_timer *timer)
 {
 	unsigned int i, left = 4;
 
 	timeout_over(over, timer);
-	for (i = 0; fired == 1 && left && i < EVENTS_AHEAD; i++) {
+	for (i = 0; fired == 1 && left && i < TWHEEL_LOOP_CALLBACKS_MAX; i++) {
 		left -= twheel_loop_active(&timeouts[i].timer);
 		twheel_loop_stop(loop, &timeouts[i].timer);
 	}
 }
 
-/*
- * After so many callbacks the loop may serve others. Then the last events are in the
- * library, and the descriptor is not readable.
- */
+/* After so many callbacks the loop may serve others. It comes back for the rest. */
 static void go_on_after_others(void)
 {
-	const unsigned int count = TWHEEL_LOOP_CALLBACKS_MAX + EVENTS_AHEAD;
+	const unsigned int count = 3 * TWHEEL_LOOP_CALLBACKS_MAX;
 	unsigned int i;
 
 	loop_open();
 	for (i = 0; i < count; i++) {
 		timeout_init(&timeouts[i], timeout_stops_some);
-		timeout_start(&timeouts[i], (1 + i / EVENTS_AHEAD * 2) * MS);
+		timeout_start(&timeouts[i], (1 + i / TWHEEL_LOOP_CALLBACKS_MAX * 2) * MS);
 	}
 	usleep(30000);
-	if (loop->wheel)
-		twheel_loop_drain(loop);
+	twheel_loop_drain(loop);
 	CHECK(fired <= TWHEEL_LOOP_CALLBACKS_MAX);
 	wanted = count - 4;
-	if (fired < wanted)
-		loops_run();
+	loops_run();
 	CHECK_EQ(fired, count - 4);
 	CHECK_EQ(loop->active, 0);
+	loops_close();
+}
+
+/* The first serves events inside its callback. The first of those stops all others. */
+static void timeout_serves(struct twheel_loop *over, struct twheel_loop_timer *timer)
+{
+	if (fired)
+		timeout_stops(over, timer);
+	else
+		timeout_over(over, timer);
+	if (fired == 1)
+		twheel_loop_drain(loop);
+}
+
+static void served_in_callback(void)
+{
+	unsigned int i;
+
+	loop_open();
+	for (i = 0; i < CROWD; i++) {
+		timeout_init(&timeouts[i], timeout_serves);
+		NEED(!twheel_loop_start_at(loop, &timeouts[i].timer, 1));
+	}
+	loop_run(2);
+	loops_poll();
+	CHECK_EQ(fired, 2);
 	loops_close();
 }
 
@@ -288,7 +297,7 @@ static void extended_ones_come_later(void)
 	loop_open();
 	for (i = 0; i < CROWD; i++) {
 		timeout_init(&timeouts[i], timeout_extended);
-		CHECK_EQ(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS), 0);
+		CHECK_EQ(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS), 1);
 	}
 	timeout_init(&timeouts[CROWD], timeout_extends);
 	timeout_start(&timeouts[CROWD], 10 * MS);
@@ -300,8 +309,8 @@ static void extended_ones_come_later(void)
 	far = &timeouts[CROWD + 1];
 	timeout_init(far, timeout_over);
 	timeout_start(far, HOUR);
-	CHECK_EQ(twheel_loop_extend(loop, &far->timer, MS), 1);
-	CHECK_EQ(twheel_loop_extend(loop, &far->timer, 2 * HOUR), 0);
+	CHECK_EQ(twheel_loop_extend(loop, &far->timer, MS), 0);
+	CHECK_EQ(twheel_loop_extend(loop, &far->timer, 2 * HOUR), 1);
 	usleep(2000);
 	loops_poll();
 	CHECK_EQ(far->fired, 0);
@@ -369,12 +378,11 @@ static void freed_in_callback(void)
 	loops_close();
 }
 
-/* As many as there may be, and no more; the loop's own have no such limit. */
+/* As many as there may be, and no more. */
 static void many_are_stopped(void)
 {
 	struct timeout more;
 	unsigned int i;
-	int ret;
 
 	loop_open();
 	for (i = 0; i < MANY; i++) {
@@ -382,9 +390,9 @@ static void many_are_stopped(void)
 		timeout_start(&timeouts[i], HOUR + i * MS);
 	}
 	timeout_init(&more, timeout_over);
-	ret = twheel_loop_start(loop, &more.timer, MS);
-	CHECK_EQ(ret, where == OWN ? 0 : -ENOSPC);
-	CHECK_EQ(twheel_loop_active(&more.timer), !ret);
+	CHECK_EQ(twheel_loop_start(loop, &more.timer, MS), -ENOSPC);
+	CHECK_EQ(twheel_loop_extend(loop, &more.timer, MS), -ENOSPC);
+	CHECK(!twheel_loop_active(&more.timer));
 	twheel_loop_stop(loop, &more.timer);
 	for (i = 0; i < MANY; i++)
 		twheel_loop_stop(loop, &timeouts[i].timer);
@@ -420,70 +428,33 @@ static void taken_out_with_timers(void)
 	loops_close();
 }
 
-/* What is wrong is said, and does not become a loop's own timers. */
-static void wrong_options(void)
+static void wrong_setup(void)
 {
-	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
+	struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
 
-	CHECK_EQ(loops_open(&options), -EINVAL);
-	options = (struct twheel_options){ .path = "/dev/null" };
-	CHECK_EQ(loops_open(&options), -ENOTTY);
-	options = (struct twheel_options){ .reserved = { 1 } };
-	CHECK_EQ(loops_open(&options), -EINVAL);
+	CHECK_EQ(loops_open(&setup), -EINVAL);
+	setup = (struct twheel_setup){ .tick_ns = 1 };
+	CHECK_EQ(loops_open(&setup), -ERANGE);
 }
 
-/* Run the example with a device. It has to find none of its timeouts early or wrong. */
-static void example_run(const char *device, const char *said)
+/* The example has to find none of its timeouts early or wrong. */
+static void example(void)
 {
-	char command[128], line[128] = "", wants[128];
+	const char *wants = "3000 timeouts: 2400 over, 600 stopped, 0 early, 0 wrong\n";
+	char line[128] = "";
 	FILE *out;
 
-	snprintf(command, sizeof(command), "%s %s", loops_example, device);
-	snprintf(wants, sizeof(wants),
-		 "3000 timeouts in %s: 2400 over, 600 stopped, 0 early, 0 wrong\n", said);
-	out = popen(command, "r");
+	out = popen(loops_example, "r");
 	NEED(out && fgets(line, sizeof(line), out));
 	tap_check(!strcmp(line, wants), __FILE__, __LINE__, "%s", line);
 	CHECK_EQ(pclose(out), 0);
 }
 
-static void example_with_a_wheel(void)
-{
-	example_run("", "a wheel");
-}
-
-static void example_without_a_wheel(void)
-{
-	example_run("/nowhere", "the loop");
-}
-
-#define EVERYWHERE(test)						\
-	static void mapped_##test(void) { where = MAPPED; test(); }	\
-	static void calls_##test(void) { where = CALLS; test(); }	\
-	static void own_##test(void) { where = OWN; test(); }
-
-EVERYWHERE(fire_on_time)
-EVERYWHERE(stopped_ones_stay_silent)
-EVERYWHERE(rearm_in_callback)
-EVERYWHERE(go_on_after_others)
-EVERYWHERE(none_starves)
-EVERYWHERE(extended_ones_come_later)
-EVERYWHERE(started_anew)
-EVERYWHERE(freed_in_callback)
-EVERYWHERE(many_are_stopped)
-EVERYWHERE(taken_out_with_timers)
-
-#define ALL(where)							\
-	TAP(where##_fire_on_time), TAP(where##_stopped_ones_stay_silent), \
-	TAP(where##_rearm_in_callback), TAP(where##_go_on_after_others), \
-	TAP(where##_none_starves),					\
-	TAP(where##_extended_ones_come_later), TAP(where##_started_anew), \
-	TAP(where##_freed_in_callback), TAP(where##_many_are_stopped),	\
-	TAP(where##_taken_out_with_timers)
-
 static const struct tap_test tests[] = {
-	ALL(mapped), ALL(calls), ALL(own), TAP(wrong_options),
-	TAP(example_with_a_wheel), TAP(example_without_a_wheel),
+	TAP(fire_on_time), TAP(stopped_ones_stay_silent), TAP(rearm_in_callback),
+	TAP(go_on_after_others), TAP(served_in_callback), TAP(none_starves), TAP(extended_ones_come_later),
+	TAP(started_anew), TAP(freed_in_callback), TAP(many_are_stopped),
+	TAP(taken_out_with_timers), TAP(wrong_setup), TAP(example),
 };
 
 int loops_main(int argc, char **argv)
