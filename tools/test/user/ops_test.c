@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Arrays of operations, and operations at the edge of memory, which ends at each of their words
+ * in turn. An operation that cannot be read or answered is not done.
+ */
+#define _GNU_SOURCE
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+#define OP_WORDS	(sizeof(struct twheel_op) / 8)
+
+static const struct twheel_op arm = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
+
+static struct twheel_op op_on(uint32_t code, uint64_t id)
+{
+	return (struct twheel_op) { .op = code, .id = id };
+}
+
+/* In their order, with failures between them. */
+static void each_does_its_own(void)
+{
+	int fd = dev_open_virtual();
+	uint64_t id = dev_arm(fd, S, 1), later = dev_arm(fd, S, 2);
+	struct twheel_op ops[] = {
+		op_on(TWHEEL_OP_QUERY, id),
+		op_on(TWHEEL_OP_ADVANCE, 0),
+		op_on(TWHEEL_OP_QUERY, id),
+		op_on(TWHEEL_OP_CANCEL, id),
+		op_on(TWHEEL_OP_CANCEL, id),
+		op_on(TWHEEL_OP_MODIFY, later),
+		op_on(99, 0),
+		op_on(TWHEEL_OP_QUERY, later),
+		arm,
+		op_on(TWHEEL_OP_KICK, 1 << 20),
+		op_on(TWHEEL_OP_CANCEL_ALL, 0),
+		op_on(TWHEEL_OP_CANCEL_ALL, 0),
+		arm,
+	};
+	static const int64_t results[] = {
+		0, 0, 1, 1, -ENOENT, 1, -EINVAL, 0, 0, -ENOENT, 2, 0, 0,
+	};
+	struct twheel_op before[SIZE_OF(ops)];
+	unsigned int i;
+
+	ops[1].time_ns = 2 * S;
+	ops[5].time_ns = S;
+	memcpy(before, ops, sizeof(ops));
+	CHECK_EQ(dev_ops(fd, ops, SIZE_OF(ops)), SIZE_OF(ops));
+	for (i = 0; i < SIZE_OF(ops); i++) {
+		tap_check(ops[i].result == results[i], __FILE__, __LINE__, "%u: %lld", i,
+			  (long long)ops[i].result);
+		/* One that fails has a result only, and inputs are inputs. */
+		before[i].result = ops[i].result;
+		if (ops[i].result >= 0) {
+			before[i].deadline_ns = ops[i].deadline_ns;
+			if (ops[i].op == TWHEEL_OP_ARM)
+				before[i].id = ops[i].id;
+		}
+		CHECK(!memcmp(&ops[i], &before[i], sizeof(ops[i])));
+	}
+	CHECK_EQ(ops[1].deadline_ns, 2 * S);
+	CHECK_EQ(ops[2].deadline_ns, S);
+	CHECK_EQ(ops[5].deadline_ns, 3 * S);
+	CHECK_EQ(ops[12].deadline_ns, HOUR + 2 * S);
+	CHECK_ERR(dev_query(fd, ops[8].id, NULL), ENOENT);
+	CHECK_EQ(dev_cancel(fd, ops[12].id), 1);
+}
+
+static void many_fire_exactly_once(void)
+{
+	enum { N = 5000 };
+	struct twheel_event events[64];
+	struct twheel_op *ops = calloc(N, sizeof(*ops));
+	int fd = dev_open_virtual(), n = 0, i;
+	static bool fired[N];
+	ssize_t bytes;
+
+	NEED(ops);
+	for (i = 0; i < N; i++) {
+		ops[i] = arm;
+		ops[i].time_ns = (uint64_t)i * 7919 % N * MS;
+		ops[i].cookie = i;
+	}
+	CHECK_EQ(dev_ops(fd, ops, N), N);
+	CHECK_EQ(dev_info(fd).timers, N);
+	for (i = 0; i < N; i += 5)
+		ops[i] = op_on(TWHEEL_OP_CANCEL, ops[i].id);
+	for (i = 0; i < N; i += 5)
+		NEED(dev_ops(fd, &ops[i], 1) == 1 && ops[i].result == 1);
+	dev_advance(fd, N * MS);
+	while ((bytes = read(fd, events, sizeof(events))) > 0)
+		for (i = 0; i < (int)(bytes / sizeof(*events)); i++, n++) {
+			NEED(events[i].cookie < N && events[i].cookie % 5);
+			NEED(events[i].id == ops[events[i].cookie].id);
+			NEED(!fired[events[i].cookie]);
+			fired[events[i].cookie] = true;
+		}
+	CHECK_EQ(n, N - N / 5);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+/* Full for those in the middle, and there is room again after that. */
+static void full_and_free_again(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_timers = 2 };
+	struct twheel_op ops[] = {
+		arm, arm, arm, arm, op_on(TWHEEL_OP_CANCEL_ALL, 0), arm,
+	};
+	int fd = dev_open_setup(&setup);
+
+	CHECK_EQ(dev_ops(fd, ops, SIZE_OF(ops)), SIZE_OF(ops));
+	CHECK_EQ(ops[1].result, 0);
+	CHECK_EQ(ops[2].result, -ENOSPC);
+	CHECK_EQ(ops[3].result, -ENOSPC);
+	CHECK_EQ(ops[2].id | ops[2].deadline_ns, 0);
+	CHECK_EQ(ops[4].result, 2);
+	CHECK_EQ(ops[5].result, 0);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
+/* Elements of a later version: the tail of each has to be 0. */
+static void longer_elements(void)
+{
+	static const uint32_t strides[] = { 0, 64, 72, 128, TWHEEL_OP_SIZE_MAX };
+	enum { N = 40 };
+	static char memory[N * TWHEEL_OP_SIZE_MAX] __attribute__((aligned(8)));
+	struct twheel_ops array = { .ops = (uintptr_t)memory, .count = N };
+	int fd = dev_open_virtual(), n;
+	unsigned int s, stride;
+
+	for (s = 0; s < SIZE_OF(strides); s++) {
+		array.stride = strides[s];
+		stride = strides[s] ?: 64;
+		memset(memory, 0, sizeof(memory));
+		for (n = 0; n < N; n++)
+			*(struct twheel_op *)(memory + n * stride) = arm;
+		if (stride > 64)
+			memory[20 * stride - 1] = memory[30 * stride + 64] = 1;
+		CHECK_EQ(ioctl(fd, TWHEEL_IOC_OPS, &array), N);
+		for (n = 0; n < N; n++) {
+			struct twheel_op *op = (void *)(memory + n * stride);
+			bool bad = stride > 64 && (n == 19 || n == 30);
+
+			CHECK_EQ(op->result, bad ? -E2BIG : 0);
+			CHECK_EQ(!op->id, bad);
+		}
+		CHECK_EQ(dev_cancel_all(fd), N - (stride > 64 ? 2 : 0));
+	}
+}
+
+static void none_at_all(void)
+{
+	struct twheel_ops array = { };
+	int fd = dev_open_virtual();
+
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_OPS, &array), 0);
+	/* Nor is memory needed for those that are not there. */
+	array.count = INT_MAX;
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_OPS, &array), EFAULT);
+	array.ops = ~0ULL & ~63ULL;
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_OPS, &array), EFAULT);
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+static atomic_int alarms;
+
+static void alarm_count(int signal)
+{
+	(void)signal;
+	alarms++;
+}
+
+/* Returns how many calls it takes to do all, while an alarm goes off. */
+static int calls_for(struct twheel_op *ops, int count)
+{
+	struct itimerval soon = { .it_value.tv_usec = 2000 };
+	int fd = dev_open_virtual(), done = 0, calls = 0, i;
+
+	alarms = 0;
+	for (i = 0; i < count; i++)
+		ops[i] = arm;
+	for (; done < count; done += i, calls++) {
+		NEED(setitimer(ITIMER_REAL, &soon, NULL) == 0);
+		i = dev_ops(fd, ops + done, count - done);
+		NEED(i >= 256 || done + i == count);
+	}
+	CHECK(alarms >= calls - 1);
+	CHECK_EQ(dev_info(fd).timers, count);
+	for (i = 0; i < count; i++)
+		NEED(ops[i].id && !ops[i].result);
+	close(fd);
+	return calls;
+}
+
+static void a_signal_ends_it_early(void)
+{
+	enum { MOST = 1 << 19 };
+	struct sigaction action = { .sa_handler = alarm_count };
+	struct twheel_op *ops = calloc(MOST, sizeof(*ops));
+	int count = MOST >> 8, calls = 1;
+
+	NEED(ops);
+	sigaction(SIGALRM, &action, NULL);
+	/* If the alarm comes after the end, there were too few. */
+	for (; calls == 1; count *= 2) {
+		NEED(count <= MOST);
+		calls = calls_for(ops, count);
+	}
+}
+
+/* Enough for a hundred operations, and whole pages of any size. */
+#define EDGE_BYTES	65536
+
+/* Memory, and more behind it that cannot be written, or not even be read. Returns the edge. */
+static char *edge_new(void)
+{
+	char *start = mmap(NULL, 2 * EDGE_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	NEED(start != MAP_FAILED);
+	return start + EDGE_BYTES;
+}
+
+/* Copy operations so that they have so many words before the edge. */
+static struct twheel_op *edge_put(char *edge, int protection, const struct twheel_op *ops,
+				  unsigned int count, unsigned int words)
+{
+	char *where = edge - words * 8;
+
+	NEED(mprotect(edge, EDGE_BYTES, PROT_READ | PROT_WRITE) == 0);
+	memcpy(where, ops, count * sizeof(*ops));
+	NEED(mprotect(edge, EDGE_BYTES, protection) == 0);
+	return (void *)where;
+}
+
+/* One operation of each kind that changes or tells something. */
+static void ops_each(int fd, struct twheel_op ops[5])
+{
+	uint64_t id = dev_arm(fd, HOUR, 5);
+
+	ops[0] = arm;
+	ops[1] = op_on(TWHEEL_OP_QUERY, id);
+	ops[2] = op_on(TWHEEL_OP_MODIFY, id);
+	ops[3] = op_on(TWHEEL_OP_CANCEL, id);
+	ops[4] = op_on(TWHEEL_OP_ADVANCE, 0);
+	ops[4].time_ns = S;
+}
+
+static void each_word_of_an_operation(int protection)
+{
+	char *edge = edge_new();
+	int fd = dev_open_virtual();
+	struct twheel_op ops[5], *there;
+	struct dev_state was;
+	unsigned int words, i;
+
+	ops_each(fd, ops);
+	was = dev_state(fd);
+	for (i = 0; i < SIZE_OF(ops); i++)
+		for (words = 0; words < OP_WORDS; words++) {
+			there = edge_put(edge, protection, &ops[i], 1, words);
+			CHECK_ERR(dev_op(fd, there), EFAULT);
+			CHECK_ERR(dev_ops(fd, there, 1), EFAULT);
+		}
+	dev_same(fd, &was);
+	CHECK_EQ(dev_info(fd).now_ns, 0);
+}
+
+static void at_the_edge_of_memory(void)
+{
+	each_word_of_an_operation(PROT_NONE);
+	each_word_of_an_operation(PROT_READ);
+}
+
+/* Those before the edge are done, and none after. */
+static void an_array_at_the_edge(void)
+{
+	enum { N = 100 };
+	static const unsigned int befores[] = { 1, 2, 31, 32, 33, 64, 99 };
+	int fd = dev_open_virtual(), done;
+	struct twheel_op arms[N], *there;
+	unsigned int i, words, kind;
+
+	for (i = 0; i < N; i++)
+		arms[i] = arm;
+	for (kind = 0; kind < 2; kind++) {
+		int protection = kind ? PROT_READ : PROT_NONE;
+		char *edge = edge_new();
+
+		for (i = 0; i < SIZE_OF(befores); i++)
+			for (words = 0; words < OP_WORDS; words++) {
+				there = edge_put(edge, protection, arms, N,
+						 befores[i] * OP_WORDS + words);
+				done = dev_ops(fd, there, N);
+				CHECK_EQ(done, befores[i]);
+				CHECK_EQ(dev_info(fd).timers, befores[i]);
+				while (done > 0)
+					CHECK_EQ(dev_cancel(fd, there[--done].id), 1);
+			}
+	}
+}
+
+static atomic_bool edge_over;
+
+static void *edge_move(void *arg)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+
+	while (!edge_over) {
+		mprotect(arg, page, PROT_READ);
+		mprotect(arg, page, PROT_READ | PROT_WRITE);
+	}
+	return NULL;
+}
+
+/* Memory becomes read-only during calls. Each timer that is armed has its answer. */
+static void each_timer_has_its_answer(void)
+{
+	enum { N = 3 };
+	int rw = PROT_READ | PROT_WRITE, armed = 0, failed = 0, i, n, ret;
+	int fd = dev_open_virtual(), memory = memfd_create("edge", 0);
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct twheel_op *ops, *ours;
+	pthread_t thread;
+
+	/* A second mapping, which stays writable. */
+	NEED(ftruncate(memory, page) == 0);
+	ops = mmap(NULL, page, rw, MAP_SHARED, memory, 0);
+	ours = mmap(NULL, page, rw, MAP_SHARED, memory, 0);
+	NEED(ops != MAP_FAILED && ours != MAP_FAILED);
+	NEED(!pthread_create(&thread, NULL, edge_move, ops));
+	for (i = 0; i < 10000 || !armed || !failed; i++) {
+		for (n = 0; n < N; n++)
+			ours[n] = arm;
+		ret = i % 2 ? dev_ops(fd, ops, N) : dev_op(fd, ops) + 1;
+		if (ret <= 0) {
+			NEED(errno == EFAULT);
+			ret = 0;
+		}
+		failed += ret < (i % 2 ? N : 1);
+		armed += ret;
+		for (n = 0; n < ret; n++)
+			NEED(dev_cancel(fd, ours[n].id) == 1);
+		NEED(dev_info(fd).timers == 0);
+	}
+	edge_over = true;
+	pthread_join(thread, NULL);
+}
+
+static const struct tap_test tests[] = {
+	TAP(each_does_its_own),
+	TAP(many_fire_exactly_once),
+	TAP(full_and_free_again),
+	TAP(longer_elements),
+	TAP(none_at_all),
+	TAP(a_signal_ends_it_early),
+	TAP(at_the_edge_of_memory),
+	TAP(an_array_at_the_edge),
+	TAP(each_timer_has_its_answer),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}
