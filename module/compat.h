@@ -68,6 +68,23 @@ static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
 }
 
 #define vm_flags_set	tw_vm_flags_set
+
+static inline void tw_vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
+{
+	vma->vm_flags &= ~flags;
+}
+
+#define vm_flags_clear	tw_vm_flags_clear
+#endif
+
+/*
+ * Pages that programs map. Before 5.11 a page that is charged to a memory cgroup must not be
+ * mapped: its type has the place of the count of mappings. No compiler sees that.
+ */
+#if LINUX_VERSION_CODE >= KERNEL_VERSION(5, 11, 0)
+#define TW_GFP_MAPPED	GFP_KERNEL_ACCOUNT
+#else
+#define TW_GFP_MAPPED	GFP_KERNEL
 #endif
 
 /* Where what is read goes to in a program; NULL if that is not one array. */

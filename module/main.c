@@ -6,9 +6,12 @@
 
 #include "api/instance.h"
 #include "api/retry.h"
+#include "api/view.h"
 #include "dev/cdev.h"
-#include "dev/view.h"
 #include "export.h"
+#include "number.h"
+
+atomic_t tw_numbers = ATOMIC_INIT(0);
 
 static int __init twheel_init(void)
 {

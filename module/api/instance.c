@@ -19,6 +19,7 @@
 #include <linux/twheel.h>
 
 #include "../compat.h"
+#include "../number.h"
 #include "../core/base.h"
 #include "../core/debug.h"
 #include "../core/pass.h"
@@ -33,9 +34,6 @@
 static unsigned long live_wheels_warn = 64;
 TW_PARAM(live_wheels_warn, 0, UINT_MAX,
 	 "Warn when modules have more wheels than this (0 to 4294967295, 0: never; default 64)");
-
-/* The number of the last wheel that was made. */
-static atomic_t instance_count;
 
 /* All wheels, so that those left behind can be named. */
 static LIST_HEAD(instances);
@@ -279,7 +277,7 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);
-	wheel->id = atomic_inc_return(&instance_count);
+	wheel->id = tw_number_next();
 	wheel->percpu = config->percpu;
 	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
 	if (wheel->works)

@@ -1,5 +1,4 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The character device. */
 #ifndef _TWHEEL_CDEV_H
 #define _TWHEEL_CDEV_H
 

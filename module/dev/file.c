@@ -1,42 +1,48 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* An open file of /dev/twheel: how it is made, and what goes when it is closed. */
+/*
+ * An open file of /dev/twheel: how it is made, set up and freed.
+ *
+ * A file gets its wheel when it is set up, or with its first operation. All of it is made
+ * first, and then becomes the file's in one step. So a failure changes nothing.
+ */
+#include <linux/atomic.h>
 #include <linux/err.h>
-#include <linux/log2.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/numa.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 
+#include "../number.h"
 #include "../param.h"
-#include "batch.h"
+#include "alarm.h"
+#include "cells.h"
 #include "file.h"
-#include "ring.h"
-#include "step.h"
 #include "user.h"
 
-static unsigned long limit_timers = TW_ENTRIES_MAX;
-TW_PARAM(limit_timers, 1, TW_ENTRIES_MAX,
-	 "Timers that a program may ask for in a file (1 to 16777216; default 16777216)");
+static unsigned long limit_timers = TW_TABLE_MAX;
+TW_PARAM(limit_timers, 1, TW_TABLE_MAX,
+	 "Timers, and cells, that a program may ask for in a file (1 to 16777216; default 16777216)");
 
 static unsigned long max_timers = 1UL << 20;
-TW_PARAM_BELOW(max_timers, 1, TW_ENTRIES_MAX, &limit_timers,
+TW_PARAM_BELOW(max_timers, 1, TW_TABLE_MAX, &limit_timers,
 	       "Timers that a file may have if its program does not say (1 to 16777216, but not above limit_timers; default 1048576)");
 
-/* 10 us: a wheel that wakes up so often still leaves the CPU to others. */
+/* 10 us: a program that is woken up so often still leaves the CPU to others. */
 static unsigned long tick_min_ns = 10 * NSEC_PER_USEC;
 /* At most a second, which every unsigned long can hold. */
 TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 	 "Smallest tick that a program may ask for, in ns (1000 to 1000000000; default 10000)");
 
+#define FILE_TICK_DEFAULT	NSEC_PER_MSEC
+#define FILE_SLOTS		256U
+
 /* tw_file_tick_min() - the smallest tick that a program may ask for */
 u64 tw_file_tick_min(void)
 {
 	return READ_ONCE(tick_min_ns);
-}
-
-/* tw_file_tick_default() - the tick of a file whose program asks for none */
-u64 tw_file_tick_default(void)
-{
-	return max_t(u64, TWHEEL_TICK_DEFAULT, tw_file_tick_min());
 }
 
 /* tw_file_limit_timers() - how many timers a program may ask for */
@@ -45,99 +51,258 @@ u32 tw_file_limit_timers(void)
 	return READ_ONCE(limit_timers);
 }
 
-/*
- * What is there from open() on. A buffer is kept after the first batch; what batches have
- * beside it is there only while they run.
- */
-static int file_charge_open(const struct tw_payers *payers, u64 *bytes)
-{
-	*bytes = roundup_pow_of_two(sizeof(struct tw_file)) + TW_BATCH_BUFFER +
-		 tw_payers_cost(payers);
-	return tw_payers_charge(payers, 0, *bytes);
-}
-
-/*
- * tw_file_charge() - have a file's payers pay for more, before it is allocated
- * @total: how many bytes they pay for with it, added to: of the file, or of what is being
- *	made for it
- *
- * Context: with the file's setup_lock.
- * Return: 0, -EDQUOT.
- */
-int tw_file_charge(struct tw_file *file, u64 *total, u32 timers, u64 bytes)
+/* Have the payers of a file pay for more, before it is allocated. */
+static int file_charge(struct tw_file *file, u32 timers, u64 bytes)
 {
 	int ret = tw_payers_charge(file->payers, timers, bytes);
 
-	lockdep_assert_held(&file->setup_lock);
 	if (!ret)
-		WRITE_ONCE(*total, *total + bytes);
+		WRITE_ONCE(file->bytes, file->bytes + bytes);
 	return ret;
 }
 
-/* tw_file_uncharge() - take back a charge */
-void tw_file_uncharge(struct tw_file *file, u64 *total, u32 timers, u64 bytes)
+static void file_uncharge(struct tw_file *file, u32 timers, u64 bytes)
 {
-	lockdep_assert_held(&file->setup_lock);
-	WRITE_ONCE(*total, *total - bytes);
+	WRITE_ONCE(file->bytes, file->bytes - bytes);
 	tw_payers_uncharge(file->payers, timers, bytes);
 }
 
-/*
- * tw_file_new() - make what open() makes
- * @ops: what is done to its timers, until it is set up otherwise
- *
- * Return: the file, or an ERR_PTR: -ENOMEM, -EDQUOT.
- */
-struct tw_file *tw_file_new(const struct tw_store_ops *ops)
+/* tw_file_new() - make what open() makes. Return: the file, or an ERR_PTR: -ENOMEM, -EDQUOT. */
+struct tw_file *tw_file_new(void)
 {
-	struct tw_payers *payers;
 	struct tw_file *file;
-	u64 bytes = 0;
-	int ret;
+	int ret = -ENOMEM;
 
-	payers = tw_payers_get();
-	if (!payers)
-		return ERR_PTR(-ENOMEM);
-	ret = file_charge_open(payers, &bytes);
-	if (ret) {
-		tw_payers_put(payers);
-		return ERR_PTR(ret);
-	}
 	file = kzalloc(sizeof(*file), GFP_KERNEL_ACCOUNT);
-	if (!file) {
-		tw_payers_uncharge(payers, 0, bytes);
-		tw_payers_put(payers);
+	if (!file)
 		return ERR_PTR(-ENOMEM);
-	}
-	file->payers = payers;
-	file->bytes = bytes;
+	file->payers = tw_payers_get();
+	if (!file->payers)
+		goto err_free_file;
+	ret = file_charge(file, 0, sizeof(*file) + tw_payers_cost(file->payers));
+	if (ret)
+		goto err_put_payers;
 	mutex_init(&file->setup_lock);
 	spin_lock_init(&file->lock);
-	tw_queue_init(&file->events);
 	init_waitqueue_head(&file->wait);
-	file->ops = ops;
-	file->clockid = CLOCK_MONOTONIC;
 	file->event_size = TWHEEL_EVENT_SIZE_0;
-	file->tick_ns = tw_file_tick_default();
-	file->max_timers = min_t(u32, READ_ONCE(max_timers),
-				 tw_file_limit_timers());
+	file->max_timers = min_t(u32, READ_ONCE(max_timers), tw_file_limit_timers());
+	file->wheel.tick_ns = max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min());
+	file->number = tw_number_next();
 	return file;
+
+err_put_payers:
+	tw_payers_put(file->payers);
+err_free_file:
+	kfree(file);
+	return ERR_PTR(ret);
 }
 
 /* tw_file_free() - free a file that nobody uses any more */
 void tw_file_free(struct tw_file *file)
 {
-	u32 timers = file->entries.count;
+	u32 timers = file->table.count + (file->cells ? file->cells->count : 0);
 
-	tw_step_unwatch(file);
-	/* These wait for callbacks: none touches an entry afterwards. */
-	twheel_destroy(file->wheel);
-	twheel_destroy(file->delay_wheel);
-	tw_entries_exit(&file->entries);
-	if (IS_ENABLED(CONFIG_64BIT))
-		tw_ring_free(file->ring);
-	kfree(file->buffer);
-	tw_payers_uncharge(file->payers, timers, file->bytes);
+	if (file->ready) {
+		tw_alarm_exit(file);
+		tw_wheel_exit(&file->wheel);
+		tw_table_exit(&file->table);
+		tw_cells_free(file->cells);
+	}
+	file_uncharge(file, timers, file->bytes);
 	tw_payers_put(file->payers);
 	kfree(file);
+}
+
+/**
+ * struct file_parts - what a file is given
+ * @wheel: the wheel
+ * @table: the table
+ * @cells: the cells, or NULL
+ * @bytes: the memory that was charged for it
+ */
+struct file_parts {
+	struct tw_wheel wheel;
+	struct tw_table table;
+	struct tw_cells *cells;
+	u64 bytes;
+};
+
+static size_t file_wheel_cost(const struct tw_wheel *w, bool twice)
+{
+	size_t set = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
+
+	return twice ? 2 * set : set;
+}
+
+/* Make the parts, which are charged already. */
+static int file_make_parts(struct file_parts *parts, const struct twheel_setup *setup,
+			   u32 most)
+{
+	struct tw_wheel *w = &parts->wheel;
+	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_clock_now(setup->clock);
+	int ret;
+
+	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_clock_can_be_set(setup->clock),
+			    NUMA_NO_NODE);
+	if (ret)
+		return ret;
+	ret = tw_table_init(&parts->table, most);
+	if (ret)
+		goto err_exit_wheel;
+	if (setup->max_cells) {
+		parts->cells = tw_cells_new(setup->max_cells, w, now);
+		ret = PTR_ERR_OR_ZERO(parts->cells);
+		if (ret)
+			goto err_exit_table;
+	}
+	return 0;
+
+err_exit_table:
+	tw_table_exit(&parts->table);
+err_exit_wheel:
+	tw_wheel_exit(w);
+	return ret;
+}
+
+/* The parts become the file's. Nobody uses what is written here before the last line. */
+static void file_install(struct tw_file *file, struct file_parts *parts,
+			 const struct twheel_setup *setup, u32 most)
+{
+	lockdep_assert_held(&file->setup_lock);
+	WRITE_ONCE(file->clock, setup->clock);
+	if (setup->event_size)
+		WRITE_ONCE(file->event_size, setup->event_size);
+	WRITE_ONCE(file->max_timers, most);
+	file->wheel = parts->wheel;
+	if (parts->cells)
+		file->wheel.look = tw_cells_look;
+	file->table = parts->table;
+	file->cells = parts->cells;
+	tw_alarm_init(file);
+	/* Pairs with tw_file_is_ready(). */
+	smp_store_release(&file->ready, true);
+}
+
+/* Give a file all that it gets. After a failure everything is as before. */
+static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)
+{
+	u32 most = setup->max_timers ?: file->max_timers;
+	struct file_parts *parts;
+	size_t cost;
+	int ret;
+
+	/* More than the stack should bear. */
+	parts = kzalloc(sizeof(*parts), GFP_KERNEL);
+	if (!parts)
+		return -ENOMEM;
+	ret = tw_wheel_shape(&parts->wheel, setup->tick_ns ?: file->wheel.tick_ns, FILE_SLOTS);
+	if (WARN_ON_ONCE(ret))
+		goto out_free_parts;
+	cost = file_wheel_cost(&parts->wheel, tw_clock_can_be_set(setup->clock)) +
+	       tw_table_cost(most) + (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
+	ret = file_charge(file, setup->max_cells, cost);
+	if (ret)
+		goto out_free_parts;
+	ret = file_make_parts(parts, setup, most);
+	if (ret)
+		file_uncharge(file, setup->max_cells, cost);
+	else
+		file_install(file, parts, setup, most);
+out_free_parts:
+	kfree(parts);
+	return ret;
+}
+
+static bool file_event_size_valid(u32 size)
+{
+	return !size || (size >= TWHEEL_EVENT_SIZE_0 && size <= TWHEEL_EVENT_SIZE_MAX &&
+			 IS_ALIGNED(size, sizeof(u64)));
+}
+
+static int file_check_setup(const struct twheel_setup *setup)
+{
+	u32 limit = tw_file_limit_timers();
+
+	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved ||
+	    !file_event_size_valid(setup->event_size))
+		return -EINVAL;
+	if (setup->max_cells &&
+	    (!IS_ENABLED(CONFIG_64BIT) || tw_clock_can_be_set(setup->clock)))
+		return -EINVAL;
+	if (setup->tick_ns &&
+	    (setup->tick_ns < tw_file_tick_min() || setup->tick_ns > TWHEEL_TICK_MAX))
+		return -ERANGE;
+	return setup->max_timers > limit || setup->max_cells > limit ? -ERANGE : 0;
+}
+
+/* tw_file_setup() - TWHEEL_IOC_SETUP */
+int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
+{
+	int ret = file_check_setup(setup);
+
+	if (ret)
+		return ret;
+	mutex_lock(&file->setup_lock);
+	ret = file->ready ? -EBUSY : file_make_ready(file, setup);
+	mutex_unlock(&file->setup_lock);
+	return ret;
+}
+
+/*
+ * tw_file_start() - give a file that is not set up all defaults
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EDQUOT, -ENOMEM.
+ */
+int tw_file_start(struct tw_file *file)
+{
+	static const struct twheel_setup defaults;
+	int ret = 0;
+
+	mutex_lock(&file->setup_lock);
+	if (!file->ready)
+		ret = file_make_ready(file, &defaults);
+	mutex_unlock(&file->setup_lock);
+	return ret;
+}
+
+static int file_grow(struct tw_file *file)
+{
+	size_t cost = tw_chunk_cost(&file->table);
+	struct tw_chunk chunk;
+	int ret;
+
+	ret = file_charge(file, TW_CHUNK_ENTRIES, cost);
+	if (ret)
+		return ret;
+	ret = tw_chunk_alloc(&chunk, &file->table);
+	if (ret) {
+		file_uncharge(file, TW_CHUNK_ENTRIES, cost);
+		return ret;
+	}
+	spin_lock(&file->lock);
+	tw_table_add(&file->table, &chunk);
+	spin_unlock(&file->lock);
+	return 0;
+}
+
+/*
+ * tw_file_make_room() - give a file a free entry, which another thread may take first
+ *
+ * The caller has seen that the file has fewer timers than it may have.
+ *
+ * Context: process, may sleep.
+ * Return: 0, -EDQUOT, -ENOMEM.
+ */
+int tw_file_make_room(struct tw_file *file)
+{
+	int ret = 0;
+
+	mutex_lock(&file->setup_lock);
+	/* Another thread may have added some while this one waited. */
+	if (!data_race(READ_ONCE(file->table.free)))
+		ret = file_grow(file);
+	mutex_unlock(&file->setup_lock);
+	return ret;
 }

@@ -1,332 +1,309 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Operations on the timers of an open file, several under one hold of its lock. A
- * single one is done in the same way.
+ * Operations on the timers of an open file, several under one hold of its lock.
  *
- * What most programs do to most timers of a table is inline: this is the hot path.
+ * Nothing is served here. An operation that makes something due marks the file and wakes the
+ * waiters. One that ends or moves what they were told of leaves the mark: they will see.
  */
 #include <linux/errno.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
+#include <linux/wait.h>
 
 #include "../compat.h"
-#include "file.h"
+#include "cells.h"
+#include "due.h"
 #include "op.h"
-#include "run.h"
-#include "setup.h"
-#include "store.h"
-#include "table.h"
+#include "trace.h"
 
 /* How many entries "cancel all" visits under one hold of the lock. */
-#define OP_CANCEL_SLICE	64
+#define OP_CANCEL_SLICE	64U
 
-#define OP_SET_FLAGS	(TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE)
+/* A result: the operation needs a free entry first. It is no error number. */
+#define OP_NEEDS_ROOM	S64_MIN
 
-/* Are the times of an operation valid, which may begin or change a timer? */
-static bool op_times_valid(const struct tw_file *file, const struct twheel_op *op)
+/**
+ * struct op_run - operations under one hold of the lock
+ * @file: the file
+ * @now: the time on its clock; 0: nobody has asked yet
+ * @offset: what the caller's time namespace adds to it
+ * @wake: the waiters have to be woken, without the lock
+ */
+struct op_run {
+	struct tw_file *file;
+	u64 now;
+	s64 offset;
+	bool wake;
+};
+
+static void op_run_begin(struct op_run *run, struct tw_file *file)
 {
-	if ((op->deadline_ns | op->period_ns | op->slack_ns) > TWHEEL_DELAY_NEVER ||
-	    (op->period_ns && op->period_ns < file->tick_ns))
-		return false;
-	/* Every other clock is that one, or can be set. */
-	return !(op->flags & TWHEEL_MONOTONIC) || file->clockid != CLOCK_BOOTTIME;
+	run->file = file;
+	run->now = 0;
+	run->offset = tw_file_offset(file);
+	run->wake = false;
+	spin_lock(&file->lock);
+}
+
+static void op_run_end(struct op_run *run)
+{
+	spin_unlock(&run->file->lock);
+	if (unlikely(run->wake))
+		wake_up(&run->file->wait);
+}
+
+/* Delays of operations that are done together count from one reading of the clock. */
+static u64 op_now(struct op_run *run)
+{
+	if (!run->now)
+		run->now = tw_file_now(run->file);
+	return run->now;
+}
+
+/* The deadline that an operation asks for, on the kernel's clock; later ones are never. */
+static u64 op_deadline(struct op_run *run, const struct twheel_op *op)
+{
+	u64 ns = op->time_ns;
+
+	if (op->flags & TWHEEL_ABS)
+		ns = tw_timens_in(ns, run->offset);
+	else if (unlikely(check_add_overflow(ns, op_now(run), &ns)))
+		return TWHEEL_NEVER_NS;
+	return min_t(u64, ns, TWHEEL_NEVER_NS);
+}
+
+/* Delays on a clock that can be set are refused. */
+static bool op_time_valid(const struct tw_file *file, const struct twheel_op *op, u32 flags)
+{
+	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
+	       (op->flags & TWHEEL_ABS || !tw_clock_can_be_set(file->clock));
 }
 
 /* Does an operation say nothing but which timer it is for? */
-static __always_inline bool op_is_bare(const struct twheel_op *op)
+static bool op_is_bare(const struct twheel_op *op)
 {
-	return !(op->flags | op->cookie | op->deadline_ns | op->period_ns |
-		 op->slack_ns);
+	return !((op->flags & ~TWHEEL_FLAGS_LIBRARY) | op->cookie | op->time_ns |
+		 op->period_ns | op->slack_ns);
 }
 
-/* The program may have armed a timer without a call. */
-static struct tw_entry *op_adopt(struct tw_file *file, u64 id)
+static bool op_enqueue(struct op_run *run, struct tw_entry *entry)
 {
-	if (!file->ops->adopt)
-		return NULL;
-	file->ops->adopt(file, lower_32_bits(id));
-	return tw_entries_find(&file->entries, id);
+	u64 ns = entry->deadline_ns;
+
+	if (unlikely(entry->slack_ns))
+		ns = tw_wheel_share(&run->file->wheel, ns, entry->slack_ns);
+	return tw_due_enqueue(run->file, &entry->node, ns);
 }
 
-/* The entry of the timer that an identifier names, or NULL. */
-static struct tw_entry *op_find(struct tw_file *file, u64 id)
-{
-	struct tw_entry *entry = tw_entries_find(&file->entries, id);
-
-	return entry ?: op_adopt(file, id);
-}
-
-/* Modify the timer that @op->id names; if there is none, arm a new one. */
-static int op_arm_or_modify(struct tw_run *run, struct twheel_op *op)
+static s64 op_arm(struct op_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
-	struct tw_entry *entry = op_find(file, op->id);
-	int ret = entry ? file->ops->modify(run, entry, op) : -ENOENT;
-	u64 id = op->id;
+	struct tw_entry *entry;
 
-	if (ret != -ENOENT)
-		return ret;
-	op->id = file->ops->mapped ? lower_32_bits(id) : 0;
-	ret = file->ops->arm(run, op);
-	if (ret)
-		op->id = id;
-	return ret;
-}
-
-/* tw_op_arm() - TWHEEL_IOC_ARM, for any timer of any file */
-int tw_op_arm(struct tw_run *run, struct twheel_op *op)
-{
-	struct tw_file *file = run->file;
-
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY) ||
-	    !op_times_valid(file, op))
+	if (unlikely(!op_time_valid(file, op, TWHEEL_ABS) ||
+		     (op->period_ns | op->slack_ns) > TWHEEL_NEVER_NS))
 		return -EINVAL;
-	return op->flags & TWHEEL_OR_MODIFY ? op_arm_or_modify(run, op) :
-					      file->ops->arm(run, op);
-}
-
-/* The deadline that an operation asks for, in a plain run. */
-static __always_inline u64 op_deadline_plain(struct tw_run *run,
-					     const struct twheel_op *op)
-{
-	return op->flags & TWHEEL_ABS ? op->deadline_ns :
-					tw_run_after(run, op->deadline_ns);
-}
-
-/* Most arms take the short way: one comparison tells them from all others. */
-static __always_inline int op_arm(struct tw_run *run, struct twheel_op *op)
-{
-	struct tw_file *file = run->file;
-	u64 deadline;
-	int ret;
-
-	if (unlikely(!run->plain || op->flags & ~TWHEEL_ABS ||
-		     op->id | op->period_ns | op->slack_ns ||
-		     op->deadline_ns > TWHEEL_DELAY_NEVER))
-		return tw_op_arm(run, op);
-	if (unlikely(file->timers >= file->max_timers))
+	if (unlikely(file->table.used >= file->max_timers))
 		return -ENOSPC;
-	deadline = op_deadline_plain(run, op);
-	ret = tw_table_arm_plain(file, deadline, op->cookie, &op->id);
-	if (unlikely(ret))
-		return ret;
-	op->deadline_ns = deadline;
-	file->timers++;
+	if (unlikely(!file->table.free))
+		return OP_NEEDS_ROOM;
+	entry = tw_table_take(&file->table);
+	entry->cookie = op->cookie;
+	entry->deadline_ns = op_deadline(run, op);
+	entry->period_ns = op->period_ns;
+	entry->slack_ns = op->slack_ns;
+	run->wake |= op_enqueue(run, entry);
 	file->armed++;
+	tw_file_trace_arm(file, &entry->node, entry->deadline_ns);
+	op->id = entry->id;
+	op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
 	return 0;
 }
 
-/* tw_op_cancel() - TWHEEL_IOC_CANCEL, for any timer of any file */
-int tw_op_cancel(struct tw_run *run, u64 id)
+static void op_end(struct tw_file *file, struct tw_entry *entry)
 {
-	struct tw_entry *entry = op_find(run->file, id);
-
-	return entry ? run->file->ops->cancel(run, entry) : -ENOENT;
+	tw_file_trace_cancel(file, &entry->node, entry->deadline_ns);
+	tw_wheel_dequeue(&file->wheel, &entry->node);
+	tw_table_put(&file->table, entry);
+	file->cancelled++;
 }
 
-/* As op_arm(). */
-static __always_inline int op_cancel(struct tw_run *run, const struct twheel_op *op,
-				     struct tw_entry *entry)
+static s64 op_cancel(struct op_run *run, const struct twheel_op *op)
 {
+	struct tw_entry *entry;
+
 	if (unlikely(!op_is_bare(op)))
 		return -EINVAL;
-	if (likely(run->plain && tw_table_cancel_plain(run, entry, op->id)))
-		return 0;
-	return tw_op_cancel(run, op->id);
-}
-
-static noinline int op_modify_any(struct tw_run *run, struct twheel_op *op)
-{
-	struct tw_entry *entry;
-
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER | TWHEEL_MONOTONIC | OP_SET_FLAGS) ||
-	    !op_times_valid(run->file, op))
-		return -EINVAL;
-	if ((op->period_ns && !(op->flags & TWHEEL_SET_PERIOD)) ||
-	    (op->slack_ns && !(op->flags & TWHEEL_SET_SLACK)) ||
-	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
-		return -EINVAL;
-	entry = op_find(run->file, op->id);
-	return entry ? run->file->ops->modify(run, entry, op) : -ENOENT;
-}
-
-/* As op_arm(). */
-static __always_inline int op_modify(struct tw_run *run, struct twheel_op *op,
-				     struct tw_entry *entry)
-{
-	u64 deadline;
-	int ret;
-
-	if (unlikely(!run->plain || op->flags & ~(TWHEEL_ABS | TWHEEL_LATER) ||
-		     op->cookie | op->period_ns | op->slack_ns ||
-		     op->deadline_ns > TWHEEL_DELAY_NEVER))
-		return op_modify_any(run, op);
-	deadline = op_deadline_plain(run, op);
-	ret = tw_table_modify_plain(entry, op->id, &deadline, op->flags & TWHEEL_LATER);
-	if (unlikely(ret == TW_NEEDS_CARE))
-		return op_modify_any(run, op);
-	op->deadline_ns = deadline;
-	return ret;
-}
-
-static noinline int op_query(struct tw_run *run, struct twheel_op *op)
-{
-	struct tw_entry *entry;
-	u64 deadline;
-	int state;
-
-	if (!op_is_bare(op))
-		return -EINVAL;
-	entry = op_find(run->file, op->id);
-	if (!entry)
+	entry = tw_table_find(&run->file->table, op->id);
+	if (unlikely(!entry))
 		return -ENOENT;
-	state = run->file->ops->query(run, entry, &deadline);
-	if (state < 0)
-		return state;
-	op->cookie = entry->cookie;
-	op->deadline_ns = deadline;
-	op->period_ns = entry->period_ns;
-	op->slack_ns = entry->slack_ns;
-	op->state = state;
-	if (entry->tag & TW_ENTRY_DELAY)
-		op->flags = TWHEEL_MONOTONIC;
-	return 0;
+	op_end(run->file, entry);
+	return 1;
 }
 
-static noinline int op_kick(struct tw_run *run, const struct twheel_op *op)
+/* Put a timer where its new deadline wants it. One that is later is moved when it is reached. */
+static void op_requeue(struct op_run *run, struct tw_entry *entry)
+{
+	u64 word = tw_word(entry->deadline_ns);
+
+	if (likely(!entry->slack_ns && word >= (u64)atomic64_read(&entry->node.word))) {
+		atomic64_set(&entry->node.word, word);
+		return;
+	}
+	tw_wheel_dequeue(&run->file->wheel, &entry->node);
+	run->wake |= op_enqueue(run, entry);
+}
+
+static s64 op_modify(struct op_run *run, struct twheel_op *op)
 {
 	struct tw_file *file = run->file;
 	struct tw_entry *entry;
+	u64 deadline;
+
+	if (unlikely(!op_time_valid(file, op, TWHEEL_ABS | TWHEEL_LATER) ||
+		     op->cookie | op->period_ns | op->slack_ns))
+		return -EINVAL;
+	entry = tw_table_find(&file->table, op->id);
+	if (unlikely(!entry))
+		return -ENOENT;
+	deadline = op_deadline(run, op);
+	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns) {
+		op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
+		return 0;
+	}
+	entry->deadline_ns = deadline;
+	op_requeue(run, entry);
+	tw_file_trace_modify(file, &entry->node, deadline);
+	op->deadline_ns = tw_timens_out(deadline, run->offset);
+	return 1;
+}
+
+static s64 op_query(struct op_run *run, struct twheel_op *op)
+{
+	const struct tw_wheel *w = &run->file->wheel;
+	struct tw_entry *entry;
 
 	if (!op_is_bare(op))
 		return -EINVAL;
-	if (!file->ops->kick)
-		return -EOPNOTSUPP;
-	entry = op_find(file, op->id);
-	return entry ? file->ops->kick(run, entry) : -ENOENT;
+	entry = tw_table_find(&run->file->table, op->id);
+	if (!entry)
+		return -ENOENT;
+	op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
+	return tw_wheel_ceil(w, atomic64_read(&entry->node.word)) <=
+	       tw_wheel_floor(w, op_now(run));
 }
 
-/* The entry that an operation's identifier would have. Arming looks for none. */
-static __always_inline struct tw_entry *op_look_up(struct tw_file *file,
-						   const struct twheel_op *op)
+/* Timers that are armed meanwhile need not be cancelled. */
+static s64 op_cancel_all(struct op_run *run, const struct twheel_op *op)
 {
-	return op->op == TWHEEL_OP_ARM ? NULL :
-					 tw_entries_look_up(&file->entries, op->id);
-}
+	struct tw_file *file = run->file;
+	u32 count = file->table.count;
+	s64 done = 0;
+	u32 i;
 
-/* @entry: the entry that its identifier would have */
-static __always_inline int op_run_one(struct tw_run *run, struct twheel_op *op,
-				      struct tw_entry *entry)
-{
-	if (unlikely(op->result || op->state))
+	if (!op_is_bare(op) || op->id)
 		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		struct tw_entry *entry = tw_table_at(&file->table, i);
+
+		if (i && !(i % OP_CANCEL_SLICE)) {
+			op_run_end(run);
+			cond_resched();
+			op_run_begin(run, file);
+		}
+		if (!tw_entry_is_free(entry)) {
+			op_end(file, entry);
+			done++;
+		}
+	}
+	return done;
+}
+
+static s64 op_kick(struct op_run *run, const struct twheel_op *op)
+{
+	return op_is_bare(op) ? tw_cells_kick(run->file, op->id, &run->wake) : -EINVAL;
+}
+
+static s64 op_advance(struct op_run *run, struct twheel_op *op)
+{
+	struct tw_file *file = run->file;
+	const struct tw_wheel *w = &file->wheel;
+	u64 now;
+
+	if (file->clock != TWHEEL_VIRTUAL || !op_time_valid(file, op, TWHEEL_ABS) ||
+	    op->id | op->cookie | op->period_ns | op->slack_ns)
+		return -EINVAL;
+	now = op_deadline(run, op);
+	if (now < file->virtual_ns)
+		return -ERANGE;
+	WRITE_ONCE(file->virtual_ns, now);
+	run->now = now;
+	op->deadline_ns = now;
+	/* There is no alarm: this is it. */
+	if (min(w->wake, tw_cells_sweep_tick(file)) <= tw_wheel_floor(w, now))
+		run->wake |= tw_due_near(file, 0, now);
+	return 0;
+}
+
+static s64 op_run_one(struct op_run *run, struct twheel_op *op)
+{
 	/* Compared one by one: a mispredicted jump table costs more. */
 	if (op->op == TWHEEL_OP_ARM)
 		return op_arm(run, op);
 	if (op->op == TWHEEL_OP_CANCEL)
-		return op_cancel(run, op, entry);
+		return op_cancel(run, op);
 	if (op->op == TWHEEL_OP_MODIFY)
-		return op_modify(run, op, entry);
+		return op_modify(run, op);
 	if (op->op == TWHEEL_OP_QUERY)
 		return op_query(run, op);
+	if (op->op == TWHEEL_OP_CANCEL_ALL)
+		return op_cancel_all(run, op);
 	if (op->op == TWHEEL_OP_KICK)
 		return op_kick(run, op);
+	if (op->op == TWHEEL_OP_ADVANCE)
+		return op_advance(run, op);
 	return -EINVAL;
 }
 
-/*
- * Do up to a chunk of operations under one hold of the file's lock. Returns how many are
- * done. If that is not all, the next one's result says what it needs.
- */
-static unsigned int op_run_some(struct tw_file *file, struct twheel_op *ops,
-				unsigned int count)
+/* With millions of timers each entry is a cache miss: have them all come. */
+static void op_prefetch(const struct tw_file *file, const struct twheel_op *ops,
+			unsigned int count)
 {
-	struct tw_entry *entries[TW_RUN_MAX] __uninitialized;
-	struct tw_run run __uninitialized;
 	unsigned int i;
 
-	tw_run_begin(&run, file);
-	/* With millions of timers each entry is a cache miss: have them all come. */
-	for (i = 0; i < count; i++) {
-		entries[i] = op_look_up(file, &ops[i]);
-		tw_entry_prefetch(entries[i]);
-	}
-	for (i = 0; i < count; i++) {
-		if (unlikely(i == TW_RUN_HELD))
-			tw_run_let_in(&run);
-		ops[i].result = op_run_one(&run, &ops[i], entries[i]);
-		if (unlikely(tw_run_has_need(ops[i].result)))
-			break;
-	}
-	tw_run_end(&run);
-	return i;
-}
-
-/* tw_op_provide() - make what an operation needs. Return: 0 if it can be done now, or its result */
-int tw_op_provide(struct tw_file *file, int need)
-{
-	return need == TW_NEEDS_ROOM ? tw_setup_make_room(file) :
-				       tw_setup_make_delay_wheel(file);
+	for (i = 0; i < count; i++)
+		if (ops[i].op != TWHEEL_OP_ARM)
+			prefetchw(tw_table_look_up(&file->table, ops[i].id));
 }
 
 /*
  * tw_op_run() - do operations
- * @ops: each gets a result, and an arm or a query what it fills in. &twheel_op.reserved is
- *	not looked at
- * @count: how many, at most TW_RUN_MAX
+ * @ops: each gets a result, and the other outputs that it has
+ * @count: how many, at most %TW_OP_MOST
  *
- * Context: process, may sleep.
+ * Context: process, may sleep. The file is ready.
  */
 void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 {
-	struct twheel_op *end = ops + count;
+	struct op_run run;
+	unsigned int i;
 
-	while ((ops += op_run_some(file, ops, end - ops)) < end) {
-		ops->result = tw_op_provide(file, ops->result);
-		if (ops->result)
-			ops++;
-	}
-}
-
-/* tw_op_run_one() - tw_op_run() for one operation */
-void tw_op_run_one(struct tw_file *file, struct twheel_op *op)
-{
-	struct tw_run run __uninitialized;
-
-	do {
-		tw_run_begin(&run, file);
-		op->result = op_run_one(&run, op, op_look_up(file, op));
-		tw_run_end(&run);
-		if (likely(!tw_run_has_need(op->result)))
-			return;
-		op->result = tw_op_provide(file, op->result);
-	} while (!op->result);
-}
-
-/* tw_op_cancel_all() - TWHEEL_IOC_CANCEL_ALL. Return: how many timers ended. */
-int tw_op_cancel_all(struct tw_file *file)
-{
-	/* It only grows. Timers armed from now on need not be cancelled. */
-	u32 count = data_race(READ_ONCE(file->entries.count));
-	struct tw_run run = { .file = file };
-	u32 done = 0;
-	u32 i = 0;
-
-	while (i < count) {
-		u32 end = min(count, i + OP_CANCEL_SLICE);
-
-		spin_lock_bh(&file->lock);
-		for (; i < end; i++) {
-			struct tw_entry *entry = tw_entries_at(&file->entries, i);
-
-			if (file->ops->adopt)
-				file->ops->adopt(file, i);
-			if (tw_entry_is_live(entry))
-				done += file->ops->cancel(&run, entry) >= 0;
+	op_run_begin(&run, file);
+	if (count > 1)
+		op_prefetch(file, ops, count);
+	for (i = 0; i < count; i++) {
+		while (unlikely((ops[i].result = op_run_one(&run, &ops[i])) == OP_NEEDS_ROOM)) {
+			op_run_end(&run);
+			ops[i].result = tw_file_make_room(file);
+			op_run_begin(&run, file);
+			if (ops[i].result)
+				break;
 		}
-		spin_unlock_bh(&file->lock);
-		cond_resched();
 	}
-	return done;
+	op_run_end(&run);
 }

@@ -6,13 +6,10 @@
 #include <uapi/linux/twheel.h>
 
 struct tw_file;
-struct tw_run;
+
+/* How many operations are done under one hold of the lock. They are on the stack. */
+#define TW_OP_MOST	10U
 
 void tw_op_run(struct tw_file *file, struct twheel_op *ops, unsigned int count);
-void tw_op_run_one(struct tw_file *file, struct twheel_op *op);
-int tw_op_arm(struct tw_run *run, struct twheel_op *op);
-int tw_op_cancel(struct tw_run *run, u64 id);
-int tw_op_provide(struct tw_file *file, int need);
-int tw_op_cancel_all(struct tw_file *file);
 
 #endif /* _TWHEEL_OP_H */

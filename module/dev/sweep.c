@@ -1,30 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sweeps: how the kernel finds the cells that a program has armed in the mapping.
+ * Sweeps: how the kernel finds the cells that programs have armed.
  *
- * A program submits a cell that it has armed, if the look of that cell comes too late. It
- * sets the cell's bit in the bitmap, and then the bit of that word of the bitmap in the
- * summary. Then it reads when the kernel will sweep: wake. Only if its deadline is before
- * that, it kicks.
+ * A program submits a cell if the check of that cell comes too late. It sets the cell's bit
+ * in the bitmap, and then the bit of that word of the bitmap in the summary. Then it reads
+ * when the kernel will sweep: wake. Only if its deadline is before that, it kicks.
  *
- * A sweep fires what it finds due by the tick that it was promised for: nothing that is due
- * before that can still wait. A cell that has become due since gets a timer that is due at
- * once, behind those that expire in the same pass.
+ * A sweep takes words of the summary, then words of the bitmap, and then reads the cells. It
+ * comes before the wheel is advanced. All that was submitted is due at the promised tick or
+ * later, which the position has not reached. So the wheel hands all out in their order.
  *
- * A sweep takes words of the summary, then words of the bitmap, and then reads the cells.
- * When the summary is empty, it takes back the promise: wake is never. Then it tests the
- * summary again, with a full barrier in between. A program sets the summary and then reads
- * wake. So either the sweep finds the bit, or the program finds that nothing is promised
- * yet. The timer of the next sweep is armed before wake says so.
+ * When the summary is empty, the sweep takes back the promise: wake is never. Then it tests
+ * the summary again, with a full barrier in between. A program sets the summary and then
+ * reads wake. So either the sweep finds the bit, or the program finds that nothing is
+ * promised.
  *
  * The bits that a sweep has taken from the summary are its own until it has visited those
- * words, over several callbacks if need be. Until it ends, the old promise holds: whatever
- * is submitted is found by this sweep.
- *
- * A program can submit a million cells in 10 us, and do so again and again. So the lock is
- * let go after each word of the bitmap, and a callback that has visited enough goes on in
- * another pass. The time is the file's own and counts against its budget. Bits beyond the
- * cells are ignored. What the kernel has written to the mapping it never reads back.
+ * words, over several slices if need be. Until it ends, the old promise holds: whatever is
+ * submitted is found by this sweep. A program that submits cells without end only keeps its
+ * own tasks busy.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -32,176 +26,125 @@
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
-#include <linux/spinlock.h>
+#include <linux/time64.h>
 
-#include "event.h"
-#include "file.h"
-#include "ring.h"
-#include "submit.h"
-#include "sweep.h"
-#include "word.h"
-
-/* How many words of the bitmap and cells a callback visits, some 30 us of work. */
-#define SWEEP_VISITS	256
+#include "cells.h"
 
 /*
- * The shortest time from one sweep to the next, if nobody kicks. Cells that were found have
- * timers of their own. So a sweep is for those that come after it, and finds the more of
- * them cancelled or armed anew, the later it is.
+ * The shortest time from one sweep to the next, if nobody kicks. Cells that were found are
+ * in the wheel. So a sweep is for those that come after it. The later it is, the more of them
+ * have been cancelled or armed anew.
  */
 #define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 
-/* The next sweep is due at this tick: first its timer, then the promise. */
-static void sweep_promise(struct tw_file *file, u64 ticks)
+/* tw_cells_promise() - the next sweep is due at this tick; the alarm is set, or will be */
+void tw_cells_promise(struct tw_file *file, u64 ticks)
 {
-	struct tw_ring *ring = file->ring;
+	struct tw_cells *cells = file->cells;
 
 	lockdep_assert_held(&file->lock);
-	ring->sweep.at = ticks;
-	if (ticks == TW_SWEEP_NEVER)
-		return;
-	twheel_arm_at(&ring->sweep.timer, tw_word_to_ns(ring, ticks));
-	/* Pairs with the program's load: it relies on the timer. */
-	smp_store_release(&ring->map->wake, ticks);
+	cells->sweep.at = ticks;
+	/* Pairs with the program's load: it relies on the alarm. */
+	smp_store_release(cells->map.wake, ticks);
 }
 
 /* Take the next word of the summary that is not empty. Returns false if all are. */
-static bool sweep_take(struct tw_ring *ring)
+static bool sweep_take(struct tw_cells *cells)
 {
-	struct tw_sweep *sweep = &ring->sweep;
+	while (!cells->sweep.taken && cells->sweep.index < cells->map.nr_summary) {
+		u64 *word = &cells->map.summary[cells->sweep.index];
 
-	while (!sweep->taken && sweep->index < ring->nr_summary) {
-		u64 *word = &ring->summary[sweep->index];
-
-		sweep->base = sweep->index++ * BITS_PER_LONG_LONG;
+		cells->sweep.base = cells->sweep.index++ * BITS_PER_LONG_LONG;
 		if (READ_ONCE(*word))
 			/* A full barrier: before the words of the bitmap are taken. */
-			sweep->taken = xchg(word, 0);
+			cells->sweep.taken = xchg(word, 0);
 	}
-	return sweep->taken;
+	return cells->sweep.taken;
 }
 
-/*
- * Visit the cells of one word of the bitmap. Returns how many there were. The last one comes
- * first: of timers that are armed when they are due, the one that is armed last expires
- * first.
- * @posted: set if events were posted
- */
-static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now_ns, bool *posted)
+/* Visit the cells of one word of the bitmap. Returns how many there were. */
+static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now)
 {
-	struct tw_ring *ring = file->ring;
+	struct tw_cells *cells = file->cells;
 	u32 first = leaf * BITS_PER_LONG_LONG;
 	/* A full barrier: before the cells are read. */
-	u64 bits = xchg(&ring->leaves[leaf], 0);
-	unsigned int visits, bit;
-	u64 left, ticks;
+	u64 bits = xchg(&cells->map.bitmap[leaf], 0);
+	unsigned int visits;
 
-	if (first + BITS_PER_LONG_LONG > ring->nr_cells)
-		bits &= GENMASK_ULL(ring->nr_cells - first - 1, 0);
+	if (first + BITS_PER_LONG_LONG > cells->count)
+		bits &= GENMASK_ULL(cells->count - first - 1, 0);
 	visits = hweight64(bits);
-	left = tw_submit_fire(file, first, bits, now_ns,
-			      min(ring->sweep.at, tw_word_now(ring, now_ns)));
-	*posted |= left != bits;
-	for (; left; left &= ~BIT_ULL(bit)) {
-		bit = fls64(left) - 1;
-		ticks = tw_submit_visit(file, first + bit, now_ns);
-		ring->sweep.first = min(ring->sweep.first, ticks);
+	for (; bits; bits &= bits - 1) {
+		u64 ticks = tw_cells_visit(file, first + __ffs64(bits), now);
+
+		if (ticks < cells->sweep.first && ticks > tw_cells_ticks(file, now))
+			cells->sweep.first = ticks;
 	}
 	return visits;
 }
 
-static bool sweep_summary_empty(const struct tw_ring *ring)
+static bool sweep_summary_empty(const struct tw_map *map)
 {
 	u32 i;
 
-	for (i = 0; i < ring->nr_summary; i++)
-		if (READ_ONCE(ring->summary[i]))
+	for (i = 0; i < map->nr_summary; i++)
+		if (READ_ONCE(map->summary[i]))
 			return false;
 	return true;
 }
 
-/* Nothing is left. Returns false if the program has submitted more meanwhile. */
-static bool sweep_end(struct tw_file *file, u64 now_ns)
+/* Nothing is left. Returns false if programs have submitted more meanwhile. */
+static bool sweep_end(struct tw_file *file, u64 now)
 {
-	struct tw_ring *ring = file->ring;
-	struct tw_sweep *sweep = &ring->sweep;
-	u64 pause = max_t(u64, div64_u64(SWEEP_PAUSE, ring->tick_ns), 1);
-	u64 next = sweep->first;
+	u64 pause = max_t(u64, div64_u64(SWEEP_PAUSE, file->wheel.tick_ns), 1);
+	struct tw_cells *cells = file->cells;
+	u64 next = cells->sweep.first;
 
-	sweep->index = 0;
-	WRITE_ONCE(ring->map->wake, TW_SWEEP_NEVER);
+	cells->sweep.index = 0;
+	WRITE_ONCE(*cells->map.wake, TWHEEL_CELL_NEVER);
 	/* Pairs with the program's, between setting the summary and reading wake. */
 	smp_mb();
-	if (!sweep_summary_empty(ring)) {
-		WRITE_ONCE(ring->map->wake, sweep->at);
+	if (!sweep_summary_empty(&cells->map)) {
+		WRITE_ONCE(*cells->map.wake, cells->sweep.at);
 		return false;
 	}
-	sweep->first = TW_SWEEP_NEVER;
-	/* What never comes needs no sweep. Nor does a program that arms nothing. */
-	if (next < TWHEEL_CELL_NEVER)
-		sweep_promise(file, max(next, tw_word_now(ring, now_ns) + pause));
-	else
-		sweep_promise(file, TW_SWEEP_NEVER);
+	cells->sweep.first = TWHEEL_CELL_NEVER;
+	cells->sweep.goes_on = false;
+	/* A program that arms nothing needs no sweep. */
+	if (next != TWHEEL_CELL_NEVER)
+		next = max(next, tw_cells_ticks(file, now) + pause);
+	tw_cells_promise(file, next);
 	return true;
 }
 
-/* One hold of the lock. Returns how many visits it took; 0: the sweep has ended. */
-static unsigned int sweep_slice(struct tw_file *file, u64 now_ns, bool *posted)
+/*
+ * tw_cells_do_sweep() - sweep, if that is due
+ * @slice: how many cells may be visited; what is left of it
+ *
+ * Return: false if the slice is used up before the end.
+ */
+bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 {
-	struct tw_ring *ring = file->ring;
-	struct tw_sweep *sweep = &ring->sweep;
+	struct tw_cells *cells = file->cells;
+	unsigned int visits;
 	u32 leaf;
 
 	lockdep_assert_held(&file->lock);
-	if (!sweep_take(ring))
-		return !sweep_end(file, now_ns);
-	leaf = sweep->base + __ffs64(sweep->taken);
-	sweep->taken &= sweep->taken - 1;
-	if (leaf >= ring->nr_leaves)
-		return 1;
-	return 1 + sweep_visit(file, leaf, now_ns, posted);
-}
-
-/* A sweep is due, or goes on: the function of its timer. */
-static void sweep_expire(struct twheel_timer *timer)
-{
-	struct tw_sweep *sweep = container_of(timer, struct tw_sweep, timer);
-	struct tw_file *file = sweep->file;
-	u64 now = twheel_now(file->wheel);
-	unsigned int done = 0, visits;
-	bool posted = false;
-
-	do {
-		spin_lock(&file->lock);
-		visits = sweep_slice(file, now, &posted);
-		/* Another pass goes on, after what else is due. */
-		done += visits;
-		if (visits && done >= SWEEP_VISITS)
-			twheel_arm_at(timer, tw_word_to_ns(file->ring,
-							   tw_word_now(file->ring, now)));
-		spin_unlock(&file->lock);
-	} while (visits && done < SWEEP_VISITS);
-	if (posted)
-		tw_event_expired(file->wheel);
-}
-
-/* tw_sweep_init() - before the file has its shared memory */
-void tw_sweep_init(struct tw_sweep *sweep, struct tw_file *file, struct twheel *wheel)
-{
-	twheel_timer_init(&sweep->timer, wheel, sweep_expire);
-	sweep->file = file;
-	sweep->at = TW_SWEEP_NEVER;
-	sweep->first = TW_SWEEP_NEVER;
-}
-
-/*
- * tw_sweep_kick() - a program has armed for a tick before the promised sweep
- *
- * Its timer is armed already. A sweep then finds those that it arms for later than this,
- * and does not kick for.
- */
-void tw_sweep_kick(struct tw_file *file, u64 ticks)
-{
-	if (ticks < file->ring->sweep.at)
-		sweep_promise(file, ticks);
+	if (!cells->sweep.goes_on && cells->sweep.at > tw_cells_ticks(file, now))
+		return true;
+	cells->sweep.goes_on = true;
+	while (*slice) {
+		visits = 1;
+		if (!sweep_take(cells)) {
+			if (sweep_end(file, now))
+				return true;
+		} else {
+			leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
+			cells->sweep.taken &= cells->sweep.taken - 1;
+			if (leaf < cells->map.nr_bitmap)
+				visits += sweep_visit(file, leaf, now);
+		}
+		*slice -= min(*slice, visits);
+	}
+	return false;
 }

@@ -1,124 +1,142 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The table: timers without a mapping, whose events are read().
+ * The table of a file: timers that have an identifier.
  *
- * What is done to most timers is inline, for callers that do nothing else millions of
- * times. For all others there is tw_table_ops.
+ * Entries come by the page, and a page is freed only with its file. All functions but
+ * tw_table_new_chunk() are called with the file's lock.
  */
 #ifndef _TWHEEL_TABLE_H
 #define _TWHEEL_TABLE_H
 
 #include <linux/build_bug.h>
-#include <linux/errno.h>
-#include <linux/minmax.h>
+#include <linux/kernel.h>
+#include <linux/list.h>
+#include <linux/nospec.h>
+#include <linux/prefetch.h>
+#include <linux/types.h>
 
-#include <linux/twheel.h>
-
-#include "run.h"
-#include "store.h"
-
-extern const struct tw_store_ops tw_table_ops;
-
-/* How many events are copied to a reader at a time. They are on the stack. */
-#define TW_TAKE_MAX	8U
+#include <linux/twheel_node.h>
 
 /**
- * struct tw_taken - events on their way to a reader
- * @entries: their entries
- * @events: what the reader gets
- * @next: for a periodic timer, its next deadline
- * @count: how many there are
+ * struct tw_entry - a timer
+ * @node: its place in the wheel; in no list if the entry is free
+ * @id: generation and index; the next identifier if the entry is free
+ * @cookie: what its events carry
+ * @free: the next free entry, if this one is free
+ * @deadline_ns: the deadline that the program asked for; @node has the one that follows
+ *	from slack
+ * @period_ns: 0, or after how long it expires again
+ * @slack_ns: by how much it may be late
  */
-struct tw_taken {
-	struct tw_entry *entries[TW_TAKE_MAX];
-	struct twheel_event events[TW_TAKE_MAX];
-	u64 next[TW_TAKE_MAX];
-	unsigned int count;
+struct tw_entry {
+	struct twheel_node node;
+	u64 id;
+	union {
+		u64 cookie;
+		struct tw_entry *free;
+	};
+	u64 deadline_ns;
+	u64 period_ns;
+	u64 slack_ns;
 };
 
-bool tw_table_take(struct tw_file *file, struct tw_taken *taken,
-		   unsigned int most);
-void tw_table_delivered(struct tw_file *file, struct tw_taken *taken);
-void tw_table_give_back(struct tw_file *file, struct tw_taken *taken);
+/* Entries of a chunk, and chunks of a directory: both are pages on most machines. */
+#define TW_CHUNK_SHIFT		6
+#define TW_CHUNK_ENTRIES	(1U << TW_CHUNK_SHIFT)
+#define TW_DIR_SHIFT		9
+#define TW_DIR_CHUNKS		(1U << TW_DIR_SHIFT)
+#define TW_TABLE_MAX		(1U << 24)
 
-void tw_table_arm_timer(struct tw_entry *entry);
-void tw_table_choose_wheel(struct tw_file *file, struct tw_entry *entry,
-			   bool delay);
-void tw_table_arm_moved(struct tw_file *file, struct tw_entry *entry);
+static_assert(sizeof(struct tw_entry) == 64 || !IS_ENABLED(CONFIG_64BIT));
 
-/*
- * &tw_store_ops.arm in a plain run, for what most timers are: one-shot and without slack.
- * The caller has asked &tw_file.max_timers, and counts what is armed.
+/**
+ * struct tw_table - the timers of a file
+ * @dirs: directories of chunks
+ * @free: the first free entry, or NULL
+ * @count: how many entries there are, free ones included
+ * @used: how many timers there are
  */
-static __always_inline int tw_table_arm_plain(struct tw_file *file, u64 deadline_ns,
-					      u64 cookie, u64 *id)
-{
-	struct tw_entry *entry = tw_entries_get(&file->entries);
+struct tw_table {
+	struct tw_entry ***dirs;
+	struct tw_entry *free;
+	u32 count;
+	u32 used;
+};
 
-	if (unlikely(!entry))
-		return TW_NEEDS_ROOM;
-	*id = entry->tag;
-	BUILD_BUG_ON(TW_ENTRY_TAG(TW_ENTRY_FREE));
-	entry->tag |= TW_ENTRY_TAG(TW_ENTRY_ARMED);
-	entry->deadline_ns = deadline_ns;
-	entry->cookie = cookie;
-	entry->period_ns = 0;
-	entry->slack_ns = 0;
-	return tw_arm_at_held(&entry->timer, deadline_ns);
+size_t tw_table_cost(u32 max_timers);
+int tw_table_init(struct tw_table *table, u32 max_timers);
+void tw_table_exit(struct tw_table *table);
+
+/**
+ * struct tw_chunk - memory for more entries, before it is added
+ * @entries: the entries
+ * @dir: a new directory for them, or NULL
+ */
+struct tw_chunk {
+	struct tw_entry *entries;
+	struct tw_entry **dir;
+};
+
+size_t tw_chunk_cost(const struct tw_table *table);
+int tw_chunk_alloc(struct tw_chunk *chunk, const struct tw_table *table);
+void tw_table_add(struct tw_table *table, struct tw_chunk *chunk);
+
+static inline struct tw_entry *tw_entry_of(struct twheel_node *node)
+{
+	return container_of(node, struct tw_entry, node);
 }
 
-/*
- * &tw_store_ops.cancel in a plain run.
- * @entry: what tw_entries_look_up() has found for @id
- *
- * Returns false, and does nothing, for a timer that
- * has expired.
- */
-static __always_inline bool tw_table_cancel_plain(struct tw_run *run,
-						  struct tw_entry *entry, u64 id)
+static inline bool tw_entry_is_free(const struct tw_entry *entry)
 {
-	struct tw_file *file = run->file;
-
-	if (unlikely(!tw_entry_is_armed(entry, id) || !tw_cancel_held(&entry->timer)))
-		return false;
-	tw_entries_put_id(&file->entries, entry, id);
-	file->timers--;
-	file->cancelled++;
-	return true;
+	return hlist_unhashed(&entry->node.link);
 }
 
-/*
- * &tw_store_ops.modify in a plain run.
- * @entry: as for tw_table_cancel_plain()
- * @deadline_ns: in: the new deadline. Out: the timer's
- * @later: only to a later one
- *
- * Returns %TW_NEEDS_CARE, and does nothing, for a timer with slack, and for one that has
- * expired.
- */
-static __always_inline int tw_table_modify_plain(struct tw_entry *entry, u64 id,
-						 u64 *deadline_ns, bool later)
+static inline struct tw_entry *tw_table_at(const struct tw_table *table, u32 index)
 {
-	if (unlikely(!tw_entry_is_armed(entry, id) || entry->slack_ns))
-		return TW_NEEDS_CARE;
-	if (later && *deadline_ns <= entry->deadline_ns) {
-		if (!twheel_pending(&entry->timer))
-			return TW_NEEDS_CARE;
-		*deadline_ns = entry->deadline_ns;
-		return 1;
-	}
-	if (unlikely(!tw_modify_at_held(&entry->timer, *deadline_ns)))
-		return TW_NEEDS_CARE;
-	entry->deadline_ns = *deadline_ns;
-	return 0;
+	return &table->dirs[index >> (TW_CHUNK_SHIFT + TW_DIR_SHIFT)]
+			   [(index >> TW_CHUNK_SHIFT) % TW_DIR_CHUNKS]
+			   [index % TW_CHUNK_ENTRIES];
 }
 
-/* See &tw_store_ops.waiting. */
-static __always_inline u32 tw_table_waiting(const struct tw_file *file)
+/* The entry that an identifier would have, or NULL; to be prefetched. */
+static inline struct tw_entry *tw_table_look_up(const struct tw_table *table, u64 id)
 {
-	if (file->events.first == TW_NO_ENTRY)
-		return 0;
-	return file->events.first == file->events.last ? 1 : 2;
+	u32 index = lower_32_bits(id);
+
+	if (index >= table->count)
+		return NULL;
+	return tw_table_at(table, array_index_nospec(index, table->count));
+}
+
+/* The timer of an identifier, or NULL. */
+static inline struct tw_entry *tw_table_find(const struct tw_table *table, u64 id)
+{
+	struct tw_entry *entry = tw_table_look_up(table, id);
+
+	return entry && entry->id == id && !tw_entry_is_free(entry) ? entry : NULL;
+}
+
+/* Take the first free entry, which is there. */
+static inline struct tw_entry *tw_table_take(struct tw_table *table)
+{
+	struct tw_entry *entry = table->free;
+
+	table->free = entry->free;
+	table->used++;
+	return entry;
+}
+
+/* A timer that has left the wheel has ended. */
+static inline void tw_table_put(struct tw_table *table, struct tw_entry *entry)
+{
+	u32 generation = upper_32_bits(entry->id) + 1;
+
+	/* No identifier is 0. */
+	entry->id = (u64)(generation ?: 1) << 32 | lower_32_bits(entry->id);
+	entry->node.link.pprev = NULL;
+	entry->free = table->free;
+	table->free = entry;
+	table->used--;
 }
 
 #endif /* _TWHEEL_TABLE_H */

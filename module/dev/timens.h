@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Absolute times are in the caller's time namespace: its clocks show the kernel's time
- * plus an offset. CLOCK_REALTIME is the same everywhere.
+ * plus an offset. Clocks that can be set are the same everywhere.
  */
 #ifndef _TWHEEL_TIMENS_H
 #define _TWHEEL_TIMENS_H
 
 #include <linux/minmax.h>
 #include <linux/overflow.h>
+#include <linux/sched.h>
 #include <linux/time64.h>
 #include <linux/time_namespace.h>
 #include <linux/types.h>
@@ -15,16 +16,15 @@
 #include <uapi/linux/twheel.h>
 
 /* What the caller's time namespace adds to the kernel's time, in ns. */
-static inline s64 tw_timens_offset(u32 clockid)
+static inline s64 tw_timens_offset(u32 clock)
 {
 #ifdef CONFIG_TIME_NS
-	const struct timens_offsets *offsets =
-		&current->nsproxy->time_ns->offsets;
+	const struct timens_offsets *offsets = &current->nsproxy->time_ns->offsets;
 	const struct timespec64 *offset;
 
-	if (clockid == CLOCK_MONOTONIC)
+	if (clock == TWHEEL_MONOTONIC)
 		offset = &offsets->monotonic;
-	else if (clockid == CLOCK_BOOTTIME)
+	else if (clock == TWHEEL_BOOTTIME)
 		offset = &offsets->boottime;
 	else
 		return 0;
@@ -45,7 +45,7 @@ static inline u64 tw_timens_add(s64 a, s64 b)
 
 	/* Only upwards can it overflow. */
 	if (check_add_overflow(a, b, &sum))
-		return TWHEEL_DELAY_NEVER;
+		return TWHEEL_NEVER_NS;
 	return max_t(s64, sum, 0);
 }
 
@@ -55,7 +55,7 @@ static inline u64 tw_timens_add(s64 a, s64 b)
  */
 static inline u64 tw_timens_out(u64 ns, s64 offset)
 {
-	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)
+	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
 		return ns;
 	return tw_timens_add(ns, offset);
 }
@@ -63,7 +63,7 @@ static inline u64 tw_timens_out(u64 ns, s64 offset)
 /* A time on the caller's clock as a kernel time; likewise. */
 static inline u64 tw_timens_in(u64 ns, s64 offset)
 {
-	if (likely(!offset) || ns == TWHEEL_DELAY_NEVER)
+	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
 		return ns;
 	return tw_timens_add(ns, -offset);
 }

@@ -1,31 +1,33 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What each user of the device has, in all files together.
+ * Users of the device: what their files take together, and what it is limited to.
  *
- * A user is known as long as a file is open that he pays for, and until the threads are gone
- * that have served his files. Files are opened and grow rarely, so one lock is enough. Memory is
- * allocated and freed without it.
+ * A user is known as long as a file is open that they pay for. Files are opened and grow
+ * rarely, so one lock is enough. Memory is allocated and freed without it.
+ *
+ * All that runs outside of a user's own tasks is the alarms of their files. Each alarm is
+ * charged with the time that it took, for the user and for all users together, to a leaky
+ * bucket. It is one word: the instant up to which alarms are paid for. As long as that lies
+ * in the future, the alarms of these files are postponed to it.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
 #include <linux/cred.h>
-#include <linux/err.h>
 #include <linux/errno.h>
+#include <linux/hashtable.h>
 #include <linux/limits.h>
-#include <linux/list.h>
-#include <linux/log2.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
+#include <linux/time64.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
-#include <linux/wait_bit.h>
 
 #include <uapi/linux/twheel.h>
 
-#include "../core/server.h"
-#include "../core/user_budget.h"
 #include "../param.h"
 #include "user.h"
 
@@ -37,70 +39,46 @@ static unsigned long user_memory;
 TW_PARAM(user_memory, 0, LONG_MAX,
 	 "Bytes that the files of a user without CAP_SYS_RESOURCE may take (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 0, which is a sixteenth of the machine's memory)");
 
-static unsigned long device_share_all = 50;
-TW_PARAM(device_share_all, 0, 100,
-	 "Percent of a CPU that all files of users without CAP_SYS_RESOURCE may take in softirq, before threads serve them (0 to 100, 0: no limit; default 50)");
+static unsigned long alarm_share = 25;
+TW_PARAM(alarm_share, 0, 100,
+	 "Percent of a CPU that the alarms of a user without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 25)");
+
+static unsigned long alarm_share_all = 50;
+TW_PARAM(alarm_share_all, 0, 100,
+	 "Percent of a CPU that the alarms of all users without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 50)");
+
+/* What an alarm costs beside its function: the interrupt, and the softirq that runs it. */
+#define USER_ALARM_AROUND	(2 * NSEC_PER_USEC)
+
+/* So much time may be saved up, so that alarms that are rare are never postponed. */
+#define USER_ALARM_BURST	NSEC_PER_MSEC
+
+/* The caller and the owners of its namespaces, which nest 32 deep. */
+#define USER_PAYERS_MAX		34U
 
 /**
  * struct tw_user - a user
- * @link: in the bucket of its uid
+ * @link: in the table of users
  * @uid: the uid that the kernel knows, whatever a user namespace calls it
- * @uses: the number of open files that he pays for, and of @servers
+ * @files: the number of open files that they pay for
  * @timers: the number of timers that these have room for
- * @bytes: the memory that these have
- * @account: what the wheels of these take of each CPU together
- * @servers: of his files, one for each combination of cgroups that opened them, up to
- *	USER_SERVERS
- * @nr_servers: how many they are
+ * @bytes: the memory that these take
+ * @paid: the instant on CLOCK_MONOTONIC up to which the alarms of these are paid for
  */
 struct tw_user {
 	struct hlist_node link;
 	kuid_t uid;
-	unsigned long uses;
+	unsigned long files;
 	atomic_long_t timers;
 	atomic_long_t bytes;
-	struct tw_user_budget account;
-	struct list_head servers;
-	unsigned int nr_servers;
+	atomic64_t paid;
 };
 
-/**
- * struct user_server - a server of a user
- * @link: among those of the user
- * @user: the user
- * @files: the number of open files that it serves
- * @server: the server
- */
-struct user_server {
-	struct list_head link;
-	struct tw_user *user;
-	unsigned long files;
-	struct tw_server server;
-};
-
-/*
- * So many threads a user may have. They are bounded because one that a cgroup keeps from running
- * does not end. Further combinations of cgroups share the last one.
- */
-#define USER_SERVERS		4U
-
-/* How many servers there are, of all users. */
-static atomic_t user_servers = ATOMIC_INIT(0);
-
-#define USER_BUCKETS		64U
-
-static struct hlist_head user_buckets[USER_BUCKETS];
+static DEFINE_HASHTABLE(users, 6);
 static DEFINE_MUTEX(users_lock);
 
-static struct tw_user_budget users_budget;
-
-/* How many users can pay for a file: namespaces nest 32 deep. */
-#define PAYERS_MAX		34U
-
-static struct hlist_head *user_bucket(kuid_t uid)
-{
-	return &user_buckets[__kuid_val(uid) % USER_BUCKETS];
-}
+/* As &tw_user.paid, of all users together. */
+static atomic64_t users_paid;
 
 /* A file more for a user who is known; else NULL. */
 static struct tw_user *user_find(kuid_t uid)
@@ -108,36 +86,13 @@ static struct tw_user *user_find(kuid_t uid)
 	struct tw_user *user;
 
 	lockdep_assert_held(&users_lock);
-	hlist_for_each_entry(user, user_bucket(uid), link) {
+	hash_for_each_possible(users, user, link, __kuid_val(uid)) {
 		if (uid_eq(user->uid, uid)) {
-			user->uses++;
+			user->files++;
 			return user;
 		}
 	}
 	return NULL;
-}
-
-static void user_free(struct tw_user *user)
-{
-	tw_user_budget_exit(&user->account);
-	kfree(user);
-}
-
-static struct tw_user *user_new(kuid_t uid)
-{
-	struct tw_user *user = kzalloc(sizeof(*user), GFP_KERNEL_ACCOUNT);
-
-	if (!user)
-		return NULL;
-	if (tw_user_budget_init(&user->account)) {
-		kfree(user);
-		return NULL;
-	}
-	user->account.all = &users_budget;
-	user->uid = uid;
-	user->uses = 1;
-	INIT_LIST_HEAD(&user->servers);
-	return user;
 }
 
 /* Return: the user, NULL without memory. */
@@ -145,23 +100,19 @@ static struct tw_user *user_get(kuid_t uid)
 {
 	struct tw_user *user, *fresh;
 
-	mutex_lock(&users_lock);
-	user = user_find(uid);
-	mutex_unlock(&users_lock);
-	if (user)
-		return user;
-	fresh = user_new(uid);
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return NULL;
-	/* Another file may have been opened meanwhile. */
+	fresh->uid = uid;
+	fresh->files = 1;
 	mutex_lock(&users_lock);
 	user = user_find(uid);
 	if (!user)
-		hlist_add_head(&fresh->link, user_bucket(uid));
+		hash_add(users, &fresh->link, __kuid_val(uid));
 	mutex_unlock(&users_lock);
 	if (!user)
 		return fresh;
-	user_free(fresh);
+	kfree(fresh);
 	return user;
 }
 
@@ -170,125 +121,29 @@ static void user_put(struct tw_user *user)
 	bool last;
 
 	mutex_lock(&users_lock);
-	last = !--user->uses;
+	last = !--user->files;
 	if (last)
-		hlist_del(&user->link);
+		hash_del(&user->link);
 	mutex_unlock(&users_lock);
 	if (!last)
 		return;
-	WARN_ON_ONCE(atomic_long_read(&user->timers) ||
-		     atomic_long_read(&user->bytes));
-	user_free(user);
+	WARN_ON_ONCE(atomic_long_read(&user->timers) || atomic_long_read(&user->bytes));
+	kfree(user);
 }
 
-static void user_remove_server(struct user_server *server)
-{
-	lockdep_assert_held(&users_lock);
-	list_del(&server->link);
-	server->user->nr_servers--;
-}
-
-static void user_free_server(struct user_server *server)
-{
-	tw_server_exit(&server->server);
-	user_put(server->user);
-	kfree(server);
-	if (atomic_dec_and_test(&user_servers))
-		wake_up_var(&user_servers);
-}
-
-/* The thread is gone. Another file may have been opened meanwhile. */
-static void user_server_gone(struct tw_server *of_files)
-{
-	struct user_server *server = container_of(of_files, struct user_server, server);
-	bool last;
-
-	mutex_lock(&users_lock);
-	last = !server->files;
-	if (last)
-		user_remove_server(server);
-	mutex_unlock(&users_lock);
-	if (last)
-		user_free_server(server);
-}
-
-/* A file more for a server that does for the caller; else NULL. */
-static struct user_server *user_find_server(struct tw_user *user)
-{
-	struct user_server *server, *found = NULL;
-
-	lockdep_assert_held(&users_lock);
-	list_for_each_entry(server, &user->servers, link) {
-		found = server;
-		if (tw_server_is_like(&server->server, current))
-			break;
-		if (user->nr_servers < USER_SERVERS)
-			found = NULL;
-	}
-	if (found && !found->files++)
-		tw_server_begin(&found->server);
-	return found;
-}
-
-static void user_add_server(struct tw_user *user, struct user_server *server)
-{
-	lockdep_assert_held(&users_lock);
-	list_add(&server->link, &user->servers);
-	user->nr_servers++;
-	user->uses++;
-	atomic_inc(&user_servers);
-	server->user = user;
-	server->files = 1;
-	tw_server_init(&server->server, __kuid_val(user->uid), user_server_gone);
-}
-
-static struct tw_server *user_get_server(struct tw_user *user)
-{
-	struct user_server *server, *fresh;
-
-	mutex_lock(&users_lock);
-	server = user_find_server(user);
-	mutex_unlock(&users_lock);
-	if (server)
-		return &server->server;
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
-	if (!fresh)
-		return NULL;
-	/* Another file may have been opened meanwhile. */
-	mutex_lock(&users_lock);
-	server = user_find_server(user);
-	if (!server)
-		user_add_server(user, fresh);
-	mutex_unlock(&users_lock);
-	if (!server)
-		return &fresh->server;
-	kfree(fresh);
-	return &server->server;
-}
-
-static void user_put_server(struct tw_server *of_file)
-{
-	struct user_server *server = container_of(of_file, struct user_server, server);
-	bool last;
-
-	mutex_lock(&users_lock);
-	/* Else it goes when its thread is gone. */
-	last = !--server->files && tw_server_end(&server->server);
-	if (last)
-		user_remove_server(server);
-	mutex_unlock(&users_lock);
-	if (last)
-		user_free_server(server);
-}
-
-/* The caller, and the owners of his user namespaces. Returns how many they are. */
-static unsigned int payers_find(kuid_t uids[PAYERS_MAX])
+/*
+ * The caller, and the owners of their user namespaces. Root of the machine has most
+ * namespaces made, and does not pay for what containers do. Returns how many there are.
+ */
+static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX])
 {
 	const struct user_namespace *ns = current_user_ns();
 	unsigned int count = 1, i;
 
 	uids[0] = current_uid();
-	for (; ns != &init_user_ns && count < PAYERS_MAX; ns = ns->parent) {
+	for (; ns != &init_user_ns && count < USER_PAYERS_MAX; ns = ns->parent) {
+		if (uid_eq(ns->owner, GLOBAL_ROOT_UID))
+			continue;
 		for (i = 0; i < count && !uid_eq(uids[i], ns->owner); i++)
 			;
 		if (i == count)
@@ -300,14 +155,14 @@ static unsigned int payers_find(kuid_t uids[PAYERS_MAX])
 /* tw_payers_get() - the caller opens a file. Return: who pays, NULL without memory. */
 struct tw_payers *tw_payers_get(void)
 {
-	kuid_t uids[PAYERS_MAX];
+	kuid_t uids[USER_PAYERS_MAX];
 	unsigned int count = payers_find(uids);
 	struct tw_payers *payers;
 
 	payers = kzalloc(struct_size(payers, users, count), GFP_KERNEL_ACCOUNT);
 	if (!payers)
 		return NULL;
-	/* Without an audit record: an open() without it succeeds as well. */
+	/* Without an audit record: an open() without the capability succeeds as well. */
 	payers->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	while (payers->count < count) {
 		struct tw_user *user = user_get(uids[payers->count]);
@@ -318,19 +173,12 @@ struct tw_payers *tw_payers_get(void)
 		}
 		payers->users[payers->count++] = user;
 	}
-	payers->server = user_get_server(payers->users[count - 1]);
-	if (!payers->server) {
-		tw_payers_put(payers);
-		return NULL;
-	}
 	return payers;
 }
 
 /* tw_payers_put() - a file is closed, and all that it had is uncharged */
 void tw_payers_put(struct tw_payers *payers)
 {
-	if (payers->server)
-		user_put_server(payers->server);
 	while (payers->count)
 		user_put(payers->users[--payers->count]);
 	kfree(payers);
@@ -339,32 +187,8 @@ void tw_payers_put(struct tw_payers *payers)
 /* tw_payers_cost() - the memory of the books themselves, as each file pays for it */
 size_t tw_payers_cost(const struct tw_payers *payers)
 {
-	size_t user = roundup_pow_of_two(sizeof(struct tw_user)) +
-		      num_possible_cpus() * sizeof(struct tw_budget);
-
-	return roundup_pow_of_two(struct_size(payers, users, payers->count)) +
-	       roundup_pow_of_two(sizeof(struct user_server)) + payers->count * user;
-}
-
-/* tw_users_init() - the module is loaded. Return: 0, -ENOMEM. */
-int __init tw_users_init(void)
-{
-	int ret = tw_servers_init();
-
-	if (ret)
-		return ret;
-	ret = tw_user_budget_init(&users_budget);
-	if (ret)
-		tw_servers_exit();
-	return ret;
-}
-
-/* tw_users_exit() - no file is open any more. Waits until the last thread is gone. */
-void tw_users_exit(void)
-{
-	wait_var_event(&user_servers, !atomic_read(&user_servers));
-	tw_servers_exit();
-	tw_user_budget_exit(&users_budget);
+	return struct_size(payers, users, payers->count) +
+	       payers->count * sizeof(struct tw_user);
 }
 
 static u64 user_limit_bytes(void)
@@ -416,26 +240,16 @@ void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes)
 		user_uncharge(payers->users[i], timers, bytes);
 }
 
-/* tw_payers_timers() - what is charged to that one of them who has most */
+/* tw_payers_timers() - what is charged to the opener */
 u64 tw_payers_timers(const struct tw_payers *payers)
 {
-	unsigned int i;
-	u64 most = 0;
-
-	for (i = 0; i < payers->count; i++)
-		most = max_t(u64, most, atomic_long_read(&payers->users[i]->timers));
-	return most;
+	return atomic_long_read(&payers->users[0]->timers);
 }
 
 /* tw_payers_bytes() - likewise */
 u64 tw_payers_bytes(const struct tw_payers *payers)
 {
-	unsigned int i;
-	u64 most = 0;
-
-	for (i = 0; i < payers->count; i++)
-		most = max_t(u64, most, atomic_long_read(&payers->users[i]->bytes));
-	return most;
+	return atomic_long_read(&payers->users[0]->bytes);
 }
 
 /* tw_payers_limit_timers() - how many timers may be charged to each of them */
@@ -450,21 +264,47 @@ u64 tw_payers_limit_bytes(const struct tw_payers *payers)
 	return payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
 }
 
-/*
- * tw_payers_cpu_budget() - what the wheels of the outermost payer take of a CPU together.
- * That includes the wheels of the users in his namespaces
- * @percent: how much they may, from now on
- *
- * Return: the budget, NULL if there is no limit.
- */
-struct tw_user_budget *tw_payers_cpu_budget(const struct tw_payers *payers,
-					    unsigned int percent)
+/* The bucket of the outermost payer, which the users in its namespaces share. */
+static atomic64_t *payers_bucket(const struct tw_payers *payers)
 {
-	struct tw_user *user = payers->users[payers->count - 1];
+	return &payers->users[payers->count - 1]->paid;
+}
 
-	if (payers->exempt || !percent)
-		return NULL;
-	WRITE_ONCE(user->account.percent, percent);
-	WRITE_ONCE(users_budget.percent, READ_ONCE(device_share_all));
-	return &user->account;
+/* So much time costs: with a share of a quarter, four times as much has to pass. */
+static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64 now)
+{
+	s64 old = atomic64_read(paid), sum;
+
+	if (!percent)
+		return;
+	do
+		sum = max_t(s64, old, now - USER_ALARM_BURST) + div64_ul(took * 100, percent);
+	while (!atomic64_try_cmpxchg(paid, &old, sum));
+}
+
+/* tw_payers_charge_alarm() - an alarm took from @began to @ended on CLOCK_MONOTONIC */
+void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
+{
+	u64 took = ended - began + USER_ALARM_AROUND;
+
+	if (payers->exempt)
+		return;
+	bucket_charge(payers_bucket(payers), took, READ_ONCE(alarm_share), ended);
+	bucket_charge(&users_paid, took, READ_ONCE(alarm_share_all), ended);
+}
+
+/*
+ * tw_payers_postpone() - how long the alarms of a file have to wait
+ * @now: the time on CLOCK_MONOTONIC
+ *
+ * Return: ns from now on; 0: not at all.
+ */
+u64 tw_payers_postpone(const struct tw_payers *payers, u64 now)
+{
+	s64 paid;
+
+	if (payers->exempt)
+		return 0;
+	paid = max_t(s64, atomic64_read(payers_bucket(payers)), atomic64_read(&users_paid));
+	return max_t(s64, paid - (s64)now, 0);
 }

@@ -1,11 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What people and tools see of a wheel.
- *
- * Each wheel of a module is a file in debugfs, named by its number, with a line for each
- * thing. An open file of /dev/twheel has the same lines, where they apply, in fdinfo.
- * There they can be read with the rights to look into the process, and opening the
- * device makes no file in debugfs.
+ * What people and tools see of the wheels of modules: each is a file in debugfs, named by its
+ * number, with a line for each thing. Open files of /dev/twheel have theirs in fdinfo.
  */
 #include <linux/debugfs.h>
 #include <linux/kernel.h>
@@ -13,8 +9,7 @@
 
 #include <linux/twheel.h>
 
-#include "../api/instance.h"
-#include "counters.h"
+#include "instance.h"
 #include "view.h"
 
 /* "4294967295" and the terminating zero. */
@@ -36,11 +31,8 @@ static const char * const view_context_names[] = {
 	[TWHEEL_CONTEXT_WORK]		= "work",
 };
 
-/*
- * tw_view_late() - a line with all counts of lateness
- * @late: as &twheel_stats.late
- */
-void tw_view_late(struct seq_file *seq, const u64 *late)
+/* A line with all counts of lateness. */
+static void view_show_late(struct seq_file *seq, const u64 *late)
 {
 	unsigned int i;
 
@@ -50,24 +42,13 @@ void tw_view_late(struct seq_file *seq, const u64 *late)
 			   i + 1 < TWHEEL_LATE_BUCKETS ? ' ' : '\n');
 }
 
-/*
- * tw_view_occupied() - a line with the number of occupied buckets of each level
- * @wheel: the wheel, or NULL
- * @more: another one like it, whose buckets are added; or NULL
- */
-void tw_view_occupied(struct seq_file *seq, struct twheel *wheel,
-		      struct twheel *more, unsigned int levels)
+/* A line with the number of occupied buckets of each level. */
+static void view_show_occupied(struct seq_file *seq, struct twheel *wheel, unsigned int levels)
 {
 	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
-	unsigned int extra[TWHEEL_LEVELS_MAX] = { };
 	unsigned int i;
 
-	if (wheel)
-		twheel_get_occupied(wheel, buckets);
-	if (more)
-		twheel_get_occupied(more, extra);
-	for (i = 0; i < levels; i++)
-		buckets[i] += extra[i];
+	twheel_get_occupied(wheel, buckets);
 	seq_puts(seq, "occupied:\t");
 	for (i = 0; i < levels; i++)
 		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
@@ -92,18 +73,19 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
-#define COUNTER_SKIP(...)
-#define COUNTER_SHOW(name, field)	\
-	seq_printf(seq, #name ":\t%llu\n", stats.field);
-#define SHOW_EACH(name, of_file, field, ...)	COUNTER_SHOW(name, field)
-#define SHOW_MODULE(name, field, ...)	COUNTER_SHOW(name, field)
-	TW_COUNTERS(COUNTER_SKIP, SHOW_EACH, SHOW_EACH, SHOW_MODULE)
-#undef SHOW_MODULE
-#undef SHOW_EACH
-#undef COUNTER_SHOW
-#undef COUNTER_SKIP
-	tw_view_late(seq, stats.late);
-	tw_view_occupied(seq, wheel, NULL, geometry.levels);
+	seq_printf(seq, "pending:\t%llu\n", stats.pending);
+	seq_printf(seq, "armed:\t%llu\n", stats.armed);
+	seq_printf(seq, "fired:\t%llu\n", stats.fired);
+	seq_printf(seq, "cancelled:\t%llu\n", stats.cancelled);
+	seq_printf(seq, "unfired:\t%llu\n", stats.unfired);
+	seq_printf(seq, "extended:\t%llu\n", stats.requeued);
+	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
+	seq_printf(seq, "passes:\t%llu\n", stats.passes);
+	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
+	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
+	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
+	view_show_late(seq, stats.late);
+	view_show_occupied(seq, wheel, geometry.levels);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(view);

@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What people and tools see of the wheels of modules. */
+#ifndef _TWHEEL_VIEW_H
+#define _TWHEEL_VIEW_H
+
+void tw_view_init(void);
+void tw_view_exit(void);
+
+#endif /* _TWHEEL_VIEW_H */

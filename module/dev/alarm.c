@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * The alarm of a file: all that runs in interrupt context.
+ *
+ * The alarm marks the file and wakes the waiters. It takes no lock of ours and looks at no
+ * timer: the tasks that it wakes do the work.
+ *
+ * It moves to earlier instants only. One that is earlier than need be costs one wake-up. If
+ * it moved to and fro with each call, a program could keep the clock event device from
+ * firing at all.
+ *
+ * Alarms are charged to their users, and postponed when these have used up their share of a
+ * CPU: see user.c.
+ *
+ * On a clock that can be set, the alarm is an hrtimer in hard interrupt context that starts
+ * the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick looks at soft
+ * hrtimers when the first of them is due by what was worked out when it was queued. On 6.1
+ * that is not worked out anew when the clock is set; see clock_was_set() there.
+ */
+#include <linux/hrtimer.h>
+#include <linux/ktime.h>
+#include <linux/lockdep.h>
+#include <linux/timekeeping.h>
+#include <linux/wait.h>
+
+#include "../compat.h"
+#include "alarm.h"
+#include "file.h"
+#include "user.h"
+
+static void alarm_ring(struct tw_file *file)
+{
+	u64 began = ktime_get_ns();
+
+	WRITE_ONCE(file->marked, true);
+	/* Without a mask: io_uring would believe it, and not ask poll(). */
+	wake_up(&file->wait);
+	WRITE_ONCE(file->alarms, file->alarms + 1);
+	tw_payers_charge_alarm(file->payers, began, ktime_get_ns());
+}
+
+static enum hrtimer_restart alarm_goes_off(struct hrtimer *alarm)
+{
+	alarm_ring(container_of(alarm, struct tw_file, alarm));
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart alarm_rings_bell(struct hrtimer *alarm)
+{
+	struct tw_file *file = container_of(alarm, struct tw_file, alarm);
+
+	hrtimer_start(&file->bell, 0, HRTIMER_MODE_ABS_SOFT);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart alarm_bell(struct hrtimer *bell)
+{
+	alarm_ring(container_of(bell, struct tw_file, bell));
+	return HRTIMER_NORESTART;
+}
+
+/* tw_alarm_init() - make an alarm on the file's clock, which is not set yet */
+void tw_alarm_init(struct tw_file *file)
+{
+	file->alarm_ns = U64_MAX;
+	hrtimer_setup(&file->bell, alarm_bell, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
+	if (tw_clock_can_be_set(file->clock))
+		hrtimer_setup(&file->alarm, alarm_rings_bell,
+			      file->clock == TWHEEL_TAI ? CLOCK_TAI : CLOCK_REALTIME,
+			      HRTIMER_MODE_ABS_HARD);
+	else
+		hrtimer_setup(&file->alarm, alarm_goes_off,
+			      file->clock == TWHEEL_BOOTTIME ? CLOCK_BOOTTIME :
+							       CLOCK_MONOTONIC,
+			      HRTIMER_MODE_ABS_SOFT);
+}
+
+/* tw_alarm_exit() - the file goes. May sleep. */
+void tw_alarm_exit(struct tw_file *file)
+{
+	hrtimer_cancel(&file->alarm);
+	hrtimer_cancel(&file->bell);
+}
+
+/*
+ * tw_alarm_set() - have the alarm go off at @ns or earlier
+ *
+ * An hrtimer that has expired stays queued until its function is called. So if this one is
+ * not queued, its function has begun, and either has marked the file or will.
+ */
+void tw_alarm_set(struct tw_file *file, u64 ns)
+{
+	u64 wait;
+
+	lockdep_assert_held(&file->lock);
+	if (file->clock == TWHEEL_VIRTUAL ||
+	    (file->alarm_ns <= ns && hrtimer_is_queued(&file->alarm)))
+		return;
+	file->alarm_ns = ns;
+	if (ns >= TWHEEL_NEVER_NS)
+		return;
+	wait = tw_payers_postpone(file->payers, ktime_get_ns());
+	if (unlikely(wait)) {
+		u64 until = tw_file_now(file) + wait;
+
+		if (until > ns) {
+			ns = until;
+			file->postponed++;
+		}
+	}
+	hrtimer_start(&file->alarm, ns_to_ktime(ns),
+		      tw_clock_can_be_set(file->clock) ? HRTIMER_MODE_ABS_HARD :
+							 HRTIMER_MODE_ABS_SOFT);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Cells: timers whose deadline is in memory that programs share with the kernel.
+ *
+ * Programs change the word of a cell without telling the kernel. The kernel reads it, and
+ * publishes in @check when it will read it next, at the latest:
+ *
+ *	program			kernel
+ *	write word		write check
+ *	full barrier		full barrier
+ *	read check		read word again
+ *
+ * At least one sees the other. Either the kernel finds the nearer deadline, or the program
+ * finds that the check comes too late, and submits the cell: see sweep.c. A later deadline,
+ * or a cancellation, is found at the check.
+ *
+ * A check costs time, and a server extends its cells once a second or more often. So when a
+ * bucket of an upper level is emptied, cells go straight to their present deadlines. Of
+ * those that are extended all the time, none comes to a bucket of single ticks.
+ *
+ * The kernel changes a word only from PENDING to FIRED, by a compare-and-swap, when a reader
+ * takes the event. So a cell fires once, or is cancelled, and never both.
+ *
+ * The kernel trusts nothing here. A word that is not pending means that there is no timer. A
+ * word that changes faster than the kernel can follow is read again in the next tick.
+ */
+#include <linux/atomic.h>
+#include <linux/err.h>
+#include <linux/lockdep.h>
+#include <linux/mm.h>
+#include <linux/nospec.h>
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include "cells.h"
+#include "due.h"
+
+static_assert(sizeof(struct twheel_cell) == 16);
+
+/* How often the kernel tries again when a word changes between two instructions. */
+#define CELL_TRIES	8
+
+/*
+ * What tick is it when a file is set up? Ticks in words come to their end 4096 ticks later,
+ * as jiffies do soon after boot: a reader that forgets it is found out at once. With ticks
+ * of more than 8 ms, there is no end within 2^63 ns.
+ */
+static u64 cells_first_tick(u64 tick_ns)
+{
+	return tick_ns > BIT_ULL(23) ? 0 : TWHEEL_CELL_TICKS + 1 - 4096;
+}
+
+/* tw_cells_cost() - the memory that so many cells take */
+size_t tw_cells_cost(u32 count)
+{
+	return sizeof(struct tw_cells) + count * sizeof(struct twheel_node) +
+	       tw_map_cost(count);
+}
+
+/*
+ * tw_cells_new() - make cells for a file whose wheel is @w
+ *
+ * Context: process, may sleep.
+ * Return: the cells or an ERR_PTR: -ENOMEM, -EINTR.
+ */
+struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
+{
+	struct tw_cells *cells;
+	int ret = -ENOMEM;
+
+	cells = kzalloc(sizeof(*cells), GFP_KERNEL_ACCOUNT);
+	if (!cells)
+		return ERR_PTR(-ENOMEM);
+	cells->count = count;
+	cells->origin = tw_wheel_floor(w, now) - cells_first_tick(w->tick_ns);
+	cells->sweep.at = TWHEEL_CELL_NEVER;
+	cells->sweep.first = TWHEEL_CELL_NEVER;
+	cells->nodes = kvcalloc(count, sizeof(*cells->nodes), GFP_KERNEL_ACCOUNT);
+	if (cells->nodes)
+		ret = tw_map_init(&cells->map, count, w->tick_ns);
+	if (!ret)
+		return cells;
+	kvfree(cells->nodes);
+	kfree(cells);
+	return ERR_PTR(ret);
+}
+
+/* tw_cells_free() - free cells, whose file has no mapping any more; or NULL */
+void tw_cells_free(struct tw_cells *cells)
+{
+	if (!cells)
+		return;
+	tw_map_exit(&cells->map);
+	kvfree(cells->nodes);
+	kfree(cells);
+}
+
+static bool cell_is_known(const struct twheel_node *node)
+{
+	return !hlist_unhashed(&node->link);
+}
+
+/* The tick of the next check, of a cell that the wheel knows. */
+static u64 cell_next_check(const struct tw_file *file, const struct twheel_node *node)
+{
+	return tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
+}
+
+/*
+ * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
+ * years ago looks like one to come. If the kernel has seen it before, it knows better.
+ */
+static u64 cell_deadline(const struct tw_file *file, const struct twheel_node *node,
+			 u64 word, u64 now)
+{
+	u64 ticks = twheel_cell_ticks(word, now), known;
+
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+		return TWHEEL_CELL_NEVER;
+	if (ticks > now && ticks != TWHEEL_CELL_NEVER && cell_is_known(node)) {
+		known = cell_next_check(file, node);
+		if (known <= now && !((known ^ ticks) & TWHEEL_CELL_TICKS))
+			return known;
+	}
+	return ticks;
+}
+
+/*
+ * Read a cell, and publish when it will be read next: at its deadline, but not before @least.
+ * Return: when, in ticks; never if it is not pending.
+ */
+static u64 cell_check(struct tw_file *file, struct twheel_node *node, u64 now, u64 least)
+{
+	struct tw_cells *cells = file->cells;
+	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
+	unsigned int i;
+
+	for (i = 0; i < CELL_TRIES; i++) {
+		u64 word = READ_ONCE(cell->word), again;
+		u64 ticks = max(cell_deadline(file, node, word, now), least);
+
+		WRITE_ONCE(cell->check, ticks);
+		/* Pairs with the program's, between writing the word and reading the check. */
+		smp_mb();
+		again = READ_ONCE(cell->word);
+		if (likely(again == word) ||
+		    max(cell_deadline(file, node, again, now), least) >= ticks)
+			return ticks;
+	}
+	now = max(now + 1, least);
+	WRITE_ONCE(cell->check, now);
+	return now;
+}
+
+/* The wheel, which has no node of a cell any more, forgets it. */
+static void cell_forget(struct tw_file *file, struct twheel_node *node)
+{
+	node->link.pprev = NULL;
+	file->cells->known--;
+}
+
+static void cell_set_check(const struct tw_file *file, struct twheel_node *node, u64 ticks)
+{
+	atomic64_set(&node->word, tw_word(tw_cells_ns(file, ticks)));
+}
+
+/*
+ * tw_cells_look() - &tw_wheel.look: a bucket is emptied
+ *
+ * Nearer deadlines are none of its business: programs submit those.
+ */
+bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
+{
+	struct tw_file *file = container_of(w, struct tw_file, wheel);
+	u64 before, ticks;
+
+	if (!tw_cells_has(file->cells, node))
+		return true;
+	before = cell_next_check(file, node);
+	ticks = cell_check(file, node, w->now - file->cells->origin, before);
+	if (ticks == before)
+		return true;
+	if (ticks == TWHEEL_CELL_NEVER) {
+		file->cancelled++;
+		cell_forget(file, node);
+		return false;
+	}
+	file->extended++;
+	cell_set_check(file, node, ticks);
+	return true;
+}
+
+/*
+ * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
+ *
+ * Return: true if the node's word says when it is due; false if it has left the wheel.
+ */
+bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
+{
+	u64 ticks = tw_cells_ticks(file, now);
+	u64 before = cell_next_check(file, node);
+	u64 next = cell_check(file, node, ticks, 0);
+
+	lockdep_assert_held(&file->lock);
+	if (unlikely(next == TWHEEL_CELL_NEVER)) {
+		file->cancelled++;
+		tw_wheel_dequeue(&file->wheel, node);
+		cell_forget(file, node);
+		return false;
+	}
+	if (next == before)
+		return true;
+	if (next > ticks)
+		file->extended++;
+	cell_set_check(file, node, next);
+	return true;
+}
+
+/*
+ * tw_cells_fire() - the event of a cell has been copied
+ * @node: its node, which is in no list
+ * @word: the word that was found to be due
+ *
+ * Return: false if the word has changed since: there is no event, and the node has to be put
+ * back.
+ */
+bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
+{
+	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
+	struct tw_cells *cells = file->cells;
+	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
+
+	/* Before the word: a program that sees the new word may arm the cell again. */
+	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
+	/* A full barrier, if it succeeds. */
+	if (!try_cmpxchg(&cell->word, &word, word ^ flip))
+		return false;
+	cell_forget(file, node);
+	return true;
+}
+
+/*
+ * tw_cells_visit() - a program has told of a cell
+ *
+ * This does not see to the alarm.
+ *
+ * Return: the cell's deadline, in ticks; never if it is not pending.
+ */
+u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
+{
+	struct twheel_node *node = &file->cells->nodes[cell];
+	u64 ticks = cell_check(file, node, tw_cells_ticks(file, now), 0);
+	struct tw_wheel *w = &file->wheel;
+	bool known = cell_is_known(node);
+	u64 before = known ? cell_next_check(file, node) : 0;
+
+	lockdep_assert_held(&file->lock);
+	if (known && ticks >= before && ticks != TWHEEL_CELL_NEVER) {
+		/* It is found in its old bucket, and moved then. */
+		cell_set_check(file, node, ticks);
+		return ticks;
+	}
+	if (known) {
+		tw_wheel_dequeue(w, node);
+		cell_forget(file, node);
+	}
+	if (ticks == TWHEEL_CELL_NEVER) {
+		file->cancelled += known;
+		return ticks;
+	}
+	cell_set_check(file, node, ticks);
+	file->armed += !known;
+	file->cells->known++;
+	if (tw_wheel_is_last(w, atomic64_read(&node->word)) ||
+	    !tw_wheel_enqueue(w, node, atomic64_read(&node->word)))
+		tw_wheel_enqueue_near(w, node);
+	return ticks;
+}
+
+/*
+ * tw_cells_kick() - TWHEEL_OP_KICK
+ * @wake: set if the caller has to wake the waiters, once it has released the lock
+ *
+ * Return: 0, -ENOENT.
+ */
+int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
+{
+	u64 now = tw_file_now(file), ticks;
+
+	if (!file->cells || cell >= file->cells->count)
+		return -ENOENT;
+	cell = array_index_nospec(cell, file->cells->count);
+	/* As tw_due_enqueue_near() does: after a long sleep all looks far. */
+	tw_wheel_move_forward(&file->wheel, tw_wheel_floor(&file->wheel, now));
+	ticks = tw_cells_visit(file, cell, now);
+	if (ticks == TWHEEL_CELL_NEVER)
+		return 0;
+	/* First the alarm, then the promise. */
+	*wake |= tw_due_near(file, tw_cells_ns(file, ticks), now);
+	if (ticks > tw_cells_ticks(file, now) && ticks < file->cells->sweep.at)
+		tw_cells_promise(file, ticks);
+	return 0;
+}

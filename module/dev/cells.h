@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Cells: timers whose deadline is in memory that programs share with the kernel.
+ *
+ * All functions but tw_cells_new() and what frees are called with the file's lock.
+ */
+#ifndef _TWHEEL_CELLS_H
+#define _TWHEEL_CELLS_H
+
+#include <linux/errno.h>
+#include <linux/kconfig.h>
+#include <linux/types.h>
+
+#include <uapi/linux/twheel.h>
+
+#include "file.h"
+#include "map.h"
+
+/**
+ * struct tw_cells - the cells of a file
+ * @nodes: what the wheel has of each cell; in no list if the wheel does not know the cell.
+ *	The word of one that is in the wheel is the instant of its next check
+ * @count: the number of cells
+ * @known: how many the wheel knows
+ * @origin: the tick that ticks in words count from
+ * @map: the shared memory. The kernel reads there only words, bitmap and summary
+ * @sweep: see sweep.c
+ * @sweep.at: the tick that a sweep was promised for last; %TWHEEL_CELL_NEVER: none is
+ * @sweep.first: the first pending deadline that this sweep has found
+ * @sweep.taken: words of the bitmap that this sweep has taken from the summary, and has yet
+ *	to visit: a bit for each
+ * @sweep.base: the word of the bitmap that the lowest bit of @sweep.taken is for
+ * @sweep.index: the word of the summary that this sweep reads next
+ * @sweep.goes_on: a sweep has begun, and not ended
+ */
+struct tw_cells {
+	struct twheel_node *nodes;
+	u32 count;
+	u32 known;
+	u64 origin;
+	struct tw_map map;
+	struct {
+		u64 at;
+		u64 first;
+		u64 taken;
+		u32 base;
+		u32 index;
+		bool goes_on;
+	} sweep;
+};
+
+#ifdef CONFIG_64BIT
+size_t tw_cells_cost(u32 count);
+struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
+void tw_cells_free(struct tw_cells *cells);
+bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node);
+bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now);
+bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word);
+u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
+int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
+bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice);
+void tw_cells_promise(struct tw_file *file, u64 ticks);
+
+/* Is a node a cell's? */
+static inline bool tw_cells_has(const struct tw_cells *cells, const struct twheel_node *node)
+{
+	return unlikely(cells) && node >= cells->nodes && node < cells->nodes + cells->count;
+}
+
+static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twheel_node *node)
+{
+	return node - cells->nodes;
+}
+
+static inline u64 tw_cells_word(const struct tw_cells *cells, const struct twheel_node *node)
+{
+	return READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
+}
+
+/* A time in ticks, as words have them; rounded down. */
+static inline u64 tw_cells_ticks(const struct tw_file *file, u64 ns)
+{
+	return tw_wheel_floor(&file->wheel, ns) - file->cells->origin;
+}
+
+/* The instant of such ticks. What a word says may be before the clock began. */
+static inline u64 tw_cells_ns(const struct tw_file *file, u64 ticks)
+{
+	u64 tick = file->cells->origin + ticks;
+
+	if (ticks == TWHEEL_CELL_NEVER)
+		return TWHEEL_NEVER_NS;
+	if (unlikely((s64)tick < 0))
+		return 0;
+	return min_t(u64, tw_wheel_ns(&file->wheel, tick), TWHEEL_NEVER_NS);
+}
+
+/* Sweep, if that is due. Returns false if the slice is used up before the end. */
+static inline bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice)
+{
+	return likely(!file->cells) || tw_cells_do_sweep(file, now, slice);
+}
+
+/* When the next sweep is due, in ticks of the wheel. */
+static inline u64 tw_cells_sweep_tick(const struct tw_file *file)
+{
+	if (likely(!file->cells) || file->cells->sweep.at == TWHEEL_CELL_NEVER)
+		return TW_WHEEL_ASLEEP;
+	return file->cells->origin + file->cells->sweep.at;
+}
+#else /* Words are 64 bits, and atomic. */
+static inline struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
+{
+	return NULL;
+}
+
+static inline bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
+{
+	return true;
+}
+
+static inline int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
+{
+	return -ENOENT;
+}
+
+static inline size_t tw_cells_cost(u32 count) { return 0; }
+static inline void tw_cells_free(struct tw_cells *cells) { }
+#define tw_cells_has(cells, node)		false
+#define tw_cells_index(cells, node)		0U
+#define tw_cells_word(cells, node)		0ULL
+#define tw_cells_update(file, node, now)	true
+#define tw_cells_fire(file, node, word)		false
+#define tw_cells_sweep(file, now, slice)	true
+#define tw_cells_sweep_tick(file)		TW_WHEEL_ASLEEP
+#endif
+
+#endif /* _TWHEEL_CELLS_H */

@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What is due in a file: how tasks find it, and who is told.
+ *
+ * A task that wants events searches: it sweeps the cells that were submitted, advances the
+ * wheel to the present, and looks at the timers that come out. It does so in slices, under
+ * the file's lock, and lets other tasks in between. A due timer stays in the wheel. So a
+ * search that stops half-way loses nothing, and several tasks may search at a time.
+ *
+ * Whenever nobody holds the lock, one of these is true:
+ *
+ *  - the alarm is set for the next instant at which something must be done, or before;
+ *  - the file is marked, and all waiters have been woken up after that;
+ *  - a task is searching, and will make one of these true before it does anything else.
+ *
+ * The alarm marks the file and then wakes the waiters. A waiter is in the queue before it
+ * searches. A search that ends with nothing due removes the mark and sets the alarm. If the
+ * alarm marks the file after that, it also wakes those who have searched before. So whoever
+ * finds the mark, under the lock, may rely on a search that is yet to come.
+ *
+ * An operation that brings something nearer moves the alarm. If that is due already, it
+ * marks the file itself and wakes the waiters: an alarm is never set for the past. If the
+ * file is marked, there is nothing to do.
+ *
+ * A reader that leaves due timers behind marks the file and wakes the next one. Readers wait
+ * exclusively, so one wake-up wakes one of them.
+ */
+#include <linux/lockdep.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+#include <linux/wait.h>
+
+#include "alarm.h"
+#include "cells.h"
+#include "due.h"
+
+/* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
+#define DUE_SLICE		64U
+
+/* How many slices poll() searches: whoever polls a descriptor may have got it from others. */
+#define DUE_POLL_SLICES		64U
+
+/* An instant of the wheel, or never. */
+static u64 due_ns(const struct tw_wheel *w, u64 tick)
+{
+	return tick == TW_WHEEL_ASLEEP ? TWHEEL_NEVER_NS : tw_wheel_ns(w, tick);
+}
+
+/*
+ * Look at the timers that have come out of the wheel, until one is due. Those that have
+ * another deadline by now are put back.
+ */
+static __always_inline enum tw_due due_first(struct tw_file *file, u64 now,
+					     unsigned int *slice)
+{
+	struct tw_wheel *w = &file->wheel;
+	struct twheel_node *node;
+
+	while ((node = tw_wheel_due(w))) {
+		if (tw_cells_has(file->cells, node) && !tw_cells_update(file, node, now)) {
+			if (!*slice)
+				return TW_DUE_MORE;
+			--*slice;
+			continue;
+		}
+		if (likely((u64)atomic64_read(&node->word) <= w->now_word))
+			return TW_DUE_SOME;
+		if (!tw_wheel_requeue_due(w, node, slice))
+			return TW_DUE_MORE;
+	}
+	return TW_DUE_NONE;
+}
+
+static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slice)
+{
+	struct tw_wheel *w = &file->wheel;
+	u64 target = tw_wheel_floor(w, now);
+	bool again = true;
+	enum tw_due due;
+
+	if (unlikely(target < w->now))
+		tw_wheel_move_back(w, target);
+	tw_wheel_begin_round(w, true);
+	for (;;) {
+		due = due_first(file, now, slice);
+		if (due != TW_DUE_NONE)
+			return due;
+		switch (tw_wheel_advance(w, target, slice)) {
+		case TW_ADVANCE_DUE:
+			continue;
+		case TW_ADVANCE_MORE:
+			return TW_DUE_MORE;
+		case TW_ADVANCE_DONE:
+			break;
+		}
+		/* Timers that were armed for the past come after the others. */
+		if (!again || hlist_empty(&w->due))
+			return tw_wheel_drain_ahead(w, slice) ? TW_DUE_NONE : TW_DUE_MORE;
+		tw_wheel_begin_round(w, true);
+		again = false;
+	}
+}
+
+/* Nothing is due: until when? */
+static void due_settle(struct tw_file *file)
+{
+	u64 next = min_t(u64, file->wheel.wake, tw_cells_sweep_tick(file));
+
+	WRITE_ONCE(file->marked, false);
+	tw_alarm_set(file, due_ns(&file->wheel, next));
+}
+
+/*
+ * tw_due_slice() - search for something that is due, for one hold of the lock
+ * @now: the time on the file's clock
+ *
+ * If nothing is due, the alarm is set when this returns.
+ */
+enum tw_due tw_due_slice(struct tw_file *file, u64 now)
+{
+	unsigned int slice = DUE_SLICE;
+	enum tw_due due = TW_DUE_MORE;
+
+	lockdep_assert_held(&file->lock);
+	/* First: what the sweep finds is put in its order. */
+	if (tw_cells_sweep(file, now, &slice)) {
+		due = due_advance(file, now, &slice);
+		tw_wheel_next_event(&file->wheel);
+	}
+	if (due == TW_DUE_NONE)
+		due_settle(file);
+	return due;
+}
+
+/*
+ * tw_due_next() - after the first due timer was taken out: is another one due?
+ *
+ * As tw_due_slice(), and cheaper if there is one at hand.
+ */
+enum tw_due tw_due_next(struct tw_file *file, u64 now)
+{
+	unsigned int slice = DUE_SLICE;
+	enum tw_due due = due_first(file, now, &slice);
+
+	return due == TW_DUE_NONE ? tw_due_slice(file, now) : due;
+}
+
+/* tw_due_give_up() - a search stops half-way: the alarm has the waiters go on */
+void tw_due_give_up(struct tw_file *file)
+{
+	spin_lock(&file->lock);
+	tw_alarm_set(file, tw_file_now(file) + file->wheel.tick_ns);
+	spin_unlock(&file->lock);
+}
+
+static bool due_search(struct tw_file *file, unsigned int slices)
+{
+	enum tw_due due;
+
+	if (!tw_file_is_ready(file))
+		return false;
+	do {
+		spin_lock(&file->lock);
+		due = tw_due_slice(file, tw_file_now(file));
+		spin_unlock(&file->lock);
+		if (due != TW_DUE_MORE)
+			return due == TW_DUE_SOME;
+		cond_resched();
+	} while (--slices && !signal_pending(current));
+	tw_due_give_up(file);
+	return false;
+}
+
+/*
+ * tw_due_find() - is something due? For a task that wants it, and searches for long
+ *
+ * Context: process, may sleep.
+ * Return: false also if a signal came first.
+ */
+bool tw_due_find(struct tw_file *file)
+{
+	return due_search(file, UINT_MAX);
+}
+
+/*
+ * tw_due_poll() - is something due? For poll(), which searches for a moment
+ *
+ * Kernel threads poll for programs (aio): their time is nobody's.
+ *
+ * Context: process, may sleep.
+ * Return: false also if that is not known yet. Then the waiters are woken soon.
+ */
+bool tw_due_poll(struct tw_file *file)
+{
+	return due_search(file, current->flags & PF_KTHREAD ? 1 : DUE_POLL_SLICES);
+}
+
+/*
+ * tw_due_near() - something has to be done at @ns, which may be nearer than all else
+ * @now: the time on the file's clock
+ *
+ * Context: with the file's lock.
+ * Return: true if the caller has to wake the waiters, once it has released the lock.
+ */
+bool tw_due_near(struct tw_file *file, u64 ns, u64 now)
+{
+	lockdep_assert_held(&file->lock);
+	if (READ_ONCE(file->marked))
+		return false;
+	if (ns <= now) {
+		WRITE_ONCE(file->marked, true);
+		return true;
+	}
+	tw_alarm_set(file, ns);
+	return false;
+}
+
+/*
+ * tw_due_enqueue_near() - tw_due_enqueue() of a node that may be nearer than all others
+ *
+ * Perhaps it only looks like that: the position may be far behind the clock, after a long
+ * sleep, or ahead of a clock that was set back. So the position is put right first.
+ */
+noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node)
+{
+	struct tw_wheel *w = &file->wheel;
+	u64 now = tw_file_now(file);
+	u64 tick = tw_wheel_floor(w, now);
+	u64 wake = w->wake;
+
+	lockdep_assert_held(&file->lock);
+	if (likely(tick >= w->now))
+		tw_wheel_move_forward(w, tick);
+	else
+		tw_wheel_move_back(w, tick);
+	tw_wheel_enqueue_near(w, node);
+	if (w->wake >= wake)
+		return false;
+	return tw_due_near(file, w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake), now);
+}

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What is due in a file: how tasks find it, and who is told. */
+#ifndef _TWHEEL_DUE_H
+#define _TWHEEL_DUE_H
+
+#include <linux/types.h>
+
+#include "file.h"
+
+/**
+ * enum tw_due - what a slice of a search has found
+ * @TW_DUE_NONE: nothing is due
+ * @TW_DUE_SOME: tw_wheel_due() is
+ * @TW_DUE_MORE: not yet known; there is more to search
+ */
+enum tw_due {
+	TW_DUE_NONE,
+	TW_DUE_SOME,
+	TW_DUE_MORE,
+};
+
+enum tw_due tw_due_slice(struct tw_file *file, u64 now);
+enum tw_due tw_due_next(struct tw_file *file, u64 now);
+void tw_due_give_up(struct tw_file *file);
+bool tw_due_find(struct tw_file *file);
+bool tw_due_poll(struct tw_file *file);
+bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
+bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node);
+
+/*
+ * tw_due_enqueue() - put a node into the wheel, for @ns, and see to it that waiters are told
+ *
+ * Context: with the file's lock.
+ * Return: true if the caller has to wake the waiters, once it has released the lock.
+ */
+static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node, u64 ns)
+{
+	u64 word = tw_word(ns);
+
+	atomic64_set(&node->word, word);
+	if (likely(!tw_wheel_is_last(&file->wheel, word) &&
+		   tw_wheel_enqueue(&file->wheel, node, word)))
+		return false;
+	return tw_due_enqueue_near(file, node);
+}
+
+#endif /* _TWHEEL_DUE_H */

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What programs and people can learn of an open file. */
+#include <linux/bitops.h>
+#include <linux/kernel.h>
+#include <linux/seq_file.h>
+
+#include "../compat.h"
+#include "cells.h"
+#include "file.h"
+#include "info.h"
+#include "user.h"
+
+#ifdef TW_URING_CMD
+#define INFO_FEATURE_URING	TWHEEL_FEATURE_URING
+#else
+#define INFO_FEATURE_URING	0
+#endif
+
+#define INFO_FEATURES							\
+	(INFO_FEATURE_URING | (IS_ENABLED(CONFIG_64BIT) ? TWHEEL_FEATURE_CELLS : 0))
+
+static const char * const info_clock_names[] = {
+	[TWHEEL_MONOTONIC]	= "monotonic",
+	[TWHEEL_BOOTTIME]	= "boottime",
+	[TWHEEL_REALTIME]	= "realtime",
+	[TWHEEL_TAI]		= "tai",
+	[TWHEEL_VIRTUAL]	= "virtual",
+};
+
+/* tw_info_get() - TWHEEL_IOC_INFO */
+void tw_info_get(struct tw_file *file, struct twheel_info *info)
+{
+	bool ready = tw_file_is_ready(file);
+
+	*info = (struct twheel_info) {
+		.features	= INFO_FEATURES,
+		.now_ns		= tw_timens_out(tw_file_now(file), tw_file_offset(file)),
+		.tick_ns	= file->wheel.tick_ns,
+		.tick_min_ns	= tw_file_tick_min(),
+		.clock		= READ_ONCE(file->clock),
+		.event_size	= READ_ONCE(file->event_size),
+		.max_timers	= READ_ONCE(file->max_timers),
+		.limit_timers	= tw_file_limit_timers(),
+		.file_memory	= READ_ONCE(file->bytes),
+		.user_timers	= tw_payers_timers(file->payers),
+		.user_limit	= tw_payers_limit_timers(file->payers),
+		.user_memory	= tw_payers_bytes(file->payers),
+		.user_memory_limit = tw_payers_limit_bytes(file->payers),
+	};
+	if (!ready)
+		return;
+	info->timers = READ_ONCE(file->table.used);
+	if (file->cells) {
+		info->max_cells = file->cells->count;
+		info->map_bytes = tw_map_bytes(&file->cells->map);
+		info->origin_ns = file->cells->origin * info->tick_ns + tw_file_offset(file);
+	}
+}
+
+static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int level)
+{
+	unsigned int index, count = 0;
+
+	for (index = 0; index <= w->mask; index += BITS_PER_LONG)
+		count += hweight_long(READ_ONCE(w->buckets.occupied[
+			BIT_WORD(tw_wheel_index(w, level, index))]));
+	return count;
+}
+
+/* Each number is right at some instant: this takes no lock that others wait for. */
+static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
+{
+	const struct tw_wheel *w = &file->wheel;
+	unsigned int i;
+
+	seq_printf(seq, "cells:\t%u\n", file->cells ? READ_ONCE(file->cells->known) : 0);
+	seq_printf(seq, "armed:\t%llu\n", READ_ONCE(file->armed));
+	seq_printf(seq, "fired:\t%llu\n", READ_ONCE(file->fired));
+	seq_printf(seq, "cancelled:\t%llu\n", READ_ONCE(file->cancelled));
+	seq_printf(seq, "extended:\t%llu\n", READ_ONCE(file->extended));
+	seq_printf(seq, "cascades:\t%llu\n", READ_ONCE(w->cascades));
+	seq_printf(seq, "alarms:\t%llu\n", READ_ONCE(file->alarms));
+	seq_printf(seq, "postponed:\t%llu\n", READ_ONCE(file->postponed));
+	seq_printf(seq, "late_max_ns:\t%llu\n", READ_ONCE(file->late_max));
+	seq_printf(seq, "late_sum_ns:\t%llu\n", READ_ONCE(file->late_sum));
+	seq_puts(seq, "late:\t");
+	for (i = 0; i < TW_FILE_LATE; i++)
+		seq_printf(seq, "%llu%c", READ_ONCE(file->late[i]),
+			   i + 1 < TW_FILE_LATE ? ' ' : '\n');
+	seq_puts(seq, "occupied:\t");
+	for (i = 0; i < w->levels; i++)
+		seq_printf(seq, "%u%c", info_count_occupied(w, i), i + 1 < w->levels ? ' ' : '\n');
+}
+
+/* tw_info_show() - what /proc/PID/fdinfo says */
+void tw_info_show(struct seq_file *seq, struct tw_file *file)
+{
+	struct twheel_info info;
+
+	tw_info_get(file, &info);
+	seq_printf(seq, "wheel:\t%u\n", file->number);
+	seq_printf(seq, "clock:\t%s\n", info_clock_names[info.clock]);
+	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);
+	seq_printf(seq, "max_timers:\t%u\n", info.max_timers);
+	seq_printf(seq, "max_cells:\t%u\n", info.max_cells);
+	seq_printf(seq, "timers:\t%llu\n", info.timers);
+	seq_printf(seq, "file_memory:\t%llu\n", info.file_memory);
+	seq_printf(seq, "user_timers:\t%llu\n", info.user_timers);
+	seq_printf(seq, "user_limit:\t%llu\n", info.user_limit);
+	seq_printf(seq, "user_memory:\t%llu\n", info.user_memory);
+	seq_printf(seq, "user_memory_limit:\t%llu\n", info.user_memory_limit);
+	if (tw_file_is_ready(file))
+		info_show_counters(seq, file);
+}

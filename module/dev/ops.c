@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How operations come from a program, and results go back.
+ *
+ * An operation is copied word by word, which costs less than setting up a copy. Before it is
+ * done, its result is written once: what cannot be answered is not done.
+ */
+#include <linux/build_bug.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/uaccess.h>
+
+#include "../compat.h"
+#include "file.h"
+#include "op.h"
+#include "ops.h"
+
+static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
+
+/* The operation @i of an array whose elements may be longer than we know. */
+static struct twheel_op __user *ops_element(const struct twheel_ops *ops, u32 i)
+{
+	return u64_to_user_ptr(ops->ops + (u64)i * ops->stride);
+}
+
+/* Between user_access_begin() and user_access_end(): fetch an operation. */
+static __always_inline bool ops_get(struct twheel_op *op, struct twheel_op __user *user)
+{
+	unsafe_get_user(op->op, &user->op, fault);
+	unsafe_get_user(op->flags, &user->flags, fault);
+	unsafe_get_user(op->id, &user->id, fault);
+	unsafe_get_user(op->cookie, &user->cookie, fault);
+	unsafe_get_user(op->time_ns, &user->time_ns, fault);
+	unsafe_get_user(op->period_ns, &user->period_ns, fault);
+	unsafe_get_user(op->slack_ns, &user->slack_ns, fault);
+	unsafe_put_user(0, &user->result, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Likewise: answer an operation. */
+static __always_inline bool ops_put(const struct twheel_op *op, struct twheel_op __user *user)
+{
+	if (likely(op->result >= 0)) {
+		if (op->op == TWHEEL_OP_ARM)
+			unsafe_put_user(op->id, &user->id, fault);
+		if (op->op != TWHEEL_OP_CANCEL && op->op != TWHEEL_OP_CANCEL_ALL &&
+		    op->op != TWHEEL_OP_KICK)
+			unsafe_put_user(op->deadline_ns, &user->deadline_ns, fault);
+	}
+	unsafe_put_user(op->result, &user->result, fault);
+	return true;
+fault:
+	return false;
+}
+
+/* Fetch operations. Returns how many could be read. */
+static unsigned int ops_fetch(const struct twheel_ops *ops, u32 first, struct twheel_op *to,
+			      unsigned int count)
+{
+	void __user *begin = ops_element(ops, first), *user = begin;
+	unsigned int i;
+
+	if (!user_access_begin(begin, count * ops->stride))
+		return 0;
+	for (i = 0; i < count && ops_get(&to[i], user); i++)
+		user += ops->stride;
+	user_access_end();
+	return i;
+}
+
+/* Answer operations. Returns how many could be answered. */
+static unsigned int ops_answer(const struct twheel_ops *ops, u32 first,
+			       const struct twheel_op *from, unsigned int count)
+{
+	void __user *begin = ops_element(ops, first), *user = begin;
+	unsigned int i;
+
+	if (!user_access_begin(begin, count * ops->stride))
+		return 0;
+	for (i = 0; i < count && ops_put(&from[i], user); i++)
+		user += ops->stride;
+	user_access_end();
+	return i;
+}
+
+/* Cancel timers whose identifiers the program cannot get: its memory went away. */
+static void ops_undo(struct tw_file *file, const struct twheel_op *ops, unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++) {
+		struct twheel_op cancel = {
+			.op = TWHEEL_OP_CANCEL, .id = ops[i].id,
+		};
+
+		if (ops[i].op == TWHEEL_OP_ARM && !ops[i].result)
+			tw_op_run(file, &cancel, 1);
+	}
+}
+
+/* An element may be longer than the kernel knows: there must be only zeroes in the rest. */
+static int ops_check_tail(struct twheel_op __user *element, size_t size)
+{
+	int ret = check_zeroed_user(element + 1, size - sizeof(*element));
+
+	return ret == 1 ? 0 : ret ?: -E2BIG;
+}
+
+/* Do one operation that is longer than the kernel knows. Returns 1, or 0 without memory. */
+static unsigned int ops_do_long(struct tw_file *file, const struct twheel_ops *ops, u32 i,
+				struct twheel_op *op)
+{
+	int ret = ops_check_tail(ops_element(ops, i), ops->stride);
+
+	if (ret == -EFAULT || !ops_fetch(ops, i, op, 1))
+		return 0;
+	op->result = ret;
+	if (!ret)
+		tw_op_run(file, op, 1);
+	if (ops_answer(ops, i, op, 1))
+		return 1;
+	ops_undo(file, op, 1);
+	return 0;
+}
+
+/* Do some operations from @first on. Returns how many are done and answered. */
+static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *ops, u32 first)
+{
+	unsigned int count = min(ops->count - first, TW_OP_MOST);
+	struct twheel_op some[TW_OP_MOST] __uninitialized;
+	unsigned int answered;
+
+	if (unlikely(ops->stride > sizeof(some[0])))
+		return ops_do_long(file, ops, first, some);
+	count = ops_fetch(ops, first, some, count);
+	if (!count)
+		return 0;
+	tw_op_run(file, some, count);
+	answered = ops_answer(ops, first, some, count);
+	if (unlikely(answered < count))
+		ops_undo(file, some + answered, count - answered);
+	return answered;
+}
+
+static bool ops_valid(const struct twheel_ops *ops)
+{
+	return !ops->flags && !ops->reserved && ops->count <= INT_MAX &&
+	       IS_ALIGNED(ops->ops, sizeof(u64)) &&
+	       ops->stride >= TWHEEL_OP_SIZE_0 && ops->stride <= TWHEEL_OP_SIZE_MAX &&
+	       IS_ALIGNED(ops->stride, sizeof(u64));
+}
+
+/*
+ * tw_ops_all() - TWHEEL_IOC_OPS
+ *
+ * Return: how many operations are done, or an error if none is.
+ */
+long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
+{
+	struct twheel_ops ops = *user;
+	u32 done = 0, now;
+	int ret;
+
+	if (!ops.stride)
+		ops.stride = TWHEEL_OP_SIZE_0;
+	if (!ops_valid(&ops))
+		return -EINVAL;
+	if (!ops.count)
+		return 0;
+	if (unlikely(!tw_file_is_ready(file))) {
+		ret = tw_file_start(file);
+		if (ret)
+			return ret;
+	}
+	while (done < ops.count) {
+		now = ops_do_some(file, &ops, done);
+		done += now;
+		if (!now || (done >= TW_OPS_UNBROKEN && signal_pending(current)))
+			break;
+		cond_resched();
+	}
+	return done ?: -EFAULT;
+}
+
+/* Is it any operation? What is none does not give the file its wheel. */
+static bool ops_code_valid(u32 code)
+{
+	return code >= TWHEEL_OP_ARM && code <= TWHEEL_OP_ADVANCE;
+}
+
+/*
+ * tw_ops_one() - TWHEEL_IOC_OP
+ * @arg: the operation
+ * @size: its size, as the program knows it
+ *
+ * Return: the result of the operation, or an error.
+ */
+long tw_ops_one(struct tw_file *file, void __user *arg, size_t size)
+{
+	struct twheel_op __user *user = arg;
+	struct twheel_op op __uninitialized;
+	bool there;
+	int ret;
+
+	if (unlikely(size > sizeof(op))) {
+		ret = ops_check_tail(user, size);
+		if (ret)
+			return ret;
+	}
+	if (!user_access_begin(user, sizeof(*user)))
+		return -EFAULT;
+	there = ops_get(&op, user);
+	user_access_end();
+	if (unlikely(!there))
+		return -EFAULT;
+	op.result = 0;
+	if (unlikely(!tw_file_is_ready(file)))
+		op.result = ops_code_valid(op.op) ? tw_file_start(file) : -EINVAL;
+	if (likely(!op.result))
+		tw_op_run(file, &op, 1);
+	if (!user_access_begin(user, sizeof(*user)))
+		return -EFAULT;
+	there = ops_put(&op, user);
+	user_access_end();
+	if (unlikely(!there)) {
+		ops_undo(file, &op, 1);
+		return -EFAULT;
+	}
+	return op.result;
+}

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * How events are read.
+ *
+ * A record is made straight from a due timer. The reader takes some timers out of the wheel,
+ * copies their records, and then ends the timers, or arms them again. All of that is one hold
+ * of the file's lock. So no other task ever sees a timer that is neither pending nor due.
+ *
+ * With the lock held, the program's memory cannot be faulted in. If a record cannot be
+ * copied, its timer and those after it go back to where they were. The memory is faulted in
+ * without the lock, and all is tried again.
+ */
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+#include <linux/overflow.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
+#include <linux/spinlock.h>
+#include <linux/uaccess.h>
+#include <linux/uio.h>
+#include <linux/wait.h>
+
+#include "../compat.h"
+#include "cells.h"
+#include "due.h"
+#include "read.h"
+#include "trace.h"
+
+/* How many events are taken under one hold of the lock. They are on the stack. */
+#define READ_MOST	10U
+
+/**
+ * struct read_batch - due timers that were taken out of the wheel, and their records
+ * @now: the time on the file's clock
+ * @offset: what the caller's time namespace adds to it
+ * @due: whether more is due
+ * @count: how many timers there are
+ * @nodes: the timers
+ * @words: of those that are cells, the words that were found to be due
+ * @events: their records
+ */
+struct read_batch {
+	u64 now;
+	s64 offset;
+	enum tw_due due;
+	unsigned int count;
+	struct twheel_node *nodes[READ_MOST];
+	u64 words[READ_MOST];
+	struct twheel_event events[READ_MOST];
+};
+
+/* How many deadlines of a periodic timer have been reached, each on its tick? */
+static u64 read_count_periods(const struct tw_file *file, const struct tw_entry *entry,
+			      u64 now)
+{
+	u64 tick_ns = tw_wheel_ns(&file->wheel, tw_wheel_floor(&file->wheel, now));
+
+	/* With slack, the event may come later than the deadline. */
+	if (tick_ns < entry->deadline_ns)
+		return 1;
+	return div64_u64(tick_ns - entry->deadline_ns, entry->period_ns) + 1;
+}
+
+/* The next deadline of a periodic timer; U64_MAX if it has none. */
+static u64 read_next_deadline(const struct tw_entry *entry, u64 count)
+{
+	u64 ahead, next;
+
+	if (check_mul_overflow(entry->period_ns, count, &ahead) ||
+	    check_add_overflow(entry->deadline_ns, ahead, &next) || next >= TWHEEL_NEVER_NS)
+		return U64_MAX;
+	return next;
+}
+
+static __always_inline void read_describe_entry(const struct tw_file *file,
+						const struct read_batch *batch,
+						const struct tw_entry *entry,
+						struct twheel_event *event)
+{
+	event->id = entry->id;
+	event->cookie = entry->cookie;
+	event->deadline_ns = tw_timens_out(entry->deadline_ns, batch->offset);
+	event->now_ns = tw_timens_out(batch->now, batch->offset);
+	event->count = 1;
+	event->type = TWHEEL_EVENT_TIMER;
+	event->flags = TWHEEL_EVENT_LAST;
+	if (unlikely(entry->period_ns)) {
+		event->count = read_count_periods(file, entry, batch->now);
+		if (read_next_deadline(entry, event->count) != U64_MAX)
+			event->flags = 0;
+	}
+}
+
+static void read_describe_cell(const struct tw_file *file, const struct read_batch *batch,
+			       const struct twheel_node *node, u64 word,
+			       struct twheel_event *event)
+{
+	*event = (struct twheel_event) {
+		.id		= (u64)twheel_cell_generation(word) << 32 |
+				  tw_cells_index(file->cells, node),
+		.deadline_ns	= tw_timens_out(tw_word(atomic64_read(&node->word)),
+						batch->offset),
+		.now_ns		= tw_timens_out(batch->now, batch->offset),
+		.count		= 1,
+		.type		= TWHEEL_EVENT_CELL,
+		.flags		= TWHEEL_EVENT_LAST,
+	};
+}
+
+/* Take up to @most due timers out of the wheel, and describe them. */
+static void read_take(struct tw_file *file, struct read_batch *batch, unsigned int most)
+{
+	struct tw_wheel *w = &file->wheel;
+
+	batch->count = 0;
+	batch->due = tw_due_slice(file, batch->now);
+	while (batch->due == TW_DUE_SOME && batch->count < most) {
+		struct twheel_event *event = &batch->events[batch->count];
+		struct twheel_node *node = tw_wheel_due(w);
+
+		if (tw_cells_has(file->cells, node)) {
+			u64 word = tw_cells_word(file->cells, node);
+
+			batch->words[batch->count] = word;
+			read_describe_cell(file, batch, node, word, event);
+		} else {
+			read_describe_entry(file, batch, tw_entry_of(node), event);
+		}
+		tw_wheel_dequeue_due(w, node);
+		batch->nodes[batch->count++] = node;
+		batch->due = tw_due_next(file, batch->now);
+	}
+}
+
+/* Copy the records to one array, word by word. Returns how many are there. */
+static unsigned int read_put(const struct read_batch *batch, struct twheel_event __user *user)
+{
+	const struct twheel_event *event = batch->events, *end = event + batch->count;
+
+	if (!user_access_begin(user, (char *)end - (char *)event))
+		return 0;
+	for (; event < end; event++, user++) {
+		unsafe_put_user(event->id, &user->id, fault);
+		unsafe_put_user(event->cookie, &user->cookie, fault);
+		unsafe_put_user(event->deadline_ns, &user->deadline_ns, fault);
+		unsafe_put_user(event->now_ns, &user->now_ns, fault);
+		unsafe_put_user(event->count, &user->count, fault);
+		unsafe_put_user(event->type, &user->type, fault);
+		unsafe_put_user(event->flags, &user->flags, fault);
+	}
+fault:
+	user_access_end();
+	return event - batch->events;
+}
+
+/* Copy the records to wherever they go, as @size bytes each. Returns how many are there. */
+static unsigned int read_copy(const struct read_batch *batch, size_t size, struct iov_iter *to)
+{
+	const size_t known = sizeof(batch->events[0]);
+	void __user *user = tw_iter_user(to);
+	unsigned int i;
+
+	if (likely(size == known && user && IS_ALIGNED((unsigned long)user, sizeof(u64)))) {
+		i = read_put(batch, user);
+		iov_iter_advance(to, i * size);
+		return i;
+	}
+	for (i = 0; i < batch->count; i++) {
+		size_t done = copy_to_iter(&batch->events[i], known, to);
+
+		if (done == known && size > known)
+			done += iov_iter_zero(size - known, to);
+		if (done != size) {
+			iov_iter_revert(to, done);
+			break;
+		}
+	}
+	return i;
+}
+
+static void read_count_late(struct tw_file *file, u64 late)
+{
+	file->fired++;
+	file->late_sum += late;
+	/* 0 has no highest bit. */
+	file->late[tw_top_bit(late | 1)]++;
+	if (unlikely(late > file->late_max))
+		file->late_max = late;
+}
+
+/* The event of a timer was read. Returns true if the waiters have to be woken. */
+static __always_inline bool read_finish_entry(struct tw_file *file,
+					      const struct read_batch *batch,
+					      const struct twheel_event *event,
+					      struct tw_entry *entry)
+{
+	read_count_late(file, batch->now - entry->deadline_ns);
+	tw_file_trace_expire(file, &entry->node, entry->deadline_ns, batch->now);
+	if (likely(event->flags & TWHEEL_EVENT_LAST)) {
+		tw_table_put(&file->table, entry);
+		return false;
+	}
+	entry->deadline_ns = read_next_deadline(entry, event->count);
+	return tw_due_enqueue(file, &entry->node,
+			      tw_wheel_share(&file->wheel, entry->deadline_ns,
+					     entry->slack_ns));
+}
+
+static bool read_finish_cell(struct tw_file *file, const struct read_batch *batch,
+			     unsigned int i)
+{
+	struct twheel_node *node = batch->nodes[i];
+	u64 deadline = tw_word(atomic64_read(&node->word));
+
+	if (!tw_cells_fire(file, node, batch->words[i]))
+		return false;
+	read_count_late(file, batch->now - deadline);
+	tw_file_trace_expire(file, node, deadline, batch->now);
+	return true;
+}
+
+/*
+ * The first @copied records are there: finish their timers, and put the others back. A cell
+ * whose word has changed has no event, so those behind it have to be copied again. Returns
+ * how many are finished.
+ */
+static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
+				unsigned int copied, bool *wake)
+{
+	unsigned int i, left;
+
+	for (i = 0; i < copied; i++) {
+		if (tw_cells_has(file->cells, batch->nodes[i])) {
+			if (!read_finish_cell(file, batch, i))
+				break;
+		} else {
+			*wake |= read_finish_entry(file, batch, &batch->events[i],
+						   tw_entry_of(batch->nodes[i]));
+		}
+	}
+	for (left = batch->count; left > i; left--)
+		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
+	if (batch->count > i)
+		batch->due = TW_DUE_SOME;
+	return i;
+}
+
+/*
+ * Read up to @most events, under one hold of the lock.
+ * @due: whether more is due
+ *
+ * Returns how many were read, or -EFAULT if the memory is not there.
+ */
+static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
+		     unsigned int most, enum tw_due *due)
+{
+	unsigned int copied = 0, finished = 0;
+	struct read_batch batch __uninitialized;
+	bool wake = false;
+
+	batch.offset = tw_file_offset(file);
+	spin_lock(&file->lock);
+	batch.now = tw_file_now(file);
+	read_take(file, &batch, most);
+	if (batch.count) {
+		pagefault_disable();
+		copied = read_copy(&batch, size, to);
+		pagefault_enable();
+		finished = read_finish(file, &batch, copied, &wake);
+	}
+	*due = batch.due;
+	spin_unlock(&file->lock);
+	if (unlikely(wake))
+		wake_up(&file->wait);
+	iov_iter_revert(to, (copied - finished) * size);
+	return !finished && !copied && batch.count ? -EFAULT : finished;
+}
+
+/* Have the memory for the next records there: write to it. Returns false if there is none. */
+static bool read_fault_in(const struct iov_iter *to, size_t size)
+{
+	struct iov_iter probe = *to;
+
+	return iov_iter_zero(min(iov_iter_count(to), READ_MOST * size), &probe) >= size;
+}
+
+/* A reader leaves, and others may have something to read: tell them, as the alarm does. */
+static void read_leave(struct tw_file *file)
+{
+	if (tw_due_find(file) && wq_has_sleeper(&file->wait)) {
+		WRITE_ONCE(file->marked, true);
+		wake_up(&file->wait);
+	}
+}
+
+/* Nothing is due. Sleep, if that is wanted, until something may be. */
+static int read_wait(struct tw_file *file, bool wait)
+{
+	return wait ? wait_event_interruptible_exclusive(file->wait, tw_due_find(file)) :
+		      -EAGAIN;
+}
+
+/*
+ * tw_read() - read()
+ * @wait: sleep until there is an event
+ *
+ * Context: process, may sleep.
+ * Return: how many bytes were read, or -EINVAL (not even one record has room), -EFAULT,
+ * -EAGAIN, -ERESTARTSYS.
+ */
+ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
+{
+	enum tw_due due = TW_DUE_NONE;
+	size_t done = 0;
+	int ret;
+
+	for (;;) {
+		/* Without a wheel nothing is due, and the size may still change. */
+		bool ready = tw_file_is_ready(file);
+		size_t size = READ_ONCE(file->event_size);
+		size_t room = min_t(size_t, iov_iter_count(to) / size, READ_MOST);
+
+		ret = done ? 0 : -EINVAL;
+		if (!room)
+			break;
+		ret = ready ? read_some(file, to, size, room, &due) : 0;
+		if (ret > 0)
+			done += ret * size;
+		if (ret == -EFAULT && !read_fault_in(to, size))
+			break;
+		if (ret != -EFAULT && due == TW_DUE_NONE) {
+			if (done)
+				return done;
+			ret = read_wait(file, wait);
+			if (ret)
+				return ret;
+			continue;
+		}
+		/* A reader with a huge buffer lets others have the CPU. */
+		cond_resched();
+		ret = -ERESTARTSYS;
+		if (signal_pending(current))
+			break;
+	}
+	if (due != TW_DUE_NONE)
+		read_leave(file);
+	return done ?: ret;
+}
