@@ -1,241 +1,255 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A file that is being set up, while other threads use it already. */
-#include <errno.h>
+/* How a file gets its wheel: by SETUP, or by its first operation. */
 #include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <stdint.h>
 #include <unistd.h>
 
 #include "lib/device.h"
 #include "lib/tap.h"
 
-#define DEVICE	"/dev/twheel"
-#define PARAMETER	"/sys/module/twheel/parameters/user_timers"
-#define TICK_MIN	"/sys/module/twheel/parameters/tick_min_ns"
-
-#define ROUNDS		10
-
-/* How often the other thread has to come while a file is being set up. */
-#define IN_TIME		5
-
-/* To set up cells takes a while. If it ends too soon, more cells are set up. */
-#define FEWEST_CELLS	5000
-#define MOST_CELLS	2000000
-
-static atomic_bool setup_over;
-static unsigned int nr_cells;
-static int fd;
-static uint64_t before;
-
-/* Has the setup begun? */
-static bool setup_goes_on(void)
+static bool have_cells(void)
 {
-	return dev_info(fd).user_timers > before;
+	return dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS;
 }
 
-/* Every call that names a timer or arms one, while there is none yet. */
-static void *hasty_thread(void *arg)
+static void a_new_file_has_defaults(void)
 {
-	bool *armed = arg;
+	int fd = dev_open();
+	struct twheel_info info = dev_info(fd), later;
 
-	while (!setup_goes_on() && !setup_over)
-		;
-	for (unsigned int i = 0; !setup_over; i++) {
-		struct twheel_op op = { .id = 1ULL << 32 | i % nr_cells };
-
-		CHECK_ERR(ioctl(fd, TWHEEL_IOC_QUERY, &op), ENOENT);
-		CHECK_ERR(ioctl(fd, TWHEEL_IOC_CANCEL, &op), ENOENT);
-		CHECK_EQ(dev_cancel_all(fd), 0);
-		dev_info(fd);
-		dev_readable(fd, 0);
-		if (armed && i > 2) {
-			/* Waits until the setup is done. */
-			op = (struct twheel_op) { .deadline_ns = 3600 * S };
-			*armed = !ioctl(fd, TWHEEL_IOC_ARM, &op);
-			break;
-		}
-	}
-	return NULL;
+	CHECK_EQ(info.clock, TWHEEL_MONOTONIC);
+	CHECK_EQ(info.tick_ns, MS);
+	CHECK_EQ(info.tick_min_ns, dev_param("tick_min_ns"));
+	CHECK_EQ(info.event_size, TWHEEL_EVENT_SIZE_0);
+	CHECK_EQ(info.max_timers, dev_param("max_timers"));
+	CHECK_EQ(info.limit_timers, dev_param("limit_timers"));
+	CHECK_EQ(info.max_cells | info.reserved, 0);
+	CHECK_EQ(info.timers | info.map_bytes | info.origin_ns, 0);
+	/* An operation makes a wheel of just these. */
+	dev_arm(fd, HOUR, 0);
+	later = dev_info(fd);
+	CHECK_EQ(later.timers, 1);
+	CHECK(later.file_memory > info.file_memory);
+	later.timers = 0;
+	later.now_ns = info.now_ns;
+	later.file_memory = info.file_memory;
+	later.user_timers = info.user_timers;
+	later.user_memory = info.user_memory;
+	CHECK(!memcmp(&info, &later, sizeof(info)));
 }
 
-static int set_up(void)
+static void takes_what_it_is_given(void)
 {
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.max_timers = nr_cells,
+	static const struct twheel_setup setups[] = {
+		{ .clock = TWHEEL_BOOTTIME, .tick_ns = 250 * US, .max_timers = 1 },
+		{ .clock = TWHEEL_VIRTUAL, .tick_ns = HOUR, .event_size = TWHEEL_EVENT_SIZE_MAX },
+		{ .clock = TWHEEL_REALTIME, .tick_ns = 12345678, .event_size = 56 },
+		{ .clock = TWHEEL_TAI, .max_timers = 1 << 24 },
+		{ .event_size = TWHEEL_EVENT_SIZE_0, .max_cells = 77 },
+		{ .clock = TWHEEL_VIRTUAL, .max_cells = 1, .tick_ns = 10 * US },
+		{ },
 	};
+	struct twheel_info info;
+	unsigned int i;
+	int fd;
 
-	return ioctl(fd, TWHEEL_IOC_SETUP, &setup);
-}
+	for (i = 0; i < SIZE_OF(setups); i++) {
+		const struct twheel_setup *setup = &setups[i];
 
-static void need_cells(void)
-{
-	fd = dev_open();
-	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
-		tap_skip("no shared mapping on this machine");
-	close(fd);
-}
-
-static void arms_when_it_is_done(void)
-{
-	unsigned int in_time = 0;
-	pthread_t thread;
-	bool armed;
-
-	need_cells();
-	nr_cells = FEWEST_CELLS;
-	while (in_time < IN_TIME) {
-		NEED(nr_cells <= MOST_CELLS);
-		setup_over = false;
-		armed = false;
-		fd = dev_open();
-		before = dev_info(fd).user_timers;
-		NEED(!pthread_create(&thread, NULL, hasty_thread, &armed));
-		NEED(set_up() == 0);
-		setup_over = true;
-		pthread_join(thread, NULL);
-		CHECK_EQ(dev_info(fd).max_timers, nr_cells);
-		CHECK_EQ(dev_info(fd).timers, armed);
-		if (armed)
-			in_time++;
-		else
-			nr_cells += nr_cells / 4;
+		if (setup->max_cells && !have_cells())
+			continue;
+		fd = dev_open_setup(setup);
+		info = dev_info(fd);
+		CHECK_EQ(info.clock, setup->clock);
+		CHECK_EQ(info.tick_ns, setup->tick_ns ?: MS);
+		CHECK_EQ(info.max_timers, setup->max_timers ?: dev_param("max_timers"));
+		CHECK_EQ(info.event_size, setup->event_size ?: TWHEEL_EVENT_SIZE_0);
+		CHECK_EQ(info.max_cells, setup->max_cells);
+		CHECK_EQ(!info.map_bytes, !setup->max_cells);
+		CHECK_EQ(info.timers, 0);
+		dev_arm_at(fd, TWHEEL_NEVER_NS, 0);
+		CHECK_EQ(dev_info(fd).timers, 1);
 		close(fd);
 	}
 }
 
-static void user_limit_set(const char *limit)
+/* Only an operation that is malformed leaves a file to be set up. */
+static void the_first_operation_decides(void)
 {
-	FILE *file = fopen(PARAMETER, "w");
+	struct twheel_op malformed[] = {
+		{ .op = 0 }, { .op = TWHEEL_OP_ARM, .flags = TWHEEL_LATER },
+		{ .op = TWHEEL_OP_CANCEL, .time_ns = 1 },
+		{ .op = TWHEEL_OP_ARM, .period_ns = ~0ULL },
+	};
+	struct twheel_op others[] = {
+		{ .op = TWHEEL_OP_CANCEL, .id = 5 }, { .op = TWHEEL_OP_CANCEL_ALL },
+		{ .op = TWHEEL_OP_QUERY, .id = 5 }, { .op = TWHEEL_OP_ARM },
+	};
+	const struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
+	unsigned int i;
+	int fd;
 
-	if (!file)
-		tap_skip("%s cannot be written", PARAMETER);
-	NEED(fprintf(file, "%s\n", limit) > 0);
-	NEED(fclose(file) == 0);
-}
-
-static void user_limit_reset(void)
-{
-	user_limit_set("4194304");
-}
-
-/* Open a file without root's exemption from limits. */
-static int open_limited(void)
-{
-	struct stat st;
-	int limited;
-
-	NEED(stat(DEVICE, &st) == 0);
-	NEED(chmod(DEVICE, 0666) == 0);
-	NEED(seteuid(1234) == 0);
-	limited = dev_open();
-	NEED(seteuid(0) == 0);
-	NEED(chmod(DEVICE, st.st_mode & 07777) == 0);
-	CHECK(dev_info(limited).user_limit != TWHEEL_NO_LIMIT);
-	return limited;
-}
-
-/* It runs out of room halfway, and leaves nothing behind. */
-static void fails_as_a_whole(void)
-{
-	pthread_t thread;
-	int i;
-
-	need_cells();
-	nr_cells = 10000;
-	user_limit_set("8000");
-	tap_at_end(user_limit_reset);
-	fd = open_limited();
-	before = dev_info(fd).user_timers;
-	NEED(!pthread_create(&thread, NULL, hasty_thread, NULL));
-	for (i = 0; i < ROUNDS; i++) {
-		CHECK_ERR(set_up(), EDQUOT);
-		CHECK_EQ(dev_info(fd).user_timers, before);
+	for (i = 0; i < SIZE_OF(malformed); i++) {
+		fd = dev_open();
+		CHECK_ERR(dev_op(fd, &malformed[i]), EINVAL);
+		CHECK_EQ(dev_ops(fd, &malformed[i], 1), 1);
+		CHECK_EQ(malformed[i].result, -EINVAL);
+		CHECK_EQ(dev_readable(fd, 0), 0);
+		CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+		CHECK_EQ(dev_info(fd).clock, TWHEEL_BOOTTIME);
 	}
-	setup_over = true;
-	pthread_join(thread, NULL);
-	dev_arm(fd, MS, 7);
-	CHECK_EQ(dev_read(fd).cookie, 7);
-	close(fd);
+	for (i = 0; i < SIZE_OF(others); i++) {
+		fd = dev_open();
+		if (dev_op(fd, &others[i]) < 0)
+			CHECK_EQ(errno, ENOENT);
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EBUSY);
+		CHECK_EQ(dev_info(fd).clock, TWHEEL_MONOTONIC);
+	}
 }
 
-/* A refused arm changes nothing: the file can still be set up. */
-static void is_not_late(void)
+/* There is no memory left for the wheel: the file is as it was. */
+static void after_a_refusal(void)
 {
-	struct twheel_setup setup = { .clockid = CLOCK_BOOTTIME };
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
+	struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
+	int fd = dev_open_limited();
+	struct dev_state was;
 
+	dev_param_set("user_memory", dev_info(fd).user_memory);
+	was = dev_state(fd);
+	CHECK_ERR(dev_op(fd, &op), EDQUOT);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EDQUOT);
+	dev_same(fd, &was);
+	dev_param_set("user_memory", 0);
+	/* And for its cells: half of them would fit. */
+	setup.max_cells = have_cells() ? 10000 : 0;
+	dev_param_set("user_timers", 5000);
+	was = dev_state(fd);
+	if (setup.max_cells)
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EDQUOT);
+	dev_same(fd, &was);
+	setup.max_cells = setup.max_cells ? 5000 : 0;
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
-	CHECK_EQ(dev_info(fd).clockid, CLOCK_BOOTTIME);
-	close(fd);
-}
-
-static void after_refused_arms(void)
-{
-	struct twheel_op op = { .deadline_ns = 3600 * S, .period_ns = 1 };
-
-	fd = dev_open();
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EINVAL);
-	is_not_late();
-	user_limit_set("100");
-	tap_at_end(user_limit_reset);
-	fd = open_limited();
-	op.period_ns = 0;
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), EDQUOT);
-	CHECK_EQ(dev_info(fd).user_timers, 0);
-	is_not_late();
-}
-
-static void tick_min_set(const char *value)
-{
-	FILE *parameter = fopen(TICK_MIN, "w");
-
-	NEED(parameter && fputs(value, parameter) >= 0 && fclose(parameter) == 0);
-}
-
-static void tick_min_reset(void)
-{
-	tick_min_set("10000");
+	CHECK_EQ(dev_info(fd).user_timers, setup.max_cells);
+	CHECK_EQ(dev_info(fd).clock, TWHEEL_BOOTTIME);
 }
 
 /* The default tick is a millisecond, but no less than a program may ask for. */
 static void default_tick(void)
 {
-	struct twheel_setup setup = { .clockid = CLOCK_MONOTONIC };
-	struct twheel_op op = { .deadline_ns = MS, .period_ns = MS };
-	int early = dev_open(), plain;
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = S };
+	struct twheel_setup setup = { .tick_ns = 499999 };
+	int early = dev_open(), fd;
 
-	tap_at_end(tick_min_reset);
-	tick_min_set("500000");
+	dev_param_set("tick_min_ns", 500000);
 	CHECK_EQ(dev_info(dev_open()).tick_ns, MS);
-	tick_min_set("1000000000");
-	plain = dev_open();
-	CHECK_EQ(dev_info(plain).tick_ns, S);
-	CHECK_ERR(ioctl(plain, TWHEEL_IOC_ARM, &op), EINVAL);
-	op.period_ns = S;
-	CHECK_EQ(ioctl(plain, TWHEEL_IOC_ARM, &op), 0);
-	CHECK_EQ(dev_info(plain).tick_ns, S);
-	/* A file has the default of when it was opened, or set up. */
+	fd = dev_open();
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), ERANGE);
+	setup.tick_ns++;
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+	dev_param_set("tick_min_ns", S);
+	fd = dev_open();
+	CHECK_EQ(dev_info(fd).tick_ns, S);
+	CHECK_EQ(dev_info(fd).tick_min_ns, S);
+	CHECK_EQ(dev_op(fd, &op), 0);
+	CHECK_EQ(dev_info(fd).tick_ns, S);
+	/* What INFO has said stays true. */
 	CHECK_EQ(dev_info(early).tick_ns, MS);
-	plain = dev_open();
-	CHECK_EQ(ioctl(early, TWHEEL_IOC_SETUP, &setup), 0);
-	CHECK_EQ(dev_info(early).tick_ns, S);
-	tick_min_reset();
-	CHECK_EQ(dev_info(plain).tick_ns, S);
-	dev_arm(plain, S, 0);
-	CHECK_EQ(dev_info(plain).tick_ns, S);
+	CHECK_EQ(dev_op(early, &op), 0);
+	CHECK_EQ(dev_info(early).tick_ns, MS);
+}
+
+static void default_limits(void)
+{
+	struct twheel_setup setup = { .max_timers = 9 };
+	int fd;
+
+	dev_param_set("max_timers", 7);
+	fd = dev_open();
+	CHECK_EQ(dev_info(fd).max_timers, 7);
+	CHECK_EQ(dev_arm_many(fd, 8, HOUR), 7);
+	/* A program may ask for more than the default, and less than the limit. */
+	CHECK_EQ(dev_info(dev_open_setup(&setup)).max_timers, 9);
+	dev_param_set("limit_timers", 8);
+	fd = dev_open();
+	CHECK_EQ(dev_info(fd).limit_timers, 8);
+	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), ERANGE);
+	setup.max_timers--;
+	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+}
+
+/** struct race - what threads do to a new file at once, and what came of it */
+struct race {
+	int fd;
+	atomic_int *ready;
+	int ret;
+	int error;
+	bool arms;
+};
+
+static void *race_run(void *arg)
+{
+	struct twheel_setup setup = {
+		.tick_ns = 2 * MS, .clock = TWHEEL_BOOTTIME, .max_timers = 50,
+	};
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
+	struct race *race = arg;
+
+	--*race->ready;
+	while (*race->ready)
+		;
+	race->ret = race->arms ? dev_op(race->fd, &op) :
+		    ioctl(race->fd, TWHEEL_IOC_SETUP, &setup);
+	race->error = errno;
+	return NULL;
+}
+
+/* One of the threads makes the wheel. Operations always succeed, and see it whole. */
+static void threads_at_once(void)
+{
+	enum { THREADS = 4, ROUNDS = 200 };
+	struct race races[THREADS];
+	pthread_t threads[THREADS];
+	int round, setups, fd, i;
+	struct twheel_info info;
+	atomic_int ready;
+
+	for (round = 0; round < ROUNDS; round++) {
+		fd = dev_open();
+		ready = THREADS;
+		setups = 0;
+		for (i = 0; i < THREADS; i++) {
+			races[i] = (struct race) { .fd = fd, .ready = &ready, .arms = i % 2 };
+			NEED(!pthread_create(&threads[i], NULL, race_run, &races[i]));
+		}
+		for (i = 0; i < THREADS; i++) {
+			NEED(!pthread_join(threads[i], NULL));
+			setups += !races[i].arms && !races[i].ret;
+			if (races[i].ret)
+				CHECK(!races[i].arms && races[i].error == EBUSY);
+		}
+		info = dev_info(fd);
+		CHECK(setups <= 1);
+		CHECK_EQ(info.tick_ns, setups ? 2 * MS : MS);
+		CHECK_EQ(info.clock, setups ? TWHEEL_BOOTTIME : TWHEEL_MONOTONIC);
+		CHECK_EQ(info.max_timers == 50, setups);
+		CHECK_EQ(info.timers, THREADS / 2);
+		close(fd);
+	}
 }
 
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
-		TAP(arms_when_it_is_done),
-		TAP(fails_as_a_whole),
-		TAP(after_refused_arms),
+		TAP(a_new_file_has_defaults),
+		TAP(takes_what_it_is_given),
+		TAP(the_first_operation_decides),
+		TAP(after_a_refusal),
 		TAP(default_tick),
+		TAP(default_limits),
+		TAP(threads_at_once),
 	};
 
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }
