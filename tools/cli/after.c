@@ -8,14 +8,12 @@
 
 static int after_run(int argc, char **argv)
 {
-	struct twheel_options options = { };
-	struct twheel_event event;
-	struct twheel_op op = { };
-	struct twheel *wheel;
+	uint32_t clock = TWHEEL_MONOTONIC;
 	bool json = false;
-	int clockid, word;
+	uint64_t delay;
+	int word, status;
 	const struct option_rule rules[] = {
-		{ "clock", 0, OPTION_CLOCK, &options.clock, 0, 0 },
+		{ "clock", 0, OPTION_CLOCK, &clock, 0, 0 },
 		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
 		{ }
 	};
@@ -24,19 +22,12 @@ static int after_run(int argc, char **argv)
 	word = parse_options(&after_command, argc, argv, rules);
 	if (word == argc)
 		usage_error("how long?");
-	if (!parse_duration(argv[word], (uint64_t *)&op.deadline_ns))
+	if (!parse_duration(argv[word], &delay))
 		usage_error("'%s' is not a duration such as 1.5s", argv[word]);
 	word = parse_more_options(&after_command, argc, argv, rules);
 
-	wheel = device_open(&options);
-	clockid = event_clock(device_info(wheel).clockid);
-	device_arm(wheel, &op);
-	if (!wait_expiry(wheel, &event))
-		return STATUS_SIGINT;
-	if (!report_expiry(&event, clockid, 1, json))
-		return STATUS_FAILED;
-	twheel_close(wheel);
-	return run_command(argv + word);
+	status = wait_expiry(arm_expiry(clock, clock_now(clock) + delay, 0), 1, json);
+	return status ? status : run_command(argv + word);
 }
 
 const struct command after_command = {
@@ -44,8 +35,8 @@ const struct command after_command = {
 	.summary = "wait once, and run a command if one is given",
 	.help = "usage: twheel after [OPTION]... DURATION [COMMAND [ARGUMENT]...]\n\n"
 		"Waits for DURATION and prints how late it was. Then runs COMMAND.\n\n"
-		"  --clock NAME   monotonic (default), boottime, which counts suspended time, or\n"
-		"                 realtime or tai\n"
+		"  --clock NAME   monotonic (default); boottime, which counts suspended time; or\n"
+		"                 realtime or tai: the deadline stays if that clock is set\n"
 		"  --json         one JSON object; times in ns\n",
 	.run = after_run,
 };

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* twheel at */
 #include <stdio.h>
-#include <time.h>
 
 #include "clocks.h"
 #include "command.h"
@@ -10,44 +9,6 @@
 #include "options.h"
 #include "terminal.h"
 #include "walltime.h"
-
-/* A wheel on the wall clock; NULL where the kernel offers none. */
-static struct twheel *at_open_realtime(void)
-{
-	struct twheel_options options = { .clock = TWHEEL_CLOCK_REALTIME };
-	struct twheel *wheel;
-
-	return twheel_open(&wheel, &options) ? NULL : wheel;
-}
-
-/*
- * Wait for a time of the wall clock. Without a wheel on that clock, wait on one that counts
- * suspended time, for as long as is left; and again, if the wall clock was set back
- * meanwhile.
- */
-static bool at_wait(uint64_t when, struct twheel_event *event, int *clockid)
-{
-	struct twheel_options boottime = { .clock = TWHEEL_CLOCK_BOOTTIME };
-	struct twheel *wheel = at_open_realtime();
-	bool realtime = wheel, came;
-
-	if (!wheel)
-		wheel = device_open(&boottime);
-	*clockid = device_info(wheel).clockid;
-	do {
-		uint64_t now = clock_now(CLOCK_REALTIME);
-		struct twheel_op op = {
-			.flags = realtime ? TWHEEL_ABS : 0,
-			.deadline_ns = realtime ? when :
-				       when > now ? when - now : 0,
-		};
-
-		device_arm(wheel, &op);
-		came = wait_expiry(wheel, event);
-	} while (came && clock_now(CLOCK_REALTIME) < when);
-	twheel_close(wheel);
-	return came;
-}
 
 static void at_announce(uint64_t when, uint64_t now)
 {
@@ -62,10 +23,9 @@ static void at_announce(uint64_t when, uint64_t now)
 
 static int at_run(int argc, char **argv)
 {
-	uint64_t now = clock_now(CLOCK_REALTIME), when;
-	struct twheel_event event;
+	uint64_t now = clock_now(TWHEEL_REALTIME), when;
 	bool json = false;
-	int clockid, word;
+	int word, status;
 	const struct option_rule rules[] = {
 		{ "json", 0, OPTION_FLAG, &json, 0, 0 },
 		{ }
@@ -74,8 +34,7 @@ static int at_run(int argc, char **argv)
 	word = parse_options(&at_command, argc, argv, rules);
 	if (word == argc)
 		usage_error("when?");
-	if (!parse_walltime(argv[word], now, &when) ||
-	    when > TWHEEL_DELAY_NEVER)
+	if (!parse_walltime(argv[word], now, &when) || when >= TWHEEL_NEVER_NS)
 		usage_error("'%s' is not a time such as 14:30:05 or 2026-12-31T23:59",
 			    argv[word]);
 	if (when < now)
@@ -83,11 +42,8 @@ static int at_run(int argc, char **argv)
 	word = parse_more_options(&at_command, argc, argv, rules);
 
 	at_announce(when, now);
-	if (!at_wait(when, &event, &clockid))
-		return STATUS_SIGINT;
-	if (!report_expiry(&event, clockid, 1, json))
-		return STATUS_FAILED;
-	return run_command(argv + word);
+	status = wait_expiry(arm_expiry(TWHEEL_REALTIME, when, 0), 1, json);
+	return status ? status : run_command(argv + word);
 }
 
 const struct command at_command = {

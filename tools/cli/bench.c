@@ -3,18 +3,20 @@
 #include <err.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "command.h"
 #include "device.h"
 #include "duration.h"
 #include "idle.h"
+#include "json.h"
 #include "measure.h"
 #include "options.h"
 #include "rivals.h"
 #include "terminal.h"
 
 static const struct rival *const rivals[] = {
-	&twheel_rival, &batch_rival, &mapping_rival, &timerfd_rival,
+	&twheel_rival, &batch_rival, &cells_rival, &timerfd_rival,
 	&posix_rival, &uring_rival,
 };
 
@@ -29,16 +31,20 @@ static void bench_print_json(const struct score *scores)
 {
 	size_t i;
 
-	printf("{\"rivals\":[");
-	for (i = 0; i < NR_RIVALS; i++)
-		printf("%s{\"name\":\"%s\",\"count\":%zu,\"arm_per_s\":%llu,"
-		       "\"extend_per_s\":%llu,\"cancel_per_s\":%llu,\"expire_per_s\":%llu}",
-		       i ? "," : "", rivals[i]->name, scores[i].count,
-		       (unsigned long long)bench_rate(scores[i].count, scores[i].arm),
-		       (unsigned long long)bench_rate(scores[i].sample, scores[i].extend),
-		       (unsigned long long)bench_rate(scores[i].sample, scores[i].cancel),
-		       (unsigned long long)bench_rate(scores[i].count, scores[i].expire));
-	printf("]}\n");
+	json_begin(NULL, '{');
+	json_begin("rivals", '[');
+	for (i = 0; i < NR_RIVALS; i++) {
+		json_begin(NULL, '{');
+		json_text("name", rivals[i]->name);
+		json_number("count", scores[i].count);
+		json_number("arm_per_s", bench_rate(scores[i].count, scores[i].arm));
+		json_number("extend_per_s", bench_rate(scores[i].sample, scores[i].extend));
+		json_number("cancel_per_s", bench_rate(scores[i].sample, scores[i].cancel));
+		json_number("expire_per_s", bench_rate(scores[i].count, scores[i].expire));
+		json_end('}');
+	}
+	json_end(']');
+	json_end('}');
 }
 
 static void score_print_row(const struct rival *rival, const struct score *score)
@@ -149,7 +155,7 @@ static int bench_run(int argc, char **argv)
 		if (!measure(rivals[i], count, false, &scores[i]))
 			return interrupted ? STATUS_SIGINT : STATUS_FAILED;
 		if (i == 0 && !scores[i].count)
-			twheel_close(device_open(NULL));
+			close(device_open(NULL));
 	}
 	if (terminal_err())
 		fprintf(stderr, "\r\033[K");

@@ -3,19 +3,18 @@
 #include <string.h>
 #include <time.h>
 
-#include "../lib/libtwheel.h"
-
 #include "clocks.h"
 #include "duration.h"
 
 static const struct {
 	const char *name;
-	int clockid;
+	clockid_t clockid;
 } clocks[] = {
-	[TWHEEL_CLOCK_MONOTONIC] = { "monotonic", CLOCK_MONOTONIC },
-	[TWHEEL_CLOCK_BOOTTIME] = { "boottime", CLOCK_BOOTTIME },
-	[TWHEEL_CLOCK_REALTIME] = { "realtime", CLOCK_REALTIME },
-	[TWHEEL_CLOCK_TAI] = { "tai", CLOCK_TAI },
+	[TWHEEL_MONOTONIC] = { "monotonic", CLOCK_MONOTONIC },
+	[TWHEEL_BOOTTIME] = { "boottime", CLOCK_BOOTTIME },
+	[TWHEEL_REALTIME] = { "realtime", CLOCK_REALTIME },
+	[TWHEEL_TAI] = { "tai", CLOCK_TAI },
+	[TWHEEL_VIRTUAL] = { "virtual", -1 },
 };
 
 #define NR_CLOCKS	(sizeof(clocks) / sizeof(*clocks))
@@ -31,35 +30,20 @@ int clock_by_name(const char *name)
 	return -1;
 }
 
-int clock_id_by_name(const char *name)
+const char *clock_name(uint32_t clock)
 {
-	int clock = clock_by_name(name);
-
-	return clock < 0 ? -1 : clocks[clock].clockid;
+	return clock < NR_CLOCKS ? clocks[clock].name : "unknown";
 }
 
-const char *clock_name(int clockid)
+bool clock_settable(uint32_t clock)
 {
-	size_t i;
-
-	for (i = 0; i < NR_CLOCKS; i++) {
-		if (clocks[i].clockid == clockid)
-			return clocks[i].name;
-	}
-	/* Programs have no other clock. A module may have one of its own. */
-	return clockid < 0 ? "virtual" : "unknown";
+	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
 }
 
-uint64_t clock_now(int clockid)
+uint64_t clock_now(uint32_t clock)
 {
 	struct timespec ts;
 
-	clock_gettime(clockid, &ts);
+	clock_gettime(clocks[clock].clockid, &ts);
 	return ts.tv_sec * NS_PER_S + ts.tv_nsec;
-}
-
-int event_clock(int clockid)
-{
-	return clockid == CLOCK_REALTIME || clockid == CLOCK_TAI ? CLOCK_MONOTONIC :
-								   clockid;
 }

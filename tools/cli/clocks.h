@@ -1,19 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Clocks by name, by the library's number and by the system's. */
+/* The clocks of wheels: enum twheel_clock_id. */
 #ifndef TWHEEL_CLOCKS_H
 #define TWHEEL_CLOCKS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
-/* enum twheel_clock; -1 for a name that is none. */
+#include <linux/twheel.h>
+
+/* -1 for a name that is none. */
 int clock_by_name(const char *name);
-/* The system's number; -1 for a name that is none. */
-int clock_id_by_name(const char *name);
-const char *clock_name(int clockid);
+const char *clock_name(uint32_t clock);
 
-uint64_t clock_now(int clockid);
+/* Can a clock be set? */
+bool clock_settable(uint32_t clock);
 
-/* The clock on which a wheel tells of timers that were armed for a delay. */
-int event_clock(int clockid);
+/* Not of a virtual clock: only its wheel knows that time. */
+uint64_t clock_now(uint32_t clock);
 
 #endif

@@ -21,66 +21,60 @@ static const char *open_advice(int error)
 	case EPERM:
 		return "Only root and the device's group may open it: try sudo";
 	case EINVAL:
-		return "See 'twheel info' for clocks, the smallest tick and the largest number of\n"
-		       "timers; slots are 2 to 4096";
+	case ERANGE:
+	case EDQUOT:
+		return "'twheel info' prints the limits";
 	default:
 		return NULL;
 	}
 }
 
-struct twheel *device_open(const struct twheel_options *options)
+int device_open(const struct twheel_setup *setup)
 {
-	struct twheel *wheel;
-	int ret;
+	int ret = twheel_device_open(setup);
+	bool refused = ret == -EINVAL || ret == -ERANGE;
 
-	ret = twheel_open(&wheel, options);
-	if (!ret)
-		return wheel;
-	warnx("%s: %s", DEVICE_PATH, ret == -EINVAL ? "such a wheel is refused" :
-	      strerror(-ret));
+	if (ret >= 0)
+		return ret;
+	warnx("%s: %s", DEVICE_PATH, refused ? "such a wheel is refused" : strerror(-ret));
 	if (open_advice(-ret))
 		fprintf(stderr, "%s\n", open_advice(-ret));
 	/* Only an option can be what is refused. */
-	exit(ret == -EINVAL ? STATUS_USAGE : STATUS_FAILED);
+	exit(refused ? STATUS_USAGE : STATUS_FAILED);
 }
 
-/* End the program if @what failed. */
-static int device_need(int ret, const char *what)
+int device_need(int ret, const char *what)
 {
 	if (ret < 0)
 		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
 	return ret;
 }
 
-void device_arm(struct twheel *wheel, struct twheel_op *op)
-{
-	device_need(twheel_arm_op(wheel, op), "arming a timer");
-}
-
-void device_batch(struct twheel *wheel, struct twheel_op *ops,
-		  unsigned int count)
+void device_ops(int fd, struct twheel_op *ops, unsigned int count)
 {
 	unsigned int done, i;
 
-	done = device_need(twheel_batch(wheel, ops, count), "operations in a batch");
-	if (done < count)
-		errx(STATUS_FAILED, "a batch ended early");
+	/* A signal may come between any two. */
+	for (done = 0; done < count;) {
+		int ret = twheel_device_ops(fd, ops + done, count - done);
+
+		done += ret == -EINTR ? 0 : device_need(ret, "operations");
+	}
 	for (i = 0; i < count; i++)
-		device_need(ops[i].result, "an operation in a batch");
+		device_need(ops[i].result, "an operation");
 }
 
-struct twheel_info device_info(struct twheel *wheel)
+struct twheel_info device_info(int fd)
 {
 	struct twheel_info info;
 
-	device_need(twheel_info(wheel, &info), "asking for information");
+	device_need(twheel_device_info(fd, &info), "asking for information");
 	return info;
 }
 
-size_t device_events(struct twheel *wheel, struct twheel_event *events,
-		     size_t most, int timeout_ms)
+size_t device_events(int fd, struct twheel_event *events, size_t most, int64_t timeout_ns)
 {
-	int ret = twheel_events(wheel, events, most, timeout_ms);
+	int ret = twheel_device_events(fd, events, most, timeout_ns);
 
 	return ret == -EINTR ? 0 : device_need(ret, "reading events");
 }

@@ -5,21 +5,21 @@
 
 #include <stddef.h>
 
-#include "../lib/libtwheel.h"
+#include "../lib/twheel_device.h"
 
-/* NULL: the default setup. */
-struct twheel *device_open(const struct twheel_options *options);
-void device_arm(struct twheel *wheel, struct twheel_op *op);
+/* The descriptor. NULL: the default setup. */
+int device_open(const struct twheel_setup *setup);
 /* Each of the operations has to succeed. */
-void device_batch(struct twheel *wheel, struct twheel_op *ops,
-		  unsigned int count);
-struct twheel_info device_info(struct twheel *wheel);
+void device_ops(int fd, struct twheel_op *ops, unsigned int count);
+struct twheel_info device_info(int fd);
 
 /*
- * Take up to @most events. Waits up to @timeout_ms for the first one; -1: without a limit.
+ * Take up to @most events. Waits up to @timeout_ns for the first one; -1: without a limit.
  * Returns their number; 0 after that time, or a signal.
  */
-size_t device_events(struct twheel *wheel, struct twheel_event *events,
-		     size_t most, int timeout_ms);
+size_t device_events(int fd, struct twheel_event *events, size_t most, int64_t timeout_ns);
+
+/* End the program if @ret is an error. Returns it. */
+int device_need(int ret, const char *what);
 
 #endif

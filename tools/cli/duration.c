@@ -91,7 +91,7 @@ bool parse_duration(const char *text, uint64_t *ns)
 			return false;
 		first = false;
 	} while (*text);
-	return *ns <= TWHEEL_DELAY_NEVER;
+	return *ns <= TWHEEL_NEVER_NS;
 }
 
 const char *format_duration(uint64_t ns, char *buf, size_t size)

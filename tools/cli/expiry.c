@@ -4,66 +4,68 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "clocks.h"
 #include "command.h"
 #include "duration.h"
 #include "expiry.h"
+#include "json.h"
 #include "terminal.h"
 
-bool wait_expiry(struct twheel *wheel, struct twheel_event *event)
+int arm_expiry(uint32_t clock, uint64_t deadline_ns, uint64_t period_ns)
 {
-	while (!device_events(wheel, event, 1, -1)) {
-		if (interrupted)
-			return false;
-	}
-	return true;
+	const struct twheel_setup setup = { .clock = clock, .max_timers = 1 };
+	struct twheel_op op = {
+		.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
+		.time_ns = deadline_ns, .period_ns = period_ns,
+	};
+	int fd = device_open(&setup);
+
+	device_need(twheel_device_op(fd, &op), "arming a timer");
+	return fd;
 }
 
-static void expiry_print_json(const struct twheel_event *event, uint64_t now,
-			      uint64_t number, bool early)
+static void expiry_print_json(const struct twheel_event *event, uint64_t number, bool early)
 {
-	printf("{\"number\":%llu,\"deadline_ns\":%llu,\"fired_ns\":%llu,"
-	       "\"received_ns\":%llu,\"count\":%llu,\"early\":%s}\n",
-	       (unsigned long long)number,
-	       (unsigned long long)event->deadline_ns,
-	       (unsigned long long)event->fired_ns, (unsigned long long)now,
-	       (unsigned long long)event->count, early ? "true" : "false");
+	json_begin(NULL, '{');
+	json_number("number", number);
+	json_number("deadline_ns", event->deadline_ns);
+	json_number("fired_ns", event->now_ns);
+	json_number("count", event->count);
+	json_flag("early", early);
+	json_end('}');
 }
 
-static void expiry_print_text(const struct twheel_event *event, uint64_t now,
-			      uint64_t number)
+static void expiry_print_text(const struct twheel_event *event, uint64_t number, bool early)
 {
-	char late[32], seen[32];
+	uint64_t late = event->now_ns - event->deadline_ns;
+	char text[32];
 
-	format_duration(event->fired_ns - event->deadline_ns, late,
-			sizeof(late));
-	format_duration(now - event->deadline_ns, seen, sizeof(seen));
-	printf("%llu: fired %s after the deadline, received %s after it",
-	       (unsigned long long)number, late, seen);
+	printf("%llu: ", (unsigned long long)number);
+	if (early)
+		printf("%sEARLY%s: deadline %llu ns, fired %llu ns", colour_warn(),
+		       colour_off(), event->deadline_ns, event->now_ns);
+	else
+		printf("fired %s after the deadline",
+		       format_duration(late, text, sizeof(text)));
 	if (event->count > 1)
-		printf(", %llu missed", (unsigned long long)event->count - 1);
+		printf(", %llu missed", event->count - 1);
 	printf("\n");
 }
 
-bool report_expiry(const struct twheel_event *event, int clockid,
-		   uint64_t number, bool json)
+int wait_expiry(int fd, uint64_t number, bool json)
 {
-	uint64_t now = clock_now(clockid);
+	struct twheel_event event;
 	bool early;
 
-	early = event->fired_ns < event->deadline_ns ||
-		now < event->deadline_ns;
+	while (!device_events(fd, &event, 1, -1)) {
+		if (interrupted)
+			return STATUS_SIGINT;
+	}
+	early = event.now_ns < event.deadline_ns;
 	if (json)
-		expiry_print_json(event, now, number, early);
-	else if (early)
-		printf("%sEARLY%s: deadline %llu ns, fired %llu ns, received %llu ns\n",
-		       colour_warn(), colour_off(),
-		       (unsigned long long)event->deadline_ns,
-		       (unsigned long long)event->fired_ns,
-		       (unsigned long long)now);
+		expiry_print_json(&event, number, early);
 	else
-		expiry_print_text(event, now, number);
-	return output_good() && !early;
+		expiry_print_text(&event, number, early);
+	return output_good() && !early ? STATUS_OK : STATUS_FAILED;
 }
 
 int run_command(char **argv)
@@ -71,6 +73,5 @@ int run_command(char **argv)
 	if (!*argv)
 		return STATUS_OK;
 	execvp(*argv, argv);
-	err(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "%s",
-	    *argv);
+	err(errno == ENOENT ? STATUS_NOT_FOUND : STATUS_NOT_EXECUTABLE, "%s", *argv);
 }

@@ -8,15 +8,14 @@
 
 #include "device.h"
 
-/* Wait for the next event, without a limit. False if SIGINT came first. */
-bool wait_expiry(struct twheel *wheel, struct twheel_event *event);
+/* Arm the only timer of a new wheel on @clock. Returns the descriptor. */
+int arm_expiry(uint32_t clock, uint64_t deadline_ns, uint64_t period_ns);
 
 /*
- * Print an event as the program sees it. Its times are on @clockid. False if it is early,
- * or cannot be printed.
+ * Wait for the next event of the timer, without a limit, and print it. Returns a status: of
+ * failure if it is early or cannot be printed, of SIGINT if that came first.
  */
-bool report_expiry(const struct twheel_event *event, int clockid,
-		   uint64_t number, bool json);
+int wait_expiry(int fd, uint64_t number, bool json);
 
 /* Run the command that is left in the arguments, if any, in place of this program. */
 int run_command(char **argv);

@@ -33,11 +33,11 @@ bool idle_can(void)
 
 static uint64_t idle_reading_ns(void)
 {
-	uint64_t least = UINT64_MAX, last = clock_now(CLOCK_MONOTONIC), now;
+	uint64_t least = UINT64_MAX, last = clock_now(TWHEEL_MONOTONIC), now;
 	int i;
 
 	for (i = 0; i < IDLE_READINGS; i++) {
-		now = clock_now(CLOCK_MONOTONIC);
+		now = clock_now(TWHEEL_MONOTONIC);
 		if (now - last < least)
 			least = now - last;
 		last = now;
@@ -51,7 +51,7 @@ _Noreturn static void idle_count(void)
 	volatile struct idle_shared *to = idle_shared;
 
 	for (;; last = now) {
-		now = clock_now(CLOCK_MONOTONIC);
+		now = clock_now(TWHEEL_MONOTONIC);
 		if (last >= to->from_ns && now - last <= longest)
 			to->idle_ns += now - last;
 	}

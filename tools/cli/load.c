@@ -13,6 +13,7 @@
 #include "device.h"
 #include "duration.h"
 #include "histogram.h"
+#include "json.h"
 #include "options.h"
 #include "terminal.h"
 
@@ -27,18 +28,17 @@
  * @count: how many
  * @min_delay: their shortest delay, in ns
  * @max_delay: their longest
- * @options: how to open the wheel
+ * @setup: of the wheel
  * @seed: of the delays
- * @mapping: the timers are in memory shared with the kernel
+ * @in_cells: they are cells, and not timers
  * @progress: print how far it is
  * @json: print JSON
- * @wheel: the wheel
- * @clockid: the clock of its events
+ * @fd: the wheel
+ * @cells: its cells
  * @tick_ns: its tick
- * @deadlines: by cookie; 0: not armed yet
- * @seen: by cookie, how often it fired
+ * @deadlines: by cookie or number of the cell; 0: not armed yet
+ * @seen: likewise, how often it fired
  * @late: fired - deadline, in order of arrival
- * @received: own clock - deadline, likewise
  * @armed: how many were armed
  * @fired: how many fired
  * @early: how many before their deadline
@@ -50,17 +50,16 @@
 struct load {
 	uint64_t count;
 	uint64_t min_delay, max_delay;
-	struct twheel_options options;
+	struct twheel_setup setup;
 	uint64_t seed;
-	bool mapping, progress, json;
+	bool in_cells, progress, json;
 
-	struct twheel *wheel;
-	int clockid;
+	int fd;
+	struct twheel_cells cells;
 	uint64_t tick_ns;
 	uint64_t *deadlines;
 	unsigned char *seen;
 	uint64_t *late;
-	uint64_t *received;
 	uint64_t armed, fired, early, twice, unknown;
 	uint64_t last_deadline;
 	uint64_t shown_ns;
@@ -68,17 +67,16 @@ struct load {
 
 static void load_parse(int argc, char **argv, struct load *load)
 {
-	uint64_t slots = 0;
+	uint64_t tick_ns = 0;
 	const struct option_rule rules[] = {
 		{ "count", 'n', OPTION_COUNT, &load->count, 1, 1 << 24 },
 		{ "min-delay", 0, OPTION_DURATION, &load->min_delay, 0, 0 },
 		{ "max-delay", 0, OPTION_DURATION, &load->max_delay, 0, 0 },
-		{ "tick", 0, OPTION_DURATION, &load->options.tick_ns, 1, 0 },
-		{ "slots", 0, OPTION_COUNT, &slots, 2, 4096 },
-		{ "clock", 0, OPTION_CLOCK, &load->options.clock, 0, 0 },
+		{ "tick", 0, OPTION_DURATION, &tick_ns, 1, 0 },
+		{ "clock", 0, OPTION_CLOCK, &load->setup.clock, 0, 0 },
 		{ "seed", 0, OPTION_COUNT, &load->seed, 0, 0 },
 		{ "progress", 0, OPTION_FLAG, &load->progress, 0, 0 },
-		{ "mapping", 0, OPTION_FLAG, &load->mapping, 0, 0 },
+		{ "cells", 0, OPTION_FLAG, &load->in_cells, 0, 0 },
 		{ "json", 0, OPTION_FLAG, &load->json, 0, 0 },
 		{ }
 	};
@@ -86,14 +84,13 @@ static void load_parse(int argc, char **argv, struct load *load)
 	parse_only_options(&load_command, argc, argv, rules);
 	if (load->min_delay > load->max_delay)
 		usage_error("--min-delay is above --max-delay");
-	if (load->mapping && (load->options.clock == TWHEEL_CLOCK_REALTIME ||
-			      load->options.clock == TWHEEL_CLOCK_TAI))
-		usage_error("--mapping is not for a clock that can be set");
-	load->options.slots = slots;
-	load->options.max_timers = load->count;
-	/* In a mapping, events do not tell when a timer fired. */
-	if (!load->mapping)
-		load->options.flags = TWHEEL_OPEN_NO_MAPPING;
+	if (load->in_cells && clock_settable(load->setup.clock))
+		usage_error("--cells is not for a clock that can be set");
+	load->setup.tick_ns = tick_ns;
+	if (load->in_cells)
+		load->setup.max_cells = load->count;
+	else
+		load->setup.max_timers = load->count;
 }
 
 static void load_show_progress(struct load *load, bool end)
@@ -102,7 +99,7 @@ static void load_show_progress(struct load *load, bool end)
 
 	if (!load->progress)
 		return;
-	now = clock_now(load->clockid);
+	now = clock_now(load->setup.clock);
 	if (!end && now - load->shown_ns < NS_PER_S / 5)
 		return;
 	load->shown_ns = now;
@@ -112,32 +109,27 @@ static void load_show_progress(struct load *load, bool end)
 		(unsigned long long)load->count, end ? "\n" : " ");
 }
 
-static void load_take(struct load *load, const struct twheel_event *event,
-		      uint64_t now)
+static void load_take(struct load *load, const struct twheel_event *event)
 {
-	uint64_t cookie = event->cookie, deadline;
+	uint64_t which = load->in_cells ? (uint32_t)event->id : event->cookie, deadline;
+	uint64_t rounding = load->in_cells ? load->tick_ns : 1;
 
-	if (cookie >= load->count || !load->deadlines[cookie] ||
-	    event->deadline_ns != load->deadlines[cookie]) {
+	if (event->type != (load->in_cells ? TWHEEL_EVENT_CELL : TWHEEL_EVENT_TIMER) ||
+	    which >= load->count || !load->deadlines[which] ||
+	    event->deadline_ns - load->deadlines[which] >= rounding) {
 		load->unknown++;
 		return;
 	}
-	if (load->seen[cookie]++) {
+	if (load->seen[which]++) {
 		load->twice++;
 		return;
 	}
-	deadline = load->deadlines[cookie];
-	if (event->fired_ns < deadline || now < deadline) {
-		load->early++;
-		load->late[load->fired] = 0;
-		load->received[load->fired++] = 0;
-		return;
-	}
-	load->late[load->fired] = event->fired_ns - deadline;
-	load->received[load->fired++] = now - deadline;
+	deadline = load->deadlines[which];
+	load->early += event->now_ns < deadline;
+	load->late[load->fired++] = event->now_ns < deadline ? 0 : event->now_ns - deadline;
 }
 
-static size_t load_take_all(struct load *load, int timeout_ms)
+static size_t load_take_all(struct load *load, int64_t timeout_ns)
 {
 	struct twheel_event events[LOAD_BATCH];
 	size_t got, total = 0, i;
@@ -145,46 +137,64 @@ static size_t load_take_all(struct load *load, int timeout_ms)
 	do {
 		uint64_t now;
 
-		got = device_events(load->wheel, events, LOAD_BATCH, timeout_ms);
-		now = clock_now(load->clockid);
-		for (i = 0; i < got; i++)
-			load_take(load, &events[i], now);
+		got = device_events(load->fd, events, LOAD_BATCH, timeout_ns);
+		now = clock_now(load->setup.clock);
+		for (i = 0; i < got; i++) {
+			load_take(load, &events[i]);
+			/* The clock of the wheel must not be ahead of the program's. */
+			load->early += now < events[i].now_ns;
+		}
 		total += got;
-		timeout_ms = 0;
+		timeout_ns = 0;
 		load_show_progress(load, false);
 	} while (got == LOAD_BATCH && !interrupted);
 	return total;
 }
 
-static void load_arm_some(struct load *load, struct twheel_op *ops,
-			  unsigned int count)
+static void load_arm_timers(struct load *load, unsigned int count)
+{
+	struct twheel_op ops[LOAD_BATCH];
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		ops[i] = (struct twheel_op){
+			.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
+			.time_ns = load->deadlines[load->armed + i],
+			.cookie = load->armed + i,
+		};
+	device_ops(load->fd, ops, count);
+}
+
+static void load_arm_cells(struct load *load, unsigned int count)
 {
 	unsigned int i;
 
-	device_batch(load->wheel, ops, count);
-	for (i = 0; i < count; i++) {
-		load->deadlines[load->armed++] = ops[i].deadline_ns;
-		if (ops[i].deadline_ns > load->last_deadline)
-			load->last_deadline = ops[i].deadline_ns;
-	}
+	for (i = 0; i < count; i++)
+		device_need(twheel_cell_arm(&load->cells, load->armed + i,
+					    load->deadlines[load->armed + i], NULL),
+			    "arming a cell");
 }
 
 static void load_arm_all(struct load *load)
 {
 	uint64_t range = load->max_delay - load->min_delay + 1;
 	uint64_t seed = load->seed;
-	struct twheel_op ops[LOAD_BATCH];
-	unsigned int i;
 
 	while (load->armed < load->count && !interrupted) {
-		for (i = 0; i < LOAD_BATCH && load->armed + i < load->count; i++)
-			ops[i] = (struct twheel_op){
-				.op = TWHEEL_OP_ARM,
-				.deadline_ns = load->min_delay +
-					       chance_roll(&seed) % range,
-				.cookie = load->armed + i,
-			};
-		load_arm_some(load, ops, i);
+		uint64_t first = clock_now(load->setup.clock) + load->min_delay, deadline;
+		unsigned int i;
+
+		for (i = 0; i < LOAD_BATCH && load->armed + i < load->count; i++) {
+			deadline = first + chance_roll(&seed) % range;
+			load->deadlines[load->armed + i] = deadline;
+			if (load->last_deadline < deadline)
+				load->last_deadline = deadline;
+		}
+		if (load->in_cells)
+			load_arm_cells(load, i);
+		else
+			load_arm_timers(load, i);
+		load->armed += i;
 		/* Short delays expire while others are armed. */
 		load_take_all(load, 0);
 	}
@@ -193,69 +203,56 @@ static void load_arm_all(struct load *load)
 static void load_wait_all(struct load *load)
 {
 	while (load->fired < load->armed && !interrupted) {
-		if (load_take_all(load, 100))
+		if (load_take_all(load, NS_PER_S / 10))
 			continue;
-		if (clock_now(load->clockid) >
+		if (clock_now(load->setup.clock) >
 		    load->last_deadline + LOAD_PATIENCE_S * NS_PER_S)
 			return;
 	}
 }
 
 static void load_print_json(const struct load *load, const struct summary *late,
-			    const struct summary *received, uint64_t took_ns)
+			    uint64_t took_ns)
 {
-	printf("{\"count\":%llu,\"armed\":%llu,\"fired\":%llu,\"early\":%llu,\"twice\":%llu,\"never\":%llu,\"unknown\":%llu,\"tick_ns\":%llu,\"duration_ns\":%llu,"
-	       "\"lateness_ns\":{\"min\":%llu,\"median\":%llu,\"p99\":%llu,\"max\":%llu},"
-	       "\"received_ns\":{\"min\":%llu,\"median\":%llu,\"p99\":%llu,\"max\":%llu}}\n",
-	       (unsigned long long)load->count,
-	       (unsigned long long)load->armed,
-	       (unsigned long long)load->fired,
-	       (unsigned long long)load->early,
-	       (unsigned long long)load->twice,
-	       (unsigned long long)(load->armed - load->fired),
-	       (unsigned long long)load->unknown,
-	       (unsigned long long)load->tick_ns, (unsigned long long)took_ns,
-	       (unsigned long long)late->min, (unsigned long long)late->median,
-	       (unsigned long long)late->p99, (unsigned long long)late->max,
-	       (unsigned long long)received->min,
-	       (unsigned long long)received->median,
-	       (unsigned long long)received->p99,
-	       (unsigned long long)received->max);
-}
-
-static void load_print_row(const char *what, const struct summary *summary)
-{
-	char buf[4][32];
-
-	printf("%-10s %10s %10s %10s %10s\n", what,
-	       format_duration(summary->min, buf[0], sizeof(buf[0])),
-	       format_duration(summary->median, buf[1], sizeof(buf[1])),
-	       format_duration(summary->p99, buf[2], sizeof(buf[2])),
-	       format_duration(summary->max, buf[3], sizeof(buf[3])));
+	json_begin(NULL, '{');
+	json_number("count", load->count);
+	json_number("armed", load->armed);
+	json_number("fired", load->fired);
+	json_number("early", load->early);
+	json_number("twice", load->twice);
+	json_number("never", load->armed - load->fired);
+	json_number("unknown", load->unknown);
+	json_number("tick_ns", load->tick_ns);
+	json_number("duration_ns", took_ns);
+	json_begin("lateness_ns", '{');
+	json_number("min", late->min);
+	json_number("median", late->median);
+	json_number("p99", late->p99);
+	json_number("max", late->max);
+	json_end('}');
+	json_end('}');
 }
 
 static void load_print_text(const struct load *load, const struct summary *late,
-			    const struct summary *received, uint64_t took_ns)
+			    uint64_t took_ns)
 {
-	char buf[32], tick[32];
+	char buf[5][32];
 
 	printf("%llu of %llu fired, %llu early, %llu twice, %llu never",
-	       (unsigned long long)load->fired,
-	       (unsigned long long)load->count,
-	       (unsigned long long)load->early,
-	       (unsigned long long)load->twice,
+	       (unsigned long long)load->fired, (unsigned long long)load->count,
+	       (unsigned long long)load->early, (unsigned long long)load->twice,
 	       (unsigned long long)(load->armed - load->fired));
 	if (load->unknown)
 		printf(", %llu unknown", (unsigned long long)load->unknown);
-	printf("; %s\n", format_duration(took_ns, buf, sizeof(buf)));
+	printf("; %s\n", format_duration(took_ns, buf[0], sizeof(buf[0])));
 	if (!load->fired)
 		return;
-	printf("\nLateness   %10s %10s %10s %10s   (tick: %s)\n", "min",
-	       "median", "p99", "max",
-	       format_duration(load->tick_ns, tick, sizeof(tick)));
-	load_print_row("fired", late);
-	load_print_row("received", received);
-	printf("\nFired after the deadline:\n");
+	printf("\nAfter the deadline: %s at least, %s median, %s 99 %%, %s at most (tick: %s)\n",
+	       format_duration(late->min, buf[0], sizeof(buf[0])),
+	       format_duration(late->median, buf[1], sizeof(buf[1])),
+	       format_duration(late->p99, buf[2], sizeof(buf[2])),
+	       format_duration(late->max, buf[3], sizeof(buf[3])),
+	       format_duration(load->tick_ns, buf[4], sizeof(buf[4])));
 	print_histogram(load->late, load->fired);
 }
 
@@ -276,8 +273,7 @@ static int load_run(int argc, char **argv)
 		.max_delay = 5 * NS_PER_S, .seed = 1,
 		.progress = terminal_err(),
 	};
-	struct summary late = { }, received = { };
-	struct twheel_info info;
+	struct summary late = { };
 	uint64_t start;
 	bool good;
 
@@ -285,28 +281,23 @@ static int load_run(int argc, char **argv)
 	load.deadlines = load_array(load.count, sizeof(*load.deadlines));
 	load.seen = load_array(load.count, 1);
 	load.late = load_array(load.count, sizeof(*load.late));
-	load.received = load_array(load.count, sizeof(*load.received));
-	load.wheel = device_open(&load.options);
-	info = device_info(load.wheel);
-	if (load.mapping && !info.map_bytes)
-		errx(STATUS_FAILED, "%s", "--mapping: the kernel has none, or no room for it");
-	load.clockid = event_clock(info.clockid);
-	load.tick_ns = info.tick_ns;
+	load.fd = device_open(&load.setup);
+	load.tick_ns = device_info(load.fd).tick_ns;
+	if (load.in_cells)
+		device_need(twheel_cells_map(&load.cells, load.fd), "mapping the cells");
 
-	start = clock_now(load.clockid);
+	start = clock_now(load.setup.clock);
 	load_arm_all(&load);
 	load_wait_all(&load);
 	load_show_progress(&load, true);
-	start = clock_now(load.clockid) - start;
+	start = clock_now(load.setup.clock) - start;
 
-	if (load.fired) {
+	if (load.fired)
 		late = summarise(load.late, load.fired);
-		received = summarise(load.received, load.fired);
-	}
 	if (load.json)
-		load_print_json(&load, &late, &received, start);
+		load_print_json(&load, &late, start);
 	else
-		load_print_text(&load, &late, &received, start);
+		load_print_text(&load, &late, start);
 	if (interrupted)
 		return STATUS_SIGINT;
 	good = load.fired == load.count && !load.early && !load.twice &&
@@ -324,11 +315,9 @@ const struct command load_command = {
 		"  --min-delay D     shortest delay (default 1ms)\n"
 		"  --max-delay D     longest delay (default 5s)\n"
 		"  --tick D          the wheel's tick (default 1ms)\n"
-		"  --slots N         ratio of one level of the wheel to the next, 2 to 4096\n"
 		"  --clock NAME      monotonic (default), boottime, realtime or tai\n"
 		"  --seed N          of the random delays (default 1)\n"
-		"  --mapping         in memory shared with the kernel; fired then means received;\n"
-		"                    not with realtime and tai\n"
+		"  --cells           cells, and not timers; not with realtime and tai\n"
 		"  --progress        show progress, even where this is no terminal\n"
 		"  --json            one JSON object; times in ns\n",
 	.run = load_run,

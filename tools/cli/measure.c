@@ -21,7 +21,7 @@
 
 static uint64_t monotonic_now(void)
 {
-	return clock_now(CLOCK_MONOTONIC);
+	return clock_now(TWHEEL_MONOTONIC);
 }
 
 /* How long a step takes, in ns. */

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* twheel metrics: the counters of wheels, in Prometheus's text format */
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+
+#include <linux/twheel.h>
 
 #include "command.h"
 #include "duration.h"
@@ -45,7 +47,7 @@ static void metrics_print_labels(const struct wheel *wheel)
 		printf(",");
 		metrics_print_label("name", wheel->raw_name);
 	}
-	printf(",wheel=\"%llu\"", (unsigned long long)wheel->id);
+	printf(",wheel=\"%llu\"", (unsigned long long)wheel->numbers[WHEEL_ID]);
 }
 
 /* Nanoseconds as seconds, exactly. */
@@ -55,23 +57,36 @@ static void metrics_print_seconds(uint64_t ns)
 	       (unsigned long long)(ns % NS_PER_S));
 }
 
-static void metrics_print_family(const struct wheel_counter *counter,
-				 const struct wheel *wheels, size_t count)
+static void metrics_print_sample(const struct wheel *wheel, enum wheel_number number)
 {
+	const struct wheel_number_info *info = &wheel_numbers[number];
+	uint64_t value = wheel->numbers[number];
+
+	/* Where there is no limit, a sample would tell of one. */
+	if (!wheel_knows(wheel, number) || value == TWHEEL_NO_LIMIT)
+		return;
+	printf("twheel_%s", info->metric);
+	metrics_print_labels(wheel);
+	printf("} ");
+	if (strstr(info->key, "_ns"))
+		metrics_print_seconds(value);
+	else
+		printf("%llu", (unsigned long long)value);
+	printf("\n");
+}
+
+static void metrics_print_family(enum wheel_number number, const struct wheel *wheels,
+				 size_t count)
+{
+	const struct wheel_number_info *info = &wheel_numbers[number];
 	size_t i;
 
-	if (!*counter->metric)
+	if (!*info->metric)
 		return;
-	printf("# HELP twheel_%s %s\n# TYPE twheel_%s %s\n", counter->metric,
-	       counter->help, counter->metric, counter->type);
-	for (i = 0; i < count; i++) {
-		if (!wheel_has(&wheels[i], counter))
-			continue;
-		printf("twheel_%s", counter->metric);
-		metrics_print_labels(&wheels[i]);
-		printf("} %llu\n",
-		       (unsigned long long)wheel_count(&wheels[i], counter));
-	}
+	printf("# HELP twheel_%s %s\n# TYPE twheel_%s %s\n", info->metric, info->help,
+	       info->metric, info->type);
+	for (i = 0; i < count; i++)
+		metrics_print_sample(&wheels[i], number);
 }
 
 /* Each bucket counts all that are at most as late as its bound. */
@@ -96,7 +111,7 @@ static void metrics_print_histogram(const struct wheel *wheel)
 	printf("twheel_lateness_seconds_sum");
 	metrics_print_labels(wheel);
 	printf("} ");
-	metrics_print_seconds(wheel->late_sum_ns);
+	metrics_print_seconds(wheel->numbers[WHEEL_LATE_SUM]);
 	printf("\ntwheel_lateness_seconds_count");
 	metrics_print_labels(wheel);
 	printf("} %llu\n", (unsigned long long)sum);
@@ -105,7 +120,7 @@ static void metrics_print_histogram(const struct wheel *wheel)
 static int metrics_run(int argc, char **argv)
 {
 	const struct option_rule rules[] = { { } };
-	const struct wheel_counter *counter;
+	enum wheel_number number;
 	struct wheel *wheels;
 	size_t count, i;
 	bool hidden;
@@ -118,23 +133,12 @@ static int metrics_run(int argc, char **argv)
 	printf("# HELP twheel_hidden Whether there are processes that may not be looked into.\n"
 	       "# TYPE twheel_hidden gauge\n"
 	       "twheel_hidden %d\n", hidden);
-	printf("# HELP twheel_tick_seconds The tick.\n"
-	       "# TYPE twheel_tick_seconds gauge\n");
-	for (i = 0; i < count; i++) {
-		if (!wheels[i].told)
-			continue;
-		printf("twheel_tick_seconds");
-		metrics_print_labels(&wheels[i]);
-		printf("} ");
-		metrics_print_seconds(wheels[i].tick_ns);
-		printf("\n");
-	}
-	for (counter = wheel_counters; counter->name; counter++)
-		metrics_print_family(counter, wheels, count);
+	for (number = 0; number < WHEEL_NUMBERS; number++)
+		metrics_print_family(number, wheels, count);
 	printf("# HELP twheel_lateness_seconds How much after its deadline a timer fired.\n"
 	       "# TYPE twheel_lateness_seconds histogram\n");
 	for (i = 0; i < count; i++) {
-		if (wheels[i].told && wheels[i].late_buckets)
+		if (wheels[i].late_buckets)
 			metrics_print_histogram(&wheels[i]);
 	}
 	free(wheels);

@@ -10,7 +10,7 @@ enum option_kind {
 	OPTION_FLAG,		/* nothing; bool */
 	OPTION_COUNT,		/* a whole number; uint64_t */
 	OPTION_DURATION,	/* a duration; uint64_t, ns */
-	OPTION_CLOCK,		/* a name; uint32_t, enum twheel_clock */
+	OPTION_CLOCK,		/* a name; uint32_t, enum twheel_clock_id */
 	OPTION_TEXT,		/* anything; const char * */
 };
 

@@ -1,75 +1,70 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A wheel of /dev/twheel: one operation at a time, in batches, or in a mapping. */
-#include <err.h>
+/* A wheel of /dev/twheel: one operation at a time, many in a call, or cells. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "command.h"
 #include "device.h"
+#include "duration.h"
 #include "rivals.h"
 
 #define TWHEEL_BATCH	256
 
 struct twheel_timeouts {
-	struct twheel *wheel;
+	int fd;
+	struct twheel_cells cells;
 	size_t count;
 	uint64_t ids[];
 };
 
-static void *wheel_open_with(size_t *count, uint32_t flags)
+static void *wheel_open_with(size_t count, const struct twheel_setup *setup)
 {
-	struct twheel_options options = {
-		.max_timers = *count, .flags = flags,
-	};
 	struct twheel_timeouts *self;
-	int ret;
 
-	self = calloc(1, sizeof(*self) + *count * sizeof(*self->ids));
+	self = calloc(1, sizeof(*self) + count * sizeof(*self->ids));
 	if (!self)
 		return NULL;
-	self->count = *count;
+	self->count = count;
 	/* Touch the memory now, so that page faults are not measured. */
-	memset(self->ids, 0xff, *count * sizeof(*self->ids));
-	ret = twheel_open(&self->wheel, &options);
-	if (!ret)
+	memset(self->ids, 0xff, count * sizeof(*self->ids));
+	self->fd = twheel_device_open(setup);
+	if (self->fd >= 0)
 		return self;
+	errno = -self->fd;
 	free(self);
-	errno = -ret;
 	return NULL;
 }
 
 static void *wheel_open(size_t *count)
 {
-	return wheel_open_with(count, TWHEEL_OPEN_NO_MAPPING);
+	const struct twheel_setup setup = { .max_timers = *count };
+
+	return wheel_open_with(*count, &setup);
 }
 
-static void *mapping_open(size_t *count)
+static void *cells_open(size_t *count)
 {
-	struct twheel_timeouts *self = wheel_open_with(count, 0);
+	const struct twheel_setup setup = { .max_cells = *count };
+	struct twheel_timeouts *self = wheel_open_with(*count, &setup);
 
-	if (!self || device_info(self->wheel).map_bytes)
-		return self;
-	errno = EOPNOTSUPP;
-	return NULL;
-}
-
-static void twheel_check(int ret, const char *what)
-{
-	if (ret < 0)
-		errx(STATUS_FAILED, "%s: %s", what, strerror(-ret));
+	if (!self)
+		return NULL;
+	device_need(twheel_cells_map(&self->cells, self->fd), "mapping the cells");
+	return self;
 }
 
 static void single_arm(void *arg, const struct plan *plan)
 {
 	struct twheel_timeouts *self = arg;
+	uint64_t id;
 	size_t i;
 
 	for (i = 0; i < plan->count; i++) {
 		uint32_t which = plan->order[i];
 
-		twheel_check(twheel_arm_at(self->wheel, plan->when[i], which,
-					   &self->ids[which]), "arming");
+		device_need(twheel_device_arm_at(self->fd, plan->when[i], which, &id),
+			    "arming");
+		self->ids[which] = id;
 	}
 }
 
@@ -79,8 +74,8 @@ static void single_extend(void *arg, const struct plan *plan)
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		twheel_check(twheel_extend_at(self->wheel, self->ids[plan->order[i]],
-					      plan->when[i]), "extending");
+		device_need(twheel_device_extend_at(self->fd, self->ids[plan->order[i]],
+						    plan->when[i]), "extending");
 }
 
 static void single_cancel(void *arg, const struct plan *plan)
@@ -89,59 +84,77 @@ static void single_cancel(void *arg, const struct plan *plan)
 	size_t i;
 
 	for (i = 0; i < plan->count; i++)
-		twheel_check(twheel_cancel(self->wheel, self->ids[plan->order[i]]),
-			     "cancelling");
+		device_need(twheel_device_cancel(self->fd, self->ids[plan->order[i]]),
+			    "cancelling");
 }
 
-static void batch_arm(void *arg, const struct plan *plan)
+/* Do the same to all timeouts of the plan, many in a call. */
+static void batch_do(struct twheel_timeouts *self, const struct plan *plan, uint32_t what,
+		     uint32_t flags)
 {
-	struct twheel_timeouts *self = arg;
-	struct twheel_new news[TWHEEL_BATCH];
-	uint64_t ids[TWHEEL_BATCH];
+	struct twheel_op ops[TWHEEL_BATCH];
 	size_t first, i, n;
 
 	for (first = 0; first < plan->count; first += n) {
 		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++) {
-			news[n].deadline_ns = plan->when[first + n];
-			news[n].cookie = plan->order[first + n];
-		}
-		if (twheel_arm_many(self->wheel, news, ids, n, TWHEEL_ABS) != (int)n)
-			errx(STATUS_FAILED, "arming many failed");
-		for (i = 0; i < n; i++)
-			self->ids[plan->order[first + i]] = ids[i];
-	}
-}
+			uint32_t which = plan->order[first + n];
 
-static void batch_extend(void *arg, const struct plan *plan)
-{
-	struct twheel_timeouts *self = arg;
-	struct twheel_op ops[TWHEEL_BATCH];
-	size_t first, n;
-
-	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
 			ops[n] = (struct twheel_op){
-				.op = TWHEEL_OP_MODIFY,
-				.flags = TWHEEL_ABS | TWHEEL_LATER,
-				.deadline_ns = plan->when[first + n],
-				.id = self->ids[plan->order[first + n]],
+				.op = what, .flags = flags, .id = self->ids[which],
 			};
-		device_batch(self->wheel, ops, n);
+			if (what != TWHEEL_OP_CANCEL)
+				ops[n].time_ns = plan->when[first + n];
+			if (what == TWHEEL_OP_ARM)
+				ops[n].cookie = which;
+		}
+		device_ops(self->fd, ops, n);
+		for (i = 0; what == TWHEEL_OP_ARM && i < n; i++)
+			self->ids[plan->order[first + i]] = ops[i].id;
 	}
 }
 
-static void batch_cancel(void *arg, const struct plan *plan)
+static void batch_arm(void *self, const struct plan *plan)
+{
+	batch_do(self, plan, TWHEEL_OP_ARM, TWHEEL_ABS);
+}
+
+static void batch_extend(void *self, const struct plan *plan)
+{
+	batch_do(self, plan, TWHEEL_OP_MODIFY, TWHEEL_ABS | TWHEEL_LATER);
+}
+
+static void batch_cancel(void *self, const struct plan *plan)
+{
+	batch_do(self, plan, TWHEEL_OP_CANCEL, 0);
+}
+
+static void cells_arm(void *arg, const struct plan *plan)
 {
 	struct twheel_timeouts *self = arg;
-	uint64_t ids[TWHEEL_BATCH];
-	size_t first, n;
+	size_t i;
 
-	for (first = 0; first < plan->count; first += n) {
-		for (n = 0; n < TWHEEL_BATCH && first + n < plan->count; n++)
-			ids[n] = self->ids[plan->order[first + n]];
-		if (twheel_cancel_many(self->wheel, ids, NULL, n) != (int)n)
-			errx(STATUS_FAILED, "cancelling many failed");
-	}
+	for (i = 0; i < plan->count; i++)
+		device_need(twheel_cell_arm(&self->cells, plan->order[i], plan->when[i], NULL),
+			    "arming");
+}
+
+static void cells_extend(void *arg, const struct plan *plan)
+{
+	struct twheel_timeouts *self = arg;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		device_need(twheel_cell_extend(&self->cells, plan->order[i], plan->when[i]),
+			    "extending");
+}
+
+static void cells_cancel(void *arg, const struct plan *plan)
+{
+	struct twheel_timeouts *self = arg;
+	size_t i;
+
+	for (i = 0; i < plan->count; i++)
+		device_need(twheel_cell_cancel(&self->cells, plan->order[i]), "cancelling");
 }
 
 static bool wheel_expire(void *arg)
@@ -151,8 +164,8 @@ static bool wheel_expire(void *arg)
 	size_t taken = 0, got;
 
 	while (taken < self->count) {
-		got = device_events(self->wheel, events, TWHEEL_BATCH,
-				    RIVAL_PATIENCE_MS);
+		got = device_events(self->fd, events, TWHEEL_BATCH,
+				    RIVAL_PATIENCE_MS * (NS_PER_S / 1000));
 		if (!got)
 			return false;
 		taken += got;
@@ -181,12 +194,12 @@ const struct rival batch_rival = {
 };
 
 /* No operation is a system call here, as a rule. */
-const struct rival mapping_rival = {
-	.name = "twheel, mapping",
-	.word = "mapping",
-	.open = mapping_open,
-	.arm = single_arm,
-	.extend = single_extend,
-	.cancel = single_cancel,
+const struct rival cells_rival = {
+	.name = "twheel, cells",
+	.word = "cells",
+	.open = cells_open,
+	.arm = cells_arm,
+	.extend = cells_extend,
+	.cancel = cells_cancel,
 	.expire = wheel_expire,
 };

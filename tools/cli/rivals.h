@@ -41,7 +41,7 @@ struct rival {
 
 extern const struct rival twheel_rival;
 extern const struct rival batch_rival;
-extern const struct rival mapping_rival;
+extern const struct rival cells_rival;
 extern const struct rival timerfd_rival;
 extern const struct rival posix_rival;
 extern const struct rival uring_rival;

@@ -7,6 +7,7 @@
 #include "clocks.h"
 #include "command.h"
 #include "duration.h"
+#include "json.h"
 #include "options.h"
 #include "terminal.h"
 #include "wheels.h"
@@ -30,7 +31,7 @@ struct view {
 
 static void view_take(struct view *view)
 {
-	view->at_ns = clock_now(CLOCK_MONOTONIC);
+	view->at_ns = clock_now(TWHEEL_MONOTONIC);
 	view->wheels = find_wheels(0, &view->count, &view->hidden);
 }
 
@@ -44,14 +45,19 @@ static const struct wheel *view_find(const struct view *before,
 		const struct wheel *old = &before->wheels[i];
 
 		if (old->pid == wheel->pid && old->fd == wheel->fd &&
-		    old->id == wheel->id)
-			return old->armed <= wheel->armed ? old : NULL;
+		    old->numbers[WHEEL_ID] == wheel->numbers[WHEEL_ID])
+			return old->numbers[WHEEL_ARMED] <= wheel->numbers[WHEEL_ARMED] ?
+			       old : NULL;
 	}
 	return NULL;
 }
 
-static uint64_t rate_per_second(uint64_t now, uint64_t before, uint64_t ns)
+/* How often something happened in a second. */
+static unsigned long long view_rate(const struct wheel *wheel, const struct wheel *old,
+				    enum wheel_number what, uint64_t ns)
 {
+	uint64_t now = wheel->numbers[what], before = old->numbers[what];
+
 	return now > before && ns ? (now - before) * (double)NS_PER_S / ns : 0;
 }
 
@@ -71,48 +77,44 @@ static void view_print_row(const struct wheel *wheel, const struct wheel *old,
 	}
 	if (!old)
 		old = wheel;
-	/* A module's wheel does not count it. */
-	if (wheel->pid)
-		format_duration(wheel->late_max_ns, most, sizeof(most));
+	if (wheel_knows(wheel, WHEEL_LATE_MAX))
+		format_duration(wheel->numbers[WHEEL_LATE_MAX], most, sizeof(most));
 	late = late_percentile(wheel->late, old->late, 99);
 	if (late)
 		format_duration(late, p99, sizeof(p99));
 	printf("%9s %9llu %8llu %9llu %9llu %9llu %9llu %9s %9s\n",
-	       format_duration(wheel->tick_ns, tick, sizeof(tick)),
-	       (unsigned long long)wheel->pending,
-	       (unsigned long long)wheel->unread,
-	       (unsigned long long)rate_per_second(wheel->armed, old->armed, ns),
-	       (unsigned long long)rate_per_second(wheel->fired, old->fired, ns),
-	       (unsigned long long)rate_per_second(wheel->cancelled,
-					      old->cancelled, ns),
-	       (unsigned long long)rate_per_second(wheel->extended, old->extended, ns),
-	       p99, most);
+	       format_duration(wheel->numbers[WHEEL_TICK], tick, sizeof(tick)),
+	       (unsigned long long)wheel_timers(wheel),
+	       (unsigned long long)wheel->numbers[WHEEL_CELLS],
+	       view_rate(wheel, old, WHEEL_ARMED, ns),
+	       view_rate(wheel, old, WHEEL_FIRED, ns),
+	       view_rate(wheel, old, WHEEL_CANCELLED, ns),
+	       view_rate(wheel, old, WHEEL_EXTENDED, ns), p99, most);
 }
 
-static int compare_pending(const void *a, const void *b)
+static int compare_timers(const void *a, const void *b)
 {
-	const struct wheel *x = a, *y = b;
+	uint64_t x = wheel_timers(a), y = wheel_timers(b);
 
-	return x->pending > y->pending ? -1 : x->pending < y->pending;
+	return x > y ? -1 : x < y;
 }
 
 static void view_print_text(struct view *view, const struct view *before)
 {
 	size_t most = view->count, i;
-	uint64_t pending = 0;
+	uint64_t timers = 0;
 
 	if (view->count)
-		qsort(view->wheels, view->count, sizeof(*view->wheels),
-		      compare_pending);
+		qsort(view->wheels, view->count, sizeof(*view->wheels), compare_timers);
 	for (i = 0; i < view->count; i++)
-		pending += view->wheels[i].pending;
-	printf("%zu wheel%s, %llu timers pending%s\n", view->count,
-	       view->count == 1 ? "" : "s", (unsigned long long)pending,
+		timers += wheel_timers(&view->wheels[i]);
+	printf("%zu wheel%s, %llu timers%s\n", view->count,
+	       view->count == 1 ? "" : "s", (unsigned long long)timers,
 	       view->hidden ? "; only root may look into some processes" :
 	       "");
 	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s %9s %9s%s\n",
-	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "PENDING",
-	       "UNREAD", "ARM/s", "FIRE/s", "CANCEL/s", "EXTEND/s", "LATE 99%",
+	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "TIMERS",
+	       "CELLS", "ARM/s", "FIRE/s", "CANCEL/s", "EXTEND/s", "LATE 99%",
 	       "LATE MAX", colour_off());
 	if (terminal_out() && most + TOP_OTHER_LINES > terminal_rows())
 		most = terminal_rows() > TOP_OTHER_LINES ?
@@ -123,50 +125,17 @@ static void view_print_text(struct view *view, const struct view *before)
 	fflush(stdout);
 }
 
-static void view_print_counters(const struct wheel *wheel)
-{
-	const struct wheel_counter *counter;
-	unsigned int i;
-
-	for (counter = wheel_counters; counter->name; counter++) {
-		if (wheel_has(wheel, counter))
-			printf(",\"%s\":%llu", counter->name,
-			       (unsigned long long)wheel_count(wheel, counter));
-	}
-	printf(",\"late\":[");
-	for (i = 0; i < wheel->late_buckets; i++)
-		printf("%s%llu", i ? "," : "",
-		       (unsigned long long)wheel->late[i]);
-	printf("]");
-}
-
 static void view_print_json(const struct view *view)
 {
 	size_t i;
 
-	printf("{\"wheels\":[");
-	for (i = 0; i < view->count; i++) {
-		const struct wheel *wheel = &view->wheels[i];
-
-		if (wheel->pid)
-			printf("%s{\"pid\":%d,\"fd\":%d,\"process\":\"%s\"",
-			       i ? "," : "", wheel->pid, wheel->fd,
-			       wheel->name);
-		else
-			printf("%s{\"module\":\"%s\",\"name\":\"%s\"",
-			       i ? "," : "", wheel->owner, wheel->name);
-		if (wheel->id)
-			printf(",\"wheel\":%llu",
-			       (unsigned long long)wheel->id);
-		if (wheel->told) {
-			printf(",\"clock\":\"%s\",\"tick_ns\":%llu",
-			       clock_name(wheel->clockid),
-			       (unsigned long long)wheel->tick_ns);
-			view_print_counters(wheel);
-		}
-		printf("}");
-	}
-	printf("],\"hidden\":%s}\n", view->hidden ? "true" : "false");
+	json_begin(NULL, '{');
+	json_begin("wheels", '[');
+	for (i = 0; i < view->count; i++)
+		wheel_print_json(&view->wheels[i]);
+	json_end(']');
+	json_flag("hidden", view->hidden);
+	json_end('}');
 	fflush(stdout);
 }
 
@@ -214,11 +183,11 @@ const struct command top_command = {
 	.name = "top",
 	.summary = "show the wheels of all processes, again and again",
 	.help = "usage: twheel top [OPTION]...\n\n"
-		"Shows each wheel that a process has open: how many timers are pending, how many\n"
-		"events are unread, and how often timers are armed, fire, are cancelled and are\n"
-		"found extended. LATE 99% is a bound on the lateness of 99 of 100 timers since\n"
-		"the last view, a power of two; LATE MAX is the largest lateness so far. Ends\n"
-		"with Ctrl-C. Only root sees the wheels of other users and of kernel modules.\n\n"
+		"Shows each wheel that a process has open: how many timers and pending cells it\n"
+		"has, and how often timers are armed, fire, are cancelled and are found extended.\n"
+		"LATE 99% is a bound on the lateness of 99 of 100 timers since the last view, a\n"
+		"power of two. LATE MAX is the largest lateness so far. Ends with Ctrl-C. Only\n"
+		"root sees the wheels of other users and of kernel modules.\n\n"
 		"  -d, --every D  time between views (default 1s)\n"
 		"  -n, --count N  end after N views\n"
 		"  --json         one JSON object for each view; times in ns\n",

@@ -50,6 +50,9 @@ static void event_print_value(const char *key, const char *value)
 	unsigned long long ns;
 	char text[32];
 
+	/* A file of /dev/twheel has no function. */
+	if (!strcmp(key, "function") && !strcmp(value, "0x0"))
+		return;
 	if (length < 3 || strcmp(key + length - 3, "_ns")) {
 		printf(" %s %s", key, value);
 		return;
@@ -148,7 +151,7 @@ static void tracer_follow(struct tracer *tracer, uint64_t end_ns)
 
 	while (!interrupted && !tracer->failed && !ferror(stdout) &&
 	       tracer->printed < tracer->count &&
-	       clock_now(CLOCK_MONOTONIC) < end_ns) {
+	       clock_now(TWHEEL_MONOTONIC) < end_ns) {
 		if (!tracer_read(tracer))
 			nanosleep(&nap, NULL);
 	}
@@ -185,11 +188,11 @@ static bool trace_filter(pid_t pid, char *filter, size_t size)
 
 	wheels = find_wheels(pid, &count, &hidden);
 	for (i = 0; i < count && found < TRACE_WHEELS_MOST; i++) {
-		if (!wheels[i].id)
+		if (!wheels[i].numbers[WHEEL_ID])
 			continue;
 		used += snprintf(filter + used, size - used, "%swheel == %llu",
 				 found++ ? " || " : "",
-				 (unsigned long long)wheels[i].id);
+				 (unsigned long long)wheels[i].numbers[WHEEL_ID]);
 	}
 	free(wheels);
 	return found;
@@ -233,7 +236,7 @@ static int trace_run(int argc, char **argv)
 	if (pid && wheel)
 		usage_error("a process or a wheel, not both");
 	if (pid && !trace_filter(pid, filter, sizeof(filter)))
-		errx(STATUS_FAILED, "process %d has no wheel open on which a timer was armed",
+		errx(STATUS_FAILED, "process %d has no wheel open",
 		     (int)pid);
 	if (wheel)
 		snprintf(filter, sizeof(filter), "wheel == %llu",
@@ -260,7 +263,7 @@ static int trace_run(int argc, char **argv)
 	if (terminal_err())
 		fprintf(stderr, "Tracing; Ctrl-C ends it.\n");
 	if (time_ns != UINT64_MAX)
-		time_ns += clock_now(CLOCK_MONOTONIC);
+		time_ns += clock_now(TWHEEL_MONOTONIC);
 	tracer_follow(&tracer, time_ns);
 	tracefs_close(&tracer.tracefs);
 	free(list);
@@ -281,8 +284,9 @@ const struct command trace_command = {
 		"not disturbed: this one is an instance of its own, removed at the end.\n\n"
 		"  -p, --pid N      only the wheels that process N has open now\n"
 		"  -w, --wheel N    only the wheel with this number\n"
-		"  -e, --events E,E only these: arm, modify, extend, cancel, unfired, cascade,\n"
-		"                   requeue, expire_entry, expire_exit, pass (default all)\n"
+		"  -e, --events E,E only these: arm, modify, cancel, expire_entry, and of modules\n"
+		"                   extend, unfired, cascade, requeue, expire_exit, pass (default\n"
+		"                   all)\n"
 		"  -t, --for D      end after that time\n"
 		"  -n, --count N    end after N events\n",
 	.run = trace_run,

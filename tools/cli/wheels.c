@@ -10,6 +10,7 @@
 
 #include "clocks.h"
 #include "command.h"
+#include "json.h"
 #include "wheels.h"
 
 /* How the path of the device ends. */
@@ -17,48 +18,86 @@
 /* The files of the wheels that modules have made. */
 #define WHEELS_DEBUGFS	"/sys/kernel/debug/twheel"
 
-#define COUNTER(kind, name, metric, type, help)				\
-	{ #name, kind, offsetof(struct wheel, name), metric, type, help }
-#define COUNTER_FILE(name, of_file, metric, type, help)			\
-	COUNTER(WHEEL_OF_FILE, name, metric, type, help),
-#define COUNTER_BOTH(name, of_file, of_wheel, metric, type, help)	\
-	COUNTER(WHEEL_ANY, name, metric, type, help),
-#define COUNTER_MODULE(name, of_wheel, metric, type, help)		\
-	COUNTER(WHEEL_OF_MODULE, name, metric, type, help),
-
-const struct wheel_counter wheel_counters[] = {
-	TW_COUNTERS(COUNTER_FILE, COUNTER_BOTH, COUNTER_BOTH, COUNTER_MODULE)
-	{ "max_timers", WHEEL_OF_FILE, offsetof(struct wheel, max_timers),
-	  "limit", "gauge", "Timers that may exist at once." },
-	{ }
+const struct wheel_number_info wheel_numbers[] = {
+	[WHEEL_ID] = { "wheel", "", "", "" },
+	[WHEEL_TICK] = { "tick_ns", "tick_seconds", "gauge", "The tick." },
+	[WHEEL_SLOTS] = { "slots", "", "", "" },
+	[WHEEL_MAX_TIMERS] = { "max_timers", "max_timers", "gauge",
+		"Timers that may exist at once." },
+	[WHEEL_MAX_CELLS] = { "max_cells", "max_cells", "gauge",
+		"Cells that the mapping has." },
+	[WHEEL_TIMERS] = { "timers", "timers", "gauge",
+		"Timers that exist: the last event of each has not been read." },
+	[WHEEL_CELLS] = { "cells", "cells", "gauge",
+		"Cells that the kernel knows as pending." },
+	[WHEEL_PENDING] = { "pending", "pending", "gauge",
+		"Timers that wait for their deadline." },
+	[WHEEL_ARMED] = { "armed", "armed_total", "counter", "Timers armed." },
+	[WHEEL_FIRED] = { "fired", "fired_total", "counter", "Timers that fired." },
+	[WHEEL_CANCELLED] = { "cancelled", "cancelled_total", "counter",
+		"Timers cancelled." },
+	[WHEEL_UNFIRED] = { "unfired", "unfired_total", "counter",
+		"Timers handed back when the wheel was stopped." },
+	[WHEEL_EXTENDED] = { "extended", "extended_total", "counter",
+		"Timers found extended when their old deadline came." },
+	[WHEEL_CASCADES] = { "cascades", "cascades_total", "counter",
+		"Timers moved to a lower level." },
+	[WHEEL_ALARMS] = { "alarms", "alarms_total", "counter", "Alarms that went off." },
+	[WHEEL_POSTPONED] = { "postponed", "postponed_total", "counter",
+		"Alarms put off, since alarms had taken their share of a CPU." },
+	[WHEEL_PASSES] = { "passes", "passes_total", "counter",
+		"Times that a wheel was woken up to do its work." },
+	[WHEEL_EXHAUSTED] = { "exhausted", "passes_exhausted_total", "counter",
+		"Passes that used up their time, and left work for later." },
+	[WHEEL_OVERRUNS] = { "overruns", "overruns_total", "counter",
+		"Callbacks that took longer than the module parameter overrun_ms." },
+	[WHEEL_FILE_MEMORY] = { "file_memory", "file_memory_bytes", "gauge",
+		"Memory of the kernel that the file takes." },
+	[WHEEL_USER_TIMERS] = { "user_timers", "user_timers", "gauge",
+		"Timers and cells for which all files of the opener have room." },
+	[WHEEL_USER_LIMIT] = { "user_limit", "user_limit", "gauge", "The limit for that." },
+	[WHEEL_USER_MEMORY] = { "user_memory", "user_memory_bytes", "gauge",
+		"Memory of the kernel that all files of the opener take." },
+	[WHEEL_USER_MEMORY_LIMIT] = { "user_memory_limit", "user_memory_limit_bytes",
+		"gauge", "The limit for that." },
+	[WHEEL_LATE_MAX] = { "late_max_ns", "lateness_max_seconds", "gauge",
+		"The largest lateness of an expiry." },
+	[WHEEL_LATE_SUM] = { "late_sum_ns", "", "", "" },
 };
 
-/* The other numbers of /proc/PID/fdinfo/FD, and where to store them. */
-static const struct wheel_field {
-	const char *name;
-	size_t offset;
-} wheel_fields[] = {
-	{ "wheel", offsetof(struct wheel, id) },
-	{ "tick_ns", offsetof(struct wheel, tick_ns) },
-	{ "slots", offsetof(struct wheel, slots) },
-	{ "levels", offsetof(struct wheel, levels) },
-};
-
-bool wheel_has(const struct wheel *wheel, const struct wheel_counter *counter)
+bool wheel_knows(const struct wheel *wheel, enum wheel_number number)
 {
-	return wheel->told && (counter->kind == WHEEL_ANY ||
-			       (counter->kind == WHEEL_OF_FILE) == !!wheel->pid);
+	return wheel->known & 1ULL << number;
 }
 
-uint64_t wheel_count(const struct wheel *wheel,
-		     const struct wheel_counter *counter)
+uint64_t wheel_timers(const struct wheel *wheel)
 {
-	return *(const uint64_t *)((const char *)wheel + counter->offset);
+	return wheel->numbers[wheel->pid ? WHEEL_TIMERS : WHEEL_PENDING];
 }
 
-static void wheel_set(struct wheel *wheel, size_t offset, const char *value)
+void wheel_print_json(const struct wheel *wheel)
 {
-	*(uint64_t *)((char *)wheel + offset) = strtoull(value, NULL, 10);
+	enum wheel_number i;
+
+	json_begin(NULL, '{');
+	if (wheel->pid) {
+		json_number("pid", wheel->pid);
+		json_number("fd", wheel->fd);
+		json_text("process", wheel->name);
+	} else {
+		json_text("module", wheel->owner);
+		json_text("name", wheel->name);
+	}
+	if (wheel->told) {
+		json_text("clock", clock_name(wheel->clock));
+		for (i = 0; i < WHEEL_NUMBERS; i++) {
+			if (wheel_knows(wheel, i))
+				json_number(wheel_numbers[i].key, wheel->numbers[i]);
+		}
+		json_numbers("late", wheel->late, wheel->late_buckets);
+		json_numbers("occupied", wheel->occupied, wheel->occupied_levels);
+	}
+	json_end('}');
 }
 
 /* Parse numbers between blanks. Returns their number. */
@@ -91,12 +130,22 @@ static void wheel_make_printable(struct wheel *wheel)
 	}
 }
 
+static void wheel_parse_number(struct wheel *wheel, const char *key, const char *value)
+{
+	enum wheel_number i;
+
+	for (i = 0; i < WHEEL_NUMBERS; i++) {
+		if (strcmp(key, wheel_numbers[i].key))
+			continue;
+		wheel->numbers[i] = strtoull(value, NULL, 10);
+		wheel->known |= 1ULL << i;
+	}
+}
+
 static void wheel_parse_line(struct wheel *wheel, char *line)
 {
-	const struct wheel_counter *counter;
 	char *value = strchr(line, ':');
 	char clock[16];
-	size_t i;
 
 	if (!value)
 		return;
@@ -113,17 +162,9 @@ static void wheel_parse_line(struct wheel *wheel, char *line)
 		parse_text(wheel->owner, sizeof(wheel->owner), value);
 	} else if (!strcmp(line, "clock")) {
 		parse_text(clock, sizeof(clock), value);
-		wheel->clockid = clock_id_by_name(clock);
-	} else if (!strcmp(line, "clockid")) {
-		wheel->clockid = atoi(value);
-	}
-	for (i = 0; i < sizeof(wheel_fields) / sizeof(*wheel_fields); i++) {
-		if (!strcmp(line, wheel_fields[i].name))
-			wheel_set(wheel, wheel_fields[i].offset, value);
-	}
-	for (counter = wheel_counters; counter->name; counter++) {
-		if (!strcmp(line, counter->name))
-			wheel_set(wheel, counter->offset, value);
+		wheel->clock = clock_by_name(clock);
+	} else {
+		wheel_parse_number(wheel, line, value);
 	}
 }
 
@@ -138,16 +179,7 @@ static void wheel_read_file(struct wheel *wheel, const char *path)
 	while (fgets(line, sizeof(line), file))
 		wheel_parse_line(wheel, line);
 	fclose(file);
-	wheel->told = wheel->tick_ns;
-}
-
-static void wheel_read_fdinfo(struct wheel *wheel)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", wheel->pid,
-		 wheel->fd);
-	wheel_read_file(wheel, path);
+	wheel->told = wheel_knows(wheel, WHEEL_TICK);
 }
 
 static void wheel_read_process_name(struct wheel *wheel)
@@ -200,11 +232,13 @@ static struct wheel *wheels_grow(struct wheel *wheels, size_t *count)
 static struct wheel *wheels_add(struct wheel *wheels, size_t *count, pid_t pid, int fd)
 {
 	struct wheel *wheel;
+	char path[64];
 
 	wheels = wheels_grow(wheels, count);
 	wheel = &wheels[*count];
 	*wheel = (struct wheel){ .pid = pid, .fd = fd };
-	wheel_read_fdinfo(wheel);
+	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
+	wheel_read_file(wheel, path);
 	wheel_read_process_name(wheel);
 	(*count)++;
 	return wheels;

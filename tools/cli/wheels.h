@@ -8,12 +8,61 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "../../module/dev/counters.h"
-
-/* A wheel with two slots has a level for each bit. */
+/* A wheel whose levels have two slots has a level for each bit. */
 #define WHEEL_LEVELS_MOST	64
 /* Counts of lateness. */
 #define WHEEL_LATE_BUCKETS	64
+
+/**
+ * enum wheel_number - the numbers that fdinfo and debugfs show of a wheel
+ *
+ * The keys and their meanings are in &wheel_numbers. No kind of wheel has all.
+ */
+enum wheel_number {
+	WHEEL_ID,
+	WHEEL_TICK,
+	WHEEL_SLOTS,
+	WHEEL_MAX_TIMERS,
+	WHEEL_MAX_CELLS,
+	WHEEL_TIMERS,
+	WHEEL_CELLS,
+	WHEEL_PENDING,
+	WHEEL_ARMED,
+	WHEEL_FIRED,
+	WHEEL_CANCELLED,
+	WHEEL_UNFIRED,
+	WHEEL_EXTENDED,
+	WHEEL_CASCADES,
+	WHEEL_ALARMS,
+	WHEEL_POSTPONED,
+	WHEEL_PASSES,
+	WHEEL_EXHAUSTED,
+	WHEEL_OVERRUNS,
+	WHEEL_FILE_MEMORY,
+	WHEEL_USER_TIMERS,
+	WHEEL_USER_LIMIT,
+	WHEEL_USER_MEMORY,
+	WHEEL_USER_MEMORY_LIMIT,
+	WHEEL_LATE_MAX,
+	WHEEL_LATE_SUM,
+	WHEEL_NUMBERS,
+};
+
+/**
+ * struct wheel_number_info - what a number is
+ * @key: its name in fdinfo and debugfs; times end in _ns
+ * @metric: its name for Prometheus, without "twheel_"; "": it has none
+ * @type: "counter" or "gauge"
+ * @help: what it says, in a sentence
+ */
+struct wheel_number_info {
+	const char *key;
+	const char *metric;
+	const char *type;
+	const char *help;
+};
+
+extern const struct wheel_number_info wheel_numbers[WHEEL_NUMBERS];
 
 /**
  * struct wheel - a wheel that a process has open, or a module has made
@@ -22,16 +71,11 @@
  * @name: the name of the process, or of a module's wheel, made printable
  * @raw_name: the same, as it is
  * @owner: the module
- * @id: its number; 0: none yet, or unknown
  * @told: the fields below are known
- * @clockid: its clock; -1: a module's own
- * @tick_ns: its tick
- * @slots: ratio of one level to the next; 0: unknown
- * @levels: how many levels; 0: unknown
- * @max_timers: its limit
- * @timers: this and the following ones are the counters of counters.h; a counter that this
- *	kind of wheel does not have is 0
- * @late: how many timers were how late, as struct twheel_file_stats has it
+ * @clock: its clock, of enum twheel_clock_id
+ * @numbers: by enum wheel_number; 0: unknown
+ * @known: which of them are known, a bit for each
+ * @late: of how many expiries bit i was the highest bit of the lateness in ns, or i was 0
  * @late_buckets: how many of these are known
  * @occupied: the number of buckets in use, of each level
  * @occupied_levels: for how many levels that is known
@@ -42,48 +86,23 @@ struct wheel {
 	char name[32];
 	char raw_name[32];
 	char owner[64];
-	uint64_t id;
 	bool told;
-	int clockid;
-	uint64_t tick_ns;
-	uint64_t slots, levels, max_timers;
-#define WHEEL_COUNTER(name, ...)	uint64_t name;
-	TW_COUNTERS(WHEEL_COUNTER, WHEEL_COUNTER, WHEEL_COUNTER, WHEEL_COUNTER)
-#undef WHEEL_COUNTER
+	uint32_t clock;
+	uint64_t numbers[WHEEL_NUMBERS];
+	uint64_t known;
 	uint64_t late[WHEEL_LATE_BUCKETS];
 	unsigned int late_buckets;
 	uint64_t occupied[WHEEL_LEVELS_MOST];
 	unsigned int occupied_levels;
 };
 
-/* The wheels that have a counter. */
-enum wheel_kind { WHEEL_ANY, WHEEL_OF_FILE, WHEEL_OF_MODULE };
+bool wheel_knows(const struct wheel *wheel, enum wheel_number number);
 
-/**
- * struct wheel_counter - a counter of a wheel
- * @name: its name in fdinfo and debugfs; NULL ends an array
- * @kind: the wheels that have it
- * @offset: its place in struct wheel
- * @metric: its name for Prometheus, without "twheel_"; "": it has none
- * @type: "counter" or "gauge"
- * @help: what it counts
- */
-struct wheel_counter {
-	const char *name;
-	enum wheel_kind kind;
-	size_t offset;
-	const char *metric;
-	const char *type;
-	const char *help;
-};
+/* How many timers it has: pending ones of a module, all that exist of a file. */
+uint64_t wheel_timers(const struct wheel *wheel);
 
-/* Those of counters.h, and the limit. */
-extern const struct wheel_counter wheel_counters[];
-
-/* Does this kind of wheel have the counter, and is it known? */
-bool wheel_has(const struct wheel *wheel, const struct wheel_counter *counter);
-uint64_t wheel_count(const struct wheel *wheel,
-		     const struct wheel_counter *counter);
+/* All that is known, as an object of JSON: an element, or outermost. */
+void wheel_print_json(const struct wheel *wheel);
 
 /*
  * Find the wheels of one process; if @pid is 0, of all processes and modules. Returns an
