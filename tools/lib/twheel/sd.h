@@ -11,10 +11,12 @@
 /**
  * struct twheel_sd - a wheel in a loop of sd-event
  * @loop: for the calls of loop.h
+ * @event: sd-event's loop
  * @source: sd-event's source for the descriptor
  */
 struct twheel_sd {
 	struct twheel_loop loop;
+	sd_event *event;
 	sd_event_source *source;
 };
 
@@ -50,6 +52,7 @@ static inline int twheel_sd_init(struct twheel_sd *sd, sd_event *event,
 
 	if (ret)
 		return ret;
+	sd->event = event;
 	ret = sd_event_add_io(event, &sd->source, sd->loop.fd, EPOLLIN, twheel_sd_readable,
 			      &sd->loop);
 	if (ret >= 0)
