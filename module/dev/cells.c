@@ -139,6 +139,7 @@ static u64 cell_check(struct tw_file *file, struct twheel_node *node, u64 now, u
 		u64 word = READ_ONCE(cell->word), again;
 		u64 ticks = max(cell_deadline(file, node, word, now), least);
 
+		cells->seen = word;
 		WRITE_ONCE(cell->check, ticks);
 		/* Pairs with the program's, between writing the word and reading the check. */
 		smp_mb();

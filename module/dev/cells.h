@@ -23,6 +23,7 @@
  * @count: the number of cells
  * @known: how many the wheel knows
  * @origin: the tick that ticks in words count from
+ * @seen: the word that was read by the last check
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
  * @sweep: see sweep.c
  * @sweep.at: the tick that a sweep was promised for last; %TWHEEL_CELL_NEVER: none is
@@ -38,6 +39,7 @@ struct tw_cells {
 	u32 count;
 	u32 known;
 	u64 origin;
+	u64 seen;
 	struct tw_map map;
 	struct {
 		u64 at;
@@ -72,9 +74,10 @@ static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twhe
 	return node - cells->nodes;
 }
 
-static inline u64 tw_cells_word(const struct tw_cells *cells, const struct twheel_node *node)
+/* After tw_cells_update() has found a cell due: the word that says so. */
+static inline u64 tw_cells_seen(const struct tw_cells *cells)
 {
-	return READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
+	return cells->seen;
 }
 
 /* A time in ticks, as words have them; rounded down. */
@@ -128,7 +131,7 @@ static inline size_t tw_cells_cost(u32 count) { return 0; }
 static inline void tw_cells_free(struct tw_cells *cells) { }
 #define tw_cells_has(cells, node)		false
 #define tw_cells_index(cells, node)		0U
-#define tw_cells_word(cells, node)		0ULL
+#define tw_cells_seen(cells)			0ULL
 #define tw_cells_update(file, node, now)	true
 #define tw_cells_fire(file, node, word)		false
 #define tw_cells_sweep(file, now, slice)	true

@@ -2,8 +2,7 @@
 /*
  * An open file of /dev/twheel: how it is made, set up and freed.
  *
- * A file gets its wheel when it is set up, or with its first operation. All of it is made
- * first, and then becomes the file's in one step. So a failure changes nothing.
+ * A file gets its wheel when it is set up, or with its first operation.
  */
 #include <linux/atomic.h>
 #include <linux/err.h>
@@ -87,7 +86,8 @@ struct tw_file *tw_file_new(void)
 	init_waitqueue_head(&file->wait);
 	file->event_size = TWHEEL_EVENT_SIZE_0;
 	file->max_timers = min_t(u32, READ_ONCE(max_timers), tw_file_limit_timers());
-	file->wheel.tick_ns = max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min());
+	tw_wheel_shape(&file->wheel, max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min()),
+		       FILE_SLOTS);
 	file->number = tw_number_next();
 	return file;
 
@@ -114,103 +114,77 @@ void tw_file_free(struct tw_file *file)
 	kfree(file);
 }
 
-/**
- * struct file_parts - what a file is given
- * @wheel: the wheel
- * @table: the table
- * @cells: the cells, or NULL
- * @bytes: the memory that was charged for it
- */
-struct file_parts {
-	struct tw_wheel wheel;
-	struct tw_table table;
-	struct tw_cells *cells;
-	u64 bytes;
-};
-
-static size_t file_wheel_cost(const struct tw_wheel *w, bool twice)
+static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *setup, u32 most)
 {
-	size_t set = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
+	size_t buckets = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
 
-	return twice ? 2 * set : set;
+	return (tw_clock_can_be_set(setup->clock) ? 2 : 1) * buckets + tw_table_cost(most) +
+	       (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
 }
 
-/* Make the parts, which are charged already. */
-static int file_make_parts(struct file_parts *parts, const struct twheel_setup *setup,
-			   u32 most)
+/* Make what a file needs, which is charged already. */
+static int file_make_parts(struct tw_file *file, const struct twheel_setup *setup, u32 most)
 {
-	struct tw_wheel *w = &parts->wheel;
 	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_clock_now(setup->clock);
+	struct tw_wheel *w = &file->wheel;
 	int ret;
 
 	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_clock_can_be_set(setup->clock),
 			    NUMA_NO_NODE);
 	if (ret)
 		return ret;
-	ret = tw_table_init(&parts->table, most);
+	ret = tw_table_init(&file->table, most);
 	if (ret)
 		goto err_exit_wheel;
-	if (setup->max_cells) {
-		parts->cells = tw_cells_new(setup->max_cells, w, now);
-		ret = PTR_ERR_OR_ZERO(parts->cells);
-		if (ret)
-			goto err_exit_table;
+	if (!setup->max_cells)
+		return 0;
+	file->cells = tw_cells_new(setup->max_cells, w, now);
+	if (!IS_ERR(file->cells)) {
+		w->look = tw_cells_look;
+		return 0;
 	}
-	return 0;
-
-err_exit_table:
-	tw_table_exit(&parts->table);
+	ret = PTR_ERR(file->cells);
+	file->cells = NULL;
+	tw_table_exit(&file->table);
 err_exit_wheel:
 	tw_wheel_exit(w);
 	return ret;
 }
 
-/* The parts become the file's. Nobody uses what is written here before the last line. */
-static void file_install(struct tw_file *file, struct file_parts *parts,
-			 const struct twheel_setup *setup, u32 most)
-{
-	lockdep_assert_held(&file->setup_lock);
-	WRITE_ONCE(file->clock, setup->clock);
-	if (setup->event_size)
-		WRITE_ONCE(file->event_size, setup->event_size);
-	WRITE_ONCE(file->max_timers, most);
-	file->wheel = parts->wheel;
-	if (parts->cells)
-		file->wheel.look = tw_cells_look;
-	file->table = parts->table;
-	file->cells = parts->cells;
-	tw_alarm_init(file);
-	/* Pairs with tw_file_is_ready(). */
-	smp_store_release(&file->ready, true);
-}
-
-/* Give a file all that it gets. After a failure everything is as before. */
+/*
+ * Give a file all that it gets. Nobody looks at it before the file is ready. After a failure
+ * all is as before.
+ */
 static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)
 {
 	u32 most = setup->max_timers ?: file->max_timers;
-	struct file_parts *parts;
+	struct tw_wheel *w = &file->wheel;
+	u64 tick_ns = w->tick_ns;
 	size_t cost;
 	int ret;
 
-	/* More than the stack should bear. */
-	parts = kzalloc(sizeof(*parts), GFP_KERNEL);
-	if (!parts)
-		return -ENOMEM;
-	ret = tw_wheel_shape(&parts->wheel, setup->tick_ns ?: file->wheel.tick_ns, FILE_SLOTS);
-	if (WARN_ON_ONCE(ret))
-		goto out_free_parts;
-	cost = file_wheel_cost(&parts->wheel, tw_clock_can_be_set(setup->clock)) +
-	       tw_table_cost(most) + (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
+	lockdep_assert_held(&file->setup_lock);
+	tw_wheel_shape(w, setup->tick_ns ?: tick_ns, FILE_SLOTS);
+	cost = file_cost(w, setup, most);
 	ret = file_charge(file, setup->max_cells, cost);
 	if (ret)
-		goto out_free_parts;
-	ret = file_make_parts(parts, setup, most);
+		goto err_reshape;
+	ret = file_make_parts(file, setup, most);
 	if (ret)
-		file_uncharge(file, setup->max_cells, cost);
-	else
-		file_install(file, parts, setup, most);
-out_free_parts:
-	kfree(parts);
+		goto err_uncharge;
+	WRITE_ONCE(file->clock, setup->clock);
+	WRITE_ONCE(file->max_timers, most);
+	if (setup->event_size)
+		WRITE_ONCE(file->event_size, setup->event_size);
+	tw_alarm_init(file);
+	/* Pairs with tw_file_is_ready(). */
+	smp_store_release(&file->ready, true);
+	return 0;
+
+err_uncharge:
+	file_uncharge(file, setup->max_cells, cost);
+err_reshape:
+	tw_wheel_shape(w, tick_ns, FILE_SLOTS);
 	return ret;
 }
 

@@ -93,12 +93,12 @@ static __always_inline void read_describe_entry(const struct tw_file *file,
 }
 
 static void read_describe_cell(const struct tw_file *file, const struct read_batch *batch,
-			       const struct twheel_node *node, u64 word,
-			       struct twheel_event *event)
+			       const struct twheel_node *node, struct twheel_event *event)
 {
+	u64 generation = twheel_cell_generation(batch->words[batch->count]);
+
 	*event = (struct twheel_event) {
-		.id		= (u64)twheel_cell_generation(word) << 32 |
-				  tw_cells_index(file->cells, node),
+		.id		= generation << 32 | tw_cells_index(file->cells, node),
 		.deadline_ns	= tw_timens_out(tw_word(atomic64_read(&node->word)),
 						batch->offset),
 		.now_ns		= tw_timens_out(batch->now, batch->offset),
@@ -120,10 +120,8 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 		struct twheel_node *node = tw_wheel_due(w);
 
 		if (tw_cells_has(file->cells, node)) {
-			u64 word = tw_cells_word(file->cells, node);
-
-			batch->words[batch->count] = word;
-			read_describe_cell(file, batch, node, word, event);
+			batch->words[batch->count] = tw_cells_seen(file->cells);
+			read_describe_cell(file, batch, node, event);
 		} else {
 			read_describe_entry(file, batch, tw_entry_of(node), event);
 		}

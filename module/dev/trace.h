@@ -9,19 +9,16 @@
 
 #define TW_FILE_TRACE_NAME	"/dev/twheel"
 
-void __tw_file_trace_arm(const struct tw_file *file, const struct twheel_node *node,
-			 u64 deadline);
-void __tw_file_trace_modify(const struct tw_file *file, const struct twheel_node *node,
-			    u64 deadline);
-void __tw_file_trace_cancel(const struct tw_file *file, const struct twheel_node *node,
-			    u64 deadline);
+u64 tw_file_trace_tick(const struct tw_file *file, const struct twheel_node *node);
+int tw_file_trace_level(const struct tw_file *file, const struct twheel_node *node);
 
 /* A timer is armed. */
 static __always_inline void tw_file_trace_arm(const struct tw_file *file,
 					      const struct twheel_node *node, u64 deadline)
 {
 	if (trace_twheel_arm_enabled())
-		__tw_file_trace_arm(file, node, deadline);
+		trace_twheel_arm(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL, deadline,
+				 tw_file_trace_tick(file, node), tw_file_trace_level(file, node));
 }
 
 /* A timer has another deadline. */
@@ -29,7 +26,9 @@ static __always_inline void tw_file_trace_modify(const struct tw_file *file,
 						 const struct twheel_node *node, u64 deadline)
 {
 	if (trace_twheel_modify_enabled())
-		__tw_file_trace_modify(file, node, deadline);
+		trace_twheel_modify(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
+				    deadline, tw_file_trace_tick(file, node),
+				    tw_file_trace_level(file, node));
 }
 
 /* A timer is cancelled. */
@@ -37,7 +36,8 @@ static __always_inline void tw_file_trace_cancel(const struct tw_file *file,
 						 const struct twheel_node *node, u64 deadline)
 {
 	if (trace_twheel_cancel_enabled())
-		__tw_file_trace_cancel(file, node, deadline);
+		trace_twheel_cancel(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
+				    deadline, tw_file_trace_tick(file, node));
 }
 
 /* The event of a timer is read. */
