@@ -1,0 +1,343 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* poll(), select() and epoll: ready if something is due, and only then. Waiting: wake_test.c. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/mapped.h"
+#include "lib/tap.h"
+
+#define RECORD	sizeof(struct twheel_event)
+#define ALL	(POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLPRI | POLLRDHUP)
+
+static int poll_all(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = ALL };
+	int n = poll(&pfd, 1, 0);
+
+	CHECK_EQ(n, !!pfd.revents);
+	return pfd.revents;
+}
+
+/* Which sets is it in? 1: that for reading, 2: for writing, 4: exceptions. */
+static int select_all(int fd)
+{
+	struct timeval now = { };
+	fd_set sets[3];
+	int i, in = 0;
+
+	for (i = 0; i < 3; i++) {
+		FD_ZERO(&sets[i]);
+		FD_SET(fd, &sets[i]);
+	}
+	NEED(select(fd + 1, &sets[0], &sets[1], &sets[2], &now) >= 0);
+	for (i = 0; i < 3; i++)
+		in |= !!FD_ISSET(fd, &sets[i]) << i;
+	return in;
+}
+
+static int epoll_new(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	NEED(epoll >= 0);
+	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+	return epoll;
+}
+
+/* The mask that epoll tells now; 0: nothing. */
+static uint32_t epoll_now(int epoll)
+{
+	struct epoll_event event = { };
+	int n = epoll_wait(epoll, &event, 1, 0);
+
+	NEED(n >= 0);
+	return n ? event.events : 0;
+}
+
+static void check_ready(int fd, bool ready)
+{
+	int mask = POLLIN | POLLRDNORM, epoll = epoll_new(fd, ALL);
+
+	CHECK_EQ(poll_all(fd), ready ? mask : 0);
+	CHECK_EQ(select_all(fd), ready);
+	CHECK_EQ(epoll_now(epoll), ready ? mask : 0);
+	close(epoll);
+}
+
+static void ready_if_something_is_due(void)
+{
+	int unused = dev_open(), fd = dev_open_virtual();
+	uint64_t id;
+
+	check_ready(unused, false);
+	check_ready(fd, false);
+	id = dev_arm(fd, 2 * MS, 0);
+	check_ready(fd, false);
+	dev_advance(fd, 2 * MS - 1);
+	check_ready(fd, false);
+	dev_advance(fd, 1);
+	check_ready(fd, true);
+	check_ready(fd, true);
+	/* It says so until nothing is due, whatever the reason. */
+	CHECK_EQ(dev_modify(fd, id, 0, MS), 1);
+	check_ready(fd, false);
+	dev_advance(fd, MS);
+	check_ready(fd, true);
+	CHECK_EQ(dev_cancel(fd, id), 1);
+	check_ready(fd, false);
+	id = dev_arm(fd, 0, 0);
+	dev_advance(fd, MS);
+	check_ready(fd, true);
+	CHECK_EQ(dev_cancel_all(fd), 1);
+	check_ready(fd, false);
+	dev_arm(fd, 0, 0);
+	dev_advance(fd, MS);
+	dev_read(fd);
+	check_ready(fd, false);
+}
+
+/* An event that a reader leaves behind, and one that comes between read() and poll(). */
+static void ready_while_something_is_left(void)
+{
+	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
+	int fd = dev_open_virtual(), i;
+
+	for (i = 0; i < 3; i++)
+		dev_arm(fd, MS, i);
+	dev_advance(fd, MS);
+	for (i = 0; i < 3; i++) {
+		check_ready(fd, true);
+		dev_read(fd);
+	}
+	check_ready(fd, false);
+	dev_arm_op(fd, &op);
+	for (i = 0; i < 3; i++) {
+		dev_advance(fd, MS);
+		check_ready(fd, true);
+		dev_read(fd);
+		check_ready(fd, false);
+	}
+}
+
+static void cells_count(void)
+{
+	struct mapped m = map_open_virtual(4);
+	uint64_t tick = map_advance(&m, 5), id;
+
+	map_arm(&m, 3, tick + 1, &id);
+	check_ready(m.fd, false);
+	map_advance(&m, 1);
+	check_ready(m.fd, true);
+	/* The program moves it just in time, and again by a tick. */
+	NEED(map_extend(&m, id, tick + 2));
+	check_ready(m.fd, false);
+	map_advance(&m, 1);
+	check_ready(m.fd, true);
+	NEED(map_cancel(&m, id));
+	check_ready(m.fd, false);
+	map_arm(&m, 3, tick, &id);
+	check_ready(m.fd, true);
+	map_take(&m, id, tick);
+	check_ready(m.fd, false);
+}
+
+static void level_triggered(void)
+{
+	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN), i;
+
+	CHECK_EQ(epoll_now(epoll), 0);
+	for (i = 0; i < 3; i++)
+		dev_arm(fd, MS, i);
+	CHECK_EQ(epoll_now(epoll), 0);
+	dev_advance(fd, MS);
+	for (i = 0; i < 3; i++) {
+		CHECK_EQ(epoll_now(epoll), EPOLLIN);
+		CHECK_EQ(epoll_now(epoll), EPOLLIN);
+		dev_read(fd);
+	}
+	CHECK_EQ(epoll_now(epoll), 0);
+	/* It is told again after it has told that there is nothing. */
+	dev_arm(fd, MS, 0);
+	CHECK_EQ(epoll_now(epoll), 0);
+	dev_advance(fd, MS);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+	dev_cancel_all(fd);
+	CHECK_EQ(epoll_now(epoll), 0);
+}
+
+static void drain(int fd, unsigned int count)
+{
+	struct twheel_event event;
+
+	while (read(fd, &event, sizeof(event)) == RECORD)
+		count--;
+	CHECK_EQ(errno, EAGAIN);
+	CHECK_EQ(count, 0);
+}
+
+/* Who reads until there is nothing more, gets an edge for what comes then. */
+static void edge_triggered(void)
+{
+	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
+
+	CHECK_EQ(epoll_now(epoll), 0);
+	for (i = 1; i < 20; i++) {
+		CHECK_EQ(dev_arm_many(fd, i, MS), i);
+		CHECK_EQ(epoll_now(epoll), 0);
+		dev_advance(fd, MS);
+		CHECK_EQ(epoll_now(epoll), EPOLLIN);
+		CHECK_EQ(epoll_now(epoll), 0);
+		drain(fd, i);
+		CHECK_EQ(epoll_now(epoll), 0);
+	}
+	/* What is due when a watch begins or is changed is an edge as well. */
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	close(epoll);
+	epoll = epoll_new(fd, EPOLLIN | EPOLLET);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+	CHECK_EQ(epoll_now(epoll), 0);
+	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd,
+		       &(struct epoll_event) { .events = EPOLLIN | EPOLLET }) == 0);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+}
+
+/* An edge that is cancelled before the program looks leaves no edge, and takes none away. */
+static void edges_of_cancelled_timers(void)
+{
+	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
+
+	for (i = 0; i < 20; i++) {
+		uint64_t id = dev_arm(fd, MS, i);
+
+		dev_advance(fd, MS);
+		if (i % 3)
+			CHECK_EQ(dev_cancel(fd, id), 1);
+		else
+			CHECK_EQ(dev_modify(fd, id, 0, 2 * MS), 1);
+		CHECK_EQ(epoll_now(epoll), 0);
+		dev_arm(fd, MS, i);
+		dev_advance(fd, MS);
+		CHECK_EQ(epoll_now(epoll), EPOLLIN);
+		drain(fd, 1);
+		dev_cancel_all(fd);
+	}
+}
+
+static void one_shot(void)
+{
+	struct epoll_event watch = { .events = EPOLLIN | EPOLLONESHOT };
+	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLONESHOT);
+
+	dev_arm(fd, MS, 0);
+	dev_arm(fd, 2 * MS, 1);
+	dev_advance(fd, MS);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+	CHECK_EQ(epoll_now(epoll), 0);
+	dev_advance(fd, MS);
+	CHECK_EQ(epoll_now(epoll), 0);
+	/* What has come meanwhile is told at once. */
+	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &watch) == 0);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+	drain(fd, 2);
+	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &watch) == 0);
+	CHECK_EQ(epoll_now(epoll), 0);
+	dev_arm(fd, MS, 2);
+	dev_advance(fd, MS);
+	CHECK_EQ(epoll_now(epoll), EPOLLIN);
+}
+
+/* Several watches of one file, exclusive and not, and one watch behind another. */
+static void several_watches(void)
+{
+	int fd = dev_open_virtual(), watches[5], i, exclusive;
+
+	for (i = 0; i < 2; i++)
+		watches[i] = epoll_new(fd, EPOLLIN | EPOLLEXCLUSIVE);
+	watches[2] = epoll_new(fd, EPOLLIN);
+	watches[3] = epoll_new(fd, EPOLLIN | EPOLLET);
+	watches[4] = epoll_new(watches[2], EPOLLIN);
+	for (i = 0; i < 5; i++)
+		CHECK_EQ(epoll_now(watches[i]), 0);
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	exclusive = !!epoll_now(watches[0]) + !!epoll_now(watches[1]);
+	CHECK(exclusive >= 1);
+	for (i = 2; i < 5; i++)
+		CHECK_EQ(epoll_now(watches[i]), EPOLLIN);
+	drain(fd, 1);
+	for (i = 0; i < 5; i++)
+		CHECK_EQ(epoll_now(watches[i]), 0);
+}
+
+/* A watch in another process, of a file that it has inherited. */
+static void another_process(void)
+{
+	int fd = dev_open_virtual(), status;
+	pid_t child;
+
+	dev_arm(fd, MS, 7);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		int epoll = epoll_new(fd, EPOLLIN);
+		struct epoll_event event;
+
+		CHECK_EQ(epoll_wait(epoll, &event, 1, -1), 1);
+		CHECK_EQ(dev_read(fd).cookie, 7);
+		_exit(tap_failed());
+	}
+	usleep(10000);
+	dev_advance(fd, MS);
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	check_ready(fd, false);
+}
+
+/* Whoever polls may not have to do all the work at once. In the end it is told, and read. */
+static void much_to_move_first(void)
+{
+	enum { N = 100000 };
+	int fd = dev_open_virtual(), i;
+
+	/* Not due, but in the way. */
+	for (i = 0; i < 10; i++)
+		CHECK_EQ(dev_arm_many(fd, N / 10, HOUR + i * S), N / 10);
+	dev_arm(fd, HOUR - MS, 9);
+	check_ready(fd, false);
+	dev_advance(fd, HOUR - MS);
+	CHECK_EQ(dev_readable(fd, -1), 1);
+	CHECK_EQ(dev_read(fd).cookie, 9);
+	CHECK_EQ(dev_readable(fd, 100), 0);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_readable(fd, -1), 1);
+	CHECK_EQ(dev_cancel_all(fd), N);
+	check_ready(fd, false);
+}
+
+static const struct tap_test tests[] = {
+	TAP(ready_if_something_is_due),
+	TAP(ready_while_something_is_left),
+	TAP(cells_count),
+	TAP(level_triggered),
+	TAP(edge_triggered),
+	TAP(edges_of_cancelled_timers),
+	TAP(one_shot),
+	TAP(several_watches),
+	TAP(another_process),
+	TAP(much_to_move_first),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

@@ -1,0 +1,510 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* read(): records, waiting, and memory that is not there. Several readers: readers_test.c. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/dice.h"
+#include "lib/tap.h"
+
+#define RECORD	sizeof(struct twheel_event)
+
+/* The compiler knows that read() cannot write to NULL. */
+static void *volatile nowhere;
+
+/* A virtual file with so many due timers, whose cookies count from 0 in the order of ticks. */
+static int open_due(unsigned int count)
+{
+	int fd = dev_open_virtual();
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		dev_arm(fd, (i + 1) * MS, i);
+	dev_advance(fd, count * MS);
+	return fd;
+}
+
+/* The events that are left are those of cookies @from to @to - 1, in that order. */
+static void check_rest(int fd, unsigned int from, unsigned int to)
+{
+	for (; from < to; from++)
+		CHECK_EQ(dev_read(fd).cookie, from);
+	dev_silent(fd);
+}
+
+static void *memory_get(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	NEED(memory != MAP_FAILED);
+	return memory;
+}
+
+static void record_is_filled(void)
+{
+	int fd = dev_open_virtual();
+	struct twheel_op op = { .time_ns = 1500000, .cookie = ~5ULL };
+	struct twheel_event event;
+
+	dev_advance(fd, 300);
+	dev_arm_op(fd, &op);
+	dev_advance(fd, 7 * MS);
+	memset(&event, 0xff, sizeof(event));
+	CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
+	CHECK_EQ(event.id, op.id);
+	CHECK_EQ(event.cookie, ~5ULL);
+	CHECK_EQ(event.deadline_ns, 1500300);
+	CHECK_EQ(event.now_ns, 7 * MS + 300);
+	CHECK_EQ(event.count, 1);
+	CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);
+	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
+	dev_silent(fd);
+}
+
+static void records_have_the_size(void)
+{
+	static const uint32_t sizes[] = { 0, 48, 56, 128, TWHEEL_EVENT_SIZE_MAX };
+	char records[4 * TWHEEL_EVENT_SIZE_MAX];
+	unsigned int i, j, k;
+
+	for (i = 0; i < SIZE_OF(sizes); i++) {
+		struct twheel_setup setup = {
+			.clock = TWHEEL_VIRTUAL, .event_size = sizes[i],
+		};
+		uint32_t size = sizes[i] ?: TWHEEL_EVENT_SIZE_0;
+		int fd = dev_open_setup(&setup);
+
+		CHECK_EQ(dev_info(fd).event_size, size);
+		for (j = 0; j < 5; j++)
+			dev_arm(fd, j * MS, j);
+		dev_advance(fd, S);
+		CHECK_ERR(read(fd, records, size - 1), EINVAL);
+		memset(records, 0xff, sizeof(records));
+		/* There is no room for the fourth. */
+		CHECK_EQ(read(fd, records, 4 * size - 1), 3 * size);
+		for (j = 0; j < 3; j++) {
+			struct twheel_event event;
+
+			memcpy(&event, records + j * size, sizeof(event));
+			CHECK_EQ(event.cookie, j);
+			for (k = sizeof(event); k < size; k++)
+				NEED(!records[j * size + k]);
+		}
+		for (k = 3 * size; k < sizeof(records); k++)
+			NEED(records[k] == (char)0xff);
+		CHECK_EQ(read(fd, records, sizeof(records)), 2 * size);
+		CHECK_ERR(read(fd, records, sizeof(records)), EAGAIN);
+	}
+}
+
+/* Memory that is not aligned, and in parts of any size. */
+static void any_buffer_will_do(void)
+{
+	enum { N = 4 };
+	char bytes[N * RECORD + 1] = "";
+	struct twheel_event event;
+	struct iovec parts[6];
+	int fd, i;
+
+	for (i = 0; i < 6; i++)
+		parts[i].iov_base = bytes + 1 + i * 20;
+	for (i = 0; i < 5; i++)
+		parts[i].iov_len = 20;
+	/* One that is empty, and bytes beyond the last record. */
+	parts[2].iov_len = 0;
+	parts[3].iov_base = bytes + 1 + 40;
+	parts[4].iov_base = bytes + 1 + 60;
+	parts[5].iov_base = bytes + 1 + 80;
+	parts[5].iov_len = 2 * RECORD + 15 - 80;
+
+	fd = open_due(N + 2);
+	CHECK_EQ(readv(fd, parts, 6), 2 * RECORD);
+	CHECK_EQ(read(fd, bytes + 1 + 2 * RECORD, 2 * RECORD), 2 * RECORD);
+	for (i = 0; i < N; i++) {
+		memcpy(&event, bytes + 1 + i * RECORD, RECORD);
+		CHECK_EQ(event.cookie, i);
+		CHECK_EQ(event.count, 1);
+		CHECK_EQ(event.deadline_ns, (i + 1) * MS);
+	}
+	check_rest(fd, N, N + 2);
+}
+
+/* Timers of one tick have no order. */
+static void in_the_order_of_ticks(void)
+{
+	enum { N = 3000 };
+	static struct twheel_event events[N];
+	int fd = dev_open_virtual(), n, i;
+	uint32_t seed = 1;
+
+	for (i = 0; i < N; i++)
+		dev_arm(fd, roll(&seed) % (1ULL << roll(&seed) % 45), 0);
+	dev_advance(fd, 1ULL << 46);
+	for (i = 0; i < N; i += n / RECORD) {
+		n = read(fd, events + i, (1 + roll(&seed) % 200) * RECORD);
+		NEED(n > 0 && n % RECORD == 0);
+	}
+	for (i = 1; i < N; i++)
+		NEED((events[i - 1].deadline_ns + MS - 1) / MS <=
+		     (events[i].deadline_ns + MS - 1) / MS);
+	dev_silent(fd);
+}
+
+static void does_not_wait_if_told_so(void)
+{
+	int fd = dev_open_virtual();
+	struct twheel_event event;
+	struct iovec vec = { &event, sizeof(event) };
+
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	dev_arm(fd, MS, 7);
+	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	NEED(fcntl(fd, F_SETFL, 0) == 0);
+	CHECK_ERR(preadv2(fd, &vec, 1, -1, RWF_NOWAIT), EAGAIN);
+	dev_advance(fd, MS);
+	CHECK_EQ(preadv2(fd, &vec, 1, -1, RWF_NOWAIT), RECORD);
+	CHECK_EQ(event.cookie, 7);
+	CHECK_ERR(preadv2(fd, &vec, 1, -1, RWF_NOWAIT), EAGAIN);
+	/* A buffer that is too small is told before it would wait. */
+	CHECK_ERR(read(fd, &event, sizeof(event) - 1), EINVAL);
+}
+
+/* A thread that takes one record and ends. */
+struct reader {
+	pthread_t thread;
+	int fd;
+	_Atomic long ret;	/* what read() returned; 1: it has not */
+	int error;
+	char record[TWHEEL_EVENT_SIZE_MAX];
+};
+
+static void *reader_run(void *arg)
+{
+	struct reader *reader = arg;
+	long ret = read(reader->fd, reader->record, sizeof(reader->record) - 1);
+
+	reader->error = errno;
+	reader->ret = ret;
+	return NULL;
+}
+
+static void reader_start(struct reader *reader, int fd)
+{
+	NEED(fcntl(fd, F_SETFL, 0) == 0);
+	reader->fd = fd;
+	reader->ret = 1;
+	NEED(!pthread_create(&reader->thread, NULL, reader_run, reader));
+}
+
+static void reader_gets(struct reader *reader, uint64_t cookie)
+{
+	struct twheel_event event;
+
+	NEED(!pthread_join(reader->thread, NULL));
+	CHECK_EQ(reader->ret, RECORD);
+	memcpy(&event, reader->record, sizeof(event));
+	CHECK_EQ(event.cookie, cookie);
+}
+
+static void waits_for_an_event(void)
+{
+	int fd = dev_open_virtual();
+	struct reader reader;
+
+	dev_arm(fd, 2 * MS, 5);
+	reader_start(&reader, fd);
+	usleep(20000);
+	dev_advance(fd, MS);
+	usleep(20000);
+	CHECK_EQ(reader.ret, 1);
+	dev_advance(fd, MS);
+	reader_gets(&reader, 5);
+
+	/* The alarm wakes it. */
+	fd = dev_open();
+	reader_start(&reader, fd);
+	usleep(20000);
+	CHECK_EQ(reader.ret, 1);
+	dev_arm(fd, HOUR, 6);
+	dev_arm(fd, 20 * MS, 7);
+	reader_gets(&reader, 7);
+}
+
+/* It began to wait before there was a wheel. */
+static void reader_from_before_the_setup(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
+	struct reader reader;
+	int fd = dev_open();
+
+	reader_start(&reader, fd);
+	usleep(50000);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	dev_arm(fd, 0, 8);
+	dev_advance(fd, MS);
+	reader_gets(&reader, 8);
+
+	fd = dev_open();
+	reader_start(&reader, fd);
+	usleep(50000);
+	/* Its buffer is too small by one byte for such records. */
+	setup.event_size = TWHEEL_EVENT_SIZE_MAX;
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	dev_arm(fd, 0, 9);
+	dev_advance(fd, MS);
+	NEED(!pthread_join(reader.thread, NULL));
+	CHECK_EQ(reader.ret, -1);
+	CHECK_EQ(reader.error, EINVAL);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
+static atomic_int signals;
+
+static void count_signal(int number)
+{
+	(void)number;
+	signals++;
+}
+
+static void signal_handle(int flags)
+{
+	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+
+	NEED(sigaction(SIGUSR1, &action, NULL) == 0);
+}
+
+static void signals_interrupt(void)
+{
+	int fd = dev_open_virtual();
+	struct reader reader;
+
+	signal_handle(0);
+	reader_start(&reader, fd);
+	while (reader.ret == 1) {
+		pthread_kill(reader.thread, SIGUSR1);
+		usleep(1000);
+	}
+	NEED(!pthread_join(reader.thread, NULL));
+	CHECK_EQ(reader.ret, -1);
+	CHECK_EQ(reader.error, EINTR);
+
+	signal_handle(SA_RESTART);
+	dev_arm(fd, MS, 4);
+	reader_start(&reader, fd);
+	for (signals = 0; signals < 5; usleep(1000))
+		pthread_kill(reader.thread, SIGUSR1);
+	CHECK_EQ(reader.ret, 1);
+	dev_advance(fd, MS);
+	reader_gets(&reader, 4);
+}
+
+/* Records before the end of the memory come, and the rest stays due. */
+static void memory_that_ends(void)
+{
+	enum { N = 300 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	unsigned int room, total, i;
+	char *memory = memory_get(2 * page), *start;
+
+	NEED(mprotect(memory + page, page, PROT_READ) == 0);
+	for (room = 0; room < page / RECORD; room += 1 + room / 3) {
+		int fd = open_due(N), n;
+
+		/* There is room for half a record more. */
+		start = memory + page - room * RECORD - RECORD / 2;
+		for (total = 0; total < room; total += n / RECORD) {
+			n = read(fd, start + total * RECORD, 2 * page);
+			NEED(n > 0 && n % RECORD == 0);
+		}
+		CHECK_EQ(total, room);
+		CHECK_ERR(read(fd, start + total * RECORD, 2 * page), EFAULT);
+		CHECK_EQ(dev_info(fd).timers, N - room);
+		for (i = 0; i < room; i++) {
+			struct twheel_event event;
+
+			memcpy(&event, start + i * RECORD, RECORD);
+			NEED(event.cookie == i);
+		}
+		CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+		check_rest(fd, room, N);
+		close(fd);
+	}
+}
+
+/* A periodic timer goes on when its event has been read, not before. */
+static void period_waits_for_the_reader(void)
+{
+	struct twheel_op op = { .time_ns = 2 * MS, .period_ns = 2 * MS };
+	int fd = dev_open_virtual();
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	dev_advance(fd, 5 * MS);
+	CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+	CHECK_EQ(dev_query(fd, op.id, NULL), 1);
+	dev_advance(fd, 2 * MS);
+	CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, 2 * MS);
+	CHECK_EQ(event.count, 3);
+	CHECK_EQ(event.flags, 0);
+	dev_silent(fd);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_read(fd).deadline_ns, 8 * MS);
+}
+
+/* Memory that another thread takes away and gives back, in a mapping of its own. */
+static struct {
+	char *there;
+	size_t bytes;
+	atomic_bool over;
+} coming;
+
+static void *come_and_go(void *arg)
+{
+	while (!coming.over) {
+		mprotect(coming.there, coming.bytes, PROT_READ);
+		mprotect(coming.there, coming.bytes, PROT_READ | PROT_WRITE);
+		mmap(coming.there, coming.bytes, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED, *(int *)arg, 0);
+	}
+	return NULL;
+}
+
+/* Each event comes once: with the read() that says so. */
+static void memory_that_comes_and_goes(void)
+{
+	enum { N = 200, LEAST = 50 };
+	unsigned int good = 0, bad = 0, next, i;
+	int memory = memfd_create("records", 0), fd, n;
+	struct twheel_event *ours;
+	pthread_t thread;
+
+	coming.bytes = 4 * sysconf(_SC_PAGESIZE);
+	NEED(ftruncate(memory, coming.bytes) == 0);
+	coming.there = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	ours = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	NEED(coming.there != MAP_FAILED && ours != MAP_FAILED);
+	NEED(!pthread_create(&thread, NULL, come_and_go, &memory));
+	while (good < LEAST || bad < LEAST) {
+		fd = open_due(N);
+		for (next = 0; next < N; next += n) {
+			n = read(fd, coming.there, coming.bytes);
+			if (n < 0) {
+				NEED(errno == EFAULT);
+				bad++;
+				n = 0;
+				continue;
+			}
+			good++;
+			n /= RECORD;
+			for (i = 0; i < (unsigned int)n; i++)
+				NEED(ours[i].cookie == next + i);
+		}
+		dev_silent(fd);
+		close(fd);
+	}
+	coming.over = true;
+	pthread_join(thread, NULL);
+}
+
+/*
+ * Memory that somebody else provides: userfaultfd. While a reader waits for it, the device
+ * serves others.
+ */
+static struct {
+	int fault_fd;
+	int fd;
+	uint64_t ids[64];
+	char taken[2 * 64];
+} slow;
+
+static void *slow_provide(void *arg)
+{
+	struct uffdio_zeropage page = { .range.len = sysconf(_SC_PAGESIZE) };
+	struct uffd_msg message;
+	int i;
+
+	NEED(read(slow.fault_fd, &message, sizeof(message)) == sizeof(message));
+	NEED(message.event == UFFD_EVENT_PAGEFAULT);
+	for (i = 10; i < 20; i++)
+		CHECK_EQ(dev_cancel(slow.fd, slow.ids[i]), 1);
+	CHECK_EQ(dev_modify(slow.fd, slow.ids[20], 0, MS), 1);
+	CHECK_EQ(read(slow.fd, slow.taken, sizeof(slow.taken)), sizeof(slow.taken));
+	page.range.start = message.arg.pagefault.address & -page.range.len;
+	NEED(ioctl(slow.fault_fd, UFFDIO_ZEROPAGE, &page) == 0);
+	return arg;
+}
+
+static void memory_that_is_slow(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = memory_get(page);
+	pthread_t thread;
+	int i, n;
+
+	slow.fault_fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (slow.fault_fd < 0)
+		tap_skip("userfaultfd: %s", strerror(errno));
+	area.range.start = (uintptr_t)memory;
+	area.range.len = page;
+	NEED(ioctl(slow.fault_fd, UFFDIO_API, &api) == 0);
+	NEED(ioctl(slow.fault_fd, UFFDIO_REGISTER, &area) == 0);
+	slow.fd = dev_open_setup(&setup);
+	for (i = 0; i < 64; i++)
+		slow.ids[i] = dev_arm(slow.fd, (i + 1) * MS, i);
+	dev_advance(slow.fd, S);
+	NEED(!pthread_create(&thread, NULL, slow_provide, NULL));
+	n = read(slow.fd, memory, 64 * 64);
+	pthread_join(thread, NULL);
+	NEED(n > 0 && n % 64 == 0);
+	for (i = 0; i < n / 64; i++) {
+		struct twheel_event event;
+
+		memcpy(&event, memory + i * 64, sizeof(event));
+		/* 0 and 1 have been taken, 10 to 20 have not come. */
+		CHECK_EQ(event.cookie, i < 8 ? i + 2 : i + 13);
+	}
+	CHECK_EQ(n, (64 - 2 - 11) * 64);
+	CHECK_EQ(((struct twheel_event *)slow.taken)->cookie, 0);
+	dev_advance(slow.fd, MS);
+	n = read(slow.fd, memory, 64);
+	CHECK_EQ(n, 64);
+	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
+	CHECK_EQ(dev_info(slow.fd).timers, 0);
+}
+
+static const struct tap_test tests[] = {
+	TAP(record_is_filled),
+	TAP(records_have_the_size),
+	TAP(any_buffer_will_do),
+	TAP(in_the_order_of_ticks),
+	TAP(does_not_wait_if_told_so),
+	TAP(waits_for_an_event),
+	TAP(reader_from_before_the_setup),
+	TAP(signals_interrupt),
+	TAP(memory_that_ends),
+	TAP(period_waits_for_the_reader),
+	TAP(memory_that_comes_and_goes),
+	TAP(memory_that_is_slow),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

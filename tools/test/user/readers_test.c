@@ -1,0 +1,383 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Several readers of a file: each event goes to exactly one, and nobody sleeps beside one. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/dice.h"
+#include "lib/tap.h"
+
+#define RECORD	sizeof(struct twheel_event)
+#define READERS	6
+
+/* The cookie that tells a reader to end. */
+#define END	(~0ULL)
+
+static int open_blocking(void)
+{
+	int fd = dev_open_virtual();
+
+	NEED(fcntl(fd, F_SETFL, 0) == 0);
+	return fd;
+}
+
+static atomic_int begun, got;
+
+static void *read_one(void *arg)
+{
+	struct twheel_event event;
+
+	begun++;
+	CHECK_EQ(read(*(int *)arg, &event, sizeof(event)), RECORD);
+	got++;
+	return (void *)(uintptr_t)event.cookie;
+}
+
+/* Timers that become due at once wake one reader, which wakes the next, and so on. */
+static void a_reader_wakes_the_next(void)
+{
+	pthread_t readers[READERS];
+	int fd, round, i;
+	unsigned int seen;
+	void *cookie;
+
+	for (round = 0; round < 20; round++) {
+		fd = open_blocking();
+		for (i = begun = 0; i < READERS; i++)
+			NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
+		/* At times they sleep already, at times not. */
+		while (begun < READERS)
+			usleep(round * 500);
+		for (i = 0; i < READERS; i++)
+			dev_arm(fd, MS, i);
+		dev_advance(fd, MS);
+		for (i = seen = 0; i < READERS; i++) {
+			NEED(!pthread_join(readers[i], &cookie));
+			seen |= 1U << (uintptr_t)cookie;
+		}
+		CHECK_EQ(seen, (1U << READERS) - 1);
+		CHECK_EQ(dev_info(fd).timers, 0);
+		close(fd);
+	}
+}
+
+/* One event wakes one reader. */
+static void the_others_go_on_waiting(void)
+{
+	pthread_t readers[READERS];
+	int fd = open_blocking(), i;
+
+	for (i = 0; i < READERS; i++)
+		NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
+	for (i = 0; i < READERS; i++) {
+		dev_arm(fd, MS, i);
+		dev_advance(fd, MS);
+		while (got <= i)
+			usleep(1000);
+		usleep(5000);
+		CHECK_EQ(got, i + 1);
+	}
+	for (i = 0; i < READERS; i++)
+		pthread_join(readers[i], NULL);
+}
+
+/* Two readers: one that a signal interrupts, and one that goes on until the end. */
+static struct {
+	int fd;
+	atomic_int rounds;	/* that the first one may begin */
+	atomic_int waits;	/* the first one is about to wait */
+	atomic_int ended;	/* rounds that it has ended */
+	atomic_int events;
+	atomic_bool over;
+} pair;
+
+static void interrupt(int number)
+{
+	(void)number;
+}
+
+static void *pair_interrupted(void *arg)
+{
+	struct twheel_event event;
+	int round = 0;
+
+	for (;;) {
+		while (pair.rounds == round && !pair.over)
+			sched_yield();
+		if (pair.over)
+			return arg;
+		round++;
+		pair.waits++;
+		/* It does not read again before the other one has had its chance. */
+		if (read(pair.fd, &event, sizeof(event)) == RECORD)
+			pair.events++;
+		else
+			NEED(errno == EINTR);
+		pair.ended++;
+	}
+}
+
+static void *pair_other(void *arg)
+{
+	struct twheel_event event;
+
+	for (;;) {
+		NEED(read(pair.fd, &event, sizeof(event)) == RECORD);
+		if (event.cookie == END)
+			return arg;
+		pair.events++;
+	}
+}
+
+/* A reader that is woken and interrupted leaves the event to the other one. */
+static void a_wake_up_is_passed_on(void)
+{
+	pthread_t interrupted, other;
+	struct sigaction action = { .sa_handler = interrupt };
+	uint32_t seed = 3;
+	int round, spin;
+
+	NEED(sigaction(SIGUSR1, &action, NULL) == 0);
+	action.sa_flags = SA_RESTART;
+	NEED(sigaction(SIGUSR2, &action, NULL) == 0);
+	pair.fd = open_blocking();
+	NEED(!pthread_create(&interrupted, NULL, pair_interrupted, NULL));
+	NEED(!pthread_create(&other, NULL, pair_other, NULL));
+	for (round = 1; round <= 200; round++) {
+		dev_arm(pair.fd, MS, round);
+		pair.rounds++;
+		while (pair.waits < round)
+			sched_yield();
+		/* Let the other one queue up again, so that it is behind. */
+		if (roll(&seed) % 2) {
+			usleep(roll(&seed) % 1000);
+			pthread_kill(other, SIGUSR2);
+		}
+		for (spin = roll(&seed) % 20000; spin; spin--)
+			__asm__ volatile("");
+		if (round % 2)
+			pthread_kill(interrupted, SIGUSR1);
+		dev_advance(pair.fd, MS);
+		if (!(round % 2))
+			pthread_kill(interrupted, SIGUSR1);
+		while (pair.events < round)
+			sched_yield();
+		/* It may have had the signal before its read(). */
+		while (pair.ended < round) {
+			pthread_kill(interrupted, SIGUSR1);
+			usleep(100);
+		}
+	}
+	pair.over = true;
+	pthread_join(interrupted, NULL);
+	dev_arm(pair.fd, MS, END);
+	dev_advance(pair.fd, MS);
+	pthread_join(other, NULL);
+	CHECK_EQ(pair.events, 200);
+}
+
+/*
+ * Books of many timers: threads arm, cancel and modify them, others take their events. Readers
+ * drop their memory now and then, so that the device has to wait for it with an event in its hands.
+ */
+#define OWNERS	2
+#define TIMERS	64	/* of each owner */
+
+/* The owners go on until there were so many of each. */
+enum { MANY_EVENTS = 8000, MANY_CANCELS = 4000 };
+
+/* Of a timer that an owner has: its cookie is {how many it was, which place}. */
+struct place {
+	uint64_t id;		/* 0: none */
+	uint64_t turn;
+	uint64_t deadline_ns;	/* 0: it is changed just now */
+	atomic_ullong taken;	/* the turn of the last event */
+};
+
+static struct crowd {
+	struct place places[OWNERS * TIMERS];
+	atomic_ullong armed, cancelled, events;
+	atomic_bool over;
+	int fd;
+} *crowd;
+
+static char *buffers;
+#define BUFFER	16384
+
+static void owner_arm(struct place *place, uint32_t *seed)
+{
+	struct twheel_op op = {
+		.time_ns = roll(seed) % (8 * MS),
+		.cookie = ++place->turn << 16 | (place - crowd->places),
+	};
+
+	place->id = dev_arm_op(crowd->fd, &op);
+	crowd->armed++;
+}
+
+/* A timer that is not there any more has been taken: its event is in a reader's hands. */
+static void owner_change(struct place *place, uint32_t *seed)
+{
+	if (roll(seed) % 2) {
+		if (dev_modify(crowd->fd, place->id, 0, roll(seed) % (8 * MS)) < 0)
+			NEED(errno == ENOENT);
+		return;
+	}
+	if (dev_cancel(crowd->fd, place->id) == 1) {
+		crowd->cancelled++;
+		/* From now on its event does not come. */
+		CHECK(place->taken != place->turn);
+	} else {
+		NEED(errno == ENOENT);
+		while (place->taken != place->turn)
+			sched_yield();
+	}
+	place->id = 0;
+}
+
+static void *owner_run(void *arg)
+{
+	struct place *first = arg;
+	uint32_t seed = first - crowd->places + 1;
+
+	while (crowd->events < MANY_EVENTS || crowd->cancelled < MANY_CANCELS) {
+		struct place *place = &first[roll(&seed) % TIMERS];
+
+		if (place->id && place->taken == place->turn)
+			place->id = 0;
+		if (!place->id)
+			owner_arm(place, &seed);
+		else if (roll(&seed) % 4 == 0)
+			owner_change(place, &seed);
+	}
+	return arg;
+}
+
+static void crowd_take(const struct twheel_event *event)
+{
+	struct place *place = &crowd->places[event->cookie & 0xffff];
+
+	NEED((event->cookie & 0xffff) < OWNERS * TIMERS);
+	CHECK(event->now_ns >= event->deadline_ns);
+	CHECK_EQ(event->count, 1);
+	/* Each once, and none that was cancelled: turns grow. */
+	NEED(event->cookie >> 16 > place->taken);
+	place->taken = event->cookie >> 16;
+	crowd->events++;
+}
+
+/* Returns false after the last event, which it passes on. */
+static bool crowd_read(char *buffer, unsigned int most)
+{
+	struct twheel_event *events = (void *)buffer;
+	long n = read(crowd->fd, buffer, most * RECORD);
+	long i;
+
+	NEED(n > 0 && n % RECORD == 0);
+	for (i = 0; i < n / (long)RECORD; i++) {
+		if (events[i].cookie == END) {
+			dev_arm(crowd->fd, 0, END);
+			return false;
+		}
+		crowd_take(&events[i]);
+	}
+	return true;
+}
+
+static void *crowd_reader(void *arg)
+{
+	char *buffer = arg;
+	uint32_t seed = buffer - buffers + 1;
+
+	do {
+		if (roll(&seed) % 2)
+			madvise(buffer, BUFFER, MADV_DONTNEED);
+	} while (crowd_read(buffer, 1 + roll(&seed) % 128));
+	return arg;
+}
+
+static void *crowd_time(void *arg)
+{
+	uint32_t seed = 9;
+
+	while (!crowd->over) {
+		dev_advance(crowd->fd, roll(&seed) % (4 * MS));
+		sched_yield();
+	}
+	return arg;
+}
+
+static void crowd_run(bool processes)
+{
+	pthread_t owners[OWNERS], readers[2], time;
+	pid_t child = 0;
+	int i, status;
+
+	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
+		     -1, 0);
+	buffers = mmap(NULL, 2 * BUFFER, PROT_READ | PROT_WRITE,
+		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	NEED(crowd != MAP_FAILED && buffers != MAP_FAILED);
+	crowd->fd = open_blocking();
+	/* A reader of another process shares the file and the books. */
+	if (processes) {
+		child = fork();
+		NEED(child >= 0);
+		if (!child) {
+			crowd_reader(buffers);
+			_exit(tap_failed());
+		}
+	} else {
+		NEED(!pthread_create(&readers[0], NULL, crowd_reader, buffers));
+	}
+	NEED(!pthread_create(&readers[1], NULL, crowd_reader, buffers + BUFFER));
+	NEED(!pthread_create(&time, NULL, crowd_time, NULL));
+	for (i = 0; i < OWNERS; i++)
+		NEED(!pthread_create(&owners[i], NULL, owner_run, &crowd->places[i * TIMERS]));
+	for (i = 0; i < OWNERS; i++)
+		pthread_join(owners[i], NULL);
+	/* What is left becomes due, and is read. */
+	while (crowd->armed != crowd->cancelled + crowd->events)
+		sched_yield();
+	dev_arm(crowd->fd, 0, END);
+	if (processes)
+		NEED(waitpid(child, &status, 0) == child && !status);
+	else
+		pthread_join(readers[0], NULL);
+	pthread_join(readers[1], NULL);
+	crowd->over = true;
+	pthread_join(time, NULL);
+	CHECK_EQ(dev_info(crowd->fd).timers, 1);
+}
+
+static void books_of_threads_balance(void)
+{
+	crowd_run(false);
+}
+
+static void books_of_processes_balance(void)
+{
+	crowd_run(true);
+}
+
+static const struct tap_test tests[] = {
+	TAP(a_reader_wakes_the_next),
+	TAP(the_others_go_on_waiting),
+	TAP(a_wake_up_is_passed_on),
+	TAP(books_of_threads_balance),
+	TAP(books_of_processes_balance),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

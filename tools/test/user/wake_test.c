@@ -1,0 +1,363 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Waiting for a file, while other threads change what is waited for: no wake-up is lost, in
+ * whatever way a program waits. A lost one lets the test hang.
+ */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/epoll.h>
+#include <sys/select.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/dice.h"
+#include "lib/tap.h"
+
+/* The cookies of timers that are in the way, and of the one that ends a waiter. */
+#define NOISE	(~0ULL - 1)
+#define END	(~0ULL)
+
+enum way { POLL, SELECT, LEVEL, EDGE, EXCLUSIVE, ONE_SHOT, READ, WAYS };
+
+/* Threads that wait for a file in one way, and take what they are told of. */
+struct waiters {
+	enum way way;
+	int fd;
+	int epoll;		/* one for all; exclusive: each its own */
+	int count;
+	pthread_t threads[2];
+	atomic_ullong taken;	/* the cookie of the last event that is no noise */
+};
+
+static const uint32_t masks[WAYS] = {
+	[LEVEL] = EPOLLIN, [EDGE] = EPOLLIN | EPOLLET, [ONE_SHOT] = EPOLLIN | EPOLLONESHOT,
+	[EXCLUSIVE] = EPOLLIN | EPOLLEXCLUSIVE,
+};
+
+static int epoll_new(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	NEED(epoll >= 0);
+	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+	return epoll;
+}
+
+static void select_wait(int fd)
+{
+	fd_set set;
+
+	FD_ZERO(&set);
+	FD_SET(fd, &set);
+	CHECK_EQ(select(fd + 1, &set, NULL, NULL, NULL), 1);
+}
+
+static void epoll_until_ready(int epoll)
+{
+	struct epoll_event event;
+
+	CHECK_EQ(epoll_wait(epoll, &event, 1, -1), 1);
+	CHECK_EQ(event.events, EPOLLIN);
+}
+
+/* Wait until something is said to be due. A read() waits by itself. */
+static void way_wait(const struct waiters *w, int epoll)
+{
+	struct epoll_event again = { .events = masks[ONE_SHOT] };
+
+	switch (w->way) {
+	case POLL:
+		CHECK_EQ(dev_readable(w->fd, -1), 1);
+		break;
+	case SELECT:
+		select_wait(w->fd);
+		break;
+	case ONE_SHOT:
+		NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, w->fd, &again) == 0);
+		epoll_until_ready(epoll);
+		break;
+	case READ:
+		break;
+	default:
+		epoll_until_ready(epoll);
+	}
+}
+
+/* Returns false when the waiters have to end. */
+static bool way_take(struct waiters *w)
+{
+	struct twheel_event events[4];
+	long n, i;
+
+	do {
+		n = read(w->fd, events, sizeof(events));
+		if (n < 0)
+			NEED(errno == EAGAIN && w->way != READ);
+		for (i = 0; i < n / (long)sizeof(*events); i++) {
+			CHECK(events[i].now_ns >= events[i].deadline_ns);
+			if (events[i].cookie == END)
+				return false;
+			if (events[i].cookie != NOISE)
+				w->taken = events[i].cookie;
+		}
+	} while (n >= 0 && w->way != READ);
+	return true;
+}
+
+static void *waiter_run(void *arg)
+{
+	struct waiters *w = arg;
+	int epoll = w->way == EXCLUSIVE ? epoll_new(w->fd, masks[w->way]) : w->epoll;
+
+	do {
+		way_wait(w, epoll);
+	} while (way_take(w));
+	/* The next one ends as well. */
+	dev_arm_at(w->fd, 0, END);
+	return NULL;
+}
+
+static void waiters_start(struct waiters *w, enum way way, int fd)
+{
+	int i;
+
+	*w = (struct waiters) { .way = way, .fd = fd };
+	w->count = way == EXCLUSIVE || way == READ ? 2 : 1;
+	NEED(fcntl(fd, F_SETFL, way == READ ? 0 : O_NONBLOCK) == 0);
+	if (masks[way] && way != EXCLUSIVE)
+		w->epoll = epoll_new(fd, masks[way]);
+	for (i = 0; i < w->count; i++)
+		NEED(!pthread_create(&w->threads[i], NULL, waiter_run, w));
+}
+
+/* On a virtual clock, something that is due in the past needs no time. */
+static void waiters_end(struct waiters *w)
+{
+	int i;
+
+	dev_arm_at(w->fd, 0, END);
+	for (i = 0; i < w->count; i++)
+		pthread_join(w->threads[i], NULL);
+	if (w->epoll)
+		close(w->epoll);
+	close(w->fd);
+}
+
+static void waiters_expect(struct waiters *w, uint64_t cookie)
+{
+	while (w->taken != cookie)
+		sched_yield();
+}
+
+/* Wait for nothing, or for something far, and then for something near. */
+static void armed_while_waiting(void)
+{
+	struct waiters w;
+	uint64_t id, round;
+	enum way way;
+
+	for (way = 0; way < WAYS; way++) {
+		waiters_start(&w, way, dev_open());
+		for (round = 1; round <= 8; round++) {
+			usleep(2000);
+			switch (round % 4) {
+			case 0:
+				dev_arm(w.fd, 0, round);
+				break;
+			case 1:
+				dev_arm(w.fd, HOUR, NOISE);
+				dev_arm(w.fd, MS, round);
+				break;
+			case 2:
+				id = dev_arm(w.fd, HOUR, round);
+				usleep(2000);
+				CHECK_EQ(dev_modify(w.fd, id, 0, MS), 1);
+				break;
+			case 3:
+				dev_arm_at(w.fd, 1, round);
+			}
+			waiters_expect(&w, round);
+		}
+		waiters_end(&w);
+	}
+}
+
+static void virtual_time_passes_while_waiting(void)
+{
+	struct waiters w;
+	uint64_t round;
+	enum way way;
+
+	for (way = 0; way < WAYS; way++) {
+		waiters_start(&w, way, dev_open_virtual());
+		for (round = 1; round <= 50; round++) {
+			dev_arm(w.fd, 3 * MS, round);
+			dev_advance(w.fd, MS);
+			if (round % 4 == 0)
+				usleep(1000);
+			dev_advance(w.fd, 2 * MS);
+			waiters_expect(&w, round);
+		}
+		waiters_end(&w);
+	}
+}
+
+static void spin(uint32_t most, uint32_t *seed)
+{
+	uint32_t i;
+
+	for (i = roll(seed) % most; i; i--)
+		__asm__ volatile("");
+}
+
+/* Something else with the timer that waiters have been, or will be, told of. */
+static void noise_change(int fd, uint64_t id, uint32_t *seed)
+{
+	switch (roll(seed) % 6) {
+	case 0:
+	case 1:
+		dev_cancel(fd, id);
+		break;
+	case 2:
+		dev_modify(fd, id, 0, HOUR);
+		break;
+	case 3:
+		dev_modify(fd, id, 0, roll(seed) % MS);
+		break;
+	case 4:
+		dev_modify(fd, id, TWHEEL_LATER, roll(seed) % (4 * MS));
+		break;
+	}
+}
+
+/*
+ * One timer is waited for. Others, which come before or after it, are cancelled or moved about
+ * the time at which they expire.
+ */
+static void told_of_another(bool virtual)
+{
+	enum { ROUNDS = 150, CHANGES = 4 };
+	uint32_t seed = 5, i;
+	struct waiters w;
+	uint64_t round;
+	enum way way;
+
+	for (way = 0; way < WAYS; way++) {
+		waiters_start(&w, way, virtual ? dev_open_virtual() : dev_open());
+		for (round = 1; round <= ROUNDS; round++) {
+			uint64_t near = roll(&seed) % (2 * MS);
+			uint64_t ids[2] = { dev_arm(w.fd, near, NOISE) };
+
+			dev_arm(w.fd, near + roll(&seed) % MS, round);
+			ids[1] = dev_arm(w.fd, roll(&seed) % (4 * MS), NOISE);
+			for (i = 0; i < CHANGES; i++) {
+				spin(40000, &seed);
+				if (virtual)
+					dev_advance(w.fd, roll(&seed) % MS);
+				noise_change(w.fd, ids[i % 2], &seed);
+			}
+			/* It is due at the latest now, and the clock stands still after that. */
+			if (virtual)
+				dev_advance(w.fd, 4 * MS);
+			waiters_expect(&w, round);
+			dev_cancel(w.fd, ids[0]);
+			dev_cancel(w.fd, ids[1]);
+		}
+		waiters_end(&w);
+	}
+}
+
+static void told_of_another_that_moves(void)
+{
+	told_of_another(false);
+}
+
+static void the_same_in_virtual_time(void)
+{
+	told_of_another(true);
+}
+
+/* One thread changes timers, looks, and waits whenever there is something to wait for. */
+static void waits_after_anything(void)
+{
+	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN | EPOLLET);
+	uint32_t seed = 11, turn;
+	uint64_t ids[4] = { };
+
+	for (turn = 0; turn < 4000; turn++) {
+		uint64_t *id = &ids[roll(&seed) % 4];
+		struct twheel_event event;
+
+		switch (roll(&seed) % 6) {
+		case 0:
+		case 1:
+			dev_cancel(fd, *id);
+			*id = dev_arm(fd, roll(&seed) % (3 * MS), 0);
+			break;
+		case 2:
+			dev_modify(fd, *id, 0, roll(&seed) % (3 * MS));
+			break;
+		case 3:
+			dev_cancel(fd, *id);
+			break;
+		case 4:
+			dev_readable(fd, 0);
+			break;
+		case 5:
+			if (!dev_info(fd).timers)
+				break;
+			if (roll(&seed) % 2)
+				CHECK_EQ(dev_readable(fd, -1), 1);
+			else
+				epoll_until_ready(epoll);
+			while (read(fd, &event, sizeof(event)) > 0)
+				;
+			NEED(errno == EAGAIN);
+			break;
+		}
+	}
+}
+
+/* Who does not read costs one alarm, however many timers and periods there are. */
+static void a_stopped_program_costs_one_alarm(void)
+{
+	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
+	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN), i;
+	uint64_t alarms;
+
+	for (i = 0; i < 20; i++) {
+		op.time_ns = (i + 1) * MS;
+		dev_arm_op(fd, &op);
+	}
+	while (!dev_stat(fd, "alarms"))
+		usleep(1000);
+	alarms = dev_stat(fd, "alarms");
+	usleep(100000);
+	CHECK_EQ(dev_stat(fd, "alarms"), alarms);
+	epoll_until_ready(epoll);
+	CHECK_EQ(dev_cancel_all(fd), 20);
+	/* Nor does one that has nothing to wait for. */
+	usleep(50000);
+	alarms = dev_stat(fd, "alarms");
+	usleep(50000);
+	CHECK_EQ(dev_stat(fd, "alarms"), alarms);
+}
+
+static const struct tap_test tests[] = {
+	TAP(armed_while_waiting),
+	TAP(virtual_time_passes_while_waiting),
+	TAP(told_of_another_that_moves),
+	TAP(the_same_in_virtual_time),
+	TAP(waits_after_anything),
+	TAP(a_stopped_program_costs_one_alarm),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}
