@@ -20,6 +20,7 @@
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/lockdep.h>
+#include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 
@@ -111,4 +112,18 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 	hrtimer_start(&file->alarm, ns_to_ktime(ns),
 		      tw_clock_can_be_set(file->clock) ? HRTIMER_MODE_ABS_HARD :
 							 HRTIMER_MODE_ABS_SOFT);
+}
+
+/*
+ * tw_alarm_soon() - have the waiters go on in a moment, on any clock
+ *
+ * A millisecond is little beside what a search does before it gives up.
+ */
+void tw_alarm_soon(struct tw_file *file)
+{
+	u64 now = ktime_get_ns();
+
+	hrtimer_start(&file->bell,
+		      ns_to_ktime(now + NSEC_PER_MSEC + tw_payers_postpone(file->payers, now)),
+		      HRTIMER_MODE_ABS_SOFT);
 }

@@ -10,5 +10,6 @@ struct tw_file;
 void tw_alarm_init(struct tw_file *file);
 void tw_alarm_exit(struct tw_file *file);
 void tw_alarm_set(struct tw_file *file, u64 ns);
+void tw_alarm_soon(struct tw_file *file);
 
 #endif /* _TWHEEL_ALARM_H */

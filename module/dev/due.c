@@ -147,14 +147,6 @@ enum tw_due tw_due_next(struct tw_file *file, u64 now)
 	return due == TW_DUE_NONE ? tw_due_slice(file, now) : due;
 }
 
-/* tw_due_give_up() - a search stops half-way: the alarm has the waiters go on */
-void tw_due_give_up(struct tw_file *file)
-{
-	spin_lock(&file->lock);
-	tw_alarm_set(file, tw_file_now(file) + file->wheel.tick_ns);
-	spin_unlock(&file->lock);
-}
-
 static bool due_search(struct tw_file *file, unsigned int slices)
 {
 	enum tw_due due;
@@ -169,7 +161,8 @@ static bool due_search(struct tw_file *file, unsigned int slices)
 			return due == TW_DUE_SOME;
 		cond_resched();
 	} while (--slices && !signal_pending(current));
-	tw_due_give_up(file);
+	/* The work is not done: the waiters go on. */
+	tw_alarm_soon(file);
 	return false;
 }
 

@@ -21,7 +21,6 @@ enum tw_due {
 
 enum tw_due tw_due_slice(struct tw_file *file, u64 now);
 enum tw_due tw_due_next(struct tw_file *file, u64 now);
-void tw_due_give_up(struct tw_file *file);
 bool tw_due_find(struct tw_file *file);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);

@@ -3,7 +3,7 @@
  * How operations come from a program, and results go back.
  *
  * An operation is copied word by word, which costs less than setting up a copy. Before it is
- * done, its result is written once: what cannot be answered is not done.
+ * done, its outputs are written once: what cannot be answered is not done.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>
@@ -36,6 +36,8 @@ static __always_inline bool ops_get(struct twheel_op *op, struct twheel_op __use
 	unsafe_get_user(op->time_ns, &user->time_ns, fault);
 	unsafe_get_user(op->period_ns, &user->period_ns, fault);
 	unsafe_get_user(op->slack_ns, &user->slack_ns, fault);
+	unsafe_get_user(op->deadline_ns, &user->deadline_ns, fault);
+	unsafe_put_user(op->deadline_ns, &user->deadline_ns, fault);
 	unsafe_put_user(0, &user->result, fault);
 	return true;
 fault:
