@@ -123,6 +123,8 @@ void tw_alarm_soon(struct tw_file *file)
 {
 	u64 now = ktime_get_ns();
 
+	if (hrtimer_is_queued(&file->bell))
+		return;
 	hrtimer_start(&file->bell,
 		      ns_to_ktime(now + NSEC_PER_MSEC + tw_payers_postpone(file->payers, now)),
 		      HRTIMER_MODE_ABS_SOFT);

@@ -333,6 +333,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			ret = read_wait(file, wait);
 			if (ret)
 				return ret;
+			/* Whoever is woken up must not keep that for itself. */
+			due = TW_DUE_MORE;
 			continue;
 		}
 		/* A reader with a huge buffer lets others have the CPU. */
