@@ -20,7 +20,6 @@ checks=(
 	"cells		cells.pml"
 	"cells-periodic	cells.pml -DPERIODIC -DARMS=1"
 	"sweep		sweep.pml"
-	"ring		ring.pml"
 	"sync		sync.pml"
 	"bases		bases.pml"
 	"bases-user	bases.pml -DCALLS=1 -DRUNS=1"
