@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How a file gets its wheel: by SETUP, or by its first operation. */
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdint.h>
 #include <unistd.h>
@@ -198,7 +199,7 @@ static void *race_run(void *arg)
 
 	--*race->ready;
 	while (*race->ready)
-		;
+		sched_yield();
 	race->ret = race->arms ? dev_op(race->fd, &op) :
 		    ioctl(race->fd, TWHEEL_IOC_SETUP, &setup);
 	race->error = errno;
@@ -208,7 +209,7 @@ static void *race_run(void *arg)
 /* One of the threads makes the wheel. Operations always succeed, and see it whole. */
 static void threads_at_once(void)
 {
-	enum { THREADS = 4, ROUNDS = 200 };
+	enum { THREADS = 4, ROUNDS = 60 };
 	struct race races[THREADS];
 	pthread_t threads[THREADS];
 	int round, setups, fd, i;
@@ -227,7 +228,7 @@ static void threads_at_once(void)
 			NEED(!pthread_join(threads[i], NULL));
 			setups += !races[i].arms && !races[i].ret;
 			if (races[i].ret)
-				CHECK(!races[i].arms && races[i].error == EBUSY);
+				NEED(!races[i].arms && races[i].error == EBUSY);
 		}
 		info = dev_info(fd);
 		CHECK(setups <= 1);
