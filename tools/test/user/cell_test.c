@@ -1,484 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The shared mapping: timers in cells. Events are in ring_test.c, hostile writers in
- * hostile_test.c.
+ * Cells: what they do, on a virtual clock. Random programs are in cell_exact_test.c, threads in
+ * cell_race_test.c, and those who write nonsense in cell_hostile_test.c.
  */
-#define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/dice.h"
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
-static void map_header_is_filled(void)
-{
-	struct mapped m = map_cells(1000);
-	unsigned int i;
-
-	CHECK_EQ(m.map->version, TWHEEL_MAP_VERSION);
-	CHECK_EQ(m.map->size, sizeof(*m.map));
-	CHECK_EQ(m.map->bytes, m.bytes);
-	CHECK_EQ(m.map->cells, 1000);
-	CHECK_EQ(m.map->entries, 1024);
-	CHECK_EQ(m.map->tick_ns, MS);
-	CHECK_EQ((int64_t)m.map->origin_ns % (int64_t)MS, 0);
-	/* Ticks in words begin again a few seconds later. */
-	CHECK_EQ((dev_now(CLOCK_MONOTONIC) - m.map->origin_ns) / (3600 * S),
-		 (TWHEEL_CELL_TICKS + 1) * MS / (3600 * S));
-	CHECK(m.map->ring_offset + 4096 <= m.bytes);
-	for (i = 0; i < 1000; i++)
-		CHECK(!m.cells[i].word && m.cells[i].look == ~0ULL);
-	CHECK_EQ(dev_info(m.fd).max_timers, 1000);
-	CHECK_EQ(dev_info(dev_open()).map_bytes, 0);
-}
-
-/*
- * Arm cell 0 for @delay_ns, and change its word before it expires: to @state and, unless
- * @times is 0, a deadline that is @times as far away. False if it expired before that; then
- * its event is taken.
- */
-static bool arm_and_change(const struct mapped *m, uint64_t delay_ns,
-			   unsigned int state, unsigned int times, uint64_t *id)
-{
-	uint64_t old, ticks;
-
-	*id = map_arm(m, 0, delay_ns);
-	old = load(&m->cells[0].word);
-	ticks = times ? ticks_in(m, times * delay_ns) : 0;
-	if (twheel_cell_state(old) == TWHEEL_CELL_PENDING &&
-	    cas(&m->cells[0].word, old, word_of(*id, state, ticks)))
-		return true;
-	map_take_one(m, *id, 1);
-	return false;
-}
-
-static void extended_without_a_call(void)
-{
-	struct mapped m = map_cells(1);
-	uint64_t id, delay, look, word;
-
-	FOR_EACH_DELAY(delay) {
-		if (!arm_and_change(&m, delay, TWHEEL_CELL_PENDING, 8, &id))
-			continue;
-		word = load(&m.cells[0].word);
-		/* The kernel reads the word at the old deadline, and posts no event. */
-		do {
-			usleep(1000);
-			look = load(&m.cells[0].look);
-		} while (look < ticks_of(&m, word));
-		if (look != ~0ULL)
-			break;
-		/* Too slow: the new deadline has passed, too. */
-		CHECK(dev_passed(ns_of(&m, word)));
-		map_take_one(&m, id, 1);
-	}
-	CHECK_EQ(look, ticks_of(&m, word));
-	if (dev_readable(m.fd, 0))
-		CHECK(dev_passed(ns_of(&m, word)));
-	map_take_one(&m, id, 1);
-	CHECK(dev_passed(ns_of(&m, word)));
-}
-
-static void cancelled_without_a_call(void)
-{
-	struct mapped m = map_cells(2);
-	uint64_t id, delay, began, old, next, timers, cancelled = 0;
-	bool in_time;
-
-	FOR_EACH_DELAY(delay) {
-		began = dev_now(CLOCK_MONOTONIC);
-		if (!arm_and_change(&m, delay, TWHEEL_CELL_CANCELLED, 0, &id))
-			continue;
-		/* Until its deadline, the cancelled timer counts. */
-		timers = dev_info(m.fd).timers;
-		in_time = !dev_passed(began + delay);
-		dev_wait_cancelled(m.fd, ++cancelled);
-		if (in_time)
-			break;
-	}
-	CHECK_EQ(timers, 1);
-	CHECK_EQ(dev_readable(m.fd, 20), 0);
-	CHECK_EQ(twheel_cell_state(load(&m.cells[0].word)), TWHEEL_CELL_FREE);
-	CHECK_EQ(dev_info(m.fd).timers, 0);
-	/* The cell can be armed again before the kernel reads its word. */
-	id = map_arm(&m, 0, 3600 * S);
-	old = load(&m.cells[0].word);
-	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
-	next = map_arm(&m, 0, 20 * MS);
-	CHECK(next != id);
-	map_take_one(&m, next, 1);
-	/* A late writer of the old timer cannot change the word. */
-	CHECK(!cas(&m.cells[0].word, old, old + 1));
-}
-
-static void nearer_with_a_kick(void)
-{
-	struct mapped m = map_cells(1);
-	uint64_t id, old, new, look, delay;
-
-	FOR_EACH_DELAY(delay) {
-		id = map_arm(&m, 0, 3600 * S);
-		old = load(&m.cells[0].word);
-		new = word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, delay));
-		CHECK(cas(&m.cells[0].word, old, new));
-		CHECK(ticks_of(&m, new) < load(&m.cells[0].look));
-		CHECK_EQ(map_kick(&m, id), 0);
-		look = load(&m.cells[0].look);
-		map_take_one(&m, id, 1);
-		CHECK(dev_passed(ns_of(&m, new)));
-		/* Unless it had expired before we looked. */
-		if (look != ~0ULL)
-			break;
-	}
-	CHECK_EQ(look, ticks_of(&m, new));
-	/* A deadline in the past expires at once. */
-	id = map_arm(&m, 0, 3600 * S);
-	old = load(&m.cells[0].word);
-	CHECK(cas(&m.cells[0].word, old,
-		  word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, 0) - 10)));
-	CHECK_EQ(map_kick(&m, id), 0);
-	map_take_one(&m, id, 1);
-	/* A kick frees a cancelled cell. */
-	id = map_arm(&m, 0, 3600 * S);
-	old = load(&m.cells[0].word);
-	CHECK(cas(&m.cells[0].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
-	CHECK_EQ(map_kick(&m, id), 0);
-	CHECK_EQ(dev_info(m.fd).timers, 0);
-}
-
-/* A timer that has fired is there as long as its event is. */
-static void fired_until_taken(void)
-{
-	struct mapped m = map_cells(2);
-	uint64_t id = map_arm(&m, 1, 0);
-	struct twheel_op op;
-
-	dev_wait_unread(m.fd, 1);
-	CHECK_EQ(dev_query(m.fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
-	CHECK_ERR(dev_modify(m.fd, id, 0, S), EALREADY);
-	map_take_one(&m, id, 1);
-	CHECK_ERR(dev_query(m.fd, id, &op), ENOENT);
-	CHECK_ERR(dev_modify(m.fd, id, 0, S), ENOENT);
-	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
-}
-
-/* Whatever its cell will be armed as: there is no timer of that name yet. */
-static void never_armed_is_not_there(void)
-{
-	struct mapped m = map_cells(32);
-	const uint64_t ids[] = {
-		0, 1, 16, 31, 1ULL << 32, 1ULL << 32 | 16, 2ULL << 32 | 16,
-	};
-	struct twheel_op op;
-	unsigned int i;
-
-	for (i = 0; i < sizeof(ids) / sizeof(*ids); i++) {
-		CHECK_ERR(dev_query(m.fd, ids[i], &op), ENOENT);
-		CHECK_ERR(dev_modify(m.fd, ids[i], 0, S), ENOENT);
-		CHECK_ERR(dev_cancel(m.fd, ids[i]), ENOENT);
-		CHECK_ERR(map_kick(&m, ids[i]), ENOENT);
-	}
-	CHECK_EQ(dev_info(m.fd).cancelled, 0);
-}
-
-static void calls_work_too(void)
-{
-	struct mapped m = map_cells(3);
-	uint64_t id = map_arm(&m, 1, 3600 * S), old;
-	struct twheel_op op;
-
-	CHECK_EQ(dev_query(m.fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_PENDING);
-	CHECK_EQ(op.deadline_ns, ns_of(&m, load(&m.cells[1].word)));
-	CHECK_EQ(dev_modify(m.fd, id, TWHEEL_LATER, S), 1);
-	CHECK_EQ(dev_modify(m.fd, id, TWHEEL_LATER, 7200 * S), 0);
-	CHECK_EQ(dev_modify(m.fd, id, 0, 1800 * S), 0);
-	CHECK_EQ(load(&m.cells[1].look),
-		 ticks_of(&m, load(&m.cells[1].word)));
-	CHECK_EQ(dev_cancel(m.fd, id), 0);
-	CHECK_EQ(twheel_cell_state(load(&m.cells[1].word)), TWHEEL_CELL_FREE);
-	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
-	/* Calls on a timer that the program has cancelled in its word. */
-	id = map_arm(&m, 1, 3600 * S);
-	old = load(&m.cells[1].word);
-	CHECK(cas(&m.cells[1].word, old, word_of(id, TWHEEL_CELL_CANCELLED, 0)));
-	CHECK_ERR(dev_query(m.fd, id, &op), ENOENT);
-	CHECK_ERR(dev_modify(m.fd, id, 0, S), ENOENT);
-	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
-	CHECK_EQ(dev_info(m.fd).timers, 0);
-	/* Calls on a timer whose event is unread. */
-	id = map_arm(&m, 1, 0);
-	NEED(dev_readable(m.fd, -1) == 1);
-	CHECK_EQ(dev_query(m.fd, id, &op), 0);
-	CHECK_EQ(op.state, TWHEEL_STATE_FIRED);
-	CHECK_ERR(dev_modify(m.fd, id, 0, S), EALREADY);
-	CHECK_EQ(dev_cancel(m.fd, id), 1);
-	CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
-	map_arm(&m, 0, 3600 * S);
-	map_arm(&m, 1, 3600 * S);
-	CHECK_EQ(dev_cancel_all(m.fd), 2);
-	CHECK_EQ(dev_info(m.fd).timers, 0);
-}
-
-static void setups_refused(void)
-{
-	const struct twheel_setup good = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.max_timers = 10,
-	};
-	struct twheel_setup bad[5] = { good, good, good, good, good };
-	int fd = dev_open(), i;
-
-	bad[0].flags |= 8;
-	bad[1].max_timers = 0;
-	bad[2].clockid = CLOCK_REALTIME;
-	bad[3].max_timers = dev_info(fd).limit_timers + 1;
-	bad[4].clockid = CLOCK_TAI;
-	for (i = 0; i < 5; i++)
-		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &bad[i]), EINVAL);
-	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS)) {
-		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EINVAL);
-		return;
-	}
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &good), 0);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &good), EBUSY);
-}
-
-static void operations_refused(void)
-{
-	struct mapped m = map_cells(10);
-	uint64_t id = map_arm(&m, 0, 3600 * S), word = load(&m.cells[0].word);
-	const struct twheel_op good = { .id = 1, .deadline_ns = S };
-	struct twheel_event event;
-	struct twheel_op op;
-	int plain = dev_open();
-
-	op = good;
-	op.id = 0;
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EBUSY);
-	op.id = 10;
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EINVAL);
-	op.id = 1ULL << 32;
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EINVAL);
-	op = good;
-	op.slack_ns = 1;
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_ARM, &op), EINVAL);
-
-	CHECK_ERR(map_kick(&m, id + 1), ENOENT);
-	CHECK_ERR(map_kick(&m, id + (1ULL << 32)), ENOENT);
-	CHECK_ERR(map_kick(&m, 0), ENOENT);
-	op = (struct twheel_op) { .id = id, .flags = TWHEEL_ABS };
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
-	op = (struct twheel_op) { .id = id, .reserved = 1 };
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
-	op = (struct twheel_op) { .id = id, .deadline_ns = 1 };
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
-	op = (struct twheel_op) { .id = id, .cookie = 1 };
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_KICK, &op), EINVAL);
-	op = (struct twheel_op) { .id = id, .deadline_ns = S, .slack_ns = 1,
-				  .flags = TWHEEL_SET_SLACK };
-	CHECK_ERR(ioctl(m.fd, TWHEEL_IOC_MODIFY, &op), EINVAL);
-	op = (struct twheel_op) { .id = dev_arm(plain, S, 0) };
-	CHECK_ERR(ioctl(plain, TWHEEL_IOC_KICK, &op), EOPNOTSUPP);
-	CHECK_ERR(read(m.fd, &event, sizeof(event)), EINVAL);
-
-	CHECK_EQ(load(&m.cells[0].word), word);
-	CHECK_EQ(dev_info(m.fd).armed, 1);
-	op = good;
-	CHECK_EQ(ioctl(m.fd, TWHEEL_IOC_ARM, &op), 0);
-}
-
-#define HOUR	(3600 * S)
-
-/* The last tick before those in words begin again, as a time. */
-static uint64_t last_tick_ns(const struct mapped *m)
-{
-	return ns_at(m, TWHEEL_CELL_TICKS);
-}
-
-/*
- * Timers on both sides of the tick at which those in words begin again, one that is
- * extended over it, and one that goes on over it.
- */
-static void ticks_begin_again(void)
-{
-	const uint64_t tick_ns = 20000;
-	struct mapped m = map_cells_of(34, tick_ns);
-	struct twheel_op op = { .id = 33, .period_ns = 10 * MS };
-	uint64_t at[34], ids[34], event, count = 0, now;
-	unsigned int i, fired = 0;
-	uint32_t cell;
-
-	NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
-	ids[33] = op.id;
-	at[33] = op.deadline_ns;
-	for (i = 0; i < 32; i++) {
-		at[i] = last_tick_ns(&m) + (i - 16ULL) * 5 * tick_ns;
-		op = (struct twheel_op){
-			.id = i, .flags = TWHEEL_ABS, .deadline_ns = at[i],
-		};
-		NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
-		CHECK_EQ(op.deadline_ns, at[i]);
-		CHECK_EQ(ns_of(&m, load(&m.cells[i].word)), at[i]);
-		ids[i] = op.id;
-	}
-	ids[32] = map_arm(&m, 32, 10 * MS);
-	at[32] = last_tick_ns(&m) + 60 * MS;
-	/* Unless this guest has stood still. */
-	if (!map_move(&m, ids[32], TWHEEL_CELL_TICKS + 60 * MS / tick_ns))
-		at[32] = 0;
-	while (fired < 33 || count < 20) {
-		NEED(dev_readable(m.fd, -1) == 1);
-		NEED(map_take(&m, &cell, &event));
-		NEED(cell < 34);
-		now = dev_now(CLOCK_MONOTONIC);
-		CHECK_EQ(event >> 32, ids[cell] >> 32);
-		CHECK(now >= at[cell]);
-		if (cell < 33) {
-			CHECK_EQ((uint32_t)event, 1);
-			fired++;
-			continue;
-		}
-		count += (uint32_t)event;
-		CHECK(now >= at[33] + (count - 1) * 10 * MS);
-		if (load(&m.cells[33].look) == TWHEEL_CELL_NEVER)
-			CHECK_EQ(map_kick(&m, ids[33]), 0);
-	}
-	CHECK(dev_passed(last_tick_ns(&m)));
-}
-
-/* Modified and extended by calls, over that tick and back. */
-static void calls_know_where_ticks_begin_again(void)
-{
-	uint64_t delay, last, tick_ns, deadline;
-	struct twheel_op op;
-	struct mapped m;
-	int later, same;
-
-	FOR_EACH_DELAY(delay) {
-		m = map_cells_of(1, delay / 20);
-		tick_ns = m.map->tick_ns;
-		last = last_tick_ns(&m);
-		op = (struct twheel_op){
-			.flags = TWHEEL_ABS, .deadline_ns = last - tick_ns,
-		};
-		NEED(ioctl(m.fd, TWHEEL_IOC_ARM, &op) == 0);
-		later = dev_modify(m.fd, op.id, TWHEEL_ABS | TWHEEL_LATER, last + tick_ns);
-		same = dev_modify(m.fd, op.id, TWHEEL_ABS | TWHEEL_LATER, last);
-		if (!dev_passed(last - tick_ns))
-			break;
-	}
-	CHECK_EQ(later, 0);
-	CHECK_EQ(same, 1);
-	dev_query(m.fd, op.id, &op);
-	deadline = op.deadline_ns;
-	CHECK_EQ(deadline, last + tick_ns);
-	CHECK_EQ(dev_modify(m.fd, op.id, TWHEEL_ABS, last + HOUR), 0);
-	CHECK_EQ(dev_query(m.fd, op.id, &op), 0);
-	CHECK_EQ(op.deadline_ns - last, HOUR);
-	CHECK_EQ(dev_modify(m.fd, op.id, TWHEEL_ABS, last), 0);
-	map_take_one(&m, op.id, 1);
-	CHECK(dev_passed(last));
-}
-
-/* What a cell's word cannot say is refused, and not never. */
-static void beyond_the_word(void)
-{
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.tick_ns = 10000, .max_timers = 4,
-	};
-	const uint64_t reach = TWHEEL_CELL_REACH * setup.tick_ns;
-	struct twheel_op op = { .id = 0, .deadline_ns = reach + HOUR }, got;
-	int fd = dev_open();
-	uint64_t id;
-
-	if (!(dev_info(fd).features & TWHEEL_FEATURE_CELLS))
-		tap_skip("no shared mapping on this machine");
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ERANGE);
-	op.deadline_ns = HOUR;
-	op.period_ns = reach + HOUR;
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_ARM, &op), ERANGE);
-	CHECK_EQ(dev_info(fd).armed, 0);
-	op.deadline_ns = reach - HOUR;
-	op.period_ns = reach - HOUR;
-	id = dev_arm_op(fd, &op);
-	got = op;
-	CHECK_ERR(dev_modify(fd, id, 0, reach + HOUR), ERANGE);
-	CHECK_ERR(dev_modify(fd, id, TWHEEL_LATER, reach + HOUR), ERANGE);
-	CHECK_EQ(dev_query(fd, id, &got), 0);
-	CHECK_EQ(got.deadline_ns, op.deadline_ns);
-	/* Never is a deadline that a word can say. */
-	CHECK_EQ(dev_modify(fd, id, 0, TWHEEL_DELAY_NEVER), 0);
-	CHECK_EQ(dev_query(fd, id, &got), 0);
-	CHECK_EQ(got.deadline_ns, TWHEEL_DELAY_NEVER);
-}
-
-/* Whatever the program says it has taken. */
-static void unread_has_a_bound(void)
-{
-	struct mapped m = map_cells(1000);
-	uint32_t tail;
-
-	map_arm(&m, 0, 0);
-	dev_wait_unread(m.fd, 1);
-	tail = m.map->tail;
-	m.map->tail = tail - 5000;
-	CHECK_EQ(dev_info(m.fd).unread, 1000);
-	m.map->tail = tail + 5000;
-	CHECK_EQ(dev_info(m.fd).unread, 1000);
-	m.map->tail = tail;
-	CHECK_EQ(dev_info(m.fd).unread, 1);
-}
-
-static void mappings_refused(void)
-{
-	struct mapped m = map_cells(10);
-	size_t page = sysconf(_SC_PAGESIZE);
-	int rw = PROT_READ | PROT_WRITE, plain = dev_open();
-	int reader = open("/dev/twheel", O_RDONLY);
-	struct twheel_setup setup = {
-		.clockid = CLOCK_MONOTONIC, .flags = TWHEEL_SETUP_CELLS,
-		.max_timers = 10,
-	};
-
-	CHECK(mmap(NULL, m.bytes, rw, MAP_PRIVATE, m.fd, 0) == MAP_FAILED);
-	CHECK_EQ(errno, EINVAL);
-	CHECK(mmap(NULL, m.bytes + page, rw, MAP_SHARED, m.fd, 0) == MAP_FAILED);
-	CHECK_EQ(errno, EINVAL);
-	CHECK(mmap(NULL, m.bytes, rw, MAP_SHARED, m.fd, page) == MAP_FAILED);
-	CHECK_EQ(errno, EINVAL);
-	CHECK(mmap(NULL, page, rw, MAP_SHARED, plain, 0) == MAP_FAILED);
-	CHECK_EQ(errno, ENODEV);
-	dev_arm(plain, S, 0);
-	CHECK(mmap(NULL, page, rw, MAP_SHARED, plain, 0) == MAP_FAILED);
-	CHECK_EQ(errno, ENODEV);
-	/* A file that is open for reading can be mapped for reading only. */
-	CHECK_EQ(ioctl(reader, TWHEEL_IOC_SETUP, &setup), 0);
-	CHECK(mmap(NULL, page, rw, MAP_SHARED, reader, 0) == MAP_FAILED);
-	CHECK_EQ(errno, EACCES);
-	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, reader, 0) != MAP_FAILED);
-	/* A part may be mapped, read-only. */
-	CHECK(mmap(NULL, page, PROT_READ, MAP_SHARED, m.fd, page) != MAP_FAILED);
-}
-
-/* Behind the mapping there is nothing: it must not be made longer. */
-static void mapping_does_not_grow(void)
-{
-	struct mapped m = map_cells(10);
-
-	CHECK(mremap(m.start, m.bytes, 2 * m.bytes, MREMAP_MAYMOVE) == MAP_FAILED);
-	CHECK_EQ(errno, EFAULT);
-	CHECK(mremap(m.start, m.bytes, m.bytes / 2, 0) == m.start);
-}
+#define NEVER	TWHEEL_CELL_NEVER
 
 /* A part of a word that is too long does not change the others. */
 static void words_keep_their_parts(void)
@@ -489,8 +23,9 @@ static void words_keep_their_parts(void)
 	CHECK_EQ(twheel_cell_generation(word), 0);
 	CHECK_EQ(twheel_cell_state(word), TWHEEL_CELL_PENDING);
 	CHECK_EQ(twheel_cell_ticks(word, 0), 5);
-	CHECK_EQ(twheel_cell_word(~0U, TWHEEL_CELL_FIRED, TWHEEL_CELL_NEVER),
-		 twheel_cell_word(most, TWHEEL_CELL_FIRED, TWHEEL_CELL_NEVER));
+	CHECK_EQ(twheel_cell_word(~0U, TWHEEL_CELL_FIRED, NEVER),
+		 twheel_cell_word(most, TWHEEL_CELL_FIRED, NEVER));
+	CHECK_EQ(twheel_cell_ticks(twheel_cell_word(most, TWHEEL_CELL_PENDING, NEVER), 9), NEVER);
 	CHECK_EQ(twheel_cell_ticks(twheel_cell_word(most, TWHEEL_CELL_PENDING, ~1ULL), 0),
 		 TWHEEL_CELL_TICKS - 1);
 	CHECK_EQ(twheel_cell_next_generation(0), 1);
@@ -499,25 +34,415 @@ static void words_keep_their_parts(void)
 	CHECK_EQ(twheel_cell_next_generation(twheel_cell_word(most, TWHEEL_CELL_FIRED, 9)), 1);
 }
 
+/* Do parts of the mapping lie behind one another, aligned, and within it? */
+static void map_is_laid_out(void)
+{
+	static const uint32_t counts[] = { 1, 63, 64, 65, 5000 };
+	unsigned int i, cell;
+
+	for (i = 0; i < SIZE_OF(counts); i++) {
+		struct mapped m = map_open_virtual(counts[i]);
+		uint64_t words = (counts[i] + 63) / 64;
+		const struct twheel_map *map = m.map;
+
+		CHECK_EQ(map->version, TWHEEL_MAP_VERSION);
+		CHECK_EQ(map->size, sizeof(*map));
+		CHECK_EQ(map->bytes, m.bytes);
+		CHECK_EQ(map->tick_ns, MS);
+		CHECK_EQ(map->cells, counts[i]);
+		CHECK(map->cell_stride >= sizeof(struct twheel_cell) && map->cell_stride % 8 == 0);
+		CHECK_EQ((map->cells_offset | map->bitmap_offset | map->summary_offset |
+			  map->wake_offset) % 8, 0);
+		CHECK(map->cells_offset + (uint64_t)counts[i] * map->cell_stride <= m.bytes);
+		CHECK(map->bitmap_offset + words * 8 <= m.bytes);
+		CHECK(map->summary_offset + (words + 63) / 64 * 8 <= m.bytes);
+		CHECK(map->wake_offset + 8 <= m.bytes);
+		CHECK_EQ(load(m.wake), NEVER);
+		for (cell = 0; cell < counts[i]; cell++)
+			NEED(map_word(&m, cell) == 0 && map_check(&m, cell) == NEVER);
+		map_close(&m);
+	}
+	CHECK_EQ(dev_info(dev_open()).map_bytes, 0);
+}
+
+static void fires_at_its_deadline(void)
+{
+	struct mapped m = map_open_virtual(300);
+	uint64_t now = map_now(&m), word, id;
+
+	CHECK_EQ(map_arm(&m, 299, now + 20, &id), TOLD_BY_KICK);
+	CHECK_EQ(id, 1ULL << 32 | 299);
+	word = map_word(&m, 299);
+	dev_advance(m.fd, 20 * MS - 1);
+	dev_silent(m.fd);
+	CHECK_EQ(map_word(&m, 299), word);
+	dev_advance(m.fd, 1);
+	/* Until the event is read, the word stays as it is. */
+	CHECK_EQ(dev_readable(m.fd, 0), 1);
+	CHECK_EQ(map_word(&m, 299), word);
+	map_take(&m, id, now + 20);
+	dev_silent(m.fd);
+	CHECK(!map_cancel(&m, id));
+	CHECK(!map_extend(&m, id, now + 30));
+	CHECK_EQ(dev_stat(m.fd, "fired"), 1);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 0);
+}
+
+/* Extended and cancelled by the program alone, before the deadline and when it has come. */
+static void changed_without_a_call(void)
+{
+	struct mapped m = map_open_virtual(2);
+	uint64_t now = map_advance(&m, 100), id;
+	int due;
+
+	for (due = 0; due < 2; due++) {
+		map_arm(&m, 0, now + 20, &id);
+		now = map_advance(&m, due ? 20 : 19);
+		CHECK_EQ(dev_readable(m.fd, 0), due);
+		NEED(map_extend(&m, id, now + 500));
+		dev_silent(m.fd);
+		map_advance(&m, 499);
+		dev_silent(m.fd);
+		map_advance(&m, 1);
+		map_take(&m, id, now + 500);
+
+		now = map_now(&m);
+		map_arm(&m, 0, now + 20, &id);
+		now = map_advance(&m, due ? 20 : 19);
+		CHECK_EQ(dev_readable(m.fd, 0), due);
+		NEED(map_cancel(&m, id));
+		NEED(!map_cancel(&m, id));
+		dev_silent(m.fd);
+		now = map_advance(&m, 500);
+		dev_silent(m.fd);
+		CHECK_EQ(map_state(&m, 0), TWHEEL_CELL_CANCELLED);
+	}
+	CHECK_EQ(dev_stat(m.fd, "fired"), 2);
+}
+
+/* The event does not come of a timer that is moved between poll() and read(), but the next. */
+static void moved_in_the_last_moment(void)
+{
+	struct mapped m = map_open_virtual(8);
+	uint64_t now = map_now(&m), ids[8], i;
+	struct twheel_event events[8];
+
+	for (i = 0; i < 8; i++)
+		map_arm(&m, i, now + 1 + i / 4, &ids[i]);
+	map_advance(&m, 2);
+	NEED(dev_readable(m.fd, 0) == 1);
+	NEED(map_extend(&m, ids[0], now + 3) && map_cancel(&m, ids[2]));
+	NEED(map_extend(&m, ids[5], now + 3) && map_cancel(&m, ids[7]));
+	CHECK_EQ(read(m.fd, events, sizeof(events)), 4 * sizeof(*events));
+	for (i = 0; i < 4; i++) {
+		map_check_event(&m, &events[i]);
+		CHECK_EQ(events[i].deadline_ns, map_time(&m, now + 1 + i / 2));
+	}
+	dev_silent(m.fd);
+	map_advance(&m, 1);
+	CHECK_EQ(read(m.fd, events, sizeof(events)), 2 * sizeof(*events));
+}
+
+/* The kernel is told of a nearer deadline only if it has to be. */
+static void told_as_little_as_need_be(void)
+{
+	struct mapped m = map_open_virtual(1000);
+	uint64_t now = map_now(&m), ids[5];
+
+	CHECK_EQ(map_arm(&m, 0, now + 1000, &ids[0]), TOLD_BY_KICK);
+	CHECK(load(m.wake) <= now + 1000);
+	/* A sweep comes in time for these. */
+	CHECK_EQ(map_arm(&m, 1, now + 1000, &ids[1]), TOLD_BY_WAKE);
+	CHECK_EQ(map_arm(&m, 64, now + 1030, &ids[2]), TOLD_BY_WAKE);
+	CHECK_EQ(map_arm(&m, 999, now + 3600000, &ids[3]), TOLD_BY_WAKE);
+	/* Too late for this one; and the check of the first one serves its next timer. */
+	CHECK_EQ(map_arm(&m, 2, now + 999, &ids[4]), TOLD_BY_KICK);
+	NEED(map_cancel(&m, ids[0]));
+	CHECK_EQ(map_arm(&m, 0, now + 1000, &ids[0]), TOLD_BY_CHECK);
+	NEED(map_cancel(&m, ids[0]));
+	CHECK_EQ(map_arm(&m, 0, now + 1500, &ids[0]), TOLD_BY_CHECK);
+	map_advance(&m, 1030);
+	map_take(&m, ids[4], now + 999);
+	map_take(&m, ids[1], now + 1000);
+	map_take(&m, ids[2], now + 1030);
+	dev_silent(m.fd);
+	/* The sweep has found them all, so cells are known, and none is submitted. */
+	CHECK(map_check(&m, 999) <= now + 3600000);
+	CHECK(map_check(&m, 0) <= now + 1500);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 2);
+	CHECK_EQ(m.bitmap[0] | m.bitmap[1] | m.bitmap[15] | m.summary[0], 0);
+	map_advance(&m, 470);
+	map_take(&m, ids[0], now + 1500);
+}
+
+static void nearer_and_past(void)
+{
+	struct mapped m = map_open_virtual(3);
+	uint64_t now = map_advance(&m, 1000), id, other;
+
+	map_arm(&m, 1, now + 3600000, &id);
+	NEED(map_move(&m, id, now + 2));
+	map_advance(&m, 1);
+	dev_silent(m.fd);
+	now = map_advance(&m, 1);
+	map_take(&m, id, now);
+	/* In the past from the beginning, and moved there. */
+	map_arm(&m, 1, now - 300, &id);
+	map_arm(&m, 2, now + 7, &other);
+	NEED(map_move(&m, other, now - 400));
+	CHECK_EQ(dev_readable(m.fd, 0), 1);
+	CHECK_EQ(map_state(&m, 1), TWHEEL_CELL_PENDING);
+	NEED(map_cancel(&m, other));
+	map_take(&m, id, now - 300);
+	dev_silent(m.fd);
+	/* Now is not the future. */
+	map_arm(&m, 1, now, &id);
+	map_take(&m, id, now);
+}
+
+static void far_and_never(void)
+{
+	struct mapped m = map_open_virtual(3);
+	uint64_t now = map_advance(&m, 5), far, never;
+
+	map_arm(&m, 0, now + TWHEEL_CELL_REACH - 1, &far);
+	map_arm(&m, 1, NEVER, &never);
+	map_advance(&m, TWHEEL_CELL_REACH - 2);
+	dev_silent(m.fd);
+	map_advance(&m, 1);
+	map_take(&m, far, now + TWHEEL_CELL_REACH - 1);
+	now = map_advance(&m, 12 * TWHEEL_CELL_REACH);
+	dev_silent(m.fd);
+	CHECK_EQ(map_state(&m, 1), TWHEEL_CELL_PENDING);
+	NEED(map_move(&m, never, now + 1));
+	map_advance(&m, 1);
+	map_take(&m, never, now + 1);
+	/* One that is pending may be put off for ever. */
+	map_arm(&m, 2, now + 9, &far);
+	NEED(map_extend(&m, far, NEVER));
+	map_advance(&m, TWHEEL_CELL_REACH);
+	dev_silent(m.fd);
+}
+
+/*
+ * The ticks in words begin again, not long after a file is set up. Timers before and after
+ * that, and some that are extended over it or moved back.
+ */
+static void ticks_begin_again(void)
+{
+	enum { N = 400 };
+	struct mapped m = map_open_virtual(N);
+	uint64_t now = map_now(&m), last = now | TWHEEL_CELL_TICKS, ids[N], at[N], i;
+
+	CHECK(last - now < 10000);
+	for (i = 0; i < N; i++) {
+		at[i] = last - N / 2 + i;
+		map_arm(&m, i, at[i] - (i % 3 == 1 ? N : 0) + (i % 3 == 2 ? N : 0), &ids[i]);
+	}
+	for (i = 0; i < N; i++) {
+		if (i % 3 == 1)
+			NEED(map_extend(&m, ids[i], at[i]));
+		if (i % 3 == 2)
+			NEED(map_move(&m, ids[i], at[i]));
+	}
+	map_advance(&m, at[0] - now - 1);
+	for (i = 0; i < N; i++) {
+		dev_silent(m.fd);
+		CHECK_EQ(map_advance(&m, 1), at[i]);
+		map_take(&m, ids[i], at[i]);
+	}
+}
+
+/* A cell is armed again and again; each timer has its event, or none if it is cancelled. */
+static void generations(void)
+{
+	struct mapped m = map_open_virtual(1);
+	uint64_t now, id, i;
+
+	for (i = 1; i <= 300; i++) {
+		now = map_now(&m);
+		map_arm(&m, 0, now + 5 + i % 2, &id);
+		CHECK_EQ(id >> 32, i);
+		if (i % 3)
+			NEED(map_cancel(&m, id));
+		map_advance(&m, i % 7);
+		if (i % 3 == 0) {
+			map_advance(&m, 6);
+			map_take(&m, id, now + 5 + i % 2);
+		}
+		dev_silent(m.fd);
+	}
+	/* As if there had been some more. */
+	NEED(cas(&map_cell(&m, 0)->word, map_word(&m, 0),
+		 twheel_cell_word(TWHEEL_CELL_GENERATIONS - 1, TWHEEL_CELL_FIRED, 0)));
+	now = map_now(&m);
+	map_arm(&m, 0, now + 20, &id);
+	CHECK_EQ(id >> 32, 1);
+	map_advance(&m, 20);
+	map_take(&m, id, now + 20);
+}
+
+/* A kick is enough, and changes nothing about what is not pending. */
+static void kicks(void)
+{
+	struct mapped m = map_open_virtual(200);
+	uint64_t now = map_now(&m), i;
+
+	for (i = 0; i < 200; i++) {
+		store(&map_cell(&m, i)->word,
+		      twheel_cell_word(i + 1, i % 4, now + 200 - i));
+		CHECK_EQ(dev_kick(m.fd, i), 0);
+		CHECK_EQ(dev_kick(m.fd, i), 0);
+		if (i % 4 == TWHEEL_CELL_PENDING)
+			NEED(map_promised(&m, i));
+	}
+	CHECK_ERR(dev_kick(m.fd, 200), ENOENT);
+	CHECK_ERR(dev_kick(m.fd, 1ULL << 32), ENOENT);
+	CHECK_ERR(dev_kick(m.fd, ~0ULL), ENOENT);
+	CHECK_ERR(dev_kick(dev_open_virtual(), 0), ENOENT);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 50);
+	map_advance(&m, 200);
+	for (i = 200; i--;) {
+		if (i % 4 == TWHEEL_CELL_PENDING)
+			map_take(&m, (i + 1) << 32 | i, now + 200 - i);
+		else
+			CHECK_EQ(map_state(&m, i), i % 4);
+	}
+	dev_silent(m.fd);
+}
+
+/* Timers and cells of a file: events in one order, and identifiers that are alike. */
+static void timers_and_cells(void)
+{
+	struct mapped m = map_open_virtual(4);
+	struct twheel_event events[8];
+	uint64_t now = map_advance(&m, 4), id, timers[4], deadline;
+	int i;
+
+	for (i = 0; i < 4; i++) {
+		map_arm(&m, i, now + 2 * i + 2, &id);
+		CHECK_ERR(dev_cancel(m.fd, id), ENOENT);
+		CHECK_ERR(dev_query(m.fd, id, &deadline), ENOENT);
+		CHECK_ERR(dev_modify(m.fd, id, 0, S), ENOENT);
+	}
+	for (i = 0; i < 4; i++)
+		timers[i] = dev_arm(m.fd, (2 * i + 1) * MS, 100 + i);
+	CHECK_EQ(dev_info(m.fd).timers, 4);
+	map_advance(&m, 20);
+	/* There is room for some. */
+	CHECK_EQ(read(m.fd, events, 5 * sizeof(*events)), 5 * sizeof(*events));
+	CHECK_EQ(read(m.fd, events + 5, 3 * sizeof(*events)), 3 * sizeof(*events));
+	for (i = 0; i < 8; i++) {
+		CHECK_EQ(events[i].deadline_ns, map_time(&m, now + 1 + i));
+		CHECK_EQ(events[i].type, i % 2 ? TWHEEL_EVENT_CELL : TWHEEL_EVENT_TIMER);
+		CHECK_EQ(events[i].id, i % 2 ? 1ULL << 32 | i / 2 : timers[i / 2]);
+		CHECK_EQ(events[i].cookie, i % 2 ? 0 : 100 + i / 2);
+	}
+	/* All timers are not all cells. */
+	now = map_now(&m);
+	map_arm(&m, 3, now + 1, &id);
+	dev_arm(m.fd, MS, 1);
+	CHECK_EQ(dev_cancel_all(m.fd), 1);
+	map_advance(&m, 1);
+	map_take(&m, id, now + 1);
+}
+
+/* An event that cannot be copied has not happened. */
+static void memory_that_ends(void)
+{
+	static void *volatile nowhere;
+	struct mapped m = map_open_virtual(2);
+	uint64_t now = map_now(&m), ids[2];
+
+	map_arm(&m, 0, now + 1, &ids[0]);
+	map_arm(&m, 1, now + 2, &ids[1]);
+	map_advance(&m, 2);
+	CHECK_ERR(read(m.fd, nowhere, sizeof(struct twheel_event)), EFAULT);
+	CHECK_EQ(map_state(&m, 0), TWHEEL_CELL_PENDING);
+	NEED(map_promised(&m, 0) && map_promised(&m, 1));
+	NEED(map_cancel(&m, ids[0]));
+	CHECK_ERR(read(m.fd, nowhere, sizeof(struct twheel_event)), EFAULT);
+	map_take(&m, ids[1], now + 2);
+	dev_silent(m.fd);
+}
+
+/* A program whose cells have all fired is left alone, on a clock that moves. */
+static void nothing_to_sweep(void)
+{
+	struct twheel_setup setup = { .max_cells = 10 };
+	struct mapped m = map_open(&setup);
+	uint64_t now = map_now(&m), ids[2], alarms;
+
+	map_arm(&m, 0, now + 20, &ids[0]);
+	map_arm(&m, 1, now + 40, &ids[1]);
+	map_take(&m, ids[0], now + 20);
+	map_take(&m, ids[1], now + 40);
+	dev_silent(m.fd);
+	alarms = dev_stat(m.fd, "alarms");
+	usleep(300000);
+	dev_silent(m.fd);
+	CHECK(dev_stat(m.fd, "alarms") <= alarms + 1);
+	alarms = dev_stat(m.fd, "alarms");
+	usleep(300000);
+	CHECK_EQ(dev_stat(m.fd, "alarms"), alarms);
+}
+
+/* A server whose connections are busy: each is extended before it expires, over and over. */
+static void a_million_that_are_extended(void)
+{
+	enum { N = 1 << 20, LEFT = 1000, SPREAD = 1000 };
+	struct mapped m = map_open_virtual(N);
+	uint64_t now = map_now(&m), kicks = 0, round, i;
+	uint32_t seed = 1, cell;
+
+	for (i = 0; i < N; i++)
+		kicks += map_arm(&m, i, now + 60000 + i % SPREAD, NULL) == TOLD_BY_KICK;
+	CHECK_EQ(kicks, 1);
+	for (round = 0; round < 3; round++) {
+		now = map_advance(&m, 50000);
+		for (i = 0; i < N; i++)
+			NEED(map_extend(&m, 1ULL << 32 | i, now + 60000 + i % SPREAD));
+		dev_silent(m.fd);
+	}
+	CHECK_EQ(dev_stat(m.fd, "cells"), N);
+	for (i = 0; i < N; i++)
+		if (i % (N / LEFT))
+			NEED(map_cancel(&m, 1ULL << 32 | i));
+	map_advance(&m, 60000 + SPREAD);
+	for (i = 0; i < N; i += N / LEFT) {
+		struct twheel_event event = dev_read(m.fd);
+
+		map_check_event(&m, &event);
+		NEED((uint32_t)event.id % (N / LEFT) == 0);
+	}
+	dev_silent(m.fd);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 0);
+	for (i = 0; i < 1000; i++) {
+		cell = roll(&seed) % N;
+		NEED(map_state(&m, cell) == (cell % (N / LEFT) ? TWHEEL_CELL_CANCELLED :
+					     TWHEEL_CELL_FIRED));
+	}
+}
+
 static const struct tap_test tests[] = {
-	TAP(map_header_is_filled),
-	TAP(extended_without_a_call),
-	TAP(cancelled_without_a_call),
-	TAP(nearer_with_a_kick),
-	TAP(fired_until_taken),
-	TAP(never_armed_is_not_there),
-	TAP(calls_work_too),
-	TAP(setups_refused),
-	TAP(operations_refused),
-	TAP(beyond_the_word), TAP(ticks_begin_again),
-	TAP(calls_know_where_ticks_begin_again),
-	TAP(unread_has_a_bound),
-	TAP(mappings_refused),
-	TAP(mapping_does_not_grow),
 	TAP(words_keep_their_parts),
+	TAP(map_is_laid_out),
+	TAP(fires_at_its_deadline),
+	TAP(changed_without_a_call),
+	TAP(moved_in_the_last_moment),
+	TAP(told_as_little_as_need_be),
+	TAP(nearer_and_past),
+	TAP(far_and_never),
+	TAP(ticks_begin_again),
+	TAP(generations),
+	TAP(kicks),
+	TAP(timers_and_cells),
+	TAP(memory_that_ends),
+	TAP(nothing_to_sweep),
+	TAP(a_million_that_are_extended),
 };
 
 int main(int argc, char **argv)
 {
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

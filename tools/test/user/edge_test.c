@@ -24,7 +24,7 @@ static const struct {
 	{ TWHEEL_OP_ARM, WORD_OF(id), 0 },
 	{ TWHEEL_OP_QUERY, WORD_OF(deadline_ns), 0 },
 	{ TWHEEL_OP_MODIFY, WORD_OF(deadline_ns), 1 },
-	{ TWHEEL_OP_CANCEL, WORD_OF(result), 1 },
+	{ TWHEEL_OP_CANCEL, WORD_OF(deadline_ns), 1 },
 };
 
 /* Do an operation with so many words on a page that is protected. */

@@ -306,7 +306,7 @@ static void another_process(void)
 /* Whoever polls may not have to do all the work at once. In the end it is told, and read. */
 static void much_to_move_first(void)
 {
-	enum { N = 100000 };
+	enum { N = 30000 };
 	int fd = dev_open_virtual(), i;
 
 	/* Not due, but in the way. */

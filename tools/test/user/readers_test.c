@@ -90,6 +90,50 @@ static void the_others_go_on_waiting(void)
 		pthread_join(readers[i], NULL);
 }
 
+static void *read_without_room(void *arg)
+{
+	struct twheel_event event;
+
+	begun++;
+	CHECK_ERR(read(*(int *)arg, &event, sizeof(event)), EINVAL);
+	return NULL;
+}
+
+static void *read_with_room(void *arg)
+{
+	char record[TWHEEL_EVENT_SIZE_MAX];
+
+	begun++;
+	CHECK_EQ(read(*(int *)arg, record, sizeof(record)), TWHEEL_EVENT_SIZE_MAX);
+	return NULL;
+}
+
+/* Records have grown while two readers waited. The one that is woken has no room for any. */
+static void a_reader_without_room_wakes_the_next(void)
+{
+	struct twheel_setup setup = {
+		.clock = TWHEEL_VIRTUAL, .event_size = TWHEEL_EVENT_SIZE_MAX,
+	};
+	pthread_t without, with;
+	int fd = dev_open();
+
+	NEED(!pthread_create(&without, NULL, read_without_room, &fd));
+	while (begun < 1)
+		usleep(20000);
+	NEED(!pthread_create(&with, NULL, read_with_room, &fd));
+	while (begun < 2)
+		usleep(20000);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	pthread_join(with, NULL);
+	/* The other one may not have slept yet: it finds the next one, if there is one. */
+	dev_arm(fd, MS, 0);
+	dev_advance(fd, MS);
+	pthread_join(without, NULL);
+	CHECK_EQ(dev_info(fd).timers, 1);
+}
+
 /* Two readers: one that a signal interrupts, and one that goes on until the end. */
 static struct {
 	int fd;
@@ -372,6 +416,7 @@ static void books_of_processes_balance(void)
 static const struct tap_test tests[] = {
 	TAP(a_reader_wakes_the_next),
 	TAP(the_others_go_on_waiting),
+	TAP(a_reader_without_room_wakes_the_next),
 	TAP(a_wake_up_is_passed_on),
 	TAP(books_of_threads_balance),
 	TAP(books_of_processes_balance),

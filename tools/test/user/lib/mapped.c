@@ -12,6 +12,8 @@ static void map_file(struct mapped *m)
 
 	NEED(start != MAP_FAILED);
 	m->map = (void *)start;
+	m->stride = m->map->cell_stride;
+	m->cells = start + m->map->cells_offset;
 	m->bitmap = (void *)(start + m->map->bitmap_offset);
 	m->summary = (void *)(start + m->map->summary_offset);
 	m->wake = (void *)(start + m->map->wake_offset);
@@ -60,8 +62,7 @@ void map_close(const struct mapped *m)
 
 struct twheel_cell *map_cell(const struct mapped *m, uint32_t cell)
 {
-	return (void *)((char *)m->map + m->map->cells_offset +
-			(uint64_t)cell * m->map->cell_stride);
+	return (void *)(m->cells + (size_t)cell * m->stride);
 }
 
 uint64_t map_now(const struct mapped *m)

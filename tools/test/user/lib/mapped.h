@@ -16,6 +16,8 @@
  * @tick_ns: the tick
  * @origin_ns: the time from which ticks count
  * @count: how many cells there are
+ * @stride: from one cell to the next, in bytes
+ * @cells: the first cell
  * @bitmap: a bit for each cell: it is submitted
  * @summary: a bit for each word of @bitmap
  * @wake: the latest tick of the next sweep
@@ -27,6 +29,8 @@ struct mapped {
 	uint64_t tick_ns;
 	uint64_t origin_ns;
 	uint32_t count;
+	uint32_t stride;
+	char *cells;
 	__u64 *bitmap;
 	__u64 *summary;
 	__u64 *wake;
