@@ -42,12 +42,13 @@ static void expiry_print_text(const struct twheel_event *event, uint64_t number,
 	printf("%llu: ", (unsigned long long)number);
 	if (early)
 		printf("%sEARLY%s: deadline %llu ns, fired %llu ns", colour_warn(),
-		       colour_off(), event->deadline_ns, event->now_ns);
+		       colour_off(), (unsigned long long)event->deadline_ns,
+		       (unsigned long long)event->now_ns);
 	else
 		printf("fired %s after the deadline",
 		       format_duration(late, text, sizeof(text)));
 	if (event->count > 1)
-		printf(", %llu missed", event->count - 1);
+		printf(", %llu missed", (unsigned long long)event->count - 1);
 	printf("\n");
 }
 

@@ -65,7 +65,8 @@ static void info_print_text(const struct twheel_info *info)
 	printf("  clock        %s\n", clock_name(info->clock));
 	printf("  tick         %s\n", format_duration(info->tick_ns, buf, sizeof(buf)));
 	printf("  timers       up to %u\n", info->max_timers);
-	printf("  memory       %llu bytes when it is opened\n", info->file_memory);
+	printf("  memory       %llu bytes when it is opened\n",
+	       (unsigned long long)info->file_memory);
 	printf("Limits:\n");
 	printf("  tick         %s or more\n",
 	       format_duration(info->tick_min_ns, buf, sizeof(buf)));

@@ -108,10 +108,10 @@ static void view_print_text(struct view *view, const struct view *before)
 		qsort(view->wheels, view->count, sizeof(*view->wheels), compare_timers);
 	for (i = 0; i < view->count; i++)
 		timers += wheel_timers(&view->wheels[i]);
-	printf("%zu wheel%s, %llu timers%s\n", view->count,
+	printf("%zu wheel%s, %llu timer%s%s\n", view->count,
 	       view->count == 1 ? "" : "s", (unsigned long long)timers,
-	       view->hidden ? "; only root may look into some processes" :
-	       "");
+	       timers == 1 ? "" : "s",
+	       view->hidden ? "; only root may look into some processes" : "");
 	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s %9s %9s%s\n",
 	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "TIMERS",
 	       "CELLS", "ARM/s", "FIRE/s", "CANCEL/s", "EXTEND/s", "LATE 99%",
