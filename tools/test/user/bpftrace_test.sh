@@ -2,13 +2,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The scripts of tools/bpftrace, each beside something that it has to see. They are in
 # /bpftrace, which the host fills if the kernel has what bpftrace needs.
-echo "1..7"
+echo "1..8"
 n=0
 bpf_out=/tmp/bpftrace.out
 
 if [ -s /bpftrace/lacks ]; then
 	why="the kernel lacks $(tr '\n' ' ' < /bpftrace/lacks)"
-	for name in lateness one_wheel slow slow_only requeue armers wakeups; do
+	for name in lateness one_wheel slow slow_only requeue armers armers_of_files \
+		wakeups; do
 		n=$((n + 1))
 		echo "ok $n - $name # SKIP ${why% }"
 	done
@@ -60,17 +61,19 @@ watch '/bin/twheel load --count 100 --max-delay 100ms' /bpftrace/lateness.bt 400
 	grep -q '^100 of 100 fired' $bpf_out && ! grep -q '^@' $bpf_out
 result $? one_wheel
 
-# Whatever takes a microsecond is slow.
-watch '/bin/twheel load --count 500 --max-delay 300ms' /bpftrace/slow.bt 1 &&
-	grep -qE '^[0-9:]{8} [0-9]+ +/dev/twheel +[0-9]+ tw_event_expire$' $bpf_out &&
-	[ "$(sum slow)" = "$(grep -c '^[0-9:]* .*tw_event_expire$' $bpf_out)" ] &&
-	[ "$(sum slow)" -le 500 ] && key longest_us tw_event_expire
+# Whatever takes a microsecond is slow: beats and watches of this module.
+watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/slow.bt 1 &&
+	grep -qE '^[0-9:]{8} [0-9]+ +twheel_heartbea +[0-9]+ [a-z]' $bpf_out &&
+	[ "$(sum slow)" = "$(grep -cE '^[0-9:]{8} [0-9]+ ' $bpf_out)" ] &&
+	[ "$(sum slow)" -ge 1 ] && key longest_us '[a-z_]+'
 result $? slow
+rmmod twheel_heartbeat
 
 # Nothing takes a quarter of an hour.
-watch '/bin/twheel load --count 500 --max-delay 300ms' /bpftrace/slow.bt 1000000000 &&
-	grep -q '^TIME ' $bpf_out && ! grep -q tw_event_expire $bpf_out
+watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/slow.bt 1000000000 &&
+	grep -q '^TIME ' $bpf_out && ! grep -q twheel_heartbea $bpf_out
 result $? slow_only
+rmmod twheel_heartbeat
 
 # 48 of the 64 watches of this module are touched again and again, as others beat.
 watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/requeue.bt &&
@@ -85,11 +88,17 @@ watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/armers.bt &&
 result $? armers
 rmmod twheel_heartbeat
 
-# One timer of one wheel: a wake-up for each time, and few more for its cascades.
-watch '/bin/twheel every 20ms --count 50' /bpftrace/wakeups.bt &&
-	[ "$(sum wakeups)" -ge 30 ] && [ "$(sum wakeups)" -le 150 ] &&
-	[ "$(sum took_us)" = "$(sum wakeups)" ] && key fired '[0-9]+, /dev/twheel' &&
-	[ "$(sum fired)" -ge 30 ] && [ "$(sum fired)" -le "$(sum wakeups)" ] &&
+# All timers of a file are armed by the task itself.
+watch '/bin/twheel load --count 300 --max-delay 100ms' /bpftrace/armers.bt &&
+	key tasks 'twheel, [0-9]+' && key functions '[0-9]+, /dev/twheel, .*' &&
+	[ "$(sum tasks)" = 300 ] && [ "$(sum functions)" = 300 ]
+result $? armers_of_files
+
+# Each of the 64 watches and beats needs some wake-up, and few more come for cascades.
+watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/wakeups.bt &&
+	[ "$(sum wakeups)" -ge 10 ] && [ "$(sum took_us)" = "$(sum wakeups)" ] &&
+	key fired '[0-9]+, twheel_heartbea' && [ "$(sum fired)" -ge 64 ] &&
 	[ "$(sum second_wakeups)" -ge 1 ]
 result $? wakeups
+rmmod twheel_heartbeat
 exit "${bad:-0}"

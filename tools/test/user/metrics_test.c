@@ -3,7 +3,6 @@
  * twheel metrics: a strict parser of Prometheus's text format, and checks of the numbers.
  */
 #include <ctype.h>
-#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -262,58 +261,114 @@ static void need_twheel(void)
 		tap_skip("there is no command twheel");
 }
 
-static int busy_file(void)
+/* On a clock that stands still at 10 ms. The events of @read of the five due timers are read. */
+static int busy_file(unsigned int read)
 {
-	int fd = dev_open();
+	int fd = dev_open_virtual();
 	unsigned int i;
 
 	for (i = 0; i < 5; i++)
 		dev_arm(fd, i * MS, i);
-	dev_arm(fd, 3600 * S, 5);
-	NEED(dev_cancel(fd, dev_arm(fd, 3600 * S, 6)) == 0);
-	dev_wait_unread(fd, 5);
+	dev_arm(fd, HOUR, 5);
+	NEED(dev_cancel(fd, dev_arm(fd, HOUR, 6)) == 1);
+	dev_advance(fd, 10 * MS);
+	for (i = 0; i < read; i++)
+		dev_read(fd);
 	return fd;
 }
 
+/* A metric, the key of fdinfo that it comes from, and how many of the one are one of the other. */
+static const struct {
+	const char *metric;
+	const char *key;
+	double unit;
+} numbers[] = {
+	{ "twheel_tick_seconds", "tick_ns", 1e9 },
+	{ "twheel_max_timers", "max_timers", 1 },
+	{ "twheel_max_cells", "max_cells", 1 },
+	{ "twheel_timers", "timers", 1 },
+	{ "twheel_cells", "cells", 1 },
+	{ "twheel_armed_total", "armed", 1 },
+	{ "twheel_fired_total", "fired", 1 },
+	{ "twheel_cancelled_total", "cancelled", 1 },
+	{ "twheel_extended_total", "extended", 1 },
+	{ "twheel_cascades_total", "cascades", 1 },
+	{ "twheel_alarms_total", "alarms", 1 },
+	{ "twheel_postponed_total", "postponed", 1 },
+	{ "twheel_file_memory_bytes", "file_memory", 1 },
+	{ "twheel_lateness_max_seconds", "late_max_ns", 1e9 },
+};
+
 static void numbers_are_the_files(void)
 {
-	struct twheel_file_stats stats;
-	int fd;
+	int fd = busy_file(3);
+	unsigned int i;
 
 	need_twheel();
-	fd = busy_file();
 	metrics_scrape();
-	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	for (i = 0; i < SIZE_OF(numbers); i++)
+		tap_check(fabs(sample_value(numbers[i].metric, fd) * numbers[i].unit -
+			       dev_stat(fd, numbers[i].key)) < 0.5,
+			  __FILE__, __LINE__, "%s is not the file's %s", numbers[i].metric,
+			  numbers[i].key);
+	CHECK(sample_value("twheel_timers", fd) == 3);
 	CHECK(sample_value("twheel_armed_total", fd) == 7);
-	CHECK(sample_value("twheel_fired_total", fd) == 5);
+	CHECK(sample_value("twheel_fired_total", fd) == 3);
 	CHECK(sample_value("twheel_cancelled_total", fd) == 1);
-	CHECK(sample_value("twheel_pending", fd) == 1);
-	CHECK(sample_value("twheel_unread", fd) == 5);
 	CHECK(sample_value("twheel_tick_seconds", fd) == 0.001);
-	CHECK(sample_value("twheel_limit", fd) == dev_info(fd).max_timers);
-	CHECK(sample_value("twheel_passes_total", fd) == stats.passes);
-	CHECK(sample_value("twheel_extended_total", fd) == stats.extended);
-	CHECK(sample_value("twheel_cascades_total", fd) == stats.cascades);
-	CHECK(sample_value("twheel_passes_exhausted_total", fd) == stats.exhausted);
-	CHECK(sample_value("twheel_passes_threaded_total", fd) == stats.threaded);
-	CHECK(sample_value("twheel_overruns_total", fd) == stats.overruns);
-	CHECK_EQ(atoi(sample_label(sample_find("twheel_pending", fd, ""), "wheel")),
-		 stats.wheel);
+	CHECK(sample_value("twheel_lateness_max_seconds", fd) == 0.01);
+	CHECK_EQ(atoi(sample_label(sample_find("twheel_timers", fd, ""), "wheel")),
+		 dev_stat(fd, "wheel"));
 }
 
-/* The bounds ascend, and the counts are cumulative and match the file's. */
-static void histogram_is_cumulative(void)
+/* How many samples of that name this process has. */
+static unsigned int samples_of(const char *name)
 {
-	struct twheel_file_stats stats;
-	double last = -1, bound = -1, le;
-	unsigned int i, j, n = 0;
-	uint64_t below;
-	int fd;
+	unsigned int i, n = 0;
+
+	for (i = 0; i < nr_samples; i++)
+		n += !strcmp(samples[i].name, name) &&
+		     atoi(sample_label(&samples[i], "pid")) == getpid();
+	return n;
+}
+
+static void limits_are_those_of_the_opener(void)
+{
+	int fd = dev_open_limited();
 
 	need_twheel();
-	fd = busy_file();
+	dev_arm(fd, HOUR, 0);
 	metrics_scrape();
-	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
+	CHECK(sample_value("twheel_user_timers", fd) == dev_info(fd).user_timers);
+	CHECK(sample_value("twheel_user_limit", fd) == dev_info(fd).user_limit);
+	CHECK(sample_value("twheel_user_memory_bytes", fd) == dev_info(fd).user_memory);
+	CHECK(sample_value("twheel_user_memory_limit_bytes", fd) ==
+	      dev_info(fd).user_memory_limit);
+}
+
+/* Root has no limit, which is no number. */
+static void no_limit_has_no_sample(void)
+{
+	int fd = busy_file(0);
+
+	need_twheel();
+	NEED(dev_info(fd).user_limit == TWHEEL_NO_LIMIT);
+	NEED(dev_info(fd).user_memory_limit == TWHEEL_NO_LIMIT);
+	metrics_scrape();
+	CHECK_EQ(samples_of("twheel_user_timers"), 1);
+	CHECK_EQ(samples_of("twheel_user_limit"), 0);
+	CHECK_EQ(samples_of("twheel_user_memory_limit_bytes"), 0);
+}
+
+/* The bounds ascend. The counts are cumulative, and those of latenesses of 6 to 10 ms. */
+static void histogram_is_cumulative(void)
+{
+	double last = -1, bound = -1, le;
+	unsigned int i, j, n = 0, below;
+	int fd = busy_file(5);
+
+	need_twheel();
+	metrics_scrape();
 	for (i = 0; i < nr_samples; i++) {
 		const struct sample *s = &samples[i];
 
@@ -328,31 +383,25 @@ static void histogram_is_cumulative(void)
 		bound = le;
 		last = s->value;
 		n++;
-		/* A bound is the last ns below a power of two. */
-		below = 0;
-		for (j = 0; j < TWHEEL_LATE_BUCKETS; j++)
-			if (isinf(le) || (2.0 * (1ULL << j) - 1) <= le * 1e9 + 0.5)
-				below += stats.late[j];
+		for (below = 0, j = 6; j <= 10; j++)
+			below += j * 0.001 <= le;
 		CHECK(s->value == below);
 	}
 	CHECK(n > 20);
 	CHECK(isinf(bound));
-	CHECK(last == 5);
 	CHECK(sample_value("twheel_lateness_seconds_count", fd) == 5);
-	CHECK(fabs(sample_value("twheel_lateness_seconds_sum", fd) * 1e9 -
-		   stats.late_sum_ns) < 1);
+	CHECK(sample_value("twheel_lateness_seconds_sum", fd) == 0.04);
 }
 
 static void labels_are_escaped(void)
 {
 	const char *name = "a\"b\\c\nd";
-	int fd;
+	int fd = busy_file(0);
 
 	need_twheel();
-	fd = busy_file();
 	NEED(prctl(PR_SET_NAME, name) == 0);
 	metrics_scrape();
-	CHECK(!strcmp(sample_label(sample_find("twheel_pending", fd, ""), "process"), name));
+	CHECK(!strcmp(sample_label(sample_find("twheel_timers", fd, ""), "process"), name));
 }
 
 static void process_without_wheel_has_no_sample(void)
@@ -364,11 +413,13 @@ static void process_without_wheel_has_no_sample(void)
 	for (i = 0; i < nr_samples; i++)
 		CHECK(atoi(sample_label(&samples[i], "pid")) != getpid());
 	CHECK(family_of("twheel_lateness_seconds"));
-	CHECK(family_of("twheel_pending"));
+	CHECK(family_of("twheel_timers"));
 }
 
 static const struct tap_test tests[] = {
 	TAP(numbers_are_the_files),
+	TAP(limits_are_those_of_the_opener),
+	TAP(no_limit_has_no_sample),
 	TAP(histogram_is_cumulative),
 	TAP(labels_are_escaped),
 	TAP(process_without_wheel_has_no_sample),
