@@ -299,7 +299,10 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 }
 
 /**
- * twheel_cell_extend() - a later deadline for a pending cell; as twheel_cell_arm()
+ * twheel_cell_extend() - a later deadline for a pending cell
+ * @cells: the cells
+ * @number: which one
+ * @deadline_ns: the time, as for twheel_cell_arm()
  *
  * Return: 1, or 0 if the deadline was as late already, and stays; -ENOENT (the cell is not
  * pending, or there is none).

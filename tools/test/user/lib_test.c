@@ -247,7 +247,8 @@ static void operations(void)
 	int fd = wheel_virtual();
 	struct twheel_op op = {
 		.op = TWHEEL_OP_ARM, .cookie = 4, .time_ns = 10 * MS, .period_ns = 10 * MS,
-	}, ops[] = {
+	};
+	struct twheel_op ops[] = {
 		{ .op = TWHEEL_OP_ARM, .cookie = 5, .time_ns = S },
 		{ .op = TWHEEL_OP_CANCEL, .id = 12345 },
 		{ .op = TWHEEL_OP_ARM, .cookie = 6, .flags = TWHEEL_ABS, .time_ns = 2 * S },

@@ -452,9 +452,9 @@ static void example(void)
 
 static const struct tap_test tests[] = {
 	TAP(fire_on_time), TAP(stopped_ones_stay_silent), TAP(rearm_in_callback),
-	TAP(go_on_after_others), TAP(served_in_callback), TAP(none_starves), TAP(extended_ones_come_later),
-	TAP(started_anew), TAP(freed_in_callback), TAP(many_are_stopped),
-	TAP(taken_out_with_timers), TAP(wrong_setup), TAP(example),
+	TAP(go_on_after_others), TAP(served_in_callback), TAP(none_starves),
+	TAP(extended_ones_come_later), TAP(started_anew), TAP(freed_in_callback),
+	TAP(many_are_stopped), TAP(taken_out_with_timers), TAP(wrong_setup), TAP(example),
 };
 
 int loops_main(int argc, char **argv)
