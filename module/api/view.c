@@ -43,7 +43,8 @@ static void view_show_late(struct seq_file *seq, const u64 *late)
 }
 
 /* A line with the number of occupied buckets of each level. */
-static void view_show_occupied(struct seq_file *seq, struct twheel *wheel, unsigned int levels)
+static noinline_for_stack void view_show_occupied(struct seq_file *seq, struct twheel *wheel,
+						  unsigned int levels)
 {
 	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
 	unsigned int i;
