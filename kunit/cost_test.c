@@ -309,7 +309,7 @@ static void slice_of_two_moves_one_of_these(struct kunit *test)
 static void due_is_not_put_back(struct kunit *test)
 {
 	unsigned int slice = 100;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	struct tw_wheel *w;
 	struct rig rig;
 
@@ -318,19 +318,19 @@ static void due_is_not_put_back(struct kunit *test)
 	rig_add(&rig, 0, 10);
 	tw_wheel_begin_round(w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 10, &slice), TW_ADVANCE_DUE);
-	t = tw_wheel_due(w);
-	KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[0].timer);
+	node = tw_wheel_due(w);
+	KUNIT_ASSERT_PTR_EQ(test, node, &rig.timers[0].node);
 	/* Due at its very instant: it stays, and costs nothing. */
 	slice = 0;
-	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, node, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), node);
 	KUNIT_EXPECT_EQ(test, w->requeued, 0);
 	/* Extended: it goes, as soon as the slice lets it. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 0, 11));
-	KUNIT_EXPECT_FALSE(test, tw_wheel_requeue_due(w, t, &slice));
-	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), t);
+	KUNIT_EXPECT_FALSE(test, tw_wheel_requeue_due(w, node, &slice));
+	KUNIT_EXPECT_PTR_EQ(test, tw_wheel_due(w), node);
 	slice = 1;
-	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, t, &slice));
+	KUNIT_EXPECT_TRUE(test, tw_wheel_requeue_due(w, node, &slice));
 	KUNIT_EXPECT_EQ(test, slice, 0);
 	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
 	KUNIT_EXPECT_EQ(test, w->requeued, 1);
@@ -343,7 +343,7 @@ static void due_is_not_put_back(struct kunit *test)
 static void claim_tells_how_late(struct kunit *test)
 {
 	unsigned int slice = 100;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	struct tw_wheel *w;
 	struct rig rig;
 	u64 late = 0;
@@ -353,11 +353,11 @@ static void claim_tells_how_late(struct kunit *test)
 	rig_add(&rig, 0, 95);
 	tw_wheel_begin_round(w, true);
 	KUNIT_EXPECT_EQ(test, tw_wheel_advance(w, 12, &slice), TW_ADVANCE_DUE);
-	t = tw_wheel_due(w);
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	KUNIT_EXPECT_TRUE(test, tw_wheel_claim(w, t, TWHEEL_FIRED, tw_word(123), &late));
+	node = tw_wheel_due(w);
+	KUNIT_ASSERT_NOT_NULL(test, node);
+	KUNIT_EXPECT_TRUE(test, tw_wheel_claim(w, node, RIG_FIRED, tw_word(123), &late));
 	KUNIT_EXPECT_EQ(test, late, 123 - 95);
-	tw_wheel_dequeue_due(w, t);
+	tw_wheel_dequeue_due(w, node);
 	KUNIT_EXPECT_NULL(test, tw_wheel_due(w));
 	rig_exit(&rig);
 }

@@ -56,7 +56,7 @@ void rig_init(struct rig *rig, struct kunit *test, const char *what,
 	rig->timers = kvcalloc(count, sizeof(*rig->timers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, rig->timers);
 	while (count--)
-		atomic64_set(&rig->timers[count].timer.word, TWHEEL_CANCELLED);
+		atomic64_set(&rig->timers[count].node.word, RIG_CANCELLED);
 	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&rig->w, tick_ns, slots), 0);
 	KUNIT_ASSERT_EQ(test, tw_wheel_init(&rig->w, start, true,
 					    NUMA_NO_NODE), 0);
@@ -70,7 +70,7 @@ void rig_exit(struct rig *rig)
 
 u64 rig_deadline(const struct rig *rig, unsigned int i)
 {
-	return twheel_deadline(&rig->timers[i].timer);
+	return rig_node_deadline(&rig->timers[i].node);
 }
 
 void rig_add(struct rig *rig, unsigned int i, u64 deadline)
@@ -78,26 +78,26 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 	struct rig_timer *rt = &rig->timers[i];
 
 	RIG_CHECK(rig, !rt->pending, "test bug: timer %u is pending", i);
-	atomic64_set(&rt->timer.word, tw_word(deadline));
+	atomic64_set(&rt->node.word, tw_word(deadline));
 	rt->pending = true;
 	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
 	if (tw_wheel_is_last(&rig->w, tw_word(deadline)) ||
-	    !tw_wheel_enqueue(&rig->w, &rt->timer, tw_word(deadline)))
-		tw_wheel_enqueue_near(&rig->w, &rt->timer);
+	    !tw_wheel_enqueue(&rig->w, &rt->node, tw_word(deadline)))
+		tw_wheel_enqueue_near(&rig->w, &rt->node);
 }
 
 void rig_del(struct rig *rig, unsigned int i)
 {
 	struct rig_timer *rt = &rig->timers[i];
 
-	tw_wheel_dequeue(&rig->w, &rt->timer);
-	atomic64_set(&rt->timer.word, TWHEEL_CANCELLED);
+	tw_wheel_dequeue(&rig->w, &rt->node);
+	atomic64_set(&rt->node.word, RIG_CANCELLED);
 	rt->pending = false;
 }
 
 bool rig_extend(struct rig *rig, unsigned int i, u64 deadline)
 {
-	return twheel_extend_at(&rig->timers[i].timer, deadline) == 1;
+	return tw_node_extend(&rig->timers[i].node, tw_word(deadline)) == 1;
 }
 
 unsigned int rig_pending(const struct rig *rig)
@@ -122,13 +122,13 @@ u64 rig_first(const struct rig *rig)
 }
 
 /* The engine hands out a timer: check that it may. */
-static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
+static void rig_fire(struct rig *rig, struct twheel_node *node, u64 target)
 {
-	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
+	struct rig_timer *rt = rig_timer_of(node);
 	unsigned int i = rt - rig->timers;
 
 	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
-	RIG_CHECK(rig, twheel_state(t) == TWHEEL_FIRED,
+	RIG_CHECK(rig, atomic64_read(&node->word) == RIG_FIRED,
 		  "timer %u fires, and its word does not say so", i);
 	/* After a step back the position may be ahead of the clock. */
 	RIG_CHECK(rig, rig->w.now <= target ||
@@ -147,7 +147,7 @@ static void rig_fire(struct rig *rig, struct twheel_timer *t, u64 target)
 static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 {
 	struct tw_wheel *w = &rig->w;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	u64 last = 0;
 
 	tw_wheel_begin_round(w, true);
@@ -174,9 +174,9 @@ static unsigned int rig_round(struct rig *rig, u64 target, unsigned int guard)
 			  last);
 		last = w->now;
 		slice = rig->slice;
-		while ((t = rig_pop(w, &slice))) {
+		while ((node = rig_pop(w, &slice))) {
 			RIG_CHECK(rig, w->now >= rig->served, "gone back");
-			rig_fire(rig, t, target);
+			rig_fire(rig, node, target);
 		}
 	}
 	return guard;
@@ -267,11 +267,11 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 	unsigned int span = level * w->shift;
 	u64 from = level ? (w->now >> span) + 1 : w->now;
 	u64 number = from + ((slot - from) & w->mask);
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(t, &w->buckets.heads[index], node) {
-		u64 tick = rig_tick(rig, twheel_deadline(t));
+	hlist_for_each_entry(node, &w->buckets.heads[index], link) {
+		u64 tick = rig_tick(rig, rig_node_deadline(node));
 
 		n++;
 		RIG_CHECK(rig, number << span <= tick,
@@ -293,7 +293,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 void rig_audit(struct rig *rig)
 {
 	unsigned int level, slot, n = 0;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 
 	for (level = 0; level < rig->w.levels; level++) {
 		for (slot = 0; slot <= rig->w.mask; slot++)
@@ -305,12 +305,12 @@ void rig_audit(struct rig *rig)
 		RIG_CHECK(rig, hlist_empty(head) !=
 			  test_bit(slot, rig->w.other.occupied),
 			  "displaced bucket %u: its bit is wrong", slot);
-		hlist_for_each_entry(t, head, node)
+		hlist_for_each_entry(node, head, link)
 			n++;
 	}
-	hlist_for_each_entry(t, &rig->w.due, node)
+	hlist_for_each_entry(node, &rig->w.due, link)
 		n++;
-	hlist_for_each_entry(t, &rig->w.expiring, node)
+	hlist_for_each_entry(node, &rig->w.expiring, link)
 		n++;
 	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
 		  rig_pending(rig));

@@ -10,7 +10,7 @@
 #include <kunit/test.h>
 #include <linux/types.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_node.h>
 
 #include "../module/engine/wheel.h"
 
@@ -26,8 +26,15 @@
 #define RIG_ROUNDS(n)	((n) / 4)
 #endif
 
+/*
+ * Words of nodes that are not pending. All states are above all deadlines: which there are
+ * is the host's business.
+ */
+#define RIG_FIRED	1
+#define RIG_CANCELLED	2
+
 struct rig_timer {
-	struct twheel_timer timer;
+	struct twheel_node node;
 	bool pending;
 	/* It was past when it was added, so the next round serves it, not this one. */
 	bool past;
@@ -72,22 +79,31 @@ struct rig {
  * Return: the timer, or NULL if there is none or the slice is used up. In the latter
  * case tw_wheel_advance() still returns %TW_ADVANCE_DUE.
  */
-static inline struct twheel_timer *rig_pop(struct tw_wheel *w,
-					   unsigned int *slice)
+static inline struct twheel_node *rig_pop(struct tw_wheel *w, unsigned int *slice)
 {
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	u64 late;
 
-	while ((t = tw_wheel_due(w))) {
-		if (tw_wheel_claim(w, t, TWHEEL_FIRED, w->now_word + 1,
-				   &late)) {
-			tw_wheel_dequeue_due(w, t);
+	while ((node = tw_wheel_due(w))) {
+		if (tw_wheel_claim(w, node, RIG_FIRED, w->now_word + 1, &late)) {
+			tw_wheel_dequeue_due(w, node);
 			break;
 		}
-		if (!tw_wheel_requeue_due(w, t, slice))
+		if (!tw_wheel_requeue_due(w, node, slice))
 			return NULL;
 	}
-	return t;
+	return node;
+}
+
+static inline struct rig_timer *rig_timer_of(struct twheel_node *node)
+{
+	return container_of(node, struct rig_timer, node);
+}
+
+/* The deadline of a node; more than %TWHEEL_NEVER if it is not pending. */
+static inline u64 rig_node_deadline(const struct twheel_node *node)
+{
+	return tw_word(atomic64_read(&node->word));
 }
 
 void rig_init(struct rig *rig, struct kunit *test, const char *what,

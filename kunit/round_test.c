@@ -140,7 +140,7 @@ static void extended_out_of_its_bucket(struct kunit *test)
 static void crowd_is_emptied_ahead(struct kunit *test)
 {
 	unsigned int i, n = 20000, slice, most = 0;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	struct tw_wheel *w;
 	struct rig rig;
 	u64 tick;
@@ -166,8 +166,8 @@ static void crowd_is_emptied_ahead(struct kunit *test)
 		slice = 1;
 		if (tw_wheel_advance(w, tick + 1, &slice) == TW_ADVANCE_DUE) {
 			slice = 8;
-			t = rig_pop(w, &slice);
-			KUNIT_ASSERT_PTR_EQ(test, t, &rig.timers[n].timer);
+			node = rig_pop(w, &slice);
+			KUNIT_ASSERT_PTR_EQ(test, node, &rig.timers[n].node);
 			rig.timers[n].pending = false;
 			slice = 1;
 			KUNIT_ASSERT_EQ(test, tw_wheel_advance(w, tick + 1,
@@ -265,7 +265,7 @@ static void extension_beats_the_claim(struct kunit *test)
 	/* The new deadline is within the tick that is served: it stays due. */
 	KUNIT_EXPECT_TRUE(test, rig_extend(&rig, 1, 100));
 	KUNIT_EXPECT_PTR_EQ(test, rig_pop(&rig.w, &slice),
-			    &rig.timers[1].timer);
+			    &rig.timers[1].node);
 	KUNIT_EXPECT_NULL(test, rig_pop(&rig.w, &slice));
 	KUNIT_EXPECT_EQ(test, rig.w.requeued, 1);
 	KUNIT_EXPECT_FALSE(test, rig_extend(&rig, 1, 500));
@@ -281,8 +281,8 @@ static void extension_beats_the_claim(struct kunit *test)
 static void evict_takes_all_once(struct kunit *test)
 {
 	unsigned int i, n = 500, evicted = 0, slice = 3;
+	struct twheel_node *node;
 	u64 seed = 3;
-	struct twheel_timer *t;
 	struct rig rig;
 
 	rig_init(&rig, test, "evict", 1, 4, 1000, n);
@@ -293,8 +293,8 @@ static void evict_takes_all_once(struct kunit *test)
 	tw_wheel_advance(&rig.w, 1010, &slice);
 	rig_del(&rig, 0);
 	rig_add(&rig, 0, 5);
-	while ((t = tw_wheel_evict(&rig.w))) {
-		struct rig_timer *rt = container_of(t, struct rig_timer, timer);
+	while ((node = tw_wheel_evict(&rig.w))) {
+		struct rig_timer *rt = rig_timer_of(node);
 
 		KUNIT_ASSERT_TRUE(test, rt->pending);
 		rt->pending = false;

@@ -81,15 +81,15 @@
 #define _LINUX_TWHEEL_H
 
 #include <linux/atomic.h>
-#include <linux/bits.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
-#include <linux/list.h>
 #include <linux/lockdep_types.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/time64.h>
 #include <linux/types.h>
+
+#include <linux/twheel_node.h>
 
 /**
  * DOC: Coming from timer_list, hrtimer or delayed_work
@@ -233,9 +233,8 @@ enum twheel_state {
 
 /**
  * struct twheel_timer - one timeout
- * @node: links it into a bucket while it is pending
- * @word: while pending its deadline in ns with the sign bit set, else its state. So a
- *	timer of zeros is idle, and the words of pending timers are below all others
+ * @node: its deadline or its state, and its place in the wheel. First, so that its
+ *	address is the timer's
  * @function: the callback
  * @base: the base of the wheel it belongs to
  * @lockdep_map: held while its callback runs, and taken by calls that may wait for
@@ -244,8 +243,7 @@ enum twheel_state {
  * All fields are private; see twheel_timer_init().
  */
 struct twheel_timer {
-	struct hlist_node node;
-	atomic64_t word;
+	struct twheel_node node;
 	twheel_fn function;
 	struct twheel_base *base;
 #ifdef CONFIG_LOCKDEP
@@ -255,15 +253,6 @@ struct twheel_timer {
 
 /* The word of a timer that is idle because it was initialised; of others it is 0. */
 #define TW_WORD_READY		8
-
-/**
- * TWHEEL_NEVER - the last deadline there is; no clock reaches it
- *
- * After 292 years it is also the last instant of ktime_t. Later deadlines, and delays
- * that would lead beyond it, saturate here: the timer is pending like any other, and
- * never fires.
- */
-#define TWHEEL_NEVER		((u64)S64_MAX)
 
 /**
  * enum twheel_clock - what a wheel counts
@@ -308,21 +297,6 @@ enum twheel_context {
 	TWHEEL_CONTEXT_HARDIRQ,
 	TWHEEL_CONTEXT_WORK,
 };
-
-#define TWHEEL_TICK_DEFAULT	NSEC_PER_MSEC
-#define TWHEEL_TICK_MIN		1000ULL
-#define TWHEEL_TICK_MAX		(3600ULL * NSEC_PER_SEC)
-
-/*
- * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
- * twice. The levels that a busy server uses take 12 KiB of bucket heads.
- */
-#define TWHEEL_SLOTS_DEFAULT	256U
-#define TWHEEL_SLOTS_MIN	2U
-#define TWHEEL_SLOTS_MAX	4096U
-
-/* As many levels as a wheel with the fewest slots has. */
-#define TWHEEL_LEVELS_MAX	63
 
 /**
  * struct twheel_config - how a wheel is to be made; zeroes are defaults
@@ -550,25 +524,6 @@ do {									\
 #define twheel_timer_init_on_stack(timer, wheel, function)		\
 	tw_init_class(__twheel_timer_init, timer, wheel, function, true)
 
-/* The word of a timer that waits for a deadline up to %TWHEEL_NEVER; or back again. */
-static inline u64 tw_word(u64 deadline_ns)
-{
-	return deadline_ns ^ BIT_ULL(63);
-}
-
-/* twheel_extend_at() for the word of a deadline up to TWHEEL_NEVER. */
-static inline int tw_extend(struct twheel_timer *timer, s64 later)
-{
-	s64 word = atomic64_read(&timer->word);
-
-	do {
-		/* States are above all deadlines. */
-		if (unlikely(word >= later))
-			return word < 0 ? 0 : -ENOENT;
-	} while (unlikely(!atomic64_try_cmpxchg(&timer->word, &word, later)));
-	return 1;
-}
-
 /**
  * twheel_extend_at() - push the deadline of a pending timer back
  * @timer: the timer
@@ -576,12 +531,8 @@ static inline int tw_extend(struct twheel_timer *timer, s64 later)
  *
  * The cheapest operation, made for what network code does on every packet: no lock,
  * one compare-and-swap on the timer's own word. The timer stays in its bucket. When
- * the wheel reaches the bucket, it reads the word and puts the timer into another.
- *
- * Why that is sound: the word of a pending timer only grows, except under the base
- * lock, and the bucket of a timer is never later than its word. Expiry claims the timer
- * by a compare-and-swap from the word it has looked at. So either expiry sees the later
- * deadline, or this call sees that the timer is no longer pending.
+ * the wheel reaches the bucket, it reads the word and puts the timer into another. See
+ * tw_node_extend() for why that is sound.
  *
  * Context:
  * * any but NMI
@@ -601,7 +552,7 @@ static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
 		/* Have the compiler branch here, which is cheaper than to select. */
 		OPTIMIZER_HIDE_VAR(later);
 	}
-	return tw_extend(timer, later);
+	return tw_node_extend(&timer->node, later);
 }
 
 /**
@@ -616,7 +567,7 @@ static inline int twheel_extend_at(struct twheel_timer *timer, u64 deadline_ns)
  */
 static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
 {
-	s64 word = atomic64_read(&timer->word);
+	s64 word = atomic64_read(&timer->node.word);
 
 	return word < 0 ? TWHEEL_PENDING : (enum twheel_state)(word & ~TW_WORD_READY);
 }
@@ -633,7 +584,7 @@ static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
  */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
-	return atomic64_read(&timer->word) < 0;
+	return atomic64_read(&timer->node.word) < 0;
 }
 
 /**
@@ -650,7 +601,7 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
 static inline u64 twheel_deadline(const struct twheel_timer *timer)
 {
 	/* That is the inverse of tw_word(), and makes states large. */
-	return tw_word(atomic64_read(&timer->word));
+	return tw_word(atomic64_read(&timer->node.word));
 }
 
 #endif /* _LINUX_TWHEEL_H */

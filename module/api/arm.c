@@ -82,7 +82,7 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 wor
 {
 	tw_debug_activate(timer);
 	/* Only the holder of the lock writes an idle word. */
-	atomic64_set(&timer->word, word);
+	atomic64_set(&timer->node.word, word);
 }
 
 /*
@@ -92,7 +92,7 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 wor
 static __always_inline bool arm_idle(struct twheel_base *base,
 				     struct twheel_timer *timer, s64 word)
 {
-	if (unlikely(!arm_is_idle(atomic64_read(&timer->word))))
+	if (unlikely(!arm_is_idle(atomic64_read(&timer->node.word))))
 		return false;
 	if (unlikely(--base->room < 0)) {
 		/* Or the compiler keeps the old value, rather than counting back. */
@@ -111,14 +111,14 @@ static __always_inline void arm_dequeue(struct twheel_base *base,
 					struct twheel_timer *timer, s64 word)
 {
 	/* This overrules an extension that comes in between. */
-	atomic64_xchg(&timer->word, word);
-	tw_wheel_dequeue(&base->wheel, timer);
+	atomic64_xchg(&timer->node.word, word);
+	tw_wheel_dequeue(&base->wheel, &timer->node);
 }
 
 /* A later deadline leaves a pending timer where it is. */
 static __always_inline bool arm_extend(struct twheel_timer *timer, s64 word)
 {
-	if (tw_extend(timer, word) != 1)
+	if (tw_node_extend(&timer->node, word) != 1)
 		return false;
 	tw_trace_extend(timer, tw_word(word));
 	return true;
@@ -128,7 +128,7 @@ static __always_inline bool arm_extend(struct twheel_timer *timer, s64 word)
 static noinline int arm_held(struct twheel_base *base, struct twheel_timer *timer,
 			     s64 word, enum arm_which which)
 {
-	s64 before = atomic64_read(&timer->word);
+	s64 before = atomic64_read(&timer->node.word);
 
 	lockdep_assert_held(&base->lock);
 	if (tw_timer_is_deadline(before)) {
@@ -168,7 +168,7 @@ static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
 		return from;
 	if (cpu == TW_ANY_CPU) {
 		if (which == ARM_PENDING || tw_base_runs(from, timer) ||
-		    tw_timer_is_deadline(atomic64_read(&timer->word)))
+		    tw_timer_is_deadline(atomic64_read(&timer->node.word)))
 			return from;
 		cpu = raw_smp_processor_id();
 	}
@@ -200,8 +200,8 @@ static inline bool arm_lock_second(struct twheel_timer *timer,
 static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from,
 			    struct twheel_base *to, s64 word)
 {
-	if (tw_timer_is_deadline(atomic64_read(&timer->word))) {
-		atomic64_xchg(&timer->word, word);
+	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
+		atomic64_xchg(&timer->node.word, word);
 		tw_base_dequeue(from, timer);
 		if (from->quota) {
 			from->limit--;
@@ -221,7 +221,7 @@ static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from
 static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 		    struct twheel_base *to, s64 word, enum arm_which which)
 {
-	bool pending = tw_timer_is_deadline(atomic64_read(&timer->word));
+	bool pending = tw_timer_is_deadline(atomic64_read(&timer->node.word));
 
 	/* The bases are being emptied, one after the other. */
 	if (from->stopped || to->stopped)
@@ -299,7 +299,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
-	if (likely(tw_timer_is_deadline(atomic64_read(&timer->word)))) {
+	if (likely(tw_timer_is_deadline(atomic64_read(&timer->node.word)))) {
 		arm_dequeue(base, timer, word);
 		tw_base_enqueue_soon(base, timer, word);
 		tw_trace_modify(base, timer);
@@ -356,7 +356,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (!arm_is_idle(atomic64_read(&timer->word)))
+	if (!arm_is_idle(atomic64_read(&timer->node.word)))
 		return arm_pending(timer, word, ARM_ANY);
 	base = READ_ONCE(timer->base);
 	if (unlikely(word >= base->plain))
@@ -529,7 +529,7 @@ int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 	if (!tw_debug_assert_init(timer))
 		return 0;
 	/* It is not pending, or a later deadline leaves it where it is. */
-	if ((u64)atomic64_read(&timer->word) <= (u64)word)
+	if ((u64)atomic64_read(&timer->node.word) <= (u64)word)
 		return arm_pending(timer, word, ARM_PENDING);
 	return arm_nearer(timer, word, ARM_PENDING);
 }
@@ -584,7 +584,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 	if (unlikely(base->absolute))
 		return -EINVAL;
 	deadline = arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
-	ret = tw_extend(timer, tw_word(deadline));
+	ret = tw_node_extend(&timer->node, tw_word(deadline));
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);
 	return ret;

@@ -29,12 +29,12 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 struct lock_class_key *key)
 {
 	tw_debug_init(timer, on_stack);
-	INIT_HLIST_NODE(&timer->node);
-	atomic64_set(&timer->word, TW_WORD_READY);
+	INIT_HLIST_NODE(&timer->node.link);
+	atomic64_set(&timer->node.word, TW_WORD_READY);
 	timer->function = function;
 	/* It stays blank: arming it is refused. */
 	if (unlikely(!function && !wheel->bases[0]->expire)) {
-		atomic64_set(&timer->word, 0);
+		atomic64_set(&timer->node.word, 0);
 		timer->base = NULL;
 		return;
 	}

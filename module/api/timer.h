@@ -111,7 +111,7 @@ static inline void tw_timer_init_new(struct twheel_timer *timer, struct twheel *
 	static struct lock_class_key __maybe_unused key;
 
 	tw_debug_init(timer, false);
-	atomic64_set(&timer->word, TW_WORD_READY);
+	atomic64_set(&timer->node.word, TW_WORD_READY);
 	timer->base = wheel->bases[0];
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timer->lockdep_map, "tw_timer_init_new", &key, 0);

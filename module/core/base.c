@@ -218,7 +218,7 @@ noinline void tw_base_enqueue_near(struct twheel_base *base,
 	u64 wake = w->wake;
 
 	base_follow_clock(base);
-	tw_wheel_enqueue_near(w, timer);
+	tw_wheel_enqueue_near(w, &timer->node);
 	if (w->wake < wake)
 		base_set_alarm(base);
 }
@@ -362,10 +362,10 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	u64 deadline;
 
 	raw_spin_lock_irq(&base->lock);
-	timer = tw_wheel_evict(&base->wheel);
+	timer = tw_base_timer(tw_wheel_evict(&base->wheel));
 	if (timer) {
-		/* twheel_extend_at() now finds it no longer pending. */
-		deadline = tw_word(atomic64_xchg(&timer->word, TWHEEL_UNFIRED));
+		/* tw_node_extend() now finds it no longer pending. */
+		deadline = tw_word(atomic64_xchg(&timer->node.word, TWHEEL_UNFIRED));
 		tw_trace_unfired(base, timer, deadline);
 		tw_debug_deactivate(timer);
 		base->room++;

@@ -6,6 +6,8 @@
 #ifndef _TWHEEL_BASE_H
 #define _TWHEEL_BASE_H
 
+#include <linux/build_bug.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/sched.h>
@@ -144,6 +146,13 @@ struct twheel_base {
 /* The limit of a base that has none. Halves of the range, so that none wraps. */
 #define TW_BASE_ENDLESS		(LONG_MAX / 2)
 
+/* The timer that begins with a node; NULL of NULL. */
+static inline struct twheel_timer *tw_base_timer(struct twheel_node *node)
+{
+	BUILD_BUG_ON(offsetof(struct twheel_timer, node));
+	return container_of(node, struct twheel_timer, node);
+}
+
 /* How many timers are pending. Without the lock, the answer may be a little off. */
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
@@ -246,7 +255,7 @@ static __always_inline void tw_base_enqueue_soon(struct twheel_base *base,
 						 u64 word)
 {
 	lockdep_assert_held(&base->lock);
-	if (unlikely(!tw_wheel_enqueue(&base->wheel, timer, word)))
+	if (unlikely(!tw_wheel_enqueue(&base->wheel, &timer->node, word)))
 		tw_base_enqueue_near(base, timer);
 }
 
@@ -270,7 +279,7 @@ static __always_inline void tw_base_dequeue(struct twheel_base *base,
 					    struct twheel_timer *timer)
 {
 	lockdep_assert_held(&base->lock);
-	tw_wheel_dequeue(&base->wheel, timer);
+	tw_wheel_dequeue(&base->wheel, &timer->node);
 	if (unlikely(++base->room == base->limit))
 		tw_base_emptied(base);
 }
@@ -287,16 +296,16 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 					    struct twheel_timer *timer,
 					    enum twheel_state state)
 {
-	s64 word = atomic64_read(&timer->word);
+	s64 word = atomic64_read(&timer->node.word);
 
 	lockdep_assert_held(&base->lock);
 	if (word >= 0) {
 		if (state == TWHEEL_SHUTDOWN)
-			atomic64_set(&timer->word, state);
+			atomic64_set(&timer->node.word, state);
 		return 0;
 	}
-	/* Pairs with the compare-and-swap in twheel_extend_at(). */
-	word = atomic64_xchg(&timer->word, state);
+	/* Pairs with the compare-and-swap in tw_node_extend(). */
+	word = atomic64_xchg(&timer->node.word, state);
 	tw_debug_deactivate(timer);
 	base->cancelled++;
 	tw_trace_cancel(base, timer, tw_word(word));

@@ -261,12 +261,12 @@ static unsigned int pass_claim_batch(struct twheel_base *base)
 	u64 late;
 
 	for (n = 0; n < TWHEEL_BATCH; n++) {
-		timer = tw_wheel_due(w);
+		timer = tw_base_timer(tw_wheel_due(w));
 		if (!timer || timer->function ||
-		    unlikely(!tw_wheel_claim(w, timer, fired, base->time, &late)))
+		    unlikely(!tw_wheel_claim(w, &timer->node, fired, base->time, &late)))
 			break;
 		pass_count_late(base, late);
-		tw_wheel_dequeue_due(w, timer);
+		tw_wheel_dequeue_due(w, &timer->node);
 		tw_debug_deactivate(timer);
 		if (tw_trace_expiry())
 			tw_trace_expire_entry(base, timer, base->expire,
@@ -365,12 +365,12 @@ static noinline bool pass_requeue_due(struct twheel_base *base,
 	struct tw_wheel *w = &base->wheel;
 	unsigned int slice = (called ? PASS_SLICE : base->slice) / 2;
 	u64 before = w->requeued, requeued;
-	struct twheel_timer *timer;
+	struct twheel_node *node;
 
 	do {
 		requeued = w->requeued;
-		timer = tw_wheel_due(w);
-		if (!timer || !tw_wheel_requeue_due(w, timer, &slice))
+		node = tw_wheel_due(w);
+		if (!node || !tw_wheel_requeue_due(w, node, &slice))
 			break;
 		/* It stayed if its word has grown, and it is due all the same. */
 	} while (w->requeued != requeued);
@@ -409,7 +409,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 			if (unlikely(over))
 				break;
 		}
-		timer = tw_wheel_due(&base->wheel);
+		timer = tw_base_timer(tw_wheel_due(&base->wheel));
 		if (!timer)
 			break;
 		if (all && !timer->function) {
@@ -417,13 +417,13 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 				over = pass_requeue_due(base, context, function);
 			continue;
 		}
-		if (unlikely(!tw_wheel_claim(&base->wheel, timer, fired,
+		if (unlikely(!tw_wheel_claim(&base->wheel, &timer->node, fired,
 					     base->time, &late))) {
 			over = pass_requeue_due(base, context, function);
 			continue;
 		}
 		pass_count_late(base, late);
-		tw_wheel_dequeue_due(&base->wheel, timer);
+		tw_wheel_dequeue_due(&base->wheel, &timer->node);
 		base->room++;
 		/* Some look at it without the lock. */
 		WRITE_ONCE(base->running, timer);

@@ -14,7 +14,7 @@
 #include <linux/slab.h>
 #include <linux/string.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_node.h>
 
 #include "../export.h"
 #include "wheel.h"

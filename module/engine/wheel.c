@@ -44,7 +44,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_node.h>
 
 #include "../export.h"
 #include "wheel.h"
@@ -135,13 +135,13 @@ static u64 bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
 {
 	unsigned int span = wheel_level_span(w, level);
 	u64 first = ((number + 1) << span) - 1;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(t, wheel_bucket(w, level, number), node) {
+	hlist_for_each_entry(node, wheel_bucket(w, level, number), link) {
 		if (++n > WHEEL_PEEK)
 			return (number - 1) << span;
-		first = min(first, tw_wheel_ceil(w, atomic64_read(&t->word)));
+		first = min(first, tw_wheel_ceil(w, atomic64_read(&node->word)));
 	}
 	return first;
 }
@@ -150,12 +150,12 @@ static u64 bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
  * Put a timer into the bucket where it now belongs. A pass computes the next wake-up at
  * its end, so there @in_pass spares the comparison.
  */
-static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_timer *t,
+static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node,
 					  u64 tick, bool in_pass)
 {
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
-	tw_wheel_enqueue_in(w, t, row, tick);
+	tw_wheel_enqueue_in(w, node, row, tick);
 	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
 		tw_wheel_set_wake(w, min(w->wake, row->level ?
 				bucket_peek(w, row->level, tick >> row->span) : tick));
@@ -166,14 +166,14 @@ static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_time
  *
  * If it is past, the next round serves it. This may lower &tw_wheel.wake.
  */
-noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t)
+noinline void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node)
 {
-	u64 tick = tw_wheel_ceil(w, atomic64_read(&t->word));
+	u64 tick = tw_wheel_ceil(w, atomic64_read(&node->word));
 
 	if (tick > w->horizon) {
-		wheel_requeue(w, t, tick, false);
+		wheel_requeue(w, node, tick, false);
 	} else {
-		hlist_add_head(&t->node, &w->due);
+		hlist_add_head(&node->link, &w->due);
 		tw_wheel_set_wake(w, min(w->wake, w->now));
 	}
 }
@@ -205,10 +205,10 @@ static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
  *
  * Return: the timer, or NULL if the wheel is empty.
  */
-struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
+struct twheel_node *tw_wheel_evict(struct tw_wheel *w)
 {
 	struct hlist_head *head = &w->due;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 
 	if (hlist_empty(head))
 		head = &w->expiring;
@@ -216,9 +216,9 @@ struct twheel_timer *tw_wheel_evict(struct tw_wheel *w)
 		head = wheel_any_bucket(w);
 	if (!head)
 		return NULL;
-	t = hlist_entry(head->first, struct twheel_timer, node);
-	tw_wheel_dequeue(w, t);
-	return t;
+	node = hlist_entry(head->first, struct twheel_node, link);
+	tw_wheel_dequeue(w, node);
+	return node;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_evict);
 
@@ -277,14 +277,14 @@ static bool wheel_first_in_block(const struct tw_wheel *w, u64 from, u64 *tick)
 static struct hlist_node **gather_append(struct hlist_node **tail,
 					 struct hlist_head *head, unsigned int *left)
 {
-	struct hlist_node *node = head->first;
+	struct hlist_node *link = head->first;
 
 	head->first = NULL;
-	*tail = node;
-	node->pprev = tail;
-	while (--*left && node->next)
-		node = node->next;
-	return &node->next;
+	*tail = link;
+	link->pprev = tail;
+	while (--*left && link->next)
+		link = link->next;
+	return &link->next;
 }
 
 /*
@@ -444,24 +444,24 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 	const u64 recip = w->recip, round = w->round;
 	const unsigned long mask = w->mask;
 	struct hlist_head *head = wheel_bucket(w, level, number);
-	struct hlist_node *node = head->first;
+	struct hlist_node *link = head->first;
 	unsigned int left = *slice;
 	unsigned int extended = 0, others = 0;
 
 	do {
-		struct twheel_timer *t;
+		struct twheel_node *node;
 		u64 word;
 
-		t = hlist_entry(node, struct twheel_timer, node);
-		node = node->next;
-		word = atomic64_read(&t->word);
+		node = hlist_entry(link, struct twheel_node, link);
+		link = link->next;
+		word = atomic64_read(&node->word);
 		if (in_pass && likely(word - after - 1 < range)) {
 			unsigned long index;
 
 			/* tw_wheel_ceil_soon(), with one shift for both. */
 			index = row.first +
 				((tw_mul_high(word + round, recip) >> shift) & mask);
-			hlist_add_head(&t->node, &buckets.heads[index]);
+			hlist_add_head(&node->link, &buckets.heads[index]);
 			__set_bit(index, buckets.occupied);
 		} else {
 			u64 tick = tw_wheel_ceil(w, word);
@@ -471,9 +471,9 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 				others++;
 				left--;
 			}
-			wheel_requeue(w, t, tick, in_pass);
+			wheel_requeue(w, node, tick, in_pass);
 		}
-	} while (--left && node);
+	} while (--left && link);
 	if (in_pass)
 		w->active |= row.bit;
 	w->requeued += extended;
@@ -481,10 +481,10 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 	w->searched += others;
 	w->cascaded |= BIT_ULL(level);
 	*slice = left;
-	/* The loop took the list apart from its head; @node is the rest. */
-	head->first = node;
-	if (node)
-		node->pprev = &head->first;
+	/* The loop took the list apart from its head; @link is the rest. */
+	head->first = link;
+	if (link)
+		link->pprev = &head->first;
 	else
 		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
 }
@@ -499,13 +499,12 @@ static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
 			     u64 target)
 {
 	struct hlist_head *head = wheel_bucket(w, level, number);
-	struct hlist_node *node = head->first;
+	struct twheel_node *node = hlist_entry(head->first, struct twheel_node, link);
 	u64 tick;
 
-	if (node->next)
+	if (node->link.next)
 		return false;
-	tick = tw_wheel_ceil(w, atomic64_read(&hlist_entry(node, struct twheel_timer,
-							   node)->word));
+	tick = tw_wheel_ceil(w, atomic64_read(&node->word));
 	if (tick > target || tick >> wheel_level_span(w, level) != number)
 		return false;
 	__clear_bit(head - w->buckets.heads, w->buckets.occupied);
@@ -628,16 +627,16 @@ TW_EXPORT_FOR_TESTS(tw_wheel_advance);
  * After the clock was set back, the position may be past the timer's tick. Then the
  * timer waits in @due until tw_wheel_move_back() has put the position right.
  */
-static void wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
+static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
 {
 	u64 tick = tw_wheel_ceil(w, word);
 
-	tw_wheel_dequeue(w, t);
+	tw_wheel_dequeue(w, node);
 	w->requeued++;
 	if (likely(tick > w->now))
-		wheel_requeue(w, t, tick, true);
+		wheel_requeue(w, node, tick, true);
 	else
-		hlist_add_head(&t->node, &w->due);
+		hlist_add_head(&node->link, &w->due);
 }
 
 /*
@@ -646,10 +645,10 @@ static void wheel_defer(struct tw_wheel *w, struct twheel_timer *t, u64 word)
  *
  * Return: false if the timer has to be put back, and the slice is used up.
  */
-bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
+bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
 			  unsigned int *slice)
 {
-	u64 word = atomic64_read(&t->word);
+	u64 word = atomic64_read(&node->word);
 
 	/* It has been extended just now, but is still due: the next claim takes it. */
 	if (word <= w->now_word)
@@ -657,7 +656,7 @@ bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
 	if (!*slice)
 		return false;
 	--*slice;
-	wheel_defer(w, t, word);
+	wheel_defer(w, node, word);
 	return true;
 }
 TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);

@@ -3,8 +3,8 @@
  * The engine: a hierarchical hashed timing wheel, and nothing else.
  *
  * It has no clock and no lock. Time is an argument, in ticks, and the caller serialises
- * all calls on a wheel. Only the deadline words of the timers may grow at any moment:
- * see twheel_extend_at().
+ * all calls on a wheel. Only the words of the nodes may grow at any moment: see
+ * tw_node_extend(). A timer is what the host has around a node.
  */
 #ifndef _TWHEEL_WHEEL_H
 #define _TWHEEL_WHEEL_H
@@ -18,7 +18,7 @@
 #include <linux/overflow.h>
 #include <linux/types.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_node.h>
 
 /**
  * struct tw_wheel_buckets - the buckets of all levels
@@ -140,12 +140,12 @@ void tw_wheel_exit(struct tw_wheel *w);
 /* wheel.c */
 u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
-void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_timer *t);
-struct twheel_timer *tw_wheel_evict(struct tw_wheel *w);
+void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
+struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
 
 void tw_wheel_begin_round(struct tw_wheel *w, bool round);
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice);
-bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_timer *t,
+bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
 			  unsigned int *slice);
 bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
 u64 tw_wheel_next_event(struct tw_wheel *w);
@@ -274,13 +274,13 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 }
 
 static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
-						struct twheel_timer *t,
+						struct twheel_node *node,
 						const struct tw_wheel_row *row, u64 tick)
 {
 	unsigned long index;
 
 	index = row->first + ((tick >> row->span) & w->mask);
-	hlist_add_head(&t->node, &w->buckets.heads[index]);
+	hlist_add_head(&node->link, &w->buckets.heads[index]);
 	__set_bit(index, w->buckets.occupied);
 	w->active |= row->bit;
 }
@@ -294,23 +294,23 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
  * be all that is needed, and calls tw_wheel_enqueue_near().
  */
 static __always_inline bool
-tw_wheel_enqueue(struct tw_wheel *w, struct twheel_timer *t, u64 word)
+tw_wheel_enqueue(struct tw_wheel *w, struct twheel_node *node, u64 word)
 {
 	u64 tick = tw_wheel_ceil_soon(w, word);
 	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
 
 	if (unlikely(tw_wheel_near(w, row, tick)))
 		return false;
-	tw_wheel_enqueue_in(w, t, row, tick);
+	tw_wheel_enqueue_in(w, node, row, tick);
 	return true;
 }
 
 /* tw_wheel_dequeue() - take a timer out of its list */
 static __always_inline void
-tw_wheel_dequeue(struct tw_wheel *w, struct twheel_timer *t)
+tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 {
-	struct hlist_node **pprev = t->node.pprev;
-	struct hlist_node *next = t->node.next;
+	struct hlist_node **pprev = node->link.pprev;
+	struct hlist_node *next = node->link.next;
 
 	*pprev = next;
 	if (next)
@@ -320,29 +320,29 @@ tw_wheel_dequeue(struct tw_wheel *w, struct twheel_timer *t)
 }
 
 /* tw_wheel_due() - the next timer that tw_wheel_advance() has found due, or NULL */
-static __always_inline struct twheel_timer *
+static __always_inline struct twheel_node *
 tw_wheel_due(const struct tw_wheel *w)
 {
 	struct hlist_node *first = w->expiring.first;
 
-	return first ? hlist_entry(first, struct twheel_timer, node) : NULL;
+	return first ? hlist_entry(first, struct twheel_node, link) : NULL;
 }
 
 /*
  * tw_wheel_claim() - claim the timer that tw_wheel_due() has found
- * @fired: %TWHEEL_FIRED
+ * @fired: the state that its word becomes
  * @time: tw_word() of an instant, after &tw_wheel.now_word
  * @late: by how much that is after the timer's deadline
  *
- * Return: true if the timer is the caller's, and its word %TWHEEL_FIRED: then call
+ * Return: true if the timer is the caller's, and its word @fired: then call
  * tw_wheel_dequeue_due(). False if its word has grown: then call
  * tw_wheel_requeue_due().
  */
 static __always_inline bool
-tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
+tw_wheel_claim(struct tw_wheel *w, struct twheel_node *node, s64 fired, u64 time,
 	       u64 *late)
 {
-	s64 word = atomic64_read(&t->word);
+	s64 word = atomic64_read(&node->word);
 
 	if (unlikely((u64)word > w->now_word))
 		return false;
@@ -350,17 +350,17 @@ tw_wheel_claim(struct tw_wheel *w, struct twheel_timer *t, s64 fired, u64 time,
 	/* Compute it now: later, the word would have to be kept for it. */
 	OPTIMIZER_HIDE_VAR(*late);
 	/*
-	 * Pairs with the compare-and-swap in twheel_extend_at(): one of the two
+	 * Pairs with the compare-and-swap in tw_node_extend(): one of the two
 	 * fails. A plain store would lose an extension that was acknowledged.
 	 */
-	return likely(atomic64_try_cmpxchg(&t->word, &word, fired));
+	return likely(atomic64_try_cmpxchg(&node->word, &word, fired));
 }
 
 /* tw_wheel_dequeue_due() - tw_wheel_dequeue() of the timer that tw_wheel_due() found */
 static __always_inline void
-tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_timer *t)
+tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_node *node)
 {
-	struct hlist_node *next = t->node.next;
+	struct hlist_node *next = node->link.next;
 
 	/* The head is no bucket's, so no bit goes with the last one. */
 	w->expiring.first = next;

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What a wheel knows of a timer. The timers of modules, of device files and of programs
+ * begin with a node, or consist of one: module/engine serves them all.
+ *
+ * This is no header for users: include linux/twheel.h.
+ */
+#ifndef _LINUX_TWHEEL_NODE_H
+#define _LINUX_TWHEEL_NODE_H
+
+/* Outside of the kernel, module/engine/host.h stands for these. */
+#ifdef __KERNEL__
+#include <linux/atomic.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/limits.h>
+#include <linux/time64.h>
+#include <linux/types.h>
+#endif
+
+/**
+ * struct twheel_node - a deadline, and its place in a wheel
+ * @link: links it into a bucket while it is pending
+ * @word: while pending the deadline in ns with the sign bit set, else a state. So a node
+ *	of zeros is not pending, and the words of pending ones are below all others
+ *
+ * All fields are private.
+ */
+struct twheel_node {
+	struct hlist_node link;
+	atomic64_t word;
+};
+
+/**
+ * TWHEEL_NEVER - the last deadline there is; no clock reaches it
+ *
+ * After 292 years it is also the last instant of ktime_t. Later deadlines, and delays
+ * that would lead beyond it, saturate here: the timer is pending like any other, and
+ * never fires.
+ */
+#define TWHEEL_NEVER		((u64)S64_MAX)
+
+#define TWHEEL_TICK_DEFAULT	NSEC_PER_MSEC
+#define TWHEEL_TICK_MIN		1000ULL
+#define TWHEEL_TICK_MAX		(3600ULL * NSEC_PER_SEC)
+
+/*
+ * With 256 slots a timer that is an hour ahead, at a tick of one millisecond, cascades
+ * twice. The levels that a busy server uses take 12 KiB of bucket heads.
+ */
+#define TWHEEL_SLOTS_DEFAULT	256U
+#define TWHEEL_SLOTS_MIN	2U
+#define TWHEEL_SLOTS_MAX	4096U
+
+/* As many levels as a wheel with the fewest slots has. */
+#define TWHEEL_LEVELS_MAX	63
+
+/* The word of a node that waits for a deadline up to %TWHEEL_NEVER; or back again. */
+static inline u64 tw_word(u64 deadline_ns)
+{
+	return deadline_ns ^ BIT_ULL(63);
+}
+
+/*
+ * tw_node_extend() - push a pending node's deadline back, without a lock
+ * @later: the word of the deadline
+ *
+ * The node stays in its bucket. When the wheel reaches the bucket, it reads the word and
+ * puts the node into another.
+ *
+ * Why that is sound: the word of a pending node only grows, except under its wheel's
+ * lock, and its bucket is never later than its word. Expiry claims the node by a
+ * compare-and-swap from the word it has looked at. So either expiry sees the later
+ * deadline, or this function sees that the node is no longer pending.
+ *
+ * Return: 1, 0 (the deadline is not before that), -ENOENT (not pending).
+ */
+static inline int tw_node_extend(struct twheel_node *node, s64 later)
+{
+	s64 word = atomic64_read(&node->word);
+
+	do {
+		/* States are above all deadlines. */
+		if (unlikely(word >= later))
+			return word < 0 ? 0 : -ENOENT;
+	} while (unlikely(!atomic64_try_cmpxchg(&node->word, &word, later)));
+	return 1;
+}
+
+#endif /* _LINUX_TWHEEL_NODE_H */
