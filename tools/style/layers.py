@@ -18,7 +18,8 @@ SHARED = ("compat.h", "export.h", "param.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
 # The lowest layer that may include each of our public headers.
-LOWEST = {"linux/twheel.h": "engine", "trace/events/twheel.h": "core",
+LOWEST = {"linux/twheel_node.h": "engine", "linux/twheel.h": "core",
+          "trace/events/twheel.h": "core",
           "linux/twheel_policy.h": "api", "uapi/linux/twheel.h": "dev"}
 
 

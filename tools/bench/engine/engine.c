@@ -26,7 +26,7 @@ unsigned int shim_allocations = UINT_MAX;
 
 /* A timer has lines of its own, as within an object. */
 struct engine_subject {
-	struct twheel_timer timer;
+	struct twheel_node node;
 } __aligned(64);
 
 static unsigned int engine_count, engine_rounds;
@@ -65,17 +65,17 @@ static inline void engine_leave(void)
 	__atomic_store_n(&engine_lock, 0, __ATOMIC_RELEASE);
 }
 
-static __always_inline void engine_arm(struct twheel_timer *timer, u64 word)
+static __always_inline void engine_arm(struct twheel_node *node, u64 word)
 {
-	WRITE_ONCE(timer->word.counter, word);
-	if (unlikely(!tw_wheel_enqueue(&engine_wheel, timer, word)))
-		tw_wheel_enqueue_near(&engine_wheel, timer);
+	WRITE_ONCE(node->word.counter, word);
+	if (unlikely(!tw_wheel_enqueue(&engine_wheel, node, word)))
+		tw_wheel_enqueue_near(&engine_wheel, node);
 }
 
-static __always_inline void engine_cancel(struct twheel_timer *timer)
+static __always_inline void engine_cancel(struct twheel_node *node)
 {
-	__atomic_exchange_n(&timer->word.counter, TWHEEL_CANCELLED, __ATOMIC_SEQ_CST);
-	tw_wheel_dequeue(&engine_wheel, timer);
+	__atomic_exchange_n(&node->word.counter, 0, __ATOMIC_SEQ_CST);
+	tw_wheel_dequeue(&engine_wheel, node);
 }
 
 /* Run a statement for each timer in random order, with its word. */
@@ -85,10 +85,10 @@ static __always_inline void engine_cancel(struct twheel_timer *timer)
 	unsigned int i;							\
 									\
 	for (i = 0; i < engine_count; i++) {				\
-		struct twheel_timer *timer = &engine_subjects[engine_order[i]].timer;	\
+		struct twheel_node *node = &engine_subjects[engine_order[i]].node;	\
 		u64 word = engine_words[i];				\
 									\
-		asm volatile("" : "+r" (timer), "+r" (word));		\
+		asm volatile("" : "+r" (node), "+r" (word));		\
 		statement;						\
 	}								\
 	engine_now() - start_;						\
@@ -153,10 +153,10 @@ static void engine_round(const char *pages, bool print)
 
 	engine_plan();
 	nothing = ENGINE_EACH();
-	one_arm = ENGINE_ONE(engine_arm(timer, word));
-	one_cancel = ENGINE_ONE(engine_cancel(timer));
-	many_arm = ENGINE_MANY(engine_arm(timer, word));
-	many_cancel = ENGINE_MANY(engine_cancel(timer));
+	one_arm = ENGINE_ONE(engine_arm(node, word));
+	one_cancel = ENGINE_ONE(engine_cancel(node));
+	many_arm = ENGINE_MANY(engine_arm(node, word));
+	many_cancel = ENGINE_MANY(engine_cancel(node));
 	if (!print)
 		return;
 	engine_print("one", pages, "arm", one_arm - nothing);

@@ -18,13 +18,13 @@ suites=("$source"/kunit/{engine,round,cost}_test.c)
 # shim.h replaces all of the kernel's headers. The engine does not use compat.h.
 grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \
 	"$source"/module/{export.h,engine/wheel.h} "$source"/kunit/rig.[ch] "${suites[@]}" \
-	"$source/include/linux/twheel.h" |
+	"$source/include/linux/twheel_node.h" |
 	tr -d '<>' | sort -u | while read -r header; do
 	mkdir -p "$headers/${header%/*}"
 	: > "$headers/$header"
 done
 : > "$headers/twheel_features.inc"
-cp "$source/include/linux/twheel.h" "$headers/linux/"
+cp "$source/include/linux/twheel_node.h" "$headers/linux/"
 
 # Overflow and aliasing as the kernel is compiled.
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -Wno-unused-parameter

@@ -6,14 +6,11 @@ void scenario_init(struct scenario *s, struct kunit *test, unsigned int slots,
 		   u64 tick_ns, u64 clock, bool steps)
 {
 	u64 start = clock / tick_ns;
-	unsigned int i;
 
 	*s = (struct scenario) {
 		.clock = clock, .steps = steps, .alarm = TW_WHEEL_ASLEEP,
 	};
 	rig_init(&s->rig, test, "scenario", tick_ns, slots, start, SCENARIO_TIMERS);
-	for (i = 0; i < SCENARIO_TIMERS; i++)
-		atomic64_set(&s->rig.timers[i].timer.word, TW_WORD_READY);
 	if (!steps) {
 		tw_wheel_exit(&s->rig.w);
 		tw_wheel_init(&s->rig.w, start, false, NUMA_NO_NODE);
@@ -58,7 +55,7 @@ static void scenario_check_structure(struct scenario *s)
 	rig_audit(&s->rig);
 	for (i = 0; i < SCENARIO_TIMERS; i++) {
 		struct rig_timer *rt = &s->rig.timers[i];
-		u64 deadline = twheel_deadline(&rt->timer);
+		u64 deadline = rig_node_deadline(&rt->node);
 
 		SCENARIO_CHECK(s, rt->pending == (deadline <= TWHEEL_NEVER),
 			       "timer %u: deadline %llx", i, deadline);
@@ -66,7 +63,7 @@ static void scenario_check_structure(struct scenario *s)
 			continue;
 		SCENARIO_CHECK(s, deadline == s->books[i].deadline,
 			       "timer %u: deadline %llx", i, deadline);
-		SCENARIO_CHECK(s, *rt->timer.node.pprev == &rt->timer.node,
+		SCENARIO_CHECK(s, *rt->node.link.pprev == &rt->node.link,
 			       "timer %u is not linked", i);
 	}
 	/* A timer cascades at most once per level. */
@@ -116,11 +113,11 @@ static void scenario_enqueue(struct scenario *s, unsigned int i)
 	s->books[i].moved = false;
 	s->books[i].first = false;
 	if (!tw_wheel_is_last(w, tw_word(deadline)) &&
-	    tw_wheel_enqueue(w, &rt->timer, tw_word(deadline)))
+	    tw_wheel_enqueue(w, &rt->node, tw_word(deadline)))
 		return;
 	scenario_follow_clock(s);
 	rt->past = scenario_tick(s, deadline) <= w->horizon;
-	tw_wheel_enqueue_near(w, &rt->timer);
+	tw_wheel_enqueue_near(w, &rt->node);
 	if (w->wake < wake)
 		scenario_set_alarm(s);
 }
@@ -129,7 +126,7 @@ static void scenario_enqueue(struct scenario *s, unsigned int i)
 static void scenario_remove(struct scenario *s, unsigned int i)
 {
 	s->rig.timers[i].pending = false;
-	atomic64_set(&s->rig.timers[i].timer.word, TWHEEL_CANCELLED);
+	atomic64_set(&s->rig.timers[i].node.word, RIG_CANCELLED);
 	s->touched = true;
 	if (rig_pending(&s->rig) || !s->rig.w.wake)
 		return;
@@ -141,9 +138,9 @@ void scenario_arm(struct scenario *s, unsigned int i, u64 deadline)
 {
 	struct rig_timer *rt = &s->rig.timers[i];
 
-	atomic64_set(&rt->timer.word, tw_word(deadline));
+	atomic64_set(&rt->node.word, tw_word(deadline));
 	if (rt->pending)
-		tw_wheel_dequeue(&s->rig.w, &rt->timer);
+		tw_wheel_dequeue(&s->rig.w, &rt->node);
 	rt->pending = true;
 	s->books[i].deadline = deadline;
 	scenario_enqueue(s, i);
@@ -153,13 +150,13 @@ void scenario_cancel(struct scenario *s, unsigned int i)
 {
 	if (!s->rig.timers[i].pending)
 		return;
-	tw_wheel_dequeue(&s->rig.w, &s->rig.timers[i].timer);
+	tw_wheel_dequeue(&s->rig.w, &s->rig.timers[i].node);
 	scenario_remove(s, i);
 }
 
 void scenario_extend(struct scenario *s, unsigned int i, u64 deadline)
 {
-	int ret = twheel_extend_at(&s->rig.timers[i].timer, deadline);
+	int ret = tw_node_extend(&s->rig.timers[i].node, tw_word(deadline));
 	bool pending = s->rig.timers[i].pending;
 
 	s->touched = true;
@@ -176,12 +173,12 @@ void scenario_extend(struct scenario *s, unsigned int i, u64 deadline)
 
 void scenario_evict(struct scenario *s)
 {
-	struct twheel_timer *t = tw_wheel_evict(&s->rig.w);
-	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
+	struct twheel_node *node = tw_wheel_evict(&s->rig.w);
+	struct rig_timer *rt = rig_timer_of(node);
 
-	SCENARIO_CHECK(s, !t == !rig_pending(&s->rig), "%u pend, and evicted is %s",
-		       rig_pending(&s->rig), t ? "one" : "none");
-	if (!t)
+	SCENARIO_CHECK(s, !node == !rig_pending(&s->rig), "%u pend, and evicted is %s",
+		       rig_pending(&s->rig), node ? "one" : "none");
+	if (!node)
 		return;
 	SCENARIO_CHECK(s, rt->pending, "timer %td evicted, and not pending",
 		       rt - s->rig.timers);
@@ -195,13 +192,9 @@ static struct scenario *scenario_racing;
 static void scenario_race_once(void)
 {
 	struct scenario *s = scenario_racing;
-	struct twheel_timer *t;
-	unsigned int i;
-	u64 deadline;
+	unsigned int i = rig_timer_of(tw_wheel_due(&s->rig.w)) - s->rig.timers;
+	u64 deadline = s->books[i].deadline;
 
-	t = hlist_entry(s->rig.w.expiring.first, struct twheel_timer, node);
-	i = container_of(t, struct rig_timer, timer) - s->rig.timers;
-	deadline = s->books[i].deadline;
 	scenario_extend(s, i, deadline > TWHEEL_NEVER - s->race ? TWHEEL_NEVER :
 			deadline + s->race);
 	s->race = 0;
@@ -237,16 +230,16 @@ void scenario_begin(struct scenario *s)
 	s->serving = false;
 }
 
-static void scenario_fire(struct scenario *s, struct twheel_timer *t)
+static void scenario_fire(struct scenario *s, struct twheel_node *node)
 {
-	struct rig_timer *rt = container_of(t, struct rig_timer, timer);
+	struct rig_timer *rt = rig_timer_of(node);
 	unsigned int i = rt - s->rig.timers;
 	struct scenario_book *book = &s->books[i];
 	u64 tick = scenario_tick(s, book->deadline);
 
 	s->fired++;
 	SCENARIO_CHECK(s, rt->pending, "timer %u fires, and is not pending", i);
-	SCENARIO_CHECK(s, twheel_state(t) == TWHEEL_FIRED,
+	SCENARIO_CHECK(s, atomic64_read(&node->word) == RIG_FIRED,
 		       "timer %u fires, and does not say so", i);
 	SCENARIO_CHECK(s, tick <= s->target, "timer %u of tick %llu fires early at %llu",
 		       i, tick, s->target);
@@ -310,21 +303,21 @@ bool scenario_step(struct scenario *s, unsigned int slice)
 	struct tw_wheel *w = &s->rig.w;
 	u64 requeued = w->requeued, moved = w->cascades + requeued;
 	u64 searched = w->searched;
-	struct twheel_timer *t;
+	struct twheel_node *node;
 	enum tw_advance turn;
 	bool done;
 
 	if (s->serving) {
 		scenario_racing = s;
 		shim_before_write = s->race ? scenario_race_once : NULL;
-		t = rig_pop(w, &slice);
+		node = rig_pop(w, &slice);
 		shim_before_write = NULL;
 		SCENARIO_CHECK(s, w->requeued - requeued == before - slice &&
 			       slice <= before, "a slice of %u, and %llu requeued",
 			       before, w->requeued - requeued);
-		s->serving = t;
-		if (t)
-			scenario_fire(s, t);
+		s->serving = node;
+		if (node)
+			scenario_fire(s, node);
 		return false;
 	}
 	turn = tw_wheel_advance(w, s->target, &slice);

@@ -32,13 +32,13 @@ headers_for() {
 	local header
 
 	grep -ho '<linux/[a-z0-9_/]*\.h>' "$1"/module/export.h "$1"/module/engine/*.[ch] \
-		"$1/include/linux/twheel.h" | tr -d '<>' | sort -u |
+		"$1/include/linux/twheel_node.h" | tr -d '<>' | sort -u |
 		while read -r header; do
 			mkdir -p "$SCRATCH/include/${header%/*}"
 			: > "$SCRATCH/include/$header"
 		done
 	: > "$SCRATCH/include/twheel_features.inc"
-	cp "$1/include/linux/twheel.h" "$SCRATCH/include/linux/"
+	cp "$1/include/linux/twheel_node.h" "$SCRATCH/include/linux/"
 }
 
 # prove SOURCE PROOF SHIFT: the engine of that tree. Leaves what CBMC says in a log.

@@ -33,7 +33,7 @@ static unsigned long proof_bits[BITS_TO_LONGS(PROOF_BUCKETS)];
 /* In one object: the engine subtracts a head's address from that of any list pointer. */
 static struct {
 	struct hlist_head heads[PROOF_BUCKETS];
-	struct twheel_timer timers[PROOF_TIMERS];
+	struct twheel_node timers[PROOF_TIMERS];
 } proof_memory;
 
 /* An empty wheel at any position; a tick is 1024 ns, and its reciprocal exact. */
