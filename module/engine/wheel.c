@@ -454,10 +454,9 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 
 		node = hlist_entry(link, struct twheel_node, link);
 		link = link->next;
-		/* Look ahead. What the host has taken counts as two, as what is moved. */
+		/* Look ahead. What the host has taken is no cascade. */
 		if (!in_pass && w->look && !w->look(w, node)) {
-			left -= left > 1;
-			others += 2;
+			others++;
 			continue;
 		}
 		word = atomic64_read(&node->word);
