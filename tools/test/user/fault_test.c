@@ -9,7 +9,6 @@
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -130,17 +129,6 @@ static long map_file(void *arg)
 	return call->start == MAP_FAILED ? -1 : 0;
 }
 
-/* A page fault that fails for lack of memory is repeated until it succeeds. */
-static long map_touch(void *arg)
-{
-	struct map_call *call = arg;
-	size_t at;
-
-	for (at = 0; at < call->bytes; at += 4096)
-		*(volatile char *)(call->start + at);
-	return 0;
-}
-
 static void maps(void)
 {
 	struct map_call call;
@@ -157,13 +145,6 @@ static void maps(void)
 		fault = fault_call(n, map_file, &call);
 		if (fault_survived(&fault))
 			NEED(munmap(call.start, call.bytes) == 0);
-		dev_same(m.fd, &was);
-	}
-	FAULT_SWEEP(n, fault, 0) {
-		NEED(map_file(&call) == 0);
-		fault = fault_call(n, map_touch, &call);
-		CHECK_EQ(((struct twheel_map *)call.start)->cells, 1000);
-		NEED(munmap(call.start, call.bytes) == 0);
 		dev_same(m.fd, &was);
 	}
 }
@@ -499,42 +480,6 @@ static void asks(void)
 	}
 }
 
-struct epoll_call {
-	int epoll;
-	int fd;
-};
-
-static long epoll_add(void *arg)
-{
-	struct epoll_call *call = arg;
-	struct epoll_event event = { .events = EPOLLIN };
-
-	return epoll_ctl(call->epoll, EPOLL_CTL_ADD, call->fd, &event);
-}
-
-static void epoll_watches(void)
-{
-	struct epoll_event event;
-	struct fault fault;
-	unsigned int n;
-
-	fault_prepare();
-	FAULT_SWEEP(n, fault, 1) {
-		struct epoll_call call = { epoll_create1(EPOLL_CLOEXEC), dev_open_virtual() };
-
-		NEED(call.epoll >= 0);
-		fault = fault_call(n, epoll_add, &call);
-		if (!fault_survived(&fault))
-			NEED(epoll_add(&call) == 0);
-		dev_arm(call.fd, MS, n);
-		CHECK_EQ(epoll_wait(call.epoll, &event, 1, 0), 0);
-		dev_advance(call.fd, MS);
-		CHECK_EQ(epoll_wait(call.epoll, &event, 1, 0), 1);
-		close(call.fd);
-		close(call.epoll);
-	}
-}
-
 static const struct tap_test tests[] = {
 	TAP(opens),
 	TAP(sets_up),
@@ -547,7 +492,6 @@ static const struct tap_test tests[] = {
 	TAP(arrays),
 	TAP(reads),
 	TAP(asks),
-	TAP(epoll_watches),
 };
 
 int main(int argc, char **argv)

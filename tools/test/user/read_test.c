@@ -20,8 +20,11 @@
 
 #define RECORD	sizeof(struct twheel_event)
 
-/* The compiler knows that read() cannot write to NULL. */
-static void *volatile nowhere;
+/* Not read(), of which the compiler knows that it cannot write to NULL. */
+static ssize_t read_nowhere(int fd)
+{
+	return syscall(SYS_read, fd, NULL, RECORD);
+}
 
 /* A virtual file with so many due timers, whose cookies count from 0 in the order of ticks. */
 static int open_due(unsigned int count)
@@ -185,7 +188,7 @@ static void does_not_wait_if_told_so(void)
 struct reader {
 	pthread_t thread;
 	int fd;
-	_Atomic long ret;	/* what read() returned; 1: it has not */
+	atomic_long ret;	/* what read() returned; 1: it has not */
 	int error;
 	char record[TWHEEL_EVENT_SIZE_MAX];
 };
@@ -255,19 +258,6 @@ static void reader_from_before_the_setup(void)
 	dev_arm(fd, 0, 8);
 	dev_advance(fd, MS);
 	reader_gets(&reader, 8);
-
-	fd = dev_open();
-	reader_start(&reader, fd);
-	usleep(50000);
-	/* Its buffer is too small by one byte for such records. */
-	setup.event_size = TWHEEL_EVENT_SIZE_MAX;
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	dev_arm(fd, 0, 9);
-	dev_advance(fd, MS);
-	NEED(!pthread_join(reader.thread, NULL));
-	CHECK_EQ(reader.ret, -1);
-	CHECK_EQ(reader.error, EINVAL);
-	CHECK_EQ(dev_info(fd).timers, 1);
 }
 
 static atomic_int signals;
@@ -337,7 +327,7 @@ static void memory_that_ends(void)
 			memcpy(&event, start + i * RECORD, RECORD);
 			NEED(event.cookie == i);
 		}
-		CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+		CHECK_ERR(read_nowhere(fd), EFAULT);
 		check_rest(fd, room, N);
 		close(fd);
 	}
@@ -352,10 +342,10 @@ static void period_waits_for_the_reader(void)
 
 	dev_arm_op(fd, &op);
 	dev_advance(fd, 5 * MS);
-	CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+	CHECK_ERR(read_nowhere(fd), EFAULT);
 	CHECK_EQ(dev_query(fd, op.id, NULL), 1);
 	dev_advance(fd, 2 * MS);
-	CHECK_ERR(read(fd, nowhere, RECORD), EFAULT);
+	CHECK_ERR(read_nowhere(fd), EFAULT);
 	event = dev_read(fd);
 	CHECK_EQ(event.deadline_ns, 2 * MS);
 	CHECK_EQ(event.count, 3);
