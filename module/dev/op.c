@@ -239,7 +239,7 @@ static s64 op_advance(struct op_run *run, struct twheel_op *op)
 	    op->id | op->cookie | op->period_ns | op->slack_ns)
 		return -EINVAL;
 	now = op_deadline(run, op);
-	if (now < file->virtual_ns)
+	if (now < file->virtual_ns || now >= TWHEEL_NEVER_NS)
 		return -ERANGE;
 	WRITE_ONCE(file->virtual_ns, now);
 	run->now = now;

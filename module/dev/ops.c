@@ -189,12 +189,6 @@ long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
 	return done ?: -EFAULT;
 }
 
-/* Is it any operation? What is none does not give the file its wheel. */
-static bool ops_code_valid(u32 code)
-{
-	return code >= TWHEEL_OP_ARM && code <= TWHEEL_OP_ADVANCE;
-}
-
 /*
  * tw_ops_one() - TWHEEL_IOC_OP
  * @arg: the operation
@@ -222,7 +216,7 @@ long tw_ops_one(struct tw_file *file, void __user *arg, size_t size)
 		return -EFAULT;
 	op.result = 0;
 	if (unlikely(!tw_file_is_ready(file)))
-		op.result = ops_code_valid(op.op) ? tw_file_start(file) : -EINVAL;
+		op.result = tw_file_start(file);
 	if (likely(!op.result))
 		tw_op_run(file, &op, 1);
 	if (!user_access_begin(user, sizeof(*user)))
