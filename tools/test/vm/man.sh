@@ -12,7 +12,7 @@
 tools=${2:-} out=${3:-$SCRATCH/man}
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
-library=$ROOT/tools/lib/libtwheel.h
+library=$ROOT/tools/lib/twheel_device.h
 mkdir -p "$out"
 
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
@@ -29,7 +29,7 @@ example() {
 		"$page" > "$out/$name.c"
 	[ -s "$out/$name.c" ] || die "$page has no example"
 	if ! grep -q '^int main(' "$out/$name.c"; then
-		set -- -include stdio.h -include libtwheel.h -c "$@"
+		set -- -include stdio.h -include twheel_device.h -c "$@"
 	fi
 	# Libraries of event loops. Their callbacks have arguments that an example does not use.
 	if grep -q '^#include <twheel/' "$out/$name.c"; then
@@ -108,9 +108,8 @@ sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/dev/*.c |
 # What the library has: a page or a link for each call, and a line in the overview.
 {
 	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map"
-	# The two inlines of the mapping have other names in the program.
-	sed -n 's/^static inline int \(twheel_[a-z_]*\)(.*/\1/p' "$library" |
-		grep -v '_inline$'
+	# Of the inlines, those that are described.
+	sed -nE 's/^(\/\*)? ?\*+ (twheel_[a-z_]*)\(\) - .*/\2/p' "$library"
 } > "$out/functions"
 says libtwheel.3 'It Xr' "functions in $library" < "$out/functions"
 while read -r name; do
@@ -141,8 +140,6 @@ for header in "$ROOT"/tools/lib/twheel/*.h; do
 	says "$name.3" Nm "calls of twheel/${header##*/}" < "$out/calls"
 	echo "$name" | says libtwheel.3 '(It )?Xr' "pages of event loops"
 done
-grep -oE '\bTWHEEL_(OPEN|CLOCK)_[A-Z_]*[A-Z]\b' "$library" |
-	says twheel_open.3 Dv "names in $library"
 # Of each call, the errors that its comment in the header names.
 while read -r name list; do
 	page=$(sed -n 's/^\.so man3\///p' "$man/$name.3")
