@@ -71,14 +71,15 @@ for page in "$man"/*.[0-9]; do
 	[ ! -s "$out/lint" ] || die "$(cat "$out/lint")"
 done
 
-# says PAGE START WHAT: each name of the input is in a line of PAGE that begins so
+# says PAGES START WHAT: each name of the input is in a line of one of PAGES that begins so
 says() {
-	local name missing=()
+	local name missing=() pages
 
+	read -ra pages <<< "$1"
 	sort -u > "$out/names"
 	[ -s "$out/names" ] || die "man.sh finds no $3"
 	while read -r name; do
-		grep -qE "^\.$2.*\b$name\b" "$man/$1" || missing+=("$name")
+		grep -qE "^\.$2.*\b$name\b" "${pages[@]/#/$man/}" || missing+=("$name")
 	done < "$out/names"
 	[ ${#missing[@]} = 0 ] || die "$1 does not say: ${missing[*]} ($3)"
 }
@@ -92,18 +93,20 @@ errors() {
 	grep -ohE '\bE([A-Z]{3,}|2BIG)\b' "$@"
 }
 
-grep -oE '\bTWHEEL_[A-Z_]*[A-Z]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
-	says twheel.4 '' "names in $abi"
-fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
+# The device has three pages: it, its cells, and its limits.
+device="twheel.4 twheel_cells.7 twheel_limits.7"
+grep -oE '\bTWHEEL_[A-Z0-9_]*[A-Z0-9]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
+	says "$device" '' "names in $abi"
+fields "$abi" | says "$device" '(It )?Fa' "fields in $abi"
 errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
-grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
+grep -ohE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/dev/*.c |
-	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|EXDEV)$' |	# within the kernel only
+	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|ERESTARTSYS)$' |	# within the kernel only
 	says twheel.4 'It Bq Er' "errors of the device"
-sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/{*,*/*}.c |
-	says twheel.4 'It Va' "parameters of the module"
-sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/dev/*.c |
-	says twheel.4 Li "fields of fdinfo and debugfs"
+sed -nE 's/^TW_PARAM(_BELOW)?\(([a-z_]*),.*/\2/p' "$ROOT"/module/{*,*/*}.c |
+	says twheel_limits.7 'It Va' "parameters of the module"
+sed -nE 's/.*seq_(printf|puts)\(seq, "([a-z_]*):.*/\2/p' "$ROOT"/module/dev/*.c |
+	says twheel.4 'It Li' "fields of fdinfo"
 
 # What the library has: a page or a link for each call, and a line in the overview.
 {
@@ -159,7 +162,7 @@ done < <(awk '/^\/\*\* twheel_/	{ sub(/\(\)/, "", $2); name = $2 }
 
 sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/cli/main.c" |
 	says twheel.1 'It Cm' "commands"
-sed -n 's/^DEFINE_EVENT([a-z_]*, twheel_\([a-z_]*\),$/\1/p; s/^TRACE_EVENT(twheel_\([a-z_]*\),$/\1/p' \
+sed -nE 's/^(DEFINE_EVENT\([a-z_]*, |TRACE_EVENT\()(twheel_[a-z_]*),$/\2/p' \
 	"$ROOT/include/trace/events/twheel.h" |
 	says twheel.4 'It Li' "tracepoints"
 sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/cli/*.c |
