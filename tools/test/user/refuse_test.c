@@ -205,7 +205,9 @@ static void values(void)
 	op.flags = TWHEEL_ABS;
 	op.time_ns = HOUR + MS - 1;
 	REFUSED(&held, &op, ERANGE);
-	op.time_ns = 0;
+	op.time_ns = TWHEEL_NEVER_NS;
+	REFUSED(&held, &op, ERANGE);
+	op.flags = 0;
 	REFUSED(&held, &op, ERANGE);
 	op = good_op(&held, TWHEEL_OP_KICK);
 	for (op.id = held.cells; op.id != ~0ULL; op.id |= op.id << 8 | 255)
