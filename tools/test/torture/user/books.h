@@ -57,8 +57,8 @@ uint32_t random_next(uint32_t *seed);
 uint64_t random_delay(uint32_t *seed);
 /* TWHEEL_IOC_OP, counted as an operation. Returns the result, or a negative error number. */
 long op_do(int fd, struct twheel_op *op);
-/* Wait for something to become true, with PATIENCE. */
-bool wait_for(bool (*over)(const void *what), const void *what, unsigned int *tries);
+/* Wait for something to become true, with PATIENCE for all. */
+bool wait_for(bool (*over)(const void *what), const void *what);
 
 /* timers.c */
 #define NR_TIMERS	256

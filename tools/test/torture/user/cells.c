@@ -210,7 +210,7 @@ static bool cell_is_over(const void *what)
 
 void cells_audit(void)
 {
-	unsigned int i, tries = 0;
+	unsigned int i;
 
 	cells_map();
 	for (i = 0; i < NR_ALL; i++) {
@@ -221,7 +221,7 @@ void cells_audit(void)
 			cell->pending = false;
 			sums->cancelled++;
 		}
-		if (!wait_for(cell_is_over, cell, &tries))
+		if (!wait_for(cell_is_over, cell))
 			failure_report(FAILURE_LOST, "no event of a cell", i, cell->fired);
 		if (cell->taken > cell->fired)
 			failure_report(FAILURE_TWICE, "events of a cell", cell->taken, cell->fired);

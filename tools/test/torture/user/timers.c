@@ -204,7 +204,7 @@ void event_take(struct file *file, const struct twheel_event *event, unsigned lo
 void file_audit(struct file *file)
 {
 	struct twheel_info info = { };
-	unsigned int i, tries = 0;
+	unsigned int i;
 
 	if (file->clock == TWHEEL_VIRTUAL)
 		file_advance(file, 2 * NS_PER_S);
@@ -215,7 +215,7 @@ void file_audit(struct file *file)
 		/* The wall clock may have been set far back. */
 		if (!timer_is_over(timer) && (timer->far || file->clock == TWHEEL_REALTIME))
 			timer_did(file, timer, &op, op_do(file->fd, &op));
-		if (!wait_for(timer_is_over, timer, &tries))
+		if (!wait_for(timer_is_over, timer))
 			failure_report(FAILURE_LOST, "no event", i, file->clock);
 	}
 	ioctl(file->fd, TWHEEL_IOC_INFO, &info);

@@ -88,10 +88,12 @@ long op_do(int fd, struct twheel_op *op)
 	return ret < 0 ? -errno : ret;
 }
 
-bool wait_for(bool (*over)(const void *what), const void *what, unsigned int *tries)
+bool wait_for(bool (*over)(const void *what), const void *what)
 {
+	static unsigned int tries;
+
 	while (!over(what)) {
-		if ((*tries)++ >= PATIENCE)
+		if (tries++ >= PATIENCE)
 			return false;
 		usleep(10000);
 	}
@@ -244,7 +246,7 @@ static bool all_stopped(const void *what)
 int main(int argc, char **argv)
 {
 	unsigned long failures = 0, wanted = argc > 2 ? strtoul(argv[2], NULL, 10) : 0;
-	unsigned int i, tries = 0;
+	unsigned int i;
 	pid_t pids[NR_PROCESSES];
 
 	if (argc < 2 || argc > 3 || atoi(argv[1]) < 1) {
@@ -262,7 +264,7 @@ int main(int argc, char **argv)
 		pids[i] = process_start(i);
 	wait_for_end(atoi(argv[1]), wanted);
 	books->stop = true;
-	if (!wait_for(all_stopped, NULL, &tries))
+	if (!wait_for(all_stopped, NULL))
 		failure_report(FAILURE_LOST, "workers do not stop", books->stopped, 0);
 	for (i = 0; i < NR_FILES; i++)
 		file_audit(&files[i]);
