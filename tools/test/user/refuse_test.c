@@ -196,8 +196,6 @@ static void values(void)
 	op = good_op(&held, TWHEEL_OP_ARM);
 	op.period_ns = TWHEEL_NEVER_NS + 1;
 	REFUSED(&held, &op, EINVAL);
-	op.period_ns = ~0ULL;
-	REFUSED(&held, &op, EINVAL);
 	op = good_op(&held, TWHEEL_OP_ARM);
 	op.slack_ns = TWHEEL_NEVER_NS + 1;
 	REFUSED(&held, &op, EINVAL);
@@ -386,7 +384,6 @@ static void unknown_commands(void)
 	/* The right number, the wrong direction. */
 	CHECK_ERR(ioctl(held.fd, _IOR(TWHEEL_IOC_TYPE, 0x12, op), &op), ENOTTY);
 	CHECK_ERR(ioctl(held.fd, _IOW(TWHEEL_IOC_TYPE, 0x12, op), &op), ENOTTY);
-	CHECK_ERR(ioctl(held.fd, _IOW(TWHEEL_IOC_TYPE, 0x10, struct twheel_info), &op), ENOTTY);
 	CHECK_ERR(ioctl(held.fd, _IOR(TWHEEL_IOC_TYPE, 0x13, struct twheel_ops), &op), ENOTTY);
 	held_check(&held);
 }
