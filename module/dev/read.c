@@ -105,14 +105,14 @@ static __always_inline void read_describe_cell(const struct tw_file *file,
 	event->flags = TWHEEL_EVENT_LAST;
 }
 
+/* @word: of a cell, the word that was found to be due */
 static __always_inline void read_describe(const struct tw_file *file,
-					  const struct read_batch *batch, unsigned int i,
+					  const struct read_batch *batch,
+					  struct twheel_node *node, const u64 *word,
 					  struct twheel_event *event)
 {
-	struct twheel_node *node = batch->nodes[i];
-
 	if (tw_cells_has(file->cells, node))
-		read_describe_cell(file, batch, node, batch->words[i], event);
+		read_describe_cell(file, batch, node, *word, event);
 	else
 		read_describe_entry(file, batch, tw_entry_of(node), event);
 	event->now_ns = tw_timens_out(batch->now, batch->offset);
@@ -142,14 +142,15 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 static unsigned int read_put(const struct tw_file *file, const struct read_batch *batch,
 			     struct twheel_event __user *user)
 {
-	unsigned int i = 0;
+	struct twheel_node *const *node = batch->nodes, *const *end = node + batch->count;
+	const u64 *word = batch->words;
 
 	if (!user_access_begin(user, batch->count * sizeof(*user)))
 		return 0;
-	for (; i < batch->count; i++, user++) {
+	for (; node < end; node++, word++, user++) {
 		struct twheel_event event;
 
-		read_describe(file, batch, i, &event);
+		read_describe(file, batch, *node, word, &event);
 		unsafe_put_user(event.id, &user->id, fault);
 		unsafe_put_user(event.cookie, &user->cookie, fault);
 		unsafe_put_user(event.deadline_ns, &user->deadline_ns, fault);
@@ -160,7 +161,7 @@ static unsigned int read_put(const struct tw_file *file, const struct read_batch
 	}
 fault:
 	user_access_end();
-	return i;
+	return node - batch->nodes;
 }
 
 /* Copy the records to wherever they go, as @size bytes each. Returns how many are there. */
@@ -180,7 +181,7 @@ static unsigned int read_copy(const struct tw_file *file, const struct read_batc
 		struct twheel_event event;
 		size_t done;
 
-		read_describe(file, batch, i, &event);
+		read_describe(file, batch, batch->nodes[i], &batch->words[i], &event);
 		done = copy_to_iter(&event, known, to);
 		if (done == known && size > known)
 			done += iov_iter_zero(size - known, to);
