@@ -426,11 +426,13 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
  * does not load it again after each write to a bucket. Any other timer costs twice as
  * much, and counts as two. One beyond the bucket's end has been extended.
  *
- * The bucket is not empty, nor is the slice.
+ * The bucket is not empty, nor is the slice. @look: &tw_wheel.look.
  */
 static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
 					  u64 number, unsigned int *slice,
-					  bool in_pass)
+					  bool in_pass,
+					  bool (*look)(struct tw_wheel *w,
+						       struct twheel_node *node))
 {
 	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
 	/* The bucket's last tick. */
@@ -454,6 +456,10 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 
 		node = hlist_entry(link, struct twheel_node, link);
 		link = link->next;
+		if (look && !look(w, node)) {
+			others++;
+			continue;
+		}
 		word = atomic64_read(&node->word);
 		if (in_pass && likely(word - after - 1 < range)) {
 			unsigned long index;
@@ -487,6 +493,31 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 		link->pprev = &head->first;
 	else
 		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+}
+
+/*
+ * What most wheels need does not pay for what the others do: the compiler sees constants.
+ * Two functions, since one would save more registers than either needs.
+ */
+static noinline void wheel_cascade_plain(struct tw_wheel *w, unsigned int level,
+					 u64 number, unsigned int *slice)
+{
+	wheel_cascade(w, level, number, slice, true, NULL);
+}
+
+static noinline void wheel_cascade_any(struct tw_wheel *w, unsigned int level,
+				       u64 number, unsigned int *slice)
+{
+	wheel_cascade(w, level, number, slice, w->in_pass, w->look);
+}
+
+static void wheel_empty_bucket(struct tw_wheel *w, unsigned int level, u64 number,
+			       unsigned int *slice)
+{
+	if (likely(w->in_pass && !w->look))
+		wheel_cascade_plain(w, level, number, slice);
+	else
+		wheel_cascade_any(w, level, number, slice);
 }
 
 /*
@@ -604,10 +635,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 			break;
 		}
 		wheel_set_now(w, tick - 1);
-		if (w->in_pass)
-			wheel_cascade(w, level, number, slice, true);
-		else
-			wheel_cascade(w, level, number, slice, false);
+		wheel_empty_bucket(w, level, number, slice);
 		wheel_charge(w, slice, cost);
 		/* Looking for the edge once more would find the same. */
 		if (!*slice)
@@ -680,7 +708,7 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 		while (test_bit(tw_wheel_index(w, level, number), w->buckets.occupied)) {
 			if (!*slice)
 				return false;
-			wheel_cascade(w, level, number, slice, true);
+			wheel_empty_bucket(w, level, number, slice);
 		}
 	}
 	w->quiet = wheel_block_end(w, w->now);
