@@ -59,7 +59,8 @@ dkms_has_sources() {
 
 check "rpmbuild takes the spec" build
 check "twheel-dkms" has twheel-dkms /usr/src/twheel /usr/lib/udev/rules.d/60-twheel.rules \
-	/usr/lib/sysusers.d/twheel.conf '/usr/share/man/man4/twheel.4.*'
+	/usr/lib/sysusers.d/twheel.conf '/usr/share/man/man4/twheel.4.*' \
+	'/usr/share/man/man7/twheel_cells.7.*'
 check "libtwheel" has libtwheel "/usr/lib.*/libtwheel.so.$version"
 check "libtwheel-devel" has libtwheel-devel /usr/include/twheel_device.h \
 	/usr/include/twheel/uv.h '/usr/lib.*/pkgconfig/libtwheel.pc' \
