@@ -37,7 +37,7 @@ static void alarm_ring(struct tw_file *file)
 	WRITE_ONCE(file->marked, true);
 	/* Without a mask: io_uring would believe it, and not ask poll(). */
 	wake_up(&file->wait);
-	WRITE_ONCE(file->alarms, file->alarms + 1);
+	atomic64_inc(&file->alarms);
 	if (charged)
 		tw_payers_charge_alarm(file->payers, began, ktime_get_ns());
 }

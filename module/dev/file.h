@@ -3,6 +3,7 @@
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
+#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
 #include <linux/mutex.h>
@@ -41,7 +42,7 @@ struct tw_payers;
  * @alarm_ns: what @alarm was last set for; U64_MAX: it was never set
  * @alarm: marks the file and wakes the waiters
  * @bell: on a clock that can be set, @alarm starts this one: see alarm.c
- * @alarms: how often that happened; written by the alarm
+ * @alarms: how often that happened; counted without the lock
  * @postponed: how often an alarm was set later than it should be: see user.c
  * @armed: timers armed, and cells found to be armed
  * @fired: events read
@@ -70,7 +71,7 @@ struct tw_file {
 	u64 alarm_ns;
 	struct hrtimer alarm;
 	struct hrtimer bell;
-	u64 alarms;
+	atomic64_t alarms;
 	u64 postponed;
 	u64 armed;
 	u64 fired;

@@ -79,7 +79,7 @@ static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 	seq_printf(seq, "cancelled:\t%llu\n", READ_ONCE(file->cancelled));
 	seq_printf(seq, "extended:\t%llu\n", READ_ONCE(file->extended));
 	seq_printf(seq, "cascades:\t%llu\n", READ_ONCE(w->cascades));
-	seq_printf(seq, "alarms:\t%llu\n", READ_ONCE(file->alarms));
+	seq_printf(seq, "alarms:\t%llu\n", (u64)atomic64_read(&file->alarms));
 	seq_printf(seq, "postponed:\t%llu\n", READ_ONCE(file->postponed));
 	seq_printf(seq, "late_max_ns:\t%llu\n", READ_ONCE(file->late_max));
 	seq_printf(seq, "late_sum_ns:\t%llu\n", READ_ONCE(file->late_sum));

@@ -348,8 +348,12 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		ret = ready ? read_some(file, to, size, room, &due) : 0;
 		if (ret > 0)
 			done += ret * size;
-		if (ret == -EFAULT && !read_fault_in(to, size))
-			break;
+		if (ret == -EFAULT) {
+			/* That may take long: let others read meanwhile. */
+			read_leave(file, due);
+			if (!read_fault_in(to, size))
+				break;
+		}
 		if (ret != -EFAULT && due == TW_DUE_NONE) {
 			if (done)
 				return done;
