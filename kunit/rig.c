@@ -4,6 +4,7 @@
 #include <linux/math64.h>
 #include <linux/numa.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 #include "rig.h"
 
@@ -70,7 +71,7 @@ void rig_exit(struct rig *rig)
 
 u64 rig_deadline(const struct rig *rig, unsigned int i)
 {
-	return rig_node_deadline(&rig->timers[i].node);
+	return rig->timers[i].kept ?: rig_node_deadline(&rig->timers[i].node);
 }
 
 void rig_add(struct rig *rig, unsigned int i, u64 deadline)
@@ -79,6 +80,8 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline)
 
 	RIG_CHECK(rig, !rt->pending, "test bug: timer %u is pending", i);
 	atomic64_set(&rt->node.word, tw_word(deadline));
+	rt->kept = 0;
+	rt->over = false;
 	rt->pending = true;
 	rt->past = rig_tick(rig, deadline) <= rig->w.horizon;
 	if (tw_wheel_is_last(&rig->w, tw_word(deadline)) ||
@@ -100,6 +103,38 @@ bool rig_extend(struct rig *rig, unsigned int i, u64 deadline)
 	return tw_node_extend(&rig->timers[i].node, tw_word(deadline)) == 1;
 }
 
+void rig_keep(struct rig *rig, unsigned int i, u64 deadline)
+{
+	RIG_CHECK(rig, deadline >= rig_deadline(rig, i), "test bug: timer %u gets nearer", i);
+	rig->timers[i].kept = deadline;
+}
+
+void rig_drop(struct rig *rig, unsigned int i)
+{
+	rig->timers[i].over = true;
+}
+
+bool rig_look(struct tw_wheel *w, struct twheel_node *node)
+{
+	struct rig *rig = container_of(w, struct rig, w);
+	struct rig_timer *rt = rig_timer_of(node);
+
+	RIG_CHECK(rig, rt->pending, "asked about timer %td, which is not pending",
+		  rt - rig->timers);
+	rig->looks++;
+	if (!rt->over) {
+		if (rt->kept)
+			tw_node_extend(node, tw_word(rt->kept));
+		return true;
+	}
+	/* Following the link from now on is an error that nobody overlooks. */
+	memset(&node->link, 0xff, sizeof(node->link));
+	atomic64_set(&node->word, RIG_CANCELLED);
+	rt->pending = false;
+	rig->taken++;
+	return false;
+}
+
 unsigned int rig_pending(const struct rig *rig)
 {
 	unsigned int i, n = 0;
@@ -115,7 +150,7 @@ u64 rig_first(const struct rig *rig)
 	unsigned int i;
 
 	for (i = 0; i < rig->count; i++) {
-		if (rig->timers[i].pending)
+		if (rig->timers[i].pending && !rig->timers[i].over)
 			first = min(first, rig_tick(rig, rig_deadline(rig, i)));
 	}
 	return first;
@@ -127,7 +162,7 @@ static void rig_fire(struct rig *rig, struct twheel_node *node, u64 target)
 	struct rig_timer *rt = rig_timer_of(node);
 	unsigned int i = rt - rig->timers;
 
-	RIG_CHECK(rig, rt->pending, "timer %u fires and is not pending", i);
+	RIG_CHECK(rig, rt->pending && !rt->over, "timer %u fires and is not pending", i);
 	RIG_CHECK(rig, atomic64_read(&node->word) == RIG_FIRED,
 		  "timer %u fires, and its word does not say so", i);
 	/* After a step back the position may be ahead of the clock. */
@@ -199,7 +234,7 @@ void rig_run(struct rig *rig, u64 target)
 	/* Note which timers are due before the engine changes their words. */
 	for (i = 0; i < rig->count; i++) {
 		struct rig_timer *rt = &rig->timers[i];
-		bool due = rt->pending &&
+		bool due = rt->pending && !rt->over &&
 			   rig_tick(rig, rig_deadline(rig, i)) <= target;
 
 		rt->fired = due ? 0 : 1;
@@ -233,7 +268,7 @@ void rig_run(struct rig *rig, u64 target)
 	RIG_CHECK(rig, next == w->wake, "next and wake differ");
 	RIG_CHECK(rig, next > target, "work is left at %llu: %llu", target,
 		  next);
-	if (rig_first(rig) == U64_MAX)
+	if (!rig_pending(rig))
 		RIG_CHECK(rig, next == TW_WHEEL_ASLEEP, "empty, and not asleep");
 	else
 		RIG_CHECK(rig, next <= rig_first(rig),
@@ -283,8 +318,12 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 		  n);
 	RIG_CHECK(rig, !n || w->active & BIT_ULL(level),
 		  "level %u is not active", level);
-	/* Emptying a crowded bucket takes as long as the bucket before it. */
-	RIG_CHECK(rig, !level || n <= RIG_FEW || w->wake <= (number - 1) << span,
+	/*
+	 * Emptying a crowded bucket takes as long as the bucket before it. A wake-up at or
+	 * before the position is at once.
+	 */
+	RIG_CHECK(rig, !level || n <= RIG_FEW ||
+		  w->wake <= max((number - 1) << span, w->now),
 		  "sleeps until %llu, and a crowd waits at %llu", w->wake,
 		  number << span);
 	return n;

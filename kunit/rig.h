@@ -35,7 +35,11 @@
 
 struct rig_timer {
 	struct twheel_node node;
+	/* Its deadline, if the word says an earlier one until rig_look() is asked; or 0. */
+	u64 kept;
 	bool pending;
+	/* rig_look() takes it out when it is asked next. Until then it is pending. */
+	bool over;
 	/* It was past when it was added, so the next round serves it, not this one. */
 	bool past;
 	unsigned int fired;
@@ -52,6 +56,8 @@ struct rig_timer {
  * @slice: the slice of each call of the engine
  * @fired: number of timers that fired
  * @calls: calls of tw_wheel_advance() since the rig was made
+ * @looks: calls of rig_look()
+ * @taken: timers that it has taken out
  * @stepped: the clock was set back since the last round
  * @bad: an error was reported
  */
@@ -65,6 +71,8 @@ struct rig {
 	unsigned int slice;
 	unsigned int fired;
 	unsigned int calls;
+	unsigned int looks;
+	unsigned int taken;
 	bool stepped;
 	bool bad;
 };
@@ -74,7 +82,8 @@ struct rig {
  * @slice: how many timers may be requeued; updated to what is left
  *
  * Call it after tw_wheel_advance() has returned %TW_ADVANCE_DUE, until it returns NULL.
- * A timer whose word has grown past the position is requeued instead.
+ * A timer whose word has grown past the position is requeued instead. With
+ * &tw_wheel.look, the word is brought up to date first.
  *
  * Return: the timer, or NULL if there is none or the slice is used up. In the latter
  * case tw_wheel_advance() still returns %TW_ADVANCE_DUE.
@@ -85,6 +94,12 @@ static inline struct twheel_node *rig_pop(struct tw_wheel *w, unsigned int *slic
 	u64 late;
 
 	while ((node = tw_wheel_due(w))) {
+		const struct twheel_node before = *node;
+
+		if (w->look && !w->look(w, node)) {
+			tw_wheel_dequeue_due(w, &before);
+			continue;
+		}
 		if (tw_wheel_claim(w, node, RIG_FIRED, w->now_word + 1, &late)) {
 			tw_wheel_dequeue_due(w, node);
 			break;
@@ -114,6 +129,14 @@ void rig_add(struct rig *rig, unsigned int i, u64 deadline);
 void rig_del(struct rig *rig, unsigned int i);
 bool rig_extend(struct rig *rig, unsigned int i, u64 deadline);
 
+/*
+ * &tw_wheel.look, for a rig that keeps deadlines beside the words; and a later one, or the
+ * end, that the engine learns of when it asks.
+ */
+bool rig_look(struct tw_wheel *w, struct twheel_node *node);
+void rig_keep(struct rig *rig, unsigned int i, u64 deadline);
+void rig_drop(struct rig *rig, unsigned int i);
+
 /* Set the clock back. */
 void rig_back(struct rig *rig, u64 now);
 
@@ -122,6 +145,7 @@ void rig_run(struct rig *rig, u64 target);
 /* rig_run() at each tick that the engine asks for, up to @until; returns how often. */
 unsigned int rig_follow(struct rig *rig, u64 until);
 
+/* How many are in the wheel. */
 unsigned int rig_pending(const struct rig *rig);
 u64 rig_deadline(const struct rig *rig, unsigned int i);
 /* The first tick at which a pending timer is due; ~0 without one. */

@@ -31,13 +31,15 @@
 
 static void alarm_ring(struct tw_file *file)
 {
-	u64 began = ktime_get_ns();
+	bool charged = !file->payers->exempt;
+	u64 began = charged ? ktime_get_ns() : 0;
 
 	WRITE_ONCE(file->marked, true);
 	/* Without a mask: io_uring would believe it, and not ask poll(). */
 	wake_up(&file->wait);
 	WRITE_ONCE(file->alarms, file->alarms + 1);
-	tw_payers_charge_alarm(file->payers, began, ktime_get_ns());
+	if (charged)
+		tw_payers_charge_alarm(file->payers, began, ktime_get_ns());
 }
 
 static enum hrtimer_restart alarm_goes_off(struct hrtimer *alarm)
@@ -100,7 +102,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 	file->alarm_ns = ns;
 	if (ns >= TWHEEL_NEVER_NS)
 		return;
-	wait = tw_payers_postpone(file->payers, ktime_get_ns());
+	wait = tw_payers_postpone(file->payers);
 	if (unlikely(wait)) {
 		u64 until = tw_file_now(file) + wait;
 
@@ -121,11 +123,9 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
  */
 void tw_alarm_soon(struct tw_file *file)
 {
-	u64 now = ktime_get_ns();
-
 	if (hrtimer_is_queued(&file->bell))
 		return;
-	hrtimer_start(&file->bell,
-		      ns_to_ktime(now + NSEC_PER_MSEC + tw_payers_postpone(file->payers, now)),
+	hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC +
+					       tw_payers_postpone(file->payers)),
 		      HRTIMER_MODE_ABS_SOFT);
 }

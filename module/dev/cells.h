@@ -56,7 +56,7 @@ size_t tw_cells_cost(u32 count);
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
 bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node);
-bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now);
+bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now);
 bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word);
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
@@ -66,7 +66,8 @@ void tw_cells_promise(struct tw_file *file, u64 ticks);
 /* Is a node a cell's? */
 static inline bool tw_cells_has(const struct tw_cells *cells, const struct twheel_node *node)
 {
-	return unlikely(cells) && node >= cells->nodes && node < cells->nodes + cells->count;
+	return unlikely(cells) && (unsigned long)node - (unsigned long)cells->nodes <
+				  cells->count * sizeof(*node);
 }
 
 static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twheel_node *node)
@@ -96,6 +97,28 @@ static inline u64 tw_cells_ns(const struct tw_file *file, u64 ticks)
 	if (unlikely((s64)tick < 0))
 		return 0;
 	return min_t(u64, tw_wheel_ns(&file->wheel, tick), TWHEEL_NEVER_NS);
+}
+
+/*
+ * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
+ *
+ * If the word says what the check said, it is due. Whatever comes later makes the
+ * compare-and-swap of tw_cells_fire() fail.
+ *
+ * Return: true if the node's word says when it is due; false if it has left the wheel.
+ */
+static inline bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
+{
+	struct tw_cells *cells = file->cells;
+	u64 word = READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
+	u64 check = tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
+
+	if (likely(!((word >> TWHEEL_CELL_TICKS_SHIFT ^ check) & TWHEEL_CELL_TICKS) &&
+		   twheel_cell_state(word) == TWHEEL_CELL_PENDING && !(word & 1))) {
+		cells->seen = word;
+		return true;
+	}
+	return tw_cells_judge(file, node, now);
 }
 
 /* Sweep, if that is due. Returns false if the slice is used up before the end. */

@@ -18,6 +18,10 @@
  * alarm marks the file after that, it also wakes those who have searched before. So whoever
  * finds the mark, under the lock, may rely on a search that is yet to come.
  *
+ * So without a mark nothing is due before the instant that the alarm was set for, and most
+ * searches end at once. A round of the engine ends with the search that finds nothing:
+ * until then the engine's next event is "now".
+ *
  * An operation that brings something nearer moves the alarm. If that is due already, it
  * marks the file itself and wakes the waiters: an alarm is never set for the past. If the
  * file is marked, there is nothing to do.
@@ -116,30 +120,30 @@ static void due_settle(struct tw_file *file)
  * tw_due_slice() - search for something that is due, for one hold of the lock
  * @now: the time on the file's clock
  *
- * If nothing is due, the alarm is set when this returns.
+ * If nothing is due, the alarm is set when this returns. Without a mark, nothing is due
+ * before the instant that the alarm was set for.
  */
 enum tw_due tw_due_slice(struct tw_file *file, u64 now)
 {
 	unsigned int slice = DUE_SLICE;
-	enum tw_due due = TW_DUE_MORE;
+	enum tw_due due;
 
 	lockdep_assert_held(&file->lock);
+	if (!READ_ONCE(file->marked) && now < file->alarm_ns)
+		return TW_DUE_NONE;
 	/* First: what the sweep finds is put in its order. */
-	if (tw_cells_sweep(file, now, &slice)) {
-		due = due_advance(file, now, &slice);
+	if (!tw_cells_sweep(file, now, &slice))
+		return TW_DUE_MORE;
+	due = due_advance(file, now, &slice);
+	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
-	}
-	if (due == TW_DUE_NONE)
 		due_settle(file);
+	}
 	return due;
 }
 
-/*
- * tw_due_next() - after the first due timer was taken out: is another one due?
- *
- * As tw_due_slice(), and cheaper if there is one at hand.
- */
-enum tw_due tw_due_next(struct tw_file *file, u64 now)
+/* tw_due_search_on() - tw_due_next() in general */
+enum tw_due tw_due_search_on(struct tw_file *file, u64 now)
 {
 	unsigned int slice = DUE_SLICE;
 	enum tw_due due = due_first(file, now, &slice);

@@ -20,7 +20,7 @@ enum tw_due {
 };
 
 enum tw_due tw_due_slice(struct tw_file *file, u64 now);
-enum tw_due tw_due_next(struct tw_file *file, u64 now);
+enum tw_due tw_due_search_on(struct tw_file *file, u64 now);
 bool tw_due_find(struct tw_file *file);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
@@ -41,6 +41,21 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
 		   tw_wheel_enqueue(&file->wheel, node, word)))
 		return false;
 	return tw_due_enqueue_near(file, node);
+}
+
+/*
+ * tw_due_next() - after the first due timer was taken out: is another one due?
+ *
+ * As tw_due_slice(). If there is one at hand that is no cell, it takes 7 instructions.
+ */
+static __always_inline enum tw_due tw_due_next(struct tw_file *file, u64 now)
+{
+	const struct twheel_node *node = tw_wheel_due(&file->wheel);
+
+	if (likely(node && !file->cells &&
+		   (u64)atomic64_read(&node->word) <= file->wheel.now_word))
+		return TW_DUE_SOME;
+	return tw_due_search_on(file, now);
 }
 
 #endif /* _TWHEEL_DUE_H */

@@ -9,9 +9,12 @@
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/prefetch.h>
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
+#include <linux/spinlock.h>
 #include <linux/uaccess.h>
+#include <linux/wait.h>
 
 #include "../compat.h"
 #include "file.h"
@@ -19,6 +22,9 @@
 #include "ops.h"
 
 static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
+
+/* How many operations are done under one hold of the lock. They are on the stack. */
+#define OPS_MOST	10U
 
 /* The operation @i of an array whose elements may be longer than we know. */
 static struct twheel_op __user *ops_element(const struct twheel_ops *ops, u32 i)
@@ -90,19 +96,87 @@ static unsigned int ops_answer(const struct twheel_ops *ops, u32 first,
 	return i;
 }
 
+static __always_inline void ops_begin(struct tw_op_run *run, struct tw_file *file, s64 offset)
+{
+	run->file = file;
+	run->now = 0;
+	run->offset = offset;
+	run->wake = false;
+	spin_lock(&file->lock);
+}
+
+static __always_inline void ops_end(struct tw_op_run *run)
+{
+	spin_unlock(&run->file->lock);
+	if (unlikely(run->wake))
+		wake_up(&run->file->wait);
+}
+
+/* One operation, under a hold of the lock of its own. */
+static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *op)
+{
+	struct tw_op_run run;
+	s64 result;
+
+	do {
+		ops_begin(&run, file,
+			  op->op == TWHEEL_OP_CANCEL ? 0 : tw_file_offset(file));
+		result = tw_op_do(&run, op);
+		ops_end(&run);
+		if (likely(result != TW_OP_NEEDS_ROOM))
+			return result;
+		result = tw_file_make_room(file);
+	} while (!result);
+	return result;
+}
+
+/* With millions of timers each entry is a cache miss: have them all come. */
+static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops,
+			 unsigned int count)
+{
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		if (ops[i].op != TWHEEL_OP_ARM)
+			prefetchw(tw_table_look_up(&file->table, ops[i].id));
+}
+
+/* Do operations under one hold of the lock; but one that needs a free entry first. */
+static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
+{
+	struct tw_op_run run;
+	unsigned int i;
+
+	ops_begin(&run, file, tw_file_offset(file));
+	ops_prefetch(file, ops, count);
+	for (i = 0; i < count; i++) {
+		s64 result = tw_op_do(&run, &ops[i]);
+
+		if (unlikely(result == TW_OP_NEEDS_ROOM)) {
+			ops_end(&run);
+			result = ops_run_one(file, &ops[i]);
+			ops_begin(&run, file, run.offset);
+		}
+		ops[i].result = result;
+	}
+	ops_end(&run);
+}
+
+static noinline void ops_cancel(struct tw_file *file, u64 id)
+{
+	struct twheel_op cancel = { .op = TWHEEL_OP_CANCEL, .id = id };
+
+	ops_run(file, &cancel, 1);
+}
+
 /* Cancel timers whose identifiers the program cannot get: its memory went away. */
 static void ops_undo(struct tw_file *file, const struct twheel_op *ops, unsigned int count)
 {
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		struct twheel_op cancel = {
-			.op = TWHEEL_OP_CANCEL, .id = ops[i].id,
-		};
-
+	for (i = 0; i < count; i++)
 		if (ops[i].op == TWHEEL_OP_ARM && !ops[i].result)
-			tw_op_run(file, &cancel, 1);
-	}
+			ops_cancel(file, ops[i].id);
 }
 
 /* An element may be longer than the kernel knows: there must be only zeroes in the rest. */
@@ -123,7 +197,7 @@ static unsigned int ops_do_long(struct tw_file *file, const struct twheel_ops *o
 		return 0;
 	op->result = ret;
 	if (!ret)
-		tw_op_run(file, op, 1);
+		ops_run(file, op, 1);
 	if (ops_answer(ops, i, op, 1))
 		return 1;
 	ops_undo(file, op, 1);
@@ -133,8 +207,8 @@ static unsigned int ops_do_long(struct tw_file *file, const struct twheel_ops *o
 /* Do some operations from @first on. Returns how many are done and answered. */
 static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *ops, u32 first)
 {
-	unsigned int count = min(ops->count - first, TW_OP_MOST);
-	struct twheel_op some[TW_OP_MOST] __uninitialized;
+	unsigned int count = min(ops->count - first, OPS_MOST);
+	struct twheel_op some[OPS_MOST] __uninitialized;
 	unsigned int answered;
 
 	if (unlikely(ops->stride > sizeof(some[0])))
@@ -142,7 +216,7 @@ static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *o
 	count = ops_fetch(ops, first, some, count);
 	if (!count)
 		return 0;
-	tw_op_run(file, some, count);
+	ops_run(file, some, count);
 	answered = ops_answer(ops, first, some, count);
 	if (unlikely(answered < count))
 		ops_undo(file, some + answered, count - answered);
@@ -189,12 +263,6 @@ long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
 	return done ?: -EFAULT;
 }
 
-/* Is it any operation? What is none does not give the file its wheel. */
-static bool ops_code_valid(u32 code)
-{
-	return code >= TWHEEL_OP_ARM && code <= TWHEEL_OP_ADVANCE;
-}
-
 /*
  * tw_ops_one() - TWHEEL_IOC_OP
  * @arg: the operation
@@ -220,18 +288,20 @@ long tw_ops_one(struct tw_file *file, void __user *arg, size_t size)
 	user_access_end();
 	if (unlikely(!there))
 		return -EFAULT;
-	op.result = 0;
-	if (unlikely(!tw_file_is_ready(file)))
-		op.result = ops_code_valid(op.op) ? tw_file_start(file) : -EINVAL;
-	if (likely(!op.result))
-		tw_op_run(file, &op, 1);
+	if (unlikely(!tw_file_is_ready(file))) {
+		ret = tw_file_start(file);
+		if (ret)
+			return ret;
+	}
+	op.result = ops_run_one(file, &op);
 	if (!user_access_begin(user, sizeof(*user)))
-		return -EFAULT;
+		goto undo;
 	there = ops_put(&op, user);
 	user_access_end();
-	if (unlikely(!there)) {
-		ops_undo(file, &op, 1);
-		return -EFAULT;
-	}
-	return op.result;
+	if (likely(there))
+		return op.result;
+undo:
+	if (op.op == TWHEEL_OP_ARM && !op.result)
+		ops_cancel(file, op.id);
+	return -EFAULT;
 }

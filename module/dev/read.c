@@ -27,18 +27,17 @@
 #include "read.h"
 #include "trace.h"
 
-/* How many events are taken under one hold of the lock. They are on the stack. */
-#define READ_MOST	10U
+/* How many events are taken under one hold of the lock: some 4 000 instructions. */
+#define READ_MOST	32U
 
 /**
- * struct read_batch - due timers that were taken out of the wheel, and their records
+ * struct read_batch - due timers that were taken out of the wheel
  * @now: the time on the file's clock
  * @offset: what the caller's time namespace adds to it
  * @due: whether more is due
  * @count: how many timers there are
  * @nodes: the timers
  * @words: of those that are cells, the words that were found to be due
- * @events: their records
  */
 struct read_batch {
 	u64 now;
@@ -47,32 +46,32 @@ struct read_batch {
 	unsigned int count;
 	struct twheel_node *nodes[READ_MOST];
 	u64 words[READ_MOST];
-	struct twheel_event events[READ_MOST];
 };
 
 /* How many deadlines of a periodic timer have been reached, each on its tick? */
-static u64 read_count_periods(const struct tw_file *file, const struct tw_entry *entry,
-			      u64 now)
+static __always_inline u64 read_count_periods(const struct tw_file *file,
+					      const struct tw_entry *entry, u64 now)
 {
 	u64 tick_ns = tw_wheel_ns(&file->wheel, tw_wheel_floor(&file->wheel, now));
 
 	/* With slack, the event may come later than the deadline. */
-	if (tick_ns < entry->deadline_ns)
+	if (!entry->period_ns || tick_ns < entry->deadline_ns)
 		return 1;
 	return div64_u64(tick_ns - entry->deadline_ns, entry->period_ns) + 1;
 }
 
-/* The next deadline of a periodic timer; U64_MAX if it has none. */
-static u64 read_next_deadline(const struct tw_entry *entry, u64 count)
+/* The next deadline of a timer after @count periods; U64_MAX if it has none. */
+static __always_inline u64 read_next_deadline(const struct tw_entry *entry, u64 count)
 {
 	u64 ahead, next;
 
-	if (check_mul_overflow(entry->period_ns, count, &ahead) ||
+	if (!entry->period_ns || check_mul_overflow(entry->period_ns, count, &ahead) ||
 	    check_add_overflow(entry->deadline_ns, ahead, &next) || next >= TWHEEL_NEVER_NS)
 		return U64_MAX;
 	return next;
 }
 
+/* The record of a timer. Inline, as it goes to the program's memory from registers. */
 static __always_inline void read_describe_entry(const struct tw_file *file,
 						const struct read_batch *batch,
 						const struct tw_entry *entry,
@@ -81,7 +80,6 @@ static __always_inline void read_describe_entry(const struct tw_file *file,
 	event->id = entry->id;
 	event->cookie = entry->cookie;
 	event->deadline_ns = tw_timens_out(entry->deadline_ns, batch->offset);
-	event->now_ns = tw_timens_out(batch->now, batch->offset);
 	event->count = 1;
 	event->type = TWHEEL_EVENT_TIMER;
 	event->flags = TWHEEL_EVENT_LAST;
@@ -92,81 +90,99 @@ static __always_inline void read_describe_entry(const struct tw_file *file,
 	}
 }
 
-static void read_describe_cell(const struct tw_file *file, const struct read_batch *batch,
-			       const struct twheel_node *node, struct twheel_event *event)
+/* The record of a cell; likewise. */
+static __always_inline void read_describe_cell(const struct tw_file *file,
+					       const struct read_batch *batch,
+					       const struct twheel_node *node, u64 word,
+					       struct twheel_event *event)
 {
-	u64 generation = twheel_cell_generation(batch->words[batch->count]);
-
-	*event = (struct twheel_event) {
-		.id		= generation << 32 | tw_cells_index(file->cells, node),
-		.deadline_ns	= tw_timens_out(tw_word(atomic64_read(&node->word)),
-						batch->offset),
-		.now_ns		= tw_timens_out(batch->now, batch->offset),
-		.count		= 1,
-		.type		= TWHEEL_EVENT_CELL,
-		.flags		= TWHEEL_EVENT_LAST,
-	};
+	event->id = (u64)twheel_cell_generation(word) << 32 |
+		    tw_cells_index(file->cells, node);
+	event->cookie = 0;
+	event->deadline_ns = tw_timens_out(tw_word(atomic64_read(&node->word)), batch->offset);
+	event->count = 1;
+	event->type = TWHEEL_EVENT_CELL;
+	event->flags = TWHEEL_EVENT_LAST;
 }
 
-/* Take up to @most due timers out of the wheel, and describe them. */
+/* @word: of a cell, the word that was found to be due */
+static __always_inline void read_describe(const struct tw_file *file,
+					  const struct read_batch *batch,
+					  struct twheel_node *node, const u64 *word,
+					  struct twheel_event *event)
+{
+	if (tw_cells_has(file->cells, node))
+		read_describe_cell(file, batch, node, *word, event);
+	else
+		read_describe_entry(file, batch, tw_entry_of(node), event);
+	event->now_ns = tw_timens_out(batch->now, batch->offset);
+}
+
+/* Take up to @most due timers out of the wheel. */
 static void read_take(struct tw_file *file, struct read_batch *batch, unsigned int most)
 {
-	struct tw_wheel *w = &file->wheel;
+	unsigned int count = 0;
+	enum tw_due due;
 
-	batch->count = 0;
-	batch->due = tw_due_slice(file, batch->now);
-	while (batch->due == TW_DUE_SOME && batch->count < most) {
-		struct twheel_event *event = &batch->events[batch->count];
-		struct twheel_node *node = tw_wheel_due(w);
+	due = tw_due_slice(file, batch->now);
+	while (due == TW_DUE_SOME && count < most) {
+		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
-		if (tw_cells_has(file->cells, node)) {
-			batch->words[batch->count] = tw_cells_seen(file->cells);
-			read_describe_cell(file, batch, node, event);
-		} else {
-			read_describe_entry(file, batch, tw_entry_of(node), event);
-		}
-		tw_wheel_dequeue_due(w, node);
-		batch->nodes[batch->count++] = node;
-		batch->due = tw_due_next(file, batch->now);
+		if (tw_cells_has(file->cells, node))
+			batch->words[count] = tw_cells_seen(file->cells);
+		tw_wheel_dequeue_due(&file->wheel, node);
+		batch->nodes[count++] = node;
+		due = tw_due_next(file, batch->now);
 	}
+	batch->count = count;
+	batch->due = due;
 }
 
 /* Copy the records to one array, word by word. Returns how many are there. */
-static unsigned int read_put(const struct read_batch *batch, struct twheel_event __user *user)
+static unsigned int read_put(const struct tw_file *file, const struct read_batch *batch,
+			     struct twheel_event __user *user)
 {
-	const struct twheel_event *event = batch->events, *end = event + batch->count;
+	struct twheel_node *const *node = batch->nodes, *const *end = node + batch->count;
+	const u64 *word = batch->words;
 
-	if (!user_access_begin(user, (char *)end - (char *)event))
+	if (!user_access_begin(user, batch->count * sizeof(*user)))
 		return 0;
-	for (; event < end; event++, user++) {
-		unsafe_put_user(event->id, &user->id, fault);
-		unsafe_put_user(event->cookie, &user->cookie, fault);
-		unsafe_put_user(event->deadline_ns, &user->deadline_ns, fault);
-		unsafe_put_user(event->now_ns, &user->now_ns, fault);
-		unsafe_put_user(event->count, &user->count, fault);
-		unsafe_put_user(event->type, &user->type, fault);
-		unsafe_put_user(event->flags, &user->flags, fault);
+	for (; node < end; node++, word++, user++) {
+		struct twheel_event event;
+
+		read_describe(file, batch, *node, word, &event);
+		unsafe_put_user(event.id, &user->id, fault);
+		unsafe_put_user(event.cookie, &user->cookie, fault);
+		unsafe_put_user(event.deadline_ns, &user->deadline_ns, fault);
+		unsafe_put_user(event.now_ns, &user->now_ns, fault);
+		unsafe_put_user(event.count, &user->count, fault);
+		unsafe_put_user(event.type, &user->type, fault);
+		unsafe_put_user(event.flags, &user->flags, fault);
 	}
 fault:
 	user_access_end();
-	return event - batch->events;
+	return node - batch->nodes;
 }
 
 /* Copy the records to wherever they go, as @size bytes each. Returns how many are there. */
-static unsigned int read_copy(const struct read_batch *batch, size_t size, struct iov_iter *to)
+static unsigned int read_copy(const struct tw_file *file, const struct read_batch *batch,
+			      size_t size, struct iov_iter *to)
 {
-	const size_t known = sizeof(batch->events[0]);
+	const size_t known = sizeof(struct twheel_event);
 	void __user *user = tw_iter_user(to);
 	unsigned int i;
 
 	if (likely(size == known && user && IS_ALIGNED((unsigned long)user, sizeof(u64)))) {
-		i = read_put(batch, user);
+		i = read_put(file, batch, user);
 		iov_iter_advance(to, i * size);
 		return i;
 	}
 	for (i = 0; i < batch->count; i++) {
-		size_t done = copy_to_iter(&batch->events[i], known, to);
+		struct twheel_event event;
+		size_t done;
 
+		read_describe(file, batch, batch->nodes[i], &batch->words[i], &event);
+		done = copy_to_iter(&event, known, to);
 		if (done == known && size > known)
 			done += iov_iter_zero(size - known, to);
 		if (done != size) {
@@ -190,19 +206,21 @@ static void read_count_late(struct tw_file *file, u64 late)
 /* The event of a timer was read. Returns true if the waiters have to be woken. */
 static __always_inline bool read_finish_entry(struct tw_file *file,
 					      const struct read_batch *batch,
-					      const struct twheel_event *event,
 					      struct tw_entry *entry)
 {
+	u64 next = U64_MAX;
+
 	read_count_late(file, batch->now - entry->deadline_ns);
 	tw_file_trace_expire(file, &entry->node, entry->deadline_ns, batch->now);
-	if (likely(event->flags & TWHEEL_EVENT_LAST)) {
+	if (unlikely(entry->period_ns))
+		next = read_next_deadline(entry, read_count_periods(file, entry, batch->now));
+	if (likely(next == U64_MAX)) {
 		tw_table_put(&file->table, entry);
 		return false;
 	}
-	entry->deadline_ns = read_next_deadline(entry, event->count);
+	entry->deadline_ns = next;
 	return tw_due_enqueue(file, &entry->node,
-			      tw_wheel_share(&file->wheel, entry->deadline_ns,
-					     entry->slack_ns));
+			      tw_wheel_share(&file->wheel, next, entry->slack_ns));
 }
 
 static bool read_finish_cell(struct tw_file *file, const struct read_batch *batch,
@@ -233,14 +251,17 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 			if (!read_finish_cell(file, batch, i))
 				break;
 		} else {
-			*wake |= read_finish_entry(file, batch, &batch->events[i],
+			*wake |= read_finish_entry(file, batch,
 						   tw_entry_of(batch->nodes[i]));
 		}
 	}
 	for (left = batch->count; left > i; left--)
 		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
-	if (batch->count > i)
+	if (batch->count > i) {
+		/* That nothing else is due may have set the alarm for later. */
+		WRITE_ONCE(file->marked, true);
 		batch->due = TW_DUE_SOME;
+	}
 	return i;
 }
 
@@ -263,7 +284,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	read_take(file, &batch, most);
 	if (batch.count) {
 		pagefault_disable();
-		copied = read_copy(&batch, size, to);
+		copied = read_copy(file, &batch, size, to);
 		pagefault_enable();
 		finished = read_finish(file, &batch, copied, &wake);
 	}
@@ -284,9 +305,11 @@ static bool read_fault_in(const struct iov_iter *to, size_t size)
 }
 
 /* A reader leaves, and others may have something to read: tell them, as the alarm does. */
-static void read_leave(struct tw_file *file)
+static void read_leave(struct tw_file *file, enum tw_due due)
 {
-	if (tw_due_find(file) && wq_has_sleeper(&file->wait)) {
+	if (due == TW_DUE_MORE)
+		due = tw_due_find(file) ? TW_DUE_SOME : TW_DUE_NONE;
+	if (due == TW_DUE_SOME && wq_has_sleeper(&file->wait)) {
 		WRITE_ONCE(file->marked, true);
 		wake_up(&file->wait);
 	}
@@ -343,7 +366,6 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		if (signal_pending(current))
 			break;
 	}
-	if (due != TW_DUE_NONE)
-		read_leave(file);
+	read_leave(file, due);
 	return done ?: ret;
 }

@@ -133,6 +133,8 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	if (!cells->sweep.goes_on && cells->sweep.at > tw_cells_ticks(file, now))
 		return true;
 	cells->sweep.goes_on = true;
+	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
+	tw_wheel_move_forward(&file->wheel, cells->origin + cells->sweep.at - 1);
 	while (*slice) {
 		visits = 1;
 		if (!sweep_take(cells)) {

@@ -129,10 +129,10 @@ static inline struct tw_entry *tw_table_take(struct tw_table *table)
 /* A timer that has left the wheel has ended. */
 static inline void tw_table_put(struct tw_table *table, struct tw_entry *entry)
 {
-	u32 generation = upper_32_bits(entry->id) + 1;
-
-	/* No identifier is 0. */
-	entry->id = (u64)(generation ?: 1) << 32 | lower_32_bits(entry->id);
+	/* No identifier is 0: generation 0 is left out. */
+	entry->id += 1ULL << 32;
+	if (unlikely(!upper_32_bits(entry->id)))
+		entry->id += 1ULL << 32;
 	entry->node.link.pprev = NULL;
 	entry->free = table->free;
 	table->free = entry;

@@ -23,6 +23,7 @@
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
+#include <linux/timekeeping.h>
 #include <linux/uidgid.h>
 #include <linux/user_namespace.h>
 
@@ -287,24 +288,17 @@ void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended
 {
 	u64 took = ended - began + USER_ALARM_AROUND;
 
-	if (payers->exempt)
-		return;
 	bucket_charge(payers_bucket(payers), took, READ_ONCE(alarm_share), ended);
 	bucket_charge(&users_paid, took, READ_ONCE(alarm_share_all), ended);
 }
 
-/*
- * tw_payers_postpone() - how long the alarms of a file have to wait
- * @now: the time on CLOCK_MONOTONIC
- *
- * Return: ns from now on; 0: not at all.
- */
-u64 tw_payers_postpone(const struct tw_payers *payers, u64 now)
+/* tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns */
+u64 tw_payers_postpone(const struct tw_payers *payers)
 {
 	s64 paid;
 
 	if (payers->exempt)
 		return 0;
 	paid = max_t(s64, atomic64_read(payers_bucket(payers)), atomic64_read(&users_paid));
-	return max_t(s64, paid - (s64)now, 0);
+	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }

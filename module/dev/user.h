@@ -31,6 +31,6 @@ u64 tw_payers_limit_timers(const struct tw_payers *payers);
 u64 tw_payers_limit_bytes(const struct tw_payers *payers);
 
 void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended);
-u64 tw_payers_postpone(const struct tw_payers *payers, u64 now);
+u64 tw_payers_postpone(const struct tw_payers *payers);
 
 #endif /* _TWHEEL_USER_H */

@@ -426,11 +426,13 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
  * does not load it again after each write to a bucket. Any other timer costs twice as
  * much, and counts as two. One beyond the bucket's end has been extended.
  *
- * The bucket is not empty, nor is the slice.
+ * The bucket is not empty, nor is the slice. @look: &tw_wheel.look.
  */
 static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level,
 					  u64 number, unsigned int *slice,
-					  bool in_pass)
+					  bool in_pass,
+					  bool (*look)(struct tw_wheel *w,
+						       struct twheel_node *node))
 {
 	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
 	/* The bucket's last tick. */
@@ -454,8 +456,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 
 		node = hlist_entry(link, struct twheel_node, link);
 		link = link->next;
-		/* Look ahead. What the host has taken is no cascade. */
-		if (!in_pass && w->look && !w->look(w, node)) {
+		if (look && !look(w, node)) {
 			others++;
 			continue;
 		}
@@ -494,14 +495,29 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 		__clear_bit(head - w->buckets.heads, w->buckets.occupied);
 }
 
-/* The same, as it is cheapest. A host that looks ahead pays for each node anyway. */
-static void wheel_empty(struct tw_wheel *w, unsigned int level, u64 number,
-			unsigned int *slice)
+/*
+ * What most wheels need does not pay for what the others do: the compiler sees constants.
+ * Two functions, since one would save more registers than either needs.
+ */
+static noinline void wheel_cascade_plain(struct tw_wheel *w, unsigned int level,
+					 u64 number, unsigned int *slice)
 {
-	if (w->in_pass && !w->look)
-		wheel_cascade(w, level, number, slice, true);
+	wheel_cascade(w, level, number, slice, true, NULL);
+}
+
+static noinline void wheel_cascade_any(struct tw_wheel *w, unsigned int level,
+				       u64 number, unsigned int *slice)
+{
+	wheel_cascade(w, level, number, slice, w->in_pass, w->look);
+}
+
+static void wheel_empty_bucket(struct tw_wheel *w, unsigned int level, u64 number,
+			       unsigned int *slice)
+{
+	if (likely(w->in_pass && !w->look))
+		wheel_cascade_plain(w, level, number, slice);
 	else
-		wheel_cascade(w, level, number, slice, false);
+		wheel_cascade_any(w, level, number, slice);
 }
 
 /*
@@ -619,7 +635,7 @@ enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *s
 			break;
 		}
 		wheel_set_now(w, tick - 1);
-		wheel_empty(w, level, number, slice);
+		wheel_empty_bucket(w, level, number, slice);
 		wheel_charge(w, slice, cost);
 		/* Looking for the edge once more would find the same. */
 		if (!*slice)
@@ -692,7 +708,7 @@ bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice)
 		while (test_bit(tw_wheel_index(w, level, number), w->buckets.occupied)) {
 			if (!*slice)
 				return false;
-			wheel_empty(w, level, number, slice);
+			wheel_empty_bucket(w, level, number, slice);
 		}
 	}
 	w->quiet = wheel_block_end(w, w->now);
@@ -800,6 +816,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
 	if (w->displaced || !w->other.heads) {
+		wheel_set_due(w, now);
 		tw_wheel_set_wake(w, min(w->wake, now));
 		return;
 	}

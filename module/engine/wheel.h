@@ -82,13 +82,15 @@ struct tw_wheel_row {
  * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
  *	tw_wheel_drain_ahead() has moved timers down
  * @requeued: timers whose word had grown beyond their bucket when it was reached
- * @searched: how much of the slices went into searching bitmaps, and into timers that
- *	cost twice as much to move
- * @look: NULL, or look-ahead: called for each node of a bucket of an upper level that is
- *	emptied. The host brings its word up to date, to a later deadline only, and
- *	returns true. Or it returns false: then it has taken the node for itself, which
- *	is in no list any more
+ * @searched: how much of the slices went into searching bitmaps, into timers that
+ *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it
+ * @look: NULL, or asks the host about each node of a bucket that is emptied into lower
+ *	ones, before its word is read. So deadlines that are kept elsewhere are followed
+ *	at no cost of their own. The host may make the word later, and returns true. Or it
+ *	returns false, and has taken the node, which is in no list any more. It calls
+ *	nothing of the engine. It looks itself at what tw_wheel_due() finds. Set this
+ *	after tw_wheel_shape()
  */
 struct tw_wheel {
 	u64 now;
@@ -118,8 +120,8 @@ struct tw_wheel {
 	u64 cascaded;
 	u64 requeued;
 	u64 searched;
-	bool (*look)(struct tw_wheel *w, struct twheel_node *node);
 	struct tw_wheel_row rows[64];
+	bool (*look)(struct tw_wheel *w, struct twheel_node *node);
 };
 
 /** TW_WHEEL_ASLEEP - &tw_wheel.wake of a wheel that has nothing to do */

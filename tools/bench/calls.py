@@ -6,13 +6,11 @@ import sys
 
 SERVERS = ("idle_server", "idle_server_timerfd")
 # The device's requests, by number.
-REQUESTS = {0: "INFO", 1: "SETUP", 2: "ARM", 3: "CANCEL", 4: "MODIFY", 5: "QUERY",
-            6: "CANCEL_ALL", 7: "BATCH", 9: "KICK", 10: "STATS", 11: "ARM_MANY",
-            12: "CANCEL_MANY"}
+REQUESTS = {0x10: "INFO", 0x11: "SETUP", 0x12: "OP", 0x13: "OPS"}
 
 
 def name(call):
-    """ioctl _IOC(..., 0xe7, 0x9, 0x50) by the request's name"""
+    """ioctl _IOC(..., 0xe7, 0x12, 0x40) by the request's name"""
     request = re.search(r"0xe7, (0x[0-9a-f]+|0)", call)
     return f"ioctl TWHEEL_IOC_{REQUESTS[int(request[1], 0)]}" if request else call
 
@@ -30,7 +28,6 @@ def main():
     for server in SERVERS:
         print(f"{server}: {next(said)}; {next(said)}")
     print(f"\n{'system calls':34}" + "".join(f"{server:>22}" for server in SERVERS))
-    calls["ioctl TWHEEL_IOC_KICK"] = calls.get("ioctl TWHEEL_IOC_KICK", {})
     for call, counts in sorted(calls.items(), key=lambda item: -max(item[1].values(), default=0)):
         print(f"{call:34}" + "".join(f"{counts.get(server, 0):22}" for server in SERVERS))
     print(f"{'all':34}" + "".join(

@@ -17,12 +17,12 @@ sys.dont_write_bytecode = True
 from drawing import Drawing  # noqa: E402
 
 PEERS = ("twheel", "timer_list", "hrtimer")
-USER_PEERS = ("mapping", "batch", "ioctl", "timerfd", "posix", "io_uring")
+USER_PEERS = ("cells", "batch", "ioctl", "timerfd", "posix", "io_uring")
 # The names that leave room for more beside them.
-NAMES = {"mapping": "twheel, mapping", "batch": "twheel, batches", "ioctl": "twheel, ioctl",
+NAMES = {"cells": "twheel, cells", "batch": "twheel, batches", "ioctl": "twheel, ioctl",
          "posix": "POSIX timers"}
 SHAPES = {"twheel": "disc", "timer_list": "square", "hrtimer": "triangle",
-          "mapping": "disc", "batch": "diamond", "ioctl": "ring",
+          "cells": "disc", "batch": "diamond", "ioctl": "ring",
           "timerfd": "square", "posix": "triangle", "io_uring": "cross"}
 # Title, and the lines: class, delays, operation, peer
 PANELS = (
@@ -57,11 +57,11 @@ BARS = (
 # Both schemes have a background of their own: a page need not follow the reader's scheme.
 LIGHT = {"back": "#ffffff", "text": "#24292f", "faint": "#57606a", "grid": "#d8dee4",
          "twheel": "#0969da", "timer_list": "#bc4c00", "hrtimer": "#1a7f37",
-         "mapping": "#0969da", "batch": "#1b7c83", "ioctl": "#8250df",
+         "cells": "#0969da", "batch": "#1b7c83", "ioctl": "#8250df",
          "timerfd": "#bc4c00", "posix": "#1a7f37", "io_uring": "#cf222e"}
 DARK = {"back": "#0d1117", "text": "#e6edf3", "faint": "#9198a1", "grid": "#30363d",
         "twheel": "#58a6ff", "timer_list": "#f0883e", "hrtimer": "#56d364",
-        "mapping": "#58a6ff", "batch": "#39c5cf", "ioctl": "#bc8cff",
+        "cells": "#58a6ff", "batch": "#39c5cf", "ioctl": "#bc8cff",
         "timerfd": "#f0883e", "posix": "#56d364", "io_uring": "#ff7b72"}
 
 

@@ -54,7 +54,7 @@ TABLES = {
          ("a thousand pending: expire, a backlog of one hour", "1-h", "expire", FEW, None))),
     "user": (
         tuple((title, peer, COUNT) for title, peer in (
-            ("twheel, mapping", "mapping"), ("batches of 256", "batch"),
+            ("twheel, cells", "cells"), ("batches of 256", "batch"),
             ("an ioctl each", "ioctl"), ("timerfd", "timerfd"), ("POSIX timers", "posix"),
             ("io_uring", "io_uring"))),
         (("arm", "1-h", "arm", SOME, None),
@@ -66,7 +66,7 @@ TABLES = {
          ("bytes of the kernel's memory", "none", "bytes", SOME, None))),
     "life": (
         tuple((title, peer, None) for title, peer in (
-            ("twheel, mapping", "mapping"), ("libev", "libev"),
+            ("twheel, cells", "cells"), ("libev", "libev"),
             ("libev, time noted only", "libev-lazy"), ("libuv", "libuv"),
             ("libevent", "libevent"), ("libevent, common timeout", "libevent-queue"))),
         (("arm, ten extends, cancel", "1-min", "life", SOME, None, COUNT),
@@ -79,7 +79,7 @@ TABLES = {
          ("in ns", "1-min", "cancel", SOME, None, NS))),
 }
 # Only twheel's own are in every mode: a peer may lack an operation.
-OURS = ("twheel", "ioctl", "mapping")
+OURS = ("twheel", "ioctl", "cells")
 
 
 def shown(figure):

@@ -15,8 +15,8 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 # shellcheck source=../test/engine/build.sh
 . "$ROOT/tools/test/engine/build.sh"
-# shellcheck source=life/build.sh
-. "$ROOT/tools/bench/life/build.sh"
+# shellcheck source=build.sh
+. "$ROOT/tools/bench/build.sh"
 
 counts=${COUNTS:-1000 100000 1000000} rounds=${ROUNDS:-}
 
@@ -37,7 +37,7 @@ run_logged "$work/bench.log" "building the benchmark" \
 mkdir -p "$work/tools"
 run_logged "$work/tools.log" "building the library" \
 	make -C "$ROOT/tools" OUT="$work/tools" lib
-build_life "$work/life" "$work/tools"
+build_life "$work" "$work/tools"
 gcc "${flags[@]}" -O2 -o "$work/engine" "${engine[@]}" "$ROOT/tools/bench/engine/engine.c"
 
 # The guest's root is a folder of this machine.

@@ -15,8 +15,8 @@
 #                figures into its tables
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
-# shellcheck source=life/build.sh
-. "$ROOT/tools/bench/life/build.sh"
+# shellcheck source=build.sh
+. "$ROOT/tools/bench/build.sh"
 
 mode=${MODE:-icount} counts=${COUNTS:-1000 100000 1000000}
 rounds=${ROUNDS:-} half=${HALF:-both}
@@ -27,11 +27,11 @@ for count in $counts; do
 			"for example: make bench COUNTS='1000 1000000'"
 done
 case $mode in
-icount) unit=instructions options=(--icount) parameters="hours=1" ;;
+icount) unit=instructions options=(--icount) parameters="hours=1" spread=3600 ;;
 wall)
 	unit=nanoseconds options=(--cpus 1)
 	# Arming takes up to that, under emulation and beside other work.
-	parameters="arm_ns=5000" ;;
+	parameters="arm_ns=5000" spread=20 ;;
 native | server)
 	"$ROOT/tools/bench/$mode.sh"
 	exit ;;
@@ -59,14 +59,14 @@ run_logged "$build/bench.log" "building the benchmark" \
 	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" W=1 modules
 
 build_tools "$work/tools"
-build_life "$work/life" "$work/tools"
+build_life "$work" "$work/tools"
+build_device "$work" "$work/tools"
 
 root=$SCRATCH/files
 mkdir -p "$root"/{bin,modules}
 cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" \
 	"$root/modules/"
-cp "$work/tools/cli/twheel" "$work/tools/bench/traffic/traffic" "$work/life" \
-	"$root/bin/"
+cp "$work/tools/cli/twheel" "$work/life" "$work/device" "$root/bin/"
 
 # Interrupts and softirqs are off for long here, on purpose: keep the watchdogs quiet, and
 # the clock in use.
@@ -84,7 +84,8 @@ for count in $counts; do
 	echo "count=$count rounds=$times $parameters" > "$root/parameters"
 	this_half=$half
 	[ "$half" != both ] || [ "$count" -le 100000 ] || this_half=kernel
-	echo "$this_half $count $user_times" > "$root/half"
+	# What takes long does not depend on how many there are.
+	echo "$this_half $count $user_times $((count == 100000 ? spread : 0))" > "$root/half"
 	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
 		"$ROOT/tools/test/vm/guest/bench.sh" "$root"
 	rm -f "$work/results-$count"

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make bench MODE=server: the system calls of a server, as strace shows them, with timers in a
-# mapping of /dev/twheel, and with a timerfd for each connection. Both servers are in
+# make bench MODE=server: the system calls of a server, as strace shows them, with timers of
+# /dev/twheel, and with a timerfd for each connection. Both servers are in
 # tools/examples/userspace, their traffic comes from server/client.c. The guest's clock advances
 # by an instruction's time, so that neither strace nor other work on this machine is too slow.
 #

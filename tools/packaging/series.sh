@@ -179,12 +179,15 @@ patch "$home/module" "$home/Kconfig" "$home/Makefile" include/uapi drivers/misc/
 	drivers/misc/Makefile << 'END'
 misc: twheel: add /dev/twheel, and build all
 
-An open file is a wheel. Ioctls arm, cancel, modify and query its timers,
-one or many in a call, and read() takes events. In a shared mapping a
-program extends, cancels and arms timers without a system call.
+An open file is a wheel. An ioctl does an operation on a timer, another one
+an array of them, and read() takes the events of timers that are due. The
+calling task does all work; in interrupt context it is only woken.
 
-Files and users have limits of timers, memory and CPU time. A file whose
-timers take more than that is served by a thread.
+Cells are timers in memory that programs share with the kernel. A program
+arms, extends and cancels them by a compare-and-swap.
+
+Users have limits of timers and memory, and a share of a CPU for the
+interrupts that wake them.
 END
 
 maintain "$home/" 'include/linux/twheel*.h' include/trace/events/twheel.h \

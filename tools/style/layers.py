@@ -2,33 +2,35 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Do includes go down only?
 
-The folders of module/ are layers: dev uses api, api uses core, core uses engine. A file
-includes headers of its own layer and of those below, compat.h, export.h and param.h; the
-engine only its own and export.h. No headers include each other in a circle. Prints what
-is otherwise. features/ is no layer: only the compiler reads it, to learn about the kernel.
-(tools/doc/check.py keeps the table of layers in design.md.)
+The folders of module/ are layers: api stands on core; core and dev, the device, stand on
+engine, and know nothing of each other. A file includes headers of its own layer, of those
+that it stands on, and compat.h, export.h, number.h and param.h; the engine only its own and
+export.h. No headers include each other in a circle. Prints what is otherwise. features/ is
+no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
+the table of layers in design.md.)
 """
 import os
 import pathlib
 import re
 import sys
 
-LAYERS = ("engine", "core", "api", "dev")
-SHARED = ("compat.h", "export.h", "param.h")
+# Each layer with those that it stands on.
+LAYERS = {"engine": (), "core": ("engine",), "api": ("core", "engine"), "dev": ("engine",)}
+SHARED = ("compat.h", "export.h", "number.h", "param.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
-# The lowest layer that may include each of our public headers.
-LOWEST = {"linux/twheel_node.h": "engine", "linux/twheel.h": "core",
-          "trace/events/twheel.h": "core",
-          "linux/twheel_policy.h": "api", "uapi/linux/twheel.h": "dev"}
+# The layers that may include each of our public headers.
+READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core", "api"),
+           "trace/events/twheel.h": ("core", "dev"),
+           "linux/twheel_policy.h": ("api",), "uapi/linux/twheel.h": ("dev",)}
 
 
-def height(name):
-    """How high a file of module/ is: -1 for what all share, above all layers for main.c"""
-    folder, _, base = name.rpartition("/")
-    if folder:
-        return LAYERS.index(folder)
-    return -1 if base in SHARED + ("param.c",) else len(LAYERS)
+def layer(name):
+    """The folder of a file of module/, or "" for one that is in none"""
+    folder = name.rpartition("/")[0]
+    if folder and folder not in LAYERS:
+        sys.exit(f"layers.py: module/{folder} is no layer")
+    return folder
 
 
 def read():
@@ -45,20 +47,23 @@ def read():
     return files, public
 
 
-def upward(files, public):
+def outside(files, public):
+    """Includes of what a file does not stand on; main.c stands on everything"""
     for name, headers in files.items():
-        own = height(name)
+        own = layer(name)
         for header, line in headers:
             where = f"module/{name}:{line}: includes {header}"
             if header.startswith("..") or header not in files:
                 yield f"{where}, which is not in module/"
-            elif height(header) > own:
-                yield f"{where}, which is above it"
-            elif own == 0 and height(header) == -1 and header != "export.h":
+            elif own == "engine" and header in SHARED and header != "export.h":
                 yield f"{where}; the engine has export.h only"
+            elif name in SHARED + ("param.c",) and header not in SHARED:
+                yield f"{where}, which is above it"
+            elif own and header not in SHARED and layer(header) not in (own, *LAYERS[own]):
+                yield f"{where}, which {own} does not stand on"
         for header, line in public[name]:
-            if 0 <= own < LAYERS.index(LOWEST.get(header, "dev")):
-                yield f"module/{name}:{line}: includes <{header}>, which is above it"
+            if own and own not in READERS.get(header, ()):
+                yield f"module/{name}:{line}: includes <{header}>, which is not for {own}"
 
 
 def circles(files):
@@ -85,7 +90,7 @@ def main():
     files, public = read()
     if len(files) < 20:
         sys.exit("layers.py: module/ is not where it was")
-    wrong = list(upward(files, public)) + list(circles(files))
+    wrong = list(outside(files, public)) + list(circles(files))
     print("".join(line + "\n" for line in wrong), end="")
     sys.exit(bool(wrong))
 

@@ -391,7 +391,7 @@ static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
  *	ARM		ENOSPC (@max_timers), EDQUOT (a limit of the user), ENOMEM
  *	CANCEL, MODIFY, QUERY	ENOENT (no such timer, or its last event has been read)
  *	KICK		ENOENT (no such cell)
- *	ADVANCE		ERANGE (the time is before the present one)
+ *	ADVANCE		ERANGE (the time is before the present one, or never comes)
  */
 #define TWHEEL_IOC_OP		_IOWR(TWHEEL_IOC_TYPE, 0x12, struct twheel_op)
 /*

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * life COUNT ROUNDS: what the timer of a connection costs in its life, in a mapping of
+ * life COUNT ROUNDS: what the timer of a connection costs in its life, as a cell of
  * /dev/twheel and in the heaps of libev, libuv and libevent, all in this process. A life is an
  * arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
  * tools/bench/table.py reads.
@@ -30,7 +30,7 @@ uint32_t life_count, *life_order;
 struct delay *life_delays;
 
 static const struct life_peer *const life_peers[] = {
-	&life_mapping, &life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
+	&life_cells, &life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
 };
 
 #define LIFE_PEERS	(sizeof(life_peers) / sizeof(*life_peers))

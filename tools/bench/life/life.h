@@ -72,7 +72,7 @@ struct life_peer {
 	void (*cancel)(void);
 };
 
-extern const struct life_peer life_mapping, life_ev, life_ev_lazy, life_uv, life_event,
+extern const struct life_peer life_cells, life_ev, life_ev_lazy, life_uv, life_event,
 	life_event_common;
 
 #endif

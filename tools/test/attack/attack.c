@@ -48,11 +48,12 @@
 
 /*
  * The bars. A task does so much of the work, in per cent, that it would do beside as many
- * spinning tasks as the attackers are, and one more for each user; of all work, if they are
- * stopped. Beside many users, their interrupts add up, to what all users may take.
+ * spinning tasks as the attackers are; of all work, if they are stopped. Beside many users,
+ * their alarms add up, to what all users may take.
  */
-#define WORK_LEAST	70
-#define WORK_LEAST_MANY	45
+#define WORK_LEAST	90
+#define WORK_LEAST_MANY	70
+#define WORK_LEAST_STOPPED 95
 #define MANY_USERS	4
 
 /*
@@ -403,7 +404,8 @@ static void notice_check(const struct way *way, const struct notice *n,
 {
 	const struct notice *quiet = &noticed[0];
 	uint64_t irqs_most = way_floor(way) + IRQS_MOST_NS;
-	unsigned int least = way->users >= MANY_USERS ? WORK_LEAST_MANY : WORK_LEAST;
+	unsigned int least = !rivals ? WORK_LEAST_STOPPED :
+			     way->users >= MANY_USERS ? WORK_LEAST_MANY : WORK_LEAST;
 	uint64_t most = ns_max(WAIT_MOST_NS, NOISE * quiet->normal.most);
 
 	test_check(n->work * (rivals + 1) * 100 >= quiet->work * least, way->name,
@@ -419,7 +421,7 @@ static void notice_check(const struct way *way, const struct notice *n,
 
 static void way_check(const struct way *way)
 {
-	notice_check(way, &noticed[way - ways], way->tasks + (way->users ?: 1));
+	notice_check(way, &noticed[way - ways], way->tasks);
 	notice_check(way, &noticed_stopped[way - ways], 0);
 }
 

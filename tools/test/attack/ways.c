@@ -31,7 +31,7 @@
 /* Half of the million timers that two tasks share. */
 #define MANY	500000U
 
-/* Elements of a batch, and events of a read. */
+/* Operations of an array, and events of a read. */
 #define BATCH	4096U
 
 static struct twheel_op ops[BATCH];
@@ -45,17 +45,8 @@ static int file_open(void)
 	return fd;
 }
 
-static void file_set_up_clock(int fd, uint32_t clockid)
-{
-	struct twheel_setup setup = { .clockid = clockid };
-
-	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
-		err(1, "TWHEEL_IOC_SETUP");
-}
-
 static void file_set_up(int fd, struct twheel_setup setup)
 {
-	setup.clockid = CLOCK_MONOTONIC;
 	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
 		err(1, "TWHEEL_IOC_SETUP");
 }
@@ -63,18 +54,23 @@ static void file_set_up(int fd, struct twheel_setup setup)
 /* Do the first @count operations of the array. */
 static void ops_run(int fd, unsigned int count)
 {
-	struct twheel_batch batch = {
-		.ops = (uintptr_t)ops, .op_size = sizeof(*ops), .count = count,
-	};
+	struct twheel_ops all = { .ops = (uintptr_t)ops, .count = count };
 
-	ioctl(fd, TWHEEL_IOC_BATCH, &batch);
+	ioctl(fd, TWHEEL_IOC_OPS, &all);
 }
 
 static void timers_cancel_all(int fd)
 {
-	struct twheel_cancel_all all = { };
+	struct twheel_op all = { .op = TWHEEL_OP_CANCEL_ALL };
 
-	ioctl(fd, TWHEEL_IOC_CANCEL_ALL, &all);
+	ioctl(fd, TWHEEL_IOC_OP, &all);
+}
+
+/* Wait until this instant has passed. */
+static void wait_passed(uint64_t at_ns)
+{
+	while (now_ns() < at_ns)
+		usleep(10000);
 }
 
 /* Arm @count timers, the first for @at_ns, each other @apart_ns after the previous one. */
@@ -87,7 +83,7 @@ static void timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apar
 		for (i = 0; i < now; i++) {
 			ops[i] = (struct twheel_op) {
 				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
-				.deadline_ns = at_ns, .period_ns = period_ns,
+				.time_ns = at_ns, .period_ns = period_ns,
 			};
 			at_ns += apart_ns;
 		}
@@ -176,21 +172,19 @@ static void way_periods(unsigned int task)
 static void way_instant(unsigned int task)
 {
 	int fd = file_open();
-	struct twheel_info info;
 
 	(void)task;
 	for (;;) {
-		timers_arm(fd, MANY, (now_ns() / S + 3) * S, 0, 0);
+		uint64_t at_ns = (now_ns() / S + 3) * S;
+
+		timers_arm(fd, MANY, at_ns, 0, 0);
 		attack_begun();
-		do {
-			usleep(10000);
-			ioctl(fd, TWHEEL_IOC_INFO, &info);
-		} while (info.unread < info.timers);
+		wait_passed(at_ns + 100 * MS);
 		timers_cancel_all(fd);
 	}
 }
 
-/* One interrupt per timer, as often as the shortest tick allows. */
+/* A timer on every other shortest tick; all events are read. */
 static void way_ticks(unsigned int task)
 {
 	int fd = file_open();
@@ -198,16 +192,10 @@ static void way_ticks(unsigned int task)
 
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
 	file_set_up(fd, (struct twheel_setup) { .tick_ns = info.tick_min_ns });
-	for (;;) {
-		timers_arm(fd, BATCH, now_ns() + 10 * MS + task * info.tick_min_ns,
-			   2 * info.tick_min_ns, 0);
-		attack_begun();
-		do {
-			usleep(1000);
-			ioctl(fd, TWHEEL_IOC_INFO, &info);
-		} while (info.unread < info.timers);
-		timers_cancel_all(fd);
-	}
+	timers_arm(fd, 1, now_ns() + 10 * MS + task * info.tick_min_ns, 0,
+		   2 * info.tick_min_ns);
+	attack_begun();
+	events_read_for_ever(fd);
 }
 
 /* The same with many files, each below the limits of a file. */
@@ -268,54 +256,118 @@ static void way_batches(unsigned int task)
 			ops[i] = (struct twheel_op) {
 				.op = TWHEEL_OP_MODIFY, .id = ops[i].id,
 				.flags = TWHEEL_ABS,
-				.deadline_ns = now_ns() + (i + 1) * S,
+				.time_ns = now_ns() + (i + 1) * S,
 			};
 		}
 		ops_run(fd, BATCH);
 	}
 }
 
+/** struct mapping - a file with cells */
+struct mapping {
+	int fd;
+	unsigned int cells;
+	struct twheel_map *map;
+	struct twheel_cell *cell;
+	uint64_t *bitmap;
+	uint64_t *summary;
+	uint64_t origin;
+};
+
+static struct mapping mapping_new(unsigned int cells)
+{
+	struct mapping m = { .fd = file_open(), .cells = cells };
+	struct twheel_info info;
+
+	file_set_up(m.fd, (struct twheel_setup) { .max_cells = cells });
+	ioctl(m.fd, TWHEEL_IOC_INFO, &info);
+	m.map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	if (m.map == MAP_FAILED)
+		err(1, "mmap");
+	m.cell = (void *)((char *)m.map + m.map->cells_offset);
+	m.bitmap = (void *)((char *)m.map + m.map->bitmap_offset);
+	m.summary = (void *)((char *)m.map + m.map->summary_offset);
+	m.origin = info.origin_ns;
+	fcntl(m.fd, F_SETFL, O_NONBLOCK);
+	return m;
+}
+
+/* Arm all cells for @delay_ns, whatever they are, and submit them. */
+static void mapping_arm(const struct mapping *m, uint64_t delay_ns)
+{
+	uint64_t ticks = (now_ns() + delay_ns - m->origin) / m->map->tick_ns + 1;
+	unsigned int i;
+
+	for (i = 0; i < m->cells; i++)
+		m->cell[i].word = twheel_cell_word(1, TWHEEL_CELL_PENDING, ticks);
+	for (i = 0; i < m->cells / 64; i++)
+		__atomic_store_n(&m->bitmap[i], ~0ULL, __ATOMIC_SEQ_CST);
+	for (i = 0; i < m->cells / 4096; i++)
+		__atomic_store_n(&m->summary[i], ~0ULL, __ATOMIC_SEQ_CST);
+}
+
+static void mapping_kick(const struct mapping *m, unsigned int cell)
+{
+	struct twheel_op kick = { .op = TWHEEL_OP_KICK, .id = cell };
+
+	ioctl(m->fd, TWHEEL_IOC_OP, &kick);
+}
+
 /* Write nonsense to the shared mapping, and kick the kernel to read it. */
 static void way_scribbles(unsigned int task)
 {
-	enum { CELLS = 100000 };
-	const struct twheel_setup setup = {
-		.flags		= TWHEEL_SETUP_CELLS,
-		.max_timers	= CELLS,
-	};
-	struct twheel_cell *cells;
-	struct twheel_info info;
-	struct twheel_map *map;
+	enum { CELLS = 25 * 4096 };
+	struct mapping m = mapping_new(CELLS);
+	static struct twheel_event events[BATCH];
 	uint32_t seed = task + 1;
-	int fd = file_open();
-	unsigned int i, at;
+	unsigned int i;
 
-	file_set_up(fd, setup);
-	ioctl(fd, TWHEEL_IOC_INFO, &info);
-	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd,
-		   0);
-	if (map == MAP_FAILED)
-		err(1, "mmap");
-	cells = (void *)((char *)map + map->cells_offset);
 	attack_begun();
-	for (at = 0;; at = (at + BATCH) % CELLS) {
-		for (i = 0; i < BATCH; i++)
-			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_ARM, .id = (at + i) % CELLS,
-				.deadline_ns = MS, .period_ns = MS,
-			};
-		ops_run(fd, BATCH);
+	for (;;) {
 		for (i = 0; i < BATCH; i++) {
-			struct twheel_cell *cell = &cells[(at + i) % CELLS];
-
 			seed = seed * 1664525 + 1013904223;
-			cell->word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
-			map->tail += seed % 3;
+			m.cell[seed % CELLS].word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
+			m.bitmap[seed % (CELLS / 64)] ^= (uint64_t)seed << seed % 32;
+			m.summary[seed % (CELLS / 4096)] ^= seed;
 			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_KICK, .id = ops[i].id,
+				.op = TWHEEL_OP_KICK, .id = seed % CELLS,
 			};
 		}
-		ops_run(fd, BATCH);
+		ops_run(m.fd, BATCH);
+		(void)!read(m.fd, events, sizeof(events));
+	}
+}
+
+/* A million cells that are submitted without end, by a program that waits for events. */
+static void way_submits(unsigned int task)
+{
+	enum { CELLS = 1 << 20 };
+	struct mapping m = mapping_new(CELLS);
+	static struct twheel_event events[BATCH];
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		mapping_arm(&m, MS);
+		mapping_kick(&m, 0);
+		(void)!read(m.fd, events, sizeof(events));
+	}
+}
+
+/* Arm for the past, or nearer and nearer, and cancel: it must not move the clock event. */
+static void way_nearer(unsigned int task)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS };
+	int fd = file_open();
+	unsigned int i;
+
+	attack_begun();
+	for (i = 0;; i++) {
+		op.time_ns = task % 2 ? 1 : now_ns() + 100 * MS - i % 1000 * 100000;
+		if (ioctl(fd, TWHEEL_IOC_OP, &op))
+			err(1, "TWHEEL_OP_ARM");
+		ioctl(fd, TWHEEL_IOC_OP, &(struct twheel_op) {
+			.op = TWHEEL_OP_CANCEL, .id = op.id });
 	}
 }
 
@@ -362,13 +414,15 @@ static void watch_many(int fd)
  */
 static void way_epolls(unsigned int task)
 {
-	struct twheel_op op = { .deadline_ns = FIRST_WAKE_NS, .period_ns = MS };
+	struct twheel_op op = {
+		.op = TWHEEL_OP_ARM, .time_ns = FIRST_WAKE_NS, .period_ns = MS,
+	};
 	int fd = file_open();
 
 	(void)task;
 	watch_many(fd);
-	if (ioctl(fd, TWHEEL_IOC_ARM, &op))
-		err(1, "TWHEEL_IOC_ARM");
+	if (ioctl(fd, TWHEEL_IOC_OP, &op))
+		err(1, "TWHEEL_OP_ARM");
 	attack_begun();
 	events_read_for_ever(fd);
 }
@@ -458,96 +512,31 @@ static void way_users(unsigned int task)
 	files_tick(8, 10000);
 }
 
-/** struct mapping - a file with cells */
-struct mapping {
-	int fd;
-	struct twheel_map *map;
-	struct twheel_cell *cells;
-	uint64_t *events;
-	uint32_t *ring;
-};
-
-static struct mapping mapping_new(unsigned int cells)
-{
-	const struct twheel_setup setup = {
-		.flags		= TWHEEL_SETUP_CELLS,
-		.max_timers	= cells,
-	};
-	struct mapping m = { .fd = file_open() };
-	struct twheel_info info;
-
-	file_set_up(m.fd, setup);
-	ioctl(m.fd, TWHEEL_IOC_INFO, &info);
-	m.map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
-	if (m.map == MAP_FAILED)
-		err(1, "mmap");
-	m.cells = (void *)((char *)m.map + m.map->cells_offset);
-	m.events = (void *)((char *)m.map + m.map->events_offset);
-	m.ring = (void *)((char *)m.map + m.map->ring_offset);
-	return m;
-}
-
-/* Take the events, and kick the timers that wait for that. */
-static void mapping_take(const struct mapping *m)
-{
-	while (m->map->tail != __atomic_load_n(&m->map->head, __ATOMIC_ACQUIRE)) {
-		uint32_t cell = m->ring[m->map->tail & (m->map->entries - 1)];
-		struct twheel_op op = { };
-
-		__atomic_store_n(&m->map->tail, m->map->tail + 1, __ATOMIC_SEQ_CST);
-		__atomic_thread_fence(__ATOMIC_SEQ_CST);
-		op.id = __atomic_exchange_n(&m->events[cell], 0, __ATOMIC_SEQ_CST) >> 32
-			<< 32 | cell;
-		if (m->cells[cell].look == TWHEEL_CELL_NEVER)
-			ioctl(m->fd, TWHEEL_IOC_KICK, &op);
-	}
-}
-
-/* Periodic timers in cells, in many files. */
+/* Many files whose cells all expire again and again. */
 static void way_cells(unsigned int task)
 {
-	enum { FILES = 20, CELLS = 1024 };
+	enum { FILES = 20, CELLS = 4096 };
+	static struct twheel_event events[CELLS];
 	struct mapping m[FILES];
-	unsigned int i, n;
+	unsigned int i;
 
 	(void)task;
 	for (i = 0; i < FILES; i++)
 		m[i] = mapping_new(CELLS);
-	for (i = 0; i < FILES; i++) {
-		for (n = 0; n < CELLS; n++)
-			ops[n] = (struct twheel_op) {
-				.op = TWHEEL_OP_ARM, .id = n,
-				.deadline_ns = MS, .period_ns = MS,
-			};
-		ops_run(m[i].fd, CELLS);
-	}
-	attack_begun();
-	for (;;)
-		for (i = 0; i < FILES; i++)
-			mapping_take(&m[i]);
-}
-
-/* Arm cells that have a timer. */
-static void way_refused(unsigned int task)
-{
-	struct mapping m = mapping_new(BATCH);
-	unsigned int i;
-
-	(void)task;
 	attack_begun();
 	for (;;) {
-		for (i = 0; i < BATCH; i++)
-			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_ARM, .id = i, .deadline_ns = 3600 * S,
-			};
-		ops_run(m.fd, BATCH);
+		for (i = 0; i < FILES; i++) {
+			mapping_arm(&m[i], MS);
+			mapping_kick(&m[i], 0);
+			(void)!read(m[i].fd, events, sizeof(events));
+		}
 	}
 }
 
 /* Empty files that are as large as can be, up to the user's limit. */
 static void way_empty(unsigned int task)
 {
-	const struct twheel_setup setup = { .clockid = CLOCK_REALTIME, .slots = 4096 };
+	const struct twheel_setup setup = { .clock = TWHEEL_REALTIME };
 	int fd;
 
 	(void)task;
@@ -561,7 +550,7 @@ static void way_empty(unsigned int task)
 	}
 }
 
-/* Batches on a file whose timers expire. */
+/* Operations on a file whose timers expire. */
 static void way_contended(unsigned int task)
 {
 	static int fd = -1;
@@ -595,7 +584,7 @@ static void way_wall(unsigned int task)
 	unsigned int i;
 
 	(void)task;
-	file_set_up_clock(fd, CLOCK_REALTIME);
+	file_set_up(fd, (struct twheel_setup) { .clock = TWHEEL_REALTIME });
 	for (i = 0; i < MANY / 10; i += BATCH) {
 		clock_gettime(CLOCK_REALTIME, &now);
 		timers_arm(fd, BATCH, (now.tv_sec + 1) * S + i, 10000, MS);
@@ -627,7 +616,7 @@ const struct way ways[] = {
 	  .tasks = 2, .device = true, .run = way_files },
 	{ .name = "limits", .what = "timers up to the user's limit",
 	  .tasks = 8, .device = true, .run = way_limits, .floor = "memfds" },
-	{ .name = "batches", .what = "batches in a loop",
+	{ .name = "batches", .what = "arrays of operations in a loop",
 	  .tasks = 2, .device = true, .run = way_batches },
 	{ .name = "scribbles", .what = "nonsense in the mapping, and kicks",
 	  .tasks = 2, .device = true, .run = way_scribbles },
@@ -643,13 +632,15 @@ const struct way ways[] = {
 	  .tasks = 1, .device = true, .run = way_every_10us },
 	{ .name = "every-ms", .what = "400 files with a timer on every ms",
 	  .tasks = 1, .device = true, .run = way_every_ms },
-	{ .name = "cells", .what = "20 files with 1024 periodic cells",
+	{ .name = "submits", .what = "a million cells submitted without end",
+	  .tasks = 1, .device = true, .run = way_submits },
+	{ .name = "nearer", .what = "arms nearer and nearer, or for the past, and cancels",
+	  .tasks = 2, .device = true, .run = way_nearer },
+	{ .name = "cells", .what = "20 files with 4096 cells that expire all the time",
 	  .tasks = 1, .device = true, .run = way_cells },
-	{ .name = "refused", .what = "arms of cells that have a timer",
-	  .tasks = 2, .device = true, .run = way_refused },
-	{ .name = "empty", .what = "empty files of the largest geometry",
+	{ .name = "empty", .what = "empty files on a clock that can be set",
 	  .tasks = 1, .device = true, .run = way_empty, .floor = "memfds" },
-	{ .name = "contended", .what = "batches on a file whose timers expire",
+	{ .name = "contended", .what = "operations on a file whose timers expire",
 	  .tasks = 2, .device = true, .run = way_contended, .children = 1 },
 	{ .name = "users-4", .what = "4 users, 8 files each on every 10 us",
 	  .tasks = 4, .device = true, .run = way_users, .users = 4 },

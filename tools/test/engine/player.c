@@ -178,6 +178,8 @@ unsigned int player_run(struct kunit *test, const uint8_t *bytes, size_t size)
 	    clock > TWHEEL_NEVER - 100 * tick_ns)
 		clock = TWHEEL_NEVER - 100 * tick_ns;
 	scenario_init(&s, test, slots[shape & 7], tick_ns, clock, shape >> 6 & 1);
+	if (when >> 5 == PLAYER_LOOKS)
+		s.rig.w.look = rig_look;
 	while (in.next < in.end && !s.rig.bad)
 		player_operate(&s, &in);
 	scenario_end(&s, shape >> 7);

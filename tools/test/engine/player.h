@@ -5,6 +5,9 @@
 
 #include "shim.h"
 
+/* The upper bits of the second byte, for a wheel that asks about its timers. */
+#define PLAYER_LOOKS	5
+
 /* Play @size bytes. Returns the number of operations; sets test->failed on an error. */
 unsigned int player_run(struct kunit *test, const uint8_t *bytes, size_t size);
 

@@ -15,9 +15,14 @@
 /* A scenario has a few hundred bytes at most. */
 #define SCENARIO_BYTES	4096
 
+/* How many games at random, and how many bytes each has. */
+#define RUN_GAMES	5000
+#define RUN_GAME	400
+
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_cost_suite;
+extern struct kunit_suite twheel_look_suite;
 
 /* Faults that only a program can inject: see shim.h. */
 unsigned int shim_allocations = UINT_MAX;
@@ -62,6 +67,22 @@ static void memory_runs_out(struct kunit *test)
 					-ENOMEM);
 			shim_allocations = UINT_MAX;
 		}
+	}
+}
+
+/* Games of random bytes; in every second one the engine has to ask about timers. */
+static void games_at_random(struct kunit *test)
+{
+	u64 seed = 5309758211ULL;
+	uint8_t bytes[RUN_GAME];
+	unsigned int game, i;
+
+	for (game = 0; game < RUN_GAMES && !test->failed; game++) {
+		for (i = 0; i < RUN_GAME; i++)
+			bytes[i] = rig_roll(&seed) >> 24;
+		if (game & 1)
+			bytes[1] = PLAYER_LOOKS << 5 | (bytes[1] & 7);
+		player_run(test, bytes, RUN_GAME);
 	}
 }
 
@@ -118,7 +139,9 @@ int main(int argc, char **argv)
 	run_suite(&twheel_engine_suite, only);
 	run_suite(&twheel_round_suite, only);
 	run_suite(&twheel_cost_suite, only);
+	run_suite(&twheel_look_suite, only);
 	case_run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
+	case_run(&(struct kunit_case) KUNIT_CASE(games_at_random), only);
 	if (run_scenarios(argv[1], only) <= 0) {
 		fprintf(stderr, "there are no scenarios in %s\n", argv[1]);
 		return 2;

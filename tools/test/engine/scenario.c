@@ -24,9 +24,15 @@ static u64 scenario_first_due(const struct scenario *s)
 	unsigned int i;
 
 	for (i = 0; i < SCENARIO_TIMERS; i++)
-		if (s->rig.timers[i].pending)
+		if (s->rig.timers[i].pending && !s->rig.timers[i].over)
 			first = min(first, scenario_tick(s, s->books[i].deadline));
 	return first;
+}
+
+/* Is a timer's deadline kept elsewhere? */
+static bool scenario_keeps(const struct scenario *s, unsigned int i)
+{
+	return s->rig.w.look && i & 1;
 }
 
 /* Between passes the alarm has to be set for the first timer, or earlier. */
@@ -61,7 +67,8 @@ static void scenario_check_structure(struct scenario *s)
 			       "timer %u: deadline %llx", i, deadline);
 		if (!rt->pending)
 			continue;
-		SCENARIO_CHECK(s, deadline == s->books[i].deadline,
+		SCENARIO_CHECK(s, deadline == s->books[i].deadline ||
+			       (deadline < s->books[i].deadline && scenario_keeps(s, i)),
 			       "timer %u: deadline %llx", i, deadline);
 		SCENARIO_CHECK(s, *rt->node.link.pprev == &rt->node.link,
 			       "timer %u is not linked", i);
@@ -142,6 +149,8 @@ void scenario_arm(struct scenario *s, unsigned int i, u64 deadline)
 	if (rt->pending)
 		tw_wheel_dequeue(&s->rig.w, &rt->node);
 	rt->pending = true;
+	rt->over = false;
+	rt->kept = 0;
 	s->books[i].deadline = deadline;
 	scenario_enqueue(s, i);
 }
@@ -150,16 +159,37 @@ void scenario_cancel(struct scenario *s, unsigned int i)
 {
 	if (!s->rig.timers[i].pending)
 		return;
+	s->touched = true;
+	if (scenario_keeps(s, i)) {
+		rig_drop(&s->rig, i);
+		return;
+	}
 	tw_wheel_dequeue(&s->rig.w, &s->rig.timers[i].node);
 	scenario_remove(s, i);
 }
 
+/* Extend a timer whose deadline is kept elsewhere. */
+static void scenario_keep(struct scenario *s, unsigned int i, u64 deadline)
+{
+	if (!s->rig.timers[i].pending || deadline <= s->books[i].deadline)
+		return;
+	rig_keep(&s->rig, i, deadline);
+	s->books[i].deadline = deadline;
+	s->books[i].moved = true;
+	s->filed++;
+}
+
 void scenario_extend(struct scenario *s, unsigned int i, u64 deadline)
 {
-	int ret = tw_node_extend(&s->rig.timers[i].node, tw_word(deadline));
 	bool pending = s->rig.timers[i].pending;
+	int ret;
 
 	s->touched = true;
+	if (scenario_keeps(s, i)) {
+		scenario_keep(s, i, deadline);
+		return;
+	}
+	ret = tw_node_extend(&s->rig.timers[i].node, tw_word(deadline));
 	if (!pending || deadline <= s->books[i].deadline) {
 		SCENARIO_CHECK(s, ret == (pending ? 0 : -ENOENT),
 			       "extending timer %u returned %d", i, ret);
@@ -195,6 +225,9 @@ static void scenario_race_once(void)
 	unsigned int i = rig_timer_of(tw_wheel_due(&s->rig.w)) - s->rig.timers;
 	u64 deadline = s->books[i].deadline;
 
+	/* Whoever keeps its deadline takes care himself not to be outrun. */
+	if (scenario_keeps(s, i))
+		return;
 	scenario_extend(s, i, deadline > TWHEEL_NEVER - s->race ? TWHEEL_NEVER :
 			deadline + s->race);
 	s->race = 0;
@@ -202,7 +235,7 @@ static void scenario_race_once(void)
 
 void scenario_race(struct scenario *s, u64 by)
 {
-	s->race = by;
+	s->race = min(by, TWHEEL_NEVER);
 }
 
 /* These do what pass.c does. */
@@ -217,7 +250,9 @@ void scenario_begin(struct scenario *s)
 	if (s->target < w->now)
 		scenario_move_back(s);
 	for (i = 0; i < SCENARIO_TIMERS && !s->in_round; i++) {
-		s->books[i].first = s->rig.timers[i].past;
+		/* After a step back, the engine may find that it is not due yet. */
+		s->books[i].first = s->rig.timers[i].past &&
+			(!s->steps || scenario_tick(s, s->books[i].deadline) <= w->now);
 		s->rig.timers[i].past = false;
 	}
 	tw_wheel_begin_round(w, !s->in_round);
@@ -238,7 +273,7 @@ static void scenario_fire(struct scenario *s, struct twheel_node *node)
 	u64 tick = scenario_tick(s, book->deadline);
 
 	s->fired++;
-	SCENARIO_CHECK(s, rt->pending, "timer %u fires, and is not pending", i);
+	SCENARIO_CHECK(s, rt->pending && !rt->over, "timer %u fires, and is not pending", i);
 	SCENARIO_CHECK(s, atomic64_read(&node->word) == RIG_FIRED,
 		       "timer %u fires, and does not say so", i);
 	SCENARIO_CHECK(s, tick <= s->target, "timer %u of tick %llu fires early at %llu",
@@ -271,7 +306,7 @@ static void scenario_check_done(struct scenario *s)
 	for (i = 0; i < SCENARIO_TIMERS; i++) {
 		struct rig_timer *rt = &s->rig.timers[i];
 
-		SCENARIO_CHECK(s, !rt->pending || rt->past || s->stepped ||
+		SCENARIO_CHECK(s, !rt->pending || rt->past || rt->over || s->stepped ||
 			       scenario_tick(s, s->books[i].deadline) > s->target,
 			       "timer %u of tick %llu has not fired at %llu", i,
 			       scenario_tick(s, s->books[i].deadline), s->target);
@@ -281,7 +316,7 @@ static void scenario_check_done(struct scenario *s)
 static void scenario_finish(struct scenario *s, bool done)
 {
 	struct tw_wheel *w = &s->rig.w;
-	u64 next = tw_wheel_next_event(w), due = scenario_first_due(s);
+	u64 next = tw_wheel_next_event(w);
 	unsigned int i, past = 0;
 
 	for (i = 0; i < SCENARIO_TIMERS; i++)
@@ -290,7 +325,7 @@ static void scenario_finish(struct scenario *s, bool done)
 	s->touched = false;
 	SCENARIO_CHECK(s, next == w->wake, "next and wake differ");
 	scenario_set_alarm(s);
-	SCENARIO_CHECK(s, due != U64_MAX || next == TW_WHEEL_ASLEEP || w->displaced,
+	SCENARIO_CHECK(s, rig_pending(&s->rig) || next == TW_WHEEL_ASLEEP || w->displaced,
 		       "empty, and not asleep");
 	SCENARIO_CHECK(s, !done || s->stepped || past || next > s->target,
 		       "done at %llu, and work is left at %llu", s->target, next);
@@ -364,7 +399,7 @@ void scenario_run(struct scenario *s, unsigned int slice)
 void scenario_alarm(struct scenario *s, unsigned int slice)
 {
 	struct tw_wheel *w = &s->rig.w;
-	u64 before = s->fired + w->cascades + w->requeued, at;
+	u64 before = s->fired + w->cascades + w->requeued + s->rig.taken, at;
 	bool idle = s->touched || s->stepped || s->in_round || !s->alarm;
 
 	if (s->passing || s->alarm == TW_WHEEL_ASLEEP)
@@ -375,7 +410,8 @@ void scenario_alarm(struct scenario *s, unsigned int slice)
 		return;
 	s->clock = max(s->clock, at);
 	scenario_run(s, slice);
-	SCENARIO_CHECK(s, idle || s->fired + w->cascades + w->requeued > before,
+	SCENARIO_CHECK(s, idle ||
+		       s->fired + w->cascades + w->requeued + s->rig.taken > before,
 		       "woken up at %llu for nothing", s->target);
 }
 

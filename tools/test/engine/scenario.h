@@ -3,7 +3,8 @@
  * A scenario drives an engine as base.c and pass.c do, and an oracle checks it.
  *
  * There is a clock, which may be set back, and an alarm. Passes consist of rounds, and
- * can be interrupted after every single step. The oracle keeps each timer's deadline in
+ * can be interrupted after every single step. With &tw_wheel.look, each second timer has its
+ * deadline elsewhere, and the engine has to ask. The oracle keeps each timer's deadline in
  * its own books, extensions included; it never reads it from the timer. It knows which
  * timers may fire, which must have fired, and when the alarm has to go off.
  * rig_audit() checks the structure of the engine.

@@ -1,197 +1,247 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * fuzz: a fuzzer of the ABI of /dev/twheel. This process starts the workers, watches
- * that they make progress, and prints the results:
+ * fuzz: this process starts the workers, watches that they make progress, and prints:
  *
- *	@found WRONG		a program that failed, and
- *	@failure WRONG		that program, shortened
- *	@input NAME		a program that covered something new
- *	@places BASE		the covered addresses, one per line
+ *	@failure PROGRAM WRONG	and its calls, up to @end
  *	@figures NAME=N...	how much was done
  *	@complete
  */
 #define _GNU_SOURCE
-#include <errno.h>
+#include <fcntl.h>
 #include <getopt.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
-#include "worker.h"
+#include "fuzz.h"
 
-/* A program that takes longer hangs; some wait for half a minute. */
+/* They sleep a lot. The first one is root, without limits; the others are users. */
+#define NR_WORKERS	6
+
+/* A program that takes longer hangs. */
 #define HANG_SECONDS	150
 
+/* So often is a shorter program tried before it counts as one that passes. */
+#define SHRINK_TRIES	3
+
+/* So often is a program run again to tell of its calls. */
+#define TELL_TRIES	30
+
 static const char usage[] =
-"usage: fuzz [OPTION]... [FOLDER or FILE]...\n"
-"Fuzzes /dev/twheel, beginning with the programs in the FOLDERs.\n"
-"  --seed N      dice that fall in another way\n"
-"  --seconds N   at most so long (default 60)\n"
-"  --calls N     at most so many calls\n"
-"  --workers N   processes (default: three for each CPU: they sleep a lot)\n"
-"  --failures N  end after so many (default 5)\n"
-"  --coverage    be guided by KCOV\n"
-"  --replay N    run the programs N times, and no others\n"
-"  --merge       print few programs that cover what all do\n"
-"  --check       see that the FOLDERs hold programs, and end\n"
-"  --extract MEMORY FOLDER\n"
-"                write what ran last in a guest whose memory this is\n";
+"usage: fuzz [OPTION]...\n"
+"Fuzzes /dev/twheel.\n"
+"  --seed N           dice that fall in another way\n"
+"  --seconds N        at most so long (default 60; 0: as long as it takes)\n"
+"  --calls N          at most so many calls\n"
+"  --failures N       end after so many (default 3)\n"
+"  --replay N[:MASK]  run this program alone, and tell of each call\n"
+"  --times N          so often (default 1)\n";
 
-static struct shared *shared;
-static struct options options = {
-	.seconds = 60, .failures = 5, .times = 1, .seed = 1,
-};
+/**
+ * struct shared - what all processes share
+ * @started: when each worker started the program that it runs
+ * @told: somebody prints
+ */
+static struct shared {
+	struct world worlds[NR_WORKERS];
+	atomic_ullong calls, events, programs;
+	atomic_long started[NR_WORKERS];
+	atomic_uint failures;
+	atomic_bool stop;
+	atomic_flag told;
+} *shared;
 
-static void fuzz_fail(const char *wrong, unsigned int worker)
+static uint64_t seed = 1, seconds = 60, most_calls, most_failures = 3, times = 1;
+static uint64_t replay_number, replay_mask = ~0ULL;
+static bool replay;
+
+static time_t seconds_now(void)
 {
-	struct program program = { };
-	const struct records *records = &shared->records[worker];
-	size_t size = sizeof(records->part[0][0].data);
-	uint64_t last = 0;
-	unsigned int i;
+	struct timespec ts;
 
-	for (i = 0; i < RECORDS; i++) {
-		const struct record_part *part = records->part[i];
-
-		if (part->serial < last)
-			continue;
-		last = part->serial;
-		memcpy(&program, part[0].data, size);
-		memcpy((char *)&program + size, part[1].data,
-		       sizeof(program) - size);
-	}
-	atomic_flag_clear(&shared->printing);
-	shared_print_part(shared, "failure", wrong, &program);
-	shared->failures++;
-	shared->stop = true;
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return ts.tv_sec;
 }
 
-static void print_inputs(void)
+static bool worker_run_program(struct world *world)
 {
-	struct corpus *corpus = &shared->corpus;
-	unsigned int i;
-	char name[32];
+	char name[16];
 
-	for (i = corpus->loaded; i < corpus->count; i++) {
-		snprintf(name, sizeof(name), "new-%llu-%04u",
-			 (unsigned long long)options.seed, i);
-		shared_print_part(shared, "input", name, &corpus->program[i]);
+	/* An oops of the kernel names the task. */
+	snprintf(name, sizeof(name), "fuzz%llu", (unsigned long long)world->number);
+	prctl(PR_SET_NAME, name);
+	shared->started[world - shared->worlds] = seconds_now();
+	shared->programs++;
+	return program_run(world);
+}
+
+/* Two failures are the same if their messages differ in numbers only. */
+static bool failure_is_same(const char *a, const char *b)
+{
+	while (*a && *a == *b && (*a < '0' || *a > '9')) {
+		a++;
+		b++;
+	}
+	return (!*a && !*b) || (*a >= '0' && *a <= '9');
+}
+
+/* Leave out calls as long as the program fails in the same way. */
+static void worker_shrink(struct world *world, const char *text)
+{
+	time_t end = seconds_now() + HANG_SECONDS / 3;
+	unsigned int call, try;
+	uint64_t mask;
+
+	for (call = MAX_CALLS; call--; ) {
+		mask = world->mask;
+		world->mask &= ~(1ULL << call);
+		for (try = 0; try < SHRINK_TRIES && seconds_now() < end; try++)
+			if (!worker_run_program(world) && failure_is_same(text, world->wrong))
+				break;
+		if (try == SHRINK_TRIES || seconds_now() >= end)
+			world->mask = mask;
 	}
 }
 
-static void print_places(void)
+static void failure_begin(const struct world *world, const char *text)
 {
-	unsigned int i;
+	while (atomic_flag_test_and_set(&shared->told))
+		sched_yield();
+	printf("@failure %llu:%llx %s\n", (unsigned long long)world->number,
+	       (unsigned long long)world->mask, text);
+}
 
-	printf("@places %#llx\n", (unsigned long long)shared->covered.base);
-	for (i = 0; i < COVERAGE_PLACES; i++)
-		if (shared->covered.places[i])
-			printf("%llx\n", (unsigned long long)
-			       (shared->covered.base + i - COVERAGE_PLACES / 2));
+static void failure_end(void)
+{
 	printf("@end\n");
+	atomic_flag_clear(&shared->told);
+	if (++shared->failures >= most_failures)
+		shared->stop = true;
 }
 
-static void print_figures(time_t seconds)
+static void worker_report(struct world *world)
 {
-	struct counters *c = &shared->counters;
-	unsigned int i;
+	char text[sizeof(world->wrong)];
+	unsigned int try;
 
-	printf("@figures seconds=%ld programs=%llu calls=%llu operations=%llu "
-	       "events=%llu corpus=%u new=%u failures=%u\n", (long)seconds,
-	       c->programs, c->calls, c->operations, c->events,
-	       shared->corpus.count, shared->corpus.count - shared->corpus.loaded,
-	       shared->failures);
-	printf("@kinds");
-	for (i = 1; i < NR_CALLS; i++)
-		printf(" %s=%llu", call_types[i].name, c->kinds[i]);
-	printf("\n@end\n");
+	memcpy(text, world->wrong, sizeof(text));
+	if (!replay)
+		worker_shrink(world, text);
+	/* It may depend on the time. */
+	for (try = 0; try < TELL_TRIES; try++) {
+		memset(world->trace, 0, sizeof(world->trace));
+		world->told = 0;
+		world->verbose = true;
+		if (!worker_run_program(world))
+			break;
+	}
+	world->verbose = false;
+	failure_begin(world, text);
+	printf("%.*s| this time: %s\n", (int)sizeof(world->trace), world->trace,
+	       *world->wrong ? world->wrong : "nothing is wrong");
+	failure_end();
 }
 
-static void worker_died(unsigned int number, int status)
+static void worker_become_user(unsigned int number)
 {
-	char wrong[80];
+	uid_t uid = 1000 + number;
+	int fd;
 
-	if (WIFSIGNALED(status))
-		snprintf(wrong, sizeof(wrong), "the fuzzer itself has died by signal %d",
-			 WTERMSIG(status));
-	else
-		snprintf(wrong, sizeof(wrong), "the fuzzer itself has ended with status %d",
-			 WEXITSTATUS(status));
-	fuzz_fail(wrong, number);
+	if (number && (setresgid(uid, uid, uid) || setresuid(uid, uid, uid))) {
+		perror("fuzz: setresuid");
+		exit(2);
+	}
+	/* It still has to be able to read its own fdinfo. */
+	prctl(PR_SET_DUMPABLE, 1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	fd = open("/dev/twheel", O_RDWR);
+	if (fd < 0 || dup3(fd, FD_WITNESS, O_CLOEXEC) < 0) {
+		perror("fuzz: /dev/twheel");
+		exit(2);
+	}
+	close(fd);
+	memory_catch();
 }
 
-/* Wait for the workers. */
-static void workers_watch(const pid_t *workers)
+static _Noreturn void worker_run(unsigned int number)
 {
-	uint64_t beats[MAX_WORKERS] = { };
-	time_t start = fuzz_now(), shown = start, alive[MAX_WORKERS];
-	unsigned int i, ended = 0;
+	struct world *world = &shared->worlds[number];
+	uint64_t program;
+
+	worker_become_user(number);
+	world->seed = seed;
+	world->exempt = !number;
+	world->calls = &shared->calls;
+	world->events = &shared->events;
+	for (program = number; !shared->stop; program += NR_WORKERS) {
+		world->number = replay ? replay_number : program;
+		world->mask = replay ? replay_mask : ~0ULL;
+		if (!worker_run_program(world) || (replay && times == 1))
+			worker_report(world);
+		if (replay && !--times)
+			break;
+	}
+	_exit(0);
+}
+
+static void worker_failed(const struct world *world, const char *text)
+{
+	failure_begin(world, text);
+	failure_end();
+}
+
+/* Wait for the workers; those that hang are killed. */
+static void workers_watch(const pid_t *workers, unsigned int first, unsigned int last)
+{
+	time_t start = seconds_now(), shown = start;
+	bool ended[NR_WORKERS] = { };
+	unsigned int i, left = last - first;
 	int status;
 
-	for (i = 0; i < options.workers; i++)
-		alive[i] = start;
-	while (ended < options.workers) {
+	while (left) {
 		usleep(50000);
-		if ((options.calls && shared->counters.calls >= options.calls) ||
-		    (options.seconds && fuzz_now() - start >= options.seconds))
+		if ((most_calls && shared->calls >= most_calls) ||
+		    (seconds && !replay && seconds_now() - start >= (time_t)seconds))
 			shared->stop = true;
-		for (i = 0; i < options.workers; i++) {
+		for (i = first; i < last; i++) {
+			if (ended[i])
+				continue;
 			if (waitpid(workers[i], &status, WNOHANG) == workers[i]) {
-				ended++;
+				ended[i] = true;
+				left--;
 				if (status)
-					worker_died(i, status);
-				alive[i] = 0;
+					worker_failed(&shared->worlds[i], "the fuzzer itself died");
+			} else if (seconds_now() - shared->started[i] > HANG_SECONDS) {
+				worker_failed(&shared->worlds[i], "hangs");
+				shared->started[i] = seconds_now();
+				kill(workers[i], SIGKILL);
 			}
-			if (!alive[i])
-				continue;
-			if (beats[i] != shared->beats[i])
-				alive[i] = fuzz_now();
-			beats[i] = shared->beats[i];
-			if (fuzz_now() - alive[i] < HANG_SECONDS)
-				continue;
-			fuzz_fail("hangs: a program does not end", i);
-			kill(workers[i], SIGKILL);
-			alive[i] = 0;
-			ended++;
 		}
-		if (fuzz_now() - shown < 10)
+		if (seconds_now() - shown < 10)
 			continue;
-		shown = fuzz_now();
-		printf("# %ld s, %llu calls, corpus %u, %u places\n",
-		       (long)(shown - start), shared->counters.calls,
-		       shared->corpus.count, covered_places(&shared->covered));
+		shown = seconds_now();
+		printf("# %ld s, %llu calls, now at program %llu\n", (long)(shown - start),
+		       (unsigned long long)shared->calls,
+		       (unsigned long long)shared->worlds[first].number);
 	}
-	print_figures(fuzz_now() - start);
+	printf("@figures seconds=%ld programs=%llu calls=%llu events=%llu failures=%u\n",
+	       (long)(seconds_now() - start), (unsigned long long)shared->programs,
+	       (unsigned long long)shared->calls, (unsigned long long)shared->events,
+	       shared->failures);
 }
 
-static void worker_start(pid_t *workers)
-{
-	unsigned int i;
-
-	for (i = 0; i < options.workers; i++) {
-		workers[i] = fork();
-		if (workers[i] < 0) {
-			perror("fuzz: fork");
-			exit(2);
-		}
-		if (!workers[i])
-			worker_run(shared, &options, i);
-	}
-}
-
-static uint64_t option_number(const char *text)
+static uint64_t option_number(const char *text, char separator)
 {
 	char *end;
-	uint64_t value;
+	uint64_t value = strtoull(text, &end, 0);
 
-	errno = 0;
-	value = strtoull(text, &end, 0);
-	if (*end || end == text || errno) {
+	if (end == text || (*end && *end != separator)) {
 		fprintf(stderr, "fuzz: %s is not a number\n", text);
 		exit(2);
 	}
@@ -201,103 +251,61 @@ static uint64_t option_number(const char *text)
 static void options_parse(int argc, char **argv)
 {
 	static const struct option names[] = {
-		{ "seed", 1, NULL, 's' }, { "seconds", 1, NULL, 't' },
-		{ "calls", 1, NULL, 'c' }, { "workers", 1, NULL, 'w' },
-		{ "failures", 1, NULL, 'f' }, { "coverage", 0, NULL, 'k' },
-		{ "replay", 1, NULL, 'r' }, { "merge", 0, NULL, 'm' },
-		{ "extract", 1, NULL, 'x' }, { "check", 0, NULL, 'n' },
-		{ "help", 0, NULL, 'h' }, { }
+		{ "seed", 1, NULL, 's' }, { "seconds", 1, NULL, 't' }, { "calls", 1, NULL, 'c' },
+		{ "failures", 1, NULL, 'f' }, { "replay", 1, NULL, 'r' },
+		{ "times", 1, NULL, 'n' }, { }
 	};
-	const char *memory = NULL;
-	bool check = false;
-	int c;
+	int option;
 
-	options.workers = 3 * sysconf(_SC_NPROCESSORS_ONLN);
-	while ((c = getopt_long(argc, argv, "h", names, NULL)) != -1) {
-		switch (c) {
-		case 's':
-			options.seed = option_number(optarg);
-			break;
-		case 't':
-			options.seconds = option_number(optarg);
-			break;
-		case 'c':
-			options.calls = option_number(optarg);
-			break;
-		case 'w':
-			options.workers = option_number(optarg);
-			break;
-		case 'f':
-			options.failures = option_number(optarg);
-			break;
-		case 'k':
-			options.coverage = true;
-			break;
-		case 'r':
-			options.replay = true;
-			options.times = option_number(optarg);
-			break;
-		case 'm':
-			options.merge = true;
-			break;
-		case 'x':
-			memory = optarg;
-			break;
-		case 'n':
-			check = true;
-			break;
-		case 'h':
-			fputs(usage, stdout);
-			exit(0);
-		default:
+	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
+		uint64_t *const numbers[] = {
+			['s'] = &seed, ['t'] = &seconds, ['c'] = &most_calls,
+			['f'] = &most_failures, ['n'] = &times,
+		};
+
+		if (option == 'r') {
+			replay = true;
+			replay_number = option_number(optarg, ':');
+			if (strchr(optarg, ':'))
+				replay_mask = strtoull(strchr(optarg, ':') + 1, NULL, 16);
+		} else if (option == '?' || !numbers[option]) {
 			fputs(usage, stderr);
 			exit(2);
+		} else {
+			*numbers[option] = option_number(optarg, '\0');
 		}
-	}
-	if (memory) {
-		if (optind + 1 != argc) {
-			fputs(usage, stderr);
-			exit(2);
-		}
-		printf("%d\n", record_extract(memory, argv[optind]));
-		exit(0);
-	}
-	if (options.merge || options.replay)
-		options.workers = 1;
-	if (options.merge)
-		options.seconds = 0;
-	if (!options.workers || options.workers > MAX_WORKERS)
-		options.workers = MAX_WORKERS;
-	while (optind < argc)
-		corpus_load(&shared->corpus, argv[optind++]);
-	if (check) {
-		printf("%u programs\n", shared->corpus.loaded);
-		exit(0);
 	}
 }
 
 int main(int argc, char **argv)
 {
-	pid_t workers[MAX_WORKERS];
+	unsigned int i, first = 0, last = NR_WORKERS;
+	pid_t workers[NR_WORKERS];
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	options_parse(argc, argv);
 	shared = mmap(NULL, sizeof(*shared), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (shared == MAP_FAILED) {
 		perror("fuzz: no memory");
 		return 2;
 	}
-	options_parse(argc, argv);
-	if (options.coverage && !coverage_find_module(&shared->covered)) {
-		fprintf(stderr, "fuzz: where is the module? is it loaded?\n");
-		return 2;
+	/* A program is always run as the same user. */
+	if (replay) {
+		first = replay_number % NR_WORKERS;
+		last = first + 1;
 	}
-	worker_start(workers);
-	workers_watch(workers);
-	if (!options.merge)
-		print_inputs();
-	if (options.coverage)
-		print_places();
+	for (i = first; i < last; i++) {
+		shared->started[i] = seconds_now();
+		workers[i] = fork();
+		if (workers[i] < 0) {
+			perror("fuzz: fork");
+			return 2;
+		}
+		if (!workers[i])
+			worker_run(i);
+	}
+	workers_watch(workers, first, last);
 	printf("@complete\n");
 	return shared->failures != 0;
 }

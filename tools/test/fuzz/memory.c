@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+/* Memory for structures: good memory, and memory that cannot be read or written. */
 #define _GNU_SOURCE
 #include <setjmp.h>
 #include <signal.h>
@@ -6,89 +7,118 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 
-#include "memory.h"
+#include "fuzz.h"
 
 #define PAGE	4096UL
 
 /*
- * The layout: a head for structures, a body for arrays, an unmapped page, a read-only
- * page, some writable pages, and another unmapped page.
+ * The layout: head, body, a page that is not there, one only to be read, others, and the page
+ * that is only to be read once more, to be written.
  */
-#define MEMORY_END		(MEMORY_HEAD + MEMORY_BODY)
-#define MEMORY_READ_ONLY	(MEMORY_END + PAGE)
-#define MEMORY_AFTER		(MEMORY_READ_ONLY + PAGE)
-#define MEMORY_AFTER_BYTES	(8 * PAGE)
-/* An array that begins at an end may have elements of more than a page, which leap over one. */
-#define MEMORY_NOTHING		(MEMORY_AFTER + MEMORY_AFTER_BYTES)
-#define MEMORY_NOTHING_BYTES	MEMORY_BODY
+#define AT_END		(HEAD_BYTES + BODY_BYTES)
+#define AT_READ_ONLY	(AT_END + PAGE)
+#define AT_AFTER	(AT_READ_ONLY + PAGE)
+#define AT_TWIN		(AT_AFTER + 8 * PAGE)
+#define AT_GUARD	(AT_TWIN + PAGE)
+#define MEMORY_BYTES	(AT_GUARD + PAGE)
 
-void memory_init(struct memory *memory)
+char *memory_new(void)
 {
-	memory->start = mmap(NULL, MEMORY_NOTHING + MEMORY_NOTHING_BYTES,
-			     PROT_READ | PROT_WRITE,
-			     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (memory->start == MAP_FAILED ||
-	    mprotect(memory->start + MEMORY_END, PAGE, PROT_NONE) ||
-	    mprotect(memory->start + MEMORY_READ_ONLY, PAGE, PROT_READ) ||
-	    mprotect(memory->start + MEMORY_NOTHING, MEMORY_NOTHING_BYTES, PROT_NONE)) {
+	char *start = mmap(NULL, MEMORY_BYTES, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	int fd = memfd_create("fuzz", MFD_CLOEXEC);
+
+	if (start == MAP_FAILED || mprotect(start + AT_END, PAGE, PROT_NONE) ||
+	    mprotect(start + AT_GUARD, PAGE, PROT_NONE) || fd < 0 || ftruncate(fd, PAGE) ||
+	    mmap(start + AT_READ_ONLY, PAGE, PROT_READ, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED ||
+	    mmap(start + AT_TWIN, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0) ==
+		    MAP_FAILED) {
 		perror("fuzz: no memory to fuzz with");
 		exit(2);
 	}
+	close(fd);
+	return start;
 }
 
-void *memory_at(const struct memory *memory, enum place place, size_t size,
-		bool array, void *mapping)
+/* A mapping whose first page can be used, by one task at a time. */
+static const struct mapping *mapping_find(const struct task *task)
 {
-	char *head = memory->start, *body = head + MEMORY_HEAD;
-	char *good = array ? body : head;
-	/* Both halves are whole words. */
-	size_t half = (size / 2 + 7) & ~7UL;
+	unsigned int i;
+
+	for (i = 0; i < NR_MAPPINGS && task->world->exact; i++)
+		if (mapping_is_good(&task->world->mappings[i]))
+			return &task->world->mappings[i];
+	return NULL;
+}
+
+enum place place_random(struct task *task, size_t size)
+{
+	enum place place = dice_once_in(&task->dice, 10) ?
+			   dice_roll(&task->dice, NR_PLACES) : PLACE_GOOD;
+
+	if (place == PLACE_MAPPED && (size > PAGE / 2 || !mapping_find(task)))
+		return PLACE_GOOD;
+	return place;
+}
+
+void *place_at(const struct task *task, enum place place, size_t size, bool array)
+{
+	char *good = task->memory + (array ? HEAD_BYTES : 0);
 
 	switch (place) {
 	case PLACE_UNALIGNED:
 		return good + 1;
-	case PLACE_AT_END:
-		return head + MEMORY_END - size;
+	case PLACE_END:
+		return task->memory + AT_END - size;
+	case PLACE_MAPPED:
+		/* Nobody uses the end of the first page. */
+		return mapping_find(task)->start + PAGE / 2;
 	case PLACE_CUT:
-		return head + MEMORY_END - half;
+		return task->memory + AT_END - place_reads(place, size);
 	case PLACE_READ_ONLY:
-		return head + MEMORY_READ_ONLY;
+		return task->memory + AT_READ_ONLY;
+	case PLACE_HALF:
+		return task->memory + AT_AFTER - 32;
 	case PLACE_NULL:
 		return NULL;
 	case PLACE_KERNEL:
 		return (void *)0xffff888000001000UL;
-	case PLACE_NOWHERE:
-		return (void *)0x1234567812345678UL;
-	case PLACE_HALF_READ_ONLY:
-		return head + MEMORY_AFTER - half;
-	case PLACE_MAPPING:
-		return mapping ? (char *)mapping + PAGE : good;
-	case PLACE_OVERLAP:
-		return array ? head : body;
 	case PLACE_TOP:
-		return (void *)(0x7ffffffff000UL - half);
+		return (void *)(0x7ffffffff000UL - size / 2 / 8 * 8);
 	default:
 		return good;
 	}
 }
 
-static _Thread_local sigjmp_buf escape;
-static _Thread_local volatile bool armed;
-
-static void memory_on_fault(int number)
+size_t place_reads(enum place place, size_t size)
 {
-	if (armed)
+	if (place == PLACE_CUT)
+		return size / 2 / 8 * 8;
+	return place < PLACE_CUT || place == PLACE_READ_ONLY || place == PLACE_HALF ? size : 0;
+}
+
+size_t place_writes(enum place place, size_t size)
+{
+	return place == PLACE_READ_ONLY || place == PLACE_HALF ? 0 : place_reads(place, size);
+}
+
+static _Thread_local sigjmp_buf escape;
+static _Thread_local volatile bool trying;
+
+static void memory_fault(int number)
+{
+	if (trying)
 		siglongjmp(escape, 1);
 	/* The fuzzer itself is broken. */
 	signal(number, SIG_DFL);
 }
 
-void memory_catch_faults(void)
+void memory_catch(void)
 {
-	struct sigaction action = {
-		.sa_handler = memory_on_fault, .sa_flags = SA_NODEFER,
-	};
+	struct sigaction action = { .sa_handler = memory_fault, .sa_flags = SA_NODEFER };
 
 	sigaction(SIGSEGV, &action, NULL);
 	sigaction(SIGBUS, &action, NULL);
@@ -99,29 +129,38 @@ bool memory_try(void (*function)(void *arg), void *arg)
 	bool good = !sigsetjmp(escape, 0);
 
 	if (good) {
-		armed = true;
+		trying = true;
 		function(arg);
 	}
-	armed = false;
+	trying = false;
 	return good;
 }
 
 struct copy {
-	void *to;
-	const void *from;
+	const struct task *task;
+	char *to;
+	const char *from;
 	size_t size;
 };
 
-static void memory_copy_try(void *arg)
+static void copy_bytes(void *arg)
 {
-	struct copy *c = arg;
+	struct copy *copy = arg;
+	const char *read_only = copy->task->memory + AT_READ_ONLY;
+	size_t i;
 
-	memcpy(c->to, c->from, c->size);
+	for (i = 0; i < copy->size; i++) {
+		volatile char *to = copy->to + i;
+
+		if (to >= read_only && to < read_only + PAGE)
+			to += AT_TWIN - AT_READ_ONLY;
+		*to = copy->from[i];
+	}
 }
 
-bool memory_copy(void *to, const void *from, size_t size)
+void memory_put(const struct task *task, void *to, const void *from, size_t size)
 {
-	struct copy c = { to, from, size };
+	struct copy copy = { task, to, from, size };
 
-	return memory_try(memory_copy_try, &c);
+	memory_try(copy_bytes, &copy);
 }

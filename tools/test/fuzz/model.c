@@ -1,571 +1,647 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
-#include <stdarg.h>
+/* What twheel(4) says that a file holds and returns. It has none of the module's code. */
+#define _GNU_SOURCE
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
-#include "model.h"
+#include "fuzz.h"
 
-static const struct {
-	int error;
-	const char *name;
-} outcomes[] = {
-	{ 0, "0" }, { 0, "more than 0" }, { EINVAL, "EINVAL" },
-	{ EFAULT, "EFAULT" }, { E2BIG, "E2BIG" }, { ENOENT, "ENOENT" },
-	{ EBUSY, "EBUSY" }, { EALREADY, "EALREADY" }, { ENOSPC, "ENOSPC" },
-	{ EDQUOT, "EDQUOT" }, { ENOTTY, "ENOTTY" },
-	{ EOPNOTSUPP, "EOPNOTSUPP" }, { EBADF, "EBADF" }, { EAGAIN, "EAGAIN" },
-	{ EINTR, "EINTR" }, { ENODEV, "ENODEV" }, { ENOMEM, "ENOMEM" },
-	{ ESPIPE, "ESPIPE" }, { EOVERFLOW, "EOVERFLOW" },
-	{ ERANGE, "ERANGE" },
-	{ 0, "another error" },
-};
+/* On a real clock, timers that are due within this time are waited for at the end. */
+#define SETTLE_NS	(20 * MS)
 
-#define NR_OUTCOMES	(sizeof(outcomes) / sizeof(*outcomes))
+/* A file gets room for so many timers at a time, which takes at most so many bytes. */
+#define CHUNK_TIMERS	64
+#define CHUNK_BYTES	8192
 
-uint32_t outcome_of(long ret, int error)
+static bool clock_can_be_set(uint32_t clock)
 {
-	unsigned int i;
-
-	if (ret >= 0)
-		return ret ? OUT_MORE : OUT_0;
-	for (i = 2; i < NR_OUTCOMES - 1; i++)
-		if (outcomes[i].error == error)
-			return 1U << i;
-	return OUT_OTHER;
+	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
 }
 
-const char *outcome_name(uint32_t out)
+uint64_t file_now(const struct file *file)
 {
-	return outcomes[__builtin_ctz(out)].name;
-}
-
-void outcome_names(uint32_t set, char *text, size_t size)
-{
-	unsigned int i;
-	size_t n = 0;
-
-	*text = '\0';
-	for (i = 0; i < NR_OUTCOMES && n < size; i++)
-		if (set & 1U << i)
-			n += snprintf(text + n, size - n, "%s%s",
-				      n ? ", " : "", outcomes[i].name);
-}
-
-void verdict_fail(const struct verdict *verdict, const char *format, ...)
-{
-	va_list args;
-
-	/* Later errors may be consequences of the first. */
-	if (*verdict->wrong)
-		return;
-	va_start(args, format);
-	vsnprintf(verdict->wrong, verdict->size, format, args);
-	va_end(args);
-}
-
-static bool clock_steps(uint32_t clockid)
-{
-	return clockid == CLOCK_REALTIME || clockid == CLOCK_TAI;
-}
-
-static uint64_t model_now(const struct file_model *file, bool relative)
-{
+	static const clockid_t clocks[] = {
+		CLOCK_MONOTONIC, CLOCK_BOOTTIME, CLOCK_REALTIME, CLOCK_TAI,
+	};
 	struct timespec ts;
 
-	clock_gettime(relative && clock_steps(file->clockid) ?
-		      CLOCK_MONOTONIC : file->clockid, &ts);
-	return ts.tv_sec * 1000000000ULL + ts.tv_nsec;
+	if (!file || file->clock >= TWHEEL_VIRTUAL)
+		return file ? file->virtual_ns : 0;
+	clock_gettime(clocks[file->clock], &ts);
+	return ts.tv_sec * S + ts.tv_nsec;
 }
 
-static bool model_is_exact(const struct file_model *file)
+/* The sum of two times, which are at most never. */
+static uint64_t time_add(uint64_t a, uint64_t b)
 {
-	return file && !file->vague && !file->cells;
+	return a > TWHEEL_NEVER_NS || b > TWHEEL_NEVER_NS - a ? TWHEEL_NEVER_NS : a + b;
 }
 
-static struct timer_model *model_find(const struct file_model *file, uint64_t id)
+/* Has a deadline been reached on a tick? */
+static bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now)
+{
+	uint64_t tick = (deadline + file->tick_ns - 1) / file->tick_ns;
+
+	return deadline < TWHEEL_NEVER_NS && tick <= now / file->tick_ns;
+}
+
+static bool timer_may_be_due(const struct file *file, const struct timer *timer, uint64_t now)
+{
+	return tick_reached(file, timer->deadline, now);
+}
+
+static bool timer_is_due(const struct file *file, const struct timer *timer, uint64_t now)
+{
+	return tick_reached(file, time_add(timer->deadline, timer->slack), now);
+}
+
+/* Ticks as cells count them. */
+uint64_t model_ticks(const struct file *file, uint64_t ns)
+{
+	return (ns / file->tick_ns * file->tick_ns - file->origin_ns) / file->tick_ns;
+}
+
+static bool cell_is_due(const struct file *file, const struct cell *cell, uint64_t now)
+{
+	return cell->pending && cell->ticks != TWHEEL_CELL_NEVER &&
+	       cell->ticks <= model_ticks(file, now);
+}
+
+static unsigned int cells_due(const struct file *file, uint64_t now)
+{
+	unsigned int i, due = 0;
+
+	for (i = 0; i < MAX_CELLS && file->max_cells; i++)
+		due += cell_is_due(file, &file->cells[i], now);
+	return due;
+}
+
+unsigned int model_due(const struct file *file, uint64_t now)
+{
+	unsigned int due = file->wild ? 0 : cells_due(file, now);
+	uint32_t i;
+
+	for (i = 0; i < file->nr && !file->vague; i++)
+		due += file->timers[i].live && timer_is_due(file, &file->timers[i], now);
+	return due;
+}
+
+unsigned int model_may_be_due(const struct file *file, uint64_t now)
+{
+	unsigned int due = file->vague || file->wild ? ~0U / 2 : cells_due(file, now);
+	uint32_t i;
+
+	for (i = 0; i < file->nr; i++)
+		due += file->timers[i].live && timer_may_be_due(file, &file->timers[i], now);
+	return due;
+}
+
+static struct timer *timer_find(struct file *file, uint64_t id)
 {
 	uint32_t i;
 
-	for (i = file->timers; i--; )
-		if (file->timer[i].id == id)
-			return (struct timer_model *)&file->timer[i];
+	for (i = file->nr; i--; )
+		if (file->timers[i].id == id)
+			return &file->timers[i];
 	return NULL;
 }
 
-static struct timer_model *model_find_live(const struct file_model *file, uint64_t id)
+static struct timer *timer_find_live(struct file *file, uint64_t id)
 {
-	struct timer_model *timer = model_find(file, id);
+	struct timer *timer = timer_find(file, id);
 
 	return timer && timer->live ? timer : NULL;
 }
 
-void model_open(struct file_model *file, const struct twheel_info *info,
-		bool vague)
+static void timer_end(struct file *file, struct timer *timer)
 {
-	memset(file, 0, offsetof(struct file_model, timer));
-	file->used = true;
-	file->vague = vague;
-	file->exempt = info->user_limit == TWHEEL_NO_LIMIT;
-	file->clockid = info->clockid;
-	file->event_size = info->event_size;
-	file->tick_ns = info->tick_ns;
-	file->max_timers = info->max_timers;
+	timer->live = false;
+	file->live--;
 }
 
-uint32_t model_setup(const struct file_model *file,
-		     const struct twheel_setup *setup,
-		     const struct twheel_info *info)
+/* The cells that a program uses are spread over all that there are. */
+uint32_t cell_number(const struct file *file, unsigned int slot)
 {
-	bool cells = setup->flags & TWHEEL_SETUP_CELLS;
+	uint32_t step = file->max_cells / MAX_CELLS;
 
-	if (setup->flags & ~(TWHEEL_SETUP_CELLS | TWHEEL_SETUP_SUBMIT |
-			     TWHEEL_SETUP_CLOCK_SET) ||
-	    (setup->flags & TWHEEL_SETUP_SUBMIT && !cells) ||
-	    setup->reserved ||
-	    (setup->flags & TWHEEL_SETUP_CLOCK_SET && !clock_steps(setup->clockid)) ||
-	    setup->max_timers > info->limit_timers ||
-	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
-				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
-				   setup->event_size % 8)) ||
-	    (cells && (!setup->max_timers || clock_steps(setup->clockid))))
-		return OUT_EINVAL;
-	if (setup->clockid != CLOCK_MONOTONIC &&
-	    setup->clockid != CLOCK_BOOTTIME && !clock_steps(setup->clockid))
-		return OUT_EINVAL;
-	if (setup->tick_ns && setup->tick_ns < info->tick_min_ns)
-		return OUT_EINVAL;
-	if (!file || file->vague)
-		return OUT_0 | OUT_EBUSY | OUT_EINVAL | OUT_ENOMEM | OUT_EDQUOT;
-	if (setup->tick_ns > 3600 * 1000000000ULL ||
-	    (setup->slots && (setup->slots < 2 || setup->slots > 4096)))
-		return file->wheel ? OUT_EBUSY | OUT_EINVAL : OUT_EINVAL;
-	if (file->wheel)
-		return OUT_EBUSY;
-	/* Memory for cells may exceed a limit. */
-	return OUT_0 | (cells ? OUT_ENOMEM : 0) | (file->exempt ? 0 : OUT_EDQUOT);
+	return file->max_cells > MAX_CELLS ? slot * step + (slot == MAX_CELLS - 1) *
+	       (file->max_cells - 1 - slot * step) : slot % file->max_cells;
 }
 
-void model_setup_done(struct file_model *file, const struct twheel_setup *setup,
-		      const struct twheel_info *info)
+struct cell *model_cell(struct file *file, uint32_t number)
 {
-	file->wheel = true;
-	file->cells = setup->flags & TWHEEL_SETUP_CELLS;
-	file->submit = setup->flags & TWHEEL_SETUP_SUBMIT;
-	file->clockid = info->clockid;
-	file->event_size = setup->event_size ? setup->event_size :
-					       TWHEEL_EVENT_SIZE_0;
-	file->tick_ns = info->tick_ns;
-	file->max_timers = info->max_timers;
+	unsigned int slot;
+
+	for (slot = 0; slot < MAX_CELLS && file->max_cells; slot++)
+		if (cell_number(file, slot) == number)
+			return &file->cells[slot];
+	return NULL;
 }
 
-/* Is a time on CLOCK_MONOTONIC, in a file on a clock that can be set? */
-static bool model_is_relative(const struct twheel_op *op)
+/** struct outcome - what an operation may give: @one or @other, and when */
+struct outcome {
+	long one, other;
+	/* The deadline that it asks for lies between these. */
+	uint64_t least, most;
+	struct timer *timer;
+};
+
+static bool op_is_bare(const struct twheel_op *op)
 {
-	return (op->flags & (TWHEEL_ABS | TWHEEL_MONOTONIC)) != TWHEEL_ABS;
+	return !(op->flags & ~TWHEEL_FLAGS_LIBRARY) && !op->cookie && !op->time_ns &&
+	       !op->period_ns && !op->slack_ns;
 }
 
-static bool model_times_valid(const struct file_model *file, const struct twheel_op *op)
+/* Are the flags, and the sort of time, ones that it takes? */
+static bool op_time_valid(const struct file *file, const struct twheel_op *op, uint32_t flags)
 {
-	return op->deadline_ns <= TWHEEL_DELAY_NEVER &&
-	       op->period_ns <= TWHEEL_DELAY_NEVER &&
-	       op->slack_ns <= TWHEEL_DELAY_NEVER &&
-	       (!file || file->vague || !op->period_ns || op->period_ns >= file->tick_ns) &&
-	       (!file || file->vague || !(op->flags & TWHEEL_MONOTONIC) ||
-		file->clockid != CLOCK_BOOTTIME);
+	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
+	       (op->flags & TWHEEL_ABS || !clock_can_be_set(file->clock));
 }
 
-static uint32_t model_arm(const struct file_model *file,
-			  const struct twheel_op *op)
+static void outcome_set(struct outcome *out, long one)
 {
-	bool again = op->flags & TWHEEL_OR_MODIFY;
-
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_MONOTONIC | TWHEEL_OR_MODIFY) ||
-	    !model_times_valid(file, op))
-		return OUT_EINVAL;
-	if (!file || file->vague)
-		return OUT_0 | OUT_EINVAL | OUT_ENOSPC | OUT_EDQUOT | OUT_ERANGE |
-		       OUT_ENOMEM | OUT_EBUSY | (again ? OUT_MORE : 0);
-	if (file->cells) {
-		if (op->slack_ns || (again ? (uint32_t)op->id : op->id) >= file->max_timers)
-			return OUT_EINVAL;
-		return OUT_0 | OUT_EBUSY | OUT_ERANGE | (again ? OUT_MORE : 0);
-	}
-	/* A one-shot timer whose event is being read is none, but a reader is a thread. */
-	if (again && model_find_live(file, op->id))
-		return OUT_MORE;
-	if (op->id && !again)
-		return OUT_EINVAL;
-	if (file->live >= file->max_timers)
-		return OUT_ENOSPC;
-	return OUT_0 | (file->exempt ? 0 : OUT_EDQUOT);
+	out->one = out->other = one;
 }
 
-static uint32_t model_modify(const struct file_model *file,
-			     const struct twheel_op *op)
+static void outcome_of_modify(const struct twheel_op *op, struct outcome *out)
 {
-	const struct timer_model *timer;
-	bool later = op->flags & TWHEEL_LATER;
-
-	if (op->flags & ~(TWHEEL_ABS | TWHEEL_LATER | TWHEEL_MONOTONIC |
-			  TWHEEL_SET_PERIOD | TWHEEL_SET_SLACK | TWHEEL_SET_COOKIE) ||
-	    !model_times_valid(file, op) ||
-	    (op->period_ns && !(op->flags & TWHEEL_SET_PERIOD)) ||
-	    (op->slack_ns && !(op->flags & TWHEEL_SET_SLACK)) ||
-	    (op->cookie && !(op->flags & TWHEEL_SET_COOKIE)))
-		return OUT_EINVAL;
-	if (!model_is_exact(file))
-		return OUT_0 | OUT_EINVAL | OUT_ENOENT | OUT_EALREADY | OUT_MORE |
-		       OUT_ERANGE | OUT_EDQUOT;
-	timer = model_find_live(file, op->id);
-	if (!timer)
-		return OUT_ENOENT;
-	if (later && clock_steps(file->clockid) &&
-	    timer->relative != model_is_relative(op))
-		return OUT_EINVAL;
-	if (later)
-		return OUT_0 | OUT_EALREADY | OUT_MORE;
-	return OUT_0 | (timer->op.period_ns ? OUT_MORE : OUT_EALREADY) |
-	       (clock_steps(file->clockid) && !file->exempt ? OUT_EDQUOT : 0);
+	outcome_set(out, 1);
+	if (!(op->flags & TWHEEL_LATER))
+		return;
+	out->one = out->least > out->timer->deadline;
+	out->other = out->most > out->timer->deadline;
 }
 
-uint32_t model_op(const struct file_model *file, const struct twheel_op *op)
+static void outcome_of_advance(const struct file *file, const struct twheel_op *op,
+			       struct outcome *out)
 {
-	bool exact = model_is_exact(file), live;
+	bool good = file->clock == TWHEEL_VIRTUAL && op_time_valid(file, op, TWHEEL_ABS) &&
+		    !op->id && !op->cookie && !op->period_ns && !op->slack_ns;
 
-	if (op->reserved || op->result || op->state)
-		return OUT_EINVAL;
-	if (op->op == TWHEEL_OP_ARM)
-		return model_arm(file, op);
-	if (op->op == TWHEEL_OP_MODIFY)
-		return model_modify(file, op);
-	if (op->flags || op->op < TWHEEL_OP_CANCEL || op->op > TWHEEL_OP_KICK ||
-	    op->cookie || op->deadline_ns || op->period_ns || op->slack_ns)
-		return OUT_EINVAL;
-	live = exact && model_find_live(file, op->id);
+	outcome_set(out, !good ? -EINVAL : out->least < file->virtual_ns ||
+			 out->least >= TWHEEL_NEVER_NS ? -ERANGE : 0);
+}
+
+static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
+				 const uint64_t span[2])
+{
+	bool abs = op->flags & TWHEEL_ABS;
+	struct outcome out = {
+		.least = time_add(op->time_ns, abs ? 0 : span[0]),
+		.most = time_add(op->time_ns, abs ? 0 : span[1]),
+		.timer = timer_find_live(file, op->id),
+	};
+	bool bare = op_is_bare(op);
+
 	switch (op->op) {
-	case TWHEEL_OP_CANCEL:
-		return exact ? live ? OUT_0 | OUT_MORE : OUT_ENOENT :
-			       OUT_0 | OUT_MORE | OUT_ENOENT;
-	case TWHEEL_OP_QUERY:
-		return exact ? live ? OUT_0 : OUT_ENOENT : OUT_0 | OUT_ENOENT;
-	default:
-		if (file && !file->vague && !file->cells)
-			return OUT_EOPNOTSUPP;
-		return OUT_0 | OUT_ENOENT | OUT_EOPNOTSUPP;
-	}
-}
-
-void model_check_number(const struct twheel_op *asked, long ret,
-			const struct verdict *verdict)
-{
-	bool may;
-
-	switch (asked->op) {
 	case TWHEEL_OP_ARM:
-		may = ret <= (asked->flags & TWHEEL_OR_MODIFY ? 2 : 0);
+		if (!op_time_valid(file, op, TWHEEL_ABS) ||
+		    op->period_ns > TWHEEL_NEVER_NS || op->slack_ns > TWHEEL_NEVER_NS)
+			outcome_set(&out, -EINVAL);
+		else
+			outcome_set(&out, file->live >= file->max_timers ? -ENOSPC : 0);
 		break;
 	case TWHEEL_OP_CANCEL:
-		may = ret <= 1;
+		outcome_set(&out, !bare ? -EINVAL : out.timer ? 1 : -ENOENT);
 		break;
 	case TWHEEL_OP_MODIFY:
-		/* Only a later deadline may be none; it does not withdraw an event. */
-		may = ret <= 2 && ret != (asked->flags & TWHEEL_LATER ? 2 : 1);
+		if (!op_time_valid(file, op, TWHEEL_ABS | TWHEEL_LATER) || op->cookie ||
+		    op->period_ns || op->slack_ns)
+			outcome_set(&out, -EINVAL);
+		else if (!out.timer)
+			outcome_set(&out, -ENOENT);
+		else
+			outcome_of_modify(op, &out);
+		break;
+	case TWHEEL_OP_QUERY:
+		outcome_set(&out, !bare ? -EINVAL : -ENOENT);
+		if (bare && out.timer) {
+			out.one = timer_is_due(file, out.timer, span[0]);
+			out.other = timer_may_be_due(file, out.timer, span[1]);
+		}
+		break;
+	case TWHEEL_OP_CANCEL_ALL:
+		outcome_set(&out, !bare || op->id ? -EINVAL : (long)file->live);
+		break;
+	case TWHEEL_OP_KICK:
+		outcome_set(&out, !bare ? -EINVAL : op->id < file->max_cells ? 0 : -ENOENT);
+		break;
+	case TWHEEL_OP_ADVANCE:
+		outcome_of_advance(file, op, &out);
 		break;
 	default:
-		may = ret <= 0;
+		outcome_set(&out, -EINVAL);
 	}
-	if (!may)
-		verdict_fail(verdict, "operation %u with flags %#x gives %ld", asked->op,
-			     asked->flags, ret);
+	return out;
 }
 
-static void model_armed(struct file_model *file, const struct twheel_op *asked,
-			const struct twheel_op *op, const struct verdict *verdict)
+static void timer_armed(const struct task *task, struct file *file, const struct twheel_op *asked,
+			const struct twheel_op *answer, uint64_t now)
 {
-	struct timer_model *timer;
+	struct timer *timer = &file->timers[file->nr];
 
-	file->wheel = true;
+	if (!answer->id || timer_find(file, answer->id))
+		wrong(task->world, "arm gives %#llx, which is none or was another's",
+		      (unsigned long long)answer->id);
 	file->armed++;
-	if (!model_is_exact(file))
-		return;
-	if (!op->id || model_find(file, op->id))
-		verdict_fail(verdict, "arm gives id %#llx, which is none or was "
-			     "another's", (unsigned long long)op->id);
-	if (asked->flags & TWHEEL_ABS && op->deadline_ns != asked->deadline_ns)
-		verdict_fail(verdict, "arm for %llu says it is for %llu",
-			     (unsigned long long)asked->deadline_ns,
-			     (unsigned long long)op->deadline_ns);
-	if (file->timers == MODEL_TIMERS) {
+	if (file->nr == MAX_TIMERS) {
 		file->vague = true;
 		return;
 	}
-	timer = &file->timer[file->timers++];
-	*timer = (struct timer_model) {
-		.id = op->id, .live = true, .known = true,
-		.relative = model_is_relative(asked),
-		.deadline = op->deadline_ns, .op = *asked,
+	*timer = (struct timer) {
+		.id = answer->id, .cookie = asked->cookie, .period = asked->period_ns,
+		.slack = asked->slack_ns, .deadline = answer->deadline_ns, .live = true,
 	};
+	timer->unordered = timer_may_be_due(file, timer, now);
+	file->nr++;
 	file->live++;
 }
 
-/* Check that a timer that has fired was due. */
-static void model_check_due(const struct file_model *file,
-			    const struct timer_model *timer, const char *what,
-			    const struct verdict *verdict)
+static void clock_advanced(struct file *file, uint64_t now)
 {
-	uint64_t time = model_now(file, timer->relative);
+	unsigned int i;
 
-	if (timer->known && timer->deadline > time)
-		verdict_fail(verdict, "early: %s of a timer that is due in %llu ns",
-			     what, (unsigned long long)(timer->deadline - time));
+	file->virtual_ns = now;
+	/* Words have no more bits than that. */
+	for (i = 0; i < MAX_CELLS && file->max_cells; i++)
+		if (file->cells[i].pending && file->cells[i].ticks != TWHEEL_CELL_NEVER &&
+		    (int64_t)(model_ticks(file, now) - file->cells[i].ticks) >
+		    (int64_t)TWHEEL_CELL_PAST / 2)
+			file->wild = true;
 }
 
-static void model_queried(const struct file_model *file, struct timer_model *timer,
-			  const struct twheel_op *op, const struct verdict *verdict)
-{
-	if (op->cookie != timer->op.cookie ||
-	    op->period_ns != timer->op.period_ns ||
-	    op->slack_ns != timer->op.slack_ns)
-		verdict_fail(verdict, "query: not as armed");
-	if (timer->known && op->deadline_ns != timer->deadline)
-		verdict_fail(verdict, "query: deadline %llu, not %llu",
-			     (unsigned long long)op->deadline_ns,
-			     (unsigned long long)timer->deadline);
-	if (op->state != TWHEEL_STATE_PENDING && op->state != TWHEEL_STATE_FIRED)
-		verdict_fail(verdict, "query: state %u", op->state);
-	timer->deadline = op->deadline_ns;
-	timer->known = true;
-	if (op->state == TWHEEL_STATE_FIRED)
-		model_check_due(file, timer, "query finds the event", verdict);
-}
-
-static void model_modified(const struct file_model *file, struct timer_model *timer,
-			   const struct twheel_op *asked, const struct twheel_op *op,
-			   uint32_t out, const struct verdict *verdict)
-{
-	const uint32_t set = asked->op == TWHEEL_OP_ARM ? ~0U : asked->flags;
-	bool later = asked->op == TWHEEL_OP_MODIFY && asked->flags & TWHEEL_LATER;
-
-	if (out == OUT_EALREADY) {
-		model_check_due(file, timer, "modify finds the event", verdict);
-		return;
-	}
-	if (asked->flags & TWHEEL_ABS && !later && op->deadline_ns != asked->deadline_ns)
-		verdict_fail(verdict, "modify to %llu says it is %llu",
-			     (unsigned long long)asked->deadline_ns,
-			     (unsigned long long)op->deadline_ns);
-	if (later && out == OUT_MORE) {
-		if (op->deadline_ns < asked->deadline_ns && asked->flags & TWHEEL_ABS)
-			verdict_fail(verdict, "modify: not later than it was");
-		if (timer->known && op->deadline_ns != timer->deadline)
-			verdict_fail(verdict, "modify leaves %llu, not %llu",
-				     (unsigned long long)op->deadline_ns,
-				     (unsigned long long)timer->deadline);
-		return;
-	}
-	timer->relative = model_is_relative(asked);
-	timer->known = true;
-	timer->deadline = op->deadline_ns;
-	if (set & TWHEEL_SET_PERIOD)
-		timer->op.period_ns = asked->period_ns;
-	if (set & TWHEEL_SET_SLACK)
-		timer->op.slack_ns = asked->slack_ns;
-	if (set & TWHEEL_SET_COOKIE)
-		timer->op.cookie = asked->cookie;
-}
-
-void model_op_done(struct file_model *file, const struct twheel_op *asked,
-		   const struct twheel_op *op, uint32_t out,
-		   const struct verdict *verdict)
-{
-	struct timer_model *timer;
-
-	if (!file || file->vague)
-		return;
-	if (asked->op == TWHEEL_OP_ARM && out != OUT_MORE) {
-		if (out == OUT_0)
-			model_armed(file, asked, op, verdict);
-		return;
-	}
-	timer = model_is_exact(file) ? model_find_live(file, asked->id) : NULL;
-	if (!timer || !(out & (OUT_0 | OUT_MORE | OUT_EALREADY)))
-		return;
-	if (asked->op == TWHEEL_OP_QUERY) {
-		model_queried(file, timer, op, verdict);
-	} else if (asked->op == TWHEEL_OP_MODIFY || asked->op == TWHEEL_OP_ARM) {
-		model_modified(file, timer, asked, op, out, verdict);
-	} else if (asked->op == TWHEEL_OP_CANCEL) {
-		if (out == OUT_MORE)
-			model_check_due(file, timer, "cancel withdraws the event",
-					verdict);
-		timer->live = false;
-		file->live--;
-		file->cancelled++;
-	}
-}
-
-void model_cancel_all(struct file_model *file, long count,
-		      const struct verdict *verdict)
+static void all_cancelled(struct file *file)
 {
 	uint32_t i;
 
-	if (!model_is_exact(file))
-		return;
-	if (count != file->live)
-		verdict_fail(verdict, "cancel_all: %ld of %u", count, file->live);
-	for (i = 0; i < file->timers; i++)
-		file->timer[i].live = false;
+	for (i = 0; i < file->nr; i++)
+		file->timers[i].live = false;
 	file->cancelled += file->live;
 	file->live = 0;
 }
 
-/* An event was read: the timer ends, or has its next deadline. */
-static void model_next_deadline(struct file_model *file, struct timer_model *timer,
-				const struct twheel_event *event)
+/* An operation has succeeded: follow it, and check what it says. */
+static void op_done(const struct task *task, struct file *file, const struct twheel_op *asked,
+		    const struct twheel_op *answer, long ret, const struct outcome *out,
+		    const uint64_t span[2])
 {
-	const struct twheel_op *op = &timer->op;
-	uint64_t next;
+	uint64_t least = out->least, most = out->most;
 
-	if (!op->period_ns) {
-		timer->live = false;
-		file->live--;
+	switch (asked->op) {
+	case TWHEEL_OP_ARM:
+		timer_armed(task, file, asked, answer, span[1]);
+		break;
+	case TWHEEL_OP_CANCEL:
+		timer_end(file, out->timer);
+		file->cancelled++;
+		return;
+	case TWHEEL_OP_MODIFY:
+		if (ret) {
+			out->timer->deadline = answer->deadline_ns;
+			out->timer->unordered = true;
+			break;
+		}
+		/* fall through */
+	case TWHEEL_OP_QUERY:
+		least = most = out->timer->deadline;
+		break;
+	case TWHEEL_OP_CANCEL_ALL:
+		all_cancelled(file);
+		return;
+	case TWHEEL_OP_ADVANCE:
+		clock_advanced(file, least);
+		break;
+	default:
 		return;
 	}
-	if (__builtin_mul_overflow(event->count, op->period_ns, &next) ||
-	    __builtin_add_overflow(next, event->deadline_ns, &next) ||
-	    next > TWHEEL_DELAY_NEVER)
-		next = TWHEEL_DELAY_NEVER;
-	timer->deadline = next;
+	if (answer->deadline_ns < least || answer->deadline_ns > most)
+		wrong(task->world, "operation %u says %llu, not %llu to %llu", asked->op,
+		      (unsigned long long)answer->deadline_ns, (unsigned long long)least,
+		      (unsigned long long)most);
 }
 
-void model_event(struct file_model *file, const struct twheel_event *event,
-		 const struct verdict *verdict)
+/* Nothing but the outputs may have been written. */
+static void op_check_outputs(const struct task *task, const struct twheel_op *asked,
+			     const struct twheel_op *answer, long ret)
 {
-	struct timer_model *timer;
+	struct twheel_op expected = *asked;
 
-	if (event->fired_ns < event->deadline_ns)
-		verdict_fail(verdict, "early: an event of %llu, fired at %llu",
-			     (unsigned long long)event->deadline_ns,
-			     (unsigned long long)event->fired_ns);
-	if (event->flags == TWHEEL_EVENT_CLOCK_SET)
-		return;
-	if (!event->count)
-		verdict_fail(verdict, "an event that stands for nothing");
-	if (!model_is_exact(file))
-		return;
-	file->events++;
-	timer = model_find_live(file, event->id);
-	if (!timer) {
-		verdict_fail(verdict, "an event of %#llx, which is not there",
-			     (unsigned long long)event->id);
-		return;
-	}
-	if (event->cookie != timer->op.cookie)
-		verdict_fail(verdict, "an event of %#llx with cookie %llu, not %llu",
-			     (unsigned long long)event->id,
-			     (unsigned long long)event->cookie,
-			     (unsigned long long)timer->op.cookie);
-	if (timer->known && event->deadline_ns != timer->deadline)
-		verdict_fail(verdict, "an event of %llu, due at %llu",
-			     (unsigned long long)event->deadline_ns,
-			     (unsigned long long)timer->deadline);
-	if (!timer->op.period_ns && event->count != 1)
-		verdict_fail(verdict, "a one-shot timer has fired %llu times",
-			     (unsigned long long)event->count);
-	if (event->reserved)
-		verdict_fail(verdict, "an event whose reserved field is not 0");
-	if (event->flags != ((timer->op.period_ns ? 0 : TWHEEL_EVENT_LAST) |
-			     (timer->relative && clock_steps(file->clockid) ?
-			      TWHEEL_EVENT_MONOTONIC : 0)))
-		verdict_fail(verdict, "an event with flags %#x", event->flags);
-	timer->deadline = event->deadline_ns;
-	timer->known = true;
-	model_check_due(file, timer, "the event", verdict);
-	if (event->fired_ns > model_now(file, timer->relative))
-		verdict_fail(verdict, "an event that fired in the future");
-	model_next_deadline(file, timer, event);
+	expected.result = ret;
+	if (ret >= 0 && asked->op == TWHEEL_OP_ARM)
+		expected.id = answer->id;
+	if (ret >= 0 && (asked->op == TWHEEL_OP_ARM || asked->op == TWHEEL_OP_MODIFY ||
+			 asked->op == TWHEEL_OP_QUERY || asked->op == TWHEEL_OP_ADVANCE))
+		expected.deadline_ns = answer->deadline_ns;
+	if (memcmp(&expected, answer, sizeof(expected)))
+		wrong(task->world, "operation %u writes what it should not, or another result",
+		      asked->op);
 }
 
-bool model_armed_may_be(const struct file_model *file, uint64_t armed)
+/* Has this user come to a limit? */
+static bool user_has_enough(const struct task *task)
 {
-	return file->submit ? armed >= file->armed : armed == file->armed;
+	struct twheel_info info = { };
+
+	ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info);
+	return !task->world->exempt &&
+	       (info.user_timers + CHUNK_TIMERS > info.user_limit ||
+		info.user_memory + CHUNK_BYTES > info.user_memory_limit);
 }
 
-void model_info(const struct file_model *file, const struct twheel_info *info,
-		const struct verdict *verdict)
+void model_op(const struct task *task, struct file *file, const struct twheel_op *asked,
+	      const struct twheel_op *answer, long ret, const uint64_t times[2])
 {
-	if (info->timers > info->max_timers)
-		verdict_fail(verdict, "%llu timers, of %u",
-			     (unsigned long long)info->timers, info->max_timers);
-	if (!file || file->vague)
-		return;
-	if (!model_armed_may_be(file, info->armed))
-		verdict_fail(verdict, "info: %llu armed, not %llu",
-			     (unsigned long long)info->armed,
-			     (unsigned long long)file->armed);
-	if (!model_is_exact(file))
-		return;
-	if (info->timers != file->live || info->cancelled != file->cancelled ||
-	    info->pending + info->unread != info->timers)
-		verdict_fail(verdict, "info: %llu timers (%llu pending, %llu unread), "
-			     "%llu cancelled, not %u and %llu",
-			     (unsigned long long)info->timers,
-			     (unsigned long long)info->pending,
-			     (unsigned long long)info->unread,
-			     (unsigned long long)info->cancelled, file->live,
-			     (unsigned long long)file->cancelled);
-	if (info->fired < file->events + info->unread)
-		verdict_fail(verdict, "info: %llu fired, %llu read and %llu unread",
-			     (unsigned long long)info->fired,
-			     (unsigned long long)file->events,
-			     (unsigned long long)info->unread);
-	if (info->clockid != file->clockid || info->tick_ns != file->tick_ns ||
-	    info->max_timers != file->max_timers ||
-	    info->event_size != file->event_size)
-		verdict_fail(verdict, "info: not as set up");
-}
-
-void model_stats(const struct file_model *file,
-		 const struct twheel_file_stats *stats,
-		 const struct verdict *verdict)
-{
-	const struct twheel_info info = {
-		.clockid = file->clockid, .tick_ns = file->tick_ns,
-		.max_timers = file->max_timers, .event_size = file->event_size,
-		.timers = stats->timers,
-		.pending = stats->pending, .unread = stats->unread,
-		.armed = stats->armed, .fired = stats->fired,
-		.cancelled = stats->cancelled,
+	bool virtual = file->clock == TWHEEL_VIRTUAL;
+	/* Time passes between two operations of an array, too. */
+	const uint64_t span[2] = {
+		virtual ? file->virtual_ns : times[0], virtual ? file->virtual_ns : times[1],
 	};
+	struct outcome out = outcome_of(file, asked, span);
+	char what[32];
 
-	if (file->vague)
+	if (file->vague) {
+		if (asked->op == TWHEEL_OP_ADVANCE && !ret)
+			clock_advanced(file, answer->deadline_ns);
 		return;
-	if (!stats->wheel != !file->wheel)
-		verdict_fail(verdict, "stats: wheel %u", stats->wheel);
-	model_info(file, &info, verdict);
+	}
+	snprintf(what, sizeof(what), "operation %u", asked->op);
+	if (asked->op == TWHEEL_OP_ARM && !out.one && ret == -EDQUOT && user_has_enough(task))
+		out.one = -EDQUOT;
+	want(task, what, ret, out.one, out.other);
+	op_check_outputs(task, asked, answer, ret);
+	if (ret >= 0 && (ret == out.one || ret == out.other))
+		op_done(task, file, asked, answer, ret, &out, span);
 }
 
-uint32_t model_due(const struct file_model *file)
+static void event_of_cell(const struct task *task, struct file *file,
+			  const struct twheel_event *event)
 {
-	uint32_t i, due = 0;
+	struct cell *cell = model_cell(file, (uint32_t)event->id);
+	uint64_t due = cell ? file->origin_ns + cell->ticks * file->tick_ns : 0;
 
-	if (!model_is_exact(file))
-		return 0;
-	for (i = 0; i < file->timers; i++) {
-		const struct timer_model *timer = &file->timer[i];
-		uint64_t tick;
+	if (file->wild)
+		return;
+	/* Before the clock began. */
+	if (due > TWHEEL_NEVER_NS)
+		due = 0;
+	if (!cell || !cell->pending || event->id >> 32 != twheel_cell_generation(cell->word) ||
+	    event->deadline_ns != due || event->cookie || event->count != 1 ||
+	    event->flags != TWHEEL_EVENT_LAST)
+		wrong(task->world, "an event of cell %u that is not its", (uint32_t)event->id);
+	else if (!cell_fired(task->world, file, (uint32_t)event->id, cell->word))
+		wrong(task->world, "the word of cell %u does not say that it has fired",
+		      (uint32_t)event->id);
+	if (!cell)
+		return;
+	cell->pending = false;
+	cell->word |= (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT;
+}
 
-		/*
-		 * A timer fires on a tick, which may be an hour. Periodic timers are
-		 * left out, because they are due again and again.
-		 */
-		due += timer->live && timer->known && !timer->op.period_ns &&
-		       !timer->op.slack_ns &&
-		       !__builtin_add_overflow(timer->deadline, file->tick_ns,
-					       &tick) &&
-		       tick <= model_now(file, timer->relative);
+/* Of timers that were armed in time, an earlier tick comes first. */
+static void event_check_order(const struct task *task, const struct file *file,
+			      const struct timer *timer, uint64_t before)
+{
+	uint64_t tick = (timer->deadline + file->tick_ns - 1) / file->tick_ns;
+	uint32_t i;
+
+	for (i = 0; i < file->nr && !timer->unordered && !timer->slack; i++) {
+		const struct timer *other = &file->timers[i];
+
+		if (other->live && !other->unordered && !other->slack &&
+		    timer_is_due(file, other, before) &&
+		    (other->deadline + file->tick_ns - 1) / file->tick_ns < tick)
+			wrong(task->world, "the event of %#llx comes before that of %#llx",
+			      (unsigned long long)timer->id, (unsigned long long)other->id);
 	}
-	return due;
+}
+
+/* How many deadlines have been reached, and which is next; NEVER if none is. */
+static uint64_t event_count(const struct file *file, const struct timer *timer, uint64_t now,
+			    uint64_t *next)
+{
+	uint64_t reached = now / file->tick_ns * file->tick_ns, count = 1, ahead;
+
+	*next = TWHEEL_NEVER_NS;
+	if (!timer->period)
+		return 1;
+	if (reached >= timer->deadline)
+		count += (reached - timer->deadline) / timer->period;
+	if (!__builtin_mul_overflow(timer->period, count, &ahead))
+		*next = time_add(timer->deadline, ahead);
+	return count;
+}
+
+static void event_of_timer(const struct task *task, struct file *file,
+			   const struct twheel_event *event, const uint64_t span[2])
+{
+	struct timer *timer = timer_find_live(file, event->id);
+	uint64_t next, count;
+	bool last;
+
+	if (!timer) {
+		wrong(task->world, "an event of %#llx, which is not there",
+		      (unsigned long long)event->id);
+		return;
+	}
+	event_check_order(task, file, timer, span[0]);
+	count = event_count(file, timer, event->now_ns, &next);
+	last = next >= TWHEEL_NEVER_NS;
+	if (event->cookie != timer->cookie || event->deadline_ns != timer->deadline ||
+	    event->count != count || event->flags != (last ? TWHEEL_EVENT_LAST : 0))
+		wrong(task->world, "the event of %#llx is not as armed: cookie %llu, deadline %llu, count %llu, flags %u",
+		      (unsigned long long)event->id, (unsigned long long)event->cookie,
+		      (unsigned long long)event->deadline_ns, (unsigned long long)event->count,
+		      event->flags);
+	timer->deadline = next;
+	timer->unordered = timer_may_be_due(file, timer, span[1]);
+	if (last)
+		timer_end(file, timer);
+}
+
+void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
+		 const uint64_t span[2])
+{
+	if (event->now_ns < span[0] || event->now_ns > span[1])
+		wrong(task->world, "an event that was taken at %llu, by a call from %llu to %llu",
+		      (unsigned long long)event->now_ns, (unsigned long long)span[0],
+		      (unsigned long long)span[1]);
+	if (!tick_reached(file, event->deadline_ns, event->now_ns))
+		wrong(task->world, "early: an event of %llu, taken at %llu",
+		      (unsigned long long)event->deadline_ns, (unsigned long long)event->now_ns);
+	if (event->type == TWHEEL_EVENT_CELL && file->max_cells) {
+		event_of_cell(task, file, event);
+		return;
+	}
+	if (event->type != TWHEEL_EVENT_TIMER)
+		wrong(task->world, "an event of type %u", event->type);
+	file->fired++;
+	if (!file->vague)
+		event_of_timer(task, file, event, span);
+}
+
+long model_setup(const struct task *task, const struct file *file,
+		 const struct twheel_setup *setup, long ret)
+{
+	struct twheel_info info = { };
+	bool settable = clock_can_be_set(setup->clock);
+
+	/* All files have the same limits. */
+	ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info);
+	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved ||
+	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
+				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
+				   setup->event_size % 8)) || (setup->max_cells && settable))
+		return -EINVAL;
+	if ((setup->tick_ns && (setup->tick_ns < info.tick_min_ns ||
+				setup->tick_ns > 3600 * S)) ||
+	    setup->max_timers > info.limit_timers || setup->max_cells > info.limit_timers)
+		return -ERANGE;
+	if (file->ready)
+		return -EBUSY;
+	/* If it has succeeded, that is counted already. */
+	if (!task->world->exempt && info.user_timers + (ret ? setup->max_cells : 0) >
+				    info.user_limit)
+		return -EDQUOT;
+	return 0;
+}
+
+/* A file has got its wheel. */
+void model_ready(struct file *file, const struct twheel_setup *setup)
+{
+	file->ready = true;
+	file->clock = setup->clock;
+	if (setup->tick_ns)
+		file->tick_ns = setup->tick_ns;
+	if (setup->max_timers)
+		file->max_timers = setup->max_timers;
+	if (setup->event_size)
+		file->event_size = setup->event_size;
+	file->max_cells = setup->max_cells;
+}
+
+/* Compare a file with its model. */
+void model_check(const struct task *task, int fd, struct file *file)
+{
+	struct twheel_info info;
+
+	if (ioctl(fd, TWHEEL_IOC_INFO, &info)) {
+		wrong(task->world, "info: %s", result_name(-errno));
+		return;
+	}
+	if (info.clock != file->clock || info.tick_ns != file->tick_ns ||
+	    info.event_size != file->event_size || info.max_timers != file->max_timers ||
+	    info.max_cells != file->max_cells || info.reserved ||
+	    (!file->vague && info.timers != file->live) ||
+	    (file->clock == TWHEEL_VIRTUAL && info.now_ns != file->virtual_ns))
+		wrong(task->world, "info: clock %u, tick %llu, record %u, %u timers, %u cells; %llu timers, not %u; now %llu",
+		      info.clock, (unsigned long long)info.tick_ns, info.event_size,
+		      info.max_timers, info.max_cells, (unsigned long long)info.timers,
+		      file->live, (unsigned long long)info.now_ns);
+	file->origin_ns = info.origin_ns;
+	file->map_bytes = info.map_bytes;
+	file->memory = info.file_memory;
+}
+
+/* The number at a key of fdinfo. */
+static uint64_t fdinfo_number(int fd, const char *key)
+{
+	unsigned long long number = ~0ULL;
+	char line[4096];
+	FILE *stream;
+
+	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", fd);
+	stream = fopen(line, "r");
+	while (stream && fgets(line, sizeof(line), stream))
+		if (!strncmp(line, key, strlen(key)) && line[strlen(key)] == ':')
+			sscanf(line + strlen(key) + 1, "%llu", &number);
+	if (stream)
+		fclose(stream);
+	return number;
+}
+
+static void check_counters(const struct task *task, int fd, const struct file *file)
+{
+	uint64_t armed = fdinfo_number(fd, "armed"), fired = fdinfo_number(fd, "fired");
+	uint64_t cancelled = fdinfo_number(fd, "cancelled");
+
+	/* Cells are counted as the kernel finds them. */
+	if (file->ready && !file->vague && !file->max_cells &&
+	    (armed != file->armed || fired != file->fired || cancelled != file->cancelled))
+		wrong(task->world, "fdinfo: armed %llu, fired %llu, cancelled %llu, not %llu, %llu, %llu",
+		      (unsigned long long)armed, (unsigned long long)fired,
+		      (unsigned long long)cancelled, (unsigned long long)file->armed,
+		      (unsigned long long)file->fired, (unsigned long long)file->cancelled);
+}
+
+/* Read what is due until @until, which is waited for on a real clock. */
+static void settle_drain(struct task *task, int fd, struct file *file, uint64_t until)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+
+	while (!*task->world->wrong && model_due(file, until)) {
+		if (poll(&pfd, 1, PATIENCE) != 1) {
+			wrong(task->world, "lost: %u events that are due",
+			      model_due(file, file_now(file)));
+			return;
+		}
+		event_read(task, fd, file, 1, BODY_BYTES / 4, PLACE_GOOD);
+	}
+}
+
+/* The time at which the last timer is due that is ever due. */
+static uint64_t settle_end(const struct file *file)
+{
+	uint64_t end = file->virtual_ns, due;
+	uint32_t i;
+
+	for (i = 0; i < file->nr; i++) {
+		const struct timer *timer = &file->timers[i];
+
+		due = time_add(timer->deadline, timer->slack);
+		if (timer->live && due < TWHEEL_NEVER_NS - file->tick_ns && due > end)
+			end = due;
+	}
+	return (end + file->tick_ns - 1) / file->tick_ns * file->tick_ns;
+}
+
+static void settle_op(struct task *task, int fd, struct file *file, struct twheel_op op)
+{
+	struct twheel_op asked = op;
+	uint64_t span[2] = { file_now(file), 0 };
+	long ret = result(ioctl(fd, TWHEEL_IOC_OP, &op));
+
+	span[1] = file_now(file);
+	model_op(task, file, &asked, &op, ret, span);
+}
+
+void model_settle(struct task *task, int fd, struct file *file)
+{
+	struct twheel_op all = { .op = TWHEEL_OP_CANCEL_ALL };
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct twheel_info info;
+
+	if (!file->ready || *task->world->wrong)
+		return;
+	if (file->clock == TWHEEL_VIRTUAL && !file->vague)
+		settle_op(task, fd, file, (struct twheel_op) {
+			.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS,
+			.time_ns = settle_end(file),
+		});
+	settle_drain(task, fd, file, file_now(file) + (file->clock == TWHEEL_VIRTUAL ? 0 : SETTLE_NS));
+	ioctl(fd, TWHEEL_IOC_INFO, &info);
+	want(task, "cancelling all", result(ioctl(fd, TWHEEL_IOC_OP, &all)), info.timers,
+	     info.timers);
+	all_cancelled(file);
+	/* Now everything is known of it. */
+	file->vague = false;
+	if (!file->max_cells)
+		want(task, "poll() of a file without timers", poll(&pfd, 1, 0), 0, 0);
+	if (!*task->world->wrong)
+		model_check(task, fd, file);
+	if (task->world->exact)
+		check_counters(task, fd, file);
 }

@@ -1,259 +1,336 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <errno.h>
+/* Runs a program: its calls, in threads and processes, and what is left afterwards. */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
-#include "memory.h"
-#include "program.h"
+#include "fuzz.h"
 
-#define OP_ARGS {							\
-	{ "fd", ARG_FILE }, { "timer", ARG_TIMER }, { "deadline", ARG_TIME }, \
-	{ "flags", ARG_OP_FLAGS }, { "period", ARG_PERIOD },		\
-	{ "slack", ARG_SLACK }, { "cookie", ARG_VALUE }, { "now", ARG_NOW }, \
-	{ "twist", ARG_TWIST }, { "op", ARG_ZERO },			\
-	{ "reserved", ARG_ZERO }, { "size", ARG_SIZE }, { "place", ARG_PLACE }, \
-	{ "result", ARG_ZERO } }
+/* The interval at which a call that blocks is interrupted. */
+#define ALARM_NS	(2 * MS)
 
-#define BATCH_ARGS {							\
-	{ "fd", ARG_FILE }, { "count", ARG_COUNT }, { "mix", ARG_VALUE }, \
-	{ "flags", ARG_ZERO }, { "done", ARG_ZERO }, { "reserved", ARG_ZERO }, \
-	{ "stride", ARG_SIZE }, { "ops", ARG_PLACE }, { "size", ARG_SIZE }, \
-	{ "place", ARG_PLACE }, { "word", ARG_ZERO } }
-
-const struct call_type call_types[NR_CALLS] = {
-	[CALL_NONE] = { "none", 0, { } },
-	[CALL_OPEN] = { "open", 30, { { "fd", ARG_FILE }, { "block", ARG_CHOICE } } },
-	[CALL_CLOSE] = { "close", 20, { { "fd", ARG_FILE } } },
-	[CALL_DUP] = { "dup", 8, { { "fd", ARG_FILE }, { "to", ARG_FILE } } },
-	[CALL_SETUP] = { "setup", 40, {
-		{ "fd", ARG_FILE }, { "clock", ARG_CLOCK },
-		{ "flags", ARG_SETUP_FLAGS }, { "tick", ARG_TICK },
-		{ "slots", ARG_SLOTS }, { "max", ARG_MAX_TIMERS },
-		{ "event", ARG_EVENT_SIZE }, { "reserved", ARG_ZERO },
-		{ "size", ARG_SIZE }, { "place", ARG_PLACE } } },
-	[CALL_ARM] = { "arm", 120, OP_ARGS },
-	[CALL_CANCEL] = { "cancel", 40, OP_ARGS },
-	[CALL_MODIFY] = { "modify", 50, OP_ARGS },
-	[CALL_QUERY] = { "query", 30, OP_ARGS },
-	[CALL_KICK] = { "kick", 20, OP_ARGS },
-	[CALL_CANCEL_ALL] = { "cancel_all", 8, {
-		{ "fd", ARG_FILE }, { "flags", ARG_ZERO }, { "pad", ARG_ZERO },
-		{ "reserved", ARG_ZERO } } },
-	[CALL_INFO] = { "info", 10, {
-		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
-	[CALL_STATS] = { "stats", 8, {
-		{ "fd", ARG_FILE }, { "size", ARG_SIZE }, { "place", ARG_PLACE } } },
-	[CALL_MANY] = { "many", 40, {
-		{ "fd", ARG_FILE }, { "arms", ARG_CHOICE }, { "count", ARG_COUNT },
-		{ "mix", ARG_VALUE }, { "flags", ARG_ZERO }, { "reserved", ARG_ZERO },
-		{ "elements", ARG_PLACE }, { "results", ARG_PLACE } } },
-	[CALL_BATCH] = { "batch", 50, BATCH_ARGS },
-	[CALL_URING_BATCH] = { "uring_batch", 6, BATCH_ARGS },
-	[CALL_URING_READ] = { "uring_read", 3, {
-		{ "fd", ARG_FILE }, { "bytes", ARG_BYTES },
-		{ "place", ARG_PLACE } } },
-	[CALL_URING_POLL] = { "uring_poll", 3, {
-		{ "fd", ARG_FILE }, { "multi", ARG_CHOICE } } },
-	[CALL_READ] = { "read", 60, {
-		{ "fd", ARG_FILE }, { "bytes", ARG_BYTES },
-		{ "place", ARG_PLACE } } },
-	[CALL_READV] = { "readv", 12, {
-		{ "fd", ARG_FILE }, { "count", ARG_CHOICE }, { "bytes", ARG_BYTES },
-		{ "place", ARG_PLACE } } },
-	[CALL_POLL] = { "poll", 6, { { "fd", ARG_FILE }, { "ms", ARG_CHOICE } } },
-	[CALL_EPOLL_ADD] = { "epoll_add", 8, {
-		{ "fd", ARG_FILE }, { "flags", ARG_CHOICE } } },
-	[CALL_EPOLL_WAIT] = { "epoll_wait", 5, { { "ms", ARG_CHOICE } } },
-	[CALL_EPOLL_DEL] = { "epoll_del", 4, { { "fd", ARG_FILE } } },
-	[CALL_FCNTL] = { "fcntl", 10, { { "fd", ARG_FILE }, { "what", ARG_CHOICE } } },
-	[CALL_OTHER] = { "other", 8, { { "fd", ARG_FILE }, { "what", ARG_CHOICE } } },
-	[CALL_IOCTL] = { "ioctl", 8, {
-		{ "fd", ARG_FILE }, { "command", ARG_VALUE },
-		{ "place", ARG_PLACE } } },
-	[CALL_FDINFO] = { "fdinfo", 4, { { "fd", ARG_FILE } } },
-	[CALL_MMAP] = { "mmap", 40, {
-		{ "fd", ARG_FILE }, { "map", ARG_MAPPING }, { "pages", ARG_PAGES },
-		{ "offset", ARG_PAGE }, { "prot", ARG_CHOICE },
-		{ "private", ARG_ZERO } } },
-	[CALL_MUNMAP] = { "munmap", 8, {
-		{ "map", ARG_MAPPING }, { "page", ARG_PAGE },
-		{ "pages", ARG_PAGES } } },
-	[CALL_MREMAP] = { "mremap", 6, {
-		{ "map", ARG_MAPPING }, { "pages", ARG_PAGES },
-		{ "move", ARG_CHOICE } } },
-	[CALL_MPROTECT] = { "mprotect", 6, {
-		{ "map", ARG_MAPPING }, { "prot", ARG_CHOICE } } },
-	[CALL_MADVISE] = { "madvise", 6, {
-		{ "map", ARG_MAPPING }, { "advice", ARG_CHOICE } } },
-	[CALL_SCRIBBLE] = { "scribble", 40, {
-		{ "map", ARG_MAPPING }, { "where", ARG_CHOICE },
-		{ "index", ARG_PAGE }, { "value", ARG_VALUE },
-		{ "how", ARG_CHOICE }, { "times", ARG_CHOICE } } },
-	[CALL_EXTEND] = { "extend", 40, {
-		{ "map", ARG_MAPPING }, { "timer", ARG_TIMER },
-		{ "deadline", ARG_TIME }, { "cancel", ARG_CHOICE } } },
-	[CALL_SUBMIT] = { "submit", 60, {
-		{ "map", ARG_MAPPING }, { "cell", ARG_PAGE },
-		{ "deadline", ARG_TIME }, { "how", ARG_CHOICE },
-		{ "timer", ARG_TIMER } } },
-	[CALL_TAKE] = { "take", 30, { { "map", ARG_MAPPING } } },
-	[CALL_SLEEP] = { "sleep", 50, { { "ns", ARG_SPAN } } },
-	[CALL_DRAIN] = { "drain", 10, { { "fd", ARG_FILE } } },
-	[CALL_SEND] = { "send", 6, { { "fd", ARG_FILE } } },
-	[CALL_RECEIVE] = { "receive", 6, { { "fd", ARG_FILE } } },
-	[CALL_FORK] = { "fork", 2, { { "calls", ARG_CHOICE }, { "wait", ARG_CHOICE } } },
+/* The calls, and how often each is made, relative to the others. NULL: fork. */
+static const struct {
+	void (*run)(struct task *task);
+	unsigned int weight;
+} calls[] = {
+	{ call_op, 45 }, { call_ops, 12 }, { call_advance, 20 }, { call_read, 22 },
+	{ call_poll, 7 }, { call_watch, 6 }, { call_epoll, 6 }, { call_sleep, 5 },
+	{ call_open, 4 }, { call_close, 2 }, { call_dup, 3 }, { call_send, 1 },
+	{ call_setup, 6 }, { call_info, 3 }, { call_ioctl, 3 }, { call_mmap, 8 },
+	{ call_remap, 2 }, { call_cell, 30 }, { call_scribble, 4 }, { NULL, 3 },
 };
 
-/* Returns an error message, or NULL. */
-static const char *call_parse_arg(struct call *call, const char *word)
+void wrong(struct world *world, const char *format, ...)
 {
-	const struct call_type *type = &call_types[call->code];
-	const char *value = strchr(word, '=');
-	unsigned int i;
-	char *end;
+	va_list args;
 
-	if (!value)
-		return "an argument without a value";
-	for (i = 0; i < MAX_ARGS && type->arg[i].name; i++) {
-		if (strncmp(word, type->arg[i].name, value - word) ||
-		    type->arg[i].name[value - word])
+	/* Others may follow from the first one. */
+	if (*world->wrong)
+		return;
+	va_start(args, format);
+	vsnprintf(world->wrong, sizeof(world->wrong), format, args);
+	va_end(args);
+}
+
+void tell(const struct task *task, const char *format, ...)
+{
+	struct world *world = task->world;
+	char text[512];
+	unsigned int at, length;
+	va_list args;
+
+	if (!world->verbose)
+		return;
+	length = snprintf(text, sizeof(text), "| %2u %u: ", task->call, task->number);
+	va_start(args, format);
+	length += vsnprintf(text + length, sizeof(text) - length - 1, format, args);
+	va_end(args);
+	if (length > sizeof(text) - 2)
+		length = sizeof(text) - 2;
+	text[length++] = '\n';
+	at = atomic_fetch_add(&world->told, length);
+	if (at + length <= sizeof(world->trace))
+		memcpy(world->trace + at, text, length);
+}
+
+const char *result_name(long ret)
+{
+	static _Thread_local char text[4][24];
+	static _Thread_local unsigned int next;
+	char *this = text[next++ % 4];
+	const char *name = ret < 0 ? strerrorname_np(-ret) : NULL;
+
+	if (name)
+		snprintf(this, sizeof(text[0]), "-%s", name);
+	else
+		snprintf(this, sizeof(text[0]), "%ld", ret);
+	return this;
+}
+
+void want(const struct task *task, const char *what, long ret, long one, long other)
+{
+	if (ret == one || ret == other)
+		return;
+	if (one == other)
+		wrong(task->world, "%s gives %s, not %s", what, result_name(ret),
+		      result_name(one));
+	else
+		wrong(task->world, "%s gives %s, not %s or %s", what, result_name(ret),
+		      result_name(one), result_name(other));
+}
+
+void want_any(const struct task *task, const char *what, long ret, const int *errors)
+{
+	while (ret < 0 && *errors && -ret != *errors)
+		errors++;
+	if (ret < 0 && !*errors)
+		wrong(task->world, "%s gives %s", what, result_name(ret));
+}
+
+static void signal_ignore(int number)
+{
+	(void)number;
+}
+
+static timer_t alarm_new(void)
+{
+	/* It has to interrupt calls, so no SA_RESTART. */
+	struct sigaction action = { .sa_handler = signal_ignore };
+	struct sigevent event = {
+		.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGUSR1,
+	};
+	timer_t alarm;
+
+	event._sigev_un._tid = syscall(SYS_gettid);
+	if (sigaction(SIGUSR1, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &alarm)) {
+		perror("fuzz: timer_create");
+		exit(2);
+	}
+	return alarm;
+}
+
+void alarm_on(const struct task *task)
+{
+	static const struct itimerspec often = { { 0, ALARM_NS }, { 0, ALARM_NS } };
+
+	timer_settime(task->alarm, 0, &often, NULL);
+}
+
+void alarm_off(const struct task *task)
+{
+	static const struct itimerspec never;
+
+	timer_settime(task->alarm, 0, &never, NULL);
+}
+
+static void dice_for(struct task *task, unsigned int call)
+{
+	const struct world *world = task->world;
+
+	task->call = call;
+	task->dice.state = world->seed * 0x9e3779b97f4a7c15ULL +
+			   world->number * 0xd1342543de82ef95ULL + call;
+	dice_bits(&task->dice);
+}
+
+/* The first calls are chosen: without a file most others do nothing. */
+static unsigned int call_choose(struct task *task)
+{
+	static void (*const first[])(struct task *) = { call_open, call_setup, call_mmap };
+	unsigned int total = 0, i, roll;
+
+	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
+		total += calls[i].weight;
+		if (task->call < 3 && calls[i].run == first[task->call] &&
+		    (!task->call || dice_roll(&task->dice, 4)))
+			return i;
+	}
+	roll = dice_roll(&task->dice, total);
+	for (i = 0; roll >= calls[i].weight; i++)
+		roll -= calls[i].weight;
+	return i;
+}
+
+static void calls_run(struct task *task, unsigned int from, unsigned int to, bool shared);
+
+/* Another process, which has the same descriptors, makes some of the calls. */
+static unsigned int calls_fork(struct task *task, unsigned int to)
+{
+	unsigned int from = task->call + 1, end = from + 1 + dice_roll(&task->dice, 8);
+	int status = 0;
+	pid_t pid;
+
+	if (end > to)
+		end = to;
+	tell(task, "fork, until call %u", end);
+	pid = syscall(SYS_clone, CLONE_FILES | SIGCHLD, 0, 0, 0, 0);
+	if (!pid) {
+		task->alarm = alarm_new();
+		mappings_check_gone(task);
+		calls_run(task, from, end, false);
+		ring_close();
+		_exit(0);
+	}
+	if (pid < 0)
+		return from;
+	while (waitpid(pid, &status, 0) != pid)
+		;
+	if (status)
+		wrong(task->world, "a child ends with status %#x", status);
+	return end;
+}
+
+/* Make calls from @from on. @shared: those of this thread, some of them in other processes */
+static void calls_run(struct task *task, unsigned int from, unsigned int to, bool shared)
+{
+	struct world *world = task->world;
+	unsigned int i = from, code;
+
+	while (i < to && !*world->wrong) {
+		dice_for(task, i);
+		if (!(world->mask >> i & 1) ||
+		    (!world->exact && dice_roll(&task->dice, MAX_TASKS) != task->number)) {
+			i++;
 			continue;
-		errno = 0;
-		call->arg[i] = strtoull(value + 1, &end, 0);
-		return *end || end == value + 1 || errno ? "not a number" : NULL;
-	}
-	return "the call has no such argument";
-}
-
-static const char *program_parse_line(struct program *program, char *line)
-{
-	struct call *call = &program->call[program->count];
-	char *save, *word = strtok_r(line, " \t\r", &save);
-	const char *wrong = NULL;
-
-	if (!word || *word == '#')
-		return NULL;
-	if (program->count == MAX_CALLS)
-		return "too many calls";
-	*call = (struct call) { };
-	if (word[0] >= '0' && word[0] < '0' + MAX_THREADS && word[1] == ':') {
-		call->thread = word[0] - '0';
-		word = strtok_r(NULL, " \t\r", &save);
-	}
-	for (call->code = 1; call->code < NR_CALLS; call->code++)
-		if (word && !strcmp(word, call_types[call->code].name))
-			break;
-	if (call->code == NR_CALLS)
-		return "there is no such call";
-	while (!wrong && (word = strtok_r(NULL, " \t\r", &save)))
-		wrong = call_parse_arg(call, word);
-	program->count++;
-	return wrong;
-}
-
-bool program_parse(struct program *program, const char *text, char *wrong,
-		   size_t size)
-{
-	char *copy = strdup(text), *save, *line;
-	const char *why = NULL;
-
-	program->count = 0;
-	for (line = strtok_r(copy, "\n", &save); line && !why;
-	     line = strtok_r(NULL, "\n", &save)) {
-		char first[64];
-
-		snprintf(first, sizeof(first), "%s", line);
-		why = program_parse_line(program, line);
-		if (why)
-			snprintf(wrong, size, "%s: %s", first, why);
-	}
-	free(copy);
-	return !why;
-}
-
-/* Does it read better as a decimal number? */
-static bool value_is_decimal(uint64_t value)
-{
-	return (int64_t)value > -100000 && (int64_t)value < 100000000000LL;
-}
-
-size_t program_print(const struct program *program, char *text)
-{
-	size_t n = 0;
-	uint32_t i, a;
-
-	for (i = 0; i < program->count; i++) {
-		const struct call *call = &program->call[i];
-		const struct call_type *type = &call_types[call->code];
-
-		if (call->thread)
-			n += sprintf(text + n, "%u: ", call->thread);
-		n += sprintf(text + n, "%s", type->name);
-		for (a = 0; a < MAX_ARGS && type->arg[a].name; a++) {
-			uint64_t value = call->arg[a];
-
-			if (!value)
-				continue;
-			n += sprintf(text + n, value_is_decimal(value) ? " %s=%lld" :
-				     " %s=0x%llx", type->arg[a].name,
-				     (unsigned long long)value);
 		}
-		n += sprintf(text + n, "\n");
+		code = call_choose(task);
+		atomic_fetch_add(world->calls, 1);
+		if (!calls[code].run && shared && world->exact) {
+			i = calls_fork(task, to);
+			continue;
+		}
+		if (calls[code].run)
+			calls[code].run(task);
+		i++;
 	}
-	return n;
 }
 
-bool program_has(const struct program *program, enum call_code code)
-{
-	uint32_t i;
+/** struct part - the calls of a thread */
+struct part {
+	struct task *task;
+	unsigned int from, to;
+};
 
-	for (i = 0; i < program->count; i++)
-		if (program->call[i].code == code)
-			return true;
-	return false;
+static void *part_run(void *arg)
+{
+	struct part *part = arg;
+
+	part->task->alarm = alarm_new();
+	calls_run(part->task, part->from, part->to, true);
+	timer_delete(part->task->alarm);
+	return NULL;
 }
 
-bool program_is_single(const struct program *program)
+static void threads_run(struct task *tasks, unsigned int from, unsigned int to)
 {
-	uint32_t i;
-
-	for (i = 0; i < program->count; i++)
-		if (program->call[i].thread)
-			return false;
-	return !program_has(program, CALL_FORK);
-}
-
-/* How a submission breaks the rules, if it does: see call_mapping.c. */
-static bool call_is_lawful(const struct call *call)
-{
-	const struct call_type *type = &call_types[call->code];
+	struct part parts[MAX_TASKS];
+	pthread_t threads[MAX_TASKS];
 	unsigned int i;
 
-	if (call->code == CALL_SCRIBBLE || call->code == CALL_MADVISE ||
-	    call->code == CALL_MUNMAP || call->code == CALL_MPROTECT ||
-	    (call->code == CALL_SUBMIT && call->arg[SUBMIT_HOW] % 8 > SUBMIT_LAWFUL))
-		return false;
-	/* What the kernel writes to a structure may be in the mapping. */
-	for (i = 0; i < MAX_ARGS && type->arg[i].name; i++)
-		if (type->arg[i].kind == ARG_PLACE &&
-		    call->arg[i] % NR_PLACES == PLACE_MAPPING)
-			return false;
-	return true;
+	tasks->world->exact = false;
+	for (i = 1; i < MAX_TASKS; i++) {
+		parts[i] = (struct part) { &tasks[i], from, to };
+		pthread_create(&threads[i], NULL, part_run, &parts[i]);
+	}
+	calls_run(&tasks[0], from, to, true);
+	for (i = 1; i < MAX_TASKS; i++)
+		pthread_join(threads[i], NULL);
 }
 
-bool program_is_lawful(const struct program *program)
+/* What a file is that threads have used: of its timers only the number is known. */
+static struct file *file_guess(unsigned int slot)
 {
-	uint32_t i;
+	static struct file file;
+	int flags = fcntl(fd_of(slot), F_GETFL);
+	struct twheel_info info = { };
 
-	for (i = 0; i < program->count; i++)
-		if (!call_is_lawful(&program->call[i]))
-			return false;
-	return program_is_single(program);
+	if (flags < 0)
+		return NULL;
+	ioctl(fd_of(slot), TWHEEL_IOC_INFO, &info);
+	file = (struct file) {
+		.mode = flags & O_ACCMODE, .ready = true, .vague = true, .wild = true,
+		.clock = info.clock, .event_size = info.event_size, .tick_ns = info.tick_ns,
+		.max_timers = info.max_timers, .max_cells = info.max_cells,
+		.virtual_ns = info.now_ns,
+	};
+	return &file;
 }
 
-void program_remove(struct program *program, uint32_t at)
+/* All files are closed: soon the user must have no timers and no memory. */
+static void check_all_is_back(struct world *world)
 {
-	memmove(&program->call[at], &program->call[at + 1],
-		(--program->count - at) * sizeof(struct call));
+	struct twheel_info info;
+	unsigned int ms;
+
+	for (ms = 0; ms < PATIENCE; ms++) {
+		/* The witness itself takes memory. */
+		if (!ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info) && !info.user_timers &&
+		    info.user_memory == info.file_memory)
+			return;
+		usleep(1000);
+	}
+	wrong(world, "leak: the user has room for %llu timers, and %llu bytes",
+	      info.user_timers, info.user_memory - info.file_memory);
+}
+
+static void world_reset(struct world *world)
+{
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	unsigned int i;
+
+	world->exact = true;
+	*world->wrong = '\0';
+	world->nr_files = 0;
+	for (i = 0; i < NR_FDS; i++) {
+		world->fds[i] = NULL;
+		world->watches[i] = (struct watch) { };
+	}
+	for (i = 0; i < NR_IDS; i++)
+		world->ids[i] = 0;
+	dup3(epoll, FD_EPOLL, O_CLOEXEC);
+	close(epoll);
+}
+
+bool program_run(struct world *world)
+{
+	static struct task tasks[MAX_TASKS];
+	struct task *task = &tasks[0];
+	unsigned int count, fence, slot, i;
+
+	for (i = 0; i < MAX_TASKS && !task->world; i++)
+		tasks[i] = (struct task) { .number = i, .memory = memory_new() };
+	if (!task->world)
+		task->alarm = alarm_new();
+	for (i = 0; i < MAX_TASKS; i++)
+		tasks[i].world = world;
+	world_reset(world);
+	dice_for(task, MAX_CALLS);
+	count = 8 + dice_roll(&task->dice, MAX_CALLS - 7);
+	fence = dice_roll(&task->dice, 4) ? count : count / 3;
+	calls_run(task, 0, fence, true);
+	if (fence < count)
+		threads_run(tasks, fence, count);
+	dice_for(task, MAX_CALLS + 1);
+	for (slot = 0; slot < NR_FDS; slot++) {
+		struct file *file = world->exact ? world->fds[slot] : file_guess(slot);
+
+		if (file && file->mode == O_RDWR)
+			model_settle(task, fd_of(slot), file);
+	}
+	syscall(SYS_close_range, FD_FILE, FD_LAST, 0);
+	mappings_close(world);
+	check_all_is_back(world);
+	return !*world->wrong;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A cell of the shared mapping: two threads of a program and the kernel. See module/dev/cell.c
- * and, for the program's side, include/uapi/linux/twheel.h and tools/lib/libtwheel.h.
+ * and, for the program's side, include/uapi/linux/twheel.h and tools/lib/twheel_device.h.
  *
  * One thread arms up to ARMS times, and does any operation on its timer. Another thread
  * has the identifier of the first timer, and uses it even when it is stale. Time may pass

@@ -489,6 +489,32 @@ static void cells_that_are_not_there(void)
 	CHECK_EQ(id, 7);
 }
 
+/* The kernel looks at new cells before their deadlines: it need not be told, and cannot be. */
+static void cells_need_no_calls(void)
+{
+	struct twheel_cells cells;
+	int fd = cells_open(&cells, 1000);
+	unsigned int i;
+
+	CHECK_EQ(twheel_cell_arm(&cells, 0, 10 * MS, NULL), 0);
+	cells.fd = -1;
+	CHECK_EQ(twheel_cell_arm(&cells, 1, 9 * MS, NULL), -EBADF);
+	for (i = 2; i < 1000; i++) {
+		CHECK_EQ(twheel_cell_arm(&cells, i, HOUR, NULL), 0);
+		CHECK_EQ(twheel_cell_extend(&cells, i, 2 * HOUR), 1);
+		CHECK_EQ(twheel_cell_cancel(&cells, i), 1);
+		CHECK_EQ(twheel_cell_arm(&cells, i, 3 * HOUR, NULL), 0);
+	}
+	CHECK_EQ(twheel_device_advance(fd, 3 * HOUR - 1), 0);
+	for (i = 0; i < 2; i++)
+		CHECK((uint32_t)wheel_next(fd).id < 2);
+	wheel_silent(fd);
+	CHECK_EQ(twheel_device_advance(fd, 1), 0);
+	for (i = 2; i < 1000; i++)
+		CHECK((uint32_t)wheel_next(fd).id >= 2);
+	wheel_silent(fd);
+}
+
 /* Another process has a mapping of its own, of the same cells. */
 static void cells_of_two_processes(void)
 {
@@ -533,7 +559,7 @@ static const struct tap_test tests[] = {
 	TAP(cancel_tells), TAP(operations), TAP(many_by_one_call), TAP(waits_no_longer),
 	TAP(waits_beside_others), TAP(a_signal_is_told), TAP(descriptor_is_pollable),
 	TAP(cells_of_a_wheel), TAP(cells_that_never_expire), TAP(cells_that_are_not_there),
-	TAP(cells_of_two_processes), TAP(symbols_have_a_version),
+	TAP(cells_need_no_calls), TAP(cells_of_two_processes), TAP(symbols_have_a_version),
 };
 
 int main(int argc, char **argv)

@@ -25,8 +25,8 @@ fi
 
 # Name, smallest value, largest value, a value that is too small, one that is too large.
 limits="
-device_share 0 100 -1 101
-device_share_all 0 100 -1 101
+alarm_share 0 100 -1 101
+alarm_share_all 0 100 -1 101
 limit_timers 1 16777216 0 16777217
 live_wheels_warn 0 4294967295 -1 4294967296
 max_timers 1 16777216 0 16777217
@@ -94,18 +94,20 @@ while read -r name least most less more; do
 done < /tmp/limits
 result $wrong each_is_described
 
-# A new value holds from the next file on.
-echo 7 > $folder/max_timers
-twheel show --json | grep -q '"max_timers":7,'; result $? changed_at_run_time
+# What programs may ask for is the limit of what they have by default.
+echo 100 > $folder/limit_timers
+refuses_all max_timers 101 && takes max_timers 100
+result $? one_is_below_another
+echo 16777216 > $folder/limit_timers
 echo 1048576 > $folder/max_timers
 
 # With a wrong value, the module is not loaded.
-rmmod twheel && ! insmod $module device_share=101 2> /dev/null &&
+rmmod twheel && ! insmod $module alarm_share=101 2> /dev/null &&
 	! insmod $module tick_min_ns=fast 2> /dev/null &&
 	! insmod $module limit_timers=5 max_timers=6 2> /dev/null &&
-	insmod $module device_share=30 &&
-	[ "$(cat $folder/device_share)" = 30 ]
+	insmod $module alarm_share=30 &&
+	[ "$(cat $folder/alarm_share)" = 30 ]
 result $? a_bad_one_keeps_the_module_out
 [ -d $folder ] || insmod $module
-echo 25 > $folder/device_share
+echo 25 > $folder/alarm_share
 exit "${bad:-0}"

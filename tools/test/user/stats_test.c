@@ -1,304 +1,252 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The counters of a file, by TWHEEL_IOC_STATS and by fdinfo. */
-#include <errno.h>
-#include <fcntl.h>
+/* What fdinfo tells of a file: its keys, and counters that are exact. */
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/dice.h"
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
-static struct twheel_file_stats stats_of(int fd)
+#define LATE	64
+
+/* The lines from "wheel" on. */
+static FILE *stats_open(int fd)
 {
-	struct twheel_file_stats stats;
-
-	memset(&stats, 0xff, sizeof(stats));
-	NEED(ioctl(fd, TWHEEL_IOC_STATS, &stats) == 0);
-	return stats;
-}
-
-static void expect_books(int fd, uint64_t armed, uint64_t fired,
-			 uint64_t cancelled)
-{
-	struct twheel_file_stats stats = stats_of(fd);
-	unsigned int i;
-
-	CHECK_EQ(stats.armed, armed);
-	CHECK_EQ(stats.fired, fired);
-	CHECK_EQ(stats.cancelled, cancelled);
-	CHECK_EQ(stats.reserved, 0);
-	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
-		fired -= stats.late[i];
-	CHECK_EQ(fired, 0);
-}
-
-static void a_new_file_has_done_nothing(void)
-{
-	struct twheel_file_stats stats, zero = { };
-	int fd = dev_open();
-
-	stats = stats_of(fd);
-	CHECK(!memcmp(&stats, &zero, sizeof(stats)));
-	CHECK(dev_info(fd).features & TWHEEL_FEATURE_STATS);
-}
-
-static void counters_of_timers(void)
-{
-	uint64_t id;
-	int fd = dev_open();
-
-	dev_arm(fd, 0, 1);
-	id = dev_arm(fd, 3600 * S, 2);
-	dev_arm(fd, 3600 * S, 3);
-	dev_wait_unread(fd, 1);
-	expect_books(fd, 3, 1, 0);
-	CHECK_EQ(stats_of(fd).timers, 3);
-	CHECK_EQ(stats_of(fd).pending, 2);
-	CHECK_EQ(stats_of(fd).unread, 1);
-	CHECK_EQ(dev_cancel(fd, id), 0);
-	dev_read(fd);
-	expect_books(fd, 3, 1, 1);
-	CHECK_EQ(stats_of(fd).timers, 1);
-	CHECK_EQ(stats_of(fd).pending, 1);
-	CHECK_EQ(stats_of(fd).unread, 0);
-	CHECK(stats_of(fd).passes >= 1);
-	/* A modify changes none of these. */
-	id = dev_arm(fd, 3600 * S, 4);
-	CHECK_EQ(dev_modify(fd, id, 0, 7200 * S), 0);
-	CHECK_EQ(dev_modify(fd, id, 0, 1800 * S), 0);
-	expect_books(fd, 4, 1, 1);
-}
-
-/* Sum, maximum and bucket are of the lateness that the event shows. */
-static void lateness_is_that_of_the_event(void)
-{
-	struct twheel_op op = { .flags = TWHEEL_ABS };
-	struct twheel_file_stats stats;
-	struct twheel_event event;
-	unsigned int bucket;
-	uint64_t late;
-	int fd = dev_open();
-
-	/* Its deadline was a second and a half ago. */
-	op.deadline_ns = dev_now(CLOCK_MONOTONIC) - 3 * S / 2;
-	dev_arm_op(fd, &op);
-	event = dev_read(fd);
-	late = event.fired_ns - event.deadline_ns;
-	CHECK(late >= 3 * S / 2);
-	stats = stats_of(fd);
-	CHECK_EQ(stats.late_max_ns, late);
-	CHECK_EQ(stats.late_sum_ns, late);
-	bucket = 63 - __builtin_clzll(late);
-	CHECK_EQ(stats.late[bucket], 1);
-
-	/* One that is due now. */
-	op.id = 0;
-	op.deadline_ns = dev_now(CLOCK_MONOTONIC);
-	dev_arm_op(fd, &op);
-	event = dev_read(fd);
-	stats = stats_of(fd);
-	CHECK_EQ(stats.late_sum_ns,
-		 late + (event.fired_ns - event.deadline_ns));
-	CHECK(stats.late_max_ns >= late);
-	expect_books(fd, 2, 2, 0);
-}
-
-/* Extensions count once, when the old deadline comes, however many there were. */
-static void extensions_are_counted_when_found(void)
-{
-	uint64_t id, delay;
-	int fd, ret;
-
-	FOR_EACH_DELAY(delay) {
-		fd = dev_open();
-		id = dev_arm(fd, delay, 0);
-		ret = dev_modify(fd, id, TWHEEL_LATER, 3000 * S);
-		if (!ret)
-			ret = dev_modify(fd, id, TWHEEL_LATER, 3600 * S);
-		/* Both came before the old deadline. */
-		if (!ret && !stats_of(fd).extended)
-			break;
-		close(fd);
-	}
-	/* One that expires after it. */
-	dev_arm(fd, delay + 100 * MS, 1);
-	dev_wait_unread(fd, 1);
-	CHECK_EQ(stats_of(fd).extended, 1);
-	expect_books(fd, 2, 1, 0);
-}
-
-static void extensions_of_cells(void)
-{
-	uint64_t id, word, delay;
-	struct mapped m;
-
-	FOR_EACH_DELAY(delay) {
-		m = map_cells(4);
-		id = map_arm(&m, 0, delay);
-		word = load(&m.cells[0].word);
-		if (twheel_cell_state(word) == TWHEEL_CELL_PENDING &&
-		    cas(&m.cells[0].word, word,
-			word_of(id, TWHEEL_CELL_PENDING, ticks_in(&m, 3600 * S))))
-			break;
-		close(m.fd);
-	}
-	map_arm(&m, 1, delay + 100 * MS);
-	NEED(dev_readable(m.fd, -1));
-	CHECK_EQ(stats_of(m.fd).extended, 1);
-	expect_books(m.fd, 2, 1, 0);
-	CHECK_EQ(stats_of(m.fd).pending, 1);
-}
-
-static void wheels_have_numbers(void)
-{
-	int a = dev_open(), b = dev_open();
-
-	dev_arm(a, 3600 * S, 0);
-	dev_arm(b, 3600 * S, 0);
-	CHECK(stats_of(a).wheel);
-	CHECK(stats_of(b).wheel);
-	CHECK(stats_of(a).wheel != stats_of(b).wheel);
-}
-
-/* The value of a line of fdinfo; -1: there is no such line. */
-static long long line_of(int fd, const char *name)
-{
-	size_t length = strlen(name);
-	long long value = -1;
-	char path[64], line[2048];
+	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
 	file = fopen(path, "r");
 	NEED(file);
-	while (fgets(line, sizeof(line), file))
-		if (!strncmp(line, name, length) && line[length] == ':')
-			value = strtoll(line + length + 1, NULL, 10);
+	return file;
+}
+
+/* The numbers at a key. Returns how many there are. */
+static unsigned int stats_numbers(int fd, const char *key, uint64_t numbers[LATE])
+{
+	FILE *file = stats_open(fd);
+	unsigned int n = 0;
+	char line[2048];
+
+	while (fgets(line, sizeof(line), file)) {
+		char *at = line + strlen(key), *end;
+
+		if (strncmp(line, key, strlen(key)) || *at != ':')
+			continue;
+		for (at++; n < LATE; n++, at = end) {
+			numbers[n] = strtoull(at, &end, 10);
+			if (end == at)
+				break;
+		}
+	}
 	fclose(file);
-	return value;
+	return n;
 }
 
-static void fdinfo_says_the_same(void)
+/* These keys, in this order, each with a tab; and that is all. */
+static void keys_and_names(void)
 {
-	struct twheel_file_stats stats;
-	int fd = dev_open();
+	static const char * const keys[] = {
+		"wheel", "clock", "tick_ns", "max_timers", "max_cells", "timers",
+		"file_memory", "user_timers", "user_limit", "user_memory",
+		"user_memory_limit", "cells", "armed", "fired", "cancelled", "extended",
+		"cascades", "alarms", "postponed", "late_max_ns", "late_sum_ns", "late",
+		"occupied",
+	};
+	static const char * const clocks[] = {
+		"monotonic", "boottime", "realtime", "tai", "virtual",
+	};
+	char line[2048], want[64];
+	unsigned int clock, i;
 
-	dev_arm(fd, 0, 1);
-	dev_arm(fd, 3600 * S, 2);
-	CHECK_EQ(dev_cancel(fd, dev_arm(fd, 3600 * S, 3)), 0);
-	dev_wait_unread(fd, 1);
-	stats = stats_of(fd);
-	CHECK_EQ(line_of(fd, "wheel"), stats.wheel);
-	CHECK_EQ(line_of(fd, "armed"), 3);
-	CHECK_EQ(line_of(fd, "fired"), 1);
-	CHECK_EQ(line_of(fd, "cancelled"), 1);
-	CHECK_EQ(line_of(fd, "extended"), stats.extended);
-	CHECK_EQ(line_of(fd, "cascades"), stats.cascades);
-	CHECK_EQ(line_of(fd, "exhausted"), stats.exhausted);
-	CHECK_EQ(line_of(fd, "overruns"), stats.overruns);
-	CHECK_EQ(line_of(fd, "late_max_ns"), stats.late_max_ns);
-	CHECK_EQ(line_of(fd, "late_sum_ns"), stats.late_sum_ns);
-	CHECK_EQ(line_of(fd, "late"), stats.late[0]);
+	for (clock = 0; clock < SIZE_OF(clocks); clock++) {
+		FILE *file = stats_open(dev_open_clock(clock));
+
+		do
+			NEED(fgets(line, sizeof(line), file));
+		while (strncmp(line, "wheel:", 6));
+		for (i = 0; i < SIZE_OF(keys); i++) {
+			snprintf(want, sizeof(want), "%s:\t", keys[i]);
+			tap_check(!strncmp(line, want, strlen(want)), __FILE__, __LINE__,
+				  "%s is not %s", line, keys[i]);
+			if (i == 1) {
+				snprintf(want, sizeof(want), "clock:\t%s\n", clocks[clock]);
+				CHECK(!strcmp(line, want));
+			}
+			CHECK_EQ(!fgets(line, sizeof(line), file), i == SIZE_OF(keys) - 1);
+		}
+		fclose(file);
+	}
 }
 
-static void the_structure_may_grow(void)
+static void same_as_info(void)
 {
-	struct {
-		struct twheel_file_stats known;
-		uint64_t more[4];
-	} big;
-	unsigned int nr = _IOC_NR(TWHEEL_IOC_STATS);
-	int fd = dev_open();
+	struct twheel_setup setup = {
+		.clock = TWHEEL_VIRTUAL, .tick_ns = 2 * MS, .max_timers = 77,
+	};
+	int fd = dev_open_setup(&setup);
+	struct twheel_info info;
 
-	dev_arm(fd, 3600 * S, 0);
-	memset(&big, 0xff, sizeof(big));
-	CHECK_EQ(ioctl(fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, nr, sizeof(big)),
-		       &big), 0);
-	CHECK_EQ(big.known.armed, 1);
-	CHECK_EQ(big.more[0] | big.more[1] | big.more[2] | big.more[3], 0);
-	/* Shorter than the first version. */
-	CHECK_ERR(ioctl(fd, _IOC(_IOC_READ, TWHEEL_IOC_TYPE, nr,
-				 sizeof(big.known) - 8), &big), EINVAL);
-	CHECK_ERR(ioctl(fd, _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, nr,
-				 sizeof(big.known)), &big), ENOTTY);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_STATS, NULL), EFAULT);
+	dev_arm(fd, HOUR, 0);
+	info = dev_info(fd);
+	CHECK_EQ(dev_stat(fd, "tick_ns"), info.tick_ns);
+	CHECK_EQ(dev_stat(fd, "max_timers"), info.max_timers);
+	CHECK_EQ(dev_stat(fd, "max_cells"), info.max_cells);
+	CHECK_EQ(dev_stat(fd, "timers"), info.timers);
+	CHECK_EQ(dev_stat(fd, "file_memory"), info.file_memory);
+	CHECK_EQ(dev_stat(fd, "user_timers"), info.user_timers);
+	CHECK_EQ(dev_stat(fd, "user_limit"), info.user_limit);
+	CHECK_EQ(dev_stat(fd, "user_memory"), info.user_memory);
+	CHECK_EQ(dev_stat(fd, "user_memory_limit"), info.user_memory_limit);
+	CHECK(dev_stat(fd, "wheel") != dev_stat(dev_open_virtual(), "wheel"));
 }
 
-/* In a file with cells: timers that the kernel knows, and entries of the ring. */
+/* The books of a file, as its user keeps them. */
+struct books {
+	uint64_t armed, fired, cancelled, late_max, late_sum;
+	uint64_t late[LATE];
+};
+
+static void books_take(struct books *books, const struct twheel_event *event)
+{
+	uint64_t late = event->now_ns - event->deadline_ns;
+
+	books->fired++;
+	books->late_sum += late;
+	if (late > books->late_max)
+		books->late_max = late;
+	books->late[late ? 63 - __builtin_clzll(late) : 0]++;
+}
+
+static void books_compare(const struct books *books, int fd)
+{
+	uint64_t late[LATE];
+
+	CHECK_EQ(dev_stat(fd, "armed"), books->armed);
+	CHECK_EQ(dev_stat(fd, "fired"), books->fired);
+	CHECK_EQ(dev_stat(fd, "cancelled"), books->cancelled);
+	CHECK_EQ(dev_stat(fd, "late_max_ns"), books->late_max);
+	CHECK_EQ(dev_stat(fd, "late_sum_ns"), books->late_sum);
+	CHECK_EQ(stats_numbers(fd, "late", late), LATE);
+	CHECK(!memcmp(late, books->late, sizeof(late)));
+	CHECK_EQ(dev_stat(fd, "timers"), dev_info(fd).timers);
+	CHECK_EQ(dev_stat(fd, "alarms") | dev_stat(fd, "postponed"), 0);
+}
+
+/* One event is one, however many deadlines it stands for. A modify changes nothing. */
+static void counters_are_exact(void)
+{
+	int fd = dev_open_virtual(), i, all;
+	struct books books = { };
+	struct twheel_event event;
+	uint32_t seed = 3;
+	uint64_t id = 0;
+
+	books_compare(&books, fd);
+	for (i = 0; i < 2000; i++) {
+		struct twheel_op op = {
+			.time_ns = roll(&seed) >> roll(&seed) % 32,
+			.period_ns = roll(&seed) % 4 ? 0 : roll(&seed),
+		};
+
+		id = dev_arm_op(fd, &op);
+		books.armed++;
+		if (i % 3 == 0)
+			NEED(dev_modify(fd, id, i % 2 ? TWHEEL_LATER : 0, S) >= 0);
+		if (i % 5 == 0)
+			books.cancelled += dev_cancel(fd, id);
+		dev_advance(fd, roll(&seed) >> roll(&seed) % 32);
+		while (i % 4 && read(fd, &event, sizeof(event)) > 0)
+			books_take(&books, &event);
+	}
+	books_compare(&books, fd);
+	all = dev_cancel_all(fd);
+	CHECK(all > 0);
+	books.cancelled += all;
+	books_compare(&books, fd);
+	CHECK_EQ(dev_cancel_all(fd) + dev_cancel(fd, id), -1);
+	books_compare(&books, fd);
+}
+
+/* Timers that cascade do so once a level, and buckets are occupied by those that wait. */
+static void where_timers_wait(void)
+{
+	uint64_t occupied[LATE];
+	int fd = dev_open_virtual();
+
+	CHECK(stats_numbers(fd, "occupied", occupied) >= 5);
+	CHECK_EQ(occupied[0] + occupied[1] + occupied[2], 0);
+	dev_arm(fd, 10 * MS, 0);
+	dev_arm(fd, 20 * MS, 0);
+	dev_arm(fd, 20 * MS, 0);
+	dev_arm(fd, S, 0);
+	dev_arm(fd, S, 0);
+	CHECK_EQ(dev_stat(fd, "cascades"), 0);
+	stats_numbers(fd, "occupied", occupied);
+	CHECK_EQ(occupied[0], 2);
+	CHECK_EQ(occupied[1], 1);
+	dev_advance(fd, 999 * MS);
+	CHECK_EQ(dev_readable(fd, 0), 1);
+	CHECK_EQ(dev_cancel_all(fd), 5);
+	dev_readable(fd, 0);
+	CHECK(dev_stat(fd, "cascades") <= 2);
+	stats_numbers(fd, "occupied", occupied);
+	CHECK_EQ(occupied[0] + occupied[1] + occupied[2], 0);
+}
+
+/* Cells count when the kernel finds them. */
 static void counters_of_cells(void)
 {
-	struct mapped m = map_cells(3);
-	uint64_t id = map_arm(&m, 0, 0), event;
-	uint32_t cell;
+	struct mapped m = map_open_virtual(3);
+	uint64_t tick = map_now(&m) + 10, ids[3];
+	struct books books = { .armed = 3 };
+	int i;
 
-	dev_wait_unread(m.fd, 1);
-	CHECK_EQ(stats_of(m.fd).timers | stats_of(m.fd).pending, 0);
-	/* The entry of an event that was revoked stays until the program takes it. */
-	CHECK_EQ(dev_cancel(m.fd, id), 1);
-	CHECK_EQ(stats_of(m.fd).unread, 1);
-	CHECK_EQ(dev_readable(m.fd, 0), 1);
-	NEED(map_take(&m, &cell, &event));
-	CHECK_EQ((uint32_t)event, 0);
-	CHECK_EQ(stats_of(m.fd).unread, 0);
-	CHECK_EQ(dev_readable(m.fd, 0), 0);
-	/* A timer that the program has cancelled is there until the kernel looks. */
-	id = map_arm(&m, 1, 3600 * S);
-	CHECK(map_cancel(&m, id));
-	CHECK_EQ(stats_of(m.fd).timers, 1);
-	CHECK_EQ(stats_of(m.fd).pending, 1);
-	map_kick(&m, id);
-	CHECK_EQ(stats_of(m.fd).timers, 0);
-	expect_books(m.fd, 2, 1, 2);
+	for (i = 0; i < 3; i++)
+		map_arm(&m, i, tick + i * 10, &ids[i]);
+	map_advance(&m, 10);
+	map_take(&m, ids[0], tick);
+	books.fired = books.late[0] = 1;
+	books_compare(&books, m.fd);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 2);
+	CHECK(map_cancel(&m, ids[1]));
+	CHECK(map_extend(&m, ids[2], tick + 90));
+	map_advance(&m, 20);
+	dev_silent(m.fd);
+	books.cancelled = 1;
+	books_compare(&books, m.fd);
+	CHECK_EQ(dev_stat(m.fd, "extended"), 1);
+	CHECK_EQ(dev_stat(m.fd, "cells"), 1);
+	CHECK_EQ(dev_info(m.fd).timers, 0);
 }
 
-/* An expiry for each event: a periodic timer's may stand for several. */
-static void an_expiry_for_an_event(void)
+/* Lateness in real time is that which the event shows. */
+static void late_in_real_time(void)
 {
-	struct twheel_op op = { .period_ns = MS };
+	int fd = dev_open_clock(TWHEEL_MONOTONIC);
 	struct twheel_event event;
-	int fd = dev_open();
 
-	dev_arm_op(fd, &op);
-	dev_wait_unread(fd, 1);
-	usleep(20000);
+	dev_arm_at(fd, 1, 0);
 	event = dev_read(fd);
-	CHECK(event.count > 10);
-	dev_wait_unread(fd, 1);
-	expect_books(fd, 1, 2, 0);
+	CHECK_EQ(dev_stat(fd, "late_sum_ns"), event.now_ns - 1);
+	dev_arm(fd, MS, 0);
+	event = dev_read(fd);
+	CHECK_EQ(dev_stat(fd, "late_sum_ns") - dev_stat(fd, "late_max_ns"),
+		 event.now_ns - event.deadline_ns);
 }
-
-/* The count of an event word ends at its last value, and leaves the generation alone. */
-static void event_word_saturates(void)
-{
-	struct mapped m = map_cells(1);
-	uint64_t id = map_arm(&m, 0, 3600 * S), last = id | ~0U;
-
-	NEED(cas(&m.events[0], 0, last));
-	CHECK_EQ(dev_modify(m.fd, id, 0, 0), 0);
-	while (!stats_of(m.fd).fired)
-		usleep(1000);
-	CHECK_EQ(load(&m.events[0]), last);
-}
-
-static const struct tap_test tests[] = {
-	TAP(a_new_file_has_done_nothing),
-	TAP(counters_of_timers),
-	TAP(lateness_is_that_of_the_event),
-	TAP(extensions_are_counted_when_found),
-	TAP(extensions_of_cells),
-	TAP(wheels_have_numbers),
-	TAP(fdinfo_says_the_same),
-	TAP(the_structure_may_grow),
-	TAP(counters_of_cells),
-	TAP(an_expiry_for_an_event),
-	TAP(event_word_saturates),
-};
 
 int main(int argc, char **argv)
 {
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+	static const struct tap_test tests[] = {
+		TAP(keys_and_names),
+		TAP(same_as_info),
+		TAP(counters_are_exact),
+		TAP(where_timers_wait),
+		TAP(counters_of_cells),
+		TAP(late_in_real_time),
+	};
+
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

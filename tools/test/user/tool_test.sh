@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel.
-echo "1..43"
+echo "1..44"
 n=0
 
 # result STATUS NAME
@@ -108,6 +108,21 @@ number_of() {
 		sleep 0.5
 	done
 }
+
+# An hour passes by setting the clock.
+twheel at "$(soon 3600)" > /tmp/at 2> /dev/null &
+waits=$!
+becomes ' timers  *1\( \|$\)' twheel show $waits
+date -s "$(soon 3600)" > /dev/null
+for _ in $(seq 60); do
+	! [ -s /tmp/at ] || break
+	sleep 1
+done
+cp /tmp/at /tmp/tool.out
+date -s "$(soon -3600)" > /dev/null
+grep -q '^1: fired .* after the deadline' /tmp/at && wait $waits
+result $? at_follows_the_clock
+kill $waits 2> /dev/null
 
 wants 0 '^[0-9]* wheels*, ' twheel top --count 1 --every 10ms &&
 	! grep ' twheel ' /tmp/tool.out

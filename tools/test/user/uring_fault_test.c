@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Injected faults while a batch is submitted through io_uring. See fault_test.c. */
+/* Injected faults while operations are submitted through io_uring. See fault_test.c. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "lib/ring.h"
 #include "lib/tap.h"
 
-/* Timers for two parts of a file's table. */
+/* A file gets room for 64 timers at a time. */
 #define N	300
 
 static long ring_submit_call(void *arg)
@@ -21,23 +21,22 @@ static long ring_submit_call(void *arg)
 	return ret < 0 ? -1 : ret;
 }
 
-/* The batch is done or not, as its completion says; or io_uring itself fails. */
-static void submits_a_batch(void)
+/* The array is done or not, as its completion says; or io_uring itself fails. */
+static void submits_an_array(void)
 {
 	static struct twheel_op ops[N];
 	struct io_uring ring = ring_open(0);
-	struct twheel_info was;
+	struct dev_state was;
 	struct fault fault;
 	unsigned int n, i;
 
 	fault_prepare();
-	/* A batch that waits for memory goes to a thread of io_uring, without faults. */
+	/* A long one goes to a thread of io_uring, without faults. */
 	FAULT_SWEEP(n, fault, 0) {
-		struct twheel_batch batch = {
-			.ops = (uintptr_t)ops, .op_size = sizeof(*ops),
-			.count = n % 2 ? 200 : N,
+		struct twheel_ops array = {
+			.ops = (uintptr_t)ops, .count = n % 2 ? 200 : N,
 		};
-		const uint64_t words[2] = { (uintptr_t)&batch };
+		const uint64_t words[2] = { (uintptr_t)&array };
 		unsigned int good = 0;
 		struct io_uring_sqe *sqe;
 		int fd = dev_open(), res;
@@ -46,11 +45,11 @@ static void submits_a_batch(void)
 			tap_skip("this kernel has no commands of io_uring's");
 		for (i = 0; i < N; i++)
 			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_ARM, .deadline_ns = 3600 * S,
+				.op = TWHEEL_OP_ARM, .time_ns = HOUR,
 			};
 		sqe = ring_sqe(&ring);
 		io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-		sqe->cmd_op = TWHEEL_IOC_BATCH;
+		sqe->cmd_op = TWHEEL_IOC_OPS;
 		memcpy(sqe->cmd, words, sizeof(words));
 		was = dev_state(fd);
 		fault = fault_call(n, ring_submit_call, &ring);
@@ -68,14 +67,14 @@ static void submits_a_batch(void)
 			close(fd);
 			continue;
 		}
-		CHECK_EQ(res, batch.count);
-		for (i = 0; i < batch.count; i++) {
+		CHECK_EQ(res, array.count);
+		for (i = 0; i < array.count; i++) {
 			if (ops[i].result)
 				CHECK_EQ(ops[i].result, -ENOMEM);
 			else
 				good++;
 		}
-		CHECK(good >= batch.count - 1);
+		CHECK(good >= array.count - 1);
 		CHECK_EQ(dev_info(fd).timers, good);
 		close(fd);
 	}
@@ -84,8 +83,8 @@ static void submits_a_batch(void)
 int main(int argc, char **argv)
 {
 	static const struct tap_test tests[] = {
-		TAP(submits_a_batch),
+		TAP(submits_an_array),
 	};
 
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -122,15 +122,15 @@ static void *waiter_run(void *arg)
 	return NULL;
 }
 
-static void waiters_start(struct waiters *w, enum way way, int fd)
+static void waiters_start(struct waiters *w, enum way how, int fd)
 {
 	int i;
 
-	*w = (struct waiters) { .way = way, .fd = fd };
-	w->count = way == EXCLUSIVE || way == READ ? 2 : 1;
-	NEED(fcntl(fd, F_SETFL, way == READ ? 0 : O_NONBLOCK) == 0);
-	if (masks[way] && way != EXCLUSIVE)
-		w->epoll = epoll_new(fd, masks[way]);
+	*w = (struct waiters) { .way = how, .fd = fd };
+	w->count = how == EXCLUSIVE || how == READ ? 2 : 1;
+	NEED(fcntl(fd, F_SETFL, how == READ ? 0 : O_NONBLOCK) == 0);
+	if (masks[how] && how != EXCLUSIVE)
+		w->epoll = epoll_new(fd, masks[how]);
 	for (i = 0; i < w->count; i++)
 		NEED(!pthread_create(&w->threads[i], NULL, waiter_run, w));
 }

@@ -20,10 +20,9 @@ cat > "$out/program/program.c" <<'END'
 
 int main(void)
 {
-	struct twheel *wheel;
-	struct twheel_options options = { .path = "/nowhere" };
+	struct twheel_info info;
 
-	printf("%d\n", twheel_open(&wheel, &options));
+	printf("%d\n", twheel_device_info(-1, &info));
 	return 0;
 }
 END
@@ -34,10 +33,17 @@ cat > "$out/program/program.cpp" <<'END'
 int main()
 {
 	boost::asio::io_context context;
-	twheel_options options = twheel_options();
+	twheel_setup setup = twheel_setup();
+	twheel_info info;
 
-	options.path = "/nowhere";
-	std::printf("%d\n", twheel_asio::wheel(context, &options).loop()->wheel ? 0 : -2);
+	/* No loop has this clock, whether there is a device or not. */
+	setup.clock = TWHEEL_BOOTTIME;
+	try {
+		twheel_asio::wheel wheel(context, &setup);
+	} catch (const boost::system::system_error &error) {
+		if (error.code().value() == EINVAL)
+			std::printf("%d\n", twheel_device_info(-1, &info));
+	}
 }
 END
 cat > "$out/program/CMakeLists.txt" <<'END'
@@ -57,12 +63,12 @@ END
 version=$(sed -n 's/^VERSION := //p' "$ROOT/Makefile")
 sed -i "s/@VERSION@/$version/" "$out/program/CMakeLists.txt"
 
-# says COMMAND...: the program has found the library, and no device
+# says COMMAND...: the program has found the library, which tells EBADF
 says() {
 	local said
 
 	said=$(LD_LIBRARY_PATH=$libraries "$@") || said="status $?"
-	[ "$said" = -2 ] || die "$1 says $said, not -2"
+	[ "$said" = -9 ] || die "$1 says $said, not -9"
 }
 
 export PKG_CONFIG_PATH=$libraries/pkgconfig PKG_CONFIG_SYSROOT_DIR=$out/root

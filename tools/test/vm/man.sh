@@ -12,7 +12,7 @@
 tools=${2:-} out=${3:-$SCRATCH/man}
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
-library=$ROOT/tools/lib/libtwheel.h
+library=$ROOT/tools/lib/twheel_device.h
 mkdir -p "$out"
 
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
@@ -29,7 +29,7 @@ example() {
 		"$page" > "$out/$name.c"
 	[ -s "$out/$name.c" ] || die "$page has no example"
 	if ! grep -q '^int main(' "$out/$name.c"; then
-		set -- -include stdio.h -include libtwheel.h -c "$@"
+		set -- -include stdio.h -include twheel_device.h -c "$@"
 	fi
 	# Libraries of event loops. Their callbacks have arguments that an example does not use.
 	if grep -q '^#include <twheel/' "$out/$name.c"; then
@@ -71,14 +71,15 @@ for page in "$man"/*.[0-9]; do
 	[ ! -s "$out/lint" ] || die "$(cat "$out/lint")"
 done
 
-# says PAGE START WHAT: each name of the input is in a line of PAGE that begins so
+# says PAGES START WHAT: each name of the input is in a line of one of PAGES that begins so
 says() {
-	local name missing=()
+	local name missing=() pages
 
+	read -ra pages <<< "$1"
 	sort -u > "$out/names"
 	[ -s "$out/names" ] || die "man.sh finds no $3"
 	while read -r name; do
-		grep -qE "^\.$2.*\b$name\b" "$man/$1" || missing+=("$name")
+		grep -qE "^\.$2.*\b$name\b" "${pages[@]/#/$man/}" || missing+=("$name")
 	done < "$out/names"
 	[ ${#missing[@]} = 0 ] || die "$1 does not say: ${missing[*]} ($3)"
 }
@@ -92,25 +93,26 @@ errors() {
 	grep -ohE '\bE([A-Z]{3,}|2BIG)\b' "$@"
 }
 
-grep -oE '\bTWHEEL_[A-Z_]*[A-Z]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
-	says twheel.4 '' "names in $abi"
-fields "$abi" | says twheel.4 'It Fa' "fields in $abi"
+# The device has three pages: it, its cells, and its limits.
+device="twheel.4 twheel_cells.7 twheel_limits.7"
+grep -oE '\bTWHEEL_[A-Z0-9_]*[A-Z0-9]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
+	says "$device" '' "names in $abi"
+fields "$abi" | says "$device" '(It )?Fa' "fields in $abi"
 errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
-grep -oE -- '-E([A-Z]{3,}|2BIG)\b' \
+grep -ohE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/dev/*.c |
-	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|EXDEV)$' |	# within the kernel only
+	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|ERESTARTSYS)$' |	# within the kernel only
 	says twheel.4 'It Bq Er' "errors of the device"
-sed -n 's/^TW_PARAM(\([a-z_]*\),.*/\1/p' "$ROOT"/module/{*,*/*}.c |
-	says twheel.4 'It Va' "parameters of the module"
-sed -n 's/.*seq_printf(seq, "\([a-z_]*\):.*/\1/p' "$ROOT"/module/dev/*.c |
-	says twheel.4 Li "fields of fdinfo and debugfs"
+sed -nE 's/^TW_PARAM(_BELOW)?\(([a-z_]*),.*/\2/p' "$ROOT"/module/{*,*/*}.c |
+	says twheel_limits.7 'It Va' "parameters of the module"
+sed -nE 's/.*seq_(printf|puts)\(seq, "([a-z_]*):.*/\2/p' "$ROOT"/module/dev/*.c |
+	says twheel.4 'It Li' "fields of fdinfo"
 
 # What the library has: a page or a link for each call, and a line in the overview.
 {
 	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map"
-	# The two inlines of the mapping have other names in the program.
-	sed -n 's/^static inline int \(twheel_[a-z_]*\)(.*/\1/p' "$library" |
-		grep -v '_inline$'
+	# Of the inlines, those that are described.
+	sed -nE 's/^(\/\*)? ?\*+ (twheel_[a-z_]*)\(\) - .*/\2/p' "$library"
 } > "$out/functions"
 says libtwheel.3 'It Xr' "functions in $library" < "$out/functions"
 while read -r name; do
@@ -141,8 +143,6 @@ for header in "$ROOT"/tools/lib/twheel/*.h; do
 	says "$name.3" Nm "calls of twheel/${header##*/}" < "$out/calls"
 	echo "$name" | says libtwheel.3 '(It )?Xr' "pages of event loops"
 done
-grep -oE '\bTWHEEL_(OPEN|CLOCK)_[A-Z_]*[A-Z]\b' "$library" |
-	says twheel_open.3 Dv "names in $library"
 # Of each call, the errors that its comment in the header names.
 while read -r name list; do
 	page=$(sed -n 's/^\.so man3\///p' "$man/$name.3")
@@ -162,7 +162,7 @@ done < <(awk '/^\/\*\* twheel_/	{ sub(/\(\)/, "", $2); name = $2 }
 
 sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/cli/main.c" |
 	says twheel.1 'It Cm' "commands"
-sed -n 's/^DEFINE_EVENT([a-z_]*, twheel_\([a-z_]*\),$/\1/p; s/^TRACE_EVENT(twheel_\([a-z_]*\),$/\1/p' \
+sed -nE 's/^(DEFINE_EVENT\([a-z_]*, |TRACE_EVENT\()(twheel_[a-z_]*),$/\2/p' \
 	"$ROOT/include/trace/events/twheel.h" |
 	says twheel.4 'It Li' "tracepoints"
 sed -n 's/^\t\t{ "\([a-z-]*\)", .*OPTION_.*/\1/p' "$ROOT"/tools/cli/*.c |

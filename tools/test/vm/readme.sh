@@ -62,7 +62,7 @@ for document in "$ROOT"/tools/doc/*.md; do
 				      "#include <linux/workqueue.h>\n" \
 				      "#include <linux/twheel_policy.h>" > file
 			else
-				print "#include <libtwheel.h>" > file
+				print "#include <twheel_device.h>" > file
 			next
 		}
 		/^```$/		{ file = kind = "" }

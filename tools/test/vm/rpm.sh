@@ -40,9 +40,8 @@ program_builds() {
 	local usr=$work/root/usr library
 
 	library=$(find "$usr" -name 'libtwheel.so' -printf '%h\n')
-	printf '%s\n' '#include <stddef.h>' '#include <twheel/loop.h>' 'int main(void)' \
-		'{ struct twheel_options o = { .path = "/nowhere" }; struct twheel *w;' \
-		'return twheel_open(&w, &o) != -ENOENT; }' > "$work/program.c"
+	printf '%s\n' '#include <twheel/loop.h>' 'int main(void)' \
+		'{ return twheel_device_cancel(-1, 1) != -EBADF; }' > "$work/program.c"
 	gcc -I"$usr/include" -o "$work/program" "$work/program.c" -L"$library" -ltwheel &&
 		LD_LIBRARY_PATH=$library "$work/program" &&
 		LD_LIBRARY_PATH=$library "$usr/bin/twheel" --version | grep "$version"
@@ -60,9 +59,10 @@ dkms_has_sources() {
 
 check "rpmbuild takes the spec" build
 check "twheel-dkms" has twheel-dkms /usr/src/twheel /usr/lib/udev/rules.d/60-twheel.rules \
-	/usr/lib/sysusers.d/twheel.conf '/usr/share/man/man4/twheel.4.*'
+	/usr/lib/sysusers.d/twheel.conf '/usr/share/man/man4/twheel.4.*' \
+	'/usr/share/man/man7/twheel_cells.7.*'
 check "libtwheel" has libtwheel "/usr/lib.*/libtwheel.so.$version"
-check "libtwheel-devel" has libtwheel-devel /usr/include/libtwheel.h \
+check "libtwheel-devel" has libtwheel-devel /usr/include/twheel_device.h \
 	/usr/include/twheel/uv.h '/usr/lib.*/pkgconfig/libtwheel.pc' \
 	'/usr/lib.*/cmake/twheel/twheelConfig.cmake' '/usr/share/man/man3/libtwheel.3.*'
 check "python3-twheel" has python3-twheel '/usr/lib/python3.*/site-packages/twheel.py'

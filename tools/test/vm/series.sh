@@ -66,10 +66,8 @@ checkpatch() {
 		[ "$status" = 0 ] || grep -q ' lines checked$' "$work/findings" || return
 		sed -i "s|^$home/||; s|^tools/testing/selftests/twheel/|tools/test/user/|" \
 			"$work/findings"
-		cat "$ROOT/tools/style/exceptions" "$ROOT/tools/packaging/series/exceptions" \
-			> "$work/exceptions"
 		grep -v "^total: " "$work/findings" > "$work/left" || :
-		(cd "$map" && python3 "$ROOT/tools/style/judge.py" "$work/exceptions" some) \
+		(cd "$map" && python3 "$ROOT/tools/style/judge.py" "$ROOT/tools/style/exceptions" some) \
 			< "$work/left" || return
 		# What is said of the patch itself, and not of a line of a file.
 		! grep -v '^[^:]*\.[ch]:[0-9]*: ' "$work/left" || return
@@ -107,7 +105,7 @@ build() {
 		tail -n 20 "$folder/build.log"
 		return 1
 	}
-	[ -e "$folder/$home/module/main.o" ] && [ -e "$folder/$home/module/dev/submit.o" ] &&
+	[ -e "$folder/$home/module/main.o" ] && [ -e "$folder/$home/module/dev/sweep.o" ] &&
 		[ -e "$folder/$home/kunit/main_smp.o" ] && ! grep 'warning:' "$folder/build.log"
 }
 selftests() {
@@ -119,7 +117,7 @@ selftests() {
 			top_srcdir="$tree" || return
 	[ "$(find "$work/selftests" -name '*_test' | wc -l)" = 9 ] &&
 		# There is no device here.
-		"$work/selftests/device_test" > "$work/skipped"
+		"$work/selftests/op_test" > "$work/skipped"
 	[ $? = 4 ] && grep -q '^1..0 # SKIP' "$work/skipped"
 }
 # Each page, without what kernel-doc puts in; and what that takes from.

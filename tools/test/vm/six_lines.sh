@@ -45,19 +45,18 @@ sed -i 's/mine\.o/six_lines.o/' "$out/module/Makefile"
 cat > "$out/program/library.c" <<'END'
 #include <err.h>
 #include <stdio.h>
-#include <libtwheel.h>
+#include <twheel_device.h>
 
 int main(void)
 {
+	int wheel = twheel_device_open(NULL);
 	struct twheel_event event;
-	struct twheel *wheel;
 	uint64_t timer;
 
-	if (twheel_open(&wheel, NULL) || twheel_arm(wheel, 1000000, 42, &timer) ||
-	    twheel_next(wheel, &event, 60000) != 1)
+	if (wheel < 0 || twheel_device_arm(wheel, 1000000, 42, &timer) ||
+	    twheel_device_events(wheel, &event, 1, -1) != 1)
 		errx(1, "no timeout");
 	printf("%llu\n", (unsigned long long)event.cookie);
-	twheel_close(wheel);
 	return 0;
 }
 END

@@ -185,11 +185,7 @@ python_into() {
 	version=$($python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
 	mkdir -p "$1/python" "$1/lib/$version/lib-dynload" "$folder"
 	cp "$ROOT/tools/python/twheel.py" "$ROOT/tools/test/user/lib/python_test.py" "$folder"
-	[ -z "$theirs" ] ||
-		env -u AR -u ARCH -u CC -u CROSS_COMPILE -u CXX make -s -C "$ROOT/tools" \
-			OUT="$CACHE/check/tools" lib
-	PYTHONDONTWRITEBYTECODE=1 LD_LIBRARY_PATH=$CACHE/check/tools/lib $python -S \
-		"$folder/python_test.py" --modules > "$SCRATCH/modules" ||
+	PYTHONDONTWRITEBYTECODE=1 $python -S "$folder/python_test.py" --modules > "$SCRATCH/modules" ||
 		die "$(cat "$SCRATCH/modules")"
 	program=$(readlink -f $python)
 	with_libraries "$theirs$program" "$TOOLS/lib" "$1"
@@ -210,7 +206,6 @@ python_into() {
 		esac
 	done < "$SCRATCH/modules"
 	cp "$folder"/*.py "$1/python/"
-	cp "$TOOLS"/lib/libtwheel.so.0 "$1/lib/"
 	# Compiled, as that takes long in a guest; the files' times are not kept there.
 	$python -m compileall -q --invalidation-mode unchecked-hash "$1/lib/$version" "$1/python"
 }
@@ -254,13 +249,7 @@ files_of_programs() {
 			cp "$TOOLS/test/user/$program" "$root/tests/"
 		fi
 	done
-	# Scripts run these, with strace, and with a mapping.
-	cp "$TOOLS/test/user/lib_cells_test" "$root/tests/"
-	for program in "$ROOT"/tools/test/user/lib_*mapped_test.sh; do
-		program=${program##*/}
-		cp "$TOOLS/test/user/${program/_mapped_test.sh/_test}" "$root/tests/"
-	done
-	for example in after idle_server idle_server_timerfd uring_requests; do
+	for example in after idle_server idle_server_timerfd retry supervisor uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel} "$root/bin/"

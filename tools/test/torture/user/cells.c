@@ -1,204 +1,234 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers in a shared mapping. Each extension, nearer deadline and cancel is one
- * compare-and-swap. One thread at a time uses a timer; another thread takes the events.
+ * Cells: each is used by one worker, and words of the bitmap by workers of all processes. The
+ * kernel changes a word only to say that the cell has fired. So what a worker finds there is
+ * what it wrote, or that with the other state.
  */
-#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
-#include <time.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "books.h"
-#include "mapping.h"
 
-#define NR_CELLS	256
+#define NR_MINE		5000
+#define NR_ALL		(NR_PROCESSES * NR_WORKERS * NR_MINE)
+/* Operations between two looks at the clock: a deadline is then a little nearer. */
+#define BURST		64
+/* In ticks, of a millisecond: an hour. */
+#define FAR		3600000
 
-/* A timer. Its life is over if @ended equals @begun; @floor is in ticks. */
-static struct life {
-	atomic_flag busy;
-	uint64_t id;
-	atomic_uint begun;
-	atomic_uint ended;
-	atomic_ullong floor;
-	bool far;
-} lives[NR_CELLS];
+/**
+ * struct cell - the books of a cell
+ * @word: what its worker wrote last
+ * @ticks: its deadline, if it is pending
+ * @fired: how often its worker has seen that it has fired; @taken: how many events came
+ */
+static struct cell {
+	uint64_t word;
+	uint64_t ticks;
+	bool pending;
+	unsigned int fired;
+	atomic_uint taken;
+} *cells;
 
-static struct mapping mapping;
-static atomic_ulong armed, cancelled, withdrawn, taken;
+static struct sums {
+	atomic_ulong armed, cancelled, fired, kicked;
+} *sums;
 
-static uint64_t ticks_of(uint64_t ns)
+static int fd;
+static char *start;
+static uint64_t origin_ns, map_bytes;
+static const struct twheel_map *map;
+
+int cells_fd(void)
 {
-	return (ns - mapping.map->origin_ns + mapping.map->tick_ns - 1) / mapping.map->tick_ns;
-}
-
-static bool life_is_over(const struct life *life)
-{
-	return life->begun == life->ended;
+	return fd;
 }
 
 bool cells_open(void)
 {
-	return mapping_open(&mapping, TWHEEL_SETUP_CELLS, NR_CELLS);
+	struct twheel_setup setup = { .tick_ns = NS_PER_MS, .max_cells = NR_ALL };
+	struct twheel_info info;
+
+	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup) || ioctl(fd, TWHEEL_IOC_INFO, &info))
+		return false;
+	origin_ns = info.origin_ns;
+	map_bytes = info.map_bytes;
+	cells = memory_shared(NR_ALL * sizeof(*cells));
+	sums = memory_shared(sizeof(*sums));
+	return true;
 }
 
-static void life_arm(struct life *life, uint32_t *seed)
+void cells_map(void)
 {
-	struct twheel_op op = {
-		.id = life - lives, .deadline_ns = random_delay(seed),
-	};
-	uint64_t floor = ticks_of(now_of(CLOCK_MONOTONIC) + op.deadline_ns);
-	int ret;
-
-	life->far = op.deadline_ns > NS_PER_S;
-	life->floor = floor;
-	/* An event may come before the call returns the identifier. */
-	life->id = 0;
-	life->begun++;
-	ret = ioctl_counted(mapping.fd, TWHEEL_IOC_ARM, &op);
-	if (ret) {
-		life->begun--;
-		failure_report(FAILURE_ANSWER, "arm in a cell", ret, life - lives);
-		return;
+	start = mmap(NULL, map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (start == MAP_FAILED) {
+		perror("mmap");
+		_exit(1);
 	}
-	life->id = op.id;
-	armed++;
+	map = (void *)start;
 }
 
-/* Try to set another deadline or another state; true if done. */
-static bool life_swap(struct life *life, uint64_t word, uint32_t state,
-		      uint64_t ticks)
+static struct twheel_cell *cell_of(uint32_t number)
 {
-	__u64 old = word;
-
-	operations++;
-	return __atomic_compare_exchange_n(&mapping.cells[life - lives].word, &old,
-					   twheel_cell_word(life->id >> 32,
-							    state, ticks),
-					   false, __ATOMIC_SEQ_CST,
-					   __ATOMIC_SEQ_CST);
+	return (void *)(start + map->cells_offset + (uint64_t)number * map->cell_stride);
 }
 
-static bool life_owns(const struct life *life, uint64_t word)
+static uint64_t ticks_now(void)
 {
-	return twheel_cell_state(word) == TWHEEL_CELL_PENDING &&
-	       twheel_cell_generation(word) == life->id >> 32;
+	return (now_of(TWHEEL_MONOTONIC) - origin_ns) / NS_PER_MS;
 }
 
-static void life_move(struct life *life, uint64_t word, uint64_t delay)
+static uint64_t load(const __u64 *word)
 {
-	struct twheel_cell *cell = &mapping.cells[life - lives];
-	uint64_t ticks = ticks_of(now_of(CLOCK_MONOTONIC) + delay);
-	uint64_t old = life->floor;
-	struct twheel_op op = { .id = life->id };
-	int ret;
+	return __atomic_load_n(word, __ATOMIC_SEQ_CST);
+}
 
-	if (ticks < old)
-		life->floor = ticks;
-	if (!life_swap(life, word, TWHEEL_CELL_PENDING, ticks))
+static void bit_set(uint64_t offset, uint32_t bit)
+{
+	__u64 *word = (__u64 *)(start + offset) + bit / 64, mask = 1ULL << bit % 64;
+
+	if (!(load(word) & mask))
+		__atomic_fetch_or(word, mask, __ATOMIC_SEQ_CST);
+}
+
+/* The deadline may be nearer than the kernel knows: see the header of the ABI. */
+static void cell_tell(uint32_t number, uint64_t ticks)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_KICK, .id = number };
+	long ret;
+
+	if (load(&cell_of(number)->check) <= ticks)
 		return;
-	life->floor = ticks;
-	life->far = delay > NS_PER_S;
-	if (life_is_over(life) && mapping_ticks_now(&mapping) < ticks)
-		failure_report(FAILURE_EARLY, "a cell was given a later deadline, and fired",
-			       ticks, life - lives);
-	if (ticks >= __atomic_load_n(&cell->look, __ATOMIC_SEQ_CST))
+	bit_set(map->bitmap_offset, number);
+	bit_set(map->summary_offset, number / 64);
+	if (load((__u64 *)(start + map->wake_offset)) <= ticks)
 		return;
-	ret = ioctl_counted(mapping.fd, TWHEEL_IOC_KICK, &op);
-	if (ret && ret != -ENOENT)
-		failure_report(FAILURE_ANSWER, "kick", ret, life - lives);
+	sums->kicked++;
+	ret = op_do(fd, &op);
+	if (ret)
+		failure_report(FAILURE_ANSWER, "kick", ret, number);
 }
 
-static void life_cancel(struct life *life)
+/* Has it fired? For its last deadline, and not before that? */
+static bool cell_has_fired(struct cell *cell)
 {
-	struct twheel_op op = { .id = life->id };
-	int ret = ioctl_counted(mapping.fd, TWHEEL_IOC_CANCEL, &op);
+	uint64_t word = load(&cell_of(cell - cells)->word);
 
-	if (ret == 0)
-		cancelled++;
-	else if (ret == 1)
-		withdrawn++;
-	else if (ret != -ENOENT)
-		failure_report(FAILURE_ANSWER, "cancel of a cell", ret, life - lives);
-	if (ret >= 0)
-		life->ended++;
+	if (word == cell->word)
+		return false;
+	if (word != (cell->word | (uint64_t)TWHEEL_CELL_FIRED << TWHEEL_CELL_STATE_SHIFT))
+		failure_report(FAILURE_BOOKS, "a word that nobody wrote", word, cell->word);
+	if (ticks_now() < cell->ticks)
+		failure_report(FAILURE_EARLY, "a cell", cell->ticks, cell - cells);
+	cell->pending = false;
+	cell->fired++;
+	sums->fired++;
+	return true;
 }
 
-static void life_operate(struct life *life, uint32_t *seed)
+/* Change its word. If that fails, it has fired. */
+static bool cell_change(struct cell *cell, uint64_t new, uint64_t ticks)
 {
-	uint64_t word = __atomic_load_n(&mapping.cells[life - lives].word,
-					__ATOMIC_SEQ_CST);
-	uint32_t dice = random_next(seed) % 16;
+	__u64 old = load(&cell_of(cell - cells)->word);
 
-	if (life_is_over(life)) {
-		life_arm(life, seed);
-	} else if (dice == 0) {
-		life_cancel(life);
-	} else if (!life_owns(life, word)) {
-		/* It has fired; the reader will take its event. */
-		return;
-	} else if (dice < 4) {
-		if (life_swap(life, word, TWHEEL_CELL_CANCELLED, 0)) {
-			cancelled++;
-			life->ended++;
+	if (cell->pending && old != cell->word) {
+		cell_has_fired(cell);
+		return false;
+	}
+	/* Before the kernel can see it: an event may come at once. */
+	if (!__atomic_compare_exchange_n(&cell_of(cell - cells)->word, &old, new, false,
+					 __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST)) {
+		if (!cell->pending || !cell_has_fired(cell))
+			failure_report(FAILURE_BOOKS, "a compare-and-swap failed", old, new);
+		return false;
+	}
+	cell->word = new;
+	cell->ticks = ticks;
+	return true;
+}
+
+static void cell_operate(struct cell *cell, uint64_t now, uint32_t *seed)
+{
+	uint32_t dice = random_next(seed), generation = twheel_cell_generation(cell->word);
+	/* Near ones more often, so that sweeps race with everything. */
+	uint64_t ticks = now + 1 + (dice % 8 ? (dice >> 8) % (2U << (dice >> 4) % 8) : FAR);
+	uint64_t before = cell->ticks;
+
+	if (cell->pending && random_next(seed) % 4 == 0) {
+		if (cell_change(cell, twheel_cell_word(generation, TWHEEL_CELL_CANCELLED, 0), 0)) {
+			cell->pending = false;
+			sums->cancelled++;
 		}
-	} else {
-		life_move(life, word, random_delay(seed));
-	}
-}
-
-void cells_operate(uint32_t *seed)
-{
-	struct life *life = &lives[random_next(seed) % NR_CELLS];
-
-	if (atomic_flag_test_and_set(&life->busy))
 		return;
-	life_operate(life, seed);
-	atomic_flag_clear(&life->busy);
+	}
+	if (!cell->pending) {
+		generation = twheel_cell_next_generation(load(&cell_of(cell - cells)->word));
+		before = TWHEEL_CELL_NEVER;
+	}
+	if (!cell_change(cell, twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks), ticks))
+		return;
+	sums->armed += !cell->pending;
+	cell->pending = true;
+	if (ticks < before)
+		cell_tell(cell - cells, ticks);
 }
 
-static void life_take(uint32_t cell, uint64_t event)
+void cells_operate(unsigned int worker, uint32_t *seed)
 {
-	struct life *life = &lives[cell];
-	uint32_t generation = event >> 32;
-	uint64_t now;
+	uint64_t now = ticks_now();
+	unsigned int i;
 
-	fired++;
-	taken++;
-	if ((uint32_t)event != 1 || life_is_over(life) ||
-	    (life->id && generation != life->id >> 32))
-		failure_report(FAILURE_TWICE, "a cell's event of a life that has ended",
-			       generation, life->id >> 32);
-	now = mapping_ticks_now(&mapping);
-	if (now < life->floor)
-		failure_report(FAILURE_EARLY, "a cell fired before its deadline", now,
-			       life->floor);
-	life->ended++;
+	for (i = 0; i < BURST; i++)
+		cell_operate(&cells[worker * NR_MINE + random_next(seed) % NR_MINE], now, seed);
+	books->operations += BURST;
 }
 
-void *cells_reader(void *unused)
+void cells_take(const struct twheel_event *event)
 {
-	(void)unused;
-	mapping_read(&mapping, life_take);
-	return NULL;
+	uint32_t number = event->id;
+
+	if (event->type != TWHEEL_EVENT_CELL || number >= NR_ALL) {
+		failure_report(FAILURE_ANSWER, "an event that is not a cell's", event->id, 0);
+		return;
+	}
+	if (event->now_ns < event->deadline_ns)
+		failure_report(FAILURE_EARLY, "the event of a cell", event->deadline_ns,
+			       event->now_ns);
+	cells[number].taken++;
+}
+
+static bool cell_is_over(const void *what)
+{
+	struct cell *cell = (struct cell *)what;
+
+	return (!cell->pending || cell_has_fired(cell)) && cell->taken >= cell->fired;
 }
 
 void cells_audit(void)
 {
-	struct twheel_info info = { };
-	unsigned int i, tries = 0;
+	unsigned int i;
 
-	for (i = 0; i < NR_CELLS; i++) {
-		struct life *life = &lives[i];
+	cells_map();
+	for (i = 0; i < NR_ALL; i++) {
+		struct cell *cell = &cells[i];
 
-		if (!life_is_over(life) && life->far)
-			life_cancel(life);
-		while (!life_is_over(life) && tries++ < PATIENCE)
-			usleep(10000);
-		if (!life_is_over(life))
-			failure_report(FAILURE_LOST, "no event of a cell", i, life->begun);
+		if (cell->pending && cell->ticks > ticks_now() + FAR / 2 &&
+		    cell_change(cell, twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0), 0)) {
+			cell->pending = false;
+			sums->cancelled++;
+		}
+		if (!wait_for(cell_is_over, cell))
+			failure_report(FAILURE_LOST, "no event of a cell", i, cell->fired);
+		if (cell->taken > cell->fired)
+			failure_report(FAILURE_TWICE, "events of a cell", cell->taken, cell->fired);
 	}
-	ioctl(mapping.fd, TWHEEL_IOC_INFO, &info);
-	if (info.armed != armed || armed != cancelled + withdrawn + taken)
-		failure_report(FAILURE_BOOKS, "cells: armed is not cancelled and taken", armed,
-			       cancelled + withdrawn + taken);
+	if (sums->armed != sums->cancelled + sums->fired)
+		failure_report(FAILURE_BOOKS, "cells: armed is not cancelled and fired",
+			       sums->armed, sums->cancelled + sums->fired);
+	printf("cells: %lu armed, %lu kicks, %lu cancelled, %lu fired\n", sums->armed,
+	       sums->kicked, sums->cancelled, sums->fired);
 }

@@ -5,8 +5,9 @@
 
 out=/dev/results
 stty -F $out raw 2>/dev/null
-# half COUNT ROUNDS: which half, how many timers and how often
-read -r half count rounds < /half
+# half COUNT ROUNDS SPREAD: which half, how many timers, how often, and over how many seconds
+# timers are spread that expire each by itself
+read -r half count rounds spread < /half
 
 kernel_half() {
 	# shellcheck disable=SC2046
@@ -40,23 +41,17 @@ reap() {
 	echo "none $peer reaped-wrong $count $wrong" > $out
 }
 
-# traffic_of KIND SECONDS: 10 000 timeouts a second; what an arm costs, all told, and how
-# many of 100 000 take a call
-traffic_of() {
-	traffic "-$1" 10000 "$2" > /tmp/none && traffic "$1" 10000 "$2" > /tmp/load || return
-	read -r _ _ none < /tmp/none
-	read -r arms kicks busy < /tmp/load
-	echo "traffic mapping arm-$1 $count $(((busy - none) / arms))" > $out
-	echo "traffic mapping kicks-$1 $count $((kicks * 100000 / arms))" > $out
-}
-
 user_half() {
 	raise_limits
 	twheel bench --cost --count "$count" --rounds "$rounds" > $out \
 		2> /dev/console || return
 	life "$count" "$rounds" > $out || return
-	reap batch && reap mapping --mapping || return
-	[ "$count" != 100000 ] || { traffic_of long 90 && traffic_of log 60; }
+	reap batch && reap cells --cells || return
+	while [ "$rounds" -gt 1 ]; do
+		device "$count" 0 > $out || return
+		rounds=$((rounds - 1))
+	done
+	device "$count" "$spread" > $out
 }
 
 verdict=complete

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Timers that expire each by itself, with an interrupt and a wake-up, beside timerfds. */
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+#include "parts.h"
+
+/* How many events of a lone timer, after some that are not measured. */
+#define LONE_EVENTS	1000
+#define LONE_FIRST	20
+/* From one to the next: the second is not in step with the kernel's own interrupts. */
+#define LONE_PERIOD	MS
+#define LONE_WAKE	(7 * MS)
+
+/**
+ * struct alone - how a program has a lone timer, and waits for it
+ * @twheel: by /dev/twheel; else a timerfd
+ * @polls: it calls epoll_wait() and then read(); else only read(), which waits
+ * @periodic: the timer is; else it is armed for each event
+ */
+struct alone {
+	bool twheel, polls, periodic;
+};
+
+static const char *alone_peer(const struct alone *alone)
+{
+	return alone->twheel ? "ioctl" : "timerfd";
+}
+
+static int alone_open(const struct alone *alone)
+{
+	int fd = alone->twheel ? twheel_device_open(NULL) :
+				 timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+
+	device_need(fd, alone_peer(alone));
+	if (!alone->polls)
+		device_need(fcntl(fd, F_SETFL, 0), "fcntl");
+	return fd;
+}
+
+static void timerfd_arm(int fd, int flags, uint64_t ns, uint64_t period_ns)
+{
+	struct itimerspec spec = {
+		.it_value = { ns / S, ns % S },
+		.it_interval = { period_ns / S, period_ns % S },
+	};
+
+	device_need(timerfd_settime(fd, flags, &spec, NULL), "timerfd_settime");
+}
+
+static void alone_arm(const struct alone *alone, int fd)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = LONE_PERIOD };
+
+	if (alone->periodic)
+		op.period_ns = LONE_PERIOD;
+	if (alone->twheel)
+		device_need(twheel_device_op(fd, &op), "arming");
+	else
+		timerfd_arm(fd, 0, LONE_PERIOD, op.period_ns);
+}
+
+/* Wait for an event, and take it. Returns when it was known. */
+static uint64_t alone_take(const struct alone *alone, int fd, int epoll)
+{
+	struct twheel_event event;
+	struct epoll_event ready;
+	uint64_t now = 0;
+
+	if (alone->polls) {
+		device_need(epoll_wait(epoll, &ready, 1, -1), "epoll_wait");
+		now = now_ns();
+	}
+	device_need(read(fd, &event, sizeof(event)), "reading");
+	return now ?: now_ns();
+}
+
+/* A lone timer: all that an event costs. */
+static void measure_lone(const struct alone *alone)
+{
+	int fd = alone_open(alone), epoll = epoll_of(fd), i;
+	struct stopwatch watch;
+	char name[32];
+
+	for (i = 0; i < LONE_FIRST + LONE_EVENTS; i++) {
+		if (i == LONE_FIRST)
+			stopwatch_start(&watch);
+		if (!i || !alone->periodic)
+			alone_arm(alone, fd);
+		alone_take(alone, fd, epoll);
+	}
+	snprintf(name, sizeof(name), "lone-%s-%s", alone->polls ? "epoll" : "read",
+		 alone->periodic ? "periodic" : "once");
+	cost_report("1-ms", alone_peer(alone), name, stopwatch_stop(&watch) / LONE_EVENTS);
+	close(epoll);
+	close(fd);
+}
+
+/* The alarm and the wake-up of a lone timer: from its deadline until the program knows. */
+static void measure_wake(const struct alone *alone)
+{
+	int fd = alone_open(alone), epoll = epoll_of(fd), i;
+	uint64_t due, id, sum = 0;
+
+	for (i = 0; i < LONE_EVENTS; i++) {
+		due = now_ns() / MS * MS + LONE_WAKE;
+		if (alone->twheel)
+			device_need(twheel_device_arm_at(fd, due, 0, &id), "arming");
+		else
+			timerfd_arm(fd, TFD_TIMER_ABSTIME, due, 0);
+		sum += alone_take(alone, fd, epoll) - due;
+	}
+	cost_report("7-ms", alone_peer(alone), alone->polls ? "wake-epoll" : "wake-read",
+		    (double)sum / LONE_EVENTS);
+	close(epoll);
+	close(fd);
+}
+
+/* As many timers as there are, over a long time: an event, by epoll and read(). */
+static void measure_spread(bool twheel)
+{
+	uint64_t start = now_ns() + 60 * S, due, id;
+	size_t all = plan.count, i, n;
+	int *fds = calloc(all, sizeof(*fds)), epoll = device_need(epoll_create1(0), "epoll");
+	struct epoll_event ready = { .events = EPOLLIN };
+	struct twheel_event event;
+	struct stopwatch watch;
+
+	for (i = 0; i < all; i++) {
+		due = start + plan.drawn[i] % spread_ns;
+		fds[i] = twheel ? i ? fds[0] : wheel_open() :
+			 device_need(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), "timerfd");
+		ready.data.fd = fds[i];
+		if (!twheel || !i)
+			device_need(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &ready), "epoll_ctl");
+		if (twheel)
+			device_need(twheel_device_arm_at(fds[0], due, i, &id), "arming");
+		else
+			timerfd_arm(fds[i], TFD_TIMER_ABSTIME, due, 0);
+	}
+	if (now_ns() > start)
+		errx(1, "arming took too long");
+	stopwatch_start(&watch);
+	for (n = 0; n < all; n++) {
+		device_need(epoll_wait(epoll, &ready, 1, -1), "epoll_wait");
+		device_need(read(ready.data.fd, &event, sizeof(event)), "reading");
+	}
+	cost_report("spread", twheel ? "ioctl" : "timerfd", "event", stopwatch_stop(&watch) / all);
+	for (i = 0; i < all && (!twheel || !i); i++)
+		close(fds[i]);
+	close(epoll);
+	free(fds);
+}
+
+void measure_alone(void)
+{
+	struct alone alone;
+	int i;
+
+	for (i = 0; i < 8; i++) {
+		alone = (struct alone){ i & 1, i & 2, i & 4 };
+		measure_lone(&alone);
+		if (!alone.periodic)
+			measure_wake(&alone);
+	}
+	measure_spread(true);
+	measure_spread(false);
+}

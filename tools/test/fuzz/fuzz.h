@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * fuzz: random programs of calls on /dev/twheel, and a model that says what each call must
+ * give.
+ *
+ * A program is known by its number. Call i of a program takes its random numbers from dice
+ * of its own, so a program can be shortened by leaving out calls: "123:ff7" is program 123
+ * without call 3.
+ *
+ * Most programs make one call at a time, perhaps in another process. The model then knows
+ * every result: exactly on a virtual clock, and within the time that the call took on others.
+ * Other programs have threads, and only what holds for any order of calls is checked.
+ */
+#ifndef FUZZ_H
+#define FUZZ_H
+
+#include <errno.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <time.h>
+
+#include <linux/twheel.h>
+
+#include "dice.h"
+
+#define MS		1000000ULL
+#define S		1000000000ULL
+
+/* Calls of a program: the bits of a mask. */
+#define MAX_CALLS	64
+#define MAX_TASKS	3
+#define NR_FDS		5
+#define NR_MAPPINGS	2
+/* Files that a program opens, timers that it arms in each, and cells that it uses there. */
+#define MAX_FILES	16
+#define MAX_TIMERS	1024
+#define MAX_CELLS	40
+/* Identifiers to choose from. */
+#define NR_IDS		12
+
+/* Descriptors have fixed numbers, so that no thread hits another one's by chance. */
+enum {
+	FD_FILE		= 100,
+	FD_EPOLL	= FD_FILE + NR_FDS,
+	FD_LAST		= FD_EPOLL,
+	FD_WITNESS	= 200,
+	/* From here on. */
+	FD_RINGS	= 300,
+};
+
+/* So late an event may come on a busy machine, in ms. */
+#define PATIENCE	30000
+
+/**
+ * struct timer - what a timer has to do
+ * @unordered: it was armed for the past, or moved: nobody says before which others it comes
+ */
+struct timer {
+	uint64_t id;
+	uint64_t cookie;
+	uint64_t deadline;
+	uint64_t period;
+	uint64_t slack;
+	bool live;
+	bool unordered;
+};
+
+/** struct cell - a cell, by its word; @ticks is the deadline */
+struct cell {
+	uint64_t word;
+	uint64_t ticks;
+	bool pending;
+};
+
+/**
+ * struct file - an open file
+ * @mode: how it was opened: O_RDONLY, O_WRONLY or O_RDWR
+ * @blocks: reads wait
+ * @ready: it has its wheel
+ * @vague: nobody knows its timers
+ * @wild: nobody knows its cells
+ * @virtual_ns: the time on a virtual clock
+ * @live: how many timers exist; @nr: how many there have been
+ */
+struct file {
+	int mode;
+	bool blocks;
+	bool ready;
+	bool vague;
+	bool wild;
+	uint32_t clock;
+	uint32_t event_size;
+	uint32_t max_timers;
+	uint32_t max_cells;
+	uint64_t tick_ns;
+	uint64_t origin_ns;
+	uint64_t map_bytes;
+	uint64_t memory;
+	uint64_t virtual_ns;
+	uint32_t live;
+	uint32_t nr;
+	uint64_t armed, cancelled, fired;
+	struct timer timers[MAX_TIMERS];
+	struct cell cells[MAX_CELLS];
+};
+
+/**
+ * struct mapping - of the device; @start is NULL without one, @pid: only there. @head
+ * is what its header said when it was made
+ */
+struct mapping {
+	char *start;
+	size_t bytes;
+	struct file *file;
+	pid_t pid;
+	int prot;
+	bool whole;
+	struct twheel_map head;
+};
+
+/** struct watch - a descriptor in the epoll instance; @expects: an event is to come */
+struct watch {
+	struct file *file;
+	uint32_t events;
+	bool expects;
+};
+
+/**
+ * struct world - a program that runs, in memory that its processes share
+ * @exact: one call is made at a time
+ * @verbose: tell of each call, in @trace
+ * @wrong: the first thing that was wrong, or empty
+ */
+struct world {
+	uint64_t seed, number, mask;
+	bool exact;
+	bool exempt;
+	bool verbose;
+	char wrong[256];
+	char trace[1 << 18];
+	atomic_uint told;
+	struct file *fds[NR_FDS];
+	struct watch watches[NR_FDS];
+	struct mapping mappings[NR_MAPPINGS];
+	_Atomic uint64_t ids[NR_IDS];
+	atomic_ullong *calls, *events;
+	unsigned int nr_files;
+	struct file files[MAX_FILES];
+};
+
+/** struct task - a thread; @alarm interrupts what blocks */
+struct task {
+	struct world *world;
+	unsigned int number;
+	unsigned int call;
+	struct dice dice;
+	char *memory;
+	timer_t alarm;
+};
+
+/* program.c */
+bool program_run(struct world *world);
+void tell(const struct task *task, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+void wrong(struct world *world, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+const char *result_name(long ret);
+void alarm_on(const struct task *task);
+void alarm_off(const struct task *task);
+
+/* Of a call: 0 or more, or a negative error number. */
+static inline long result(long ret)
+{
+	return ret < 0 ? -errno : ret;
+}
+
+/* Check a result. */
+void want(const struct task *task, const char *what, long ret, long one, long other);
+/* Threads race: is it one of the errors that the call may give? The list ends with 0. */
+void want_any(const struct task *task, const char *what, long ret, const int *errors);
+
+/* memory.c */
+enum place {
+	PLACE_GOOD, PLACE_UNALIGNED, PLACE_END, PLACE_MAPPED,
+	/* The second half is missing; only to be read; the first half only to be read. */
+	PLACE_CUT, PLACE_READ_ONLY, PLACE_HALF,
+	PLACE_NULL, PLACE_KERNEL, PLACE_TOP,
+	NR_PLACES
+};
+
+/* Room for one structure, and for an array. */
+#define HEAD_BYTES	(8 * 4096UL)
+#define BODY_BYTES	(32 * 4096UL)
+
+char *memory_new(void);
+enum place place_random(struct task *task, size_t size);
+void *place_at(const struct task *task, enum place place, size_t size, bool array);
+/* How much of @size can be read there, or written. */
+size_t place_reads(enum place place, size_t size);
+size_t place_writes(enum place place, size_t size);
+/* Run a function whose accesses to memory may fail. Returns false if one does. */
+bool memory_try(void (*function)(void *arg), void *arg);
+/* Copies as much as can be copied, also to what others can only read. */
+void memory_put(const struct task *task, void *to, const void *from, size_t size);
+void memory_catch(void);
+
+/* model.c */
+uint64_t file_now(const struct file *file);
+/* How many timers and cells are certainly due at a time, or may be. */
+unsigned int model_due(const struct file *file, uint64_t now);
+unsigned int model_may_be_due(const struct file *file, uint64_t now);
+uint64_t model_ticks(const struct file *file, uint64_t ns);
+void model_op(const struct task *task, struct file *file, const struct twheel_op *asked,
+	      const struct twheel_op *answer, long ret, const uint64_t times[2]);
+void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
+		 const uint64_t span[2]);
+long model_setup(const struct task *task, const struct file *file,
+		 const struct twheel_setup *setup, long ret);
+void model_ready(struct file *file, const struct twheel_setup *setup);
+void model_check(const struct task *task, int fd, struct file *file);
+/* All that is due is read, the rest is cancelled, and all books agree. */
+void model_settle(struct task *task, int fd, struct file *file);
+struct cell *model_cell(struct file *file, uint32_t number);
+uint32_t cell_number(const struct file *file, unsigned int slot);
+
+/* op.c */
+uint64_t random_time(struct dice *dice);
+void call_open(struct task *task);
+void call_close(struct task *task);
+void call_dup(struct task *task);
+void call_send(struct task *task);
+void call_setup(struct task *task);
+void call_info(struct task *task);
+void call_ioctl(struct task *task);
+void call_op(struct task *task);
+void call_ops(struct task *task);
+void call_advance(struct task *task);
+
+/* ring.c */
+long ring_ops(int fd, const struct twheel_ops *ops);
+bool ring_is_used(void);
+void ring_close(void);
+
+/* event.c */
+void call_read(struct task *task);
+void call_poll(struct task *task);
+void call_watch(struct task *task);
+void call_epoll(struct task *task);
+void call_sleep(struct task *task);
+/* Read once. Returns the result. */
+long event_read(struct task *task, int fd, struct file *file, unsigned int iovecs,
+		size_t bytes, enum place place);
+
+/* map.c */
+void call_mmap(struct task *task);
+void call_remap(struct task *task);
+void call_cell(struct task *task);
+void call_scribble(struct task *task);
+/* Can this process use cells there, by the rules? */
+bool mapping_is_good(const struct mapping *mapping);
+/* In a process that was forked: nothing is mapped. */
+void mappings_check_gone(struct task *task);
+void mappings_close(struct world *world);
+/* Does a cell say that it has fired? True if it is not mapped. @pending: what it said before */
+bool cell_fired(const struct world *world, const struct file *file, uint32_t number,
+		uint64_t pending);
+
+static inline int fd_of(unsigned int slot)
+{
+	return FD_FILE + slot;
+}
+
+/* A slot: most often one of the first. */
+static inline unsigned int slot_random(struct task *task)
+{
+	return task->call < 3 || dice_roll(&task->dice, 3) ? 0 : dice_roll(&task->dice, NR_FDS);
+}
+
+/* The file behind a slot, if results on it can be predicted; else NULL. */
+static inline struct file *slot_file(const struct task *task, unsigned int slot)
+{
+	return task->world->exact ? task->world->fds[slot] : NULL;
+}
+
+#endif /* FUZZ_H */

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* read() into memory that is not there, was never touched, comes and goes, or is slow. */
+#define _GNU_SOURCE
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/userfaultfd.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+#define RECORD	sizeof(struct twheel_event)
+
+/* Not read(), of which the compiler knows that it cannot write to NULL. */
+static ssize_t read_nowhere(int fd)
+{
+	return syscall(SYS_read, fd, NULL, RECORD);
+}
+
+/* A virtual file with so many due timers, whose cookies count from 0 in the order of ticks. */
+static int open_due(unsigned int count)
+{
+	int fd = dev_open_virtual();
+	unsigned int i;
+
+	for (i = 0; i < count; i++)
+		dev_arm(fd, (i + 1) * MS, i);
+	dev_advance(fd, count * MS);
+	return fd;
+}
+
+/* The events that are left are those of cookies @from to @to - 1, in that order. */
+static void check_rest(int fd, unsigned int from, unsigned int to)
+{
+	for (; from < to; from++)
+		CHECK_EQ(dev_read(fd).cookie, from);
+	dev_silent(fd);
+}
+
+static void *memory_get(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	NEED(memory != MAP_FAILED);
+	return memory;
+}
+
+/* Records that lie across pages, none of which is there yet, and of a size of their own. */
+static void memory_that_was_never_touched(void)
+{
+	enum { N = 500, SIZE = 56 };
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = SIZE };
+	char *memory = memory_get(N * SIZE + 4);
+	int fd = dev_open_setup(&setup), i;
+	struct twheel_event event;
+
+	for (i = 0; i < N; i++)
+		dev_arm(fd, (i + 1) * MS, i);
+	dev_advance(fd, N * MS);
+	CHECK_EQ(read(fd, memory + 4, N * SIZE), N * SIZE);
+	for (i = 0; i < N; i++) {
+		memcpy(&event, memory + 4 + i * SIZE, sizeof(event));
+		NEED(event.cookie == (uint64_t)i && event.deadline_ns == (i + 1) * MS);
+	}
+	CHECK_EQ(dev_info(fd).timers, 0);
+}
+
+/* Records before the end of the memory come, and the rest stays due. */
+static void memory_that_ends(void)
+{
+	enum { N = 300 };
+	size_t page = sysconf(_SC_PAGESIZE);
+	unsigned int room, total, i;
+	char *memory = memory_get(2 * page), *start;
+
+	NEED(mprotect(memory + page, page, PROT_READ) == 0);
+	for (room = 0; room < page / RECORD; room += 1 + room / 3) {
+		int fd = open_due(N), n;
+
+		/* There is room for half a record more. */
+		start = memory + page - room * RECORD - RECORD / 2;
+		for (total = 0; total < room; total += n / RECORD) {
+			n = read(fd, start + total * RECORD, 2 * page);
+			NEED(n > 0 && n % RECORD == 0);
+		}
+		CHECK_EQ(total, room);
+		CHECK_ERR(read(fd, start + total * RECORD, 2 * page), EFAULT);
+		CHECK_EQ(dev_info(fd).timers, N - room);
+		for (i = 0; i < room; i++) {
+			struct twheel_event event;
+
+			memcpy(&event, start + i * RECORD, RECORD);
+			NEED(event.cookie == i);
+		}
+		CHECK_ERR(read_nowhere(fd), EFAULT);
+		check_rest(fd, room, N);
+		close(fd);
+	}
+}
+
+/* A periodic timer goes on when its event has been read, not before. */
+static void period_waits_for_the_reader(void)
+{
+	struct twheel_op op = { .time_ns = 2 * MS, .period_ns = 2 * MS };
+	int fd = dev_open_virtual();
+	struct twheel_event event;
+
+	dev_arm_op(fd, &op);
+	dev_advance(fd, 5 * MS);
+	CHECK_ERR(read_nowhere(fd), EFAULT);
+	CHECK_EQ(dev_query(fd, op.id, NULL), 1);
+	dev_advance(fd, 2 * MS);
+	CHECK_ERR(read_nowhere(fd), EFAULT);
+	event = dev_read(fd);
+	CHECK_EQ(event.deadline_ns, 2 * MS);
+	CHECK_EQ(event.count, 3);
+	CHECK_EQ(event.flags, 0);
+	dev_silent(fd);
+	dev_advance(fd, MS);
+	CHECK_EQ(dev_read(fd).deadline_ns, 8 * MS);
+}
+
+/* Memory that another thread takes away and gives back, in a mapping of its own. */
+static struct {
+	char *there;
+	size_t bytes;
+	atomic_bool over;
+} coming;
+
+static void *come_and_go(void *arg)
+{
+	while (!coming.over) {
+		mprotect(coming.there, coming.bytes, PROT_READ);
+		mprotect(coming.there, coming.bytes, PROT_READ | PROT_WRITE);
+		mmap(coming.there, coming.bytes, PROT_READ | PROT_WRITE,
+		     MAP_SHARED | MAP_FIXED, *(int *)arg, 0);
+	}
+	return NULL;
+}
+
+/* Each event comes once: with the read() that says so. */
+static void memory_that_comes_and_goes(void)
+{
+	enum { N = 200, LEAST = 50 };
+	unsigned int good = 0, bad = 0, next, i;
+	int memory = memfd_create("records", 0), fd, n;
+	struct twheel_event *ours;
+	pthread_t thread;
+
+	coming.bytes = 4 * sysconf(_SC_PAGESIZE);
+	NEED(ftruncate(memory, coming.bytes) == 0);
+	coming.there = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	ours = mmap(NULL, coming.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory, 0);
+	NEED(coming.there != MAP_FAILED && ours != MAP_FAILED);
+	NEED(!pthread_create(&thread, NULL, come_and_go, &memory));
+	while (good < LEAST || bad < LEAST) {
+		fd = open_due(N);
+		for (next = 0; next < N; next += n) {
+			n = read(fd, coming.there, coming.bytes);
+			if (n < 0) {
+				NEED(errno == EFAULT);
+				bad++;
+				n = 0;
+				continue;
+			}
+			good++;
+			n /= RECORD;
+			for (i = 0; i < (unsigned int)n; i++)
+				NEED(ours[i].cookie == next + i);
+		}
+		dev_silent(fd);
+		close(fd);
+	}
+	coming.over = true;
+	pthread_join(thread, NULL);
+}
+
+/*
+ * Memory that somebody else provides: userfaultfd. While a reader waits for it, the device
+ * serves others.
+ */
+static struct {
+	int fault_fd;
+	int fd;
+	uint64_t ids[64];
+	char taken[2 * 64];
+} slow;
+
+static void *slow_provide(void *arg)
+{
+	struct uffdio_zeropage page = { .range.len = sysconf(_SC_PAGESIZE) };
+	struct uffd_msg message;
+	int i;
+
+	NEED(read(slow.fault_fd, &message, sizeof(message)) == sizeof(message));
+	NEED(message.event == UFFD_EVENT_PAGEFAULT);
+	for (i = 10; i < 20; i++)
+		CHECK_EQ(dev_cancel(slow.fd, slow.ids[i]), 1);
+	CHECK_EQ(dev_modify(slow.fd, slow.ids[20], 0, MS), 1);
+	CHECK_EQ(read(slow.fd, slow.taken, sizeof(slow.taken)), sizeof(slow.taken));
+	page.range.start = message.arg.pagefault.address & -page.range.len;
+	NEED(ioctl(slow.fault_fd, UFFDIO_ZEROPAGE, &page) == 0);
+	return arg;
+}
+
+static void memory_that_is_slow(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = memory_get(page);
+	pthread_t thread;
+	int i, n;
+
+	slow.fault_fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+	if (slow.fault_fd < 0)
+		tap_skip("userfaultfd: %s", strerror(errno));
+	area.range.start = (uintptr_t)memory;
+	area.range.len = page;
+	NEED(ioctl(slow.fault_fd, UFFDIO_API, &api) == 0);
+	NEED(ioctl(slow.fault_fd, UFFDIO_REGISTER, &area) == 0);
+	slow.fd = dev_open_setup(&setup);
+	for (i = 0; i < 64; i++)
+		slow.ids[i] = dev_arm(slow.fd, (i + 1) * MS, i);
+	dev_advance(slow.fd, S);
+	NEED(!pthread_create(&thread, NULL, slow_provide, NULL));
+	n = read(slow.fd, memory, 64 * 64);
+	pthread_join(thread, NULL);
+	NEED(n > 0 && n % 64 == 0);
+	for (i = 0; i < n / 64; i++) {
+		struct twheel_event event;
+
+		memcpy(&event, memory + i * 64, sizeof(event));
+		/* 0 and 1 have been taken, 10 to 20 have not come. */
+		CHECK_EQ(event.cookie, i < 8 ? i + 2 : i + 13);
+	}
+	CHECK_EQ(n, (64 - 2 - 11) * 64);
+	CHECK_EQ(((struct twheel_event *)slow.taken)->cookie, 0);
+	dev_advance(slow.fd, MS);
+	n = read(slow.fd, memory, 64);
+	CHECK_EQ(n, 64);
+	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
+	CHECK_EQ(dev_info(slow.fd).timers, 0);
+}
+
+static const struct tap_test tests[] = {
+	TAP(memory_that_was_never_touched),
+	TAP(memory_that_ends),
+	TAP(period_waits_for_the_reader),
+	TAP(memory_that_comes_and_goes),
+	TAP(memory_that_is_slow),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Alarms take at most a share of a CPU, of a user's and of all users'. Those beyond it are
+ * postponed. Then only timers of these users are late, and no event is lost.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/tap.h"
+
+/* Each alarm costs a part of this at least, with a share of a percent. */
+#define TICK	(20 * US)
+
+/* A file of a user: 0 is root, who is exempt. It blocks. */
+static int open_as(unsigned int uid)
+{
+	struct twheel_setup setup = { .tick_ns = TICK };
+	int fd;
+
+	NEED(setresuid(uid, uid, 0) == 0);
+	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	NEED(setresuid(0, 0, 0) == 0);
+	NEED(fd >= 0);
+	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	return fd;
+}
+
+/* Have an alarm go off. */
+static void ring(int fd)
+{
+	static uint64_t cookie;
+
+	dev_arm(fd, TICK, ++cookie);
+	NEED(dev_read(fd).cookie == cookie);
+}
+
+/* Until it has been too often. That this ends at all is what is tested. */
+static void ring_until_postponed(int fd)
+{
+	unsigned int i;
+
+	for (i = 0; !dev_stat(fd, "postponed"); i++)
+		ring(fd);
+	printf("# after %u alarms\n", i);
+}
+
+static void shares_set(unsigned int one, unsigned int all)
+{
+	dev_param_set("alarm_share", one);
+	dev_param_set("alarm_share_all", all);
+}
+
+static void a_user_has_a_share(void)
+{
+	int greedy, modest, exempt;
+
+	dev_for_everybody();
+	shares_set(1, 0);
+	greedy = open_as(1001);
+	modest = open_as(1002);
+	exempt = open_as(0);
+	ring_until_postponed(greedy);
+	/* Others are not affected, nor is who has the capability. */
+	ring(modest);
+	CHECK_EQ(dev_stat(modest, "postponed"), 0);
+	for (int i = 0; i < 200; i++)
+		ring(exempt);
+	CHECK_EQ(dev_stat(exempt, "postponed"), 0);
+	CHECK(dev_stat(exempt, "alarms") >= 100);
+	/* All files of the user are. */
+	for (;;) {
+		int other = open_as(1001);
+
+		ring(greedy);
+		ring(other);
+		if (dev_stat(other, "postponed"))
+			break;
+		close(other);
+	}
+}
+
+static void all_users_have_a_share(void)
+{
+	int greedy, modest;
+
+	dev_for_everybody();
+	shares_set(0, 1);
+	greedy = open_as(1003);
+	modest = open_as(1004);
+	ring_until_postponed(greedy);
+	while (!dev_stat(modest, "postponed")) {
+		ring(greedy);
+		ring(modest);
+	}
+}
+
+/* Many timers that expire in a postponed time come by one alarm, in their order. */
+static void no_event_is_lost(void)
+{
+	int fd, i;
+
+	dev_for_everybody();
+	shares_set(1, 1);
+	fd = open_as(1005);
+	ring_until_postponed(fd);
+	for (i = 0; i < 1000; i++)
+		dev_arm(fd, (i + 1) * TICK, 1000 + i);
+	for (i = 0; i < 1000; i++)
+		NEED(dev_read(fd).cookie == 1000U + i);
+	CHECK_EQ(dev_info(fd).timers, 0);
+	CHECK(dev_stat(fd, "alarms") < 1000);
+}
+
+static void no_share_no_limit(void)
+{
+	int fd, i;
+
+	dev_for_everybody();
+	shares_set(0, 0);
+	fd = open_as(1006);
+	for (i = 0; i < 1000; i++)
+		ring(fd);
+	CHECK_EQ(dev_stat(fd, "postponed"), 0);
+}
+
+int main(int argc, char **argv)
+{
+	static const struct tap_test tests[] = {
+		TAP(a_user_has_a_share),
+		TAP(all_users_have_a_share),
+		TAP(no_event_is_lost),
+		TAP(no_share_no_limit),
+	};
+
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Arrays of operations through io_uring, and what it refuses. */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "lib/device.h"
+#include "lib/ring.h"
+#include "lib/tap.h"
+
+/* The size of the second half of a large entry. */
+#define LARGE	sizeof(struct io_uring_sqe)
+
+static int device_open(void)
+{
+	int fd = dev_open_virtual();
+
+	if (!(dev_info(fd).features & TWHEEL_FEATURE_URING))
+		tap_skip("this kernel has no commands of io_uring's");
+	return fd;
+}
+
+static struct twheel_ops array_of(const struct twheel_op *ops, uint32_t count)
+{
+	return (struct twheel_ops) { .ops = (uintptr_t)ops, .count = count };
+}
+
+static struct twheel_op *ops_arm(unsigned int count)
+{
+	struct twheel_op *ops = calloc(count, sizeof(*ops));
+	unsigned int i;
+
+	NEED(ops);
+	for (i = 0; i < count; i++)
+		ops[i] = (struct twheel_op) {
+			.op = TWHEEL_OP_ARM, .time_ns = S, .cookie = i,
+		};
+	return ops;
+}
+
+static struct io_uring_sqe *ops_sqe(struct io_uring *ring, int fd, const void *array)
+{
+	const uint64_t words[2] = { (uintptr_t)array };
+	struct io_uring_sqe *sqe = ring_sqe(ring);
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = TWHEEL_IOC_OPS;
+	memcpy(sqe->cmd, words, sizeof(words));
+	return sqe;
+}
+
+static int ring_run(struct io_uring *ring)
+{
+	ring_submit(ring, 1);
+	return ring_wait(ring).res;
+}
+
+static int ops_run(struct io_uring *ring, int fd, const void *array)
+{
+	ops_sqe(ring, fd, array);
+	return ring_run(ring);
+}
+
+/* Each has its result, and none ends the others. */
+static void each_has_its_result(void)
+{
+	enum { N = 200 };
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(N);
+	struct twheel_ops array = array_of(ops, N), none = { };
+	int fd = device_open(), i;
+
+	CHECK_EQ(ops_run(&ring, fd, &array), N);
+	CHECK_EQ(dev_info(fd).timers, N);
+	for (i = 0; i < N; i++) {
+		CHECK_EQ(ops[i].result, 0);
+		CHECK_EQ(dev_query(fd, ops[i].id, NULL), 0);
+		ops[i] = (struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = ops[i].id };
+	}
+	ops[7].id = 0;
+	ops[8].op = 99;
+	CHECK_EQ(ops_run(&ring, fd, &array), N);
+	for (i = 0; i < N; i++)
+		CHECK_EQ(ops[i].result, i == 7 ? -ENOENT : i == 8 ? -EINVAL : 1);
+	CHECK_EQ(dev_info(fd).timers, 2);
+	CHECK_EQ(ops_run(&ring, fd, &none), 0);
+}
+
+/* Time passes and events are read through the ring, one after the other. */
+static void linked_with_a_read(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(2);
+	struct twheel_ops array = array_of(ops, 2);
+	struct twheel_event event;
+	int fd = device_open();
+
+	ops[1].op = TWHEEL_OP_ADVANCE;
+	ops[1].cookie = 0;
+	io_uring_sqe_set_flags(ops_sqe(&ring, fd, &array), IOSQE_IO_LINK);
+	io_uring_prep_read(ring_sqe(&ring), fd, &event, sizeof(event), 0);
+	ring_submit(&ring, 2);
+	CHECK_EQ(ring_wait(&ring).res, 2);
+	CHECK_EQ(ring_wait(&ring).res, sizeof(event));
+	CHECK_EQ(event.id, ops->id);
+	CHECK_EQ(event.now_ns, S);
+}
+
+/* Arrays that are too long to be done during submission. Entries can be used again at once. */
+static void long_ones_go_to_a_thread(void)
+{
+	enum { N = 2000, ARRAYS = 8 };
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(N * ARRAYS);
+	struct twheel_ops arrays[ARRAYS];
+	int fd = device_open(), i;
+
+	for (i = 0; i < ARRAYS; i++) {
+		arrays[i] = array_of(ops + i * N, N);
+		ops_sqe(&ring, fd, &arrays[i]);
+		ring_submit(&ring, 1);
+		memset(ring.sq.sqes, 0xff, ring.sq.ring_entries * sizeof(*ring.sq.sqes));
+	}
+	for (i = 0; i < ARRAYS; i++)
+		CHECK_EQ(ring_wait(&ring).res, N);
+	CHECK_EQ(dev_info(fd).timers, N * ARRAYS);
+	for (i = 0; i < N * ARRAYS; i++)
+		NEED(ops[i].id && !ops[i].result);
+}
+
+static void asked_for_a_thread(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(5000);
+	struct twheel_ops few = array_of(ops, 10), many = array_of(ops, 5000);
+	int fd = device_open();
+
+	io_uring_sqe_set_flags(ops_sqe(&ring, fd, &few), IOSQE_ASYNC);
+	CHECK_EQ(ring_run(&ring), 10);
+	io_uring_sqe_set_flags(ops_sqe(&ring, fd, &many), IOSQE_ASYNC);
+	CHECK_EQ(ring_run(&ring), 5000);
+	CHECK_EQ(dev_info(fd).timers, 5010);
+}
+
+/* Submitted by io_uring's own thread. */
+static void no_call_at_all(void)
+{
+	struct io_uring ring = ring_open(IORING_SETUP_SQPOLL);
+	struct twheel_op *ops = ops_arm(1000);
+	struct twheel_ops few = array_of(ops, 20), many = array_of(ops + 20, 980);
+	int fd = device_open();
+
+	CHECK_EQ(ops_run(&ring, fd, &few), 20);
+	CHECK_EQ(ops_run(&ring, fd, &many), 980);
+	CHECK_EQ(dev_info(fd).timers, 1000);
+}
+
+/* The second half of a large entry is ignored. */
+static void large_entries(void)
+{
+	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
+	struct twheel_op *ops = ops_arm(1000);
+	struct twheel_ops few = array_of(ops, 3), many = array_of(ops, 1000);
+	int fd = device_open();
+
+	memset((char *)ops_sqe(&ring, fd, &few) + LARGE, 0xee, LARGE);
+	CHECK_EQ(ring_run(&ring), 3);
+	memset((char *)ops_sqe(&ring, fd, &many) + LARGE, 0xee, LARGE);
+	CHECK_EQ(ring_run(&ring), 1000);
+	CHECK_EQ(dev_info(fd).timers, 1003);
+}
+
+/* A long array is done, or as much of it as was done; a ring that goes waits for it. */
+static void cancelled_and_closed(void)
+{
+	enum { N = 50000 };
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(N);
+	struct twheel_ops array = array_of(ops, N);
+	struct io_uring_sqe *sqe;
+	int fd = device_open(), done = 0, i;
+
+	ops_sqe(&ring, fd, &array)->user_data = 1;
+	ring_submit(&ring, 1);
+	sqe = ring_sqe(&ring);
+	io_uring_prep_cancel64(sqe, 1, 0);
+	sqe->user_data = 2;
+	ring_submit(&ring, 1);
+	for (i = 0; i < 2; i++) {
+		struct io_uring_cqe cqe = ring_wait(&ring);
+
+		if (cqe.user_data == 1)
+			done = cqe.res;
+	}
+	if (done < 0) {
+		CHECK(done == -ECANCELED || done == -EINTR);
+		done = 0;
+	}
+	CHECK_EQ(dev_info(fd).timers, done);
+	for (i = 0; i < N; i++)
+		NEED(!ops[i].id == (i >= done));
+
+	ops_sqe(&ring, fd, &array);
+	ring_submit(&ring, 1);
+	io_uring_queue_exit(&ring);
+	CHECK(dev_info(fd).timers <= (uint64_t)done + N);
+	dev_cancel_all(fd);
+}
+
+static void memory_that_is_not_there(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(1);
+	struct twheel_ops array = array_of(NULL, 1);
+	int fd = device_open();
+	struct dev_state was = dev_state(fd);
+
+	CHECK_EQ(ops_run(&ring, fd, &array), -EFAULT);
+	CHECK_EQ(ops_run(&ring, fd, (void *)8), -EFAULT);
+	CHECK_EQ(ops_run(&ring, fd, NULL), -EFAULT);
+	CHECK_EQ(ops_run(&ring, fd, (void *)~63UL), -EFAULT);
+	array = array_of(NULL, 1000);
+	CHECK_EQ(ops_run(&ring, fd, &array), -EFAULT);
+	dev_same(fd, &was);
+	array = array_of(ops, 1);
+	CHECK_EQ(ops_run(&ring, fd, &array), 1);
+}
+
+static void commands_refused(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(1);
+	struct {
+		struct twheel_ops array;
+		uint64_t tail;
+	} large = { array_of(ops, 1), 1 };
+	const unsigned int unknown[] = {
+		_IOW(TWHEEL_IOC_TYPE, 0x7f, struct twheel_ops),
+		_IOW(TWHEEL_IOC_TYPE + 1, 0x13, struct twheel_ops),
+		_IOR(TWHEEL_IOC_TYPE, 0x13, struct twheel_ops),
+		TWHEEL_IOC_OP, TWHEEL_IOC_SETUP, TWHEEL_IOC_INFO, 0, ~0U,
+	};
+	const unsigned int longer = _IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x13, sizeof(large));
+	int fd = device_open();
+	struct dev_state was = dev_state(fd);
+	unsigned int i;
+
+	for (i = 0; i < SIZE_OF(unknown); i++) {
+		/* The operation is valid as an ioctl. */
+		ops_sqe(&ring, fd, unknown[i] == TWHEEL_IOC_OP ? (void *)ops :
+			(void *)&large.array)->cmd_op = unknown[i];
+		CHECK_EQ(ring_run(&ring), -ENOTTY);
+	}
+	ops_sqe(&ring, fd, &large)->cmd_op =
+		_IOC(_IOC_WRITE, TWHEEL_IOC_TYPE, 0x13, sizeof(large.array) - 8);
+	CHECK_EQ(ring_run(&ring), -EINVAL);
+	ops_sqe(&ring, fd, &large)->cmd_op = longer;
+	CHECK_EQ(ring_run(&ring), -E2BIG);
+	dev_same(fd, &was);
+	large.tail = 0;
+	ops_sqe(&ring, fd, &large)->cmd_op = longer;
+	CHECK_EQ(ring_run(&ring), 1);
+}
+
+static void words_refused(void)
+{
+	struct twheel_op *ops = ops_arm(1000);
+	struct twheel_ops good = array_of(ops, 1), many = array_of(ops, 1000), bad[5];
+	struct io_uring ring = ring_open(0);
+	struct iovec vec = { ops, sizeof(*ops) };
+	int fd = device_open();
+	struct dev_state was = dev_state(fd);
+	unsigned int i;
+
+	for (i = 0; i < 8; i++) {
+		ops_sqe(&ring, fd, &good)->cmd[8 + i] = 1;
+		CHECK_EQ(ring_run(&ring), -EINVAL);
+	}
+	NEED(io_uring_register_buffers(&ring, &vec, 1) == 0);
+	ops_sqe(&ring, fd, &good)->rw_flags = IORING_URING_CMD_FIXED;
+	CHECK_EQ(ring_run(&ring), -EINVAL);
+	for (i = 0; i < SIZE_OF(bad); i++)
+		bad[i] = good;
+	bad[0].flags = 1;
+	bad[1].reserved = 1;
+	bad[2].count = 1U << 31;
+	bad[3].stride = sizeof(*ops) - 8;
+	bad[4].ops += 4;
+	for (i = 0; i < SIZE_OF(bad); i++)
+		CHECK_EQ(ops_run(&ring, fd, &bad[i]), -EINVAL);
+	/* The same in a thread. */
+	many.reserved = 1;
+	CHECK_EQ(ops_run(&ring, fd, &many), -EINVAL);
+	dev_same(fd, &was);
+	many.reserved = 0;
+	CHECK_EQ(ops_run(&ring, fd, &many), 1000);
+}
+
+/* A descriptor that is open for reading only. */
+static void needs_a_writer(void)
+{
+	struct io_uring ring = ring_open(0);
+	struct twheel_op *ops = ops_arm(1);
+	struct twheel_ops array = array_of(ops, 1);
+	int reader = open("/dev/twheel", O_RDONLY | O_CLOEXEC);
+
+	NEED(reader >= 0);
+	close(device_open());
+	CHECK_EQ(ops_run(&ring, reader, &array), -EBADF);
+	CHECK_EQ(dev_info(reader).timers, 0);
+}
+
+static const struct tap_test tests[] = {
+	TAP(each_has_its_result),
+	TAP(linked_with_a_read),
+	TAP(long_ones_go_to_a_thread),
+	TAP(asked_for_a_thread),
+	TAP(no_call_at_all),
+	TAP(large_entries),
+	TAP(cancelled_and_closed),
+	TAP(memory_that_is_not_there),
+	TAP(commands_refused),
+	TAP(words_refused),
+	TAP(needs_a_writer),
+};
+
+int main(int argc, char **argv)
+{
+	return tap_main(tests, SIZE_OF(tests), argc, argv);
+}
