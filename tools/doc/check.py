@@ -68,7 +68,7 @@ def missing_names():
     pictures = HERE / "pictures.py"
     for path in sorted([ROOT / "README.md", *HERE.glob("*.md"), pictures]):
         # What it says of an older release is as it was.
-        words = path.read_text().split("\n## twheel 0.1\n")[0]
+        words = path.read_text().split("\n## twheel 0.2\n")[0]
         named = set((FUNCTION if path == DESIGN else OURS).findall(words)) - known
         # These two name functions of the module alone.
         if path in (DESIGN, pictures):

@@ -2,8 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draw the pictures of the documents: pictures.py [FOLDER]
 
-Writes wheel, levels, drain, life, locks and mapping .svg into FOLDER, by default
-tools/doc/pictures.
+Writes wheel, levels, drain and locks .svg into FOLDER, by default tools/doc/pictures.
 """
 import math
 import os
@@ -223,119 +222,38 @@ def drain(folder):
     drawing.save(os.path.join(folder, "drain.svg"))
 
 
-def life(folder):
-    drawing = Sketch(960, 560, "The life of a timer of /dev/twheel",
-                     "it is armed, expires, and is read; files of module/ beside the functions")
-    columns = ((24, "the program's call"), (340, "interrupt, softirq"), (656, "the reader's call"))
-    for x, name in columns:
-        drawing.text(x, 82, name, "title")
-
-    def chain(x, y, steps):
-        for i, (area, lines) in enumerate(steps):
-            drawing.labelled(x, y + 62 * i, 280, 46, area, lines)
-            if i:
-                drawing.arrow((x + 140, y + 62 * i - 16), (x + 140, y + 62 * i))
-
-    chain(24, 94, (("back", ("cdev_ioctl()", "cdev.c: number and size of the command")),
-                   ("back", ("tw_batch_one()", "batch.c: fetch 64 bytes")),
-                   ("green", ("tw_table_arm_plain()", "table.h: take an entry, state ARMED")),
-                   ("blue", ("tw_arm_at_held()", "arm.c: room, the word is the deadline")),
-                   ("blue", ("tw_wheel_enqueue()", "wheel.h: row, bucket, bit")),
-                   ("blue", ("tw_base_enqueue_near()", "base.c: only if it is the next: set the alarm"))))
-    chain(340, 94, (("back", ("clock_alarm()", "clock.c: the hrtimer; or a thread")),
-                    ("blue", ("pass_begin()", "pass.c: target = now")),
-                    ("blue", ("tw_wheel_advance()", "wheel.c: gather ticks, cascade slices")),
-                    ("blue", ("tw_wheel_claim()", "wheel.h: claim by compare-and-swap")),
-                    ("green", ("table_expire()", "table.c: state FIRED, on the queue")),
-                    ("back", ("wake_up_interruptible_poll()", "readers, poll, epoll, io_uring")),
-                    ("blue", ("pass_finish()", "pass.c: tw_wheel_next_event(), the next alarm"))))
-    chain(656, 94, (("back", ("cdev_read()", "cdev.c: sleeps while there is nothing")),
-                    ("green", ("tw_table_take()", "table.c: up to 8, state TAKEN")),
-                    ("back", ("copy_to_iter()", "no lock; a fault gives them back")),
-                    ("green", ("tw_table_delivered()", "table.c: FREE, a new generation;")),
-                    ("blue", ("tw_table_arm_timer()", "or, if periodic, ARMED again"))))
-    drawing.arrow((620, 94 + 5 * 62 + 23), (640, 94 + 5 * 62 + 23), (640, 117), (656, 117))
-    x = 24
-    for area, words in (("back", "no lock of ours"), ("green", "with tw_file.lock"),
-                        ("blue", "with twheel_base.lock (within the other, when arming)")):
-        drawing.box(x, 536, 16, 12, area)
-        drawing.text(x + 22, 546, words)
-        x += 50 + 6.5 * len(words)
-    drawing.save(os.path.join(folder, "life.svg"))
-
-
 def locks(folder):
     drawing = Sketch(960, 430, "Locks, the outer one first",
                      "an arrow: the first may be held while the second is taken")
     rows = {
-        "wheels_lock": (24, 84, "grey", ("wheels_lock", "mutex: the list of all wheels")),
+        "users": (24, 84, "grey", ("users_lock", "mutex: at open and close only")),
         "setup": (24, 164, "grey", ("tw_file.setup_lock", "mutex: making the wheel, growing")),
+        "file": (24, 254, "green", ("tw_file.lock", "spinlock; only tasks take it")),
+        "wheels": (340, 84, "grey", ("instances_lock", "mutex: the list of all wheels")),
         "expiry": (660, 84, "orange", ("expiry_lock", "PREEMPT_RT: across a soft pass")),
-        "users": (24, 334, "grey", ("users_lock", "mutex: at open and close only")),
-        "file": (340, 164, "green", ("tw_file.lock", "spinlock, bottom halves off")),
         "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic, retry")),
         "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
         "to": (660, 254, "blue", ("a second twheel_base.lock", "trylock only: no order to keep")),
         "wait": (340, 334, "back", ("hrtimer, wait queue", "the kernel's own")),
     }
+    drawing.text(24, 78, "a file of the device", "faint")
+    drawing.text(340, 78, "wheels of modules", "faint")
     for x, y, area, lines in rows.values():
         drawing.labelled(x, y, 270, 48, area, lines)
-    drawing.arrow((294, 188), (340, 188))
-    drawing.arrow((159, 164), (159, 132))
-    drawing.arrow((475, 212), (475, 254))
+    drawing.arrow((159, 212), (159, 254))
+    drawing.arrow((159, 302), (159, 358), (340, 358))
+    drawing.arrow((440, 132), (440, 254))
+    drawing.arrow((660, 108), (640, 108), (640, 144), (500, 144), (500, 254))
     drawing.arrow((795, 212), (795, 230), (560, 230), (560, 254))
     drawing.arrow((610, 278), (660, 278))
     drawing.arrow((475, 302), (475, 334))
-    drawing.arrow((660, 108), (640, 108), (640, 144), (540, 144), (540, 164))
-    drawing.arrow((294, 108), (320, 108), (320, 270), (340, 270))
-    drawing.arrow((340, 200), (322, 200), (322, 362), (340, 362))
-    drawing.text(24, 412, "A callback runs with none of them but expiry_lock. The device's callback then takes "
-                 "tw_file.lock.")
+    drawing.text(24, 412, "A callback runs with none of them but expiry_lock. The alarm of a file takes no lock of ours.")
     drawing.save(os.path.join(folder, "locks.svg"))
-
-
-def mapping(folder):
-    drawing = Sketch(960, 500, "The shared mapping",
-                     "a file set up with TWHEEL_SETUP_CELLS; each part begins on a page of its own")
-    parts = (("twheel_map", "sizes, tick, origin | head | tail", 200),
-             ("cells: word, look", "16 bytes for each timer", 260),
-             ("events", "8 bytes for each timer", 210), ("ring", "4 bytes for each entry", 210))
-    x = 24
-    for name, what, width in parts:
-        drawing.labelled(x, 76, width, 46, "blue", (name, what))
-        x += width
-    y = 150
-    drawing.text(24, y, "the word of a cell", "title")
-    for at, width, name, bits in ((24, 250, "generation", "63..44"), (274, 120, "state", "43..42"),
-                                  (394, 510, "deadline, in ticks since origin_ns", "41..0")):
-        drawing.labelled(at, y + 10, width, 40, "green", (name, bits))
-
-    for x, name, steps in ((24, "program", (
-            "read the word: {mine, PENDING, ticks}?",
-            "compare-and-swap it: other ticks, or CANCELLED",
-            "full barrier (the compare-and-swap is one)",
-            "read look: is the new deadline before it?",
-            "then TWHEEL_IOC_KICK")), (500, "kernel, with tw_file.lock", (
-            "read the word once",
-            "CANCELLED: compare-and-swap to FREE; due: to FIRED",
-            "later: write look, arm its own timer for it",
-            "smp_mb()",
-            "read the word again: nearer? then start over"))):
-        drawing.text(x, 238, name, "title")
-        for i, words in enumerate(steps):
-            drawing.labelled(x, 250 + 34 * i, 430, 28, "orange" if i == (2 if x < 100 else 3)
-                             else "back", (words,), "left")
-    drawing.line([(454, 332), (477, 332), (477, 366), (500, 366)], "mark line-alarm")
-    drawing.text(24, 444, "The program writes the word, then reads look. The kernel writes look, then reads "
-                 "the word. One of them sees the other: either the kernel finds the")
-    drawing.text(24, 460, "nearer deadline, or the program sees that it has to kick. A later deadline "
-                 "needs neither: the kernel looks when the old deadline comes.")
-    drawing.save(os.path.join(folder, "mapping.svg"))
 
 
 def main():
     folder = sys.argv[1] if len(sys.argv) > 1 else os.path.join(HERE, "pictures")
-    for picture in (wheel, levels, drain, life, locks, mapping):
+    for picture in (wheel, levels, drain, locks):
         picture(folder)
 
 

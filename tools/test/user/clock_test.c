@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <sys/timex.h>
@@ -158,7 +159,8 @@ static void periods_follow(void)
  * A wheel with a tick of an hour, on a clock that is always set to half past: how long the
  * test takes does not matter. Whatever is due is read, and nothing else is ever due.
  */
-#define TIMERS	64
+#define TIMERS		64
+#define WALL_FIRST	500000
 
 static struct {
 	uint64_t id;
@@ -167,10 +169,16 @@ static struct {
 
 static uint64_t wall_hour;
 
-static void wall_step(int fd, uint32_t *seed)
+static void wall_set(uint64_t hour)
 {
+	wall_hour = hour;
+	clock_step((int64_t)(hour * HOUR + HOUR / 2 - dev_now(CLOCK_REALTIME)));
+}
+
+static void wall_step(int fd, uint32_t *seed, unsigned int hours)
+{
+	uint64_t hour = WALL_FIRST + (roll(seed) >> roll(seed) % 30) % hours;
 	unsigned int slot = roll(seed) % TIMERS;
-	uint64_t hour = 500000 + (roll(seed) >> roll(seed) % 30) % 2000;
 
 	switch (roll(seed) % 8) {
 	case 0 ... 2:
@@ -186,8 +194,7 @@ static void wall_step(int fd, uint32_t *seed)
 		walls[slot].id = 0;
 		break;
 	case 4 ... 5:
-		wall_hour = hour;
-		clock_step((int64_t)(hour * HOUR + HOUR / 2 - dev_now(CLOCK_REALTIME)));
+		wall_set(hour);
 		break;
 	default:
 		if (walls[slot].id)
@@ -216,19 +223,73 @@ static void wall_read(int fd, unsigned int most)
 
 static void steps_at_random(void)
 {
+	/* How far the clock goes: within one bucket, a few, and many. */
+	static const unsigned int hours[] = { 40, 600, 100000 };
 	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .tick_ns = HOUR };
-	int fd = dev_open_setup(&setup), i;
-	uint32_t seed = 2;
+	unsigned int program, i;
 
 	tap_at_end(clock_put_right);
-	wall_hour = 500000;
-	clock_step((int64_t)(wall_hour * HOUR + HOUR / 2 - dev_now(CLOCK_REALTIME)));
-	for (i = 0; i < 5000; i++) {
-		wall_step(fd, &seed);
-		if (roll(&seed) % 4 == 0)
-			wall_read(fd, roll(&seed) % 3 * 4);
+	for (program = 0; program < 30; program++) {
+		uint32_t seed = (program + 1) * 2654435761U;
+		int fd = dev_open_setup(&setup);
+
+		memset(walls, 0, sizeof(walls));
+		wall_set(WALL_FIRST);
+		for (i = 0; i < 1000; i++) {
+			wall_step(fd, &seed, hours[program % SIZE_OF(hours)]);
+			if (roll(&seed) % 4 == 0)
+				wall_read(fd, roll(&seed) % 3 * 4);
+		}
+		wall_read(fd, TIMERS);
+		close(fd);
 	}
-	wall_read(fd, TIMERS);
+}
+
+/* A file that blocks, and how many events its reader has taken. */
+static struct {
+	int fd;
+	atomic_uint taken;
+} waiter;
+
+static void *waiter_run(void *arg)
+{
+	struct twheel_event event;
+
+	do {
+		NEED(read(waiter.fd, &event, sizeof(event)) == sizeof(event));
+		NEED(event.now_ns >= event.deadline_ns);
+		waiter.taken++;
+	} while (event.cookie);
+	return arg;
+}
+
+/* Who sleeps in read() is woken, whatever the clock has done meanwhile. */
+static void steps_while_a_reader_waits(void)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .tick_ns = HOUR };
+	unsigned int round, i, armed = 0;
+	pthread_t thread;
+	uint32_t seed = 4;
+
+	tap_at_end(clock_put_right);
+	waiter.fd = dev_open();
+	NEED(ioctl(waiter.fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(!pthread_create(&thread, NULL, waiter_run, NULL));
+	for (round = 0; round < 100; round++) {
+		for (i = 0; i < 6; i++) {
+			wall_set(WALL_FIRST + roll(&seed) % 40);
+			if (roll(&seed) % 2)
+				usleep(roll(&seed) % 1000);
+			dev_arm_at(waiter.fd, (WALL_FIRST + roll(&seed) % 40) * HOUR, 1);
+			armed++;
+		}
+		wall_set(WALL_FIRST + 40);
+		while (waiter.taken < armed)
+			usleep(1000);
+	}
+	dev_arm_at(waiter.fd, 0, 0);
+	NEED(!pthread_join(thread, NULL));
+	CHECK_EQ(waiter.taken, armed + 1);
 }
 
 /* Run @fn in a child whose clocks are ahead by @offset. It has to return 0. */
@@ -393,6 +454,7 @@ static const struct tap_test tests[] = {
 	TAP(back_waits),
 	TAP(periods_follow),
 	TAP(steps_at_random),
+	TAP(steps_while_a_reader_waits),
 	TAP(namespace_of_monotonic),
 	TAP(namespace_of_boottime),
 	TAP(namespace_leaves_others),
