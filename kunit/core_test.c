@@ -52,88 +52,6 @@ static void quota_is_taken_in_batches(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 51), 26);
 }
 
-static void budget_flows_in_and_out(struct kunit *test)
-{
-	struct tw_budget budget = { .percent = 25 };
-	const u64 now = HOUR;
-
-	/* What is spent while nothing flows out stays. */
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now, now));
-	KUNIT_EXPECT_EQ(test, budget.last, now);
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now - MS, now));
-	KUNIT_EXPECT_EQ(test, budget.spent, MS);
-	/* A quarter of the time flows out. */
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now + 2 * MS, now + 2 * MS));
-	KUNIT_EXPECT_EQ(test, budget.spent, MS / 2);
-	KUNIT_EXPECT_EQ(test, budget.last, now + 2 * MS);
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, now + 6 * MS, now + 6 * MS));
-	KUNIT_EXPECT_EQ(test, budget.spent, 0);
-	/* Exactly the burst is not too much; what is more, is. */
-	budget.spent = TW_BUDGET_BURST - MS;
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, budget.last - MS, budget.last));
-	KUNIT_EXPECT_FALSE(test, budget.over);
-	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - 1, budget.last));
-	KUNIT_EXPECT_TRUE(test, budget.over);
-	/* It lasts until the bucket is half empty. */
-	budget.spent = TW_BUDGET_BURST / 2 + 1;
-	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last, budget.last));
-	budget.spent = TW_BUDGET_BURST / 2;
-	KUNIT_EXPECT_FALSE(test, tw_budget_spend(&budget, budget.last, budget.last));
-	/* A bucket holds no more than this, and is empty after two seconds. */
-	budget.percent = 1;
-	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - HOUR, budget.last));
-	KUNIT_EXPECT_EQ(test, budget.spent, TW_BUDGET_MAX);
-	tw_budget_spend(&budget, budget.last + HOUR, budget.last + HOUR);
-	KUNIT_EXPECT_EQ(test, budget.spent, 0);
-	KUNIT_EXPECT_TRUE(test, tw_budget_spend(&budget, budget.last - HOUR, budget.last));
-	/* One per cent of two seconds, not of an hour, is twice what a bucket holds. */
-	tw_budget_spend(&budget, budget.last + HOUR - 30 * MS, budget.last + HOUR);
-	KUNIT_EXPECT_EQ(test, budget.spent, TW_BUDGET_MAX);
-}
-
-static void base_spends_of_its_user(struct kunit *test)
-{
-	struct twheel_base *base = kunit_kzalloc(test, sizeof(*base), GFP_KERNEL);
-	struct tw_user_budget user = { .percent = 50 };
-	struct tw_budget *taken;
-	unsigned long flags;
-	bool over[5];
-	u64 spent[5];
-
-	KUNIT_ASSERT_NOT_NULL(test, base);
-	KUNIT_ASSERT_EQ(test, tw_user_budget_init(&user), 0);
-	base->budget.percent = 50;
-	base->budget.last = HOUR;
-	local_irq_save(flags);
-	taken = this_cpu_ptr(user.budgets);
-	taken->last = HOUR;
-	/* A pass in softirq counts with the interrupt around it. */
-	over[0] = tw_base_spend(base, HOUR - MS, HOUR, false);
-	spent[0] = base->budget.spent;
-	base->user_budget = &user;
-	over[1] = tw_base_spend(base, HOUR - MS, HOUR, false);
-	spent[1] = taken->spent;
-	/* A thread's is no softirq: only the base's own budget counts it. */
-	spent[2] = base->budget.spent;
-	over[2] = tw_base_spend(base, HOUR - MS, HOUR, true);
-	spent[2] = base->budget.spent - spent[2];
-	spent[3] = taken->spent - spent[1];
-	/* The user has taken too much, and this base has not. */
-	taken->spent = TW_BUDGET_MAX;
-	over[3] = tw_base_spend(base, HOUR, HOUR, false);
-	user.percent = 0;
-	over[4] = tw_base_spend(base, HOUR, HOUR, false);
-	local_irq_restore(flags);
-	KUNIT_EXPECT_EQ(test, spent[0], MS + TW_BUDGET_AROUND);
-	KUNIT_EXPECT_EQ(test, spent[1], MS + TW_BUDGET_AROUND);
-	KUNIT_EXPECT_EQ(test, spent[2], MS);
-	KUNIT_EXPECT_EQ(test, spent[3], 0);
-	KUNIT_EXPECT_FALSE(test, over[0] || over[1] || over[2]);
-	KUNIT_EXPECT_TRUE(test, over[3]);
-	KUNIT_EXPECT_FALSE(test, over[4]);
-	tw_user_budget_exit(&user);
-}
-
 /* A callback of ours that calls a user's function is not to blame for it. */
 static void blames_who_is_stood_in_for(struct kunit *test)
 {
@@ -337,7 +255,7 @@ static void hard_passes_pause(struct kunit *test)
 	spin_ns(3 * MS);
 	/* As if the alarm had gone off, which it does once interrupts are on. */
 	before = ktime_get_ns();
-	clock->ops->alarm(clock, false);
+	clock->ops->alarm(clock);
 	fired = p->fired;
 	next = ktime_to_ns(hrtimer_get_expires(&clock->timer));
 	local_irq_restore(flags);
@@ -459,21 +377,14 @@ static void late_fire(struct twheel_timer *timer)
 	tw_clock_set_virtual(&READ_ONCE(timer->base)->clock, twheel_now(wheel) + late_step);
 }
 
-static void late_expire(struct twheel *wheel, struct twheel_timer *timers[],
-			unsigned int count)
-{
-}
-
 /*
- * So many timers due at one instant, each of which takes a ms. @expire: of the wheel.
- * Returns their lateness in ms.
+ * So many timers due at one instant, each of which takes a ms. Returns their lateness in ms.
  */
-static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n,
-			 twheel_expire_fn expire)
+static u64 late_together(struct kunit *test, enum twheel_context context, unsigned int n)
 {
 	struct twheel_config config = {
 		.name = "kunit-late", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-		.context = context, .expire = expire,
+		.context = context,
 	};
 	struct probe *p = probes_new(test, n);
 	struct twheel_stats stats;
@@ -499,17 +410,15 @@ static void late_by_the_last_look(struct kunit *test)
 	u64 late;
 
 	/* In process context a pass looks before each callback; else after 32. */
-	late = late_together(test, TWHEEL_CONTEXT_WORK, 4, NULL);
+	late = late_together(test, TWHEEL_CONTEXT_WORK, 4);
 	KUNIT_EXPECT_EQ(test, late, 0 + 1 + 2 + 3);
-	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, NULL);
-	KUNIT_EXPECT_EQ(test, late, 0);
-	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32, late_expire);
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32);
 	KUNIT_EXPECT_EQ(test, late, 0);
 	/* On a busy machine, the last eight may be timed one by one. */
-	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40, NULL);
+	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40);
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
-	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40, NULL);
+	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40);
 	KUNIT_EXPECT_GE(test, late, 8 * 32);
 	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
 }
@@ -525,45 +434,8 @@ static void context_is_one_there_is(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), -EINVAL);
 }
 
-/* Passes of a work queue are no passes of a thread that serves overload. */
-static void not_threaded_without_need(struct kunit *test)
-{
-	static const struct {
-		enum twheel_context context;
-		unsigned int budget;
-	} kinds[] = {
-		{ TWHEEL_CONTEXT_SOFTIRQ, 0 }, { TWHEEL_CONTEXT_SOFTIRQ, 100 },
-		{ TWHEEL_CONTEXT_HARDIRQ, 0 }, { TWHEEL_CONTEXT_WORK, 0 },
-	};
-	struct probe *p = probes_new(test, 1);
-	struct twheel_stats stats;
-	struct twheel *wheel;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
-		struct twheel_config config = {
-			.name = "kunit-core", .context = kinds[i].context,
-			.cpu_budget = kinds[i].budget,
-		};
-
-		wheel = twheel_create(&config);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-		probe_init(p, wheel, probe_fire);
-		twheel_arm(&p->timer, MS);
-		KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
-		KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&p->timer), 0);
-		twheel_get_stats(wheel, &stats);
-		KUNIT_EXPECT_EQ(test, stats.fired, 1);
-		KUNIT_EXPECT_GE(test, stats.passes, 1);
-		KUNIT_EXPECT_EQ_MSG(test, stats.threaded, 0, "kinds[%u]", i);
-		twheel_destroy(wheel);
-	}
-}
-
 static struct kunit_case core_cases[] = {
 	KUNIT_CASE(quota_is_taken_in_batches),
-	KUNIT_CASE(budget_flows_in_and_out),
-	KUNIT_CASE(base_spends_of_its_user),
 	KUNIT_CASE(blames_who_is_stood_in_for),
 	KUNIT_CASE(overrun_from_its_limit_on),
 	KUNIT_CASE(reported_once_a_minute),
@@ -575,7 +447,6 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
 	KUNIT_CASE(context_is_one_there_is),
-	KUNIT_CASE(not_threaded_without_need),
 	{ }
 };
 

@@ -137,7 +137,6 @@ static void makes_wheels(struct kunit *test)
 		{ .name = name, .clock = TWHEEL_CLOCK_VIRTUAL, .slots = 1024 },
 		{ .name = name, .context = TWHEEL_CONTEXT_HARDIRQ,
 		  .max_pending = 10 },
-		{ .name = name, .cpu_budget = 50 },
 	};
 
 	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));

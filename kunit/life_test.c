@@ -41,11 +41,9 @@ struct life {
 
 #define life_expect(life, left, op, right)				\
 	KUNIT_EXPECT_##op##_MSG((life)->test, left, right,		\
-				"context %u, clock %u, %s, budget %u, %s",	\
+				"context %u, clock %u, %s",		\
 				(life)->config.context, (life)->config.clock, \
-				(life)->config.percpu ? "per CPU" : "one base", \
-				(life)->config.cpu_budget,		\
-				(life)->config.expire ? "batches" : "callbacks")
+				(life)->config.percpu ? "per CPU" : "one base")
 
 /* Is this the context that the wheel promises? Interrupts are to stay as they were. */
 static bool life_context_good(const struct life *life)
@@ -75,20 +73,9 @@ static void life_fire(struct twheel_timer *timer)
 	life_note(container_of(timer, struct life, timer));
 }
 
-/* With it the wheel has batches, and the timer no function of its own. */
-static void life_expire(struct twheel *wheel, struct twheel_timer *timers[],
-			unsigned int count)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		life_fire(timers[i]);
-}
-
 static void life_init(struct life *life)
 {
-	twheel_timer_init(&life->timer, life->wheel,
-			  life->config.expire ? NULL : life_fire);
+	twheel_timer_init(&life->timer, life->wheel, life_fire);
 }
 
 static enum twheel_next life_period(struct twheel_periodic *periodic)
@@ -331,7 +318,7 @@ static void life_on(struct kunit *test, const struct twheel_config *config)
 	kunit_kfree(test, life);
 }
 
-/* On both numbers of bases, with and without batches and, where allowed, a CPU budget. */
+/* On both numbers of bases. */
 static unsigned int life_on_clock(struct kunit *test,
 				  enum twheel_context context,
 				  enum twheel_clock clock)
@@ -339,14 +326,11 @@ static unsigned int life_on_clock(struct kunit *test,
 	struct twheel_config config = {
 		.name = "kunit-life", .context = context, .clock = clock,
 	};
-	static const unsigned int budgets[] = { 0, 50 };
 	struct twheel_geometry geometry;
 	unsigned int i, lives = 0;
 
-	for (i = 0; i < 4 * ARRAY_SIZE(budgets); i++) {
-		config.percpu = i & 1;
-		config.expire = i & 2 ? life_expire : NULL;
-		config.cpu_budget = budgets[i / 4];
+	for (i = 0; i < 2; i++) {
+		config.percpu = i;
 		if (twheel_plan(&config, &geometry))
 			continue;
 		life_on(test, &config);
@@ -372,8 +356,8 @@ static void life_on_every_wheel(struct kunit *test)
 			lives += life_on_clock(test, context, clock);
 		}
 	}
-	/* Three contexts, four clocks, four kinds; and budgets in softirq. */
-	KUNIT_EXPECT_GE(test, lives, 56U);
+	/* Three contexts, four clocks, two kinds. */
+	KUNIT_EXPECT_GE(test, lives, 24U);
 	KUNIT_EXPECT_GE(test, hweight32(contexts), 3U);
 }
 

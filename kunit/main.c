@@ -51,7 +51,6 @@ extern struct kunit_suite twheel_cost_suite;
 extern struct kunit_suite twheel_look_suite;
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_callback_suite;
-extern struct kunit_suite twheel_batch_suite;
 extern struct kunit_suite twheel_pass_suite;
 extern struct kunit_suite twheel_back_suite;
 extern struct kunit_suite twheel_stats_suite;
@@ -64,8 +63,7 @@ extern struct kunit_suite twheel_trace_suite;
 
 kunit_test_suites(&twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
 		  &twheel_look_suite, &twheel_api_suite, &twheel_callback_suite,
-		  &twheel_batch_suite, &twheel_pass_suite,
-		  &twheel_back_suite, &twheel_stats_suite,
+		  &twheel_pass_suite, &twheel_back_suite, &twheel_stats_suite,
 		  &twheel_periodic_suite, &twheel_retry_suite,
 		  &twheel_idle_suite, &twheel_fault_suite,
 		  &twheel_core_suite, &twheel_trace_suite);

@@ -93,17 +93,6 @@ static void percpu_limit_balances(struct kunit *test)
 	race_run(test, &config, false);
 }
 
-static void batches_balance(struct kunit *test)
-{
-	struct twheel_config config = { .name = "batches", .expire = stress_expire };
-
-	race_run(test, &config, false);
-	config.percpu = true;
-	race_run(test, &config, false);
-	config.context = TWHEEL_CONTEXT_WORK;
-	race_run(test, &config, true);
-}
-
 static void percpu_stop_amidst_balances(struct kunit *test)
 {
 	static const enum twheel_context contexts[] = {
@@ -132,7 +121,6 @@ static struct kunit_case race_cases[] = {
 	KUNIT_CASE(percpu_wall_clock_balances),
 	KUNIT_CASE(wall_clock_balances),
 	KUNIT_CASE(percpu_limit_balances),
-	KUNIT_CASE(batches_balance),
 	KUNIT_CASE(percpu_stop_amidst_balances),
 	{ }
 };

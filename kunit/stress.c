@@ -42,22 +42,11 @@ static void stress_callback(struct twheel_timer *timer)
 	fired = atomic_inc_return(&ledger->fired);
 	if (stress->sleeps && fired % 32 == 0)
 		usleep_range(50, 100);
-	if (stress->busy)
-		spin_ns(50 * US);
 	/* After the arm below it may be called again. */
 	atomic_dec(&ledger->inside);
 	/* Some callbacks arm their timer again, some of them for now. */
 	if (fired % 4 == 0)
 		stress_count_arm(stress, ledger, arm_after(timer, fired % 8 * 50 * US));
-}
-
-void stress_expire(struct twheel *wheel, struct twheel_timer *timers[],
-		   unsigned int count)
-{
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		stress_callback(timers[i]);
 }
 
 static void stress_unfired(struct twheel_timer *timer, void *arg)
@@ -209,7 +198,6 @@ void stress_begin(struct kunit *test, struct stress *stress,
 		.rounds	= rounds,
 		.limit	= config->max_pending,
 		.sleeps	= config->context == TWHEEL_CONTEXT_WORK,
-		.busy	= config->cpu_budget,
 	};
 	mine.data = stress;
 	mine.tick_ns = 100 * US;
@@ -217,10 +205,9 @@ void stress_begin(struct kunit *test, struct stress *stress,
 	stress->ledgers = kunit_kcalloc(test, STRESS_TIMERS,
 					sizeof(*stress->ledgers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, stress->ledgers);
-	/* Where there are batches, a third of the timers has a callback all the same. */
 	for (i = 0; i < STRESS_TIMERS; i++)
 		twheel_timer_init(&stress->ledgers[i].timer, stress->wheel,
-				  config->expire && i % 3 ? NULL : stress_callback);
+				  stress_callback);
 	if (bound)
 		crew_start(test, &stress->crew, 2, stress_thread, stress);
 	else

@@ -29,7 +29,6 @@ struct ledger {
  * @rounds: number of operations of each thread, or more if they take less than STRESS_LEAST
  * @limit: how many timers may be pending, or 0
  * @sleeps: callbacks may sleep
- * @busy: callbacks take long
  * @stop: tells the threads to end
  * @bad: number of calls with a wrong result
  * @overlaps: number of callbacks that ran while another one of their timer did
@@ -42,7 +41,6 @@ struct stress {
 	unsigned int rounds;
 	unsigned int limit;
 	bool sleeps;
-	bool busy;
 	bool stop;
 	atomic_t bad;
 	atomic_t overlaps;
@@ -50,9 +48,6 @@ struct stress {
 	struct crew crew;
 };
 
-/* Serves the timers of a wheel that has batches. */
-void stress_expire(struct twheel *wheel, struct twheel_timer *timers[],
-		   unsigned int count);
 /* Start two threads per CPU, bound to it or not. */
 void stress_begin(struct kunit *test, struct stress *stress,
 		  const struct twheel_config *config, unsigned int rounds,

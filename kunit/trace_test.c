@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The trace events of timers with a function of their own, and of batches: each event as
- * often as it happened, and with what happened. On a virtual clock. trace_test of
- * tools/test/user has those of open files.
+ * The trace events of timers: each event as often as it happened, and with what happened.
+ * On a virtual clock. trace_test of tools/test/user has those of open files.
  */
 #include <linux/bottom_half.h>
 #include <linux/err.h>
@@ -181,7 +180,6 @@ static void on_pass(void *data, u32 wheel, const char *name,
 	seen->passes.cascades += pass->cascades;
 	seen->passes.requeued += pass->requeued;
 	seen->passes.exhausted |= pass->exhausted;
-	seen->passes.threaded |= pass->threaded;
 }
 
 static struct {
@@ -296,17 +294,13 @@ static void trace_stop_all(struct seen *seen)
 	tracepoint_synchronize_unregister();
 }
 
-/* @cpu_budget: as in &struct twheel_config. */
-static struct twheel *trace_wheel_with(struct kunit *test, struct seen *seen,
-				       twheel_expire_fn expire, unsigned int cpu_budget)
+static struct twheel *trace_wheel(struct kunit *test, struct seen *seen)
 {
 	struct twheel_config config = {
 		.name		= TRACE_WHEEL,
 		.clock		= TWHEEL_CLOCK_VIRTUAL,
 		.tick_ns	= MS,
 		.slots		= 16,
-		.expire		= expire,
-		.cpu_budget	= cpu_budget,
 	};
 	struct twheel *wheel;
 
@@ -316,18 +310,6 @@ static struct twheel *trace_wheel_with(struct kunit *test, struct seen *seen,
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	*seen = (struct seen) { .id = twheel_id(wheel) };
 	return wheel;
-}
-
-static struct twheel *trace_wheel(struct kunit *test, struct seen *seen,
-				  twheel_expire_fn expire)
-{
-	return trace_wheel_with(test, seen, expire, 0);
-}
-
-static void trace_expire(struct twheel *wheel, struct twheel_timer *timers[],
-			 unsigned int count)
-{
-	spin_ns(10 * US);
 }
 
 /* The last event of a timer told this. */
@@ -346,7 +328,7 @@ static void where_a_timer_goes(struct kunit *test)
 	struct seen seen;
 	struct probe p;
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start_all(test, &seen);
 	probe_init(&p, wheel, probe_fire);
 	twheel_advance(wheel, 100 * MS);
@@ -413,7 +395,7 @@ static void when_a_callback_runs(struct kunit *test)
 	struct probe p;
 	u64 before;
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	probe_init(&p, wheel, trace_busy);
 	trace_start(test, &seen, EVENT_ENTRY);
 	twheel_arm_at(&p.timer, 10 * MS + 1);
@@ -442,39 +424,6 @@ static void when_a_callback_runs(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static void when_a_batch_runs(struct kunit *test)
-{
-	struct twheel *wheel;
-	struct probe p[3];
-	struct seen seen;
-	unsigned int i;
-	u64 before;
-
-	wheel = trace_wheel(test, &seen, trace_expire);
-	trace_start_all(test, &seen);
-	for (i = 0; i < ARRAY_SIZE(p); i++) {
-		probe_init(&p[i], wheel, NULL);
-		twheel_arm_at(&p[i].timer, 10 * MS - i);
-		KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_expire);
-	}
-	before = ktime_get_ns();
-	twheel_advance(wheel, 12 * MS);
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ENTRY], ARRAY_SIZE(p));
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_EXIT], ARRAY_SIZE(p));
-	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_expire);
-	KUNIT_EXPECT_EQ(test, seen.deadline, 10 * MS - (seen.timer == &p[0].timer ? 0 :
-							seen.timer == &p[1].timer ? 1 : 2));
-	KUNIT_EXPECT_EQ(test, seen.now, 12 * MS);
-	KUNIT_EXPECT_GE(test, seen.took, 10 * US);
-	KUNIT_EXPECT_LE(test, seen.took, ktime_get_ns() - before);
-	KUNIT_EXPECT_EQ(test, seen.pass.fired, ARRAY_SIZE(p));
-	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	trace_stop_all(&seen);
-	for (i = 0; i < ARRAY_SIZE(p); i++)
-		twheel_timer_destroy_on_stack(&p[i].timer);
-	twheel_destroy(wheel);
-}
-
 /* Twenty timers in one bucket of level 1, of which so many are extended. */
 static void trace_crowd(struct twheel *wheel, struct probe *p, unsigned int extended)
 {
@@ -496,7 +445,7 @@ static void what_moves(struct kunit *test)
 	struct seen seen;
 
 	/* Either event alone, and both. */
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start(test, &seen, EVENT_CASCADE);
 	trace_crowd(wheel, p, 5);
 	wheel_run_until(wheel, 64 * MS);
@@ -510,7 +459,7 @@ static void what_moves(struct kunit *test)
 	trace_stop(&seen, EVENT_CASCADE);
 	twheel_destroy(wheel);
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start(test, &seen, EVENT_REQUEUE);
 	trace_crowd(wheel, p, 5);
 	wheel_run_until(wheel, 64 * MS);
@@ -524,7 +473,7 @@ static void what_moves(struct kunit *test)
 	twheel_destroy(wheel);
 
 	/* Timers that are due, and extended at the last moment, tell so one by one. */
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start_all(test, &seen);
 	probe_init(&p[0], wheel, probe_fire);
 	probe_init(&p[1], wheel, probe_fire);
@@ -549,7 +498,7 @@ static void what_an_arm_moves(struct kunit *test)
 	struct twheel *wheel;
 	struct seen seen;
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start_all(test, &seen);
 	probe_init(&p[0], wheel, probe_fire);
 	probe_init(&p[1], wheel, probe_fire);
@@ -583,7 +532,7 @@ static void what_a_pass_has_done(struct kunit *test)
 	unsigned int i;
 	u64 before;
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_crowd(wheel, p, 5);
 	twheel_advance(wheel, 70 * MS);
 	twheel_get_stats(wheel, &stats);
@@ -595,7 +544,6 @@ static void what_a_pass_has_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.pass.now_tick, 90);
 	KUNIT_EXPECT_EQ(test, seen.pass.pending, 20 - seen.pass.fired);
 	KUNIT_EXPECT_FALSE(test, seen.pass.exhausted);
-	KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
 	KUNIT_EXPECT_GT(test, seen.pass.took_ns, 0);
 	KUNIT_EXPECT_LE(test, seen.pass.took_ns, ktime_get_ns() - before);
 	wheel_run_until(wheel, 1000 * MS);
@@ -620,7 +568,7 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 	struct seen seen;
 	unsigned int i;
 
-	wheel = trace_wheel(test, &seen, NULL);
+	wheel = trace_wheel(test, &seen);
 	trace_start(test, &seen, EVENT_PASS);
 	for (i = 0; i < 40; i++) {
 		probe_init(&p[i], wheel, trace_busy);
@@ -636,52 +584,13 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* A thread's pass says so if the wheel has a budget: else it has that thread all the time. */
-static void a_pass_of_a_thread(struct kunit *test)
-{
-	static const unsigned int budgets[] = { 0, 50 };
-	struct probe *p = probes_new(test, 1);
-	struct tw_clock *clock;
-	struct twheel *wheel;
-	struct seen seen;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(budgets); i++) {
-		wheel = trace_wheel_with(test, &seen, NULL, budgets[i]);
-		probe_init(p, wheel, probe_fire);
-		twheel_arm_at(&p->timer, 10 * MS);
-		clock = &READ_ONCE(p->timer.base)->clock;
-		trace_start(test, &seen, EVENT_PASS);
-		tw_clock_set_virtual(clock, 5 * MS);
-		local_bh_disable();
-		clock->ops->alarm(clock, false);
-		local_bh_enable();
-		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 1);
-		KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
-		tw_clock_set_virtual(clock, 10 * MS);
-		local_bh_disable();
-		clock->ops->alarm(clock, true);
-		local_bh_enable();
-		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 2);
-		KUNIT_EXPECT_EQ(test, seen.pass.threaded, budgets[i] != 0);
-		KUNIT_EXPECT_EQ(test, p->fired, 1);
-		twheel_advance(wheel, 20 * MS);
-		KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 3);
-		KUNIT_EXPECT_FALSE(test, seen.pass.threaded);
-		trace_stop(&seen, EVENT_PASS);
-		twheel_destroy(wheel);
-	}
-}
-
 static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(where_a_timer_goes),
 	KUNIT_CASE(when_a_callback_runs),
-	KUNIT_CASE(when_a_batch_runs),
 	KUNIT_CASE(what_moves),
 	KUNIT_CASE(what_an_arm_moves),
 	KUNIT_CASE(what_a_pass_has_done),
 	KUNIT_CASE(a_pass_that_is_exhausted),
-	KUNIT_CASE(a_pass_of_a_thread),
 	{ }
 };
 

@@ -17,13 +17,12 @@ static u64 wait_tick(enum twheel_context context)
 	return context == TWHEEL_CONTEXT_WORK ? NSEC_PER_USEC : 0;
 }
 
-/* @expire: serves timers without a function, or NULL */
 static struct twheel *wait_wheel(struct kunit *test, enum twheel_context context,
-				 bool percpu, twheel_expire_fn expire)
+				 bool percpu)
 {
 	struct twheel_config config = {
 		.name = "kunit-wait", .context = context, .percpu = percpu,
-		.expire = expire, .tick_ns = wait_tick(context),
+		.tick_ns = wait_tick(context),
 	};
 
 	return wheel_new(test, &config);
@@ -56,24 +55,15 @@ static void self_armer_fire(struct twheel_timer *timer)
 		twheel_arm(timer, 0);
 }
 
-static void self_armer_expire(struct twheel *wheel, struct twheel_timer *timers[],
-			      unsigned int count)
-{
-	self_armer_fire(timers[0]);
-}
-
 /* Once it is cancelled, at most the callback that ran was still to end. */
-static void self_armer_cancel(struct kunit *test, enum twheel_context context,
-			      bool batches)
+static void self_armer_cancel(struct kunit *test, enum twheel_context context)
 {
-	struct twheel *wheel = wait_wheel(test, context, false,
-					  batches ? self_armer_expire : NULL);
+	struct twheel *wheel = wait_wheel(test, context, false);
 	struct self_armer armer = { .context = context };
 	unsigned int round;
 	int before, after;
 
-	twheel_timer_init_on_stack(&armer.timer, wheel,
-				   batches ? NULL : self_armer_fire);
+	twheel_timer_init_on_stack(&armer.timer, wheel, self_armer_fire);
 	for (round = 0; round < 20; round++) {
 		armer.end = jiffies + PATIENCE;
 		before = atomic_read(&armer.calls);
@@ -98,10 +88,8 @@ static void self_arming_timer_is_cancelled(struct kunit *test)
 {
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++) {
-		self_armer_cancel(test, wait_contexts[i], false);
-		self_armer_cancel(test, wait_contexts[i], true);
-	}
+	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++)
+		self_armer_cancel(test, wait_contexts[i]);
 }
 
 #define NR_BACKLOG	1500
@@ -218,31 +206,20 @@ static void reused_fire(struct twheel_timer *timer)
 	atomic_set(&reused->done, 1);
 }
 
-/* As if they were freed by a batch. */
-static void reused_expire(struct twheel *wheel, struct twheel_timer *timers[],
-			  unsigned int count)
-{
-	reused_fire(timers[count - 1]);
-}
-
 static void timer_at_the_same_address(struct kunit *test)
 {
 	struct reused *reused;
 	struct twheel *wheel;
 	unsigned int i;
 
-	for (i = 0; i < 4 * ARRAY_SIZE(wait_contexts); i++) {
-		bool batches = i & 2;
-
+	for (i = 0; i < 2 * ARRAY_SIZE(wait_contexts); i++) {
 		/* It may not wait, by twheel_shutdown_sync(), in hard interrupt. */
-		if (wait_contexts[i / 4] == TWHEEL_CONTEXT_HARDIRQ)
+		if (wait_contexts[i / 2] == TWHEEL_CONTEXT_HARDIRQ)
 			continue;
-		wheel = wait_wheel(test, wait_contexts[i / 4], i & 1,
-				   batches ? reused_expire : NULL);
+		wheel = wait_wheel(test, wait_contexts[i / 2], i & 1);
 		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, reused);
-		twheel_timer_init(&reused->timer, wheel,
-				  batches ? NULL : reused_fire);
+		twheel_timer_init(&reused->timer, wheel, reused_fire);
 		twheel_arm(&reused->timer, 0);
 		KUNIT_EXPECT_TRUE(test, await(atomic_read(&reused->done)));
 		KUNIT_EXPECT_TRUE(test, reused->before);
@@ -310,7 +287,7 @@ static void wanderer_fire(struct twheel_timer *timer)
 /* Two callbacks run when the first one ends, with the timer back on its base. */
 static void both_callbacks_are_waited_for(struct kunit *test)
 {
-	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true, NULL);
+	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true);
 	struct wanderer *wanderer;
 
 	wanderer = kunit_kzalloc(test, sizeof(*wanderer), GFP_KERNEL);

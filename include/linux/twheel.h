@@ -179,40 +179,6 @@ struct workqueue_struct;
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
-/** TWHEEL_BATCH - how many timers &twheel_config.expire is given at most */
-#define TWHEEL_BATCH	32
-
-/**
- * typedef twheel_expire_fn - serves timers that have no function of their own
- * @wheel: their wheel
- * @timers: the timers that have fired, no longer pending, in the order of their ticks
- * @count: how many, 1 to %TWHEEL_BATCH
- *
- * One lock, one list and one wake-up then serve many timers. All of @timers were claimed
- * together. So twheel_cancel() answers 0 for each of them, as the function runs or is
- * about to; and twheel_cancel_sync() waits until the function has returned, and answers
- * -EDEADLK when it is called from there.
- *
- * Context:
- * * as a callback, see &typedef twheel_fn. The array is valid until the function returns
- */
-typedef void (*twheel_expire_fn)(struct twheel *wheel, struct twheel_timer *timers[],
-				 unsigned int count);
-
-/**
- * typedef twheel_expired_fn - called once at the end of a pass that had batches
- * @wheel: the wheel
- *
- * A pass that has called &twheel_config.expire at all calls this before it ends. If more
- * timers are due than a pass has time for, several passes serve them, and each calls this.
- *
- * Context:
- * * as a callback, see &typedef twheel_fn: it may arm timers, which a later pass serves. No
- *   timer's callback runs meanwhile on the same base, so twheel_cancel_sync() does not
- *   wait for one of them here
- */
-typedef void (*twheel_expired_fn)(struct twheel *wheel);
-
 /**
  * enum twheel_state - where a timer stands
  * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
@@ -260,10 +226,10 @@ struct twheel_timer {
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
- *	wait for their deadlines to come again, but for those that have been claimed:
- *	one timer, or a batch. Such a wheel takes absolute deadlines
- *	only: calls with a delay answer -EINVAL, for a delay must not notice that the
- *	clock is set. Take a wheel on %TWHEEL_CLOCK_MONOTONIC for delays
+ *	wait for their deadlines to come again, but for one that has been claimed.
+ *	Such a wheel takes absolute deadlines only: calls with a delay answer -EINVAL,
+ *	for a delay must not notice that the clock is set. Take a wheel on
+ *	%TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
  *	CLOCK_REALTIME, and all that is said of that clock holds for it
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(). For tests, of twheel and
@@ -315,16 +281,6 @@ enum twheel_context {
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
  *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue that has
  *	not: hand in another one if they do
- * @cpu_budget: how many percent of a CPU the wheel may take in softirq; 0: no limit. A
- *	wheel that takes more for longer than a few ms is served by a thread, which
- *	competes with other tasks, until it takes less. So only its own timers are
- *	late. Callbacks run with softirqs off there, too. Only with
- *	%TWHEEL_CONTEXT_SOFTIRQ, and not per CPU
- * @expire: serves the timers that are initialised without a function, some at a time;
- *	NULL: each timer has its own function
- * @expired: called at the end of each pass that has called @expire, for what is best
- *	done once, as waking up a reader; NULL: nothing. Only with @expire. A per-CPU
- *	wheel calls both on several CPUs at once
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
@@ -342,9 +298,6 @@ struct twheel_config {
 	u64 start_ns;
 	enum twheel_context context;
 	struct workqueue_struct *workqueue;
-	unsigned int cpu_budget;
-	twheel_expire_fn expire;
-	twheel_expired_fn expired;
 	bool percpu;
 };
 
@@ -364,9 +317,8 @@ struct twheel_config {
  *	had been extended, or the clock had been set back. Several extensions of one
  *	timer may be found as one; counting each would cost as much as extending
  * @passes: how often the wheel was woken up to do its work
- * @threaded: passes that a thread did, because of &twheel_config.cpu_budget
  * @exhausted: passes that used up the time of a pass, and had to resume
- * @overruns: callbacks and batches in interrupt context that took longer than the
+ * @overruns: callbacks in interrupt context that took longer than the
  *	module parameter overrun_ms. They are timed in groups; where several together
  *	took that long, only the next ones are timed one by one. So one slow callback
  *	among fast ones may escape, and a second one does not
@@ -391,7 +343,6 @@ struct twheel_stats {
 	u64 cascades;
 	u64 requeued;
 	u64 passes;
-	u64 threaded;
 	u64 exhausted;
 	u64 overruns;
 	u64 late_sum;
@@ -500,8 +451,7 @@ do {									\
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
  * @wheel: the wheel it is to belong to
- * @function: what it does when it fires. NULL: the wheel's &twheel_config.expire serves
- *	it; if the wheel has none, the timer cannot be armed
+ * @function: what it does when it fires. NULL: it cannot be armed
  *
  * No other CPU may use the timer meanwhile.
  *

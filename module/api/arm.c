@@ -18,7 +18,6 @@
 #include "../core/debug.h"
 #include "../core/trace.h"
 #include "../export.h"
-#include "hold.h"
 #include "instance.h"
 #include "timer.h"
 
@@ -571,7 +570,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 }
 TW_EXPORT(twheel_extend);
 
-/* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base, see hold.h */
+/* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = tw_word(deadline_ns);
@@ -582,17 +581,4 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 	    likely(arm_idle(timer->base, timer, word)))
 		return 0;
 	return arm_held(timer->base, timer, word, ARM_ANY);
-}
-
-/* tw_modify_at_held() - twheel_modify_at() with the lock of the timer's base */
-int tw_modify_at_held(struct twheel_timer *timer, u64 deadline_ns)
-{
-	s64 word = tw_word(deadline_ns);
-
-	if (!tw_debug_assert_init(timer))
-		return 0;
-	/* A later deadline leaves the timer where it is. */
-	if (arm_extend(timer, word))
-		return 1;
-	return arm_held(timer->base, timer, word, ARM_PENDING);
 }

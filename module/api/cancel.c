@@ -16,7 +16,6 @@
 #include "../core/trace.h"
 #include "../core/waiter.h"
 #include "../export.h"
-#include "hold.h"
 #include "instance.h"
 #include "timer.h"
 
@@ -48,7 +47,7 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
-/* tw_cancel_held() - twheel_cancel() with the lock of the timer's base, see hold.h */
+/* tw_cancel_held() - twheel_cancel() with the lock of the timer's base */
 int tw_cancel_held(struct twheel_timer *timer)
 {
 	if (!tw_debug_assert_init(timer))
@@ -60,8 +59,7 @@ int tw_cancel_held(struct twheel_timer *timer)
  * Tell lockdep that this may wait for the timer's callback.
  *
  * It cannot when a callback of the same base calls it, if the wheel has no other base. A
- * base runs one callback at a time, or one batch. Now that is the caller; if the timer is
- * of the same batch, that is -EDEADLK, and does not wait either. So two callbacks of such
+ * base runs one callback at a time, and now that is the caller. So two callbacks of such
  * a wheel may wait for each other's timers, and timers of one class for one another. With
  * several bases the other callback may run on another CPU, and wait for this one there.
  */

@@ -48,9 +48,6 @@ static const struct tw_instance_observer *instance_observer;
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state instance_cpuhp;
 
-/* Its threads serve wheels that have used up their CPU budget. */
-static struct workqueue_struct *instance_overload;
-
 static unsigned int instance_pending(const struct twheel *wheel)
 {
 	struct twheel_base *base;
@@ -107,9 +104,6 @@ static int instance_make_base(struct twheel *wheel,
 		return -ENOMEM;
 	base->id = wheel->id;
 	base->name = wheel->name;
-	base->user_budget = wheel->user_budget;
-	base->clock.server = wheel->server;
-	base->silent = wheel->device;
 	if (wheel->works)
 		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
 				 &wheel->work_class, 0);
@@ -179,8 +173,6 @@ static int instance_set_up(struct twheel *wheel,
 			return -ENOMEM;
 		mine.workqueue = wheel->workqueue;
 	}
-	if (config->cpu_budget)
-		mine.workqueue = instance_overload;
 	ret = instance_make_bases(wheel, &mine);
 	if (ret)
 		return ret;
@@ -212,10 +204,10 @@ static void instance_list(struct twheel *wheel)
 {
 	mutex_lock(&instances_lock);
 	list_add_tail(&wheel->link, &instances);
-	if (!wheel->device && instance_count_live(1))
+	if (instance_count_live(1))
 		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
 			live_wheels - 1, wheel->name, wheel->owner_name);
-	if (!wheel->device && instance_observer)
+	if (instance_observer)
 		wheel->observed = instance_observer->added(wheel);
 	mutex_unlock(&instances_lock);
 }
@@ -224,8 +216,6 @@ static void instance_unlist(struct twheel *wheel)
 {
 	lockdep_assert_held(&instances_lock);
 	list_del(&wheel->link);
-	if (wheel->device)
-		return;
 	instance_count_live(-1);
 	if (instance_observer)
 		instance_observer->removed(wheel->observed);
@@ -243,7 +233,7 @@ void tw_instances_observe(const struct tw_instance_observer *observer)
 	mutex_lock(&instances_lock);
 	instance_observer = observer;
 	list_for_each_entry(wheel, &instances, link)
-		if (observer && !wheel->device)
+		if (observer)
 			wheel->observed = observer->added(wheel);
 	mutex_unlock(&instances_lock);
 }
@@ -261,10 +251,23 @@ void tw_instance_describe(const struct twheel *wheel,
 	};
 }
 
-static struct twheel *instance_new(const struct twheel_config *config,
-				   struct module *owner,
-				   struct tw_user_budget *account,
-				   struct tw_server *server, bool device)
+/**
+ * __twheel_create() - make a wheel
+ * @config: what it is to be like
+ * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
+ *
+ * The wheel causes no interrupt until a timer is armed.
+ *
+ * Context:
+ * * process, may sleep; not from a CPU hotplug callback
+ * Return:
+ * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
+ * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
+ *   for a context that has none
+ * * -ENOMEM - no memory
+ */
+struct twheel *__twheel_create(const struct twheel_config *config,
+			       struct module *owner)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel_geometry geometry;
@@ -282,10 +285,7 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
 	if (wheel->works)
 		lockdep_register_key(&wheel->work_class);
-	wheel->device = device;
 	wheel->nr_bases = cpus;
-	wheel->user_budget = account;
-	wheel->server = server;
 	wheel->owner = owner;
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
@@ -298,60 +298,6 @@ static struct twheel *instance_new(const struct twheel_config *config,
 	}
 	instance_list(wheel);
 	return wheel;
-}
-
-/*
- * tw_instance_cost() - the memory that a wheel of the device takes
- *
- * Return: 0, -EINVAL (@config).
- */
-int tw_instance_cost(const struct twheel_config *config, size_t *cost)
-{
-	struct twheel_geometry geometry;
-	struct twheel *wheel;
-	int ret;
-
-	ret = tw_base_plan(config, &geometry);
-	if (!ret)
-		*cost = roundup_pow_of_two(struct_size(wheel, bases, 1)) +
-			tw_base_cost(&geometry);
-	return ret;
-}
-
-/*
- * tw_instance_new() - make a wheel of the device
- * @account: the CPU budget that it shares with other wheels, besides its own; or NULL
- * @server: whose thread serves it when it takes too much. Both have to outlive the wheel
- *
- * As __twheel_create(); but such a wheel is no module's, and nobody observes it.
- */
-struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct tw_user_budget *account,
-			       struct tw_server *server)
-{
-	return instance_new(config, THIS_MODULE, account, server, true);
-}
-
-/**
- * __twheel_create() - make a wheel
- * @config: what it is to be like
- * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
- *
- * The wheel causes no interrupt until a timer is armed.
- *
- * Context:
- * * process, may sleep; not from a CPU hotplug callback
- * Return:
- * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
- * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
- *   for a context that has none; a CPU budget above 100, or one for a wheel that is
- *   per CPU or not in softirq context
- * * -ENOMEM - no memory
- */
-struct twheel *__twheel_create(const struct twheel_config *config,
-			       struct module *owner)
-{
-	return instance_new(config, owner, NULL, NULL, false);
 }
 TW_EXPORT(__twheel_create);
 
@@ -579,20 +525,10 @@ int __init tw_instances_init(void)
 	int ret;
 
 	tw_debug_set_withdraw(tw_cancel_misused);
-	/*
-	 * For wheels of modules; a user of the device has a thread of his own. Unbound: on
-	 * housekeeping CPUs. Few threads, so that all greedy wheels together leave most of
-	 * the machine to others. Files in sysfs change both.
-	 */
-	instance_overload = alloc_workqueue("twheel_overload",
-					    WQ_UNBOUND | WQ_SYSFS | WQ_MEM_RECLAIM,
-					    DIV_ROUND_UP(num_possible_cpus(), 4));
-	if (!instance_overload)
-		return -ENOMEM;
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				      instance_cpu_online, instance_cpu_offline);
 	if (ret < 0)
-		goto err_destroy_overload;
+		return ret;
 	instance_cpuhp = ret;
 	ret = register_module_notifier(&instance_module_notifier);
 	if (ret)
@@ -601,8 +537,6 @@ int __init tw_instances_init(void)
 
 err_remove_cpuhp:
 	cpuhp_remove_multi_state(instance_cpuhp);
-err_destroy_overload:
-	destroy_workqueue(instance_overload);
 	return ret;
 }
 
@@ -617,5 +551,4 @@ void tw_instances_exit(void)
 		instance_abandon(wheel);
 	mutex_unlock(&instances_lock);
 	cpuhp_remove_multi_state(instance_cpuhp);
-	destroy_workqueue(instance_overload);
 }

@@ -13,8 +13,6 @@
 
 #include "../core/quota.h"
 
-struct tw_server;
-struct tw_user_budget;
 struct twheel_base;
 struct twheel_config;
 
@@ -23,15 +21,12 @@ struct twheel_config;
  * @id: its number
  * @percpu: it has bases for each CPU, else for one
  * @works: its callbacks run on a workqueue
- * @device: it belongs to an open file of the device, not to a module
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @strayed: a callback has sent its own timer to another CPU: from then on the callback
  *	of a timer may run on another base than the timer's
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @quota: what is left of its limit
- * @user_budget: what it may take of a CPU together with others, or NULL
- * @server: whose thread serves it when it takes too much, or NULL
  * @workqueue: its own, or NULL
  * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
  *	callback may stop another wheel, which waits for works, but not its own. Two
@@ -51,14 +46,11 @@ struct twheel {
 	unsigned int id;
 	bool percpu;
 	bool works;
-	bool device;
 	unsigned int stopped;
 	struct task_struct *stopper;
 	bool strayed;
 	unsigned int nr_bases;
 	struct tw_quota quota;
-	struct tw_user_budget *user_budget;
-	struct tw_server *server;
 	struct workqueue_struct *workqueue;
 	struct lock_class_key work_class;
 	struct list_head link;
@@ -113,10 +105,6 @@ struct tw_instance_description {
 	bool percpu;
 };
 
-int tw_instance_cost(const struct twheel_config *config, size_t *cost);
-struct twheel *tw_instance_new(const struct twheel_config *config,
-			       struct tw_user_budget *account,
-			       struct tw_server *server);
 void tw_instance_describe(const struct twheel *wheel,
 			  struct tw_instance_description *description);
 void tw_instances_observe(const struct tw_instance_observer *observer);

@@ -18,7 +18,6 @@
 
 #include "../core/base.h"
 #include "../export.h"
-#include "hold.h"
 #include "instance.h"
 #include "timer.h"
 

@@ -60,7 +60,6 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 	stats->cascades += base->wheel.cascades;
 	stats->requeued += base->wheel.requeued;
 	stats->passes += base->passes;
-	stats->threaded += base->threaded;
 	stats->exhausted += base->exhausted;
 	stats->overruns += base->overruns;
 	stats->late_sum += base->late_sum;

@@ -33,7 +33,7 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	atomic64_set(&timer->node.word, TW_WORD_READY);
 	timer->function = function;
 	/* It stays blank: arming it is refused. */
-	if (unlikely(!function && !wheel->bases[0]->expire)) {
+	if (unlikely(!function)) {
 		atomic64_set(&timer->node.word, 0);
 		timer->base = NULL;
 		return;

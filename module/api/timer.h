@@ -102,22 +102,11 @@ tw_timer_lock_own_base(struct twheel_timer *timer, unsigned long *flags)
 }
 
 /*
- * tw_timer_init_new() - twheel_timer_init() without a function, where no timer ever was
- * @timer: zeroed memory. So no callback of a timer before it can still run
- * @wheel: has one base, and a function for timers without one
+ * As the exported functions without "held"; with the lock of the timer's base, and for
+ * deadlines up to %TWHEEL_NEVER.
  */
-static inline void tw_timer_init_new(struct twheel_timer *timer, struct twheel *wheel)
-{
-	static struct lock_class_key __maybe_unused key;
-
-	tw_debug_init(timer, false);
-	atomic64_set(&timer->node.word, TW_WORD_READY);
-	timer->base = wheel->bases[0];
-#ifdef CONFIG_LOCKDEP
-	lockdep_init_map(&timer->lockdep_map, "tw_timer_init_new", &key, 0);
-#endif
-}
-
+int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
+int tw_cancel_held(struct twheel_timer *timer);
 void tw_cancel_misused(struct twheel_timer *timer);
 
 #endif /* _TWHEEL_TIMER_H */

@@ -22,12 +22,10 @@
 #include "trace.h"
 
 static void base_kicked(struct tw_clock *clock);
-static void base_reconsider(struct tw_clock *clock);
 
 static const struct tw_clock_ops base_clock_ops = {
 	.alarm		= tw_pass_alarm,
 	.kicked		= base_kicked,
-	.reconsider	= base_reconsider,
 };
 
 static bool base_context_valid(const struct twheel_config *config)
@@ -41,18 +39,6 @@ static bool base_context_valid(const struct twheel_config *config)
 	default:
 		return false;
 	}
-}
-
-/*
- * The scheduler limits a workqueue's threads already. The threads that serve overload
- * run on any CPU, and the timers of a per-CPU wheel must not.
- */
-static bool base_budget_valid(const struct twheel_config *config)
-{
-	if (!config->cpu_budget)
-		return true;
-	return config->cpu_budget <= 100 && !config->percpu &&
-	       config->context == TWHEEL_CONTEXT_SOFTIRQ;
 }
 
 static u64 base_config_tick(const struct twheel_config *config)
@@ -78,7 +64,6 @@ int tw_base_plan(const struct twheel_config *config,
 	if (base_config_tick(config) < TWHEEL_TICK_MIN ||
 	    !tw_wheel_valid(base_config_tick(config), base_config_slots(config)) ||
 	    !tw_clock_valid(config->clock) || !base_context_valid(config) ||
-	    !base_budget_valid(config) || (config->expired && !config->expire) ||
 	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL) ||
 	    config->start_ns >= TWHEEL_NEVER)
 		return -EINVAL;
@@ -89,18 +74,6 @@ int tw_base_plan(const struct twheel_config *config,
 		.levels		= tw_wheel_levels(shift),
 	};
 	return 0;
-}
-
-/* tw_base_cost() - the memory of such a base, as the allocators round it up */
-size_t tw_base_cost(const struct twheel_geometry *geometry)
-{
-	size_t buckets = 2 * geometry->slots * geometry->levels;
-	size_t cost = roundup_pow_of_two(buckets * sizeof(struct hlist_head)) +
-		      roundup_pow_of_two(buckets / BITS_PER_BYTE);
-
-	if (tw_clock_steps(geometry->clock))
-		cost *= 2;
-	return roundup_pow_of_two(sizeof(struct twheel_base)) + cost;
 }
 
 static struct twheel_base *base_alloc(struct twheel *owner,
@@ -122,11 +95,7 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	spin_lock_init(&base->expiry_locks[1]);
 #endif
 	base->owner = owner;
-	base->budget.percent = config->cpu_budget;
-	base->clock.asks = config->cpu_budget;
 	base->absolute = tw_clock_is_wall(config->clock);
-	base->expire = config->expire;
-	base->expired = config->expired;
 	/* A bare base, or one of several, is not armed on the fast path. */
 	base->plain = S64_MIN;
 	return base;
@@ -254,25 +223,6 @@ static void base_kicked(struct tw_clock *clock)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-static void base_reconsider(struct tw_clock *clock)
-{
-	struct twheel_base *base = container_of(clock, struct twheel_base,
-						clock);
-	unsigned long flags;
-	u64 now;
-
-	/* The base's own budget was looked at when its last pass ended. */
-	if (!READ_ONCE(clock->hand_over) && !tw_user_budget_was_over(base->user_budget))
-		return;
-	raw_spin_lock_irqsave(&base->lock, flags);
-	/* Read with the lock, it is not before the end of the last pass. */
-	now = ktime_get_ns();
-	/* The end of a pass hands over, or back. */
-	if (!base->runner)
-		tw_clock_hand_over(clock, tw_base_spend(base, now, now, true));
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-}
-
 /* tw_base_set_online() - this CPU, the target CPU, is online; or will soon go offline */
 void tw_base_set_online(struct twheel_base *base, bool target_online)
 {
@@ -288,14 +238,9 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 /* tw_base_forget_held() - tw_base_forget() with the lock */
 void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer)
 {
-	unsigned int i;
-
 	lockdep_assert_held(&base->lock);
 	if (base->running == timer)
 		WRITE_ONCE(base->running, NULL);
-	for (i = 0; i < base->batched; i++)
-		if (base->batch[i] == timer)
-			WRITE_ONCE(base->batch[i], NULL);
 }
 
 /* tw_base_forget_running() - see tw_base_forget() */

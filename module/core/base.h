@@ -18,13 +18,11 @@
 #include <linux/twheel.h>
 
 #include "../engine/wheel.h"
-#include "budget.h"
 #include "clock.h"
 #include "debug.h"
 #include "pass.h"
 #include "quota.h"
 #include "trace.h"
-#include "user_budget.h"
 #include "waiter.h"
 
 /**
@@ -38,23 +36,15 @@
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
  *	delays
  * @stopped: no timer may be armed any more
- * @silent: callbacks that take too long are counted, but not reported
- * @in_round: the last pass ran out of budget before it had served all that was
+ * @in_round: the last pass ran out of time before it had served all that was
  *	due by @target
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
- * @batch: the timers that have been given to @expire, which runs. Written under the lock
- * @given: the same, as an array for @expire: if it frees one of them, it stays here
- * @batched: how many that are; 0 if it does not run
- * @expire: serves timers that have no function of their own, or NULL
- * @expired: called at the end of a pass that has called @expire, or NULL
- * @delivered: this pass has called @expire
  * @waiters: calls that wait for what runs
  * @late: lateness of all callbacks, in buckets: see &twheel_stats.late
  * @late_sum: lateness of all callbacks together
  * @cancelled: timers cancelled while pending
  * @passes: passes begun
- * @threaded: passes that a thread did, because the base took too much
  * @exhausted: passes that used up their time
  * @slice: how many timers may still be moved in this hold of the lock
  * @breaths: how often a pass released the lock because its slice was used up
@@ -79,8 +69,6 @@
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
  * @quota: where @limit comes from, if bases share it, or NULL
- * @budget: how much of a CPU it may take in softirq
- * @user_budget: how much it may take together with others, or NULL
  * @idle: where @waiters sleep, if callbacks may sleep
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
@@ -96,7 +84,6 @@ struct twheel_base {
 	long limit;
 	bool absolute;
 	bool stopped;
-	bool silent;
 	bool in_round;
 	struct twheel_timer *running;
 	struct tw_waiter *waiters;
@@ -105,7 +92,6 @@ struct twheel_base {
 	u64 cancelled;
 	u64 unfired;
 	u64 passes;
-	u64 threaded;
 	u64 exhausted;
 	u64 breaths;
 	unsigned int slice;
@@ -126,20 +112,12 @@ struct twheel_base {
 	struct twheel *owner;
 	unsigned int id;
 	const char *name;
-	struct tw_budget budget;
-	struct tw_user_budget *user_budget;
 	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_locks[2];
 	unsigned int expiry_lock;
 #endif
 	u64 late[TWHEEL_LATE_BUCKETS];
-	bool delivered;
-	unsigned int batched;
-	twheel_expire_fn expire;
-	twheel_expired_fn expired;
-	struct twheel_timer *batch[TWHEEL_BATCH];
-	struct twheel_timer *given[TWHEEL_BATCH];
 	struct twheel_trace_pass trace;
 };
 
@@ -193,27 +171,8 @@ static inline const void *tw_base_culprit(const struct twheel_base *base,
 	       READ_ONCE(base->stood_in_for) : function;
 }
 
-/*
- * With the lock: the base was served from @start to @end, in ns. Returns true if a
- * thread is to serve it from now on.
- */
-static inline bool tw_base_spend(struct twheel_base *base, u64 start, u64 end,
-				 bool threaded)
-{
-	bool over;
-
-	if (!threaded)
-		start -= TW_BUDGET_AROUND;
-	over = tw_budget_spend(&base->budget, start, end);
-	if (base->user_budget &&
-	    tw_user_budget_spend(base->user_budget, threaded ? end : start, end))
-		over = true;
-	return over;
-}
-
 int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry);
-size_t tw_base_cost(const struct twheel_geometry *geometry);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
 struct twheel_base *tw_base_new_bare(struct twheel *owner,
@@ -316,21 +275,14 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 }
 
 /*
- * tw_base_runs() - does the timer's callback run, or the function that was given it?
+ * tw_base_runs() - does the timer's callback run?
  *
  * Without the lock, the answer is right for a timer that the caller has seen there.
  */
 static inline bool tw_base_runs(const struct twheel_base *base,
 				const struct twheel_timer *timer)
 {
-	unsigned int i;
-
-	if (READ_ONCE(base->running) == timer)
-		return true;
-	for (i = READ_ONCE(base->batched); i--; )
-		if (READ_ONCE(base->batch[i]) == timer)
-			return true;
-	return false;
+	return READ_ONCE(base->running) == timer;
 }
 
 /*

@@ -18,7 +18,6 @@
  * CLOCK_TAI may have been set back since, so nothing may start its timer from within a loop
  * over the timers of such a clock: see clock_relay().
  */
-#include <linux/bottom_half.h>
 #include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/ktime.h>
@@ -27,32 +26,14 @@
 
 #include "../compat.h"
 #include "clock.h"
-#include "server.h"
-
-/*
- * While a thread calls the alarm function, the alarm goes off at multiples of this. So what
- * its interrupts take beside the thread's time is little, and shared by all such clocks.
- */
-#define CLOCK_GRAIN	(4 * NSEC_PER_MSEC)
 
 static ktime_t clock_ktime(u64 ns)
 {
 	return ns_to_ktime(min_t(u64, ns, KTIME_MAX));
 }
 
-/* Does a thread call the alarm function? */
-static bool clock_uses_work(const struct tw_clock *clock)
-{
-	return clock->context == TWHEEL_CONTEXT_WORK ||
-	       READ_ONCE(clock->hand_over);
-}
-
 static void clock_queue_work(struct tw_clock *clock)
 {
-	if (clock->server) {
-		tw_server_queue(clock->server, &clock->job);
-		return;
-	}
 	/* A CPU that has never been online has no worker. */
 	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
 		queue_work(clock->workqueue, &clock->work);
@@ -64,10 +45,9 @@ static void clock_queue_work(struct tw_clock *clock)
  * Call the alarm function, and do what it has left to do: to queue work wakes a task up,
  * which takes locks of the scheduler.
  */
-static __always_inline enum hrtimer_restart
-clock_call_alarm(struct tw_clock *clock, bool threaded)
+static __always_inline enum hrtimer_restart clock_call_alarm(struct tw_clock *clock)
 {
-	enum tw_clock_next next = clock->ops->alarm(clock, threaded);
+	enum tw_clock_next next = clock->ops->alarm(clock);
 
 	if (unlikely(next == TW_CLOCK_QUEUE))
 		clock_queue_work(clock);
@@ -76,14 +56,11 @@ clock_call_alarm(struct tw_clock *clock, bool threaded)
 
 static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 {
-	/* Ask before work is done. A base may have rested since it was handed over. */
-	if (clock->asks)
-		clock->ops->reconsider(clock);
-	if (clock_uses_work(clock)) {
+	if (clock->context == TWHEEL_CONTEXT_WORK) {
 		clock_queue_work(clock);
 		return HRTIMER_NORESTART;
 	}
-	return clock_call_alarm(clock, false);
+	return clock_call_alarm(clock);
 }
 
 static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
@@ -138,22 +115,11 @@ static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
 	return clock_go_off(container_of(timer, struct tw_clock, relay));
 }
 
-static void clock_serve(struct tw_server_job *job)
-{
-	clock_call_alarm(container_of(job, struct tw_clock, job), true);
-}
-
 static void clock_work(struct work_struct *work)
 {
 	struct tw_clock *clock = container_of(work, struct tw_clock, work);
 
-	if (clock->context == TWHEEL_CONTEXT_WORK) {
-		clock_call_alarm(clock, true);
-		return;
-	}
-	local_bh_disable();
-	clock_call_alarm(clock, true);
-	local_bh_enable();
+	clock_call_alarm(clock);
 }
 
 /* On the target CPU, in hard interrupt. */
@@ -201,8 +167,6 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 			      clock_call_mode(clock));
 	INIT_CSD(&clock->csd, clock_kicked, clock);
 	INIT_WORK(&clock->work, clock_work);
-	INIT_LIST_HEAD(&clock->job.link);
-	clock->job.serve = clock_serve;
 }
 
 /* tw_clock_now() - the time in ns */
@@ -251,29 +215,22 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 	hrtimer_start(&clock->timer, clock_ktime(ns), clock->mode);
 }
 
-static u64 clock_coarse(u64 ns)
-{
-	return ns > KTIME_MAX - CLOCK_GRAIN ? ns :
-	       DIV_ROUND_UP_ULL(ns, CLOCK_GRAIN) * CLOCK_GRAIN;
-}
-
 /*
  * tw_clock_resume() - tw_clock_set() from the alarm function, under the base lock
  * @ns: when; not before the time of this call, or the loop of the hrtimer core, whose
  *	time stands still, would never end
- * @threaded: as the alarm function was told
  *
  * Return: what the alarm function has to return.
  */
-enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded)
+enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
+	bool works = clock->context == TWHEEL_CONTEXT_WORK;
+
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return TW_CLOCK_DONE;
-	if (clock_uses_work(clock) && ns <= tw_clock_now(clock))
+	if (works && ns <= tw_clock_now(clock))
 		return TW_CLOCK_QUEUE;
-	if (READ_ONCE(clock->hand_over))
-		ns = clock_coarse(ns);
-	if (threaded || clock->relays || tw_clock_is_remote(clock) ||
+	if (works || clock->relays || tw_clock_is_remote(clock) ||
 	    hrtimer_is_queued(&clock->timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
@@ -301,6 +258,4 @@ void tw_clock_stop(struct tw_clock *clock)
 		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);
-	if (clock->server)
-		tw_server_cancel(clock->server, &clock->job);
 }

@@ -15,8 +15,6 @@
 
 #include <linux/twheel.h>
 
-#include "server.h"
-
 /* The target CPU of a base that has none. */
 #define TW_ANY_CPU	(-1)
 
@@ -38,15 +36,12 @@ enum tw_clock_next {
 /**
  * struct tw_clock_ops - what a clock calls
  * @alarm: the alarm went off. May set it again with tw_clock_resume(), and returns what
- *	that returned, without a lock. Called in the clock's context; @threaded: by a thread
+ *	that returned, without a lock. Called in the clock's context
  * @kicked: set the alarm as it should be. Called on the target CPU, in hard interrupt
- * @reconsider: see whether a thread should still call the alarm function. Called in the
- *	clock's context
  */
 struct tw_clock_ops {
-	enum tw_clock_next (*alarm)(struct tw_clock *clock, bool threaded);
+	enum tw_clock_next (*alarm)(struct tw_clock *clock);
 	void (*kicked)(struct tw_clock *clock);
-	void (*reconsider)(struct tw_clock *clock);
 };
 
 /**
@@ -57,8 +52,6 @@ struct tw_clock_ops {
  * @cpu: the target CPU, or %TW_ANY_CPU
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: the target CPU has been kicked. Under the base lock
- * @asks: whether a thread has to call the alarm function may change at each alarm
- * @hand_over: see tw_clock_hand_over()
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
  * @ops: what it calls
@@ -66,9 +59,6 @@ struct tw_clock_ops {
  * @csd: kicks the target CPU
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
- * @server: whose thread calls the alarm function when it is handed over; NULL: the
- *	workqueue does
- * @job: has that thread do it
  * @relay: with @relays, calls the alarm function once the alarm has gone off
  */
 struct tw_clock {
@@ -78,8 +68,6 @@ struct tw_clock {
 	int cpu;
 	bool target_online;
 	bool kicking;
-	bool asks;
-	bool hand_over;
 	bool relays;
 	atomic64_t virtual_ns;
 	const struct tw_clock_ops *ops;
@@ -87,8 +75,6 @@ struct tw_clock {
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
-	struct tw_server *server;
-	struct tw_server_job job;
 	struct hrtimer relay;
 };
 
@@ -96,20 +82,10 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 		   int cpu, const struct tw_clock_ops *ops);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
-enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns, bool threaded);
+enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
 void tw_clock_unset(struct tw_clock *clock);
 void tw_clock_stop(struct tw_clock *clock);
 bool tw_clock_is_remote(const struct tw_clock *clock);
-
-/*
- * tw_clock_hand_over() - have a thread call the alarm function of a clock in softirq
- * context, or no longer. The thread has softirqs off, as the function expects.
- */
-static inline void tw_clock_hand_over(struct tw_clock *clock, bool hand_over)
-{
-	/* An alarm that goes off at this moment may still see the old value. */
-	WRITE_ONCE(clock->hand_over, hand_over);
-}
 
 /* An atomic, because other CPUs read it without a lock: no half of it alone. */
 static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)

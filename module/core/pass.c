@@ -2,10 +2,9 @@
 /*
  * A pass: what a base does when its alarm goes off.
  *
- * Timers with a function are claimed, unlinked and called one by one, each call without
- * the lock. So a timer that is due but not yet claimed can still be cancelled, even by
- * the callback before it. Timers without one are claimed by the batch, under one hold of
- * the lock, and given as an array to the function of their wheel.
+ * Timers are claimed, unlinked and called one by one, each call without the lock. So a
+ * timer that is due but not yet claimed can still be cancelled, even by the callback
+ * before it.
  *
  * The lock is held for one slice of work at most. Claiming timers ends the hold, so
  * only timers that are moved count: cascaded, found extended, or put back after the
@@ -19,9 +18,6 @@
  * In hard interrupt context nothing else can run before the pass ends. So the time is
  * short, and the next pass is as far away as this one took: half of the CPU remains for
  * others.
- *
- * A base that takes more than its share of a CPU in softirq is served by a thread
- * meanwhile, with softirqs off: see budget.h.
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
  * that are armed for the past, by callbacks perhaps, wait for the next round. So they
@@ -141,9 +137,7 @@ static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int ca
 	} else {
 		/* Without the lock: added to the base's count at the end of the pass. */
 		base->overran++;
-		if (!base->silent)
-			tw_debug_report_overrun(tw_base_culprit(base, base->last),
-						took);
+		tw_debug_report_overrun(tw_base_culprit(base, base->last), took);
 	}
 	base->stolen = tw_debug_stolen();
 	pass_lock(base, context);
@@ -249,61 +243,6 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 }
 
 /*
- * Claim due timers without a function of their own, up to a batch.
- * Returns how many have been claimed; 0: the next one cannot be.
- */
-static unsigned int pass_claim_batch(struct twheel_base *base)
-{
-	s64 fired = TWHEEL_FIRED;
-	struct tw_wheel *w = &base->wheel;
-	struct twheel_timer *timer;
-	unsigned int n;
-	u64 late;
-
-	for (n = 0; n < TWHEEL_BATCH; n++) {
-		timer = tw_base_timer(tw_wheel_due(w));
-		if (!timer || timer->function ||
-		    unlikely(!tw_wheel_claim(w, &timer->node, fired, base->time, &late)))
-			break;
-		pass_count_late(base, late);
-		tw_wheel_dequeue_due(w, &timer->node);
-		tw_debug_deactivate(timer);
-		if (tw_trace_expiry())
-			tw_trace_expire_entry(base, timer, base->expire,
-					      tw_word(base->time) - late);
-		/* The function may free timers, and use their memory for new ones. */
-		WRITE_ONCE(base->batch[n], timer);
-		base->given[n] = timer;
-	}
-	base->room += n;
-	WRITE_ONCE(base->batched, n);
-	return n;
-}
-
-static void pass_call_batch(struct twheel_base *base, unsigned int n,
-			    enum twheel_context context, int count)
-{
-	u64 start = tw_trace_expiry() ? ktime_get_ns() : 0;
-	u64 took = 0;
-	unsigned int i;
-#ifdef CONFIG_LOCKDEP
-	/* One for all. Another batch begins with a timer of another class. */
-	struct lockdep_map map;
-
-	lockdep_copy_map(&map, &base->given[0]->lockdep_map);
-#endif
-	tw_debug_map_acquire(&map, context);
-	base->expire(base->owner, base->given, n);
-	lock_map_release(&map);
-	/* Before the events: each takes time, which is none of the call's. */
-	if (start)
-		took = ktime_get_ns() - start;
-	pass_check_count(base, base->expire, count);
-	for (i = 0; start && i < n; i++)
-		tw_trace_expire_exit(base, base->given[i], base->expire, took);
-}
-
-/*
  * The group of callbacks is used up, or a waiter has ended it.
  * Returns true if the time of the pass is over.
  */
@@ -322,34 +261,6 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 	base->exact -= min(base->exact, calls);
 	pass_new_group(base);
 	return now - base->began >= pass_time(context);
-}
-
-/*
- * The next timer that is due has no function of its own: claim it, and those after it,
- * and deliver them. Returns false if it cannot be claimed.
- */
-static bool pass_serve_batch(struct twheel_base *base, int count,
-			     enum twheel_context context, bool *over)
-	__must_hold(&base->lock)
-{
-	unsigned int n = pass_claim_batch(base);
-
-	if (!n)
-		return false;
-	/* The callback before this has returned. */
-	WRITE_ONCE(base->running, NULL);
-	pass_unlock(base, context);
-	pass_call_batch(base, n, context, count);
-	pass_lock(base, context);
-	base->delivered = true;
-	base->slice = PASS_SLICE;
-	base->last = base->expire;
-	/* Timed one by one, a batch is one: the group is. */
-	base->group -= min(base->group, n);
-	WRITE_ONCE(base->batched, 0);
-	if (!base->group || base->waiters)
-		*over = pass_serve_break(base, context);
-	return true;
 }
 
 /*
@@ -381,9 +292,8 @@ static noinline bool pass_requeue_due(struct twheel_base *base,
 }
 
 /*
- * Claim the timers that are due, and call them. @all: also handle timers without a
- * function and clocks that may be set, and trace; without that, this is what most
- * callbacks cost.
+ * Claim the timers that are due, and call them. @all: also handle clocks that may be
+ * set, and trace; without that, this is what most callbacks cost.
  * Returns true if the time of the pass is over.
  */
 static __always_inline bool pass_serve(struct twheel_base *base, int count,
@@ -412,11 +322,6 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		timer = tw_base_timer(tw_wheel_due(&base->wheel));
 		if (!timer)
 			break;
-		if (all && !timer->function) {
-			if (!pass_serve_batch(base, count, context, &over))
-				over = pass_requeue_due(base, context, function);
-			continue;
-		}
 		if (unlikely(!tw_wheel_claim(&base->wheel, &timer->node, fired,
 					     base->time, &late))) {
 			over = pass_requeue_due(base, context, function);
@@ -460,7 +365,7 @@ static noinline bool pass_serve_all(struct twheel_base *base, int count,
 	return pass_serve(base, count, context, true);
 }
 
-static void pass_begin(struct twheel_base *base, u64 mono, bool threaded)
+static void pass_begin(struct twheel_base *base, u64 mono)
 {
 	struct tw_wheel *w = &base->wheel;
 	u64 now = pass_read_clock(base, mono);
@@ -471,7 +376,6 @@ static void pass_begin(struct twheel_base *base, u64 mono, bool threaded)
 	base->watch = mono;
 	pass_new_group(base);
 	base->passes++;
-	base->threaded += threaded && base->budget.percent;
 	base->stolen = tw_debug_stolen();
 	/* A clock set back since then ends the round: what is left of it is early. */
 	if (!base->in_round || unlikely(now < base->target)) {
@@ -520,7 +424,7 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
-			over = base->expire || base->absolute || tw_trace_expiry() ?
+			over = base->absolute || tw_trace_expiry() ?
 			       pass_serve_all(base, count, context) :
 			       pass_serve(base, count, context, false);
 			/* At least one callback, or timers put back: a new hold. */
@@ -529,20 +433,6 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 		if (!base->slice)
 			over = pass_breathe(base, context);
 	}
-}
-
-/* The last batch has been delivered: tell the wheel's owner, who may wake others up. */
-static noinline void pass_call_expired(struct twheel_base *base,
-				       enum twheel_context context, int count)
-	__must_hold(&base->lock)
-{
-	base->delivered = false;
-	if (!base->expired)
-		return;
-	pass_unlock(base, context);
-	base->expired(base->owner);
-	pass_check_count(base, base->expired, count);
-	pass_lock(base, context);
 }
 
 /*
@@ -565,7 +455,7 @@ static u64 pass_next_event(struct twheel_base *base)
 
 /* Returns what is left for the clock to do without the lock. */
 static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock,
-				      u64 mono, bool threaded)
+				      u64 mono)
 {
 	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
 	u64 next = pass_next_event(base);
@@ -575,9 +465,6 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	WRITE_ONCE(base->runner, NULL);
 	base->overruns += base->overran;
 	base->overran = 0;
-	if (base->budget.percent)
-		tw_clock_hand_over(clock, tw_base_spend(base, base->began, mono,
-							threaded));
 	if (base->stopped)
 		return TW_CLOCK_DONE;
 	if (base->quota)
@@ -589,12 +476,12 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	/* Not before the present, see tw_clock_resume(). A callback may have set it. */
 	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
-	return tw_clock_resume(clock, ns > now ? ns : now + pause, threaded);
+	return tw_clock_resume(clock, ns > now ? ns : now + pause);
 }
 
 static __always_inline enum tw_clock_next
 pass_run(struct twheel_base *base, struct tw_clock *clock,
-	 enum twheel_context context, bool threaded, unsigned int *expiry)
+	 enum twheel_context context, unsigned int *expiry)
 {
 	int count = preempt_count();
 	enum tw_clock_next left;
@@ -602,23 +489,20 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 	u64 mono;
 
 	pass_lock(base, context);
-	/* Another pass is on, a thread's or an alarm's: it sets the next alarm. */
+	/* Another pass is on: it sets the next alarm. */
 	if (unlikely(base->runner)) {
 		pass_unlock(base, context);
 		return TW_CLOCK_DONE;
 	}
 	tw_expiry_own(base, *expiry);
 	traced = tw_trace_pass_begin(base);
-	pass_begin(base, ktime_get_ns(), threaded);
+	pass_begin(base, ktime_get_ns());
 	pass_work(base, count, context);
-	if (unlikely(base->delivered))
-		pass_call_expired(base, context, count);
 	mono = pass_look(base, base->group_size - base->group, context);
-	left = pass_finish(base, clock, mono, threaded);
+	left = pass_finish(base, clock, mono);
 	*expiry = tw_expiry_held(base);
 	if (unlikely(traced)) {
 		base->trace.exhausted = base->in_round;
-		base->trace.threaded = threaded && base->budget.percent;
 		__tw_trace_pass_end(base);
 	}
 	pass_unlock(base, context);
@@ -627,18 +511,18 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 
 /* Not inline, so that the compiler has registers for this, the commonest context. */
 static noinline enum tw_clock_next
-pass_run_soft(struct twheel_base *base, struct tw_clock *clock, bool threaded)
+pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {
 	unsigned int expiry = tw_expiry_lock(base);
 	enum tw_clock_next left;
 
-	left = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, threaded, &expiry);
+	left = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, &expiry);
 	tw_expiry_unlock(base, expiry);
 	return left;
 }
 
 /* tw_pass_alarm() - the alarm function of every base's clock */
-enum tw_clock_next tw_pass_alarm(struct tw_clock *clock, bool threaded)
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
@@ -646,11 +530,11 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock, bool threaded)
 
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, false, &none);
+		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, &none);
 	case TWHEEL_CONTEXT_WORK:
-		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, true, &none);
+		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, &none);
 	default:
-		return pass_run_soft(base, clock, threaded);
+		return pass_run_soft(base, clock);
 	}
 }
 
@@ -659,15 +543,15 @@ static void pass_run_virtual(struct tw_clock *clock)
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
 		local_irq_disable();
-		tw_pass_alarm(clock, false);
+		tw_pass_alarm(clock);
 		local_irq_enable();
 		break;
 	case TWHEEL_CONTEXT_WORK:
-		tw_pass_alarm(clock, false);
+		tw_pass_alarm(clock);
 		break;
 	default:
 		local_bh_disable();
-		tw_pass_alarm(clock, false);
+		tw_pass_alarm(clock);
 		local_bh_enable();
 		break;
 	}

@@ -20,7 +20,7 @@ static int trace_level(const struct tw_wheel *w, u64 tick)
 static const void *trace_function(const struct twheel_base *base,
 				  const struct twheel_timer *timer)
 {
-	return timer->function ?: (const void *)base->expire;
+	return timer->function;
 }
 
 void __tw_trace_arm(const struct twheel_base *base,

@@ -2,9 +2,9 @@
 /*
  * Waiters: calls that wait for a callback.
  *
- * A waiter is on the base's list. When the callback returns, or the batch, the pass
- * takes each waiter's timer out if it has been armed again meanwhile. So a waiter waits
- * for one callback or batch, even if the timer arms itself.
+ * A waiter is on the base's list. When the callback returns, the pass takes each
+ * waiter's timer out if it has been armed again meanwhile. So a waiter waits for one
+ * callback, even if the timer arms itself.
  *
  * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
  * would never end. There a pass in softirq context holds one of two expiry locks, and

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The whole cost of expiries, with what the wheel does for them ahead of time: moving the
- * timers from level to level. With a callback each, in batches, and after each timer was
- * extended once.
+ * timers from level to level. As they were armed, and after each timer was extended once.
  *
  * The clock is a virtual one. So all is done in one call, and nothing else is measured: no
  * interrupt, and no alarm.
@@ -18,23 +17,11 @@
 #define ADVANCE_START_NS	(24ULL * 3600 * NSEC_PER_SEC)
 #define ADVANCE_MINUTE_NS	(60ULL * NSEC_PER_SEC)
 
-enum advance_how {
-	ADVANCE_EACH,
-	ADVANCE_BATCH,
-	ADVANCE_EXTENDED,
-};
-
 static unsigned int advance_fired;
 
 static void advance_fire(struct twheel_timer *timer)
 {
 	advance_fired++;
-}
-
-static void advance_expire(struct twheel *on, struct twheel_timer *timers[],
-			   unsigned int count)
-{
-	advance_fired += count;
 }
 
 /* NULL @delays: all have one deadline, half an hour ahead */
@@ -51,34 +38,35 @@ static void advance_fill(const struct delays *delays)
 		deadlines[i] = ADVANCE_START_NS + 30 * ADVANCE_MINUTE_NS;
 }
 
-static void advance_arm(struct twheel *on, enum advance_how how, u64 more_ns)
+/* @more_ns: extend each by so much, or 0 */
+static void advance_arm(struct twheel *on, u64 more_ns)
 {
 	unsigned int i;
 
 	for (i = 0; i < nr_subjects; i++) {
 		struct twheel_timer *timer = &subjects[order[i]].wheel;
 
-		twheel_timer_init(timer, on, how == ADVANCE_BATCH ? NULL : advance_fire);
+		twheel_timer_init(timer, on, advance_fire);
 		twheel_arm_at(timer, deadlines[i]);
-		if (how == ADVANCE_EXTENDED)
+		if (more_ns)
 			twheel_extend_at(timer, deadlines[i] + more_ns);
 	}
 }
 
 /* Returns how long it takes until all have fired. */
-static u64 advance_run(const struct delays *delays, enum advance_how how)
+static u64 advance_run(const struct delays *delays, u64 more_ns)
 {
-	u64 more_ns = delays ? delays->span_ns : ADVANCE_MINUTE_NS, start;
 	struct twheel *on = twheel_create(&(struct twheel_config) {
 		.name = "advance", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.start_ns = ADVANCE_START_NS, .expire = advance_expire,
+		.start_ns = ADVANCE_START_NS,
 	});
+	u64 start;
 
 	if (WARN_ON(IS_ERR(on)))
 		return 0;
 	advance_fired = 0;
 	advance_fill(delays);
-	advance_arm(on, how, more_ns);
+	advance_arm(on, more_ns);
 	start = ktime_get_ns();
 	twheel_advance(on, ADVANCE_START_NS + 130 * ADVANCE_MINUTE_NS);
 	start = ktime_get_ns() - start;
@@ -91,10 +79,9 @@ static u64 advance_run(const struct delays *delays, enum advance_how how)
 void advance_measure(const struct delays *delays)
 {
 	const char *name = delays ? delays->name : "one-tick";
-	u64 each = advance_run(delays, ADVANCE_EACH), extended;
+	u64 each = advance_run(delays, 0), extended;
 
 	report(name, "twheel", "expire-whole", each, nr_subjects);
-	report(name, "twheel", "expire-batch", advance_run(delays, ADVANCE_BATCH), nr_subjects);
-	extended = advance_run(delays, ADVANCE_EXTENDED);
+	extended = advance_run(delays, delays ? delays->span_ns : ADVANCE_MINUTE_NS);
 	report(name, "twheel", "extended-more", extended - min(each, extended), nr_subjects);
 }

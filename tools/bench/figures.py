@@ -39,7 +39,6 @@ TABLES = {
           "1-h", "life", MANY, None),
          ("expire, all on one tick", "one-tick", "expire", MANY, None),
          ("the same, with moving down before", "one-tick", "expire-whole", MANY, None),
-         ("the same, in batches", "one-tick", "expire-batch", MANY, None),
          ("and more for one that was extended once", "one-tick", "extended-more", MANY, None),
          ("expire, a backlog of one hour", "1-h", "expire", MANY, None),
          ("expire, each at an instant of its own, interrupts included",

@@ -34,7 +34,6 @@ INSTEAD = {"extend": "modify-later", "arm-many": "arm", "cancel-many": "cancel"}
 OTHER = {
     "bytes": "bytes per timer",
     "expire-whole": "per timer, cascades included, without interrupts",
-    "expire-batch": "the same in batches",
     "extended-more": "more than that, for timers that were extended once",
     "interrupts-per-1000": "timer interrupts per 1000 expiries",
     "busy-per-timer": "per timer, as due, interrupts and idle loop included",
@@ -65,7 +64,6 @@ BARS = (
     ("cancel", None, 1.0, True),
     ("expire", "one-tick", 0.9, True),
     ("expire", "1-h", 1.5, True),
-    ("expire-batch", "one-tick", 60, False),
     ("extended-more", "one-tick", 30, False),
     ("extended-more", "1-h", 30, False),
     ("due-wait-cascade", "one-bucket", 5000, False),

@@ -39,7 +39,6 @@
  * @took_ns: how long it took, on the monotonic clock
  * @pending: timers that are pending at its end
  * @exhausted: it used up its time, and another pass goes on
- * @threaded: a thread did it
  */
 struct twheel_trace_pass {
 	u64 now_tick;
@@ -49,7 +48,6 @@ struct twheel_trace_pass {
 	u64 took_ns;
 	u32 pending;
 	bool exhausted;
-	bool threaded;
 };
 #endif
 
@@ -333,7 +331,6 @@ TRACE_EVENT(twheel_pass,
 		__field(u64,		requeued)
 		__field(u64,		took_ns)
 		__field(u8,		exhausted)
-		__field(u8,		threaded)
 	),
 	TP_fast_assign(
 		__entry->wheel		= wheel;
@@ -345,12 +342,11 @@ TRACE_EVENT(twheel_pass,
 		__entry->requeued	= pass->requeued;
 		__entry->took_ns	= pass->took_ns;
 		__entry->exhausted	= pass->exhausted;
-		__entry->threaded	= pass->threaded;
 	),
-	TP_printk("wheel=%u name=%s now_tick=%llu fired=%llu cascades=%llu requeued=%llu pending=%u exhausted=%u threaded=%u took_ns=%llu",
+	TP_printk("wheel=%u name=%s now_tick=%llu fired=%llu cascades=%llu requeued=%llu pending=%u exhausted=%u took_ns=%llu",
 		  __entry->wheel, __entry->name, __entry->now_tick,
 		  __entry->fired, __entry->cascades, __entry->requeued,
-		  __entry->pending, __entry->exhausted, __entry->threaded,
+		  __entry->pending, __entry->exhausted,
 		  __entry->took_ns)
 );
 

@@ -364,7 +364,7 @@ end:	do
 			call(my);
 			lock(my);
 			atomic { tell(my) };
-			/* The budget may be used up. */
+			/* The time of the pass may be over. */
 			if
 			:: break
 			:: skip

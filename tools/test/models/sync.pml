@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A timer of the in-kernel API: two passes, one in softirq and one in a thread; a user
- * that arms, extends and cancels; and a closer that cancels and waits, or shuts it down.
+ * A timer of the in-kernel API: two passes, each on a CPU of its own; a user that arms,
+ * extends and cancels; and a closer that cancels and waits, or shuts it down.
  * See module/core/pass.c, arm.c, cancel.c and twheel_extend_at(). The callback does the
  * same to its own timer.
  *
@@ -26,8 +26,6 @@
 #define NEVER		20
 
 #define NOBODY		0
-#define SOFTIRQ		1
-#define THREAD		2
 
 #ifndef CALLS
 #define CALLS	2	/* operations on the timer from outside */
@@ -48,7 +46,6 @@ bool locked;
 bool running;
 byte runner;		/* whose pass runs */
 byte alarm = NEVER;
-bool handed_over;	/* the thread is to have the next pass */
 
 /* For the properties. */
 byte armed;		/* how often it became pending */
@@ -278,7 +275,7 @@ inline pass(who)
 					call(who);
 					lock();
 					running = false;
-					/* The budget may be used up. */
+					/* The time of the pass may be over. */
 					if
 					:: break
 					:: skip
@@ -298,11 +295,6 @@ inline pass(who)
 			alarm = next;
 #endif
 			runner = NOBODY;
-			/* tw_clock_hand_over(), and its end */
-			if
-			:: handed_over = false
-			:: handed_over = true
-			fi;
 			seen = 0;
 			mine = false;
 			target = 0
@@ -315,7 +307,7 @@ inline pass(who)
 	next = 0
 }
 
-/* An alarm goes off, in softirq or for the thread, at any time, even without need. */
+/* An alarm goes off, on one of the CPUs, at any time, even without need. */
 active [2] proctype passes()
 {
 	byte who = _pid + 1, target, seen, next;
@@ -323,7 +315,7 @@ active [2] proctype passes()
 
 end:	do
 	:: atomic {
-		alarm <= clock && (handed_over == (who == THREAD)) ->
+		alarm <= clock ->
 		alarm = NEVER;
 		coming++
 	   };

@@ -8,24 +8,10 @@ import guest
 import mutate
 import tally
 
-# The suite on real clocks that is about a file: it comes before all others.
-FIRST = {
-    "module/core/budget.h": "twheel_share",
-    "module/core/server.c": "twheel_server",
-    "module/core/user_budget.h": "twheel_share",
-}
 # What reaches a file beside the suites: programs, and misuse.
 MORE = {
-    "module/core/base.c": ["trace_test", "overload_test"],
-    "module/core/base.h": ["trace_test", "overload_test"],
-    "module/core/budget.h": ["overload_test"],
-    "module/core/clock.c": ["overload_test"],
     "module/core/debug.c": ["misuse"],
-    "module/core/pass.c": ["trace_test", "overload_test", "misuse"],
-    "module/core/server.c": ["overload_test"],
-    "module/core/trace.c": ["trace_test"],
-    "module/core/trace.h": ["trace_test"],
-    "module/core/user_budget.h": ["overload_test"],
+    "module/core/pass.c": ["misuse"],
 }
 
 
@@ -46,7 +32,7 @@ class Worker(guest.Worker):
                 tallied.count(mutant, "same code", code)
                 return False
             self.place(names)
-            by = self.quick_finder(mutant.path) if quick else self.finder(mutant.path)
+            by = self.run("twheel_kunit") if quick else self.finder(mutant.path)
         finally:
             for name in names + [mutant.path]:
                 self.restore(name)
@@ -55,10 +41,6 @@ class Worker(guest.Worker):
         elif not quick:
             tallied.survived(mutant, code)
         return not by and quick
-
-    def quick_finder(self, path):
-        by = self.run(guest.SMP, FIRST[path]) if path in FIRST else None
-        return by or self.run("twheel_kunit")
 
     def finder(self, path):
         by = None

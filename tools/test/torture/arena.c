@@ -72,9 +72,6 @@ static void arena_choose_config(struct twheel_config *config, unsigned int life)
 		.slots		= arena_slots[torture_random() % ARRAY_SIZE(arena_slots)],
 		.max_pending	= torture_random() % 4 ? 0 : NR_OWNED / 2,
 	};
-	if (config->context == TWHEEL_CONTEXT_SOFTIRQ && !config->percpu &&
-	    torture_random() % 4 == 0)
-		config->cpu_budget = 5;
 }
 
 static void arena_free_timers(struct arena *arena)
