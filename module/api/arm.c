@@ -47,11 +47,6 @@ static u64 arm_add(u64 a, u64 b)
 	return sum;
 }
 
-static u64 arm_saturating_add(u64 a, u64 b)
-{
-	return min(arm_add(a, b), TWHEEL_NEVER);
-}
-
 /* May the timer be given a delay? Some wheels take deadlines only. */
 static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 {
@@ -445,27 +440,6 @@ int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
 }
 TW_EXPORT(twheel_arm_on);
 
-/*
- * The instant in [deadline, deadline + slack] whose tick has the most trailing zeros.
- * Many timers come to share that instant, and it lies on the boundary of the largest
- * bucket that the range allows.
- */
-static u64 arm_pick_instant(const struct twheel_timer *timer, u64 deadline, u64 slack)
-{
-	const struct tw_wheel *w = &READ_ONCE(timer->base)->wheel;
-	u64 first, last, ns;
-
-	deadline = min(deadline, TWHEEL_NEVER);
-	first = tw_wheel_ceil(w, tw_word(deadline));
-	last = tw_wheel_floor(w, arm_saturating_add(deadline, slack));
-	if (last <= first)
-		return deadline;
-	/* Keep what first - 1 and last have in common, and the bit after it. */
-	last &= ~(u64)0 << (fls64((first - 1) ^ last) - 1);
-	ns = tw_wheel_ns(w, last);
-	return min(ns, TWHEEL_NEVER);
-}
-
 /**
  * twheel_arm_range_at() - arm a timer that may be a little late
  * @timer: the timer
@@ -483,9 +457,11 @@ static u64 arm_pick_instant(const struct twheel_timer *timer, u64 deadline, u64 
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	if (!tw_debug_assert_init(timer) || !base)
 		return -EINVAL;
-	return twheel_arm_at(timer, arm_pick_instant(timer, deadline_ns, slack_ns));
+	return twheel_arm_at(timer, tw_wheel_share(&base->wheel, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
 
@@ -583,7 +559,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (unlikely(base->absolute))
 		return -EINVAL;
-	deadline = arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
+	deadline = min(arm_add(tw_clock_now(&base->clock), delay_ns), TWHEEL_NEVER);
 	ret = tw_node_extend(&timer->node, tw_word(deadline));
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);

@@ -146,6 +146,7 @@ void tw_wheel_exit(struct tw_wheel *w);
 
 /* wheel.c */
 u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word);
+u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
