@@ -491,8 +491,8 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 			/* tw_wheel_ceil_soon(), with one shift for both. */
 			index = row.first +
 				((tw_mul_high(word + round, recip) >> shift) & mask);
-			hlist_add_head(&node->link, &buckets.heads[index]);
-			__set_bit(index, buckets.occupied);
+			if (tw_wheel_link(node, &buckets.heads[index]))
+				__set_bit(index, buckets.occupied);
 		} else {
 			u64 tick = tw_wheel_ceil(w, word);
 

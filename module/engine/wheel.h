@@ -281,6 +281,22 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 	return (tick & row->keep) - row->ahead < w->soon;
 }
 
+/*
+ * hlist_add_head(), which tells whether the list was empty. Only then a bucket's bit has to be
+ * set: for most timers of a full wheel it is, and the bitmap is not touched.
+ */
+static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
+{
+	struct hlist_node *next = head->first;
+
+	node->link.next = next;
+	node->link.pprev = &head->first;
+	head->first = &node->link;
+	if (next)
+		next->pprev = &node->link.next;
+	return !next;
+}
+
 static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 						struct twheel_node *node,
 						const struct tw_wheel_row *row, u64 tick)
@@ -288,9 +304,10 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 	unsigned long index;
 
 	index = row->first + ((tick >> row->span) & w->mask);
-	hlist_add_head(&node->link, &w->buckets.heads[index]);
-	__set_bit(index, w->buckets.occupied);
-	w->active |= row->bit;
+	if (tw_wheel_link(node, &w->buckets.heads[index])) {
+		__set_bit(index, w->buckets.occupied);
+		w->active |= row->bit;
+	}
 }
 
 /*
