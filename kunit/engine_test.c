@@ -12,97 +12,6 @@
 
 #define DAY_TICKS	(86400ULL * 1000)	/* in ticks of a millisecond */
 
-static void shape_refuses(struct kunit *test)
-{
-	static const struct {
-		u64 tick_ns;
-		unsigned int slots;
-	} bad[] = {
-		{ 0, 16 }, { TWHEEL_TICK_MAX + 1, 16 }, { U64_MAX, 16 },
-		{ 1, 0 }, { 1, 1 }, { 1, 4097 }, { 1, UINT_MAX },
-	};
-	struct tw_wheel w;
-	unsigned int i;
-
-	KUNIT_EXPECT_EQ(test, tw_wheel_shape(&w, 1, 16), 0);
-	for (i = 0; i < ARRAY_SIZE(bad); i++)
-		KUNIT_EXPECT_EQ_MSG(test,
-				    tw_wheel_shape(&w, bad[i].tick_ns,
-						   bad[i].slots),
-				    -EINVAL, "bad[%u]", i);
-}
-
-static void shape_rounds_up(struct kunit *test)
-{
-	static const struct {
-		unsigned int slots, shift, levels;
-	} shapes[] = {
-		{ 2, 1, 63 }, { 3, 2, 32 }, { 4, 2, 32 }, { 5, 3, 21 },
-		{ 255, 8, 8 }, { 256, 8, 8 }, { 257, 9, 7 }, { 4096, 12, 6 },
-	};
-	struct tw_wheel w;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(shapes); i++) {
-		KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1, shapes[i].slots),
-				0);
-		KUNIT_EXPECT_EQ(test, w.shift, shapes[i].shift);
-		KUNIT_EXPECT_EQ(test, w.levels, shapes[i].levels);
-		KUNIT_EXPECT_EQ(test, w.mask + 1, 2U << shapes[i].shift);
-	}
-}
-
-static void division_is_exact(struct kunit *test)
-{
-	static const u64 ticks[] = {
-		1, 2, 3, 7, 10, 1000, 1024, 1000000, 999983, 1 << 20,
-		4294967291ULL, 4294967296ULL, 60ULL * NSEC_PER_SEC,
-		TWHEEL_TICK_MAX,
-	};
-	u64 seed = 88172645463325252ULL;
-	unsigned int i, j, wrong = 0;
-	struct tw_wheel w;
-
-	for (i = 0; i < ARRAY_SIZE(ticks); i++) {
-		u64 d = ticks[i];
-
-		KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, d, 2), 0);
-		for (j = 0; j < 3000; j++) {
-			u64 ns = rig_roll(&seed) >> (j % 64), floor;
-
-			/* Include values near multiples, and the ends of the range. */
-			if (j % 3 == 1)
-				ns = ns - rig_rest(ns, d) + j % 5 - 2;
-			if (j < 8)
-				ns = U64_MAX - j;
-			else if (j < 16)
-				ns = S64_MAX + j - 12;
-			else if (j < 24)
-				ns = j - 16;
-			floor = div64_u64(ns, d);
-			wrong += tw_wheel_floor(&w, ns) != floor;
-			/* Deadlines have 63 bits. */
-			ns &= TWHEEL_NEVER;
-			floor = div64_u64(ns, d);
-			wrong += tw_wheel_ceil(&w, tw_word(ns)) !=
-				 floor + (floor * d != ns);
-		}
-		KUNIT_EXPECT_EQ_MSG(test, wrong, 0, "tick %llu", d);
-		/* A tick that never comes is not before the last deadline. */
-		KUNIT_EXPECT_GT(test, tw_wheel_ns(&w, TW_WHEEL_ASLEEP), TWHEEL_NEVER);
-	}
-}
-
-static void last_deadlines_are_divided(struct kunit *test)
-{
-	const u64 tick_ns = (1ULL << 35) - 16, tick = 268435456;
-	struct tw_wheel w;
-
-	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, tick_ns, 2), 0);
-	/* For this deadline the product is a whole tick too large. */
-	KUNIT_EXPECT_EQ(test, tw_wheel_ceil(&w, tw_word(tick * tick_ns)), tick);
-}
-
 /* Arm for all deadlines after @start, and advance in steps of one size. */
 static void engine_sweep(struct kunit *test, u64 tick_ns, unsigned int slots,
 			 u64 start, u64 step, unsigned int reach, bool follow)
@@ -464,10 +373,6 @@ static void back_leaves_what_is_past(struct kunit *test)
 }
 
 static struct kunit_case engine_cases[] = {
-	KUNIT_CASE(shape_refuses),
-	KUNIT_CASE(shape_rounds_up),
-	KUNIT_CASE(division_is_exact),
-	KUNIT_CASE(last_deadlines_are_divided),
 	KUNIT_CASE(every_start_every_step),
 	KUNIT_CASE(every_deadline_alone),
 	KUNIT_CASE(far_starts),

@@ -45,6 +45,7 @@
 
 #include "../module/export.h"
 
+extern struct kunit_suite twheel_shape_suite;
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_cost_suite;
@@ -61,9 +62,11 @@ extern struct kunit_suite twheel_fault_suite;
 extern struct kunit_suite twheel_core_suite;
 extern struct kunit_suite twheel_trace_suite;
 
-kunit_test_suites(&twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
-		  &twheel_look_suite, &twheel_api_suite, &twheel_callback_suite,
-		  &twheel_pass_suite, &twheel_back_suite, &twheel_stats_suite,
+kunit_test_suites(&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite,
+		  &twheel_cost_suite, &twheel_look_suite,
+		  &twheel_api_suite, &twheel_callback_suite,
+		  &twheel_pass_suite,
+		  &twheel_back_suite, &twheel_stats_suite,
 		  &twheel_periodic_suite, &twheel_retry_suite,
 		  &twheel_idle_suite, &twheel_fault_suite,
 		  &twheel_core_suite, &twheel_trace_suite);

@@ -46,11 +46,6 @@ static u64 arm_add(u64 a, u64 b)
 	return sum;
 }
 
-static u64 arm_saturating_add(u64 a, u64 b)
-{
-	return min(arm_add(a, b), TWHEEL_NEVER);
-}
-
 /* May the timer be given a delay? Some wheels take deadlines only. */
 static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 {
@@ -461,10 +456,11 @@ TW_EXPORT(twheel_arm_on);
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	if (!tw_debug_assert_init(timer) || !base)
 		return -EINVAL;
-	return twheel_arm_at(timer, tw_wheel_share(&READ_ONCE(timer->base)->wheel,
-						   deadline_ns, slack_ns));
+	return twheel_arm_at(timer, tw_wheel_share(&base->wheel, deadline_ns, slack_ns));
 }
 TW_EXPORT(twheel_arm_range_at);
 
@@ -562,7 +558,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 		return -ENOENT;
 	if (unlikely(base->absolute))
 		return -EINVAL;
-	deadline = arm_saturating_add(tw_clock_now(&base->clock), delay_ns);
+	deadline = min(arm_add(tw_clock_now(&base->clock), delay_ns), TWHEEL_NEVER);
 	ret = tw_node_extend(&timer->node, tw_word(deadline));
 	if (ret == 1)
 		tw_trace_extend(timer, deadline);

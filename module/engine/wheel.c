@@ -106,6 +106,30 @@ u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
 TW_EXPORT_FOR_TESTS(tw_wheel_ceil_last);
 
 /*
+ * tw_wheel_share() - the instant in [@deadline, @deadline + @slack] that most timers share
+ *
+ * Its tick has the most trailing zeros, so it lies on the boundary of the largest bucket
+ * that the range allows.
+ *
+ * Return: the instant; @deadline, if no tick that is later is in the range.
+ */
+u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
+{
+	u64 first, last, end;
+
+	deadline = min_t(u64, deadline, TWHEEL_NEVER);
+	end = slack > TWHEEL_NEVER - deadline ? TWHEEL_NEVER : deadline + slack;
+	first = tw_wheel_ceil(w, tw_word(deadline));
+	last = tw_wheel_floor(w, end);
+	if (last <= first)
+		return deadline;
+	/* Keep what first - 1 and last have in common, and the bit after it. */
+	last &= ~(u64)0 << tw_top_bit((first - 1) ^ last);
+	return tw_wheel_ns(w, last);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_share);
+
+/*
  * tw_wheel_dequeue_last() - the last timer of a list has left it
  *
  * It was the only one if @pprev is a bucket's head. Else @pprev is another timer's next
@@ -467,8 +491,8 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 			/* tw_wheel_ceil_soon(), with one shift for both. */
 			index = row.first +
 				((tw_mul_high(word + round, recip) >> shift) & mask);
-			hlist_add_head(&node->link, &buckets.heads[index]);
-			__set_bit(index, buckets.occupied);
+			if (tw_wheel_link(node, &buckets.heads[index]))
+				__set_bit(index, buckets.occupied);
 		} else {
 			u64 tick = tw_wheel_ceil(w, word);
 

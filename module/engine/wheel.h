@@ -146,6 +146,7 @@ void tw_wheel_exit(struct tw_wheel *w);
 
 /* wheel.c */
 u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word);
+u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
@@ -280,6 +281,22 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 	return (tick & row->keep) - row->ahead < w->soon;
 }
 
+/*
+ * hlist_add_head(), which tells whether the list was empty. Only then a bucket's bit has to be
+ * set: for most timers of a full wheel it is, and the bitmap is not touched.
+ */
+static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
+{
+	struct hlist_node *next = head->first;
+
+	node->link.next = next;
+	node->link.pprev = &head->first;
+	head->first = &node->link;
+	if (next)
+		next->pprev = &node->link.next;
+	return !next;
+}
+
 static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 						struct twheel_node *node,
 						const struct tw_wheel_row *row, u64 tick)
@@ -287,9 +304,10 @@ static __always_inline void tw_wheel_enqueue_in(struct tw_wheel *w,
 	unsigned long index;
 
 	index = row->first + ((tick >> row->span) & w->mask);
-	hlist_add_head(&node->link, &w->buckets.heads[index]);
-	__set_bit(index, w->buckets.occupied);
-	w->active |= row->bit;
+	if (tw_wheel_link(node, &w->buckets.heads[index])) {
+		__set_bit(index, w->buckets.occupied);
+		w->active |= row->bit;
+	}
 }
 
 /*
@@ -373,27 +391,6 @@ tw_wheel_dequeue_due(struct tw_wheel *w, const struct twheel_node *node)
 	w->expiring.first = next;
 	if (likely(next))
 		next->pprev = &w->expiring.first;
-}
-
-/*
- * tw_wheel_share() - the instant in [deadline, deadline + slack] whose tick has the most
- * trailing zeros
- *
- * Many timers come to share that instant, and it lies on the boundary of the largest bucket
- * that the range allows.
- */
-static inline u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
-{
-	u64 first, last, end;
-
-	deadline = min_t(u64, deadline, TWHEEL_NEVER);
-	first = tw_wheel_ceil(w, tw_word(deadline));
-	last = tw_wheel_floor(w, check_add_overflow(deadline, slack, &end) ? ~(u64)0 : end);
-	if (last <= first)
-		return deadline;
-	/* Keep what first - 1 and last have in common, and the bit after it. */
-	last &= ~(u64)0 << (fls64((first - 1) ^ last) - 1);
-	return min_t(u64, tw_wheel_ns(w, last), TWHEEL_NEVER);
 }
 
 #endif /* _TWHEEL_WHEEL_H */

@@ -13,7 +13,7 @@ here=$ROOT/tools/test/engine
 headers=$SCRATCH/include
 engine=("$source"/module/engine/{wheel,shape}.c)
 common=("$source/kunit/rig.c" "$here/scenario.c" "$here/player.c")
-suites=("$source"/kunit/{engine,round,cost,look}_test.c)
+suites=("$source"/kunit/{shape,engine,round,cost,look}_test.c)
 
 # shim.h replaces all of the kernel's headers. The engine does not use compat.h.
 grep -ho '<\(linux\|kunit\)/[a-z0-9_/]*\.h>' "${engine[@]}" \

@@ -19,6 +19,7 @@
 #define RUN_GAMES	5000
 #define RUN_GAME	400
 
+extern struct kunit_suite twheel_shape_suite;
 extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_cost_suite;
@@ -136,6 +137,7 @@ int main(int argc, char **argv)
 	}
 	/* Results have to be out before a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	run_suite(&twheel_shape_suite, only);
 	run_suite(&twheel_engine_suite, only);
 	run_suite(&twheel_round_suite, only);
 	run_suite(&twheel_cost_suite, only);
