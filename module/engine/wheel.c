@@ -840,7 +840,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
 	if (w->displaced || !w->other.heads) {
-		wheel_set_due(w, now);
+		wheel_set_due(w, min(w->now, now));
 		tw_wheel_set_wake(w, min(w->wake, now));
 		return;
 	}
