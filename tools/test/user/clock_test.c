@@ -224,7 +224,7 @@ static void wall_read(int fd, unsigned int most)
 static void steps_at_random(void)
 {
 	/* How far the clock goes: within one bucket, a few, and many. */
-	static const unsigned int hours[] = { 40, 600, 100000 };
+	static const unsigned int hours[] = { 40, 600, 90000 };
 	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .tick_ns = HOUR };
 	unsigned int program, i;
 
