@@ -156,8 +156,7 @@ interrupts.
 
 A pass of the expiry is bounded in time. It goes on at a freshly read now:
 an hrtimer that restarts itself at "now" from its callback would not leave
-the loop of the hrtimer core. Up to 32 timers are claimed under one hold of
-the lock.
+the loop of the hrtimer core. A callback runs without a lock of the wheel.
 END
 
 maintain "$home/module/api/" "$home/module/core/" "$home/module/engine/" \
