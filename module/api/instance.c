@@ -19,11 +19,11 @@
 #include <linux/twheel.h>
 
 #include "../compat.h"
-#include "../number.h"
 #include "../core/base.h"
 #include "../core/debug.h"
 #include "../core/pass.h"
 #include "../export.h"
+#include "../number.h"
 #include "../param.h"
 #include "instance.h"
 #include "timer.h"

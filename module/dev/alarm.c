@@ -6,7 +6,7 @@
  * timer: the tasks that it wakes do the work.
  *
  * It moves to earlier instants only. One that is earlier than need be costs one wake-up. If
- * it moved to and fro with each call, a program could keep the clock event device from
+ * it moved with each call, a program could keep the clock event device from
  * firing at all.
  *
  * Alarms are charged to their users, and postponed when these have used up their share of a

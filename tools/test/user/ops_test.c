@@ -285,7 +285,7 @@ static void at_the_edge_of_memory(void)
 static void an_array_at_the_edge(void)
 {
 	enum { N = 100 };
-	static const unsigned int befores[] = { 1, 2, 31, 32, 33, 64, 99 };
+	static const unsigned int earlier[] = { 1, 2, 31, 32, 33, 64, 99 };
 	int fd = dev_open_virtual(), done;
 	struct twheel_op arms[N], *there;
 	unsigned int i, words, kind;
@@ -296,13 +296,13 @@ static void an_array_at_the_edge(void)
 		int protection = kind ? PROT_READ : PROT_NONE;
 		char *edge = edge_new();
 
-		for (i = 0; i < SIZE_OF(befores); i++)
+		for (i = 0; i < SIZE_OF(earlier); i++)
 			for (words = 0; words < OP_WORDS; words++) {
 				there = edge_put(edge, protection, arms, N,
-						 befores[i] * OP_WORDS + words);
+						 earlier[i] * OP_WORDS + words);
 				done = dev_ops(fd, there, N);
-				CHECK_EQ(done, befores[i]);
-				CHECK_EQ(dev_info(fd).timers, befores[i]);
+				CHECK_EQ(done, earlier[i]);
+				CHECK_EQ(dev_info(fd).timers, earlier[i]);
 				while (done > 0)
 					CHECK_EQ(dev_cancel(fd, there[--done].id), 1);
 			}
