@@ -10,19 +10,16 @@ leaks=/sys/kernel/debug/kmemleak
 echo "@begin $(uname -r) $(nproc)" > $out
 # Looking for leaks by and by takes CPUs from the fuzzer.
 [ ! -w $leaks ] || echo scan=off > $leaks
-# Limits that a program reaches.
+# Limits that programs reach.
 insmod /modules/twheel.ko limit_timers=40000 user_timers=4096 || exit
 chmod 666 /dev/twheel
-ip link set lo up 2> /dev/null
-# What glibc shares with the kernel costs a page fault at each interrupt.
-export GLIBC_TUNABLES=glibc.pthread.rseq=0
 # shellcheck disable=SC2046
 fuzz $(cat /arguments) > $out 2> /tmp/errors
 status=$?
 echo "@status $status" > $out
 sed 's/^/# /' /tmp/errors > $out
 if ! rmmod twheel; then
-	echo "@failure the module is still in use" > $out
+	echo "@failure - the module is still in use" > $out
 	echo "@end" > $out
 fi
 # A scan takes a minute, and is left out where a failure has been found already.
