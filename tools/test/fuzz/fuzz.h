@@ -29,8 +29,12 @@
 #define MS		1000000ULL
 #define S		1000000000ULL
 
+#define PICK(dice, array)	((array)[dice_roll(dice, sizeof(array) / sizeof((array)[0]))])
+
 /* Calls of a program: the bits of a mask. */
 #define MAX_CALLS	64
+/* The first calls open a file, set it up, map it and watch it, most often. */
+#define FIRST_CALLS	4
 #define MAX_TASKS	3
 #define NR_FDS		5
 #define NR_MAPPINGS	2
@@ -145,7 +149,7 @@ struct world {
 	struct file *fds[NR_FDS];
 	struct watch watches[NR_FDS];
 	struct mapping mappings[NR_MAPPINGS];
-	_Atomic uint64_t ids[NR_IDS];
+	atomic_ullong ids[NR_IDS];
 	atomic_ullong *calls, *events;
 	unsigned int nr_files;
 	struct file files[MAX_FILES];
@@ -208,7 +212,10 @@ void memory_put(const struct task *task, void *to, const void *from, size_t size
 void memory_catch(void);
 
 /* model.c */
+bool clock_can_be_set(uint32_t clock);
 uint64_t file_now(const struct file *file);
+/* The sum of two times, which are at most never. */
+uint64_t time_add(uint64_t a, uint64_t b);
 /* How many timers and cells are certainly due at a time, or may be. */
 unsigned int model_due(const struct file *file, uint64_t now);
 unsigned int model_may_be_due(const struct file *file, uint64_t now);
@@ -217,24 +224,51 @@ void model_op(const struct task *task, struct file *file, const struct twheel_op
 	      const struct twheel_op *answer, long ret, const uint64_t times[2]);
 void model_event(const struct task *task, struct file *file, const struct twheel_event *event,
 		 const uint64_t span[2]);
+struct cell *model_cell(struct file *file, uint32_t number);
+uint32_t cell_number(const struct file *file, unsigned int slot);
+
+/* settle.c */
 long model_setup(const struct task *task, const struct file *file,
 		 const struct twheel_setup *setup, long ret);
 void model_ready(struct file *file, const struct twheel_setup *setup);
 void model_check(const struct task *task, int fd, struct file *file);
 /* All that is due is read, the rest is cancelled, and all books agree. */
 void model_settle(struct task *task, int fd, struct file *file);
-struct cell *model_cell(struct file *file, uint32_t number);
-uint32_t cell_number(const struct file *file, unsigned int slot);
 
-/* op.c */
+/* files.c */
+
+/**
+ * struct argument - a structure for an ioctl, of some size and in some place
+ * @odd: its end, which the kernel does not know, is not 0
+ */
+struct argument {
+	void *user;
+	size_t size;
+	enum place place;
+	bool odd;
+};
+
+/* Numbers near limits. */
+uint64_t random_edge(struct dice *dice);
+/* Most times are soon, so that timers expire while the program runs. */
 uint64_t random_time(struct dice *dice);
+/* Once in a while, a number in a place where there should be 0. */
+uint64_t random_zero(struct dice *dice);
+unsigned long command_with_size(unsigned long command, size_t size);
+/* @alone: it may lie in the places where arrays lie. */
+struct argument argument_random(struct task *task, bool alone, const void *from, size_t size);
+/* What is wrong with the argument itself: an error, or 0. @writes: it is written as well. */
+long argument_error(const struct argument *arg, size_t size, bool writes);
+/* What is wrong with the call before its argument is looked at. */
+long slot_error(const struct file *file, const struct argument *arg, size_t size, bool writes);
 void call_open(struct task *task);
 void call_close(struct task *task);
 void call_dup(struct task *task);
-void call_send(struct task *task);
 void call_setup(struct task *task);
 void call_info(struct task *task);
 void call_ioctl(struct task *task);
+
+/* operate.c */
 void call_op(struct task *task);
 void call_ops(struct task *task);
 void call_advance(struct task *task);
@@ -244,7 +278,7 @@ long ring_ops(int fd, const struct twheel_ops *ops);
 bool ring_is_used(void);
 void ring_close(void);
 
-/* event.c */
+/* wait.c */
 void call_read(struct task *task);
 void call_poll(struct task *task);
 void call_watch(struct task *task);
@@ -276,7 +310,8 @@ static inline int fd_of(unsigned int slot)
 /* A slot: most often one of the first. */
 static inline unsigned int slot_random(struct task *task)
 {
-	return task->call < 3 || dice_roll(&task->dice, 3) ? 0 : dice_roll(&task->dice, NR_FDS);
+	return task->call < FIRST_CALLS || dice_roll(&task->dice, 3) ?
+	       0 : dice_roll(&task->dice, NR_FDS);
 }
 
 /* The file behind a slot, if results on it can be predicted; else NULL. */

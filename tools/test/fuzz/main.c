@@ -125,23 +125,25 @@ static void failure_end(void)
 		shared->stop = true;
 }
 
+/* Tell of the calls of a program. It may depend on the time whether it fails again. */
+static void worker_tell(struct world *world, unsigned int tries)
+{
+	do {
+		memset(world->trace, 0, sizeof(world->trace));
+		world->told = 0;
+		world->verbose = true;
+	} while (worker_run_program(world) && --tries);
+	world->verbose = false;
+}
+
 static void worker_report(struct world *world)
 {
 	char text[sizeof(world->wrong)];
-	unsigned int try;
 
 	memcpy(text, world->wrong, sizeof(text));
 	if (!replay)
 		worker_shrink(world, text);
-	/* It may depend on the time. */
-	for (try = 0; try < TELL_TRIES; try++) {
-		memset(world->trace, 0, sizeof(world->trace));
-		world->told = 0;
-		world->verbose = true;
-		if (!worker_run_program(world))
-			break;
-	}
-	world->verbose = false;
+	worker_tell(world, TELL_TRIES);
 	failure_begin(world, text);
 	printf("%.*s| this time: %s\n", (int)sizeof(world->trace), world->trace,
 	       *world->wrong ? world->wrong : "nothing is wrong");
@@ -169,7 +171,7 @@ static void worker_become_user(unsigned int number)
 	memory_catch();
 }
 
-static _Noreturn void worker_run(unsigned int number)
+static void worker_run(unsigned int number)
 {
 	struct world *world = &shared->worlds[number];
 	uint64_t program;
@@ -182,10 +184,13 @@ static _Noreturn void worker_run(unsigned int number)
 	for (program = number; !shared->stop; program += NR_WORKERS) {
 		world->number = replay ? replay_number : program;
 		world->mask = replay ? replay_mask : ~0ULL;
-		if (!worker_run_program(world) || (replay && times == 1))
+		if (!worker_run_program(world))
 			worker_report(world);
-		if (replay && !--times)
-			break;
+		if (!replay || --times)
+			continue;
+		worker_tell(world, 1);
+		printf("%.*s", (int)sizeof(world->trace), world->trace);
+		break;
 	}
 	_exit(0);
 }
@@ -216,7 +221,7 @@ static void workers_watch(const pid_t *workers, unsigned int first, unsigned int
 				ended[i] = true;
 				left--;
 				if (status)
-					worker_failed(&shared->worlds[i], "the fuzzer itself died");
+					worker_failed(&shared->worlds[i], "the fuzzer has died");
 			} else if (seconds_now() - shared->started[i] > HANG_SECONDS) {
 				worker_failed(&shared->worlds[i], "hangs");
 				shared->started[i] = seconds_now();

@@ -12,7 +12,7 @@
 #define PAGE		4096UL
 /* Each mapping has two windows, and may move between them: the kernel chooses none near. */
 #define WINDOWS		0x100000000000UL
-#define WINDOW_BYTES	(1UL << 26)
+#define WINDOW_BYTES	0x4000000UL
 
 static char *window(const struct task *task, const struct mapping *mapping)
 {

@@ -1,22 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What twheel(4) says that a file holds and returns. It has none of the module's code. */
 #define _GNU_SOURCE
-#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/ioctl.h>
-#include <unistd.h>
 
 #include "fuzz.h"
-
-/* On a real clock, timers that are due within this time are waited for at the end. */
-#define SETTLE_NS	(20 * MS)
 
 /* A file gets room for so many timers at a time, which takes at most so many bytes. */
 #define CHUNK_TIMERS	64
 #define CHUNK_BYTES	8192
 
-static bool clock_can_be_set(uint32_t clock)
+bool clock_can_be_set(uint32_t clock)
 {
 	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
 }
@@ -34,8 +29,7 @@ uint64_t file_now(const struct file *file)
 	return ts.tv_sec * S + ts.tv_nsec;
 }
 
-/* The sum of two times, which are at most never. */
-static uint64_t time_add(uint64_t a, uint64_t b)
+uint64_t time_add(uint64_t a, uint64_t b)
 {
 	return a > TWHEEL_NEVER_NS || b > TWHEEL_NEVER_NS - a ? TWHEEL_NEVER_NS : a + b;
 }
@@ -164,7 +158,8 @@ static bool op_time_valid(const struct file *file, const struct twheel_op *op, u
 
 static void outcome_set(struct outcome *out, long one)
 {
-	out->one = out->other = one;
+	out->one = one;
+	out->other = one;
 }
 
 static void outcome_of_modify(const struct twheel_op *op, struct outcome *out)
@@ -181,9 +176,9 @@ static void outcome_of_advance(const struct file *file, const struct twheel_op *
 {
 	bool good = file->clock == TWHEEL_VIRTUAL && op_time_valid(file, op, TWHEEL_ABS) &&
 		    !op->id && !op->cookie && !op->period_ns && !op->slack_ns;
+	bool there = out->least >= file->virtual_ns && out->least < TWHEEL_NEVER_NS;
 
-	outcome_set(out, !good ? -EINVAL : out->least < file->virtual_ns ||
-			 out->least >= TWHEEL_NEVER_NS ? -ERANGE : 0);
+	outcome_set(out, !good ? -EINVAL : there ? 0 : -ERANGE);
 }
 
 static struct outcome outcome_of(struct file *file, const struct twheel_op *op,
@@ -291,6 +286,11 @@ static void op_done(const struct task *task, struct file *file, const struct twh
 {
 	uint64_t least = out->least, most = out->most;
 
+	/* Its deadline is what it was. */
+	if (asked->op == TWHEEL_OP_QUERY || (asked->op == TWHEEL_OP_MODIFY && !ret)) {
+		least = out->timer->deadline;
+		most = least;
+	}
 	switch (asked->op) {
 	case TWHEEL_OP_ARM:
 		timer_armed(task, file, asked, answer, span[1]);
@@ -300,14 +300,10 @@ static void op_done(const struct task *task, struct file *file, const struct twh
 		file->cancelled++;
 		return;
 	case TWHEEL_OP_MODIFY:
-		if (ret) {
-			out->timer->deadline = answer->deadline_ns;
-			out->timer->unordered = true;
-			break;
-		}
-		/* fall through */
+		out->timer->deadline = answer->deadline_ns;
+		out->timer->unordered |= ret;
+		break;
 	case TWHEEL_OP_QUERY:
-		least = most = out->timer->deadline;
 		break;
 	case TWHEEL_OP_CANCEL_ALL:
 		all_cancelled(file);
@@ -452,7 +448,7 @@ static void event_of_timer(const struct task *task, struct file *file,
 	last = next >= TWHEEL_NEVER_NS;
 	if (event->cookie != timer->cookie || event->deadline_ns != timer->deadline ||
 	    event->count != count || event->flags != (last ? TWHEEL_EVENT_LAST : 0))
-		wrong(task->world, "the event of %#llx is not as armed: cookie %llu, deadline %llu, count %llu, flags %u",
+		wrong(task->world, "the event of %#llx is not as armed: %#llx, %llu, %llu, %u",
 		      (unsigned long long)event->id, (unsigned long long)event->cookie,
 		      (unsigned long long)event->deadline_ns, (unsigned long long)event->count,
 		      event->flags);
@@ -481,167 +477,4 @@ void model_event(const struct task *task, struct file *file, const struct twheel
 	file->fired++;
 	if (!file->vague)
 		event_of_timer(task, file, event, span);
-}
-
-long model_setup(const struct task *task, const struct file *file,
-		 const struct twheel_setup *setup, long ret)
-{
-	struct twheel_info info = { };
-	bool settable = clock_can_be_set(setup->clock);
-
-	/* All files have the same limits. */
-	ioctl(FD_WITNESS, TWHEEL_IOC_INFO, &info);
-	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved ||
-	    (setup->event_size && (setup->event_size < TWHEEL_EVENT_SIZE_0 ||
-				   setup->event_size > TWHEEL_EVENT_SIZE_MAX ||
-				   setup->event_size % 8)) || (setup->max_cells && settable))
-		return -EINVAL;
-	if ((setup->tick_ns && (setup->tick_ns < info.tick_min_ns ||
-				setup->tick_ns > 3600 * S)) ||
-	    setup->max_timers > info.limit_timers || setup->max_cells > info.limit_timers)
-		return -ERANGE;
-	if (file->ready)
-		return -EBUSY;
-	/* If it has succeeded, that is counted already. */
-	if (!task->world->exempt && info.user_timers + (ret ? setup->max_cells : 0) >
-				    info.user_limit)
-		return -EDQUOT;
-	return 0;
-}
-
-/* A file has got its wheel. */
-void model_ready(struct file *file, const struct twheel_setup *setup)
-{
-	file->ready = true;
-	file->clock = setup->clock;
-	if (setup->tick_ns)
-		file->tick_ns = setup->tick_ns;
-	if (setup->max_timers)
-		file->max_timers = setup->max_timers;
-	if (setup->event_size)
-		file->event_size = setup->event_size;
-	file->max_cells = setup->max_cells;
-}
-
-/* Compare a file with its model. */
-void model_check(const struct task *task, int fd, struct file *file)
-{
-	struct twheel_info info;
-
-	if (ioctl(fd, TWHEEL_IOC_INFO, &info)) {
-		wrong(task->world, "info: %s", result_name(-errno));
-		return;
-	}
-	if (info.clock != file->clock || info.tick_ns != file->tick_ns ||
-	    info.event_size != file->event_size || info.max_timers != file->max_timers ||
-	    info.max_cells != file->max_cells || info.reserved ||
-	    (!file->vague && info.timers != file->live) ||
-	    (file->clock == TWHEEL_VIRTUAL && info.now_ns != file->virtual_ns))
-		wrong(task->world, "info: clock %u, tick %llu, record %u, %u timers, %u cells; %llu timers, not %u; now %llu",
-		      info.clock, (unsigned long long)info.tick_ns, info.event_size,
-		      info.max_timers, info.max_cells, (unsigned long long)info.timers,
-		      file->live, (unsigned long long)info.now_ns);
-	file->origin_ns = info.origin_ns;
-	file->map_bytes = info.map_bytes;
-	file->memory = info.file_memory;
-}
-
-/* The number at a key of fdinfo. */
-static uint64_t fdinfo_number(int fd, const char *key)
-{
-	unsigned long long number = ~0ULL;
-	char line[4096];
-	FILE *stream;
-
-	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", fd);
-	stream = fopen(line, "r");
-	while (stream && fgets(line, sizeof(line), stream))
-		if (!strncmp(line, key, strlen(key)) && line[strlen(key)] == ':')
-			sscanf(line + strlen(key) + 1, "%llu", &number);
-	if (stream)
-		fclose(stream);
-	return number;
-}
-
-static void check_counters(const struct task *task, int fd, const struct file *file)
-{
-	uint64_t armed = fdinfo_number(fd, "armed"), fired = fdinfo_number(fd, "fired");
-	uint64_t cancelled = fdinfo_number(fd, "cancelled");
-
-	/* Cells are counted as the kernel finds them. */
-	if (file->ready && !file->vague && !file->max_cells &&
-	    (armed != file->armed || fired != file->fired || cancelled != file->cancelled))
-		wrong(task->world, "fdinfo: armed %llu, fired %llu, cancelled %llu, not %llu, %llu, %llu",
-		      (unsigned long long)armed, (unsigned long long)fired,
-		      (unsigned long long)cancelled, (unsigned long long)file->armed,
-		      (unsigned long long)file->fired, (unsigned long long)file->cancelled);
-}
-
-/* Read what is due until @until, which is waited for on a real clock. */
-static void settle_drain(struct task *task, int fd, struct file *file, uint64_t until)
-{
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-
-	while (!*task->world->wrong && model_due(file, until)) {
-		if (poll(&pfd, 1, PATIENCE) != 1) {
-			wrong(task->world, "lost: %u events that are due",
-			      model_due(file, file_now(file)));
-			return;
-		}
-		event_read(task, fd, file, 1, BODY_BYTES / 4, PLACE_GOOD);
-	}
-}
-
-/* The time at which the last timer is due that is ever due. */
-static uint64_t settle_end(const struct file *file)
-{
-	uint64_t end = file->virtual_ns, due;
-	uint32_t i;
-
-	for (i = 0; i < file->nr; i++) {
-		const struct timer *timer = &file->timers[i];
-
-		due = time_add(timer->deadline, timer->slack);
-		if (timer->live && due < TWHEEL_NEVER_NS - file->tick_ns && due > end)
-			end = due;
-	}
-	return (end + file->tick_ns - 1) / file->tick_ns * file->tick_ns;
-}
-
-static void settle_op(struct task *task, int fd, struct file *file, struct twheel_op op)
-{
-	struct twheel_op asked = op;
-	uint64_t span[2] = { file_now(file), 0 };
-	long ret = result(ioctl(fd, TWHEEL_IOC_OP, &op));
-
-	span[1] = file_now(file);
-	model_op(task, file, &asked, &op, ret, span);
-}
-
-void model_settle(struct task *task, int fd, struct file *file)
-{
-	struct twheel_op all = { .op = TWHEEL_OP_CANCEL_ALL };
-	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	struct twheel_info info;
-
-	if (!file->ready || *task->world->wrong)
-		return;
-	if (file->clock == TWHEEL_VIRTUAL && !file->vague)
-		settle_op(task, fd, file, (struct twheel_op) {
-			.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS,
-			.time_ns = settle_end(file),
-		});
-	settle_drain(task, fd, file, file_now(file) + (file->clock == TWHEEL_VIRTUAL ? 0 : SETTLE_NS));
-	ioctl(fd, TWHEEL_IOC_INFO, &info);
-	want(task, "cancelling all", result(ioctl(fd, TWHEEL_IOC_OP, &all)), info.timers,
-	     info.timers);
-	all_cancelled(file);
-	/* Now everything is known of it. */
-	file->vague = false;
-	if (!file->max_cells)
-		want(task, "poll() of a file without timers", poll(&pfd, 1, 0), 0, 0);
-	if (!*task->world->wrong)
-		model_check(task, fd, file);
-	if (task->world->exact)
-		check_counters(task, fd, file);
 }

@@ -26,9 +26,9 @@ static const struct {
 	unsigned int weight;
 } calls[] = {
 	{ call_op, 45 }, { call_ops, 12 }, { call_advance, 20 }, { call_read, 22 },
-	{ call_poll, 7 }, { call_watch, 6 }, { call_epoll, 6 }, { call_sleep, 5 },
-	{ call_open, 4 }, { call_close, 2 }, { call_dup, 3 }, { call_send, 1 },
-	{ call_setup, 6 }, { call_info, 3 }, { call_ioctl, 3 }, { call_mmap, 8 },
+	{ call_poll, 7 }, { call_watch, 5 }, { call_epoll, 10 }, { call_sleep, 5 },
+	{ call_open, 4 }, { call_close, 2 }, { call_dup, 4 }, { call_setup, 6 },
+	{ call_info, 3 }, { call_ioctl, 3 }, { call_mmap, 8 },
 	{ call_remap, 2 }, { call_cell, 30 }, { call_scribble, 4 }, { NULL, 3 },
 };
 
@@ -148,12 +148,14 @@ static void dice_for(struct task *task, unsigned int call)
 /* The first calls are chosen: without a file most others do nothing. */
 static unsigned int call_choose(struct task *task)
 {
-	static void (*const first[])(struct task *) = { call_open, call_setup, call_mmap };
+	static void (*const first[])(struct task *) = {
+		call_open, call_setup, call_mmap, call_watch,
+	};
 	unsigned int total = 0, i, roll;
 
 	for (i = 0; i < sizeof(calls) / sizeof(*calls); i++) {
 		total += calls[i].weight;
-		if (task->call < 3 && calls[i].run == first[task->call] &&
+		if (task->call < FIRST_CALLS && calls[i].run == first[task->call] &&
 		    (!task->call || dice_roll(&task->dice, 4)))
 			return i;
 	}

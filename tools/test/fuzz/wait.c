@@ -36,8 +36,8 @@ static void records_check(const struct task *task, struct file *file, const char
 
 	for (; count--; record += size) {
 		memcpy(&event, record, sizeof(event));
-		tell(task, "   event of %#llx, deadline %llu, now %llu, count %llu, type %u, flags %u",
-		     event.id, event.deadline_ns, event.now_ns, event.count, event.type,
+		tell(task, "   event of %#llx, type %u: deadline %llu, now %llu, count %llu, %u",
+		     event.id, event.type, event.deadline_ns, event.now_ns, event.count,
 		     event.flags);
 		model_event(task, file, &event, span);
 		if (memcmp(record + sizeof(event), empty, size - sizeof(event)))
@@ -51,14 +51,14 @@ static void refusal_check(const struct task *task, const struct file *file, long
 			  size_t bytes, enum place place, const uint64_t span[2])
 {
 	bool may = model_may_be_due(file, span[1]);
-	long one, other;
+	long one = file->blocks ? -EINTR : -EAGAIN, other;
 
-	one = other = file->blocks ? -EINTR : -EAGAIN;
 	if (file->mode == O_WRONLY)
-		one = other = -EBADF;
+		one = -EBADF;
 	else if (bytes < file->event_size)
-		one = other = -EINVAL;
-	else if (may && place_writes(place, bytes) < file->event_size)
+		one = -EINVAL;
+	other = one;
+	if (one != -EBADF && one != -EINVAL && may && place_writes(place, bytes) < file->event_size)
 		other = -EFAULT;
 	/* The kernel itself looks at those, sooner or later. */
 	if (place == PLACE_KERNEL || place == PLACE_TOP)
