@@ -12,7 +12,7 @@
 
 #define ARRAY		16
 /* In a cookie: a periodic timer. */
-#define PERIODIC	(1U << 31)
+#define PERIODIC	0x80000000U
 
 static uint64_t file_now(const struct file *file)
 {
@@ -187,7 +187,8 @@ void event_take(struct file *file, const struct twheel_event *event, unsigned lo
 	if (index >= NR_TIMERS || periodic == last || !event->count)
 		failure_report(FAILURE_ANSWER, "an event", event->cookie, event->flags);
 	if (event->now_ns < event->deadline_ns)
-		failure_report(FAILURE_EARLY, "before the deadline", event->deadline_ns, event->now_ns);
+		failure_report(FAILURE_EARLY, "before the deadline", event->deadline_ns,
+			       event->now_ns);
 	/* The event of a periodic timer may have been read before it was cancelled. */
 	if (over && (!periodic || (life == timer->ended && timer->ended_at < since)))
 		failure_report(FAILURE_TWICE, "an event of a life that has ended", life,

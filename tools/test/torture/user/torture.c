@@ -30,6 +30,7 @@ static const char * const failure_names[] = {
 static const uint32_t clocks[] = {
 	TWHEEL_MONOTONIC, TWHEEL_BOOTTIME, TWHEEL_REALTIME, TWHEEL_VIRTUAL,
 };
+
 #define NR_FILES	(sizeof(clocks) / sizeof(*clocks))
 
 static struct file *files;
