@@ -97,8 +97,7 @@ result $? armers_of_files
 # Each of the 64 watches and beats needs some wake-up, and few more come for cascades. The
 # module is done in less than a second, and the script prints once a second.
 printf '#!/bin/sh\n/bin/insmod /modules/twheel_heartbeat.ko\n/bin/sleep 3\n' > /tmp/beats
-chmod +x /tmp/beats
-watch /tmp/beats /bpftrace/wakeups.bt &&
+watch '/bin/sh /tmp/beats' /bpftrace/wakeups.bt &&
 	[ "$(sum wakeups)" -ge 10 ] && [ "$(sum took_us)" = "$(sum wakeups)" ] &&
 	key fired '[0-9]+, twheel_heartbea' && [ "$(sum fired)" -ge 64 ] &&
 	[ "$(sum second_wakeups)" -ge 1 ]
