@@ -13,9 +13,8 @@
 /* How many events of a lone timer, after some that are not measured. */
 #define LONE_EVENTS	1000
 #define LONE_FIRST	20
-/* From one to the next: the second is not in step with the kernel's own interrupts. */
-#define LONE_PERIOD	MS
-#define LONE_WAKE	(7 * MS)
+/* From one to the next; not in step with the kernel's own interrupts, of 4 ms. */
+#define LONE_PERIOD	(3 * MS)
 
 /**
  * struct alone - how a program has a lone timer, and waits for it
@@ -43,26 +42,29 @@ static int alone_open(const struct alone *alone)
 	return fd;
 }
 
-static void timerfd_arm(int fd, int flags, uint64_t ns, uint64_t period_ns)
+static void timerfd_arm(int fd, uint64_t ns, uint64_t period_ns)
 {
 	struct itimerspec spec = {
 		.it_value = { ns / S, ns % S },
 		.it_interval = { period_ns / S, period_ns % S },
 	};
 
-	device_need(timerfd_settime(fd, flags, &spec, NULL), "timerfd_settime");
+	device_need(timerfd_settime(fd, TFD_TIMER_ABSTIME, &spec, NULL), "timerfd_settime");
 }
 
-static void alone_arm(const struct alone *alone, int fd)
+/* Arm the timer, for a tick, which is the same for both peers. Returns its deadline. */
+static uint64_t alone_arm(const struct alone *alone, int fd)
 {
-	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = LONE_PERIOD };
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS };
 
+	op.time_ns = now_ns() / MS * MS + LONE_PERIOD;
 	if (alone->periodic)
 		op.period_ns = LONE_PERIOD;
 	if (alone->twheel)
 		device_need(twheel_device_op(fd, &op), "arming");
 	else
-		timerfd_arm(fd, 0, LONE_PERIOD, op.period_ns);
+		timerfd_arm(fd, op.time_ns, op.period_ns);
+	return op.time_ns;
 }
 
 /* Wait for an event, and take it. Returns when it was known. */
@@ -80,43 +82,31 @@ static uint64_t alone_take(const struct alone *alone, int fd, int epoll)
 	return now ?: now_ns();
 }
 
-/* A lone timer: all that an event costs. */
+/*
+ * A lone timer: all that an event costs; and, as "wake", the alarm and the wake-up alone,
+ * from the deadline until the program knows.
+ */
 static void measure_lone(const struct alone *alone)
 {
 	int fd = alone_open(alone), epoll = epoll_of(fd), i;
 	struct stopwatch watch;
+	uint64_t due = 0, sum = 0;
 	char name[32];
 
 	for (i = 0; i < LONE_FIRST + LONE_EVENTS; i++) {
-		if (i == LONE_FIRST)
+		if (i == LONE_FIRST) {
 			stopwatch_start(&watch);
-		if (!i || !alone->periodic)
-			alone_arm(alone, fd);
-		alone_take(alone, fd, epoll);
+			sum = 0;
+		}
+		due = i && alone->periodic ? due + LONE_PERIOD : alone_arm(alone, fd);
+		sum += alone_take(alone, fd, epoll) - due;
 	}
 	snprintf(name, sizeof(name), "lone-%s-%s", alone->polls ? "epoll" : "read",
 		 alone->periodic ? "periodic" : "once");
-	cost_report("1-ms", alone_peer(alone), name, stopwatch_stop(&watch) / LONE_EVENTS);
-	close(epoll);
-	close(fd);
-}
-
-/* The alarm and the wake-up of a lone timer: from its deadline until the program knows. */
-static void measure_wake(const struct alone *alone)
-{
-	int fd = alone_open(alone), epoll = epoll_of(fd), i;
-	uint64_t due, id, sum = 0;
-
-	for (i = 0; i < LONE_EVENTS; i++) {
-		due = now_ns() / MS * MS + LONE_WAKE;
-		if (alone->twheel)
-			device_need(twheel_device_arm_at(fd, due, 0, &id), "arming");
-		else
-			timerfd_arm(fd, TFD_TIMER_ABSTIME, due, 0);
-		sum += alone_take(alone, fd, epoll) - due;
-	}
-	cost_report("7-ms", alone_peer(alone), alone->polls ? "wake-epoll" : "wake-read",
-		    (double)sum / LONE_EVENTS);
+	cost_report("3-ms", alone_peer(alone), name, stopwatch_stop(&watch) / LONE_EVENTS);
+	if (!alone->periodic)
+		cost_report("3-ms", alone_peer(alone), alone->polls ? "wake-epoll" : "wake-read",
+			    (double)sum / LONE_EVENTS);
 	close(epoll);
 	close(fd);
 }
@@ -143,7 +133,7 @@ static void measure_spread(bool twheel)
 		if (twheel)
 			device_need(twheel_device_arm_at(fds[0], due, i, &id), "arming");
 		else
-			timerfd_arm(fds[i], TFD_TIMER_ABSTIME, due, 0);
+			timerfd_arm(fds[i], due, 0);
 	}
 	if (now_ns() > start)
 		errx(1, "arming took too long");
@@ -167,8 +157,6 @@ void measure_alone(void)
 	for (i = 0; i < 8; i++) {
 		alone = (struct alone){ i & 1, i & 2, i & 4 };
 		measure_lone(&alone);
-		if (!alone.periodic)
-			measure_wake(&alone);
 	}
 	measure_spread(true);
 	measure_spread(false);
