@@ -99,7 +99,8 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 	if (file->clock == TWHEEL_VIRTUAL ||
 	    (file->alarm_ns <= ns && hrtimer_is_queued(&file->alarm)))
 		return;
-	file->alarm_ns = ns;
+	/* tw_due_poll() reads it without the lock. */
+	WRITE_ONCE(file->alarm_ns, ns);
 	if (ns >= TWHEEL_NEVER_NS)
 		return;
 	wait = tw_payers_postpone(file->payers);

@@ -29,8 +29,10 @@
 #include <linux/lockdep.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
+#include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/vmalloc.h>
 
 #include "cells.h"
 #include "due.h"
@@ -53,8 +55,8 @@ static u64 cells_first_tick(u64 tick_ns)
 /* tw_cells_cost() - the memory that so many cells take */
 size_t tw_cells_cost(u32 count)
 {
-	return sizeof(struct tw_cells) + count * sizeof(struct twheel_node) +
-	       tw_map_cost(count);
+	return sizeof(struct tw_cells) +
+	       PAGE_ALIGN((size_t)count * sizeof(struct twheel_node)) + tw_map_cost(count);
 }
 
 /*
@@ -72,15 +74,17 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 	if (!cells)
 		return ERR_PTR(-ENOMEM);
 	cells->count = count;
+	cells->bytes = array_size(count, sizeof(*cells->nodes));
 	cells->origin = tw_wheel_floor(w, now) - cells_first_tick(w->tick_ns);
 	cells->sweep.at = TWHEEL_CELL_NEVER;
 	cells->sweep.first = TWHEEL_CELL_NEVER;
-	cells->nodes = kvcalloc(count, sizeof(*cells->nodes), GFP_KERNEL_ACCOUNT);
+	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
+	cells->nodes = __vmalloc(cells->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
 	if (cells->nodes)
 		ret = tw_map_init(&cells->map, count, w->tick_ns);
 	if (!ret)
 		return cells;
-	kvfree(cells->nodes);
+	vfree(cells->nodes);
 	kfree(cells);
 	return ERR_PTR(ret);
 }
@@ -91,7 +95,7 @@ void tw_cells_free(struct tw_cells *cells)
 	if (!cells)
 		return;
 	tw_map_exit(&cells->map);
-	kvfree(cells->nodes);
+	vfree(cells->nodes);
 	kfree(cells);
 }
 
@@ -238,6 +242,7 @@ bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
 
 /*
  * tw_cells_visit() - a program has told of a cell
+ * @now: the present, in ticks
  *
  * This does not see to the alarm.
  *
@@ -246,18 +251,18 @@ bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
 {
 	struct twheel_node *node = &file->cells->nodes[cell];
-	u64 ticks = cell_deadline(file, node, READ_ONCE(file->cells->map.cells[cell].word),
-				  tw_cells_ticks(file, now));
+	struct twheel_cell *shared = &file->cells->map.cells[cell];
+	u64 ticks = cell_deadline(file, node, READ_ONCE(shared->word), now);
 	struct tw_wheel *w = &file->wheel;
 	bool known = cell_is_known(node);
 	u64 before = known ? cell_next_check(file, node) : 0;
 
 	lockdep_assert_held(&file->lock);
 	/* What is due is read once more before it fires, and needs no barrier. */
-	if (ticks > tw_cells_ticks(file, now))
-		ticks = cell_check(file, node, tw_cells_ticks(file, now), 0);
+	if (ticks > now)
+		ticks = cell_check(file, node, now, 0);
 	else
-		WRITE_ONCE(file->cells->map.cells[cell].check, ticks);
+		WRITE_ONCE(shared->check, ticks);
 	if (known && ticks >= before && ticks != TWHEEL_CELL_NEVER) {
 		/* It is found in its old bucket, and moved then. */
 		cell_set_check(file, node, ticks);
@@ -288,19 +293,20 @@ u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
  */
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 {
-	u64 now = tw_file_now(file), ticks;
+	u64 now = tw_file_now(file), present, ticks;
 
 	if (!file->cells || cell >= file->cells->count)
 		return -ENOENT;
 	cell = array_index_nospec(cell, file->cells->count);
 	/* As tw_due_enqueue_near() does: after a long sleep all looks far. */
 	tw_wheel_move_forward(&file->wheel, tw_wheel_floor(&file->wheel, now));
-	ticks = tw_cells_visit(file, cell, now);
+	present = tw_cells_ticks(file, now);
+	ticks = tw_cells_visit(file, cell, present);
 	if (ticks == TWHEEL_CELL_NEVER)
 		return 0;
 	/* First the alarm, then the promise. */
 	*wake |= tw_due_near(file, tw_cells_ns(file, ticks), now);
-	if (ticks > tw_cells_ticks(file, now) && ticks < file->cells->sweep.at)
+	if (ticks > present && ticks < file->cells->sweep.at)
 		tw_cells_promise(file, ticks);
 	return 0;
 }

@@ -20,6 +20,7 @@
  * struct tw_cells - the cells of a file
  * @nodes: what the wheel has of each cell; in no list if the wheel does not know the cell.
  *	The word of one that is in the wheel is the instant of its next check
+ * @bytes: the size of @nodes
  * @count: the number of cells
  * @known: how many the wheel knows
  * @origin: the tick that ticks in words count from
@@ -36,6 +37,7 @@
  */
 struct tw_cells {
 	struct twheel_node *nodes;
+	size_t bytes;
 	u32 count;
 	u32 known;
 	u64 origin;
@@ -66,8 +68,8 @@ void tw_cells_promise(struct tw_file *file, u64 ticks);
 /* Is a node a cell's? */
 static inline bool tw_cells_has(const struct tw_cells *cells, const struct twheel_node *node)
 {
-	return unlikely(cells) && (unsigned long)node - (unsigned long)cells->nodes <
-				  cells->count * sizeof(*node);
+	return unlikely(cells) &&
+	       (unsigned long)node - (unsigned long)cells->nodes < cells->bytes;
 }
 
 static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twheel_node *node)
@@ -100,25 +102,30 @@ static inline u64 tw_cells_ns(const struct tw_file *file, u64 ticks)
 }
 
 /*
- * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
+ * tw_cells_agree() - does the word of a cell say what its check said?
  *
- * If the word says what the check said, it is due. Whatever comes later makes the
- * compare-and-swap of tw_cells_fire() fail.
- *
- * Return: true if the node's word says when it is due; false if it has left the wheel.
+ * Whatever comes later makes the compare-and-swap of tw_cells_fire() fail.
  */
-static inline bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
+static __always_inline bool tw_cells_agree(struct tw_file *file,
+					   const struct twheel_node *node)
 {
 	struct tw_cells *cells = file->cells;
 	u64 word = READ_ONCE(cells->map.cells[tw_cells_index(cells, node)].word);
 	u64 check = tw_cells_ticks(file, tw_word(atomic64_read(&node->word)));
 
-	if (likely(!((word >> TWHEEL_CELL_TICKS_SHIFT ^ check) & TWHEEL_CELL_TICKS) &&
-		   twheel_cell_state(word) == TWHEEL_CELL_PENDING && !(word & 1))) {
-		cells->seen = word;
-		return true;
-	}
-	return tw_cells_judge(file, node, now);
+	cells->seen = word;
+	return likely(!((word >> TWHEEL_CELL_TICKS_SHIFT ^ check) & TWHEEL_CELL_TICKS) &&
+		      twheel_cell_state(word) == TWHEEL_CELL_PENDING && !(word & 1));
+}
+
+/*
+ * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
+ *
+ * Return: true if the node's word says when it is due; false if it has left the wheel.
+ */
+static inline bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
+{
+	return tw_cells_agree(file, node) || tw_cells_judge(file, node, now);
 }
 
 /* Sweep, if that is due. Returns false if the slice is used up before the end. */
@@ -155,6 +162,7 @@ static inline void tw_cells_free(struct tw_cells *cells) { }
 #define tw_cells_has(cells, node)		false
 #define tw_cells_index(cells, node)		0U
 #define tw_cells_seen(cells)			0ULL
+#define tw_cells_agree(file, node)		true
 #define tw_cells_update(file, node, now)	true
 #define tw_cells_fire(file, node, word)		false
 #define tw_cells_sweep(file, now, slice)	true

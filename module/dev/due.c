@@ -195,6 +195,13 @@ bool tw_due_find(struct tw_file *file)
  */
 bool tw_due_poll(struct tw_file *file)
 {
+	/*
+	 * As in tw_due_slice(). Without the lock this may be old. But whatever comes
+	 * meanwhile wakes the waiters, and the caller is one.
+	 */
+	if (IS_ENABLED(CONFIG_64BIT) && tw_file_is_ready(file) &&
+	    !READ_ONCE(file->marked) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
+		return false;
 	return due_search(file, current->flags & PF_KTHREAD ? 1 : DUE_POLL_SLICES);
 }
 

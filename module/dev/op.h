@@ -18,6 +18,7 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "../compat.h"
 #include "due.h"
 #include "trace.h"
 
@@ -168,7 +169,7 @@ static __always_inline s64 tw_op_modify(struct tw_op_run *run, struct twheel_op 
 /* With the file's lock, which may be released meanwhile: do an operation. */
 static __always_inline s64 tw_op_do(struct tw_op_run *run, struct twheel_op *op)
 {
-	struct twheel_op rare;
+	struct twheel_op rare __uninitialized;
 	s64 result;
 
 	lockdep_assert_held(&run->file->lock);

@@ -115,7 +115,7 @@ static __always_inline void ops_end(struct tw_op_run *run)
 /* One operation, under a hold of the lock of its own. */
 static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *op)
 {
-	struct tw_op_run run;
+	struct tw_op_run run __uninitialized;
 	s64 result;
 
 	do {
@@ -130,12 +130,17 @@ static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *o
 	return result;
 }
 
-/* With millions of timers each entry is a cache miss: have them all come. */
+/*
+ * With millions of timers each entry is a cache miss: have them all come. Those that arm
+ * first arm on, mostly, and need none.
+ */
 static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops,
 			 unsigned int count)
 {
 	unsigned int i;
 
+	if (ops[0].op == TWHEEL_OP_ARM)
+		return;
 	for (i = 0; i < count; i++)
 		if (ops[i].op != TWHEEL_OP_ARM)
 			prefetchw(tw_table_look_up(&file->table, ops[i].id));
@@ -144,7 +149,7 @@ static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops
 /* Do operations under one hold of the lock; but one that needs a free entry first. */
 static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 {
-	struct tw_op_run run;
+	struct tw_op_run run __uninitialized;
 	unsigned int i;
 
 	ops_begin(&run, file, tw_file_offset(file));

@@ -37,7 +37,7 @@
  * @due: whether more is due
  * @count: how many timers there are
  * @nodes: the timers
- * @words: of those that are cells, the words that were found to be due
+ * @words: if the file has cells: the word of each that was found to be due; 0: no cell
  */
 struct read_batch {
 	u64 now;
@@ -105,13 +105,13 @@ static __always_inline void read_describe_cell(const struct tw_file *file,
 	event->flags = TWHEEL_EVENT_LAST;
 }
 
-/* @word: of a cell, the word that was found to be due */
+/* @word: as in &read_batch.words */
 static __always_inline void read_describe(const struct tw_file *file,
 					  const struct read_batch *batch,
 					  struct twheel_node *node, const u64 *word,
 					  struct twheel_event *event)
 {
-	if (tw_cells_has(file->cells, node))
+	if (unlikely(file->cells) && *word)
 		read_describe_cell(file, batch, node, *word, event);
 	else
 		read_describe_entry(file, batch, tw_entry_of(node), event);
@@ -128,8 +128,10 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 	while (due == TW_DUE_SOME && count < most) {
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
-		if (tw_cells_has(file->cells, node))
-			batch->words[count] = tw_cells_seen(file->cells);
+		/* A word that is due is not 0. */
+		if (unlikely(file->cells))
+			batch->words[count] = tw_cells_has(file->cells, node) ?
+					      tw_cells_seen(file->cells) : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
 		due = tw_due_next(file, batch->now);
@@ -247,7 +249,7 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 	unsigned int i, left;
 
 	for (i = 0; i < copied; i++) {
-		if (tw_cells_has(file->cells, batch->nodes[i])) {
+		if (unlikely(file->cells) && batch->words[i]) {
 			if (!read_finish_cell(file, batch, i))
 				break;
 		} else {
@@ -315,10 +317,14 @@ static void read_leave(struct tw_file *file, enum tw_due due)
 	}
 }
 
-/* Nothing is due. Sleep, if that is wanted, until something may be. */
+/*
+ * Nothing is due. Sleep, if that is wanted, until something may be. The mark comes before
+ * each wake-up. If it is gone, another task has found that nothing is due.
+ */
 static int read_wait(struct tw_file *file, bool wait)
 {
-	return wait ? wait_event_interruptible_exclusive(file->wait, tw_due_find(file)) :
+	return wait ? wait_event_interruptible_exclusive(file->wait,
+							 READ_ONCE(file->marked)) :
 		      -EAGAIN;
 }
 

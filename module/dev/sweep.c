@@ -62,7 +62,7 @@ static bool sweep_take(struct tw_cells *cells)
 	return cells->sweep.taken;
 }
 
-/* Visit the cells of one word of the bitmap. Returns how many there were. */
+/* Visit the cells of one word of the bitmap. @now: in ticks. Returns how many there were. */
 static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now)
 {
 	struct tw_cells *cells = file->cells;
@@ -77,7 +77,7 @@ static unsigned int sweep_visit(struct tw_file *file, u32 leaf, u64 now)
 	for (; bits; bits &= bits - 1) {
 		u64 ticks = tw_cells_visit(file, first + __ffs64(bits), now);
 
-		if (ticks < cells->sweep.first && ticks > tw_cells_ticks(file, now))
+		if (ticks < cells->sweep.first && ticks > now)
 			cells->sweep.first = ticks;
 	}
 	return visits;
@@ -112,7 +112,7 @@ static bool sweep_end(struct tw_file *file, u64 now)
 	cells->sweep.goes_on = false;
 	/* A program that arms nothing needs no sweep. */
 	if (next != TWHEEL_CELL_NEVER)
-		next = max(next, tw_cells_ticks(file, now) + pause);
+		next = max(next, now + pause);
 	tw_cells_promise(file, next);
 	return true;
 }
@@ -126,11 +126,12 @@ static bool sweep_end(struct tw_file *file, u64 now)
 bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 {
 	struct tw_cells *cells = file->cells;
+	u64 present = tw_cells_ticks(file, now);
 	unsigned int visits;
 	u32 leaf;
 
 	lockdep_assert_held(&file->lock);
-	if (!cells->sweep.goes_on && cells->sweep.at > tw_cells_ticks(file, now))
+	if (!cells->sweep.goes_on && cells->sweep.at > present)
 		return true;
 	cells->sweep.goes_on = true;
 	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
@@ -138,13 +139,13 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	while (*slice) {
 		visits = 1;
 		if (!sweep_take(cells)) {
-			if (sweep_end(file, now))
+			if (sweep_end(file, present))
 				return true;
 		} else {
 			leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
 			cells->sweep.taken &= cells->sweep.taken - 1;
 			if (leaf < cells->map.nr_bitmap)
-				visits += sweep_visit(file, leaf, now);
+				visits += sweep_visit(file, leaf, present);
 		}
 		*slice -= min(*slice, visits);
 	}
