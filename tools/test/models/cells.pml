@@ -1,509 +1,542 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A cell of the shared mapping: two threads of a program and the kernel. See module/dev/cell.c
- * and, for the program's side, include/uapi/linux/twheel.h and tools/lib/twheel_device.h.
+ * Cells: threads of a program, and a task in the kernel that searches and reads events. See
+ * module/dev/cells.c, sweep.c and read.c and, for the program's side,
+ * include/uapi/linux/twheel.h.
  *
- * One thread arms up to ARMS times, and does any operation on its timer. Another thread
- * has the identifier of the first timer, and uses it even when it is stale. Time may pass
- * at any moment.
+ * There is one cell, and nothing is promised: what has to be told is kicked. A thread arms the
+ * cell, moves the deadline and cancels it, more than once. Another one has the cell as it was
+ * armed first, and moves its deadline or cancels it, even when that is stale. With SWEEP there
+ * are two cells, in one word of the bitmap. Each has a thread, which submits it; the second
+ * one only arms.
+ *
+ * The kernel may search at any time, as late as it likes. It looks ahead at any time, and lets
+ * its lock go between any two parts of a sweep. Time may pass at any moment.
  *
  * Properties:
- *  - a timer fires only while its word is pending, due, and of its generation. So it
- *    never fires in spite of an extension or a cancellation that succeeded, or twice;
- *  - a late writer changes only its own timer;
- *  - when no operation is under way, the kernel will read the word at its deadline or
- *    before, and the look says when: no timer is lost or late.
- *
- * PERIODIC: the timer has a period of two ticks. A third thread takes its events. A timer
- * whose event has not been taken when it is due again waits for that, and costs nothing.
+ *  - a cell fires only while its word is pending and due, and once a generation. So it does
+ *    not fire in spite of an extension or a cancellation that has succeeded;
+ *  - a stale thread changes only its own timer;
+ *  - when no operation and no search is under way, the alarm goes off at the deadline of each
+ *    pending word or before. The kernel checks that cell then, or finds it by a sweep.
  */
-#define WORD	0
-#define LOOK	1
-#define LOCK	2
-#ifdef PERIODIC
-#define EVENT	3	/* how often it has expired and nobody has taken it: 0 or 1 */
-#define PLACES	4
-#define CPUS	4
+#ifdef SWEEP
+#define CELLS	2
 #else
-#define PLACES	3
-#define CPUS	3
+#define CELLS	1
 #endif
+#define WORD	0	/* for each cell */
+#define CHECK	CELLS	/* likewise */
+#define BITMAP	(2 * CELLS)
+#define SUMMARY	(2 * CELLS + 1)
+#define WAKE	(2 * CELLS + 2)
+#define LOCK	(2 * CELLS + 3)
+#define PLACES	(2 * CELLS + 4)
+#define CPUS	3
 #include "tso.pml"
 
-/* The CPU of the callback, and the CPUs of the threads and of their system calls. */
-#define SOFTIRQ	0
+/* The CPU of the task in the kernel; the threads and their system calls have 1 and 2. */
+#define KERNEL	0
 
+#define LAST	2	/* the last deadline; the clock gets as far */
+#define NEVER	7
+
+/* How many times the first thread arms its cell. */
 #ifndef ARMS
 #define ARMS	2
 #endif
-#define LAST	3	/* the last deadline; the clock gets as far */
-#define NEVER	7
 
 /* {generation, state, deadline}, as twheel_cell_word() */
 #define FREE		0
 #define PENDING		1
 #define CANCELLED	2
 #define FIRED		3
-#ifdef BROKEN_NO_GENERATION
-#define W(g, s, t)	((s) << 3 | (t))
-#else
 #define W(g, s, t)	((g) << 5 | (s) << 3 | (t))
-#endif
 #define TICKS(w)	((w) & 7)
-#define IS(w, g, s)	(((w) & 248) == W(g, s, 0))
+#define STATE(w)	((w) >> 3 & 3)
+#ifdef BROKEN_NO_GENERATION
+#define GENERATION(w)	0
+#else
+#define GENERATION(w)	((w) >> 5)
+#endif
+/* cell_deadline() */
+#define DEADLINE(w)	(STATE(w) == PENDING -> TICKS(w) : NEVER)
 
-/* module/dev/cell.c tries eight times; two suffice to see what follows. */
+#define MIN(a, b)	((a) < (b) -> (a) : (b))
+#define MAX(a, b)	((a) > (b) -> (a) : (b))
+
+/* The kernel tries eight times; two suffice to see what follows. */
 #define TRIES	2
 
 byte clock;
 
-/* The entry, with the lock: struct tw_entry and its timer. */
-bool armed;		/* TW_ENTRY_ARMED */
-byte generation;
-byte alarm = NEVER;	/* the timer's deadline; NEVER: it is not pending */
-
-/* It waits for its event to be taken. */
-#ifdef PERIODIC
-#define PARKED		(alarm == NEVER && mem[EVENT])
-#define TAKER_IDLE	(!busy[3] && queued[3] == 0)
-#else
-#define PARKED		false
-#define TAKER_IDLE	true
-#endif
+/* With the lock. */
+byte next[CELLS] = NEVER;	/* of the wheel: the next check; NEVER: it has no such node */
+byte seen;			/* &tw_cells.seen */
+byte alarm = NEVER;
+bool marked;
+byte sweep_at = NEVER;		/* &tw_cells.sweep */
+byte sweep_first = NEVER;
+bool sweep_taken;
+bool sweep_goes_on;
 
 /* For the properties. */
-bool calling;		/* the callback runs */
-bool busy[CPUS];	/* the thread has an operation under way: it may have yet to kick */
-bool gave_up;		/* too many tries: the kernel reads the word in the next tick */
-bool fired[4];		/* by generation */
+bool searches;
+bool busy[CPUS];		/* the thread has yet to tell, perhaps */
+bool gave_up[CELLS];		/* too many tries: the kernel reads the word in the next tick */
+byte armed[CELLS];		/* the generation that was armed last, */
+byte fired[CELLS];		/* and that has fired last */
 
-/* At the moment at which the word changes to FIRED, or to the next period. */
-inline check_fired(was)
-{
-	assert(IS(was, generation, PENDING));
-	assert(TICKS(was) <= clock);
-#ifndef PERIODIC
-	assert(!fired[generation]);
-	fired[generation] = true
-#endif
-}
+#define LOCALS	byte w, now, ticks, again, tries, to, bits, which; bool ok
 
-/* file_at() */
-inline file_at(cpu, ticks)
+/* cell_check(): sets @ticks, the next check. */
+inline check(cpu, c, least)
 {
-	atomic {
-		store(cpu, LOOK, ticks);
-		alarm = ticks
-	}
-}
-
-/* end() */
-inline end_timer(cpu)
-{
-	atomic {
-		store(cpu, LOOK, NEVER);
-		alarm = NEVER;
-		armed = false
-	}
-}
-
-/* fire(). Sets @ok if the word was still @w. */
-inline fire(cpu, w)
-{
-#ifdef PERIODIC
-	next = TICKS(w) + 2 + ((now - TICKS(w)) / 2) * 2;
-	if
-	:: next > NEVER -> next = NEVER
-	:: else
-	fi;
-	store(cpu, LOOK, next);
-	next = W(generation, PENDING, next);
-	assert(!event)
-#else
-	store(cpu, LOOK, NEVER);
-	next = W(generation, FIRED, TICKS(w));
-#endif
-#ifdef BROKEN_PLAIN_FIRE
-	atomic {
-		queued[cpu] == 0;
-		check_fired(mem[WORD]);
-		mem[WORD] = next;
-		ok = true;
-		end_timer(cpu)
-	}
-#else
-	atomic {
-		exchange_if(cpu, WORD, w, next, ok);
-		if
-		:: ok ->
-			check_fired(w);
-#ifndef PERIODIC
-			end_timer(cpu)
-#endif
-		:: else
-		fi
-	}
-#endif
-}
-
-#ifdef PERIODIC
-/* cell_park(). Sets @parked if the event has not been taken. */
-inline park(cpu)
-{
-	load(cpu, EVENT, event);
-	if
-	:: event ->
-		file_at(cpu, NEVER);
-#ifndef BROKEN_PERIODIC_NO_BARRIER
-		barrier(cpu);
-#endif
-#ifndef BROKEN_PERIODIC_NO_REREAD
-		load(cpu, EVENT, event);
-#endif
-	:: else
-	fi
-}
-#endif
-
-/* look_once(). Sets @ok if no other try is needed. */
-inline look_once(cpu, may_fire)
-{
-	atomic {
-		load(cpu, WORD, w);
-		stay = IS(w, generation, PENDING)
-	};
-	if
-	:: !stay ->
-		atomic {
-			exchange_if(cpu, WORD, w, W(generation, FREE, 0), ok);
-			if
-			:: ok -> end_timer(cpu)
-			:: else
-			fi
-		}
-	:: else ->
-		if
-		:: may_fire && TICKS(w) <= now ->
-#ifdef PERIODIC
-			park(cpu);
-			if
-			:: event ->
-				ok = true;
-				stay = false
-			:: else ->
-				fire(cpu, w);
-				if
-				:: ok ->
-					exchange(cpu, EVENT, 1, event);
-					load(cpu, WORD, w);
-					ok = IS(w, generation, PENDING);
-					stay = ok
-				:: else ->
-					stay = false
-				fi
-			fi;
-			event = 0
-#else
-			fire(cpu, w);
-			stay = false
-#endif
-		:: else
-		fi
-	fi;
-	if
-	:: stay ->
-		file_at(cpu, TICKS(w));
-#ifndef BROKEN_NO_BARRIER
-		barrier(cpu);
-#endif
-#ifdef BROKEN_NO_REREAD
-		ok = true;
-#else
-		atomic {
-			load(cpu, WORD, next);
-			ok = IS(next, generation, PENDING) &&
-			     TICKS(next) >= TICKS(w)
-		};
-#endif
-	:: else
-	fi
-}
-
-/* look() */
-inline look(cpu, may_fire)
-{
-	atomic {
-		now = clock;
-		tries = 0;
-		gave_up = false
-	};
+	tries = 0;
 	do
 	:: tries < TRIES ->
-		look_once(cpu, may_fire);
+		atomic {
+			load(cpu, WORD + c, w);
+			ticks = MAX(DEADLINE(w), least);
+			seen = w;
+			gave_up[c] = false;
+			store(cpu, CHECK + c, ticks)
+		};
+		atomic {
+#ifndef BROKEN_NO_BARRIER
+			barrier(cpu);
+#endif
+			load(cpu, WORD + c, again)
+		};
+#ifdef BROKEN_NOT_READ_AGAIN
+		again = w;
+#endif
+#ifdef BROKEN_FREE_NOT_READ_AGAIN
+		again = (ticks == NEVER -> w : again);
+#endif
 		if
-		:: ok -> break
+		:: again == w || MAX(DEADLINE(again), least) >= ticks -> break
 		:: else -> tries++
 		fi
 	:: else ->
 		atomic {
-			file_at(cpu, now + 1);
-			gave_up = true
+			ticks = MAX(now + 1, least);
+			gave_up[c] = true;
+			store(cpu, CHECK + c, ticks)
 		};
 		break
 	od;
-	atomic {
-		w = 0;
-		next = 0;
-		tries = 0;
-		now = 0;
-		ok = false;
-		stay = false
-	}
+	atomic { w = 0; again = 0; tries = 0; next[c] = ticks }
 }
 
-#define LOCALS	byte w, next, now, tries, mine, to, event; bool ok, stay
+/* read_take() and read_finish(): the cell that was checked is due. Its record is copied. */
+inline read_event(cpu, c)
+{
+#ifdef BROKEN_WORD_TAKEN_LATER
+	load(cpu, WORD + c, w);
+#else
+	w = seen;
+#endif
+	/* tw_cells_fire() */
+#ifndef BROKEN_CHECK_LAST
+	store(cpu, CHECK + c, NEVER);
+#endif
+	atomic {
+#ifdef BROKEN_FIRED_BY_STORE
+		queued[cpu] == 0 -> w = mem[WORD + c]; mem[WORD + c] = W(w >> 5, FIRED, 0); ok = true;
+#else
+		exchange_if(cpu, WORD + c, w, W(w >> 5, FIRED, TICKS(w)), ok);
+#endif
+		seen = 0;
+		if
+		:: ok ->
+			assert(STATE(w) == PENDING && TICKS(w) <= clock);
+			assert(armed[c] == w >> 5 && fired[c] < armed[c]);
+			fired[c] = armed[c];
+			next[c] = NEVER
+		:: else
+		fi
+	};
+#ifdef BROKEN_CHECK_LAST
+	if
+	:: ok -> store(cpu, CHECK + c, NEVER)
+	:: else
+	fi;
+#endif
+	atomic { w = 0; ok = false }
+}
 
-/* The alarm goes off: tw_wheel_claim(), then tw_event_expire() and cell_expire(). */
-active proctype softirq()
+/* tw_cells_promise() */
+inline promise(cpu, at)
+{
+	sweep_at = at;
+	store(cpu, WAKE, at)
+}
+
+/* sweep_visit(), of the only word of the bitmap: tw_cells_visit() */
+inline sweep_visit(cpu)
+{
+#ifdef BROKEN_SWEEP_VISITED_FIRST
+	load(cpu, BITMAP, bits);
+#else
+	exchange(cpu, BITMAP, 0, bits);
+#endif
+	which = 0;
+	do
+	:: which < CELLS && bits >> which & 1 ->
+		check(cpu, which, 0);
+		sweep_first = (ticks > now && ticks < sweep_first -> ticks : sweep_first);
+		which++
+	:: which < CELLS && !(bits >> which & 1) -> which++
+	:: which == CELLS -> break
+	od;
+#ifdef BROKEN_SWEEP_VISITED_FIRST
+	exchange(cpu, BITMAP, 0, bits);
+#endif
+	atomic { bits = 0; which = 0; ticks = 0 }
+}
+
+/* sweep_end(). Sets @bits if there is more. */
+inline sweep_end(cpu)
+{
+#ifndef BROKEN_SWEEP_KEEPS_PROMISE
+	store(cpu, WAKE, NEVER);
+#endif
+#ifndef BROKEN_SWEEP_NO_BARRIER
+	barrier(cpu);
+#endif
+#ifndef BROKEN_SWEEP_NOT_TESTED_AGAIN
+	load(cpu, SUMMARY, bits);
+#endif
+	if
+	:: bits -> store(cpu, WAKE, sweep_at)
+	:: else ->
+		atomic {
+			sweep_goes_on = false;
+			if
+			:: ticks = sweep_first
+			:: sweep_first < NEVER && sweep_first <= now + 1 -> ticks = now + 2
+			fi;
+			sweep_first = NEVER;
+			promise(cpu, ticks);
+			ticks = 0
+		}
+	fi
+}
+
+/* A part of tw_cells_do_sweep() */
+inline sweep_part(cpu)
+{
+	sweep_goes_on = true;
+	if
+	:: sweep_taken ->
+		sweep_taken = false;
+		sweep_visit(cpu)
+	:: else ->
+		load(cpu, SUMMARY, bits);
+		if
+		:: bits ->
+#ifdef BROKEN_SWEEP_BITMAP_FIRST
+			sweep_visit(cpu);
+			exchange(cpu, SUMMARY, 0, bits)
+#else
+			exchange(cpu, SUMMARY, 0, bits);
+			sweep_taken = true
+#endif
+		:: else -> sweep_end(cpu)
+		fi;
+		bits = 0
+	fi
+}
+
+#define SWEEP_DUE(now)	(sweep_goes_on || sweep_at <= now)
+#define FIRST_CHECK	MIN(next[0], next[CELLS - 1])
+
+/* The lock is let go, as between slices, and taken again. */
+inline pause_search(cpu)
+{
+	if
+	:: unlock(cpu, LOCK);
+	   atomic { lock(cpu, LOCK); now = clock }
+	:: skip
+	fi
+}
+
+/* tw_read(), until nothing is due */
+active proctype reader()
 {
 	LOCALS;
 
 end:	do
+	:: atomic { alarm <= clock -> alarm = NEVER; marked = true }
 	:: atomic {
-		alarm <= clock ->
-		alarm = NEVER;
-		calling = true
+		/* Else it would change nothing. */
+		(marked || SWEEP_DUE(clock) || next[0] < NEVER || FIRST_CHECK <= clock) &&
+		mem[LOCK] == 0 && queued[KERNEL] == 0 ->
+		mem[LOCK] = 1;
+		now = clock;
+		searches = true
 	   };
-		lock(SOFTIRQ, LOCK);
+#ifdef SWEEP
+		do
+		:: SWEEP_DUE(now) ->
+			sweep_part(KERNEL);
+			pause_search(KERNEL)
+		:: else -> break
+		od;
+#endif
+		/* tw_cells_look() */
 		if
-		:: armed && alarm == NEVER -> look(SOFTIRQ, true)
-		:: else
+		:: next[0] > now && next[0] < NEVER -> check(KERNEL, 0, next[0])
+		:: skip
 		fi;
-		unlock(SOFTIRQ, LOCK);
-		calling = false
+		do
+		:: FIRST_CHECK <= now ->
+			/* tw_cells_update() */
+			which = (next[0] <= now -> 0 : CELLS - 1);
+			check(KERNEL, which, 0);
+			if
+			:: ticks <= now -> read_event(KERNEL, which)
+			:: else
+			fi
+		:: else -> break
+		od;
+		/* due_settle() */
+		atomic {
+			marked = false;
+			alarm = MIN(alarm, MIN(FIRST_CHECK, sweep_at));
+			ticks = 0;
+			which = 0;
+			now = 0;
+			seen = 0;
+			unlock(KERNEL, LOCK);
+			searches = false
+		}
 	od
 }
 
-/* TWHEEL_IOC_KICK: tw_cell_kick() */
-inline kick(cpu)
+/* TWHEEL_OP_KICK: tw_cells_kick() */
+inline kick(cpu, c)
 {
-	lock(cpu, LOCK);
-	if
-	:: armed && generation == mine -> look(cpu, false)
-	:: else
-	fi;
-	unlock(cpu, LOCK)
-}
-
-/* TWHEEL_IOC_ARM: tw_cell_arm() */
-inline arm(cpu, ticks)
-{
-	lock(cpu, LOCK);
-	if
-	:: armed -> look(cpu, false)
-	:: else
-	fi;
-	if
-	:: armed
-	:: else ->
-		atomic {
-			generation++;
-			mine = generation;
-			armed = true;
-			gave_up = false;
-			file_at(cpu, ticks)
-		};
-		store(cpu, WORD, W(generation, PENDING, ticks))
-	fi;
-	unlock(cpu, LOCK)
-}
-
-/* TWHEEL_IOC_CANCEL: tw_cell_cancel() */
-inline cancel_call(cpu)
-{
-	lock(cpu, LOCK);
-	if
-	:: generation == mine ->
-		exchange(cpu, WORD, W(generation, FREE, 0), w);
+	atomic { lock(cpu, LOCK); now = clock };
+	check(cpu, c, 0);
+	/* tw_due_near() */
+	atomic {
 		if
-		:: armed -> end_timer(cpu)
-		:: else
+		:: ticks == NEVER || marked
+		:: ticks <= now && !marked -> marked = true
+		:: ticks > now && ticks < NEVER && !marked -> alarm = MIN(alarm, ticks)
 		fi;
-		w = 0
+		seen = 0;
+#ifdef BROKEN_SWEEP_NO_ALARM
+		alarm = NEVER
+#endif
+	};
+#ifdef SWEEP
+	if
+	:: ticks > now && ticks < sweep_at -> promise(cpu, ticks)
 	:: else
 	fi;
-	unlock(cpu, LOCK)
+#endif
+	unlock(cpu, LOCK);
+	atomic { ticks = 0; now = 0 }
 }
 
-/* At the moment at which this thread has written the word. */
-#define CHECK_WRITER	assert(generation == mine)
-
-/* Another deadline: twheel_extend_at_inline(), and the header of the ABI. */
-inline modify(cpu)
+/* Unless it is set */
+inline set_bit(cpu, where, what)
 {
-	load(cpu, WORD, w);
-	do
-	:: IS(w, mine, PENDING) ->
-		next = W(mine, PENDING, to);
-#ifdef BROKEN_PLAIN_WRITE
-		store(cpu, WORD, next);
-		ok = true;
+	atomic {
+		if
+		:: mem[where] & what
+		:: else -> queued[cpu] == 0; mem[where] = mem[where] | what
+		fi
+	}
+}
+
+/* The word of the cell says @to. The kernel may have to be told. */
+inline tell(cpu, c)
+{
+	load(cpu, CHECK + c, ticks);
+	if
+	:: ticks <= to
+	:: else ->
+#ifndef SWEEP
+#ifndef BROKEN_NOT_TOLD
+		kick(cpu, c)
 #else
-		atomic {
-			exchange_if(cpu, WORD, w, next, ok);
-			if
-			:: ok -> CHECK_WRITER
-			:: else
-			fi
-		};
+		skip
+#endif
+#else
+#ifdef BROKEN_SWEEP_WAKE_READ_FIRST
+		load(cpu, WAKE, ticks);
+#endif
+#if defined(BROKEN_SWEEP_SUMMARY_FIRST)
+		set_bit(cpu, SUMMARY, 1);
+		set_bit(cpu, BITMAP, 1 << c);
+#elif defined(BROKEN_SWEEP_BITMAP_NOT_EMPTY)
+		atomic { bits = mem[BITMAP]; set_bit(cpu, BITMAP, 1 << c) };
+		if
+		:: bits
+		:: else -> set_bit(cpu, SUMMARY, 1)
+		fi;
+#else
+		set_bit(cpu, BITMAP, 1 << c);
+		set_bit(cpu, SUMMARY, 1);
+#endif
+#ifndef BROKEN_SWEEP_WAKE_READ_FIRST
+		load(cpu, WAKE, ticks);
 #endif
 		if
-		:: ok && to < TICKS(w) ->
-			load(cpu, LOOK, next);
-#ifndef BROKEN_NO_KICK
-			if
-			:: to < next -> kick(cpu)
-			:: else
-			fi;
+		:: ticks <= to
+		:: else ->
+#ifndef BROKEN_SWEEP_NOT_KICKED
+			kick(cpu, c)
+#else
+			skip
 #endif
-			break
-		:: ok && to >= TICKS(w) ->
-			/* The kernel reads the word at the earlier deadline or before. */
-			break
-		:: else
 		fi
-	:: else -> break
-	od;
-	w = 0; next = 0; ok = false
+#endif
+	fi;
+	atomic { ticks = 0; bits = 0 }
 }
 
-/* twheel_cancel_inline() */
-inline cancel(cpu)
+/* twheel_cell_word() of a cell that is not pending: only its owner writes to that. */
+inline arm(cpu, c)
 {
-	load(cpu, WORD, w);
-	do
-	:: IS(w, mine, PENDING) ->
+	if
+	:: STATE(mem[WORD + c]) != PENDING ->
+#ifdef BROKEN_TOLD_BEFORE_ARMED
+		tell(cpu, c);
+#endif
 		atomic {
-			exchange_if(cpu, WORD, w, W(mine, CANCELLED, TICKS(w)), ok);
-			if
-			:: ok -> CHECK_WRITER
-			:: else
-			fi
+			queued[cpu] == 0;
+			armed[c]++;
+			mem[WORD + c] = W(armed[c], PENDING, to)
 		};
+#ifndef BROKEN_TOLD_BEFORE_ARMED
+		tell(cpu, c)
+#endif
+	:: else
+	fi
+}
+
+/*
+ * Another deadline for a pending cell of generation @g, or its end. The compare-and-swap is
+ * tried until it succeeds, or the word is another one: this is the last time.
+ */
+inline change(cpu, c, g, state)
+{
+	atomic {
+#ifndef BROKEN_WRITTEN_BY_STORE
+		queued[cpu] == 0;
+#endif
+		w = mem[WORD + c];
+		ok = STATE(w) == PENDING && GENERATION(w) == GENERATION((g) << 5);
+#ifdef BROKEN_WRITTEN_BY_STORE
+	};
+	atomic {
+#endif
 		if
-		:: ok -> break
+		:: ok ->
+			assert(armed[c] == g);
+			mem[WORD + c] = W(w >> 5, state, to)
 		:: else
 		fi
-	:: else -> break
-	od;
-	w = 0; ok = false
+	};
+	if
+	:: ok && state == PENDING && to < TICKS(w) -> tell(cpu, c)
+	:: else
+	fi;
+	atomic { w = 0; ok = false }
 }
 
 inline any_deadline()
 {
 	if
 	:: to = 1
-	:: to = 2
 	:: to = LAST
 	fi
 }
 
-/* The thread that arms. */
-proctype owner(byte cpu)
+proctype owner(byte cpu; byte c; byte left; bool changes)
 {
 	LOCALS;
-	byte left = ARMS;
 
 	do
-	:: left > 0 && generation < 3 ->
+	:: left > 0 ->
 		left--;
 		busy[cpu] = true;
-		any_deadline();
-		arm(cpu, to);
-		busy[cpu] = false;
 		if
-		:: mine ->
-			busy[cpu] = true;
-			if
-			:: any_deadline(); modify(cpu)
-			:: cancel(cpu)
-			:: cancel_call(cpu)
-			:: skip
-			fi;
-			busy[cpu] = false
-		:: else
-		fi
-	:: break
+		:: changes -> any_deadline()
+		:: else -> to = 1
+		fi;
+		arm(cpu, c);
+		if
+#ifndef SWEEP
+		:: changes -> any_deadline(); change(cpu, c, armed[c], PENDING)
+#endif
+		:: changes -> to = 0; change(cpu, c, armed[c], CANCELLED)
+		:: true
+		fi;
+		atomic { busy[cpu] = false; to = 0 }
+	:: left > 0 && armed[c] == fired[c] -> left--
+	:: left == 0 -> break
 	od
 }
 
-/* The thread with the identifier of the first timer. */
+#ifndef SWEEP
+/* It knows the cell as it was armed first. */
 proctype stranger(byte cpu)
 {
 	LOCALS;
 
-	mine = 1;
 	busy[cpu] = true;
 	if
-	:: any_deadline(); modify(cpu)
-	:: cancel(cpu)
+	:: any_deadline(); change(cpu, 0, 1, PENDING)
+	:: change(cpu, 0, 1, CANCELLED)
 	fi;
-	busy[cpu] = false
+	atomic { busy[cpu] = false; to = 0 }
 }
+#endif
 
-#ifdef PERIODIC
-/* The thread that takes events: ring_take() and cell_goes_on() of tools/lib/taken.c. */
-proctype taker(byte cpu)
+#define QUIET	(!searches && !marked && alarm > clock && !busy[1] && !busy[2] && \
+		 queued[0] + queued[1] + queued[2] == 0)
+
+#define SUBMITTED(c)	(mem[SUMMARY] && mem[BITMAP] >> c & 1)
+
+inline check_cell(c)
 {
-	LOCALS;
-
-end:	do
-	:: atomic {
-		mem[EVENT] ->
-		busy[cpu] = true
-	   };
-		exchange(cpu, EVENT, 0, event);
-		load(cpu, WORD, w);
-		load(cpu, LOOK, next);
-		mine = generation;
-#ifndef BROKEN_PERIODIC_NO_KICK
-		if
-		:: IS(w, mine, PENDING) && next == NEVER -> kick(cpu)
-		:: else
-		fi;
-#endif
-		atomic {
-			w = 0;
-			next = 0;
-			event = 0;
-			busy[cpu] = false
-		}
-	od
+	assert(mem[CHECK + c] == next[c]);
+	if
+	:: STATE(mem[WORD + c]) == PENDING && !gave_up[c] ->
+		assert(next[c] <= TICKS(mem[WORD + c]) ||
+		       SUBMITTED(c) && sweep_at <= TICKS(mem[WORD + c]));
+		assert(alarm <= TICKS(mem[WORD + c]))
+	:: else
+	fi
 }
-#endif
 
 init {
 	atomic {
-		mem[LOOK] = NEVER;
-		run owner(1);
-		run stranger(2);
-#ifdef PERIODIC
-		run taker(3)
+		mem[CHECK] = NEVER;
+		mem[CHECK + CELLS - 1] = NEVER;
+		mem[WAKE] = NEVER;
+		run owner(1, 0, ARMS, true);
+#ifdef SWEEP
+		run owner(2, 1, 1, false)
+#else
+		run stranger(2)
 #endif
 	};
 end:	do
 	:: clock < LAST -> clock++
 	:: atomic {
-		!calling && alarm > clock && !busy[1] && !busy[2] &&
-		queued[0] == 0 && queued[1] == 0 && queued[2] == 0 &&
-		TAKER_IDLE ->
-		if
-		:: IS(mem[WORD], generation, PENDING) && generation ->
-			assert(armed);
-			assert(mem[LOOK] == alarm);
-			assert(alarm <= TICKS(mem[WORD]) || gave_up || PARKED)
-		:: else
-		fi
+		QUIET ->
+		check_cell(0);
+#ifdef SWEEP
+		assert(sweep_goes_on || mem[WAKE] == sweep_at);
+		check_cell(1)
+#endif
 	   }
 	od
 }

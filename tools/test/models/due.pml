@@ -16,12 +16,13 @@
  *  - nothing is due, unless the alarm for it is postponed;
  *  - the alarm is set for the next timer or before;
  *  - the file is not marked: an operation that finds the mark may rely on a search to come.
- * And tasks do not wake each other without end (LOOPS).
+ * And tasks do not wake each other without end.
  *
- * Some more that may happen, each so many times: STOPS, a search has more to do after a slice;
+ * Some more may happen, each so many times: STOPS, a search has more to do after a slice;
  * SIGNALS, to the first task; FAULTS, the memory for a record is not there; POSTPONED alarms.
+ * LOOPS: more wake-ups than that, without anything that is a reason for one, are too many.
  * SETUP: the file gets its wheel while the tasks wait, and the first one's buffer is too short
- * then. VIRTUAL: the clock is virtual.
+ * from then on. VIRTUAL: the clock is virtual.
  */
 #ifndef FIRST
 #define FIRST	READER
@@ -30,13 +31,10 @@
 #define SECOND	READER
 #endif
 #ifndef OPS
-#define OPS	2
+#define OPS	1
 #endif
 #ifndef READS
-#define READS	2	/* how many events a reader wants before it goes */
-#endif
-#ifndef LAST
-#define LAST	2	/* the clock gets as far */
+#define READS	1	/* how many events a reader wants before it goes */
 #endif
 #ifndef STOPS
 #define STOPS	0
@@ -53,6 +51,7 @@
 
 #define TASKS	2
 #define TIMERS	2
+#define LAST	2	/* the clock gets as far; both timers are due then, at first */
 #define NEVER	9
 
 /* Tasks. */
@@ -65,25 +64,34 @@
 #define NONE	0
 #define SOME	1
 #define MORE	2
+#define KNOWN	3	/* nothing is due, as the alarm says; the alarm is not set again */
+
+/* What there is at first. */
+#ifdef SETUP
+#define TIMER	NEVER
+#else
+#define TIMER	LAST
+#endif
+#if defined(SETUP) || defined(VIRTUAL)
+#define ALARM	NEVER
+#else
+#define ALARM	LAST
+#endif
 
 byte clock;
 
 /* With the lock. */
 bool locked;
-byte at[TIMERS] = 2;		/* when a timer is due; NEVER: there is none */
+byte at[TIMERS] = TIMER;	/* when a timer is due; NEVER: there is none */
 byte position;			/* tw_wheel.now */
-byte wake = 2;			/* tw_wheel.wake */
-byte alarm_ns = 2;
+byte wake = TIMER;		/* tw_wheel.wake */
+byte alarm_ns = ALARM;
 
 /* Without it. */
 bool marked;
 bool ready;
-#ifndef VIRTUAL
-bool alarm = true;		/* the hrtimer is queued, */
-#else
-bool alarm;
-#endif
-byte alarm_at = 2;		/* and goes off then */
+bool alarm = ALARM < NEVER;	/* the hrtimer is queued, */
+byte alarm_at = ALARM;		/* and goes off then */
 bool bell;
 bool queued[TASKS];		/* a reader is in the queue; polls always are */
 bool asleep[TASKS];		/* TASK_INTERRUPTIBLE */
@@ -170,11 +178,7 @@ end:	do
 		if
 		:: alarm && alarm_at <= clock ->
 			alarm = false;
-			alarm_at = 0;
-#ifndef BROKEN_ALARM_GONE_OFF
-			/* Nobody reads it any more. */
-			alarm_ns = NEVER
-#endif
+			alarm_at = 0
 		:: bell -> bell = false
 		fi;
 		ringing = true
@@ -189,11 +193,14 @@ end:	do
 	od
 }
 
+#define ALARM_KNOWS	(!marked && now < alarm_ns)
+
 /* tw_due_slice(), until it settles. What stops may have computed the next event, or not. */
 inline slice()
 {
 	if
-	:: stops > 0 ->
+	:: ALARM_KNOWS -> due = KNOWN
+	:: !ALARM_KNOWS && stops > 0 ->
 		stops--;
 		REASON;
 		due = MORE;
@@ -201,14 +208,14 @@ inline slice()
 		:: wake = NEXT
 		:: skip
 		fi
-	:: NEXT <= now ->
+	:: !ALARM_KNOWS && NEXT <= now ->
 		due = SOME;
 		position = MAX(position, NEXT);
 		wake = position
-	:: NEXT > now ->
+	:: !ALARM_KNOWS && NEXT > now ->
 		due = NONE;
 		position = now;
-#ifndef BROKEN_NEXT_UNKNOWN
+#ifndef BROKEN_LOOP_NEXT_UNKNOWN
 		wake = NEXT
 #endif
 	fi
@@ -239,6 +246,9 @@ inline search(stop)
 			settle(false);
 			found = false;
 			break
+		:: due == KNOWN ->
+			found = false;
+			break
 		:: due == SOME ->
 			found = true;
 			break
@@ -247,7 +257,7 @@ inline search(stop)
 #if defined(BROKEN_VIRTUAL_ALARM)
 			atomic { !locked -> locked = true; now = clock };
 			alarm_set(now + 1, false);
-#elif !defined(BROKEN_STOPPED_SILENTLY)
+#elif !defined(BROKEN_STOP_SILENTLY)
 			bell = true;
 #endif
 			found = false;
@@ -327,9 +337,15 @@ inline read_some()
 	:: else
 	fi;
 	atomic {
+		due = (due == KNOWN -> NONE : due);
 		if
 		:: done && to < NEVER -> enqueue()
-		:: fault -> at[which] = to; due = SOME
+		:: fault ->
+			at[which] = to;
+			due = SOME;
+#ifndef BROKEN_FAULT_UNMARKED
+			marked = true
+#endif
 		:: else
 		fi;
 		locked = nearer
@@ -368,7 +384,7 @@ inline leave()
 proctype task(byte me; byte kind)
 {
 	byte due, now, which, to, left = READS;
-	bool found, nearer, done, fault, interrupted;
+	bool found, known, nearer, done, fault, interrupted;
 
 	listed[me] = kind != READER;
 next:	atomic {
@@ -384,7 +400,14 @@ next:	atomic {
 	/* epoll_wait() */
 end_wait:
 	atomic { listed[me] -> listed[me] = false; waits[me] = false };
-	search(true);
+	/* tw_due_poll() */
+	known = !marked;
+	now = clock;
+	if
+	:: known && now < alarm_ns -> now = 0
+	:: else -> search(true)
+	fi;
+	known = false;
 	if
 	:: !found -> goto next
 	:: else -> listed[me] = kind == LEVEL
@@ -410,20 +433,20 @@ again:	do
 		do
 		:: true ->
 #ifdef BROKEN_QUEUED_LAST
-			search(false);
+			found = marked;
 #endif
 			atomic {
 				interrupted = signal[me];
 				asleep[me] = true;
 				queued[me] = !interrupted
 			};
-#if defined(BROKEN_SIGNAL_FIRST)
+#if defined(BROKEN_SIGNAL_NOT_SEARCHED)
 			if
 			:: interrupted -> found = false
-			:: else -> search(false)
+			:: else -> found = marked
 			fi;
 #elif !defined(BROKEN_QUEUED_LAST)
-			search(false);
+			found = marked;
 #endif
 			if
 			:: found || interrupted -> break

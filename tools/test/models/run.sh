@@ -15,16 +15,43 @@ here=$ROOT/tools/test/models
 # which is a failure. The longest model takes two to five minutes of a CPU.
 memory=4096 limit=${TIMEOUT:-600}
 
-# What is checked: a name, the model, and what it is defined with.
+# What is checked: a name, the model, and what it is defined with. A way to break a model
+# that begins with what a name ends in is tried there: BROKEN_SWEEP_NO_BARRIER is one of
+# cells-sweep. The others are tried with the model's own name.
 checks=(
+	"due		due.pml"
+	"due-signal	due.pml -DSIGNALS=1"
+	"due-stop	due.pml -DOPS=0 -DSTOPS=2 -DSIGNALS=1 -DFAULTS=1"
+	"due-fault	due.pml -DFAULTS=1"
+	"due-postponed	due.pml -DPOSTPONED=1"
+	"due-poll	due.pml -DFIRST=LEVEL -DSECOND=EDGE"
+	"due-poll-stop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DOPS=0 -DSTOPS=2"
+	"due-mixed	due.pml -DFIRST=EDGE"
+	"due-loop	due.pml -DLOOPS=4"
+	"due-poll-loop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DLOOPS=4"
+	"due-setup	due.pml -DSETUP"
+	"due-virtual	due.pml -DVIRTUAL -DOPS=2 -DSTOPS=1 -DSIGNALS=1"
 	"cells		cells.pml"
-	"cells-periodic	cells.pml -DPERIODIC -DARMS=1"
-	"sweep		sweep.pml"
+	"cells-sweep	cells.pml -DSWEEP"
 	"sync		sync.pml"
 	"bases		bases.pml"
 	"bases-user	bases.pml -DCALLS=1 -DRUNS=1"
 	"bases-back	bases.pml -DRUNS=1 -DBACK=1"
 )
+
+# ways_of NAME MODEL: how the model is broken with that check
+ways_of() {
+	local model=${2%.pml} tags
+
+	tags=$(printf '%s\n' "${checks[@]}" | sed -n "s/^$model-\([a-z]*\)\s.*/\U\1/p" |
+		paste -sd '|')
+	grep -oE '\bBROKEN_[A-Z_]+' "$here/$2" | sort -u |
+		if [ "$1" = "$model" ]; then
+			grep -vE "^BROKEN_($tags)_"
+		else
+			grep "^BROKEN_$(tr a-z- A-Z_ <<< "${1#"$model"-}")_"
+		fi
+}
 
 # search FOLDER MODEL DEFINE...: leaves what it says in FOLDER/log
 search() {
@@ -79,14 +106,7 @@ for check in "${checks[@]}"; do
 		say "the way there: cd $CACHE/models/$name &&" \
 			"spin -p -g -t ${defines[*]} $model"
 	fi
-	# Those of a check with a define of its own begin with it.
-	case $name in
-	"${model%.pml}") pick=(-v '^BROKEN_PERIODIC_') ;;
-	*-periodic) pick=('^BROKEN_PERIODIC_') ;;
-	*) continue ;;
-	esac
-	mapfile -t ways < <(grep -oE '\bBROKEN_[A-Z_]+' "$here/$model" | sort -u |
-		grep "${pick[@]}")
+	mapfile -t ways < <(ways_of "$name" "$model")
 	for broken in "${ways[@]}"; do
 		folder=$SCRATCH/$name-$broken
 		search "$folder" "$model" "${defines[@]}" "-D$broken"
