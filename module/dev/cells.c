@@ -114,8 +114,9 @@ static u64 cell_next_check(const struct tw_file *file, const struct twheel_node 
  * The deadline in a word, in ticks; never if the cell is not pending. A deadline that passed
  * years ago looks like one to come. If the kernel has seen it before, it knows better.
  */
-static u64 cell_deadline(const struct tw_file *file, const struct twheel_node *node,
-			 u64 word, u64 now)
+static __always_inline u64 cell_deadline(const struct tw_file *file,
+					 const struct twheel_node *node,
+					 u64 word, u64 now)
 {
 	u64 ticks = twheel_cell_ticks(word, now), known;
 
@@ -157,13 +158,6 @@ static u64 cell_check(struct tw_file *file, struct twheel_node *node, u64 now, u
 	return now;
 }
 
-/* The wheel, which has no node of a cell any more, forgets it. */
-static void cell_forget(struct tw_file *file, struct twheel_node *node)
-{
-	node->link.pprev = NULL;
-	file->cells->known--;
-}
-
 static void cell_set_check(const struct tw_file *file, struct twheel_node *node, u64 ticks)
 {
 	atomic64_set(&node->word, tw_word(tw_cells_ns(file, ticks)));
@@ -187,7 +181,7 @@ bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
 		return true;
 	if (ticks == TWHEEL_CELL_NEVER) {
 		file->cancelled++;
-		cell_forget(file, node);
+		tw_cells_forget(file, node);
 		return false;
 	}
 	file->extended++;
@@ -206,7 +200,7 @@ bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now)
 	if (unlikely(next == TWHEEL_CELL_NEVER)) {
 		file->cancelled++;
 		tw_wheel_dequeue(&file->wheel, node);
-		cell_forget(file, node);
+		tw_cells_forget(file, node);
 		return false;
 	}
 	if (next == before)
@@ -214,29 +208,6 @@ bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now)
 	if (next > ticks)
 		file->extended++;
 	cell_set_check(file, node, next);
-	return true;
-}
-
-/*
- * tw_cells_fire() - the event of a cell has been copied
- * @node: its node, which is in no list
- * @word: the word that was found to be due
- *
- * Return: false if the word has changed since: there is no event, and the node has to be put
- * back.
- */
-bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
-{
-	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
-	struct tw_cells *cells = file->cells;
-	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
-
-	/* Before the word: a program that sees the new word may arm the cell again. */
-	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
-	/* A full barrier, if it succeeds. */
-	if (!try_cmpxchg(&cell->word, &word, word ^ flip))
-		return false;
-	cell_forget(file, node);
 	return true;
 }
 
@@ -255,7 +226,7 @@ u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
 	u64 ticks = cell_deadline(file, node, READ_ONCE(shared->word), now);
 	struct tw_wheel *w = &file->wheel;
 	bool known = cell_is_known(node);
-	u64 before = known ? cell_next_check(file, node) : 0;
+	u64 before = known ? cell_next_check(file, node) : 0, word;
 
 	lockdep_assert_held(&file->lock);
 	/* What is due is read once more before it fires, and needs no barrier. */
@@ -270,17 +241,17 @@ u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
 	}
 	if (known) {
 		tw_wheel_dequeue(w, node);
-		cell_forget(file, node);
+		tw_cells_forget(file, node);
 	}
 	if (ticks == TWHEEL_CELL_NEVER) {
 		file->cancelled += known;
 		return ticks;
 	}
-	cell_set_check(file, node, ticks);
+	word = tw_word(tw_cells_ns(file, ticks));
+	atomic64_set(&node->word, word);
 	file->armed += !known;
 	file->cells->known++;
-	if (tw_wheel_is_last(w, atomic64_read(&node->word)) ||
-	    !tw_wheel_enqueue(w, node, atomic64_read(&node->word)))
+	if (tw_wheel_is_last(w, word) || !tw_wheel_enqueue(w, node, word))
 		tw_wheel_enqueue_near(w, node);
 	return ticks;
 }

@@ -59,7 +59,6 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
 bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node);
 bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now);
-bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word);
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
 bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice);
@@ -126,6 +125,36 @@ static __always_inline bool tw_cells_agree(struct tw_file *file,
 static inline bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
 {
 	return tw_cells_agree(file, node) || tw_cells_judge(file, node, now);
+}
+
+/* tw_cells_forget() - the wheel has no node of this cell any more */
+static inline void tw_cells_forget(struct tw_file *file, struct twheel_node *node)
+{
+	node->link.pprev = NULL;
+	file->cells->known--;
+}
+
+/*
+ * tw_cells_fire() - the event of a cell has been copied
+ * @node: its node, which is in no list
+ * @word: the word that was found to be due
+ *
+ * Return: false if the word has changed since: there is no event, and the node has to be put
+ * back.
+ */
+static inline bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
+{
+	const u64 flip = twheel_cell_word(0, TWHEEL_CELL_PENDING ^ TWHEEL_CELL_FIRED, 0);
+	struct tw_cells *cells = file->cells;
+	struct twheel_cell *cell = &cells->map.cells[tw_cells_index(cells, node)];
+
+	/* Before the word: a program that sees the new word may arm the cell again. */
+	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
+	/* A full barrier, if it succeeds. */
+	if (!try_cmpxchg(&cell->word, &word, word ^ flip))
+		return false;
+	tw_cells_forget(file, node);
+	return true;
 }
 
 /* Sweep, if that is due. Returns false if the slice is used up before the end. */
