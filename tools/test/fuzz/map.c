@@ -26,8 +26,9 @@ static struct mapping *mapping_random(struct task *task)
 
 bool mapping_is_good(const struct mapping *mapping)
 {
+	/* Where nothing could be read at first, the head is not known. */
 	return mapping->start && mapping->pid == getpid() && mapping->whole &&
-	       mapping->prot == (PROT_READ | PROT_WRITE);
+	       mapping->head.size && mapping->prot == (PROT_READ | PROT_WRITE);
 }
 
 static void mapping_read_head(void *arg)
