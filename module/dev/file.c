@@ -78,7 +78,7 @@ struct tw_file *tw_file_new(void)
 	file->payers = tw_payers_get();
 	if (!file->payers)
 		goto err_free_file;
-	ret = file_charge(file, 0, sizeof(*file) + tw_payers_cost(file->payers));
+	ret = file_charge(file, 0, ksize(file) + tw_payers_cost(file->payers));
 	if (ret)
 		goto err_put_payers;
 	mutex_init(&file->setup_lock);

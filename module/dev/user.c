@@ -9,6 +9,9 @@
  * charged with the time that it took, for the user and for all users together, to a leaky
  * bucket. It is one word: the instant up to which alarms are paid for. As long as that lies
  * in the future, the alarms of these files are postponed to it.
+ *
+ * Each CPU has buckets of its own. So no CPU loses more than the share, and a large server
+ * that has tasks on many CPUs has a share of each. Alarms of a CPU run one after the other.
  */
 #include <linux/atomic.h>
 #include <linux/capability.h>
@@ -21,6 +24,7 @@
 #include <linux/mm.h>
 #include <linux/mutex.h>
 #include <linux/overflow.h>
+#include <linux/percpu.h>
 #include <linux/slab.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
@@ -40,16 +44,16 @@ static unsigned long user_memory;
 TW_PARAM(user_memory, 0, LONG_MAX,
 	 "Bytes that the files of a user without CAP_SYS_RESOURCE may take (0 to 2^63 - 1, on 32 bits to 2^31 - 1; default 0, which is a sixteenth of the machine's memory)");
 
-static unsigned long alarm_share = 25;
+static unsigned long alarm_share = 8;
 TW_PARAM(alarm_share, 0, 100,
-	 "Percent of a CPU that the alarms of a user without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 25)");
+	 "Percent of each CPU that the alarms of a user without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 8)");
 
-static unsigned long alarm_share_all = 50;
+static unsigned long alarm_share_all = 25;
 TW_PARAM(alarm_share_all, 0, 100,
-	 "Percent of a CPU that the alarms of all users without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 50)");
+	 "Percent of each CPU that the alarms of all users without CAP_SYS_RESOURCE may take (0 to 100, 0: no limit; default 25)");
 
-/* What an alarm costs beside its function: the interrupt, and the softirq that runs it. */
-#define USER_ALARM_AROUND	(2 * NSEC_PER_USEC)
+/* What an alarm costs beside its function: the interrupt, the softirq, switching tasks. */
+#define USER_ALARM_AROUND	(3 * NSEC_PER_USEC)
 
 /* So much time may be saved up, so that alarms that are rare are never postponed. */
 #define USER_ALARM_BURST	NSEC_PER_MSEC
@@ -64,7 +68,8 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @files: the number of open files that they pay for
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these take
- * @paid: the instant on CLOCK_MONOTONIC up to which the alarms of these are paid for
+ * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which the alarms of these are
+ *	paid for. Only alarms on that CPU write it
  */
 struct tw_user {
 	struct hlist_node link;
@@ -72,14 +77,14 @@ struct tw_user {
 	unsigned long files;
 	atomic_long_t timers;
 	atomic_long_t bytes;
-	atomic64_t paid;
+	atomic64_t __percpu *paid;
 };
 
 static DEFINE_HASHTABLE(users, 6);
 static DEFINE_MUTEX(users_lock);
 
 /* As &tw_user.paid, of all users together. */
-static atomic64_t users_paid;
+static DEFINE_PER_CPU(atomic64_t, users_paid);
 
 /* A file more for a user who is known; else NULL. */
 static struct tw_user *user_find(kuid_t uid)
@@ -96,6 +101,12 @@ static struct tw_user *user_find(kuid_t uid)
 	return NULL;
 }
 
+static void user_free(struct tw_user *user)
+{
+	free_percpu(user->paid);
+	kfree(user);
+}
+
 /* Return: the user, NULL without memory. */
 static struct tw_user *user_get(kuid_t uid)
 {
@@ -106,6 +117,11 @@ static struct tw_user *user_get(kuid_t uid)
 		return NULL;
 	fresh->uid = uid;
 	fresh->files = 1;
+	fresh->paid = alloc_percpu_gfp(atomic64_t, GFP_KERNEL_ACCOUNT);
+	if (!fresh->paid) {
+		kfree(fresh);
+		return NULL;
+	}
 	mutex_lock(&users_lock);
 	user = user_find(uid);
 	if (!user)
@@ -113,7 +129,7 @@ static struct tw_user *user_get(kuid_t uid)
 	mutex_unlock(&users_lock);
 	if (!user)
 		return fresh;
-	kfree(fresh);
+	user_free(fresh);
 	return user;
 }
 
@@ -129,7 +145,7 @@ static void user_put(struct tw_user *user)
 	if (!last)
 		return;
 	WARN_ON_ONCE(atomic_long_read(&user->timers) || atomic_long_read(&user->bytes));
-	kfree(user);
+	user_free(user);
 }
 
 /*
@@ -189,7 +205,8 @@ void tw_payers_put(struct tw_payers *payers)
 size_t tw_payers_cost(const struct tw_payers *payers)
 {
 	return struct_size(payers, users, payers->count) +
-	       payers->count * sizeof(struct tw_user);
+	       payers->count * (sizeof(struct tw_user) +
+				num_possible_cpus() * sizeof(atomic64_t));
 }
 
 static u64 user_limit_bytes(void)
@@ -265,40 +282,46 @@ u64 tw_payers_limit_bytes(const struct tw_payers *payers)
 	return payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
 }
 
-/* The bucket of the outermost payer, which the users in its namespaces share. */
-static atomic64_t *payers_bucket(const struct tw_payers *payers)
+/* The buckets of the outermost payer, which the users in its namespaces share. */
+static atomic64_t __percpu *payers_buckets(const struct tw_payers *payers)
 {
-	return &payers->users[payers->count - 1]->paid;
+	return payers->users[payers->count - 1]->paid;
 }
 
 /* So much time costs: with a share of a quarter, four times as much has to pass. */
 static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64 now)
 {
-	s64 old = atomic64_read(paid), sum;
-
-	if (!percent)
-		return;
-	do
-		sum = max_t(s64, old, now - USER_ALARM_BURST) + div64_ul(took * 100, percent);
-	while (!atomic64_try_cmpxchg(paid, &old, sum));
+	if (percent)
+		atomic64_set(paid, max_t(s64, atomic64_read(paid), now - USER_ALARM_BURST) +
+				   div64_ul(took * 100, percent));
 }
 
-/* tw_payers_charge_alarm() - an alarm took from @began to @ended on CLOCK_MONOTONIC */
+/*
+ * tw_payers_charge_alarm() - an alarm took from @began to @ended on CLOCK_MONOTONIC
+ *
+ * Context: softirq, in which it has run.
+ */
 void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
 {
 	u64 took = ended - began + USER_ALARM_AROUND;
 
-	bucket_charge(payers_bucket(payers), took, READ_ONCE(alarm_share), ended);
-	bucket_charge(&users_paid, took, READ_ONCE(alarm_share_all), ended);
+	bucket_charge(this_cpu_ptr(payers_buckets(payers)), took, READ_ONCE(alarm_share), ended);
+	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
 }
 
-/* tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns */
+/*
+ * tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns
+ *
+ * An alarm goes off on the CPU that sets it, or on one that is not idle. What it costs is
+ * charged there.
+ */
 u64 tw_payers_postpone(const struct tw_payers *payers)
 {
 	s64 paid;
 
 	if (payers->exempt)
 		return 0;
-	paid = max_t(s64, atomic64_read(payers_bucket(payers)), atomic64_read(&users_paid));
+	paid = max_t(s64, atomic64_read(raw_cpu_ptr(payers_buckets(payers))),
+		     atomic64_read(raw_cpu_ptr(&users_paid)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }

@@ -109,5 +109,5 @@ rmmod twheel && ! insmod $module alarm_share=101 2> /dev/null &&
 	[ "$(cat $folder/alarm_share)" = 30 ]
 result $? a_bad_one_keeps_the_module_out
 [ -d $folder ] || insmod $module
-echo 25 > $folder/alarm_share
+echo 8 > $folder/alarm_share
 exit "${bad:-0}"

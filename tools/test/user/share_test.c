@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Alarms take at most a share of a CPU, of a user's and of all users'. Those beyond it are
+ * Alarms take at most a share of each CPU, of a user's and of all users'. Those beyond it are
  * postponed. Then only timers of these users are late, and no event is lost.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
+#include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -47,8 +48,14 @@ static void ring_until_postponed(int fd)
 	printf("# after %u alarms\n", i);
 }
 
+/* Each CPU has shares of its own: stay on one. */
 static void shares_set(unsigned int one, unsigned int all)
 {
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	NEED(sched_setaffinity(0, sizeof(first), &first) == 0);
 	dev_param_set("alarm_share", one);
 	dev_param_set("alarm_share_all", all);
 }
