@@ -21,6 +21,7 @@
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,6 +40,10 @@
 /* The limit of an attacker's descriptors; a thousand is usual. */
 #define DESCRIPTORS	4096
 
+/* What a slow clock event device cannot do in less time, in ns. */
+#define SLOW_DEVICE_NS	"4000"
+#define DEVICE_LEAST	"/sys/module/twheel_irqs/parameters/least_ns"
+
 /* Arming half a million timers takes a while on a busy machine that emulates CPUs. */
 #define BEGIN_S		120
 #define END_S		120
@@ -47,21 +52,20 @@
 #define NR_WAYS		32
 
 /*
- * The bars. A task does so much of the work, in per cent, that it would do beside as many
- * spinning tasks as the attackers are; of all work, if they are stopped. Beside many users,
- * their alarms add up, to what all users may take.
+ * The bars, in per cent. A task does so much of the work that it does beside as many tasks
+ * that spin; of all work, if the attackers are stopped. Beside many users, their interrupts
+ * add up, to what all users may take.
  */
-#define WORK_LEAST	90
-#define WORK_LEAST_MANY	70
-#define WORK_LEAST_STOPPED 95
-#define MANY_USERS	4
+#define WORK_LEAST		90
+#define WORK_LEAST_MANY		70
+#define WORK_LEAST_STOPPED	95
+#define MANY_USERS		4
 
-/*
- * The longest time that a neighbour is kept from the CPU, in ns. If the machine itself does
- * that, it is NOISE times what happens with nobody there.
- */
-#define WAIT_MOST_NS	10000000
-#define NOISE		4
+/* So much longer than beside tasks that spin is a neighbour kept from the CPU, in ns. */
+#define WAIT_MOST_NS	5000000
+
+/* The time that a victim's poll() may take, in ns. */
+#define POLL_MOST_NS	1000000
 
 /*
  * So much longer than with nobody there an interrupt waits, in ns: instructions, where the
@@ -273,25 +277,6 @@ static void memory_check(const struct way *way, long long before, long long free
 		   "it takes memory that is not charged");
 }
 
-/* As root, set the clock forth and back, fifty times a second. */
-static pid_t stepper_start(void)
-{
-	struct timespec ts;
-	pid_t pid = fork();
-	int step = 1;
-
-	if (pid)
-		return pid;
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		clock_gettime(CLOCK_REALTIME, &ts);
-		ts.tv_sec += step;
-		clock_settime(CLOCK_REALTIME, &ts);
-		step = -step;
-		usleep(20000);
-	}
-}
-
 static void attackers_stop(const pid_t *pids, unsigned int tasks)
 {
 	unsigned int i;
@@ -302,32 +287,48 @@ static void attackers_stop(const pid_t *pids, unsigned int tasks)
 	sleep(1);
 }
 
+/* The descriptor that an attacker has for others; -1: none. */
+static int victim_get(const struct way *way, pid_t attacker)
+{
+	int pidfd;
+
+	if (!way->victim)
+		return -1;
+	pidfd = syscall(SYS_pidfd_open, attacker, 0);
+	return pidfd < 0 ? -1 : syscall(SYS_pidfd_getfd, pidfd, VICTIM_FD, 0);
+}
+
 static void attack(const struct way *way, unsigned int seconds)
 {
 	long long free_in_slabs, memory = memory_of_kernel(&free_in_slabs);
 	unsigned long long killed = proc_number("/proc/vmstat", "oom_kill");
-	unsigned int tasks = way->tasks - way->children, i;
-	pid_t pids[TASKS_MAX], stepper = way->steps ? stepper_start() : 0;
+	pid_t pids[TASKS_MAX];
+	unsigned int i;
+	int victim;
 
 	if (pipe2(begun, O_NONBLOCK | O_CLOEXEC))
 		err(1, "pipe");
-	for (i = 0; i < tasks; i++)
+	if (way->slow_device)
+		file_write(DEVICE_LEAST, SLOW_DEVICE_NS);
+	for (i = 0; i < way->tasks; i++)
 		pids[i] = attacker_start(way, i);
-	test_check(attackers_begun(tasks), way->name, "it does not begin");
-	noticed[way - ways] = neighbours_ask(seconds);
+	test_check(attackers_begun(way->tasks), way->name, "it does not begin");
+	victim = victim_get(way, pids[0]);
+	test_check(!way->victim || victim >= 0, way->name, "the victim has no descriptor");
+	noticed[way - ways] = neighbours_ask(seconds, victim);
+	if (victim >= 0)
+		close(victim);
 	if (way->device) {
-		attackers_stop(pids, tasks);
-		noticed_stopped[way - ways] = neighbours_ask(seconds);
+		attackers_stop(pids, way->tasks);
+		noticed_stopped[way - ways] = neighbours_ask(seconds, -1);
 		memory_check(way, memory, free_in_slabs);
 	}
-	if (stepper) {
-		kill(stepper, SIGKILL);
-		waitpid(stepper, NULL, 0);
-	}
-	test_check(attackers_end(pids, tasks), way->name, "it ended early, or never");
+	test_check(attackers_end(pids, way->tasks), way->name, "it ended early, or never");
 	test_check(!user_has_left(), way->name, "something is left behind");
 	test_check(proc_number("/proc/vmstat", "oom_kill") == killed, way->name,
 		   "a process was killed for want of memory");
+	if (way->slow_device)
+		file_write(DEVICE_LEAST, "0");
 	close(begun[0]);
 	close(begun[1]);
 }
@@ -375,54 +376,62 @@ static void way_print_one(const struct notice *n, const char *name, const char *
 		printf("%s", n->where);
 }
 
+/* What was noticed of the way without the device that this one is compared with. */
+static const struct notice *notice_of(const char *name)
+{
+	const struct way *way;
+
+	for (way = ways; name && way->name; way++)
+		if (!strcmp(way->name, name))
+			return &noticed[way - ways];
+	return &noticed[0];
+}
+
+/* What is fair: as many tasks that spin. */
+static const struct notice *notice_fair(const struct way *way)
+{
+	char name[16];
+
+	snprintf(name, sizeof(name), "spin-%u", way->tasks);
+	return notice_of(name);
+}
+
 static void way_print(const struct way *way)
 {
-	way_print_one(&noticed[way - ways], way->name, way->what);
+	const struct notice *n = &noticed[way - ways];
+
+	way_print_one(n, way->name, way->what);
+	if (way->device)
+		printf("%-10s %.0f %% of what is fair; a victim's poll() takes %s at most\n", "",
+		       100 * n->work / notice_fair(way)->work, time_text(n->poll_most));
 	if (way->device)
 		way_print_one(&noticed_stopped[way - ways], "  stopped", "");
 }
 
-static uint64_t ns_max(uint64_t a, uint64_t b)
-{
-	return a > b ? a : b;
-}
-
-/* What interrupts wait for without the device. */
-static uint64_t way_floor(const struct way *way)
-{
-	const struct way *floor;
-
-	for (floor = ways; way->floor && floor->name; floor++)
-		if (!strcmp(floor->name, way->floor))
-			return noticed[floor - ways].irqs_most * (100 + FLOOR_MORE) / 100;
-	return noticed[0].irqs_most;
-}
-
-/* @rivals: how many tasks compete with a neighbour, in all fairness */
 static void notice_check(const struct way *way, const struct notice *n,
-			 unsigned int rivals)
+			 const struct notice *fair, unsigned int least)
 {
-	const struct notice *quiet = &noticed[0];
-	uint64_t irqs_most = way_floor(way) + IRQS_MOST_NS;
-	unsigned int least = !rivals ? WORK_LEAST_STOPPED :
-			     way->users >= MANY_USERS ? WORK_LEAST_MANY : WORK_LEAST;
-	uint64_t most = ns_max(WAIT_MOST_NS, NOISE * quiet->normal.most);
+	uint64_t irqs_most = notice_of(way->floor)->irqs_most;
 
-	test_check(n->work * (rivals + 1) * 100 >= quiet->work * least, way->name,
-		   rivals ? "a neighbour gets too little done" :
-			    "a neighbour gets too little done while it is stopped");
-	test_check(n->normal.samples && n->normal.most <= most, way->name,
-		   "a neighbour waits too long");
-	test_check(n->realtime.samples && n->realtime.most <= most, way->name,
-		   "a real-time neighbour waits too long");
-	test_check(n->irqs_most <= irqs_most, way->name,
+	if (way->floor)
+		irqs_most = irqs_most * (100 + FLOOR_MORE) / 100;
+	test_check(n->work * 100 >= fair->work * least, way->name,
+		   fair == &noticed[0] ? "a neighbour gets too little done while it is stopped" :
+					 "a neighbour gets too little done");
+	test_check(n->normal.samples && n->normal.most <= fair->normal.most + WAIT_MOST_NS,
+		   way->name, "a neighbour waits too long");
+	test_check(n->realtime.samples && n->realtime.most <= fair->realtime.most + WAIT_MOST_NS,
+		   way->name, "a real-time neighbour waits too long");
+	test_check(n->irqs_most <= irqs_most + IRQS_MOST_NS, way->name,
 		   "interrupts are off too long");
+	test_check(n->poll_most <= POLL_MOST_NS, way->name, "poll() takes a victim's time");
 }
 
 static void way_check(const struct way *way)
 {
-	notice_check(way, &noticed[way - ways], way->tasks);
-	notice_check(way, &noticed_stopped[way - ways], 0);
+	notice_check(way, &noticed[way - ways], notice_fair(way),
+		     way->users >= MANY_USERS ? WORK_LEAST_MANY : WORK_LEAST);
+	notice_check(way, &noticed_stopped[way - ways], &noticed[0], WORK_LEAST_STOPPED);
 }
 
 /* It is named, or others are compared with it. */

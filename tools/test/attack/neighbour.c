@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #define _GNU_SOURCE
 #include <err.h>
+#include <poll.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -167,10 +168,22 @@ static void irqs_end(struct notice *notice)
 	fclose(file);
 }
 
-struct notice neighbours_ask(unsigned int seconds)
+/* How long poll() takes, of this task's own time. */
+static uint64_t victim_poll(int fd)
+{
+	struct pollfd pfd = { .fd = fd, .events = POLLIN };
+	struct timespec begin, end;
+
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &begin);
+	poll(&pfd, 1, 0);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &end);
+	return (end.tv_sec - begin.tv_sec) * 1000000000ULL + end.tv_nsec - begin.tv_nsec;
+}
+
+struct notice neighbours_ask(unsigned int seconds, int victim)
 {
 	struct notice notice = { };
-	uint64_t start, end;
+	uint64_t start, end, took;
 	unsigned long work;
 
 	shared->samples[NORMAL] = 0;
@@ -179,8 +192,12 @@ struct notice neighbours_ask(unsigned int seconds)
 	start = now_ns();
 	work = shared->work;
 	shared->asked = true;
-	while (now_ns() < start + seconds * 1000000000ULL)
-		usleep(100000);
+	while (now_ns() < start + seconds * 1000000000ULL) {
+		took = victim < 0 ? 0 : victim_poll(victim);
+		if (took > notice.poll_most)
+			notice.poll_most = took;
+		usleep(victim < 0 ? 100000 : 1000);
+	}
 	shared->asked = false;
 	work = shared->work - work;
 	end = now_ns();

@@ -18,6 +18,7 @@ struct lateness {
  * @work: the work per second of a task that only works
  * @irqs_p999: the 99.9th percentile of the lateness of interrupts, in ns; 0: unknown
  * @irqs_most: the greatest lateness of an interrupt, in ns
+ * @poll_most: the longest time that a poll() of the victim's descriptor took, of its own
  * @where: what that interrupt had interrupted, when it was let in: calls, a line each
  */
 struct notice {
@@ -26,13 +27,14 @@ struct notice {
 	double work;
 	uint64_t irqs_p999;
 	uint64_t irqs_most;
+	uint64_t poll_most;
 	char where[2048];
 };
 
 /* Start the neighbours on this CPU. */
 void neighbours_start(int cpu);
-/* Measure for so many seconds. */
-struct notice neighbours_ask(unsigned int seconds);
+/* Measure for so many seconds. @victim: a descriptor to be polled meanwhile, or -1 */
+struct notice neighbours_ask(unsigned int seconds, int victim);
 void neighbours_stop(void);
 
 uint64_t now_ns(void);

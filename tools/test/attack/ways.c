@@ -7,17 +7,12 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/prctl.h>
-#include <sys/timerfd.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <linux/twheel.h>
@@ -25,80 +20,69 @@
 #include "neighbour.h"
 #include "ways.h"
 
+#define US	1000ULL
 #define MS	1000000ULL
 #define S	1000000000ULL
 
 /* Half of the million timers that two tasks share. */
 #define MANY	500000U
 
-/* Operations of an array, and events of a read. */
-#define BATCH	4096U
+/* Operations of a call, and events of a read. */
+#define ARRAY	4096U
 
-static struct twheel_op ops[BATCH];
+/* The shortest tick. */
+#define TICK	(10 * US)
 
-static int file_open(void)
+/* Watches of one descriptor. */
+#define WATCHES	2000
+
+static struct twheel_op ops[ARRAY];
+static struct twheel_event events[ARRAY];
+
+/* A file on the monotonic clock, if @clock is 0. @flags: of open() */
+static int file_new(int flags, uint64_t tick_ns, uint32_t clock)
 {
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+	struct twheel_setup setup = { .clock = clock, .tick_ns = tick_ns };
+	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
 
-	if (fd < 0)
+	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup))
 		err(1, "/dev/twheel");
 	return fd;
 }
 
-static void file_set_up(int fd, struct twheel_setup setup)
-{
-	if (ioctl(fd, TWHEEL_IOC_SETUP, &setup))
-		err(1, "TWHEEL_IOC_SETUP");
-}
-
 /* Do the first @count operations of the array. */
-static void ops_run(int fd, unsigned int count)
+static int ops_run(int fd, unsigned int count)
 {
 	struct twheel_ops all = { .ops = (uintptr_t)ops, .count = count };
 
-	ioctl(fd, TWHEEL_IOC_OPS, &all);
+	return ioctl(fd, TWHEEL_IOC_OPS, &all);
 }
 
-static void timers_cancel_all(int fd)
+static long op_run(int fd, struct twheel_op op)
 {
-	struct twheel_op all = { .op = TWHEEL_OP_CANCEL_ALL };
-
-	ioctl(fd, TWHEEL_IOC_OP, &all);
+	return ioctl(fd, TWHEEL_IOC_OP, &op);
 }
 
-/* Wait until this instant has passed. */
-static void wait_passed(uint64_t at_ns)
-{
-	while (now_ns() < at_ns)
-		usleep(10000);
-}
-
-/* Arm @count timers, the first for @at_ns, each other @apart_ns after the previous one. */
-static void timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
+/*
+ * Arm @count timers, the first for @at_ns, each other @apart_ns after the one before. Returns
+ * false if the last of them cannot be armed.
+ */
+static bool timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apart_ns,
 		       uint64_t period_ns)
 {
-	while (count) {
-		unsigned int now = count < BATCH ? count : BATCH, i;
+	unsigned int now = 0, i;
 
-		for (i = 0; i < now; i++) {
+	for (; count; count -= now) {
+		now = count < ARRAY ? count : ARRAY;
+		for (i = 0; i < now; i++, at_ns += apart_ns)
 			ops[i] = (struct twheel_op) {
 				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
 				.time_ns = at_ns, .period_ns = period_ns,
 			};
-			at_ns += apart_ns;
-		}
-		ops_run(fd, now);
-		count -= now;
+		if (ops_run(fd, now) != (int)now || ops[now - 1].result)
+			return false;
 	}
-}
-
-static void events_read_for_ever(int fd)
-{
-	static struct twheel_event events[BATCH];
-
-	for (;;)
-		if (read(fd, events, sizeof(events)) < 0 && errno != EINTR)
-			err(1, "read");
+	return true;
 }
 
 static void way_quiet(unsigned int task)
@@ -109,33 +93,12 @@ static void way_quiet(unsigned int task)
 		pause();
 }
 
-static void way_spin(unsigned int task)
+void way_spin(unsigned int task)
 {
 	(void)task;
 	attack_begun();
 	for (;;)
 		;
-}
-
-/* As many timerfds as the limit allows, each with its own instant. */
-static void way_timerfds(unsigned int task)
-{
-	static int fds[4096];
-	unsigned int n = 0, i;
-
-	(void)task;
-	while (n < 4096 && (fds[n] = timerfd_create(CLOCK_MONOTONIC, 0)) >= 0)
-		n++;
-	attack_begun();
-	for (;;) {
-		for (i = 0; i < n; i++) {
-			struct itimerspec once = {
-				.it_value.tv_nsec = MS + i * 997,
-			};
-
-			timerfd_settime(fds[i], 0, &once, NULL);
-		}
-	}
 }
 
 /* Files in memory, which are closed together. */
@@ -157,386 +120,259 @@ static void way_memfds(unsigned int task)
 	}
 }
 
-/* Half a million timers with the shortest period; all events are read. */
-static void way_periods(unsigned int task)
-{
-	int fd = file_open();
-
-	(void)task;
-	timers_arm(fd, MANY, now_ns() + S, 0, MS);
-	attack_begun();
-	events_read_for_ever(fd);
-}
-
-/* Half a million timers that expire at the same instant, again and again. */
-static void way_instant(unsigned int task)
-{
-	int fd = file_open();
-
-	(void)task;
-	for (;;) {
-		uint64_t at_ns = (now_ns() / S + 3) * S;
-
-		timers_arm(fd, MANY, at_ns, 0, 0);
-		attack_begun();
-		wait_passed(at_ns + 100 * MS);
-		timers_cancel_all(fd);
-	}
-}
-
-/* A timer on every other shortest tick; all events are read. */
-static void way_ticks(unsigned int task)
-{
-	int fd = file_open();
-	struct twheel_info info;
-
-	ioctl(fd, TWHEEL_IOC_INFO, &info);
-	file_set_up(fd, (struct twheel_setup) { .tick_ns = info.tick_min_ns });
-	timers_arm(fd, 1, now_ns() + 10 * MS + task * info.tick_min_ns, 0,
-		   2 * info.tick_min_ns);
-	attack_begun();
-	events_read_for_ever(fd);
-}
-
-/* The same with many files, each below the limits of a file. */
-static void way_files(unsigned int task)
-{
-	enum { FILES = 50, TIMERS = 200 };
-	struct twheel_info info;
-	int fds[FILES], i;
-
-	for (i = 0; i < FILES; i++) {
-		fds[i] = file_open();
-		ioctl(fds[i], TWHEEL_IOC_INFO, &info);
-		file_set_up(fds[i],
-			    (struct twheel_setup) { .tick_ns = info.tick_min_ns });
-	}
-	for (;;) {
-		for (i = 0; i < FILES; i++) {
-			timers_cancel_all(fds[i]);
-			timers_arm(fds[i], TIMERS, now_ns() + MS + (task * FILES + i) *
-				   1000, 50 * 1000, 0);
-		}
-		attack_begun();
-		usleep(5000);
-	}
-}
-
-/* Arm as many timers as the user may have, again and again. */
-static void way_limits(unsigned int task)
-{
-	(void)task;
-	for (;;) {
-		struct twheel_info info = { };
-		int fd;
-
-		attack_begun();
-		do {
-			/* At the limit of memory this fails, too. */
-			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-			if (fd < 0)
-				break;
-			timers_arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
-			ioctl(fd, TWHEEL_IOC_INFO, &info);
-		} while (info.timers == BATCH && fd < 200);
-		close_range(3, ~0U, 0);
-	}
-}
-
-static void way_batches(unsigned int task)
-{
-	int fd = file_open();
-	unsigned int i;
-
-	(void)task;
-	timers_arm(fd, BATCH, now_ns() + 3600 * S, 0, 0);
-	attack_begun();
-	for (;;) {
-		for (i = 0; i < BATCH; i++) {
-			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_MODIFY, .id = ops[i].id,
-				.flags = TWHEEL_ABS,
-				.time_ns = now_ns() + (i + 1) * S,
-			};
-		}
-		ops_run(fd, BATCH);
-	}
-}
-
-/** struct mapping - a file with cells */
-struct mapping {
-	int fd;
-	unsigned int cells;
-	struct twheel_map *map;
-	struct twheel_cell *cell;
-	uint64_t *bitmap;
-	uint64_t *summary;
-	uint64_t origin;
-};
-
-static struct mapping mapping_new(unsigned int cells)
-{
-	struct mapping m = { .fd = file_open(), .cells = cells };
-	struct twheel_info info;
-
-	file_set_up(m.fd, (struct twheel_setup) { .max_cells = cells });
-	ioctl(m.fd, TWHEEL_IOC_INFO, &info);
-	m.map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
-	if (m.map == MAP_FAILED)
-		err(1, "mmap");
-	m.cell = (void *)((char *)m.map + m.map->cells_offset);
-	m.bitmap = (void *)((char *)m.map + m.map->bitmap_offset);
-	m.summary = (void *)((char *)m.map + m.map->summary_offset);
-	m.origin = info.origin_ns;
-	fcntl(m.fd, F_SETFL, O_NONBLOCK);
-	return m;
-}
-
-/* Arm all cells for @delay_ns, whatever they are, and submit them. */
-static void mapping_arm(const struct mapping *m, uint64_t delay_ns)
-{
-	uint64_t ticks = (now_ns() + delay_ns - m->origin) / m->map->tick_ns + 1;
-	unsigned int i;
-
-	for (i = 0; i < m->cells; i++)
-		m->cell[i].word = twheel_cell_word(1, TWHEEL_CELL_PENDING, ticks);
-	for (i = 0; i < m->cells / 64; i++)
-		__atomic_store_n(&m->bitmap[i], ~0ULL, __ATOMIC_SEQ_CST);
-	for (i = 0; i < m->cells / 4096; i++)
-		__atomic_store_n(&m->summary[i], ~0ULL, __ATOMIC_SEQ_CST);
-}
-
-static void mapping_kick(const struct mapping *m, unsigned int cell)
-{
-	struct twheel_op kick = { .op = TWHEEL_OP_KICK, .id = cell };
-
-	ioctl(m->fd, TWHEEL_IOC_OP, &kick);
-}
-
-/* Write nonsense to the shared mapping, and kick the kernel to read it. */
-static void way_scribbles(unsigned int task)
-{
-	enum { CELLS = 25 * 4096 };
-	struct mapping m = mapping_new(CELLS);
-	static struct twheel_event events[BATCH];
-	uint32_t seed = task + 1;
-	unsigned int i;
-
-	attack_begun();
-	for (;;) {
-		for (i = 0; i < BATCH; i++) {
-			seed = seed * 1664525 + 1013904223;
-			m.cell[seed % CELLS].word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
-			m.bitmap[seed % (CELLS / 64)] ^= (uint64_t)seed << seed % 32;
-			m.summary[seed % (CELLS / 4096)] ^= seed;
-			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_KICK, .id = seed % CELLS,
-			};
-		}
-		ops_run(m.fd, BATCH);
-		(void)!read(m.fd, events, sizeof(events));
-	}
-}
-
-/* A million cells that are submitted without end, by a program that waits for events. */
-static void way_submits(unsigned int task)
-{
-	enum { CELLS = 1 << 20 };
-	struct mapping m = mapping_new(CELLS);
-	static struct twheel_event events[BATCH];
-
-	(void)task;
-	attack_begun();
-	for (;;) {
-		mapping_arm(&m, MS);
-		mapping_kick(&m, 0);
-		(void)!read(m.fd, events, sizeof(events));
-	}
-}
-
-/* Arm for the past, or nearer and nearer, and cancel: it must not move the clock event. */
-static void way_nearer(unsigned int task)
-{
-	struct twheel_op op = { .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS };
-	int fd = file_open();
-	unsigned int i;
-
-	attack_begun();
-	for (i = 0;; i++) {
-		op.time_ns = task % 2 ? 1 : now_ns() + 100 * MS - i % 1000 * 100000;
-		if (ioctl(fd, TWHEEL_IOC_OP, &op))
-			err(1, "TWHEEL_OP_ARM");
-		ioctl(fd, TWHEEL_IOC_OP, &(struct twheel_op) {
-			.op = TWHEEL_OP_CANCEL, .id = op.id });
-	}
-}
-
-/* Close a file with half a million timers, in a loop. */
-static void way_closing(unsigned int task)
-{
-	(void)task;
-	attack_begun();
-	for (;;) {
-		int fd = file_open();
-
-		timers_arm(fd, MANY, now_ns() + 3600 * S, MS, 0);
-		close(fd);
-	}
-}
-
-/* The first event of a descriptor with many watches. */
-#define FIRST_WAKE_NS	(100 * MS)
-
-/* 20000 watches of one descriptor. */
+/* Epoll instances that watch one descriptor. */
 static void watch_many(int fd)
 {
-	enum { EPOLLS = 5, WATCHES = 4000 };
 	struct epoll_event event = { .events = EPOLLIN };
-	int epolls[EPOLLS], i, watch;
+	int i;
 
-	for (i = 0; i < EPOLLS; i++) {
-		epolls[i] = epoll_create1(0);
-		if (epolls[i] < 0)
-			err(1, "epoll_create1");
-	}
-	for (watch = 0; watch < WATCHES; watch++) {
-		int copy = dup(fd);
-
-		for (i = 0; copy >= 0 && i < EPOLLS; i++)
-			if (epoll_ctl(epolls[i], EPOLL_CTL_ADD, copy, &event))
-				err(1, "EPOLL_CTL_ADD");
-	}
+	for (i = 0; i < WATCHES; i++)
+		if (epoll_ctl(epoll_create1(EPOLL_CLOEXEC), EPOLL_CTL_ADD, fd, &event))
+			err(1, "epoll_ctl");
 }
 
-/*
- * Many watch one file, under many descriptors: each event wakes all of them. The first one
- * costs most, and comes when neighbours are being asked already.
- */
-static void way_epolls(unsigned int task)
-{
-	struct twheel_op op = {
-		.op = TWHEEL_OP_ARM, .time_ns = FIRST_WAKE_NS, .period_ns = MS,
-	};
-	int fd = file_open();
-
-	(void)task;
-	watch_many(fd);
-	if (ioctl(fd, TWHEEL_IOC_OP, &op))
-		err(1, "TWHEEL_OP_ARM");
-	attack_begun();
-	events_read_for_ever(fd);
-}
-
-/* The same without the device: each write wakes all watches. */
+/* Each write wakes all watches. */
 static void way_eventfds(unsigned int task)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
 	eventfd_t count;
 
 	(void)task;
-	if (fd < 0)
-		err(1, "eventfd");
 	watch_many(fd);
 	attack_begun();
-	usleep(FIRST_WAKE_NS / 1000);
+	usleep(100000);
 	for (;;)
 		if (eventfd_write(fd, 1) || eventfd_read(fd, &count))
 			err(1, "eventfd");
 }
 
-/* Hundreds of files, whose timers all expire at one instant. */
-static void way_crowds(unsigned int task)
+/* The first event costs most, and comes when neighbours are being asked already. */
+static void watches(int flags)
 {
-	enum { FILES = 800, TIMERS = 1024 };
-	int fds[FILES], i;
+	int fd = file_new(flags, TICK, TWHEEL_MONOTONIC);
 
-	(void)task;
-	for (i = 0; i < FILES; i++)
-		fds[i] = file_open();
-	for (;;) {
-		uint64_t at_ns = (now_ns() / S + 2) * S;
-
-		for (i = 0; i < FILES; i++)
-			timers_arm(fds[i], TIMERS, at_ns, 0, 0);
-		attack_begun();
-		while (now_ns() < at_ns + 100 * MS)
-			usleep(10000);
-		for (i = 0; i < FILES; i++)
-			timers_cancel_all(fds[i]);
-	}
+	watch_many(fd);
+	timers_arm(fd, 1, now_ns() + 100 * MS, 0, TICK);
+	attack_begun();
+	for (;;)
+		if (read(fd, events, sizeof(events)) < 0 && errno != EAGAIN)
+			err(1, "read");
 }
 
-/* Every file has a timer on every tick; all events are read. */
-static void files_tick(unsigned int files, uint64_t tick_ns)
+static void way_watches_spin(unsigned int task)
 {
-	struct twheel_event events[4];
-	int fds[400];
+	(void)task;
+	watches(O_NONBLOCK);
+}
+
+static void way_watches_block(unsigned int task)
+{
+	(void)task;
+	watches(0);
+}
+
+/* Every file has a timer on every tick. Events are read by spinning, or as epoll tells. */
+static void files_tick(unsigned int files, bool spins)
+{
+	struct epoll_event told[16], event = { .events = EPOLLIN };
+	int fds[400], epoll = epoll_create1(EPOLL_CLOEXEC), n;
 	unsigned int i;
 
 	for (i = 0; i < files; i++) {
-		fds[i] = open("/dev/twheel", O_RDWR | O_CLOEXEC | O_NONBLOCK);
-		if (fds[i] < 0)
-			err(1, "/dev/twheel");
-		file_set_up(fds[i], (struct twheel_setup) { .tick_ns = tick_ns });
+		event.data.fd = fds[i] = file_new(O_NONBLOCK, TICK, TWHEEL_MONOTONIC);
+		if (!spins)
+			epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event);
+		timers_arm(fds[i], 1, now_ns() + MS, 0, TICK);
 	}
-	for (i = 0; i < files; i++)
-		timers_arm(fds[i], 1, now_ns() + tick_ns, 0, tick_ns);
 	attack_begun();
-	for (;;)
-		for (i = 0; i < files; i++)
-			(void)!read(fds[i], events, sizeof(events));
+	for (;;) {
+		for (i = 0; spins && i < files; i++)
+			(void)!read(fds[i], events, sizeof(*events));
+		n = spins ? 0 : epoll_wait(epoll, told, 16, -1);
+		while (n-- > 0)
+			(void)!read(told[n].data.fd, events, sizeof(*events));
+	}
 }
 
-static void way_every_10us(unsigned int task)
+static void way_files_spin(unsigned int task)
 {
 	(void)task;
-	files_tick(400, 10000);
+	files_tick(400, true);
 }
 
-static void way_every_ms(unsigned int task)
+static void way_files_epoll(unsigned int task)
 {
 	(void)task;
-	files_tick(400, MS);
+	files_tick(400, false);
 }
 
 static void way_one_file(unsigned int task)
 {
 	(void)task;
-	files_tick(1, 10000);
+	files_tick(1, false);
 }
 
 /* The same as other users. */
 static void way_users(unsigned int task)
 {
 	(void)task;
-	files_tick(8, 10000);
+	files_tick(8, true);
 }
 
-/* Many files whose cells all expire again and again. */
-static void way_cells(unsigned int task)
+/* Files that nobody reads, whose timers all expire at one instant. */
+static void way_crowds(unsigned int task)
 {
-	enum { FILES = 20, CELLS = 4096 };
-	static struct twheel_event events[CELLS];
-	struct mapping m[FILES];
-	unsigned int i;
+	enum { FILES = 1500 };
+	int fds[FILES], i;
 
 	(void)task;
 	for (i = 0; i < FILES; i++)
-		m[i] = mapping_new(CELLS);
-	attack_begun();
+		fds[i] = file_new(0, 0, TWHEEL_MONOTONIC);
 	for (;;) {
-		for (i = 0; i < FILES; i++) {
-			mapping_arm(&m[i], MS);
-			mapping_kick(&m[i], 0);
-			(void)!read(m[i].fd, events, sizeof(events));
-		}
+		uint64_t at_ns = (now_ns() / S + 1) * S;
+
+		for (i = 0; i < FILES; i++)
+			timers_arm(fds[i], 1, at_ns, 0, 0);
+		attack_begun();
+		while (now_ns() < at_ns + MS)
+			usleep(1000);
+		for (i = 0; i < FILES; i++)
+			op_run(fds[i], (struct twheel_op) { .op = TWHEEL_OP_CANCEL_ALL });
 	}
 }
 
-/* Empty files that are as large as can be, up to the user's limit. */
+/* Half a million timers that expire at the same instant, again and again, and are read. */
+static void way_instant(unsigned int task)
+{
+	int fd = file_new(0, 0, TWHEEL_MONOTONIC);
+	unsigned int left;
+
+	(void)task;
+	for (;;) {
+		timers_arm(fd, MANY, (now_ns() / S + 1) * S, 0, 0);
+		attack_begun();
+		for (left = MANY; left; )
+			left -= read(fd, events, sizeof(events)) / sizeof(*events);
+	}
+}
+
+/* Deadlines in the past, which are cancelled: again and again. */
+static void way_past(unsigned int task)
+{
+	struct twheel_op arm = { .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = 1 };
+	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		ioctl(fd, TWHEEL_IOC_OP, &arm);
+		op_run(fd, (struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = arm.id });
+	}
+}
+
+/* Each deadline is a tick before the one before it. */
+static void way_nearer(unsigned int task)
+{
+	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
+	uint64_t at_ns;
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		for (at_ns = now_ns() + 20 * MS; at_ns > now_ns(); at_ns -= TICK)
+			op_run(fd, (struct twheel_op) {
+				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = at_ns,
+			});
+		op_run(fd, (struct twheel_op) { .op = TWHEEL_OP_CANCEL_ALL });
+	}
+}
+
+/* The next tick, and then never: the alarm is due all the time, and never needed. */
+static void way_to_and_fro(unsigned int task)
+{
+	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = S };
+	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
+
+	(void)task;
+	ioctl(fd, TWHEEL_IOC_OP, &op);
+	op.op = TWHEEL_OP_MODIFY;
+	attack_begun();
+	for (;;) {
+		op.time_ns = op.time_ns ? 0 : S;
+		ioctl(fd, TWHEEL_IOC_OP, &op);
+	}
+}
+
+/* A descriptor for others, with much to do before anything is due. */
+static void way_backlog(unsigned int task)
+{
+	struct twheel_op advance = { .op = TWHEEL_OP_ADVANCE };
+
+	(void)task;
+	for (;;) {
+		int fd = file_new(0, 0, TWHEEL_VIRTUAL);
+
+		timers_arm(fd, MANY, 1000000 * S, MS, 0);
+		dup3(fd, VICTIM_FD, O_CLOEXEC);
+		close(fd);
+		advance.time_ns = 1000000 * S - MS;
+		ioctl(VICTIM_FD, TWHEEL_IOC_OP, &advance);
+		attack_begun();
+		sleep(2);
+	}
+}
+
+/* Change deadlines, many in a call. */
+static void way_modify(unsigned int task)
+{
+	int fd = file_new(0, 0, TWHEEL_MONOTONIC);
+	unsigned int i;
+
+	(void)task;
+	timers_arm(fd, ARRAY, now_ns() + 3600 * S, 0, 0);
+	attack_begun();
+	for (;;) {
+		for (i = 0; i < ARRAY; i++)
+			ops[i] = (struct twheel_op) {
+				.op = TWHEEL_OP_MODIFY, .id = ops[i].id, .time_ns = (i + 1) * S,
+			};
+		ops_run(fd, ARRAY);
+	}
+}
+
+/* Arm as many timers as the user may have, in many files, again and again. */
+static void way_limits(unsigned int task)
+{
+	int fd;
+
+	(void)task;
+	for (;;) {
+		attack_begun();
+		do
+			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
+		while (fd >= 0 && fd < 1000 && timers_arm(fd, ARRAY, now_ns() + 3600 * S, 0, 0));
+		close_range(3, ~0U, 0);
+	}
+}
+
+/* Close a file with half a million timers, in a loop. */
+static void way_closing(unsigned int task)
+{
+	int fd;
+
+	(void)task;
+	attack_begun();
+	for (;;) {
+		fd = file_new(0, 0, TWHEEL_MONOTONIC);
+		timers_arm(fd, MANY, now_ns() + 3600 * S, MS, 0);
+		close(fd);
+	}
+}
+
+/* Files without timers that are as large as can be, up to the user's limit. */
 static void way_empty(unsigned int task)
 {
-	const struct twheel_setup setup = { .clock = TWHEEL_REALTIME };
+	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .max_timers = 1 << 24 };
 	int fd;
 
 	(void)task;
@@ -550,105 +386,134 @@ static void way_empty(unsigned int task)
 	}
 }
 
-/* Operations on a file whose timers expire. */
-static void way_contended(unsigned int task)
+/** struct mapping - a file with cells */
+struct mapping {
+	int fd;
+	uint64_t origin_ns;
+	struct twheel_map *map;
+	struct twheel_cell *cells;
+	__u64 *bitmap, *summary, *wake;
+};
+
+static struct mapping mapping_new(unsigned int cells)
 {
-	static int fd = -1;
-	unsigned int i;
+	struct twheel_setup setup = { .tick_ns = TICK, .max_cells = cells };
+	struct mapping m = { .fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | O_NONBLOCK) };
+	struct twheel_info info = { };
+	char *start;
+
+	if (ioctl(m.fd, TWHEEL_IOC_SETUP, &setup) || ioctl(m.fd, TWHEEL_IOC_INFO, &info))
+		err(1, "cells");
+	start = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
+	if (start == MAP_FAILED)
+		err(1, "mmap");
+	m.origin_ns = info.origin_ns;
+	m.map = (void *)start;
+	m.cells = (void *)(start + m.map->cells_offset);
+	m.bitmap = (void *)(start + m.map->bitmap_offset);
+	m.summary = (void *)(start + m.map->summary_offset);
+	m.wake = (void *)(start + m.map->wake_offset);
+	return m;
+}
+
+/* Cells are armed, extended and submitted without end, and their events are read. */
+static void way_cells(unsigned int task)
+{
+	enum { CELLS = 100000 };
+	struct mapping m = mapping_new(CELLS);
+	uint32_t i, generation = 1;
+	uint64_t ticks;
 
 	(void)task;
-	fd = file_open();
 	attack_begun();
-	/* Two tasks: the other one has the same file. */
-	if (fork())
-		for (;;)
-			timers_arm(fd, BATCH, now_ns() + MS, 1000, 0);
-	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	for (;;) {
-		static struct twheel_event events[BATCH];
-
-		(void)!read(fd, events, sizeof(events));
-		for (i = 0; i < BATCH; i++)
-			ops[i] = (struct twheel_op) {
-				.op = TWHEEL_OP_QUERY, .id = events[i].id,
-			};
-		ops_run(fd, BATCH);
+	for (i = 0;; i = (i + 1) % CELLS) {
+		generation += !i;
+		ticks = (now_ns() - m.origin_ns) / TICK + 2 + i % 64;
+		__atomic_store_n(&m.cells[i].word, twheel_cell_word(generation, TWHEEL_CELL_PENDING,
+								     ticks), __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&m.bitmap[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
+		__atomic_fetch_or(&m.summary[i / 4096], 1ULL << i / 64 % 64, __ATOMIC_SEQ_CST);
+		if (i % 256)
+			continue;
+		if (__atomic_load_n(m.wake, __ATOMIC_SEQ_CST) > ticks)
+			op_run(m.fd, (struct twheel_op) { .op = TWHEEL_OP_KICK, .id = i });
+		(void)!read(m.fd, events, sizeof(events));
 	}
 }
 
-/* Timers on the wall clock, while root sets it. */
-static void way_wall(unsigned int task)
+/* Write nonsense to the mapping, and kick the kernel to read it. */
+static void way_scribbles(unsigned int task)
 {
-	int fd = file_open();
-	struct timespec now;
-	unsigned int i;
+	enum { CELLS = 100000 };
+	struct mapping m = mapping_new(CELLS);
+	uint32_t seed = task + 1, at, i;
 
-	(void)task;
-	file_set_up(fd, (struct twheel_setup) { .clock = TWHEEL_REALTIME });
-	for (i = 0; i < MANY / 10; i += BATCH) {
-		clock_gettime(CLOCK_REALTIME, &now);
-		timers_arm(fd, BATCH, (now.tv_sec + 1) * S + i, 10000, MS);
-	}
 	attack_begun();
-	events_read_for_ever(fd);
+	for (at = 0;; at = (at + ARRAY) % CELLS) {
+		for (i = 0; i < ARRAY; i++) {
+			uint32_t cell = (at + i) % CELLS;
+
+			seed = seed * 1664525 + 1013904223;
+			m.cells[cell].word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
+			m.bitmap[cell / 64] = ~0ULL;
+			m.summary[cell / 4096] = ~0ULL;
+			ops[i] = (struct twheel_op) { .op = TWHEEL_OP_KICK, .id = cell };
+		}
+		ops_run(m.fd, ARRAY);
+		(void)!read(m.fd, events, sizeof(events));
+	}
 }
 
 const struct way ways[] = {
-	{ .name = "quiet", .what = "nothing",
-	  .tasks = 2, .run = way_quiet },
-	{ .name = "spin", .what = "spins, two tasks",
-	  .tasks = 2, .run = way_spin },
-	{ .name = "spin-8", .what = "spins, eight tasks",
-	  .tasks = 8, .run = way_spin },
-	{ .name = "timerfds", .what = "timerfds armed in a loop",
-	  .tasks = 2, .run = way_timerfds },
-	{ .name = "memfds", .what = "files in memory closed",
-	  .tasks = 2, .run = way_memfds },
-	{ .name = "eventfds", .what = "20000 watches of one eventfd",
-	  .tasks = 1, .run = way_eventfds },
-	{ .name = "periods", .what = "a million timers with a period of a tick",
-	  .tasks = 2, .device = true, .run = way_periods },
-	{ .name = "instant", .what = "a million timers at one instant",
-	  .tasks = 2, .device = true, .run = way_instant },
-	{ .name = "ticks", .what = "a timer on every shortest tick",
-	  .tasks = 2, .device = true, .run = way_ticks },
-	{ .name = "files", .what = "a hundred files below their share",
-	  .tasks = 2, .device = true, .run = way_files },
-	{ .name = "limits", .what = "timers up to the user's limit",
-	  .tasks = 8, .device = true, .run = way_limits, .floor = "memfds" },
-	{ .name = "batches", .what = "arrays of operations in a loop",
-	  .tasks = 2, .device = true, .run = way_batches },
-	{ .name = "scribbles", .what = "nonsense in the mapping, and kicks",
-	  .tasks = 2, .device = true, .run = way_scribbles },
-	{ .name = "closing", .what = "files with half a million timers closed",
-	  .tasks = 2, .device = true, .run = way_closing, .floor = "memfds" },
-	{ .name = "epolls", .what = "20000 watches of one file",
-	  .tasks = 1, .device = true, .run = way_epolls, .floor = "eventfds" },
-	{ .name = "crowds", .what = "800 files, 1024 timers each at one instant",
-	  .tasks = 1, .device = true, .run = way_crowds },
-	{ .name = "one-file", .what = "a file with a timer on every 10 us",
+	{ "quiet", "nothing", .tasks = 1, .run = way_quiet },
+	{ "spin-1", "spins", .tasks = 1, .run = way_spin },
+	{ "spin-2", "spins, two tasks", .tasks = 2, .run = way_spin },
+	{ "spin-4", "spins, four tasks", .tasks = 4, .run = way_spin },
+	{ "spin-16", "spins, 16 tasks", .tasks = 16, .run = way_spin },
+	{ "spin-64", "spins, 64 tasks", .tasks = 64, .run = way_spin },
+	{ "memfds", "files in memory closed", .tasks = 1, .run = way_memfds },
+	{ "eventfds", "2000 watches of one eventfd", .tasks = 1, .run = way_eventfds },
+	{ "files-spin", "400 files with a timer on every 10 us, read by spinning",
+	  .tasks = 1, .device = true, .run = way_files_spin },
+	{ "files-epoll", "the same, read as epoll tells",
+	  .tasks = 1, .device = true, .run = way_files_epoll },
+	{ "one-file", "a file with a timer on every 10 us",
 	  .tasks = 1, .device = true, .run = way_one_file },
-	{ .name = "every-10us", .what = "400 files with a timer on every 10 us",
-	  .tasks = 1, .device = true, .run = way_every_10us },
-	{ .name = "every-ms", .what = "400 files with a timer on every ms",
-	  .tasks = 1, .device = true, .run = way_every_ms },
-	{ .name = "submits", .what = "a million cells submitted without end",
-	  .tasks = 1, .device = true, .run = way_submits },
-	{ .name = "nearer", .what = "arms nearer and nearer, or for the past, and cancels",
-	  .tasks = 2, .device = true, .run = way_nearer },
-	{ .name = "cells", .what = "20 files with 4096 cells that expire all the time",
-	  .tasks = 1, .device = true, .run = way_cells },
-	{ .name = "empty", .what = "empty files on a clock that can be set",
+	{ "watch-spin", "2000 watches of one file, which is read by spinning",
+	  .tasks = 1, .device = true, .run = way_watches_spin, .floor = "eventfds" },
+	{ "watch-block", "the same, with a read that blocks",
+	  .tasks = 1, .device = true, .run = way_watches_block, .floor = "eventfds" },
+	{ "crowds", "1500 files, a timer in each at one instant",
+	  .tasks = 1, .device = true, .run = way_crowds },
+	{ "instant", "a million timers at one instant",
+	  .tasks = 2, .device = true, .run = way_instant },
+	{ "past", "arms for the past, and cancels", .tasks = 1, .device = true,
+	  .slow_device = true, .run = way_past },
+	{ "nearer", "arms a timer nearer than all before, in a loop", .tasks = 1, .device = true,
+	  .slow_device = true, .run = way_nearer },
+	{ "to-and-fro", "modifies a timer to now, and to later", .tasks = 1, .device = true,
+	  .slow_device = true, .run = way_to_and_fro },
+	{ "backlog", "a descriptor for others, with half a million timers to move",
+	  .tasks = 1, .device = true, .victim = true, .run = way_backlog },
+	{ "modify", "arrays of operations in a loop",
+	  .tasks = 2, .device = true, .run = way_modify },
+	{ "limits", "timers up to the user's limit, in many files",
+	  .tasks = 4, .device = true, .run = way_limits, .floor = "memfds" },
+	{ "closing", "files with half a million timers closed",
+	  .tasks = 2, .device = true, .run = way_closing, .floor = "memfds" },
+	{ "empty", "empty files, as many and as large as can be",
 	  .tasks = 1, .device = true, .run = way_empty, .floor = "memfds" },
-	{ .name = "contended", .what = "operations on a file whose timers expire",
-	  .tasks = 2, .device = true, .run = way_contended, .children = 1 },
-	{ .name = "users-4", .what = "4 users, 8 files each on every 10 us",
+	{ "cells", "cells submitted without end",
+	  .tasks = 1, .device = true, .run = way_cells },
+	{ "scribbles", "nonsense in the mapping, and kicks",
+	  .tasks = 2, .device = true, .run = way_scribbles },
+	{ "users-2", "two users, 8 files each on every 10 us",
+	  .tasks = 2, .device = true, .run = way_users, .users = 2 },
+	{ "users-4", "four users, likewise",
 	  .tasks = 4, .device = true, .run = way_users, .users = 4 },
-	{ .name = "users-64", .what = "64 users, likewise",
+	{ "users-64", "64 users, likewise",
 	  .tasks = 64, .device = true, .run = way_users, .users = 64 },
-	{ .name = "subusers", .what = "16 subordinate users, likewise",
+	{ "subusers", "16 subordinate users of a user, likewise",
 	  .tasks = 16, .device = true, .run = way_users, .users = 16, .subordinate = true },
-	{ .name = "wall", .what = "timers on a clock that root steps",
-	  .tasks = 1, .device = true, .run = way_wall, .steps = true },
 	{ }
 };

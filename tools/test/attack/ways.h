@@ -5,15 +5,18 @@
 
 #include <stdbool.h>
 
+/* A descriptor that a victim gets, and polls, has this number. */
+#define VICTIM_FD	900
+
 /**
  * struct way - an attack
  * @name: its name
  * @what: what it does
  * @tasks: the number of tasks that do it
  * @users: the number of users whose tasks they are; 0: one
- * @children: how many of the tasks are others' children
  * @subordinate: each is another subordinate user of one user
- * @steps: root sets the clock back and forth meanwhile
+ * @victim: somebody else polls its %VICTIM_FD meanwhile
+ * @slow_device: the clock event device cannot be set for less than some microseconds
  * @device: it uses /dev/twheel, and is checked; the others are for comparison
  * @floor: a way without the device in which the kernel does the same work, with interrupts
  *	off for as long; NULL: none
@@ -23,16 +26,19 @@ struct way {
 	const char *name;
 	const char *what;
 	unsigned int tasks;
-	bool device;
-	void (*run)(unsigned int task);
 	unsigned int users;
-	unsigned int children;
 	bool subordinate;
-	bool steps;
+	bool victim;
+	bool slow_device;
+	bool device;
 	const char *floor;
+	void (*run)(unsigned int task);
 };
 
 extern const struct way ways[];
+
+/* As many tasks that spin: what is fair. */
+void way_spin(unsigned int task);
 
 /* Called by an attacker when its attack has begun. */
 void attack_begun(void);
