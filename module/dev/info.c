@@ -59,11 +59,12 @@ void tw_info_get(struct tw_file *file, struct twheel_info *info)
 
 static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int level)
 {
+	const unsigned long *words = w->buckets.occupied;
 	unsigned int index, count = 0;
 
 	for (index = 0; index <= w->mask; index += BITS_PER_LONG)
-		count += hweight_long(READ_ONCE(w->buckets.occupied[
-			BIT_WORD(tw_wheel_index(w, level, index))]));
+		count += hweight_long(READ_ONCE(words[BIT_WORD(tw_wheel_index(w, level,
+									      index))]));
 	return count;
 }
 

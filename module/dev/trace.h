@@ -17,8 +17,9 @@ static __always_inline void tw_file_trace_arm(const struct tw_file *file,
 					      const struct twheel_node *node, u64 deadline)
 {
 	if (trace_twheel_arm_enabled())
-		trace_twheel_arm(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL, deadline,
-				 tw_file_trace_tick(file, node), tw_file_trace_level(file, node));
+		trace_twheel_arm(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
+				 deadline, tw_file_trace_tick(file, node),
+				 tw_file_trace_level(file, node));
 }
 
 /* A timer has another deadline. */

@@ -71,7 +71,8 @@ static void a_structure_serves_again(void)
 	uint64_t last = 0;
 
 	for (i = 0; i < 3; i++) {
-		op.deadline_ns = op.result = ~0ULL;
+		op.deadline_ns = ~0ULL;
+		op.result = ~0ULL;
 		NEED(dev_op(fd, &op) == 0);
 		CHECK(op.id && op.id != last);
 		last = op.id;

@@ -143,8 +143,10 @@ static void longer_elements(void)
 		memset(memory, 0, sizeof(memory));
 		for (n = 0; n < N; n++)
 			*(struct twheel_op *)(memory + n * stride) = arm;
-		if (stride > 64)
-			memory[20 * stride - 1] = memory[30 * stride + 64] = 1;
+		if (stride > 64) {
+			memory[20 * stride - 1] = 1;
+			memory[30 * stride + 64] = 1;
+		}
 		CHECK_EQ(ioctl(fd, TWHEEL_IOC_OPS, &array), N);
 		for (n = 0; n < N; n++) {
 			struct twheel_op *op = (void *)(memory + n * stride);

@@ -52,7 +52,8 @@ static void a_reader_wakes_the_next(void)
 
 	for (round = 0; round < 20; round++) {
 		fd = open_blocking();
-		for (i = begun = 0; i < READERS; i++)
+		begun = 0;
+		for (i = 0; i < READERS; i++)
 			NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
 		/* At times they sleep already, at times not. */
 		while (begun < READERS)

@@ -37,7 +37,8 @@ static struct held held_open(void)
 	struct held held = { };
 
 	if (dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS)
-		held.cells = setup.max_cells = 10;
+		held.cells = 10;
+	setup.max_cells = held.cells;
 	held.fd = dev_open_setup(&setup);
 	dev_advance(held.fd, HOUR);
 	held.gone = dev_arm(held.fd, 0, 1);

@@ -208,7 +208,8 @@ static void counters_of_cells(void)
 		map_arm(&m, i, tick + i * 10, &ids[i]);
 	map_advance(&m, 10);
 	map_take(&m, ids[0], tick);
-	books.fired = books.late[0] = 1;
+	books.fired = 1;
+	books.late[0] = 1;
 	books_compare(&books, m.fd);
 	CHECK_EQ(dev_stat(m.fd, "cells"), 2);
 	CHECK(map_cancel(&m, ids[1]));

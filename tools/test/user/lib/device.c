@@ -305,10 +305,12 @@ static void stats_compare(char *is, char *was)
 
 	is_line = strtok_r(is, "\n", &is_rest);
 	was_line = strtok_r(was, "\n", &was_rest);
-	for (; is_line && was_line; is_line = strtok_r(NULL, "\n", &is_rest),
-				    was_line = strtok_r(NULL, "\n", &was_rest))
+	while (is_line && was_line) {
 		tap_check(!strcmp(is_line, was_line), __FILE__, __LINE__,
 			  "fdinfo has \"%s\" and not \"%s\"", is_line, was_line);
+		is_line = strtok_r(NULL, "\n", &is_rest);
+		was_line = strtok_r(NULL, "\n", &was_rest);
+	}
 	CHECK(!is_line && !was_line);
 }
 
