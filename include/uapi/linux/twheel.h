@@ -4,7 +4,8 @@
  *
  * Every open() makes a wheel. Its clock, its tick, its limits and its timers belong to that
  * open file. A program arms timers with ioctls and takes their events with read(). poll(),
- * epoll and the like tell when there is an event. close() ends everything.
+ * epoll and the like tell when there is an event. The last close() ends everything, unless
+ * there is a mapping: that keeps the file.
  *
  * twheel(4) has the rules in full. Those that hold for every call:
  *
@@ -16,7 +17,7 @@
  *  - Structures grow at their ends. The size in the number of an ioctl, &twheel_ops.stride and
  *    &twheel_setup.event_size tell what the program knows. Fields that the kernel does not
  *    know must be 0, else E2BIG.
- *  - A call that fails changes nothing.
+ *  - A call that fails changes nothing, but for the result of its operation.
  *  - SETUP, OP and OPS need a descriptor that is open for writing, else EBADF. read() needs
  *    one that is open for reading.
  *  - The structures are the same for programs of 32 and of 64 bits.
@@ -109,7 +110,7 @@ enum twheel_op_code {
 /**
  * struct twheel_op - an operation on a timer
  * @op: one of enum twheel_op_code
- * @flags: %TWHEEL_ABS, %TWHEEL_LATER
+ * @flags: %TWHEEL_ABS; with %TWHEEL_OP_MODIFY %TWHEEL_LATER as well
  * @id: the timer; an output of %TWHEEL_OP_ARM, which ignores it. Never 0
  * @cookie: what events of the timer carry
  * @time_ns: a delay, or with %TWHEEL_ABS a time
@@ -161,6 +162,8 @@ struct twheel_ops {
  * enum twheel_event_type - what an event is of
  * @TWHEEL_EVENT_TIMER: a timer; @id and @cookie are those of %TWHEEL_OP_ARM
  * @TWHEEL_EVENT_CELL: a cell; @id is {generation << 32 | number of the cell}, @cookie is 0
+ *
+ * A timer and a cell may have the same @id.
  */
 enum twheel_event_type {
 	TWHEEL_EVENT_TIMER	= 0,
@@ -175,9 +178,9 @@ enum twheel_event_type {
  * @id: which timer
  * @cookie: as armed
  * @deadline_ns: the deadline that was reached. Of a periodic timer, the first one that this
- *	event stands for
+ *	event stands for; of a cell, its tick
  * @now_ns: the time when the event was taken; not before @deadline_ns
- * @count: how many deadlines were reached: 1, or more of a periodic timer
+ * @count: how many deadlines were reached, each on its tick: 1, or more of a periodic timer
  * @type: one of enum twheel_event_type
  * @flags: %TWHEEL_EVENT_LAST; a program ignores flags that it does not know
  */
@@ -213,9 +216,11 @@ struct twheel_event {
  * @reserved: 0
  * @timers: how many timers exist, cells not counted
  * @map_bytes: the size of the mapping; 0: there is none
- * @origin_ns: the time from which the ticks in cells count, modulo 2^64
+ * @origin_ns: the time from which the ticks in cells count, modulo 2^64, in the time
+ *	namespace of the caller
  * @file_memory: how many bytes this file takes in the kernel
- * @user_timers: for how many timers and cells the files of the opener have room
+ * @user_timers: for how many timers and cells the files of the opener have taken room, which
+ *	is for 64 timers at a time
  * @user_limit: the limit for that
  * @user_memory: how many bytes the files of the opener take
  * @user_memory_limit: the limit for that
@@ -243,10 +248,11 @@ struct twheel_info {
 
 /*
  * Cells: one-shot timers in memory that programs share with the kernel. A program maps
- * &twheel_info.map_bytes bytes at offset 0 (MAP_SHARED) and finds a struct twheel_map. It
- * arms, extends and cancels a cell by a compare-and-swap of the cell's word. The event comes
- * by read(). See twheel_cells(7) for the protocol, which is, in short (all atomics and loads
- * sequentially consistent):
+ * &twheel_info.map_bytes bytes at offset 0 (MAP_SHARED) and finds a struct twheel_map. A
+ * forked child does not have the mapping, and makes its own. A program arms, extends and
+ * cancels a cell by a compare-and-swap of the cell's word. The event comes by read(). See
+ * twheel_cells(7) for the protocol, which is, in short (all atomics and loads sequentially
+ * consistent):
  *
  *	compare-and-swap cell->word to {deadline, generation, PENDING}; to arm a cell, take
  *		twheel_cell_next_generation() of its old word
@@ -258,8 +264,13 @@ struct twheel_info {
  *
  * To extend a pending cell and to cancel it, its compare-and-swap is enough.
  *
- * Deadlines are ticks since &twheel_info.origin_ns, rounded up. A word has their lower bits,
- * so a deadline is less than %TWHEEL_CELL_REACH ticks ahead, or %TWHEEL_CELL_NEVER.
+ * Deadlines are ticks since &twheel_info.origin_ns, rounded up, in 64 bits that wrap:
+ *
+ *	(time_ns - origin_ns + tick_ns - 1) / tick_ns
+ *
+ * The origin lies before the beginning of the clock, so it looks like a huge number. A word
+ * has the lower bits of the ticks. So a deadline is less than %TWHEEL_CELL_REACH ticks ahead,
+ * or %TWHEEL_CELL_NEVER; one that is further ahead looks like another one.
  */
 
 /**
