@@ -298,12 +298,15 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	return !finished && !copied && batch.count ? -EFAULT : finished;
 }
 
-/* Have the memory for the next records there: write to it. Returns false if there is none. */
+/*
+ * Have the memory for the next record there: write to it. Returns false if there is none. If
+ * more than that were written, and failed, it could not be told how much is there.
+ */
 static bool read_fault_in(const struct iov_iter *to, size_t size)
 {
 	struct iov_iter probe = *to;
 
-	return iov_iter_zero(min(iov_iter_count(to), READ_MOST * size), &probe) >= size;
+	return iov_iter_zero(size, &probe) == size;
 }
 
 /* A reader leaves, and others may have something to read: tell them, as the alarm does. */

@@ -65,7 +65,7 @@ enum twheel_clock_id {
  * @reserved: 0
  *
  * A file is set up once, before its first operation. A file that is not set up has all
- * defaults from its first operation on.
+ * defaults from its first operation on, also if that fails.
  */
 struct twheel_setup {
 	__u32 clock;

@@ -10,6 +10,7 @@
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -102,6 +103,33 @@ static void memory_that_ends(void)
 		CHECK_ERR(read_nowhere(fd), EFAULT);
 		check_rest(fd, room, N);
 		close(fd);
+	}
+}
+
+/*
+ * Memory for one record, which is not there yet, in pieces of any length; then none. What
+ * fills memory may stop some bytes before its end.
+ */
+static void memory_in_odd_pieces(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE), first, second;
+	char *memory = memory_get(2 * page), *start = memory + page - RECORD;
+	int fd = dev_open_virtual();
+
+	NEED(mprotect(memory + page, page, PROT_READ) == 0);
+	for (first = 0; first < RECORD; first += 5) {
+		for (second = 0; second < 2 * RECORD - first; second += 7) {
+			struct iovec pieces[] = {
+				{ start, first }, { start + first, second },
+				{ start + first + second, 2 * RECORD - first - second },
+			};
+
+			dev_arm(fd, MS, 1);
+			dev_advance(fd, MS);
+			NEED(madvise(memory, page, MADV_DONTNEED) == 0);
+			CHECK_EQ(readv(fd, pieces, SIZE_OF(pieces)), RECORD);
+			CHECK_EQ(dev_info(fd).timers, 0);
+		}
 	}
 }
 
@@ -254,6 +282,7 @@ static void memory_that_is_slow(void)
 static const struct tap_test tests[] = {
 	TAP(memory_that_was_never_touched),
 	TAP(memory_that_ends),
+	TAP(memory_in_odd_pieces),
 	TAP(period_waits_for_the_reader),
 	TAP(memory_that_comes_and_goes),
 	TAP(memory_that_is_slow),
