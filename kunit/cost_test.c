@@ -3,9 +3,6 @@
  * What the engine does in one call, to the timer: slices are kept, searches and moves cost
  * what they say, and the counters tell what happened. On a virtual clock.
  */
-#include <kunit/test.h>
-#include <linux/limits.h>
-
 #include "rig.h"
 
 static void slices_are_kept(struct kunit *test)

@@ -4,10 +4,6 @@
  * every edge with larger ones, and at random. round_test.c tests rounds and
  * wake-ups, cost_test.c how much is done at once.
  */
-#include <kunit/test.h>
-#include <linux/limits.h>
-#include <linux/math64.h>
-
 #include "rig.h"
 
 #define DAY_TICKS	(86400ULL * 1000)	/* in ticks of a millisecond */

@@ -3,8 +3,6 @@
  * The engine asks its host about deadlines that are kept elsewhere: &tw_wheel.look. The
  * oracle knows the kept ones, see rig_keep() and rig_drop(). The device works like that.
  */
-#include <kunit/test.h>
-
 #include "rig.h"
 
 static void look_init(struct rig *rig, struct kunit *test, const char *what,

@@ -1,11 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/bitops.h>
-#include <linux/limits.h>
-#include <linux/math64.h>
-#include <linux/numa.h>
-#include <linux/sched.h>
-#include <linux/string.h>
-
+/* See rig.h. */
 #include "rig.h"
 
 /* Report only the first error of a rig: others would be its consequences. */
@@ -302,10 +296,11 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 	unsigned int span = level * w->shift;
 	u64 from = level ? (w->now >> span) + 1 : w->now;
 	u64 number = from + ((slot - from) & w->mask);
-	struct twheel_node *node;
+	struct hlist_node *link;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(node, &w->buckets.heads[index], link) {
+	hlist_for_each(link, &w->buckets.heads[index]) {
+		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
 		u64 tick = rig_tick(rig, rig_node_deadline(node));
 
 		n++;
@@ -332,7 +327,7 @@ static unsigned int rig_audit_bucket(struct rig *rig, unsigned int level,
 void rig_audit(struct rig *rig)
 {
 	unsigned int level, slot, n = 0;
-	struct twheel_node *node;
+	struct hlist_node *link;
 
 	for (level = 0; level < rig->w.levels; level++) {
 		for (slot = 0; slot <= rig->w.mask; slot++)
@@ -344,12 +339,12 @@ void rig_audit(struct rig *rig)
 		RIG_CHECK(rig, hlist_empty(head) !=
 			  test_bit(slot, rig->w.other.occupied),
 			  "displaced bucket %u: its bit is wrong", slot);
-		hlist_for_each_entry(node, head, link)
+		hlist_for_each(link, head)
 			n++;
 	}
-	hlist_for_each_entry(node, &rig->w.due, link)
+	hlist_for_each(link, &rig->w.due)
 		n++;
-	hlist_for_each_entry(node, &rig->w.expiring, link)
+	hlist_for_each(link, &rig->w.expiring)
 		n++;
 	RIG_CHECK(rig, n == rig_pending(rig), "%u timers are filed, %u pend", n,
 		  rig_pending(rig));

@@ -7,10 +7,13 @@
 #ifndef _TWHEEL_KUNIT_RIG_H
 #define _TWHEEL_KUNIT_RIG_H
 
+#ifdef __KERNEL__
 #include <kunit/test.h>
-#include <linux/types.h>
-
-#include <linux/twheel_node.h>
+#include <linux/sched.h>
+#else
+/* make engine: the same tests as a program. */
+#include "shim.h"
+#endif
 
 #include "../module/engine/wheel.h"
 
@@ -18,12 +21,12 @@
  * How thorough exhaustive and random tests are. As a program (make engine) everything
  * takes seconds. Under the checks of a debug kernel a part of it has to do.
  */
-#ifdef RIG_IS_PROGRAM
-#define RIG_STRIDE	1
-#define RIG_ROUNDS(n)	(20 * (n))
-#else
+#ifdef __KERNEL__
 #define RIG_STRIDE	5
 #define RIG_ROUNDS(n)	((n) / 4)
+#else
+#define RIG_STRIDE	1
+#define RIG_ROUNDS(n)	(20 * (n))
 #endif
 
 /*

@@ -3,9 +3,6 @@
  * Rounds of the engine on a virtual clock: when a round is due, and how timers behave that
  * change during a round.
  */
-#include <kunit/test.h>
-#include <linux/limits.h>
-
 #include "rig.h"
 
 /* When to wake up */

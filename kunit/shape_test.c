@@ -1,9 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel's shape, and its arithmetic: ticks of instants, instants of ticks. */
-#include <kunit/test.h>
-#include <linux/limits.h>
-#include <linux/math64.h>
-
 #include "rig.h"
 
 static void shape_refuses(struct kunit *test)
@@ -70,7 +66,7 @@ static void division_is_exact(struct kunit *test)
 			if (j < 8)
 				ns = U64_MAX - j;
 			else if (j < 16)
-				ns = S64_MAX + j - 12;
+				ns = (u64)S64_MAX + j - 12;
 			else if (j < 24)
 				ns = j - 16;
 			floor = div64_u64(ns, d);

@@ -1,28 +1,14 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The shape of a wheel: its levels, the reciprocal of its tick, and the memory of its
  * buckets. All of it is settled before the first timer comes. wheel.c works with timers.
  */
-#include <linux/bitops.h>
-#include <linux/bits.h>
-#include <linux/errno.h>
-#include <linux/kernel.h>
-#include <linux/limits.h>
-#include <linux/log2.h>
-/* Before 5.16 kvmalloc() was there, and not in slab.h. */
-#include <linux/mm.h>
-#include <linux/slab.h>
-#include <linux/string.h>
-
-#include <linux/twheel_node.h>
-
-#include "../export.h"
 #include "wheel.h"
 
 /* See tw_wheel_floor(). */
 static void shape_set_reciprocal(struct tw_wheel *w)
 {
-	unsigned int shift = ilog2(w->tick_ns);
+	unsigned int shift = tw_top_bit(w->tick_ns);
 	u64 quotient = 0, rest = 1ULL << shift;
 	unsigned int bit;
 
@@ -69,7 +55,7 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 
 	w->tick_ns = tick_ns;
 	shape_set_reciprocal(w);
-	w->shift = order_base_2(slots);
+	w->shift = tw_top_bit(slots - 1) + 1;
 	w->mask = (2U << w->shift) - 1;
 	w->levels = tw_wheel_levels(w->shift);
 	w->nr = w->levels << w->shift << 1;
@@ -95,18 +81,15 @@ TW_EXPORT_FOR_TESTS(tw_wheel_shape);
 static int buckets_alloc(const struct tw_wheel *w, struct tw_wheel_buckets *buckets,
 			 int node)
 {
-	buckets->occupied = kvmalloc_node(BITS_TO_LONGS(w->nr) * sizeof(long),
-					  GFP_KERNEL_ACCOUNT | __GFP_ZERO,
-					  node);
-	buckets->heads = kvmalloc_node(w->nr * sizeof(*buckets->heads),
-				       GFP_KERNEL_ACCOUNT | __GFP_ZERO, node);
+	buckets->occupied = tw_host_alloc(BITS_TO_LONGS(w->nr) * sizeof(long), node);
+	buckets->heads = tw_host_alloc(w->nr * sizeof(*buckets->heads), node);
 	return buckets->occupied && buckets->heads ? 0 : -ENOMEM;
 }
 
 static void buckets_free(struct tw_wheel_buckets *buckets)
 {
-	kvfree(buckets->heads);
-	kvfree(buckets->occupied);
+	tw_host_free(buckets->heads);
+	tw_host_free(buckets->occupied);
 	*buckets = (struct tw_wheel_buckets) { };
 }
 

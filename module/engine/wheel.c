@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
 /*
  * The engine: a hierarchical hashed timing wheel.
  *
@@ -37,16 +37,6 @@
  * Timing Wheels", SOSP 1987. The second lap of each level, which gives the time to
  * drain ahead, is ours.
  */
-#include <linux/atomic.h>
-#include <linux/bitmap.h>
-#include <linux/bitops.h>
-#include <linux/list.h>
-#include <linux/math64.h>
-#include <linux/minmax.h>
-
-#include <linux/twheel_node.h>
-
-#include "../export.h"
 #include "wheel.h"
 
 /*
@@ -159,10 +149,12 @@ static u64 bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number)
 {
 	unsigned int span = wheel_level_span(w, level);
 	u64 first = ((number + 1) << span) - 1;
-	struct twheel_node *node;
+	struct hlist_node *link;
 	unsigned int n = 0;
 
-	hlist_for_each_entry(node, wheel_bucket(w, level, number), link) {
+	hlist_for_each(link, wheel_bucket(w, level, number)) {
+		struct twheel_node *node = hlist_entry(link, struct twheel_node, link);
+
 		if (++n > WHEEL_PEEK)
 			return (number - 1) << span;
 		first = min(first, tw_wheel_ceil(w, atomic64_read(&node->word)));

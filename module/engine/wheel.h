@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * The engine: a hierarchical hashed timing wheel, and nothing else.
  *
@@ -9,14 +9,7 @@
 #ifndef _TWHEEL_WHEEL_H
 #define _TWHEEL_WHEEL_H
 
-#include <linux/atomic.h>
-#include <linux/bitops.h>
-#include <linux/bits.h>
-#include <linux/compiler.h>
-#include <linux/list.h>
-#include <linux/math64.h>
-#include <linux/overflow.h>
-#include <linux/types.h>
+#include "host.h"
 
 #include <linux/twheel_node.h>
 
@@ -160,20 +153,6 @@ u64 tw_wheel_next_event(struct tw_wheel *w);
 void tw_wheel_move_forward(struct tw_wheel *w, u64 now);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now);
 
-/* The upper half of a product. */
-static __always_inline u64 tw_mul_high(u64 a, u64 b)
-{
-#ifdef CONFIG_X86_64
-	/* A 128-bit variable would make every caller align its stack. */
-	u64 high;
-
-	asm("mulq %2" : "+a" (a), "=d" (high) : "rm" (b) : "cc");
-	return high;
-#else
-	return mul_u64_u64_shr(a, b, 64);
-#endif
-}
-
 /*
  * The last tick boundary at or before @ns.
  *
@@ -237,16 +216,6 @@ static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
 static inline unsigned int tw_wheel_levels(unsigned int shift)
 {
 	return 62 / shift + 1;
-}
-
-/* The number of the highest bit that is set. */
-static inline unsigned long tw_top_bit(u64 x)
-{
-#if BITS_PER_LONG == 64
-	return __fls(x);
-#else
-	return fls64(x) - 1;
-#endif
 }
 
 static inline unsigned int tw_wheel_index(const struct tw_wheel *w,

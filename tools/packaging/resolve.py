@@ -18,7 +18,7 @@ HAS = re.compile(r"(!?)TW_HAS_\w+$")
 FEATURES = re.compile(r"(/\*(?:(?!\*/).)*\*/\n)?#include <twheel_features\.inc>\n", re.S)
 DEFINED = re.compile(r"(!?)defined\((\w+)\)$")
 # What depends on the configuration, and the guards of our own headers.
-KEPT = re.compile(r"CONFIG_|_TWHEEL")
+KEPT = re.compile(r"CONFIG_|(_LINUX)?_TWHEEL")
 
 
 class Tree:
@@ -44,6 +44,9 @@ class Tree:
         if match := HEADER.match(term):
             return (self.path / "include" / match[1]).exists()
         if match := HAS.match(term):
+            return not match[1]
+        if (match := DEFINED.match(term)) and match[2] == "__KERNEL__":
+            # Out of the tree, the engine compiles in programs as well.
             return not match[1]
         if (match := DEFINED.match(term)) and not KEPT.match(match[2]):
             return self.defines(match[2]) != bool(match[1])

@@ -58,8 +58,9 @@ sed -i '/^# What this kernel has/,$d' "$home/module/Kbuild"
 sed -i '${/^$/d}' "$home/module/Kbuild"
 sed -i '/^# Made there/,/^ccflags-y/d' "$home/kunit/Kbuild"
 sed -i '/^# The tests want/,$d' "$home/Makefile"
-sed -i '/^\/\* Before 5\.16/,+1d' "$home/module/engine/shape.c"
-mapfile -t headers < <(grep -lE 'LINUX_VERSION_CODE|__has_include|TW_HAS_' -r "$home")
+sed -i '/^\/\* Before 5\.16/,+1d' "$home/module/engine/host.h"
+mapfile -t headers < <(grep -lE 'LINUX_VERSION_CODE|__has_include|TW_HAS_|__KERNEL__' -r \
+	"$home" include/linux/twheel*.h)
 [ ${#headers[@]} = 0 ] ||
 	python3 "$source/tools/packaging/resolve.py" "$tree" "${headers[@]}"
 # Out of the tree a macro hides that namespaces became strings. Here kernel-doc looks for

@@ -3,9 +3,8 @@
  * engine COUNT ROUNDS: what the engine alone costs, as a program, with a lock that nobody
  * else wants: taken for each timer, or for 32 with the timers fetched ahead; in pages of 4 KiB
  * and in huge ones. Prints lines that tools/bench/table.py reads.
- *
- * tools/test/engine/shim.h is included before all else, and stands in for the kernel.
  */
+#include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
 
@@ -19,10 +18,6 @@
 #define ENGINE_HOUR_NS	3600000000000ULL
 /* Room for a huge page at the start. */
 #define ENGINE_HUGE	(2UL << 20)
-
-/* What shim.h needs. */
-void (*shim_before_write)(void);
-unsigned int shim_allocations = UINT_MAX;
 
 /* A timer has lines of its own, as within an object. */
 struct engine_subject {
@@ -67,7 +62,7 @@ static inline void engine_leave(void)
 
 static __always_inline void engine_arm(struct twheel_node *node, u64 word)
 {
-	WRITE_ONCE(node->word.counter, word);
+	atomic64_set(&node->word, word);
 	if (unlikely(!tw_wheel_enqueue(&engine_wheel, node, word)))
 		tw_wheel_enqueue_near(&engine_wheel, node);
 }
@@ -130,7 +125,7 @@ static void engine_plan(void)
 		engine_order[i] = engine_order[j];
 		engine_order[j] = i;
 		engine_words[i] = tw_word(ENGINE_HOUR_NS +
-					  mul_u64_u64_shr(engine_random(), ENGINE_HOUR_NS, 64));
+					  tw_mul_high(engine_random(), ENGINE_HOUR_NS));
 	}
 }
 

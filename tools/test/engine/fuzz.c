@@ -2,7 +2,6 @@
 /* The entry point of libFuzzer; see player.c. Prints totals when it exits. */
 #include "player.h"
 
-unsigned int shim_allocations = UINT_MAX;
 void (*shim_before_write)(void);
 
 static unsigned long long inputs, operations;

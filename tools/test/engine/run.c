@@ -26,8 +26,21 @@ extern struct kunit_suite twheel_cost_suite;
 extern struct kunit_suite twheel_look_suite;
 
 /* Faults that only a program can inject: see shim.h. */
-unsigned int shim_allocations = UINT_MAX;
 void (*shim_before_write)(void);
+
+/* How many allocations succeed from now on. The linker takes this for calloc(). */
+static unsigned int run_allocations = UINT_MAX;
+
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	if (!run_allocations)
+		return NULL;
+	run_allocations--;
+	return __real_calloc(n, size);
+}
 
 static unsigned int passed, failed;
 
@@ -63,10 +76,10 @@ static void memory_runs_out(struct kunit *test)
 	for (steps = 0; steps < 2; steps++) {
 		for (i = 0; i < 2 + 2 * steps; i++) {
 			KUNIT_ASSERT_EQ(test, tw_wheel_shape(&w, 1000, 16), 0);
-			shim_allocations = i;
+			run_allocations = i;
 			KUNIT_EXPECT_EQ(test, tw_wheel_init(&w, 0, steps, 0),
 					-ENOMEM);
-			shim_allocations = UINT_MAX;
+			run_allocations = UINT_MAX;
 		}
 	}
 }

@@ -2,14 +2,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make engine: runs the engine and its KUnit suites as a program under sanitizers, from
 # the same source files; then plays the scenarios of tools/test/engine/corpus, see
-# player.c. Takes seconds. The last line is "N passed, N failed". Argument: the name of
-# one case or scenario, to run only that.
+# player.c. Then the same by other compilers, and for 32 bits. Takes seconds. The last
+# line is "N passed, N failed". Argument: the name of one case or scenario, to run only
+# that, under sanitizers.
 #
 #   COVERAGE=1	check that they reach every line and branch of the engine; exceptions,
 #		with reasons, are in tools/test/engine/unreached
 #   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
 #		new ones worth keeping, are in .cache/engine
-#   SOURCE=DIR	take module, kunit and include from DIR (make faults does)
+#   SOURCE=DIR	take module, kunit and include from DIR (make faults does), and run
+#		them under sanitizers only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -19,14 +21,58 @@ fuzz=${FUZZ:-0} coverage=${COVERAGE:-}
 # shellcheck source=build.sh
 . "$ROOT/tools/test/engine/build.sh"
 
-# Run the suites and the scenarios.
+# build COMPILER FLAG...
+build() {
+	"$@" "${flags[@]}" "$wrap" -o "$SCRATCH/engine" \
+		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
+}
+
+# run ARGUMENT...: the suites and the scenarios. They take some seconds of CPU time; an
+# engine that hangs is ended after 15.
+run() {
+	(ulimit -S -t 15 &&
+		exec timeout 300 ${emulator:+"$emulator"} "$SCRATCH/engine" "$here/corpus" "$@")
+}
+
 play() {
 	need gcc libc6-dev
-	gcc "${flags[@]}" -O1 "${sanitizers[@]}" -o "$SCRATCH/engine" \
-		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
-	# A run takes some seconds of CPU time; an engine that hangs is ended after 15.
-	ulimit -S -t 15
-	timeout 300 "$SCRATCH/engine" "$here/corpus" "$@"
+	build gcc -O1 "${sanitizers[@]}"
+	run "$@"
+}
+
+# Some kernels run no programs of 32 bits; then an emulator does.
+runs_32_bits() {
+	[ -e "$SCRATCH/short" ] || echo 'int main(void) { return 0; }' |
+		gcc -m32 -x c -o "$SCRATCH/short" -
+	"$SCRATCH/short" 2> /dev/null
+}
+
+# The same by other compilers, as programs have it. Shows what fails, and counts the rest.
+play_elsewhere() {
+	local passed=0 failed=0 compiler compilers=('clang-14 -O2')
+
+	need clang-14
+	if [ "$(uname -m)" = x86_64 ]; then
+		need gcc-multilib
+		runs_32_bits || need qemu-user
+		# The C library's readdir() of 32 bits knows no numbers of large file systems.
+		compilers+=('gcc -O2 -m32 -D_FILE_OFFSET_BITS=64'
+			'clang-14 -O2 -m32 -D_FILE_OFFSET_BITS=64')
+	fi
+	for compiler in "${compilers[@]}"; do
+		say "the same by $compiler"
+		# shellcheck disable=SC2086 # its flags are words
+		build $compiler -Werror
+		emulator=''
+		[[ $compiler != *-m32* ]] || runs_32_bits || emulator=qemu-i386
+		run > "$SCRATCH/log" || :
+		grep '^not ok' "$SCRATCH/log" || :
+		[[ $(tail -n 1 "$SCRATCH/log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] ||
+			die "the program has not ended" "see what it says, above"
+		passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
+	done
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ]
 }
 
 # The same, and measure coverage.
@@ -34,7 +80,7 @@ cover() {
 	local profile=$SCRATCH/profile
 
 	need clang-14 llvm-14 libclang-rt-14-dev python3
-	clang-14 "${flags[@]}" -O0 -fprofile-instr-generate -fcoverage-mapping \
+	clang-14 "${flags[@]}" -O0 -fprofile-instr-generate -fcoverage-mapping "$wrap" \
 		-o "$SCRATCH/engine" "${engine[@]}" "${common[@]}" \
 		"${suites[@]}" "$here/run.c"
 	LLVM_PROFILE_FILE=$profile.raw timeout 300 "$SCRATCH/engine" \
@@ -87,4 +133,5 @@ elif [ -n "$coverage" ]; then
 	cover
 else
 	play "$@"
+	[ -n "${SOURCE:-}" ] || [ $# != 0 ] || play_elsewhere
 fi

@@ -57,7 +57,8 @@ class Program:
         return seen.hexdigest()
 
     def link(self):
-        subprocess.run(["gcc"] + self.sanitizers + ["-o", self.folder + "/program"] +
+        subprocess.run(["gcc", os.environ["WRAP"]] + self.sanitizers +
+                       ["-o", self.folder + "/program"] +
                        [self.object(source) for source in self.sources], check=True)
 
     def limit(self, seconds):

@@ -15,6 +15,6 @@ mkdir -p "$CACHE/mutants"
 cd "$ROOT"
 # By name: the program is compiled in a copy of the sources.
 all=("${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c")
-FLAGS="${flags[*]}" SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
+FLAGS="${flags[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
 	WORK=$SCRATCH LOG=$CACHE/mutants/engine \
 	python3 tools/test/mutants/engine.py "$@"

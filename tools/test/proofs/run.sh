@@ -27,25 +27,11 @@ wanted=("$@")
 need gcc libc6-dev python3 z3
 suite_tool sid cbmc cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g
 
-# headers_for SOURCE: empty headers, for which shim.h stands
-headers_for() {
-	local header
-
-	grep -ho '<linux/[a-z0-9_/]*\.h>' "$1"/module/export.h "$1"/module/engine/*.[ch] \
-		"$1/include/linux/twheel_node.h" | tr -d '<>' | sort -u |
-		while read -r header; do
-			mkdir -p "$SCRATCH/include/${header%/*}"
-			: > "$SCRATCH/include/$header"
-		done
-	: > "$SCRATCH/include/twheel_features.inc"
-	cp "$1/include/linux/twheel_node.h" "$SCRATCH/include/linux/"
-}
-
 # prove SOURCE PROOF SHIFT: the engine of that tree. Leaves what CBMC says in a log.
 prove() {
 	# shellcheck disable=SC2154 # suite_tool sets it
 	timeout "${TIMEOUT:-1800}" "${tool_command[@]}" \
-		-I"$SCRATCH/include" -I"$1/tools/test/engine" -DSLOTS_SHIFT="$3" \
+		-I"$1/include" -DSLOTS_SHIFT="$3" \
 		--function "$2" --unwind 66 --unwinding-assertions --slice-formula \
 		--no-standard-checks "$1/tools/test/proofs/wheel.c" \
 		> "$SCRATCH/log" 2>&1 || :
@@ -77,7 +63,6 @@ report() {
 	fi
 }
 
-headers_for "$ROOT"
 mapfile -t proofs < <(sed -n 's/^void \(prove_[a-z_]*\)(void)$/\1/p' "$here/wheel.c")
 for proof in "${proofs[@]}"; do
 	wants_proof "$proof" || continue
@@ -93,8 +78,7 @@ done
 
 if wants_proof reciprocal; then
 	start=$SECONDS status=0
-	gcc -std=gnu11 -w -fwrapv -I"$SCRATCH/include" -I"$ROOT/tools/test/engine" \
-		-o "$SCRATCH/reciprocal" "$here/reciprocal.c"
+	gcc -std=gnu11 -w -I"$ROOT/include" -o "$SCRATCH/reciprocal" "$here/reciprocal.c"
 	python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" > "$SCRATCH/log" 2>&1 ||
 		status=$?
 	report $status "reciprocal: $(tail -n 1 "$SCRATCH/log")" $((SECONDS - start))
@@ -107,15 +91,13 @@ while IFS=$'\t' read -r name proof shift file change; do
 	rm -rf "$SCRATCH/broken"
 	mkdir -p "$SCRATCH/broken/tools/test"
 	cp -r "$ROOT/module" "$ROOT/include" "$SCRATCH/broken/"
-	cp -r "$ROOT/tools/test/proofs" "$ROOT/tools/test/engine" \
-		"$SCRATCH/broken/tools/test/"
+	cp -r "$ROOT/tools/test/proofs" "$SCRATCH/broken/tools/test/"
 	sed -i "$change" "$SCRATCH/broken/$file"
 	if cmp -s "$ROOT/$file" "$SCRATCH/broken/$file"; then
 		echo "error: $name does not change $file" > "$SCRATCH/log"
 		status=1
 	elif [ "$proof" = reciprocal ]; then
-		gcc -std=gnu11 -w -fwrapv -I"$SCRATCH/include" \
-			-I"$SCRATCH/broken/tools/test/engine" -o "$SCRATCH/reciprocal" \
+		gcc -std=gnu11 -w -I"$SCRATCH/broken/include" -o "$SCRATCH/reciprocal" \
 			"$SCRATCH/broken/tools/test/proofs/reciprocal.c"
 		! python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" \
 			> "$SCRATCH/log" 2>&1 || status=1

@@ -6,8 +6,6 @@
  *
  * Each function is a proof, and run.sh names it to CBMC as the entry.
  */
-#include "shim.h"
-
 #include "../../../module/engine/shape.c"
 #include "../../../module/engine/wheel.c"
 
@@ -23,10 +21,6 @@
 
 u64 nondet_u64(void);
 unsigned int nondet_uint(void);
-
-/* The harness of the suites has them; no proof races or allocates. */
-void (*shim_before_write)(void);
-unsigned int shim_allocations;
 
 static struct tw_wheel proof_wheel;
 static unsigned long proof_bits[BITS_TO_LONGS(PROOF_BUCKETS)];

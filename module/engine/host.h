@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * What the engine stands on: in the kernel its headers, in a program these few definitions
+ * of the same names and meanings, for GNU C11.
+ */
+#ifndef _TWHEEL_HOST_H
+#define _TWHEEL_HOST_H
+
+#ifdef __KERNEL__
+
+#include <linux/atomic.h>
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/bits.h>
+#include <linux/compiler.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/limits.h>
+#include <linux/list.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
+/* Before 5.16 kvmalloc() was there, and not in slab.h. */
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <linux/types.h>
+
+#include "../export.h"
+
+/* Memory of zeros, of any size, near a NUMA node. */
+static inline void *tw_host_alloc(size_t size, int node)
+{
+	return kvmalloc_node(size, GFP_KERNEL_ACCOUNT | __GFP_ZERO, node);
+}
+
+static inline void tw_host_free(void *memory)
+{
+	kvfree(memory);
+}
+
+/* The upper half of a product. */
+static __always_inline u64 tw_mul_high(u64 a, u64 b)
+{
+#ifdef CONFIG_X86_64
+	/* A 128-bit variable would make every caller align its stack. */
+	u64 high;
+
+	asm("mulq %2" : "+a" (a), "=d" (high) : "rm" (b) : "cc");
+	return high;
+#else
+	return mul_u64_u64_shr(a, b, 64);
+#endif
+}
+
+/* The number of the highest bit that is set. */
+static __always_inline unsigned long tw_top_bit(u64 x)
+{
+#if BITS_PER_LONG == 64
+	return __fls(x);
+#else
+	return fls64(x) - 1;
+#endif
+}
+
+#else /* a program */
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint32_t u32;
+typedef unsigned long long u64;
+typedef long long s64;
+
+#define S64_MAX			INT64_MAX
+#define BITS_PER_LONG		(8 * __SIZEOF_LONG__)
+#define NSEC_PER_SEC		1000000000L
+#define NSEC_PER_MSEC		1000000L
+#define NUMA_NO_NODE		(-1)
+
+#define TW_EXPORT_FOR_TESTS(sym)
+
+/* The compiler */
+#ifndef __always_inline
+#define __always_inline		inline __attribute__((__always_inline__))
+#endif
+#define noinline		__attribute__((__noinline__))
+#define __aligned(x)		__attribute__((__aligned__(x)))
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+#define OPTIMIZER_HIDE_VAR(x)	__asm__("" : "+r" (x))
+#define ARRAY_SIZE(a)		(sizeof(a) / sizeof((a)[0]))
+#define container_of(p, type, member)					\
+	((type *)((char *)(p) - offsetof(type, member)))
+
+/* Numbers */
+#define BIT_ULL(n)		(1ULL << (n))
+#define check_mul_overflow(a, b, to)	__builtin_mul_overflow(a, b, to)
+#define min(a, b)							\
+({									\
+	__typeof__(a) a_ = (a);						\
+	__typeof__(b) b_ = (b);						\
+									\
+	a_ < b_ ? a_ : b_;						\
+})
+#define max(a, b)							\
+({									\
+	__typeof__(a) a_ = (a);						\
+	__typeof__(b) b_ = (b);						\
+									\
+	a_ > b_ ? a_ : b_;						\
+})
+#define min_t(type, a, b)	min((type)(a), (type)(b))
+#define swap(a, b)							\
+do {									\
+	__typeof__(a) a_ = (a);						\
+									\
+	(a) = (b);							\
+	(b) = a_;							\
+} while (0)
+
+static inline u64 div64_u64(u64 a, u64 b)
+{
+	return a / b;
+}
+
+/* The upper half of a product. */
+static __always_inline u64 tw_mul_high(u64 a, u64 b)
+{
+#ifdef __SIZEOF_INT128__
+	return ((unsigned __int128)a * b) >> 64;
+#else
+	u64 low = (a & UINT32_MAX) * (b & UINT32_MAX);
+	u64 one = (a >> 32) * (b & UINT32_MAX) + (low >> 32);
+	u64 two = (b >> 32) * (a & UINT32_MAX) + (one & UINT32_MAX);
+
+	return (a >> 32) * (b >> 32) + (one >> 32) + (two >> 32);
+#endif
+}
+
+/* The number of the highest bit that is set. */
+static __always_inline unsigned long tw_top_bit(u64 x)
+{
+	return 63 ^ __builtin_clzll(x);
+}
+
+/* Words that may be changed without a lock */
+typedef struct {
+	s64 counter;
+} __aligned(8) atomic64_t;
+
+static inline s64 atomic64_read(const atomic64_t *a)
+{
+	return __atomic_load_n(&a->counter, __ATOMIC_RELAXED);
+}
+
+static inline void atomic64_set(atomic64_t *a, s64 value)
+{
+	__atomic_store_n(&a->counter, value, __ATOMIC_RELAXED);
+}
+
+static inline bool atomic64_try_cmpxchg(atomic64_t *a, s64 *old, s64 new)
+{
+	return __atomic_compare_exchange_n(&a->counter, old, new, false,
+					   __ATOMIC_SEQ_CST, __ATOMIC_RELAXED);
+}
+
+/* Bitmaps */
+#define BIT_WORD(n)		((n) / BITS_PER_LONG)
+#define BIT_MASK(n)		(1UL << ((n) % BITS_PER_LONG))
+#define BITS_TO_LONGS(n)	BIT_WORD((n) + BITS_PER_LONG - 1)
+#define BITMAP_FIRST_WORD_MASK(n)	(~0UL << ((n) % BITS_PER_LONG))
+
+#define __ffs(x)		((unsigned int)__builtin_ctzl(x))
+#define __ffs64(x)		((unsigned int)__builtin_ctzll(x))
+
+static inline void __set_bit(unsigned long n, unsigned long *map)
+{
+	map[BIT_WORD(n)] |= BIT_MASK(n);
+}
+
+static inline void __clear_bit(unsigned long n, unsigned long *map)
+{
+	map[BIT_WORD(n)] &= ~BIT_MASK(n);
+}
+
+static inline bool test_bit(unsigned long n, const unsigned long *map)
+{
+	return map[BIT_WORD(n)] & BIT_MASK(n);
+}
+
+static inline unsigned long find_next_bit(const unsigned long *map, unsigned long size,
+					  unsigned long from)
+{
+	unsigned long i = BIT_WORD(from), word;
+
+	if (from >= size)
+		return size;
+	word = map[i] & BITMAP_FIRST_WORD_MASK(from);
+	while (!word) {
+		if (++i * BITS_PER_LONG >= size)
+			return size;
+		word = map[i];
+	}
+	return min(i * BITS_PER_LONG + __ffs(word), size);
+}
+
+/* Lists */
+struct hlist_node {
+	struct hlist_node *next, **pprev;
+};
+
+struct hlist_head {
+	struct hlist_node *first;
+};
+
+#define hlist_entry(p, type, member)	container_of(p, type, member)
+#define hlist_for_each(at, head)						\
+	for (at = (head)->first; at; at = at->next)
+
+static inline bool hlist_empty(const struct hlist_head *head)
+{
+	return !head->first;
+}
+
+static inline void hlist_add_head(struct hlist_node *link, struct hlist_head *head)
+{
+	link->next = head->first;
+	if (link->next)
+		link->next->pprev = &link->next;
+	head->first = link;
+	link->pprev = &head->first;
+}
+
+static inline void hlist_move_list(struct hlist_head *from, struct hlist_head *to)
+{
+	to->first = from->first;
+	if (to->first)
+		to->first->pprev = &to->first;
+	from->first = NULL;
+}
+
+/* Memory of zeros. */
+static inline void *tw_host_alloc(size_t size, int node)
+{
+	(void)node;
+	return calloc(1, size);
+}
+
+static inline void tw_host_free(void *memory)
+{
+	free(memory);
+}
+
+#endif /* a program */
+
+#endif /* _TWHEEL_HOST_H */
