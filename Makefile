@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	packages rpm intree intree-check series series-check \
-	check engine style features matrix bench models proofs torture fuzz attack ports faults mutants
+	check native engine style features matrix bench models proofs torture fuzz attack ports faults mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -78,8 +78,13 @@ series:
 series-check:
 	tools/test/vm/series.sh
 
+# What takes seconds goes first; TESTS= names tests of the virtual machines.
 check:
+	$(if $(TESTS),,tools/test/native/run.sh)
 	tools/test/vm/check.sh $(TESTS)
+
+native:
+	tools/test/native/run.sh
 
 engine:
 	tools/test/engine/run.sh
@@ -146,6 +151,7 @@ help:
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
 	@echo '  make check            all tests, in QEMU: ten minutes on two cores'
 	@echo '                          TESTS="suite ...": only these suites or programs'
+	@echo '  make native           process wheels, without a virtual machine: a minute'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'
 	@echo '                          COVERAGE=1: how much of the engine the tests reach'
 	@echo '                          FUZZ=seconds: libFuzzer plays with it for so long'

@@ -3,7 +3,7 @@
 """abi.py FILE [--write | --compiler COMMAND...]: compare the ABI with what FILE says of it, or
 write FILE; or does FILE hold for programs of that compiler, whatever it compiles for?
 
-The ABI is what programs are built with: of <linux/twheel.h> and twheel_device.h the size
+The ABI is what programs are built with: of <linux/twheel.h>, twheel.h and twheel_device.h the size
 of each structure, the place of each field and the value of each constant, for programs of 64
 and of 32 bits, and the library's functions. Programs that exist rely on all of it. On i386 a
 number of 64 bits is aligned to 32 of them; other machines of 32 bits, as arm, align it as
@@ -13,7 +13,7 @@ import re
 import subprocess
 import sys
 
-HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/twheel_device.h"]
+HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/twheel.h", "tools/lib/twheel_device.h"]
 # What a name that is no number stands for.
 NO_NUMBER = {"TWHEEL_API"}
 # Numbers that differ from those of 64 bits, and of these that differ where 64 bits are
@@ -52,7 +52,7 @@ def functions(text):
 
 def compiled(names, *options):
     """The values of the expressions, for programs by these options. None is linked."""
-    lines = ['#include "twheel_device.h"']
+    lines = ['#include "twheel.h"', '#include "twheel_device.h"']
     lines += [f"const unsigned long long v{i} = (unsigned long long)({expression});"
               for i, (_, expression) in enumerate(names)]
     command = ["gcc", *options, "-ffreestanding", "-Iinclude/uapi", "-Itools/lib",
@@ -83,7 +83,8 @@ def describe():
             yield f"{what}{NARROW} {narrow}"
         if aligned != narrow:
             yield f"{what}{ALIGNED} {aligned}"
-    yield from functions(texts[1])
+    for text in texts[1:]:
+        yield from functions(text)
 
 
 def holds(golden, command):
@@ -92,7 +93,7 @@ def holds(golden, command):
         numbers = dict(re.findall(r"^(.*) (\d+|0x[0-9a-f]+)$", known.read(), re.M))
     names = [name for header in HEADERS
              for name in expressions(plain(open(header, encoding="utf-8").read()))]
-    lines = ['#include "twheel_device.h"',
+    lines = ['#include "twheel.h"', '#include "twheel_device.h"',
              "struct unaligned { int first; unsigned long long second; };"]
     for what, expression in names:
         wide = numbers[what]

@@ -67,7 +67,7 @@ check_indent() {
 check_kernel_doc() {
 	local status=0 name
 
-	files 'include/*.h' 'module/*.[ch]' tools/lib/twheel_device.h |
+	files 'include/*.h' 'module/*.[ch]' 'tools/lib/twheel*.h' |
 		xargs -0 -n 1 perl "$scripts/kernel-doc" -none -Werror || status=1
 	while read -r name; do
 		grep -qE "^ \* $name\(\) - " module/*/*.c include/linux/*.h && continue
@@ -107,7 +107,7 @@ check_headers() {
 	local status=0 header glib
 
 	read -ra glib < <(pkg-config --cflags glib-2.0)
-	for header in linux/twheel.h twheel_device.h; do
+	for header in linux/twheel.h twheel.h twheel_device.h; do
 		compiles "$header" <<- END || status=1
 			gcc -xc -std=c99
 			gcc -xc -std=gnu11

@@ -12,7 +12,7 @@
 tools=${2:-} out=${3:-$SCRATCH/man}
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
-library=$ROOT/tools/lib/twheel_device.h
+library=("$ROOT"/tools/lib/twheel{,_device}.h)
 mkdir -p "$out"
 
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
@@ -110,11 +110,13 @@ sed -nE 's/.*seq_(printf|puts)\(seq, "([a-z_]*):.*/\2/p' "$ROOT"/module/dev/*.c 
 
 # What the library has: a page or a link for each call, and a line in the overview.
 {
-	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map"
+	# But for those that inlines are made of.
+	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
+		grep -vE '_(size|shared)$'
 	# Of the inlines, those that are described.
-	sed -nE 's/^(\/\*)? ?\*+ (twheel_[a-z_]*)\(\) - .*/\2/p' "$library"
+	sed -nE 's/^(\/\*)? ?\*+ (twheel_[a-z_]*)\(\) - .*/\2/p' "${library[@]}"
 } > "$out/functions"
-says libtwheel.3 'It Xr' "functions in $library" < "$out/functions"
+says libtwheel.3 'It Xr' "functions of the library" < "$out/functions"
 while read -r name; do
 	[ -e "$man/$name.3" ] || die "$name() has no page"
 	grep -q "^\.Fo $name$" "$man"/twheel_*.3 ||
@@ -158,7 +160,7 @@ done < <(awk '/^\/\*\* twheel_/	{ sub(/\(\)/, "", $2); name = $2 }
 			list = list " " substr($0, RSTART + 1, RLENGTH - 1)
 			$0 = substr($0, RSTART + RLENGTH)
 		}
-	}' "$library")
+	}' "${library[@]}")
 
 sed -n 's/^\t&\([a-z]*\)_command,$/\1/p' "$ROOT/tools/cli/main.c" |
 	says twheel.1 'It Cm' "commands"

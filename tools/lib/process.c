@@ -1,0 +1,377 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* The life of process wheels: their lock, their callbacks' records, and fork(). */
+#define _GNU_SOURCE	/* syscall() */
+
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process.h"
+
+/* As long as it takes to arm a few timers: then the lock's holder is not running. */
+#define LOCK_SPINS	100
+
+_Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_node, word) &&
+	       offsetof(struct twheel_timer, tw_kind) == sizeof(struct twheel_node) &&
+	       (sizeof(void *) != 8 || sizeof(struct twheel_timer) == 32),
+	       "a timer is a node and a pointer");
+
+__thread char tw_thread;
+static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
+static pthread_once_t process_once = PTHREAD_ONCE_INIT;
+/* All wheels; with the mutex. */
+static struct twheel *process_wheels;
+
+static void futex_wait(u32 *word, u32 value)
+{
+	syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(u32 *word, int count)
+{
+	syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, count, NULL, NULL, 0);
+}
+
+/* tw_lock_wait() - get a lock that another thread holds */
+void tw_lock_wait(struct twheel *w)
+{
+	unsigned int i;
+
+	for (i = 0; i < LOCK_SPINS; i++) {
+		u32 zero = 0;
+
+		if (!__atomic_load_n(&w->lock, __ATOMIC_RELAXED) &&
+		    __atomic_compare_exchange_n(&w->lock, &zero, 1, false, __ATOMIC_ACQUIRE,
+						__ATOMIC_RELAXED))
+			return;
+	}
+	while (__atomic_exchange_n(&w->lock, 2, __ATOMIC_ACQUIRE))
+		futex_wait(&w->lock, 2);
+}
+
+void tw_lock_wake(struct twheel *w)
+{
+	futex_wake(&w->lock, 1);
+}
+
+/* tw_wait_for_end() - with the lock: wait until the callback that runs has ended */
+void tw_wait_for_end(struct twheel *w)
+{
+	u32 ended = w->ended;
+
+	w->waiters++;
+	tw_unlock(w);
+	while (__atomic_load_n(&w->ended, __ATOMIC_RELAXED) == ended)
+		futex_wait(&w->ended, ended);
+	tw_lock(w);
+	w->waiters--;
+}
+
+/* tw_end_waits() - with the lock: a callback has ended, and somebody waits for that */
+void tw_end_waits(struct twheel *w)
+{
+	__atomic_fetch_add(&w->ended, 1, __ATOMIC_RELAXED);
+	futex_wake(&w->ended, INT_MAX);
+}
+
+u64 tw_clock_read(const struct twheel *w)
+{
+	static const clockid_t ids[] = {
+		[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
+		[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
+		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
+		[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
+	};
+	struct timespec ts;
+
+	if (unlikely(w->clock == TWHEEL_CLOCK_VIRTUAL))
+		return __atomic_load_n(&w->virtual_ns, __ATOMIC_RELAXED);
+	clock_gettime(ids[w->clock], &ts);
+	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+}
+
+/* No wheel is in the middle of anything when the process is copied. */
+static void process_prepare_fork(void)
+{
+	struct twheel *w;
+
+	pthread_mutex_lock(&process_lock);
+	for (w = process_wheels; w; w = w->next)
+		tw_lock(w);
+}
+
+static void process_forked_parent(void)
+{
+	struct twheel *w;
+
+	for (w = process_wheels; w; w = w->next)
+		tw_unlock(w);
+	pthread_mutex_unlock(&process_lock);
+}
+
+/* The child shares the descriptor with its parent, so it must not set it. */
+static void process_forked_child(void)
+{
+	struct twheel *w;
+
+	for (w = process_wheels; w; w = w->next) {
+		if (w->end == TW_RUNS)
+			w->end = TW_FORKED;
+		w->odd = true;
+		w->bound = true;
+		/* Other threads are not there any more. */
+		if (w->server != tw_self())
+			w->calls = w->threads ? NULL : w->calls;
+		w->waiters = 0;
+		tw_unlock(w);
+	}
+	pthread_mutex_unlock(&process_lock);
+}
+
+static void process_begin(void)
+{
+	pthread_atfork(process_prepare_fork, process_forked_parent, process_forked_child);
+}
+
+static void process_list(struct twheel *w)
+{
+	pthread_mutex_lock(&process_lock);
+	w->next = process_wheels;
+	w->pprev = &process_wheels;
+	if (w->next)
+		w->next->pprev = &w->next;
+	process_wheels = w;
+	pthread_mutex_unlock(&process_lock);
+}
+
+static void process_unlist(struct twheel *w)
+{
+	pthread_mutex_lock(&process_lock);
+	*w->pprev = w->next;
+	if (w->next)
+		w->next->pprev = w->pprev;
+	pthread_mutex_unlock(&process_lock);
+}
+
+static bool config_valid(const struct twheel_config *config, u64 tick_ns, unsigned int slots)
+{
+	if ((unsigned int)config->clock > TWHEEL_CLOCK_VIRTUAL || tick_ns < TWHEEL_TICK_MIN)
+		return false;
+	if (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL)
+		return false;
+	return config->start_ns < TWHEEL_NEVER && tw_wheel_valid(tick_ns, slots);
+}
+
+static void process_free(struct twheel *w)
+{
+	unsigned int i;
+
+	for (i = 0; w->kinds && i < 1U << w->kinds_shift; i++) {
+		struct twheel_kind *kind = w->kinds[i];
+
+		if (kind < w->first || kind >= w->first + TW_KINDS)
+			free(kind);
+	}
+	free(w->kinds);
+	tw_wheel_exit(&w->wheel);
+	if (w->fd >= 0)
+		close(w->fd);
+	free(w);
+}
+
+/* The engine's wheel, and the table of kinds. Returns 0 or an error. */
+static int process_shape(struct twheel *w, u64 tick_ns, unsigned int slots)
+{
+	bool steps = w->clock >= TWHEEL_CLOCK_REALTIME;
+	int ret = tw_wheel_shape(&w->wheel, tick_ns, slots);
+	u64 now = tw_clock_read(w);
+
+	if (!ret)
+		ret = tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, now), steps,
+				    NUMA_NO_NODE);
+	if (ret)
+		return ret;
+	w->kinds_shift = 4;
+	w->kinds = calloc(1U << w->kinds_shift, sizeof(*w->kinds));
+	return w->kinds ? 0 : -ENOMEM;
+}
+
+struct twheel *twheel_create_size(const struct twheel_config *given, size_t size)
+{
+	struct twheel_config config = { };
+	unsigned int slots;
+	struct twheel *w;
+	u64 tick_ns;
+
+	if (given)
+		memcpy(&config, given, min(size, sizeof(config)));
+	tick_ns = config.tick_ns ?: TWHEEL_TICK_DEFAULT;
+	slots = config.slots ?: TWHEEL_SLOTS_DEFAULT;
+	if (!config_valid(&config, tick_ns, slots)) {
+		errno = EINVAL;
+		return NULL;
+	}
+	w = aligned_alloc(64, (sizeof(*w) + 63) & ~(size_t)63);
+	if (!w)
+		return NULL;
+	*w = (struct twheel) {
+		.odd		= config.threads || config.max_pending,
+		.bound		= config.max_pending,
+		.threads	= config.threads,
+		.clock		= config.clock,
+		.max_pending	= config.max_pending ?: UINT64_MAX,
+		.fd		= -1,
+		.alarm_ns	= TW_WHEEL_ASLEEP,
+		.virtual_ns	= config.start_ns,
+		.data		= config.data,
+	};
+	if (process_shape(w, tick_ns, slots)) {
+		process_free(w);
+		errno = ENOMEM;
+		return NULL;
+	}
+	pthread_once(&process_once, process_begin);
+	process_list(w);
+	return w;
+}
+
+long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, void *arg),
+		 void *arg)
+{
+	struct twheel_node *node;
+	long count = 0;
+
+	tw_lock(w);
+	if (tw_inside(w) || w->stopper == tw_self())
+		count = -EDEADLK;
+	else if (w->end == TW_STOPPED)
+		count = -EALREADY;
+	if (count) {
+		tw_unlock(w);
+		return count;
+	}
+	w->end = TW_STOPPED;
+	w->odd = true;
+	w->bound = true;
+	w->stopper = tw_self();
+	while (w->calls)
+		tw_wait_for_end(w);
+	while ((node = tw_wheel_evict(&w->wheel))) {
+		__atomic_store_n(&node->word.counter, TW_UNFIRED, __ATOMIC_RELAXED);
+		w->unfired++;
+		count++;
+		tw_unlock(w);
+		if (unfired)
+			unfired((struct twheel_timer *)node, arg);
+		tw_lock(w);
+	}
+	w->stopper = NULL;
+	tw_unlock(w);
+	return count;
+}
+
+int twheel_destroy(struct twheel *w)
+{
+	if (!w)
+		return 0;
+	if (twheel_stop(w, NULL, NULL) == -EDEADLK)
+		return -EDEADLK;
+	process_unlist(w);
+	process_free(w);
+	return 0;
+}
+
+void *twheel_data(const struct twheel *w)
+{
+	return w->data;
+}
+
+uint64_t twheel_now(const struct twheel *w)
+{
+	return tw_clock_read(w);
+}
+
+void twheel_get_stats_size(struct twheel *w, struct twheel_stats *stats, size_t size)
+{
+	struct twheel_stats now;
+
+	tw_lock(w);
+	now = (struct twheel_stats) {
+		.pending	= tw_pending(w),
+		.fired		= w->fired,
+		.cancelled	= w->cancelled,
+		.unfired	= w->unfired,
+		.cascades	= w->wheel.cascades,
+	};
+	tw_unlock(w);
+	memset(stats, 0, size);
+	memcpy(stats, &now, min(size, sizeof(now)));
+}
+
+static struct twheel_kind **kind_slot(struct twheel *w, twheel_fn function)
+{
+	u64 hash = (uintptr_t)function * 0x9e3779b97f4a7c15ULL;
+	unsigned int mask = (1U << w->kinds_shift) - 1, i = hash >> (64 - w->kinds_shift);
+
+	while (w->kinds[i & mask] && w->kinds[i & mask]->function != function)
+		i++;
+	return &w->kinds[i & mask];
+}
+
+/* Twice as many slots. Timers point to the kinds, which stay where they are. */
+static bool kinds_grow(struct twheel *w)
+{
+	struct twheel_kind **old = w->kinds;
+	unsigned int i, count = 1U << w->kinds_shift;
+	struct twheel_kind **larger = calloc(2 * count, sizeof(*old));
+
+	if (!larger)
+		return false;
+	w->kinds = larger;
+	w->kinds_shift++;
+	for (i = 0; i < count; i++) {
+		if (old[i])
+			*kind_slot(w, old[i]->function) = old[i];
+	}
+	free(old);
+	return true;
+}
+
+static struct twheel_kind *kind_add(struct twheel *w, twheel_fn function)
+{
+	struct twheel_kind *kind;
+
+	if (w->nr_kinds < TW_KINDS) {
+		kind = &w->first[w->nr_kinds];
+	} else {
+		if (2 * w->nr_kinds >= 1U << w->kinds_shift && !kinds_grow(w))
+			return NULL;
+		kind = calloc(1, sizeof(*kind));
+		if (!kind)
+			return NULL;
+	}
+	w->nr_kinds++;
+	kind->function = function;
+	kind->wheel = w;
+	kind->threads = w->threads;
+	*kind_slot(w, function) = kind;
+	return kind;
+}
+
+void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn function)
+{
+	struct twheel_kind *kind = NULL;
+
+	if (w && function) {
+		tw_lock(w);
+		kind = *kind_slot(w, function) ?: kind_add(w, function);
+		tw_unlock(w);
+	}
+	timer->tw_link[0] = NULL;
+	timer->tw_link[1] = NULL;
+	timer->tw_kind = kind;
+	__atomic_store_n(&tw_node(timer)->word.counter, kind ? TW_IDLE : 0, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Process wheels, inside. process.c: their life; timer.c: arm and cancel; serve.c: callbacks,
+ * and the descriptor.
+ *
+ * A timer has 32 bytes, too few for its wheel beside its callback. So it points to a record
+ * that all timers with the same wheel and callback share: a kind. Programs have a handful of
+ * callbacks, and those records stay in the cache.
+ */
+#ifndef LIBTWHEEL_PROCESS_H
+#define LIBTWHEEL_PROCESS_H
+
+#include "../../module/engine/wheel.h"
+
+#include "twheel.h"
+
+/*
+ * States. A word of zeros, shut down or pending is less than these, or more, so that one
+ * comparison tells whether a timer can just be started.
+ */
+#define TW_SHUTDOWN	8
+#define TW_IDLE		9
+#define TW_FIRED	10
+#define TW_CANCELLED	11
+#define TW_UNFIRED	12
+
+/* How many callbacks a wheel knows without memory for more. */
+#define TW_KINDS	8
+
+/**
+ * struct tw_call - a call that serves the wheel, and may have been made by a callback
+ * @timer: whose callback runs
+ * @outer: the call from whose callback this one was made, or NULL
+ */
+struct tw_call {
+	const struct twheel_timer *timer;
+	struct tw_call *outer;
+};
+
+/** enum tw_end - why a wheel takes no timers any more */
+enum tw_end {
+	TW_RUNS,
+	TW_FORKED,
+	TW_STOPPED,
+};
+
+/**
+ * struct twheel - a process wheel
+ * @wheel: the engine's
+ * @armed: how many timers have become pending
+ * @cancelled: how many were cancelled
+ * @odd: there is a lock or a limit, or the wheel is stopped: then calls take the long way
+ * @bound: there is a limit, or the wheel is stopped
+ * @threads: there is a lock
+ * @end: whether it is stopped
+ * @clock: one of enum twheel_clock
+ * @lock: 0, 1 (held), 2 (held, and others may wait)
+ * @max_pending: how many timers may be pending
+ * @fired: how many have fired
+ * @unfired: how many were handed back
+ * @calls: calls that serve the wheel, the innermost first
+ * @server: the thread that makes them, see tw_self()
+ * @stopper: the thread that hands back timers
+ * @waiters: how many threads wait for a callback to end
+ * @ended: changes when a callback has ended and somebody waits for that
+ * @fd: the descriptor, or -1
+ * @alarm_ns: the instant it is set for, on the wheel's clock; later than
+ *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
+ * @readable: on a virtual clock, the descriptor is
+ * @virtual_ns: the virtual clock
+ * @kinds: a hash table of those that are in use, larger by half at least
+ */
+struct twheel {
+	struct tw_wheel wheel;
+	u64 armed;
+	u64 cancelled;
+	bool odd;
+	bool bound;
+	bool threads;
+	u8 end;
+	u8 clock;
+	u32 lock;
+	u64 max_pending;
+	u64 fired;
+	u64 unfired;
+	struct tw_call *calls;
+	const void *server;
+	const void *stopper;
+	u32 waiters;
+	u32 ended;
+	int fd;
+	bool readable;
+	u64 alarm_ns;
+	u64 virtual_ns;
+	void *data;
+	struct twheel_kind **kinds;
+	unsigned int kinds_shift;
+	unsigned int nr_kinds;
+	struct twheel_kind first[TW_KINDS];
+	struct twheel *next;
+	struct twheel **pprev;
+};
+
+void tw_lock_wait(struct twheel *w);
+void tw_lock_wake(struct twheel *w);
+void tw_wait_for_end(struct twheel *w);
+void tw_end_waits(struct twheel *w);
+u64 tw_clock_read(const struct twheel *w);
+void tw_alarm_lower(struct twheel *w);
+
+/* The address of what each thread has its own tells them apart. */
+extern __thread char tw_thread __attribute__((__tls_model__("initial-exec")));
+
+static inline const void *tw_self(void)
+{
+	return &tw_thread;
+}
+
+static inline struct twheel_node *tw_node(const struct twheel_timer *timer)
+{
+	return (struct twheel_node *)timer;
+}
+
+/* The word of a deadline, which saturates. */
+static inline s64 tw_deadline_word(u64 deadline_ns)
+{
+	s64 word = tw_word(deadline_ns);
+
+	return unlikely(word >= 0) ? -1 : word;
+}
+
+static inline u64 tw_pending(const struct twheel *w)
+{
+	return w->armed - w->cancelled - w->fired - w->unfired;
+}
+
+static inline void tw_lock(struct twheel *w)
+{
+	u32 zero = 0;
+
+	if (likely(!w->threads))
+		return;
+	if (unlikely(!__atomic_compare_exchange_n(&w->lock, &zero, 1, false, __ATOMIC_ACQUIRE,
+						  __ATOMIC_RELAXED)))
+		tw_lock_wait(w);
+}
+
+static inline void tw_unlock(struct twheel *w)
+{
+	if (likely(!w->threads))
+		return;
+	if (unlikely(__atomic_exchange_n(&w->lock, 0, __ATOMIC_RELEASE) == 2))
+		tw_lock_wake(w);
+}
+
+/* Does the calling thread serve the wheel? So the call is made by a callback. */
+static inline bool tw_inside(const struct twheel *w)
+{
+	return w->calls && (!w->threads || w->server == tw_self());
+}
+
+#endif

@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * Serving a process wheel: callbacks, and the descriptor that says when.
+ *
+ * The descriptor is a timerfd. While nobody serves the wheel, it is set for the wheel's next
+ * event or for an earlier instant. It is set anew only for an earlier instant, or when the
+ * instant has passed and the work is done. So arming and cancelling in a loop does not keep it
+ * from becoming readable, and costs no system calls.
+ */
+#define _GNU_SOURCE	/* ppoll() */
+
+#include <limits.h>
+#include <poll.h>
+#include <sys/timerfd.h>
+#include <sys/timex.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "process.h"
+
+/* How many timers one call moves to lower levels: 0.1 to 0.4 ms. */
+#define SERVE_SLICE	4096U
+
+/* An instant, of the wheel's clock, on that of the descriptor. */
+static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
+{
+	struct timex timex = { };
+	u64 ahead;
+
+	if (w->clock != TWHEEL_CLOCK_TAI)
+		return ns;
+	adjtimex(&timex);
+	ahead = (u64)timex.tai * NSEC_PER_SEC;
+	return ns > ahead ? ns - ahead : 1;
+}
+
+/* Set the descriptor; later than TWHEEL_NEVER: not readable. */
+static void alarm_program(struct twheel *w, u64 ns)
+{
+	struct itimerspec at = { };
+	int flags = TFD_TIMER_ABSTIME;
+	u64 fd_ns;
+
+	if (ns <= TWHEEL_NEVER) {
+		fd_ns = max(alarm_fd_ns(w, ns), 1ULL);
+		at.it_value.tv_sec = fd_ns / NSEC_PER_SEC;
+		at.it_value.tv_nsec = fd_ns % NSEC_PER_SEC;
+	}
+	if (w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI)
+		flags |= TFD_TIMER_CANCEL_ON_SET;
+	/* The clock was set just now: then this succeeds the second time. */
+	while (timerfd_settime(w->fd, flags, &at, NULL) && errno == ECANCELED)
+		;
+}
+
+static void alarm_set(struct twheel *w, u64 ns)
+{
+	w->alarm_ns = ns;
+	if (w->fd >= 0 && w->clock != TWHEEL_CLOCK_VIRTUAL)
+		alarm_program(w, ns);
+}
+
+/* A virtual clock ends no timerfd: have it readable if there is something to do. */
+static void alarm_show(struct twheel *w)
+{
+	bool readable = w->alarm_ns <= w->virtual_ns;
+
+	if (w->fd < 0 || w->clock != TWHEEL_CLOCK_VIRTUAL || readable == w->readable)
+		return;
+	w->readable = readable;
+	alarm_program(w, readable ? 1 : TW_WHEEL_ASLEEP);
+}
+
+static u64 serve_next_ns(const struct twheel *w)
+{
+	if (w->wheel.wake == TW_WHEEL_ASLEEP)
+		return TW_WHEEL_ASLEEP;
+	return tw_wheel_ns(&w->wheel, w->wheel.wake);
+}
+
+/* tw_alarm_lower() - with the lock: something has been armed that is near */
+void tw_alarm_lower(struct twheel *w)
+{
+	u64 next = serve_next_ns(w);
+
+	if (next < w->alarm_ns)
+		alarm_set(w, next);
+	alarm_show(w);
+}
+
+/* The wheel has been served. Returns whether there is more to do. */
+static bool alarm_settle(struct twheel *w, u64 now)
+{
+	u64 next = serve_next_ns(w);
+
+	if (next < w->alarm_ns || (next > now && w->alarm_ns <= now))
+		alarm_set(w, next);
+	alarm_show(w);
+	return next <= now;
+}
+
+/* The clock has been set if reading says so: then the descriptor has to be set anew. */
+static void alarm_look(struct twheel *w)
+{
+	u64 count;
+
+	if (w->fd < 0 || w->clock < TWHEEL_CLOCK_REALTIME || w->clock > TWHEEL_CLOCK_TAI)
+		return;
+	if (read(w->fd, &count, sizeof(count)) == sizeof(count) || errno == ECANCELED)
+		w->alarm_ns = 0;
+}
+
+int twheel_fd(struct twheel *w)
+{
+	static const clockid_t ids[] = {
+		[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
+		[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
+		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
+		[TWHEEL_CLOCK_TAI]		= CLOCK_REALTIME,
+		[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
+	};
+	int fd;
+
+	tw_lock(w);
+	fd = w->end ? -ESHUTDOWN : w->fd;
+	if (fd == -1) {
+		fd = timerfd_create(ids[w->clock], TFD_NONBLOCK | TFD_CLOEXEC);
+		if (fd < 0) {
+			fd = -errno;
+		} else {
+			w->fd = fd;
+			alarm_set(w, w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w));
+			alarm_show(w);
+		}
+	}
+	tw_unlock(w);
+	return fd;
+}
+
+uint64_t twheel_next(struct twheel *w)
+{
+	u64 next;
+
+	tw_lock(w);
+	next = serve_next_ns(w);
+	tw_unlock(w);
+	return next;
+}
+
+int twheel_wait(struct twheel *w, int64_t timeout_ns)
+{
+	struct timespec timeout = {
+		.tv_sec		= timeout_ns / NSEC_PER_SEC,
+		.tv_nsec	= timeout_ns % NSEC_PER_SEC,
+	};
+	struct pollfd poll = { .fd = twheel_fd(w), .events = POLLIN };
+	int ret;
+
+	if (poll.fd < 0)
+		return poll.fd;
+	ret = ppoll(&poll, 1, timeout_ns < 0 ? NULL : &timeout, NULL);
+	return ret < 0 ? -errno : ret;
+}
+
+/* Only a thread that holds the lock changes the word, but for extensions. */
+static inline bool serve_claim(struct twheel *w, struct twheel_node *node)
+{
+	s64 word = atomic64_read(&node->word);
+
+	if (unlikely((u64)word > w->wheel.now_word))
+		return false;
+	if (unlikely(w->threads))
+		return atomic64_try_cmpxchg(&node->word, &word, TW_FIRED);
+	node->word.counter = TW_FIRED;
+	return true;
+}
+
+/* Call the callback with others let in; returns false if the wheel is stopped after that. */
+static noinline bool serve_call_odd(struct twheel *w, struct twheel_timer *timer,
+				    twheel_fn function)
+{
+	tw_unlock(w);
+	function(timer);
+	tw_lock(w);
+	if (w->waiters)
+		tw_end_waits(w);
+	return !w->end;
+}
+
+static inline bool serve_call(struct twheel *w, struct tw_call *call,
+			      struct twheel_timer *timer)
+{
+	twheel_fn function = timer->tw_kind->function;
+
+	/* Until the next one, or the end of the call: only callbacks ask. */
+	call->timer = timer;
+	if (unlikely(w->odd)) {
+		if (!serve_call_odd(w, timer, function))
+			return false;
+	} else {
+		function(timer);
+		/* It has forked, and this is the child. */
+		if (unlikely(w->odd))
+			return !w->end;
+	}
+	/* The callback has served the wheel itself, and ended the pass. */
+	if (unlikely(!w->wheel.in_pass))
+		tw_wheel_begin_round(&w->wheel, false);
+	return true;
+}
+
+/*
+ * Advance to @target, and take what is due; returns how many timers. @slice: how many timers may
+ * be moved.
+ */
+static unsigned int serve_due(struct twheel *w, struct tw_call *call, u64 target,
+			      struct twheel_timer **timers, unsigned int most,
+			      unsigned int slice)
+{
+	struct tw_wheel *wheel = &w->wheel;
+	unsigned int n = 0;
+
+	while (n < most) {
+		struct twheel_node *node = tw_wheel_due(wheel);
+
+		if (!node) {
+			enum tw_advance advance = tw_wheel_advance(wheel, target, &slice);
+
+			if (advance == TW_ADVANCE_DUE)
+				continue;
+			if (advance == TW_ADVANCE_DONE)
+				tw_wheel_drain_ahead(wheel, &slice);
+			break;
+		}
+		if (unlikely(!serve_claim(w, node))) {
+			if (!tw_wheel_requeue_due(wheel, node, &slice))
+				break;
+			continue;
+		}
+		tw_wheel_dequeue_due(wheel, node);
+		w->fired++;
+		n++;
+		if (timers)
+			timers[n - 1] = (struct twheel_timer *)node;
+		else if (!serve_call(w, call, (struct twheel_timer *)node))
+			break;
+	}
+	return n;
+}
+
+/* With the lock: one call that serves the wheel. Returns its result, as twheel_run(). */
+static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned int most,
+		       unsigned int slice, unsigned int *count)
+{
+	struct tw_call call = { .outer = w->calls };
+	u64 now = tw_clock_read(w);
+	u64 target = tw_wheel_floor(&w->wheel, now);
+	bool more = false;
+
+	w->calls = &call;
+	w->server = w->threads ? tw_self() : NULL;
+	alarm_look(w);
+	if (unlikely(target < w->wheel.now && !w->wheel.in_pass))
+		tw_wheel_move_back(&w->wheel, target);
+	/* From here on, what is armed for a tick up to this is past: the next call serves it. */
+	w->wheel.horizon = max(w->wheel.horizon, target);
+	tw_wheel_begin_round(&w->wheel, true);
+	*count = serve_due(w, &call, target, timers, most, slice);
+	tw_wheel_next_event(&w->wheel);
+	w->calls = call.outer;
+	/* The child of a fork() shares the descriptor with its parent. */
+	if (likely(!w->end))
+		more = alarm_settle(w, now);
+	if (unlikely(w->waiters))
+		tw_end_waits(w);
+	return w->end ? -ESHUTDOWN : more;
+}
+
+static int serve_refused(const struct twheel *w)
+{
+	if (w->end)
+		return -ESHUTDOWN;
+	return w->calls && !tw_inside(w) ? -EBUSY : 0;
+}
+
+int twheel_run(struct twheel *w, unsigned int most)
+{
+	unsigned int count;
+	int ret;
+
+	tw_lock(w);
+	ret = serve_refused(w);
+	if (!ret)
+		ret = serve_round(w, NULL, most, SERVE_SLICE, &count);
+	tw_unlock(w);
+	return ret;
+}
+
+int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int most)
+{
+	unsigned int count = 0;
+	int ret;
+
+	tw_lock(w);
+	ret = serve_refused(w);
+	if (!ret && most) {
+		/* Before anything is due, other work may take several slices. */
+		do {
+			ret = serve_round(w, timers, min_t(unsigned int, most, INT_MAX),
+					  SERVE_SLICE, &count);
+		} while (ret == 1 && !count);
+	}
+	tw_unlock(w);
+	return ret < 0 ? ret : (int)count;
+}
+
+uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
+{
+	u64 next = TW_WHEEL_ASLEEP;
+	unsigned int count;
+
+	if (w->clock != TWHEEL_CLOCK_VIRTUAL)
+		return next;
+	tw_lock(w);
+	if (!w->end && !w->calls) {
+		__atomic_store_n(&w->virtual_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
+				 __ATOMIC_RELAXED);
+		serve_round(w, NULL, UINT_MAX, UINT_MAX, &count);
+		next = serve_next_ns(w);
+	}
+	tw_unlock(w);
+	return next;
+}

@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/* Timers of process wheels: arm, modify, extend, cancel. */
+#include "process.h"
+
+static inline s64 timer_word(const struct twheel_timer *timer)
+{
+	return atomic64_read(&tw_node(timer)->word);
+}
+
+static inline void timer_set_word(struct twheel_timer *timer, s64 word)
+{
+	atomic64_set(&tw_node(timer)->word, word);
+}
+
+/* Is it initialised, and neither pending nor shut down? */
+static inline bool timer_startable(const struct twheel_timer *timer)
+{
+	return (u64)timer_word(timer) - TW_IDLE <= TW_UNFIRED - TW_IDLE;
+}
+
+/* The timer needs attention soon, or at once. The position follows the clock first. */
+static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *node)
+{
+	u64 word = atomic64_read(&node->word);
+
+	if (!w->wheel.in_pass)
+		tw_wheel_move_forward(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)));
+	if (tw_wheel_is_last(&w->wheel, word) || !tw_wheel_enqueue(&w->wheel, node, word))
+		tw_wheel_enqueue_near(&w->wheel, node);
+	/* At its end, the call that serves the wheel sets the alarm. */
+	if (!w->wheel.in_pass)
+		tw_alarm_lower(w);
+}
+
+static inline void timer_enqueue(struct twheel *w, struct twheel_timer *timer, s64 word)
+{
+	struct twheel_node *node = tw_node(timer);
+
+	timer_set_word(timer, word);
+	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
+	    unlikely(!tw_wheel_enqueue(&w->wheel, node, word)))
+		timer_enqueue_near(w, node);
+}
+
+/* Give a timer that is not pending its first deadline. */
+static int timer_start(struct twheel *w, struct twheel_timer *timer, s64 word, s64 old)
+{
+	if (w->end || old == TW_SHUTDOWN)
+		return -ESHUTDOWN;
+	if (tw_pending(w) >= w->max_pending)
+		return -ENOSPC;
+	w->armed++;
+	timer_enqueue(w, timer, word);
+	return 0;
+}
+
+/*
+ * Give a pending timer another deadline. Meanwhile extensions may come, without the lock: they
+ * are before this, or after it, or fail.
+ */
+static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s64 old)
+{
+	if (unlikely(w->end))
+		return -ESHUTDOWN;
+	if (word >= old) {
+		if (!w->threads)
+			timer_set_word(timer, word);
+		if (!w->threads || tw_node_extend(tw_node(timer), word) >= 0)
+			return 1;
+	}
+	tw_wheel_dequeue(&w->wheel, tw_node(timer));
+	timer_enqueue(w, timer, word);
+	return 1;
+}
+
+/* Arm a timer that is not idle, or whose wheel is odd, or whose deadline has to saturate. */
+static noinline int timer_arm(struct twheel_timer *timer, s64 word)
+{
+	struct twheel *w;
+	int ret;
+	s64 old;
+
+	if (!timer->tw_kind)
+		return -EINVAL;
+	w = timer->tw_kind->wheel;
+	if (word >= 0)
+		word = tw_word(TWHEEL_NEVER);
+	tw_lock(w);
+	old = timer_word(timer);
+	if (old < 0)
+		ret = timer_move(w, timer, word, old);
+	else
+		ret = timer_start(w, timer, word, old);
+	tw_unlock(w);
+	return ret;
+}
+
+/* The usual way of arming a timer, with a lock. */
+static noinline int timer_arm_shared(struct twheel *w, struct twheel_timer *timer, s64 word)
+{
+	tw_lock(w);
+	if (unlikely(w->bound || !timer_startable(timer))) {
+		tw_unlock(w);
+		return timer_arm(timer, word);
+	}
+	w->armed++;
+	timer_enqueue(w, timer, word);
+	tw_unlock(w);
+	return 0;
+}
+
+/* The last part of arming, where that is not the usual one. */
+static noinline int timer_arm_near(struct twheel *w, struct twheel_timer *timer)
+{
+	timer_enqueue_near(w, tw_node(timer));
+	return 0;
+}
+
+/* What is rare is in calls at the end, so that the rest saves no registers. */
+int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	s64 word = tw_word(deadline_ns);
+	struct twheel *w;
+
+	if (unlikely(word >= 0 || !timer_startable(timer)))
+		return timer_arm(timer, word);
+	w = timer->tw_kind->wheel;
+	if (unlikely(w->odd))
+		return timer_arm_shared(w, timer, word);
+	w->armed++;
+	timer_set_word(timer, word);
+	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
+	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
+		return timer_arm_near(w, timer);
+	return 0;
+}
+
+int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	s64 word = tw_deadline_word(deadline_ns), old;
+	const struct twheel_kind *kind = timer->tw_kind;
+	int ret = -ENOENT;
+
+	if (unlikely(!kind))
+		return ret;
+	tw_lock(kind->wheel);
+	old = timer_word(timer);
+	if (likely(old < 0))
+		ret = timer_move(kind->wheel, timer, word, old);
+	tw_unlock(kind->wheel);
+	return ret;
+}
+
+int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	return tw_node_extend(tw_node(timer), tw_deadline_word(deadline_ns));
+}
+
+/* Now and a delay, which saturates. Returns false if the wheel takes no delays. */
+static inline bool timer_deadline(const struct twheel *w, u64 delay_ns, u64 *deadline_ns)
+{
+	if (unlikely(w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI))
+		return false;
+	if (__builtin_add_overflow(tw_clock_read(w), delay_ns, deadline_ns))
+		*deadline_ns = TWHEEL_NEVER;
+	return true;
+}
+
+int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns)
+{
+	u64 deadline_ns;
+
+	if (!timer->tw_kind || !timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
+		return -EINVAL;
+	return twheel_arm_at(timer, deadline_ns);
+}
+
+int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns, uint64_t slack_ns)
+{
+	if (!timer->tw_kind)
+		return -EINVAL;
+	return twheel_arm_at(timer, tw_wheel_share(&timer->tw_kind->wheel->wheel, deadline_ns,
+						   slack_ns));
+}
+
+int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns, uint64_t slack_ns)
+{
+	u64 deadline_ns;
+
+	if (!timer->tw_kind || !timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
+		return -EINVAL;
+	return twheel_arm_range_at(timer, deadline_ns, slack_ns);
+}
+
+int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns)
+{
+	u64 deadline_ns;
+
+	if (!timer->tw_kind)
+		return -ENOENT;
+	if (!timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
+		return -EINVAL;
+	return twheel_modify_at(timer, deadline_ns);
+}
+
+int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
+{
+	u64 deadline_ns;
+
+	if (!timer->tw_kind)
+		return -ENOENT;
+	if (!timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
+		return -EINVAL;
+	return twheel_extend_at(timer, deadline_ns);
+}
+
+/* With the lock. A shutdown is for timers that are not pending as well. */
+static inline int timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
+{
+	if (timer_word(timer) >= 0) {
+		if (state == TW_SHUTDOWN)
+			timer_set_word(timer, state);
+		return -ENOENT;
+	}
+	timer_set_word(timer, state);
+	tw_wheel_dequeue(&w->wheel, tw_node(timer));
+	w->cancelled++;
+	return 1;
+}
+
+static noinline int timer_cancel(struct twheel *w, struct twheel_timer *timer)
+{
+	int ret;
+
+	tw_lock(w);
+	ret = timer_withdraw(w, timer, TW_CANCELLED);
+	tw_unlock(w);
+	return ret;
+}
+
+static noinline int timer_cancel_last(struct twheel *w, struct hlist_node **pprev)
+{
+	tw_wheel_dequeue_last(&w->wheel, pprev);
+	return 1;
+}
+
+int twheel_cancel(struct twheel_timer *timer)
+{
+	struct twheel_node *node = tw_node(timer);
+	struct hlist_node **pprev, *next;
+	struct twheel *w;
+
+	/* So it need not have been initialised. */
+	if (unlikely(timer_word(timer) >= 0))
+		return -ENOENT;
+	w = timer->tw_kind->wheel;
+	if (unlikely(w->odd))
+		return timer_cancel(w, timer);
+	timer_set_word(timer, TW_CANCELLED);
+	w->cancelled++;
+	/* tw_wheel_dequeue(), which ends with a call that is rare. */
+	pprev = node->link.pprev;
+	next = node->link.next;
+	*pprev = next;
+	if (!next)
+		return timer_cancel_last(w, pprev);
+	next->pprev = pprev;
+	return 1;
+}
+
+static bool timer_runs(const struct twheel *w, const struct twheel_timer *timer)
+{
+	const struct tw_call *call;
+
+	for (call = w->calls; call; call = call->outer) {
+		if (call->timer == timer)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * While the callback runs, it may arm the timer again. So the timer is cancelled when the
+ * callback has ended, and not before that as well. A shutdown is final at once.
+ */
+static int timer_end(struct twheel_timer *timer, s64 state)
+{
+	int ret = -ENOENT;
+	struct twheel *w;
+
+	if (!timer->tw_kind)
+		return ret;
+	w = timer->tw_kind->wheel;
+	tw_lock(w);
+	while (timer_runs(w, timer)) {
+		if (tw_inside(w)) {
+			tw_unlock(w);
+			return -EDEADLK;
+		}
+		if (state == TW_SHUTDOWN)
+			ret = max(ret, timer_withdraw(w, timer, state));
+		tw_wait_for_end(w);
+	}
+	ret = max(ret, timer_withdraw(w, timer, state));
+	tw_unlock(w);
+	return ret;
+}
+
+int twheel_cancel_sync(struct twheel_timer *timer)
+{
+	return timer_end(timer, TW_CANCELLED);
+}
+
+int twheel_shutdown_sync(struct twheel_timer *timer)
+{
+	return timer_end(timer, TW_SHUTDOWN);
+}
+
+uint64_t twheel_remaining(const struct twheel_timer *timer)
+{
+	u64 deadline_ns = twheel_deadline(timer), now;
+
+	if (deadline_ns > TWHEEL_NEVER)
+		return 0;
+	now = tw_clock_read(timer->tw_kind->wheel);
+	return deadline_ns > now ? deadline_ns - now : 0;
+}

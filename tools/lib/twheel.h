@@ -1,0 +1,403 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
+/*
+ * Process wheels: very many timeouts inside a program. They need no module.
+ *
+ * The program embeds a timer in each of its objects. To arm, extend or cancel a timer takes
+ * no system call, costs the same however many there are, and allocates nothing:
+ *
+ *	struct connection {
+ *		struct twheel_timer idle;
+ *		...
+ *	};
+ *
+ *	static void connection_idle(struct twheel_timer *timer)
+ *	{
+ *		connection_close((struct connection *)timer);
+ *	}
+ *
+ *	struct twheel *wheel = twheel_create(NULL);
+ *
+ *	twheel_timer_init(&c->idle, wheel, connection_idle);
+ *	twheel_arm(&c->idle, 30000000000);		(a connection begins)
+ *	twheel_extend(&c->idle, 30000000000);		(something came)
+ *	twheel_cancel(&c->idle);			(before it is freed)
+ *
+ * The wheel's descriptor is readable when there is something to do. So a wheel fits into
+ * each event loop, and into a program without one:
+ *
+ *	while (twheel_wait(wheel, -1) >= 0)
+ *		twheel_run(wheel, 64);
+ *
+ * For every call:
+ *  - the calls, their arguments and their results are those of the kernel's linux/twheel.h;
+ *    libtwheel(3) has a table of what differs;
+ *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
+ *    the tick at or after its deadline, and never early;
+ *  - a negative result is -errno, and then nothing was changed;
+ *  - with &twheel_config.threads any thread may make it, without that only one at a time,
+ *    and there is neither a lock nor an atomic operation. A signal handler may make none;
+ *  - it may come from a callback, and act on any timer, the callback's own included. A
+ *    callback may free its timer;
+ *  - a timer is not freed, nor initialised again, while it is pending;
+ *  - after fork() the child's wheel is stopped: see twheel_stop().
+ */
+#ifndef LIBTWHEEL_H
+#define LIBTWHEEL_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#ifndef TWHEEL_API
+#define TWHEEL_API	__attribute__((visibility("default")))
+#endif
+
+/** TWHEEL_NEVER - the last deadline there is; later ones become this. No clock reaches it */
+#ifndef TWHEEL_NEVER
+#define TWHEEL_NEVER	((uint64_t)INT64_MAX)
+#endif
+
+struct twheel;
+struct twheel_timer;
+
+/** typedef twheel_fn - what a timer does when it fires; then it is not pending any more */
+typedef void (*twheel_fn)(struct twheel_timer *timer);
+
+/* What all timers of a wheel with the same callback share. Private. */
+struct twheel_kind {
+	twheel_fn function;
+	struct twheel *wheel;
+	bool threads;
+};
+
+/**
+ * struct twheel_timer - one timeout, of 32 bytes where pointers have 8
+ * @tw_link: private, as all fields are; links it into a bucket while it is pending
+ * @tw_word: its deadline with the sign bit set while it is pending, else a state
+ * @tw_kind: its callback and its wheel
+ *
+ * A timer of zeros is not pending, and cannot be armed.
+ */
+struct twheel_timer {
+	void *tw_link[2];
+	long long tw_word __attribute__((__aligned__(8)));
+	const struct twheel_kind *tw_kind;
+};
+
+/**
+ * enum twheel_clock - what a wheel counts
+ * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, which stands still while suspended
+ * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, which counts suspended time
+ * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, which may be set; timers follow. Such a wheel takes
+ *	absolute deadlines only, and calls with a delay answer -EINVAL
+ * @TWHEEL_CLOCK_TAI: CLOCK_TAI; likewise
+ * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(), for tests
+ */
+enum twheel_clock {
+	TWHEEL_CLOCK_MONOTONIC	= 0,
+	TWHEEL_CLOCK_BOOTTIME	= 1,
+	TWHEEL_CLOCK_REALTIME	= 2,
+	TWHEEL_CLOCK_TAI	= 3,
+	TWHEEL_CLOCK_VIRTUAL	= 4,
+};
+
+/**
+ * struct twheel_config - how a wheel is to be made; zeros are defaults
+ * @data: what twheel_data() returns
+ * @clock: one of enum twheel_clock
+ * @slots: ratio of a level to the next, 2 to 4096, rounded up to a power of two; 0: 256
+ * @tick_ns: the tick, 1 us to 1 h; 0: 1 ms
+ * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
+ * @max_pending: how many timers may be pending at once; 0: no limit
+ * @threads: several threads use the wheel at a time
+ */
+struct twheel_config {
+	void *data;
+	enum twheel_clock clock;
+	unsigned int slots;
+	uint64_t tick_ns;
+	uint64_t start_ns;
+	uint64_t max_pending;
+	bool threads;
+};
+
+/**
+ * struct twheel_stats - what a wheel holds and has done
+ * @pending: timers that wait for their deadline
+ * @fired: callbacks called, and timers collected
+ * @cancelled: timers cancelled while pending, by cancel or shutdown
+ * @unfired: timers handed back by twheel_stop()
+ * @cascades: timers moved to a lower level
+ */
+struct twheel_stats {
+	uint64_t pending;
+	uint64_t fired;
+	uint64_t cancelled;
+	uint64_t unfired;
+	uint64_t cascades;
+};
+
+/* The structures' sizes tell the library which version of them a program knows. */
+TWHEEL_API struct twheel *twheel_create_size(const struct twheel_config *config, size_t size);
+TWHEEL_API void twheel_get_stats_size(struct twheel *wheel, struct twheel_stats *stats,
+				      size_t size);
+TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns);
+
+/**
+ * twheel_create() - make a wheel
+ * @config: how; NULL: all defaults
+ *
+ * Return: the wheel; or NULL, and errno is EINVAL (a field) or ENOMEM.
+ */
+static inline struct twheel *twheel_create(const struct twheel_config *config)
+{
+	return twheel_create_size(config, sizeof(*config));
+}
+
+/**
+ * twheel_stop() - end a wheel's work and hand back its timers
+ * @wheel: the wheel
+ * @unfired: called for every timer that was pending; it may free the timer. NULL: they are
+ *	only counted
+ * @arg: passed to it
+ *
+ * When this returns, no callback runs and none will. Calls that arm a timer or serve the
+ * wheel answer -ESHUTDOWN from now on.
+ *
+ * The child of a fork() has a copy of the wheel. There it is stopped at once, and nothing has
+ * been handed back: the child makes this call, or twheel_destroy(). Timers can be cancelled.
+ *
+ * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
+ * from @unfired), -EALREADY (the wheel has been stopped before).
+ */
+TWHEEL_API long twheel_stop(struct twheel *wheel,
+			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);
+
+/**
+ * twheel_destroy() - stop a wheel and free it
+ * @wheel: the wheel; NULL does nothing. No other call is being made on it
+ *
+ * After this only twheel_timer_init() may be called on its timers.
+ *
+ * Return: 0; -EDEADLK, as twheel_stop().
+ */
+TWHEEL_API int twheel_destroy(struct twheel *wheel);
+
+/** twheel_data() - &twheel_config.data */
+TWHEEL_API void *twheel_data(const struct twheel *wheel);
+
+/** twheel_now() - the time on the wheel's clock */
+TWHEEL_API uint64_t twheel_now(const struct twheel *wheel);
+
+/** twheel_get_stats() - fill in what the wheel holds and has done */
+static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
+{
+	twheel_get_stats_size(wheel, stats, sizeof(*stats));
+}
+
+/**
+ * twheel_fd() - a descriptor that is readable when twheel_run() has something to do
+ * @wheel: the wheel
+ *
+ * It is for poll(), epoll and their like; nobody reads it. When it is edge triggered, call
+ * twheel_run() until that returns 0. The library sets it to earlier instants only, so the
+ * timer that it was set for may have been cancelled. It is made by the first call, with
+ * O_CLOEXEC, and closed by twheel_destroy().
+ *
+ * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN.
+ */
+TWHEEL_API int twheel_fd(struct twheel *wheel);
+
+/**
+ * twheel_next() - when twheel_run() will have something to do
+ * @wheel: the wheel
+ *
+ * For programs that hand a timeout to their loop: then no system call sets a descriptor.
+ *
+ * Return: the instant, which may have passed; more than %TWHEEL_NEVER: there is none.
+ */
+TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
+
+/**
+ * twheel_wait() - wait until twheel_run() has something to do
+ * @wheel: the wheel
+ * @timeout_ns: how long; 0: not at all; negative: without a limit
+ *
+ * Return: 1, or 0 if nothing came in that time; -EINTR (a signal came); as twheel_fd().
+ */
+TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
+
+/**
+ * twheel_run() - call the callbacks of what is due
+ * @wheel: the wheel
+ * @most: how many at most
+ *
+ * Timers of different ticks fire in the order of their ticks, but for those armed for the
+ * past. What a callback arms for the past waits for the next call. A callback may call this.
+ *
+ * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
+ * -ESHUTDOWN (it is stopped).
+ */
+TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
+
+/**
+ * twheel_collect() - take what is due, and call nothing
+ * @wheel: the wheel
+ * @timers: is filled in, in the order of their ticks
+ * @most: how many it has room for
+ *
+ * The timers are not pending any more. If the program frees one that stands later in the
+ * array, it has to skip that.
+ *
+ * Return: how many, or 0 if nothing is due; as twheel_run(). There may be more to do.
+ */
+TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers,
+			      unsigned int most);
+
+/**
+ * twheel_advance() - let the time of a virtual clock pass
+ * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
+ * @now_ns: the new time. Before the present one, it sets the clock back. The clock stops just
+ *	before %TWHEEL_NEVER
+ *
+ * It calls the callbacks of all timers that are due by then. Timers that these arm for the
+ * past wait for the next call.
+ *
+ * Return: the instant at which there is something to do next, which may be at or before
+ * @now_ns; more than %TWHEEL_NEVER: there is none, or the clock is not virtual, the wheel is
+ * stopped, or a callback of it made the call.
+ */
+TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
+
+/**
+ * twheel_timer_init() - initialise a timer
+ * @timer: the timer; not pending
+ * @wheel: the wheel it belongs to
+ * @function: what it does when it fires. NULL: it cannot be armed
+ *
+ * The wheel keeps a record of each @function. If there is no memory for a new one, the timer
+ * cannot be armed.
+ */
+TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+				  twheel_fn function);
+
+/**
+ * twheel_arm() - arm a timer, whether it is pending or not, for a delay from now
+ * @timer: the timer
+ * @delay_ns: the delay. If it goes beyond %TWHEEL_NEVER, the timer never fires
+ *
+ * Return: 0, or 1 if the timer was pending and has moved; -ENOSPC (the wheel may not have
+ * more), -ESHUTDOWN (the timer is shut down, or the wheel stopped), -EINVAL (the timer has no
+ * function, or the clock can be set and takes no delays).
+ */
+TWHEEL_API int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns);
+
+/** twheel_arm_at() - twheel_arm() for a time */
+TWHEEL_API int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns);
+
+/** twheel_arm_range() - twheel_arm(), up to @slack_ns later if it shares a wake-up there */
+TWHEEL_API int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns,
+				uint64_t slack_ns);
+
+/** twheel_arm_range_at() - twheel_arm_range() for a time */
+TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns,
+				   uint64_t slack_ns);
+
+/**
+ * twheel_modify() - give a pending timer another deadline: a delay from now
+ * @timer: the timer
+ * @delay_ns: the delay
+ *
+ * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm().
+ */
+TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
+
+/** twheel_modify_at() - twheel_modify() for a time */
+TWHEEL_API int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns);
+
+/** twheel_extend() - twheel_extend_at() for a delay from now; -EINVAL as twheel_arm() */
+TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
+
+/**
+ * twheel_cancel() - cancel a timer, without waiting for its callback
+ * @timer: the timer
+ *
+ * Return: 1, and its callback is not called for that deadline; -ENOENT (it is not pending; its
+ * callback may run in another thread).
+ */
+TWHEEL_API int twheel_cancel(struct twheel_timer *timer);
+
+/**
+ * twheel_cancel_sync() - cancel a timer, and wait for its callback to end
+ * @timer: the timer
+ *
+ * Return: 1, -ENOENT, as twheel_cancel(); -EDEADLK (called from that callback).
+ */
+TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
+
+/**
+ * twheel_shutdown_sync() - twheel_cancel_sync(), and from now on the timer cannot be armed
+ * @timer: the timer
+ *
+ * Return: as twheel_cancel_sync(). On -EDEADLK, it can.
+ */
+TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
+
+/** twheel_remaining() - how long until the deadline; 0: it has passed, or is not pending */
+TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
+
+/** twheel_of() - the wheel of a timer, or NULL if that cannot be armed */
+static inline struct twheel *twheel_of(const struct twheel_timer *timer)
+{
+	return timer->tw_kind ? timer->tw_kind->wheel : NULL;
+}
+
+/** twheel_pending() - is the timer armed and not yet served? */
+static inline bool twheel_pending(const struct twheel_timer *timer)
+{
+	return __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) < 0;
+}
+
+/** twheel_deadline() - when it will fire; more than %TWHEEL_NEVER: it is not pending */
+static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
+{
+	return (uint64_t)__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) ^ 1ULL << 63;
+}
+
+/**
+ * twheel_extend_at() - a later deadline for a pending timer
+ * @timer: the timer
+ * @deadline_ns: the later deadline
+ *
+ * The cheapest call, for what happens all the time: one comparison and one store. The timer
+ * stays in its bucket. When the wheel reaches that, it puts the timer into another.
+ *
+ * Return: 1; 0 (its deadline is not before that), -ENOENT (it is not pending).
+ */
+static inline int twheel_extend_at(struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	long long word = __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED);
+	long long later = (long long)(deadline_ns ^ 1ULL << 63);
+
+	/* Beyond TWHEEL_NEVER. */
+	if (later >= 0)
+		later = -1;
+	/* States are above all deadlines. */
+	if (word >= later)
+		return word < 0 ? 0 : -ENOENT;
+	if (timer->tw_kind->threads)
+		return twheel_extend_shared(timer, deadline_ns);
+	timer->tw_word = later;
+	return 1;
+}
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

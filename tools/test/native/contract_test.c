@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What each call on a process wheel promises, beside what random_test.c sees. */
+#include <poll.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+static struct twheel_timer *last;
+static int fired;
+
+static void fire(struct twheel_timer *timer)
+{
+	last = timer;
+	fired++;
+}
+
+static struct twheel *make(struct twheel_config config)
+{
+	struct twheel *wheel = twheel_create(&config);
+
+	CHECK(wheel);
+	fired = 0;
+	return wheel;
+}
+
+static struct twheel *make_virtual(void)
+{
+	return make((struct twheel_config) { .clock = TWHEEL_CLOCK_VIRTUAL });
+}
+
+static bool readable(struct twheel *wheel, int timeout_ms)
+{
+	struct pollfd poll_fd = { .fd = twheel_fd(wheel), .events = POLLIN };
+
+	CHECK(poll_fd.fd >= 0);
+	return poll(&poll_fd, 1, timeout_ms) == 1;
+}
+
+static void refuse(struct twheel_config config)
+{
+	errno = 0;
+	CHECK(!twheel_create(&config) && errno == EINVAL);
+}
+
+static void test_config(void)
+{
+	refuse((struct twheel_config) { .clock = 5 });
+	refuse((struct twheel_config) { .tick_ns = 999 });
+	refuse((struct twheel_config) { .tick_ns = 3601000 * MS });
+	refuse((struct twheel_config) { .slots = 1 });
+	refuse((struct twheel_config) { .slots = 4097 });
+	refuse((struct twheel_config) { .start_ns = 1 });
+	refuse((struct twheel_config) {
+		.clock = TWHEEL_CLOCK_VIRTUAL, .start_ns = TWHEEL_NEVER });
+	CHECK(sizeof(void *) != 8 || sizeof(struct twheel_timer) == 32);
+	CHECK(twheel_destroy(NULL) == 0);
+}
+
+static void test_results(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { .data = &fired,
+							     .max_pending = 1 });
+	struct twheel_timer a = { }, b;
+
+	CHECK(twheel_data(wheel) == &fired);
+	CHECK(!twheel_pending(&a) && !twheel_of(&a) && twheel_remaining(&a) == 0);
+	CHECK(twheel_arm(&a, 1) == -EINVAL && twheel_arm_range(&a, 1, 1) == -EINVAL);
+	CHECK(twheel_modify(&a, 1) == -ENOENT && twheel_extend(&a, 1) == -ENOENT);
+	CHECK(twheel_cancel(&a) == -ENOENT && twheel_shutdown_sync(&a) == -ENOENT);
+	twheel_timer_init(&a, wheel, NULL);
+	CHECK(twheel_arm(&a, 1) == -EINVAL);
+	twheel_timer_init(&a, wheel, fire);
+	twheel_timer_init(&b, wheel, fire);
+	CHECK(twheel_of(&a) == wheel);
+	CHECK(twheel_arm(&a, 3600000 * MS) == 0 && twheel_pending(&a));
+	CHECK(twheel_remaining(&a) > 3500000 * MS);
+	CHECK(twheel_arm(&a, 3700000 * MS) == 1 && twheel_arm(&a, 3600000 * MS) == 1);
+	CHECK(twheel_arm(&b, 1) == -ENOSPC);
+	CHECK(twheel_extend(&a, 3600001 * MS) == 1 && twheel_extend(&a, MS) == 0);
+	CHECK(twheel_modify(&a, 1000 * MS) == 1 && twheel_remaining(&a) <= 1000 * MS);
+	CHECK(twheel_cancel(&a) == 1 && twheel_cancel(&a) == -ENOENT);
+	CHECK(twheel_arm(&b, UINT64_MAX) == 0 && twheel_deadline(&b) == TWHEEL_NEVER);
+	CHECK(twheel_shutdown_sync(&b) == 1 && twheel_arm(&b, 1) == -ESHUTDOWN);
+	CHECK(twheel_modify(&b, 1) == -ENOENT);
+	CHECK(twheel_advance(wheel, 1) > TWHEEL_NEVER);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* Wheels whose clock can be set take no delays. */
+static void test_delays(void)
+{
+	static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
+	struct twheel_timer timer;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		struct twheel *wheel = make((struct twheel_config) { .clock = clocks[i] });
+
+		twheel_timer_init(&timer, wheel, fire);
+		CHECK(twheel_arm(&timer, 1) == -EINVAL);
+		CHECK(twheel_arm_range(&timer, 1, 1) == -EINVAL);
+		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 1000 * MS) == 0);
+		CHECK(twheel_modify(&timer, 1) == -EINVAL);
+		CHECK(twheel_extend(&timer, 1) == -EINVAL);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+/* On each real clock a timer comes, and not before its time, by the descriptor. */
+static void test_clocks(void)
+{
+	enum twheel_clock clock;
+
+	for (clock = TWHEEL_CLOCK_MONOTONIC; clock < TWHEEL_CLOCK_VIRTUAL; clock++) {
+		struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+		struct twheel_timer timer;
+		uint64_t deadline;
+
+		twheel_timer_init(&timer, wheel, fire);
+		CHECK(!readable(wheel, 0) && twheel_next(wheel) > TWHEEL_NEVER);
+		deadline = twheel_now(wheel) + 20 * MS;
+		CHECK(twheel_arm_at(&timer, deadline) == 0);
+		CHECK(twheel_next(wheel) <= deadline + MS);
+		while (!fired) {
+			CHECK(twheel_wait(wheel, -1) == 1);
+			CHECK(twheel_run(wheel, 64) == 0);
+		}
+		CHECK(twheel_now(wheel) >= deadline && fired == 1 && last == &timer);
+		CHECK(!readable(wheel, 0) && twheel_wait(wheel, 0) == 0);
+		CHECK(twheel_wait(wheel, MS) == 0);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+/* The descriptor follows the nearest deadline, and a descriptor made late does as well. */
+static void test_descriptor(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { });
+	struct twheel_timer far, near;
+
+	twheel_timer_init(&far, wheel, fire);
+	twheel_timer_init(&near, wheel, fire);
+	CHECK(twheel_arm(&far, 3600000 * MS) == 0);
+	CHECK(!readable(wheel, 0));
+	CHECK(twheel_arm(&near, 5 * MS) == 0);
+	CHECK(readable(wheel, -1));
+	while (!fired)
+		CHECK(twheel_run(wheel, 64) >= 0);
+	CHECK(last == &near && !readable(wheel, 0));
+	/* In the past: due at once, but never inside the call. */
+	CHECK(twheel_arm_at(&near, 1) == 0 && fired == 1 && readable(wheel, -1));
+	CHECK(twheel_arm_at(&far, 2) == 1);
+	CHECK(twheel_run(wheel, 1) == 1 && fired == 2 && readable(wheel, -1));
+	CHECK(twheel_run(wheel, 1) == 0 && fired == 3 && !readable(wheel, 0));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* An alarm is set for earlier instants only, and a cancel leaves it. */
+static void test_starvation(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { });
+	struct twheel_timer timer;
+	int i;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_fd(wheel) >= 0);
+	for (i = 0; i < 1000; i++) {
+		CHECK(twheel_arm_at(&timer, 1) == 0);
+		CHECK(twheel_cancel(&timer) == 1);
+	}
+	CHECK(readable(wheel, -1) && twheel_run(wheel, 1) == 0 && !fired);
+	CHECK(!readable(wheel, 0));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static void test_virtual_descriptor(void)
+{
+	struct twheel *wheel = make_virtual();
+	struct twheel_timer timer;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(!readable(wheel, 0));
+	CHECK(twheel_arm(&timer, 10 * MS) == 0 && !readable(wheel, 0));
+	CHECK(twheel_advance(wheel, 9 * MS) == 10 * MS && !fired);
+	CHECK(twheel_advance(wheel, 10 * MS) > TWHEEL_NEVER && fired == 1);
+	CHECK(!readable(wheel, 0));
+	CHECK(twheel_arm_at(&timer, 0) == 0 && readable(wheel, -1));
+	CHECK(twheel_run(wheel, 8) == 0 && fired == 2 && !readable(wheel, 0));
+	/* Set back: it waits again. */
+	CHECK(twheel_arm_at(&timer, 12 * MS) == 0);
+	CHECK(twheel_advance(wheel, 5 * MS) <= 12 * MS && fired == 2);
+	CHECK(twheel_advance(wheel, 11 * MS) == 12 * MS && fired == 2);
+	CHECK(twheel_advance(wheel, 12 * MS) > TWHEEL_NEVER && fired == 3);
+	/* Set back by far: the wheel does not take what is armed then for past. */
+	CHECK(twheel_advance(wheel, 10000 * MS) > TWHEEL_NEVER);
+	CHECK(twheel_advance(wheel, 5 * MS) > TWHEEL_NEVER);
+	CHECK(twheel_arm_at(&timer, 12 * MS) == 0 && !readable(wheel, 0));
+	CHECK(twheel_advance(wheel, 11 * MS) == 12 * MS && fired == 3);
+	CHECK(twheel_advance(wheel, 12 * MS) > TWHEEL_NEVER && fired == 4);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static struct twheel *nested;
+static struct twheel_timer inner;
+
+static void serve_inside(struct twheel_timer *timer)
+{
+	CHECK(twheel_arm_at(&inner, 1) == 0);
+	CHECK(twheel_run(nested, 8) == 0 && fired == 1);
+	CHECK(twheel_cancel_sync(timer) == -EDEADLK);
+	CHECK(twheel_shutdown_sync(timer) == -EDEADLK);
+	CHECK(twheel_stop(nested, NULL, NULL) == -EDEADLK);
+	CHECK(twheel_destroy(nested) == -EDEADLK);
+	CHECK(twheel_advance(nested, 5) > TWHEEL_NEVER);
+	/* For the past, by a callback: the next call serves it. */
+	CHECK(twheel_arm_at(timer, 1) == 0);
+}
+
+/* A callback may serve the wheel, as a loop in a loop does. */
+static void test_nested(void)
+{
+	struct twheel_timer outer;
+
+	nested = make_virtual();
+	twheel_timer_init(&outer, nested, serve_inside);
+	twheel_timer_init(&inner, nested, fire);
+	CHECK(twheel_arm(&outer, MS) == 0);
+	CHECK(twheel_advance(nested, MS) <= MS);
+	CHECK(fired == 1 && twheel_pending(&outer));
+	CHECK(twheel_cancel_sync(&outer) == 1);
+	CHECK(twheel_destroy(nested) == 0);
+}
+
+static void free_self(struct twheel_timer *timer)
+{
+	free(timer);
+	fired++;
+}
+
+static void test_free(void)
+{
+	struct twheel *wheel = make_virtual();
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		struct twheel_timer *timer = malloc(sizeof(*timer));
+
+		CHECK(timer);
+		twheel_timer_init(timer, wheel, free_self);
+		CHECK(twheel_arm(timer, i % 7 * 100 * MS) == 0);
+	}
+	twheel_advance(wheel, 1000 * MS);
+	CHECK(fired == 1000);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* More callbacks than a wheel has room for at first; none of these is called. */
+static void test_kinds(void)
+{
+	struct twheel *wheel = make_virtual();
+	struct twheel_timer timers[200];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		uintptr_t function = (uintptr_t)fire + i % 100;
+
+		twheel_timer_init(&timers[i], wheel, (twheel_fn)function);
+		CHECK(timers[i].tw_kind->function == (twheel_fn)function);
+		CHECK(twheel_arm(&timers[i], MS) == 0 && twheel_of(&timers[i]) == wheel);
+		CHECK(i < 100 || timers[i].tw_kind == timers[i - 100].tw_kind);
+	}
+	CHECK(twheel_stop(wheel, NULL, NULL) == ARRAY_SIZE(timers));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static void handed(struct twheel_timer *timer, void *arg)
+{
+	last = timer;
+	++*(int *)arg;
+}
+
+/* The child's wheel is stopped, and its parent's descriptor untouched. */
+static void test_fork(bool threads)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = threads });
+	struct twheel_timer timer, other;
+	int status, count = 0;
+	pid_t child;
+
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&other, wheel, fire);
+	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 1000 * MS) == 0);
+	CHECK(twheel_fd(wheel) >= 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
+		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+		CHECK(twheel_fd(wheel) == -ESHUTDOWN);
+		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
+		CHECK(twheel_cancel(&timer) == 1);
+		CHECK(twheel_stop(wheel, handed, &count) == 1 && count == 1 && last == &other);
+		CHECK(twheel_destroy(wheel) == 0);
+		wheel = make((struct twheel_config) { });
+		CHECK(twheel_destroy(wheel) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	while (!fired) {
+		CHECK(twheel_wait(wheel, -1) == 1);
+		CHECK(twheel_run(wheel, 64) == 0);
+	}
+	CHECK(last == &timer && twheel_cancel(&other) == 1);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static void test_fork_plain(void)
+{
+	test_fork(false);
+}
+
+static void test_fork_threads(void)
+{
+	test_fork(true);
+}
+
+static pid_t forked;
+
+static void fork_inside(struct twheel_timer *timer)
+{
+	(void)timer;
+	forked = fork();
+}
+
+/* A callback forks: in the child the call that serves the wheel ends. */
+static void test_fork_inside(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer first, second;
+	int status, ret;
+
+	twheel_timer_init(&first, wheel, fork_inside);
+	twheel_timer_init(&second, wheel, fire);
+	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
+	do {
+		ret = twheel_run(wheel, 8);
+	} while (!forked && ret >= 0);
+	if (!forked) {
+		CHECK(ret == -ESHUTDOWN && !fired && twheel_pending(&second));
+		_exit(0);
+	}
+	CHECK(ret >= 0);
+	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* A program knows an older version of a structure. */
+static void test_sizes(void)
+{
+	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL, .threads = true };
+	struct twheel_stats stats = { .fired = 77 };
+	struct twheel *wheel;
+
+	wheel = twheel_create_size(&config, offsetof(struct twheel_config, slots));
+	CHECK(wheel && twheel_now(wheel) == 0);
+	twheel_get_stats_size(wheel, &stats, offsetof(struct twheel_stats, fired));
+	CHECK(stats.pending == 0 && stats.fired == 77);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{ "config", test_config },
+		{ "results", test_results },
+		{ "delays", test_delays },
+		{ "clocks", test_clocks },
+		{ "descriptor", test_descriptor },
+		{ "starvation", test_starvation },
+		{ "virtual_descriptor", test_virtual_descriptor },
+		{ "nested", test_nested },
+		{ "free", test_free },
+		{ "kinds", test_kinds },
+		{ "fork", test_fork_plain },
+		{ "fork_threads", test_fork_threads },
+		{ "fork_inside", test_fork_inside },
+		{ "sizes", test_sizes },
+	};
+
+	return tests_run(tests, ARRAY_SIZE(tests));
+}

@@ -1,0 +1,95 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make native: process wheels, tested here and now: no module, no virtual machine, less than a
+# minute. Each test runs under sanitizers of addresses and undefined behaviour, and under that
+# of threads; then as other compilers make it, and as a program of 32 bits. The public header
+# compiles as each language that it is for. The last line is "N passed, N failed".
+#
+#   PROGRAMS=N	how many random programs; SEED= of the first
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+here=$ROOT/tools/test/native
+programs=${PROGRAMS:-2000} seed=${SEED:-0}
+[[ $programs =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
+need gcc g++ clang-14 libc6-dev
+
+library=("$ROOT"/tools/lib/{process,timer,serve}.c "$ROOT"/module/engine/{wheel,shape}.c)
+flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
+	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
+	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
+passed=0 failed=0
+
+# result STATUS WHAT
+result() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok $2"
+	else
+		failed=$((failed + 1))
+		tail -n 20 "$SCRATCH/log"
+		echo "not ok $2"
+	fi
+}
+
+# try WHAT PROGRAM ARGUMENT...
+try() {
+	local status=0
+
+	timeout 300 "${emulator[@]}" "${@:2}" > "$SCRATCH/log" 2>&1 || status=$?
+	result $status "$1"
+}
+
+# Are programs of 32 bits run by this kernel? Else an emulator does.
+runs_32_bits() {
+	echo 'int main(void) { return 0; }' | gcc -m32 -x c -o "$SCRATCH/short" -
+	"$SCRATCH/short" 2> /dev/null
+}
+
+# play NAME COMPILER FLAG...
+play() {
+	local name=$1 source
+
+	for source in "$here"/*_test.c; do
+		"${@:2}" "${flags[@]}" -o "$SCRATCH/$(basename "$source" .c)" \
+			"${library[@]}" "$source" &
+	done
+	wait
+	try "contract, $name" "$SCRATCH/contract_test"
+	try "random, $name" "$SCRATCH/random_test" "$programs" "$seed"
+	try "thread, $name" "$SCRATCH/thread_test"
+	rm -f "$SCRATCH"/*_test
+}
+
+# header LANGUAGE COMPILER FLAG...: that the header compiles, with all warnings
+header() {
+	local status=0
+
+	printf '#include <twheel.h>\n#include <twheel_device.h>\nint main(void)\n{
+	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
+		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
+			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?
+	result $status "twheel.h, $1"
+}
+
+emulator=()
+export UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
+play addresses gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+play threads gcc -O1 -fsanitize=thread
+play clang clang-14 -O2
+if [ "$(uname -m)" = x86_64 ]; then
+	need gcc-multilib
+	if ! runs_32_bits; then
+		need qemu-user
+		emulator=(qemu-i386)
+	fi
+	play '32 bits' gcc -O2 -m32
+	emulator=()
+fi
+header C99 gcc -std=c99 -x c
+header C11 clang-14 -std=c11 -x c
+for year in 11 14 17 20; do
+	header "C++$year" g++ "-std=c++$year" -x c++
+done
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Threads arm, extend and cancel timers of one wheel while one of them serves it. Each timer
+ * counts what it was promised and what came of it. Argument: how many rounds each makes.
+ */
+#include <pthread.h>
+#include <time.h>
+
+#include "check.h"
+
+#define THREADS	3
+#define TIMERS	32
+
+/**
+ * struct shared - a timer of one thread. Others extend those of the first half; the thread
+ * initialises those of the second half again
+ * @timer: the timer
+ * @running: its callback runs
+ * @freed: it must not run any more
+ * @fired: how often it has
+ */
+struct shared {
+	struct twheel_timer timer;
+	int running;
+	int freed;
+	unsigned long fired;
+};
+
+static struct shared shared[THREADS][TIMERS];
+static struct twheel *wheel;
+static unsigned long rounds, all_fired;
+static int stop;
+
+static void fire(struct twheel_timer *timer)
+{
+	struct shared *s = (struct shared *)timer;
+
+	CHECK(!__atomic_exchange_n(&s->running, 1, __ATOMIC_RELAXED));
+	CHECK(!__atomic_load_n(&s->freed, __ATOMIC_RELAXED));
+	CHECK(twheel_cancel_sync(timer) == -EDEADLK);
+	s->fired++;
+	all_fired++;
+	if (s->fired % 5 == 0)
+		twheel_arm(timer, MS / 20);
+	__atomic_store_n(&s->running, 0, __ATOMIC_RELAXED);
+}
+
+/* After a shutdown the callback neither runs nor will: its memory is the caller's again. */
+static void renew(struct shared *s)
+{
+	int ret = twheel_shutdown_sync(&s->timer);
+
+	CHECK(ret == 1 || ret == -ENOENT);
+	CHECK(!__atomic_load_n(&s->running, __ATOMIC_RELAXED));
+	__atomic_store_n(&s->freed, 1, __ATOMIC_RELAXED);
+	s->fired = 0;
+	CHECK(twheel_arm(&s->timer, 1) == -ESHUTDOWN);
+	__atomic_store_n(&s->freed, 0, __ATOMIC_RELAXED);
+	twheel_timer_init(&s->timer, wheel, fire);
+}
+
+static void *work(void *arg)
+{
+	uint64_t seed = (uintptr_t)arg + 1;
+	unsigned long i;
+
+	for (i = 0; i < rounds; i++) {
+		struct shared *own = &shared[(uintptr_t)arg][chance(&seed) % TIMERS];
+		struct shared *any = &shared[chance(&seed) % THREADS][chance(&seed) % (TIMERS / 2)];
+		int ret;
+
+		switch (chance(&seed) % 8) {
+		case 0 ... 2:
+			ret = twheel_arm(&own->timer, chance(&seed) % (MS / 5));
+			CHECK(ret == 0 || ret == 1);
+			break;
+		case 3:
+			ret = twheel_modify(&own->timer, chance(&seed) % (MS / 5));
+			CHECK(ret == 1 || ret == -ENOENT);
+			break;
+		case 4 ... 5:
+			ret = twheel_extend(&any->timer, chance(&seed) % (MS / 3));
+			CHECK(ret == 1 || ret == 0 || ret == -ENOENT);
+			break;
+		case 6:
+			ret = twheel_cancel_sync(&own->timer);
+			CHECK(ret == 1 || ret == -ENOENT);
+			break;
+		default:
+			if (chance(&seed) % 4 || own < &shared[(uintptr_t)arg][TIMERS / 2])
+				twheel_cancel(&own->timer);
+			else
+				renew(own);
+		}
+	}
+	return NULL;
+}
+
+static void *serve(void *arg)
+{
+	(void)arg;
+	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
+		int ret = twheel_wait(wheel, 10 * MS);
+
+		CHECK(ret == 0 || ret == 1 || ret == -EINTR);
+		ret = twheel_run(wheel, 16);
+		CHECK(ret == 0 || ret == 1);
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
+	pthread_t workers[THREADS], server;
+	struct twheel_stats stats;
+	unsigned int i, j;
+
+	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	for (i = 0; i < THREADS; i++)
+		for (j = 0; j < TIMERS; j++)
+			twheel_timer_init(&shared[i][j].timer, wheel, fire);
+	CHECK(!pthread_create(&server, NULL, serve, NULL));
+	for (i = 0; i < THREADS; i++)
+		CHECK(!pthread_create(&workers[i], NULL, work, (void *)(uintptr_t)i));
+	for (i = 0; i < THREADS; i++)
+		CHECK(!pthread_join(workers[i], NULL));
+	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	CHECK(!pthread_join(server, NULL));
+	twheel_get_stats(wheel, &stats);
+	CHECK(stats.fired == all_fired);
+	CHECK(twheel_stop(wheel, NULL, NULL) == (long)stats.pending);
+	CHECK(twheel_destroy(wheel) == 0);
+	printf("ok threads, %lu callbacks\n", all_fired);
+	return 0;
+}
