@@ -141,6 +141,24 @@ static void on_hrtimer_cancel(void *data, struct hrtimer *timer)
 	alarms->cancelled += timer == alarms->timer;
 }
 
+static void alarms_watch(struct kunit *test, struct alarms *alarms)
+{
+	for_each_kernel_tracepoint(alarm_note_point, NULL);
+	if (!alarm_started || !alarm_cancelled)
+		kunit_skip(test, "hrtimers are not traced");
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_started, on_hrtimer_start,
+							alarms), 0);
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_cancelled, on_hrtimer_cancel,
+							alarms), 0);
+}
+
+static void alarms_leave(struct alarms *alarms)
+{
+	tracepoint_probe_unregister(alarm_started, on_hrtimer_start, alarms);
+	tracepoint_probe_unregister(alarm_cancelled, on_hrtimer_cancel, alarms);
+	tracepoint_synchronize_unregister();
+}
+
 static void alarm_is_set_when_needed(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-alarm" };
@@ -151,9 +169,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	unsigned int i;
 	u64 now;
 
-	for_each_kernel_tracepoint(alarm_note_point, NULL);
-	if (!alarm_started || !alarm_cancelled)
-		kunit_skip(test, "hrtimers are not traced");
+	alarms_watch(test, &alarms);
 	wheel = twheel_create(&config);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	for (i = 0; i < 4; i++)
@@ -161,11 +177,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	now = twheel_now(wheel);
 	twheel_arm_at(&p[0].timer, now + 10 * HOUR);
 	clock = &READ_ONCE(p[0].timer.base)->clock;
-	alarms.timer = &clock->timer;
-	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_started, on_hrtimer_start,
-							&alarms), 0);
-	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(alarm_cancelled, on_hrtimer_cancel,
-							&alarms), 0);
+	alarms.timer = tw_clock_timer(clock);
 	/* Later, or at the same instant: it need not be set. */
 	twheel_arm_at(&p[1].timer, now + 20 * HOUR);
 	twheel_arm_at(&p[2].timer, now + 10 * HOUR);
@@ -178,24 +190,112 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	twheel_cancel(&p[2].timer);
 	twheel_cancel(&p[1].timer);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
-	KUNIT_EXPECT_EQ(test, alarms.cancelled, 0);
 	/* A CPU that is kicked sets it. */
 	clock->ops->kicked(clock);
 	KUNIT_EXPECT_EQ(test, alarms.started, 2);
-	/* An empty wheel has none. */
+	/* The last one leaves it, too, and the next one need not set it again. */
 	alarms.cancelled = 0;
 	twheel_cancel(&p[0].timer);
+	twheel_arm_at(&p[0].timer, now + 6 * HOUR);
+	twheel_cancel(&p[0].timer);
 	KUNIT_EXPECT_EQ(test, alarms.started, 2);
-	KUNIT_EXPECT_EQ(test, alarms.cancelled, 1);
-	clock->ops->kicked(clock);
-	KUNIT_EXPECT_EQ(test, alarms.started, 2);
-	tracepoint_probe_unregister(alarm_started, on_hrtimer_start, &alarms);
-	tracepoint_probe_unregister(alarm_cancelled, on_hrtimer_cancel, &alarms);
-	tracepoint_synchronize_unregister();
+	KUNIT_EXPECT_EQ(test, alarms.cancelled, 0);
+	alarms_leave(&alarms);
+	twheel_destroy(wheel);
+}
+
+/* Each time it is set, the clock event is put off: in a loop, that would be for ever. */
+static void alarm_that_is_due_is_left(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-alarm" };
+	struct probe *p = probes_new(test, 2);
+	unsigned int round, percpu;
+	struct alarms alarms = { };
+	struct twheel_item item;
+	struct twheel *wheel;
+	unsigned long flags;
+	u64 now;
+
+	alarms_watch(test, &alarms);
+	for (round = 0; round < 8; round++) {
+		config.context = round & 1 ? TWHEEL_CONTEXT_HARDIRQ : TWHEEL_CONTEXT_SOFTIRQ;
+		percpu = round & 2;
+		config.percpu = percpu;
+		wheel = twheel_create(&config);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		probe_init(p, wheel, probe_fire);
+		probe_init(p + 1, wheel, probe_fire);
+		local_irq_save(flags);
+		twheel_arm(&p->timer, HOUR);
+		alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
+		alarms.started = 0;
+		alarms.cancelled = 0;
+		now = twheel_now(wheel);
+		spin_ns(5 * MS);
+		item.timer = &p->timer;
+		for (item.deadline_ns = now + 5 * MS; item.deadline_ns > now - 100 * MS;
+		     item.deadline_ns -= MS) {
+			if (round & 4)
+				twheel_arm_many(wheel, &item, 1);
+			else
+				twheel_arm_at(&p->timer, item.deadline_ns);
+			twheel_cancel(&p->timer);
+		}
+		local_irq_restore(flags);
+		KUNIT_EXPECT_EQ_MSG(test, alarms.started, 1, "round %u", round);
+		KUNIT_EXPECT_EQ_MSG(test, alarms.cancelled, 1, "round %u", round);
+		/* It goes off, and after that works as ever. */
+		p[1].fired = 0;
+		twheel_arm(&p[1].timer, MS);
+		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p[1].fired) == 1));
+		twheel_destroy(wheel);
+	}
+	alarms_leave(&alarms);
+}
+
+/* Timers that are armed together, each nearer than the one before. */
+static void alarm_is_set_once_for_many(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-alarm" };
+	struct probe *p = probes_new(test, 32);
+	struct twheel_item *items;
+	struct alarms alarms = { };
+	struct twheel *wheel;
+	unsigned int i;
+	u64 now;
+
+	items = kunit_kcalloc(test, 32, sizeof(*items), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, items);
+	alarms_watch(test, &alarms);
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	now = twheel_now(wheel);
+	for (i = 0; i < 32; i++) {
+		probe_init(&p[i], wheel, probe_fire);
+		items[i].timer = &p[i].timer;
+		items[i].deadline_ns = now + (32 - i) * HOUR;
+	}
+	alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 32), 32);
+	KUNIT_EXPECT_EQ(test, alarms.started, 1);
+	/* And for the first of them. */
+	KUNIT_EXPECT_LE(test, ktime_to_ns(hrtimer_get_expires(alarms.timer)),
+			now + HOUR + MS);
+	alarms_leave(&alarms);
 	twheel_destroy(wheel);
 }
 #else
 static void alarm_is_set_when_needed(struct kunit *test)
+{
+	kunit_skip(test, "nothing is traced");
+}
+
+static void alarm_that_is_due_is_left(struct kunit *test)
+{
+	kunit_skip(test, "nothing is traced");
+}
+
+static void alarm_is_set_once_for_many(struct kunit *test)
 {
 	kunit_skip(test, "nothing is traced");
 }
@@ -217,7 +317,7 @@ static void no_alarm_after_the_last(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(p, wheel, probe_fire);
 	twheel_arm(&p->timer, MS);
-	alarm = &READ_ONCE(p->timer.base)->clock.timer;
+	alarm = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
 	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 1));
 	/* It is active for as long as the pass lasts. */
 	KUNIT_EXPECT_TRUE(test, await(!hrtimer_active(alarm)));
@@ -257,7 +357,7 @@ static void hard_passes_pause(struct kunit *test)
 	before = ktime_get_ns();
 	clock->ops->alarm(clock);
 	fired = p->fired;
-	next = ktime_to_ns(hrtimer_get_expires(&clock->timer));
+	next = ktime_to_ns(hrtimer_get_expires(tw_clock_timer(clock)));
 	local_irq_restore(flags);
 	KUNIT_EXPECT_EQ(test, fired, 1);
 	KUNIT_EXPECT_GE(test, next, before + 10 * US);
@@ -440,6 +540,8 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(overrun_from_its_limit_on),
 	KUNIT_CASE(reported_once_a_minute),
 	KUNIT_CASE(alarm_is_set_when_needed),
+	KUNIT_CASE(alarm_that_is_due_is_left),
+	KUNIT_CASE(alarm_is_set_once_for_many),
 	KUNIT_CASE(no_alarm_after_the_last),
 	KUNIT_CASE(hard_passes_pause),
 	KUNIT_CASE(wall_clocks_relay),

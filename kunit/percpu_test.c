@@ -7,6 +7,7 @@
 #include <linux/limits.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 
 #include "smp.h"
 
@@ -286,52 +287,119 @@ static void held_callback_run(struct twheel_timer *timer)
 	smp_store_release(&held->running, false);
 }
 
-static void held_callback_expect_busy(struct kunit *test, struct held_callback *held, int here,
-				      int there)
-{
-	int moved = twheel_arm_on(&held->timer, here, HOUR);
-	bool idle = !twheel_pending(&held->timer);
-	int stayed = twheel_arm(&held->timer, 0);
-	int told = twheel_arm_on(&held->timer, there, 0);
-	int again = twheel_arm_on(&held->timer, here, 0);
+/* What an interrupt on the CPU of the callback does. */
+struct interruption {
+	struct twheel_timer *timer;
+	int cpu;
+	int ret;
+};
 
-	if (READ_ONCE(held->gave_up))
-		return;
-	KUNIT_EXPECT_EQ(test, moved, -EBUSY);
-	KUNIT_EXPECT_TRUE_MSG(test, idle, "-EBUSY, and yet it is armed");
-	/* An arm without a CPU, or with the same CPU, leaves it where it is. */
-	KUNIT_EXPECT_EQ(test, stayed, 0);
-	KUNIT_EXPECT_EQ(test, told, 1);
-	/* It is refused just the same when it is pending there. */
-	KUNIT_EXPECT_EQ(test, again, -EBUSY);
+static void interruption_sends(void *arg)
+{
+	struct interruption *interruption = arg;
+
+	interruption->ret = twheel_arm_on(interruption->timer, interruption->cpu, 0);
 }
 
-static void busy_elsewhere(struct kunit *test)
+static struct held_callback *held_callback_begin(struct kunit *test, struct twheel *wheel,
+						 int cpu)
+{
+	struct held_callback *held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	twheel_arm_on(&held->timer, cpu, 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
+	return held;
+}
+
+/* Its callback is called once more, on that CPU, but not before it has ended. */
+static void held_callback_expect_sent(struct kunit *test, struct held_callback *held, int cpu)
+{
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
+	msleep(20);
+	if (!READ_ONCE(held->gave_up))
+		KUNIT_EXPECT_EQ(test, READ_ONCE(held->fired), 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2));
+	twheel_cancel_sync(&held->timer);
+	KUNIT_EXPECT_EQ(test, held->fired_on, cpu);
+}
+
+/* @interrupted: by what interrupts the callback, else by a task on another CPU. */
+static void sent_while_called(struct kunit *test, bool interrupted)
 {
 	int here = cpu_first(), there = cpu_last();
-	struct twheel *wheel;
+	struct interruption interruption = { .cpu = here };
+	struct twheel_stats stats;
 	struct held_callback *held;
+	struct twheel *wheel;
 
 	/* kunit_skip() does not return. */
 	if (here == there)
 		kunit_skip(test, "needs two CPUs");
 	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, held);
 	set_cpus_allowed_ptr(current, cpumask_of(here));
-	twheel_timer_init(&held->timer, wheel, held_callback_run);
-	twheel_arm_on(&held->timer, there, 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
-	held_callback_expect_busy(test, held, here, there);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2 ||
-				      held->gave_up));
-	twheel_cancel_sync(&held->timer);
-	KUNIT_EXPECT_EQ(test, held->fired_on, there);
-	/* Now it may move. */
+	held = held_callback_begin(test, wheel, there);
+	interruption.timer = &held->timer;
+	if (interrupted)
+		smp_call_function_single(there, interruption_sends, &interruption, 1);
+	else
+		interruption_sends(&interruption);
+	KUNIT_EXPECT_EQ(test, interruption.ret, 0);
+	held_callback_expect_sent(test, held, here);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, 2);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
+static void sent_by_an_interrupt(struct kunit *test)
+{
+	sent_while_called(test, true);
+}
+
+static void sent_by_another_cpu(struct kunit *test)
+{
+	sent_while_called(test, false);
+}
+
+/* What becomes of a sent timer before its callback has ended. */
+static void sent_and_then(struct kunit *test)
+{
+	int here = cpu_first(), there = cpu_last();
+	struct held_callback *held;
+	struct twheel *wheel;
+
+	if (here == there)
+		kunit_skip(test, "needs two CPUs");
+	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	/* Cancelled: nothing is left of it. */
+	held = held_callback_begin(test, wheel, there);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired_on) == here));
-	twheel_cancel_sync(&held->timer);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, held->fired, 1);
+	/* Modified: it goes all the same. Called back: it does not. */
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 0), 1);
+	held_callback_expect_sent(test, held, here);
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, 0), 1);
+	held_callback_expect_sent(test, held, there);
+	/* Waited for: it is cancelled, before it comes there. */
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
+	WRITE_ONCE(held->release, true);
+	twheel_shutdown_sync(&held->timer);
+	KUNIT_EXPECT_LE(test, held->fired, 2);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&held->timer));
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	twheel_destroy(wheel);
 }
@@ -503,7 +571,9 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(due_in_the_first_tick),
 	KUNIT_CASE(no_such_cpu),
 	KUNIT_CASE(cpu_that_never_was),
-	KUNIT_CASE(busy_elsewhere),
+	KUNIT_CASE(sent_by_an_interrupt),
+	KUNIT_CASE(sent_by_another_cpu),
+	KUNIT_CASE(sent_and_then),
 	KUNIT_CASE(pending_stays),
 	KUNIT_CASE(cancel_from_afar),
 	KUNIT_CASE(empty_is_silent),

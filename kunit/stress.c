@@ -31,31 +31,6 @@ static void stress_count_cancel(struct stress *stress, struct ledger *ledger, in
 		atomic_inc(&stress->bad);
 }
 
-static void stress_callback(struct twheel_timer *timer)
-{
-	struct ledger *ledger = container_of(timer, struct ledger, timer);
-	struct stress *stress = stress_of(timer);
-	unsigned int fired;
-
-	if (atomic_inc_return(&ledger->inside) != 1)
-		atomic_inc(&stress->overlaps);
-	fired = atomic_inc_return(&ledger->fired);
-	if (stress->sleeps && fired % 32 == 0)
-		usleep_range(50, 100);
-	/* After the arm below it may be called again. */
-	atomic_dec(&ledger->inside);
-	/* Some callbacks arm their timer again, some of them for now. */
-	if (fired % 4 == 0)
-		stress_count_arm(stress, ledger, arm_after(timer, fired % 8 * 50 * US));
-}
-
-static void stress_unfired(struct twheel_timer *timer, void *arg)
-{
-	struct ledger *ledger = container_of(timer, struct ledger, timer);
-
-	atomic_inc(&ledger->unfired);
-}
-
 static void stress_arm_somewhere(struct stress *stress, struct ledger *ledger, u64 delay,
 				 u32 dice)
 {
@@ -69,9 +44,33 @@ static void stress_arm_somewhere(struct stress *stress, struct ledger *ledger, u
 		ret = arm_on_after(&ledger->timer, cpu, delay);
 	else
 		ret = twheel_arm_on_at(&ledger->timer, cpu, deadline);
-	/* -EBUSY: its callback was running. */
-	if (ret != -EBUSY)
-		stress_count_arm(stress, ledger, ret);
+	stress_count_arm(stress, ledger, ret);
+}
+
+static void stress_callback(struct twheel_timer *timer)
+{
+	struct ledger *ledger = container_of(timer, struct ledger, timer);
+	struct stress *stress = stress_of(timer);
+	unsigned int fired;
+
+	if (atomic_inc_return(&ledger->inside) != 1)
+		atomic_inc(&stress->overlaps);
+	fired = atomic_inc_return(&ledger->fired);
+	if (stress->sleeps && fired % 32 == 0)
+		usleep_range(50, 100);
+	/* Some callbacks arm their timer again, some of them for now, or on another CPU. */
+	if (fired % 4 == 0)
+		stress_count_arm(stress, ledger, arm_after(timer, fired % 8 * 50 * US));
+	if (fired % 4 == 1)
+		stress_arm_somewhere(stress, ledger, fired % 8 * 50 * US, fired / 4);
+	atomic_dec(&ledger->inside);
+}
+
+static void stress_unfired(struct twheel_timer *timer, void *arg)
+{
+	struct ledger *ledger = container_of(timer, struct ledger, timer);
+
+	atomic_inc(&ledger->unfired);
 }
 
 static void stress_arm_here(struct stress *stress, struct ledger *ledger, u64 delay,

@@ -231,82 +231,118 @@ static void timer_at_the_same_address(struct kunit *test)
 }
 
 /**
- * struct wanderer - a timer whose callback sends it to another CPU, and back from there
+ * struct wanderer - a timer whose callback sends it to another CPU, and goes on
  * @timer: the timer
- * @first: the CPU of its first callback
- * @second: and of its second
+ * @second: that CPU
  * @calls: how often it was called
+ * @sent: it is sent
  * @waiting: somebody is about to wait for it
- * @back: the second callback has sent it back
- * @inside: the second callback runs
- * @returned: the wait is over
+ * @inside: how many callbacks run
  */
 struct wanderer {
 	struct twheel_timer timer;
-	int first;
 	int second;
 	atomic_t calls;
+	atomic_t sent;
 	atomic_t waiting;
-	atomic_t back;
 	atomic_t inside;
-	atomic_t returned;
 };
-
-static void wanderer_leave(struct wanderer *wanderer)
-{
-	(void)await(atomic_read(&wanderer->waiting));
-	/* For the waiter to get there. If it does not, the test sees less. */
-	msleep(50);
-	twheel_arm_on(&wanderer->timer, wanderer->second, 0);
-	(void)await(atomic_read(&wanderer->back));
-}
-
-static void wanderer_return(struct wanderer *wanderer)
-{
-	unsigned int i;
-
-	atomic_set(&wanderer->inside, 1);
-	twheel_arm_on(&wanderer->timer, wanderer->first, HOUR);
-	atomic_set(&wanderer->back, 1);
-	/* The first callback ends meanwhile. */
-	for (i = 0; i < 30 && !atomic_read(&wanderer->returned); i++)
-		msleep(20);
-	atomic_set(&wanderer->inside, 0);
-}
 
 static void wanderer_fire(struct twheel_timer *timer)
 {
 	struct wanderer *wanderer = container_of(timer, struct wanderer, timer);
 
-	if (atomic_inc_return(&wanderer->calls) == 1)
-		wanderer_leave(wanderer);
-	else
-		wanderer_return(wanderer);
+	atomic_inc(&wanderer->inside);
+	atomic_inc(&wanderer->calls);
+	twheel_arm_on(timer, wanderer->second, 0);
+	atomic_set(&wanderer->sent, 1);
+	(void)await(atomic_read(&wanderer->waiting));
+	/* For the waiter to get there. If it does not, the test sees less. */
+	msleep(50);
+	atomic_dec(&wanderer->inside);
 }
 
-/* Two callbacks run when the first one ends, with the timer back on its base. */
-static void both_callbacks_are_waited_for(struct kunit *test)
+/* The timer goes to the other CPU when its callback has ended: then it is cancelled. */
+static void a_sent_timer_is_waited_for(struct kunit *test)
 {
 	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true);
+	int first = cpumask_first(cpu_online_mask);
 	struct wanderer *wanderer;
 
 	wanderer = kunit_kzalloc(test, sizeof(*wanderer), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, wanderer);
-	wanderer->first = cpumask_first(cpu_online_mask);
 	wanderer->second = cpumask_last(cpu_online_mask);
-	if (wanderer->first == wanderer->second) {
+	if (first == wanderer->second) {
 		twheel_destroy(wheel);
 		kunit_skip(test, "needs two CPUs");
 	}
 	twheel_timer_init(&wanderer->timer, wheel, wanderer_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, wanderer->first, 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(atomic_read(&wanderer->calls)));
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, first, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&wanderer->sent)));
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&wanderer->timer));
 	atomic_set(&wanderer->waiting, 1);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&wanderer->timer), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->inside), 0);
-	atomic_set(&wanderer->returned, 1);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&wanderer->timer));
-	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->calls), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->calls), 1);
+	twheel_destroy(wheel);
+}
+
+#define NR_SLEEPERS	100
+
+/**
+ * struct bedroom - tasks that wait for one callback that sleeps
+ * @timer: the timer
+ * @release: the callback may end
+ * @asleep: tasks that wait, or are about to
+ * @cancelled: how many were told that they have cancelled the timer
+ */
+struct bedroom {
+	struct twheel_timer timer;
+	atomic_t release;
+	atomic_t asleep;
+	atomic_t cancelled;
+};
+
+static void bedroom_fire(struct twheel_timer *timer)
+{
+	struct bedroom *bedroom = container_of(timer, struct bedroom, timer);
+
+	(void)await(atomic_read(&bedroom->release));
+	twheel_arm(timer, HOUR);
+}
+
+static int bedroom_sleep(void *arg, unsigned int number)
+{
+	struct bedroom *bedroom = arg;
+
+	atomic_inc(&bedroom->asleep);
+	if (twheel_cancel_sync(&bedroom->timer) == 1)
+		atomic_inc(&bedroom->cancelled);
+	return 0;
+}
+
+/* One of them is told that it has cancelled what the callback has armed. */
+static void all_waiters_are_woken(struct kunit *test)
+{
+	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, false);
+	struct bedroom *bedroom;
+	unsigned int sleepers;
+	struct crew crew;
+
+	bedroom = kunit_kzalloc(test, sizeof(*bedroom), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, bedroom);
+	twheel_timer_init(&bedroom->timer, wheel, bedroom_fire);
+	twheel_arm(&bedroom->timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(twheel_state(&bedroom->timer) == TWHEEL_FIRED));
+	sleepers = crew_start(test, &crew, NR_SLEEPERS / num_online_cpus(), bedroom_sleep,
+			      bedroom);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&bedroom->asleep) == sleepers));
+	msleep(50);
+	atomic_set(&bedroom->release, 1);
+	crew_wait(test, &crew);
+	KUNIT_EXPECT_EQ(test, atomic_read(&bedroom->cancelled), 1);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&bedroom->timer));
 	twheel_destroy(wheel);
 }
 
@@ -375,7 +411,8 @@ static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(self_arming_timer_is_cancelled),
 	KUNIT_CASE(backlog_is_not_waited_for),
 	KUNIT_CASE(timer_at_the_same_address),
-	KUNIT_CASE(both_callbacks_are_waited_for),
+	KUNIT_CASE(a_sent_timer_is_waited_for),
+	KUNIT_CASE(all_waiters_are_woken),
 	KUNIT_CASE(waits_within_one_pass),
 	{ }
 };

@@ -60,6 +60,12 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 }
 #endif
 
+/* 5.18: what CPUs are kept from is a type, and no flag. */
+#if !TW_HAS_HK_TYPE
+#define HK_TYPE_DOMAIN	HK_FLAG_DOMAIN
+#define HK_TYPE_TIMER	HK_FLAG_TIMER
+#endif
+
 /* 6.3: the flags of a mapping are set by a function. */
 #if !TW_HAS_VM_FLAGS_SET
 static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)

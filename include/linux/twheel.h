@@ -54,10 +54,10 @@
  *  - What has been counted in &struct twheel_stats is exact.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, but for those that a wheel learns
- * of later: timers extended while they were pending, and timers armed for the past.
- * These may fire after others of a later tick. The bases of a per-CPU wheel know
- * nothing of each other.
+ * one pass serves fire in the order of their ticks, with two exceptions. A timer that was
+ * extended may fire before others of an earlier tick, with those of its old deadline; never
+ * before its own. A timer armed for the past may fire after others of a later tick. The
+ * bases of a per-CPU wheel know nothing of each other.
  *
  * Words: arm (start a timer), cancel, modify (move a deadline either way), extend (move
  * it later only), expire (the deadline comes), fire (the callback is called). Times are
@@ -100,8 +100,7 @@
  *   context of the callbacks.
  * * Times are u64 ns. A timer fires on the first tick at or after its deadline, at any
  *   distance.
- * * Arming may fail: with -ESHUTDOWN, with -ENOSPC where you have set a limit, and
- *   twheel_arm_on() with -EBUSY while the timer's callback runs.
+ * * Arming may fail: with -ESHUTDOWN, and with -ENOSPC where you have set a limit.
  * * A callback that waits for itself gets -EDEADLK.
  * * twheel_cancel_sync() also ends a timer that arms itself: it cancels either before
  *   a callback runs or after that has ended. To keep other CPUs from arming the timer
@@ -248,7 +247,9 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. That holds on PREEMPT_RT, too: there
+ *	callbacks, where softirq comes too late. A pass keeps interrupts off for some
+ *	50 us, and for the callback that it is in by then; after that they are on for
+ *	as long. On PREEMPT_RT these callbacks run in hard interrupt, too: there
  *	callbacks may take raw spinlocks only, and must not wake up a wait queue or
  *	ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at

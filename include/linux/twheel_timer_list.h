@@ -26,8 +26,8 @@
  *    timer up, ends with twheel_destroy(), and imports the namespace TWHEEL. A library
  *    that has no init function gets one, or its users hand it a wheel.
  *  - "t->expires = e; add_timer(t)" becomes tw_mod_timer(t, e), and add_timer_on()
- *    becomes twheel_arm_on(t, cpu, tw_jiffies_delay(e)). That may be -EBUSY while the
- *    timer's callback runs on another CPU: look at the answer, and try again later.
+ *    becomes twheel_arm_on(t, cpu, tw_jiffies_delay(e)). While the timer's
+ *    callback runs, it goes there when that has returned.
  *  - "t->function = f" becomes another tw_timer_setup(), while the timer is not
  *    pending and its callback does not run: after tw_del_timer_sync(), say. Where that
  *    cannot be, have one callback that asks a flag; "if (t->function)" needs one, too.

@@ -118,6 +118,18 @@ static __always_inline bool arm_extend(struct twheel_timer *timer, s64 word)
 	return true;
 }
 
+/*
+ * With the base lock: put a timer where it waits. One that is sent to another CPU while its
+ * callback runs waits for that to return.
+ */
+static void arm_enqueue(struct twheel_base *base, struct twheel_timer *timer, s64 word)
+{
+	if (unlikely(base->sent_to) && tw_base_runs(base, timer))
+		hlist_add_head(&timer->node.link, &base->sent);
+	else
+		tw_base_enqueue(base, timer, word);
+}
+
 /* With the base lock: give the timer its deadline. */
 static noinline int arm_held(struct twheel_base *base, struct twheel_timer *timer,
 			     s64 word, enum arm_which which)
@@ -127,7 +139,7 @@ static noinline int arm_held(struct twheel_base *base, struct twheel_timer *time
 	lockdep_assert_held(&base->lock);
 	if (tw_timer_is_deadline(before)) {
 		arm_dequeue(base, timer, word);
-		tw_base_enqueue(base, timer, word);
+		arm_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
 		return 1;
 	}
@@ -142,7 +154,7 @@ static noinline int arm_held(struct twheel_base *base, struct twheel_timer *time
 		base->room--;
 	}
 	arm_make_pending(timer, word);
-	tw_base_enqueue(base, timer, word);
+	arm_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
 	return 0;
 }
@@ -170,65 +182,40 @@ static struct twheel_base *arm_pick_base(const struct twheel_timer *timer,
 }
 
 /*
- * With the lock of @from: take that of @to as well. Where they are not free, they are
- * taken in the order of their addresses, so each is waited for once, and in turn.
- * Returns false if the timer has left @from meanwhile.
+ * With the lock of the base that runs the timer's callback: give the timer its deadline on
+ * @to, where it goes when the callback has returned.
  */
-static inline bool arm_lock_second(struct twheel_timer *timer,
-				   struct twheel_base *from,
-				   struct twheel_base *to)
+static int arm_send(struct twheel_timer *timer, struct twheel_base *from,
+		    struct twheel_base *to, s64 word)
 {
-	if (raw_spin_trylock(&to->lock))
-		return true;
-	if (from < to) {
-		raw_spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
-		return true;
-	}
-	raw_spin_unlock(&from->lock);
-	raw_spin_lock(&to->lock);
-	raw_spin_lock_nested(&from->lock, SINGLE_DEPTH_NESTING);
-	return READ_ONCE(timer->base) == from;
-}
+	int ret;
 
-/* With both locks: move a timer, and if it is pending what it counts in the limit. */
-static void arm_change_base(struct twheel_timer *timer, struct twheel_base *from,
-			    struct twheel_base *to, s64 word)
-{
-	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
-		atomic64_xchg(&timer->node.word, word);
-		tw_base_dequeue(from, timer);
-		if (from->quota) {
-			from->limit--;
-			from->room--;
-			to->limit++;
-		} else {
-			to->room--;
-		}
-		tw_base_enqueue(to, timer, word);
-		tw_trace_modify(to, timer);
-	}
-	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
-	WRITE_ONCE(timer->base, to);
+	from->sent_to = to == from ? NULL : to;
+	/* The pass looks after each group of callbacks: let this one end it. */
+	from->group = 1;
+	ret = arm_held(from, timer, word, ARM_ANY);
+	if (ret < 0)
+		from->sent_to = NULL;
+	return ret;
 }
 
 /* With both locks: give a timer of @from its deadline on @to. */
 static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 		    struct twheel_base *to, s64 word, enum arm_which which)
 {
-	bool pending = tw_timer_is_deadline(atomic64_read(&timer->node.word));
-
 	/* The bases are being emptied, one after the other. */
 	if (from->stopped || to->stopped)
 		return which == ARM_PENDING ? 0 : -ESHUTDOWN;
-	if (tw_base_runs(from, timer)) {
-		/* Only the callback itself knows that it has done with the timer. */
-		if (!tw_base_inside(from))
-			return -EBUSY;
-		/* Pairs with cancel_running_base(), by the lock of @to. */
-		WRITE_ONCE(from->owner->strayed, true);
+	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
+		/* This overrules an extension that comes in between. */
+		atomic64_xchg(&timer->node.word, word);
+		tw_base_move(from, to, timer, word);
+		tw_trace_modify(to, timer);
+		return 1;
 	}
-	arm_change_base(timer, from, to, word);
-	return pending ? 1 : arm_held(to, timer, word, which);
+	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
+	WRITE_ONCE(timer->base, to);
+	return arm_held(to, timer, word, which);
 }
 
 /* With the lock of the timer's base: give it its deadline there. */
@@ -236,6 +223,22 @@ static int arm_stay(struct twheel_base *base, struct twheel_timer *timer,
 		    s64 word, enum arm_which which)
 {
 	return arm_extend(timer, word) ? 1 : arm_held(base, timer, word, which);
+}
+
+/*
+ * With both locks, after that of @base was released for a moment: is all still so?
+ * Returns -EAGAIN if not.
+ */
+static int arm_both(struct twheel_timer *timer, struct twheel_base *base,
+		    struct twheel_base *to, s64 word, enum arm_which which, int cpu)
+{
+	if (READ_ONCE(timer->base) != base)
+		return -EAGAIN;
+	if (cpu != TW_ANY_CPU && tw_base_runs(base, timer))
+		return arm_send(timer, base, to, word);
+	if (arm_pick_base(timer, base, which, cpu) != to)
+		return arm_stay(base, timer, word, which);
+	return arm_move(timer, base, to, word, which);
 }
 
 /* Give a timer its deadline, on a wheel that may have several bases. */
@@ -252,21 +255,20 @@ static noinline int arm_set_on(struct twheel_timer *timer, s64 word,
 again:
 	base = tw_timer_lock_own_base(timer, &flags);
 	to = arm_pick_base(timer, base, which, cpu);
-	if (to == base) {
+	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
+		ret = arm_send(timer, base, to, word);
+	} else if (to == base) {
 		ret = arm_stay(base, timer, word, which);
-	} else if (!arm_lock_second(timer, base, to)) {
-		raw_spin_unlock(&base->lock);
-		raw_spin_unlock_irqrestore(&to->lock, flags);
-		goto again;
+	} else if (tw_base_lock_second(base, to)) {
+		ret = arm_move(timer, base, to, word, which);
+		raw_spin_unlock(&to->lock);
 	} else {
-		/* The lock of @base may have been released in between: look again. */
-		if (arm_pick_base(timer, base, which, cpu) == to)
-			ret = arm_move(timer, base, to, word, which);
-		else
-			ret = arm_stay(base, timer, word, which);
+		ret = arm_both(timer, base, to, word, which, cpu);
 		raw_spin_unlock(&to->lock);
 	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);
+	if (unlikely(ret == -EAGAIN))
+		goto again;
 	return ret;
 }
 
@@ -396,17 +398,14 @@ TW_EXPORT(twheel_arm);
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
  *
- * A timer may be sent on to another CPU by its own callback. As the new deadline may
- * come before the callback has returned, the next callback may then begin before this
- * one has ended: let this call be the last thing that the callback does with the
- * timer's object. twheel_cancel_sync() waits for both.
+ * While the timer's callback runs, the timer is pending at once, but goes to @cpu when the
+ * callback has returned. So a callback may send its own timer on, and the next callback
+ * never begins before this one has ended.
  *
  * Context:
  * * any but NMI
  * Return:
  * * as twheel_arm_at()
- * * -EBUSY - the timer's callback is running on another CPU than @cpu, and this is not
- *   called from it; nothing has been done
  * * -EINVAL - also if there can be no such CPU
  */
 int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)

@@ -80,127 +80,57 @@ static void cancel_may_wait(struct twheel_timer *timer)
 #endif
 }
 
-/*
- * With the lock of the timer's base: the base that runs the timer's callback, or NULL.
- * It is another one if the callback has sent the timer to another CPU.
- */
-static struct twheel_base *cancel_running_base(struct twheel_base *base,
-					       const struct twheel_timer *timer)
-{
-	struct twheel_base *other, *running = NULL;
-	unsigned int i;
-
-	if (tw_base_runs(base, timer))
-		running = base;
-	/* Pairs with arm_move(), by the lock of @base. */
-	if (likely(!READ_ONCE(base->owner->strayed)))
-		return running;
-	tw_for_each_base(other, i, base->owner) {
-		if (!tw_base_runs(other, timer))
-			continue;
-		running = other;
-		/* It may run twice: then say so where that would wait for itself. */
-		if (tw_base_inside(other))
-			break;
-	}
-	return running;
-}
-
-/*
- * What a callback did on a base that is not the timer's is seen here, too: its end was
- * written under the lock of that base, and has been seen without it.
- */
-static void cancel_synchronize(const struct twheel *wheel)
-{
-	struct twheel_base *base;
-	unsigned long flags;
-	unsigned int i;
-
-	if (likely(!READ_ONCE(wheel->strayed)))
-		return;
-	tw_for_each_base(base, i, wheel) {
-		raw_spin_lock_irqsave(&base->lock, flags);
-		raw_spin_unlock_irqrestore(&base->lock, flags);
-	}
-}
-
-/*
- * One try: is a callback running? @running is set to its base, and if that is the
- * timer's, @waiter waits there. Else withdraw.
- */
+/* One try: withdraw, or have @waiter wait for the callback that runs. */
 static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
-		      struct tw_waiter *waiter, struct twheel_base **running)
+		      struct tw_waiter *waiter)
 {
 	struct twheel_base *base;
 	unsigned long flags;
+	bool runs;
 	int ret = 0;
 
 	base = tw_timer_lock_own_base(timer, &flags);
-	*running = cancel_running_base(base, timer);
+	runs = tw_base_runs(base, timer);
 	/*
 	 * The callback may arm the timer again. Cancelling before it has ended, and
 	 * once more after, would be two cancellations that the caller learns of as
 	 * one. A shutdown is final at once.
 	 */
-	if (*running && tw_base_inside(*running))
+	if (runs && tw_base_inside(base))
 		ret = -EDEADLK;
-	else if (!*running || state == TWHEEL_SHUTDOWN)
+	else if (!runs || state == TWHEEL_SHUTDOWN)
 		ret = tw_base_withdraw(base, timer, state);
-	if (ret >= 0 && *running == base)
+	if (ret >= 0 && runs)
 		tw_waiter_add(base, waiter);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return ret;
 }
 
-/* The callback may still run on a base that is not the timer's any more: wait there. */
-static void cancel_try_elsewhere(struct twheel_base *running,
-				 struct tw_waiter *waiter)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&running->lock, flags);
-	if (tw_base_runs(running, waiter->timer))
-		tw_waiter_add(running, waiter);
-	raw_spin_unlock_irqrestore(&running->lock, flags);
-}
-
 static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 {
 	bool hardirq = in_hardirq();
-	struct twheel_base *running;
 	/* Lockdep would say the same again, and then nothing more. */
 	bool told = hardirq;
-	int ret = 0, waited;
-	int tried;
+	int ret = 0, tried, waited;
 
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return 0;
 	do {
-		struct tw_waiter waiter = {
-			.timer		= timer,
-			.state		= state,
-			/* If two bases may run the callback, look at both again. */
-			.elsewhere	= &twheel_of(timer)->strayed,
-		};
+		struct tw_waiter waiter = { .timer = timer, .state = state };
 
-		tried = cancel_try(timer, state, &waiter, &running);
+		tried = cancel_try(timer, state, &waiter);
 		if (tried < 0)
 			return tried;
 		/* It would wait for the callback that it interrupts. */
 		WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
 			  timer->function);
-		ret |= tried;
 		/* Not from the callback itself, where it would be wrong. */
 		if (!told)
 			cancel_may_wait(timer);
 		told = true;
-		if (running && !waiter.base)
-			cancel_try_elsewhere(running, &waiter);
-		waited = waiter.base ? tw_waiter_wait(&waiter) : -EAGAIN;
-		if (waited == 1)
-			ret = 1;
-	} while (running && waited < 0);
-	cancel_synchronize(twheel_of(timer));
+		waited = waiter.base ? tw_waiter_wait(&waiter) : 0;
+		ret |= tried || waited == 1;
+	} while (waited < 0);
 	return ret;
 }
 

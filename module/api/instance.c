@@ -212,10 +212,11 @@ static void instance_list(struct twheel *wheel)
 	mutex_unlock(&instances_lock);
 }
 
+/* Take a wheel out of the list. Who does that frees it. */
 static void instance_unlist(struct twheel *wheel)
 {
 	lockdep_assert_held(&instances_lock);
-	list_del(&wheel->link);
+	list_del_init(&wheel->link);
 	instance_count_live(-1);
 	if (instance_observer)
 		instance_observer->removed(wheel->observed);
@@ -406,15 +407,21 @@ static void instance_release(struct twheel *wheel)
  */
 int twheel_destroy(struct twheel *wheel)
 {
+	bool listed;
+
 	if (IS_ERR_OR_NULL(wheel))
 		return 0;
 	if (twheel_stop(wheel, NULL, NULL) == -EDEADLK)
 		return -EDEADLK;
 
 	mutex_lock(&instances_lock);
-	instance_unlist(wheel);
+	listed = !list_empty(&wheel->link);
+	if (listed)
+		instance_unlist(wheel);
 	mutex_unlock(&instances_lock);
-	instance_release(wheel);
+	/* Else its module has left it behind, and it is freed with the others. */
+	if (listed)
+		instance_release(wheel);
 	return 0;
 }
 TW_EXPORT(twheel_destroy);
@@ -475,36 +482,56 @@ static void instance_forget_timers(struct twheel *wheel)
 			;
 }
 
-/*
- * The wheel's module has gone, and perhaps the memory of its pending timers with it.
- * They are not touched unless their memory is known to be there.
- */
-static void instance_abandon(struct twheel *wheel)
+/* A wheel that a module has left behind, no longer listed; NULL if there is no other one. */
+static struct twheel *instance_find_left(const struct module *owner, bool any)
 {
-	lockdep_assert_held(&instances_lock);
-	pr_warn("wheel '%s' was never destroyed by %s, %u timers pending\n",
-		wheel->name, wheel->owner_name, instance_pending(wheel));
-	instance_stop(wheel);
-	instance_forget_timers(wheel);
-	instance_unlist(wheel);
-	instance_release(wheel);
+	struct twheel *wheel, *found = NULL;
+
+	mutex_lock(&instances_lock);
+	list_for_each_entry(wheel, &instances, link) {
+		if (!any && wheel->owner != owner)
+			continue;
+		found = wheel;
+		instance_unlist(wheel);
+		break;
+	}
+	mutex_unlock(&instances_lock);
+	return found;
+}
+
+/*
+ * The wheels' module has gone, and perhaps the memory of their pending timers with it. They
+ * are not touched unless their memory is known to be there.
+ *
+ * Callbacks run until their wheel is stopped. They may make wheels, and destroy those that
+ * are still listed. So nothing is waited for with the lock held, and none is freed before
+ * all are stopped.
+ */
+static void instances_abandon(const struct module *owner, bool any)
+{
+	struct twheel *wheel, *next;
+	LIST_HEAD(left);
+
+	while ((wheel = instance_find_left(owner, any))) {
+		pr_warn("wheel '%s' was never destroyed by %s, %u timers pending\n",
+			wheel->name, wheel->owner_name, instance_pending(wheel));
+		list_add_tail(&wheel->left, &left);
+		instance_stop(wheel);
+	}
+	list_for_each_entry_safe(wheel, next, &left, left) {
+		instance_forget_timers(wheel);
+		instance_release(wheel);
+	}
 }
 
 #ifdef CONFIG_MODULES
 static int instance_module_changed(struct notifier_block *nb,
 				   unsigned long state, void *data)
 {
-	struct twheel *wheel, *next;
-	struct module *owner = data;
-
 	/* After its exit function, before its code goes. */
 	if (state != MODULE_STATE_GOING)
 		return NOTIFY_DONE;
-	mutex_lock(&instances_lock);
-	list_for_each_entry_safe(wheel, next, &instances, link)
-		if (wheel->owner == owner)
-			instance_abandon(wheel);
-	mutex_unlock(&instances_lock);
+	instances_abandon(data, false);
 	return NOTIFY_OK;
 }
 #else
@@ -543,12 +570,7 @@ err_remove_cpuhp:
 /* tw_instances_exit() - the module goes: name the wheels left behind, free them */
 void tw_instances_exit(void)
 {
-	struct twheel *wheel, *next;
-
 	unregister_module_notifier(&instance_module_notifier);
-	mutex_lock(&instances_lock);
-	list_for_each_entry_safe(wheel, next, &instances, link)
-		instance_abandon(wheel);
-	mutex_unlock(&instances_lock);
+	instances_abandon(NULL, true);
 	cpuhp_remove_multi_state(instance_cpuhp);
 }

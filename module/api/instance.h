@@ -23,8 +23,6 @@ struct twheel_config;
  * @works: its callbacks run on a workqueue
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
- * @strayed: a callback has sent its own timer to another CPU: from then on the callback
- *	of a timer may run on another base than the timer's
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
  * @quota: what is left of its limit
  * @workqueue: its own, or NULL
@@ -32,6 +30,7 @@ struct twheel_config;
  *	callback may stop another wheel, which waits for works, but not its own. Two
  *	wheels whose callbacks stop each other are still found
  * @link: among all wheels
+ * @left: among those that their modules have left behind
  * @cpus: to hear of CPUs that come and go
  * @owner: the module that made it; may be gone
  * @owner_name: its name
@@ -48,12 +47,12 @@ struct twheel {
 	bool works;
 	unsigned int stopped;
 	struct task_struct *stopper;
-	bool strayed;
 	unsigned int nr_bases;
 	struct tw_quota quota;
 	struct workqueue_struct *workqueue;
 	struct lock_class_key work_class;
 	struct list_head link;
+	struct list_head left;
 	struct hlist_node cpus;
 	struct module *owner;
 	char owner_name[MODULE_NAME_LEN];

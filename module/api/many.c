@@ -97,6 +97,8 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 	  enum many_operation operation)
 {
 	lockdep_assert_held(&base->lock);
+	if (operation == MANY_ARM)
+		tw_base_begin_together(base);
 	for (; item < end; item++) {
 		if (likely(last - item > MANY_AHEAD))
 			prefetchw(item[MANY_AHEAD].timer);
@@ -104,6 +106,8 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 			break;
 		item->result = many_one_held(item, operation);
 	}
+	if (operation == MANY_ARM)
+		tw_base_end_together(base);
 	return item;
 }
 

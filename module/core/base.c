@@ -2,8 +2,11 @@
 /*
  * A base: an engine and a clock under one lock.
  *
- * The clock's alarm is set, under the lock, for the engine's next event. If there is no
- * event, it is not set. When it goes off, a pass serves what is due: see pass.c.
+ * The clock's alarm is set, under the lock, for the engine's next event. When it goes off, a
+ * pass serves what is due: see pass.c. Between passes it moves to earlier instants only: a
+ * cancel leaves it alone, also that of the last timer. The pass then finds nothing to do, and
+ * sets no alarm. If the alarm moved with each call, calls in a loop could keep the clock
+ * event device from firing at all.
  *
  * A base may have a target CPU. There its alarm goes off, and its memory is near. All
  * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
@@ -89,7 +92,6 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	tw_clock_init(&base->clock, config, cpu, &base_clock_ops);
 	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
 	raw_spin_lock_init(&base->lock);
-	init_waitqueue_head(&base->idle);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&base->expiry_locks[0]);
 	spin_lock_init(&base->expiry_locks[1]);
@@ -163,14 +165,31 @@ static void base_follow_clock(struct twheel_base *base)
 	u64 cascades = w->cascades, requeued = w->requeued;
 	u64 now;
 
-	if (w->in_pass)
+	/* Of timers that are armed together, the first one is enough. */
+	if (w->in_pass || base->together == TW_TOGETHER_FOLLOWED)
 		return;
 	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
 	if (likely(now >= w->now))
 		tw_wheel_move_forward(w, now);
 	else
 		tw_wheel_move_back(w, now);
+	base->present = now;
+	if (base->together)
+		base->together = TW_TOGETHER_FOLLOWED;
 	tw_trace_moved(base, cascades, requeued);
+}
+
+/*
+ * Set the alarm if the wheel has to wake up before @wake, which it is set for.
+ *
+ * One that is due already is not set again: each time that would put the clock event off,
+ * and a loop of such calls could keep this CPU's clock from ever going on. On a clock that
+ * is set back meanwhile it may be due no more, so there it is set.
+ */
+static void base_set_alarm_before(struct twheel_base *base, u64 wake)
+{
+	if (base->wheel.wake < wake && (wake > base->present || base->absolute))
+		base_set_alarm(base);
 }
 
 /*
@@ -188,18 +207,24 @@ noinline void tw_base_enqueue_near(struct twheel_base *base,
 
 	base_follow_clock(base);
 	tw_wheel_enqueue_near(w, &timer->node);
-	if (w->wake < wake)
-		base_set_alarm(base);
+	if (!base->together)
+		base_set_alarm_before(base, wake);
 }
 
-/* tw_base_emptied() - no timer is pending any more, so no alarm is needed */
-noinline void tw_base_emptied(struct twheel_base *base)
+/* tw_base_begin_together() - several timers are armed under this hold of the lock */
+void tw_base_begin_together(struct twheel_base *base)
 {
-	/* The end of a pass sets the alarm. */
-	if (base->wheel.in_pass)
-		return;
-	tw_wheel_set_wake(&base->wheel, TW_WHEEL_ASLEEP);
-	tw_clock_unset(&base->clock);
+	lockdep_assert_held(&base->lock);
+	base->together = TW_TOGETHER;
+	base->together_wake = base->wheel.wake;
+}
+
+/* tw_base_end_together() - they are armed: set the alarm once, for all of them */
+void tw_base_end_together(struct twheel_base *base)
+{
+	lockdep_assert_held(&base->lock);
+	base->together = TW_ALONE;
+	base_set_alarm_before(base, base->together_wake);
 }
 
 static void base_set_alarm_here(struct twheel_base *base)
@@ -318,6 +343,68 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	}
 	raw_spin_unlock_irq(&base->lock);
 	return timer;
+}
+
+/*
+ * tw_base_move() - with both locks: a pending timer goes to another base, with what it counts
+ * in the limit
+ * @word: the timer's, or an earlier one
+ */
+void tw_base_move(struct twheel_base *from, struct twheel_base *to,
+		  struct twheel_timer *timer, u64 word)
+{
+	tw_base_dequeue(from, timer);
+	if (from->quota) {
+		from->limit--;
+		from->room--;
+		to->limit++;
+	} else {
+		to->room--;
+	}
+	tw_base_enqueue(to, timer, word);
+	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
+	WRITE_ONCE(timer->base, to);
+}
+
+/* With both locks, or a stopped base's own one: the sent timer, if there is one, goes there. */
+static void base_send_to(struct twheel_base *base, struct twheel_base *to)
+{
+	struct hlist_node *first = base->sent.first;
+	struct twheel_timer *timer;
+	u64 word;
+
+	if (!first)
+		return;
+	timer = tw_base_timer(hlist_entry(first, struct twheel_node, link));
+	word = atomic64_read(&timer->node.word);
+	/* What is stopped is emptied by others, one base after the other. */
+	if (!base->stopped && !to->stopped) {
+		tw_base_move(base, to, timer, word);
+		return;
+	}
+	tw_wheel_dequeue(&base->wheel, &timer->node);
+	tw_base_enqueue(base, timer, word);
+}
+
+/*
+ * tw_base_send() - with the lock, in a pass: a callback has returned during which its timer
+ * was sent to another base
+ *
+ * Until now the timer has waited here, so its next callback cannot have begun. And it has
+ * waited in a list: if it was cancelled, it is not there, and may be gone.
+ */
+void tw_base_send(struct twheel_base *base)
+{
+	struct twheel_base *to = base->sent_to;
+
+	lockdep_assert_held(&base->lock);
+	base->sent_to = NULL;
+	if (hlist_empty(&base->sent))
+		return;
+	/* The timer may be cancelled or moved if the lock is released in between. */
+	tw_base_lock_second(base, to);
+	base_send_to(base, to);
+	raw_spin_unlock(&to->lock);
 }
 
 /* tw_base_refill() - take quota. Returns false if none is left */

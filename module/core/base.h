@@ -13,7 +13,6 @@
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
-#include <linux/wait.h>
 
 #include <linux/twheel.h>
 
@@ -24,6 +23,18 @@
 #include "quota.h"
 #include "trace.h"
 #include "waiter.h"
+
+/**
+ * enum tw_together - are several timers armed under one hold of the lock?
+ * @TW_ALONE: no
+ * @TW_TOGETHER: yes, and the alarm is set at its end
+ * @TW_TOGETHER_FOLLOWED: likewise, and the position has followed the clock
+ */
+enum tw_together {
+	TW_ALONE,
+	TW_TOGETHER,
+	TW_TOGETHER_FOLLOWED,
+};
 
 /**
  * struct twheel_base - what the timers of a base share
@@ -41,6 +52,8 @@
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
  * @waiters: calls that wait for what runs
+ * @sent_to: the base that @running goes to once its callback has returned, or NULL
+ * @sent: that timer, if it is pending: it is in no bucket meanwhile
  * @late: lateness of all callbacks, in buckets: see &twheel_stats.late
  * @late_sum: lateness of all callbacks together
  * @cancelled: timers cancelled while pending
@@ -50,6 +63,9 @@
  * @breaths: how often a pass released the lock because its slice was used up
  * @overruns: callbacks that took too long
  * @overran: those of this pass. Written by the pass, without the lock
+ * @together: timers are armed together
+ * @together_wake: when the wheel had to wake up before that
+ * @present: the tick of the clock, when the position last followed it
  * @target: the tick up to which the round serves
  * @time: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
@@ -69,7 +85,6 @@
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
  * @quota: where @limit comes from, if bases share it, or NULL
- * @idle: where @waiters sleep, if callbacks may sleep
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
@@ -87,6 +102,8 @@ struct twheel_base {
 	bool in_round;
 	struct twheel_timer *running;
 	struct tw_waiter *waiters;
+	struct twheel_base *sent_to;
+	struct hlist_head sent;
 	u64 time;
 	u64 late_sum;
 	u64 cancelled;
@@ -96,6 +113,9 @@ struct twheel_base {
 	u64 breaths;
 	unsigned int slice;
 	u64 overruns;
+	enum tw_together together;
+	u64 together_wake;
+	u64 present;
 	u64 target;
 	u64 began;
 	u64 watch;
@@ -112,7 +132,6 @@ struct twheel_base {
 	struct twheel *owner;
 	unsigned int id;
 	const char *name;
-	wait_queue_head_t idle;
 #ifdef CONFIG_PREEMPT_RT
 	spinlock_t expiry_locks[2];
 	unsigned int expiry_lock;
@@ -179,7 +198,8 @@ struct twheel_base *tw_base_new_bare(struct twheel *owner,
 				     const struct twheel_config *config);
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
-void tw_base_emptied(struct twheel_base *base);
+void tw_base_begin_together(struct twheel_base *base);
+void tw_base_end_together(struct twheel_base *base);
 void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer);
 void tw_base_forget_running(struct twheel_base *base,
 			    const struct twheel_timer *timer);
@@ -190,6 +210,9 @@ bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
 void tw_base_stopped(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
+void tw_base_move(struct twheel_base *from, struct twheel_base *to,
+		  struct twheel_timer *timer, u64 word);
+void tw_base_send(struct twheel_base *base);
 
 /*
  * tw_base_wake_ns() - the instant at which the engine has something to do
@@ -231,16 +254,14 @@ static inline void tw_base_enqueue(struct twheel_base *base,
 /*
  * tw_base_dequeue() - take a timer out of the wheel for good
  *
- * The alarm may now be too early. While other timers wait it is left like that, since
- * moving it would cost more. An empty wheel has no alarm.
+ * The alarm may now be too early. It is left like that: see base.c.
  */
 static __always_inline void tw_base_dequeue(struct twheel_base *base,
 					    struct twheel_timer *timer)
 {
 	lockdep_assert_held(&base->lock);
 	tw_wheel_dequeue(&base->wheel, &timer->node);
-	if (unlikely(++base->room == base->limit))
-		tw_base_emptied(base);
+	base->room++;
 }
 
 /*
@@ -296,6 +317,28 @@ static inline void tw_base_forget(struct twheel_base *base,
 {
 	if (unlikely(tw_base_runs(base, timer)))
 		tw_base_forget_running(base, timer);
+}
+
+/*
+ * tw_base_lock_second() - with the lock of @from, take that of @to as well
+ *
+ * Where they are not free, they are taken in the order of their addresses, so each is
+ * waited for once, and in turn.
+ *
+ * Return: false if the lock of @from was released meanwhile.
+ */
+static inline bool tw_base_lock_second(struct twheel_base *from, struct twheel_base *to)
+{
+	if (raw_spin_trylock(&to->lock))
+		return true;
+	if (from < to) {
+		raw_spin_lock_nested(&to->lock, SINGLE_DEPTH_NESTING);
+		return true;
+	}
+	raw_spin_unlock(&from->lock);
+	raw_spin_lock(&to->lock);
+	raw_spin_lock_nested(&from->lock, SINGLE_DEPTH_NESTING);
+	return false;
 }
 
 #endif /* _TWHEEL_BASE_H */

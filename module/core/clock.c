@@ -12,6 +12,11 @@
  * that sets the alarm has it. The hrtimer core moves the hrtimers of a CPU that goes
  * offline. So a base never has to move its timers.
  *
+ * Without a target CPU, the alarm is where hrtimers go: on the CPU that sets it, or on a busy
+ * one if that is idle. An isolated CPU kicks another one. The hrtimer core leaves a timer
+ * where it is while its function runs, and a pass runs in there. So there are two of them:
+ * a pass that is to leave its CPU sets the other one.
+ *
  * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
  * begins. A timer that is started for that time or an earlier one is run again by the
  * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
@@ -22,6 +27,7 @@
 #include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/sched.h>
+#include <linux/sched/isolation.h>
 #include <linux/timekeeping.h>
 
 #include "../compat.h"
@@ -63,9 +69,14 @@ static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
 	return clock_call_alarm(clock);
 }
 
-static enum hrtimer_restart clock_alarm(struct hrtimer *timer)
+static enum hrtimer_restart clock_alarm_0(struct hrtimer *timer)
 {
-	return clock_go_off(container_of(timer, struct tw_clock, timer));
+	return clock_go_off(container_of(timer, struct tw_clock, timers[0]));
+}
+
+static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
+{
+	return clock_go_off(container_of(timer, struct tw_clock, timers[1]));
 }
 
 /*
@@ -103,7 +114,7 @@ static enum hrtimer_mode clock_call_mode(const struct tw_clock *clock)
 
 static enum hrtimer_restart clock_relay(struct hrtimer *timer)
 {
-	struct tw_clock *clock = container_of(timer, struct tw_clock, timer);
+	struct tw_clock *clock = container_of(timer, struct tw_clock, timers[0]);
 
 	hrtimer_start(&clock->relay, 0,
 		      clock_call_mode(clock) | clock_pinned(clock));
@@ -122,7 +133,7 @@ static void clock_work(struct work_struct *work)
 	clock_call_alarm(clock);
 }
 
-/* On the target CPU, in hard interrupt. */
+/* In hard interrupt. */
 static void clock_kicked(void *arg)
 {
 	struct tw_clock *clock = arg;
@@ -160,8 +171,10 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 	clock->relays = clock_needs_relay(clock);
 	clock->mode = clock->relays ? HRTIMER_MODE_ABS_HARD : clock_call_mode(clock);
 	clock->mode |= clock_pinned(clock);
-	hrtimer_setup(&clock->timer, clock->relays ? clock_relay : clock_alarm,
+	clock->which = 0;
+	hrtimer_setup(&clock->timers[0], clock->relays ? clock_relay : clock_alarm_0,
 		      clock_id(clock->id), clock->mode);
+	hrtimer_setup(&clock->timers[1], clock_alarm_1, clock_id(clock->id), clock->mode);
 	if (clock->relays)
 		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
 			      clock_call_mode(clock));
@@ -186,23 +199,30 @@ u64 tw_clock_now(const struct tw_clock *clock)
 	}
 }
 
-/* tw_clock_is_remote() - is the target CPU another one, and online? */
-bool tw_clock_is_remote(const struct tw_clock *clock)
+/* On which CPU is the alarm to be set? */
+static int clock_home(const struct tw_clock *clock)
 {
-	return clock->target_online && clock->cpu != raw_smp_processor_id();
+	int cpu = raw_smp_processor_id();
+
+	if (clock->cpu != TW_ANY_CPU)
+		return clock->target_online ? clock->cpu : cpu;
+	if (likely(housekeeping_cpu(cpu, HK_TYPE_DOMAIN)))
+		return cpu;
+	return housekeeping_any_cpu(HK_TYPE_DOMAIN);
 }
 
-/* Have the target CPU set the alarm. Returns false if this CPU has to. */
+/* Have the CPU that is to set the alarm do so. Returns false if this CPU has to. */
 static bool clock_kick_cpu(struct tw_clock *clock)
 {
+	int home = clock_home(clock);
 	int ret;
 
-	if (!tw_clock_is_remote(clock))
+	if (likely(home == raw_smp_processor_id()))
 		return false;
 	if (clock->kicking)
 		return true;
 	/* -EBUSY: an earlier kick has yet to take the base lock. */
-	ret = smp_call_function_single_async(clock->cpu, &clock->csd);
+	ret = smp_call_function_single_async(home, &clock->csd);
 	clock->kicking = !ret;
 	return !ret || ret == -EBUSY;
 }
@@ -212,7 +232,19 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL || clock_kick_cpu(clock))
 		return;
-	hrtimer_start(&clock->timer, clock_ktime(ns), clock->mode);
+	hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), clock->mode);
+}
+
+/* Is the alarm to leave this CPU, where it has gone off? */
+static bool clock_leaves(const struct tw_clock *clock)
+{
+	int cpu = raw_smp_processor_id();
+
+	if (clock->cpu != TW_ANY_CPU)
+		return clock_home(clock) != cpu;
+	/* The interrupted task: an idle CPU may go back to sleep. */
+	return is_idle_task(current) || !housekeeping_cpu(cpu, HK_TYPE_TIMER) ||
+	       !housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
 }
 
 /*
@@ -224,26 +256,24 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
  */
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
+	struct hrtimer *timer = tw_clock_timer(clock);
 	bool works = clock->context == TWHEEL_CONTEXT_WORK;
 
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return TW_CLOCK_DONE;
 	if (works && ns <= tw_clock_now(clock))
 		return TW_CLOCK_QUEUE;
-	if (works || clock->relays || tw_clock_is_remote(clock) ||
-	    hrtimer_is_queued(&clock->timer)) {
+	if (works || clock->relays || hrtimer_is_queued(timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
 	}
-	hrtimer_set_expires(&clock->timer, clock_ktime(ns));
+	if (clock_leaves(clock)) {
+		clock->which = !clock->which;
+		tw_clock_set(clock, ns);
+		return TW_CLOCK_DONE;
+	}
+	hrtimer_set_expires(timer, clock_ktime(ns));
 	return TW_CLOCK_RESTART;
-}
-
-/* tw_clock_unset() - the alarm need not go off. It may be going off right now. */
-void tw_clock_unset(struct tw_clock *clock)
-{
-	if (clock->id != TWHEEL_CLOCK_VIRTUAL)
-		hrtimer_try_to_cancel(&clock->timer);
 }
 
 /*
@@ -253,7 +283,8 @@ void tw_clock_unset(struct tw_clock *clock)
  */
 void tw_clock_stop(struct tw_clock *clock)
 {
-	hrtimer_cancel(&clock->timer);
+	hrtimer_cancel(&clock->timers[0]);
+	hrtimer_cancel(&clock->timers[1]);
 	if (clock->relays)
 		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)

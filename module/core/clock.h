@@ -37,7 +37,7 @@ enum tw_clock_next {
  * struct tw_clock_ops - what a clock calls
  * @alarm: the alarm went off. May set it again with tw_clock_resume(), and returns what
  *	that returned, without a lock. Called in the clock's context
- * @kicked: set the alarm as it should be. Called on the target CPU, in hard interrupt
+ * @kicked: set the alarm as it should be. Called on the CPU that is to, in hard interrupt
  */
 struct tw_clock_ops {
 	enum tw_clock_next (*alarm)(struct tw_clock *clock);
@@ -51,12 +51,13 @@ struct tw_clock_ops {
  * @mode: how the hrtimer is started
  * @cpu: the target CPU, or %TW_ANY_CPU
  * @target_online: the target CPU can be kicked. Written under the base lock
- * @kicking: the target CPU has been kicked. Under the base lock
+ * @kicking: another CPU has been kicked. Under the base lock
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
  * @ops: what it calls
- * @timer: the alarm
- * @csd: kicks the target CPU
+ * @timers: the alarm is one of them
+ * @which: this one
+ * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
  * @relay: with @relays, calls the alarm function once the alarm has gone off
@@ -71,7 +72,8 @@ struct tw_clock {
 	bool relays;
 	atomic64_t virtual_ns;
 	const struct tw_clock_ops *ops;
-	struct hrtimer timer;
+	struct hrtimer timers[2];
+	unsigned int which;
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
@@ -83,9 +85,13 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
-void tw_clock_unset(struct tw_clock *clock);
 void tw_clock_stop(struct tw_clock *clock);
-bool tw_clock_is_remote(const struct tw_clock *clock);
+
+/* The alarm. */
+static inline struct hrtimer *tw_clock_timer(struct tw_clock *clock)
+{
+	return &clock->timers[clock->which];
+}
 
 /* An atomic, because other CPUs read it without a lock: no half of it alone. */
 static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)

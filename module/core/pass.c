@@ -217,19 +217,20 @@ static __always_inline void pass_call(const struct twheel_base *base,
 	pass_check_count(base, function, count);
 }
 
-/* With the lock: callbacks have returned, and some wait for that. */
+/* With the lock: a callback has returned, and some wait for that. */
 static noinline void pass_tell_waiters(struct twheel_base *base,
 				       enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	tw_waiter_tell_all(base);
+	struct tw_waiter *waiters = base->waiters;
+	int ret = tw_waiter_judge(base);
+
 	/*
-	 * Without the lock, because on PREEMPT_RT both may sleep. Nothing of the base
-	 * is looked at before the lock is held again.
+	 * Without the lock, and with interrupts on: there may be many. On PREEMPT_RT both
+	 * may sleep. Nothing of the base is looked at before the lock is held again.
 	 */
 	pass_unlock(base, context);
-	if (context == TWHEEL_CONTEXT_WORK)
-		wake_up_all(&base->idle);
+	tw_waiter_release(waiters, ret, context);
 	if (context == TWHEEL_CONTEXT_SOFTIRQ)
 		tw_expiry_change(base);
 	pass_lock(base, context);
@@ -243,19 +244,22 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 }
 
 /*
- * The group of callbacks is used up, or a waiter has ended it.
+ * The group of callbacks is used up, or somebody has ended it who waits for the callback, or
+ * has sent its timer to another CPU.
  * Returns true if the time of the pass is over.
  */
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	/* With a waiter, the calls were not counted. */
-	unsigned int calls = base->waiters ? PASS_GROUP : base->group_size;
+	/* Where somebody has ended it, the calls were not counted. */
+	unsigned int calls = base->waiters || base->sent_to ? PASS_GROUP : base->group_size;
 	u64 now;
 
 	WRITE_ONCE(base->running, NULL);
 	if (base->waiters)
 		pass_tell_waiters(base, context);
+	if (base->sent_to)
+		tw_base_send(base);
 	now = pass_look(base, calls, context);
 	pass_set_time(base, pass_clock(base, now));
 	base->exact -= min(base->exact, calls);

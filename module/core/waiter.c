@@ -2,9 +2,9 @@
 /* Waiters: calls that wait for a callback. See waiter.h. */
 #include <linux/errno.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/processor.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 
 #include "base.h"
 #include "waiter.h"
@@ -55,7 +55,7 @@ static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter 
 {
 	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
 
-	/* Pairs with tw_waiter_tell_all(). */
+	/* Pairs with tw_waiter_release(). */
 	while (!smp_load_acquire(&waiter->done)) {
 		spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
 		spin_unlock(lock);
@@ -77,7 +77,10 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
 	waiter->base = base;
 	waiter->done = false;
 	waiter->expiry_lock = tw_expiry_held(base);
+	init_completion(&waiter->woken);
 	waiter->next = base->waiters;
+	if (waiter->next && waiter->next->state == TWHEEL_SHUTDOWN)
+		waiter->state = TWHEEL_SHUTDOWN;
 	base->waiters = waiter;
 	/* The pass looks after each group of callbacks: let this one end it. */
 	base->group = 1;
@@ -87,16 +90,16 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
  * tw_waiter_wait() - wait until the callback has returned
  *
  * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
- * had not; -EAGAIN if the timer was left alone, because it has another base by now, or a
- * callback of it may still run on one.
+ * had not, or another waiter has been told that; -EAGAIN if the timer was left alone, because
+ * it has another base by now.
  */
 int tw_waiter_wait(struct tw_waiter *waiter)
 {
 	struct twheel_base *base = waiter->base;
 
 	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
-		/* Pairs with tw_waiter_tell_all(). */
-		wait_event(base->idle, smp_load_acquire(&waiter->done));
+		wait_for_completion(&waiter->woken);
+		return waiter->ret;
 	}
 	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ)
 		waiter_wait_expiry(base, waiter);
@@ -107,27 +110,42 @@ int tw_waiter_wait(struct tw_waiter *waiter)
 }
 
 /*
- * tw_waiter_tell_all() - with the base lock: what runs has returned
+ * tw_waiter_judge() - with the base lock: what runs has returned, and some wait for it
  *
- * Those that sleep are woken up once the lock is released: waking up may sleep on
- * PREEMPT_RT.
+ * All of them wait for the same timer. It is taken out if it is pending again.
+ *
+ * Return: what the first of them is to be told.
  */
-void tw_waiter_tell_all(struct twheel_base *base)
+int tw_waiter_judge(struct twheel_base *base)
 {
-	struct tw_waiter *waiter;
+	struct tw_waiter *first = base->waiters;
 
 	lockdep_assert_held(&base->lock);
 	WRITE_ONCE(base->running, NULL);
-	while ((waiter = base->waiters)) {
-		base->waiters = waiter->next;
-		/* Not before: it may have been set since the waiter came. */
-		if (READ_ONCE(*waiter->elsewhere) ||
-		    READ_ONCE(waiter->timer->base) != base)
-			waiter->ret = -EAGAIN;
+	base->waiters = NULL;
+	/* Not before: it may have been initialised since the waiter came. */
+	if (READ_ONCE(first->timer->base) != base)
+		return -EAGAIN;
+	return tw_base_withdraw(base, first->timer, first->state);
+}
+
+/*
+ * tw_waiter_release() - without a lock: let waiters go on
+ * @waiters: they are in no list any more
+ * @ret: what the first one is told. If that is that it has cancelled, it was the only one
+ */
+void tw_waiter_release(struct tw_waiter *waiters, int ret, enum twheel_context context)
+{
+	while (waiters) {
+		struct tw_waiter *next = waiters->next;
+
+		waiters->ret = ret;
+		/* Pairs with tw_waiter_wait(), after which the waiter is gone. */
+		if (context == TWHEEL_CONTEXT_WORK)
+			complete(&waiters->woken);
 		else
-			waiter->ret = tw_base_withdraw(base, waiter->timer,
-						       waiter->state);
-		/* Pairs with tw_waiter_wait(), after which @waiter is gone. */
-		smp_store_release(&waiter->done, true);
+			smp_store_release(&waiters->done, true);
+		waiters = next;
+		ret = min(ret, 0);
 	}
 }

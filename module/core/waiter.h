@@ -2,8 +2,8 @@
 /*
  * Waiters: calls that wait for a callback.
  *
- * A waiter is on the base's list. When the callback returns, the pass takes each
- * waiter's timer out if it has been armed again meanwhile. So a waiter waits for one
+ * A waiter is on the base's list. When the callback returns, the pass takes the timer out if
+ * it has been armed again meanwhile. So a waiter waits for one
  * callback, even if the timer arms itself.
  *
  * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
@@ -16,6 +16,7 @@
 #ifndef _TWHEEL_WAITER_H
 #define _TWHEEL_WAITER_H
 
+#include <linux/completion.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -28,11 +29,11 @@ struct twheel_base;
  * @base: the base that runs the callback; NULL before tw_waiter_add()
  * @timer: the timer whose callback it is
  * @expiry_lock: on PREEMPT_RT, which lock the pass holds until the callback has returned
- * @state: what the timer's word becomes if the callback has armed the timer again
- * @elsewhere: set once a callback of that timer may run on another base as well: then
- *	the timer is left alone. Written under the lock of the base that it leaves
+ * @state: what the timer's word becomes if the callback has armed the timer again. The
+ *	first one on the list has the strongest of all
  * @ret: see tw_waiter_wait()
  * @done: the callback has returned, and @ret is there
+ * @woken: likewise, where callbacks may sleep
  */
 struct tw_waiter {
 	struct tw_waiter *next;
@@ -40,14 +41,15 @@ struct tw_waiter {
 	struct twheel_timer *timer;
 	unsigned int expiry_lock;
 	enum twheel_state state;
-	const bool *elsewhere;
 	int ret;
 	bool done;
+	struct completion woken;
 };
 
 void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter);
 int tw_waiter_wait(struct tw_waiter *waiter);
-void tw_waiter_tell_all(struct twheel_base *base);
+int tw_waiter_judge(struct twheel_base *base);
+void tw_waiter_release(struct tw_waiter *waiters, int ret, enum twheel_context context);
 
 /*
  * tw_expiry_lock(), tw_expiry_unlock() - around a pass in softirq context

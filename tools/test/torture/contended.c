@@ -20,8 +20,6 @@ static void contended_count_arm(struct contended_timer *contended, int ret, cons
 		atomic_inc(&contended->armed);
 	else if (ret == -ENOSPC && arena->config.max_pending)
 		return;
-	else if (ret == -EBUSY && arena->config.percpu)
-		return;
 	else if (ret != 1 && ret != -ESHUTDOWN)
 		failure_report(FAILURE_ANSWER, arena, "%s of a contended timer: %d", call, ret);
 }

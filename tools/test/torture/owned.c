@@ -183,10 +183,6 @@ void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call
 		if (!arena->config.max_pending)
 			failure_report(FAILURE_ANSWER, arena, "%s: -ENOSPC", call);
 		return;
-	case -EBUSY:
-		if (arena->config.percpu)
-			return;
-		fallthrough;
 	default:
 		failure_report(FAILURE_ANSWER, arena, "%s: %d", call, ret);
 		return;

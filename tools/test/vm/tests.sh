@@ -322,7 +322,9 @@ run_tests() {
 	done
 	add_guest half-1 "$cpus" "${first[@]}"
 	add_guest half-2 "$cpus" "${second[@]}"
-	[ -z "$more" ] || add_guest "smp-$more" "$more" "${smp[@]}"
+	# Here the last CPU is isolated.
+	[ -z "$more" ] || words="$words isolcpus=domain,$((more - 1))" \
+		add_guest "smp-$more" "$more" "${smp[@]}"
 	for name in "${alone[@]}"; do
 		add_guest "${name#*:}" "$cpus" "$name"
 	done

@@ -521,6 +521,34 @@ static void misuse_wheels(void)
 	goes_on(wheel);
 }
 
+static DECLARE_COMPLETION(leaving);
+
+/* What is done with other wheels while the module goes. */
+static void misuse_works_on(struct twheel_timer *timer)
+{
+	struct twheel *other;
+
+	complete(&went_on);
+	wait_for_completion_timeout(&leaving, 10 * HZ);
+	/* For the module to be going. */
+	msleep(500);
+	other = new_wheel("made while leaving", TWHEEL_CONTEXT_SOFTIRQ);
+	if (expect(!IS_ERR(other)))
+		twheel_destroy(other);
+}
+
+static void misuse_leave_at_work(void)
+{
+	static struct twheel_timer timer;
+	struct twheel *other = new_wheel("left at work", TWHEEL_CONTEXT_WORK);
+
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, misuse_works_on);
+	twheel_arm(&timer, 0);
+	wait_for_completion_timeout(&went_on, 10 * HZ);
+}
+
 /* Timers in memory that goes with the module, and in such that does not. */
 static void misuse_unload(void)
 {
@@ -546,6 +574,7 @@ static void misuse_unload(void)
 		return;
 	twheel_timer_init(&timers[2], other, misuse_expired);
 	twheel_arm_on(&timers[2], 0, LATER);
+	misuse_leave_at_work();
 	/* And is not destroyed at exit. */
 	wheel = NULL;
 }
@@ -624,6 +653,7 @@ module_init(misuse_init);
 
 static void __exit misuse_exit(void)
 {
+	complete(&leaving);
 	twheel_destroy(wheel);
 }
 module_exit(misuse_exit);
