@@ -6,6 +6,8 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 
+#include "../module/core/base.h"
+#include "../module/api/instance.h"
 #include "probe.h"
 
 static void size_is_small(struct kunit *test)
@@ -32,7 +34,7 @@ static void create_refuses(struct kunit *test)
 	wheel = twheel_create(&good);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
-	KUNIT_EXPECT_EQ(test, twheel_plan(&good, &geometry), 0);
+	KUNIT_EXPECT_EQ(test, tw_base_plan(&good, &geometry), 0);
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		bad[i] = good;
@@ -49,7 +51,7 @@ static void create_refuses(struct kunit *test)
 		wheel = twheel_create(&bad[i]);
 		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
 				    "bad[%u]", i);
-		KUNIT_EXPECT_EQ_MSG(test, twheel_plan(&bad[i], &geometry),
+		KUNIT_EXPECT_EQ_MSG(test, tw_base_plan(&bad[i], &geometry),
 				    -EINVAL, "bad[%u]", i);
 	}
 }
@@ -62,7 +64,7 @@ static void create_defaults(struct kunit *test)
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	twheel_get_geometry(wheel, &geometry);
-	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &planned), 0);
+	KUNIT_EXPECT_EQ(test, tw_base_plan(&config, &planned), 0);
 	KUNIT_EXPECT_EQ(test, planned.clock, geometry.clock);
 	KUNIT_EXPECT_EQ(test, planned.tick_ns, geometry.tick_ns);
 	KUNIT_EXPECT_EQ(test, planned.slots, geometry.slots);
@@ -163,23 +165,65 @@ static void arm_again_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 }
 
+/* A module that is older or newer than twheel. */
+static void structures_may_grow(struct kunit *test)
+{
+	struct {
+		struct twheel_config config;
+		u64 more;
+	} newer = { .config = { .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS } };
+	struct {
+		struct twheel_stats stats;
+		u64 more;
+	} stats;
+	struct twheel_geometry geometry = { };
+	struct twheel *wheel;
+
+	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	memset(&stats, 0xff, sizeof(stats));
+	__twheel_get_stats(wheel, &stats.stats, sizeof(stats));
+	KUNIT_EXPECT_EQ(test, stats.stats.late[TWHEEL_LATE_BUCKETS - 1], 0);
+	KUNIT_EXPECT_EQ(test, stats.more, 0);
+	memset(&stats, 0xff, sizeof(stats));
+	__twheel_get_stats(wheel, &stats.stats, offsetof(struct twheel_stats, armed));
+	KUNIT_EXPECT_EQ(test, stats.stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.stats.armed, ~(u64)0);
+	geometry.levels = 4711;
+	__twheel_get_geometry(wheel, &geometry, offsetof(struct twheel_geometry, levels));
+	KUNIT_EXPECT_EQ(test, geometry.tick_ns, MS);
+	KUNIT_EXPECT_EQ(test, geometry.levels, 4711);
+	twheel_destroy(wheel);
+	/* What is not known is refused, and what is not said is the default. */
+	newer.more = 1;
+	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(wheel), -E2BIG);
+	newer.config.slots = 1;
+	wheel = __twheel_create(&newer.config, offsetof(struct twheel_config, slots),
+				THIS_MODULE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_get_geometry(wheel, &geometry);
+	KUNIT_EXPECT_EQ(test, geometry.slots, TWHEEL_SLOTS_DEFAULT);
+	twheel_destroy(wheel);
+}
+
 static void modify_only_pending(struct kunit *test)
 {
 	struct twheel *wheel = test->priv;
 	struct probe probe;
 
 	probe_init(&probe, wheel, probe_fire);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 	twheel_arm(&probe.timer, 10 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 1);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 1);
 	wheel_run_until(wheel, 5 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&probe.timer, 20 * MS), -ENOENT);
 	twheel_arm(&probe.timer, 10 * MS);
 	twheel_cancel(&probe.timer);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, 5 * MS), -ENOENT);
 	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 }
@@ -417,7 +461,7 @@ static void occupied_buckets_are_counted(struct kunit *test)
 		probe_init(&probes[i], wheel, probe_fire);
 		twheel_arm(&probes[i].timer, delays[i] * MS);
 	}
-	twheel_get_occupied(wheel, buckets);
+	tw_instance_occupied(wheel, buckets);
 	KUNIT_EXPECT_EQ(test, buckets[0], 1);
 	KUNIT_EXPECT_EQ(test, buckets[1], 2);
 	for (i = 2; i < TWHEEL_LEVELS_MAX; i++)
@@ -425,7 +469,7 @@ static void occupied_buckets_are_counted(struct kunit *test)
 
 	twheel_cancel(&probes[0].timer);
 	twheel_cancel(&probes[1].timer);
-	twheel_get_occupied(wheel, buckets);
+	tw_instance_occupied(wheel, buckets);
 	KUNIT_EXPECT_EQ(test, buckets[0], 0);
 	KUNIT_EXPECT_EQ(test, buckets[1], 2);
 }
@@ -446,7 +490,7 @@ static void each_bucket_is_counted(struct kunit *test)
 	/* A level has 16 buckets: each gets the timer four times. */
 	for (tick = 1; tick <= 64; tick++) {
 		twheel_arm_at(&probe->timer, (u64)tick * MS);
-		twheel_get_occupied(wheel, buckets);
+		tw_instance_occupied(wheel, buckets);
 		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
 			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level == 0,
 					    "tick %u, level %u", tick, level);
@@ -465,6 +509,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(boundaries_are_the_clocks),
 	KUNIT_CASE(past_is_due_at_once),
 	KUNIT_CASE(arm_again_moves),
+	KUNIT_CASE(structures_may_grow),
 	KUNIT_CASE(modify_only_pending),
 	KUNIT_CASE(extend_only_later),
 	KUNIT_CASE(cancel_says_what_happened),

@@ -189,7 +189,7 @@ static void shutdown_is_for_good(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
 			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
@@ -244,7 +244,7 @@ static void stop_hands_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);

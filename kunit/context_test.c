@@ -319,10 +319,10 @@ static void context_expect_refused(struct kunit *test)
 		wheel = twheel_create(&bad[i]);
 		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
 				    "bad[%u]", i);
-		KUNIT_EXPECT_EQ(test, twheel_plan(&bad[i], &geometry),
+		KUNIT_EXPECT_EQ(test, tw_base_plan(&bad[i], &geometry),
 				-EINVAL);
 	}
-	KUNIT_EXPECT_EQ(test, twheel_plan(&good, &geometry), 0);
+	KUNIT_EXPECT_EQ(test, tw_base_plan(&good, &geometry), 0);
 }
 
 /* Waiting for callbacks. */

@@ -14,6 +14,7 @@
 #include <linux/twheel_policy.h>
 #include <linux/twheel_timer_list.h>
 
+#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "smp.h"
 
@@ -57,9 +58,9 @@ static void zeros_are_not_pending(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_cancel(t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(t), 0);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(t), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(t, MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(t, 0), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(t, ~(u64)0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(t, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(t, 0), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(t, ~(u64)0), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(t, MS), -ENOENT);
 	KUNIT_EXPECT_GT(test, twheel_remaining(t), TWHEEL_NEVER);
 	/* It has no wheel to be armed on. */
@@ -205,7 +206,7 @@ static void fresh_timer_is_on_no_cpu(struct kunit *test)
 		twheel_timer_init(&shots[0].timer, wheel, oneshot_fire);
 		KUNIT_EXPECT_EQ(test, shots[0].timer.base->clock.cpu, TW_ANY_CPU);
 		KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[0].timer), 0);
-		KUNIT_EXPECT_EQ(test, twheel_modify(&shots[0].timer, MS), 0);
+		KUNIT_EXPECT_EQ(test, twheel_modify(&shots[0].timer, MS), -ENOENT);
 		KUNIT_EXPECT_EQ(test, twheel_extend(&shots[0].timer, MS), -ENOENT);
 		KUNIT_EXPECT_EQ(test, cpu_run(cpu, first_arm, &shots[0].timer), 0);
 		KUNIT_EXPECT_EQ(test, shots[0].timer.base->clock.cpu, cpu);
@@ -511,7 +512,7 @@ static struct dentry *shown_wheel(const struct twheel *wheel)
 	struct dentry *file = NULL;
 	char number[11];
 
-	snprintf(number, sizeof(number), "%u", twheel_id(wheel));
+	snprintf(number, sizeof(number), "%u", wheel->id);
 	if (folder)
 		file = debugfs_lookup(number, folder);
 	dput(folder);

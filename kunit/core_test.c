@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parts of the core by themselves: quota, what a base spends, reports, when an alarm is
+ * Parts of the core by themselves: reports, when an alarm is
  * set, and by which time lateness is measured.
  */
 #include <linux/completion.h>
@@ -18,39 +18,6 @@
 
 #include "../module/core/base.h"
 #include "probe.h"
-
-static void quota_is_taken_in_batches(struct kunit *test)
-{
-	struct tw_quota quota;
-
-	/* A quarter of the limit for all bases together, and at most 64 each. */
-	tw_quota_init(&quota, 1000, 4);
-	KUNIT_EXPECT_EQ(test, quota.keep, 62);
-	KUNIT_EXPECT_EQ(test, quota.batch, 62);
-	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 1000);
-	tw_quota_init(&quota, 10000, 4);
-	KUNIT_EXPECT_EQ(test, quota.keep, TW_QUOTA_BATCH);
-	KUNIT_EXPECT_EQ(test, quota.batch, TW_QUOTA_BATCH);
-	/* Next to nothing is taken one by one. */
-	tw_quota_init(&quota, 15, 4);
-	KUNIT_EXPECT_EQ(test, quota.keep, 0);
-	KUNIT_EXPECT_EQ(test, quota.batch, 1);
-
-	tw_quota_init(&quota, 100, 1);
-	KUNIT_ASSERT_EQ(test, quota.batch, 25);
-	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 25);
-	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 75);
-	atomic_set(&quota.left, 7);
-	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 7);
-	KUNIT_EXPECT_EQ(test, tw_quota_take(&quota), 0);
-	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 0);
-	tw_quota_give(&quota, 3);
-	KUNIT_EXPECT_EQ(test, atomic_read(&quota.left), 3);
-	/* Up to twice what it may keep, a base gives nothing back. */
-	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 0), 0);
-	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 50), 0);
-	KUNIT_EXPECT_EQ(test, tw_quota_surplus(&quota, 51), 26);
-}
 
 /* A callback of ours that calls a user's function is not to blame for it. */
 static void blames_who_is_stood_in_for(struct kunit *test)
@@ -71,41 +38,6 @@ static void overrun_from_its_limit_on(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(0));
 	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(20 * MS - 1));
 	KUNIT_EXPECT_TRUE(test, tw_debug_is_overrun(20 * MS));
-}
-
-/* A function that no other run of this test has reported. */
-static const void *report_function(unsigned long first, unsigned int i)
-{
-	return (const void *)(first + i);
-}
-
-static void reported_once_a_minute(struct kunit *test)
-{
-	unsigned long first = ktime_get_ns(), now = jiffies + HZ;
-	const void *some = report_function(first, 100);
-	unsigned int i;
-
-	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(some, now));
-	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now));
-	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now + 60 * HZ - 1));
-	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(some, now + 60 * HZ));
-	KUNIT_EXPECT_FALSE(test, tw_debug_report_due(some, now + 120 * HZ - 1));
-
-	/* Sixteen are remembered. The one with the oldest report is forgotten first. */
-	now += 60 * HZ;
-	for (i = 0; i < 16; i++)
-		KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, i),
-							    now + i + 1));
-	now += 20;
-	for (i = 0; i < 16; i++)
-		KUNIT_EXPECT_FALSE_MSG(test, tw_debug_report_due(report_function(first, i),
-								 now), "%u", i);
-	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 16), now));
-	for (i = 1; i <= 16; i++)
-		KUNIT_EXPECT_FALSE_MSG(test, tw_debug_report_due(report_function(first, i),
-								 now), "%u", i);
-	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 0), now));
-	KUNIT_EXPECT_TRUE(test, tw_debug_report_due(report_function(first, 1), now));
 }
 
 /* When the alarm is set */
@@ -191,7 +123,7 @@ static void alarm_is_set_when_needed(struct kunit *test)
 	twheel_cancel(&p[1].timer);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	/* A CPU that is kicked sets it. */
-	clock->ops->kicked(clock);
+	tw_base_kicked(clock);
 	KUNIT_EXPECT_EQ(test, alarms.started, 2);
 	/* The last one leaves it, too, and the next one need not set it again. */
 	alarms.cancelled = 0;
@@ -243,7 +175,8 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		}
 		local_irq_restore(flags);
 		KUNIT_EXPECT_EQ_MSG(test, alarms.started, 1, "round %u", round);
-		KUNIT_EXPECT_EQ_MSG(test, alarms.cancelled, 1, "round %u", round);
+		/* Which is the first half of that, to some kernels. */
+		KUNIT_EXPECT_LE_MSG(test, alarms.cancelled, 1, "round %u", round);
 		/* It goes off, and after that works as ever. */
 		p[1].fired = 0;
 		twheel_arm(&p[1].timer, MS);
@@ -355,7 +288,7 @@ static void hard_passes_pause(struct kunit *test)
 	spin_ns(3 * MS);
 	/* As if the alarm had gone off, which it does once interrupts are on. */
 	before = ktime_get_ns();
-	clock->ops->alarm(clock);
+	tw_pass_alarm(clock);
 	fired = p->fired;
 	next = ktime_to_ns(hrtimer_get_expires(tw_clock_timer(clock)));
 	local_irq_restore(flags);
@@ -514,13 +447,10 @@ static void late_by_the_last_look(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late, 0 + 1 + 2 + 3);
 	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 32);
 	KUNIT_EXPECT_EQ(test, late, 0);
-	/* On a busy machine, the last eight may be timed one by one. */
 	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40);
-	KUNIT_EXPECT_GE(test, late, 8 * 32);
-	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
+	KUNIT_EXPECT_EQ(test, late, 8 * 32);
 	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40);
-	KUNIT_EXPECT_GE(test, late, 8 * 32);
-	KUNIT_EXPECT_LE(test, late, 8 * 32 + 28);
+	KUNIT_EXPECT_EQ(test, late, 8 * 32);
 }
 
 static void context_is_one_there_is(struct kunit *test)
@@ -529,16 +459,14 @@ static void context_is_one_there_is(struct kunit *test)
 	struct twheel_geometry geometry;
 
 	config.context = TWHEEL_CONTEXT_WORK;
-	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), 0);
+	KUNIT_EXPECT_EQ(test, tw_base_plan(&config, &geometry), 0);
 	config.context = TWHEEL_CONTEXT_WORK + 1;
-	KUNIT_EXPECT_EQ(test, twheel_plan(&config, &geometry), -EINVAL);
+	KUNIT_EXPECT_EQ(test, tw_base_plan(&config, &geometry), -EINVAL);
 }
 
 static struct kunit_case core_cases[] = {
-	KUNIT_CASE(quota_is_taken_in_batches),
 	KUNIT_CASE(blames_who_is_stood_in_for),
 	KUNIT_CASE(overrun_from_its_limit_on),
-	KUNIT_CASE(reported_once_a_minute),
 	KUNIT_CASE(alarm_is_set_when_needed),
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),

@@ -2,7 +2,7 @@
 /*
  * The whole life of a timer and of each policy, on every kind of wheel.
  *
- * The kinds are not listed here: twheel_plan() is asked which contexts and clocks exist,
+ * The kinds are not listed here: tw_base_plan() is asked which contexts and clocks exist,
  * so a new one cannot be left out. Callbacks wait for nothing and take no lock, so lockdep
  * sees each context with the locks of twheel alone.
  */
@@ -14,6 +14,7 @@
 
 #include <linux/twheel_policy.h>
 
+#include "../module/core/base.h"
 #include "smp.h"
 
 /* More than there will ever be of either. */
@@ -331,7 +332,7 @@ static unsigned int life_on_clock(struct kunit *test,
 
 	for (i = 0; i < 2; i++) {
 		config.percpu = i;
-		if (twheel_plan(&config, &geometry))
+		if (tw_base_plan(&config, &geometry))
 			continue;
 		life_on(test, &config);
 		lives++;
@@ -350,7 +351,7 @@ static void life_on_every_wheel(struct kunit *test)
 				.context = context, .clock = clock,
 			};
 
-			if (twheel_plan(&config, &geometry))
+			if (tw_base_plan(&config, &geometry))
 				continue;
 			contexts |= 1U << context;
 			lives += life_on_clock(test, context, clock);

@@ -404,6 +404,44 @@ static void sent_and_then(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* Without waiting: what runs is told from what is not pending. */
+static void told_without_waiting(struct kunit *test)
+{
+	int here = cpu_first(), there = cpu_last();
+	struct held_callback *held;
+	struct twheel *wheel;
+
+	if (here == there)
+		kunit_skip(test, "needs two CPUs");
+	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
+	/* A shutdown is final at once. */
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), -EBUSY);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, held->fired, 1);
+	/* Nothing runs. */
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 1);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
 /* Operations on a timer that is pending on another CPU */
 
 static void pending_stays(struct kunit *test)
@@ -442,7 +480,7 @@ static void cancel_from_afar(struct kunit *test)
 	twheel_arm_on(&oneshot->timer, there, HOUR);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&oneshot->timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshot->timer, MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&oneshot->timer, MS), -ENOENT);
 	/* A timer that is no longer pending fires where it is armed next. */
 	oneshot->deadline = twheel_now(wheel) + MS;
 	KUNIT_EXPECT_EQ(test, twheel_arm(&oneshot->timer, MS), 0);
@@ -574,6 +612,7 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(sent_by_an_interrupt),
 	KUNIT_CASE(sent_by_another_cpu),
 	KUNIT_CASE(sent_and_then),
+	KUNIT_CASE(told_without_waiting),
 	KUNIT_CASE(pending_stays),
 	KUNIT_CASE(cancel_from_afar),
 	KUNIT_CASE(empty_is_silent),

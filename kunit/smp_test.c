@@ -475,8 +475,11 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
 	kthread_bind(task, busy);
 	wake_up_process(task);
+	/* This one also keeps away from the idle CPU. */
+	set_cpus_allowed_ptr(current, cpumask_of(busy));
 	/* It fires there once or twice, and again where tasks of others have run. */
 	nomads_expect(test, idle, 12);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kthread_stop(task);
 }
 

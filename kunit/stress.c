@@ -103,7 +103,7 @@ static void stress_operation(struct stress *stress, struct ledger *ledger, u64 d
 		break;
 	case 7 ... 8:
 		ret = modify_after(timer, delay);
-		if (ret != 0 && ret != 1)
+		if (ret != 1 && ret != -ENOENT)
 			atomic_inc(&stress->bad);
 		break;
 	case 9 ... 10:

@@ -9,6 +9,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"
 
@@ -308,7 +309,7 @@ static struct twheel *trace_wheel(struct kunit *test, struct seen *seen)
 		kunit_skip(test, "there are no tracepoints");
 	wheel = twheel_create(&config);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	*seen = (struct seen) { .id = twheel_id(wheel) };
+	*seen = (struct seen) { .id = wheel->id };
 	return wheel;
 }
 

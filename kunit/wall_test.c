@@ -294,7 +294,7 @@ static void deadlines_are_taken(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.pending, 1);
 	KUNIT_EXPECT_EQ(test, stats.armed, 1);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(timer, wall), -ENOENT);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);

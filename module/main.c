@@ -18,18 +18,19 @@ static int __init twheel_init(void)
 	int ret;
 
 	tw_retry_seed();
+	tw_view_init();
 	ret = tw_instances_init();
 	if (ret)
-		return ret;
-	tw_view_init();
+		goto err_exit_view;
 	ret = tw_cdev_init();
 	if (ret)
-		goto err_exit_view;
+		goto err_exit_instances;
 	return 0;
 
+err_exit_instances:
+	tw_instances_exit();
 err_exit_view:
 	tw_view_exit();
-	tw_instances_exit();
 	return ret;
 }
 
@@ -39,8 +40,8 @@ subsys_initcall(twheel_init);
 static void __exit twheel_exit(void)
 {
 	tw_cdev_exit();
-	tw_view_exit();
 	tw_instances_exit();
+	tw_view_exit();
 }
 module_exit(twheel_exit);
 

@@ -75,7 +75,7 @@
  * never initialised, all zeros, reads as idle and cannot be armed, nor shut down. With
  * CONFIG_DEBUG_OBJECTS, calls on it are reported all the same.
  *
- * Symbols are in the namespace TWHEEL.
+ * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
 #ifndef _LINUX_TWHEEL_H
 #define _LINUX_TWHEEL_H
@@ -123,7 +123,9 @@
  * round_jiffies       twheel_arm_range       you say by how much
  * timer_delete        twheel_cancel
  * timer_delete_sync   twheel_cancel_sync     in its own callback -EDEADLK
+ * try_to_del_timer_.. twheel_try_cancel      -EBUSY, not -1
  * timer_shutdown_sync twheel_shutdown_sync   arming then is an error
+ * timer_shutdown      twheel_shutdown        -EBUSY if the callback runs
  * timer_pending       twheel_pending
  * timer->expires      twheel_deadline        ns; twheel_remaining() is relative
  * =================== ====================== ==================================
@@ -136,7 +138,7 @@
  * hrtimer_start, REL     twheel_arm           says if it was pending
  * hrtimer_start, ABS     twheel_arm_at
  * hrtimer_start_range_ns twheel_arm_range     takes the instant most shared
- * hrtimer_try_to_cancel  twheel_cancel        0, not -1, if the callback runs
+ * hrtimer_try_to_cancel  twheel_try_cancel    -EBUSY, not -1
  * hrtimer_cancel         twheel_cancel_sync   not from hard interrupts
  * hrtimer_is_queued      twheel_pending       nothing is like hrtimer_active()
  * hrtimer_get_remaining  twheel_remaining     0, never negative
@@ -161,6 +163,13 @@
  * Callbacks of such a wheel run one after the other; those of a per-CPU wheel do so on
  * each CPU. A callback that sleeps for long belongs on a workqueue of its own.
  */
+
+/**
+ * TWHEEL_IMPORT() - let a module use the symbols of twheel
+ *
+ * What MODULE_IMPORT_NS() becomes: its argument is a string from 6.13 on, and none before.
+ */
+#define TWHEEL_IMPORT()		MODULE_INFO(import_ns, "TWHEEL")
 
 struct twheel;
 struct twheel_base;
@@ -275,8 +284,7 @@ enum twheel_context {
  * @slots: ratio of a level to the next, %TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX, rounded up
  *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT
  * @max_pending: how many timers may be pending at once; 0: no limit. It is never
- *	exceeded. On a per-CPU wheel a CPU may find it reached early, while other
- *	CPUs hold parts of it that they do not use: less than half of it, together
+ *	exceeded. On a per-CPU wheel all CPUs then count in one place
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
@@ -319,10 +327,9 @@ struct twheel_config {
  *	timer may be found as one; counting each would cost as much as extending
  * @passes: how often the wheel was woken up to do its work
  * @exhausted: passes that used up the time of a pass, and had to resume
- * @overruns: callbacks in interrupt context that took longer than the
- *	module parameter overrun_ms. They are timed in groups; where several together
- *	took that long, only the next ones are timed one by one. So one slow callback
- *	among fast ones may escape, and a second one does not
+ * @overruns: how often callbacks in interrupt context took longer than the module
+ *	parameter overrun_ms. They are timed in groups of up to 32, and the last one of a
+ *	group is named. The trace event twheel_expire_exit times each
  * @late_sum: how late the callbacks were, all together, in ns. It wraps after 584 years
  * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
@@ -365,7 +372,7 @@ struct twheel_geometry {
 };
 
 /* A wheel: module/api/instance.c, stats.c */
-struct twheel *__twheel_create(const struct twheel_config *config,
+struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 			       struct module *owner);
 long twheel_stop(struct twheel *wheel,
 		 void (*unfired)(struct twheel_timer *timer, void *arg),
@@ -376,21 +383,23 @@ int twheel_destroy(struct twheel *wheel);
  * twheel_create() - make a wheel
  * @config: a pointer to how it is to be made. The address of a compound literal will do
  *
- * See __twheel_create() for what it returns.
+ * See __twheel_create(): that is a wheel or an ERR_PTR, and never NULL.
  */
-#define twheel_create(config...)	__twheel_create(config, THIS_MODULE)
+#define twheel_create(config...)					\
+	__twheel_create(config, sizeof(struct twheel_config), THIS_MODULE)
 
-int twheel_plan(const struct twheel_config *config,
-		struct twheel_geometry *geometry);
 void *twheel_data(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);
-unsigned int twheel_id(const struct twheel *wheel);
 u64 twheel_advance(struct twheel *wheel, u64 now_ns);
-void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
-void twheel_get_geometry(const struct twheel *wheel,
-			 struct twheel_geometry *geometry);
-void twheel_get_occupied(struct twheel *wheel,
-			 unsigned int buckets[TWHEEL_LEVELS_MAX]);
+void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size);
+void __twheel_get_geometry(const struct twheel *wheel, struct twheel_geometry *geometry,
+			   size_t size);
+
+/* These structures may grow: what the module and twheel both know is filled in. */
+#define twheel_get_stats(wheel, stats)					\
+	__twheel_get_stats(wheel, stats, sizeof(struct twheel_stats))
+#define twheel_get_geometry(wheel, geometry)				\
+	__twheel_get_geometry(wheel, geometry, sizeof(struct twheel_geometry))
 
 /* A timer: module/api/timer.c, arm.c, cancel.c, many.c */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
@@ -408,7 +417,9 @@ int twheel_modify(struct twheel_timer *timer, u64 delay_ns);
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
 int twheel_cancel(struct twheel_timer *timer);
+int twheel_try_cancel(struct twheel_timer *timer);
 int twheel_cancel_sync(struct twheel_timer *timer);
+int twheel_shutdown(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
 
 /**

@@ -75,6 +75,11 @@ struct twheel_series {
 	bool on;
 };
 
+/* For the calls below. */
+int twheel_series_end(struct twheel_series *s);
+int twheel_series_end_sync(struct twheel_series *s,
+			   int (*sync)(struct twheel_timer *timer));
+
 /* Periodic work. */
 
 /**
@@ -150,9 +155,63 @@ int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 			  enum twheel_pace pace);
 int twheel_periodic_start_at(struct twheel_periodic *periodic, u64 first_ns,
 			     u64 period_ns, enum twheel_pace pace);
-int twheel_periodic_stop(struct twheel_periodic *periodic);
-int twheel_periodic_stop_sync(struct twheel_periodic *periodic);
-int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic);
+
+/**
+ * twheel_periodic_stop() - stop periodic work, without waiting for its callback
+ * @periodic: the periodic work
+ *
+ * A callback that runs now, or is just being called, is the last one.
+ *
+ * Context:
+ * * any but NMI, the work's own callback included
+ * Return:
+ * * 1 - it was waiting for a deadline, which will not be served
+ * * 0 - it was not: it is not started, or its callback is running
+ */
+static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
+{
+	return twheel_series_end(&periodic->series);
+}
+
+/**
+ * twheel_periodic_stop_sync() - stop periodic work and wait for its callback
+ * @periodic: the periodic work
+ *
+ * When this returns, the callback does not run on any CPU, and will not unless the
+ * work is started again: where nothing does that, its memory can be freed.
+ *
+ * Do not call it with a lock held that the callback takes.
+ *
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
+ * Return:
+ * * 1 - it was waiting for a deadline, which will not be served
+ * * 0 - it was not: it was not started, or its callback was running
+ * * -EDEADLK - called from the callback: the work is stopped, but this cannot
+ *   wait
+ */
+static inline int twheel_periodic_stop_sync(struct twheel_periodic *periodic)
+{
+	return twheel_series_end_sync(&periodic->series, twheel_cancel_sync);
+}
+
+/**
+ * twheel_periodic_shutdown_sync() - stop periodic work for good
+ * @periodic: the periodic work
+ *
+ * As twheel_periodic_stop_sync(), and every later start fails with -ESHUTDOWN,
+ * also those on other CPUs that race with this. twheel_periodic_init() brings
+ * the work back to life.
+ *
+ * Context:
+ * * as twheel_periodic_stop_sync()
+ * Return:
+ * * as twheel_periodic_stop_sync(); with -EDEADLK it is not shut down
+ */
+static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic)
+{
+	return twheel_series_end_sync(&periodic->series, twheel_shutdown_sync);
+}
 
 /**
  * twheel_periodic_deadline() - the deadline that this callback is for
@@ -323,9 +382,63 @@ void __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 
 int twheel_retry_start(struct twheel_retry *retry,
 		       const struct twheel_backoff *backoff);
-int twheel_retry_cancel(struct twheel_retry *retry);
-int twheel_retry_cancel_sync(struct twheel_retry *retry);
-int twheel_retry_shutdown_sync(struct twheel_retry *retry);
+
+/**
+ * twheel_retry_cancel() - make no more attempts
+ * @retry: the retry
+ *
+ * An attempt that runs now is the last one. The callback that gives up is not called
+ * after this, unless it is just being called.
+ *
+ * Context:
+ * * any but NMI, the retry's own callbacks included
+ * Return:
+ * * 1 - it was waiting, for its next attempt or to give up
+ * * 0 - it was not: it is not started, or a callback of it is running
+ */
+static inline int twheel_retry_cancel(struct twheel_retry *retry)
+{
+	return twheel_series_end(&retry->series);
+}
+
+/**
+ * twheel_retry_cancel_sync() - make no more attempts, and wait for the last one
+ * @retry: the retry
+ *
+ * When this returns, neither callback runs on any CPU, and none will unless the
+ * retry is started again: where nothing does that, its memory can be freed.
+ *
+ * Do not call it with a lock held that a callback takes.
+ *
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
+ * Return:
+ * * 1 - it was waiting, for its next attempt or to give up
+ * * 0 - it was not: it was not started, or a callback of it was running
+ * * -EDEADLK - called from one of its callbacks: it is cancelled, but this
+ *   cannot wait
+ */
+static inline int twheel_retry_cancel_sync(struct twheel_retry *retry)
+{
+	return twheel_series_end_sync(&retry->series, twheel_cancel_sync);
+}
+
+/**
+ * twheel_retry_shutdown_sync() - make no more attempts, ever
+ * @retry: the retry
+ *
+ * As twheel_retry_cancel_sync(), and every later start fails with -ESHUTDOWN, also those
+ * on other CPUs that race with this. twheel_retry_init() brings the retry back to life.
+ *
+ * Context:
+ * * as twheel_retry_cancel_sync()
+ * Return:
+ * * as twheel_retry_cancel_sync(); with -EDEADLK it is not shut down
+ */
+static inline int twheel_retry_shutdown_sync(struct twheel_retry *retry)
+{
+	return twheel_series_end_sync(&retry->series, twheel_shutdown_sync);
+}
 
 /**
  * twheel_retry_attempts() - how many attempts have been made?
@@ -388,9 +501,59 @@ void __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 
 int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns);
 int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns);
-int twheel_idle_stop(struct twheel_idle *idle);
-int twheel_idle_stop_sync(struct twheel_idle *idle);
-int twheel_idle_shutdown_sync(struct twheel_idle *idle);
+
+/**
+ * twheel_idle_stop() - stop watching, without waiting for the callback
+ * @idle: the watch
+ *
+ * Context:
+ * * any but NMI, the watch's own callback included
+ * Return:
+ * * 1 - the callback will not be called
+ * * 0 - the watch was not started; the callback may be running
+ */
+static inline int twheel_idle_stop(struct twheel_idle *idle)
+{
+	return twheel_cancel(&idle->timer);
+}
+
+/**
+ * twheel_idle_stop_sync() - stop watching and wait for the callback
+ * @idle: the watch
+ *
+ * When this returns, the callback does not run on any CPU, and will not unless the
+ * watch is started again: where nothing does that, its memory can be freed.
+ *
+ * Do not call it with a lock held that the callback takes.
+ *
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
+ * Return:
+ * * 1 - the callback will not be called
+ * * 0 - the watch was not started
+ * * -EDEADLK - called from the callback; nothing has been done
+ */
+static inline int twheel_idle_stop_sync(struct twheel_idle *idle)
+{
+	return twheel_cancel_sync(&idle->timer);
+}
+
+/**
+ * twheel_idle_shutdown_sync() - stop watching for good
+ * @idle: the watch
+ *
+ * As twheel_idle_stop_sync(), and every later start fails with -ESHUTDOWN, also those on
+ * other CPUs that race with this. twheel_idle_init() brings the watch back to life.
+ *
+ * Context:
+ * * as twheel_idle_stop_sync()
+ * Return:
+ * * as twheel_idle_stop_sync()
+ */
+static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
+{
+	return twheel_shutdown_sync(&idle->timer);
+}
 
 /**
  * twheel_idle_touch() - there was a sign of life

@@ -96,7 +96,7 @@ static inline int tw_mod_timer(struct twheel_timer *timer,
 static inline int tw_mod_timer_pending(struct twheel_timer *timer,
 				       unsigned long expires)
 {
-	return twheel_modify(timer, tw_jiffies_delay(expires));
+	return twheel_modify(timer, tw_jiffies_delay(expires)) > 0;
 }
 
 /* Where CPUs may do this to one timer at once, the last one wins: lock against that. */

@@ -80,20 +80,16 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 wor
 }
 
 /*
- * With the base lock: arm a timer that is idle, if there is room without asking for a
- * quota. The calls that can be armed in one go are written for this.
+ * With the base lock: arm a timer that is idle, if there is room. The calls that can be
+ * armed in one go are written for this.
  */
 static __always_inline bool arm_idle(struct twheel_base *base,
 				     struct twheel_timer *timer, s64 word)
 {
 	if (unlikely(!arm_is_idle(atomic64_read(&timer->node.word))))
 		return false;
-	if (unlikely(--base->room < 0)) {
-		/* Or the compiler keeps the old value, rather than counting back. */
-		barrier();
-		base->room++;
+	if (unlikely(!tw_base_take_room(base)))
 		return false;
-	}
 	arm_make_pending(timer, word);
 	tw_base_enqueue_soon(base, timer, word);
 	tw_trace_arm(base, timer);
@@ -144,15 +140,11 @@ static noinline int arm_held(struct twheel_base *base, struct twheel_timer *time
 		return 1;
 	}
 	if (which == ARM_PENDING)
-		return 0;
+		return -ENOENT;
 	if (!arm_is_idle(before) || base->stopped)
 		return -ESHUTDOWN;
-	if (--base->room < 0) {
-		base->room++;
-		if (!tw_base_refill(base))
-			return -ENOSPC;
-		base->room--;
-	}
+	if (!tw_base_take_room(base))
+		return -ENOSPC;
 	arm_make_pending(timer, word);
 	arm_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
@@ -205,7 +197,7 @@ static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 {
 	/* The bases are being emptied, one after the other. */
 	if (from->stopped || to->stopped)
-		return which == ARM_PENDING ? 0 : -ESHUTDOWN;
+		return which == ARM_PENDING ? -ENOENT : -ESHUTDOWN;
 	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
 		/* This overrules an extension that comes in between. */
 		atomic64_xchg(&timer->node.word, word);
@@ -316,7 +308,7 @@ static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
 static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum arm_which which)
 {
 	if (unlikely(!READ_ONCE(timer->base)))
-		return which == ARM_PENDING ? 0 : -EINVAL;
+		return which == ARM_PENDING ? -ENOENT : -EINVAL;
 	if (unlikely(word >= 0))
 		return arm_set_on(timer, word, which, TW_ANY_CPU);
 	/* A later deadline leaves the timer where it is. */
@@ -494,14 +486,14 @@ TW_EXPORT(twheel_arm_range);
  * * any but NMI
  * Return:
  * * 1 - the timer has the new deadline
- * * 0 - it was not pending
+ * * -ENOENT - it is not pending
  */
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = tw_word(deadline_ns);
 
 	if (!tw_debug_assert_init(timer))
-		return 0;
+		return -ENOENT;
 	/* It is not pending, or a later deadline leaves it where it is. */
 	if ((u64)atomic64_read(&timer->node.word) <= (u64)word)
 		return arm_pending(timer, word, ARM_PENDING);
@@ -524,7 +516,7 @@ TW_EXPORT(twheel_modify_at);
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
-		return 0;
+		return -ENOENT;
 	if (!arm_takes_delay(timer))
 		return -EINVAL;
 	return twheel_modify_at(timer, arm_after(timer, delay_ns));

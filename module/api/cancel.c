@@ -47,6 +47,66 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
+/* Without waiting, and without a race: does the callback run? */
+static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	bool runs;
+	int ret = 0;
+
+	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+		return 0;
+	base = tw_timer_lock_own_base(timer, &flags);
+	runs = tw_base_runs(base, timer);
+	if (!runs || state == TWHEEL_SHUTDOWN)
+		ret = tw_base_withdraw(base, timer, state);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret ?: runs ? -EBUSY : 0;
+}
+
+/**
+ * twheel_try_cancel() - cancel a timer whose callback does not run
+ * @timer: the timer
+ *
+ * Unlike twheel_cancel() it tells a timer that is not pending from one whose callback
+ * runs, and unlike twheel_cancel_sync() it does not wait: for objects that a callback
+ * may still use, and for callers with a lock held that the callback takes.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 1 - the timer was pending; it will not fire, and its callback does not run
+ * * 0 - it was not pending, and its callback does not run
+ * * -EBUSY - its callback runs, perhaps in the caller; nothing has been done
+ */
+int twheel_try_cancel(struct twheel_timer *timer)
+{
+	return cancel_and_look(timer, TWHEEL_CANCELLED);
+}
+TW_EXPORT(twheel_try_cancel);
+
+/**
+ * twheel_shutdown() - cancel a timer for good, without waiting for its callback
+ * @timer: the timer
+ *
+ * Every later arm fails with -ESHUTDOWN, also those of the callback. For objects that
+ * outlive a callback that runs: those freed after a grace period of RCU, say, on a wheel
+ * whose callbacks run in softirq.
+ *
+ * Context:
+ * * any but NMI, the timer's own callback included
+ * Return:
+ * * 1 - the timer was pending, and will not fire; its callback may run if that has armed it
+ * * 0 - it was not pending, and its callback does not run
+ * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
+ */
+int twheel_shutdown(struct twheel_timer *timer)
+{
+	return cancel_and_look(timer, TWHEEL_SHUTDOWN);
+}
+TW_EXPORT(twheel_shutdown);
+
 /* tw_cancel_held() - twheel_cancel() with the lock of the timer's base */
 int tw_cancel_held(struct twheel_timer *timer)
 {

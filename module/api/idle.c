@@ -97,7 +97,7 @@ TW_EXPORT(twheel_idle_start);
  * * any but NMI
  * Return:
  * * 1 - the timeout has changed
- * * 0 - the watch is not started
+ * * -ENOENT - the watch is not started
  * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME;
  *   nothing has been done
  */
@@ -106,59 +106,3 @@ int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 	return idle_set(idle, timeout_ns, twheel_modify);
 }
 TW_EXPORT(twheel_idle_set_timeout);
-
-/**
- * twheel_idle_stop() - stop watching, without waiting for the callback
- * @idle: the watch
- *
- * Context:
- * * any but NMI, the watch's own callback included
- * Return:
- * * 1 - the callback will not be called
- * * 0 - the watch was not started; the callback may be running
- */
-int twheel_idle_stop(struct twheel_idle *idle)
-{
-	return twheel_cancel(&idle->timer);
-}
-TW_EXPORT(twheel_idle_stop);
-
-/**
- * twheel_idle_stop_sync() - stop watching and wait for the callback
- * @idle: the watch
- *
- * When this returns, the callback does not run on any CPU, and will not unless the
- * watch is started again: where nothing does that, its memory can be freed.
- *
- * Do not call it with a lock held that the callback takes.
- *
- * Context:
- * * process or softirq, as twheel_cancel_sync()
- * Return:
- * * 1 - the callback will not be called
- * * 0 - the watch was not started
- * * -EDEADLK - called from the callback; nothing has been done
- */
-int twheel_idle_stop_sync(struct twheel_idle *idle)
-{
-	return twheel_cancel_sync(&idle->timer);
-}
-TW_EXPORT(twheel_idle_stop_sync);
-
-/**
- * twheel_idle_shutdown_sync() - stop watching for good
- * @idle: the watch
- *
- * As twheel_idle_stop_sync(), and every later start fails with -ESHUTDOWN, also those on
- * other CPUs that race with this. twheel_idle_init() brings the watch back to life.
- *
- * Context:
- * * as twheel_idle_stop_sync()
- * Return:
- * * as twheel_idle_stop_sync()
- */
-int twheel_idle_shutdown_sync(struct twheel_idle *idle)
-{
-	return twheel_shutdown_sync(&idle->timer);
-}
-TW_EXPORT(twheel_idle_shutdown_sync);

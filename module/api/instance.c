@@ -27,6 +27,7 @@
 #include "../param.h"
 #include "instance.h"
 #include "timer.h"
+#include "view.h"
 
 /* How many unfired timers twheel_stop() hands back before it lets other tasks run. */
 #define INSTANCE_HAND_BACK	64
@@ -37,13 +38,12 @@ TW_PARAM(live_wheels_warn, 0, UINT_MAX,
 
 /* All wheels, so that those left behind can be named. */
 static LIST_HEAD(instances);
-/* Guards that list, what follows, and the observer. */
+/* Guards that list, and what follows. */
 static DEFINE_MUTEX(instances_lock);
 /* How many of the wheels belong to modules, the device's not counted. */
 static unsigned int live_wheels;
 /* The warning about too many of them has been printed. */
 static bool live_wheels_told;
-static const struct tw_instance_observer *instance_observer;
 
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state instance_cpuhp;
@@ -139,18 +139,14 @@ static void instance_set_limit(struct twheel *wheel, unsigned int limit)
 
 	if (!limit)
 		return;
-	if (wheel->nr_bases == 1) {
-		wheel->bases[0]->limit = min_t(unsigned long, limit,
-					       TW_BASE_ENDLESS);
-		wheel->bases[0]->room = wheel->bases[0]->limit;
-		return;
-	}
-	tw_quota_init(&wheel->quota, min_t(unsigned int, limit, INT_MAX),
-		      wheel->nr_bases);
+	atomic_set(&wheel->room, min_t(unsigned int, limit, INT_MAX));
 	tw_for_each_base(base, i, wheel) {
-		base->quota = &wheel->quota;
-		base->limit = 0;
-		base->room = 0;
+		if (wheel->percpu) {
+			base->shared = &wheel->room;
+			continue;
+		}
+		base->limit = min_t(unsigned long, limit, TW_BASE_ENDLESS);
+		base->room = base->limit;
 	}
 }
 
@@ -207,8 +203,7 @@ static void instance_list(struct twheel *wheel)
 	if (instance_count_live(1))
 		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
 			live_wheels - 1, wheel->name, wheel->owner_name);
-	if (instance_observer)
-		wheel->observed = instance_observer->added(wheel);
+	wheel->view = tw_view_add(wheel);
 	mutex_unlock(&instances_lock);
 }
 
@@ -218,43 +213,24 @@ static void instance_unlist(struct twheel *wheel)
 	lockdep_assert_held(&instances_lock);
 	list_del_init(&wheel->link);
 	instance_count_live(-1);
-	if (instance_observer)
-		instance_observer->removed(wheel->observed);
+	tw_view_remove(wheel->view);
 }
 
-/*
- * tw_instances_observe() - be told of the wheels that modules make, those that there
- * are already included
- * @observer: whom to tell, instead of the present one; NULL: nobody any more
- */
-void tw_instances_observe(const struct tw_instance_observer *observer)
+/* What a module says of a wheel, which may be built for an older or a newer twheel. */
+static int instance_read_config(struct twheel_config *mine, const void *config, size_t size)
 {
-	struct twheel *wheel;
+	size_t known = min(size, sizeof(*mine));
 
-	mutex_lock(&instances_lock);
-	instance_observer = observer;
-	list_for_each_entry(wheel, &instances, link)
-		if (observer)
-			wheel->observed = observer->added(wheel);
-	mutex_unlock(&instances_lock);
-}
-
-/* tw_instance_describe() - what a wheel is, besides its geometry and its counts */
-void tw_instance_describe(const struct twheel *wheel,
-			  struct tw_instance_description *description)
-{
-	*description = (struct tw_instance_description) {
-		.id		= wheel->id,
-		.name		= wheel->name,
-		.owner		= wheel->owner_name,
-		.context	= wheel->bases[0]->clock.context,
-		.percpu		= wheel->percpu,
-	};
+	*mine = (struct twheel_config) { };
+	memcpy(mine, config, known);
+	/* It asks for what is not known here. */
+	return memchr_inv(config + known, 0, size - known) ? -E2BIG : 0;
 }
 
 /**
  * __twheel_create() - make a wheel
  * @config: what it is to be like
+ * @size: of @config; what is beyond that is 0
  * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
  *
  * The wheel causes no interrupt until a timer is armed.
@@ -265,19 +241,23 @@ void tw_instance_describe(const struct twheel *wheel,
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
  * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
  *   for a context that has none
+ * * -E2BIG - @config: something that this version of twheel does not know
  * * -ENOMEM - no memory
  */
-struct twheel *__twheel_create(const struct twheel_config *config,
+struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 			       struct module *owner)
 {
-	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel_geometry geometry;
+	struct twheel_config mine;
 	struct twheel *wheel;
+	unsigned int cpus;
 	int ret;
 
-	ret = tw_base_plan(config, &geometry);
+	ret = instance_read_config(&mine, config, size) ?: tw_base_plan(&mine, &geometry);
 	if (ret)
 		return ERR_PTR(ret);
+	config = &mine;
+	cpus = config->percpu ? nr_cpu_ids : 1;
 	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
 	if (!wheel)
 		return ERR_PTR(-ENOMEM);

@@ -11,8 +11,8 @@
 
 #include <linux/twheel.h>
 
-#include "../core/quota.h"
 
+struct dentry;
 struct twheel_base;
 struct twheel_config;
 
@@ -24,7 +24,7 @@ struct twheel_config;
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
- * @quota: what is left of its limit
+ * @room: how many more timers may be armed, if it is per CPU and has a limit
  * @workqueue: its own, or NULL
  * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
  *	callback may stop another wheel, which waits for works, but not its own. Two
@@ -35,7 +35,7 @@ struct twheel_config;
  * @owner: the module that made it; may be gone
  * @owner_name: its name
  * @name: of the wheel
- * @observed: what the observer's @added() has returned
+ * @view: what shows it in debugfs
  * @data: its maker's
  * @nowhere: the base of timers that have not been armed yet, if the wheel is per CPU,
  *	else NULL. It holds none, and has no buckets
@@ -48,7 +48,7 @@ struct twheel {
 	unsigned int stopped;
 	struct task_struct *stopper;
 	unsigned int nr_bases;
-	struct tw_quota quota;
+	atomic_t room;
 	struct workqueue_struct *workqueue;
 	struct lock_class_key work_class;
 	struct list_head link;
@@ -57,7 +57,7 @@ struct twheel {
 	struct module *owner;
 	char owner_name[MODULE_NAME_LEN];
 	const char *name;
-	void *observed;
+	struct dentry *view;
 	void *data;
 	struct twheel_base *nowhere;
 	struct twheel_base *bases[];
@@ -76,37 +76,7 @@ tw_instance_base(const struct twheel *wheel, int cpu)
 			continue;					\
 		else
 
-/**
- * struct tw_instance_observer - is told of the wheels that modules make and destroy
- * @added: of a wheel that there is now. What this returns is passed to @removed
- * @removed: of a wheel that is about to be freed
- *
- * Both are called in process context, one at a time.
- */
-struct tw_instance_observer {
-	void *(*added)(struct twheel *wheel);
-	void (*removed)(void *observed);
-};
-
-/**
- * struct tw_instance_description - what a wheel is
- * @id: its number
- * @name: its name; valid as long as the wheel
- * @owner: the name of its module; likewise
- * @context: where its callbacks run
- * @percpu: it has a base for each CPU
- */
-struct tw_instance_description {
-	unsigned int id;
-	const char *name;
-	const char *owner;
-	enum twheel_context context;
-	bool percpu;
-};
-
-void tw_instance_describe(const struct twheel *wheel,
-			  struct tw_instance_description *description);
-void tw_instances_observe(const struct tw_instance_observer *observer);
+void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX]);
 int tw_instances_init(void);
 void tw_instances_exit(void);
 

@@ -5,6 +5,7 @@
 
 #include <linux/twheel_policy.h>
 
+#include "../export.h"
 #include "series.h"
 
 /* tw_series_init() - initialise a series; @name and @key are for lockdep */
@@ -39,8 +40,8 @@ int tw_series_begin(struct twheel_series *s, u64 deadline)
 	return tw_series_arm(s, deadline);
 }
 
-/* tw_series_end() - end it, without waiting. Returns 1 if its timer was pending, else 0 */
-int tw_series_end(struct twheel_series *s)
+/* twheel_series_end() - end it, without waiting. Returns 1 if its timer was pending, else 0 */
+int twheel_series_end(struct twheel_series *s)
 {
 	unsigned long flags;
 	int ret;
@@ -52,20 +53,22 @@ int tw_series_end(struct twheel_series *s)
 	raw_spin_unlock_irqrestore(&s->lock, flags);
 	return ret;
 }
+TW_EXPORT(twheel_series_end);
 
 /*
- * tw_series_end_sync() - end it, and wait for its callback
+ * twheel_series_end_sync() - end it, and wait for its callback
  * @sync: twheel_cancel_sync() or twheel_shutdown_sync()
  *
  * Ended first, the series cannot keep the wait going by arming its timer again and again.
  *
- * Return: as tw_series_end(), or -EDEADLK.
+ * Return: as twheel_series_end(), or -EDEADLK.
  */
-int tw_series_end_sync(struct twheel_series *s,
+int twheel_series_end_sync(struct twheel_series *s,
 		       int (*sync)(struct twheel_timer *timer))
 {
-	int ended = tw_series_end(s);
+	int ended = twheel_series_end(s);
 	int ret = sync(&s->timer);
 
 	return ret < 0 ? ret : ret | ended;
 }
+TW_EXPORT(twheel_series_end_sync);

@@ -31,9 +31,6 @@ void tw_series_init(struct twheel_series *s, struct twheel *wheel, twheel_fn fun
 		    const char *name, struct lock_class_key *key);
 int tw_series_arm(struct twheel_series *s, u64 deadline);
 int tw_series_begin(struct twheel_series *s, u64 deadline);
-int tw_series_end(struct twheel_series *s);
-int tw_series_end_sync(struct twheel_series *s,
-		       int (*sync)(struct twheel_timer *timer));
 
 static inline u64 tw_series_now(const struct twheel_series *s)
 {

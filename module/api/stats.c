@@ -26,22 +26,6 @@ u64 twheel_now(const struct twheel *wheel)
 }
 TW_EXPORT(twheel_now);
 
-/**
- * twheel_id() - the number of a wheel, in traces and in debugfs
- * @wheel: the wheel
- *
- * Context:
- * * any but NMI
- * Return:
- * * a number that no other wheel has had since the module was loaded, up to four
- *   thousand million of them
- */
-unsigned int twheel_id(const struct twheel *wheel)
-{
-	return wheel->id;
-}
-TW_EXPORT(twheel_id);
-
 static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 {
 	unsigned long flags;
@@ -68,25 +52,34 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
+/* Fill in what a module knows of a structure, and clear what is not known here. */
+static void stats_answer(void *to, size_t size, const void *from, size_t known)
+{
+	memset(to, 0, size);
+	memcpy(to, from, min(size, known));
+}
+
 /**
- * twheel_get_stats() - what a wheel holds and has done
+ * __twheel_get_stats() - what a wheel holds and has done
  * @wheel: the wheel
  * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of
  *	each CPU's base
+ * @size: of @stats. Use twheel_get_stats()
  *
  * Context:
  * * any but NMI
  */
-void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
+void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size)
 {
+	struct twheel_stats sum = { };
 	struct twheel_base *base;
 	unsigned int i;
 
-	*stats = (struct twheel_stats) { };
 	tw_for_each_base(base, i, wheel)
-		stats_add(base, stats);
+		stats_add(base, &sum);
+	stats_answer(stats, size, &sum, sizeof(sum));
 }
-TW_EXPORT(twheel_get_stats);
+TW_EXPORT(__twheel_get_stats);
 
 /* How many buckets of a level have a timer. */
 static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int level)
@@ -104,20 +97,15 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
 			    GENMASK(buckets - 1, 0));
 }
 
-/**
- * twheel_get_occupied() - how many buckets of each level have a timer
- * @wheel: the wheel
+/*
+ * tw_instance_occupied() - how many buckets of each level have a timer
  * @buckets: filled in, with 0 for levels that the wheel has not. A level has twice as
  *	many as &twheel_geometry.slots. Those of a per-CPU wheel are added up
  *
  * This counts the bits of bitmaps, a level at a time: some hundred instructions at
  * most with the lock held, however many timers there are.
- *
- * Context:
- * * any but NMI
  */
-void twheel_get_occupied(struct twheel *wheel,
-			 unsigned int buckets[TWHEEL_LEVELS_MAX])
+void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX])
 {
 	unsigned int level, i;
 
@@ -136,47 +124,31 @@ void twheel_get_occupied(struct twheel *wheel,
 		}
 	}
 }
-TW_EXPORT(twheel_get_occupied);
+TW_EXPORT_FOR_TESTS(tw_instance_occupied);
 
 /**
- * twheel_get_geometry() - the shape of a wheel
+ * __twheel_get_geometry() - the shape of a wheel
  * @wheel: the wheel
  * @geometry: filled in
+ * @size: of @geometry. Use twheel_get_geometry()
  *
  * Context:
  * * any but NMI
  */
-void twheel_get_geometry(const struct twheel *wheel,
-			 struct twheel_geometry *geometry)
+void __twheel_get_geometry(const struct twheel *wheel, struct twheel_geometry *geometry,
+			   size_t size)
 {
 	const struct twheel_base *base = wheel->bases[0];
-
-	*geometry = (struct twheel_geometry) {
+	const struct twheel_geometry shape = {
 		.clock		= base->clock.id,
 		.tick_ns	= base->wheel.tick_ns,
 		.slots		= 1U << base->wheel.shift,
 		.levels		= base->wheel.levels,
 	};
-}
-TW_EXPORT(twheel_get_geometry);
 
-/**
- * twheel_plan() - the shape that a wheel would have, without making it
- * @config: how it is to be made
- * @geometry: filled in, if @config is valid
- *
- * Context:
- * * any but NMI
- * Return:
- * * 0
- * * -EINVAL - as from twheel_create()
- */
-int twheel_plan(const struct twheel_config *config,
-		struct twheel_geometry *geometry)
-{
-	return tw_base_plan(config, geometry);
+	stats_answer(geometry, size, &shape, sizeof(shape));
 }
-TW_EXPORT(twheel_plan);
+TW_EXPORT(__twheel_get_geometry);
 
 /**
  * twheel_data() - the pointer that was &twheel_config.data

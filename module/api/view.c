@@ -9,6 +9,7 @@
 
 #include <linux/twheel.h>
 
+#include "../core/base.h"
 #include "instance.h"
 #include "view.h"
 
@@ -49,7 +50,7 @@ static noinline_for_stack void view_show_occupied(struct seq_file *seq, struct t
 	unsigned int buckets[TWHEEL_LEVELS_MAX] = { };
 	unsigned int i;
 
-	twheel_get_occupied(wheel, buckets);
+	tw_instance_occupied(wheel, buckets);
 	seq_puts(seq, "occupied:\t");
 	for (i = 0; i < levels; i++)
 		seq_printf(seq, "%u%c", buckets[i], i + 1 < levels ? ' ' : '\n');
@@ -58,19 +59,17 @@ static noinline_for_stack void view_show_occupied(struct seq_file *seq, struct t
 static int view_show(struct seq_file *seq, void *unused)
 {
 	struct twheel *wheel = seq->private;
-	struct tw_instance_description description;
 	struct twheel_geometry geometry;
 	struct twheel_stats stats;
 
-	tw_instance_describe(wheel, &description);
 	twheel_get_geometry(wheel, &geometry);
 	twheel_get_stats(wheel, &stats);
-	seq_printf(seq, "wheel:\t%u\n", description.id);
-	seq_printf(seq, "name:\t%s\n", description.name);
-	seq_printf(seq, "owner:\t%s\n", description.owner);
+	seq_printf(seq, "wheel:\t%u\n", wheel->id);
+	seq_printf(seq, "name:\t%s\n", wheel->name);
+	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
 	seq_printf(seq, "clock:\t%s\n", view_clock_names[geometry.clock]);
-	seq_printf(seq, "context:\t%s\n", view_context_names[description.context]);
-	seq_printf(seq, "percpu:\t%u\n", description.percpu);
+	seq_printf(seq, "context:\t%s\n", view_context_names[wheel->bases[0]->clock.context]);
+	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", geometry.slots);
 	seq_printf(seq, "levels:\t%u\n", geometry.levels);
@@ -91,36 +90,30 @@ static int view_show(struct seq_file *seq, void *unused)
 }
 DEFINE_SHOW_ATTRIBUTE(view);
 
-static void *view_add(struct twheel *wheel)
+/* tw_view_add() - show a wheel. Returns what tw_view_remove() takes */
+struct dentry *tw_view_add(struct twheel *wheel)
 {
 	char number[VIEW_NAME_BYTES];
 
-	snprintf(number, sizeof(number), "%u", twheel_id(wheel));
+	snprintf(number, sizeof(number), "%u", wheel->id);
 	/* Errors are ignored, as debugfs asks. */
 	return debugfs_create_file(number, 0400, view_folder, wheel, &view_fops);
 }
 
-/* Readers of the file have left it when this returns. */
-static void view_remove(void *file)
+/* tw_view_remove() - show it no more. Readers have left it when this returns */
+void tw_view_remove(struct dentry *view)
 {
-	debugfs_remove(file);
+	debugfs_remove(view);
 }
 
-static const struct tw_instance_observer view_observer = {
-	.added		= view_add,
-	.removed	= view_remove,
-};
-
-/* tw_view_init() - show the wheels of modules, from now on */
+/* tw_view_init() - get ready to show wheels */
 void __init tw_view_init(void)
 {
 	view_folder = debugfs_create_dir(KBUILD_MODNAME, NULL);
-	tw_instances_observe(&view_observer);
 }
 
-/* tw_view_exit() - show no wheels any more */
+/* tw_view_exit() - there are no wheels any more */
 void tw_view_exit(void)
 {
-	tw_instances_observe(NULL);
 	debugfs_remove(view_folder);
 }

@@ -19,17 +19,11 @@
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
+#include "../export.h"
 #include "base.h"
 #include "debug.h"
 #include "pass.h"
 #include "trace.h"
-
-static void base_kicked(struct tw_clock *clock);
-
-static const struct tw_clock_ops base_clock_ops = {
-	.alarm		= tw_pass_alarm,
-	.kicked		= base_kicked,
-};
 
 static bool base_context_valid(const struct twheel_config *config)
 {
@@ -78,6 +72,7 @@ int tw_base_plan(const struct twheel_config *config,
 	};
 	return 0;
 }
+TW_EXPORT_FOR_TESTS(tw_base_plan);
 
 static struct twheel_base *base_alloc(struct twheel *owner,
 				      const struct twheel_config *config, int cpu,
@@ -89,7 +84,7 @@ static struct twheel_base *base_alloc(struct twheel *owner,
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;
-	tw_clock_init(&base->clock, config, cpu, &base_clock_ops);
+	tw_clock_init(&base->clock, config, cpu);
 	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
 	raw_spin_lock_init(&base->lock);
 #ifdef CONFIG_PREEMPT_RT
@@ -235,7 +230,8 @@ static void base_set_alarm_here(struct twheel_base *base)
 		base_set_alarm(base);
 }
 
-static void base_kicked(struct tw_clock *clock)
+/* tw_base_kicked() - set the alarm as it should be: on the CPU that is to, in hard interrupt */
+void tw_base_kicked(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
@@ -247,6 +243,7 @@ static void base_kicked(struct tw_clock *clock)
 	clock->kicking = false;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
+TW_EXPORT_FOR_TESTS(tw_base_kicked);
 
 /* tw_base_set_online() - this CPU, the target CPU, is online; or will soon go offline */
 void tw_base_set_online(struct twheel_base *base, bool target_online)
@@ -346,21 +343,15 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 }
 
 /*
- * tw_base_move() - with both locks: a pending timer goes to another base, with what it counts
- * in the limit
+ * tw_base_move() - with both locks: a pending timer goes to another base
  * @word: the timer's, or an earlier one
  */
 void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 		  struct twheel_timer *timer, u64 word)
 {
-	tw_base_dequeue(from, timer);
-	if (from->quota) {
-		from->limit--;
-		from->room--;
-		to->limit++;
-	} else {
-		to->room--;
-	}
+	tw_wheel_dequeue(&from->wheel, &timer->node);
+	from->room++;
+	to->room--;
 	tw_base_enqueue(to, timer, word);
 	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
 	WRITE_ONCE(timer->base, to);
@@ -405,34 +396,4 @@ void tw_base_send(struct twheel_base *base)
 	tw_base_lock_second(base, to);
 	base_send_to(base, to);
 	raw_spin_unlock(&to->lock);
-}
-
-/* tw_base_refill() - take quota. Returns false if none is left */
-bool tw_base_refill(struct twheel_base *base)
-{
-	unsigned int taken;
-
-	lockdep_assert_held(&base->lock);
-	if (!base->quota || base->stopped)
-		return false;
-	taken = tw_quota_take(base->quota);
-	base->limit += taken;
-	base->room += taken;
-	return taken;
-}
-
-/* tw_base_return_quota() - give back quota that other bases may need more */
-void tw_base_return_quota(struct twheel_base *base)
-{
-	unsigned int surplus;
-
-	lockdep_assert_held(&base->lock);
-	if (base->stopped)
-		return;
-	surplus = tw_quota_surplus(base->quota, base->room);
-	if (!surplus)
-		return;
-	base->limit -= surplus;
-	base->room -= surplus;
-	tw_quota_give(base->quota, surplus);
 }

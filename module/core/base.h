@@ -20,7 +20,6 @@
 #include "clock.h"
 #include "debug.h"
 #include "pass.h"
-#include "quota.h"
 #include "trace.h"
 #include "waiter.h"
 
@@ -62,7 +61,6 @@ enum tw_together {
  * @slice: how many timers may still be moved in this hold of the lock
  * @breaths: how often a pass released the lock because its slice was used up
  * @overruns: callbacks that took too long
- * @overran: those of this pass. Written by the pass, without the lock
  * @together: timers are armed together
  * @together_wake: when the wheel had to wake up before that
  * @present: the tick of the clock, when the position last followed it
@@ -72,19 +70,15 @@ enum tw_together {
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
  * @watch: when the pass last looked at the clock, likewise
  * @group: callbacks until the next look. A waiter sets it to 1
- * @group_size: what it began with
- * @exact: how many more callbacks are timed one by one
  * @last: the function called last
  * @stand_in: a function of ours that has called one of its user's, and
  * @stood_in_for: the user's. Written by the callback, without the lock
- * @stolen: how much time the host had taken from this CPU when the pass began, or when
- *	it last found callbacks slow
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
- * @quota: where @limit comes from, if bases share it, or NULL
+ * @shared: how many more may be armed on all bases of the wheel, or NULL without such a limit
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
@@ -94,7 +88,7 @@ struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
 	s64 plain;
-	struct tw_quota *quota;
+	atomic_t *shared;
 	long room;
 	long limit;
 	bool absolute;
@@ -119,14 +113,10 @@ struct twheel_base {
 	u64 target;
 	u64 began;
 	u64 watch;
-	u64 stolen;
 	unsigned int group;
-	unsigned int group_size;
-	unsigned int exact;
 	const void *last;
 	const void *stand_in;
 	const void *stood_in_for;
-	unsigned int overran;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
@@ -203,8 +193,6 @@ void tw_base_end_together(struct twheel_base *base);
 void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer);
 void tw_base_forget_running(struct twheel_base *base,
 			    const struct twheel_timer *timer);
-bool tw_base_refill(struct twheel_base *base);
-void tw_base_return_quota(struct twheel_base *base);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
 bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
@@ -251,6 +239,32 @@ static inline void tw_base_enqueue(struct twheel_base *base,
 		tw_base_enqueue_soon(base, timer, word);
 }
 
+/* tw_base_make_room() - with the lock: there is one timer less */
+static __always_inline void tw_base_make_room(struct twheel_base *base)
+{
+	base->room++;
+	if (unlikely(base->shared))
+		atomic_inc(base->shared);
+}
+
+/*
+ * tw_base_take_room() - with the lock: there is to be one timer more
+ *
+ * Return: false if the limit is reached.
+ */
+static __always_inline bool tw_base_take_room(struct twheel_base *base)
+{
+	if (unlikely(base->shared) && atomic_dec_if_positive(base->shared) < 0)
+		return false;
+	if (unlikely(--base->room < 0)) {
+		/* Or the compiler keeps the old value, rather than counting back. */
+		barrier();
+		base->room++;
+		return false;
+	}
+	return true;
+}
+
 /*
  * tw_base_dequeue() - take a timer out of the wheel for good
  *
@@ -261,7 +275,7 @@ static __always_inline void tw_base_dequeue(struct twheel_base *base,
 {
 	lockdep_assert_held(&base->lock);
 	tw_wheel_dequeue(&base->wheel, &timer->node);
-	base->room++;
+	tw_base_make_room(base);
 }
 
 /*
@@ -290,8 +304,6 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 	base->cancelled++;
 	tw_trace_cancel(base, timer, tw_word(word));
 	tw_base_dequeue(base, timer);
-	if (unlikely(base->quota))
-		tw_base_return_quota(base);
 	return 1;
 }
 

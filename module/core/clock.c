@@ -53,7 +53,7 @@ static void clock_queue_work(struct tw_clock *clock)
  */
 static __always_inline enum hrtimer_restart clock_call_alarm(struct tw_clock *clock)
 {
-	enum tw_clock_next next = clock->ops->alarm(clock);
+	enum tw_clock_next next = tw_pass_alarm(clock);
 
 	if (unlikely(next == TW_CLOCK_QUEUE))
 		clock_queue_work(clock);
@@ -136,9 +136,7 @@ static void clock_work(struct work_struct *work)
 /* In hard interrupt. */
 static void clock_kicked(void *arg)
 {
-	struct tw_clock *clock = arg;
-
-	clock->ops->kicked(clock);
+	tw_base_kicked(arg);
 }
 
 static clockid_t clock_id(enum twheel_clock id)
@@ -159,15 +157,13 @@ static clockid_t clock_id(enum twheel_clock id)
  * tw_clock_init() - set up a clock whose alarm is not set
  * @cpu: the target CPU, or %TW_ANY_CPU
  */
-void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
-		   int cpu, const struct tw_clock_ops *ops)
+void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu)
 {
 	clock->id = config->clock;
 	clock->context = config->context;
 	clock->workqueue = config->workqueue;
 	clock->cpu = cpu;
 	tw_clock_set_virtual(clock, config->start_ns);
-	clock->ops = ops;
 	clock->relays = clock_needs_relay(clock);
 	clock->mode = clock->relays ? HRTIMER_MODE_ABS_HARD : clock_call_mode(clock);
 	clock->mode |= clock_pinned(clock);

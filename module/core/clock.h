@@ -34,17 +34,6 @@ enum tw_clock_next {
 };
 
 /**
- * struct tw_clock_ops - what a clock calls
- * @alarm: the alarm went off. May set it again with tw_clock_resume(), and returns what
- *	that returned, without a lock. Called in the clock's context
- * @kicked: set the alarm as it should be. Called on the CPU that is to, in hard interrupt
- */
-struct tw_clock_ops {
-	enum tw_clock_next (*alarm)(struct tw_clock *clock);
-	void (*kicked)(struct tw_clock *clock);
-};
-
-/**
  * struct tw_clock - a clock with an alarm
  * @id: which clock
  * @context: where the alarm function runs
@@ -54,7 +43,6 @@ struct tw_clock_ops {
  * @kicking: another CPU has been kicked. Under the base lock
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
- * @ops: what it calls
  * @timers: the alarm is one of them
  * @which: this one
  * @csd: kicks the CPU that is to set the alarm
@@ -71,7 +59,6 @@ struct tw_clock {
 	bool kicking;
 	bool relays;
 	atomic64_t virtual_ns;
-	const struct tw_clock_ops *ops;
 	struct hrtimer timers[2];
 	unsigned int which;
 	call_single_data_t csd;
@@ -80,8 +67,11 @@ struct tw_clock {
 	struct hrtimer relay;
 };
 
-void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config,
-		   int cpu, const struct tw_clock_ops *ops);
+/* What a clock calls: see pass.c and base.c. */
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
+void tw_base_kicked(struct tw_clock *clock);
+
+void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);

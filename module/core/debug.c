@@ -8,11 +8,9 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/debugobjects.h>
-#include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
-#include <linux/spinlock.h>
 #include <linux/time64.h>
 
 #include "../export.h"
@@ -23,17 +21,6 @@
 static unsigned long overrun_ms = 20;
 TW_PARAM(overrun_ms, 0, 3600000,
 	 "Report callbacks in interrupt context that take this long or longer, in ms (0 to 3600000, 0: never; default 20)");
-
-/* When a callback that takes too long was last reported. */
-struct debug_report {
-	const void *function;
-	unsigned long last;
-};
-
-#define DEBUG_REPORTS	16
-
-static struct debug_report debug_reports[DEBUG_REPORTS];
-static DEFINE_RAW_SPINLOCK(debug_reports_lock);
 
 /* tw_debug_preempt_count() - a callback changed the preempt count, which was @before */
 noinline void tw_debug_preempt_count(const void *function, int before)
@@ -52,42 +39,16 @@ bool tw_debug_is_overrun(u64 ns)
 }
 TW_EXPORT_FOR_TESTS(tw_debug_is_overrun);
 
-/*
- * tw_debug_report_due() - has the function not been reported for a minute?
- * @now: jiffies. It counts as reported from then on
- *
- * Of many functions, the one whose report is the oldest is forgotten first.
- */
-bool tw_debug_report_due(const void *function, unsigned long now)
+/* tw_debug_report_overrun() - so many callbacks, @last among them, took too long */
+noinline void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns)
 {
-	struct debug_report *report, *oldest = debug_reports;
-	unsigned long flags;
-	bool due = true;
+	u64 ms = div_u64(ns, NSEC_PER_MSEC);
 
-	raw_spin_lock_irqsave(&debug_reports_lock, flags);
-	for (report = debug_reports; report < debug_reports + DEBUG_REPORTS; report++) {
-		if (report->function == function) {
-			oldest = report;
-			due = time_after_eq(now, report->last + 60 * HZ);
-			break;
-		}
-		if (!report->function ||
-		    (oldest->function && time_before(report->last, oldest->last)))
-			oldest = report;
-	}
-	if (due)
-		*oldest = (struct debug_report) { function, now };
-	raw_spin_unlock_irqrestore(&debug_reports_lock, flags);
-	return due;
-}
-TW_EXPORT_FOR_TESTS(tw_debug_report_due);
-
-/* tw_debug_report_overrun() - a callback took too long. Once a minute for each */
-noinline void tw_debug_report_overrun(const void *function, u64 ns)
-{
-	if (tw_debug_report_due(function, jiffies))
-		pr_warn_ratelimited("callback %ps took %llu ms\n", function,
-				    div_u64(ns, NSEC_PER_MSEC));
+	if (calls == 1)
+		pr_warn_ratelimited("callback %ps took %llu ms\n", last, ms);
+	else
+		pr_warn_ratelimited("%u callbacks, the last of them %ps, took %llu ms\n",
+				    calls, last, ms);
 }
 
 #ifdef CONFIG_DEBUG_OBJECTS

@@ -6,9 +6,7 @@
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
-#include <linux/kernel_stat.h>
 #include <linux/lockdep.h>
-#include <linux/smp.h>
 #include <linux/time64.h>
 #include <linux/types.h>
 
@@ -26,17 +24,10 @@
 
 void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
-bool tw_debug_report_due(const void *function, unsigned long now);
-void tw_debug_report_overrun(const void *function, u64 ns);
+void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns);
 
 /* No callback that took less is an overrun, whatever the parameter says. */
 #define TW_DEBUG_OVERRUN_MIN	NSEC_PER_MSEC
-
-/* How much time the host has taken from this CPU, in ns. */
-static inline u64 tw_debug_stolen(void)
-{
-	return kcpustat_cpu(raw_smp_processor_id()).cpustat[CPUTIME_STEAL];
-}
 
 #ifdef CONFIG_DEBUG_OBJECTS
 void tw_debug_init(struct twheel_timer *timer, bool on_stack);

@@ -33,6 +33,7 @@
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 
+#include "../export.h"
 #include "base.h"
 #include "debug.h"
 #include "pass.h"
@@ -63,9 +64,6 @@
  * short callback.
  */
 #define PASS_GROUP		32U
-
-/* How many callbacks are timed one by one after a group that took too long. */
-#define PASS_EXACT		1024U
 
 /*
  * Set the time that lateness is measured against. A due timer is past, even if the
@@ -111,35 +109,19 @@ static __always_inline void pass_unlock(struct twheel_base *base,
 		raw_spin_unlock_irq(&base->lock);
 }
 
-static void pass_new_group(struct twheel_base *base)
-{
-	base->group_size = unlikely(base->exact) ? 1 : PASS_GROUP;
-	base->group = base->group_size;
-}
-
 /*
- * With the lock: callbacks took so long. Was one of them too long? One that ran alone is
- * counted and reported. Of several it is not known which, so the next ones are timed one
- * by one. Without the lock, as a report takes long.
- * Returns what CLOCK_MONOTONIC says after that.
+ * With the lock: callbacks took so long. Was that too long? The report is made without the
+ * lock, as it takes long. Returns what CLOCK_MONOTONIC says after that.
  */
 static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int calls,
 				       u64 took, enum twheel_context context)
 	__must_hold(&base->lock)
 {
+	if (!tw_debug_is_overrun(took))
+		return base->watch + took;
+	base->overruns++;
 	pass_unlock(base, context);
-	/* Time that the host has taken is not the callback's. */
-	took -= min(took, tw_debug_stolen() - base->stolen);
-	if (!tw_debug_is_overrun(took)) {
-		;
-	} else if (calls != 1) {
-		base->exact = PASS_EXACT;
-	} else {
-		/* Without the lock: added to the base's count at the end of the pass. */
-		base->overran++;
-		tw_debug_report_overrun(tw_base_culprit(base, base->last), took);
-	}
-	base->stolen = tw_debug_stolen();
+	tw_debug_report_overrun(tw_base_culprit(base, base->last), calls, took);
 	pass_lock(base, context);
 	return ktime_get_ns();
 }
@@ -159,6 +141,7 @@ static u64 pass_look(struct twheel_base *base, unsigned int calls,
 	    unlikely(took >= TW_DEBUG_OVERRUN_MIN))
 		now = pass_check_overrun(base, calls, took, context);
 	base->watch = now;
+	base->group = PASS_GROUP;
 	return now;
 }
 
@@ -251,8 +234,6 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	/* Where somebody has ended it, the calls were not counted. */
-	unsigned int calls = base->waiters || base->sent_to ? PASS_GROUP : base->group_size;
 	u64 now;
 
 	WRITE_ONCE(base->running, NULL);
@@ -260,10 +241,9 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 		pass_tell_waiters(base, context);
 	if (base->sent_to)
 		tw_base_send(base);
-	now = pass_look(base, calls, context);
+	/* Or fewer, where somebody has ended it. */
+	now = pass_look(base, PASS_GROUP, context);
 	pass_set_time(base, pass_clock(base, now));
-	base->exact -= min(base->exact, calls);
-	pass_new_group(base);
 	return now - base->began >= pass_time(context);
 }
 
@@ -333,7 +313,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		}
 		pass_count_late(base, late);
 		tw_wheel_dequeue_due(&base->wheel, &timer->node);
-		base->room++;
+		tw_base_make_room(base);
 		/* Some look at it without the lock. */
 		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);
@@ -378,9 +358,8 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 	WRITE_ONCE(base->runner, current);
 	base->began = mono;
 	base->watch = mono;
-	pass_new_group(base);
+	base->group = PASS_GROUP;
 	base->passes++;
-	base->stolen = tw_debug_stolen();
 	/* A clock set back since then ends the round: what is left of it is early. */
 	if (!base->in_round || unlikely(now < base->target)) {
 		base->target = now;
@@ -467,12 +446,8 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	u64 now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
-	base->overruns += base->overran;
-	base->overran = 0;
 	if (base->stopped)
 		return TW_CLOCK_DONE;
-	if (base->quota)
-		tw_base_return_quota(base);
 	if (next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
 	if (hard)
@@ -502,7 +477,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 	traced = tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
 	pass_work(base, count, context);
-	mono = pass_look(base, base->group_size - base->group, context);
+	mono = pass_look(base, PASS_GROUP - base->group, context);
 	left = pass_finish(base, clock, mono);
 	*expiry = tw_expiry_held(base);
 	if (unlikely(traced)) {
@@ -541,6 +516,7 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 		return pass_run_soft(base, clock);
 	}
 }
+TW_EXPORT_FOR_TESTS(tw_pass_alarm);
 
 static void pass_run_virtual(struct tw_clock *clock)
 {

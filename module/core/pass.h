@@ -9,7 +9,6 @@
 
 struct twheel_base;
 
-enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
 u64 tw_pass_advance(struct twheel_base *base, u64 now_ns);
 
 #endif /* _TWHEEL_PASS_H */

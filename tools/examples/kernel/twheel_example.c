@@ -105,5 +105,4 @@ module_exit(example_exit);
 
 MODULE_DESCRIPTION("Example: idle connections on a timing wheel");
 MODULE_LICENSE("GPL");
-/* MODULE_IMPORT_NS() is this on every kernel; since 6.13 it takes a string, too. */
-MODULE_INFO(import_ns, "TWHEEL");
+TWHEEL_IMPORT();

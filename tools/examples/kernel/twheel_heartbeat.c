@@ -194,5 +194,4 @@ module_exit(heartbeat_exit);
 
 MODULE_DESCRIPTION("Example: heart-beats and idle peers on a timing wheel");
 MODULE_LICENSE("GPL");
-/* MODULE_IMPORT_NS() is this on every kernel; since 6.13 it takes a string, too. */
-MODULE_INFO(import_ns, "TWHEEL");
+TWHEEL_IMPORT();

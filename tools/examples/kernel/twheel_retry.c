@@ -174,5 +174,4 @@ module_exit(retry_exit);
 
 MODULE_DESCRIPTION("Example: bounded retries on a timing wheel");
 MODULE_LICENSE("GPL");
-/* MODULE_IMPORT_NS() is this on every kernel; since 6.13 it takes a string, too. */
-MODULE_INFO(import_ns, "TWHEEL");
+TWHEEL_IMPORT();

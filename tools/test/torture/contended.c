@@ -173,7 +173,7 @@ void contended_operate(struct arena *arena, u32 dice)
 		count_op(OP_MODIFY);
 		ret = delays ? twheel_modify(timer, delay) :
 		      twheel_modify_at(timer, deadline);
-		if (ret != 0 && ret != 1)
+		if (ret != 1 && ret != -ENOENT)
 			failure_report(FAILURE_ANSWER, arena,
 				       "modify of a contended timer: %d", ret);
 		break;

@@ -15,7 +15,6 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/jiffies.h>
-#include <linux/kernel_stat.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
@@ -306,32 +305,12 @@ static void misuse_overrun(void)
 
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
 	expect(stats.overruns == 1);
-	/* Counted each time, but reported once a minute. */
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
 	expect(stats.overruns == 1);
 	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_busy, &stats);
 	expect(stats.overruns == 1);
 	/* Here it is no misuse. */
 	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
-	expect(!stats.overruns);
-}
-
-/* The host takes the CPU away meanwhile, as the kernel has been told. */
-static void misuse_loses_time(struct twheel_timer *timer)
-{
-	u64 start = ktime_get_ns();
-
-	misuse_spin(BUSY);
-	__this_cpu_add(kernel_cpustat.cpustat[CPUTIME_STEAL], ktime_get_ns() - start);
-}
-
-static void misuse_overrun_stolen(void)
-{
-	struct twheel_stats stats;
-
-	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_loses_time, &stats);
-	expect(!stats.overruns);
-	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_loses_time, &stats);
 	expect(!stats.overruns);
 }
 
@@ -403,7 +382,6 @@ static void misuse_overrun_policy(void)
 	misuse_policies();
 }
 
-/* By a name of its own: one report a minute is made of each function. */
 static noinline void misuse_idle_busy(struct twheel_timer *timer)
 {
 	misuse_softirq_busy(timer);
@@ -616,7 +594,6 @@ static const struct {
 	{ "preempt_policy",	misuse_preempt_policy },
 	{ "overrun",		misuse_overrun },
 	{ "overrun_policy",	misuse_overrun_policy },
-	{ "overrun_stolen",	misuse_overrun_stolen },
 	{ "overrun_idle",	misuse_overrun_idle },
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
