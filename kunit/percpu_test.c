@@ -404,6 +404,32 @@ static void sent_and_then(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A callback may free its timer: a new one at the address does not wait for it. */
+static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
+{
+	int here = cpu_first(), there = cpu_last();
+	struct held_callback *held;
+	struct twheel *wheel;
+	int ret;
+
+	if (here == there)
+		kunit_skip(test, "needs two CPUs");
+	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	held = held_callback_begin(test, wheel, there);
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, HOUR), 1);
+	ret = twheel_shutdown_sync(&held->timer);
+	if (!READ_ONCE(held->gave_up))
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(held->running));
+	KUNIT_EXPECT_EQ(test, ret, 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(!READ_ONCE(held->running)));
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
 /* Without waiting: what runs is told from what is not pending. */
 static void told_without_waiting(struct kunit *test)
 {
@@ -612,6 +638,7 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(sent_by_an_interrupt),
 	KUNIT_CASE(sent_by_another_cpu),
 	KUNIT_CASE(sent_and_then),
+	KUNIT_CASE(new_timer_comes_where_the_old_one_runs),
 	KUNIT_CASE(told_without_waiting),
 	KUNIT_CASE(pending_stays),
 	KUNIT_CASE(cancel_from_afar),

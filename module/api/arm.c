@@ -205,8 +205,7 @@ static int arm_move(struct twheel_timer *timer, struct twheel_base *from,
 		tw_trace_modify(to, timer);
 		return 1;
 	}
-	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
-	WRITE_ONCE(timer->base, to);
+	tw_base_welcome(to, timer);
 	return arm_held(to, timer, word, which);
 }
 
@@ -245,7 +244,7 @@ static noinline int arm_set_on(struct twheel_timer *timer, s64 word,
 	if (word >= 0)
 		word = arm_word(TWHEEL_NEVER);
 again:
-	base = tw_timer_lock_own_base(timer, &flags);
+	base = tw_timer_lock_base(timer, &flags);
 	to = arm_pick_base(timer, base, which, cpu);
 	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
 		ret = arm_send(timer, base, to, word);

@@ -57,7 +57,7 @@ static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
 
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return 0;
-	base = tw_timer_lock_own_base(timer, &flags);
+	base = tw_timer_lock_base(timer, &flags);
 	runs = tw_base_runs(base, timer);
 	if (!runs || state == TWHEEL_SHUTDOWN)
 		ret = tw_base_withdraw(base, timer, state);
@@ -149,7 +149,7 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
 	bool runs;
 	int ret = 0;
 
-	base = tw_timer_lock_own_base(timer, &flags);
+	base = tw_timer_lock_base(timer, &flags);
 	runs = tw_base_runs(base, timer);
 	/*
 	 * The callback may arm the timer again. Cancelling before it has ended, and

@@ -85,7 +85,6 @@ static void instance_free(struct twheel *wheel)
 
 	tw_for_each_base(base, i, wheel)
 		tw_base_free(base);
-	tw_base_free(wheel->nowhere);
 	if (wheel->workqueue)
 		destroy_workqueue(wheel->workqueue);
 	if (wheel->works)
@@ -121,9 +120,6 @@ static int instance_make_bases(struct twheel *wheel,
 
 	if (!wheel->percpu)
 		return instance_make_base(wheel, config, TW_ANY_CPU);
-	wheel->nowhere = tw_base_new_bare(wheel, config);
-	if (!wheel->nowhere)
-		return -ENOMEM;
 	for_each_possible_cpu(cpu) {
 		ret = instance_make_base(wheel, config, cpu);
 		if (ret)
@@ -438,8 +434,6 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 		if (WARN_ON_ONCE(tw_base_inside(base)))
 			return next;
 	now_ns = min(now_ns, TWHEEL_NEVER - 1);
-	if (wheel->nowhere)
-		tw_clock_set_virtual(&wheel->nowhere->clock, now_ns);
 	tw_for_each_base(base, i, wheel)
 		next = min(next, tw_pass_advance(base, now_ns));
 	return next;

@@ -37,8 +37,6 @@ struct twheel_config;
  * @name: of the wheel
  * @view: what shows it in debugfs
  * @data: its maker's
- * @nowhere: the base of timers that have not been armed yet, if the wheel is per CPU,
- *	else NULL. It holds none, and has no buckets
  * @bases: of each CPU, or the only one
  */
 struct twheel {
@@ -59,7 +57,6 @@ struct twheel {
 	const char *name;
 	struct dentry *view;
 	void *data;
-	struct twheel_base *nowhere;
 	struct twheel_base *bases[];
 };
 

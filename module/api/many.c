@@ -74,17 +74,7 @@ static struct twheel_base *many_base(const struct twheel *wheel,
 	if (operation == MANY_ARM && wheel->percpu)
 		return tw_instance_base(wheel, raw_smp_processor_id());
 	base = READ_ONCE(item->timer->base);
-	return base == wheel->nowhere || many_is_foreign(wheel, base) ? NULL : base;
-}
-
-/* With the base lock: does the timer belong there, or can it come there? */
-static __always_inline bool many_belongs(struct twheel_timer *timer,
-					 struct twheel_base *base,
-					 enum many_operation operation)
-{
-	if (likely(READ_ONCE(timer->base) == base))
-		return true;
-	return operation == MANY_ARM && tw_timer_adopt(timer, base);
+	return many_is_foreign(wheel, base) ? NULL : base;
 }
 
 /*
@@ -102,7 +92,7 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 	for (; item < end; item++) {
 		if (likely(last - item > MANY_AHEAD))
 			prefetchw(item[MANY_AHEAD].timer);
-		if (unlikely(!many_belongs(item->timer, base, operation)))
+		if (unlikely(READ_ONCE(item->timer->base) != base))
 			break;
 		item->result = many_one_held(item, operation);
 	}

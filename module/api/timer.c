@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A timer, and what can be asked of it. See timer.h for what its word says. */
 #include <linux/lockdep.h>
+#include <linux/smp.h>
 
 #include <linux/twheel.h>
 
@@ -38,8 +39,12 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		timer->base = NULL;
 		return;
 	}
-	timer->base = wheel->nowhere ?: wheel->bases[0];
-	if (!wheel->nowhere)
+	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
+	/*
+	 * A callback may free its timer, and this one have its address: then it is not the
+	 * timer whose callback runs, and may wait for that.
+	 */
+	if (unlikely(tw_base_runs(timer->base, timer)))
 		tw_base_forget(timer->base, timer);
 #ifdef CONFIG_LOCKDEP
 	lockdep_init_map(&timer->lockdep_map, name, key, 0);

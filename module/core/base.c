@@ -74,42 +74,6 @@ int tw_base_plan(const struct twheel_config *config,
 }
 TW_EXPORT_FOR_TESTS(tw_base_plan);
 
-static struct twheel_base *base_alloc(struct twheel *owner,
-				      const struct twheel_config *config, int cpu,
-				      int node)
-{
-	struct twheel_base *base;
-
-	/* Some pages: another task need not give way for them to lie in a row. */
-	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
-	if (!base)
-		return NULL;
-	tw_clock_init(&base->clock, config, cpu);
-	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
-	raw_spin_lock_init(&base->lock);
-#ifdef CONFIG_PREEMPT_RT
-	spin_lock_init(&base->expiry_locks[0]);
-	spin_lock_init(&base->expiry_locks[1]);
-#endif
-	base->owner = owner;
-	base->absolute = tw_clock_is_wall(config->clock);
-	/* A bare base, or one of several, is not armed on the fast path. */
-	base->plain = S64_MIN;
-	return base;
-}
-
-/*
- * tw_base_new_bare() - make a base that can tell the time and count ticks, but has no
- * buckets: no timer can be armed on it
- *
- * Return: the base, NULL without memory.
- */
-struct twheel_base *tw_base_new_bare(struct twheel *owner,
-				     const struct twheel_config *config)
-{
-	return base_alloc(owner, config, TW_ANY_CPU, NUMA_NO_NODE);
-}
-
 /*
  * tw_base_new() - make an empty base
  * @config: valid; its workqueue is there if its context needs one
@@ -124,9 +88,19 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	struct twheel_base *base;
 	u64 now;
 
-	base = base_alloc(owner, config, cpu, node);
+	/* Some pages: another task need not give way for them to lie in a row. */
+	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;
+	tw_clock_init(&base->clock, config, cpu);
+	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
+	raw_spin_lock_init(&base->lock);
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock_init(&base->expiry_locks[0]);
+	spin_lock_init(&base->expiry_locks[1]);
+#endif
+	base->owner = owner;
+	base->absolute = tw_clock_is_wall(config->clock);
 	now = tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
 	if (tw_wheel_init(&base->wheel, now, tw_clock_steps(config->clock),
 			  node)) {
@@ -257,22 +231,14 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_forget_held() - tw_base_forget() with the lock */
-void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer)
-{
-	lockdep_assert_held(&base->lock);
-	if (base->running == timer)
-		WRITE_ONCE(base->running, NULL);
-}
-
-/* tw_base_forget_running() - see tw_base_forget() */
-void tw_base_forget_running(struct twheel_base *base,
-			    const struct twheel_timer *timer)
+/* tw_base_forget() - what runs is not the callback of this timer, but of one that is gone */
+void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	tw_base_forget_held(base, timer);
+	if (tw_base_runs(base, timer))
+		WRITE_ONCE(base->running, NULL);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
@@ -353,8 +319,7 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 	from->room++;
 	to->room--;
 	tw_base_enqueue(to, timer, word);
-	/* Pairs with tw_timer_lock_base(), by the lock of @to. */
-	WRITE_ONCE(timer->base, to);
+	tw_base_welcome(to, timer);
 }
 
 /* With both locks, or a stopped base's own one: the sent timer, if there is one, goes there. */

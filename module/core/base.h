@@ -184,15 +184,11 @@ int tw_base_plan(const struct twheel_config *config,
 		 struct twheel_geometry *geometry);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
-struct twheel_base *tw_base_new_bare(struct twheel *owner,
-				     const struct twheel_config *config);
 void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_begin_together(struct twheel_base *base);
 void tw_base_end_together(struct twheel_base *base);
-void tw_base_forget_held(struct twheel_base *base, const struct twheel_timer *timer);
-void tw_base_forget_running(struct twheel_base *base,
-			    const struct twheel_timer *timer);
+void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
 bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
@@ -319,16 +315,16 @@ static inline bool tw_base_runs(const struct twheel_base *base,
 }
 
 /*
- * tw_base_forget() - a timer is initialised, or comes to this base for the first time
+ * tw_base_welcome() - with both locks: a timer comes from another base
  *
- * A callback may free its timer, and the new one have the same address. Then it is not
- * the timer whose callback runs, and may wait for that. Without the lock.
+ * What runs here cannot be its callback, but may be that of one at its address that is gone.
  */
-static inline void tw_base_forget(struct twheel_base *base,
-				  const struct twheel_timer *timer)
+static inline void tw_base_welcome(struct twheel_base *base, struct twheel_timer *timer)
 {
 	if (unlikely(tw_base_runs(base, timer)))
-		tw_base_forget_running(base, timer);
+		WRITE_ONCE(base->running, NULL);
+	/* Pairs with tw_timer_lock_base(), by the lock of @base. */
+	WRITE_ONCE(timer->base, base);
 }
 
 /*
