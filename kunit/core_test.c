@@ -165,7 +165,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		now = twheel_now(wheel);
 		spin_ns(5 * MS);
 		item.timer = &p->timer;
-		for (item.deadline_ns = now + 5 * MS; item.deadline_ns > now - 100 * MS;
+		for (item.deadline_ns = now; item.deadline_ns > now - 100 * MS;
 		     item.deadline_ns -= MS) {
 			if (round & 4)
 				twheel_arm_many(wheel, &item, 1);

@@ -8,6 +8,8 @@
 #include "../module/export.h"
 
 extern struct kunit_suite twheel_smp_suite;
+extern struct kunit_suite twheel_system_suite;
+extern struct kunit_suite twheel_home_suite;
 extern struct kunit_suite twheel_percpu_suite;
 extern struct kunit_suite twheel_limit_suite;
 extern struct kunit_suite twheel_context_suite;
@@ -30,7 +32,8 @@ kunit_test_suites(&twheel_limit_suite, &twheel_percpu_suite, &twheel_many_suite,
 		  &twheel_life_suite, &twheel_race_suite,
 		  &twheel_wall_suite, &twheel_step_suite,
 		  &twheel_policy_smp_suite, &twheel_context_suite,
-		  &twheel_smp_suite, &twheel_hotplug_suite);
+		  &twheel_smp_suite, &twheel_system_suite, &twheel_home_suite,
+		  &twheel_hotplug_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel on real clocks");
 MODULE_LICENSE("GPL");

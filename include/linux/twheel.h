@@ -2,6 +2,10 @@
 /*
  * twheel: very many timeouts, in the kernel.
  *
+ * The system wheel is always there, as system_wq is for work: per CPU, in softirq, on
+ * CLOCK_MONOTONIC, with a tick of 1 ms. A timer that is initialised without a wheel belongs
+ * to it. Make a wheel of your own for another clock, tick or context, or for a limit.
+ *
  * Take a wheel where there are thousands to millions of timeouts, most of which are
  * cancelled or pushed back before they expire: idle connections, flows, leases,
  * retransmissions. Take one base (the default) where timers are used on one CPU or a
@@ -83,7 +87,7 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/limits.h>
-#include <linux/lockdep_types.h>
+#include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/time64.h>
@@ -96,8 +100,8 @@
  *
  * What differs from all three:
  *
- * * A timer belongs to a wheel, which you make. The wheel has the clock, and the
- *   context of the callbacks.
+ * * A timer belongs to a wheel, which has the clock and the context of the callbacks. The
+ *   system wheel is always there; you make others.
  * * Times are u64 ns. A timer fires on the first tick at or after its deadline, at any
  *   distance.
  * * Arming may fail: with -ESHUTDOWN, and with -ENOSPC where you have set a limit.
@@ -111,7 +115,7 @@
  *
  * =================== ====================== ==================================
  * timer_setup         twheel_timer_init      no flags, but a wheel
- * DEFINE_TIMER        twheel_timer_init      there is no static initialiser
+ * DEFINE_TIMER        DEFINE_TWHEEL_TIMER    on the system wheel
  * from_timer          container_of
  * mod_timer           twheel_arm             a delay; 1 or 0 as there, or error
  * timer_reduce        twheel_remaining,      then twheel_arm, under your lock
@@ -459,32 +463,66 @@ do {									\
 	init(object, args, NULL, NULL)
 #endif
 
+/* The wheel may be left out. */
+#define __twheel_pick(a, b, name, unused...)	name
+#define __twheel_init_in(timer, on_stack, wheel, function)		\
+	tw_init_class(__twheel_timer_init, timer, wheel, function, on_stack)
+#define __twheel_init_system(timer, on_stack, function)			\
+	tw_init_class(__twheel_timer_init, timer, NULL, function, on_stack)
+
 /**
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
- * @wheel: the wheel it is to belong to
- * @function: what it does when it fires. NULL: it cannot be armed
+ * @args: the wheel it is to belong to, or nothing for the system wheel; and its function.
+ *	That may be NULL: then it cannot be armed
  *
- * No other CPU may use the timer meanwhile.
+ * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No other
+ * CPU may use the timer meanwhile.
  *
  * Context:
  * * any but NMI
  */
-#define twheel_timer_init(timer, wheel, function)			\
-	tw_init_class(__twheel_timer_init, timer, wheel, function, false)
+#define twheel_timer_init(timer, args...)				\
+	__twheel_pick(args, __twheel_init_in,				\
+		      __twheel_init_system)(timer, false, args)
 
 /**
  * twheel_timer_init_on_stack() - initialise a timer that is a local variable
  * @timer: the timer. Before it goes out of scope, it needs
  *	twheel_timer_destroy_on_stack()
- * @wheel: the wheel it is to belong to
- * @function: what it does when it fires
+ * @args: as for twheel_timer_init()
  *
  * Context:
  * * any but NMI
  */
-#define twheel_timer_init_on_stack(timer, wheel, function)		\
-	tw_init_class(__twheel_timer_init, timer, wheel, function, true)
+#define twheel_timer_init_on_stack(timer, args...)			\
+	__twheel_pick(args, __twheel_init_in,				\
+		      __twheel_init_system)(timer, true, args)
+
+#ifdef CONFIG_LOCKDEP
+#define __TWHEEL_TIMER_MAP(name, file_line)				\
+	.lockdep_map = STATIC_LOCKDEP_MAP_INIT(#name, file_line),
+#else
+#define __TWHEEL_TIMER_MAP(name, file_line)
+#endif
+
+/**
+ * TWHEEL_TIMER_INIT() - the value of a timer of the system wheel, idle
+ * @name: of the timer, for lockdep
+ * @fn: what it does when it fires
+ */
+#define TWHEEL_TIMER_INIT(name, fn) {					\
+	.function = (fn),						\
+	__TWHEEL_TIMER_MAP(name, __FILE__ ":" __stringify(__LINE__))	\
+}
+
+/**
+ * DEFINE_TWHEEL_TIMER() - define a variable that is a timer of the system wheel
+ * @name: the variable
+ * @fn: what it does when it fires
+ */
+#define DEFINE_TWHEEL_TIMER(name, fn)					\
+	struct twheel_timer name = TWHEEL_TIMER_INIT(name, fn)
 
 /**
  * twheel_extend_at() - push the deadline of a pending timer back

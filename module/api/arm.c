@@ -49,7 +49,7 @@ static u64 arm_add(u64 a, u64 b)
 /* May the timer be given a delay? Some wheels take deadlines only. */
 static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
+	const struct twheel_base *base = tw_timer_any_base(timer);
 
 	return likely(base) && likely(!base->absolute);
 }
@@ -141,7 +141,8 @@ static noinline int arm_held(struct twheel_base *base, struct twheel_timer *time
 	}
 	if (which == ARM_PENDING)
 		return -ENOENT;
-	if (!arm_is_idle(before) || base->stopped)
+	/* With a static initialiser, the word is 0 before the first arm. */
+	if ((!arm_is_idle(before) && before) || base->stopped)
 		return -ESHUTDOWN;
 	if (!tw_base_take_room(base))
 		return -ENOSPC;
@@ -278,7 +279,7 @@ static noinline int arm_held_and_unlock(struct twheel_base *base,
 static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 				      enum arm_which which)
 {
-	struct twheel_base *base = READ_ONCE(timer->base);
+	struct twheel_base *base = tw_timer_base(timer);
 	unsigned long flags;
 
 	if (unlikely(word >= base->plain))
@@ -306,7 +307,7 @@ static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
 /* Give a timer a deadline that is pending, shut down, or was never initialised. */
 static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum arm_which which)
 {
-	if (unlikely(!READ_ONCE(timer->base)))
+	if (unlikely(!tw_timer_any_base(timer)))
 		return which == ARM_PENDING ? -ENOENT : -EINVAL;
 	if (unlikely(word >= 0))
 		return arm_set_on(timer, word, which, TW_ANY_CPU);
@@ -345,7 +346,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 		return -EINVAL;
 	if (!arm_is_idle(atomic64_read(&timer->node.word)))
 		return arm_pending(timer, word, ARM_ANY);
-	base = READ_ONCE(timer->base);
+	base = tw_timer_base(timer);
 	if (unlikely(word >= base->plain))
 		return arm_set_on(timer, word, ARM_ANY, TW_ANY_CPU);
 
@@ -401,7 +402,7 @@ TW_EXPORT(twheel_arm);
  */
 int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
 		return -EINVAL;
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
@@ -446,7 +447,7 @@ TW_EXPORT(twheel_arm_on);
 int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
 			u64 slack_ns)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
+	const struct twheel_base *base = tw_timer_any_base(timer);
 
 	if (!tw_debug_assert_init(timer) || !base)
 		return -EINVAL;

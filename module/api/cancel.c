@@ -55,7 +55,7 @@ static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
 	bool runs;
 	int ret = 0;
 
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
 		return 0;
 	base = tw_timer_lock_base(timer, &flags);
 	runs = tw_base_runs(base, timer);
@@ -173,7 +173,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 	bool told = hardirq;
 	int ret = 0, tried, waited;
 
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
 		return 0;
 	do {
 		struct tw_waiter waiter = { .timer = timer, .state = state };

@@ -45,6 +45,9 @@ static unsigned int live_wheels;
 /* The warning about too many of them has been printed. */
 static bool live_wheels_told;
 
+/* Always there, but before and after the module's life; not in the list. */
+struct twheel *tw_system_wheel;
+
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state instance_cpuhp;
 
@@ -212,6 +215,35 @@ static void instance_unlist(struct twheel *wheel)
 	tw_view_remove(wheel->view);
 }
 
+/* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
+static struct twheel *instance_make(const struct twheel_config *config, struct module *owner)
+{
+	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
+	struct twheel *wheel;
+	int ret;
+
+	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	wheel->id = tw_number_next();
+	wheel->percpu = config->percpu;
+	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
+	if (wheel->works)
+		lockdep_register_key(&wheel->work_class);
+	wheel->nr_bases = cpus;
+	wheel->owner = owner;
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
+		sizeof(wheel->owner_name));
+	wheel->data = config->data;
+
+	ret = instance_set_up(wheel, config);
+	if (ret) {
+		instance_free(wheel);
+		return ERR_PTR(ret);
+	}
+	return wheel;
+}
+
 /* What a module says of a wheel, which may be built for an older or a newer twheel. */
 static int instance_read_config(struct twheel_config *mine, const void *config, size_t size)
 {
@@ -246,34 +278,14 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 	struct twheel_geometry geometry;
 	struct twheel_config mine;
 	struct twheel *wheel;
-	unsigned int cpus;
 	int ret;
 
 	ret = instance_read_config(&mine, config, size) ?: tw_base_plan(&mine, &geometry);
 	if (ret)
 		return ERR_PTR(ret);
-	config = &mine;
-	cpus = config->percpu ? nr_cpu_ids : 1;
-	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	wheel->id = tw_number_next();
-	wheel->percpu = config->percpu;
-	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
-	if (wheel->works)
-		lockdep_register_key(&wheel->work_class);
-	wheel->nr_bases = cpus;
-	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
-		sizeof(wheel->owner_name));
-	wheel->data = config->data;
-
-	ret = instance_set_up(wheel, config);
-	if (ret) {
-		instance_free(wheel);
-		return ERR_PTR(ret);
-	}
-	instance_list(wheel);
+	wheel = instance_make(&mine, owner);
+	if (!IS_ERR(wheel))
+		instance_list(wheel);
 	return wheel;
 }
 TW_EXPORT(__twheel_create);
@@ -330,6 +342,7 @@ static bool instance_stop(struct twheel *wheel)
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel, or from @unfired; nothing has been
  *   done
+ * * -EPERM - it is the system wheel
  * * -EALREADY - the wheel has been stopped before, or another call is about to: then
  *   callbacks may still run, until that one has returned
  */
@@ -342,6 +355,8 @@ long twheel_stop(struct twheel *wheel,
 	unsigned int i;
 	long count = 0;
 
+	if (WARN_ON_ONCE(wheel == tw_system_wheel))
+		return -EPERM;
 	if (instance_inside(wheel))
 		return -EDEADLK;
 	if (!instance_stop(wheel))
@@ -380,15 +395,18 @@ static void instance_release(struct twheel *wheel)
  * * 0 - it is gone
  * * -EDEADLK - called from a callback of this wheel, or while it hands back a timer here;
  *   nothing has been done
+ * * -EPERM - it is the system wheel
  */
 int twheel_destroy(struct twheel *wheel)
 {
 	bool listed;
+	long ret;
 
 	if (IS_ERR_OR_NULL(wheel))
 		return 0;
-	if (twheel_stop(wheel, NULL, NULL) == -EDEADLK)
-		return -EDEADLK;
+	ret = twheel_stop(wheel, NULL, NULL);
+	if (ret == -EDEADLK || ret == -EPERM)
+		return ret;
 
 	mutex_lock(&instances_lock);
 	listed = !list_empty(&wheel->link);
@@ -520,6 +538,34 @@ static struct notifier_block instance_module_notifier = {
 	.notifier_call	= instance_module_changed,
 };
 
+/* The wheel of all timers that are initialised without one. */
+static int __init instance_make_system(void)
+{
+	const struct twheel_config config = { .name = "system", .percpu = true };
+	struct twheel *wheel = instance_make(&config, THIS_MODULE);
+
+	if (IS_ERR(wheel))
+		return PTR_ERR(wheel);
+	INIT_LIST_HEAD(&wheel->link);
+	wheel->view = tw_view_add(wheel);
+	WRITE_ONCE(tw_system_wheel, wheel);
+	return 0;
+}
+
+static void instance_end_system(void)
+{
+	struct twheel *wheel = tw_system_wheel;
+
+	WRITE_ONCE(tw_system_wheel, NULL);
+	if (instance_pending(wheel))
+		pr_warn("the system wheel has %u timers pending, of modules that are gone\n",
+			instance_pending(wheel));
+	instance_stop(wheel);
+	instance_forget_timers(wheel);
+	tw_view_remove(wheel->view);
+	instance_release(wheel);
+}
+
 /* tw_instances_init() - get ready for wheels. Return: 0 or an error. */
 int __init tw_instances_init(void)
 {
@@ -534,8 +580,13 @@ int __init tw_instances_init(void)
 	ret = register_module_notifier(&instance_module_notifier);
 	if (ret)
 		goto err_remove_cpuhp;
+	ret = instance_make_system();
+	if (ret)
+		goto err_unregister;
 	return 0;
 
+err_unregister:
+	unregister_module_notifier(&instance_module_notifier);
 err_remove_cpuhp:
 	cpuhp_remove_multi_state(instance_cpuhp);
 	return ret;
@@ -546,5 +597,6 @@ void tw_instances_exit(void)
 {
 	unregister_module_notifier(&instance_module_notifier);
 	instances_abandon(NULL, true);
+	instance_end_system();
 	cpuhp_remove_multi_state(instance_cpuhp);
 }

@@ -60,6 +60,8 @@ struct twheel {
 	struct twheel_base *bases[];
 };
 
+extern struct twheel *tw_system_wheel;
+
 /* The base of a CPU (0, if the wheel is not per CPU). */
 static inline struct twheel_base *
 tw_instance_base(const struct twheel *wheel, int cpu)

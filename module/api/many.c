@@ -55,7 +55,7 @@ static int many_one(struct twheel *wheel, struct twheel_item *item,
 	if (operation == MANY_CANCEL)
 		return twheel_cancel(item->timer);
 	/* Its deadline may be on another clock. */
-	if (many_is_foreign(wheel, READ_ONCE(item->timer->base)))
+	if (many_is_foreign(wheel, tw_timer_any_base(item->timer)))
 		return -EINVAL;
 	return twheel_arm_at(item->timer, item->deadline_ns);
 }

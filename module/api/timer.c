@@ -11,10 +11,28 @@
 #include "instance.h"
 #include "timer.h"
 
+/*
+ * tw_timer_adopt() - a timer with a static initialiser comes to the system wheel
+ *
+ * Return: its base; NULL if it was never initialised.
+ */
+struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
+{
+	struct twheel *wheel = READ_ONCE(tw_system_wheel);
+	struct twheel_base *base, *before;
+
+	if (!timer->function || !wheel)
+		return NULL;
+	base = tw_instance_base(wheel, raw_smp_processor_id());
+	/* Pairs with tw_timer_base(): its word changes later, under the lock of the base. */
+	before = cmpxchg(&timer->base, NULL, base);
+	return before ?: base;
+}
+
 /**
  * __twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
- * @wheel: the wheel it is to belong to
+ * @wheel: the wheel it is to belong to; NULL: the system wheel
  * @function: what it does when it fires
  * @on_stack: it is a local variable
  * @name: of the timer, for lockdep
@@ -39,6 +57,8 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		timer->base = NULL;
 		return;
 	}
+	if (!wheel)
+		wheel = tw_system_wheel;
 	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
 	/*
 	 * A callback may free its timer, and this one have its address: then it is not the
@@ -103,7 +123,7 @@ TW_EXPORT(twheel_remaining);
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	const struct twheel_base *base = READ_ONCE(timer->base);
+	const struct twheel_base *base = tw_timer_any_base(timer);
 
 	return base ? base->owner : NULL;
 }

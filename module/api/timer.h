@@ -4,7 +4,8 @@
  *
  * The word of a timer is its deadline while it is pending, and else its state, see
  * tw_word(). A timer that was never initialised is all zeros: it reads as idle, and has
- * no base.
+ * no base. One with a static initialiser has a function besides. It comes to the system wheel
+ * with the first call that needs its base, and its word stays 0 until it is armed.
  *
  * The word is exchanged under the base lock, with one exception: twheel_extend_at()
  * lets a pending word grow without it. So under the lock
@@ -36,12 +37,33 @@ static inline bool tw_timer_is_deadline(s64 word)
 	return word < 0;
 }
 
+/*
+ * The base of a timer whose word says that it has one. Where that was read, a base that was
+ * set before is seen.
+ */
+static __always_inline struct twheel_base *tw_timer_base(const struct twheel_timer *timer)
+{
+	/* Pairs with tw_timer_adopt(). */
+	smp_rmb();
+	return READ_ONCE(timer->base);
+}
+
+struct twheel_base *tw_timer_adopt(struct twheel_timer *timer);
+
+/* The base of any timer; NULL if it was never initialised. */
+static inline struct twheel_base *tw_timer_any_base(const struct twheel_timer *timer)
+{
+	struct twheel_base *base = READ_ONCE(timer->base);
+
+	return likely(base) ? base : tw_timer_adopt((struct twheel_timer *)timer);
+}
+
 /* The base of a timer, locked. The base may change as long as it is not. */
 static __always_inline struct twheel_base *
 tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 {
 	for (;;) {
-		struct twheel_base *base = READ_ONCE(timer->base);
+		struct twheel_base *base = tw_timer_base(timer);
 
 		raw_spin_lock_irqsave(&base->lock, *flags);
 		/* Rather than keep the lock's address in a register, too. */

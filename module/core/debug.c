@@ -100,12 +100,22 @@ static bool debug_fixup_assert_init(void *object, enum debug_obj_state state)
 	if (state != ODEBUG_STATE_NOTAVAILABLE)
 		return false;
 	WRITE_ONCE(timer->base, NULL);
+	WRITE_ONCE(timer->function, NULL);
 	return true;
+}
+
+/* With a static initialiser: before it is armed, its word is 0, and it has a function. */
+static bool debug_is_static(void *object)
+{
+	const struct twheel_timer *timer = object;
+
+	return timer->function && !atomic64_read(&timer->node.word);
 }
 
 static const struct debug_obj_descr tw_debug_descr = {
 	.name			= "twheel_timer",
 	.debug_hint		= debug_hint,
+	.is_static_object	= debug_is_static,
 	.fixup_init		= debug_fixup_init,
 	.fixup_free		= debug_fixup_free,
 	.fixup_assert_init	= debug_fixup_assert_init,
@@ -138,6 +148,6 @@ void tw_debug_deactivate(struct twheel_timer *timer)
 bool tw_debug_assert_init(const struct twheel_timer *timer)
 {
 	debug_object_assert_init((void *)timer, &tw_debug_descr);
-	return READ_ONCE(timer->base);
+	return READ_ONCE(timer->base) || READ_ONCE(timer->function);
 }
 #endif

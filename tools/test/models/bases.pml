@@ -2,19 +2,20 @@
 /*
  * A timer of a per-CPU wheel, pending on the first of two bases, which have a pass each, on
  * two CPUs; a user that arms it on the other; a closer that cancels and waits, or shuts it
- * down; and a clock that is set back. See pass.c, waiter.c, arm.c, cancel.c. The callback
- * arms its own timer, too, on the other base perhaps: then it may run on both at a time.
+ * down; and a clock that is set back. See base.c, pass.c, waiter.c, arm.c, cancel.c. The
+ * callback arms its own timer, too, on the other base perhaps. A timer that is sent to
+ * another base while its callback runs waits in a list until that has returned.
  * For extensions and cancels, and for two passes of one base, see sync.pml.
  *
  * What a lock guards is one step here. What is read without it is a step of its own: the
- * timer's base, wheel->strayed, and the other base's running.
+ * timer's base.
  *
  * Properties:
  *  - no callback is called before its deadline, by the clock as its pass has read it;
  *  - the timer fires, is cancelled or is pending, once for each time it was armed;
  *  - when cancel_sync returns, no callback runs and the timer is idle, unless the user has
  *    armed it since; when shutdown_sync returns, none ever will;
- *  - a callback that waits for its own timer is told so, wherever else that runs;
+ *  - a callback that waits for its own timer is told so, and never runs twice at a time;
  *  - nobody waits for ever, and no alarm is lost.
  */
 #define LAST		1	/* the last deadline; the clock gets as far */
@@ -50,9 +51,10 @@ byte back = BACK;
 /* The timer. */
 byte word = LAST;
 byte base;
+bool listed;		/* it waits in the list of @base, and in no bucket */
 
-/* The wheel, and its bases. */
-bool strayed;
+/* The bases. */
+byte sent_to[2] = NONE;
 bool locked[2];
 bool running[2];
 bool passing[2];
@@ -62,12 +64,8 @@ byte alarm[2];		/* both may go off without need, once */
 
 /* The closer's waiter. */
 bool waits[2];		/* it is on the base's list */
-#ifdef BROKEN_LOOKS_EARLY
-bool leave;		/* the wheel had strayed when it was made */
-#endif
 byte state;
 bool done;
-bool again;		/* its ret is -EAGAIN */
 
 /* For the properties. */
 byte armed = 1;		/* how often it became pending */
@@ -88,7 +86,7 @@ inline unlock(freed)
 	locked[freed] = false
 }
 
-/* tw_timer_lock_own_base() */
+/* tw_timer_lock_base() */
 inline lock_own(own)
 {
 	do
@@ -123,10 +121,33 @@ inline set_deadline(on, when, by_user)
 		:: by_user -> arms++
 		:: else
 		fi;
+		/* arm_enqueue() */
+		listed = running[on] && sent_to[on] != NONE;
 		if
-		:: !passing[on] && when < alarm[on] -> alarm[on] = when
+		:: !listed && !passing[on] && when < alarm[on] -> alarm[on] = when
 		:: else
 		fi
+	fi
+}
+
+/* arm_send() */
+inline send(on, when, where, by_user)
+{
+	sent_to[on] = (where == on -> NONE : where);
+	set_deadline(on, when, by_user)
+}
+
+/* tw_base_lock_second() */
+inline lock_second(first, second)
+{
+	if
+	:: atomic { !locked[second] -> locked[second] = true }
+	:: atomic { locked[second] && first < second -> skip };
+		lock(second)
+	:: atomic { locked[second] && first > second -> skip };
+		unlock(first);
+		lock(second);
+		lock(first)
 	fi
 }
 
@@ -137,42 +158,34 @@ inline arm(d, to, me)
 	:: true ->
 		lock_own(from);
 		if
+#ifndef BROKEN_MOVES_ALWAYS
+		:: to != NONE && running[from] ->
+			atomic { send(from, d, to, me == OUTSIDE) };
+			break
+#endif
 		:: to == NONE || to == from ->
 			atomic { set_deadline(from, d, me == OUTSIDE) };
 			break
 		:: else
 		fi;
-		/* arm_lock_second() */
+		lock_second(from, to);
+		/* arm_both(), arm_move() */
 		if
-		:: atomic { !locked[to] -> locked[to] = true }
-		:: atomic { locked[to] && from < to -> skip };
-			lock(to)
-		:: atomic { locked[to] && from > to -> skip };
+		:: atomic { base != from ->
 			unlock(from);
-			lock(to);
-			lock(from);
-			if
-			:: base == from
-			:: else ->
-				unlock(from);
-				unlock(to);
-				goto next
-			fi
-		fi;
-		/* arm_move() */
-		atomic {
+			unlock(to) };
+			goto next
+		:: atomic { base == from ->
 			if
 #ifndef BROKEN_MOVES_ALWAYS
-			:: running[from] && me != from -> skip	/* -EBUSY */
+			:: running[from] -> send(from, d, to, me == OUTSIDE)
 #endif
 			:: else ->
-#ifndef BROKEN_STRAYS_UNSEEN
-				strayed = strayed || (running[from] && me == from);
-#endif
+				listed = false;
 				base = to;
 				set_deadline(to, d, me == OUTSIDE)
-			fi
-		};
+			fi }
+		fi;
 		unlock(to);
 		break;
 next:		skip
@@ -188,6 +201,9 @@ inline withdraw(whose, to_state)
 	if
 	:: PENDING(word) ->
 		word = to_state;
+#ifndef BROKEN_STAYS_LISTED
+		listed = false;
+#endif
 		cancelled++
 	:: else ->
 		if
@@ -197,87 +213,27 @@ inline withdraw(whose, to_state)
 	fi
 }
 
-/*
- * cancel_running_base(), from the callback on base @me or from OUTSIDE. Each base is
- * looked at in a step of its own.
- */
-inline find_running(its, where, caller)
-{
-	where = (running[its] -> its : NONE);
-#ifndef BROKEN_OWN_BASE_ONLY
-	if
-	:: strayed ->
-		if
-		:: running[0] -> where = 0
-		:: else
-		fi;
-#ifndef BROKEN_LAST_FOUND
-		if
-		:: where == caller
-		:: else ->
-#endif
-			if
-			:: running[1] -> where = 1
-			:: else
-			fi
-#ifndef BROKEN_LAST_FOUND
-		fi
-#endif
-	:: else
-	fi
-#endif
-}
-
 /* cancel_and_wait() */
 inline cancel_sync(to_be)
 {
-	do
-	:: true ->
-		atomic {
-#ifdef BROKEN_LOOKS_EARLY
-			/* As the code did once: a callback may stray after that. */
-			leave = strayed;
-#endif
-			state = to_be;
-			done = false
-		};
-		lock_own(from);
-		find_running(from, found, OUTSIDE);
-		atomic {
-			if
-			:: found == NONE || to_be == SHUTDOWN -> withdraw(from, to_be)
-			:: else
-			fi;
-			waits[from] = found == from
-		};
-		unlock(from);
+	lock_own(from);
+	atomic {
+		state = to_be;
+		done = !running[from];
 		if
-		:: found != NONE && found != from ->
-			/* cancel_try_elsewhere() */
-			lock(found);
-			if
-			:: running[found] -> waits[found] = true
-			:: else -> atomic { done = true; again = true }
-			fi;
-			unlock(found)
+		:: !running[from] || to_be == SHUTDOWN -> withdraw(from, to_be)
 		:: else
 		fi;
-		if
-		:: found == NONE -> break
-		:: else ->
-			/* tw_waiter_wait() */
-			done;
-#ifdef BROKEN_ONE_WAIT
-			break
+		waits[from] = running[from]
+	};
+	unlock(from);
+	/* tw_waiter_wait() */
+#ifdef BROKEN_NO_WAIT
+	done || true;
 #else
-			if
-			:: !again -> break
-			:: else
-			fi
+	done;
 #endif
-		fi
-	od;
-	atomic { from = 0; found = 0 }
+	from = 0
 }
 
 /* The callback, on base @cpu. */
@@ -286,7 +242,7 @@ inline call(cpu)
 	atomic {
 		called++;
 		inside++;
-		assert(!shut)
+		assert(!shut && inside == 1)
 	};
 	do
 	:: atomic { acts > 0 -> acts-- };
@@ -295,36 +251,57 @@ inline call(cpu)
 		:: arm(clock, 1 - cpu, cpu)
 		:: /* twheel_cancel_sync(): cancel_try() says -EDEADLK. */
 		   lock_own(from);
-		   find_running(from, found, cpu);
-		   assert(found == cpu);
+		   assert(from == cpu && running[from]);
 		   unlock(from);
-		   atomic { from = 0; found = 0 }
+		   from = 0
 		fi
 	:: break
 	od;
 	inside--
 }
 
-/* tw_waiter_tell_all() */
+/* tw_waiter_judge() */
 inline tell(at)
 {
 	running[at] = false;
 	if
 	:: waits[at] ->
 		waits[at] = false;
-		if
-#ifdef BROKEN_LOOKS_EARLY
-		:: leave || base != at -> again = true
-#else
-		:: strayed || base != at -> again = true
-#endif
-		:: else ->
-			again = false;
-			withdraw(at, state)
-		fi;
+		withdraw(at, state);
 		done = true
 	:: else
 	fi
+}
+
+/* tw_base_send(): @to is the other base. Without the timer in its list, nothing is done. */
+inline pass_on(at, to)
+{
+	atomic {
+		found = sent_to[at];
+		sent_to[at] = NONE
+	};
+	if
+#ifndef BROKEN_SENT_IS_LEFT
+	:: found != NONE && base == at && listed ->
+		lock_second(at, to);
+		atomic {
+			if
+			:: base == at && listed ->
+				assert(PENDING(word));
+				listed = false;
+				base = to;
+				if
+				:: !passing[to] && word < alarm[to] -> alarm[to] = word
+				:: else
+				fi
+			:: else
+			fi
+		};
+		unlock(to)
+#endif
+	:: else
+	fi;
+	found = 0
 }
 
 /* The pass of a base, when its alarm goes off. */
@@ -354,7 +331,7 @@ end:	do
 		};
 		do
 		:: atomic {
-			base == my && PENDING(word) && word <= target[my] ->
+			base == my && PENDING(word) && !listed && word <= target[my] ->
 			/* tw_wheel_claim() */
 			assert(word <= now);
 			word = FIRED;
@@ -364,13 +341,14 @@ end:	do
 			call(my);
 			lock(my);
 			atomic { tell(my) };
+			pass_on(my, 1 - my);
 			/* The time of the pass may be over. */
 			if
 			:: break
 			:: skip
 			fi
 		:: atomic {
-			!(base == my && PENDING(word) && word <= target[my]) ->
+			!(base == my && PENDING(word) && !listed && word <= target[my]) ->
 			in_round[my] = false
 		   };
 			break
@@ -405,7 +383,7 @@ active proctype user()
 /* The closer. The user's own calls must have returned before it frees the timer. */
 active proctype closer()
 {
-	byte before, from, found;
+	byte before, from;
 
 	if
 	:: before = arms;
@@ -438,7 +416,7 @@ end:	do
 		/* The counters add up, and the alarm is set for the pending timer. */
 		!locked[0] && !locked[1] && !passing[0] && !passing[1] ->
 		assert(armed == called + cancelled + (PENDING(word) -> 1 : 0));
-		assert(!PENDING(word) || alarm[base] <= word)
+		assert(!PENDING(word) || (!listed && alarm[base] <= word))
 	   }
 	od
 }

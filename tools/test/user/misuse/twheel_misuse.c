@@ -197,8 +197,8 @@ static void refused_by_all(int byte)
 	expect(twheel_arm_on_at(bytes_of(byte), 0, MS) == -EINVAL);
 	expect(twheel_arm_range(bytes_of(byte), MS, MS) == -EINVAL);
 	expect(twheel_arm_range_at(bytes_of(byte), MS, MS) == -EINVAL);
-	expect(twheel_modify(bytes_of(byte), MS) == 0);
-	expect(twheel_modify_at(bytes_of(byte), MS) == 0);
+	expect(twheel_modify(bytes_of(byte), MS) == -ENOENT);
+	expect(twheel_modify_at(bytes_of(byte), MS) == -ENOENT);
 	expect(twheel_extend(bytes_of(byte), MS) == -ENOENT);
 	expect(twheel_cancel(bytes_of(byte)) == 0);
 	expect(twheel_cancel_sync(bytes_of(byte)) == 0);

@@ -8,7 +8,8 @@ stty -F $out raw 2>/dev/null
 # A program may have ended in the middle of a line.
 mark() { printf '\n@%s\n' "$*" > $out; }
 
-mark begin "$(uname -r)" "$(nproc)"
+# Not nproc: a CPU may be isolated.
+mark begin "$(uname -r)" "$(grep -c ^processor /proc/cpuinfo)"
 # The names of programs to run. Suites are run if their module is there.
 only=$(cat /only)
 wanted() {

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* On which CPU the alarm of a wheel of one base goes off. */
+#include <linux/cpumask.h>
+#include <linux/kthread.h>
+#include <linux/sched.h>
+#include <linux/sched/isolation.h>
+#include <linux/slab.h>
+
+#include "../module/compat.h"
+#include "smp.h"
+
+/* Where the timers of one base fire. A pass that ends arms none on an isolated CPU. */
+struct nomad {
+	struct twheel_timer timer;
+	int avoided;
+	unsigned int fired;
+	unsigned int there;
+	u64 period;
+};
+
+static void nomad_fire(struct twheel_timer *timer)
+{
+	struct nomad *nomad = container_of(timer, struct nomad, timer);
+
+	nomad->there += raw_smp_processor_id() == nomad->avoided;
+	if (nomad->fired < 20)
+		twheel_arm(timer, nomad->period);
+	WRITE_ONCE(nomad->fired, nomad->fired + 1);
+}
+
+static int nomad_arm(void *arg)
+{
+	struct nomad *nomad = arg;
+
+	return twheel_arm(&nomad->timer, nomad->period);
+}
+
+/* Armed there, on a wheel of each context. */
+static void nomads_expect(struct kunit *test, int cpu, unsigned int most)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		struct twheel_config config = { .context = contexts[i] };
+		struct twheel *wheel = wheel_new(test, &config);
+		struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, nomad);
+		nomad->avoided = cpu;
+		nomad->period = 10 * MS;
+		twheel_timer_init(&nomad->timer, wheel, nomad_fire);
+		KUNIT_EXPECT_EQ(test, cpu_run(cpu, nomad_arm, nomad), 0);
+		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
+		KUNIT_EXPECT_LE(test, nomad->there, most);
+		twheel_destroy(wheel);
+	}
+}
+
+static void isolated_cpu_is_left_alone(struct kunit *test)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
+			break;
+	if (cpu >= nr_cpu_ids)
+		kunit_skip(test, "no CPU is isolated");
+	nomads_expect(test, cpu, 0);
+}
+
+static int nomad_keep_busy(void *arg)
+{
+	while (!kthread_should_stop())
+		cond_resched();
+	return 0;
+}
+
+/* As other timers do: while another CPU is busy, an idle one is not woken up. */
+static void idle_cpu_is_left_alone(struct kunit *test)
+{
+	int busy = cpumask_first(cpu_online_mask), idle = cpumask_next(busy, cpu_online_mask);
+	struct task_struct *task;
+
+	if (idle >= nr_cpu_ids)
+		kunit_skip(test, "needs two CPUs");
+	if (!IS_ENABLED(CONFIG_NO_HZ_COMMON))
+		kunit_skip(test, "each CPU ticks");
+	task = kthread_create(nomad_keep_busy, NULL, "twheel-busy");
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	kthread_bind(task, busy);
+	wake_up_process(task);
+	/* This one also keeps away from the idle CPU. */
+	set_cpus_allowed_ptr(current, cpumask_of(busy));
+	/* It fires there once or twice, and again where tasks of others have run. */
+	nomads_expect(test, idle, 12);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	kthread_stop(task);
+}
+
+static struct kunit_case home_cases[] = {
+	KUNIT_CASE(isolated_cpu_is_left_alone),
+	KUNIT_CASE(idle_cpu_is_left_alone),
+	{ }
+};
+
+struct kunit_suite twheel_home_suite = {
+	.name		= "twheel_home",
+	.test_cases	= home_cases,
+};

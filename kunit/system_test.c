@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The wheel that is always there, and timers with static initialisers, which belong to it. */
+#include <linux/cpumask.h>
+
+#include "smp.h"
+
+static void system_fire(struct twheel_timer *timer);
+
+static atomic_t system_fired;
+static DEFINE_TWHEEL_TIMER(system_timer, system_fire);
+static struct {
+	struct twheel_timer timer;
+} system_member = { .timer = TWHEEL_TIMER_INIT(system_member.timer, system_fire) };
+
+static void system_fire(struct twheel_timer *timer)
+{
+	atomic_inc(&system_fired);
+}
+
+/* As at first: tests may be run more than once. */
+static void system_renew(void)
+{
+	system_timer = (struct twheel_timer) TWHEEL_TIMER_INIT(system_timer, system_fire);
+	system_member.timer = system_timer;
+}
+
+static void system_wheel_is_there(struct kunit *test)
+{
+	struct twheel_timer timer;
+	struct twheel_geometry geometry;
+	struct twheel *wheel;
+
+	atomic_set(&system_fired, 0);
+	twheel_timer_init_on_stack(&timer, system_fire);
+	wheel = twheel_of(&timer);
+	KUNIT_ASSERT_NOT_NULL(test, wheel);
+	twheel_get_geometry(wheel, &geometry);
+	KUNIT_EXPECT_EQ(test, geometry.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, geometry.tick_ns, MS);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&timer), 0);
+	twheel_timer_destroy_on_stack(&timer);
+}
+
+static void static_timer_works(struct kunit *test)
+{
+	struct twheel_item item = { .timer = &system_member.timer, .deadline_ns = MS };
+	struct twheel_config config = { };
+	struct twheel *wheel = wheel_new(test, &config);
+
+	atomic_set(&system_fired, 0);
+	/* Not armed yet. */
+	KUNIT_EXPECT_EQ(test, twheel_state(&system_timer), TWHEEL_IDLE);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&system_timer));
+	KUNIT_EXPECT_GT(test, twheel_remaining(&system_timer), TWHEEL_NEVER);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&system_timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&system_timer, HOUR), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_extend(&system_timer, HOUR), -ENOENT);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, &item, 1), 0);
+	KUNIT_EXPECT_EQ(test, item.result, -EINVAL);
+	twheel_destroy(wheel);
+	/* All that arms. */
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, 0), 1);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
+	KUNIT_EXPECT_EQ(test, twheel_arm_at(&system_member.timer, 1), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 2));
+	twheel_cancel_sync(&system_timer);
+	twheel_cancel_sync(&system_member.timer);
+	system_renew();
+	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&system_timer, cpumask_last(cpu_online_mask), 1),
+			0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 3));
+	KUNIT_EXPECT_EQ(test, twheel_arm_range(&system_member.timer, MS, MS), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 4));
+	twheel_cancel_sync(&system_timer);
+	twheel_cancel_sync(&system_member.timer);
+	/* A shutdown before the first arm. */
+	system_renew();
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, 0), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&system_member.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_member.timer, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_member.timer), 1);
+	system_renew();
+}
+
+static atomic_t system_refused;
+
+static int static_timer_arm(void *arg, unsigned int number)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100; i++)
+		if (twheel_arm(arg, HOUR) < 0)
+			atomic_inc(&system_refused);
+	return 0;
+}
+
+/* Two CPUs arm it for the first time. */
+static void static_timer_is_raced_for(struct kunit *test)
+{
+	struct crew crew;
+	unsigned int round;
+
+	for (round = 0; round < 10; round++) {
+		system_renew();
+		crew_start(test, &crew, 2, static_timer_arm, &system_timer);
+		crew_wait(test, &crew);
+		KUNIT_EXPECT_EQ(test, atomic_read(&system_refused), 0);
+		KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&system_timer), 1);
+	}
+	system_renew();
+}
+
+static struct kunit_case system_cases[] = {
+	KUNIT_CASE(system_wheel_is_there),
+	KUNIT_CASE(static_timer_works),
+	KUNIT_CASE(static_timer_is_raced_for),
+	{ }
+};
+
+struct kunit_suite twheel_system_suite = {
+	.name		= "twheel_system",
+	.test_cases	= system_cases,
+};
