@@ -22,10 +22,10 @@ namespace twheel_asio {
  */
 class wheel {
 public:
-	explicit wheel(boost::asio::io_context &context, const twheel_setup *setup = nullptr)
+	explicit wheel(boost::asio::io_context &context, const twheel_config *config = nullptr)
 		: state_(std::make_shared<state>(context))
 	{
-		int ret = twheel_loop_init(state_.get(), set_busy, setup);
+		int ret = twheel_loop_init(state_.get(), set_busy, config);
 
 		if (ret)
 			throw boost::system::system_error(-ret, boost::system::system_category());
@@ -35,7 +35,7 @@ public:
 	wheel(const wheel &) = delete;
 	wheel &operator=(const wheel &) = delete;
 
-	/* Timers that are active never end. The descriptor is loop.h's to close. */
+	/* Active timers end without a callback. The descriptor is loop.h's to close. */
 	~wheel()
 	{
 		state_->readable.release();

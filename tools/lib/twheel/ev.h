@@ -37,7 +37,7 @@ static inline void twheel_ev_set_busy(struct twheel_loop *loop, bool busy)
 		ev_unref(ev);
 }
 
-/* Take the wheel out of the loop. Timers that are active never end. */
+/* Take the wheel out of the loop. Active timers end, with no callback. */
 static inline void twheel_ev_destroy(struct twheel_ev *ev)
 {
 	if (!ev->loop.busy)
@@ -50,14 +50,14 @@ static inline void twheel_ev_destroy(struct twheel_ev *ev)
  * twheel_ev_init() - put a wheel into a loop
  * @ev: is filled in
  * @loop: libev's loop
- * @setup: as for twheel_device_open(), on CLOCK_MONOTONIC; or NULL
+ * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
  *
- * Return: 0; as twheel_device_open().
+ * Return: 0; as twheel_create().
  */
 static inline int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
-				 const struct twheel_setup *setup)
+				 const struct twheel_config *config)
 {
-	int ret = twheel_loop_init(&ev->loop, twheel_ev_set_busy, setup);
+	int ret = twheel_loop_init(&ev->loop, twheel_ev_set_busy, config);
 
 	if (ret)
 		return ret;

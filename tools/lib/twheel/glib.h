@@ -28,7 +28,7 @@ static inline gboolean twheel_glib_readable(gint fd, GIOCondition condition, gpo
 	return G_SOURCE_CONTINUE;
 }
 
-/* Take the wheel out of the loop. Timers that are active never end. */
+/* Take the wheel out of the loop. Active timers end, with no callback. */
 static inline void twheel_glib_destroy(struct twheel_glib *glib)
 {
 	g_source_destroy(glib->source);
@@ -40,14 +40,14 @@ static inline void twheel_glib_destroy(struct twheel_glib *glib)
  * twheel_glib_init() - put a wheel into a main context
  * @glib: is filled in
  * @context: GLib's main context, or NULL for the default one
- * @setup: as for twheel_device_open(), on CLOCK_MONOTONIC; or NULL
+ * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
  *
- * Return: 0; as twheel_device_open().
+ * Return: 0; as twheel_create().
  */
 static inline int twheel_glib_init(struct twheel_glib *glib, GMainContext *context,
-				   const struct twheel_setup *setup)
+				   const struct twheel_config *config)
 {
-	int ret = twheel_loop_init(&glib->loop, NULL, setup);
+	int ret = twheel_loop_init(&glib->loop, NULL, config);
 
 	if (ret)
 		return ret;

@@ -35,7 +35,7 @@ static inline void twheel_libevent_set_busy(struct twheel_loop *loop, bool busy)
 		event_del(readable);
 }
 
-/* Take the wheel out of the loop. Timers that are active never end. */
+/* Take the wheel out of the loop. Active timers end, with no callback. */
 static inline void twheel_libevent_destroy(struct twheel_libevent *libevent)
 {
 	event_free(libevent->readable);
@@ -46,15 +46,15 @@ static inline void twheel_libevent_destroy(struct twheel_libevent *libevent)
  * twheel_libevent_init() - put a wheel into a loop
  * @libevent: is filled in
  * @base: libevent's loop
- * @setup: as for twheel_device_open(), on CLOCK_MONOTONIC; or NULL
+ * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
  *
- * Return: 0; as twheel_device_open().
+ * Return: 0; as twheel_create().
  */
 static inline int twheel_libevent_init(struct twheel_libevent *libevent,
 				       struct event_base *base,
-				       const struct twheel_setup *setup)
+				       const struct twheel_config *config)
 {
-	int ret = twheel_loop_init(&libevent->loop, twheel_libevent_set_busy, setup);
+	int ret = twheel_loop_init(&libevent->loop, twheel_libevent_set_busy, config);
 
 	if (ret)
 		return ret;

@@ -22,17 +22,17 @@
  *    from when the loop last woke up; no callback comes early;
  *  - only the thread that runs the loop may make it. Callbacks may make all calls but
  *    the one that takes the wheel out of the loop, and may free their timer;
- *  - a negative return value is -errno. Then the timer is as it was; but one that had
- *    expired, and whose callback was still to come, may be stopped.
+ *  - a negative return value is -errno, and then the timer is as it was.
+ *
+ * The wheel is one of twheel.h, so no module is needed.
  */
 #ifndef TWHEEL_LOOP_H
 #define TWHEEL_LOOP_H
 
-#include <stdbool.h>
+#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
-#include <twheel_device.h>
+#include <twheel.h>
 
 /* How many callbacks run before the loop serves others. */
 #define TWHEEL_LOOP_CALLBACKS_MAX	64
@@ -41,43 +41,33 @@ struct twheel_loop;
 
 /**
  * struct twheel_loop_timer - a timeout; the program embeds it in an object of its own
+ * @timer: the wheel's
  * @callback: called when the timeout is over, and the timer no longer active
  * @data: the program's
- * @id: the wheel's timer; 0: it has none
  */
 struct twheel_loop_timer {
+	struct twheel_timer timer;
 	void (*callback)(struct twheel_loop *loop, struct twheel_loop_timer *timer);
 	void *data;
-	uint64_t id;
-};
-
-/**
- * struct twheel_loop_taken - events whose callbacks run now
- * @events: the events. One whose timer has been stopped has no cookie
- * @count: how many there are
- * @outer: those of the loop inside of which this one runs
- */
-struct twheel_loop_taken {
-	struct twheel_event events[TWHEEL_LOOP_CALLBACKS_MAX];
-	int count;
-	struct twheel_loop_taken *outer;
 };
 
 /**
  * struct twheel_loop - a wheel in a loop
- * @fd: the wheel; -1: there is none
+ * @wheel: the wheel; NULL: there is none
+ * @fd: its descriptor
  * @data: the program's
  * @set_busy: tell the loop whether to run on for the descriptor; NULL: no need to
- * @taken: the events whose callbacks run now
  * @active: how many timers are active
+ * @serving: how many calls run callbacks, one inside the other
  * @busy: what the loop was last told
  */
 struct twheel_loop {
+	struct twheel *wheel;
 	int fd;
 	void *data;
 	void (*set_busy)(struct twheel_loop *loop, bool busy);
-	struct twheel_loop_taken *taken;
 	unsigned long active;
+	unsigned int serving;
 	bool busy;
 };
 
@@ -87,14 +77,15 @@ twheel_loop_timer_init(struct twheel_loop_timer *timer,
 					struct twheel_loop_timer *timer),
 		       void *data)
 {
+	/* It gets its wheel when it is started. */
+	twheel_timer_init(&timer->timer, NULL, NULL);
 	timer->callback = callback;
 	timer->data = data;
-	timer->id = 0;
 }
 
 static inline bool twheel_loop_active(const struct twheel_loop_timer *timer)
 {
-	return timer->id;
+	return twheel_pending(&timer->timer);
 }
 
 static inline uint64_t twheel_loop_now(void)
@@ -110,35 +101,27 @@ static inline void twheel_loop_settle(struct twheel_loop *loop)
 {
 	bool busy = loop->active;
 
-	if (busy == loop->busy || loop->taken)
+	if (busy == loop->busy || loop->serving)
 		return;
 	loop->busy = busy;
 	if (loop->set_busy)
 		loop->set_busy(loop, busy);
 }
 
-/* The event of a timer has been taken, but its callback must not run. */
-static inline void twheel_loop_forget(struct twheel_loop *loop, uint64_t id)
+static inline void twheel_loop_over(struct twheel_timer *timer)
 {
-	struct twheel_loop_taken *taken;
-	int i;
+	struct twheel_loop *loop = (struct twheel_loop *)twheel_data(twheel_of(timer));
+	struct twheel_loop_timer *over = (struct twheel_loop_timer *)timer;
 
-	for (taken = loop->taken; taken; taken = taken->outer) {
-		for (i = 0; i < taken->count; i++) {
-			if (taken->events[i].id == id)
-				taken->events[i].cookie = 0;
-		}
-	}
+	loop->active--;
+	over->callback(loop, over);
 }
 
 /* After this the callback is not called, not even if the timer has expired. */
 static inline void twheel_loop_stop(struct twheel_loop *loop, struct twheel_loop_timer *timer)
 {
-	if (!timer->id)
+	if (twheel_cancel(&timer->timer) != 1)
 		return;
-	if (twheel_device_cancel(loop->fd, timer->id) < 0)
-		twheel_loop_forget(loop, timer->id);
-	timer->id = 0;
 	loop->active--;
 	twheel_loop_settle(loop);
 }
@@ -149,20 +132,19 @@ static inline void twheel_loop_stop(struct twheel_loop *loop, struct twheel_loop
  * @timer: the timer. If it is active, it gets the new deadline
  * @deadline_ns: the time
  *
- * Return: 0; -ENOSPC, -EDQUOT (there may not be more timers), -ENOMEM.
+ * Return: 0; -ENOSPC (there may not be more timers).
  */
 static inline int twheel_loop_start_at(struct twheel_loop *loop,
 				       struct twheel_loop_timer *timer, uint64_t deadline_ns)
 {
 	int ret;
 
-	if (timer->id && twheel_device_modify_at(loop->fd, timer->id, deadline_ns) == 1)
-		return 0;
-	twheel_loop_stop(loop, timer);
-	ret = twheel_device_arm_at(loop->fd, deadline_ns, (uintptr_t)timer, &timer->id);
-	if (ret)
+	if (twheel_of(&timer->timer) != loop->wheel)
+		twheel_timer_init(&timer->timer, loop->wheel, twheel_loop_over);
+	ret = twheel_arm_at(&timer->timer, deadline_ns);
+	if (ret < 0)
 		return ret;
-	loop->active++;
+	loop->active += !ret;
 	twheel_loop_settle(loop);
 	return 0;
 }
@@ -179,10 +161,8 @@ static inline int twheel_loop_start_at(struct twheel_loop *loop,
 static inline int twheel_loop_extend_at(struct twheel_loop *loop,
 					struct twheel_loop_timer *timer, uint64_t deadline_ns)
 {
-	int ret = -ENOENT;
+	int ret = twheel_extend_at(&timer->timer, deadline_ns);
 
-	if (timer->id)
-		ret = twheel_device_extend_at(loop->fd, timer->id, deadline_ns);
 	if (ret >= 0)
 		return ret;
 	ret = twheel_loop_start_at(loop, timer, deadline_ns);
@@ -194,7 +174,7 @@ static inline uint64_t twheel_loop_deadline(uint64_t delay_ns)
 {
 	uint64_t now_ns = twheel_loop_now();
 
-	return delay_ns < TWHEEL_NEVER_NS - now_ns ? now_ns + delay_ns : TWHEEL_NEVER_NS;
+	return delay_ns < TWHEEL_NEVER - now_ns ? now_ns + delay_ns : TWHEEL_NEVER;
 }
 
 /* twheel_loop_start() - as twheel_loop_start_at(), a delay from now */
@@ -218,46 +198,51 @@ static inline int twheel_loop_extend(struct twheel_loop *loop,
  */
 static inline void twheel_loop_drain(struct twheel_loop *loop)
 {
-	struct twheel_loop_timer *timer;
-	struct twheel_loop_taken taken;
-	int i;
-
-	taken.count = twheel_device_events(loop->fd, taken.events, TWHEEL_LOOP_CALLBACKS_MAX, 0);
-	taken.outer = loop->taken;
-	loop->taken = &taken;
-	for (i = 0; i < taken.count; i++) {
-		timer = (struct twheel_loop_timer *)(uintptr_t)taken.events[i].cookie;
-		if (!timer)
-			continue;
-		timer->id = 0;
-		loop->active--;
-		timer->callback(loop, timer);
-	}
-	loop->taken = taken.outer;
+	loop->serving++;
+	twheel_run(loop->wheel, TWHEEL_LOOP_CALLBACKS_MAX);
+	loop->serving--;
 	twheel_loop_settle(loop);
-}
-
-/* Open the wheel. */
-static inline int twheel_loop_init(struct twheel_loop *loop,
-				   void (*set_busy)(struct twheel_loop *loop, bool busy),
-				   const struct twheel_setup *setup)
-{
-	loop->data = NULL;
-	loop->set_busy = set_busy;
-	loop->taken = NULL;
-	loop->active = 0;
-	loop->busy = false;
-	loop->fd = setup && setup->clock != TWHEEL_MONOTONIC ? -EINVAL :
-							       twheel_device_open(setup);
-	return loop->fd < 0 ? loop->fd : 0;
 }
 
 /* When the descriptor is no longer in the loop. */
 static inline void twheel_loop_destroy(struct twheel_loop *loop)
 {
-	if (loop->fd >= 0)
-		close(loop->fd);
+	twheel_destroy(loop->wheel);
+	loop->wheel = NULL;
 	loop->fd = -1;
+}
+
+/* Make the wheel. */
+static inline int twheel_loop_init(struct twheel_loop *loop,
+				   void (*set_busy)(struct twheel_loop *loop, bool busy),
+				   const struct twheel_config *config)
+{
+	struct twheel_config own;
+	int ret;
+
+	memset(&own, 0, sizeof(own));
+	if (config)
+		own = *config;
+	own.data = loop;
+	loop->data = NULL;
+	loop->set_busy = set_busy;
+	loop->active = 0;
+	loop->serving = 0;
+	loop->busy = false;
+	loop->wheel = NULL;
+	loop->fd = -1;
+	if (own.clock != TWHEEL_CLOCK_MONOTONIC)
+		return -EINVAL;
+	loop->wheel = twheel_create(&own);
+	if (!loop->wheel)
+		return -errno;
+	ret = twheel_fd(loop->wheel);
+	if (ret < 0) {
+		twheel_loop_destroy(loop);
+		return ret;
+	}
+	loop->fd = ret;
+	return 0;
 }
 
 #endif

@@ -30,7 +30,7 @@ static inline int twheel_sd_readable(sd_event_source *source, int fd, uint32_t e
 	return 0;
 }
 
-/* Take the wheel out of the loop. Timers that are active never end. */
+/* Take the wheel out of the loop. Active timers end, with no callback. */
 static inline void twheel_sd_destroy(struct twheel_sd *sd)
 {
 	sd->source = sd_event_source_disable_unref(sd->source);
@@ -41,14 +41,14 @@ static inline void twheel_sd_destroy(struct twheel_sd *sd)
  * twheel_sd_init() - put a wheel into a loop
  * @sd: is filled in
  * @event: sd-event's loop
- * @setup: as for twheel_device_open(), on CLOCK_MONOTONIC; or NULL
+ * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
  *
- * Return: 0; as twheel_device_open().
+ * Return: 0; as twheel_create().
  */
 static inline int twheel_sd_init(struct twheel_sd *sd, sd_event *event,
-				 const struct twheel_setup *setup)
+				 const struct twheel_config *config)
 {
-	int ret = twheel_loop_init(&sd->loop, NULL, setup);
+	int ret = twheel_loop_init(&sd->loop, NULL, config);
 
 	if (ret)
 		return ret;

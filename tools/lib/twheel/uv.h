@@ -42,7 +42,7 @@ static inline void twheel_uv_closed(uv_handle_t *handle)
 	free(handle);
 }
 
-/* Take the wheel out of the loop. Timers that are active never end. */
+/* Take the wheel out of the loop. Active timers end, with no callback. */
 static inline void twheel_uv_destroy(struct twheel_uv *uv)
 {
 	uv_close((uv_handle_t *)uv->poll, twheel_uv_closed);
@@ -53,14 +53,14 @@ static inline void twheel_uv_destroy(struct twheel_uv *uv)
  * twheel_uv_init() - put a wheel into a loop
  * @uv: is filled in
  * @loop: libuv's loop
- * @setup: as for twheel_device_open(), on CLOCK_MONOTONIC; or NULL
+ * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
  *
- * Return: 0; as twheel_device_open().
+ * Return: 0; as twheel_create().
  */
 static inline int twheel_uv_init(struct twheel_uv *uv, uv_loop_t *loop,
-				 const struct twheel_setup *setup)
+				 const struct twheel_config *config)
 {
-	int ret = twheel_loop_init(&uv->loop, twheel_uv_set_busy, setup);
+	int ret = twheel_loop_init(&uv->loop, twheel_uv_set_busy, config);
 
 	if (ret)
 		return ret;

@@ -11,10 +11,10 @@ static std::unique_ptr<twheel_asio::wheel> wheel;
 const bool loops_end = true;
 const char *const loops_example = "asio_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
 	try {
-		wheel.reset(new twheel_asio::wheel(context, setup));
+		wheel.reset(new twheel_asio::wheel(context, config));
 		return 0;
 	} catch (const boost::system::system_error &error) {
 		return -error.code().value();

@@ -9,9 +9,9 @@ static struct twheel_ev ev;
 const bool loops_end = true;
 const char *const loops_example = "ev_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
-	return twheel_ev_init(&ev, EV_DEFAULT, setup);
+	return twheel_ev_init(&ev, EV_DEFAULT, config);
 }
 
 struct twheel_loop *loops_loop(void)

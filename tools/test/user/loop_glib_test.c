@@ -11,13 +11,13 @@ static struct twheel_glib glib;
 const bool loops_end;
 const char *const loops_example = "glib_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
 	if (!context) {
 		context = g_main_context_new();
 		main_loop = g_main_loop_new(context, FALSE);
 	}
-	return twheel_glib_init(&glib, context, setup);
+	return twheel_glib_init(&glib, context, config);
 }
 
 struct twheel_loop *loops_loop(void)

@@ -10,11 +10,11 @@ static struct twheel_libevent libevent;
 const bool loops_end = true;
 const char *const loops_example = "libevent_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
 	if (!base)
 		base = event_base_new();
-	return twheel_libevent_init(&libevent, base, setup);
+	return twheel_libevent_init(&libevent, base, config);
 }
 
 struct twheel_loop *loops_loop(void)

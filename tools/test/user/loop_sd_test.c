@@ -11,11 +11,11 @@ static bool ended;
 const bool loops_end;
 const char *const loops_example = "sd_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
 	if (!event && sd_event_new(&event) < 0)
 		return -ENOMEM;
-	return twheel_sd_init(&sd, event, setup);
+	return twheel_sd_init(&sd, event, config);
 }
 
 struct twheel_loop *loops_loop(void)

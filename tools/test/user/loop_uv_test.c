@@ -10,13 +10,13 @@ static struct twheel_uv uv;
 const bool loops_end = true;
 const char *const loops_example = "uv_timeouts";
 
-int loops_open(const struct twheel_setup *setup)
+int loops_open(const struct twheel_config *config)
 {
 	if (!loop.data) {
 		uv_loop_init(&loop);
 		loop.data = &loop;
 	}
-	return twheel_uv_init(&uv, &loop, setup);
+	return twheel_uv_init(&uv, &loop, config);
 }
 
 struct twheel_loop *loops_loop(void)

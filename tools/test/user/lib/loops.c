@@ -28,9 +28,9 @@ static unsigned int fired, wanted;
 
 static void loop_open(void)
 {
-	struct twheel_setup setup = { .max_timers = MANY };
+	struct twheel_config config = { .max_pending = MANY };
 
-	NEED(!loops_open(&setup));
+	NEED(!loops_open(&config));
 	loop = loops_loop();
 	fired = 0;
 	timeouts = calloc(MANY, sizeof(*timeouts));
@@ -428,13 +428,13 @@ static void taken_out_with_timers(void)
 	loops_close();
 }
 
-static void wrong_setup(void)
+static void wrong_config(void)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
+	struct twheel_config config = { .clock = TWHEEL_CLOCK_BOOTTIME };
 
-	CHECK_EQ(loops_open(&setup), -EINVAL);
-	setup = (struct twheel_setup){ .tick_ns = 1 };
-	CHECK_EQ(loops_open(&setup), -ERANGE);
+	CHECK_EQ(loops_open(&config), -EINVAL);
+	config = (struct twheel_config){ .tick_ns = 1 };
+	CHECK_EQ(loops_open(&config), -EINVAL);
 }
 
 /* The example has to find none of its timeouts early or wrong. */
@@ -454,7 +454,7 @@ static const struct tap_test tests[] = {
 	TAP(fire_on_time), TAP(stopped_ones_stay_silent), TAP(rearm_in_callback),
 	TAP(go_on_after_others), TAP(served_in_callback), TAP(none_starves),
 	TAP(extended_ones_come_later), TAP(started_anew), TAP(freed_in_callback),
-	TAP(many_are_stopped), TAP(taken_out_with_timers), TAP(wrong_setup), TAP(example),
+	TAP(many_are_stopped), TAP(taken_out_with_timers), TAP(wrong_config), TAP(example),
 };
 
 int loops_main(int argc, char **argv)

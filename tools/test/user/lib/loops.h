@@ -13,7 +13,7 @@ extern "C" {
 #include <twheel/loop.h>
 
 /* Make a loop with a wheel. Return: 0 or -errno. */
-int loops_open(const struct twheel_setup *setup);
+int loops_open(const struct twheel_config *config);
 /* The wheel in the loop. */
 struct twheel_loop *loops_loop(void);
 /* Run the loop, until loops_quit() is called in a callback. */
