@@ -271,8 +271,6 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	/* The child of a fork() shares the descriptor with its parent. */
 	if (likely(!w->end))
 		more = alarm_settle(w, now);
-	if (unlikely(w->waiters))
-		tw_end_waits(w);
 	return w->end ? -ESHUTDOWN : more;
 }
 

@@ -4,7 +4,7 @@
  * counts what it was promised and what came of it. Argument: how many rounds each makes.
  */
 #include <pthread.h>
-#include <time.h>
+#include <unistd.h>
 
 #include "check.h"
 
@@ -109,6 +109,76 @@ static void *serve(void *arg)
 	return NULL;
 }
 
+static int stage, ended;
+
+static void stage_set(int reached)
+{
+	__atomic_store_n(&stage, reached, __ATOMIC_RELEASE);
+}
+
+static void stage_wait(int wanted)
+{
+	while (__atomic_load_n(&stage, __ATOMIC_ACQUIRE) < wanted)
+		usleep(1000);
+}
+
+/* Another thread waits for the end of this. */
+static void fire_slowly(struct twheel_timer *timer)
+{
+	(void)timer;
+	stage_set(1);
+	stage_wait(2);
+	usleep(20000);
+	ended = 1;
+}
+
+/* It ends when the other has been told of the end of the first. */
+static void fire_after(struct twheel_timer *timer)
+{
+	(void)timer;
+	stage_wait(3);
+}
+
+static void *serve_once(void *arg)
+{
+	int ret = twheel_run(wheel, 8);
+
+	CHECK(ret == (arg ? -ESHUTDOWN : 0));
+	return NULL;
+}
+
+/* Whoever waits for a callback learns of its end, and not only when all others have run. */
+static void wait_for_callbacks(void)
+{
+	struct twheel_config config = { .threads = true };
+	struct twheel_timer first, second;
+	pthread_t thread;
+
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	twheel_timer_init(&first, wheel, fire_slowly);
+	twheel_timer_init(&second, wheel, fire_after);
+	CHECK(twheel_arm(&first, 2 * MS) == 0 && twheel_arm(&second, 6 * MS) == 0);
+	usleep(20000);
+	CHECK(!pthread_create(&thread, NULL, serve_once, NULL));
+	stage_wait(1);
+	CHECK(twheel_run(wheel, 8) == -EBUSY && twheel_cancel(&first) == -ENOENT);
+	stage_set(2);
+	CHECK(twheel_cancel_sync(&first) == -ENOENT && ended);
+	stage_set(3);
+	CHECK(!pthread_join(thread, NULL));
+
+	ended = 0;
+	stage_set(0);
+	CHECK(twheel_arm_at(&first, 1) == 0 && twheel_arm(&second, 3600000 * MS) == 0);
+	CHECK(!pthread_create(&thread, NULL, serve_once, &first));
+	stage_wait(1);
+	stage_set(2);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 1 && ended);
+	CHECK(!pthread_join(thread, NULL));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
@@ -116,6 +186,7 @@ int main(int argc, char **argv)
 	struct twheel_stats stats;
 	unsigned int i, j;
 
+	wait_for_callbacks();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	wheel = twheel_create(&config);
 	CHECK(wheel);
