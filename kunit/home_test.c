@@ -81,7 +81,8 @@ static int nomad_keep_busy(void *arg)
 /* As other timers do: while another CPU is busy, an idle one is not woken up. */
 static void idle_cpu_is_left_alone(struct kunit *test)
 {
-	int busy = cpumask_first(cpu_online_mask), idle = cpumask_next(busy, cpu_online_mask);
+	int busy = cpumask_first(cpu_online_mask);
+	int idle = cpumask_next(busy, cpu_online_mask);
 	struct task_struct *task;
 
 	if (idle >= nr_cpu_ids)

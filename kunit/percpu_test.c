@@ -314,7 +314,8 @@ static struct held_callback *held_callback_begin(struct kunit *test, struct twhe
 }
 
 /* Its callback is called once more, on that CPU, but not before it has ended. */
-static void held_callback_expect_sent(struct kunit *test, struct held_callback *held, int cpu)
+static void held_callback_expect_sent(struct kunit *test, struct held_callback *held,
+				      int cpu)
 {
 	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
 	msleep(20);

@@ -476,8 +476,8 @@ do {									\
  * @args: the wheel it is to belong to, or nothing for the system wheel; and its function.
  *	That may be NULL: then it cannot be armed
  *
- * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No other
- * CPU may use the timer meanwhile.
+ * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No
+ * other CPU may use the timer meanwhile.
  *
  * Context:
  * * any but NMI

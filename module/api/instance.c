@@ -216,7 +216,8 @@ static void instance_unlist(struct twheel *wheel)
 }
 
 /* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
-static struct twheel *instance_make(const struct twheel_config *config, struct module *owner)
+static struct twheel *instance_make(const struct twheel_config *config,
+				    struct module *owner)
 {
 	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
 	struct twheel *wheel;
@@ -474,7 +475,7 @@ static void instance_forget_timers(struct twheel *wheel)
 			;
 }
 
-/* A wheel that a module has left behind, no longer listed; NULL if there is no other one. */
+/* A wheel that a module has left behind, no longer listed; NULL if there is none. */
 static struct twheel *instance_find_left(const struct module *owner, bool any)
 {
 	struct twheel *wheel, *found = NULL;

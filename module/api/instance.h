@@ -11,7 +11,6 @@
 
 #include <linux/twheel.h>
 
-
 struct dentry;
 struct twheel_base;
 struct twheel_config;

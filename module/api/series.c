@@ -40,7 +40,7 @@ int tw_series_begin(struct twheel_series *s, u64 deadline)
 	return tw_series_arm(s, deadline);
 }
 
-/* twheel_series_end() - end it, without waiting. Returns 1 if its timer was pending, else 0 */
+/* twheel_series_end() - end it, without waiting. Returns 1 if it was pending, else 0 */
 int twheel_series_end(struct twheel_series *s)
 {
 	unsigned long flags;
@@ -64,7 +64,7 @@ TW_EXPORT(twheel_series_end);
  * Return: as twheel_series_end(), or -EDEADLK.
  */
 int twheel_series_end_sync(struct twheel_series *s,
-		       int (*sync)(struct twheel_timer *timer))
+			   int (*sync)(struct twheel_timer *timer))
 {
 	int ended = twheel_series_end(s);
 	int ret = sync(&s->timer);

@@ -4,8 +4,8 @@
  *
  * The word of a timer is its deadline while it is pending, and else its state, see
  * tw_word(). A timer that was never initialised is all zeros: it reads as idle, and has
- * no base. One with a static initialiser has a function besides. It comes to the system wheel
- * with the first call that needs its base, and its word stays 0 until it is armed.
+ * no base. One with a static initialiser has a function besides. It comes to the system
+ * wheel with the first call that needs its base, and its word stays 0 until it is armed.
  *
  * The word is exchanged under the base lock, with one exception: twheel_extend_at()
  * lets a pending word grow without it. So under the lock

@@ -2,11 +2,11 @@
 /*
  * A base: an engine and a clock under one lock.
  *
- * The clock's alarm is set, under the lock, for the engine's next event. When it goes off, a
- * pass serves what is due: see pass.c. Between passes it moves to earlier instants only: a
- * cancel leaves it alone, also that of the last timer. The pass then finds nothing to do, and
- * sets no alarm. If the alarm moved with each call, calls in a loop could keep the clock
- * event device from firing at all.
+ * The clock's alarm is set, under the lock, for the engine's next event. When it goes off,
+ * a pass serves what is due: see pass.c. Between passes it moves to earlier instants only:
+ * a cancel leaves it alone, also that of the last timer. The pass then finds nothing to do,
+ * and sets no alarm. If the alarm moved with each call, calls in a loop could keep the
+ * clock event device from firing at all.
  *
  * A base may have a target CPU. There its alarm goes off, and its memory is near. All
  * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
@@ -204,7 +204,7 @@ static void base_set_alarm_here(struct twheel_base *base)
 		base_set_alarm(base);
 }
 
-/* tw_base_kicked() - set the alarm as it should be: on the CPU that is to, in hard interrupt */
+/* tw_base_kicked() - set the alarm: on the CPU that is to have it, in hard interrupt */
 void tw_base_kicked(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
@@ -231,7 +231,7 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_forget() - what runs is not the callback of this timer, but of one that is gone */
+/* tw_base_forget() - what runs is the callback of a timer that is gone, at this address */
 void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer)
 {
 	unsigned long flags;
@@ -322,7 +322,7 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 	tw_base_welcome(to, timer);
 }
 
-/* With both locks, or a stopped base's own one: the sent timer, if there is one, goes there. */
+/* With both locks: the sent timer goes there, if there is one. */
 static void base_send_to(struct twheel_base *base, struct twheel_base *to)
 {
 	struct hlist_node *first = base->sent.first;

@@ -78,7 +78,7 @@ enum tw_together {
  * @owner: the wheel it is part of
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
- * @shared: how many more may be armed on all bases of the wheel, or NULL without such a limit
+ * @shared: how many more may be armed on all bases of the wheel; NULL: no such limit
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
@@ -317,7 +317,8 @@ static inline bool tw_base_runs(const struct twheel_base *base,
 /*
  * tw_base_welcome() - with both locks: a timer comes from another base
  *
- * What runs here cannot be its callback, but may be that of one at its address that is gone.
+ * What runs here cannot be its callback, but may be that of one at its address that is
+ * gone.
  */
 static inline void tw_base_welcome(struct twheel_base *base, struct twheel_timer *timer)
 {

@@ -12,10 +12,10 @@
  * that sets the alarm has it. The hrtimer core moves the hrtimers of a CPU that goes
  * offline. So a base never has to move its timers.
  *
- * Without a target CPU, the alarm is where hrtimers go: on the CPU that sets it, or on a busy
- * one if that is idle. An isolated CPU kicks another one. The hrtimer core leaves a timer
- * where it is while its function runs, and a pass runs in there. So there are two of them:
- * a pass that is to leave its CPU sets the other one.
+ * Without a target CPU, the alarm is where hrtimers go: on the CPU that sets it, or on a
+ * busy one if that is idle. An isolated CPU kicks another one. The hrtimer core leaves a
+ * timer where it is while its function runs, and a pass runs in there. So there are two of
+ * them: a pass that is to leave its CPU sets the other one.
  *
  * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
  * begins. A timer that is started for that time or an earlier one is run again by the

@@ -227,8 +227,8 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 }
 
 /*
- * The group of callbacks is used up, or somebody has ended it who waits for the callback, or
- * has sent its timer to another CPU.
+ * The group of callbacks is used up, or somebody has ended it who waits for the callback,
+ * or has sent its timer to another CPU.
  * Returns true if the time of the pass is over.
  */
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)

@@ -90,8 +90,8 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
  * tw_waiter_wait() - wait until the callback has returned
  *
  * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
- * had not, or another waiter has been told that; -EAGAIN if the timer was left alone, because
- * it has another base by now.
+ * had not, or another waiter has been told that; -EAGAIN if the timer was left alone,
+ * because it has another base by now.
  */
 int tw_waiter_wait(struct tw_waiter *waiter)
 {
@@ -140,10 +140,10 @@ void tw_waiter_release(struct tw_waiter *waiters, int ret, enum twheel_context c
 		struct tw_waiter *next = waiters->next;
 
 		waiters->ret = ret;
-		/* Pairs with tw_waiter_wait(), after which the waiter is gone. */
 		if (context == TWHEEL_CONTEXT_WORK)
 			complete(&waiters->woken);
 		else
+			/* Pairs with tw_waiter_wait(), after which the waiter is gone. */
 			smp_store_release(&waiters->done, true);
 		waiters = next;
 		ret = min(ret, 0);

@@ -2,8 +2,8 @@
 /*
  * Waiters: calls that wait for a callback.
  *
- * A waiter is on the base's list. When the callback returns, the pass takes the timer out if
- * it has been armed again meanwhile. So a waiter waits for one
+ * A waiter is on the base's list. When the callback returns, the pass takes the timer out
+ * if it has been armed again meanwhile. So a waiter waits for one
  * callback, even if the timer arms itself.
  *
  * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
