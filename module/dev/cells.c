@@ -79,7 +79,8 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 	cells->sweep.at = TWHEEL_CELL_NEVER;
 	cells->sweep.first = TWHEEL_CELL_NEVER;
 	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
-	cells->nodes = __vmalloc(cells->bytes, GFP_KERNEL_ACCOUNT | __GFP_ZERO);
+	cells->nodes = __vmalloc(cells->bytes,
+				 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (cells->nodes)
 		ret = tw_map_init(&cells->map, count, w->tick_ns);
 	if (!ret)
