@@ -182,7 +182,8 @@ TWHEEL_API long twheel_stop(struct twheel *wheel,
  * twheel_destroy() - stop a wheel and free it
  * @wheel: the wheel; NULL does nothing. No other call is being made on it
  *
- * After this only twheel_timer_init() may be called on its timers.
+ * Timers that are pending are marked as not pending, so their memory is still there. After
+ * this only twheel_timer_init() may be called on the wheel's timers.
  *
  * Return: 0; -EDEADLK, as twheel_stop().
  */
