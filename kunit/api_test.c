@@ -6,8 +6,8 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 
-#include "../module/core/base.h"
 #include "../module/api/instance.h"
+#include "../module/core/base.h"
 #include "probe.h"
 
 static void size_is_small(struct kunit *test)

@@ -20,7 +20,7 @@ static void system_fire(struct twheel_timer *timer)
 /* As at first: tests may be run more than once. */
 static void system_renew(void)
 {
-	system_timer = (struct twheel_timer) TWHEEL_TIMER_INIT(system_timer, system_fire);
+	system_timer = (struct twheel_timer)TWHEEL_TIMER_INIT(system_timer, system_fire);
 	system_member.timer = system_timer;
 }
 

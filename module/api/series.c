@@ -40,7 +40,13 @@ int tw_series_begin(struct twheel_series *s, u64 deadline)
 	return tw_series_arm(s, deadline);
 }
 
-/* twheel_series_end() - end it, without waiting. Returns 1 if it was pending, else 0 */
+/**
+ * twheel_series_end() - end a series, without waiting
+ * @s: the series of a policy
+ *
+ * Context: any.
+ * Return: 1 if its timer was pending, else 0.
+ */
 int twheel_series_end(struct twheel_series *s)
 {
 	unsigned long flags;
@@ -55,12 +61,14 @@ int twheel_series_end(struct twheel_series *s)
 }
 TW_EXPORT(twheel_series_end);
 
-/*
- * twheel_series_end_sync() - end it, and wait for its callback
+/**
+ * twheel_series_end_sync() - end a series, and wait for its callback
+ * @s: the series of a policy
  * @sync: twheel_cancel_sync() or twheel_shutdown_sync()
  *
  * Ended first, the series cannot keep the wait going by arming its timer again and again.
  *
+ * Context: as @sync.
  * Return: as twheel_series_end(), or -EDEADLK.
  */
 int twheel_series_end_sync(struct twheel_series *s,

@@ -179,7 +179,8 @@ static void files_tick(unsigned int files, bool spins)
 	unsigned int i;
 
 	for (i = 0; i < files; i++) {
-		event.data.fd = fds[i] = file_new(O_NONBLOCK, TICK, TWHEEL_MONOTONIC);
+		fds[i] = file_new(O_NONBLOCK, TICK, TWHEEL_MONOTONIC);
+		event.data.fd = fds[i];
 		if (!spins)
 			epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event);
 		timers_arm(fds[i], 1, now_ns() + MS, 0, TICK);
@@ -422,15 +423,15 @@ static void way_cells(unsigned int task)
 	enum { CELLS = 100000 };
 	struct mapping m = mapping_new(CELLS);
 	uint32_t i, generation = 1;
-	uint64_t ticks;
+	uint64_t ticks, word;
 
 	(void)task;
 	attack_begun();
 	for (i = 0;; i = (i + 1) % CELLS) {
 		generation += !i;
 		ticks = (now_ns() - m.origin_ns) / TICK + 2 + i % 64;
-		__atomic_store_n(&m.cells[i].word, twheel_cell_word(generation, TWHEEL_CELL_PENDING,
-								     ticks), __ATOMIC_SEQ_CST);
+		word = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
+		__atomic_store_n(&m.cells[i].word, word, __ATOMIC_SEQ_CST);
 		__atomic_fetch_or(&m.bitmap[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
 		__atomic_fetch_or(&m.summary[i / 4096], 1ULL << i / 64 % 64, __ATOMIC_SEQ_CST);
 		if (i % 256)
