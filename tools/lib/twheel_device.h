@@ -183,6 +183,9 @@ TWHEEL_API int twheel_device_events(int fd, struct twheel_event *events, unsigne
  */
 TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 
+/* A word of the mapping: also where __u64 alone is aligned to 4, it is to 8. */
+typedef __u64 twheel_word __attribute__((__aligned__(8)));
+
 /**
  * struct twheel_cells - the cells of a wheel, mapped
  * @map: the mapping; munmap() of &twheel_map.bytes ends it
@@ -199,9 +202,9 @@ TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 struct twheel_cells {
 	struct twheel_map *map;
 	char *cells;
-	__u64 *bitmap;
-	__u64 *summary;
-	__u64 *wake;
+	twheel_word *bitmap;
+	twheel_word *summary;
+	twheel_word *wake;
 	__u64 tick_ns;
 	__u64 origin_ns;
 	__u32 count;
@@ -246,9 +249,10 @@ static inline __u64 twheel_cell_tick(const struct twheel_cells *cells, uint64_t 
 }
 
 /* Set the bit of a number, unless it is set. */
-static inline void twheel_cell_mark(__u64 *words, uint32_t number)
+static inline void twheel_cell_mark(twheel_word *words, uint32_t number)
 {
-	__u64 *word = &words[number / 64], bit = 1ULL << number % 64;
+	twheel_word *word = &words[number / 64];
+	__u64 bit = 1ULL << number % 64;
 
 	if (!(__atomic_load_n(word, __ATOMIC_SEQ_CST) & bit))
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
