@@ -17,6 +17,7 @@ libraries=$out/root/usr/lib/there
 cat > "$out/program/program.c" <<'END'
 #include <stdio.h>
 #include <twheel/loop.h>
+#include <twheel_device.h>
 
 int main(void)
 {
@@ -29,17 +30,18 @@ END
 cat > "$out/program/program.cpp" <<'END'
 #include <cstdio>
 #include <twheel/asio_timer.hpp>
+#include <twheel_device.h>
 
 int main()
 {
 	boost::asio::io_context context;
-	twheel_setup setup = twheel_setup();
+	twheel_config config = twheel_config();
 	twheel_info info;
 
-	/* No loop has this clock, whether there is a device or not. */
-	setup.clock = TWHEEL_BOOTTIME;
+	/* No wheel has such a tick. */
+	config.tick_ns = 1;
 	try {
-		twheel_asio::wheel wheel(context, &setup);
+		twheel_asio::wheel wheel(context, &config);
 	} catch (const boost::system::system_error &error) {
 		if (error.code().value() == EINVAL)
 			std::printf("%d\n", twheel_device_info(-1, &info));
