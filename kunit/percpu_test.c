@@ -31,6 +31,26 @@ static unsigned int cpu_last(void)
 	return cpumask_last(cpu_online_mask);
 }
 
+/* A wheel, and this task on one CPU beside another that the test needs. */
+static struct twheel *percpu_wheel_from_afar(struct kunit *test)
+{
+	struct twheel *wheel;
+
+	/* kunit_skip() does not return. */
+	if (cpu_first() == cpu_last())
+		kunit_skip(test, "needs two CPUs");
+	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
+	return wheel;
+}
+
+/* Where this task was bound to a CPU. */
+static void percpu_wheel_end(struct twheel *wheel)
+{
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
 /* Some timers that one CPU arms. */
 struct salvo {
 	struct oneshot *oneshots;
@@ -336,11 +356,7 @@ static void sent_while_called(struct kunit *test, bool interrupted)
 	struct held_callback *held;
 	struct twheel *wheel;
 
-	/* kunit_skip() does not return. */
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
-	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	wheel = percpu_wheel_from_afar(test);
 	held = held_callback_begin(test, wheel, there);
 	interruption.timer = &held->timer;
 	if (interrupted)
@@ -352,8 +368,7 @@ static void sent_while_called(struct kunit *test, bool interrupted)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.armed, 2);
 	KUNIT_EXPECT_EQ(test, stats.fired, 2);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
 static void sent_by_an_interrupt(struct kunit *test)
@@ -373,10 +388,7 @@ static void sent_and_then(struct kunit *test)
 	struct held_callback *held;
 	struct twheel *wheel;
 
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
-	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	wheel = percpu_wheel_from_afar(test);
 	/* Cancelled: nothing is left of it. */
 	held = held_callback_begin(test, wheel, there);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
@@ -401,22 +413,18 @@ static void sent_and_then(struct kunit *test)
 	twheel_shutdown_sync(&held->timer);
 	KUNIT_EXPECT_LE(test, held->fired, 2);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&held->timer));
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
 /* A callback may free its timer: a new one at the address does not wait for it. */
 static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
 {
-	int here = cpu_first(), there = cpu_last();
 	struct held_callback *held;
+	int there = cpu_last();
 	struct twheel *wheel;
 	int ret;
 
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
-	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	wheel = percpu_wheel_from_afar(test);
 	held = held_callback_begin(test, wheel, there);
 	twheel_timer_init(&held->timer, wheel, held_callback_run);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
@@ -427,21 +435,17 @@ static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, ret, 1);
 	WRITE_ONCE(held->release, true);
 	KUNIT_EXPECT_TRUE(test, await(!READ_ONCE(held->running)));
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
-/* Without waiting: what runs is told from what is not pending. */
+/* Calls that do not wait tell a callback that runs from a timer that is not pending. */
 static void told_without_waiting(struct kunit *test)
 {
-	int here = cpu_first(), there = cpu_last();
 	struct held_callback *held;
+	int there = cpu_last();
 	struct twheel *wheel;
 
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
-	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	wheel = percpu_wheel_from_afar(test);
 	held = held_callback_begin(test, wheel, there);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 0);
 	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
@@ -465,8 +469,7 @@ static void told_without_waiting(struct kunit *test)
 	twheel_arm(&held->timer, HOUR);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
 /* Operations on a timer that is pending on another CPU */
@@ -492,8 +495,7 @@ static void pending_stays(struct kunit *test)
 	oneshots_expect(test, oneshots, 4);
 	for (i = 0; i < 4; i++)
 		KUNIT_EXPECT_EQ(test, oneshots[i].fired_on, there);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
 static void cancel_from_afar(struct kunit *test)
@@ -532,8 +534,7 @@ static void cancel_from_afar(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.fired, 2);
 	KUNIT_EXPECT_EQ(test, stats.cancelled, 2);
 	KUNIT_EXPECT_EQ(test, stats.pending, 0);
-	set_cpus_allowed_ptr(current, cpu_possible_mask);
-	twheel_destroy(wheel);
+	percpu_wheel_end(wheel);
 }
 
 static void empty_is_silent(struct kunit *test)
