@@ -156,23 +156,31 @@ int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 	return tw_node_extend(tw_node(timer), tw_deadline_word(deadline_ns));
 }
 
-/* Now and a delay, which saturates. Returns false if the wheel takes no delays. */
-static inline bool timer_deadline(const struct twheel *w, u64 delay_ns, u64 *deadline_ns)
+/*
+ * Now and a delay, which saturates. Returns 0; @none if the timer has no wheel; -EINVAL if that
+ * takes no delays.
+ */
+static inline int timer_deadline(const struct twheel_timer *timer, u64 delay_ns, int none,
+				 u64 *deadline_ns)
 {
+	const struct twheel *w;
+
+	if (!timer->tw_kind)
+		return none;
+	w = timer->tw_kind->wheel;
 	if (unlikely(w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI))
-		return false;
+		return -EINVAL;
 	if (__builtin_add_overflow(tw_clock_read(w), delay_ns, deadline_ns))
 		*deadline_ns = TWHEEL_NEVER;
-	return true;
+	return 0;
 }
 
 int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns)
 {
 	u64 deadline_ns;
+	int ret = timer_deadline(timer, delay_ns, -EINVAL, &deadline_ns);
 
-	if (!timer->tw_kind || !timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
-		return -EINVAL;
-	return twheel_arm_at(timer, deadline_ns);
+	return ret ?: twheel_arm_at(timer, deadline_ns);
 }
 
 int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns, uint64_t slack_ns)
@@ -186,32 +194,25 @@ int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns, uint64
 int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns, uint64_t slack_ns)
 {
 	u64 deadline_ns;
+	int ret = timer_deadline(timer, delay_ns, -EINVAL, &deadline_ns);
 
-	if (!timer->tw_kind || !timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
-		return -EINVAL;
-	return twheel_arm_range_at(timer, deadline_ns, slack_ns);
+	return ret ?: twheel_arm_range_at(timer, deadline_ns, slack_ns);
 }
 
 int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns)
 {
 	u64 deadline_ns;
+	int ret = timer_deadline(timer, delay_ns, -ENOENT, &deadline_ns);
 
-	if (!timer->tw_kind)
-		return -ENOENT;
-	if (!timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
-		return -EINVAL;
-	return twheel_modify_at(timer, deadline_ns);
+	return ret ?: twheel_modify_at(timer, deadline_ns);
 }
 
 int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 {
 	u64 deadline_ns;
+	int ret = timer_deadline(timer, delay_ns, -ENOENT, &deadline_ns);
 
-	if (!timer->tw_kind)
-		return -ENOENT;
-	if (!timer_deadline(timer->tw_kind->wheel, delay_ns, &deadline_ns))
-		return -EINVAL;
-	return twheel_extend_at(timer, deadline_ns);
+	return ret ?: twheel_extend_at(timer, deadline_ns);
 }
 
 /* With the lock. A shutdown is for timers that are not pending as well. */
