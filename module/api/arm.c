@@ -251,11 +251,10 @@ again:
 		ret = arm_send(timer, base, to, word);
 	} else if (to == base) {
 		ret = arm_stay(base, timer, word, which);
-	} else if (tw_base_lock_second(base, to)) {
-		ret = arm_move(timer, base, to, word, which);
-		raw_spin_unlock(&to->lock);
 	} else {
-		ret = arm_both(timer, base, to, word, which, cpu);
+		ret = tw_base_lock_second(base, to) ?
+		      arm_move(timer, base, to, word, which) :
+		      arm_both(timer, base, to, word, which, cpu);
 		raw_spin_unlock(&to->lock);
 	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);

@@ -52,7 +52,7 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* Fill in what a module knows of a structure, and clear what is not known here. */
+/* Copy the fields that the module knows. Clear those that only a newer twheel knows. */
 static void stats_answer(void *to, size_t size, const void *from, size_t known)
 {
 	memset(to, 0, size);

@@ -227,8 +227,8 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 }
 
 /*
- * The group of callbacks is used up, or somebody has ended it who waits for the callback,
- * or has sent its timer to another CPU.
+ * The group of callbacks is used up. Or a call has ended it: one that waits for the
+ * callback, or that has sent its timer to another CPU.
  * Returns true if the time of the pass is over.
  */
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
@@ -446,9 +446,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	u64 now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
-	if (base->stopped)
-		return TW_CLOCK_DONE;
-	if (next == TW_WHEEL_ASLEEP)
+	if (base->stopped || next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
 	if (hard)
 		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);

@@ -147,7 +147,7 @@ static void *serve_once(void *arg)
 	return NULL;
 }
 
-/* Whoever waits for a callback learns of its end, and not only when all others have run. */
+/* A thread that waits for a callback goes on at its end, before other callbacks have run. */
 static void wait_for_callbacks(void)
 {
 	struct twheel_config config = { .threads = true };
