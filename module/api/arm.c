@@ -278,10 +278,10 @@ static noinline int arm_held_and_unlock(struct twheel_base *base,
 static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 				      enum arm_which which)
 {
-	struct twheel_base *base = tw_timer_base(timer);
+	struct twheel_base *base = READ_ONCE(timer->base);
 	unsigned long flags;
 
-	if (unlikely(word >= base->plain))
+	if (unlikely(!base || word >= base->plain))
 		return arm_set_on(timer, word, which, TW_ANY_CPU);
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
@@ -345,8 +345,8 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 		return -EINVAL;
 	if (!arm_is_idle(atomic64_read(&timer->node.word)))
 		return arm_pending(timer, word, ARM_ANY);
-	base = tw_timer_base(timer);
-	if (unlikely(word >= base->plain))
+	base = READ_ONCE(timer->base);
+	if (unlikely(!base || word >= base->plain))
 		return arm_set_on(timer, word, ARM_ANY, TW_ANY_CPU);
 
 	raw_spin_lock_irqsave(&base->lock, flags);

@@ -24,7 +24,6 @@ struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 	if (!timer->function || !wheel)
 		return NULL;
 	base = tw_instance_base(wheel, raw_smp_processor_id());
-	/* Pairs with tw_timer_base(): its word changes later, under the base lock. */
 	before = cmpxchg(&timer->base, NULL, base);
 	return before ?: base;
 }

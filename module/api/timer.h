@@ -37,17 +37,6 @@ static inline bool tw_timer_is_deadline(s64 word)
 	return word < 0;
 }
 
-/*
- * The base of a timer whose word says that it has one. Where that was read, a base that was
- * set before is seen.
- */
-static __always_inline struct twheel_base *tw_timer_base(const struct twheel_timer *timer)
-{
-	/* Pairs with tw_timer_adopt(). */
-	smp_rmb();
-	return READ_ONCE(timer->base);
-}
-
 struct twheel_base *tw_timer_adopt(struct twheel_timer *timer);
 
 /* The base of any timer; NULL if it was never initialised. */
@@ -58,12 +47,17 @@ static inline struct twheel_base *tw_timer_any_base(const struct twheel_timer *t
 	return likely(base) ? base : tw_timer_adopt((struct twheel_timer *)timer);
 }
 
-/* The base of a timer, locked. The base may change as long as it is not. */
+/*
+ * The base of a timer that has one, locked. The base may change as long as it is not.
+ *
+ * Of a timer with a static initialiser, this CPU may see that it was armed before it sees the
+ * base. Then tw_timer_adopt() finds that.
+ */
 static __always_inline struct twheel_base *
 tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 {
 	for (;;) {
-		struct twheel_base *base = tw_timer_base(timer);
+		struct twheel_base *base = tw_timer_any_base(timer);
 
 		raw_spin_lock_irqsave(&base->lock, *flags);
 		/* Rather than keep the lock's address in a register, too. */
