@@ -258,6 +258,13 @@ static inline void twheel_cell_mark(twheel_word *words, uint32_t number)
 		__atomic_fetch_or(word, bit, __ATOMIC_SEQ_CST);
 }
 
+/* Is the state in a word "pending"? One comparison of bits where they are. */
+static inline int twheel_cell_is_pending(__u64 word)
+{
+	return (word & (3ULL << TWHEEL_CELL_STATE_SHIFT)) ==
+	       (__u64)TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT;
+}
+
 /* Put another word into a cell; false if @word was not the present one, which it then is. */
 static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u64 next)
 {
@@ -315,15 +322,19 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 				     uint64_t deadline_ns)
 {
 	struct twheel_cell *cell = twheel_cell_at(cells, number);
-	__u64 tick = twheel_cell_tick(cells, deadline_ns), word, next;
+	__u64 tick, later, word, next;
 
-	word = cell ? __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST) : 0;
+	if (number >= cells->count)
+		return -ENOENT;
+	tick = twheel_cell_tick(cells, deadline_ns);
+	later = twheel_cell_word(0, 0, tick);
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 	do {
-		if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+		if (!twheel_cell_is_pending(word))
 			return -ENOENT;
-		next = twheel_cell_word(twheel_cell_generation(word), TWHEEL_CELL_PENDING, tick);
+		next = (word & ((1ULL << TWHEEL_CELL_TICKS_SHIFT) - 1)) | later;
 		/* Deadlines within the reach differ by less than half of all ticks. */
-		if (word & 1 || (!(next & 1) && (__s64)(next - word) <= 0))
+		if (word & 1 || ((__s64)(next - word) <= 0 && tick != TWHEEL_CELL_NEVER))
 			return 0;
 	} while (!twheel_cell_replace(cell, &word, next));
 	return 1;
@@ -333,10 +344,13 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t number)
 {
 	struct twheel_cell *cell = twheel_cell_at(cells, number);
-	__u64 word = cell ? __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST) : 0;
+	__u64 word;
 
+	if (number >= cells->count)
+		return -ENOENT;
+	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 	do {
-		if (twheel_cell_state(word) != TWHEEL_CELL_PENDING)
+		if (!twheel_cell_is_pending(word))
 			return -ENOENT;
 	} while (!twheel_cell_replace(cell, &word, word ^
 				      (__u64)(TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED) <<
