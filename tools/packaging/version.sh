@@ -1,7 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # version.sh: do all files that state the version state that of the Makefile?
-# version.sh NEW: set it in all of them. Both changelogs get an entry, to be filled.
+# version.sh NEW: set it in all of them. What CHANGELOG.md has as unreleased becomes that
+# version, of today. Where there is none, and in debian/changelog, there is a new entry, to be
+# filled.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -28,8 +30,9 @@ if [ $# = 1 ]; then
 		*) sed -i "s/^\($before\)$number/\1$version/" "$file" ;;
 		esac
 	done <<< "$places"
-	grep -q "^## $version$" CHANGELOG.md ||
-		sed -i "0,/^## /s/^## /## $version\n\n&/" CHANGELOG.md
+	entry="## $version - $(date -u +%F)"
+	grep -q "^## $version\( \|$\)" CHANGELOG.md ||
+		sed -i "0,/^## /{s/^## Unreleased.*/$entry/;t;s/^## /$entry\n\n&/}" CHANGELOG.md
 	if ! head -n 1 debian/changelog | grep -qF "twheel ($version)"; then
 		{
 			printf 'twheel (%s) unstable; urgency=medium\n\n' "$version"
