@@ -211,9 +211,8 @@ const struct command show_command = {
 	.summary = "draw wheels: their levels, and what they hold",
 	.help = "usage: twheel show [OPTION]... [PID]\n\n"
 		"Draws the wheels that process PID has open, or all wheels: how much time a bucket\n"
-		"of XX hold timers, and\n"
-		"how late timers fired. Only root sees the wheels of other users and of kernel\n"
-		"modules.\n\n"
+		"of each level covers, how many buckets hold timers, and how late timers fired.\n"
+		"Only root sees the wheels of other users and of kernel modules.\n\n"
 		"  -w, --wheel N  the wheel with this number, which may be a kernel module's\n"
 		"  --json         a JSON object for each wheel; times in ns\n",
 	.run = show_run,

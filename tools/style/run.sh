@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
-	man links figures spelling licences reuse version faults alerts features)
+	man links figures spelling licences reuse version completion faults alerts features)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -194,6 +194,13 @@ check_links() {
 # The tables of figures in the documents are those of tools/bench/figures.json.
 check_figures() {
 	python3 tools/bench/figures.py
+}
+
+check_completion() {
+	need bash zsh fish
+	make -C tools -j"$(nproc)" OUT="$work/tools" command > "$work/completion" 2>&1 ||
+		{ cat "$work/completion"; return 1; }
+	tools/style/completion.sh "$work/tools/cli"
 }
 
 check_spelling() {

@@ -66,7 +66,9 @@ check "libtwheel-devel" has libtwheel-devel /usr/include/twheel_device.h \
 	/usr/include/twheel/uv.h '/usr/lib.*/pkgconfig/libtwheel.pc' \
 	'/usr/lib.*/cmake/twheel/twheelConfig.cmake' '/usr/share/man/man3/libtwheel.3.*'
 check "python3-twheel" has python3-twheel '/usr/lib/python3.*/site-packages/twheel.py'
-check "twheel-tools" has twheel-tools /usr/bin/twheel /usr/share/twheel/bpftrace/lateness.bt \
+check "twheel-tools" has twheel-tools /usr/bin/twheel \
+	/usr/share/fish/vendor_completions.d/twheel.fish /usr/share/zsh/site-functions/_twheel \
+	/usr/share/twheel/bpftrace/lateness.bt \
 	'/usr/share/man/man1/twheel.1.*'
 check "a program builds with them" program_builds
 check "DKMS gets the sources" dkms_has_sources
