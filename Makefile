@@ -11,7 +11,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
-	packages rpm intree intree-check series series-check \
+	dist packages rpm intree intree-check series series-check \
 	check native engine style features matrix bench models proofs torture fuzz attack ports faults mutants
 .DEFAULT_GOAL := all
 
@@ -59,6 +59,9 @@ clean: modules_clean
 
 distclean: clean
 	rm -rf $(CURDIR)/.cache
+
+dist:
+	tools/packaging/dist.sh
 
 packages:
 	tools/test/vm/packages.sh
@@ -140,6 +143,7 @@ help:
 	@echo '  make distclean        remove the cache of kernels, too'
 	@echo
 	@echo 'Package (tools/packaging, debian, dkms.conf):'
+	@echo '  make dist             a tarball of the last commit, the same each time; CHECK=1'
 	@echo '  make packages         Debian packages; installed, tried, removed (as root)'
 	@echo '  make rpm              RPM packages, from tools/packaging/rpm/twheel.spec'
 	@echo '  make intree TREE=path put twheel into a kernel source; REMOVE=1 takes it out'

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make dist: twheel-VERSION.tar.gz, of the last commit. git archive sorts the files and takes
+# times and owners from the commit, and gzip adds no time, so that everybody gets the same
+# bytes. OUT= is the folder for it.
+# CHECK=1: make it twice, the second time from another folder, with another umask and another
+# time zone, and compare; then unpack it, and see that it has the files of the commit.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+name=twheel-$(git show HEAD:Makefile | sed -n 's/^VERSION := //p')
+out=${OUT:-.}/$name.tar.gz
+
+archive() {
+	git archive --format=tar --prefix="$name/" HEAD | gzip -9n
+}
+
+[ -z "$(git status --porcelain)" ] ||
+	echo "twheel: what is not committed is not in it" >&2
+archive > "$out.part"
+mv "$out.part" "$out"
+sha256sum "$out"
+[ "${CHECK:-}" = 1 ] || exit 0
+
+scratch=$(mktemp -d)
+trap 'rm -rf "$scratch"' EXIT
+git clone -q . "$scratch/clone"
+(cd "$scratch/clone" && umask 077 && TZ=Asia/Tokyo archive) > "$scratch/again"
+cmp "$out" "$scratch/again"
+tar -xf "$out" -C "$scratch"
+diff <(git ls-tree -r --name-only HEAD | sort) \
+	<(cd "$scratch/$name" && find . -type f -o -type l | sed 's|^\./||' | sort)
+echo "twheel: made twice, the same; all files are there" >&2
