@@ -165,6 +165,26 @@ static bool config_valid(const struct twheel_config *config, u64 tick_ns, unsign
 	return config->start_ns < TWHEEL_NEVER && tw_wheel_valid(tick_ns, slots);
 }
 
+/*
+ * The fields that this library knows. Whatever a program knows besides those has to be zero:
+ * it would not be heeded.
+ */
+static int config_take(struct twheel_config *config, const void *given, size_t size)
+{
+	const unsigned char *byte = given;
+	size_t i;
+
+	memset(config, 0, sizeof(*config));
+	if (!given)
+		return 0;
+	memcpy(config, given, min(size, sizeof(*config)));
+	for (i = sizeof(*config); i < size; i++) {
+		if (byte[i])
+			return -E2BIG;
+	}
+	return 0;
+}
+
 static void process_free(struct twheel *w)
 {
 	unsigned int i;
@@ -201,13 +221,17 @@ static int process_shape(struct twheel *w, u64 tick_ns, unsigned int slots)
 
 struct twheel *twheel_create_size(const struct twheel_config *given, size_t size)
 {
-	struct twheel_config config = { };
+	struct twheel_config config;
 	unsigned int slots;
 	struct twheel *w;
 	u64 tick_ns;
+	int ret;
 
-	if (given)
-		memcpy(&config, given, min(size, sizeof(config)));
+	ret = config_take(&config, given, size);
+	if (ret) {
+		errno = -ret;
+		return NULL;
+	}
 	tick_ns = config.tick_ns ?: TWHEEL_TICK_DEFAULT;
 	slots = config.slots ?: TWHEEL_SLOTS_DEFAULT;
 	if (!config_valid(&config, tick_ns, slots)) {

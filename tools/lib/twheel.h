@@ -152,7 +152,8 @@ TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadlin
  * twheel_create() - make a wheel
  * @config: how; NULL: all defaults
  *
- * Return: the wheel; or NULL, and errno is EINVAL (a field) or ENOMEM.
+ * Return: the wheel; or NULL, and errno is EINVAL (a field), E2BIG (a field that is not 0 and
+ * that the library does not know, as it is older than this header), or ENOMEM.
  */
 static inline struct twheel *twheel_create(const struct twheel_config *config)
 {

@@ -357,18 +357,32 @@ static void test_fork_inside(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
-/* A program knows an older version of a structure. */
+/* A program knows an older version of a structure, or a newer one. */
 static void test_sizes(void)
 {
-	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL, .threads = true };
+	struct {
+		struct twheel_config config;
+		unsigned char later[9];
+	} larger = { .config.clock = TWHEEL_CLOCK_VIRTUAL, .config.threads = true };
+	const size_t size = sizeof(larger.config) + sizeof(larger.later);
 	struct twheel_stats stats = { .fired = 77 };
 	struct twheel *wheel;
+	unsigned int i;
 
-	wheel = twheel_create_size(&config, offsetof(struct twheel_config, slots));
+	wheel = twheel_create_size(&larger.config, offsetof(struct twheel_config, slots));
 	CHECK(wheel && twheel_now(wheel) == 0);
 	twheel_get_stats_size(wheel, &stats, offsetof(struct twheel_stats, fired));
 	CHECK(stats.pending == 0 && stats.fired == 77);
 	CHECK(twheel_destroy(wheel) == 0);
+	/* Fields to come: what is asked for by them is not left out in silence. */
+	for (i = 0; i < sizeof(larger.later); i++) {
+		larger.later[i] = 1;
+		errno = 0;
+		CHECK(!twheel_create_size(&larger.config, size) && errno == E2BIG);
+		larger.later[i] = 0;
+	}
+	wheel = twheel_create_size(&larger.config, size);
+	CHECK(wheel && twheel_destroy(wheel) == 0);
 }
 
 int main(void)
