@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check native engine style features matrix bench models proofs torture fuzz attack ports faults mutants
+	check native engine style features matrix bench models proofs torture fuzz attack ports mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -122,9 +122,6 @@ attack:
 ports:
 	tools/test/ports/run.sh $(PORTS)
 
-faults:
-	tools/test/faults/run.sh $(FAULTS)
-
 mutants:
 	tools/test/mutants/run.sh $(MUTANTS)
 
@@ -192,9 +189,6 @@ help:
 	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
 	@echo '                          and drive their traffic beside the stock ones'
 	@echo '                          PORTS="name ...": only these; BROKEN=1: plant a fault'
-	@echo '  make faults           plant faults, and see the tests find them (hours)'
-	@echo '                          FAULTS="name ...": only these; JOBS=n'
-	@echo '                          CHECK=1: only see that each can still be planted'
 	@echo '  make mutants          change the engine and the core in one place at a time,'
 	@echo '                          and see the tests notice it (hours)'
 	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'

@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
-	man links figures spelling licences reuse version completion faults alerts features)
+	man links figures spelling licences reuse version completion alerts features)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -221,11 +221,6 @@ check_licences() {
 	done < <(files ':!*.svg' ':!*.json' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
 		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
 	return $status
-}
-
-# Planted faults that no longer change anything find nothing.
-check_faults() {
-	tools/test/faults/check.sh > "$work/faults" || { cat "$work/faults"; return 1; }
 }
 
 # The example of alerts does what its tests say, and knows no metric that is not there. The

@@ -10,8 +10,6 @@
 #		with reasons, are in tools/test/engine/unreached
 #   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
 #		new ones worth keeping, are in .cache/engine
-#   SOURCE=DIR	take module, kunit and include from DIR (make faults does), and run
-#		them under sanitizers only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -89,7 +87,7 @@ cover() {
 	llvm-profdata-14 merge -o "$profile" "$profile.raw"
 	llvm-cov-14 export -format=lcov "$SCRATCH/engine" \
 		-instr-profile="$profile" "${engine[@]}" \
-		"$source/module/engine/wheel.h" > "$SCRATCH/lcov"
+		"$ROOT/module/engine/wheel.h" > "$SCRATCH/lcov"
 	tail -n 1 "$SCRATCH/engine.log" >&2
 	python3 "$here/coverage.py" "$SCRATCH/lcov" "$here/unreached"
 }
@@ -110,7 +108,7 @@ look() {
 	clang-14 "${flags[@]}" -fsanitize-coverage=inline-8bit-counters,pc-table -c \
 		-o "$SCRATCH/scenario.o" "$here/scenario.c"
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
-		"${objects[@]}" "$SCRATCH/scenario.o" "$source/kunit/rig.c" \
+		"${objects[@]}" "$SCRATCH/scenario.o" "$ROOT/kunit/rig.c" \
 		"$here"/{player,fuzz}.c
 	say "searching for $fuzz s; the output is in $kept/log"
 	# libFuzzer writes new inputs to the first folder.
@@ -133,5 +131,5 @@ elif [ -n "$coverage" ]; then
 	cover
 else
 	play "$@"
-	[ -n "${SOURCE:-}" ] || [ $# != 0 ] || play_elsewhere
+	[ $# != 0 ] || play_elsewhere
 fi

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
 # The module and its tests in user-mode Linux 7.2, which boots in a tenth of a second: for
-# make mutants and make faults. 6.1 has one CPU there, and no preempt count. The suites on
+# make mutants. 6.1 has one CPU there, and no preempt count. The suites on
 # real clocks get two CPUs. CPU hotplug and PREEMPT_RT are not to be had. Read lib.sh first.
 
 # begin_um DIR CONFIG...: build in DIR what guests need, for a kernel with also these of
