@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check native engine style features matrix bench models proofs torture fuzz attack ports mutants
+	check native engine style features matrix bench models proofs torture restore fuzz attack ports mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -113,6 +113,9 @@ proofs:
 torture:
 	tools/test/vm/torture.sh
 
+restore:
+	tools/test/vm/restore.sh
+
 fuzz:
 	tools/test/vm/fuzz.sh
 
@@ -178,6 +181,7 @@ help:
 	@echo '                          KERNEL=debug|stock|rtdebug, SCENARIOS="name ..."'
 	@echo '                          TIME=s OPS=n: seconds a scenario, operations'
 	@echo '                          BROKEN=1 FLAVOUR=name: plant faults instead'
+	@echo '  make restore          save and restore a machine while timers are pending'
 	@echo '  make fuzz             fuzz the device, guided by coverage'
 	@echo '                          KERNELS="debug stock coarse": only these'
 	@echo '                          SEED=, TIME=, CALLS=: dice, seconds, calls'
