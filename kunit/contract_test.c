@@ -11,7 +11,9 @@
 #include <linux/irqflags.h>
 #include <linux/smp.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
 #include <linux/twheel_timer_list.h>
 
 #include "../module/api/instance.h"

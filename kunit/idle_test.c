@@ -8,7 +8,7 @@
 #include <linux/errno.h>
 #include <linux/slab.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
 
 #include "probe.h"
 

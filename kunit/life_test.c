@@ -12,7 +12,9 @@
 #include <linux/kernel.h>
 #include <linux/preempt.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
 
 #include "../module/core/base.h"
 #include "smp.h"

@@ -13,7 +13,9 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
 
 #include "smp.h"
 

@@ -12,7 +12,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
 
 #include "smp.h"
 

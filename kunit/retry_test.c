@@ -9,7 +9,7 @@
 #include <linux/math64.h>
 #include <linux/slab.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_retry.h>
 
 #include "probe.h"
 

@@ -9,6 +9,10 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
+
 #include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"
@@ -425,6 +429,66 @@ static void when_a_callback_runs(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+static enum twheel_next trace_beat(struct twheel_periodic *periodic)
+{
+	return TWHEEL_DONE;
+}
+
+static enum twheel_next trace_attempt(struct twheel_retry *retry)
+{
+	return TWHEEL_DONE;
+}
+
+static void trace_silence(struct twheel_idle *idle)
+{
+}
+
+/* A timer was armed, and its callback called and left: each event has named @function. */
+static void expect_named(struct kunit *test, struct twheel *wheel, struct seen *seen,
+			 const void *function)
+{
+	static const enum event events[] = { EVENT_ENTRY, EVENT_EXIT };
+	unsigned int i;
+
+	KUNIT_EXPECT_PTR_EQ(test, seen->function, function);
+	for (i = 0; i < ARRAY_SIZE(events); i++)
+		trace_start(test, seen, events[i]);
+	seen->function = NULL;
+	twheel_advance(wheel, twheel_now(wheel) + 10 * MS);
+	KUNIT_EXPECT_EQ(test, seen->count[EVENT_ENTRY], 1);
+	KUNIT_EXPECT_EQ(test, seen->count[EVENT_EXIT], 1);
+	KUNIT_EXPECT_PTR_EQ(test, seen->function, function);
+	for (i = 0; i < ARRAY_SIZE(events); i++) {
+		trace_stop(seen, events[i]);
+		seen->count[events[i]] = 0;
+	}
+}
+
+static void policies_name_their_users(struct kunit *test)
+{
+	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
+	static struct twheel_periodic periodic;
+	static struct twheel_retry retry;
+	static struct twheel_idle idle;
+	struct twheel *wheel;
+	struct seen seen;
+
+	wheel = trace_wheel(test, &seen);
+	twheel_periodic_init(&periodic, wheel, trace_beat);
+	twheel_retry_init(&retry, wheel, trace_attempt, NULL);
+	twheel_idle_init(&idle, wheel, trace_silence);
+	trace_start(test, &seen, EVENT_ARM);
+	twheel_periodic_start(&periodic, MS, TWHEEL_FIXED_RATE);
+	expect_named(test, wheel, &seen, (const void *)trace_beat);
+	twheel_retry_start(&retry, &backoff);
+	expect_named(test, wheel, &seen, (const void *)trace_attempt);
+	twheel_idle_start(&idle, MS);
+	expect_named(test, wheel, &seen, (const void *)trace_silence);
+	trace_stop(&seen, EVENT_ARM);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	twheel_destroy(wheel);
+}
+
 /* Twenty timers in one bucket of level 1, of which so many are extended. */
 static void trace_crowd(struct twheel *wheel, struct probe *p, unsigned int extended)
 {
@@ -588,6 +652,7 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(where_a_timer_goes),
 	KUNIT_CASE(when_a_callback_runs),
+	KUNIT_CASE(policies_name_their_users),
 	KUNIT_CASE(what_moves),
 	KUNIT_CASE(what_an_arm_moves),
 	KUNIT_CASE(what_a_pass_has_done),

@@ -5,7 +5,7 @@
 #include <linux/module.h>
 
 #include "api/instance.h"
-#include "api/retry.h"
+#include "api/policy.h"
 #include "api/view.h"
 #include "dev/cdev.h"
 #include "export.h"
@@ -17,7 +17,7 @@ static int __init twheel_init(void)
 {
 	int ret;
 
-	tw_retry_seed();
+	tw_policy_seed();
 	tw_view_init();
 	ret = tw_instances_init();
 	if (ret)

@@ -45,7 +45,7 @@
  * tools/examples/kernel/ has whole modules. Each function is documented where it is
  * defined: here, if it is inline, or in module/api/; "make man_install" makes manual
  * pages of all that, as twheel_arm_on(9). What is built on timers (periodic
- * work, retries, idle watches) is in linux/twheel_policy.h.
+ * work, retries, idle watches) is in the headers that linux/twheel_policy.h names.
  *
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its

@@ -183,7 +183,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 			return tried;
 		/* It would wait for the callback that it interrupts. */
 		WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
-			  timer->function);
+			  tw_debug_function(timer));
 		/* Not from the callback itself, where it would be wrong. */
 		if (!told)
 			cancel_may_wait(timer);

@@ -26,6 +26,7 @@
 #include "../number.h"
 #include "../param.h"
 #include "instance.h"
+#include "policy.h"
 #include "timer.h"
 #include "view.h"
 
@@ -572,7 +573,7 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
-	tw_debug_set_withdraw(tw_cancel_misused);
+	tw_debug_set_hooks(tw_cancel_misused, tw_policy_function);
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				      instance_cpu_online, instance_cpu_offline);
 	if (ret < 0)

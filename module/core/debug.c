@@ -51,21 +51,35 @@ noinline void tw_debug_report_overrun(const void *last, unsigned int calls, u64 
 				    calls, last, ms);
 }
 
+/* Takes a pending timer out of its wheel. */
+static void (*debug_withdraw)(struct twheel_timer *timer);
+/* What a timer calls, as its user knows it. */
+static const void *(*debug_function)(const struct twheel_timer *timer);
+
+/*
+ * tw_debug_set_hooks() - what only the layer above knows
+ * @withdraw: cancels a timer that is misused while it is pending
+ * @function: of a timer that has a function of ours, names that of its user
+ */
+void tw_debug_set_hooks(void (*withdraw)(struct twheel_timer *timer),
+			const void *(*function)(const struct twheel_timer *timer))
+{
+	debug_withdraw = withdraw;
+	debug_function = function;
+}
+
+/* tw_debug_function() - whom to name for a timer, which is there */
+const void *tw_debug_function(const struct twheel_timer *timer)
+{
+	return debug_function(timer);
+}
+
 #ifdef CONFIG_DEBUG_OBJECTS
 static const struct debug_obj_descr tw_debug_descr;
 
 static void *debug_hint(void *object)
 {
-	return ((struct twheel_timer *)object)->function;
-}
-
-/* Takes a pending timer out of its wheel; see tw_debug_set_withdraw(). */
-static void (*debug_withdraw)(struct twheel_timer *timer);
-
-/* tw_debug_set_withdraw() - how a timer that is misused while pending is cancelled */
-void tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer))
-{
-	debug_withdraw = withdraw;
+	return (void *)tw_debug_function(object);
 }
 
 /* Initialised anew while pending. */

@@ -22,6 +22,9 @@
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
+void tw_debug_set_hooks(void (*withdraw)(struct twheel_timer *timer),
+			const void *(*function)(const struct twheel_timer *timer));
+const void *tw_debug_function(const struct twheel_timer *timer);
 void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
 void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns);
@@ -35,10 +38,7 @@ void tw_debug_destroy_on_stack(struct twheel_timer *timer);
 void tw_debug_activate(struct twheel_timer *timer);
 void tw_debug_deactivate(struct twheel_timer *timer);
 bool tw_debug_assert_init(const struct twheel_timer *timer);
-void tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer));
 #else
-static inline void
-tw_debug_set_withdraw(void (*withdraw)(struct twheel_timer *timer)) { }
 static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack) { }
 static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer) { }
 static inline void tw_debug_activate(struct twheel_timer *timer) { }

@@ -321,8 +321,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		/* From here on @timer may be freed, by its own function. */
 		function = timer->function;
 		if (all && tw_trace_expiry()) {
-			tw_trace_expire_entry(base, timer, function,
-					      tw_word(base->time) - late);
+			tw_trace_expire_entry(base, timer, tw_word(base->time) - late);
 			start = ktime_get_ns();
 		}
 		pass_call(base, timer, function, context, count);

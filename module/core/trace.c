@@ -7,6 +7,7 @@
 #include "trace.h"
 
 #include "base.h"
+#include "debug.h"
 
 /* The level of a timer for a tick; -1: it is past, and waits to be served. */
 static int trace_level(const struct tw_wheel *w, u64 tick)
@@ -16,20 +17,13 @@ static int trace_level(const struct tw_wheel *w, u64 tick)
 	return tw_wheel_find_row((struct tw_wheel *)w, tick)->level;
 }
 
-/* What will be called when the timer fires. */
-static const void *trace_function(const struct twheel_base *base,
-				  const struct twheel_timer *timer)
-{
-	return timer->function;
-}
-
 void __tw_trace_arm(const struct twheel_base *base,
 		    const struct twheel_timer *timer)
 {
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
 
-	trace_twheel_arm(base->id, base->name, timer, trace_function(base, timer),
+	trace_twheel_arm(base->id, base->name, timer, tw_debug_function(timer),
 			 deadline, tick, trace_level(&base->wheel, tick));
 }
 
@@ -39,7 +33,7 @@ void __tw_trace_modify(const struct twheel_base *base,
 	u64 deadline = twheel_deadline(timer);
 	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
 
-	trace_twheel_modify(base->id, base->name, timer, trace_function(base, timer),
+	trace_twheel_modify(base->id, base->name, timer, tw_debug_function(timer),
 			    deadline, tick, trace_level(&base->wheel, tick));
 }
 
@@ -47,21 +41,21 @@ void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 {
 	const struct twheel_base *base = READ_ONCE(timer->base);
 
-	trace_twheel_extend(base->id, base->name, timer, trace_function(base, timer),
+	trace_twheel_extend(base->id, base->name, timer, tw_debug_function(timer),
 			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
 void __tw_trace_cancel(const struct twheel_base *base,
 		       const struct twheel_timer *timer, u64 deadline)
 {
-	trace_twheel_cancel(base->id, base->name, timer, trace_function(base, timer),
+	trace_twheel_cancel(base->id, base->name, timer, tw_debug_function(timer),
 			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
 void __tw_trace_unfired(const struct twheel_base *base,
 			const struct twheel_timer *timer, u64 deadline)
 {
-	trace_twheel_unfired(base->id, base->name, timer, trace_function(base, timer),
+	trace_twheel_unfired(base->id, base->name, timer, tw_debug_function(timer),
 			     deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
 }
 
@@ -80,11 +74,10 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 
 /* tw_trace_expire_entry() - the callback of a claimed timer is about to be called */
 void tw_trace_expire_entry(const struct twheel_base *base,
-			   const struct twheel_timer *timer,
-			   const void *function, u64 deadline)
+			   const struct twheel_timer *timer, u64 deadline)
 {
-	trace_twheel_expire_entry(base->id, base->name, timer, function, deadline,
-				  tw_clock_now(&base->clock));
+	trace_twheel_expire_entry(base->id, base->name, timer, tw_debug_function(timer),
+				  deadline, tw_clock_now(&base->clock));
 }
 
 /* tw_trace_expire_exit() - the callback has returned; @timer may be gone */
@@ -92,7 +85,8 @@ void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
 			  const void *function, u64 took_ns)
 {
-	trace_twheel_expire_exit(base->id, base->name, timer, function, took_ns);
+	trace_twheel_expire_exit(base->id, base->name, timer,
+				 tw_base_culprit(base, function), took_ns);
 }
 
 void __tw_trace_pass_begin(struct twheel_base *base)

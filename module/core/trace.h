@@ -25,8 +25,7 @@ void __tw_trace_unfired(const struct twheel_base *base,
 void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 		      u64 requeued);
 void tw_trace_expire_entry(const struct twheel_base *base,
-			   const struct twheel_timer *timer,
-			   const void *function, u64 deadline);
+			   const struct twheel_timer *timer, u64 deadline);
 void tw_trace_expire_exit(const struct twheel_base *base,
 			  const struct twheel_timer *timer,
 			  const void *function, u64 took_ns);

@@ -22,6 +22,13 @@ rm -f "$out"/*.9
 cd "$ROOT"
 # A page for each call that modules can make: exported, or inline in a header. Each page
 # names the header to include, which kernel-doc does not.
+for file in include/linux/*.h; do
+	header=${file#include/}
+	# linux/twheel.h includes these.
+	[[ $header != linux/twheel_@(init|node).h ]] || header=linux/twheel.h
+	sed -nE "s|^(#define )?([a-z].*[ *])?(_*twheel_\w+)\(.*|$header \3|p
+		s|^ \* ((enum\|struct\|typedef) )?(_*twheel_\w+)(\(\))? - .*|$header \3|p" "$file"
+done > "$SCRATCH/headers"
 for file in include/linux/*.h module/api/*.c; do
 	names=()
 	while read -r name; do
@@ -33,10 +40,11 @@ for file in include/linux/*.h module/api/*.c; do
 	[ ${#names[@]} -gt 0 ] || continue
 	perl "$tool" -man "${names[@]}" "$file" > "$SCRATCH/pages" 2> "$SCRATCH/log" ||
 		die "$(cat "$SCRATCH/log")"
-	header=linux/twheel.h
-	! grep -q "twheel_policy.h" <<< "$file $(grep '#include <linux' "$file")" ||
-		header=linux/twheel_policy.h
-	awk -v out="$out" -v header="$header" '
+	awk -v out="$out" -v headers="$SCRATCH/headers" '
+		BEGIN {
+			while ((getline < headers) > 0)
+				header[$2] = $1
+		}
 		/^\.TH /	{ close(page); name = "" }
 		/^\.SH NAME/	{ wanted = 1; next }
 		wanted		{ wanted = 0
@@ -50,7 +58,7 @@ for file in include/linux/*.h module/api/*.c; do
 		/^$/		{ gap = text; next }
 		gap && !/^\./	{ print ".PP" >> page }
 		{ gap = 0; text = !/^\./; print >> page }
-		/^\.SH SYNOPSIS/	{ printf "#include <%s>\n.br\n", header >> page }
+		/^\.SH SYNOPSIS/	{ printf "#include <%s>\n.br\n", header[name] >> page }
 	' "$SCRATCH/pages"
 done
 

@@ -22,7 +22,9 @@ PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\
 # The layers that may include each of our public headers.
 READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core", "api"),
            "trace/events/twheel.h": ("core", "dev"),
-           "linux/twheel_policy.h": ("api",), "uapi/linux/twheel.h": ("dev",)}
+           "linux/twheel_policy.h": ("api",), "linux/twheel_idle.h": ("api",),
+           "linux/twheel_periodic.h": ("api",), "linux/twheel_retry.h": ("api",),
+           "uapi/linux/twheel.h": ("dev",)}
 
 
 def layer(name):

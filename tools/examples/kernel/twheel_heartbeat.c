@@ -15,7 +15,8 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
 
 #define PEERS		64
 #define BEAT_NS		(50 * (u64)NSEC_PER_MSEC)

@@ -15,7 +15,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 
-#include <linux/twheel_policy.h>
+#include <linux/twheel_retry.h>
 
 #define REQUESTS	400
 #define ATTEMPTS	6

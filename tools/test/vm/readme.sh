@@ -60,7 +60,7 @@ for document in "$ROOT"/tools/doc/*.md; do
 				print "#include <linux/err.h>\n#include <linux/jiffies.h>\n" \
 				      "#include <linux/slab.h>\n#include <linux/timer.h>\n" \
 				      "#include <linux/workqueue.h>\n" \
-				      "#include <linux/twheel_policy.h>" > file
+				      "#include <linux/twheel_periodic.h>" > file
 			else
 				print "#include <twheel_device.h>" > file
 			next

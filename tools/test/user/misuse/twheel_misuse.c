@@ -27,7 +27,9 @@
 #include <linux/timekeeping.h>
 
 #include <linux/twheel.h>
-#include <linux/twheel_policy.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
 
 #include "export.h"
 

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* twheel: a watch over a peer that should give signs of life. See linux/twheel_policy.h. */
+#ifndef _LINUX_TWHEEL_IDLE_H
+#define _LINUX_TWHEEL_IDLE_H
+
+#include <linux/atomic.h>
+#include <linux/errno.h>
+#include <linux/types.h>
+
+#include <linux/twheel_policy.h>
+
+struct twheel_idle;
+
+/**
+ * typedef twheel_idle_fn - nothing has been heard for the timeout
+ * @idle: the watch; no longer started
+ *
+ * Context:
+ * * as &twheel_fn
+ * * may start or free @idle
+ */
+typedef void (*twheel_idle_fn)(struct twheel_idle *idle);
+
+/**
+ * struct twheel_idle - a watch over a peer that should give signs of life
+ * @timer: fires when there was none for the timeout
+ * @timeout: ns
+ * @function: the callback
+ *
+ * All fields are private; see twheel_idle_init().
+ */
+struct twheel_idle {
+	struct twheel_timer timer;
+	atomic64_t timeout;
+	twheel_idle_fn function;
+};
+
+static inline void
+__twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
+		   twheel_idle_fn function, const char *name,
+		   struct lock_class_key *key)
+{
+	__twheel_policy_init(&idle->timer, __TWHEEL_IDLE, wheel, name, key);
+	atomic64_set(&idle->timeout, 0);
+	idle->function = function;
+}
+
+/**
+ * twheel_idle_init() - initialise a watch
+ * @idle: the watch; must not be started, and is no local variable
+ * @wheel: the wheel it is to belong to
+ * @function: called when nothing has been heard for the timeout
+ *
+ * Nobody else may use the watch meanwhile.
+ *
+ * Context:
+ * * any but NMI
+ */
+#define twheel_idle_init(idle, wheel, function)				\
+	tw_init_class(__twheel_idle_init, idle, wheel, function)
+
+/*
+ * Give the watch another timeout, from now. A touch that comes between the clock being
+ * read and the timer being moved nearer finds a deadline that is late enough, and leaves
+ * it: so push it back once more.
+ */
+static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
+				    int (*set)(struct twheel_timer *timer, u64 delay_ns))
+{
+	int ret;
+
+	/* A watch of zeros belongs to no wheel. */
+	if (!idle->function || !timeout_ns || timeout_ns > TWHEEL_SPAN_MAX)
+		return -EINVAL;
+	atomic64_set(&idle->timeout, timeout_ns);
+	ret = set(&idle->timer, timeout_ns);
+	if (ret == 1)
+		twheel_extend(&idle->timer, timeout_ns);
+	return ret;
+}
+
+/**
+ * twheel_idle_start() - start to watch
+ * @idle: the watch
+ * @timeout_ns: how long nothing is heard before the callback is called, 1 to
+ *	%TWHEEL_SPAN_MAX
+ *
+ * On a watch that is started this is twheel_idle_set_timeout().
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 0 - started
+ * * 1 - it was started
+ * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME
+ * * -ESHUTDOWN - shut down, or the wheel is stopped
+ * * -ENOSPC - as many timers as the wheel's limit are pending
+ */
+static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
+{
+	return __twheel_idle_set(idle, timeout_ns, twheel_arm);
+}
+
+/**
+ * twheel_idle_set_timeout() - change the timeout of a watch
+ * @idle: the watch
+ * @timeout_ns: the new timeout, 1 to %TWHEEL_SPAN_MAX; longer or shorter
+ *
+ * The timeout starts from now, as if there had been a sign of life. A touch on another
+ * CPU at the same moment may still count with the old timeout. A watch that is not
+ * started stays so.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 1 - the timeout has changed
+ * * -ENOENT - the watch is not started
+ * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME
+ */
+static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
+{
+	return __twheel_idle_set(idle, timeout_ns, twheel_modify);
+}
+
+/**
+ * twheel_idle_stop() - stop watching, without waiting for the callback
+ * @idle: the watch
+ *
+ * Context:
+ * * any but NMI, the watch's own callback included
+ * Return:
+ * * 1 - the callback will not be called
+ * * 0 - the watch was not started; the callback may be running
+ */
+static inline int twheel_idle_stop(struct twheel_idle *idle)
+{
+	return twheel_cancel(&idle->timer);
+}
+
+/**
+ * twheel_idle_stop_sync() - stop watching and wait for the callback
+ * @idle: the watch
+ *
+ * When this returns, the callback does not run on any CPU, and will not unless the
+ * watch is started again: where nothing does that, its memory can be freed.
+ *
+ * Context:
+ * * process or softirq, as twheel_cancel_sync()
+ * Return:
+ * * 1 - the callback will not be called
+ * * 0 - the watch was not started
+ * * -EDEADLK - called from the callback; nothing has been done
+ */
+static inline int twheel_idle_stop_sync(struct twheel_idle *idle)
+{
+	return twheel_cancel_sync(&idle->timer);
+}
+
+/**
+ * twheel_idle_shutdown_sync() - stop watching for good
+ * @idle: the watch
+ *
+ * As twheel_idle_stop_sync(), and every later start fails with -ESHUTDOWN, also those on
+ * other CPUs that race with this. twheel_idle_init() brings the watch back to life.
+ *
+ * Context:
+ * * as twheel_idle_stop_sync()
+ * Return:
+ * * as twheel_idle_stop_sync()
+ */
+static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
+{
+	return twheel_shutdown_sync(&idle->timer);
+}
+
+/**
+ * twheel_idle_touch() - there was a sign of life
+ * @idle: the watch
+ *
+ * The timeout starts from now. As cheap as twheel_extend(), which it is: made
+ * to be called for every packet, from any number of CPUs at once.
+ *
+ * Context:
+ * * any but NMI
+ * * lock-free
+ * Return:
+ * * 1 - the callback will not be called before the timeout has passed from now
+ * * 0 - likewise; the deadline was not before that anyway
+ * * -ENOENT - too late: the callback runs or has run, or the watch is stopped
+ */
+static inline int twheel_idle_touch(struct twheel_idle *idle)
+{
+	return twheel_extend(&idle->timer, atomic64_read(&idle->timeout));
+}
+
+#endif /* _LINUX_TWHEEL_IDLE_H */
