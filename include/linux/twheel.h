@@ -297,9 +297,8 @@ enum twheel_context {
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
- *	callback runs, stays on its CPU. twheel_arm_on() moves it, unless its callback
- *	runs, and is not the caller: then that is -EBUSY. When a CPU goes offline its
- *	timers fire on another
+ *	callback runs, stays on its CPU. twheel_arm_on() moves it, at the latest when its
+ *	callback has returned. When a CPU goes offline its timers fire on another
  */
 struct twheel_config {
 	const char *name;
@@ -412,11 +411,13 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns);
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns);
-int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns);
-int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns);
-int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns);
-int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
-			u64 slack_ns);
+enum __twheel_arm_how {
+	__TWHEEL_DELAY = 1,
+	__TWHEEL_ON_CPU = 2,
+};
+
+int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
+		      unsigned int how);
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns);
 int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
@@ -425,6 +426,84 @@ int twheel_try_cancel(struct twheel_timer *timer);
 int twheel_cancel_sync(struct twheel_timer *timer);
 int twheel_shutdown(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
+
+/**
+ * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
+ * @timer: the timer
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel. Other wheels do not
+ *	choose CPUs, and ignore it
+ * @deadline_ns: when, as for twheel_arm_at()
+ *
+ * If the CPU is offline when the deadline comes, the timer fires on another.
+ *
+ * While the timer's callback runs, the timer is pending at once, but goes to @cpu when the
+ * callback has returned. So a callback may send its own timer on, and the next callback
+ * never begins before this one has ended.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_arm_at()
+ * * -EINVAL - also if there can be no such CPU
+ */
+static inline int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
+{
+	return __twheel_arm_with(timer, cpu, deadline_ns, 0, __TWHEEL_ON_CPU);
+}
+
+/**
+ * twheel_arm_on() - twheel_arm_on_at() for a delay from now
+ * @timer: the timer
+ * @cpu: the CPU
+ * @delay_ns: how long
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_arm_on_at()
+ * * -EINVAL - also where twheel_arm() says so
+ */
+static inline int twheel_arm_on(struct twheel_timer *timer, int cpu, u64 delay_ns)
+{
+	return __twheel_arm_with(timer, cpu, delay_ns, 0,
+				 __TWHEEL_ON_CPU | __TWHEEL_DELAY);
+}
+
+/**
+ * twheel_arm_range_at() - arm a timer that may be a little late
+ * @timer: the timer
+ * @deadline_ns: the earliest instant
+ * @slack_ns: by how much it may be later, beyond the tick
+ *
+ * The wheel picks an instant within the range that many timers will share, and
+ * that needs few wake-ups. The timer's deadline is then that instant.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_arm_at()
+ */
+static inline int twheel_arm_range_at(struct twheel_timer *timer, u64 deadline_ns,
+				      u64 slack_ns)
+{
+	return __twheel_arm_with(timer, 0, deadline_ns, slack_ns, 0);
+}
+
+/**
+ * twheel_arm_range() - twheel_arm_range_at() for a delay from now
+ * @timer: the timer
+ * @delay_ns: the shortest delay
+ * @slack_ns: by how much it may be longer, beyond the tick
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_arm()
+ */
+static inline int twheel_arm_range(struct twheel_timer *timer, u64 delay_ns, u64 slack_ns)
+{
+	return __twheel_arm_with(timer, 0, delay_ns, slack_ns, __TWHEEL_DELAY);
+}
 
 /**
  * struct twheel_item - one timer of twheel_arm_many() or twheel_cancel_many()

@@ -104,7 +104,7 @@ inline lock_own(own)
 	od
 }
 
-/* arm_held() */
+/* tw_arm_held() */
 inline set_deadline(on, when, by_user)
 {
 	assert(base == on);
@@ -130,7 +130,7 @@ inline set_deadline(on, when, by_user)
 	fi
 }
 
-/* arm_send() */
+/* place_send() */
 inline send(on, when, where, by_user)
 {
 	sent_to[on] = (where == on -> NONE : where);
@@ -151,7 +151,7 @@ inline lock_second(first, second)
 	fi
 }
 
-/* arm_set_on(), from the callback on base @me or from OUTSIDE */
+/* tw_place(), from the callback on base @me or from OUTSIDE */
 inline arm(d, to, me)
 {
 	do
@@ -169,7 +169,7 @@ inline arm(d, to, me)
 		:: else
 		fi;
 		lock_second(from, to);
-		/* arm_both(), arm_move() */
+		/* place_both(), place_move() */
 		if
 		:: atomic { base != from ->
 			unlock(from);

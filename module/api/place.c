@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Where a timer is armed, on a wheel that has a base for each CPU. */
+#include <linux/errno.h>
+#include <linux/smp.h>
+
+#include <linux/twheel.h>
+
+#include "../core/base.h"
+#include "../core/trace.h"
+#include "arm.h"
+#include "instance.h"
+#include "timer.h"
+
+/*
+ * With the base lock: the base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
+ * If no CPU is named, a pending timer stays where it is, and so does one whose callback
+ * runs.
+ */
+static struct twheel_base *place_pick(const struct twheel_timer *timer,
+				      struct twheel_base *from,
+				      enum tw_arm_which which, int cpu)
+{
+	struct twheel *wheel = from->owner;
+
+	if (!wheel->percpu)
+		return from;
+	if (cpu == TW_ANY_CPU) {
+		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) ||
+		    tw_timer_is_deadline(atomic64_read(&timer->node.word)))
+			return from;
+		cpu = raw_smp_processor_id();
+	}
+	return tw_instance_base(wheel, cpu);
+}
+
+/*
+ * With the lock of the base that runs the timer's callback: give the timer its deadline on
+ * @to, where it goes when the callback has returned.
+ */
+static int place_send(struct twheel_timer *timer, struct twheel_base *from,
+		      struct twheel_base *to, s64 word)
+{
+	int ret;
+
+	from->sent_to = to == from ? NULL : to;
+	/* The pass looks after each group of callbacks: let this one end it. */
+	from->group = 1;
+	ret = tw_arm_held(from, timer, word, TW_ARM_ANY);
+	if (ret < 0)
+		from->sent_to = NULL;
+	return ret;
+}
+
+/* With both locks: give a timer of @from its deadline on @to. */
+static int place_move(struct twheel_timer *timer, struct twheel_base *from,
+		      struct twheel_base *to, s64 word, enum tw_arm_which which)
+{
+	/* The bases are being emptied, one after the other. */
+	if (from->stopped || to->stopped)
+		return which == TW_ARM_PENDING ? -ENOENT : -ESHUTDOWN;
+	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
+		/* This overrules an extension that comes in between. */
+		atomic64_xchg(&timer->node.word, word);
+		tw_base_move(from, to, timer, word);
+		tw_trace_modify(to, timer);
+		return 1;
+	}
+	tw_base_welcome(to, timer);
+	return tw_arm_held(to, timer, word, which);
+}
+
+/* With the lock of the timer's base: give it its deadline there. */
+static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
+		      s64 word, enum tw_arm_which which)
+{
+	return tw_arm_extend(timer, word) ? 1 : tw_arm_held(base, timer, word, which);
+}
+
+/*
+ * With both locks, after that of @base was released for a moment: is all still so?
+ * Returns -EAGAIN if not.
+ */
+static int place_both(struct twheel_timer *timer, struct twheel_base *base,
+		      struct twheel_base *to, s64 word, enum tw_arm_which which, int cpu)
+{
+	if (READ_ONCE(timer->base) != base)
+		return -EAGAIN;
+	if (cpu != TW_ANY_CPU && tw_base_runs(base, timer))
+		return place_send(timer, base, to, word);
+	if (place_pick(timer, base, which, cpu) != to)
+		return place_stay(base, timer, word, which);
+	return place_move(timer, base, to, word, which);
+}
+
+/*
+ * tw_place() - give a timer its deadline, on a wheel that may have several bases
+ * @word: the deadline's
+ * @cpu: the CPU it is for, or %TW_ANY_CPU
+ *
+ * Return: as twheel_arm_at(), or twheel_modify_at().
+ */
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
+{
+	struct twheel_base *base, *to;
+	unsigned long flags;
+	int ret;
+
+	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
+	if (word >= 0)
+		word = tw_word(TWHEEL_NEVER);
+again:
+	base = tw_timer_lock_base(timer, &flags);
+	to = place_pick(timer, base, which, cpu);
+	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
+		ret = place_send(timer, base, to, word);
+	} else if (to == base) {
+		ret = place_stay(base, timer, word, which);
+	} else {
+		ret = tw_base_lock_second(base, to) ?
+		      place_move(timer, base, to, word, which) :
+		      place_both(timer, base, to, word, which, cpu);
+		raw_spin_unlock(&to->lock);
+	}
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	if (unlikely(ret == -EAGAIN))
+		goto again;
+	return ret;
+}
