@@ -6,6 +6,10 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
 #include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"
@@ -27,14 +31,13 @@ static void create_refuses(struct kunit *test)
 		.tick_ns = MS, .slots = 64, .start_ns = 5,
 	};
 	struct twheel_config bad[9];
-	struct twheel_geometry geometry;
 	struct twheel *wheel;
 	unsigned int i;
 
 	wheel = twheel_create(&good);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
-	KUNIT_EXPECT_EQ(test, tw_base_plan(&good, &geometry), 0);
+	KUNIT_EXPECT_TRUE(test, tw_base_valid(&good));
 
 	for (i = 0; i < ARRAY_SIZE(bad); i++)
 		bad[i] = good;
@@ -51,28 +54,23 @@ static void create_refuses(struct kunit *test)
 		wheel = twheel_create(&bad[i]);
 		KUNIT_EXPECT_EQ_MSG(test, PTR_ERR_OR_ZERO(wheel), -EINVAL,
 				    "bad[%u]", i);
-		KUNIT_EXPECT_EQ_MSG(test, tw_base_plan(&bad[i], &geometry),
-				    -EINVAL, "bad[%u]", i);
+		KUNIT_EXPECT_FALSE_MSG(test, tw_base_valid(&bad[i]), "bad[%u]", i);
 	}
 }
 
 static void create_defaults(struct kunit *test)
 {
 	struct twheel_config config = { };
-	struct twheel_geometry geometry, planned;
 	struct twheel *wheel = twheel_create(&config);
+	struct twheel_stats stats;
 
+	KUNIT_EXPECT_TRUE(test, tw_base_valid(&config));
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	twheel_get_geometry(wheel, &geometry);
-	KUNIT_EXPECT_EQ(test, tw_base_plan(&config, &planned), 0);
-	KUNIT_EXPECT_EQ(test, planned.clock, geometry.clock);
-	KUNIT_EXPECT_EQ(test, planned.tick_ns, geometry.tick_ns);
-	KUNIT_EXPECT_EQ(test, planned.slots, geometry.slots);
-	KUNIT_EXPECT_EQ(test, planned.levels, geometry.levels);
-	KUNIT_EXPECT_EQ(test, geometry.clock, TWHEEL_CLOCK_MONOTONIC);
-	KUNIT_EXPECT_EQ(test, geometry.tick_ns, TWHEEL_TICK_DEFAULT);
-	KUNIT_EXPECT_EQ(test, geometry.slots, TWHEEL_SLOTS_DEFAULT);
-	KUNIT_EXPECT_EQ(test, geometry.levels, 8);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, stats.tick_ns, TWHEEL_TICK_DEFAULT);
+	KUNIT_EXPECT_EQ(test, stats.slots, TWHEEL_SLOTS_DEFAULT);
+	KUNIT_EXPECT_EQ(test, stats.levels, 8);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(NULL), 0);
 	KUNIT_EXPECT_EQ(test, twheel_destroy(ERR_PTR(-ENOMEM)), 0);
@@ -176,7 +174,6 @@ static void structures_may_grow(struct kunit *test)
 		struct twheel_stats stats;
 		u64 more;
 	} stats;
-	struct twheel_geometry geometry = { };
 	struct twheel *wheel;
 
 	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
@@ -189,10 +186,7 @@ static void structures_may_grow(struct kunit *test)
 	__twheel_get_stats(wheel, &stats.stats, offsetof(struct twheel_stats, armed));
 	KUNIT_EXPECT_EQ(test, stats.stats.pending, 0);
 	KUNIT_EXPECT_EQ(test, stats.stats.armed, ~(u64)0);
-	geometry.levels = 4711;
-	__twheel_get_geometry(wheel, &geometry, offsetof(struct twheel_geometry, levels));
-	KUNIT_EXPECT_EQ(test, geometry.tick_ns, MS);
-	KUNIT_EXPECT_EQ(test, geometry.levels, 4711);
+	KUNIT_EXPECT_EQ(test, stats.stats.tick_ns, MS);
 	twheel_destroy(wheel);
 	/* What is not known is refused, and what is not said is the default. */
 	newer.more = 1;
@@ -202,8 +196,8 @@ static void structures_may_grow(struct kunit *test)
 	wheel = __twheel_create(&newer.config, offsetof(struct twheel_config, slots),
 				THIS_MODULE);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	twheel_get_geometry(wheel, &geometry);
-	KUNIT_EXPECT_EQ(test, geometry.slots, TWHEEL_SLOTS_DEFAULT);
+	twheel_get_stats(wheel, &stats.stats);
+	KUNIT_EXPECT_EQ(test, stats.stats.slots, TWHEEL_SLOTS_DEFAULT);
 	twheel_destroy(wheel);
 }
 

@@ -6,6 +6,9 @@
 #include <linux/delay.h>
 #include <linux/interrupt.h>
 
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
 #include "../module/core/base.h"
 #include "probe.h"
 

@@ -14,6 +14,7 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_stats.h>
 
 #define US	((u64)NSEC_PER_USEC)
 #define MS	((u64)NSEC_PER_MSEC)

@@ -6,6 +6,9 @@
 #include <linux/errno.h>
 #include <linux/slab.h>
 
+#include <linux/twheel_state.h>
+#include <linux/twheel_virtual.h>
+
 #include "probe.h"
 
 static void probe_rearm(struct twheel_timer *timer)

@@ -12,9 +12,13 @@
 #include <linux/smp.h>
 
 #include <linux/twheel_idle.h>
+#include <linux/twheel_many.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
 #include <linux/twheel_timer_list.h>
+#include <linux/twheel_virtual.h>
 
 #include "../module/api/instance.h"
 #include "../module/core/base.h"

@@ -2,7 +2,7 @@
 /*
  * The whole life of a timer and of each policy, on every kind of wheel.
  *
- * The kinds are not listed here: tw_base_plan() is asked which contexts and clocks exist,
+ * The kinds are not listed here: tw_base_valid() is asked which contexts and clocks exist,
  * so a new one cannot be left out. Callbacks wait for nothing and take no lock, so lockdep
  * sees each context with the locks of twheel alone.
  */
@@ -13,8 +13,10 @@
 #include <linux/preempt.h>
 
 #include <linux/twheel_idle.h>
+#include <linux/twheel_many.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_virtual.h>
 
 #include "../module/core/base.h"
 #include "smp.h"
@@ -329,12 +331,11 @@ static unsigned int life_on_clock(struct kunit *test,
 	struct twheel_config config = {
 		.name = "kunit-life", .context = context, .clock = clock,
 	};
-	struct twheel_geometry geometry;
 	unsigned int i, lives = 0;
 
 	for (i = 0; i < 2; i++) {
 		config.percpu = i;
-		if (tw_base_plan(&config, &geometry))
+		if (!tw_base_valid(&config))
 			continue;
 		life_on(test, &config);
 		lives++;
@@ -345,7 +346,6 @@ static unsigned int life_on_clock(struct kunit *test,
 static void life_on_every_wheel(struct kunit *test)
 {
 	unsigned int context, clock, lives = 0, contexts = 0;
-	struct twheel_geometry geometry;
 
 	for (context = 0; context < LIFE_ENUM_MAX; context++) {
 		for (clock = 0; clock < LIFE_ENUM_MAX; clock++) {
@@ -353,7 +353,7 @@ static void life_on_every_wheel(struct kunit *test)
 				.context = context, .clock = clock,
 			};
 
-			if (tw_base_plan(&config, &geometry))
+			if (!tw_base_valid(&config))
 				continue;
 			contexts |= 1U << context;
 			lives += life_on_clock(test, context, clock);

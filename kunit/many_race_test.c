@@ -5,6 +5,9 @@
 #include <linux/delay.h>
 #include <linux/errno.h>
 
+#include <linux/twheel_many.h>
+#include <linux/twheel_stats.h>
+
 #include "smp.h"
 
 /* More items than any hold of the lock serves, and not a multiple of that. */

@@ -9,6 +9,11 @@
 #include <linux/irqflags.h>
 #include <linux/smp.h>
 
+#include <linux/twheel_many.h>
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
 #include "smp.h"
 
 /* More items than any hold of the lock serves, and not a multiple of that. */

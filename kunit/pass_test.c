@@ -10,6 +10,8 @@
 #include <linux/workqueue.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
 
 #include "../module/core/base.h"
 #include "basics.h"

@@ -9,6 +9,10 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
 #include "smp.h"
 
 static struct twheel *percpu_wheel(struct kunit *test,

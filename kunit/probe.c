@@ -3,6 +3,8 @@
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
 
+#include <linux/twheel_virtual.h>
+
 #include "probe.h"
 
 static struct twheel *virtual_wheel_make(struct kunit *test, u64 tick_ns, u64 start_ns,

@@ -10,6 +10,7 @@
 #include <linux/slab.h>
 
 #include <linux/twheel_retry.h>
+#include <linux/twheel_virtual.h>
 
 #include "probe.h"
 

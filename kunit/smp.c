@@ -6,6 +6,9 @@
 #include <linux/slab.h>
 #include <linux/smp.h>
 
+#include <linux/twheel_many.h>
+
+#include "../module/core/base.h"
 #include "smp.h"
 
 struct twheel *wheel_new(struct kunit *test,
@@ -19,10 +22,7 @@ struct twheel *wheel_new(struct kunit *test,
 
 static bool timer_on_wall_clock(struct twheel_timer *timer)
 {
-	struct twheel_geometry geometry;
-
-	twheel_get_geometry(twheel_of(timer), &geometry);
-	return geometry.clock == TWHEEL_CLOCK_REALTIME;
+	return READ_ONCE(timer->base)->absolute;
 }
 
 static u64 timer_deadline_after(struct twheel_timer *timer, u64 delay)

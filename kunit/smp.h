@@ -16,6 +16,7 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_many.h>
 
 #include "basics.h"
 

@@ -7,6 +7,8 @@
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include <linux/twheel_stats.h>
+
 #include "smp.h"
 
 static struct twheel *smp_wheel(struct kunit *test, enum twheel_clock clock,

@@ -4,6 +4,9 @@
  */
 #include <linux/err.h>
 
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
 #include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"

@@ -10,6 +10,8 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
+#include <linux/twheel_stats.h>
+
 #include "smp.h"
 
 /* How long the callback waits for the clock to be set. */

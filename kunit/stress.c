@@ -5,6 +5,9 @@
 #include <linux/printk.h>
 #include <linux/sched.h>
 
+#include <linux/twheel_many.h>
+#include <linux/twheel_stats.h>
+
 #include "stress.h"
 
 static struct stress *stress_of(struct twheel_timer *timer)

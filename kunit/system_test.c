@@ -2,6 +2,10 @@
 /* The wheel that is always there, and timers with static initialisers. */
 #include <linux/cpumask.h>
 
+#include <linux/twheel_many.h>
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
+
 #include "smp.h"
 
 static void system_fire(struct twheel_timer *timer);
@@ -27,16 +31,16 @@ static void system_renew(void)
 static void system_wheel_is_there(struct kunit *test)
 {
 	struct twheel_timer timer;
-	struct twheel_geometry geometry;
+	struct twheel_stats stats;
 	struct twheel *wheel;
 
 	atomic_set(&system_fired, 0);
 	twheel_timer_init_on_stack(&timer, system_fire);
 	wheel = twheel_of(&timer);
 	KUNIT_ASSERT_NOT_NULL(test, wheel);
-	twheel_get_geometry(wheel, &geometry);
-	KUNIT_EXPECT_EQ(test, geometry.clock, TWHEEL_CLOCK_MONOTONIC);
-	KUNIT_EXPECT_EQ(test, geometry.tick_ns, MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, stats.tick_ns, MS);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&timer), 0);

@@ -12,6 +12,8 @@
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
 
 #include "../module/api/instance.h"
 #include "../module/core/base.h"

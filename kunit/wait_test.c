@@ -5,6 +5,8 @@
  */
 #include <linux/cpumask.h>
 
+#include <linux/twheel_state.h>
+
 #include "smp.h"
 
 static const enum twheel_context wait_contexts[] = {

@@ -11,6 +11,8 @@
 #include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
+#include <linux/twheel_stats.h>
+
 #include "../module/compat.h"
 #include "smp.h"
 

@@ -16,6 +16,7 @@
 #include <linux/smp.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_state.h>
 
 #include "../core/base.h"
 #include "../core/debug.h"

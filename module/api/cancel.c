@@ -9,6 +9,7 @@
 #include <linux/preempt.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_state.h>
 
 #include "../compat.h"
 #include "../core/base.h"

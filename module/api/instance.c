@@ -17,6 +17,7 @@
 #include <linux/string.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_virtual.h>
 
 #include "../compat.h"
 #include "../core/base.h"
@@ -277,14 +278,15 @@ static int instance_read_config(struct twheel_config *mine, const void *config, 
 struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 			       struct module *owner)
 {
-	struct twheel_geometry geometry;
 	struct twheel_config mine;
 	struct twheel *wheel;
 	int ret;
 
-	ret = instance_read_config(&mine, config, size) ?: tw_base_plan(&mine, &geometry);
+	ret = instance_read_config(&mine, config, size);
 	if (ret)
 		return ERR_PTR(ret);
+	if (!tw_base_valid(&mine))
+		return ERR_PTR(-EINVAL);
 	wheel = instance_make(&mine, owner);
 	if (!IS_ERR(wheel))
 		instance_list(wheel);
@@ -431,7 +433,7 @@ TW_EXPORT(twheel_destroy);
  * Runs the callbacks of all timers that are due by then, here, in the order that
  * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
  * that callbacks arm for the past wait for the next call. In what the callbacks differ
- * from those of a real clock, &enum twheel_context says.
+ * from those of a real clock, linux/twheel_virtual.h says.
  *
  * Context:
  * * process, may sleep; one caller at a time, and not from a callback of the wheel,

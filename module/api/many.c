@@ -15,6 +15,7 @@
 #include <linux/spinlock.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_many.h>
 
 #include "../core/base.h"
 #include "../export.h"

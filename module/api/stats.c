@@ -6,6 +6,7 @@
 #include <linux/spinlock.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_stats.h>
 
 #include "../core/base.h"
 #include "../export.h"
@@ -52,15 +53,8 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* Copy the fields that the module knows. Clear those that only a newer twheel knows. */
-static void stats_answer(void *to, size_t size, const void *from, size_t known)
-{
-	memset(to, 0, size);
-	memcpy(to, from, min(size, known));
-}
-
 /**
- * __twheel_get_stats() - what a wheel holds and has done
+ * __twheel_get_stats() - what a wheel is, holds and has done
  * @wheel: the wheel
  * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of
  *	each CPU's base
@@ -71,13 +65,20 @@ static void stats_answer(void *to, size_t size, const void *from, size_t known)
  */
 void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size)
 {
-	struct twheel_stats sum = { };
-	struct twheel_base *base;
+	struct twheel_base *base = wheel->bases[0];
+	struct twheel_stats sum = {
+		.tick_ns	= base->wheel.tick_ns,
+		.clock		= base->clock.id,
+		.slots		= 1U << base->wheel.shift,
+		.levels		= base->wheel.levels,
+	};
 	unsigned int i;
 
 	tw_for_each_base(base, i, wheel)
 		stats_add(base, &sum);
-	stats_answer(stats, size, &sum, sizeof(sum));
+	/* Fields that the module knows; those that only a newer twheel knows are 0. */
+	memset(stats, 0, size);
+	memcpy(stats, &sum, min(size, sizeof(sum)));
 }
 TW_EXPORT(__twheel_get_stats);
 
@@ -100,7 +101,7 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
 /*
  * tw_instance_occupied() - how many buckets of each level have a timer
  * @buckets: filled in, with 0 for levels that the wheel has not. A level has twice as
- *	many as &twheel_geometry.slots. Those of a per-CPU wheel are added up
+ *	many as &twheel_stats.slots. Those of a per-CPU wheel are added up
  *
  * This counts the bits of bitmaps, a level at a time: some hundred instructions at
  * most with the lock held, however many timers there are.
@@ -125,30 +126,6 @@ void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVE
 	}
 }
 TW_EXPORT_FOR_TESTS(tw_instance_occupied);
-
-/**
- * __twheel_get_geometry() - the shape of a wheel
- * @wheel: the wheel
- * @geometry: filled in
- * @size: of @geometry. Use twheel_get_geometry()
- *
- * Context:
- * * any but NMI
- */
-void __twheel_get_geometry(const struct twheel *wheel, struct twheel_geometry *geometry,
-			   size_t size)
-{
-	const struct twheel_base *base = wheel->bases[0];
-	const struct twheel_geometry shape = {
-		.clock		= base->clock.id,
-		.tick_ns	= base->wheel.tick_ns,
-		.slots		= 1U << base->wheel.shift,
-		.levels		= base->wheel.levels,
-	};
-
-	stats_answer(geometry, size, &shape, sizeof(shape));
-}
-TW_EXPORT(__twheel_get_geometry);
 
 /**
  * twheel_data() - the pointer that was &twheel_config.data

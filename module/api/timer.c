@@ -85,32 +85,6 @@ void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
 TW_EXPORT(twheel_timer_destroy_on_stack);
 
 /**
- * twheel_remaining() - how long until the timer's deadline?
- * @timer: the timer
- *
- * Context:
- * * any but NMI
- * * lock-free
- * Return:
- * * ns
- * * 0 - the deadline has passed
- * * more than %TWHEEL_NEVER - the timer is not pending
- */
-u64 twheel_remaining(const struct twheel_timer *timer)
-{
-	u64 deadline = twheel_deadline(timer);
-	const struct twheel_base *base;
-	u64 now;
-
-	if (!tw_debug_assert_init(timer) || deadline > TWHEEL_NEVER)
-		return U64_MAX;
-	base = READ_ONCE(timer->base);
-	now = tw_clock_now(&base->clock);
-	return deadline > now ? deadline - now : 0;
-}
-TW_EXPORT(twheel_remaining);
-
-/**
  * twheel_of() - the wheel a timer belongs to
  * @timer: the timer
  *
@@ -122,8 +96,12 @@ TW_EXPORT(twheel_remaining);
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	const struct twheel_base *base = tw_timer_any_base(timer);
+	const struct twheel_base *base;
 
+	/* A timer of zeros may be asked for its wheel. */
+	if (READ_ONCE(timer->base) && !tw_debug_assert_init(timer))
+		return NULL;
+	base = tw_timer_any_base(timer);
 	return base ? base->owner : NULL;
 }
 TW_EXPORT(twheel_of);

@@ -8,6 +8,7 @@
 #include <linux/seq_file.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_stats.h>
 
 #include "../core/base.h"
 #include "instance.h"
@@ -59,20 +60,18 @@ static noinline_for_stack void view_show_occupied(struct seq_file *seq, struct t
 static int view_show(struct seq_file *seq, void *unused)
 {
 	struct twheel *wheel = seq->private;
-	struct twheel_geometry geometry;
 	struct twheel_stats stats;
 
-	twheel_get_geometry(wheel, &geometry);
 	twheel_get_stats(wheel, &stats);
 	seq_printf(seq, "wheel:\t%u\n", wheel->id);
 	seq_printf(seq, "name:\t%s\n", wheel->name);
 	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
-	seq_printf(seq, "clock:\t%s\n", view_clock_names[geometry.clock]);
+	seq_printf(seq, "clock:\t%s\n", view_clock_names[stats.clock]);
 	seq_printf(seq, "context:\t%s\n", view_context_names[wheel->bases[0]->clock.context]);
 	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
-	seq_printf(seq, "tick_ns:\t%llu\n", geometry.tick_ns);
-	seq_printf(seq, "slots:\t%u\n", geometry.slots);
-	seq_printf(seq, "levels:\t%u\n", geometry.levels);
+	seq_printf(seq, "tick_ns:\t%llu\n", stats.tick_ns);
+	seq_printf(seq, "slots:\t%u\n", stats.slots);
+	seq_printf(seq, "levels:\t%u\n", stats.levels);
 	seq_printf(seq, "pending:\t%llu\n", stats.pending);
 	seq_printf(seq, "armed:\t%llu\n", stats.armed);
 	seq_printf(seq, "fired:\t%llu\n", stats.fired);
@@ -85,7 +84,7 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
 	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
 	view_show_late(seq, stats.late);
-	view_show_occupied(seq, wheel, geometry.levels);
+	view_show_occupied(seq, wheel, stats.levels);
 	return 0;
 }
 DEFINE_SHOW_ATTRIBUTE(view);

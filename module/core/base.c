@@ -19,6 +19,8 @@
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
+#include <linux/twheel_state.h>
+
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
@@ -48,31 +50,16 @@ static unsigned int base_config_slots(const struct twheel_config *config)
 	return config->slots ?: TWHEEL_SLOTS_DEFAULT;
 }
 
-/*
- * tw_base_plan() - the geometry of a base with this configuration
- *
- * Return: 0, -EINVAL (@config).
- */
-int tw_base_plan(const struct twheel_config *config,
-		 struct twheel_geometry *geometry)
+/* tw_base_valid() - can a base be made like that? */
+bool tw_base_valid(const struct twheel_config *config)
 {
-	unsigned int shift = order_base_2(base_config_slots(config));
-
-	if (base_config_tick(config) < TWHEEL_TICK_MIN ||
-	    !tw_wheel_valid(base_config_tick(config), base_config_slots(config)) ||
-	    !tw_clock_valid(config->clock) || !base_context_valid(config) ||
-	    (config->start_ns && config->clock != TWHEEL_CLOCK_VIRTUAL) ||
-	    config->start_ns >= TWHEEL_NEVER)
-		return -EINVAL;
-	*geometry = (struct twheel_geometry) {
-		.clock		= config->clock,
-		.tick_ns	= base_config_tick(config),
-		.slots		= 1U << shift,
-		.levels		= tw_wheel_levels(shift),
-	};
-	return 0;
+	return base_config_tick(config) >= TWHEEL_TICK_MIN &&
+	       tw_wheel_valid(base_config_tick(config), base_config_slots(config)) &&
+	       tw_clock_valid(config->clock) && base_context_valid(config) &&
+	       (!config->start_ns || config->clock == TWHEEL_CLOCK_VIRTUAL) &&
+	       config->start_ns < TWHEEL_NEVER;
 }
-TW_EXPORT_FOR_TESTS(tw_base_plan);
+TW_EXPORT_FOR_TESTS(tw_base_valid);
 
 /*
  * tw_base_new() - make an empty base

@@ -15,6 +15,8 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
 
 #include "../engine/wheel.h"
 #include "clock.h"
@@ -180,8 +182,7 @@ static inline const void *tw_base_culprit(const struct twheel_base *base,
 	       READ_ONCE(base->stood_in_for) : function;
 }
 
-int tw_base_plan(const struct twheel_config *config,
-		 struct twheel_geometry *geometry);
+bool tw_base_valid(const struct twheel_config *config);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
 void tw_base_free(struct twheel_base *base);

@@ -33,6 +33,8 @@
 #include <linux/timekeeping.h>
 #include <linux/wait.h>
 
+#include <linux/twheel_state.h>
+
 #include "../export.h"
 #include "base.h"
 #include "debug.h"

@@ -6,6 +6,8 @@
 #include <linux/processor.h>
 #include <linux/spinlock.h>
 
+#include <linux/twheel_state.h>
+
 #include "base.h"
 #include "waiter.h"
 

@@ -20,6 +20,7 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_state.h>
 
 struct twheel_base;
 

@@ -10,6 +10,8 @@
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
 
+#include <linux/twheel_virtual.h>
+
 #include "advance.h"
 #include "report.h"
 #include "subject.h"

@@ -14,6 +14,8 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
+#include <linux/twheel_stats.h>
+
 #include "crowd.h"
 #include "report.h"
 #include "subject.h"

@@ -10,6 +10,8 @@
 #include <linux/sched.h>
 #include <linux/time64.h>
 
+#include <linux/twheel_virtual.h>
+
 #include "hold.h"
 #include "report.h"
 #include "subject.h"

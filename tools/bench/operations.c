@@ -12,6 +12,8 @@
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
 
+#include <linux/twheel_many.h>
+
 #include "operations.h"
 #include "report.h"
 #include "subject.h"

@@ -12,6 +12,8 @@
 #include <linux/prandom.h>
 #include <linux/timekeeping.h>
 
+#include <linux/twheel_stats.h>
+
 #include "compat.h"
 #include "subject.h"
 
@@ -137,7 +139,7 @@ static void order_shuffle(void)
 int subjects_alloc(void)
 {
 	struct twheel_config config = { .name = KBUILD_MODNAME };
-	struct twheel_geometry geometry;
+	struct twheel_stats stats;
 
 	prandom_seed_state(&random_state, 20240229);
 	subjects = kvcalloc(nr_subjects, sizeof(*subjects), GFP_KERNEL);
@@ -151,9 +153,8 @@ int subjects_alloc(void)
 		subjects_free();
 		return -ENOMEM;
 	}
-	twheel_get_geometry(wheel, &geometry);
-	delays_bucket.span_ns = geometry.tick_ns * geometry.slots *
-				geometry.slots;
+	twheel_get_stats(wheel, &stats);
+	delays_bucket.span_ns = stats.tick_ns * stats.slots * stats.slots;
 	order_shuffle();
 	return 0;
 }

@@ -21,6 +21,8 @@ OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
 # The layers that may include each of our public headers.
 READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core", "api"),
+           "linux/twheel_state.h": ("core", "api"), "linux/twheel_stats.h": ("core", "api"),
+           "linux/twheel_many.h": ("api",), "linux/twheel_virtual.h": ("api",),
            "trace/events/twheel.h": ("core", "dev"),
            "linux/twheel_policy.h": ("api",), "linux/twheel_idle.h": ("api",),
            "linux/twheel_periodic.h": ("api",), "linux/twheel_retry.h": ("api",),

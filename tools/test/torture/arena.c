@@ -9,6 +9,9 @@
 #include <linux/slab.h>
 #include <linux/srcu.h>
 
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
+
 #include "torture.h"
 
 unsigned int nr_arenas = 6;

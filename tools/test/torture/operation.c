@@ -8,6 +8,9 @@
 #include <linux/smp.h>
 #include <linux/string.h>
 
+#include <linux/twheel_many.h>
+#include <linux/twheel_stats.h>
+
 #include "torture.h"
 
 /* A timer that is more overdue than this is left alone, for the watch to see. */

@@ -30,6 +30,8 @@
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
 
 #include "export.h"
 

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* twheel: where a timer stands, for what twheel_pending() does not tell. */
+#ifndef _LINUX_TWHEEL_STATE_H
+#define _LINUX_TWHEEL_STATE_H
+
+#include <linux/atomic.h>
+#include <linux/types.h>
+
+#include <linux/twheel.h>
+
+/**
+ * enum twheel_state - where a timer stands
+ * @TWHEEL_IDLE: not armed since it was initialised, or never initialised
+ * @TWHEEL_SHUTDOWN: shut down; arming it fails
+ * @TWHEEL_PENDING: armed; its deadline is ahead, or is being served just now
+ * @TWHEEL_FIRED: its last deadline was reached; the callback runs or has run
+ * @TWHEEL_CANCELLED: cancelled before its deadline was served
+ * @TWHEEL_UNFIRED: handed back by twheel_stop()
+ */
+enum twheel_state {
+	TWHEEL_IDLE,
+	TWHEEL_SHUTDOWN,
+	TWHEEL_PENDING,
+	TWHEEL_FIRED,
+	TWHEEL_CANCELLED,
+	TWHEEL_UNFIRED,
+};
+
+/**
+ * twheel_state() - where a timer stands
+ * @timer: the timer
+ *
+ * Context:
+ * * any but NMI
+ * * lock-free; the answer may be old by the time it is looked at
+ * Return:
+ * * one of enum twheel_state
+ */
+static inline enum twheel_state twheel_state(const struct twheel_timer *timer)
+{
+	s64 word = atomic64_read(&timer->node.word);
+
+	return word < 0 ? TWHEEL_PENDING : (enum twheel_state)(word & ~TW_WORD_READY);
+}
+
+#endif /* _LINUX_TWHEEL_STATE_H */
