@@ -17,14 +17,11 @@
 #include <linux/string.h>
 
 #include <linux/twheel.h>
-#include <linux/twheel_virtual.h>
 
 #include "../compat.h"
 #include "../core/base.h"
 #include "../core/debug.h"
-#include "../core/pass.h"
 #include "../export.h"
-#include "../number.h"
 #include "../param.h"
 #include "instance.h"
 #include "policy.h"
@@ -83,102 +80,6 @@ static int instance_cpu_offline(unsigned int cpu, struct hlist_node *node)
 	return instance_set_online(cpu, node, false);
 }
 
-static void instance_free(struct twheel *wheel)
-{
-	struct twheel_base *base;
-	unsigned int i;
-
-	tw_for_each_base(base, i, wheel)
-		tw_base_free(base);
-	if (wheel->workqueue)
-		destroy_workqueue(wheel->workqueue);
-	if (wheel->works)
-		lockdep_unregister_key(&wheel->work_class);
-	kfree_const(wheel->name);
-	kfree(wheel);
-}
-
-/* Make the base of a CPU, or the only one. */
-static int instance_make_base(struct twheel *wheel,
-			      const struct twheel_config *config, int cpu)
-{
-	struct twheel_base *base = tw_base_new(wheel, config, cpu);
-
-	if (!base)
-		return -ENOMEM;
-	base->id = wheel->id;
-	base->name = wheel->name;
-	if (wheel->works)
-		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
-				 &wheel->work_class, 0);
-	if (wheel->nr_bases > 1)
-		base->plain = S64_MIN;
-	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
-	return 0;
-}
-
-static int instance_make_bases(struct twheel *wheel,
-			       const struct twheel_config *config)
-{
-	unsigned int cpu;
-	int ret;
-
-	if (!wheel->percpu)
-		return instance_make_base(wheel, config, TW_ANY_CPU);
-	for_each_possible_cpu(cpu) {
-		ret = instance_make_base(wheel, config, cpu);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static void instance_set_limit(struct twheel *wheel, unsigned int limit)
-{
-	struct twheel_base *base;
-	unsigned int i;
-
-	if (!limit)
-		return;
-	atomic_set(&wheel->room, min_t(unsigned int, limit, INT_MAX));
-	tw_for_each_base(base, i, wheel) {
-		if (wheel->percpu) {
-			base->shared = &wheel->room;
-			continue;
-		}
-		base->limit = min_t(unsigned long, limit, TW_BASE_ENDLESS);
-		base->room = base->limit;
-	}
-}
-
-static int instance_set_up(struct twheel *wheel,
-			   const struct twheel_config *config)
-{
-	unsigned int kind = wheel->percpu ? WQ_PERCPU : WQ_UNBOUND;
-	struct twheel_config mine = *config;
-	int ret;
-
-	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
-	if (!wheel->name)
-		return -ENOMEM;
-	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
-		/* Timeouts may be what frees memory: their thread must not wait for any. */
-		wheel->workqueue = alloc_workqueue("twheel/%.12s",
-						   kind | WQ_MEM_RECLAIM, 0,
-						   wheel->name);
-		if (!wheel->workqueue)
-			return -ENOMEM;
-		mine.workqueue = wheel->workqueue;
-	}
-	ret = instance_make_bases(wheel, &mine);
-	if (ret)
-		return ret;
-	instance_set_limit(wheel, config->max_pending);
-	if (!wheel->percpu)
-		return 0;
-	return cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
-}
-
 /*
  * Count a wheel of a module, or one less. Returns true if there are too many now and
  * that has not been said since there were fewer.
@@ -221,30 +122,17 @@ static void instance_unlist(struct twheel *wheel)
 static struct twheel *instance_make(const struct twheel_config *config,
 				    struct module *owner)
 {
-	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
-	struct twheel *wheel;
-	int ret;
+	struct twheel *wheel = tw_instance_make(config, owner);
+	int ret = 0;
 
-	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
-	if (!wheel)
-		return ERR_PTR(-ENOMEM);
-	wheel->id = tw_number_next();
-	wheel->percpu = config->percpu;
-	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
-	if (wheel->works)
-		lockdep_register_key(&wheel->work_class);
-	wheel->nr_bases = cpus;
-	wheel->owner = owner;
-	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
-		sizeof(wheel->owner_name));
-	wheel->data = config->data;
-
-	ret = instance_set_up(wheel, config);
-	if (ret) {
-		instance_free(wheel);
-		return ERR_PTR(ret);
-	}
-	return wheel;
+	if (IS_ERR(wheel))
+		return wheel;
+	if (wheel->percpu)
+		ret = cpuhp_state_add_instance(instance_cpuhp, &wheel->cpus);
+	if (!ret)
+		return wheel;
+	tw_instance_free(wheel);
+	return ERR_PTR(ret);
 }
 
 /* What a module says of a wheel, which may be built for an older or a newer twheel. */
@@ -384,7 +272,7 @@ static void instance_release(struct twheel *wheel)
 {
 	if (wheel->percpu)
 		cpuhp_state_remove_instance(instance_cpuhp, &wheel->cpus);
-	instance_free(wheel);
+	tw_instance_free(wheel);
 }
 
 /**
@@ -423,44 +311,6 @@ int twheel_destroy(struct twheel *wheel)
 	return 0;
 }
 TW_EXPORT(twheel_destroy);
-
-/**
- * twheel_advance() - let the time of a virtual clock pass
- * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
- * @now_ns: the new time. Before the present one, it sets the clock back: timers
- *	wait for their deadlines again. The clock stops just before %TWHEEL_NEVER
- *
- * Runs the callbacks of all timers that are due by then, here, in the order that
- * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
- * that callbacks arm for the past wait for the next call. In what the callbacks differ
- * from those of a real clock, linux/twheel_virtual.h says.
- *
- * Context:
- * * process, may sleep; one caller at a time, and not from a callback of the wheel,
- *   which is reported
- * Return:
- * * the instant at which a real clock would interrupt next; it may be at or
- *   before @now_ns
- * * more than %TWHEEL_NEVER - there is none, or nothing has been done
- */
-u64 twheel_advance(struct twheel *wheel, u64 now_ns)
-{
-	u64 next = TW_WHEEL_ASLEEP;
-	struct twheel_base *base;
-	unsigned int i;
-
-	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
-		return next;
-	/* It would wait for the pass that it is called from. */
-	tw_for_each_base(base, i, wheel)
-		if (WARN_ON_ONCE(tw_base_inside(base)))
-			return next;
-	now_ns = min(now_ns, TWHEEL_NEVER - 1);
-	tw_for_each_base(base, i, wheel)
-		next = min(next, tw_pass_advance(base, now_ns));
-	return next;
-}
-TW_EXPORT(twheel_advance);
 
 /*
  * Debug objects must not find timers pending on a wheel that is gone when the timers'

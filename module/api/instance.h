@@ -74,6 +74,8 @@ tw_instance_base(const struct twheel *wheel, int cpu)
 			continue;					\
 		else
 
+struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner);
+void tw_instance_free(struct twheel *wheel);
 void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX]);
 int tw_instances_init(void);
 void tw_instances_exit(void);

@@ -24,7 +24,6 @@
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
-#include "pass.h"
 #include "trace.h"
 
 static bool base_context_valid(const struct twheel_config *config)
@@ -240,7 +239,7 @@ bool tw_base_inside(const struct twheel_base *base)
 void tw_base_stop(struct twheel_base *base)
 {
 	raw_spin_lock_irq(&base->lock);
-	/* tw_pass_advance() reads it without the lock. */
+	/* virtual_advance() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
 	/* Timers that leave from now on make no room. */
 	base->limit -= TW_BASE_ENDLESS + 1;

@@ -21,7 +21,6 @@
 #include "../engine/wheel.h"
 #include "clock.h"
 #include "debug.h"
-#include "pass.h"
 #include "trace.h"
 #include "waiter.h"
 

@@ -23,7 +23,6 @@
  * that are armed for the past, by callbacks perhaps, wait for the next round. So they
  * cannot keep a pass busy for ever, nor starve others.
  */
-#include <linux/bottom_half.h>
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -31,14 +30,12 @@
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/timekeeping.h>
-#include <linux/wait.h>
 
 #include <linux/twheel_state.h>
 
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
-#include "pass.h"
 #include "trace.h"
 #include "waiter.h"
 
@@ -61,10 +58,7 @@
 /* The shortest pause between two passes in hard interrupt: a few times what one costs. */
 #define PASS_HARD_PAUSE		(10 * NSEC_PER_USEC)
 
-/*
- * After how many callbacks a pass looks at the clock. A look costs about as much as a
- * short callback.
- */
+/* After how many callbacks a pass looks at the clock, which costs as much as a short one. */
 #define PASS_GROUP		32U
 
 /*
@@ -149,14 +143,9 @@ static u64 pass_look(struct twheel_base *base, unsigned int calls,
 
 static u64 pass_time(enum twheel_context context)
 {
-	switch (context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
+	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		return PASS_TIME_HARD;
-	case TWHEEL_CONTEXT_WORK:
-		return PASS_TIME_WORK;
-	default:
-		return PASS_TIME_SOFT;
-	}
+	return context == TWHEEL_CONTEXT_WORK ? PASS_TIME_WORK : PASS_TIME_SOFT;
 }
 
 /*
@@ -177,15 +166,7 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	return ktime_get_ns() - base->began >= pass_time(context);
 }
 
-/* A function has been called: does it leave the preempt count as it was? */
-static __always_inline void pass_check_count(const struct twheel_base *base,
-					     const void *function, int count)
-{
-	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(tw_base_culprit(base, function), count);
-}
-
-/* Call a timer's function, and check what it has left behind. */
+/* Call a timer's function. Does it leave the preempt count as it was? */
 static __always_inline void pass_call(const struct twheel_base *base,
 				      struct twheel_timer *timer, twheel_fn function,
 				      enum twheel_context context, int count)
@@ -199,7 +180,8 @@ static __always_inline void pass_call(const struct twheel_base *base,
 	tw_debug_map_acquire(&map, context);
 	function(timer);
 	lock_map_release(&map);
-	pass_check_count(base, function, count);
+	if (unlikely(count != preempt_count()))
+		tw_debug_preempt_count(tw_base_culprit(base, function), count);
 }
 
 /* With the lock: a callback has returned, and some wait for that. */
@@ -368,7 +350,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 			tw_wheel_move_back(w, base->target);
 	}
 	tw_wheel_begin_round(w, !base->in_round);
-	/* tw_pass_advance() reads it without the lock. */
+	/* virtual_advance() reads it without the lock. */
 	WRITE_ONCE(base->in_round, true);
 }
 
@@ -441,7 +423,6 @@ static u64 pass_next_event(struct twheel_base *base)
 static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock *clock,
 				      u64 mono)
 {
-	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
 	u64 next = pass_next_event(base);
 	u64 pause = 0;
 	u64 now, ns;
@@ -449,7 +430,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
-	if (hard)
+	if (clock->context == TWHEEL_CONTEXT_HARDIRQ)
 		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);
 	/* Not before the present, see tw_clock_resume(). A callback may have set it. */
 	now = pass_clock(base, mono);
@@ -516,46 +497,3 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 	}
 }
 TW_EXPORT_FOR_TESTS(tw_pass_alarm);
-
-static void pass_run_virtual(struct tw_clock *clock)
-{
-	switch (clock->context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		local_irq_disable();
-		tw_pass_alarm(clock);
-		local_irq_enable();
-		break;
-	case TWHEEL_CONTEXT_WORK:
-		tw_pass_alarm(clock);
-		break;
-	default:
-		local_bh_disable();
-		tw_pass_alarm(clock);
-		local_bh_enable();
-		break;
-	}
-}
-
-/*
- * tw_pass_advance() - set a virtual clock to @now_ns and serve what is due
- *
- * Timers that callbacks arm for now meanwhile are left for the next call.
- *
- * Return: the instant at which there is something to do next, which may be now, or more
- * than %TWHEEL_NEVER.
- */
-u64 tw_pass_advance(struct twheel_base *base, u64 now_ns)
-{
-	u64 next;
-
-	tw_clock_set_virtual(&base->clock, now_ns);
-	do {
-		pass_run_virtual(&base->clock);
-		cond_resched();
-	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
-
-	raw_spin_lock_irq(&base->lock);
-	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
-	raw_spin_unlock_irq(&base->lock);
-	return next;
-}

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Wheels on a virtual clock. Passes run in the task that lets the time pass. */
+#include <linux/bottom_half.h>
+#include <linux/bug.h>
+#include <linux/irqflags.h>
+#include <linux/minmax.h>
+#include <linux/sched.h>
+#include <linux/spinlock.h>
+
+#include <linux/twheel_virtual.h>
+
+#include "../core/base.h"
+#include "../core/clock.h"
+#include "../export.h"
+#include "instance.h"
+
+static void virtual_run(struct tw_clock *clock)
+{
+	switch (clock->context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		local_irq_disable();
+		tw_pass_alarm(clock);
+		local_irq_enable();
+		break;
+	case TWHEEL_CONTEXT_WORK:
+		tw_pass_alarm(clock);
+		break;
+	default:
+		local_bh_disable();
+		tw_pass_alarm(clock);
+		local_bh_enable();
+		break;
+	}
+}
+
+/*
+ * Set a base's clock to @now_ns and serve what is due. Timers that callbacks arm for now
+ * meanwhile are left for the next call. Returns the instant at which there is something to
+ * do next, which may be now, or more than %TWHEEL_NEVER.
+ */
+static u64 virtual_advance(struct twheel_base *base, u64 now_ns)
+{
+	u64 next;
+
+	tw_clock_set_virtual(&base->clock, now_ns);
+	do {
+		virtual_run(&base->clock);
+		cond_resched();
+	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
+
+	raw_spin_lock_irq(&base->lock);
+	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
+	raw_spin_unlock_irq(&base->lock);
+	return next;
+}
+
+/**
+ * twheel_advance() - let the time of a virtual clock pass
+ * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
+ * @now_ns: the new time. Before the present one, it sets the clock back: timers
+ *	wait for their deadlines again. The clock stops just before %TWHEEL_NEVER
+ *
+ * Runs the callbacks of all timers that are due by then, here, in the order that
+ * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
+ * that callbacks arm for the past wait for the next call. In what the callbacks differ
+ * from those of a real clock, linux/twheel_virtual.h says.
+ *
+ * Context:
+ * * process, may sleep; one caller at a time, and not from a callback of the wheel,
+ *   which is reported
+ * Return:
+ * * the instant at which a real clock would interrupt next; it may be at or
+ *   before @now_ns
+ * * more than %TWHEEL_NEVER - there is none, or nothing has been done
+ */
+u64 twheel_advance(struct twheel *wheel, u64 now_ns)
+{
+	u64 next = TW_WHEEL_ASLEEP;
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
+		return next;
+	/* It would wait for the pass that it is called from. */
+	tw_for_each_base(base, i, wheel)
+		if (WARN_ON_ONCE(tw_base_inside(base)))
+			return next;
+	now_ns = min(now_ns, TWHEEL_NEVER - 1);
+	tw_for_each_base(base, i, wheel)
+		next = min(next, virtual_advance(base, now_ns));
+	return next;
+}
+TW_EXPORT(twheel_advance);
