@@ -193,7 +193,8 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
  * than a tick. If that has passed too, the timer is due at once, and the wheel's next
  * pass serves it; this call never does.
  *
- * A timer that is pending already gets the new deadline, nearer or later.
+ * A timer that is pending already gets the new deadline, nearer or later. On a wheel
+ * without a limit this fails only where the timer was shut down, or the wheel stopped.
  *
  * Context:
  * * any but NMI
