@@ -37,7 +37,7 @@ def tests():
             continue
         names.add(path.stem)
         names |= {f"{path.stem}.{case}" for case in
-                  re.findall(r"(?<!define )\bTAP\((\w+)\)", path.read_text())}
+                  re.findall(r"(?<!define )\b(?:TAP|TEST)\((\w+)\)", path.read_text())}
     names |= {f"misuse.{way}" for way in
               re.findall(r"^([a-z]\w*)", (folder / "misuse/expected").read_text(), re.M)}
     return names

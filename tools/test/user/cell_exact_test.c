@@ -232,19 +232,10 @@ static void program_run(uint32_t seed)
 	map_close(&p.m);
 }
 
-static void random_programs(void)
+TEST(random_programs)
 {
 	uint32_t seed;
 
 	for (seed = 1; seed <= 30 && !tap_failed(); seed++)
 		program_run(seed);
-}
-
-static const struct tap_test tests[] = {
-	TAP(random_programs),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

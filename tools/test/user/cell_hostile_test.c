@@ -138,7 +138,7 @@ static void vandals(uint32_t clock)
 		pthread_join(threads[i], NULL);
 }
 
-static void vandals_in_virtual_time(void)
+TEST(vandals_in_virtual_time)
 {
 	vandals(TWHEEL_VIRTUAL);
 	cells_work_again();
@@ -146,14 +146,14 @@ static void vandals_in_virtual_time(void)
 }
 
 /* Here alarms go off as well. */
-static void vandals_in_real_time(void)
+TEST(vandals_in_real_time)
 {
 	vandals(TWHEEL_MONOTONIC);
 	map_close(&m);
 }
 
 /* The file goes while its mapping is being written to. */
-static void closed_meanwhile(void)
+TEST(closed_meanwhile)
 {
 	struct twheel_setup setup = { .max_cells = CELLS };
 	int other = dev_open_virtual(), turn, i;
@@ -176,7 +176,7 @@ static void closed_meanwhile(void)
 }
 
 /* Bits without timers behind them, and bits behind the last cell, cost a sweep. */
-static void bits_without_timers(void)
+TEST(bits_without_timers)
 {
 	struct mapped mapped = map_open_virtual(CELLS);
 	uint64_t now = map_now(&mapped), id;
@@ -190,16 +190,4 @@ static void bits_without_timers(void)
 	map_take(&m, id, now + 9);
 	CHECK_EQ(load(&m.bitmap[0]) | load(&m.bitmap[1]) | load(m.summary), 0);
 	dev_silent(m.fd);
-}
-
-static const struct tap_test tests[] = {
-	TAP(vandals_in_virtual_time),
-	TAP(vandals_in_real_time),
-	TAP(closed_meanwhile),
-	TAP(bits_without_timers),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -237,40 +237,27 @@ static void race_run(uint32_t clock, void *(*owner)(void *), bool edges, bool se
 		  (unsigned long long)race->told[TOLD_BY_KICK]);
 }
 
-static void threads_and_polls(void)
+TEST(threads_and_polls)
 {
 	race_run(TWHEEL_MONOTONIC, owner_thread, false, false);
 }
 
-static void threads_and_edges(void)
+TEST(threads_and_edges)
 {
 	race_run(TWHEEL_MONOTONIC, owner_thread, true, false);
 }
 
-static void processes_and_readers(void)
+TEST(processes_and_readers)
 {
 	race_run(TWHEEL_BOOTTIME, owner_process, false, true);
 }
 
-static void threads_in_virtual_time(void)
+TEST(threads_in_virtual_time)
 {
 	race_run(TWHEEL_VIRTUAL, owner_thread, false, true);
 }
 
-static void processes_in_virtual_time(void)
+TEST(processes_in_virtual_time)
 {
 	race_run(TWHEEL_VIRTUAL, owner_process, true, false);
-}
-
-static const struct tap_test tests[] = {
-	TAP(threads_and_polls),
-	TAP(threads_and_edges),
-	TAP(processes_and_readers),
-	TAP(threads_in_virtual_time),
-	TAP(processes_in_virtual_time),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -17,7 +17,7 @@
 #define NEVER	TWHEEL_CELL_NEVER
 
 /* A part of a word that is too long does not change the others. */
-static void words_keep_their_parts(void)
+TEST(words_keep_their_parts)
 {
 	const uint32_t most = TWHEEL_CELL_GENERATIONS - 1;
 	uint64_t word = twheel_cell_word(most + 1, TWHEEL_CELL_PENDING, 5);
@@ -37,7 +37,7 @@ static void words_keep_their_parts(void)
 }
 
 /* Do parts of the mapping lie behind one another, aligned, and within it? */
-static void map_is_laid_out(void)
+TEST(map_is_laid_out)
 {
 	static const uint32_t counts[] = { 1, 63, 64, 65, 5000 };
 	unsigned int i, cell;
@@ -67,7 +67,7 @@ static void map_is_laid_out(void)
 	CHECK_EQ(dev_info(dev_open()).map_bytes, 0);
 }
 
-static void fires_at_its_deadline(void)
+TEST(fires_at_its_deadline)
 {
 	struct mapped m = map_open_virtual(300);
 	uint64_t now = map_now(&m), word, id;
@@ -91,7 +91,7 @@ static void fires_at_its_deadline(void)
 }
 
 /* Extended and cancelled by the program alone, before the deadline and when it has come. */
-static void changed_without_a_call(void)
+TEST(changed_without_a_call)
 {
 	struct mapped m = map_open_virtual(2);
 	uint64_t now = map_advance(&m, 100), id;
@@ -123,7 +123,7 @@ static void changed_without_a_call(void)
 }
 
 /* The event does not come of a timer that is moved between poll() and read(), but the next. */
-static void moved_in_the_last_moment(void)
+TEST(moved_in_the_last_moment)
 {
 	struct mapped m = map_open_virtual(8);
 	uint64_t now = map_now(&m), ids[8], i;
@@ -146,7 +146,7 @@ static void moved_in_the_last_moment(void)
 }
 
 /* The kernel is told of a nearer deadline only if it has to be. */
-static void told_as_little_as_need_be(void)
+TEST(told_as_little_as_need_be)
 {
 	struct mapped m = map_open_virtual(1000);
 	uint64_t now = map_now(&m), ids[5];
@@ -177,7 +177,7 @@ static void told_as_little_as_need_be(void)
 	map_take(&m, ids[0], now + 1500);
 }
 
-static void nearer_and_past(void)
+TEST(nearer_and_past)
 {
 	struct mapped m = map_open_virtual(3);
 	uint64_t now = map_advance(&m, 1000), id, other;
@@ -202,7 +202,7 @@ static void nearer_and_past(void)
 	map_take(&m, id, now);
 }
 
-static void far_and_never(void)
+TEST(far_and_never)
 {
 	struct mapped m = map_open_virtual(3);
 	uint64_t now = map_advance(&m, 5), far, never;
@@ -230,7 +230,7 @@ static void far_and_never(void)
  * The ticks in words begin again, not long after a file is set up. Timers before and after
  * that, and some that are extended over it or moved back.
  */
-static void ticks_begin_again(void)
+TEST(ticks_begin_again)
 {
 	enum { N = 400 };
 	struct mapped m = map_open_virtual(N);
@@ -256,7 +256,7 @@ static void ticks_begin_again(void)
 }
 
 /* A cell is armed again and again; each timer has its event, or none if it is cancelled. */
-static void generations(void)
+TEST(generations)
 {
 	struct mapped m = map_open_virtual(1);
 	uint64_t now, id, i;
@@ -285,7 +285,7 @@ static void generations(void)
 }
 
 /* A kick is enough, and changes nothing about what is not pending. */
-static void kicks(void)
+TEST(kicks)
 {
 	struct mapped m = map_open_virtual(200);
 	uint64_t now = map_now(&m), i;
@@ -314,7 +314,7 @@ static void kicks(void)
 }
 
 /* Timers and cells of a file: events in one order, and identifiers that are alike. */
-static void timers_and_cells(void)
+TEST(timers_and_cells)
 {
 	struct mapped m = map_open_virtual(4);
 	struct twheel_event events[8];
@@ -350,7 +350,7 @@ static void timers_and_cells(void)
 }
 
 /* An event that cannot be copied has not happened. */
-static void memory_that_ends(void)
+TEST(memory_that_ends)
 {
 	struct mapped m = map_open_virtual(2);
 	uint64_t now = map_now(&m), ids[2];
@@ -368,7 +368,7 @@ static void memory_that_ends(void)
 }
 
 /* A program whose cells have all fired is left alone, on a clock that moves. */
-static void nothing_to_sweep(void)
+TEST(nothing_to_sweep)
 {
 	struct twheel_setup setup = { .max_cells = 10 };
 	struct mapped m = map_open(&setup);
@@ -389,7 +389,7 @@ static void nothing_to_sweep(void)
 }
 
 /* A server whose connections are busy: each is extended before it expires, over and over. */
-static void a_million_that_are_extended(void)
+TEST(a_million_that_are_extended)
 {
 	enum { N = 1 << 20, LEFT = 1000, SPREAD = 1000 };
 	struct mapped m = map_open_virtual(N);
@@ -423,27 +423,4 @@ static void a_million_that_are_extended(void)
 		NEED(map_state(&m, cell) == (cell % (N / LEFT) ? TWHEEL_CELL_CANCELLED :
 					     TWHEEL_CELL_FIRED));
 	}
-}
-
-static const struct tap_test tests[] = {
-	TAP(words_keep_their_parts),
-	TAP(map_is_laid_out),
-	TAP(fires_at_its_deadline),
-	TAP(changed_without_a_call),
-	TAP(moved_in_the_last_moment),
-	TAP(told_as_little_as_need_be),
-	TAP(nearer_and_past),
-	TAP(far_and_never),
-	TAP(ticks_begin_again),
-	TAP(generations),
-	TAP(kicks),
-	TAP(timers_and_cells),
-	TAP(memory_that_ends),
-	TAP(nothing_to_sweep),
-	TAP(a_million_that_are_extended),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -34,7 +34,7 @@ static void clock_put_right(void)
 		clock_step(-stepped);
 }
 
-static void follows_its_clock(void)
+TEST(follows_its_clock)
 {
 	uint32_t clock;
 
@@ -54,7 +54,7 @@ static void follows_its_clock(void)
 }
 
 /* The wall clock without leap seconds; they differ by an offset that can be set. */
-static void tai_has_its_offset(void)
+TEST(tai_has_its_offset)
 {
 	struct timex timex = { .modes = ADJ_TAI, .constant = 37 };
 	int fd = dev_open_clock(TWHEEL_TAI);
@@ -79,7 +79,7 @@ static void *step_later(void *arg)
 }
 
 /* Who waits is woken when a step makes a timer due. */
-static void forward_fires(void)
+TEST(forward_fires)
 {
 	int64_t hour = HOUR + S;
 	pthread_t thread;
@@ -104,7 +104,7 @@ static void forward_fires(void)
 	}
 }
 
-static void back_waits(void)
+TEST(back_waits)
 {
 	int fd = dev_open_clock(TWHEEL_REALTIME);
 	uint64_t delay, before, deadline;
@@ -133,7 +133,7 @@ static void back_waits(void)
 }
 
 /* In phase with the first deadline, wherever the clock goes. */
-static void periods_follow(void)
+TEST(periods_follow)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS, .period_ns = 10 * S };
 	int fd = dev_open_clock(TWHEEL_REALTIME);
@@ -221,7 +221,7 @@ static void wall_read(int fd, unsigned int most)
 	NEED(dev_readable(fd, 0) == (due > most));
 }
 
-static void steps_at_random(void)
+TEST(steps_at_random)
 {
 	/* How far the clock goes: within one bucket, a few, and many. */
 	static const unsigned int hours[] = { 40, 600, 90000 };
@@ -264,7 +264,7 @@ static void *waiter_run(void *arg)
 }
 
 /* Who sleeps in read() is woken, whatever the clock has done meanwhile. */
-static void steps_while_a_reader_waits(void)
+TEST(steps_while_a_reader_waits)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .tick_ns = HOUR };
 	unsigned int round, i, armed = 0;
@@ -344,12 +344,12 @@ static int times_are_ours(int fd)
 	return 0;
 }
 
-static void namespace_of_monotonic(void)
+TEST(namespace_of_monotonic)
 {
 	in_another_time("monotonic 5000 7", times_are_ours, dev_open());
 }
 
-static void namespace_of_boottime(void)
+TEST(namespace_of_boottime)
 {
 	in_another_time("boottime 90000 0", times_are_ours, dev_open_clock(TWHEEL_BOOTTIME));
 }
@@ -371,7 +371,7 @@ static int times_are_everybodys(int fd)
 	return dev_read(fd).deadline_ns != deadline;
 }
 
-static void namespace_leaves_others(void)
+TEST(namespace_leaves_others)
 {
 	in_another_time("monotonic 5000 0", times_are_everybodys,
 			dev_open_clock(TWHEEL_REALTIME));
@@ -415,7 +415,7 @@ static int saturates_above(int fd)
 	return 0;
 }
 
-static void namespace_saturates(void)
+TEST(namespace_saturates)
 {
 	in_another_time("monotonic -3 0", saturates_below, at_the_ends_of_time());
 	in_another_time("monotonic 5000 0", saturates_above, at_the_ends_of_time());
@@ -434,7 +434,7 @@ static int sees_it_shifted(int fd)
 }
 
 /* One file, seen from two namespaces. */
-static void each_has_its_own_view(void)
+TEST(each_has_its_own_view)
 {
 	struct twheel_setup setup = {
 		.max_cells = dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS ? 1 : 0,
@@ -445,24 +445,4 @@ static void each_has_its_own_view(void)
 	shared_id = dev_arm_at(fd, shared_deadline, 0);
 	shared_origin = dev_info(fd).origin_ns + (setup.max_cells ? 5000 * S : 0);
 	in_another_time("monotonic 5000 0", sees_it_shifted, fd);
-}
-
-static const struct tap_test tests[] = {
-	TAP(follows_its_clock),
-	TAP(tai_has_its_offset),
-	TAP(forward_fires),
-	TAP(back_waits),
-	TAP(periods_follow),
-	TAP(steps_at_random),
-	TAP(steps_while_a_reader_waits),
-	TAP(namespace_of_monotonic),
-	TAP(namespace_of_boottime),
-	TAP(namespace_leaves_others),
-	TAP(namespace_saturates),
-	TAP(each_has_its_own_view),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

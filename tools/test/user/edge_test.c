@@ -57,7 +57,7 @@ static void op_at_edge(char *edge, int protection, unsigned int kind, unsigned i
 }
 
 /* An operation that cannot be read, or not be answered, is not done. */
-static void each_word(void)
+TEST(each_word)
 {
 	size_t page = sysconf(_SC_PAGESIZE);
 	unsigned int kind, words;
@@ -72,13 +72,4 @@ static void each_word(void)
 			op_at_edge(memory + page, PROT_READ, kind, words);
 		}
 	}
-}
-
-static const struct tap_test tests[] = {
-	TAP(each_word),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

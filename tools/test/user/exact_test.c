@@ -73,7 +73,7 @@ static void at_each_distance_from(uint64_t tick_ns, uint64_t start)
 		}
 }
 
-static void at_each_distance(void)
+TEST(at_each_distance)
 {
 	static const uint64_t ticks[] = { 1 * US, 10 * US, 1234567, 1 * MS, HOUR };
 	/* Where positions end with zeros, with ones, and with neither. */
@@ -87,7 +87,7 @@ static void at_each_distance(void)
 }
 
 /* The last time that comes, with a tick that the time that never comes is a multiple of. */
-static void at_the_end_of_time(void)
+TEST(at_the_end_of_time)
 {
 	const uint64_t tick_ns = 92737;
 	int fd = wheel_open(tick_ns, 0);
@@ -448,7 +448,7 @@ static void failure_tell(void)
 		       (unsigned long long)oracle.now);
 }
 
-static void programs_as_the_oracle_says(void)
+TEST(programs_as_the_oracle_says)
 {
 	static const uint64_t ticks[] = { 10 * US, 1 * MS, 999983, 1 << 20 };
 
@@ -468,7 +468,7 @@ static void programs_as_the_oracle_says(void)
 }
 
 /* In real time: never early. */
-static void by_the_real_clock(void)
+TEST(by_the_real_clock)
 {
 	struct twheel_setup setup = { .tick_ns = 100 * US };
 	int fd = dev_open_setup(&setup), left = 2000, i;
@@ -485,16 +485,4 @@ static void by_the_real_clock(void)
 		NEED(event.now_ns / setup.tick_ns * setup.tick_ns >= event.deadline_ns);
 	}
 	dev_silent(fd);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(at_each_distance),
-		TAP(at_the_end_of_time),
-		TAP(programs_as_the_oracle_says),
-		TAP(by_the_real_clock),
-	};
-
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

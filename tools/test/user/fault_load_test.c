@@ -53,7 +53,7 @@ static void reload(void)
  * From the last step backwards: the module's own steps come last, after many more of the
  * kernel's. The very last ones announce the device, and their failure is ignored.
  */
-static void all_or_nothing(void)
+TEST(all_or_nothing)
 {
 	struct load_call call = { open(MODULE, O_RDONLY | O_CLOEXEC), "" };
 	unsigned int n, tried = 0, failed = 0;
@@ -85,13 +85,4 @@ static void all_or_nothing(void)
 	}
 	printf("# %u of %u failures end it\n", failed, tried);
 	CHECK_EQ(failed, ENOUGH);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(all_or_nothing),
-	};
-
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

@@ -33,7 +33,7 @@ static long open_one(void *arg)
 	return open("/dev/twheel", O_RDWR | O_CLOEXEC);
 }
 
-static void opens(void)
+TEST(opens)
 {
 	int other = dev_open_virtual(), next = dev_open();
 	struct dev_state was;
@@ -97,14 +97,14 @@ static void sweep_setup(struct twheel_setup setup)
 	close(other);
 }
 
-static void sets_up(void)
+TEST(sets_up)
 {
 	fault_prepare();
 	sweep_setup((struct twheel_setup) { .clock = TWHEEL_MONOTONIC });
 	sweep_setup((struct twheel_setup) { .clock = TWHEEL_REALTIME, .max_timers = 3 });
 }
 
-static void sets_up_cells(void)
+TEST(sets_up_cells)
 {
 	int fd = dev_open();
 
@@ -129,7 +129,7 @@ static long map_file(void *arg)
 	return call->start == MAP_FAILED ? -1 : 0;
 }
 
-static void maps(void)
+TEST(maps)
 {
 	struct map_call call;
 	struct dev_state was;
@@ -162,7 +162,7 @@ static long run_op(void *arg)
 }
 
 /* After a first operation that fails, the file is as new. */
-static void arms_the_first(void)
+TEST(arms_the_first)
 {
 	struct setup_call late = { .setup = { .clock = TWHEEL_VIRTUAL } };
 	int other = dev_open();
@@ -204,7 +204,7 @@ static int open_full(unsigned int timers)
 }
 
 /* Room is made for one more, of each kind. */
-static void arms_one_more(void)
+TEST(arms_one_more)
 {
 	const struct twheel_op kinds[] = {
 		{ .op = TWHEEL_OP_ARM, .time_ns = MS },
@@ -245,7 +245,7 @@ static long arm_until_full(void *arg)
 }
 
 /* Caches have some memory left, and then there is none. There is again, later. */
-static void arms_without_pages(void)
+TEST(arms_without_pages)
 {
 	struct op_call call = { .op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR } };
 	struct fault fault;
@@ -267,7 +267,7 @@ static void arms_without_pages(void)
 }
 
 /* Operations on what exists need no memory, and succeed. */
-static void needs_no_memory(void)
+TEST(needs_no_memory)
 {
 	static const struct {
 		uint32_t op;
@@ -314,7 +314,7 @@ static long run_ops(void *arg)
 }
 
 /* An array that makes the wheel, and room several times. */
-static void arrays(void)
+TEST(arrays)
 {
 	enum { N = 4 * ROOM + 5 };
 	static struct twheel_op ops[N];
@@ -369,7 +369,7 @@ static long read_events(void *arg)
 }
 
 /* An event that cannot be copied stays due, and is read later: each once. */
-static void reads(void)
+TEST(reads)
 {
 	enum { MANY = 100 };
 	/* Not aligned: faults are injected where bytes are copied, not words stored. */
@@ -448,7 +448,7 @@ static long fdinfo_read(void *arg)
 }
 
 /* Calls that ask, and change nothing at any time. */
-static void asks(void)
+TEST(asks)
 {
 	static const struct {
 		long (*call)(void *arg);
@@ -478,23 +478,4 @@ static void asks(void)
 			dev_same(fd, &was);
 		}
 	}
-}
-
-static const struct tap_test tests[] = {
-	TAP(opens),
-	TAP(sets_up),
-	TAP(sets_up_cells),
-	TAP(maps),
-	TAP(arms_the_first),
-	TAP(arms_one_more),
-	TAP(arms_without_pages),
-	TAP(needs_no_memory),
-	TAP(arrays),
-	TAP(reads),
-	TAP(asks),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -13,7 +13,7 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-static void files_are_apart(void)
+TEST(files_are_apart)
 {
 	int a = dev_open_virtual(), b = dev_open_virtual();
 	uint64_t id = dev_arm(a, S, 1);
@@ -32,7 +32,7 @@ static void files_are_apart(void)
 }
 
 /* Descriptors of one file: who opened it may even have closed it. */
-static void fork_and_dup_share(void)
+TEST(fork_and_dup_share)
 {
 	int fd = dev_open_virtual(), copy = dup(fd), status;
 	uint64_t id = dev_arm(copy, S, 3);
@@ -56,7 +56,7 @@ static void fork_and_dup_share(void)
 }
 
 /* A file outlives the process that has opened it. */
-static void passes_through_a_socket(void)
+TEST(passes_through_a_socket)
 {
 	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'x';
 	struct iovec iov = { &byte, 1 };
@@ -90,7 +90,7 @@ static void passes_through_a_socket(void)
 }
 
 /* With timers of all kinds, alarms that are about to go off among them. */
-static void closes_with_everything_on(void)
+TEST(closes_with_everything_on)
 {
 	struct twheel_op op = { .period_ns = MS };
 	int round, i, fd;
@@ -114,7 +114,7 @@ static void closes_with_everything_on(void)
 }
 
 /* A million, unless the kernel tracks each as a debug object. */
-static void closes_with_many(void)
+TEST(closes_with_many)
 {
 	unsigned int count = access("/sys/kernel/debug/debug_objects", F_OK) ? 1000000 : 50000;
 	uint64_t memory, before = dev_info(dev_open()).user_memory;
@@ -160,7 +160,7 @@ static bool reader_sleeps(void)
 }
 
 /* Closing the file does not end a blocked read: the event does. */
-static void closes_under_a_reader(void)
+TEST(closes_under_a_reader)
 {
 	int fd = dev_open(), number = fd;
 	pthread_t reader;
@@ -175,18 +175,4 @@ static void closes_under_a_reader(void)
 	close(fd);
 	NEED(pthread_join(reader, &good) == 0);
 	CHECK(good);
-}
-
-static const struct tap_test tests[] = {
-	TAP(files_are_apart),
-	TAP(fork_and_dup_share),
-	TAP(passes_through_a_socket),
-	TAP(closes_with_everything_on),
-	TAP(closes_with_many),
-	TAP(closes_under_a_reader),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

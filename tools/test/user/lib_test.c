@@ -83,7 +83,7 @@ static uint64_t clock_now(clockid_t clock)
 	return ts.tv_sec * S + ts.tv_nsec;
 }
 
-static void opens_with_defaults(void)
+TEST(opens_with_defaults)
 {
 	int fd = wheel_open(NULL);
 	uint64_t before, now = 0;
@@ -97,7 +97,7 @@ static void opens_with_defaults(void)
 	CHECK(now <= clock_now(CLOCK_MONOTONIC));
 }
 
-static void takes_a_setup(void)
+TEST(takes_a_setup)
 {
 	const struct twheel_setup setup = {
 		.clock = TWHEEL_BOOTTIME, .tick_ns = 4 * MS, .max_timers = 3,
@@ -115,7 +115,7 @@ static void takes_a_setup(void)
 	CHECK_EQ(id, 7);
 }
 
-static void refuses_a_setup(void)
+TEST(refuses_a_setup)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL + 1 };
 	int next = open("/dev/null", O_RDONLY);
@@ -129,7 +129,7 @@ static void refuses_a_setup(void)
 }
 
 /* What is not the device, every call refuses, and sets nothing. */
-static void refuses_other_files(void)
+TEST(refuses_other_files)
 {
 	const struct { int fd, error; } wrong[] = {
 		{ -1, -EBADF }, { open("/dev/null", O_RDWR), -ENOTTY },
@@ -164,7 +164,7 @@ static void refuses_other_files(void)
 	CHECK_EQ(twheel_device_events(-1, NULL, 1, -1), -EBADF);
 }
 
-static void delays_and_times(void)
+TEST(delays_and_times)
 {
 	int fd = wheel_virtual();
 	struct twheel_event event;
@@ -189,7 +189,7 @@ static void delays_and_times(void)
 	CHECK_EQ(twheel_device_advance(wheel_open(NULL), 1), -EINVAL);
 }
 
-static void modify_and_extend(void)
+TEST(modify_and_extend)
 {
 	int fd = wheel_virtual();
 	uint64_t id = wheel_arm(fd, HOUR, 1), when = 0;
@@ -224,7 +224,7 @@ static void modify_and_extend(void)
 	CHECK_EQ(when, 7);
 }
 
-static void cancel_tells(void)
+TEST(cancel_tells)
 {
 	int fd = wheel_virtual();
 	uint64_t id = wheel_arm(fd, HOUR, 1);
@@ -242,7 +242,7 @@ static void cancel_tells(void)
 	CHECK_EQ(twheel_device_cancel_all(fd), 0);
 }
 
-static void operations(void)
+TEST(operations)
 {
 	int fd = wheel_virtual();
 	struct twheel_op op = {
@@ -276,7 +276,7 @@ static void operations(void)
 	CHECK_EQ(wheel_info(fd).timers, 3);
 }
 
-static void many_by_one_call(void)
+TEST(many_by_one_call)
 {
 	/* Far from the end of all memory, behind which the kernel would not write. */
 	static struct twheel_event events[200];
@@ -296,7 +296,7 @@ static void many_by_one_call(void)
 	wheel_silent(fd);
 }
 
-static void waits_no_longer(void)
+TEST(waits_no_longer)
 {
 	int fd = wheel_open(NULL);
 	struct twheel_event event;
@@ -335,7 +335,7 @@ static void *take_events(void *taken)
 }
 
 /* What another thread takes does not end the waiting too early. */
-static void waits_beside_others(void)
+TEST(waits_beside_others)
 {
 	struct twheel_event event;
 	int i, got = 0, taken = 0;
@@ -361,7 +361,7 @@ static void on_alarm(int signal)
 	(void)signal;
 }
 
-static void a_signal_is_told(void)
+TEST(a_signal_is_told)
 {
 	struct itimerval soon = { .it_value.tv_usec = 50000,
 				  .it_interval.tv_usec = 50000 };
@@ -375,7 +375,7 @@ static void a_signal_is_told(void)
 	CHECK_EQ(twheel_device_wait(fd, -1), -EINTR);
 }
 
-static void descriptor_is_pollable(void)
+TEST(descriptor_is_pollable)
 {
 	struct epoll_event interest = { .events = EPOLLIN | EPOLLET };
 	int epoll = epoll_create1(EPOLL_CLOEXEC), fd = wheel_open(NULL), i;
@@ -414,7 +414,7 @@ static void cells_next(int fd, uint64_t id)
 	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
 }
 
-static void cells_of_a_wheel(void)
+TEST(cells_of_a_wheel)
 {
 	struct twheel_cells cells;
 	int fd = cells_open(&cells, 200);
@@ -455,7 +455,7 @@ static void cells_of_a_wheel(void)
 	CHECK_EQ(munmap(cells.map, cells.map->bytes), 0);
 }
 
-static void cells_that_never_expire(void)
+TEST(cells_that_never_expire)
 {
 	struct twheel_cells cells;
 	int fd = cells_open(&cells, 2);
@@ -474,7 +474,7 @@ static void cells_that_never_expire(void)
 	cells_next(fd, id);
 }
 
-static void cells_that_are_not_there(void)
+TEST(cells_that_are_not_there)
 {
 	struct twheel_cells cells;
 	uint64_t id = 7;
@@ -490,7 +490,7 @@ static void cells_that_are_not_there(void)
 }
 
 /* The kernel looks at new cells before their deadlines: it need not be told, and cannot be. */
-static void cells_need_no_calls(void)
+TEST(cells_need_no_calls)
 {
 	struct twheel_cells cells;
 	int fd = cells_open(&cells, 1000);
@@ -516,7 +516,7 @@ static void cells_need_no_calls(void)
 }
 
 /* Another process has a mapping of its own, of the same cells. */
-static void cells_of_two_processes(void)
+TEST(cells_of_two_processes)
 {
 	struct twheel_cells cells;
 	int fd = cells_open(&cells, 3), status;
@@ -542,7 +542,7 @@ static void cells_of_two_processes(void)
 }
 
 /* Only the symbols of the map are visible, with their version. */
-static void symbols_have_a_version(void)
+TEST(symbols_have_a_version)
 {
 #ifdef SHARED
 	CHECK(dlvsym(RTLD_DEFAULT, "twheel_device_open", "LIBTWHEEL_1.0"));
@@ -551,18 +551,4 @@ static void symbols_have_a_version(void)
 #else
 	tap_skip("only the shared library has versions");
 #endif
-}
-
-static const struct tap_test tests[] = {
-	TAP(opens_with_defaults), TAP(takes_a_setup), TAP(refuses_a_setup),
-	TAP(refuses_other_files), TAP(delays_and_times), TAP(modify_and_extend),
-	TAP(cancel_tells), TAP(operations), TAP(many_by_one_call), TAP(waits_no_longer),
-	TAP(waits_beside_others), TAP(a_signal_is_told), TAP(descriptor_is_pollable),
-	TAP(cells_of_a_wheel), TAP(cells_that_never_expire), TAP(cells_that_are_not_there),
-	TAP(cells_need_no_calls), TAP(cells_of_two_processes), TAP(symbols_have_a_version),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

@@ -67,7 +67,7 @@ static void arms_in_users_file(void)
 	CHECK_EQ(dev_info(fd).user_limit, MOST);
 }
 
-static void a_user_has_a_limit(void)
+TEST(a_user_has_a_limit)
 {
 	dev_for_everybody();
 	dev_param_set("user_timers", MOST);
@@ -101,7 +101,7 @@ static int sets_up_cells(int unused)
 	return dev_arm_many(fd, 1, HOUR) != 0;
 }
 
-static void cells_count(void)
+TEST(cells_count)
 {
 	if (!(dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("no shared mapping on this machine");
@@ -214,7 +214,7 @@ static void spend_exactly(const struct spender *spender)
 	close(fd);
 }
 
-static void a_user_has_so_much_memory(void)
+TEST(a_user_has_so_much_memory)
 {
 	unsigned int i;
 
@@ -224,7 +224,7 @@ static void a_user_has_so_much_memory(void)
 }
 
 /* The default is a sixteenth of the machine's memory. */
-static void a_sixteenth_by_default(void)
+TEST(a_sixteenth_by_default)
 {
 	struct twheel_info info = dev_info(dev_open_limited());
 	struct sysinfo machine;
@@ -336,7 +336,7 @@ static void users_within_are_one(void)
 	CHECK_EQ(dev_arm_many(dev_open(), MOST, HOUR), MOST / 2);
 }
 
-static void a_namespace_shares_the_limit(void)
+TEST(a_namespace_shares_the_limit)
 {
 	struct crowd crowd;
 
@@ -352,7 +352,7 @@ static void a_namespace_shares_the_limit(void)
 }
 
 /* Containers that root makes do not share one limit: each user in them has their own. */
-static void root_pays_for_no_container(void)
+TEST(root_pays_for_no_container)
 {
 	struct crowd crowd;
 	int i;
@@ -365,18 +365,4 @@ static void root_pays_for_no_container(void)
 	}
 	crowd_end(&crowd);
 	CHECK_EQ(dev_as_user(200002, arms_up_to, MOST), 0);
-}
-
-static const struct tap_test tests[] = {
-	TAP(a_user_has_a_limit),
-	TAP(cells_count),
-	TAP(a_user_has_so_much_memory),
-	TAP(a_sixteenth_by_default),
-	TAP(a_namespace_shares_the_limit),
-	TAP(root_pays_for_no_container),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -47,8 +47,3 @@ void loops_close(void)
 {
 	wheel.reset();
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

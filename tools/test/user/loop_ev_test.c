@@ -38,8 +38,3 @@ void loops_close(void)
 {
 	twheel_ev_destroy(&ev);
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

@@ -44,8 +44,3 @@ void loops_close(void)
 {
 	twheel_glib_destroy(&glib);
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

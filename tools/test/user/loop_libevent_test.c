@@ -41,8 +41,3 @@ void loops_close(void)
 {
 	twheel_libevent_destroy(&libevent);
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

@@ -45,8 +45,3 @@ void loops_close(void)
 {
 	twheel_sd_destroy(&sd);
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

@@ -43,8 +43,3 @@ void loops_close(void)
 {
 	twheel_uv_destroy(&uv);
 }
-
-int main(int argc, char **argv)
-{
-	return loops_main(argc, argv);
-}

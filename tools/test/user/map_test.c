@@ -41,7 +41,7 @@ static int open_flags_with_cells(int flags)
 	return fd;
 }
 
-static void mapped_in_any_part(void)
+TEST(mapped_in_any_part)
 {
 	struct mapped m = map_open_virtual(1000);
 	size_t page = page_size(), bytes;
@@ -55,7 +55,7 @@ static void mapped_in_any_part(void)
 }
 
 /* Each is valid but for one thing. */
-static void mappings_refused(void)
+TEST(mappings_refused)
 {
 	struct mapped m = map_open_virtual(1000);
 	int plain = dev_open_virtual(), fresh = dev_open(), writer;
@@ -77,7 +77,7 @@ static void mappings_refused(void)
 }
 
 /* Nor is it made executable, or longer, later on. */
-static void mapping_does_not_change(void)
+TEST(mapping_does_not_change)
 {
 	struct mapped m = map_open_virtual(1000);
 	void *place = mmap(NULL, 4 * m.bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -96,7 +96,7 @@ static void mapping_does_not_change(void)
 }
 
 /* All mappings of a file are the same memory, those that come later as well. */
-static void mappings_are_one(void)
+TEST(mappings_are_one)
 {
 	struct mapped m = map_open_virtual(1000), again = map_again(&m);
 	uint64_t now = map_now(&m), id;
@@ -120,7 +120,7 @@ static bool is_mapped(void *start)
 }
 
 /* A child process maps the file itself. */
-static void mapping_is_not_inherited(void)
+TEST(mapping_is_not_inherited)
 {
 	struct mapped m = map_open_virtual(10), again;
 	uint64_t now = map_now(&m), id = 1ULL << 32 | 3;
@@ -156,7 +156,7 @@ static void mapping_is_not_inherited(void)
 }
 
 /* The memory stays, and is paid for, until it is unmapped. */
-static void mapping_outlives_close(void)
+TEST(mapping_outlives_close)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_cells = 1000 };
 	struct twheel_info before, with;
@@ -188,7 +188,7 @@ static void mapping_outlives_close(void)
 }
 
 /* Map, write to every page and unmap, as a process of a memory cgroup. */
-static void in_a_memory_cgroup(void)
+TEST(in_a_memory_cgroup)
 {
 	struct group group = group_new("cgroup", "memory");
 	unsigned long before, charged;
@@ -207,19 +207,4 @@ static void in_a_memory_cgroup(void)
 	NEED(group_write(group.root, "cgroup.procs", pid));
 	group_free(&group);
 	CHECK(charged >= m.bytes);
-}
-
-static const struct tap_test tests[] = {
-	TAP(mapped_in_any_part),
-	TAP(mappings_refused),
-	TAP(mapping_does_not_change),
-	TAP(mappings_are_one),
-	TAP(mapping_is_not_inherited),
-	TAP(mapping_outlives_close),
-	TAP(in_a_memory_cgroup),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -81,7 +81,7 @@ static void arm_and_leave(int fd)
 	check_grown("timers", memory_now() - before, file);
 }
 
-static void arming_task_is_charged(void)
+TEST(arming_task_is_charged)
 {
 	int fd = dev_open_virtual();
 	long long held, file;
@@ -123,7 +123,7 @@ static void set_up_cells(int unused)
 	CHECK(memory_now() <= held - file + MIB);
 }
 
-static void cells_are_charged(void)
+TEST(cells_are_charged)
 {
 	if (!(dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("no shared mapping on this machine");
@@ -150,7 +150,7 @@ static void until_refused(int fd)
 }
 
 /* The group's limit holds: a task that arms beyond it is refused memory, or killed. */
-static void group_limit_holds(void)
+TEST(group_limit_holds)
 {
 	int fd = dev_open_virtual(), status;
 	uint64_t timers;
@@ -170,15 +170,4 @@ static void group_limit_holds(void)
 	CHECK_EQ(dev_cancel_all(fd), timers + 999);
 	close(fd);
 	group_free(&group);
-}
-
-static const struct tap_test tests[] = {
-	TAP(arming_task_is_charged),
-	TAP(cells_are_charged),
-	TAP(group_limit_holds),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

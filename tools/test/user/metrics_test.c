@@ -299,7 +299,7 @@ static const struct {
 	{ "twheel_lateness_max_seconds", "late_max_ns", 1e9 },
 };
 
-static void numbers_are_the_files(void)
+TEST(numbers_are_the_files)
 {
 	int fd = busy_file(3);
 	unsigned int i;
@@ -332,7 +332,7 @@ static unsigned int samples_of(const char *name)
 	return n;
 }
 
-static void limits_are_those_of_the_opener(void)
+TEST(limits_are_those_of_the_opener)
 {
 	int fd = dev_open_limited();
 
@@ -347,7 +347,7 @@ static void limits_are_those_of_the_opener(void)
 }
 
 /* Root has no limit, which is no number. */
-static void no_limit_has_no_sample(void)
+TEST(no_limit_has_no_sample)
 {
 	int fd = busy_file(0);
 
@@ -361,7 +361,7 @@ static void no_limit_has_no_sample(void)
 }
 
 /* The bounds ascend. The counts are cumulative, and those of latenesses of 6 to 10 ms. */
-static void histogram_is_cumulative(void)
+TEST(histogram_is_cumulative)
 {
 	double last = -1, bound = -1, le;
 	unsigned int i, j, n = 0, below;
@@ -393,7 +393,7 @@ static void histogram_is_cumulative(void)
 	CHECK(sample_value("twheel_lateness_seconds_sum", fd) == 0.04);
 }
 
-static void labels_are_escaped(void)
+TEST(labels_are_escaped)
 {
 	const char *name = "a\"b\\c\nd";
 	int fd = busy_file(0);
@@ -404,7 +404,7 @@ static void labels_are_escaped(void)
 	CHECK(!strcmp(sample_label(sample_find("twheel_timers", fd, ""), "process"), name));
 }
 
-static void process_without_wheel_has_no_sample(void)
+TEST(process_without_wheel_has_no_sample)
 {
 	unsigned int i;
 
@@ -414,18 +414,4 @@ static void process_without_wheel_has_no_sample(void)
 		CHECK(atoi(sample_label(&samples[i], "pid")) != getpid());
 	CHECK(family_of("twheel_lateness_seconds"));
 	CHECK(family_of("twheel_timers"));
-}
-
-static const struct tap_test tests[] = {
-	TAP(numbers_are_the_files),
-	TAP(limits_are_those_of_the_opener),
-	TAP(no_limit_has_no_sample),
-	TAP(histogram_is_cumulative),
-	TAP(labels_are_escaped),
-	TAP(process_without_wheel_has_no_sample),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

@@ -23,7 +23,7 @@ static int wheel_open(void)
 	return fd;
 }
 
-static void armed_for_a_delay(void)
+TEST(armed_for_a_delay)
 {
 	struct twheel_op op = { .time_ns = 30 * MS, .cookie = 7, .slack_ns = 1 };
 	int fd = wheel_open();
@@ -46,7 +46,7 @@ static void armed_for_a_delay(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-static void armed_for_a_time(void)
+TEST(armed_for_a_time)
 {
 	int fd = wheel_open();
 	uint64_t id = dev_arm_at(fd, START + MS, ~0ULL);
@@ -60,7 +60,7 @@ static void armed_for_a_time(void)
 }
 
 /* Inputs stay: the same structure arms again and again. Outputs are not read. */
-static void a_structure_serves_again(void)
+TEST(a_structure_serves_again)
 {
 	const struct twheel_op arm = {
 		.op = TWHEEL_OP_ARM, .flags = TWHEEL_FLAGS_LIBRARY, .cookie = 3,
@@ -101,7 +101,7 @@ static void a_structure_serves_again(void)
 	CHECK_EQ(op.id, last);
 }
 
-static void the_past_is_due_at_once(void)
+TEST(the_past_is_due_at_once)
 {
 	int fd = wheel_open(), i;
 
@@ -119,7 +119,7 @@ static void the_past_is_due_at_once(void)
 	CHECK_EQ(dev_read(fd).deadline_ns, START + MS - 1);
 }
 
-static void query_tells(void)
+TEST(query_tells)
 {
 	int fd = wheel_open();
 	uint64_t id = dev_arm(fd, S, 1), deadline;
@@ -133,7 +133,7 @@ static void query_tells(void)
 	CHECK_ERR(dev_query(fd, id, &deadline), ENOENT);
 }
 
-static void a_cancelled_timer_is_silent(void)
+TEST(a_cancelled_timer_is_silent)
 {
 	int fd = wheel_open();
 	uint64_t id = dev_arm(fd, S, 1);
@@ -157,7 +157,7 @@ static void a_cancelled_timer_is_silent(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-static void modify_moves(void)
+TEST(modify_moves)
 {
 	static const uint64_t delays[] = { S, 2 * S, MS, 1000 * HOUR, 3 * S, 1 };
 	int fd = wheel_open();
@@ -186,7 +186,7 @@ static void modify_moves(void)
 }
 
 /* A due timer is pending again: its event does not come. */
-static void modify_takes_back(void)
+TEST(modify_takes_back)
 {
 	static const uint32_t flags[] = { 0, TWHEEL_LATER };
 	int fd = wheel_open();
@@ -211,7 +211,7 @@ static void modify_takes_back(void)
 	CHECK_EQ(dev_read(fd).deadline_ns, 1);
 }
 
-static void later_only_later(void)
+TEST(later_only_later)
 {
 	int fd = wheel_open();
 	uint64_t id = dev_arm(fd, 100 * S, 0);
@@ -240,7 +240,7 @@ static void later_only_later(void)
 	CHECK_EQ(dev_read(fd).deadline_ns, START + 500 * S);
 }
 
-static void far_is_never(void)
+TEST(far_is_never)
 {
 	static const uint64_t far[] = {
 		TWHEEL_NEVER_NS, TWHEEL_NEVER_NS + 1, ~0ULL, TWHEEL_NEVER_NS - START,
@@ -277,7 +277,7 @@ static int compare_ids(const void *a, const void *b)
 }
 
 /* {generation << 32 | index}: the index is used again, the identifier is not. */
-static void identifiers_are_not_used_again(void)
+TEST(identifiers_are_not_used_again)
 {
 	enum { N = 3000 };
 	static uint64_t ids[N];
@@ -301,7 +301,7 @@ static void identifiers_are_not_used_again(void)
 		NEED(ids[i] != ids[i - 1]);
 }
 
-static void all_are_cancelled(void)
+TEST(all_are_cancelled)
 {
 	struct twheel_op op = { .op = TWHEEL_OP_CANCEL_ALL };
 	int fd = wheel_open(), i;
@@ -323,7 +323,7 @@ static void all_are_cancelled(void)
 	CHECK_EQ(dev_read(fd).cookie, 4);
 }
 
-static void advance_sets_the_clock(void)
+TEST(advance_sets_the_clock)
 {
 	struct twheel_op op = { .op = TWHEEL_OP_ADVANCE, .time_ns = 5, .deadline_ns = 9 };
 	int fd = dev_open_virtual();
@@ -366,7 +366,7 @@ static void *advance_later(void *arg)
 }
 
 /* Whoever waits is woken, be it by the clock or by what another thread arms. */
-static void advance_wakes(void)
+TEST(advance_wakes)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
 	int fd = dev_open(), i;
@@ -384,7 +384,7 @@ static void advance_wakes(void)
 }
 
 /* The same operations by a clock that goes by itself. */
-static void in_real_time(void)
+TEST(in_real_time)
 {
 	int fd = dev_open();
 	uint64_t before = dev_now(CLOCK_MONOTONIC), id;
@@ -415,27 +415,4 @@ static void in_real_time(void)
 	dev_wait_passed(before);
 	CHECK_EQ(dev_readable(fd, 20), 0);
 	CHECK_EQ(dev_cancel(fd, id), 1);
-}
-
-static const struct tap_test tests[] = {
-	TAP(armed_for_a_delay),
-	TAP(armed_for_a_time),
-	TAP(a_structure_serves_again),
-	TAP(the_past_is_due_at_once),
-	TAP(query_tells),
-	TAP(a_cancelled_timer_is_silent),
-	TAP(modify_moves),
-	TAP(modify_takes_back),
-	TAP(later_only_later),
-	TAP(far_is_never),
-	TAP(identifiers_are_not_used_again),
-	TAP(all_are_cancelled),
-	TAP(advance_sets_the_clock),
-	TAP(advance_wakes),
-	TAP(in_real_time),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -26,7 +26,7 @@ static struct twheel_op op_on(uint32_t code, uint64_t id)
 }
 
 /* In their order, with failures between them. */
-static void each_does_its_own(void)
+TEST(each_does_its_own)
 {
 	int fd = dev_open_virtual();
 	uint64_t id = dev_arm(fd, S, 1), later = dev_arm(fd, S, 2);
@@ -75,7 +75,7 @@ static void each_does_its_own(void)
 	CHECK_EQ(dev_cancel(fd, ops[12].id), 1);
 }
 
-static void many_fire_exactly_once(void)
+TEST(many_fire_exactly_once)
 {
 	enum { N = 5000 };
 	struct twheel_event events[64];
@@ -109,7 +109,7 @@ static void many_fire_exactly_once(void)
 }
 
 /* Full for those in the middle, and there is room again after that. */
-static void full_and_free_again(void)
+TEST(full_and_free_again)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_timers = 2 };
 	struct twheel_op ops[] = {
@@ -128,7 +128,7 @@ static void full_and_free_again(void)
 }
 
 /* Elements of a later version: the tail of each has to be 0. */
-static void longer_elements(void)
+TEST(longer_elements)
 {
 	static const uint32_t strides[] = { 0, 64, 72, 128, TWHEEL_OP_SIZE_MAX };
 	enum { N = 40 };
@@ -159,7 +159,7 @@ static void longer_elements(void)
 	}
 }
 
-static void none_at_all(void)
+TEST(none_at_all)
 {
 	struct twheel_ops array = { };
 	int fd = dev_open_virtual();
@@ -203,7 +203,7 @@ static int calls_for(struct twheel_op *ops, int count)
 	return calls;
 }
 
-static void a_signal_ends_it_early(void)
+TEST(a_signal_ends_it_early)
 {
 	enum { MOST = 1 << 19 };
 	struct sigaction action = { .sa_handler = alarm_count };
@@ -277,14 +277,14 @@ static void each_word_of_an_operation(int protection)
 	CHECK_EQ(dev_info(fd).now_ns, 0);
 }
 
-static void at_the_edge_of_memory(void)
+TEST(at_the_edge_of_memory)
 {
 	each_word_of_an_operation(PROT_NONE);
 	each_word_of_an_operation(PROT_READ);
 }
 
 /* Those before the edge are done, and none after. */
-static void an_array_at_the_edge(void)
+TEST(an_array_at_the_edge)
 {
 	enum { N = 100 };
 	static const unsigned int earlier[] = { 1, 2, 31, 32, 33, 64, 99 };
@@ -325,7 +325,7 @@ static void *edge_move(void *arg)
 }
 
 /* Memory becomes read-only during calls. Each timer that is armed has its answer. */
-static void each_timer_has_its_answer(void)
+TEST(each_timer_has_its_answer)
 {
 	enum { N = 3 };
 	int rw = PROT_READ | PROT_WRITE, armed = 0, failed = 0, i, n, ret;
@@ -356,21 +356,4 @@ static void each_timer_has_its_answer(void)
 	}
 	edge_over = true;
 	pthread_join(thread, NULL);
-}
-
-static const struct tap_test tests[] = {
-	TAP(each_does_its_own),
-	TAP(many_fire_exactly_once),
-	TAP(full_and_free_again),
-	TAP(longer_elements),
-	TAP(none_at_all),
-	TAP(a_signal_ends_it_early),
-	TAP(at_the_edge_of_memory),
-	TAP(an_array_at_the_edge),
-	TAP(each_timer_has_its_answer),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -28,7 +28,7 @@ static struct twheel_event read_periodic(int fd, uint64_t deadline_ns, uint64_t 
 	return event;
 }
 
-static void periods_stay_in_phase(void)
+TEST(periods_stay_in_phase)
 {
 	struct twheel_op op = { .time_ns = 10 * MS, .period_ns = 20 * MS + 3 };
 	int fd = wheel_open();
@@ -56,7 +56,7 @@ static void periods_stay_in_phase(void)
 }
 
 /* A period is nanoseconds: several in a tick are counted. */
-static void periods_below_a_tick(void)
+TEST(periods_below_a_tick)
 {
 	struct twheel_op op = { .flags = TWHEEL_ABS, .time_ns = 20 * S, .period_ns = 1 };
 	int fd = wheel_open();
@@ -70,7 +70,7 @@ static void periods_below_a_tick(void)
 	read_periodic(fd, 20 * S + MS + 1, 100 * HOUR);
 }
 
-static void modify_moves_the_phase(void)
+TEST(modify_moves_the_phase)
 {
 	struct twheel_op op = { .time_ns = HOUR, .period_ns = 15 * MS };
 	int fd = wheel_open();
@@ -92,7 +92,7 @@ static void modify_moves_the_phase(void)
 }
 
 /* There is no deadline after it: this event is the last one. */
-static void periods_end(void)
+TEST(periods_end)
 {
 	struct twheel_op op = {
 		.flags = TWHEEL_ABS, .time_ns = START, .period_ns = TWHEEL_NEVER_NS,
@@ -113,7 +113,7 @@ static void periods_end(void)
 }
 
 /* Timers that may be late share the instant that most could share: here, a power of two. */
-static void slack_is_shared(void)
+TEST(slack_is_shared)
 {
 	const uint64_t shared = 8192 * MS, slack = 40 * MS;
 	struct twheel_event events[16];
@@ -135,7 +135,7 @@ static void slack_is_shared(void)
 }
 
 /* It is never early, and not later than it may be. A modify keeps it. */
-static void slack_ends(void)
+TEST(slack_ends)
 {
 	struct twheel_op op = { .slack_ns = 7 * MS };
 	int fd = wheel_open(), i;
@@ -159,7 +159,7 @@ static void slack_ends(void)
 	CHECK_EQ(dev_cancel(fd, op.id), 1);
 }
 
-static void periods_in_real_time(void)
+TEST(periods_in_real_time)
 {
 	struct twheel_op op = { .time_ns = 10 * MS, .period_ns = 20 * MS };
 	int fd = dev_open(), i;
@@ -179,19 +179,4 @@ static void periods_in_real_time(void)
 	}
 	CHECK_EQ(dev_cancel(fd, id), 1);
 	CHECK_EQ(dev_readable(fd, 60), 0);
-}
-
-static const struct tap_test tests[] = {
-	TAP(periods_stay_in_phase),
-	TAP(periods_below_a_tick),
-	TAP(modify_moves_the_phase),
-	TAP(periods_end),
-	TAP(slack_is_shared),
-	TAP(slack_ends),
-	TAP(periods_in_real_time),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

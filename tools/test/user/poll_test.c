@@ -73,7 +73,7 @@ static void check_ready(int fd, bool ready)
 	close(epoll);
 }
 
-static void ready_if_something_is_due(void)
+TEST(ready_if_something_is_due)
 {
 	int unused = dev_open(), fd = dev_open_virtual();
 	uint64_t id;
@@ -106,7 +106,7 @@ static void ready_if_something_is_due(void)
 }
 
 /* An event that a reader leaves behind, and one that comes between read() and poll(). */
-static void ready_while_something_is_left(void)
+TEST(ready_while_something_is_left)
 {
 	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
 	int fd = dev_open_virtual(), i;
@@ -128,7 +128,7 @@ static void ready_while_something_is_left(void)
 	}
 }
 
-static void cells_count(void)
+TEST(cells_count)
 {
 	struct mapped m = map_open_virtual(4);
 	uint64_t tick = map_advance(&m, 5), id;
@@ -150,7 +150,7 @@ static void cells_count(void)
 	check_ready(m.fd, false);
 }
 
-static void level_triggered(void)
+TEST(level_triggered)
 {
 	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN), i;
 
@@ -185,7 +185,7 @@ static void drain(int fd, unsigned int count)
 }
 
 /* Who reads until there is nothing more, gets an edge for what comes then. */
-static void edge_triggered(void)
+TEST(edge_triggered)
 {
 	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
 
@@ -212,7 +212,7 @@ static void edge_triggered(void)
 }
 
 /* An edge that is cancelled before the program looks leaves no edge, and takes none away. */
-static void edges_of_cancelled_timers(void)
+TEST(edges_of_cancelled_timers)
 {
 	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
 
@@ -233,7 +233,7 @@ static void edges_of_cancelled_timers(void)
 	}
 }
 
-static void one_shot(void)
+TEST(one_shot)
 {
 	struct epoll_event watch = { .events = EPOLLIN | EPOLLONESHOT };
 	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLONESHOT);
@@ -257,7 +257,7 @@ static void one_shot(void)
 }
 
 /* Several watches of one file, exclusive and not, and one watch behind another. */
-static void several_watches(void)
+TEST(several_watches)
 {
 	int fd = dev_open_virtual(), watches[5], i, exclusive;
 
@@ -280,7 +280,7 @@ static void several_watches(void)
 }
 
 /* A watch in another process, of a file that it has inherited. */
-static void another_process(void)
+TEST(another_process)
 {
 	int fd = dev_open_virtual(), status;
 	pid_t child;
@@ -304,7 +304,7 @@ static void another_process(void)
 }
 
 /* Whoever polls may not have to do all the work at once. In the end it is told, and read. */
-static void much_to_move_first(void)
+TEST(much_to_move_first)
 {
 	enum { N = 30000 };
 	int fd = dev_open_virtual(), i;
@@ -322,22 +322,4 @@ static void much_to_move_first(void)
 	CHECK_EQ(dev_readable(fd, -1), 1);
 	CHECK_EQ(dev_cancel_all(fd), N);
 	check_ready(fd, false);
-}
-
-static const struct tap_test tests[] = {
-	TAP(ready_if_something_is_due),
-	TAP(ready_while_something_is_left),
-	TAP(cells_count),
-	TAP(level_triggered),
-	TAP(edge_triggered),
-	TAP(edges_of_cancelled_timers),
-	TAP(one_shot),
-	TAP(several_watches),
-	TAP(another_process),
-	TAP(much_to_move_first),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

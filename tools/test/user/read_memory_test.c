@@ -54,7 +54,7 @@ static void *memory_get(size_t bytes)
 }
 
 /* Records that lie across pages, none of which is there yet, and of a size of their own. */
-static void memory_that_was_never_touched(void)
+TEST(memory_that_was_never_touched)
 {
 	enum { N = 500, SIZE = 56 };
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = SIZE };
@@ -74,7 +74,7 @@ static void memory_that_was_never_touched(void)
 }
 
 /* Records before the end of the memory come, and the rest stays due. */
-static void memory_that_ends(void)
+TEST(memory_that_ends)
 {
 	enum { N = 300 };
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -110,7 +110,7 @@ static void memory_that_ends(void)
  * Memory for one record, which is not there yet, in pieces of any length; then none. What
  * fills memory may stop some bytes before its end.
  */
-static void memory_in_odd_pieces(void)
+TEST(memory_in_odd_pieces)
 {
 	size_t page = sysconf(_SC_PAGESIZE), first, second;
 	char *memory = memory_get(2 * page), *start = memory + page - RECORD;
@@ -134,7 +134,7 @@ static void memory_in_odd_pieces(void)
 }
 
 /* A periodic timer goes on when its event has been read, not before. */
-static void period_waits_for_the_reader(void)
+TEST(period_waits_for_the_reader)
 {
 	struct twheel_op op = { .time_ns = 2 * MS, .period_ns = 2 * MS };
 	int fd = dev_open_virtual();
@@ -174,7 +174,7 @@ static void *come_and_go(void *arg)
 }
 
 /* Each event comes once: with the read() that says so. */
-static void memory_that_comes_and_goes(void)
+TEST(memory_that_comes_and_goes)
 {
 	enum { N = 200, LEAST = 50 };
 	unsigned int good = 0, bad = 0, next, i;
@@ -238,7 +238,7 @@ static void *slow_provide(void *arg)
 	return arg;
 }
 
-static void memory_that_is_slow(void)
+TEST(memory_that_is_slow)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
 	struct uffdio_api api = { .api = UFFD_API };
@@ -277,18 +277,4 @@ static void memory_that_is_slow(void)
 	CHECK_EQ(n, 64);
 	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
 	CHECK_EQ(dev_info(slow.fd).timers, 0);
-}
-
-static const struct tap_test tests[] = {
-	TAP(memory_that_was_never_touched),
-	TAP(memory_that_ends),
-	TAP(memory_in_odd_pieces),
-	TAP(period_waits_for_the_reader),
-	TAP(memory_that_comes_and_goes),
-	TAP(memory_that_is_slow),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

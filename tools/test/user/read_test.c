@@ -36,7 +36,7 @@ static void check_rest(int fd, unsigned int from, unsigned int to)
 	dev_silent(fd);
 }
 
-static void record_is_filled(void)
+TEST(record_is_filled)
 {
 	int fd = dev_open_virtual();
 	struct twheel_op op = { .time_ns = 1500000, .cookie = ~5ULL };
@@ -57,7 +57,7 @@ static void record_is_filled(void)
 	dev_silent(fd);
 }
 
-static void records_have_the_size(void)
+TEST(records_have_the_size)
 {
 	static const uint32_t sizes[] = { 0, 48, 56, 128, TWHEEL_EVENT_SIZE_MAX };
 	char records[4 * TWHEEL_EVENT_SIZE_MAX];
@@ -94,7 +94,7 @@ static void records_have_the_size(void)
 }
 
 /* Memory that is not aligned, and in parts of any size. */
-static void any_buffer_will_do(void)
+TEST(any_buffer_will_do)
 {
 	enum { N = 4 };
 	char bytes[N * RECORD + 1] = "";
@@ -126,7 +126,7 @@ static void any_buffer_will_do(void)
 }
 
 /* Timers of one tick have no order. */
-static void in_the_order_of_ticks(void)
+TEST(in_the_order_of_ticks)
 {
 	enum { N = 3000 };
 	static struct twheel_event events[N];
@@ -146,7 +146,7 @@ static void in_the_order_of_ticks(void)
 	dev_silent(fd);
 }
 
-static void does_not_wait_if_told_so(void)
+TEST(does_not_wait_if_told_so)
 {
 	int fd = dev_open_virtual();
 	struct twheel_event event;
@@ -202,7 +202,7 @@ static void reader_gets(struct reader *reader, uint64_t cookie)
 	CHECK_EQ(event.cookie, cookie);
 }
 
-static void waits_for_an_event(void)
+TEST(waits_for_an_event)
 {
 	int fd = dev_open_virtual();
 	struct reader reader;
@@ -227,7 +227,7 @@ static void waits_for_an_event(void)
 }
 
 /* It began to wait before there was a wheel. */
-static void reader_from_before_the_setup(void)
+TEST(reader_from_before_the_setup)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
 	struct reader reader;
@@ -256,7 +256,7 @@ static void signal_handle(int flags)
 	NEED(sigaction(SIGUSR1, &action, NULL) == 0);
 }
 
-static void signals_interrupt(void)
+TEST(signals_interrupt)
 {
 	int fd = dev_open_virtual();
 	struct reader reader;
@@ -279,20 +279,4 @@ static void signals_interrupt(void)
 	CHECK_EQ(reader.ret, 1);
 	dev_advance(fd, MS);
 	reader_gets(&reader, 4);
-}
-
-static const struct tap_test tests[] = {
-	TAP(record_is_filled),
-	TAP(records_have_the_size),
-	TAP(any_buffer_will_do),
-	TAP(in_the_order_of_ticks),
-	TAP(does_not_wait_if_told_so),
-	TAP(waits_for_an_event),
-	TAP(reader_from_before_the_setup),
-	TAP(signals_interrupt),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -43,7 +43,7 @@ static void *read_one(void *arg)
 }
 
 /* Timers that become due at once wake one reader, which wakes the next, and so on. */
-static void a_reader_wakes_the_next(void)
+TEST(a_reader_wakes_the_next)
 {
 	pthread_t readers[READERS];
 	int fd, round, i;
@@ -72,7 +72,7 @@ static void a_reader_wakes_the_next(void)
 }
 
 /* One event wakes one reader. */
-static void the_others_go_on_waiting(void)
+TEST(the_others_go_on_waiting)
 {
 	pthread_t readers[READERS];
 	int fd = open_blocking(), i;
@@ -110,7 +110,7 @@ static void *read_with_room(void *arg)
 }
 
 /* Records have grown while two readers waited. The one that is woken has no room for any. */
-static void a_reader_without_room_wakes_the_next(void)
+TEST(a_reader_without_room_wakes_the_next)
 {
 	struct twheel_setup setup = {
 		.clock = TWHEEL_VIRTUAL, .event_size = TWHEEL_EVENT_SIZE_MAX,
@@ -184,7 +184,7 @@ static void *pair_other(void *arg)
 }
 
 /* A reader that is woken and interrupted leaves the event to the other one. */
-static void a_wake_up_is_passed_on(void)
+TEST(a_wake_up_is_passed_on)
 {
 	pthread_t interrupted, other;
 	struct sigaction action = { .sa_handler = interrupt };
@@ -404,26 +404,12 @@ static void crowd_run(bool processes)
 	CHECK_EQ(dev_info(crowd->fd).timers, 1);
 }
 
-static void books_of_threads_balance(void)
+TEST(books_of_threads_balance)
 {
 	crowd_run(false);
 }
 
-static void books_of_processes_balance(void)
+TEST(books_of_processes_balance)
 {
 	crowd_run(true);
-}
-
-static const struct tap_test tests[] = {
-	TAP(a_reader_wakes_the_next),
-	TAP(the_others_go_on_waiting),
-	TAP(a_reader_without_room_wakes_the_next),
-	TAP(a_wake_up_is_passed_on),
-	TAP(books_of_threads_balance),
-	TAP(books_of_processes_balance),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -116,7 +116,7 @@ static void refused_at(int line, const struct held *held, const struct twheel_op
 
 #define REFUSED(held, op, error)	refused_at(__LINE__, held, op, error)
 
-static void codes(void)
+TEST(codes)
 {
 	static const uint32_t unknown[] = { 0, 8, 9, 255, 257, 1U << 31, ~0U };
 	struct held held = held_open();
@@ -134,7 +134,7 @@ static void codes(void)
 }
 
 /* All bits that the kernel does not leave to the library. */
-static void flags(void)
+TEST(flags)
 {
 	static const uint32_t known[CODES] = {
 		[TWHEEL_OP_ARM] = TWHEEL_ABS,
@@ -164,7 +164,7 @@ static const size_t inputs[] = {
 
 enum { ID = 1, COOKIE = 2, TIME = 4, PERIOD = 8, SLACK = 16 };
 
-static void unused_fields(void)
+TEST(unused_fields)
 {
 	static const unsigned int used[CODES] = {
 		[TWHEEL_OP_ARM] = ID | COOKIE | TIME | PERIOD | SLACK,
@@ -189,7 +189,7 @@ static void unused_fields(void)
 	held_check(&held);
 }
 
-static void values(void)
+TEST(values)
 {
 	struct held held = held_open();
 	struct twheel_op op;
@@ -214,7 +214,7 @@ static void values(void)
 	held_check(&held);
 }
 
-static void void_identifiers(void)
+TEST(void_identifiers)
 {
 	int other = dev_open_virtual();
 	struct held held = held_open();
@@ -238,7 +238,7 @@ static void void_identifiers(void)
 	held_check(&held);
 }
 
-static void full_file(void)
+TEST(full_file)
 {
 	struct held held = held_open();
 	struct twheel_op op = good_op(&held, TWHEEL_OP_ARM);
@@ -255,7 +255,7 @@ static void full_file(void)
 }
 
 /* What a clock cannot do. */
-static void clocks(void)
+TEST(clocks)
 {
 	struct twheel_op op;
 	unsigned int i;
@@ -286,7 +286,7 @@ static void clocks(void)
 	CHECK_ERR(dev_kick(dev_open_virtual(), 0), ENOENT);
 }
 
-static void setups(void)
+TEST(setups)
 {
 	struct twheel_info info = dev_info(dev_open());
 	static const struct twheel_setup good = {
@@ -342,7 +342,7 @@ static void setups(void)
 	CHECK_EQ(dev_info(fd).max_timers, 99);
 }
 
-static void arrays(void)
+TEST(arrays)
 {
 	struct held held = held_open();
 	struct twheel_op op = good_op(&held, TWHEEL_OP_ARM);
@@ -372,7 +372,7 @@ static void arrays(void)
 	CHECK_EQ(ioctl(held.fd, TWHEEL_IOC_OPS, &good), 1);
 }
 
-static void unknown_commands(void)
+TEST(unknown_commands)
 {
 	struct held held = held_open();
 	struct twheel_op op = good_op(&held, TWHEEL_OP_ARM);
@@ -395,7 +395,7 @@ static unsigned long command_sized(unsigned long command, size_t size)
 }
 
 /* Structures that are shorter than the first version, or longer than the kernel knows. */
-static void sizes(void)
+TEST(sizes)
 {
 	static const unsigned long commands[] = {
 		TWHEEL_IOC_OP, TWHEEL_IOC_OPS, TWHEEL_IOC_SETUP, TWHEEL_IOC_INFO,
@@ -436,7 +436,7 @@ static void sizes(void)
 }
 
 /* Each would succeed with a descriptor of the other kind. */
-static void descriptors_of_one_kind(void)
+TEST(descriptors_of_one_kind)
 {
 	int reader = open("/dev/twheel", O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	int writer = open("/dev/twheel", O_WRONLY | O_CLOEXEC | O_NONBLOCK);
@@ -465,7 +465,7 @@ static void descriptors_of_one_kind(void)
 }
 
 /* It is no file with a position, and nothing is written to it. */
-static void other_calls(void)
+TEST(other_calls)
 {
 	struct held held = held_open();
 	struct twheel_event event;
@@ -476,25 +476,4 @@ static void other_calls(void)
 	if (!access("/sys/module/twheel/refcnt", R_OK))
 		CHECK_ERR(syscall(SYS_delete_module, "twheel", O_NONBLOCK), EWOULDBLOCK);
 	held_check(&held);
-}
-
-static const struct tap_test tests[] = {
-	TAP(codes),
-	TAP(flags),
-	TAP(unused_fields),
-	TAP(values),
-	TAP(void_identifiers),
-	TAP(full_file),
-	TAP(clocks),
-	TAP(setups),
-	TAP(arrays),
-	TAP(unknown_commands),
-	TAP(sizes),
-	TAP(descriptors_of_one_kind),
-	TAP(other_calls),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -256,44 +256,32 @@ static void with_server(const char *program, bool tcp, bool (*scenario)(void))
 			 IDLE_LAST_MS / 2);
 }
 
-static void wheel_silent_connections_are_closed(void)
+TEST(wheel_silent_connections_are_closed)
 {
 	with_server("idle_server", true, silent_connections_are_closed);
 }
 
-static void timerfd_silent_connections_are_closed(void)
+TEST(timerfd_silent_connections_are_closed)
 {
 	with_server("idle_server_timerfd", true, silent_connections_are_closed);
 }
 
-static void wheel_closed_connections_are_forgotten(void)
+TEST(wheel_closed_connections_are_forgotten)
 {
 	with_server("idle_server", true, closed_connections_are_forgotten);
 }
 
-static void timerfd_closed_connections_are_forgotten(void)
+TEST(timerfd_closed_connections_are_forgotten)
 {
 	with_server("idle_server_timerfd", true, closed_connections_are_forgotten);
 }
 
-static void wheel_unix_socket(void)
+TEST(wheel_unix_socket)
 {
 	with_server("idle_server", false, unix_socket);
 }
 
-static void timerfd_unix_socket(void)
+TEST(timerfd_unix_socket)
 {
 	with_server("idle_server_timerfd", false, unix_socket);
-}
-
-static const struct tap_test tests[] = {
-	TAP(wheel_silent_connections_are_closed), TAP(timerfd_silent_connections_are_closed),
-	TAP(wheel_closed_connections_are_forgotten),
-	TAP(timerfd_closed_connections_are_forgotten),
-	TAP(wheel_unix_socket), TAP(timerfd_unix_socket),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

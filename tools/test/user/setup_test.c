@@ -14,7 +14,7 @@ static bool have_cells(void)
 	return dev_info(dev_open()).features & TWHEEL_FEATURE_CELLS;
 }
 
-static void a_new_file_has_defaults(void)
+TEST(a_new_file_has_defaults)
 {
 	int fd = dev_open();
 	struct twheel_info info = dev_info(fd), later;
@@ -40,7 +40,7 @@ static void a_new_file_has_defaults(void)
 	CHECK(!memcmp(&info, &later, sizeof(info)));
 }
 
-static void takes_what_it_is_given(void)
+TEST(takes_what_it_is_given)
 {
 	static const struct twheel_setup setups[] = {
 		{ .clock = TWHEEL_BOOTTIME, .tick_ns = 250 * US, .max_timers = 1 },
@@ -76,7 +76,7 @@ static void takes_what_it_is_given(void)
 }
 
 /* Whatever it is, and whatever comes of it. */
-static void the_first_operation_decides(void)
+TEST(the_first_operation_decides)
 {
 	struct twheel_op ops[] = {
 		{ .op = TWHEEL_OP_ARM }, { .op = TWHEEL_OP_CANCEL_ALL },
@@ -104,7 +104,7 @@ static void the_first_operation_decides(void)
 }
 
 /* There is no memory left for the wheel: the file is as it was. */
-static void after_a_refusal(void)
+TEST(after_a_refusal)
 {
 	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
 	struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
@@ -131,7 +131,7 @@ static void after_a_refusal(void)
 }
 
 /* The default tick is a millisecond, but no less than a program may ask for. */
-static void default_tick(void)
+TEST(default_tick)
 {
 	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = S };
 	struct twheel_setup setup = { .tick_ns = 499999 };
@@ -155,7 +155,7 @@ static void default_tick(void)
 	CHECK_EQ(dev_info(early).tick_ns, MS);
 }
 
-static void default_limits(void)
+TEST(default_limits)
 {
 	struct twheel_setup setup = { .max_timers = 9 };
 	int fd;
@@ -201,7 +201,7 @@ static void *race_run(void *arg)
 }
 
 /* One of the threads makes the wheel. Operations always succeed, and see it whole. */
-static void threads_at_once(void)
+TEST(threads_at_once)
 {
 	enum { THREADS = 4, ROUNDS = 30 };
 	struct race races[THREADS];
@@ -232,19 +232,4 @@ static void threads_at_once(void)
 		CHECK_EQ(info.timers, THREADS / 2);
 		close(fd);
 	}
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(a_new_file_has_defaults),
-		TAP(takes_what_it_is_given),
-		TAP(the_first_operation_decides),
-		TAP(after_a_refusal),
-		TAP(default_tick),
-		TAP(default_limits),
-		TAP(threads_at_once),
-	};
-
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

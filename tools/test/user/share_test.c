@@ -60,7 +60,7 @@ static void shares_set(unsigned int one, unsigned int all)
 	dev_param_set("alarm_share_all", all);
 }
 
-static void a_user_has_a_share(void)
+TEST(a_user_has_a_share)
 {
 	int greedy, modest, exempt;
 
@@ -89,7 +89,7 @@ static void a_user_has_a_share(void)
 	}
 }
 
-static void all_users_have_a_share(void)
+TEST(all_users_have_a_share)
 {
 	int greedy, modest;
 
@@ -105,7 +105,7 @@ static void all_users_have_a_share(void)
 }
 
 /* Many timers that expire in a postponed time come by one alarm, in their order. */
-static void no_event_is_lost(void)
+TEST(no_event_is_lost)
 {
 	int fd, i;
 
@@ -121,7 +121,7 @@ static void no_event_is_lost(void)
 	CHECK(dev_stat(fd, "alarms") < 1000);
 }
 
-static void no_share_no_limit(void)
+TEST(no_share_no_limit)
 {
 	int fd, i;
 
@@ -131,16 +131,4 @@ static void no_share_no_limit(void)
 	for (i = 0; i < 1000; i++)
 		ring(fd);
 	CHECK_EQ(dev_stat(fd, "postponed"), 0);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(a_user_has_a_share),
-		TAP(all_users_have_a_share),
-		TAP(no_event_is_lost),
-		TAP(no_share_no_limit),
-	};
-
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -46,7 +46,7 @@ static unsigned int stats_numbers(int fd, const char *key, uint64_t numbers[LATE
 }
 
 /* These keys, in this order, each with a tab; and that is all. */
-static void keys_and_names(void)
+TEST(keys_and_names)
 {
 	static const char * const keys[] = {
 		"wheel", "clock", "tick_ns", "max_timers", "max_cells", "timers",
@@ -81,7 +81,7 @@ static void keys_and_names(void)
 	}
 }
 
-static void same_as_info(void)
+TEST(same_as_info)
 {
 	struct twheel_setup setup = {
 		.clock = TWHEEL_VIRTUAL, .tick_ns = 2 * MS, .max_timers = 77,
@@ -136,7 +136,7 @@ static void books_compare(const struct books *books, int fd)
 }
 
 /* One event is one, however many deadlines it stands for. A modify changes nothing. */
-static void counters_are_exact(void)
+TEST(counters_are_exact)
 {
 	int fd = dev_open_virtual(), i, all;
 	struct books books = { };
@@ -171,7 +171,7 @@ static void counters_are_exact(void)
 }
 
 /* Timers that cascade do so once a level, and buckets are occupied by those that wait. */
-static void where_timers_wait(void)
+TEST(where_timers_wait)
 {
 	uint64_t occupied[LATE];
 	int fd = dev_open_virtual();
@@ -197,7 +197,7 @@ static void where_timers_wait(void)
 }
 
 /* Cells count when the kernel finds them. */
-static void counters_of_cells(void)
+TEST(counters_of_cells)
 {
 	struct mapped m = map_open_virtual(3);
 	uint64_t tick = map_now(&m) + 10, ids[3];
@@ -224,7 +224,7 @@ static void counters_of_cells(void)
 }
 
 /* Lateness in real time is that which the event shows. */
-static void late_in_real_time(void)
+TEST(late_in_real_time)
 {
 	int fd = dev_open_clock(TWHEEL_MONOTONIC);
 	struct twheel_event event;
@@ -236,18 +236,4 @@ static void late_in_real_time(void)
 	event = dev_read(fd);
 	CHECK_EQ(dev_stat(fd, "late_sum_ns") - dev_stat(fd, "late_max_ns"),
 		 event.now_ns - event.deadline_ns);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(keys_and_names),
-		TAP(same_as_info),
-		TAP(counters_are_exact),
-		TAP(where_timers_wait),
-		TAP(counters_of_cells),
-		TAP(late_in_real_time),
-	};
-
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -119,7 +119,7 @@ static void *reader_run(void *arg)
 	}
 }
 
-static void books_add_up(void)
+TEST(books_add_up)
 {
 	pthread_t actors[ACTORS], readers[READERS];
 	uintptr_t i;
@@ -144,13 +144,4 @@ static void books_add_up(void)
 	CHECK(battle.read > 0);
 	printf("# %u armed, %u read, %u cancelled\n", battle.armed, battle.read,
 	       battle.cancelled);
-}
-
-int main(int argc, char **argv)
-{
-	static const struct tap_test tests[] = {
-		TAP(books_add_up),
-	};
-
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -123,7 +123,7 @@ static unsigned int line_count(const struct line *lines, unsigned int n, const c
 	return count;
 }
 
-static void events_are_what_was_counted(void)
+TEST(events_are_what_was_counted)
 {
 	int fd = dev_open_virtual(), other = dev_open_virtual();
 	static struct line lines[1000];
@@ -157,7 +157,7 @@ static void events_are_what_was_counted(void)
 }
 
 /* The life of one timer, with a deadline between two ticks. */
-static void fields_agree(void)
+TEST(fields_agree)
 {
 	static const char * const events[] = {
 		"twheel_arm", "twheel_modify", "twheel_expire_entry", "twheel_cancel",
@@ -186,7 +186,7 @@ static void fields_agree(void)
 }
 
 /* A cell is armed without a call, so only its event is seen. */
-static void cells_are_traced(void)
+TEST(cells_are_traced)
 {
 	struct mapped m = map_open_virtual(2);
 	uint64_t tick = map_now(&m) + 10, id;
@@ -202,7 +202,7 @@ static void cells_are_traced(void)
 }
 
 /* Filter by lateness: one of two timers is late. */
-static void lateness_can_be_filtered(void)
+TEST(lateness_can_be_filtered)
 {
 	int fd = dev_open_virtual();
 	struct line lines[8];
@@ -221,16 +221,4 @@ static void lateness_can_be_filtered(void)
 	dev_read(fd);
 	NEED(trace_finish(lines, SIZE_OF(lines)) == 1);
 	CHECK_EQ(lines[0].late_ns, S - MS);
-}
-
-static const struct tap_test tests[] = {
-	TAP(events_are_what_was_counted),
-	TAP(fields_agree),
-	TAP(cells_are_traced),
-	TAP(lateness_can_be_filtered),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -155,7 +155,7 @@ static void waiters_expect(struct waiters *w, uint64_t cookie)
 }
 
 /* Wait for nothing, or for something far, and then for something near. */
-static void armed_while_waiting(void)
+TEST(armed_while_waiting)
 {
 	struct waiters w;
 	uint64_t id, round;
@@ -187,7 +187,7 @@ static void armed_while_waiting(void)
 	}
 }
 
-static void virtual_time_passes_while_waiting(void)
+TEST(virtual_time_passes_while_waiting)
 {
 	struct waiters w;
 	uint64_t round;
@@ -272,18 +272,18 @@ static void told_of_another(bool virtual)
 	}
 }
 
-static void told_of_another_that_moves(void)
+TEST(told_of_another_that_moves)
 {
 	told_of_another(false);
 }
 
-static void the_same_in_virtual_time(void)
+TEST(the_same_in_virtual_time)
 {
 	told_of_another(true);
 }
 
 /* One thread changes timers, looks, and waits whenever there is something to wait for. */
-static void waits_after_anything(void)
+TEST(waits_after_anything)
 {
 	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN | EPOLLET);
 	uint32_t seed = 11, turn;
@@ -324,7 +324,7 @@ static void waits_after_anything(void)
 }
 
 /* Who does not read costs one alarm, however many timers and periods there are. */
-static void a_stopped_program_costs_one_alarm(void)
+TEST(a_stopped_program_costs_one_alarm)
 {
 	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
 	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN), i;
@@ -346,18 +346,4 @@ static void a_stopped_program_costs_one_alarm(void)
 	alarms = dev_stat(fd, "alarms");
 	usleep(50000);
 	CHECK_EQ(dev_stat(fd, "alarms"), alarms);
-}
-
-static const struct tap_test tests[] = {
-	TAP(armed_while_waiting),
-	TAP(virtual_time_passes_while_waiting),
-	TAP(told_of_another_that_moves),
-	TAP(the_same_in_virtual_time),
-	TAP(waits_after_anything),
-	TAP(a_stopped_program_costs_one_alarm),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

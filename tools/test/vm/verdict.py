@@ -66,7 +66,7 @@ def expected_cases(sources):
 def expected_programs(sources):
     """Programs of the sources, each with its cases where those can be told."""
     tests = sources / "tools/test/user"
-    programs = {path.stem: re.findall(r"^\s+TAP\((\w+)\)", path.read_text(), re.M)
+    programs = {path.stem: re.findall(r"^(?:\s+TAP|TEST)\((\w+)\)", path.read_text(), re.M)
                 for suffix in ("c", "cpp", "sh") for path in tests.glob("*_test." + suffix)}
     return programs | {line + "_32": programs[line]
                        for line in (tests / "compat").read_text().splitlines()

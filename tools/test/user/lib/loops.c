@@ -100,7 +100,7 @@ static void crowd_start(struct twheel_loop *over, struct twheel_loop_timer *time
 }
 
 /* Delays count from the call, though the loop last woke up before that. */
-static void fire_on_time(void)
+TEST(fire_on_time)
 {
 	struct timeout first;
 	unsigned int i;
@@ -129,7 +129,7 @@ static void timeout_stops(struct twheel_loop *over, struct twheel_loop_timer *ti
 	}
 }
 
-static void stopped_ones_stay_silent(void)
+TEST(stopped_ones_stay_silent)
 {
 	unsigned int i;
 
@@ -156,7 +156,7 @@ static void timeout_again(struct twheel_loop *over, struct twheel_loop_timer *ti
 		timeout_start(t, t->fired % 4 * MS);
 }
 
-static void rearm_in_callback(void)
+TEST(rearm_in_callback)
 {
 	unsigned int i;
 
@@ -182,7 +182,7 @@ static void timeout_stops_some(struct twheel_loop *over, struct twheel_loop_time
 }
 
 /* After so many callbacks the loop may serve others. It comes back for the rest. */
-static void go_on_after_others(void)
+TEST(go_on_after_others)
 {
 	const unsigned int count = 3 * TWHEEL_LOOP_CALLBACKS_MAX;
 	unsigned int i;
@@ -213,7 +213,7 @@ static void timeout_serves(struct twheel_loop *over, struct twheel_loop_timer *t
 		twheel_loop_drain(loop);
 }
 
-static void served_in_callback(void)
+TEST(served_in_callback)
 {
 	unsigned int i;
 
@@ -244,7 +244,7 @@ static void timeout_ends_all(struct twheel_loop *over, struct twheel_loop_timer 
 }
 
 /* Many that are due at once, again and again, let others come. */
-static void none_starves(void)
+TEST(none_starves)
 {
 	struct timeout last;
 	unsigned int i;
@@ -289,7 +289,7 @@ static void timeout_extended(struct twheel_loop *over, struct twheel_loop_timer 
 		timeout_count((struct timeout *)timer);
 }
 
-static void extended_ones_come_later(void)
+TEST(extended_ones_come_later)
 {
 	struct timeout *far;
 	unsigned int i;
@@ -335,7 +335,7 @@ static void timeout_restarts(struct twheel_loop *over, struct twheel_loop_timer 
 	}
 }
 
-static void started_anew(void)
+TEST(started_anew)
 {
 	struct timeout first;
 	unsigned int i;
@@ -362,7 +362,7 @@ static void timeout_is_freed(struct twheel_loop *over, struct twheel_loop_timer 
 	free(timer);
 }
 
-static void freed_in_callback(void)
+TEST(freed_in_callback)
 {
 	struct timeout *t;
 	unsigned int i;
@@ -379,7 +379,7 @@ static void freed_in_callback(void)
 }
 
 /* As many as there may be, and no more. */
-static void many_are_stopped(void)
+TEST(many_are_stopped)
 {
 	struct timeout more;
 	unsigned int i;
@@ -403,7 +403,7 @@ static void many_are_stopped(void)
 }
 
 /* A wheel is taken out with timers that have expired, and with others; another comes. */
-static void taken_out_with_timers(void)
+TEST(taken_out_with_timers)
 {
 	unsigned int i;
 
@@ -428,7 +428,7 @@ static void taken_out_with_timers(void)
 	loops_close();
 }
 
-static void wrong_config(void)
+TEST(wrong_config)
 {
 	struct twheel_config config = { .clock = TWHEEL_CLOCK_BOOTTIME };
 
@@ -438,7 +438,7 @@ static void wrong_config(void)
 }
 
 /* The example has to find none of its timeouts early or wrong. */
-static void example(void)
+TEST(example)
 {
 	const char *wants = "3000 timeouts: 2400 over, 600 stopped, 0 early, 0 wrong\n";
 	char line[128] = "";
@@ -448,16 +448,4 @@ static void example(void)
 	NEED(out && fgets(line, sizeof(line), out));
 	tap_check(!strcmp(line, wants), __FILE__, __LINE__, "%s", line);
 	CHECK_EQ(pclose(out), 0);
-}
-
-static const struct tap_test tests[] = {
-	TAP(fire_on_time), TAP(stopped_ones_stay_silent), TAP(rearm_in_callback),
-	TAP(go_on_after_others), TAP(served_in_callback), TAP(none_starves),
-	TAP(extended_ones_come_later), TAP(started_anew), TAP(freed_in_callback),
-	TAP(many_are_stopped), TAP(taken_out_with_timers), TAP(wrong_config), TAP(example),
-};
-
-int loops_main(int argc, char **argv)
-{
-	return tap_main(tests, sizeof(tests) / sizeof(*tests), argc, argv);
 }

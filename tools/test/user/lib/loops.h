@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What every loop with a wheel has to do, as tests for any of them. A program for one kind
- * of loop has the functions below, and main() is loops_main().
+ * of loop has the functions below.
  */
 #ifndef TEST_LOOPS_H
 #define TEST_LOOPS_H
@@ -28,8 +28,6 @@ void loops_close(void);
 extern const bool loops_end;
 /* The example for this loop. */
 extern const char *const loops_example;
-
-int loops_main(int argc, char **argv);
 
 #ifdef __cplusplus
 }

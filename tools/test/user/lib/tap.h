@@ -16,9 +16,21 @@ struct tap_test {
 	void (*run)(void);
 };
 
-#define TAP(fn)	{ #fn, fn }
+/* A test, which the program runs after those before it: TEST(name) { ... } */
+#define TEST(fn)							\
+	static void fn(void);						\
+	static void __attribute__((constructor)) tap_add_##fn(void)	\
+	{								\
+		static const struct tap_test test = { #fn, fn };	\
+									\
+		tap_add(&test);						\
+	}								\
+	static void fn(void)
 
-/* main() of a test program; arguments name the tests to run. */
+void tap_add(const struct tap_test *test);
+
+/* For a main() of its own that has tests in an array. Arguments name the tests to run. */
+#define TAP(fn)	{ #fn, fn }
 int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv);
 
 /* Skip the rest of the test: it cannot be run here. */
