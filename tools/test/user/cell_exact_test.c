@@ -4,7 +4,6 @@
  * to fire. After each step, the kernel has to have promised to check every pending cell in time.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -23,6 +22,8 @@
 struct known {
 	uint64_t id;
 	uint64_t tick;
+	uint64_t deadline;	/* of the table, in ns */
+	uint64_t period;
 };
 
 static struct program {
@@ -93,21 +94,34 @@ static void cell_change(uint32_t cell)
 	}
 }
 
+static void timer_deadline(struct known *known, uint64_t deadline)
+{
+	known->deadline = deadline;
+	/* Between two ticks the clock has left the one before. */
+	known->tick = map_tick(&p.m, deadline);
+}
+
 static void timer_change(struct known *known)
 {
-	uint64_t delay = dice(1U << dice(14));
+	struct twheel_op op = {
+		.op = TWHEEL_OP_MODIFY, .id = known->id, .time_ns = dice(1U << dice(14)) * MS,
+	};
 
 	if (known->id && dice(2)) {
 		NEED(dev_cancel(p.m.fd, known->id) == 1);
 		known->id = 0;
 		return;
 	}
-	if (known->id)
-		NEED(dev_modify(p.m.fd, known->id, 0, delay * MS) == 1);
-	else
-		known->id = dev_arm(p.m.fd, delay * MS, known - p.timers);
-	/* Between two ticks the clock has left the one before. */
-	known->tick = map_tick(&p.m, dev_info(p.m.fd).now_ns + delay * MS);
+	if (known->id) {
+		NEED(dev_op(p.m.fd, &op) == 1);
+	} else {
+		op.cookie = known - p.timers;
+		op.period_ns = dice(2) * dice(1U << dice(32));
+		known->id = dev_arm_op(p.m.fd, &op);
+		known->period = op.period_ns;
+	}
+	CHECK_EQ(op.deadline_ns, dev_info(p.m.fd).now_ns + op.time_ns);
+	timer_deadline(known, op.deadline_ns);
 }
 
 static void time_pass(void)
@@ -132,9 +146,25 @@ static unsigned int due_count(void)
 	return count;
 }
 
+/* Each deadline counts from its tick on. Returns whether there is a next one. */
+static bool timer_goes_on(struct known *known, const struct twheel_event *event)
+{
+	uint64_t now = dev_info(p.m.fd).now_ns / MS * MS, count = 1;
+
+	CHECK_EQ(event->deadline_ns, known->deadline);
+	if (known->period)
+		count += (now - known->deadline) / known->period;
+	CHECK_EQ(event->count, count);
+	CHECK_EQ(event->flags, known->period ? 0 : TWHEEL_EVENT_LAST);
+	if (known->period)
+		timer_deadline(known, known->deadline + count * known->period);
+	return known->period;
+}
+
 static void event_check(const struct twheel_event *event)
 {
 	struct known *known;
+	bool goes_on = false;
 
 	if (event->type == TWHEEL_EVENT_CELL) {
 		map_check_event(&p.m, event);
@@ -144,11 +174,13 @@ static void event_check(const struct twheel_event *event)
 	} else {
 		NEED(event->cookie < TIMERS);
 		known = &p.timers[event->cookie];
-		CHECK_EQ(map_tick(&p.m, event->deadline_ns), known->tick);
 	}
 	CHECK_EQ(known->id, event->id);
 	CHECK(known->tick <= p.now);
-	known->id = 0;
+	if (event->type == TWHEEL_EVENT_TIMER)
+		goes_on = timer_goes_on(known, event);
+	if (!goes_on)
+		known->id = 0;
 	p.events++;
 }
 

@@ -10,20 +10,15 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/time.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "../../lib/twheel_device.h"
 
+#include "lib/device.h"
 #include "lib/tap.h"
-
-#define MS	1000000ULL
-#define S	1000000000ULL
-#define HOUR	(3600 * S)
 
 static int wheel_open(const struct twheel_setup *setup)
 {
@@ -40,49 +35,6 @@ static int wheel_virtual(void)
 	return wheel_open(&setup);
 }
 
-static struct twheel_info wheel_info(int fd)
-{
-	struct twheel_info info;
-
-	NEED(!twheel_device_info(fd, &info));
-	return info;
-}
-
-static uint64_t wheel_arm(int fd, uint64_t delay_ns, uint64_t cookie)
-{
-	uint64_t id = 0;
-
-	NEED(!twheel_device_arm(fd, delay_ns, cookie, &id));
-	NEED(id);
-	return id;
-}
-
-/* Take the next event, which is there. */
-static struct twheel_event wheel_next(int fd)
-{
-	struct twheel_event event;
-
-	NEED(twheel_device_events(fd, &event, 1, 0) == 1);
-	CHECK(event.now_ns >= event.deadline_ns);
-	return event;
-}
-
-static void wheel_silent(int fd)
-{
-	struct twheel_event event;
-
-	CHECK_EQ(twheel_device_events(fd, &event, 1, 0), 0);
-	CHECK_EQ(twheel_device_wait(fd, 0), 0);
-}
-
-static uint64_t clock_now(clockid_t clock)
-{
-	struct timespec ts;
-
-	clock_gettime(clock, &ts);
-	return ts.tv_sec * S + ts.tv_nsec;
-}
-
 TEST(opens_with_defaults)
 {
 	int fd = wheel_open(NULL);
@@ -90,11 +42,11 @@ TEST(opens_with_defaults)
 
 	CHECK(fcntl(fd, F_GETFD) & FD_CLOEXEC);
 	CHECK_EQ(fcntl(fd, F_GETFL) & (O_ACCMODE | O_NONBLOCK), O_RDWR | O_NONBLOCK);
-	CHECK_EQ(wheel_info(fd).clock, TWHEEL_MONOTONIC);
-	before = clock_now(CLOCK_MONOTONIC);
+	CHECK_EQ(dev_info(fd).clock, TWHEEL_MONOTONIC);
+	before = dev_now(CLOCK_MONOTONIC);
 	CHECK_EQ(twheel_device_now(fd, &now), 0);
 	CHECK(now >= before);
-	CHECK(now <= clock_now(CLOCK_MONOTONIC));
+	CHECK(now <= dev_now(CLOCK_MONOTONIC));
 }
 
 TEST(takes_a_setup)
@@ -105,12 +57,12 @@ TEST(takes_a_setup)
 	int fd = wheel_open(&setup), i;
 	uint64_t id = 7;
 
-	CHECK_EQ(wheel_info(fd).clock, TWHEEL_BOOTTIME);
-	CHECK_EQ(wheel_info(fd).tick_ns, 4 * MS);
-	CHECK_EQ(wheel_info(fd).max_timers, 3);
+	CHECK_EQ(dev_info(fd).clock, TWHEEL_BOOTTIME);
+	CHECK_EQ(dev_info(fd).tick_ns, 4 * MS);
+	CHECK_EQ(dev_info(fd).max_timers, 3);
 	CHECK_EQ(twheel_device_setup(fd, &setup), -EBUSY);
 	for (i = 0; i < 3; i++)
-		wheel_arm(fd, HOUR, i);
+		dev_arm(fd, HOUR, i);
 	CHECK_EQ(twheel_device_arm(fd, HOUR, 3, &id), -ENOSPC);
 	CHECK_EQ(id, 7);
 }
@@ -164,57 +116,36 @@ TEST(refuses_other_files)
 	CHECK_EQ(twheel_device_events(-1, NULL, 1, -1), -EBADF);
 }
 
-TEST(delays_and_times)
+/* Each call does its operation, and gives the result of that. */
+TEST(calls_are_operations)
 {
+	struct twheel_op op = {
+		.op = TWHEEL_OP_ARM, .cookie = 4, .time_ns = 10 * MS, .period_ns = 10 * MS,
+	};
+	struct twheel_op ops[] = {
+		{ .op = TWHEEL_OP_CANCEL, .id = 12345 }, { .op = TWHEEL_OP_ARM, .time_ns = S },
+	};
 	int fd = wheel_virtual();
-	struct twheel_event event;
-	uint64_t id, now = 0;
+	uint64_t id, at, when = 7;
 
-	wheel_arm(fd, 30 * MS, 1);
-	CHECK_EQ(twheel_device_arm_at(fd, 50 * MS, 2, &id), 0);
-	CHECK_EQ(twheel_device_advance(fd, 29 * MS), 0);
-	wheel_silent(fd);
-	CHECK_EQ(twheel_device_advance(fd, 1 * MS), 0);
-	CHECK_EQ(twheel_device_now(fd, &now), 0);
-	CHECK_EQ(now, 30 * MS);
-	CHECK_EQ(wheel_next(fd).cookie, 1);
-	wheel_silent(fd);
-	CHECK_EQ(twheel_device_advance(fd, HOUR), 0);
-	event = wheel_next(fd);
-	CHECK_EQ(event.cookie, 2);
-	CHECK_EQ(event.id, id);
-	CHECK_EQ(event.deadline_ns, 50 * MS);
-	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
-	/* A real clock stays as it is. */
-	CHECK_EQ(twheel_device_advance(wheel_open(NULL), 1), -EINVAL);
-}
-
-TEST(modify_and_extend)
-{
-	int fd = wheel_virtual();
-	uint64_t id = wheel_arm(fd, HOUR, 1), when = 0;
-
+	CHECK_EQ(twheel_device_arm(fd, HOUR, 1, &id), 0);
+	CHECK_EQ(twheel_device_arm_at(fd, 50 * MS, 2, &at), 0);
 	CHECK_EQ(twheel_device_extend(fd, id, S), 0);
 	CHECK_EQ(twheel_device_extend_at(fd, id, HOUR), 0);
-	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
-	CHECK_EQ(when, HOUR);
 	CHECK_EQ(twheel_device_advance(fd, MS), 0);
 	CHECK_EQ(twheel_device_extend(fd, id, HOUR), 1);
 	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
 	CHECK_EQ(when, HOUR + MS);
 	CHECK_EQ(twheel_device_extend_at(fd, id, 2 * HOUR), 1);
 	CHECK_EQ(twheel_device_modify_at(fd, id, HOUR), 1);
-	CHECK_EQ(twheel_device_query(fd, id, &when), 0);
+	CHECK_EQ(dev_query(fd, id, &when), 0);
 	CHECK_EQ(when, HOUR);
 	CHECK_EQ(twheel_device_modify(fd, id, 20 * MS), 1);
 	CHECK_EQ(twheel_device_advance(fd, 20 * MS), 0);
-	CHECK_EQ(twheel_device_query(fd, id, &when), 1);
+	CHECK_EQ(twheel_device_now(fd, &when), 0);
 	CHECK_EQ(when, 21 * MS);
-	/* A timer that is due is there until its event is taken. */
-	CHECK_EQ(twheel_device_extend(fd, id, MS), 1);
-	wheel_silent(fd);
-	CHECK_EQ(twheel_device_advance(fd, MS), 0);
-	CHECK_EQ(wheel_next(fd).cookie, 1);
+	CHECK_EQ(twheel_device_query(fd, id, &when), 1);
+	CHECK_EQ(dev_read(fd).id, id);
 	CHECK_EQ(twheel_device_modify(fd, id, S), -ENOENT);
 	CHECK_EQ(twheel_device_modify_at(fd, id, S), -ENOENT);
 	CHECK_EQ(twheel_device_extend(fd, id, S), -ENOENT);
@@ -222,58 +153,21 @@ TEST(modify_and_extend)
 	when = 7;
 	CHECK_EQ(twheel_device_query(fd, id, &when), -ENOENT);
 	CHECK_EQ(when, 7);
-}
-
-TEST(cancel_tells)
-{
-	int fd = wheel_virtual();
-	uint64_t id = wheel_arm(fd, HOUR, 1);
-
-	CHECK_EQ(twheel_device_cancel(fd, id), 1);
-	CHECK_EQ(twheel_device_cancel(fd, id), -ENOENT);
-	id = wheel_arm(fd, 0, 2);
-	CHECK_EQ(twheel_device_advance(fd, MS), 0);
-	CHECK_EQ(twheel_device_cancel(fd, id), 1);
-	wheel_silent(fd);
-	wheel_arm(fd, 0, 3);
-	wheel_arm(fd, HOUR, 4);
-	CHECK_EQ(twheel_device_cancel_all(fd), 2);
-	CHECK_EQ(wheel_info(fd).timers, 0);
-	CHECK_EQ(twheel_device_cancel_all(fd), 0);
-}
-
-TEST(operations)
-{
-	int fd = wheel_virtual();
-	struct twheel_op op = {
-		.op = TWHEEL_OP_ARM, .cookie = 4, .time_ns = 10 * MS, .period_ns = 10 * MS,
-	};
-	struct twheel_op ops[] = {
-		{ .op = TWHEEL_OP_ARM, .cookie = 5, .time_ns = S },
-		{ .op = TWHEEL_OP_CANCEL, .id = 12345 },
-		{ .op = TWHEEL_OP_ARM, .cookie = 6, .flags = TWHEEL_ABS, .time_ns = 2 * S },
-	};
-	struct twheel_event event;
-
+	CHECK_EQ(twheel_device_cancel(fd, at), 1);
+	CHECK_EQ(twheel_device_cancel(fd, at), -ENOENT);
 	CHECK_EQ(twheel_device_op(fd, &op), 0);
-	CHECK_EQ(op.deadline_ns, 10 * MS);
-	CHECK_EQ(twheel_device_advance(fd, 35 * MS), 0);
-	event = wheel_next(fd);
-	CHECK_EQ(event.id, op.id);
-	CHECK_EQ(event.count, 3);
-	CHECK_EQ(event.flags, 0);
+	CHECK_EQ(op.deadline_ns, 31 * MS);
 	op.flags = TWHEEL_LATER;
 	CHECK_EQ(twheel_device_op(fd, &op), -EINVAL);
-	CHECK_EQ(twheel_device_ops(fd, ops, 3), 3);
-	CHECK_EQ(ops[0].result, 0);
-	CHECK_EQ(ops[0].deadline_ns, S + 35 * MS);
-	CHECK_EQ(ops[1].result, -ENOENT);
-	CHECK_EQ(ops[2].result, 0);
-	CHECK_EQ(ops[2].deadline_ns, 2 * S);
-	CHECK_EQ(wheel_info(fd).timers, 3);
+	CHECK_EQ(twheel_device_ops(fd, ops, 2), 2);
+	CHECK_EQ(ops[0].result, -ENOENT);
+	CHECK_EQ(ops[1].deadline_ns, S + 21 * MS);
 	CHECK_EQ(twheel_device_ops(fd, ops, 0), 0);
 	CHECK_EQ(twheel_device_ops(fd, ops, UINT_MAX), -EINVAL);
-	CHECK_EQ(wheel_info(fd).timers, 3);
+	CHECK_EQ(twheel_device_cancel_all(fd), 2);
+	CHECK_EQ(twheel_device_cancel_all(fd), 0);
+	/* A real clock stays as it is. */
+	CHECK_EQ(twheel_device_advance(wheel_open(NULL), 1), -EINVAL);
 }
 
 TEST(many_by_one_call)
@@ -283,7 +177,7 @@ TEST(many_by_one_call)
 	int fd = wheel_virtual(), i;
 
 	for (i = 0; i < 200; i++)
-		wheel_arm(fd, (200 - i) * MS, i);
+		dev_arm(fd, (200 - i) * MS, i);
 	CHECK_EQ(twheel_device_advance(fd, 150 * MS), 0);
 	CHECK_EQ(twheel_device_events(fd, events, 10, 0), 10);
 	CHECK_EQ(twheel_device_events(fd, events + 10, 190, S), 140);
@@ -293,7 +187,7 @@ TEST(many_by_one_call)
 	for (i = 0; i < 200; i++)
 		CHECK_EQ(events[i].cookie, 199 - i);
 	CHECK_EQ(twheel_device_events(fd, events, 0, 0), -EINVAL);
-	wheel_silent(fd);
+	dev_silent(fd);
 }
 
 TEST(waits_no_longer)
@@ -302,17 +196,17 @@ TEST(waits_no_longer)
 	struct twheel_event event;
 	uint64_t start;
 
-	wheel_arm(fd, HOUR, 0);
-	start = clock_now(CLOCK_MONOTONIC);
+	dev_arm(fd, HOUR, 0);
+	start = dev_now(CLOCK_MONOTONIC);
 	CHECK_EQ(twheel_device_events(fd, &event, 1, 50 * MS), 0);
-	CHECK(clock_now(CLOCK_MONOTONIC) >= start + 50 * MS);
-	start = clock_now(CLOCK_MONOTONIC);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= start + 50 * MS);
+	start = dev_now(CLOCK_MONOTONIC);
 	CHECK_EQ(twheel_device_wait(fd, 50 * MS), 0);
-	CHECK(clock_now(CLOCK_MONOTONIC) >= start + 50 * MS);
-	wheel_arm(fd, 20 * MS, 1);
+	CHECK(dev_now(CLOCK_MONOTONIC) >= start + 50 * MS);
+	dev_arm(fd, 20 * MS, 1);
 	CHECK_EQ(twheel_device_wait(fd, INT64_MAX), 1);
 	CHECK_EQ(twheel_device_events(fd, &event, 1, INT64_MAX), 1);
-	wheel_arm(fd, 20 * MS, 2);
+	dev_arm(fd, 20 * MS, 2);
 	CHECK_EQ(twheel_device_events(fd, &event, 1, INT64_MAX), 1);
 	CHECK_EQ(event.cookie, 2);
 }
@@ -328,7 +222,7 @@ static void *take_events(void *taken)
 
 	while (!over) {
 		if (twheel_device_query(shared, id, &when) == -ENOENT)
-			id = wheel_arm(shared, 0, 1);
+			id = dev_arm(shared, 0, 1);
 		*(int *)taken += twheel_device_events(shared, &event, 1, 0) == 1;
 	}
 	return NULL;
@@ -344,12 +238,12 @@ TEST(waits_beside_others)
 	shared = wheel_open(NULL);
 	NEED(!pthread_create(&thread, NULL, take_events, &taken));
 	for (i = 0; i < 10; i++) {
-		uint64_t start = clock_now(CLOCK_MONOTONIC);
+		uint64_t start = dev_now(CLOCK_MONOTONIC);
 		int ret = twheel_device_events(shared, &event, 1, 50 * MS);
 
 		NEED(ret >= 0);
 		got += ret;
-		CHECK(ret || clock_now(CLOCK_MONOTONIC) >= start + 50 * MS);
+		CHECK(ret || dev_now(CLOCK_MONOTONIC) >= start + 50 * MS);
 	}
 	over = true;
 	pthread_join(thread, NULL);
@@ -375,28 +269,13 @@ TEST(a_signal_is_told)
 	CHECK_EQ(twheel_device_wait(fd, -1), -EINTR);
 }
 
-TEST(descriptor_is_pollable)
-{
-	struct epoll_event interest = { .events = EPOLLIN | EPOLLET };
-	int epoll = epoll_create1(EPOLL_CLOEXEC), fd = wheel_open(NULL), i;
-
-	NEED(!epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &interest));
-	CHECK_EQ(epoll_wait(epoll, &interest, 1, 0), 0);
-	for (i = 0; i < 2; i++) {
-		wheel_arm(fd, 10 * MS, i);
-		CHECK_EQ(epoll_wait(epoll, &interest, 1, -1), 1);
-		CHECK_EQ(wheel_next(fd).cookie, i);
-		wheel_silent(fd);
-	}
-}
-
 /* A wheel on a virtual clock, with so many cells. */
 static int cells_open(struct twheel_cells *cells, uint32_t count)
 {
 	const struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_cells = count };
 	int fd;
 
-	if (!(wheel_info(wheel_open(NULL)).features & TWHEEL_FEATURE_CELLS))
+	if (!(dev_info(wheel_open(NULL)).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("this kernel has no cells");
 	fd = wheel_open(&setup);
 	NEED(!twheel_cells_map(cells, fd));
@@ -407,7 +286,7 @@ static int cells_open(struct twheel_cells *cells, uint32_t count)
 /* The next event is of a cell. */
 static void cells_next(int fd, uint64_t id)
 {
-	struct twheel_event event = wheel_next(fd);
+	struct twheel_event event = dev_read(fd);
 
 	CHECK_EQ(event.type, TWHEEL_EVENT_CELL);
 	CHECK_EQ(event.id, id);
@@ -432,7 +311,7 @@ TEST(cells_of_a_wheel)
 	CHECK_EQ(twheel_cell_extend(&cells, 199, HOUR), -ENOENT);
 	CHECK_EQ(twheel_device_advance(fd, 29 * MS), 0);
 	cells_next(fd, ids[1]);
-	wheel_silent(fd);
+	dev_silent(fd);
 	CHECK_EQ(twheel_cell_cancel(&cells, 70), -ENOENT);
 	CHECK_EQ(twheel_device_advance(fd, MS), 0);
 	cells_next(fd, ids[0]);
@@ -440,7 +319,7 @@ TEST(cells_of_a_wheel)
 	/* Nearer than the kernel would look: it has to be told. */
 	CHECK_EQ(twheel_cell_arm(&cells, 0, HOUR, &ids[0]), 0);
 	CHECK_EQ(twheel_device_advance(fd, MS), 0);
-	wheel_silent(fd);
+	dev_silent(fd);
 	CHECK_EQ(twheel_cell_arm(&cells, 0, 35 * MS, &again), 0);
 	CHECK(again != ids[0]);
 	CHECK_EQ(twheel_device_advance(fd, 4 * MS), 0);
@@ -449,7 +328,7 @@ TEST(cells_of_a_wheel)
 	CHECK_EQ(twheel_cell_arm(&cells, 1, 35 * MS + 1, &ids[0]), 0);
 	CHECK_EQ(twheel_cell_arm(&cells, 2, 1, &ids[1]), 0);
 	cells_next(fd, ids[1]);
-	wheel_silent(fd);
+	dev_silent(fd);
 	CHECK_EQ(twheel_device_advance(fd, MS), 0);
 	cells_next(fd, ids[0]);
 	CHECK_EQ(munmap(cells.map, cells.map->bytes), 0);
@@ -467,7 +346,7 @@ TEST(cells_that_never_expire)
 	CHECK_EQ(twheel_cell_extend(&cells, 1, TWHEEL_NEVER_NS), 1);
 	CHECK_EQ(twheel_cell_extend(&cells, 1, TWHEEL_NEVER_NS), 0);
 	CHECK_EQ(twheel_device_advance(fd, 100 * HOUR), 0);
-	wheel_silent(fd);
+	dev_silent(fd);
 	CHECK_EQ(twheel_cell_cancel(&cells, 0), 1);
 	CHECK_EQ(twheel_cell_arm(&cells, 1, 101 * HOUR, &id), 0);
 	CHECK_EQ(twheel_device_advance(fd, HOUR), 0);
@@ -507,38 +386,12 @@ TEST(cells_need_no_calls)
 	}
 	CHECK_EQ(twheel_device_advance(fd, 3 * HOUR - 1), 0);
 	for (i = 0; i < 2; i++)
-		CHECK((uint32_t)wheel_next(fd).id < 2);
-	wheel_silent(fd);
+		CHECK((uint32_t)dev_read(fd).id < 2);
+	dev_silent(fd);
 	CHECK_EQ(twheel_device_advance(fd, 1), 0);
 	for (i = 2; i < 1000; i++)
-		CHECK((uint32_t)wheel_next(fd).id >= 2);
-	wheel_silent(fd);
-}
-
-/* Another process has a mapping of its own, of the same cells. */
-TEST(cells_of_two_processes)
-{
-	struct twheel_cells cells;
-	int fd = cells_open(&cells, 3), status;
-	uint64_t id;
-	pid_t child;
-
-	CHECK_EQ(twheel_cell_arm(&cells, 1, 10 * MS, &id), 0);
-	child = fork();
-	NEED(child >= 0);
-	if (!child) {
-		NEED(!twheel_cells_map(&cells, fd));
-		CHECK_EQ(twheel_cell_extend(&cells, 1, 20 * MS), 1);
-		CHECK_EQ(twheel_cell_arm(&cells, 2, 15 * MS, NULL), 0);
-		_exit(tap_failed());
-	}
-	NEED(waitpid(child, &status, 0) == child);
-	CHECK_EQ(status, 0);
-	CHECK_EQ(twheel_device_advance(fd, 15 * MS), 0);
-	CHECK_EQ((uint32_t)wheel_next(fd).id, 2);
-	wheel_silent(fd);
-	CHECK_EQ(twheel_device_advance(fd, 5 * MS), 0);
-	cells_next(fd, id);
+		CHECK((uint32_t)dev_read(fd).id >= 2);
+	dev_silent(fd);
 }
 
 /* Only the symbols of the map are visible, with their version. */
