@@ -2,8 +2,8 @@
 /*
  * twheel metrics: a strict parser of Prometheus's text format, and checks of the numbers.
  */
-#include <ctype.h>
 #include <math.h>
+#include <regex.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,246 +13,142 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-#define MOST_FAMILIES	64
 #define MOST_SAMPLES	4096
-#define MOST_LABELS	8
 
-struct label {
-	char name[32];
-	char value[64];
-};
+#define NAME	"[a-zA-Z_:][a-zA-Z0-9_:]*"
+#define LABEL	NAME "=\"([^\"\\]|\\\\[\\\"n])*\""
+#define NUMBER	"([-+]?[0-9]+(\\.[0-9]+)?(e[-+]?[0-9]+)?|NaN|[-+]Inf)"
 
-struct sample {
-	char name[64];
-	struct label labels[MOST_LABELS];
-	unsigned int nr_labels;
-	double value;
-};
-
-struct family {
-	char name[64];
-	char type[16];
-	bool helped;
-};
-
-static struct family families[MOST_FAMILIES];
-static unsigned int nr_families;
-static struct sample samples[MOST_SAMPLES];
+/* The samples, each a line, and the families, one by one behind blanks. */
+static char samples[MOST_SAMPLES][1024];
 static unsigned int nr_samples;
+static char families[8192];
 
-/* End the test because of a line. */
-static void fail_line(const char *line, const char *why)
+/* Is a line of this form? Its first two groups, if it has them, are taken. */
+static bool line_is(const char *line, const char *form, char parts[2][64])
 {
-	tap_check(false, __FILE__, __LINE__, "%s: %s", why, line);
-	tap_abort();
+	regmatch_t match[3];
+	regex_t regex;
+	bool is;
+	int i;
+
+	NEED(!regcomp(&regex, form, REG_EXTENDED));
+	is = !regexec(&regex, line, 3, match, 0);
+	regfree(&regex);
+	for (i = 0; is && i < 2 && match[i + 1].rm_so >= 0; i++)
+		snprintf(parts[i], sizeof(parts[i]), "%.*s",
+			 (int)(match[i + 1].rm_eo - match[i + 1].rm_so),
+			 line + match[i + 1].rm_so);
+	return is;
 }
 
-/* Take a name, [a-zA-Z_:][a-zA-Z0-9_:]*. Returns the rest of the line. */
-static const char *take_name(const char *at, char *name, size_t size,
-			     const char *line)
+/* Is it a name that a family of this type may have? */
+static bool name_is(const char *name, const char *family, const char *type)
 {
-	size_t n = 0;
+	const char *rest = name + strlen(family), *total = strstr(name, "_total");
 
-	while (isalnum((unsigned char)*at) || *at == '_' || *at == ':') {
-		if (n + 1 == size || (!n && isdigit((unsigned char)*at)))
-			fail_line(line, "a bad name");
-		name[n++] = *at++;
+	if (strncmp(name, family, strlen(family)))
+		return false;
+	if (!strcmp(type, "histogram"))
+		return !strcmp(rest, "_bucket") || !strcmp(rest, "_sum") ||
+		       !strcmp(rest, "_count");
+	return !*rest && (total && !total[6]) == !strcmp(type, "counter");
+}
+
+/* Each line has to be of a form, and behind the HELP and TYPE of its family, which come once. */
+static void line_check(const char *line, char family[64], char type[64])
+{
+	char parts[2][64], name[66];
+	bool good;
+
+	if (line_is(line, "^# HELP (" NAME ") .", parts)) {
+		snprintf(name, sizeof(name), " %s ", parts[0]);
+		good = !strstr(families, name) &&
+		       strlen(families) + strlen(name) < sizeof(families);
+		if (good)
+			strcat(families, name);
+		strcpy(family, parts[0]);
+		*type = '\0';
+	} else if (line_is(line, "^# TYPE (" NAME ") (gauge|counter|histogram)$", parts)) {
+		good = !strcmp(parts[0], family) && !*type;
+		strcpy(type, parts[1]);
+	} else {
+		good = line_is(line, "^(" NAME ")(\\{" LABEL "(," LABEL ")*\\})? " NUMBER "$",
+			       parts) && *type && name_is(parts[0], family, type) &&
+		       nr_samples < MOST_SAMPLES;
+		if (good)
+			strcpy(samples[nr_samples++], line);
 	}
-	if (!n)
-		fail_line(line, "no name");
-	name[n] = '\0';
-	return at;
-}
-
-static const char *take_value(const char *at, char *value, size_t size,
-			      const char *line)
-{
-	size_t n = 0;
-
-	if (*at++ != '"')
-		fail_line(line, "no quotation mark");
-	while (*at != '"') {
-		if (!*at || n + 1 == size)
-			fail_line(line, "a value without an end");
-		if (*at == '\\') {
-			at++;
-			if (*at != '\\' && *at != '"' && *at != 'n')
-				fail_line(line, "a bad escape");
-			value[n++] = *at == 'n' ? '\n' : *at;
-			at++;
-			continue;
-		}
-		value[n++] = *at++;
-	}
-	value[n] = '\0';
-	return at + 1;
-}
-
-static struct family *family_of(const char *name)
-{
-	unsigned int i;
-
-	for (i = 0; i < nr_families; i++)
-		if (!strcmp(families[i].name, name))
-			return &families[i];
-	return NULL;
-}
-
-static bool has_suffix(const char *name, const char *suffix)
-{
-	size_t n = strlen(name), m = strlen(suffix);
-
-	return n > m && !strcmp(name + n - m, suffix);
-}
-
-/* A sample has to be of the family whose HELP and TYPE came last. */
-static void check_family(const struct sample *sample, const char *line)
-{
-	static const char * const parts[] = { "_bucket", "_sum", "_count" };
-	const struct family *last = &families[nr_families - 1];
-	char name[64];
-	size_t i;
-
-	if (!nr_families || !last->helped || !*last->type)
-		fail_line(line, "neither HELP nor TYPE before it");
-	if (strcmp(last->type, "histogram")) {
-		if (strcmp(last->name, sample->name))
-			fail_line(line, "not in its family");
-		if (!strcmp(last->type, "counter") !=
-		    has_suffix(sample->name, "_total"))
-			fail_line(line, "a counter ends in _total, and nothing else");
-		return;
-	}
-	for (i = 0; i < 3; i++) {
-		snprintf(name, sizeof(name), "%.50s%s", last->name, parts[i]);
-		if (!strcmp(name, sample->name))
-			return;
-	}
-	fail_line(line, "not in its histogram");
-}
-
-static void take_comment(const char *line)
-{
-	bool help = !strncmp(line, "# HELP ", 7);
-	char name[64];
-	const char *at;
-
-	if (!help && strncmp(line, "# TYPE ", 7))
-		fail_line(line, "neither HELP nor TYPE");
-	at = take_name(line + 7, name, sizeof(name), line);
-	if (*at++ != ' ' || !*at)
-		fail_line(line, "nothing after the name");
-	if (help) {
-		if (family_of(name) || nr_families == MOST_FAMILIES)
-			fail_line(line, "a family twice");
-		strcpy(families[nr_families].name, name);
-		families[nr_families++].helped = true;
-		return;
-	}
-	if (!nr_families || strcmp(families[nr_families - 1].name, name) ||
-	    *families[nr_families - 1].type)
-		fail_line(line, "a TYPE without its HELP");
-	if (strcmp(at, "gauge") && strcmp(at, "counter") &&
-	    strcmp(at, "histogram"))
-		fail_line(line, "a type that there is not");
-	strcpy(families[nr_families - 1].type, at);
-}
-
-static void take_sample(const char *line)
-{
-	struct sample *sample = &samples[nr_samples];
-	const char *at;
-	char *end;
-
-	if (nr_samples == MOST_SAMPLES)
-		fail_line(line, "too many");
-	memset(sample, 0, sizeof(*sample));
-	at = take_name(line, sample->name, sizeof(sample->name), line);
-	if (*at == '{') {
-		do {
-			struct label *label = &sample->labels[sample->nr_labels];
-
-			if (sample->nr_labels++ == MOST_LABELS)
-				fail_line(line, "too many labels");
-			at = take_name(at + 1, label->name,
-				       sizeof(label->name), line);
-			if (*at++ != '=')
-				fail_line(line, "no =");
-			at = take_value(at, label->value,
-					sizeof(label->value), line);
-		} while (*at == ',');
-		if (*at++ != '}')
-			fail_line(line, "no }");
-	}
-	if (*at++ != ' ')
-		fail_line(line, "no blank before the number");
-	sample->value = strtod(at, &end);
-	if (end == at || *end)
-		fail_line(line, "not a number");
-	check_family(sample, line);
-	nr_samples++;
+	if (!tap_check(good, __FILE__, __LINE__, "not as it has to be: %s", line))
+		tap_abort();
 }
 
 /* Run the command, and take its output. */
 static void metrics_scrape(void)
 {
-	char line[1024];
+	char line[1024], family[64] = "", type[64] = "";
 	FILE *pipe;
 
-	nr_families = 0;
 	nr_samples = 0;
-	memset(families, 0, sizeof(families));
+	*families = '\0';
 	pipe = popen("twheel metrics", "r");
 	NEED(pipe);
 	while (fgets(line, sizeof(line), pipe)) {
-		size_t length = strlen(line);
-
-		if (!length || line[length - 1] != '\n')
-			fail_line(line, "a line without an end");
-		line[length - 1] = '\0';
-		if (*line == '#')
-			take_comment(line);
-		else
-			take_sample(line);
+		NEED(line[strlen(line) - 1] == '\n');
+		line[strlen(line) - 1] = '\0';
+		line_check(line, family, type);
 	}
 	NEED(pclose(pipe) == 0);
 	NEED(nr_samples > 0);
 }
 
-static const char *sample_label(const struct sample *sample, const char *name)
+/* The value of a label, up to the end of the line. */
+static const char *sample_label(const char *sample, const char *name)
 {
-	unsigned int i;
+	char with[40];
+	const char *at;
 
-	for (i = 0; i < sample->nr_labels; i++)
-		if (!strcmp(sample->labels[i].name, name))
-			return sample->labels[i].value;
+	snprintf(with, sizeof(with), "%s=\"", name);
+	for (at = sample; (at = strstr(at, with)); at++)
+		if (at[-1] == '{' || at[-1] == ',')
+			return at + strlen(with);
 	return "";
 }
 
-/* The only sample of a file of this process. */
-static const struct sample *sample_find(const char *name, int fd, const char *le)
+static double sample_number(const char *sample)
 {
-	const struct sample *found = NULL;
-	unsigned int i, n = 0;
+	return strtod(strrchr(sample, ' '), NULL);
+}
 
-	for (i = 0; i < nr_samples; i++) {
-		if (strcmp(samples[i].name, name) ||
-		    atoi(sample_label(&samples[i], "pid")) != getpid() ||
-		    atoi(sample_label(&samples[i], "fd")) != fd ||
-		    strcmp(sample_label(&samples[i], "le"), le))
-			continue;
-		found = &samples[i];
-		n++;
+/* The next sample with this name of a file of this process; @fd -1: of any file. */
+static const char *sample_next(unsigned int *i, const char *name, int fd)
+{
+	for (; *i < nr_samples; ++*i) {
+		const char *sample = samples[*i];
+
+		if (!strncmp(sample, name, strlen(name)) && sample[strlen(name)] == '{' &&
+		    atoi(sample_label(sample, "pid")) == getpid() &&
+		    (fd < 0 || atoi(sample_label(sample, "fd")) == fd))
+			return samples[(*i)++];
 	}
-	if (!tap_check(n == 1, __FILE__, __LINE__, "%u samples %s{le=\"%s\"}",
-		       n, name, le))
+	return NULL;
+}
+
+/* The only sample of a file of this process. */
+static const char *sample_find(const char *name, int fd)
+{
+	unsigned int i = 0;
+	const char *found = sample_next(&i, name, fd);
+
+	if (!tap_check(found && !sample_next(&i, name, fd), __FILE__, __LINE__,
+		       "not one sample %s", name))
 		tap_abort();
 	return found;
 }
 
 static double sample_value(const char *name, int fd)
 {
-	return sample_find(name, fd, "")->value;
+	return sample_number(sample_find(name, fd));
 }
 
 static void need_twheel(void)
@@ -317,19 +213,8 @@ TEST(numbers_are_the_files)
 	CHECK(sample_value("twheel_cancelled_total", fd) == 1);
 	CHECK(sample_value("twheel_tick_seconds", fd) == 0.001);
 	CHECK(sample_value("twheel_lateness_max_seconds", fd) == 0.01);
-	CHECK_EQ(atoi(sample_label(sample_find("twheel_timers", fd, ""), "wheel")),
+	CHECK_EQ(atoi(sample_label(sample_find("twheel_timers", fd), "wheel")),
 		 dev_stat(fd, "wheel"));
-}
-
-/* How many samples of that name this process has. */
-static unsigned int samples_of(const char *name)
-{
-	unsigned int i, n = 0;
-
-	for (i = 0; i < nr_samples; i++)
-		n += !strcmp(samples[i].name, name) &&
-		     atoi(sample_label(&samples[i], "pid")) == getpid();
-	return n;
 }
 
 TEST(limits_are_those_of_the_opener)
@@ -349,43 +234,39 @@ TEST(limits_are_those_of_the_opener)
 /* Root has no limit, which is no number. */
 TEST(no_limit_has_no_sample)
 {
+	unsigned int i = 0;
 	int fd = busy_file(0);
 
 	need_twheel();
 	NEED(dev_info(fd).user_limit == TWHEEL_NO_LIMIT);
 	NEED(dev_info(fd).user_memory_limit == TWHEEL_NO_LIMIT);
 	metrics_scrape();
-	CHECK_EQ(samples_of("twheel_user_timers"), 1);
-	CHECK_EQ(samples_of("twheel_user_limit"), 0);
-	CHECK_EQ(samples_of("twheel_user_memory_limit_bytes"), 0);
+	sample_find("twheel_user_timers", -1);
+	CHECK(!sample_next(&i, "twheel_user_limit", -1));
+	i = 0;
+	CHECK(!sample_next(&i, "twheel_user_memory_limit_bytes", -1));
 }
 
 /* The bounds ascend. The counts are cumulative, and those of latenesses of 6 to 10 ms. */
 TEST(histogram_is_cumulative)
 {
-	double last = -1, bound = -1, le;
-	unsigned int i, j, n = 0, below;
+	double last = -1, bound = -1, le, count;
+	unsigned int i = 0, j, n, below;
 	int fd = busy_file(5);
+	const char *bucket;
 
 	need_twheel();
 	metrics_scrape();
-	for (i = 0; i < nr_samples; i++) {
-		const struct sample *s = &samples[i];
-
-		if (strcmp(s->name, "twheel_lateness_seconds_bucket") ||
-		    atoi(sample_label(s, "pid")) != getpid() ||
-		    atoi(sample_label(s, "fd")) != fd)
-			continue;
-		le = strcmp(sample_label(s, "le"), "+Inf") ?
-		     strtod(sample_label(s, "le"), NULL) : INFINITY;
+	for (n = 0; (bucket = sample_next(&i, "twheel_lateness_seconds_bucket", fd)); n++) {
+		le = strtod(sample_label(bucket, "le"), NULL);
+		count = sample_number(bucket);
 		CHECK(le > bound);
-		CHECK(s->value >= last);
+		CHECK(count >= last);
 		bound = le;
-		last = s->value;
-		n++;
+		last = count;
 		for (below = 0, j = 6; j <= 10; j++)
 			below += j * 0.001 <= le;
-		CHECK(s->value == below);
+		CHECK(count == below);
 	}
 	CHECK(n > 20);
 	CHECK(isinf(bound));
@@ -395,13 +276,14 @@ TEST(histogram_is_cumulative)
 
 TEST(labels_are_escaped)
 {
-	const char *name = "a\"b\\c\nd";
+	const char *wants = "a\\\"b\\\\c\\nd\"";
 	int fd = busy_file(0);
 
 	need_twheel();
-	NEED(prctl(PR_SET_NAME, name) == 0);
+	NEED(prctl(PR_SET_NAME, "a\"b\\c\nd") == 0);
 	metrics_scrape();
-	CHECK(!strcmp(sample_label(sample_find("twheel_timers", fd, ""), "process"), name));
+	CHECK(!strncmp(sample_label(sample_find("twheel_timers", fd), "process"), wants,
+		       strlen(wants)));
 }
 
 TEST(process_without_wheel_has_no_sample)
@@ -411,7 +293,7 @@ TEST(process_without_wheel_has_no_sample)
 	need_twheel();
 	metrics_scrape();
 	for (i = 0; i < nr_samples; i++)
-		CHECK(atoi(sample_label(&samples[i], "pid")) != getpid());
-	CHECK(family_of("twheel_lateness_seconds"));
-	CHECK(family_of("twheel_timers"));
+		CHECK(atoi(sample_label(samples[i], "pid")) != getpid());
+	CHECK(strstr(families, " twheel_lateness_seconds "));
+	CHECK(strstr(families, " twheel_timers "));
 }
