@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Several readers of a file: each event goes to exactly one, and nobody sleeps beside one. */
+/*
+ * Several readers of a file: each event goes to exactly one, and nobody sleeps beside one. Their
+ * books are in stress_test.c.
+ */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <string.h>
 #include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -228,188 +228,4 @@ TEST(a_wake_up_is_passed_on)
 	dev_advance(pair.fd, MS);
 	pthread_join(other, NULL);
 	CHECK_EQ(pair.events, 200);
-}
-
-/*
- * Books of many timers: threads arm, cancel and modify them, others take their events. Readers
- * drop their memory now and then, so that the device has to wait for it with an event in its hands.
- */
-#define OWNERS	2
-#define TIMERS	64	/* of each owner */
-
-/* The owners go on until there were so many of each. */
-enum { MANY_EVENTS = 8000, MANY_CANCELS = 4000 };
-
-/* Of a timer that an owner has: its cookie is {how many it was, which place}. */
-struct place {
-	uint64_t id;		/* 0: none */
-	uint64_t turn;
-	uint64_t deadline_ns;	/* 0: it is changed just now */
-	atomic_ullong taken;	/* the turn of the last event */
-};
-
-static struct crowd {
-	struct place places[OWNERS * TIMERS];
-	atomic_ullong armed, cancelled, events;
-	atomic_bool over;
-	int fd;
-} *crowd;
-
-static char *buffers;
-#define BUFFER	16384
-
-static void owner_arm(struct place *place, uint32_t *seed)
-{
-	struct twheel_op op = {
-		.time_ns = roll(seed) % (8 * MS),
-		.cookie = ++place->turn << 16 | (place - crowd->places),
-	};
-
-	place->id = dev_arm_op(crowd->fd, &op);
-	crowd->armed++;
-}
-
-/* A timer that is not there any more has been taken: its event is in a reader's hands. */
-static void owner_change(struct place *place, uint32_t *seed)
-{
-	if (roll(seed) % 2) {
-		if (dev_modify(crowd->fd, place->id, 0, roll(seed) % (8 * MS)) < 0)
-			NEED(errno == ENOENT);
-		return;
-	}
-	if (dev_cancel(crowd->fd, place->id) == 1) {
-		crowd->cancelled++;
-		/* From now on its event does not come. */
-		CHECK(place->taken != place->turn);
-	} else {
-		NEED(errno == ENOENT);
-		while (place->taken != place->turn)
-			sched_yield();
-	}
-	place->id = 0;
-}
-
-static void *owner_run(void *arg)
-{
-	struct place *first = arg;
-	uint32_t seed = first - crowd->places + 1;
-
-	while (crowd->events < MANY_EVENTS || crowd->cancelled < MANY_CANCELS) {
-		struct place *place = &first[roll(&seed) % TIMERS];
-
-		if (place->id && place->taken == place->turn)
-			place->id = 0;
-		if (!place->id)
-			owner_arm(place, &seed);
-		else if (roll(&seed) % 4 == 0)
-			owner_change(place, &seed);
-	}
-	return arg;
-}
-
-static void crowd_take(const struct twheel_event *event)
-{
-	struct place *place = &crowd->places[event->cookie & 0xffff];
-
-	NEED((event->cookie & 0xffff) < OWNERS * TIMERS);
-	CHECK(event->now_ns >= event->deadline_ns);
-	CHECK_EQ(event->count, 1);
-	/* Each once, and none that was cancelled: turns grow. */
-	NEED(event->cookie >> 16 > place->taken);
-	place->taken = event->cookie >> 16;
-	crowd->events++;
-}
-
-/* Returns false after the last event, which it passes on. */
-static bool crowd_read(char *buffer, unsigned int most)
-{
-	struct twheel_event *events = (void *)buffer;
-	long n = read(crowd->fd, buffer, most * RECORD);
-	long i;
-
-	NEED(n > 0 && n % RECORD == 0);
-	for (i = 0; i < n / (long)RECORD; i++) {
-		if (events[i].cookie == END) {
-			dev_arm(crowd->fd, 0, END);
-			return false;
-		}
-		crowd_take(&events[i]);
-	}
-	return true;
-}
-
-static void *crowd_reader(void *arg)
-{
-	char *buffer = arg;
-	uint32_t seed = buffer - buffers + 1;
-
-	do {
-		if (roll(&seed) % 2)
-			madvise(buffer, BUFFER, MADV_DONTNEED);
-	} while (crowd_read(buffer, 1 + roll(&seed) % 128));
-	return arg;
-}
-
-static void *crowd_time(void *arg)
-{
-	uint32_t seed = 9;
-
-	while (!crowd->over) {
-		dev_advance(crowd->fd, roll(&seed) % (4 * MS));
-		sched_yield();
-	}
-	return arg;
-}
-
-static void crowd_run(bool processes)
-{
-	pthread_t owners[OWNERS], readers[2], time;
-	pid_t child = 0;
-	int i, status;
-
-	crowd = mmap(NULL, sizeof(*crowd), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS,
-		     -1, 0);
-	buffers = mmap(NULL, 2 * BUFFER, PROT_READ | PROT_WRITE,
-		       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	NEED(crowd != MAP_FAILED && buffers != MAP_FAILED);
-	crowd->fd = open_blocking();
-	/* A reader of another process shares the file and the books. */
-	if (processes) {
-		child = fork();
-		NEED(child >= 0);
-		if (!child) {
-			crowd_reader(buffers);
-			_exit(tap_failed());
-		}
-	} else {
-		NEED(!pthread_create(&readers[0], NULL, crowd_reader, buffers));
-	}
-	NEED(!pthread_create(&readers[1], NULL, crowd_reader, buffers + BUFFER));
-	NEED(!pthread_create(&time, NULL, crowd_time, NULL));
-	for (i = 0; i < OWNERS; i++)
-		NEED(!pthread_create(&owners[i], NULL, owner_run, &crowd->places[i * TIMERS]));
-	for (i = 0; i < OWNERS; i++)
-		pthread_join(owners[i], NULL);
-	/* What is left becomes due, and is read. */
-	while (crowd->armed != crowd->cancelled + crowd->events)
-		sched_yield();
-	dev_arm(crowd->fd, 0, END);
-	if (processes)
-		NEED(waitpid(child, &status, 0) == child && !status);
-	else
-		pthread_join(readers[0], NULL);
-	pthread_join(readers[1], NULL);
-	crowd->over = true;
-	pthread_join(time, NULL);
-	CHECK_EQ(dev_info(crowd->fd).timers, 1);
-}
-
-TEST(books_of_threads_balance)
-{
-	crowd_run(false);
-}
-
-TEST(books_of_processes_balance)
-{
-	crowd_run(true);
 }
