@@ -24,13 +24,13 @@ need_tests() {
 HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make mandoc python3)
 TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}")
 
-# programs: the names of all test programs
+# programs: the names of all test programs. Those of event loops are make native's.
 programs() {
 	local path
 
-	for path in "${ROOT:?}"/tools/test/user/*_test.{c,cpp,sh}; do
+	for path in "${ROOT:?}"/tools/test/user/*_test.{c,sh}; do
 		path=${path##*/}
-		echo "${path%.*}"
+		[[ $path = loop_* ]] || echo "${path%.*}"
 	done
 	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
 }
@@ -239,12 +239,6 @@ files_of_programs() {
 				"$root/tests/$program"
 			[ "$program" != python_test ] || python_into "$root"
 			[ "$program" != bpftrace_test ] || bpftrace_into "$root"
-		elif [[ $program = loop_* ]]; then
-			with_libraries "$TOOLS/test/user/$program" "$TOOLS/lib" "$root"
-			mv "$root/bin/$program" "$root/tests/"
-			program=${program#loop_}
-			with_libraries "$TOOLS/examples/userspace/${program%_test}_timeouts" \
-				"$TOOLS/lib" "$root"
 		elif [ -e "$TOOLS/test/user/$program" ]; then
 			cp "$TOOLS/test/user/$program" "$root/tests/"
 		fi

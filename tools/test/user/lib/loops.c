@@ -147,28 +147,6 @@ TEST(stopped_ones_stay_silent)
 	loops_close();
 }
 
-static void timeout_again(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	struct timeout *t = (struct timeout *)timer;
-
-	timeout_over(over, timer);
-	if (t->fired < 20)
-		timeout_start(t, t->fired % 4 * MS);
-}
-
-TEST(rearm_in_callback)
-{
-	unsigned int i;
-
-	loop_open();
-	for (i = 0; i < 50; i++) {
-		timeout_init(&timeouts[i], timeout_again);
-		timeout_start(&timeouts[i], i * MS / 10);
-	}
-	loop_run(50 * 20);
-	loops_close();
-}
-
 /* The first stops some of those whose events have been taken with its own. */
 static void timeout_stops_some(struct twheel_loop *over, struct twheel_loop_timer *timer)
 {
@@ -352,29 +330,6 @@ TEST(started_anew)
 	loop_run(CROWD + 1);
 	for (i = 0; i < CROWD; i++)
 		CHECK_EQ(timeouts[i].fired, 1);
-	loops_close();
-}
-
-static void timeout_is_freed(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	timeout_over(over, timer);
-	memset(timer, 0xa5, sizeof(struct timeout));
-	free(timer);
-}
-
-TEST(freed_in_callback)
-{
-	struct timeout *t;
-	unsigned int i;
-
-	loop_open();
-	for (i = 0; i < CROWD; i++) {
-		t = calloc(1, sizeof(*t));
-		NEED(t);
-		timeout_init(t, timeout_is_freed);
-		timeout_start(t, i % 20 * MS);
-	}
-	loop_run(CROWD);
 	loops_close();
 }
 
