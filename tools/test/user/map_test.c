@@ -4,13 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
-#include "lib/group.h"
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
@@ -185,26 +183,4 @@ TEST(mapping_outlives_close)
 	NEED(munmap(m.map, page_size()) == 0);
 	CHECK_EQ(dev_info(other).user_timers, before.user_timers);
 	CHECK_EQ(dev_info(other).user_memory, before.user_memory);
-}
-
-/* Map, write to every page and unmap, as a process of a memory cgroup. */
-TEST(in_a_memory_cgroup)
-{
-	struct group group = group_new("cgroup", "memory");
-	unsigned long before, charged;
-	char pid[16];
-	struct mapped m;
-	size_t at;
-
-	snprintf(pid, sizeof(pid), "%d", getpid());
-	NEED(group_write(group.path, "cgroup.procs", pid));
-	before = group_number(&group, "memory.usage_in_bytes", "");
-	m = map_open_virtual(100000);
-	for (at = 0; at < m.bytes; at += page_size())
-		store((__u64 *)((char *)m.map + at), 5);
-	charged = group_number(&group, "memory.usage_in_bytes", "") - before;
-	map_close(&m);
-	NEED(group_write(group.root, "cgroup.procs", pid));
-	group_free(&group);
-	CHECK(charged >= m.bytes);
 }
