@@ -27,10 +27,58 @@ static void same_user(int fd, const struct twheel_info *before)
 	CHECK_EQ(dev_info(fd).user_memory, before->user_memory);
 }
 
+/* A call with what it needs, and what it leaves. */
+struct call {
+	int fd;
+	struct twheel_setup setup;
+	struct twheel_op op;
+	struct twheel_op *ops;
+	struct twheel_event *events;
+	unsigned int count;
+	size_t bytes;
+	char *start;
+};
+
 static long open_one(void *arg)
 {
 	(void)arg;
 	return open("/dev/twheel", O_RDWR | O_CLOEXEC);
+}
+
+static long set_up(void *arg)
+{
+	struct call *call = arg;
+
+	return ioctl(call->fd, TWHEEL_IOC_SETUP, &call->setup);
+}
+
+static long map_file(void *arg)
+{
+	struct call *call = arg;
+
+	call->start = mmap(NULL, call->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, call->fd, 0);
+	return call->start == MAP_FAILED ? -1 : 0;
+}
+
+static long run_op(void *arg)
+{
+	struct call *call = arg;
+
+	return dev_op(call->fd, &call->op);
+}
+
+static long run_ops(void *arg)
+{
+	struct call *call = arg;
+
+	return dev_ops(call->fd, call->ops, call->count);
+}
+
+static long read_events(void *arg)
+{
+	struct call *call = arg;
+
+	return read(call->fd, call->events, call->count * sizeof(*call->events));
 }
 
 TEST(opens)
@@ -56,18 +104,6 @@ TEST(opens)
 	}
 }
 
-struct setup_call {
-	int fd;
-	struct twheel_setup setup;
-};
-
-static long set_up(void *arg)
-{
-	struct setup_call *call = arg;
-
-	return ioctl(call->fd, TWHEEL_IOC_SETUP, &call->setup);
-}
-
 static void sweep_setup(struct twheel_setup setup)
 {
 	int other = dev_open();
@@ -77,7 +113,7 @@ static void sweep_setup(struct twheel_setup setup)
 	unsigned int n;
 
 	FAULT_SWEEP(n, fault, 2) {
-		struct setup_call call = { .fd = dev_open(), .setup = setup };
+		struct call call = { .fd = dev_open(), .setup = setup };
 
 		was = dev_state(call.fd);
 		fault = fault_call(n, set_up, &call);
@@ -115,23 +151,9 @@ TEST(sets_up_cells)
 	sweep_setup((struct twheel_setup) { .clock = TWHEEL_VIRTUAL, .max_cells = 1000 });
 }
 
-struct map_call {
-	int fd;
-	size_t bytes;
-	char *start;
-};
-
-static long map_file(void *arg)
-{
-	struct map_call *call = arg;
-
-	call->start = mmap(NULL, call->bytes, PROT_READ | PROT_WRITE, MAP_SHARED, call->fd, 0);
-	return call->start == MAP_FAILED ? -1 : 0;
-}
-
 TEST(maps)
 {
-	struct map_call call;
+	struct call call;
 	struct dev_state was;
 	struct fault fault;
 	struct mapped m;
@@ -139,7 +161,7 @@ TEST(maps)
 
 	fault_prepare();
 	m = map_open_virtual(1000);
-	call = (struct map_call) { .fd = m.fd, .bytes = m.bytes };
+	call = (struct call) { .fd = m.fd, .bytes = m.bytes };
 	was = dev_state(m.fd);
 	FAULT_SWEEP(n, fault, 1) {
 		fault = fault_call(n, map_file, &call);
@@ -149,22 +171,10 @@ TEST(maps)
 	}
 }
 
-struct op_call {
-	int fd;
-	struct twheel_op op;
-};
-
-static long run_op(void *arg)
-{
-	struct op_call *call = arg;
-
-	return dev_op(call->fd, &call->op);
-}
-
 /* After a first operation that fails, the file is as new. */
 TEST(arms_the_first)
 {
-	struct setup_call late = { .setup = { .clock = TWHEEL_VIRTUAL } };
+	struct call late = { .setup = { .clock = TWHEEL_VIRTUAL } };
 	int other = dev_open();
 	struct twheel_info before = dev_info(other);
 	struct fault fault;
@@ -172,7 +182,7 @@ TEST(arms_the_first)
 
 	fault_prepare();
 	FAULT_SWEEP(n, fault, 3) {
-		struct op_call call = {
+		struct call call = {
 			.fd = dev_open(),
 			.op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR, .cookie = n },
 		};
@@ -219,7 +229,7 @@ TEST(arms_one_more)
 	fault_prepare();
 	for (i = 0; i < SIZE_OF(kinds); i++) {
 		FAULT_SWEEP(n, fault, 1) {
-			struct op_call call = { .fd = open_full(ROOM), .op = kinds[i] };
+			struct call call = { .fd = open_full(ROOM), .op = kinds[i] };
 
 			was = dev_state(call.fd);
 			fault = fault_call(n, run_op, &call);
@@ -247,7 +257,7 @@ static long arm_until_full(void *arg)
 /* Caches have some memory left, and then there is none. There is again, later. */
 TEST(arms_without_pages)
 {
-	struct op_call call = { .op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR } };
+	struct call call = { .op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR } };
 	struct fault fault;
 	unsigned int i;
 
@@ -287,7 +297,7 @@ TEST(needs_no_memory)
 	dev_arm(m.fd, HOUR, 1);
 	for (i = 0; i < SIZE_OF(kinds); i++) {
 		FAULT_SWEEP(n, fault, 0) {
-			struct op_call call = {
+			struct call call = {
 				.fd = m.fd,
 				.op = { .op = kinds[i].op, .time_ns = kinds[i].time_ns },
 			};
@@ -298,19 +308,6 @@ TEST(needs_no_memory)
 			CHECK_EQ(fault.ret, kinds[i].result);
 		}
 	}
-}
-
-struct ops_call {
-	int fd;
-	struct twheel_op *ops;
-	unsigned int count;
-};
-
-static long run_ops(void *arg)
-{
-	struct ops_call *call = arg;
-
-	return dev_ops(call->fd, call->ops, call->count);
 }
 
 /* An array that makes the wheel, and room several times. */
@@ -325,7 +322,7 @@ TEST(arrays)
 
 	fault_prepare();
 	FAULT_SWEEP(n, fault, 6) {
-		struct ops_call call = { .fd = dev_open(), .ops = ops, .count = N };
+		struct call call = { .fd = dev_open(), .ops = ops, .count = N };
 		unsigned int armed = 0;
 
 		for (i = 0; i < N; i++)
@@ -355,19 +352,6 @@ TEST(arrays)
 	same_user(other, &before);
 }
 
-struct read_call {
-	int fd;
-	size_t room;
-	struct twheel_event *events;
-};
-
-static long read_events(void *arg)
-{
-	struct read_call *call = arg;
-
-	return read(call->fd, call->events, call->room * sizeof(*call->events));
-}
-
 /* An event that cannot be copied stays due, and is read later: each once. */
 TEST(reads)
 {
@@ -382,7 +366,9 @@ TEST(reads)
 	fault_prepare();
 	for (room = 1; room <= MANY; room += MANY - 1) {
 		FAULT_SWEEP(n, fault, 1) {
-			struct read_call call = { fd = dev_open_virtual(), room, there };
+			struct call call = {
+				.fd = fd = dev_open_virtual(), .count = room, .events = there,
+			};
 			unsigned int got = 0;
 
 			for (i = 0; i < room; i++)
@@ -396,9 +382,9 @@ TEST(reads)
 			CHECK_EQ(dev_info(fd).timers, room - got);
 			CHECK_EQ(dev_readable(fd, 0), got < room);
 			call.events = &there[got];
-			call.room = room - got;
+			call.count = room - got;
 			if (got < room)
-				NEED(read_events(&call) == (long)(call.room * sizeof(event)));
+				NEED(read_events(&call) == (long)(call.count * sizeof(event)));
 			for (i = 0; i < room; i++) {
 				memcpy(&event, &array[4 + i * sizeof(event)], sizeof(event));
 				NEED(event.cookie == i);

@@ -121,9 +121,3 @@ bool fault_survived(const struct fault *fault)
 		CHECK_EQ(fault->error, ENOMEM);
 	return false;
 }
-
-bool fault_survived_alone(const struct fault *fault)
-{
-	CHECK_EQ(fault->ret < 0, fault->injected);
-	return fault_survived(fault);
-}

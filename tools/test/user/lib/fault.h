@@ -39,9 +39,6 @@ struct fault fault_without_pages(long (*fn)(void *arg), void *arg);
 /* Has the call succeeded? If not, checks that it failed because of the fault. */
 bool fault_survived(const struct fault *fault);
 
-/* The same for a call that fails whenever a fault happens. */
-bool fault_survived_alone(const struct fault *fault);
-
 /* For each step of a call, until none is left. At least so many can fail. */
 #define FAULT_SWEEP(n, fault, at_least)					\
 	for ((n) = 1, (fault).injected = true;				\
