@@ -41,6 +41,8 @@
 
 static pid_t server;
 static long idle_ms;
+/* Over TCP, or over a socket that has a name in the file system? */
+static bool tcp;
 
 /* In a fresh guest the loopback device is down, or there is no TCP at all. */
 static void server_need_tcp(void)
@@ -55,7 +57,7 @@ static void server_need_tcp(void)
 	close(fd);
 }
 
-static int connection_try(bool tcp)
+static int connection_try(void)
 {
 	struct sockaddr_un path = { .sun_family = AF_UNIX, .sun_path = PATH };
 	struct sockaddr_in port = {
@@ -75,12 +77,12 @@ static int connection_try(bool tcp)
 }
 
 /* The server may still be starting. */
-static int connection_open(bool tcp)
+static int connection_open(void)
 {
 	int fd, i;
 
 	for (i = 0; i < PATIENCE_MS / 10; i++) {
-		fd = connection_try(tcp);
+		fd = connection_try();
 		if (fd >= 0)
 			return fd;
 		usleep(10000);
@@ -89,7 +91,7 @@ static int connection_open(bool tcp)
 	return fd;
 }
 
-static void server_start(const char *program, bool tcp)
+static void server_start(const char *program)
 {
 	char idle[16];
 
@@ -189,10 +191,10 @@ static bool silent_connections_are_closed(void)
 	long heard[BUSY];
 
 	for (i = 0; i < CROWD; i++)
-		silent[i] = connection_open(true);
+		silent[i] = connection_open();
 	for (i = 0; i < BUSY; i++) {
 		heard[i] = now_ms();
-		busy[i] = connection_open(true);
+		busy[i] = connection_open();
 	}
 	if (!keep_busy(busy, heard, BUSY))
 		return false;
@@ -213,41 +215,28 @@ static bool closed_connections_are_forgotten(void)
 
 	for (i = 0; i < CROWD; i++) {
 		heard = now_ms();
-		fd = connection_open(true);
+		fd = connection_open();
 		if (i % 3 && !connection_echo(fd, &heard))
 			return false;
 		close(fd);
 	}
 	heard = now_ms();
-	fd = connection_open(true);
+	fd = connection_open();
 	if (!keep_busy(&fd, &heard, 1))
 		return false;
 	CHECK(connection_ends(fd, heard, PATIENCE_MS));
 	return true;
 }
 
-/* The same in short, over a socket that has a name in the file system. */
-static bool unix_socket(void)
-{
-	int silent = connection_open(false), busy;
-	long heard = now_ms();
-
-	busy = connection_open(false);
-	if (!connection_echo(busy, &heard))
-		return false;
-	CHECK(connection_closed(silent, PATIENCE_MS));
-	CHECK(connection_ends(busy, heard, PATIENCE_MS));
-	return true;
-}
-
 /* Run @scenario with a server, until the machine is fast enough for the idle time. */
-static void with_server(const char *program, bool tcp, bool (*scenario)(void))
+static void with_server(const char *program, bool over_tcp, bool (*scenario)(void))
 {
 	bool done = false;
 
+	tcp = over_tcp;
 	for (idle_ms = IDLE_FIRST_MS; !done && idle_ms <= IDLE_LAST_MS;
 	     idle_ms *= 4) {
-		server_start(program, tcp);
+		server_start(program);
 		done = scenario();
 		server_stop();
 	}
@@ -278,10 +267,10 @@ TEST(timerfd_closed_connections_are_forgotten)
 
 TEST(wheel_unix_socket)
 {
-	with_server("idle_server", false, unix_socket);
+	with_server("idle_server", false, silent_connections_are_closed);
 }
 
 TEST(timerfd_unix_socket)
 {
-	with_server("idle_server_timerfd", false, unix_socket);
+	with_server("idle_server_timerfd", false, silent_connections_are_closed);
 }
