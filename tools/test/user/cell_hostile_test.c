@@ -152,29 +152,6 @@ TEST(vandals_in_real_time)
 	map_close(&m);
 }
 
-/* The file goes while its mapping is being written to. */
-TEST(closed_meanwhile)
-{
-	struct twheel_setup setup = { .max_cells = CELLS };
-	int other = dev_open_virtual(), turn, i;
-	pthread_t thread;
-
-	for (turn = 0; turn < 30; turn++) {
-		m = map_open(&setup);
-		vandals_over = false;
-		NEED(!pthread_create(&thread, NULL, vandal_run, (void *)9UL));
-		for (i = 0; i < CELLS; i++)
-			dev_kick(m.fd, i);
-		dev_readable(m.fd, 2);
-		/* The descriptor, which the vandal asks for the time, is of another file then. */
-		m.fd = dup2(other, m.fd);
-		usleep(1000);
-		vandals_over = true;
-		pthread_join(thread, NULL);
-		map_close(&m);
-	}
-}
-
 /* Bits without timers behind them, and bits behind the last cell, cost a sweep. */
 TEST(bits_without_timers)
 {

@@ -165,11 +165,10 @@ static void *reader_polls(void *arg)
 
 static void *reader_has_edges(void *arg)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLET };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
+	int epoll = dev_epoll(race->m.fd, EPOLLIN | EPOLLET);
+	struct epoll_event event;
 	uint32_t seed = 78;
 
-	NEED(epoll >= 0 && !epoll_ctl(epoll, EPOLL_CTL_ADD, race->m.fd, &event));
 	do {
 		NEED(epoll_wait(epoll, &event, 1, -1) == 1);
 	} while (reader_read(&seed));

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -87,30 +86,6 @@ TEST(passes_through_a_socket)
 	CHECK_EQ(dev_read(fd).cookie, 8);
 	dev_arm(fd, MS, 9);
 	CHECK_EQ(dev_read(fd).cookie, 9);
-}
-
-/* With timers of all kinds, alarms that are about to go off among them. */
-TEST(closes_with_everything_on)
-{
-	struct twheel_op op = { .period_ns = MS };
-	int round, i, fd;
-
-	for (round = 0; round < 50; round++) {
-		fd = round % 2 ? dev_open() : dev_open_clock(round / 2 % TWHEEL_VIRTUAL);
-		for (i = 0; i < 200; i++) {
-			op.time_ns = i % 4 * MS;
-			op.flags = 0;
-			if (dev_info(fd).clock >= TWHEEL_REALTIME) {
-				op.time_ns += dev_info(fd).now_ns;
-				op.flags = TWHEEL_ABS;
-			}
-			dev_arm_op(fd, &op);
-		}
-		usleep(round % 5 * 1000);
-		if (round % 3)
-			dev_readable(fd, 0);
-		close(fd);
-	}
 }
 
 /* A million, unless the kernel tracks each as a debug object. */

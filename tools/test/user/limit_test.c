@@ -4,7 +4,6 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <sys/prctl.h>
 #include <sys/sysinfo.h>
 #include <sys/wait.h>
@@ -14,6 +13,9 @@
 #include "lib/tap.h"
 
 #define MIB	(1024 * 1024LL)
+
+/* Who has limits in the tests of memory. Root sets them meanwhile. */
+#define USER	1005
 
 /* What a user may have in the tests, and so much room comes at a time. */
 #define MOST	1024
@@ -157,17 +159,6 @@ static const struct spender spenders[] = {
 	{ "more timers", before_more, spend_arm },
 };
 
-/* A file of a user without privileges. Root sets limits meanwhile. */
-static int open_as_user(void)
-{
-	int fd;
-
-	NEED(setresuid(1005, 1005, 0) == 0);
-	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	NEED(setresuid(0, 0, 0) == 0);
-	return fd;
-}
-
 /* Each is refused with one byte less than it needs, and leaves nothing behind. */
 static void spend_exactly(const struct spender *spender)
 {
@@ -176,7 +167,7 @@ static void spend_exactly(const struct spender *spender)
 	int fd;
 
 	dev_param_set("user_memory", 0);
-	fd = open_as_user();
+	fd = dev_open_as(USER, 0);
 	if (spender->spend == spend_cells && !(dev_info(fd).features & TWHEEL_FEATURE_CELLS)) {
 		printf("# %s: no shared mapping on this machine\n", spender->name);
 		close(fd);
@@ -194,9 +185,9 @@ static void spend_exactly(const struct spender *spender)
 	close(fd);
 
 	dev_param_set("user_memory", opened - 1);
-	CHECK_ERR(open_as_user(), EDQUOT);
+	CHECK_ERR(dev_open_as(USER, 0), EDQUOT);
 	dev_param_set("user_memory", opened);
-	fd = open_as_user();
+	fd = dev_open_as(USER, 0);
 	CHECK_EQ(dev_info(fd).user_memory_limit, opened);
 	CHECK_EQ(dev_info(fd).user_memory, opened);
 	/* Others' files do not count, and who is exempt is not refused. */
@@ -210,7 +201,7 @@ static void spend_exactly(const struct spender *spender)
 	dev_param_set("user_memory", spent);
 	CHECK_EQ(spender->spend(fd), 0);
 	CHECK_EQ(dev_info(fd).file_memory, spent);
-	CHECK_ERR(open_as_user(), EDQUOT);
+	CHECK_ERR(dev_open_as(USER, 0), EDQUOT);
 	close(fd);
 }
 
@@ -300,24 +291,13 @@ static void crowd_end(const struct crowd *crowd)
 	CHECK_EQ(status, 0);
 }
 
-/* Open a file as another user of the namespace whose root this is. */
-static int open_as(unsigned int uid)
-{
-	int fd;
-
-	NEED(setresuid(uid, uid, 0) == 0);
-	fd = dev_open();
-	NEED(setresuid(0, 0, 0) == 0);
-	return fd;
-}
-
 /* Who makes a namespace has one limit for all that is in it. Capabilities there are none here. */
 static void users_within_are_one(void)
 {
 	int files[3], i;
 
 	for (i = 0; i < 3; i++)
-		files[i] = open_as(i + 1);
+		files[i] = dev_open_as(i + 1, 0);
 	CHECK_EQ(dev_arm_many(files[0], MOST / 2, HOUR), MOST / 2);
 	CHECK_EQ(dev_info(files[0]).user_limit, MOST);
 	/* INFO tells the opener's alone. */
@@ -360,7 +340,7 @@ TEST(root_pays_for_no_container)
 	need_namespaces();
 	if (!crowd_begin(&crowd, 0)) {
 		for (i = 1; i <= 3; i++)
-			CHECK_EQ(dev_arm_many(open_as(i), 2 * MOST, HOUR), MOST);
+			CHECK_EQ(dev_arm_many(dev_open_as(i, 0), 2 * MOST, HOUR), MOST);
 		_exit(tap_failed());
 	}
 	crowd_end(&crowd);

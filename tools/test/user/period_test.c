@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Periodic timers, and those that may be late to share an instant with others. */
-#include <time.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -70,27 +69,6 @@ TEST(periods_below_a_tick)
 	read_periodic(fd, 20 * S + MS + 1, 100 * HOUR);
 }
 
-TEST(modify_moves_the_phase)
-{
-	struct twheel_op op = { .time_ns = HOUR, .period_ns = 15 * MS };
-	int fd = wheel_open();
-	uint64_t id = dev_arm_op(fd, &op), moved = START + 3;
-
-	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, moved), 1);
-	dev_advance(fd, MS);
-	read_periodic(fd, moved, 1);
-	dev_advance(fd, 15 * MS);
-	read_periodic(fd, moved + 15 * MS, 1);
-	/* Due: all deadlines of the old phase that were not read are gone. */
-	dev_advance(fd, 50 * MS);
-	CHECK_EQ(dev_readable(fd, 0), 1);
-	moved = START + 80 * MS;
-	CHECK_EQ(dev_modify(fd, id, TWHEEL_ABS, moved), 1);
-	dev_silent(fd);
-	dev_advance(fd, 15 * MS);
-	read_periodic(fd, moved, 1);
-}
-
 /* There is no deadline after it: this event is the last one. */
 TEST(periods_end)
 {
@@ -157,26 +135,4 @@ TEST(slack_ends)
 	dev_advance(fd, S - 1);
 	dev_silent(fd);
 	CHECK_EQ(dev_cancel(fd, op.id), 1);
-}
-
-TEST(periods_in_real_time)
-{
-	struct twheel_op op = { .time_ns = 10 * MS, .period_ns = 20 * MS };
-	int fd = dev_open(), i;
-	uint64_t id = dev_arm_op(fd, &op), total = 0;
-
-	for (i = 0; i < 4; i++) {
-		struct twheel_event event = dev_read(fd);
-
-		CHECK_EQ(event.deadline_ns, op.deadline_ns + total * op.period_ns);
-		total += event.count;
-		CHECK(event.now_ns >= op.deadline_ns + (total - 1) * op.period_ns);
-		CHECK(event.now_ns < op.deadline_ns + total * op.period_ns);
-		if (i == 1)
-			usleep(150000);
-		if (i == 2)
-			CHECK(event.count >= 6);
-	}
-	CHECK_EQ(dev_cancel(fd, id), 1);
-	CHECK_EQ(dev_readable(fd, 60), 0);
 }

@@ -4,14 +4,11 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/select.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
-#include "lib/mapped.h"
 #include "lib/tap.h"
 
 #define RECORD	sizeof(struct twheel_event)
@@ -43,16 +40,6 @@ static int select_all(int fd)
 	return in;
 }
 
-static int epoll_new(int fd, uint32_t events)
-{
-	struct epoll_event event = { .events = events };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-
-	NEED(epoll >= 0);
-	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
-	return epoll;
-}
-
 /* The mask that epoll tells now; 0: nothing. */
 static uint32_t epoll_now(int epoll)
 {
@@ -65,7 +52,7 @@ static uint32_t epoll_now(int epoll)
 
 static void check_ready(int fd, bool ready)
 {
-	int mask = POLLIN | POLLRDNORM, epoll = epoll_new(fd, ALL);
+	int mask = POLLIN | POLLRDNORM, epoll = dev_epoll(fd, ALL);
 
 	CHECK_EQ(poll_all(fd), ready ? mask : 0);
 	CHECK_EQ(select_all(fd), ready);
@@ -105,54 +92,9 @@ TEST(ready_if_something_is_due)
 	check_ready(fd, false);
 }
 
-/* An event that a reader leaves behind, and one that comes between read() and poll(). */
-TEST(ready_while_something_is_left)
-{
-	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
-	int fd = dev_open_virtual(), i;
-
-	for (i = 0; i < 3; i++)
-		dev_arm(fd, MS, i);
-	dev_advance(fd, MS);
-	for (i = 0; i < 3; i++) {
-		check_ready(fd, true);
-		dev_read(fd);
-	}
-	check_ready(fd, false);
-	dev_arm_op(fd, &op);
-	for (i = 0; i < 3; i++) {
-		dev_advance(fd, MS);
-		check_ready(fd, true);
-		dev_read(fd);
-		check_ready(fd, false);
-	}
-}
-
-TEST(cells_count)
-{
-	struct mapped m = map_open_virtual(4);
-	uint64_t tick = map_advance(&m, 5), id;
-
-	map_arm(&m, 3, tick + 1, &id);
-	check_ready(m.fd, false);
-	map_advance(&m, 1);
-	check_ready(m.fd, true);
-	/* The program moves it just in time, and again by a tick. */
-	NEED(map_extend(&m, id, tick + 2));
-	check_ready(m.fd, false);
-	map_advance(&m, 1);
-	check_ready(m.fd, true);
-	NEED(map_cancel(&m, id));
-	check_ready(m.fd, false);
-	map_arm(&m, 3, tick, &id);
-	check_ready(m.fd, true);
-	map_take(&m, id, tick);
-	check_ready(m.fd, false);
-}
-
 TEST(level_triggered)
 {
-	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN), i;
+	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN), i;
 
 	CHECK_EQ(epoll_now(epoll), 0);
 	for (i = 0; i < 3; i++)
@@ -187,7 +129,7 @@ static void drain(int fd, unsigned int count)
 /* Who reads until there is nothing more, gets an edge for what comes then. */
 TEST(edge_triggered)
 {
-	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
+	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN | EPOLLET), i;
 
 	CHECK_EQ(epoll_now(epoll), 0);
 	for (i = 1; i < 20; i++) {
@@ -203,7 +145,7 @@ TEST(edge_triggered)
 	dev_arm(fd, MS, 0);
 	dev_advance(fd, MS);
 	close(epoll);
-	epoll = epoll_new(fd, EPOLLIN | EPOLLET);
+	epoll = dev_epoll(fd, EPOLLIN | EPOLLET);
 	CHECK_EQ(epoll_now(epoll), EPOLLIN);
 	CHECK_EQ(epoll_now(epoll), 0);
 	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd,
@@ -214,7 +156,7 @@ TEST(edge_triggered)
 /* An edge that is cancelled before the program looks leaves no edge, and takes none away. */
 TEST(edges_of_cancelled_timers)
 {
-	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLET), i;
+	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN | EPOLLET), i;
 
 	for (i = 0; i < 20; i++) {
 		uint64_t id = dev_arm(fd, MS, i);
@@ -236,7 +178,7 @@ TEST(edges_of_cancelled_timers)
 TEST(one_shot)
 {
 	struct epoll_event watch = { .events = EPOLLIN | EPOLLONESHOT };
-	int fd = dev_open_virtual(), epoll = epoll_new(fd, EPOLLIN | EPOLLONESHOT);
+	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN | EPOLLONESHOT);
 
 	dev_arm(fd, MS, 0);
 	dev_arm(fd, 2 * MS, 1);
@@ -262,10 +204,10 @@ TEST(several_watches)
 	int fd = dev_open_virtual(), watches[5], i, exclusive;
 
 	for (i = 0; i < 2; i++)
-		watches[i] = epoll_new(fd, EPOLLIN | EPOLLEXCLUSIVE);
-	watches[2] = epoll_new(fd, EPOLLIN);
-	watches[3] = epoll_new(fd, EPOLLIN | EPOLLET);
-	watches[4] = epoll_new(watches[2], EPOLLIN);
+		watches[i] = dev_epoll(fd, EPOLLIN | EPOLLEXCLUSIVE);
+	watches[2] = dev_epoll(fd, EPOLLIN);
+	watches[3] = dev_epoll(fd, EPOLLIN | EPOLLET);
+	watches[4] = dev_epoll(watches[2], EPOLLIN);
 	for (i = 0; i < 5; i++)
 		CHECK_EQ(epoll_now(watches[i]), 0);
 	dev_arm(fd, MS, 0);
@@ -277,30 +219,6 @@ TEST(several_watches)
 	drain(fd, 1);
 	for (i = 0; i < 5; i++)
 		CHECK_EQ(epoll_now(watches[i]), 0);
-}
-
-/* A watch in another process, of a file that it has inherited. */
-TEST(another_process)
-{
-	int fd = dev_open_virtual(), status;
-	pid_t child;
-
-	dev_arm(fd, MS, 7);
-	child = fork();
-	NEED(child >= 0);
-	if (!child) {
-		int epoll = epoll_new(fd, EPOLLIN);
-		struct epoll_event event;
-
-		CHECK_EQ(epoll_wait(epoll, &event, 1, -1), 1);
-		CHECK_EQ(dev_read(fd).cookie, 7);
-		_exit(tap_failed());
-	}
-	usleep(10000);
-	dev_advance(fd, MS);
-	NEED(waitpid(child, &status, 0) == child);
-	CHECK_EQ(status, 0);
-	check_ready(fd, false);
 }
 
 /* Whoever polls may not have to do all the work at once. In the end it is told, and read. */

@@ -16,47 +16,6 @@
 
 #define RECORD	sizeof(struct twheel_event)
 
-/* A virtual file with so many due timers, whose cookies count from 0 in the order of ticks. */
-static int open_due(unsigned int count)
-{
-	int fd = dev_open_virtual();
-	unsigned int i;
-
-	for (i = 0; i < count; i++)
-		dev_arm(fd, (i + 1) * MS, i);
-	dev_advance(fd, count * MS);
-	return fd;
-}
-
-/* The events that are left are those of cookies @from to @to - 1, in that order. */
-static void check_rest(int fd, unsigned int from, unsigned int to)
-{
-	for (; from < to; from++)
-		CHECK_EQ(dev_read(fd).cookie, from);
-	dev_silent(fd);
-}
-
-TEST(record_is_filled)
-{
-	int fd = dev_open_virtual();
-	struct twheel_op op = { .time_ns = 1500000, .cookie = ~5ULL };
-	struct twheel_event event;
-
-	dev_advance(fd, 300);
-	dev_arm_op(fd, &op);
-	dev_advance(fd, 7 * MS);
-	memset(&event, 0xff, sizeof(event));
-	CHECK_EQ(read(fd, &event, sizeof(event)), sizeof(event));
-	CHECK_EQ(event.id, op.id);
-	CHECK_EQ(event.cookie, ~5ULL);
-	CHECK_EQ(event.deadline_ns, 1500300);
-	CHECK_EQ(event.now_ns, 7 * MS + 300);
-	CHECK_EQ(event.count, 1);
-	CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);
-	CHECK_EQ(event.flags, TWHEEL_EVENT_LAST);
-	dev_silent(fd);
-}
-
 TEST(records_have_the_size)
 {
 	static const uint32_t sizes[] = { 0, 48, 56, 128, TWHEEL_EVENT_SIZE_MAX };
@@ -91,38 +50,6 @@ TEST(records_have_the_size)
 		CHECK_EQ(read(fd, records, sizeof(records)), 2 * size);
 		CHECK_ERR(read(fd, records, sizeof(records)), EAGAIN);
 	}
-}
-
-/* Memory that is not aligned, and in parts of any size. */
-TEST(any_buffer_will_do)
-{
-	enum { N = 4 };
-	char bytes[N * RECORD + 1] = "";
-	struct twheel_event event;
-	struct iovec parts[6];
-	int fd, i;
-
-	for (i = 0; i < 6; i++)
-		parts[i].iov_base = bytes + 1 + i * 20;
-	for (i = 0; i < 5; i++)
-		parts[i].iov_len = 20;
-	/* One that is empty, and bytes beyond the last record. */
-	parts[2].iov_len = 0;
-	parts[3].iov_base = bytes + 1 + 40;
-	parts[4].iov_base = bytes + 1 + 60;
-	parts[5].iov_base = bytes + 1 + 80;
-	parts[5].iov_len = 2 * RECORD + 15 - 80;
-
-	fd = open_due(N + 2);
-	CHECK_EQ(readv(fd, parts, 6), 2 * RECORD);
-	CHECK_EQ(read(fd, bytes + 1 + 2 * RECORD, 2 * RECORD), 2 * RECORD);
-	for (i = 0; i < N; i++) {
-		memcpy(&event, bytes + 1 + i * RECORD, RECORD);
-		CHECK_EQ(event.cookie, i);
-		CHECK_EQ(event.count, 1);
-		CHECK_EQ(event.deadline_ns, (i + 1) * MS);
-	}
-	check_rest(fd, N, N + 2);
 }
 
 /* Timers of one tick have no order. */

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* How a file gets its wheel: by SETUP, or by its first operation. */
 #include <pthread.h>
-#include <sched.h>
-#include <stdatomic.h>
-#include <stdint.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -103,33 +100,6 @@ TEST(the_first_operation_decides)
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
 }
 
-/* There is no memory left for the wheel: the file is as it was. */
-TEST(after_a_refusal)
-{
-	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
-	struct twheel_setup setup = { .clock = TWHEEL_BOOTTIME };
-	int fd = dev_open_limited();
-	struct dev_state was;
-
-	dev_param_set("user_memory", dev_info(fd).user_memory);
-	was = dev_state(fd);
-	CHECK_ERR(dev_op(fd, &op), EDQUOT);
-	CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EDQUOT);
-	dev_same(fd, &was);
-	dev_param_set("user_memory", 0);
-	/* And for its cells: half of them would fit. */
-	setup.max_cells = have_cells() ? 10000 : 0;
-	dev_param_set("user_timers", 5000);
-	was = dev_state(fd);
-	if (setup.max_cells)
-		CHECK_ERR(ioctl(fd, TWHEEL_IOC_SETUP, &setup), EDQUOT);
-	dev_same(fd, &was);
-	setup.max_cells = setup.max_cells ? 5000 : 0;
-	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
-	CHECK_EQ(dev_info(fd).user_timers, setup.max_cells);
-	CHECK_EQ(dev_info(fd).clock, TWHEEL_BOOTTIME);
-}
-
 /* The default tick is a millisecond, but no less than a program may ask for. */
 TEST(default_tick)
 {
@@ -174,10 +144,11 @@ TEST(default_limits)
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
 }
 
-/** struct race - what threads do to a new file at once, and what came of it */
+/** struct race - what a thread does to a new file, and what comes of it */
 struct race {
+	pthread_t thread;
+	pthread_barrier_t *start;
 	int fd;
-	atomic_int *ready;
 	int ret;
 	int error;
 	bool arms;
@@ -191,9 +162,7 @@ static void *race_run(void *arg)
 	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
 	struct race *race = arg;
 
-	--*race->ready;
-	while (*race->ready)
-		sched_yield();
+	pthread_barrier_wait(race->start);
 	race->ret = race->arms ? dev_op(race->fd, &op) :
 		    ioctl(race->fd, TWHEEL_IOC_SETUP, &setup);
 	race->error = errno;
@@ -205,21 +174,19 @@ TEST(threads_at_once)
 {
 	enum { THREADS = 4, ROUNDS = 30 };
 	struct race races[THREADS];
-	pthread_t threads[THREADS];
+	pthread_barrier_t start;
 	int round, setups, fd, i;
 	struct twheel_info info;
-	atomic_int ready;
 
+	NEED(!pthread_barrier_init(&start, NULL, THREADS));
 	for (round = 0; round < ROUNDS; round++) {
 		fd = dev_open();
-		ready = THREADS;
-		setups = 0;
 		for (i = 0; i < THREADS; i++) {
-			races[i] = (struct race) { .fd = fd, .ready = &ready, .arms = i % 2 };
-			NEED(!pthread_create(&threads[i], NULL, race_run, &races[i]));
+			races[i] = (struct race) { .fd = fd, .start = &start, .arms = i % 2 };
+			NEED(!pthread_create(&races[i].thread, NULL, race_run, &races[i]));
 		}
-		for (i = 0; i < THREADS; i++) {
-			NEED(!pthread_join(threads[i], NULL));
+		for (i = 0, setups = 0; i < THREADS; i++) {
+			NEED(!pthread_join(races[i].thread, NULL));
 			setups += !races[i].arms && !races[i].ret;
 			if (races[i].ret)
 				NEED(!races[i].arms && races[i].error == EBUSY);

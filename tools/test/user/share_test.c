@@ -4,7 +4,6 @@
  * postponed. Then only timers of these users are late, and no event is lost.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <sched.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -19,11 +18,8 @@
 static int open_as(unsigned int uid)
 {
 	struct twheel_setup setup = { .tick_ns = TICK };
-	int fd;
+	int fd = dev_open_as(uid, 0);
 
-	NEED(setresuid(uid, uid, 0) == 0);
-	fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-	NEED(setresuid(0, 0, 0) == 0);
 	NEED(fd >= 0);
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	return fd;

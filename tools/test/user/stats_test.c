@@ -11,22 +11,10 @@
 
 #define LATE	64
 
-/* The lines from "wheel" on. */
-static FILE *stats_open(int fd)
-{
-	char path[64];
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = fopen(path, "r");
-	NEED(file);
-	return file;
-}
-
 /* The numbers at a key. Returns how many there are. */
 static unsigned int stats_numbers(int fd, const char *key, uint64_t numbers[LATE])
 {
-	FILE *file = stats_open(fd);
+	FILE *file = dev_fdinfo(fd);
 	unsigned int n = 0;
 	char line[2048];
 
@@ -62,7 +50,7 @@ TEST(keys_and_names)
 	unsigned int clock, i;
 
 	for (clock = 0; clock < SIZE_OF(clocks); clock++) {
-		FILE *file = stats_open(dev_open_clock(clock));
+		FILE *file = dev_fdinfo(dev_open_clock(clock));
 
 		do
 			NEED(fgets(line, sizeof(line), file));
@@ -221,19 +209,4 @@ TEST(counters_of_cells)
 	CHECK_EQ(dev_stat(m.fd, "extended"), 1);
 	CHECK_EQ(dev_stat(m.fd, "cells"), 1);
 	CHECK_EQ(dev_info(m.fd).timers, 0);
-}
-
-/* Lateness in real time is that which the event shows. */
-TEST(late_in_real_time)
-{
-	int fd = dev_open_clock(TWHEEL_MONOTONIC);
-	struct twheel_event event;
-
-	dev_arm_at(fd, 1, 0);
-	event = dev_read(fd);
-	CHECK_EQ(dev_stat(fd, "late_sum_ns"), event.now_ns - 1);
-	dev_arm(fd, MS, 0);
-	event = dev_read(fd);
-	CHECK_EQ(dev_stat(fd, "late_sum_ns") - dev_stat(fd, "late_max_ns"),
-		 event.now_ns - event.deadline_ns);
 }

@@ -34,9 +34,11 @@ static void trace_stop(void)
 	tracefs_write("buffer_size_kb", "1");
 }
 
-/* Trace what a filter of the events says. */
-static void trace_start(const char *filter)
+/* Trace the events of a file. */
+static void trace_start(int fd)
 {
+	char filter[32];
+
 	if (access(TRACING "/events/twheel", F_OK))
 		mount("tracefs", TRACING, "tracefs", 0, NULL);
 	if (access(TRACING "/events/twheel", F_OK))
@@ -48,17 +50,10 @@ static void trace_start(const char *filter)
 	NEED(tracefs_write("tracing_on", "1") == 0);
 	/* In a smaller buffer, events could be lost. */
 	NEED(tracefs_write("buffer_size_kb", "4096") == 0);
-	NEED(tracefs_write("events/twheel/filter", filter) == 0);
-	NEED(tracefs_write("events/twheel/enable", "1") == 0);
-}
-
-static void trace_start_wheel(int fd)
-{
-	char filter[32];
-
 	snprintf(filter, sizeof(filter), "wheel == %llu",
 		 (unsigned long long)dev_stat(fd, "wheel"));
-	trace_start(filter);
+	NEED(tracefs_write("events/twheel/filter", filter) == 0);
+	NEED(tracefs_write("events/twheel/enable", "1") == 0);
 }
 
 /** struct line - an event, as the trace shows it */
@@ -131,7 +126,7 @@ TEST(events_are_what_was_counted)
 	uint64_t ids[50];
 	unsigned int i, n;
 
-	trace_start_wheel(fd);
+	trace_start(fd);
 	for (i = 0; i < 50; i++)
 		ids[i] = dev_arm(fd, i < 30 ? i * MS : HOUR, i);
 	dev_arm_op(fd, &op);
@@ -168,7 +163,7 @@ TEST(fields_agree)
 	struct line lines[8];
 	unsigned int i;
 
-	trace_start_wheel(fd);
+	trace_start(fd);
 	dev_arm_op(fd, &op);
 	CHECK_EQ(dev_modify(fd, op.id, 0, deadlines[1]), 1);
 	dev_advance(fd, 30 * MS);
@@ -193,32 +188,10 @@ TEST(cells_are_traced)
 	struct line lines[8];
 	unsigned int n;
 
-	trace_start_wheel(m.fd);
+	trace_start(m.fd);
 	map_arm(&m, 0, tick, &id);
 	map_advance(&m, 10);
 	map_take(&m, id, tick);
 	n = trace_finish(lines, SIZE_OF(lines));
 	CHECK_EQ(line_count(lines, n, "twheel_expire_entry"), 1);
-}
-
-/* Filter by lateness: one of two timers is late. */
-TEST(lateness_can_be_filtered)
-{
-	int fd = dev_open_virtual();
-	struct line lines[8];
-	char filter[96];
-
-	dev_arm(fd, MS, 0);
-	dev_arm(fd, S, 1);
-	dev_advance(fd, S);
-	snprintf(filter, sizeof(filter), "wheel == %llu && late_ns > 500000000",
-		 (unsigned long long)dev_stat(fd, "wheel"));
-	trace_start("0");
-	NEED(tracefs_write("events/twheel/enable", "0") == 0);
-	NEED(tracefs_write("events/twheel/twheel_expire_entry/filter", filter) == 0);
-	NEED(tracefs_write("events/twheel/twheel_expire_entry/enable", "1") == 0);
-	dev_read(fd);
-	dev_read(fd);
-	NEED(trace_finish(lines, SIZE_OF(lines)) == 1);
-	CHECK_EQ(lines[0].late_ns, S - MS);
 }

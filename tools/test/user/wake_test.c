@@ -38,16 +38,6 @@ static const uint32_t masks[WAYS] = {
 	[EXCLUSIVE] = EPOLLIN | EPOLLEXCLUSIVE,
 };
 
-static int epoll_new(int fd, uint32_t events)
-{
-	struct epoll_event event = { .events = events };
-	int epoll = epoll_create1(EPOLL_CLOEXEC);
-
-	NEED(epoll >= 0);
-	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
-	return epoll;
-}
-
 static void select_wait(int fd)
 {
 	fd_set set;
@@ -112,7 +102,7 @@ static bool way_take(struct waiters *w)
 static void *waiter_run(void *arg)
 {
 	struct waiters *w = arg;
-	int epoll = w->way == EXCLUSIVE ? epoll_new(w->fd, masks[w->way]) : w->epoll;
+	int epoll = w->way == EXCLUSIVE ? dev_epoll(w->fd, masks[w->way]) : w->epoll;
 
 	do {
 		way_wait(w, epoll);
@@ -130,7 +120,7 @@ static void waiters_start(struct waiters *w, enum way how, int fd)
 	w->count = how == EXCLUSIVE || how == READ ? 2 : 1;
 	NEED(fcntl(fd, F_SETFL, how == READ ? 0 : O_NONBLOCK) == 0);
 	if (masks[how] && how != EXCLUSIVE)
-		w->epoll = epoll_new(fd, masks[how]);
+		w->epoll = dev_epoll(fd, masks[how]);
 	for (i = 0; i < w->count; i++)
 		NEED(!pthread_create(&w->threads[i], NULL, waiter_run, w));
 }
@@ -282,52 +272,11 @@ TEST(the_same_in_virtual_time)
 	told_of_another(true);
 }
 
-/* One thread changes timers, looks, and waits whenever there is something to wait for. */
-TEST(waits_after_anything)
-{
-	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN | EPOLLET);
-	uint32_t seed = 11, turn;
-	uint64_t ids[4] = { };
-
-	for (turn = 0; turn < 4000; turn++) {
-		uint64_t *id = &ids[roll(&seed) % 4];
-		struct twheel_event event;
-
-		switch (roll(&seed) % 6) {
-		case 0:
-		case 1:
-			dev_cancel(fd, *id);
-			*id = dev_arm(fd, roll(&seed) % (3 * MS), 0);
-			break;
-		case 2:
-			dev_modify(fd, *id, 0, roll(&seed) % (3 * MS));
-			break;
-		case 3:
-			dev_cancel(fd, *id);
-			break;
-		case 4:
-			dev_readable(fd, 0);
-			break;
-		case 5:
-			if (!dev_info(fd).timers)
-				break;
-			if (roll(&seed) % 2)
-				CHECK_EQ(dev_readable(fd, -1), 1);
-			else
-				epoll_until_ready(epoll);
-			while (read(fd, &event, sizeof(event)) > 0)
-				;
-			NEED(errno == EAGAIN);
-			break;
-		}
-	}
-}
-
 /* Who does not read costs one alarm, however many timers and periods there are. */
 TEST(a_stopped_program_costs_one_alarm)
 {
 	struct twheel_op op = { .time_ns = MS, .period_ns = MS };
-	int fd = dev_open_flags(O_NONBLOCK), epoll = epoll_new(fd, EPOLLIN), i;
+	int fd = dev_open_flags(O_NONBLOCK), epoll = dev_epoll(fd, EPOLLIN), i;
 	uint64_t alarms;
 
 	for (i = 0; i < 20; i++) {

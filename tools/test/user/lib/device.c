@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -51,16 +52,36 @@ int dev_open_virtual(void)
 	return dev_open_clock(TWHEEL_VIRTUAL);
 }
 
+int dev_open_as(unsigned int uid, int flags)
+{
+	int fd, error;
+
+	NEED(setresuid(uid, uid, 0) == 0);
+	fd = open(DEVICE, O_RDWR | O_CLOEXEC | flags);
+	error = errno;
+	NEED(setresuid(0, 0, 0) == 0);
+	errno = error;
+	return fd;
+}
+
 int dev_open_limited(void)
 {
 	int fd;
 
 	dev_for_everybody();
-	NEED(setresuid(1234, 1234, 0) == 0);
-	fd = dev_open_flags(O_NONBLOCK);
-	NEED(setresuid(0, 0, 0) == 0);
+	fd = dev_open_as(1234, O_NONBLOCK);
 	CHECK(dev_info(fd).user_limit != TWHEEL_NO_LIMIT);
 	return fd;
+}
+
+int dev_epoll(int fd, uint32_t events)
+{
+	struct epoll_event event = { .events = events };
+	int epoll = epoll_create1(EPOLL_CLOEXEC);
+
+	NEED(epoll >= 0);
+	NEED(epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event) == 0);
+	return epoll;
 }
 
 struct twheel_info dev_info(int fd)
@@ -225,18 +246,7 @@ int dev_readable(int fd, int ms)
 	return n;
 }
 
-bool dev_passed(uint64_t time_ns)
-{
-	return dev_now(CLOCK_MONOTONIC) >= time_ns;
-}
-
-void dev_wait_passed(uint64_t time_ns)
-{
-	while (!dev_passed(time_ns))
-		usleep(1000);
-}
-
-static FILE *fdinfo_open(int fd)
+FILE *dev_fdinfo(int fd)
 {
 	char path[64];
 	FILE *file;
@@ -250,7 +260,7 @@ static FILE *fdinfo_open(int fd)
 uint64_t dev_stat(int fd, const char *key)
 {
 	size_t length = strlen(key);
-	FILE *file = fdinfo_open(fd);
+	FILE *file = dev_fdinfo(fd);
 	uint64_t value = 0;
 	bool found = false;
 	char line[2048];
@@ -282,7 +292,7 @@ static bool stat_is_steady(const char *line)
 struct dev_state dev_state(int fd)
 {
 	struct dev_state state = { .info = dev_info(fd) };
-	FILE *file = fdinfo_open(fd);
+	FILE *file = dev_fdinfo(fd);
 	char line[2048];
 	size_t used = 0;
 

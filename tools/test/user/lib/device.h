@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 
 #include <linux/twheel.h>
@@ -29,8 +30,14 @@ int dev_open_setup(const struct twheel_setup *setup);
  */
 int dev_open_clock(uint32_t clock);
 int dev_open_virtual(void);
-/* Open as a user without privileges, who can change parameters. Root is back afterwards. */
+/* Open as that user; 0 is root, who is exempt. Root is back afterwards. -1: it is refused. */
+int dev_open_as(unsigned int uid, int flags);
+/* The same as a user without privileges, who has limits. It does not block. */
 int dev_open_limited(void);
+/* An epoll instance that watches the file. */
+int dev_epoll(int fd, uint32_t events);
+/* The lines that /proc has of a file. */
+FILE *dev_fdinfo(int fd);
 
 struct twheel_info dev_info(int fd);
 /* The time on a clock of clock_gettime(). */
@@ -63,10 +70,6 @@ struct twheel_event dev_read(int fd);
 void dev_silent(int fd);
 /* poll(): is there an event, or will there be one within @ms? -1: wait for it. */
 int dev_readable(int fd, int ms);
-
-/* Wait until this instant of CLOCK_MONOTONIC has passed. */
-void dev_wait_passed(uint64_t time_ns);
-bool dev_passed(uint64_t time_ns);
 
 /* The number at a key of fdinfo; a key that is not there ends the test. */
 uint64_t dev_stat(int fd, const char *key);

@@ -104,7 +104,8 @@ static void map_set_bit(__u64 *words, uint32_t bit)
 				  __ATOMIC_SEQ_CST);
 }
 
-enum map_told map_tell(const struct mapped *m, uint32_t cell, uint64_t tick)
+/* What the protocol does after the compare-and-swap: tell the kernel if it has to know. */
+static enum map_told map_tell(const struct mapped *m, uint32_t cell, uint64_t tick)
 {
 	if (map_check(m, cell) <= tick)
 		return TOLD_BY_CHECK;

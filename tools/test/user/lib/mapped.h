@@ -70,8 +70,6 @@ bool map_extend(const struct mapped *m, uint64_t id, uint64_t tick);
 bool map_move(const struct mapped *m, uint64_t id, uint64_t tick);
 bool map_cancel(const struct mapped *m, uint64_t id);
 
-/* What the protocol does after the compare-and-swap: tell the kernel if it has to know. */
-enum map_told map_tell(const struct mapped *m, uint32_t cell, uint64_t tick);
 /* Will the kernel check this pending cell in time? That holds when no operation is under way. */
 bool map_promised(const struct mapped *m, uint32_t cell);
 
