@@ -26,8 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <linux/twheel.h>
-
+#include "../user/lib/device.h"
 #include "memory.h"
 #include "neighbour.h"
 #include "ways.h"
@@ -165,7 +164,7 @@ static pid_t attacker_start(const struct way *way, unsigned int task)
 	become_user(way, task);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	stay_on(task % sysconf(_SC_NPROCESSORS_ONLN));
-	way->run(task);
+	way_run(way);
 	_exit(0);
 }
 
@@ -209,27 +208,10 @@ static bool attackers_end(pid_t *pids, unsigned int tasks)
 /* What the device has charged to a user. */
 static struct twheel_info user_charged(unsigned int uid)
 {
-	struct twheel_info info = { };
-	int fd, told[2], status;
-	pid_t pid;
+	int fd = dev_open_as(uid, 0);
+	struct twheel_info info = dev_info(fd);
 
-	if (pipe(told))
-		err(1, "pipe");
-	pid = fork();
-	if (!pid) {
-		if (setgid(USER) || setuid(uid))
-			_exit(2);
-		fd = open(DEVICE, O_RDWR);
-		if (fd < 0 || ioctl(fd, TWHEEL_IOC_INFO, &info) ||
-		    write(told[1], &info, sizeof(info)) != sizeof(info))
-			_exit(2);
-		_exit(0);
-	}
-	if (waitpid(pid, &status, 0) != pid || status ||
-	    read(told[0], &info, sizeof(info)) != sizeof(info))
-		errx(1, "cannot ask what is charged to user %u", uid);
-	close(told[0]);
-	close(told[1]);
+	close(fd);
 	/* Without the file that was open to ask. */
 	info.user_memory -= info.file_memory;
 	return info;

@@ -15,14 +15,10 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <linux/twheel.h>
-
+#include "../user/lib/device.h"
+#include "../user/lib/mapped.h"
 #include "neighbour.h"
 #include "ways.h"
-
-#define US	1000ULL
-#define MS	1000000ULL
-#define S	1000000000ULL
 
 /* Half of the million timers that two tasks share. */
 #define MANY	500000U
@@ -36,6 +32,9 @@
 /* Watches of one descriptor. */
 #define WATCHES	2000
 
+/* That of this process. */
+static const struct way *way;
+
 static struct twheel_op ops[ARRAY];
 static struct twheel_event events[ARRAY];
 
@@ -48,19 +47,6 @@ static int file_new(int flags, uint64_t tick_ns, uint32_t clock)
 	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup))
 		err(1, "/dev/twheel");
 	return fd;
-}
-
-/* Do the first @count operations of the array. */
-static int ops_run(int fd, unsigned int count)
-{
-	struct twheel_ops all = { .ops = (uintptr_t)ops, .count = count };
-
-	return ioctl(fd, TWHEEL_IOC_OPS, &all);
-}
-
-static long op_run(int fd, struct twheel_op op)
-{
-	return ioctl(fd, TWHEEL_IOC_OP, &op);
 }
 
 /*
@@ -79,36 +65,33 @@ static bool timers_arm(int fd, unsigned int count, uint64_t at_ns, uint64_t apar
 				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS,
 				.time_ns = at_ns, .period_ns = period_ns,
 			};
-		if (ops_run(fd, now) != (int)now || ops[now - 1].result)
+		if (dev_ops(fd, ops, now) != (int)now || ops[now - 1].result)
 			return false;
 	}
 	return true;
 }
 
-static void way_quiet(unsigned int task)
+static void way_quiet(void)
 {
-	(void)task;
 	attack_begun();
 	for (;;)
 		pause();
 }
 
-void way_spin(unsigned int task)
+static void way_spin(void)
 {
-	(void)task;
 	attack_begun();
 	for (;;)
 		;
 }
 
 /* Files in memory, which are closed together. */
-static void way_memfds(unsigned int task)
+static void way_memfds(void)
 {
 	enum { FILES = 100, BYTES = 1 << 20 };
 	static char zeroes[BYTES];
 	int fd, i;
 
-	(void)task;
 	attack_begun();
 	for (;;) {
 		for (i = 0; i < FILES; i++) {
@@ -132,12 +115,11 @@ static void watch_many(int fd)
 }
 
 /* Each write wakes all watches. */
-static void way_eventfds(unsigned int task)
+static void way_eventfds(void)
 {
 	int fd = eventfd(0, EFD_CLOEXEC);
 	eventfd_t count;
 
-	(void)task;
 	watch_many(fd);
 	attack_begun();
 	usleep(100000);
@@ -147,9 +129,9 @@ static void way_eventfds(unsigned int task)
 }
 
 /* The first event costs most, and comes when neighbours are being asked already. */
-static void watches(int flags)
+static void way_watches(void)
 {
-	int fd = file_new(flags, TICK, TWHEEL_MONOTONIC);
+	int fd = file_new(way->spins ? O_NONBLOCK : 0, TICK, TWHEEL_MONOTONIC);
 
 	watch_many(fd);
 	timers_arm(fd, 1, now_ns() + 100 * MS, 0, TICK);
@@ -159,74 +141,36 @@ static void watches(int flags)
 			err(1, "read");
 }
 
-static void way_watches_spin(unsigned int task)
-{
-	(void)task;
-	watches(O_NONBLOCK);
-}
-
-static void way_watches_block(unsigned int task)
-{
-	(void)task;
-	watches(0);
-}
-
 /* Every file has a timer on every tick. Events are read by spinning, or as epoll tells. */
-static void files_tick(unsigned int files, bool spins)
+static void way_files(void)
 {
 	struct epoll_event told[16], event = { .events = EPOLLIN };
 	int fds[400], epoll = epoll_create1(EPOLL_CLOEXEC), n;
 	unsigned int i;
 
-	for (i = 0; i < files; i++) {
+	for (i = 0; i < way->files; i++) {
 		fds[i] = file_new(O_NONBLOCK, TICK, TWHEEL_MONOTONIC);
 		event.data.fd = fds[i];
-		if (!spins)
+		if (!way->spins)
 			epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &event);
 		timers_arm(fds[i], 1, now_ns() + MS, 0, TICK);
 	}
 	attack_begun();
 	for (;;) {
-		for (i = 0; spins && i < files; i++)
+		for (i = 0; way->spins && i < way->files; i++)
 			(void)!read(fds[i], events, sizeof(*events));
-		n = spins ? 0 : epoll_wait(epoll, told, 16, -1);
+		n = way->spins ? 0 : epoll_wait(epoll, told, 16, -1);
 		while (n-- > 0)
 			(void)!read(told[n].data.fd, events, sizeof(*events));
 	}
 }
 
-static void way_files_spin(unsigned int task)
-{
-	(void)task;
-	files_tick(400, true);
-}
-
-static void way_files_epoll(unsigned int task)
-{
-	(void)task;
-	files_tick(400, false);
-}
-
-static void way_one_file(unsigned int task)
-{
-	(void)task;
-	files_tick(1, false);
-}
-
-/* The same as other users. */
-static void way_users(unsigned int task)
-{
-	(void)task;
-	files_tick(8, true);
-}
-
 /* Files that nobody reads, whose timers all expire at one instant. */
-static void way_crowds(unsigned int task)
+static void way_crowds(void)
 {
 	enum { FILES = 1500 };
 	int fds[FILES], i;
 
-	(void)task;
 	for (i = 0; i < FILES; i++)
 		fds[i] = file_new(0, 0, TWHEEL_MONOTONIC);
 	for (;;) {
@@ -238,17 +182,16 @@ static void way_crowds(unsigned int task)
 		while (now_ns() < at_ns + MS)
 			usleep(1000);
 		for (i = 0; i < FILES; i++)
-			op_run(fds[i], (struct twheel_op) { .op = TWHEEL_OP_CANCEL_ALL });
+			dev_cancel_all(fds[i]);
 	}
 }
 
 /* Half a million timers that expire at the same instant, again and again, and are read. */
-static void way_instant(unsigned int task)
+static void way_instant(void)
 {
 	int fd = file_new(0, 0, TWHEEL_MONOTONIC);
 	unsigned int left;
 
-	(void)task;
 	for (;;) {
 		timers_arm(fd, MANY, (now_ns() / S + 1) * S, 0, 0);
 		attack_begun();
@@ -258,78 +201,63 @@ static void way_instant(unsigned int task)
 }
 
 /* Deadlines in the past, which are cancelled: again and again. */
-static void way_past(unsigned int task)
+static void way_past(void)
 {
-	struct twheel_op arm = { .op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = 1 };
 	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
 
-	(void)task;
 	attack_begun();
-	for (;;) {
-		ioctl(fd, TWHEEL_IOC_OP, &arm);
-		op_run(fd, (struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = arm.id });
-	}
+	for (;;)
+		dev_cancel(fd, dev_arm_at(fd, 1, 0));
 }
 
 /* Each deadline is a tick before the one before it. */
-static void way_nearer(unsigned int task)
+static void way_nearer(void)
 {
 	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
 	uint64_t at_ns;
 
-	(void)task;
 	attack_begun();
 	for (;;) {
 		for (at_ns = now_ns() + 20 * MS; at_ns > now_ns(); at_ns -= TICK)
-			op_run(fd, (struct twheel_op) {
-				.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = at_ns,
-			});
-		op_run(fd, (struct twheel_op) { .op = TWHEEL_OP_CANCEL_ALL });
+			timers_arm(fd, 1, at_ns, 0, 0);
+		dev_cancel_all(fd);
 	}
 }
 
 /* The next tick, and then never: the alarm is due all the time, and never needed. */
-static void way_to_and_fro(unsigned int task)
+static void way_to_and_fro(void)
 {
-	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = S };
 	int fd = file_new(0, TICK, TWHEEL_MONOTONIC);
+	uint64_t id = dev_arm(fd, S, 0);
 
-	(void)task;
-	ioctl(fd, TWHEEL_IOC_OP, &op);
-	op.op = TWHEEL_OP_MODIFY;
 	attack_begun();
 	for (;;) {
-		op.time_ns = op.time_ns ? 0 : S;
-		ioctl(fd, TWHEEL_IOC_OP, &op);
+		dev_modify(fd, id, 0, 0);
+		dev_modify(fd, id, 0, S);
 	}
 }
 
 /* A descriptor for others, with much to do before anything is due. */
-static void way_backlog(unsigned int task)
+static void way_backlog(void)
 {
-	struct twheel_op advance = { .op = TWHEEL_OP_ADVANCE };
-
-	(void)task;
 	for (;;) {
 		int fd = file_new(0, 0, TWHEEL_VIRTUAL);
 
 		timers_arm(fd, MANY, 1000000 * S, MS, 0);
 		dup3(fd, VICTIM_FD, O_CLOEXEC);
 		close(fd);
-		advance.time_ns = 1000000 * S - MS;
-		ioctl(VICTIM_FD, TWHEEL_IOC_OP, &advance);
+		dev_advance(VICTIM_FD, 1000000 * S - MS);
 		attack_begun();
 		sleep(2);
 	}
 }
 
 /* Change deadlines, many in a call. */
-static void way_modify(unsigned int task)
+static void way_modify(void)
 {
 	int fd = file_new(0, 0, TWHEEL_MONOTONIC);
 	unsigned int i;
 
-	(void)task;
 	timers_arm(fd, ARRAY, now_ns() + 3600 * S, 0, 0);
 	attack_begun();
 	for (;;) {
@@ -337,16 +265,15 @@ static void way_modify(unsigned int task)
 			ops[i] = (struct twheel_op) {
 				.op = TWHEEL_OP_MODIFY, .id = ops[i].id, .time_ns = (i + 1) * S,
 			};
-		ops_run(fd, ARRAY);
+		dev_ops(fd, ops, ARRAY);
 	}
 }
 
 /* Arm as many timers as the user may have, in many files, again and again. */
-static void way_limits(unsigned int task)
+static void way_limits(void)
 {
 	int fd;
 
-	(void)task;
 	for (;;) {
 		attack_begun();
 		do
@@ -357,11 +284,10 @@ static void way_limits(unsigned int task)
 }
 
 /* Close a file with half a million timers, in a loop. */
-static void way_closing(unsigned int task)
+static void way_closing(void)
 {
 	int fd;
 
-	(void)task;
 	attack_begun();
 	for (;;) {
 		fd = file_new(0, 0, TWHEEL_MONOTONIC);
@@ -371,12 +297,11 @@ static void way_closing(unsigned int task)
 }
 
 /* Files without timers that are as large as can be, up to the user's limit. */
-static void way_empty(unsigned int task)
+static void way_empty(void)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .max_timers = 1 << 24 };
 	int fd;
 
-	(void)task;
 	for (;;) {
 		do
 			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
@@ -387,67 +312,42 @@ static void way_empty(unsigned int task)
 	}
 }
 
-/** struct mapping - a file with cells */
-struct mapping {
-	int fd;
-	uint64_t origin_ns;
-	struct twheel_map *map;
-	struct twheel_cell *cells;
-	__u64 *bitmap, *summary, *wake;
-};
-
-static struct mapping mapping_new(unsigned int cells)
+/* A file with cells. */
+static struct mapped cells_new(unsigned int cells)
 {
-	struct twheel_setup setup = { .tick_ns = TICK, .max_cells = cells };
-	struct mapping m = { .fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | O_NONBLOCK) };
-	struct twheel_info info = { };
-	char *start;
-
-	if (ioctl(m.fd, TWHEEL_IOC_SETUP, &setup) || ioctl(m.fd, TWHEEL_IOC_INFO, &info))
-		err(1, "cells");
-	start = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, m.fd, 0);
-	if (start == MAP_FAILED)
-		err(1, "mmap");
-	m.origin_ns = info.origin_ns;
-	m.map = (void *)start;
-	m.cells = (void *)(start + m.map->cells_offset);
-	m.bitmap = (void *)(start + m.map->bitmap_offset);
-	m.summary = (void *)(start + m.map->summary_offset);
-	m.wake = (void *)(start + m.map->wake_offset);
-	return m;
+	return map_open(&(struct twheel_setup) { .tick_ns = TICK, .max_cells = cells });
 }
 
 /* Cells are armed, extended and submitted without end, and their events are read. */
-static void way_cells(unsigned int task)
+static void way_cells(void)
 {
 	enum { CELLS = 100000 };
-	struct mapping m = mapping_new(CELLS);
+	struct mapped m = cells_new(CELLS);
 	uint32_t i, generation = 1;
 	uint64_t ticks, word;
 
-	(void)task;
 	attack_begun();
 	for (i = 0;; i = (i + 1) % CELLS) {
 		generation += !i;
 		ticks = (now_ns() - m.origin_ns) / TICK + 2 + i % 64;
 		word = twheel_cell_word(generation, TWHEEL_CELL_PENDING, ticks);
-		__atomic_store_n(&m.cells[i].word, word, __ATOMIC_SEQ_CST);
+		store(&map_cell(&m, i)->word, word);
 		__atomic_fetch_or(&m.bitmap[i / 64], 1ULL << i % 64, __ATOMIC_SEQ_CST);
 		__atomic_fetch_or(&m.summary[i / 4096], 1ULL << i / 64 % 64, __ATOMIC_SEQ_CST);
 		if (i % 256)
 			continue;
-		if (__atomic_load_n(m.wake, __ATOMIC_SEQ_CST) > ticks)
-			op_run(m.fd, (struct twheel_op) { .op = TWHEEL_OP_KICK, .id = i });
+		if (load(m.wake) > ticks)
+			dev_kick(m.fd, i);
 		(void)!read(m.fd, events, sizeof(events));
 	}
 }
 
 /* Write nonsense to the mapping, and kick the kernel to read it. */
-static void way_scribbles(unsigned int task)
+static void way_scribbles(void)
 {
 	enum { CELLS = 100000 };
-	struct mapping m = mapping_new(CELLS);
-	uint32_t seed = task + 1, at, i;
+	struct mapped m = cells_new(CELLS);
+	uint32_t seed = getpid(), at, i;
 
 	attack_begun();
 	for (at = 0;; at = (at + ARRAY) % CELLS) {
@@ -455,12 +355,12 @@ static void way_scribbles(unsigned int task)
 			uint32_t cell = (at + i) % CELLS;
 
 			seed = seed * 1664525 + 1013904223;
-			m.cells[cell].word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
+			map_cell(&m, cell)->word ^= seed % 4 ? seed >> 12 : ~0ULL << seed % 64;
 			m.bitmap[cell / 64] = ~0ULL;
 			m.summary[cell / 4096] = ~0ULL;
 			ops[i] = (struct twheel_op) { .op = TWHEEL_OP_KICK, .id = cell };
 		}
-		ops_run(m.fd, ARRAY);
+		dev_ops(m.fd, ops, ARRAY);
 		(void)!read(m.fd, events, sizeof(events));
 	}
 }
@@ -475,15 +375,15 @@ const struct way ways[] = {
 	{ "memfds", "files in memory closed", .tasks = 1, .run = way_memfds },
 	{ "eventfds", "2000 watches of one eventfd", .tasks = 1, .run = way_eventfds },
 	{ "files-spin", "400 files with a timer on every 10 us, read by spinning",
-	  .tasks = 1, .device = true, .run = way_files_spin },
+	  .tasks = 1, .device = true, .run = way_files, .files = 400, .spins = true },
 	{ "files-epoll", "the same, read as epoll tells",
-	  .tasks = 1, .device = true, .run = way_files_epoll },
+	  .tasks = 1, .device = true, .run = way_files, .files = 400 },
 	{ "one-file", "a file with a timer on every 10 us",
-	  .tasks = 1, .device = true, .run = way_one_file },
+	  .tasks = 1, .device = true, .run = way_files, .files = 1 },
 	{ "watch-spin", "2000 watches of one file, which is read by spinning",
-	  .tasks = 1, .device = true, .run = way_watches_spin, .floor = "eventfds" },
+	  .tasks = 1, .device = true, .run = way_watches, .spins = true, .floor = "eventfds" },
 	{ "watch-block", "the same, with a read that blocks",
-	  .tasks = 1, .device = true, .run = way_watches_block, .floor = "eventfds" },
+	  .tasks = 1, .device = true, .run = way_watches, .floor = "eventfds" },
 	{ "crowds", "1500 files, a timer in each at one instant",
 	  .tasks = 1, .device = true, .run = way_crowds },
 	{ "instant", "a million timers at one instant",
@@ -509,12 +409,19 @@ const struct way ways[] = {
 	{ "scribbles", "nonsense in the mapping, and kicks",
 	  .tasks = 2, .device = true, .run = way_scribbles },
 	{ "users-2", "two users, 8 files each on every 10 us",
-	  .tasks = 2, .device = true, .run = way_users, .users = 2 },
+	  .tasks = 2, .device = true, .run = way_files, .files = 8, .spins = true, .users = 2 },
 	{ "users-4", "four users, likewise",
-	  .tasks = 4, .device = true, .run = way_users, .users = 4 },
+	  .tasks = 4, .device = true, .run = way_files, .files = 8, .spins = true, .users = 4 },
 	{ "users-64", "64 users, likewise",
-	  .tasks = 64, .device = true, .run = way_users, .users = 64 },
+	  .tasks = 64, .device = true, .run = way_files, .files = 8, .spins = true, .users = 64 },
 	{ "subusers", "16 subordinate users of a user, likewise",
-	  .tasks = 16, .device = true, .run = way_users, .users = 16, .subordinate = true },
+	  .tasks = 16, .device = true, .run = way_files, .files = 8, .spins = true, .users = 16,
+	  .subordinate = true },
 	{ }
 };
+
+void way_run(const struct way *chosen)
+{
+	way = chosen;
+	way->run();
+}

@@ -20,6 +20,7 @@
  * @device: it uses /dev/twheel, and is checked; the others are for comparison
  * @floor: a way without the device in which the kernel does the same work, with interrupts
  *	off for as long; NULL: none
+ * @files: how many files a task has; @spins: it reads without waiting. For some only
  * @run: attacks until killed; calls attack_begun() once it has begun
  */
 struct way {
@@ -32,13 +33,15 @@ struct way {
 	bool slow_device;
 	bool device;
 	const char *floor;
-	void (*run)(unsigned int task);
+	unsigned int files;
+	bool spins;
+	void (*run)(void);
 };
 
 extern const struct way ways[];
 
-/* As many tasks that spin: what is fair. */
-void way_spin(unsigned int task);
+/* Attack in this way. */
+void way_run(const struct way *way);
 
 /* Called by an attacker when its attack has begun. */
 void attack_begun(void);
