@@ -28,13 +28,7 @@
 #define NONE		2	/* no base */
 #define OUTSIDE		3	/* called from no callback */
 
-/* Each of these multiplies the states. Some ways to break it need another choice. */
-#if defined(BROKEN_MOVES_ALWAYS) || defined(BROKEN_NO_SECOND_LOOK)
-#define CALLS	1
-#define RUNS	1
-#elif defined(BROKEN_ROUND_GOES_ON)
-#define BACK	1
-#endif
+/* Each of these multiplies the states. */
 #ifndef CALLS
 #define CALLS	0	/* how often the user moves it to base 1 */
 #endif
@@ -93,14 +87,10 @@ inline lock_own(own)
 	:: true ->
 		own = base;
 		lock(own);
-#ifdef BROKEN_NO_SECOND_LOOK
-		break
-#else
 		if
 		:: own == base -> break
 		:: else -> unlock(own)
 		fi
-#endif
 	od
 }
 
@@ -158,11 +148,9 @@ inline arm(d, to, me)
 	:: true ->
 		lock_own(from);
 		if
-#ifndef BROKEN_MOVES_ALWAYS
 		:: to != NONE && running[from] ->
 			atomic { send(from, d, to, me == OUTSIDE) };
 			break
-#endif
 		:: to == NONE || to == from ->
 			atomic { set_deadline(from, d, me == OUTSIDE) };
 			break
@@ -177,9 +165,7 @@ inline arm(d, to, me)
 			goto next
 		:: atomic { base == from ->
 			if
-#ifndef BROKEN_MOVES_ALWAYS
 			:: running[from] -> send(from, d, to, me == OUTSIDE)
-#endif
 			:: else ->
 				listed = false;
 				base = to;
@@ -201,9 +187,7 @@ inline withdraw(whose, to_state)
 	if
 	:: PENDING(word) ->
 		word = to_state;
-#ifndef BROKEN_STAYS_LISTED
 		listed = false;
-#endif
 		cancelled++
 	:: else ->
 		if
@@ -228,11 +212,7 @@ inline cancel_sync(to_be)
 	};
 	unlock(from);
 	/* tw_waiter_wait() */
-#ifdef BROKEN_NO_WAIT
-	done || true;
-#else
 	done;
-#endif
 	from = 0
 }
 
@@ -281,7 +261,6 @@ inline pass_on(at, to)
 		sent_to[at] = NONE
 	};
 	if
-#ifndef BROKEN_SENT_IS_LEFT
 	:: found != NONE && base == at && listed ->
 		lock_second(at, to);
 		atomic {
@@ -298,7 +277,6 @@ inline pass_on(at, to)
 			fi
 		};
 		unlock(to)
-#endif
 	:: else
 	fi;
 	found = 0
@@ -320,11 +298,7 @@ end:	do
 			/* pass_begin() */
 			now = clock;
 			if
-#ifdef BROKEN_ROUND_GOES_ON
-			:: !in_round[my] -> target[my] = now
-#else
 			:: !in_round[my] || now < target[my] -> target[my] = now
-#endif
 			:: else
 			fi;
 			in_round[my] = true

@@ -54,11 +54,7 @@
 #define W(g, s, t)	((g) << 5 | (s) << 3 | (t))
 #define TICKS(w)	((w) & 7)
 #define STATE(w)	((w) >> 3 & 3)
-#ifdef BROKEN_NO_GENERATION
-#define GENERATION(w)	0
-#else
 #define GENERATION(w)	((w) >> 5)
-#endif
 /* cell_deadline() */
 #define DEADLINE(w)	(STATE(w) == PENDING -> TICKS(w) : NEVER)
 
@@ -103,17 +99,9 @@ inline check(cpu, c, least)
 			store(cpu, CHECK + c, ticks)
 		};
 		atomic {
-#ifndef BROKEN_NO_BARRIER
 			barrier(cpu);
-#endif
 			load(cpu, WORD + c, again)
 		};
-#ifdef BROKEN_NOT_READ_AGAIN
-		again = w;
-#endif
-#ifdef BROKEN_FREE_NOT_READ_AGAIN
-		again = (ticks == NEVER -> w : again);
-#endif
 		if
 		:: again == w || MAX(DEADLINE(again), least) >= ticks -> break
 		:: else -> tries++
@@ -132,21 +120,11 @@ inline check(cpu, c, least)
 /* read_take() and read_finish(): the cell that was checked is due. Its record is copied. */
 inline read_event(cpu, c)
 {
-#ifdef BROKEN_WORD_TAKEN_LATER
-	load(cpu, WORD + c, w);
-#else
 	w = seen;
-#endif
 	/* tw_cells_fire() */
-#ifndef BROKEN_CHECK_LAST
 	store(cpu, CHECK + c, NEVER);
-#endif
 	atomic {
-#ifdef BROKEN_FIRED_BY_STORE
-		queued[cpu] == 0 -> w = mem[WORD + c]; mem[WORD + c] = W(w >> 5, FIRED, 0); ok = true;
-#else
 		exchange_if(cpu, WORD + c, w, W(w >> 5, FIRED, TICKS(w)), ok);
-#endif
 		seen = 0;
 		if
 		:: ok ->
@@ -157,12 +135,6 @@ inline read_event(cpu, c)
 		:: else
 		fi
 	};
-#ifdef BROKEN_CHECK_LAST
-	if
-	:: ok -> store(cpu, CHECK + c, NEVER)
-	:: else
-	fi;
-#endif
 	atomic { w = 0; ok = false }
 }
 
@@ -176,11 +148,7 @@ inline promise(cpu, at)
 /* sweep_visit(), of the only word of the bitmap: tw_cells_visit() */
 inline sweep_visit(cpu)
 {
-#ifdef BROKEN_SWEEP_VISITED_FIRST
-	load(cpu, BITMAP, bits);
-#else
 	exchange(cpu, BITMAP, 0, bits);
-#endif
 	which = 0;
 	do
 	:: which < CELLS && bits >> which & 1 ->
@@ -190,24 +158,15 @@ inline sweep_visit(cpu)
 	:: which < CELLS && !(bits >> which & 1) -> which++
 	:: which == CELLS -> break
 	od;
-#ifdef BROKEN_SWEEP_VISITED_FIRST
-	exchange(cpu, BITMAP, 0, bits);
-#endif
 	atomic { bits = 0; which = 0; ticks = 0 }
 }
 
 /* sweep_end(). Sets @bits if there is more. */
 inline sweep_end(cpu)
 {
-#ifndef BROKEN_SWEEP_KEEPS_PROMISE
 	store(cpu, WAKE, NEVER);
-#endif
-#ifndef BROKEN_SWEEP_NO_BARRIER
 	barrier(cpu);
-#endif
-#ifndef BROKEN_SWEEP_NOT_TESTED_AGAIN
 	load(cpu, SUMMARY, bits);
-#endif
 	if
 	:: bits -> store(cpu, WAKE, sweep_at)
 	:: else ->
@@ -236,13 +195,8 @@ inline sweep_part(cpu)
 		load(cpu, SUMMARY, bits);
 		if
 		:: bits ->
-#ifdef BROKEN_SWEEP_BITMAP_FIRST
-			sweep_visit(cpu);
-			exchange(cpu, SUMMARY, 0, bits)
-#else
 			exchange(cpu, SUMMARY, 0, bits);
 			sweep_taken = true
-#endif
 		:: else -> sweep_end(cpu)
 		fi;
 		bits = 0
@@ -328,9 +282,6 @@ inline kick(cpu, c)
 		:: ticks > now && ticks < NEVER && !marked -> alarm = MIN(alarm, ticks)
 		fi;
 		seen = 0;
-#ifdef BROKEN_SWEEP_NO_ALARM
-		alarm = NEVER
-#endif
 	};
 #ifdef SWEEP
 	if
@@ -361,39 +312,15 @@ inline tell(cpu, c)
 	:: ticks <= to
 	:: else ->
 #ifndef SWEEP
-#ifndef BROKEN_NOT_TOLD
 		kick(cpu, c)
 #else
-		skip
-#endif
-#else
-#ifdef BROKEN_SWEEP_WAKE_READ_FIRST
-		load(cpu, WAKE, ticks);
-#endif
-#if defined(BROKEN_SWEEP_SUMMARY_FIRST)
-		set_bit(cpu, SUMMARY, 1);
-		set_bit(cpu, BITMAP, 1 << c);
-#elif defined(BROKEN_SWEEP_BITMAP_NOT_EMPTY)
-		atomic { bits = mem[BITMAP]; set_bit(cpu, BITMAP, 1 << c) };
-		if
-		:: bits
-		:: else -> set_bit(cpu, SUMMARY, 1)
-		fi;
-#else
 		set_bit(cpu, BITMAP, 1 << c);
 		set_bit(cpu, SUMMARY, 1);
-#endif
-#ifndef BROKEN_SWEEP_WAKE_READ_FIRST
 		load(cpu, WAKE, ticks);
-#endif
 		if
 		:: ticks <= to
 		:: else ->
-#ifndef BROKEN_SWEEP_NOT_KICKED
 			kick(cpu, c)
-#else
-			skip
-#endif
 		fi
 #endif
 	fi;
@@ -405,17 +332,12 @@ inline arm(cpu, c)
 {
 	if
 	:: STATE(mem[WORD + c]) != PENDING ->
-#ifdef BROKEN_TOLD_BEFORE_ARMED
-		tell(cpu, c);
-#endif
 		atomic {
 			queued[cpu] == 0;
 			armed[c]++;
 			mem[WORD + c] = W(armed[c], PENDING, to)
 		};
-#ifndef BROKEN_TOLD_BEFORE_ARMED
 		tell(cpu, c)
-#endif
 	:: else
 	fi
 }
@@ -427,15 +349,9 @@ inline arm(cpu, c)
 inline change(cpu, c, g, state)
 {
 	atomic {
-#ifndef BROKEN_WRITTEN_BY_STORE
 		queued[cpu] == 0;
-#endif
 		w = mem[WORD + c];
 		ok = STATE(w) == PENDING && GENERATION(w) == GENERATION((g) << 5);
-#ifdef BROKEN_WRITTEN_BY_STORE
-	};
-	atomic {
-#endif
 		if
 		:: ok ->
 			assert(armed[c] == g);

@@ -139,11 +139,7 @@ inline wake_up()
 	}
 }
 
-#if defined(BROKEN_ALARM_NOT_NEARER)
-#define ALARM_STAYS(ns)	alarm
-#elif defined(BROKEN_ALARM_GONE_OFF)
-#define ALARM_STAYS(ns)	(alarm_ns <= (ns))
-#elif defined(VIRTUAL)
+#ifdef VIRTUAL
 #define ALARM_STAYS(ns)	true
 #else
 #define ALARM_STAYS(ns)	(alarm_ns <= (ns) && alarm)
@@ -183,13 +179,8 @@ end:	do
 		fi;
 		ringing = true
 	   };
-#ifdef BROKEN_MARKED_AFTER
-		wake_up();
-		atomic { marked = true; ringing = false }
-#else
 		marked = true;
 		atomic { wake_up(); ringing = false }
-#endif
 	od
 }
 
@@ -215,18 +206,14 @@ inline slice()
 	:: !ALARM_KNOWS && NEXT > now ->
 		due = NONE;
 		position = now;
-#ifndef BROKEN_LOOP_NEXT_UNKNOWN
 		wake = NEXT
-#endif
 	fi
 }
 
 /* due_settle(): nothing is due */
 inline settle(kept)
 {
-#ifndef BROKEN_MARK_STAYS
 	marked = false;
-#endif
 	alarm_set(wake, kept)
 }
 
@@ -254,12 +241,7 @@ inline search(stop)
 			break
 		:: due == MORE && (stop || signal[me]) ->
 			/* tw_alarm_soon() */
-#if defined(BROKEN_VIRTUAL_ALARM)
-			atomic { !locked -> locked = true; now = clock };
-			alarm_set(now + 1, false);
-#elif !defined(BROKEN_STOP_SILENTLY)
 			bell = true;
-#endif
 			found = false;
 			break
 		:: due == MORE && !stop && !signal[me]
@@ -277,9 +259,7 @@ inline near(ns)
 		if
 		:: ns <= now ->
 			atomic { marked = true; locked = false };
-#ifndef BROKEN_MARKED_ONLY
 			wake_up()
-#endif
 		:: else -> alarm_set(ns, false)
 		fi
 	fi
@@ -343,9 +323,7 @@ inline read_some()
 		:: fault ->
 			at[which] = to;
 			due = SOME;
-#ifndef BROKEN_FAULT_UNMARKED
 			marked = true
-#endif
 		:: else
 		fi;
 		locked = nearer
@@ -357,18 +335,12 @@ inline read_some()
 	atomic { now = 0; which = 0; to = 0; nearer = false }
 }
 
-#ifdef BROKEN_NOT_PASSED_ON
-#define PASSED_ON	false
-#else
-#define PASSED_ON	true
-#endif
-
 /* read_leave() */
 inline leave()
 {
 	search(false);
 	if
-	:: found && PASSED_ON && (HAS_POLLS || queued[0] || queued[1]) ->
+	:: found && (HAS_POLLS || queued[0] || queued[1]) ->
 		marked = true;
 		wake_up()
 	:: else
@@ -432,22 +404,12 @@ again:	do
 		/* read_wait(): wait_event_interruptible_exclusive() */
 		do
 		:: true ->
-#ifdef BROKEN_QUEUED_LAST
-			found = marked;
-#endif
 			atomic {
 				interrupted = signal[me];
 				asleep[me] = true;
 				queued[me] = !interrupted
 			};
-#if defined(BROKEN_SIGNAL_NOT_SEARCHED)
-			if
-			:: interrupted -> found = false
-			:: else -> found = marked
-			fi;
-#elif !defined(BROKEN_QUEUED_LAST)
 			found = marked;
-#endif
 			if
 			:: found || interrupted -> break
 			:: else
@@ -464,11 +426,7 @@ end_sleep:		atomic { !asleep[me] -> waits[me] = false }
 			:: else
 			fi
 		};
-#ifdef BROKEN_SETUP_KEEPS_WAKEUP
-		due = NONE
-#else
 		due = MORE
-#endif
 	od;
 	if
 	:: due != NONE -> leave()

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make models: every interleaving of the protocols between CPUs, as Promela models that
-# spin searches through: see the head of each. Each is also broken on purpose, in ways
-# named BROKEN_*; those the search has to reject. Then litmus.sh: the orderings, under the
+# spin searches through: see the head of each. Each is also broken on purpose, in the ways of
+# the file "broken"; those the search has to reject. Then litmus.sh: the orderings, under the
 # memory model of the kernel. Arguments: names of models or litmus tests, to check only
 # those. The last line is "N passed, N failed".
 # shellcheck source=../vm/lib.sh
@@ -15,9 +15,7 @@ here=$ROOT/tools/test/models
 # which is a failure. The longest model takes two to five minutes of a CPU.
 memory=4096 limit=${TIMEOUT:-600}
 
-# What is checked: a name, the model, and what it is defined with. A way to break a model
-# that begins with what a name ends in is tried there: BROKEN_SWEEP_NO_BARRIER is one of
-# cells-sweep. The others are tried with the model's own name.
+# What is checked: a name, the model, and what it is defined with.
 checks=(
 	"due		due.pml"
 	"due-signal	due.pml -DSIGNALS=1"
@@ -39,29 +37,15 @@ checks=(
 	"bases-back	bases.pml -DRUNS=1 -DBACK=1"
 )
 
-# ways_of NAME MODEL: how the model is broken with that check
-ways_of() {
-	local model=${2%.pml} tags
-
-	tags=$(printf '%s\n' "${checks[@]}" | sed -n "s/^$model-\([a-z]*\)\s.*/\U\1/p" |
-		paste -sd '|')
-	grep -oE '\bBROKEN_[A-Z_]+' "$here/$2" | sort -u |
-		if [ "$1" = "$model" ]; then
-			grep -vE "^BROKEN_($tags)_"
-		else
-			grep "^BROKEN_$(tr a-z- A-Z_ <<< "${1#"$model"-}")_"
-		fi
-}
-
-# search FOLDER MODEL DEFINE...: leaves what it says in FOLDER/log
+# search FOLDER MODEL DEFINE...: of the model in FOLDER; leaves what it says in FOLDER/log
 search() {
 	local folder=$1 model=$2
 
 	shift 2
-	mkdir -p "$folder"
+	cp "$here/tso.pml" "$folder/"
 	(
 		cd "$folder"
-		spin "$@" -a "$here/$model"
+		spin "$@" -a "$model"
 		gcc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM="$memory" -o pan pan.c
 		# Deeper than any path; the search says if not.
 		timeout "$limit" ./pan -m1000000
@@ -94,22 +78,29 @@ for check in "${checks[@]}"; do
 	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
 	read -ra defines <<< "$defines"
 	folder=$SCRATCH/$name start=$SECONDS
+	mkdir "$folder"
+	cp "$here/$model" "$folder/"
 	search "$folder" "$model" "${defines[@]}"
 	if sound "$folder"; then
 		report ok "$name: $(states "$folder"), $((SECONDS - start)) s"
 	else
 		report "not ok" "$name"
 		tail -n 15 "$folder/log"
-		cp "$here"/*.pml "$folder/"
 		mkdir -p "$CACHE/models"
 		cp -r "$folder" "$CACHE/models/"
 		say "the way there: cd $CACHE/models/$name &&" \
 			"spin -p -g -t ${defines[*]} $model"
 	fi
-	mapfile -t ways < <(ways_of "$name" "$model")
-	for broken in "${ways[@]}"; do
+	while IFS=$'\t' read -r of broken change; do
+		[ "$of" = "$name" ] || continue
 		folder=$SCRATCH/$name-$broken
-		search "$folder" "$model" "${defines[@]}" "-D$broken"
+		mkdir "$folder"
+		sed "$change" "$here/$model" > "$folder/$model"
+		if cmp -s "$here/$model" "$folder/$model"; then
+			report "not ok" "$name, $broken: changes nothing"
+			continue
+		fi
+		search "$folder" "$model" "${defines[@]}"
 		how=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/log")
 		if [ -n "$how" ]; then
 			report ok "$name, $broken: rejected after $(states "$folder"): $how"
@@ -118,7 +109,7 @@ for check in "${checks[@]}"; do
 			tail -n 5 "$folder/log"
 		fi
 		rm -rf "$folder"
-	done
+	done < "$here/broken"
 done
 litmus=()
 for name; do

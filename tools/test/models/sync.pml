@@ -93,11 +93,7 @@ inline arm(d)
 			promised = 0;
 			arms++;
 			file(d)
-#ifdef BROKEN_ARM_AFTER_SHUTDOWN
-		:: !PENDING(word) ->
-#else
 		:: !PENDING(word) && word != SHUTDOWN ->
-#endif
 			assert(!shut);
 			word = d;
 			promised = 0;
@@ -116,17 +112,12 @@ inline extend(d)
 	seen = word;
 	do
 	:: PENDING(seen) && seen < d ->
-#ifdef BROKEN_EXTEND_STORES
-		atomic { word = d; promised = d };
-		break
-#else
 		atomic {
 			if
 			:: word == seen -> word = d; promised = d; break
 			:: else -> seen = word
 			fi
 		}
-#endif
 	:: else -> break
 	od;
 	seen = 0
@@ -164,11 +155,7 @@ inline withdraw_sync(state)
 	:: true ->
 		lock();
 		atomic {
-#ifdef BROKEN_SYNC_IS_BLIND
-			wait = false;
-#else
 			wait = running;
-#endif
 			if
 			:: !wait || state == SHUTDOWN -> withdraw(state)
 			:: else
@@ -206,14 +193,9 @@ inline call(who)
 		   lock();
 		   atomic {
 			assert(running);
-#ifndef BROKEN_SYNC_ON_ITSELF
 			assert(runner == who)
-#endif
 		   };
 		   unlock();
-#ifdef BROKEN_SYNC_ON_ITSELF
-		   !running
-#endif
 		fi
 	:: skip
 	fi;
@@ -225,11 +207,7 @@ inline pass(who)
 {
 	lock();
 	if
-#ifdef BROKEN_TWO_PASSES
-	:: false
-#else
 	:: runner != NOBODY
-#endif
 		/* Its end sets the next alarm. */
 	:: else ->
 		atomic {
@@ -247,31 +225,19 @@ inline pass(who)
 			:: else ->
 				atomic {
 					TOUCH;
-#ifdef BROKEN_CLAIM_STORES
-					mine = true;
-#else
 					mine = word == seen;
-#endif
 					if
 					:: mine ->
 						assert(promised <= target);
 						word = FIRED;
 						linked = false;
-#ifndef BROKEN_RUNS_UNSEEN
 						running = true
-#endif
 					:: else
 					fi
 				};
 				if
 				:: mine ->
 					unlock();
-#ifdef BROKEN_RUNS_UNSEEN
-					running = true;
-#endif
-#ifdef BROKEN_STOPS_EARLY
-					running = false;
-#endif
 					call(who);
 					lock();
 					running = false;
@@ -291,9 +257,7 @@ inline pass(who)
 			:: linked -> next = filed
 			:: else -> next = NEVER
 			fi;
-#ifndef BROKEN_ALARM_AFTER_UNLOCK
 			alarm = next;
-#endif
 			runner = NOBODY;
 			seen = 0;
 			mine = false;
@@ -301,9 +265,6 @@ inline pass(who)
 		}
 	fi;
 	unlock();
-#ifdef BROKEN_ALARM_AFTER_UNLOCK
-	atomic { alarm = next };
-#endif
 	next = 0
 }
 
