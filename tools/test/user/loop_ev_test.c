@@ -4,20 +4,9 @@
 
 #include "lib/loops.h"
 
-static struct twheel_ev ev;
-
 const bool loops_end = true;
-const char *const loops_example = "ev_timeouts";
 
-int loops_open(const struct twheel_config *config)
-{
-	return twheel_ev_init(&ev, EV_DEFAULT, config);
-}
-
-struct twheel_loop *loops_loop(void)
-{
-	return &ev.loop;
-}
+LOOPS_OF(ev, EV_DEFAULT)
 
 void loops_run(void)
 {
@@ -32,9 +21,4 @@ void loops_quit(void)
 void loops_poll(void)
 {
 	ev_run(EV_DEFAULT, EVRUN_NOWAIT);
-}
-
-void loops_close(void)
-{
-	twheel_ev_destroy(&ev);
 }

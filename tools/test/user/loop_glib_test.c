@@ -6,24 +6,19 @@
 
 static GMainContext *context;
 static GMainLoop *main_loop;
-static struct twheel_glib glib;
 
 const bool loops_end;
-const char *const loops_example = "glib_timeouts";
 
-int loops_open(const struct twheel_config *config)
+static GMainContext *context_get(void)
 {
 	if (!context) {
 		context = g_main_context_new();
 		main_loop = g_main_loop_new(context, FALSE);
 	}
-	return twheel_glib_init(&glib, context, config);
+	return context;
 }
 
-struct twheel_loop *loops_loop(void)
-{
-	return &glib.loop;
-}
+LOOPS_OF(glib, context_get())
 
 void loops_run(void)
 {
@@ -38,9 +33,4 @@ void loops_quit(void)
 void loops_poll(void)
 {
 	g_main_context_iteration(context, FALSE);
-}
-
-void loops_close(void)
-{
-	twheel_glib_destroy(&glib);
 }

@@ -5,22 +5,17 @@
 #include "lib/loops.h"
 
 static struct event_base *base;
-static struct twheel_libevent libevent;
 
 const bool loops_end = true;
-const char *const loops_example = "libevent_timeouts";
 
-int loops_open(const struct twheel_config *config)
+static struct event_base *base_get(void)
 {
 	if (!base)
 		base = event_base_new();
-	return twheel_libevent_init(&libevent, base, config);
+	return base;
 }
 
-struct twheel_loop *loops_loop(void)
-{
-	return &libevent.loop;
-}
+LOOPS_OF(libevent, base_get())
 
 void loops_run(void)
 {
@@ -35,9 +30,4 @@ void loops_quit(void)
 void loops_poll(void)
 {
 	event_base_loop(base, EVLOOP_NONBLOCK);
-}
-
-void loops_close(void)
-{
-	twheel_libevent_destroy(&libevent);
 }

@@ -5,23 +5,18 @@
 #include "lib/loops.h"
 
 static sd_event *event;
-static struct twheel_sd sd;
 static bool ended;
 
 const bool loops_end;
-const char *const loops_example = "sd_timeouts";
 
-int loops_open(const struct twheel_config *config)
+static sd_event *event_get(void)
 {
-	if (!event && sd_event_new(&event) < 0)
-		return -ENOMEM;
-	return twheel_sd_init(&sd, event, config);
+	if (!event)
+		sd_event_new(&event);
+	return event;
 }
 
-struct twheel_loop *loops_loop(void)
-{
-	return &sd.loop;
-}
+LOOPS_OF(sd, event_get())
 
 /* sd_event_exit() ends a loop for ever, and the tests run it again. */
 void loops_run(void)
@@ -39,9 +34,4 @@ void loops_quit(void)
 void loops_poll(void)
 {
 	sd_event_run(event, 0);
-}
-
-void loops_close(void)
-{
-	twheel_sd_destroy(&sd);
 }

@@ -5,24 +5,19 @@
 #include "lib/loops.h"
 
 static uv_loop_t loop;
-static struct twheel_uv uv;
 
 const bool loops_end = true;
-const char *const loops_example = "uv_timeouts";
 
-int loops_open(const struct twheel_config *config)
+static uv_loop_t *loop_get(void)
 {
 	if (!loop.data) {
 		uv_loop_init(&loop);
 		loop.data = &loop;
 	}
-	return twheel_uv_init(&uv, &loop, config);
+	return &loop;
 }
 
-struct twheel_loop *loops_loop(void)
-{
-	return &uv.loop;
-}
+LOOPS_OF(uv, loop_get())
 
 void loops_run(void)
 {
@@ -37,9 +32,4 @@ void loops_quit(void)
 void loops_poll(void)
 {
 	uv_run(&loop, UV_RUN_NOWAIT);
-}
-
-void loops_close(void)
-{
-	twheel_uv_destroy(&uv);
 }

@@ -24,6 +24,26 @@ void loops_poll(void);
 /* Take the wheel out of the loop. */
 void loops_close(void);
 
+/* What is the same for all loops of C: the wheel of a kind, in the loop @where. */
+#define LOOPS_OF(kind, where)						\
+	static struct twheel_##kind loops_wheel;			\
+	const char *const loops_example = #kind "_timeouts";		\
+									\
+	int loops_open(const struct twheel_config *config)		\
+	{								\
+		return twheel_##kind##_init(&loops_wheel, where, config); \
+	}								\
+									\
+	struct twheel_loop *loops_loop(void)				\
+	{								\
+		return &loops_wheel.loop;				\
+	}								\
+									\
+	void loops_close(void)						\
+	{								\
+		twheel_##kind##_destroy(&loops_wheel);			\
+	}
+
 /* Does the loop end by itself when nothing is left that it could wait for? */
 extern const bool loops_end;
 /* The example for this loop. */
