@@ -42,9 +42,7 @@
 #define NEVER	7
 
 /* How many times the first thread arms its cell. */
-#ifndef ARMS
 #define ARMS	2
-#endif
 
 /* {generation, state, deadline}, as twheel_cell_word() */
 #define FREE		0

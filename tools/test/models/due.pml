@@ -33,9 +33,7 @@
 #ifndef OPS
 #define OPS	1
 #endif
-#ifndef READS
 #define READS	1	/* how many events a reader wants before it goes */
-#endif
 #ifndef STOPS
 #define STOPS	0
 #endif

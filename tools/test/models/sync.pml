@@ -27,12 +27,8 @@
 
 #define NOBODY		0
 
-#ifndef CALLS
 #define CALLS	2	/* operations on the timer from outside */
-#endif
-#ifndef RUNS
 #define RUNS	2	/* callbacks that do something to it */
-#endif
 
 byte clock;
 
