@@ -24,7 +24,7 @@
 #define PATIENCE_MS	60000
 
 /* Where the hierarchy of cgroups is mounted, and the cgroup of the test there. */
-static char root[] = "/tmp/cgroup-XXXXXX", group[48];
+static char root[32] = "/tmp/cgroup-XXXXXX", group[48];
 
 /* Returns false if the folder has no such file, or if that does not take the text. */
 static bool file_write(const char *folder, const char *name, const char *text)

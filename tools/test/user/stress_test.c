@@ -21,7 +21,7 @@
 enum { ACTORS = 4, READERS = 2, TIMERS = 128, ROUNDS = 1000, OPS = 8, ENOUGH = 500 };
 
 /* A timer has a number of its own, which is its cookie. That of the end is another one. */
-#define MOST	(1 << 17)
+#define MOST	131072
 #define END	(~0ULL)
 
 static struct battle {
