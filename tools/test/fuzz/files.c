@@ -2,7 +2,6 @@
 /* Calls that open files and set them up, and structures that ioctls take. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
@@ -224,53 +223,4 @@ void call_setup(struct task *task)
 		model_ready(file, &setup);
 	if (file)
 		model_check(task, fd_of(slot), file);
-}
-
-void call_info(struct task *task)
-{
-	unsigned int slot = slot_random(task);
-	struct file *file = slot_file(task, slot);
-	struct twheel_info info;
-	struct argument arg;
-	long ret, expected;
-
-	memset(&info, 0x5a, sizeof(info));
-	arg = argument_random(task, true, &info, sizeof(info));
-	ret = result(ioctl(fd_of(slot), command_with_size(TWHEEL_IOC_INFO, arg.size), arg.user));
-	tell(task, "info(%u; size %zu, place %u) = %s", slot, arg.size, arg.place,
-	     result_name(ret));
-	if (!task->world->exact)
-		return;
-	expected = slot_error(file, &arg, sizeof(info), false);
-	if (!expected && place_writes(arg.place, arg.size) < arg.size)
-		expected = -EFAULT;
-	want(task, "info", ret, expected, expected);
-	if (!ret && arg.size > sizeof(info) && ((char *)arg.user)[arg.size - 1])
-		wrong(task->world, "info: an end that is not 0");
-	if (file)
-		model_check(task, fd_of(slot), file);
-}
-
-/* A number that is no command, or a command with something turned. */
-void call_ioctl(struct task *task)
-{
-	static const unsigned long commands[] = {
-		TWHEEL_IOC_INFO, TWHEEL_IOC_SETUP, TWHEEL_IOC_OP, TWHEEL_IOC_OPS,
-	};
-	unsigned int slot = slot_random(task), i;
-	unsigned long command = PICK(&task->dice, commands) ^
-				(1U << dice_roll(&task->dice, 32));
-	struct file *file = slot_file(task, slot);
-	unsigned long size = (unsigned long)_IOC_SIZEMASK << _IOC_SIZESHIFT;
-	bool known = false;
-	long ret;
-
-	for (i = 0; i < 4; i++)
-		known |= !((commands[i] ^ command) & ~size);
-	if (known)
-		return;
-	ret = result(ioctl(fd_of(slot), command, place_at(task, PLACE_GOOD, 0, false)));
-	tell(task, "ioctl(%u, %#lx) = %s", slot, command, result_name(ret));
-	if (task->world->exact)
-		want(task, "ioctl", ret, file ? -ENOTTY : -EBADF, file ? -ENOTTY : -EBADF);
 }

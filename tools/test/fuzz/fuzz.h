@@ -106,7 +106,6 @@ struct file {
 	uint64_t virtual_ns;
 	uint32_t live;
 	uint32_t nr;
-	uint64_t armed, cancelled, fired;
 	struct timer timers[MAX_TIMERS];
 	struct cell cells[MAX_CELLS];
 };
@@ -232,7 +231,7 @@ long model_setup(const struct task *task, const struct file *file,
 		 const struct twheel_setup *setup, long ret);
 void model_ready(struct file *file, const struct twheel_setup *setup);
 void model_check(const struct task *task, int fd, struct file *file);
-/* All that is due is read, the rest is cancelled, and all books agree. */
+/* All that is due is read, and the rest is cancelled. */
 void model_settle(struct task *task, int fd, struct file *file);
 
 /* files.c */
@@ -265,8 +264,6 @@ void call_open(struct task *task);
 void call_close(struct task *task);
 void call_dup(struct task *task);
 void call_setup(struct task *task);
-void call_info(struct task *task);
-void call_ioctl(struct task *task);
 
 /* operate.c */
 void call_op(struct task *task);
@@ -295,8 +292,6 @@ void call_cell(struct task *task);
 void call_scribble(struct task *task);
 /* Can this process use cells there, by the rules? */
 bool mapping_is_good(const struct mapping *mapping);
-/* In a process that was forked: nothing is mapped. */
-void mappings_check_gone(struct task *task);
 void mappings_close(struct world *world);
 /* Does a cell say that it has fired? True if it is not mapped. @pending: what it said before */
 bool cell_fired(const struct world *world, const struct file *file, uint32_t number,

@@ -2,7 +2,6 @@
 /* The mapping: making and changing it, cells by the rules, and nonsense. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <stddef.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -352,24 +351,6 @@ void call_scribble(struct task *task)
 	tell(task, "nonsense in the mapping");
 	if (task->world->exact && mapping->file)
 		mapping->file->wild = true;
-}
-
-static void mapping_touch(void *arg)
-{
-	*(volatile char *)arg;
-}
-
-void mappings_check_gone(struct task *task)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_MAPPINGS; i++) {
-		struct mapping *mapping = &task->world->mappings[i];
-
-		if (mapping->start && mapping->pid == getppid() &&
-		    memory_try(mapping_touch, mapping->start))
-			wrong(task->world, "a child inherits a mapping");
-	}
 }
 
 void mappings_close(struct world *world)

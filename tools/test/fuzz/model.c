@@ -242,7 +242,6 @@ static void timer_armed(const struct task *task, struct file *file, const struct
 	if (!answer->id || timer_find(file, answer->id))
 		wrong(task->world, "arm gives %#llx, which is none or was another's",
 		      (unsigned long long)answer->id);
-	file->armed++;
 	if (file->nr == MAX_TIMERS) {
 		file->vague = true;
 		return;
@@ -275,7 +274,6 @@ static void all_cancelled(struct file *file)
 
 	for (i = 0; i < file->nr; i++)
 		file->timers[i].live = false;
-	file->cancelled += file->live;
 	file->live = 0;
 }
 
@@ -297,7 +295,6 @@ static void op_done(const struct task *task, struct file *file, const struct twh
 		break;
 	case TWHEEL_OP_CANCEL:
 		timer_end(file, out->timer);
-		file->cancelled++;
 		return;
 	case TWHEEL_OP_MODIFY:
 		out->timer->deadline = answer->deadline_ns;
@@ -474,7 +471,6 @@ void model_event(const struct task *task, struct file *file, const struct twheel
 	}
 	if (event->type != TWHEEL_EVENT_TIMER)
 		wrong(task->world, "an event of type %u", event->type);
-	file->fired++;
 	if (!file->vague)
 		event_of_timer(task, file, event, span);
 }

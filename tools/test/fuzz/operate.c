@@ -128,15 +128,11 @@ static void op_do(struct task *task, unsigned int slot, const struct twheel_op *
 		want(task, "op", ret, expected, expected);
 	} else {
 		file_start(file);
-		if (arg.place == PLACE_HALF && asked->op == TWHEEL_OP_ARM && ret == -EFAULT) {
-			/* Its identifier cannot be written: it is cancelled again. */
-			file->armed++;
-			file->cancelled++;
-		} else {
+		/* If its identifier cannot be written, it is cancelled again. */
+		if (arg.place != PLACE_HALF || asked->op != TWHEEL_OP_ARM || ret != -EFAULT)
 			model_op(task, file, asked, arg.user, ret, span);
-			if (ret >= 0)
-				op_note_id(task, arg.user);
-		}
+		if (ret >= 0)
+			op_note_id(task, arg.user);
 	}
 	if (file)
 		model_check(task, fd_of(slot), file);

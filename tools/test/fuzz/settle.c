@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A file as a whole: how it is set up, whether it is as its model says, and its end. */
 #include <poll.h>
-#include <stdio.h>
-#include <string.h>
 #include <sys/ioctl.h>
 
 #include "fuzz.h"
@@ -72,36 +70,6 @@ void model_check(const struct task *task, int fd, struct file *file)
 	file->memory = info.file_memory;
 }
 
-/* The number at a key of fdinfo. */
-static uint64_t fdinfo_number(int fd, const char *key)
-{
-	unsigned long long number = ~0ULL;
-	char line[4096];
-	FILE *stream;
-
-	snprintf(line, sizeof(line), "/proc/self/fdinfo/%d", fd);
-	stream = fopen(line, "r");
-	while (stream && fgets(line, sizeof(line), stream))
-		if (!strncmp(line, key, strlen(key)) && line[strlen(key)] == ':')
-			sscanf(line + strlen(key) + 1, "%llu", &number);
-	if (stream)
-		fclose(stream);
-	return number;
-}
-
-static void check_counters(const struct task *task, int fd, const struct file *file)
-{
-	uint64_t armed = fdinfo_number(fd, "armed"), fired = fdinfo_number(fd, "fired");
-	uint64_t cancelled = fdinfo_number(fd, "cancelled");
-
-	/* Cells are counted as the kernel finds them. */
-	if (file->ready && !file->vague && !file->max_cells &&
-	    (armed != file->armed || fired != file->fired || cancelled != file->cancelled))
-		wrong(task->world, "fdinfo: armed %llu, fired %llu, cancelled %llu",
-		      (unsigned long long)armed, (unsigned long long)fired,
-		      (unsigned long long)cancelled);
-}
-
 /* Read what is due until @until, which is waited for on a real clock. */
 static void settle_drain(struct task *task, int fd, struct file *file, uint64_t until)
 {
@@ -161,7 +129,6 @@ void model_settle(struct task *task, int fd, struct file *file)
 	ioctl(fd, TWHEEL_IOC_INFO, &info);
 	want(task, "cancelling all", result(ioctl(fd, TWHEEL_IOC_OP, &all)), info.timers,
 	     info.timers);
-	file->cancelled += file->live;
 	/* Now everything is known of it. */
 	file->live = 0;
 	file->nr = 0;
@@ -170,6 +137,4 @@ void model_settle(struct task *task, int fd, struct file *file)
 		want(task, "poll() of a file without timers", poll(&pfd, 1, 0), 0, 0);
 	if (!*task->world->wrong)
 		model_check(task, fd, file);
-	if (task->world->exact)
-		check_counters(task, fd, file);
 }

@@ -274,6 +274,10 @@ static void each_word_of_an_operation(int protection)
 			CHECK_ERR(dev_op(fd, there), EFAULT);
 			CHECK_ERR(dev_ops(fd, there, 1), EFAULT);
 		}
+	/* Nor is what INFO tells. */
+	NEED(mprotect(edge, EDGE_BYTES, protection) == 0);
+	for (words = 0; words < sizeof(struct twheel_info) / 8; words++)
+		CHECK_ERR(ioctl(fd, TWHEEL_IOC_INFO, edge - words * 8), EFAULT);
 	dev_same(fd, &was);
 	CHECK_EQ(dev_info(fd).now_ns, 0);
 }
