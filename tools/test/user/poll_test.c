@@ -175,29 +175,6 @@ TEST(edges_of_cancelled_timers)
 	}
 }
 
-TEST(one_shot)
-{
-	struct epoll_event watch = { .events = EPOLLIN | EPOLLONESHOT };
-	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN | EPOLLONESHOT);
-
-	dev_arm(fd, MS, 0);
-	dev_arm(fd, 2 * MS, 1);
-	dev_advance(fd, MS);
-	CHECK_EQ(epoll_now(epoll), EPOLLIN);
-	CHECK_EQ(epoll_now(epoll), 0);
-	dev_advance(fd, MS);
-	CHECK_EQ(epoll_now(epoll), 0);
-	/* What has come meanwhile is told at once. */
-	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &watch) == 0);
-	CHECK_EQ(epoll_now(epoll), EPOLLIN);
-	drain(fd, 2);
-	NEED(epoll_ctl(epoll, EPOLL_CTL_MOD, fd, &watch) == 0);
-	CHECK_EQ(epoll_now(epoll), 0);
-	dev_arm(fd, MS, 2);
-	dev_advance(fd, MS);
-	CHECK_EQ(epoll_now(epoll), EPOLLIN);
-}
-
 /* Several watches of one file, exclusive and not, and one watch behind another. */
 TEST(several_watches)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* read(): records, and waiting. Memory: read_memory_test.c. Several readers: readers_test.c. */
+/* read(): records, and signals. Memory: read_memory_test.c. Several readers: readers_test.c. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -92,81 +92,13 @@ TEST(does_not_wait_if_told_so)
 	CHECK_ERR(read(fd, &event, sizeof(event) - 1), EINVAL);
 }
 
-/* A thread that takes one record and ends. */
-struct reader {
-	pthread_t thread;
+/* A thread that takes one record and ends. @ret is what read() returned; 1: it has not. */
+static struct {
 	int fd;
-	atomic_long ret;	/* what read() returned; 1: it has not */
+	atomic_long ret;
 	int error;
-	char record[TWHEEL_EVENT_SIZE_MAX];
-};
-
-static void *reader_run(void *arg)
-{
-	struct reader *reader = arg;
-	long ret = read(reader->fd, reader->record, sizeof(reader->record) - 1);
-
-	reader->error = errno;
-	reader->ret = ret;
-	return NULL;
-}
-
-static void reader_start(struct reader *reader, int fd)
-{
-	NEED(fcntl(fd, F_SETFL, 0) == 0);
-	reader->fd = fd;
-	reader->ret = 1;
-	NEED(!pthread_create(&reader->thread, NULL, reader_run, reader));
-}
-
-static void reader_gets(struct reader *reader, uint64_t cookie)
-{
 	struct twheel_event event;
-
-	NEED(!pthread_join(reader->thread, NULL));
-	CHECK_EQ(reader->ret, RECORD);
-	memcpy(&event, reader->record, sizeof(event));
-	CHECK_EQ(event.cookie, cookie);
-}
-
-TEST(waits_for_an_event)
-{
-	int fd = dev_open_virtual();
-	struct reader reader;
-
-	dev_arm(fd, 2 * MS, 5);
-	reader_start(&reader, fd);
-	usleep(20000);
-	dev_advance(fd, MS);
-	usleep(20000);
-	CHECK_EQ(reader.ret, 1);
-	dev_advance(fd, MS);
-	reader_gets(&reader, 5);
-
-	/* The alarm wakes it. */
-	fd = dev_open();
-	reader_start(&reader, fd);
-	usleep(20000);
-	CHECK_EQ(reader.ret, 1);
-	dev_arm(fd, HOUR, 6);
-	dev_arm(fd, 20 * MS, 7);
-	reader_gets(&reader, 7);
-}
-
-/* It began to wait before there was a wheel. */
-TEST(reader_from_before_the_setup)
-{
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
-	struct reader reader;
-	int fd = dev_open();
-
-	reader_start(&reader, fd);
-	usleep(50000);
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	dev_arm(fd, 0, 8);
-	dev_advance(fd, MS);
-	reader_gets(&reader, 8);
-}
+} reader;
 
 static atomic_int signals;
 
@@ -176,34 +108,49 @@ static void count_signal(int number)
 	signals++;
 }
 
-static void signal_handle(int flags)
+static void *reader_run(void *arg)
+{
+	long ret = read(reader.fd, &reader.event, RECORD);
+
+	reader.error = errno;
+	reader.ret = ret;
+	return arg;
+}
+
+/* Start it, with a handler of signals. */
+static pthread_t reader_start(int flags)
 {
 	struct sigaction action = { .sa_handler = count_signal, .sa_flags = flags };
+	pthread_t thread;
 
 	NEED(sigaction(SIGUSR1, &action, NULL) == 0);
+	reader.ret = 1;
+	NEED(!pthread_create(&thread, NULL, reader_run, NULL));
+	return thread;
 }
 
 TEST(signals_interrupt)
 {
-	int fd = dev_open_virtual();
-	struct reader reader;
+	pthread_t thread;
 
-	signal_handle(0);
-	reader_start(&reader, fd);
+	reader.fd = dev_open_virtual();
+	NEED(fcntl(reader.fd, F_SETFL, 0) == 0);
+	thread = reader_start(0);
 	while (reader.ret == 1) {
-		pthread_kill(reader.thread, SIGUSR1);
+		pthread_kill(thread, SIGUSR1);
 		usleep(1000);
 	}
-	NEED(!pthread_join(reader.thread, NULL));
+	NEED(!pthread_join(thread, NULL));
 	CHECK_EQ(reader.ret, -1);
 	CHECK_EQ(reader.error, EINTR);
 
-	signal_handle(SA_RESTART);
-	dev_arm(fd, MS, 4);
-	reader_start(&reader, fd);
+	thread = reader_start(SA_RESTART);
+	dev_arm(reader.fd, MS, 4);
 	for (signals = 0; signals < 5; usleep(1000))
-		pthread_kill(reader.thread, SIGUSR1);
+		pthread_kill(thread, SIGUSR1);
 	CHECK_EQ(reader.ret, 1);
-	dev_advance(fd, MS);
-	reader_gets(&reader, 4);
+	dev_advance(reader.fd, MS);
+	NEED(!pthread_join(thread, NULL));
+	CHECK_EQ(reader.ret, RECORD);
+	CHECK_EQ(reader.event.cookie, 4);
 }
