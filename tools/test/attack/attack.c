@@ -12,18 +12,15 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <grp.h>
-#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../user/lib/device.h"
@@ -113,30 +110,6 @@ static void file_write(const char *path, const char *text)
 	close(fd);
 }
 
-/* Become one of the user's subordinate users, in a namespace of his. */
-static void become_subordinate(unsigned int task)
-{
-	char path[64], map[64], byte = 0;
-	int made[2], mapped[2];
-	pid_t user = getpid(), root;
-
-	if (pipe(made) || pipe(mapped))
-		err(1, "pipe");
-	root = fork();
-	if (!root) {
-		if (read(made[0], &byte, 1) != 1)
-			_exit(1);
-		snprintf(map, sizeof(map), "0 %u 1\n1 %u 64\n", USER, SUBORDINATE);
-		snprintf(path, sizeof(path), "/proc/%d/uid_map", user);
-		file_write(path, map);
-		_exit(write(mapped[1], &byte, 1) != 1);
-	}
-	if (setuid(USER) || unshare(CLONE_NEWUSER) || write(made[1], &byte, 1) != 1 ||
-	    read(mapped[0], &byte, 1) != 1 || waitpid(root, NULL, 0) != root ||
-	    setuid(task + 1))
-		err(1, "cannot become a subordinate user");
-}
-
 static void become_user(const struct way *way, unsigned int task)
 {
 	unsigned int uid = USER + (way->users ? task % way->users : 0);
@@ -144,8 +117,8 @@ static void become_user(const struct way *way, unsigned int task)
 	if (setgroups(0, NULL) || setgid(USER))
 		err(1, "cannot become an ordinary user");
 	if (way->subordinate)
-		become_subordinate(task);
-	else if (setuid(uid))
+		dev_enter_namespace(USER, SUBORDINATE);
+	if (setuid(way->subordinate ? task + 1 : uid))
 		err(1, "cannot become an ordinary user");
 }
 

@@ -228,15 +228,6 @@ TEST(a_sixteenth_by_default)
 	CHECK_EQ(info.user_limit, dev_param("user_timers"));
 }
 
-static void file_write(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY);
-
-	NEED(fd >= 0);
-	NEED(write(fd, text, strlen(text)) == (ssize_t)strlen(text));
-	close(fd);
-}
-
 static void need_namespaces(void)
 {
 	if (access("/proc/self/ns/user", F_OK))
@@ -245,49 +236,19 @@ static void need_namespaces(void)
 	dev_param_set("user_timers", MOST);
 }
 
-/** struct crowd - a process that is root of a user namespace with 64 more users */
-struct crowd {
-	pid_t pid;
-	int ready[2];
-	int mapped[2];
-};
-
-/*
- * Begin a child, which is to be root of a new user namespace, made by a user. Their
- * subordinate users begin with 200000. Returns false in the child.
- */
-static bool crowd_begin(struct crowd *crowd, unsigned int uid)
+/* Run @fn as root of a new user namespace, made by that user. Others there begin with 200000. */
+static void in_namespace(unsigned int uid, void (*fn)(void))
 {
-	char path[64], map[64], byte = 0;
-
-	NEED(!pipe(crowd->ready) && !pipe(crowd->mapped));
-	crowd->pid = fork();
-	NEED(crowd->pid >= 0);
-	if (!crowd->pid) {
-		NEED(setgid(uid) == 0 && setuid(uid) == 0);
-		/* Or it could not write to its own /proc/self. */
-		NEED(prctl(PR_SET_DUMPABLE, 1) == 0);
-		NEED(unshare(CLONE_NEWUSER) == 0);
-		NEED(write(crowd->ready[1], &byte, 1) == 1);
-		NEED(read(crowd->mapped[0], &byte, 1) == 1);
-		NEED(setresuid(0, 0, 0) == 0);
-		return false;
-	}
-	NEED(read(crowd->ready[0], &byte, 1) == 1);
-	snprintf(map, sizeof(map), "0 %u 1\n1 200000 64\n", uid);
-	snprintf(path, sizeof(path), "/proc/%d/uid_map", crowd->pid);
-	file_write(path, map);
-	snprintf(path, sizeof(path), "/proc/%d/gid_map", crowd->pid);
-	file_write(path, map);
-	NEED(write(crowd->mapped[1], &byte, 1) == 1);
-	return true;
-}
-
-static void crowd_end(const struct crowd *crowd)
-{
+	pid_t child = fork();
 	int status;
 
-	NEED(waitpid(crowd->pid, &status, 0) == crowd->pid);
+	NEED(child >= 0);
+	if (!child) {
+		dev_enter_namespace(uid, 200000);
+		fn();
+		_exit(tap_failed());
+	}
+	NEED(waitpid(child, &status, 0) == child);
 	CHECK_EQ(status, 0);
 }
 
@@ -318,31 +279,25 @@ static void users_within_are_one(void)
 
 TEST(a_namespace_shares_the_limit)
 {
-	struct crowd crowd;
-
 	need_namespaces();
-	if (!crowd_begin(&crowd, 1006)) {
-		users_within_are_one();
-		_exit(tap_failed());
-	}
-	crowd_end(&crowd);
+	in_namespace(1006, users_within_are_one);
 	/* All of it has gone from all accounts. */
 	CHECK_EQ(dev_as_user(1006, arms_up_to, MOST), 0);
 	CHECK_EQ(dev_as_user(200000, arms_up_to, MOST), 0);
 }
 
+static void users_within_are_apart(void)
+{
+	int i;
+
+	for (i = 1; i <= 3; i++)
+		CHECK_EQ(dev_arm_many(dev_open_as(i, 0), 2 * MOST, HOUR), MOST);
+}
+
 /* Containers that root makes do not share one limit: each user in them has their own. */
 TEST(root_pays_for_no_container)
 {
-	struct crowd crowd;
-	int i;
-
 	need_namespaces();
-	if (!crowd_begin(&crowd, 0)) {
-		for (i = 1; i <= 3; i++)
-			CHECK_EQ(dev_arm_many(dev_open_as(i, 0), 2 * MOST, HOUR), MOST);
-		_exit(tap_failed());
-	}
-	crowd_end(&crowd);
+	in_namespace(0, users_within_are_apart);
 	CHECK_EQ(dev_as_user(200002, arms_up_to, MOST), 0);
 }
