@@ -177,26 +177,6 @@ TEST(armed_while_waiting)
 	}
 }
 
-TEST(virtual_time_passes_while_waiting)
-{
-	struct waiters w;
-	uint64_t round;
-	enum way way;
-
-	for (way = 0; way < WAYS; way++) {
-		waiters_start(&w, way, dev_open_virtual());
-		for (round = 1; round <= 50; round++) {
-			dev_arm(w.fd, 3 * MS, round);
-			dev_advance(w.fd, MS);
-			if (round % 4 == 0)
-				usleep(1000);
-			dev_advance(w.fd, 2 * MS);
-			waiters_expect(&w, round);
-		}
-		waiters_end(&w);
-	}
-}
-
 static void spin(uint32_t most, uint32_t *seed)
 {
 	uint32_t i;
