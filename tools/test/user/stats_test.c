@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What fdinfo tells of a file: its keys, and counters that are exact. */
 #include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -10,28 +9,6 @@
 #include "lib/tap.h"
 
 #define LATE	64
-
-/* The numbers at a key. Returns how many there are. */
-static unsigned int stats_numbers(int fd, const char *key, uint64_t numbers[LATE])
-{
-	FILE *file = dev_fdinfo(fd);
-	unsigned int n = 0;
-	char line[2048];
-
-	while (fgets(line, sizeof(line), file)) {
-		char *at = line + strlen(key), *end;
-
-		if (strncmp(line, key, strlen(key)) || *at != ':')
-			continue;
-		for (at++; n < LATE; n++, at = end) {
-			numbers[n] = strtoull(at, &end, 10);
-			if (end == at)
-				break;
-		}
-	}
-	fclose(file);
-	return n;
-}
 
 /* These keys, in this order, each with a tab; and that is all. */
 TEST(keys_and_names)
@@ -117,7 +94,7 @@ static void books_compare(const struct books *books, int fd)
 	CHECK_EQ(dev_stat(fd, "cancelled"), books->cancelled);
 	CHECK_EQ(dev_stat(fd, "late_max_ns"), books->late_max);
 	CHECK_EQ(dev_stat(fd, "late_sum_ns"), books->late_sum);
-	CHECK_EQ(stats_numbers(fd, "late", late), LATE);
+	CHECK_EQ(dev_stats(fd, "late", late, LATE), LATE);
 	CHECK(!memcmp(late, books->late, sizeof(late)));
 	CHECK_EQ(dev_stat(fd, "timers"), dev_info(fd).timers);
 	CHECK_EQ(dev_stat(fd, "alarms") | dev_stat(fd, "postponed"), 0);
@@ -164,7 +141,7 @@ TEST(where_timers_wait)
 	uint64_t occupied[LATE];
 	int fd = dev_open_virtual();
 
-	CHECK(stats_numbers(fd, "occupied", occupied) >= 5);
+	CHECK(dev_stats(fd, "occupied", occupied, LATE) >= 5);
 	CHECK_EQ(occupied[0] + occupied[1] + occupied[2], 0);
 	dev_arm(fd, 10 * MS, 0);
 	dev_arm(fd, 20 * MS, 0);
@@ -172,7 +149,7 @@ TEST(where_timers_wait)
 	dev_arm(fd, S, 0);
 	dev_arm(fd, S, 0);
 	CHECK_EQ(dev_stat(fd, "cascades"), 0);
-	stats_numbers(fd, "occupied", occupied);
+	dev_stats(fd, "occupied", occupied, LATE);
 	CHECK_EQ(occupied[0], 2);
 	CHECK_EQ(occupied[1], 1);
 	dev_advance(fd, 999 * MS);
@@ -180,7 +157,7 @@ TEST(where_timers_wait)
 	CHECK_EQ(dev_cancel_all(fd), 5);
 	dev_readable(fd, 0);
 	CHECK(dev_stat(fd, "cascades") <= 2);
-	stats_numbers(fd, "occupied", occupied);
+	dev_stats(fd, "occupied", occupied, LATE);
 	CHECK_EQ(occupied[0] + occupied[1] + occupied[2], 0);
 }
 

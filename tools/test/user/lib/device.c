@@ -259,22 +259,36 @@ FILE *dev_fdinfo(int fd)
 	return file;
 }
 
-uint64_t dev_stat(int fd, const char *key)
+unsigned int dev_stats(int fd, const char *key, uint64_t *numbers, unsigned int most)
 {
 	size_t length = strlen(key);
 	FILE *file = dev_fdinfo(fd);
-	uint64_t value = 0;
-	bool found = false;
+	unsigned int n = 0;
 	char line[2048];
 
-	while (!found && fgets(line, sizeof(line), file)) {
-		found = !strncmp(line, key, length) && line[length] == ':' &&
-			sscanf(line + length + 1, "%" SCNu64, &value) == 1;
+	while (fgets(line, sizeof(line), file)) {
+		char *at = line + length, *end;
+
+		if (strncmp(line, key, length) || *at != ':')
+			continue;
+		for (at++; n < most; n++, at = end) {
+			numbers[n] = strtoull(at, &end, 10);
+			if (end == at)
+				break;
+		}
 	}
 	fclose(file);
-	if (!tap_check(found, __FILE__, __LINE__, "fdinfo has no %s", key))
+	return n;
+}
+
+uint64_t dev_stat(int fd, const char *key)
+{
+	uint64_t number;
+
+	if (!tap_check(dev_stats(fd, key, &number, 1), __FILE__, __LINE__,
+		       "fdinfo has no %s", key))
 		tap_abort();
-	return value;
+	return number;
 }
 
 /* The alarm is not the calls', and a call may do work that is left of those before it. */

@@ -71,7 +71,9 @@ void dev_silent(int fd);
 /* poll(): is there an event, or will there be one within @ms? -1: wait for it. */
 int dev_readable(int fd, int ms);
 
-/* The number at a key of fdinfo; a key that is not there ends the test. */
+/* The numbers at a key of fdinfo. Returns how many there are, up to @most. */
+unsigned int dev_stats(int fd, const char *key, uint64_t *numbers, unsigned int most);
+/* The first one; a key that is not there ends the test. */
 uint64_t dev_stat(int fd, const char *key);
 
 /**
