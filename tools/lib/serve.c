@@ -34,8 +34,8 @@ static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
 	return ns > ahead ? ns - ahead : 1;
 }
 
-/* Set the descriptor; later than TWHEEL_NEVER: not readable. */
-static void alarm_program(struct twheel *w, u64 ns)
+/* Set the descriptor; later than TWHEEL_NEVER: not readable. Returns 0 or -1, with errno. */
+static int alarm_program(struct twheel *w, u64 ns)
 {
 	struct itimerspec at = { };
 	int flags = TFD_TIMER_ABSTIME;
@@ -48,16 +48,20 @@ static void alarm_program(struct twheel *w, u64 ns)
 	}
 	if (w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI)
 		flags |= TFD_TIMER_CANCEL_ON_SET;
-	/* The clock was set just now: then this succeeds the second time. */
-	while (timerfd_settime(w->fd, flags, &at, NULL) && errno == ECANCELED)
-		;
+	return timerfd_settime(w->fd, flags, &at, NULL);
 }
 
+/*
+ * The clock may have been set just now. Then the wheel's position may be ahead of it, and the
+ * descriptor is readable at once, so that a call that serves the wheel sees that.
+ */
 static void alarm_set(struct twheel *w, u64 ns)
 {
 	w->alarm_ns = ns;
-	if (w->fd >= 0 && w->clock != TWHEEL_CLOCK_VIRTUAL)
-		alarm_program(w, ns);
+	if (w->fd < 0 || w->clock == TWHEEL_CLOCK_VIRTUAL)
+		return;
+	while (alarm_program(w, w->alarm_ns) && errno == ECANCELED)
+		w->alarm_ns = 0;
 }
 
 /* A virtual clock ends no timerfd: have it readable if there is something to do. */
@@ -88,26 +92,39 @@ void tw_alarm_lower(struct twheel *w)
 	alarm_show(w);
 }
 
-/* The wheel has been served. Returns whether there is more to do. */
-static bool alarm_settle(struct twheel *w, u64 now)
-{
-	u64 next = serve_next_ns(w);
-
-	if (next < w->alarm_ns || (next > now && w->alarm_ns <= now))
-		alarm_set(w, next);
-	alarm_show(w);
-	return next <= now;
-}
-
-/* The clock has been set if reading says so: then the descriptor has to be set anew. */
-static void alarm_look(struct twheel *w)
+/*
+ * Nothing is left to do, so the descriptor is readable no more. On a clock that can be set,
+ * reading says whether it was: then the wheel looks at it once more, and true is returned.
+ */
+static bool alarm_look(struct twheel *w)
 {
 	u64 count;
 
 	if (w->fd < 0 || w->clock < TWHEEL_CLOCK_REALTIME || w->clock > TWHEEL_CLOCK_TAI)
-		return;
-	if (read(w->fd, &count, sizeof(count)) == sizeof(count) || errno == ECANCELED)
+		return false;
+	if (read(w->fd, &count, sizeof(count)) == sizeof(count)) {
 		w->alarm_ns = 0;
+		return false;
+	}
+	if (errno != ECANCELED)
+		return false;
+	alarm_set(w, 0);
+	return true;
+}
+
+/*
+ * The wheel has been served. Returns whether there is more to do. Then the descriptor stays
+ * readable, as it was all the time: a callback may sleep on it, too.
+ */
+static bool alarm_settle(struct twheel *w, u64 now)
+{
+	u64 next = serve_next_ns(w);
+	bool more = next <= now || alarm_look(w);
+
+	if (next < w->alarm_ns || (!more && w->alarm_ns <= now))
+		alarm_set(w, next);
+	alarm_show(w);
+	return more;
 }
 
 int twheel_fd(struct twheel *w)
@@ -259,7 +276,6 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 
 	w->calls = &call;
 	w->server = w->threads ? tw_self() : NULL;
-	alarm_look(w);
 	if (unlikely(target < w->wheel.now && !w->wheel.in_pass))
 		tw_wheel_move_back(&w->wheel, target);
 	/* From here on, what is armed for a tick up to this is past: the next call serves it. */
@@ -323,6 +339,7 @@ uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 	if (!w->end && !w->calls) {
 		__atomic_store_n(&w->virtual_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
 				 __ATOMIC_RELAXED);
+		alarm_show(w);
 		serve_round(w, NULL, UINT_MAX, UINT_MAX, &count);
 		next = serve_next_ns(w);
 	}

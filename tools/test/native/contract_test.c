@@ -8,6 +8,9 @@
 
 #include "check.h"
 
+/* A descriptor that never gets readable fails a test. */
+#define PATIENCE_MS	10000
+
 static struct twheel_timer *last;
 static int fired;
 
@@ -156,6 +159,78 @@ static void test_descriptor(void)
 	CHECK(twheel_run(wheel, 1) == 1 && fired == 2 && readable(wheel, -1));
 	CHECK(twheel_run(wheel, 1) == 0 && fired == 3 && !readable(wheel, 0));
 	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* The time of each clock is at least a tick. */
+static struct twheel *make_now(enum twheel_clock clock)
+{
+	return make((struct twheel_config) {
+		.clock = clock, .start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0,
+	});
+}
+
+/* More is due than a call takes: then the descriptor says so, on each clock. */
+static void test_leftovers(void)
+{
+	struct twheel_timer timers[5], *due[5];
+	enum twheel_clock clock;
+	unsigned int i;
+
+	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
+		struct twheel *wheel = make_now(clock);
+
+		CHECK(!readable(wheel, 0));
+		for (i = 0; i < ARRAY_SIZE(timers); i++) {
+			twheel_timer_init(&timers[i], wheel, fire);
+			CHECK(twheel_arm_at(&timers[i], 1 + i / 2) == 0);
+		}
+		CHECK(readable(wheel, PATIENCE_MS) && twheel_run(wheel, 0) == 1);
+		for (i = 1; i <= 2; i++) {
+			CHECK(readable(wheel, PATIENCE_MS) && twheel_run(wheel, 1) == 1);
+			CHECK(fired == (int)i);
+		}
+		for (; i <= 4; i++) {
+			CHECK(readable(wheel, PATIENCE_MS));
+			CHECK(twheel_collect(wheel, due, 1) == 1);
+		}
+		CHECK(readable(wheel, PATIENCE_MS) && twheel_collect(wheel, due, 5) == 1);
+		CHECK(!readable(wheel, 0) && twheel_run(wheel, 1) == 0 && fired == 2);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+static struct twheel *slept;
+
+/* Another loop, in a callback: the descriptor wakes it for what is due, too. */
+static void sleep_inside(struct twheel_timer *timer)
+{
+	(void)timer;
+	while (!fired) {
+		CHECK(readable(slept, PATIENCE_MS));
+		CHECK(twheel_run(slept, 1) >= 0);
+	}
+}
+
+static void test_sleep_inside(void)
+{
+	struct twheel_timer outer, inner;
+	enum twheel_clock clock;
+
+	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
+		slept = make_now(clock);
+		twheel_timer_init(&outer, slept, sleep_inside);
+		twheel_timer_init(&inner, slept, fire);
+		CHECK(!readable(slept, 0));
+		CHECK(twheel_arm_at(&inner, 2) == 0 && twheel_arm_at(&outer, 1) == 0);
+		if (clock == TWHEEL_CLOCK_VIRTUAL) {
+			twheel_advance(slept, 2 * MS);
+		} else {
+			CHECK(readable(slept, PATIENCE_MS));
+			CHECK(twheel_run(slept, 8) == 0);
+		}
+		CHECK(fired == 1 && !readable(slept, 0));
+		CHECK(twheel_destroy(slept) == 0);
+	}
 }
 
 /* An alarm is set for earlier instants only, and a cancel leaves it. */
@@ -393,6 +468,8 @@ int main(void)
 		{ "delays", test_delays },
 		{ "clocks", test_clocks },
 		{ "descriptor", test_descriptor },
+		{ "leftovers", test_leftovers },
+		{ "sleep_inside", test_sleep_inside },
 		{ "starvation", test_starvation },
 		{ "virtual_descriptor", test_virtual_descriptor },
 		{ "nested", test_nested },

@@ -59,6 +59,7 @@ play() {
 	try "contract, $name" "$SCRATCH/contract_test"
 	try "random, $name" "$SCRATCH/random_test" "$count" "$seed"
 	try "thread, $name" "$SCRATCH/thread_test"
+	try "wall, $name" "$SCRATCH/wall_test"
 	rm -f "$SCRATCH"/*_test
 }
 

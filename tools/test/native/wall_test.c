@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Wheels on a clock that is set. That of the machine is left alone: the library's calls of the
+ * system come here, where it is as if it had been set, as timerfd_create(2) says that it is.
+ */
+#define _GNU_SOURCE	/* syscall() */
+#include <poll.h>
+#include <sys/syscall.h>
+#include <sys/timerfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "check.h"
+
+#ifndef SYS_clock_gettime64
+#define SYS_clock_gettime64	SYS_clock_gettime
+#define SYS_timerfd_settime64	SYS_timerfd_settime
+#endif
+
+#define HOUR	3600
+#define SECOND	(1000 * MS)
+
+/* How many seconds the clock has been set forward by, and that nobody was told yet. */
+static int ahead_s;
+static bool clock_was_set;
+static int fired;
+
+int clock_gettime(clockid_t id, struct timespec *ts)
+{
+	int ret = syscall(SYS_clock_gettime64, id, ts);
+
+	ts->tv_sec += ahead_s;
+	return ret;
+}
+
+static bool answer_canceled(bool asked)
+{
+	bool canceled = asked && clock_was_set;
+
+	if (canceled) {
+		clock_was_set = false;
+		errno = ECANCELED;
+	}
+	return canceled;
+}
+
+int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itimerspec *old)
+{
+	bool armed = new->it_value.tv_sec || new->it_value.tv_nsec;
+	struct itimerspec at = *new;
+
+	if (at.it_value.tv_sec)
+		at.it_value.tv_sec -= ahead_s;
+	if (syscall(SYS_timerfd_settime64, fd, flags, &at, old))
+		return -1;
+	return answer_canceled(armed) ? -1 : 0;
+}
+
+ssize_t read(int fd, void *buffer, size_t size)
+{
+	ssize_t ret = syscall(SYS_read, fd, buffer, size);
+
+	return answer_canceled(true) ? -1 : ret;
+}
+
+/* Set the clock: a descriptor becomes readable. */
+static void set_clock(struct twheel *wheel, int by_s)
+{
+	const struct itimerspec past = { .it_value.tv_nsec = 1 };
+	int fd = twheel_fd(wheel);
+
+	ahead_s += by_s;
+	clock_was_set = true;
+	CHECK(syscall(SYS_timerfd_settime64, fd, TFD_TIMER_ABSTIME, &past, NULL) == 0);
+}
+
+static void fire(struct twheel_timer *timer)
+{
+	(void)timer;
+	fired++;
+}
+
+static struct twheel *make(enum twheel_clock clock)
+{
+	const struct twheel_config config = { .clock = clock };
+	struct twheel *wheel = twheel_create(&config);
+
+	CHECK(wheel && twheel_fd(wheel) >= 0);
+	fired = 0;
+	return wheel;
+}
+
+/* Serve the wheel whenever its descriptor says so, until nothing comes for a while. */
+static int serve(struct twheel *wheel)
+{
+	int rounds = 0;
+
+	for (; twheel_wait(wheel, 50 * MS) == 1; rounds++) {
+		CHECK(rounds < 1000);
+		CHECK(twheel_run(wheel, 64) >= 0);
+	}
+	return rounds;
+}
+
+static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
+
+/* Forward: what is due by that comes, and the rest stays. Back: all wait for longer. */
+static void test_follows(void)
+{
+	struct twheel_timer near, far;
+	struct twheel *wheel;
+	uint64_t now;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		wheel = make(clocks[i]);
+		twheel_timer_init(&near, wheel, fire);
+		twheel_timer_init(&far, wheel, fire);
+		now = twheel_now(wheel);
+		CHECK(twheel_arm_at(&near, now + HOUR / 2 * SECOND) == 0);
+		CHECK(twheel_arm_at(&far, now + 3 * HOUR * SECOND) == 0);
+		set_clock(wheel, HOUR);
+		CHECK(serve(wheel) < 5 && fired == 1 && twheel_pending(&far));
+		CHECK(twheel_arm_at(&near, twheel_now(wheel) + 20 * MS) == 0);
+		set_clock(wheel, -HOUR);
+		CHECK(serve(wheel) < 5 && fired == 1);
+		set_clock(wheel, HOUR);
+		CHECK(serve(wheel) < 5 && fired == 2 && twheel_pending(&far));
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+/*
+ * The clock is set back, and the program arms a timer before it serves the wheel. The wheel is
+ * ahead of the clock, and hears of it when it sets its descriptor.
+ */
+static void test_armed_meanwhile(void)
+{
+	struct twheel_timer timer;
+	struct twheel *wheel;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		wheel = make(clocks[i]);
+		twheel_timer_init(&timer, wheel, fire);
+		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + MS) == 0);
+		serve(wheel);
+		CHECK(fired == 1);
+		set_clock(wheel, -HOUR);
+		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 20 * MS) == 0);
+		serve(wheel);
+		CHECK(fired == 2);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+static struct twheel *setting;
+
+static void set_back(struct twheel_timer *timer)
+{
+	(void)timer;
+	set_clock(setting, -HOUR);
+}
+
+/* The clock is set back while the wheel is served, after that has read it. */
+static void test_set_while_served(void)
+{
+	struct twheel_timer first, second;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		setting = make(clocks[i]);
+		twheel_timer_init(&first, setting, set_back);
+		twheel_timer_init(&second, setting, fire);
+		CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
+		serve(setting);
+		CHECK(!twheel_pending(&first));
+		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
+		serve(setting);
+		CHECK(fired == 1);
+		CHECK(twheel_destroy(setting) == 0);
+	}
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{ "follows", test_follows },
+		{ "armed_meanwhile", test_armed_meanwhile },
+		{ "set_while_served", test_set_while_served },
+	};
+
+	return tests_run(tests, ARRAY_SIZE(tests));
+}
