@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests through io_uring, each with a timeout, and few system calls for these: timers are
- * armed and cancelled many at a time. Every request reads from a socket. Every other one is
- * answered, and the others end by their timeout. What makes and ends requests stands between
- * two calls of getppid(): strace shows what is called in between.
+ * Requests through io_uring, each with a timeout, and no system call for these: operations on
+ * timers and reads of events are entries of the ring, beside those of the requests. A read
+ * waits until something is due, so it takes no poll. Every request reads from a socket. Every
+ * other one is answered, and the others end by their timeout. What makes and ends requests
+ * stands between two calls of getppid(): strace shows what is called in between.
  */
 #include <err.h>
+#include <liburing.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include <twheel/uring.h>
+#include "../../lib/twheel_device.h"
 
 #define COUNT		200
 /* Requests without an answer have until one instant. To begin all takes far less. */
@@ -22,27 +24,40 @@
 #define PATIENCE_NS	3600000000000ULL
 
 /* What completions are of; below these, a request. */
-#define POLL		COUNT
-#define TIMED_OUT	(COUNT + 1)
+#define EVENTS_READ	COUNT
+#define OPS_DONE	(COUNT + 1)
+#define CANCELLED	(COUNT + 2)
 
 /**
  * struct request - a read with a timeout
- * @timer: its timeout
+ * @timer: its timeout; 0: not known yet
  * @due_ns: when that should come
+ * @answered: it has ended before that
  * @answer: what is read
  */
 struct request {
 	uint64_t timer;
 	uint64_t due_ns;
+	bool answered;
 	char answer;
+};
+
+/**
+ * struct batch - operations that are done at once. They stay where they are until then
+ * @ops: the operations: for each request one that arms its timer, and one that cancels it
+ * @array: how the kernel is told of them
+ */
+struct batch {
+	struct twheel_op ops[2 * COUNT];
+	struct twheel_ops array;
 };
 
 static struct request requests[COUNT];
 static struct io_uring ring;
 static int wheel;
-/* What is to be done with timers at the next opportunity. */
-static struct twheel_op ops[COUNT];
-static unsigned int op_count;
+/* One collects operations while those of the other are done. */
+static struct batch batches[2], *collects = &batches[0], *done;
+static struct twheel_event events[64];
 static unsigned int answered, timed_out, early, wrong;
 
 static uint64_t now_ns(void)
@@ -62,6 +77,40 @@ static struct io_uring_sqe *entry(void)
 	return sqe;
 }
 
+/* Take events: the next ones, however long that takes. */
+static void events_read(void)
+{
+	struct io_uring_sqe *sqe = entry();
+
+	io_uring_prep_read(sqe, wheel, events, sizeof(events), 0);
+	sqe->user_data = EVENTS_READ;
+}
+
+static void op_add(struct twheel_op op)
+{
+	collects->ops[collects->array.count++] = op;
+}
+
+/* Have done what was collected: what TWHEEL_IOC_OPS does, as an entry of the ring. */
+static void ops_begin(void)
+{
+	struct io_uring_sqe *sqe;
+	uint64_t words[2] = { };
+
+	if (done || !collects->array.count)
+		return;
+	done = collects;
+	collects = &batches[done == &batches[0]];
+	collects->array.count = 0;
+	done->array.ops = (uintptr_t)done->ops;
+	words[0] = (uintptr_t)&done->array;
+	sqe = entry();
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, wheel, NULL, 0, 0);
+	sqe->cmd_op = TWHEEL_IOC_OPS;
+	memcpy(sqe->cmd, words, sizeof(words));
+	sqe->user_data = OPS_DONE;
+}
+
 static bool request_is_answered(unsigned int i)
 {
 	return i % 2;
@@ -75,9 +124,16 @@ static void request_begin(unsigned int i, int socket, uint64_t now)
 	io_uring_prep_recv(sqe, socket, &r->answer, 1, 0);
 	sqe->user_data = i;
 	r->due_ns = now + (request_is_answered(i) ? PATIENCE_NS : TIMEOUT_NS);
-	ops[op_count++] = (struct twheel_op){
+	op_add((struct twheel_op) {
 		.op = TWHEEL_OP_ARM, .flags = TWHEEL_ABS, .time_ns = r->due_ns, .cookie = i,
-	};
+	});
+}
+
+/* A timer that is not known yet is cancelled when it is. */
+static void request_forget_timer(const struct request *r)
+{
+	if (r->answered && r->timer)
+		op_add((struct twheel_op) { .op = TWHEEL_OP_CANCEL, .id = r->timer });
 }
 
 static void request_end(unsigned int i, int result)
@@ -86,7 +142,8 @@ static void request_end(unsigned int i, int result)
 
 	if (result == 1) {
 		answered++;
-		ops[op_count++] = (struct twheel_op){ .op = TWHEEL_OP_CANCEL, .id = r->timer };
+		r->answered = true;
+		request_forget_timer(r);
 	} else {
 		timed_out++;
 		early += now_ns() < r->due_ns;
@@ -94,32 +151,50 @@ static void request_end(unsigned int i, int result)
 	wrong += result != (request_is_answered(i) ? 1 : -ECANCELED);
 }
 
-/* One system call for all of them. */
-static void ops_do(void)
+static void ops_end(int result)
 {
 	unsigned int i;
 
-	if (op_count && twheel_device_ops(wheel, ops, op_count) != (int)op_count)
-		errx(1, "operations are refused");
-	for (i = 0; i < op_count; i++) {
-		if (ops[i].result < 0)
-			errx(1, "a timer: %s", strerror(-ops[i].result));
-		if (ops[i].op == TWHEEL_OP_ARM)
-			requests[ops[i].cookie].timer = ops[i].id;
+	/* More than 256 operations may be done in parts. */
+	if (result != (int)done->array.count)
+		errx(1, "operations: %s", strerror(result < 0 ? -result : EINTR));
+	for (i = 0; i < done->array.count; i++) {
+		const struct twheel_op *op = &done->ops[i];
+
+		if (op->result < 0)
+			errx(1, "a timer: %s", strerror(-op->result));
+		if (op->op == TWHEEL_OP_ARM) {
+			requests[op->cookie].timer = op->id;
+			request_forget_timer(&requests[op->cookie]);
+		}
 	}
-	op_count = 0;
+	done = NULL;
+}
+
+/* Cancel the requests whose time is over. Each completes with -ECANCELED. */
+static void events_take(int result)
+{
+	int i, count = result / (int)sizeof(*events);
+
+	if (result < 0)
+		errx(1, "read: %s", strerror(-result));
+	for (i = 0; i < count; i++) {
+		struct io_uring_sqe *sqe = entry();
+
+		io_uring_prep_cancel64(sqe, events[i].cookie, 0);
+		sqe->user_data = CANCELLED;
+	}
+	events_read();
 }
 
 static void completion(const struct io_uring_cqe *cqe)
 {
-	if (cqe->user_data < COUNT) {
+	if (cqe->user_data < COUNT)
 		request_end(cqe->user_data, cqe->res);
-	} else if (cqe->user_data == POLL) {
-		while (twheel_uring_next(&ring, wheel, TIMED_OUT) > 0)
-			continue;
-		if (!(cqe->flags & IORING_CQE_F_MORE))
-			twheel_uring_prep_poll(entry(), wheel, POLL);
-	}
+	else if (cqe->user_data == EVENTS_READ)
+		events_take(cqe->res);
+	else if (cqe->user_data == OPS_DONE)
+		ops_end(cqe->res);
 }
 
 static void completions(void)
@@ -134,7 +209,22 @@ static void completions(void)
 		count++;
 	}
 	io_uring_cq_advance(&ring, count);
-	ops_do();
+	ops_begin();
+}
+
+static void wheel_open(void)
+{
+	struct twheel_info info;
+	int ret;
+
+	wheel = twheel_device_open(NULL);
+	if (wheel < 0)
+		errx(1, "/dev/twheel: %s", strerror(-wheel));
+	ret = twheel_device_info(wheel, &info);
+	if (ret < 0)
+		errx(1, "/dev/twheel: %s", strerror(-ret));
+	if (!(info.features & TWHEEL_FEATURE_URING))
+		errx(77, "this kernel's io_uring has no commands");
 }
 
 int main(void)
@@ -143,9 +233,7 @@ int main(void)
 	unsigned int i;
 	uint64_t now;
 
-	wheel = twheel_device_open(NULL);
-	if (wheel < 0)
-		errx(1, "/dev/twheel: %s", strerror(-wheel));
+	wheel_open();
 	ret = io_uring_queue_init(2 * COUNT + 2, &ring, 0);
 	if (ret)
 		errx(77, "io_uring: %s", strerror(-ret));
@@ -157,11 +245,11 @@ int main(void)
 	}
 
 	getppid();
-	twheel_uring_prep_poll(entry(), wheel, POLL);
+	events_read();
 	now = now_ns();
 	for (i = 0; i < COUNT; i++)
 		request_begin(i, pairs[i][0], now);
-	ops_do();
+	ops_begin();
 	while (answered + timed_out < COUNT)
 		completions();
 	getppid();

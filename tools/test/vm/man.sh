@@ -134,7 +134,6 @@ done
 for header in "$ROOT"/tools/lib/twheel/*.h; do
 	name=twheel_$(basename "$header" .h)
 	calls="${name}_(init|destroy)"
-	[ "$name" != twheel_uring ] || calls='twheel_uring_(next|prep_[a-z]*)'
 	[ "$name" != twheel_loop ] ||
 		calls='twheel_loop_(timer_init|start|start_at|extend|extend_at|stop|active|now)'
 	sed -nE "s/.*\b($calls)\(.*/\1/p" "$header" | sort -u > "$out/calls"
