@@ -3,8 +3,8 @@
 # make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
 # Each test runs under sanitizers of addresses and undefined behaviour, and under that of
 # threads; then as another compiler makes it, and as a program of 32 bits. Wheels in event loops
-# are run, and the public header compiles as each language that it is for. The last line is "N
-# passed, N failed".
+# and in Python are run, and the public header compiles as each language that it is for. The
+# last line is "N passed, N failed".
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
 # shellcheck source=../vm/lib.sh
@@ -92,13 +92,18 @@ fi
 loops=(ev uv libevent sd glib asio)
 need libev-dev libuv1-dev libevent-dev libsystemd-dev libglib2.0-dev libboost-dev pkg-config
 programs=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}")
-make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$SCRATCH/tools" \
+make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$SCRATCH/tools" lib \
 	"${tests[@]/#/$SCRATCH/tools/test/user/loop_}" \
 	"${programs[@]/#/$SCRATCH/tools/examples/userspace/}"
 PATH=$PATH:$SCRATCH/tools/examples/userspace
 for name in "${loops[@]}"; do
 	try "loop of $name" "$SCRATCH/tools/test/user/loop_${name}_test"
 done
+# The module for Python, on the library as it is installed.
+need python3
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib
+try "Python" python3 -W error "$here/python_test.py"
+try "the example in Python" python3 -W error "$ROOT/tools/examples/python/idle_server.py" --test
 header C99 gcc -std=c99 -x c
 header C11 clang-14 -std=c11 -x c
 for year in 11 14 17 20; do

@@ -145,10 +145,12 @@ check "a program builds with what pkg-config says" inside \
 check "Python finds its module" inside python3 -Bc \
 	'import asyncio, twheel
 async def main():
-    twheel.Timeouts(path="/nowhere").call_later(0, asyncio.get_running_loop().stop)
-    await asyncio.sleep(60)
-try: asyncio.run(main())
-except RuntimeError: pass'
+    ended = asyncio.get_running_loop().create_future()
+    twheel.Timeouts().call_later(0, ended.set_result, None)
+    await asyncio.wait_for(ended, 60)
+asyncio.run(main())'
+check "the example in Python" inside python3 -B \
+	/usr/share/doc/python3-twheel/examples/idle_server.py --test
 # The guest takes it from here.
 image=$work/image
 before_guest() {

@@ -42,10 +42,6 @@ left_out() {
 	[ -n "${GUEST_ARCH:-}" ] || return 1
 	case $program in
 	*_32) echo "only beside programs of 64 bits on x86" ;;
-	python_test)
-		[ ! -e "$arch_root/usr/bin/$(basename "$(readlink -f /usr/bin/python3)")" ] ||
-			return 1
-		echo "Python of Debian's $arch_suite is not that of this machine" ;;
 	*)
 		[ ! -e "$ROOT/tools/test/user/$program.sh" ] &&
 			[ ! -e "$TOOLS/test/user/$program" ] || return 1
@@ -176,40 +172,6 @@ build_tests() {
 	fi >> "$work/built"
 }
 
-# python_into ROOT: Python, as far as the test of its module needs it. That runs here first,
-# without a device, and prints the files of all modules in use.
-python_into() {
-	local python=/usr/bin/python3 theirs=${GUEST_ARCH:+$arch_root} file version program
-	local folder=$SCRATCH/python
-
-	version=$($python -c 'import sys; print("python%d.%d" % sys.version_info[:2])')
-	mkdir -p "$1/python" "$1/lib/$version/lib-dynload" "$folder"
-	cp "$ROOT/tools/python/twheel.py" "$ROOT/tools/test/user/lib/python_test.py" "$folder"
-	PYTHONDONTWRITEBYTECODE=1 $python -S "$folder/python_test.py" --modules > "$SCRATCH/modules" ||
-		die "$(cat "$SCRATCH/modules")"
-	program=$(readlink -f $python)
-	with_libraries "$theirs$program" "$TOOLS/lib" "$1"
-	mv "$1/bin/$version" "$1/bin/python3"
-	while read -r file; do
-		case $file in
-		*.so)
-			[ -z "$theirs" ] ||
-				file=$(echo "$theirs${file%.cpython-*}".cpython-*-"$arch_triplet.so")
-			cp "$file" "$1/lib/$version/lib-dynload/"
-			# Some are linked to nothing. "grep -q" would end ldd by SIGPIPE at times.
-			if [ -n "$theirs" ] || [ "$(ldd "$file" | grep -c /)" != 0 ]; then
-				with_libraries "$file" "$TOOLS/lib" "$1"
-			fi
-			rm -f "$1/bin/${file##*/}" ;;
-		*"/lib/$version/"*)
-			install -D -m 644 "$file" "$1/lib/$version/${file##*"/$version/"}" ;;
-		esac
-	done < "$SCRATCH/modules"
-	cp "$folder"/*.py "$1/python/"
-	# Compiled, as that takes long in a guest; the files' times are not kept there.
-	$python -m compileall -q --invalidation-mode unchecked-hash "$1/lib/$version" "$1/python"
-}
-
 # bpftrace_into ROOT: the scripts for bpftrace, and that; or what the kernel lacks for it
 bpftrace_into() {
 	mkdir -p "$1/bpftrace"
@@ -237,7 +199,6 @@ files_of_programs() {
 		if [ -e "$ROOT/tools/test/user/$program.sh" ]; then
 			install -m 755 "$ROOT/tools/test/user/$program.sh" \
 				"$root/tests/$program"
-			[ "$program" != python_test ] || python_into "$root"
 			[ "$program" != bpftrace_test ] || bpftrace_into "$root"
 		elif [ -e "$TOOLS/test/user/$program" ]; then
 			cp "$TOOLS/test/user/$program" "$root/tests/"

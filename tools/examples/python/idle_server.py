@@ -1,0 +1,78 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""An echo server that ends a connection after 30 seconds of silence, and a test of that.
+
+idle_server.py PATH serves a socket of that name. idle_server.py --test tests the timeouts. That
+takes no time: the server gets timeouts with a virtual clock.
+"""
+import asyncio
+import sys
+
+import twheel
+
+IDLE_S = 30
+
+
+class Echo(asyncio.Protocol):
+    """A connection, with a timeout of its own."""
+
+    def __init__(self, timeouts):
+        self.timeouts = timeouts
+
+    def connection_made(self, transport):
+        self.transport = transport
+        self.idle = self.timeouts.call_later(IDLE_S, transport.close)
+
+    def data_received(self, data):
+        self.idle.extend(IDLE_S)
+        self.transport.write(data)
+
+    def connection_lost(self, _):
+        self.idle.cancel()
+
+
+async def serve(path):
+    with twheel.Timeouts() as timeouts:
+        server = await asyncio.get_running_loop().create_unix_server(
+            lambda: Echo(timeouts), path)
+        await server.serve_forever()
+
+
+class Transport:
+    """What the test has in the place of a connection."""
+    closed = False
+
+    def close(self):
+        self.closed = True
+
+    def write(self, data):
+        pass
+
+
+def test():
+    timeouts = twheel.Timeouts(virtual=True)
+    silent, busy = Transport(), Transport()
+    protocols = [Echo(timeouts), Echo(timeouts)]
+    for protocol, transport in zip(protocols, (silent, busy)):
+        protocol.connection_made(transport)
+    timeouts.advance(20)
+    protocols[1].data_received(b"hello")
+    timeouts.advance(9.999)
+    assert not silent.closed
+    timeouts.advance(0.001)
+    assert silent.closed and not busy.closed
+    timeouts.advance(20)
+    assert busy.closed
+    print("its timeouts are right")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--test"]:
+        test()
+    elif len(sys.argv) == 2:
+        try:
+            asyncio.run(serve(sys.argv[1]))
+        except KeyboardInterrupt:
+            pass
+    else:
+        sys.exit(__doc__)

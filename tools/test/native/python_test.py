@@ -1,0 +1,327 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The module twheel for Python, on the library that the dynamic linker finds."""
+import asyncio
+import contextvars
+import errno
+import gc
+import math
+import os
+import sys
+import time
+import traceback
+import weakref
+
+import twheel
+
+CROWD = 300
+PATIENCE_S = 120
+
+MOST = 1000
+
+
+class Due:
+    """A timeout that checks that it comes when it should."""
+
+    def __init__(self, timeouts, delay, then=None):
+        self.fired, self.then = 0, then
+        self.due = time.monotonic() + delay
+        self.timeout = timeouts.call_later(delay, self.over, self)
+
+    def extend(self, delay):
+        due = time.monotonic() + delay
+        if self.timeout.extend(delay):
+            self.due = max(self.due, due)
+
+    def over(self, argument):
+        assert argument is self
+        assert time.monotonic() >= self.due, "early"
+        assert self.timeout.when() <= time.monotonic()
+        self.fired += 1
+        if self.then:
+            self.then(self)
+
+
+async def until(condition):
+    while not condition():
+        await asyncio.sleep(0.005)
+
+
+def stall(seconds):
+    """Let the loop's idea of the time become old."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        pass
+
+
+def raises(error, call, *args, **options):
+    """Returns the exception."""
+    try:
+        call(*args, **options)
+    except error as raised:
+        return raised
+    raise AssertionError("no " + error.__name__)
+
+
+async def comes_on_time(timeouts):
+    stall(0.02)
+    all_due = [Due(timeouts, i % 50 * 0.001) for i in range(CROWD)]
+    await until(lambda: all(due.fired for due in all_due))
+    assert all(due.fired == 1 for due in all_due)
+
+
+async def comes_at_a_time(timeouts):
+    seen = []
+    when = asyncio.get_running_loop().time() + 0.02
+    timeout = timeouts.call_at(when, seen.append, 1)
+    assert abs(timeout.when() - when) < 1e-6 and not timeout.cancelled()
+    assert abs(timeouts.time() - time.monotonic()) < 1
+    timeouts.call_at(0, seen.append, 0)
+    assert not seen
+    await until(lambda: len(seen) == 2)
+    assert seen == [0, 1] and time.monotonic() >= when
+
+
+async def cancelled_stay_silent(timeouts):
+    all_due = []
+
+    def cancel_all(_):
+        for due in all_due:
+            due.timeout.cancel()
+
+    all_due += [Due(timeouts, 0.01 if i % 2 else 3600, cancel_all) for i in range(CROWD)]
+    for due in all_due[::2]:
+        due.timeout.cancel()
+        assert due.timeout.cancelled()
+        due.timeout.cancel()
+    stall(0.02)
+    await until(lambda: any(due.fired for due in all_due))
+    await asyncio.sleep(0.02)
+    assert sum(due.fired for due in all_due) == 1
+    # What has been called is not cancelled.
+    assert sum(not due.timeout.cancelled() for due in all_due) == 1
+
+
+async def again_in_callback(timeouts):
+    def again(due):
+        if due.fired < 10:
+            due.due = time.monotonic() + due.fired % 3 * 0.001
+            due.timeout = timeouts.call_later(due.fired % 3 * 0.001, due.over, due)
+    all_due = [Due(timeouts, 0.001, again) for _ in range(20)]
+    await until(lambda: all(due.fired == 10 for due in all_due))
+
+
+async def none_starves(timeouts):
+    """Many that are due at once, again and again."""
+    going, count = True, 0
+
+    def again():
+        nonlocal count
+        count += 1
+        if going:
+            timeouts.call_later(0, again)
+    for _ in range(CROWD):
+        timeouts.call_later(0, again)
+    await asyncio.sleep(0.02)
+    going, seen = False, -1
+    while seen != count:
+        seen = count
+        await asyncio.sleep(0.02)
+    assert count > CROWD
+
+
+async def extended_come_later(timeouts):
+    all_due = [Due(timeouts, 0.04) for _ in range(CROWD)]
+    for _ in range(5):
+        await asyncio.sleep(0.01)
+        for due in all_due:
+            if not due.fired:
+                due.extend(0.04)
+                assert not due.timeout.extend(0)
+    await until(lambda: all(due.fired for due in all_due))
+    await asyncio.sleep(0.05)
+    assert all(due.fired == 1 for due in all_due)
+    raises(RuntimeError, all_due[0].timeout.extend, 1)
+    due = Due(timeouts, 1)
+    due.timeout.cancel()
+    raises(RuntimeError, due.timeout.extend, 1)
+
+
+async def extended_at_the_last_moment(timeouts):
+    """All have expired, and the first one that is called extends the others."""
+    all_due, others = [], []
+
+    def extend_others(due):
+        if not others:
+            others.extend(other for other in all_due if other is not due)
+            for other in others:
+                other.extend(0.03)
+    all_due += [Due(timeouts, 0.001, extend_others) for _ in range(CROWD)]
+    stall(0.005)
+    await until(lambda: all(due.fired for due in all_due))
+    assert all(due.fired == 1 for due in all_due)
+
+
+async def exceptions_are_reported(timeouts):
+    seen = []
+    asyncio.get_running_loop().set_exception_handler(lambda _, what: seen.append(what))
+    timeouts.call_later(0.001, lambda: 1 // 0)
+    later = Due(timeouts, 0.002)
+    await until(lambda: later.fired)
+    assert isinstance(seen[0]["exception"], ZeroDivisionError)
+
+
+async def has_a_limit(timeouts):
+    all_due = [Due(timeouts, 3600) for _ in range(MOST)]
+    assert raises(OSError, Due, timeouts, 3600).errno == errno.ENOSPC
+    all_due[0].timeout.cancel()
+    never = timeouts.call_later(math.inf, stall)
+    assert never.when() > 9e9
+    never.cancel()
+    soon = Due(timeouts, 0.001)
+    await until(lambda: soon.fired)
+
+
+async def closed_with_timeouts(timeouts):
+    all_due = [Due(timeouts, 0 if i % 2 else 3600) for i in range(CROWD)]
+    stall(0.005)
+    timeouts.close()
+    timeouts.close()
+    await asyncio.sleep(0.02)
+    assert not any(due.fired for due in all_due)
+    all_due[0].timeout.cancel()
+    raises(RuntimeError, timeouts.call_later, 1, stall)
+
+
+async def closed_by_a_callback(_):
+    for virtual in (False, True):
+        timeouts = twheel.Timeouts(virtual=virtual)
+        all_due, seen = [], []
+
+        def close():
+            seen.append(1)
+            timeouts.close()
+        all_due += [timeouts.call_later(0, close) for _ in range(CROWD)]
+        if virtual:
+            timeouts.advance(0.01)
+        await until(lambda: seen)
+        await asyncio.sleep(0.02)
+        assert len(seen) == 1 and timeouts.time() >= 0
+        raises(RuntimeError, timeouts.call_later, 1, stall)
+        for timeout in all_due:
+            raises(RuntimeError, timeout.extend, 1)
+
+
+async def context_is_kept(timeouts):
+    variable = contextvars.ContextVar("variable", default=0)
+    seen = []
+    variable.set(1)
+    other = contextvars.copy_context()
+    timeouts.call_later(0.001, lambda: seen.append(variable.get()))
+    variable.set(2)
+    timeouts.call_later(0.002, lambda: seen.append(variable.get()), context=other)
+    await until(lambda: len(seen) == 2)
+    assert seen == [1, 1]
+
+
+async def nothing_is_kept(timeouts):
+    """What a timeout refers to goes with it."""
+    class Something:
+        def call(self):
+            pass
+    something = [Something(), Something()]
+    seen = [weakref.ref(it) for it in something]
+    cancelled = timeouts.call_later(3600, something[0].call)
+    cancelled.cancel()
+    timeouts.call_later(0.001, something[1].call)
+    something.clear()
+    await asyncio.sleep(0.05)
+    gc.collect()
+    assert [ref() for ref in seen] == [None, None]
+
+
+async def virtual_time(_):
+    """Each callback is called at its time, and what it starts as well."""
+    with twheel.Timeouts(virtual=True) as timeouts:
+        seen = []
+
+        def note(name):
+            seen.append((name, round(timeouts.time(), 3)))
+
+        def beat(left):
+            note("beat")
+            if left:
+                timeouts.call_later(10, beat, left - 1)
+        timeouts.call_later(10, beat, 2)
+        idle = timeouts.call_later(15, note, "idle")
+        timeouts.call_at(86400, note, "day")
+        assert timeouts.time() == 0
+        timeouts.advance(9.999)
+        assert not seen and idle.extend(15)
+        timeouts.advance(50)
+        assert seen == [("beat", 10), ("beat", 20), ("idle", 24.999), ("beat", 30)]
+        timeouts.advance(86400 - timeouts.time())
+        assert seen[-1] == ("day", 86400) and len(seen) == 5
+        # Of two at once, one cancels the other.
+        pair = [timeouts.call_later(1, lambda i=i: (note(i), pair[1 - i].cancel()))
+                for i in range(2)]
+        timeouts.advance(1)
+        assert len(seen) == 6
+        timeouts.call_later(1, lambda: 1 // 0)
+        timeouts.call_later(1, note, "after")
+        raises(ZeroDivisionError, timeouts.advance, 1)
+        timeouts.advance(0)
+        assert seen[-1][0] == "after"
+
+        def again():
+            seen.append(0)
+            timeouts.call_later(0, again)
+        seen.clear()
+        again()
+        timeouts.advance(0.01)
+        assert 5 < len(seen) < 15
+    raises(RuntimeError, timeouts.advance, 1)
+
+
+async def wrong_is_said(timeouts):
+    descriptor = os.open("/", os.O_RDONLY)
+    os.close(descriptor)
+    for tick in (0, 1e-9, 1e9):
+        assert raises(OSError, twheel.Timeouts, tick=tick).errno == errno.EINVAL
+    again = os.open("/", os.O_RDONLY)
+    os.close(again)
+    assert again == descriptor
+    raises(RuntimeError, timeouts.advance, 1)
+    assert "cancelled" not in repr(timeouts.call_later(1, stall))
+
+
+TESTS = (comes_on_time, comes_at_a_time, cancelled_stay_silent, again_in_callback, none_starves,
+         extended_come_later, extended_at_the_last_moment, exceptions_are_reported, has_a_limit,
+         closed_with_timeouts, closed_by_a_callback, context_is_kept,
+         nothing_is_kept, virtual_time, wrong_is_said)
+
+
+async def run(test):
+    with twheel.Timeouts(max_pending=MOST) as timeouts:
+        # An assertion in a callback fails the test.
+        failed = []
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, what: failed.append(what["exception"]))
+        await asyncio.wait_for(test(timeouts), PATIENCE_S)
+    for error in failed:
+        raise error
+
+
+def main():
+    bad = 0
+    for test in TESTS:
+        try:
+            asyncio.run(run(test))
+            print(f"ok {test.__name__}", flush=True)
+        except Exception:
+            traceback.print_exc()
+            print(f"not ok {test.__name__}", flush=True)
+            bad = 1
+    sys.exit(bad)
+
+
+main()
