@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A wheel in an io_context of Boost.Asio. C++14. The calls for timers are in loop.h;
- * asio_timer.hpp has timers that are used as those of Asio.
- */
+/* A wheel in an io_context of Boost.Asio. C++14. The calls for timers are in loop.h. */
 #ifndef TWHEEL_ASIO_HPP
 #define TWHEEL_ASIO_HPP
 
@@ -32,9 +29,6 @@ public:
 		state_->readable.assign(state_->fd);
 	}
 
-	wheel(const wheel &) = delete;
-	wheel &operator=(const wheel &) = delete;
-
 	/* Active timers end without a callback. The descriptor is loop.h's to close. */
 	~wheel()
 	{
@@ -42,55 +36,38 @@ public:
 		twheel_loop_destroy(state_.get());
 	}
 
-	twheel_loop *loop()
-	{
-		return state_.get();
-	}
-
-	boost::asio::io_context &context()
-	{
-		return state_->context;
-	}
+	wheel(const wheel &) = delete;
+	wheel &operator=(const wheel &) = delete;
+	twheel_loop *loop() { return state_.get(); }
 
 private:
-	/* Asio may call a handler when the wheel is gone: it then finds no state. */
+	/* Asio may call a handler when the wheel is gone: this stays until then. */
 	struct state : twheel_loop, std::enable_shared_from_this<state> {
-		explicit state(boost::asio::io_context &c) : context(c), readable(c) { }
+		explicit state(boost::asio::io_context &context) : readable(context) { }
 
-		/* The context runs on while something waits. */
-		void wait()
-		{
-			std::weak_ptr<state> weak = shared_from_this();
-
-			if (waiting)
-				return;
-			waiting = true;
-			readable.async_wait(readable.wait_read,
-					    [weak](boost::system::error_code) {
-				auto self = weak.lock();
-
-				if (!self)
-					return;
-				self->waiting = false;
-				twheel_loop_drain(self.get());
-				if (self->busy)
-					self->wait();
-			});
-		}
-
-		boost::asio::io_context &context;
 		boost::asio::posix::stream_descriptor readable;
 		bool waiting = false;
 	};
 
+	/* The context runs on while something waits. */
 	static void set_busy(twheel_loop *loop, bool busy)
 	{
-		state *s = static_cast<state *>(loop);
+		auto self = static_cast<state *>(loop)->shared_from_this();
 
-		if (busy)
-			s->wait();
-		else
-			s->readable.cancel();
+		if (!busy)
+			self->readable.cancel();
+		if (!busy || self->waiting)
+			return;
+		self->waiting = true;
+		self->readable.async_wait(self->readable.wait_read,
+					  [self](boost::system::error_code) {
+			self->waiting = false;
+			if (!self->twheel_loop::wheel)
+				return;
+			twheel_loop_drain(self.get());
+			if (self->busy)
+				set_busy(self.get(), true);
+		});
 	}
 
 	std::shared_ptr<state> state_;

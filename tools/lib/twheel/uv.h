@@ -31,10 +31,7 @@ static inline void twheel_uv_set_busy(struct twheel_loop *loop, bool busy)
 {
 	uv_handle_t *poll = (uv_handle_t *)((struct twheel_uv *)loop)->poll;
 
-	if (busy)
-		uv_ref(poll);
-	else
-		uv_unref(poll);
+	(busy ? uv_ref : uv_unref)(poll);
 }
 
 static inline void twheel_uv_closed(uv_handle_t *handle)

@@ -29,7 +29,7 @@ int main(void)
 END
 cat > "$out/program/program.cpp" <<'END'
 #include <cstdio>
-#include <twheel/asio_timer.hpp>
+#include <twheel/asio.hpp>
 #include <twheel_device.h>
 
 int main()
