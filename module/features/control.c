@@ -8,6 +8,7 @@
 #include <linux/io_uring.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/sched/isolation.h>
 #include <linux/uio.h>
 #include <linux/workqueue.h>
 #if __has_include(<linux/io_uring/cmd.h>)
