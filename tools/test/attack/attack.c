@@ -72,7 +72,7 @@
 /* In per cent: how much longer than in the way that is compared. No two runs are alike. */
 #define FLOOR_MORE	25
 
-/* So much more of the kernel's memory than is charged to a user, his files may take. */
+/* The files of a user may take so much more memory than is charged. */
 #define MEMORY_SLACK	1048576LL
 
 /* Subordinate users begin here. */
@@ -209,7 +209,7 @@ static bool user_has_left(void)
 }
 
 /*
- * The attackers are stopped. No user has more than he may have, and the kernel has no more
+ * The attackers are stopped. No user has more than the limit, and the kernel has no more
  * memory than before, but for what is charged and MEMORY_SLACK for each of them.
  */
 static void memory_check(const struct way *way, long long before, long long free_before)
@@ -221,7 +221,7 @@ static void memory_check(const struct way *way, long long before, long long free
 		struct twheel_info info = user_charged(USER + i);
 
 		test_check(info.user_memory <= info.user_memory_limit, way->name,
-			   "a user has more memory than he may have");
+			   "a user has more memory than the limit");
 		charged += info.user_memory;
 	}
 	taken = memory_of_kernel(&free_in_slabs) - before;

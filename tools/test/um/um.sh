@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # The module and its tests in user-mode Linux 7.2, which boots in a tenth of a second: for
 # make mutants. 6.1 has one CPU there, and no preempt count. The suites on
-# real clocks get two CPUs. CPU hotplug and PREEMPT_RT are not to be had. Read lib.sh first.
+# real clocks get two CPUs. CPU hotplug and PREEMPT_RT are not available. Read lib.sh first.
 
 # begin_um DIR CONFIG...: build in DIR what guests need, for a kernel with also these of
 # vm/config, and set what guest.py reads.

@@ -37,7 +37,7 @@ architecture() {
 		arch_port=(-device virtio-serial-ccw -device "virtconsole,chardev=port")
 		arch_console=ttyS0 arch_words='possible_cpus=COUNT'
 		# The kernel copies modules by MVC, which drops translations of its first byte
-		# only: probe_access_flags() of QEMU 7.2. J. Clarke mended it in 2023.
+		# only: probe_access_flags() of QEMU 7.2. J. Clarke fixed it in 2023.
 		arch_stale=1 ;;
 	riscv64)
 		arch_kernel=riscv arch_image=arch/riscv/boot/Image

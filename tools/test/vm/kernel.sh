@@ -53,7 +53,7 @@ if [ ! -e "$build/complete" ]; then
 	while read -r line; do
 		grep -qx "$line" "$build/.config" ||
 			die "the kernel does not take $line" \
-			    "see what it depends on, and mend config/*.config"
+			    "see what it depends on, and correct config/*.config"
 	done < <(grep '^CONFIG_' "$config")
 	run_logged "$build/build.log" \
 		"building the kernel; minutes the first time, cached then" \
