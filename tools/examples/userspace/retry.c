@@ -51,7 +51,7 @@ static void job_wait(struct job *job, uint64_t delay_ns)
 static int job_try(struct job *job)
 {
 	job->attempts++;
-	return job->attempts > job - jobs;
+	return job->attempts > (unsigned int)(job - jobs);
 }
 
 static void job_retry(struct job *job)

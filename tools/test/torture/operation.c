@@ -146,7 +146,7 @@ static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 		ret = twheel_modify(&owned->target.timer, delay);
 	else
 		ret = twheel_modify_at(&owned->target.timer, deadline);
-	if (ret != 0 && ret != 1)
+	if (ret != 1 && ret != -ENOENT)
 		failure_report(FAILURE_ANSWER, owned->target.arena, "a move: %d", ret);
 	owned_moved(owned, ret, floor, "modify");
 }

@@ -102,7 +102,8 @@ TEST(closes_with_many)
 	dev_advance(fd, 5 * HOUR);
 	CHECK_EQ(dev_readable(fd, -1), 1);
 	close(fd);
-	CHECK(memory > 64 * count);
+	/* 64 bytes a timer; of a kernel of 32 bits 56 */
+	CHECK(memory > 56 * count);
 	CHECK_EQ(dev_info(dev_open()).user_timers, 0);
 	CHECK(dev_info(dev_open()).user_memory < before + memory / 10);
 }

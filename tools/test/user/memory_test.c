@@ -130,7 +130,8 @@ static void arm_and_leave(int fd)
 	for (i = 0; i < TIMERS; i += 1000)
 		CHECK_EQ(dev_arm_many(fd, 1000, HOUR), 1000);
 	file = dev_info(fd).file_memory - file;
-	CHECK(file >= 64LL * TIMERS);
+	/* 64 bytes a timer; of a kernel of 32 bits 56 */
+	CHECK(file >= 56LL * TIMERS);
 	check_grown("timers", memory_now() - before, file);
 }
 
