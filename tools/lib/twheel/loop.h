@@ -88,6 +88,8 @@ static inline bool twheel_loop_active(const struct twheel_loop_timer *timer)
 	return twheel_pending(&timer->timer);
 }
 
+/* The time. A program that is strictly ISO C has no such clock, but twheel_now(). */
+#ifdef CLOCK_MONOTONIC
 static inline uint64_t twheel_loop_now(void)
 {
 	struct timespec ts;
@@ -95,6 +97,7 @@ static inline uint64_t twheel_loop_now(void)
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
+#endif
 
 /* Tell the loop whether to run on, unless that may change again in a moment. */
 static inline void twheel_loop_settle(struct twheel_loop *loop)
@@ -170,9 +173,9 @@ static inline int twheel_loop_extend_at(struct twheel_loop *loop,
 }
 
 /* A time that far ahead does not come. */
-static inline uint64_t twheel_loop_deadline(uint64_t delay_ns)
+static inline uint64_t twheel_loop_deadline(const struct twheel_loop *loop, uint64_t delay_ns)
 {
-	uint64_t now_ns = twheel_loop_now();
+	uint64_t now_ns = twheel_now(loop->wheel);
 
 	return delay_ns < TWHEEL_NEVER - now_ns ? now_ns + delay_ns : TWHEEL_NEVER;
 }
@@ -181,14 +184,14 @@ static inline uint64_t twheel_loop_deadline(uint64_t delay_ns)
 static inline int twheel_loop_start(struct twheel_loop *loop,
 				    struct twheel_loop_timer *timer, uint64_t delay_ns)
 {
-	return twheel_loop_start_at(loop, timer, twheel_loop_deadline(delay_ns));
+	return twheel_loop_start_at(loop, timer, twheel_loop_deadline(loop, delay_ns));
 }
 
 /* twheel_loop_extend() - as twheel_loop_extend_at(), a delay from now */
 static inline int twheel_loop_extend(struct twheel_loop *loop,
 				     struct twheel_loop_timer *timer, uint64_t delay_ns)
 {
-	return twheel_loop_extend_at(loop, timer, twheel_loop_deadline(delay_ns));
+	return twheel_loop_extend_at(loop, timer, twheel_loop_deadline(loop, delay_ns));
 }
 
 /*

@@ -3,7 +3,7 @@
 # make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
 # Each test runs under sanitizers of addresses and undefined behaviour, and under that of
 # threads; then as another compiler makes it, and as a program of 32 bits. Wheels in event loops
-# and in Python are run, and the public header compiles as each language that it is for. The
+# and in Python are run, and the public headers compile as each language that they are for. The
 # last line is "N passed, N failed".
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
@@ -63,11 +63,11 @@ play() {
 	rm -f "$SCRATCH"/*_test
 }
 
-# header LANGUAGE COMPILER FLAG...: that the header compiles, with all warnings
+# header LANGUAGE COMPILER FLAG...: that the headers compile, with all warnings
 header() {
 	local status=0
 
-	printf '#include <twheel.h>\n#include <twheel_device.h>\nint main(void)\n{
+	printf '#include <twheel/loop.h>\n#include <twheel_device.h>\nint main(void)\n{
 	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
 			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?
