@@ -290,8 +290,10 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	return w->end ? -ESHUTDOWN : more;
 }
 
-static int serve_refused(const struct twheel *w)
+static int serve_refused(const struct twheel *w, unsigned int most)
 {
+	if (!most)
+		return -EINVAL;
 	if (w->end)
 		return -ESHUTDOWN;
 	return w->calls && !tw_inside(w) ? -EBUSY : 0;
@@ -303,7 +305,7 @@ int twheel_run(struct twheel *w, unsigned int most)
 	int ret;
 
 	tw_lock(w);
-	ret = serve_refused(w);
+	ret = serve_refused(w, most);
 	if (!ret)
 		ret = serve_round(w, NULL, most, SERVE_SLICE, &count);
 	tw_unlock(w);
@@ -316,8 +318,8 @@ int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int 
 	int ret;
 
 	tw_lock(w);
-	ret = serve_refused(w);
-	if (!ret && most) {
+	ret = serve_refused(w, most);
+	if (!ret) {
 		/* Before anything is due, other work may take several slices. */
 		do {
 			ret = serve_round(w, timers, min_t(unsigned int, most, INT_MAX),

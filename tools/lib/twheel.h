@@ -237,13 +237,13 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 /**
  * twheel_run() - call the callbacks of what is due
  * @wheel: the wheel
- * @most: how many at most
+ * @most: how many at most, from 1
  *
  * Timers of different ticks fire in the order of their ticks, but for those armed for the
  * past. What a callback arms for the past waits for the next call. A callback may call this.
  *
  * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
- * -ESHUTDOWN (it is stopped).
+ * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
@@ -251,7 +251,7 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
  * twheel_collect() - take what is due, and call nothing
  * @wheel: the wheel
  * @timers: is filled in, in the order of their ticks
- * @most: how many it has room for
+ * @most: how many it has room for, from 1
  *
  * The timers are not pending any more. If the program frees one that stands later in the
  * array, it has to skip that.
