@@ -277,6 +277,9 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 		tw_unlock(w);
 		return count;
 	}
+	/* The child of a fork() shares the descriptor with its parent. */
+	if (w->end == TW_RUNS)
+		tw_alarm_stop(w);
 	w->end = TW_STOPPED;
 	w->odd = true;
 	w->bound = true;

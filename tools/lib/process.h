@@ -107,6 +107,7 @@ void tw_wait_for_end(struct twheel *w);
 void tw_end_waits(struct twheel *w);
 u64 tw_clock_read(const struct twheel *w);
 void tw_alarm_lower(struct twheel *w);
+void tw_alarm_stop(struct twheel *w);
 
 /* The address of what each thread has its own tells them apart. */
 extern __thread char tw_thread __attribute__((__tls_model__("initial-exec")));

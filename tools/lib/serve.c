@@ -5,7 +5,8 @@
  * The descriptor is a timerfd. While nobody serves the wheel, it is set for the wheel's next
  * event or for an earlier instant. It is set anew only for an earlier instant, or when the
  * instant has passed and the work is done. So arming and cancelling in a loop does not keep it
- * from becoming readable, and costs no system calls.
+ * from becoming readable, and costs no system calls. When the wheel is stopped, it becomes
+ * readable and stays so: nobody serves the wheel after that.
  */
 #define _GNU_SOURCE	/* ppoll() */
 
@@ -75,9 +76,10 @@ static void alarm_show(struct twheel *w)
 	alarm_program(w, readable ? 1 : TW_WHEEL_ASLEEP);
 }
 
+/* A wheel that is stopped has nothing to do any more. */
 static u64 serve_next_ns(const struct twheel *w)
 {
-	if (w->wheel.wake == TW_WHEEL_ASLEEP)
+	if (w->end || w->wheel.wake == TW_WHEEL_ASLEEP)
 		return TW_WHEEL_ASLEEP;
 	return tw_wheel_ns(&w->wheel, w->wheel.wake);
 }
@@ -89,6 +91,13 @@ void tw_alarm_lower(struct twheel *w)
 
 	if (next < w->alarm_ns)
 		alarm_set(w, next);
+	alarm_show(w);
+}
+
+/* tw_alarm_stop() - with the lock: tell all who wait that the wheel is stopped */
+void tw_alarm_stop(struct twheel *w)
+{
+	alarm_set(w, 0);
 	alarm_show(w);
 }
 
@@ -176,7 +185,13 @@ int twheel_wait(struct twheel *w, int64_t timeout_ns)
 	if (poll.fd < 0)
 		return poll.fd;
 	ret = ppoll(&poll, 1, timeout_ns < 0 ? NULL : &timeout, NULL);
-	return ret < 0 ? -errno : ret;
+	if (ret < 0)
+		ret = -errno;
+	tw_lock(w);
+	if (w->end)
+		ret = -ESHUTDOWN;
+	tw_unlock(w);
+	return ret;
 }
 
 /* Only a thread that holds the lock changes the word, but for extensions. */

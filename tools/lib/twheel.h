@@ -23,9 +23,9 @@
  *	twheel_cancel(&c->idle);			(before it is freed)
  *
  * The wheel's descriptor is readable when there is something to do. So a wheel fits into
- * each event loop, and into a program without one:
+ * each event loop, and into a program or a thread without one, until twheel_stop():
  *
- *	while (twheel_wait(wheel, -1) >= 0)
+ *	while ((ret = twheel_wait(wheel, -1)) >= 0 || ret == -EINTR)
  *		twheel_run(wheel, 64);
  *
  * For every call:
@@ -167,11 +167,13 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  *	only counted
  * @arg: passed to it
  *
- * When this returns, no callback runs and none will. Calls that arm a timer or serve the
- * wheel answer -ESHUTDOWN from now on.
+ * Calls that arm a timer or serve the wheel answer -ESHUTDOWN from now on, and so do those
+ * that wait in other threads. The descriptor becomes readable, and stays so. When this
+ * returns, no callback runs and none will.
  *
  * The child of a fork() has a copy of the wheel. There it is stopped at once, and nothing has
- * been handed back: the child makes this call, or twheel_destroy(). Timers can be cancelled.
+ * been handed back: the child makes this call, or twheel_destroy(). Timers can be cancelled,
+ * and twheel_extend() still moves those that are pending.
  *
  * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
  * from @unfired), -EALREADY (the wheel has been stopped before).
@@ -221,7 +223,8 @@ TWHEEL_API int twheel_fd(struct twheel *wheel);
  *
  * For programs that hand a timeout to their loop: then no system call sets a descriptor.
  *
- * Return: the instant, which may have passed; more than %TWHEEL_NEVER: there is none.
+ * Return: the instant, which may have passed; more than %TWHEEL_NEVER: there is none, or the
+ * wheel is stopped.
  */
 TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
 
@@ -231,6 +234,7 @@ TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
  * @timeout_ns: how long; 0: not at all; negative: without a limit
  *
  * Return: 1, or 0 if nothing came in that time; -EINTR (a signal came); as twheel_fd().
+ * -ESHUTDOWN also if the wheel is stopped meanwhile.
  */
 TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 

@@ -2,9 +2,7 @@
 /* What each call on a process wheel promises, beside what random_test.c sees. */
 #include <poll.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "check.h"
 
@@ -352,87 +350,6 @@ static void test_kinds(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
-static void handed(struct twheel_timer *timer, void *arg)
-{
-	last = timer;
-	++*(int *)arg;
-}
-
-/* The child's wheel is stopped, and its parent's descriptor untouched. */
-static void test_fork(bool threads)
-{
-	struct twheel *wheel = make((struct twheel_config) { .threads = threads });
-	struct twheel_timer timer, other;
-	int status, count = 0;
-	pid_t child;
-
-	twheel_timer_init(&timer, wheel, fire);
-	twheel_timer_init(&other, wheel, fire);
-	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 1000 * MS) == 0);
-	CHECK(twheel_fd(wheel) >= 0);
-	child = fork();
-	CHECK(child >= 0);
-	if (!child) {
-		CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
-		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
-		CHECK(twheel_fd(wheel) == -ESHUTDOWN);
-		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
-		CHECK(twheel_cancel(&timer) == 1);
-		CHECK(twheel_stop(wheel, handed, &count) == 1 && count == 1 && last == &other);
-		CHECK(twheel_destroy(wheel) == 0);
-		wheel = make((struct twheel_config) { });
-		CHECK(twheel_destroy(wheel) == 0);
-		_exit(0);
-	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	while (!fired) {
-		CHECK(twheel_wait(wheel, -1) == 1);
-		CHECK(twheel_run(wheel, 64) == 0);
-	}
-	CHECK(last == &timer && twheel_cancel(&other) == 1);
-	CHECK(twheel_destroy(wheel) == 0);
-}
-
-static void test_fork_plain(void)
-{
-	test_fork(false);
-}
-
-static void test_fork_threads(void)
-{
-	test_fork(true);
-}
-
-static pid_t forked;
-
-static void fork_inside(struct twheel_timer *timer)
-{
-	(void)timer;
-	forked = fork();
-}
-
-/* A callback forks: in the child the call that serves the wheel ends. */
-static void test_fork_inside(void)
-{
-	struct twheel *wheel = make((struct twheel_config) { .threads = true });
-	struct twheel_timer first, second;
-	int status, ret;
-
-	twheel_timer_init(&first, wheel, fork_inside);
-	twheel_timer_init(&second, wheel, fire);
-	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
-	do {
-		ret = twheel_run(wheel, 8);
-	} while (!forked && ret >= 0);
-	if (!forked) {
-		CHECK(ret == -ESHUTDOWN && !fired && twheel_pending(&second));
-		_exit(0);
-	}
-	CHECK(ret >= 0);
-	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
-	CHECK(twheel_destroy(wheel) == 0);
-}
-
 /* A program knows an older version of a structure, or a newer one. */
 static void test_sizes(void)
 {
@@ -476,9 +393,6 @@ int main(void)
 		{ "nested", test_nested },
 		{ "free", test_free },
 		{ "kinds", test_kinds },
-		{ "fork", test_fork_plain },
-		{ "fork_threads", test_fork_threads },
-		{ "fork_inside", test_fork_inside },
 		{ "sizes", test_sizes },
 	};
 

@@ -57,6 +57,7 @@ play() {
 	done
 	wait
 	try "contract, $name" "$SCRATCH/contract_test"
+	try "end, $name" "$SCRATCH/end_test"
 	try "random, $name" "$SCRATCH/random_test" "$count" "$seed"
 	try "thread, $name" "$SCRATCH/thread_test"
 	try "wall, $name" "$SCRATCH/wall_test"

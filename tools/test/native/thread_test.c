@@ -29,7 +29,6 @@ struct shared {
 static struct shared shared[THREADS][TIMERS];
 static struct twheel *wheel;
 static unsigned long rounds, all_fired;
-static int stop;
 
 static void fire(struct twheel_timer *timer)
 {
@@ -98,14 +97,14 @@ static void *work(void *arg)
 
 static void *serve(void *arg)
 {
-	(void)arg;
-	while (!__atomic_load_n(&stop, __ATOMIC_RELAXED)) {
-		int ret = twheel_wait(wheel, 10 * MS);
+	int ret;
 
-		CHECK(ret == 0 || ret == 1 || ret == -EINTR);
+	(void)arg;
+	while ((ret = twheel_wait(wheel, -1)) == 1) {
 		ret = twheel_run(wheel, 16);
-		CHECK(ret == 0 || ret == 1);
+		CHECK(ret == 0 || ret == 1 || ret == -ESHUTDOWN);
 	}
+	CHECK(ret == -ESHUTDOWN);
 	return NULL;
 }
 
@@ -185,6 +184,7 @@ int main(int argc, char **argv)
 	pthread_t workers[THREADS], server;
 	struct twheel_stats stats;
 	unsigned int i, j;
+	long unfired;
 
 	wait_for_callbacks();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
@@ -198,11 +198,11 @@ int main(int argc, char **argv)
 		CHECK(!pthread_create(&workers[i], NULL, work, (void *)(uintptr_t)i));
 	for (i = 0; i < THREADS; i++)
 		CHECK(!pthread_join(workers[i], NULL));
-	__atomic_store_n(&stop, 1, __ATOMIC_RELAXED);
+	unfired = twheel_stop(wheel, NULL, NULL);
 	CHECK(!pthread_join(server, NULL));
 	twheel_get_stats(wheel, &stats);
-	CHECK(stats.fired == all_fired);
-	CHECK(twheel_stop(wheel, NULL, NULL) == (long)stats.pending);
+	CHECK(stats.fired == all_fired && stats.pending == 0);
+	CHECK(unfired >= 0 && stats.unfired == (uint64_t)unfired);
 	CHECK(twheel_destroy(wheel) == 0);
 	printf("ok threads, %lu callbacks\n", all_fired);
 	return 0;

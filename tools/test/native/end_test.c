@@ -1,0 +1,223 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The end of a process wheel: twheel_stop(), and its copy in the child of a fork(). */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "check.h"
+
+/* A thread that is not told of the end fails a test. */
+#define PATIENCE_S	60
+#define WAITERS		3
+
+static struct twheel_timer *last;
+static int fired;
+
+static void fire(struct twheel_timer *timer)
+{
+	last = timer;
+	fired++;
+}
+
+static struct twheel *make(struct twheel_config config)
+{
+	struct twheel *wheel = twheel_create(&config);
+
+	CHECK(wheel);
+	fired = 0;
+	return wheel;
+}
+
+static bool readable(int fd)
+{
+	struct pollfd poll_fd = { .fd = fd, .events = POLLIN };
+
+	CHECK(fd >= 0);
+	return poll(&poll_fd, 1, 0) == 1;
+}
+
+/* A stopped wheel has nothing to do, and says so to all who would wait for it. */
+static void test_descriptor(void)
+{
+	enum twheel_clock clock;
+	struct twheel_timer *due;
+	struct twheel_timer timer;
+
+	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
+		struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+		int fd = twheel_fd(wheel), i;
+
+		twheel_timer_init(&timer, wheel, fire);
+		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 3600000 * MS) == 0);
+		CHECK(!readable(fd) && twheel_next(wheel) <= TWHEEL_NEVER);
+		CHECK(twheel_stop(wheel, NULL, NULL) == 1);
+		for (i = 0; i < 2; i++) {
+			CHECK(readable(fd));
+			CHECK(twheel_wait(wheel, -1) == -ESHUTDOWN);
+			CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
+			CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
+			CHECK(twheel_collect(wheel, &due, 1) == -ESHUTDOWN);
+			CHECK(twheel_next(wheel) > TWHEEL_NEVER);
+		}
+		CHECK(twheel_modify_at(&timer, 1) == -ENOENT && twheel_of(&timer) == wheel);
+		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+		CHECK(twheel_destroy(wheel) == 0);
+		CHECK(!twheel_pending(&timer) && twheel_cancel(&timer) == -ENOENT && !fired);
+	}
+}
+
+static void *wait_for_end(void *wheel)
+{
+	CHECK(twheel_wait(wheel, -1) == -ESHUTDOWN);
+	return NULL;
+}
+
+static void *wait_an_hour(void *wheel)
+{
+	CHECK(twheel_wait(wheel, 3600000LL * (int64_t)MS) == -ESHUTDOWN);
+	return NULL;
+}
+
+/* All threads that wait are told, whatever they wait for. */
+static void test_waiters(void)
+{
+	enum twheel_clock clock;
+
+	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
+		struct twheel *wheel = make((struct twheel_config) {
+			.clock = clock, .threads = true });
+		pthread_t threads[WAITERS];
+		unsigned int i;
+
+		alarm(PATIENCE_S);
+		for (i = 0; i < WAITERS; i++)
+			CHECK(!pthread_create(&threads[i], NULL,
+					      i ? wait_for_end : wait_an_hour, wheel));
+		usleep(20000);
+		CHECK(twheel_stop(wheel, NULL, NULL) == 0);
+		for (i = 0; i < WAITERS; i++)
+			CHECK(!pthread_join(threads[i], NULL));
+		alarm(0);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+static void handed(struct twheel_timer *timer, void *arg)
+{
+	last = timer;
+	++*(int *)arg;
+}
+
+/* The child's wheel is stopped, and its parent's descriptor untouched. */
+static void test_fork(bool threads)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = threads });
+	struct twheel_timer timer, other;
+	int status, count = 0;
+	pid_t child;
+
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&other, wheel, fire);
+	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 1000 * MS) == 0);
+	CHECK(twheel_fd(wheel) >= 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
+		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+		CHECK(twheel_fd(wheel) == -ESHUTDOWN);
+		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
+		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
+		CHECK(twheel_modify(&other, 1) == -ESHUTDOWN);
+		CHECK(twheel_cancel(&timer) == 1);
+		CHECK(twheel_stop(wheel, handed, &count) == 1 && count == 1 && last == &other);
+		CHECK(twheel_destroy(wheel) == 0);
+		wheel = make((struct twheel_config) { });
+		CHECK(twheel_destroy(wheel) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(twheel_next(wheel) <= TWHEEL_NEVER && twheel_pending(&other));
+	while (!fired) {
+		CHECK(twheel_wait(wheel, -1) == 1);
+		CHECK(twheel_run(wheel, 64) == 0);
+	}
+	CHECK(last == &timer && twheel_cancel(&other) == 1);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static void test_fork_plain(void)
+{
+	test_fork(false);
+}
+
+static void test_fork_threads(void)
+{
+	test_fork(true);
+}
+
+static pid_t forked;
+
+static void fork_inside(struct twheel_timer *timer)
+{
+	(void)timer;
+	forked = fork();
+}
+
+/* A callback forks: in the child the call that serves the wheel ends. */
+static void test_fork_inside(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer first, second;
+	int status, ret;
+
+	twheel_timer_init(&first, wheel, fork_inside);
+	twheel_timer_init(&second, wheel, fire);
+	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
+	do {
+		ret = twheel_run(wheel, 8);
+	} while (!forked && ret >= 0);
+	if (!forked) {
+		CHECK(ret == -ESHUTDOWN && !fired && twheel_pending(&second));
+		_exit(0);
+	}
+	CHECK(ret >= 0);
+	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* What the child does to its copy leaves the parent's descriptor as it was. */
+static void test_fork_stop(void)
+{
+	struct twheel *wheel = make((struct twheel_config) { });
+	struct twheel_timer timer;
+	int status, fd = twheel_fd(wheel);
+	pid_t child;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm(&timer, 3600000 * MS) == 0);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(!readable(fd) && twheel_wait(wheel, 0) == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+int main(void)
+{
+	static const struct test tests[] = {
+		{ "descriptor", test_descriptor },
+		{ "waiters", test_waiters },
+		{ "fork", test_fork_plain },
+		{ "fork_threads", test_fork_threads },
+		{ "fork_inside", test_fork_inside },
+		{ "fork_stop", test_fork_stop },
+	};
+
+	return tests_run(tests, ARRAY_SIZE(tests));
+}
