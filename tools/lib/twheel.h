@@ -2,8 +2,9 @@
 /*
  * Process wheels: very many timeouts inside a program. They need no module.
  *
- * The program embeds a timer in each of its objects. To arm, extend or cancel a timer takes
- * no system call, costs the same however many there are, and allocates nothing:
+ * The program embeds a timer in each of its objects. To arm, extend or cancel a timer costs
+ * the same however many there are, and allocates nothing. It takes no system call, but for a
+ * deadline that is earlier than what the wheel's descriptor, if it is used, is set to:
  *
  *	struct connection {
  *		struct twheel_timer idle;
@@ -36,8 +37,8 @@
  *  - a negative result is -errno, and then nothing was changed;
  *  - with &twheel_config.threads any thread may make it, without that only one at a time,
  *    and there is neither a lock nor an atomic operation. A signal handler may make none;
- *  - it may come from a callback, and act on any timer, the callback's own included. A
- *    callback may free its timer;
+ *  - it may come from a callback, and act on any timer, the callback's own included; those
+ *    that cannot say so. A callback may free its timer;
  *  - a timer is not freed, nor initialised again, while it is pending;
  *  - after fork() the child's wheel is stopped: see twheel_stop().
  */
@@ -186,7 +187,8 @@ TWHEEL_API long twheel_stop(struct twheel *wheel,
  * @wheel: the wheel; NULL does nothing. No other call is being made on it
  *
  * Timers that are pending are marked as not pending, so their memory is still there. After
- * this only twheel_timer_init() may be called on the wheel's timers.
+ * this only twheel_timer_init(), twheel_pending() and twheel_cancel() may be called on the
+ * wheel's timers.
  *
  * Return: 0; -EDEADLK, as twheel_stop().
  */
@@ -208,10 +210,10 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * twheel_fd() - a descriptor that is readable when twheel_run() has something to do
  * @wheel: the wheel
  *
- * It is for poll(), epoll and their like; nobody reads it. When it is edge triggered, call
- * twheel_run() until that returns 0. The library sets it to earlier instants only, so the
- * timer that it was set for may have been cancelled. It is made by the first call, with
- * O_CLOEXEC, and closed by twheel_destroy().
+ * It is for poll(), epoll and their like; the program must not read it. When it is edge
+ * triggered, call twheel_run() until that returns 0. The library sets it to earlier instants
+ * only, so the timer that it was set for may have been cancelled. It is made by the first
+ * call, with O_CLOEXEC, and closed by twheel_destroy().
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN.
  */
@@ -258,7 +260,7 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
  * @most: how many it has room for, from 1
  *
  * The timers are not pending any more. If the program frees one that stands later in the
- * array, it has to skip that.
+ * array, it has to skip that. No call waits for what is done to them.
  *
  * Return: how many, or 0 if nothing is due; as twheel_run(). There may be more to do.
  */
@@ -271,8 +273,9 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * @now_ns: the new time. Before the present one, it sets the clock back. The clock stops just
  *	before %TWHEEL_NEVER
  *
- * It calls the callbacks of all timers that are due by then. Timers that these arm for the
- * past wait for the next call.
+ * It calls the callbacks of all timers that are due by then. They see the new time, and what
+ * they arm for a time up to that waits for the next call. twheel_run(3) has an example that
+ * goes from one event to the next.
  *
  * Return: the instant at which there is something to do next, which may be at or before
  * @now_ns; more than %TWHEEL_NEVER: there is none, or the clock is not virtual, the wheel is
@@ -319,7 +322,8 @@ TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline
  * @timer: the timer
  * @delay_ns: the delay
  *
- * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm().
+ * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm(), -ESHUTDOWN (in the child of
+ * a fork()).
  */
 TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
 
@@ -342,6 +346,8 @@ TWHEEL_API int twheel_cancel(struct twheel_timer *timer);
  * twheel_cancel_sync() - cancel a timer, and wait for its callback to end
  * @timer: the timer
  *
+ * The caller holds no lock that the callback takes.
+ *
  * Return: 1, -ENOENT, as twheel_cancel(); -EDEADLK (called from that callback).
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
@@ -357,7 +363,7 @@ TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 /** twheel_remaining() - how long until the deadline; 0: it has passed, or is not pending */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
-/** twheel_of() - the wheel of a timer, or NULL if that cannot be armed */
+/** twheel_of() - the wheel of a timer; NULL: it was initialised without one, or a function */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
 	return timer->tw_kind ? timer->tw_kind->wheel : NULL;
@@ -369,7 +375,7 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
 	return __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) < 0;
 }
 
-/** twheel_deadline() - when it will fire; more than %TWHEEL_NEVER: it is not pending */
+/** twheel_deadline() - the deadline, not rounded; more than %TWHEEL_NEVER: not pending */
 static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
 {
 	return (uint64_t)__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) ^ 1ULL << 63;
