@@ -277,6 +277,40 @@ static void test_virtual_descriptor(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
+static struct twheel *stepped;
+static uint64_t step_ns;
+
+static void fire_again(struct twheel_timer *timer)
+{
+	uint64_t now = twheel_now(stepped);
+
+	fired++;
+	CHECK(now == step_ns * (uint64_t)fired);
+	CHECK(twheel_arm(timer, step_ns) == 0);
+}
+
+/* A jump of the clock leaves what callbacks arm on its way; a walk does not. */
+static void test_steps(void)
+{
+	struct twheel_timer timer;
+	uint64_t next;
+
+	stepped = make_virtual();
+	step_ns = 10 * MS;
+	twheel_timer_init(&timer, stepped, fire_again);
+	CHECK(twheel_arm(&timer, step_ns) == 0);
+	while ((next = twheel_next(stepped)) <= 100 * MS)
+		twheel_advance(stepped, next > twheel_now(stepped) ? next : twheel_now(stepped));
+	CHECK(fired == 10 && twheel_now(stepped) == 100 * MS);
+	CHECK(twheel_cancel(&timer) == 1);
+	/* What is due already moves, too, if it may come later. */
+	CHECK(twheel_arm_range_at(&timer, 99 * MS, 1000 * MS) == 0);
+	CHECK(twheel_deadline(&timer) > 100 * MS && twheel_deadline(&timer) <= 1099 * MS);
+	CHECK(twheel_arm_at(&timer, 1000 * MS + 1) == 1);
+	CHECK(twheel_deadline(&timer) == 1000 * MS + 1 && twheel_next(stepped) <= 1001 * MS);
+	CHECK(twheel_destroy(stepped) == 0);
+}
+
 static struct twheel *nested;
 static struct twheel_timer inner;
 
@@ -390,6 +424,7 @@ int main(void)
 		{ "sleep_inside", test_sleep_inside },
 		{ "starvation", test_starvation },
 		{ "virtual_descriptor", test_virtual_descriptor },
+		{ "steps", test_steps },
 		{ "nested", test_nested },
 		{ "free", test_free },
 		{ "kinds", test_kinds },

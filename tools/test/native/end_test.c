@@ -130,6 +130,8 @@ static void test_fork(bool threads)
 		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
 		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
 		CHECK(twheel_modify(&other, 1) == -ESHUTDOWN);
+		/* One comparison and one store know of no fork. */
+		CHECK(twheel_extend(&other, 2000 * MS) == 1);
 		CHECK(twheel_cancel(&timer) == 1);
 		CHECK(twheel_stop(wheel, handed, &count) == 1 && count == 1 && last == &other);
 		CHECK(twheel_destroy(wheel) == 0);
