@@ -3,10 +3,13 @@
 import asyncio
 import contextvars
 import errno
+import functools
 import gc
 import math
 import os
+import random
 import sys
+import threading
 import time
 import traceback
 import weakref
@@ -60,6 +63,14 @@ def raises(error, call, *args, **options):
     except error as raised:
         return raised
     raise AssertionError("no " + error.__name__)
+
+
+def over(timeouts):
+    """All calls of closed timeouts, or of the parent's."""
+    raises(RuntimeError, timeouts.time)
+    raises(RuntimeError, timeouts.advance, 1)
+    raises(RuntimeError, timeouts.call_later, 1, stall)
+    raises(RuntimeError, timeouts.call_at, 1, stall)
 
 
 async def comes_on_time(timeouts):
@@ -164,10 +175,16 @@ async def extended_at_the_last_moment(timeouts):
 async def exceptions_are_reported(timeouts):
     seen = []
     asyncio.get_running_loop().set_exception_handler(lambda _, what: seen.append(what))
-    timeouts.call_later(0.001, lambda: 1 // 0)
+
+    def divide(by):
+        return 1 // by
+    timeouts.call_later(0.001, divide, 0)
+    timeouts.call_later(0.001, functools.partial(divide, by=0))
     later = Due(timeouts, 0.002)
-    await until(lambda: later.fired)
-    assert isinstance(seen[0]["exception"], ZeroDivisionError)
+    await until(lambda: later.fired and len(seen) == 2)
+    for what in seen:
+        assert isinstance(what["exception"], ZeroDivisionError)
+        assert "divide" in what["message"] and "divide" in repr(what["handle"])
 
 
 async def has_a_limit(timeouts):
@@ -205,8 +222,9 @@ async def closed_by_a_callback(_):
             timeouts.advance(0.01)
         await until(lambda: seen)
         await asyncio.sleep(0.02)
-        assert len(seen) == 1 and timeouts.time() >= 0
-        raises(RuntimeError, timeouts.call_later, 1, stall)
+        assert len(seen) == 1
+        assert sum(timeout.cancelled() for timeout in all_due) == CROWD - 1
+        over(timeouts)
         for timeout in all_due:
             raises(RuntimeError, timeout.extend, 1)
 
@@ -266,11 +284,9 @@ async def virtual_time(_):
                 for i in range(2)]
         timeouts.advance(1)
         assert len(seen) == 6
-        timeouts.call_later(1, lambda: 1 // 0)
-        timeouts.call_later(1, note, "after")
-        raises(ZeroDivisionError, timeouts.advance, 1)
+        timeouts.call_later(0, note, "now")
         timeouts.advance(0)
-        assert seen[-1][0] == "after"
+        assert seen[-1] == ("now", timeouts.time())
 
         def again():
             seen.append(0)
@@ -282,22 +298,235 @@ async def virtual_time(_):
     raises(RuntimeError, timeouts.advance, 1)
 
 
+async def virtual_time_is_exact(_):
+    """What is called after a delay is called by advance() of that delay."""
+    chance = random.Random(1)
+    delays = [i / 1000 for i in range(1, 20000)] + [i / 10 for i in range(1, 36001)]
+    delays += [1 / 3, 0.1 + 0.2, 1e-9, 86400 * 365.25] + [chance.random() for _ in range(1000)]
+    with twheel.Timeouts(virtual=True) as timeouts:
+        for start in (0, 0.0005, 1e-7):
+            timeouts.advance(start)
+            seen = []
+            for delay in delays:
+                timeout = timeouts.call_later(delay, lambda: seen.append(timeouts.time()))
+                timeouts.advance(delay)
+                assert seen.pop() >= timeout.when() and timeouts.time() < 1e9
+                if timeouts.time() > 1e6:
+                    break
+        timeout = timeouts.call_later(30, seen.append, 1)
+        for _ in range(300):
+            assert not seen
+            timeouts.advance(0.1)
+        assert seen
+        for when in delays + [time.monotonic() + 1 / 3, math.inf]:
+            timeout = timeouts.call_at(when, stall)
+            assert timeout.when() == when
+            timeout.cancel()
+
+
+async def virtual_errors(_):
+    """What a callback raises ends advance(), and the next one goes on from there."""
+    with twheel.Timeouts(virtual=True) as timeouts:
+        seen = []
+
+        def note(name):
+            seen.append((name, timeouts.time()))
+        timeouts.call_later(1, lambda: 1 // 0)
+        timeouts.call_later(1, note, "left")
+        timeouts.call_later(2, note, "later")
+        raises(ZeroDivisionError, timeouts.advance, 5)
+        assert not seen and timeouts.time() == 1
+        timeouts.advance(1)
+        assert seen == [("left", 1), ("later", 2)]
+        timeouts.call_later(1, timeouts.advance, 10)
+        raises(RuntimeError, timeouts.advance, 2)
+        assert timeouts.time() == 3
+        # A callback gets the context that it was started with, whoever is in that.
+        variable = contextvars.ContextVar("variable")
+        context = contextvars.copy_context()
+        context.run(variable.set, 1)
+        timeouts.call_later(1, lambda: seen.append(variable.get()), context=context)
+        context.run(timeouts.advance, 1)
+        assert seen[-1] == 1
+        for delay in (math.inf, math.nan, 1e10):
+            raises(ValueError, timeouts.advance, delay)
+        timeouts.advance(-1)
+        assert timeouts.time() == 4
+
+
+async def in_order(timeouts):
+    """Of one tick, by deadline, and then as they began."""
+    for delay in (0.001, 0.1, 1, 100, 1e5):
+        with twheel.Timeouts(virtual=True) as virtual:
+            seen = []
+            for i in range(60):
+                virtual.call_later(delay, seen.append, i)
+            virtual.advance(delay)
+            assert seen == list(range(60))
+    seen, when = [], math.ceil(time.monotonic() + 1)
+    for i in range(60):
+        timeouts.call_at(when - i % 9 * 1e-5, seen.append, (-(i % 9), i))
+    await until(lambda: len(seen) == 60)
+    assert seen == sorted(seen)
+
+
+async def cancelled_by_the_collector(timeouts):
+    """A __del__() cancels or extends, at any point."""
+    seen = []
+
+    class Owner:
+        def __init__(self, i):
+            # Only the collector ends it.
+            self.itself, self.i = self, i
+            self.timeout = timeouts.call_later(0.001, seen.append, 0)
+
+        def __del__(self):
+            if self.i % 2:
+                self.timeout.cancel()
+            elif self.timeout._address:
+                self.timeout.extend(0.001)
+            timeouts.call_later(3600, stall).cancel()
+    thresholds = gc.get_threshold()
+    for threshold in range(1, 60):
+        gc.disable()
+        for i in range(40):
+            Owner(i)
+        stall(0.003)
+        gc.set_threshold(threshold, 1, 1)
+        gc.enable()
+        await asyncio.sleep(0)
+        gc.set_threshold(*thresholds)
+    gc.collect()
+    due = Due(timeouts, 0.02)
+    await until(lambda: due.fired)
+    assert not timeouts._pending and not timeouts._expired
+
+
+async def closed_by_the_collector(_):
+    """__del__() is close(), whoever comes first."""
+    timeouts = twheel.Timeouts(virtual=True)
+    timeout = timeouts.call_later(1, stall)
+    timeouts.__del__()
+    timeouts.close()
+    timeouts.__del__()
+    over(timeouts)
+    raises(RuntimeError, timeout.extend, 1)
+    timeout.cancel()
+
+    class Owner:
+        def __init__(self):
+            self.timeouts = twheel.Timeouts(virtual=True)
+            self.timeout = self.timeouts.call_later(30, self.call)
+
+        def call(self):
+            pass
+
+        def __del__(self):
+            self.timeout.cancel()
+            self.timeouts.close()
+            over(self.timeouts)
+    for _ in range(50):
+        Owner()
+    gc.collect()
+
+
+async def loops_debug_mode(timeouts):
+    loop = asyncio.get_running_loop()
+    failed = []
+
+    async def coroutine():
+        pass
+
+    def from_a_thread():
+        failed.append(raises(RuntimeError, timeouts.call_later, 1, stall))
+    loop.set_debug(True)
+    raises(TypeError, timeouts.call_later, 1, coroutine)
+    thread = threading.Thread(target=from_a_thread)
+    thread.start()
+    thread.join()
+    loop.set_debug(False)
+    assert len(failed) == 1
+
+
+async def loop_is_closed(_):
+    loop = asyncio.new_event_loop()
+    timeouts = twheel.Timeouts(loop)
+    timeout = timeouts.call_later(1, stall)
+    loop.close()
+    raises(RuntimeError, timeouts.call_later, 1, stall)
+    timeout.cancel()
+    timeouts.close()
+    raises((RuntimeError, ValueError), twheel.Timeouts, loop)
+
+
+async def after_fork(timeouts):
+    """The child may only close, and the parent goes on."""
+    with twheel.Timeouts(virtual=True) as virtual:
+        due, held = Due(timeouts, 0.1), timeouts.call_later(3600, stall)
+        child = os.fork()
+        if not child:
+            status = 1
+            try:
+                for each in (timeouts, virtual):
+                    over(each)
+                    raises(RuntimeError, each.call_later, 1, stall)
+                raises(RuntimeError, held.extend, 7200)
+                held.cancel()
+                timeouts.close()
+                virtual.close()
+                status = 0
+            except BaseException:
+                traceback.print_exc()
+            finally:
+                os._exit(status)
+        assert os.waitpid(child, 0)[1] == 0
+        await until(lambda: due.fired)
+
+
 async def wrong_is_said(timeouts):
     descriptor = os.open("/", os.O_RDONLY)
     os.close(descriptor)
-    for tick in (0, 1e-9, 1e9):
-        assert raises(OSError, twheel.Timeouts, tick=tick).errno == errno.EINVAL
+    for tick in (0, 1e-9, 1e9, -1, math.inf, math.nan):
+        raises(ValueError, twheel.Timeouts, tick=tick)
+        raises(ValueError, twheel.Timeouts, tick=tick, virtual=True)
+    for most in (-1, 1 << 64):
+        raises(ValueError, twheel.Timeouts, max_pending=most)
+    raises(ValueError, twheel.Timeouts, asyncio.get_running_loop(), virtual=True)
     again = os.open("/", os.O_RDONLY)
     os.close(again)
     assert again == descriptor
     raises(RuntimeError, timeouts.advance, 1)
-    assert "cancelled" not in repr(timeouts.call_later(1, stall))
+    raises(ValueError, timeouts.call_later, math.nan, stall)
+    raises(ValueError, timeouts.call_at, math.nan, stall)
+    raises(TypeError, timeouts.call_later, 1, None)
+    raises(TypeError, timeouts.call_later, 1, stall, context=1)
+    raises(TypeError, timeouts.call_later, "1", stall)
+    timeout = timeouts.call_later(1, stall)
+    raises(ValueError, timeout.extend, math.nan)
+    timeout.cancel()
+    assert not timeouts._pending
+
+
+async def states_are_shown(_):
+    class Falsy(list):
+        def __call__(self):
+            pass
+    with twheel.Timeouts(virtual=True) as timeouts:
+        first, second = timeouts.call_later(1, Falsy()), timeouts.call_later(2, stall)
+        assert repr(first) == "<Timeout when=1.0 []>" and "stall" in repr(second)
+        timeouts.advance(1)
+        first.cancel()
+        second.cancel()
+        assert repr(first) == "<Timeout called when=1.0 []>" and not first.cancelled()
+        assert repr(second) == "<Timeout cancelled>"
 
 
 TESTS = (comes_on_time, comes_at_a_time, cancelled_stay_silent, again_in_callback, none_starves,
          extended_come_later, extended_at_the_last_moment, exceptions_are_reported, has_a_limit,
-         closed_with_timeouts, closed_by_a_callback, context_is_kept,
-         nothing_is_kept, virtual_time, wrong_is_said)
+         closed_with_timeouts, closed_by_a_callback, closed_by_the_collector, context_is_kept,
+         nothing_is_kept, virtual_time, virtual_time_is_exact, virtual_errors, in_order,
+         cancelled_by_the_collector, loops_debug_mode, loop_is_closed, after_fork,
+         wrong_is_said, states_are_shown)
 
 
 async def run(test):
