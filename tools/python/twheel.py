@@ -90,7 +90,6 @@ _create = _call("twheel_create_size", _pointer, ctypes.POINTER(_Config), ctypes.
 _destroy = _call("twheel_destroy", ctypes.c_int, _pointer)
 _descriptor = _call("twheel_fd", ctypes.c_int, _pointer)
 _run = _call("twheel_run", ctypes.c_int, _pointer, ctypes.c_uint)
-_now = _call("twheel_now", _u64, _pointer)
 _next = _call("twheel_next", _u64, _pointer)
 _advance = _call("twheel_advance", _u64, _pointer, _u64)
 _init = _call("twheel_timer_init", None, _pointer, _pointer, _Function)
@@ -112,26 +111,11 @@ def _error(number):
     return OSError(number, os.strerror(number))
 
 
-class _Call(functools.partial):
-    """What the loop calls when a timeout has expired.
-
-    asyncio shows the function inside of a partial where it reports errors and slow callbacks.
-    """
-
-    __slots__ = ("timeout",)
-
-    def __call__(self):
-        # It may have been cancelled or extended in the meantime.
-        if self.timeout._call is self:
-            self.timeout._leave()
-            return self.func(*self.args, **self.keywords)
-
-
 class Timeout:
     """What call_later() and call_at() return, as asyncio.TimerHandle. Do not make one."""
 
     __slots__ = ("_timeouts", "_address", "_when", "_number", "_callback", "_args", "_context",
-                 "_call", "__weakref__")
+                 "_soon", "__weakref__")
 
     def __init__(self, timeouts, when, callback, args, context):
         self._timeouts = timeouts
@@ -140,8 +124,8 @@ class Timeout:
         self._callback = callback
         self._args = args
         self._context = context
-        # When the timer has expired, what the loop is to call.
-        self._call = None
+        # When the timer has expired, the loop's handle.
+        self._soon = None
         # The timer in the wheel, or None when the callback was called or is cancelled.
         self._address = None
         self._address = timeouts._begin(self, when)
@@ -151,6 +135,18 @@ class Timeout:
             return "<Timeout cancelled>"
         state = "called " if self._address is None else ""
         return f"<Timeout {state}when={self._when} {self._callback!r}>"
+
+    def __call__(self):
+        """The loop does this when it has expired: so its reports show this object."""
+        if self._soon is not None:
+            address, self._address, self._soon = self._address, None, None
+            self._timeouts._end(address)
+            self._callback(*self._args)
+
+    @property
+    def __wrapped__(self):
+        """From this, reports have the file and the line of the callback."""
+        return self._callback
 
     def when(self):
         """When the callback is called, or was, by the clock of Timeouts.time()."""
@@ -174,7 +170,7 @@ class Timeout:
         when = self._timeouts._time() + delay
         if self._address is None:
             raise RuntimeError("the timeout is over")
-        if self._call is None:
+        if self._soon is None:
             if when <= self._when:
                 return False
             if _modify_at(self._address, _ns(when)) > 0:
@@ -187,11 +183,34 @@ class Timeout:
 
     def _leave(self):
         """Give the timer back."""
-        address, call = self._address, self._call
-        self._address = self._call = None
+        address, soon = self._address, self._soon
+        self._address = self._soon = None
+        if soon is not None:
+            soon.cancel()
         # One that has expired just now is in the list of _expire(), which gives it back.
-        if self._timeouts._wheel and (_cancel(address) > 0 or call is not None):
+        if self._timeouts._wheel and (soon is not None or _cancel(address) > 0):
             self._timeouts._end(address)
+
+
+class _Soon:
+    """What call_soon() of a loop returns."""
+
+    def __init__(self, timeout, context):
+        self.timeout, self.context = timeout, context
+
+    def cancel(self):
+        self.timeout = None
+
+    def run(self):
+        context = self.context
+        if not self.timeout:
+            return
+        try:
+            context.run(int)
+        except RuntimeError:
+            # Who makes the clock advance is in this context already.
+            context = context.copy()
+        context.run(self.timeout)
 
 
 class _Queue(collections.deque):
@@ -210,20 +229,15 @@ class _Queue(collections.deque):
 
     get_debug = is_closed
 
-    def call_soon(self, call, *, context):
+    def call_soon(self, timeout, *, context):
         # 0.1 + 0.2 is more than 0.3, and no callback comes early.
-        self.now = max(self.now, call.timeout.when())
-        self.append((call, context))
+        self.now = max(self.now, timeout.when())
+        self.append(_Soon(timeout, context))
+        return self[-1]
 
     def run(self):
         while self:
-            call, context = self.popleft()
-            try:
-                context.run(int)
-            except RuntimeError:
-                # Who makes the clock advance is in this context already.
-                context = context.copy()
-            context.run(call)
+            self.popleft().run()
 
 
 class Timeouts:
@@ -409,7 +423,7 @@ class Timeouts:
         The garbage collector may run at any point, and a __del__() may cancel or extend what
         stands here. Then the timeout has another timer or none.
         """
-        expired, pending = self._expired, self._pending
+        expired, pending, call_soon = self._expired, self._pending, self._loop.call_soon
         if not self._wheel:
             return
         expired.sort(key=lambda address: (pending[address]._when, pending[address]._number),
@@ -417,12 +431,12 @@ class Timeouts:
         while expired:
             address = expired.pop()
             timeout = pending[address]
-            call = None
+            soon = None
             if timeout._address == address:
-                call = _Call(timeout._callback, *timeout._args)
-                call.timeout = timeout
+                soon = call_soon(timeout, context=timeout._context)
             if timeout._address == address:
-                timeout._call = call
-                self._loop.call_soon(call, context=timeout._context)
+                timeout._soon = soon
             else:
+                if soon:
+                    soon.cancel()
                 self._end(address)
