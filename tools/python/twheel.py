@@ -9,9 +9,7 @@
 call_later() and call_at() are those of the loop, and what they return has cancel(),
 cancelled() and when(), as asyncio.TimerHandle has. extend() gives a later deadline, which is
 what a server does for each packet. The loop has to cancel a handle and make another one for
-that, and keeps the cancelled ones in its heap for a while.
-
-Nobody has to keep what they return.
+that, and keeps the cancelled ones in its heap for a while. A program need not keep a Timeout.
 
 Tests of timeouts need not wait. A wheel with a virtual clock stands still until advance():
 
@@ -41,7 +39,6 @@ import asyncio
 import collections
 import contextvars
 import ctypes
-import functools
 import inspect
 import itertools
 import os
@@ -168,22 +165,28 @@ class Timeout:
         expired and was not called yet begins again, which may raise OSError as call_later().
         """
         when = self._timeouts._time() + delay
+        deadline_ns = _ns(when)
         if self._address is None:
             raise RuntimeError("the timeout is over")
         if self._soon is None:
             if when <= self._when:
                 return False
-            if _modify_at(self._address, _ns(when)) > 0:
+            if _modify_at(self._address, deadline_ns) > 0:
                 self._when = when
                 return True
         address = self._timeouts._begin(self, when)
         self._leave()
         self._address, self._when = address, when
+        if self._callback is None:
+            # The garbage collector ran, and a __del__() has cancelled it.
+            self._leave()
         return True
 
     def _leave(self):
         """Give the timer back."""
         address, soon = self._address, self._soon
+        if address is None:
+            return
         self._address = self._soon = None
         if soon is not None:
             soon.cancel()
@@ -285,6 +288,13 @@ class Timeouts:
 
     def __exit__(self, *_):
         self.close()
+
+    def __len__(self):
+        """How many have still to be called."""
+        return len(self._pending)
+
+    def __bool__(self):
+        return True
 
     def __del__(self):
         if _destroy:

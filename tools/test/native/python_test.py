@@ -512,13 +512,15 @@ async def states_are_shown(_):
         def __call__(self):
             pass
     with twheel.Timeouts(virtual=True) as timeouts:
+        assert timeouts and len(timeouts) == 0
         first, second = timeouts.call_later(1, Falsy()), timeouts.call_later(2, stall)
+        assert len(timeouts) == 2
         assert repr(first) == "<Timeout when=1.0 []>" and "stall" in repr(second)
         timeouts.advance(1)
         first.cancel()
         second.cancel()
         assert repr(first) == "<Timeout called when=1.0 []>" and not first.cancelled()
-        assert repr(second) == "<Timeout cancelled>"
+        assert repr(second) == "<Timeout cancelled>" and len(timeouts) == 0
 
 
 TESTS = (comes_on_time, comes_at_a_time, cancelled_stay_silent, again_in_callback, none_starves,
