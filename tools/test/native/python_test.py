@@ -371,34 +371,39 @@ async def in_order(timeouts):
 
 
 async def cancelled_by_the_collector(timeouts):
-    """A __del__() cancels or extends, at any point."""
+    """A __del__() cancels or extends while timeouts are handed to the loop."""
     seen = []
 
     class Owner:
         def __init__(self, i):
             # Only the collector ends it.
             self.itself, self.i = self, i
-            self.timeout = timeouts.call_later(0.001, seen.append, 0)
+            self.timeout = timeouts.call_later(0.001, seen.append, i)
 
         def __del__(self):
             if self.i % 2:
                 self.timeout.cancel()
-            elif self.timeout._address:
+            else:
                 self.timeout.extend(0.001)
+            # It must not get a timer that is still to be looked at.
             timeouts.call_later(3600, stall).cancel()
-    thresholds = gc.get_threshold()
-    for threshold in range(1, 60):
-        gc.disable()
-        for i in range(40):
-            Owner(i)
-        stall(0.003)
-        gc.set_threshold(threshold, 1, 1)
-        gc.enable()
-        await asyncio.sleep(0)
-        gc.set_threshold(*thresholds)
-    gc.collect()
+    loop = asyncio.get_running_loop()
+    call_soon = loop.call_soon
+
+    def collect_and_call_soon(callback, *args, context=None):
+        gc.collect()
+        return call_soon(callback, *args, context=context)
+    gc.disable()
+    for i in range(40):
+        Owner(i)
+    stall(0.005)
+    loop.call_soon = collect_and_call_soon
+    await asyncio.sleep(0.05)
+    loop.call_soon = call_soon
+    gc.enable()
     due = Due(timeouts, 0.02)
-    await until(lambda: due.fired)
+    await until(lambda: due.fired and len(seen) >= 20)
+    assert sorted(seen) == list(range(0, 40, 2))
     assert not timeouts._pending and not timeouts._expired
 
 
