@@ -206,8 +206,8 @@ size_t place_reads(enum place place, size_t size);
 size_t place_writes(enum place place, size_t size);
 /* Run a function whose accesses to memory may fail. Returns false if one does. */
 bool memory_try(void (*function)(void *arg), void *arg);
-/* Copies as much as can be copied, also to what others can only read. */
-void memory_put(const struct task *task, void *to, const void *from, size_t size);
+/* Copies as much as can be copied, also to what others can only read. False if not all. */
+bool memory_put(const struct task *task, void *to, const void *from, size_t size);
 void memory_catch(void);
 
 /* model.c */

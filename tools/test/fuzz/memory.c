@@ -158,9 +158,9 @@ static void copy_bytes(void *arg)
 	}
 }
 
-void memory_put(const struct task *task, void *to, const void *from, size_t size)
+bool memory_put(const struct task *task, void *to, const void *from, size_t size)
 {
 	struct copy copy = { task, to, from, size };
 
-	memory_try(copy_bytes, &copy);
+	return memory_try(copy_bytes, &copy);
 }

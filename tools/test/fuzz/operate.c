@@ -208,7 +208,9 @@ static void ops_prepare(struct task *task, const struct file *file, struct ops_c
 		call->asked[i] = op_random(task, file);
 		memcpy(element, &call->asked[i], sizeof(struct twheel_op));
 		element[call->stride - 1] |= element_is_odd(call, i);
-		memory_put(task, call->user + i * call->stride, element, call->stride);
+		/* What lies beyond a hole is not this array's. */
+		if (!memory_put(task, call->user + i * call->stride, element, call->stride))
+			break;
 	}
 }
 
