@@ -513,12 +513,12 @@ async def wrong_is_said(timeouts):
 
 
 async def states_are_shown(_):
-    class Falsy(list):
+    class Empty(list):
         def __call__(self):
             pass
     with twheel.Timeouts(virtual=True) as timeouts:
         assert timeouts and len(timeouts) == 0
-        first, second = timeouts.call_later(1, Falsy()), timeouts.call_later(2, stall)
+        first, second = timeouts.call_later(1, Empty()), timeouts.call_later(2, stall)
         assert len(timeouts) == 2
         assert repr(first) == "<Timeout when=1.0 []>" and "stall" in repr(second)
         timeouts.advance(1)
