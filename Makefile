@@ -193,7 +193,7 @@ help:
 	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
 	@echo '                          and drive their traffic beside the stock ones'
 	@echo '                          PORTS="name ...": only these; BROKEN=1: plant a fault'
-	@echo '  make mutants          change the engine and the core in one place at a time,'
+	@echo '  make mutants          change engine, core and API in one place at a time,'
 	@echo '                          and see the tests notice it (hours)'
 	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'
 	@echo

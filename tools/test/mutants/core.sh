@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Mutants of the core: runs the KUnit suites on each, in user-mode Linux, until a case
+# Mutants of core and API: runs the KUnit suites on each, in user-mode Linux, until a case
 # fails. First all get those on a virtual clock. What survives them gets programs, and the
-# suites on real clocks. Arguments: files of module/core, to change only those. EVERY=N,
+# suites on real clocks. Arguments: files of these, to change only those. EVERY=N,
 # SAMPLE=N and SEED=N as in run.sh, JOBS=N runs so many guests. See mutate.py and tally.py,
 # and ../um/um.sh.
 #
@@ -13,7 +13,7 @@
 # shellcheck source=../um/um.sh
 . "$ROOT/tools/test/um/um.sh"
 
-[ $# != 0 ] || set -- "$ROOT"/module/core/*.[ch]
+[ $# != 0 ] || set -- "$ROOT"/module/{core,api}/*.[ch]
 begin_um "$CACHE/mutants"
 cd "$ROOT"
 LOG=$CACHE/mutants/core \

@@ -135,7 +135,7 @@ def main():
     sane = Program("sane", os.environ["SANITIZERS"].split())
     plain.measure()
     sane.measure()
-    tallied = tally.Tally(paths, os.environ["LOG"], ["module/engine", "include"])
+    tallied = tally.Tally(paths, os.environ["LOG"])
     sources, found = {}, []
     for path in paths:
         with open(path) as file:

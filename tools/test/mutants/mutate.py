@@ -172,7 +172,8 @@ def changes(source):
                 yield "constant", token.start, token.end, WORDS[token.text]
             elif token.kind == "number":
                 digits = re.match(r"(0[xX][0-9a-fA-F]+|\d+)(.*)", token.text)
-                value = int(digits[1], 0)
+                octal = digits[1] != "0" and re.fullmatch("0[0-7]+", digits[1])
+                value = int(digits[1], 8 if octal else 0)
                 yield "constant", token.start, token.end, f"{value + 1}{digits[2]}"
                 if value:
                     yield "constant", token.start, token.end, f"{value - 1}{digits[2]}"
