@@ -1,0 +1,109 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Prints each sentence of more than 25 words: in pages, manual pages and comments.
+
+A word has a letter or a digit. A sentence ends with a full stop, a question mark or an
+exclamation mark before a space; a paragraph, an item of a list and a cell of a table end it,
+too. A colon at the end of a line does, as a list or an example follows it.
+"""
+import re
+import sys
+
+MOST = 25
+CODE = "\x00"
+
+
+def of_markdown(text):
+    """(line, text) of each paragraph"""
+    text = re.sub(r"(?ms)^```.*?^```$|<!--.*?-->", lambda m: "\n" * m[0].count("\n"), text)
+    text = re.sub(r"`[^`\n]+`", CODE, text)
+    text = re.sub(r"!?\[([^]]*)\]\([^)]*\)", r"\1", text)
+    for line, block in blocks(text.splitlines(), r"\s*$|#|    |\|"):
+        yield line, block
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.startswith("|"):
+            for cell in line.split("|"):
+                yield number, cell
+
+
+def blocks(lines, ends, begins=r"\s*(?:[-*•]|\d+\.)\s"):
+    """Paragraphs of lines; what matches ends belongs to none, what matches begins begins one"""
+    since, said = 0, []
+    for number, line in enumerate([*lines, ""], 1):
+        over = re.match(ends, line) if line else True
+        if said and (over or re.match(begins, line)):
+            yield since, "\n".join(said)
+            said = []
+        if not over:
+            since = since if said else number
+            said.append(line)
+
+
+def of_manual(text):
+    """Of mdoc or man: requests end a paragraph where they are not words of a sentence"""
+    lines, shown = [], False
+    for line in text.splitlines():
+        if re.match(r"\.(Bd|nf|EX)\b", line):
+            shown = True
+        elif re.match(r"\.(Ed|fi|EE)\b", line):
+            shown, line = False, ""
+        if shown or line.startswith((".\\\"", "'")):
+            line = ""
+        elif re.match(r"\.(Bl|El|It|Pp|PP|TP|IP|SH|SS|Sh|Ss|RS|RE|TH|Dd|Dt|Os|Nd|Fn|Ft|In|Fo|Fa|Fc|"
+                      r"TS|TE|P|LP|HP|UR|UE|sp|br|ta|so|ds|de|if)\b", line):
+            line = ""
+        else:
+            line = re.sub(r"^\.(?:[A-Z][A-Za-z]?|B[IR]|I[BR]|R[BI])\s+", "", line)
+            line = re.sub(r"\\f[A-Z]|\\&|\\(?=-)|\\%", "", line)
+        lines.append(line)
+    return blocks(lines, r"\s*$|\S*\t")
+
+
+def of_comments(text, pattern, strip):
+    for match in re.finditer(pattern, text):
+        first = text.count("\n", 0, match.start()) + 1
+        lines = [re.sub(strip, "", line) for line in match[0].splitlines()]
+        for line, block in blocks(lines, r"\s*$|\t|SPDX|     ", r"\s*(?:[-*@(]|\d+\.|Return)\s?"):
+            yield first + line - 1, block
+
+
+def prose(path, text):
+    if path.endswith(".md"):
+        return of_markdown(text)
+    if re.search(r"\.[1-9]$", path):
+        return of_manual(text)
+    if re.search(r"\.([ch]|hpp|cpp)$", path):
+        return of_comments(text, r"(?s)/\*.*?\*/", r"^\s*(?:/\*+|\*/|\*)? ?|\s*\*/$")
+    if path.endswith(".py"):
+        text = re.sub(r'"""(.*?)"""', lambda m: "\n".join(
+            "# " + line for line in m[1].splitlines()), text, flags=re.S)
+    return of_comments(text, r"(?m)(?:^[ \t]*#(?!!).*\n)+", r"^\s*#+ ?")
+
+
+def sentences(block):
+    """(lines before it, sentence)"""
+    begin = 0
+    for end in re.finditer(r"[.!?][)\"']*(?=\s|$)|:(?=\n|$)|$", block):
+        if re.search(r"\b(?:e\.g|i\.e|etc|vs|cf|No)\.$", block[:end.end()]):
+            continue
+        said = block[begin:end.end()]
+        yield block.count("\n", 0, begin + len(said) - len(said.lstrip())), said
+        begin = end.end()
+
+
+def main():
+    found = 0
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        for line, block in prose(path, text):
+            for before, said in sentences(block):
+                words = [word for word in said.split() if re.search(r"\w|" + CODE, word)]
+                if len(words) > MOST:
+                    found += 1
+                    said = " ".join(said.split()).replace(CODE, "`…`")
+                    print(f"{path}:{line + before}: {len(words)} words: {said}")
+    sys.exit(bool(found))
+
+
+main()
