@@ -3,9 +3,11 @@
 """Prints each sentence of more than 25 words: in pages, manual pages and comments.
 
 A word has a letter or a digit. A sentence ends with a full stop, a question mark or an
-exclamation mark before a space; a paragraph, an item of a list and a cell of a table end it,
-too. A colon at the end of a line does, as a list or an example follows it.
+exclamation mark before a space. A paragraph, an item of a list and a cell of a table end it,
+too. So does a colon at the end of a line, as a list or an example follows it.
 """
+import ast
+import itertools
 import re
 import sys
 
@@ -43,9 +45,9 @@ def of_manual(text):
     """Of mdoc or man: requests end a paragraph where they are not words of a sentence"""
     lines, shown = [], False
     for line in text.splitlines():
-        if re.match(r"\.(Bd|nf|EX)\b", line):
+        if re.match(r"\.(Bd|nf|EX|Sh SYNOPSIS)\b", line):
             shown = True
-        elif re.match(r"\.(Ed|fi|EE)\b", line):
+        elif re.match(r"\.(Ed|fi|EE|Sh)\b", line):
             shown, line = False, ""
         if shown or line.startswith((".\\\"", "'")):
             line = ""
@@ -61,10 +63,22 @@ def of_manual(text):
 
 def of_comments(text, pattern, strip):
     for match in re.finditer(pattern, text):
-        first = text.count("\n", 0, match.start()) + 1
-        lines = [re.sub(strip, "", line) for line in match[0].splitlines()]
-        for line, block in blocks(lines, r"\s*$|\t|SPDX|     ", r"\s*(?:[-*@(]|\d+\.|Return)\s?"):
-            yield first + line - 1, block
+        yield from of_lines(match[0], text.count("\n", 0, match.start()) + 1, strip)
+
+
+def of_lines(text, first, strip=""):
+    """A row of a table begins with spaces, and has a tab or some spaces in it"""
+    lines = [re.sub(strip, "", line) for line in text.splitlines()]
+    for line, block in blocks(lines, r"\s*$|\t|SPDX|shellcheck |     ",
+                              r"\s*(?:[-*@(]|\d+\.|Return)\s?|\s+\S+(?: [A-Z]+)?(?:\t|  )"):
+        yield first + line - 1, block
+
+
+def of_docstrings(text):
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and \
+                isinstance(node.value.value, str):
+            yield from of_lines(node.value.value, node.lineno)
 
 
 def prose(path, text):
@@ -74,10 +88,8 @@ def prose(path, text):
         return of_manual(text)
     if re.search(r"\.([ch]|hpp|cpp)$", path):
         return of_comments(text, r"(?s)/\*.*?\*/", r"^\s*(?:/\*+|\*/|\*)? ?|\s*\*/$")
-    if path.endswith(".py"):
-        text = re.sub(r'"""(.*?)"""', lambda m: "\n".join(
-            "# " + line for line in m[1].splitlines()), text, flags=re.S)
-    return of_comments(text, r"(?m)(?:^[ \t]*#(?!!).*\n)+", r"^\s*#+ ?")
+    comments = of_comments(text, r"(?m)(?:^[ \t]*#(?!!).*\n)+", r"^\s*#+ ?")
+    return itertools.chain(of_docstrings(text), comments) if path.endswith(".py") else comments
 
 
 def sentences(block):
