@@ -4,8 +4,8 @@
  * suffer.
  *
  * Any program may spin with several tasks, and neighbours have to bear that. An attack
- * with /dev/twheel must not be much worse than as many spinning tasks, and while its tasks
- * are stopped it must be next to nothing. The last line is "N passed, N failed".
+ * with /dev/twheel must not be much worse than as many spinning tasks. While its tasks are
+ * stopped, it must cost almost nothing. The last line is "N passed, N failed".
  */
 #define _GNU_SOURCE
 #include <err.h>
@@ -209,8 +209,8 @@ static bool user_has_left(void)
 }
 
 /*
- * The attackers are stopped. No user has more than the limit, and the kernel has no more
- * memory than before, but for what is charged and MEMORY_SLACK for each of them.
+ * The attackers are stopped. No user has more than the limit. The kernel has no more memory
+ * than before, except for what is charged and MEMORY_SLACK for each user.
  */
 static void memory_check(const struct way *way, long long before, long long free_before)
 {

@@ -6,9 +6,9 @@
 unsigned long long proc_number(const char *path, const char *word);
 
 /*
- * Bytes that the kernel has, and that neither are a program's nor belong to what the kernel
- * has a cache of its own for, like descriptors and tasks: what a device can take. Less what
- * is free in slabs of which others use a part, which is told, too.
+ * Bytes of the kernel that a device can take. Those of programs do not count, nor do slab
+ * caches with a type of their own, such as descriptors and tasks. Free objects in partly used
+ * slabs do not count either: @free_in_slabs receives their size.
  */
 long long memory_of_kernel(long long *free_in_slabs);
 

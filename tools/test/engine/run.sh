@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make engine: runs the engine and its KUnit suites as a program under sanitizers, from
-# the same source files; then plays the scenarios of tools/test/engine/corpus, see
+# the same source files. Then it plays the scenarios of tools/test/engine/corpus, see
 # player.c. Then the same by other compilers, and for 32 bits. Takes seconds. The last
 # line is "N passed, N failed". Argument: the name of one case or scenario, to run only
 # that, under sanitizers.

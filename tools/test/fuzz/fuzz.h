@@ -4,7 +4,7 @@
  * give.
  *
  * A program is known by its number. Call i of a program takes its random numbers from dice
- * of its own, so a program can be shortened by leaving out calls: "123:ff7" is program 123
+ * of its own. So calls can be left out, to shorten a program: "123:ff7" is program 123
  * without call 3.
  *
  * Most programs make one call at a time, perhaps in another process. The model then knows

@@ -14,8 +14,8 @@
 #define PAGE	4096UL
 
 /*
- * The layout: head, body, a page that is not there, one only to be read, others, and the page
- * that is only to be read once more, to be written.
+ * The layout: head, body, a page that is not mapped, a read-only page, and other pages. At the
+ * end is a second, writable mapping of the read-only page.
  */
 #define AT_END		(HEAD_BYTES + BODY_BYTES)
 #define AT_READ_ONLY	(AT_END + PAGE)

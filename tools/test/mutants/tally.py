@@ -3,8 +3,8 @@
 
 A mutant counts if it compiles, and if its code differs from the original's and from that
 of all others of its file. One that no test finds survives, unless the list of survivors
-has it: file, line, line as it was changed, and the reason why no test can find it or
-ought to, divided by tabs. At least 96 % of the others must be found.
+has it. The list has, divided by tabs: file, line, the changed line, and the reason why no
+test can find it or ought to. At least 96 % of the others must be found.
 
 The log has a line for each. Another run goes on from it: what was found stays found as long
 as its file is the same, and what survived is tried again.

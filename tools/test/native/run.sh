@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
 # Each test runs under sanitizers of addresses and undefined behaviour, and under that of
-# threads; then as another compiler makes it, and as a program of 32 bits. Wheels in event loops
-# and in Python are run, and the public headers compile as each language that they are for. The
-# last line is "N passed, N failed".
+# threads. Then it runs as another compiler makes it, and as a program of 32 bits. Wheels in
+# event loops and in Python are run, and the public headers compile as each language that they
+# are for. The last line is "N passed, N failed".
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
 # shellcheck source=../vm/lib.sh

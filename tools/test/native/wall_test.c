@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Wheels on a clock that is set. That of the machine is left alone: the library's calls of the
- * system come here, where it is as if it had been set, as timerfd_create(2) says that it is.
+ * Wheels on a clock that is set. The machine's own clock is left alone: the library's system
+ * calls come here. They answer as timerfd_create(2) describes for a clock that was set.
  */
 #define _GNU_SOURCE	/* syscall() */
 #include <poll.h>

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Is the engine's division exact? reciprocal.py PROGRAM
+"""Proves that the engine's division is exact: reciprocal.py PROGRAM
 
-PROGRAM prints what the engine multiplies by instead of dividing. For each of some
-thousand ticks z3 proves, over all instants of 63 bits, that the product is the quotient
-rounded down: it looks for an instant where it is not, in linear arithmetic of integers.
+PROGRAM prints what the engine multiplies by instead of dividing. For each of some thousand
+ticks, and all instants of 63 bits, z3 proves that the product is the quotient rounded down.
+It looks for an instant where it is not, in linear arithmetic of integers.
 """
 import random
 import subprocess

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The life of an arena: make a wheel of the next kind, let the workers use it, stop it
- * while they do, audit it and destroy it.
+ * The life of an arena. It makes a wheel of the next kind and lets the workers use it. It
+ * stops the wheel while they do, audits it and destroys it.
  */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>

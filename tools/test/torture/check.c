@@ -8,8 +8,8 @@
  *  - 0: nothing is known.
  *  - While a call runs that may leave either of two deadlines, the floor is the earlier
  *    one, and inexact.
- *  - After the call it is the new deadline, unless a callback of an earlier life has
- *    yet to run: that callback would take the floor for its own.
+ *  - After the call it is the new deadline. Or a callback of an earlier life has yet to
+ *    run: that callback would take the floor for its own.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

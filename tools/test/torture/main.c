@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Torture of twheel. Loading the module begins it. Parameters in sysfs show how it goes:
- * "progress" has the number of operations, the number of failures, the number of scans of
- * the watch, and the scan that will have found a timer that is lost now. Writing to
+ * "progress" has the numbers of operations, of failures, and of scans of the watch. Its
+ * last number is the scan that will have found a timer that is lost now. Writing to
  * "end" ends it; after that "report" has the figures and the verdict.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt

@@ -6,7 +6,7 @@
  * every operation that a timer allows. There are two sorts of timers:
  *
  *  - An owned timer is used by one thread or callback at a time, so its books are
- *    exact: it is known what each call may return, and before which instant the timer
+ *    exact. They tell what each call may return, and before which instant the timer
  *    must not fire.
  *  - A contended timer is used by all threads at once. Each time it became pending it
  *    has to fire, be cancelled or be handed back.

@@ -4,7 +4,7 @@
  *
  * A timer on the wall clock may fire once its deadline has been shown. When its callback
  * runs, the clock may have been set back again. So this keeps the epochs between clock
- * steps: an epoch's offset to CLOCK_MONOTONIC and its end tell the latest time that the
+ * steps. An epoch's end, and its offset to CLOCK_MONOTONIC, tell the latest time that the
  * clock has shown in it. An epoch is entered before the step, without an end. The end is
  * entered after the step, so that it is never too early.
  */

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The module and its tests in user-mode Linux: copies of them in which a file is changed,
-and guests that run a test on such a copy. um.sh says by variables where all this is.
+"""The module and its tests in user-mode Linux.
+
+Makes copies of them in which a file is changed, and guests that run a test on such a copy.
+Variables of um.sh tell where all this is.
 """
 import hashlib
 import os

@@ -161,8 +161,8 @@ TEST(periods_follow)
 }
 
 /*
- * A wheel with a tick of an hour, on a clock that is always set to half past: how long the
- * test takes does not matter. Whatever is due is read, and nothing else is ever due.
+ * A wheel with a tick of an hour, on a clock that is always set to half past. So the test may
+ * take any time. Whatever is due is read, and nothing else is ever due.
  */
 #define TIMERS		64
 #define WALL_FIRST	500000

@@ -60,8 +60,8 @@ static long long memory_now(void)
 }
 
 /*
- * Who has ended may still be in the cgroup: a thread of the kernel's leaves it some time after
- * the end that others can wait for, and that takes long if the cgroup lets it run seldom.
+ * A task that has ended may still be in the cgroup. A kernel thread leaves it some time after
+ * others see its end. That takes long if the cgroup seldom lets the thread run.
  */
 static void group_end(void)
 {

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
-# The parameters of the module: modinfo describes them, they can be changed while it runs,
-# and wrong values are refused by name, also when it is loaded.
+# The parameters of the module. modinfo describes them, and they can be changed while it
+# runs. Wrong values are refused by name, also when it is loaded.
 folder=/sys/module/twheel/parameters
 module=/modules/twheel.ko
 n=0

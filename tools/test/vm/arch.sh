@@ -87,8 +87,8 @@ use_architecture() {
 }
 
 # cross_compiler: get that of this architecture. Debian's packages of cross compilers and
-# gcc-multilib exclude each other, but only the programs gcc and g++ do: these are unpacked
-# in the cache and nothing is removed from the machine.
+# gcc-multilib exclude each other, although only the programs gcc and g++ need to. So these
+# are unpacked in the cache, and nothing is removed from the machine.
 cross_compiler() {
 	local cpp=cpp-12-$arch_triplet version package program
 
@@ -155,8 +155,8 @@ arch_program() {
 	die "Debian's $arch_suite has no $1 for $GUEST_ARCH"
 }
 
-# libraries_of PROGRAM FOLDER: what it is linked to, and what that is linked to, as files of
-# FOLDER or of arch_root; what ldd would say if it could run here
+# libraries_of PROGRAM FOLDER: the libraries that it is linked to, and those of the libraries.
+# They are files of FOLDER or of arch_root. ldd would say this if it could run here.
 libraries_of() {
 	local waiting=("$1") seen=' ' file name where
 

@@ -6,19 +6,19 @@
 #           [--cpus N] [--memory SIZE] [--append WORDS] [--patience SECONDS]
 #           [--disk IMAGE] [--icount] [--memory-file FILE]
 #
-# The console goes to LOG, or to the terminal. What the guest writes to its second
-# serial port, or in its place to a console of virtio, goes to FILE: for its programs both
-# are /dev/results. The guest is of GUEST_ARCH (see arch.sh), or of the host's kind. IMAGE is
-# /dev/vda in the guest, which may write to it.
+# The console goes to LOG, or to the terminal. FILE gets what the guest writes to its second
+# serial port, or to a console of virtio. For its programs both are /dev/results. The guest
+# is of GUEST_ARCH (see arch.sh), or of the host's kind. IMAGE is /dev/vda in the guest, which
+# may write to it.
 # With --icount the guest has one CPU, whose clock advances by one nanosecond an
 # instruction: every run is the same. With --memory-file the guest's memory is that
 # file, which can be read after the guest has died.
 #
 # A guest may take as long as it likes, so that a slow or busy machine fails no test.
-# A guest that writes nothing to its console or results for SECONDS (600, or
-# PATIENCE= of the environment) is stuck: it is ended, and FILE gets a last line
-# "@stuck" that says what it was doing. A kernel that dies before its first program
-# has not met the module, and is booted once more.
+# A guest is stuck if it writes nothing to its console or results for SECONDS (600, or
+# PATIENCE= of the environment). It is ended then. FILE gets a last line "@stuck", which
+# says what the guest was doing. A kernel that dies before its first program has not met
+# the module, and is booted once more.
 # Status: 0 the guest has ended, 1 it had to be ended, 2 usage.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

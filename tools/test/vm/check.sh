@@ -26,9 +26,9 @@ image=$kdir/arch/x86/boot/bzImage
 lock_cache
 work=$CACHE/check
 mkdir -p "$work"
-# Without these, half of what an emulated CPU does to boot is for what no test uses: the
-# interpreter of ACPI, whose tables tell of CPUs and clocks all the same, PCI devices,
-# and 256 pairs of terminals.
+# Without these, half of the boot is for what no test uses: PCI devices, 256 pairs of
+# terminals, and the interpreter of ACPI. The tables of ACPI are read all the same, for CPUs
+# and clocks.
 words="initcall_blacklist=acpi_init pnpacpi=off pci=off pty.legacy_count=0 \
 $(clock_words "$work")"
 build_tests

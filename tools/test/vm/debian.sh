@@ -39,7 +39,7 @@ own_source() {
 }
 
 # suite SUITE [ARCHITECTURE]: set suite_apt to the options by which apt reads that suite and
-# leaves the machine's own lists alone, and suite_folder to where it keeps things. Lists
+# leaves the machine's own lists alone. Set suite_folder to where it keeps things. Lists
 # older than a day are read again; without a network old ones will do.
 suite() {
 	local folder=$CACHE/apt-$1${2:+-$2}

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make fuzz: random programs of calls on /dev/twheel, and a model that says what each call
-# must give. In guests: on the kernel with the debugging options; on Debian's stock kernel,
-# which is much faster; and on that one with coarse timers, as machines without good clocks
-# have them. The last line is "N passed, N failed".
+# must give. There are three guests. One has the kernel with the debugging options. One has
+# Debian's stock kernel, which is much faster. The third one has that with coarse timers, as
+# on machines without good clocks. The last line is "N passed, N failed".
 #
 #   SEED=N         other programs
 #   TIME=SECONDS   how long each guest fuzzes (default 120)

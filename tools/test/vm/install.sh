@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# install.sh TOOLS OUT: install what is built in TOOLS below OUT, and build a program with
-# it by what pkg-config says, and by CMake: with each library, from C and from C++.
+# install.sh TOOLS OUT: install what is built in TOOLS below OUT. Build a program with it as
+# pkg-config says, and by CMake: with each library, from C and from C++.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

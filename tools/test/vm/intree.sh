@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make intree-check: twheel in the tree of a kernel: laid in and taken out again, built
+# make intree-check: twheel in the tree of a kernel. It is put in and taken out again, built
 # as part of the kernel and as a module of it, and tested by kunit.py. SERIES= is that of
 # Debian's source package (6.1). The last line is "N passed, N failed".
 # shellcheck disable=SC2094 # patient looks at the size of a log only
@@ -80,9 +80,9 @@ build() {
 }
 small=(CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_KUNIT=y)
 tests=(--kunitconfig "$tree/drivers/misc/twheel")
-# kunit FOLDER SOURCE ARCH OPTION...: no case fails, and each suite that SOURCE lists has
-# run, or has said that this kernel is not for it. kunit.py prints nothing while it builds
-# a kernel, so make does that before.
+# kunit FOLDER SOURCE ARCH OPTION...: no case fails. Each suite that SOURCE lists has run, or
+# has said that this kernel is not for it. kunit.py prints nothing while it builds a kernel,
+# so make does that before.
 kunit() {
 	local folder=$1 source=$2 arch=$3 suites
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # kernel.sh [--series SERIES] [--um] NAME...: build a kernel from Debian's source package
-# of that series (default 6.1), with tinyconfig and each config/NAME.config on top, of
-# which a later one may change what an earlier one says; with --um a user-mode one. It is
+# of that series (default 6.1), with --um a user-mode one. Its configuration is tinyconfig
+# and each config/NAME.config on top. A later one may change what an earlier one says. It is
 # built once for each version and configuration. Prints the build folder.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

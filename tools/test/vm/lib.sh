@@ -231,8 +231,8 @@ narrow() {
 	done
 }
 
-# build_modules KDIR DIR [SUITE...]: the module and, where the kernel has KUnit, its tests,
-# or only those; out of the tree, so that kernels do not mix
+# build_modules KDIR DIR [SUITE...]: build the module out of the tree, so that kernels do not
+# mix. Where the kernel has KUnit, also build the tests, or only those named.
 build_modules() {
 	local kdir=$1 dir=$2
 
@@ -296,10 +296,10 @@ misuse_initrd() {
 		"$ROOT/tools/test/vm/guest/misuse.sh" "$root"
 }
 
-# Words of every guest's kernel. A busy host may leave a CPU alone for a minute or two, so
+# Words of every guest's kernel. A busy host may leave a CPU alone for a minute or two. So
 # the kernel's own watchdogs get the longest times that they take; what spins is still
-# found. A busy host also makes the kernel mismeasure its delay loop: it is told a value,
-# by which a delay is very short, so that no test can rely on one.
+# found. A busy host also makes the kernel measure its delay loop wrong. So it is told a
+# value, by which a delay is very short: no test can rely on one.
 PATIENT_WORDS="softlockup_panic=1 watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=300 \
 sysctl.kernel.hung_task_timeout_secs=1200 workqueue.watchdog_thresh=300 lpj=4096"
 

@@ -129,8 +129,8 @@ for page in "$man"/*.3; do
 		grep -qE "\b${name}(_[a-z_]+)?(\(| \{$)" "$ROOT"/tools/lib/twheel/*.h* ||
 		die "$name.3 is about nothing that the library has"
 done
-# Its headers for event loops: a page for each, with the calls that put a wheel in and take
-# it out, and one for what they share.
+# Its headers for event loops. Each has a page, with the calls that put a wheel in and take
+# it out. One page has what they share.
 for header in "$ROOT"/tools/lib/twheel/*.h; do
 	name=twheel_$(basename "$header" .h)
 	calls="${name}_(init|destroy)"

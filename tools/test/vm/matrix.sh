@@ -4,9 +4,9 @@
 # went. Arguments: names of rows; an architecture, as arm64, for its rows; or "ci" for those
 # that .ci/run takes. The last line is "N passed, N failed", over all rows.
 #
-# What a row gave is kept in the cache, with the commit that it was made on: without
-# arguments, rows that have passed on this very commit are not run again, so that a run
-# that was cut off goes on. --table runs nothing and shows what is kept.
+# What a row gave is kept in the cache, with the commit that it was made on. Without
+# arguments, rows that have passed on this very commit are not run again. So a run that was
+# cut off goes on. --table runs nothing and shows what is kept.
 #
 #   MINUTES=  for all of it. A row that cannot be expected to end in time does not begin,
 #             and counts as skipped.

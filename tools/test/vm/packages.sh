@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make packages: build the Debian packages, have lintian judge them, and try them: in a
-# Debian root, where DKMS builds the module at the speed of this machine, and in a guest
-# that boots that root with Debian's own kernel. The packages stay in the cache; the last
+# make packages: build the Debian packages, have lintian judge them, and try them. They are
+# tried in a Debian root, where DKMS builds the module at the speed of this machine. A guest
+# then boots that root with Debian's own kernel. The packages stay in the cache. The last
 # line is "N passed, N failed".
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"

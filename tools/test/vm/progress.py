@@ -6,7 +6,7 @@ usage: progress.py --where RESULTS CONSOLE    what one guest is doing, in words
        progress.py [NAME=FOLDER]...           show all of them until they have ended
 
 A FOLDER holds the "results" and "console" of a guest, "began" once it runs, and "ended"
-when it has ended. On a terminal the line is renewed each second; in a log there is one
+when it has ended. On a terminal the line is renewed each second. In a log there is one
 every half a minute, and one for each guest that ends. All goes to standard error.
 """
 import os

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make series-check: twheel as a series of patches for the newest kernel at hand: git am
-# takes it, checkpatch --strict is content, MAINTAINERS covers its files, it builds without
-# a warning, as do its selftests, and its pages are reStructuredText. SERIES= names another
-# kernel. The last line is "N passed, N failed".
+# make series-check: twheel as a series of patches for the newest kernel at hand. git am
+# takes it, checkpatch --strict finds nothing, and MAINTAINERS covers its files. It and its
+# selftests build without a warning, and its pages are reStructuredText. SERIES= names
+# another kernel. The last line is "N passed, N failed".
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 

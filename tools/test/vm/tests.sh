@@ -104,8 +104,8 @@ run_guests() {
 	ASIDE=()
 }
 
-# add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs, and
-# for the example modules: "example", or one of them, as "example:retry"
+# add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs. A TEST
+# may be "example", for the example modules, or one of them, as "example:retry".
 add_guest() {
 	local run=$work/run-$1 name=$1 cpus=$2 test main memory=512M chosen=() spare=
 

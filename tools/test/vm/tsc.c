@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Prints how many kHz this machine's time stamp counter has. QEMU's emulated CPUs show
- * it to a guest, which, on a busy machine, measures it wrong by as much as a factor of
+ * it to a guest. On a busy machine the guest measures it wrong by as much as a factor of
  * ten: then its clock runs away.
  */
 #include <stdint.h>

@@ -4,11 +4,11 @@
 
 usage: verdict.py [--built FILE] SOURCES MISUSED RUN...
 
-SOURCES is the root of the sources. A RUN is a folder: "results" is what the guest
-wrote to its second serial port, "console" its kernel log, "only" the names of the suites
-and programs that must have a result, "cpus" how many CPUs it was given, and "lacks", if
-it exists, the options that its kernel is without. MISUSED, unless it is empty, is the
-folder of a guest in which the module was misused. Where a guest died or was ended, the
+SOURCES is the root of the sources. A RUN is a folder. Its file "results" is what the guest
+wrote to its second serial port, "console" is its kernel log. "only" has the names of the
+suites and programs that must have a result. "cpus" is how many CPUs the guest had. "lacks",
+if it exists, has the options that its kernel is without. MISUSED, unless it is empty, is
+the folder of a guest in which the module was misused. Where a guest died or was ended, the
 cases that had ended are judged by its console, and all others have failed. The last line
 is "N passed, N failed", with ", N skipped" where some were; the status is 0 only if none
 failed. FILE tells of what was built and checked outside of guests, in lines

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Measures how late interrupts come. A hard hrtimer on each CPU reads the clock when it
- * goes off. It is late when interrupts were off, by other work of the kernel, and in a
- * guest also while the host did not run the CPU.
+ * goes off. It is late when interrupts were off, and by other work of the kernel. In a
+ * guest it is also late when the host did not run the CPU.
  *
  * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
  * in ns. Writing to it starts a new measurement. Where interrupts were let in again after
  * the longest wait, .../where says: the calls, from the innermost on.
  *
- * The page allocator moves the pages that it keeps for a CPU by the dozen, with interrupts off,
- * in any program's page fault, and from time to time in a worker of its own. Such a wait is not
+ * The page allocator moves its pages for a CPU by the dozen, with interrupts off. It does so in
+ * any program's page fault, and from time to time in a worker of its own. Such a wait is not
  * counted as the longest one.
  */
 #include <linux/clockchips.h>
@@ -192,9 +192,9 @@ module_param_cb(where, &where_ops, NULL, 0444);
 MODULE_PARM_DESC(where, "What the latest interrupt had interrupted: calls");
 
 /*
- * Writing to .../least_ns makes each CPU's clock event device one that cannot be set for less
- * than so many ns, as those of some machines are; 0: as it was. The kernel exports no way to
- * that.
+ * A number in .../least_ns is the shortest time in ns for which each CPU's clock event device
+ * can be set; 0 restores it. Some machines have such devices. The kernel exports no function
+ * for this.
  */
 static struct clock_event_device *irqs_device(unsigned int cpu)
 {

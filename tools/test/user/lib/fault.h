@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Injected faults: of the allocations and copies of a system call, the first one fails, then
- * the second one, and so on, until none is left.
+ * Injected faults. Of the allocations and copies of a system call, the first one fails. Then
+ * the second one fails, and so on, until none is left.
  */
 #ifndef TEST_FAULT_H
 #define TEST_FAULT_H

@@ -298,8 +298,8 @@ TEST(extended_ones_come_later)
 
 /*
  * Starts all others anew, of which half have expired. A loop may have called some of them
- * before this one: where it counts delays from when it last woke up, a machine that stops
- * between two calls changes their order. What they did before does not count.
+ * before this one: some loops count delays from their last wake-up. A machine that stops
+ * between two calls then changes the order of timers. What they did before does not count.
  */
 static void timeout_restarts(struct twheel_loop *over, struct twheel_loop_timer *timer)
 {

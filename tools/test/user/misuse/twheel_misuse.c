@@ -2,9 +2,8 @@
 /*
  * Misuse of the in-kernel API, one way at a time: what= says which. Each way
  * has to be reported with what it takes to find the culprit, and the wheel has
- * to go on. The reports are for make check to judge, by the file "expected";
- * what else has to hold is checked here, and a module that does not find it so
- * does not load.
+ * to go on. make check judges the reports by the file "expected". All else is
+ * checked here: if a check fails, the module does not load.
  *
  * Never load this into a kernel that somebody needs.
  */
@@ -268,8 +267,8 @@ static void misuse_preempt(void)
 }
 
 /*
- * By the clock: a delay loop is as long as the kernel has found it to be when it
- * booted, and on a busy machine that emulates a CPU it may find it to be next to none.
+ * By the clock, and not by a delay loop: the kernel measures its loops when it boots.
+ * On a busy machine that emulates a CPU, it may find that they take almost no time.
  */
 static void misuse_spin(u64 ns)
 {
@@ -394,8 +393,8 @@ static noinline void misuse_idle_busy(struct twheel_timer *timer)
 }
 
 /*
- * On a CPU that is idle and has no tick, while another one keeps jiffies going: two
- * clocks can tell, and one of them has to. Where there is no other CPU, it is this one.
+ * On a CPU that is idle and has no tick, while another one updates jiffies. Two clocks
+ * can tell the time, and one of them has to. With one CPU, it updates jiffies itself.
  */
 static void misuse_overrun_idle(void)
 {

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What the guest does for make torture: each line of /plan is a scenario, with how many
-# seconds it may take, after how many operations it may end (0: none), and what goes on
+# What the guest does for make torture. Each line of /plan is a scenario. It says how many
+# seconds it may take, after how many operations it may end (0: none), and what happens
 # meanwhile. What is to be judged goes to the second serial port, between marks.
 
 out=/dev/results
