@@ -3,9 +3,9 @@
  * What a crowd of timers in one upper bucket costs others: the longest time with interrupts
  * off, and how long a due timer waits.
  *
- * The wheel moves the crowd from level 2 to level 1 while the bucket before it passes, then
- * in slices from level 1 to level 0, and expires it. The peers do not cascade: of them, only
- * the expiry is watched.
+ * The wheel moves the crowd from level 2 to level 1 while the bucket before it passes. Then
+ * it moves it in slices from level 1 to level 0, and expires it. The peers do not cascade: of
+ * them, only the expiry is watched.
  *
  * While a watch runs, the CPU is kept busy at the lowest priority, because leaving the idle
  * loop takes longer than the times of interest.

@@ -20,9 +20,9 @@ MANY, SOME, FEW = 1000000, 100000, 1000
 COUNT, NS = "icount", "native"
 KERNEL = (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer"))
 
-# For each table its columns: title, peer, and mode; and its rows: title, delays, operation,
-# how many are pending, which operation of the peers stands beside twheel's, and the mode
-# where columns have none.
+# For each table its columns: title, peer, and mode. Then its rows: title, delays, operation,
+# how many are pending, and which operation of the peers stands beside twheel's. A row has the
+# mode where columns have none.
 TABLES = {
     "kernel": (
         tuple((title, peer, COUNT) for title, peer in KERNEL)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long a wheel keeps interrupts off where it only moves timers: those that were due and
- * have been extended meanwhile, and all of them after the clock was set back. With many
- * slots the wheel also searches large bitmaps.
+ * How long a wheel keeps interrupts off where it only moves timers. These are timers that
+ * were due and have been extended meanwhile, and all timers after the clock was set back.
+ * With many slots the wheel also searches large bitmaps.
  *
  * The clock is a virtual one. So the work is done at once, in one call.
  */

@@ -1,16 +1,16 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make bench MODE=native: nanoseconds of this machine itself, nothing of it emulated. In the
-# kernel and in a program that uses the device they are measured in user-mode Linux, which
-# runs both at the machine's own speed; the engine alone is a program.
+# make bench MODE=native: nanoseconds of this machine itself, nothing of it emulated. User-mode
+# Linux runs the kernel, and the program that uses the device, at the machine's own speed. The
+# engine alone is a program.
 #
 #   COUNTS=   how many timers are pending
 #   ROUNDS=   how often each figure is measured, the peers taking turns
 #   CHARTS=1  put the figures into the tables of README.md
 #
-# That is Linux 7.2, with the locks of a machine with many CPUs, on one CPU. Operations are
-# loops with interrupts off. Expiries are left out: there an interrupt is a signal of the
-# host, and costs more than what it is for. For a quiet machine; what else it does is shown.
+# User-mode Linux is 7.2, with the locks of a machine with many CPUs, on one CPU. Operations
+# are loops with interrupts off. Expiries are left out: there an interrupt is a signal of the
+# host, and costs more than the expiry. Use a quiet machine; other load is shown.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 # shellcheck source=../test/engine/build.sh

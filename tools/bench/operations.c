@@ -66,9 +66,9 @@ static void stretch_end(void)
 }
 
 /*
- * Compute the deadlines. Delays count from the end of that: under icount, a million of them
- * take a tenth of the shortest delays, and would be in the past. So they are computed
- * twice, the first time to see how long it takes.
+ * Compute the deadlines. Delays count from the end of the computation. Under icount, a
+ * million of them take a tenth of the shortest delays, and would be in the past. So they are
+ * computed twice, the first time to see how long it takes.
  */
 static void stretch_fill(struct stretch *stretch, enum goal goal)
 {
@@ -125,9 +125,9 @@ static void wheel_many(struct stretch *on)
 #define LIFE_EXTENDS	10
 
 /*
- * The life of a timer that is told delays: an arm, extends, each to a deadline that is later
- * by a second, of which @later tells, and nine of ten are cancelled. What the tenth costs when
- * it expires is not in this.
+ * The life of a timer that is told delays. It is armed, and extended several times. Each
+ * extend moves the deadline by a second; @later counts these. Nine of ten timers are
+ * cancelled. The expiry of the tenth is not included.
  */
 #define SUBJECTS_LIVE(arm, extend, cancel)					\
 ({									\

@@ -6,8 +6,8 @@
  * due timer is late by the work that is done before it. A timer that fires again and again
  * and reads the clock measures both: a hard hrtimer for interrupts, or one of the peer.
  *
- * A sample is dropped if the kernel's own tick came since the one before, because the tick
- * keeps interrupts off for longer than the stretches of interest.
+ * A sample is dropped if the kernel's own tick came since the one before. The tick keeps
+ * interrupts off for longer than the stretches of interest.
  */
 #include <linux/hrtimer.h>
 #include <linux/jiffies.h>

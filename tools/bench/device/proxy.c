@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Traffic: a program that arms so many cells a second, for 5 s or for a minute, and cancels
- * nine of ten before they are due. What an arm costs over a long run, all told.
+ * Traffic: a program arms so many cells a second, for 5 s or for a minute. It cancels nine of
+ * ten before they are due. Measures what an arm costs over a long run, all included.
  */
 #include <err.h>
 #include <string.h>

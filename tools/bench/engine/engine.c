@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * engine COUNT ROUNDS: what the engine alone costs, as a program, with a lock that nobody
- * else wants: taken for each timer, or for 32 with the timers fetched ahead; in pages of 4 KiB
- * and in huge ones. Prints lines that tools/bench/table.py reads.
+ * else wants. The lock is taken for each timer, or for 32 with the timers fetched ahead. The
+ * timers are in pages of 4 KiB, and in huge ones. Prints lines that tools/bench/table.py reads.
  */
 #include <stdio.h>
 #include <sys/mman.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of libev, in two ways that its manual shows: each packet starts the timer again, or
- * only notes the time, and the callback starts the timer again if that was not long ago.
+ * Timers of libev, in two ways that its manual shows. Each packet starts the timer again. Or
+ * it only notes the time, and the callback starts the timer again if that was not long ago.
  */
 #include <ev.h>
 

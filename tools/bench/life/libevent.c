@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Timers of libevent, of which each has a timeout of its own, and others that all have the
- * same one: libevent keeps those in a queue, not in its heap. It reads the clock in each call,
- * unless that comes from a callback; so all is done in one.
+ * Timers of libevent. Some have a timeout of their own each. Others have all the same one:
+ * libevent keeps those in a queue, not in its heap. It reads the clock in each call, except
+ * in calls from a callback. So one callback does all.
  */
 #include <event2/event.h>
 #include <event2/event_struct.h>

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * life COUNT ROUNDS: what the timer of a connection costs in its life, as a cell of
- * /dev/twheel and in the heaps of libev, libuv and libevent, all in this process. A life is an
+ * life COUNT ROUNDS: what the timer of a connection costs in its life. It is a cell of
+ * /dev/twheel, or in the heap of libev, libuv or libevent, all in this process. A life is an
  * arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
  * tools/bench/table.py reads.
  *
- * Each operation comes to a random connection. It gives the timer a minute from then on, and
- * comes STEP_NS after the one before, as far as deadlines show, with a pause before each phase:
- * so an extended timer is the last of all, by more than a tick. What a loop is told is computed
- * before, and loops do not read the clock: they have it, as they have it in a callback.
+ * Each operation is on a random connection, and gives its timer a minute from then on. By the
+ * deadlines, operations are STEP_NS apart, with a pause before each phase. So an extended
+ * timer is the last of all, by more than a tick. Arguments are computed before, and loops do
+ * not read the clock: they have it, as they have it in a callback.
  */
 #include <err.h>
 #include <stdio.h>
