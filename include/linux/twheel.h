@@ -6,14 +6,12 @@
  * CLOCK_MONOTONIC, with a tick of 1 ms. A timer that is initialised without a wheel belongs
  * to it. Make a wheel of your own for another clock, tick or context, or for a limit.
  *
- * Take a wheel where there are thousands to millions of timeouts, most of which are
- * cancelled or pushed back before they expire: idle connections, flows, leases,
- * retransmissions. Take one base (the default) where timers are used on one CPU or a
- * few, or rarely: the wheel is small, has one lock, and its timers fire on any CPU.
- * Take &twheel_config.percpu where several CPUs arm and cancel all the time: two CPUs
- * that share one base are slower than one CPU alone. On emulated CPUs, one arms and
- * cancels 3.5 million times a second, two 2.6 with one base, and 6.0 with a base each;
- * timer_list 4.8.
+ * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
+ * extended before they expire. Idle connections, flows, leases and retransmissions are such.
+ * Take one base (the default) where timers are used rarely, or on few CPUs. Such a wheel is
+ * small, has one lock, and its timers fire on any CPU. Take &twheel_config.percpu where
+ * several CPUs arm and cancel all the time: two CPUs that share one base are slower than
+ * one CPU alone.
  *
  * A timer is 40 bytes, inside your own object. Your module's connections, say:
  *
@@ -38,9 +36,9 @@
  *	twheel_destroy(wheel);				 // when the module goes
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is
- * defined: here, if it is inline, or in module/api/; "make man_install" makes manual
+ * defined: here, if it is inline, or in module/api/. "make man_install" makes manual
  * pages of all that, as twheel_arm_on(9). tools/doc/migration.md has tables for
- * those who come from timer_list, hrtimer or delayed_work.
+ * users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
  *
@@ -65,15 +63,15 @@
  * before its own. A timer armed for the past may fire after others of a later tick. The
  * bases of a per-CPU wheel know nothing of each other.
  *
- * Words: arm (start a timer), cancel, modify (move a deadline either way), extend (move
- * it later only), expire (the deadline comes), fire (the callback is called). Times are
- * u64 nanoseconds on the wheel's clock.
+ * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
+ * deadline only). A timer expires when its deadline comes, and fires when its callback is
+ * called. Times are u64 nanoseconds on the wheel's clock.
  *
  * Contexts: each function says under "Context" where it may be called. "Any but NMI" is in
- * tasks, softirqs and hard interrupts, interrupts on or off; from callbacks, on any timer,
- * the firing one included; and with any locks held, even those of the scheduler, for no
- * such call sleeps or wakes a task up. That holds for wheels of each context. Calls that
- * wait for a callback say what must not be held.
+ * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
+ * calls on any timer, the firing one included. Any locks may be held, even those of the
+ * scheduler, because no such call sleeps or wakes a task up. That holds for wheels of each
+ * context. Calls that wait for a callback say what must not be held.
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
  * while the timer is pending or its callback may run: twheel_shutdown_sync() and

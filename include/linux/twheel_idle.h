@@ -60,9 +60,9 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
 /*
- * Give the watch another timeout, from now. A touch that comes between the clock being
- * read and the timer being moved nearer finds a deadline that is late enough, and leaves
- * it: so push it back once more.
+ * Give the watch another timeout, from now. A touch may come after the clock was read, and
+ * before the timer is moved nearer. It finds a deadline that is late enough, and leaves it.
+ * So the timer is extended once more.
  */
 static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
 				    int (*set)(struct twheel_timer *timer, u64 delay_ns))
@@ -142,7 +142,7 @@ static inline int twheel_idle_stop(struct twheel_idle *idle)
  * @idle: the watch
  *
  * When this returns, the callback does not run on any CPU, and will not unless the
- * watch is started again: where nothing does that, its memory can be freed.
+ * watch is started again. If nothing starts it, its memory can be freed.
  *
  * Context:
  * * process or softirq, as twheel_cancel_sync()

@@ -69,10 +69,10 @@ static inline u64 tw_word(u64 deadline_ns)
  * The node stays in its bucket. When the wheel reaches the bucket, it reads the word and
  * puts the node into another.
  *
- * Why that is sound: the word of a pending node only grows, except under its wheel's
- * lock, and its bucket is never later than its word. Expiry claims the node by a
- * compare-and-swap from the word it has looked at. So either expiry sees the later
- * deadline, or this function sees that the node is no longer pending.
+ * This is sound. The word of a pending node only grows, except under its wheel's lock. Its
+ * bucket is never later than its word. Expiry claims the node by a compare-and-swap from the
+ * word that it has read. So either expiry sees the later deadline, or this function sees that
+ * the node is no longer pending.
  *
  * Return: 1, 0 (the deadline is not before that), -ENOENT (not pending).
  */

@@ -155,7 +155,7 @@ static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
  * @periodic: the periodic work
  *
  * When this returns, the callback does not run on any CPU, and will not unless the
- * work is started again: where nothing does that, its memory can be freed.
+ * work is started again. If nothing starts it, its memory can be freed.
  *
  * Context:
  * * process or softirq, as twheel_cancel_sync()
@@ -247,8 +247,8 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  * twheel_periodic_error() - why has the work ended by itself?
  * @periodic: the periodic work
  *
- * While the callback runs the timer is not pending, and does not count against
- * &twheel_config.max_pending: on a wheel with such a limit another timer may
+ * While the callback runs, the timer is not pending, and does not count against
+ * &twheel_config.max_pending. On a wheel with such a limit another timer may
  * take its place.
  *
  * The answer stays until the next start. To stop work that has ended does not change it.

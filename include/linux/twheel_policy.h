@@ -24,7 +24,7 @@
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
  * with a lock held that the callback takes. A stop or a new start wins over a callback
- * that is running: that one goes on to its end, but what it returns no longer counts.
+ * that is running. The callback goes on to its end, but what it returns no longer counts.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H

@@ -128,7 +128,7 @@ static inline int twheel_retry_cancel(struct twheel_retry *retry)
  * @retry: the retry
  *
  * When this returns, neither callback runs on any CPU, and none will unless the
- * retry is started again: where nothing does that, its memory can be freed.
+ * retry is started again. If nothing starts it, its memory can be freed.
  *
  * Context:
  * * process or softirq, as twheel_cancel_sync()

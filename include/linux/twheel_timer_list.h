@@ -44,8 +44,8 @@
  *  - round_jiffies() works, but twheel_arm_range() does the same with ns.
  *
  * Callbacks run in softirq, once so many jiffies and one more have passed by the clock.
- * Jiffies themselves may lag behind where a CPU is late to count them: a callback that
- * compares them with what it had asked for may find them short of it.
+ * Jiffies themselves may be behind the clock where a CPU is late to count them. So in a
+ * callback, jiffies may be before the time that the timer was armed for.
  */
 #ifndef _LINUX_TWHEEL_TIMER_LIST_H
 #define _LINUX_TWHEEL_TIMER_LIST_H

@@ -7,10 +7,10 @@
  * shows its number in fdinfo. A module's wheel has its number as its name in debugfs.
  * Times are ns on the wheel's clock. Ticks count from the zero of that clock.
  *
- * Of a wheel that was traced from its beginning, the number of twheel_arm less those of
- * twheel_expire_entry, twheel_cancel and twheel_unfired is how many timers are pending.
+ * If a wheel is traced from its beginning, events tell how many timers are pending: those of
+ * twheel_arm, less those of twheel_expire_entry, twheel_cancel and twheel_unfired.
  *
- * twheel_extend_at() is not traced. It is inline and one compare-and-swap: a look at the
+ * twheel_extend_at() is not traced. It is inline and one compare-and-swap: to test the
  * event's key would cost a tenth as much. twheel_requeue counts the timers that were
  * later found extended.
  */
