@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Promises of the header that are easily broken, and once were: what a timer is before
- * it is armed, what "past" and "in order" mean, policies in every context, and a timer
- * that goes from CPU to CPU.
+ * Promises of the header that are easily broken, and once were. They are about timers
+ * before they are armed, and timers that go from CPU to CPU. They are also about "past",
+ * about "in order", and about policies in every context.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>

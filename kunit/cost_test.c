@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What the engine does in one call, to the timer: slices are kept, searches and moves cost
+ * What the engine does in one call, counted exactly. Slices are kept, searches and moves cost
  * what they say, and the counters tell what happened. On a virtual clock.
  */
 #include "rig.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The limit on pending timers, which CPUs share: it is never exceeded, a CPU can always
- * get more than half of it, and it recovers once timers are gone.
+ * The limit on pending timers, which CPUs share. It is never exceeded. A CPU can always
+ * get more than half of it. It recovers once timers are gone.
  */
 #include <linux/cpumask.h>
 

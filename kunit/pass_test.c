@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * How much a pass does under one hold of the lock, with interrupts off, where timers
- * that look due turn out not to be; and that a base has one pass at a time. On a virtual
- * clock, to the timer.
+ * that look due are not. And that a base has one pass at a time. On a virtual clock,
+ * counted exactly.
  */
 #include <kunit/test.h>
 #include <linux/err.h>

@@ -101,8 +101,8 @@ static void extended_hides_no_crowd(struct kunit *test)
 	struct rig rig;
 
 	/*
-	 * Level 1: the only timer of bucket 4 is extended beyond a crowd in bucket 6,
-	 * which has to be emptied from the beginning of bucket 5 on.
+	 * Level 1: the only timer of bucket 4 is extended beyond a crowd in bucket 6.
+	 * The crowd has to be emptied from the beginning of bucket 5 on.
 	 */
 	rig_init(&rig, test, "hides", 1, 16, 0, n);
 	rig_add(&rig, 0, 4 * 16);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Every pair of operations from every CPU on the same timers, with books kept: each time
- * a timer became pending it fired, was cancelled or was handed back.
+ * Every pair of operations from every CPU on the same timers, with books kept. Each time
+ * a timer became pending, it fired, was cancelled or was handed back.
  */
 #ifndef _TWHEEL_KUNIT_STRESS_H
 #define _TWHEEL_KUNIT_STRESS_H

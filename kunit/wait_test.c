@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Waiting for a callback: it takes one callback, however the timer arms itself and
- * whatever else is due; and it is for that timer, and not for one at its address.
+ * Waiting for a callback. It takes one callback, however the timer arms itself and
+ * whatever else is due. It is for that timer, and not for another one at its address.
  */
 #include <linux/cpumask.h>
 
