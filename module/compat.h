@@ -141,9 +141,9 @@ static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 static inline bool tw_uring_defers(unsigned int issue_flags)
 {
 	/*
-	 * 6.10 to 6.13 copy the entry when it goes there, but read it again where it was,
-	 * which the program may have used anew by then. No compiler sees that: it is a
-	 * question of versions.
+	 * 6.10 to 6.13 copy the entry when it goes there, but read it again where it was.
+	 * The program may have used that memory anew by then. No compiler sees that, so the
+	 * version decides.
 	 */
 #if LINUX_VERSION_CODE >= KERNEL_VERSION(6, 10, 0) && \
 	LINUX_VERSION_CODE < KERNEL_VERSION(6, 14, 0)

@@ -165,8 +165,8 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
  * Operations never wait for events. They may only sleep for memory, as io_uring itself does
  * when it takes an entry. So a few are done on the spot, which saves the way to a thread.
  * Many would delay the entries behind them, and go to a thread. The program may write to the
- * entry meanwhile, and a second attempt sees a copy of it: nothing is kept from one attempt
- * to the next.
+ * entry meanwhile, and a second attempt sees a copy of it. So nothing is kept from one
+ * attempt to the next.
  */
 static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {

@@ -43,9 +43,9 @@ static_assert(sizeof(struct twheel_cell) == 16);
 #define CELL_TRIES	8
 
 /*
- * What tick is it when a file is set up? Ticks in words come to their end 4096 ticks later,
- * as jiffies do soon after boot: a reader that forgets it is found out at once. With ticks
- * of more than 8 ms, there is no end within 2^63 ns.
+ * The tick at which a file is set up. Ticks in words wrap 4096 ticks later, as jiffies do soon
+ * after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms do
+ * not wrap within 2^63 ns.
  */
 static u64 cells_first_tick(u64 tick_ns)
 {

@@ -2,7 +2,7 @@
 /*
  * What is due in a file: how tasks find it, and who is told.
  *
- * A task that wants events searches: it sweeps the cells that were submitted, advances the
+ * A task that wants events searches. It sweeps the cells that were submitted, advances the
  * wheel to the present, and looks at the timers that come out. It does so in slices, under
  * the file's lock, and lets other tasks in between. A due timer stays in the wheel. So a
  * search that stops half-way loses nothing, and several tasks may search at a time.
@@ -228,8 +228,8 @@ bool tw_due_near(struct tw_file *file, u64 ns, u64 now)
 /*
  * tw_due_enqueue_near() - tw_due_enqueue() of a node that may be nearer than all others
  *
- * Perhaps it only looks like that: the position may be far behind the clock, after a long
- * sleep, or ahead of a clock that was set back. So the position is put right first.
+ * Perhaps it only looks like that. The position may be far behind the clock after a long
+ * sleep, or ahead of a clock that was set back. So the position is corrected first.
  */
 noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node)
 {
