@@ -164,9 +164,9 @@ static void uring_cancel(void *arg, const struct plan *plan)
 }
 
 /*
- * Any request is the first of the list: nothing is searched. A request is passed over if it
- * seems to bear this cancellation's number already, and the kernel (6.1) does not clear the
- * number in memory that another request has left: a further cancellation finds the rest.
+ * Any request is the first of the list: nothing is searched. The kernel passes over a request
+ * that seems to have this cancellation's number already. Linux 6.1 does not clear that number
+ * in memory of an earlier request. So a further cancellation finds the rest.
  */
 static bool uring_cancel_all(void *arg)
 {

@@ -3,8 +3,8 @@
 # make dist: twheel-VERSION.tar.gz, of the last commit. git archive sorts the files and takes
 # times and owners from the commit, and gzip adds no time, so that everybody gets the same
 # bytes. OUT= is the folder for it.
-# CHECK=1: make it twice, the second time from another folder, with another umask and another
-# time zone, and compare; then unpack it, and see that it has the files of the commit.
+# CHECK=1: make it twice, and compare. The second time is from another folder, with another
+# umask and another time zone. Then unpack it, and see that it has the files of the commit.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 

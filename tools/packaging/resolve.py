@@ -2,11 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Resolve what a header asks about the kernel. resolve.py TREE FILE...
 
-Out of the tree twheel builds on several kernels, and asks for what the compiler has found
-there (TW_HAS_*), for their version, their headers and their macros. In the tree of one kernel
-TREE the answers are known: it has all that the newest kernels have. Each FILE is rewritten
-with only what is for that kernel. A comment right above such a question goes with it. Other
-conditions stay.
+Out of the tree twheel builds on several kernels. It asks for what the compiler has found
+there (TW_HAS_*), and for versions, headers and macros. In the tree of one kernel TREE the
+answers are known: it has all that the newest kernels have. Each FILE is rewritten with only
+what is for that kernel. A comment right above such a question goes with it. Other conditions
+stay.
 """
 import pathlib
 import re

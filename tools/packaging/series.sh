@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# series.sh OUT TREE: twheel for the kernel source TREE as a series of patches, for git am
-# and for a mailing list, in the folder OUT. TREE is only read. The patches are by whoever
-# git says that you are.
+# series.sh OUT TREE: twheel for the kernel source TREE as a series of patches. They are put
+# into the folder OUT, for git am and for a mailing list. TREE is only read. The author of
+# the patches is the user that git is configured for.
 #
 # No patch breaks the build: the one that adds the configuration is the first that builds
 # anything. Each adds what it brings to MAINTAINERS.

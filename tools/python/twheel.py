@@ -27,9 +27,9 @@ It pays where timeouts are renewed, which takes less than half of the loop's tim
 where very many are pending. A few that are seldom moved are as well off in the loop.
 
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early, and it comes
-with the next tick after its deadline at the latest, when the loop has nothing else to do. Of
-one tick, those with an earlier deadline come first, and of one deadline those that began
-first; but among very many, other callbacks of the loop come between.
+with the next tick after its deadline at the latest, when the loop has nothing else to do.
+Callbacks of one tick come in the order of their deadlines. Those of one deadline come in the
+order of their starts. Among very many, other callbacks of the loop come between.
 
 Only the thread that runs the loop may make these calls. Another one takes
 loop.call_soon_threadsafe(timeouts.call_later, ...). In the child of a fork() they raise

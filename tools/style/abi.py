@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""abi.py FILE [--write | --compiler COMMAND...]: compare the ABI with what FILE says of it, or
-write FILE; or does FILE hold for programs of that compiler, whatever it compiles for?
+"""abi.py FILE [--write | --compiler COMMAND...]: compare the ABI with FILE, or write FILE.
 
-The ABI is what programs are built with: of <linux/twheel.h>, twheel.h and twheel_device.h the size
-of each structure, the place of each field and the value of each constant, for programs of 64
-and of 32 bits, and the library's functions. Programs that exist rely on all of it. On i386 a
-number of 64 bits is aligned to 32 of them; other machines of 32 bits, as arm, align it as
-those of 64 do.
+With --compiler, says whether FILE holds for the programs that this compiler makes.
+
+The ABI is what programs are built with: <linux/twheel.h>, twheel.h and twheel_device.h. FILE
+has sizes of structures, places of fields and values of constants, for programs of 64 and of
+32 bits. It also has the library's functions. Existing programs rely on all of it. On i386 a
+number of 64 bits is aligned to 32 bits. Other machines of 32 bits, as arm, align it to 64.
 """
 import re
 import subprocess

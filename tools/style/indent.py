@@ -3,8 +3,8 @@
 """What clang-format and the kernel agree on: indent.py FILE...
 
 Prints where a statement is indented otherwise than .clang-format says, and includes
-that are not in order. What it makes of the rest of a statement, of macros and of line
-breaks is another style than the kernel's, and is not looked at: checkpatch does that.
+that are not in order. For the rest of a statement, for macros and for line breaks, its style
+is not the kernel's. checkpatch checks those.
 """
 import difflib
 import re

@@ -4,8 +4,8 @@
 
 The folders of module/ are layers: api stands on core; core and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
-that it stands on, and compat.h, export.h, number.h and param.h; the engine only its own and
-export.h. No headers include each other in a circle. Prints what is otherwise. features/ is
+that it stands on, and compat.h, export.h, number.h and param.h. The engine includes only its
+own headers and export.h. No headers include each other in a circle. Prints each exception. features/ is
 no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
 the table of layers in design.md.)
 """

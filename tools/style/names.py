@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Does every name at file scope carry its noun? names.py FILE...
+"""Checks that every name at file scope has a noun: names.py FILE...
 
-A backtrace and ftrace show a static function by its bare name, next to those of the whole
-kernel: "base_find" says where it is, "find" does not. Prints functions at file
-scope that are a single word, in the form of checkpatch; in the module and in the library
-variables, types and macros as well.
+A backtrace and ftrace show a static function by its bare name, among those of the whole
+kernel. "base_find" says where it is, "find" does not. Prints functions at file scope that
+are a single word, in the form of checkpatch. In the module and in the library it also prints
+variables, types and macros.
 """
 import re
 import sys

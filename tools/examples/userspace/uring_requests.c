@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Requests through io_uring, each with a timeout, and no system call for these: operations on
+ * Requests through io_uring, each with a timeout. Timeouts take no system call: operations on
  * timers and reads of events are entries of the ring, beside those of the requests. A read
  * waits until something is due, so it takes no poll. Every request reads from a socket. Every
- * other one is answered, and the others end by their timeout. What makes and ends requests
- * stands between two calls of getppid(): strace shows what is called in between.
+ * other one is answered, and the others end by their timeout. Requests are made and ended
+ * between two calls of getppid(): strace shows the system calls in between.
  */
 #include <err.h>
 #include <liburing.h>
