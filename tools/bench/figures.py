@@ -86,16 +86,6 @@ TABLES = {
          ("cancel, 32 in a call", "1-h", "cancel-many", MANY, "cancel"),
          ("expire, all on one tick", "one-tick", "expire", MANY, None),
          ("bytes per timer", "none", "bytes", MANY, None))),
-    "short_user": (
-        tuple((title, peer, COUNT) for title, peer in (
-            ("cells", "cells"), ("256 in an ioctl", "batch"), ("an ioctl each", "ioctl"),
-            ("timerfd", "timerfd"), ("POSIX timers", "posix"), ("io_uring", "io_uring"))),
-        (("arm", "1-h", "arm", SOME, None),
-         ("extend", "1-h", "extend", SOME, None),
-         ("cancel", "1-h", "cancel", SOME, None),
-         ("expire, to the event in the program's hands", "one-instant", "expire", SOME, None),
-         ("a lone timer: arm it, epoll_wait(), read()", "3-ms", "lone-epoll-once", SOME, None),
-         ("bytes of the kernel's memory", "none", "bytes", SOME, None))),
     "life": (
         tuple((title, peer, None) for title, peer in (
             ("twheel, cells", "cells"), ("libev", "libev"),

@@ -51,8 +51,8 @@ def of_manual(text):
             shown, line = False, ""
         if shown or line.startswith((".\\\"", "'")):
             line = ""
-        elif re.match(r"\.(Bl|El|It|Pp|PP|TP|IP|SH|SS|Sh|Ss|RS|RE|TH|Dd|Dt|Os|Nd|Fn|Ft|In|Fo|Fa|Fc|"
-                      r"TS|TE|P|LP|HP|UR|UE|sp|br|ta|so|ds|de|if)\b", line):
+        elif re.match(r"\.(Bl|El|It|Pp|P|[HILPT]P|S[HShs]|R[ES]|T[EHS]|U[ER]|Dd|Dt|Os|Nd|In|F[acnot]|"
+                      r"sp|br|ta|so|ds|de|if)\b", line):
             line = ""
         else:
             line = re.sub(r"^\.(?:[A-Z][A-Za-z]?|B[IR]|I[BR]|R[BI])\s+", "", line)
