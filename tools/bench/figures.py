@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""The tables of figures in README.md and comparison.md: figures.py [--write | --take JSON-FILE]
+"""The figures in the documents: figures.py [--write | --take JSON-FILE]
 
-Both show what figures.json has. A table stands between <!-- figures: NAME --> and
-<!-- end of figures -->. Without arguments, says which document differs. --take renews
-figures.json from what make bench has measured in one mode, and writes the tables.
+The tables of README.md and comparison.md show what figures.json has. A table stands between
+<!-- figures: NAME --> and <!-- end of figures -->. Without arguments, says which document
+differs, and where a document has a figure outside of its tables. --take renews figures.json
+from what make bench has measured in one mode, and writes the tables. The part "tables" of
+figures.json has what other commands have measured, row by row; it is edited by hand.
 """
 import json
 import pathlib
@@ -15,7 +17,9 @@ HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FIGURES = HERE / "figures.json"
 DOCUMENTS = ("README.md", "tools/doc/comparison.md")
+NO_STRAYS = (*DOCUMENTS, "tools/doc/design.md", "tools/doc/proof.md")
 TABLE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->\n)", re.S)
+STRAY = re.compile(r"\d\s(?:instructions|nanoseconds|ns)\b")
 MANY, SOME, FEW = 1000000, 100000, 1000
 COUNT, NS = "icount", "native"
 KERNEL = (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer"))
@@ -145,6 +149,7 @@ def take(name):
             sys.exit(f"{name} lacks {sorted(missing)}: measure both halves, and {FEW}, {SOME} "
                      f"and {MANY} timers")
     all_modes = json.loads(FIGURES.read_text())
+    others = all_modes.pop("tables")
     # A half that was not measured stays as it was.
     lines = [json.dumps(one) for one in all_modes[mode]["figures"]
              if one["peer"] not in peers] + lines
@@ -155,11 +160,20 @@ def take(name):
                  for line in part["figures"]]
         parts.append(f'"{mode}": {{"kernel": "{part["kernel"]}", "figures": [\n'
                      + ",\n".join(lines) + "\n]}")
+    parts.append('"tables": {' + ",\n".join(
+        f'"{name}": {{"by": "{other["by"]}", "rows": [\n'
+        + ",\n".join(json.dumps(row, ensure_ascii=False) for row in other["rows"]) + "\n]}"
+        for name, other in sorted(others.items())) + "}")
     FIGURES.write_text("{" + ",\n".join(parts) + "}\n")
 
 
-def table(name, figures):
+def table(name, figures, others):
     """What has been measured, without the columns and rows in which nothing has"""
+    if name in others:
+        lines = ["".join(f"| {cell} " if cell else "| " for cell in row) + "|"
+                 for row in others[name]["rows"]]
+        lines.insert(1, "|---" * len(others[name]["rows"][0]) + "|")
+        return "\n".join(lines) + "\n"
     columns, rows = TABLES[name]
     cells = [[figures.get(key_of(row, column)) for column in columns] for row in rows]
     used = [i for i in range(len(columns)) if any(row[i] is not None for row in cells)]
@@ -174,15 +188,25 @@ def main():
     if "--take" in sys.argv[1:]:
         take(sys.argv[2])
     data = json.loads(FIGURES.read_text())
+    others = data.pop("tables")
     figures = {(mode, one["delays"], one["operation"], one["count"], one["peer"]):
                one["median"] for mode, part in data.items() for one in part["figures"]}
     status = 0
+    for name in NO_STRAYS:
+        # The number of a line stays as it is.
+        text = TABLE.sub(lambda found: "\n" * found[0].count("\n"), (ROOT / name).read_text())
+        for found in STRAY.finditer(text):
+            line = text.count("\n", 0, found.start()) + 1
+            print(f"{name}:{line}: this figure is not one of tools/bench/figures.json: "
+                  + text.splitlines()[line - 1].strip())
+            status = 1
     for name in DOCUMENTS:
         path = ROOT / name
         text = path.read_text()
         if not TABLE.search(text):
             sys.exit(f"{name} has no table of figures")
-        new = TABLE.sub(lambda found: found[1] + table(found[2], figures) + found[3], text)
+        new = TABLE.sub(lambda found: found[1] + table(found[2], figures, others) + found[3],
+                        text)
         if new == text:
             continue
         if sys.argv[1:]:
