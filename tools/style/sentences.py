@@ -95,7 +95,7 @@ def prose(path, text):
 def sentences(block):
     """(lines before it, sentence)"""
     begin = 0
-    for end in re.finditer(r"[.!?][)\"']*(?=\s|$)|:(?=\n|$)|$", block):
+    for end in re.finditer(r"[.!?][)\"'*]*(?=\s|$)|:(?=\n|$)|$", block):
         if re.search(r"\b(?:e\.g|i\.e|etc|vs|cf|No)\.$", block[:end.end()]):
             continue
         said = block[begin:end.end()]
