@@ -2,25 +2,10 @@
 /*
  * /dev/twheel: very many timeouts behind one file descriptor.
  *
- * Every open() makes a wheel. Its clock, its tick, its limits and its timers belong to that
- * open file. A program arms timers with ioctls and takes their events with read(). poll(),
- * epoll and the like tell when there is an event. The last close() ends everything, unless
- * there is a mapping: that keeps the file.
- *
- * twheel(4) has the rules in full. Those that hold for every call:
- *
- *  - Times are nanoseconds on the clock of the file, in the time namespace of the caller. A
- *    timer expires at the first tick boundary at or after its deadline, never before.
- *  - Zero is the default of every field. An unknown flag, and a field that the call does not
- *    use and that is not 0, are EINVAL.
- *  - The kernel writes only the fields that are called outputs. It does not read them.
- *  - Structures grow at their ends. The size in the number of an ioctl, &twheel_ops.stride and
- *    &twheel_setup.event_size tell what the program knows. Fields that the kernel does not
- *    know must be 0, else E2BIG.
- *  - A call that fails changes nothing, but for the result of its operation.
- *  - SETUP, OP and OPS need a descriptor that is open for writing, else EBADF. read() needs
- *    one that is open for reading.
- *  - The structures are the same for programs of 32 and of 64 bits.
+ * twheel(4) has the rules of this ABI, and twheel_cells(7) those of the mapping. In short: every
+ * open() makes a wheel. A program arms timers with ioctls and takes their events with read().
+ * Zero is the default of every field, and unknown flags are refused. Structures are the same for
+ * programs of 32 and of 64 bits, and may grow at their ends.
  */
 #ifndef _UAPI_LINUX_TWHEEL_H
 #define _UAPI_LINUX_TWHEEL_H
@@ -63,9 +48,6 @@ enum twheel_clock_id {
  * @event_size: the size of a record of read(): a multiple of 8, from %TWHEEL_EVENT_SIZE_0 to
  *	%TWHEEL_EVENT_SIZE_MAX; 0: %TWHEEL_EVENT_SIZE_0
  * @reserved: 0
- *
- * A file is set up once, before its first operation. A file that is not set up has all
- * defaults from its first operation on, also if that fails.
  */
 struct twheel_setup {
 	__u32 clock;
@@ -80,17 +62,16 @@ struct twheel_setup {
 /**
  * enum twheel_op_code - what &twheel_op.op asks for
  * @TWHEEL_OP_ARM: make a timer. In: @flags, @cookie, @time_ns, @period_ns, @slack_ns. Out:
- *	@id, @deadline_ns. The result is 0
- * @TWHEEL_OP_CANCEL: end a timer; its event will not come. In: @id. The result is 1
- * @TWHEEL_OP_MODIFY: give a timer another deadline; an event that was due will not come. In:
- *	@flags, @id, @time_ns. Out: @deadline_ns. The result is 1. With %TWHEEL_LATER it is 0
- *	if the deadline was not earlier than the new one: then the timer is left as it was,
- *	and @deadline_ns is its present deadline
- * @TWHEEL_OP_QUERY: In: @id. Out: @deadline_ns. The result is 1 if the timer is due, else 0
- * @TWHEEL_OP_CANCEL_ALL: end all timers, but not cells. The result is how many there were
- * @TWHEEL_OP_KICK: check a cell now. In: @id, the number of the cell. The result is 0
- * @TWHEEL_OP_ADVANCE: set a virtual clock forward. In: @flags, @time_ns. Out: @deadline_ns,
- *	the time on the clock. The result is 0
+ *	@id, @deadline_ns
+ * @TWHEEL_OP_CANCEL: end a timer. In: @id
+ * @TWHEEL_OP_MODIFY: give a timer another deadline. In: @flags, @id, @time_ns. Out: @deadline_ns
+ * @TWHEEL_OP_QUERY: tell the deadline, and whether the timer is due. In: @id. Out: @deadline_ns
+ * @TWHEEL_OP_CANCEL_ALL: end all timers, but not cells
+ * @TWHEEL_OP_KICK: check a cell now. In: @id, the number of the cell
+ * @TWHEEL_OP_ADVANCE: set a virtual clock forward. In: @flags, @time_ns. Out: @deadline_ns, the
+ *	time on the clock
+ *
+ * The results are in twheel(4) under "Operations".
  */
 enum twheel_op_code {
 	TWHEEL_OP_ARM		= 1,
@@ -118,9 +99,6 @@ enum twheel_op_code {
  * @slack_ns: by how much the timer may be late, beyond the tick, to share a tick with others
  * @deadline_ns: output: the deadline on the file's clock
  * @result: output: the result, or a negative error number
- *
- * A timer exists from %TWHEEL_OP_ARM until its last event is read. A timer that is due can be
- * cancelled and modified like any other.
  */
 struct twheel_op {
 	__u32 op;
@@ -142,9 +120,6 @@ struct twheel_op {
  *	%TWHEEL_OP_SIZE_MAX; 0: %TWHEEL_OP_SIZE_0
  * @flags: none yet
  * @reserved: 0
- *
- * The operations are done in their order, and each has a result of its own. An operation that
- * fails does not end the call. Operations of other threads may come between any two.
  */
 struct twheel_ops {
 	__aligned_u64 ops;
@@ -248,29 +223,10 @@ struct twheel_info {
 
 /*
  * Cells: one-shot timers in memory that programs share with the kernel. A program maps
- * &twheel_info.map_bytes bytes at offset 0 (MAP_SHARED) and finds a struct twheel_map. A
- * forked child does not have the mapping, and makes its own. A program arms, extends and
- * cancels a cell by a compare-and-swap of the cell's word. The event comes by read(). See
- * twheel_cells(7) for the protocol, which is, in short (all atomics and loads sequentially
- * consistent):
- *
- *	compare-and-swap cell->word to {deadline, generation, PENDING}; to arm a cell, take
- *		twheel_cell_next_generation() of its old word
- *	if cell->check <= deadline: done
- *	unless it is set, set the cell's bit in the bitmap
- *	unless it is set, set the bit of that word of the bitmap in the summary
- *	if *wake <= deadline: done
- *	TWHEEL_OP_KICK
- *
- * To extend a pending cell and to cancel it, its compare-and-swap is enough.
- *
- * Deadlines are ticks since &twheel_info.origin_ns, rounded up, in 64 bits that wrap:
- *
- *	(time_ns - origin_ns + tick_ns - 1) / tick_ns
- *
- * The origin lies before the beginning of the clock, so it looks like a huge number. A word
- * has the lower bits of the ticks. So a deadline is less than %TWHEEL_CELL_REACH ticks ahead,
- * or %TWHEEL_CELL_NEVER; one that is further ahead looks like another one.
+ * &twheel_info.map_bytes bytes at offset 0 (MAP_SHARED) and finds a struct twheel_map.
+ * twheel_cells(7) has the protocol. Deadlines are ticks since &twheel_info.origin_ns, rounded up,
+ * in 64 bits that wrap. The origin lies before the beginning of the clock, so it looks like a
+ * huge number.
  */
 
 /**
@@ -386,30 +342,10 @@ static inline __u64 twheel_cell_ticks(__u64 word, __u64 now)
 
 #define TWHEEL_IOC_TYPE		0xE7
 
-/*
- * TWHEEL_IOC_INFO: fill in struct twheel_info. Errors: EFAULT.
- */
+/* The errors are in twheel(4). OP returns the result of its operation, OPS how many were done. */
 #define TWHEEL_IOC_INFO		_IOR(TWHEEL_IOC_TYPE, 0x10, struct twheel_info)
-/*
- * TWHEEL_IOC_SETUP: see struct twheel_setup. Errors: EINVAL; ERANGE (@tick_ns, @max_timers or
- * @max_cells is outside of the limits in struct twheel_info); EBUSY (it is set up, or has had
- * an operation); EDQUOT (a limit of the user); ENOMEM; EINTR; EFAULT; E2BIG.
- */
 #define TWHEEL_IOC_SETUP	_IOW(TWHEEL_IOC_TYPE, 0x11, struct twheel_setup)
-/*
- * TWHEEL_IOC_OP: one operation. Returns its result. Errors: those of the operation, EFAULT,
- * E2BIG. Those of operations are EINVAL, and
- *	ARM		ENOSPC (@max_timers), EDQUOT (a limit of the user), ENOMEM
- *	CANCEL, MODIFY, QUERY	ENOENT (no such timer, or its last event has been read)
- *	KICK		ENOENT (no such cell)
- *	ADVANCE		ERANGE (the time is before the present one, or never comes)
- */
 #define TWHEEL_IOC_OP		_IOWR(TWHEEL_IOC_TYPE, 0x12, struct twheel_op)
-/*
- * TWHEEL_IOC_OPS: see struct twheel_ops. Returns how many operations were done. That is less
- * than @count after a signal, and if the memory of an operation is not there. Errors: EINVAL,
- * EFAULT, ENOMEM, EINTR, if none was done.
- */
 #define TWHEEL_IOC_OPS		_IOW(TWHEEL_IOC_TYPE, 0x13, struct twheel_ops)
 
 #endif /* _UAPI_LINUX_TWHEEL_H */
