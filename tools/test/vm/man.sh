@@ -89,16 +89,11 @@ fields() {
 	sed -n 's/^ \* @\([a-z_]*\):.*/\1/p' "$1"
 }
 
-errors() {
-	grep -ohE '\bE([A-Z]{3,}|2BIG)\b' "$@"
-}
-
 # The device has three pages: it, its cells, and its limits.
 device="twheel.4 twheel_cells.7 twheel_limits.7"
 grep -oE '\bTWHEEL_[A-Z0-9_]*[A-Z0-9]\b' "$abi" | grep -v '_IOC_TYPE$\|_FEATURE$' |
 	says "$device" '' "names in $abi"
 fields "$abi" | says "$device" '(It )?Fa' "fields in $abi"
-errors "$abi" | says twheel.4 'It Bq Er' "errors in $abi"
 grep -ohE -- '-E([A-Z]{3,}|2BIG)\b' \
 	"$ROOT"/module/dev/*.c |
 	sed 's/.*-//' | grep -vE '^(EIOCBQUEUED|ERESTARTSYS)$' |	# within the kernel only
