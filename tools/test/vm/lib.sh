@@ -72,7 +72,7 @@ need() {
 	fi
 	if ! { "${sudo[@]}" apt-get -q update &&
 	       "${sudo[@]}" env DEBIAN_FRONTEND=noninteractive \
-		apt-get -qy install --no-install-recommends "${missing[@]}"; } \
+		apt-get -qy -o DPkg::Lock::Timeout=600 install --no-install-recommends "${missing[@]}"; } \
 		> "$SCRATCH/apt.log" 2>&1 < /dev/null; then
 		tail -n 15 "$SCRATCH/apt.log" >&2
 		die "apt-get failed, see above" \
