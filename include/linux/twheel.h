@@ -55,7 +55,7 @@
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
  *    of one tick share their interrupts. An empty wheel causes none.
  *  - Arming, cancelling and moving cost the same however many timers are pending.
- *    They allocate nothing, and cannot fail for want of memory.
+ *    They allocate nothing, and never fail for lack of memory.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
  * one pass serves fire in the order of their ticks, with two exceptions. A timer that was
@@ -113,7 +113,7 @@ struct workqueue_struct;
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
- *	wait for their deadlines to come again, but for one that has been claimed.
+ *	wait for their deadlines to come again, except one that has been claimed.
  *	Such a wheel takes absolute deadlines only: calls with a delay answer -EINVAL,
  *	for a delay must not notice that the clock is set. Take a wheel on
  *	%TWHEEL_CLOCK_MONOTONIC for delays
@@ -303,7 +303,7 @@ int twheel_shutdown(struct twheel_timer *timer);
 int twheel_shutdown_sync(struct twheel_timer *timer);
 
 /**
- * twheel_pending() - is the timer armed and not yet served?
+ * twheel_pending() - whether the timer is armed and not yet served
  * @timer: the timer
  *
  * Context:
@@ -318,7 +318,7 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
 }
 
 /**
- * twheel_deadline() - when will the timer fire?
+ * twheel_deadline() - the deadline of the timer
  * @timer: the timer
  *
  * Context:
@@ -335,7 +335,7 @@ static inline u64 twheel_deadline(const struct twheel_timer *timer)
 }
 
 /**
- * twheel_remaining() - how long until the timer's deadline?
+ * twheel_remaining() - the time until the timer's deadline
  * @timer: the timer
  *
  * Context:

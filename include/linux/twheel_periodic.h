@@ -209,7 +209,7 @@ twheel_periodic_deadline(const struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_overruns() - how many deadlines did this callback miss?
+ * twheel_periodic_overruns() - the deadlines that this callback missed
  * @periodic: the periodic work
  *
  * Deadlines that have passed without a callback of their own since the one
@@ -227,7 +227,7 @@ twheel_periodic_overruns(const struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_missed() - how many deadlines were missed since the start?
+ * twheel_periodic_missed() - the deadlines that were missed since the start
  * @periodic: the periodic work
  *
  * The sum of twheel_periodic_overruns() over the callbacks so far, the present
@@ -244,7 +244,7 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
 }
 
 /**
- * twheel_periodic_error() - why has the work ended by itself?
+ * twheel_periodic_error() - why the work has ended by itself
  * @periodic: the periodic work
  *
  * While the callback runs, the timer is not pending, and does not count against

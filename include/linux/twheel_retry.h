@@ -161,7 +161,7 @@ static inline int twheel_retry_shutdown_sync(struct twheel_retry *retry)
 }
 
 /**
- * twheel_retry_attempts() - how many attempts have been made?
+ * twheel_retry_attempts() - the attempts that have been made
  * @retry: the retry
  *
  * Context:
