@@ -189,7 +189,7 @@ static unsigned int rescuer_count(void)
 	unsigned int n = 0;
 
 	rcu_read_lock();
-	/* 6.9 and newer, and older ones. Who has stopped one does not wait until it is gone. */
+	/* 6.9 and newer, and older ones. Stopping one does not wait until it is gone. */
 	for_each_process(task)
 		n += !(task->flags & PF_EXITING) &&
 		     (str_has_prefix(task->comm, "kworker/R-twhee") ||

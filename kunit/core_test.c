@@ -238,7 +238,7 @@ static void alarm_is_set_once_for_many(struct kunit *test)
 }
 #endif
 
-/* Has a timer fired so often, or does it soon? */
+/* Whether a timer has fired so often, or does so soon. */
 static bool probe_fired_often(const struct probe *p, unsigned int count)
 {
 	return await(READ_ONCE(p->fired) >= count);

@@ -86,7 +86,7 @@ int cpu_run(int cpu, int (*work)(void *arg), void *arg);
 /* An array of the timers of @shots, all @n untouched. */
 struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,
 			       unsigned int n);
-/* How many items have this result? */
+/* How many items have this result. */
 unsigned int items_results(const struct twheel_item *items, unsigned int n, int result);
 
 #endif /* _TWHEEL_KUNIT_SMP_H */

@@ -183,7 +183,7 @@ static struct step_crowd *step_crowd_new(struct kunit *test,
 	return crowd;
 }
 
-/* How many near timers are due by now? */
+/* How many near timers are due by now. */
 static unsigned int step_due(const struct step_crowd *crowd)
 {
 	u64 now = twheel_now(crowd->wheel);
