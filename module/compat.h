@@ -137,7 +137,7 @@ static inline void tw_uring_done(struct io_uring_cmd *cmd, int ret,
 #endif
 }
 
-/* May a command be sent to a thread? */
+/* Whether a command may be sent to a thread. */
 static inline bool tw_uring_defers(unsigned int issue_flags)
 {
 	/*

@@ -135,7 +135,7 @@ static const struct cdev_command cdev_commands[] = {
 /* A power of two: an index that a program chose stays within, in speculation, too. */
 static_assert(ARRAY_SIZE(cdev_commands) == 4);
 
-/* Is it this command, as a program knows it that was built with another size? */
+/* Whether it is this command, with the size that the program knows. */
 static bool cdev_is_command(const struct cdev_command *command, unsigned int cmd)
 {
 	const unsigned int size = _IOC(0, 0, 0, _IOC_SIZEMASK);
@@ -163,7 +163,7 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 #ifdef TW_URING_CMD
 /*
  * Operations never wait for events. They may only sleep for memory, as io_uring itself does
- * when it takes an entry. So a few are done on the spot, which saves the way to a thread.
+ * when it takes an entry. So a few are done at once, which saves the way to a thread.
  * Many would delay the entries behind them, and go to a thread. The program may write to the
  * entry meanwhile, and a second attempt sees a copy of it. So nothing is kept from one
  * attempt to the next.

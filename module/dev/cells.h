@@ -64,7 +64,7 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
 bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice);
 void tw_cells_promise(struct tw_file *file, u64 ticks);
 
-/* Is a node a cell's? */
+/* Whether a node is a cell's. */
 static inline bool tw_cells_has(const struct tw_cells *cells, const struct twheel_node *node)
 {
 	return unlikely(cells) &&
@@ -101,7 +101,7 @@ static inline u64 tw_cells_ns(const struct tw_file *file, u64 ticks)
 }
 
 /*
- * tw_cells_agree() - does the word of a cell say what its check said?
+ * tw_cells_agree() - whether the word of a cell has the deadline of its check
  *
  * Whatever comes later makes the compare-and-swap of tw_cells_fire() fail.
  */

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What is due in a file: how tasks find it, and who is told.
+ * What is due in a file: how tasks find it, and which tasks are told.
  *
  * A task that wants events searches. It sweeps the cells that were submitted, advances the
  * wheel to the present, and looks at the timers that come out. It does so in slices, under
@@ -15,8 +15,8 @@
  *
  * The alarm marks the file and then wakes the waiters. A waiter is in the queue before it
  * searches. A search that ends with nothing due removes the mark and sets the alarm. If the
- * alarm marks the file after that, it also wakes those who have searched before. So whoever
- * finds the mark, under the lock, may rely on a search that is yet to come.
+ * alarm marks the file after that, it also wakes the tasks that have searched before. So a
+ * task that finds the mark, under the lock, may rely on a search that is yet to come.
  *
  * So without a mark nothing is due before the instant that the alarm was set for, and most
  * searches end at once. A round of the engine ends with the search that finds nothing:
@@ -43,7 +43,7 @@
 /* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
 #define DUE_SLICE		64U
 
-/* How many slices poll() searches: whoever polls a descriptor may have got it from others. */
+/* How many slices poll() searches: the descriptor may have come from another process. */
 #define DUE_POLL_SLICES		64U
 
 /* An instant of the wheel, or never. */
@@ -107,7 +107,7 @@ static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slic
 	}
 }
 
-/* Nothing is due: until when? */
+/* Nothing is due: set the alarm for the next instant. */
 static void due_settle(struct tw_file *file)
 {
 	u64 next = min_t(u64, file->wheel.wake, tw_cells_sweep_tick(file));

@@ -45,7 +45,7 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
 }
 
 /*
- * tw_due_next() - after the first due timer was taken out: is another one due?
+ * tw_due_next() - whether another timer is due, after the first one was taken out
  *
  * As tw_due_slice(). If there is one at hand, it takes 7 instructions, and 25 for a cell.
  */

@@ -100,7 +100,7 @@ static inline bool tw_file_is_ready(const struct tw_file *file)
 	return smp_load_acquire(&file->ready);
 }
 
-/* Can the clock be set? */
+/* Whether the clock can be set. */
 static inline bool tw_clock_can_be_set(u32 clock)
 {
 	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;

@@ -66,7 +66,7 @@ static __always_inline bool tw_op_time_valid(const struct tw_file *file,
 	       (op->flags & TWHEEL_ABS || !tw_clock_can_be_set(file->clock));
 }
 
-/* Does an operation say nothing but which timer it is for? */
+/* Whether an operation names its timer, and nothing else. */
 static __always_inline bool tw_op_is_bare(const struct twheel_op *op)
 {
 	return !((op->flags & ~TWHEEL_FLAGS_LIBRARY) | op->cookie | op->time_ns |

@@ -48,7 +48,7 @@ struct read_batch {
 	u64 words[READ_MOST];
 };
 
-/* How many deadlines of a periodic timer have been reached, each on its tick? */
+/* How many deadlines of a periodic timer have been reached, each on its tick. */
 static __always_inline u64 read_count_periods(const struct tw_file *file,
 					      const struct tw_entry *entry, u64 now)
 {
@@ -369,7 +369,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			ret = read_wait(file, wait);
 			if (ret)
 				return ret;
-			/* Whoever is woken up must not keep that for itself. */
+			/* A reader that was woken up passes the wake-up on. */
 			due = TW_DUE_MORE;
 			continue;
 		}

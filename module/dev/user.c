@@ -86,7 +86,7 @@ static DEFINE_MUTEX(users_lock);
 /* As &tw_user.paid, of all users together. */
 static DEFINE_PER_CPU(atomic64_t, users_paid);
 
-/* A file more for a user who is known; else NULL. */
+/* Count one more file of a known user; NULL if the user is not known. */
 static struct tw_user *user_find(kuid_t uid)
 {
 	struct tw_user *user;
