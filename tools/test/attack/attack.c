@@ -281,7 +281,7 @@ static void attack(const struct way *way, unsigned int seconds)
 	test_check(attackers_end(pids, way->tasks), way->name, "it ended early, or never");
 	test_check(!user_has_left(), way->name, "something is left behind");
 	test_check(proc_number("/proc/vmstat", "oom_kill") == killed, way->name,
-		   "a process was killed for want of memory");
+		   "a process was killed for lack of memory");
 	if (way->slow_device)
 		file_write(DEVICE_LEAST, "0");
 	close(begun[0]);

@@ -39,7 +39,7 @@ struct slabs {
 /*
  * Slab caches of a type of their own: descriptors, tasks, watches. The device has none; what
  * it allocates is in caches by size. Slabs of those that others still use a part of have
- * free places, which are nobody's.
+ * free places, which belong to no process.
  */
 static struct slabs slabs_look(void)
 {

@@ -15,7 +15,7 @@
  * @tasks: the number of tasks that do it
  * @users: the number of users whose tasks they are; 0: one
  * @subordinate: each is another subordinate user of one user
- * @victim: somebody else polls its %VICTIM_FD meanwhile
+ * @victim: another process polls its %VICTIM_FD meanwhile
  * @slow_device: the clock event device cannot be set for less than some microseconds
  * @device: it uses /dev/twheel, and is checked; the others are for comparison
  * @floor: a way without the device in which the kernel does the same work, with interrupts

@@ -29,7 +29,7 @@ static u64 scenario_first_due(const struct scenario *s)
 	return first;
 }
 
-/* Is a timer's deadline kept elsewhere? */
+/* Whether a timer's deadline is kept elsewhere. */
 static bool scenario_keeps(const struct scenario *s, unsigned int i)
 {
 	return s->rig.w.look && i & 1;
@@ -225,7 +225,7 @@ static void scenario_race_once(void)
 	unsigned int i = rig_timer_of(tw_wheel_due(&s->rig.w)) - s->rig.timers;
 	u64 deadline = s->books[i].deadline;
 
-	/* Whoever keeps its deadline takes care himself not to be outrun. */
+	/* The owner of such a deadline keeps it from being outrun. */
 	if (scenario_keeps(s, i))
 		return;
 	scenario_extend(s, i, deadline > TWHEEL_NEVER - s->race ? TWHEEL_NEVER :

@@ -55,7 +55,7 @@ try() {
 		{ cat "$work/build.log"; return 1; }
 	cat "$work/build.log"
 }
-# as_expected COLUMN: do they find what that column says, and nothing else?
+# as_expected COLUMN: they find what that column says, and nothing else
 as_expected() {
 	try && diff <(awk -v n="$1" '!/^#/ {
 			print "#define TW_HAS_" toupper($1), $n == "yes" ? 1 : 0
@@ -64,7 +64,7 @@ as_expected() {
 not_again() {
 	try && ! grep '^  TRY ' "$work/build.log"
 }
-# Whoever has a kernel with fewer headers is told, and not given less.
+# A kernel with fewer headers is an error, and no reason to test less.
 control_stops() {
 	local status=0
 

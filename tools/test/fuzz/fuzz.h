@@ -290,7 +290,7 @@ void call_mmap(struct task *task);
 void call_remap(struct task *task);
 void call_cell(struct task *task);
 void call_scribble(struct task *task);
-/* Can this process use cells there, by the rules? */
+/* Whether this process can use cells there, by the rules. */
 bool mapping_is_good(const struct mapping *mapping);
 void mappings_close(struct world *world);
 /* Does a cell say that it has fired? True if it is not mapped. @pending: what it said before */

@@ -34,7 +34,7 @@ uint64_t time_add(uint64_t a, uint64_t b)
 	return a > TWHEEL_NEVER_NS || b > TWHEEL_NEVER_NS - a ? TWHEEL_NEVER_NS : a + b;
 }
 
-/* Has a deadline been reached on a tick? */
+/* Whether a deadline has been reached on a tick. */
 static bool tick_reached(const struct file *file, uint64_t deadline, uint64_t now)
 {
 	uint64_t tick = (deadline + file->tick_ns - 1) / file->tick_ns;
@@ -149,7 +149,7 @@ static bool op_is_bare(const struct twheel_op *op)
 	       !op->period_ns && !op->slack_ns;
 }
 
-/* Are the flags, and the sort of time, ones that it takes? */
+/* Whether it takes these flags, and this sort of time. */
 static bool op_time_valid(const struct file *file, const struct twheel_op *op, uint32_t flags)
 {
 	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
@@ -334,7 +334,7 @@ static void op_check_outputs(const struct task *task, const struct twheel_op *as
 		      asked->op);
 }
 
-/* Has this user come to a limit? */
+/* Whether this user has reached a limit. */
 static bool user_has_enough(const struct task *task)
 {
 	struct twheel_info info = { };

@@ -17,7 +17,7 @@
 
 static const int read_errors[] = { EBADF, EINVAL, EFAULT, EAGAIN, EINTR, 0 };
 
-/* Whoever has found nothing more is told of what comes next. */
+/* A process that found nothing more is told of the next event. */
 static void watches_expect(struct world *world, const struct file *file)
 {
 	unsigned int i;
@@ -46,7 +46,7 @@ static void records_check(const struct task *task, struct file *file, const char
 	(*task->world->events)++;
 }
 
-/* Nothing was read: was that right? */
+/* Nothing was read: check that this was right. */
 static void refusal_check(const struct task *task, const struct file *file, long ret,
 			  size_t bytes, enum place place, const uint64_t span[2])
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who is told of what is due: tasks that read and poll, operations, and the alarm. See
+ * Which tasks are told of what is due: tasks that read and poll, operations, the alarm. See
  * module/dev/due.c, alarm.c, read.c and op.c.
  *
  * Two tasks wait. Each is a reader that blocks, or an epoll, level or edge triggered, whose

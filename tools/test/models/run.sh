@@ -56,7 +56,7 @@ states() {
 	sed -n 's/^ *\([0-9]*\) states, stored.*/\1 states/p' "$1/log" | head -n 1
 }
 
-# Has all been searched, and nothing found?
+# Whether all has been searched, and nothing found.
 sound() {
 	grep -q 'errors: 0$' "$1/log" &&
 		! grep -qE 'max search depth too small|out of memory|Search not completed' \

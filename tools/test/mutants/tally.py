@@ -78,7 +78,7 @@ class Tally:
         return (mutant.path, mutant.number) in self.done
 
     def is_new(self, mutant, code):
-        """Has no mutant of its file had this code?"""
+        """Whether no mutant of its file has had this code"""
         with self.lock:
             new = (mutant.path, code) not in self.seen
             self.seen.add((mutant.path, code))

@@ -341,7 +341,7 @@ async def virtual_errors(_):
         timeouts.call_later(1, timeouts.advance, 10)
         raises(RuntimeError, timeouts.advance, 2)
         assert timeouts.time() == 3
-        # A callback gets the context that it was started with, whoever is in that.
+        # A callback gets the context that it was started with.
         variable = contextvars.ContextVar("variable")
         context = contextvars.copy_context()
         context.run(variable.set, 1)
@@ -408,7 +408,7 @@ async def cancelled_by_the_collector(timeouts):
 
 
 async def closed_by_the_collector(_):
-    """__del__() is close(), whoever comes first."""
+    """__del__() is close(), in any order."""
     timeouts = twheel.Timeouts(virtual=True)
     timeout = timeouts.call_later(1, stall)
     timeouts.__del__()

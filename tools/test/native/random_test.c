@@ -16,7 +16,7 @@
  * @shut: it is shut down
  * @deadline: for which time
  * @round: armed for the past in a callback of this call, so another call serves it
- * @early: or this one does, for it was due already
+ * @early: or this one does, as it was due already
  */
 struct subject {
 	struct twheel_timer timer;

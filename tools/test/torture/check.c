@@ -133,7 +133,7 @@ u64 arena_clock(const struct arena *arena)
 	}
 }
 
-/* check_is_early() - would firing now be too early? */
+/* check_is_early() - whether firing now would be too early */
 bool check_is_early(const struct owned_timer *owned, u64 floor)
 {
 	const struct arena *arena = owned->target.arena;

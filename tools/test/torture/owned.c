@@ -57,7 +57,7 @@ int owned_lives_open(const struct owned_timer *owned)
 	return owned->armed - owned->cancelled - READ_ONCE(owned->unfired) - fired;
 }
 
-/* owned_is_overdue() - with the lock: should it have fired @margin_ns ago? */
+/* owned_is_overdue() - with the lock: whether it should have fired @margin_ns ago */
 bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns)
 {
 	u64 floor = owned->floor;

@@ -84,7 +84,7 @@ u64 wall_asleep_ms(void)
 	return ns > 0 ? div_u64(ns, NSEC_PER_MSEC) : 0;
 }
 
-/* wall_reached() - has the wall clock shown @deadline at some time after @since? */
+/* wall_reached() - whether the wall clock has shown @deadline at some time after @since */
 bool wall_reached(u64 since, u64 deadline)
 {
 	u64 now = ktime_get_ns();

@@ -131,7 +131,7 @@ class Worker:
 
     def run(self, what, suite=None, tolerated=(), case=None):
         """Run a module of suites, or a program; of these only a suite, or a case. Returns
-        what complains, but for the cases that are tolerated."""
+        what complains, except the cases that are tolerated."""
         words = []
         if case and what.endswith("_test"):
             words = [f"only={case}"]
@@ -199,7 +199,7 @@ class Worker:
                 case = passed[1] if passed else case
 
     def misused(self, said):
-        """Has each way of misuse been reported, and nothing else?"""
+        """Whether each way of misuse has been reported, and nothing else"""
         said = said[next(i for i, line in enumerate(said) if "guest: begin" in line):]
         # Here what a warning says comes after the line that it begins with elsewhere.
         for i, line in enumerate(said[:-1]):

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Cells: what they do, on a virtual clock. Random programs are in cell_exact_test.c, threads in
- * cell_race_test.c, and those who write nonsense in cell_hostile_test.c.
+ * cell_race_test.c, and programs that write nonsense in cell_hostile_test.c.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,7 +35,7 @@ TEST(words_keep_their_parts)
 	CHECK_EQ(twheel_cell_next_generation(twheel_cell_word(most, TWHEEL_CELL_FIRED, 9)), 1);
 }
 
-/* Do parts of the mapping lie behind one another, aligned, and within it? */
+/* Whether parts of the mapping lie one after another, aligned, and within it. */
 TEST(map_is_laid_out)
 {
 	static const uint32_t counts[] = { 1, 63, 64, 65, 5000 };

@@ -77,7 +77,7 @@ static void *step_later(void *arg)
 	return NULL;
 }
 
-/* Who waits is woken when a step makes a timer due. */
+/* A step of the clock that makes a timer due wakes the waiters. */
 TEST(forward_fires)
 {
 	int64_t hour = HOUR + S;

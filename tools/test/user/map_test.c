@@ -52,7 +52,7 @@ TEST(mapped_in_any_part)
 	CHECK_EQ(try_map(m.fd, m.bytes, RW, MAP_SHARED_VALIDATE, 0), 0);
 }
 
-/* Each is valid but for one thing. */
+/* Each is valid except for one thing. */
 TEST(mappings_refused)
 {
 	struct mapped m = map_open_virtual(1000);

@@ -198,7 +198,7 @@ TEST(several_watches)
 		CHECK_EQ(epoll_now(watches[i]), 0);
 }
 
-/* Whoever polls may not have to do all the work at once. In the end it is told, and read. */
+/* A poll need not do all the work at once. In the end it tells of events, and they are read. */
 TEST(much_to_move_first)
 {
 	enum { N = 30000 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What /dev/twheel refuses: each call is valid but for one thing, and changes nothing. Edges
+ * What /dev/twheel refuses: each call is valid except for one thing, and changes nothing. Edges
  * of memory are in ops_test.c, limits of users in limit_test.c, mappings in cell_test.c.
  */
 #define _GNU_SOURCE

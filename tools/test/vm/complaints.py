@@ -26,7 +26,7 @@ OTHERS = re.compile(r"BUG: KCSAN: (?!.*\[twheel)")
 
 
 def complains(line):
-    """Is this line one that a report begins with?"""
+    """Whether a report begins with this line"""
     return bool(KINDS.search(line) and not OTHERS.search(line))
 
 

@@ -105,7 +105,7 @@ sed -nE 's/.*seq_(printf|puts)\(seq, "([a-z_]*):.*/\2/p' "$ROOT"/module/dev/*.c 
 
 # What the library has: a page or a link for each call, and a line in the overview.
 {
-	# But for those that inlines are made of.
+	# All except those that inlines are made of.
 	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
 		grep -vE '_(size|shared)$'
 	# Of the inlines, those that are described.

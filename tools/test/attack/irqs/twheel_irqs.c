@@ -78,7 +78,7 @@ static bool name_begins(const char *name, const char *const *beginnings)
 	return *beginnings;
 }
 
-/* Was it the page allocator, in a page fault or in its worker? */
+/* Whether it was the page allocator, in a page fault or in its worker. */
 static bool irqs_off_by_allocator(const unsigned long *calls, unsigned int depth)
 {
 	static const char *const allocator[] = {

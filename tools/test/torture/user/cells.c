@@ -113,7 +113,7 @@ static void cell_tell(uint32_t number, uint64_t ticks)
 		failure_report(FAILURE_ANSWER, "kick", ret, number);
 }
 
-/* Has it fired? For its last deadline, and not before that? */
+/* Check that it has fired for its last deadline, and not before that. */
 static bool cell_has_fired(struct cell *cell)
 {
 	uint64_t word = load(&cell_of(cell - cells)->word);

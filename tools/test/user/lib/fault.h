@@ -33,7 +33,7 @@ void fault_prepare(void);
 /* Call @fn with its @n-th allocation or copy failing. */
 struct fault fault_call(unsigned int n, long (*fn)(void *arg), void *arg);
 
-/* Call @fn where no page of memory is to be had: only what caches have left. */
+/* Call @fn where no page of memory is available: only what caches have left. */
 struct fault fault_without_pages(long (*fn)(void *arg), void *arg);
 
 /* Has the call succeeded? If not, checks that it failed because of the fault. */

@@ -44,7 +44,7 @@ void loops_close(void);
 		twheel_##kind##_destroy(&loops_wheel);			\
 	}
 
-/* Does the loop end by itself when nothing is left that it could wait for? */
+/* Whether the loop ends by itself when nothing is left that it could wait for. */
 extern const bool loops_end;
 /* The example for this loop. */
 extern const char *const loops_example;
