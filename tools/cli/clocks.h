@@ -12,7 +12,7 @@
 int clock_by_name(const char *name);
 const char *clock_name(uint32_t clock);
 
-/* Can a clock be set? */
+/* Whether a clock can be set. */
 bool clock_settable(uint32_t clock);
 
 /* Not of a virtual clock: only its wheel knows that time. */

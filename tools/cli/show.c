@@ -81,7 +81,7 @@ static void wheel_draw_levels(const struct wheel *wheel)
 		       wheel->occupied_levels - shown);
 }
 
-/* All numbers that are known, but for those of the headline. */
+/* All numbers that are known, except those of the headline. */
 static void wheel_print_numbers(const struct wheel *wheel)
 {
 	unsigned int column = 0;

@@ -5,7 +5,7 @@
 
 #include <stdbool.h>
 
-/* Is standard output a terminal, standard error? */
+/* Whether standard output is a terminal, and standard error. */
 bool terminal_out(void);
 bool terminal_err(void);
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Do the documents agree with the sources? check.py [--write]
+"""Checks that the documents agree with the sources: check.py [--write]
 
 design.md has a row for each .c and .h of module/: what it is, and which of our
 own headers it includes. --write renews the last column. Functions and constants that the

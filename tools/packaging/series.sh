@@ -222,7 +222,7 @@ in_list tools/testing/selftests/Makefile '^TARGETS [+]= ' 'TARGETS += twheel'
 patch "$tests" tools/testing/selftests/Makefile << 'END'
 selftests: twheel: add tests of the device
 
-Each refusal of the ABI is tested by a call that is valid but for one
+Each refusal of the ABI is tested by a call that is valid except for one
 field. The programs print TAP, and skip where there is no /dev/twheel.
 END
 

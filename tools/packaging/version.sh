@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# version.sh: do all files that state the version state that of the Makefile?
+# version.sh: check that all files that state the version state that of the Makefile.
 # version.sh NEW: set it in all of them. What CHANGELOG.md has as unreleased becomes that
 # version, of today. Where there is none, and in debian/changelog, there is a new entry, to be
 # filled.

@@ -33,7 +33,7 @@ order of their starts. Among very many, other callbacks of the loop come between
 
 Only the thread that runs the loop may make these calls. Another one takes
 loop.call_soon_threadsafe(timeouts.call_later, ...). In the child of a fork() they raise
-RuntimeError, but for close(). They need the library libtwheel, and no kernel module.
+RuntimeError, except close(). They need the library libtwheel, and no kernel module.
 """
 import asyncio
 import collections

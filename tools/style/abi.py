@@ -88,7 +88,7 @@ def describe():
 
 
 def holds(golden, command):
-    """Does a compiler agree with every number of FILE? It asserts them, and says where not."""
+    """Whether a compiler agrees with every number of FILE. It asserts them, and says where not."""
     with open(golden, encoding="utf-8") as known:
         numbers = dict(re.findall(r"^(.*) (\d+|0x[0-9a-f]+)$", known.read(), re.M))
     names = [name for header in HEADERS

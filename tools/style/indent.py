@@ -20,8 +20,8 @@ def depth(line):
 
 
 def begins(lines, i):
-    """Does a statement begin in that line? Not in one of a macro, nor in an argument: in
-    TP_fast_assign(), which nothing but headers of tracepoints has"""
+    """Whether a statement begins in that line. None does in a macro, nor in an argument, as of
+    TP_fast_assign() in headers of tracepoints"""
     if lines[i].endswith("\\") or (i and lines[i - 1].endswith("\\")):
         return False
     for line in reversed(lines[:i]):

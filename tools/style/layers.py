@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Do includes go down only?
+"""Checks that includes go down only.
 
 The folders of module/ are layers: api stands on core; core and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Do the documents lead anywhere? links.py FILE.md...
+"""Checks where the documents lead: links.py FILE.md...
 
 Links to files and to headings exist; so do the tests that a table names like
 `suite.case`; each document can be reached from the README.

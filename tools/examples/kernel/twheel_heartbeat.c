@@ -109,7 +109,7 @@ static unsigned int peers_dead_and_closed(void)
 	return count;
 }
 
-/* How many beats should a peer have sent? */
+/* How many beats a peer should have sent. */
 static u64 peer_beats_due(unsigned int i, u64 start)
 {
 	u64 deadline = twheel_periodic_deadline(&peers[i].beat);
