@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What is due in a file: how tasks find it, and who is told. */
+/* What is due in a file: how tasks find it, and which tasks are told. */
 #ifndef _TWHEEL_DUE_H
 #define _TWHEEL_DUE_H
 

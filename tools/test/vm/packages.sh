@@ -70,8 +70,8 @@ build() {
 }
 build "$work/$version"
 build "$work/$next" "$next"
-# No overrides. Three tags do not apply: the library calls no function that could be fortified,
-# a first version closes no bug, and Debian 12 does not know the newest standards.
+# No overrides. Three tags do not apply. The library calls no function that could be fortified.
+# A first version closes no bug. Debian 12 does not know the newest standards.
 check "lintian has no error and no warning" lintian --fail-on error,warning \
 	--allow-root --suppress-tags \
 	hardening-no-fortify-functions,initial-upload-closes-no-bugs,newer-standards-version \
