@@ -98,7 +98,7 @@
 /**
  * TWHEEL_IMPORT() - let a module use the symbols of twheel
  *
- * What MODULE_IMPORT_NS() becomes: its argument is a string from 6.13 on, and none before.
+ * This is MODULE_IMPORT_NS(). Its argument is a string from 6.13 on, and an identifier before.
  */
 #define TWHEEL_IMPORT()		MODULE_INFO(import_ns, "TWHEEL")
 
@@ -115,7 +115,7 @@ struct workqueue_struct;
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
  *	wait for their deadlines to come again, except one that has been claimed.
  *	Such a wheel takes absolute deadlines only: calls with a delay answer -EINVAL,
- *	for a delay must not notice that the clock is set. Take a wheel on
+ *	because a delay must not notice that the clock is set. Take a wheel on
  *	%TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
  *	CLOCK_REALTIME, and all that is said of that clock holds for it
@@ -148,7 +148,7 @@ enum twheel_context {
 };
 
 /**
- * struct twheel_config - how a wheel is to be made; zeroes are defaults
+ * struct twheel_config - how to make a wheel; zeros are defaults
  * @name: shown in messages and traces; copied
  * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
@@ -161,8 +161,8 @@ enum twheel_context {
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
- *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue that has
- *	not: hand in another one if they do
+ *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue without it.
+ *	If they do, name another workqueue here
  * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
@@ -188,9 +188,9 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 
 /**
  * twheel_create() - make a wheel
- * @config: a pointer to how it is to be made. The address of a compound literal will do
+ * @config: a pointer to its configuration, such as the address of a compound literal
  *
- * See __twheel_create(): that is a wheel or an ERR_PTR, and never NULL.
+ * See __twheel_create(). The result is a wheel or an ERR_PTR, and never NULL.
  */
 #define twheel_create(config...)					\
 	__twheel_create(config, sizeof(struct twheel_config), THIS_MODULE)
@@ -245,8 +245,8 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 /**
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
- * @args: the wheel it is to belong to, or nothing for the system wheel; and its function.
- *	That may be NULL: then it cannot be armed
+ * @args: the timer's wheel, or nothing for the system wheel; and its function. With a
+ *	function of NULL it cannot be armed
  *
  * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No
  * other CPU may use the timer meanwhile.
@@ -266,14 +266,14 @@ int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns);
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
 
 /**
- * twheel_extend_at() - push the deadline of a pending timer back
+ * twheel_extend_at() - give a pending timer a later deadline
  * @timer: the timer
  * @deadline_ns: the later deadline, on the wheel's clock
  *
- * The cheapest operation, made for what network code does on every packet: no lock,
- * one compare-and-swap on the timer's own word. The timer stays in its bucket. When
- * the wheel reaches the bucket, it reads the word and puts the timer into another. See
- * tw_node_extend() for why that is sound.
+ * The cheapest operation, for network code that extends a timer on every packet. It takes no
+ * lock, and makes one compare-and-swap on the timer's own word. The timer stays in its
+ * bucket. When the wheel reaches the bucket, it reads the word and puts the timer into
+ * another. tw_node_extend() explains why that is sound.
  *
  * Context:
  * * any but NMI

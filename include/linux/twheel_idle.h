@@ -48,7 +48,7 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 /**
  * twheel_idle_init() - initialise a watch
  * @idle: the watch; must not be started, and is no local variable
- * @wheel: the wheel it is to belong to
+ * @wheel: the wheel of the watch
  * @function: called when nothing has been heard for the timeout
  *
  * Nobody else may use the watch meanwhile.
@@ -161,7 +161,7 @@ static inline int twheel_idle_stop_sync(struct twheel_idle *idle)
  * @idle: the watch
  *
  * As twheel_idle_stop_sync(), and every later start fails with -ESHUTDOWN, also those on
- * other CPUs that race with this. twheel_idle_init() brings the watch back to life.
+ * other CPUs that race with this. After twheel_idle_init() it can be started again.
  *
  * Context:
  * * as twheel_idle_stop_sync()
@@ -177,8 +177,8 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * twheel_idle_touch() - there was a sign of life
  * @idle: the watch
  *
- * The timeout starts from now. As cheap as twheel_extend(), which it is: made
- * to be called for every packet, from any number of CPUs at once.
+ * The timeout starts from now. This is twheel_extend(), and as cheap: call it for every
+ * packet, from any number of CPUs at once.
  *
  * Context:
  * * any but NMI

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what twheel_timer_init() stands on, and how timers are initialised that are local
- * variables, or static ones. linux/twheel.h includes it.
+ * twheel: the base of twheel_timer_init(), and the initialisers of local and static timers.
+ * linux/twheel.h includes it.
  */
 #ifndef _LINUX_TWHEEL_INIT_H
 #define _LINUX_TWHEEL_INIT_H
@@ -12,8 +12,8 @@
 struct twheel_timer;
 
 /*
- * Each place that initialises timers, or what is made of them, makes a lockdep class. It
- * has the name of the expression.
+ * Each place that initialises timers, or policies, makes a lockdep class. Its name is the
+ * expression.
  */
 #ifdef CONFIG_LOCKDEP
 #define tw_init_class(init, object, args...)				\

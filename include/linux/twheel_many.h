@@ -11,8 +11,8 @@
  * struct twheel_item - one timer of twheel_arm_many() or twheel_cancel_many()
  * @timer: the timer
  * @deadline_ns: for which deadline to arm it; ignored when cancelling
- * @result: what became of it, as twheel_arm_at() or twheel_cancel() says it. Arming refuses
- *	another wheel's timer with -EINVAL; cancelling cancels it as well
+ * @result: the result, as of twheel_arm_at() or twheel_cancel(). Arming refuses another
+ *	wheel's timer with -EINVAL; cancelling cancels it as well
  */
 struct twheel_item {
 	struct twheel_timer *timer;

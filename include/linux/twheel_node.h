@@ -63,7 +63,7 @@ static inline u64 tw_word(u64 deadline_ns)
 }
 
 /*
- * tw_node_extend() - push a pending node's deadline back, without a lock
+ * tw_node_extend() - give a pending node a later deadline, without a lock
  * @later: the word of the deadline
  *
  * The node stays in its bucket. When the wheel reaches the bucket, it reads the word and

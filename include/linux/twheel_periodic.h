@@ -14,8 +14,8 @@ struct twheel_periodic;
  * enum twheel_pace - what the next deadline is counted from
  * @TWHEEL_FIXED_RATE: the first deadline. All are a whole number of periods
  *	after it, however late the callbacks are: there is no drift. Deadlines
- *	that have passed when a callback begins are counted as overruns, and are
- *	not made up for
+ *	that have passed when a callback begins are counted as overruns, and get
+ *	no callback of their own
  * @TWHEEL_FIXED_DELAY: the moment at which the callback has ended. There are no
  *	overruns
  */
@@ -26,7 +26,7 @@ enum twheel_pace {
 
 /**
  * typedef twheel_periodic_fn - periodic work
- * @periodic: what it is the work of
+ * @periodic: the periodic work
  *
  * Context:
  * * as &twheel_fn
@@ -73,7 +73,7 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 /**
  * twheel_periodic_init() - initialise periodic work
  * @periodic: the periodic work; must not be started, and is no local variable
- * @wheel: the wheel it is to belong to
+ * @wheel: the wheel of the work
  * @function: the work
  *
  * Nobody else may use the periodic work meanwhile.
@@ -175,8 +175,8 @@ static inline int twheel_periodic_stop_sync(struct twheel_periodic *periodic)
  * @periodic: the periodic work
  *
  * As twheel_periodic_stop_sync(), and every later start fails with -ESHUTDOWN,
- * also those on other CPUs that race with this. twheel_periodic_init() brings
- * the work back to life.
+ * also those on other CPUs that race with this. After twheel_periodic_init() it can
+ * be started again.
  *
  * Context:
  * * as twheel_periodic_stop_sync()

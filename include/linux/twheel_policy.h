@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * twheel: what timeouts are mostly used for, over the plain timer. Each has a header:
+ * twheel: policies, which are built on plain timers. Each has a header:
  *
  *  - linux/twheel_periodic.h: work that recurs, at a fixed rate or with a fixed delay
  *    between one run and the next;
@@ -9,7 +9,7 @@
  *  - linux/twheel_idle.h: a watch over a peer, which reports when nothing has been heard
  *    of the peer for a while.
  *
- * This one has what they have in common, and they include it.
+ * This header has what they have in common, and they include it.
  *
  * Each is embedded in the caller's own object, allocates nothing, and belongs to a wheel
  * as a timer does. What linux/twheel.h says of clocks, ticks, contexts and the life of a

@@ -34,7 +34,7 @@ struct twheel_backoff {
 
 /**
  * typedef twheel_attempt_fn - an attempt
- * @retry: what it is an attempt of
+ * @retry: the retry
  *
  * Context:
  * * as &twheel_fn
@@ -47,7 +47,7 @@ typedef enum twheel_next (*twheel_attempt_fn)(struct twheel_retry *retry);
 
 /**
  * typedef twheel_give_up_fn - all attempts have failed
- * @retry: what they were attempts of; no longer started
+ * @retry: the retry; no longer started
  * @error: why there is not another: -ETIMEDOUT: it was the last one; -ENOSPC:
  *	the wheel's limit was reached when the attempt had ended; -ESHUTDOWN:
  *	the wheel had been stopped by then, or @retry was just being shut down
@@ -90,7 +90,7 @@ __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 /**
  * twheel_retry_init() - initialise a retry
  * @retry: the retry; must not be started, and is no local variable
- * @wheel: the wheel it is to belong to
+ * @wheel: the wheel of the retry
  * @attempt: makes an attempt
  * @give_up: called when all have failed; may be NULL
  *
@@ -148,7 +148,7 @@ static inline int twheel_retry_cancel_sync(struct twheel_retry *retry)
  * @retry: the retry
  *
  * As twheel_retry_cancel_sync(), and every later start fails with -ESHUTDOWN, also those
- * on other CPUs that race with this. twheel_retry_init() brings the retry back to life.
+ * on other CPUs that race with this. After twheel_retry_init() it can be started again.
  *
  * Context:
  * * as twheel_retry_cancel_sync()

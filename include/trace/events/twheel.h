@@ -84,7 +84,7 @@ DECLARE_EVENT_CLASS(twheel_bucket,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
- * @function: its function, or that of its wheel
+ * @function: its function
  * @deadline_ns: its deadline
  * @tick: the tick on which that is served
  * @level: the level of its bucket; -1: it is past, and waits to be served
@@ -100,7 +100,7 @@ DEFINE_EVENT(twheel_bucket, twheel_arm,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
- * @function: its function, or that of its wheel
+ * @function: its function
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
  * @level: the level of its bucket; -1: it is past, and waits to be served
@@ -141,7 +141,7 @@ DECLARE_EVENT_CLASS(twheel_word,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
- * @function: its function, or that of its wheel
+ * @function: its function
  * @deadline_ns: its deadline now
  * @tick: the tick on which that is served
  *
@@ -159,7 +159,7 @@ DEFINE_EVENT(twheel_word, twheel_extend,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
- * @function: its function, or that of its wheel
+ * @function: its function
  * @deadline_ns: the deadline that it had
  * @tick: the tick on which that would have been served
  */
@@ -174,7 +174,7 @@ DEFINE_EVENT(twheel_word, twheel_cancel,
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
- * @function: its function, or that of its wheel
+ * @function: its function
  * @deadline_ns: the deadline that it had
  * @tick: the tick on which that would have been served
  */
@@ -227,8 +227,6 @@ TRACE_EVENT(twheel_expire_entry,
  * @timer: the timer, which may be gone
  * @function: the callback
  * @took_ns: how long it took, on the monotonic clock
- *
- * Where one call got several timers, each has an event, with the time of the whole call.
  */
 TRACE_EVENT(twheel_expire_exit,
 	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
