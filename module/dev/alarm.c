@@ -5,7 +5,7 @@
  * The alarm marks the file and wakes the waiters. It takes no lock of ours and looks at no
  * timer: the tasks that it wakes do the work.
  *
- * It moves to earlier instants only. One that is earlier than need be costs one wake-up. If
+ * It moves to earlier instants only. An alarm that is too early costs one wake-up. If
  * it moved with each call, a program could keep the clock event device from
  * firing at all.
  *

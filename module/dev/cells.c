@@ -173,7 +173,7 @@ static u64 cell_set_check(const struct tw_file *file, struct twheel_node *node, 
 /*
  * tw_cells_look() - &tw_wheel.look: a bucket is emptied
  *
- * Nearer deadlines are none of its business: programs submit those.
+ * It need not find nearer deadlines: programs submit those.
  */
 bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
 {
@@ -222,7 +222,7 @@ bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now)
  * tw_cells_visit() - a program has told of a cell
  * @now: the present, in ticks
  *
- * This does not see to the alarm.
+ * This does not set the alarm.
  *
  * Return: the cell's deadline, in ticks; never if it is not pending.
  */

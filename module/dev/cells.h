@@ -2,7 +2,7 @@
 /*
  * Cells: timers whose deadline is in memory that programs share with the kernel.
  *
- * All functions but tw_cells_new() and what frees are called with the file's lock.
+ * All functions but tw_cells_new() and tw_cells_free() are called with the file's lock.
  */
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H

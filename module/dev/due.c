@@ -175,7 +175,7 @@ static bool due_search(struct tw_file *file, unsigned int slices)
 }
 
 /*
- * tw_due_find() - is something due? For a task that wants it, and searches for long
+ * tw_due_find() - whether something is due, for a task that wants it and searches for long
  *
  * Context: process, may sleep.
  * Return: false also if a signal came first.
@@ -186,9 +186,9 @@ bool tw_due_find(struct tw_file *file)
 }
 
 /*
- * tw_due_poll() - is something due? For poll(), which searches for a moment
+ * tw_due_poll() - whether something is due, for poll(), which searches for a moment
  *
- * Kernel threads poll for programs (aio): their time is nobody's.
+ * Kernel threads poll for programs (aio): no program is charged for their time.
  *
  * Context: process, may sleep.
  * Return: false also if that is not known yet. Then the waiters are woken soon.

@@ -50,7 +50,7 @@ u32 tw_file_limit_timers(void)
 	return READ_ONCE(limit_timers);
 }
 
-/* Have the payers of a file pay for more, before it is allocated. */
+/* Charge the payers of a file for more memory, before it is allocated. */
 static int file_charge(struct tw_file *file, u32 timers, u64 bytes)
 {
 	int ret = tw_payers_charge(file->payers, timers, bytes);
@@ -152,7 +152,7 @@ err_exit_wheel:
 }
 
 /*
- * Give a file all that it gets. Nobody looks at it before the file is ready. After a failure
+ * Set up a file. No other task reads it before the file is ready. After a failure
  * all is as before.
  */
 static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)

@@ -26,7 +26,7 @@ struct tw_payers;
 
 /**
  * struct tw_file - an open file
- * @lock: guards all fields below that no other rule is said of. Only tasks take it
+ * @lock: guards all fields below that state no other rule. Only tasks take it
  * @marked: the alarm has gone off, and no search has found since that nothing is due. The
  *	alarm writes it without the lock: see due.c
  * @ready: the file has its wheel, and what else SETUP gives it; set once
@@ -52,7 +52,7 @@ struct tw_payers;
  * @late_sum: the sum of all
  * @late: how many events had a lateness whose highest bit is this one
  * @setup_lock: serialises what sleeps: making the wheel, adding to the table
- * @payers: who pays for the file
+ * @payers: the users that pay for the file
  * @bytes: the memory that they pay for; changed with @setup_lock
  */
 struct tw_file {

@@ -3,7 +3,7 @@
  * Operations on the timers of an open file.
  *
  * Nothing is served here. An operation that makes something due marks the file and wakes the
- * waiters. One that ends or moves what they were told of leaves the mark: they will see.
+ * waiters. One that ends or moves a due timer leaves the mark: the waiters then find nothing.
  *
  * What programs do all the time is inline, so that a single operation stays in registers: an
  * arm by TWHEEL_IOC_OP takes 100 instructions less.
