@@ -153,7 +153,7 @@ help:
 	@echo '  make series-check     make such a series, apply, check and build it'
 	@echo
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
-	@echo '  make check            all tests, in QEMU: ten minutes on two cores'
+	@echo '  make check            all tests, in QEMU; first it builds a kernel, once'
 	@echo '                          TESTS="suite ...": only these suites or programs'
 	@echo '  make native           process wheels, without a virtual machine: a minute'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'
