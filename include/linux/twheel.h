@@ -75,7 +75,7 @@
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
  * while the timer is pending or its callback may run: twheel_shutdown_sync() and
- * twheel_cancel_sync() see to that. A callback may free its own timer. A timer that was
+ * twheel_cancel_sync() ensure that. A callback may free its own timer. A timer that was
  * never initialised, all zeros, reads as idle and cannot be armed, nor shut down. With
  * CONFIG_DEBUG_OBJECTS, calls on it are reported all the same.
  *
@@ -118,7 +118,7 @@ struct workqueue_struct;
  *	because a delay must not notice that the clock is set. Take a wheel on
  *	%TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
- *	CLOCK_REALTIME, and all that is said of that clock holds for it
+ *	CLOCK_REALTIME, and has the same rules
  * @TWHEEL_CLOCK_VIRTUAL: stands still until twheel_advance(): see linux/twheel_virtual.h
  */
 enum twheel_clock {
