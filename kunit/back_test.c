@@ -187,7 +187,7 @@ static void steps_at_random(struct kunit *test)
 	}
 }
 
-/* While a pass is on, or between two of a round. */
+/* During a pass, or between two passes of a round. */
 
 static void set_back(struct twheel_timer *timer, u64 now_ns)
 {

@@ -340,7 +340,7 @@ static void observer_linger(struct twheel_timer *timer)
 		else
 			spin_ns(100 * US);
 	}
-	/* The waiter waits by now, or finds that this has finished. */
+	/* The waiter already waits, or finds that this has finished. */
 	spin_ns(500 * US);
 	WRITE_ONCE(observer->finished, true);
 }

@@ -181,7 +181,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		KUNIT_EXPECT_EQ_MSG(test, alarms.started, 1, "round %u", round);
 		/* Which is the first half of that, to some kernels. */
 		KUNIT_EXPECT_LE_MSG(test, alarms.cancelled, 1, "round %u", round);
-		/* It goes off, and after that works as ever. */
+		/* It goes off, and works as before after that. */
 		p[1].fired = 0;
 		twheel_arm(&p[1].timer, MS);
 		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p[1].fired) == 1));

@@ -354,7 +354,7 @@ static void back_leaves_what_is_past(struct kunit *test)
 {
 	struct rig rig;
 
-	/* The alarm is set for a past timer; another timer must not put it off. */
+	/* The alarm is set for a past timer; another timer must not postpone it. */
 	rig_init(&rig, test, "past", 1, 16, 100, 2);
 	rig_add(&rig, 0, 5);
 	rig_back(&rig, 50);

@@ -197,7 +197,7 @@ static void wall_clock_fires_where_told(struct kunit *test)
 
 /*
  * Tick 0 is a tick like any other, where the machine has not been up for one yet. It
- * once meant that a pass was on, and another CPU's alarm was not set for it.
+ * once meant that a pass was running, and another CPU's alarm was not set for it.
  */
 static void due_in_the_first_tick(struct kunit *test)
 {
