@@ -54,7 +54,7 @@ static u64 due_ns(const struct tw_wheel *w, u64 tick)
 
 /*
  * Look at the timers that have come out of the wheel, until one is due. Those that have
- * another deadline by now are put back.
+ * another deadline meanwhile are put back.
  */
 static __always_inline enum tw_due due_first(struct tw_file *file, u64 now,
 					     unsigned int *slice)

@@ -28,7 +28,7 @@ bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
 bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node);
 
 /*
- * tw_due_enqueue() - put a node into the wheel, for @ns, and see to it that waiters are told
+ * tw_due_enqueue() - put a node into the wheel, for @ns, and have the waiters told
  *
  * Context: with the file's lock.
  * Return: true if the caller has to wake the waiters, once it has released the lock.
