@@ -54,7 +54,7 @@ void usage_error(const char *format, ...)
 
 bool output_good(void)
 {
-	/* Once a write has failed, ferror() says so for good. */
+	/* Once a write has failed, ferror() says so until the end. */
 	return !fflush(stdout) && !ferror(stdout);
 }
 

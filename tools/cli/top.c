@@ -35,7 +35,7 @@ static void view_take(struct view *view)
 	view->wheels = find_wheels(0, &view->count, &view->hidden);
 }
 
-/* The same wheel in an earlier view, or NULL. Another may have its descriptor by now. */
+/* The same wheel in an earlier view, or NULL. Another wheel may have its descriptor now. */
 static const struct wheel *view_find(const struct view *before,
 				     const struct wheel *wheel)
 {

@@ -24,7 +24,7 @@ advance() makes the calls itself. A task that one of them wakes runs when its lo
     await asyncio.sleep(0)              # now the task sees it
 
 It pays where timeouts are renewed, which takes less than half of the loop's time for it, or
-where very many are pending. A few that are seldom moved are as well off in the loop.
+where very many are pending. For a few that seldom move, the loop's own timers do as well.
 
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early, and it comes
 with the next tick after its deadline at the latest, when the loop has nothing else to do.

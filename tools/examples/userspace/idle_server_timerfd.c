@@ -52,7 +52,7 @@ static void timer_set(struct connection *c)
 		err(1, "timerfd_settime");
 }
 
-/* The events at hand may name it again, so it is freed after them. */
+/* Later events of this array may name it again, so it is freed after them. */
 static void connection_end(struct connection *c)
 {
 	close(c->socket.fd);

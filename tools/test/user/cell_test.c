@@ -387,7 +387,7 @@ TEST(nothing_to_sweep)
 	CHECK_EQ(dev_stat(m.fd, "alarms"), alarms);
 }
 
-/* A server whose connections are busy: each is extended before it expires, over and over. */
+/* A server whose connections are busy: each is extended before it expires, again and again. */
 TEST(a_million_that_are_extended)
 {
 	enum { N = 1 << 20, LEFT = 1000, SPREAD = 1000 };

@@ -125,7 +125,7 @@ TEST(back_waits)
 		clock_put_right();
 		dev_read(fd);
 	}
-	/* It would have expired by now. */
+	/* It would have expired already. */
 	while (!has_passed(before + delay + MS))
 		usleep(1000);
 	CHECK_EQ(dev_readable(fd, 50), 0);

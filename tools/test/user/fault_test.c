@@ -191,7 +191,7 @@ TEST(arms_the_first)
 		if (!fault_survived(&fault)) {
 			CHECK_EQ(dev_info(call.fd).timers, 0);
 			CHECK_EQ(call.op.id | call.op.deadline_ns, 0);
-			/* Its wheel may be there by now, or not. */
+			/* Its wheel may be there already, or not. */
 			late.fd = call.fd;
 			if (set_up(&late))
 				CHECK_EQ(errno, EBUSY);
