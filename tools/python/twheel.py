@@ -46,7 +46,7 @@ import time
 
 __all__ = ["Timeout", "Timeouts"]
 
-_LIBRARY = "libtwheel.so.0"
+_LIBRARY = "libtwheel.so.1"
 _NEVER = 0x7fffffffffffffff
 _VIRTUAL = 4
 # The tick of a virtual clock.

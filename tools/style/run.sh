@@ -144,7 +144,7 @@ check_library() {
 	done
 	nm -D --defined-only "$work/tools/lib/libtwheel.so" |
 		sed -n 's/.* T \(.*\)@@.*/\1/p' | sort | diff "$work/symbols" - || status=1
-	sed -n 's/^ \(twheel_[a-z_]*\)@.*/\1/p' debian/libtwheel0.symbols | sort |
+	sed -n 's/^ \(twheel_[a-z_]*\)@.*/\1/p' debian/libtwheel1.symbols | sort |
 		diff "$work/symbols" - || status=1
 	return $status
 }

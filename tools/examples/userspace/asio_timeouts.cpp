@@ -4,13 +4,21 @@
 
 #include "lib/timeouts.h"
 
+static boost::asio::io_context context(1);
+
+static void loop_end()
+{
+	context.stop();
+}
+
 int main()
 {
-	boost::asio::io_context context(1);
-	twheel_asio::wheel wheel(context);
+	twheel *wheel = timeouts_begin(loop_end);
 
-	timeouts_begin(wheel.loop(), nullptr);
-	/* Returns when no timeout is left. */
-	context.run();
-	return timeouts_report();
+	{
+		twheel_asio asio(context, wheel);
+
+		context.run();
+	}
+	return timeouts_end(wheel);
 }

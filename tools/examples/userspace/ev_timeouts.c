@@ -7,17 +7,21 @@
 
 #include "lib/timeouts.h"
 
+static struct twheel_ev ev;
+
+static void loop_end(void)
+{
+	twheel_ev_stop(&ev);
+}
+
 int main(void)
 {
-	struct ev_loop *loop = EV_DEFAULT;
-	struct twheel_ev ev;
-	int ret = twheel_ev_init(&ev, loop, NULL);
+	struct twheel *wheel = timeouts_begin(loop_end);
+	int ret = twheel_ev_start(&ev, EV_DEFAULT, wheel);
 
 	if (ret)
-		errx(1, "no wheel: %s", strerror(-ret));
-	timeouts_begin(&ev.loop, NULL);
-	/* Returns when no timeout is left. */
-	ev_run(loop, 0);
-	twheel_ev_destroy(&ev);
-	return timeouts_report();
+		errx(1, "libev: %s", strerror(-ret));
+	/* Returns when the wheel is taken out, as there is nothing else. */
+	ev_run(EV_DEFAULT, 0);
+	return timeouts_end(wheel);
 }

@@ -16,15 +16,15 @@ static void loop_end(void)
 
 int main(void)
 {
+	struct twheel *wheel = timeouts_begin(loop_end);
 	struct twheel_glib glib;
-	int ret = twheel_glib_init(&glib, NULL, NULL);
+	int ret = twheel_glib_start(&glib, NULL, wheel);
 
 	if (ret)
-		errx(1, "no wheel: %s", strerror(-ret));
+		errx(1, "GLib: %s", strerror(-ret));
 	loop = g_main_loop_new(NULL, FALSE);
-	timeouts_begin(&glib.loop, loop_end);
 	g_main_loop_run(loop);
-	twheel_glib_destroy(&glib);
+	twheel_glib_stop(&glib);
 	g_main_loop_unref(loop);
-	return timeouts_report();
+	return timeouts_end(wheel);
 }

@@ -7,18 +7,23 @@
 
 #include "lib/timeouts.h"
 
+static struct twheel_libevent libevent;
+
+static void loop_end(void)
+{
+	twheel_libevent_stop(&libevent);
+}
+
 int main(void)
 {
 	struct event_base *base = event_base_new();
-	struct twheel_libevent libevent;
-	int ret = twheel_libevent_init(&libevent, base, NULL);
+	struct twheel *wheel = timeouts_begin(loop_end);
+	int ret = twheel_libevent_start(&libevent, base, wheel);
 
 	if (ret)
-		errx(1, "no wheel: %s", strerror(-ret));
-	timeouts_begin(&libevent.loop, NULL);
-	/* Returns when no timeout is left. */
+		errx(1, "libevent: %s", strerror(-ret));
+	/* Returns when the wheel is taken out, as there is nothing else. */
 	event_base_dispatch(base);
-	twheel_libevent_destroy(&libevent);
 	event_base_free(base);
-	return timeouts_report();
+	return timeouts_end(wheel);
 }

@@ -16,16 +16,16 @@ static void loop_end(void)
 
 int main(void)
 {
+	struct twheel *wheel = timeouts_begin(loop_end);
 	struct twheel_sd sd;
 	int ret = sd_event_default(&event);
 
 	if (ret >= 0)
-		ret = twheel_sd_init(&sd, event, NULL);
+		ret = twheel_sd_start(&sd, event, wheel);
 	if (ret < 0)
-		errx(1, "no wheel: %s", strerror(-ret));
-	timeouts_begin(&sd.loop, loop_end);
+		errx(1, "sd-event: %s", strerror(-ret));
 	sd_event_loop(event);
-	twheel_sd_destroy(&sd);
+	twheel_sd_stop(&sd);
 	sd_event_unref(event);
-	return timeouts_report();
+	return timeouts_end(wheel);
 }

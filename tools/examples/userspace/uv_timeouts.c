@@ -7,21 +7,24 @@
 
 #include "lib/timeouts.h"
 
+static struct twheel_uv uv;
+
+static void loop_end(void)
+{
+	twheel_uv_stop(&uv);
+}
+
 int main(void)
 {
 	uv_loop_t *loop = uv_default_loop();
-	struct twheel_uv uv;
-	int ret = twheel_uv_init(&uv, loop, NULL);
+	struct twheel *wheel = timeouts_begin(loop_end);
+	int ret = twheel_uv_start(&uv, loop, wheel);
 
 	if (ret)
-		errx(1, "no wheel: %s", strerror(-ret));
-	timeouts_begin(&uv.loop, NULL);
-	/* Returns when no timeout is left. */
-	uv_run(loop, UV_RUN_DEFAULT);
-	twheel_uv_destroy(&uv);
-	/* What libuv closes, it closes in its loop. */
+		errx(1, "libuv: %s", strerror(-ret));
+	/* Returns when the wheel is taken out, as there is nothing else. */
 	uv_run(loop, UV_RUN_DEFAULT);
 	if (uv_loop_close(loop))
 		errx(1, "the loop has handles");
-	return timeouts_report();
+	return timeouts_end(wheel);
 }

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A wheel in an io_context of Boost.Asio. C++14. The calls for timers are in loop.h. */
+/*
+ * A process wheel in an io_context of Boost.Asio. C++14. Its timers are those of twheel.h. See
+ * twheel_loop(3).
+ */
 #ifndef TWHEEL_ASIO_HPP
 #define TWHEEL_ASIO_HPP
 
@@ -8,71 +11,61 @@
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/posix/stream_descriptor.hpp>
 #include <boost/system/system_error.hpp>
-
-#include "loop.h"
-
-namespace twheel_asio {
+#include <twheel.h>
 
 /*
- * A wheel in a context, which only one thread runs. It has to be gone before the context.
- * Callbacks of loop.h must not throw.
+ * A wheel in a context, which only one thread runs. It has to be gone before the context, and
+ * before the wheel. Callbacks of timers must not throw.
  */
-class wheel {
+class twheel_asio {
 public:
-	explicit wheel(boost::asio::io_context &context, const twheel_config *config = nullptr)
-		: state_(std::make_shared<state>(context))
+	/* The context runs until stop() or twheel_stop(), whether there are timers or not. */
+	twheel_asio(boost::asio::io_context &context, twheel *wheel)
+		: state_(std::make_shared<state>(context, wheel))
 	{
-		int ret = twheel_loop_init(state_.get(), set_busy, config);
+		int fd = twheel_fd(wheel);
 
-		if (ret)
-			throw boost::system::system_error(-ret, boost::system::system_category());
-		state_->readable.assign(state_->fd);
+		if (fd < 0)
+			throw boost::system::system_error(-fd, boost::system::system_category());
+		state_->readable.assign(fd);
+		wait(state_);
 	}
 
-	/* Active timers end without a callback. The descriptor is loop.h's to close. */
-	~wheel()
-	{
-		state_->readable.release();
-		twheel_loop_destroy(state_.get());
-	}
+	~twheel_asio() { stop(); }
 
-	wheel(const wheel &) = delete;
-	wheel &operator=(const wheel &) = delete;
-	twheel_loop *loop() { return state_.get(); }
+	twheel_asio(const twheel_asio &) = delete;
+	twheel_asio &operator=(const twheel_asio &) = delete;
+
+	/* Take the wheel out of the context; a callback may do so. */
+	void stop()
+	{
+		state_->wheel = nullptr;
+		/* The wheel closes its descriptor itself. */
+		if (state_->readable.is_open())
+			state_->readable.release();
+	}
 
 private:
-	/* Asio may call a handler when the wheel is gone: this stays until then. */
-	struct state : twheel_loop, std::enable_shared_from_this<state> {
-		explicit state(boost::asio::io_context &context) : readable(context) { }
+	/* Asio may call a handler when the object is gone: this stays until then. */
+	struct state {
+		state(boost::asio::io_context &context, twheel *of) : readable(context), wheel(of) { }
 
 		boost::asio::posix::stream_descriptor readable;
-		bool waiting = false;
+		twheel *wheel;
 	};
 
-	/* The context runs on while something waits. */
-	static void set_busy(twheel_loop *loop, bool busy)
+	/* After so many callbacks the context serves others. */
+	static void wait(const std::shared_ptr<state> &self)
 	{
-		auto self = static_cast<state *>(loop)->shared_from_this();
-
-		if (!busy)
-			self->readable.cancel();
-		if (!busy || self->waiting)
-			return;
-		self->waiting = true;
 		self->readable.async_wait(self->readable.wait_read,
 					  [self](boost::system::error_code) {
-			self->waiting = false;
-			if (!self->twheel_loop::wheel)
-				return;
-			twheel_loop_drain(self.get());
-			if (self->busy)
-				set_busy(self.get(), true);
+			if (self->wheel && twheel_run(self->wheel, 64) != -ESHUTDOWN &&
+			    self->wheel)
+				wait(self);
 		});
 	}
 
 	std::shared_ptr<state> state_;
 };
-
-}
 
 #endif

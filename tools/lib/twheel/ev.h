@@ -1,72 +1,57 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A wheel in a loop of libev. The calls for timers are in loop.h. */
+/* A process wheel in a loop of libev. Its timers are those of twheel.h. See twheel_loop(3). */
 #ifndef TWHEEL_EV_H
 #define TWHEEL_EV_H
 
 #include <ev.h>
-
-#include "loop.h"
+#include <twheel.h>
 
 /**
- * struct twheel_ev - a wheel in a loop of libev
- * @loop: for the calls of loop.h
- * @ev: libev's loop
- * @io: libev's watcher for the descriptor
+ * struct twheel_ev - a wheel in a loop
+ * @io: libev's watcher for the wheel's descriptor
+ * @loop: libev's loop
  */
 struct twheel_ev {
-	struct twheel_loop loop;
-	struct ev_loop *ev;
 	ev_io io;
+	struct ev_loop *loop;
 };
 
-static inline void twheel_ev_readable(struct ev_loop *ev, ev_io *io, int revents)
+/* After so many callbacks the loop serves others. A wheel that is stopped leaves the loop. */
+static inline void twheel_ev_readable(struct ev_loop *loop, ev_io *io, int revents)
 {
-	(void)ev;
 	(void)revents;
-	twheel_loop_drain((struct twheel_loop *)io->data);
-}
-
-/* Active timers keep the loop running; an empty wheel does not. */
-static inline void twheel_ev_set_busy(struct twheel_loop *loop, bool busy)
-{
-	struct ev_loop *ev = ((struct twheel_ev *)loop)->ev;
-
-	if (busy)
-		ev_ref(ev);
-	else
-		ev_unref(ev);
-}
-
-/* Take the wheel out of the loop. Active timers end, with no callback. */
-static inline void twheel_ev_destroy(struct twheel_ev *ev)
-{
-	if (!ev->loop.busy)
-		ev_ref(ev->ev);
-	ev_io_stop(ev->ev, &ev->io);
-	twheel_loop_destroy(&ev->loop);
+	if (twheel_run((struct twheel *)io->data, 64) == -ESHUTDOWN)
+		ev_io_stop(loop, io);
 }
 
 /**
- * twheel_ev_init() - put a wheel into a loop
+ * twheel_ev_start() - have a loop serve a wheel
  * @ev: is filled in
  * @loop: libev's loop
- * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
+ * @wheel: the wheel
  *
- * Return: 0; as twheel_create().
+ * The loop runs until twheel_ev_stop() or twheel_stop(), whether there are timers or not.
+ *
+ * Return: 0; as twheel_fd().
  */
-static inline int twheel_ev_init(struct twheel_ev *ev, struct ev_loop *loop,
-				 const struct twheel_config *config)
+static inline int twheel_ev_start(struct twheel_ev *ev, struct ev_loop *loop,
+				  struct twheel *wheel)
 {
-	int ret = twheel_loop_init(&ev->loop, twheel_ev_set_busy, config);
+	int fd = twheel_fd(wheel);
 
-	if (ret)
-		return ret;
-	ev->ev = loop;
-	ev_io_init(&ev->io, twheel_ev_readable, ev->loop.fd, EV_READ);
-	ev->io.data = &ev->loop;
+	if (fd < 0)
+		return fd;
+	ev->loop = loop;
+	ev_io_init(&ev->io, twheel_ev_readable, fd, EV_READ);
+	ev->io.data = wheel;
 	ev_io_start(loop, &ev->io);
-	ev_unref(loop);
 	return 0;
+}
+
+/** twheel_ev_stop() - take the wheel out of the loop; a callback may do so */
+static inline void twheel_ev_stop(struct twheel_ev *ev)
+{
+	ev_io_stop(ev->loop, &ev->io);
 }
 
 #endif

@@ -1,68 +1,65 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A wheel in an event_base of libevent. The calls for timers are in loop.h. */
+/*
+ * A process wheel in a loop of libevent. Its timers are those of twheel.h. See
+ * twheel_loop(3).
+ */
 #ifndef TWHEEL_LIBEVENT_H
 #define TWHEEL_LIBEVENT_H
 
 #include <event2/event.h>
-
-#include "loop.h"
+#include <twheel.h>
 
 /**
- * struct twheel_libevent - a wheel in a loop of libevent
- * @loop: for the calls of loop.h
- * @readable: libevent's event for the descriptor
+ * struct twheel_libevent - a wheel in a loop
+ * @wheel: the wheel
+ * @readable: libevent's event for the wheel's descriptor
  */
 struct twheel_libevent {
-	struct twheel_loop loop;
+	struct twheel *wheel;
 	struct event *readable;
 };
 
-static inline void twheel_libevent_readable(evutil_socket_t fd, short events, void *loop)
+/* After so many callbacks the loop serves others. A wheel that is stopped leaves the loop. */
+static inline void twheel_libevent_readable(evutil_socket_t fd, short events, void *arg)
 {
+	struct twheel_libevent *libevent = (struct twheel_libevent *)arg;
+
 	(void)fd;
 	(void)events;
-	twheel_loop_drain((struct twheel_loop *)loop);
+	if (twheel_run(libevent->wheel, 64) == -ESHUTDOWN)
+		event_del(libevent->readable);
 }
 
-/* Active timers keep the loop running; an empty wheel does not. */
-static inline void twheel_libevent_set_busy(struct twheel_loop *loop, bool busy)
-{
-	struct event *readable = ((struct twheel_libevent *)loop)->readable;
-
-	if (busy)
-		event_add(readable, NULL);
-	else
-		event_del(readable);
-}
-
-/* Take the wheel out of the loop. Active timers end, with no callback. */
-static inline void twheel_libevent_destroy(struct twheel_libevent *libevent)
+/** twheel_libevent_stop() - take the wheel out of the loop; a callback may do so */
+static inline void twheel_libevent_stop(struct twheel_libevent *libevent)
 {
 	event_free(libevent->readable);
-	twheel_loop_destroy(&libevent->loop);
 }
 
 /**
- * twheel_libevent_init() - put a wheel into a loop
+ * twheel_libevent_start() - have a loop serve a wheel
  * @libevent: is filled in
  * @base: libevent's loop
- * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
+ * @wheel: the wheel
  *
- * Return: 0; as twheel_create().
+ * The loop runs until twheel_libevent_stop() or twheel_stop(), whether there are timers or not.
+ *
+ * Return: 0; as twheel_fd(); -ENOMEM.
  */
-static inline int twheel_libevent_init(struct twheel_libevent *libevent,
-				       struct event_base *base,
-				       const struct twheel_config *config)
+static inline int twheel_libevent_start(struct twheel_libevent *libevent,
+					struct event_base *base, struct twheel *wheel)
 {
-	int ret = twheel_loop_init(&libevent->loop, twheel_libevent_set_busy, config);
+	int fd = twheel_fd(wheel);
 
-	if (ret)
-		return ret;
-	libevent->readable = event_new(base, libevent->loop.fd, EV_READ | EV_PERSIST,
-				       twheel_libevent_readable, &libevent->loop);
-	if (libevent->readable)
+	if (fd < 0)
+		return fd;
+	libevent->wheel = wheel;
+	libevent->readable = event_new(base, fd, EV_READ | EV_PERSIST,
+				       twheel_libevent_readable, libevent);
+	if (libevent->readable && !event_add(libevent->readable, NULL))
 		return 0;
-	twheel_loop_destroy(&libevent->loop);
+	if (libevent->readable)
+		event_free(libevent->readable);
 	return -ENOMEM;
 }
 

@@ -1,64 +1,56 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A wheel in systemd's event loop, sd-event. The calls for timers are in loop.h. */
+/*
+ * A process wheel in systemd's event loop, sd-event. Its timers are those of twheel.h. See
+ * twheel_loop(3).
+ */
 #ifndef TWHEEL_SD_H
 #define TWHEEL_SD_H
 
 #include <sys/epoll.h>
 #include <systemd/sd-event.h>
-
-#include "loop.h"
+#include <twheel.h>
 
 /**
- * struct twheel_sd - a wheel in a loop of sd-event
- * @loop: for the calls of loop.h
- * @event: sd-event's loop
- * @source: sd-event's source for the descriptor
+ * struct twheel_sd - a wheel in a loop
+ * @source: sd-event's source for the wheel's descriptor
  */
 struct twheel_sd {
-	struct twheel_loop loop;
-	sd_event *event;
 	sd_event_source *source;
 };
 
+/* After so many callbacks the loop serves others. A wheel that is stopped leaves the loop. */
 static inline int twheel_sd_readable(sd_event_source *source, int fd, uint32_t events,
-				     void *loop)
+				     void *wheel)
 {
-	(void)source;
 	(void)fd;
 	(void)events;
-	twheel_loop_drain((struct twheel_loop *)loop);
+	if (twheel_run((struct twheel *)wheel, 64) == -ESHUTDOWN)
+		sd_event_source_set_enabled(source, SD_EVENT_OFF);
 	return 0;
 }
 
-/* Take the wheel out of the loop. Active timers end, with no callback. */
-static inline void twheel_sd_destroy(struct twheel_sd *sd)
-{
-	sd->source = sd_event_source_disable_unref(sd->source);
-	twheel_loop_destroy(&sd->loop);
-}
-
 /**
- * twheel_sd_init() - put a wheel into a loop
+ * twheel_sd_start() - have a loop serve a wheel
  * @sd: is filled in
  * @event: sd-event's loop
- * @config: as for twheel_create(), on TWHEEL_CLOCK_MONOTONIC; or NULL
+ * @wheel: the wheel
  *
- * Return: 0; as twheel_create().
+ * Return: 0; as twheel_fd(); an error of sd-event.
  */
-static inline int twheel_sd_init(struct twheel_sd *sd, sd_event *event,
-				 const struct twheel_config *config)
+static inline int twheel_sd_start(struct twheel_sd *sd, sd_event *event, struct twheel *wheel)
 {
-	int ret = twheel_loop_init(&sd->loop, NULL, config);
+	int fd = twheel_fd(wheel), ret;
 
-	if (ret)
-		return ret;
-	sd->event = event;
-	ret = sd_event_add_io(event, &sd->source, sd->loop.fd, EPOLLIN, twheel_sd_readable,
-			      &sd->loop);
-	if (ret >= 0)
-		return 0;
-	twheel_loop_destroy(&sd->loop);
-	return ret;
+	if (fd < 0)
+		return fd;
+	ret = sd_event_add_io(event, &sd->source, fd, EPOLLIN, twheel_sd_readable, wheel);
+	return ret < 0 ? ret : 0;
+}
+
+/** twheel_sd_stop() - take the wheel out of the loop; a callback may do so */
+static inline void twheel_sd_stop(struct twheel_sd *sd)
+{
+	sd_event_source_disable_unref(sd->source);
 }
 
 #endif

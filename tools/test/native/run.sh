@@ -68,7 +68,7 @@ play() {
 header() {
 	local status=0
 
-	printf '#include <twheel/loop.h>\n#include <twheel_device.h>\nint main(void)\n{
+	printf '#include <twheel.h>\n#include <twheel_device.h>\nint main(void)\n{
 	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
 			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?

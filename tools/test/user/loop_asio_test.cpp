@@ -6,24 +6,25 @@
 
 /* The order is that of going away. */
 static boost::asio::io_context context(1);
-static std::unique_ptr<twheel_asio::wheel> wheel;
+static std::unique_ptr<twheel_asio> asio;
 
 const bool loops_end = true;
+const bool loops_nest = false;
 const char *const loops_example = "asio_timeouts";
 
-int loops_open(const struct twheel_config *config)
+int loops_start(struct twheel *wheel)
 {
 	try {
-		wheel.reset(new twheel_asio::wheel(context, config));
+		asio.reset(new twheel_asio(context, wheel));
 		return 0;
 	} catch (const boost::system::system_error &error) {
 		return -error.code().value();
 	}
 }
 
-struct twheel_loop *loops_loop(void)
+void loops_stop(void)
 {
-	return wheel->loop();
+	asio.reset();
 }
 
 void loops_run(void)
@@ -37,13 +38,9 @@ void loops_quit(void)
 	context.stop();
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
 	context.restart();
-	context.poll();
-}
-
-void loops_close(void)
-{
-	wheel.reset();
+	context.poll_one();
+	return false;
 }

@@ -5,6 +5,7 @@
 #include "lib/loops.h"
 
 const bool loops_end = true;
+const bool loops_nest = true;
 
 LOOPS_OF(ev, EV_DEFAULT)
 
@@ -18,7 +19,8 @@ void loops_quit(void)
 	ev_break(EV_DEFAULT, EVBREAK_ALL);
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
 	ev_run(EV_DEFAULT, EVRUN_NOWAIT);
+	return false;
 }

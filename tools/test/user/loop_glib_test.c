@@ -8,6 +8,7 @@ static GMainContext *context;
 static GMainLoop *main_loop;
 
 const bool loops_end;
+const bool loops_nest = true;
 
 static GMainContext *context_get(void)
 {
@@ -30,7 +31,7 @@ void loops_quit(void)
 	g_main_loop_quit(main_loop);
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
-	g_main_context_iteration(context, FALSE);
+	return g_main_context_iteration(context, FALSE);
 }

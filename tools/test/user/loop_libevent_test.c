@@ -7,6 +7,7 @@
 static struct event_base *base;
 
 const bool loops_end = true;
+const bool loops_nest;
 
 static struct event_base *base_get(void)
 {
@@ -27,7 +28,8 @@ void loops_quit(void)
 	event_base_loopbreak(base);
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
-	event_base_loop(base, EVLOOP_NONBLOCK);
+	event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+	return false;
 }

@@ -8,6 +8,7 @@ static sd_event *event;
 static bool ended;
 
 const bool loops_end;
+const bool loops_nest;
 
 static sd_event *event_get(void)
 {
@@ -31,7 +32,7 @@ void loops_quit(void)
 	ended = true;
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
-	sd_event_run(event, 0);
+	return sd_event_run(event, 0) > 0;
 }

@@ -7,6 +7,7 @@
 static uv_loop_t loop;
 
 const bool loops_end = true;
+const bool loops_nest;
 
 static uv_loop_t *loop_get(void)
 {
@@ -29,7 +30,8 @@ void loops_quit(void)
 	uv_stop(&loop);
 }
 
-void loops_poll(void)
+bool loops_poll(void)
 {
 	uv_run(&loop, UV_RUN_NOWAIT);
+	return false;
 }

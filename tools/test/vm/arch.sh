@@ -81,7 +81,6 @@ use_architecture() {
 		CC="gcc -m32 --sysroot=$arch_root" CXX="g++ -m32 --sysroot=$arch_root"
 	fi
 	read -ra COMPILER <<< "$CC"
-	read -ra COMPILER_CPP <<< "$CXX"
 	export CC CXX PKG_CONFIG_SYSROOT_DIR=$arch_root
 	export PKG_CONFIG_LIBDIR=$arch_root/usr/lib/$arch_triplet/pkgconfig:$arch_root/usr/share/pkgconfig
 }

@@ -16,7 +16,6 @@ libraries=$out/root/usr/lib/there
 
 cat > "$out/program/program.c" <<'END'
 #include <stdio.h>
-#include <twheel/loop.h>
 #include <twheel_device.h>
 
 int main(void)
@@ -35,15 +34,14 @@ cat > "$out/program/program.cpp" <<'END'
 int main()
 {
 	boost::asio::io_context context;
-	twheel_config config = twheel_config();
+	twheel *wheel = twheel_create(nullptr);
 	twheel_info info;
 
-	/* No wheel has such a tick. */
-	config.tick_ns = 1;
+	twheel_stop(wheel, nullptr, nullptr);
 	try {
-		twheel_asio::wheel wheel(context, &config);
+		twheel_asio asio(context, wheel);
 	} catch (const boost::system::system_error &error) {
-		if (error.code().value() == EINVAL)
+		if (error.code().value() == ESHUTDOWN)
 			std::printf("%d\n", twheel_device_info(-1, &info));
 	}
 }

@@ -362,7 +362,7 @@ with_libraries() {
 . "$ROOT/tools/test/vm/debian.sh"
 # shellcheck source=arch.sh
 . "$ROOT/tools/test/vm/arch.sh"
-# The compilers of what runs in a guest, for scripts that source this.
+# The compiler of what runs in a guest, for scripts that source this.
 # shellcheck disable=SC2034
-COMPILER=(gcc) COMPILER_CPP=(g++)
+COMPILER=(gcc)
 [ -z "${GUEST_ARCH:-}" ] || use_architecture "$GUEST_ARCH"

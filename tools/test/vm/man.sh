@@ -18,7 +18,7 @@ mkdir -p "$out"
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
 # is not, and has the usual headers.
 example() {
-	local page=$1 name flags compiler=("${COMPILER[@]}")
+	local page=$1 name flags
 
 	shift
 	name=example_$(basename "${page%.*}")
@@ -36,10 +36,7 @@ example() {
 		read -ra flags < <(pkg-config --cflags glib-2.0)
 		set -- "$@" "${flags[@]}" -Wno-unused-parameter -Wno-strict-aliasing
 	fi
-	if grep -q '^#include <iostream>' "$out/$name.c"; then
-		compiler=("${COMPILER_CPP[@]}" -std=c++14 -xc++)
-	fi
-	"${compiler[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
+	"${COMPILER[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 		-I"$ROOT/include/uapi" -I"$ROOT/tools/lib" \
 		-o "$out/$name" "$out/$name.c" -xnone "$@" 2> "$out/$name.log" ||
 		{ cat "$out/$name.log" >&2; die "the example of $page does not compile"; }
@@ -119,26 +116,21 @@ while read -r name; do
 done < "$out/functions"
 for page in "$man"/*.3; do
 	name=$(basename "$page" .3)
-	[ "$name" = libtwheel ] ||
+	[[ $name =~ ^(libtwheel|twheel_loop)$ ]] ||
 		grep -qE "^$name(_[a-z]+)?$" "$out/functions" ||
-		grep -qE "\b${name}(_[a-z_]+)?(\(| \{$)" "$ROOT"/tools/lib/twheel/*.h* ||
+		grep -qE "\b${name}(\(| \{$)" "$ROOT"/tools/lib/twheel/*.h* ||
 		die "$name.3 is about nothing that the library has"
 done
-# Its headers for event loops. Each has a page, with the calls that put a wheel in and take
-# it out. One page has what they share.
-for header in "$ROOT"/tools/lib/twheel/*.h; do
-	name=twheel_$(basename "$header" .h)
-	calls="${name}_(init|destroy)"
-	[ "$name" != twheel_loop ] ||
-		calls='twheel_loop_(timer_init|start|start_at|extend|extend_at|stop|active|now)'
-	sed -nE "s/.*\b($calls)\(.*/\1/p" "$header" | sort -u > "$out/calls"
-	while read -r call; do
-		[ -e "$man/$call.3" ] || die "$call() has no page"
-		grep -qE "^\.F[on] $call\b" "$man/$name.3" || die "$name.3 does not show $call()"
-	done < "$out/calls"
-	says "$name.3" Nm "calls of twheel/${header##*/}" < "$out/calls"
-	echo "$name" | says libtwheel.3 '(It )?Xr' "pages of event loops"
-done
+# Its headers for event loops: one page has all, and a link for each call.
+for header in "$ROOT"/tools/lib/twheel/*; do
+	echo "twheel/${header##*/}"
+done | says twheel_loop.3 In "headers for event loops"
+sed -nE 's/.*\b(twheel_[a-z]+_(start|stop))\(.*/\1/p' "$ROOT"/tools/lib/twheel/* |
+	sort -u > "$out/calls"
+says twheel_loop.3 'F[on]' "calls for event loops" < "$out/calls"
+while read -r call; do
+	[ -e "$man/$call.3" ] || die "$call() has no page"
+done < "$out/calls"
 # Of each call, the errors that its comment in the header names.
 while read -r name list; do
 	page=$(sed -n 's/^\.so man3\///p' "$man/$name.3")

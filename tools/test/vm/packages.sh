@@ -129,7 +129,7 @@ nothing_left() {
 	inventory > "$work/after"
 	diff "$work/before" "$work/after" && no_module_left
 }
-packages=(twheel-dkms twheel-tools libtwheel0 libtwheel-dev python3-twheel)
+packages=(twheel-dkms twheel-tools libtwheel1 libtwheel-dev python3-twheel)
 
 inventory > "$work/before"
 check "they install, with no network" inside sh -c \
@@ -202,7 +202,7 @@ found() {
 	inside sh -euc 'modprobe -n -S "$0" twheel
 		twheel --version
 		make -C /twheel/try/program clean all && ldd /twheel/try/program/library |
-			grep "libtwheel.so.0 => /usr/local"' "$release"
+			grep "libtwheel.so.1 => /usr/local"' "$release"
 }
 not_built() {
 	! inside make -C /twheel/try/module "KDIR=/lib/modules/$release/build" \

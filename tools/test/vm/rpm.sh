@@ -40,7 +40,7 @@ program_builds() {
 	local usr=$work/root/usr library
 
 	library=$(find "$usr" -name 'libtwheel.so' -printf '%h\n')
-	printf '%s\n' '#include <twheel/loop.h>' 'int main(void)' \
+	printf '%s\n' '#include <twheel_device.h>' 'int main(void)' \
 		'{ return twheel_device_cancel(-1, 1) != -EBADF; }' > "$work/program.c"
 	gcc -I"$usr/include" -o "$work/program" "$work/program.c" -L"$library" -ltwheel &&
 		LD_LIBRARY_PATH=$library "$work/program" &&
@@ -61,7 +61,7 @@ check "rpmbuild takes the spec" build
 check "twheel-dkms" has twheel-dkms /usr/src/twheel /usr/lib/udev/rules.d/60-twheel.rules \
 	/usr/lib/sysusers.d/twheel.conf '/usr/share/man/man4/twheel.4.*' \
 	'/usr/share/man/man7/twheel_cells.7.*'
-check "libtwheel" has libtwheel "/usr/lib.*/libtwheel.so.$version"
+check "libtwheel" has libtwheel '/usr/lib.*/libtwheel.so.1'
 check "libtwheel-devel" has libtwheel-devel /usr/include/twheel_device.h \
 	/usr/include/twheel/uv.h '/usr/lib.*/pkgconfig/libtwheel.pc' \
 	'/usr/lib.*/cmake/twheel/twheelConfig.cmake' '/usr/share/man/man3/libtwheel.3.*'

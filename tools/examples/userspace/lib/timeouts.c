@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Timeouts as those of connections. Some are left alone, some are extended again and
- * again, and some are stopped. Each callback checks that it comes when it should.
+ * again, and some are cancelled. Each callback checks that it comes when it should.
  */
 #include <err.h>
 #include <stdio.h>
@@ -23,16 +23,16 @@
  * @due_ns: when it should come
  */
 struct connection {
-	struct twheel_loop_timer timer;
+	struct twheel_timer timer;
 	uint64_t due_ns;
 };
 
 static struct connection connections[COUNT];
-static struct twheel_loop_timer step;
-static unsigned int over, early, wrong, stopped, extensions;
+static struct twheel_timer step;
+static unsigned int over, early, wrong, cancelled, extensions;
 static void (*timeouts_done)(void);
 
-/* Every third timeout is extended, every fifth stopped. */
+/* Every third timeout is extended, every fifth cancelled. */
 static bool connection_is_busy(unsigned int i)
 {
 	return i % 3 == 0;
@@ -45,65 +45,73 @@ static bool connection_is_closed(unsigned int i)
 
 static void timeouts_count(unsigned int *count)
 {
-	if (++*count && over + stopped == COUNT && timeouts_done)
+	if (++*count && over + cancelled == COUNT)
 		timeouts_done();
 }
 
-static void connection_over(struct twheel_loop *loop, struct twheel_loop_timer *timer)
+static void connection_over(struct twheel_timer *timer)
 {
-	struct connection *c = (struct connection *)timer->data;
+	struct connection *c = (struct connection *)timer;
 
-	(void)loop;
-	early += twheel_loop_now() < c->due_ns;
-	wrong += connection_is_closed(c - connections) || twheel_loop_active(timer);
+	early += twheel_now(twheel_of(timer)) < c->due_ns;
+	wrong += connection_is_closed(c - connections) || twheel_pending(timer);
 	timeouts_count(&over);
 }
 
-static void connection_heard(struct twheel_loop *loop, struct connection *c, uint64_t ns)
+static void connection_heard(struct connection *c)
 {
-	int ret;
+	/* On a slow machine it may be over already. */
+	c->due_ns = twheel_now(twheel_of(&c->timer)) + TIMEOUT_NS;
+	twheel_extend_at(&c->timer, c->due_ns);
+}
 
-	c->due_ns = twheel_loop_now() + ns;
-	ret = twheel_loop_extend(loop, &c->timer, ns);
+static void step_reached(struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	for (i = 0; i < COUNT; i++) {
+		if (connection_is_busy(i))
+			connection_heard(&connections[i]);
+		if (connection_is_closed(i) && twheel_cancel(&connections[i].timer) == 1)
+			timeouts_count(&cancelled);
+	}
+	if (++extensions < EXTENSIONS)
+		twheel_arm(timer, STEP_NS);
+}
+
+static void timeout_arm(struct twheel_timer *timer, uint64_t deadline_ns)
+{
+	int ret = twheel_arm_at(timer, deadline_ns);
+
 	if (ret < 0)
 		errx(1, "a timeout is refused: %s", strerror(-ret));
 }
 
-static void step_reached(struct twheel_loop *loop, struct twheel_loop_timer *timer)
+struct twheel *timeouts_begin(void (*done)(void))
 {
+	struct twheel *wheel = twheel_create(NULL);
 	unsigned int i;
 
-	for (i = 0; i < COUNT; i++) {
-		/* On a slow machine one may be over already. */
-		if (connection_is_busy(i) && twheel_loop_active(&connections[i].timer))
-			connection_heard(loop, &connections[i], TIMEOUT_NS);
-		if (connection_is_closed(i) && !extensions) {
-			twheel_loop_stop(loop, &connections[i].timer);
-			timeouts_count(&stopped);
-		}
-	}
-	if (++extensions < EXTENSIONS)
-		twheel_loop_start(loop, timer, STEP_NS);
-}
-
-void timeouts_begin(struct twheel_loop *loop, void (*done)(void))
-{
-	unsigned int i;
-
+	if (!wheel)
+		err(1, "no wheel");
 	timeouts_done = done;
 	for (i = 0; i < COUNT; i++) {
-		twheel_loop_timer_init(&connections[i].timer, connection_over,
-				       &connections[i]);
-		connection_heard(loop, &connections[i],
-				 connection_is_closed(i) ? 3600000 * MS : TIMEOUT_NS);
+		struct connection *c = &connections[i];
+
+		c->due_ns = twheel_now(wheel) +
+			    (connection_is_closed(i) ? 3600000 * MS : TIMEOUT_NS);
+		twheel_timer_init(&c->timer, wheel, connection_over);
+		timeout_arm(&c->timer, c->due_ns);
 	}
-	twheel_loop_timer_init(&step, step_reached, NULL);
-	twheel_loop_start(loop, &step, STEP_NS);
+	twheel_timer_init(&step, wheel, step_reached);
+	timeout_arm(&step, twheel_now(wheel) + STEP_NS);
+	return wheel;
 }
 
-int timeouts_report(void)
+int timeouts_end(struct twheel *wheel)
 {
-	printf("%u timeouts: %u over, %u stopped, %u early, %u wrong\n", COUNT, over, stopped,
+	twheel_destroy(wheel);
+	printf("%u timeouts: %u over, %u cancelled, %u early, %u wrong\n", COUNT, over, cancelled,
 	       early, wrong);
-	return early || wrong || over + stopped < COUNT;
+	return early || wrong || over + cancelled < COUNT;
 }

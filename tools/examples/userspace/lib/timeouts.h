@@ -7,13 +7,13 @@
 extern "C" {
 #endif
 
-#include <twheel/loop.h>
+#include <twheel.h>
 
-/* Start the timeouts. When none is left, @done is called. */
-void timeouts_begin(struct twheel_loop *loop, void (*done)(void));
+/* Make a wheel, and arm the timeouts. When none is left, @done is called. */
+struct twheel *timeouts_begin(void (*done)(void));
 
-/* Print what has become of them. Returns the exit status of the program. */
-int timeouts_report(void);
+/* Print what has become of them, and destroy the wheel. Returns the exit status of the program. */
+int timeouts_end(struct twheel *wheel);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,350 +12,169 @@
 #define MS	1000000ULL
 #define HOUR	(3600000 * MS)
 
-/* Timers of most tests, and of the test of many. */
 #define CROWD	600
-#define MANY	5000
+/* How many callbacks may run before the loop serves others. */
+#define ROUND	64U
 
 /* What a timer of a test does. */
 struct timeout {
-	struct twheel_loop_timer timer;
+	struct twheel_timer timer;
 	uint64_t due_ns;
 	unsigned int fired;
 };
 
-static struct twheel_loop *loop;
-static struct timeout *timeouts;
+static struct twheel *wheel;
+static struct timeout timeouts[CROWD];
 static unsigned int fired, wanted;
 
-static void loop_open(void)
+static void loop_start(void)
 {
-	struct twheel_config config = { .max_pending = MANY };
+	struct twheel_config config = { .threads = true };
 
-	NEED(!loops_open(&config));
-	loop = loops_loop();
+	wheel = twheel_create(&config);
+	NEED(wheel);
+	NEED(!loops_start(wheel));
 	fired = 0;
-	timeouts = calloc(MANY, sizeof(*timeouts));
-	NEED(timeouts);
+	wanted = 0;
 }
 
-static void timeout_start(struct timeout *t, uint64_t delay_ns)
+static void loop_stop(void)
 {
-	t->due_ns = twheel_loop_now() + delay_ns;
-	NEED(!twheel_loop_start(loop, &t->timer, delay_ns));
+	loops_stop();
+	twheel_destroy(wheel);
 }
 
-/* One has fired. When all have that should, the loop ends. */
-static void timeout_count(struct timeout *t)
+static void timeout_arm(struct timeout *t, twheel_fn function, uint64_t delay_ns)
 {
-	CHECK(twheel_loop_now() >= t->due_ns);
-	CHECK(!twheel_loop_active(&t->timer));
+	twheel_timer_init(&t->timer, wheel, function);
+	t->due_ns = twheel_now(wheel) + delay_ns;
+	NEED(!twheel_arm(&t->timer, delay_ns));
+}
+
+/* When all have fired that should, the loop ends. */
+static void timeout_over(struct twheel_timer *timer)
+{
+	struct timeout *t = (struct timeout *)timer;
+
+	CHECK(twheel_now(wheel) >= t->due_ns);
+	CHECK(!twheel_pending(timer));
 	t->fired++;
-	if (++fired == wanted && !loops_end)
+	if (++fired == wanted)
 		loops_quit();
 }
 
-static void timeout_over(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	CHECK(over == loop);
-	CHECK(timer->data == timer);
-	timeout_count((struct timeout *)timer);
-}
-
-static void timeout_init(struct timeout *t,
-			 void (*callback)(struct twheel_loop *, struct twheel_loop_timer *))
-{
-	twheel_loop_timer_init(&t->timer, callback, t);
-}
-
-/* Run until @count have fired. A loop that can end ends by itself when none is left. */
 static void loop_run(unsigned int count)
 {
-	fired = 0;
 	wanted = count;
 	loops_run();
 	CHECK_EQ(fired, count);
-	CHECK_EQ(loop->active, 0);
 }
 
 /* Let time pass with the loop's idea of it standing still. */
 static void stall(uint64_t ns)
 {
-	uint64_t end = twheel_loop_now() + ns;
+	uint64_t end = twheel_now(wheel) + ns;
 
-	while (twheel_loop_now() < end)
+	while (twheel_now(wheel) < end)
 		continue;
 }
 
-static void crowd_start(struct twheel_loop *over, struct twheel_loop_timer *timer)
+static void crowd_arm(struct twheel_timer *timer)
 {
 	uint32_t seed = 18;
 	unsigned int i;
 
-	(void)over;
-	(void)timer;
 	stall(20 * MS);
 	for (i = 0; i < CROWD; i++)
-		timeout_start(&timeouts[i], i % 16 ? roll(&seed) % (150 * MS) : 0);
-	if (++fired == wanted && !loops_end)
-		loops_quit();
+		timeout_arm(&timeouts[i], timeout_over,
+			    i % 16 ? roll(&seed) % (150 * MS) : 0);
+	timeout_over(timer);
 }
 
 /* Delays count from the call, though the loop last woke up before that. */
 TEST(fire_on_time)
 {
-	struct timeout first;
+	struct timeout first = { .fired = 0 };
 	unsigned int i;
 
-	loop_open();
-	for (i = 0; i < CROWD; i++)
-		timeout_init(&timeouts[i], timeout_over);
-	timeout_init(&first, crowd_start);
-	timeout_start(&first, 1 * MS);
+	loop_start();
+	timeout_arm(&first, crowd_arm, 1 * MS);
 	loop_run(CROWD + 1);
 	for (i = 0; i < CROWD; i++)
 		CHECK_EQ(timeouts[i].fired, 1);
-	loops_close();
+	loop_stop();
 }
 
-/* The first that comes stops all others, which have expired. */
-static void timeout_stops(struct twheel_loop *over, struct twheel_loop_timer *timer)
+static void timeout_cancels(unsigned int from, unsigned int to)
 {
-	unsigned int i;
-
-	timeout_over(over, timer);
-	for (i = 0; i < CROWD; i++) {
-		twheel_loop_stop(loop, &timeouts[i].timer);
-		CHECK(!twheel_loop_active(&timeouts[i].timer));
-		memset(&timeouts[i], 0, sizeof(timeouts[i]));
-	}
-}
-
-TEST(stopped_ones_stay_silent)
-{
-	unsigned int i;
-
-	loop_open();
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_stops);
-		timeout_start(&timeouts[i], i % 2 ? 10 * MS : HOUR);
-	}
-	for (i = 0; i < CROWD; i += 2)
-		twheel_loop_stop(loop, &timeouts[i].timer);
-	usleep(20000);
-	loop_run(1);
-	loops_poll();
-	CHECK_EQ(fired, 1);
-	loops_close();
-}
-
-/* The first stops some of those whose events have been taken with its own. */
-static void timeout_stops_some(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	unsigned int i, left = 4;
-
-	timeout_over(over, timer);
-	for (i = 0; fired == 1 && left && i < TWHEEL_LOOP_CALLBACKS_MAX; i++) {
-		left -= twheel_loop_active(&timeouts[i].timer);
-		twheel_loop_stop(loop, &timeouts[i].timer);
-	}
+	while (from < to)
+		twheel_cancel(&timeouts[from++].timer);
 }
 
 /* After so many callbacks the loop may serve others. It comes back for the rest. */
 TEST(go_on_after_others)
 {
-	const unsigned int count = 3 * TWHEEL_LOOP_CALLBACKS_MAX;
 	unsigned int i;
 
-	loop_open();
-	for (i = 0; i < count; i++) {
-		timeout_init(&timeouts[i], timeout_stops_some);
-		timeout_start(&timeouts[i], (1 + i / TWHEEL_LOOP_CALLBACKS_MAX * 2) * MS);
-	}
+	loop_start();
+	for (i = 0; i < 3 * ROUND; i++)
+		timeout_arm(&timeouts[i], timeout_over, (1 + i / ROUND * 2) * MS);
 	usleep(30000);
-	twheel_loop_drain(loop);
-	CHECK(fired <= TWHEEL_LOOP_CALLBACKS_MAX);
-	wanted = count - 4;
-	loops_run();
-	CHECK_EQ(fired, count - 4);
-	CHECK_EQ(loop->active, 0);
-	loops_close();
+	loops_poll();
+	CHECK(fired && fired <= ROUND);
+	timeout_cancels(3 * ROUND - 4, 3 * ROUND);
+	loop_run(3 * ROUND - 4);
+	loop_stop();
 }
 
-/* The first serves events inside its callback. The first of those stops all others. */
-static void timeout_serves(struct twheel_loop *over, struct twheel_loop_timer *timer)
+/* The first serves others inside its callback. The first of those cancels the rest. */
+static void timeout_serves(struct twheel_timer *timer)
 {
-	if (fired)
-		timeout_stops(over, timer);
+	timeout_over(timer);
+	if (fired == 2)
+		timeout_cancels(0, CROWD);
+	else if (!loops_nest)
+		twheel_run(wheel, ROUND);
 	else
-		timeout_over(over, timer);
-	if (fired == 1)
-		twheel_loop_drain(loop);
+		loops_poll();
 }
 
 TEST(served_in_callback)
 {
 	unsigned int i;
 
-	loop_open();
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_serves);
-		NEED(!twheel_loop_start_at(loop, &timeouts[i].timer, 1));
-	}
+	loop_start();
+	for (i = 0; i < CROWD; i++)
+		timeout_arm(&timeouts[i], timeout_serves, 0);
 	loop_run(2);
 	loops_poll();
 	CHECK_EQ(fired, 2);
-	loops_close();
+	loop_stop();
 }
 
-static void timeout_for_ever(struct twheel_loop *over, struct twheel_loop_timer *timer)
+static void timeout_for_ever(struct twheel_timer *timer)
 {
-	CHECK(over == loop);
-	timeout_start((struct timeout *)timer, 0);
+	twheel_arm(timer, 0);
 }
 
-static void timeout_ends_all(struct twheel_loop *over, struct twheel_loop_timer *timer)
+static void timeout_ends_all(struct twheel_timer *timer)
 {
-	unsigned int i;
-
-	timeout_over(over, timer);
-	for (i = 0; i < CROWD; i++)
-		twheel_loop_stop(loop, &timeouts[i].timer);
+	timeout_cancels(0, CROWD);
+	timeout_over(timer);
 }
 
 /* Many that are due at once, again and again, let others come. */
 TEST(none_starves)
 {
-	struct timeout last;
+	struct timeout last = { .fired = 0 };
 	unsigned int i;
 
-	loop_open();
-	timeout_init(&last, timeout_ends_all);
-	timeout_start(&last, 30 * MS);
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_for_ever);
-		timeout_start(&timeouts[i], 0);
-	}
-	loop_run(1);
-	loops_close();
-}
-
-/*
- * Extends all others, until it has done that often enough. On a machine that stops for long
- * they expire meanwhile, and are started again.
- */
-static void timeout_extends(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	struct timeout *t = (struct timeout *)timer;
-	unsigned int i;
-
-	CHECK(over == loop);
-	for (i = 0; i < CROWD; i++) {
-		uint64_t due_ns = twheel_loop_now() + 40 * MS;
-
-		NEED(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS) >= 0);
-		timeouts[i].due_ns = due_ns;
-	}
-	if (++t->fired < 8)
-		timeout_start(t, 10 * MS);
-}
-
-/* After the last extension each comes once. */
-static void timeout_extended(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	CHECK(over == loop);
-	CHECK(twheel_loop_now() >= ((struct timeout *)timer)->due_ns);
-	if (timeouts[CROWD].fired == 8)
-		timeout_count((struct timeout *)timer);
-}
-
-TEST(extended_ones_come_later)
-{
-	struct timeout *far;
-	unsigned int i;
-
-	loop_open();
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_extended);
-		CHECK_EQ(twheel_loop_extend(loop, &timeouts[i].timer, 40 * MS), 1);
-	}
-	timeout_init(&timeouts[CROWD], timeout_extends);
-	timeout_start(&timeouts[CROWD], 10 * MS);
-	loop_run(CROWD);
-	CHECK_EQ(timeouts[CROWD].fired, 8);
+	loop_start();
+	timeout_arm(&last, timeout_ends_all, 30 * MS);
 	for (i = 0; i < CROWD; i++)
-		CHECK_EQ(timeouts[i].fired, 1);
-
-	far = &timeouts[CROWD + 1];
-	timeout_init(far, timeout_over);
-	timeout_start(far, HOUR);
-	CHECK_EQ(twheel_loop_extend(loop, &far->timer, MS), 0);
-	CHECK_EQ(twheel_loop_extend(loop, &far->timer, 2 * HOUR), 1);
-	usleep(2000);
-	loops_poll();
-	CHECK_EQ(far->fired, 0);
-	twheel_loop_stop(loop, &far->timer);
-	loops_close();
-}
-
-/*
- * Starts all others anew, of which half have expired. A loop may have called some of them
- * before this one: some loops count delays from their last wake-up. A machine that stops
- * between two calls then changes the order of timers. What they did before does not count.
- */
-static void timeout_restarts(struct twheel_loop *over, struct twheel_loop_timer *timer)
-{
-	unsigned int i;
-
-	timeout_over(over, timer);
-	for (i = 0; i < CROWD; i++) {
-		fired -= timeouts[i].fired;
-		timeouts[i].fired = 0;
-		timeout_start(&timeouts[i], i % 3 * 10 * MS);
-	}
-}
-
-TEST(started_anew)
-{
-	struct timeout first;
-	unsigned int i;
-
-	loop_open();
-	timeout_init(&first, timeout_restarts);
-	timeout_start(&first, 1 * MS);
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_over);
-		timeout_start(&timeouts[i], i % 2 ? HOUR : 10 * MS);
-	}
-	/* In a callback of the first, the others' events wait. */
-	usleep(20000);
-	loop_run(CROWD + 1);
-	for (i = 0; i < CROWD; i++)
-		CHECK_EQ(timeouts[i].fired, 1);
-	loops_close();
-}
-
-/* As many as there may be, and no more. */
-TEST(many_are_stopped)
-{
-	struct timeout more;
-	unsigned int i;
-
-	loop_open();
-	for (i = 0; i < MANY; i++) {
-		timeout_init(&timeouts[i], timeout_over);
-		timeout_start(&timeouts[i], HOUR + i * MS);
-	}
-	timeout_init(&more, timeout_over);
-	CHECK_EQ(twheel_loop_start(loop, &more.timer, MS), -ENOSPC);
-	CHECK_EQ(twheel_loop_extend(loop, &more.timer, MS), -ENOSPC);
-	CHECK(!twheel_loop_active(&more.timer));
-	twheel_loop_stop(loop, &more.timer);
-	for (i = 0; i < MANY; i++)
-		twheel_loop_stop(loop, &timeouts[i].timer);
-	CHECK_EQ(loop->active, 0);
-	timeout_start(&timeouts[0], MS);
+		timeout_arm(&timeouts[i], timeout_for_ever, 0);
 	loop_run(1);
-	loops_close();
+	loop_stop();
 }
 
 /* A wheel is taken out with timers that have expired, and with others; another comes. */
@@ -362,40 +182,109 @@ TEST(taken_out_with_timers)
 {
 	unsigned int i;
 
-	loop_open();
-	for (i = 0; i < CROWD; i++) {
-		timeout_init(&timeouts[i], timeout_over);
-		timeout_start(&timeouts[i], i % 2 ? 0 : HOUR);
-	}
+	loop_start();
+	for (i = 0; i < CROWD; i++)
+		timeout_arm(&timeouts[i], timeout_over, i % 2 ? 0 : HOUR);
 	usleep(5000);
-	loops_close();
-	free(timeouts);
-	fired = 0;
+	loop_stop();
 	loops_poll();
 	usleep(5000);
 	loops_poll();
 	CHECK_EQ(fired, 0);
 
-	loop_open();
-	timeout_init(&timeouts[0], timeout_over);
-	timeout_start(&timeouts[0], 2 * MS);
+	loop_start();
+	timeout_arm(&timeouts[0], timeout_over, 2 * MS);
 	loop_run(1);
-	loops_close();
+	loop_stop();
 }
 
-TEST(wrong_config)
+/* What was due with it stays so. */
+static void timeout_takes_out(struct twheel_timer *timer)
 {
-	struct twheel_config config = { .clock = TWHEEL_CLOCK_BOOTTIME };
+	loops_stop();
+	timeout_over(timer);
+}
 
-	CHECK_EQ(loops_open(&config), -EINVAL);
-	config = (struct twheel_config){ .tick_ns = 1 };
-	CHECK_EQ(loops_open(&config), -EINVAL);
+/* A callback takes the wheel out. A loop that can end does so, and else the last one ends it. */
+TEST(taken_out_by_callback)
+{
+	unsigned int i;
+
+	loop_start();
+	for (i = 0; i < 2 * ROUND; i++)
+		timeout_arm(&timeouts[i], i ? timeout_over : timeout_takes_out,
+			    i ? 4 * MS : 1 * MS);
+	usleep(10000);
+	wanted = loops_end ? UINT32_MAX : ROUND;
+	loops_run();
+	CHECK_EQ(fired, ROUND);
+	usleep(5000);
+	loops_poll();
+	CHECK_EQ(fired, ROUND);
+	CHECK_EQ(twheel_run(wheel, CROWD), 0);
+	CHECK_EQ(fired, 2 * ROUND);
+	CHECK(!loops_start(wheel));
+	loop_stop();
+}
+
+static void *other_arms(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+	timeout_arm(&timeouts[0], timeout_over, 0);
+	return NULL;
+}
+
+/* The loop runs on for a wheel that is empty. */
+TEST(waits_while_empty)
+{
+	pthread_t other;
+
+	loop_start();
+	NEED(!pthread_create(&other, NULL, other_arms, NULL));
+	loop_run(1);
+	NEED(!pthread_join(other, NULL));
+	loop_stop();
+}
+
+static void *other_stops(void *arg)
+{
+	(void)arg;
+	usleep(20000);
+	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 1);
+	return NULL;
+}
+
+/* A wheel that is stopped leaves the loop, which would else never sleep. */
+TEST(stopped_wheel_leaves)
+{
+	pthread_t other;
+
+	loop_start();
+	timeout_arm(&timeouts[0], timeout_over, HOUR);
+	NEED(!pthread_create(&other, NULL, other_stops, NULL));
+	if (loops_end)
+		loops_run();
+	NEED(!pthread_join(other, NULL));
+	if (!loops_end)
+		loops_poll();
+	CHECK(!loops_poll());
+	loop_stop();
+}
+
+TEST(stopped_wheel_is_refused)
+{
+	wheel = twheel_create(NULL);
+	NEED(wheel);
+	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 0);
+	CHECK_EQ(loops_start(wheel), -ESHUTDOWN);
+	twheel_destroy(wheel);
 }
 
 /* The example has to find none of its timeouts early or wrong. */
 TEST(example)
 {
-	const char *wants = "3000 timeouts: 2400 over, 600 stopped, 0 early, 0 wrong\n";
+	const char *wants = "3000 timeouts: 2400 over, 600 cancelled, 0 early, 0 wrong\n";
 	char line[128] = "";
 	FILE *out;
 

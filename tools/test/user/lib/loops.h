@@ -10,42 +10,37 @@
 extern "C" {
 #endif
 
-#include <twheel/loop.h>
+#include <twheel.h>
 
-/* Make a loop with a wheel. Return: 0 or -errno. */
-int loops_open(const struct twheel_config *config);
-/* The wheel in the loop. */
-struct twheel_loop *loops_loop(void);
+/* Put a wheel into the loop. Return: 0 or -errno. */
+int loops_start(struct twheel *wheel);
+/* Take it out again. */
+void loops_stop(void);
 /* Run the loop, until loops_quit() is called in a callback. */
 void loops_run(void);
 void loops_quit(void);
-/* Serve what can be served at once. */
-void loops_poll(void);
-/* Take the wheel out of the loop. */
-void loops_close(void);
+/* Serve what can be served at once. Return: was there anything? Or it is not known: false. */
+bool loops_poll(void);
 
 /* What is the same for all loops of C: the wheel of a kind, in the loop @where. */
 #define LOOPS_OF(kind, where)						\
 	static struct twheel_##kind loops_wheel;			\
 	const char *const loops_example = #kind "_timeouts";		\
 									\
-	int loops_open(const struct twheel_config *config)		\
+	int loops_start(struct twheel *wheel)				\
 	{								\
-		return twheel_##kind##_init(&loops_wheel, where, config); \
+		return twheel_##kind##_start(&loops_wheel, where, wheel); \
 	}								\
 									\
-	struct twheel_loop *loops_loop(void)				\
+	void loops_stop(void)						\
 	{								\
-		return &loops_wheel.loop;				\
-	}								\
-									\
-	void loops_close(void)						\
-	{								\
-		twheel_##kind##_destroy(&loops_wheel);			\
+		twheel_##kind##_stop(&loops_wheel);			\
 	}
 
 /* Whether the loop ends by itself when nothing is left that it could wait for. */
 extern const bool loops_end;
+/* May a callback run the loop? */
+extern const bool loops_nest;
 /* The example for this loop. */
 extern const char *const loops_example;
 
