@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
+#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,14 +24,28 @@
 /* How many seconds the clock has been set forward by, and that nobody was told yet. */
 static int ahead_s;
 static bool clock_was_set;
+/* By how many seconds the offset of CLOCK_TAI has grown. */
+static int tai_s;
 static int fired;
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
 	int ret = syscall(SYS_clock_gettime64, id, ts);
 
-	ts->tv_sec += ahead_s;
+	ts->tv_sec += ahead_s + (id == CLOCK_TAI ? tai_s : 0);
 	return ret;
+}
+
+/* The offset as the clocks have it. */
+int adjtimex(struct timex *timex)
+{
+	struct timespec real, tai;
+
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_TAI, &tai);
+	timex->tai = (tai.tv_sec - real.tv_sec) + (tai.tv_nsec - real.tv_nsec > 500000000) -
+		     (real.tv_nsec - tai.tv_nsec > 500000000);
+	return 0;
 }
 
 static bool answer_canceled(bool asked)
@@ -182,12 +197,35 @@ static void test_set_while_served(void)
 	}
 }
 
+/*
+ * Nobody is told when the offset of CLOCK_TAI changes. If it grows, the next call that serves the
+ * wheel sees that. If it shrinks, the descriptor is readable too early, and once only.
+ */
+static void test_tai_offset(void)
+{
+	struct twheel *wheel = make(TWHEEL_CLOCK_TAI);
+	struct twheel_timer timer;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm_at(&timer, twheel_now(wheel) + HOUR * SECOND) == 0);
+	tai_s += 2 * HOUR;
+	CHECK(serve(wheel) == 0 && twheel_pending(&timer));
+	CHECK(twheel_run(wheel, 64) == 0 && fired == 1);
+
+	CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 20 * MS) == 0);
+	tai_s -= 1;
+	CHECK(serve(wheel) == 1 && twheel_pending(&timer));
+	CHECK(twheel_wait(wheel, SECOND) == 1 && twheel_run(wheel, 64) == 0 && fired == 2);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 int main(void)
 {
 	static const struct test tests[] = {
 		{ "follows", test_follows },
 		{ "armed_meanwhile", test_armed_meanwhile },
 		{ "set_while_served", test_set_while_served },
+		{ "tai_offset", test_tai_offset },
 	};
 
 	return tests_run(tests, ARRAY_SIZE(tests));
