@@ -146,7 +146,7 @@ static __always_inline u64 tw_mul_high(u64 a, u64 b)
 /* The number of the highest bit that is set. */
 static __always_inline unsigned int tw_top_bit(u64 x)
 {
-	return 63U ^ (unsigned int)__builtin_clzll(x);
+	return 63U - (unsigned int)__builtin_clzll(x);
 }
 
 /* Words that may be changed without a lock */

@@ -15,7 +15,7 @@
 #include "twheel.h"
 
 /*
- * States. A word of zeros, shut down or pending is less than these, or more, so that one
+ * States. Zeros, a timer that is shut down and one that is pending are below the others. So one
  * comparison tells whether a timer can just be started.
  */
 #define TW_SHUTDOWN	8

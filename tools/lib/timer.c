@@ -12,10 +12,21 @@ static inline void timer_set_word(struct twheel_timer *timer, s64 word)
 	atomic64_set(&tw_node(timer)->word, word);
 }
 
-/* Is it initialised, and neither pending nor shut down? */
-static inline bool timer_startable(const struct twheel_timer *timer)
+/*
+ * Plain reads, which the compiler makes comparisons in memory. Where there are other threads, all
+ * is looked at once more under the lock.
+ */
+static inline bool __attribute__((__no_sanitize_thread__))
+timer_pending(const struct twheel_timer *timer)
 {
-	return (u64)timer_word(timer) - TW_IDLE <= TW_UNFIRED - TW_IDLE;
+	return timer->tw_word < 0;
+}
+
+/* Is it initialised, and neither pending nor shut down? */
+static inline bool __attribute__((__no_sanitize_thread__))
+timer_startable(const struct twheel_timer *timer)
+{
+	return timer->tw_word >= TW_IDLE;
 }
 
 /* The timer needs attention soon, or at once. The position follows the clock first. */
@@ -96,8 +107,10 @@ static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 }
 
 /* The usual way of arming a timer, with a lock. */
-static noinline int timer_arm_shared(struct twheel *w, struct twheel_timer *timer, s64 word)
+static noinline int timer_arm_shared(struct twheel_timer *timer, s64 word)
 {
+	struct twheel *w = timer->tw_kind->wheel;
+
 	tw_lock(w);
 	if (unlikely(w->bound || !timer_startable(timer))) {
 		tw_unlock(w);
@@ -110,13 +123,13 @@ static noinline int timer_arm_shared(struct twheel *w, struct twheel_timer *time
 }
 
 /* The last part of arming, where that is not the usual one. */
-static noinline int timer_arm_near(struct twheel *w, struct twheel_timer *timer)
+static noinline int timer_arm_near(struct twheel_timer *timer)
 {
-	timer_enqueue_near(w, tw_node(timer));
+	timer_enqueue_near(timer->tw_kind->wheel, tw_node(timer));
 	return 0;
 }
 
-/* What is rare is in calls at the end, so that the rest saves no registers. */
+/* What is rare is in calls at the end, so that the rest saves and moves no registers. */
 int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	s64 word = tw_word(deadline_ns);
@@ -126,12 +139,12 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 		return timer_arm(timer, word);
 	w = timer->tw_kind->wheel;
 	if (unlikely(w->odd))
-		return timer_arm_shared(w, timer, word);
+		return timer_arm_shared(timer, word);
 	w->armed++;
 	timer_set_word(timer, word);
 	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
 	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
-		return timer_arm_near(w, timer);
+		return timer_arm_near(timer);
 	return 0;
 }
 
@@ -252,7 +265,7 @@ int twheel_cancel(struct twheel_timer *timer)
 	struct twheel *w;
 
 	/* So it need not have been initialised. */
-	if (unlikely(timer_word(timer) >= 0))
+	if (unlikely(!timer_pending(timer)))
 		return -ENOENT;
 	w = timer->tw_kind->wheel;
 	if (unlikely(w->odd))
