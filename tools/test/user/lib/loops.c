@@ -131,12 +131,15 @@ TEST(go_on_after_others)
 static void timeout_serves(struct twheel_timer *timer)
 {
 	timeout_over(timer);
-	if (fired == 2)
+	if (fired == 2) {
 		timeout_cancels(0, CROWD);
-	else if (!loops_nest)
-		twheel_run(wheel, ROUND);
-	else
+		return;
+	}
+	if (loops_nest)
 		loops_poll();
+	else
+		twheel_run(wheel, ROUND);
+	CHECK_EQ(fired, 2);
 }
 
 TEST(served_in_callback)
