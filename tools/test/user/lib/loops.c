@@ -149,6 +149,8 @@ TEST(served_in_callback)
 	loop_start();
 	for (i = 0; i < CROWD; i++)
 		timeout_arm(&timeouts[i], timeout_serves, 0);
+	/* All are due then, also those that were armed a tick later. */
+	usleep(5000);
 	loop_run(2);
 	loops_poll();
 	CHECK_EQ(fired, 2);
