@@ -313,6 +313,18 @@ tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 		tw_wheel_dequeue_last(w, pprev);
 }
 
+/* tw_wheel_is_drained() - has tw_wheel_drain_ahead() nothing to do? */
+static __always_inline bool tw_wheel_is_drained(const struct tw_wheel *w)
+{
+	return w->now <= w->quiet;
+}
+
+/* tw_wheel_is_done() - would tw_wheel_advance() find nothing to do on the way to @target? */
+static __always_inline bool tw_wheel_is_done(const struct tw_wheel *w, u64 target)
+{
+	return w->now == target && hlist_empty(&w->expiring) && !w->displaced;
+}
+
 /* tw_wheel_due() - the next timer that tw_wheel_advance() has found due, or NULL */
 static __always_inline struct twheel_node *
 tw_wheel_due(const struct tw_wheel *w)

@@ -4,6 +4,8 @@
 
 #include "../../../module/engine/shape.c"
 #include "../../../module/engine/wheel.c"
+#include "../../../module/engine/advance.c"
+#include "../../../module/engine/cascade.c"
 
 int main(int argc, char **argv)
 {

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * What the head of module/engine/wheel.c promises, as assertions that CBMC proves of the
- * very same file. They hold for every position and every tick of 64 bits, with one ratio
+ * very same files. They hold for every position and every tick of 64 bits, with one ratio
  * between levels (SLOTS_SHIFT) a run. CBMC follows every path; nothing is sampled.
  *
  * Each function is a proof, and run.sh names it to CBMC as the entry.
  */
 #include "../../../module/engine/shape.c"
 #include "../../../module/engine/wheel.c"
+#include "../../../module/engine/advance.c"
+#include "../../../module/engine/cascade.c"
 
 #ifndef SLOTS_SHIFT
 #define SLOTS_SHIFT	1

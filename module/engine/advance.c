@@ -1,0 +1,473 @@
+// SPDX-License-Identifier: GPL-2.0-only OR MIT
+/* The position: how it moves, and where it has to stop. */
+#include "bucket.h"
+
+/*
+ * How many timers are gathered from their ticks at a time. Some ten instructions each
+ * are little beside expiring them.
+ */
+#define WHEEL_GATHER_SLICE	32
+
+/* How many timers tw_wheel_move_forward() may cascade: it runs inside an arm. */
+#define WHEEL_FORWARD_SLICE	32
+
+/* How much of the other set's bitmap is searched at a time: 16 words on 64 bit. */
+#define WHEEL_DISPLACE_BITS	1024
+
+/*
+ * Append a bucket's timers to a list, and return its new tail. If the bucket holds more
+ * timers than are @left of the slice, the tail is not searched for, and @left becomes 0.
+ */
+static struct hlist_node **gather_append(struct hlist_node **tail,
+					 struct hlist_head *head, unsigned int *left)
+{
+	struct hlist_node *link = head->first;
+
+	head->first = NULL;
+	*tail = link;
+	link->pprev = tail;
+	while (--*left && link->next)
+		link = link->next;
+	return &link->next;
+}
+
+/*
+ * Move the position up to @last, in the block of the next tick. The timers of all ticks
+ * on the way go to the list of those that expire, in the order of their ticks. A tick
+ * that has more timers than are left of the slice ends the way. So after a long sleep a
+ * tick with a single timer costs little.
+ */
+static void wheel_gather(struct tw_wheel *w, u64 last)
+{
+	struct hlist_node **tail = &w->expiring.first;
+	unsigned int start = (w->now + 1) & w->mask;
+	unsigned int end = start + (last - w->now - 1);
+	unsigned int left = WHEEL_GATHER_SLICE;
+	u64 first = w->now + 1 - start;
+	unsigned int i = BIT_WORD(start);
+	unsigned long word;
+
+	word = w->buckets.occupied[i] & BITMAP_FIRST_WORD_MASK(start);
+	for (;;) {
+		while (word) {
+			unsigned int index = i * BITS_PER_LONG + __ffs(word);
+
+			if (index > end)
+				goto out;
+			word &= word - 1;
+			__clear_bit(index, w->buckets.occupied);
+			tail = gather_append(tail, &w->buckets.heads[index], &left);
+			if (!left) {
+				last = first + index;
+				goto out;
+			}
+		}
+		if (++i > BIT_WORD(end))
+			break;
+		word = w->buckets.occupied[i];
+	}
+out:
+	wheel_set_now(w, last);
+}
+
+/*
+ * A block begins at @tick. Of the buckets that hold timers and begin there, find that of the
+ * highest level above 0.
+ */
+static bool wheel_next_edge(const struct tw_wheel *w, u64 tick, unsigned int *level,
+			    u64 *number)
+{
+	u64 n = tick >> w->shift;
+	bool found = false;
+	unsigned int l;
+
+	for (l = 1; l < w->levels; l++) {
+		if (test_bit(tw_wheel_index(w, l, n), w->buckets.occupied)) {
+			*level = l;
+			*number = n;
+			found = true;
+		}
+		/* Does one of the next level begin here, too? */
+		if (n & (w->mask >> 1))
+			break;
+		n >>= w->shift;
+	}
+	return found;
+}
+
+/*
+ * The first tick that the position may not enter, because a bucket that holds timers
+ * begins there. If several do, take the highest level's: it may hold timers for that
+ * very tick.
+ */
+static bool wheel_first_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
+			     u64 *number)
+{
+	u64 todo = w->active;
+	bool found = false;
+
+	while (todo) {
+		unsigned int l = __ffs64(todo);
+		unsigned int span = wheel_level_span(w, l);
+		u64 n;
+
+		/* No bucket of this level, or of one above, begins in between. */
+		if (found && *tick >> span == w->now >> span)
+			break;
+		todo &= todo - 1;
+		n = level_first_bucket(w, l);
+		if (!n) {
+			w->active &= ~BIT_ULL(l);
+			continue;
+		}
+		if (found && n << span > *tick)
+			continue;
+		*tick = n << span;
+		*level = l;
+		*number = n;
+		found = true;
+	}
+	return found;
+}
+
+/*
+ * What it costs to look for an edge, in timers of a slice: the bitmaps of all levels may
+ * have to be searched. That is 8 with 256 slots, and 52 with 4096.
+ */
+static unsigned int wheel_edge_cost(const struct tw_wheel *w)
+{
+	return 4 + w->nr / 1024;
+}
+
+/*
+ * Level 0 has nothing before the end of the position's block: find what wheel_first_edge()
+ * would. In a backlog there is work in every block, and the search is spared.
+ * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
+ */
+static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
+				    u64 *number)
+{
+	if (w->active & BIT_ULL(0)) {
+		u64 begin = wheel_block_end(w, w->now) + 1;
+
+		*tick = begin;
+		if (wheel_next_edge(w, begin, level, number))
+			return 1;
+		*level = 0;
+		*tick = wheel_first_in_block(w, begin);
+		if (*tick != TW_WHEEL_ASLEEP)
+			return 1;
+	}
+	return wheel_first_edge(w, tick, level, number) ? wheel_edge_cost(w) : 0;
+}
+
+static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int cost)
+{
+	cost = min(cost, *slice);
+	*slice -= cost;
+	w->searched += cost;
+}
+
+/*
+ * The position is before a bucket of an upper level, and no level below it holds a timer.
+ * If the bucket's timer is alone in it, the position can go to its tick at once: nothing
+ * else is on the way, as no bucket of a higher level begins within this one.
+ * Returns false if that is not so, or if the timer is not due at @target.
+ */
+static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
+			     u64 target)
+{
+	struct hlist_head *head = wheel_bucket(w, level, number);
+	struct twheel_node *node = hlist_entry(head->first, struct twheel_node, link);
+	u64 tick;
+
+	if (node->link.next)
+		return false;
+	tick = tw_wheel_ceil(w, atomic64_read(&node->word));
+	if (tick > target || tick >> wheel_level_span(w, level) != number)
+		return false;
+	__clear_bit(head - w->buckets.heads, w->buckets.occupied);
+	hlist_move_list(head, &w->expiring);
+	wheel_set_now(w, tick);
+	return true;
+}
+
+/*
+ * tw_wheel_begin_round() - begin a pass
+ * @round: begin a round as well
+ *
+ * A round serves the timers that were armed for the past before it began. Timers that
+ * are armed for the past from now on wait for the next round. So a callback that arms
+ * its timer for now makes no endless loop.
+ */
+void tw_wheel_begin_round(struct tw_wheel *w, bool round)
+{
+	w->in_pass = true;
+	/* Nothing is near a wake-up: tw_wheel_near() has one comparison for both. */
+	tw_wheel_set_wake(w, 0);
+	/* What an earlier round has found due goes first. */
+	if (round && hlist_empty(&w->expiring))
+		hlist_move_list(&w->due, &w->expiring);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_begin_round);
+
+/*
+ * Find the next bucket of the other set, a part of its bitmap at a time, and have its
+ * timers looked at. Nothing is added to that set, so the search never goes back.
+ */
+static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
+{
+	unsigned int end = min(w->displaced_from + WHEEL_DISPLACE_BITS, w->nr);
+	unsigned int index;
+
+	index = find_next_bit(w->other.occupied, end, w->displaced_from);
+	wheel_charge(w, slice, 2);
+	w->displaced_from = index;
+	if (index < end) {
+		__clear_bit(index, w->other.occupied);
+		hlist_move_list(&w->other.heads[index], &w->expiring);
+	} else if (end == w->nr) {
+		w->displaced = false;
+	}
+}
+
+/*
+ * Nothing is left to do before the end of the position's block: go on to what is next, up
+ * to @target. By itself, so that tw_wheel_advance() saves no registers for it.
+ * Returns %TW_ADVANCE_DONE if nothing is left to do at all, %TW_ADVANCE_MORE if the slice
+ * is used up, else %TW_ADVANCE_DUE: look again.
+ */
+static noinline enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target,
+						  unsigned int *slice)
+{
+	unsigned int level, cost;
+	u64 tick, number;
+
+	cost = wheel_find_edge(w, &tick, &level, &number);
+	if (!cost || tick > target)
+		return TW_ADVANCE_DONE;
+	if (!level) {
+		wheel_set_now(w, tick - 1);
+		wheel_gather(w, min(wheel_block_end(w, tick), target));
+		wheel_charge(w, slice, cost);
+		return TW_ADVANCE_DUE;
+	}
+	if (!*slice)
+		return TW_ADVANCE_MORE;
+	if (w->active & (BIT_ULL(level) - 1) || !wheel_take_alone(w, level, number, target)) {
+		wheel_set_now(w, tick - 1);
+		tw_bucket_empty(w, level, number, slice);
+	}
+	wheel_charge(w, slice, cost);
+	/* Looking for the edge once more would find the same. */
+	return *slice || !hlist_empty(&w->expiring) ? TW_ADVANCE_DUE : TW_ADVANCE_MORE;
+}
+
+/*
+ * tw_wheel_advance() - move the position towards @target
+ * @slice: how many timers may be cascaded, and what is left of it. Searching bitmaps
+ *	counts too, see &tw_wheel.searched
+ *
+ * Stops where timers are due. From here on a timer that is added for a tick up to
+ * @target is past, even before the position gets there. See enum tw_advance.
+ */
+enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
+{
+	w->cascaded = 0;
+	w->horizon = max(w->horizon, target);
+	tw_wheel_set_wake(w, w->wake);
+	/* The position may be ahead of a clock that was set back. */
+	if (unlikely(w->other.heads))
+		wheel_set_due(w, min(w->now, target));
+	while (hlist_empty(&w->expiring)) {
+		u64 end = wheel_block_end(w, w->now);
+		enum tw_advance turn;
+
+		if (unlikely(w->displaced)) {
+			if (!*slice)
+				return TW_ADVANCE_MORE;
+			wheel_displace(w, slice);
+			continue;
+		}
+		/* Within a block no bucket of an upper level is in the way. */
+		if (w->active & BIT_ULL(0) && w->now < min(end, target)) {
+			wheel_gather(w, min(end, target));
+			continue;
+		}
+		if (target <= end)
+			break;
+		turn = wheel_leave_block(w, target, slice);
+		if (turn == TW_ADVANCE_MORE)
+			return turn;
+		if (turn == TW_ADVANCE_DONE)
+			break;
+	}
+	if (!hlist_empty(&w->expiring))
+		return TW_ADVANCE_DUE;
+	if (target > w->now)
+		wheel_set_now(w, target);
+	return TW_ADVANCE_DONE;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_advance);
+
+/*
+ * Put a timer back that is not due yet.
+ *
+ * After the clock was set back, the position may be past the timer's tick. Then the
+ * timer waits in @due until tw_wheel_move_back() has put the position right.
+ */
+static void wheel_defer(struct tw_wheel *w, struct twheel_node *node, u64 word)
+{
+	u64 tick = tw_wheel_ceil(w, word);
+
+	tw_wheel_dequeue(w, node);
+	w->requeued++;
+	if (likely(tick > w->now))
+		wheel_requeue(w, node, tick, true);
+	else
+		hlist_add_head(&node->link, &w->due);
+}
+
+/*
+ * tw_wheel_requeue_due() - put back a timer that tw_wheel_claim() could not claim
+ * @slice: how many timers may be put back; what is left of it
+ *
+ * Return: false if the timer has to be put back, and the slice is used up.
+ */
+bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
+			  unsigned int *slice)
+{
+	u64 word = atomic64_read(&node->word);
+
+	/* It has been extended just now, but is still due: the next claim takes it. */
+	if (word <= w->now_word)
+		return true;
+	if (!*slice)
+		return false;
+	--*slice;
+	wheel_defer(w, node, word);
+	return true;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
+
+/*
+ * The first tick at which a bucket needs something. @drained: the next buckets of the upper
+ * levels are empty.
+ */
+static noinline u64 wheel_search_event(struct tw_wheel *w, bool drained)
+{
+	u64 next = TW_WHEEL_ASLEEP;
+	u64 todo = w->active;
+
+	while (todo) {
+		unsigned int level = __ffs64(todo);
+		unsigned int span = wheel_level_span(w, level);
+		u64 number;
+
+		todo &= todo - 1;
+		/* Emptying the first bucket of this level, or of one above, begins later. */
+		if (drained && next <= ((w->now >> span) + 1) << span)
+			break;
+		number = level_first_bucket(w, level);
+		if (!number) {
+			w->active &= ~BIT_ULL(level);
+			continue;
+		}
+		if (!level) {
+			next = number;
+			continue;
+		}
+		next = min(next, tw_bucket_peek(w, level, number));
+		/*
+		 * The bucket after it may be so crowded that emptying it has to
+		 * begin while the first one's few timers still wait. Later
+		 * buckets need nothing before the first one's end.
+		 */
+		number++;
+		if (next > (number - 1) << span &&
+		    test_bit(tw_wheel_index(w, level, number),
+			     w->buckets.occupied))
+			next = min(next, tw_bucket_peek(w, level, number));
+	}
+	return next;
+}
+
+/*
+ * tw_wheel_next_event() - the tick at which the wheel has something to do
+ *
+ * Sets &tw_wheel.wake, and ends a pass.
+ *
+ * Return: the tick, at or before the position if there is work left;
+ * %TW_WHEEL_ASLEEP if the wheel is empty.
+ */
+u64 tw_wheel_next_event(struct tw_wheel *w)
+{
+	u64 next = TW_WHEEL_ASLEEP;
+
+	w->in_pass = false;
+	if (!hlist_empty(&w->due) || !hlist_empty(&w->expiring) || w->displaced)
+		/* At once. The position may be ahead of a clock that was set back. */
+		next = tw_wheel_floor(w, tw_word(w->now_word));
+	else if (w->now < w->quiet)
+		/*
+		 * The next buckets of the upper levels are empty. They stay so, because a
+		 * timer goes to those levels at least two buckets ahead. So those levels
+		 * need nothing before this block ends.
+		 */
+		next = wheel_first_in_block(w, w->now + 1);
+	if (next == TW_WHEEL_ASLEEP)
+		next = wheel_search_event(w, tw_wheel_is_drained(w));
+	tw_wheel_set_wake(w, next);
+	return next;
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_next_event);
+
+/*
+ * tw_wheel_move_forward() - follow the clock between passes
+ *
+ * A timer's level depends on its distance from the position. After a long sleep the
+ * position is far behind the clock, and a short delay would look like a long one.
+ */
+void tw_wheel_move_forward(struct tw_wheel *w, u64 now)
+{
+	unsigned int slice = WHEEL_FORWARD_SLICE;
+
+	/* From the wake-up on it is the pass that moves the position. */
+	if (now > w->now && now < w->wake)
+		tw_wheel_advance(w, now, &slice);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
+
+/*
+ * tw_wheel_move_back() - the clock was set back to @now, before the position
+ *
+ * The present buckets have no place for the ticks between @now and the position. So
+ * the position goes back with the clock, over an empty set of buckets. Rounds then move
+ * the timers of the full set over, a slice at a time.
+ *
+ * If the clock is set back again before that is done, the position has to wait. Timers
+ * for the ticks in between then wait in @due, and tw_wheel_claim() sees by their
+ * deadlines that they are not due.
+ *
+ * Nothing later than @now is due any more. Not to be called in a pass.
+ */
+void tw_wheel_move_back(struct tw_wheel *w, u64 now)
+{
+	if (w->displaced || !w->other.heads) {
+		wheel_set_due(w, min(w->now, now));
+		tw_wheel_set_wake(w, min(w->wake, now));
+		return;
+	}
+	swap(w->buckets, w->other);
+	w->displaced = w->active;
+	w->displaced_from = 0;
+	w->active = 0;
+	w->quiet = 0;
+	w->horizon = now;
+	wheel_set_now(w, now);
+	/* Without this, the alarm for timers that are past would be put off. */
+	if (w->displaced || !hlist_empty(&w->due) || !hlist_empty(&w->expiring))
+		w->wake = now;
+	tw_wheel_set_wake(w, w->wake);
+}
+TW_EXPORT_FOR_TESTS(tw_wheel_move_back);

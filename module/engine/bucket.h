@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Buckets: what the files of the engine know of them. */
+#ifndef _TWHEEL_BUCKET_H
+#define _TWHEEL_BUCKET_H
+
+#include "wheel.h"
+
+u64 tw_bucket_peek(const struct tw_wheel *w, unsigned int level, u64 number);
+void tw_bucket_empty(struct tw_wheel *w, unsigned int level, u64 number,
+		     unsigned int *slice);
+
+static inline unsigned int wheel_level_span(const struct tw_wheel *w, unsigned int level)
+{
+	return level * w->shift;
+}
+
+static inline struct hlist_head *wheel_bucket(const struct tw_wheel *w,
+					      unsigned int level, u64 number)
+{
+	return &w->buckets.heads[tw_wheel_index(w, level, number)];
+}
+
+/* The greatest word whose timer is due at a tick. */
+static inline u64 wheel_word(const struct tw_wheel *w, u64 tick)
+{
+	return tw_word(min_t(u64, tw_wheel_ns(w, tick), TWHEEL_NEVER));
+}
+
+/* Timers are due up to a tick. */
+static inline void wheel_set_due(struct tw_wheel *w, u64 tick)
+{
+	w->now_word = wheel_word(w, tick);
+}
+
+static inline void wheel_set_now(struct tw_wheel *w, u64 now)
+{
+	w->now = now;
+	wheel_set_due(w, now);
+}
+
+/*
+ * Put a timer into the bucket where it now belongs. A pass computes the next wake-up at
+ * its end, so there @in_pass spares the comparison.
+ */
+static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_node *node,
+					  u64 tick, bool in_pass)
+{
+	struct tw_wheel_row *row = tw_wheel_find_row(w, tick);
+
+	tw_wheel_enqueue_in(w, node, row, tick);
+	if (!in_pass && unlikely(tw_wheel_near(w, row, tick)))
+		tw_wheel_set_wake(w, min(w->wake, row->level ?
+				tw_bucket_peek(w, row->level, tick >> row->span) : tick));
+}
+
+/*
+ * find_next_bit(), inline: mostly the first word has one. With the call, a search takes 50
+ * instructions more.
+ */
+static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
+						   unsigned int end, unsigned int start)
+{
+	unsigned int i = BIT_WORD(start);
+	unsigned long word = map[i] & BITMAP_FIRST_WORD_MASK(start);
+
+	while (!word) {
+		if (++i > BIT_WORD(end - 1))
+			return end;
+		word = map[i];
+	}
+	return min(i * BITS_PER_LONG + __ffs(word), end);
+}
+
+/*
+ * The number of the first occupied bucket of @level, or 0. Those in use begin after that of
+ * the position's bucket.
+ */
+static __always_inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int level)
+{
+	u64 from = (w->now >> wheel_level_span(w, level)) + 1;
+	unsigned int base = tw_wheel_index(w, level, 0);
+	unsigned int start = tw_wheel_index(w, level, from);
+	unsigned int end = base + w->mask + 1;
+	unsigned int index;
+
+	index = wheel_find_bit(w->buckets.occupied, end, start);
+	if (index == end && start > base) {
+		end = start;
+		index = wheel_find_bit(w->buckets.occupied, end, base);
+	}
+	return index < end ? from + ((index - start) & w->mask) : 0;
+}
+
+/* The last tick of the block of @tick: buckets of upper levels begin after one. */
+static inline u64 wheel_block_end(const struct tw_wheel *w, u64 tick)
+{
+	return tick | w->mask >> 1;
+}
+
+/* The first tick from @from on, in its block, that has timers in level 0, or none. */
+static inline u64 wheel_first_in_block(const struct tw_wheel *w, u64 from)
+{
+	unsigned int start = from & w->mask;
+	unsigned int end = (start | w->mask >> 1) + 1;
+	unsigned int index = wheel_find_bit(w->buckets.occupied, end, start);
+
+	return index < end ? from + (index - start) : TW_WHEEL_ASLEEP;
+}
+
+#endif /* _TWHEEL_BUCKET_H */
