@@ -384,10 +384,14 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 	base->slice = PASS_SLICE;
 	while (!over && !base->stopped) {
 		u64 cascades = w->cascades, requeued = w->requeued;
-		enum tw_advance turn = tw_wheel_advance(w, base->target, &base->slice);
+		enum tw_advance turn = TW_ADVANCE_DONE;
 
-		tw_trace_moved(base, cascades, requeued);
-		if (turn == TW_ADVANCE_DONE && !pass_drain_ahead(base))
+		if (!tw_wheel_is_done(w, base->target)) {
+			turn = tw_wheel_advance(w, base->target, &base->slice);
+			tw_trace_moved(base, cascades, requeued);
+		}
+		if (turn == TW_ADVANCE_DONE &&
+		    (tw_wheel_is_drained(w) || !pass_drain_ahead(base)))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
 			over = base->absolute || tw_trace_expiry() ?
@@ -468,7 +472,10 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 	return left;
 }
 
-/* Not inline, so that the compiler has registers for this, the commonest context. */
+/*
+ * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
+ * registers.
+ */
 static noinline enum tw_clock_next
 pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {
@@ -480,18 +487,33 @@ pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 	return left;
 }
 
+static noinline enum tw_clock_next
+pass_run_hard(struct twheel_base *base, struct tw_clock *clock)
+{
+	unsigned int none = 0;
+
+	return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, &none);
+}
+
+static noinline enum tw_clock_next
+pass_run_work(struct twheel_base *base, struct tw_clock *clock)
+{
+	unsigned int none = 0;
+
+	return pass_run(base, clock, TWHEEL_CONTEXT_WORK, &none);
+}
+
 /* tw_pass_alarm() - the alarm function of every base's clock */
 enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base,
 						clock);
-	unsigned int none = 0;
 
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, &none);
+		return pass_run_hard(base, clock);
 	case TWHEEL_CONTEXT_WORK:
-		return pass_run(base, clock, TWHEEL_CONTEXT_WORK, &none);
+		return pass_run_work(base, clock);
 	default:
 		return pass_run_soft(base, clock);
 	}
