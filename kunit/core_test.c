@@ -23,19 +23,6 @@
 #include "../module/core/base.h"
 #include "probe.h"
 
-/* A callback of ours that calls a user's function is not to blame for it. */
-static void blames_who_is_stood_in_for(struct kunit *test)
-{
-	struct twheel_base *base = kunit_kzalloc(test, sizeof(*base), GFP_KERNEL);
-	const void *ours = "ours", *theirs = "theirs", *another = "another";
-
-	KUNIT_ASSERT_NOT_NULL(test, base);
-	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, ours), ours);
-	tw_base_stand_in(base, ours, theirs);
-	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, ours), theirs);
-	KUNIT_EXPECT_PTR_EQ(test, tw_base_culprit(base, another), another);
-}
-
 static void overrun_from_its_limit_on(struct kunit *test)
 {
 	/* The parameter's default. */
@@ -468,7 +455,6 @@ static void context_is_one_there_is(struct kunit *test)
 }
 
 static struct kunit_case core_cases[] = {
-	KUNIT_CASE(blames_who_is_stood_in_for),
 	KUNIT_CASE(overrun_from_its_limit_on),
 	KUNIT_CASE(alarm_is_set_when_needed),
 	KUNIT_CASE(alarm_that_is_due_is_left),

@@ -61,10 +61,10 @@ static bool policy_takes_delay(const struct twheel_series *s)
 	return base && !base->absolute;
 }
 
-/* The callback of a policy calls @function of its user. */
+/* The callback of a policy calls @function of its user: messages are to name that. */
 static void policy_calls(const struct twheel_timer *timer, const void *function)
 {
-	tw_base_stand_in(READ_ONCE(timer->base), timer->function, function);
+	WRITE_ONCE(READ_ONCE(timer->base)->last, function);
 }
 
 /* With the lock, the timer has been called: is that for the present series? */

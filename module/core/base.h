@@ -71,9 +71,7 @@ enum tw_together {
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
  * @watch: when the pass last looked at the clock, likewise
  * @group: callbacks until the next look. A waiter sets it to 1
- * @last: the function called last
- * @stand_in: a function of ours that has called one of its user's, and
- * @stood_in_for: the user's. Written by the callback, without the lock
+ * @last: the function called last, to name it. A policy puts its user's there
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
  * @owner: the wheel it is part of
@@ -116,8 +114,6 @@ struct twheel_base {
 	u64 watch;
 	unsigned int group;
 	const void *last;
-	const void *stand_in;
-	const void *stood_in_for;
 	struct task_struct *runner;
 	struct tw_clock clock;
 	struct twheel *owner;
@@ -160,25 +156,6 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		sum += base->late[i];
 	return sum;
-}
-
-/*
- * tw_base_stand_in() - from a callback of the base, which calls @function of its user:
- * messages are to name that one
- */
-static inline void tw_base_stand_in(struct twheel_base *base, const void *callback,
-				    const void *function)
-{
-	WRITE_ONCE(base->stand_in, callback);
-	WRITE_ONCE(base->stood_in_for, function);
-}
-
-/* tw_base_culprit() - whom to name for what @function, which was called last, has done */
-static inline const void *tw_base_culprit(const struct twheel_base *base,
-					  const void *function)
-{
-	return READ_ONCE(base->stand_in) == function ?
-	       READ_ONCE(base->stood_in_for) : function;
 }
 
 bool tw_base_valid(const struct twheel_config *config);

@@ -117,7 +117,7 @@ static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int ca
 		return base->watch + took;
 	base->overruns++;
 	pass_unlock(base, context);
-	tw_debug_report_overrun(tw_base_culprit(base, base->last), calls, took);
+	tw_debug_report_overrun(base->last, calls, took);
 	pass_lock(base, context);
 	return ktime_get_ns();
 }
@@ -181,7 +181,7 @@ static __always_inline void pass_call(const struct twheel_base *base,
 	function(timer);
 	lock_map_release(&map);
 	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(tw_base_culprit(base, function), count);
+		tw_debug_preempt_count(READ_ONCE(base->last), count);
 }
 
 /* With the lock: a callback has returned, and some wait for that. */
@@ -301,26 +301,22 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		/* Some look at it without the lock. */
 		WRITE_ONCE(base->running, timer);
 		tw_debug_deactivate(timer);
+		function = timer->function;
+		WRITE_ONCE(base->last, function);
 		pass_unlock(base, context);
 		/* From here on @timer may be freed, by its own function. */
-		function = timer->function;
 		if (all && tw_trace_expiry()) {
 			tw_trace_expire_entry(base, timer, tw_word(base->time) - late);
 			start = ktime_get_ns();
 		}
 		pass_call(base, timer, function, context, count);
 		if (all && tw_trace_expiry())
-			tw_trace_expire_exit(base, timer, function,
-					     ktime_get_ns() - start);
+			tw_trace_expire_exit(base, timer, ktime_get_ns() - start);
 		pass_lock(base, context);
-		if (unlikely(!--base->group)) {
-			base->last = function;
+		if (unlikely(!--base->group))
 			over = pass_serve_break(base, context);
-		}
 	} while (likely(!over));
 	WRITE_ONCE(base->running, NULL);
-	if (function)
-		base->last = function;
 	return over;
 }
 

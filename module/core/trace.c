@@ -82,11 +82,10 @@ void tw_trace_expire_entry(const struct twheel_base *base,
 
 /* tw_trace_expire_exit() - the callback has returned; @timer may be gone */
 void tw_trace_expire_exit(const struct twheel_base *base,
-			  const struct twheel_timer *timer,
-			  const void *function, u64 took_ns)
+			  const struct twheel_timer *timer, u64 took_ns)
 {
 	trace_twheel_expire_exit(base->id, base->name, timer,
-				 tw_base_culprit(base, function), took_ns);
+				 READ_ONCE(base->last), took_ns);
 }
 
 void __tw_trace_pass_begin(struct twheel_base *base)

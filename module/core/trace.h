@@ -27,8 +27,7 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 void tw_trace_expire_entry(const struct twheel_base *base,
 			   const struct twheel_timer *timer, u64 deadline);
 void tw_trace_expire_exit(const struct twheel_base *base,
-			  const struct twheel_timer *timer,
-			  const void *function, u64 took_ns);
+			  const struct twheel_timer *timer, u64 took_ns);
 void __tw_trace_pass_begin(struct twheel_base *base);
 void __tw_trace_pass_end(struct twheel_base *base);
 
