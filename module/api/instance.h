@@ -23,7 +23,7 @@ struct twheel_config;
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
  * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
- * @room: how many more timers may be armed, if it is per CPU and has a limit
+ * @room: how many more timers may be armed, if it has a limit
  * @workqueue: its own, or NULL
  * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
  *	callback may stop another wheel, which waits for works, but not its own. Two

@@ -74,14 +74,8 @@ static void make_limit(struct twheel *wheel, unsigned int limit)
 	if (!limit)
 		return;
 	atomic_set(&wheel->room, min_t(unsigned int, limit, INT_MAX));
-	tw_for_each_base(base, i, wheel) {
-		if (wheel->percpu) {
-			base->shared = &wheel->room;
-			continue;
-		}
-		base->limit = min_t(unsigned long, limit, TW_BASE_ENDLESS);
-		base->room = base->limit;
-	}
+	tw_for_each_base(base, i, wheel)
+		base->room = &wheel->room;
 }
 
 static int make_parts(struct twheel *wheel, const struct twheel_config *config)

@@ -93,8 +93,6 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 		tw_base_free(base);
 		return NULL;
 	}
-	base->limit = TW_BASE_ENDLESS;
-	base->room = TW_BASE_ENDLESS;
 	base->plain = tw_word(TWHEEL_NEVER - base->wheel.tick_ns);
 	return base;
 }
@@ -238,12 +236,13 @@ bool tw_base_inside(const struct twheel_base *base)
 /* tw_base_stop() - from now on no timer is armed, and no callback is called */
 void tw_base_stop(struct twheel_base *base)
 {
+	static atomic_t none;
+
 	raw_spin_lock_irq(&base->lock);
 	/* virtual_advance() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
-	/* Timers that leave from now on make no room. */
-	base->limit -= TW_BASE_ENDLESS + 1;
-	base->room -= TW_BASE_ENDLESS + 1;
+	/* Have tw_base_take_room() look. */
+	base->room = &none;
 	raw_spin_unlock_irq(&base->lock);
 }
 
@@ -287,7 +286,7 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 		deadline = tw_word(atomic64_xchg(&timer->node.word, TWHEEL_UNFIRED));
 		tw_trace_unfired(base, timer, deadline);
 		tw_debug_deactivate(timer);
-		base->room++;
+		base->pending--;
 		base->unfired++;
 	}
 	raw_spin_unlock_irq(&base->lock);
@@ -302,8 +301,8 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 		  struct twheel_timer *timer, u64 word)
 {
 	tw_wheel_dequeue(&from->wheel, &timer->node);
-	from->room++;
-	to->room--;
+	from->pending--;
+	to->pending++;
 	tw_base_enqueue(to, timer, word);
 	tw_base_welcome(to, timer);
 }

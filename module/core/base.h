@@ -8,7 +8,6 @@
 
 #include <linux/build_bug.h>
 #include <linux/kernel.h>
-#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -40,8 +39,6 @@ enum tw_together {
  * struct twheel_base - what the timers of a base share
  * @wheel: the engine. First, so that its address is the base's
  * @lock: guards all of this; taken from hard interrupt context too
- * @limit: how many timers may be pending
- * @room: how many more may be armed; below zero once stopped
  * @plain: a timer with a smaller word is armed here, on the fast path. The smallest there
  *	is if the wheel has other bases, between which timers move
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
@@ -77,7 +74,9 @@ enum tw_together {
  * @owner: the wheel it is part of
  * @id: the wheel's number, for traces
  * @name: the wheel's name, for traces
- * @shared: how many more may be armed on all bases of the wheel; NULL: no such limit
+ * @room: how many more may be armed on all bases of the wheel, if it has a limit; NULL: any
+ *	number. Once stopped, not NULL
+ * @pending: how many timers are
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
@@ -87,9 +86,8 @@ struct twheel_base {
 	struct tw_wheel wheel;
 	raw_spinlock_t lock;
 	s64 plain;
-	atomic_t *shared;
-	long room;
-	long limit;
+	atomic_t *room;
+	unsigned long pending;
 	bool absolute;
 	bool stopped;
 	bool in_round;
@@ -127,9 +125,6 @@ struct twheel_base {
 	struct twheel_trace_pass trace;
 };
 
-/* The limit of a base that has none. Halves of the range, so that none wraps. */
-#define TW_BASE_ENDLESS		(LONG_MAX / 2)
-
 /* The timer that begins with a node; NULL of NULL. */
 static inline struct twheel_timer *tw_base_timer(struct twheel_node *node)
 {
@@ -140,11 +135,8 @@ static inline struct twheel_timer *tw_base_timer(struct twheel_node *node)
 /* How many timers are pending. Without the lock, the answer may be a little off. */
 static inline unsigned int tw_base_pending(const struct twheel_base *base)
 {
-	/*
-	 * The holder of the lock counts both with plain instructions, on the hot
-	 * path. They are words, which do not tear.
-	 */
-	return data_race(READ_ONCE(base->limit) - READ_ONCE(base->room));
+	/* The holder of the lock counts with plain instructions, on the hot path. */
+	return data_race(READ_ONCE(base->pending));
 }
 
 /* With the base lock: how many callbacks have been called. */
@@ -215,26 +207,21 @@ static inline void tw_base_enqueue(struct twheel_base *base,
 /* tw_base_make_room() - with the lock: there is one timer less */
 static __always_inline void tw_base_make_room(struct twheel_base *base)
 {
-	base->room++;
-	if (unlikely(base->shared))
-		atomic_inc(base->shared);
+	base->pending--;
+	if (unlikely(base->room))
+		atomic_inc(base->room);
 }
 
 /*
  * tw_base_take_room() - with the lock: there is to be one timer more
  *
- * Return: false if the limit is reached.
+ * Return: false if the limit is reached, or the base stopped.
  */
 static __always_inline bool tw_base_take_room(struct twheel_base *base)
 {
-	if (unlikely(base->shared) && atomic_dec_if_positive(base->shared) < 0)
+	if (unlikely(base->room) && (base->stopped || atomic_dec_if_positive(base->room) < 0))
 		return false;
-	if (unlikely(--base->room < 0)) {
-		/* Or the compiler keeps the old value, rather than counting back. */
-		barrier();
-		base->room++;
-		return false;
-	}
+	base->pending++;
 	return true;
 }
 
