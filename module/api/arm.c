@@ -20,7 +20,6 @@
 
 #include "../core/base.h"
 #include "../core/debug.h"
-#include "../core/trace.h"
 #include "../export.h"
 #include "arm.h"
 #include "timer.h"

@@ -8,9 +8,7 @@
 
 #include <linux/twheel.h>
 
-#include "../core/trace.h"
-
-struct twheel_base;
+#include "../core/base.h"
 
 /* Which timers are given a new deadline. */
 enum tw_arm_which {

@@ -14,7 +14,6 @@
 #include "../compat.h"
 #include "../core/base.h"
 #include "../core/debug.h"
-#include "../core/trace.h"
 #include "../core/waiter.h"
 #include "../export.h"
 #include "instance.h"

@@ -6,7 +6,6 @@
 #include <linux/twheel.h>
 
 #include "../core/base.h"
-#include "../core/trace.h"
 #include "arm.h"
 #include "instance.h"
 #include "timer.h"

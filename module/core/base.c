@@ -24,7 +24,6 @@
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
-#include "trace.h"
 
 static bool base_context_valid(const struct twheel_config *config)
 {
@@ -284,7 +283,7 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	if (timer) {
 		/* tw_node_extend() now finds it no longer pending. */
 		deadline = tw_word(atomic64_xchg(&timer->node.word, TWHEEL_UNFIRED));
-		tw_trace_unfired(base, timer, deadline);
+		tw_trace_timer(unfired, base, timer, deadline);
 		tw_debug_deactivate(timer);
 		base->pending--;
 		base->unfired++;

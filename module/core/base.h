@@ -16,11 +16,11 @@
 #include <linux/twheel.h>
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
+#include <trace/events/twheel.h>
 
 #include "../engine/wheel.h"
 #include "clock.h"
 #include "debug.h"
-#include "trace.h"
 #include "waiter.h"
 
 /**
@@ -124,6 +124,8 @@ struct twheel_base {
 	u64 late[TWHEEL_LATE_BUCKETS];
 	struct twheel_trace_pass trace;
 };
+
+#include "trace.h"
 
 /* The timer that begins with a node; NULL of NULL. */
 static inline struct twheel_timer *tw_base_timer(struct twheel_node *node)
@@ -262,7 +264,7 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 	word = atomic64_xchg(&timer->node.word, state);
 	tw_debug_deactivate(timer);
 	base->cancelled++;
-	tw_trace_cancel(base, timer, tw_word(word));
+	tw_trace_timer(cancel, base, timer, tw_word(word));
 	tw_base_dequeue(base, timer);
 	return 1;
 }

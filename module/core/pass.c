@@ -36,7 +36,6 @@
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
-#include "trace.h"
 #include "waiter.h"
 
 /*
@@ -306,12 +305,17 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		pass_unlock(base, context);
 		/* From here on @timer may be freed, by its own function. */
 		if (all && tw_trace_expiry()) {
-			tw_trace_expire_entry(base, timer, tw_word(base->time) - late);
+			trace_twheel_expire_entry(base->id, base->name, timer,
+						  tw_debug_function(timer),
+						  tw_word(base->time) - late,
+						  tw_clock_now(&base->clock));
 			start = ktime_get_ns();
 		}
 		pass_call(base, timer, function, context, count);
 		if (all && tw_trace_expiry())
-			tw_trace_expire_exit(base, timer, ktime_get_ns() - start);
+			trace_twheel_expire_exit(base->id, base->name, timer,
+						 READ_ONCE(base->last),
+						 ktime_get_ns() - start);
 		pass_lock(base, context);
 		if (unlikely(!--base->group))
 			over = pass_serve_break(base, context);
@@ -454,16 +458,16 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 		return TW_CLOCK_DONE;
 	}
 	tw_expiry_own(base, *expiry);
-	traced = tw_trace_pass_begin(base);
+	traced = trace_twheel_pass_enabled();
+	if (traced)
+		__tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
 	pass_work(base, count, context);
 	mono = pass_look(base, PASS_GROUP - base->group, context);
 	left = pass_finish(base, clock, mono);
 	*expiry = tw_expiry_held(base);
-	if (unlikely(traced)) {
-		base->trace.exhausted = base->in_round;
+	if (unlikely(traced))
 		__tw_trace_pass_end(base);
-	}
 	pass_unlock(base, context);
 	return left;
 }

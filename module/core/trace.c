@@ -1,66 +1,26 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Computes the fields of trace events. */
+/* Trace events, and what their fields are computed by. */
 #include <linux/ktime.h>
 
-/* Before base.h, which includes trace.h, too. */
-#define CREATE_TRACE_POINTS
-#include "trace.h"
+#include "../engine/wheel.h"
 
-#include "base.h"
-#include "debug.h"
-
-/* The level of a timer for a tick; -1: it is past, and waits to be served. */
-static int trace_level(const struct tw_wheel *w, u64 tick)
+/* The level of a timer with such a word; -1: it is past, and waits to be served. */
+static int trace_level(const struct tw_wheel *w, u64 word)
 {
+	u64 tick = tw_wheel_ceil(w, word);
+
 	if (tick <= w->horizon)
 		return -1;
 	return tw_wheel_find_row((struct tw_wheel *)w, tick)->level;
 }
 
-void __tw_trace_arm(const struct twheel_base *base,
-		    const struct twheel_timer *timer)
-{
-	u64 deadline = twheel_deadline(timer);
-	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
+#define CREATE_TRACE_POINTS
+#include <trace/events/twheel.h>
+#undef CREATE_TRACE_POINTS
 
-	trace_twheel_arm(base->id, base->name, timer, tw_debug_function(timer),
-			 deadline, tick, trace_level(&base->wheel, tick));
-}
+#include "base.h"
 
-void __tw_trace_modify(const struct twheel_base *base,
-		       const struct twheel_timer *timer)
-{
-	u64 deadline = twheel_deadline(timer);
-	u64 tick = tw_wheel_ceil(&base->wheel, tw_word(deadline));
-
-	trace_twheel_modify(base->id, base->name, timer, tw_debug_function(timer),
-			    deadline, tick, trace_level(&base->wheel, tick));
-}
-
-void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
-{
-	const struct twheel_base *base = READ_ONCE(timer->base);
-
-	trace_twheel_extend(base->id, base->name, timer, tw_debug_function(timer),
-			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
-}
-
-void __tw_trace_cancel(const struct twheel_base *base,
-		       const struct twheel_timer *timer, u64 deadline)
-{
-	trace_twheel_cancel(base->id, base->name, timer, tw_debug_function(timer),
-			    deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
-}
-
-void __tw_trace_unfired(const struct twheel_base *base,
-			const struct twheel_timer *timer, u64 deadline)
-{
-	trace_twheel_unfired(base->id, base->name, timer, tw_debug_function(timer),
-			     deadline, tw_wheel_ceil(&base->wheel, tw_word(deadline)));
-}
-
-void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
-		      u64 requeued)
+void __tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued)
 {
 	const struct tw_wheel *w = &base->wheel;
 
@@ -70,22 +30,6 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
 	if (w->requeued != requeued)
 		trace_twheel_requeue(base->id, base->name, w->now,
 				     w->requeued - requeued);
-}
-
-/* tw_trace_expire_entry() - the callback of a claimed timer is about to be called */
-void tw_trace_expire_entry(const struct twheel_base *base,
-			   const struct twheel_timer *timer, u64 deadline)
-{
-	trace_twheel_expire_entry(base->id, base->name, timer, tw_debug_function(timer),
-				  deadline, tw_clock_now(&base->clock));
-}
-
-/* tw_trace_expire_exit() - the callback has returned; @timer may be gone */
-void tw_trace_expire_exit(const struct twheel_base *base,
-			  const struct twheel_timer *timer, u64 took_ns)
-{
-	trace_twheel_expire_exit(base->id, base->name, timer,
-				 READ_ONCE(base->last), took_ns);
 }
 
 void __tw_trace_pass_begin(struct twheel_base *base)
@@ -109,5 +53,6 @@ void __tw_trace_pass_end(struct twheel_base *base)
 	pass->requeued = base->wheel.requeued - pass->requeued;
 	pass->took_ns = ktime_get_ns() - pass->took_ns;
 	pass->pending = tw_base_pending(base);
+	pass->exhausted = base->in_round;
 	trace_twheel_pass(base->id, base->name, pass);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Calls of trace events. While an event is off, it costs the nop of its static key. Its
- * fields are computed out of line.
+ * Calls of trace events. While an event is off, it costs the nop of its static key. base.h
+ * reads this where the base is known.
  */
 #ifndef _TWHEEL_TRACE_H
 #define _TWHEEL_TRACE_H
@@ -11,66 +11,39 @@
 
 #include <trace/events/twheel.h>
 
-struct twheel_base;
+#include "debug.h"
 
-void __tw_trace_arm(const struct twheel_base *base,
-		    const struct twheel_timer *timer);
-void __tw_trace_modify(const struct twheel_base *base,
-		       const struct twheel_timer *timer);
-void __tw_trace_extend(const struct twheel_timer *timer, u64 deadline);
-void __tw_trace_cancel(const struct twheel_base *base,
-		       const struct twheel_timer *timer, u64 deadline);
-void __tw_trace_unfired(const struct twheel_base *base,
-			const struct twheel_timer *timer, u64 deadline);
-void __tw_trace_moved(const struct twheel_base *base, u64 cascades,
-		      u64 requeued);
-void tw_trace_expire_entry(const struct twheel_base *base,
-			   const struct twheel_timer *timer, u64 deadline);
-void tw_trace_expire_exit(const struct twheel_base *base,
-			  const struct twheel_timer *timer, u64 took_ns);
+void __tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued);
 void __tw_trace_pass_begin(struct twheel_base *base);
 void __tw_trace_pass_end(struct twheel_base *base);
+
+/* The function of a timer is looked for only if its event is on. */
+#define tw_trace_timer(event, base, timer, deadline)				\
+do {										\
+	if (trace_twheel_##event##_enabled())					\
+		trace_twheel_##event(&(base)->wheel, (base)->id, (base)->name,	\
+				     timer, tw_debug_function(timer), deadline,	\
+				     tw_word(deadline));			\
+} while (0)
 
 /* With the base lock: a timer has become pending, and is in its bucket. */
 static __always_inline void tw_trace_arm(const struct twheel_base *base,
 					 const struct twheel_timer *timer)
 {
-	if (trace_twheel_arm_enabled())
-		__tw_trace_arm(base, timer);
+	tw_trace_timer(arm, base, timer, twheel_deadline(timer));
 }
 
 /* With the base lock: a pending timer has moved to the bucket of another deadline. */
 static __always_inline void tw_trace_modify(const struct twheel_base *base,
 					    const struct twheel_timer *timer)
 {
-	if (trace_twheel_modify_enabled())
-		__tw_trace_modify(base, timer);
+	tw_trace_timer(modify, base, timer, twheel_deadline(timer));
 }
 
 /* The caller keeps the timer alive. */
-static __always_inline void tw_trace_extend(const struct twheel_timer *timer,
-					    u64 deadline)
+static __always_inline void tw_trace_extend(const struct twheel_timer *timer, u64 deadline)
 {
-	if (trace_twheel_extend_enabled())
-		__tw_trace_extend(timer, deadline);
-}
-
-/* With the base lock */
-static __always_inline void tw_trace_cancel(const struct twheel_base *base,
-					    const struct twheel_timer *timer,
-					    u64 deadline)
-{
-	if (trace_twheel_cancel_enabled())
-		__tw_trace_cancel(base, timer, deadline);
-}
-
-/* With the base lock */
-static inline void tw_trace_unfired(const struct twheel_base *base,
-				    const struct twheel_timer *timer,
-				    u64 deadline)
-{
-	if (trace_twheel_unfired_enabled())
-		__tw_trace_unfired(base, timer, deadline);
+	tw_trace_timer(extend, READ_ONCE(timer->base), timer, deadline);
 }
 
 /* With the base lock: tell what the engine has moved since its counters were like that. */
@@ -86,15 +59,6 @@ static __always_inline bool tw_trace_expiry(void)
 {
 	return trace_twheel_expire_entry_enabled() ||
 	       trace_twheel_expire_exit_enabled();
-}
-
-/* With the base lock: a pass begins. Returns true if its event is on. */
-static __always_inline bool tw_trace_pass_begin(struct twheel_base *base)
-{
-	if (!trace_twheel_pass_enabled())
-		return false;
-	__tw_trace_pass_begin(base);
-	return true;
 }
 
 #endif /* _TWHEEL_TRACE_H */

@@ -101,7 +101,7 @@ static __always_inline s64 tw_op_arm(struct tw_op_run *run, struct twheel_op *op
 	entry->slack_ns = op->slack_ns;
 	run->wake |= tw_op_enqueue(file, entry);
 	file->armed++;
-	tw_file_trace_arm(file, &entry->node, entry->deadline_ns);
+	tw_file_trace(arm, file, &entry->node, entry->deadline_ns);
 	op->id = entry->id;
 	op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
 	return 0;
@@ -110,7 +110,7 @@ static __always_inline s64 tw_op_arm(struct tw_op_run *run, struct twheel_op *op
 /* A timer ends before its event is read. */
 static __always_inline void tw_op_end(struct tw_file *file, struct tw_entry *entry)
 {
-	tw_file_trace_cancel(file, &entry->node, entry->deadline_ns);
+	tw_file_trace(cancel, file, &entry->node, entry->deadline_ns);
 	tw_wheel_dequeue(&file->wheel, &entry->node);
 	tw_table_put(&file->table, entry);
 	file->cancelled++;
@@ -161,7 +161,7 @@ static __always_inline s64 tw_op_modify(struct tw_op_run *run, struct twheel_op 
 	}
 	entry->deadline_ns = deadline;
 	tw_op_requeue(run, entry);
-	tw_file_trace_modify(file, &entry->node, deadline);
+	tw_file_trace(modify, file, &entry->node, deadline);
 	op->deadline_ns = tw_timens_out(deadline, run->offset);
 	return 1;
 }

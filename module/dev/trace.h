@@ -9,37 +9,11 @@
 
 #define TW_FILE_TRACE_NAME	"/dev/twheel"
 
-u64 tw_file_trace_tick(const struct tw_file *file, const struct twheel_node *node);
-int tw_file_trace_level(const struct tw_file *file, const struct twheel_node *node);
-
-/* A timer is armed. */
-static __always_inline void tw_file_trace_arm(const struct tw_file *file,
-					      const struct twheel_node *node, u64 deadline)
-{
-	if (trace_twheel_arm_enabled())
-		trace_twheel_arm(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
-				 deadline, tw_file_trace_tick(file, node),
-				 tw_file_trace_level(file, node));
-}
-
-/* A timer has another deadline. */
-static __always_inline void tw_file_trace_modify(const struct tw_file *file,
-						 const struct twheel_node *node, u64 deadline)
-{
-	if (trace_twheel_modify_enabled())
-		trace_twheel_modify(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
-				    deadline, tw_file_trace_tick(file, node),
-				    tw_file_trace_level(file, node));
-}
-
-/* A timer is cancelled. */
-static __always_inline void tw_file_trace_cancel(const struct tw_file *file,
-						 const struct twheel_node *node, u64 deadline)
-{
-	if (trace_twheel_cancel_enabled())
-		trace_twheel_cancel(file->number, TW_FILE_TRACE_NAME, (const void *)node, NULL,
-				    deadline, tw_file_trace_tick(file, node));
-}
+/* A timer is armed, has another deadline, or is cancelled. */
+#define tw_file_trace(event, file, node, deadline)				\
+	trace_twheel_##event(&(file)->wheel, (file)->number, TW_FILE_TRACE_NAME,	\
+			     (const void *)(node), NULL, deadline,		\
+			     atomic64_read(&(node)->word))
 
 /* The event of a timer is read. */
 static __always_inline void tw_file_trace_expire(const struct tw_file *file,

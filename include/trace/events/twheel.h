@@ -26,6 +26,8 @@
 
 #include <linux/twheel.h>
 
+struct tw_wheel;
+
 #ifndef TWHEEL_TRACE_NAME
 /* The bytes of a wheel's name in an event, with the zero at the end. */
 #define TWHEEL_TRACE_NAME	16
@@ -52,9 +54,10 @@ struct twheel_trace_pass {
 #endif
 
 DECLARE_EVENT_CLASS(twheel_bucket,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level),
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
@@ -67,11 +70,11 @@ DECLARE_EVENT_CLASS(twheel_bucket,
 	TP_fast_assign(
 		__entry->wheel		= wheel;
 		strscpy(__entry->name, name, TWHEEL_TRACE_NAME);
-		__entry->level		= level;
+		__entry->level		= trace_level(w, word);
 		__entry->timer		= timer;
 		__entry->function	= function;
 		__entry->deadline_ns	= deadline_ns;
-		__entry->tick		= tick;
+		__entry->tick		= tw_wheel_ceil(w, word);
 	),
 	TP_printk("wheel=%u name=%s timer=%p function=%ps deadline_ns=%llu tick=%llu level=%d",
 		  __entry->wheel, __entry->name, __entry->timer,
@@ -90,9 +93,10 @@ DECLARE_EVENT_CLASS(twheel_bucket,
  * @level: the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_arm,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level)
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word)
 );
 
 /**
@@ -106,15 +110,17 @@ DEFINE_EVENT(twheel_bucket, twheel_arm,
  * @level: the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_modify,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick, int level),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick, level)
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word)
 );
 
 DECLARE_EVENT_CLASS(twheel_word,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick),
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word),
 	TP_STRUCT__entry(
 		__field(u32,		wheel)
 		__array(char,		name,	TWHEEL_TRACE_NAME)
@@ -129,7 +135,7 @@ DECLARE_EVENT_CLASS(twheel_word,
 		__entry->timer		= timer;
 		__entry->function	= function;
 		__entry->deadline_ns	= deadline_ns;
-		__entry->tick		= tick;
+		__entry->tick		= tw_wheel_ceil(w, word);
 	),
 	TP_printk("wheel=%u name=%s timer=%p function=%ps deadline_ns=%llu tick=%llu",
 		  __entry->wheel, __entry->name, __entry->timer,
@@ -149,9 +155,10 @@ DECLARE_EVENT_CLASS(twheel_word,
  * twheel_extend_at() is not traced.
  */
 DEFINE_EVENT(twheel_word, twheel_extend,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word)
 );
 
 /**
@@ -164,9 +171,10 @@ DEFINE_EVENT(twheel_word, twheel_extend,
  * @tick: the tick on which that would have been served
  */
 DEFINE_EVENT(twheel_word, twheel_cancel,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word)
 );
 
 /**
@@ -179,9 +187,10 @@ DEFINE_EVENT(twheel_word, twheel_cancel,
  * @tick: the tick on which that would have been served
  */
 DEFINE_EVENT(twheel_word, twheel_unfired,
-	TP_PROTO(u32 wheel, const char *name, const struct twheel_timer *timer,
-		 const void *function, u64 deadline_ns, u64 tick),
-	TP_ARGS(wheel, name, timer, function, deadline_ns, tick)
+	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
+		 const struct twheel_timer *timer, const void *function, u64 deadline_ns,
+		 u64 word),
+	TP_ARGS(w, wheel, name, timer, function, deadline_ns, word)
 );
 
 /**
