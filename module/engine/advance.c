@@ -141,19 +141,21 @@ static unsigned int wheel_edge_cost(const struct tw_wheel *w)
 
 /*
  * Level 0 has nothing before the end of the position's block: find what wheel_first_edge()
- * would. In a backlog there is work in every block, and the search is spared.
+ * would. In a backlog there is work in every block, and the search is spared. If level 0 is
+ * empty, only a bucket that is being emptied is likely to begin with the next block.
  * Returns what it cost, in timers of a slice; 0 if no bucket holds a timer.
  */
 static unsigned int wheel_find_edge(struct tw_wheel *w, u64 *tick, unsigned int *level,
 				    u64 *number)
 {
-	if (w->active & BIT_ULL(0)) {
-		u64 begin = wheel_block_end(w, w->now) + 1;
+	u64 begin = wheel_block_end(w, w->now) + 1;
+	bool some = w->active & BIT_ULL(0);
 
-		*tick = begin;
-		if (wheel_next_edge(w, begin, level, number))
-			return 1;
-		*level = 0;
+	*tick = begin;
+	if ((some || w->now + 1 == begin) && wheel_next_edge(w, begin, level, number))
+		return 1;
+	*level = 0;
+	if (some) {
 		*tick = wheel_first_in_block(w, begin);
 		if (*tick != TW_WHEEL_ASLEEP)
 			return 1;
@@ -233,11 +235,12 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 
 /*
  * Nothing is left to do before the end of the position's block: go on to what is next, up
- * to @target. By itself, so that tw_wheel_advance() saves no registers for it.
+ * to @target. Inline: called, it takes 10 to 24 instructions more for each timer of a sparse
+ * backlog.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, %TW_ADVANCE_MORE if the slice
  * is used up, else %TW_ADVANCE_DUE: look again.
  */
-static noinline enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target,
+static __always_inline enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target,
 						  unsigned int *slice)
 {
 	unsigned int level, cost;

@@ -39,13 +39,6 @@
  */
 #include "bucket.h"
 
-/* tw_wheel_ceil_last() - tw_wheel_ceil() of what tw_wheel_is_last() */
-u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
-{
-	return div64_u64(tw_word(word) - 1, w->tick_ns) + 1;
-}
-TW_EXPORT_FOR_TESTS(tw_wheel_ceil_last);
-
 /*
  * tw_wheel_share() - the instant in [@deadline, @deadline + @slack] that most timers share
  *

@@ -138,7 +138,6 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node);
 void tw_wheel_exit(struct tw_wheel *w);
 
 /* wheel.c */
-u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word);
 u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack);
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
@@ -181,6 +180,15 @@ static __always_inline bool tw_wheel_is_last(const struct tw_wheel *w, u64 word)
 static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 word)
 {
 	return tw_mul_high(word + w->round, w->recip) >> w->recip_shift;
+}
+
+/*
+ * The same of one of the last. No call, which would clobber the registers of
+ * wheel_cascade(): without, a timer moves down in 2 instructions less.
+ */
+static inline u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
+{
+	return div64_u64(tw_word(word) - 1, w->tick_ns) + 1;
 }
 
 /* The first tick boundary at or after the deadline in a word. */
