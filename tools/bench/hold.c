@@ -1,15 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How long a wheel keeps interrupts off where it only moves timers. These are timers that
- * were due and have been extended meanwhile, and all timers after the clock was set back.
- * With many slots the wheel also searches large bitmaps.
+ * How long a wheel keeps interrupts off.
  *
- * The clock is a virtual one. So the work is done at once, in one call.
+ * Where it only moves timers. These are timers that were due and have been extended
+ * meanwhile, and all timers after the clock was set back. With many slots the wheel also
+ * searches large bitmaps. The clock is a virtual one. So the work is done at once, in one
+ * call.
+ *
+ * And in calls, each with the timers in the order that costs it most. They are called again
+ * and again, so that some interrupt comes right after interrupts were turned off.
  */
 #include <linux/err.h>
+#include <linux/ktime.h>
 #include <linux/sched.h>
 #include <linux/time64.h>
 
+#include <linux/twheel_many.h>
 #include <linux/twheel_virtual.h>
 
 #include "hold.h"
@@ -75,6 +81,141 @@ static void hold_run(const struct hold_case *hold, u64 nothing)
 	twheel_destroy(on);
 }
 
+/* As many as twheel_arm_many() arms in one hold of the lock. */
+#define HOLD_MANY	32
+
+static struct twheel_item hold_items[HOLD_MANY];
+static unsigned int nr_hold_items;
+
+/*
+ * Each is nearer than the one before, and all are in one bucket of an upper level. So the
+ * wheel looks for the bucket's first deadline each time, and has a new one.
+ */
+static void hold_fill(struct twheel *on)
+{
+	u64 at = twheel_now(on) + HOLD_HOUR_NS;
+	unsigned int i;
+
+	for (i = 0; i < nr_hold_items; i++)
+		hold_items[i] = (struct twheel_item) {
+			.timer = &subjects[order[i]].wheel,
+			.deadline_ns = at - i * NSEC_PER_MSEC,
+		};
+}
+
+#define HOLD_EACH(call)								\
+do {										\
+	struct twheel_item *item = hold_items;					\
+										\
+	for (; item < hold_items + nr_hold_items; item++)			\
+		call;								\
+} while (0)
+
+static void hold_arm_many(struct twheel *on)
+{
+	twheel_arm_many(on, hold_items, nr_hold_items);
+	HOLD_EACH(twheel_cancel(item->timer));
+}
+
+static void hold_cancel_many(struct twheel *on)
+{
+	HOLD_EACH(twheel_arm_at(item->timer, item->deadline_ns));
+	twheel_cancel_many(on, hold_items, nr_hold_items);
+}
+
+static void hold_modify(struct twheel *on)
+{
+	HOLD_EACH(twheel_arm_at(item->timer, item->deadline_ns + HOLD_HOUR_NS));
+	HOLD_EACH(twheel_modify_at(item->timer, item->deadline_ns));
+	HOLD_EACH(twheel_cancel(item->timer));
+}
+
+static void hold_cancel_sync(struct twheel *on)
+{
+	HOLD_EACH(twheel_arm_at(item->timer, item->deadline_ns));
+	HOLD_EACH(twheel_cancel_sync(item->timer));
+}
+
+/* All are due at once, and are called by passes. */
+static void hold_passes(struct twheel *on)
+{
+	u64 at = ktime_get_ns() + nr_subjects * 1000ULL;
+	unsigned int i;
+
+	for (i = 0; i < nr_subjects; i++)
+		twheel_arm_at(&subjects[order[i]].wheel, at);
+	watch_spin_until(at + NSEC_PER_MSEC);
+}
+
+static void hold_stop(struct twheel *on)
+{
+	u64 at = twheel_now(on);
+	unsigned int i;
+
+	for (i = 0; i < nr_subjects; i++)
+		twheel_arm_at(&subjects[order[i]].wheel,
+			      at + HOLD_HOUR_NS + HOLD_HOUR_NS / nr_subjects * i);
+	twheel_stop(on, NULL, NULL);
+}
+
+/**
+ * struct hold_call - a call that is to keep interrupts off for a short time only
+ * @name: its name in the figures
+ * @run: calls it
+ * @once: call it once, for many timers
+ * @config: the wheel
+ */
+struct hold_call {
+	const char *name;
+	void (*run)(struct twheel *on);
+	bool once;
+	struct twheel_config config;
+};
+
+static void hold_call(const struct hold_call *call, u64 nothing)
+{
+	struct twheel *on = twheel_create(&call->config);
+	struct watch_lateness seen;
+	unsigned int i;
+	u64 end;
+
+	if (WARN_ON(IS_ERR(on)))
+		return;
+	for (i = 0; i < nr_subjects; i++)
+		twheel_timer_init(&subjects[i].wheel, on, hold_fired);
+	hold_fill(on);
+	watch_start(WATCH_INTERRUPTS);
+	end = ktime_get_ns() + WATCH_WINDOW_NS;
+	do {
+		call->run(on);
+		cond_resched();
+	} while (!call->once && ktime_get_ns() < end);
+	seen = watch_stop(WATCH_INTERRUPTS);
+	report(call->name, "twheel", call->config.context == TWHEEL_CONTEXT_HARDIRQ ?
+	       "interrupts-off-hard" : "interrupts-off-call",
+	       seen.most - min(seen.most, nothing), 1);
+	twheel_destroy(on);
+}
+
+static void hold_measure_calls(u64 nothing)
+{
+	static const struct hold_call calls[] = {
+		{ "arm-many", hold_arm_many, false, { } },
+		{ "cancel-many", hold_cancel_many, false, { } },
+		{ "modify", hold_modify, false, { } },
+		{ "cancel-sync", hold_cancel_sync, false, { } },
+		{ "stop", hold_stop, true, { } },
+		{ "stop-4k", hold_stop, true, { .slots = 4096 } },
+		{ "passes", hold_passes, true, { } },
+		{ "passes", hold_passes, true, { .context = TWHEEL_CONTEXT_HARDIRQ } },
+	};
+	unsigned int i;
+
+	nr_hold_items = min_t(unsigned int, nr_subjects, HOLD_MANY);
+	for (i = 0; i < ARRAY_SIZE(calls); i++)
+		hold_call(&calls[i], nothing);
+}
+
 /* hold_measure() - measure all cases */
 void hold_measure(void)
 {
@@ -89,4 +230,5 @@ void hold_measure(void)
 
 	for (i = 0; i < ARRAY_SIZE(cases); i++)
 		hold_run(&cases[i], nothing);
+	hold_measure_calls(nothing);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long a wheel keeps interrupts off where it only moves timers. */
+/* How long a wheel keeps interrupts off. */
 #ifndef _BENCH_HOLD_H
 #define _BENCH_HOLD_H
 

@@ -40,6 +40,8 @@ OTHER = {
     "interrupts-off-cascade": "longest stretch with interrupts off",
     "interrupts-off-expiry": "longest stretch with interrupts off",
     "interrupts-off-moving": "longest stretch with interrupts off",
+    "interrupts-off-call": "longest stretch with interrupts off, in the worst order",
+    "interrupts-off-hard": "the same, of a wheel in hard interrupt context",
     "due-wait-cascade": "longest wait of a due timer",
     "due-wait-expiry": "longest wait of a due timer",
 }
@@ -69,6 +71,7 @@ BARS = (
     ("due-wait-cascade", "one-bucket", 5000, False),
     ("interrupts-off-cascade", "one-bucket", 5000, False),
     ("interrupts-off-moving", None, 5000, False),
+    ("interrupts-off-call", None, 5000, False),
     ("bytes", "none", 40, False),
 )
 # The same with few, so that each timer has its own interrupt.
