@@ -3,8 +3,8 @@
  * Arming, modifying and extending timers.
  *
  * All bases of a wheel have the same clock and the same tick, and a timer never leaves
- * its wheel. So a deadline that was computed from the timer's base holds for the base
- * under whose lock it is stored, even if the timer has moved in between.
+ * its wheel. A deadline is computed from the timer's base, and stored under the lock of
+ * its base. Both fit, even if the timer has moved to another base in between.
  *
  * Functions here take words. They are computed once, and compared with those of timers
  * and bases.

@@ -70,8 +70,8 @@ static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
  * @timer: the timer
  *
  * Unlike twheel_cancel() it tells a timer that is not pending from one whose callback
- * runs, and unlike twheel_cancel_sync() it does not wait: for objects that a callback
- * may still use, and for callers with a lock held that the callback takes.
+ * runs. Unlike twheel_cancel_sync() it does not wait. It is for objects that a callback
+ * may still use, and for callers that hold a lock which the callback takes.
  *
  * Context:
  * * any but NMI
@@ -199,7 +199,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * @timer: the timer
  *
  * When this returns, the timer is not pending and its callback does not run on
- * any CPU, unless somebody arms it again: the caller has to see to that, or use
+ * any CPU, unless somebody arms it again. The caller prevents that, or uses
  * twheel_shutdown_sync().
  *
  * Do not call it with a lock held that the callback takes: the callback would
@@ -207,8 +207,8 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *
  * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
  * of code initialises are one class to it. So it reports a callback that waits for another
- * timer of its own class, unless both are of one wheel, which is not per CPU and runs one
- * callback at a time: initialise the other timer on another line.
+ * timer of its own class: initialise that timer on another line. It does not report two
+ * timers of one wheel that is not per CPU and runs one callback at a time.
  *
  * Context:
  * * process or softirq, not hard interrupt
@@ -230,9 +230,9 @@ TW_EXPORT(twheel_cancel_sync);
  * twheel_shutdown_sync() - cancel a timer for good
  * @timer: the timer
  *
- * As twheel_cancel_sync(), and every later arm fails with -ESHUTDOWN, also those
- * of callbacks and other CPUs that race with this: what the timer is part of can
- * be freed. twheel_timer_init() brings the timer back to life.
+ * As twheel_cancel_sync(), and every later arm fails with -ESHUTDOWN, also in
+ * callbacks and on CPUs that race with this. So the object that the timer is part of
+ * can be freed. After twheel_timer_init() the timer can be armed again.
  *
  * Context:
  * * as twheel_cancel_sync()

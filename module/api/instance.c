@@ -227,9 +227,8 @@ static bool instance_stop(struct twheel *wheel)
  * Context:
  * * process, may sleep
  * * other CPUs may use the wheel's timers meanwhile. If twheel_cancel_sync() or
- *   twheel_shutdown_sync() then says that a timer was not pending, the timer may just
- *   be on its way to @unfired: do not free it before that has been called, or before
- *   this has returned
+ *   twheel_shutdown_sync() then says that a timer was not pending, @unfired may be about
+ *   to receive it. Do not free it before @unfired was called for it, or this has returned
  * Return:
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel, or from @unfired; nothing has been

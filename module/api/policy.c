@@ -298,8 +298,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * The first attempt is made at the next tick boundary, never from within this call.
  * A delay is counted from the end of the attempt before.
  *
- * A retry ends in exactly one of these ways: an attempt says %TWHEEL_DONE, it is given
- * up, it is cancelled or shut down, or twheel_stop() hands its timer back.
+ * A retry ends in exactly one way. An attempt says %TWHEEL_DONE, the retry is given up,
+ * it is cancelled or shut down, or twheel_stop() hands its timer back.
  *
  * A retry that is started already begins anew with its first attempt; if an
  * attempt is running, what that one returns does not count.

@@ -60,8 +60,8 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		wheel = tw_system_wheel;
 	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
 	/*
-	 * A callback may free its timer, and this one have its address: then it is not the
-	 * timer whose callback runs, and may wait for that.
+	 * A callback may free its timer, and a new timer may get its address. The new one is
+	 * not the timer whose callback runs, and calls on it may wait for that callback.
 	 */
 	if (unlikely(tw_base_runs(timer->base, timer)))
 		tw_base_forget(timer->base, timer);

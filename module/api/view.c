@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What people and tools see of the wheels of modules: each is a file in debugfs, named by its
- * number, with a line for each thing. Open files of /dev/twheel have theirs in fdinfo.
+ * What people and tools see of the wheels of modules. Each wheel is a file in debugfs, named
+ * by its number, with a line for each fact. Open files of /dev/twheel have theirs in fdinfo.
  */
 #include <linux/debugfs.h>
 #include <linux/kernel.h>

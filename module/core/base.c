@@ -134,9 +134,9 @@ static void base_follow_clock(struct twheel_base *base)
 /*
  * Set the alarm if the wheel has to wake up before @wake, which it is set for.
  *
- * One that is due already is not set again: each time that would put the clock event off,
- * and a loop of such calls could keep this CPU's clock from ever going on. On a clock that
- * is set back meanwhile it may be due no more, so there it is set.
+ * An alarm that is due already is not set again. Each time that would postpone the clock
+ * event, and a loop of such calls could stop this CPU's clock. On a clock that was set back
+ * meanwhile, the alarm may not be due any more, so there it is set.
  */
 static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 {
@@ -148,8 +148,8 @@ static void base_set_alarm_before(struct twheel_base *base, u64 wake)
  * tw_base_enqueue_near() - tw_base_enqueue() for a timer that may need attention before
  * all others
  *
- * Perhaps it only looks like that: the position may be far behind the clock, after a
- * long sleep, or ahead of a clock that was set back. So the position is put right first.
+ * Perhaps it only looks like that. The position may be far behind the clock after a long
+ * sleep, or ahead of a clock that was set back. So the position is corrected first.
  */
 noinline void tw_base_enqueue_near(struct twheel_base *base,
 				struct twheel_timer *timer)

@@ -20,7 +20,7 @@
  * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
  * begins. A timer that is started for that time or an earlier one is run again by the
  * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
- * CLOCK_TAI may have been set back since, so nothing may start its timer from within a loop
+ * CLOCK_TAI may have been set back since. So nothing may start its timer from within a loop
  * over the timers of such a clock: see clock_relay().
  */
 #include <linux/cpumask.h>
@@ -84,9 +84,9 @@ static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
  * starts the relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function.
  * There are two reasons:
  *
- *  - The alarm function may set the alarm for any time after the present one. From
- *    within a loop over the timers of CLOCK_REALTIME that would be wrong: if the clock
- *    was set back since the loop began, the loop would run the timer again and again.
+ *  - The alarm function may set the alarm for any time after the present one. Within a
+ *    loop over the timers of CLOCK_REALTIME that would be wrong. If the clock was set back
+ *    since the loop began, the loop would run the timer again and again.
  *  - Without high resolution, a tick looks at softirq timers when the first of them is
  *    due by what was worked out when it was queued. That is not worked out anew on the
  *    CPU that sets CLOCK_REALTIME, and without NOHZ on none (seen on 6.1; see

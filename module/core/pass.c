@@ -407,8 +407,8 @@ pass_work(struct twheel_base *base, int count, enum twheel_context context)
 
 /*
  * Compute when the next pass is due. A round has ended when nothing is left to do for its
- * target, or when all that is left are timers armed for the past meanwhile: they belong
- * to the next one. Emptying buckets ahead of their time is part of a round.
+ * target. Timers that were armed for the past meanwhile belong to the next round. Emptying
+ * buckets ahead of their time is part of a round.
  */
 static u64 pass_next_event(struct twheel_base *base)
 {

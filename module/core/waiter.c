@@ -91,9 +91,10 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
 /*
  * tw_waiter_wait() - wait until the callback has returned
  *
- * Return: 1 if the callback had armed the timer again, and it has been withdrawn; 0 if it
- * had not, or another waiter has been told that; -EAGAIN if the timer was left alone,
- * because it has another base by now.
+ * Return:
+ * * 1 - the callback had armed the timer again, and this has withdrawn it
+ * * 0 - it had not, or another waiter has been told that
+ * * -EAGAIN - the timer has another base by now, and was left alone
  */
 int tw_waiter_wait(struct tw_waiter *waiter)
 {

@@ -9,9 +9,8 @@
  * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
  * would never end. There a pass in softirq context holds one of two expiry locks, and
  * the waiter blocks on that one, which lends the pass its priority. (The idea is
- * kernel/time/timer.c's.) Where the pass has told waiters it goes on with the other
- * lock: if it released the lock and took it again, it could be faster than the waiters,
- * each time.
+ * kernel/time/timer.c's.) After the pass has told waiters, it goes on with the other
+ * lock. If it took the same lock again, it could be faster than the waiters each time.
  */
 #ifndef _TWHEEL_WAITER_H
 #define _TWHEEL_WAITER_H

@@ -6,9 +6,9 @@
  * ratio between levels. It is the list of all timers that wait for those ticks. The
  * levels cover a whole u64 of ticks, so no deadline is too far away.
  *
- * Every level has 2 * S buckets: two laps of the next level's bucket. A timer at a
- * distance of d ticks from the position goes to the level L where d is at least two
- * buckets and less than two laps:
+ * Every level has 2 * S buckets: two laps of the next level's bucket. A timer is d ticks
+ * from the position. It goes to the level L where d is at least two buckets and less than
+ * two laps:
  *
  *	level 0:	     d < 2S	bucket = tick
  *	level L:  2S^L <= d < 2S^(L+1)	bucket = tick / S^L
@@ -26,12 +26,12 @@
  *    level. So it cascades at most once per level, and keeps its exact tick.
  *
  * The invariant: the position enters a bucket of an upper level only when that bucket
- * is empty, and a bucket of level 0 only while its timers are handed out.
+ * is empty. It enters a bucket of level 0 only while its timers are handed out.
  * wheel_first_edge() finds the first tick that the invariant forbids.
  *
- * A bitmap tells which buckets hold timers. To clear a bucket's bit, no index is needed
- * in the timer: the bucket's head points to a timer that is alone in it, and the
- * address of the head gives the index.
+ * A bitmap tells which buckets hold timers. A timer stores no index of its bucket. The last
+ * timer of a bucket is linked to the bucket's head. The address of the head gives the index
+ * of the bit to clear.
  *
  * Hashed and hierarchical wheels: G. Varghese, T. Lauck, "Hashed and Hierarchical
  * Timing Wheels", SOSP 1987. The second lap of each level, which gives the time to

@@ -53,7 +53,7 @@ static int alarm_program(struct twheel *w, u64 ns)
 }
 
 /*
- * The clock may have been set just now. Then the wheel's position may be ahead of it, and the
+ * The clock may have been set just now. Then the wheel's position may be ahead of it. The
  * descriptor is readable at once, so that a call that serves the wheel sees that.
  */
 static void alarm_set(struct twheel *w, u64 ns)

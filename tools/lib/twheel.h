@@ -153,8 +153,8 @@ TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadlin
  * twheel_create() - make a wheel
  * @config: how; NULL: all defaults
  *
- * Return: the wheel; or NULL, and errno is EINVAL (a field), E2BIG (a field that is not 0 and
- * that the library does not know, as it is older than this header), or ENOMEM.
+ * Return: the wheel; or NULL, and errno is EINVAL (a field), E2BIG or ENOMEM. E2BIG: a field is
+ * not 0 that the library does not know, as it is older than this header.
  */
 static inline struct twheel *twheel_create(const struct twheel_config *config)
 {
@@ -300,9 +300,9 @@ TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *whe
  * @timer: the timer
  * @delay_ns: the delay. If it goes beyond %TWHEEL_NEVER, the timer never fires
  *
- * Return: 0, or 1 if the timer was pending and has moved; -ENOSPC (the wheel may not have
- * more), -ESHUTDOWN (the timer is shut down, or the wheel stopped), -EINVAL (the timer has no
- * function, or the clock can be set and takes no delays).
+ * Return: 0, or 1 if the timer was pending and has moved. -ENOSPC: the wheel may not have more.
+ * -ESHUTDOWN: the timer is shut down, or the wheel stopped. -EINVAL: the timer has no function,
+ * or the clock can be set and takes no delays.
  */
 TWHEEL_API int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns);
 

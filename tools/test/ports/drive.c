@@ -167,8 +167,8 @@ static int flows_count(const char *word)
 }
 
 /*
- * flows HOST PORT FLOWS ROUNDS PAUSE_MS: how many datagrams were answered; and what one
- * and its answer took in ns, the first of a flow, and of later rounds.
+ * flows HOST PORT FLOWS ROUNDS PAUSE_MS: prints how many datagrams were answered. Prints what
+ * a datagram and its answer took in ns: the first of a flow, and those of later rounds.
  */
 static int drive_flows(char **args)
 {
@@ -200,9 +200,9 @@ static int compare(const void *a, const void *b)
 
 /*
  * oneway HOST PORT FLOWS PAUSE_MS: what it takes to send a datagram, in ns. Where all hosts
- * are namespaces of one CPU, the call ends when it has arrived. Of each flow the median
- * counts, for a tick may come in between; of these the mean, for flows differ in where
- * hash tables have them.
+ * are namespaces of one CPU, the call ends when it has arrived. Takes the median of each
+ * flow, as a tick may come in between. Takes the mean of these, as flows have different places
+ * in hash tables.
  */
 static int drive_oneway(char **args)
 {
@@ -252,9 +252,9 @@ static int director_connections(void)
 
 /*
  * late HOST PORT FLOWS STEP_MS SECONDS: begin flows one after the other, each of one
- * datagram, and see when the director, which has no others, forgets each. Timers of equal
- * length end in the order in which they were armed. How many it was, and how late in us:
- * the least, the mean, the most.
+ * datagram. See when the director, which has no others, forgets each. Timers of equal
+ * length end in the order in which they were armed. Prints how many there were, and how
+ * late in us: the least, the mean, the most.
  */
 static int drive_late(char **args)
 {
@@ -339,8 +339,8 @@ static ssize_t packet_take(int fd, unsigned char *data, size_t room)
 }
 
 /*
- * link SECONDS WIRE LINK CALLS [TEXT]: send the text on the link, and be its other end, on
- * the wire: accept the last of so many calls, and send a text then; say nothing else.
+ * link SECONDS WIRE LINK CALLS [TEXT]: send the text on the link. On the wire, be the other
+ * end of the link: accept the last of so many calls, and send a text then. Send nothing else.
  * Prints what comes on the wire, and what the link tells, with the time in ms.
  */
 static int drive_link(char **args)

@@ -44,7 +44,7 @@ end_servers() {
 }
 
 # packets WHAT PAUSE_MS: on a hundred flows, what a packet takes from the client to its
-# server; and of that, putting its connection back, which the kernel's tracer times.
+# server. The kernel's tracer times the part of it that puts the connection back.
 packets() {
 	ip netns exec client drive oneway 10.0.0.1 5001 100 "$2" > /tmp/saw
 	figure "instructions, a packet, $1" "$(cat /tmp/saw)"

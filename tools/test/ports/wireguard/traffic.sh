@@ -85,8 +85,8 @@ traffic() {
 	figure "instructions, packet and answer, with keepalives" "$further"
 	keepalive 0
 
-	# The other end is gone: data waits for an answer for 15 s and up to a third of a
-	# second; then new handshakes are begun, each 148 bytes, 5 s apart and a third more.
+	# The other end is gone. Data waits for an answer for 15 s and up to a third of a
+	# second. Then handshakes of 148 bytes begin, up to 5 s and a third apart.
 	sleep 15
 	ip -n there link set wg1 down
 	before=$(sent)
