@@ -47,7 +47,7 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
-/* Without waiting, and without a race: does the callback run? */
+/* Whether the callback runs; without waiting, and without a race. */
 static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
 {
 	struct twheel_base *base;

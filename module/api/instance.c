@@ -182,7 +182,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 }
 TW_EXPORT(__twheel_create);
 
-/* Is this called from a callback of the wheel, or from where it hands back a timer? */
+/* Whether this is called from a callback of the wheel, or from where it hands back a timer. */
 static bool instance_inside(const struct twheel *wheel)
 {
 	struct twheel_base *base;

@@ -76,7 +76,7 @@ static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
 }
 
 /*
- * With both locks, after that of @base was released for a moment: is all still so?
+ * With both locks, after that of @base was released for a moment: whether all is still so.
  * Returns -EAGAIN if not.
  */
 static int place_both(struct twheel_timer *timer, struct twheel_base *base,

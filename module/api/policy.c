@@ -12,7 +12,7 @@
  *    is left alone.
  *  - The wheel may have claimed the timer just before a stop, and call it after
  *    that: the callback finds the series off. After a start, it finds the timer
- *    pending, for nobody else arms it: then this call is not for the new deadline,
+ *    pending, as nobody else arms it: then this call is not for the new deadline,
  *    and does nothing.
  *
  * The lock is not held while a caller's callback runs. It is not touched after a
@@ -67,7 +67,7 @@ static void policy_calls(const struct twheel_timer *timer, const void *function)
 	WRITE_ONCE(READ_ONCE(timer->base)->last, function);
 }
 
-/* With the lock, the timer has been called: is that for the present series? */
+/* With the lock, the timer has been called: whether that is for the present series. */
 static bool series_due(const struct twheel_series *s)
 {
 	lockdep_assert_held(&s->lock);
@@ -95,7 +95,7 @@ static int series_begin(struct twheel_series *s, u64 deadline)
 	return series_arm(s, deadline);
 }
 
-/* With the lock: which deadline is this, and which were missed? */
+/* With the lock: find the deadline that this is for, and count those that were missed. */
 static void periodic_count(struct twheel_periodic *p)
 {
 	u64 now = policy_now(&p->series);

@@ -31,7 +31,7 @@
 #include "../core/debug.h"
 #include "instance.h"
 
-/* Is this word a deadline? */
+/* Whether this word is a deadline. */
 static inline bool tw_timer_is_deadline(s64 word)
 {
 	return word < 0;

@@ -48,7 +48,7 @@ static unsigned int base_config_slots(const struct twheel_config *config)
 	return config->slots ?: TWHEEL_SLOTS_DEFAULT;
 }
 
-/* tw_base_valid() - can a base be made like that? */
+/* tw_base_valid() - whether a base can be made like that */
 bool tw_base_valid(const struct twheel_config *config)
 {
 	return base_config_tick(config) >= TWHEEL_TICK_MIN &&
@@ -225,7 +225,7 @@ void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_inside() - is the caller one of the base's callbacks? */
+/* tw_base_inside() - whether the caller is one of the base's callbacks */
 bool tw_base_inside(const struct twheel_base *base)
 {
 	/* If another task becomes the runner meanwhile, it still is not this one. */

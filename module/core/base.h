@@ -24,7 +24,7 @@
 #include "waiter.h"
 
 /**
- * enum tw_together - are several timers armed under one hold of the lock?
+ * enum tw_together - whether several timers are armed under one hold of the lock
  * @TW_ALONE: no
  * @TW_TOGETHER: yes, and the alarm is set at its end
  * @TW_TOGETHER_FOLLOWED: likewise, and the position has followed the clock
@@ -270,7 +270,7 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 }
 
 /*
- * tw_base_runs() - does the timer's callback run?
+ * tw_base_runs() - whether the timer's callback runs
  *
  * Without the lock, the answer is right for a timer that the caller has seen there.
  */

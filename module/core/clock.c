@@ -195,7 +195,7 @@ u64 tw_clock_now(const struct tw_clock *clock)
 	}
 }
 
-/* On which CPU is the alarm to be set? */
+/* The CPU on which the alarm is to be set. */
 static int clock_home(const struct tw_clock *clock)
 {
 	int cpu = raw_smp_processor_id();
@@ -231,7 +231,7 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 	hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), clock->mode);
 }
 
-/* Is the alarm to leave this CPU, where it has gone off? */
+/* Whether the alarm has to leave this CPU, where it has gone off. */
 static bool clock_leaves(const struct tw_clock *clock)
 {
 	int cpu = raw_smp_processor_id();

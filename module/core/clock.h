@@ -94,13 +94,13 @@ static inline bool tw_clock_valid(enum twheel_clock id)
 	return id >= TWHEEL_CLOCK_MONOTONIC && id <= TWHEEL_CLOCK_VIRTUAL;
 }
 
-/* Is it set when somebody sets the wall clock? */
+/* Whether it is set together with the wall clock. */
 static inline bool tw_clock_is_wall(enum twheel_clock id)
 {
 	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_TAI;
 }
 
-/* Can the clock be set back? */
+/* Whether the clock can be set back. */
 static inline bool tw_clock_steps(enum twheel_clock id)
 {
 	return tw_clock_is_wall(id) || id == TWHEEL_CLOCK_VIRTUAL;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Finds misuse, and names who is to blame.
+ * Finds misuse, and names the culprit.
  *
  * A callback that misbehaves is reported by name. Its harm is undone where that is
  * possible, and the wheel goes on.
@@ -30,7 +30,7 @@ noinline void tw_debug_preempt_count(const void *function, int before)
 	preempt_count_set(before);
 }
 
-/* tw_debug_is_overrun() - is that too long for a callback in interrupt context? */
+/* tw_debug_is_overrun() - whether that is too long for a callback in interrupt context */
 bool tw_debug_is_overrun(u64 ns)
 {
 	u64 limit_ms = READ_ONCE(overrun_ms);

@@ -165,7 +165,7 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	return ktime_get_ns() - base->began >= pass_time(context);
 }
 
-/* Call a timer's function. Does it leave the preempt count as it was? */
+/* Call a timer's function, and check that it leaves the preempt count as it was. */
 static __always_inline void pass_call(const struct twheel_base *base,
 				      struct twheel_timer *timer, twheel_fn function,
 				      enum twheel_context context, int count)
@@ -452,7 +452,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 	u64 mono;
 
 	pass_lock(base, context);
-	/* Another pass is on: it sets the next alarm. */
+	/* Another pass runs: it sets the next alarm. */
 	if (unlikely(base->runner)) {
 		pass_unlock(base, context);
 		return TW_CLOCK_DONE;

@@ -51,7 +51,7 @@ struct tw_wheel_row {
  * @wake: nothing needs doing before this tick. Arming lowers it. A pass sets it to 0,
  *	so that no timer looks near, and computes it anew at its end
  * @soon: the later one of @wake and the tick after @horizon: a timer is near before it
- * @in_pass: a pass is on
+ * @in_pass: a pass runs
  * @tick_ns: length of a tick
  * @recip: 2^(64 + @recip_shift) / @tick_ns rounded up, to divide by multiplying
  * @recip_shift: log2 of @tick_ns, rounded down

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
-/* Wheels and their timers: each call is one system call, but for those that wait. */
+/* Wheels and their timers: each call is one system call, except those that wait. */
 #define _GNU_SOURCE	/* ppoll() */
 #include <fcntl.h>
 #include <limits.h>

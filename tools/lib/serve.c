@@ -194,7 +194,7 @@ int twheel_wait(struct twheel *w, int64_t timeout_ns)
 	return ret;
 }
 
-/* Only a thread that holds the lock changes the word, but for extensions. */
+/* Only a thread that holds the lock changes the word, except for extensions. */
 static inline bool serve_claim(struct twheel *w, struct twheel_node *node)
 {
 	s64 word = atomic64_read(&node->word);

@@ -22,7 +22,7 @@ timer_pending(const struct twheel_timer *timer)
 	return timer->tw_word < 0;
 }
 
-/* Is it initialised, and neither pending nor shut down? */
+/* Whether it is initialised, and neither pending nor shut down. */
 static inline bool __attribute__((__no_sanitize_thread__))
 timer_startable(const struct twheel_timer *timer)
 {

@@ -369,7 +369,7 @@ static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 	return timer->tw_kind ? timer->tw_kind->wheel : NULL;
 }
 
-/** twheel_pending() - is the timer armed and not yet served? */
+/** twheel_pending() - whether the timer is armed and not yet served */
 static inline bool twheel_pending(const struct twheel_timer *timer)
 {
 	return __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) < 0;

@@ -121,7 +121,7 @@ traffic() {
 		own "expired how late at the latest, on a wheel" 0 15000 "$most"
 	done
 
-	# What does a packet take, on flows that have one every few ms, and every second?
+	# What a packet takes, on flows that have one every few ms, and every second.
 	ipvsadm -A -u 10.0.0.1:5001 -s rr
 	ipvsadm -a -u 10.0.0.1:5001 -r 10.1.0.2 -m
 	/sbin/ip netns exec one drive hold 5001 &
