@@ -335,7 +335,7 @@ uint64_t twheel_remaining(const struct twheel_timer *timer)
 	u64 deadline_ns = twheel_deadline(timer), now;
 
 	if (deadline_ns > TWHEEL_NEVER)
-		return 0;
+		return UINT64_MAX;
 	now = tw_clock_read(timer->tw_kind->wheel);
 	return deadline_ns > now ? deadline_ns - now : 0;
 }

@@ -360,7 +360,11 @@ TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
  */
 TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 
-/** twheel_remaining() - how long until the deadline; 0: it has passed, or is not pending */
+/**
+ * twheel_remaining() - how long until the deadline
+ *
+ * Return: ns, 0 if it has passed; more than %TWHEEL_NEVER: the timer is not pending.
+ */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
 /** twheel_of() - the wheel of a timer; NULL: it was initialised without one, or a function */
