@@ -12,7 +12,7 @@
 #include <linux/sched.h>
 #else
 /* make engine: the same tests as a program. */
-#include "shim.h"
+#include "kunit.h"
 #endif
 
 #include "../module/engine/wheel.h"

@@ -10,11 +10,13 @@
 
 here=$ROOT/tools/test/engine
 engine=("$ROOT"/module/engine/{wheel,advance,cascade,shape}.c)
-common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c")
+common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c"
+	"$ROOT/tools/test/native/kunit.c")
 suites=("$ROOT"/kunit/{shape,engine,round,cost,look}_test.c)
 
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -I"$ROOT/include"
-	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here")
+	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here"
+	-iquote "$ROOT/tools/test/native")
 sanitizers=(-fsanitize=address -fsanitize=undefined
 	-fno-sanitize-recover=undefined)
 wrap=-Wl,--wrap=calloc

@@ -3,7 +3,7 @@
 #ifndef TWHEEL_ENGINE_PLAYER_H
 #define TWHEEL_ENGINE_PLAYER_H
 
-#include "shim.h"
+#include "kunit.h"
 
 /* The upper bits of the second byte, for a wheel that asks about its timers. */
 #define PLAYER_LOOKS	5

@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Runs the engine's KUnit suites as a program, then plays the scenarios of a folder:
- * see shim.h and player.c. The first argument is that folder. The second is the name of
+ * see kunit.h and player.c. The first argument is that folder. The second is the name of
  * one case or scenario; without it, all run.
  */
-#include "shim.h"
-
 #include <dirent.h>
-#include <time.h>
 
 #include "player.h"
 #include "rig.h"
@@ -25,9 +22,6 @@ extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_cost_suite;
 extern struct kunit_suite twheel_look_suite;
 
-/* Faults that only a program can inject: see shim.h. */
-void (*shim_before_write)(void);
-
 /* How many allocations succeed from now on. The linker takes this for calloc(). */
 static unsigned int run_allocations = UINT_MAX;
 
@@ -40,31 +34,6 @@ void *__wrap_calloc(size_t n, size_t size)
 		return NULL;
 	run_allocations--;
 	return __real_calloc(n, size);
-}
-
-static unsigned int passed, failed;
-
-/* Run a case if @only names it, or names none. */
-static void case_run(const struct kunit_case *c, const char *only)
-{
-	struct kunit test = { };
-	clock_t start = clock();
-
-	if (only && strcmp(only, c->name))
-		return;
-	c->run(&test);
-	printf("%sok %s (%.2f s)\n", test.failed ? "not " : "", c->name,
-	       (double)(clock() - start) / CLOCKS_PER_SEC);
-	passed += !test.failed;
-	failed += test.failed;
-}
-
-static void run_suite(const struct kunit_suite *suite, const char *only)
-{
-	const struct kunit_case *c;
-
-	for (c = suite->test_cases; c->run; c++)
-		case_run(c, only);
 }
 
 /* Each allocation fails in turn; the sanitizer sees whether the others are freed. */
@@ -100,6 +69,18 @@ static void games_at_random(struct kunit *test)
 	}
 }
 
+static struct kunit_case program_cases[] = {
+	KUNIT_CASE(memory_runs_out),
+	KUNIT_CASE(games_at_random),
+	{ }
+};
+
+static const struct kunit_suite program_suite = {
+	.name		= "program",
+	.test_cases	= program_cases,
+};
+
+static const struct kunit_suite scenarios = { .name = "scenarios" };
 static const char *scenario_path;
 
 static void scenario_run_file(struct kunit *test)
@@ -131,8 +112,8 @@ static int run_scenarios(const char *folder, const char *only)
 		snprintf(path, sizeof(path), "%s/%s", folder,
 			 entries[i]->d_name);
 		scenario_path = path;
-		case_run(&(struct kunit_case) { scenario_run_file, entries[i]->d_name },
-			 only);
+		kunit_case_run(&scenarios, &(struct kunit_case) {
+			scenario_run_file, entries[i]->d_name }, only);
 		free(entries[i]);
 	}
 	if (n >= 0)
@@ -150,17 +131,15 @@ int main(int argc, char **argv)
 	}
 	/* Results have to be out before a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	run_suite(&twheel_shape_suite, only);
-	run_suite(&twheel_engine_suite, only);
-	run_suite(&twheel_round_suite, only);
-	run_suite(&twheel_cost_suite, only);
-	run_suite(&twheel_look_suite, only);
-	case_run(&(struct kunit_case) KUNIT_CASE(memory_runs_out), only);
-	case_run(&(struct kunit_case) KUNIT_CASE(games_at_random), only);
+	kunit_suite_run(&twheel_shape_suite, only);
+	kunit_suite_run(&twheel_engine_suite, only);
+	kunit_suite_run(&twheel_round_suite, only);
+	kunit_suite_run(&twheel_cost_suite, only);
+	kunit_suite_run(&twheel_look_suite, only);
+	kunit_suite_run(&program_suite, only);
 	if (run_scenarios(argv[1], only) <= 0) {
 		fprintf(stderr, "there are no scenarios in %s\n", argv[1]);
 		return 2;
 	}
-	printf("%u passed, %u failed\n", passed, failed);
-	return failed || !passed;
+	return kunit_totals();
 }

@@ -109,7 +109,7 @@ look() {
 		-o "$SCRATCH/scenario.o" "$here/scenario.c"
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
 		"${objects[@]}" "$SCRATCH/scenario.o" "$ROOT/kunit/rig.c" \
-		"$here"/{player,fuzz}.c
+		"$here"/{player,fuzz}.c "$ROOT/tools/test/native/kunit.c"
 	say "searching for $fuzz s; the output is in $kept/log"
 	# libFuzzer writes new inputs to the first folder.
 	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/scenarios" "$here/corpus" \

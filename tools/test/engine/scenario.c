@@ -344,9 +344,9 @@ bool scenario_step(struct scenario *s, unsigned int slice)
 
 	if (s->serving) {
 		scenario_racing = s;
-		shim_before_write = s->race ? scenario_race_once : NULL;
+		kunit_before_write = s->race ? scenario_race_once : NULL;
 		node = rig_pop(w, &slice);
-		shim_before_write = NULL;
+		kunit_before_write = NULL;
 		SCENARIO_CHECK(s, w->requeued - requeued == before - slice &&
 			       slice <= before, "a slice of %u, and %llu requeued",
 			       before, w->requeued - requeued);

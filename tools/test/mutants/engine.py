@@ -24,7 +24,8 @@ class Program:
         self.folder = os.path.join(WORK, name)
         self.sanitizers = sanitizers
         self.sources = os.environ["SOURCES"].split()
-        for part in ("module", "kunit", "include", "tools/test/engine"):
+        for part in ("module", "kunit", "include", "tools/test/engine",
+                     "tools/test/native"):
             shutil.copytree(part, os.path.join(self.folder, part))
         flags = os.environ["FLAGS"].replace(os.getcwd() + "/", self.folder + "/")
         self.compile = ["gcc"] + flags.split() + ["-g0", "-O1", "-w"] + sanitizers

@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Runs suites as a program, see kunit.h. */
+#include "kunit.h"
+
+#include <time.h>
+
+struct kunit_memory {
+	struct kunit_memory *next;
+	u64 bytes[];
+};
+
+void (*kunit_before_write)(void);
+
+static unsigned int kunit_passed, kunit_failed;
+
+void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, int flags)
+{
+	struct kunit_memory *memory = calloc(1, sizeof(*memory) + n * size);
+
+	(void)flags;
+	if (!memory)
+		return NULL;
+	memory->next = test->memory;
+	test->memory = memory;
+	return memory->bytes;
+}
+
+static void kunit_free(struct kunit_memory *memory)
+{
+	while (memory) {
+		struct kunit_memory *next = memory->next;
+
+		free(memory);
+		memory = next;
+	}
+}
+
+void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
+		    const char *only)
+{
+	/* Static, so that a jump leaves it as it is. */
+	static struct kunit test;
+	clock_t start = clock();
+	char name[100];
+
+	snprintf(name, sizeof(name), "%s.%s", suite->name, c->name);
+	if (only && strcmp(only, name) && strcmp(only, c->name) && strcmp(only, suite->name))
+		return;
+	test = (struct kunit) { };
+	if (!setjmp(test.abort) && !(suite->init && suite->init(&test)))
+		c->run(&test);
+	if (suite->exit && !setjmp(test.abort))
+		suite->exit(&test);
+	kunit_free(test.memory);
+	printf("%sok %s (%.2f s)\n", test.failed ? "not " : "", name,
+	       (double)(clock() - start) / CLOCKS_PER_SEC);
+	kunit_passed += !test.failed;
+	kunit_failed += test.failed;
+}
+
+void kunit_suite_run(const struct kunit_suite *suite, const char *only)
+{
+	const struct kunit_case *c;
+
+	for (c = suite->test_cases; c->run; c++)
+		kunit_case_run(suite, c, only);
+}
+
+int kunit_totals(void)
+{
+	printf("%u passed, %u failed\n", kunit_passed, kunit_failed);
+	return kunit_failed || !kunit_passed;
+}
