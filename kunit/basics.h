@@ -2,24 +2,34 @@
 /*
  * Shared by tests on virtual clocks and tests on real ones. Inline, because these are
  * two modules.
+ *
+ * The suites that tools/test/native/suites.c lists are run in a program as well, on the
+ * process wheels of tools/lib: make native. They include this and what stands on it, and
+ * nothing of the kernel.
  */
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H
 
+#ifdef __KERNEL__
+#include <kunit/test.h>
 #include <linux/delay.h>
+#include <linux/err.h>
 #include <linux/jiffies.h>
+#include <linux/math64.h>
 #include <linux/processor.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
 
-#define US	((u64)NSEC_PER_USEC)
-#define MS	((u64)NSEC_PER_MSEC)
-#define HOUR	(3600ULL * NSEC_PER_SEC)
-#define DAY	(24 * HOUR)
+/* What calls that cancel answer if nothing was pending. */
+#define NOT_PENDING	0
 
 /* How long a test waits for an event before it fails. */
 #define PATIENCE	(60 * HZ)
@@ -35,16 +45,6 @@
 	__is;								\
 })
 
-/* The next pseudo-random number; every run has the same ones. */
-static inline u32 test_random(u32 *seed)
-{
-	/* xorshift */
-	*seed ^= *seed << 13;
-	*seed ^= *seed >> 17;
-	*seed ^= *seed << 5;
-	return *seed;
-}
-
 /*
  * Spin, for callbacks that take a while. It reads the clock: udelay() goes by what the
  * kernel measured at boot, which is next to nothing on a busy machine that emulates CPUs.
@@ -57,20 +57,38 @@ static inline void spin_ns(u64 ns)
 		cpu_relax();
 }
 
-static inline u64 pending_count(struct twheel *wheel)
-{
-	struct twheel_stats stats;
-
-	twheel_get_stats(wheel, &stats);
-	return stats.pending;
-}
-
 static inline u64 pass_count(struct twheel *wheel)
 {
 	struct twheel_stats stats;
 
 	twheel_get_stats(wheel, &stats);
 	return stats.passes;
+}
+#else
+#include "process_wheel.h"
+#endif
+
+#define US	((u64)NSEC_PER_USEC)
+#define MS	((u64)NSEC_PER_MSEC)
+#define HOUR	(3600ULL * NSEC_PER_SEC)
+#define DAY	(24 * HOUR)
+
+/* The next pseudo-random number; every run has the same ones. */
+static inline u32 test_random(u32 *seed)
+{
+	/* xorshift */
+	*seed ^= *seed << 13;
+	*seed ^= *seed >> 17;
+	*seed ^= *seed << 5;
+	return *seed;
+}
+
+static inline u64 pending_count(struct twheel *wheel)
+{
+	struct twheel_stats stats;
+
+	twheel_get_stats(wheel, &stats);
+	return stats.pending;
 }
 
 #endif /* _TWHEEL_KUNIT_BASICS_H */

@@ -3,12 +3,6 @@
  * What callbacks may do to their own timer, to others and to the wheel; and how wheels
  * are stopped.
  */
-#include <linux/errno.h>
-#include <linux/slab.h>
-
-#include <linux/twheel_state.h>
-#include <linux/twheel_virtual.h>
-
 #include "probe.h"
 
 static void probe_rearm(struct twheel_timer *timer)
@@ -187,15 +181,15 @@ static void shutdown_is_for_good(struct kunit *test)
 	twheel_arm(&probe.timer, MS);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 1);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_at(&probe.timer, 0), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_arm_range(&probe.timer, MS, MS),
 			-ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probe.timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probe.timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&probe.timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probe.timer), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, twheel_state(&probe.timer), TWHEEL_SHUTDOWN);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 0);
@@ -205,15 +199,17 @@ static void shutdown_is_for_good(struct kunit *test)
 	wheel_run_until(wheel, 2 * DAY);
 	KUNIT_EXPECT_EQ(test, probe.fired, 1);
 	/* Shutting down an idle timer. */
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probe.timer), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probe.timer, MS), -ESHUTDOWN);
 }
 
-static void probe_collect(struct twheel_timer *timer, void *arg)
+static void probe_take_back(struct twheel_timer *timer, void *arg)
 {
 	struct probe *probe = container_of(timer, struct probe, timer);
+	unsigned int *back = arg;
 
-	list_add(&probe->unfired, arg);
+	probe->unfired++;
+	++*back;
 }
 
 static void stop_hands_back(struct kunit *test)
@@ -221,11 +217,8 @@ static void stop_hands_back(struct kunit *test)
 	struct twheel *wheel = test->priv;
 	static const u64 delays[] = { 0, MS, 255 * MS, 300 * MS, DAY, 9 * DAY,
 				      TWHEEL_NEVER };
-	unsigned int i, n = 3 * ARRAY_SIZE(delays);
+	unsigned int i, back = 0, n = 3 * ARRAY_SIZE(delays);
 	struct probe *probes = probes_new(test, n);
-	struct probe *probe;
-	LIST_HEAD(unfired);
-	long back = 0;
 
 	for (i = 0; i < n; i++) {
 		probe_init(&probes[i], wheel, probe_fire);
@@ -236,22 +229,24 @@ static void stop_hands_back(struct kunit *test)
 	/* This one is due, but not served. */
 	twheel_arm(&probes[0].timer, 0);
 
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_collect, &unfired), n - 6 + 1);
-	list_for_each_entry(probe, &unfired, unfired) {
-		KUNIT_EXPECT_EQ(test, twheel_state(&probe->timer),
-				TWHEEL_UNFIRED);
-		KUNIT_EXPECT_EQ(test, probe->fired, probe == &probes[0]);
-		back++;
-	}
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_take_back, &back), n - 6 + 1);
 	KUNIT_EXPECT_EQ(test, back, n - 6 + 1);
+	for (i = 0; i < n; i++) {
+		bool unfired = !i || i >= 6;
+
+		KUNIT_EXPECT_EQ(test, probes[i].unfired, unfired);
+		KUNIT_EXPECT_EQ(test, probes[i].fired, i < 6 && i != 4);
+		KUNIT_EXPECT_EQ(test, twheel_state(&probes[i].timer) == TWHEEL_UNFIRED,
+				unfired);
+	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 
 	KUNIT_EXPECT_EQ(test, twheel_arm(&probes[1].timer, MS), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_modify(&probes[1].timer, MS), -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_extend(&probes[1].timer, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_collect, &unfired), -EALREADY);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&probes[1].timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&probes[1].timer), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, probe_take_back, &back), -EALREADY);
 	KUNIT_EXPECT_GT(test, twheel_advance(wheel, DAY), TWHEEL_NEVER);
 }
 

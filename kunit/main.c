@@ -51,6 +51,8 @@ extern struct kunit_suite twheel_round_suite;
 extern struct kunit_suite twheel_cost_suite;
 extern struct kunit_suite twheel_look_suite;
 extern struct kunit_suite twheel_api_suite;
+extern struct kunit_suite twheel_contract_suite;
+extern struct kunit_suite twheel_module_suite;
 extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_pass_suite;
 extern struct kunit_suite twheel_back_suite;
@@ -64,7 +66,8 @@ extern struct kunit_suite twheel_trace_suite;
 
 kunit_test_suites(&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite,
 		  &twheel_cost_suite, &twheel_look_suite,
-		  &twheel_api_suite, &twheel_callback_suite,
+		  &twheel_api_suite, &twheel_contract_suite,
+		  &twheel_module_suite, &twheel_callback_suite,
 		  &twheel_pass_suite,
 		  &twheel_back_suite, &twheel_stats_suite,
 		  &twheel_periodic_suite, &twheel_retry_suite,

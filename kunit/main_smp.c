@@ -19,7 +19,7 @@ extern struct kunit_suite twheel_step_suite;
 extern struct kunit_suite twheel_policy_smp_suite;
 extern struct kunit_suite twheel_many_suite;
 extern struct kunit_suite twheel_many_race_suite;
-extern struct kunit_suite twheel_contract_suite;
+extern struct kunit_suite twheel_travel_suite;
 extern struct kunit_suite twheel_lockdep_suite;
 extern struct kunit_suite twheel_life_suite;
 extern struct kunit_suite twheel_race_suite;
@@ -27,7 +27,7 @@ extern struct kunit_suite twheel_hotplug_suite;
 
 /* The quick ones first. */
 kunit_test_suites(&twheel_limit_suite, &twheel_percpu_suite, &twheel_many_suite,
-		  &twheel_contract_suite, &twheel_wait_suite,
+		  &twheel_travel_suite, &twheel_wait_suite,
 		  &twheel_many_race_suite, &twheel_lockdep_suite,
 		  &twheel_life_suite, &twheel_race_suite,
 		  &twheel_wall_suite, &twheel_step_suite,

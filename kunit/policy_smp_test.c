@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Periodic work and retries on a real clock: callbacks that take time, and other CPUs
- * that stop a series while it goes on. Tests on a virtual clock are in periodic_test.c,
- * retry_test.c and idle_test.c.
+ * that stop a series while it goes on. Then policies in every context, and those that are
+ * refused. Tests on a virtual clock are in periodic_test.c, retry_test.c and idle_test.c.
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/irqflags.h>
 #include <linux/kthread.h>
 #include <linux/math64.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
+#include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
 
@@ -261,10 +263,154 @@ static void stop_beats_again(struct kunit *test)
 	twheel_destroy(duel.wheel);
 }
 
+/* Policies of zeros have no wheel, and cannot be started. */
+static void zeroed_policies_are_refused(struct kunit *test)
+{
+	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
+	struct {
+		struct twheel_periodic periodic;
+		struct twheel_retry retry;
+		struct twheel_idle idle;
+	} *zeros = kunit_kzalloc(test, sizeof(*zeros), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, zeros);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&zeros->periodic, MS,
+						    TWHEEL_FIXED_RATE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
+						       TWHEEL_FIXED_DELAY), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(&zeros->retry, &backoff), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&zeros->idle, MS), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&zeros->idle, MS), -EINVAL);
+}
+
+/* Policies leave interrupts as they find them, in every context. */
+struct policies {
+	struct twheel_periodic periodic;
+	struct twheel_retry retry;
+	struct twheel_idle idle;
+	bool off;
+	unsigned int wrong, periods, attempts, given_up, idled;
+};
+
+static void policies_look(struct policies *p)
+{
+	/* It is 0 or any other number, and not 1 on arm64. */
+	bool off = irqs_disabled();
+
+	p->wrong += off != p->off;
+}
+
+static enum twheel_next policies_period(struct twheel_periodic *periodic)
+{
+	struct policies *p = container_of(periodic, struct policies, periodic);
+
+	policies_look(p);
+	p->periods++;
+	return TWHEEL_AGAIN;
+}
+
+static enum twheel_next policies_attempt(struct twheel_retry *retry)
+{
+	struct policies *p = container_of(retry, struct policies, retry);
+
+	policies_look(p);
+	p->attempts++;
+	return TWHEEL_AGAIN;
+}
+
+static void policies_give_up(struct twheel_retry *retry, int error)
+{
+	struct policies *p = container_of(retry, struct policies, retry);
+
+	policies_look(p);
+	p->given_up += error == -ETIMEDOUT;
+}
+
+static void policies_idle(struct twheel_idle *idle)
+{
+	struct policies *p = container_of(idle, struct policies, idle);
+
+	policies_look(p);
+	p->idled++;
+}
+
+static void policies_run(struct kunit *test, const struct twheel_config *config)
+{
+	const struct twheel_backoff backoff = {
+		.attempts = 5, .jitter = 50, .first_ns = 200 * US,
+		.grace_ns = 200 * US,
+	};
+	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct twheel *wheel = wheel_new(test, config);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	p->off = config->context == TWHEEL_CONTEXT_HARDIRQ;
+	twheel_periodic_init(&p->periodic, wheel, policies_period);
+	twheel_retry_init(&p->retry, wheel, policies_attempt, policies_give_up);
+	twheel_idle_init(&p->idle, wheel, policies_idle);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, 200 * US,
+						    TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(&p->retry, &backoff), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&p->idle, MS), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->periods) >= 10 &&
+				      READ_ONCE(p->given_up) &&
+				      READ_ONCE(p->idled)));
+	KUNIT_EXPECT_GE(test, twheel_periodic_shutdown_sync(&p->periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&p->retry), 0);
+	KUNIT_EXPECT_EQ(test, p->attempts, 5);
+	KUNIT_EXPECT_EQ_MSG(test, p->wrong, 0, "context %u", config->context);
+	twheel_destroy(wheel);
+}
+
+static void policies_leave_interrupts_alone(struct kunit *test)
+{
+	struct twheel_config config = { .name = "policies", .tick_ns = 100 * US };
+	unsigned int i;
+
+	for (i = 0; i < 6; i++) {
+		config.context = i / 2;
+		config.percpu = i % 2;
+		policies_run(test, &config);
+	}
+}
+
+/* A wheel on the wall clock takes deadlines only, from policies as well. */
+static void wall_clock_takes_no_policy_delay(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "policies", .clock = TWHEEL_CLOCK_REALTIME,
+	};
+	const struct twheel_backoff backoff = { .attempts = 2, .first_ns = MS };
+	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct twheel *wheel = wheel_new(test, &config);
+	u64 later = twheel_now(wheel) + DAY;
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	twheel_periodic_init(&p->periodic, wheel, policies_period);
+	twheel_retry_init(&p->retry, wheel, policies_attempt, policies_give_up);
+	twheel_idle_init(&p->idle, wheel, policies_idle);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, HOUR,
+						    TWHEEL_FIXED_RATE), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&p->periodic, later, HOUR,
+						       TWHEEL_FIXED_DELAY), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(&p->retry, &backoff), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&p->idle, HOUR), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&p->idle, HOUR), -EINVAL);
+	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
+	/* A rate from a first deadline needs no delay. */
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&p->periodic, later, HOUR,
+						       TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&p->periodic), 1);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case policy_smp_cases[] = {
 	KUNIT_CASE(delay_counts_from_the_end),
 	KUNIT_CASE(slow_callback_overruns),
 	KUNIT_CASE(stop_beats_again),
+	KUNIT_CASE(zeroed_policies_are_refused),
+	KUNIT_CASE(policies_leave_interrupts_alone),
+	KUNIT_CASE(wall_clock_takes_no_policy_delay),
 	{ }
 };
 

@@ -1,17 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/err.h>
-#include <linux/sched/task_stack.h>
-#include <linux/slab.h>
-
-#include <linux/twheel_virtual.h>
-
 #include "probe.h"
 
 static struct twheel *virtual_wheel_make(struct kunit *test, u64 tick_ns, u64 start_ns,
 					 unsigned int max_pending)
 {
 	struct twheel_config config = {
-		.name		= "kunit",
 		.clock		= TWHEEL_CLOCK_VIRTUAL,
 		.tick_ns	= tick_ns,
 		.start_ns	= start_ns,

@@ -3,12 +3,6 @@
 #ifndef _TWHEEL_KUNIT_PROBE_H
 #define _TWHEEL_KUNIT_PROBE_H
 
-#include <kunit/test.h>
-#include <linux/list.h>
-#include <linux/types.h>
-
-#include <linux/twheel.h>
-
 #include "basics.h"
 
 /**
@@ -19,7 +13,7 @@
  * @result: what a call that its callback made returned
  * @rearm: the delay with which its callback arms it again
  * @other: another probe that its callback uses
- * @unfired: links probes that have been handed back
+ * @unfired: how often it has been handed back
  */
 struct probe {
 	struct twheel_timer timer;
@@ -28,7 +22,7 @@ struct probe {
 	int result;
 	u64 rearm;
 	struct probe *other;
-	struct list_head unfired;
+	unsigned int unfired;
 };
 
 struct twheel *virtual_wheel(struct kunit *test, u64 tick_ns, u64 start_ns);

@@ -9,13 +9,8 @@
 #ifndef _TWHEEL_KUNIT_SMP_H
 #define _TWHEEL_KUNIT_SMP_H
 
-#include <kunit/test.h>
 #include <linux/completion.h>
-#include <linux/delay.h>
-#include <linux/jiffies.h>
-#include <linux/types.h>
 
-#include <linux/twheel.h>
 #include <linux/twheel_many.h>
 
 #include "basics.h"

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
-# Each test runs under sanitizers of addresses and undefined behaviour, and under that of
-# threads. Then it runs as another compiler makes it, and as a program of 32 bits. Wheels in
-# event loops and in Python are run, and the public headers compile as each language that they
-# are for. The last line is "N passed, N failed".
+# The suites of the in-kernel API run on them, see suites.c. Each test runs under sanitizers of
+# addresses and undefined behaviour, and under that of threads. Then it runs as another compiler
+# makes it, and as a program of 32 bits. Wheels in event loops and in Python are run, and the
+# public headers compile as each language that they are for. The last line is "N passed, N failed".
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
 # shellcheck source=../vm/lib.sh
@@ -19,6 +19,9 @@ library=("$ROOT"/tools/lib/{process,timer,serve}.c "$ROOT"/module/engine/{wheel,
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
+suites=("$ROOT"/kunit/{api,contract,callback,life,round}_test.c "$ROOT"/kunit/{probe,rig}.c
+	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
+	-iquote "$ROOT/module/engine")
 passed=0 failed=0
 
 # result STATUS WHAT
@@ -55,13 +58,16 @@ play() {
 		"${@:2}" "${flags[@]}" -o "$SCRATCH/$(basename "$source" .c)" \
 			"${library[@]}" "$source" &
 	done
+	"${@:2}" "${flags[@]}" -o "$SCRATCH/suites" "${library[@]}" "${suites[@]}" &
 	wait
-	try "contract, $name" "$SCRATCH/contract_test"
+	try "suites, $name" "$SCRATCH/suites"
+	try "suites with threads, $name" "$SCRATCH/suites" threads
+	try "descriptor, $name" "$SCRATCH/descriptor_test"
 	try "end, $name" "$SCRATCH/end_test"
 	try "random, $name" "$SCRATCH/random_test" "$count" "$seed"
 	try "thread, $name" "$SCRATCH/thread_test"
 	try "wall, $name" "$SCRATCH/wall_test"
-	rm -f "$SCRATCH"/*_test
+	rm -f "$SCRATCH"/*_test "$SCRATCH/suites"
 }
 
 # header LANGUAGE COMPILER FLAG...: that the headers compile, with all warnings

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What each call on a process wheel promises, beside what random_test.c sees. */
+/*
+ * What process wheels have and the in-kernel API has not: a descriptor, calls that serve, and
+ * structures that grow. suites.c has the rest.
+ */
 #include <poll.h>
 #include <string.h>
 #include <time.h>
@@ -38,102 +41,6 @@ static bool readable(struct twheel *wheel, int timeout_ms)
 
 	CHECK(poll_fd.fd >= 0);
 	return poll(&poll_fd, 1, timeout_ms) == 1;
-}
-
-static void refuse(struct twheel_config config)
-{
-	errno = 0;
-	CHECK(!twheel_create(&config) && errno == EINVAL);
-}
-
-static void test_config(void)
-{
-	refuse((struct twheel_config) { .clock = 5 });
-	refuse((struct twheel_config) { .tick_ns = 999 });
-	refuse((struct twheel_config) { .tick_ns = 3601000 * MS });
-	refuse((struct twheel_config) { .slots = 1 });
-	refuse((struct twheel_config) { .slots = 4097 });
-	refuse((struct twheel_config) { .start_ns = 1 });
-	refuse((struct twheel_config) {
-		.clock = TWHEEL_CLOCK_VIRTUAL, .start_ns = TWHEEL_NEVER });
-	CHECK(sizeof(void *) != 8 || sizeof(struct twheel_timer) == 32);
-	CHECK(twheel_destroy(NULL) == 0);
-}
-
-static void test_results(void)
-{
-	struct twheel *wheel = make((struct twheel_config) { .data = &fired,
-							     .max_pending = 1 });
-	struct twheel_timer a = { }, b;
-
-	CHECK(twheel_data(wheel) == &fired);
-	CHECK(!twheel_pending(&a) && !twheel_of(&a) && twheel_remaining(&a) > TWHEEL_NEVER);
-	CHECK(twheel_arm(&a, 1) == -EINVAL && twheel_arm_range(&a, 1, 1) == -EINVAL);
-	CHECK(twheel_modify(&a, 1) == -ENOENT && twheel_extend(&a, 1) == -ENOENT);
-	CHECK(twheel_cancel(&a) == -ENOENT && twheel_shutdown_sync(&a) == -ENOENT);
-	twheel_timer_init(&a, wheel, NULL);
-	CHECK(twheel_arm(&a, 1) == -EINVAL);
-	twheel_timer_init(&a, wheel, fire);
-	twheel_timer_init(&b, wheel, fire);
-	CHECK(twheel_of(&a) == wheel);
-	CHECK(twheel_arm(&a, 3600000 * MS) == 0 && twheel_pending(&a));
-	CHECK(twheel_remaining(&a) > 3500000 * MS);
-	CHECK(twheel_arm(&a, 3700000 * MS) == 1 && twheel_arm(&a, 3600000 * MS) == 1);
-	CHECK(twheel_arm(&b, 1) == -ENOSPC);
-	CHECK(twheel_extend(&a, 3600001 * MS) == 1 && twheel_extend(&a, MS) == 0);
-	CHECK(twheel_modify(&a, 1000 * MS) == 1 && twheel_remaining(&a) <= 1000 * MS);
-	CHECK(twheel_cancel(&a) == 1 && twheel_cancel(&a) == -ENOENT);
-	CHECK(twheel_arm(&b, UINT64_MAX) == 0 && twheel_deadline(&b) == TWHEEL_NEVER);
-	CHECK(twheel_shutdown_sync(&b) == 1 && twheel_arm(&b, 1) == -ESHUTDOWN);
-	CHECK(twheel_modify(&b, 1) == -ENOENT);
-	CHECK(twheel_advance(wheel, 1) > TWHEEL_NEVER);
-	CHECK(twheel_destroy(wheel) == 0);
-}
-
-/* Wheels whose clock can be set take no delays. */
-static void test_delays(void)
-{
-	static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
-	struct twheel_timer timer;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		struct twheel *wheel = make((struct twheel_config) { .clock = clocks[i] });
-
-		twheel_timer_init(&timer, wheel, fire);
-		CHECK(twheel_arm(&timer, 1) == -EINVAL);
-		CHECK(twheel_arm_range(&timer, 1, 1) == -EINVAL);
-		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 1000 * MS) == 0);
-		CHECK(twheel_modify(&timer, 1) == -EINVAL);
-		CHECK(twheel_extend(&timer, 1) == -EINVAL);
-		CHECK(twheel_destroy(wheel) == 0);
-	}
-}
-
-/* On each real clock a timer comes, and not before its time, by the descriptor. */
-static void test_clocks(void)
-{
-	enum twheel_clock clock;
-
-	for (clock = TWHEEL_CLOCK_MONOTONIC; clock < TWHEEL_CLOCK_VIRTUAL; clock++) {
-		struct twheel *wheel = make((struct twheel_config) { .clock = clock });
-		struct twheel_timer timer;
-		uint64_t deadline;
-
-		twheel_timer_init(&timer, wheel, fire);
-		CHECK(!readable(wheel, 0) && twheel_next(wheel) > TWHEEL_NEVER);
-		deadline = twheel_now(wheel) + 20 * MS;
-		CHECK(twheel_arm_at(&timer, deadline) == 0);
-		CHECK(twheel_next(wheel) <= deadline + MS);
-		while (!fired) {
-			CHECK(twheel_wait(wheel, -1) == 1);
-			CHECK(twheel_run(wheel, 64) == 0);
-		}
-		CHECK(twheel_now(wheel) >= deadline && fired == 1 && last == &timer);
-		CHECK(!readable(wheel, 0) && twheel_wait(wheel, 0) == 0);
-		CHECK(twheel_wait(wheel, MS) == 0);
-		CHECK(twheel_destroy(wheel) == 0);
-	}
 }
 
 /* The descriptor follows the nearest deadline, and a descriptor made late does as well. */
@@ -342,29 +249,6 @@ static void test_nested(void)
 	CHECK(twheel_destroy(nested) == 0);
 }
 
-static void free_self(struct twheel_timer *timer)
-{
-	free(timer);
-	fired++;
-}
-
-static void test_free(void)
-{
-	struct twheel *wheel = make_virtual();
-	int i;
-
-	for (i = 0; i < 1000; i++) {
-		struct twheel_timer *timer = malloc(sizeof(*timer));
-
-		CHECK(timer);
-		twheel_timer_init(timer, wheel, free_self);
-		CHECK(twheel_arm(timer, i % 7 * 100 * MS) == 0);
-	}
-	twheel_advance(wheel, 1000 * MS);
-	CHECK(fired == 1000);
-	CHECK(twheel_destroy(wheel) == 0);
-}
-
 /* More callbacks than a wheel has room for at first; none of these is called. */
 static void test_kinds(void)
 {
@@ -415,10 +299,6 @@ static void test_sizes(void)
 int main(void)
 {
 	static const struct test tests[] = {
-		{ "config", test_config },
-		{ "results", test_results },
-		{ "delays", test_delays },
-		{ "clocks", test_clocks },
 		{ "descriptor", test_descriptor },
 		{ "leftovers", test_leftovers },
 		{ "sleep_inside", test_sleep_inside },
@@ -426,7 +306,6 @@ int main(void)
 		{ "virtual_descriptor", test_virtual_descriptor },
 		{ "steps", test_steps },
 		{ "nested", test_nested },
-		{ "free", test_free },
 		{ "kinds", test_kinds },
 		{ "sizes", test_sizes },
 	};

@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What life_test.c needs of the module, and the lives of policies there.
+ *
+ * The kinds are not listed here: tw_base_valid() is asked which contexts and clocks exist,
+ * so a new one cannot be left out.
+ */
+#include <linux/irqflags.h>
+#include <linux/preempt.h>
+
+#include <linux/twheel_idle.h>
+#include <linux/twheel_many.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
+
+#include "../module/core/base.h"
+#include "life.h"
+
+/* More than there will ever be of either. */
+#define LIFE_ENUM_MAX	16
+
+struct life_more {
+	struct life *life;
+	struct twheel_periodic periodic;
+	struct twheel_retry retry;
+	struct twheel_idle idle;
+};
+
+struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
+{
+	const unsigned int all = 2 * LIFE_ENUM_MAX * LIFE_ENUM_MAX;
+	struct twheel_config *kinds;
+	unsigned int i, contexts = 0;
+
+	kinds = kunit_kcalloc(test, all, sizeof(*kinds), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, kinds);
+	for (i = 0, *count = 0; i < all; i++) {
+		const struct twheel_config config = {
+			.name = "kunit-life", .percpu = i % 2,
+			.clock = i / 2 % LIFE_ENUM_MAX,
+			.context = i / 2 / LIFE_ENUM_MAX,
+		};
+
+		if (!tw_base_valid(&config))
+			continue;
+		kunit_info(test, "%u: context %u, clock %u, %s\n", *count, config.context,
+			   config.clock, config.percpu ? "per CPU" : "one base");
+		contexts |= 1U << config.context;
+		kinds[(*count)++] = config;
+	}
+	/* Three contexts, four clocks, two numbers of bases. */
+	KUNIT_EXPECT_GE(test, *count, 24U);
+	KUNIT_EXPECT_GE(test, hweight32(contexts), 3U);
+	return kinds;
+}
+
+/* Interrupts are to stay as they were. */
+bool life_context_good(const struct life *life)
+{
+	switch (life->config.context) {
+	case TWHEEL_CONTEXT_HARDIRQ:
+		return irqs_disabled();
+	case TWHEEL_CONTEXT_WORK:
+		return !in_interrupt() && !irqs_disabled();
+	default:
+		return softirq_count() && !irqs_disabled();
+	}
+}
+
+/* The kernel does. */
+void life_serve(struct life *life)
+{
+}
+
+void life_served(struct life *life)
+{
+}
+
+static enum twheel_next life_period(struct twheel_periodic *periodic)
+{
+	life_note(container_of(periodic, struct life_more, periodic)->life);
+	return TWHEEL_AGAIN;
+}
+
+static enum twheel_next life_attempt(struct twheel_retry *retry)
+{
+	life_note(container_of(retry, struct life_more, retry)->life);
+	return TWHEEL_AGAIN;
+}
+
+static void life_give_up(struct twheel_retry *retry, int error)
+{
+	struct life *life = container_of(retry, struct life_more, retry)->life;
+
+	if (error != -ETIMEDOUT)
+		atomic_inc(&life->notes.errors);
+	life_note(life);
+}
+
+static void life_expired(struct twheel_idle *idle)
+{
+	life_note(container_of(idle, struct life_more, idle)->life);
+}
+
+static void life_of_periodic(struct life_more *more, enum twheel_pace pace)
+{
+	struct life *life = more->life;
+	bool takes = life_takes_delays(life) || pace == TWHEEL_FIXED_RATE;
+	u64 soon;
+	int ret;
+
+	twheel_periodic_init(&more->periodic, life->wheel, life_period);
+	soon = life_begin(life, 2 * MS);
+	life_expect(life, twheel_periodic_start_at(&more->periodic, soon, 2 * MS,
+						   pace),
+		    EQ, takes ? 0 : -EINVAL);
+	if (takes)
+		life_await(life, 3);
+	life_expect(life, twheel_periodic_stop_sync(&more->periodic), GE, 0);
+
+	ret = twheel_periodic_start(&more->periodic, 2 * MS, pace);
+	life_expect(life, ret, EQ, life_takes_delays(life) ? 0 : -EINVAL);
+	life_expect(life, twheel_periodic_shutdown_sync(&more->periodic), GE, 0);
+	life_expect(life, twheel_periodic_start_at(&more->periodic, 0, MS,
+						   TWHEEL_FIXED_RATE),
+		    EQ, -ESHUTDOWN);
+}
+
+static void life_of_retry(struct life_more *more)
+{
+	static const struct twheel_backoff backoff = {
+		.attempts	= 3,
+		.jitter		= 50,
+		.first_ns	= MS,
+		.ceiling_ns	= 2 * MS,
+		.grace_ns	= MS,
+	};
+	struct life *life = more->life;
+	bool takes = life_takes_delays(life);
+
+	twheel_retry_init(&more->retry, life->wheel, life_attempt, life_give_up);
+	life_begin(life, 0);
+	life_expect(life, twheel_retry_start(&more->retry, &backoff), EQ,
+		    takes ? 0 : -EINVAL);
+	/* Three attempts, and it gives up. */
+	if (takes)
+		life_await(life, 4);
+	life_expect(life, twheel_retry_cancel_sync(&more->retry), EQ, 0);
+
+	life_expect(life, twheel_retry_shutdown_sync(&more->retry), EQ, 0);
+	life_expect(life, twheel_retry_start(&more->retry, &backoff), EQ,
+		    takes ? -ESHUTDOWN : -EINVAL);
+}
+
+static void life_of_idle(struct life_more *more)
+{
+	struct life *life = more->life;
+	bool takes = life_takes_delays(life);
+
+	twheel_idle_init(&more->idle, life->wheel, life_expired);
+	life_begin(life, HOUR);
+	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ,
+		    takes ? 0 : -EINVAL);
+	if (!takes)
+		return;
+	life_expect(life, twheel_idle_touch(&more->idle), GE, 0);
+	life_expect(life, twheel_idle_stop_sync(&more->idle), EQ, 1);
+	life_begin(life, 2 * MS);
+	life_expect(life, twheel_idle_start(&more->idle, 2 * MS), EQ, 0);
+	life_await(life, 1);
+	life_expect(life, twheel_idle_stop_sync(&more->idle), EQ, 0);
+
+	life_begin(life, HOUR);
+	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, 0);
+	life_expect(life, twheel_idle_shutdown_sync(&more->idle), EQ, 1);
+	life_expect(life, twheel_idle_shutdown_sync(&more->idle), EQ, 0);
+	life_expect(life, twheel_idle_start(&more->idle, HOUR), EQ, -ESHUTDOWN);
+	life_expect(life, twheel_idle_touch(&more->idle), EQ, -ENOENT);
+}
+
+static void life_of_many(struct life *life)
+{
+	struct twheel_item item = { .timer = &life->timer };
+
+	item.deadline_ns = life_begin(life, 2 * MS);
+	life_expect(life, twheel_arm_many(life->wheel, &item, 1), EQ, 1);
+	life_await(life, 1);
+	item.deadline_ns = life_begin(life, HOUR);
+	life_expect(life, twheel_arm_many(life->wheel, &item, 1), EQ, 1);
+	life_expect(life, twheel_cancel_many(life->wheel, &item, 1), EQ, 1);
+	life_expect(life, item.result, EQ, 1);
+}
+
+static void life_of_cpus(struct life *life)
+{
+	struct twheel_timer *timer = &life->timer;
+	bool takes = life_takes_delays(life);
+
+	life_begin(life, HOUR);
+	life_expect(life, twheel_arm_on_at(timer, 0, life->deadline), EQ, 0);
+	life_expect(life, twheel_arm_on(timer, 0, HOUR), EQ, takes ? 1 : -EINVAL);
+	life_expect(life, twheel_cancel(timer), EQ, 1);
+}
+
+void life_of_more(struct life *life)
+{
+	struct life_more *more = kunit_kzalloc(life->test, sizeof(*more), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(life->test, more);
+	more->life = life;
+	life_of_cpus(life);
+	life_of_many(life);
+	life_of_periodic(more, TWHEEL_FIXED_RATE);
+	life_of_periodic(more, TWHEEL_FIXED_DELAY);
+	life_of_retry(more);
+	life_of_idle(more);
+}

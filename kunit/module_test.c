@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The in-kernel API on a virtual clock: what the module has and a program has not. */
+#include <linux/debugfs.h>
+
+#include <linux/twheel_many.h>
+
+#include "../module/api/instance.h"
+#include "../module/core/base.h"
+#include "probe.h"
+
+static void create_defaults(struct kunit *test)
+{
+	struct twheel_config config = { };
+	struct twheel *wheel = twheel_create(&config);
+	struct twheel_stats stats;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, stats.tick_ns, TWHEEL_TICK_DEFAULT);
+	KUNIT_EXPECT_EQ(test, stats.slots, TWHEEL_SLOTS_DEFAULT);
+	KUNIT_EXPECT_EQ(test, stats.levels, 8);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(NULL), 0);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(ERR_PTR(-ENOMEM)), 0);
+}
+
+/* A module that is older or newer than twheel. */
+static void structures_may_grow(struct kunit *test)
+{
+	struct {
+		struct twheel_config config;
+		u64 more;
+	} newer = { .config = { .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS } };
+	struct {
+		struct twheel_stats stats;
+		u64 more;
+	} stats;
+	struct twheel *wheel;
+
+	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	memset(&stats, 0xff, sizeof(stats));
+	__twheel_get_stats(wheel, &stats.stats, sizeof(stats));
+	KUNIT_EXPECT_EQ(test, stats.stats.late[TWHEEL_LATE_BUCKETS - 1], 0);
+	KUNIT_EXPECT_EQ(test, stats.more, 0);
+	memset(&stats, 0xff, sizeof(stats));
+	__twheel_get_stats(wheel, &stats.stats, offsetof(struct twheel_stats, armed));
+	KUNIT_EXPECT_EQ(test, stats.stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.stats.armed, ~(u64)0);
+	KUNIT_EXPECT_EQ(test, stats.stats.tick_ns, MS);
+	twheel_destroy(wheel);
+	/* What is not known is refused, and what is not said is the default. */
+	newer.more = 1;
+	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
+	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(wheel), -E2BIG);
+	newer.config.slots = 1;
+	wheel = __twheel_create(&newer.config, offsetof(struct twheel_config, slots),
+				THIS_MODULE);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_get_stats(wheel, &stats.stats);
+	KUNIT_EXPECT_EQ(test, stats.stats.slots, TWHEEL_SLOTS_DEFAULT);
+	twheel_destroy(wheel);
+}
+
+static void occupied_buckets_are_counted(struct kunit *test)
+{
+	/* One bucket of level 0, and two of level 1, one of them with two timers. */
+	static const u64 delays[] = { 3, 2000, 2001, 9000 };
+	struct twheel *wheel = test->priv;
+	struct probe *probes = probes_new(test, ARRAY_SIZE(delays));
+	unsigned int buckets[TWHEEL_LEVELS_MAX];
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(delays); i++) {
+		probe_init(&probes[i], wheel, probe_fire);
+		twheel_arm(&probes[i].timer, delays[i] * MS);
+	}
+	tw_instance_occupied(wheel, buckets);
+	KUNIT_EXPECT_EQ(test, buckets[0], 1);
+	KUNIT_EXPECT_EQ(test, buckets[1], 2);
+	for (i = 2; i < TWHEEL_LEVELS_MAX; i++)
+		KUNIT_EXPECT_EQ(test, buckets[i], 0);
+
+	twheel_cancel(&probes[0].timer);
+	twheel_cancel(&probes[1].timer);
+	tw_instance_occupied(wheel, buckets);
+	KUNIT_EXPECT_EQ(test, buckets[0], 0);
+	KUNIT_EXPECT_EQ(test, buckets[1], 2);
+}
+
+/* With so few slots that several levels share a word of the bitmap. */
+static void each_bucket_is_counted(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *probe = probes_new(test, 1);
+	unsigned int buckets[TWHEEL_LEVELS_MAX];
+	unsigned int tick, level;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(probe, wheel, probe_fire);
+	/* A level has 16 buckets: each gets the timer four times. */
+	for (tick = 1; tick <= 64; tick++) {
+		twheel_arm_at(&probe->timer, (u64)tick * MS);
+		tw_instance_occupied(wheel, buckets);
+		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
+			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level == 0,
+					    "tick %u, level %u", tick, level);
+		wheel_run_until(wheel, (u64)tick * MS);
+		KUNIT_EXPECT_EQ(test, probe->fired, tick);
+	}
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+}
+
+/* Wheels of modules, and of code that is built in, are seen; the device's are not. */
+static struct dentry *shown_wheel(const struct twheel *wheel)
+{
+	struct dentry *folder = debugfs_lookup("twheel", NULL);
+	struct dentry *file = NULL;
+	char number[11];
+
+	snprintf(number, sizeof(number), "%u", wheel->id);
+	if (folder)
+		file = debugfs_lookup(number, folder);
+	dput(folder);
+	return file;
+}
+
+static void users_wheels_are_shown(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct dentry *file;
+
+	if (!IS_ENABLED(CONFIG_DEBUG_FS))
+		kunit_skip(test, "no debugfs");
+	wheel = virtual_wheel(test, MS, 0);
+	file = shown_wheel(wheel);
+	KUNIT_EXPECT_NOT_NULL(test, file);
+	dput(file);
+	twheel_destroy(wheel);
+}
+
+/* What it takes, life_test.c makes. */
+static void valid_refuses(struct kunit *test)
+{
+	static const struct twheel_config bad[] = {
+		{ .clock = TWHEEL_CLOCK_VIRTUAL + 1 }, { .clock = -1 },
+		{ .context = TWHEEL_CONTEXT_WORK + 1 },
+		{ .tick_ns = TWHEEL_TICK_MIN - 1 }, { .tick_ns = TWHEEL_TICK_MAX + 1 },
+		{ .slots = TWHEEL_SLOTS_MIN - 1 }, { .slots = TWHEEL_SLOTS_MAX + 1 },
+		{ .start_ns = 5 }, { .clock = TWHEEL_CLOCK_BOOTTIME, .start_ns = 5 },
+		{ .clock = TWHEEL_CLOCK_VIRTUAL, .start_ns = TWHEEL_NEVER },
+	};
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(bad); i++)
+		KUNIT_EXPECT_FALSE_MSG(test, tw_base_valid(&bad[i]), "bad[%u]", i);
+}
+
+/* A timer of zeros, and calls that a program has not: see contract_test.c. */
+static void zeros_are_on_no_cpu(struct kunit *test)
+{
+	struct twheel_item item = { .deadline_ns = MS };
+
+	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
+		kunit_skip(test, "debug objects would report it");
+	item.timer = kunit_kzalloc(test, sizeof(*item.timer), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, item.timer);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(item.timer, 0, MS), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(item.timer, 0, MS), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(test->priv, &item, 1), 0);
+	KUNIT_EXPECT_EQ(test, item.result, -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_many(test->priv, &item, 1), 1);
+	KUNIT_EXPECT_EQ(test, item.result, 0);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(item.timer));
+}
+
+static struct kunit_case module_cases[] = {
+	KUNIT_CASE(create_defaults),
+	KUNIT_CASE(structures_may_grow),
+	KUNIT_CASE(valid_refuses),
+	KUNIT_CASE(zeros_are_on_no_cpu),
+	KUNIT_CASE(occupied_buckets_are_counted),
+	KUNIT_CASE(each_bucket_is_counted),
+	KUNIT_CASE(users_wheels_are_shown),
+	{ }
+};
+
+struct kunit_suite twheel_module_suite = {
+	.name		= "twheel_module",
+	.init		= probe_test_init,
+	.exit		= probe_test_exit,
+	.test_cases	= module_cases,
+};
