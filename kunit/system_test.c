@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The wheel that is always there, and timers with static initialisers; and what code calls
- * that was ported from timer_list.
+ * The wheel that is always there, and timers with static initialisers.
  */
 #include <linux/cpumask.h>
 
 #include <linux/twheel_many.h>
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
-#include <linux/twheel_timer_list.h>
 
 #include "smp.h"
 
@@ -122,60 +120,10 @@ static void static_timer_is_raced_for(struct kunit *test)
 	system_renew();
 }
 
-/* What ported code calls, in jiffies. */
-struct twheel *tw_timers;
-
-/* Read before jiffies: C leaves open which side time_after() reads first. */
-static bool expires_in_future(const struct twheel_timer *timer)
-{
-	unsigned long expires = tw_timer_expires(timer);
-
-	return time_after(expires, jiffies);
-}
-
-static void ported_calls_answer_alike(struct kunit *test)
-{
-	struct oneshot *shot = kunit_kzalloc(test, sizeof(*shot), GFP_KERNEL);
-	const struct twheel_config config = { .name = "ported", .percpu = true };
-	struct twheel_timer *t = &shot->timer;
-	struct twheel_timer local;
-
-	KUNIT_ASSERT_NOT_NULL(test, shot);
-	tw_timers = wheel_new(test, &config);
-	tw_timer_setup(t, oneshot_fire, 0);
-	/* Not pending: its time is not in the future. */
-	KUNIT_EXPECT_FALSE(test, expires_in_future(t));
-	KUNIT_EXPECT_EQ(test, tw_mod_timer_pending(t, jiffies + HZ), 0);
-	KUNIT_EXPECT_EQ(test, tw_del_timer(t), 0);
-	/* Reduced: armed if it is not pending, and never put off. */
-	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 1000 * HZ), 0);
-	KUNIT_EXPECT_TRUE(test, time_after(tw_timer_expires(t), jiffies + 900 * HZ));
-	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 2000 * HZ), 1);
-	KUNIT_EXPECT_TRUE(test, time_before(tw_timer_expires(t),
-					    jiffies + 1100 * HZ));
-	KUNIT_EXPECT_EQ(test, tw_timer_reduce(t, jiffies + 500 * HZ), 1);
-	KUNIT_EXPECT_TRUE(test, time_before(tw_timer_expires(t),
-					    jiffies + 600 * HZ));
-	KUNIT_EXPECT_EQ(test, tw_mod_timer(t, jiffies + 1), 1);
-	KUNIT_EXPECT_TRUE(test, oneshots_fired(shot, 1));
-	/* After it has expired, too. */
-	KUNIT_EXPECT_FALSE(test, expires_in_future(t));
-	KUNIT_EXPECT_EQ(test, tw_timer_shutdown_sync(t), 0);
-	KUNIT_EXPECT_EQ(test, tw_mod_timer(t, jiffies), 0);
-	KUNIT_EXPECT_FALSE(test, tw_timer_pending(t));
-
-	tw_timer_setup_on_stack(&local, oneshot_fire, 0);
-	KUNIT_EXPECT_EQ(test, tw_mod_timer(&local, jiffies + 1000 * HZ), 0);
-	KUNIT_EXPECT_EQ(test, tw_del_timer_sync(&local), 1);
-	tw_timer_destroy_on_stack(&local);
-	twheel_destroy(tw_timers);
-}
-
 static struct kunit_case system_cases[] = {
 	KUNIT_CASE(system_wheel_is_there),
 	KUNIT_CASE(static_timer_works),
 	KUNIT_CASE(static_timer_is_raced_for),
-	KUNIT_CASE(ported_calls_answer_alike),
 	{ }
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Sessions with timeouts, for struct timer_list, that knows nothing of
- * wheels. The same source is compiled once more after timer_list.sed.
+ * Sessions with timeouts, which know nothing of wheels. Kbuild compiles the same source
+ * again after timer_list.sed, and with the calls of twheel_timer_list.h.
  */
 #include <linux/atomic.h>
 #include <linux/completion.h>
@@ -31,7 +31,9 @@ static DECLARE_COMPLETION(all_done);
 
 static bool session_arm(struct session *session, unsigned long delay)
 {
-	return mod_timer(&session->timer, jiffies + delay);
+	unsigned long expires = jiffies + delay;
+
+	return mod_timer(&session->timer, expires);
 }
 
 static void session_timed_out(struct timer_list *timer)
@@ -50,6 +52,8 @@ static void session_timed_out(struct timer_list *timer)
 static void session_begin(struct session *session, unsigned int i,
 			  struct outcome *outcome)
 {
+	unsigned long now = jiffies;
+
 	timer_setup(&session->timer, session_timed_out, 0);
 	outcome->moved += mod_timer_pending(&session->timer, jiffies + 1);
 	switch (i % 4) {
@@ -69,7 +73,7 @@ static void session_begin(struct session *session, unsigned int i,
 	case 3:
 		outcome->armed += !session_arm(session, LONG);
 		outcome->moved += mod_timer_pending(&session->timer,
-						    jiffies + i % 20);
+						    now + i % 20);
 		break;
 	}
 }

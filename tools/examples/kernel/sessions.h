@@ -18,8 +18,9 @@ struct outcome {
 	unsigned int pending;
 };
 
-/* Each compiled from sessions.c: as it is, and after timer_list.sed. */
+/* Each compiled from sessions.c: as it is, and as Kbuild makes it. */
 int sessions_on_timer_list(struct outcome *outcome);
 int sessions_on_twheel(struct outcome *outcome);
+int sessions_on_trial(struct outcome *outcome);
 
 #endif /* _SESSIONS_H */

@@ -1,40 +1,42 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A user of struct timer_list that has moved to a timing wheel: sessions.c, as
- * it is and as timer_list.sed makes it. This is what was left to do by hand.
- * Loading runs both, and fails unless the same becomes of them; the kernel log
- * has it.
+ * A user of struct timer_list that has moved to twheel: sessions.c as it is, as
+ * timer_list.sed makes it, and with the calls that are there to try twheel. Loading runs
+ * all, and fails unless the same becomes of them; the kernel log has it.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/err.h>
 #include <linux/module.h>
 #include <linux/string.h>
 
-#include <linux/twheel_timer_list.h>
+#include <linux/twheel.h>
 
 #include "sessions.h"
+#include "twheel_timer_list.h"
 
-struct twheel *tw_timers;
-
-static void ported_report(const char *what, const struct outcome *outcome)
+static int ported_run(const char *what, int (*sessions)(struct outcome *outcome),
+		      struct outcome *outcome)
 {
+	int ret = sessions(outcome);
+
 	pr_info("%s: %u armed, %u moved, %u deleted, %u fired, %u pending\n",
 		what, outcome->armed, outcome->moved, outcome->deleted,
 		outcome->fired, outcome->pending);
+	return ret;
 }
 
 static int ported_compare(void)
 {
-	struct outcome before = { }, after = { };
+	struct outcome before = { }, after = { }, trial = { };
 	int ret;
 
-	ret = sessions_on_timer_list(&before) ?: sessions_on_twheel(&after);
+	ret = ported_run("timer_list", sessions_on_timer_list, &before) ?:
+	      ported_run("twheel", sessions_on_twheel, &after) ?:
+	      ported_run("trial", sessions_on_trial, &trial);
 	if (ret)
 		return ret;
-	ported_report("timer_list", &before);
-	ported_report("twheel", &after);
-	return memcmp(&before, &after, sizeof(before)) ? -EPROTO : 0;
+	return memcmp(&before, &after, sizeof(before)) ||
+	       memcmp(&before, &trial, sizeof(before)) ? -EPROTO : 0;
 }
 
 static void ported_never_fires(struct twheel_timer *timer)
@@ -42,46 +44,47 @@ static void ported_never_fires(struct twheel_timer *timer)
 	pr_err("this was not to fire\n");
 }
 
-/* Does a pending timer tell its time? */
-static int ported_check_expires(void)
+/* Is a timer's time a jiffy's from this one on? */
+static bool ported_expires(const struct twheel_timer *timer, unsigned long in)
+{
+	return time_in_range(twheel_expires(timer), in, in + HZ);
+}
+
+/* Does a timer tell its time, and do those who move it say what they did? */
+static int ported_check_calls(void)
 {
 	unsigned long in = jiffies + 1000UL * HZ;
 	struct twheel_timer timer;
 	bool right;
 
-	twheel_timer_init_on_stack(&timer, tw_timers, ported_never_fires);
-	tw_mod_timer(&timer, in);
-	right = time_in_range(tw_timer_expires(&timer), in - 1, in + HZ);
+	twheel_timer_init_on_stack(&timer, ported_never_fires);
+	right = time_before(twheel_expires(&timer), in);
+	right &= tw_mod_timer_pending(&timer, in) == 0 && !tw_timer_pending(&timer);
+	/* Reduced: armed if it is not pending, and never put off. */
+	right &= tw_timer_reduce(&timer, in) == 0 && ported_expires(&timer, in);
+	right &= tw_timer_reduce(&timer, in + 900UL * HZ) == 1 && ported_expires(&timer, in);
+	right &= tw_timer_reduce(&timer, in - 500UL * HZ) == 1 &&
+		 ported_expires(&timer, in - 500UL * HZ);
+	/* To later, and to sooner. */
+	right &= tw_mod_timer(&timer, in) == 1 && ported_expires(&timer, in);
+	right &= mod_twheel(&timer, jiffies64_to_nsecs(100UL * HZ)) == 1 &&
+		 time_before(twheel_expires(&timer), in);
 	/* Centuries, and more than there is in ns. */
-	tw_mod_timer(&timer, jiffies + LONG_MAX);
-	right &= tw_timer_pending(&timer) &&
-		 time_after(tw_timer_expires(&timer), in + 1000UL * HZ);
-	tw_del_timer_sync(&timer);
+	right &= tw_mod_timer(&timer, jiffies + LONG_MAX) == 1 && tw_timer_pending(&timer) &&
+		 time_after(twheel_expires(&timer), in);
+	right &= tw_timer_shutdown_sync(&timer) == 1 && tw_mod_timer(&timer, jiffies) == 0;
 	twheel_timer_destroy_on_stack(&timer);
 	return right ? 0 : -EPROTO;
 }
 
 static int __init ported_init(void)
 {
-	struct twheel_config config = {
-		.name	= KBUILD_MODNAME,
-		.percpu	= true,
-	};
-	int ret;
-
-	tw_timers = twheel_create(&config);
-	if (IS_ERR(tw_timers))
-		return PTR_ERR(tw_timers);
-	ret = ported_compare() ?: ported_check_expires();
-	if (ret)
-		twheel_destroy(tw_timers);
-	return ret;
+	return ported_compare() ?: ported_check_calls();
 }
 module_init(ported_init);
 
 static void __exit ported_exit(void)
 {
-	twheel_destroy(tw_timers);
 }
 module_exit(ported_exit);
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make ports: real users of timer_list, moved to twheel. Each module is built from the
-# source of Debian's own kernel, changed by timer_list.sed, by common.sed for the wheel,
-# and by its own hand.sed. In a guest with that kernel, Debian's module and then the
-# ported one get the same traffic, and the same results are wanted of both. Arguments:
+# source of Debian's own kernel, changed by timer_list.sh and by its own hand.sed. In a guest
+# with that kernel, Debian's module and then the ported one get the same traffic, and the
+# same results are wanted of both. Arguments:
 # names of ports, which are folders here, to try only those. Ends with
 # "N passed, N failed".
 #
@@ -12,12 +12,13 @@
 #
 #   BROKEN=1     each ported timer is armed for twice its time: has to fail
 #
+# Before that: timer_list.sed makes forms.moved of forms, which has the forms that calls have.
+#
 # A port is three files:
 #   port.sh      folder= and files=() of the source that are copied there, headers=() that
-#                it shares with others, modules=() that are built of them, begins= the
-#                file that ends with module_init, beside=() modules that are loaded with
-#                them, extra=() files of other folders that are built as they are,
-#                packages=() with what port_programs() puts into the guest
+#                it shares with others, modules=() that are built of them, beside=() modules
+#                that are loaded with them, extra=() files of other folders that are built as
+#                they are, packages=() with what port_programs() puts into the guest
 #   hand.sed     what is left to do by hand, for sed -E -z, on each of these files
 #   traffic.sh   the guest's traffic, and what has to come of it
 # shellcheck source=../vm/lib.sh
@@ -53,8 +54,14 @@ build=$work/$stock_release
 build_modules "$stock_headers" "$build"
 "${COMPILER[@]}" -O2 -Wall -Wextra -Werror -static -o "$work/drive" "$here/drive.c"
 
+# lines A B: how many of these folders differ
+lines() {
+	diff -r -U 0 "$1" "$2" | grep -c '^+[^+]' || :
+}
+
 # port_source NAME: its files, ported, in $port. Only what differs is written, so that make
-# builds only that again.
+# builds only that again. Sets changed and by_hand, the lines that the script and hands have
+# written.
 port_source() {
 	local file objects=("${modules[@]/%/.o}") stage=$SCRATCH/stage-$1
 
@@ -64,27 +71,26 @@ port_source() {
 		mkdir -p "$stage/$(dirname "$file")"
 		cp "$source_folder/$file" "$stage/$file"
 	done
-	find "$stage" -name '*.[ch]' > "$SCRATCH/files"
-	while read -r file; do
-		sed -E -i -f "$ROOT/tools/examples/kernel/timer_list.sed" "$file"
-		# shellcheck disable=SC2154 # a port.sh sets it
-		[ "$file" != "$stage/$begins" ] || sed -E -i -f "$here/common.sed" "$file"
-		sed -E -z -i -f "$here/$1/hand.sed" "$file"
-	done < "$SCRATCH/files"
+	cp -r "$stage" "$SCRATCH/stock-$1"
+	find "$stage" -name '*.[ch]' -exec "$ROOT/tools/examples/kernel/timer_list.sh" {} + |
+		sed "s|^$stage/||" > "$SCRATCH/left"
+	cp -r "$stage" "$SCRATCH/script-$1"
+	find "$stage" -name '*.[ch]' -exec sed -E -z -i -f "$here/$1/hand.sed" {} +
+	changed=$(lines "$SCRATCH/stock-$1" "$SCRATCH/script-$1")
+	by_hand=$(lines "$SCRATCH/script-$1" "$stage")
 	for file in "${extra[@]}"; do
 		cp "$source_folder/$file" "$stage/"
 		objects+=("$(basename "$file" .c).o")
 	done
-	cp "$here/port.h" "$stage/include/"
-	cp "$ROOT/include/linux/twheel_timer_list.h" "$stage/include/linux/"
+	cp "$ROOT/tools/examples/kernel/twheel_port.h" "$stage/include/"
 	# Planted: what is armed takes twice as long.
 	[ -z "${BROKEN:-}" ] || find "$stage" -name '*.[ch]' -exec sed -E -i \
-		's/\btwheel_(arm|extend|modify)\([^,]*, /&2 * /g' {} +
+		's/\btwheel_(arm|extend|modify)\([^,]*,\s*/&2 * /g' {} +
 	cat > "$stage/Kbuild" <<-KBUILD
 		include \$(src)/Makefile
 		obj-m := ${objects[*]}
 		obj-y :=
-		LINUXINCLUDE := -I\$(src)/include \$(LINUXINCLUDE)
+		LINUXINCLUDE := -I\$(src)/include -I\$(src) \$(LINUXINCLUDE)
 		include $build/include/twheel.mk
 	KBUILD
 	(cd "$stage" && find . -type f) > "$SCRATCH/files"
@@ -179,6 +185,14 @@ judge() {
 	fi
 }
 
+if sed -E -f "$ROOT/tools/examples/kernel/timer_list.sed" "$here/forms" |
+	diff "$here/forms.moved" -; then
+	passed=$((passed + 1))
+	echo "ok   forms of calls"
+else
+	failed=$((failed + 1))
+	echo "FAIL forms of calls, see above"
+fi
 for name in "${names[@]}"; do
 	port=$work/$name${BROKEN:+-broken} run=$work/run-$name root=$SCRATCH/root-$name
 	headers=() files=() modules=() beside=() extra=() packages=()
@@ -186,10 +200,13 @@ for name in "${names[@]}"; do
 	. "$here/$name/port.sh"
 	[ ${#packages[@]} = 0 ] || need "${packages[@]}"
 	port_source "$name"
+	mkdir -p "$run"
+	cp "$SCRATCH/left" "$run/left"
+	echo "       $name: $changed lines by timer_list.sh, $by_hand by hand; $run/left has what it left"
 	run_logged "$port/build.log" "building $name, ported" \
 		make -C "$stock_headers" M="$port" KCFLAGS=-g0 modules
 	! grep -h 'warning:' "$port/build.log" >&2 || die "the compiler warns, see above"
-	mkdir -p "$root/bin" "$run"
+	mkdir -p "$root/bin"
 	load_list "$name" stock
 	load_list "$name" ported
 	port_programs "$root"

@@ -184,7 +184,7 @@ clock_words() {
 sources() {
 	find "$@" -type f \( -name '*.[ch]' -o -name '*.S' -o -name '*.mk' \
 		-o -name '*.sed' -o -name Kbuild \) \
-		! -name '*.mod.c' ! -name sessions_ported.c
+		! -name '*.mod.c' ! -name 'sessions_*.c'
 }
 
 # mirror DIR PATH...: make DIR/PATH a copy of the sources. Only a file that differs is

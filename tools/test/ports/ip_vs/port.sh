@@ -5,7 +5,6 @@ folder=net/netfilter/ipvs
 files=(.)
 headers=(include/net/ip_vs.h)
 modules=(ip_vs ip_vs_rr)
-begins=ip_vs_core.c
 beside=(veth)
 packages=(iproute2 ipvsadm)
 

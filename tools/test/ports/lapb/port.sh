@@ -6,7 +6,6 @@ folder=net/lapb
 files=(.)
 headers=(include/net/lapb.h)
 modules=(lapb)
-begins=lapb_iface.c
 beside=(veth)
 extra=(drivers/net/wan/lapbether.c)
 packages=(iproute2)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# Nothing is left to do: no timer has flags, a static initialiser, or is asked for its time.
+s/\nMODULE_LICENSE/\nTWHEEL_IMPORT();&/

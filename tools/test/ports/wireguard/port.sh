@@ -5,7 +5,6 @@
 folder=drivers/net/wireguard
 files=(.)
 modules=(wireguard)
-begins=main.c
 beside=(veth)
 packages=(iproute2 wireguard-tools)
 

@@ -1,3 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# sysfs shows what is left. A timer that has fired counts as one that has nothing left.
-s/\btimer->timer\.expires\b/tw_timer_expires(\&timer->timer)/g
+# Each packet moves a timer. sysfs shows what is left.
+s/#include <linux\/twheel.h>/&\n#include "twheel_port.h"/
+s/\btwheel_arm\(/mod_twheel(/g
+s/\btimer->timer\.expires\b/twheel_expires(\&timer->timer)/g

@@ -5,7 +5,6 @@
 folder=net/netfilter
 files=(xt_IDLETIMER.c)
 modules=(xt_IDLETIMER)
-begins=xt_IDLETIMER.c
 beside=(iptable_filter)
 packages=(iptables)
 

@@ -4,7 +4,6 @@
 folder=net/netfilter
 files=(xt_hashlimit.c)
 modules=(xt_hashlimit)
-begins=xt_hashlimit.c
 beside=(iptable_filter)
 packages=(iptables)
 
