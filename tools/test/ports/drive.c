@@ -376,6 +376,27 @@ static int drive_link(char **args)
 	return 0;
 }
 
+/* igmp TYPE GROUP TO: one message of IGMPv2, as a host sends it; then it is silent. */
+static int drive_igmp(char **args)
+{
+	struct sockaddr_in to = { .sin_family = AF_INET };
+	unsigned char message[8] = { strtoul(args[0], NULL, 16) };
+	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_IGMP), i;
+	unsigned int sum = 0;
+
+	if (fd < 0)
+		err(1, "a socket");
+	inet_pton(AF_INET, args[1], message + 4);
+	inet_pton(AF_INET, args[2], &to.sin_addr);
+	for (i = 0; i < 8; i += 2)
+		sum += message[i] << 8 | message[i + 1];
+	sum = ~(sum + (sum >> 16));
+	message[2] = sum >> 8;
+	message[3] = sum;
+	return sendto(fd, message, sizeof(message), 0, (struct sockaddr *)&to,
+		      sizeof(to)) != sizeof(message);
+}
+
 static const struct {
 	const char *name, *usage;
 	int args;
@@ -388,6 +409,7 @@ static const struct {
 	{ "flows", "HOST PORT FLOWS ROUNDS PAUSE_MS", 5, drive_flows },
 	{ "oneway", "HOST PORT FLOWS PAUSE_MS", 4, drive_oneway },
 	{ "late", "HOST PORT FLOWS STEP_MS SECONDS", 5, drive_late },
+	{ "igmp", "TYPE GROUP TO", 3, drive_igmp },
 	{ "link", "SECONDS WIRE LINK CALLS [TEXT]", 4, drive_link },
 	{ }
 };
