@@ -194,7 +194,7 @@ else
 	echo "FAIL forms of calls, see above"
 fi
 for name in "${names[@]}"; do
-	port=$work/$name${BROKEN:+-broken} run=$work/run-$name root=$SCRATCH/root-$name
+	port=$work/$name${BROKEN:+-broken} run=$work/run-$name${BROKEN:+-broken} root=$SCRATCH/root-$name
 	headers=() files=() modules=() beside=() extra=() packages=()
 	# shellcheck source=/dev/null
 	. "$here/$name/port.sh"
