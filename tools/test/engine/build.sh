@@ -9,7 +9,7 @@
 # shellcheck disable=SC2034,SC2154
 
 here=$ROOT/tools/test/engine
-engine=("$ROOT"/module/engine/{wheel,advance,cascade,shape}.c)
+engine=("$ROOT"/module/engine/*.c)
 common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c"
 	"$ROOT/tools/test/native/kunit.c")
 suites=("$ROOT"/kunit/{shape,engine,round,cost,look}_test.c)

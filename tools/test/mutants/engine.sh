@@ -9,7 +9,7 @@
 # shellcheck source=../engine/build.sh
 . "$ROOT/tools/test/engine/build.sh"
 
-[ $# != 0 ] || set -- module/engine/{shape.c,wheel.c,wheel.h,bucket.h,advance.c,cascade.c}
+[ $# != 0 ] || set -- module/engine/*.[ch]
 need gcc libc6-dev python3
 mkdir -p "$CACHE/mutants"
 cd "$ROOT"

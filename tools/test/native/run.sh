@@ -15,7 +15,7 @@ count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
 need gcc g++ clang-14 libc6-dev
 
-library=("$ROOT"/tools/lib/{process,timer,serve}.c "$ROOT"/module/engine/{wheel,shape}.c)
+library=("$ROOT"/tools/lib/{process,timer,serve}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
