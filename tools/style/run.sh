@@ -6,7 +6,7 @@
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
-	man links figures spelling licences reuse version completion alerts features)
+	man links figures spelling sentences licences reuse version completion alerts features)
 case ${1:-} in
 -h | --help)
 	echo "usage: tools/style/run.sh [CHECK]..."
@@ -202,6 +202,12 @@ check_completion() {
 	make -C tools -j"$(nproc)" OUT="$work/tools" command > "$work/completion" 2>&1 ||
 		{ cat "$work/completion"; return 1; }
 	tools/style/completion.sh "$work/tools/cli"
+}
+
+# No sentence of a page or a comment has more than 25 words.
+check_sentences() {
+	files '*.md' '*.[1-9]' '*.[ch]' '*.hpp' '*.cpp' '*.py' '*.sh' |
+		xargs -0 python3 tools/style/sentences.py
 }
 
 check_spelling() {
