@@ -87,7 +87,7 @@ static bool wheel_next_edge(const struct tw_wheel *w, u64 tick, unsigned int *le
 			*number = n;
 			found = true;
 		}
-		/* Does one of the next level begin here, too? */
+		/* A bucket of the next level may begin here, too. */
 		if (n & (w->mask >> 1))
 			break;
 		n >>= w->shift;
@@ -172,7 +172,7 @@ static void wheel_charge(struct tw_wheel *w, unsigned int *slice, unsigned int c
 
 /*
  * The position is before a bucket of an upper level, and no level below it holds a timer.
- * If the bucket's timer is alone in it, the position can go to its tick at once: nothing
+ * If the bucket's timer is alone in it, the position can go to its tick at once. Nothing
  * else is on the way, as no bucket of a higher level begins within this one.
  * Returns false if that is not so, or if the timer is not due at @target.
  */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A user of struct timer_list that has moved to twheel: sessions.c as it is, as
- * timer_list.sed makes it, and with the calls that are there to try twheel. Loading runs
- * all, and fails unless the same becomes of them; the kernel log has it.
+ * A user of struct timer_list that has moved to twheel. There are three: sessions.c as it is,
+ * as timer_list.sed makes it, and with the calls that are there to try twheel. Loading runs
+ * all, and fails unless their results are the same; the kernel log has them.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Serve thousands of queries by dnsproxy, and check its answers and what it has counted.
 
-The servers behind it answer a part of the queries at once, a part well before their timeout, a
-part after it, and a part never. Argument: the program.
+The servers behind it answer some of the queries at once, some well before their timeout, some
+after it, and some never. Argument: the program.
 """
 import collections
 import heapq

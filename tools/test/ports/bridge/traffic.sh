@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 # Two bridges with two ways from one to the other, and one that asks hosts for their groups.
-# How often it asks for the last member of a group is only shown: where a chain of timers
-# races one of the same length, timer_list lets either win, and on a wheel the one timer does.
+# How often it asks for the last member of a group is only shown. There a chain of timers races
+# one timer of the same length. timer_list lets either win; on a wheel the one timer does.
 
 # value FILE: of a bridge or of a port of this namespace, without its leading zeros
 value() { cat "/sys/class/net/$1"; }

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2034 # run.sh reads this
-# NET/ROM: four timers of each socket, which hold it, beside the socket's own; and a static
-# one, for what goes from one device of this machine to another.
+# NET/ROM. Each socket has four timers that hold it, beside the socket's own. A static one is
+# for frames from one device of this machine to another.
 folder=net/netrom
 files=(.)
 headers=(include/net/netrom.h)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
 # Two nodes of this machine, and a neighbour that says nothing. A frame from one to the other
-# waits for a timer of ten jiffies; an answer for one of three seconds; and after a minute in
-# which nothing is sent the connection ends. A call is repeated twice, each after five seconds.
+# waits for a timer of ten jiffies, and an answer for one of three seconds. After a minute
+# without a frame the connection ends. A call is repeated twice, each after five seconds.
 
 # told WHAT: after how many ms
 told() { sed -n "s/^$1 //p" /tmp/told | tail -n 1; }
