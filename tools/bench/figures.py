@@ -92,7 +92,7 @@ TABLES = {
          ("bytes per timer", "none", "bytes", MANY, None))),
     "life": (
         tuple((title, peer, None) for title, peer in (
-            ("twheel, cells", "cells"), ("libev", "libev"),
+            ("process wheel", "process"), ("cells", "cells"), ("libev", "libev"),
             ("libev, time noted only", "libev-lazy"), ("libuv", "libuv"),
             ("libevent", "libevent"), ("libevent, common timeout", "libevent-queue"))),
         (("arm, ten extends, cancel", "1-min", "life", SOME, None, COUNT),
@@ -105,7 +105,7 @@ TABLES = {
          ("in ns", "1-min", "cancel", SOME, None, NS))),
 }
 # Only twheel's own are in every mode: a peer may lack an operation.
-OURS = ("twheel", "ioctl", "cells")
+OURS = ("twheel", "ioctl", "cells", "process")
 
 
 def shown(figure):

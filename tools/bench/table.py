@@ -22,7 +22,7 @@ AGAINST = "timer_list"
 USER_PEERS = ("ioctl", "batch", "cells", "timerfd", "posix", "io_uring")
 USER_AGAINST = "timerfd"
 # The life of a connection's timer, in the program.
-LIFE_PEERS = ("cells", "libev", "libev-lazy", "libuv", "libevent", "libevent-queue")
+LIFE_PEERS = ("process", "cells", "libev", "libev-lazy", "libuv", "libevent", "libevent-queue")
 LIFE_AGAINST = "libev"
 LIFE = "1-min"
 # The engine as a program: a lock for each timer, or for 32.
@@ -276,7 +276,7 @@ def judge_native(figures, count):
 def native(figures):
     for count in figures.counts():
         show_native(figures, count, "in the kernel", PEERS, AGAINST)
-    for count in figures.counts(LIFE_PEERS[1:]):
+    for count in figures.counts(LIFE_PEERS[:1]):
         show_native(figures, count, "a connection's life in a program", LIFE_PEERS, LIFE_AGAINST)
     for count in figures.counts(ENGINE_PEERS):
         show_native(figures, count, "the engine as a program", ENGINE_PEERS)
@@ -328,7 +328,7 @@ def show_life(figures, count, mode):
             continue
         cells = [figures.get(delays, operation, count, peer) for peer in LIFE_PEERS]
         print(f"  {operation:14}" + "".join(f"{number(cell):>15}" for cell in cells)
-              + f"{cells[0] / cells[1]:9.2f}")
+              + f"{cells[0] / figures.get(delays, operation, count, LIFE_AGAINST):9.2f}")
 
 
 def judge_reaped(figures, count):
@@ -456,7 +456,7 @@ def main():
             show(figures, count, mode)
         for count in figures.counts(USER_PEERS):
             show_user(figures, count, mode)
-        for count in figures.counts(LIFE_PEERS[1:]):
+        for count in figures.counts(LIFE_PEERS[:1]):
             show_life(figures, count, mode)
         bars = kernel_bars(figures, mode) + user_bars(figures, mode)
     if bars:

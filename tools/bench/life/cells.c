@@ -50,6 +50,6 @@ static void cells_cancel(void)
 }
 
 const struct life_peer life_cells = {
-	.name = "cells", .begin = cells_begin,
+	.name = "cells", .file = "/dev/twheel", .begin = cells_begin,
 	.arm = cells_arm, .extend = cells_extend, .cancel = cells_cancel,
 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * life COUNT ROUNDS: what the timer of a connection costs in its life. It is a cell of
- * /dev/twheel, or in the heap of libev, libuv or libevent, all in this process. A life is an
- * arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
+ * life COUNT ROUNDS: what the timer of a connection costs in its life. It is in a process
+ * wheel, a cell of /dev/twheel, or in the heap of libev, libuv or libevent, all in this
+ * process. Without the device there are no cells. A life is an arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
  * tools/bench/table.py reads.
  *
  * Each operation is on a random connection, and gives its timer a minute from then on. By the
@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "life.h"
 
@@ -30,7 +31,8 @@ uint32_t life_count, *life_order;
 struct delay *life_delays;
 
 static const struct life_peer *const life_peers[] = {
-	&life_cells, &life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
+	&life_process, &life_cells, &life_ev, &life_ev_lazy, &life_uv, &life_event,
+	&life_event_common,
 };
 
 #define LIFE_PEERS	(sizeof(life_peers) / sizeof(*life_peers))
@@ -144,7 +146,8 @@ static void life_run(const struct life_peer *peer, const char *name)
 int main(int argc, char **argv)
 {
 	struct connection *all[LIFE_PEERS];
-	unsigned int rounds, round, i;
+	const struct life_peer *peers[LIFE_PEERS];
+	unsigned int rounds, round, i, n = 0;
 
 	if (argc != 3)
 		errx(2, "usage: life COUNT ROUNDS");
@@ -155,18 +158,21 @@ int main(int argc, char **argv)
 	life_order = life_array(life_count * sizeof(*life_order));
 	life_delays = life_array(life_count * sizeof(*life_delays));
 	for (i = 0; i < LIFE_PEERS; i++) {
+		if (life_peers[i]->file && access(life_peers[i]->file, F_OK))
+			continue;
 		connections = life_array(life_count * sizeof(*connections));
-		all[i] = connections;
+		all[n] = connections;
+		peers[n++] = life_peers[i];
 		life_peers[i]->begin();
 	}
 	/* The first round is not printed: memory is touched for the first time. */
 	for (round = 0; round <= rounds; round++) {
 		/* The peers take turns at being first. */
-		for (i = 0; i < LIFE_PEERS; i++) {
-			unsigned int turn = (round + i) % LIFE_PEERS;
+		for (i = 0; i < n; i++) {
+			unsigned int turn = (round + i) % n;
 
 			connections = all[turn];
-			life_run(life_peers[turn], round ? life_peers[turn]->name : NULL);
+			life_run(peers[turn], round ? peers[turn]->name : NULL);
 		}
 	}
 	return 0;

@@ -57,6 +57,7 @@ do {									\
 /**
  * struct life_peer - a kind of timers
  * @name: its name in the figures
+ * @file: the device that it needs; NULL: none
  * @begin: prepare the timers of all connections, which are zeros
  * @in: run the others in the place where they cost the least; NULL: anywhere
  * @arm: arm all
@@ -65,6 +66,7 @@ do {									\
  */
 struct life_peer {
 	const char *name;
+	const char *file;
 	void (*begin)(void);
 	void (*in)(void (*function)(void));
 	void (*arm)(void);
@@ -72,7 +74,7 @@ struct life_peer {
 	void (*cancel)(void);
 };
 
-extern const struct life_peer life_cells, life_ev, life_ev_lazy, life_uv, life_event,
-	life_event_common;
+extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,
+	life_event, life_event_common;
 
 #endif
