@@ -30,9 +30,9 @@ static int ported_compare(void)
 	struct outcome before = { }, after = { }, trial = { };
 	int ret;
 
-	ret = ported_run("timer_list", sessions_on_timer_list, &before) ?:
-	      ported_run("twheel", sessions_on_twheel, &after) ?:
-	      ported_run("trial", sessions_on_trial, &trial);
+	ret = ported_run("timer_list", sessions_on_timer_list, &before);
+	ret = ret ?: ported_run("twheel", sessions_on_twheel, &after);
+	ret = ret ?: ported_run("trial", sessions_on_trial, &trial);
 	if (ret)
 		return ret;
 	return memcmp(&before, &after, sizeof(before)) ||

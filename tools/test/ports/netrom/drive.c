@@ -106,7 +106,7 @@ static void talk(int fd)
 	printf("acknowledged %lld\n", now_ms() - begun);
 }
 
-static void route(int fd, int type, char letter, const char *device)
+static void add_way(int fd, int type, char letter, const char *device)
 {
 	struct nr_route_struct way = {
 		.type = type, .callsign = call(letter), .neighbour = call('C'),
@@ -137,8 +137,8 @@ int main(int argc, char **argv)
 	close(client);
 
 	lost = socket_of('B');
-	route(lost, NETROM_NEIGH, 'C', argv[1]);
-	route(lost, NETROM_NODE, 'D', argv[1]);
+	add_way(lost, NETROM_NEIGH, 'C', argv[1]);
+	add_way(lost, NETROM_NODE, 'D', argv[1]);
 	begun = now_ms();
 	if (!at_node(connect, lost, 'D'))
 		errx(1, "connected to nowhere");
