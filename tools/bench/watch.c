@@ -21,12 +21,6 @@
 #include "subject.h"
 #include "watch.h"
 
-/*
- * A prime, so that samples fall into every phase of periodic work. It is several times the
- * cost of a sample.
- */
-#define WATCH_PERIOD_NS	10007
-
 static struct hrtimer interrupt_probe;
 static struct twheel_timer wheel_probe;
 static struct timer_list list_probe;

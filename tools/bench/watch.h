@@ -22,6 +22,12 @@ struct watch_lateness {
 	u64 most;
 };
 
+/*
+ * A prime, so that samples fall into every phase of periodic work. It is several times the
+ * cost of a sample.
+ */
+#define WATCH_PERIOD_NS	10007
+
 /* How long to watch. */
 #define WATCH_WINDOW_NS		(100 * NSEC_PER_MSEC)
 
