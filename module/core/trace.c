@@ -20,6 +20,16 @@ static int trace_level(const struct tw_wheel *w, u64 word)
 
 #include "base.h"
 
+void __tw_trace_arm(const struct twheel_base *base, const struct twheel_timer *timer)
+{
+	tw_trace_timer(arm, base, timer, twheel_deadline(timer));
+}
+
+void __tw_trace_modify(const struct twheel_base *base, const struct twheel_timer *timer)
+{
+	tw_trace_timer(modify, base, timer, twheel_deadline(timer));
+}
+
 void __tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued)
 {
 	const struct tw_wheel *w = &base->wheel;
