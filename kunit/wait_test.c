@@ -4,9 +4,13 @@
  * whatever else is due. It is for that timer, and not for another one at its address.
  */
 #include <linux/cpumask.h>
+#include <linux/debug_locks.h>
+#include <linux/sched.h>
+#include <linux/tracepoint.h>
 
 #include <linux/twheel_state.h>
 
+#include "../module/core/base.h"
 #include "smp.h"
 
 static const enum twheel_context wait_contexts[] = {
@@ -290,7 +294,7 @@ static void a_sent_timer_is_waited_for(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-#define NR_SLEEPERS	100
+#define NR_SLEEPERS	250
 
 /**
  * struct bedroom - tasks that wait for one callback that sleeps
@@ -324,11 +328,83 @@ static int bedroom_sleep(void *arg, unsigned int number)
 	return 0;
 }
 
-/* One of them is told that it has cancelled what the callback has armed. */
+#if defined(CONFIG_TRACE_IRQFLAGS) && defined(CONFIG_TRACEPOINTS)
+/**
+ * struct wakes - what a base's pass wakes
+ * @base: the base
+ * @woken: how many tasks it has woken
+ * @masked: how many of them without letting interrupts in since the one before
+ * @event: the number that lockdep gave to the last moment at which it let them in
+ */
+struct wakes {
+	const struct twheel_base *base;
+	unsigned int woken;
+	unsigned int masked;
+	unsigned int event;
+};
+
+static struct tracepoint *wakes_point;
+
+static void wakes_note_point(struct tracepoint *point, void *none)
+{
+	if (!strcmp(point->name, "sched_waking"))
+		wakes_point = point;
+}
+
+/* Interrupts are off here, in any case. */
+static void on_sched_waking(void *data, struct task_struct *task)
+{
+	unsigned int event = current->irqtrace.hardirq_enable_event;
+	struct wakes *wakes = data;
+
+	if (!in_task() || READ_ONCE(wakes->base->runner) != current)
+		return;
+	if (wakes->woken++)
+		wakes->masked += event == wakes->event;
+	wakes->event = event;
+}
+
+static void wakes_watch(struct kunit *test, struct wakes *wakes)
+{
+	for_each_kernel_tracepoint(wakes_note_point, NULL);
+	KUNIT_ASSERT_NOT_NULL(test, wakes_point);
+	KUNIT_ASSERT_EQ(test, tracepoint_probe_register(wakes_point, on_sched_waking, wakes),
+			0);
+}
+
+static void wakes_judge(struct kunit *test, struct wakes *wakes, unsigned int sleepers)
+{
+	tracepoint_probe_unregister(wakes_point, on_sched_waking, wakes);
+	tracepoint_synchronize_unregister();
+	/* Those that had yet to fall asleep were not woken. */
+	KUNIT_EXPECT_GT(test, wakes->woken, sleepers / 2);
+	/* Once it has found a fault, lockdep follows interrupts no more. */
+	if (debug_locks)
+		KUNIT_EXPECT_EQ(test, wakes->masked, 0);
+}
+#else
+struct wakes {
+	const struct twheel_base *base;
+};
+
+static void wakes_watch(struct kunit *test, struct wakes *wakes)
+{
+}
+
+static void wakes_judge(struct kunit *test, struct wakes *wakes, unsigned int sleepers)
+{
+}
+#endif
+
+/*
+ * One of them is told that it has cancelled what the callback has armed. They are many, so
+ * interrupts are on between one and the next.
+ */
 static void all_waiters_are_woken(struct kunit *test)
 {
 	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, false);
 	struct bedroom *bedroom;
+	struct wakes wakes = { };
 	unsigned int sleepers;
 	struct crew crew;
 
@@ -341,8 +417,11 @@ static void all_waiters_are_woken(struct kunit *test)
 			      bedroom);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&bedroom->asleep) == sleepers));
 	msleep(50);
+	wakes.base = READ_ONCE(bedroom->timer.base);
+	wakes_watch(test, &wakes);
 	atomic_set(&bedroom->release, 1);
 	crew_wait(test, &crew);
+	wakes_judge(test, &wakes, sleepers);
 	KUNIT_EXPECT_EQ(test, atomic_read(&bedroom->cancelled), 1);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&bedroom->timer));
 	twheel_destroy(wheel);
