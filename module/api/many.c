@@ -23,10 +23,10 @@
 #include "timer.h"
 
 /*
- * How many items are served under one hold of the lock. At some 100 instructions each
- * that keeps interrupts off for about as long as one interrupt takes.
+ * How many items are served under one hold of the lock, with interrupts off. That is some
+ * 100 instructions each, and 250 where each is nearer than all before.
  */
-#define MANY_HOLD	32
+#define MANY_HOLD	16
 
 /* How many items ahead a timer is fetched into the cache: a cache miss takes as long. */
 #define MANY_AHEAD	8
@@ -140,7 +140,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  * @count: how many; may be 0
  *
  * Does what twheel_arm_at() does for each item, in the order of the array. It takes
- * the wheel's lock once for up to 32 items rather than for each. It also fetches the
+ * the wheel's lock once for up to 16 items rather than for each. It also fetches the
  * timers into the cache ahead of their turn, which matters most when there are many.
  *
  * The array is not one transaction. A refused item changes nothing, and the items after
@@ -154,7 +154,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  *
  * Context:
  * * any but NMI
- * * interrupts are off for up to 32 items at a time. With interrupts on at the
+ * * interrupts are off for up to 16 items at a time. With interrupts on at the
  *   call, they are let in between
  * Return:
  * * how many results are not negative; each &twheel_item.result is what

@@ -278,8 +278,8 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * goes from one event to the next.
  *
  * Return: the instant at which there is something to do next, which may be at or before
- * @now_ns; more than %TWHEEL_NEVER: there is none, or the clock is not virtual, the wheel is
- * stopped, or a callback of it made the call.
+ * @now_ns; more than %TWHEEL_NEVER: there is none, or nothing was done. That is so if the
+ * clock is not virtual, the wheel is stopped, or a callback of it runs, on any thread.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
