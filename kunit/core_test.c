@@ -181,26 +181,26 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 static void alarm_is_set_once_for_many(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-alarm" };
-	struct probe *p = probes_new(test, 32);
+	struct probe *p = probes_new(test, 16);
 	struct twheel_item *items;
 	struct alarms alarms = { };
 	struct twheel *wheel;
 	unsigned int i;
 	u64 now;
 
-	items = kunit_kcalloc(test, 32, sizeof(*items), GFP_KERNEL);
+	items = kunit_kcalloc(test, 16, sizeof(*items), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, items);
 	alarms_watch(test, &alarms);
 	wheel = twheel_create(&config);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	now = twheel_now(wheel);
-	for (i = 0; i < 32; i++) {
+	for (i = 0; i < 16; i++) {
 		probe_init(&p[i], wheel, probe_fire);
 		items[i].timer = &p[i].timer;
-		items[i].deadline_ns = now + (32 - i) * HOUR;
+		items[i].deadline_ns = now + (16 - i) * HOUR;
 	}
 	alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
-	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 32), 32);
+	KUNIT_EXPECT_EQ(test, twheel_arm_many(wheel, items, 16), 16);
 	KUNIT_EXPECT_EQ(test, alarms.started, 1);
 	/* And for the first of them. */
 	KUNIT_EXPECT_LE(test, ktime_to_ns(hrtimer_get_expires(alarms.timer)),

@@ -426,7 +426,7 @@ static void intruder_fire(struct twheel_timer *timer)
 	/* Not while the results are being cleared. */
 	if (READ_ONCE(in->arming) && done && done < in->count) {
 		in->within++;
-		in->amiss += done % 32 != 0;
+		in->amiss += done % 16 != 0;
 	}
 	twheel_arm(timer, 0);
 }
