@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* The life of process wheels: their lock, their callbacks' records, and fork(). */
-#define _GNU_SOURCE	/* syscall() */
+#define _GNU_SOURCE	/* syscall(), tdestroy() */
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <search.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -187,36 +188,22 @@ static int config_take(struct twheel_config *config, const void *given, size_t s
 
 static void process_free(struct twheel *w)
 {
-	unsigned int i;
-
-	for (i = 0; w->kinds && i < 1U << w->kinds_shift; i++) {
-		struct twheel_kind *kind = w->kinds[i];
-
-		if (kind < w->first || kind >= w->first + TW_KINDS)
-			free(kind);
-	}
-	free(w->kinds);
+	tdestroy(w->kinds, free);
 	tw_wheel_exit(&w->wheel);
 	if (w->fd >= 0)
 		close(w->fd);
 	free(w);
 }
 
-/* The engine's wheel, and the table of kinds. Returns 0 or an error. */
+/* The engine's wheel. Returns 0 or an error. */
 static int process_shape(struct twheel *w, u64 tick_ns, unsigned int slots)
 {
 	bool steps = w->clock >= TWHEEL_CLOCK_REALTIME;
 	int ret = tw_wheel_shape(&w->wheel, tick_ns, slots);
 	u64 now = tw_clock_read(w);
 
-	if (!ret)
-		ret = tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, now), steps,
+	return ret ?: tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, now), steps,
 				    NUMA_NO_NODE);
-	if (ret)
-		return ret;
-	w->kinds_shift = 4;
-	w->kinds = calloc(1U << w->kinds_shift, sizeof(*w->kinds));
-	return w->kinds ? 0 : -ENOMEM;
 }
 
 struct twheel *twheel_create_size(const struct twheel_config *given, size_t size)
@@ -338,54 +325,37 @@ void twheel_get_stats_size(struct twheel *w, struct twheel_stats *stats, size_t 
 	memcpy(stats, &now, min(size, sizeof(now)));
 }
 
-static struct twheel_kind **kind_slot(struct twheel *w, twheel_fn function)
+static int kind_compare(const void *a, const void *b)
 {
-	u64 hash = (uintptr_t)function * 0x9e3779b97f4a7c15ULL;
-	unsigned int mask = (1U << w->kinds_shift) - 1, i = hash >> (64 - w->kinds_shift);
+	const struct twheel_kind *one = a, *other = b;
 
-	while (w->kinds[i & mask] && w->kinds[i & mask]->function != function)
-		i++;
-	return &w->kinds[i & mask];
+	return ((uintptr_t)one->function > (uintptr_t)other->function) -
+	       ((uintptr_t)one->function < (uintptr_t)other->function);
 }
 
-/* Twice as many slots. Timers point to the kinds, which stay where they are. */
-static bool kinds_grow(struct twheel *w)
+/* With the lock: the kind of a callback, or NULL if there is no memory for it. */
+static struct twheel_kind *kind_find(struct twheel *w, twheel_fn function)
 {
-	struct twheel_kind **old = w->kinds;
-	unsigned int i, count = 1U << w->kinds_shift;
-	struct twheel_kind **larger = calloc(2 * count, sizeof(*old));
+	struct twheel_kind key = { .function = function, .wheel = w, .threads = w->threads };
+	struct twheel_kind **place, *kind = w->kind;
 
-	if (!larger)
-		return false;
-	w->kinds = larger;
-	w->kinds_shift++;
-	for (i = 0; i < count; i++) {
-		if (old[i])
-			*kind_slot(w, old[i]->function) = old[i];
-	}
-	free(old);
-	return true;
-}
-
-static struct twheel_kind *kind_add(struct twheel *w, twheel_fn function)
-{
-	struct twheel_kind *kind;
-
-	if (w->nr_kinds < TW_KINDS) {
-		kind = &w->first[w->nr_kinds];
-	} else {
-		if (2 * w->nr_kinds >= 1U << w->kinds_shift && !kinds_grow(w))
+	/* Most programs initialise many timers alike. */
+	if (kind && kind->function == function)
+		return kind;
+	place = tsearch(&key, &w->kinds, kind_compare);
+	if (!place)
+		return NULL;
+	if (*place == &key) {
+		kind = malloc(sizeof(*kind));
+		if (!kind) {
+			tdelete(&key, &w->kinds, kind_compare);
 			return NULL;
-		kind = calloc(1, sizeof(*kind));
-		if (!kind)
-			return NULL;
+		}
+		*kind = key;
+		*place = kind;
 	}
-	w->nr_kinds++;
-	kind->function = function;
-	kind->wheel = w;
-	kind->threads = w->threads;
-	*kind_slot(w, function) = kind;
-	return kind;
+	w->kind = *place;
+	return w->kind;
 }
 
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn function)
@@ -394,7 +364,7 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 
 	if (w && function) {
 		tw_lock(w);
-		kind = *kind_slot(w, function) ?: kind_add(w, function);
+		kind = kind_find(w, function);
 		tw_unlock(w);
 	}
 	timer->tw_link[0] = NULL;

@@ -24,9 +24,6 @@
 #define TW_CANCELLED	11
 #define TW_UNFIRED	12
 
-/* How many callbacks a wheel knows without memory for more. */
-#define TW_KINDS	8
-
 /**
  * struct tw_call - a call that serves the wheel, and may have been made by a callback
  * @timer: whose callback runs
@@ -68,7 +65,8 @@ enum tw_end {
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a virtual clock, the descriptor is
  * @virtual_ns: the virtual clock
- * @kinds: a hash table of those that are in use, larger by half at least
+ * @kinds: a tree of those that are in use, see tsearch(3)
+ * @kind: the one that was looked for last
  */
 struct twheel {
 	struct tw_wheel wheel;
@@ -93,10 +91,8 @@ struct twheel {
 	u64 alarm_ns;
 	u64 virtual_ns;
 	void *data;
-	struct twheel_kind **kinds;
-	unsigned int kinds_shift;
-	unsigned int nr_kinds;
-	struct twheel_kind first[TW_KINDS];
+	void *kinds;
+	struct twheel_kind *kind;
 	struct twheel *next;
 	struct twheel **pprev;
 };

@@ -249,7 +249,7 @@ static void test_nested(void)
 	CHECK(twheel_destroy(nested) == 0);
 }
 
-/* More callbacks than a wheel has room for at first; none of these is called. */
+/* Many callbacks, of which none is called. */
 static void test_kinds(void)
 {
 	struct twheel *wheel = make_virtual();
