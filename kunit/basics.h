@@ -24,6 +24,8 @@
 #include <linux/types.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>

@@ -5,13 +5,6 @@
  * The objects under test are static: debug objects have to be told of timers on the
  * stack, and policies have no call for that.
  */
-#include <linux/errno.h>
-#include <linux/math64.h>
-#include <linux/slab.h>
-
-#include <linux/twheel_periodic.h>
-#include <linux/twheel_virtual.h>
-
 #include "probe.h"
 
 /*
@@ -220,8 +213,8 @@ static void periodic_starts_anew(struct kunit *test)
 	wheel_run_until(wheel, 79 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), NOT_PENDING);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
 
@@ -282,7 +275,9 @@ static int beat_restart(struct twheel_periodic *periodic)
 
 static int beat_stop_and_restart(struct twheel_periodic *periodic)
 {
-	return twheel_periodic_stop(periodic) ?: beat_restart(periodic);
+	int ret = twheel_periodic_stop(periodic);
+
+	return ret == NOT_PENDING ? beat_restart(periodic) : ret;
 }
 
 /* The second call, at 20 ms, does @act; then it returns AGAIN or DONE. */
@@ -310,7 +305,7 @@ static void callback_stops(struct kunit *test)
 		int (*act)(struct twheel_periodic *periodic);
 		int result;
 	} cases[] = {
-		{ twheel_periodic_stop, 0 },
+		{ twheel_periodic_stop, NOT_PENDING },
 		{ twheel_periodic_stop_sync, -EDEADLK },
 		{ twheel_periodic_shutdown_sync, -EDEADLK },
 	};
@@ -352,7 +347,7 @@ static void callback_is_done(struct kunit *test)
 
 	beat_act_midway(test, &b, NULL, true);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&b.periodic.series.timer));
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), 0);
 	KUNIT_EXPECT_EQ(test, beat_restart(&b.periodic), 0);
 	beat_end(&b);
@@ -399,12 +394,12 @@ static void periodic_shutdown(struct kunit *test)
 	beat_init(&b, wheel);
 	beat_start(&b, MS, TWHEEL_FIXED_RATE);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 1);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 0, MS,
 						       TWHEEL_FIXED_DELAY),
 			-ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
 	twheel_periodic_init(&b.periodic, wheel, beat_run);
@@ -422,7 +417,7 @@ static void periodic_on_stopped_wheel(struct kunit *test)
 	wheel_run_until(wheel, 2 * MS);
 	wheel_expect_handed_back(test, wheel, &b.periodic.series.timer);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&b.periodic), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 }
 
@@ -430,6 +425,7 @@ static struct probe beat_intruder;
 
 static int beat_intrude(struct twheel_periodic *periodic)
 {
+	(void)periodic;
 	return twheel_arm(&beat_intruder.timer, DAY);
 }
 

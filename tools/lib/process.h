@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * Process wheels, inside. process.c: their life; timer.c: arm and cancel; serve.c: callbacks,
- * and the descriptor.
+ * and the descriptor; policy.c: what stands on timers.
  *
  * A timer has 32 bytes, too few for its wheel beside its callback. So it points to a record
  * that all timers with the same wheel and callback share: a kind. Programs have a handful of
@@ -104,6 +104,8 @@ void tw_end_waits(struct twheel *w);
 u64 tw_clock_read(const struct twheel *w);
 void tw_alarm_lower(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
+int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
+int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 
 /* The address of what each thread has its own tells them apart. */
 extern __thread char tw_thread __attribute__((__tls_model__("initial-exec")));
@@ -124,6 +126,12 @@ static inline s64 tw_deadline_word(u64 deadline_ns)
 	s64 word = tw_word(deadline_ns);
 
 	return unlikely(word >= 0) ? -1 : word;
+}
+
+/* Then the wheel takes no delays. */
+static inline bool tw_settable(const struct twheel *w)
+{
+	return w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI;
 }
 
 static inline u64 tw_pending(const struct twheel *w)

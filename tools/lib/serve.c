@@ -47,7 +47,7 @@ static int alarm_program(struct twheel *w, u64 ns)
 		at.it_value.tv_sec = fd_ns / NSEC_PER_SEC;
 		at.it_value.tv_nsec = fd_ns % NSEC_PER_SEC;
 	}
-	if (w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI)
+	if (tw_settable(w))
 		flags |= TFD_TIMER_CANCEL_ON_SET;
 	return timerfd_settime(w->fd, flags, &at, NULL);
 }
@@ -109,7 +109,7 @@ static bool alarm_look(struct twheel *w)
 {
 	u64 count;
 
-	if (w->fd < 0 || w->clock < TWHEEL_CLOCK_REALTIME || w->clock > TWHEEL_CLOCK_TAI)
+	if (w->fd < 0 || !tw_settable(w))
 		return false;
 	if (read(w->fd, &count, sizeof(count)) == sizeof(count)) {
 		w->alarm_ns = 0;

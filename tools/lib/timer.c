@@ -84,12 +84,21 @@ static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s6
 	return 1;
 }
 
+/* tw_timer_arm() - with the lock: arm a timer of the wheel */
+int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
+{
+	s64 old = timer_word(timer);
+
+	if (old < 0)
+		return timer_move(w, timer, word, old);
+	return timer_start(w, timer, word, old);
+}
+
 /* Arm a timer that is not idle, or whose wheel is odd, or whose deadline has to saturate. */
 static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 {
 	struct twheel *w;
 	int ret;
-	s64 old;
 
 	if (!timer->tw_kind)
 		return -EINVAL;
@@ -97,11 +106,7 @@ static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 	if (word >= 0)
 		word = tw_word(TWHEEL_NEVER);
 	tw_lock(w);
-	old = timer_word(timer);
-	if (old < 0)
-		ret = timer_move(w, timer, word, old);
-	else
-		ret = timer_start(w, timer, word, old);
+	ret = tw_timer_arm(w, timer, word);
 	tw_unlock(w);
 	return ret;
 }
@@ -181,7 +186,7 @@ static inline int timer_deadline(const struct twheel_timer *timer, u64 delay_ns,
 	if (!timer->tw_kind)
 		return none;
 	w = timer->tw_kind->wheel;
-	if (unlikely(w->clock == TWHEEL_CLOCK_REALTIME || w->clock == TWHEEL_CLOCK_TAI))
+	if (unlikely(tw_settable(w)))
 		return -EINVAL;
 	if (__builtin_add_overflow(tw_clock_read(w), delay_ns, deadline_ns))
 		*deadline_ns = TWHEEL_NEVER;
@@ -228,8 +233,8 @@ int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns)
 	return ret ?: twheel_extend_at(timer, deadline_ns);
 }
 
-/* With the lock. A shutdown is for timers that are not pending as well. */
-static inline int timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
+/* tw_timer_withdraw() - with the lock; a shutdown is for timers that are not pending as well */
+int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
 {
 	if (timer_word(timer) >= 0) {
 		if (state == TW_SHUTDOWN)
@@ -247,7 +252,7 @@ static noinline int timer_cancel(struct twheel *w, struct twheel_timer *timer)
 	int ret;
 
 	tw_lock(w);
-	ret = timer_withdraw(w, timer, TW_CANCELLED);
+	ret = tw_timer_withdraw(w, timer, TW_CANCELLED);
 	tw_unlock(w);
 	return ret;
 }
@@ -312,10 +317,10 @@ static int timer_end(struct twheel_timer *timer, s64 state)
 			return -EDEADLK;
 		}
 		if (state == TW_SHUTDOWN)
-			ret = max(ret, timer_withdraw(w, timer, state));
+			ret = max(ret, tw_timer_withdraw(w, timer, state));
 		tw_wait_for_end(w);
 	}
-	ret = max(ret, timer_withdraw(w, timer, state));
+	ret = max(ret, tw_timer_withdraw(w, timer, state));
 	tw_unlock(w);
 	return ret;
 }

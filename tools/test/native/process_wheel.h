@@ -12,6 +12,7 @@
 #include "kunit.h"
 /* With the states of a timer. */
 #include "process.h"
+#include "twheel_policy.h"
 
 #define NOT_PENDING	(-ENOENT)
 

@@ -15,11 +15,12 @@ count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
 need gcc g++ clang-14 libc6-dev
 
-library=("$ROOT"/tools/lib/{process,timer,serve}.c "$ROOT"/module/engine/*.c)
+library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
-suites=("$ROOT"/kunit/{api,contract,callback,life,round}_test.c "$ROOT"/kunit/{probe,rig}.c
+suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic,round}_test.c
+	"$ROOT"/kunit/{probe,rig}.c
 	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
 	-iquote "$ROOT/module/engine")
 passed=0 failed=0
@@ -74,7 +75,7 @@ play() {
 header() {
 	local status=0
 
-	printf '#include <twheel.h>\n#include <twheel_device.h>\nint main(void)\n{
+	printf '#include <twheel.h>\n#include <twheel_device.h>\n#include <twheel_policy.h>\nint main(void)\n{
 	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
 			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?

@@ -10,12 +10,14 @@
 extern struct kunit_suite twheel_api_suite;
 extern struct kunit_suite twheel_contract_suite;
 extern struct kunit_suite twheel_callback_suite;
+extern struct kunit_suite twheel_idle_suite;
 extern struct kunit_suite twheel_life_suite;
+extern struct kunit_suite twheel_periodic_suite;
 extern struct kunit_suite twheel_round_suite;
 
 static const struct kunit_suite *const suites[] = {
 	&twheel_api_suite, &twheel_contract_suite, &twheel_callback_suite,
-	&twheel_life_suite, &twheel_round_suite,
+	&twheel_idle_suite, &twheel_life_suite, &twheel_periodic_suite, &twheel_round_suite,
 };
 
 bool process_wheel_threads;
