@@ -4,8 +4,8 @@
 
 With --compiler, says whether FILE holds for the programs that this compiler makes.
 
-The ABI is what programs are built with: <linux/twheel.h>, twheel.h and twheel_device.h. FILE
-has sizes of structures, places of fields and values of constants, for programs of 64 and of
+The ABI is what programs are built with: <linux/twheel.h>, and the library's headers. FILE has
+sizes of structures, places of fields and values of constants, for programs of 64 and of
 32 bits. It also has the library's functions. Existing programs rely on all of it. On i386 a
 number of 64 bits is aligned to 32 bits. Other machines of 32 bits, as arm, align it to 64.
 """
@@ -13,7 +13,9 @@ import re
 import subprocess
 import sys
 
-HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/twheel.h", "tools/lib/twheel_device.h"]
+HEADERS = ["include/uapi/linux/twheel.h", "tools/lib/twheel.h", "tools/lib/twheel_device.h",
+           "tools/lib/twheel_policy.h"]
+INCLUDES = ['#include "twheel_device.h"', '#include "twheel_policy.h"']
 # What a name that is no number stands for.
 NO_NUMBER = {"TWHEEL_API"}
 # Numbers that differ from those of 64 bits, and of these that differ where 64 bits are
@@ -52,8 +54,7 @@ def functions(text):
 
 def compiled(names, *options):
     """The values of the expressions, for programs by these options. None is linked."""
-    lines = ['#include "twheel.h"', '#include "twheel_device.h"']
-    lines += [f"const unsigned long long v{i} = (unsigned long long)({expression});"
+    lines = INCLUDES + [f"const unsigned long long v{i} = (unsigned long long)({expression});"
               for i, (_, expression) in enumerate(names)]
     command = ["gcc", *options, "-ffreestanding", "-Iinclude/uapi", "-Itools/lib",
                "-xc", "-S", "-o", "-", "-"]
@@ -93,7 +94,7 @@ def holds(golden, command):
         numbers = dict(re.findall(r"^(.*) (\d+|0x[0-9a-f]+)$", known.read(), re.M))
     names = [name for header in HEADERS
              for name in expressions(plain(open(header, encoding="utf-8").read()))]
-    lines = ['#include "twheel.h"', '#include "twheel_device.h"',
+    lines = INCLUDES + [
              "struct unaligned { int first; unsigned long long second; };"]
     for what, expression in names:
         wide = numbers[what]

@@ -107,7 +107,7 @@ check_headers() {
 	local status=0 header glib
 
 	read -ra glib < <(pkg-config --cflags glib-2.0)
-	for header in linux/twheel.h twheel.h twheel_device.h; do
+	for header in linux/twheel.h twheel.h twheel_device.h twheel_policy.h; do
 		compiles "$header" <<- END || status=1
 			gcc -xc -std=c99
 			gcc -xc -std=gnu11

@@ -12,7 +12,7 @@
 tools=${2:-} out=${3:-$SCRATCH/man}
 man=$ROOT/tools/man
 abi=$ROOT/include/uapi/linux/twheel.h
-library=("$ROOT"/tools/lib/twheel{,_device}.h)
+library=("$ROOT"/tools/lib/twheel{,_device,_policy}.h)
 mkdir -p "$out"
 
 # example PAGE OPTION...: compile what stands in it. A program is linked; a function
