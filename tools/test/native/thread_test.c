@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "twheel_policy.h"
 
 #define THREADS	3
 #define TIMERS	32
@@ -178,6 +179,105 @@ static void wait_for_callbacks(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
+/**
+ * struct policy - periodic work and a watch. A thread starts and stops them, and another serves
+ * @periodic: asks to be called again each time
+ * @idle: starts itself again
+ * @stopped: none of them may be called
+ * @calls: of the work, since it was started last
+ */
+struct policy {
+	struct twheel_periodic periodic;
+	struct twheel_idle idle;
+	int stopped;
+	unsigned long calls;
+};
+
+static struct policy policy;
+
+static enum twheel_next policy_again(struct twheel_periodic *periodic)
+{
+	CHECK(!__atomic_load_n(&policy.stopped, __ATOMIC_RELAXED));
+	CHECK(periodic == &policy.periodic);
+	__atomic_fetch_add(&policy.calls, 1, __ATOMIC_RELAXED);
+	return TWHEEL_AGAIN;
+}
+
+static void policy_silent(struct twheel_idle *idle)
+{
+	CHECK(!__atomic_load_n(&policy.stopped, __ATOMIC_RELAXED));
+	twheel_idle_start(idle, MS / 8);
+}
+
+static void *policy_touch(void *arg)
+{
+	int ret;
+
+	while (!__atomic_load_n((int *)arg, __ATOMIC_RELAXED)) {
+		ret = twheel_idle_touch(&policy.idle);
+		CHECK(ret == 0 || ret == 1 || ret == -ENOENT);
+		usleep(1);
+	}
+	return NULL;
+}
+
+/* A start or a stop wins over a callback that asks to be called again in another thread. */
+static void policy_round(unsigned int i)
+{
+	uint64_t end = twheel_now(wheel) + 60000 * MS;
+	int ret;
+
+	__atomic_store_n(&policy.calls, 0, __ATOMIC_RELAXED);
+	ret = twheel_periodic_start(&policy.periodic, MS / 10, i % 2);
+	CHECK(ret == 0);
+	CHECK(twheel_idle_start(&policy.idle, MS / 5) == 0);
+	while (__atomic_load_n(&policy.calls, __ATOMIC_RELAXED) < i % 3)
+		CHECK(!usleep(20) && twheel_now(wheel) < end);
+	twheel_idle_set_timeout(&policy.idle, MS / 9);
+	/* Started anew while it is being called, it goes on. */
+	ret = twheel_periodic_start(&policy.periodic, MS / 10, i / 2 % 2);
+	CHECK(ret == 0 || ret == 1);
+	__atomic_store_n(&policy.calls, 0, __ATOMIC_RELAXED);
+	while (__atomic_load_n(&policy.calls, __ATOMIC_RELAXED) < i % 4)
+		CHECK(!usleep(20) && twheel_now(wheel) < end);
+	ret = i % 5 ? twheel_periodic_stop_sync(&policy.periodic) :
+		      twheel_periodic_shutdown_sync(&policy.periodic);
+	CHECK(ret == 1 || ret == -ENOENT);
+	ret = twheel_idle_stop_sync(&policy.idle);
+	CHECK(ret == 1 || ret == -ENOENT);
+	__atomic_store_n(&policy.stopped, 1, __ATOMIC_RELAXED);
+	CHECK(!twheel_pending(&policy.periodic.series.timer) && !twheel_pending(&policy.idle.timer));
+	if (i % 5 == 0) {
+		CHECK(twheel_periodic_start(&policy.periodic, 1, 0) == -ESHUTDOWN);
+		twheel_periodic_init(&policy.periodic, wheel, policy_again);
+	}
+	if (i % 16 == 0)
+		usleep(100);
+	__atomic_store_n(&policy.stopped, 0, __ATOMIC_RELAXED);
+}
+
+static void start_and_stop_policies(void)
+{
+	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
+	pthread_t server, toucher;
+	unsigned int i;
+	int over = 0;
+
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	twheel_periodic_init(&policy.periodic, wheel, policy_again);
+	twheel_idle_init(&policy.idle, wheel, policy_silent);
+	CHECK(!pthread_create(&server, NULL, serve, NULL));
+	CHECK(!pthread_create(&toucher, NULL, policy_touch, &over));
+	for (i = 0; i < 200; i++)
+		policy_round(i);
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	CHECK(!pthread_join(toucher, NULL));
+	CHECK(twheel_stop(wheel, NULL, NULL) == 0);
+	CHECK(!pthread_join(server, NULL));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
@@ -187,6 +287,7 @@ int main(int argc, char **argv)
 	long unfired;
 
 	wait_for_callbacks();
+	start_and_stop_policies();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	wheel = twheel_create(&config);
 	CHECK(wheel);
