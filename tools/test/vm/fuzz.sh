@@ -10,7 +10,6 @@
 #   CALLS=N        instead: as long as it takes for so many calls in all
 #   KERNELS=       some of: debug stock coarse (default: all)
 #   REPLAY=PROGRAM run this program TIMES= times (default 100), on the debug kernel
-#   BROKEN=1       plant each of tools/test/fuzz/faults, and see it found
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -75,25 +74,6 @@ judge() {
 	python3 "$ROOT/tools/test/vm/fuzz_verdict.py" "$work" "$@"
 }
 
-# broken NAME KERNEL FILE CHANGE: plant it, and see it found
-broken() {
-	local name=$1 file=$3 source=$work/broken-$2 finder status=0
-
-	set_kernel "$2"
-	mirror "$source" module include
-	sed -i "$4" "$source/$file"
-	! cmp -s "$ROOT/$file" "$source/$file" ||
-		die "$name does not change $file" "see tools/test/fuzz/faults"
-	run_logged "$source/build.log" "$name, on the $2 kernel" \
-		make -C "$kdir" M="$source/module" -j"$(nproc)" modules
-	guest "broken-$name" "$source/module/twheel.ko" --seed "$seed" --seconds "$seconds" \
-		--failures 1 2> /dev/null
-	finder=$(judge --finder "broken-$name") || status=$?
-	[ $status != 2 ] || die "$name: $finder" "see $work/broken-$name/console"
-	check "$name is found" test $status = 0
-	echo "     $finder"
-}
-
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 mkdir -p "$work"
 kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
@@ -102,18 +82,6 @@ mkdir -p "$work/tools"
 run_logged "$work/tools.log" "building the fuzzer" \
 	make -C "$ROOT/tools" -j"$(nproc)" OUT="$work/tools" "$work/tools/test/fuzz/fuzz"
 clock=$(clock_words "$work")
-
-if [ -n "${BROKEN:-}" ]; then
-	stock_kernel
-	while read -r name on file change; do
-		[ "$BROKEN" = 1 ] || [[ " $BROKEN " = *" $name "* ]] || continue
-		broken "$name" "$on" "$file" "$change"
-	done < <(grep -v '^#' "$ROOT/tools/test/fuzz/faults")
-	# shellcheck disable=SC2154 # by lib.sh
-	echo "$passed passed, $failed failed"
-	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
-	exit
-fi
 
 if [ -n "${REPLAY:-}" ]; then
 	set_kernel debug
