@@ -6,14 +6,12 @@
 # line is "N passed, N failed". Argument: the name of one case or scenario, to run only
 # that, under sanitizers.
 #
-#   COVERAGE=1	check that they reach every line and branch of the engine; exceptions,
-#		with reasons, are in tools/test/engine/unreached
 #   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
 #		new ones worth keeping, are in .cache/engine
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-fuzz=${FUZZ:-0} coverage=${COVERAGE:-}
+fuzz=${FUZZ:-0}
 [[ $fuzz =~ ^[0-9]+$ ]] || die "FUZZ=$fuzz is no number of seconds" "FUZZ=600, say"
 
 # shellcheck source=build.sh
@@ -73,25 +71,6 @@ play_elsewhere() {
 	[ "$failed" = 0 ]
 }
 
-# The same, and measure coverage.
-cover() {
-	local profile=$SCRATCH/profile
-
-	need clang-14 llvm-14 libclang-rt-14-dev python3
-	clang-14 "${flags[@]}" -O0 -fprofile-instr-generate -fcoverage-mapping "$wrap" \
-		-o "$SCRATCH/engine" "${engine[@]}" "${common[@]}" \
-		"${suites[@]}" "$here/run.c"
-	LLVM_PROFILE_FILE=$profile.raw timeout 300 "$SCRATCH/engine" \
-		"$here/corpus" > "$SCRATCH/engine.log" ||
-		{ cat "$SCRATCH/engine.log"; exit 1; }
-	llvm-profdata-14 merge -o "$profile" "$profile.raw"
-	llvm-cov-14 export -format=lcov "$SCRATCH/engine" \
-		-instr-profile="$profile" "${engine[@]}" \
-		"$ROOT/module/engine/wheel.h" > "$SCRATCH/lcov"
-	tail -n 1 "$SCRATCH/engine.log" >&2
-	python3 "$here/coverage.py" "$SCRATCH/lcov" "$here/unreached"
-}
-
 # Let libFuzzer search.
 look() {
 	local kept=$CACHE/engine file objects=()
@@ -127,8 +106,6 @@ $here/corpus, and make engine"
 
 if [ "$fuzz" != 0 ]; then
 	look
-elif [ -n "$coverage" ]; then
-	cover
 else
 	play "$@"
 	[ $# != 0 ] || play_elsewhere
