@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cells: what they do, on a virtual clock. Random programs are in cell_exact_test.c, threads in
- * cell_race_test.c, and programs that write nonsense in cell_hostile_test.c.
+ * Cells: what they do, on a virtual clock. Threads are in cell_race_test.c. Random programs, also
+ * such that write nonsense, are in ../fuzz.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -385,6 +385,22 @@ TEST(nothing_to_sweep)
 	alarms = dev_stat(m.fd, "alarms");
 	usleep(300000);
 	CHECK_EQ(dev_stat(m.fd, "alarms"), alarms);
+}
+
+/* Bits without timers behind them, and bits behind the last cell, cost a sweep. */
+TEST(bits_without_timers)
+{
+	struct mapped m = map_open_virtual(100);
+	uint64_t now = map_now(&m), id;
+
+	store(&m.bitmap[0], ~0ULL);
+	store(&m.bitmap[1], ~0ULL);
+	store(m.summary, ~0ULL);
+	NEED(map_arm(&m, 5, now + 9, &id) == TOLD_BY_KICK);
+	map_advance(&m, 9);
+	map_take(&m, id, now + 9);
+	CHECK_EQ(load(&m.bitmap[0]) | load(&m.bitmap[1]) | load(m.summary), 0);
+	dev_silent(m.fd);
 }
 
 /* A server whose connections are busy: each is extended before it expires, again and again. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Never early, and at most a tick late: on a virtual clock both are exact. Random programs are
- * in cell_exact_test.c and ../fuzz.
+ * in ../fuzz.
  */
 #include <time.h>
 
