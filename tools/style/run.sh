@@ -49,8 +49,7 @@ check_checkpatch() {
 check_names() {
 	files 'module/*.[ch]' 'tools/lib/*.[ch]' 'kunit/*.[ch]' 'tools/bench/*.[ch]' \
 		'tools/examples/kernel/*.[ch]' 'tools/test/torture/*.[ch]' \
-		'tools/test/user/misuse/*.[ch]' 'tools/test/attack/irqs/*.[ch]' \
-		':!tools/test/torture/user' |
+		'tools/test/user/misuse/*.[ch]' 'tools/test/attack/irqs/*.[ch]' |
 		xargs -0 python3 tools/style/names.py > "$work/names" || return
 	python3 tools/style/judge.py tools/style/exceptions BARE_NAME < "$work/names"
 }

@@ -169,16 +169,19 @@ void call_dup(struct task *task)
 	     result_name(result(dup3(fd_of(from), fd_of(to), O_CLOEXEC))));
 }
 
-static struct twheel_setup setup_random(struct dice *dice)
+static struct twheel_setup setup_random(struct task *task)
 {
+	/* Those that can be set are the last. */
 	static const uint32_t clocks[] = {
 		TWHEEL_VIRTUAL, TWHEEL_VIRTUAL, TWHEEL_VIRTUAL, TWHEEL_MONOTONIC,
 		TWHEEL_MONOTONIC, TWHEEL_BOOTTIME, TWHEEL_REALTIME, TWHEEL_TAI,
 	};
 	static const uint32_t cells[] = { 1, 40, 64, 65, 100, 100, 1000, 4097, 30000 };
+	struct dice *dice = &task->dice;
 
 	return (struct twheel_setup) {
-		.clock = dice_once_in(dice, 30) ? dice_bits(dice) : PICK(dice, clocks),
+		.clock = dice_once_in(dice, 30) ? dice_bits(dice) :
+			 clocks[dice_roll(dice, task->world->steady ? 6 : 8)],
 		.flags = random_zero(dice),
 		.tick_ns = dice_roll(dice, 3) ? 10000 + dice_roll(dice, 300000) :
 			   dice_roll(dice, 3) ? 0 : random_time(dice),
@@ -199,7 +202,7 @@ static const int setup_errors[] = {
 void call_setup(struct task *task)
 {
 	unsigned int slot = slot_random(task);
-	struct twheel_setup setup = setup_random(&task->dice);
+	struct twheel_setup setup = setup_random(task);
 	struct file *file = slot_file(task, slot);
 	struct argument arg = argument_random(task, true, &setup, sizeof(setup));
 	unsigned long command = command_with_size(TWHEEL_IOC_SETUP, arg.size);

@@ -134,6 +134,7 @@ struct watch {
 /**
  * struct world - a program that runs, in memory that its processes share
  * @exact: one call is made at a time
+ * @steady: no clocks that can be set
  * @verbose: tell of each call, in @trace
  * @wrong: the first thing that was wrong, or empty
  */
@@ -141,6 +142,7 @@ struct world {
 	uint64_t seed, number, mask;
 	bool exact;
 	bool exempt;
+	bool steady;
 	bool verbose;
 	char wrong[256];
 	char trace[1 << 18];

@@ -40,6 +40,7 @@ static const char usage[] =
 "  --seconds N        at most so long (default 60; 0: as long as it takes)\n"
 "  --calls N          at most so many calls\n"
 "  --failures N       end after so many (default 3)\n"
+"  --steady 1         no clocks that can be set: they are, meanwhile\n"
 "  --replay N[:MASK]  run this program alone, and tell of each call\n"
 "  --times N          so often (default 1)\n";
 
@@ -58,7 +59,7 @@ static struct shared {
 } *shared;
 
 static uint64_t seed = 1, seconds = 60, most_calls, most_failures = 3, times = 1;
-static uint64_t replay_number, replay_mask = ~0ULL;
+static uint64_t replay_number, replay_mask = ~0ULL, steady;
 static bool replay;
 
 static time_t seconds_now(void)
@@ -179,6 +180,7 @@ static void worker_run(unsigned int number)
 	worker_become_user(number);
 	world->seed = seed;
 	world->exempt = !number;
+	world->steady = steady;
 	world->calls = &shared->calls;
 	world->events = &shared->events;
 	for (program = number; !shared->stop; program += NR_WORKERS) {
@@ -258,14 +260,14 @@ static void options_parse(int argc, char **argv)
 	static const struct option names[] = {
 		{ "seed", 1, NULL, 's' }, { "seconds", 1, NULL, 't' }, { "calls", 1, NULL, 'c' },
 		{ "failures", 1, NULL, 'f' }, { "replay", 1, NULL, 'r' },
-		{ "times", 1, NULL, 'n' }, { }
+		{ "times", 1, NULL, 'n' }, { "steady", 1, NULL, 'y' }, { }
 	};
 	int option;
 
 	while ((option = getopt_long(argc, argv, "", names, NULL)) != -1) {
 		uint64_t *const numbers[] = {
 			['s'] = &seed, ['t'] = &seconds, ['c'] = &most_calls,
-			['f'] = &most_failures, ['n'] = &times,
+			['f'] = &most_failures, ['n'] = &times, ['y'] = &steady,
 		};
 
 		if (option == 'r') {

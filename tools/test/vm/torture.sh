@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make torture: everything at once, for a time, with books kept. A module operates on timers
-# of wheels of all kinds from all CPUs, and a program on those of /dev/twheel. Meanwhile
-# CPUs go and come, the wall clock is set, the guest sleeps, and modules are loaded and
-# unloaded. The last line is "N passed, N failed": each scenario is a test.
+# of wheels of all kinds from all CPUs. The fuzzer and the races of tools/test/user use
+# /dev/twheel. Meanwhile CPUs go and come, the wall clock is set, the guest sleeps, and
+# modules are loaded and unloaded. The last line is "N passed, N failed": each scenario is a
+# test.
 #
 #   KERNEL=      debug, stock, or both: which kernels (both); or rtdebug: PREEMPT_RT with
 #                its checks; or an architecture, as arm64, which is emulated, with the
@@ -12,9 +13,6 @@
 #                that
 #   OPS=         operations, after which the volume runs on the stock kernel end
 #   SCENARIOS=   only these, of: calm hotplug absence steps sleep idle reload all volume
-#                mapping
-#   BROKEN=1     instead: plant each of tools/test/torture/faults, and see it caught
-#   FLAVOUR=     only these faults
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -24,7 +22,7 @@ case ${1:-} in
 	exit 0 ;;
 esac
 kernels=${KERNEL:-both} seconds=${TIME:-20} ops=${OPS:-100000000}
-broken=${BROKEN:-} flavours=${FLAVOUR:-} scenarios=${SCENARIOS:-}
+scenarios=${SCENARIOS:-}
 for number in "$seconds" "$ops"; do
 	[[ $number =~ ^[1-9][0-9]{0,11}$ ]] ||
 		die "TIME, OPS: $number is not a number" \
@@ -51,16 +49,15 @@ plan() {
 		[ "$volume" = 0 ] || volume=$ops
 		echo "$name $((seconds * share / 100)) $volume $what"
 	done <<-'END'
-		calm 100 0 twin
-		hotplug 100 0 hotplug twin
-		absence 150 0 absence twin
-		steps 100 0 steps twin
-		sleep 100 0 sleep_deep steps twin
+		calm 100 0 device
+		hotplug 100 0 hotplug device
+		absence 150 0 absence device
+		steps 100 0 steps device
+		sleep 100 0 sleep_deep steps device
 		idle 100 0 sleep_idle
 		reload 100 0 reload
-		all 100 0 hotplug sleep_deep steps twin
+		all 100 0 hotplug sleep_deep steps device
 		volume 10000 1 steps
-		mapping 10000 1 mapping
 	END
 }
 
@@ -95,7 +92,7 @@ boot() {
 	mkdir -p "$run"/files/{modules,bin}
 	cp "$dir/module/twheel.ko" "$dir/tools/test/torture/twheel_torture.ko" \
 		"$run/files/modules/"
-	cp "$work/torture" "$run/files/bin/"
+	cp "${programs[@]/#/$work/tools/}" "$run/files/bin/"
 	cp "$run/plan" "$run/files/plan"
 	echo "${OPTIONS:-}" > "$run/files/options"
 	"$ROOT/tools/test/vm/initramfs.sh" "$run/initrd" \
@@ -107,6 +104,10 @@ boot() {
 	CHILD=$!
 	watch_child cat "$run/results" || :
 }
+
+# What uses the device. The fuzzer is for 64 bits only.
+programs=(test/user/stress_test test/user/cell_race_test)
+[[ ${GUEST_ARCH:-} =~ ^(arm|i386)$ ]] || programs+=(test/fuzz/fuzz)
 
 # A search by kmemleak takes long, and is no matter of this test.
 words="$PATIENT_WORDS kmemleak=off no_console_suspend oops=panic panic_on_warn=1 \
@@ -130,10 +131,9 @@ prepare() {
 	[ -z "${GUEST_ARCH:-}" ] || arch_packages "${GUEST_PACKAGES[@]}"
 	work=$CACHE/torture
 	mkdir -p "$work"
-	run_logged "$work/torture.log" "building the twin" \
-		"${COMPILER[@]}" -O2 -g -std=gnu11 -Wall -Wextra -Werror -static -pthread \
-		-I"$ROOT/include/uapi" -o "$work/torture" \
-		"$ROOT"/tools/test/torture/user/*.c
+	run_logged "$work/tools.log" "building what uses the device" \
+		make -C "$ROOT/tools" -j"$(nproc)" OUT="$work/tools" \
+		"${programs[@]/#/$work/tools/}"
 	[ -n "${GUEST_ARCH:-}" ] || words+=" $(clock_words "$work")"
 }
 
@@ -160,58 +160,4 @@ torture() {
 	python3 "$ROOT/tools/test/vm/torture_verdict.py" "${runs[@]}"
 }
 
-# broken NAME WHAT FILE CHANGE: plant it, and torture it
-broken() {
-	local name=$1 what=$2 file=$3 change=$4 run=$work/run-broken status=0
-
-	sed -i "$change" "$source/$file"
-	if cmp -s "$ROOT/$file" "$source/$file"; then
-		echo "NOT CAUGHT: $name: does not change $file"
-		return 1
-	fi
-	make -C "$kdir" M="$source" -j"$(nproc)" modules \
-		> "$work/broken.log" 2>&1 < /dev/null ||
-		die "$name: does not compile" "see $work/broken.log"
-	rm -rf "$run"
-	mkdir -p "$run"
-	echo "$name $((seconds * 3)) 0 ${what//,/ }" > "$run/plan"
-	boot "$run" "$image" "$source"
-	python3 "$ROOT/tools/test/vm/torture_verdict.py" --caught "$name" "$run" ||
-		status=1
-	cp "$ROOT/$file" "$source/$file"
-	return $status
-}
-
-# The sources without a fault, built once: a fault then costs only the files it changes.
-sound_source() {
-	source=$work/broken
-	build_modules "$kdir" "$source"
-	build "$kdir" "$source"
-}
-
-flavours() {
-	local name what file change passed=0 failed=0
-
-	kernels=stock
-	say "each of tools/test/torture/faults, planted, and tortured for at most $((seconds * 3)) s"
-	prepare
-	image_of stock
-	sound_source
-	while read -r name what file change; do
-		[ -z "$flavours" ] || [[ " $flavours " = *" $name "* ]] ||
-			continue
-		if broken "$name" "$what" "$file" "$change"; then
-			passed=$((passed + 1))
-		else
-			failed=$((failed + 1))
-		fi
-	done < <(grep -v '^#' "$ROOT/tools/test/torture/faults")
-	echo "$passed passed, $failed failed"
-	[ "$failed" = 0 ] && [ "$passed" -gt 0 ]
-}
-
-if [ -n "$broken$flavours" ]; then
-	flavours
-else
-	torture
-fi
+torture

@@ -105,8 +105,12 @@ unguard() { kill $guard 2>/dev/null; }
 
 # begin_torture OPTION...: load both modules
 begin_torture() {
-	lsmod | grep -q '^twheel ' || insmod /modules/twheel.ko overrun_ms=2000 ||
-		{ fail "twheel does not load"; return 1; }
+	if ! lsmod | grep -q '^twheel '; then
+		# Limits that programs of the fuzzer reach.
+		insmod /modules/twheel.ko overrun_ms=2000 limit_timers=40000 user_timers=4096 ||
+			{ fail "twheel does not load"; return 1; }
+		chmod 666 /dev/twheel
+	fi
 	# shellcheck disable=SC2046
 	insmod /modules/twheel_torture.ko "$@" $(cat /options) ||
 		{ fail "twheel_torture does not load"; return 1; }
@@ -145,12 +149,33 @@ until_end() {
 	[ "$2" = 0 ] || fail "only $operations operations in $1 s: give it more TIME"
 }
 
+# fuzz_device SECONDS: with no clocks that can be set, as the model of the fuzzer reads them
+fuzz_device() {
+	[ ! -e /bin/fuzz ] || fuzz --steady 1 --failures 1 --seconds "$1"
+}
+
+# device SECONDS: use it. The races come after the fuzzer, which looks at all timers of root.
+device() {
+	over=$(($(uptime) + $1))
+	fuzz_device $((($1 + 1) / 2)) || return
+	while [ "$(uptime)" -lt "$over" ]; do
+		stress_test && cell_race_test || return
+	done
+}
+
+# device_judge PID: it has ended
+device_judge() {
+	wait "$1" || fail "the device: $(grep -E '^@failure|^not ok' /tmp/device | head -n 1)"
+	sed -n 's/^@figures/device:/p' /tmp/device > $out
+	[ -z "$cause" ] || sed 's/^/| /' /tmp/device > $out
+}
+
 # Users come and go, and so do both modules.
 reload() {
 	end=$(($(uptime) + seconds)) rounds=0
 	while [ "$(uptime)" -lt "$end" ] && [ -z "$cause" ]; do
 		begin_torture || return
-		/bin/torture 3 > /tmp/twin 2>&1 &
+		fuzz_device 3 > /tmp/device 2>&1 &
 		user=$!
 		nap 1500
 		rmmod twheel 2>/dev/null && fail "twheel goes while it is used"
@@ -159,35 +184,15 @@ reload() {
 		exec 3<> /dev/twheel
 		rmmod twheel 2>/dev/null && fail "twheel goes while it is open"
 		exec 3>&-
-		wait $user || fail "the twin, while modules come and go"
+		device_judge $user
 		rounds=$((rounds + 1))
 		progressed
-		cat /tmp/twin > $out
 		rmmod twheel || fail "twheel cannot be unloaded"
 	done
 	say "modules loaded and unloaded: $rounds times"
 }
 
-# The twin alone: arms in the mapping, and calls for many timers.
-mapping() {
-	lsmod | grep -q "^twheel " || insmod /modules/twheel.ko ||
-		{ fail "twheel does not load"; return; }
-	/bin/torture "$seconds" "$operations_wanted" > /tmp/twin 2>&1 &
-	twin=$! before=
-	while kill -0 $twin 2> /dev/null; do
-		sleep 1
-		said=$(grep '^#' /tmp/twin | tail -n 1)
-		[ "$said" != "$before" ] || continue
-		before=$said
-		progressed
-		say "$said"
-	done
-	wait $twin || fail "twin: $(tail -n 1 /tmp/twin)"
-	grep -v '^#' /tmp/twin > $out
-	rmmod twheel || fail "twheel cannot be unloaded"
-}
-
-# endure DISTURBANCE...: torture, and the twin, until the time is over
+# endure DISTURBANCE...: torture, and the device if that is named, until the time is over
 endure() {
 	options=
 	# The module sets the clock itself, for it has to know when.
@@ -195,15 +200,15 @@ endure() {
 	case " $* " in *" sleep_idle "*) options="$options wake_ms=4000" ;; esac
 	# shellcheck disable=SC2086
 	begin_torture $options || return
-	twin=
-	case " $* " in *" twin "*)
-		/bin/torture "$seconds" > /tmp/twin 2>&1 &
-		twin=$!
+	user=
+	case " $* " in *" device "*)
+		device "$seconds" > /tmp/device 2>&1 &
+		user=$!
 		;;
 	esac
 	others=
 	for what; do
-		case $what in steps | twin | calm) continue ;; esac
+		case $what in steps | device | calm) continue ;; esac
 		$what 2>> /tmp/disturbances &
 		others="$others $!"
 	done
@@ -213,10 +218,7 @@ endure() {
 	# shellcheck disable=SC2086
 	[ -z "$others" ] || wait $others
 	[ -e /tmp/wrong ] && fail "$(cat /tmp/wrong)"
-	if [ -n "$twin" ]; then
-		wait $twin || fail "twin: $(tail -n 1 /tmp/twin)"
-		cat /tmp/twin > $out
-	fi
+	[ -z "$user" ] || device_judge "$user"
 	end_torture
 	rmmod twheel || fail "twheel cannot be unloaded"
 	case " $* " in *" hotplug "* | *" absence "*)
@@ -259,8 +261,8 @@ while read -r name seconds operations_wanted what; do
 	esac
 	say "@scenario $name"
 	guard
-	if [ "$what" = reload ] || [ "$what" = mapping ]; then
-		$what
+	if [ "$what" = reload ]; then
+		reload
 	else
 		# shellcheck disable=SC2086
 		endure $what
