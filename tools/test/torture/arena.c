@@ -7,7 +7,6 @@
 #include <linux/moduleparam.h>
 #include <linux/rcupdate.h>
 #include <linux/slab.h>
-#include <linux/srcu.h>
 
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
@@ -19,8 +18,6 @@ module_param_named(wheels, nr_arenas, uint, 0444);
 MODULE_PARM_DESC(wheels, "Number of wheels at a time");
 
 struct arena *arenas;
-
-DEFINE_SRCU(contended_srcu);
 
 /* Three clocks, three contexts, per CPU or not. */
 #define NR_KINDS	(3 * 3 * 2)
@@ -85,10 +82,6 @@ static void arena_free_timers(struct arena *arena)
 		kfree(rcu_dereference_protected(arena->owned[i], true));
 		RCU_INIT_POINTER(arena->owned[i], NULL);
 	}
-	for (i = 0; i < NR_CONTENDED; i++) {
-		kfree(arena->contended[i]);
-		arena->contended[i] = NULL;
-	}
 }
 
 /* arena_begin() - make a wheel, with the semaphore held; false without memory */
@@ -114,11 +107,6 @@ bool arena_begin(struct arena *arena)
 		owned_unlock(owned);
 		rcu_assign_pointer(arena->owned[i], owned);
 	}
-	for (i = 0; i < NR_CONTENDED; i++) {
-		arena->contended[i] = contended_new(arena);
-		if (!arena->contended[i])
-			goto fail;
-	}
 	return true;
 fail:
 	arena_free_timers(arena);
@@ -129,24 +117,12 @@ fail:
 
 static void arena_unfired(struct twheel_timer *timer, void *arg)
 {
-	struct target *target = container_of(timer, struct target, timer);
-	struct owned_timer *owned;
+	struct owned_timer *owned = container_of(timer, struct owned_timer, timer);
 
 	if (twheel_state(timer) == TWHEEL_PENDING)
-		failure_report(FAILURE_ANSWER, target->arena, "handed back, and pending");
-	switch (target->type) {
-	case TARGET_OWNED:
-		owned = container_of(target, struct owned_timer, target);
-		/* Pairs with owned_lives_open(): a shutdown may free the timer after this. */
-		smp_store_release(&owned->unfired, owned->unfired + 1);
-		break;
-	case TARGET_CONTENDED:
-		atomic_inc(&container_of(target, struct contended_timer, target)->unfired);
-		break;
-	default:
-		orphan_unfired(target);
-		break;
-	}
+		failure_report(FAILURE_ANSWER, owned->arena, "handed back, and pending");
+	/* Pairs with owned_lives_open(): a shutdown may free the timer after this. */
+	smp_store_release(&owned->unfired, owned->unfired + 1);
 }
 
 /* Compare our books with the wheel's counters, after the last user left. */
@@ -160,15 +136,11 @@ static void arena_audit(struct arena *arena, long handed_back)
 		struct owned_timer *owned;
 
 		owned = rcu_dereference_protected(arena->owned[i], true);
-		if (twheel_pending(&owned->target.timer))
+		if (twheel_pending(&owned->timer))
 			failure_report(FAILURE_SYNC, arena, "pending after stop");
-		if (atomic_read(&owned->target.inside))
+		if (atomic_read(&owned->inside))
 			failure_report(FAILURE_SYNC, arena, "a callback runs after stop");
 		owned_close(owned);
-	}
-	for (i = 0; i < NR_CONTENDED; i++) {
-		contended_close(arena->contended[i]);
-		arena->contended[i] = NULL;
 	}
 	twheel_get_stats(arena->wheel, &stats);
 	if (stats.pending || handed_back != atomic64_read(&sums->unfired) ||
@@ -190,14 +162,10 @@ static void arena_audit(struct arena *arena, long handed_back)
 void arena_end(struct arena *arena)
 {
 	long handed_back;
-	int idx;
 
 	WRITE_ONCE(arena->stopping, true);
-	/* Timers that are handed back are not freed before this ends. */
-	idx = srcu_read_lock(&contended_srcu);
 	count_op(OP_STOP);
 	handed_back = twheel_stop(arena->wheel, arena_unfired, NULL);
-	srcu_read_unlock(&contended_srcu, idx);
 	WRITE_ONCE(arena->stopped, true);
 	if (handed_back < 0)
 		failure_report(FAILURE_ANSWER, arena, "stop: %ld", handed_back);
@@ -209,7 +177,6 @@ void arena_end(struct arena *arena)
 		failure_report(FAILURE_ANSWER, arena, "stop once more");
 
 	down_write(&arena->sem);
-	srcu_barrier(&contended_srcu);
 	arena_audit(arena, handed_back);
 	if (twheel_destroy(arena->wheel))
 		failure_report(FAILURE_ANSWER, arena, "destroy");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The checks: which timers were early, how late the others were, and all counters.
+ * The checks: which timers were early, and all counters. How late timers are, make bench says.
  *
  * The floor of an owned timer is the instant before which it must not fire. One word
  * holds it, and whether it is exact, so that a callback reads both at once:
@@ -13,7 +13,6 @@
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/bitops.h>
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/module.h>
@@ -22,17 +21,12 @@
 
 #include "torture.h"
 
-/* Four lengths of time for each power of two of ns. */
-#define NR_LENGTHS	(64 * 4)
-
 /* How many failures are printed. */
 #define FAILURES_TOLD		10
 
 struct counts {
 	u64 ops[NR_OPS];
 	u64 fired;
-	u64 late[NR_LENGTHS];
-	u64 latest;
 };
 
 static struct counts __percpu *counts;
@@ -136,7 +130,7 @@ u64 arena_clock(const struct arena *arena)
 /* check_is_early() - whether firing now would be too early */
 bool check_is_early(const struct owned_timer *owned, u64 floor)
 {
-	const struct arena *arena = owned->target.arena;
+	const struct arena *arena = owned->arena;
 	u64 now = arena_clock(arena);
 
 	floor = floor_make(floor);
@@ -146,85 +140,20 @@ bool check_is_early(const struct owned_timer *owned, u64 floor)
 	       !wall_reached(owned->since, floor);
 }
 
-static unsigned int length_number(u64 ns)
-{
-	unsigned int bit = fls64(ns);
-
-	return bit < 3 ? ns : (bit - 1) * 4 + (ns >> (bit - 3) & 3);
-}
-
-/* The longest length that has this number. */
-static u64 length_longest(unsigned int length)
-{
-	unsigned int bit = length / 4;
-
-	if (bit < 2)
-		return length;
-	return ((4ULL + length % 4 + 1) << (bit - 2)) - 1;
-}
-
-static void late_note(u64 ns)
-{
-	this_cpu_inc(counts->late[length_number(ns)]);
-	/* A smaller one may overwrite it, which is rare and harmless. */
-	if (ns > this_cpu_read(counts->latest))
-		this_cpu_write(counts->latest, ns);
-}
-
 /* check_fire() - called by the callback of an owned timer */
 void check_fire(struct owned_timer *owned)
 {
-	const struct arena *arena = owned->target.arena;
+	const struct arena *arena = owned->arena;
 	u64 floor = READ_ONCE(owned->floor);
-	u64 now, rest;
+	u64 now;
 
 	count_fired();
 	if (!floor)
 		return;
 	now = arena_clock(arena);
-	if (now < floor_make(floor)) {
-		if (check_is_early(owned, floor))
-			failure_report(FAILURE_EARLY, arena, "by %llu ns, tick %llu ns",
-				       floor_make(floor) - now,
-				       arena->config.tick_ns);
-		return;
-	}
-	/* Lateness means nothing if the clock was set, or if the machine slept. */
-	if (floor & FLOOR_INEXACT ||
-	    (arena->config.clock != TWHEEL_CLOCK_MONOTONIC &&
-	     READ_ONCE(owned->epoch) != wall_epoch()))
-		return;
-	/* Lateness counts from the tick boundary. */
-	floor = floor_make(floor) + arena->config.tick_ns - 1;
-	div64_u64_rem(floor, arena->config.tick_ns, &rest);
-	floor -= rest;
-	late_note(now > floor ? now - floor : 0);
-}
-
-static u64 late_sum(unsigned int length)
-{
-	u64 sum = 0;
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		sum += per_cpu_ptr(counts, cpu)->late[length];
-	return sum;
-}
-
-/* The lateness that @share of 1000 timers do not exceed; in us. */
-static u64 late_quantile(unsigned int share)
-{
-	u64 all = 0, sum = 0;
-	unsigned int i;
-
-	for (i = 0; i < NR_LENGTHS; i++)
-		all += late_sum(i);
-	for (i = 0; i < NR_LENGTHS - 1; i++) {
-		sum += late_sum(i);
-		if (sum * 1000 >= all * share)
-			break;
-	}
-	return div_u64(length_longest(i), NSEC_PER_USEC);
+	if (now < floor_make(floor) && check_is_early(owned, floor))
+		failure_report(FAILURE_EARLY, arena, "by %llu ns, tick %llu ns",
+			       floor_make(floor) - now, arena->config.tick_ns);
 }
 
 /* check_progress() - operations, failures, scans, and the scan to wait for */
@@ -237,7 +166,7 @@ int check_progress(char *page, size_t size)
 /* check_report() - all figures; the verdict is the last line */
 int check_report(char *page, size_t size)
 {
-	u64 fired = 0, latest = 0;
+	u64 fired = 0;
 	unsigned int i;
 	int cpu, n = 0;
 
@@ -245,7 +174,6 @@ int check_report(char *page, size_t size)
 		struct counts *c = per_cpu_ptr(counts, cpu);
 
 		fired += c->fired;
-		latest = max(latest, c->latest);
 	}
 	n += scnprintf(page + n, size - n,
 		       "calls: %llu arm, %llu modify, %llu extend, %llu cancel, %llu cancel_sync, %llu shutdown_sync, %llu look, %llu stop\n",
@@ -253,10 +181,8 @@ int check_report(char *page, size_t size)
 		       op_sum(OP_CANCEL), op_sum(OP_CANCEL_SYNC),
 		       op_sum(OP_SHUTDOWN), op_sum(OP_LOOK), op_sum(OP_STOP));
 	n += scnprintf(page + n, size - n,
-		       "wheels: %u, clock steps: %u, sleeps: %u, asleep: %llu ms, late: half %llu us, 99 %% %llu us, at most %llu us\n",
-		       arenas_lived(), wall_steps(), wall_sleeps() / 2, wall_asleep_ms(),
-		       late_quantile(500), late_quantile(990),
-		       div_u64(latest, NSEC_PER_USEC));
+		       "wheels: %u, clock steps: %u, sleeps: %u, asleep: %llu ms\n",
+		       arenas_lived(), wall_steps(), wall_sleeps() / 2, wall_asleep_ms());
 	n += scnprintf(page + n, size - n,
 		       "verdict: %s: %llu operations, %llu fired, %llu handed back",
 		       failure_count() ? "FAILED" : "ok", operation_count(), fired,

@@ -24,13 +24,10 @@ static u64 deadline_after(u64 ns, u64 delay)
 	return delay > TWHEEL_NEVER - ns ? TWHEEL_NEVER : ns + delay;
 }
 
-/* The deadline of the coming call. If the clock is set from now on, it may come at any time. */
+/* The deadline of the coming call. */
 static u64 owned_deadline(struct owned_timer *owned, u64 delay)
 {
-	owned->asked = wall_epoch();
-	/* The clock is read after that. */
-	barrier();
-	return deadline_after(arena_clock(owned->target.arena), delay);
+	return deadline_after(arena_clock(owned->arena), delay);
 }
 
 static int cpu_possible_any(u32 dice)
@@ -43,7 +40,7 @@ static int cpu_possible_any(u32 dice)
 /* A wheel on the wall clock refuses every delay, whatever the state of the timer. */
 static void owned_check_no_delays(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	struct twheel_timer *timer = &owned->target.timer;
+	struct twheel_timer *timer = &owned->timer;
 	int ret;
 
 	switch (dice % 5) {
@@ -64,7 +61,7 @@ static void owned_check_no_delays(struct owned_timer *owned, u64 delay, u32 dice
 		break;
 	}
 	if (ret != -EINVAL)
-		failure_report(FAILURE_ANSWER, owned->target.arena,
+		failure_report(FAILURE_ANSWER, owned->arena,
 			       "a delay on the wall clock: %d", ret);
 }
 
@@ -77,9 +74,9 @@ static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (dice % 4)
-		ret = twheel_arm_at(&owned->target.timer, deadline);
+		ret = twheel_arm_at(&owned->timer, deadline);
 	else
-		ret = twheel_arm_on_at(&owned->target.timer,
+		ret = twheel_arm_on_at(&owned->timer,
 				       cpu_possible_any(dice / 4), deadline);
 	owned_armed(owned, ret, floor, dice % 4 ? "arm_at" : "arm_on_at");
 }
@@ -89,7 +86,7 @@ static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
 	u64 floor;
 	int ret;
 
-	if (!arena_takes_delays(owned->target.arena)) {
+	if (!arena_takes_delays(owned->arena)) {
 		if (dice / 64 % 16 == 0)
 			owned_check_no_delays(owned, delay, dice / 1024);
 		owned_arm_at(owned, delay, dice);
@@ -99,16 +96,16 @@ static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (dice % 4)
-		ret = twheel_arm(&owned->target.timer, delay);
+		ret = twheel_arm(&owned->timer, delay);
 	else
-		ret = twheel_arm_on(&owned->target.timer, cpu_possible_any(dice / 4),
+		ret = twheel_arm_on(&owned->timer, cpu_possible_any(dice / 4),
 				    delay);
 	owned_armed(owned, ret, floor, dice % 4 ? "arm" : "arm_on");
 }
 
 static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	struct arena *arena = owned->target.arena;
+	struct arena *arena = owned->arena;
 	bool delays = dice % 2 && arena_takes_delays(arena);
 	u64 slack = torture_delay(dice / 2);
 	u64 deadline = owned_deadline(owned, delay);
@@ -119,10 +116,10 @@ static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_prepare(owned, floor);
 	count_op(OP_ARM);
 	if (delays)
-		ret = twheel_arm_range(&owned->target.timer, delay, slack);
+		ret = twheel_arm_range(&owned->timer, delay, slack);
 	else
-		ret = twheel_arm_range_at(&owned->target.timer, deadline, slack);
-	picked = twheel_deadline(&owned->target.timer);
+		ret = twheel_arm_range_at(&owned->timer, deadline, slack);
+	picked = twheel_deadline(&owned->timer);
 	owned_armed(owned, ret, floor | FLOOR_INEXACT, "arm_range");
 	if (ret < 0 || picked > TWHEEL_NEVER)
 		return;
@@ -135,7 +132,7 @@ static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 
 static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool delays = dice % 2 && arena_takes_delays(owned->target.arena);
+	bool delays = dice % 2 && arena_takes_delays(owned->arena);
 	u64 deadline = owned_deadline(owned, delay);
 	u64 floor = floor_make(deadline);
 	int ret;
@@ -143,36 +140,36 @@ static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 	owned_prepare(owned, floor);
 	count_op(OP_MODIFY);
 	if (delays)
-		ret = twheel_modify(&owned->target.timer, delay);
+		ret = twheel_modify(&owned->timer, delay);
 	else
-		ret = twheel_modify_at(&owned->target.timer, deadline);
+		ret = twheel_modify_at(&owned->timer, deadline);
 	if (ret != 1 && ret != -ENOENT)
-		failure_report(FAILURE_ANSWER, owned->target.arena, "a move: %d", ret);
+		failure_report(FAILURE_ANSWER, owned->arena, "a move: %d", ret);
 	owned_moved(owned, ret, floor, "modify");
 }
 
 static void owned_check_extend(struct owned_timer *owned, int ret)
 {
 	if (ret != 0 && ret != 1 && ret != -ENOENT)
-		failure_report(FAILURE_ANSWER, owned->target.arena, "an extension: %d", ret);
+		failure_report(FAILURE_ANSWER, owned->arena, "an extension: %d", ret);
 	if (!ret && !owned->pending)
-		failure_report(FAILURE_ANSWER, owned->target.arena,
+		failure_report(FAILURE_ANSWER, owned->arena,
 			       "an extension of an idle timer: 0");
 }
 
 /* The floor stays until the extension is known to have moved the deadline. */
 static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 {
-	bool delays = dice % 2 && arena_takes_delays(owned->target.arena);
+	bool delays = dice % 2 && arena_takes_delays(owned->arena);
 	u64 deadline = owned_deadline(owned, delay);
 	int ret;
 
 	owned_begin_call(owned);
 	count_op(OP_EXTEND);
 	if (delays)
-		ret = twheel_extend(&owned->target.timer, delay);
+		ret = twheel_extend(&owned->timer, delay);
 	else
-		ret = twheel_extend_at(&owned->target.timer, deadline);
+		ret = twheel_extend_at(&owned->timer, deadline);
 	owned_check_extend(owned, ret);
 	owned_moved(owned, ret, floor_make(deadline), "extend");
 }
@@ -180,20 +177,20 @@ static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 static void owned_cancel(struct owned_timer *owned)
 {
 	count_op(OP_CANCEL);
-	owned_ended(owned, twheel_cancel(&owned->target.timer), "cancel");
+	owned_ended(owned, twheel_cancel(&owned->timer), "cancel");
 }
 
 static void owned_cancel_sync(struct owned_timer *owned)
 {
 	count_op(OP_CANCEL_SYNC);
-	owned_ended(owned, twheel_cancel_sync(&owned->target.timer), "cancel_sync");
+	owned_ended(owned, twheel_cancel_sync(&owned->timer), "cancel_sync");
 	owned_check_still(owned, "cancel_sync");
 }
 
 static void owned_look(struct owned_timer *owned)
 {
-	struct twheel_timer *timer = &owned->target.timer;
-	struct arena *arena = owned->target.arena;
+	struct twheel_timer *timer = &owned->timer;
+	struct arena *arena = owned->arena;
 	struct twheel_stats stats;
 
 	count_op(OP_LOOK);
@@ -217,18 +214,18 @@ static void owned_shutdown(struct owned_timer *owned)
 	int ret;
 
 	count_op(OP_SHUTDOWN);
-	owned_ended(owned, twheel_shutdown_sync(&owned->target.timer),
+	owned_ended(owned, twheel_shutdown_sync(&owned->timer),
 		    "shutdown_sync");
 	owned->shut = true;
 	owned_check_still(owned, "shutdown_sync");
 	/* A stop of the wheel may be about to hand it back. */
 	if (!owned_handed_back(owned))
-		failure_report(FAILURE_BOOKS, owned->target.arena, "it was not handed back");
+		failure_report(FAILURE_BOOKS, owned->arena, "it was not handed back");
 	count_op(OP_ARM);
-	ret = arena_arm(owned->target.arena, &owned->target.timer,
+	ret = arena_arm(owned->arena, &owned->timer,
 			torture_random() % 1000);
 	if (ret != -ESHUTDOWN)
-		failure_report(FAILURE_REVIVED, owned->target.arena,
+		failure_report(FAILURE_REVIVED, owned->arena,
 			       "arm after shutdown_sync: %d", ret);
 	owned_close(owned);
 }
@@ -335,7 +332,7 @@ static void operation_many(struct arena *arena, u32 dice)
 			n++;
 	}
 	for (i = 0; i < n; i++) {
-		items[i].timer = &timers[i]->target.timer;
+		items[i].timer = &timers[i]->timer;
 		items[i].deadline_ns = owned_deadline(timers[i],
 						      torture_delay(torture_random()));
 		floors[i] = floor_make(items[i].deadline_ns);
@@ -411,7 +408,7 @@ static bool owned_extend_claimed(struct owned_timer *owned, const struct owned_t
 	owned_begin_call(owned);
 	count_op(OP_EXTEND);
 	fires = owned_wait_fired(before, fired);
-	ret = twheel_extend_at(&owned->target.timer, deadline);
+	ret = twheel_extend_at(&owned->timer, deadline);
 	owned_check_extend(owned, ret);
 	owned_moved(owned, ret, floor, "extend_at");
 	return fires;
@@ -431,7 +428,7 @@ static void volley_arm(void *arg)
 
 	for (i = 0; i < volley->count; i++)
 		owned_arm(volley->timers[i],
-			  volley->timers[i]->target.arena->config.tick_ns / 4, 1);
+			  volley->timers[i]->arena->config.tick_ns / 4, 1);
 }
 
 /*
@@ -452,9 +449,6 @@ static void operation_during_expiry(struct arena *arena, u32 dice)
 	for (i = 0; i < TOGETHER; i++) {
 		struct owned_timer *owned = owned_get(arena, (dice + i) % NR_OWNED);
 
-		if (i % 2)
-			contended_arm_soon(arena, (dice + i) % NR_CONTENDED, cpu,
-					   arena->config.tick_ns / 4);
 		if (!owned)
 			continue;
 		if (owned_is_overdue(owned, LEFT_ALONE)) {
@@ -480,8 +474,6 @@ static void operation_during_expiry(struct arena *arena, u32 dice)
 	}
 	for (i = 0; i < volley.count; i++)
 		owned_unlock(volley.timers[i]);
-	for (i = 1; i < TOGETHER; i += 2)
-		contended_cancel_expiring(arena, (dice + i) % NR_CONTENDED);
 }
 
 static void operation_on_owned(struct arena *arena, u32 dice)
@@ -522,12 +514,6 @@ void operation_run(struct arena *arena, u32 dice)
 	u32 rest = dice / 512;
 
 	switch (dice % 512) {
-	case 0 ... 31:
-		contended_operate(arena, rest);
-		break;
-	case 32:
-		orphan_begin(arena);
-		break;
 	case 33:
 		operation_on_private(arena, rest);
 		break;

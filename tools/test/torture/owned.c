@@ -64,17 +64,17 @@ bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns)
 
 	if (!floor || floor & FLOOR_INEXACT || !owned_lives_open(owned))
 		return false;
-	return arena_clock(owned->target.arena) - margin_ns >
+	return arena_clock(owned->arena) - margin_ns >
 	       floor_make(floor);
 }
 
 static void owned_fire(struct twheel_timer *timer)
 {
-	struct owned_timer *owned = container_of(timer, struct owned_timer, target.timer);
-	struct arena *arena = owned->target.arena;
+	struct owned_timer *owned = container_of(timer, struct owned_timer, timer);
+	struct arena *arena = owned->arena;
 	u32 dice = torture_random();
 
-	if (atomic_inc_return(&owned->target.inside) != 1)
+	if (atomic_inc_return(&owned->inside) != 1)
 		failure_report(FAILURE_OVERLAP, arena, "a callback runs twice at a time");
 	check_fire(owned);
 	/* Pairs with owned_lives_open(): the checks above have read their data. */
@@ -89,13 +89,13 @@ static void owned_fire(struct twheel_timer *timer)
 		 * this callback ends: see twheel_arm_on_at().
 		 */
 		if (arena->config.percpu)
-			atomic_dec(&owned->target.inside);
+			atomic_dec(&owned->inside);
 		if (dice % 8 == 2)
 			operation_from_callback(arena);
 		else
 			owned_rearm(owned);
 		if (!arena->config.percpu)
-			atomic_dec(&owned->target.inside);
+			atomic_dec(&owned->inside);
 		return;
 	}
 	if (dice % 256 == 4 && arena->config.context != TWHEEL_CONTEXT_HARDIRQ) {
@@ -106,7 +106,7 @@ static void owned_fire(struct twheel_timer *timer)
 	}
 	if (dice % 4096 == 5 && twheel_stop(arena->wheel, NULL, NULL) != -EDEADLK)
 		failure_report(FAILURE_ANSWER, arena, "stop in a callback");
-	atomic_dec(&owned->target.inside);
+	atomic_dec(&owned->inside);
 }
 
 /* owned_new() - a locked timer that has never been armed; NULL without memory */
@@ -116,17 +116,16 @@ struct owned_timer *owned_new(struct arena *arena)
 
 	if (!owned)
 		return NULL;
-	owned->target.arena = arena;
-	owned->target.type = TARGET_OWNED;
+	owned->arena = arena;
 	owned->busy = 1;
-	twheel_timer_init(&owned->target.timer, arena->wheel, owned_fire);
+	twheel_timer_init(&owned->timer, arena->wheel, owned_fire);
 	return owned;
 }
 
 /* owned_begin_call() - note whether the coming call has to be refused */
 void owned_begin_call(struct owned_timer *owned)
 {
-	owned->over = owned->shut || READ_ONCE(owned->target.arena->stopped);
+	owned->over = owned->shut || READ_ONCE(owned->arena->stopped);
 }
 
 /* owned_prepare() - before a call that may give it another deadline */
@@ -137,7 +136,6 @@ void owned_prepare(struct owned_timer *owned, u64 floor)
 	owned_begin_call(owned);
 	if (!owned_lives_open(owned)) {
 		owned->since = ktime_get_ns();
-		WRITE_ONCE(owned->epoch, owned->asked);
 	} else {
 		floor = old ? min(floor_make(old), floor) | FLOOR_INEXACT : 0;
 	}
@@ -151,11 +149,10 @@ void owned_settle(struct owned_timer *owned, u64 floor, const char *call)
 	int open = owned_lives_open(owned);
 
 	if (open == 1) {
-		WRITE_ONCE(owned->epoch, owned->asked);
 		WRITE_ONCE(owned->floor, floor);
 	} else if (!open && !READ_ONCE(owned->unfired) &&
 		   check_is_early(owned, floor)) {
-		failure_report(FAILURE_EARLY, owned->target.arena,
+		failure_report(FAILURE_EARLY, owned->arena,
 			       "%s gave it a later deadline, and it fired", call);
 	}
 }
@@ -163,7 +160,7 @@ void owned_settle(struct owned_timer *owned, u64 floor, const char *call)
 /* owned_armed() - an arm has returned @ret */
 void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call)
 {
-	struct arena *arena = owned->target.arena;
+	struct arena *arena = owned->arena;
 
 	switch (ret) {
 	case 0:
@@ -195,7 +192,7 @@ void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call
 /* owned_moved() - a modify or an extend has returned @ret */
 void owned_moved(struct owned_timer *owned, int ret, u64 floor, const char *call)
 {
-	struct arena *arena = owned->target.arena;
+	struct arena *arena = owned->arena;
 
 	if (ret != 1)
 		return;
@@ -212,11 +209,11 @@ void owned_ended(struct owned_timer *owned, int ret, const char *call)
 {
 	if (ret == 1) {
 		if (!owned->pending)
-			failure_report(FAILURE_ANSWER, owned->target.arena,
+			failure_report(FAILURE_ANSWER, owned->arena,
 				       "%s of an idle timer: 1", call);
 		owned->cancelled++;
 	} else if (ret) {
-		failure_report(FAILURE_ANSWER, owned->target.arena, "%s: %d", call, ret);
+		failure_report(FAILURE_ANSWER, owned->arena, "%s: %d", call, ret);
 	}
 	owned->pending = false;
 }
@@ -224,16 +221,16 @@ void owned_ended(struct owned_timer *owned, int ret, const char *call)
 /* owned_check_still() - after a sync call no callback may run or come */
 void owned_check_still(struct owned_timer *owned, const char *call)
 {
-	struct arena *arena = owned->target.arena;
+	struct arena *arena = owned->arena;
 	int open = owned_lives_open(owned);
 
-	if (atomic_read(&owned->target.inside))
+	if (atomic_read(&owned->inside))
 		failure_report(FAILURE_SYNC, arena, "a callback runs after %s", call);
 	if (open && !READ_ONCE(arena->stopping))
 		failure_report(FAILURE_BOOKS, arena,
 			       "after %s: %u armed, %u cancelled, %u fired", call,
 			       owned->armed, owned->cancelled, owned->fired);
-	if (twheel_pending(&owned->target.timer))
+	if (twheel_pending(&owned->timer))
 		failure_report(FAILURE_SYNC, arena, "pending after %s", call);
 }
 
@@ -250,7 +247,7 @@ bool owned_handed_back(struct owned_timer *owned)
 /* owned_close() - audit it, and add its books to the arena's */
 void owned_close(struct owned_timer *owned)
 {
-	struct arena *arena = owned->target.arena;
+	struct arena *arena = owned->arena;
 
 	if (owned_lives_open(owned))
 		failure_report(FAILURE_BOOKS, arena,

@@ -3,13 +3,9 @@
  * Torture of the in-kernel API, with books kept.
  *
  * An arena is a wheel with its timers. Worker threads go from arena to arena and do
- * every operation that a timer allows. There are two sorts of timers:
- *
- *  - An owned timer is used by one thread or callback at a time, so its books are
- *    exact. They tell what each call may return, and before which instant the timer
- *    must not fire.
- *  - A contended timer is used by all threads at once. Each time it became pending it
- *    has to fire, be cancelled or be handed back.
+ * every operation that a timer allows. A timer is used by one thread or callback at a time,
+ * so its books are exact. They tell what each call may return, and before which instant the
+ * timer must not fire. Timers that all threads use at once are in kunit/stress.c.
  *
  * Meanwhile wheels come and go. The script in the guest takes CPUs away and brings them
  * back, suspends the machine and has the wall clock set.
@@ -20,14 +16,12 @@
 #include <linux/atomic.h>
 #include <linux/rcupdate.h>
 #include <linux/rwsem.h>
-#include <linux/srcu.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
 
 /* Many enough that threads seldom meet, few enough that each is used often. */
 #define NR_OWNED	64
-#define NR_CONTENDED	16
 
 /* The kinds of failures. Each is counted; the first few are printed. */
 enum failure {
@@ -72,7 +66,6 @@ struct sums {
  * @overdue: owned timers that the last scan found overdue
  * @sums: how timers ended that have been freed
  * @owned: timers with exact books
- * @contended: timers that all threads use
  */
 struct arena {
 	struct rw_semaphore sem;
@@ -83,38 +76,16 @@ struct arena {
 	unsigned int overdue;
 	struct sums sums;
 	struct owned_timer __rcu *owned[NR_OWNED];
-	struct contended_timer *contended[NR_CONTENDED];
-};
-
-/* Which structure a timer is embedded in; the function that stop calls needs it. */
-enum target_type {
-	TARGET_OWNED,
-	TARGET_CONTENDED,
-	TARGET_ORPHAN,
-};
-
-/**
- * struct target - the first member of owned and contended timers, and an orphan
- * @timer: the timer
- * @arena: its arena
- * @type: which of the three it is
- * @inside: number of its callbacks that run
- */
-struct target {
-	struct twheel_timer timer;
-	struct arena *arena;
-	enum target_type type;
-	atomic_t inside;
 };
 
 /**
  * struct owned_timer - a timer with exact books
- * @target: the timer
+ * @timer: the timer
+ * @arena: its arena
+ * @inside: number of its callbacks that run
  * @busy: bit 0 is the lock; it is only ever tried
  * @floor: the instant before which it must not fire, see check.c
  * @since: a time on CLOCK_MONOTONIC before its present life began
- * @asked: wall_epoch() before the deadline of the present call was computed
- * @epoch: the same of the call that gave it its present deadline
  * @armed: number of lives: how often it became pending
  * @cancelled: number of lives that a cancel ended
  * @fired: number of lives that ended by firing; the callback counts them after its checks
@@ -129,12 +100,12 @@ struct target {
  * @rcu: frees it
  */
 struct owned_timer {
-	struct target target;
+	struct twheel_timer timer;
+	struct arena *arena;
+	atomic_t inside;
 	unsigned long busy;
 	u64 floor;
 	u64 since;
-	u32 asked;
-	u32 epoch;
 	u32 armed;
 	u32 cancelled;
 	u32 fired;
@@ -148,27 +119,6 @@ struct owned_timer {
 	unsigned int scans;
 	struct rcu_head rcu;
 };
-
-/**
- * struct contended_timer - a timer that all threads use at once
- * @target: the timer
- * @armed: how often it became pending
- * @fired: how often it fired
- * @cancelled: how often a cancel ended it
- * @unfired: how often it was handed back
- * @rcu: frees it
- */
-struct contended_timer {
-	struct target target;
-	atomic_t armed;
-	atomic_t fired;
-	atomic_t cancelled;
-	atomic_t unfired;
-	struct rcu_head rcu;
-};
-
-/* Held for reading while a contended timer is used: contended.c and arena.c. */
-extern struct srcu_struct contended_srcu;
 
 /* main.c */
 
@@ -204,7 +154,6 @@ static inline u64 floor_make(u64 deadline)
 }
 
 /* wall.c */
-u32 wall_epoch(void);
 bool wall_reached(u64 since, u64 deadline);
 int wall_init(void);
 void wall_exit(void);
@@ -233,15 +182,6 @@ void owned_close(struct owned_timer *owned);
 void operation_run(struct arena *arena, u32 dice);
 void operation_from_callback(struct arena *arena);
 void owned_rearm(struct owned_timer *owned);
-
-/* contended.c */
-struct contended_timer *contended_new(struct arena *arena);
-void contended_operate(struct arena *arena, u32 dice);
-void contended_arm_soon(struct arena *arena, unsigned int i, int cpu, u64 delay);
-void contended_cancel_expiring(struct arena *arena, unsigned int i);
-void contended_close(struct contended_timer *contended);
-void orphan_begin(struct arena *arena);
-void orphan_unfired(struct target *target);
 
 /* arena.c */
 extern unsigned int nr_arenas;

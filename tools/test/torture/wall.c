@@ -45,18 +45,10 @@ static struct wall_epoch wall_epochs[NR_WALL_EPOCHS];
 /* Number of epochs whose end has been entered or is about to be. */
 static unsigned int wall_nr_epochs;
 static unsigned int wall_nr_sleeps;
-/* Incremented when a step begins, and when it ends. */
-static u32 wall_marks;
 static s64 wall_offset;
 static s64 wall_asleep_before;
 static struct task_struct *wall_thread;
 static struct hrtimer wall_alarm;
-
-/* wall_epoch() - changes with each step and each sleep */
-u32 wall_epoch(void)
-{
-	return READ_ONCE(wall_marks) + READ_ONCE(wall_nr_sleeps);
-}
 
 unsigned int wall_steps(void)
 {
@@ -115,12 +107,10 @@ static void wall_step(s64 by)
 	WRITE_ONCE(epoch->end, U64_MAX);
 	/* Pairs with wall_reached(). */
 	smp_store_release(&wall_nr_epochs, wall_nr_epochs + 1);
-	WRITE_ONCE(wall_marks, wall_marks + 1);
 	ts = ns_to_timespec64(ktime_get_real_ns() + by);
 	if (do_settimeofday64(&ts))
 		pr_warn("the wall clock cannot be set\n");
 	WRITE_ONCE(epoch->end, ktime_get_ns());
-	WRITE_ONCE(wall_marks, wall_marks + 1);
 	wall_offset += by;
 }
 

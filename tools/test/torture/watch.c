@@ -50,9 +50,9 @@ static bool watch_check(struct owned_timer *owned)
 		return owned_is_overdue(owned, WATCH_OVERDUE);
 	}
 	if (++owned->scans == lost_scans)
-		failure_report(FAILURE_LOST, owned->target.arena,
+		failure_report(FAILURE_LOST, owned->arena,
 			       "overdue by %llu ms and not fired",
-			       div_u64(arena_clock(owned->target.arena) -
+			       div_u64(arena_clock(owned->arena) -
 				       floor_make(owned->floor), NSEC_PER_MSEC));
 	return owned->scans < lost_scans;
 }
