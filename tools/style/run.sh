@@ -177,7 +177,7 @@ ast.parse(open(sys.argv[1]).read(), sys.argv[1])'
 }
 
 check_man() {
-	"$ROOT/tools/test/vm/man.sh" && "$ROOT/tools/man/kernel.sh" "$work/man9"
+	tools/style/man.sh && "$ROOT/tools/man/kernel.sh" "$work/man9"
 }
 
 # The pictures of the documents are those that their script draws. The table of layers is that

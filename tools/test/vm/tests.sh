@@ -21,7 +21,7 @@ need_tests() {
 }
 
 # What the tests take of the machine; GUEST_PACKAGES is what they link to or run in a guest.
-HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make mandoc python3)
+HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make python3)
 TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}")
 
 # programs: the names of all test programs. Those of event loops are make native's.
@@ -152,17 +152,12 @@ build_tests() {
 	begin_logged "$work/readme.log" "compiling the examples of the documents" \
 		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
 	begin_logged "$work/example_man.log" "compiling the examples of the manual pages" \
-		"$ROOT/tools/test/vm/man.sh" --examples "$TOOLS" "$work/man"
+		"$ROOT/tools/test/vm/man.sh" "$TOOLS" "$work/man"
 	[ -n "${GUEST_ARCH:-}" ] ||
 		begin_logged "$work/install.log" "installing the library, and building with that" \
 			"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
 	end_logged
-	# What a page leaves out keeps no test from running.
-	if "$ROOT/tools/test/vm/man.sh" 2> "$work/man.log"; then
-		echo "0 the manual pages say everything"
-	else
-		echo "1 the manual pages say everything: $(tail -n 1 "$work/man.log")"
-	fi > "$work/built"
+	: > "$work/built"
 	[ -n "${GUEST_ARCH:-}" ] || return 0
 	if (cd "$ROOT" && python3 tools/style/abi.py tools/lib/abi.txt --compiler \
 			"${COMPILER[@]}") 2> "$work/abi.log"; then
