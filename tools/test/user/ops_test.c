@@ -8,7 +8,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
@@ -286,76 +285,6 @@ TEST(at_the_edge_of_memory)
 {
 	each_word_of_an_operation(PROT_NONE);
 	each_word_of_an_operation(PROT_READ);
-}
-
-/*
- * The other way round: so many words are in memory that cannot be read or written, the rest is
- * good. Inputs need only be read.
- */
-static void op_across(char *edge, int protection, uint32_t code, unsigned int words)
-{
-	unsigned int output = code == TWHEEL_OP_ARM ? offsetof(struct twheel_op, id) :
-			      offsetof(struct twheel_op, deadline_ns);
-	bool works = protection == PROT_READ && words * 8 <= output;
-	int fd = dev_open_virtual(), ret;
-	uint64_t id = dev_arm(fd, HOUR, 5), deadline;
-	struct twheel_op op = op_on(code, code == TWHEEL_OP_ARM ? 0 : id), *there;
-
-	there = edge_put(edge, PROT_READ | PROT_WRITE, &op, 1, words);
-	NEED(mprotect(edge - EDGE_BYTES, EDGE_BYTES, protection) == 0);
-	ret = dev_op(fd, there);
-	tap_check(works ? ret >= 0 : ret == -1 && errno == EFAULT, __FILE__, __LINE__,
-		  "operation %u, %u words: %d", code, words, ret);
-	NEED(mprotect(edge - EDGE_BYTES, EDGE_BYTES, PROT_READ | PROT_WRITE) == 0);
-	if (works) {
-		CHECK_EQ(there->result, ret);
-	} else {
-		CHECK_EQ(dev_info(fd).timers, 1);
-		CHECK_EQ(dev_query(fd, id, &deadline), 0);
-		CHECK_EQ(deadline, HOUR);
-	}
-	close(fd);
-}
-
-TEST(across_the_edge_of_memory)
-{
-	char *edge = edge_new();
-	unsigned int words;
-	uint32_t code;
-
-	for (code = TWHEEL_OP_ARM; code <= TWHEEL_OP_QUERY; code++)
-		for (words = 1; words < OP_WORDS; words++) {
-			op_across(edge, PROT_NONE, code, words);
-			op_across(edge, PROT_READ, code, words);
-		}
-}
-
-/* Those before the edge are done, and none after. */
-TEST(an_array_at_the_edge)
-{
-	enum { N = 100 };
-	static const unsigned int earlier[] = { 1, 2, 31, 32, 33, 64, 99 };
-	int fd = dev_open_virtual(), done;
-	struct twheel_op arms[N], *there;
-	unsigned int i, words, kind;
-
-	for (i = 0; i < N; i++)
-		arms[i] = arm;
-	for (kind = 0; kind < 2; kind++) {
-		int protection = kind ? PROT_READ : PROT_NONE;
-		char *edge = edge_new();
-
-		for (i = 0; i < SIZE_OF(earlier); i++)
-			for (words = 0; words < OP_WORDS; words++) {
-				there = edge_put(edge, protection, arms, N,
-						 earlier[i] * OP_WORDS + words);
-				done = dev_ops(fd, there, N);
-				CHECK_EQ(done, earlier[i]);
-				CHECK_EQ(dev_info(fd).timers, earlier[i]);
-				while (done > 0)
-					CHECK_EQ(dev_cancel(fd, there[--done].id), 1);
-			}
-	}
 }
 
 static atomic_bool edge_over;
