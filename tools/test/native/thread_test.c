@@ -256,6 +256,25 @@ static void policy_round(unsigned int i)
 	__atomic_store_n(&policy.stopped, 0, __ATOMIC_RELAXED);
 }
 
+/* A stop or a start comes when the wheel has taken the timer, and before the callback. */
+static void policy_just_taken(unsigned int i)
+{
+	const struct twheel_timer *timer = &policy.periodic.series.timer;
+	uint64_t hour;
+	int ret;
+
+	CHECK(twheel_periodic_start(&policy.periodic, MS / 10, TWHEEL_FIXED_RATE) == 0);
+	while (twheel_pending(timer))
+		;
+	hour = twheel_now(wheel) + 3600000 * MS;
+	ret = i % 2 ? twheel_periodic_stop(&policy.periodic) :
+		      twheel_periodic_start_at(&policy.periodic, hour, MS, TWHEEL_FIXED_RATE);
+	CHECK(ret == 0 || ret == 1 || ret == -ENOENT);
+	usleep(500);
+	CHECK(i % 2 ? !twheel_pending(timer) : twheel_deadline(timer) == hour);
+	twheel_periodic_stop_sync(&policy.periodic);
+}
+
 static void start_and_stop_policies(void)
 {
 	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
@@ -271,6 +290,8 @@ static void start_and_stop_policies(void)
 	CHECK(!pthread_create(&toucher, NULL, policy_touch, &over));
 	for (i = 0; i < 200; i++)
 		policy_round(i);
+	for (i = 0; i < 200; i++)
+		policy_just_taken(i);
 	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
 	CHECK(!pthread_join(toucher, NULL));
 	CHECK(twheel_stop(wheel, NULL, NULL) == 0);
