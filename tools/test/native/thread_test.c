@@ -246,7 +246,8 @@ static void policy_round(unsigned int i)
 	ret = twheel_idle_stop_sync(&policy.idle);
 	CHECK(ret == 1 || ret == -ENOENT);
 	__atomic_store_n(&policy.stopped, 1, __ATOMIC_RELAXED);
-	CHECK(!twheel_pending(&policy.periodic.series.timer) && !twheel_pending(&policy.idle.timer));
+	CHECK(!twheel_pending(&policy.periodic.series.timer));
+	CHECK(!twheel_pending(&policy.idle.timer));
 	if (i % 5 == 0) {
 		CHECK(twheel_periodic_start(&policy.periodic, 1, 0) == -ESHUTDOWN);
 		twheel_periodic_init(&policy.periodic, wheel, policy_again);
