@@ -192,7 +192,7 @@ help:
 	@echo '                          SERIES=6.12: on that of Debian'"'"'s kernels'
 	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
 	@echo '                          and drive their traffic beside the stock ones'
-	@echo '                          PORTS="name ...": only these; BROKEN=1: plant a fault'
+	@echo '                          PORTS="name ...": only these'
 	@echo '  make programs         a program of Debian, with its timeouts on a process wheel'
 	@echo '  make mutants          change engine, core and API in one place at a time,'
 	@echo '                          and see the tests notice it (hours)'

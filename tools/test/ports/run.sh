@@ -10,8 +10,6 @@
 # The guest has one CPU, whose clock advances by one nanosecond an instruction: times do
 # not depend on the host, and waiting takes none.
 #
-#   BROKEN=1     each ported timer is armed for twice its time: has to fail
-#
 # Before that: timer_list.sed makes forms.moved of forms, which has the forms that calls have.
 #
 # A port is three files:
@@ -28,7 +26,6 @@ case ${1:-} in
 -h | --help)
 	echo "usage: run.sh [NAME]..."
 	echo "Ports: those of the folders of tools/test/ports."
-	echo "BROKEN=1: see the script"
 	exit 0 ;;
 esac
 here=$ROOT/tools/test/ports
@@ -83,9 +80,6 @@ port_source() {
 		objects+=("$(basename "$file" .c).o")
 	done
 	cp "$ROOT/tools/examples/kernel/twheel_port.h" "$stage/include/"
-	# Planted: what is armed takes twice as long.
-	[ -z "${BROKEN:-}" ] || find "$stage" -name '*.[ch]' -exec sed -E -i \
-		's/\btwheel_(arm|extend|modify)\([^,]*,\s*/&2 * /g' {} +
 	cat > "$stage/Kbuild" <<-KBUILD
 		include \$(src)/Makefile
 		obj-m := ${objects[*]}
@@ -194,7 +188,7 @@ else
 	echo "FAIL forms of calls, see above"
 fi
 for name in "${names[@]}"; do
-	port=$work/$name${BROKEN:+-broken} run=$work/run-$name${BROKEN:+-broken} root=$SCRATCH/root-$name
+	port=$work/$name run=$work/run-$name root=$SCRATCH/root-$name
 	headers=() files=() modules=() beside=() extra=() packages=()
 	# shellcheck source=/dev/null
 	. "$here/$name/port.sh"
