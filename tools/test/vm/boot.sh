@@ -99,9 +99,8 @@ watch_guest() {
 			kill -KILL "$CHILD"
 			wait "$CHILD" 2> /dev/null || :
 			CHILD=
-			stuck "no progress for $patience s, $(python3 \
-				"$ROOT/tools/test/vm/progress.py" \
-				--where "$results" "$console")"
+			stuck "no progress for $patience s, after $(tail -qn 1 "$results" \
+				"$console" | tr -cd '[:print:]\n' | paste -sd ' ')"
 			status=1
 			return
 		fi

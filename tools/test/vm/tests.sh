@@ -66,21 +66,16 @@ at_once() {
 
 # run_guests: all of GUESTS, beside each other, with a sign of how far they are
 run_guests() {
-	local most=${AT_ONCE:-$(at_once)} waiting=("${GUESTS[@]}") guest shown=()
-	local name cpus memory words run pid running=() still
+	local most=${AT_ONCE:-$(at_once)} waiting=("${GUESTS[@]}") guest
+	local name cpus memory words run pid running=() still start=$SECONDS shown=$SECONDS
 
-	for guest in "${GUESTS[@]}"; do
-		shown+=("${guest%% *}=$work/run-${guest%% *}")
-	done
-	say "running in ${#GUESTS[@]} guests, at most $most at a time: ${shown[*]%%=*}"
-	python3 "$ROOT/tools/test/vm/progress.py" "${shown[@]}" &
-	ASIDE=($!)
+	say "running in ${#GUESTS[@]} guests, at most $most at a time: ${GUESTS[*]%% *}"
+	ASIDE=()
 	while [ $((${#waiting[@]} + ${#running[@]})) -gt 0 ]; do
 		while [ ${#waiting[@]} -gt 0 ] && [ ${#running[@]} -lt "$most" ]; do
 			read -r name cpus memory words <<< "${waiting[0]}"
 			waiting=("${waiting[@]:1}")
 			run=$work/run-$name
-			touch "$run/began"
 			"$ROOT/tools/test/vm/boot.sh" --kernel "$image" \
 				--initrd "$run/initrd" --cpus "$cpus" --memory "$memory" \
 				--console "$run/console" --results "$run/results" \
@@ -95,12 +90,19 @@ run_guests() {
 			if kill -0 "$pid" 2> /dev/null; then
 				still+=("$guest")
 			else
-				touch "$run/ended"
+				say "  ${run##*/run-}: ended after $((SECONDS - start)) s;" \
+					"console: $run/console"
 			fi
 		done
 		running=("${still[@]}")
+		[ $((SECONDS - shown)) -ge 30 ] || continue
+		shown=$SECONDS
+		for guest in "${running[@]}"; do
+			run=${guest#* }
+			say "  $((SECONDS - start)) s, ${run##*/run-}:" \
+				"$(tail -n 1 "$run/results" 2> /dev/null | tr -cd '[:print:]')"
+		done
 	done
-	wait "${ASIDE[0]}" || :
 	ASIDE=()
 }
 

@@ -8,10 +8,9 @@ SOURCES is the root of the sources. A RUN is a folder. Its file "results" is wha
 wrote to its second serial port, "console" is its kernel log. "only" has the names of the
 suites and programs that must have a result. "cpus" is how many CPUs the guest had. "lacks",
 if it exists, has the options that its kernel is without. MISUSED, unless it is empty, is
-the folder of a guest in which the module was misused. Where a guest died or was ended, the
-cases that had ended are judged by its console, and all others have failed. The last line
-is "N passed, N failed", with ", N skipped" where some were; the status is 0 only if none
-failed. FILE tells of what was built and checked outside of guests, in lines
+the folder of a guest in which the module was misused. What has no result, because a guest died
+or was ended, has failed. The last line is "N passed, N failed", with ", N skipped" where some
+were; the status is 0 only if none failed. FILE tells of what was built and checked outside of guests, in lines
 "STATUS NAME: CAUSE"; the status "-" is of what was left out.
 """
 import pathlib
@@ -21,7 +20,14 @@ import sys
 sys.dont_write_bytecode = True
 import complaints  # noqa: E402
 import misuse  # noqa: E402
-import results  # noqa: E402
+
+# A result in KTAP: of a case if it is indented, else of a suite or of a program's test.
+RESULT = re.compile(r"(?P<indent> *)(?P<bad>not )?ok (?P<number>\d+)(?: -)? (?P<name>\S+)"
+                    r"(?:.*# SKIP ?(?P<skipped>.*))?")
+
+
+def read(path):
+    return path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
 
 
 class Verdict:
@@ -64,14 +70,12 @@ def expected_cases(sources):
 
 
 def expected_programs(sources):
-    """Programs of the sources, each with its cases where those can be told."""
+    """Programs of the sources."""
     tests = sources / "tools/test/user"
-    programs = {path.stem: re.findall(r"^(?:\s+TAP|TEST)\((\w+)\)", path.read_text(), re.M)
-                for suffix in ("c", "sh") for path in tests.glob("*_test." + suffix)
-                if not path.stem.startswith("loop_")}
-    return programs | {line + "_32": programs[line]
-                       for line in (tests / "compat").read_text().splitlines()
-                       if not line.startswith("#")}
+    return ({path.stem for suffix in ("c", "sh") for path in tests.glob("*_test." + suffix)
+             if not path.stem.startswith("loop_")} |
+            {line + "_32" for line in (tests / "compat").read_text().splitlines()
+             if not line.startswith("#")})
 
 
 def sections(text):
@@ -96,9 +100,8 @@ def sections(text):
         yield kind, words + ["cut off"], lines
 
 
-def judge_lines(verdict, where, lines, indent, whole=True):
-    """Results of one suite or program, unless it is WHOLE as far as they go. Returns the
-    names that have one."""
+def judge_lines(verdict, where, lines, indent, cases=()):
+    """Results of one suite or program. All of CASES must have one."""
     seen = []
     planned = None
     failed = verdict.failed
@@ -106,7 +109,7 @@ def judge_lines(verdict, where, lines, indent, whole=True):
         plan = re.match(indent + r"1\.\.(\d+)$", line)
         if plan:
             planned = int(plan.group(1))
-        result = results.RESULT.match(line)
+        result = RESULT.match(line)
         if not result or result["indent"] != indent:
             continue
         name = result["name"]
@@ -119,23 +122,14 @@ def judge_lines(verdict, where, lines, indent, whole=True):
             verdict.skip(f"{where}.{name}", result["skipped"])
         else:
             verdict.ok(f"{where}.{name}")
-    if whole and planned != len(seen):
+    if planned != len(seen):
         verdict.fail(where, f"{planned} tests were planned, {len(seen)} have a result")
+    for case in set(cases) - set(seen):
+        verdict.fail(f"{where}.{case}", "has no result")
     if verdict.failed > failed:
         for line in lines:
             if re.match(r"\s*#|not ok|\s+not ok", line):
                 print("  | " + line.rstrip())
-    return seen
-
-
-def judge_missing(verdict, where, cases, seen):
-    """All cases that have no result, by name; the first was running when the guest died."""
-    missing = [case for case in cases if case not in seen]
-    for case in missing:
-        verdict.fail(f"{where}.{case}", "was running when the guest ended"
-                     if case == missing[0] and seen else "has no result")
-    if not cases and not seen:
-        verdict.fail(where, "has no result")
 
 
 class Run:
@@ -145,36 +139,32 @@ class Run:
         self.verdict, self.folder = verdict, folder
         self.only = set((folder / "only").read_text().split())
         self.cpus = (folder / "cpus").read_text().strip()
-        self.console = results.read(folder / "console")
         self.complete, self.stuck, self.took = False, "", []
         self.suites, self.programs = expected_cases(sources), expected_programs(sources)
-        for name in self.only - set(self.suites) - set(self.programs):
+        for name in self.only - set(self.suites) - self.programs:
             if name.partition(":")[0] != "example":
                 verdict.fail(name, "there is no such suite or program")
         self.suites = {name: cases for name, cases in self.suites.items()
                        if name in self.only}
-        self.programs = {name: cases for name, cases in self.programs.items()
-                         if name in self.only}
+        self.programs &= self.only
         if "KUNIT" in misuse.lacking(folder):
             for name in self.suites:
                 verdict.skip(name, "the kernel lacks KUNIT")
             self.suites = {}
 
     def judge(self):
-        for kind, words, lines in sections(results.read(self.folder / "results")):
+        for kind, words, lines in sections(read(self.folder / "results")):
             getattr(self, "judge_" + kind, self.ignore)(words, lines)
-        # The results of suites are written when all of a module have ended. Where the guest
-        # died before that, its console has those of the cases that ended.
-        for name, lines, took in results.suites_on(self.console):
-            self.took += [(seconds, f"{name}.{case}") for case, seconds in took.items()]
-            if name in self.suites:
-                seen = judge_lines(self.verdict, name, lines, "    ", whole=False)
-                judge_missing(self.verdict, name, self.suites.pop(name), seen)
-        for name, cases in sorted(self.suites.items()) + sorted(self.programs.items()):
-            judge_missing(self.verdict, name, cases, [])
+        for name in sorted(self.suites) + sorted(self.programs):
+            self.verdict.fail(name, "has no result")
         self.verdict.test(self.complete, "the guest came to its end",
                           f"{self.stuck or 'it died'}, see {self.folder / 'console'}")
-        found = list(complaints.found(self.console.splitlines()))
+        console = read(self.folder / "console").splitlines()
+        # The results of suites are written when all of a module have ended.
+        if not self.complete:
+            for line in [line for line in console if "not ok " in line][:10] + console[-10:]:
+                print("  | " + line)
+        found = list(complaints.found(console))
         self.verdict.test(not found, "the kernel does not complain",
                           f"see {self.folder / 'console'}")
         for line in found[:10]:
@@ -196,22 +186,17 @@ class Run:
 
     def judge_suite(self, words, lines):
         name = words[0]
-        if name not in self.suites or words[-1] == "cut off":
-            return
-        seen = judge_lines(self.verdict, name, lines, "    ")
-        judge_missing(self.verdict, name, self.suites.pop(name), seen)
+        if name in self.suites and words[-1] != "cut off":
+            judge_lines(self.verdict, name, lines, "    ", self.suites.pop(name))
 
     def judge_program(self, words, lines):
         name = words[0]
         failed = self.verdict.failed
-        if words[-1] == "cut off":
-            seen = judge_lines(self.verdict, name, lines, "", whole=False)
-            judge_missing(self.verdict, name, self.programs.pop(name, []), seen)
-            if failed == self.verdict.failed:
-                self.verdict.fail(name, "was running when the guest ended")
-            return
+        self.programs.discard(name)
         judge_lines(self.verdict, name, lines, "")
-        self.programs.pop(name, None)
+        if words[-1] == "cut off":
+            self.verdict.fail(name, "was running when the guest ended")
+            return
         self.took.append((int(words[1]), name))
         if words[-1] != "0" and failed == self.verdict.failed:
             self.verdict.fail(name, f"ended with status {words[-1]}")
