@@ -362,6 +362,7 @@ TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 
 /**
  * twheel_remaining() - how long until the deadline
+ * @timer: the timer
  *
  * Return: ns, 0 if it has passed; more than %TWHEEL_NEVER: the timer is not pending.
  */
