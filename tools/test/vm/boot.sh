@@ -60,8 +60,6 @@ else
 	# KASAN assume four, and kills the guest.
 	qemu+=(-accel 'tcg,thread=multi' -cpu 'max,la57=off')
 fi
-# The older table of firmware, which a kernel without ACPI reads, has a CPU for each socket.
-[ -n "${GUEST_ARCH:-}" ] || cpus=$cpus,sockets=$cpus
 
 if [ ${#machine[@]} != 0 ]; then
 	machine=(-object "memory-backend-file,id=ram,size=$memory,mem-path=${machine[0]},share=on"
