@@ -2,10 +2,10 @@
 /* Prints the reciprocals that the engine computes: of each tick in its arguments. */
 #include <stdio.h>
 
-#include "../../../module/engine/shape.c"
-#include "../../../module/engine/wheel.c"
 #include "../../../module/engine/advance.c"
 #include "../../../module/engine/cascade.c"
+#include "../../../module/engine/shape.c"
+#include "../../../module/engine/wheel.c"
 
 int main(int argc, char **argv)
 {
