@@ -43,8 +43,6 @@ struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
 
 		if (!tw_base_valid(&config))
 			continue;
-		kunit_info(test, "%u: context %u, clock %u, %s\n", *count, config.context,
-			   config.clock, config.percpu ? "per CPU" : "one base");
 		contexts |= 1U << config.context;
 		kinds[(*count)++] = config;
 	}

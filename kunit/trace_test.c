@@ -81,52 +81,53 @@ static void seen_timer(struct seen *seen, const struct twheel_timer *timer,
 	seen->function = function;
 }
 
-static void seen_bucket(struct seen *seen, enum event event, u32 wheel, const char *name,
-			const struct twheel_timer *timer, const void *function,
-			u64 deadline, u64 tick, int level)
+/* The event computes tick and level of the word, as here. -1: the tick is past. */
+static void seen_word(struct seen *seen, enum event event, const struct tw_wheel *w,
+		      u32 wheel, const char *name, const struct twheel_timer *timer,
+		      const void *function, u64 deadline, u64 word)
 {
 	if (!seen_event(seen, event, wheel, name))
 		return;
 	seen_timer(seen, timer, function);
 	seen->deadline = deadline;
-	seen->tick = tick;
-	seen->level = level;
+	seen->tick = tw_wheel_ceil(w, word);
+	seen->level = seen->tick <= w->horizon ?
+		      -1 : tw_wheel_find_row((struct tw_wheel *)w, seen->tick)->level;
 }
 
-static void on_arm(void *data, u32 wheel, const char *name,
+static void on_arm(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		   const struct twheel_timer *timer, const void *function,
-		   u64 deadline_ns, u64 tick, int level)
+		   u64 deadline_ns, u64 word)
 {
-	seen_bucket(data, EVENT_ARM, wheel, name, timer, function, deadline_ns, tick, level);
+	seen_word(data, EVENT_ARM, w, wheel, name, timer, function, deadline_ns, word);
 }
 
-static void on_modify(void *data, u32 wheel, const char *name,
+static void on_modify(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 tick, int level)
+		      u64 deadline_ns, u64 word)
 {
-	seen_bucket(data, EVENT_MODIFY, wheel, name, timer, function, deadline_ns, tick,
-		    level);
+	seen_word(data, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
 }
 
-static void on_extend(void *data, u32 wheel, const char *name,
+static void on_extend(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 tick)
+		      u64 deadline_ns, u64 word)
 {
-	seen_bucket(data, EVENT_EXTEND, wheel, name, timer, function, deadline_ns, tick, 0);
+	seen_word(data, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
 }
 
-static void on_cancel(void *data, u32 wheel, const char *name,
+static void on_cancel(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 tick)
+		      u64 deadline_ns, u64 word)
 {
-	seen_bucket(data, EVENT_CANCEL, wheel, name, timer, function, deadline_ns, tick, 0);
+	seen_word(data, EVENT_CANCEL, w, wheel, name, timer, function, deadline_ns, word);
 }
 
-static void on_unfired(void *data, u32 wheel, const char *name,
+static void on_unfired(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		       const struct twheel_timer *timer, const void *function,
-		       u64 deadline_ns, u64 tick)
+		       u64 deadline_ns, u64 word)
 {
-	seen_bucket(data, EVENT_UNFIRED, wheel, name, timer, function, deadline_ns, tick, 0);
+	seen_word(data, EVENT_UNFIRED, w, wheel, name, timer, function, deadline_ns, word);
 }
 
 static void on_entry(void *data, u32 wheel, const char *name,

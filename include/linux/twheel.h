@@ -58,10 +58,10 @@
  *    They allocate nothing, and never fail for lack of memory.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, with two exceptions. A timer that was
- * extended may fire before others of an earlier tick, with those of its old deadline; never
- * before its own. A timer armed for the past may fire after others of a later tick. The
- * bases of a per-CPU wheel know nothing of each other.
+ * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
+ * was given a later deadline may fire with those of its old one, before others of an earlier
+ * tick; never before its own. A timer armed for the past may fire after others of a later
+ * tick. The bases of a per-CPU wheel know nothing of each other.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is

@@ -84,13 +84,14 @@ DECLARE_EVENT_CLASS(twheel_bucket,
 
 /**
  * twheel_arm - a timer becomes pending
+ * @w: its wheel, as the engine has it
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @function: its function
  * @deadline_ns: its deadline
- * @tick: the tick on which that is served
- * @level: the level of its bucket; -1: it is past, and waits to be served
+ * @word: that, as the engine has it. Of it the event computes the tick on which the timer is
+ *	served, and the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_arm,
 	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
@@ -101,13 +102,14 @@ DEFINE_EVENT(twheel_bucket, twheel_arm,
 
 /**
  * twheel_modify - a pending timer moves to the bucket of another deadline
+ * @w: its wheel, as the engine has it
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @function: its function
  * @deadline_ns: its deadline now
- * @tick: the tick on which that is served
- * @level: the level of its bucket; -1: it is past, and waits to be served
+ * @word: that, as the engine has it. Of it the event computes the tick on which the timer is
+ *	served, and the level of its bucket; -1: it is past, and waits to be served
  */
 DEFINE_EVENT(twheel_bucket, twheel_modify,
 	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
@@ -144,12 +146,13 @@ DECLARE_EVENT_CLASS(twheel_word,
 
 /**
  * twheel_extend - a pending timer gets a later deadline, and stays in its bucket
+ * @w: its wheel, as the engine has it
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @function: its function
  * @deadline_ns: its deadline now
- * @tick: the tick on which that is served
+ * @word: that, as the engine has it. Of it the event computes the tick on which it is served
  *
  * That was done by twheel_extend(), or by an arm or a modify to a later deadline.
  * twheel_extend_at() is not traced.
@@ -163,12 +166,14 @@ DEFINE_EVENT(twheel_word, twheel_extend,
 
 /**
  * twheel_cancel - a pending timer is cancelled, or shut down
+ * @w: its wheel, as the engine has it
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @function: its function
  * @deadline_ns: the deadline that it had
- * @tick: the tick on which that would have been served
+ * @word: that, as the engine has it. Of it the event computes the tick on which it would have
+ *	been served
  */
 DEFINE_EVENT(twheel_word, twheel_cancel,
 	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
@@ -179,12 +184,14 @@ DEFINE_EVENT(twheel_word, twheel_cancel,
 
 /**
  * twheel_unfired - a pending timer is handed back by twheel_stop()
+ * @w: its wheel, as the engine has it
  * @wheel: the number of its wheel
  * @name: the wheel's name
  * @timer: the timer
  * @function: its function
  * @deadline_ns: the deadline that it had
- * @tick: the tick on which that would have been served
+ * @word: that, as the engine has it. Of it the event computes the tick on which it would have
+ *	been served
  */
 DEFINE_EVENT(twheel_word, twheel_unfired,
 	TP_PROTO(const struct tw_wheel *w, u32 wheel, const char *name,
