@@ -60,8 +60,8 @@
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
  * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
  * was given a later deadline may fire with those of its old one, before others of an earlier
- * tick; never before its own. A timer armed for the past may fire after others of a later
- * tick. The bases of a per-CPU wheel know nothing of each other.
+ * tick. It never fires before its own. A timer armed for the past may fire after others of a
+ * later tick. The bases of a per-CPU wheel know nothing of each other.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is
