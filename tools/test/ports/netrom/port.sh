@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-# shellcheck shell=bash disable=SC2034 # run.sh reads this
+# shellcheck shell=bash disable=SC2034,SC2154 # run.sh reads this, and sets here
 # NET/ROM. Each socket has four timers that hold it, beside the socket's own. A static one is
 # for frames from one device of this machine to another.
 folder=net/netrom
