@@ -19,13 +19,18 @@ void __tw_trace_moved(const struct twheel_base *base, u64 cascades, u64 requeued
 void __tw_trace_pass_begin(struct twheel_base *base);
 void __tw_trace_pass_end(struct twheel_base *base);
 
-/* The function of a timer is looked for only if its event is on. */
+/* Arguments are evaluated once, and only if the event is on. */
 #define tw_trace_timer(event, base, timer, deadline)				\
 do {										\
-	if (trace_twheel_##event##_enabled())					\
-		trace_twheel_##event(&(base)->wheel, (base)->id, (base)->name,	\
-				     timer, tw_debug_function(timer), deadline,	\
-				     tw_word(deadline));			\
+	if (trace_twheel_##event##_enabled()) {					\
+		const struct twheel_base *__base = (base);			\
+		const struct twheel_timer *__timer = (timer);			\
+		u64 __deadline = (deadline);					\
+										\
+		trace_twheel_##event(&__base->wheel, __base->id, __base->name,	\
+				     __timer, tw_debug_function(__timer),	\
+				     __deadline, tw_word(__deadline));		\
+	}									\
 } while (0)
 
 /*
@@ -61,7 +66,7 @@ static __always_inline void tw_trace_moved(const struct twheel_base *base,
 		__tw_trace_moved(base, cascades, requeued);
 }
 
-/* Is an event of a callback on? */
+/* Whether an event of a callback is on. */
 static __always_inline bool tw_trace_expiry(void)
 {
 	return trace_twheel_expire_entry_enabled() ||

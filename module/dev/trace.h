@@ -9,11 +9,22 @@
 
 #define TW_FILE_TRACE_NAME	"/dev/twheel"
 
-/* A timer is armed, has another deadline, or is cancelled. */
+/*
+ * A timer is armed, has another deadline, or is cancelled. Arguments are evaluated once, and
+ * only if the event is on.
+ */
 #define tw_file_trace(event, file, node, deadline)				\
-	trace_twheel_##event(&(file)->wheel, (file)->number, TW_FILE_TRACE_NAME,	\
-			     (const void *)(node), NULL, deadline,		\
-			     atomic64_read(&(node)->word))
+do {										\
+	if (trace_twheel_##event##_enabled()) {					\
+		const struct tw_file *__file = (file);				\
+		const struct twheel_node *__node = (node);			\
+										\
+		trace_twheel_##event(&__file->wheel, __file->number,		\
+				     TW_FILE_TRACE_NAME, (const void *)__node,	\
+				     NULL, deadline,				\
+				     atomic64_read(&__node->word));		\
+	}									\
+} while (0)
 
 /* The event of a timer is read. */
 static __always_inline void tw_file_trace_expire(const struct tw_file *file,
