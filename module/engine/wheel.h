@@ -321,13 +321,13 @@ tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 		tw_wheel_dequeue_last(w, pprev);
 }
 
-/* tw_wheel_is_drained() - has tw_wheel_drain_ahead() nothing to do? */
+/* tw_wheel_is_drained() - whether tw_wheel_drain_ahead() has nothing to do */
 static __always_inline bool tw_wheel_is_drained(const struct tw_wheel *w)
 {
 	return w->now <= w->quiet;
 }
 
-/* tw_wheel_is_done() - would tw_wheel_advance() find nothing to do on the way to @target? */
+/* tw_wheel_is_done() - whether tw_wheel_advance() to @target has nothing to do */
 static __always_inline bool tw_wheel_is_done(const struct tw_wheel *w, u64 target)
 {
 	return w->now == target && hlist_empty(&w->expiring) && !w->displaced;
