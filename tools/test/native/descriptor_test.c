@@ -7,28 +7,10 @@
 #include <string.h>
 #include <time.h>
 
-#include "check.h"
+#include "fired.h"
 
 /* A descriptor that never gets readable fails a test. */
 #define PATIENCE_MS	10000
-
-static struct twheel_timer *last;
-static int fired;
-
-static void fire(struct twheel_timer *timer)
-{
-	last = timer;
-	fired++;
-}
-
-static struct twheel *make(struct twheel_config config)
-{
-	struct twheel *wheel = twheel_create(&config);
-
-	CHECK(wheel);
-	fired = 0;
-	return wheel;
-}
 
 static struct twheel *make_virtual(void)
 {

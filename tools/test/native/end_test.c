@@ -5,29 +5,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "fired.h"
 
 /* A thread that is not told of the end fails a test. */
 #define PATIENCE_S	60
 #define WAITERS		3
-
-static struct twheel_timer *last;
-static int fired;
-
-static void fire(struct twheel_timer *timer)
-{
-	last = timer;
-	fired++;
-}
-
-static struct twheel *make(struct twheel_config config)
-{
-	struct twheel *wheel = twheel_create(&config);
-
-	CHECK(wheel);
-	fired = 0;
-	return wheel;
-}
 
 static bool readable(int fd)
 {

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "check.h"
+#include "fired.h"
 
 #ifndef SYS_clock_gettime64
 #define SYS_clock_gettime64	SYS_clock_gettime
@@ -26,7 +26,6 @@ static int ahead_s;
 static bool clock_was_set;
 /* By how many seconds the offset of CLOCK_TAI has grown. */
 static int tai_s;
-static int fired;
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -89,19 +88,11 @@ static void set_clock(struct twheel *wheel, int by_s)
 	CHECK(syscall(SYS_timerfd_settime64, fd, TFD_TIMER_ABSTIME, &past, NULL) == 0);
 }
 
-static void fire(struct twheel_timer *timer)
+static struct twheel *make_on(enum twheel_clock clock)
 {
-	(void)timer;
-	fired++;
-}
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock });
 
-static struct twheel *make(enum twheel_clock clock)
-{
-	const struct twheel_config config = { .clock = clock };
-	struct twheel *wheel = twheel_create(&config);
-
-	CHECK(wheel && twheel_fd(wheel) >= 0);
-	fired = 0;
+	CHECK(twheel_fd(wheel) >= 0);
 	return wheel;
 }
 
@@ -128,7 +119,7 @@ static void test_follows(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		wheel = make(clocks[i]);
+		wheel = make_on(clocks[i]);
 		twheel_timer_init(&near, wheel, fire);
 		twheel_timer_init(&far, wheel, fire);
 		now = twheel_now(wheel);
@@ -156,7 +147,7 @@ static void test_armed_meanwhile(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		wheel = make(clocks[i]);
+		wheel = make_on(clocks[i]);
 		twheel_timer_init(&timer, wheel, fire);
 		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + MS) == 0);
 		serve(wheel);
@@ -184,7 +175,7 @@ static void test_set_while_served(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		setting = make(clocks[i]);
+		setting = make_on(clocks[i]);
 		twheel_timer_init(&first, setting, set_back);
 		twheel_timer_init(&second, setting, fire);
 		CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
@@ -203,7 +194,7 @@ static void test_set_while_served(void)
  */
 static void test_tai_offset(void)
 {
-	struct twheel *wheel = make(TWHEEL_CLOCK_TAI);
+	struct twheel *wheel = make_on(TWHEEL_CLOCK_TAI);
 	struct twheel_timer timer;
 
 	twheel_timer_init(&timer, wheel, fire);
