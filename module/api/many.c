@@ -139,7 +139,7 @@ static __always_inline unsigned int many_run(struct twheel *wheel,
  * @items: the timers and their deadlines; the results are filled in
  * @count: how many; may be 0
  *
- * Does what twheel_arm_at() does for each item, in the order of the array. It takes
+ * Arms each item as twheel_arm_at() does, in the order of the array. It takes
  * the wheel's lock once for up to 16 items rather than for each. It also fetches the
  * timers into the cache ahead of their turn, which matters most when there are many.
  *

@@ -44,7 +44,7 @@ s/\bnow\b/\x01/g
 s/\n\tunsigned long \x01 = jiffies;((\n([^}\x01\n][^\x01\n]*)?)*\n\})/\1/g
 s/\x01/now/g
 
-# Who asks is told the same. A statement does not ask.
+# A caller that uses the result gets the same one. A statement does not use it.
 :statement
 s/(([;{}):]|\belse|\*\/)\s*)mod_timer\(([^@;]*)@;/\1twheel_arm(\3/
 t statement

@@ -8,10 +8,11 @@ SOURCES is the root of the sources. A RUN is a folder. Its file "results" is wha
 wrote to its second serial port, "console" is its kernel log. "only" has the names of the
 suites and programs that must have a result. "cpus" is how many CPUs the guest had. "lacks",
 if it exists, has the options that its kernel is without. MISUSED, unless it is empty, is
-the folder of a guest in which the module was misused. What has no result, because a guest died
-or was ended, has failed. The last line is "N passed, N failed", with ", N skipped" where some
-were; the status is 0 only if none failed. FILE tells of what was built and checked outside of guests, in lines
-"STATUS NAME: CAUSE"; the status "-" is of what was left out.
+the folder of a guest in which the module was misused. A suite or program without a result
+has failed: its guest died or was ended. The last line is "N passed, N failed", with ", N
+skipped" where some were; the status is 0 only if none failed. FILE tells of what was built
+and checked outside of guests, in lines "STATUS NAME: CAUSE"; the status "-" is of what was
+left out.
 """
 import pathlib
 import re
