@@ -6,6 +6,7 @@
  */
 #include <linux/completion.h>
 #include <linux/cpumask.h>
+#include <linux/debug_locks.h>
 #include <linux/err.h>
 #include <linux/irqflags.h>
 #include <linux/kthread.h>
@@ -263,7 +264,7 @@ static void stop_beats_again(struct kunit *test)
 	twheel_destroy(duel.wheel);
 }
 
-/* Policies of zeros have no wheel, and cannot be started. */
+/* Policies of zeros have no wheel and no lock. They cannot be started, and are not pending. */
 static void zeroed_policies_are_refused(struct kunit *test)
 {
 	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
@@ -272,15 +273,30 @@ static void zeroed_policies_are_refused(struct kunit *test)
 		struct twheel_retry retry;
 		struct twheel_idle idle;
 	} *zeros = kunit_kzalloc(test, sizeof(*zeros), GFP_KERNEL);
+	int locks = debug_locks;
 
 	KUNIT_ASSERT_NOT_NULL(test, zeros);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&zeros->periodic, MS,
 						    TWHEEL_FIXED_RATE), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
 						       TWHEEL_FIXED_DELAY), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
+						       TWHEEL_FIXED_RATE), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_retry_start(&zeros->retry, &backoff), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&zeros->idle, MS), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&zeros->idle, MS), -EINVAL);
+	/* Lockdep turns itself off where an unknown lock is taken. */
+	if (IS_ENABLED(CONFIG_PROVE_LOCKING))
+		KUNIT_EXPECT_EQ(test, debug_locks, locks);
+	/* Debug objects would report what follows; there, the misuse test has the same. */
+	if (IS_ENABLED(CONFIG_DEBUG_OBJECTS))
+		return;
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&zeros->periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&zeros->periodic), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&zeros->retry), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&zeros->retry), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&zeros->idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&zeros->idle), 0);
 }
 
 /* Policies leave interrupts as they find them, in every context. */

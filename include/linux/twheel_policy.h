@@ -81,12 +81,14 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 			  struct twheel *wheel, const char *name,
 			  struct lock_class_key *key);
 
-/* End a series, without waiting. */
+/* End a series, without waiting. One of zeros has no lock to take. */
 static inline int __twheel_series_end(struct twheel_series *s)
 {
 	unsigned long flags;
 	int ret;
 
+	if (!READ_ONCE(s->timer.base))
+		return twheel_cancel(&s->timer);
 	raw_spin_lock_irqsave(&s->lock, flags);
 	s->number++;
 	s->on = false;

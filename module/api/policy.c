@@ -172,6 +172,9 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 		return -EINVAL;
 	if ((from_now || pace == TWHEEL_FIXED_DELAY) && !policy_takes_delay(s))
 		return -EINVAL;
+	/* Of zeros, it has no lock either. */
+	if (!READ_ONCE(s->timer.base))
+		return -EINVAL;
 	if (from_now)
 		first_ns = policy_later(policy_now(s), first_ns);
 

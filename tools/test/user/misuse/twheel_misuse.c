@@ -209,6 +209,23 @@ static void refused_by_all(int byte)
 	expect(twheel_remaining(bytes_of(byte)) > TWHEEL_NEVER);
 }
 
+/* Policies of zeros: they have no lock either. */
+static void stopped_by_all(void)
+{
+	static struct twheel_periodic periodic;
+	static struct twheel_retry retry;
+	static struct twheel_idle idle;
+
+	expect(twheel_periodic_stop(&periodic) == 0);
+	expect(twheel_periodic_stop_sync(&periodic) == 0);
+	expect(twheel_periodic_shutdown_sync(&periodic) == 0);
+	expect(twheel_retry_cancel(&retry) == 0);
+	expect(twheel_retry_cancel_sync(&retry) == 0);
+	expect(twheel_retry_shutdown_sync(&retry) == 0);
+	expect(twheel_idle_stop(&idle) == 0);
+	expect(twheel_idle_stop_sync(&idle) == 0);
+}
+
 /*
  * All other functions. The kernel stops printing such reports after the fifth of a boot, so
  * this one has none. The sign of a word tells a timer that looks pending.
@@ -220,6 +237,7 @@ static void misuse_refused(void)
 
 	for (i = 0; i < ARRAY_SIZE(bytes); i++)
 		refused_by_all(bytes[i]);
+	stopped_by_all();
 	goes_on(wheel);
 }
 
