@@ -97,6 +97,8 @@ TABLES = {
             ("libevent", "libevent"), ("libevent, common timeout", "libevent-queue"))),
         (("arm, ten extends, cancel", "1-min", "life", SOME, None, COUNT),
          ("in ns", "1-min", "life", SOME, None, NS),
+         ("an arm, and all that it costs later: 5 s or 60 s, 90 % cancelled",
+          "traffic", "arm-long", SOME, None, COUNT),
          ("arm", "1-min", "arm", SOME, None, COUNT),
          ("in ns", "1-min", "arm", SOME, None, NS),
          ("extend", "1-min", "extend", SOME, None, COUNT),

@@ -91,6 +91,7 @@ USER_BARS = (
     ("cells", "1-h", "extend", 20, False),
     ("cells", "1-h", "cancel", 18, False),
     ("cells", "traffic", "arm-long", 390, False),
+    ("process", "traffic", "arm-long", 90, False),
     ("cells", "60-s", "idle-server", 700000, False),
     ("cells", "60-s", "idle-server-alarms", 8, False),
     ("ioctl", "none", "bytes", 66, False),
