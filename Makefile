@@ -35,7 +35,7 @@ modules_install: $(KDIR)/Makefile
 		's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
 
 tools:
-	$(MAKE) -C tools
+	$(MAKE) -C tools lib command examples
 
 tools_install: tools
 	$(MAKE) -C tools install PREFIX=$(PREFIX)
