@@ -49,5 +49,5 @@ MODULE_DESCRIPTION("Cascading hashed timing wheel for very many timeouts");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
 MODULE_VERSION("0.2.0");
-/* The device uses the same symbols as any other module. */
+/* They are one module, but what is exported in a namespace has to be imported. */
 TW_IMPORT(TWHEEL);

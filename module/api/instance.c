@@ -39,7 +39,7 @@ TW_PARAM(live_wheels_warn, 0, UINT_MAX,
 static LIST_HEAD(instances);
 /* Guards that list, and what follows. */
 static DEFINE_MUTEX(instances_lock);
-/* How many of the wheels belong to modules, the device's not counted. */
+/* How many of the wheels modules have made. */
 static unsigned int live_wheels;
 /* The warning about too many of them has been printed. */
 static bool live_wheels_told;

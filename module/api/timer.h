@@ -7,12 +7,13 @@
  * no base. One with a static initialiser has a function besides. It comes to the system
  * wheel with the first call that needs its base, and its word stays 0 until it is armed.
  *
- * The word is exchanged under the base lock, with one exception: twheel_extend_at()
- * lets a pending word grow without it. So under the lock
+ * From twheel_timer_init() on, the word is exchanged under the base lock, with one
+ * exception: twheel_extend_at() lets a pending word grow without it. So under the lock
  *
  *	the timer is linked  if and only if  its word is a deadline,
  *
- * and the tick it is filed under is never later than its word.
+ * in a bucket, or in &twheel_base.sent while its callback runs. The bucket's tick is never
+ * later than its word.
  */
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H

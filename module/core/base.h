@@ -44,8 +44,8 @@ enum tw_together {
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
  *	delays
  * @stopped: no timer may be armed any more
- * @in_round: the last pass ran out of time before it had served all that was
- *	due by @target
+ * @in_round: not all that was due by @target is served: in a pass, and after one that ran
+ *	out of time
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
  * @waiters: calls that wait for what runs

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The clock of a base: tells the time, and calls back at an instant, on the base's
- * target CPU. Only this file touches hrtimers and CPUs.
+ * target CPU. What has hrtimers and kicks CPUs is clock.c.
  */
 #ifndef _TWHEEL_CLOCK_H
 #define _TWHEEL_CLOCK_H

@@ -8,7 +8,7 @@
  */
 #define WHEEL_GATHER_SLICE	32
 
-/* How many timers tw_wheel_move_forward() may cascade: it runs inside an arm. */
+/* How much tw_wheel_move_forward() may do, in units of a slice: it runs inside an arm. */
 #define WHEEL_FORWARD_SLICE	32
 
 /* How much of the other set's bitmap is searched at a time: 16 words on 64 bit. */
@@ -195,8 +195,8 @@ static bool wheel_take_alone(struct tw_wheel *w, unsigned int level, u64 number,
 }
 
 /*
- * tw_wheel_begin_round() - begin a pass
- * @round: begin a round as well
+ * tw_wheel_begin_round() - begin a pass, and with @round a round
+ * @round: false to go on with the round of the pass before
  *
  * A round serves the timers that were armed for the past before it began. Timers that
  * are armed for the past from now on wait for the next round. So a callback that arms

@@ -27,7 +27,7 @@
  *
  * The invariant: the position enters a bucket of an upper level only when that bucket
  * is empty. It enters a bucket of level 0 only while its timers are handed out.
- * wheel_first_edge() finds the first tick that the invariant forbids.
+ * wheel_first_edge() of advance.c finds the first tick that the invariant forbids.
  *
  * A bitmap tells which buckets hold timers. A timer stores no index of its bucket. The last
  * timer of a bucket is linked to the bucket's head. The address of the head gives the index

@@ -143,11 +143,14 @@ void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev);
 void tw_wheel_enqueue_near(struct tw_wheel *w, struct twheel_node *node);
 struct twheel_node *tw_wheel_evict(struct tw_wheel *w);
 
+/* cascade.c */
+bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
+
+/* advance.c */
 void tw_wheel_begin_round(struct tw_wheel *w, bool round);
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice);
 bool tw_wheel_requeue_due(struct tw_wheel *w, struct twheel_node *node,
 			  unsigned int *slice);
-bool tw_wheel_drain_ahead(struct tw_wheel *w, unsigned int *slice);
 u64 tw_wheel_next_event(struct tw_wheel *w);
 void tw_wheel_move_forward(struct tw_wheel *w, u64 now);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now);
