@@ -6,18 +6,16 @@
  * timer that is due but not yet claimed can still be cancelled, even by the callback
  * before it.
  *
- * The lock is held for one slice of work at most. Claiming timers ends the hold, so
- * only timers that are moved count: cascaded, found extended, or put back after the
- * clock was set back.
+ * The lock is held for one slice of work at most, with interrupts off. Claiming a timer
+ * ends the hold, so only timers that are moved count: cascaded, found extended, or put
+ * back after the clock was set back.
  *
  * A pass ends when its time is over. It looks at the clock after each group of callbacks,
  * and after each slice. Another pass does what is left over, and its alarm is set to a
- * time read afresh, which lets other softirqs in. Due timers go first. Then crowded
- * buckets are emptied ahead of their time, slice by slice.
- *
- * In hard interrupt context nothing else can run before the pass ends. So the time is
- * short, and the next pass is as far away as this one took: half of the CPU remains for
- * others.
+ * time read afresh, which lets other softirqs in. In hard interrupt context nothing else
+ * runs before the pass ends. So the next one is as far away as this one took: half of the
+ * CPU remains for others. Due timers go first. Then crowded buckets are emptied ahead of
+ * their time, slice by slice.
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
  * that are armed for the past, by callbacks perhaps, wait for the next round. So they
@@ -39,9 +37,8 @@
 #include "waiter.h"
 
 /*
- * How many timers may be cascaded under one hold of the lock, with interrupts off. That
- * is some 27 instructions each. One that is put back takes 80, and counts as two. So a
- * hold is about 2000 instructions: below what one interrupt costs.
+ * How many timers may be cascaded in a slice, at some 27 instructions each. One that is put
+ * back takes 80, and counts as two. So a hold is about 2000: below what one interrupt costs.
  */
 #define PASS_SLICE		48U
 
@@ -86,8 +83,7 @@ static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 	return tw_wheel_floor(&base->wheel, now);
 }
 
-static __always_inline void pass_lock(struct twheel_base *base,
-				      enum twheel_context context)
+static __always_inline void pass_lock(struct twheel_base *base, enum twheel_context context)
 {
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		raw_spin_lock(&base->lock);
@@ -95,8 +91,7 @@ static __always_inline void pass_lock(struct twheel_base *base,
 		raw_spin_lock_irq(&base->lock);
 }
 
-static __always_inline void pass_unlock(struct twheel_base *base,
-					enum twheel_context context)
+static __always_inline void pass_unlock(struct twheel_base *base, enum twheel_context context)
 {
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		raw_spin_unlock(&base->lock);
@@ -125,8 +120,7 @@ static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int ca
  * With the lock: look at the clock, after so many callbacks. In process context they may
  * take as long as they want. Returns what CLOCK_MONOTONIC says.
  */
-static u64 pass_look(struct twheel_base *base, unsigned int calls,
-		     enum twheel_context context)
+static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_context context)
 	__must_hold(&base->lock)
 {
 	u64 now = ktime_get_ns();
@@ -184,8 +178,7 @@ static __always_inline void pass_call(const struct twheel_base *base,
 }
 
 /* With the lock: a callback has returned, and some wait for that. */
-static noinline void pass_tell_waiters(struct twheel_base *base,
-				       enum twheel_context context)
+static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
 {
 	struct tw_waiter *waiters = base->waiters;
@@ -211,8 +204,7 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 
 /*
  * The group of callbacks is used up. Or a call has ended it: one that waits for the
- * callback, or that has sent its timer to another CPU.
- * Returns true if the time of the pass is over.
+ * callback, or that has sent its timer to another CPU. Returns true if the time is over.
  */
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
@@ -224,7 +216,6 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 		pass_tell_waiters(base, context);
 	if (base->sent_to)
 		tw_base_send(base);
-	/* Or fewer, where somebody has ended it. */
 	now = pass_look(base, PASS_GROUP, context);
 	pass_set_time(base, pass_clock(base, now));
 	return now - base->began >= pass_time(context);
@@ -233,11 +224,10 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 /*
  * The next timer that is due could not be claimed: its word has grown. Put it back, and
  * those after it, up to a slice. That ends the hold of the lock. @called: the hold has
- * begun after a callback, and not with tw_wheel_advance().
- * Returns true if the time of the pass is over.
+ * begun after a callback, and not with tw_wheel_advance(). Returns true if the time is over.
  */
-static noinline bool pass_requeue_due(struct twheel_base *base,
-				      enum twheel_context context, bool called)
+static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_context context,
+				      bool called)
 	__must_hold(&base->lock)
 {
 	struct tw_wheel *w = &base->wheel;
@@ -259,9 +249,8 @@ static noinline bool pass_requeue_due(struct twheel_base *base,
 }
 
 /*
- * Claim the timers that are due, and call them. @all: also handle clocks that may be
- * set, and trace; without that, this is what most callbacks cost.
- * Returns true if the time of the pass is over.
+ * Claim the timers that are due, and call them. @all: also handle clocks that may be set, and
+ * trace; without that, this is what most callbacks cost. Returns true if the time is over.
  */
 static __always_inline bool pass_serve(struct twheel_base *base, int count,
 				       enum twheel_context context, bool all)
@@ -304,18 +293,11 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		WRITE_ONCE(base->last, function);
 		pass_unlock(base, context);
 		/* From here on @timer may be freed, by its own function. */
-		if (all && tw_trace_expiry()) {
-			trace_twheel_expire_entry(base->id, base->name, timer,
-						  tw_debug_function(timer),
-						  tw_word(base->time) - late,
-						  tw_clock_now(&base->clock));
-			start = ktime_get_ns();
-		}
+		if (all && tw_trace_expiry())
+			start = tw_trace_expire_entry(base, timer, late);
 		pass_call(base, timer, function, context, count);
 		if (all && tw_trace_expiry())
-			trace_twheel_expire_exit(base->id, base->name, timer,
-						 READ_ONCE(base->last),
-						 ktime_get_ns() - start);
+			tw_trace_expire_exit(base, timer, start);
 		pass_lock(base, context);
 		if (unlikely(!--base->group))
 			over = pass_serve_break(base, context);
@@ -375,8 +357,8 @@ static bool pass_drain_ahead(struct twheel_base *base)
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */
-static __always_inline void
-pass_work(struct twheel_base *base, int count, enum twheel_context context)
+static __always_inline void pass_work(struct twheel_base *base, int count,
+				      enum twheel_context context)
 {
 	struct tw_wheel *w = &base->wheel;
 	bool over = false;
@@ -428,8 +410,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 				      u64 mono)
 {
 	u64 next = pass_next_event(base);
-	u64 pause = 0;
-	u64 now, ns;
+	u64 pause = 0, now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
@@ -476,8 +457,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
  * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
  * registers. Inline, the two below cost a timer alone 17 instructions.
  */
-static noinline enum tw_clock_next
-pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
+static noinline enum tw_clock_next pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {
 	unsigned int expiry = tw_expiry_lock(base);
 	enum tw_clock_next left;
@@ -487,16 +467,14 @@ pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 	return left;
 }
 
-static noinline enum tw_clock_next
-pass_run_hard(struct twheel_base *base, struct tw_clock *clock)
+static noinline enum tw_clock_next pass_run_hard(struct twheel_base *base, struct tw_clock *clock)
 {
 	unsigned int none = 0;
 
 	return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, &none);
 }
 
-static noinline enum tw_clock_next
-pass_run_work(struct twheel_base *base, struct tw_clock *clock)
+static noinline enum tw_clock_next pass_run_work(struct twheel_base *base, struct tw_clock *clock)
 {
 	unsigned int none = 0;
 
@@ -506,8 +484,7 @@ pass_run_work(struct twheel_base *base, struct tw_clock *clock)
 /* tw_pass_alarm() - the alarm function of every base's clock */
 enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
-	struct twheel_base *base = container_of(clock, struct twheel_base,
-						clock);
+	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
 
 	switch (clock->context) {
 	case TWHEEL_CONTEXT_HARDIRQ:
