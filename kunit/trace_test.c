@@ -3,325 +3,16 @@
  * The trace events of timers: each event as often as it happened, and with what happened.
  * On a virtual clock. trace_test of tools/test/user has those of open files.
  */
-#include <linux/bottom_half.h>
-#include <linux/err.h>
-#include <linux/module.h>
-#include <linux/string.h>
-#include <linux/tracepoint.h>
-
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
-#include "../module/api/instance.h"
-#include "../module/core/base.h"
-#include "probe.h"
-
-#define TRACE_WHEEL	"kunit-trace"
-
-/* The events, in the order of trace_events. */
-enum event {
-	EVENT_ARM, EVENT_MODIFY, EVENT_EXTEND, EVENT_CANCEL, EVENT_UNFIRED,
-	EVENT_ENTRY, EVENT_EXIT, EVENT_CASCADE, EVENT_REQUEUE, EVENT_PASS,
-	NR_EVENTS
-};
-
-/**
- * struct seen - what the events of one wheel have told
- * @count: how many of each there were
- * @strange: how many had a name or number that is not the wheel's
- * @id: the wheel's number
- * @timer: of the last event of a timer
- * @function: likewise
- * @deadline: likewise
- * @now: of the last twheel_expire_entry
- * @took: of the last twheel_expire_exit
- * @tick: the last tick that an event has told
- * @level: the last level
- * @levels: of the last twheel_cascade
- * @cascaded: timers of all twheel_cascade
- * @requeued: timers of all twheel_requeue
- * @pass: the last pass
- * @passes: the sums of all passes
- */
-struct seen {
-	unsigned int count[NR_EVENTS];
-	unsigned int strange;
-	u32 id;
-	const struct twheel_timer *timer;
-	const void *function;
-	u64 deadline;
-	u64 now;
-	u64 took;
-	u64 tick;
-	int level;
-	u64 levels;
-	u64 cascaded;
-	u64 requeued;
-	struct twheel_trace_pass pass;
-	struct twheel_trace_pass passes;
-};
-
-static bool seen_event(struct seen *seen, enum event event, u32 wheel, const char *name)
-{
-	/* Other wheels may be traced, too. */
-	if (wheel != seen->id && strcmp(name, TRACE_WHEEL))
-		return false;
-	seen->strange += wheel != seen->id || strcmp(name, TRACE_WHEEL);
-	seen->count[event]++;
-	return true;
-}
-
-static void seen_timer(struct seen *seen, const struct twheel_timer *timer,
-		       const void *function)
-{
-	seen->timer = timer;
-	seen->function = function;
-}
-
-/* The event computes tick and level of the word, as here. -1: the tick is past. */
-static void seen_word(struct seen *seen, enum event event, const struct tw_wheel *w,
-		      u32 wheel, const char *name, const struct twheel_timer *timer,
-		      const void *function, u64 deadline, u64 word)
-{
-	if (!seen_event(seen, event, wheel, name))
-		return;
-	seen_timer(seen, timer, function);
-	seen->deadline = deadline;
-	seen->tick = tw_wheel_ceil(w, word);
-	seen->level = seen->tick <= w->horizon ?
-		      -1 : tw_wheel_find_row((struct tw_wheel *)w, seen->tick)->level;
-}
-
-static void on_arm(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		   const struct twheel_timer *timer, const void *function,
-		   u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_ARM, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_modify(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_extend(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_cancel(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		      const struct twheel_timer *timer, const void *function,
-		      u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_CANCEL, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_unfired(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
-		       const struct twheel_timer *timer, const void *function,
-		       u64 deadline_ns, u64 word)
-{
-	seen_word(data, EVENT_UNFIRED, w, wheel, name, timer, function, deadline_ns, word);
-}
-
-static void on_entry(void *data, u32 wheel, const char *name,
-		     const struct twheel_timer *timer, const void *function,
-		     u64 deadline_ns, u64 now_ns)
-{
-	struct seen *seen = data;
-
-	if (!seen_event(seen, EVENT_ENTRY, wheel, name))
-		return;
-	seen_timer(seen, timer, function);
-	seen->deadline = deadline_ns;
-	seen->now = now_ns;
-}
-
-static void on_exit(void *data, u32 wheel, const char *name,
-		    const struct twheel_timer *timer, const void *function, u64 took_ns)
-{
-	struct seen *seen = data;
-
-	if (!seen_event(seen, EVENT_EXIT, wheel, name))
-		return;
-	seen_timer(seen, timer, function);
-	seen->took = took_ns;
-}
-
-static void on_cascade(void *data, u32 wheel, const char *name, u64 now_tick, u64 levels,
-		       u32 timers)
-{
-	struct seen *seen = data;
-
-	if (!seen_event(seen, EVENT_CASCADE, wheel, name))
-		return;
-	seen->tick = now_tick;
-	seen->levels = levels;
-	seen->cascaded += timers;
-}
-
-static void on_requeue(void *data, u32 wheel, const char *name, u64 now_tick, u32 timers)
-{
-	struct seen *seen = data;
-
-	if (!seen_event(seen, EVENT_REQUEUE, wheel, name))
-		return;
-	seen->tick = now_tick;
-	seen->requeued += timers;
-}
-
-static void on_pass(void *data, u32 wheel, const char *name,
-		    const struct twheel_trace_pass *pass)
-{
-	struct seen *seen = data;
-
-	if (!seen_event(seen, EVENT_PASS, wheel, name))
-		return;
-	seen->pass = *pass;
-	seen->passes.fired += pass->fired;
-	seen->passes.cascades += pass->cascades;
-	seen->passes.requeued += pass->requeued;
-	seen->passes.exhausted |= pass->exhausted;
-}
-
-static struct {
-	const char *name;
-	void *on;
-	struct tracepoint *point;
-} trace_events[NR_EVENTS] = {
-	[EVENT_ARM]	= { "twheel_arm", on_arm },
-	[EVENT_MODIFY]	= { "twheel_modify", on_modify },
-	[EVENT_EXTEND]	= { "twheel_extend", on_extend },
-	[EVENT_CANCEL]	= { "twheel_cancel", on_cancel },
-	[EVENT_UNFIRED]	= { "twheel_unfired", on_unfired },
-	[EVENT_ENTRY]	= { "twheel_expire_entry", on_entry },
-	[EVENT_EXIT]	= { "twheel_expire_exit", on_exit },
-	[EVENT_CASCADE]	= { "twheel_cascade", on_cascade },
-	[EVENT_REQUEUE]	= { "twheel_requeue", on_requeue },
-	[EVENT_PASS]	= { "twheel_pass", on_pass },
-};
-
-#ifdef CONFIG_TRACEPOINTS
-static void trace_note_point(struct tracepoint *point, void *none)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_EVENTS; i++)
-		if (!strcmp(point->name, trace_events[i].name))
-			trace_events[i].point = point;
-}
-
-#ifdef CONFIG_MODULES
-static int trace_note_module(struct notifier_block *nb, unsigned long state, void *data)
-{
-	struct module *module = ((struct tp_module *)data)->mod;
-	unsigned int i;
-
-	for (i = 0; state == MODULE_STATE_COMING && i < module->num_tracepoints; i++)
-		trace_note_point(tracepoint_ptr_deref(&module->tracepoints_ptrs[i]), NULL);
-	return NOTIFY_OK;
-}
-
-static struct notifier_block trace_notifier = { .notifier_call = trace_note_module };
-#endif
-
-/* The module does not export its tracepoints. So look for them as tracers do. */
-static int trace_suite_init(struct kunit_suite *suite)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_EVENTS; i++)
-		trace_events[i].point = NULL;
-	for_each_kernel_tracepoint(trace_note_point, NULL);
-#ifdef CONFIG_MODULES
-	/* This calls it for all modules that are there. */
-	register_tracepoint_module_notifier(&trace_notifier);
-	unregister_tracepoint_module_notifier(&trace_notifier);
-#endif
-	return 0;
-}
-
-static int trace_attach(struct seen *seen, enum event event)
-{
-	return tracepoint_probe_register(trace_events[event].point,
-					 trace_events[event].on, seen);
-}
-
-static void trace_detach(struct seen *seen, enum event event)
-{
-	tracepoint_probe_unregister(trace_events[event].point, trace_events[event].on, seen);
-}
-#else
-/* There is no tracepoint, and all is skipped. */
-static int trace_suite_init(struct kunit_suite *suite)
-{
-	return 0;
-}
-
-static int trace_attach(struct seen *seen, enum event event)
-{
-	return -EOPNOTSUPP;
-}
-
-static void trace_detach(struct seen *seen, enum event event)
-{
-}
-#endif
-
-static void trace_start(struct kunit *test, struct seen *seen, enum event event)
-{
-	KUNIT_ASSERT_EQ(test, trace_attach(seen, event), 0);
-}
-
-static void trace_stop(struct seen *seen, enum event event)
-{
-	trace_detach(seen, event);
-	tracepoint_synchronize_unregister();
-}
-
-static void trace_start_all(struct kunit *test, struct seen *seen)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_EVENTS; i++)
-		trace_start(test, seen, i);
-}
-
-static void trace_stop_all(struct seen *seen)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_EVENTS; i++)
-		trace_detach(seen, i);
-	tracepoint_synchronize_unregister();
-}
-
-static struct twheel *trace_wheel(struct kunit *test, struct seen *seen)
-{
-	struct twheel_config config = {
-		.name		= TRACE_WHEEL,
-		.clock		= TWHEEL_CLOCK_VIRTUAL,
-		.tick_ns	= MS,
-		.slots		= 16,
-	};
-	struct twheel *wheel;
-
-	if (!trace_events[EVENT_ARM].point)
-		kunit_skip(test, "there are no tracepoints");
-	wheel = twheel_create(&config);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	*seen = (struct seen) { .id = wheel->id };
-	return wheel;
-}
+#include "tracer.h"
 
 /* The last event of a timer told this. */
-static void expect_bucket(struct kunit *test, const struct seen *seen, const struct probe *p,
+static void expect_bucket(struct kunit *test, const struct tracer *seen, const struct probe *p,
 			  u64 deadline, u64 tick)
 {
 	KUNIT_EXPECT_PTR_EQ(test, seen->timer, &p->timer);
@@ -333,11 +24,11 @@ static void expect_bucket(struct kunit *test, const struct seen *seen, const str
 static void where_a_timer_goes(struct kunit *test)
 {
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 	struct probe p;
 
-	wheel = trace_wheel(test, &seen);
-	trace_start_all(test, &seen);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start_all(test, &seen);
 	probe_init(&p, wheel, probe_fire);
 	twheel_advance(wheel, 100 * MS);
 	twheel_arm_at(&p.timer, 110 * MS);
@@ -386,7 +77,7 @@ static void where_a_timer_goes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_UNFIRED], 1);
 	expect_bucket(test, &seen, &p, 150 * MS - 1, 150);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	trace_stop_all(&seen);
+	tracer_stop_all(&seen);
 	twheel_timer_destroy_on_stack(&p.timer);
 	twheel_destroy(wheel);
 }
@@ -399,13 +90,13 @@ static void trace_busy(struct twheel_timer *timer)
 static void when_a_callback_runs(struct kunit *test)
 {
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 	struct probe p;
 	u64 before;
 
-	wheel = trace_wheel(test, &seen);
+	wheel = tracer_wheel(test, &seen);
 	probe_init(&p, wheel, trace_busy);
-	trace_start(test, &seen, EVENT_ENTRY);
+	tracer_start(test, &seen, EVENT_ENTRY);
 	twheel_arm_at(&p.timer, 10 * MS + 1);
 	twheel_advance(wheel, 15 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_ENTRY], 1);
@@ -413,11 +104,11 @@ static void when_a_callback_runs(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
 	KUNIT_EXPECT_EQ(test, seen.deadline, 10 * MS + 1);
 	KUNIT_EXPECT_EQ(test, seen.now, 15 * MS);
-	trace_stop(&seen, EVENT_ENTRY);
+	tracer_stop(&seen, EVENT_ENTRY);
 
 	seen.timer = NULL;
 	seen.function = NULL;
-	trace_start(test, &seen, EVENT_EXIT);
+	tracer_start(test, &seen, EVENT_EXIT);
 	twheel_arm_at(&p.timer, 20 * MS);
 	before = ktime_get_ns();
 	twheel_advance(wheel, 20 * MS);
@@ -426,7 +117,7 @@ static void when_a_callback_runs(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, seen.function, (const void *)trace_busy);
 	KUNIT_EXPECT_GE(test, seen.took, 300 * US);
 	KUNIT_EXPECT_LE(test, seen.took, ktime_get_ns() - before);
-	trace_stop(&seen, EVENT_EXIT);
+	tracer_stop(&seen, EVENT_EXIT);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	twheel_timer_destroy_on_stack(&p.timer);
 	twheel_destroy(wheel);
@@ -447,7 +138,7 @@ static void trace_silence(struct twheel_idle *idle)
 }
 
 /* A timer was armed, and its callback called and left: each event has named @function. */
-static void expect_named(struct kunit *test, struct twheel *wheel, struct seen *seen,
+static void expect_named(struct kunit *test, struct twheel *wheel, struct tracer *seen,
 			 const void *function)
 {
 	static const enum event events[] = { EVENT_ENTRY, EVENT_EXIT };
@@ -455,14 +146,14 @@ static void expect_named(struct kunit *test, struct twheel *wheel, struct seen *
 
 	KUNIT_EXPECT_PTR_EQ(test, seen->function, function);
 	for (i = 0; i < ARRAY_SIZE(events); i++)
-		trace_start(test, seen, events[i]);
+		tracer_start(test, seen, events[i]);
 	seen->function = NULL;
 	twheel_advance(wheel, twheel_now(wheel) + 10 * MS);
 	KUNIT_EXPECT_EQ(test, seen->count[EVENT_ENTRY], 1);
 	KUNIT_EXPECT_EQ(test, seen->count[EVENT_EXIT], 1);
 	KUNIT_EXPECT_PTR_EQ(test, seen->function, function);
 	for (i = 0; i < ARRAY_SIZE(events); i++) {
-		trace_stop(seen, events[i]);
+		tracer_stop(seen, events[i]);
 		seen->count[events[i]] = 0;
 	}
 }
@@ -474,20 +165,20 @@ static void policies_name_their_users(struct kunit *test)
 	static struct twheel_retry retry;
 	static struct twheel_idle idle;
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 
-	wheel = trace_wheel(test, &seen);
+	wheel = tracer_wheel(test, &seen);
 	twheel_periodic_init(&periodic, wheel, trace_beat);
 	twheel_retry_init(&retry, wheel, trace_attempt, NULL);
 	twheel_idle_init(&idle, wheel, trace_silence);
-	trace_start(test, &seen, EVENT_ARM);
+	tracer_start(test, &seen, EVENT_ARM);
 	twheel_periodic_start(&periodic, MS, TWHEEL_FIXED_RATE);
 	expect_named(test, wheel, &seen, (const void *)trace_beat);
 	twheel_retry_start(&retry, &backoff);
 	expect_named(test, wheel, &seen, (const void *)trace_attempt);
 	twheel_idle_start(&idle, MS);
 	expect_named(test, wheel, &seen, (const void *)trace_silence);
-	trace_stop(&seen, EVENT_ARM);
+	tracer_stop(&seen, EVENT_ARM);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	twheel_destroy(wheel);
 }
@@ -510,11 +201,11 @@ static void what_moves(struct kunit *test)
 	struct probe *p = probes_new(test, 20);
 	struct twheel_stats stats;
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 
 	/* Either event alone, and both. */
-	wheel = trace_wheel(test, &seen);
-	trace_start(test, &seen, EVENT_CASCADE);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start(test, &seen, EVENT_CASCADE);
 	trace_crowd(wheel, p, 5);
 	wheel_run_until(wheel, 64 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 1);
@@ -524,11 +215,11 @@ static void what_moves(struct kunit *test)
 	wheel_run_until(wheel, 1000 * MS);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
-	trace_stop(&seen, EVENT_CASCADE);
+	tracer_stop(&seen, EVENT_CASCADE);
 	twheel_destroy(wheel);
 
-	wheel = trace_wheel(test, &seen);
-	trace_start(test, &seen, EVENT_REQUEUE);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start(test, &seen, EVENT_REQUEUE);
 	trace_crowd(wheel, p, 5);
 	wheel_run_until(wheel, 64 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
@@ -537,12 +228,12 @@ static void what_moves(struct kunit *test)
 	wheel_run_until(wheel, 1000 * MS);
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, seen.requeued, stats.requeued);
-	trace_stop(&seen, EVENT_REQUEUE);
+	tracer_stop(&seen, EVENT_REQUEUE);
 	twheel_destroy(wheel);
 
 	/* Timers that are due, and extended at the last moment, tell so one by one. */
-	wheel = trace_wheel(test, &seen);
-	trace_start_all(test, &seen);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start_all(test, &seen);
 	probe_init(&p[0], wheel, probe_fire);
 	probe_init(&p[1], wheel, probe_fire);
 	twheel_arm_at(&p[0].timer, 10 * MS);
@@ -554,7 +245,7 @@ static void what_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
 	KUNIT_EXPECT_EQ(test, seen.requeued, 2);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	trace_stop_all(&seen);
+	tracer_stop_all(&seen);
 	twheel_destroy(wheel);
 }
 
@@ -564,10 +255,10 @@ static void what_an_arm_moves(struct kunit *test)
 	struct probe *p = probes_new(test, 3);
 	struct twheel_stats stats;
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 
-	wheel = trace_wheel(test, &seen);
-	trace_start_all(test, &seen);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start_all(test, &seen);
 	probe_init(&p[0], wheel, probe_fire);
 	probe_init(&p[1], wheel, probe_fire);
 	probe_init(&p[2], wheel, probe_fire);
@@ -587,7 +278,7 @@ static void what_an_arm_moves(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, stats.fired, 3);
 	KUNIT_EXPECT_EQ(test, seen.cascaded, stats.cascades);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	trace_stop_all(&seen);
+	tracer_stop_all(&seen);
 	twheel_destroy(wheel);
 }
 
@@ -596,16 +287,16 @@ static void what_a_pass_has_done(struct kunit *test)
 	struct probe *p = probes_new(test, 20);
 	struct twheel_stats stats;
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 	unsigned int i;
 	u64 before;
 
-	wheel = trace_wheel(test, &seen);
+	wheel = tracer_wheel(test, &seen);
 	trace_crowd(wheel, p, 5);
 	twheel_advance(wheel, 70 * MS);
 	twheel_get_stats(wheel, &stats);
 	/* Tracing that begins later tells of the passes from then on. */
-	trace_start_all(test, &seen);
+	tracer_start_all(test, &seen);
 	before = ktime_get_ns();
 	twheel_advance(wheel, 90 * MS);
 	KUNIT_EXPECT_EQ(test, seen.count[EVENT_PASS], 1);
@@ -625,7 +316,7 @@ static void what_a_pass_has_done(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, seen.passes.requeued, stats.requeued);
 	KUNIT_EXPECT_EQ(test, seen.pass.pending, 0);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
-	trace_stop_all(&seen);
+	tracer_stop_all(&seen);
 	twheel_destroy(wheel);
 }
 
@@ -633,11 +324,11 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 {
 	struct probe *p = probes_new(test, 40);
 	struct twheel *wheel;
-	struct seen seen;
+	struct tracer seen;
 	unsigned int i;
 
-	wheel = trace_wheel(test, &seen);
-	trace_start(test, &seen, EVENT_PASS);
+	wheel = tracer_wheel(test, &seen);
+	tracer_start(test, &seen, EVENT_PASS);
 	for (i = 0; i < 40; i++) {
 		probe_init(&p[i], wheel, trace_busy);
 		twheel_arm_at(&p[i].timer, 10 * MS);
@@ -648,7 +339,7 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, seen.passes.exhausted);
 	KUNIT_EXPECT_FALSE(test, seen.pass.exhausted);
 	KUNIT_EXPECT_EQ(test, seen.passes.fired, 40);
-	trace_stop(&seen, EVENT_PASS);
+	tracer_stop(&seen, EVENT_PASS);
 	twheel_destroy(wheel);
 }
 
@@ -665,6 +356,6 @@ static struct kunit_case trace_cases[] = {
 
 struct kunit_suite twheel_trace_suite = {
 	.name		= "twheel_trace",
-	.suite_init	= trace_suite_init,
+	.suite_init	= tracer_suite_init,
 	.test_cases	= trace_cases,
 };
