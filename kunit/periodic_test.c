@@ -46,6 +46,11 @@ static int beat_start(struct beat *b, u64 period, enum twheel_pace pace)
 	return twheel_periodic_start(&b->periodic, period, pace);
 }
 
+static int beat_start_at(struct beat *b, u64 first, u64 period, enum twheel_pace pace)
+{
+	return twheel_periodic_start_at(&b->periodic, first, period, pace);
+}
+
 static u64 beat_next(struct beat *b)
 {
 	return twheel_deadline(&b->periodic.series.timer);
@@ -57,9 +62,7 @@ static void rate_keeps_its_phase(struct kunit *test)
 	static struct beat b;
 
 	beat_init(&b, wheel);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 7 * MS,
-						       3 * MS,
-						       TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 7 * MS, 3 * MS, TWHEEL_FIXED_RATE), 0);
 	wheel_run_until(wheel, 7 * MS - 1);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
 	wheel_run_until(wheel, 14 * MS);
@@ -112,8 +115,7 @@ static void rate_does_not_drift(struct kunit *test)
 
 	beat_init(&b, wheel);
 	twheel_periodic_init(&b.periodic, wheel, beat_run_steady);
-	twheel_periodic_start_at(&b.periodic, 5 * MS, 3700 * US,
-				 TWHEEL_FIXED_RATE);
+	beat_start_at(&b, 5 * MS, 3700 * US, TWHEEL_FIXED_RATE);
 	wheel_run_until(wheel, 5 * MS + 10000 * 3700 * US);
 	KUNIT_EXPECT_EQ(test, b.calls, 10001);
 	KUNIT_EXPECT_EQ_MSG(test, b.result, 0, "calls at another moment");
@@ -135,8 +137,7 @@ static void rate_misses_none_uncounted(struct kunit *test)
 		static struct beat b;
 
 		beat_init(&b, wheel);
-		twheel_periodic_start_at(&b.periodic, first, periods[i],
-					 TWHEEL_FIXED_RATE);
+		beat_start_at(&b, first, periods[i], TWHEEL_FIXED_RATE);
 		for (step = 0; step < 300; step++) {
 			u64 last, due;
 
@@ -164,9 +165,7 @@ static void rate_from_the_past(struct kunit *test)
 
 	twheel_advance(wheel, 100 * MS);
 	beat_init(&b, wheel);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 5 * MS,
-						       10 * MS,
-						       TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 5 * MS, 10 * MS, TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ_MSG(test, b.calls, 0, "called from within start");
 	wheel_run_until(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 1);
@@ -181,8 +180,7 @@ static void delay_has_no_overruns(struct kunit *test)
 	static struct beat b;
 
 	beat_init(&b, wheel);
-	twheel_periodic_start_at(&b.periodic, 2 * MS, 10 * MS,
-				 TWHEEL_FIXED_DELAY);
+	beat_start_at(&b, 2 * MS, 10 * MS, TWHEEL_FIXED_DELAY);
 	wheel_run_until(wheel, 12 * MS);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
 	twheel_advance(wheel, 77 * MS);
@@ -257,10 +255,7 @@ static void periodic_refuses(struct kunit *test)
 		if (ret < 0)
 			KUNIT_EXPECT_EQ_MSG(test, beat_next(&b), 5 * MS,
 					    "the refused call has moved it");
-		KUNIT_EXPECT_EQ_MSG(test, ret,
-				    twheel_periodic_start_at(&b.periodic, MS,
-							     cases[i].period,
-							     pace),
+		KUNIT_EXPECT_EQ_MSG(test, beat_start_at(&b, MS, cases[i].period, pace), ret,
 				    "case %u", i);
 		if (ret < 0)
 			KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS);
@@ -396,9 +391,7 @@ static void periodic_shutdown(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), 1);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&b.periodic), NOT_PENDING);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ESHUTDOWN);
-	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&b.periodic, 0, MS,
-						       TWHEEL_FIXED_DELAY),
-			-ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, beat_start_at(&b, 0, MS, TWHEEL_FIXED_DELAY), -ESHUTDOWN);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), NOT_PENDING);
 	wheel_run_until(wheel, DAY);
 	KUNIT_EXPECT_EQ(test, b.calls, 0);
@@ -468,7 +461,7 @@ static void periodic_saturates(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
 		beat_start(&b, TWHEEL_SPAN_MAX, pace);
 		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
-		twheel_periodic_start_at(&b.periodic, ~(u64)0, MS, pace);
+		beat_start_at(&b, ~(u64)0, MS, pace);
 		KUNIT_EXPECT_EQ(test, beat_next(&b), TWHEEL_NEVER);
 		KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&b.periodic), 1);
 		twheel_destroy(wheel);
