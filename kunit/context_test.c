@@ -87,10 +87,6 @@ static void observer_expect(struct kunit *test, const struct observer *observer,
 	KUNIT_EXPECT_EQ(test, !!observer->work, context == TWHEEL_CONTEXT_WORK);
 }
 
-#define for_each_callback_context(context)					\
-	for ((context) = TWHEEL_CONTEXT_SOFTIRQ;			\
-	     (context) <= TWHEEL_CONTEXT_WORK; (context)++)
-
 static void runs_where_it_says(struct kunit *test)
 {
 	enum twheel_context context;
@@ -364,18 +360,16 @@ static void observer_await_sync(struct kunit *test, struct twheel *wheel, bool s
 
 static void sync_and_stop_wait(struct kunit *test)
 {
-	int here = cpumask_first(cpu_online_mask);
-	int there = cpumask_last(cpu_online_mask);
 	enum twheel_context context;
 	unsigned int i;
 
-	set_cpus_allowed_ptr(current, cpumask_of(here));
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
 	for_each_callback_context(context) {
 		struct twheel *wheel = context_wheel(test, context, true);
 
 		for (i = 0; i < 10; i++)
-			observer_await_sync(test, wheel, false, there);
-		observer_await_sync(test, wheel, true, there);
+			observer_await_sync(test, wheel, false, cpu_last());
+		observer_await_sync(test, wheel, true, cpu_last());
 		twheel_destroy(wheel);
 	}
 	set_cpus_allowed_ptr(current, cpu_possible_mask);

@@ -76,12 +76,11 @@ static int nomad_keep_busy(void *arg)
 /* As other timers do: while another CPU is busy, an idle one is not woken up. */
 static void idle_cpu_is_left_alone(struct kunit *test)
 {
-	int busy = cpumask_first(cpu_online_mask);
+	int busy = cpu_first();
 	int idle = cpumask_next(busy, cpu_online_mask);
 	struct task_struct *task;
 
-	if (idle >= nr_cpu_ids)
-		kunit_skip(test, "needs two CPUs");
+	test_needs_two_cpus(test);
 	if (!IS_ENABLED(CONFIG_NO_HZ_COMMON))
 		kunit_skip(test, "each CPU ticks");
 	task = kthread_create(nomad_keep_busy, NULL, "twheel-busy");

@@ -29,9 +29,8 @@ static int hotplug_init(struct kunit *test)
 {
 	if (!IS_ENABLED(CONFIG_HOTPLUG_CPU))
 		kunit_skip(test, "no CPU can go");
-	victim_cpu = cpumask_last(cpu_online_mask);
-	if (victim_cpu == cpumask_first(cpu_online_mask))
-		kunit_skip(test, "needs two CPUs");
+	test_needs_two_cpus(test);
+	victim_cpu = cpu_last();
 	return 0;
 }
 

@@ -81,7 +81,7 @@ static void cancelled_is_given_back(struct kunit *test)
 		/* Cancelled from another CPU. */
 		for_each_online_cpu(cpu) {
 			fill_expect(test, cpu, &arg, limits[i]);
-			cpu_run(cpumask_first(cpu_online_mask), fill_cancel, &arg);
+			cpu_run(cpu_first(), fill_cancel, &arg);
 		}
 		twheel_destroy(wheel);
 	}
@@ -146,7 +146,7 @@ static void moves_when_full(struct kunit *test)
 	};
 	int cpu;
 
-	fill_expect(test, cpumask_first(cpu_online_mask), &arg, limit);
+	fill_expect(test, cpu_first(), &arg, limit);
 	for_each_online_cpu(cpu)
 		for (i = 0; i < arg.armed; i++)
 			KUNIT_EXPECT_EQ(test, twheel_arm_on(&arg.oneshots[i].timer,

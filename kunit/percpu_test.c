@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Wheels with a base for each CPU: where timers fire, and what is the same as with one
- * base. Races are in race_test.c, the limit in limit_test.c, hotplug in hotplug_test.c.
+ * base. Timers that change their CPU are in travel_test.c, races in race_test.c, the limit in
+ * limit_test.c, hotplug in hotplug_test.c.
  */
 #include <linux/cpumask.h>
 #include <linux/limits.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/smp.h>
 
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
@@ -23,29 +23,6 @@ static struct twheel *percpu_wheel(struct kunit *test,
 	};
 
 	return wheel_new(test, &config);
-}
-
-static unsigned int cpu_first(void)
-{
-	return cpumask_first(cpu_online_mask);
-}
-
-static unsigned int cpu_last(void)
-{
-	return cpumask_last(cpu_online_mask);
-}
-
-/* A wheel, and this task on one CPU beside another that the test needs. */
-static struct twheel *percpu_wheel_from_afar(struct kunit *test)
-{
-	struct twheel *wheel;
-
-	/* kunit_skip() does not return. */
-	if (cpu_first() == cpu_last())
-		kunit_skip(test, "needs two CPUs");
-	wheel = percpu_wheel(test, TWHEEL_CONTEXT_SOFTIRQ);
-	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
-	return wheel;
 }
 
 /* Where this task was bound to a CPU. */
@@ -146,17 +123,13 @@ static void salvos_fire_from(struct kunit *test, struct twheel *wheel, int from)
 		salvo_expect(test, &salvos[to], from);
 }
 
-static const enum twheel_context contexts[] = {
-	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
-};
-
 static void fires_where_armed(struct kunit *test)
 {
-	unsigned int i;
+	enum twheel_context context;
 	int cpu;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+	for_each_callback_context(context) {
+		struct twheel *wheel = percpu_wheel(test, context);
 
 		for_each_online_cpu(cpu) {
 			struct salvo salvo;
@@ -170,11 +143,11 @@ static void fires_where_armed(struct kunit *test)
 
 static void fires_where_told(struct kunit *test)
 {
-	unsigned int i;
+	enum twheel_context context;
 	int from;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+	for_each_callback_context(context) {
+		struct twheel *wheel = percpu_wheel(test, context);
 
 		for_each_online_cpu(from)
 			salvos_fire_from(test, wheel, from);
@@ -261,8 +234,8 @@ static void no_such_cpu(struct kunit *test)
 /* A possible CPU that has never been online has a base like any other. */
 static void cpu_that_never_was(struct kunit *test)
 {
+	enum twheel_context context;
 	struct oneshot *oneshots;
-	unsigned int i;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
@@ -272,8 +245,8 @@ static void cpu_that_never_was(struct kunit *test)
 		kunit_skip(test, "every possible CPU is online");
 		return;
 	}
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		struct twheel *wheel = percpu_wheel(test, contexts[i]);
+	for_each_callback_context(context) {
+		struct twheel *wheel = percpu_wheel(test, context);
 
 		oneshots = oneshots_new(test, wheel, 2);
 		oneshots[0].deadline = twheel_now(wheel) + 5 * MS;
@@ -282,198 +255,6 @@ static void cpu_that_never_was(struct kunit *test)
 		oneshots_expect(test, oneshots, 2);
 		twheel_destroy(wheel);
 	}
-}
-
-/* A callback that runs on another CPU until it is released */
-
-struct held_callback {
-	struct twheel_timer timer;
-	bool running;
-	bool release;
-	bool gave_up;
-	int fired_on;
-	unsigned int fired;
-};
-
-static void held_callback_run(struct twheel_timer *timer)
-{
-	struct held_callback *held = container_of(timer, struct held_callback, timer);
-	unsigned int i;
-
-	held->fired++;
-	held->fired_on = raw_smp_processor_id();
-	WRITE_ONCE(held->running, true);
-	/* Give up before the kernel takes this for a lock-up. */
-	for (i = 0; i < 3000 && !READ_ONCE(held->release); i++)
-		spin_ns(MS);
-	if (!READ_ONCE(held->release))
-		WRITE_ONCE(held->gave_up, true);
-	smp_store_release(&held->running, false);
-}
-
-/* What an interrupt on the CPU of the callback does. */
-struct interruption {
-	struct twheel_timer *timer;
-	int cpu;
-	int ret;
-};
-
-static void interruption_sends(void *arg)
-{
-	struct interruption *interruption = arg;
-
-	interruption->ret = twheel_arm_on(interruption->timer, interruption->cpu, 0);
-}
-
-static struct held_callback *held_callback_begin(struct kunit *test, struct twheel *wheel,
-						 int cpu)
-{
-	struct held_callback *held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, held);
-	twheel_timer_init(&held->timer, wheel, held_callback_run);
-	twheel_arm_on(&held->timer, cpu, 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
-	return held;
-}
-
-/* Its callback is called once more, on that CPU, but not before it has ended. */
-static void held_callback_expect_sent(struct kunit *test, struct held_callback *held,
-				      int cpu)
-{
-	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
-	msleep(20);
-	if (!READ_ONCE(held->gave_up))
-		KUNIT_EXPECT_EQ(test, READ_ONCE(held->fired), 1);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2));
-	twheel_cancel_sync(&held->timer);
-	KUNIT_EXPECT_EQ(test, held->fired_on, cpu);
-}
-
-/* @interrupted: by what interrupts the callback, else by a task on another CPU. */
-static void sent_while_called(struct kunit *test, bool interrupted)
-{
-	int here = cpu_first(), there = cpu_last();
-	struct interruption interruption = { .cpu = here };
-	struct twheel_stats stats;
-	struct held_callback *held;
-	struct twheel *wheel;
-
-	wheel = percpu_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
-	interruption.timer = &held->timer;
-	if (interrupted)
-		smp_call_function_single(there, interruption_sends, &interruption, 1);
-	else
-		interruption_sends(&interruption);
-	KUNIT_EXPECT_EQ(test, interruption.ret, 0);
-	held_callback_expect_sent(test, held, here);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.armed, 2);
-	KUNIT_EXPECT_EQ(test, stats.fired, 2);
-	percpu_wheel_end(wheel);
-}
-
-static void sent_by_an_interrupt(struct kunit *test)
-{
-	sent_while_called(test, true);
-}
-
-static void sent_by_another_cpu(struct kunit *test)
-{
-	sent_while_called(test, false);
-}
-
-/* What becomes of a sent timer before its callback has ended. */
-static void sent_and_then(struct kunit *test)
-{
-	int here = cpu_first(), there = cpu_last();
-	struct held_callback *held;
-	struct twheel *wheel;
-
-	wheel = percpu_wheel_from_afar(test);
-	/* Cancelled: nothing is left of it. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 1);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, held->fired, 1);
-	/* Modified: it goes all the same. Called back: it does not. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 2 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 0), 1);
-	held_callback_expect_sent(test, held, here);
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, 0), 1);
-	held_callback_expect_sent(test, held, there);
-	/* Waited for: it is cancelled, before it comes there. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
-	WRITE_ONCE(held->release, true);
-	twheel_shutdown_sync(&held->timer);
-	KUNIT_EXPECT_LE(test, held->fired, 2);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&held->timer));
-	percpu_wheel_end(wheel);
-}
-
-/* A callback may free its timer: a new one at the address does not wait for it. */
-static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
-{
-	struct held_callback *held;
-	int there = cpu_last();
-	struct twheel *wheel;
-	int ret;
-
-	wheel = percpu_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
-	twheel_timer_init(&held->timer, wheel, held_callback_run);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, HOUR), 1);
-	ret = twheel_shutdown_sync(&held->timer);
-	if (!READ_ONCE(held->gave_up))
-		KUNIT_EXPECT_TRUE(test, READ_ONCE(held->running));
-	KUNIT_EXPECT_EQ(test, ret, 1);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_TRUE(test, await(!READ_ONCE(held->running)));
-	percpu_wheel_end(wheel);
-}
-
-/* Calls that do not wait tell a callback that runs from a timer that is not pending. */
-static void told_without_waiting(struct kunit *test)
-{
-	struct held_callback *held;
-	int there = cpu_last();
-	struct twheel *wheel;
-
-	wheel = percpu_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
-	twheel_arm(&held->timer, HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
-	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
-	/* A shutdown is final at once. */
-	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), -EBUSY);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, held->fired, 1);
-	/* Nothing runs. */
-	twheel_timer_init(&held->timer, wheel, held_callback_run);
-	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
-	twheel_arm(&held->timer, HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 1);
-	twheel_arm(&held->timer, HOUR);
-	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
-	percpu_wheel_end(wheel);
 }
 
 /* Operations on a timer that is pending on another CPU */
@@ -641,11 +422,6 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(due_in_the_first_tick),
 	KUNIT_CASE(no_such_cpu),
 	KUNIT_CASE(cpu_that_never_was),
-	KUNIT_CASE(sent_by_an_interrupt),
-	KUNIT_CASE(sent_by_another_cpu),
-	KUNIT_CASE(sent_and_then),
-	KUNIT_CASE(new_timer_comes_where_the_old_one_runs),
-	KUNIT_CASE(told_without_waiting),
 	KUNIT_CASE(pending_stays),
 	KUNIT_CASE(cancel_from_afar),
 	KUNIT_CASE(empty_is_silent),

@@ -95,19 +95,14 @@ static void percpu_limit_balances(struct kunit *test)
 
 static void percpu_stop_amidst_balances(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
-		TWHEEL_CONTEXT_WORK,
-	};
 	struct twheel_config config = {
 		.name = "percpu stop", .percpu = true,
 	};
-	unsigned int i;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(contexts); i++) {
-		config.context = contexts[i / 2];
-		config.clock = i % 2 ? TWHEEL_CLOCK_REALTIME :
-				       TWHEEL_CLOCK_MONOTONIC;
+	for_each_callback_context(config.context) {
+		config.clock = TWHEEL_CLOCK_MONOTONIC;
+		race_run(test, &config, true);
+		config.clock = TWHEEL_CLOCK_REALTIME;
 		race_run(test, &config, true);
 	}
 }

@@ -10,6 +10,7 @@
 #define _TWHEEL_KUNIT_SMP_H
 
 #include <linux/completion.h>
+#include <linux/cpumask.h>
 
 #include <linux/twheel_many.h>
 
@@ -20,6 +21,28 @@
 
 struct twheel *wheel_new(struct kunit *test,
 			 const struct twheel_config *config);
+
+#define for_each_callback_context(context)					\
+	for ((context) = TWHEEL_CONTEXT_SOFTIRQ;			\
+	     (context) <= TWHEEL_CONTEXT_WORK; (context)++)
+
+/* The first CPU that is online, and the last. */
+static inline int cpu_first(void)
+{
+	return cpumask_first(cpu_online_mask);
+}
+
+static inline int cpu_last(void)
+{
+	return cpumask_last(cpu_online_mask);
+}
+
+/* Call it before anything is made: with one CPU it does not return. */
+static inline void test_needs_two_cpus(struct kunit *test)
+{
+	if (cpu_first() == cpu_last())
+		kunit_skip(test, "needs two CPUs");
+}
 
 /**
  * struct oneshot - a timer that has to fire once

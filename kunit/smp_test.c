@@ -146,7 +146,7 @@ static void sync_waits_for_callback(struct kunit *test)
 	unsigned int round, overlaps = 0;
 
 	/* The callback has to run on another CPU. */
-	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
 	for (round = 0; round < 20; round++) {
 		struct slow_timer *slow = kzalloc(sizeof(*slow), GFP_KERNEL);
 		struct crew crew;
@@ -180,7 +180,7 @@ static void sync_cancels_once(struct kunit *test)
 	unsigned int round, cancelled = 0;
 	struct twheel_stats stats;
 
-	set_cpus_allowed_ptr(current, cpumask_of(cpumask_first(cpu_online_mask)));
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
 	for (round = 0; round < 10; round++) {
 		struct slow_timer slow = { .rearm = true };
 		struct crew crew;

@@ -2,7 +2,6 @@
 /*
  * The wheel that is always there, and timers with static initialisers.
  */
-#include <linux/cpumask.h>
 
 #include <linux/twheel_many.h>
 #include <linux/twheel_state.h>
@@ -54,7 +53,7 @@ static void static_timer_works(struct kunit *test)
 	struct twheel_item item = { .timer = &system_member.timer, .deadline_ns = MS };
 	struct twheel_config config = { };
 	struct twheel *wheel = wheel_new(test, &config);
-	int last = cpumask_last(cpu_online_mask);
+	int last = cpu_last();
 
 	atomic_set(&system_fired, 0);
 	/* Not armed yet. */

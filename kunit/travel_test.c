@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Timers of per-CPU wheels that have no CPU yet, and those that go from CPU to CPU. */
+/*
+ * Timers of per-CPU wheels that have no CPU yet, and those that go from CPU to CPU. Also what
+ * calls tell of a timer whose callback runs on another CPU.
+ */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/sched.h>
 #include <linux/smp.h>
 
 #include <linux/twheel_many.h>
@@ -128,7 +132,7 @@ static void traveller_fire(struct twheel_timer *timer)
 	int ret;
 
 	if (cpu >= nr_cpu_ids)
-		cpu = cpumask_first(cpu_online_mask);
+		cpu = cpu_first();
 	atomic_inc(&t->inside);
 	t->stops++;
 	if (t->slow)
@@ -142,19 +146,14 @@ static void traveller_fire(struct twheel_timer *timer)
 
 static void timer_travels(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
-		TWHEEL_CONTEXT_WORK,
+	struct twheel_config config = {
+		.name = "travel", .percpu = true, .tick_ns = 100 * US,
 	};
 	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	unsigned int i, round;
+	unsigned int round;
 
 	KUNIT_ASSERT_NOT_NULL(test, t);
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		const struct twheel_config config = {
-			.name = "travel", .percpu = true, .tick_ns = 100 * US,
-			.context = contexts[i],
-		};
+	for_each_callback_context(config.context) {
 		struct twheel *wheel = wheel_new(test, &config);
 
 		for (round = 0; round < 20; round++) {
@@ -167,7 +166,7 @@ static void timer_travels(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, atomic_read(&t->inside), 0);
 			KUNIT_EXPECT_FALSE(test, twheel_pending(&t->timer));
 		}
-		KUNIT_EXPECT_EQ_MSG(test, t->refused, 0, "context %u", i);
+		KUNIT_EXPECT_EQ_MSG(test, t->refused, 0, "context %d", config.context);
 		KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
 		twheel_destroy(wheel);
 	}
@@ -180,7 +179,7 @@ static void sync_after_leaving(struct twheel_timer *timer)
 	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
 
 	if (cpu >= nr_cpu_ids)
-		cpu = cpumask_first(cpu_online_mask);
+		cpu = cpu_first();
 	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
 	t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;
 	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
@@ -203,11 +202,224 @@ static void traveller_does_not_wait_for_itself(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A wheel, and this task on one CPU beside another that the test needs. */
+static struct twheel *travel_wheel_from_afar(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "travel", .percpu = true };
+
+	test_needs_two_cpus(test);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
+	return wheel_new(test, &config);
+}
+
+static void travel_wheel_end(struct twheel *wheel)
+{
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
+}
+
+/* A callback that runs on another CPU until it is released. */
+struct held_callback {
+	struct twheel_timer timer;
+	bool running;
+	bool release;
+	bool gave_up;
+	int fired_on;
+	unsigned int fired;
+};
+
+static void held_callback_run(struct twheel_timer *timer)
+{
+	struct held_callback *held = container_of(timer, struct held_callback, timer);
+	unsigned int i;
+
+	held->fired++;
+	held->fired_on = raw_smp_processor_id();
+	WRITE_ONCE(held->running, true);
+	/* Give up before the kernel takes this for a lock-up. */
+	for (i = 0; i < 3000 && !READ_ONCE(held->release); i++)
+		spin_ns(MS);
+	if (!READ_ONCE(held->release))
+		WRITE_ONCE(held->gave_up, true);
+	/* After all else: who waits for it may free @held. */
+	smp_store_release(&held->running, false);
+}
+
+/* What an interrupt on the CPU of the callback does. */
+struct interruption {
+	struct twheel_timer *timer;
+	int cpu;
+	int ret;
+};
+
+static void interruption_sends(void *arg)
+{
+	struct interruption *interruption = arg;
+
+	interruption->ret = twheel_arm_on(interruption->timer, interruption->cpu, 0);
+}
+
+static struct held_callback *held_callback_begin(struct kunit *test, struct twheel *wheel,
+						 int cpu)
+{
+	struct held_callback *held = kunit_kzalloc(test, sizeof(*held), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, held);
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	twheel_arm_on(&held->timer, cpu, 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->running)));
+	return held;
+}
+
+/* Its callback is called once more, on that CPU, but not before it has ended. */
+static void held_callback_expect_sent(struct kunit *test, struct held_callback *held,
+				      int cpu)
+{
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
+	msleep(20);
+	if (!READ_ONCE(held->gave_up))
+		KUNIT_EXPECT_EQ(test, READ_ONCE(held->fired), 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2));
+	twheel_cancel_sync(&held->timer);
+	KUNIT_EXPECT_EQ(test, held->fired_on, cpu);
+}
+
+/* @interrupted: by what interrupts the callback, else by a task on another CPU. */
+static void sent_while_called(struct kunit *test, bool interrupted)
+{
+	int here = cpu_first(), there = cpu_last();
+	struct interruption interruption = { .cpu = here };
+	struct twheel_stats stats;
+	struct held_callback *held;
+	struct twheel *wheel;
+
+	wheel = travel_wheel_from_afar(test);
+	held = held_callback_begin(test, wheel, there);
+	interruption.timer = &held->timer;
+	if (interrupted)
+		smp_call_function_single(there, interruption_sends, &interruption, 1);
+	else
+		interruption_sends(&interruption);
+	KUNIT_EXPECT_EQ(test, interruption.ret, 0);
+	held_callback_expect_sent(test, held, here);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed, 2);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	travel_wheel_end(wheel);
+}
+
+static void sent_by_an_interrupt(struct kunit *test)
+{
+	sent_while_called(test, true);
+}
+
+static void sent_by_another_cpu(struct kunit *test)
+{
+	sent_while_called(test, false);
+}
+
+/* What becomes of a sent timer before its callback has ended. */
+static void sent_and_then(struct kunit *test)
+{
+	int here = cpu_first(), there = cpu_last();
+	struct held_callback *held;
+	struct twheel *wheel;
+
+	wheel = travel_wheel_from_afar(test);
+	/* Cancelled: nothing is left of it. */
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, held->fired, 1);
+	/* Modified: it goes all the same. Called back: it does not. */
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 2 * HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 0), 1);
+	held_callback_expect_sent(test, held, here);
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, 0), 1);
+	held_callback_expect_sent(test, held, there);
+	/* Waited for: it is cancelled, before it comes there. */
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
+	WRITE_ONCE(held->release, true);
+	twheel_shutdown_sync(&held->timer);
+	KUNIT_EXPECT_LE(test, held->fired, 2);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&held->timer));
+	travel_wheel_end(wheel);
+}
+
+/* A callback may free its timer: a new one at the address does not wait for it. */
+static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
+{
+	struct held_callback *held;
+	int there = cpu_last();
+	struct twheel *wheel;
+	int ret;
+
+	wheel = travel_wheel_from_afar(test);
+	held = held_callback_begin(test, wheel, there);
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, HOUR), 1);
+	ret = twheel_shutdown_sync(&held->timer);
+	if (!READ_ONCE(held->gave_up))
+		KUNIT_EXPECT_TRUE(test, READ_ONCE(held->running));
+	KUNIT_EXPECT_EQ(test, ret, 1);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(!READ_ONCE(held->running)));
+	travel_wheel_end(wheel);
+}
+
+/* Calls that do not wait tell a callback that runs from a timer that is not pending. */
+static void told_without_waiting(struct kunit *test)
+{
+	struct held_callback *held;
+	int there = cpu_last();
+	struct twheel *wheel;
+
+	wheel = travel_wheel_from_afar(test);
+	held = held_callback_begin(test, wheel, there);
+	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), -EBUSY);
+	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
+	/* A shutdown is final at once. */
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), -EBUSY);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
+	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, held->fired, 1);
+	/* Nothing runs. */
+	twheel_timer_init(&held->timer, wheel, held_callback_run);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 0);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 1);
+	twheel_arm(&held->timer, HOUR);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown(&held->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), -ESHUTDOWN);
+	travel_wheel_end(wheel);
+}
+
 static struct kunit_case travel_cases[] = {
 	KUNIT_CASE(fresh_timer_is_on_any_cpu),
 	KUNIT_CASE(first_arms_race),
 	KUNIT_CASE(timer_travels),
 	KUNIT_CASE(traveller_does_not_wait_for_itself),
+	KUNIT_CASE(sent_by_an_interrupt),
+	KUNIT_CASE(sent_by_another_cpu),
+	KUNIT_CASE(sent_and_then),
+	KUNIT_CASE(new_timer_comes_where_the_old_one_runs),
+	KUNIT_CASE(told_without_waiting),
 	{ }
 };
 

@@ -13,10 +13,6 @@
 #include "../module/core/base.h"
 #include "smp.h"
 
-static const enum twheel_context wait_contexts[] = {
-	TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
-};
-
 /* A thread's work takes long beside its tick: the next one is due when it has ended. */
 static u64 wait_tick(enum twheel_context context)
 {
@@ -92,10 +88,10 @@ static void self_armer_cancel(struct kunit *test, enum twheel_context context)
 
 static void self_arming_timer_is_cancelled(struct kunit *test)
 {
-	unsigned int i;
+	enum twheel_context context;
 
-	for (i = 0; i < ARRAY_SIZE(wait_contexts); i++)
-		self_armer_cancel(test, wait_contexts[i]);
+	for_each_callback_context(context)
+		self_armer_cancel(test, context);
 }
 
 #define NR_BACKLOG	1500
@@ -152,8 +148,6 @@ static int backlog_cancel(void *arg)
 
 static void backlog_is_not_waited_for(struct kunit *test)
 {
-	int here = cpumask_first(cpu_online_mask);
-	int there = cpumask_last(cpu_online_mask);
 	struct twheel_config config = {
 		.name = "kunit-wait", .percpu = true,
 	};
@@ -162,16 +156,15 @@ static void backlog_is_not_waited_for(struct kunit *test)
 	unsigned int i;
 	int calls;
 
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
+	test_needs_two_cpus(test);
 	backlog = kunit_kzalloc(test, sizeof(*backlog), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, backlog);
 	config.data = backlog;
 	wheel = wheel_new(test, &config);
 	for (i = 0; i < NR_BACKLOG; i++)
 		twheel_timer_init(&backlog->timers[i], wheel, backlog_fire);
-	cpu_run(there, backlog_arm, backlog);
-	calls = cpu_run(here, backlog_cancel, backlog);
+	cpu_run(cpu_last(), backlog_arm, backlog);
+	calls = cpu_run(cpu_first(), backlog_cancel, backlog);
 	KUNIT_EXPECT_GT(test, calls, 0);
 	/* Of a second and more; a busy machine may be late by much of that. */
 	KUNIT_EXPECT_LT(test, calls, 900);
@@ -218,11 +211,12 @@ static void timer_at_the_same_address(struct kunit *test)
 	struct twheel *wheel;
 	unsigned int i;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(wait_contexts); i++) {
+	/* context, per CPU */
+	for (i = 0; i < 3 * 2; i++) {
 		/* It may not wait, by twheel_shutdown_sync(), in hard interrupt. */
-		if (wait_contexts[i / 2] == TWHEEL_CONTEXT_HARDIRQ)
+		if (i / 2 == TWHEEL_CONTEXT_HARDIRQ)
 			continue;
-		wheel = wait_wheel(test, wait_contexts[i / 2], i & 1);
+		wheel = wait_wheel(test, i / 2, i % 2);
 		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, reused);
 		twheel_timer_init(&reused->timer, wheel, reused_fire);
@@ -271,19 +265,16 @@ static void wanderer_fire(struct twheel_timer *timer)
 /* The timer goes to the other CPU when its callback has ended: then it is cancelled. */
 static void a_sent_timer_is_waited_for(struct kunit *test)
 {
-	struct twheel *wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true);
-	int first = cpumask_first(cpu_online_mask);
 	struct wanderer *wanderer;
+	struct twheel *wheel;
 
+	test_needs_two_cpus(test);
+	wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true);
 	wanderer = kunit_kzalloc(test, sizeof(*wanderer), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, wanderer);
-	wanderer->second = cpumask_last(cpu_online_mask);
-	if (first == wanderer->second) {
-		twheel_destroy(wheel);
-		kunit_skip(test, "needs two CPUs");
-	}
+	wanderer->second = cpu_last();
 	twheel_timer_init(&wanderer->timer, wheel, wanderer_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, first, 0), 0);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, cpu_first(), 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&wanderer->sent)));
 	KUNIT_EXPECT_TRUE(test, twheel_pending(&wanderer->timer));
 	atomic_set(&wanderer->waiting, 1);
@@ -463,8 +454,6 @@ static int series_wait(void *arg)
 
 static void waits_within_one_pass(struct kunit *test)
 {
-	int here = cpumask_first(cpu_online_mask);
-	int there = cpumask_last(cpu_online_mask);
 	struct twheel_config config = {
 		.name = "kunit-wait", .percpu = true,
 	};
@@ -472,8 +461,7 @@ static void waits_within_one_pass(struct kunit *test)
 	struct series *series;
 	struct twheel *wheel;
 
-	if (here == there)
-		kunit_skip(test, "needs two CPUs");
+	test_needs_two_cpus(test);
 	series = kunit_kzalloc(test, sizeof(*series), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, series);
 	config.data = series;
@@ -481,9 +469,9 @@ static void waits_within_one_pass(struct kunit *test)
 	atomic_set(&series->running, -1);
 	for (timer = series->timers; timer < series->timers + NR_SERIES; timer++) {
 		twheel_timer_init(timer, wheel, series_fire);
-		twheel_arm_on(timer, there, 50 * MS);
+		twheel_arm_on(timer, cpu_last(), 50 * MS);
 	}
-	cpu_run(here, series_wait, series);
+	cpu_run(cpu_first(), series_wait, series);
 	KUNIT_EXPECT_EQ(test, atomic_read(&series->calls), NR_SERIES);
 	twheel_destroy(wheel);
 }
