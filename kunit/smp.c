@@ -78,6 +78,12 @@ void oneshot_fire(struct twheel_timer *timer)
 	atomic_inc(&oneshot->fired);
 }
 
+void oneshot_arm(struct oneshot *oneshot, u64 delay)
+{
+	oneshot->deadline = twheel_now(twheel_of(&oneshot->timer)) + delay;
+	twheel_arm_at(&oneshot->timer, oneshot->deadline);
+}
+
 struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
 			     unsigned int n)
 {
@@ -204,6 +210,34 @@ void crew_wait(struct kunit *test, struct crew *crew)
 int cpu_run(int cpu, int (*work)(void *arg), void *arg)
 {
 	return smp_call_on_cpu(cpu, work, arg, false);
+}
+
+/* What the wall clock is ahead of CLOCK_MONOTONIC, before a test. */
+static s64 wall_ahead;
+
+void wall_set(struct kunit *test, u64 ns)
+{
+	struct timespec64 ts = ns_to_timespec64(ns);
+
+	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
+}
+
+void wall_step(struct kunit *test, s64 by)
+{
+	wall_set(test, ktime_get_real_ns() + by);
+}
+
+int wall_test_init(struct kunit *test)
+{
+	wall_ahead = ktime_get_real_ns() - ktime_get_ns();
+	/* Set back by hours, it is to be after 1970 still. */
+	wall_step(test, 1000 * HOUR);
+	return 0;
+}
+
+void wall_test_exit(struct kunit *test)
+{
+	wall_set(test, ktime_get_ns() + wall_ahead);
 }
 
 struct twheel_item *many_items(struct kunit *test, struct oneshot *shots,

@@ -69,6 +69,8 @@ int extend_after(struct twheel_timer *timer, u64 delay);
 
 /* The callback of a oneshot. */
 void oneshot_fire(struct twheel_timer *timer);
+/* Arm it for a deadline so far from now. */
+void oneshot_arm(struct oneshot *oneshot, u64 delay);
 struct oneshot *oneshots_new(struct kunit *test, struct twheel *wheel,
 			     unsigned int n);
 /* Wait until all have fired; false if one does not. */
@@ -97,6 +99,13 @@ void crew_wait(struct kunit *test, struct crew *crew);
 
 /* Call @work on a CPU, in process context; returns what it returned. */
 int cpu_run(int cpu, int (*work)(void *arg), void *arg);
+
+/* Set the wall clock: to an instant, or by so much. */
+void wall_set(struct kunit *test, u64 ns);
+void wall_step(struct kunit *test, s64 by);
+/* Before and after a test that does so. The clock is put right. */
+int wall_test_init(struct kunit *test);
+void wall_test_exit(struct kunit *test);
 
 /* What no result of an item can be. */
 #define UNTOUCHED	4711

@@ -130,13 +130,6 @@ static void step_fire(struct twheel_timer *timer)
 	atomic_inc(&st->fired);
 }
 
-static void step_set_clock(struct kunit *test, s64 by)
-{
-	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() + by);
-
-	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
-}
-
 static unsigned int step_fired(const struct step_timer *timers, unsigned int n)
 {
 	unsigned int sum = 0;
@@ -207,7 +200,7 @@ static void step_check(struct kunit *test, struct step_crowd *crowd, s64 by)
 
 	/* What has been claimed just now may read the clock after it is put right. */
 	WRITE_ONCE(crowd->latest, twheel_now(crowd->wheel) + NSEC_PER_SEC);
-	step_set_clock(test, -by);
+	wall_step(test, -by);
 	KUNIT_EXPECT_TRUE(test, await(step_fired(crowd->timers, STEP_NEAR) == STEP_NEAR));
 	KUNIT_EXPECT_EQ(test, atomic_read(&crowd->early), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(crowd->wheel, NULL, NULL), STEP_FAR);
@@ -227,13 +220,13 @@ static bool step_try(struct kunit *test, const struct twheel_config *config, s64
 
 	cpu_run(cpu, step_arm, crowd);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(crowd->waiting)));
-	step_set_clock(test, by);
+	wall_step(test, by);
 	/* Pairs with step_gate(). */
 	KUNIT_EXPECT_TRUE(test, await(smp_load_acquire(&crowd->left)));
 	if (crowd->seen)
 		step_check(test, crowd, by);
 	else
-		step_set_clock(test, -by);
+		wall_step(test, -by);
 	twheel_destroy(crowd->wheel);
 	return crowd->seen;
 }
@@ -275,33 +268,88 @@ static void tai_is_set_in_callbacks(struct kunit *test)
 	step_everywhere(test, TWHEEL_CLOCK_TAI);
 }
 
-/* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
-static s64 step_offset;
+/**
+ * struct stepped - a timer whose callback waits until the clock is set back
+ * @oneshot: the timer
+ * @later: armed then, for an instant that the clock had passed before
+ * @inside: the callback runs
+ */
+struct stepped {
+	struct oneshot *oneshot;
+	struct oneshot *later;
+	atomic_t inside;
+};
 
-static int step_test_init(struct kunit *test)
+static void stepped_fire(struct twheel_timer *timer)
 {
-	step_offset = ktime_get_real_ns() - ktime_get_ns();
-	/* Set back by hours, it is to be after 1970 still. */
-	step_set_clock(test, 1000 * HOUR);
-	return 0;
+	struct stepped *stepped = twheel_data(twheel_of(timer));
+	u64 end = ktime_get_ns() + 5ULL * NSEC_PER_SEC;
+	u64 wall = ktime_get_real_ns();
+
+	atomic_set(&stepped->inside, 1);
+	while (ktime_get_real_ns() >= wall && ktime_get_ns() < end)
+		cpu_relax();
+	oneshot_arm(stepped->later, NSEC_PER_SEC);
+	oneshot_fire(timer);
 }
 
-static void step_test_exit(struct kunit *test)
+static int stepped_set_back(void *arg)
 {
-	struct timespec64 ts = ns_to_timespec64(ktime_get_ns() + step_offset);
+	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() -
+						4LL * NSEC_PER_SEC);
+	struct stepped *stepped = arg;
 
-	do_settimeofday64(&ts);
+	if (!await(atomic_read(&stepped->inside)))
+		return -ETIMEDOUT;
+	return do_settimeofday64(&ts);
+}
+
+/*
+ * The hrtimer core's time stands still during its loop. A timer restarted for an instant
+ * before that time is run again at once, for as long as the step was.
+ */
+static void step_back_amidst_a_pass(struct kunit *test, enum twheel_context context)
+{
+	struct stepped stepped = { };
+	struct twheel_config config = {
+		.name = "kunit-step", .clock = TWHEEL_CLOCK_REALTIME,
+		.context = context, .percpu = true, .data = &stepped,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel_stats stats;
+
+	stepped.oneshot = oneshots_new(test, wheel, 1);
+	stepped.later = oneshots_new(test, wheel, 1);
+	twheel_timer_init(&stepped.oneshot->timer, wheel, stepped_fire);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&stepped.oneshot->timer, cpu_last(),
+					       ktime_get_real_ns() + MS), 0);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_first(), stepped_set_back, &stepped), 0);
+	oneshots_expect(test, stepped.later, 1);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	KUNIT_EXPECT_LE_MSG(test, stats.passes, 50, "context %d", context);
+	twheel_destroy(wheel);
+}
+
+static void set_back_amidst_a_pass(struct kunit *test)
+{
+	enum twheel_context context;
+
+	test_needs_two_cpus(test);
+	for_each_callback_context(context)
+		step_back_amidst_a_pass(test, context);
 }
 
 static struct kunit_case step_cases[] = {
 	KUNIT_CASE(realtime_is_set_in_callbacks),
 	KUNIT_CASE(tai_is_set_in_callbacks),
+	KUNIT_CASE(set_back_amidst_a_pass),
 	{ }
 };
 
 struct kunit_suite twheel_step_suite = {
 	.name		= "twheel_step",
-	.init		= step_test_init,
-	.exit		= step_test_exit,
+	.init		= wall_test_init,
+	.exit		= wall_test_exit,
 	.test_cases	= step_cases,
 };

@@ -5,7 +5,6 @@
  * virtual clock, to the tick, see back_test.c.
  */
 #include <linux/bottom_half.h>
-#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/timekeeping.h>
@@ -16,39 +15,6 @@
 #include "../module/compat.h"
 #include "smp.h"
 
-/* What the wall clock is ahead of CLOCK_MONOTONIC, before the tests. */
-static s64 ahead;
-
-static s64 wall_ahead(void)
-{
-	return ktime_get_real_ns() - ktime_get_ns();
-}
-
-static void set_wall(struct kunit *test, u64 ns)
-{
-	struct timespec64 ts = ns_to_timespec64(ns);
-
-	KUNIT_EXPECT_EQ(test, do_settimeofday64(&ts), 0);
-}
-
-static void clock_step(struct kunit *test, s64 ns)
-{
-	set_wall(test, ktime_get_real_ns() + ns);
-}
-
-static int wall_test_init(struct kunit *test)
-{
-	ahead = wall_ahead();
-	/* Set back by hours, it is to be after 1970 still. */
-	clock_step(test, 1000 * HOUR);
-	return 0;
-}
-
-static void wall_test_exit(struct kunit *test)
-{
-	set_wall(test, ktime_get_ns() + ahead);
-}
-
 static struct twheel *wall_wheel(struct kunit *test, bool percpu)
 {
 	struct twheel_config config = {
@@ -57,12 +23,6 @@ static struct twheel *wall_wheel(struct kunit *test, bool percpu)
 	};
 
 	return wheel_new(test, &config);
-}
-
-static void arm_at(struct oneshot *oneshot, u64 delay)
-{
-	oneshot->deadline = ktime_get_real_ns() + delay;
-	twheel_arm_at(&oneshot->timer, oneshot->deadline);
 }
 
 static bool shots_unfired(struct oneshot *oneshots, unsigned int n)
@@ -85,10 +45,10 @@ static void wall_step_forward(struct kunit *test, bool percpu)
 	unsigned int i;
 
 	for (i = 0; i < SOME; i++) {
-		arm_at(&passed[i], HOUR + i * MS);
-		arm_at(&ahead_still[i], 5 * HOUR);
+		oneshot_arm(&passed[i], HOUR + i * MS);
+		oneshot_arm(&ahead_still[i], 5 * HOUR);
 	}
-	clock_step(test, 3 * HOUR);
+	wall_step(test, 3 * HOUR);
 	oneshots_expect(test, passed, SOME);
 	KUNIT_EXPECT_TRUE(test, shots_unfired(ahead_still, SOME));
 	for (i = 0; i < SOME; i++) {
@@ -121,7 +81,7 @@ static void tai_steps_too(struct kunit *test)
 	oneshots[0].deadline = ktime_get_clocktai_ns() + HOUR;
 	twheel_arm_at(&oneshots[0].timer, oneshots[0].deadline);
 	twheel_arm_at(&oneshots[1].timer, oneshots[0].deadline + 4 * HOUR);
-	clock_step(test, 3 * HOUR);
+	wall_step(test, 3 * HOUR);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&oneshots[0].fired)));
 	KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[1].fired), 0);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
@@ -138,8 +98,8 @@ static bool wall_step_back(struct kunit *test, bool percpu)
 	bool in_time;
 
 	for (i = 0; i < SOME; i++)
-		arm_at(&oneshots[i], 300 * MS + i * MS);
-	clock_step(test, -(s64)HOUR);
+		oneshot_arm(&oneshots[i], 300 * MS + i * MS);
+	wall_step(test, -(s64)HOUR);
 	in_time = ktime_get_ns() - start < 300 * MS;
 	if (in_time) {
 		/* Where they would have been due, had nobody set the clock. */
@@ -149,7 +109,7 @@ static bool wall_step_back(struct kunit *test, bool percpu)
 			KUNIT_EXPECT_GT(test,
 					twheel_remaining(&oneshots[i].timer),
 					HOUR / 2);
-		clock_step(test, HOUR);
+		wall_step(test, HOUR);
 		oneshots_expect(test, oneshots, SOME);
 	}
 	twheel_destroy(wheel);
@@ -232,7 +192,7 @@ static void wall_expect_refused(struct kunit *test, struct twheel *wheel, bool p
 	u64 word;
 
 	if (pending)
-		arm_at(oneshot, HOUR);
+		oneshot_arm(oneshot, HOUR);
 	word = twheel_deadline(timer);
 	twheel_get_stats(wheel, &before);
 	for (i = 0; i < ARRAY_SIZE(delay_calls); i++) {
@@ -250,7 +210,7 @@ static void wall_expect_refused(struct kunit *test, struct twheel *wheel, bool p
 					       3 * HOUR),
 			pending ? 1 : -ENOENT);
 	KUNIT_EXPECT_EQ(test, twheel_cancel(timer), pending);
-	arm_at(oneshot, MS);
+	oneshot_arm(oneshot, MS);
 	oneshots_expect(test, oneshot, 1);
 }
 
@@ -314,14 +274,14 @@ static void after_back(struct kunit *test, bool percpu, bool look_before)
 	struct oneshot *oneshots = oneshots_new(test, wheel, 4);
 	struct oneshot *far = oneshots_new(test, wheel, 1);
 
-	arm_at(&oneshots[0], MS);
+	oneshot_arm(&oneshots[0], MS);
 	oneshots_expect(test, oneshots, 1);
 	if (look_before)
-		arm_at(far, HOUR);
-	clock_step(test, -1000 * (s64)NSEC_PER_SEC);
-	arm_at(&oneshots[1], 10 * MS);
-	arm_at(&oneshots[2], 30 * MS);
-	arm_at(&oneshots[3], 2 * MS);
+		oneshot_arm(far, HOUR);
+	wall_step(test, -1000 * (s64)NSEC_PER_SEC);
+	oneshot_arm(&oneshots[1], 10 * MS);
+	oneshot_arm(&oneshots[2], 30 * MS);
+	oneshot_arm(&oneshots[3], 2 * MS);
 	oneshots_expect(test, oneshots + 1, 3);
 	KUNIT_EXPECT_EQ(test, atomic_read(&far->fired), 0);
 	twheel_destroy(wheel);
@@ -343,88 +303,14 @@ static void due_amidst_back(struct kunit *test)
 	unsigned int i;
 
 	for (i = 0; i < 100; i++) {
-		arm_at(&oneshots[i], i % 3 * MS);
+		oneshot_arm(&oneshots[i], i % 3 * MS);
 		if (i % 10 == 9)
-			clock_step(test, -(s64)(20 * MS));
+			wall_step(test, -(s64)(20 * MS));
 	}
 	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, 100), "a timer is lost");
 	for (i = 0; i < 100; i++)
 		KUNIT_EXPECT_EQ(test, atomic_read(&oneshots[i].fired), 1);
 	twheel_destroy(wheel);
-}
-
-/**
- * struct stepped - a timer whose callback waits until the clock is set back
- * @oneshot: the timer
- * @later: armed then, for an instant that the clock had passed before
- * @inside: the callback runs
- */
-struct stepped {
-	struct oneshot *oneshot;
-	struct oneshot *later;
-	atomic_t inside;
-};
-
-static void stepped_fire(struct twheel_timer *timer)
-{
-	struct stepped *stepped = twheel_data(twheel_of(timer));
-	u64 end = ktime_get_ns() + 5ULL * NSEC_PER_SEC;
-	u64 wall = ktime_get_real_ns();
-
-	atomic_set(&stepped->inside, 1);
-	while (ktime_get_real_ns() >= wall && ktime_get_ns() < end)
-		cpu_relax();
-	arm_at(stepped->later, NSEC_PER_SEC);
-	oneshot_fire(timer);
-}
-
-static int stepped_set_back(void *arg)
-{
-	struct timespec64 ts = ns_to_timespec64(ktime_get_real_ns() -
-						4LL * NSEC_PER_SEC);
-	struct stepped *stepped = arg;
-
-	if (!await(atomic_read(&stepped->inside)))
-		return -ETIMEDOUT;
-	return do_settimeofday64(&ts);
-}
-
-/*
- * The hrtimer core's time stands still during its loop. A timer restarted for an instant
- * before that time is run again at once, for as long as the step was.
- */
-static void step_back_amidst_a_pass(struct kunit *test, enum twheel_context context)
-{
-	int here = cpumask_first(cpu_online_mask);
-	int there = cpumask_last(cpu_online_mask);
-	struct stepped stepped = { };
-	struct twheel_config config = {
-		.name = "kunit-wall", .clock = TWHEEL_CLOCK_REALTIME,
-		.context = context, .percpu = true, .data = &stepped,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct twheel_stats stats;
-
-	stepped.oneshot = oneshots_new(test, wheel, 1);
-	stepped.later = oneshots_new(test, wheel, 1);
-	twheel_timer_init(&stepped.oneshot->timer, wheel, stepped_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on_at(&stepped.oneshot->timer, there,
-					       ktime_get_real_ns() + MS), 0);
-	KUNIT_EXPECT_EQ(test, cpu_run(here, stepped_set_back, &stepped), 0);
-	oneshots_expect(test, stepped.later, 1);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.fired, 2);
-	KUNIT_EXPECT_LE_MSG(test, stats.passes, 50, "context %d", context);
-	twheel_destroy(wheel);
-}
-
-static void set_back_amidst_a_pass(struct kunit *test)
-{
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
-	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_SOFTIRQ);
-	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_HARDIRQ);
-	step_back_amidst_a_pass(test, TWHEEL_CONTEXT_WORK);
 }
 
 /**
@@ -470,7 +356,7 @@ static int relayed_hold(void *arg)
 	struct relayed *relayed = arg;
 
 	local_bh_disable();
-	arm_at(relayed->oneshot, MS);
+	oneshot_arm(relayed->oneshot, MS);
 	hrtimer_start(&relayed->after, ns_to_ktime(relayed->oneshot->deadline + 10 * MS),
 		      HRTIMER_MODE_ABS_PINNED_HARD);
 	while (!atomic_read(&relayed->closed) && ktime_get_ns() < end)
@@ -489,8 +375,7 @@ static void closed_after_the_alarm(struct kunit *test)
 	struct relayed *relayed;
 	struct twheel *wheel;
 
-	if (num_online_cpus() < 2)
-		kunit_skip(test, "needs two CPUs");
+	test_needs_two_cpus(test);
 	if (IS_ENABLED(CONFIG_PREEMPT_RT))
 		kunit_skip(test, "softirqs are tasks here");
 	relayed = kunit_kzalloc(test, sizeof(*relayed), GFP_KERNEL);
@@ -500,8 +385,8 @@ static void closed_after_the_alarm(struct kunit *test)
 	hrtimer_setup(&relayed->after, relayed_raise, CLOCK_REALTIME,
 		      HRTIMER_MODE_ABS_PINNED_HARD);
 	INIT_WORK(&relayed->closer, relayed_close);
-	schedule_work_on(cpumask_first(cpu_online_mask), &relayed->closer);
-	cpu_run(cpumask_last(cpu_online_mask), relayed_hold, relayed);
+	schedule_work_on(cpu_first(), &relayed->closer);
+	cpu_run(cpu_last(), relayed_hold, relayed);
 	flush_work(&relayed->closer);
 	hrtimer_cancel(&relayed->after);
 	/* A host that is busy for seconds lets it fire. */
@@ -519,16 +404,16 @@ static void many_steps(struct kunit *test, bool percpu)
 	u32 seed = 8;
 
 	for (i = 0; i < n; i++) {
-		arm_at(&oneshots[i], test_random(&seed) % (300 * (u32)MS));
+		oneshot_arm(&oneshots[i], test_random(&seed) % (300 * (u32)MS));
 		last = max(last, oneshots[i].deadline);
 		if (i % 40)
 			continue;
-		clock_step(test, (s64)(test_random(&seed) % (600 * (u32)MS)) -
+		wall_step(test, (s64)(test_random(&seed) % (600 * (u32)MS)) -
 		     (s64)(300 * MS));
 		msleep(5);
 	}
 	/* However far back it is now: all are due. */
-	set_wall(test, last + MS);
+	wall_set(test, last + MS);
 	KUNIT_EXPECT_TRUE_MSG(test, oneshots_fired(oneshots, n), "a timer is lost");
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.fired, n);
@@ -554,7 +439,6 @@ static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(deadlines_are_taken),
 	KUNIT_CASE(arm_after_back),
 	KUNIT_CASE(due_amidst_back),
-	KUNIT_CASE(set_back_amidst_a_pass),
 	KUNIT_CASE(closed_after_the_alarm),
 	KUNIT_CASE(steps_lose_nothing),
 	{ }
