@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arrays of timers that several CPUs arm and cancel. */
+/* Arrays of timers that several CPUs arm and cancel, or one amid interrupts. */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/delay.h>
@@ -9,9 +9,6 @@
 #include <linux/twheel_stats.h>
 
 #include "smp.h"
-
-/* More items than any hold of the lock serves, and not a multiple of that. */
-#define MANY		400
 
 /* Of a wheel that is per CPU: which timers are armed where. */
 struct spread {
@@ -43,7 +40,7 @@ static void percpu_timers_stay_and_move(struct kunit *test)
 	const struct twheel_config config = {
 		.name = "many", .tick_ns = 100 * US, .percpu = true,
 	};
-	unsigned int first = cpumask_first(cpu_online_mask);
+	unsigned int first = cpu_first();
 	struct twheel *wheel = wheel_new(test, &config);
 	unsigned int cpus = num_online_cpus(), i, at = 0;
 	struct spread spread = { .wheel = wheel };
@@ -136,8 +133,7 @@ static void percpu_cancels_them_all(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_cancel(&shots[i].timer), 1);
 	spread.items = many_items(test, shots, cpus * 50);
 	spread.count = cpus * 50;
-	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
-				      spread_cancel, &spread), cpus * 50);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), spread_cancel, &spread), cpus * 50);
 	for (i = 0; i < cpus * 50; i++)
 		KUNIT_EXPECT_EQ_MSG(test, spread.items[i].result, i % 2,
 				    "item %u", i);
@@ -163,7 +159,7 @@ static void percpu_limit_holds(struct kunit *test)
 
 	for (i = 0; i < 2 * MANY; i++)
 		spread.items[i].deadline_ns = twheel_now(wheel) + DAY;
-	sum = cpu_run(cpumask_first(cpu_online_mask), spread_arm, &spread);
+	sum = cpu_run(cpu_first(), spread_arm, &spread);
 	KUNIT_EXPECT_GE(test, sum, 50);
 	KUNIT_EXPECT_EQ(test, sum, items_results(spread.items, MANY, 0));
 	KUNIT_EXPECT_EQ(test, MANY - sum, items_results(spread.items, MANY, -ENOSPC));
@@ -178,6 +174,81 @@ static void percpu_limit_holds(struct kunit *test)
 	}
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), sum);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), sum);
+	twheel_destroy(wheel);
+}
+
+/*
+ * In hard interrupt context, on the CPU that arms: interrupts come in between two
+ * holds, and only there.
+ */
+struct intrusion {
+	struct twheel_timer timer;
+	struct twheel_item *items;
+	unsigned int count;
+	unsigned int fired;
+	unsigned int within;
+	unsigned int amiss;
+	bool arming;
+};
+
+static void intruder_fire(struct twheel_timer *timer)
+{
+	struct intrusion *in = container_of(timer, struct intrusion, timer);
+	unsigned int done = in->count - items_results(in->items, in->count, UNTOUCHED);
+
+	in->fired++;
+	/* Not while the results are being cleared. */
+	if (READ_ONCE(in->arming) && done && done < in->count) {
+		in->within++;
+		in->amiss += done % 16 != 0;
+	}
+	twheel_arm(timer, 0);
+}
+
+static int arm_amid_interrupts(void *arg)
+{
+	struct intrusion *in = arg;
+	struct twheel *wheel = twheel_of(&in->timer);
+	unsigned long end = jiffies + PATIENCE;
+	unsigned int i, good = 0;
+
+	/* The timers belong to this CPU from here on. */
+	twheel_arm_many(wheel, in->items, in->count);
+	twheel_arm(&in->timer, 0);
+	do {
+		for (i = 0; i < in->count; i++)
+			WRITE_ONCE(in->items[i].result, UNTOUCHED);
+		WRITE_ONCE(in->arming, true);
+		good = twheel_arm_many(wheel, in->items, in->count);
+		WRITE_ONCE(in->arming, false);
+	} while (good == in->count && READ_ONCE(in->within) < 3 &&
+		 time_before(jiffies, end));
+	return good;
+}
+
+static void interrupts_come_in_between(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.name = "many", .tick_ns = 10 * US,
+		.context = TWHEEL_CONTEXT_HARDIRQ, .percpu = true,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct oneshot *shots = oneshots_new(test, wheel, MANY);
+	struct intrusion in = {
+		.items = many_items(test, shots, MANY), .count = MANY,
+	};
+	unsigned int i;
+
+	for (i = 0; i < MANY; i++)
+		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
+	twheel_timer_init_on_stack(&in.timer, wheel, intruder_fire);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), arm_amid_interrupts, &in), MANY);
+	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
+	KUNIT_EXPECT_GE_MSG(test, in.within, 3, "%u interrupts, all outside",
+			    in.fired);
+	KUNIT_EXPECT_EQ_MSG(test, in.amiss, 0, "of %u within", in.within);
+	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
+	twheel_timer_destroy_on_stack(&in.timer);
 	twheel_destroy(wheel);
 }
 
@@ -275,17 +346,10 @@ static void contest_run(struct kunit *test, const struct twheel_config *config,
 
 static void races_balance(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
-		TWHEEL_CONTEXT_WORK,
-	};
 	struct twheel_config config = { .name = "contest", .tick_ns = 100 * US };
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
-		config.context = contexts[i];
+	for_each_callback_context(config.context)
 		contest_run(test, &config, false);
-	}
 }
 
 static void percpu_races_balance(struct kunit *test)
@@ -324,6 +388,7 @@ static struct kunit_case many_race_cases[] = {
 	KUNIT_CASE(percpu_timers_stay_and_move),
 	KUNIT_CASE(percpu_cancels_them_all),
 	KUNIT_CASE(percpu_limit_holds),
+	KUNIT_CASE(interrupts_come_in_between),
 	KUNIT_CASE(races_balance),
 	KUNIT_CASE(percpu_races_balance),
 	KUNIT_CASE(limited_races_balance),

@@ -4,10 +4,8 @@
  * in many_race_test.c. The race with all other operations is in stress.c.
  */
 #include <linux/atomic.h>
-#include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/irqflags.h>
-#include <linux/smp.h>
 
 #include <linux/twheel_many.h>
 #include <linux/twheel_state.h>
@@ -15,9 +13,6 @@
 #include <linux/twheel_virtual.h>
 
 #include "smp.h"
-
-/* More items than any hold of the lock serves, and not a multiple of that. */
-#define MANY		400
 
 static struct twheel *many_wheel(struct kunit *test, unsigned int max_pending)
 {
@@ -403,82 +398,6 @@ static void callback_may_do_many(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/*
- * In hard interrupt context, on the CPU that arms: interrupts come in between two
- * holds, and only there.
- */
-struct intrusion {
-	struct twheel_timer timer;
-	struct twheel_item *items;
-	unsigned int count;
-	unsigned int fired;
-	unsigned int within;
-	unsigned int amiss;
-	bool arming;
-};
-
-static void intruder_fire(struct twheel_timer *timer)
-{
-	struct intrusion *in = container_of(timer, struct intrusion, timer);
-	unsigned int done = in->count - items_results(in->items, in->count, UNTOUCHED);
-
-	in->fired++;
-	/* Not while the results are being cleared. */
-	if (READ_ONCE(in->arming) && done && done < in->count) {
-		in->within++;
-		in->amiss += done % 16 != 0;
-	}
-	twheel_arm(timer, 0);
-}
-
-static int arm_amid_interrupts(void *arg)
-{
-	struct intrusion *in = arg;
-	struct twheel *wheel = twheel_of(&in->timer);
-	unsigned long end = jiffies + PATIENCE;
-	unsigned int i, good = 0;
-
-	/* The timers belong to this CPU from here on. */
-	twheel_arm_many(wheel, in->items, in->count);
-	twheel_arm(&in->timer, 0);
-	do {
-		for (i = 0; i < in->count; i++)
-			WRITE_ONCE(in->items[i].result, UNTOUCHED);
-		WRITE_ONCE(in->arming, true);
-		good = twheel_arm_many(wheel, in->items, in->count);
-		WRITE_ONCE(in->arming, false);
-	} while (good == in->count && READ_ONCE(in->within) < 3 &&
-		 time_before(jiffies, end));
-	return good;
-}
-
-static void interrupts_come_in_between(struct kunit *test)
-{
-	const struct twheel_config config = {
-		.name = "many", .tick_ns = 10 * US,
-		.context = TWHEEL_CONTEXT_HARDIRQ, .percpu = true,
-	};
-	struct twheel *wheel = wheel_new(test, &config);
-	struct oneshot *shots = oneshots_new(test, wheel, MANY);
-	struct intrusion in = {
-		.items = many_items(test, shots, MANY), .count = MANY,
-	};
-	unsigned int i;
-
-	for (i = 0; i < MANY; i++)
-		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
-	twheel_timer_init_on_stack(&in.timer, wheel, intruder_fire);
-	KUNIT_EXPECT_EQ(test, cpu_run(cpumask_last(cpu_online_mask),
-				      arm_amid_interrupts, &in), MANY);
-	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
-	KUNIT_EXPECT_GE_MSG(test, in.within, 3, "%u interrupts, all outside",
-			    in.fired);
-	KUNIT_EXPECT_EQ_MSG(test, in.amiss, 0, "of %u within", in.within);
-	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
-	twheel_timer_destroy_on_stack(&in.timer);
-	twheel_destroy(wheel);
-}
-
 /* Interrupts that are off stay off, and all is served. */
 static void interrupts_stay_off(struct kunit *test)
 {
@@ -505,16 +424,13 @@ static void interrupts_stay_off(struct kunit *test)
 /* Real clocks, every context: all fire, none early, each once. */
 static void fires_in_every_context(struct kunit *test)
 {
-	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
-		TWHEEL_CONTEXT_WORK,
-	};
 	unsigned int i, k;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(contexts); i++) {
+	/* context, per CPU */
+	for (i = 0; i < 3 * 2; i++) {
 		const struct twheel_config config = {
 			.name = "many", .tick_ns = 100 * US,
-			.context = contexts[i / 2], .percpu = i % 2,
+			.context = i / 2, .percpu = i % 2,
 		};
 		struct twheel *wheel = wheel_new(test, &config);
 		struct oneshot *shots = oneshots_new(test, wheel, 100);
@@ -544,7 +460,6 @@ static struct kunit_case many_cases[] = {
 	KUNIT_CASE(shut_down_is_refused_alone),
 	KUNIT_CASE(stopped_wheel_refuses_all),
 	KUNIT_CASE(callback_may_do_many),
-	KUNIT_CASE(interrupts_come_in_between),
 	KUNIT_CASE(interrupts_stay_off),
 	KUNIT_CASE(fires_in_every_context),
 	{ }

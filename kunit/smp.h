@@ -107,6 +107,8 @@ void wall_step(struct kunit *test, s64 by);
 int wall_test_init(struct kunit *test);
 void wall_test_exit(struct kunit *test);
 
+/* More items than any hold of the lock serves, and not a multiple of that. */
+#define MANY		400
 /* What no result of an item can be. */
 #define UNTOUCHED	4711
 
