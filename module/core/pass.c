@@ -7,8 +7,8 @@
  * before it.
  *
  * The lock is held for one slice of work at most, with interrupts off. Claiming a timer
- * ends the hold, so only timers that are moved count: cascaded, found extended, or put
- * back after the clock was set back.
+ * ends the hold, so what counts is timers that are moved: cascaded, found extended, or put
+ * back after the clock was set back. Searching bitmaps for them counts, too.
  *
  * A pass ends when its time is over. It looks at the clock after each group of callbacks,
  * and after each slice. Another pass does what is left over, and its alarm is set to a
@@ -389,8 +389,7 @@ static __always_inline void pass_work(struct twheel_base *base, int count,
 
 /*
  * Compute when the next pass is due. A round has ended when nothing is left to do for its
- * target. Timers that were armed for the past meanwhile belong to the next round. Emptying
- * buckets ahead of their time is part of a round.
+ * target. Timers that were armed for the past meanwhile belong to the next round.
  */
 static u64 pass_next_event(struct twheel_base *base)
 {
