@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Arrays of operations through io_uring, and what it refuses. */
+/* Arrays of operations through io_uring, what it refuses, and injected faults: see fault_test.c. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/fault.h"
 #include "lib/ring.h"
 #include "lib/tap.h"
 
@@ -65,7 +66,7 @@ static int ops_run(struct io_uring *ring, int fd, const void *array)
 }
 
 /* Each has its result, and none ends the others. */
-static void each_has_its_result(void)
+TEST(each_has_its_result)
 {
 	enum { N = 200 };
 	struct io_uring ring = ring_open(0);
@@ -90,7 +91,7 @@ static void each_has_its_result(void)
 }
 
 /* Time passes and events are read through the ring, one after the other. */
-static void linked_with_a_read(void)
+TEST(linked_with_a_read)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_op *ops = ops_arm(2);
@@ -110,7 +111,7 @@ static void linked_with_a_read(void)
 }
 
 /* Arrays that are too long to be done during submission. Entries can be used again at once. */
-static void long_ones_go_to_a_thread(void)
+TEST(long_ones_go_to_a_thread)
 {
 	enum { N = 2000, ARRAYS = 8 };
 	struct io_uring ring = ring_open(0);
@@ -131,7 +132,7 @@ static void long_ones_go_to_a_thread(void)
 		NEED(ops[i].id && !ops[i].result);
 }
 
-static void asked_for_a_thread(void)
+TEST(asked_for_a_thread)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_op *ops = ops_arm(5000);
@@ -146,7 +147,7 @@ static void asked_for_a_thread(void)
 }
 
 /* Submitted by io_uring's own thread. */
-static void no_call_at_all(void)
+TEST(no_call_at_all)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQPOLL);
 	struct twheel_op *ops = ops_arm(1000);
@@ -159,7 +160,7 @@ static void no_call_at_all(void)
 }
 
 /* The second half of a large entry is ignored. */
-static void large_entries(void)
+TEST(large_entries)
 {
 	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
 	struct twheel_op *ops = ops_arm(1000);
@@ -174,7 +175,7 @@ static void large_entries(void)
 }
 
 /* A long array is done, or as much of it as was done; a ring that goes waits for it. */
-static void cancelled_and_closed(void)
+TEST(cancelled_and_closed)
 {
 	enum { N = 50000 };
 	struct io_uring ring = ring_open(0);
@@ -210,7 +211,7 @@ static void cancelled_and_closed(void)
 	dev_cancel_all(fd);
 }
 
-static void memory_that_is_not_there(void)
+TEST(memory_that_is_not_there)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_op *ops = ops_arm(1);
@@ -229,7 +230,7 @@ static void memory_that_is_not_there(void)
 	CHECK_EQ(ops_run(&ring, fd, &array), 1);
 }
 
-static void commands_refused(void)
+TEST(commands_refused)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_op *ops = ops_arm(1);
@@ -265,7 +266,7 @@ static void commands_refused(void)
 	CHECK_EQ(ring_run(&ring), 1);
 }
 
-static void words_refused(void)
+TEST(words_refused)
 {
 	struct twheel_op *ops = ops_arm(1000);
 	struct twheel_ops good = array_of(ops, 1), many = array_of(ops, 1000), bad[5];
@@ -300,7 +301,7 @@ static void words_refused(void)
 }
 
 /* A descriptor that is open for reading only. */
-static void needs_a_writer(void)
+TEST(needs_a_writer)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_op *ops = ops_arm(1);
@@ -313,21 +314,58 @@ static void needs_a_writer(void)
 	CHECK_EQ(dev_info(reader).timers, 0);
 }
 
-static const struct tap_test tests[] = {
-	TAP(each_has_its_result),
-	TAP(linked_with_a_read),
-	TAP(long_ones_go_to_a_thread),
-	TAP(asked_for_a_thread),
-	TAP(no_call_at_all),
-	TAP(large_entries),
-	TAP(cancelled_and_closed),
-	TAP(memory_that_is_not_there),
-	TAP(commands_refused),
-	TAP(words_refused),
-	TAP(needs_a_writer),
-};
-
-int main(int argc, char **argv)
+static long ring_submit_call(void *arg)
 {
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
+	long ret = io_uring_submit(arg);
+
+	errno = ret < 0 ? -ret : 0;
+	return ret < 0 ? -1 : ret;
+}
+
+/* The array is done or not, as its completion says; or io_uring itself fails. */
+TEST(submits_an_array)
+{
+	enum { N = 300 };
+	struct io_uring ring = ring_open(0);
+	struct dev_state was;
+	struct fault fault;
+	unsigned int n, i;
+
+	close(device_open());
+	fault_prepare();
+	/* A long one goes to a thread of io_uring, without faults. */
+	FAULT_SWEEP(n, fault, 0) {
+		struct twheel_op *ops = ops_arm(N);
+		struct twheel_ops array = array_of(ops, n % 2 ? 200 : N);
+		unsigned int good = 0;
+		int fd = dev_open(), res;
+
+		ops_sqe(&ring, fd, &array);
+		was = dev_state(fd);
+		fault = fault_call(n, ring_submit_call, &ring);
+		/* An entry that was not taken can be submitted again. */
+		if (fault.ret != 1) {
+			CHECK(fault.injected);
+			NEED(io_uring_submit(&ring) == 1);
+		}
+		res = ring_wait(&ring).res;
+		if (res < 0) {
+			CHECK(fault.injected);
+			if (res != -ENOMEM && res != -EAGAIN)
+				CHECK_EQ(res, -EFAULT);
+			dev_same(fd, &was);
+			close(fd);
+			continue;
+		}
+		CHECK_EQ(res, array.count);
+		for (i = 0; i < array.count; i++) {
+			if (ops[i].result)
+				CHECK_EQ(ops[i].result, -ENOMEM);
+			else
+				good++;
+		}
+		CHECK(good >= array.count - 1);
+		CHECK_EQ(dev_info(fd).timers, good);
+		close(fd);
+	}
 }

@@ -56,7 +56,7 @@ static unsigned int thread_count(void)
 }
 
 /* Reads come first, then the events. Waiting takes no thread. */
-static void reads_wait_for_events(void)
+TEST(reads_wait_for_events)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event events[8] = { };
@@ -83,7 +83,7 @@ static void reads_wait_for_events(void)
 }
 
 /* A read that blocks in a thread of io_uring. */
-static void a_worker_waits(void)
+TEST(a_worker_waits)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event event;
@@ -98,7 +98,7 @@ static void a_worker_waits(void)
 }
 
 /* Whole records, wherever the buffers end. */
-static void vectors_and_registered_buffers(void)
+TEST(vectors_and_registered_buffers)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event events[4];
@@ -128,7 +128,7 @@ static void vectors_and_registered_buffers(void)
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
-static void reads_that_fail(void)
+TEST(reads_that_fail)
 {
 	struct io_uring ring = ring_open(0);
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -158,7 +158,7 @@ static void reads_that_fail(void)
 }
 
 /* Each of two reads gets an event; one that is cancelled gets none. */
-static void each_event_once(void)
+TEST(each_event_once)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event events[2] = { };
@@ -186,7 +186,7 @@ static void each_event_once(void)
 	CHECK_EQ(dev_read(fd).cookie, 78);
 }
 
-static void poll_once(void)
+TEST(poll_once)
 {
 	struct io_uring ring = ring_open(0);
 	int fd = dev_open_virtual(), i;
@@ -223,7 +223,7 @@ static void poll_many(struct io_uring *ring, int fd)
 	ring_submit(ring, 1);
 }
 
-static void poll_again_and_again(void)
+TEST(poll_again_and_again)
 {
 	struct io_uring ring = ring_open(0);
 	int fd = dev_open_virtual(), i;
@@ -252,7 +252,7 @@ static void poll_again_and_again(void)
 }
 
 /* One poll for a thousand timers; after each completion, read until there is nothing more. */
-static void poll_misses_nothing(void)
+TEST(poll_misses_nothing)
 {
 	enum { N = 1000 };
 	struct io_uring ring = ring_open(0);
@@ -275,7 +275,7 @@ static void poll_misses_nothing(void)
 	CHECK_EQ(got, N);
 }
 
-static void poll_of_cells(void)
+TEST(poll_of_cells)
 {
 	struct io_uring ring = ring_open(0);
 	struct mapped m = map_open_virtual(4);
@@ -294,7 +294,7 @@ static void poll_of_cells(void)
 }
 
 /* The first of two waiters does not read; the next event wakes the other one. */
-static void exclusive_polls_take_turns(void)
+TEST(exclusive_polls_take_turns)
 {
 	struct io_uring ring = ring_open(0);
 	unsigned int seen = 0, i;
@@ -317,7 +317,7 @@ static void exclusive_polls_take_turns(void)
 }
 
 /* A read keeps the file open, and its timers running. */
-static void closed_while_reading(void)
+TEST(closed_while_reading)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event event;
@@ -335,23 +335,4 @@ static void closed_while_reading(void)
 	ring_submit(&ring, 1);
 	close(fd);
 	io_uring_queue_exit(&ring);
-}
-
-static const struct tap_test tests[] = {
-	TAP(reads_wait_for_events),
-	TAP(a_worker_waits),
-	TAP(vectors_and_registered_buffers),
-	TAP(reads_that_fail),
-	TAP(each_event_once),
-	TAP(poll_once),
-	TAP(poll_again_and_again),
-	TAP(poll_misses_nothing),
-	TAP(poll_of_cells),
-	TAP(exclusive_polls_take_turns),
-	TAP(closed_while_reading),
-};
-
-int main(int argc, char **argv)
-{
-	return tap_main(tests, SIZE_OF(tests), argc, argv);
 }

@@ -17,8 +17,12 @@
  */
 #define LIMIT_S		480
 
-/* No program has more tests. */
-#define MOST		64
+/* The tests; no program has more. */
+static struct test {
+	const char *name;
+	void (*run)(void);
+} tests[64];
+static size_t nr_tests;
 
 /* Tests that take so long are named. */
 #define SLOW_S		3
@@ -104,7 +108,7 @@ static unsigned int test_limit_s(void)
 	return limit ? atoi(limit) : LIMIT_S;
 }
 
-static bool test_run(const struct tap_test *test, unsigned int number)
+static bool test_run(const struct test *test, unsigned int number)
 {
 	time_t began = monotonic_s(), took;
 	char why[256] = "";
@@ -163,17 +167,15 @@ static bool test_wanted(const char *name, int argc, char **argv)
 	return argc < 2;
 }
 
-static const struct tap_test *added[MOST];
-static size_t nr_added;
-
-void tap_add(const struct tap_test *test)
+void tap_add(const char *name, void (*run)(void))
 {
-	if (nr_added == MOST)
+	if (nr_tests == sizeof(tests) / sizeof(*tests))
 		abort();
-	added[nr_added++] = test;
+	tests[nr_tests++] = (struct test) { name, run };
 }
 
-int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv)
+/* Arguments name the tests to run. */
+int __attribute__((weak)) main(int argc, char **argv)
 {
 	unsigned int number = 0, planned = 0;
 	bool good = true;
@@ -187,19 +189,12 @@ int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv)
 		return 4;
 	}
 #endif
-	for (i = 0; i < count; i++)
-		tap_add(&tests[i]);
-	for (i = 0; i < nr_added; i++)
-		planned += test_wanted(added[i]->name, argc, argv);
+	for (i = 0; i < nr_tests; i++)
+		planned += test_wanted(tests[i].name, argc, argv);
 	printf("1..%u\n", planned);
-	for (i = 0; i < nr_added; i++) {
-		if (test_wanted(added[i]->name, argc, argv))
-			good &= test_run(added[i], ++number);
+	for (i = 0; i < nr_tests; i++) {
+		if (test_wanted(tests[i].name, argc, argv))
+			good &= test_run(&tests[i], ++number);
 	}
 	return good && planned ? 0 : 1;
-}
-
-int __attribute__((weak)) main(int argc, char **argv)
-{
-	return tap_main(NULL, 0, argc, argv);
 }

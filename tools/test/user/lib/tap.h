@@ -11,27 +11,16 @@
 #include <stddef.h>
 #include <string.h>
 
-struct tap_test {
-	const char *name;
-	void (*run)(void);
-};
-
 /* A test, which the program runs after those before it: TEST(name) { ... } */
 #define TEST(fn)							\
 	static void fn(void);						\
 	static void __attribute__((constructor)) tap_add_##fn(void)	\
 	{								\
-		static const struct tap_test test = { #fn, fn };	\
-									\
-		tap_add(&test);						\
+		tap_add(#fn, fn);					\
 	}								\
 	static void fn(void)
 
-void tap_add(const struct tap_test *test);
-
-/* For a main() of its own that has tests in an array. Arguments name the tests to run. */
-#define TAP(fn)	{ #fn, fn }
-int tap_main(const struct tap_test *tests, size_t count, int argc, char **argv);
+void tap_add(const char *name, void (*run)(void));
 
 /* Skip the rest of the test: it cannot be run here. */
 _Noreturn void tap_skip(const char *format, ...)
