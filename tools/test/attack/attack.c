@@ -303,23 +303,10 @@ static const char *time_text(uint64_t ns)
 	return this;
 }
 
-static void table_print_head(void)
-{
-	printf("%-10s %26s   %26s   %6s   %18s\n", "",
-	       "sleeper, late by", "real-time sleeper", "work",
-	       "interrupts, late by");
-	printf("%-10s %8s %8s %8s   %8s %8s %8s   %6s   %9s %8s\n", "attack",
-	       "median", "p99", "max", "median", "p99", "max", "done", "99.9 %",
-	       "max");
-}
-
 static void notice_print(const struct notice *n, const char *name, const char *what)
 {
-	printf("%-10s %8s %8s %8s   %8s %8s %8s   %4.0f %%   %9s %8s  %s\n",
-	       name, time_text(n->normal.median), time_text(n->normal.p99),
-	       time_text(n->normal.most), time_text(n->realtime.median),
-	       time_text(n->realtime.p99), time_text(n->realtime.most),
-	       100 * n->work / noticed[0].work, time_text(n->irqs_p999),
+	printf("%-10s %9s %9s %4.0f %% %9s  %s\n", name, time_text(n->normal.most),
+	       time_text(n->realtime.most), 100 * n->work / noticed[0].work,
 	       time_text(n->irqs_most), what);
 	fflush(stdout);
 }
@@ -411,7 +398,8 @@ int main(int argc, char **argv)
 	if (stat(DEVICE, &st) || chmod(DEVICE, 0666))
 		err(1, DEVICE);
 	neighbours_start(sysconf(_SC_NPROCESSORS_ONLN) - 1);
-	table_print_head();
+	printf("%-10s %9s %9s %6s %9s\n", "late by", "a sleeper", "real-time", "work",
+	       "interrupt");
 	for (way = ways; way->name; way++) {
 		if (!way_wanted(way, argc, argv))
 			continue;

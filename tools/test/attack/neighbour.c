@@ -7,7 +7,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -19,9 +19,8 @@
 #define IRQS	"/sys/module/twheel_irqs/parameters/late"
 #define WHERE	"/sys/module/twheel_irqs/parameters/where"
 
-/* How long a neighbour sleeps, and how many sleeps are measured at most. */
+/* How long a neighbour sleeps. */
 #define SLEEP_NS	1000000
-#define SAMPLES		100000
 
 /* Above most kernel threads, below watchdogs. */
 #define PRIORITY	10
@@ -32,14 +31,12 @@ enum { NORMAL, REALTIME, WORKER, NEIGHBOURS };
  * struct shared - measurements of the neighbours
  * @asked: measuring is on
  * @work: the amount of work that the worker has done
- * @late: how late each sleeper was woken up, in ns
- * @samples: number of samples in @late
+ * @late: how late each sleeper was woken up
  */
 static struct shared {
 	atomic_bool asked;
 	atomic_ulong work;
-	uint64_t late[WORKER][SAMPLES];
-	atomic_uint samples[WORKER];
+	struct lateness late[WORKER];
 } *shared;
 
 static pid_t pids[NEIGHBOURS];
@@ -65,22 +62,23 @@ void stay_on(int cpu)
 static void neighbour_sleep(int who)
 {
 	struct sched_param param = { .sched_priority = PRIORITY };
+	struct lateness *late = &shared->late[who];
 
 	if (who == REALTIME && sched_setscheduler(0, SCHED_FIFO, &param))
 		err(1, "SCHED_FIFO");
 	for (;;) {
 		struct timespec ts;
-		uint64_t until = now_ns() + SLEEP_NS;
-		unsigned int n;
+		uint64_t until = now_ns() + SLEEP_NS, by;
 
 		ts.tv_sec = until / 1000000000;
 		ts.tv_nsec = until % 1000000000;
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &ts, NULL);
-		n = shared->samples[who];
-		if (!shared->asked || n >= SAMPLES)
+		if (!shared->asked)
 			continue;
-		shared->late[who][n] = now_ns() - until;
-		shared->samples[who] = n + 1;
+		by = now_ns() - until;
+		if (by > late->most)
+			late->most = by;
+		late->samples++;
 	}
 }
 
@@ -118,27 +116,6 @@ void neighbours_start(int cpu)
 	}
 }
 
-static int lateness_compare(const void *a, const void *b)
-{
-	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-
-	return x < y ? -1 : x > y;
-}
-
-static struct lateness lateness_summary(int who)
-{
-	unsigned int n = shared->samples[who];
-	uint64_t *late = shared->late[who];
-
-	if (!n)
-		return (struct lateness) { };
-	qsort(late, n, sizeof(*late), lateness_compare);
-	return (struct lateness) {
-		.samples = n, .median = late[n / 2],
-		.p99 = late[n - 1 - n / 100], .most = late[n - 1],
-	};
-}
-
 static void irqs_begin(void)
 {
 	FILE *file = fopen(IRQS, "w");
@@ -152,14 +129,12 @@ static void irqs_begin(void)
 static void irqs_end(struct notice *notice)
 {
 	FILE *file = fopen(IRQS, "r");
-	unsigned long p999, most;
+	unsigned long most;
 
 	if (!file)
 		return;
-	if (fscanf(file, "%*u %lu %lu", &p999, &most) == 2) {
-		notice->irqs_p999 = p999;
+	if (fscanf(file, "%lu", &most) == 1)
 		notice->irqs_most = most;
-	}
 	fclose(file);
 	file = fopen(WHERE, "r");
 	if (!file)
@@ -186,8 +161,7 @@ struct notice neighbours_ask(unsigned int seconds, int victim)
 	uint64_t start, end, took;
 	unsigned long work;
 
-	shared->samples[NORMAL] = 0;
-	shared->samples[REALTIME] = 0;
+	memset(shared->late, 0, sizeof(shared->late));
 	irqs_begin();
 	start = now_ns();
 	work = shared->work;
@@ -202,10 +176,10 @@ struct notice neighbours_ask(unsigned int seconds, int victim)
 	work = shared->work - work;
 	end = now_ns();
 	irqs_end(&notice);
-	/* Let samples that are being written be finished. */
+	/* Let a sample that is being taken be counted. */
 	usleep(20000);
-	notice.normal = lateness_summary(NORMAL);
-	notice.realtime = lateness_summary(REALTIME);
+	notice.normal = shared->late[NORMAL];
+	notice.realtime = shared->late[REALTIME];
 	notice.work = work * 1e9 / (end - start);
 	return notice;
 }

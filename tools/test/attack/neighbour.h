@@ -8,7 +8,7 @@
 /* How late a sleeping neighbour was woken up, in ns. */
 struct lateness {
 	unsigned int samples;
-	uint64_t median, p99, most;
+	uint64_t most;
 };
 
 /**
@@ -16,8 +16,7 @@ struct lateness {
  * @normal: wake-ups of an ordinary task that sleeps and works in turn
  * @realtime: wake-ups of a task with SCHED_FIFO
  * @work: the work per second of a task that only works
- * @irqs_p999: the 99.9th percentile of the lateness of interrupts, in ns; 0: unknown
- * @irqs_most: the greatest lateness of an interrupt, in ns
+ * @irqs_most: the greatest lateness of an interrupt, in ns; 0: unknown
  * @poll_most: the longest time that a poll() of the victim's descriptor took, of its own
  * @where: what that interrupt had interrupted, when it was let in: calls, a line each
  */
@@ -25,7 +24,6 @@ struct notice {
 	struct lateness normal;
 	struct lateness realtime;
 	double work;
-	uint64_t irqs_p999;
 	uint64_t irqs_most;
 	uint64_t poll_most;
 	char where[2048];

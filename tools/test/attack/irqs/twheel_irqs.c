@@ -4,9 +4,9 @@
  * goes off. It is late when interrupts were off, and by other work of the kernel. In a
  * guest it is also late when the host did not run the CPU.
  *
- * /sys/module/twheel_irqs/parameters/late reads as "samples, 99.9th percentile, most",
- * in ns. Writing to it starts a new measurement. Where interrupts were let in again after
- * the longest wait, .../where says: the calls, from the innermost on.
+ * /sys/module/twheel_irqs/parameters/late is the longest wait, in ns. Writing to it starts a
+ * new measurement. Where interrupts were let in again after that wait, .../where says: the
+ * calls, from the innermost on.
  *
  * The page allocator moves its pages for a CPU by the dozen, with interrupts off. It does so in
  * any program's page fault, and from time to time in a worker of its own. Such a wait is not
@@ -20,7 +20,6 @@
 #include <linux/kprobes.h>
 #include <linux/kstrtox.h>
 #include <linux/ktime.h>
-#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/smp.h>
@@ -33,43 +32,24 @@
 /* Short enough to hit long stretches, and long enough to cost little. */
 #define PERIOD_NS	250007
 
-/* A class for each eighth of a power of two. */
-#define FINE		8U
-#define CLASSES		(64U * FINE)
-
 /* How many calls are kept. */
 #define DEPTH		24U
 
 /**
  * struct watch - the measurement of a CPU
  * @timer: goes off every PERIOD_NS
- * @seen: number of samples in each class of lateness
  * @most: the greatest lateness, in ns
  * @depth: number of calls in @calls
  * @calls: what the interrupt with the greatest lateness has interrupted
  */
 struct watch {
 	struct hrtimer timer;
-	u32 seen[CLASSES];
 	u64 most;
 	unsigned int depth;
 	unsigned long calls[DEPTH];
 };
 
 static DEFINE_PER_CPU(struct watch, watches);
-
-static unsigned int late_class(u64 ns)
-{
-	unsigned int power = ilog2(ns | FINE);
-
-	return power * FINE + (ns >> (power - ilog2(FINE))) % FINE;
-}
-
-/* The end of a class. */
-static u64 late_class_ns(unsigned int class)
-{
-	return (FINE + class % FINE + 1ULL) << (class / FINE - ilog2(FINE));
-}
 
 static bool name_begins(const char *name, const char *const *beginnings)
 {
@@ -105,7 +85,6 @@ static enum hrtimer_restart irqs_look(struct hrtimer *timer)
 	ktime_t now = ktime_get();
 	u64 late = ktime_sub(now, hrtimer_get_expires(timer));
 
-	watch->seen[late_class(late)]++;
 	if (late > watch->most) {
 		unsigned long calls[DEPTH];
 		unsigned int depth = stack_trace_save(calls, DEPTH, 0);
@@ -126,39 +105,25 @@ static int late_set(const char *text, const struct kernel_param *kp)
 {
 	unsigned int cpu;
 
-	/* A sample that is added meanwhile does no harm. */
-	for_each_online_cpu(cpu) {
-		struct watch *watch = per_cpu_ptr(&watches, cpu);
-
-		memset(watch->seen, 0, sizeof(watch->seen));
-		watch->most = 0;
-	}
+	for_each_online_cpu(cpu)
+		per_cpu_ptr(&watches, cpu)->most = 0;
 	return 0;
+}
+
+static struct watch *watch_worst(void)
+{
+	struct watch *worst = raw_cpu_ptr(&watches);
+	unsigned int cpu;
+
+	for_each_online_cpu(cpu)
+		if (per_cpu_ptr(&watches, cpu)->most > worst->most)
+			worst = per_cpu_ptr(&watches, cpu);
+	return worst;
 }
 
 static int late_get(char *text, const struct kernel_param *kp)
 {
-	unsigned int cpu, class = CLASSES;
-	u64 samples = 0, beyond = 0, most = 0;
-
-	for_each_online_cpu(cpu) {
-		struct watch *watch = per_cpu_ptr(&watches, cpu);
-		unsigned int i;
-
-		for (i = 0; i < CLASSES; i++)
-			samples += watch->seen[i];
-		most = max(most, watch->most);
-	}
-	/* Classes below that of 8 ns do not occur. */
-	while (class > 3 * FINE) {
-		class--;
-		for_each_online_cpu(cpu)
-			beyond += per_cpu_ptr(&watches, cpu)->seen[class];
-		if (beyond * 1000 > samples)
-			break;
-	}
-	return sysfs_emit(text, "%llu %llu %llu\n", samples,
-			  min(most, late_class_ns(class)), most);
+	return sysfs_emit(text, "%llu\n", watch_worst()->most);
 }
 
 static const struct kernel_param_ops late_ops = {
@@ -166,21 +131,15 @@ static const struct kernel_param_ops late_ops = {
 	.get	= late_get,
 };
 module_param_cb(late, &late_ops, NULL, 0644);
-MODULE_PARM_DESC(late, "How late interrupts were: samples, 99.9th percentile, most (ns)");
+MODULE_PARM_DESC(late, "How late the latest interrupt was (ns)");
 
 static int where_get(char *text, const struct kernel_param *kp)
 {
-	struct watch *worst = NULL;
-	unsigned int cpu, i;
+	const struct watch *worst = watch_worst();
+	unsigned int i;
 	int length = 0;
 
-	for_each_online_cpu(cpu) {
-		struct watch *watch = per_cpu_ptr(&watches, cpu);
-
-		if (!worst || watch->most > worst->most)
-			worst = watch;
-	}
-	for (i = 0; worst && i < worst->depth; i++)
+	for (i = 0; i < worst->depth; i++)
 		length += sysfs_emit_at(text, length, "%pS\n", (void *)worst->calls[i]);
 	return length;
 }
