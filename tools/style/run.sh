@@ -1,18 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make style: what programs can tell of style, on all files in git. Arguments: names of
-# checks, to make only those. The last line is "N passed, N failed".
+# checks, as the array below has them, to make only those. The last line is "N passed, N failed".
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 checks=(checkpatch indent names layers kernel-doc sparse headers library abi shellcheck python
 	man links figures spelling sentences licences reuse version completion alerts features)
-case ${1:-} in
--h | --help)
-	echo "usage: tools/style/run.sh [CHECK]..."
-	echo "Checks: ${checks[*]}. See tools/style/ for exceptions."
-	exit 0 ;;
-esac
 [ $# = 0 ] || checks=("$@")
 
 say "checking the style: ${checks[*]}"

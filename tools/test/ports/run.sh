@@ -22,12 +22,6 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: run.sh [NAME]..."
-	echo "Ports: those of the folders of tools/test/ports."
-	exit 0 ;;
-esac
 here=$ROOT/tools/test/ports
 names=("$@")
 if [ ${#names[@]} = 0 ]; then

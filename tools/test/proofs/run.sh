@@ -17,11 +17,6 @@ here=$ROOT/tools/test/proofs
 # Lists are much for a solver: a proof of those takes a minute or two, for few slots.
 lists=(prove_bits_after_enqueue prove_bits_after_dequeue)
 
-case ${1:-} in
--h | --help)
-	echo "usage: run.sh [PROOF]...    (make proofs PROOFS=\"...\")"
-	exit 0 ;;
-esac
 wanted=("$@")
 
 need gcc libc6-dev python3 z3

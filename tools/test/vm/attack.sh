@@ -1,22 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make attack: be a nuisance with /dev/twheel as an ordinary user, on Debian's stock
-# kernel, in QEMU, and see what neighbours notice of it. Ends with "N passed, N failed".
+# kernel, in QEMU, and see what neighbours notice of it. Arguments: names of attacks,
+# to try only those. Ends with "N passed, N failed".
 #
 #   MODE=icount  one CPU, whose clock advances by one nanosecond an instruction:
 #                the load of the host has no effect, and every run says the same
 #   MODE=wall    CPUS= CPUs (2), in real time; worth something on an idle host only
 #   SERIES=      which of Debian's kernels: 6.1 (the default), 6.12
+#   SECONDS_EACH=  how long neighbours are asked about each attack (3)
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: attack.sh [NAME]..."
-	echo "SECONDS_EACH= how long neighbours are asked about each attack (3)."
-	echo "MODE=icount or wall, SERIES=6.1 or 6.12: see the script"
-	exit 0 ;;
-esac
 seconds=${SECONDS_EACH:-3}
 case ${MODE:-icount} in
 icount) options=(--icount) ;;

@@ -1,22 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make check: every test, in QEMU. Arguments: names of suites or programs, to run
-# only those. The last line is "N passed, N failed".
+# only those; "misuse" is misuse of the module. Suites and programs are in two guests with 2
+# CPUs, suites for which that matters in one with 4, and misuse in another. The last line is
+# "N passed, N failed".
+#
+#   AT_ONCE=   how many guests run at a time
+#   PATIENCE=  after how many seconds without progress a guest is ended (600)
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 # shellcheck source=tests.sh
 . "$ROOT/tools/test/vm/tests.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: check.sh [SUITE or PROGRAM or misuse]..."
-	echo "Builds a KUnit kernel (cached), and boots it in several guests beside each"
-	echo "other: suites and programs in two with 2 CPUs, suites for which that matters"
-	echo "in one with 4, and misuse of the module in another. AT_ONCE= is how many"
-	echo "guests run at a time; PATIENCE= after how many seconds without progress one"
-	echo "is ended."
-	exit 0 ;;
-esac
 names=("$@")
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"

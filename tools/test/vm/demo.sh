@@ -1,15 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make demo: a million timeouts on Debian's stock kernel, in QEMU.
+# make demo: COUNT= timeouts (a million) with delays up to DELAY= (10s), on Debian's stock
+# kernel, in QEMU.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: demo.sh"
-	echo "COUNT= timeouts (default 1000000) with delays up to DELAY= (10s)."
-	exit 0 ;;
-esac
 count=${COUNT:-1000000} delay=${DELAY:-10s}
 
 say "$count timeouts on Debian's stock kernel, in a virtual machine"

@@ -2,17 +2,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make intree-check: twheel in the tree of a kernel. It is put in and taken out again, built
 # as part of the kernel and as a module of it, and tested by kunit.py. SERIES= is that of
-# Debian's source package (6.1). The last line is "N passed, N failed".
+# Debian's source package (6.1). It builds three small kernels: minutes the first time, cached
+# then. The last line is "N passed, N failed".
 # shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: intree.sh"
-	echo "Builds three small kernels: minutes the first time, cached then."
-	exit 0 ;;
-esac
 series=${SERIES:-6.1}
 package=linux-source-$series
 

@@ -4,6 +4,13 @@
 
 set -euo pipefail
 
+# The head of a script says how it is called.
+case ${1:-} in
+-h | --help)
+	sed -n '3,/^# shellcheck/{/^# shellcheck/!s/^# \{0,1\}//p}' "$0"
+	exit ;;
+esac
+
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
 CACHE=${TWHEEL_CACHE:-$ROOT/.cache}
 mkdir -p "$CACHE"

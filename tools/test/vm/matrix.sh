@@ -19,15 +19,10 @@ budget=$((${MINUTES:-100000} * 60))
 row_takes=660
 
 table=
-case ${1:-} in
--h | --help)
-	echo "usage: matrix.sh [--table] [ci | ROW... | ARCHITECTURE...]"
-	grep -v '^#' "$rows" | awk '{ print "  " $1 }'
-	exit 0 ;;
---table)
+if [ "${1:-}" = --table ]; then
 	table=1
-	shift ;;
-esac
+	shift
+fi
 
 chosen=() again=
 if [ "$*" = ci ]; then

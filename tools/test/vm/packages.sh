@@ -2,17 +2,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make packages: build the Debian packages, have lintian judge them, and try them. They are
 # tried in a Debian root, where DKMS builds the module at the speed of this machine. A guest
-# then boots that root with Debian's own kernel. The packages stay in the cache. The last
-# line is "N passed, N failed".
+# then boots that root with Debian's own kernel. The packages stay in the cache. Needs root, for
+# debootstrap. The last line is "N passed, N failed".
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
--h | --help)
-	echo "usage: packages.sh"
-	echo "Needs root, to make a Debian root with debootstrap."
-	exit 0 ;;
-esac
 next=99.0.0
 
 say "building Debian packages of twheel, and trying them; all is kept in $CACHE"

@@ -10,40 +10,17 @@
 kdir=$1 build=$2 out=$3
 mkdir -p "$out/kernel"
 
-block() {
-	awk -v mark="compiled by make check: $1 " '
-		index($0, mark)		{ wanted = 1; next }
-		wanted && /^```c$/	{ inside = 1; next }
-		inside && /^```$/	{ exit }
-		inside			{ print }' "$ROOT/README.md"
-}
-for kind in kernel userspace; do
-	[ -n "$(block $kind)" ] || die "the README has no $kind example"
-done
-
-{
-	printf '#include <linux/err.h>\n#include <linux/module.h>\n'
-	printf '#include <linux/twheel.h>\n#include "export.h"\n'
-	block kernel
-	printf 'static int __init start(void) { return example(); }\n'
-	printf 'static void __exit end(void) { twheel_destroy(wheel); }\n'
-	printf 'module_init(start);\nmodule_exit(end);\n'
-	printf 'MODULE_DESCRIPTION("The example of the README");\n'
-	printf 'MODULE_LICENSE("GPL");\nTW_IMPORT(TWHEEL);\n'
-} > "$out/kernel/twheel_readme.c"
+# The module, for any version of the kernel.
+"$ROOT/tools/test/vm/six_lines.sh" "$SCRATCH/readme"
+sed 's/^MODULE_IMPORT_NS.*/TW_IMPORT(TWHEEL);/; s/^#include <linux.twheel.h>$/&\n#include "export.h"/' \
+	"$SCRATCH/readme/module/six_lines.c" > "$out/kernel/twheel_readme.c"
 printf 'obj-m := twheel_readme.o\nccflags-y := -I%s/include -I%s/module\n' \
 	"$build" "$build" > "$out/kernel/Kbuild"
 run_logged "$out/kernel.log" "compiling the README's kernel example" \
 	make -C "$kdir" M="$out/kernel" \
 	KBUILD_EXTRA_SYMBOLS="$build/Module.symvers" modules
 
-{
-	printf '#include <err.h>\n#include <fcntl.h>\n#include <stdio.h>\n'
-	printf '#include <sys/ioctl.h>\n#include <unistd.h>\n'
-	printf '#include <linux/twheel.h>\nint main(void)\n{\n'
-	block userspace
-	printf 'return 0;\n}\n'
-} > "$out/user.c"
+cp "$SCRATCH/readme/program/device.c" "$out/user.c"
 run_logged "$out/user.log" "compiling the README's userspace example" \
 	"${COMPILER[@]}" -Wall -Wextra -Werror -Wno-missing-field-initializers -static \
 	-I"$ROOT/include/uapi" -o "$out/user" "$out/user.c"

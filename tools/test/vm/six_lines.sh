@@ -20,6 +20,9 @@ block() {
 
 block "packages: Makefile" > "$out/module/Makefile"
 [ -s "$out/module/Makefile" ] || die "the README shows no Makefile"
+for kind in kernel userspace; do
+	[ -n "$(block "check: $kind")" ] || die "the README has no $kind example"
+done
 sed -n 's/^#\t//p; s/^#$//p' "$ROOT/include/twheel.mk" | sed '1d; $d' |
 	diff - "$out/module/Makefile" >&2 ||
 	die "include/twheel.mk shows another Makefile than the README, see above"

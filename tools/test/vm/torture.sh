@@ -16,11 +16,6 @@
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
-case ${1:-} in
--h | --help)
-	sed -n '3,/^# shellcheck/s/^# \{0,1\}//p' "$0" | grep -v ^shellcheck
-	exit 0 ;;
-esac
 kernels=${KERNEL:-both} seconds=${TIME:-20} ops=${OPS:-100000000}
 scenarios=${SCENARIOS:-}
 for number in "$seconds" "$ops"; do
