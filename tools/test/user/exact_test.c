@@ -3,10 +3,7 @@
  * Never early, and at most a tick late: on a virtual clock both are exact. Random programs are
  * in ../fuzz.
  */
-#include <time.h>
-
 #include "lib/device.h"
-#include "lib/dice.h"
 #include "lib/tap.h"
 
 static int wheel_open(uint64_t tick_ns)
@@ -100,24 +97,4 @@ TEST(at_the_end_of_time)
 	CHECK_EQ(dev_query(fd, never, &id), 0);
 	CHECK_EQ(id, TWHEEL_NEVER_NS);
 	CHECK_EQ(dev_cancel_all(fd), 3);
-}
-
-/* In real time: never early. */
-TEST(by_the_real_clock)
-{
-	struct twheel_setup setup = { .tick_ns = 100 * US };
-	int fd = dev_open_setup(&setup), left = 2000, i;
-	struct twheel_event event;
-	uint32_t seed = 5;
-
-	for (i = 0; i < left; i++)
-		dev_arm(fd, roll(&seed) % S, i);
-	for (; left; left--) {
-		event = dev_read(fd);
-		NEED(event.now_ns >= event.deadline_ns);
-		NEED(event.now_ns <= dev_now(CLOCK_MONOTONIC));
-		/* The boundary of its tick has passed, too. */
-		NEED(event.now_ns / setup.tick_ns * setup.tick_ns >= event.deadline_ns);
-	}
-	dev_silent(fd);
 }

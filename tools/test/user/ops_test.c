@@ -75,58 +75,6 @@ TEST(each_does_its_own)
 	CHECK_EQ(dev_cancel(fd, ops[12].id), 1);
 }
 
-TEST(many_fire_exactly_once)
-{
-	enum { N = 5000 };
-	struct twheel_event events[64];
-	struct twheel_op *ops = calloc(N, sizeof(*ops));
-	int fd = dev_open_virtual(), n = 0, i;
-	static bool fired[N];
-	ssize_t bytes;
-
-	NEED(ops);
-	for (i = 0; i < N; i++) {
-		ops[i] = arm;
-		ops[i].time_ns = (uint64_t)i * 7919 % N * MS;
-		ops[i].cookie = i;
-	}
-	CHECK_EQ(dev_ops(fd, ops, N), N);
-	CHECK_EQ(dev_info(fd).timers, N);
-	for (i = 0; i < N; i += 5)
-		ops[i] = op_on(TWHEEL_OP_CANCEL, ops[i].id);
-	for (i = 0; i < N; i += 5)
-		NEED(dev_ops(fd, &ops[i], 1) == 1 && ops[i].result == 1);
-	dev_advance(fd, N * MS);
-	while ((bytes = read(fd, events, sizeof(events))) > 0)
-		for (i = 0; i < (int)(bytes / sizeof(*events)); i++, n++) {
-			NEED(events[i].cookie < N && events[i].cookie % 5);
-			NEED(events[i].id == ops[events[i].cookie].id);
-			NEED(!fired[events[i].cookie]);
-			fired[events[i].cookie] = true;
-		}
-	CHECK_EQ(n, N - N / 5);
-	CHECK_EQ(dev_info(fd).timers, 0);
-}
-
-/* Full for those in the middle, and there is room again after that. */
-TEST(full_and_free_again)
-{
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .max_timers = 2 };
-	struct twheel_op ops[] = {
-		arm, arm, arm, arm, op_on(TWHEEL_OP_CANCEL_ALL, 0), arm,
-	};
-	int fd = dev_open_setup(&setup);
-
-	CHECK_EQ(dev_ops(fd, ops, SIZE_OF(ops)), SIZE_OF(ops));
-	CHECK_EQ(ops[1].result, 0);
-	CHECK_EQ(ops[2].result, -ENOSPC);
-	CHECK_EQ(ops[3].result, -ENOSPC);
-	CHECK_EQ(ops[2].id | ops[2].deadline_ns, 0);
-	CHECK_EQ(ops[4].result, 2);
-	CHECK_EQ(ops[5].result, 0);
-	CHECK_EQ(dev_info(fd).timers, 1);
-}
-
 /* Elements of a later version: the tail of each has to be 0. */
 TEST(longer_elements)
 {

@@ -92,30 +92,6 @@ TEST(ready_if_something_is_due)
 	check_ready(fd, false);
 }
 
-TEST(level_triggered)
-{
-	int fd = dev_open_virtual(), epoll = dev_epoll(fd, EPOLLIN), i;
-
-	CHECK_EQ(epoll_now(epoll), 0);
-	for (i = 0; i < 3; i++)
-		dev_arm(fd, MS, i);
-	CHECK_EQ(epoll_now(epoll), 0);
-	dev_advance(fd, MS);
-	for (i = 0; i < 3; i++) {
-		CHECK_EQ(epoll_now(epoll), EPOLLIN);
-		CHECK_EQ(epoll_now(epoll), EPOLLIN);
-		dev_read(fd);
-	}
-	CHECK_EQ(epoll_now(epoll), 0);
-	/* It is told again after it has told that there is nothing. */
-	dev_arm(fd, MS, 0);
-	CHECK_EQ(epoll_now(epoll), 0);
-	dev_advance(fd, MS);
-	CHECK_EQ(epoll_now(epoll), EPOLLIN);
-	dev_cancel_all(fd);
-	CHECK_EQ(epoll_now(epoll), 0);
-}
-
 static void drain(int fd, unsigned int count)
 {
 	struct twheel_event event;

@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include "lib/device.h"
-#include "lib/dice.h"
 #include "lib/tap.h"
 
 #define RECORD	sizeof(struct twheel_event)
@@ -50,27 +49,6 @@ TEST(records_have_the_size)
 		CHECK_EQ(read(fd, records, sizeof(records)), 2 * size);
 		CHECK_ERR(read(fd, records, sizeof(records)), EAGAIN);
 	}
-}
-
-/* Timers of one tick have no order. */
-TEST(in_the_order_of_ticks)
-{
-	enum { N = 3000 };
-	static struct twheel_event events[N];
-	int fd = dev_open_virtual(), n, i;
-	uint32_t seed = 1;
-
-	for (i = 0; i < N; i++)
-		dev_arm(fd, roll(&seed) % (1ULL << roll(&seed) % 45), 0);
-	dev_advance(fd, 1ULL << 46);
-	for (i = 0; i < N; i += n / RECORD) {
-		n = read(fd, events + i, (1 + roll(&seed) % 200) * RECORD);
-		NEED(n > 0 && n % RECORD == 0);
-	}
-	for (i = 1; i < N; i++)
-		NEED((events[i - 1].deadline_ns + MS - 1) / MS <=
-		     (events[i].deadline_ns + MS - 1) / MS);
-	dev_silent(fd);
 }
 
 TEST(does_not_wait_if_told_so)

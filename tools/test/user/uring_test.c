@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "lib/device.h"
-#include "lib/mapped.h"
 #include "lib/ring.h"
 #include "lib/tap.h"
 
@@ -273,24 +272,6 @@ TEST(poll_misses_nothing)
 			got++;
 	}
 	CHECK_EQ(got, N);
-}
-
-TEST(poll_of_cells)
-{
-	struct io_uring ring = ring_open(0);
-	struct mapped m = map_open_virtual(4);
-	uint64_t now, id;
-	int i;
-
-	poll_many(&ring, m.fd);
-	for (i = 0; i < 10; i++) {
-		now = map_now(&m);
-		map_arm(&m, i % 4, now + 5, &id);
-		map_advance(&m, 5);
-		NEED(ring_wait(&ring).flags & IORING_CQE_F_MORE);
-		map_take(&m, id, now + 5);
-		dev_silent(m.fd);
-	}
 }
 
 /* The first of two waiters does not read; the next event wakes the other one. */
