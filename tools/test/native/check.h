@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the tests of process wheels share: checks, chance, and a program of tests. */
+/* What the tests of process wheels share: checks, and chance. */
 #ifndef TWHEEL_NATIVE_CHECK_H
 #define TWHEEL_NATIVE_CHECK_H
 
@@ -21,23 +21,6 @@ do {									\
 		exit(1);						\
 	}								\
 } while (0)
-
-struct test {
-	const char *name;
-	void (*run)(void);
-};
-
-static inline int tests_run(const struct test *tests, size_t count)
-{
-	size_t i;
-
-	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; i < count; i++) {
-		tests[i].run();
-		printf("ok %s\n", tests[i].name);
-	}
-	return 0;
-}
 
 /* xorshift64: a seed repeats a run. */
 static inline uint64_t chance(uint64_t *seed)

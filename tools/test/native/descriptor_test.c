@@ -26,7 +26,7 @@ static bool readable(struct twheel *wheel, int timeout_ms)
 }
 
 /* The descriptor follows the nearest deadline, and a descriptor made late does as well. */
-static void test_descriptor(void)
+TEST(descriptor)
 {
 	struct twheel *wheel = make((struct twheel_config) { });
 	struct twheel_timer far, near;
@@ -57,7 +57,7 @@ static struct twheel *make_now(enum twheel_clock clock)
 }
 
 /* More is due than a call takes: then the descriptor says so, on each clock. */
-static void test_leftovers(void)
+TEST(leftovers)
 {
 	struct twheel_timer timers[5], *due[5];
 	enum twheel_clock clock;
@@ -99,7 +99,7 @@ static void sleep_inside(struct twheel_timer *timer)
 	}
 }
 
-static void test_sleep_inside(void)
+TEST(sleep_inside)
 {
 	struct twheel_timer outer, inner;
 	enum twheel_clock clock;
@@ -122,7 +122,7 @@ static void test_sleep_inside(void)
 }
 
 /* An alarm is set for earlier instants only, and a cancel leaves it. */
-static void test_starvation(void)
+TEST(starvation)
 {
 	struct twheel *wheel = make((struct twheel_config) { });
 	struct twheel_timer timer;
@@ -139,7 +139,7 @@ static void test_starvation(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
-static void test_virtual_descriptor(void)
+TEST(virtual_descriptor)
 {
 	struct twheel *wheel = make_virtual();
 	struct twheel_timer timer;
@@ -179,7 +179,7 @@ static void fire_again(struct twheel_timer *timer)
 }
 
 /* A jump of the clock leaves what callbacks arm on its way; a walk does not. */
-static void test_steps(void)
+TEST(steps)
 {
 	struct twheel_timer timer;
 	uint64_t next;
@@ -217,7 +217,7 @@ static void serve_inside(struct twheel_timer *timer)
 }
 
 /* A callback may serve the wheel, as a loop in a loop does. */
-static void test_nested(void)
+TEST(nested)
 {
 	struct twheel_timer outer;
 
@@ -232,7 +232,7 @@ static void test_nested(void)
 }
 
 /* Many callbacks, of which none is called. */
-static void test_kinds(void)
+TEST(kinds)
 {
 	struct twheel *wheel = make_virtual();
 	struct twheel_timer timers[200];
@@ -251,7 +251,7 @@ static void test_kinds(void)
 }
 
 /* A program knows an older version of a structure, or a newer one. */
-static void test_sizes(void)
+TEST(sizes)
 {
 	struct {
 		struct twheel_config config;
@@ -276,21 +276,4 @@ static void test_sizes(void)
 	}
 	wheel = twheel_create_size(&larger.config, size);
 	CHECK(wheel && twheel_destroy(wheel) == 0);
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		{ "descriptor", test_descriptor },
-		{ "leftovers", test_leftovers },
-		{ "sleep_inside", test_sleep_inside },
-		{ "starvation", test_starvation },
-		{ "virtual_descriptor", test_virtual_descriptor },
-		{ "steps", test_steps },
-		{ "nested", test_nested },
-		{ "kinds", test_kinds },
-		{ "sizes", test_sizes },
-	};
-
-	return tests_run(tests, ARRAY_SIZE(tests));
 }

@@ -20,7 +20,7 @@ static bool readable(int fd)
 }
 
 /* A stopped wheel has nothing to do, and says so to all who would wait for it. */
-static void test_descriptor(void)
+TEST(descriptor)
 {
 	enum twheel_clock clock;
 	struct twheel_timer *due;
@@ -62,7 +62,7 @@ static void *wait_an_hour(void *wheel)
 }
 
 /* All threads that wait are told, whatever they wait for. */
-static void test_waiters(void)
+TEST(waiters)
 {
 	enum twheel_clock clock;
 
@@ -92,7 +92,7 @@ static void handed(struct twheel_timer *timer, void *arg)
 }
 
 /* The child's wheel is stopped, and its parent's descriptor untouched. */
-static void test_fork(bool threads)
+static void fork_with(bool threads)
 {
 	struct twheel *wheel = make((struct twheel_config) { .threads = threads });
 	struct twheel_timer timer, other;
@@ -131,14 +131,14 @@ static void test_fork(bool threads)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
-static void test_fork_plain(void)
+TEST(fork)
 {
-	test_fork(false);
+	fork_with(false);
 }
 
-static void test_fork_threads(void)
+TEST(fork_threads)
 {
-	test_fork(true);
+	fork_with(true);
 }
 
 static pid_t forked;
@@ -150,7 +150,7 @@ static void fork_inside(struct twheel_timer *timer)
 }
 
 /* A callback forks: in the child the call that serves the wheel ends. */
-static void test_fork_inside(void)
+TEST(fork_inside)
 {
 	struct twheel *wheel = make((struct twheel_config) { .threads = true });
 	struct twheel_timer first, second;
@@ -172,7 +172,7 @@ static void test_fork_inside(void)
 }
 
 /* What the child does to its copy leaves the parent's descriptor as it was. */
-static void test_fork_stop(void)
+TEST(fork_stop)
 {
 	struct twheel *wheel = make((struct twheel_config) { });
 	struct twheel_timer timer;
@@ -190,18 +190,4 @@ static void test_fork_stop(void)
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
 	CHECK(!readable(fd) && twheel_wait(wheel, 0) == 0);
 	CHECK(twheel_destroy(wheel) == 0);
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		{ "descriptor", test_descriptor },
-		{ "waiters", test_waiters },
-		{ "fork", test_fork_plain },
-		{ "fork_threads", test_fork_threads },
-		{ "fork_inside", test_fork_inside },
-		{ "fork_stop", test_fork_stop },
-	};
-
-	return tests_run(tests, ARRAY_SIZE(tests));
 }

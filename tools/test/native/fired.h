@@ -1,9 +1,43 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A wheel, and a callback that counts. */
+/* Tests of a program, one after the other, with a wheel and a callback that counts. */
 #ifndef TWHEEL_NATIVE_FIRED_H
 #define TWHEEL_NATIVE_FIRED_H
 
 #include "check.h"
+
+/* A test, which the program runs after those before it: TEST(name) { ... } */
+#define TEST(name)							\
+static void test_##name(void);						\
+static void __attribute__((constructor)) test_add_##name(void)		\
+{									\
+	test_add(#name, test_##name);					\
+}									\
+static void test_##name(void)
+
+static struct {
+	const char *name;
+	void (*run)(void);
+} tests[16];
+static unsigned int nr_tests;
+
+static inline void test_add(const char *name, void (*run)(void))
+{
+	CHECK(nr_tests < ARRAY_SIZE(tests));
+	tests[nr_tests].name = name;
+	tests[nr_tests++].run = run;
+}
+
+int main(void)
+{
+	unsigned int i;
+
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	for (i = 0; i < nr_tests; i++) {
+		tests[i].run();
+		printf("ok %s\n", tests[i].name);
+	}
+	return 0;
+}
 
 /* The timer that fired last, and how many have since the wheel was made. */
 static struct twheel_timer *last;

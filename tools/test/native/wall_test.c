@@ -111,7 +111,7 @@ static int serve(struct twheel *wheel)
 static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
 
 /* Forward: what is due by that comes, and the rest stays. Back: all wait for longer. */
-static void test_follows(void)
+TEST(follows)
 {
 	struct twheel_timer near, far;
 	struct twheel *wheel;
@@ -140,7 +140,7 @@ static void test_follows(void)
  * The clock is set back, and the program arms a timer before it serves the wheel. The wheel is
  * ahead of the clock, and hears of it when it sets its descriptor.
  */
-static void test_armed_meanwhile(void)
+TEST(armed_meanwhile)
 {
 	struct twheel_timer timer;
 	struct twheel *wheel;
@@ -169,7 +169,7 @@ static void set_back(struct twheel_timer *timer)
 }
 
 /* The clock is set back while the wheel is served, after that has read it. */
-static void test_set_while_served(void)
+TEST(set_while_served)
 {
 	struct twheel_timer first, second;
 	unsigned int i;
@@ -192,7 +192,7 @@ static void test_set_while_served(void)
  * Nobody is told when the offset of CLOCK_TAI changes. If it grows, the next call that serves the
  * wheel sees that. If it shrinks, the descriptor is readable too early, and once only.
  */
-static void test_tai_offset(void)
+TEST(tai_offset)
 {
 	struct twheel *wheel = make_on(TWHEEL_CLOCK_TAI);
 	struct twheel_timer timer;
@@ -208,16 +208,4 @@ static void test_tai_offset(void)
 	CHECK(serve(wheel) == 1 && twheel_pending(&timer));
 	CHECK(twheel_wait(wheel, SECOND) == 1 && twheel_run(wheel, 64) == 0 && fired == 2);
 	CHECK(twheel_destroy(wheel) == 0);
-}
-
-int main(void)
-{
-	static const struct test tests[] = {
-		{ "follows", test_follows },
-		{ "armed_meanwhile", test_armed_meanwhile },
-		{ "set_while_served", test_set_while_served },
-		{ "tai_offset", test_tai_offset },
-	};
-
-	return tests_run(tests, ARRAY_SIZE(tests));
 }

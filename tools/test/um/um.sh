@@ -39,6 +39,7 @@ begin_um() {
 		[[ $program = */loop_* ]] || cp "$program" "$root/tests/"
 	done
 	install -m 755 "$ROOT/tools/test/user/param_test.sh" "$root/tests/param_test"
+	cp "$ROOT/tools/test/user/lib/tap.sh" "$root/"
 	cp "$work/tools/cli/twheel" "$root/bin/"
 	mkdir "$SCRATCH/copies"
 	export SOURCE=$source KERNEL=$kernel ROOT_FOLDER=$root WORK=$SCRATCH/copies

@@ -3,37 +3,19 @@
 # The scripts of tools/bpftrace, each beside something that it has to see. They are in
 # /bpftrace, which the host fills if the kernel has what bpftrace needs.
 echo "1..8"
-n=0
-bpf_out=/tmp/bpftrace.out
+# shellcheck source=lib/tap.sh
+. /tap.sh
+said=/tmp/bpftrace.out
 
-if [ -s /bpftrace/lacks ]; then
-	why="the kernel lacks $(tr '\n' ' ' < /bpftrace/lacks)"
-	for name in lateness one_wheel slow slow_only requeue armers armers_of_files \
-		wakeups; do
-		n=$((n + 1))
-		echo "ok $n - $name # SKIP ${why% }"
-	done
-	exit 0
-fi
-
-# result STATUS NAME
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		sed 's/^/# /' $bpf_out
-		echo "not ok $n - $2"
-		bad=1
-	fi
-}
+[ ! -s /bpftrace/lacks ] || skip "the kernel lacks $(paste -sd ' ' /bpftrace/lacks)" \
+	lateness one_wheel slow slow_only requeue armers armers_of_files wakeups
 
 # watch COMMAND SCRIPT [ARGUMENT...]: what the script prints while the command runs. A
 # warning, of lost events for example, is a fault.
 watch() {
 	beside=$1
 	shift
-	bpftrace -c "$beside" "$@" > $bpf_out 2>&1 && ! grep -iE 'warning|error|lost' $bpf_out
+	bpftrace -c "$beside" "$@" > $said 2>&1 && ! grep -iE 'warning|error|lost' $said
 }
 
 # sum MAP: the sum of the values of a map, or of the buckets of its histograms
@@ -42,12 +24,12 @@ sum() {
 		index($0, map) == 1	{ inside = 1; if ($NF + 0) n += $NF; next }
 		/^@/			{ inside = 0 }
 		inside && /^[[(].*\|/	{ sub(/^[[(][^])]*[])]/, ""); n += $1 }
-		END			{ print n + 0 }' $bpf_out
+		END			{ print n + 0 }' $said
 }
 
 # key MAP TEXT: the map has a key like that
 key() {
-	grep -qE "^@$1\[$2\]: " $bpf_out
+	grep -qE "^@$1\[$2\]: " $said
 }
 
 # Each of the 2000 is in a bucket of the histogram, and once.
@@ -58,20 +40,20 @@ result $? lateness
 
 # No wheel has this number.
 watch '/bin/twheel load --count 100 --max-delay 100ms' /bpftrace/lateness.bt 4000000000 &&
-	grep -q '^100 of 100 fired' $bpf_out && ! grep -q '^@' $bpf_out
+	grep -q '^100 of 100 fired' $said && ! grep -q '^@' $said
 result $? one_wheel
 
 # Whatever takes a microsecond is slow: beats and watches of this module.
 watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/slow.bt 1 &&
-	grep -qE '^[0-9:]{8} [0-9]+ +twheel_heartbea +[0-9]+ [a-z]' $bpf_out &&
-	[ "$(sum slow)" = "$(grep -cE '^[0-9:]{8} [0-9]+ ' $bpf_out)" ] &&
+	grep -qE '^[0-9:]{8} [0-9]+ +twheel_heartbea +[0-9]+ [a-z]' $said &&
+	[ "$(sum slow)" = "$(grep -cE '^[0-9:]{8} [0-9]+ ' $said)" ] &&
 	[ "$(sum slow)" -ge 1 ] && key longest_us '[a-z_]+'
 result $? slow
 rmmod twheel_heartbeat
 
 # Nothing takes a quarter of an hour.
 watch '/bin/insmod /modules/twheel_heartbeat.ko' /bpftrace/slow.bt 1000000000 &&
-	grep -q '^TIME ' $bpf_out && ! grep -q twheel_heartbea $bpf_out
+	grep -q '^TIME ' $said && ! grep -q twheel_heartbea $said
 result $? slow_only
 rmmod twheel_heartbeat
 

@@ -4,18 +4,8 @@
 # runs. Wrong values are refused by name, also when it is loaded.
 folder=/sys/module/twheel/parameters
 module=/modules/twheel.ko
-n=0
-
-# result STATUS NAME
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "not ok $n - $2"
-		bad=1
-	fi
-}
+# shellcheck source=lib/tap.sh
+. /tap.sh
 
 # The largest of a kernel's longs, and one more: those of 32 bits have modules of class 1.
 largest=9223372036854775807 beyond=9223372036854775808

@@ -2,20 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel.
 echo "1..44"
-n=0
-
-# result STATUS NAME
-result() {
-	n=$((n + 1))
-	if [ "$1" = 0 ]; then
-		echo "ok $n - $2"
-	else
-		echo "# the last output:"
-		sed 's/^/# /' /tmp/tool.out
-		echo "not ok $n - $2"
-		bad=1
-	fi
-}
+# shellcheck source=lib/tap.sh
+. /tap.sh
+said=/tmp/tool.out
 
 # wants STATUS TEXT COMMAND...: the command ends with that status, and prints that text
 wants() {

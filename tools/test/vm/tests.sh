@@ -219,6 +219,7 @@ files_of_programs() {
 	# Debug information is not read in the guest, and takes a while to unpack there.
 	"${CROSS_COMPILE:-}strip" "$root"/{bin,tests}/* 2> /dev/null || :
 	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
+	cp "$ROOT/tools/test/user/lib/tap.sh" "$root/"
 }
 
 # run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
