@@ -164,7 +164,7 @@ void arena_end(struct arena *arena)
 	long handed_back;
 
 	WRITE_ONCE(arena->stopping, true);
-	count_op(OP_STOP);
+	count_op();
 	handed_back = twheel_stop(arena->wheel, arena_unfired, NULL);
 	WRITE_ONCE(arena->stopped, true);
 	if (handed_back < 0)

@@ -25,7 +25,7 @@
 #define FAILURES_TOLD		10
 
 struct counts {
-	u64 ops[NR_OPS];
+	u64 ops;
 	u64 fired;
 };
 
@@ -78,9 +78,9 @@ unsigned int failure_count(void)
 	return sum;
 }
 
-void count_op(enum op op)
+void count_op(void)
 {
-	this_cpu_inc(counts->ops[op]);
+	this_cpu_inc(counts->ops);
 }
 
 void count_fired(void)
@@ -93,24 +93,14 @@ void count_unfired(u64 n)
 	atomic64_add(n, &unfired_count);
 }
 
-static u64 op_sum(enum op op)
+/* operation_count() - the number of operations so far */
+u64 operation_count(void)
 {
 	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(counts, cpu)->ops[op]);
-	return sum;
-}
-
-/* operation_count() - the number of operations so far */
-u64 operation_count(void)
-{
-	u64 sum = 0;
-	enum op op;
-
-	for (op = 0; op < NR_OPS; op++)
-		sum += op_sum(op);
+		sum += READ_ONCE(per_cpu_ptr(counts, cpu)->ops);
 	return sum;
 }
 
@@ -170,16 +160,8 @@ int check_report(char *page, size_t size)
 	unsigned int i;
 	int cpu, n = 0;
 
-	for_each_possible_cpu(cpu) {
-		struct counts *c = per_cpu_ptr(counts, cpu);
-
-		fired += c->fired;
-	}
-	n += scnprintf(page + n, size - n,
-		       "calls: %llu arm, %llu modify, %llu extend, %llu cancel, %llu cancel_sync, %llu shutdown_sync, %llu look, %llu stop\n",
-		       op_sum(OP_ARM), op_sum(OP_MODIFY), op_sum(OP_EXTEND),
-		       op_sum(OP_CANCEL), op_sum(OP_CANCEL_SYNC),
-		       op_sum(OP_SHUTDOWN), op_sum(OP_LOOK), op_sum(OP_STOP));
+	for_each_possible_cpu(cpu)
+		fired += per_cpu_ptr(counts, cpu)->fired;
 	n += scnprintf(page + n, size - n,
 		       "wheels: %u, clock steps: %u, sleeps: %u, asleep: %llu ms\n",
 		       arenas_lived(), wall_steps(), wall_sleeps() / 2, wall_asleep_ms());

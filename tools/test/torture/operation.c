@@ -37,34 +37,6 @@ static int cpu_possible_any(u32 dice)
 	return cpu_possible(cpu) ? cpu : 0;
 }
 
-/* A wheel on the wall clock refuses every delay, whatever the state of the timer. */
-static void owned_check_no_delays(struct owned_timer *owned, u64 delay, u32 dice)
-{
-	struct twheel_timer *timer = &owned->timer;
-	int ret;
-
-	switch (dice % 5) {
-	case 0:
-		ret = twheel_arm(timer, delay);
-		break;
-	case 1:
-		ret = twheel_arm_on(timer, cpu_possible_any(dice / 5), delay);
-		break;
-	case 2:
-		ret = twheel_arm_range(timer, delay, dice);
-		break;
-	case 3:
-		ret = twheel_modify(timer, delay);
-		break;
-	default:
-		ret = twheel_extend(timer, delay);
-		break;
-	}
-	if (ret != -EINVAL)
-		failure_report(FAILURE_ANSWER, owned->arena,
-			       "a delay on the wall clock: %d", ret);
-}
-
 static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 {
 	u64 deadline = owned_deadline(owned, delay);
@@ -72,7 +44,7 @@ static void owned_arm_at(struct owned_timer *owned, u64 delay, u32 dice)
 	int ret;
 
 	owned_prepare(owned, floor);
-	count_op(OP_ARM);
+	count_op();
 	if (dice % 4)
 		ret = twheel_arm_at(&owned->timer, deadline);
 	else
@@ -87,14 +59,12 @@ static void owned_arm(struct owned_timer *owned, u64 delay, u32 dice)
 	int ret;
 
 	if (!arena_takes_delays(owned->arena)) {
-		if (dice / 64 % 16 == 0)
-			owned_check_no_delays(owned, delay, dice / 1024);
 		owned_arm_at(owned, delay, dice);
 		return;
 	}
 	floor = floor_make(owned_deadline(owned, delay));
 	owned_prepare(owned, floor);
-	count_op(OP_ARM);
+	count_op();
 	if (dice % 4)
 		ret = twheel_arm(&owned->timer, delay);
 	else
@@ -114,7 +84,7 @@ static void owned_arm_range(struct owned_timer *owned, u64 delay, u32 dice)
 	int ret;
 
 	owned_prepare(owned, floor);
-	count_op(OP_ARM);
+	count_op();
 	if (delays)
 		ret = twheel_arm_range(&owned->timer, delay, slack);
 	else
@@ -138,7 +108,7 @@ static void owned_modify(struct owned_timer *owned, u64 delay, u32 dice)
 	int ret;
 
 	owned_prepare(owned, floor);
-	count_op(OP_MODIFY);
+	count_op();
 	if (delays)
 		ret = twheel_modify(&owned->timer, delay);
 	else
@@ -165,7 +135,7 @@ static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 	int ret;
 
 	owned_begin_call(owned);
-	count_op(OP_EXTEND);
+	count_op();
 	if (delays)
 		ret = twheel_extend(&owned->timer, delay);
 	else
@@ -176,13 +146,13 @@ static void owned_extend(struct owned_timer *owned, u64 delay, u32 dice)
 
 static void owned_cancel(struct owned_timer *owned)
 {
-	count_op(OP_CANCEL);
+	count_op();
 	owned_ended(owned, twheel_cancel(&owned->timer), "cancel");
 }
 
 static void owned_cancel_sync(struct owned_timer *owned)
 {
-	count_op(OP_CANCEL_SYNC);
+	count_op();
 	owned_ended(owned, twheel_cancel_sync(&owned->timer), "cancel_sync");
 	owned_check_still(owned, "cancel_sync");
 }
@@ -193,7 +163,7 @@ static void owned_look(struct owned_timer *owned)
 	struct arena *arena = owned->arena;
 	struct twheel_stats stats;
 
-	count_op(OP_LOOK);
+	count_op();
 	if (twheel_of(timer) != arena->wheel)
 		failure_report(FAILURE_ANSWER, arena, "it is on another wheel");
 	if (!owned->pending && twheel_pending(timer))
@@ -213,7 +183,7 @@ static void owned_shutdown(struct owned_timer *owned)
 {
 	int ret;
 
-	count_op(OP_SHUTDOWN);
+	count_op();
 	owned_ended(owned, twheel_shutdown_sync(&owned->timer),
 		    "shutdown_sync");
 	owned->shut = true;
@@ -221,7 +191,7 @@ static void owned_shutdown(struct owned_timer *owned)
 	/* A stop of the wheel may be about to hand it back. */
 	if (!owned_handed_back(owned))
 		failure_report(FAILURE_BOOKS, owned->arena, "it was not handed back");
-	count_op(OP_ARM);
+	count_op();
 	ret = arena_arm(owned->arena, &owned->timer,
 			torture_random() % 1000);
 	if (ret != -ESHUTDOWN)
@@ -336,7 +306,7 @@ static void operation_many(struct arena *arena, u32 dice)
 		items[i].deadline_ns = owned_deadline(timers[i],
 						      torture_delay(torture_random()));
 		floors[i] = floor_make(items[i].deadline_ns);
-		count_op(arms ? OP_ARM : OP_CANCEL);
+		count_op();
 		if (arms)
 			owned_prepare(timers[i], floors[i]);
 	}
@@ -406,7 +376,7 @@ static bool owned_extend_claimed(struct owned_timer *owned, const struct owned_t
 	int ret;
 
 	owned_begin_call(owned);
-	count_op(OP_EXTEND);
+	count_op();
 	fires = owned_wait_fired(before, fired);
 	ret = twheel_extend_at(&owned->timer, deadline);
 	owned_check_extend(owned, ret);

@@ -99,7 +99,7 @@ static void owned_fire(struct twheel_timer *timer)
 		return;
 	}
 	if (dice % 256 == 4 && arena->config.context != TWHEEL_CONTEXT_HARDIRQ) {
-		count_op(OP_CANCEL_SYNC);
+		count_op();
 		if (twheel_cancel_sync(timer) != -EDEADLK)
 			failure_report(FAILURE_ANSWER, arena,
 				       "cancel_sync in its own callback");

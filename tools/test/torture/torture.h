@@ -36,18 +36,6 @@ enum failure {
 	NR_FAILURES,
 };
 
-enum op {
-	OP_ARM,
-	OP_MODIFY,
-	OP_EXTEND,
-	OP_CANCEL,
-	OP_CANCEL_SYNC,
-	OP_SHUTDOWN,
-	OP_LOOK,
-	OP_STOP,
-	NR_OPS,
-};
-
 /* How timers ended: each armed timer came to one of the other three ends. */
 struct sums {
 	atomic64_t armed;
@@ -131,7 +119,7 @@ u64 torture_delay(u32 dice);
 void failure_report(enum failure what, const struct arena *arena, const char *format, ...)
 	__printf(3, 4);
 unsigned int failure_count(void);
-void count_op(enum op op);
+void count_op(void);
 void count_fired(void);
 void count_unfired(u64 n);
 u64 operation_count(void);
