@@ -87,7 +87,7 @@ for count in $counts; do
 	# What takes long does not depend on how many there are.
 	echo "$this_half $count $user_times $((count == 100000 ? spread : 0))" > "$root/half"
 	"$ROOT/tools/test/vm/initramfs.sh" "$work/initrd" \
-		"$ROOT/tools/test/vm/guest/bench.sh" "$root"
+		"$ROOT/tools/bench/guest.sh" "$root"
 	rm -f "$work/results-$count"
 	# With a million timers, one row takes minutes, and on a busy machine a quarter of an hour.
 	run_logged "$work/boot.log" "$count timers" \

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a kernel says of something wrong."""
+"""What a guest has written, and what a kernel says of something wrong."""
 import re
 
 # "INFO: " is said by what looks for stalls, hung tasks and locks. Not among these are
@@ -23,6 +23,10 @@ TRACE = re.compile("Call [Tt]race:")
 # itself by the strict rules that we ask for. So its races on our data are missed where its
 # own functions make both accesses, but not where they are inlined into ours.
 OTHERS = re.compile(r"BUG: KCSAN: (?!.*\[twheel)")
+
+
+def read(path):
+    return path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
 
 
 def complains(line):

@@ -17,16 +17,12 @@ sys.dont_write_bytecode = True
 import complaints  # noqa: E402
 
 
-def read(path):
-    return path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
-
-
 class Run:
     """What a guest has said."""
 
     def __init__(self, folder):
-        text = read(folder / "results")
-        console = read(folder / "console").splitlines()
+        text = complaints.read(folder / "results")
+        console = complaints.read(folder / "console").splitlines()
         self.folder = folder
         self.begun = re.search(r"^@begin (\S+)", text, re.M)
         self.over = "@over" in text and "@complete" in text

@@ -26,8 +26,7 @@ def expectations(path):
 
 def lacking(run):
     """The options that the kernel of this run is without."""
-    path = run / "lacks"
-    return path.read_text().split() if path.exists() else []
+    return complaints.read(run / "lacks").split()
 
 
 def sections(text):
@@ -95,11 +94,11 @@ def judge(verdict, run, expected):
             del ways[way]
             verdict.skip(f"misuse.{way}", "the kernel lacks " + " ".join(missing))
     complete = False
-    text = console.read_text(errors="replace") if console.exists() else ""
+    text = complaints.read(console)
     # Before its first program the kernel has not met the module: it may have been
     # kept waiting by a busy host, and say so.
     booted = text.find("Run /init")
-    for way, status, lines in sections(text[max(booted, 0):].replace("\r", "")):
+    for way, status, lines in sections(text[max(booted, 0):]):
         if way == "complete":
             complete = status == "0"
         elif way is None:

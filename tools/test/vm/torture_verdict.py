@@ -18,10 +18,6 @@ import complaints  # noqa: E402
 TOTALS = ("operations", "fired", "handed back", "early", "lost", "twice or uncounted")
 
 
-def read(path):
-    return path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
-
-
 def figures(line, totals):
     for number, name in re.findall(r"(\d+) ([a-z ]+?)(?:,|$)", line):
         if name in TOTALS:
@@ -31,9 +27,9 @@ def figures(line, totals):
 def judge(run, totals):
     """Prints a run's scenarios. Returns how many passed, failed, were skipped."""
     passed = failed = skipped = 0
-    left = [line.split()[0] for line in read(run / "plan").splitlines()]
+    left = [line.split()[0] for line in complaints.read(run / "plan").splitlines()]
     kernel = "?"
-    for line in read(run / "results").splitlines():
+    for line in complaints.read(run / "results").splitlines():
         mark, _, rest = line.partition(" ")
         name, _, cause = rest.partition(" ")
         if mark == "@begin":
@@ -62,7 +58,7 @@ def judge(run, totals):
     for name in left:
         failed += 1
         print(f"FAILED: {name}: it has no result, see {run / 'console'}")
-    bad = list(complaints.found(read(run / "console").splitlines()))
+    bad = list(complaints.found(complaints.read(run / "console").splitlines()))
     if bad:
         failed += 1
         print(f"FAILED: the kernel complains, see {run / 'console'}")

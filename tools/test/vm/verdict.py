@@ -27,10 +27,6 @@ RESULT = re.compile(r"(?P<indent> *)(?P<bad>not )?ok (?P<number>\d+)(?: -)? (?P<
                     r"(?:.*# SKIP ?(?P<skipped>.*))?")
 
 
-def read(path):
-    return path.read_text(errors="replace").replace("\r", "") if path.exists() else ""
-
-
 class Verdict:
     def __init__(self):
         self.passed = self.failed = self.skipped = 0
@@ -154,13 +150,13 @@ class Run:
             self.suites = {}
 
     def judge(self):
-        for kind, words, lines in sections(read(self.folder / "results")):
+        for kind, words, lines in sections(complaints.read(self.folder / "results")):
             getattr(self, "judge_" + kind, self.ignore)(words, lines)
         for name in sorted(self.suites) + sorted(self.programs):
             self.verdict.fail(name, "has no result")
         self.verdict.test(self.complete, "the guest came to its end",
                           f"{self.stuck or 'it died'}, see {self.folder / 'console'}")
-        console = read(self.folder / "console").splitlines()
+        console = complaints.read(self.folder / "console").splitlines()
         # The results of suites are written when all of a module have ended.
         if not self.complete:
             for line in [line for line in console if "not ok " in line][:10] + console[-10:]:
