@@ -70,11 +70,6 @@ uint64_t map_now(const struct mapped *m)
 	return (dev_info(m->fd).now_ns - m->origin_ns) / m->tick_ns;
 }
 
-uint64_t map_tick(const struct mapped *m, uint64_t time_ns)
-{
-	return (time_ns - m->origin_ns + m->tick_ns - 1) / m->tick_ns;
-}
-
 uint64_t map_time(const struct mapped *m, uint64_t tick)
 {
 	return m->origin_ns + tick * m->tick_ns;

@@ -46,9 +46,8 @@ void map_close(const struct mapped *m);
 
 struct twheel_cell *map_cell(const struct mapped *m, uint32_t cell);
 
-/* Ticks that have passed, the first tick at or after a time, and the time of a tick. */
+/* Ticks that have passed, and the time of a tick. */
 uint64_t map_now(const struct mapped *m);
-uint64_t map_tick(const struct mapped *m, uint64_t time_ns);
 uint64_t map_time(const struct mapped *m, uint64_t tick);
 /* Set the virtual clock forward by so many ticks. Returns the tick. */
 uint64_t map_advance(const struct mapped *m, uint64_t ticks);
