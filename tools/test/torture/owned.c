@@ -134,11 +134,10 @@ void owned_prepare(struct owned_timer *owned, u64 floor)
 	u64 old = owned->floor;
 
 	owned_begin_call(owned);
-	if (!owned_lives_open(owned)) {
+	if (!owned_lives_open(owned))
 		owned->since = ktime_get_ns();
-	} else {
+	else
 		floor = old ? min(floor_make(old), floor) | FLOOR_INEXACT : 0;
-	}
 	/* Pairs with check_fire(), by the call that follows. */
 	WRITE_ONCE(owned->floor, floor);
 }
