@@ -240,8 +240,8 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, %TW_ADVANCE_MORE if the slice
  * is used up, else %TW_ADVANCE_DUE: look again.
  */
-static __always_inline enum tw_advance wheel_leave_block(struct tw_wheel *w, u64 target,
-						  unsigned int *slice)
+static __always_inline enum tw_advance
+wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	unsigned int level, cost;
 	u64 tick, number;

@@ -2,8 +2,8 @@
 /*
  * life COUNT ROUNDS: what the timer of a connection costs in its life. It is in a process
  * wheel, a cell of /dev/twheel, or in the heap of libev, libuv or libevent, all in this
- * process. Without the device there are no cells. A life is an arm, ten extends and a cancel. COUNT connections live at the same time. Prints lines that
- * tools/bench/table.py reads.
+ * process. Without the device there are no cells. A life is an arm, ten extends and a cancel.
+ * COUNT connections live at the same time. Prints lines that tools/bench/table.py reads.
  *
  * Each operation is on a random connection, and gives its timer a minute from then on. By the
  * deadlines, operations are STEP_NS apart, with a pause before each phase. So an extended
