@@ -138,19 +138,14 @@ static bool alarm_settle(struct twheel *w, u64 now)
 
 int twheel_fd(struct twheel *w)
 {
-	static const clockid_t ids[] = {
-		[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
-		[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
-		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
-		[TWHEEL_CLOCK_TAI]		= CLOCK_REALTIME,
-		[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
-	};
+	const clockid_t id = tw_settable(w) ? CLOCK_REALTIME :
+			     w->clock == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
 	int fd;
 
 	tw_lock(w);
 	fd = w->end ? -ESHUTDOWN : w->fd;
 	if (fd == -1) {
-		fd = timerfd_create(ids[w->clock], TFD_NONBLOCK | TFD_CLOEXEC);
+		fd = timerfd_create(id, TFD_NONBLOCK | TFD_CLOEXEC);
 		if (fd < 0) {
 			fd = -errno;
 		} else {
@@ -305,43 +300,41 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	return w->end ? -ESHUTDOWN : more;
 }
 
-static int serve_refused(const struct twheel *w, unsigned int most)
+/* As twheel_run(), or as twheel_collect() if there are @timers. */
+static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned int most,
+		       unsigned int *count)
 {
+	int ret;
+
 	if (!most)
 		return -EINVAL;
-	if (w->end)
-		return -ESHUTDOWN;
-	return w->calls && !tw_inside(w) ? -EBUSY : 0;
+	tw_lock(w);
+	if (w->end) {
+		ret = -ESHUTDOWN;
+	} else if (w->calls && !tw_inside(w)) {
+		ret = -EBUSY;
+	} else {
+		/* Before anything is due, other work may take several slices. */
+		do {
+			ret = serve_round(w, timers, most, SERVE_SLICE, count);
+		} while (timers && ret == 1 && !*count);
+	}
+	tw_unlock(w);
+	return ret;
 }
 
 int twheel_run(struct twheel *w, unsigned int most)
 {
 	unsigned int count;
-	int ret;
 
-	tw_lock(w);
-	ret = serve_refused(w, most);
-	if (!ret)
-		ret = serve_round(w, NULL, most, SERVE_SLICE, &count);
-	tw_unlock(w);
-	return ret;
+	return serve_wheel(w, NULL, most, &count);
 }
 
 int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int most)
 {
-	unsigned int count = 0;
-	int ret;
+	unsigned int count;
+	int ret = serve_wheel(w, timers, min_t(unsigned int, most, INT_MAX), &count);
 
-	tw_lock(w);
-	ret = serve_refused(w, most);
-	if (!ret) {
-		/* Before anything is due, other work may take several slices. */
-		do {
-			ret = serve_round(w, timers, min_t(unsigned int, most, INT_MAX),
-					  SERVE_SLICE, &count);
-		} while (ret == 1 && !count);
-	}
-	tw_unlock(w);
 	return ret < 0 ? ret : (int)count;
 }
 
