@@ -13,16 +13,10 @@ static inline void timer_set_word(struct twheel_timer *timer, s64 word)
 }
 
 /*
- * Plain reads, which the compiler makes comparisons in memory. Where there are other threads, all
- * is looked at once more under the lock.
+ * Whether it is initialised, and neither pending nor shut down. A plain read, which the compiler
+ * makes a comparison in memory. Where there are other threads, all is looked at once more under
+ * the lock.
  */
-static inline bool __attribute__((__no_sanitize_thread__))
-timer_pending(const struct twheel_timer *timer)
-{
-	return timer->tw_word < 0;
-}
-
-/* Whether it is initialised, and neither pending nor shut down. */
 static inline bool __attribute__((__no_sanitize_thread__))
 timer_startable(const struct twheel_timer *timer)
 {
@@ -247,8 +241,12 @@ int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
 	return 1;
 }
 
-static noinline int timer_cancel(struct twheel *w, struct twheel_timer *timer)
+/* The library has it as well, for those who do not inline it, or look it up by its name. */
+extern inline int twheel_cancel(struct twheel_timer *timer);
+
+int twheel_cancel_shared(struct twheel_timer *timer)
 {
+	struct twheel *w = timer->tw_kind->wheel;
 	int ret;
 
 	tw_lock(w);
@@ -257,34 +255,12 @@ static noinline int timer_cancel(struct twheel *w, struct twheel_timer *timer)
 	return ret;
 }
 
-static noinline int timer_cancel_last(struct twheel *w, struct hlist_node **pprev)
+/* twheel_cancel_alone() - cancel a pending timer of a wheel without a lock */
+void twheel_cancel_alone(struct twheel *w, struct twheel_timer *timer)
 {
-	tw_wheel_dequeue_last(&w->wheel, pprev);
-	return 1;
-}
-
-int twheel_cancel(struct twheel_timer *timer)
-{
-	struct twheel_node *node = tw_node(timer);
-	struct hlist_node **pprev, *next;
-	struct twheel *w;
-
-	/* So it need not have been initialised. */
-	if (unlikely(!timer_pending(timer)))
-		return -ENOENT;
-	w = timer->tw_kind->wheel;
-	if (unlikely(w->odd))
-		return timer_cancel(w, timer);
 	timer_set_word(timer, TW_CANCELLED);
 	w->cancelled++;
-	/* tw_wheel_dequeue(), which ends with a call that is rare. */
-	pprev = node->link.pprev;
-	next = node->link.next;
-	*pprev = next;
-	if (!next)
-		return timer_cancel_last(w, pprev);
-	next->pprev = pprev;
-	return 1;
+	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 }
 
 static bool timer_runs(const struct twheel *w, const struct twheel_timer *timer)

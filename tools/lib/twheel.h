@@ -147,7 +147,10 @@ struct twheel_stats {
 TWHEEL_API struct twheel *twheel_create_size(const struct twheel_config *config, size_t size);
 TWHEEL_API void twheel_get_stats_size(struct twheel *wheel, struct twheel_stats *stats,
 				      size_t size);
+/* What inline functions end with. */
 TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns);
+TWHEEL_API int twheel_cancel_shared(struct twheel_timer *timer);
+TWHEEL_API void twheel_cancel_alone(struct twheel *wheel, struct twheel_timer *timer);
 
 /**
  * twheel_create() - make a wheel
@@ -340,7 +343,15 @@ TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
  * Return: 1, and its callback is not called for that deadline; -ENOENT (it is not pending; its
  * callback may run in another thread).
  */
-TWHEEL_API int twheel_cancel(struct twheel_timer *timer);
+TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
+{
+	if (__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) >= 0)
+		return -ENOENT;
+	if (timer->tw_kind->threads)
+		return twheel_cancel_shared(timer);
+	twheel_cancel_alone(timer->tw_kind->wheel, timer);
+	return 1;
+}
 
 /**
  * twheel_cancel_sync() - cancel a timer, and wait for its callback to end

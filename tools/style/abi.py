@@ -48,7 +48,7 @@ def expressions(text):
 
 def functions(text):
     """The library's declarations, one a line."""
-    for declaration in re.findall(r"^TWHEEL_API\s+([^;]*);", text, re.S | re.M):
+    for declaration in re.findall(r"^TWHEEL_API\s+(?:inline )?([^;{]*)[;{]", text, re.S | re.M):
         yield " ".join(declaration.split()).replace("( ", "(")
 
 
