@@ -23,13 +23,9 @@
  *	twheel_extend(&c->idle, 30000000000);		(something came)
  *	twheel_cancel(&c->idle);			(before it is freed)
  *
- * The wheel's descriptor is readable when there is something to do. So a wheel fits into
- * each event loop, and into a program or a thread without one, until twheel_stop():
- *
- *	while ((ret = twheel_wait(wheel, -1)) >= 0 || ret == -EINTR)
- *		twheel_run(wheel, 64);
- *
- * For every call:
+ * The wheel's descriptor is readable when there is something to do, so a wheel fits into each
+ * event loop: see twheel_loop(3). A program without one calls twheel_wait() and twheel_run() in
+ * turn. For every call:
  *  - the calls, their arguments and their results are those of the kernel's linux/twheel.h;
  *    libtwheel(3) has a table of what differs;
  *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
@@ -152,9 +148,8 @@ TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadlin
 TWHEEL_API int twheel_cancel_shared(struct twheel_timer *timer);
 TWHEEL_API void twheel_cancel_alone(struct twheel *wheel, struct twheel_timer *timer);
 
-/**
- * twheel_create() - make a wheel
- * @config: how; NULL: all defaults
+/*
+ * twheel_create() - make a wheel; NULL: with all defaults
  *
  * Return: the wheel; or NULL, and errno is EINVAL (a field), E2BIG or ENOMEM. E2BIG: a field is
  * not 0 that the library does not know, as it is older than this header.
@@ -172,12 +167,9 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  * @arg: passed to it
  *
  * Calls that arm a timer or serve the wheel answer -ESHUTDOWN from now on, and so do those
- * that wait in other threads. The descriptor becomes readable, and stays so. When this
- * returns, no callback runs and none will.
- *
- * The child of a fork() has a copy of the wheel. There it is stopped at once, and nothing has
- * been handed back: the child makes this call, or twheel_destroy(). Timers can be cancelled,
- * and twheel_extend() still moves those that are pending.
+ * that wait in other threads. When this returns, no callback runs and none will. In the child
+ * of a fork() the wheel is stopped at once, and nothing has been handed back: the child makes
+ * this call, or twheel_destroy().
  *
  * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
  * from @unfired), -EALREADY (the wheel has been stopped before).
@@ -185,15 +177,11 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
 TWHEEL_API long twheel_stop(struct twheel *wheel,
 			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);
 
-/**
- * twheel_destroy() - stop a wheel and free it
- * @wheel: the wheel; NULL does nothing. No other call is being made on it
+/*
+ * twheel_destroy() - twheel_stop() a wheel and free it; NULL: nothing. Returns 0, or -EDEADLK
  *
- * Timers that are pending are marked as not pending, so their memory is still there. After
- * this only twheel_timer_init(), twheel_pending() and twheel_cancel() may be called on the
- * wheel's timers.
- *
- * Return: 0; -EDEADLK, as twheel_stop().
+ * No other call is being made on it. The memory of pending timers is still there. After this
+ * only twheel_timer_init(), twheel_pending() and twheel_cancel() may be called on its timers.
  */
 TWHEEL_API int twheel_destroy(struct twheel *wheel);
 
@@ -209,61 +197,46 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
 	twheel_get_stats_size(wheel, stats, sizeof(*stats));
 }
 
-/**
+/*
  * twheel_fd() - a descriptor that is readable when twheel_run() has something to do
- * @wheel: the wheel
  *
- * It is for poll(), epoll and their like; the program must not read it. When it is edge
- * triggered, call twheel_run() until that returns 0. The library sets it to earlier instants
- * only, so the timer that it was set for may have been cancelled. It is made by the first
+ * It is for poll(), epoll and their like; the program must not read it. It is made by the first
  * call, with O_CLOEXEC, and closed by twheel_destroy().
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
-/**
- * twheel_next() - when twheel_run() will have something to do
- * @wheel: the wheel
- *
- * For programs that hand a timeout to their loop: then no system call sets a descriptor.
- *
- * Return: the instant, which may have passed; more than %TWHEEL_NEVER: there is none, or the
- * wheel is stopped.
+/*
+ * twheel_next() - when twheel_run() will have something to do, which may have passed; more than
+ * TWHEEL_NEVER: there is nothing, or the wheel is stopped
  */
 TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
 
-/**
- * twheel_wait() - wait until twheel_run() has something to do
- * @wheel: the wheel
- * @timeout_ns: how long; 0: not at all; negative: without a limit
+/*
+ * twheel_wait() - wait for @timeout_ns, negative: without a limit, until twheel_run() has
+ * something to do
  *
  * Return: 1, or 0 if nothing came in that time; -EINTR (a signal came); as twheel_fd().
  * -ESHUTDOWN also if the wheel is stopped meanwhile.
  */
 TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 
-/**
- * twheel_run() - call the callbacks of what is due
- * @wheel: the wheel
- * @most: how many at most, from 1
+/*
+ * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
- * Timers of different ticks fire in the order of their ticks, but for those armed for the
- * past. What a callback arms for the past waits for the next call. A callback may call this.
+ * What a callback arms for the past waits for the next call. A callback may call this.
  *
  * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
  * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
-/**
- * twheel_collect() - take what is due, and call nothing
- * @wheel: the wheel
- * @timers: is filled in, in the order of their ticks
- * @most: how many it has room for, from 1
+/*
+ * twheel_collect() - put what is due into an array, which has room for @most, and call nothing
  *
  * The timers are not pending any more. If the program frees one that stands later in the
- * array, it has to skip that. No call waits for what is done to them.
+ * array, it has to skip that.
  *
  * Return: how many, or 0 if nothing is due; as twheel_run(). There may be more to do.
  */
@@ -277,8 +250,7 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  *	before %TWHEEL_NEVER
  *
  * It calls the callbacks of all timers that are due by then. They see the new time, and what
- * they arm for a time up to that waits for the next call. twheel_run(3) has an example that
- * goes from one event to the next.
+ * they arm for a time up to that waits for the next call.
  *
  * Return: the instant at which there is something to do next, which may be at or before
  * @now_ns; more than %TWHEEL_NEVER: there is none, or nothing was done. That is so if the
@@ -298,10 +270,8 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 				  twheel_fn function);
 
-/**
+/*
  * twheel_arm() - arm a timer, whether it is pending or not, for a delay from now
- * @timer: the timer
- * @delay_ns: the delay. If it goes beyond %TWHEEL_NEVER, the timer never fires
  *
  * Return: 0, or 1 if the timer was pending and has moved. -ENOSPC: the wheel may not have more.
  * -ESHUTDOWN: the timer is shut down, or the wheel stopped. -EINVAL: the timer has no function,
@@ -320,10 +290,8 @@ TWHEEL_API int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns,
 TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns,
 				   uint64_t slack_ns);
 
-/**
+/*
  * twheel_modify() - give a pending timer another deadline: a delay from now
- * @timer: the timer
- * @delay_ns: the delay
  *
  * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm(), -ESHUTDOWN (in the child of
  * a fork()).
@@ -336,9 +304,8 @@ TWHEEL_API int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns
 /** twheel_extend() - twheel_extend_at() for a delay from now; -EINVAL as twheel_arm() */
 TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
 
-/**
+/*
  * twheel_cancel() - cancel a timer, without waiting for its callback
- * @timer: the timer
  *
  * Return: 1, and its callback is not called for that deadline; -ENOENT (it is not pending; its
  * callback may run in another thread).
@@ -353,30 +320,16 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 	return 1;
 }
 
-/**
- * twheel_cancel_sync() - cancel a timer, and wait for its callback to end
- * @timer: the timer
- *
- * The caller holds no lock that the callback takes.
- *
- * Return: 1, -ENOENT, as twheel_cancel(); -EDEADLK (called from that callback).
+/*
+ * twheel_cancel_sync() - twheel_cancel(), and wait for its callback to end; -EDEADLK (called from
+ * that callback). The caller holds no lock that the callback takes
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
 
-/**
- * twheel_shutdown_sync() - twheel_cancel_sync(), and from now on the timer cannot be armed
- * @timer: the timer
- *
- * Return: as twheel_cancel_sync(). On -EDEADLK, it can.
- */
+/** twheel_shutdown_sync() - the same, and from now on it cannot be armed; on -EDEADLK, it can */
 TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 
-/**
- * twheel_remaining() - how long until the deadline
- * @timer: the timer
- *
- * Return: ns, 0 if it has passed; more than %TWHEEL_NEVER: the timer is not pending.
- */
+/** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
 /** twheel_of() - the wheel of a timer; NULL: it was initialised without one, or a function */
@@ -397,13 +350,8 @@ static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
 	return (uint64_t)__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) ^ 1ULL << 63;
 }
 
-/**
- * twheel_extend_at() - a later deadline for a pending timer
- * @timer: the timer
- * @deadline_ns: the later deadline
- *
- * The cheapest call, for what happens all the time: one comparison and one store. The timer
- * stays in its bucket. When the wheel reaches that, it puts the timer into another.
+/*
+ * twheel_extend_at() - a later deadline for a pending timer: the cheapest call
  *
  * Return: 1; 0 (its deadline is not before that), -ENOENT (it is not pending).
  */

@@ -36,9 +36,8 @@ extern "C" {
 
 #define TWHEEL_API	__attribute__((visibility("default")))
 
-/**
- * twheel_device_open() - make a wheel
- * @setup: its clock, tick and limits; NULL: all defaults
+/*
+ * twheel_device_open() - make a wheel; NULL: with all defaults
  *
  * It opens /dev/twheel for reading and writing, with O_NONBLOCK and O_CLOEXEC. For other
  * paths and flags, use open() and twheel_device_setup().
@@ -48,11 +47,10 @@ extern "C" {
  */
 TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
 
-/**
+/*
  * twheel_device_setup() - choose clock, tick and limits, before the first operation
- * @fd: the wheel
- * @setup: see <linux/twheel.h>. twheel_device_events() needs an @event_size of 0, or that of
- *	struct twheel_event
+ *
+ * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event.
  *
  * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
  * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM, -EINTR.
@@ -65,32 +63,23 @@ TWHEEL_API int twheel_device_info(int fd, struct twheel_info *info);
 /** twheel_device_now() - the time on the clock of the wheel; returns 0 */
 TWHEEL_API int twheel_device_now(int fd, uint64_t *now_ns);
 
-/**
+/*
  * twheel_device_op() - one operation, with all its options
- * @fd: the wheel
- * @op: see <linux/twheel.h>; its outputs are set
  *
  * Return: the result of the operation; -EINVAL (a field), and what the calls below have.
  */
 TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 
-/**
- * twheel_device_ops() - many operations in one system call
- * @fd: the wheel
- * @ops: the operations. They are done in this order, and each has a @result of its own
- * @count: how many
+/*
+ * twheel_device_ops() - many operations in one system call. Each has a @result of its own
  *
  * Return: how many are done, from the first. That is less than @count after a signal. If
  * none was done, -EINTR, -EFAULT, -ENOMEM, -EINVAL (@count is beyond INT_MAX).
  */
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
 
-/**
- * twheel_device_arm() - a new timer, for a delay from now
- * @fd: the wheel
- * @delay_ns: the delay. If it goes beyond TWHEEL_NEVER_NS, the timer never expires
- * @cookie: any value; the event has it
- * @id: is set to the identifier, which is never 0
+/*
+ * twheel_device_arm() - a new timer, for a delay from now; @id is set, and is never 0
  *
  * Return: 0; -ENOSPC (the wheel may not have more timers), -EDQUOT (the user may not),
  * -ENOMEM, -EINVAL (the clock can be set, and takes no delays).
@@ -101,11 +90,8 @@ TWHEEL_API int twheel_device_arm(int fd, uint64_t delay_ns, uint64_t cookie, uin
 TWHEEL_API int twheel_device_arm_at(int fd, uint64_t deadline_ns, uint64_t cookie,
 				    uint64_t *id);
 
-/**
- * twheel_device_modify() - another deadline: a delay from now
- * @fd: the wheel
- * @id: the timer. If it is due, its event does not come
- * @delay_ns: the delay
+/*
+ * twheel_device_modify() - another deadline: a delay from now. If it is due, no event comes
  *
  * Return: 1; -ENOENT (there is no such timer, or its last event has been taken), -EINVAL (as
  * twheel_device_arm()).
@@ -115,11 +101,8 @@ TWHEEL_API int twheel_device_modify(int fd, uint64_t id, uint64_t delay_ns);
 /** twheel_device_modify_at() - another deadline: a time; as twheel_device_modify() */
 TWHEEL_API int twheel_device_modify_at(int fd, uint64_t id, uint64_t deadline_ns);
 
-/**
+/*
  * twheel_device_extend() - a later deadline: a delay from now
- * @fd: the wheel
- * @id: the timer
- * @delay_ns: the delay
  *
  * Return: 1, or 0 if the deadline was as late already, and stays; as twheel_device_modify().
  */
@@ -128,45 +111,21 @@ TWHEEL_API int twheel_device_extend(int fd, uint64_t id, uint64_t delay_ns);
 /** twheel_device_extend_at() - a later deadline: a time; as twheel_device_extend() */
 TWHEEL_API int twheel_device_extend_at(int fd, uint64_t id, uint64_t deadline_ns);
 
-/**
- * twheel_device_cancel() - end a timer
- * @fd: the wheel
- * @id: the timer
- *
- * Its event can not be taken any more; but another thread may have taken it just before.
- *
- * Return: 1; -ENOENT (there is no such timer, or its last event has been taken).
- */
+/** twheel_device_cancel() - end a timer; returns 1, or -ENOENT as twheel_device_modify() */
 TWHEEL_API int twheel_device_cancel(int fd, uint64_t id);
 
 /** twheel_device_cancel_all() - end all timers, but not cells; returns how many there were */
 TWHEEL_API int twheel_device_cancel_all(int fd);
 
-/**
- * twheel_device_query() - the deadline of a timer
- * @fd: the wheel
- * @id: the timer
- * @deadline_ns: is set to the deadline
- *
- * Return: 1 if it is due, else 0; -ENOENT, as twheel_device_cancel().
- */
+/** twheel_device_query() - the deadline of a timer; returns 1 if it is due, else 0; -ENOENT */
 TWHEEL_API int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns);
 
-/**
- * twheel_device_advance() - set a virtual clock forward
- * @fd: the wheel
- * @delay_ns: by how much
- *
- * Return: 0; -EINVAL (the clock is not TWHEEL_VIRTUAL).
- */
+/** twheel_device_advance() - set a virtual clock forward; returns 0; -EINVAL (another clock) */
 TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
 
-/**
- * twheel_device_events() - take events
- * @fd: the wheel, which is O_NONBLOCK
- * @events: is filled in
- * @most: how many it has room for
- * @timeout_ns: how long to wait for the first; 0: not at all; negative: without a limit
+/*
+ * twheel_device_events() - take events of a wheel that is O_NONBLOCK, @most of them. It waits
+ * @timeout_ns for the first; negative: without a limit
  *
  * Return: how many, or 0 if none came in that time; -EINTR (a signal came), -EINVAL (@most
  * is 0), -EFAULT.
@@ -174,13 +133,7 @@ TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
 TWHEEL_API int twheel_device_events(int fd, struct twheel_event *events, unsigned int most,
 				    int64_t timeout_ns);
 
-/**
- * twheel_device_wait() - wait until there is an event
- * @fd: the wheel
- * @timeout_ns: how long; 0: not at all; negative: without a limit
- *
- * Return: 1, or 0 if none came in that time; -EINTR (a signal came).
- */
+/** twheel_device_wait() - the same, but take none; returns 1, or 0 if none came; -EINTR */
 TWHEEL_API int twheel_device_wait(int fd, int64_t timeout_ns);
 
 /* A word of the mapping: also where __u64 alone is aligned to 4, it is to 8. */
@@ -309,11 +262,8 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 	return twheel_cells_kick(cells, number);
 }
 
-/**
+/*
  * twheel_cell_extend() - a later deadline for a pending cell
- * @cells: the cells
- * @number: which one
- * @deadline_ns: the time, as for twheel_cell_arm()
  *
  * Return: 1, or 0 if the deadline was as late already, and stays; -ENOENT (the cell is not
  * pending, or there is none).

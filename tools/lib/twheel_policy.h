@@ -75,12 +75,8 @@ struct twheel_idle {
 TWHEEL_API void twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 				     twheel_periodic_fn function);
 
-/**
- * twheel_periodic_start_at() - start work, or start it anew
- * @periodic: the work. Its counts begin at 0. A callback that runs goes on
- * @first_ns: the first deadline; if it has passed, periods since then are overruns
- * @period_ns: the period
- * @pace: one of enum twheel_pace
+/*
+ * twheel_periodic_start_at() - start work, or start it anew, with a first deadline
  *
  * Return: as twheel_arm_at(). -EINVAL: also @period_ns or @pace is out of range, or the clock
  * can be set and @pace is %TWHEEL_FIXED_DELAY. On -ENOSPC and -ESHUTDOWN, the work is stopped.

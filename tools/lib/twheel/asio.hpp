@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A process wheel in an io_context of Boost.Asio. C++14. Its timers are those of twheel.h. See
- * twheel_loop(3).
- */
+/* A process wheel in an io_context of Boost.Asio, as twheel_loop(3) describes it. C++14. */
 #ifndef TWHEEL_ASIO_HPP
 #define TWHEEL_ASIO_HPP
 
@@ -13,13 +10,9 @@
 #include <boost/system/system_error.hpp>
 #include <twheel.h>
 
-/*
- * A wheel in a context, which only one thread runs. It has to be gone before the context, and
- * before the wheel. Callbacks of timers must not throw.
- */
+/* It has to be gone before the context and the wheel. Callbacks of timers must not throw. */
 class twheel_asio {
 public:
-	/* The context runs until stop() or twheel_stop(), whether there are timers or not. */
 	twheel_asio(boost::asio::io_context &context, twheel *wheel)
 		: state_(std::make_shared<state>(context, wheel))
 	{

@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A process wheel in a loop of libev. Its timers are those of twheel.h. See twheel_loop(3). */
+/* A process wheel in a loop of libev: twheel_loop(3) */
 #ifndef TWHEEL_EV_H
 #define TWHEEL_EV_H
 
 #include <ev.h>
 #include <twheel.h>
 
-/**
- * struct twheel_ev - a wheel in a loop
- * @io: libev's watcher for the wheel's descriptor
- * @loop: libev's loop
- */
 struct twheel_ev {
 	ev_io io;
 	struct ev_loop *loop;
@@ -24,16 +19,7 @@ static inline void twheel_ev_readable(struct ev_loop *loop, ev_io *io, int reven
 		ev_io_stop(loop, io);
 }
 
-/**
- * twheel_ev_start() - have a loop serve a wheel
- * @ev: is filled in
- * @loop: libev's loop
- * @wheel: the wheel
- *
- * The loop runs until twheel_ev_stop() or twheel_stop(), whether there are timers or not.
- *
- * Return: 0; as twheel_fd().
- */
+/** twheel_ev_start() - have a loop serve a wheel; returns 0; as twheel_fd() */
 static inline int twheel_ev_start(struct twheel_ev *ev, struct ev_loop *loop,
 				  struct twheel *wheel)
 {

@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A process wheel in a main context of GLib. Its timers are those of twheel.h. See
- * twheel_loop(3).
- */
+/* A process wheel in a main context of GLib: twheel_loop(3) */
 #ifndef TWHEEL_GLIB_H
 #define TWHEEL_GLIB_H
 
 #include <glib-unix.h>
 #include <twheel.h>
 
-/**
- * struct twheel_glib - a wheel in a main context
- * @source: GLib's source for the wheel's descriptor
- */
 struct twheel_glib {
 	GSource *source;
 };
@@ -25,16 +18,7 @@ static inline gboolean twheel_glib_readable(gint fd, GIOCondition condition, gpo
 	return twheel_run((struct twheel *)wheel, 64) != -ESHUTDOWN;
 }
 
-/**
- * twheel_glib_start() - have a main context serve a wheel
- * @glib: is filled in
- * @context: GLib's main context; NULL: the default one
- * @wheel: the wheel
- *
- * A main loop that a callback runs inside itself serves the wheel, too.
- *
- * Return: 0; as twheel_fd().
- */
+/** twheel_glib_start() - have a main context serve a wheel; returns 0; as twheel_fd() */
 static inline int twheel_glib_start(struct twheel_glib *glib, GMainContext *context,
 				    struct twheel *wheel)
 {

@@ -1,19 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A process wheel in a loop of libevent. Its timers are those of twheel.h. See
- * twheel_loop(3).
- */
+/* A process wheel in a loop of libevent: twheel_loop(3) */
 #ifndef TWHEEL_LIBEVENT_H
 #define TWHEEL_LIBEVENT_H
 
 #include <event2/event.h>
 #include <twheel.h>
 
-/**
- * struct twheel_libevent - a wheel in a loop
- * @wheel: the wheel
- * @readable: libevent's event for the wheel's descriptor
- */
 struct twheel_libevent {
 	struct twheel *wheel;
 	struct event *readable;
@@ -36,16 +28,7 @@ static inline void twheel_libevent_stop(struct twheel_libevent *libevent)
 	event_free(libevent->readable);
 }
 
-/**
- * twheel_libevent_start() - have a loop serve a wheel
- * @libevent: is filled in
- * @base: libevent's loop
- * @wheel: the wheel
- *
- * The loop runs until twheel_libevent_stop() or twheel_stop(), whether there are timers or not.
- *
- * Return: 0; as twheel_fd(); -ENOMEM.
- */
+/** twheel_libevent_start() - have a loop serve a wheel; returns 0; as twheel_fd(); -ENOMEM */
 static inline int twheel_libevent_start(struct twheel_libevent *libevent,
 					struct event_base *base, struct twheel *wheel)
 {

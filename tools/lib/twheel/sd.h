@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/*
- * A process wheel in systemd's event loop, sd-event. Its timers are those of twheel.h. See
- * twheel_loop(3).
- */
+/* A process wheel in systemd's event loop, sd-event: twheel_loop(3) */
 #ifndef TWHEEL_SD_H
 #define TWHEEL_SD_H
 
@@ -10,10 +7,6 @@
 #include <systemd/sd-event.h>
 #include <twheel.h>
 
-/**
- * struct twheel_sd - a wheel in a loop
- * @source: sd-event's source for the wheel's descriptor
- */
 struct twheel_sd {
 	sd_event_source *source;
 };
@@ -29,14 +22,7 @@ static inline int twheel_sd_readable(sd_event_source *source, int fd, uint32_t e
 	return 0;
 }
 
-/**
- * twheel_sd_start() - have a loop serve a wheel
- * @sd: is filled in
- * @event: sd-event's loop
- * @wheel: the wheel
- *
- * Return: 0; as twheel_fd(); an error of sd-event.
- */
+/** twheel_sd_start() - have a loop serve a wheel; 0; as twheel_fd(); an error of sd-event */
 static inline int twheel_sd_start(struct twheel_sd *sd, sd_event *event, struct twheel *wheel)
 {
 	int fd = twheel_fd(wheel), ret;

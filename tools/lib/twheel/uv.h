@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
-/* A process wheel in a loop of libuv. Its timers are those of twheel.h. See twheel_loop(3). */
+/* A process wheel in a loop of libuv: twheel_loop(3) */
 #ifndef TWHEEL_UV_H
 #define TWHEEL_UV_H
 
 #include <twheel.h>
 #include <uv.h>
 
-/**
- * struct twheel_uv - a wheel in a loop
- * @poll: libuv's handle for the wheel's descriptor
- */
 struct twheel_uv {
 	uv_poll_t poll;
 };
@@ -29,16 +25,7 @@ static inline void twheel_uv_stop(struct twheel_uv *uv)
 	uv_close((uv_handle_t *)&uv->poll, NULL);
 }
 
-/**
- * twheel_uv_start() - have a loop serve a wheel
- * @uv: is filled in. As every handle of libuv, it stays until the loop has closed it
- * @loop: libuv's loop
- * @wheel: the wheel
- *
- * The loop runs until twheel_uv_stop() or twheel_stop(), whether there are timers or not.
- *
- * Return: 0; as twheel_fd(); an error of libuv.
- */
+/** twheel_uv_start() - have a loop serve a wheel; returns 0; as twheel_fd(); an error of libuv */
 static inline int twheel_uv_start(struct twheel_uv *uv, uv_loop_t *loop, struct twheel *wheel)
 {
 	int ret = twheel_fd(wheel);
