@@ -282,7 +282,7 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	struct tw_call call = { .outer = w->calls };
 	u64 now = tw_clock_read(w);
 	u64 target = tw_wheel_floor(&w->wheel, now);
-	bool more = false;
+	bool more = true;
 
 	w->calls = &call;
 	w->server = w->threads ? tw_self() : NULL;
@@ -294,10 +294,13 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	*count = serve_due(w, &call, target, timers, most, slice);
 	tw_wheel_next_event(&w->wheel);
 	w->calls = call.outer;
-	/* The child of a fork() shares the descriptor with its parent. */
+	/*
+	 * If the wheel was stopped meanwhile, or this is the child of a fork(), the next call
+	 * says so. This one has called a callback, after which its caller's objects may be gone.
+	 */
 	if (likely(!w->end))
 		more = alarm_settle(w, now);
-	return w->end ? -ESHUTDOWN : more;
+	return more;
 }
 
 /* As twheel_run(), or as twheel_collect() if there are @timers. */

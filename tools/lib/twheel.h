@@ -228,7 +228,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * What a callback arms for the past waits for the next call. A callback may call this.
  *
  * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
- * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
+ * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0). If it is stopped while a callback runs,
+ * that is 1, and the next call fails.
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 

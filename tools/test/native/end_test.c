@@ -149,7 +149,7 @@ static void fork_inside(struct twheel_timer *timer)
 	forked = fork();
 }
 
-/* A callback forks: in the child the call that serves the wheel ends. */
+/* A callback forks: in the child the call that serves the wheel ends, and the next fails. */
 TEST(fork_inside)
 {
 	struct twheel *wheel = make((struct twheel_config) { .threads = true });
@@ -168,6 +168,44 @@ TEST(fork_inside)
 	}
 	CHECK(ret >= 0);
 	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static pthread_t stopper;
+
+static void *stop(void *wheel)
+{
+	CHECK(twheel_stop(wheel, NULL, NULL) > 0);
+	return NULL;
+}
+
+static void stopped_inside(struct twheel_timer *timer)
+{
+	CHECK(!pthread_create(&stopper, NULL, stop, twheel_of(timer)));
+	while (twheel_arm(timer, 3600000 * MS) >= 0)
+		usleep(1000);
+	fired++;
+}
+
+/*
+ * Another thread stops the wheel while a callback runs, which may free what its caller has.
+ * The caller is told by the next call.
+ */
+TEST(stop_inside)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer first, second;
+	int ret;
+
+	twheel_timer_init(&first, wheel, stopped_inside);
+	twheel_timer_init(&second, wheel, fire);
+	CHECK(twheel_arm_at(&second, 2 * MS) == 0 && twheel_arm_at(&first, MS) == 0);
+	do {
+		ret = twheel_run(wheel, 8);
+	} while (!fired && ret >= 0);
+	CHECK(ret == 1 && fired == 1);
+	CHECK(twheel_run(wheel, 8) == -ESHUTDOWN);
+	CHECK(!pthread_join(stopper, NULL) && !twheel_pending(&second));
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
