@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # version.sh: check that all files that state the version state that of the Makefile.
 # version.sh NEW: set it in all of them. What CHANGELOG.md has as unreleased becomes that
-# version, of today. Where there is none, and in debian/changelog, there is a new entry, to be
-# filled.
+# version, of today. Where there is none, and in debian/changelog, there is a new entry. The
+# last lines say which entries are to be filled. CONTRIBUTING.md has the rest of a release.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
@@ -32,8 +32,11 @@ if [ $# = 1 ]; then
 		esac
 	done <<< "$places"
 	entry="## $version - $(date -u +%F)"
-	grep -q "^## $version\( \|$\)" CHANGELOG.md ||
+	grep -q "^## $version\( \|$\)" CHANGELOG.md || {
+		grep -m 1 '^## ' CHANGELOG.md | grep -q '^## Unreleased' ||
+			echo "version.sh: fill '## $version' of CHANGELOG.md" >&2
 		sed -i "0,/^## /{s/^## Unreleased.*/$entry/;t;s/^## /$entry\n\n&/}" CHANGELOG.md
+	}
 	if ! head -n 1 debian/changelog | grep -qF "twheel ($version)"; then
 		{
 			printf 'twheel (%s) unstable; urgency=medium\n\n' "$version"
@@ -44,6 +47,7 @@ if [ $# = 1 ]; then
 			cat debian/changelog
 		} > debian/changelog.new
 		mv debian/changelog.new debian/changelog
+		echo "version.sh: say in debian/changelog what '* Version $version.' brings" >&2
 	fi
 fi
 
