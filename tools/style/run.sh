@@ -142,13 +142,14 @@ check_library() {
 	return $status
 }
 
-# Each script from its own folder, so that shellcheck finds the files it sources. Single
-# quotes hold code for another shell (2016), and the arguments of stock_kernel() are
-# optional (2119).
+# Sizes, numbers and functions are those that existing programs rely on.
 check_abi() {
 	python3 tools/style/abi.py tools/lib/abi.txt
 }
 
+# Each script from its own folder, so that shellcheck finds the files it sources. Single
+# quotes hold code for another shell (2016), and the arguments of stock_kernel() are
+# optional (2119).
 check_shellcheck() {
 	local status=0 script
 
