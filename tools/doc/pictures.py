@@ -233,7 +233,7 @@ def locks(folder):
         "expiry": (660, 84, "orange", ("expiry_lock", "PREEMPT_RT: across a soft pass")),
         "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic, retry")),
         "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
-        "to": (660, 254, "blue", ("a second twheel_base.lock", "trylock only: no order to keep")),
+        "to": (660, 254, "blue", ("a second twheel_base.lock", "tried; else both, by address")),
         "wait": (340, 334, "back", ("hrtimer, wait queue", "the kernel's own")),
     }
     drawing.text(24, 78, "a file of the device", "faint")
@@ -247,7 +247,7 @@ def locks(folder):
     drawing.arrow((795, 212), (795, 230), (560, 230), (560, 254))
     drawing.arrow((610, 278), (660, 278))
     drawing.arrow((475, 302), (475, 334))
-    drawing.text(24, 412, "A callback runs with none of them but expiry_lock. The alarm of a file takes no lock of ours.")
+    drawing.text(24, 412, "A callback runs with none of them but expiry_lock. The alarm of a file takes none of them.")
     drawing.save(os.path.join(folder, "locks.svg"))
 
 
