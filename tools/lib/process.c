@@ -268,7 +268,9 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	if (w->end == TW_RUNS)
 		tw_alarm_stop(w);
 	w->end = TW_STOPPED;
-	w->odd = true;
+	/* With threads it is that already, and they look at it without the lock. */
+	if (!w->threads)
+		w->odd = true;
 	w->bound = true;
 	w->stopper = tw_self();
 	while (w->calls)
