@@ -10,6 +10,10 @@ call_later() and call_at() are those of the loop, and what they return has cance
 cancelled() and when(), as asyncio.TimerHandle has. extend() gives a later deadline, which is
 what a server does for each packet. The loop has to cancel a handle and make another one for
 that, and keeps the cancelled ones in its heap for a while. A program need not keep a Timeout.
+It has to close a Timeouts: with close(), or in a with statement. Until then the loop keeps it.
+
+Work that recurs starts the next timeout in its callback. A task has a deadline with
+call_later(30, task.cancel). asyncio.sleep(), wait_for() and timeout() remain the loop's own.
 
 Tests of timeouts need not wait. A wheel with a virtual clock stands still until advance():
 
@@ -23,17 +27,24 @@ advance() makes the calls itself. A task that one of them wakes runs when its lo
     timeouts.advance(30)
     await asyncio.sleep(0)              # now the task sees it
 
+A task behind another one, as with gather(), needs more rounds of the loop. Where tasks start
+timeouts, go in steps: advance a second, sleep(0), and again. No virtual clock must be closed.
+
 It pays where timeouts are renewed, which takes less than half of the loop's time for it, or
 where very many are pending. For a few that seldom move, the loop's own timers do as well.
 
-Times are seconds of time.monotonic(), as in asyncio. No callback comes early, and it comes
-with the next tick after its deadline at the latest, when the loop has nothing else to do.
+Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with
+the next tick after its deadline at the latest, and called in the next round of the loop. A
+delay below 0 is due at once, and an infinite one never.
 Callbacks of one tick come in the order of their deadlines. Those of one deadline come in the
-order of their starts. Among very many, other callbacks of the loop come between.
+order of their starts. A round of the loop calls up to 64 of them, and then other callbacks.
+What a callback starts for a time that has passed comes after all that were due with it.
+An exception in a callback goes to the exception handler of the loop.
 
-Only the thread that runs the loop may make these calls. Another one takes
-loop.call_soon_threadsafe(timeouts.call_later, ...). In the child of a fork() they raise
-RuntimeError, except close(). They need the library libtwheel, and no kernel module.
+Only the thread that runs the loop may make these calls. Another thread has the loop make them,
+with loop.call_soon_threadsafe(function): the function can keep the Timeout, to cancel it.
+In the child of a fork(), calls raise RuntimeError as after close(), and closing does no harm.
+The module needs the library libtwheel, and no kernel module.
 """
 import asyncio
 import collections
@@ -41,8 +52,10 @@ import contextvars
 import ctypes
 import inspect
 import itertools
+import operator
 import os
 import time
+import warnings
 
 __all__ = ["Timeout", "Timeouts"]
 
@@ -51,7 +64,7 @@ _NEVER = 0x7fffffffffffffff
 _VIRTUAL = 4
 # The tick of a virtual clock.
 _VIRTUAL_NS = 1000
-# How many timers the wheel gets at a time, and how many callbacks run before others.
+# How many timers the wheel gets or gives at a time, and how many callbacks run before others.
 _CHUNK = 256
 _MOST = 64
 # The size of struct twheel_timer: a number of 8 bytes and three pointers.
@@ -108,11 +121,16 @@ def _error(number):
     return OSError(number, os.strerror(number))
 
 
+def _uncopied(self):
+    raise TypeError(f"cannot copy or pickle '{type(self).__name__}' object")
+
+
 class Timeout:
     """What call_later() and call_at() return, as asyncio.TimerHandle. Do not make one."""
 
     __slots__ = ("_timeouts", "_address", "_when", "_number", "_callback", "_args", "_context",
                  "_soon", "__weakref__")
+    __reduce__ = _uncopied
 
     def __init__(self, timeouts, when, callback, args, context):
         self._timeouts = timeouts
@@ -121,7 +139,7 @@ class Timeout:
         self._callback = callback
         self._args = args
         self._context = context
-        # When the timer has expired, the loop's handle.
+        # When the timer has expired, _DUE and then the loop's handle.
         self._soon = None
         # The timer in the wheel, or None when the callback was called or is cancelled.
         self._address = None
@@ -153,7 +171,7 @@ class Timeout:
         return self._callback is None
 
     def cancel(self):
-        """After this the callback is not called. Does nothing once it was called."""
+        """After this the callback is not called. Once it was called, this changes nothing."""
         if self._address is not None:
             self._leave()
             self._callback = self._args = self._context = None
@@ -161,8 +179,9 @@ class Timeout:
     def extend(self, delay):
         """A later deadline: a delay from now. False if it was as late already, and stays.
 
-        Raises RuntimeError if the callback was called, or has been cancelled. One that has
+        Raises RuntimeError if the callback is called or was, or has been cancelled. One that has
         expired and was not called yet begins again, which may raise OSError as call_later().
+        For an earlier deadline, cancel() it and start another one.
         """
         when = self._timeouts._time() + delay
         deadline_ns = _ns(when)
@@ -190,7 +209,7 @@ class Timeout:
         self._address = self._soon = None
         if soon is not None:
             soon.cancel()
-        # One that has expired just now is in the list of _expire(), which gives it back.
+        # One that has expired just now is in the list of _take(), which gives it back.
         if self._timeouts._wheel and (soon is not None or _cancel(address) > 0):
             self._timeouts._end(address)
 
@@ -214,6 +233,9 @@ class _Soon:
             # Who makes the clock advance is in this context already.
             context = context.copy()
         context.run(self.timeout)
+
+
+_DUE = _Soon(None, None)
 
 
 class _Queue(collections.deque):
@@ -246,12 +268,14 @@ class _Queue(collections.deque):
 class Timeouts:
     """Timeouts of a loop of asyncio, which is the running one by default.
 
-    tick is the resolution in seconds, a microsecond to an hour, and max_pending how many there
-    may be; 0: no limit. With virtual, the clock stands at 0 until advance(), no loop takes
-    part, and the resolution is a microsecond.
+    tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
+    for their deadlines; 0: no limit. With virtual, the clock stands at 0 until advance(), no
+    loop takes part, and the resolution is a microsecond.
+    When the loop closes first, no callback is called any more.
     """
 
     _wheel = None
+    __reduce__ = _uncopied
 
     def __init__(self, loop=None, *, tick=0.001, max_pending=0, virtual=False):
         if not 1e-6 <= tick <= 3600:
@@ -268,8 +292,8 @@ class Timeouts:
         # Timers by their addresses: all of them, those that are free, and whose the others are.
         self._chunks, self._free, self._pending = [], [], {}
         self._numbers = itertools.count()
-        # What has expired, and is to be called.
-        self._expired = []
+        # Timers that have expired, and timeouts that are to be called.
+        self._expired, self._due, self._handing = [], [], False
         self._function = _Function(self._expired.append)
         config = _Config(clock=_VIRTUAL if virtual else 0, max_pending=max_pending,
                          tick_ns=_VIRTUAL_NS if virtual else self._tick_ns)
@@ -284,31 +308,35 @@ class Timeouts:
             self._fd = descriptor
 
     def __enter__(self):
+        self._check()
         return self
 
     def __exit__(self, *_):
         self.close()
 
     def __len__(self):
-        """How many have still to be called."""
+        """How many have still to be called, with those that are due."""
         return len(self._pending)
 
     def __bool__(self):
         return True
 
-    def __del__(self):
+    def __del__(self, _warn=warnings.warn):
+        if self._wheel and self._fd is not None:
+            _warn(f"unclosed {self!r}", ResourceWarning, source=self)
         if _destroy:
             self.close()
 
     def close(self):
         """End all timeouts; their callbacks are not called. Closing twice does no harm.
 
-        After this all calls but close() raise RuntimeError.
+        After this call_later(), call_at(), extend(), advance(), time() and a with statement
+        raise RuntimeError.
         """
         wheel, self._wheel = self._wheel, None
         if not wheel:
             return
-        pending, self._pending = self._pending, {}
+        pending, self._pending, self._due = self._pending, {}, []
         for timeout in list(pending.values()):
             timeout.cancel()
         self._free.clear()
@@ -333,18 +361,21 @@ class Timeouts:
     def advance(self, delay):
         """Let the time of a virtual clock pass, and call all callbacks on the way.
 
-        Each is called at its time. What a callback starts for now is called a tick later. The
-        clock moves by whole microseconds, rounded up.
+        Each is called at its time. What a callback starts for now comes a tick of Timeouts()
+        later, or with the next advance(). The clock moves by whole microseconds, rounded up.
 
         What a callback raises comes to the caller, and the clock stands at its time then. The
         next advance() goes on from there: it first calls what else was due at that time.
         """
+        self._check()
         if self._fd is not None:
             raise RuntimeError("the clock is not virtual")
-        self._check()
         if self._advancing:
             raise RuntimeError("a callback cannot have the clock advance")
         queue = self._loop
+        # 0.3 - 0.1 * 3 is less than 0, too.
+        if delay <= -_VIRTUAL_NS / 1e9:
+            raise ValueError("the clock does not go back")
         end_ns = _ns(queue.time() + delay)
         if end_ns == _NEVER:
             raise ValueError("the clock does not go as far as that")
@@ -356,7 +387,8 @@ class Timeouts:
                 if not self._wheel:
                     return
                 _advance(self._wheel, queue.now_ns)
-                self._expire()
+                self._take()
+                self._hand_over(len(self._due))
                 queue.run()
                 if not self._wheel or queue.now_ns == end_ns:
                     return
@@ -423,30 +455,46 @@ class Timeouts:
 
     def _serve(self):
         """The descriptor is readable. It still is after this, if there is more to do."""
-        if self._wheel:
-            _run(self._wheel, _MOST)
-            self._expire()
+        # All that is due has to be known, before the first one can be called.
+        if self._wheel and not self._handing:
+            more = _run(self._wheel, _CHUNK)
+            self._take()
+            if more <= 0:
+                self._hand_over(_MOST)
 
-    def _expire(self):
-        """Have called what has expired.
+    def _take(self):
+        """What has expired is due.
 
         The garbage collector may run at any point, and a __del__() may cancel or extend what
         stands here. Then the timeout has another timer or none.
         """
-        expired, pending, call_soon = self._expired, self._pending, self._loop.call_soon
-        if not self._wheel:
-            return
-        expired.sort(key=lambda address: (pending[address]._when, pending[address]._number),
-                     reverse=True)
-        while expired:
+        expired, pending, due = self._expired, self._pending, self._due
+        while expired and self._wheel:
             address = expired.pop()
             timeout = pending[address]
-            soon = None
             if timeout._address == address:
-                soon = call_soon(timeout, context=timeout._context)
-            if timeout._address == address:
+                timeout._soon = _DUE
+                due.append(timeout)
+            else:
+                self._end(address)
+
+    def _hand_over(self, most):
+        """Have up to so many called, and the others in the next rounds of the loop.
+
+        What is cancelled or extended meanwhile is not due any more.
+        """
+        due, call_soon = self._due, self._loop.call_soon
+        if not self._handing:
+            due.sort(key=operator.attrgetter("_when", "_number"), reverse=True)
+        for _ in range(min(most, len(due))):
+            timeout = due.pop()
+            if timeout._soon is not _DUE:
+                continue
+            soon = call_soon(timeout, context=timeout._context)
+            if timeout._soon is _DUE:
                 timeout._soon = soon
             else:
-                if soon:
-                    soon.cancel()
-                self._end(address)
+                soon.cancel()
+        self._handing = bool(self._due)
+        if self._handing:
+            call_soon(self._hand_over, most)

@@ -110,7 +110,9 @@ done
 # The module for Python, on the library as it is installed.
 need python3
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib
-try "Python" python3 -W error "$here/python_test.py"
+for name in loop virtual life; do
+	try "Python, $name" python3 -W error "$here/python_${name}_test.py"
+done
 try "the example in Python" python3 -W error "$ROOT/tools/examples/python/idle_server.py" --test
 header C99 gcc -std=c99 -x c
 header C11 clang-14 -std=c11 -x c
