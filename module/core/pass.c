@@ -7,7 +7,7 @@
  * before it.
  *
  * The lock is held for one slice of work at most, with interrupts off. Claiming a timer
- * ends the hold, so what counts is timers that are moved: cascaded, found extended, or put
+ * ends the hold. So what counts is timers that are moved: cascaded, found extended, or put
  * back after the clock was set back. Searching bitmaps for them counts, too.
  *
  * A pass ends when its time is over. It looks at the clock after each group of callbacks,
