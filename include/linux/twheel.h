@@ -36,9 +36,9 @@
  *	twheel_destroy(wheel);				 // when the module goes
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is
- * defined: here, if it is inline, or in module/api/. "make man_install" makes manual
- * pages of all that, as twheel_arm_on(9). tools/doc/migration.md has tables for
- * users of timer_list, hrtimer or delayed_work.
+ * defined: here, if it is inline, or in module/api/. "man 9 twheel_arm" shows the same, from
+ * the package or after "make man_install". Section 3 is about the library, which has other
+ * results. tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
  *
@@ -58,14 +58,15 @@
  *    They allocate nothing, and never fail for lack of memory.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
- * was given a later deadline may fire with those of its old one, before others of an earlier
- * tick. It never fires before its own. A timer armed for the past may fire after others of a
+ * one pass serves fire in the order of their ticks, with two exceptions. A timer that got a
+ * later deadline may fire when its old bucket is served, ahead of timers of earlier ticks. It
+ * never fires before its new deadline. A timer armed for the past may fire after others of a
  * later tick. The bases of a per-CPU wheel know nothing of each other.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is
- * called. Times are u64 nanoseconds on the wheel's clock.
+ * called. A pass serves timers that are due: it claims one, which can then no longer be
+ * cancelled, and calls it. Times are u64 nanoseconds on the wheel's clock.
  *
  * Contexts: each function says under "Context" where it may be called. "Any but NMI" is in
  * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
@@ -114,7 +115,7 @@ struct workqueue_struct;
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
  *	wait for their deadlines to come again, except one that has been claimed.
- *	Such a wheel takes absolute deadlines only: calls with a delay answer -EINVAL,
+ *	Such a wheel takes absolute deadlines only: calls with a delay return -EINVAL,
  *	because a delay must not notice that the clock is set. Take a wheel on
  *	%TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
@@ -135,9 +136,9 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. A pass keeps interrupts off for some
  *	50 us, and for the callback that it is in by then; after that they are on for
- *	as long. On PREEMPT_RT these callbacks run in hard interrupt, too: there
- *	callbacks may take raw spinlocks only, and must not wake up a wait queue or
- *	ask for random numbers
+ *	as long, and 10 us at least. On PREEMPT_RT these callbacks run in hard
+ *	interrupt, too: there callbacks may take raw spinlocks only, and must not wake
+ *	up a wait queue or ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time
  */
@@ -163,11 +164,12 @@ enum twheel_context {
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
  *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue without it.
  *	If they do, name another workqueue here
- * @percpu: a base for each CPU. A timer that is idle is armed on the CPU where the call
+ * @percpu: a base for each possible CPU. A timer that is idle is armed on the CPU where the call
  *	is made, and fires there; as long as each CPU touches its own timers only, no
  *	two CPUs share a lock or a cache line. A timer that is pending, or whose
  *	callback runs, stays on its CPU. twheel_arm_on() moves it, at the latest when its
- *	callback has returned. When a CPU goes offline its timers fire on another
+ *	callback has returned. When a CPU goes offline its timers fire on another. With
+ *	default slots a base takes some 37 KiB, and 70 if its clock may be set
  */
 struct twheel_config {
 	const char *name;
@@ -245,7 +247,7 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 /**
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; must not be pending
- * @args: the timer's wheel, or nothing for the system wheel; and its function. With a
+ * @args: the timer's wheel, or NULL or nothing for the system wheel; and its function. With a
  *	function of NULL it cannot be armed
  *
  * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* twheel: where a timer stands, for what twheel_pending() does not tell. */
+/* twheel: where a timer stands, for more than twheel_pending() says. */
 #ifndef _LINUX_TWHEEL_STATE_H
 #define _LINUX_TWHEEL_STATE_H
 

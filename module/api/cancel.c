@@ -91,13 +91,22 @@ TW_EXPORT(twheel_try_cancel);
  * @timer: the timer
  *
  * Every later arm fails with -ESHUTDOWN, also those of the callback. For objects that
- * outlive a callback that runs: those freed after a grace period of RCU, say, on a wheel
- * whose callbacks run in softirq.
+ * outlive a callback that runs, such as those that RCU frees.
+ *
+ * With %TWHEEL_CONTEXT_SOFTIRQ and %TWHEEL_CONTEXT_HARDIRQ, a callback is an RCU reader from
+ * before its timer is claimed until it has returned. That holds on PREEMPT_RT, and on a
+ * virtual clock. So unlink the object, call this for each of its timers, and kfree_rcu() it.
+ * With %TWHEEL_CONTEXT_WORK, a callback is no reader: use twheel_shutdown_sync() first.
+ *
+ * Other readers may still make calls on such timers. Before twheel_destroy(), unlink all
+ * objects, shut their timers down, and call synchronize_rcu(). A module with timers on the
+ * system wheel does so before it goes: rcu_barrier() alone does not wait for callbacks.
  *
  * Context:
  * * any but NMI, the timer's own callback included
  * Return:
- * * 1 - the timer was pending, and will not fire; its callback may run if that has armed it
+ * * 1 - the timer was pending, and will not fire. If its callback had armed it again, that
+ *   callback may still be running
  * * 0 - it was not pending, and its callback does not run
  * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
  */
@@ -203,7 +212,8 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * twheel_shutdown_sync().
  *
  * Do not call it with a lock held that the callback takes: the callback would
- * wait for the lock, and this for the callback.
+ * wait for the lock, and this for the callback. The same holds for a lock that a hard
+ * interrupt takes, which may come while the callback runs in softirq.
  *
  * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
  * of code initialises are one class to it. So it reports a callback that waits for another
@@ -212,7 +222,9 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *
  * Context:
  * * process or softirq, not hard interrupt
- * * spins while the callback runs; on PREEMPT_RT it sleeps
+ * * spins while the callback runs, with interrupts on or off
+ * * on PREEMPT_RT it sleeps if the wheel has %TWHEEL_CONTEXT_SOFTIRQ; then interrupts must
+ *   be on
  * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
  * Return:
  * * 1 - the timer was pending and has been cancelled

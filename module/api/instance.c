@@ -278,7 +278,13 @@ static void instance_release(struct twheel *wheel)
  * twheel_destroy() - free a wheel, and stop it first if need be
  * @wheel: the wheel, or NULL or an ERR_PTR, which are ignored
  *
- * From now on no function but twheel_timer_init() may be called on any of its timers.
+ * Timers that are pending are dropped: they do not fire, and nobody is told. From the call
+ * on, no function but twheel_timer_init() may be called on any of its timers. If others may
+ * still call one, make twheel_stop() first, and then ensure that they have ended.
+ *
+ * A wheel that a module leaves behind is reported and freed. Timers that a module leaves on
+ * the system wheel are reported when twheel itself goes, and by debug objects. A module that
+ * goes has to shut them down: see twheel_shutdown_sync() and twheel_shutdown().
  *
  * Context:
  * * process, may sleep

@@ -14,7 +14,9 @@
 
 /**
  * twheel_now() - the time on a wheel's clock
- * @wheel: the wheel
+ * @wheel: the wheel; that of a timer is twheel_of()
+ *
+ * On %TWHEEL_CLOCK_MONOTONIC, as of the system wheel, that is ktime_get_ns().
  *
  * Context:
  * * any but NMI

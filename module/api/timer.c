@@ -72,7 +72,7 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 TW_EXPORT(__twheel_timer_init);
 
 /**
- * twheel_timer_destroy_on_stack() - a timer that is a local variable goes
+ * twheel_timer_destroy_on_stack() - end the use of an on-stack timer
  * @timer: the timer; not pending, and its callback does not run
  *
  * Context:
