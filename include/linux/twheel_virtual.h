@@ -1,12 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * twheel: wheels on %TWHEEL_CLOCK_VIRTUAL, whose time passes only in twheel_advance(). So a
- * test of a module's timeouts takes no time, and says the same each time.
+ * test of a module's timeouts takes no time. With one base it says the same each time. With
+ * a base for each CPU, the order depends on where the test runs.
  *
  *	wheel = twheel_create(&(struct twheel_config) {
  *		.name = "test", .clock = TWHEEL_CLOCK_VIRTUAL });
  *	...
- *	twheel_advance(wheel, 30 * NSEC_PER_SEC);
+ *	twheel_advance(wheel, 30ULL * NSEC_PER_SEC);
+ *
+ * To test a module that uses the system wheel, make its wheel a variable. That is NULL, which
+ * means the system wheel, unless a test sets it.
+ *
+ * The clock jumps: callbacks see the new time in twheel_now(), and what they arm for a time
+ * up to that waits for the next call. This goes from one event to the next instead. It never
+ * ends if a callback arms its timer with a delay of 0:
+ *
+ *	next = twheel_advance(wheel, twheel_now(wheel));
+ *	while (next <= until)
+ *		next = twheel_advance(wheel, next);
+ *	twheel_advance(wheel, until);
  *
  * The calling task runs the callbacks: with softirqs off, with interrupts off, or with both
  * on, as the wheel's context says. So they are restricted as on a real clock, but

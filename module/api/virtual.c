@@ -62,15 +62,16 @@ static u64 virtual_advance(struct twheel_base *base, u64 now_ns)
  *
  * Runs the callbacks of all timers that are due by then, here, in the order that
  * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
- * that callbacks arm for the past wait for the next call. In what the callbacks differ
- * from those of a real clock, linux/twheel_virtual.h says.
+ * that callbacks arm for the past wait for the next call. linux/twheel_virtual.h says how
+ * callbacks differ from those on a real clock, and how to go from one event to the next.
  *
  * Context:
  * * process, may sleep; one caller at a time, and not from a callback of the wheel,
  *   which is reported
  * Return:
  * * the instant at which a real clock would interrupt next; it may be at or
- *   before @now_ns
+ *   before @now_ns. That is no timer's deadline where the wheel only moves timers nearer,
+ *   or looks at one that was extended
  * * more than %TWHEEL_NEVER - there is none, or nothing has been done
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
