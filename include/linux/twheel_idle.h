@@ -48,7 +48,7 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 /**
  * twheel_idle_init() - initialise a watch
  * @idle: the watch; must not be started, and is no local variable
- * @wheel: the wheel of the watch
+ * @wheel: the wheel of the watch; NULL: the system wheel
  * @function: called when nothing has been heard for the timeout
  *
  * Nobody else may use the watch meanwhile.

@@ -73,7 +73,7 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 /**
  * twheel_periodic_init() - initialise periodic work
  * @periodic: the periodic work; must not be started, and is no local variable
- * @wheel: the wheel of the work
+ * @wheel: the wheel of the work; NULL: the system wheel
  * @function: the work
  *
  * Nobody else may use the periodic work meanwhile.

@@ -20,11 +20,18 @@
  * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond
  * %TWHEEL_NEVER saturate there. A wheel on %TWHEEL_CLOCK_REALTIME takes no delays: on
  * such a wheel only twheel_periodic_start_at() at a fixed rate works, and all else
- * answers -EINVAL.
+ * returns -EINVAL.
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
- * with a lock held that the callback takes. A stop or a new start wins over a callback
- * that is running. The callback goes on to its end, but what it returns no longer counts.
+ * with a lock held that the callback takes. In the callback itself they return -EDEADLK:
+ * periodic work and retries have then been stopped all the same, and a watch has not. A stop
+ * or a new start wins over a callback that is running. The callback goes on to its end, but
+ * what it returns no longer counts.
+ *
+ * Where callbacks are RCU readers, see twheel_shutdown(), objects that RCU frees need no call
+ * that waits. Unlink the object, stop or cancel its policy, and kfree_rcu() it. No call of a
+ * policy refuses later starts without waiting. So the module has to ensure that nobody starts
+ * it after that: neither a reader that has found it before, nor its own callback.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H

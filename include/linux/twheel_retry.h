@@ -15,7 +15,8 @@ struct twheel_retry;
  * @attempts: how many attempts there are at most, 1 or more
  * @jitter: by how many per cent a delay may be shorter, 0 to 100. Each delay is
  *	chosen evenly between that and its full length, so that clients that failed
- *	together do not come back together. Jitter never makes a delay longer
+ *	together do not come back together. Jitter never makes a delay longer. It does not
+ *	ask the kernel for random numbers, so any wheel may have it
  * @first_ns: from the end of the first attempt to the second, 1 to %TWHEEL_SPAN_MAX; also
  *	with one attempt only, which does not use it. After each further attempt the
  *	delay is twice the one before, up to @ceiling_ns
@@ -90,7 +91,7 @@ __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 /**
  * twheel_retry_init() - initialise a retry
  * @retry: the retry; must not be started, and is no local variable
- * @wheel: the wheel of the retry
+ * @wheel: the wheel of the retry; NULL: the system wheel
  * @attempt: makes an attempt
  * @give_up: called when all have failed; may be NULL
  *

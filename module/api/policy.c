@@ -299,7 +299,9 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * @backoff: how often and when; copied
  *
  * The first attempt is made at the next tick boundary, never from within this call.
- * A delay is counted from the end of the attempt before.
+ * A delay is counted from the end of the attempt before. If the caller has sent already, and
+ * is to wait first, have one attempt more. Let the first return %TWHEEL_AGAIN and do nothing
+ * else: twheel_retry_attempts() is 1 there.
  *
  * A retry ends in exactly one way. An attempt says %TWHEEL_DONE, the retry is given up,
  * it is cancelled or shut down, or twheel_stop() hands its timer back.
