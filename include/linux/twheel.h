@@ -37,7 +37,7 @@
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is
  * defined: here, if it is inline, or in module/api/. "man 9 twheel_arm" shows the same, from
- * the package or after "make man_install". Section 3 is about the library, which has other
+ * Debian's package or after "make man_install". Section 3 is about the library, which has other
  * results. tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
