@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # sed -E -f timer_list.sed FILE: from struct timer_list to struct twheel_timer, on the
 # system wheel. One file at a time: it is read as a whole. timer_list.sh also lists what is
-# left to do by hand. What it leaves does not compile.
+# left to do by hand. Most of what it leaves does not compile.
 :slurp
 $!{
 N
