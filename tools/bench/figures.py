@@ -34,7 +34,7 @@ TABLES = {
         (("arm", "1-h", "arm", MANY, None),
          ("arm, 32 in a call", "1-h", "arm-many", MANY, "arm"),
          ("arm, the others pinned to their CPU", "1-h", "arm", MANY, "arm-pinned"),
-         ("arm, told a delay instead of a deadline", "1-h", "arm-relative", MANY, None),
+         ("arm with a delay instead of a deadline", "1-h", "arm-relative", MANY, None),
          ("modify to a nearer deadline", "1-h", "modify-nearer", MANY, None),
          ("extend", "1-h", "extend", MANY, "modify-later"),
          ("cancel", "1-h", "cancel", MANY, None),
