@@ -11,7 +11,7 @@ next=99.0.0
 
 say "building Debian packages of twheel, and trying them; all is kept in $CACHE"
 need git cpio dpkg-dev fakeroot debhelper dh-dkms dh-python python3 liburing-dev lintian e2fsprogs \
-	qemu-system-x86
+	qemu-system-x86 linux-headers-amd64 mandoc
 clean=$("$ROOT/tools/test/vm/root.sh" systemd-sysv udev initramfs-tools \
 	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
 	liburing2 linux-perf trace-cmd bpftrace python3 pahole)
