@@ -16,11 +16,13 @@ IDLE_S = 30
 class Echo(asyncio.Protocol):
     """A connection, with a timeout of its own."""
 
-    def __init__(self, timeouts):
+    def __init__(self, timeouts, connections):
         self.timeouts = timeouts
+        self.connections = connections
 
     def connection_made(self, transport):
         self.transport = transport
+        self.connections.add(transport)
         self.idle = self.timeouts.call_later(IDLE_S, transport.close)
 
     def data_received(self, data):
@@ -29,13 +31,20 @@ class Echo(asyncio.Protocol):
 
     def connection_lost(self, _):
         self.idle.cancel()
+        self.connections.discard(self.transport)
 
 
 async def serve(path):
+    connections = set()
     with twheel.Timeouts() as timeouts:
         server = await asyncio.get_running_loop().create_unix_server(
-            lambda: Echo(timeouts), path)
-        await server.serve_forever()
+            lambda: Echo(timeouts, connections), path)
+        try:
+            await server.serve_forever()
+        finally:
+            # Before the timeouts are closed: none of them is extended after that.
+            for transport in connections:
+                transport.abort()
 
 
 class Transport:
@@ -52,7 +61,7 @@ class Transport:
 def test():
     timeouts = twheel.Timeouts(virtual=True)
     silent, busy = Transport(), Transport()
-    protocols = [Echo(timeouts), Echo(timeouts)]
+    protocols = [Echo(timeouts, set()), Echo(timeouts, set())]
     for protocol, transport in zip(protocols, (silent, busy)):
         protocol.connection_made(transport)
     timeouts.advance(20)
