@@ -102,11 +102,13 @@ need libev-dev libuv1-dev libevent-dev libsystemd-dev libglib2.0-dev libboost-de
 programs=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}")
 make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$SCRATCH/tools" lib \
 	"${tests[@]/#/$SCRATCH/tools/test/user/loop_}" \
-	"${programs[@]/#/$SCRATCH/tools/examples/userspace/}"
+	"${programs[@]/#/$SCRATCH/tools/examples/userspace/}" \
+	"$SCRATCH/tools/examples/userspace/idle_server_process"
 PATH=$PATH:$SCRATCH/tools/examples/userspace
 for name in "${loops[@]}"; do
 	try "loop of $name" "$SCRATCH/tools/test/user/loop_${name}_test"
 done
+try "the example server" "$SCRATCH/tools/examples/userspace/idle_server_process" --test
 # The module for Python, on the library as it is installed.
 need python3
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib

@@ -270,6 +270,16 @@ TEST(wheel_unix_socket)
 	with_server("idle_server", false, silent_connections_are_closed);
 }
 
+TEST(process_silent_connections_are_closed)
+{
+	with_server("idle_server_process", true, silent_connections_are_closed);
+}
+
+TEST(process_closed_connections_are_forgotten)
+{
+	with_server("idle_server_process", true, closed_connections_are_forgotten);
+}
+
 TEST(timerfd_unix_socket)
 {
 	with_server("idle_server_timerfd", false, silent_connections_are_closed);

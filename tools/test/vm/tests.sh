@@ -201,7 +201,8 @@ files_of_programs() {
 			cp "$TOOLS/test/user/$program" "$root/tests/"
 		fi
 	done
-	for example in after idle_server idle_server_timerfd retry supervisor uring_requests; do
+	for example in after idle_server idle_server_process idle_server_timerfd retry \
+		supervisor uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel} "$root/bin/"
