@@ -68,7 +68,7 @@ static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
 			return end;
 		word = map[i];
 	}
-	return min(i * BITS_PER_LONG + __ffs(word), end);
+	return min_t(unsigned int, i * BITS_PER_LONG + __ffs(word), end);
 }
 
 /*
