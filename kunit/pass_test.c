@@ -2,11 +2,12 @@
 /*
  * How much a pass does under one hold of the lock, with interrupts off, where timers
  * that look due are not. And that a base has one pass at a time. On a virtual clock,
- * counted exactly.
+ * counted exactly. And how far away the next round is, on a real one.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
 #include <linux/slab.h>
+#include <linux/timekeeping.h>
 #include <linux/workqueue.h>
 
 #include <linux/twheel.h>
@@ -242,12 +243,60 @@ static void one_pass_at_a_time(struct kunit *test)
 		twheel_timer_destroy_on_stack(&intruder.timers[i]);
 }
 
+#define NR_ROUNDS	20
+
+/* A timer that always arms itself for the past, and what is between its callbacks. */
+struct restart {
+	struct twheel_timer timer;
+	u64 began, end;
+	unsigned int tight;
+	atomic_t calls;
+};
+
+static void restart_fire(struct twheel_timer *timer)
+{
+	struct restart *r = container_of(timer, struct restart, timer);
+	u64 began = READ_ONCE(timer->base)->began;
+
+	r->tight += r->end && began < r->end + (r->end - r->began);
+	r->began = began;
+	spin_ns(50 * US);
+	r->end = ktime_get_ns();
+	if (atomic_inc_return(&r->calls) < NR_ROUNDS)
+		twheel_arm_at(timer, 1);
+}
+
+/* The next round leaves as much time as a pass has taken, for tasks and other softirqs. */
+static void rounds_leave_room(struct kunit *test)
+{
+	static const enum twheel_context contexts[] = {
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ,
+	};
+	struct restart *r = kunit_kzalloc(test, sizeof(*r), GFP_KERNEL);
+	unsigned int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, r);
+	for (i = 0; i < ARRAY_SIZE(contexts); i++) {
+		struct twheel_config config = { .name = "kunit-room", .context = contexts[i] };
+		struct twheel *wheel = twheel_create(&config);
+
+		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		*r = (struct restart) { };
+		twheel_timer_init(&r->timer, wheel, restart_fire);
+		twheel_arm_at(&r->timer, 1);
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&r->calls) == NR_ROUNDS));
+		twheel_destroy(wheel);
+		KUNIT_EXPECT_EQ(test, r->tight, 0);
+	}
+}
+
 static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(extended_timers_are_moved_in_slices),
 	KUNIT_CASE(put_back_counts_as_two),
 	KUNIT_CASE(set_back_moves_in_slices),
 	KUNIT_CASE(sparse_crowd_is_moved_in_slices),
 	KUNIT_CASE(one_pass_at_a_time),
+	KUNIT_CASE(rounds_leave_room),
 	{ }
 };
 

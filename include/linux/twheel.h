@@ -53,7 +53,8 @@
  *    deadline, at any distance. Then it is late by the latency of the interrupt, and
  *    by the timers that are due before it.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
- *    of one tick share their interrupts. An empty wheel causes none.
+ *    of one tick share their interrupts. An empty wheel causes none, but for one that
+ *    was set before its last timer was cancelled.
  *  - Arming, cancelling and moving cost the same however many timers are pending.
  *    They allocate nothing, and never fail for lack of memory.
  *
@@ -135,10 +136,9 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. A pass keeps interrupts off for some
- *	50 us, and for the callback that it is in by then; after that they are on for
- *	as long, and 10 us at least. On PREEMPT_RT these callbacks run in hard
- *	interrupt, too: there callbacks may take raw spinlocks only, and must not wake
- *	up a wait queue or ask for random numbers
+ *	50 us, or for 32 callbacks; then they are on for as long, and 10 us at least.
+ *	On PREEMPT_RT it is hard interrupt, too: callbacks take raw spinlocks only, and
+ *	wake up no wait queue, nor ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time
  */
@@ -372,8 +372,8 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
  * @timer: the timer
- * @cpu: the CPU on which it is to fire, of a per-CPU wheel. Other wheels do not
- *	choose CPUs, and ignore it
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel. Other wheels
+ *	choose none, but it has to be possible
  * @deadline_ns: when, as for twheel_arm_at()
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.

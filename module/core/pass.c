@@ -19,7 +19,8 @@
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
  * that are armed for the past, by callbacks perhaps, wait for the next round. So they
- * cannot keep a pass busy for ever, nor starve others.
+ * cannot keep a pass busy for ever. In softirq context, the next round is as far away as
+ * the last pass took, so they starve no task either.
  */
 #include <linux/irqflags.h>
 #include <linux/kernel.h>
@@ -416,6 +417,8 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 		return TW_CLOCK_DONE;
 	if (clock->context == TWHEEL_CONTEXT_HARDIRQ)
 		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);
+	else if (clock->context == TWHEEL_CONTEXT_SOFTIRQ && !base->in_round)
+		pause = mono - base->began;
 	/* Not before the present, see tw_clock_resume(). A callback may have set it. */
 	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
