@@ -260,7 +260,7 @@ static void restart_fire(struct twheel_timer *timer)
 
 	r->tight += r->end && began < r->end + (r->end - r->began);
 	r->began = began;
-	spin_ns(50 * US);
+	spin_ns(MS);
 	r->end = ktime_get_ns();
 	if (atomic_inc_return(&r->calls) < NR_ROUNDS)
 		twheel_arm_at(timer, 1);
