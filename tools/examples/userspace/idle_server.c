@@ -26,14 +26,6 @@ static struct echo_server server;
 static int wheel, epoll;
 static unsigned long served, idle;
 
-static void epoll_watch(int fd, void *what)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
-
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
-		err(1, "epoll_ctl");
-}
-
 static void connection_end(struct connection *c)
 {
 	/* After this no event names the connection. */
@@ -53,16 +45,8 @@ static void connection_begin(int fd)
 		return;
 	}
 	c->fd = fd;
-	epoll_watch(fd, c);
+	echo_watch(epoll, fd, c);
 	served++;
-}
-
-static void server_accept_all(void)
-{
-	int fd;
-
-	while ((fd = echo_accept(server.listener)) >= 0)
-		connection_begin(fd);
 }
 
 static void connection_receive(struct connection *c)
@@ -95,7 +79,7 @@ static void server_run(const sigset_t *mask)
 		expired = false;
 		for (i = 0; i < got; i++) {
 			if (events[i].data.ptr == &server)
-				server_accept_all();
+				echo_accept_all(server.listener, connection_begin);
 			else if (events[i].data.ptr == &wheel)
 				expired = true;
 			else
@@ -116,8 +100,8 @@ int main(int argc, char **argv)
 	if (wheel < 0)
 		errx(1, "/dev/twheel: %s", strerror(-wheel));
 	epoll = epoll_create1(EPOLL_CLOEXEC);
-	epoll_watch(server.listener, &server);
-	epoll_watch(wheel, &wheel);
+	echo_watch(epoll, server.listener, &server);
+	echo_watch(epoll, wheel, &wheel);
 	echo_signals(&mask);
 	server_run(&mask);
 	printf("%lu connections served, %lu of them closed as idle\n", served,

@@ -32,14 +32,6 @@ static struct twheel *wheel;
 static int epoll;
 static unsigned long served, idle;
 
-static void epoll_watch(int fd, void *what)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
-
-	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
-		err(1, "epoll_ctl");
-}
-
 static void connection_end(struct connection *c)
 {
 	twheel_cancel(&c->idle);
@@ -71,16 +63,8 @@ static void connection_begin(int fd)
 		connection_end(c);
 		return;
 	}
-	epoll_watch(fd, c);
+	echo_watch(epoll, fd, c);
 	served++;
-}
-
-static void server_accept_all(void)
-{
-	int fd;
-
-	while ((fd = echo_accept(server.listener)) >= 0)
-		connection_begin(fd);
 }
 
 static void connection_receive(struct connection *c)
@@ -100,7 +84,7 @@ static void server_round(int timeout_ms, const sigset_t *mask)
 	got = epoll_pwait(epoll, events, BATCH, timeout_ms, mask);
 	for (i = 0; i < got; i++) {
 		if (events[i].data.ptr == &server)
-			server_accept_all();
+			echo_accept_all(server.listener, connection_begin);
 		else if (events[i].data.ptr == &wheel)
 			due = true;
 		else
@@ -122,7 +106,7 @@ static void server_make(const struct twheel_config *config)
 	fd = twheel_fd(wheel);
 	if (fd < 0)
 		errx(1, "twheel_fd: %s", strerror(-fd));
-	epoll_watch(fd, &wheel);
+	echo_watch(epoll, fd, &wheel);
 }
 
 static void server_end(void)
@@ -194,7 +178,7 @@ int main(int argc, char **argv)
 	}
 	server = echo_server(argc, argv);
 	server_make(NULL);
-	epoll_watch(server.listener, &server);
+	echo_watch(epoll, server.listener, &server);
 	echo_signals(&mask);
 	while (!echo_ended)
 		server_round(-1, &mask);

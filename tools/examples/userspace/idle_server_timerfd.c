@@ -94,14 +94,6 @@ static void connection_begin(int fd)
 	served++;
 }
 
-static void server_accept_all(void)
-{
-	int fd;
-
-	while ((fd = echo_accept(server.listener)) >= 0)
-		connection_begin(fd);
-}
-
 static void timer_expired(struct connection *c)
 {
 	uint64_t times;
@@ -136,7 +128,7 @@ static void server_run(const sigset_t *mask)
 		got = epoll_pwait(epoll, events, BATCH, -1, mask);
 		for (i = 0; i < got; i++) {
 			if (events[i].data.ptr == &server)
-				server_accept_all();
+				echo_accept_all(server.listener, connection_begin);
 			else
 				source_ready(events[i].data.ptr);
 		}

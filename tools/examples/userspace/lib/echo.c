@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -86,7 +87,8 @@ struct echo_server echo_server(int argc, char **argv)
 	return server;
 }
 
-int echo_accept(int listener)
+/* -1: none waits, or no descriptor is left. */
+static int echo_accept(int listener)
 {
 	int fd = accept4(listener, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
@@ -96,6 +98,22 @@ int echo_accept(int listener)
 		usleep(10000);
 	}
 	return fd;
+}
+
+void echo_accept_all(int listener, void (*begin)(int fd))
+{
+	int fd;
+
+	while ((fd = echo_accept(listener)) >= 0)
+		begin(fd);
+}
+
+void echo_watch(int epoll, int fd, void *what)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = what };
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		err(1, "epoll_ctl");
 }
 
 bool echo_answer(int fd)

@@ -23,8 +23,11 @@ struct echo_server {
  */
 struct echo_server echo_server(int argc, char **argv);
 
-/* Accept a connection, non-blocking. -1: none waits, or no descriptor is left. */
-int echo_accept(int listener);
+/* Accept the connections that wait, non-blocking, and begin each. */
+void echo_accept_all(int listener, void (*begin)(int fd));
+
+/* Have an epoll name @what when a descriptor is readable. A failure ends the program. */
+void echo_watch(int epoll, int fd, void *what);
 
 /* Send back what has come. False if the peer is gone or does not read. */
 bool echo_answer(int fd);
