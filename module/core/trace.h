@@ -75,8 +75,8 @@ static __always_inline bool tw_trace_expiry(void)
 }
 
 /* A callback is called, so late. Returns when that is. */
-static __always_inline u64 tw_trace_expire_entry(const struct twheel_base *base,
-						 const struct twheel_timer *timer, u64 late)
+static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
+					const struct twheel_timer *timer, u64 late)
 {
 	trace_twheel_expire_entry(base->id, base->name, timer, tw_debug_function(timer),
 				  tw_word(base->time) - late, tw_clock_now(&base->clock));
@@ -84,8 +84,8 @@ static __always_inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 }
 
 /* It has returned. Its timer may be freed: only the address is told. */
-static __always_inline void tw_trace_expire_exit(const struct twheel_base *base,
-						 const struct twheel_timer *timer, u64 start)
+static inline void tw_trace_expire_exit(const struct twheel_base *base,
+					const struct twheel_timer *timer, u64 start)
 {
 	trace_twheel_expire_exit(base->id, base->name, timer, READ_ONCE(base->last),
 				 ktime_get_ns() - start);

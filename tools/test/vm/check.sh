@@ -3,7 +3,7 @@
 # make check: every test, in QEMU. Arguments: names of suites or programs, to run
 # only those; "misuse" is misuse of the module. Suites and programs are in two guests with 2
 # CPUs, suites for which that matters in one with 4, and misuse in another. The last line is
-# "N passed, N failed", and ", N skipped" where some are.
+# "N passed, N failed", and ", N skipped" where tests were skipped.
 #
 #   AT_ONCE=   how many guests run at a time
 #   PATIENCE=  after how many seconds without progress a guest is ended (600)
