@@ -3,7 +3,7 @@
 
 # The version, in one place. tools/ and debian/ take it from here. Files that must repeat it
 # are checked against it, and set, by tools/packaging/version.sh.
-VERSION := 0.2.0
+VERSION := 1.0.0
 
 KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local

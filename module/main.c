@@ -48,6 +48,6 @@ module_exit(twheel_exit);
 MODULE_DESCRIPTION("Cascading hashed timing wheel for very many timeouts");
 MODULE_AUTHOR("The twheel developers");
 MODULE_LICENSE("GPL");
-MODULE_VERSION("0.2.0");
+MODULE_VERSION("1.0.0");
 /* They are one module, but what is exported in a namespace has to be imported. */
 TW_IMPORT(TWHEEL);

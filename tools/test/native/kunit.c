@@ -68,6 +68,8 @@ void kunit_suite_run(const struct kunit_suite *suite, const char *only)
 
 int kunit_totals(void)
 {
+	if (!kunit_passed && !kunit_failed)
+		fprintf(stderr, "no test has this name\n");
 	printf("%u passed, %u failed\n", kunit_passed, kunit_failed);
 	return kunit_failed || !kunit_passed;
 }

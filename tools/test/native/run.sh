@@ -6,6 +6,8 @@
 # makes it, and as a program of 32 bits. Wheels in event loops and in Python are run, and the
 # public headers compile as each language that they are for. The last line is "N passed, N failed".
 #
+# Argument: a suite's case, to run only that, under sanitizers of addresses.
+#
 #   PROGRAMS=N	how many random programs; SEED= of the first
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
@@ -84,7 +86,13 @@ header() {
 
 emulator=()
 export UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
-play addresses gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined
+addresses=(gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+if [ $# != 0 ]; then
+	"${addresses[@]}" "${flags[@]}" -o "$SCRATCH/suites" "${library[@]}" "${suites[@]}"
+	"$SCRATCH/suites" "$1"
+	exit
+fi
+play addresses "${addresses[@]}"
 play threads gcc -O1 -fsanitize=thread
 play clang clang-14 -O2
 if [ "$(uname -m)" = x86_64 ]; then
