@@ -171,6 +171,7 @@ help:
 	@echo '  make bench            what operations cost, beside what else Linux has'
 	@echo '                          MODE=wall: nanoseconds instead of instructions'
 	@echo '                          MODE=native: nanoseconds of this machine itself'
+	@echo '                          MODE=wheels: process wheels beside other libraries'
 	@echo '                          MODE=server: the system calls of a server'
 	@echo '                          COUNTS="1000 ...": how many timers are pending'
 	@echo '                          HALF=kernel|user: only that half'

@@ -14,11 +14,16 @@ build_program() {
 		"$tools/lib/libtwheel.a" -lm -pthread
 }
 
-# build_life OUT TOOLS: libev's archive also has libevent's old interface, which libevent
+# build_life OUT TOOLS [ARGUMENT...]: libev's archive also has libevent's old interface, which libevent
 # itself is in the way of. So only its first object is taken.
 build_life() {
 	ar p "$(gcc -print-file-name=libev.a)" ev.o > "$SCRATCH/ev.o"
 	build_program life "$@" "$SCRATCH/ev.o" -luv_a -levent_core
+}
+
+# What else runs on the machine, of which one of our processes is a part
+show_load() {
+	echo "# load $(cut -d' ' -f1 /proc/loadavg) $(nproc)"
 }
 
 # build_device OUT TOOLS

@@ -21,7 +21,7 @@ NO_STRAYS = (*DOCUMENTS, "tools/doc/design.md", "tools/doc/proof.md")
 TABLE = re.compile(r"(<!-- figures: (\w+) -->\n).*?(<!-- end of figures -->\n)", re.S)
 STRAY = re.compile(r"\d\s(?:instructions|nanoseconds|ns)\b")
 MANY, SOME, FEW = 1000000, 100000, 1000
-COUNT, NS = "icount", "native"
+COUNT, NS, WHEELS = "icount", "native", "wheels"
 KERNEL = (("twheel", "twheel"), ("`timer_list`", "timer_list"), ("`hrtimer`", "hrtimer"))
 
 # For each table its columns: title, peer, and mode. Then its rows: title, delays, operation,
@@ -105,6 +105,15 @@ TABLES = {
          ("in ns", "1-min", "extend", SOME, None, NS),
          ("cancel", "1-min", "cancel", SOME, None, COUNT),
          ("in ns", "1-min", "cancel", SOME, None, NS))),
+    "wheels": (
+        tuple((title, peer, WHEELS) for title, peer in (
+            ("process wheel", "process"), ("ratas", "ratas"), ("wahern/timeout", "wahern"),
+            ("libev", "libev"), ("libuv", "libuv"), ("libevent", "libevent"))),
+        tuple((f"{many}: {title}", "1-min", operation, count, None)
+              for many, count in (("10³", FEW), ("10⁵", SOME), ("10⁶", MANY))
+              for title, operation in (
+                  ("arm, ten extends, cancel", "life"), ("arm", "arm"), ("extend", "extend"),
+                  ("cancel", "cancel"), ("expire", "drain")))),
 }
 # Only twheel's own are in every mode: a peer may lack an operation.
 OURS = ("twheel", "ioctl", "cells", "process")
@@ -130,7 +139,7 @@ def take(name):
     """Keep what the tables need of what was measured"""
     data = json.loads(pathlib.Path(name).read_text())
     mode = data["mode"]
-    if mode not in (COUNT, NS):
+    if mode not in (COUNT, NS, WHEELS):
         sys.exit(f"{name} is of MODE={mode}: no table shows that")
     if any(bar["met"] is None for bar in data["bars"]):
         sys.exit(f"{name}: the spread is wider than a difference that counts: measure again "
@@ -153,9 +162,9 @@ def take(name):
     all_modes = json.loads(FIGURES.read_text())
     others = all_modes.pop("tables")
     # A half that was not measured stays as it was.
-    lines = [json.dumps(one) for one in all_modes[mode]["figures"]
+    lines = [json.dumps(one) for one in all_modes.get(mode, {"figures": ()})["figures"]
              if one["peer"] not in peers] + lines
-    all_modes[mode] = {"kernel": data["kernel"], "figures": lines}
+    all_modes[mode] = {"kernel": data["kernel"] or "none", "figures": lines}
     parts = []
     for mode, part in sorted(all_modes.items()):
         lines = [line if isinstance(line, str) else json.dumps(line)

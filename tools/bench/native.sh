@@ -49,17 +49,12 @@ mkdir -p "$root"/{bin,modules} "$SCRATCH/files" "$SCRATCH/um"
 cp "$build/module/twheel.ko" "$build/tools/bench/twheel_bench.ko" "$root/modules/"
 cp "$work/life" "$root/bin/"
 
-# What else runs on the machine, of which one of our processes is a part
-load() {
-	echo "# load $(cut -d' ' -f1 /proc/loadavg) $(nproc)"
-}
-
 results=()
 for count in $counts; do
 	# A short run is disturbed more easily: repeat it more often.
 	times=${rounds:-$((count > 5000000 ? 3 : count > 200000 ? 7 : count > 10000 ? 21 : 101))}
 	out=$work/native-$count
-	load > "$out"
+	show_load > "$out"
 	run_logged "$out.log" "$count timers in the kernel, $times times" \
 		"$kernel/linux" mem=$((count > 5000000 ? 6 : 3))G root=host \
 		rootfstype=hostfs rootflags="$root" rw init=/init con=null con0=null,fd:1 panic=-1 \
@@ -69,7 +64,7 @@ for count in $counts; do
 	"$work/engine" "$count" "$times" > "$SCRATCH/engine"
 	sed -i -n '/^complete$/!p' "$out"
 	cat "$SCRATCH/engine" >> "$out"
-	load >> "$out"
+	show_load >> "$out"
 	! grep -q 'bench: complete' "$out.log" || echo complete >> "$out"
 	results+=("$out")
 done

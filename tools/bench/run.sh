@@ -7,6 +7,7 @@
 #                instruction, and skips idle time. Runs of a build differ by little.
 #   MODE=wall    in nanoseconds, each figure ROUNDS= times, the peers taking turns
 #   MODE=native  in nanoseconds of this machine itself: see native.sh
+#   MODE=wheels  the same beside other wheels inside a program: see wheels.sh
 #   MODE=server  the system calls of a server: see server.sh
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
@@ -32,10 +33,10 @@ wall)
 	unit=nanoseconds options=(--cpus 1)
 	# Arming takes up to that, under emulation and beside other work.
 	parameters="arm_ns=5000" spread=20 ;;
-native | server)
+native | wheels | server)
 	"$ROOT/tools/bench/$mode.sh"
 	exit ;;
-*) die "MODE: $mode is none of icount, wall, native and server" ;;
+*) die "MODE: $mode is none of icount, wall, native, wheels and server" ;;
 esac
 
 case $half in

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Print the results of the benchmark: table.py MODE JSON-FILE RESULTS...
 
-MODE is icount, wall or native, see run.sh and native.sh.
+MODE is icount, wall, native or wheels, see run.sh, native.sh and wheels.sh.
 
 RESULTS are the files that guests have written, see tools/bench/report.c. JSON-FILE gets
 the same as data, with the bars that the module has to meet.
@@ -25,9 +25,12 @@ USER_AGAINST = "timerfd"
 LIFE_PEERS = ("process", "cells", "libev", "libev-lazy", "libuv", "libevent", "libevent-queue")
 LIFE_AGAINST = "libev"
 LIFE = "1-min"
+# The same beside other wheels.
+WHEEL_PEERS = ("process", "ratas", "wahern", *LIFE_PEERS[2:])
 # The engine as a program: a lock for each timer, or for 32.
 ENGINE_PEERS = ("one", "many", "one-huge", "many-huge")
-UNITS = {"icount": "instructions", "wall": "nanoseconds", "native": "nanoseconds"}
+UNITS = {"icount": "instructions", "wall": "nanoseconds", "native": "nanoseconds",
+         "wheels": "nanoseconds"}
 # Operations that only twheel has, with the operation of a peer to compare them with.
 INSTEAD = {"extend": "modify-later", "arm-many": "arm", "cancel-many": "cancel"}
 # The units of those figures that are not a cost per operation.
@@ -105,6 +108,12 @@ SIZE_BARS = {"lines of module/dev": 3000, "lines of module": 10500, "ioctls": 4,
              "flags of the ABI": 12, "structures of the ABI": 7}
 # Operation and at most, times what timer_list takes
 NATIVE_BARS = (("arm-many", 0.25), ("cancel-many", 0.25), ("extend", 0.12))
+# Operation, how many are pending, and at most, times what another wheel or a heap takes
+WHEEL_BARS = (("life", 1000, 1.1, "ratas"), ("life", 100000, 0.75, "ratas"),
+              ("life", 1000000, 0.8, "ratas"), ("drain", 100000, 1.1, "ratas"),
+              ("drain", 1000000, 1.1, "ratas"), ("cancel", 100000, 1.3, "ratas"),
+              ("cancel", 1000000, 1.3, "ratas"), ("life", 100000, 0.3, "libev"),
+              ("life", 1000000, 0.3, "libev"))
 VERDICT = {True: "met", False: "MISSED", None: "the spread is wider than the difference"}
 # What the bars are for.
 BAR_COUNT = 1000000
@@ -274,6 +283,31 @@ def judge_native(figures, count):
                "met": both.pop() if len(both) == 1 else None}
 
 
+def show_machine(figures):
+    loads = [load for load, _ in figures.load]
+    cpus = figures.load[0][1]
+    print(f"\nload of the machine, which has {cpus:.0f} CPUs, meanwhile: "
+          f"{min(loads):.1f} to {max(loads):.1f}"
+          + (": BUSY; take these figures again when it is not" if max(loads) > 1.2 else ""))
+
+
+def wheels(figures):
+    """A process wheel beside others"""
+    bars = []
+    for count in figures.counts(WHEEL_PEERS):
+        show_native(figures, count, "a connection's life in a program", WHEEL_PEERS, "ratas")
+    for operation, count, most, peer in WHEEL_BARS:
+        keys = [(LIFE, operation, count, one) for one in ("process", peer)]
+        if keys[0] in figures.samples:
+            measured = figures.get(*keys[0]) / figures.get(*keys[1])
+            bars.append({"operation": operation, "delays": grouped(count), "most": most,
+                         "of": peer, "measured": round(measured, 4),
+                         "met": round(measured, 2) <= most})
+    show_machine(figures)
+    show_bars("bars, by the medians", bars)
+    return bars
+
+
 def native(figures):
     for count in figures.counts():
         show_native(figures, count, "in the kernel", PEERS, AGAINST)
@@ -281,11 +315,7 @@ def native(figures):
         show_native(figures, count, "a connection's life in a program", LIFE_PEERS, LIFE_AGAINST)
     for count in figures.counts(ENGINE_PEERS):
         show_native(figures, count, "the engine as a program", ENGINE_PEERS)
-    loads = [load for load, _ in figures.load]
-    cpus = figures.load[0][1]
-    print(f"\nload of the machine, which has {cpus:.0f} CPUs, meanwhile: "
-          f"{min(loads):.1f} to {max(loads):.1f}"
-          + (": BUSY; take these figures again when it is not" if max(loads) > 1.2 else ""))
+    show_machine(figures)
     count = bar_count(figures.counts(), BAR_COUNT)
     bars = list(judge_native(figures, count))
     show_bars(f"bars, at {grouped(count)} pending, by the medians", bars)
@@ -452,6 +482,8 @@ def main():
     figures = Figures(sys.argv[3:])
     if mode == "native":
         bars = native(figures)
+    elif mode == "wheels":
+        bars = wheels(figures)
     else:
         for count in figures.counts():
             show(figures, count, mode)

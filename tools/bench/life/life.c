@@ -5,6 +5,10 @@
  * process. Without the device there are no cells. A life is an arm, ten extends and a cancel.
  * COUNT connections live at the same time. Prints lines that tools/bench/table.py reads.
  *
+ * Built with LIFE_WHEELS, other wheels take the place of the cells, see ../wheels.sh. Their time
+ * can be set, and so is that of the process wheel. It passes between the phases, and what that
+ * costs is a part of the life. They also expire all timers.
+ *
  * Each operation is on a random connection, and gives its timer a minute from then on. By the
  * deadlines, operations are STEP_NS apart, with a pause before each phase. So an extended
  * timer is the last of all, by more than a tick. Arguments are computed before, and loops do
@@ -14,25 +18,29 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "life.h"
 
-#define LIFE_ARM	0
-#define LIFE_CANCEL	11
-#define LIFE_PHASES	12
-
+#define LIFE_EXTENDS	10
+#define LIFE_PAGE	(2UL << 20)
 /* All operations take half of a minute, so that no timer expires. */
-#define LIFE_SPAN_NS	30000000000ULL
+#define LIFE_PHASE_NS	(LIFE_PASS_MS * 1000000ULL)
 
 struct connection *connections;
 uint32_t life_count, *life_order;
 struct delay *life_delays;
+uint32_t life_fired;
 
 static const struct life_peer *const life_peers[] = {
-	&life_process, &life_cells, &life_ev, &life_ev_lazy, &life_uv, &life_event,
-	&life_event_common,
+#ifdef LIFE_WHEELS
+	&life_process_virtual, &life_ratas, &life_wahern,
+#else
+	&life_process, &life_cells,
+#endif
+	&life_ev, &life_ev_lazy, &life_uv, &life_event, &life_event_common,
 };
 
 #define LIFE_PEERS	(sizeof(life_peers) / sizeof(*life_peers))
@@ -47,20 +55,24 @@ static uint32_t life_random(uint32_t below)
 	return (state >> 32) * below >> 32;
 }
 
+/* Zeros, in huge pages if the machine has them, so that all peers have the same. */
 static void *life_array(size_t size)
 {
-	void *memory = aligned_alloc(64, (size + 63) & ~63UL);
+	void *memory;
 
+	size = (size + LIFE_PAGE - 1) & ~(LIFE_PAGE - 1);
+	memory = aligned_alloc(LIFE_PAGE, size);
 	if (!memory)
 		err(1, "no memory for %u connections", life_count);
-	memset(memory, 0, (size + 63) & ~63UL);
+	madvise(memory, size, MADV_HUGEPAGE);
+	memset(memory, 0, size);
 	return memory;
 }
 
-/* Another order, and the delays of a phase. */
-static void life_plan(unsigned int phase)
+/* Another order, and delays: from @from_ns on; 0: at random between 5 s and a minute. */
+static void life_plan(uint64_t from_ns)
 {
-	uint64_t phase_ns = LIFE_SPAN_NS / LIFE_PHASES, step_ns = phase_ns / 2 / life_count, ns;
+	uint64_t step_ns = LIFE_PHASE_NS / 2 / life_count, ns;
 	uint32_t i;
 
 	for (i = 0; i < life_count; i++) {
@@ -68,7 +80,7 @@ static void life_plan(unsigned int phase)
 
 		life_order[i] = life_order[j];
 		life_order[j] = i;
-		ns = LIFE_TIMEOUT_NS + phase * phase_ns + i * step_ns;
+		ns = from_ns ? from_ns + i * step_ns : (5000 + life_random(55000)) * 1000000ULL;
 		life_delays[i] = (struct delay) {
 			.ns = ns,
 			.ms = ns / 1000000,
@@ -125,22 +137,39 @@ static int64_t life_phase(const struct life_peer *peer, void (*phase)(void), int
 /* A whole life. @name: as which to print it; NULL: do not. */
 static void life_run(const struct life_peer *peer, const char *name)
 {
-	int64_t arm, extend = 0, cancel, nothing;
+	int64_t arm, extend = 0, cancel, pass = 0, nothing;
+	uint64_t from_ns = LIFE_TIMEOUT_NS;
 	unsigned int phase;
 
-	life_plan(LIFE_ARM);
+	life_plan(from_ns);
 	nothing = life_phase(peer, life_nothing, 0);
 	arm = life_phase(peer, peer->arm, nothing);
-	for (phase = LIFE_ARM + 1; phase < LIFE_CANCEL; phase++) {
-		life_plan(phase);
+	for (phase = 0; phase < LIFE_EXTENDS; phase++) {
+		/* Either time passes, or deadlines are later as if it did. */
+		if (peer->pass)
+			pass += life_phase(peer, peer->pass, 0);
+		else
+			from_ns += LIFE_PHASE_NS;
+		life_plan(from_ns);
 		extend += life_phase(peer, peer->extend, nothing);
 	}
-	life_plan(LIFE_CANCEL);
+	life_plan(from_ns);
 	cancel = life_phase(peer, peer->cancel, nothing);
-	life_print(name, "life", arm + extend + cancel);
+	life_print(name, "life", arm + pass + extend + cancel);
 	life_print(name, "arm", arm);
-	life_print(name, "extend", extend / (LIFE_CANCEL - LIFE_ARM - 1));
+	life_print(name, "extend", extend / LIFE_EXTENDS);
 	life_print(name, "cancel", cancel);
+}
+
+/* All timers fire, within a minute of the wheel's time. @name: as of life_run(). */
+static void life_drain(const struct life_peer *peer, const char *name)
+{
+	life_plan(0);
+	peer->fill();
+	life_fired = 0;
+	life_print(name, "drain", life_phase(peer, peer->drain, 0));
+	if (life_fired != life_count)
+		errx(1, "%s: %u of %u timers have fired", peer->name, life_fired, life_count);
 }
 
 int main(int argc, char **argv)
@@ -167,12 +196,19 @@ int main(int argc, char **argv)
 	}
 	/* The first round is not printed: memory is touched for the first time. */
 	for (round = 0; round <= rounds; round++) {
-		/* The peers take turns at being first. */
+		/* In another order each time: a peer finds the caches as the last one left them. */
 		for (i = 0; i < n; i++) {
-			unsigned int turn = (round + i) % n;
+			unsigned int turn = i + life_random(n - i);
+			const struct life_peer *peer = peers[turn];
 
 			connections = all[turn];
-			life_run(peers[turn], round ? peers[turn]->name : NULL);
+			all[turn] = all[i];
+			all[i] = connections;
+			peers[turn] = peers[i];
+			peers[i] = peer;
+			life_run(peer, round ? peer->name : NULL);
+			if (peer->fill)
+				life_drain(peer, round ? peer->name : NULL);
 		}
 	}
 	return 0;

@@ -10,6 +10,10 @@
 
 #define LIFE_TIMEOUT_NS	60000000000ULL
 #define LIFE_TIMER	160
+/* Between two phases so much time passes, and so much when all timers expire; in such steps. */
+#define LIFE_PASS_MS	2500
+#define LIFE_DRAIN_MS	60200
+#define LIFE_STEP_MS	100
 
 /* A connection, of the same size for each peer, in lines of its own. */
 struct connection {
@@ -32,6 +36,8 @@ extern struct connection *connections;
 extern uint32_t life_count, *life_order;
 /* The delay of the i-th operation. */
 extern struct delay *life_delays;
+/* How many callbacks have been called. */
+extern uint32_t life_fired;
 
 /* Run a statement for each connection @c in random order, with its @delay. */
 #define LIFE_EACH(statement)							\
@@ -63,6 +69,9 @@ do {									\
  * @arm: arm all
  * @extend: extend all
  * @cancel: cancel all
+ * @pass: let time pass for a phase; NULL: its time cannot be set
+ * @fill: arm all for @drain; NULL: draining is not measured
+ * @drain: let time pass until all have fired
  */
 struct life_peer {
 	const char *name;
@@ -72,9 +81,12 @@ struct life_peer {
 	void (*arm)(void);
 	void (*extend)(void);
 	void (*cancel)(void);
+	void (*pass)(void);
+	void (*fill)(void);
+	void (*drain)(void);
 };
 
 extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,
-	life_event, life_event_common;
+	life_event, life_event_common, life_process_virtual, life_ratas, life_wahern;
 
 #endif

@@ -20,19 +20,25 @@ static void process_check(int ret)
 static void process_fires(struct twheel_timer *timer)
 {
 	(void)timer;
+	life_fired++;
+}
+
+static void process_init(void)
+{
+	uint32_t i;
+
+	for (i = 0; i < life_count; i++)
+		twheel_timer_init(LIFE_TIMER_OF(struct twheel_timer, &connections[i]),
+				  process_wheel, process_fires);
 }
 
 static void process_begin(void)
 {
-	uint32_t i;
-
 	process_wheel = twheel_create(NULL);
 	if (!process_wheel)
 		err(1, "process wheel");
 	process_check(twheel_fd(process_wheel));
-	for (i = 0; i < life_count; i++)
-		twheel_timer_init(LIFE_TIMER_OF(struct twheel_timer, &connections[i]),
-				  process_wheel, process_fires);
+	process_init();
 }
 
 static void process_arm(void)
@@ -56,4 +62,40 @@ static void process_cancel(void)
 const struct life_peer life_process = {
 	.name = "process", .begin = process_begin,
 	.arm = process_arm, .extend = process_extend, .cancel = process_cancel,
+};
+
+/* A wheel whose time can be set. */
+static void process_virtual_begin(void)
+{
+	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
+
+	process_wheel = twheel_create(&config);
+	if (!process_wheel)
+		err(1, "process wheel");
+	process_init();
+}
+
+static void process_advance(uint32_t by_ms)
+{
+	uint32_t ms;
+
+	process_now_ns = twheel_now(process_wheel);
+	for (ms = 0; ms < by_ms; ms += LIFE_STEP_MS)
+		twheel_advance(process_wheel, process_now_ns += LIFE_STEP_MS * 1000000ULL);
+}
+
+static void process_pass(void)
+{
+	process_advance(LIFE_PASS_MS);
+}
+
+static void process_drain(void)
+{
+	process_advance(LIFE_DRAIN_MS);
+}
+
+const struct life_peer life_process_virtual = {
+	.name = "process", .begin = process_virtual_begin,
+	.arm = process_arm, .extend = process_extend, .cancel = process_cancel,
+	.pass = process_pass, .fill = process_arm, .drain = process_drain,
 };

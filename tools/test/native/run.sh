@@ -86,7 +86,8 @@ header() {
 
 emulator=()
 export UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
-addresses=(gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=undefined)
+addresses=(gcc -O1 -fsanitize=address -fsanitize=undefined
+	-fno-sanitize-recover=undefined)
 if [ $# != 0 ]; then
 	"${addresses[@]}" "${flags[@]}" -o "$SCRATCH/suites" "${library[@]}" "${suites[@]}"
 	"$SCRATCH/suites" "$1"

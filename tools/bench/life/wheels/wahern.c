@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* The wheel of github.com/wahern/timeout, with ticks of 1 ms. */
+#include <err.h>
+
+#include <timeout.h>
+
+#include "../life.h"
+
+static struct timeouts *wahern_wheel;
+static timeout_t wahern_now_ms;
+
+static void wahern_begin(void)
+{
+	uint32_t i;
+	int error;
+
+	wahern_wheel = timeouts_open(1000, &error);
+	if (!wahern_wheel)
+		errx(1, "wahern/timeout: error %d", error);
+	for (i = 0; i < life_count; i++)
+		timeout_init(LIFE_TIMER_OF(struct timeout, &connections[i]), TIMEOUT_ABS);
+}
+
+static void wahern_add(void)
+{
+	LIFE_EACH(timeouts_add(wahern_wheel, LIFE_TIMER_OF(struct timeout, c),
+			       wahern_now_ms + delay->ms));
+}
+
+static void wahern_del(void)
+{
+	LIFE_EACH(timeouts_del(wahern_wheel, LIFE_TIMER_OF(struct timeout, c)));
+}
+
+static void wahern_advance(uint32_t by_ms)
+{
+	uint32_t ms;
+
+	for (ms = 0; ms < by_ms; ms += LIFE_STEP_MS) {
+		timeouts_update(wahern_wheel, wahern_now_ms += LIFE_STEP_MS);
+		while (timeouts_get(wahern_wheel))
+			life_fired++;
+	}
+}
+
+static void wahern_pass(void)
+{
+	wahern_advance(LIFE_PASS_MS);
+}
+
+static void wahern_drain(void)
+{
+	wahern_advance(LIFE_DRAIN_MS);
+}
+
+const struct life_peer life_wahern = {
+	.name = "wahern", .begin = wahern_begin,
+	.arm = wahern_add, .extend = wahern_add, .cancel = wahern_del,
+	.pass = wahern_pass, .fill = wahern_add, .drain = wahern_drain,
+};

@@ -1,0 +1,55 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# make bench MODE=wheels: a process wheel beside two other wheels for programs and the heaps of
+# event loops, in nanoseconds of this machine. Nothing is emulated, and the module is not needed.
+#
+#   WHEELS=   a folder with the sources of the other wheels, as git clones them:
+#             WHEELS/ratas of github.com/jsnell/ratas, WHEELS/timeout of github.com/wahern/timeout
+#   COUNTS=   how many timers are pending
+#   ROUNDS=   how often each figure is measured, the peers taking turns
+#   CHARTS=1  put the figures into the tables of comparison.md
+#
+# Use a quiet machine; other load is shown.
+# shellcheck source=../test/vm/lib.sh
+. "$(dirname "$0")/../test/vm/lib.sh"
+# shellcheck source=build.sh
+. "$ROOT/tools/bench/build.sh"
+
+counts=${COUNTS:-1000 100000 1000000} rounds=${ROUNDS:-} wheels=${WHEELS:-}
+for file in ratas/src/timer-wheel.h timeout/timeout.c; do
+	[ -e "$wheels/$file" ] || die "there is no ${wheels:-WHEELS}/$file" \
+		"git clone https://github.com/jsnell/ratas and https://github.com/wahern/timeout into \
+a folder, and name it: make bench MODE=wheels WHEELS=/path/to/folder"
+done
+
+say "nanoseconds per operation, with ${counts// /, } timers pending"
+need gcc g++ libc6-dev libev-dev libevent-dev libuv1-dev make python3
+lock_cache
+work=$CACHE/bench
+mkdir -p "$work/tools"
+run_logged "$work/tools.log" "building the library" make -C "$ROOT/tools" OUT="$work/tools" lib
+run_logged "$work/ratas.log" "building ratas" \
+	g++ -std=gnu++17 -O2 -Wall -Wextra -isystem "$wheels/ratas/src" -c -o "$SCRATCH/ratas.o" \
+	"$ROOT/tools/bench/life/wheels/ratas.cc"
+run_logged "$work/timeout.log" "building wahern/timeout" \
+	gcc -std=gnu11 -O2 -D_GNU_SOURCE -w -c -o "$SCRATCH/timeout.o" "$wheels/timeout/timeout.c"
+build_life "$work" "$work/tools" -DLIFE_WHEELS -isystem "$wheels/timeout" \
+	"$ROOT/tools/bench/life/wheels/wahern.c" "$SCRATCH"/{ratas,timeout}.o -lstdc++
+mv "$work/life" "$work/life-wheels"
+
+results=()
+for count in $counts; do
+	times=${rounds:-$((count > 200000 ? 7 : count > 10000 ? 21 : 101))}
+	out=$work/wheels-$count
+	say "$count timers, $times times"
+	{
+		show_load
+		"$work/life-wheels" "$count" "$times"
+		show_load
+		echo complete
+	} > "$out"
+	results+=("$out")
+done
+python3 "$ROOT/tools/bench/table.py" wheels "$work/wheels.json" "${results[@]}"
+[ -z "${CHARTS:-}" ] || python3 "$ROOT/tools/bench/figures.py" --take "$work/wheels.json"
+say "as data: $work/wheels.json"
