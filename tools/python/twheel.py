@@ -6,14 +6,15 @@
     timeout.extend(30)                  # on every packet
     timeout.cancel()
 
-call_later() and call_at() are those of the loop, and what they return has cancel(),
-cancelled() and when(), as asyncio.TimerHandle has. extend() gives a later deadline, which is
-what a server does for each packet. The loop has to cancel a handle and make another one for
-that, and keeps the cancelled ones in its heap for a while. A program need not keep a Timeout.
-It has to close a Timeouts: with close(), or in a with statement. Until then the loop keeps it.
+call_later() and call_at() are those of the loop, and what they return has cancel(), cancelled()
+and when(), as asyncio.TimerHandle has. extend() gives a later deadline, which is what a server
+does for each packet. The loop has to cancel a handle and make another one for that, and keeps
+the cancelled ones in its heap for a while. A program need not keep a Timeout. It has to close a
+Timeouts: with close(), or in a with statement. Until then the loop keeps it.
 
-Work that recurs starts the next timeout in its callback. A task has a deadline with
-call_later(30, task.cancel). asyncio.sleep(), wait_for() and timeout() remain the loop's own.
+Work that recurs starts the next timeout in its callback: call_at(timeout.when() + 5, beat) does
+not drift. A task has a deadline with call_later(30, task.cancel). asyncio.sleep(), wait_for()
+and timeout() remain the loop's own.
 
 Tests of timeouts need not wait. A wheel with a virtual clock stands still until advance():
 
@@ -21,30 +22,29 @@ Tests of timeouts need not wait. A wheel with a virtual clock stands still until
     timeouts.call_later(30, connection.close)
     timeouts.advance(30)                # calls connection.close()
 
-advance() makes the calls itself. A task that one of them wakes runs when its loop does:
+advance() makes the calls itself. A task that one of them wakes runs when its loop does, in
+"await asyncio.sleep(0)". A task behind another one, as with gather(), needs more rounds of the
+loop. Where tasks start timeouts, go in steps: advance a second, sleep(0), and again. A virtual
+clock need not be closed.
 
-    timeouts.call_later(30, task.cancel)
-    timeouts.advance(30)
-    await asyncio.sleep(0)              # now the task sees it
+It pays where timeouts are renewed, or very many are pending. extend() takes less than half of
+the time in which a loop cancels a handle and makes another one. For a few timeouts that seldom
+move, the loop's own timers do as well.
 
-A task behind another one, as with gather(), needs more rounds of the loop. Where tasks start
-timeouts, go in steps: advance a second, sleep(0), and again. No virtual clock must be closed.
-
-It pays where timeouts are renewed, which takes less than half of the loop's time for it, or
-where very many are pending. For a few that seldom move, the loop's own timers do as well.
-
-Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with
-the next tick after its deadline at the latest, and called in the next round of the loop. A
-delay below 0 is due at once, and an infinite one never.
-Callbacks of one tick come in the order of their deadlines. Those of one deadline come in the
-order of their starts. A round of the loop calls up to 64 of them, and then other callbacks.
-What a callback starts for a time that has passed comes after all that were due with it.
-An exception in a callback goes to the exception handler of the loop.
+Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with the
+next tick after its deadline at the latest, and called in the next round of the loop. A delay
+below 0 is due at once, and an infinite one never. Callbacks of one tick come in the order of
+their deadlines. Those of one deadline come in the order of their starts; extend() is no start. A
+round of the loop calls up to 64 of them, and then other callbacks: thousands that are due at
+once take longer than with call_later(), and others wait less. If a callback starts a timeout for
+a time that has passed, that comes after all callbacks that were due with the first. An exception
+in a callback goes to the exception handler of the loop. Reports in debug mode name the callback,
+not where it was started.
 
 Only the thread that runs the loop may make these calls. Another thread has the loop make them,
 with loop.call_soon_threadsafe(function): the function can keep the Timeout, to cancel it.
-In the child of a fork(), calls raise RuntimeError as after close(), and closing does no harm.
-The module needs the library libtwheel, and no kernel module.
+In the child of a fork(), starting and extending raise RuntimeError, and closing does no harm.
+The module needs a loop with add_reader(), and the library libtwheel, but no kernel module.
 """
 import asyncio
 import collections
@@ -62,8 +62,7 @@ __all__ = ["Timeout", "Timeouts"]
 _LIBRARY = "libtwheel.so.1"
 _NEVER = 0x7fffffffffffffff
 _VIRTUAL = 4
-# The tick of a virtual clock.
-_VIRTUAL_NS = 1000
+_VIRTUAL_NS = 1000  # its tick
 # How many timers the wheel gets or gives at a time, and how many callbacks run before others.
 _CHUNK = 256
 _MOST = 64
@@ -158,10 +157,8 @@ class Timeout:
             self._timeouts._end(address)
             self._callback(*self._args)
 
-    @property
-    def __wrapped__(self):
-        """From this, reports have the file and the line of the callback."""
-        return self._callback
+    # From this, reports have the file and the line of the callback.
+    __wrapped__ = property(operator.attrgetter("_callback"))
 
     def when(self):
         """When the callback is called, or was, by the clock of Timeouts.time()."""
@@ -180,7 +177,7 @@ class Timeout:
         """A later deadline: a delay from now. False if it was as late already, and stays.
 
         Raises RuntimeError if the callback is called or was, or has been cancelled. One that has
-        expired and was not called yet begins again, which may raise OSError as call_later().
+        expired and was not called yet begins again. At max_pending that raises OSError.
         For an earlier deadline, cancel() it and start another one.
         """
         when = self._timeouts._time() + delay
@@ -249,10 +246,13 @@ class _Queue(collections.deque):
     def advance(self, now_ns):
         self.now_ns, self.now = now_ns, now_ns / 1e9
 
+    def get_debug(self):
+        return True
+
     def is_closed(self):
         return False
 
-    get_debug = is_closed
+    is_running = is_closed
 
     def call_soon(self, timeout, *, context):
         # 0.1 + 0.2 is more than 0.3, and no callback comes early.
@@ -266,12 +266,12 @@ class _Queue(collections.deque):
 
 
 class Timeouts:
-    """Timeouts of a loop of asyncio, which is the running one by default.
+    """Timeouts of a loop of asyncio, the running one by default, or of a virtual clock.
 
     tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
-    for their deadlines; 0: no limit. With virtual, the clock stands at 0 until advance(), no
-    loop takes part, and the resolution is a microsecond.
-    When the loop closes first, no callback is called any more.
+    for their deadlines; 0: no limit. When the loop closes first, no callback is called any more.
+    A virtual clock takes no loop, and needs none that runs. It stands at 0 until advance(), and
+    has a resolution of a microsecond. advance() tells what its tick is for.
     """
 
     _wheel = None
@@ -328,10 +328,9 @@ class Timeouts:
             self.close()
 
     def close(self):
-        """End all timeouts; their callbacks are not called. Closing twice does no harm.
+        """End all timeouts, whose callbacks are not called. Closing twice does no harm.
 
-        After this call_later(), call_at(), extend(), advance(), time() and a with statement
-        raise RuntimeError.
+        After this, all that starts, extends or asks for the time raises RuntimeError.
         """
         wheel, self._wheel = self._wheel, None
         if not wheel:
@@ -361,8 +360,9 @@ class Timeouts:
     def advance(self, delay):
         """Let the time of a virtual clock pass, and call all callbacks on the way.
 
-        Each is called at its time. What a callback starts for now comes a tick of Timeouts()
-        later, or with the next advance(). The clock moves by whole microseconds, rounded up.
+        Each is called at its time. What a callback starts for that time or before comes one
+        tick later, or with the next advance(): tick is that of Timeouts(), a millisecond by
+        default. The clock moves by whole microseconds, rounded up.
 
         What a callback raises comes to the caller, and the clock stands at its time then. The
         next advance() goes on from there: it first calls what else was due at that time.
@@ -373,8 +373,7 @@ class Timeouts:
         if self._advancing:
             raise RuntimeError("a callback cannot have the clock advance")
         queue = self._loop
-        # 0.3 - 0.1 * 3 is less than 0, too.
-        if delay <= -_VIRTUAL_NS / 1e9:
+        if delay <= -_VIRTUAL_NS / 1e9:  # 0.3 - 0.1 * 3 is less than 0, too
             raise ValueError("the clock does not go back")
         end_ns = _ns(queue.time() + delay)
         if end_ns == _NEVER:
@@ -418,6 +417,7 @@ class Timeouts:
 
     def _debug(self, callback):
         """What loop.call_at() refuses."""
+        self._check()
         if self._loop.is_closed():
             raise RuntimeError("Event loop is closed")
         if inspect.iscoroutinefunction(callback):

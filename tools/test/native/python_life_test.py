@@ -146,13 +146,16 @@ async def after_fork(timeouts):
     """The child may only close, and the parent goes on."""
     with twheel.Timeouts(virtual=True) as virtual:
         due, held = Due(timeouts, 0.1), timeouts.call_later(3600, stall)
+        loop = asyncio.get_running_loop()
         child = os.fork()
         if not child:
             status = 1
             try:
+                loop.set_debug(True)
                 for each in (timeouts, virtual):
                     over(each)
-                    raises(RuntimeError, each.call_later, 1, stall)
+                    told = raises(RuntimeError, each.call_later, 1, stall)
+                    assert "parent" in str(told), told
                 raises(RuntimeError, held.extend, 7200)
                 held.cancel()
                 timeouts.close()

@@ -86,6 +86,7 @@ async def virtual_errors(_):
         timeouts.call_later(1, lambda: 1 // 0)
         timeouts.call_later(1, note, "left")
         timeouts.call_later(2, note, "later")
+        raises(TypeError, timeouts.call_later, 1, virtual_errors, None)
         raises(ZeroDivisionError, timeouts.advance, 5)
         assert not seen and timeouts.time() == 1
         timeouts.advance(1)
