@@ -3,8 +3,8 @@
  * Process wheels: very many timeouts inside a program. They need no module.
  *
  * The program embeds a timer in each of its objects. To arm, extend or cancel a timer costs
- * the same however many there are, and allocates nothing. It takes no system call, but for a
- * deadline that is earlier than what the wheel's descriptor, if it is used, is set to:
+ * the same however many there are, and allocates nothing. It takes no system call, unless the
+ * wheel's descriptor is used, and set to a later time than the deadline:
  *
  *	struct connection {
  *		struct twheel_timer idle;
@@ -261,7 +261,7 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
 /**
  * twheel_timer_init() - initialise a timer
- * @timer: the timer; not pending
+ * @timer: new memory, or a timer that is not pending
  * @wheel: the wheel it belongs to
  * @function: what it does when it fires. NULL: it cannot be armed
  *

@@ -35,11 +35,11 @@ Times are seconds of time.monotonic(), as in asyncio. No callback comes early. I
 next tick after its deadline at the latest, and called in the next round of the loop. A delay
 below 0 is due at once, and an infinite one never. Callbacks of one tick come in the order of
 their deadlines. Those of one deadline come in the order of their starts; extend() is no start. A
-round of the loop calls up to 64 of them, and then other callbacks: thousands that are due at
-once take longer than with call_later(), and others wait less. If a callback starts a timeout for
-a time that has passed, that comes after all callbacks that were due with the first. An exception
-in a callback goes to the exception handler of the loop. Reports in debug mode name the callback,
-not where it was started.
+round of the loop calls up to 64 of them, then other callbacks. Thousands that are due at once
+take longer than with the loop, and others wait less. If a callback starts a timeout for a time
+that has passed, that comes after all callbacks that were due with the first. An exception in a
+callback goes to the exception handler of the loop. Reports in debug mode name the callback, not
+where it was started.
 
 Only the thread that runs the loop may make these calls. Another thread has the loop make them,
 with loop.call_soon_threadsafe(function): the function can keep the Timeout, to cancel it.
