@@ -135,8 +135,8 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. A pass keeps interrupts off for some
- *	50 us, or for 32 callbacks; then they are on for as long, and 10 us at least.
+ *	callbacks, where softirq comes too late. A pass keeps interrupts off for 50 to
+ *	70 us, or for 32 callbacks; then they are on for as long, and 10 us at least.
  *	On PREEMPT_RT it is hard interrupt, too: callbacks take raw spinlocks only, and
  *	wake up no wait queue, nor ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
@@ -210,8 +210,8 @@ int twheel_destroy(struct twheel *wheel);
  *
  * Context:
  * * the wheel's, see &enum twheel_context; no lock of twheel is held
- * * may arm, cancel, modify or free any timer, @timer included. One that is armed for
- *   the past waits for another pass; on a virtual clock, for the next twheel_advance()
+ * * may arm, cancel, modify or free any timer, @timer included. One armed for the past,
+ *   unless it was due, waits for another pass; on a virtual clock, for twheel_advance()
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 

@@ -187,6 +187,7 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * * 1 - the callback will not be called before the timeout has passed from now
  * * 0 - likewise; the deadline was not before that anyway
  * * -ENOENT - too late: the callback runs or has run, or the watch is stopped
+ * * -EINVAL - a wheel with %TWHEEL_CLOCK_REALTIME, on which no watch can run
  */
 static inline int twheel_idle_touch(struct twheel_idle *idle)
 {
