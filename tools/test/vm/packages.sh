@@ -14,7 +14,7 @@ need git cpio dpkg-dev fakeroot debhelper dh-dkms dh-python python3 liburing-dev
 	qemu-system-x86 linux-headers-amd64 mandoc
 clean=$("$ROOT/tools/test/vm/root.sh" systemd-sysv udev initramfs-tools \
 	linux-image-amd64 linux-headers-amd64 dkms gcc libc6-dev make pkgconf \
-	liburing2 linux-perf trace-cmd bpftrace python3 pahole)
+	liburing2 linux-perf trace-cmd bpftrace python3 pahole zstd)
 lock_cache
 work=$CACHE/packages
 rm -rf "$work"
