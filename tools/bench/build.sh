@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2154
-# How the programs of the benchmark are built. Read ../test/vm/lib.sh first.
+# How the programs of the benchmark are built, and what else runs meanwhile. Read ../test/vm/lib.sh first.
 
 # build_program NAME OUT TOOLS ARGUMENT...: OUT/NAME from the folder of that name, as a static
 # program; TOOLS is where tools/Makefile has put the library
@@ -14,19 +14,19 @@ build_program() {
 		"$tools/lib/libtwheel.a" -lm -pthread
 }
 
-# build_life OUT TOOLS [ARGUMENT...]: libev's archive also has libevent's old interface, which libevent
-# itself is in the way of. So only its first object is taken.
+# build_life OUT TOOLS [ARGUMENT...]: libev's archive also has libevent's old interface, which
+# libevent itself is in the way of. So only its first object is taken.
 build_life() {
 	ar p "$(gcc -print-file-name=libev.a)" ev.o > "$SCRATCH/ev.o"
 	build_program life "$@" "$SCRATCH/ev.o" -luv_a -levent_core
 }
 
-# What else runs on the machine, of which one of our processes is a part
-show_load() {
-	echo "# load $(cut -d' ' -f1 /proc/loadavg) $(nproc)"
-}
-
 # build_device OUT TOOLS
 build_device() {
 	build_program device "$@" "$ROOT/tools/cli/plan.c"
+}
+
+# What else runs on the machine, of which one of our processes is a part
+show_load() {
+	echo "# load $(cut -d' ' -f1 /proc/loadavg) $(nproc)"
 }

@@ -162,7 +162,7 @@ def take(name):
     all_modes = json.loads(FIGURES.read_text())
     others = all_modes.pop("tables")
     # A half that was not measured stays as it was.
-    lines = [json.dumps(one) for one in all_modes.get(mode, {"figures": ()})["figures"]
+    lines = [json.dumps(one) for one in all_modes[mode]["figures"]
              if one["peer"] not in peers] + lines
     all_modes[mode] = {"kernel": data["kernel"] or "none", "figures": lines}
     parts = []

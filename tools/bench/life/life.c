@@ -6,11 +6,11 @@
  * COUNT connections live at the same time. Prints lines that tools/bench/table.py reads.
  *
  * Built with LIFE_WHEELS, other wheels take the place of the cells, see ../wheels.sh. Their time
- * can be set, and so is that of the process wheel. It passes between the phases, and what that
+ * can be set, and so can that of the process wheel. It passes between the phases, and what that
  * costs is a part of the life. They also expire all timers.
  *
- * Each operation is on a random connection, and gives its timer a minute from then on. By the
- * deadlines, operations are STEP_NS apart, with a pause before each phase. So an extended
+ * Each operation is on a random connection, and gives its timer a minute from then on. The
+ * deadlines of a phase take half of the time to the next phase. So an extended
  * timer is the last of all, by more than a tick. Arguments are computed before, and loops do
  * not read the clock: they have it, as they have it in a callback.
  */
@@ -26,8 +26,10 @@
 
 #define LIFE_EXTENDS	10
 #define LIFE_PAGE	(2UL << 20)
-/* All operations take half of a minute, so that no timer expires. */
-#define LIFE_PHASE_NS	(LIFE_PASS_MS * 1000000ULL)
+/* From one phase to the next; a life has less than a minute, so that no timer expires. */
+#define LIFE_PASS_MS	2500
+/* In which all timers expire. */
+#define LIFE_DRAIN_MS	60200
 
 struct connection *connections;
 uint32_t life_count, *life_order;
@@ -72,7 +74,7 @@ static void *life_array(size_t size)
 /* Another order, and delays: from @from_ns on; 0: at random between 5 s and a minute. */
 static void life_plan(uint64_t from_ns)
 {
-	uint64_t step_ns = LIFE_PHASE_NS / 2 / life_count, ns;
+	uint64_t step_ns = LIFE_PASS_MS * 500000ULL / life_count, ns;
 	uint32_t i;
 
 	for (i = 0; i < life_count; i++) {
@@ -134,6 +136,17 @@ static int64_t life_phase(const struct life_peer *peer, void (*phase)(void), int
 	return life_took_ns - nothing;
 }
 
+/* Let the time of a wheel pass. Returns what that took. */
+static int64_t life_pass(const struct life_peer *peer, uint32_t ms)
+{
+	uint64_t start = life_now();
+	uint32_t i;
+
+	for (i = 0; i < ms / LIFE_STEP_MS; i++)
+		peer->step();
+	return life_now() - start;
+}
+
 /* A whole life. @name: as which to print it; NULL: do not. */
 static void life_run(const struct life_peer *peer, const char *name)
 {
@@ -146,10 +159,10 @@ static void life_run(const struct life_peer *peer, const char *name)
 	arm = life_phase(peer, peer->arm, nothing);
 	for (phase = 0; phase < LIFE_EXTENDS; phase++) {
 		/* Either time passes, or deadlines are later as if it did. */
-		if (peer->pass)
-			pass += life_phase(peer, peer->pass, 0);
+		if (peer->step)
+			pass += life_pass(peer, LIFE_PASS_MS);
 		else
-			from_ns += LIFE_PHASE_NS;
+			from_ns += LIFE_PASS_MS * 1000000ULL;
 		life_plan(from_ns);
 		extend += life_phase(peer, peer->extend, nothing);
 	}
@@ -165,9 +178,9 @@ static void life_run(const struct life_peer *peer, const char *name)
 static void life_drain(const struct life_peer *peer, const char *name)
 {
 	life_plan(0);
-	peer->fill();
+	peer->arm();
 	life_fired = 0;
-	life_print(name, "drain", life_phase(peer, peer->drain, 0));
+	life_print(name, "drain", life_pass(peer, LIFE_DRAIN_MS));
 	if (life_fired != life_count)
 		errx(1, "%s: %u of %u timers have fired", peer->name, life_fired, life_count);
 }
@@ -207,7 +220,7 @@ int main(int argc, char **argv)
 			peers[turn] = peers[i];
 			peers[i] = peer;
 			life_run(peer, round ? peer->name : NULL);
-			if (peer->fill)
+			if (peer->step)
 				life_drain(peer, round ? peer->name : NULL);
 		}
 	}

@@ -10,9 +10,6 @@
 
 #define LIFE_TIMEOUT_NS	60000000000ULL
 #define LIFE_TIMER	160
-/* Between two phases so much time passes, and so much when all timers expire; in such steps. */
-#define LIFE_PASS_MS	2500
-#define LIFE_DRAIN_MS	60200
 #define LIFE_STEP_MS	100
 
 /* A connection, of the same size for each peer, in lines of its own. */
@@ -69,9 +66,7 @@ do {									\
  * @arm: arm all
  * @extend: extend all
  * @cancel: cancel all
- * @pass: let time pass for a phase; NULL: its time cannot be set
- * @fill: arm all for @drain; NULL: draining is not measured
- * @drain: let time pass until all have fired
+ * @step: let %LIFE_STEP_MS pass, and count what fires; NULL: its time cannot be set
  */
 struct life_peer {
 	const char *name;
@@ -81,9 +76,7 @@ struct life_peer {
 	void (*arm)(void);
 	void (*extend)(void);
 	void (*cancel)(void);
-	void (*pass)(void);
-	void (*fill)(void);
-	void (*drain)(void);
+	void (*step)(void);
 };
 
 extern const struct life_peer life_process, life_cells, life_ev, life_ev_lazy, life_uv,

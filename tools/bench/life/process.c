@@ -23,10 +23,13 @@ static void process_fires(struct twheel_timer *timer)
 	life_fired++;
 }
 
-static void process_init(void)
+static void process_create(const struct twheel_config *config)
 {
 	uint32_t i;
 
+	process_wheel = twheel_create(config);
+	if (!process_wheel)
+		err(1, "process wheel");
 	for (i = 0; i < life_count; i++)
 		twheel_timer_init(LIFE_TIMER_OF(struct twheel_timer, &connections[i]),
 				  process_wheel, process_fires);
@@ -34,11 +37,8 @@ static void process_init(void)
 
 static void process_begin(void)
 {
-	process_wheel = twheel_create(NULL);
-	if (!process_wheel)
-		err(1, "process wheel");
+	process_create(NULL);
 	process_check(twheel_fd(process_wheel));
-	process_init();
 }
 
 static void process_arm(void)
@@ -69,33 +69,16 @@ static void process_virtual_begin(void)
 {
 	struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
 
-	process_wheel = twheel_create(&config);
-	if (!process_wheel)
-		err(1, "process wheel");
-	process_init();
+	process_create(&config);
 }
 
-static void process_advance(uint32_t by_ms)
+static void process_step(void)
 {
-	uint32_t ms;
-
-	process_now_ns = twheel_now(process_wheel);
-	for (ms = 0; ms < by_ms; ms += LIFE_STEP_MS)
-		twheel_advance(process_wheel, process_now_ns += LIFE_STEP_MS * 1000000ULL);
-}
-
-static void process_pass(void)
-{
-	process_advance(LIFE_PASS_MS);
-}
-
-static void process_drain(void)
-{
-	process_advance(LIFE_DRAIN_MS);
+	process_now_ns += LIFE_STEP_MS * 1000000ULL;
+	twheel_advance(process_wheel, process_now_ns);
 }
 
 const struct life_peer life_process_virtual = {
-	.name = "process", .begin = process_virtual_begin,
-	.arm = process_arm, .extend = process_extend, .cancel = process_cancel,
-	.pass = process_pass, .fill = process_arm, .drain = process_drain,
+	.name = "process", .begin = process_virtual_begin, .arm = process_arm,
+	.extend = process_extend, .cancel = process_cancel, .step = process_step,
 };

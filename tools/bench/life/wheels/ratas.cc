@@ -33,23 +33,11 @@ static void ratas_cancel(void)
 	LIFE_EACH(LIFE_TIMER_OF(ratas_connection, c)->timer.cancel());
 }
 
-static void ratas_advance(uint32_t by_ms)
+static void ratas_step(void)
 {
-	for (uint32_t ms = 0; ms < by_ms; ms += LIFE_STEP_MS)
-		ratas_wheel->advance(LIFE_STEP_MS);
-}
-
-static void ratas_pass(void)
-{
-	ratas_advance(LIFE_PASS_MS);
-}
-
-static void ratas_drain(void)
-{
-	ratas_advance(LIFE_DRAIN_MS);
+	ratas_wheel->advance(LIFE_STEP_MS);
 }
 
 extern "C" const struct life_peer life_ratas = {
-	"ratas", NULL, ratas_begin, NULL, ratas_schedule, ratas_schedule, ratas_cancel,
-	ratas_pass, ratas_schedule, ratas_drain,
+	"ratas", NULL, ratas_begin, NULL, ratas_schedule, ratas_schedule, ratas_cancel, ratas_step,
 };

@@ -32,29 +32,15 @@ static void wahern_del(void)
 	LIFE_EACH(timeouts_del(wahern_wheel, LIFE_TIMER_OF(struct timeout, c)));
 }
 
-static void wahern_advance(uint32_t by_ms)
+static void wahern_step(void)
 {
-	uint32_t ms;
-
-	for (ms = 0; ms < by_ms; ms += LIFE_STEP_MS) {
-		timeouts_update(wahern_wheel, wahern_now_ms += LIFE_STEP_MS);
-		while (timeouts_get(wahern_wheel))
-			life_fired++;
-	}
-}
-
-static void wahern_pass(void)
-{
-	wahern_advance(LIFE_PASS_MS);
-}
-
-static void wahern_drain(void)
-{
-	wahern_advance(LIFE_DRAIN_MS);
+	wahern_now_ms += LIFE_STEP_MS;
+	timeouts_update(wahern_wheel, wahern_now_ms);
+	while (timeouts_get(wahern_wheel))
+		life_fired++;
 }
 
 const struct life_peer life_wahern = {
-	.name = "wahern", .begin = wahern_begin,
-	.arm = wahern_add, .extend = wahern_add, .cancel = wahern_del,
-	.pass = wahern_pass, .fill = wahern_add, .drain = wahern_drain,
+	.name = "wahern", .begin = wahern_begin, .arm = wahern_add,
+	.extend = wahern_add, .cancel = wahern_del, .step = wahern_step,
 };
