@@ -43,7 +43,7 @@ where it was started.
 
 Only the thread that runs the loop may make these calls. Another thread has the loop make them,
 with loop.call_soon_threadsafe(function): the function can keep the Timeout, to cancel it.
-In the child of a fork(), starting and extending raise RuntimeError, and closing does no harm.
+In the child of a fork(), what raises RuntimeError after close() does so; closing does no harm.
 The module needs a loop with add_reader(), and the library libtwheel, but no kernel module.
 """
 import asyncio
@@ -330,7 +330,7 @@ class Timeouts:
     def close(self):
         """End all timeouts, whose callbacks are not called. Closing twice does no harm.
 
-        After this, all that starts, extends or asks for the time raises RuntimeError.
+        After this call_later(), call_at(), extend(), advance(), time(), "with" raise RuntimeError.
         """
         wheel, self._wheel = self._wheel, None
         if not wheel:
