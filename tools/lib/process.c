@@ -20,7 +20,9 @@ _Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_
 	       (sizeof(void *) != 8 || sizeof(struct twheel_timer) == 32),
 	       "a timer is a node and a pointer");
 
-__thread char tw_thread;
+/* Stands for no wheel at all. */
+static struct twheel process_no_wheel;
+__thread struct twheel *tw_recent = &process_no_wheel;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_once_t process_once = PTHREAD_ONCE_INIT;
 /* All wheels; with the mutex. */
@@ -119,10 +121,7 @@ static void process_forked_child(void)
 	struct twheel *w;
 
 	for (w = process_wheels; w; w = w->next) {
-		if (w->end == TW_RUNS)
-			w->end = TW_FORKED;
-		w->odd = true;
-		w->bound = true;
+		tw_refuse(w, w->end == TW_RUNS ? TW_FORKED : w->end);
 		/* Other threads are not there any more. */
 		if (w->server != tw_self())
 			w->calls = w->threads ? NULL : w->calls;
@@ -267,11 +266,7 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	/* The child of a fork() shares the descriptor with its parent. */
 	if (w->end == TW_RUNS)
 		tw_alarm_stop(w);
-	w->end = TW_STOPPED;
-	/* With threads it is that already, and they look at it without the lock. */
-	if (!w->threads)
-		w->odd = true;
-	w->bound = true;
+	tw_refuse(w, TW_STOPPED);
 	w->stopper = tw_self();
 	while (w->calls)
 		tw_wait_for_end(w);
@@ -338,7 +333,10 @@ static int kind_compare(const void *a, const void *b)
 /* With the lock: the kind of a callback, or NULL if there is no memory for it. */
 static struct twheel_kind *kind_find(struct twheel *w, twheel_fn function)
 {
-	struct twheel_kind key = { .function = function, .wheel = w, .threads = w->threads };
+	struct twheel_kind key = {
+		.function = function, .wheel = w, .threads = w->threads,
+		.plain = w->odd ? NULL : w,
+	};
 	struct twheel_kind **place, *kind = w->kind;
 
 	/* Most programs initialise many timers alike. */

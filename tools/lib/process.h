@@ -46,7 +46,7 @@ enum tw_end {
  * @wheel: the engine's
  * @armed: how many timers have become pending
  * @cancelled: how many were cancelled
- * @odd: there is a lock or a limit, or the wheel is stopped: then calls take the long way
+ * @odd: there is a lock or a limit, or the wheel is stopped: else it is plain
  * @bound: there is a limit, or the wheel is stopped
  * @threads: there is a lock
  * @end: whether it is stopped
@@ -107,12 +107,30 @@ void tw_alarm_stop(struct twheel *w);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 
-/* The address of what each thread has its own tells them apart. */
-extern __thread char tw_thread __attribute__((__tls_model__("initial-exec")));
+/*
+ * The plain wheel of which this thread has armed a timer last: twheel_arm_at() bets on it. Never
+ * NULL, which &twheel_kind.plain is for all others. Each thread has a variable of its own, whose
+ * address tells threads apart.
+ */
+extern __thread struct twheel *tw_recent __attribute__((__tls_model__("initial-exec")));
 
 static inline const void *tw_self(void)
 {
-	return &tw_thread;
+	return &tw_recent;
+}
+
+/*
+ * With the lock: the wheel takes no timers any more. Now each deadline looks like one of the
+ * last, so twheel_arm_at() takes the long way, which refuses.
+ */
+static inline void tw_refuse(struct twheel *w, enum tw_end end)
+{
+	w->end = end;
+	/* With threads it is that already, and they look at it without the lock. */
+	if (!w->threads)
+		w->odd = true;
+	w->bound = true;
+	w->wheel.round = 0;
 }
 
 static inline struct twheel_node *tw_node(const struct twheel_timer *timer)

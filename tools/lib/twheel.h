@@ -70,6 +70,7 @@ struct twheel_kind {
 	twheel_fn function;
 	struct twheel *wheel;
 	bool threads;
+	struct twheel *plain;
 };
 
 /**
