@@ -39,11 +39,13 @@ extern uint32_t life_fired;
 /* Run a statement for each connection @c in random order, with its @delay. */
 #define LIFE_EACH(statement)							\
 do {									\
-	uint32_t i_;							\
+	struct connection *const connections_ = connections;		\
+	const uint32_t *order_ = life_order;				\
+	const uint32_t *const end_ = order_ + life_count;		\
+	const struct delay *delay = life_delays;			\
 									\
-	for (i_ = 0; i_ < life_count; i_++) {				\
-		struct connection *c = &connections[life_order[i_]];	\
-		const struct delay *delay = &life_delays[i_];		\
+	for (; order_ < end_; order_++, delay++) {			\
+		struct connection *c = &connections_[*order_];		\
 									\
 		(void)delay;						\
 		statement;						\
