@@ -17,6 +17,8 @@ MORE = {
     "module/api/instance.c": ["misuse"],
     "module/api/timer.c": ["misuse"],
 }
+# A busy machine decides: the guest's other tasks wake up the CPU that has to stay idle.
+UNSURE = ("idle_cpu_is_left_alone", "twheel_home")
 
 
 class Worker(guest.Worker):
@@ -49,7 +51,7 @@ class Worker(guest.Worker):
     def finder(self, path):
         by = None
         for what in [*MORE.get(path, []), guest.SMP]:
-            by = by or self.run(what)
+            by = by or self.run(what, tolerated=UNSURE)
         return by
 
 
@@ -58,7 +60,7 @@ def main():
     tree = guest.Tree()
     workers = [Worker(tree, number) for number in range(int(os.environ["JOBS"]))]
     for what in ["twheel_kunit", guest.SMP, *sorted(set(sum(MORE.values(), [])))]:
-        by = workers[0].run(what)
+        by = workers[0].run(what, tolerated=UNSURE)
         if by:
             sys.exit(f"the module fails as it is: {by}")
     tallied = tally.Tally(paths, os.environ["LOG"])
