@@ -26,8 +26,6 @@
  * The wheel's descriptor is readable when there is something to do, so a wheel fits into each
  * event loop: see twheel_loop(3). A program without one calls twheel_wait() and twheel_run() in
  * turn. For every call:
- *  - the calls, their arguments and their results are those of the kernel's linux/twheel.h;
- *    libtwheel(3) has a table of what differs;
  *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
  *    the tick at or after its deadline, and never early;
  *  - a negative result is -errno, and then nothing was changed;
@@ -36,7 +34,9 @@
  *  - it may come from a callback, and act on any timer, the callback's own included; those
  *    that cannot say so. A callback may free its timer;
  *  - a timer is not freed, nor initialised again, while it is pending;
- *  - after fork() the child's wheel is stopped: see twheel_stop().
+ *  - after fork() the child's wheel is stopped: see twheel_stop();
+ *  - its name, arguments and results are those of the kernel's linux/twheel.h, but for what
+ *    libtwheel(3) lists.
  */
 #ifndef LIBTWHEEL_H
 #define LIBTWHEEL_H

@@ -5,8 +5,8 @@
  * linux/twheel_periodic.h and linux/twheel_idle.h; twheel_periodic(3) describes them.
  *
  * An object is embedded, and belongs to a wheel as a timer does: the rules of twheel.h hold. Its
- * fields are private, but twheel_stop() hands back the timer inside. A callback may stop, start
- * or free what it is called for.
+ * fields are private, but the timer inside may be asked, and twheel_stop() hands it back. A
+ * callback may stop, start or free what it is called for.
  */
 #ifndef LIBTWHEEL_POLICY_H
 #define LIBTWHEEL_POLICY_H
@@ -32,8 +32,8 @@ enum twheel_next {
 
 /**
  * enum twheel_pace - what the next deadline is counted from
- * @TWHEEL_FIXED_RATE: the first one, so there is no drift. Deadlines that have passed when a
- *	callback begins are overruns, and get no callback of their own
+ * @TWHEEL_FIXED_RATE: the first one, so there is no drift. If several have passed when a callback
+ *	begins, it is for the last. The others are overruns, and get no callback
  * @TWHEEL_FIXED_DELAY: the end of the callback
  */
 enum twheel_pace {

@@ -13,8 +13,9 @@ the cancelled ones in its heap for a while. A program need not keep a Timeout. I
 Timeouts: with close(), or in a with statement. Until then the loop keeps it.
 
 Work that recurs starts the next timeout in its callback: call_at(timeout.when() + 5, beat) does
-not drift. A task has a deadline with call_later(30, task.cancel). asyncio.sleep(), wait_for()
-and timeout() remain the loop's own.
+not drift. After a pause it makes up for each call that it missed; to skip them, compute a later
+time. A task has a deadline with call_later(30, task.cancel). asyncio.sleep(), wait_for() and
+timeout() remain the loop's own.
 
 Tests of timeouts need not wait. A wheel with a virtual clock stands still until advance():
 
@@ -23,28 +24,28 @@ Tests of timeouts need not wait. A wheel with a virtual clock stands still until
     timeouts.advance(30)                # calls connection.close()
 
 advance() makes the calls itself. A task that one of them wakes runs when its loop does, in
-"await asyncio.sleep(0)". A task behind another one, as with gather(), needs more rounds of the
-loop. Where tasks start timeouts, go in steps: advance a second, sleep(0), and again. A virtual
-clock need not be closed.
+"await asyncio.sleep(0)". Each task that waits for another one needs one more of these: too many
+do no harm, and ten are enough for most tests. Where tasks start timeouts, go in steps: advance a
+second, sleep(0), and again. A virtual clock need not be closed.
 
 It pays where timeouts are renewed, or very many are pending. extend() takes less than half of
 the time in which a loop cancels a handle and makes another one. For a few timeouts that seldom
 move, the loop's own timers do as well.
 
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with the
-next tick after its deadline at the latest, and called in the next round of the loop. A delay
-below 0 is due at once, and an infinite one never. Callbacks of one tick come in the order of
-their deadlines. Those of one deadline come in the order of their starts; extend() is no start. A
-round of the loop calls up to 64 of them, then other callbacks. Thousands that are due at once
-take longer than with the loop, and others wait less. If a callback starts a timeout for a time
-that has passed, that comes after all callbacks that were due with the first. An exception in a
-callback goes to the exception handler of the loop. Reports in debug mode name the callback, not
-where it was started.
+next tick after its deadline at the latest, and called in the next round of the loop. So data that
+has arrived by then is read first, and may extend it. A delay below 0 is due at once, and an
+infinite one never. Callbacks of one tick come in the order of their deadlines, and those of one
+deadline in the order in which they were started, extended or not. A round of the loop calls up
+to 64, then other callbacks. Thousands that are due at once take longer than with the loop, and
+others wait less. If a callback starts a timeout for a time that has passed, that comes after all
+callbacks that were due with the first. An exception in a callback goes to the exception handler
+of the loop. Reports in debug mode name the callback, not where it was started.
 
-Only the thread that runs the loop may make these calls. Another thread has the loop make them,
-with loop.call_soon_threadsafe(function): the function can keep the Timeout, to cancel it.
-In the child of a fork(), what raises RuntimeError after close() does so; closing does no harm.
-The module needs a loop with add_reader(), and the library libtwheel, but no kernel module.
+A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
+Arguments out of range raise ValueError. Only the thread that runs the loop may make the calls:
+another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() they raise
+RuntimeError, but close() does no harm. It needs Python 3.8, a loop with add_reader(), libtwheel.
 """
 import asyncio
 import collections
@@ -271,7 +272,7 @@ class Timeouts:
     tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
     for their deadlines; 0: no limit. When the loop closes first, no callback is called any more.
     A virtual clock takes no loop, and needs none that runs. It stands at 0 until advance(), and
-    has a resolution of a microsecond. advance() tells what its tick is for.
+    moves by whole microseconds, rounded up. advance() tells what its tick is for.
     """
 
     _wheel = None
@@ -319,7 +320,7 @@ class Timeouts:
         return len(self._pending)
 
     def __bool__(self):
-        return True
+        return True  # even if it is empty
 
     def __del__(self, _warn=warnings.warn):
         if self._wheel and self._fd is not None:
@@ -361,8 +362,7 @@ class Timeouts:
         """Let the time of a virtual clock pass, and call all callbacks on the way.
 
         Each is called at its time. What a callback starts for that time or before comes one
-        tick later, or with the next advance(): tick is that of Timeouts(), a millisecond by
-        default. The clock moves by whole microseconds, rounded up.
+        tick of Timeouts() later. If the clock stops before that, the next advance() calls it.
 
         What a callback raises comes to the caller, and the clock stands at its time then. The
         next advance() goes on from there: it first calls what else was due at that time.

@@ -40,8 +40,10 @@ async def serve(path):
         server = await asyncio.get_running_loop().create_unix_server(
             lambda: Echo(timeouts, connections), path)
         try:
-            await server.serve_forever()
+            # Until Ctrl-C. From Python 3.12, serve_forever() would wait for all connections then.
+            await asyncio.get_running_loop().create_future()
         finally:
+            server.close()
             # Before the timeouts are closed: none of them is extended after that.
             for transport in connections:
                 transport.abort()
