@@ -35,9 +35,9 @@ move, the loop's own timers do as well.
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with the
 next tick after its deadline at the latest, and called in the next round of the loop. So data that
 has arrived by then is read first, and may extend it. A delay below 0 is due at once, and an
-infinite one never. Callbacks of one tick come in the order of their deadlines, and those of one
-deadline in the order in which they were started, extended or not. A round of the loop calls up
-to 64, then other callbacks. Thousands that are due at once take longer than with the loop, and
+infinite one never. Callbacks of one tick come in the order of their deadlines. Those of one
+deadline come in the order in which they were started, extended or not. A round calls up to
+64, then the loop's others. Thousands that are due at once take longer than with the loop, and
 others wait less. If a callback starts a timeout for a time that has passed, that comes after all
 callbacks that were due with the first. An exception in a callback goes to the exception handler
 of the loop. Reports in debug mode name the callback, not where it was started.
