@@ -37,7 +37,7 @@ next tick after its deadline at the latest, and called in the next round of the 
 has arrived by then is read first, and may extend it. A delay below 0 is due at once, and an
 infinite one never. Callbacks of one tick come in the order of their deadlines. Those of one
 deadline come in the order in which they were started, extended or not. A round calls up to
-64, then the loop's others. Thousands that are due at once take longer than with the loop, and
+64, then the loop's others. So more that are due at once take longer than with the loop, and
 others wait less. If a callback starts a timeout for a time that has passed, that comes after all
 callbacks that were due with the first. An exception in a callback goes to the exception handler
 of the loop. Reports in debug mode name the callback, not where it was started.
@@ -272,7 +272,7 @@ class Timeouts:
     tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
     for their deadlines; 0: no limit. When the loop closes first, no callback is called any more.
     A virtual clock takes no loop, and needs none that runs. It stands at 0 until advance(), and
-    moves by whole microseconds, rounded up. advance() tells what its tick is for.
+    moves by whole microseconds, rounded up. For what its tick is, see advance().
     """
 
     _wheel = None
@@ -331,7 +331,7 @@ class Timeouts:
     def close(self):
         """End all timeouts, whose callbacks are not called. Closing twice does no harm.
 
-        After this call_later(), call_at(), extend(), advance(), time(), "with" raise RuntimeError.
+        After this only cancel(), cancelled(), when() and len() do not raise RuntimeError.
         """
         wheel, self._wheel = self._wheel, None
         if not wheel:
