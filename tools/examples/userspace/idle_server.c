@@ -11,7 +11,7 @@
 #include <sys/epoll.h>
 #include <unistd.h>
 
-#include "../../lib/twheel_device.h"
+#include <twheel_device.h>
 
 #include "lib/echo.h"
 

@@ -13,7 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "../../lib/twheel.h"
+#include <twheel.h>
 
 #include "lib/echo.h"
 

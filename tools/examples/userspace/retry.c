@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../lib/twheel_device.h"
+#include <twheel_device.h>
 
 #define MS		1000000ULL
 #define FIRST_NS	(10 * MS)

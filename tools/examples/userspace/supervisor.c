@@ -12,7 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../lib/twheel_device.h"
+#include <twheel_device.h>
 
 #define MS		1000000ULL
 #define PROCESSES	4

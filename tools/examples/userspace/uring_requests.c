@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../../lib/twheel_device.h"
+#include <twheel_device.h>
 
 #define COUNT		200
 /* Requests without an answer have until one instant. To begin all takes far less. */
