@@ -229,8 +229,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * What a callback arms for the past waits for the next call. A callback may call this.
  *
  * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
- * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0). If it is stopped while a callback runs,
- * that is 1, and the next call fails.
+ * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0). If the wheel is stopped while a callback runs,
+ * the call returns 1, and the next one fails.
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
@@ -255,8 +255,8 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * they arm for a time up to that waits for the next call.
  *
  * Return: the instant at which there is something to do next, which may be at or before
- * @now_ns; more than %TWHEEL_NEVER: there is none, or nothing was done. That is so if the
- * clock is not virtual, the wheel is stopped, or a callback of it runs, on any thread.
+ * @now_ns; more than %TWHEEL_NEVER: there is none. The same is returned, and nothing is done, if
+ * the clock is not virtual, the wheel is stopped, or a callback of it runs, on any thread.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
@@ -334,7 +334,7 @@ TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 /** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
-/** twheel_of() - the wheel of a timer; NULL: it was initialised without one, or a function */
+/** twheel_of() - the wheel of a timer; NULL: it was initialised without a wheel or a function */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
 	return timer->tw_kind ? timer->tw_kind->wheel : NULL;

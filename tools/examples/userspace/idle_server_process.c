@@ -59,7 +59,7 @@ static void connection_begin(int fd)
 	LIST_INSERT_HEAD(&connections, c, all);
 	twheel_timer_init(&c->idle, wheel, connection_idle);
 	if (twheel_arm(&c->idle, server.idle_ns) < 0) {
-		/* No memory: turn the connection away. */
+		/* The wheel had no memory for the callback: turn the connection away. */
 		connection_end(c);
 		return;
 	}
