@@ -210,7 +210,8 @@ rmmod twheel_example
 wants 0 '^timeout 42: ' after; result $? example_after
 wants 0 '^timeout 42: ' user; result $? example_of_the_readme
 wants 0 '^timer 1: 1 times, ' example_twheel; result $? example_of_the_device
-wants 0 '^timer 2$' example_libtwheel; result $? example_of_the_library
+wants 0 '^20 ms have passed$' example_libtwheel && wants 0 '^timer 2$' example_libtwheel_2
+result $? examples_of_the_library
 
 wrong=0
 for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # man.sh TOOLS OUT: compile the examples of the manual pages with the library that is built
-# in TOOLS; programs become OUT/example_NAME. What pages say is tools/style/man.sh's.
+# in TOOLS; programs become OUT/example_NAME, and a page's second one OUT/example_NAME_2. What
+# pages say is tools/style/man.sh's.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -10,14 +11,16 @@ tools=$1 out=$2
 man=$ROOT/tools/man
 mkdir -p "$out"
 
-# example PAGE OPTION...: compile what stands in it. A program is linked; a function
-# is not, and has the usual headers.
+# example PAGE NUMBER OPTION...: compile an example that stands in it. A program is linked; a
+# function is not, and has the usual headers.
 example() {
-	local page=$1 name flags
+	local page=$1 number=$2 name flags
 
-	shift
+	shift 2
 	name=example_$(basename "${page%.*}")
-	awk '/^\.\\" compiled by make check$/	{ wanted = 1; next }
+	[ "$number" = 1 ] || name+=_$number
+	awk -v number="$number" '
+		/^\.\\" compiled by make check$/	{ wanted = ++seen == number; next }
 		wanted && /^\.Bd /		{ inside = 1; next }
 		inside && /^\.Ed$/		{ exit }
 		inside				{ gsub(/\\e/, "\\"); print }' \
@@ -39,5 +42,9 @@ example() {
 for page in "$man"/*.[0-9]; do
 	# Those of commands are for a shell.
 	[[ $page != *.1 ]] || continue
-	! grep -q '^\.Sh EXAMPLES' "$page" || example "$page" "$tools/lib/libtwheel.a" -pthread
+	grep -q '^\.Sh EXAMPLES' "$page" || continue
+	count=$(grep -c '^\.\\" compiled by make check$' "$page") || die "$page has no example"
+	for number in $(seq "$count"); do
+		example "$page" "$number" "$tools/lib/libtwheel.a" -pthread
+	done
 done
