@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # man.sh TOOLS OUT: compile the examples of the manual pages with the library that is built
-# in TOOLS; programs become OUT/example_NAME, and a page's second one OUT/example_NAME_2. What
-# pages say is tools/style/man.sh's.
+# in TOOLS. Programs become OUT/example_NAME, and a page's second one OUT/example_NAME_2.
+# What pages say is tools/style/man.sh's.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
