@@ -103,8 +103,7 @@ class Worker:
         self.begun = False
         shutil.copytree(SOURCE, self.folder)
         shutil.copytree(os.environ["ROOT_FOLDER"], self.root)
-        for module in MODULES:
-            shutil.copy(f"{SOURCE}/{module}.ko", f"{self.root}/modules/")
+        self.place([])
 
     def make(self, path, *more):
         command = command_of(f"{SOURCE}/{path}")
