@@ -44,8 +44,8 @@ of the loop. Reports in debug mode name the callback, not where it was started.
 
 A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
 Arguments out of range raise ValueError. Only the thread that runs the loop may make the calls:
-another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() they raise
-RuntimeError, but close() does no harm. It needs Python 3.8, a loop with add_reader(), libtwheel.
+another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() those raise
+RuntimeError that do after close(). It needs Python 3.8, a loop with add_reader(), libtwheel.
 """
 import asyncio
 import collections
