@@ -115,13 +115,27 @@ static void process_forked_parent(void)
 	pthread_mutex_unlock(&process_lock);
 }
 
+/*
+ * With the lock: the wheel takes no timers any more. Now each deadline looks like one of the
+ * last, so twheel_arm_at() takes the long way, which refuses.
+ */
+static void process_refuse(struct twheel *w, enum tw_end end)
+{
+	w->end = end;
+	/* With threads it is that already, and they look at it without the lock. */
+	if (!w->threads)
+		w->odd = true;
+	w->bound = true;
+	w->wheel.round = 0;
+}
+
 /* The child shares the descriptor with its parent, so it must not set it. */
 static void process_forked_child(void)
 {
 	struct twheel *w;
 
 	for (w = process_wheels; w; w = w->next) {
-		tw_refuse(w, w->end == TW_RUNS ? TW_FORKED : w->end);
+		process_refuse(w, w->end == TW_RUNS ? TW_FORKED : w->end);
 		/* Other threads are not there any more. */
 		if (w->server != tw_self())
 			w->calls = w->threads ? NULL : w->calls;
@@ -266,7 +280,7 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	/* The child of a fork() shares the descriptor with its parent. */
 	if (w->end == TW_RUNS)
 		tw_alarm_stop(w);
-	tw_refuse(w, TW_STOPPED);
+	process_refuse(w, TW_STOPPED);
 	w->stopper = tw_self();
 	while (w->calls)
 		tw_wait_for_end(w);

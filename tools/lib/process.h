@@ -119,20 +119,6 @@ static inline const void *tw_self(void)
 	return &tw_recent;
 }
 
-/*
- * With the lock: the wheel takes no timers any more. Now each deadline looks like one of the
- * last, so twheel_arm_at() takes the long way, which refuses.
- */
-static inline void tw_refuse(struct twheel *w, enum tw_end end)
-{
-	w->end = end;
-	/* With threads it is that already, and they look at it without the lock. */
-	if (!w->threads)
-		w->odd = true;
-	w->bound = true;
-	w->wheel.round = 0;
-}
-
 static inline struct twheel_node *tw_node(const struct twheel_timer *timer)
 {
 	return (struct twheel_node *)timer;

@@ -133,8 +133,9 @@ static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 /*
  * A timer is often not in the cache, and its wheel is read from it. Nearly always it is the wheel
  * of the last arm. So the processor computes with that wheel, and checks the bet when the
- * timer has come. Among 100 000 timers an arm takes 38 ns instead of 57. The idea: F. Mazzoli,
- * "Beating the L1 cache with value speculation", 2021.
+ * timer has come. Without the hint, the compiler goes on with the wheel that was read. By make
+ * bench MODE=wheels, an arm among 100 000 timers takes a third less with it. The idea:
+ * F. Mazzoli, "Beating the L1 cache with value speculation", 2021.
  *
  * What is rare is in calls at the end, so that the rest saves and moves no registers. Nothing is
  * changed before them. A deadline that has to saturate is one of the last, or near.
