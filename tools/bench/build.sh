@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash disable=SC2154
-# How the programs of the benchmark are built, and what else runs meanwhile. Read ../test/vm/lib.sh first.
+# How the programs of the benchmark are built, and what else runs meanwhile. Read
+# ../test/vm/lib.sh first.
 
 # build_program NAME OUT TOOLS ARGUMENT...: OUT/NAME from the folder of that name, as a static
 # program; TOOLS is where tools/Makefile has put the library

@@ -205,8 +205,7 @@ files_of_programs() {
 		supervisor uring_requests; do
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
-	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} \
-		"$root/bin/"
+	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} "$root/bin/"
 	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
 		"$root"
 	# The shell is for the completion of the command.
