@@ -327,6 +327,27 @@ static void back_again_wakes_again(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* The device looks for what is due before it advances. */
+static void back_again_is_due_no_more(struct kunit *test)
+{
+	unsigned int slice = 2;
+	struct rig rig;
+
+	/* Past when it is armed. Then the clock is set back to before it. */
+	rig_init(&rig, test, "no more", 1, 16, 1000, 2);
+	rig_add(&rig, 0, 5000);
+	rig_back(&rig, 500);
+	rig_add(&rig, 1, 450);
+	rig_back(&rig, 300);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_TRUE_MSG(test, !rig_pop(&rig.w, &slice), "early");
+	rig_run(&rig, 449);
+	KUNIT_EXPECT_EQ(test, rig.fired, 0);
+	rig_follow(&rig, 5000);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
 static void back_forgets_what_was_quiet(struct kunit *test)
 {
 	unsigned int i, n = 10;
@@ -462,6 +483,7 @@ static struct kunit_case round_cases[] = {
 	KUNIT_CASE(no_second_set_without_steps),
 	KUNIT_CASE(pass_moves_to_its_tick),
 	KUNIT_CASE(back_again_wakes_again),
+	KUNIT_CASE(back_again_is_due_no_more),
 	KUNIT_CASE(back_forgets_what_was_quiet),
 	KUNIT_CASE(crowd_needs_the_end_of_a_block),
 	KUNIT_CASE(forward_makes_a_crowd),
