@@ -309,6 +309,12 @@ void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended
 	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
 }
 
+/* The instant up to which it is paid for. Without a share there is no debt, nor an old one. */
+static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
+{
+	return percent ? atomic64_read(paid) : 0;
+}
+
 /*
  * tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns
  *
@@ -321,7 +327,7 @@ u64 tw_payers_postpone(const struct tw_payers *payers)
 
 	if (payers->exempt)
 		return 0;
-	paid = max_t(s64, atomic64_read(raw_cpu_ptr(payers_buckets(payers))),
-		     atomic64_read(raw_cpu_ptr(&users_paid)));
+	paid = max(bucket_paid(raw_cpu_ptr(payers_buckets(payers)), READ_ONCE(alarm_share)),
+		   bucket_paid(raw_cpu_ptr(&users_paid), READ_ONCE(alarm_share_all)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }

@@ -128,3 +128,21 @@ TEST(no_share_no_limit)
 		ring(fd);
 	CHECK_EQ(dev_stat(fd, "postponed"), 0);
 }
+
+/* What was taken before is forgiven with the share, not paid off first. */
+TEST(no_share_no_debt)
+{
+	uint64_t postponed;
+	int fd, i;
+
+	dev_for_everybody();
+	shares_set(1, 1);
+	fd = open_as(1007);
+	ring_until_postponed(fd);
+	dev_param_set("alarm_share", 0);
+	dev_param_set("alarm_share_all", 0);
+	postponed = dev_stat(fd, "postponed");
+	for (i = 0; i < 100; i++)
+		ring(fd);
+	CHECK_EQ(dev_stat(fd, "postponed"), postponed);
+}
