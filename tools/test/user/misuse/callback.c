@@ -1,0 +1,299 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Callbacks that keep locks, take too long, or wait for themselves. */
+#include <linux/cpumask.h>
+#include <linux/delay.h>
+#include <linux/err.h>
+#include <linux/jiffies.h>
+#include <linux/preempt.h>
+#include <linux/processor.h>
+#include <linux/sched.h>
+#include <linux/smp.h>
+#include <linux/spinlock.h>
+#include <linux/timekeeping.h>
+
+#include <linux/twheel_idle.h>
+#include <linux/twheel_periodic.h>
+#include <linux/twheel_retry.h>
+#include <linux/twheel_stats.h>
+#include <linux/twheel_virtual.h>
+
+#include "misuse.h"
+
+/* Twice what the guest's script takes for too long: a busy host may stop it for a while. */
+#define BUSY	(400 * MS)
+
+static void misuse_softirq_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+static void misuse_hardirq_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+static void misuse_work_holds(struct twheel_timer *timer)
+{
+	preempt_disable();
+}
+
+/* One callback in a context, and one after it. */
+static void call_in(enum twheel_context context, twheel_fn function,
+		    struct twheel_stats *stats)
+{
+	static struct twheel_timer timer;
+	struct twheel *other;
+
+	*stats = (struct twheel_stats) { };
+	other = misuse_new_wheel("misused", context);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, function);
+	twheel_arm(&timer, 20 * MS);
+	misuse_goes_on(other);
+	twheel_get_stats(other, stats);
+	twheel_destroy(other);
+}
+
+void misuse_preempt(void)
+{
+	struct twheel_stats stats;
+
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_holds, &stats);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_holds, &stats);
+	call_in(TWHEEL_CONTEXT_WORK, misuse_work_holds, &stats);
+	expect(!preempt_count());
+}
+
+/*
+ * By the clock, and not by a delay loop: the kernel measures its loops when it boots.
+ * On a busy machine that emulates a CPU, it may find that they take almost no time.
+ */
+static void misuse_spin(u64 ns)
+{
+	u64 end = ktime_get_ns() + ns;
+
+	while (ktime_get_ns() < end)
+		cpu_relax();
+}
+
+/*
+ * The module reads jiffies, which may lag behind, and catch up. Where all CPUs are idle
+ * nobody keeps them going: so not for ever.
+ */
+static void misuse_softirq_busy(struct twheel_timer *timer)
+{
+	unsigned long end = jiffies + nsecs_to_jiffies(BUSY);
+	unsigned int i;
+
+	misuse_spin(BUSY);
+	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
+		misuse_spin(MS);
+}
+
+static void misuse_hardirq_busy(struct twheel_timer *timer)
+{
+	misuse_spin(BUSY);
+}
+
+static void misuse_work_busy(struct twheel_timer *timer)
+{
+	msleep(BUSY / MS);
+}
+
+void misuse_overrun(void)
+{
+	struct twheel_stats stats;
+
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
+	expect(stats.overruns == 1);
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
+	expect(stats.overruns == 1);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_busy, &stats);
+	expect(stats.overruns == 1);
+	/* Here it is no misuse. */
+	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
+	expect(!stats.overruns);
+}
+
+/* The functions of policies, which are to be named, and not twheel's that call them. */
+static bool misuse_holds;
+
+static void misuse_policy(void)
+{
+	if (misuse_holds)
+		preempt_disable();
+	else
+		misuse_spin(BUSY);
+}
+
+static enum twheel_next misuse_period(struct twheel_periodic *periodic)
+{
+	misuse_policy();
+	return TWHEEL_DONE;
+}
+
+static enum twheel_next misuse_attempt(struct twheel_retry *retry)
+{
+	misuse_policy();
+	return TWHEEL_AGAIN;
+}
+
+static void misuse_give_up(struct twheel_retry *retry, int error)
+{
+	misuse_policy();
+}
+
+static void misuse_silence(struct twheel_idle *idle)
+{
+	misuse_policy();
+}
+
+/* One after the other, on one wheel: each is to be named for what it does itself. */
+static void misuse_policies(void)
+{
+	const struct twheel_backoff backoff = {
+		.attempts = 1, .first_ns = MS, .grace_ns = 20 * MS,
+	};
+	static struct twheel_periodic periodic;
+	static struct twheel_retry retry;
+	static struct twheel_idle idle;
+
+	twheel_periodic_init(&periodic, misuse_wheel, misuse_period);
+	twheel_periodic_start(&periodic, 20 * MS, TWHEEL_FIXED_RATE);
+	misuse_goes_on(misuse_wheel);
+	twheel_retry_init(&retry, misuse_wheel, misuse_attempt, misuse_give_up);
+	twheel_retry_start(&retry, &backoff);
+	misuse_goes_on_after(misuse_wheel, 4 * BUSY);
+	twheel_idle_init(&idle, misuse_wheel, misuse_silence);
+	twheel_idle_start(&idle, 20 * MS);
+	misuse_goes_on(misuse_wheel);
+	twheel_periodic_shutdown_sync(&periodic);
+	twheel_retry_shutdown_sync(&retry);
+	twheel_idle_shutdown_sync(&idle);
+}
+
+void misuse_preempt_policy(void)
+{
+	misuse_holds = true;
+	misuse_policies();
+}
+
+void misuse_overrun_policy(void)
+{
+	misuse_policies();
+}
+
+static noinline void misuse_idle_busy(struct twheel_timer *timer)
+{
+	misuse_softirq_busy(timer);
+	/* No tail call, or it would not be in a backtrace. */
+	barrier();
+}
+
+/*
+ * On a CPU that is idle and has no tick, while another one updates jiffies. Two clocks
+ * can tell the time, and one of them has to. With one CPU, it updates jiffies itself.
+ */
+void misuse_overrun_idle(void)
+{
+	struct twheel_config config = { .name = "misused", .percpu = true };
+	unsigned long end = jiffies + 10 * HZ;
+	static struct twheel_timer timer;
+	struct twheel_stats stats;
+	struct twheel *other;
+	unsigned int cpu;
+
+	other = twheel_create(&config);
+	if (!expect(!IS_ERR(other)))
+		return;
+	twheel_timer_init(&timer, other, misuse_idle_busy);
+	migrate_disable();
+	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
+	if (cpu >= nr_cpu_ids)
+		cpu = smp_processor_id();
+	twheel_arm_on(&timer, cpu, 20 * MS);
+	do {
+		cond_resched();
+		twheel_get_stats(other, &stats);
+	} while (!stats.overruns && time_before(jiffies, end));
+	migrate_enable();
+	/* The second report would come before the pass unlocks what this waits for. */
+	twheel_cancel_sync(&timer);
+	twheel_get_stats(other, &stats);
+	twheel_destroy(other);
+	expect(stats.overruns == 1);
+	misuse_goes_on(misuse_wheel);
+}
+
+static struct twheel_timer victim;
+
+static void misuse_waits(struct twheel_timer *timer)
+{
+	atomic_add(twheel_cancel_sync(&victim), &misuse_fired);
+}
+
+/*
+ * For a timer of a wheel whose callbacks are in softirq. One has run, so that lockdep would
+ * have something to say, too.
+ */
+void misuse_hardirq(void)
+{
+	struct twheel_stats stats;
+
+	twheel_timer_init(&victim, misuse_wheel, misuse_expired);
+	twheel_arm(&victim, 20 * MS);
+	misuse_goes_on(misuse_wheel);
+	expect(atomic_read(&misuse_fired) == 1);
+	twheel_arm(&victim, 3600 * 1000 * MS);
+	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_waits, &stats);
+	expect(!twheel_pending(&victim));
+	expect(atomic_read(&misuse_fired) == 2);
+}
+
+static u64 advanced;
+
+static void misuse_advances(struct twheel_timer *timer)
+{
+	advanced = twheel_advance(twheel_of(timer), 20 * MS);
+	atomic_inc(&misuse_fired);
+}
+
+/* A callback that waits for the pass that has called it. */
+void misuse_advance(void)
+{
+	struct twheel *other = twheel_create(&(struct twheel_config) {
+		.name = "virtual", .clock = TWHEEL_CLOCK_VIRTUAL,
+	});
+
+	twheel_timer_init(&victim, other, misuse_advances);
+	twheel_arm(&victim, 10 * MS);
+	twheel_advance(other, 10 * MS);
+	expect(atomic_read(&misuse_fired) == 1);
+	expect(advanced > TWHEEL_NEVER);
+	expect(twheel_now(other) == 10 * MS);
+	twheel_destroy(other);
+	misuse_goes_on(misuse_wheel);
+}
+
+static DEFINE_SPINLOCK(misuse_lock);
+
+static void misuse_takes_lock(struct twheel_timer *timer)
+{
+	spin_lock(&misuse_lock);
+	atomic_inc(&misuse_fired);
+	spin_unlock(&misuse_lock);
+}
+
+/* The callback has run before, so that it is not waited for: it never hangs. */
+void misuse_deadlock(void)
+{
+	twheel_timer_init(&victim, misuse_wheel, misuse_takes_lock);
+	twheel_arm(&victim, 20 * MS);
+	misuse_goes_on(misuse_wheel);
+	expect(atomic_read(&misuse_fired) == 1);
+	spin_lock_bh(&misuse_lock);
+	twheel_cancel_sync(&victim);
+	spin_unlock_bh(&misuse_lock);
+	misuse_goes_on(misuse_wheel);
+}
