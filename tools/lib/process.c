@@ -44,11 +44,7 @@ void tw_lock_wait(struct twheel *w)
 	unsigned int i;
 
 	for (i = 0; i < LOCK_SPINS; i++) {
-		u32 zero = 0;
-
-		if (!__atomic_load_n(&w->lock, __ATOMIC_RELAXED) &&
-		    __atomic_compare_exchange_n(&w->lock, &zero, 1, false, __ATOMIC_ACQUIRE,
-						__ATOMIC_RELAXED))
+		if (!__atomic_load_n(&w->lock, __ATOMIC_RELAXED) && tw_try_lock(w))
 			return;
 	}
 	while (__atomic_exchange_n(&w->lock, 2, __ATOMIC_ACQUIRE))

@@ -143,14 +143,17 @@ static inline u64 tw_pending(const struct twheel *w)
 	return w->armed - w->cancelled - w->fired - w->unfired;
 }
 
-static inline void tw_lock(struct twheel *w)
+static inline bool tw_try_lock(struct twheel *w)
 {
 	u32 zero = 0;
 
-	if (likely(!w->threads))
-		return;
-	if (unlikely(!__atomic_compare_exchange_n(&w->lock, &zero, 1, false, __ATOMIC_ACQUIRE,
-						  __ATOMIC_RELAXED)))
+	return __atomic_compare_exchange_n(&w->lock, &zero, 1, false, __ATOMIC_ACQUIRE,
+					   __ATOMIC_RELAXED);
+}
+
+static inline void tw_lock(struct twheel *w)
+{
+	if (unlikely(w->threads) && unlikely(!tw_try_lock(w)))
 		tw_lock_wait(w);
 }
 

@@ -88,46 +88,41 @@ int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 	return timer_start(w, timer, word, old);
 }
 
-/* Arm a timer that is not idle, or whose wheel is odd, or whose deadline has to saturate. */
-static noinline int timer_arm(struct twheel_timer *timer, s64 word)
+/* With the lock: arm a timer that is not idle, or with a limit, or whose deadline is odd. */
+static noinline int timer_arm_locked(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
-	struct twheel *w;
-	int ret;
+	int ret = tw_timer_arm(w, timer, word < 0 ? word : tw_word(TWHEEL_NEVER));
 
-	if (!timer->tw_kind)
-		return -EINVAL;
-	w = timer->tw_kind->wheel;
-	if (word >= 0)
-		word = tw_word(TWHEEL_NEVER);
-	tw_lock(w);
-	ret = tw_timer_arm(w, timer, word);
 	tw_unlock(w);
 	return ret;
 }
 
-/* The usual way of arming a timer, with a lock. */
-static noinline int timer_arm_shared(struct twheel_timer *timer, s64 word)
+static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 {
-	struct twheel *w = timer->tw_kind->wheel;
-
-	tw_lock(w);
-	if (unlikely(w->bound || word >= 0 || !timer_startable(timer))) {
-		tw_unlock(w);
-		return timer_arm(timer, word);
-	}
-	w->armed++;
-	timer_enqueue(w, timer, word);
-	tw_unlock(w);
-	return 0;
+	if (!timer->tw_kind)
+		return -EINVAL;
+	tw_lock(timer->tw_kind->wheel);
+	return timer_arm_locked(timer->tw_kind->wheel, timer, word);
 }
 
-/* The timer is not of the plain wheel that was armed last. */
+/* The timer is not of the plain wheel that was armed last. Mostly its wheel has a lock. */
 static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 {
-	if (!timer->tw_kind->plain)
-		return timer_arm_shared(timer, word);
-	tw_recent = timer->tw_kind->plain;
-	return timer_arm(timer, word);
+	const struct twheel_kind *kind = timer->tw_kind;
+	struct twheel *w = kind->wheel;
+
+	if (kind->plain)
+		tw_recent = w;
+	if (!w->threads || unlikely(!tw_try_lock(w)))
+		return timer_arm(timer, word);
+	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
+	    unlikely(tw_wheel_is_last(&w->wheel, word)) ||
+	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
+		return timer_arm_locked(w, timer, word);
+	timer_set_word(timer, word);
+	w->armed++;
+	tw_unlock(w);
+	return 0;
 }
 
 /*
