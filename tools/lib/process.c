@@ -204,17 +204,6 @@ static void process_free(struct twheel *w)
 	free(w);
 }
 
-/* The engine's wheel. Returns 0 or an error. */
-static int process_shape(struct twheel *w, u64 tick_ns, unsigned int slots)
-{
-	bool steps = w->clock >= TWHEEL_CLOCK_REALTIME;
-	int ret = tw_wheel_shape(&w->wheel, tick_ns, slots);
-	u64 now = tw_clock_read(w);
-
-	return ret ?: tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, now), steps,
-				    NUMA_NO_NODE);
-}
-
 struct twheel *twheel_create_size(const struct twheel_config *given, size_t size)
 {
 	struct twheel_config config;
@@ -224,14 +213,12 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	int ret;
 
 	ret = config_take(&config, given, size);
-	if (ret) {
-		errno = -ret;
-		return NULL;
-	}
 	tick_ns = config.tick_ns ?: TWHEEL_TICK_DEFAULT;
 	slots = config.slots ?: TWHEEL_SLOTS_DEFAULT;
-	if (!config_valid(&config, tick_ns, slots)) {
-		errno = EINVAL;
+	if (!ret && !config_valid(&config, tick_ns, slots))
+		ret = -EINVAL;
+	if (ret) {
+		errno = -ret;
 		return NULL;
 	}
 	w = aligned_alloc(64, (sizeof(*w) + 63) & ~(size_t)63);
@@ -248,7 +235,9 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		.virtual_ns	= config.start_ns,
 		.data		= config.data,
 	};
-	if (process_shape(w, tick_ns, slots)) {
+	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||
+	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)),
+			  w->clock >= TWHEEL_CLOCK_REALTIME, NUMA_NO_NODE)) {
 		process_free(w);
 		errno = ENOMEM;
 		return NULL;
