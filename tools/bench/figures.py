@@ -39,7 +39,7 @@ TABLES = {
          ("extend", "1-h", "extend", MANY, "modify-later"),
          ("cancel", "1-h", "cancel", MANY, None),
          ("cancel, 32 in a call", "1-h", "cancel-many", MANY, "cancel"),
-         ("a life: arm, ten extends, nine of ten cancelled; told delays",
+         ("a life: arm, ten extends, nine of ten cancelled; with delays",
           "1-h", "life", MANY, None),
          ("expire, all on one tick", "one-tick", "expire", MANY, None),
          ("the same, with moving down before", "one-tick", "expire-whole", MANY, None),
@@ -83,7 +83,7 @@ TABLES = {
     # The same in README.md: few rows, and time before instructions.
     "short": (
         tuple((f"{title}, ns", peer, NS) for title, peer in KERNEL)
-        + tuple((title, peer, COUNT) for title, peer in KERNEL),
+        + tuple((f"{title}, instructions", peer, COUNT) for title, peer in KERNEL),
         (("arm", "1-h", "arm", MANY, None),
          ("extend", "1-h", "extend", MANY, "modify-later"),
          ("cancel", "1-h", "cancel", MANY, None),
