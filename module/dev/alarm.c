@@ -34,6 +34,8 @@ static void alarm_ring(struct tw_file *file)
 	bool charged = !file->payers->exempt;
 	u64 began = charged ? ktime_get_ns() : 0;
 
+	/* The hrtimer is not queued any more: that comes first. Pairs with due_settle(). */
+	smp_mb();
 	WRITE_ONCE(file->marked, true);
 	/* Without a mask: io_uring would believe it, and not ask poll(). */
 	wake_up(&file->wait);

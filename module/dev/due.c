@@ -13,10 +13,11 @@
  *  - the file is marked, and all waiters have been woken up after that;
  *  - a task is searching, and will make one of these true before it does anything else.
  *
- * The alarm marks the file and then wakes the waiters. A waiter is in the queue before it
- * searches. A search that ends with nothing due removes the mark and sets the alarm. If the
- * alarm marks the file after that, it also wakes the tasks that have searched before. So a
- * task that finds the mark, under the lock, may rely on a search that is yet to come.
+ * The alarm marks the file and then wakes the waiters. poll() queues its task before it
+ * searches. A reader searches, queues itself, and then tests the mark. A search that ends
+ * with nothing due removes the mark and sets the alarm. If the alarm marks the file after
+ * that, it also wakes the tasks that have searched before. So a task that finds the mark,
+ * under the lock, may rely on a search that is yet to come.
  *
  * So without a mark nothing is due before the instant that the alarm was set for, and most
  * searches end at once. A round of the engine ends with the search that finds nothing:
@@ -112,7 +113,11 @@ static void due_settle(struct tw_file *file)
 {
 	u64 next = min_t(u64, file->wheel.wake, tw_cells_sweep_tick(file));
 
-	WRITE_ONCE(file->marked, false);
+	/*
+	 * Before tw_alarm_set() looks whether the alarm is queued. If it still is, its function
+	 * marks the file after this, and the mark stays. Pairs with alarm_ring().
+	 */
+	smp_store_mb(file->marked, false);
 	tw_alarm_set(file, due_ns(&file->wheel, next));
 }
 
