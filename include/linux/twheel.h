@@ -53,7 +53,7 @@
  *    deadline, at any distance. Then it is late by the latency of the interrupt, and
  *    by the timers that are due before it.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
- *    of one tick share their interrupts. An empty wheel causes none, but for one that
+ *    of one tick share their interrupts. An empty wheel causes none, except one that
  *    was set before its last timer was cancelled.
  *  - Arming, cancelling and moving cost the same however many timers are pending.
  *    They allocate nothing, and never fail for lack of memory.
@@ -135,8 +135,8 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. A pass keeps interrupts off for 50 to
- *	70 us, or for 32 callbacks; then they are on for as long, and 10 us at least.
+ *	callbacks, where softirq comes too late. A pass keeps interrupts off for 50 us,
+ *	and ends after the next 32 callbacks. They are on for as long, and at least 10 us.
  *	On PREEMPT_RT it is hard interrupt, too: callbacks take raw spinlocks only, and
  *	wake up no wait queue, nor ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
@@ -210,8 +210,8 @@ int twheel_destroy(struct twheel *wheel);
  *
  * Context:
  * * the wheel's, see &enum twheel_context; no lock of twheel is held
- * * may arm, cancel, modify or free any timer, @timer included. One armed for the past,
- *   unless it was due, waits for another pass; on a virtual clock, for twheel_advance()
+ * * may arm, cancel, modify or free any timer, @timer included. One armed for the past
+ *   waits for another pass, unless it was due; on a virtual clock, for twheel_advance()
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -235,7 +235,7 @@ struct twheel_timer {
 #endif
 };
 
-/* The word of a timer that is idle because it was initialised; of others it is 0. */
+/* The word after twheel_timer_init() until the first arm; with a static initialiser, 0. */
 #define TW_WORD_READY		8
 
 /* A timer: module/api/timer.c. For local variables and static ones, linux/twheel_init.h */

@@ -92,7 +92,7 @@ static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
  * Return:
  * * 0 - started
  * * 1 - it was started
- * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME
+ * * -EINVAL - @timeout_ns out of range, or a wheel whose clock can be set
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -115,7 +115,7 @@ static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
  * Return:
  * * 1 - the timeout has changed
  * * -ENOENT - the watch is not started
- * * -EINVAL - @timeout_ns out of range, or a wheel with %TWHEEL_CLOCK_REALTIME
+ * * -EINVAL - @timeout_ns out of range, or a wheel whose clock can be set
  */
 static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 {
@@ -187,7 +187,7 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * * 1 - the callback will not be called before the timeout has passed from now
  * * 0 - likewise; the deadline was not before that anyway
  * * -ENOENT - too late: the callback runs or has run, or the watch is stopped
- * * -EINVAL - a wheel with %TWHEEL_CLOCK_REALTIME, on which no watch can run
+ * * -EINVAL - a wheel whose clock can be set, on which no watch can run
  */
 static inline int twheel_idle_touch(struct twheel_idle *idle)
 {

@@ -46,7 +46,7 @@ typedef enum twheel_next
  * @period: ns
  * @deadline: the deadline waited for, or the one that the callback is for
  * @overruns: deadlines that the callback missed
- * @missed: and all the callbacks since the start
+ * @missed: the sum of @overruns since the start
  *
  * All fields are private; see twheel_periodic_init().
  */
@@ -104,8 +104,8 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for a deadline
- * * -EINVAL - @period_ns or @pace out of range, or %TWHEEL_FIXED_DELAY on a wheel with
- *   %TWHEEL_CLOCK_REALTIME; nothing has been done
+ * * -EINVAL - @period_ns or @pace out of range, or %TWHEEL_FIXED_DELAY on a wheel whose
+ *   clock can be set; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -125,7 +125,7 @@ static inline int twheel_periodic_start_at(struct twheel_periodic *periodic, u64
  * * any but NMI
  * Return:
  * * as twheel_periodic_start_at()
- * * -EINVAL - also on any wheel with %TWHEEL_CLOCK_REALTIME, which takes no delays
+ * * -EINVAL - also on any wheel whose clock can be set, which takes no delays
  */
 static inline int twheel_periodic_start(struct twheel_periodic *periodic, u64 period_ns,
 					enum twheel_pace pace)
@@ -198,7 +198,7 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
  * Context:
  * * the callback, or wherever neither it nor a start can run
  * * if another CPU starts @periodic anew, the answer is that of the new series; on a
- *   machine of 32 bits, half of it may be
+ *   machine of 32 bits, the value may be torn
  * Return:
  * * ns on the wheel's clock
  */

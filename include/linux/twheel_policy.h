@@ -18,8 +18,8 @@
  *
  * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays,
  * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond
- * %TWHEEL_NEVER saturate there. A wheel on %TWHEEL_CLOCK_REALTIME takes no delays: on
- * such a wheel only twheel_periodic_start_at() at a fixed rate works, and all else
+ * %TWHEEL_NEVER saturate there. A wheel whose clock can be set takes no delays.
+ * There only twheel_periodic_start_at() at a fixed rate works, and all else
  * returns -EINVAL.
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
@@ -29,8 +29,8 @@
  * what it returns no longer counts.
  *
  * Where callbacks are RCU readers, see twheel_shutdown(), objects that RCU frees need no call
- * that waits. Unlink the object, stop or cancel its policy, and kfree_rcu() it. No call of a
- * policy refuses later starts without waiting. So the module has to ensure that nobody starts
+ * that waits. Unlink the object, stop or cancel its policy, and kfree_rcu() it. Only the
+ * calls that wait refuse later starts. So the module has to ensure that nobody starts
  * it after that: neither a reader that has found it before, nor its own callback.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H

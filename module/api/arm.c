@@ -68,8 +68,8 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 wor
 }
 
 /*
- * With the base lock: arm a timer that is idle, if there is room. The calls that can be
- * armed in one go are written for this.
+ * With the base lock: arm a timer that is idle, if there is room. This is the fast path of
+ * all calls that arm.
  */
 static __always_inline bool arm_idle(struct twheel_base *base,
 				     struct twheel_timer *timer, s64 word)
@@ -171,7 +171,7 @@ static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
 	return arm_nearer(timer, word, which);
 }
 
-/* Give a timer a deadline that is pending, shut down, or was never initialised. */
+/* Set the deadline of a timer that is pending, shut down, or was never initialised. */
 static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_arm_which which)
 {
 	if (unlikely(!tw_timer_any_base(timer)))
@@ -238,8 +238,8 @@ TW_EXPORT(twheel_arm_at);
  * * any but NMI
  * Return:
  * * as twheel_arm_at()
- * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME, which takes deadlines
- *   only: use a wheel on %TWHEEL_CLOCK_MONOTONIC. Nothing has been done
+ * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME or %TWHEEL_CLOCK_TAI, which
+ *   take deadlines only. Nothing has been done
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
@@ -320,7 +320,7 @@ TW_EXPORT(twheel_modify_at);
  * * any but NMI
  * Return:
  * * as twheel_modify_at()
- * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, see twheel_arm(); nothing has
+ * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
  *   been done
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
@@ -343,7 +343,7 @@ TW_EXPORT(twheel_modify);
  * * lock-free
  * Return:
  * * as twheel_extend_at()
- * * -EINVAL - the wheel is on %TWHEEL_CLOCK_REALTIME, see twheel_arm(); nothing has
+ * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
  *   been done
  */
 int twheel_extend(struct twheel_timer *timer, u64 delay_ns)

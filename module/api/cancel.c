@@ -250,6 +250,8 @@ TW_EXPORT(twheel_cancel_sync);
  * * as twheel_cancel_sync()
  * Return:
  * * as twheel_cancel_sync()
+ * * -EDEADLK - called from the timer's own callback: nothing has been done. Use
+ *   twheel_shutdown() there
  */
 int twheel_shutdown_sync(struct twheel_timer *timer)
 {

@@ -39,12 +39,12 @@ TW_PARAM(live_wheels_warn, 0, UINT_MAX,
 static LIST_HEAD(instances);
 /* Guards that list, and what follows. */
 static DEFINE_MUTEX(instances_lock);
-/* How many of the wheels modules have made. */
+/* The number of wheels in the list that modules have made. */
 static unsigned int live_wheels;
 /* The warning about too many of them has been printed. */
 static bool live_wheels_told;
 
-/* Always there, but before and after the module's life; not in the list. */
+/* NULL before init and after exit of the module; not in the list. */
 struct twheel *tw_system_wheel;
 
 /* The state of CPU hotplug that wheels are instances of. */
@@ -109,7 +109,7 @@ static void instance_list(struct twheel *wheel)
 	mutex_unlock(&instances_lock);
 }
 
-/* Take a wheel out of the list. Who does that frees it. */
+/* Take a wheel out of the list. The caller frees it. */
 static void instance_unlist(struct twheel *wheel)
 {
 	lockdep_assert_held(&instances_lock);
@@ -286,8 +286,11 @@ static void instance_release(struct twheel *wheel)
  * the system wheel are reported when twheel itself goes, and by debug objects. A module that
  * goes has to shut them down: see twheel_shutdown_sync() and twheel_shutdown().
  *
+ * The caller ensures that no other call of twheel_stop() or twheel_destroy() for this wheel
+ * is in progress.
+ *
  * Context:
- * * process, may sleep
+ * * process, may sleep; not from a callback of CPU hotplug
  * Return:
  * * 0 - it is gone
  * * -EDEADLK - called from a callback of this wheel, or while it hands back a timer here;

@@ -18,7 +18,7 @@ struct twheel_config;
 /**
  * struct twheel - a wheel
  * @id: its number
- * @percpu: it has bases for each CPU, else for one
+ * @percpu: it has a base for each CPU, else one for all
  * @works: its callbacks run on a workqueue
  * @stopped: 1 once twheel_stop() was called. A word, for xchg()
  * @stopper: the task in twheel_stop() that hands back timers, or NULL
@@ -36,7 +36,7 @@ struct twheel_config;
  * @name: of the wheel
  * @view: what shows it in debugfs
  * @data: its maker's
- * @bases: of each CPU, or the only one
+ * @bases: by the number of the CPU, or the only one
  */
 struct twheel {
 	unsigned int id;

@@ -103,7 +103,7 @@ static int make_parts(struct twheel *wheel, const struct twheel_config *config)
 }
 
 /*
- * tw_instance_make() - make a wheel that hears of no CPU, and is in no list
+ * tw_instance_make() - make a wheel that CPU hotplug does not know yet, and no list
  * @config: valid
  *
  * Return: the wheel or an ERR_PTR.

@@ -4,7 +4,7 @@
  *
  * The lock of one base is held at a time. A timer that belongs to another base, or
  * comes to do so meanwhile, is left to the call for a single timer, without the lock.
- * So each call of many_hold() finishes at least one item, whatever other CPUs do.
+ * So each turn of many_run() finishes at least one item, whatever other CPUs do.
  */
 #include <linux/compiler.h>
 #include <linux/errno.h>
@@ -44,7 +44,7 @@ static __always_inline int many_one_held(struct twheel_item *item,
 	       tw_cancel_held(item->timer);
 }
 
-/* Is a timer's base another wheel's? Without any it is refused by what is called then. */
+/* Whether a timer's base is another wheel's. A timer without one is refused later. */
 static bool many_is_foreign(const struct twheel *wheel, const struct twheel_base *base)
 {
 	return base && base->owner != wheel;

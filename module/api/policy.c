@@ -299,9 +299,9 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * @backoff: how often and when; copied
  *
  * The first attempt is made at the next tick boundary, never from within this call.
- * A delay is counted from the end of the attempt before. If the caller has sent already, and
- * is to wait first, have one attempt more. Let the first return %TWHEEL_AGAIN and do nothing
- * else: twheel_retry_attempts() is 1 there.
+ * A delay is counted from the end of the attempt before. If the caller has sent already,
+ * add one to the attempts. Let the first return %TWHEEL_AGAIN and do nothing else:
+ * twheel_retry_attempts() is 1 there.
  *
  * A retry ends in exactly one way. An attempt says %TWHEEL_DONE, the retry is given up,
  * it is cancelled or shut down, or twheel_stop() hands its timer back.
@@ -314,8 +314,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for its next attempt
- * * -EINVAL - a field of @backoff out of range, or a wheel with
- *   %TWHEEL_CLOCK_REALTIME; nothing has been done
+ * * -EINVAL - a field of @backoff out of range, or a wheel whose clock
+ *   can be set; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */

@@ -61,7 +61,7 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
 	/*
 	 * A callback may free its timer, and a new timer may get its address. The new one is
-	 * not the timer whose callback runs, and calls on it may wait for that callback.
+	 * not the timer whose callback runs, and calls on it would wait for that callback.
 	 */
 	if (unlikely(tw_base_runs(timer->base, timer)))
 		tw_base_forget(timer->base, timer);

@@ -12,8 +12,8 @@
  *
  *	the timer is linked  if and only if  its word is a deadline,
  *
- * in a bucket, or in &twheel_base.sent while its callback runs. The bucket's tick is never
- * later than its word.
+ * in a list of the wheel, or in &twheel_base.sent while its callback runs. The tick that it
+ * is queued for is never after its deadline.
  */
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H

@@ -76,7 +76,7 @@ enum tw_together {
  * @name: the wheel's name, for traces
  * @room: how many more may be armed on all bases of the wheel, if it has a limit; NULL: any
  *	number. Once stopped, not NULL
- * @pending: how many timers are
+ * @pending: how many timers are pending
  * @trace: what a pass has done, if it is traced
  * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
  *	waiter lends it its priority
@@ -272,7 +272,8 @@ static __always_inline int tw_base_withdraw(struct twheel_base *base,
 /*
  * tw_base_runs() - whether the timer's callback runs
  *
- * Without the lock, the answer is right for a timer that the caller has seen there.
+ * Without the lock, only for memory that a callback has freed. The allocator orders the write
+ * of @running before this read.
  */
 static inline bool tw_base_runs(const struct twheel_base *base,
 				const struct twheel_timer *timer)
@@ -283,8 +284,7 @@ static inline bool tw_base_runs(const struct twheel_base *base,
 /*
  * tw_base_welcome() - with both locks: a timer comes from another base
  *
- * What runs here cannot be its callback, but may be that of one at its address that is
- * gone.
+ * If @running has its address, that was another timer, whose callback has freed it.
  */
 static inline void tw_base_welcome(struct twheel_base *base, struct twheel_timer *timer)
 {

@@ -87,10 +87,10 @@ static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
  *  - The alarm function may set the alarm for any time after the present one. Within a
  *    loop over the timers of CLOCK_REALTIME that would be wrong. If the clock was set back
  *    since the loop began, the loop would run the timer again and again.
- *  - Without high resolution, a tick looks at softirq timers when the first of them is
- *    due by what was worked out when it was queued. That is not worked out anew on the
- *    CPU that sets CLOCK_REALTIME, and without NOHZ on none (seen on 6.1; see
- *    clock_was_set() there). A tick always looks at timers in hard interrupt context.
+ *  - Without high resolution, a tick compares the time with a stored first expiry of the
+ *    softirq timers. On 6.1, setting CLOCK_REALTIME does not renew that on the CPU that
+ *    sets it, and without NOHZ on no CPU: see clock_was_set() there. A tick always looks
+ *    at timers in hard interrupt context.
  *
  * A workqueue needs no relay: the alarm only queues the work.
  */
@@ -211,16 +211,13 @@ static int clock_home(const struct tw_clock *clock)
 static bool clock_kick_cpu(struct tw_clock *clock)
 {
 	int home = clock_home(clock);
-	int ret;
 
 	if (likely(home == raw_smp_processor_id()))
 		return false;
 	if (clock->kicking)
 		return true;
-	/* -EBUSY: an earlier kick has yet to take the base lock. */
-	ret = smp_call_function_single_async(home, &clock->csd);
-	clock->kicking = !ret;
-	return !ret || ret == -EBUSY;
+	clock->kicking = !smp_call_function_single_async(home, &clock->csd);
+	return clock->kicking;
 }
 
 /* tw_clock_set() - have the alarm go off at @ns instead of what it was set to */

@@ -44,7 +44,7 @@ enum tw_clock_next {
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
  * @timers: the alarm is one of them
- * @which: this one
+ * @which: the index of the present alarm in @timers
  * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is

@@ -47,7 +47,7 @@ noinline void tw_debug_report_overrun(const void *last, unsigned int calls, u64 
 	if (calls == 1)
 		pr_warn_ratelimited("callback %ps took %llu ms\n", last, ms);
 	else
-		pr_warn_ratelimited("%u callbacks, the last of them %ps, took %llu ms\n",
+		pr_warn_ratelimited("up to %u callbacks, the last of them %ps, took %llu ms\n",
 				    calls, last, ms);
 }
 

@@ -39,14 +39,14 @@
 
 /*
  * How many timers may be cascaded in a slice, at some 27 instructions each. One that is put
- * back takes 80, and counts as two. So a hold is about 2000: below what one interrupt costs.
+ * back takes 80, and counts as two. So a hold is some 2000, less than an interrupt costs.
  */
 #define PASS_SLICE		48U
 
 /*
  * How long a pass may take, in ns. That is well below the 2 ms after which softirq
  * processing defers to a thread. In hard interrupt context it is what other drivers'
- * handlers take. A callback that may sleep keeps only the threads of its workqueue.
+ * handlers take. A callback that may sleep occupies only a thread of its workqueue.
  */
 #define PASS_TIME_SOFT		(100 * NSEC_PER_USEC)
 #define PASS_TIME_HARD		(50 * NSEC_PER_USEC)
@@ -60,7 +60,7 @@
 
 /*
  * Set the time that lateness is measured against. A due timer is past, even if the
- * clock was set back after it was found due. Returns true if it was.
+ * clock was set back after it was found due. Returns true if the clock was set back.
  */
 static __always_inline bool pass_set_time(struct twheel_base *base, u64 ns)
 {
@@ -101,8 +101,8 @@ static __always_inline void pass_unlock(struct twheel_base *base, enum twheel_co
 }
 
 /*
- * With the lock: callbacks took so long. Was that too long? The report is made without the
- * lock, as it takes long. Returns what CLOCK_MONOTONIC says after that.
+ * With the lock: report callbacks that took @took ns, if that is too long. The report is made
+ * without the lock, as it takes long. Returns what CLOCK_MONOTONIC says after that.
  */
 static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int calls,
 				       u64 took, enum twheel_context context)
@@ -118,7 +118,7 @@ static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int ca
 }
 
 /*
- * With the lock: look at the clock, after so many callbacks. In process context they may
+ * With the lock: look at the clock, after up to @calls callbacks. In process context they may
  * take as long as they want. Returns what CLOCK_MONOTONIC says.
  */
 static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_context context)
@@ -186,8 +186,8 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	int ret = tw_waiter_judge(base);
 
 	/*
-	 * Without the lock, and with interrupts on: there may be many. On PREEMPT_RT both
-	 * may sleep. Nothing of the base is looked at before the lock is held again.
+	 * Without the lock, as there may be many. On PREEMPT_RT tw_expiry_change() may sleep.
+	 * Of the base, only @expiry_lock is used meanwhile, which belongs to this pass.
 	 */
 	pass_unlock(base, context);
 	tw_waiter_release(waiters, ret, context);
@@ -223,9 +223,9 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 }
 
 /*
- * The next timer that is due could not be claimed: its word has grown. Put it back, and
- * those after it, up to a slice. That ends the hold of the lock. @called: the hold has
- * begun after a callback, and not with tw_wheel_advance(). Returns true if the time is over.
+ * The next timer that is due could not be claimed: it was extended, or the clock was set
+ * back. Put it back, and those after it, up to a slice. That ends the hold of the lock.
+ * @called: the hold began after a callback. Returns true if the time is over.
  */
 static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_context context,
 				      bool called)
@@ -326,7 +326,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 	base->watch = mono;
 	base->group = PASS_GROUP;
 	base->passes++;
-	/* A clock set back since then ends the round: what is left of it is early. */
+	/* On a clock set back since then, the round has an earlier target: the rest waits. */
 	if (!base->in_round || unlikely(now < base->target)) {
 		base->target = now;
 		if (unlikely(base->target < w->now))
@@ -339,7 +339,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 
 /*
  * Nothing is due: empty crowded buckets ahead of their time. Returns false if that is
- * done. Else another round begins, of what has become due meanwhile.
+ * done. Else the round goes on with a later target. Timers armed for the past still wait.
  */
 static bool pass_drain_ahead(struct twheel_base *base)
 {
@@ -419,7 +419,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);
 	else if (clock->context == TWHEEL_CONTEXT_SOFTIRQ && !base->in_round)
 		pause = mono - base->began;
-	/* Not before the present, see tw_clock_resume(). A callback may have set it. */
+	/* Not before the present, see tw_clock_resume(). A callback may have set the clock. */
 	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
 	return tw_clock_resume(clock, ns > now ? ns : now + pause);

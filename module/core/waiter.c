@@ -126,7 +126,7 @@ int tw_waiter_judge(struct twheel_base *base)
 	lockdep_assert_held(&base->lock);
 	WRITE_ONCE(base->running, NULL);
 	base->waiters = NULL;
-	/* Not before: it may have been initialised since the waiter came. */
+	/* Only now: the timer may have been initialised again since the waiter came. */
 	if (READ_ONCE(first->timer->base) != base)
 		return -EAGAIN;
 	return tw_base_withdraw(base, first->timer, first->state);

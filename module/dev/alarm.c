@@ -13,9 +13,9 @@
  * CPU: see user.c.
  *
  * On a clock that can be set, the alarm is an hrtimer in hard interrupt context that starts
- * the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick looks at soft
- * hrtimers when the first of them is due by what was worked out when it was queued. On 6.1
- * that is not worked out anew when the clock is set; see clock_was_set() there.
+ * the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick compares the time
+ * with a stored first expiry of the soft hrtimers. On 6.1, setting the clock does not renew
+ * that on all CPUs: see clock_was_set() there.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -122,7 +122,8 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 /*
  * tw_alarm_soon() - have the waiters go on in a moment, on any clock
  *
- * A millisecond is little beside what a search does before it gives up.
+ * A millisecond is about what the longest search takes. So such a program polls for half of
+ * the time at most.
  */
 void tw_alarm_soon(struct tw_file *file)
 {

@@ -44,8 +44,8 @@ static_assert(sizeof(struct twheel_cell) == 16);
 
 /*
  * The tick at which a file is set up. Ticks in words wrap 4096 ticks later, as jiffies do soon
- * after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms do
- * not wrap within 2^63 ns.
+ * after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms
+ * begin at 0: they do not wrap within a century.
  */
 static u64 cells_first_tick(u64 tick_ns)
 {

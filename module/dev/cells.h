@@ -2,7 +2,8 @@
 /*
  * Cells: timers whose deadline is in memory that programs share with the kernel.
  *
- * All functions but tw_cells_new() and tw_cells_free() are called with the file's lock.
+ * All functions but tw_cells_new(), tw_cells_free() and tw_cells_cost() are called with the
+ * file's lock.
  */
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H

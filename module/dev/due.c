@@ -144,7 +144,7 @@ enum tw_due tw_due_slice(struct tw_file *file, u64 now)
 		tw_wheel_next_event(&file->wheel);
 		due_settle(file);
 	} else if (unlikely(tw_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked)) {
-		/* If the clock is set back now, the alarm goes off too late. */
+		/* A later step back of the clock would delay the alarm: mark the file now. */
 		WRITE_ONCE(file->marked, true);
 		tw_alarm_soon(file);
 	}

@@ -39,10 +39,11 @@ struct tw_payers;
  * @table: the timers
  * @wheel: the wheel
  * @wait: tasks that wait for an event
- * @alarm_ns: what @alarm was last set for; U64_MAX: it was never set
+ * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
+ *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
  * @bell: on a clock that can be set, @alarm starts this one: see alarm.c
- * @alarms: how often that happened; counted without the lock
+ * @alarms: how often the waiters were woken by one of these; counted without the lock
  * @postponed: how often an alarm was set later than it should be: see user.c
  * @armed: timers armed, and cells found to be armed
  * @fired: events read
@@ -93,10 +94,10 @@ int tw_file_make_room(struct tw_file *file);
 u32 tw_file_limit_timers(void);
 u64 tw_file_tick_min(void);
 
-/* Has the file its wheel? It keeps it. */
+/* Whether the file has its wheel, which it keeps until it is freed. */
 static inline bool tw_file_is_ready(const struct tw_file *file)
 {
-	/* Pairs with file_install(). */
+	/* Pairs with the smp_store_release() of file_make_ready(). */
 	return smp_load_acquire(&file->ready);
 }
 

@@ -131,8 +131,8 @@ static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *o
 }
 
 /*
- * With millions of timers each entry is a cache miss: have them all come. Those that arm
- * first arm on, mostly, and need none.
+ * With millions of timers each entry is a cache miss: prefetch them all. If the first operation
+ * is an arm, so are mostly the others, and need none.
  */
 static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops,
 			 unsigned int count)
@@ -146,7 +146,7 @@ static void ops_prefetch(const struct tw_file *file, const struct twheel_op *ops
 			prefetchw(tw_table_look_up(&file->table, ops[i].id));
 }
 
-/* Do operations under one hold of the lock; but one that needs a free entry first. */
+/* Do operations under one hold of the lock, which is released to make a free entry. */
 static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int count)
 {
 	struct tw_op_run run __uninitialized;

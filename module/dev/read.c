@@ -260,7 +260,7 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 	for (left = batch->count; left > i; left--)
 		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
 	if (batch->count > i) {
-		/* That nothing else is due may have set the alarm for later. */
+		/* A search may have found nothing else due, and set the alarm for later. */
 		WRITE_ONCE(file->marked, true);
 		batch->due = TW_DUE_SOME;
 	}
@@ -300,7 +300,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 
 /*
  * Have the memory for the next record there: write to it. Returns false if there is none. If
- * more than that were written, and failed, it could not be told how much is there.
+ * a longer write failed, nobody would know how much is there.
  */
 static bool read_fault_in(const struct iov_iter *to, size_t size)
 {

@@ -32,8 +32,8 @@
 
 /*
  * The shortest time from one sweep to the next, if nobody kicks. Cells that were found are
- * in the wheel. So a sweep is for those that come after it. The later it is, the more of them
- * have been cancelled or armed anew.
+ * in the wheel. So a sweep finds those that were armed since the last. The later it is, the
+ * more of them have been cancelled or armed anew.
  */
 #define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 

@@ -2,8 +2,9 @@
 /*
  * The table of a file: timers that have an identifier.
  *
- * Entries come by the page, and a page is freed only with its file. All functions but
- * tw_table_new_chunk() are called with the file's lock.
+ * Entries come by the page, and a page is freed only with its file. The inline functions and
+ * tw_table_add() are called with the file's lock. The others are called with its @setup_lock,
+ * or when nobody else uses the file.
  */
 #ifndef _TWHEEL_TABLE_H
 #define _TWHEEL_TABLE_H

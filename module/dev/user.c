@@ -149,8 +149,8 @@ static void user_put(struct tw_user *user)
 }
 
 /*
- * The caller, and the owners of their user namespaces. Root of the machine has most
- * namespaces made, and does not pay for what containers do. Returns how many there are.
+ * The caller, and the owners of their user namespaces. Root of the machine makes
+ * most namespaces, and does not pay for what containers do. Returns how many there are.
  */
 static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX])
 {
@@ -318,8 +318,8 @@ static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
 /*
  * tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns
  *
- * An alarm goes off on the CPU that sets it, or on one that is not idle. What it costs is
- * charged there.
+ * An alarm goes off on the CPU that sets it, or on one that is not idle, and is charged there.
+ * A debt delays the alarms that are set on that CPU.
  */
 u64 tw_payers_postpone(const struct tw_payers *payers)
 {

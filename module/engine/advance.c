@@ -452,7 +452,8 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
  * for the ticks in between then wait in @due, and tw_wheel_claim() sees by their
  * deadlines that they are not due.
  *
- * Nothing later than @now is due any more. Not to be called in a pass.
+ * Nothing later than @now is due any more. In core, not to be called in a pass. The device may
+ * call it between the slices of a search, which goes on.
  */
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {

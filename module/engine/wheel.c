@@ -17,7 +17,8 @@
  *
  *  - A bucket number modulo 2S is unambiguous: at any level, only the numbers in
  *    (position, position + 2S] are in use.
- *  - A timer of level L lies at least one whole bucket ahead. When the position enters
+ *  - Between the position's bucket and a timer's there is at least one whole bucket, on
+ *    every level above 0. When the position enters
  *    the bucket before the timer's own, that bucket takes no new timers any more. From
  *    then on S^L ticks remain before the first of its timers can be due. In that time
  *    the bucket is emptied into lower levels, in slices. So a crowded bucket causes no
@@ -67,7 +68,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_share);
  * tw_wheel_dequeue_last() - the last timer of a list has left it
  *
  * It was the only one if @pprev is a bucket's head. Else @pprev is another timer's next
- * pointer, or the head of @due.
+ * pointer, or the head of a list that has no bit.
  */
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
 {

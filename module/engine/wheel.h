@@ -74,7 +74,7 @@ struct tw_wheel_row {
  * @cascades: timers moved to a lower level
  * @cascaded: bit mask of the levels from which the last call of tw_wheel_advance() or
  *	tw_wheel_drain_ahead() has moved timers down
- * @requeued: timers whose word had grown beyond their bucket when it was reached
+ * @requeued: timers whose word was beyond their bucket, or not due, when it was reached
  * @searched: how much of the slices went into searching bitmaps, into timers that
  *	cost twice as much to move, and into those that the host has taken
  * @rows: by the number of a distance's highest bit, what follows from it
@@ -122,7 +122,7 @@ struct tw_wheel {
 
 /**
  * enum tw_advance - why tw_wheel_advance() has stopped
- * @TW_ADVANCE_DONE: the position is the target, and nothing is due
+ * @TW_ADVANCE_DONE: the position is the target, or later, and nothing is due
  * @TW_ADVANCE_DUE: tw_wheel_due() has timers to find
  * @TW_ADVANCE_MORE: the slice is used up, and there is more to do
  */
@@ -186,8 +186,8 @@ static __always_inline u64 tw_wheel_ceil_soon(const struct tw_wheel *w, u64 word
 }
 
 /*
- * The same of one of the last. No call, which would clobber the registers of
- * wheel_cascade(): without, a timer moves down in 2 instructions less.
+ * The same for a deadline in the tick before %TWHEEL_NEVER. Inline: a call would clobber
+ * registers of wheel_cascade(), at 2 instructions for each timer that cascades.
  */
 static inline u64 tw_wheel_ceil_last(const struct tw_wheel *w, u64 word)
 {
@@ -223,7 +223,7 @@ static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
 	       slots >= TWHEEL_SLOTS_MIN && slots <= TWHEEL_SLOTS_MAX;
 }
 
-/* Half a distance has up to 63 bits: that is where the last level is found. */
+/* A distance has up to 63 bits. Its highest bit, 62, is on the last level. */
 static inline unsigned int tw_wheel_levels(unsigned int shift)
 {
 	return 62 / shift + 1;
@@ -263,7 +263,7 @@ static __always_inline bool tw_wheel_near(const struct tw_wheel *w,
 
 /*
  * hlist_add_head(), which tells whether the list was empty. Only then a bucket's bit has to be
- * set: for most timers of a full wheel it is, and the bitmap is not touched.
+ * set. In a full wheel it mostly is already, and the bitmap is not touched.
  */
 static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist_head *head)
 {
@@ -352,7 +352,7 @@ tw_wheel_due(const struct tw_wheel *w)
  * @late: by how much that is after the timer's deadline
  *
  * Return: true if the timer is the caller's, and its word @fired: then call
- * tw_wheel_dequeue_due(). False if its word has grown: then call
+ * tw_wheel_dequeue_due(). False if it was extended, or the clock was set back: then call
  * tw_wheel_requeue_due().
  */
 static __always_inline bool

@@ -73,8 +73,9 @@ TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 /*
  * twheel_device_ops() - many operations in one system call. Each has a @result of its own
  *
- * Return: how many are done, from the first. That is less than @count after a signal. If
- * none was done, -EINTR, -EFAULT, -ENOMEM, -EINVAL (@count is beyond INT_MAX).
+ * Return: how many are done, from the first. That is less than @count if memory of an
+ * operation is missing, and after a signal. If none was done, -EFAULT, -ENOMEM, -EINVAL
+ * (@count is beyond INT_MAX).
  */
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
 

@@ -194,8 +194,8 @@ struct twheel_event {
  * @origin_ns: the time from which the ticks in cells count, modulo 2^64, in the time
  *	namespace of the caller
  * @file_memory: how many bytes this file takes in the kernel
- * @user_timers: for how many timers and cells the files of the opener have taken room, which
- *	is for 64 timers at a time
+ * @user_timers: for how many timers and cells the files of the opener have memory; it comes
+ *	for 64 timers at a time
  * @user_limit: the limit for that
  * @user_memory: how many bytes the files of the opener take
  * @user_memory_limit: the limit for that
