@@ -132,9 +132,24 @@ static void shared_instants_saturate(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 1, U64_MAX), BIT_ULL(43) * 1000000);
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, U64_MAX, 0), TWHEEL_NEVER);
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, TWHEEL_NEVER, U64_MAX), TWHEEL_NEVER);
+	/* The range ends at the last instant, also where the sum would not wrap. */
+	KUNIT_EXPECT_LT(test, tw_wheel_share(&w, 9000000000000000000, TWHEEL_NEVER),
+			TWHEEL_NEVER);
 	/* Of a tick that is not whole, the deadline stays as it is. */
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 5000001, 999998), 5000001ULL);
 	KUNIT_EXPECT_EQ(test, tw_wheel_share(&w, 5000001, 2999999), 8000000ULL);
+}
+
+/* A file that was refused is given another shape. */
+static void shape_forgets_the_one_before(struct kunit *test)
+{
+	static struct tw_wheel used, fresh;
+
+	memset(&used, 0xa5, sizeof(used));
+	memset(&fresh, 0, sizeof(fresh));
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&used, 1000000, 16), 0);
+	KUNIT_ASSERT_EQ(test, tw_wheel_shape(&fresh, 1000000, 16), 0);
+	KUNIT_EXPECT_EQ(test, memcmp(&used, &fresh, sizeof(used)), 0);
 }
 
 static struct kunit_case shape_cases[] = {
@@ -144,6 +159,7 @@ static struct kunit_case shape_cases[] = {
 	KUNIT_CASE(last_deadlines_are_divided),
 	KUNIT_CASE(shared_instants_are_round),
 	KUNIT_CASE(shared_instants_saturate),
+	KUNIT_CASE(shape_forgets_the_one_before),
 	{ }
 };
 
