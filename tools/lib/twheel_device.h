@@ -53,7 +53,8 @@ TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
  * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event.
  *
  * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
- * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM, -EINTR.
+ * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM, -EINTR,
+ * -E2BIG (this kernel does not know a field that is not 0).
  */
 TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
 
@@ -66,7 +67,7 @@ TWHEEL_API int twheel_device_now(int fd, uint64_t *now_ns);
 /*
  * twheel_device_op() - one operation, with all its options
  *
- * Return: the result of the operation; -EINVAL (a field), and what the calls below have.
+ * Return: the result of the operation; -EINVAL and -E2BIG (a field), and as the calls below.
  */
 TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
 
@@ -121,7 +122,7 @@ TWHEEL_API int twheel_device_cancel_all(int fd);
 /** twheel_device_query() - the deadline of a timer; returns 1 if it is due, else 0; -ENOENT */
 TWHEEL_API int twheel_device_query(int fd, uint64_t id, uint64_t *deadline_ns);
 
-/** twheel_device_advance() - set a virtual clock forward; returns 0; -EINVAL (another clock) */
+/** twheel_device_advance() - set a virtual clock forward; returns 0; -EINVAL, -ERANGE */
 TWHEEL_API int twheel_device_advance(int fd, uint64_t delay_ns);
 
 /*
@@ -174,7 +175,7 @@ struct twheel_cells {
  * A forked child does not have the mapping, and makes another.
  *
  * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
- * -ENOMEM.
+ * -ENOMEM, -EACCES (@fd is not open for reading and writing).
  */
 TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
 
@@ -236,7 +237,7 @@ static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u
  *
  * If the cell was due, that event does not come.
  *
- * Return: 0; -ENOENT (there is no such cell).
+ * Return: 0; -ENOENT (there is no such cell), -EBADF (the wheel is closed).
  */
 static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t number,
 				  uint64_t deadline_ns, uint64_t *id)
