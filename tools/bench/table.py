@@ -29,8 +29,7 @@ LIFE = "1-min"
 WHEEL_PEERS = ("process", "ratas", "wahern", *LIFE_PEERS[2:])
 # The engine as a program: a lock for each timer, or for 32.
 ENGINE_PEERS = ("one", "many", "one-huge", "many-huge")
-UNITS = {"icount": "instructions", "wall": "nanoseconds", "native": "nanoseconds",
-         "wheels": "nanoseconds"}
+UNITS = dict.fromkeys(("wall", "native", "wheels"), "nanoseconds") | {"icount": "instructions"}
 # Operations that only twheel has, with the operation of a peer to compare them with.
 INSTEAD = {"extend": "modify-later", "arm-many": "arm", "cancel-many": "cancel"}
 # The units of those figures that are not a cost per operation.
@@ -40,13 +39,11 @@ OTHER = {
     "extended-more": "more than that, for timers that were extended once",
     "interrupts-per-1000": "timer interrupts per 1000 expiries",
     "busy-per-timer": "per timer, as due, interrupts and idle loop included",
-    "interrupts-off-cascade": "longest stretch with interrupts off",
-    "interrupts-off-expiry": "longest stretch with interrupts off",
-    "interrupts-off-moving": "longest stretch with interrupts off",
+    **dict.fromkeys(("interrupts-off-cascade", "interrupts-off-expiry",
+                     "interrupts-off-moving"), "longest stretch with interrupts off"),
     "interrupts-off-call": "longest stretch with interrupts off, in the worst order",
     "interrupts-off-hard": "the same, of a wheel in hard interrupt context",
-    "due-wait-cascade": "longest wait of a due timer",
-    "due-wait-expiry": "longest wait of a due timer",
+    **dict.fromkeys(("due-wait-cascade", "due-wait-expiry"), "longest wait of a due timer"),
 }
 USER_OTHER = {
     "bytes": "of the kernel's memory per timer, all told",
