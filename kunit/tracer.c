@@ -50,14 +50,23 @@ static void on_modify(void *data, const struct tw_wheel *w, u32 wheel, const cha
 		      const struct twheel_timer *timer, const void *function,
 		      u64 deadline_ns, u64 word)
 {
-	seen_word(data, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
+	struct tracer *seen = data;
+
+	seen_word(seen, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
+	if (wheel == seen->id && seen->step)
+		tw_clock_set_virtual(&timer->base->clock,
+				     twheel_now(twheel_of(timer)) + seen->step);
 }
 
 static void on_extend(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		      const struct twheel_timer *timer, const void *function,
 		      u64 deadline_ns, u64 word)
 {
-	seen_word(data, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
+	struct tracer *seen = data;
+
+	seen_word(seen, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
+	if (wheel == seen->id)
+		seen->locked = raw_spin_is_locked(&timer->base->lock);
 }
 
 static void on_cancel(void *data, const struct tw_wheel *w, u32 wheel, const char *name,

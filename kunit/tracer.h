@@ -18,6 +18,8 @@ enum event {
  * @count: how many of each there were
  * @strange: how many had a name or number that is not the wheel's
  * @id: the wheel's number
+ * @step: on a twheel_modify, the wheel's clock goes forward so much
+ * @locked: on the last twheel_extend, the lock of the timer's base was held
  * @timer: of the last event of a timer
  * @function: likewise
  * @deadline: likewise
@@ -35,6 +37,8 @@ struct tracer {
 	unsigned int count[NR_EVENTS];
 	unsigned int strange;
 	u32 id;
+	u64 step;
+	bool locked;
 	const struct twheel_timer *timer;
 	const void *function;
 	u64 deadline;

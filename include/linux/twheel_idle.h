@@ -59,24 +59,16 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
-/*
- * Give the watch another timeout, from now. A touch may come after the clock was read, and
- * before the timer is moved nearer. It finds a deadline that is late enough, and leaves it.
- * So the timer is extended once more.
- */
+/* Give the watch another timeout, from now. A touch meanwhile still counts. */
 static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
-				    int (*set)(struct twheel_timer *timer, u64 delay_ns))
+				    unsigned int how)
 {
-	int ret;
-
 	/* A watch of zeros belongs to no wheel. */
 	if (!idle->function || !timeout_ns || timeout_ns > TWHEEL_SPAN_MAX)
 		return -EINVAL;
 	atomic64_set(&idle->timeout, timeout_ns);
-	ret = set(&idle->timer, timeout_ns);
-	if (ret == 1)
-		twheel_extend(&idle->timer, timeout_ns);
-	return ret;
+	return __twheel_arm_with(&idle->timer, 0, timeout_ns, 0,
+				 __TWHEEL_DELAY | __TWHEEL_RENEW | how);
 }
 
 /**
@@ -98,7 +90,7 @@ static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
  */
 static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
 {
-	return __twheel_idle_set(idle, timeout_ns, twheel_arm);
+	return __twheel_idle_set(idle, timeout_ns, 0);
 }
 
 /**
@@ -119,7 +111,7 @@ static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
  */
 static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 {
-	return __twheel_idle_set(idle, timeout_ns, twheel_modify);
+	return __twheel_idle_set(idle, timeout_ns, __TWHEEL_PENDING);
 }
 
 /**

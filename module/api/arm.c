@@ -249,13 +249,34 @@ int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 }
 TW_EXPORT(twheel_arm);
 
+/*
+ * A pending timer gets a delay from now. It may come nearer, but not behind the back of an
+ * extension by the same delay. That may come after the clock was read, and before the timer was
+ * moved. So the timer is extended once more before the lock is released, and it can fire.
+ */
+static int arm_renew(struct twheel_timer *timer, u64 delay_ns, unsigned int how)
+{
+	unsigned long flags;
+	struct twheel_base *base = tw_timer_lock_base(timer, &flags);
+	s64 word = tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER));
+	int ret = tw_arm_held(base, timer, word, TW_ARM_PENDING);
+
+	if (ret == 1)
+		tw_arm_extend(timer, tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER)));
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	if (ret == 1 || how & __TWHEEL_PENDING)
+		return ret;
+	return twheel_arm_at(timer, arm_after(timer, delay_ns));
+}
+
 /**
  * __twheel_arm_with() - arm a timer on a CPU, or with slack
  * @timer: the timer
  * @cpu: the CPU, with %__TWHEEL_ON_CPU
  * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
  * @slack_ns: by how much it may be later
- * @how: these flags
+ * @how: these flags; with %__TWHEEL_RENEW see arm_renew(), and with %__TWHEEL_PENDING only
+ *	if the timer is pending
  *
  * Use twheel_arm_on(), twheel_arm_range() and the like.
  *
@@ -274,6 +295,8 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	base = tw_timer_any_base(timer);
 	if (!base || (how & __TWHEEL_DELAY && base->absolute))
 		return -EINVAL;
+	if (how & __TWHEEL_RENEW)
+		return arm_renew(timer, when_ns, how);
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(timer, when_ns);
 	if (!(how & __TWHEEL_ON_CPU))

@@ -136,30 +136,32 @@ void twheel_idle_init(struct twheel_idle *idle, struct twheel *w, twheel_idle_fn
 	twheel_timer_init(&idle->timer, w, function ? idle_fire : NULL);
 }
 
-/*
- * A touch by another thread, between the reading of the clock and a move to an earlier instant,
- * has found the deadline late enough. So it is done once more.
- */
-static int idle_set(struct twheel_idle *idle, u64 timeout_ns,
-		    int (*set)(struct twheel_timer *timer, uint64_t delay_ns))
+/* A touch may come after the clock was read, and before the move: extend before it can fire. */
+static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 {
-	int ret;
+	struct twheel_timer *timer = &idle->timer;
+	struct twheel *w;
+	int ret = -ENOENT;
 
-	if (!policy_is_span(timeout_ns))
+	if (!policy_is_span(timeout_ns) || !timer->tw_kind || tw_settable(timer->tw_kind->wheel))
 		return -EINVAL;
 	__atomic_store_n(&idle->timeout, timeout_ns, __ATOMIC_RELAXED);
-	ret = set(&idle->timer, timeout_ns);
+	w = timer->tw_kind->wheel;
+	tw_lock(w);
+	if (start || twheel_pending(timer))
+		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));
 	if (ret == 1)
-		twheel_extend(&idle->timer, timeout_ns);
+		twheel_extend(timer, timeout_ns);
+	tw_unlock(w);
 	return ret;
 }
 
 int twheel_idle_start(struct twheel_idle *idle, uint64_t timeout_ns)
 {
-	return idle_set(idle, timeout_ns, twheel_arm);
+	return idle_set(idle, timeout_ns, true);
 }
 
 int twheel_idle_set_timeout(struct twheel_idle *idle, uint64_t timeout_ns)
 {
-	return idle_set(idle, timeout_ns, twheel_modify);
+	return idle_set(idle, timeout_ns, false);
 }
