@@ -71,8 +71,8 @@
  *
  * Contexts: each function says under "Context" where it may be called. "Any but NMI" is in
  * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
- * calls on any timer, the firing one included. Any locks may be held, even those of the
- * scheduler, because no such call sleeps or wakes a task up. That holds for wheels of each
+ * calls on any timer, the firing one included. Any locks may be held but those of hrtimers,
+ * even those of the scheduler, as no such call sleeps or wakes a task up. That holds in each
  * context. Calls that wait for a callback say what must not be held.
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
@@ -137,6 +137,7 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. A pass keeps interrupts off for 50 us,
  *	and ends after the next 32 callbacks. They are on for as long, and at least 10 us.
+ *	The wheels of one CPU add up.
  *	On PREEMPT_RT it is hard interrupt, too: callbacks take raw spinlocks only, and
  *	wake up no wait queue, nor ask for random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at

@@ -9,8 +9,9 @@
  *	...
  *	twheel_advance(wheel, 30ULL * NSEC_PER_SEC);
  *
- * To test a module that uses the system wheel, make its wheel a variable. That is NULL, which
- * means the system wheel, unless a test sets it.
+ * To test a module that uses the system wheel, make its wheel a variable for the calls that
+ * initialise timers. To them NULL means the system wheel; a test sets the variable. No other
+ * call takes NULL for a wheel, except twheel_destroy(), which ignores it.
  *
  * The clock jumps: callbacks see the new time in twheel_now(), and what they arm for a time
  * up to that waits for the next call. This goes from one event to the next instead. It never
