@@ -262,11 +262,9 @@ static int arm_renew(struct twheel_timer *timer, u64 delay_ns, unsigned int how)
 	int ret = tw_arm_held(base, timer, word, TW_ARM_PENDING);
 
 	if (ret == 1)
-		tw_arm_extend(timer, tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER)));
+		twheel_extend(timer, delay_ns);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	if (ret == 1 || how & __TWHEEL_PENDING)
-		return ret;
-	return twheel_arm_at(timer, arm_after(timer, delay_ns));
+	return ret == 1 || how & __TWHEEL_PENDING ? ret : twheel_arm(timer, delay_ns);
 }
 
 /**
