@@ -302,6 +302,54 @@ static void start_and_stop_policies(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
+static uint64_t touched_at;
+
+static void touched_silence(struct twheel_idle *idle)
+{
+	CHECK(twheel_now(wheel) >= __atomic_load_n(&touched_at, __ATOMIC_RELAXED) + MS / 5);
+	twheel_idle_start(idle, MS / 5);
+}
+
+static void *touched_touch(void *over)
+{
+	while (!__atomic_load_n((int *)over, __ATOMIC_RELAXED)) {
+		uint64_t now = twheel_now(wheel);
+
+		if (twheel_idle_touch(&policy.idle) >= 0)
+			__atomic_store_n(&touched_at, now, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+static void *touched_set(void *over)
+{
+	while (!__atomic_load_n((int *)over, __ATOMIC_RELAXED))
+		twheel_idle_set_timeout(&policy.idle, MS / 5);
+	return NULL;
+}
+
+/* With three threads on two CPUs, a call that sets the timeout is often held up in the middle. */
+static void touch_beats_a_set_that_is_held_up(void)
+{
+	struct twheel_config config = { .threads = true, .tick_ns = 1000 };
+	pthread_t toucher, setter;
+	int over = 0;
+	uint64_t end;
+
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	end = twheel_now(wheel) + 1000 * MS;
+	twheel_idle_init(&policy.idle, wheel, touched_silence);
+	CHECK(twheel_idle_start(&policy.idle, MS / 5) == 0);
+	CHECK(!pthread_create(&toucher, NULL, touched_touch, &over));
+	CHECK(!pthread_create(&setter, NULL, touched_set, &over));
+	while (twheel_now(wheel) < end)
+		twheel_run(wheel, 16);
+	__atomic_store_n(&over, 1, __ATOMIC_RELAXED);
+	CHECK(!pthread_join(toucher, NULL) && !pthread_join(setter, NULL));
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 int main(int argc, char **argv)
 {
 	struct twheel_config config = { .threads = true, .tick_ns = 10000 };
@@ -312,6 +360,7 @@ int main(int argc, char **argv)
 
 	wait_for_callbacks();
 	start_and_stop_policies();
+	touch_beats_a_set_that_is_held_up();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	wheel = twheel_create(&config);
 	CHECK(wheel);
