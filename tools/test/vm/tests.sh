@@ -17,7 +17,8 @@ need_tests() {
 		need "${TEST_PACKAGES[@]}"
 		return
 	fi
-	need "${arch_needs[@]}" "${HOST_PACKAGES[@]}"
+	emulator
+	need "${HOST_PACKAGES[@]}"
 }
 
 # What the tests take of the machine; GUEST_PACKAGES is what they link to or run in a guest.
@@ -227,7 +228,7 @@ files_of_programs() {
 # again with MORE; and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
 	local cpus=$1 more=${2:-} name why i runs=() misused=
-	local all_suites all_smp suites=() smp=() programs=() alone=() first=() second=()
+	local all_suites all_smp suites=() smp=() programs=() first=() second=()
 
 	rm -rf "$work"/run{,-*}
 	mapfile -t all_suites < <(suites main)
@@ -240,12 +241,7 @@ run_tests() {
 				programs+=("$name")
 			fi
 		done
-		# Where the emulator cannot bear another module in the place of one, each for itself.
-		if [ -n "${arch_stale:-}" ]; then
-			alone=(example:{example,heartbeat,retry,port,readme})
-		else
-			programs+=(example)
-		fi
+		programs+=(example)
 		suites=("${all_suites[@]}") smp=("${all_smp[@]}") misused=1
 	fi
 	for name in "${names[@]}"; do
@@ -279,9 +275,6 @@ run_tests() {
 	# Here the last CPU is isolated.
 	[ -z "$more" ] || words="$words isolcpus=domain,$((more - 1))" \
 		add_guest "smp-$more" "$more" "${smp[@]}"
-	for name in "${alone[@]}"; do
-		add_guest "${name#*:}" "$cpus" "$name"
-	done
 	for name in "${GUESTS[@]}"; do
 		runs+=("$work/run-${name%% *}")
 	done

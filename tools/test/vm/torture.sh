@@ -112,7 +112,7 @@ prepare() {
 	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 	built=
 	if [ -n "${GUEST_ARCH:-}" ]; then
-		need "${arch_needs[@]}"
+		emulator
 		built=$("$ROOT/tools/test/vm/kernel.sh" --series "$(awk -v parts="base,$GUEST_ARCH" \
 			'$3 == parts { print $2 }' "$ROOT/tools/test/vm/rows")" \
 			base "$GUEST_ARCH")
