@@ -13,7 +13,6 @@
 #include <linux/errno.h>
 #include <linux/lockdep.h>
 #include <linux/overflow.h>
-#include <linux/smp.h>
 
 #include <linux/twheel.h>
 #include <linux/twheel_state.h>

@@ -47,22 +47,41 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
-/* Whether the callback runs; without waiting, and without a race. */
-static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
+/* A timer that was never initialised, or has no wheel, is not pending. */
+static bool cancel_can_use(struct twheel_timer *timer)
+{
+	return tw_debug_assert_init(timer) && tw_timer_any_base(timer);
+}
+
+/*
+ * Withdraw a timer, and have @waiter, if there is one, wait for the callback that runs. It is
+ * -EDEADLK if that is the caller. Without a waiter, -EBUSY says that one runs.
+ */
+static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
+		      struct tw_waiter *waiter)
 {
 	struct twheel_base *base;
 	unsigned long flags;
 	bool runs;
 	int ret = 0;
 
-	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
-		return 0;
 	base = tw_timer_lock_base(timer, &flags);
 	runs = tw_base_runs(base, timer);
-	if (!runs || state == TWHEEL_SHUTDOWN)
+	/*
+	 * The callback may arm the timer again. Cancelling before it has ended, and
+	 * once more after, would be two cancellations that the caller learns of as
+	 * one. A shutdown is final at once.
+	 */
+	if (runs && waiter && tw_base_inside(base))
+		ret = -EDEADLK;
+	else if (!runs || state == TWHEEL_SHUTDOWN)
 		ret = tw_base_withdraw(base, timer, state);
+	if (runs && waiter && ret >= 0)
+		tw_waiter_add(base, waiter);
+	else if (runs && !ret)
+		ret = -EBUSY;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret ?: runs ? -EBUSY : 0;
+	return ret;
 }
 
 /**
@@ -82,7 +101,7 @@ static int cancel_and_look(struct twheel_timer *timer, enum twheel_state state)
  */
 int twheel_try_cancel(struct twheel_timer *timer)
 {
-	return cancel_and_look(timer, TWHEEL_CANCELLED);
+	return cancel_can_use(timer) ? cancel_try(timer, TWHEEL_CANCELLED, NULL) : 0;
 }
 TW_EXPORT(twheel_try_cancel);
 
@@ -112,7 +131,7 @@ TW_EXPORT(twheel_try_cancel);
  */
 int twheel_shutdown(struct twheel_timer *timer)
 {
-	return cancel_and_look(timer, TWHEEL_SHUTDOWN);
+	return cancel_can_use(timer) ? cancel_try(timer, TWHEEL_SHUTDOWN, NULL) : 0;
 }
 TW_EXPORT(twheel_shutdown);
 
@@ -149,32 +168,6 @@ static void cancel_may_wait(struct twheel_timer *timer)
 #endif
 }
 
-/* One try: withdraw, or have @waiter wait for the callback that runs. */
-static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
-		      struct tw_waiter *waiter)
-{
-	struct twheel_base *base;
-	unsigned long flags;
-	bool runs;
-	int ret = 0;
-
-	base = tw_timer_lock_base(timer, &flags);
-	runs = tw_base_runs(base, timer);
-	/*
-	 * The callback may arm the timer again. Cancelling before it has ended, and
-	 * once more after, would be two cancellations that the caller learns of as
-	 * one. A shutdown is final at once.
-	 */
-	if (runs && tw_base_inside(base))
-		ret = -EDEADLK;
-	else if (!runs || state == TWHEEL_SHUTDOWN)
-		ret = tw_base_withdraw(base, timer, state);
-	if (ret >= 0 && runs)
-		tw_waiter_add(base, waiter);
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret;
-}
-
 static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 {
 	bool hardirq = in_hardirq();
@@ -182,7 +175,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 	bool told = hardirq;
 	int ret = 0, tried, waited;
 
-	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
+	if (!cancel_can_use(timer))
 		return 0;
 	do {
 		struct tw_waiter waiter = { .timer = timer, .state = state };

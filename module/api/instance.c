@@ -2,18 +2,15 @@
 /* The life of the wheels that other modules make. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
-#include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
-#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/limits.h>
+#include <linux/minmax.h>
 #include <linux/lockdep.h>
-#include <linux/log2.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
-#include <linux/slab.h>
 #include <linux/string.h>
 
 #include <linux/twheel.h>
@@ -378,23 +375,16 @@ static void instances_abandon(const struct module *owner, bool any)
 	}
 }
 
-#ifdef CONFIG_MODULES
 static int instance_module_changed(struct notifier_block *nb,
 				   unsigned long state, void *data)
 {
+#ifdef CONFIG_MODULES
 	/* After its exit function, before its code goes. */
-	if (state != MODULE_STATE_GOING)
-		return NOTIFY_DONE;
-	instances_abandon(data, false);
+	if (state == MODULE_STATE_GOING)
+		instances_abandon(data, false);
+#endif
 	return NOTIFY_OK;
 }
-#else
-static int instance_module_changed(struct notifier_block *nb,
-				   unsigned long state, void *data)
-{
-	return NOTIFY_DONE;
-}
-#endif
 
 static struct notifier_block instance_module_notifier = {
 	.notifier_call	= instance_module_changed,

@@ -3,7 +3,9 @@
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
 #include <linux/build_bug.h>
+#include <linux/minmax.h>
 #include <linux/spinlock.h>
+#include <linux/string.h>
 
 #include <linux/twheel.h>
 #include <linux/twheel_stats.h>
@@ -110,17 +112,14 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
  */
 void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX])
 {
+	struct twheel_base *base;
 	unsigned int level, i;
+	unsigned long flags;
 
 	BUILD_BUG_ON(tw_wheel_levels(1) != TWHEEL_LEVELS_MAX);
-	for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
-		buckets[level] = 0;
-	for (i = 0; i < wheel->nr_bases; i++) {
-		struct twheel_base *base = wheel->bases[i];
-
-		for (level = 0; base && level < base->wheel.levels; level++) {
-			unsigned long flags;
-
+	memset(buckets, 0, TWHEEL_LEVELS_MAX * sizeof(*buckets));
+	tw_for_each_base(base, i, wheel) {
+		for (level = 0; level < base->wheel.levels; level++) {
 			raw_spin_lock_irqsave(&base->lock, flags);
 			buckets[level] += stats_count_level(&base->wheel, level);
 			raw_spin_unlock_irqrestore(&base->lock, flags);

@@ -20,9 +20,7 @@
 
 #include <linux/atomic.h>
 #include <linux/compiler.h>
-#include <linux/irqflags.h>
 #include <linux/lockdep.h>
-#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
 
