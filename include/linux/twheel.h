@@ -50,8 +50,8 @@
  *
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its
- *    deadline, at any distance. Then it is late by the latency of the interrupt, and
- *    by the timers that are due before it.
+ *    deadline, at any distance. Then it is late by the latency of its context, and by
+ *    the timers that are due before it.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
  *    of one tick share their interrupts. An empty wheel causes none, except one that
  *    was set before its last timer was cancelled.
@@ -59,27 +59,26 @@
  *    They allocate nothing, and never fail for lack of memory.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, with two exceptions. A timer that got a
- * later deadline may fire when its old bucket is served, ahead of timers of earlier ticks. It
- * never fires before its new deadline. A timer armed for the past may fire after others of a
- * later tick. The bases of a per-CPU wheel know nothing of each other.
+ * one pass serves fire in the order of their ticks, with two exceptions. If a pass is late,
+ * an extended timer whose new deadline has passed too may fire in its old place. A timer
+ * armed for the past may fire after others of a later tick. Bases have no common order.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is
  * called. A pass serves timers that are due: it claims one, which can then no longer be
- * cancelled, and calls it. Times are u64 nanoseconds on the wheel's clock.
+ * cancelled, and calls it. A base is a set of buckets with one lock: a wheel has one, or one
+ * for each CPU. Times are u64 nanoseconds on the wheel's clock.
  *
- * Contexts: each function says under "Context" where it may be called. "Any but NMI" is in
+ * Contexts: each function says under "Context" where it may be called. "Any but NMI" means
  * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
- * calls on any timer, the firing one included. Any locks may be held but those of hrtimers,
- * even those of the scheduler, as no such call sleeps or wakes a task up. That holds in each
- * context. Calls that wait for a callback say what must not be held.
+ * calls on any timer, the firing one included. Any lock may be held, even the scheduler's,
+ * but not one of hrtimers: no such call sleeps, or wakes up a task. Calls that wait for a
+ * callback say what must not be held.
  *
  * Memory: a timer's memory must be there during each call on the timer. Do not free it
- * while the timer is pending or its callback may run: twheel_shutdown_sync() and
- * twheel_cancel_sync() ensure that. A callback may free its own timer. A timer that was
- * never initialised, all zeros, reads as idle and cannot be armed, nor shut down. With
- * CONFIG_DEBUG_OBJECTS, calls on it are reported all the same.
+ * while the timer is pending or its callback may run. twheel_shutdown_sync() ensures that,
+ * or twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a
+ * timer is zeros, never initialised, arming it is -EINVAL, and a shutdown does nothing.
  *
  * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
@@ -112,12 +111,13 @@ struct workqueue_struct;
 /**
  * enum twheel_clock - what a wheel counts
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
- * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time
+ * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time. It does not wake the
+ *	machine: what has fallen due meanwhile fires after the resume
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
  *	wait for their deadlines to come again, except one that has been claimed.
  *	Such a wheel takes absolute deadlines only: calls with a delay return -EINVAL,
- *	because a delay must not notice that the clock is set. Take a wheel on
+ *	because a delay must not change when the clock is set. Take a wheel on
  *	%TWHEEL_CLOCK_MONOTONIC for delays
  * @TWHEEL_CLOCK_TAI: CLOCK_TAI, the wall clock without leap seconds. It is set with
  *	CLOCK_REALTIME, and has the same rules
@@ -133,15 +133,14 @@ enum twheel_clock {
 
 /**
  * enum twheel_context - where a wheel's callbacks run
- * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on
+ * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. A pass keeps interrupts off for 50 us,
- *	and ends after the next 32 callbacks. They are on for as long, and at least 10 us.
- *	The wheels of one CPU add up.
- *	On PREEMPT_RT it is hard interrupt, too: callbacks take raw spinlocks only, and
- *	wake up no wait queue, nor ask for random numbers
+ *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more.
+ *	Then interrupts are on for as long, and at least 10 us. The wheels of one CPU
+ *	add up. It is the same on PREEMPT_RT: there callbacks take raw spinlocks only,
+ *	which excludes kmalloc(), kfree(), wake_up() and random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
- *	a time
+ *	a time, so one that sleeps delays the others
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
@@ -157,20 +156,20 @@ enum twheel_context {
  * @tick_ns: the tick, %TWHEEL_TICK_MIN to %TWHEEL_TICK_MAX;
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, %TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX, rounded up
- *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT
+ *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT. A level has twice as many buckets
  * @max_pending: how many timers may be pending at once; 0: no limit. It is never
  *	exceeded. On a per-CPU wheel all CPUs then count in one place
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
- * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; NULL: one of the wheel's own.
- *	Its own has %WQ_MEM_RECLAIM, so callbacks must not flush a workqueue without it.
- *	If they do, name another workqueue here
- * @percpu: a base for each possible CPU. A timer that is idle is armed on the CPU where the call
- *	is made, and fires there; as long as each CPU touches its own timers only, no
- *	two CPUs share a lock or a cache line. A timer that is pending, or whose
- *	callback runs, stays on its CPU. twheel_arm_on() moves it, at the latest when its
- *	callback has returned. When a CPU goes offline its timers fire on another. With
- *	default slots a base takes some 37 KiB, and 70 if its clock may be set
+ * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; it outlives the wheel. NULL: one of
+ *	the wheel's own, unbound unless @percpu. It has %WQ_MEM_RECLAIM: if callbacks
+ *	flush a workqueue without that, name another one here
+ * @percpu: a base for each possible CPU. A timer is armed on the CPU where the call is made,
+ *	and fires there. As long as each CPU touches its own timers only, no two CPUs
+ *	share a lock or a cache line. A timer that is pending, or whose callback runs,
+ *	stays on its CPU; twheel_arm_on() moves it, at the latest when its callback has
+ *	returned. While a CPU is offline, its timers fire on another. With default slots
+ *	a base takes some 37 KiB, and 70 if its clock may be set
  */
 struct twheel_config {
 	const char *name;
@@ -193,7 +192,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
  * twheel_create() - make a wheel
  * @config: a pointer to its configuration, such as the address of a compound literal
  *
- * See __twheel_create(). The result is a wheel or an ERR_PTR, and never NULL.
+ * The result is a wheel or an ERR_PTR, and never NULL. It may sleep: see __twheel_create().
  */
 #define twheel_create(config...)					\
 	__twheel_create(config, sizeof(struct twheel_config), THIS_MODULE)
@@ -210,9 +209,10 @@ int twheel_destroy(struct twheel *wheel);
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context; no lock of twheel is held
- * * may arm, cancel, modify or free any timer, @timer included. One armed for the past
- *   waits for another pass, unless it was due; on a virtual clock, for twheel_advance()
+ * * the wheel's, see &enum twheel_context; no lock of twheel is held, but on PREEMPT_RT
+ *   one that only waiting calls take
+ * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
+ *   waits for another pass; on a virtual clock, for twheel_advance()
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -247,7 +247,7 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 
 /**
  * twheel_timer_init() - initialise a timer
- * @timer: the timer; must not be pending
+ * @timer: the timer; not pending, and its callback does not run
  * @args: the timer's wheel, or NULL or nothing for the system wheel; and its function. With a
  *	function of NULL it cannot be armed
  *

@@ -20,7 +20,10 @@ s/\b(destroy_timer_on_stack|timer_destroy_on_stack)\(/twheel_timer_destroy_on_st
 s/\b(timer_delete|del_timer)\(/twheel_cancel(/g
 s/\b(timer_delete_sync|del_timer_sync)\(/twheel_cancel_sync(/g
 s/\b(timer_delete_sync_try|try_to_del_timer_sync)\(/twheel_try_cancel(/g
-s/\btimer_(pending|shutdown|shutdown_sync)\(/twheel_\1(/g
+s/\btimer_pending\(/twheel_pending(/g
+# Statements do not use the result. Elsewhere it may be -EBUSY or -EDEADLK, which is not "yes".
+s/(([;{}):]|\belse|\*\/)\s*)timer_shutdown(|_sync)\(/\1twheel_shutdown\3(/g
+s/\btimer_shutdown(|_sync)\((([^()]|\([^()]*\))*)\)/(twheel_shutdown\1(\2) > 0)/g
 s/\bsk_stop_timer\(/sk_stop_twheel(/g
 
 # "t.expires = e; add_timer(&t);" and "t->expires = e; add_timer(t);", or one more assignment

@@ -67,8 +67,8 @@ static inline int tw_timer_reduce(struct twheel_timer *timer,
 #define tw_timer_delete			twheel_cancel
 #define tw_timer_delete_sync		twheel_cancel_sync
 #define tw_timer_delete_sync_try	twheel_try_cancel
-#define tw_timer_shutdown		twheel_shutdown
-#define tw_timer_shutdown_sync		twheel_shutdown_sync
+#define tw_timer_shutdown(timer)	(twheel_shutdown(timer) > 0)
+#define tw_timer_shutdown_sync(timer)	(twheel_shutdown_sync(timer) > 0)
 #define tw_timer_pending		twheel_pending
 #define tw_timer_destroy_on_stack	twheel_timer_destroy_on_stack
 #define tw_destroy_timer_on_stack	twheel_timer_destroy_on_stack

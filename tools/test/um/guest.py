@@ -25,7 +25,7 @@ KERNEL = os.environ["KERNEL"]
 WORK = os.environ["WORK"]
 # A guest that prints nothing hangs: after so many seconds of its CPUs, or of the clock.
 # The longest case on real clocks keeps two CPUs busy for 15 s.
-SPIN, SPIN_SMP, SLEEP = 10, 60, 90
+SPIN, SPIN_SMP, SLEEP = 5, 60, 90
 # What no guest prints that works.
 COMPLAINT = re.compile(r"\bnot ok |BUG:|WARNING: (?!suspicious RCU)|Kernel panic|ODEBUG"
                        r"|possible .* detected|bad unlock balance|guest: cannot")

@@ -4,8 +4,8 @@
 # make mutants. 6.1 has one CPU there, and no preempt count. The suites on
 # real clocks get two CPUs. CPU hotplug and PREEMPT_RT are not available. Read lib.sh first.
 
-# begin_um DIR CONFIG...: build in DIR what guests need, for a kernel with also these of
-# vm/config, and set what guest.py reads.
+# begin_um DIR CONFIG...: build in DIR what guests need, for a kernel of these vm/config, and
+# set what guest.py reads.
 begin_um() {
 	local work=$1 kernel source root program
 
@@ -13,11 +13,11 @@ begin_um() {
 	need busybox-static cpio kmod python3
 	# The kernel's builder locks the cache itself.
 	exec 9>&-
-	kernel=$("${ROOT:?}/tools/test/vm/kernel.sh" --series 7.2 --um um um-smp "$@")
+	kernel=$("${ROOT:?}/tools/test/vm/kernel.sh" --series 7.2 --um "$@")
 	lock_cache
 	source=$work/source
 	mkdir -p "$work"
-	begin_tools "$work/tools"
+	begin_tools "$CACHE/mutants/tools"
 	mirror "$source" Kbuild module include kunit
 	run_logged "$work/modules.log" "building the module" \
 		make -C "$kernel" M="$source" -j"$(nproc)" ARCH=um \
@@ -34,13 +34,14 @@ begin_um() {
 		"$ROOT/tools/test/um/guest.sh" "$SCRATCH/misuse"
 	(cd "$root" && cpio -i --quiet < "$SCRATCH/initrd")
 	cp "$ROOT/tools/test/vm/guest/misuse.sh" "$root/tests/misuse"
-	for program in "$work"/tools/test/user/*_test; do
+	for program in "$CACHE"/mutants/tools/test/user/*_test; do
 		# These are not static.
 		[[ $program = */loop_* ]] || cp "$program" "$root/tests/"
 	done
 	install -m 755 "$ROOT/tools/test/user/param_test.sh" "$root/tests/param_test"
 	cp "$ROOT/tools/test/user/lib/tap.sh" "$root/"
-	cp "$work/tools/cli/twheel" "$root/bin/"
+	cp "$CACHE/mutants/tools/cli/twheel" "$root/bin/"
+	rm -rf "$SCRATCH/copies"
 	mkdir "$SCRATCH/copies"
 	export SOURCE=$source KERNEL=$kernel ROOT_FOLDER=$root WORK=$SCRATCH/copies
 	export JOBS=${JOBS:-$(nproc)} PYTHONPATH=$ROOT/tools/test/um
