@@ -8,7 +8,7 @@
 #	modules modules_install clean:
 #		$(MAKE) -C $(KDIR) M=$(CURDIR) $@
 #
-# What sets ccflags-y with := stands before the include. It brings the headers and
+# Assign ccflags-y with := before the include, or use += after it. It brings the headers and
 # the versions of the symbols: those of the tree this file is in, where that has been
 # built, or of the module that DKMS has built for the same kernel.
 

@@ -47,7 +47,7 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 
 /**
  * twheel_idle_init() - initialise a watch
- * @idle: the watch; must not be started, and is no local variable
+ * @idle: the watch; must not be started, and must not be a local variable
  * @wheel: the wheel of the watch; NULL: the system wheel
  * @function: called when nothing has been heard for the timeout
  *
@@ -83,8 +83,8 @@ static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
  * * any but NMI
  * Return:
  * * 0 - started
- * * 1 - it was started
- * * -EINVAL - @timeout_ns out of range, or a wheel whose clock can be set
+ * * 1 - it was started already: the timeout begins anew
+ * * -EINVAL - @timeout_ns out of range, a wheel whose clock can be set, or never initialised
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending
  */
@@ -107,7 +107,7 @@ static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
  * Return:
  * * 1 - the timeout has changed
  * * -ENOENT - the watch is not started
- * * -EINVAL - @timeout_ns out of range, or a wheel whose clock can be set
+ * * -EINVAL - as twheel_idle_start()
  */
 static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 {
@@ -140,7 +140,7 @@ static inline int twheel_idle_stop(struct twheel_idle *idle)
  * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - the callback will not be called
- * * 0 - the watch was not started
+ * * 0 - it was not waiting: it was not started, or its callback was running
  * * -EDEADLK - called from the callback; nothing has been done
  */
 static inline int twheel_idle_stop_sync(struct twheel_idle *idle)

@@ -35,7 +35,7 @@ struct twheel_node {
 /**
  * TWHEEL_NEVER - the last deadline there is; no clock reaches it
  *
- * After 292 years it is also the last instant of ktime_t. Later deadlines, and delays
+ * It is 292 years after zero, and also the last instant of ktime_t. Later deadlines, and delays
  * that would lead beyond it, saturate here: the timer is pending like any other, and
  * never fires.
  */

@@ -72,7 +72,7 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 
 /**
  * twheel_periodic_init() - initialise periodic work
- * @periodic: the periodic work; must not be started, and is no local variable
+ * @periodic: the periodic work; must not be started, and must not be a local variable
  * @wheel: the wheel of the work; NULL: the system wheel
  * @function: the work
  *
@@ -193,7 +193,8 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
  * @periodic: the periodic work
  *
  * Where there were overruns it is the last of the deadlines that have passed:
- * the next one is a period later.
+ * the next one is a period later. Outside of the callback it is the next deadline, or the
+ * last one of work that has ended.
  *
  * Context:
  * * the callback, or wherever neither it nor a start can run
@@ -231,7 +232,7 @@ twheel_periodic_overruns(const struct twheel_periodic *periodic)
  * @periodic: the periodic work
  *
  * The sum of twheel_periodic_overruns() over the callbacks so far, the present
- * one included. That and the number of callbacks is the number of deadlines.
+ * one included. Add the number of callbacks to get the number of deadlines.
  *
  * Context:
  * * as twheel_periodic_deadline()

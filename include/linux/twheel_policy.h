@@ -14,7 +14,10 @@
  * Each is embedded in the caller's own object, allocates nothing, and belongs to a wheel
  * as a timer does. What linux/twheel.h says of clocks, ticks, contexts and the life of a
  * timer's memory holds here too. All fields are private, with one exception: the struct
- * twheel_timer inside is what twheel_stop() hands back.
+ * twheel_timer inside is what twheel_stop() hands back. container_of() leads from it to the
+ * object. If one wheel has plain timers and policies, its user tells them apart.
+ *
+ * They have no static initialiser: initialise them before their first use.
  *
  * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays,
  * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond

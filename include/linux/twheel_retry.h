@@ -42,7 +42,8 @@ struct twheel_backoff {
  * * may cancel or start @retry, or free it if it then returns %TWHEEL_DONE
  * Return:
  * * %TWHEEL_DONE - it has succeeded, or there is no point in another
- * * %TWHEEL_AGAIN - it has failed, or it is not known yet whether it succeeds
+ * * %TWHEEL_AGAIN - it has failed, or it is not known yet whether it succeeds. If a reply
+ *   comes later, call twheel_retry_cancel(). If that is 0, a callback runs, or it has ended
  */
 typedef enum twheel_next (*twheel_attempt_fn)(struct twheel_retry *retry);
 
@@ -90,7 +91,7 @@ __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 
 /**
  * twheel_retry_init() - initialise a retry
- * @retry: the retry; must not be started, and is no local variable
+ * @retry: the retry; must not be started, and must not be a local variable
  * @wheel: the wheel of the retry; NULL: the system wheel
  * @attempt: makes an attempt
  * @give_up: called when all have failed; may be NULL

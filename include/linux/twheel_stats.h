@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* twheel: the figures of a wheel. debugfs shows the same. */
+/* twheel: the figures of a wheel. /sys/kernel/debug/twheel/NUMBER shows the same. */
 #ifndef _LINUX_TWHEEL_STATS_H
 #define _LINUX_TWHEEL_STATS_H
 
@@ -19,7 +19,7 @@
  * @pending: timers that wait for their deadline
  * @armed: timers that became pending. Each is pending still, or has fired, or been
  *	cancelled, or been handed back
- * @fired: callbacks called; the sum of @late
+ * @fired: callbacks called; the sum of the counts in @late
  * @cancelled: timers cancelled while pending, by cancel or shutdown
  * @unfired: timers handed back by twheel_stop()
  * @cascades: timers moved to a lower level

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * twheel: wheels on %TWHEEL_CLOCK_VIRTUAL, whose time passes only in twheel_advance(). So a
- * test of a module's timeouts takes no time. With one base it says the same each time. With
- * a base for each CPU, the order depends on where the test runs.
+ * test of a module's timeouts takes no time. With one base a test gives the same result each
+ * time. With a base for each CPU, the order depends on where the test runs.
  *
  *	wheel = twheel_create(&(struct twheel_config) {
  *		.name = "test", .clock = TWHEEL_CLOCK_VIRTUAL });
  *	...
  *	twheel_advance(wheel, 30ULL * NSEC_PER_SEC);
  *
- * To test a module that uses the system wheel, make its wheel a variable for the calls that
- * initialise timers. To them NULL means the system wheel; a test sets the variable. No other
- * call takes NULL for a wheel, except twheel_destroy(), which ignores it.
+ * To test a module that uses the system wheel, pass a variable "wheel" to the calls that
+ * initialise timers. It is NULL in the module, and a virtual wheel in the test. To these
+ * calls NULL means the system wheel. No other call takes NULL for a wheel, except twheel_destroy(),
+ * which ignores it. twheel_of() has the wheel of a timer, as for twheel_get_stats().
  *
  * The clock jumps: callbacks see the new time in twheel_now(), and what they arm for a time
  * up to that waits for the next call. This goes from one event to the next instead. It never

@@ -205,8 +205,8 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * twheel_shutdown_sync().
  *
  * Do not call it with a lock held that the callback takes: the callback would
- * wait for the lock, and this for the callback. The same holds for a lock that a hard
- * interrupt takes, which may come while the callback runs in softirq.
+ * wait for the lock, and this for the callback. Nor with a lock that the handler of a hard
+ * interrupt takes: it may interrupt the callback in softirq, and wait for the lock.
  *
  * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
  * of code initialises are one class to it. So it reports a callback that waits for another
@@ -216,8 +216,8 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * Context:
  * * process or softirq, not hard interrupt
  * * spins while the callback runs, with interrupts on or off
- * * on PREEMPT_RT it sleeps if the wheel has %TWHEEL_CONTEXT_SOFTIRQ; then interrupts must
- *   be on
+ * * on PREEMPT_RT it blocks as spin_lock() does, if the wheel has %TWHEEL_CONTEXT_SOFTIRQ:
+ *   interrupts and preemption must be on
  * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
  * Return:
  * * 1 - the timer was pending and has been cancelled

@@ -91,7 +91,7 @@ TW_EXPORT(twheel_timer_destroy_on_stack);
  * Context:
  * * any but NMI
  * Return:
- * * the wheel
+ * * the wheel; with a static initialiser, the system wheel
  * * NULL - the timer was never initialised
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)

@@ -5,8 +5,8 @@
 /**
  * struct outcome - what has become of the sessions
  * @fired: callbacks called
- * @armed: sessions armed that were not
- * @moved: sessions that were, and got another timeout
+ * @armed: arms of a timer that was not pending
+ * @moved: arms of a timer that was pending
  * @deleted: sessions whose timer was pending when it was deleted
  * @pending: sessions whose timer is pending after the end
  */

@@ -2,9 +2,9 @@
 /*
  * Peers that send each other heart-beats, and close those that fall silent.
  *
- * Each peer has a periodic timer, for the beats that it sends to its neighbour,
- * and a watch over the neighbour that sends to it. Some peers die after a few
- * beats. The module runs for a second while it is loaded, then says which were
+ * Each peer has a periodic timer, for the beats that it sends to its receiver,
+ * and a watch over the peer that sends to it. Some peers die after a few
+ * beats. They run for a second in the module's init, which then says which were
  * closed. Load it with twheel.ko loaded, and read the kernel log.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -28,17 +28,17 @@
 /**
  * struct peer - sends beats, and receives some
  * @beat: sends a beat
- * @watch: over the neighbour whose beats this peer gets
- * @neighbour: receives this peer's beats
+ * @watch: over the sender, whose beats this peer gets
+ * @receiver: gets this peer's beats
  * @mortal: dies after some beats
  * @sent: beats sent
  * @heard: when the last beat was received
- * @closed: when the neighbour was found silent, or 0
+ * @closed: when the sender was found silent, or 0
  */
 struct peer {
 	struct twheel_periodic beat;
 	struct twheel_idle watch;
-	struct peer *neighbour;
+	struct peer *receiver;
 	bool mortal;
 	unsigned int sent;
 	u64 heard;
@@ -48,7 +48,7 @@ struct peer {
 static struct twheel *wheel;
 static struct peer *peers;
 
-/* What would be done for every packet that comes from the neighbour. */
+/* What would be done for every packet that comes from the sender. */
 static void peer_receive(struct peer *peer)
 {
 	peer->heard = twheel_now(wheel);
@@ -60,13 +60,13 @@ static enum twheel_next peer_send(struct twheel_periodic *beat)
 {
 	struct peer *peer = container_of(beat, struct peer, beat);
 
-	peer_receive(peer->neighbour);
+	peer_receive(peer->receiver);
 	peer->sent++;
 	return peer->mortal && peer->sent == LIFE ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
 /* Runs in softirq when nothing was heard for SILENCE_NS. */
-static void peer_close_neighbour(struct twheel_idle *watch)
+static void peer_close_sender(struct twheel_idle *watch)
 {
 	struct peer *peer = container_of(watch, struct peer, watch);
 
@@ -77,10 +77,10 @@ static void peer_init(unsigned int i)
 {
 	struct peer *peer = &peers[i];
 
-	peer->neighbour = &peers[(i + 1) % PEERS];
+	peer->receiver = &peers[(i + 1) % PEERS];
 	peer->mortal = i % 4 == 0;
 	twheel_periodic_init(&peer->beat, wheel, peer_send);
-	twheel_idle_init(&peer->watch, wheel, peer_close_neighbour);
+	twheel_idle_init(&peer->watch, wheel, peer_close_sender);
 }
 
 /* Spread over the period, so that they do not all beat at once. */
@@ -105,7 +105,7 @@ static unsigned int peers_dead_and_closed(void)
 
 	for (i = 0; i < PEERS; i++)
 		count += peers[i].mortal &&
-			 READ_ONCE(peers[i].neighbour->closed);
+			 READ_ONCE(peers[i].receiver->closed);
 	return count;
 }
 
@@ -163,7 +163,7 @@ static int __init heartbeat_init(void)
 		return PTR_ERR(wheel);
 	}
 
-	/* All of them first: a beat touches the neighbour's watch. */
+	/* All of them first: a beat touches the receiver's watch. */
 	for (i = 0; i < PEERS; i++)
 		peer_init(i);
 	start = twheel_now(wheel) + BEAT_NS;

@@ -41,16 +41,16 @@ static int ported_compare(void)
 
 static void ported_never_fires(struct twheel_timer *timer)
 {
-	pr_err("this was not to fire\n");
+	pr_err("a timer fired that must not\n");
 }
 
-/* Is a timer's time a jiffy's from this one on? */
+/* Does twheel_expires() lie within a second after @in? */
 static bool ported_expires(const struct twheel_timer *timer, unsigned long in)
 {
 	return time_in_range(twheel_expires(timer), in, in + HZ);
 }
 
-/* Does a timer tell its time, and do those who move it say what they did? */
+/* Do the calls on a timer return what they did, and when it expires? */
 static int ported_check_calls(void)
 {
 	unsigned long in = jiffies + 1000UL * HZ;

@@ -4,7 +4,7 @@
  * bounded number of times.
  *
  * Request number i would succeed at attempt 1 + i % 8, but six are all it gets.
- * The requests run while the module is loaded, for less than a second; it then
+ * The requests run in the module's init, for less than a second. It then
  * says how they ended. Load it with twheel.ko loaded, and read the kernel log.
  */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
@@ -36,7 +36,7 @@ enum outcome {
 
 /**
  * struct request - something asked of the server
- * @retry: tries
+ * @retry: the attempts
  * @needs: the attempt at which the server would do it
  * @attempts: attempts made
  * @began: when the first attempt was made
@@ -61,7 +61,7 @@ static void request_end(struct request *request, enum outcome outcome)
 {
 	request->outcome = outcome;
 	request->ended = twheel_now(wheel);
-	/* Had the request been allocated for itself, it could be freed here. */
+	/* A request that was allocated by itself could be freed here. */
 	if (atomic_dec_and_test(&left))
 		complete(&all_ended);
 }
