@@ -6,7 +6,9 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
+#include "../module/api/instance.h"
 #include "../module/compat.h"
+#include "../module/core/base.h"
 #include "smp.h"
 
 /* Where the timers of one base fire. A pass that ends arms none on an isolated CPU. */
@@ -53,17 +55,60 @@ static void nomad_expect(struct kunit *test, int cpu, enum twheel_context contex
 	twheel_destroy(wheel);
 }
 
-static void isolated_cpu_is_left_alone(struct kunit *test)
+static int nomad_isolated_cpu(struct kunit *test)
 {
 	int cpu;
 
 	for_each_online_cpu(cpu)
 		if (!housekeeping_cpu(cpu, HK_TYPE_DOMAIN))
-			break;
-	if (cpu >= nr_cpu_ids)
-		kunit_skip(test, "no CPU is isolated");
+			return cpu;
+	kunit_skip(test, "no CPU is isolated");
+	return -1;
+}
+
+static void isolated_cpu_is_left_alone(struct kunit *test)
+{
+	int cpu = nomad_isolated_cpu(test);
+
 	nomad_expect(test, cpu, TWHEEL_CONTEXT_SOFTIRQ, 0);
 	nomad_expect(test, cpu, TWHEEL_CONTEXT_HARDIRQ, 0);
+}
+
+/*
+ * A CPU is kicked to set the alarm, and is isolated before the kick comes. Here it is isolated
+ * all the time.
+ */
+static int nomad_arm_while_kicked(void *arg)
+{
+	struct nomad *nomad = arg;
+	struct twheel_base *base = nomad->timer.base;
+	unsigned long flags;
+	int ret;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->clock.kicking = true;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	ret = twheel_arm(&nomad->timer, nomad->period);
+	local_irq_save(flags);
+	tw_base_kicked(&base->clock);
+	local_irq_restore(flags);
+	return ret;
+}
+
+static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
+{
+	const struct twheel_config config = { };
+	int cpu = nomad_isolated_cpu(test);
+	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
+	struct twheel *wheel = wheel_new(test, &config);
+
+	KUNIT_ASSERT_NOT_NULL(test, nomad);
+	nomad->avoided = cpu;
+	nomad->period = 10 * MS;
+	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu, nomad_arm_while_kicked, nomad), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
+	twheel_destroy(wheel);
 }
 
 static int nomad_keep_busy(void *arg)
@@ -102,6 +147,7 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 
 static struct kunit_case home_cases[] = {
 	KUNIT_CASE(isolated_cpu_is_left_alone),
+	KUNIT_CASE(kick_of_an_isolated_cpu_goes_on),
 	KUNIT_CASE(idle_cpu_is_left_alone),
 	{ }
 };

@@ -7,6 +7,7 @@
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
 
+#include "../module/api/instance.h"
 #include "smp.h"
 
 static void system_fire(struct twheel_timer *timer);
@@ -42,6 +43,24 @@ static void system_wheel_is_there(struct kunit *test)
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
 	KUNIT_EXPECT_EQ(test, stats.tick_ns, MS);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&timer), 0);
+	twheel_timer_destroy_on_stack(&timer);
+}
+
+/* As in a built-in driver that comes before twheel. */
+static void timer_before_the_wheel_works(struct kunit *test)
+{
+	struct twheel *wheel = tw_system_wheel;
+	struct twheel_timer timer;
+
+	atomic_set(&system_fired, 0);
+	WRITE_ONCE(tw_system_wheel, NULL);
+	twheel_timer_init_on_stack(&timer, system_fire);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), -EINVAL);
+	WRITE_ONCE(tw_system_wheel, wheel);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&timer));
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&timer), 0);
@@ -121,6 +140,7 @@ static void static_timer_is_raced_for(struct kunit *test)
 
 static struct kunit_case system_cases[] = {
 	KUNIT_CASE(system_wheel_is_there),
+	KUNIT_CASE(timer_before_the_wheel_works),
 	KUNIT_CASE(static_timer_works),
 	KUNIT_CASE(static_timer_is_raced_for),
 	{ }

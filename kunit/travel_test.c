@@ -123,6 +123,7 @@ struct traveller {
 	unsigned int refused;
 	atomic_t inside;
 	bool slow;
+	int home;
 };
 
 static void traveller_fire(struct twheel_timer *timer)
@@ -198,6 +199,40 @@ static void traveller_does_not_wait_for_itself(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops)));
 	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&t->timer), 1);
+	KUNIT_EXPECT_EQ(test, t->refused, 0);
+	twheel_destroy(wheel);
+}
+
+/* It sends its timer on, takes that back, and arms it as any other callback does. */
+static void traveller_stays(struct twheel_timer *timer)
+{
+	struct traveller *t = container_of(timer, struct traveller, timer);
+	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+
+	if (cpu >= nr_cpu_ids)
+		cpu = cpu_first();
+	if (!t->stops) {
+		t->home = raw_smp_processor_id();
+		t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;
+		t->refused += twheel_cancel(timer) != 1;
+		t->refused += twheel_arm(timer, MS) != 0;
+	} else {
+		t->refused += raw_smp_processor_id() != t->home;
+	}
+	WRITE_ONCE(t->stops, t->stops + 1);
+}
+
+static void cancel_calls_off_a_journey(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "travel", .percpu = true };
+	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+	struct twheel *wheel = wheel_new(test, &config);
+
+	KUNIT_ASSERT_NOT_NULL(test, t);
+	twheel_timer_init(&t->timer, wheel, traveller_stays);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) == 2));
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&t->timer), 0);
 	KUNIT_EXPECT_EQ(test, t->refused, 0);
 	twheel_destroy(wheel);
 }
@@ -415,6 +450,7 @@ static struct kunit_case travel_cases[] = {
 	KUNIT_CASE(first_arms_race),
 	KUNIT_CASE(timer_travels),
 	KUNIT_CASE(traveller_does_not_wait_for_itself),
+	KUNIT_CASE(cancel_calls_off_a_journey),
 	KUNIT_CASE(sent_by_an_interrupt),
 	KUNIT_CASE(sent_by_another_cpu),
 	KUNIT_CASE(sent_and_then),

@@ -6,10 +6,8 @@
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
 
-#include <linux/device/class.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
-#include <linux/irq_work.h>
 #include <linux/kconfig.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -39,9 +37,6 @@
 #ifndef INIT_CSD
 #define INIT_CSD(csd, call, data)	\
 	(*(csd) = (call_single_data_t){ .func = (call), .info = (data) })
-#endif
-#ifndef IRQ_WORK_INIT
-#define IRQ_WORK_INIT(call)	{ .func = (call) }
 #endif
 
 /* 6.8, and some before: variables that the compiler need not clear have a mark. */

@@ -190,7 +190,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 
 /**
  * twheel_create() - make a wheel
- * @config: a pointer to its configuration, such as the address of a compound literal
+ * @config: a pointer to its configuration, such as a compound literal's address, or NULL
  *
  * The result is a wheel or an ERR_PTR, and never NULL. It may sleep: see __twheel_create().
  */

@@ -5,9 +5,6 @@
  * All bases of a wheel have the same clock and the same tick, and a timer never leaves
  * its wheel. A deadline is computed from the timer's base, and stored under the lock of
  * its base. Both fit, even if the timer has moved to another base in between.
- *
- * Functions here take words. They are computed once, and compared with those of timers
- * and bases.
  */
 #include <linux/cpumask.h>
 #include <linux/errno.h>
@@ -52,7 +49,7 @@ static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
  * One comparison tells the states that can be armed from deadlines, a timer that was
  * never initialised, and one that was shut down.
  */
-static __always_inline bool arm_is_idle(s64 word)
+static __always_inline bool arm_can_begin(s64 word)
 {
 	BUILD_BUG_ON(TWHEEL_SHUTDOWN != 1);
 	return word > TWHEEL_SHUTDOWN;
@@ -73,7 +70,7 @@ static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 wor
 static __always_inline bool arm_idle(struct twheel_base *base,
 				     struct twheel_timer *timer, s64 word)
 {
-	if (unlikely(!arm_is_idle(atomic64_read(&timer->node.word))))
+	if (unlikely(!arm_can_begin(atomic64_read(&timer->node.word))))
 		return false;
 	if (unlikely(!tw_base_take_room(base)))
 		return false;
@@ -120,7 +117,7 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 	if (which == TW_ARM_PENDING)
 		return -ENOENT;
 	/* With a static initialiser, the word is 0 before the first arm. */
-	if ((!arm_is_idle(before) && before) || base->stopped)
+	if ((!arm_can_begin(before) && before) || base->stopped)
 		return -ESHUTDOWN;
 	if (!tw_base_take_room(base))
 		return -ENOSPC;
@@ -211,7 +208,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 
 	if (!tw_debug_assert_init(timer))
 		return -EINVAL;
-	if (!arm_is_idle(atomic64_read(&timer->node.word)))
+	if (!arm_can_begin(atomic64_read(&timer->node.word)))
 		return arm_pending(timer, word, TW_ARM_ANY);
 	base = READ_ONCE(timer->base);
 	if (unlikely(!base || word >= base->plain))
@@ -397,5 +394,6 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 	if (likely(word < timer->base->plain) &&
 	    likely(arm_idle(timer->base, timer, word)))
 		return 0;
+	tw_arm_here(timer->base);
 	return tw_arm_held(timer->base, timer, word, TW_ARM_ANY);
 }

@@ -25,6 +25,13 @@ static __always_inline bool tw_arm_extend(struct twheel_timer *timer, s64 word)
 	return true;
 }
 
+/* With the base lock: a timer is armed here. Sending it is off, if it was cancelled since. */
+static inline void tw_arm_here(struct twheel_base *base)
+{
+	if (unlikely(base->sent_to) && hlist_empty(&base->sent))
+		base->sent_to = NULL;
+}
+
 int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
 		enum tw_arm_which which);
 int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu);

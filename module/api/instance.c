@@ -43,6 +43,7 @@ static bool live_wheels_told;
 
 /* NULL before init and after exit of the module; not in the list. */
 struct twheel *tw_system_wheel;
+TW_EXPORT_FOR_TESTS(tw_system_wheel);
 
 /* The state of CPU hotplug that wheels are instances of. */
 static enum cpuhp_state instance_cpuhp;
@@ -58,27 +59,20 @@ static unsigned int instance_pending(const struct twheel *wheel)
 	return sum;
 }
 
-static int instance_set_online(unsigned int cpu, struct hlist_node *node,
-			       bool target_online)
-{
-	struct twheel *wheel = hlist_entry(node, struct twheel, cpus);
-
-	tw_base_set_online(tw_instance_base(wheel, cpu), target_online);
-	return 0;
-}
-
 static int instance_cpu_online(unsigned int cpu, struct hlist_node *node)
 {
-	return instance_set_online(cpu, node, true);
+	tw_base_set_online(hlist_entry(node, struct twheel, cpus)->bases[cpu], true);
+	return 0;
 }
 
 static int instance_cpu_offline(unsigned int cpu, struct hlist_node *node)
 {
-	return instance_set_online(cpu, node, false);
+	tw_base_set_online(hlist_entry(node, struct twheel, cpus)->bases[cpu], false);
+	return 0;
 }
 
 /*
- * Count a wheel of a module, or one less. Returns true if there are too many now and
+ * Add @change to the number of modules' wheels. Returns true if there are too many now and
  * that has not been said since there were fewer.
  */
 static bool instance_count_live(int change)
@@ -116,7 +110,7 @@ static void instance_unlist(struct twheel *wheel)
 }
 
 /* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
-static struct twheel *instance_make(const struct twheel_config *config,
+static struct twheel *instance_make_known(const struct twheel_config *config,
 				    struct module *owner)
 {
 	struct twheel *wheel = tw_instance_make(config, owner);
@@ -138,6 +132,8 @@ static int instance_read_config(struct twheel_config *mine, const void *config, 
 	size_t known = min(size, sizeof(*mine));
 
 	*mine = (struct twheel_config) { };
+	if (!config)
+		return 0;
 	memcpy(mine, config, known);
 	/* It asks for what is not known here. */
 	return memchr_inv(config + known, 0, size - known) ? -E2BIG : 0;
@@ -145,7 +141,7 @@ static int instance_read_config(struct twheel_config *mine, const void *config, 
 
 /**
  * __twheel_create() - make a wheel
- * @config: what it is to be like
+ * @config: what it is to be like; NULL: all defaults
  * @size: of @config; what is beyond that is 0
  * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
  *
@@ -172,7 +168,7 @@ struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
 		return ERR_PTR(ret);
 	if (!tw_base_valid(&mine))
 		return ERR_PTR(-EINVAL);
-	wheel = instance_make(&mine, owner);
+	wheel = instance_make_known(&mine, owner);
 	if (!IS_ERR(wheel))
 		instance_list(wheel);
 	return wheel;
@@ -206,7 +202,7 @@ static bool instance_stop(struct twheel *wheel)
 	tw_for_each_base(base, i, wheel)
 		tw_base_stop(base);
 	tw_for_each_base(base, i, wheel)
-		tw_base_stopped(base);
+		tw_base_wait_quiet(base);
 	return true;
 }
 
@@ -394,13 +390,14 @@ static struct notifier_block instance_module_notifier = {
 static int __init instance_make_system(void)
 {
 	const struct twheel_config config = { .name = "system", .percpu = true };
-	struct twheel *wheel = instance_make(&config, THIS_MODULE);
+	struct twheel *wheel = instance_make_known(&config, THIS_MODULE);
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
 	INIT_LIST_HEAD(&wheel->link);
 	wheel->view = tw_view_add(wheel);
-	WRITE_ONCE(tw_system_wheel, wheel);
+	/* Pairs with tw_timer_adopt(), which other CPUs may call while the kernel boots. */
+	smp_store_release(&tw_system_wheel, wheel);
 	return 0;
 }
 

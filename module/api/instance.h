@@ -35,7 +35,8 @@ struct twheel_config;
  * @owner_name: its name
  * @name: of the wheel
  * @view: what shows it in debugfs
- * @data: its maker's
+ * @data: &twheel_config.data
+ * @first: one of its bases
  * @bases: by the number of the CPU, or the only one
  */
 struct twheel {
@@ -56,6 +57,7 @@ struct twheel {
 	const char *name;
 	struct dentry *view;
 	void *data;
+	struct twheel_base *first;
 	struct twheel_base *bases[];
 };
 

@@ -48,6 +48,7 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config, i
 	if (wheel->nr_bases > 1)
 		base->plain = S64_MIN;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
+	wheel->first = base;
 	return 0;
 }
 

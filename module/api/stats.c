@@ -27,7 +27,7 @@
  */
 u64 twheel_now(const struct twheel *wheel)
 {
-	return tw_clock_now(&wheel->bases[0]->clock);
+	return tw_clock_now(&wheel->first->clock);
 }
 TW_EXPORT(twheel_now);
 
@@ -69,7 +69,7 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
  */
 void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size)
 {
-	struct twheel_base *base = wheel->bases[0];
+	struct twheel_base *base = wheel->first;
 	struct twheel_stats sum = {
 		.tick_ns	= base->wheel.tick_ns,
 		.clock		= base->clock.id,
@@ -106,9 +106,6 @@ static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int lev
  * tw_instance_occupied() - how many buckets of each level have a timer
  * @buckets: filled in, with 0 for levels that the wheel has not. A level has twice as
  *	many as &twheel_stats.slots. Those of a per-CPU wheel are added up
- *
- * This counts the bits of bitmaps, a level at a time: some hundred instructions at
- * most with the lock held, however many timers there are.
  */
 void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX])
 {

@@ -50,14 +50,17 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	INIT_HLIST_NODE(&timer->node.link);
 	atomic64_set(&timer->node.word, TW_WORD_READY);
 	timer->function = function;
-	/* It stays blank: arming it is refused. */
-	if (unlikely(!function)) {
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->lockdep_map, name, key, 0);
+#endif
+	if (!wheel)
+		wheel = READ_ONCE(tw_system_wheel);
+	/* Without a function it cannot be armed. In early boot, it will be adopted: see above. */
+	if (unlikely(!function || !wheel)) {
 		atomic64_set(&timer->node.word, 0);
 		timer->base = NULL;
 		return;
 	}
-	if (!wheel)
-		wheel = tw_system_wheel;
 	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
 	/*
 	 * A callback may free its timer, and a new timer may get its address. The new one is
@@ -65,9 +68,6 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 	 */
 	if (unlikely(tw_base_runs(timer->base, timer)))
 		tw_base_forget(timer->base, timer);
-#ifdef CONFIG_LOCKDEP
-	lockdep_init_map(&timer->lockdep_map, name, key, 0);
-#endif
 }
 TW_EXPORT(__twheel_timer_init);
 

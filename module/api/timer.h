@@ -18,7 +18,6 @@
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H
 
-#include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/lockdep.h>
 #include <linux/spinlock.h>

@@ -67,7 +67,7 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "name:\t%s\n", wheel->name);
 	seq_printf(seq, "owner:\t%s\n", wheel->owner_name);
 	seq_printf(seq, "clock:\t%s\n", view_clock_names[stats.clock]);
-	seq_printf(seq, "context:\t%s\n", view_context_names[wheel->bases[0]->clock.context]);
+	seq_printf(seq, "context:\t%s\n", view_context_names[wheel->first->clock.context]);
 	seq_printf(seq, "percpu:\t%u\n", wheel->percpu);
 	seq_printf(seq, "tick_ns:\t%llu\n", stats.tick_ns);
 	seq_printf(seq, "slots:\t%u\n", stats.slots);

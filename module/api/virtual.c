@@ -80,7 +80,7 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 	struct twheel_base *base;
 	unsigned int i;
 
-	if (WARN_ON_ONCE(wheel->bases[0]->clock.id != TWHEEL_CLOCK_VIRTUAL))
+	if (WARN_ON_ONCE(wheel->first->clock.id != TWHEEL_CLOCK_VIRTUAL))
 		return next;
 	/* It would wait for the pass that it is called from. */
 	tw_for_each_base(base, i, wheel)

@@ -12,11 +12,7 @@
  * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
  */
 #include <linux/delay.h>
-#include <linux/errno.h>
-#include <linux/limits.h>
-#include <linux/log2.h>
 #include <linux/slab.h>
-#include <linux/timekeeping.h>
 #include <linux/topology.h>
 
 #include <linux/twheel_state.h>
@@ -195,9 +191,12 @@ void tw_base_kicked(struct tw_clock *clock)
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
-	base_set_alarm_here(base);
-	/* Once tw_base_stopped() has seen this, the base may be freed. */
+	/*
+	 * First: if this CPU has been isolated meanwhile, it kicks another one. Once
+	 * tw_base_wait_quiet() has seen that nothing is kicked, the base may be freed.
+	 */
 	clock->kicking = false;
+	base_set_alarm_here(base);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 TW_EXPORT_FOR_TESTS(tw_base_kicked);
@@ -232,7 +231,7 @@ bool tw_base_inside(const struct twheel_base *base)
 	return READ_ONCE(base->runner) == current;
 }
 
-/* tw_base_stop() - from now on no timer is armed, and no callback is called */
+/* tw_base_stop() - from now on no timer is armed, and no pass begins */
 void tw_base_stop(struct twheel_base *base)
 {
 	static atomic_t none;
@@ -256,11 +255,11 @@ static bool base_busy(struct twheel_base *base)
 }
 
 /*
- * tw_base_stopped() - wait until a stopped base is quiet
+ * tw_base_wait_quiet() - wait until a stopped base is quiet
  *
  * Context: process, may sleep.
  */
-void tw_base_stopped(struct twheel_base *base)
+void tw_base_wait_quiet(struct twheel_base *base)
 {
 	tw_clock_stop(&base->clock);
 	/* The alarm does not run a virtual clock's pass. */

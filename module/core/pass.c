@@ -22,7 +22,6 @@
  * cannot keep a pass busy for ever. In softirq context, the next round is as far away as
  * the last pass took, so they starve no task either.
  */
-#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
@@ -135,7 +134,7 @@ static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_c
 	return now;
 }
 
-static u64 pass_time(enum twheel_context context)
+static u64 pass_budget(enum twheel_context context)
 {
 	if (context == TWHEEL_CONTEXT_HARDIRQ)
 		return PASS_TIME_HARD;
@@ -157,7 +156,7 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	else
 		cpu_relax();
 	pass_lock(base, context);
-	return ktime_get_ns() - base->began >= pass_time(context);
+	return ktime_get_ns() - base->began >= pass_budget(context);
 }
 
 /* Call a timer's function, and check that it leaves the preempt count as it was. */
@@ -219,7 +218,7 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 		tw_base_send(base);
 	now = pass_look(base, PASS_GROUP, context);
 	pass_set_time(base, pass_clock(base, now));
-	return now - base->began >= pass_time(context);
+	return now - base->began >= pass_budget(context);
 }
 
 /*
@@ -294,10 +293,10 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		WRITE_ONCE(base->last, function);
 		pass_unlock(base, context);
 		/* From here on @timer may be freed, by its own function. */
-		if (all && tw_trace_expiry())
-			start = tw_trace_expire_entry(base, timer, late);
+		if (all)
+			start = tw_trace_expiry() ? tw_trace_expire_entry(base, timer, late) : 0;
 		pass_call(base, timer, function, context, count);
-		if (all && tw_trace_expiry())
+		if (all && start)
 			tw_trace_expire_exit(base, timer, start);
 		pass_lock(base, context);
 		if (unlikely(!--base->group))

@@ -10,8 +10,6 @@
 #include <linux/timekeeping.h>
 #include <linux/types.h>
 
-#include <trace/events/twheel.h>
-
 #include "debug.h"
 
 void __tw_trace_arm(const struct twheel_base *base, const struct twheel_timer *timer);

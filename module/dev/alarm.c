@@ -69,7 +69,7 @@ void tw_alarm_init(struct tw_file *file)
 {
 	file->alarm_ns = U64_MAX;
 	hrtimer_setup(&file->bell, alarm_bell, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	if (tw_clock_can_be_set(file->clock))
+	if (tw_file_clock_can_be_set(file->clock))
 		hrtimer_setup(&file->alarm, alarm_rings_bell,
 			      file->clock == TWHEEL_TAI ? CLOCK_TAI : CLOCK_REALTIME,
 			      HRTIMER_MODE_ABS_HARD);
@@ -115,7 +115,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 		}
 	}
 	hrtimer_start(&file->alarm, ns_to_ktime(ns),
-		      tw_clock_can_be_set(file->clock) ? HRTIMER_MODE_ABS_HARD :
+		      tw_file_clock_can_be_set(file->clock) ? HRTIMER_MODE_ABS_HARD :
 							 HRTIMER_MODE_ABS_SOFT);
 }
 

@@ -30,7 +30,6 @@
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
-#include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
@@ -270,7 +269,7 @@ u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now)
  */
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 {
-	u64 now = tw_file_now(file), present, ticks;
+	u64 now = tw_file_now(file), before = file->wheel.wake, present, ticks;
 
 	if (!file->cells || cell >= file->cells->count)
 		return -ENOENT;
@@ -283,6 +282,7 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 		return 0;
 	/* First the alarm, then the promise. */
 	*wake |= tw_due_near(file, tw_cells_ns(file, ticks), now);
+	*wake |= tw_due_woken(file, before, now);
 	if (ticks > present && ticks < file->cells->sweep.at)
 		tw_cells_promise(file, ticks);
 	return 0;

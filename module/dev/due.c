@@ -35,7 +35,6 @@
 #include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
-#include <linux/wait.h>
 
 #include "alarm.h"
 #include "cells.h"
@@ -143,7 +142,7 @@ enum tw_due tw_due_slice(struct tw_file *file, u64 now)
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
 		due_settle(file);
-	} else if (unlikely(tw_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked)) {
+	} else if (unlikely(tw_file_clock_can_be_set(file->clock)) && !READ_ONCE(file->marked)) {
 		/* A later step back of the clock would delay the alarm: mark the file now. */
 		WRITE_ONCE(file->marked, true);
 		tw_alarm_soon(file);
@@ -201,9 +200,11 @@ bool tw_due_find(struct tw_file *file)
 bool tw_due_poll(struct tw_file *file)
 {
 	/*
-	 * As in tw_due_slice(). Without the lock this may be old. But whatever comes
-	 * meanwhile wakes the waiters, and the caller is one.
+	 * The caller has queued itself; kernels before 6.14 have no barrier in poll_wait(). A
+	 * reader that leaves timers behind marks the file, and then looks for waiters.
 	 */
+	smp_mb();
+	/* As in tw_due_slice(). What comes after this wakes the waiters. */
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_is_ready(file) &&
 	    !READ_ONCE(file->marked) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
 		return false;
@@ -231,6 +232,21 @@ bool tw_due_near(struct tw_file *file, u64 ns, u64 now)
 }
 
 /*
+ * tw_due_woken() - tw_due_near() if the engine has to wake up before that tick
+ *
+ * It may have to before the first deadline, as it empties crowded buckets ahead of time. Later
+ * timers rely on an alarm for that.
+ */
+bool tw_due_woken(struct tw_file *file, u64 before, u64 now)
+{
+	const struct tw_wheel *w = &file->wheel;
+
+	if (w->wake >= before)
+		return false;
+	return tw_due_near(file, w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake), now);
+}
+
+/*
  * tw_due_enqueue_near() - tw_due_enqueue() of a node that may be nearer than all others
  *
  * Perhaps it only looks like that. The position may be far behind the clock after a long
@@ -241,7 +257,7 @@ noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node
 	struct tw_wheel *w = &file->wheel;
 	u64 now = tw_file_now(file);
 	u64 tick = tw_wheel_floor(w, now);
-	u64 wake = w->wake;
+	u64 before = w->wake;
 
 	lockdep_assert_held(&file->lock);
 	if (likely(tick >= w->now))
@@ -249,7 +265,5 @@ noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node
 	else
 		tw_wheel_move_back(w, tick);
 	tw_wheel_enqueue_near(w, node);
-	if (w->wake >= wake)
-		return false;
-	return tw_due_near(file, w->wake <= w->now ? 0 : tw_wheel_ns(w, w->wake), now);
+	return tw_due_woken(file, before, now);
 }

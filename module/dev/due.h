@@ -25,6 +25,7 @@ enum tw_due tw_due_search_on(struct tw_file *file, u64 now);
 bool tw_due_find(struct tw_file *file);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
+bool tw_due_woken(struct tw_file *file, u64 before, u64 now);
 bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node);
 
 /*

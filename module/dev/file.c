@@ -86,8 +86,7 @@ struct tw_file *tw_file_new(void)
 	init_waitqueue_head(&file->wait);
 	file->event_size = TWHEEL_EVENT_SIZE_0;
 	file->max_timers = min_t(u32, READ_ONCE(max_timers), tw_file_limit_timers());
-	tw_wheel_shape(&file->wheel, max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min()),
-		       FILE_SLOTS);
+	file->tick_ns = max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min());
 	file->number = tw_number_next();
 	return file;
 
@@ -118,18 +117,18 @@ static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *set
 {
 	size_t buckets = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
 
-	return (tw_clock_can_be_set(setup->clock) ? 2 : 1) * buckets + tw_table_cost(most) +
+	return (tw_file_clock_can_be_set(setup->clock) ? 2 : 1) * buckets + tw_table_cost(most) +
 	       (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
 }
 
 /* Make what a file needs, which is charged already. */
 static int file_make_parts(struct tw_file *file, const struct twheel_setup *setup, u32 most)
 {
-	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_clock_now(setup->clock);
+	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_file_clock_now(setup->clock);
 	struct tw_wheel *w = &file->wheel;
 	int ret;
 
-	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_clock_can_be_set(setup->clock),
+	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_file_clock_can_be_set(setup->clock),
 			    NUMA_NO_NODE);
 	if (ret)
 		return ret;
@@ -152,26 +151,26 @@ err_exit_wheel:
 }
 
 /*
- * Set up a file. No other task reads it before the file is ready. After a failure
- * all is as before.
+ * Set up a file. No other task reads what is made here before the file is ready. After a
+ * failure all is as before.
  */
 static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)
 {
 	u32 most = setup->max_timers ?: file->max_timers;
 	struct tw_wheel *w = &file->wheel;
-	u64 tick_ns = w->tick_ns;
 	size_t cost;
 	int ret;
 
 	lockdep_assert_held(&file->setup_lock);
-	tw_wheel_shape(w, setup->tick_ns ?: tick_ns, FILE_SLOTS);
+	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, FILE_SLOTS);
 	cost = file_cost(w, setup, most);
 	ret = file_charge(file, setup->max_cells, cost);
 	if (ret)
-		goto err_reshape;
+		return ret;
 	ret = file_make_parts(file, setup, most);
 	if (ret)
 		goto err_uncharge;
+	WRITE_ONCE(file->tick_ns, w->tick_ns);
 	WRITE_ONCE(file->clock, setup->clock);
 	WRITE_ONCE(file->max_timers, most);
 	if (setup->event_size)
@@ -183,8 +182,6 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 
 err_uncharge:
 	file_uncharge(file, setup->max_cells, cost);
-err_reshape:
-	tw_wheel_shape(w, tick_ns, FILE_SLOTS);
 	return ret;
 }
 
@@ -202,7 +199,7 @@ static int file_check_setup(const struct twheel_setup *setup)
 	    !file_event_size_valid(setup->event_size))
 		return -EINVAL;
 	if (setup->max_cells &&
-	    (!IS_ENABLED(CONFIG_64BIT) || tw_clock_can_be_set(setup->clock)))
+	    (!IS_ENABLED(CONFIG_64BIT) || tw_file_clock_can_be_set(setup->clock)))
 		return -EINVAL;
 	if (setup->tick_ns &&
 	    (setup->tick_ns < tw_file_tick_min() || setup->tick_ns > TWHEEL_TICK_MAX))
@@ -264,7 +261,8 @@ static int file_grow(struct tw_file *file)
 /*
  * tw_file_make_room() - give a file a free entry, which another thread may take first
  *
- * The caller has seen that the file has fewer timers than it may have.
+ * Other threads may also have used up all that the file may have, since the caller looked.
+ * Then it stays as it is.
  *
  * Context: process, may sleep.
  * Return: 0, -EDQUOT, -ENOMEM.
@@ -274,8 +272,8 @@ int tw_file_make_room(struct tw_file *file)
 	int ret = 0;
 
 	mutex_lock(&file->setup_lock);
-	/* Another thread may have added some while this one waited. */
-	if (!data_race(READ_ONCE(file->table.free)))
+	/* Another thread may have added some while this one waited. Only growing writes @count. */
+	if (!data_race(READ_ONCE(file->table.free)) && file->table.count < file->max_timers)
 		ret = file_grow(file);
 	mutex_unlock(&file->setup_lock);
 	return ret;

@@ -31,6 +31,7 @@ struct tw_payers;
  *	alarm writes it without the lock: see due.c
  * @ready: the file has its wheel, and what else SETUP gives it; set once
  * @clock: one of enum twheel_clock_id; like all down to @cells, set before @ready
+ * @tick_ns: the wheel's tick, or what it will be by default
  * @event_size: the size of a record of read()
  * @max_timers: how many timers may exist
  * @number: what traces call the file
@@ -61,6 +62,7 @@ struct tw_file {
 	bool marked;
 	bool ready;
 	u32 clock;
+	u64 tick_ns;
 	u32 event_size;
 	u32 max_timers;
 	u32 number;
@@ -102,13 +104,13 @@ static inline bool tw_file_is_ready(const struct tw_file *file)
 }
 
 /* Whether the clock can be set. */
-static inline bool tw_clock_can_be_set(u32 clock)
+static inline bool tw_file_clock_can_be_set(u32 clock)
 {
 	return clock == TWHEEL_REALTIME || clock == TWHEEL_TAI;
 }
 
 /* The time on a clock that is not virtual. */
-static inline u64 tw_clock_now(u32 clock)
+static inline u64 tw_file_clock_now(u32 clock)
 {
 	switch (clock) {
 	case TWHEEL_BOOTTIME:
@@ -129,7 +131,7 @@ static inline u64 tw_file_now(const struct tw_file *file)
 		return ktime_get_ns();
 	if (file->clock == TWHEEL_VIRTUAL)
 		return READ_ONCE(file->virtual_ns);
-	return tw_clock_now(file->clock);
+	return tw_file_clock_now(file->clock);
 }
 
 /* What the caller's time namespace adds to that. */

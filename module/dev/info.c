@@ -35,7 +35,7 @@ void tw_info_get(struct tw_file *file, struct twheel_info *info)
 	*info = (struct twheel_info) {
 		.features	= INFO_FEATURES,
 		.now_ns		= tw_timens_out(tw_file_now(file), tw_file_offset(file)),
-		.tick_ns	= file->wheel.tick_ns,
+		.tick_ns	= READ_ONCE(file->tick_ns),
 		.tick_min_ns	= tw_file_tick_min(),
 		.clock		= READ_ONCE(file->clock),
 		.event_size	= READ_ONCE(file->event_size),
@@ -68,7 +68,7 @@ static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int l
 	return count;
 }
 
-/* Each number is right at some instant: this takes no lock that others wait for. */
+/* On 64 bits each number is right at some instant. This takes no lock that others wait for. */
 static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 {
 	const struct tw_wheel *w = &file->wheel;

@@ -154,7 +154,7 @@ int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma)
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;
 	/*
-	 * Behind it there is nothing. A forked child must not arm the cells of its parent
+	 * The mapping cannot grow. A forked child must not arm the cells of its parent
 	 * unless it maps them itself.
 	 */
 	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY);

@@ -63,7 +63,7 @@ static __always_inline bool tw_op_time_valid(const struct tw_file *file,
 					     const struct twheel_op *op, u32 flags)
 {
 	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
-	       (op->flags & TWHEEL_ABS || !tw_clock_can_be_set(file->clock));
+	       (op->flags & TWHEEL_ABS || !tw_file_clock_can_be_set(file->clock));
 }
 
 /* Whether an operation names its timer, and nothing else. */

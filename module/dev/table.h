@@ -13,7 +13,6 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
-#include <linux/prefetch.h>
 #include <linux/types.h>
 
 #include <linux/twheel_node.h>

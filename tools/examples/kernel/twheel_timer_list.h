@@ -61,14 +61,23 @@ static inline int tw_timer_reduce(struct twheel_timer *timer,
 	return twheel_arm(timer, delay) > 0;
 }
 
+/* A callback that runs, in which -EBUSY or -EDEADLK is the result, is no pending timer. */
+static inline int tw_timer_shutdown(struct twheel_timer *timer)
+{
+	return twheel_shutdown(timer) > 0;
+}
+
+static inline int tw_timer_shutdown_sync(struct twheel_timer *timer)
+{
+	return twheel_shutdown_sync(timer) > 0;
+}
+
 #define tw_del_timer			twheel_cancel
 #define tw_del_timer_sync		twheel_cancel_sync
 #define tw_try_to_del_timer_sync	twheel_try_cancel
 #define tw_timer_delete			twheel_cancel
 #define tw_timer_delete_sync		twheel_cancel_sync
 #define tw_timer_delete_sync_try	twheel_try_cancel
-#define tw_timer_shutdown(timer)	(twheel_shutdown(timer) > 0)
-#define tw_timer_shutdown_sync(timer)	(twheel_shutdown_sync(timer) > 0)
 #define tw_timer_pending		twheel_pending
 #define tw_timer_destroy_on_stack	twheel_timer_destroy_on_stack
 #define tw_destroy_timer_on_stack	twheel_timer_destroy_on_stack

@@ -144,6 +144,33 @@ TEST(default_limits)
 	CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
 }
 
+static void *info_asks(void *arg)
+{
+	uint64_t tick_ns;
+
+	do {
+		tick_ns = dev_info(*(int *)arg).tick_ns;
+		NEED(tick_ns == MS || tick_ns == 8 * MS);
+	} while (tick_ns == MS);
+	return NULL;
+}
+
+/* While a file is set up, INFO tells what it was, or what it becomes. */
+TEST(info_beside_setup)
+{
+	struct twheel_setup setup = { .tick_ns = 8 * MS };
+	pthread_t thread;
+	int round, fd;
+
+	for (round = 0; round < 500; round++) {
+		fd = dev_open();
+		NEED(!pthread_create(&thread, NULL, info_asks, &fd));
+		CHECK_EQ(ioctl(fd, TWHEEL_IOC_SETUP, &setup), 0);
+		NEED(!pthread_join(thread, NULL));
+		close(fd);
+	}
+}
+
 /** struct race - what a thread does to a new file, and what comes of it */
 struct race {
 	pthread_t thread;
