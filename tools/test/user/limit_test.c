@@ -2,7 +2,6 @@
 /* Limits of users: by who has opened a file, and whose user namespaces they are in. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <pthread.h>
 #include <sched.h>
 #include <stdio.h>
 #include <sys/prctl.h>
@@ -87,43 +86,6 @@ TEST(a_user_has_a_limit)
 	CHECK_EQ(dev_as_user(1001, arms_up_to, 0), 0);
 	dev_param_set("user_timers", ROOM);
 	CHECK_EQ(dev_as_user(1001, arms_up_to, ROOM), 0);
-}
-
-enum { CROWD = 24, CROWD_ROUNDS = 60 };
-static pthread_barrier_t crowd_starts;
-
-static void *crowd_arms(void *arg)
-{
-	struct twheel_op op = { .op = TWHEEL_OP_ARM, .time_ns = HOUR };
-	int i;
-
-	pthread_barrier_wait(&crowd_starts);
-	for (i = 0; i < 8; i++)
-		dev_op(*(int *)arg, &op);
-	return NULL;
-}
-
-/*
- * Threads race for the last timers that a file may have. One that waits for room while others
- * use it up gets none beyond that.
- */
-TEST(a_crowd_gets_no_more)
-{
-	struct twheel_setup setup = { .max_timers = ROOM };
-	pthread_t crowd[CROWD];
-	int fd, round, i;
-
-	NEED(!pthread_barrier_init(&crowd_starts, NULL, CROWD));
-	for (round = 0; round < CROWD_ROUNDS; round++) {
-		fd = dev_open_setup(&setup);
-		for (i = 0; i < CROWD; i++)
-			NEED(!pthread_create(&crowd[i], NULL, crowd_arms, &fd));
-		for (i = 0; i < CROWD; i++)
-			NEED(!pthread_join(crowd[i], NULL));
-		CHECK_EQ(dev_info(fd).timers, ROOM);
-		NEED(dev_info(fd).user_timers == ROOM);
-		close(fd);
-	}
 }
 
 /* Cells count as timers do, and all at once. */
