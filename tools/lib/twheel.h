@@ -3,8 +3,8 @@
  * Process wheels: very many timeouts inside a program. They need no module.
  *
  * The program embeds a timer in each of its objects. To arm, extend or cancel a timer costs
- * the same however many there are, and allocates nothing. It takes no system call, unless the
- * wheel's descriptor is used, and set to a later time than the deadline:
+ * the same however many there are, and allocates nothing. It takes a system call only if the
+ * wheel's descriptor is set to a later time than the deadline, or threads compete for its lock:
  *
  *	struct connection {
  *		struct twheel_timer idle;
@@ -23,16 +23,16 @@
  *	twheel_extend(&c->idle, 30000000000);		(something came)
  *	twheel_cancel(&c->idle);			(before it is freed)
  *
- * The wheel's descriptor is readable when there is something to do, so a wheel fits into each
- * event loop: see twheel_loop(3). A program without one calls twheel_wait() and twheel_run() in
- * turn. For every call:
+ * The wheel's descriptor is readable when twheel_run() should be called, so a wheel fits into
+ * each event loop: see twheel_loop(3). A program without one calls twheel_wait() and
+ * twheel_run() in turn. For every call:
  *  - times are nanoseconds on the clock of the wheel. A timer fires on the first multiple of
  *    the tick at or after its deadline, and never early;
- *  - a negative result is -errno, and then nothing was changed;
- *  - with &twheel_config.threads any thread may make it, without that only one at a time,
- *    and there is neither a lock nor an atomic operation. A signal handler may make none;
- *  - it may come from a callback, and act on any timer, the callback's own included; those
- *    that cannot say so. A callback may free its timer;
+ *  - a negative result is -errno, and then nothing was changed, unless the call says so;
+ *  - with &twheel_config.threads, any thread may make it at any time. Without, one thread at a
+ *    time may, and it takes no lock and no atomic operation. A signal handler may make none;
+ *  - a callback may make it, on any timer, its own included, unless the call's comment says
+ *    otherwise. A callback may free its timer;
  *  - a timer is not freed, nor initialised again, while it is pending;
  *  - after fork() the child's wheel is stopped: see twheel_stop();
  *  - its name, arguments and results are those of the kernel's linux/twheel.h, but for what
@@ -199,24 +199,25 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
 }
 
 /*
- * twheel_fd() - a descriptor that is readable when twheel_run() has something to do
+ * twheel_fd() - a descriptor that is readable when twheel_run() should be called
  *
- * It is for poll(), epoll and their like; the program must not read it. It is made by the first
- * call, with O_CLOEXEC, and closed by twheel_destroy().
+ * Then a callback may be due, or not. It is for poll(), epoll and their like; the program must not
+ * read it. The first call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
 /*
- * twheel_next() - when twheel_run() will have something to do, which may have passed; more than
- * TWHEEL_NEVER: there is nothing, or the wheel is stopped
+ * twheel_next() - when twheel_run() should be called next, which may have passed. A cancel or an
+ * extend does not make it later: twheel_run() does. 0: a call serves the wheel at present. More
+ * than TWHEEL_NEVER: there is nothing to do, or the wheel is stopped
  */
 TWHEEL_API uint64_t twheel_next(struct twheel *wheel);
 
 /*
- * twheel_wait() - wait for @timeout_ns, negative: without a limit, until twheel_run() has
- * something to do
+ * twheel_wait() - wait until twheel_run() should be called, but no longer than @timeout_ns;
+ * negative: without a limit
  *
  * Return: 1, or 0 if nothing came in that time; -EINTR (a signal came); as twheel_fd().
  * -ESHUTDOWN also if the wheel is stopped meanwhile.
@@ -226,11 +227,11 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 /*
  * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
- * What a callback arms for the past waits for the next call. A callback may call this.
+ * What a callback arms for the past waits for the next call. A callback may call this. It also
+ * moves timers, a bounded number in a call. So it may return 1 and have called nothing.
  *
- * Return: 1 if there is more to do, else 0; -EBUSY (another thread serves the wheel),
- * -ESHUTDOWN (it is stopped), -EINVAL (@most is 0). If the wheel is stopped while a callback runs,
- * the call returns 1, and the next one fails.
+ * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
+ * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
@@ -240,7 +241,7 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
  * The timers are not pending any more. If the program frees one that stands later in the
  * array, it has to skip that.
  *
- * Return: how many, or 0 if nothing is due; as twheel_run(). There may be more to do.
+ * Return: how many, after which more may be due; 0 if nothing is due; as twheel_run().
  */
 TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers,
 			      unsigned int most);
@@ -295,8 +296,8 @@ TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline
 /*
  * twheel_modify() - give a pending timer another deadline: a delay from now
  *
- * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm(), -ESHUTDOWN (in the child of
- * a fork()).
+ * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm(), -ESHUTDOWN (pending, but
+ * in the child of a fork(), or while twheel_stop() hands timers back).
  */
 TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
 
@@ -328,7 +329,7 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
 
-/** twheel_shutdown_sync() - the same, and from now on it cannot be armed; on -EDEADLK, it can */
+/** twheel_shutdown_sync() - the same, and on 1 and -ENOENT it cannot be armed from now on */
 TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 
 /** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */

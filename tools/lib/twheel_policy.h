@@ -5,8 +5,8 @@
  * linux/twheel_periodic.h and linux/twheel_idle.h; twheel_periodic(3) describes them.
  *
  * An object is embedded, and belongs to a wheel as a timer does: the rules of twheel.h hold. Its
- * fields are private, but the timer inside may be asked, and twheel_stop() hands it back. A
- * callback may stop, start or free what it is called for.
+ * fields are private. The timer inside may be queried, twheel_stop() hands it back, and that of a
+ * watch may be extended. A callback may stop, start or free what it is called for.
  */
 #ifndef LIBTWHEEL_POLICY_H
 #define LIBTWHEEL_POLICY_H
@@ -128,7 +128,7 @@ TWHEEL_API void twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 /** twheel_idle_start() - watch, from now; as twheel_arm(). -EINVAL: also out of range */
 TWHEEL_API int twheel_idle_start(struct twheel_idle *idle, uint64_t timeout_ns);
 
-/** twheel_idle_set_timeout() - another timeout, from now; as twheel_modify() and so */
+/** twheel_idle_set_timeout() - twheel_modify() with a new timeout. -EINVAL: also out of range */
 TWHEEL_API int twheel_idle_set_timeout(struct twheel_idle *idle, uint64_t timeout_ns);
 
 /** twheel_idle_touch() - a sign of life: the timeout counts from now; as twheel_extend() */
