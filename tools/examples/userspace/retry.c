@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Two ways to do something again, with one-shot timers. A job that may fail is tried again
- * after a delay, which doubles each time. A random part is taken off, so that jobs that
- * failed together do not come back together. A job that goes on begins again a fixed delay
- * after it has ended; with a period it would begin at fixed times.
+ * Two ways to do something again, with one-shot timers of the device. On a process wheel,
+ * the callback of a timer arms it again instead. A job that may fail is tried again after a
+ * delay, which doubles each time. A random part is taken off, so that jobs that failed
+ * together do not come back together. A job that goes on begins again a fixed delay after it
+ * has ended; with a period it would begin at fixed times.
  */
 #include <err.h>
 #include <stdio.h>
