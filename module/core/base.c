@@ -69,7 +69,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	struct twheel_base *base;
 	u64 now;
 
-	/* Some pages: another task need not give way for them to lie in a row. */
+	/* Some pages, which need not be contiguous. */
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;

@@ -44,7 +44,8 @@ enum tw_clock_next {
  * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
  * @timers: the alarm is one of them
- * @which: the index of the present alarm in @timers
+ * @which: the index of the present alarm in @timers. The other one is not queued: it changes
+ *	only in the function of the alarm, which then leaves that one
  * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is

@@ -456,7 +456,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 
 /*
  * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
- * registers. Inline, the two below cost a timer alone 17 instructions.
+ * registers. Inline, they cost a pass with a single timer 17 instructions.
  */
 static noinline enum tw_clock_next pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {

@@ -72,7 +72,7 @@ static __always_inline bool tw_trace_expiry(void)
 	       trace_twheel_expire_exit_enabled();
 }
 
-/* A callback is called, so late. Returns when that is. */
+/* A callback is about to be called, @late ns after its deadline. Returns when that is. */
 static inline u64 tw_trace_expire_entry(const struct twheel_base *base,
 					const struct twheel_timer *timer, u64 late)
 {

@@ -27,7 +27,8 @@ void tw_expiry_unlock(struct twheel_base *base, unsigned int held)
 
 void tw_expiry_own(struct twheel_base *base, unsigned int held)
 {
-	base->expiry_lock = held;
+	/* tw_expiry_lock() reads it without the lock. */
+	WRITE_ONCE(base->expiry_lock, held);
 }
 
 unsigned int tw_expiry_held(const struct twheel_base *base)

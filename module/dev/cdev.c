@@ -25,8 +25,8 @@
 #include "read.h"
 
 /*
- * Sizes of the structures when they were first published. A program may be built with
- * longer ones, or with these when the kernel has longer ones, but not with shorter ones.
+ * Sizes of the structures when they were first published. A program's structure may be longer
+ * or shorter than the kernel's, but not shorter than this.
  */
 #define CDEV_INFO_SIZE	120
 #define CDEV_SETUP_SIZE	32

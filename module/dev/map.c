@@ -138,7 +138,7 @@ static const struct vm_operations_struct map_vm_ops = {
 /*
  * tw_map_mmap() - map it; the mapping holds the file, and so the memory
  *
- * Return: 0, -EINVAL (it is private, or leads beyond the end), -EPERM (executable).
+ * Return: 0, -EINVAL (it is private, or reaches beyond the end), -EPERM (executable).
  */
 int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma)
 {

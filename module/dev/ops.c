@@ -3,7 +3,8 @@
  * How operations come from a program, and results go back.
  *
  * An operation is copied word by word, which costs less than setting up a copy. Before it is
- * done, its outputs are written once: what cannot be answered is not done.
+ * done, its outputs but for the identifier are written once: what cannot be answered is not
+ * done. A timer whose identifier cannot be written is ended again.
  */
 #include <linux/build_bug.h>
 #include <linux/errno.h>

@@ -288,7 +288,7 @@ static atomic64_t __percpu *payers_buckets(const struct tw_payers *payers)
 	return payers->users[payers->count - 1]->paid;
 }
 
-/* So much time costs: with a share of a quarter, four times as much has to pass. */
+/* Charge @took ns: with a share of a quarter, alarms are paid for after four times as long. */
 static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64 now)
 {
 	if (percent)
@@ -309,7 +309,7 @@ void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended
 	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
 }
 
-/* The instant up to which it is paid for. Without a share there is no debt, nor an old one. */
+/* The instant up to which alarms are paid for. With a share of 0, any debt is ignored. */
 static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
 {
 	return percent ? atomic64_read(paid) : 0;

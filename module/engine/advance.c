@@ -34,8 +34,8 @@ static struct hlist_node **gather_append(struct hlist_node **tail,
 /*
  * Move the position up to @last, in the block of the next tick. The timers of all ticks
  * on the way go to the list of those that expire, in the order of their ticks. A tick
- * that has more timers than are left of the slice ends the way. So after a long sleep a
- * tick with a single timer costs little.
+ * that has more timers than are left of the slice is the last one: the position stops there.
+ * So after a long sleep a tick with a single timer costs little.
  */
 static void wheel_gather(struct tw_wheel *w, u64 last)
 {
@@ -238,7 +238,7 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
  * to @target. Inline: called, it takes 10 to 24 instructions more for each timer of a sparse
  * backlog.
  * Returns %TW_ADVANCE_DONE if nothing is left to do at all, %TW_ADVANCE_MORE if the slice
- * is used up, else %TW_ADVANCE_DUE: look again.
+ * is used up, else %TW_ADVANCE_DUE: timers may be due, and the caller looks again.
  */
 static __always_inline enum tw_advance
 wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)
@@ -355,7 +355,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_requeue_due);
 
 /*
  * The first tick at which a bucket needs something. @drained: the next buckets of the upper
- * levels are empty. Inline, it costs a timer alone 13 instructions.
+ * levels are empty. Inline, it costs a pass with a single timer 13 instructions.
  */
 static noinline u64 wheel_search_event(struct tw_wheel *w, bool drained)
 {

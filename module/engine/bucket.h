@@ -72,8 +72,8 @@ static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
 }
 
 /*
- * The number of the first occupied bucket of @level, or 0. Those in use begin after that of
- * the position's bucket. Called, it takes 4 instructions more for each timer of a sparse
+ * The number of the first occupied bucket of @level, or 0. The first one that may be in use
+ * is the one after the position's. Called, it takes 4 instructions more for each timer of a sparse
  * backlog.
  */
 static __always_inline u64 level_first_bucket(const struct tw_wheel *w, unsigned int level)

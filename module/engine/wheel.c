@@ -6,9 +6,9 @@
  * ratio between levels. It is the list of all timers that wait for those ticks. The
  * levels cover a whole u64 of ticks, so no deadline is too far away.
  *
- * Every level has 2 * S buckets: two laps of the next level's bucket. A timer is d ticks
- * from the position. It goes to the level L where d is at least two buckets and less than
- * two laps:
+ * Every level has 2 * S buckets, enough for two buckets of the next level. A timer is d ticks
+ * from the position. It goes to the level L where d is at least two buckets of that level,
+ * and less than all of its buckets:
  *
  *	level 0:	     d < 2S	bucket = tick
  *	level L:  2S^L <= d < 2S^(L+1)	bucket = tick / S^L
@@ -18,9 +18,8 @@
  *  - A bucket number modulo 2S is unambiguous: at any level, only the numbers in
  *    (position, position + 2S] are in use.
  *  - Between the position's bucket and a timer's there is at least one whole bucket, on
- *    every level above 0. When the position enters
- *    the bucket before the timer's own, that bucket takes no new timers any more. From
- *    then on S^L ticks remain before the first of its timers can be due. In that time
+ *    every level above 0. When the position enters the bucket before the timer's own, the
+ *    timer's bucket takes no new timers any more. From then on S^L ticks remain before the first of its timers can be due. In that time
  *    the bucket is emptied into lower levels, in slices. So a crowded bucket causes no
  *    pause at its boundary.
  *  - A timer that leaves level L less than two buckets before its tick goes to a lower
@@ -140,7 +139,7 @@ static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
 {
 	unsigned int level, index, end;
 
-	/* Level by level: the caller's lock keeps interrupts off. */
+	/* @active skips most levels that are empty, as interrupts are off. */
 	while (w->active) {
 		level = __ffs64(w->active);
 		index = tw_wheel_index(w, level, 0);

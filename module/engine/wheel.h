@@ -123,7 +123,7 @@ struct tw_wheel {
 /**
  * enum tw_advance - why tw_wheel_advance() has stopped
  * @TW_ADVANCE_DONE: the position is the target, or later, and nothing is due
- * @TW_ADVANCE_DUE: tw_wheel_due() has timers to find
+ * @TW_ADVANCE_DUE: tw_wheel_due() may have timers to find, and there may be more to do
  * @TW_ADVANCE_MORE: the slice is used up, and there is more to do
  */
 enum tw_advance {
