@@ -1,24 +1,28 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make man: the manual pages of the in-kernel API, section 9, from the comments in the
-# sources. kernel.sh OUT [KDIR] writes them to OUT. It uses the kernel-doc script of the
-# headers KDIR, or of the kernel source in the cache.
+# sources. kernel.sh OUT [KDIR] writes them to OUT. It uses the program kernel-doc of the
+# headers KDIR, of a kernel source in the cache, or of other headers. It is Perl, and Python
+# from Linux 6.19 on. Without one it makes no pages, and says so.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 
 [ $# = 1 ] || [ $# = 2 ] || die "usage: kernel.sh OUT [KDIR]"
 out=$1
-need mandoc perl
+need mandoc perl python3
 tool=
 for folder in "${2:-}" "$CACHE"/source-* /usr/src/linux-headers-*; do
-	[ -z "$tool" ] && [ -e "$folder/scripts/kernel-doc" ] &&
-		tool=$folder/scripts/kernel-doc
+	for path in scripts tools/docs; do
+		[ -n "$tool" ] || [ ! -x "$folder/$path/kernel-doc" ] ||
+			tool=$folder/$path/kernel-doc
+	done
 done
-[ -n "$tool" ] || die "there is no kernel-doc script" \
-	"apt install linux-headers-amd64, or make man KDIR=/path/to/headers"
-
 mkdir -p "$out"
 rm -f "$out"/*.9
+if [ -z "$tool" ]; then
+	say "no kernel-doc in the kernel's headers, so no pages of section 9"
+	exit
+fi
 cd "$ROOT"
 # A page for each call that modules can make: exported, or inline in a header. Each page
 # names the header to include, which kernel-doc does not.
@@ -38,7 +42,7 @@ for file in include/linux/*.h module/api/*.c; do
 	done < <(sed -nE 's/^ \* ((enum|struct|typedef) )?(_*twheel_\w+)(\(\))? - .*/\3/p' \
 		"$file")
 	[ ${#names[@]} -gt 0 ] || continue
-	perl "$tool" -man "${names[@]}" "$file" > "$SCRATCH/pages" 2> "$SCRATCH/log" ||
+	"$tool" -man "${names[@]}" "$file" > "$SCRATCH/pages" 2> "$SCRATCH/log" ||
 		die "$(cat "$SCRATCH/log")"
 	awk -v out="$out" -v headers="$SCRATCH/headers" '
 		BEGIN {
@@ -52,6 +56,8 @@ for file in include/linux/*.h module/api/*.c; do
 				  name = substr($0, RSTART, RLENGTH)
 				  page = out "/" name ".9"
 				  printf ".TH \"%s\" 9 \"\" twheel \"twheel in the kernel\"\n.SH NAME\n", name >> page }
+		# That of Python ends with the path of the source.
+		/^\.SH "SEE ALSO"/	{ name = "" }
 		!name		{ next }
 		# Make lists of its lists, and drop blank lines before macros.
 		/^\* /		{ print ".IP \\(bu 2" >> page; sub(/^\* /, "") }
