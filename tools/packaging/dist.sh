@@ -1,22 +1,25 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make dist: twheel-VERSION.tar.gz, of the last commit. git archive sorts the files and takes
-# times and owners from the commit, and gzip adds no time, so that everybody gets the same
-# bytes. OUT= is the folder for it.
+# make dist: twheel-VERSION.tar.gz, of the last commit. git archive sorts the files, takes
+# their time from the commit, and gives them to root. gzip adds no time. The same git and gzip
+# give the same bytes. OUT= is the folder for it.
 # CHECK=1: make it twice, and compare. The second time is from another folder, with another
 # umask and another time zone. Then unpack it, and see that it has the files of the commit.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
-name=twheel-$(git show HEAD:Makefile | sed -n 's/^VERSION := //p')
+version=$(git show HEAD:Makefile | sed -n 's/^VERSION := //p')
+name=twheel-$version
 out=${OUT:-.}/$name.tar.gz
 
 archive() {
-	git archive --format=tar --prefix="$name/" HEAD | gzip -9n
+	git -c tar.umask=0002 archive --format=tar --prefix="$name/" HEAD | gzip -9n
 }
 
 [ -z "$(git status --porcelain)" ] ||
 	echo "twheel: what is not committed is not in it" >&2
+[ "$(git rev-parse -q --verify "v$version^{commit}")" = "$(git rev-parse HEAD)" ] ||
+	echo "twheel: this commit is not the tag v$version: its tarball has other bytes" >&2
 archive > "$out.part"
 mv "$out.part" "$out"
 sha256sum "$out"
