@@ -52,6 +52,8 @@ for file in include/linux/*.h module/api/*.c; do
 		/^\.TH /	{ close(page); name = "" }
 		/^\.SH NAME/	{ wanted = 1; next }
 		wanted		{ wanted = 0
+				  # whatis takes one word.
+				  sub(/^(struct|enum|typedef) /, "")
 				  match($0, /_*twheel_[a-z_]*/)
 				  name = substr($0, RSTART, RLENGTH)
 				  page = out "/" name ".9"
