@@ -44,7 +44,7 @@ class Worker(guest.Worker):
                     tallied.count(mutant, "same code", code)
                 return False
             self.place(names)
-            by = self.run("twheel_kunit") if quick else self.finder(mutant.path)
+            by = self.run(guest.VIRTUAL) if quick else self.finder(mutant.path)
         finally:
             for name in names + [mutant.path]:
                 self.restore(name)
@@ -66,7 +66,7 @@ def main():
     tree = guest.Tree()
     workers = [Worker(tree, number) for number in range(int(os.environ["JOBS"]))]
     more = [] if ONE_CPU else [guest.SMP, *sorted(set(sum(MORE.values(), [])))]
-    for what in ["twheel_kunit", *more]:
+    for what in [guest.VIRTUAL, *more]:
         by = workers[0].run(what, tolerated=UNSURE)
         if by:
             sys.exit(f"the module fails as it is: {by}")

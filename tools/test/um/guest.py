@@ -24,8 +24,9 @@ SOURCE = os.environ["SOURCE"]
 KERNEL = os.environ["KERNEL"]
 WORK = os.environ["WORK"]
 # A guest that prints nothing hangs: after so many seconds of its CPUs, or of the clock.
-# The longest case on real clocks keeps two CPUs busy for 15 s.
-SPIN, SPIN_SMP, SLEEP = 5, 60, 90
+# The longest case on real clocks keeps two CPUs busy for 15 s. On a virtual clock nothing
+# sleeps for long.
+SPIN, SPIN_SMP, SLEEP, SLEEP_VIRTUAL = 5, 60, 90, 20
 # What no guest prints that works.
 COMPLAINT = re.compile(r"\bnot ok |BUG:|WARNING: (?!suspicious RCU)|Kernel panic|ODEBUG"
                        r"|possible .* detected|bad unlock balance|guest: cannot")
@@ -35,6 +36,8 @@ OF_ITSELF = re.compile(r"WARNING: (kernel/sched/|include/trace/)")
 MODULES = ["module/twheel", "kunit/twheel_kunit", "kunit/twheel_kunit_smp"]
 # The suites that get two CPUs.
 SMP = "twheel_kunit_smp"
+# Those on a virtual clock.
+VIRTUAL = "twheel_kunit"
 # A case that fails, or a program.
 FAILED = re.compile(r"\bnot ok (?:\d+ )?(?:- )?(\w+)")
 # Set by a signal: guests, which are in sessions of their own, are to be ended.
@@ -180,7 +183,7 @@ class Worker:
                 since, spent = time.monotonic(), used(guest.pid)
             elif used(guest.pid) - spent > (SPIN_SMP if what == SMP else SPIN):
                 return f"{what}: spins after {case}"
-            elif time.monotonic() - since > SLEEP:
+            elif time.monotonic() - since > (SLEEP_VIRTUAL if what == VIRTUAL else SLEEP):
                 return f"{what}: hangs after {case}"
             *lines, text = text.split(b"\n")
             for line in lines:
