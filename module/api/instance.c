@@ -111,7 +111,7 @@ static void instance_unlist(struct twheel *wheel)
 
 /* Make a wheel that is not listed. @config: valid. Returns it or an ERR_PTR. */
 static struct twheel *instance_make_known(const struct twheel_config *config,
-				    struct module *owner)
+					  struct module *owner)
 {
 	struct twheel *wheel = tw_instance_make(config, owner);
 	int ret = 0;

@@ -237,8 +237,8 @@ static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
  * Nothing is left to do before the end of the position's block: go on to what is next, up
  * to @target. Inline: called, it takes 10 to 24 instructions more for each timer of a sparse
  * backlog.
- * Returns %TW_ADVANCE_DONE if nothing is left to do at all, %TW_ADVANCE_MORE if the slice
- * is used up, else %TW_ADVANCE_DUE: timers may be due, and the caller looks again.
+ * Returns %TW_ADVANCE_DONE if nothing is left to do at all, and %TW_ADVANCE_MORE if the slice
+ * is used up. With %TW_ADVANCE_DUE timers may be due: the caller looks again.
  */
 static __always_inline enum tw_advance
 wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)

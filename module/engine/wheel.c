@@ -19,9 +19,9 @@
  *    (position, position + 2S] are in use.
  *  - Between the position's bucket and a timer's there is at least one whole bucket, on
  *    every level above 0. When the position enters the bucket before the timer's own, the
- *    timer's bucket takes no new timers any more. From then on S^L ticks remain before the first of its timers can be due. In that time
- *    the bucket is emptied into lower levels, in slices. So a crowded bucket causes no
- *    pause at its boundary.
+ *    timer's bucket takes no new timers any more. From then on S^L ticks remain before the
+ *    first of its timers can be due. In that time the bucket is emptied into lower levels,
+ *    in slices. So a crowded bucket causes no pause at its boundary.
  *  - A timer that leaves level L less than two buckets before its tick goes to a lower
  *    level. So it cascades at most once per level, and keeps its exact tick.
  *

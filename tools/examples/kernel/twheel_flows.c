@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A table of flows, as a connection tracker has: packets find a flow under RCU and extend its
- * lifetime, and a flow that is silent removes itself. It ends in one of three ways: its timer
+ * A table of flows, as a connection tracker has. Packets find a flow under RCU and extend its
+ * lifetime. A flow that is silent removes itself. A flow ends in one of three ways: its timer
  * fires, it is closed, or the module goes. Nothing waits for a callback.
  *
  * The module's init lets packets come, and checks what is left. Load it with twheel.ko loaded,
@@ -138,10 +138,10 @@ static int __init flows_init(void)
 	/* A quarter is closed, a quarter falls silent, and the rest goes on. */
 	for (i = FLOWS / 4; i < FLOWS / 2; i++)
 		flow_close(i);
-	for (round = 0; round < 40 && !ret; round++) {
+	for (round = 0; round < 20 && !ret; round++) {
 		for (i = FLOWS / 2; i < FLOWS; i++)
 			lost += !flow_packet(i);
-		msleep(10);
+		msleep(20);
 	}
 	/* That should do, but this machine may be a slow one. */
 	for (i = 0; i < 100 && !ret && atomic_read(&silent) < FLOWS / 4; i++)

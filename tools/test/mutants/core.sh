@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Mutants of core and API: runs the KUnit suites on each, in user-mode Linux, until a case
-# fails. First all get those on a virtual clock, on a kernel for one CPU: with two, each
+# fails. First all get those on a virtual clock, on a kernel for one CPU. With two, each
 # change of its interrupt flag is a system call, and a guest takes twice as long. What
 # survives gets the same with two CPUs, programs, and the suites on real clocks. Arguments:
 # files of these, to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N
