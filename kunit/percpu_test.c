@@ -415,6 +415,49 @@ static void virtual_clock_is_one(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A timer that notes the time, and may arm another. */
+struct clock_reader {
+	struct twheel_timer timer;
+	struct twheel_timer *next;
+	u64 saw;
+};
+
+static void clock_reader_fire(struct twheel_timer *timer)
+{
+	struct clock_reader *reader = container_of(timer, struct clock_reader, timer);
+
+	reader->saw = twheel_now(twheel_of(timer));
+	if (reader->next)
+		twheel_arm_at(reader->next, 60 * MS);
+}
+
+/* Callbacks of all CPUs see one time. What they arm on a CPU that was served before counts. */
+static void virtual_clock_is_one_in_callbacks(struct kunit *test)
+{
+	const struct twheel_config config = {
+		.percpu = true, .clock = TWHEEL_CLOCK_VIRTUAL,
+	};
+	struct twheel *wheel = wheel_new(test, &config);
+	struct clock_reader *readers;
+	int cpu, last = 0;
+
+	readers = kunit_kcalloc(test, nr_cpu_ids + 1, sizeof(*readers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, readers);
+	twheel_timer_init(&readers[nr_cpu_ids].timer, wheel, clock_reader_fire);
+	for_each_possible_cpu(cpu) {
+		twheel_timer_init(&readers[cpu].timer, wheel, clock_reader_fire);
+		twheel_arm_on(&readers[cpu].timer, cpu, 30 * MS);
+		last = cpu;
+	}
+	readers[last].next = &readers[nr_cpu_ids].timer;
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
+	KUNIT_EXPECT_EQ(test, twheel_advance(wheel, 50 * MS), 60 * MS);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	for_each_possible_cpu(cpu)
+		KUNIT_EXPECT_EQ(test, readers[cpu].saw, 50 * MS);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(fires_where_armed),
 	KUNIT_CASE(fires_where_told),
@@ -427,6 +470,7 @@ static struct kunit_case percpu_cases[] = {
 	KUNIT_CASE(empty_is_silent),
 	KUNIT_CASE(stop_hands_back_all),
 	KUNIT_CASE(virtual_clock_is_one),
+	KUNIT_CASE(virtual_clock_is_one_in_callbacks),
 	{ }
 };
 

@@ -4,6 +4,7 @@
  */
 
 #include <linux/twheel_many.h>
+#include <linux/twheel_periodic.h>
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
 
@@ -49,17 +50,26 @@ static void system_wheel_is_there(struct kunit *test)
 	twheel_timer_destroy_on_stack(&timer);
 }
 
+static enum twheel_next system_recur(struct twheel_periodic *periodic)
+{
+	return TWHEEL_AGAIN;
+}
+
 /* As in a built-in driver that comes before twheel. */
 static void timer_before_the_wheel_works(struct kunit *test)
 {
 	struct twheel *wheel = tw_system_wheel;
+	static struct twheel_periodic periodic;
 	struct twheel_timer timer;
 
 	atomic_set(&system_fired, 0);
 	WRITE_ONCE(tw_system_wheel, NULL);
 	twheel_timer_init_on_stack(&timer, system_fire);
+	twheel_periodic_init(&periodic, NULL, system_recur);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), -EINVAL);
 	WRITE_ONCE(tw_system_wheel, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&periodic, HOUR, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&periodic), 1);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&timer));
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));

@@ -430,10 +430,48 @@ static void steps_lose_nothing(struct kunit *test)
 	many_steps(test, true);
 }
 
+struct tireless {
+	struct twheel_timer timer;
+	unsigned int fired;
+};
+
+/* Due again at once, by any clock. */
+static void tireless_fire(struct twheel_timer *timer)
+{
+	struct tireless *t = container_of(timer, struct tireless, timer);
+
+	WRITE_ONCE(t->fired, t->fired + 1);
+	twheel_arm_at(timer, 1);
+}
+
+/* What is due when a pass ends does not wait until a clock that is set back comes there again. */
+static void back_in_a_pause(struct kunit *test)
+{
+	struct twheel_config config = { .clock = TWHEEL_CLOCK_REALTIME };
+	unsigned int round, fired;
+
+	for_each_callback_context(config.context) {
+		struct twheel *wheel = wheel_new(test, &config);
+		struct tireless *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
+
+		KUNIT_ASSERT_NOT_NULL(test, t);
+		twheel_timer_init(&t->timer, wheel, tireless_fire);
+		twheel_arm_at(&t->timer, 1);
+		for (round = 0; round < 20; round++) {
+			wall_step(test, -(s64)HOUR);
+			fired = READ_ONCE(t->fired);
+			KUNIT_ASSERT_TRUE(test, await(READ_ONCE(t->fired) > fired + 1));
+		}
+		twheel_shutdown_sync(&t->timer);
+		twheel_destroy(wheel);
+	}
+}
+
 static struct kunit_case wall_cases[] = {
 	KUNIT_CASE(forward_makes_due),
 	KUNIT_CASE(tai_steps_too),
 	KUNIT_CASE(back_waits),
+	KUNIT_CASE(back_in_a_pause),
 	KUNIT_CASE(delays_are_refused),
 	KUNIT_CASE(percpu_delays_are_refused),
 	KUNIT_CASE(deadlines_are_taken),

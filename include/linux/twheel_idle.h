@@ -59,14 +59,13 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
-/* Give the watch another timeout, from now. A touch meanwhile still counts. */
+/* Give the watch another timeout, from now: see arm_renew(). */
 static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
 				    unsigned int how)
 {
 	/* A watch of zeros belongs to no wheel. */
 	if (!idle->function || !timeout_ns || timeout_ns > TWHEEL_SPAN_MAX)
 		return -EINVAL;
-	atomic64_set(&idle->timeout, timeout_ns);
 	return __twheel_arm_with(&idle->timer, 0, timeout_ns, 0,
 				 __TWHEEL_DELAY | __TWHEEL_RENEW | how);
 }

@@ -66,8 +66,15 @@ __twheel_periodic_init(struct twheel_periodic *periodic, struct twheel *wheel,
 		       twheel_periodic_fn function, const char *name,
 		       struct lock_class_key *key)
 {
-	*periodic = (struct twheel_periodic) { .function = function };
+	/* First: debug objects look whether it is pending. */
 	__twheel_policy_init(&periodic->series.timer, __TWHEEL_PERIODIC, wheel, name, key);
+	periodic->function = function;
+	periodic->pace = TWHEEL_FIXED_RATE;
+	periodic->error = 0;
+	periodic->period = 0;
+	periodic->deadline = 0;
+	periodic->overruns = 0;
+	periodic->missed = 0;
 }
 
 /**

@@ -85,8 +85,13 @@ __twheel_retry_init(struct twheel_retry *retry, struct twheel *wheel,
 		    twheel_attempt_fn attempt, twheel_give_up_fn give_up,
 		    const char *name, struct lock_class_key *key)
 {
-	*retry = (struct twheel_retry) { .attempt = attempt, .give_up = give_up };
+	/* First: debug objects look whether it is pending. */
 	__twheel_policy_init(&retry->series.timer, __TWHEEL_RETRY, wheel, name, key);
+	retry->attempt = attempt;
+	retry->give_up = give_up;
+	retry->backoff = (struct twheel_backoff) { };
+	retry->made = 0;
+	retry->delay = 0;
 }
 
 /**

@@ -11,7 +11,7 @@
 #include <linux/lockdep.h>
 #include <linux/overflow.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_idle.h>
 #include <linux/twheel_state.h>
 
 #include "../core/base.h"
@@ -109,6 +109,8 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 
 	lockdep_assert_held(&base->lock);
 	if (tw_timer_is_deadline(before)) {
+		if (which == TW_ARM_IDLE)
+			return -EEXIST;
 		arm_dequeue(base, timer, word);
 		arm_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
@@ -245,22 +247,44 @@ int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 }
 TW_EXPORT(twheel_arm);
 
-/*
- * A pending timer gets a delay from now. It may come nearer, but not behind the back of an
- * extension by the same delay. That may come after the clock was read, and before the timer was
- * moved. So the timer is extended once more before the lock is released, and it can fire.
- */
-static int arm_renew(struct twheel_timer *timer, u64 delay_ns, unsigned int how)
+static s64 arm_word_after(const struct twheel_timer *timer, u64 delay_ns)
+{
+	return tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER));
+}
+
+/* With the lock, if it is pending: an idle watch gets another timeout, from now. */
+static int arm_renew_pending(struct twheel_timer *timer, u64 timeout_ns)
 {
 	unsigned long flags;
 	struct twheel_base *base = tw_timer_lock_base(timer, &flags);
-	s64 word = tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER));
-	int ret = tw_arm_held(base, timer, word, TW_ARM_PENDING);
+	int ret = tw_arm_held(base, timer, arm_word_after(timer, timeout_ns), TW_ARM_PENDING);
 
-	if (ret == 1)
-		twheel_extend(timer, delay_ns);
+	if (ret == 1) {
+		atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
+		twheel_extend(timer, timeout_ns);
+	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret == 1 || how & __TWHEEL_PENDING ? ret : twheel_arm(timer, delay_ns);
+	return ret;
+}
+
+/*
+ * Start an idle watch, or only renew it. Its deadline may come nearer, but not behind the back of
+ * a touch, which may come after the clock was read, and before the timer was moved. So a
+ * pending timer is extended once more before the lock is released, and it can fire. One that
+ * becomes pending meanwhile is not armed here, but renewed.
+ */
+static int arm_renew(struct twheel_timer *timer, u64 timeout_ns, unsigned int how)
+{
+	int ret;
+
+	do {
+		ret = arm_renew_pending(timer, timeout_ns);
+		if (ret == 1 || how & __TWHEEL_PENDING)
+			return ret;
+		atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
+		ret = tw_place(timer, arm_word_after(timer, timeout_ns), TW_ARM_IDLE, TW_ANY_CPU);
+	} while (ret == -EEXIST);
+	return ret;
 }
 
 /**

@@ -14,6 +14,7 @@
 enum tw_arm_which {
 	TW_ARM_ANY,
 	TW_ARM_PENDING,
+	TW_ARM_IDLE,
 };
 
 /* tw_arm_extend() - a later deadline leaves a pending timer where it is */

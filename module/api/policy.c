@@ -31,10 +31,12 @@
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_state.h>
 
 #include "../core/base.h"
 #include "../export.h"
 #include "policy.h"
+#include "timer.h"
 
 static bool policy_is_span(u64 ns)
 {
@@ -55,7 +57,7 @@ static u64 policy_now(const struct twheel_series *s)
 /* A wheel whose clock may be set takes deadlines only, see twheel_arm(). */
 static bool policy_takes_delay(const struct twheel_series *s)
 {
-	const struct twheel_base *base = READ_ONCE(s->timer.base);
+	const struct twheel_base *base = tw_timer_any_base(&s->timer);
 
 	/* A timer of zeros has no wheel. */
 	return base && !base->absolute;
@@ -71,7 +73,7 @@ static void policy_calls(const struct twheel_timer *timer, const void *function)
 static bool series_due(const struct twheel_series *s)
 {
 	lockdep_assert_held(&s->lock);
-	return s->on && !twheel_pending(&s->timer);
+	return s->on && twheel_state(&s->timer) == TWHEEL_FIRED;
 }
 
 /*
@@ -173,7 +175,7 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 	if ((from_now || pace == TWHEEL_FIXED_DELAY) && !policy_takes_delay(s))
 		return -EINVAL;
 	/* Of zeros, it has no lock either. */
-	if (!READ_ONCE(s->timer.base))
+	if (!tw_timer_any_base(&s->timer))
 		return -EINVAL;
 	if (from_now)
 		first_ns = policy_later(policy_now(s), first_ns);
@@ -372,9 +374,14 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 		[__TWHEEL_IDLE]		= idle_fire,
 	};
 
+	struct twheel_series *s = container_of(timer, struct twheel_series, timer);
+
 	__twheel_timer_init(timer, wheel, functions[policy], false, name, key);
-	if (policy != __TWHEEL_IDLE)
-		raw_spin_lock_init(&container_of(timer, struct twheel_series, timer)->lock);
+	if (policy == __TWHEEL_IDLE)
+		return;
+	raw_spin_lock_init(&s->lock);
+	s->number = 0;
+	s->on = false;
 }
 TW_EXPORT(__twheel_policy_init);
 

@@ -33,20 +33,19 @@ static void virtual_run(struct tw_clock *clock)
 	}
 }
 
-/*
- * Set a base's clock to @now_ns and serve what is due. Timers that callbacks arm for now
- * meanwhile are left for the next call. Returns the instant at which there is something to
- * do next, which may be now, or more than %TWHEEL_NEVER.
- */
-static u64 virtual_advance(struct twheel_base *base, u64 now_ns)
+/* Serve what is due. Timers that callbacks arm for now meanwhile are left for the next call. */
+static void virtual_serve(struct twheel_base *base)
 {
-	u64 next;
-
-	tw_clock_set_virtual(&base->clock, now_ns);
 	do {
 		virtual_run(&base->clock);
 		cond_resched();
 	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
+}
+
+/* When there is something to do next: perhaps now, or later than %TWHEEL_NEVER. */
+static u64 virtual_next(struct twheel_base *base)
+{
+	u64 next;
 
 	raw_spin_lock_irq(&base->lock);
 	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
@@ -87,8 +86,14 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 		if (WARN_ON_ONCE(tw_base_inside(base)))
 			return next;
 	now_ns = min(now_ns, TWHEEL_NEVER - 1);
+	/* All of them first: callbacks see one time, whichever base they use. */
 	tw_for_each_base(base, i, wheel)
-		next = min(next, virtual_advance(base, now_ns));
+		tw_clock_set_virtual(&base->clock, now_ns);
+	tw_for_each_base(base, i, wheel)
+		virtual_serve(base);
+	/* Callbacks may have armed timers on any base. */
+	tw_for_each_base(base, i, wheel)
+		next = min(next, virtual_next(base));
 	return next;
 }
 TW_EXPORT(twheel_advance);

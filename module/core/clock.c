@@ -202,7 +202,8 @@ static int clock_home(const struct tw_clock *clock)
 
 	if (clock->cpu != TW_ANY_CPU)
 		return clock->target_online ? clock->cpu : cpu;
-	if (likely(housekeeping_cpu(cpu, HK_TYPE_DOMAIN)))
+	/* A CPU that goes offline is kicked once more after its hrtimers have left it. */
+	if (likely(housekeeping_cpu(cpu, HK_TYPE_DOMAIN) && cpu_online(cpu)))
 		return cpu;
 	return housekeeping_any_cpu(HK_TYPE_DOMAIN);
 }
@@ -253,13 +254,10 @@ static bool clock_leaves(const struct tw_clock *clock)
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
 	struct hrtimer *timer = tw_clock_timer(clock);
-	bool works = clock->context == TWHEEL_CONTEXT_WORK;
 
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
 		return TW_CLOCK_DONE;
-	if (works && ns <= tw_clock_now(clock))
-		return TW_CLOCK_QUEUE;
-	if (works || clock->relays || hrtimer_is_queued(timer)) {
+	if (clock->context == TWHEEL_CONTEXT_WORK || clock->relays || hrtimer_is_queued(timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
 	}
@@ -270,6 +268,23 @@ enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 	}
 	hrtimer_set_expires(timer, clock_ktime(ns));
 	return TW_CLOCK_RESTART;
+}
+
+/*
+ * tw_clock_again() - from the alarm function, under the base lock: have it called again soon
+ * @pause: after so many ns, whatever the clock is set to meanwhile
+ *
+ * Return: as tw_clock_resume().
+ */
+enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
+{
+	if (clock->context == TWHEEL_CONTEXT_WORK)
+		return clock->id == TWHEEL_CLOCK_VIRTUAL ? TW_CLOCK_DONE : TW_CLOCK_QUEUE;
+	if (!clock->relays)
+		return tw_clock_resume(clock, now + pause);
+	hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
+		      clock_call_mode(clock) | clock_pinned(clock));
+	return TW_CLOCK_DONE;
 }
 
 /*

@@ -76,6 +76,7 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, i
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
+enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause);
 void tw_clock_stop(struct tw_clock *clock);
 
 /* The alarm. */

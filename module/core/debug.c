@@ -89,7 +89,11 @@ static bool debug_fixup_init(void *object, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	debug_withdraw(timer);
+	/* If its memory was overwritten first, no wheel can be asked for it. */
+	if (twheel_pending(timer))
+		debug_withdraw(timer);
+	else
+		debug_object_deactivate(timer, &tw_debug_descr);
 	debug_object_init(timer, &tw_debug_descr);
 	return true;
 }

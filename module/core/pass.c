@@ -3,8 +3,7 @@
  * A pass: what a base does when its alarm goes off.
  *
  * Timers are claimed, unlinked and called one by one, each call without the lock. So a
- * timer that is due but not yet claimed can still be cancelled, even by the callback
- * before it.
+ * timer that is due but not yet claimed can still be cancelled.
  *
  * The lock is held for one slice of work at most, with interrupts off. Claiming a timer
  * ends the hold. So what counts is timers that are moved: cascaded, found extended, or put
@@ -18,9 +17,8 @@
  * their time, slice by slice.
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
- * that are armed for the past, by callbacks perhaps, wait for the next round. So they
- * cannot keep a pass busy for ever. In softirq context, the next round is as far away as
- * the last pass took, so they starve no task either.
+ * that are armed for the past wait for the next round, so they keep no pass busy for ever.
+ * In softirq context that is as far away as the last pass took, so they starve no task.
  */
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -409,19 +407,22 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 				      u64 mono)
 {
 	u64 next = pass_next_event(base);
-	u64 pause = 0, now, ns;
+	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
+	u64 pause = mono - base->began, now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
 		return TW_CLOCK_DONE;
-	if (clock->context == TWHEEL_CONTEXT_HARDIRQ)
-		pause = max_t(u64, mono - base->began, PASS_HARD_PAUSE);
-	else if (clock->context == TWHEEL_CONTEXT_SOFTIRQ && !base->in_round)
-		pause = mono - base->began;
 	/* Not before the present, see tw_clock_resume(). A callback may have set the clock. */
 	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
-	return tw_clock_resume(clock, ns > now ? ns : now + pause);
+	if (ns > now)
+		return tw_clock_resume(clock, hard ? max(ns, now + pause) : ns);
+	if (hard)
+		pause = max_t(u64, pause, PASS_HARD_PAUSE);
+	else if (base->in_round)
+		pause = 0;
+	return tw_clock_again(clock, now, pause);
 }
 
 static __always_inline enum tw_clock_next

@@ -7,8 +7,11 @@
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
+#include <linux/twheel_stats.h>
 
 #include "misuse.h"
+
+#define MISUSE_HOUR	(3600 * (u64)NSEC_PER_SEC)
 
 static void misuse_other(struct twheel_timer *timer)
 {
@@ -120,6 +123,40 @@ static void stopped_by_all(void)
 	expect(twheel_idle_stop_sync(&idle) == 0);
 }
 
+static enum twheel_next misuse_recurs(struct twheel_periodic *periodic)
+{
+	return TWHEEL_AGAIN;
+}
+
+static enum twheel_next misuse_tries(struct twheel_retry *retry)
+{
+	return TWHEEL_AGAIN;
+}
+
+/* Policies that are started: they are stopped first. */
+static void initialised_again(void)
+{
+	static const struct twheel_backoff backoff = { .attempts = 2, .first_ns = MISUSE_HOUR };
+	static struct twheel_periodic periodic;
+	static struct twheel_retry retry;
+	struct twheel_stats stats;
+	unsigned int i;
+	u64 before;
+
+	twheel_get_stats(misuse_wheel, &stats);
+	before = stats.pending;
+	for (i = 0; i < 2; i++) {
+		twheel_periodic_init(&periodic, misuse_wheel, misuse_recurs);
+		twheel_retry_init(&retry, misuse_wheel, misuse_tries, NULL);
+		twheel_get_stats(misuse_wheel, &stats);
+		expect(stats.pending == before);
+		expect(twheel_periodic_start(&periodic, MISUSE_HOUR, TWHEEL_FIXED_DELAY) == 0);
+		expect(twheel_retry_start(&retry, &backoff) == 0);
+	}
+	expect(twheel_periodic_shutdown_sync(&periodic) == 1);
+	expect(twheel_retry_shutdown_sync(&retry) >= 0);
+}
+
 /*
  * All other functions. The kernel stops printing such reports after the fifth of a boot, so
  * this one has none. The sign of a word tells a timer that looks pending.
@@ -132,5 +169,6 @@ void misuse_refused(void)
 	for (i = 0; i < ARRAY_SIZE(bytes); i++)
 		refused_by_all(bytes[i]);
 	stopped_by_all();
+	initialised_again();
 	misuse_goes_on(misuse_wheel);
 }
