@@ -269,7 +269,7 @@ static int arm_renew_pending(struct twheel_timer *timer, u64 timeout_ns)
 
 /*
  * Start an idle watch, or only renew it. Its deadline may come nearer, but not behind the back of
- * a touch, which may come after the clock was read, and before the timer was moved. So a
+ * a touch. That may come after the clock was read, and before the timer was moved. So a
  * pending timer is extended once more before the lock is released, and it can fire. One that
  * becomes pending meanwhile is not armed here, but renewed.
  */
