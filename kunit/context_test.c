@@ -453,11 +453,12 @@ static void leaves_room(struct kunit *test)
 	}
 }
 
+#define HOG_TIME	(4 * MS)
 static u64 hog_ended;
 
 static void hog_run(struct twheel_timer *timer)
 {
-	spin_ns(2 * MS);
+	spin_ns(HOG_TIME);
 	hog_ended = ktime_get_ns();
 }
 
@@ -470,9 +471,9 @@ static void hard_pass_leaves_half(struct kunit *test)
 
 	twheel_timer_init_on_stack(&hog, wheel, hog_run);
 	twheel_arm(&hog, 0);
-	twheel_arm(&next->timer, 3 * MS);
+	twheel_arm(&next->timer, HOG_TIME + 2 * MS);
 	KUNIT_EXPECT_TRUE(test, await(atomic_read(&next->fired)));
-	KUNIT_EXPECT_GE(test, next->fired_at, hog_ended + 2 * MS - 1);
+	KUNIT_EXPECT_GE(test, next->fired_at, hog_ended + HOG_TIME - 1);
 	twheel_destroy(wheel);
 	twheel_timer_destroy_on_stack(&hog);
 }
