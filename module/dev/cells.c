@@ -278,11 +278,12 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 	tw_wheel_move_forward(&file->wheel, tw_wheel_floor(&file->wheel, now));
 	present = tw_cells_ticks(file, now);
 	ticks = tw_cells_visit(file, cell, present);
+	/* Also of a cell that is not pending: moving forward may have filled a bucket. */
+	*wake |= tw_due_woken(file, before, now);
 	if (ticks == TWHEEL_CELL_NEVER)
 		return 0;
 	/* First the alarm, then the promise. */
 	*wake |= tw_due_near(file, tw_cells_ns(file, ticks), now);
-	*wake |= tw_due_woken(file, before, now);
 	if (ticks > present && ticks < file->cells->sweep.at)
 		tw_cells_promise(file, ticks);
 	return 0;

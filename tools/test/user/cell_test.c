@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Cells: what they do, on a virtual clock. Threads are in cell_race_test.c. Random programs, also
- * such that write nonsense, are in ../fuzz.
+ * Cells: what they do, on a virtual clock. Alarms are in cell_alarm_test.c, threads in
+ * cell_race_test.c. Random programs, also such that write nonsense, are in ../fuzz.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -402,40 +402,6 @@ TEST(bits_without_timers)
 	map_take(&m, id, now + 9);
 	CHECK_EQ(load(&m.bitmap[0]) | load(&m.bitmap[1]) | load(m.summary), 0);
 	dev_silent(m.fd);
-}
-
-#define LAZY_TICK	(20 * MS)
-/* Ticks of a bucket of the second level. */
-#define LAZY_BUCKET	256
-
-static uint64_t lazy_tick(void)
-{
-	return dev_now(CLOCK_MONOTONIC) / LAZY_TICK;
-}
-
-/*
- * The cell is the ninth in its bucket, so the wheel has to empty that one bucket earlier. The
- * kick sets the alarm for that, too. A timer that is armed after it relies on the alarm.
- */
-TEST(a_kick_wakes_the_wheel_in_time)
-{
-	struct twheel_setup setup = { .tick_ns = LAZY_TICK, .max_cells = 1 };
-	struct mapped m = map_open(&setup);
-	uint64_t begin, i;
-
-	/* From here, the end of the next bucket but one is beyond the first level. */
-	while (lazy_tick() % LAZY_BUCKET < 60 || lazy_tick() % LAZY_BUCKET > 180)
-		usleep(LAZY_TICK / US);
-	begin = (lazy_tick() / LAZY_BUCKET + 2) * LAZY_BUCKET;
-	for (i = 0; i < 8; i++)
-		dev_arm_at(m.fd, (begin + 200 + i) * LAZY_TICK, i);
-	CHECK_EQ(map_arm(&m, 0, begin + 250 - m.origin_ns / LAZY_TICK, NULL), TOLD_BY_KICK);
-	while (lazy_tick() <= begin - LAZY_BUCKET)
-		usleep(LAZY_TICK / US);
-	dev_arm(m.fd, 5 * LAZY_TICK, 99);
-	/* Without that alarm it would be 9 s late. */
-	NEED(dev_readable(m.fd, 6000) == 1);
-	CHECK_EQ(dev_read(m.fd).cookie, 99);
 }
 
 /* A server whose connections are busy: each is extended before it expires, again and again. */
