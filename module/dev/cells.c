@@ -275,7 +275,7 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 		return -ENOENT;
 	cell = array_index_nospec(cell, file->cells->count);
 	/* As tw_due_enqueue_near() does: after a long sleep all looks far. */
-	tw_wheel_move_forward(&file->wheel, tw_wheel_floor(&file->wheel, now));
+	tw_due_move_forward(file, tw_wheel_floor(&file->wheel, now));
 	present = tw_cells_ticks(file, now);
 	ticks = tw_cells_visit(file, cell, present);
 	/* Also of a cell that is not pending: moving forward may have filled a bucket. */

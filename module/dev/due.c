@@ -247,6 +247,19 @@ bool tw_due_woken(struct tw_file *file, u64 before, u64 now)
 }
 
 /*
+ * tw_due_move_forward() - move the position forward, if nothing is due up to there
+ *
+ * But not to the tick of the next sweep: what that finds would be behind the position, and
+ * come in no particular order.
+ */
+void tw_due_move_forward(struct tw_file *file, u64 tick)
+{
+	lockdep_assert_held(&file->lock);
+	tick = min_t(u64, tick, tw_cells_sweep_tick(file) - 1);
+	tw_wheel_move_forward(&file->wheel, tick);
+}
+
+/*
  * tw_due_enqueue_near() - tw_due_enqueue() of a node that may be nearer than all others
  *
  * Perhaps it only looks like that. The position may be far behind the clock after a long
@@ -261,7 +274,7 @@ noinline bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node
 
 	lockdep_assert_held(&file->lock);
 	if (likely(tick >= w->now))
-		tw_wheel_move_forward(w, tick);
+		tw_due_move_forward(file, tick);
 	else
 		tw_wheel_move_back(w, tick);
 	tw_wheel_enqueue_near(w, node);

@@ -26,6 +26,7 @@ bool tw_due_find(struct tw_file *file);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
 bool tw_due_woken(struct tw_file *file, u64 before, u64 now);
+void tw_due_move_forward(struct tw_file *file, u64 tick);
 bool tw_due_enqueue_near(struct tw_file *file, struct twheel_node *node);
 
 /*

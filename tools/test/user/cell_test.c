@@ -349,6 +349,36 @@ TEST(timers_and_cells)
 	map_take(&m, id, now + 1);
 }
 
+/* An operation between the tick of a sweep and the sweep does not mix up what that finds. */
+TEST(order_of_submitted_cells)
+{
+	enum { SUBMITTED = 6 };
+	int with_kick, i;
+
+	for (with_kick = 0; with_kick < 2; with_kick++) {
+		struct mapped m = map_open_virtual(10);
+		uint64_t now = map_now(&m), ids[2];
+
+		/* The sweep finds the second one, and the next is promised for 25. */
+		NEED(map_arm(&m, 9, now + 5, &ids[0]) == TOLD_BY_KICK);
+		NEED(map_arm(&m, 8, now + 10, &ids[1]) == TOLD_BY_WAKE);
+		map_advance(&m, 5);
+		map_take(&m, ids[0], now + 5);
+		map_advance(&m, 5);
+		map_take(&m, ids[1], now + 10);
+		for (i = 0; i < SUBMITTED; i++)
+			NEED(map_arm(&m, i, now + 26 + i, NULL) == TOLD_BY_WAKE);
+		map_advance(&m, 25);
+		if (with_kick)
+			CHECK_EQ(dev_kick(m.fd, 9), 0);
+		else
+			dev_arm(m.fd, 3 * MS, 0);
+		for (i = 0; i < SUBMITTED; i++)
+			map_take(&m, map_id(i, map_word(&m, i)), now + 26 + i);
+		dev_silent(m.fd);
+	}
+}
+
 /* An event that cannot be copied has not happened. */
 TEST(memory_that_ends)
 {
