@@ -288,3 +288,21 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 		tw_cells_promise(file, ticks);
 	return 0;
 }
+
+/*
+ * tw_cells_defer() - the word of a due cell has changed before it fired
+ * @node: its node, which is in no list
+ * @now: the time on the file's clock
+ *
+ * Read at once, it could change again, without end, and no timer behind it would be served.
+ *
+ * Return: true if the caller has to wake the waiters, once it has released the lock.
+ */
+bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now)
+{
+	struct tw_cells *cells = file->cells;
+	u64 next = tw_cells_ticks(file, now) + 1;
+
+	WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
+	return tw_due_enqueue(file, node, tw_cells_ns(file, next));
+}

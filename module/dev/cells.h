@@ -62,6 +62,7 @@ bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node);
 bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now);
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
+bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now);
 bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice);
 void tw_cells_promise(struct tw_file *file, u64 ticks);
 
@@ -140,8 +141,8 @@ static inline void tw_cells_forget(struct tw_file *file, struct twheel_node *nod
  * @node: its node, which is in no list
  * @word: the word that was found to be due
  *
- * Return: false if the word has changed since: there is no event, and the node has to be put
- * back.
+ * Return: false if the word has changed since: there is no event, and tw_cells_defer() has to
+ * follow.
  */
 static inline bool tw_cells_fire(struct tw_file *file, struct twheel_node *node, u64 word)
 {
@@ -185,6 +186,11 @@ static inline bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
 static inline int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 {
 	return -ENOENT;
+}
+
+static inline bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now)
+{
+	return false;
 }
 
 static inline size_t tw_cells_cost(u32 count) { return 0; }

@@ -225,41 +225,45 @@ static __always_inline bool read_finish_entry(struct tw_file *file,
 			      tw_wheel_share(&file->wheel, next, entry->slack_ns));
 }
 
+/* Likewise of a cell. Returns false if its word has changed, so that it has no event. */
 static bool read_finish_cell(struct tw_file *file, const struct read_batch *batch,
-			     unsigned int i)
+			     unsigned int i, bool *wake)
 {
 	struct twheel_node *node = batch->nodes[i];
 	u64 deadline = tw_word(atomic64_read(&node->word));
 
-	if (!tw_cells_fire(file, node, batch->words[i]))
+	if (!tw_cells_fire(file, node, batch->words[i])) {
+		*wake |= tw_cells_defer(file, node, batch->now);
 		return false;
+	}
 	read_count_late(file, batch->now - deadline);
 	tw_file_trace_expire(file, node, deadline, batch->now);
 	return true;
 }
 
 /*
- * The first @copied records are there: finish their timers, and put the others back. A cell
- * whose word has changed has no event, so those behind it have to be copied again. Returns
- * how many are finished.
+ * The first @copied records are there: finish their timers, and put the others back. If a cell
+ * has no event, those behind it have to be copied again. Returns how many are finished.
  */
 static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 				unsigned int copied, bool *wake)
 {
-	unsigned int i, left;
+	unsigned int i, left, first;
 
-	for (i = 0; i < copied; i++) {
+	for (i = 0, first = copied; i < copied; i++) {
 		if (unlikely(file->cells) && batch->words[i]) {
-			if (!read_finish_cell(file, batch, i))
+			if (!read_finish_cell(file, batch, i, wake)) {
+				first = i + 1;
 				break;
+			}
 		} else {
 			*wake |= read_finish_entry(file, batch,
 						   tw_entry_of(batch->nodes[i]));
 		}
 	}
-	for (left = batch->count; left > i; left--)
+	for (left = batch->count; left > first; left--)
 		hlist_add_head(&batch->nodes[left - 1]->link, &file->wheel.expiring);
-	if (batch->count > i) {
+	if (batch->count > first) {
 		/* A search may have found nothing else due, and set the alarm for later. */
 		WRITE_ONCE(file->marked, true);
 		batch->due = TW_DUE_SOME;

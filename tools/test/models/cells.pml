@@ -77,7 +77,7 @@ bool sweep_goes_on;
 /* For the properties. */
 bool searches;
 bool busy[CPUS];		/* the thread has yet to tell, perhaps */
-bool gave_up[CELLS];		/* too many tries: the kernel reads the word in the next tick */
+bool gave_up[CELLS];		/* it changed too often: the kernel reads it in the next tick */
 byte armed[CELLS];		/* the generation that was armed last, */
 byte fired[CELLS];		/* and that has fired last */
 
@@ -93,7 +93,8 @@ inline check(cpu, c, least)
 			load(cpu, WORD + c, w);
 			ticks = MAX(DEADLINE(w), least);
 			seen = w;
-			gave_up[c] = false;
+			/* Looking ahead does not bring it nearer. */
+			gave_up[c] = gave_up[c] && ticks > DEADLINE(w);
 			store(cpu, CHECK + c, ticks)
 		};
 		atomic {
@@ -130,7 +131,11 @@ inline read_event(cpu, c)
 			assert(armed[c] == w >> 5 && fired[c] < armed[c]);
 			fired[c] = armed[c];
 			next[c] = NEVER
-		:: else
+		:: else ->
+			/* tw_cells_defer() */
+			next[c] = now + 1;
+			gave_up[c] = true;
+			store(cpu, CHECK + c, next[c])
 		fi
 	};
 	atomic { w = 0; ok = false }

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "lib/device.h"
+#include "lib/mapped.h"
 #include "lib/tap.h"
 
 #define RECORD	sizeof(struct twheel_event)
@@ -261,4 +262,37 @@ TEST(memory_that_is_slow)
 	CHECK_EQ(n, 64);
 	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
 	CHECK_EQ(dev_info(slow.fd).timers, 0);
+}
+
+/*
+ * A cell that changes while its event is copied is read again in the next tick, after those
+ * behind it. Here it is the record behind that changes the word: it goes to the mapping.
+ */
+TEST(changed_while_it_is_copied)
+{
+	enum { TIMERS = 20, CELL = 4, CELLS = 64 };
+	struct mapped m = map_open_virtual(CELLS);
+	uint64_t now = map_now(&m), word, id;
+	struct twheel_event *events = (void *)(m.cells + 8), event;
+	int i;
+
+	/* The cookie of record 1. */
+	NEED((__u64 *)&events[1].cookie == &map_cell(&m, CELL)->word);
+	map_arm(&m, CELL, now + 1, &id);
+	word = twheel_cell_word(2, TWHEEL_CELL_PENDING, now + 1);
+	for (i = 0; i < TIMERS; i++)
+		dev_arm(m.fd, 2 * MS, word);
+	map_advance(&m, 2);
+	NEED(read(m.fd, events, (TIMERS + 1) * sizeof(*events)) == TIMERS * sizeof(*events));
+	for (i = 0; i < TIMERS; i++) {
+		memcpy(&event, &events[i], sizeof(event));
+		CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);
+		CHECK_EQ(event.cookie, word);
+	}
+	CHECK_EQ(dev_cancel_all(m.fd), 0);
+	CHECK_EQ(map_word(&m, CELL), word);
+	dev_silent(m.fd);
+	map_advance(&m, 1);
+	map_take(&m, map_id(CELL, word), now + 1);
+	dev_silent(m.fd);
 }
