@@ -379,7 +379,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		}
 		/* A reader with a huge buffer lets others have the CPU. */
 		cond_resched();
-		ret = -ERESTARTSYS;
+		/* io_uring does not wait, and has work for the task that looks like a signal. */
+		ret = wait ? -ERESTARTSYS : -EAGAIN;
 		if (signal_pending(current))
 			break;
 	}

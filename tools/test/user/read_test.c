@@ -132,3 +132,25 @@ TEST(signals_interrupt)
 	CHECK_EQ(reader.ret, RECORD);
 	CHECK_EQ(reader.event.cookie, 4);
 }
+
+/* io_uring's work for a task looks like a signal, too. Here the search takes many slices. */
+TEST(signals_do_not_fail_what_does_not_wait)
+{
+	enum { MANY = 100000 };
+	pthread_t thread;
+
+	reader.fd = dev_open_virtual();
+	NEED(dev_arm_many(reader.fd, MANY, 600 * S) == MANY);
+	/* All of them go to lower levels, and none is due. */
+	dev_advance(reader.fd, 600 * S - MS);
+	signals = 0;
+	thread = reader_start(0);
+	while (reader.ret == 1) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(100);
+	}
+	NEED(!pthread_join(thread, NULL));
+	CHECK(signals > 0);
+	CHECK_EQ(reader.ret, -1);
+	CHECK_EQ(reader.error, EAGAIN);
+}
