@@ -55,6 +55,13 @@ TW_PARAM(alarm_share_all, 0, 100,
 /* What an alarm costs beside its function: the interrupt, the softirq, switching tasks. */
 #define USER_ALARM_AROUND	(3 * NSEC_PER_USEC)
 
+/*
+ * The most that an alarm is charged with. Time is measured by the clock: if a hypervisor takes
+ * the CPU away meanwhile, that may be seconds, which nobody has used. Less would be too cheap
+ * for a user whose alarms each tell a million epoll instances.
+ */
+#define USER_ALARM_MOST		(100 * NSEC_PER_MSEC)
+
 /* So much time may be saved up, so that alarms that are rare are never postponed. */
 #define USER_ALARM_BURST	NSEC_PER_MSEC
 
@@ -303,7 +310,7 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
  */
 void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
 {
-	u64 took = ended - began + USER_ALARM_AROUND;
+	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
 
 	bucket_charge(this_cpu_ptr(payers_buckets(payers)), took, READ_ONCE(alarm_share), ended);
 	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
