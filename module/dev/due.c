@@ -40,9 +40,6 @@
 #include "cells.h"
 #include "due.h"
 
-/* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
-#define DUE_SLICE		64U
-
 /* How many slices poll() searches: the descriptor may have come from another process. */
 #define DUE_POLL_SLICES		64U
 
@@ -121,24 +118,24 @@ static void due_settle(struct tw_file *file)
 }
 
 /*
- * tw_due_slice() - search for something that is due, for one hold of the lock
+ * tw_due_slice() - search for something that is due, under one hold of the lock
  * @now: the time on the file's clock
+ * @slice: what is left of TW_DUE_SLICE under this hold
  *
  * If nothing is due, the alarm is set when this returns. Without a mark, nothing is due
  * before the instant that the alarm was set for.
  */
-enum tw_due tw_due_slice(struct tw_file *file, u64 now)
+enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice)
 {
-	unsigned int slice = DUE_SLICE;
 	enum tw_due due;
 
 	lockdep_assert_held(&file->lock);
 	if (!READ_ONCE(file->marked) && now < file->alarm_ns)
 		return TW_DUE_NONE;
 	/* First: what the sweep finds is put in its order. */
-	if (!tw_cells_sweep(file, now, &slice))
+	if (!tw_cells_sweep(file, now, slice))
 		return TW_DUE_MORE;
-	due = due_advance(file, now, &slice);
+	due = due_advance(file, now, slice);
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
 		due_settle(file);
@@ -151,12 +148,11 @@ enum tw_due tw_due_slice(struct tw_file *file, u64 now)
 }
 
 /* tw_due_search_on() - tw_due_next() in general */
-enum tw_due tw_due_search_on(struct tw_file *file, u64 now)
+enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice)
 {
-	unsigned int slice = DUE_SLICE;
-	enum tw_due due = due_first(file, now, &slice);
+	enum tw_due due = due_first(file, now, slice);
 
-	return due == TW_DUE_NONE ? tw_due_slice(file, now) : due;
+	return due == TW_DUE_NONE ? tw_due_slice(file, now, slice) : due;
 }
 
 static bool due_search(struct tw_file *file, unsigned int slices)
@@ -166,8 +162,10 @@ static bool due_search(struct tw_file *file, unsigned int slices)
 	if (!tw_file_is_ready(file))
 		return false;
 	do {
+		unsigned int slice = TW_DUE_SLICE;
+
 		spin_lock(&file->lock);
-		due = tw_due_slice(file, tw_file_now(file));
+		due = tw_due_slice(file, tw_file_now(file), &slice);
 		spin_unlock(&file->lock);
 		if (due != TW_DUE_MORE)
 			return due == TW_DUE_SOME;

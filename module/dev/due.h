@@ -8,6 +8,9 @@
 #include "cells.h"
 #include "file.h"
 
+/* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
+#define TW_DUE_SLICE	64U
+
 /**
  * enum tw_due - what a slice of a search has found
  * @TW_DUE_NONE: nothing is due
@@ -20,8 +23,8 @@ enum tw_due {
 	TW_DUE_MORE,
 };
 
-enum tw_due tw_due_slice(struct tw_file *file, u64 now);
-enum tw_due tw_due_search_on(struct tw_file *file, u64 now);
+enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice);
+enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice);
 bool tw_due_find(struct tw_file *file);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
@@ -51,7 +54,8 @@ static inline bool tw_due_enqueue(struct tw_file *file, struct twheel_node *node
  *
  * As tw_due_slice(). If there is one at hand, it takes 7 instructions, and 25 for a cell.
  */
-static __always_inline enum tw_due tw_due_next(struct tw_file *file, u64 now)
+static __always_inline enum tw_due tw_due_next(struct tw_file *file, u64 now,
+					       unsigned int *slice)
 {
 	const struct twheel_node *node = tw_wheel_due(&file->wheel);
 
@@ -59,7 +63,7 @@ static __always_inline enum tw_due tw_due_next(struct tw_file *file, u64 now)
 		   (!tw_cells_has(file->cells, node) || tw_cells_agree(file, node)) &&
 		   (u64)atomic64_read(&node->word) <= file->wheel.now_word))
 		return TW_DUE_SOME;
-	return tw_due_search_on(file, now);
+	return tw_due_search_on(file, now, slice);
 }
 
 #endif /* _TWHEEL_DUE_H */

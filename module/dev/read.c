@@ -118,13 +118,13 @@ static __always_inline void read_describe(const struct tw_file *file,
 	event->now_ns = tw_timens_out(batch->now, batch->offset);
 }
 
-/* Take up to @most due timers out of the wheel. */
+/* Take up to @most due timers out of the wheel, fewer if the search for them takes a slice. */
 static void read_take(struct tw_file *file, struct read_batch *batch, unsigned int most)
 {
-	unsigned int count = 0;
+	unsigned int count = 0, slice = TW_DUE_SLICE;
 	enum tw_due due;
 
-	due = tw_due_slice(file, batch->now);
+	due = tw_due_slice(file, batch->now, &slice);
 	while (due == TW_DUE_SOME && count < most) {
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
@@ -134,7 +134,7 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 					      tw_cells_seen(file->cells) : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
-		due = tw_due_next(file, batch->now);
+		due = tw_due_next(file, batch->now, &slice);
 	}
 	batch->count = count;
 	batch->due = due;
