@@ -53,8 +53,12 @@ static s64 op_cancel_all(struct tw_file *file, const struct twheel_op *op)
 	return done;
 }
 
-/* Have the waiters woken, without the lock. */
-static void op_wake(struct tw_file *file)
+/*
+ * tw_op_wake() - wake the waiters
+ *
+ * Context: with the file's lock, which is released meanwhile.
+ */
+void tw_op_wake(struct tw_file *file)
 {
 	spin_unlock(&file->lock);
 	wake_up(&file->wait);
@@ -70,7 +74,7 @@ static s64 op_kick(struct tw_file *file, const struct twheel_op *op)
 		return -EINVAL;
 	ret = tw_cells_kick(file, op->id, &wake);
 	if (wake)
-		op_wake(file);
+		tw_op_wake(file);
 	return ret;
 }
 
@@ -91,7 +95,7 @@ static s64 op_advance(struct tw_file *file, struct twheel_op *op)
 	/* There is no alarm: this is it. */
 	if (min(w->wake, tw_cells_sweep_tick(file)) <= tw_wheel_floor(w, now) &&
 	    tw_due_near(file, 0, now))
-		op_wake(file);
+		tw_op_wake(file);
 	return 0;
 }
 

@@ -41,6 +41,7 @@ struct tw_op_run {
 };
 
 s64 tw_op_rare(struct tw_file *file, struct twheel_op *op);
+void tw_op_wake(struct tw_file *file);
 
 /* The deadline that an operation asks for, on the kernel's clock; later ones are never. */
 static __always_inline u64 tw_op_deadline(struct tw_op_run *run, const struct twheel_op *op)
@@ -181,6 +182,11 @@ static __always_inline s64 tw_op_do(struct tw_op_run *run, struct twheel_op *op)
 		return tw_op_cancel(run, op);
 	if (op->op == TWHEEL_OP_MODIFY)
 		return tw_op_modify(run, op);
+	/* It may take long without the lock, and others rely on the mark. */
+	if (unlikely(run->wake)) {
+		run->wake = false;
+		tw_op_wake(run->file);
+	}
 	/* A copy, as it has to be in memory. */
 	rare = *op;
 	result = tw_op_rare(run->file, &rare);

@@ -281,3 +281,40 @@ TEST(each_timer_has_its_answer)
 	edge_over = true;
 	pthread_join(thread, NULL);
 }
+
+/* "Cancel all" over so many entries takes a while. */
+enum { MANY = 1 << 18, TRIES = 20 };
+
+static void *take_one(void *arg)
+{
+	dev_read(*(int *)arg);
+	return arg;
+}
+
+/*
+ * Waiters that an operation has something for do not wait for the next one of the array. That
+ * gives away the lock, and comes to their timer last: the entry that was freed last.
+ */
+TEST(waiters_are_woken_before_what_takes_long)
+{
+	int fd = dev_open_virtual(), taken = 0, i;
+	pthread_t waiter;
+
+	NEED(dev_arm_many(fd, MANY, HOUR) == MANY);
+	CHECK_EQ(dev_cancel_all(fd), MANY);
+	for (i = 0; i < TRIES && !taken; i++) {
+		struct twheel_op ops[] = {
+			op_on(TWHEEL_OP_ARM, 0), op_on(TWHEEL_OP_CANCEL_ALL, 0),
+		};
+
+		NEED(!pthread_create(&waiter, NULL, take_one, &fd));
+		usleep(20000);
+		CHECK_EQ(dev_ops(fd, ops, SIZE_OF(ops)), SIZE_OF(ops));
+		taken = !ops[1].result;
+		if (!taken)
+			dev_arm(fd, 0, 0);
+		NEED(!pthread_join(waiter, NULL));
+	}
+	printf("# after %d tries\n", i);
+	CHECK(taken);
+}
