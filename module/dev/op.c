@@ -3,6 +3,7 @@
 #include <linux/errno.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 #include <linux/wait.h>
 
@@ -28,7 +29,10 @@ static s64 op_query(struct tw_file *file, struct twheel_op *op)
 	       tw_wheel_floor(w, tw_file_now(file));
 }
 
-/* Timers that are armed meanwhile need not be cancelled. */
+/*
+ * Timers that are armed meanwhile need not be cancelled. A task that is killed stops: an array
+ * may have hundreds of these, over a table of millions.
+ */
 static s64 op_cancel_all(struct tw_file *file, const struct twheel_op *op)
 {
 	u32 count = file->table.count;
@@ -44,6 +48,8 @@ static s64 op_cancel_all(struct tw_file *file, const struct twheel_op *op)
 			spin_unlock(&file->lock);
 			cond_resched();
 			spin_lock(&file->lock);
+			if (fatal_signal_pending(current))
+				break;
 		}
 		if (!tw_entry_is_free(entry)) {
 			tw_op_end(file, entry);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -317,4 +318,27 @@ TEST(waiters_are_woken_before_what_takes_long)
 	}
 	printf("# after %d tries\n", i);
 	CHECK(taken);
+}
+
+/* A task that is killed does not finish it. */
+TEST(a_kill_ends_cancel_all)
+{
+	int fd = dev_open_virtual(), status, i;
+	uint32_t left = 0;
+	pid_t child;
+
+	for (i = 0; i < TRIES && !left; i++) {
+		NEED(dev_arm_many(fd, MANY, HOUR) == MANY);
+		child = fork();
+		NEED(child >= 0);
+		if (!child)
+			_exit(dev_cancel_all(fd) < 0);
+		while (dev_info(fd).timers == MANY)
+			;
+		NEED(kill(child, SIGKILL) == 0);
+		NEED(waitpid(child, &status, 0) == child);
+		left = dev_info(fd).timers;
+	}
+	printf("# after %d tries, %u of %u are left\n", i, left, MANY);
+	CHECK(left > 0);
 }
