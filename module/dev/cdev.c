@@ -172,6 +172,7 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 {
 	const u64 *words = tw_uring_payload(cmd);
 	struct twheel_ops ops;
+	u64 array;
 	long ret;
 
 	if (!cdev_is_command(&cdev_commands[_IOC_NR(TWHEEL_IOC_OPS) %
@@ -182,7 +183,11 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 		return -EINVAL;
 	if (!(cmd->file->f_mode & FMODE_WRITE))
 		return -EBADF;
-	ret = copy_struct_from_user(&ops, sizeof(ops), u64_to_user_ptr(READ_ONCE(words[0])),
+	array = READ_ONCE(words[0]);
+	/* As in tw_ops_all(). */
+	if ((uintptr_t)array != array)
+		return -EFAULT;
+	ret = copy_struct_from_user(&ops, sizeof(ops), u64_to_user_ptr(array),
 				    _IOC_SIZE(cmd->cmd_op));
 	if (ret)
 		return ret;

@@ -254,6 +254,9 @@ long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
 		return -EINVAL;
 	if (!ops.count)
 		return 0;
+	/* A kernel of 32 bits would cut the pointer, and use other memory. */
+	if ((uintptr_t)ops.ops != ops.ops)
+		return -EFAULT;
 	if (unlikely(!tw_file_is_ready(file))) {
 		ret = tw_file_start(file);
 		if (ret)
