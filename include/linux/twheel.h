@@ -136,9 +136,9 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more.
- *	Then interrupts are on for as long, and at least 10 us. The wheels of one CPU
- *	add up. It is the same on PREEMPT_RT: there callbacks take raw spinlocks only,
- *	which excludes kmalloc(), kfree(), wake_up() and random numbers
+ *	Then what is pending waits for as long. The wheels of one CPU add up, and what is
+ *	armed meanwhile does not wait. It is the same on PREEMPT_RT: there callbacks take
+ *	raw spinlocks only, which excludes kmalloc(), kfree(), wake_up() and random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */

@@ -271,19 +271,23 @@ static int arm_renew_pending(struct twheel_timer *timer, u64 timeout_ns)
  * Start an idle watch, or only renew it. Its deadline may come nearer, but not behind the back of
  * a touch. That may come after the clock was read, and before the timer was moved. So a
  * pending timer is extended once more before the lock is released, and it can fire. One that
- * becomes pending meanwhile is not armed here, but renewed.
+ * becomes pending meanwhile is not armed here, but renewed. So is one that was armed here, if
+ * another call has changed the timeout before that.
  */
 static int arm_renew(struct twheel_timer *timer, u64 timeout_ns, unsigned int how)
 {
+	atomic64_t *timeout = &container_of(timer, struct twheel_idle, timer)->timeout;
+	bool armed = false;
 	int ret;
 
 	do {
 		ret = arm_renew_pending(timer, timeout_ns);
 		if (ret == 1 || how & __TWHEEL_PENDING)
-			return ret;
-		atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
+			return armed ? 0 : ret;
+		atomic64_set(timeout, timeout_ns);
 		ret = tw_place(timer, arm_word_after(timer, timeout_ns), TW_ARM_IDLE, TW_ANY_CPU);
-	} while (ret == -EEXIST);
+		armed |= !ret;
+	} while (ret == -EEXIST || (!ret && atomic64_read(timeout) != timeout_ns));
 	return ret;
 }
 

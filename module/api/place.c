@@ -73,7 +73,9 @@ static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
 		      s64 word, enum tw_arm_which which)
 {
 	tw_arm_here(base);
-	return tw_arm_extend(timer, word) ? 1 : tw_arm_held(base, timer, word, which);
+	if (which != TW_ARM_IDLE && tw_arm_extend(timer, word))
+		return 1;
+	return tw_arm_held(base, timer, word, which);
 }
 
 /*

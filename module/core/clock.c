@@ -282,6 +282,10 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 		return clock->id == TWHEEL_CLOCK_VIRTUAL ? TW_CLOCK_DONE : TW_CLOCK_QUEUE;
 	if (!clock->relays)
 		return tw_clock_resume(clock, now + pause);
+	if (clock_home(clock) != raw_smp_processor_id()) {
+		tw_clock_set(clock, 0);
+		return TW_CLOCK_DONE;
+	}
 	hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
 		      clock_call_mode(clock) | clock_pinned(clock));
 	return TW_CLOCK_DONE;

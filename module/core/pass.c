@@ -49,8 +49,9 @@
 #define PASS_TIME_HARD		(50 * NSEC_PER_USEC)
 #define PASS_TIME_WORK		(10 * NSEC_PER_MSEC)
 
-/* The shortest pause between two passes in hard interrupt: a few times what one costs. */
+/* The pause before a pass that is due: a few times what one costs; at most, after a stall. */
 #define PASS_HARD_PAUSE		(10 * NSEC_PER_USEC)
+#define PASS_LONG_PAUSE		(20 * NSEC_PER_MSEC)
 
 /* After how many callbacks a pass looks at the clock, which costs as much as a short one. */
 #define PASS_GROUP		32U
@@ -193,7 +194,6 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	pass_lock(base, context);
 }
 
-/* With the base lock: a timer is called so late. */
 static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 {
 	base->late_sum += late;
@@ -408,7 +408,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 {
 	u64 next = pass_next_event(base);
 	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
-	u64 pause = mono - base->began, now, ns;
+	u64 pause = min_t(u64, mono - base->began, PASS_LONG_PAUSE), now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
