@@ -74,8 +74,8 @@ static bool duration_add_part(const char **text, bool first, uint64_t *ns)
 	/* From the last digit to the first: what is cut off is less than a ns in the end. */
 	while (--end > point)
 		below = (below + (*end - '0') * unit->ns) / 10;
-	part += below;
-	if (__builtin_add_overflow(*ns, part, ns))
+	if (__builtin_add_overflow(part, below, &part) ||
+	    __builtin_add_overflow(*ns, part, ns))
 		return false;
 	*text = p;
 	return true;

@@ -26,18 +26,18 @@ s/(([;{}):]|\belse|\*\/)\s*)timer_shutdown(|_sync)\(/\1twheel_shutdown\3(/g
 s/\btimer_shutdown(|_sync)\((([^()]|\([^()]*\))*)\)/(twheel_shutdown\1(\2) > 0)/g
 s/\bsk_stop_timer\(/sk_stop_twheel(/g
 
-# "t.expires = e; add_timer(&t);" and "t->expires = e; add_timer(t);", or one more assignment
+# "t.expires = e; add_timer(&t);" and "t->expires = e; add_timer(t);", or a constant assigned
 # between them
-s/([^][ \t\n(){};,&]+)\.expires\s*=\s*([^;]+);\s*([^;(){}]*;\s*)?add_timer\(&\1\)/\3mod_timer(\&\1, \2)/g
-s/([^][ \t\n(){};,&]+)->expires\s*=\s*([^;]+);\s*([^;(){}]*;\s*)?add_timer\(\1\)/\3mod_timer(\1, \2)/g
+s/([^][ \t\n(){};,&]+)\.expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(&\1\)/\3mod_timer(\&\1, \2)/g
+s/([^][ \t\n(){};,&]+)->expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(\1\)/\3mod_timer(\1, \2)/g
 
 # "f(t, @{in jiffies@})@;", with parentheses in parentheses in parentheses
 s/\b(mod_timer|mod_timer_pending|sk_reset_timer)\(((\w+,\s*)?[^(),]*(\([^()]*\)[^(),]*)*,\s*)(([^()]|\(([^()]|\(([^()]|\([^()]*\))*\))*\))*)\)/\1(\2@{\5@})@;/g
 # From now on: a delay. Else what is left until then. Either may be negative.
 s/@\{(jiffies|now)@\}/0/g
-s/@\{(jiffies|now)\s*\+\s*(([^@-]|->)*)@\}/jiffies64_to_nsecs(\2)/g
-s/@\{(([^@-]|->)*)\s\+\s*jiffies@\}/jiffies64_to_nsecs(\1)/g
-s/@\{(jiffies|now)\s*\+\s*([^@]*)@\}/jiffies64_to_nsecs(max_t(long, \2, 0))/g
+s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=-]|->)*)@\}/jiffies64_to_nsecs(\2)/g
+s/@\{(([^@?|&<>=-]|->)*)\s\+\s*jiffies@\}/jiffies64_to_nsecs(\1)/g
+s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=]|->)*)@\}/jiffies64_to_nsecs(max_t(long, \2, 0))/g
 s/@\{(([^@?|&<>=^-]|->|\s-\s)*)@\}/jiffies64_to_nsecs(max_t(long, \1 - jiffies, 0))/g
 s/@\{([^@]*)@\}/jiffies64_to_nsecs(max_t(long, (\1) - jiffies, 0))/g
 s/\b(jiffies64_to_nsecs\(|max_t\(long, )\(([^()]*)\)([),])/\1\2\3/g

@@ -97,9 +97,16 @@ int main(void)
 		pids[i] = fork();
 		if (!pids[i])
 			workers_run(wheel, i);
+		/* -1 would be every process that may be killed. */
+		if (pids[i] < 0)
+			break;
 	}
-	supervisor_run(wheel);
-	for (i = 0; i < PROCESSES; i++)
+	if (i == PROCESSES)
+		supervisor_run(wheel);
+	else
+		warn("fork");
+	ret = i < PROCESSES;
+	while (i--)
 		kill(pids[i], SIGKILL);
-	return 0;
+	return ret;
 }

@@ -262,7 +262,7 @@ kill $wheel
 [ ! -e /tmp/ran ] || wrong=1
 result $wrong lost_output_is_1
 wrong=0
-for duration in 1.5.5s 1..5 1.5.5 2h30 30m2 . s '' ' 1s' '1s ' 1e3 +1s 1x; do
+for duration in 1.5.5s 1..5 1.5.5 18446744073.8 5124095.6h 2h30 30m2 . s '' ' 1s' '1s ' 1e3 +1s 1x; do
 	wants 2 'is not a duration such as' twheel after "$duration" ||
 		{ wrong=1; break; }
 done
