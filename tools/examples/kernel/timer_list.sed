@@ -35,9 +35,9 @@ s/([^][ \t\n(){};,&]+)->expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?ad
 s/\b(mod_timer|mod_timer_pending|sk_reset_timer)\(((\w+,\s*)?[^(),]*(\([^()]*\)[^(),]*)*,\s*)(([^()]|\(([^()]|\(([^()]|\([^()]*\))*\))*\))*)\)/\1(\2@{\5@})@;/g
 # From now on: a delay. Else what is left until then. Either may be negative.
 s/@\{(jiffies|now)@\}/0/g
-s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=-]|->)*)@\}/jiffies64_to_nsecs(\2)/g
-s/@\{(([^@?|&<>=-]|->)*)\s\+\s*jiffies@\}/jiffies64_to_nsecs(\1)/g
-s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=]|->)*)@\}/jiffies64_to_nsecs(max_t(long, \2, 0))/g
+s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=-]|->|<<|>>)*)@\}/jiffies64_to_nsecs(\2)/g
+s/@\{(([^@?|&<>=-]|->|<<|>>)*)\s\+\s*jiffies@\}/jiffies64_to_nsecs(\1)/g
+s/@\{(jiffies|now)\s*\+\s*(([^@?|&<>=]|->|<<|>>)*)@\}/jiffies64_to_nsecs(max_t(long, \2, 0))/g
 s/@\{(([^@?|&<>=^-]|->|\s-\s)*)@\}/jiffies64_to_nsecs(max_t(long, \1 - jiffies, 0))/g
 s/@\{([^@]*)@\}/jiffies64_to_nsecs(max_t(long, (\1) - jiffies, 0))/g
 s/\b(jiffies64_to_nsecs\(|max_t\(long, )\(([^()]*)\)([),])/\1\2\3/g
