@@ -112,8 +112,8 @@ static void process_forked_parent(void)
 }
 
 /*
- * With the lock: the wheel takes no timers any more. Now each deadline looks like one of the
- * last, so twheel_arm_at() takes the long way, which refuses.
+ * With the lock: the wheel takes no timers any more. Now each deadline looks past, so
+ * twheel_arm_at() takes the long way, which refuses.
  */
 static void process_refuse(struct twheel *w, enum tw_end end)
 {
@@ -122,7 +122,8 @@ static void process_refuse(struct twheel *w, enum tw_end end)
 	if (!w->threads)
 		w->odd = true;
 	w->bound = true;
-	w->wheel.round = 0;
+	w->wheel.horizon = TW_WHEEL_ASLEEP - 1;
+	tw_wheel_set_wake(&w->wheel, w->wheel.wake);
 }
 
 /* The child shares the descriptor with its parent, so it must not set it. */

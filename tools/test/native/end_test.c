@@ -44,6 +44,7 @@ TEST(descriptor)
 		}
 		CHECK(twheel_modify_at(&timer, 1) == -ENOENT && twheel_of(&timer) == wheel);
 		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+		CHECK(twheel_arm_at(&timer, UINT64_MAX) == -ESHUTDOWN);
 		CHECK(twheel_destroy(wheel) == 0);
 		CHECK(!twheel_pending(&timer) && twheel_cancel(&timer) == -ENOENT && !fired);
 	}
@@ -95,12 +96,13 @@ static void handed(struct twheel_timer *timer, void *arg)
 static void fork_with(bool threads)
 {
 	struct twheel *wheel = make((struct twheel_config) { .threads = threads });
-	struct twheel_timer timer, other;
+	struct twheel_timer timer, other, idle;
 	int status, count = 0;
 	pid_t child;
 
 	twheel_timer_init(&timer, wheel, fire);
 	twheel_timer_init(&other, wheel, fire);
+	twheel_timer_init(&idle, wheel, fire);
 	CHECK(twheel_arm(&timer, 20 * MS) == 0 && twheel_arm(&other, 1000 * MS) == 0);
 	CHECK(twheel_fd(wheel) >= 0);
 	child = fork();
@@ -108,6 +110,7 @@ static void fork_with(bool threads)
 	if (!child) {
 		CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
 		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+		CHECK(twheel_arm_at(&idle, TWHEEL_NEVER + 1) == -ESHUTDOWN);
 		CHECK(twheel_fd(wheel) == -ESHUTDOWN);
 		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
 		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
@@ -182,7 +185,7 @@ static void *stop(void *wheel)
 static void stopped_inside(struct twheel_timer *timer)
 {
 	CHECK(!pthread_create(&stopper, NULL, stop, twheel_of(timer)));
-	while (twheel_arm(timer, 3600000 * MS) >= 0)
+	while (twheel_arm_range(timer, 3600000 * MS, MS) >= 0)
 		usleep(1000);
 	fired++;
 }
