@@ -251,11 +251,12 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, void *arg),
 		 void *arg)
 {
+	struct tw_call call = { };
 	struct twheel_node *node;
 	long count = 0;
 
 	tw_lock(w);
-	if (tw_inside(w) || w->stopper == tw_self())
+	if (tw_inside(w))
 		count = -EDEADLK;
 	else if (w->end == TW_STOPPED)
 		count = -EALREADY;
@@ -270,7 +271,11 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 	w->stopper = tw_self();
 	while (w->calls)
 		tw_wait_for_end(w);
+	/* Other threads wait for @unfired as they do for a callback. */
+	w->calls = &call;
+	w->server = tw_self();
 	while ((node = tw_wheel_evict(&w->wheel))) {
+		call.timer = (struct twheel_timer *)node;
 		__atomic_store_n(&node->word.counter, TW_UNFIRED, __ATOMIC_RELAXED);
 		w->unfired++;
 		count++;
@@ -278,7 +283,10 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 		if (unfired)
 			unfired((struct twheel_timer *)node, arg);
 		tw_lock(w);
+		if (w->waiters)
+			tw_end_waits(w);
 	}
+	w->calls = NULL;
 	w->stopper = NULL;
 	tw_unlock(w);
 	return count;

@@ -25,8 +25,9 @@
 #define TW_UNFIRED	12
 
 /**
- * struct tw_call - a call that serves the wheel, and may have been made by a callback
- * @timer: whose callback runs
+ * struct tw_call - a call that serves the wheel, and may have been made by a callback; or
+ *	twheel_stop()
+ * @timer: whose callback runs, or that is handed back
  * @outer: the call from whose callback this one was made, or NULL
  */
 struct tw_call {

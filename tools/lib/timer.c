@@ -282,7 +282,8 @@ static bool timer_runs(const struct twheel *w, const struct twheel_timer *timer)
 
 /*
  * While the callback runs, it may arm the timer again. So the timer is cancelled when the
- * callback has ended, and not before that as well. A shutdown is final at once.
+ * callback has ended, and not before that as well. A shutdown is final at once. The function
+ * of twheel_stop() may wait for its own timer: that is nobody's any more.
  */
 static int timer_end(struct twheel_timer *timer, s64 state)
 {
@@ -293,7 +294,7 @@ static int timer_end(struct twheel_timer *timer, s64 state)
 		return ret;
 	w = timer->tw_kind->wheel;
 	tw_lock(w);
-	while (timer_runs(w, timer)) {
+	while (timer_runs(w, timer) && w->stopper != tw_self()) {
 		if (tw_inside(w)) {
 			tw_unlock(w);
 			return -EDEADLK;

@@ -324,8 +324,8 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 }
 
 /*
- * twheel_cancel_sync() - twheel_cancel(), and wait for its callback to end; -EDEADLK (called from
- * that callback). The caller holds no lock that the callback takes
+ * twheel_cancel_sync() - twheel_cancel(), and wait for its callback to end, or for the function of
+ * twheel_stop(); -EDEADLK (called from that callback). The caller holds no lock that those take
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
 

@@ -232,3 +232,41 @@ TEST(fork_stop)
 	CHECK(!readable(fd) && twheel_wait(wheel, 0) == 0);
 	CHECK(twheel_destroy(wheel) == 0);
 }
+
+/* Where twheel_stop() is in handing back a timer: 1: in its function; 2: that has ended. */
+static int handing;
+
+static void *shut_down(void *timer)
+{
+	int ret;
+
+	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	ret = twheel_shutdown_sync(timer);
+	CHECK(ret == -ENOENT && __atomic_load_n(&handing, __ATOMIC_ACQUIRE) == 2);
+	return NULL;
+}
+
+static void hand_slowly(struct twheel_timer *timer, void *wheel)
+{
+	__atomic_store_n(&handing, 1, __ATOMIC_RELEASE);
+	usleep(50000);
+	CHECK(twheel_stop(wheel, NULL, NULL) == -EDEADLK && twheel_destroy(wheel) == -EDEADLK);
+	CHECK(twheel_cancel_sync(timer) == -ENOENT && twheel_shutdown_sync(timer) == -ENOENT);
+	__atomic_store_n(&handing, 2, __ATOMIC_RELEASE);
+}
+
+/* A thread that gives up an object waits for the function that is handed its timer. */
+TEST(unfired_waits)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer timer;
+	pthread_t thread;
+
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm(&timer, 3600000 * MS) == 0);
+	CHECK(!pthread_create(&thread, NULL, shut_down, &timer));
+	CHECK(twheel_stop(wheel, hand_slowly, wheel) == 1);
+	CHECK(!pthread_join(thread, NULL) && twheel_stop(wheel, NULL, NULL) == -EALREADY);
+	CHECK(twheel_destroy(wheel) == 0);
+}
