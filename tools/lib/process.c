@@ -69,9 +69,20 @@ void tw_wait_for_end(struct twheel *w)
 	w->waiters--;
 }
 
-/* tw_end_waits() - with the lock: a callback has ended, and somebody waits for that */
+/*
+ * tw_end_waits() - with the lock: a callback has ended, and somebody waits for that
+ *
+ * If it has armed its timer for the past, it may run again before the other thread wakes up. So
+ * the timer is cancelled here and now.
+ */
 void tw_end_waits(struct twheel *w)
 {
+	struct tw_call *call = w->calls;
+
+	if (call->cancelled) {
+		*call->cancelled = tw_timer_withdraw(w, call->timer, TW_CANCELLED);
+		call->cancelled = NULL;
+	}
 	__atomic_fetch_add(&w->ended, 1, __ATOMIC_RELAXED);
 	futex_wake(&w->ended, INT_MAX);
 }

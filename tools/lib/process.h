@@ -28,10 +28,12 @@
  * struct tw_call - a call that serves the wheel, and may have been made by a callback; or
  *	twheel_stop()
  * @timer: whose callback runs, or that is handed back
+ * @cancelled: NULL, or the result of a twheel_cancel_sync() that waits for it
  * @outer: the call from whose callback this one was made, or NULL
  */
 struct tw_call {
-	const struct twheel_timer *timer;
+	struct twheel_timer *timer;
+	int *cancelled;
 	struct tw_call *outer;
 };
 

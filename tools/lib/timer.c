@@ -269,15 +269,14 @@ void twheel_cancel_alone(struct twheel *w, struct twheel_timer *timer)
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 }
 
-static bool timer_runs(const struct twheel *w, const struct twheel_timer *timer)
+/* The call in which the timer's callback runs, or NULL. */
+static struct tw_call *timer_call(const struct twheel *w, const struct twheel_timer *timer)
 {
-	const struct tw_call *call;
+	struct tw_call *call = w->calls;
 
-	for (call = w->calls; call; call = call->outer) {
-		if (call->timer == timer)
-			return true;
-	}
-	return false;
+	while (call && call->timer != timer)
+		call = call->outer;
+	return call;
 }
 
 /*
@@ -287,23 +286,26 @@ static bool timer_runs(const struct twheel *w, const struct twheel_timer *timer)
  */
 static int timer_end(struct twheel_timer *timer, s64 state)
 {
-	int ret = -ENOENT;
+	int ret = -ENOENT, cancelled = 0;
+	struct tw_call *call;
 	struct twheel *w;
 
 	if (!timer->tw_kind)
 		return ret;
 	w = timer->tw_kind->wheel;
 	tw_lock(w);
-	while (timer_runs(w, timer) && w->stopper != tw_self()) {
+	while (!cancelled && (call = timer_call(w, timer)) && w->stopper != tw_self()) {
 		if (tw_inside(w)) {
 			tw_unlock(w);
 			return -EDEADLK;
 		}
 		if (state == TW_SHUTDOWN)
 			ret = max(ret, tw_timer_withdraw(w, timer, state));
+		else if (!call->cancelled)
+			call->cancelled = &cancelled;
 		tw_wait_for_end(w);
 	}
-	ret = max(ret, tw_timer_withdraw(w, timer, state));
+	ret = cancelled ?: max(ret, tw_timer_withdraw(w, timer, state));
 	tw_unlock(w);
 	return ret;
 }

@@ -3,7 +3,9 @@
  * Threads arm, extend and cancel timers of one wheel while one of them serves it. Each timer
  * counts what it was promised and what came of it. Argument: how many rounds each makes.
  */
+#define _GNU_SOURCE	/* sched_getcpu() */
 #include <pthread.h>
+#include <sched.h>
 #include <unistd.h>
 
 #include "check.h"
@@ -179,6 +181,58 @@ static void wait_for_callbacks(void)
 	CHECK(twheel_stop(wheel, NULL, NULL) == 1 && ended);
 	CHECK(!pthread_join(thread, NULL));
 	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static unsigned int agains;
+
+static void fire_again(struct twheel_timer *timer)
+{
+	if (!agains) {
+		stage_set(1);
+		stage_wait(2);
+		usleep(20000);
+	}
+	if (++agains < 20)
+		twheel_arm_at(timer, 1);
+}
+
+static void *serve_again(void *timer)
+{
+	while (twheel_pending(timer))
+		CHECK(twheel_run(wheel, 8) >= 0);
+	return NULL;
+}
+
+/*
+ * The thread that serves the wheel calls the next callback before a waiter runs again. On one CPU,
+ * and with this policy, that is always so.
+ */
+static void cancel_what_is_always_due(void)
+{
+	const struct sched_param none = { };
+	struct twheel_config config = { .threads = true };
+	struct twheel_timer timer;
+	cpu_set_t before, one;
+	pthread_t thread;
+
+	CPU_ZERO(&one);
+	CPU_SET(sched_getcpu(), &one);
+	CHECK(!sched_getaffinity(0, sizeof(before), &before));
+	CHECK(!sched_setaffinity(0, sizeof(one), &one));
+	sched_setscheduler(0, SCHED_BATCH, &none);
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	twheel_timer_init(&timer, wheel, fire_again);
+	stage_set(0);
+	CHECK(twheel_arm_at(&timer, 1) == 0);
+	CHECK(!pthread_create(&thread, NULL, serve_again, &timer));
+	stage_wait(1);
+	stage_set(2);
+	CHECK(twheel_cancel_sync(&timer) == 1 && !twheel_pending(&timer));
+	CHECK(!pthread_join(thread, NULL) && agains == 1);
+	CHECK(twheel_destroy(wheel) == 0);
+	sched_setscheduler(0, SCHED_OTHER, &none);
+	CHECK(!sched_setaffinity(0, sizeof(before), &before));
 }
 
 /**
@@ -359,6 +413,7 @@ int main(int argc, char **argv)
 	long unfired;
 
 	wait_for_callbacks();
+	cancel_what_is_always_due();
 	start_and_stop_policies();
 	touch_beats_a_set_that_is_held_up();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
