@@ -380,9 +380,15 @@ static struct twheel_kind *kind_find(struct twheel *w, twheel_fn function)
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn function)
 {
 	struct twheel_kind *kind = NULL;
+	struct tw_call *call;
 
 	if (w && function) {
 		tw_lock(w);
+		/* A callback may have freed its timer, and this is another one at that address. */
+		while ((call = tw_call_of(w, timer))) {
+			call->timer = NULL;
+			call->cancelled = NULL;
+		}
 		kind = kind_find(w, function);
 		tw_unlock(w);
 	}

@@ -174,4 +174,15 @@ static inline bool tw_inside(const struct twheel *w)
 	return w->calls && (!w->threads || w->server == tw_self());
 }
 
+/* The call in which the timer's callback runs, or NULL. */
+static inline struct tw_call *tw_call_of(const struct twheel *w,
+					 const struct twheel_timer *timer)
+{
+	struct tw_call *call = w->calls;
+
+	while (call && call->timer != timer)
+		call = call->outer;
+	return call;
+}
+
 #endif

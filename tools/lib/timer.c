@@ -269,16 +269,6 @@ void twheel_cancel_alone(struct twheel *w, struct twheel_timer *timer)
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
 }
 
-/* The call in which the timer's callback runs, or NULL. */
-static struct tw_call *timer_call(const struct twheel *w, const struct twheel_timer *timer)
-{
-	struct tw_call *call = w->calls;
-
-	while (call && call->timer != timer)
-		call = call->outer;
-	return call;
-}
-
 /*
  * While the callback runs, it may arm the timer again. So the timer is cancelled when the
  * callback has ended, and not before that as well. A shutdown is final at once. The function
@@ -294,7 +284,7 @@ static int timer_end(struct twheel_timer *timer, s64 state)
 		return ret;
 	w = timer->tw_kind->wheel;
 	tw_lock(w);
-	while (!cancelled && (call = timer_call(w, timer)) && w->stopper != tw_self()) {
+	while (!cancelled && (call = tw_call_of(w, timer)) && w->stopper != tw_self()) {
 		if (tw_inside(w)) {
 			tw_unlock(w);
 			return -EDEADLK;

@@ -231,6 +231,28 @@ TEST(nested)
 	CHECK(twheel_destroy(nested) == 0);
 }
 
+static void renew(struct twheel_timer *timer)
+{
+	CHECK(twheel_shutdown_sync(timer) == -EDEADLK);
+	twheel_timer_init(timer, nested, fire);
+	CHECK(twheel_arm(timer, MS) == 0);
+	CHECK(twheel_shutdown_sync(timer) == 1);
+	fired++;
+}
+
+/* A callback frees its object, and makes another one at that address: nothing of it runs. */
+TEST(renewed)
+{
+	struct twheel_timer timer;
+
+	nested = make_virtual();
+	twheel_timer_init(&timer, nested, renew);
+	CHECK(twheel_arm(&timer, MS) == 0);
+	CHECK(twheel_advance(nested, MS) > TWHEEL_NEVER && fired == 1);
+	CHECK(twheel_arm(&timer, MS) == -ESHUTDOWN);
+	CHECK(twheel_destroy(nested) == 0);
+}
+
 /* Many callbacks, of which none is called. */
 TEST(kinds)
 {
