@@ -140,13 +140,20 @@ static void process_refuse(struct twheel *w, enum tw_end end)
 /* The child shares the descriptor with its parent, so it must not set it. */
 static void process_forked_child(void)
 {
+	struct tw_call *call;
 	struct twheel *w;
 
 	for (w = process_wheels; w; w = w->next) {
 		process_refuse(w, w->end == TW_RUNS ? TW_FORKED : w->end);
-		/* Other threads are not there any more. */
+		/* Other threads are not there any more. What they began is not done. */
 		if (w->server != tw_self())
-			w->calls = w->threads ? NULL : w->calls;
+			w->calls = NULL;
+		for (call = w->calls; call; call = call->outer)
+			call->cancelled = NULL;
+		if (w->stopper && w->stopper != tw_self()) {
+			w->stopper = NULL;
+			w->end = TW_FORKED;
+		}
 		w->waiters = 0;
 		tw_unlock(w);
 	}

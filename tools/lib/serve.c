@@ -285,7 +285,7 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	bool more = true;
 
 	w->calls = &call;
-	w->server = w->threads ? tw_self() : NULL;
+	w->server = tw_self();
 	if (unlikely(target < w->wheel.now && !w->wheel.in_pass))
 		tw_wheel_move_back(&w->wheel, target);
 	/* From here on, what is armed for a tick up to this is past: the next call serves it. */

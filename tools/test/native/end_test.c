@@ -270,3 +270,79 @@ TEST(unfired_waits)
 	CHECK(!pthread_join(thread, NULL) && twheel_stop(wheel, NULL, NULL) == -EALREADY);
 	CHECK(twheel_destroy(wheel) == 0);
 }
+
+/* With another timer, which has not been handed back yet when the first one is. */
+static void *stop_slowly(void *wheel)
+{
+	CHECK(twheel_stop(wheel, hand_slowly, wheel) == 2);
+	return NULL;
+}
+
+/* Another thread is in twheel_stop() when the process forks: the child goes on itself. */
+TEST(fork_while_stopped)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer timers[2];
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	__atomic_store_n(&handing, 0, __ATOMIC_RELAXED);
+	twheel_timer_init(&timers[0], wheel, fire);
+	twheel_timer_init(&timers[1], wheel, fire);
+	CHECK(twheel_arm(&timers[0], 3600000 * MS) == 0);
+	CHECK(twheel_arm(&timers[1], 3600000 * MS) == 0);
+	CHECK(!pthread_create(&thread, NULL, stop_slowly, wheel));
+	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
+		CHECK(!twheel_pending(&timers[0]) && !twheel_pending(&timers[1]));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	CHECK(!pthread_join(thread, NULL) && twheel_destroy(wheel) == 0);
+}
+
+static void fire_until_told(struct twheel_timer *timer)
+{
+	(void)timer;
+	__atomic_store_n(&handing, 1, __ATOMIC_RELEASE);
+	while (__atomic_load_n(&handing, __ATOMIC_ACQUIRE) == 1)
+		usleep(1000);
+}
+
+static void *serve_one(void *wheel)
+{
+	CHECK(twheel_run(wheel, 1) >= 0);
+	return NULL;
+}
+
+/* Another thread serves its own wheel when the process forks: the child can end its copy. */
+TEST(fork_while_served)
+{
+	struct twheel *wheel = make((struct twheel_config) { });
+	struct twheel_timer timer, other;
+	pthread_t thread;
+	int status;
+	pid_t child;
+
+	__atomic_store_n(&handing, 0, __ATOMIC_RELAXED);
+	twheel_timer_init(&timer, wheel, fire_until_told);
+	twheel_timer_init(&other, wheel, fire);
+	CHECK(twheel_arm_at(&timer, 1) == 0 && twheel_arm(&other, 3600000 * MS) == 0);
+	CHECK(!pthread_create(&thread, NULL, serve_one, wheel));
+	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	__atomic_store_n(&handing, 2, __ATOMIC_RELEASE);
+	CHECK(!pthread_join(thread, NULL) && twheel_destroy(wheel) == 0);
+}
