@@ -341,6 +341,19 @@ int twheel_collect(struct twheel *w, struct twheel_timer **timers, unsigned int 
 	return ret < 0 ? ret : (int)count;
 }
 
+/* What is past, after what an earlier call has found due and left. A round takes one of them. */
+static void serve_append_past(struct tw_wheel *wheel)
+{
+	struct hlist_node **tail = &wheel->expiring.first;
+
+	while (*tail)
+		tail = &(*tail)->next;
+	*tail = wheel->due.first;
+	if (*tail)
+		(*tail)->pprev = tail;
+	wheel->due.first = NULL;
+}
+
 uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 {
 	u64 next = TW_WHEEL_ASLEEP;
@@ -353,6 +366,7 @@ uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 		__atomic_store_n(&w->virtual_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
 				 __ATOMIC_RELAXED);
 		alarm_show(w);
+		serve_append_past(&w->wheel);
 		serve_round(w, NULL, UINT_MAX, UINT_MAX, &count);
 		next = serve_next_ns(w);
 	}

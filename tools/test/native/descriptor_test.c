@@ -253,6 +253,25 @@ TEST(renewed)
 	CHECK(twheel_destroy(nested) == 0);
 }
 
+/* A limited call has left something: the next advance() calls that and all that is past. */
+TEST(advance_takes_all)
+{
+	struct twheel *wheel = make_virtual();
+	struct twheel_timer timers[3];
+	unsigned int i;
+
+	CHECK(twheel_advance(wheel, 1000 * MS) > TWHEEL_NEVER);
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		twheel_timer_init(&timers[i], wheel, fire);
+		if (i == 2)
+			CHECK(twheel_run(wheel, 1) == 1);
+		CHECK(twheel_arm_at(&timers[i], 5 + i) == 0);
+	}
+	CHECK(twheel_advance(wheel, 2000 * MS) > TWHEEL_NEVER && fired == 3);
+	CHECK(last == &timers[2]);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 /* Many callbacks, of which none is called. */
 TEST(kinds)
 {
