@@ -13,7 +13,6 @@
 #include <limits.h>
 #include <poll.h>
 #include <sys/timerfd.h>
-#include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -22,16 +21,21 @@
 /* How many timers one call moves to lower levels: 0.1 to 0.4 ms. */
 #define SERVE_SLICE	4096U
 
-/* An instant, of the wheel's clock, on that of the descriptor. */
+/*
+ * An instant, of the wheel's clock, on that of the descriptor. CLOCK_TAI is ahead by whole
+ * seconds, and is read last: after a pause in between, the descriptor is readable too early.
+ * Sandboxes refuse adjtimex(), which would tell.
+ */
 static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
 {
-	struct timex timex = { };
+	struct timespec real;
 	u64 ahead;
 
 	if (w->clock != TWHEEL_CLOCK_TAI)
 		return ns;
-	adjtimex(&timex);
-	ahead = (u64)timex.tai * NSEC_PER_SEC;
+	clock_gettime(CLOCK_REALTIME, &real);
+	ahead = tw_clock_read(w) - ((u64)real.tv_sec * NSEC_PER_SEC + real.tv_nsec);
+	ahead -= ahead % NSEC_PER_SEC;
 	return ns > ahead ? ns - ahead : 1;
 }
 

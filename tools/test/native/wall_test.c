@@ -24,8 +24,8 @@
 /* How many seconds the clock has been set forward by, and that nobody was told yet. */
 static int ahead_s;
 static bool clock_was_set;
-/* By how many seconds the offset of CLOCK_TAI has grown. */
-static int tai_s;
+/* By how many seconds CLOCK_TAI is ahead of what the machine has. */
+static int tai_s = 37;
 
 int clock_gettime(clockid_t id, struct timespec *ts)
 {
@@ -35,16 +35,12 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return ret;
 }
 
-/* The offset as the clocks have it. */
+/* As a sandbox answers. */
 int adjtimex(struct timex *timex)
 {
-	struct timespec real, tai;
-
-	clock_gettime(CLOCK_REALTIME, &real);
-	clock_gettime(CLOCK_TAI, &tai);
-	timex->tai = (tai.tv_sec - real.tv_sec) + (tai.tv_nsec - real.tv_nsec > 500000000) -
-		     (real.tv_nsec - tai.tv_nsec > 500000000);
-	return 0;
+	(void)timex;
+	errno = EPERM;
+	return -1;
 }
 
 static bool answer_canceled(bool asked)
