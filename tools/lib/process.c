@@ -24,9 +24,9 @@ _Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_
 static struct twheel process_no_wheel;
 __thread struct twheel *tw_recent = &process_no_wheel;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_once_t process_once = PTHREAD_ONCE_INIT;
-/* All wheels; with the mutex. */
+/* All wheels, and whether the library learns of forks; with the mutex. */
 static struct twheel *process_wheels;
+static bool process_hears;
 
 static void futex_wait(u32 *word, u32 value)
 {
@@ -160,20 +160,24 @@ static void process_forked_child(void)
 	pthread_mutex_unlock(&process_lock);
 }
 
-static void process_begin(void)
+static bool process_list(struct twheel *w)
 {
-	pthread_atfork(process_prepare_fork, process_forked_parent, process_forked_child);
-}
+	bool hears;
 
-static void process_list(struct twheel *w)
-{
 	pthread_mutex_lock(&process_lock);
-	w->next = process_wheels;
-	w->pprev = &process_wheels;
-	if (w->next)
-		w->next->pprev = &w->next;
-	process_wheels = w;
+	if (!process_hears)
+		process_hears = !pthread_atfork(process_prepare_fork, process_forked_parent,
+						process_forked_child);
+	hears = process_hears;
+	if (hears) {
+		w->next = process_wheels;
+		w->pprev = &process_wheels;
+		if (w->next)
+			w->next->pprev = &w->next;
+		process_wheels = w;
+	}
 	pthread_mutex_unlock(&process_lock);
+	return hears;
 }
 
 static void process_unlist(struct twheel *w)
@@ -256,13 +260,12 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	};
 	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||
 	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)),
-			  w->clock >= TWHEEL_CLOCK_REALTIME, NUMA_NO_NODE)) {
+			  w->clock >= TWHEEL_CLOCK_REALTIME, NUMA_NO_NODE) ||
+	    !process_list(w)) {
 		process_free(w);
 		errno = ENOMEM;
 		return NULL;
 	}
-	pthread_once(&process_once, process_begin);
-	process_list(w);
 	return w;
 }
 

@@ -43,6 +43,17 @@ int adjtimex(struct timex *timex)
 	return -1;
 }
 
+/* The first call finds no memory. */
+int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
+{
+	static int refused;
+
+	(void)prepare;
+	(void)parent;
+	(void)child;
+	return refused++ ? 0 : ENOMEM;
+}
+
 static bool answer_canceled(bool asked)
 {
 	bool canceled = asked && clock_was_set;
@@ -105,6 +116,12 @@ static int serve(struct twheel *wheel)
 }
 
 static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
+
+/* The library has to learn of forks. */
+TEST(create_without_memory)
+{
+	CHECK(!twheel_create(NULL) && errno == ENOMEM);
+}
 
 /* Forward: what is due by that comes, and the rest stays. Back: all wait for longer. */
 TEST(follows)
