@@ -12,6 +12,7 @@
 
 #include <limits.h>
 #include <poll.h>
+#include <pthread.h>
 #include <sys/timerfd.h>
 #include <time.h>
 #include <unistd.h>
@@ -111,11 +112,17 @@ void tw_alarm_stop(struct twheel *w)
  */
 static bool alarm_look(struct twheel *w)
 {
+	int state, ignored;
+	ssize_t got;
 	u64 count;
 
 	if (w->fd < 0 || !tw_settable(w))
 		return false;
-	if (read(w->fd, &count, sizeof(count)) == sizeof(count)) {
+	/* A thread that is cancelled in read() would keep the lock. */
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	got = read(w->fd, &count, sizeof(count));
+	pthread_setcancelstate(state, &ignored);
+	if (got == sizeof(count)) {
 		w->alarm_ns = 0;
 		return false;
 	}

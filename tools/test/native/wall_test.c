@@ -5,6 +5,7 @@
  */
 #define _GNU_SOURCE	/* syscall() */
 #include <poll.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <sys/timerfd.h>
 #include <sys/timex.h>
@@ -80,6 +81,9 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 ssize_t read(int fd, void *buffer, size_t size)
 {
 	ssize_t ret = syscall(SYS_read, fd, buffer, size);
+
+	/* It is a point where a thread may be cancelled. */
+	pthread_testcancel();
 
 	return answer_canceled(true) ? -1 : ret;
 }
@@ -221,4 +225,37 @@ TEST(tai_offset)
 	CHECK(serve(wheel) == 1 && twheel_pending(&timer));
 	CHECK(twheel_wait(wheel, SECOND) == 1 && twheel_run(wheel, 64) == 0 && fired == 2);
 	CHECK(twheel_destroy(wheel) == 0);
+}
+
+static void fire_and_cancel(struct twheel_timer *timer)
+{
+	fire(timer);
+	CHECK(!pthread_cancel(pthread_self()));
+}
+
+static void *serve_until_cancelled(void *wheel)
+{
+	while (!fired)
+		CHECK(twheel_run(wheel, 64) >= 0);
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread that serves the wheel is cancelled: it does not keep the lock. */
+TEST(cancelled)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = TWHEEL_CLOCK_REALTIME, .threads = true });
+	struct twheel_timer timer;
+	pthread_t thread;
+	void *result;
+
+	CHECK(twheel_fd(wheel) >= 0);
+	twheel_timer_init(&timer, wheel, fire_and_cancel);
+	CHECK(twheel_arm_at(&timer, twheel_now(wheel)) == 0);
+	CHECK(!pthread_create(&thread, NULL, serve_until_cancelled, wheel));
+	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
+	alarm(60);
+	CHECK(twheel_destroy(wheel) == 0);
+	alarm(0);
 }
