@@ -29,11 +29,15 @@
  *	twheel_stop()
  * @timer: whose callback runs, or that is handed back
  * @cancelled: NULL, or the result of a twheel_cancel_sync() that waits for it
+ * @now: the time that it serves; lower if a callback has served the wheel after a set back
+ * @nested: a callback has served the wheel
  * @outer: the call from whose callback this one was made, or NULL
  */
 struct tw_call {
 	struct twheel_timer *timer;
 	int *cancelled;
+	u64 now;
+	bool nested;
 	struct tw_call *outer;
 };
 

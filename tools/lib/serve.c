@@ -248,10 +248,10 @@ static inline bool serve_call(struct twheel *w, struct tw_call *call,
 }
 
 /*
- * Advance to @target, and take what is due; returns how many timers. @slice: how many timers may
- * be moved.
+ * Advance to the call's time, and take what is due; returns how many timers. @slice: how many
+ * timers may be moved.
  */
-static unsigned int serve_due(struct twheel *w, struct tw_call *call, u64 target,
+static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 			      struct twheel_timer **timers, unsigned int most,
 			      unsigned int slice)
 {
@@ -262,6 +262,7 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call, u64 target
 		struct twheel_node *node = tw_wheel_due(wheel);
 
 		if (!node) {
+			u64 target = tw_wheel_floor(wheel, call->now);
 			enum tw_advance advance = tw_wheel_advance(wheel, target, &slice);
 
 			if (advance == TW_ADVANCE_DUE)
@@ -290,9 +291,8 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call, u64 target
 static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned int most,
 		       unsigned int slice, unsigned int *count)
 {
-	struct tw_call call = { .outer = w->calls };
-	u64 now = tw_clock_read(w);
-	u64 target = tw_wheel_floor(&w->wheel, now);
+	struct tw_call call = { .outer = w->calls, .now = tw_clock_read(w) };
+	u64 target = tw_wheel_floor(&w->wheel, call.now);
 	bool more = true;
 
 	w->calls = &call;
@@ -302,7 +302,7 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	/* From here on, what is armed for a tick up to this is past: the next call serves it. */
 	w->wheel.horizon = max(w->wheel.horizon, target);
 	tw_wheel_begin_round(&w->wheel, true);
-	*count = serve_due(w, &call, target, timers, most, slice);
+	*count = serve_due(w, &call, timers, most, slice);
 	tw_wheel_next_event(&w->wheel);
 	w->calls = call.outer;
 	/*
@@ -310,7 +310,17 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	 * says so. This one has called a callback, after which its caller's objects may be gone.
 	 */
 	if (likely(!w->end))
-		more = alarm_settle(w, now);
+		more = alarm_settle(w, call.now);
+	if (unlikely(call.outer)) {
+		call.outer->nested = true;
+		call.outer->now = min(call.outer->now, call.now);
+	}
+	/* The callback's call may have been told that the clock was set, after it had read it. */
+	if (unlikely(call.nested) && !more && tw_settable(w) &&
+	    tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now) {
+		alarm_set(w, 0);
+		more = true;
+	}
 	return more;
 }
 

@@ -205,6 +205,36 @@ TEST(set_while_served)
 	}
 }
 
+static struct twheel_timer waits;
+
+static void set_back_and_serve(struct twheel_timer *timer)
+{
+	set_back(timer);
+	serve(setting);
+	CHECK(twheel_arm_at(&waits, twheel_now(setting) + HOUR / 2 * SECOND) == 0);
+}
+
+/* The callback serves the wheel as well, so the call that called it knows an older time. */
+TEST(set_while_served_inside)
+{
+	struct twheel_timer first, second;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		setting = make_on(clocks[i]);
+		twheel_timer_init(&first, setting, set_back_and_serve);
+		twheel_timer_init(&waits, setting, fire);
+		twheel_timer_init(&second, setting, fire);
+		CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
+		serve(setting);
+		CHECK(!fired && twheel_pending(&waits));
+		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
+		serve(setting);
+		CHECK(fired == 1 && last == &second);
+		CHECK(twheel_destroy(setting) == 0);
+	}
+}
+
 /*
  * Nobody is told when the offset of CLOCK_TAI changes. If it grows, the next call that serves the
  * wheel sees that. If it shrinks, the descriptor is readable too early, and once only.
