@@ -182,7 +182,7 @@ class Timeout:
         For an earlier deadline, cancel() it and start another one.
         """
         when = self._timeouts._time() + delay
-        deadline_ns = _ns(when)
+        deadline_ns = self._timeouts._deadline_ns(when)
         if self._address is None:
             raise RuntimeError("the timeout is over")
         if self._soon is None:
@@ -362,7 +362,7 @@ class Timeouts:
         """Let the time of a virtual clock pass, and call all callbacks on the way.
 
         Each is called at its time. What a callback starts for that time or before comes one
-        tick of Timeouts() later. If the clock stops before that, the next advance() calls it.
+        tick of Timeouts() later.
 
         What a callback raises comes to the caller, and the clock stands at its time then. The
         next advance() goes on from there: it first calls what else was due at that time.
@@ -381,20 +381,15 @@ class Timeouts:
         end_ns = max(-(-end_ns // _VIRTUAL_NS) * _VIRTUAL_NS, queue.now_ns)
         self._advancing = True
         try:
-            while True:
-                queue.run()
-                if not self._wheel:
-                    return
+            queue.run()
+            while self._wheel:
                 _advance(self._wheel, queue.now_ns)
                 self._take()
                 self._hand_over(len(self._due))
                 queue.run()
                 if not self._wheel or queue.now_ns == end_ns:
                     return
-                next_ns = _next(self._wheel)
-                if next_ns <= queue.now_ns:
-                    next_ns = queue.now_ns + self._tick_ns
-                queue.advance(min(next_ns, end_ns))
+                queue.advance(min(_next(self._wheel), end_ns))
         finally:
             self._advancing = False
 
@@ -425,9 +420,14 @@ class Timeouts:
         if self._loop.is_running() and asyncio._get_running_loop() is not self._loop:
             raise RuntimeError("only the thread that runs the loop may make this call")
 
+    def _deadline_ns(self, when):
+        if self._advancing and _ns(when) <= self._loop.now_ns:
+            return self._loop.now_ns + self._tick_ns
+        return _ns(when)
+
     def _begin(self, timeout, when):
         """Arm a timer. Returns its address."""
-        deadline_ns = _ns(when)
+        deadline_ns = self._deadline_ns(when)
         if not self._free:
             self._grow()
         address = self._free.pop()

@@ -143,9 +143,24 @@ async def virtual_order(_):
         timeouts.advance(1)
         assert seen == [1]
         timeouts.advance(0)
-        assert seen == [1, 1]
+        assert seen == [1]
         timeouts.advance(1)
-        assert seen == [1, 1, 1, 1.5, 2]
+        assert seen == [1, 1.5, 2]
+    # What is due before that tick is called at its time, and an extension cannot go back.
+    with twheel.Timeouts(virtual=True, tick=1) as timeouts:
+        def note(name):
+            seen.append((name, timeouts.time()))
+
+        def begin():
+            timeouts.call_at(3, note, "past").extend(1 - timeouts.time() + 3)
+            timeouts.call_later(0, note, "now")
+        seen = []
+        timeouts.call_at(10, begin)
+        timeouts.call_at(10.25, note, "soon")
+        timeouts.advance(10.5)
+        assert seen == [("soon", 10.25)]
+        timeouts.advance(1)
+        assert seen == [("soon", 10.25), ("past", 11), ("now", 11)]
 
 
 main((virtual_time, virtual_time_is_exact, virtual_errors, virtual_order, states_are_shown))
