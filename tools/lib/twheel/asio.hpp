@@ -33,15 +33,22 @@ public:
 	void stop()
 	{
 		state_->wheel = nullptr;
-		/* The wheel closes its descriptor itself. */
-		if (state_->readable.is_open())
-			state_->readable.release();
+		state_->release();
 	}
 
 private:
 	/* Asio may call a handler when the object is gone: this stays until then. */
 	struct state {
 		state(boost::asio::io_context &context, twheel *of) : readable(context), wheel(of) { }
+		/* If the constructor throws, nobody has called stop(). */
+		~state() { release(); }
+
+		/* The wheel closes its descriptor itself. */
+		void release()
+		{
+			if (readable.is_open())
+				readable.release();
+		}
 
 		boost::asio::posix::stream_descriptor readable;
 		twheel *wheel;
