@@ -183,16 +183,16 @@ static void wait_for_callbacks(void)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
-static unsigned int agains;
+static unsigned int repeats;
 
 static void fire_again(struct twheel_timer *timer)
 {
-	if (!agains) {
+	if (!repeats) {
 		stage_set(1);
 		stage_wait(2);
 		usleep(20000);
 	}
-	if (++agains < 20)
+	if (++repeats < 20)
 		twheel_arm_at(timer, 1);
 }
 
@@ -229,7 +229,7 @@ static void cancel_what_is_always_due(void)
 	stage_wait(1);
 	stage_set(2);
 	CHECK(twheel_cancel_sync(&timer) == 1 && !twheel_pending(&timer));
-	CHECK(!pthread_join(thread, NULL) && agains == 1);
+	CHECK(!pthread_join(thread, NULL) && repeats == 1);
 	CHECK(twheel_destroy(wheel) == 0);
 	sched_setscheduler(0, SCHED_OTHER, &none);
 	CHECK(!sched_setaffinity(0, sizeof(before), &before));
