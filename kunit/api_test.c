@@ -15,18 +15,6 @@ static void size_is_small(struct kunit *test)
 	KUNIT_EXPECT_LE(test, size, 3 * sizeof(void *) + 8 + sizeof(void *));
 }
 
-static void create_needs_no_configuration(struct kunit *test)
-{
-	struct twheel *wheel = twheel_create(NULL);
-	struct twheel_stats stats;
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
-	KUNIT_EXPECT_EQ(test, stats.tick_ns, TWHEEL_TICK_DEFAULT);
-	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
-}
-
 static void create_refuses(struct kunit *test)
 {
 	static const struct twheel_config good = {
@@ -382,7 +370,6 @@ static void long_sleep_is_caught_up_with(struct kunit *test)
 
 static struct kunit_case api_cases[] = {
 	KUNIT_CASE(size_is_small),
-	KUNIT_CASE(create_needs_no_configuration),
 	KUNIT_CASE(create_refuses),
 	KUNIT_CASE(owner_is_reachable),
 	KUNIT_CASE(fires_on_first_boundary),

@@ -184,18 +184,6 @@ static void idle_stops(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&g.idle), -ENOENT);
 }
 
-/* To change the timeout of a watch that is not started changes nothing. */
-static void idle_keeps_its_timeout(struct kunit *test)
-{
-	static struct guard g;
-
-	guard_init(&g, test->priv);
-	KUNIT_EXPECT_EQ(test, twheel_idle_start(&g.idle, 10 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&g.idle), 1);
-	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&g.idle, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&g.idle.timeout), 10 * MS);
-}
-
 static void idle_refuses(struct kunit *test)
 {
 	static const struct {
@@ -249,7 +237,6 @@ static struct kunit_case idle_cases[] = {
 	KUNIT_CASE(idle_callback_acts),
 	KUNIT_CASE(idle_stops),
 	KUNIT_CASE(idle_shutdown),
-	KUNIT_CASE(idle_keeps_its_timeout),
 	KUNIT_CASE(idle_refuses),
 	KUNIT_CASE(idle_saturates),
 	{ }

@@ -2,7 +2,9 @@
 /* The in-kernel API on a virtual clock: what the module has and a program has not. */
 #include <linux/debugfs.h>
 
+#include <linux/twheel_idle.h>
 #include <linux/twheel_many.h>
+#include <linux/twheel_stats.h>
 
 #include "../module/api/instance.h"
 #include "../module/core/base.h"
@@ -178,8 +180,42 @@ static void zeros_are_on_no_cpu(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, twheel_pending(item.timer));
 }
 
+static void create_needs_no_configuration(struct kunit *test)
+{
+	struct twheel *wheel = twheel_create(NULL);
+	struct twheel_stats stats;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.clock, TWHEEL_CLOCK_MONOTONIC);
+	KUNIT_EXPECT_EQ(test, stats.tick_ns, TWHEEL_TICK_DEFAULT);
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+}
+
+static void watch_fires(struct twheel_idle *idle)
+{
+}
+
+/* To change the timeout of a watch that is not started changes nothing. */
+static void watch_keeps_its_timeout(struct kunit *test)
+{
+	const struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
+	struct twheel *wheel = twheel_create(&config);
+	static struct twheel_idle idle;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	twheel_idle_init(&idle, wheel, watch_fires);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&idle, 10 * MS), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&idle, MS), -ENOENT);
+	KUNIT_EXPECT_EQ(test, atomic64_read(&idle.timeout), 10 * MS);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case module_cases[] = {
 	KUNIT_CASE(create_defaults),
+	KUNIT_CASE(create_needs_no_configuration),
+	KUNIT_CASE(watch_keeps_its_timeout),
 	KUNIT_CASE(structures_may_grow),
 	KUNIT_CASE(valid_refuses),
 	KUNIT_CASE(zeros_are_on_no_cpu),

@@ -5,8 +5,8 @@
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/limits.h>
-#include <linux/minmax.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
