@@ -37,9 +37,9 @@ static int nomad_arm(void *arg)
 	return twheel_arm(&nomad->timer, nomad->period);
 }
 
-/* Armed there, on a wheel of that context. */
-static void nomad_expect(struct kunit *test, int cpu, enum twheel_context context,
-			 unsigned int most)
+/* Armed there by @arm, on a wheel of that context: it fires there @most times. */
+static void nomad_expect(struct kunit *test, int cpu, int (*arm)(void *nomad),
+			 enum twheel_context context, unsigned int most)
 {
 	struct twheel_config config = { .context = context };
 	struct twheel *wheel = wheel_new(test, &config);
@@ -49,7 +49,7 @@ static void nomad_expect(struct kunit *test, int cpu, enum twheel_context contex
 	nomad->avoided = cpu;
 	nomad->period = 10 * MS;
 	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
-	KUNIT_EXPECT_EQ(test, cpu_run(cpu, nomad_arm, nomad), 0);
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu, arm, nomad), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
 	KUNIT_EXPECT_LE(test, nomad->there, most);
 	twheel_destroy(wheel);
@@ -70,8 +70,8 @@ static void isolated_cpu_is_left_alone(struct kunit *test)
 {
 	int cpu = nomad_isolated_cpu(test);
 
-	nomad_expect(test, cpu, TWHEEL_CONTEXT_SOFTIRQ, 0);
-	nomad_expect(test, cpu, TWHEEL_CONTEXT_HARDIRQ, 0);
+	nomad_expect(test, cpu, nomad_arm, TWHEEL_CONTEXT_SOFTIRQ, 0);
+	nomad_expect(test, cpu, nomad_arm, TWHEEL_CONTEXT_HARDIRQ, 0);
 }
 
 /*
@@ -97,18 +97,8 @@ static int nomad_arm_while_kicked(void *arg)
 
 static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 {
-	const struct twheel_config config = { };
-	int cpu = nomad_isolated_cpu(test);
-	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
-	struct twheel *wheel = wheel_new(test, &config);
-
-	KUNIT_ASSERT_NOT_NULL(test, nomad);
-	nomad->avoided = cpu;
-	nomad->period = 10 * MS;
-	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
-	KUNIT_EXPECT_EQ(test, cpu_run(cpu, nomad_arm_while_kicked, nomad), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
-	twheel_destroy(wheel);
+	nomad_expect(test, nomad_isolated_cpu(test), nomad_arm_while_kicked,
+		     TWHEEL_CONTEXT_SOFTIRQ, 0);
 }
 
 static int nomad_keep_busy(void *arg)
@@ -139,8 +129,8 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	 * PREEMPT_RT a softirq is a task, which keeps its CPU from being idle, for hrtimers too.
 	 */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		nomad_expect(test, idle, TWHEEL_CONTEXT_SOFTIRQ, 12);
-	nomad_expect(test, idle, TWHEEL_CONTEXT_HARDIRQ, 12);
+		nomad_expect(test, idle, nomad_arm, TWHEEL_CONTEXT_SOFTIRQ, 12);
+	nomad_expect(test, idle, nomad_arm, TWHEEL_CONTEXT_HARDIRQ, 12);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kthread_stop(task);
 }

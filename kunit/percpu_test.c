@@ -361,9 +361,7 @@ static void stop_hands_back_all(struct kunit *test)
 
 	for (i = 0; i < n; i++) {
 		twheel_arm_on(&oneshots[i].timer, cpu, HOUR << i % 20);
-		cpu = cpumask_next(cpu, cpu_online_mask);
-		if (cpu >= nr_cpu_ids)
-			cpu = cpu_first();
+		cpu = cpu_after(cpu);
 	}
 	twheel_get_stats(wheel, &stats);
 	KUNIT_EXPECT_EQ(test, stats.pending, n);

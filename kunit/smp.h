@@ -32,6 +32,13 @@ static inline int cpu_first(void)
 	return cpumask_first(cpu_online_mask);
 }
 
+/* The online CPU after that one; after the last one, the first. */
+static inline int cpu_after(int cpu)
+{
+	cpu = cpumask_next(cpu, cpu_online_mask);
+	return cpu < nr_cpu_ids ? cpu : cpu_first();
+}
+
 static inline int cpu_last(void)
 {
 	return cpumask_last(cpu_online_mask);

@@ -129,11 +129,9 @@ struct traveller {
 static void traveller_fire(struct twheel_timer *timer)
 {
 	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+	int cpu = cpu_after(raw_smp_processor_id());
 	int ret;
 
-	if (cpu >= nr_cpu_ids)
-		cpu = cpu_first();
 	atomic_inc(&t->inside);
 	t->stops++;
 	if (t->slow)
@@ -177,10 +175,8 @@ static void timer_travels(struct kunit *test)
 static void sync_after_leaving(struct twheel_timer *timer)
 {
 	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+	int cpu = cpu_after(raw_smp_processor_id());
 
-	if (cpu >= nr_cpu_ids)
-		cpu = cpu_first();
 	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
 	t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;
 	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
@@ -207,10 +203,8 @@ static void traveller_does_not_wait_for_itself(struct kunit *test)
 static void traveller_stays(struct twheel_timer *timer)
 {
 	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpumask_next(raw_smp_processor_id(), cpu_online_mask);
+	int cpu = cpu_after(raw_smp_processor_id());
 
-	if (cpu >= nr_cpu_ids)
-		cpu = cpu_first();
 	if (!t->stops) {
 		t->home = raw_smp_processor_id();
 		t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;

@@ -11,13 +11,14 @@
 #include <linux/lockdep.h>
 #include <linux/overflow.h>
 
-#include <linux/twheel_idle.h>
+#include <linux/twheel.h>
 #include <linux/twheel_state.h>
 
 #include "../core/base.h"
 #include "../core/debug.h"
 #include "../export.h"
 #include "arm.h"
+#include "policy.h"
 #include "timer.h"
 
 /* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
@@ -247,58 +248,14 @@ int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 }
 TW_EXPORT(twheel_arm);
 
-static s64 arm_word_after(const struct twheel_timer *timer, u64 delay_ns)
-{
-	return tw_word(min(arm_after(timer, delay_ns), TWHEEL_NEVER));
-}
-
-/* With the lock, if it is pending: an idle watch gets another timeout, from now. */
-static int arm_renew_pending(struct twheel_timer *timer, u64 timeout_ns)
-{
-	unsigned long flags;
-	struct twheel_base *base = tw_timer_lock_base(timer, &flags);
-	int ret = tw_arm_held(base, timer, arm_word_after(timer, timeout_ns), TW_ARM_PENDING);
-
-	if (ret == 1) {
-		atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
-		twheel_extend(timer, timeout_ns);
-	}
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret;
-}
-
-/*
- * Start an idle watch, or only renew it. Its deadline may come nearer, but not behind the back of
- * a touch. That may come after the clock was read, and before the timer was moved. So a
- * pending timer is extended once more before the lock is released, and it can fire. One that
- * becomes pending meanwhile is not armed here, but renewed. So is one that was armed here, if
- * another call has changed the timeout before that.
- */
-static int arm_renew(struct twheel_timer *timer, u64 timeout_ns, unsigned int how)
-{
-	atomic64_t *timeout = &container_of(timer, struct twheel_idle, timer)->timeout;
-	bool armed = false;
-	int ret;
-
-	do {
-		ret = arm_renew_pending(timer, timeout_ns);
-		if (ret == 1 || how & __TWHEEL_PENDING)
-			return armed ? 0 : ret;
-		atomic64_set(timeout, timeout_ns);
-		ret = tw_place(timer, arm_word_after(timer, timeout_ns), TW_ARM_IDLE, TW_ANY_CPU);
-		armed |= !ret;
-	} while (ret == -EEXIST || (!ret && atomic64_read(timeout) != timeout_ns));
-	return ret;
-}
-
 /**
  * __twheel_arm_with() - arm a timer on a CPU, or with slack
  * @timer: the timer
  * @cpu: the CPU, with %__TWHEEL_ON_CPU
  * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
  * @slack_ns: by how much it may be later
- * @how: these flags; with %__TWHEEL_RENEW see arm_renew(), and with %__TWHEEL_PENDING only
- *	if the timer is pending
+ * @how: these flags; with %__TWHEEL_RENEW see tw_idle_renew(), and with %__TWHEEL_PENDING
+ *	only if the timer is pending
  *
  * Use twheel_arm_on(), twheel_arm_range() and the like.
  *
@@ -318,7 +275,7 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	if (!base || (how & __TWHEEL_DELAY && base->absolute))
 		return -EINVAL;
 	if (how & __TWHEEL_RENEW)
-		return arm_renew(timer, when_ns, how);
+		return tw_idle_renew(timer, when_ns, how & __TWHEEL_PENDING);
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(timer, when_ns);
 	if (!(how & __TWHEEL_ON_CPU))

@@ -29,7 +29,7 @@ static __always_inline bool tw_arm_extend(struct twheel_timer *timer, s64 word)
 /* With the base lock: a timer is armed here. Sending it is off, if it was cancelled since. */
 static inline void tw_arm_here(struct twheel_base *base)
 {
-	if (unlikely(base->sent_to) && hlist_empty(&base->sent))
+	if (base->sent_to && hlist_empty(&base->sent))
 		base->sent_to = NULL;
 }
 

@@ -278,8 +278,8 @@ enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
  */
 enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 {
-	if (clock->context == TWHEEL_CONTEXT_WORK)
-		return clock->id == TWHEEL_CLOCK_VIRTUAL ? TW_CLOCK_DONE : TW_CLOCK_QUEUE;
+	if (clock->context == TWHEEL_CONTEXT_WORK && clock->id != TWHEEL_CLOCK_VIRTUAL)
+		return TW_CLOCK_QUEUE;
 	if (!clock->relays)
 		return tw_clock_resume(clock, now + pause);
 	if (clock_home(clock) != raw_smp_processor_id()) {

@@ -198,8 +198,8 @@ bool tw_due_find(struct tw_file *file)
 bool tw_due_poll(struct tw_file *file)
 {
 	/*
-	 * The caller has queued itself; kernels before 6.14 have no barrier in poll_wait(). A
-	 * reader that leaves timers behind marks the file, and then looks for waiters.
+	 * The caller has queued itself; kernels before 6.14 have no barrier in poll_wait().
+	 * Pairs with wq_has_sleeper() in read_leave(), after the mark of read_finish().
 	 */
 	smp_mb();
 	/* As in tw_due_slice(). What comes after this wakes the waiters. */

@@ -183,7 +183,7 @@ static __always_inline s64 tw_op_do(struct tw_op_run *run, struct twheel_op *op)
 	if (op->op == TWHEEL_OP_MODIFY)
 		return tw_op_modify(run, op);
 	/* It may take long without the lock, and others rely on the mark. */
-	if (unlikely(run->wake)) {
+	if (run->wake) {
 		run->wake = false;
 		tw_op_wake(run->file);
 	}

@@ -311,12 +311,12 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	 */
 	if (likely(!w->end))
 		more = alarm_settle(w, call.now);
-	if (unlikely(call.outer)) {
+	if (call.outer) {
 		call.outer->nested = true;
 		call.outer->now = min(call.outer->now, call.now);
 	}
 	/* The callback's call may have been told that the clock was set, after it had read it. */
-	if (unlikely(call.nested) && !more && tw_settable(w) &&
+	if (call.nested && !more && tw_settable(w) &&
 	    tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now) {
 		alarm_set(w, 0);
 		more = true;

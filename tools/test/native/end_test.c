@@ -278,14 +278,31 @@ static void *stop_slowly(void *wheel)
 	return NULL;
 }
 
+/* Fork once another thread is busy with the wheel. The child can end its copy, and these timers. */
+static void fork_and_end(struct twheel *wheel, const struct twheel_timer *timers, int count)
+{
+	int status;
+	pid_t child;
+
+	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
+		usleep(1000);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child) {
+		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
+		while (count--)
+			CHECK(!twheel_pending(&timers[count]));
+		_exit(0);
+	}
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+}
+
 /* Another thread is in twheel_stop() when the process forks: the child goes on itself. */
 TEST(fork_while_stopped)
 {
 	struct twheel *wheel = make((struct twheel_config) { .threads = true });
 	struct twheel_timer timers[2];
 	pthread_t thread;
-	int status;
-	pid_t child;
 
 	__atomic_store_n(&handing, 0, __ATOMIC_RELAXED);
 	twheel_timer_init(&timers[0], wheel, fire);
@@ -293,16 +310,7 @@ TEST(fork_while_stopped)
 	CHECK(twheel_arm(&timers[0], 3600000 * MS) == 0);
 	CHECK(twheel_arm(&timers[1], 3600000 * MS) == 0);
 	CHECK(!pthread_create(&thread, NULL, stop_slowly, wheel));
-	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	child = fork();
-	CHECK(child >= 0);
-	if (!child) {
-		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
-		CHECK(!twheel_pending(&timers[0]) && !twheel_pending(&timers[1]));
-		_exit(0);
-	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	fork_and_end(wheel, timers, 2);
 	CHECK(!pthread_join(thread, NULL) && twheel_destroy(wheel) == 0);
 }
 
@@ -326,23 +334,13 @@ TEST(fork_while_served)
 	struct twheel *wheel = make((struct twheel_config) { });
 	struct twheel_timer timer, other;
 	pthread_t thread;
-	int status;
-	pid_t child;
 
 	__atomic_store_n(&handing, 0, __ATOMIC_RELAXED);
 	twheel_timer_init(&timer, wheel, fire_until_told);
 	twheel_timer_init(&other, wheel, fire);
 	CHECK(twheel_arm_at(&timer, 1) == 0 && twheel_arm(&other, 3600000 * MS) == 0);
 	CHECK(!pthread_create(&thread, NULL, serve_one, wheel));
-	while (!__atomic_load_n(&handing, __ATOMIC_ACQUIRE))
-		usleep(1000);
-	child = fork();
-	CHECK(child >= 0);
-	if (!child) {
-		CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
-		_exit(0);
-	}
-	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	fork_and_end(wheel, &other, 1);
 	__atomic_store_n(&handing, 2, __ATOMIC_RELEASE);
 	CHECK(!pthread_join(thread, NULL) && twheel_destroy(wheel) == 0);
 }
