@@ -453,31 +453,6 @@ static void leaves_room(struct kunit *test)
 	}
 }
 
-#define HOG_TIME	(4 * MS)
-static u64 hog_ended;
-
-static void hog_run(struct twheel_timer *timer)
-{
-	spin_ns(HOG_TIME);
-	hog_ended = ktime_get_ns();
-}
-
-/* After a pass in hard interrupt, others have the CPU for as long, whatever is due next. */
-static void hard_pass_leaves_half(struct kunit *test)
-{
-	struct twheel *wheel = context_wheel(test, TWHEEL_CONTEXT_HARDIRQ, false);
-	struct oneshot *next = oneshots_new(test, wheel, 1);
-	struct twheel_timer hog;
-
-	twheel_timer_init_on_stack(&hog, wheel, hog_run);
-	twheel_arm(&hog, 0);
-	twheel_arm(&next->timer, HOG_TIME + 2 * MS);
-	KUNIT_EXPECT_TRUE(test, await(atomic_read(&next->fired)));
-	KUNIT_EXPECT_GE(test, next->fired_at, hog_ended + HOG_TIME - 1);
-	twheel_destroy(wheel);
-	twheel_timer_destroy_on_stack(&hog);
-}
-
 static struct kunit_case context_cases[] = {
 	KUNIT_CASE(runs_where_it_says),
 	KUNIT_CASE(virtual_is_as_strict),
@@ -490,7 +465,6 @@ static struct kunit_case context_cases[] = {
 	KUNIT_CASE(sync_and_stop_wait),
 	KUNIT_CASE(not_from_own_callback),
 	KUNIT_CASE(leaves_room),
-	KUNIT_CASE(hard_pass_leaves_half),
 	{ }
 };
 

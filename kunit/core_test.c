@@ -7,7 +7,6 @@
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hrtimer.h>
-#include <linux/irqflags.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/preempt.h>
@@ -248,47 +247,6 @@ static void no_alarm_after_the_last(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* Arms itself once more, for the past. */
-static void pause_fire(struct twheel_timer *timer)
-{
-	struct probe *p = container_of(timer, struct probe, timer);
-
-	probe_fire(timer);
-	if (p->fired == 1)
-		twheel_arm_at(timer, 1);
-}
-
-/* In hard interrupt context the next pass does not come at once. */
-static void hard_passes_pause(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "kunit-pause", .tick_ns = MS, .context = TWHEEL_CONTEXT_HARDIRQ,
-	};
-	struct twheel *wheel = twheel_create(&config);
-	struct probe *p = probes_new(test, 1);
-	struct tw_clock *clock;
-	unsigned long flags;
-	unsigned int fired;
-	u64 before, next;
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	probe_init(p, wheel, pause_fire);
-	local_irq_save(flags);
-	twheel_arm(&p->timer, 0);
-	clock = &READ_ONCE(p->timer.base)->clock;
-	spin_ns(3 * MS);
-	/* As if the alarm had gone off, which it does once interrupts are on. */
-	before = ktime_get_ns();
-	tw_pass_alarm(clock);
-	fired = p->fired;
-	next = ktime_to_ns(hrtimer_get_expires(tw_clock_timer(clock)));
-	local_irq_restore(flags);
-	KUNIT_EXPECT_EQ(test, fired, 1);
-	KUNIT_EXPECT_GE(test, next, before + 10 * US);
-	KUNIT_EXPECT_TRUE(test, probe_fired_often(p, 2));
-	twheel_destroy(wheel);
-}
-
 /* Between two passes on a clock that may be set there is a timer on another one. */
 static void wall_clocks_relay(struct kunit *test)
 {
@@ -460,7 +418,6 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),
 	KUNIT_CASE(no_alarm_after_the_last),
-	KUNIT_CASE(hard_passes_pause),
 	KUNIT_CASE(wall_clocks_relay),
 	KUNIT_CASE(work_may_always_sleep),
 	KUNIT_CASE(stop_takes_back_its_work),
