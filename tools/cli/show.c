@@ -43,8 +43,10 @@ static uint64_t level_span(const struct wheel *wheel, unsigned int level)
 
 static void level_draw(const struct wheel *wheel, unsigned int level)
 {
-	/* A level has two laps of buckets. */
-	uint64_t buckets = 2 * wheel_slots(wheel), occupied = wheel->occupied[level];
+	/* A level has two laps of buckets, for each CPU that there may be. */
+	uint64_t buckets = 2 * wheel_slots(wheel) *
+			   (wheel->numbers[WHEEL_PERCPU] ? sysconf(_SC_NPROCESSORS_CONF) : 1);
+	uint64_t occupied = wheel->occupied[level];
 	uint64_t span = level_span(wheel, level);
 	unsigned int full = (occupied * SHOW_WIDTH + buckets - 1) / buckets, i;
 	char width[32] = "centuries";

@@ -126,14 +126,39 @@ static bool reading_take_all(struct reading *r)
 	return reading_take_zone(r) && !*r->next;
 }
 
+/*
+ * In local time, by both offsets of the zone. A clock that is put back shows a time twice:
+ * that means the first one after @now. A clock that is put forward skips a time: that
+ * means as long after the change.
+ */
+static time_t reading_local_seconds(struct tm *tm, time_t now)
+{
+	struct tm by[2] = { *tm, *tm };
+	bool shown[2], first, pick;
+	time_t s[2];
+	int dst;
+
+	for (dst = 0; dst < 2; dst++) {
+		by[dst].tm_isdst = dst;
+		s[dst] = mktime(&by[dst]);
+		shown[dst] = by[dst].tm_isdst == dst;
+	}
+	first = s[1] < s[0];
+	if (shown[0] != shown[1])
+		pick = shown[1];
+	else
+		pick = shown[0] && s[first] > now ? first : !first;
+	*tm = by[pick];
+	return s[pick];
+}
+
 /* Seconds since 1970; -1 if there is no such day. */
-static time_t reading_seconds(const struct reading *r)
+static time_t reading_seconds(const struct reading *r, time_t now)
 {
 	struct tm tm = r->tm;
 	time_t s;
 
-	tm.tm_isdst = -1;
-	s = r->zoned ? timegm(&tm) - r->offset : mktime(&tm);
+	s = r->zoned ? timegm(&tm) - r->offset : reading_local_seconds(&tm, now);
 	/* For the 31st of a shorter month, the library returns another day. */
 	return r->dated && tm.tm_mday != r->tm.tm_mday ? -1 : s;
 }
@@ -163,18 +188,18 @@ static bool walltime_parse_seconds(const char *text, uint64_t *ns)
 bool parse_walltime(const char *text, uint64_t now_ns, uint64_t *ns)
 {
 	struct reading r = { .next = text };
-	time_t s;
+	time_t now = now_ns / NS_PER_S, s;
 
 	if (*text == '@')
 		return walltime_parse_seconds(text + 1, ns);
 	if (!reading_take_all(&r))
 		return false;
 	if (!r.dated)
-		reading_date_today(&r, now_ns / NS_PER_S);
-	s = reading_seconds(&r);
+		reading_date_today(&r, now);
+	s = reading_seconds(&r, now);
 	if (!r.dated && s >= 0 && s * NS_PER_S + r.ns <= now_ns) {
 		r.tm.tm_mday++;
-		s = reading_seconds(&r);
+		s = reading_seconds(&r, now);
 	}
 	if (s < 0)
 		return false;

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clocks.h"
@@ -21,6 +22,7 @@
 const struct wheel_number_info wheel_numbers[] = {
 	[WHEEL_ID] = { "wheel", "", "", "" },
 	[WHEEL_TICK] = { "tick_ns", "tick_seconds", "gauge", "The tick." },
+	[WHEEL_PERCPU] = { "percpu", "", "", "" },
 	[WHEEL_SLOTS] = { "slots", "", "", "" },
 	[WHEEL_MAX_TIMERS] = { "max_timers", "max_timers", "gauge",
 		"Timers that may exist at once." },
@@ -206,11 +208,13 @@ static void wheel_read_process_name(struct wheel *wheel)
 static bool fd_is_wheel(pid_t pid, const char *fd)
 {
 	char path[64], target[256];
+	struct stat file;
 	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, fd);
 	length = readlink(path, target, sizeof(target) - 1);
-	if (length < (ssize_t)strlen(WHEELS_DEVICE))
+	if (length < (ssize_t)strlen(WHEELS_DEVICE) || stat(path, &file) ||
+	    !S_ISCHR(file.st_mode))
 		return false;
 	target[length] = '\0';
 	return !strcmp(target + length - strlen(WHEELS_DEVICE), WHEELS_DEVICE);
