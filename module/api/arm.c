@@ -18,7 +18,6 @@
 #include "../core/debug.h"
 #include "../export.h"
 #include "arm.h"
-#include "policy.h"
 #include "timer.h"
 
 /* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
@@ -110,8 +109,6 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 
 	lockdep_assert_held(&base->lock);
 	if (tw_timer_is_deadline(before)) {
-		if (which == TW_ARM_IDLE)
-			return -EEXIST;
 		arm_dequeue(base, timer, word);
 		arm_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
@@ -149,7 +146,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	unsigned long flags;
 
 	if (unlikely(!base || word >= base->plain))
-		return tw_place(timer, word, which, TW_ANY_CPU);
+		return tw_place(timer, word, which, TW_ANY_CPU, 0);
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
@@ -176,7 +173,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
 	if (unlikely(!tw_timer_any_base(timer)))
 		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
 	if (unlikely(word >= 0))
-		return tw_place(timer, word, which, TW_ANY_CPU);
+		return tw_place(timer, word, which, TW_ANY_CPU, 0);
 	/* A later deadline leaves the timer where it is. */
 	return tw_arm_extend(timer, word) ? 1 : arm_pending_nearer(timer, word, which);
 }
@@ -215,7 +212,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 		return arm_pending(timer, word, TW_ARM_ANY);
 	base = READ_ONCE(timer->base);
 	if (unlikely(!base || word >= base->plain))
-		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU);
+		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU, 0);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
@@ -254,8 +251,8 @@ TW_EXPORT(twheel_arm);
  * @cpu: the CPU, with %__TWHEEL_ON_CPU
  * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
  * @slack_ns: by how much it may be later
- * @how: these flags; with %__TWHEEL_RENEW see tw_idle_renew(), and with %__TWHEEL_PENDING
- *	only if the timer is pending
+ * @how: these flags; with %__TWHEEL_RENEW it is an idle watch that gets this timeout, and with
+ *	%__TWHEEL_PENDING only if the timer is pending
  *
  * Use twheel_arm_on(), twheel_arm_range() and the like.
  *
@@ -267,6 +264,7 @@ TW_EXPORT(twheel_arm);
 int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
 		      unsigned int how)
 {
+	u64 timeout_ns = how & __TWHEEL_RENEW ? when_ns : 0;
 	const struct twheel_base *base;
 
 	if (!tw_debug_assert_init(timer))
@@ -274,15 +272,17 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 	base = tw_timer_any_base(timer);
 	if (!base || (how & __TWHEEL_DELAY && base->absolute))
 		return -EINVAL;
-	if (how & __TWHEEL_RENEW)
-		return tw_idle_renew(timer, when_ns, how & __TWHEEL_PENDING);
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(timer, when_ns);
+	if (timeout_ns)
+		return tw_place(timer, tw_word(when_ns),
+				how & __TWHEEL_PENDING ? TW_ARM_PENDING : TW_ARM_ANY,
+				TW_ANY_CPU, timeout_ns);
 	if (!(how & __TWHEEL_ON_CPU))
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu);
+	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu, 0);
 }
 TW_EXPORT(__twheel_arm_with);
 

@@ -14,7 +14,6 @@
 enum tw_arm_which {
 	TW_ARM_ANY,
 	TW_ARM_PENDING,
-	TW_ARM_IDLE,
 };
 
 /* tw_arm_extend() - a later deadline leaves a pending timer where it is */
@@ -35,6 +34,7 @@ static inline void tw_arm_here(struct twheel_base *base)
 
 int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
 		enum tw_arm_which which);
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu);
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu,
+	     u64 timeout_ns);
 
 #endif /* _TWHEEL_API_ARM_H */

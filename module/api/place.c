@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Where a timer is armed, on a wheel that has a base for each CPU. */
+#include <linux/atomic.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/smp.h>
 
-#include <linux/twheel.h>
+#include <linux/twheel_idle.h>
 
 #include "../core/base.h"
 #include "arm.h"
@@ -73,7 +75,7 @@ static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
 		      s64 word, enum tw_arm_which which)
 {
 	tw_arm_here(base);
-	if (which != TW_ARM_IDLE && tw_arm_extend(timer, word))
+	if (tw_arm_extend(timer, word))
 		return 1;
 	return tw_arm_held(base, timer, word, which);
 }
@@ -95,22 +97,37 @@ static int place_both(struct twheel_timer *timer, struct twheel_base *base,
 }
 
 /*
+ * With the lock of its base: an idle watch has a deadline, and gets the timeout that belongs to
+ * that. A touch may have come after the clock was read, and before the deadline changed, so
+ * extend it once more. When the lock is released, it may fire and be freed.
+ */
+static void place_timeout(struct twheel_timer *timer, u64 timeout_ns)
+{
+	atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
+	twheel_extend(timer, timeout_ns);
+}
+
+/*
  * tw_place() - give a timer its deadline, on a wheel that may have several bases
  * @word: the deadline's
  * @cpu: the CPU it is for, or %TW_ANY_CPU
+ * @timeout_ns: 0, or the new timeout of an idle watch
  *
  * Return: as twheel_arm_at(), or twheel_modify_at().
  */
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu,
+	     u64 timeout_ns)
 {
 	struct twheel_base *base, *to;
 	unsigned long flags;
+	bool both;
 	int ret;
 
 	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
 	if (word >= 0)
 		word = tw_word(TWHEEL_NEVER);
 again:
+	both = false;
 	base = tw_timer_lock_base(timer, &flags);
 	to = place_pick(timer, base, which, cpu);
 	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
@@ -118,11 +135,15 @@ again:
 	} else if (to == base) {
 		ret = place_stay(base, timer, word, which);
 	} else {
+		both = true;
 		ret = tw_base_lock_second(base, to) ?
 		      place_move(timer, base, to, word, which) :
 		      place_both(timer, base, to, word, which, cpu);
-		raw_spin_unlock(&to->lock);
 	}
+	if (timeout_ns && ret >= 0)
+		place_timeout(timer, timeout_ns);
+	if (both)
+		raw_spin_unlock(&to->lock);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	if (unlikely(ret == -EAGAIN))
 		goto again;

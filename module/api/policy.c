@@ -35,7 +35,6 @@
 
 #include "../core/base.h"
 #include "../export.h"
-#include "arm.h"
 #include "policy.h"
 #include "timer.h"
 
@@ -343,56 +342,6 @@ int twheel_retry_start(struct twheel_retry *retry,
 	return ret;
 }
 TW_EXPORT(twheel_retry_start);
-
-static s64 idle_word(const struct twheel_timer *timer, u64 timeout_ns)
-{
-	return tw_word(policy_later(twheel_now(twheel_of(timer)), timeout_ns));
-}
-
-/* With the lock, if it is pending: the watch gets another timeout, from now. */
-static int idle_renew_pending(struct twheel_timer *timer, u64 timeout_ns)
-{
-	unsigned long flags;
-	struct twheel_base *base = tw_timer_lock_base(timer, &flags);
-	int ret = tw_arm_held(base, timer, idle_word(timer, timeout_ns), TW_ARM_PENDING);
-
-	if (ret == 1) {
-		atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
-		twheel_extend(timer, timeout_ns);
-	}
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return ret;
-}
-
-/*
- * tw_idle_renew() - start a watch, or only give it another timeout
- * @timer: the watch's
- * @pending_only: do not start it
- *
- * Its deadline may come nearer, but not behind the back of a touch. That may come after the
- * clock was read, and before the timer was moved. So a pending timer is extended once more
- * before the lock is released, and it can fire. One that becomes pending meanwhile is not armed
- * here, but renewed. So is one that was armed here, if another call has changed the timeout
- * before that.
- *
- * Return: as twheel_idle_start(), or twheel_idle_set_timeout().
- */
-int tw_idle_renew(struct twheel_timer *timer, u64 timeout_ns, bool pending_only)
-{
-	atomic64_t *timeout = &container_of(timer, struct twheel_idle, timer)->timeout;
-	bool armed = false;
-	int ret;
-
-	do {
-		ret = idle_renew_pending(timer, timeout_ns);
-		if (ret == 1 || pending_only)
-			return armed ? 0 : ret;
-		atomic64_set(timeout, timeout_ns);
-		ret = tw_place(timer, idle_word(timer, timeout_ns), TW_ARM_IDLE, TW_ANY_CPU);
-		armed |= !ret;
-	} while (ret == -EEXIST || (!ret && atomic64_read(timeout) != timeout_ns));
-	return ret;
-}
 
 static void idle_fire(struct twheel_timer *timer)
 {

@@ -3,12 +3,9 @@
 #ifndef _TWHEEL_API_POLICY_H
 #define _TWHEEL_API_POLICY_H
 
-#include <linux/types.h>
-
 struct twheel_timer;
 
 void tw_policy_seed(void);
-int tw_idle_renew(struct twheel_timer *timer, u64 timeout_ns, bool pending_only);
 const void *tw_policy_function(const struct twheel_timer *timer);
 
 #endif /* _TWHEEL_API_POLICY_H */

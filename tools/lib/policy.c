@@ -145,13 +145,14 @@ static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 
 	if (!policy_is_span(timeout_ns) || !timer->tw_kind || tw_settable(timer->tw_kind->wheel))
 		return -EINVAL;
-	__atomic_store_n(&idle->timeout, timeout_ns, __ATOMIC_RELAXED);
 	w = timer->tw_kind->wheel;
 	tw_lock(w);
 	if (start || twheel_pending(timer))
 		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));
-	if (ret == 1)
+	if (ret >= 0) {
+		__atomic_store_n(&idle->timeout, timeout_ns, __ATOMIC_RELAXED);
 		twheel_extend(timer, timeout_ns);
+	}
 	tw_unlock(w);
 	return ret;
 }
