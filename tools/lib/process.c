@@ -160,14 +160,23 @@ static void process_forked_child(void)
 	pthread_mutex_unlock(&process_lock);
 }
 
+/*
+ * Before the program registers handlers: in a fork(), theirs come before ours take the locks, and
+ * after ours have released them.
+ */
+static void __attribute__((__constructor__)) process_hear(void)
+{
+	if (!process_hears)
+		process_hears = !pthread_atfork(process_prepare_fork, process_forked_parent,
+						process_forked_child);
+}
+
 static bool process_list(struct twheel *w)
 {
 	bool hears;
 
 	pthread_mutex_lock(&process_lock);
-	if (!process_hears)
-		process_hears = !pthread_atfork(process_prepare_fork, process_forked_parent,
-						process_forked_child);
+	process_hear();
 	hears = process_hears;
 	if (hears) {
 		w->next = process_wheels;

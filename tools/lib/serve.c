@@ -151,6 +151,7 @@ int twheel_fd(struct twheel *w)
 {
 	const clockid_t id = tw_settable(w) ? CLOCK_REALTIME :
 			     w->clock == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+	u64 next;
 	int fd;
 
 	tw_lock(w);
@@ -160,8 +161,14 @@ int twheel_fd(struct twheel *w)
 		if (fd < 0) {
 			fd = -errno;
 		} else {
+			next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
 			w->fd = fd;
-			alarm_set(w, w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w));
+			/* From here on it tells that the clock was set. It may have been before. */
+			alarm_set(w, TW_WHEEL_ASLEEP);
+			if (tw_settable(w) &&
+			    tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
+				next = 0;
+			alarm_set(w, min(w->alarm_ns, next));
 			alarm_show(w);
 		}
 	}

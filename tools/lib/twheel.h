@@ -108,7 +108,7 @@ enum twheel_clock {
  * struct twheel_config - how a wheel is to be made; zeros are defaults
  * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
- * @slots: ratio of a level to the next, 2 to 4096, rounded up to a power of two; 0: 256
+ * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 256
  * @tick_ns: the tick, 1 us to 1 h; 0: 1 ms
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @max_pending: how many timers may be pending at once; 0: no limit

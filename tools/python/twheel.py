@@ -29,17 +29,15 @@ do no harm, and ten are enough for most tests. Where tasks start timeouts, go in
 second, sleep(0), and again. A virtual clock need not be closed.
 
 It pays where timeouts are renewed, or very many are pending. extend() takes less than half of
-the time in which a loop cancels a handle and makes another one. For a few timeouts that seldom
-move, the loop's own timers do as well.
+the time in which a loop cancels a handle and makes another one.
 
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with the
 next tick after its deadline at the latest, and called in the next round of the loop. So data that
 has arrived by then is read first, and may extend it. A delay below 0 is due at once, and an
 infinite one never. Callbacks of one tick come in the order of their deadlines. Those of one
 deadline come in the order in which they were started, extended or not. A round calls up to
-64, then the loop's others. So more that are due at once take longer than with the loop, and
-others wait less. If a callback starts a timeout for a time that has passed, that comes after all
-callbacks that were due with the first. An exception in a callback goes to the exception handler
+64, then the loop's others. If a callback starts a timeout for a time that has passed, that comes
+after all that were due with the first. An exception in a callback goes to the exception handler
 of the loop. Reports in debug mode name the callback, not where it was started.
 
 A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
@@ -177,18 +175,18 @@ class Timeout:
     def extend(self, delay):
         """A later deadline: a delay from now. False if it was as late already, and stays.
 
-        Raises RuntimeError if the callback is called or was, or has been cancelled. One that has
-        expired and was not called yet begins again. At max_pending that raises OSError.
-        For an earlier deadline, cancel() it and start another one.
+        Raises RuntimeError if it is over. One that has expired and was not called yet begins
+        again, and raises OSError at max_pending. For an earlier deadline start another one.
         """
         when = self._timeouts._time() + delay
         deadline_ns = self._timeouts._deadline_ns(when)
-        if self._address is None:
+        address = self._address
+        if address is None:
             raise RuntimeError("the timeout is over")
         if self._soon is None:
             if when <= self._when:
                 return False
-            if _modify_at(self._address, deadline_ns) > 0:
+            if _modify_at(address, deadline_ns) > 0:
                 self._when = when
                 return True
         address = self._timeouts._begin(self, when)
@@ -343,7 +341,9 @@ class Timeouts:
         # A child shares what its parent's loop waits for.
         if self._fd is not None and self._pid == os.getpid() and not self._loop.is_closed():
             self._loop.remove_reader(self._fd)
-        _destroy(wheel)
+        # What this has interrupted may have the address of a timer: zeros are none.
+        for chunk in [] if _destroy(wheel) else self._chunks:
+            ctypes.memset(chunk, 0, ctypes.sizeof(chunk))
 
     def time(self):
         """The time: time.monotonic(), or that of the virtual clock."""

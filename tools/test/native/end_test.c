@@ -92,6 +92,41 @@ static void handed(struct twheel_timer *timer, void *arg)
 	++*(int *)arg;
 }
 
+static struct twheel *ends_in_child;
+
+static void end_in_child(void)
+{
+	/* The parent's does not hold for the child. */
+	alarm(PATIENCE_S);
+	if (ends_in_child)
+		CHECK(twheel_destroy(ends_in_child) == 0);
+	alarm(0);
+}
+
+static void __attribute__((constructor)) end_in_child_register(void)
+{
+	CHECK(!pthread_atfork(NULL, NULL, end_in_child));
+}
+
+/* A handler that the program registered before it made a wheel comes after the library's. */
+TEST(handler_of_the_program)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	int status;
+	pid_t child;
+
+	ends_in_child = wheel;
+	alarm(PATIENCE_S);
+	child = fork();
+	CHECK(child >= 0);
+	if (!child)
+		_exit(0);
+	ends_in_child = NULL;
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
+	alarm(0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 /* The child's wheel is stopped, and its parent's descriptor untouched. */
 static void fork_with(bool threads)
 {

@@ -45,6 +45,24 @@ async def closed_by_a_callback(_):
             raises(RuntimeError, timeout.extend, 1)
 
 
+async def closed_in_a_call(_):
+    """A signal handler closes, just before the library is called."""
+    for name in ("_arm_at", "_modify_at"):
+        timeouts = twheel.Timeouts()
+        timeout = timeouts.call_later(3600, stall)
+        call = getattr(twheel, name)
+
+        def close_and_call(*args):
+            timeouts.close()
+            return call(*args)
+        setattr(twheel, name, close_and_call)
+        if name == "_arm_at":
+            raises(RuntimeError, timeouts.call_later, 1, stall)
+        else:
+            raises(RuntimeError, timeout.extend, 7200)
+        setattr(twheel, name, call)
+
+
 async def nothing_is_kept(timeouts):
     """What a timeout refers to goes with it."""
     class Something:
@@ -199,6 +217,6 @@ async def never_copied(timeouts):
             assert type(each).__name__ in str(raises(TypeError, copier, each))
 
 
-main((closed_with_timeouts, closed_by_a_callback, closed_by_the_collector, nothing_is_kept,
-      cancelled_by_the_collector, loop_is_closed, after_fork, dropped_with_its_loop,
-      never_copied))
+main((closed_with_timeouts, closed_by_a_callback, closed_by_the_collector, closed_in_a_call,
+      nothing_is_kept, cancelled_by_the_collector, loop_is_closed, after_fork,
+      dropped_with_its_loop, never_copied))

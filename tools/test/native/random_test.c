@@ -311,7 +311,7 @@ static void program(uint64_t number)
 	seed = number * 0x9e3779b97f4a7c15ULL + 1;
 	tick = ticks[chance(&seed) % ARRAY_SIZE(ticks)];
 	config.tick_ns = tick;
-	config.slots = 2U << chance(&seed) % 9;
+	config.slots = 8U << chance(&seed) % 7;
 	config.threads = number % 2;
 	in_order = number % 8 < 2;
 	now = chance(&seed) >> (2 + chance(&seed) % 40);

@@ -44,7 +44,7 @@ int adjtimex(struct timex *timex)
 	return -1;
 }
 
-/* The first call finds no memory. */
+/* The first two calls find no memory: before main(), and by the first wheel. */
 int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(void))
 {
 	static int refused;
@@ -52,7 +52,7 @@ int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(vo
 	(void)prepare;
 	(void)parent;
 	(void)child;
-	return refused++ ? 0 : ENOMEM;
+	return refused++ < 2 ? ENOMEM : 0;
 }
 
 static bool answer_canceled(bool asked)
@@ -201,6 +201,58 @@ TEST(set_while_served)
 		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
 		serve(setting);
 		CHECK(fired == 1);
+		CHECK(twheel_destroy(setting) == 0);
+	}
+}
+
+/* The clock is set back before the wheel has a descriptor, which would tell of it. */
+TEST(set_before_the_descriptor)
+{
+	struct twheel_timer timer;
+	struct twheel *wheel;
+	unsigned int i;
+	bool past;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(clocks); i++) {
+		past = i % 2;
+		wheel = make((struct twheel_config) { .clock = clocks[i / 2] });
+		twheel_timer_init(&timer, wheel, fire);
+		if (past)
+			CHECK(twheel_arm_at(&timer, twheel_now(wheel) - SECOND) == 0);
+		ahead_s -= HOUR;
+		if (!past)
+			CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 20 * MS) == 0);
+		else
+			CHECK(twheel_arm_at(&timer, twheel_now(wheel) - SECOND) == 1);
+		CHECK(serve(wheel) < 5 && fired == 1);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+/* The clock is set back again, while the wheel still moves the timers of the first time. */
+TEST(set_back_twice)
+{
+	static struct twheel_timer many[20000];
+	struct twheel_timer first, second;
+	unsigned int i, j;
+
+	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
+		setting = make_on(clocks[i]);
+		for (j = 0; j < ARRAY_SIZE(many); j++) {
+			twheel_timer_init(&many[j], setting, fire);
+			CHECK(twheel_arm_at(&many[j], twheel_now(setting) +
+					    HOUR * SECOND + 37 * j * MS) == 0);
+		}
+		twheel_timer_init(&first, setting, set_back);
+		twheel_timer_init(&second, setting, fire);
+		CHECK(twheel_arm_at(&first, 1) == 0);
+		set_clock(setting, -HOUR);
+		serve(setting);
+		CHECK(!twheel_pending(&first));
+		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
+		serve(setting);
+		CHECK(fired == 1 && last == &second);
+		CHECK(twheel_stop(setting, NULL, NULL) == ARRAY_SIZE(many));
 		CHECK(twheel_destroy(setting) == 0);
 	}
 }
