@@ -368,6 +368,27 @@ static void back_leaves_what_is_past(struct kunit *test)
 	rig_exit(&rig);
 }
 
+/* A round in a backlog gets an earlier target: what comes after that is not past. */
+static void back_in_a_backlog(struct kunit *test)
+{
+	unsigned int slice = 1;
+	struct rig rig;
+
+	rig_init(&rig, test, "backlog", 1, 16, 0, 2);
+	rig_add(&rig, 0, 5);
+	tw_wheel_begin_round(&rig.w, true);
+	KUNIT_EXPECT_EQ(test, tw_wheel_advance(&rig.w, 1000, &slice), TW_ADVANCE_DUE);
+	KUNIT_EXPECT_LE(test, rig.w.now, 500ULL);
+	tw_wheel_advance(&rig.w, 500, &slice);
+	rig_add(&rig, 1, 600);
+	KUNIT_EXPECT_TRUE(test, hlist_empty(&rig.w.due));
+	rig_run(&rig, 500);
+	KUNIT_EXPECT_EQ(test, rig.fired, 1);
+	rig_run(&rig, 600);
+	KUNIT_EXPECT_EQ(test, rig.fired, 2);
+	rig_exit(&rig);
+}
+
 static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(every_start_every_step),
 	KUNIT_CASE(every_deadline_alone),
@@ -380,6 +401,7 @@ static struct kunit_case engine_cases[] = {
 	KUNIT_CASE(forward_keeps_short_delays_short),
 	KUNIT_CASE(clock_set_back),
 	KUNIT_CASE(back_leaves_what_is_past),
+	KUNIT_CASE(back_in_a_backlog),
 	{ }
 };
 

@@ -154,7 +154,7 @@ static void set_back_moves_in_slices(struct kunit *test)
 /* A timer alone in each of many upper buckets, after a long sleep. */
 static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 {
-	static const unsigned int slots[] = { 2, 256, 4096 };
+	static const unsigned int slots[] = { 8, 256, 4096 };
 	struct twheel_timer *timers;
 	struct twheel *wheel;
 	unsigned int i, j;

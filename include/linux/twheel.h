@@ -379,8 +379,8 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
  * If the CPU is offline when the deadline comes, the timer fires on another.
  *
  * While the timer's callback runs, the timer is pending at once, but goes to @cpu when the
- * callback has returned. So a callback may send its own timer on, and the next callback
- * never begins before this one has ended.
+ * callback has returned. If it is armed anew at that moment, it may stay. A callback may send
+ * its own timer on: the next callback never begins before this one has ended.
  *
  * Context:
  * * any but NMI

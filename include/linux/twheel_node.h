@@ -50,11 +50,11 @@ struct twheel_node {
  * twice. The levels that a busy server uses take 12 KiB of bucket heads.
  */
 #define TWHEEL_SLOTS_DEFAULT	256U
-#define TWHEEL_SLOTS_MIN	2U
+#define TWHEEL_SLOTS_MIN	8U
 #define TWHEEL_SLOTS_MAX	4096U
 
 /* As many levels as a wheel with the fewest slots has. */
-#define TWHEEL_LEVELS_MAX	63
+#define TWHEEL_LEVELS_MAX	21
 
 /* The word of a node that waits for a deadline up to %TWHEEL_NEVER; or back again. */
 static inline u64 tw_word(u64 deadline_ns)

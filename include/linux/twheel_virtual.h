@@ -14,9 +14,10 @@
  * calls NULL means the system wheel. No other call takes NULL for a wheel, except twheel_destroy(),
  * which ignores it. twheel_of() has the wheel of a timer, as for twheel_get_stats().
  *
- * The clock jumps: callbacks see the new time in twheel_now(), and what they arm for a time
- * up to that waits for the next call. This goes from one event to the next instead. It never
- * ends if a callback arms its timer with a delay of 0:
+ * The clock jumps: callbacks see the new time in twheel_now(). What they arm for a time up to
+ * that waits for the next call; on another CPU's base, perhaps only for that one's turn. This
+ * goes from one event to the next instead. It never ends if a callback arms its timer with a
+ * delay of 0:
  *
  *	next = twheel_advance(wheel, twheel_now(wheel));
  *	while (next <= until)

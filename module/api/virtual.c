@@ -61,8 +61,9 @@ static u64 virtual_next(struct twheel_base *base)
  *
  * Runs the callbacks of all timers that are due by then, here, in the order that
  * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
- * that callbacks arm for the past wait for the next call. linux/twheel_virtual.h says how
- * callbacks differ from those on a real clock, and how to go from one event to the next.
+ * that callbacks arm for the past wait for the next call, or for another CPU's turn.
+ * linux/twheel_virtual.h says how callbacks differ from those on a real clock, and how to go
+ * from one event to the next.
  *
  * Context:
  * * process, may sleep; one caller at a time, and not from a callback of the wheel,

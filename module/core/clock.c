@@ -80,7 +80,7 @@ static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
 }
 
 /*
- * On CLOCK_REALTIME and CLOCK_TAI the alarm is a timer in hard interrupt context. It only
+ * On other clocks than CLOCK_MONOTONIC the alarm is a timer in hard interrupt context. It only
  * starts the relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function.
  * There are two reasons:
  *
@@ -89,14 +89,15 @@ static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
  *    since the loop began, the loop would run the timer again and again.
  *  - Without high resolution, a tick compares the time with a stored first expiry of the
  *    softirq timers. On 6.1, setting CLOCK_REALTIME does not renew that on the CPU that
- *    sets it, and without NOHZ on no CPU: see clock_was_set() there. A tick always looks
- *    at timers in hard interrupt context.
+ *    sets it, and without NOHZ on no CPU: see clock_was_set() there. On some kernels a
+ *    resume, which sets CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick
+ *    always looks at timers in hard interrupt context.
  *
  * A workqueue needs no relay: the alarm only queues the work.
  */
 static bool clock_needs_relay(const struct tw_clock *clock)
 {
-	return tw_clock_is_wall(clock->id) &&
+	return clock->id != TWHEEL_CLOCK_MONOTONIC && clock->id != TWHEEL_CLOCK_VIRTUAL &&
 	       clock->context != TWHEEL_CONTEXT_WORK;
 }
 

@@ -12,10 +12,10 @@
  * Alarms are charged to their users, and postponed when these have used up their share of a
  * CPU: see user.c.
  *
- * On a clock that can be set, the alarm is an hrtimer in hard interrupt context that starts
- * the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick compares the time
- * with a stored first expiry of the soft hrtimers. On 6.1, setting the clock does not renew
- * that on all CPUs: see clock_was_set() there.
+ * On other clocks than CLOCK_MONOTONIC, the alarm is an hrtimer in hard interrupt context that
+ * starts the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick compares the
+ * time with a stored first expiry of the soft hrtimers. On 6.1, setting the clock does not renew
+ * that on all CPUs: see clock_was_set(). On some kernels, a resume does not either.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -64,20 +64,27 @@ static enum hrtimer_restart alarm_bell(struct hrtimer *bell)
 	return HRTIMER_NORESTART;
 }
 
+static enum hrtimer_mode alarm_mode(const struct tw_file *file)
+{
+	return file->clock == TWHEEL_MONOTONIC ? HRTIMER_MODE_ABS_SOFT : HRTIMER_MODE_ABS_HARD;
+}
+
 /* tw_alarm_init() - make an alarm on the file's clock, which is not set yet */
 void tw_alarm_init(struct tw_file *file)
 {
+	static const clockid_t clocks[] = {
+		[TWHEEL_MONOTONIC]	= CLOCK_MONOTONIC,
+		[TWHEEL_BOOTTIME]	= CLOCK_BOOTTIME,
+		[TWHEEL_REALTIME]	= CLOCK_REALTIME,
+		[TWHEEL_TAI]		= CLOCK_TAI,
+		[TWHEEL_VIRTUAL]	= CLOCK_MONOTONIC,
+	};
+
 	file->alarm_ns = U64_MAX;
 	hrtimer_setup(&file->bell, alarm_bell, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
-	if (tw_file_clock_can_be_set(file->clock))
-		hrtimer_setup(&file->alarm, alarm_rings_bell,
-			      file->clock == TWHEEL_TAI ? CLOCK_TAI : CLOCK_REALTIME,
-			      HRTIMER_MODE_ABS_HARD);
-	else
-		hrtimer_setup(&file->alarm, alarm_goes_off,
-			      file->clock == TWHEEL_BOOTTIME ? CLOCK_BOOTTIME :
-							       CLOCK_MONOTONIC,
-			      HRTIMER_MODE_ABS_SOFT);
+	hrtimer_setup(&file->alarm,
+		      file->clock == TWHEEL_MONOTONIC ? alarm_goes_off : alarm_rings_bell,
+		      clocks[file->clock], alarm_mode(file));
 }
 
 /* tw_alarm_exit() - the file goes. May sleep. */
@@ -114,9 +121,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 			file->postponed++;
 		}
 	}
-	hrtimer_start(&file->alarm, ns_to_ktime(ns),
-		      tw_file_clock_can_be_set(file->clock) ? HRTIMER_MODE_ABS_HARD :
-							 HRTIMER_MODE_ABS_SOFT);
+	hrtimer_start(&file->alarm, ns_to_ktime(ns), alarm_mode(file));
 }
 
 /*

@@ -42,13 +42,14 @@ static_assert(sizeof(struct twheel_cell) == 16);
 #define CELL_TRIES	8
 
 /*
- * The tick at which a file is set up. Ticks in words wrap 4096 ticks later, as jiffies do soon
- * after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms
- * begin at 0: they do not wrap within a century.
+ * The tick that ticks in words count from. They wrap 4096 ticks after the setup, as jiffies do
+ * soon after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms
+ * do not wrap within a century, and count from the clock's zero: no deadline is before that.
  */
-static u64 cells_first_tick(u64 tick_ns)
+static u64 cells_origin(const struct tw_wheel *w, u64 now)
 {
-	return tick_ns > BIT_ULL(23) ? 0 : TWHEEL_CELL_TICKS + 1 - 4096;
+	return w->tick_ns > BIT_ULL(23) ? 0 :
+	       tw_wheel_floor(w, now) - (TWHEEL_CELL_TICKS + 1 - 4096);
 }
 
 /* tw_cells_cost() - the memory that so many cells take */
@@ -74,7 +75,7 @@ struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 		return ERR_PTR(-ENOMEM);
 	cells->count = count;
 	cells->bytes = array_size(count, sizeof(*cells->nodes));
-	cells->origin = tw_wheel_floor(w, now) - cells_first_tick(w->tick_ns);
+	cells->origin = cells_origin(w, now);
 	cells->sweep.at = TWHEEL_CELL_NEVER;
 	cells->sweep.first = TWHEEL_CELL_NEVER;
 	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
@@ -294,14 +295,15 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
  * @node: its node, which is in no list
  * @now: the time on the file's clock
  *
- * Read at once, it could change again, without end, and no timer behind it would be served.
+ * The next round looks at it. In this one it could change again, without end, and no timer
+ * behind it would be served. Not later than now: a virtual clock may stand still.
  *
  * Return: true if the caller has to wake the waiters, once it has released the lock.
  */
 bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now)
 {
 	struct tw_cells *cells = file->cells;
-	u64 next = tw_cells_ticks(file, now) + 1;
+	u64 next = tw_cells_ticks(file, now);
 
 	WRITE_ONCE(cells->map.cells[tw_cells_index(cells, node)].check, next);
 	return tw_due_enqueue(file, node, tw_cells_ns(file, next));

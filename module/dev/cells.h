@@ -153,7 +153,7 @@ static inline bool tw_cells_fire(struct tw_file *file, struct twheel_node *node,
 	/* Before the word: a program that sees the new word may arm the cell again. */
 	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
 	/* A full barrier, if it succeeds. */
-	if (!try_cmpxchg(&cell->word, &word, word ^ flip))
+	if (cmpxchg(&cell->word, word, word ^ flip) != word)
 		return false;
 	tw_cells_forget(file, node);
 	return true;

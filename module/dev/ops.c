@@ -269,7 +269,7 @@ long tw_ops_all(struct tw_file *file, const struct twheel_ops *user)
 			break;
 		cond_resched();
 	}
-	return done ?: -EFAULT;
+	return (long)done ?: -EFAULT;
 }
 
 /*

@@ -375,7 +375,6 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 				return ret;
 			/* A reader that was woken up passes the wake-up on. */
 			due = TW_DUE_MORE;
-			continue;
 		}
 		/* A reader with a huge buffer lets others have the CPU. */
 		cond_resched();

@@ -37,6 +37,9 @@
  */
 #define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 
+/* So many words of the summary are read in the time that a cell takes. */
+#define SWEEP_READS	64
+
 /* tw_cells_promise() - the next sweep is due at this tick; the alarm is set, or will be */
 void tw_cells_promise(struct tw_file *file, u64 ticks)
 {
@@ -128,7 +131,7 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	struct tw_cells *cells = file->cells;
 	u64 present = tw_cells_ticks(file, now);
 	unsigned int visits;
-	u32 leaf;
+	u32 leaf, read;
 
 	lockdep_assert_held(&file->lock);
 	if (!cells->sweep.goes_on && cells->sweep.at > present)
@@ -137,11 +140,13 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
 	tw_wheel_move_forward(&file->wheel, cells->origin + cells->sweep.at - 1);
 	while (*slice) {
-		visits = 1;
+		read = cells->sweep.index;
 		if (!sweep_take(cells)) {
+			visits = 1 + cells->map.nr_summary / SWEEP_READS;
 			if (sweep_end(file, present))
 				return true;
 		} else {
+			visits = 1 + (cells->sweep.index - read) / SWEEP_READS;
 			leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
 			cells->sweep.taken &= cells->sweep.taken - 1;
 			if (leaf < cells->map.nr_bitmap)

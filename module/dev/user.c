@@ -158,20 +158,24 @@ static void user_put(struct tw_user *user)
 /*
  * The caller, and the owners of their user namespaces. Root of the machine makes
  * most namespaces, and does not pay for what containers do. Returns how many there are.
+ * @outermost: which one owns the outermost namespace: perhaps the caller, as subordinate users
+ *	may own those in between
  */
-static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX])
+static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX], unsigned int *outermost)
 {
 	const struct user_namespace *ns = current_user_ns();
 	unsigned int count = 1, i;
 
+	*outermost = 0;
 	uids[0] = current_uid();
 	for (; ns != &init_user_ns && count < USER_PAYERS_MAX; ns = ns->parent) {
 		if (uid_eq(ns->owner, GLOBAL_ROOT_UID))
 			continue;
 		for (i = 0; i < count && !uid_eq(uids[i], ns->owner); i++)
 			;
-		if (i == count)
-			uids[count++] = ns->owner;
+		uids[i] = ns->owner;
+		count = max(count, i + 1);
+		*outermost = i;
 	}
 	return count;
 }
@@ -180,12 +184,13 @@ static unsigned int payers_find(kuid_t uids[USER_PAYERS_MAX])
 struct tw_payers *tw_payers_get(void)
 {
 	kuid_t uids[USER_PAYERS_MAX];
-	unsigned int count = payers_find(uids);
+	unsigned int outermost, count = payers_find(uids, &outermost);
 	struct tw_payers *payers;
 
 	payers = kzalloc(struct_size(payers, users, count), GFP_KERNEL_ACCOUNT);
 	if (!payers)
 		return NULL;
+	payers->outermost = outermost;
 	/* Without an audit record: an open() without the capability succeeds as well. */
 	payers->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	while (payers->count < count) {
@@ -292,7 +297,7 @@ u64 tw_payers_limit_bytes(const struct tw_payers *payers)
 /* The buckets of the outermost payer, which the users in its namespaces share. */
 static atomic64_t __percpu *payers_buckets(const struct tw_payers *payers)
 {
-	return payers->users[payers->count - 1]->paid;
+	return payers->users[payers->outermost]->paid;
 }
 
 /* Charge @took ns: with a share of a quarter, alarms are paid for after four times as long. */
@@ -304,6 +309,18 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 }
 
 /*
+ * Alarms that one user has set for the same instant are not postponed: they all go off. That
+ * user pays for them, and others wait no longer than for one alarm.
+ */
+static void bucket_forgive(atomic64_t *paid, unsigned long percent, u64 now)
+{
+	s64 most = percent ? now + div64_ul(USER_ALARM_MOST * 100, percent) : 0;
+
+	if (atomic64_read(paid) > most)
+		atomic64_set(paid, most);
+}
+
+/*
  * tw_payers_charge_alarm() - an alarm took from @began to @ended on CLOCK_MONOTONIC
  *
  * Context: softirq, in which it has run.
@@ -311,9 +328,11 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
 {
 	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
+	unsigned long all = READ_ONCE(alarm_share_all);
 
 	bucket_charge(this_cpu_ptr(payers_buckets(payers)), took, READ_ONCE(alarm_share), ended);
-	bucket_charge(this_cpu_ptr(&users_paid), took, READ_ONCE(alarm_share_all), ended);
+	bucket_charge(this_cpu_ptr(&users_paid), took, all, ended);
+	bucket_forgive(this_cpu_ptr(&users_paid), all, ended);
 }
 
 /* The instant up to which alarms are paid for. With a share of 0, any debt is ignored. */

@@ -11,11 +11,13 @@ struct tw_user;
  * struct tw_payers - the users that pay for a file
  * @exempt: the file was opened with CAP_SYS_RESOURCE: there is no limit
  * @count: how many users there are
+ * @outermost: which one owns the outermost user namespace
  * @users: the opener first, then the owners of the user namespaces around them, outwards
  */
 struct tw_payers {
 	bool exempt;
 	unsigned int count;
+	unsigned int outermost;
 	struct tw_user *users[];
 };
 

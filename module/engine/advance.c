@@ -277,7 +277,7 @@ wheel_leave_block(struct tw_wheel *w, u64 target, unsigned int *slice)
 enum tw_advance tw_wheel_advance(struct tw_wheel *w, u64 target, unsigned int *slice)
 {
 	w->cascaded = 0;
-	w->horizon = max(w->horizon, target);
+	w->horizon = max(w->now, target);
 	tw_wheel_set_wake(w, w->wake);
 	/* The position may be ahead of a clock that was set back. */
 	if (unlikely(w->other.heads))

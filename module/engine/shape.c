@@ -50,7 +50,8 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 	unsigned int bit;
 
 	memset(w, 0, sizeof(*w));
-	if (!tw_wheel_valid(tick_ns, slots))
+	/* Fewer slots than tw_wheel_valid() allows are for tests of many levels. */
+	if (!tick_ns || tick_ns > TWHEEL_TICK_MAX || slots < 2 || slots > TWHEEL_SLOTS_MAX)
 		return -EINVAL;
 
 	w->tick_ns = tick_ns;

@@ -217,6 +217,7 @@ static inline void tw_wheel_set_wake(struct tw_wheel *w, u64 wake)
 	w->soon = max(wake, w->horizon + 1);
 }
 
+/* With fewer slots, the search that ends a pass would read the timers of too many levels. */
 static inline bool tw_wheel_valid(u64 tick_ns, unsigned int slots)
 {
 	return tick_ns && tick_ns <= TWHEEL_TICK_MAX &&

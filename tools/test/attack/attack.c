@@ -117,7 +117,7 @@ static void become_user(const struct way *way, unsigned int task)
 	if (setgroups(0, NULL) || setgid(USER))
 		err(1, "cannot become an ordinary user");
 	if (way->subordinate)
-		dev_enter_namespace(USER, SUBORDINATE);
+		dev_enter_namespace(USER, SUBORDINATE, 64);
 	if (setuid(way->subordinate ? task + 1 : uid))
 		err(1, "cannot become an ordinary user");
 }

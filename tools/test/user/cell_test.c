@@ -202,6 +202,25 @@ TEST(nearer_and_past)
 	map_take(&m, id, now);
 }
 
+/* A deadline before the setup is past, by the formula of twheel_cells(7) and with any tick. */
+TEST(before_the_setup)
+{
+	static const uint64_t ticks[] = { US * 100, MS, 8 * MS, 10 * MS, 16 * MS, 100 * MS };
+	unsigned int i;
+
+	for (i = 0; i < SIZE_OF(ticks); i++) {
+		struct twheel_setup setup = { .tick_ns = ticks[i], .max_cells = 1 };
+		struct mapped m = map_open(&setup);
+		uint64_t deadline = dev_info(m.fd).now_ns - 400 * MS;
+		uint64_t id;
+
+		map_arm(&m, 0, (deadline - m.origin_ns + ticks[i] - 1) / ticks[i], &id);
+		CHECK_EQ(dev_readable(m.fd, 0), 1);
+		CHECK_EQ(dev_read(m.fd).id, id);
+		map_close(&m);
+	}
+}
+
 TEST(far_and_never)
 {
 	struct mapped m = map_open_virtual(3);

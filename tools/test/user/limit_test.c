@@ -244,7 +244,7 @@ static void in_namespace(unsigned int uid, void (*fn)(void))
 
 	NEED(child >= 0);
 	if (!child) {
-		dev_enter_namespace(uid, 200000);
+		dev_enter_namespace(uid, 200000, 64);
 		fn();
 		_exit(tap_failed());
 	}

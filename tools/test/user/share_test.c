@@ -6,6 +6,7 @@
 #define _GNU_SOURCE
 #include <sched.h>
 #include <stdio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -83,6 +84,45 @@ TEST(a_user_has_a_share)
 			break;
 		close(other);
 	}
+}
+
+/*
+ * A user is also one of a namespace that a subordinate user made within theirs. Root of it could
+ * make many more of these.
+ */
+static void share_within(int outside)
+{
+	int inside, i;
+
+	dev_enter_namespace(1008, 200000, 64);
+	dev_enter_namespace(64, 0, 1);
+	inside = open_as(1);
+	ring_until_postponed(inside);
+	for (i = 0; i < 1000 && !dev_stat(outside, "postponed"); i++) {
+		ring(inside);
+		ring(outside);
+	}
+	CHECK(i < 1000);
+}
+
+TEST(namespaces_share_as_well)
+{
+	int outside, status;
+	pid_t child;
+
+	if (access("/proc/self/ns/user", F_OK))
+		tap_skip("this kernel has no user namespaces");
+	dev_for_everybody();
+	shares_set(1, 0);
+	outside = open_as(1008);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		share_within(outside);
+		_exit(tap_failed());
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
 }
 
 TEST(all_users_have_a_share)

@@ -438,18 +438,19 @@ int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg)
 	return WEXITSTATUS(status);
 }
 
-static void id_map_write(pid_t pid, const char *name, unsigned int uid, unsigned int first)
+static void id_map_write(pid_t pid, const char *name, unsigned int uid, unsigned int first,
+			 unsigned int count)
 {
 	char path[64];
 	FILE *file;
 
 	snprintf(path, sizeof(path), "/proc/%d/%s", pid, name);
 	file = fopen(path, "w");
-	NEED(file && fprintf(file, "0 %u 1\n1 %u 64\n", uid, first) > 0);
+	NEED(file && fprintf(file, "0 %u 1\n1 %u %u\n", uid, first, count) > 0);
 	NEED(fclose(file) == 0);
 }
 
-void dev_enter_namespace(unsigned int uid, unsigned int first)
+void dev_enter_namespace(unsigned int uid, unsigned int first, unsigned int count)
 {
 	pid_t self = getpid(), root;
 	int made[2], status;
@@ -461,8 +462,8 @@ void dev_enter_namespace(unsigned int uid, unsigned int first)
 	if (!root) {
 		/* Only this one may give it users. */
 		NEED(read(made[0], &byte, 1) == 1);
-		id_map_write(self, "uid_map", uid, first);
-		id_map_write(self, "gid_map", uid, first);
+		id_map_write(self, "uid_map", uid, first, count);
+		id_map_write(self, "gid_map", uid, first, count);
 		_exit(0);
 	}
 	NEED(setgid(uid) == 0 && setuid(uid) == 0);

@@ -97,10 +97,10 @@ uint64_t dev_param(const char *name);
 /* Run @fn in a process of its own as that user. Returns what it returns, 0 to 255. */
 int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg);
 /*
- * Become root of a new user namespace, made by that user. The next 64 users in it are @first
+ * Become root of a new user namespace, made by that user. The next @count users in it are @first
  * and those after it.
  */
-void dev_enter_namespace(unsigned int uid, unsigned int first);
+void dev_enter_namespace(unsigned int uid, unsigned int first, unsigned int count);
 /* Let everybody open the device until the test ends. */
 void dev_for_everybody(void);
 
