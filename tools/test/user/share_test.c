@@ -98,11 +98,11 @@ static void share_within(int outside)
 	dev_enter_namespace(64, 0, 1);
 	inside = open_as(1);
 	ring_until_postponed(inside);
-	for (i = 0; i < 1000 && !dev_stat(outside, "postponed"); i++) {
+	for (i = 0; i < 100 && !dev_stat(outside, "postponed"); i++) {
 		ring(inside);
 		ring(outside);
 	}
-	CHECK(i < 1000);
+	CHECK(i < 100);
 }
 
 TEST(namespaces_share_as_well)
