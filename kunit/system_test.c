@@ -67,7 +67,10 @@ static void timer_before_the_wheel_works(struct kunit *test)
 	twheel_timer_init_on_stack(&timer, system_fire);
 	twheel_periodic_init(&periodic, NULL, system_recur);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), -EINVAL);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_timer), 0);
 	WRITE_ONCE(tw_system_wheel, wheel);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, 0), -ESHUTDOWN);
+	system_renew();
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&periodic, HOUR, TWHEEL_FIXED_RATE), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_shutdown_sync(&periodic), 1);
 	KUNIT_EXPECT_FALSE(test, twheel_pending(&timer));
@@ -120,6 +123,28 @@ static void static_timer_works(struct kunit *test)
 	system_renew();
 }
 
+static int system_result;
+
+/* As if its callback had freed it, and another one were allocated there. */
+static void system_reuse(struct twheel_timer *timer)
+{
+	system_renew();
+	twheel_arm(timer, HOUR);
+	system_result = twheel_try_cancel(timer);
+	atomic_inc(&system_fired);
+}
+
+static void static_timer_has_an_old_address(struct kunit *test)
+{
+	atomic_set(&system_fired, 0);
+	system_timer.function = system_reuse;
+	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(atomic_read(&system_fired) == 1));
+	KUNIT_EXPECT_EQ(test, system_result, 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&system_timer), 0);
+	system_renew();
+}
+
 static atomic_t system_refused;
 
 static int static_timer_arm(void *arg, unsigned int number)
@@ -152,6 +177,7 @@ static struct kunit_case system_cases[] = {
 	KUNIT_CASE(system_wheel_is_there),
 	KUNIT_CASE(timer_before_the_wheel_works),
 	KUNIT_CASE(static_timer_works),
+	KUNIT_CASE(static_timer_has_an_old_address),
 	KUNIT_CASE(static_timer_is_raced_for),
 	{ }
 };

@@ -47,10 +47,17 @@ int twheel_cancel(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_cancel);
 
-/* A timer that was never initialised, or has no wheel, is not pending. */
-static bool cancel_can_use(struct twheel_timer *timer)
+/*
+ * A timer that was never initialised, or has no wheel, is not pending. Without a wheel, as in
+ * early boot, its word says that it is shut down when it comes to the system wheel.
+ */
+static bool cancel_can_use(struct twheel_timer *timer, enum twheel_state state)
 {
-	return tw_debug_assert_init(timer) && tw_timer_any_base(timer);
+	if (!tw_debug_assert_init(timer))
+		return false;
+	if (state == TWHEEL_SHUTDOWN && !READ_ONCE(timer->base) && timer->function)
+		atomic64_cmpxchg(&timer->node.word, 0, TWHEEL_SHUTDOWN);
+	return tw_timer_any_base(timer);
 }
 
 /*
@@ -101,7 +108,8 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
  */
 int twheel_try_cancel(struct twheel_timer *timer)
 {
-	return cancel_can_use(timer) ? cancel_try(timer, TWHEEL_CANCELLED, NULL) : 0;
+	return cancel_can_use(timer, TWHEEL_CANCELLED) ?
+	       cancel_try(timer, TWHEEL_CANCELLED, NULL) : 0;
 }
 TW_EXPORT(twheel_try_cancel);
 
@@ -131,7 +139,8 @@ TW_EXPORT(twheel_try_cancel);
  */
 int twheel_shutdown(struct twheel_timer *timer)
 {
-	return cancel_can_use(timer) ? cancel_try(timer, TWHEEL_SHUTDOWN, NULL) : 0;
+	return cancel_can_use(timer, TWHEEL_SHUTDOWN) ?
+	       cancel_try(timer, TWHEEL_SHUTDOWN, NULL) : 0;
 }
 TW_EXPORT(twheel_shutdown);
 
@@ -175,7 +184,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 	bool told = hardirq;
 	int ret = 0, tried, waited;
 
-	if (!cancel_can_use(timer))
+	if (!cancel_can_use(timer, state))
 		return 0;
 	do {
 		struct tw_waiter waiter = { .timer = timer, .state = state };

@@ -20,11 +20,17 @@ struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 {
 	struct twheel *wheel = READ_ONCE(tw_system_wheel);
 	struct twheel_base *base, *before;
+	unsigned long flags;
 
 	if (!timer->function || !wheel)
 		return NULL;
 	base = tw_instance_base(wheel, raw_smp_processor_id());
+	raw_spin_lock_irqsave(&base->lock, flags);
 	before = cmpxchg(&timer->base, NULL, base);
+	/* As in __twheel_timer_init(). Its own callback needs the lock, so it has not begun. */
+	if (!before && tw_base_runs(base, timer))
+		WRITE_ONCE(base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
 	return before ?: base;
 }
 

@@ -200,11 +200,12 @@ u64 tw_clock_now(const struct tw_clock *clock)
 static int clock_home(const struct tw_clock *clock)
 {
 	int cpu = raw_smp_processor_id();
+	bool any = clock->cpu == TW_ANY_CPU;
 
-	if (clock->cpu != TW_ANY_CPU)
-		return clock->target_online ? clock->cpu : cpu;
-	/* A CPU that goes offline is kicked once more after its hrtimers have left it. */
-	if (likely(housekeeping_cpu(cpu, HK_TYPE_DOMAIN) && cpu_online(cpu)))
+	if (!any && clock->target_online)
+		return clock->cpu;
+	/* A CPU that goes offline handles IPIs once more after its hrtimers have left it. */
+	if (likely(cpu_online(cpu) && (!any || housekeeping_cpu(cpu, HK_TYPE_DOMAIN))))
 		return cpu;
 	return housekeeping_any_cpu(HK_TYPE_DOMAIN);
 }
