@@ -3,7 +3,7 @@
 
 #include <linux/compiler.h>
 #include <linux/errno.h>
-#include <linux/kstrtox.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/printk.h>
 #include <linux/string.h>

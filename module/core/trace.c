@@ -5,7 +5,7 @@
 #include "../engine/wheel.h"
 
 /* The level of a timer with such a word; -1: it is past, and waits to be served. */
-static int trace_level(const struct tw_wheel *w, u64 word)
+static int __maybe_unused trace_level(const struct tw_wheel *w, u64 word)
 {
 	u64 tick = tw_wheel_ceil(w, word);
 

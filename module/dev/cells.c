@@ -27,6 +27,8 @@
 #include <linux/atomic.h>
 #include <linux/err.h>
 #include <linux/lockdep.h>
+#include <linux/math64.h>
+#include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
@@ -44,12 +46,13 @@ static_assert(sizeof(struct twheel_cell) == 16);
 /*
  * The tick that ticks in words count from. They wrap 4096 ticks after the setup, as jiffies do
  * soon after boot. So a reader that forgets the wrap is found at once. Ticks of more than 8 ms
- * do not wrap within a century, and count from the clock's zero: no deadline is before that.
+ * do not wrap within a century, and count from 146 years ago: no deadline is before that.
  */
 static u64 cells_origin(const struct tw_wheel *w, u64 now)
 {
-	return w->tick_ns > BIT_ULL(23) ? 0 :
-	       tw_wheel_floor(w, now) - (TWHEEL_CELL_TICKS + 1 - 4096);
+	u64 past = min_t(u64, TWHEEL_CELL_TICKS + 1 - 4096, div64_u64(BIT_ULL(62), w->tick_ns));
+
+	return tw_wheel_floor(w, now) - past;
 }
 
 /* tw_cells_cost() - the memory that so many cells take */

@@ -54,7 +54,7 @@ struct tw_cells {
 	} sweep;
 };
 
-#ifdef CONFIG_64BIT
+#if TW_FILE_HAS_CELLS
 size_t tw_cells_cost(u32 count);
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
@@ -165,6 +165,12 @@ static inline bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *s
 	return likely(!file->cells) || tw_cells_do_sweep(file, now, slice);
 }
 
+/* Whether programs have submitted more meanwhile, which the next slice sweeps. */
+static inline bool tw_cells_sweep_goes_on(const struct tw_file *file)
+{
+	return unlikely(file->cells) && file->cells->sweep.goes_on;
+}
+
 /* When the next sweep is due, in ticks of the wheel. */
 static inline u64 tw_cells_sweep_tick(const struct tw_file *file)
 {
@@ -172,7 +178,7 @@ static inline u64 tw_cells_sweep_tick(const struct tw_file *file)
 		return TW_WHEEL_ASLEEP;
 	return file->cells->origin + file->cells->sweep.at;
 }
-#else /* Words are 64 bits, and atomic. */
+#else
 static inline struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 {
 	return NULL;
@@ -202,6 +208,7 @@ static inline void tw_cells_free(struct tw_cells *cells) { }
 #define tw_cells_update(file, node, now)	true
 #define tw_cells_fire(file, node, word)		false
 #define tw_cells_sweep(file, now, slice)	true
+#define tw_cells_sweep_goes_on(file)		false
 #define tw_cells_sweep_tick(file)		TW_WHEEL_ASLEEP
 #endif
 

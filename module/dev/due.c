@@ -136,6 +136,8 @@ enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice)
 	if (!tw_cells_sweep(file, now, slice))
 		return TW_DUE_MORE;
 	due = due_advance(file, now, slice);
+	if (due == TW_DUE_NONE && tw_cells_sweep_goes_on(file))
+		return TW_DUE_MORE;
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);
 		due_settle(file);

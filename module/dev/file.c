@@ -199,7 +199,7 @@ static int file_check_setup(const struct twheel_setup *setup)
 	    !file_event_size_valid(setup->event_size))
 		return -EINVAL;
 	if (setup->max_cells &&
-	    (!IS_ENABLED(CONFIG_64BIT) || tw_file_clock_can_be_set(setup->clock)))
+	    (!TW_FILE_HAS_CELLS || tw_file_clock_can_be_set(setup->clock)))
 		return -EINVAL;
 	if (setup->tick_ns &&
 	    (setup->tick_ns < tw_file_tick_min() || setup->tick_ns > TWHEEL_TICK_MAX))

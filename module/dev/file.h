@@ -6,6 +6,7 @@
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
+#include <linux/kconfig.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
@@ -20,6 +21,15 @@
 
 struct tw_cells;
 struct tw_payers;
+
+/*
+ * Words of cells are 64 bits, and atomic for programs as for the kernel. Both see the same,
+ * though at different addresses: no cache has aliases, and no lock makes them atomic.
+ */
+#define TW_FILE_HAS_CELLS							\
+	(IS_ENABLED(CONFIG_64BIT) && IS_ENABLED(CONFIG_MMU) &&			\
+	 !IS_ENABLED(CONFIG_MIPS) && !IS_ENABLED(CONFIG_PARISC) &&		\
+	 !IS_ENABLED(CONFIG_SPARC))
 
 /* Lateness is counted by its highest bit. */
 #define TW_FILE_LATE	64

@@ -17,7 +17,7 @@
 #endif
 
 #define INFO_FEATURES							\
-	(INFO_FEATURE_URING | (IS_ENABLED(CONFIG_64BIT) ? TWHEEL_FEATURE_CELLS : 0))
+	(INFO_FEATURE_URING | (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
 
 static const char * const info_clock_names[] = {
 	[TWHEEL_MONOTONIC]	= "monotonic",

@@ -36,6 +36,12 @@ static struct twheel_op __user *ops_element(const struct twheel_ops *ops, u32 i)
 /* Between user_access_begin() and user_access_end(): fetch an operation. */
 static __always_inline bool ops_get(struct twheel_op *op, struct twheel_op __user *user)
 {
+	/* Not all of 32-bit ARM can fetch 64 bits at a time. */
+	if (IS_ENABLED(CONFIG_ARM)) {
+		if (__copy_from_user(op, user, sizeof(*op)))
+			goto fault;
+		goto check;
+	}
 	unsafe_get_user(op->op, &user->op, fault);
 	unsafe_get_user(op->flags, &user->flags, fault);
 	unsafe_get_user(op->id, &user->id, fault);
@@ -44,6 +50,7 @@ static __always_inline bool ops_get(struct twheel_op *op, struct twheel_op __use
 	unsafe_get_user(op->period_ns, &user->period_ns, fault);
 	unsafe_get_user(op->slack_ns, &user->slack_ns, fault);
 	unsafe_get_user(op->deadline_ns, &user->deadline_ns, fault);
+check:
 	unsafe_put_user(op->deadline_ns, &user->deadline_ns, fault);
 	unsafe_put_user(0, &user->result, fault);
 	return true;

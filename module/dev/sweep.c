@@ -18,7 +18,7 @@
  * The bits that a sweep has taken from the summary are its own until it has visited those
  * words, over several slices if need be. Until it ends, the old promise holds: whatever is
  * submitted is found by this sweep. A program that submits cells without end only keeps its
- * own tasks busy.
+ * own tasks busy: between two laps over the summary, what is due is served.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -96,8 +96,11 @@ static bool sweep_summary_empty(const struct tw_map *map)
 	return true;
 }
 
-/* Nothing is left. Returns false if programs have submitted more meanwhile. */
-static bool sweep_end(struct tw_file *file, u64 now)
+/*
+ * Nothing is left. If programs have submitted more meanwhile, the sweep goes on in the next
+ * slice. What is due comes first, even if the bitmap changes all the time.
+ */
+static void sweep_end(struct tw_file *file, u64 now)
 {
 	u64 pause = max_t(u64, div64_u64(SWEEP_PAUSE, file->wheel.tick_ns), 1);
 	struct tw_cells *cells = file->cells;
@@ -109,7 +112,7 @@ static bool sweep_end(struct tw_file *file, u64 now)
 	smp_mb();
 	if (!sweep_summary_empty(&cells->map)) {
 		WRITE_ONCE(*cells->map.wake, cells->sweep.at);
-		return false;
+		return;
 	}
 	cells->sweep.first = TWHEEL_CELL_NEVER;
 	cells->sweep.goes_on = false;
@@ -117,7 +120,6 @@ static bool sweep_end(struct tw_file *file, u64 now)
 	if (next != TWHEEL_CELL_NEVER)
 		next = max(next, now + pause);
 	tw_cells_promise(file, next);
-	return true;
 }
 
 /*
@@ -142,16 +144,15 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	while (*slice) {
 		read = cells->sweep.index;
 		if (!sweep_take(cells)) {
-			visits = 1 + cells->map.nr_summary / SWEEP_READS;
-			if (sweep_end(file, present))
-				return true;
-		} else {
-			visits = 1 + (cells->sweep.index - read) / SWEEP_READS;
-			leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
-			cells->sweep.taken &= cells->sweep.taken - 1;
-			if (leaf < cells->map.nr_bitmap)
-				visits += sweep_visit(file, leaf, present);
+			*slice -= min(*slice, 1 + cells->map.nr_summary / SWEEP_READS);
+			sweep_end(file, present);
+			return true;
 		}
+		visits = 1 + (cells->sweep.index - read) / SWEEP_READS;
+		leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
+		cells->sweep.taken &= cells->sweep.taken - 1;
+		if (leaf < cells->map.nr_bitmap)
+			visits += sweep_visit(file, leaf, present);
 		*slice -= min(*slice, visits);
 	}
 	return false;

@@ -39,7 +39,7 @@ static inline s64 tw_timens_offset(u32 clock)
 }
 
 /* @a + @b, where @a is at least 0; saturates at 0 and at never. */
-static inline u64 tw_timens_add(s64 a, s64 b)
+static __always_inline u64 tw_timens_add(s64 a, s64 b)
 {
 	s64 sum;
 
@@ -53,7 +53,7 @@ static inline u64 tw_timens_add(s64 a, s64 b)
  * A kernel time as the caller's clock shows it. Never stays never, and times before the
  * clock began are 0.
  */
-static inline u64 tw_timens_out(u64 ns, s64 offset)
+static __always_inline u64 tw_timens_out(u64 ns, s64 offset)
 {
 	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
 		return ns;
@@ -61,7 +61,7 @@ static inline u64 tw_timens_out(u64 ns, s64 offset)
 }
 
 /* A time on the caller's clock as a kernel time; likewise. */
-static inline u64 tw_timens_in(u64 ns, s64 offset)
+static __always_inline u64 tw_timens_in(u64 ns, s64 offset)
 {
 	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
 		return ns;

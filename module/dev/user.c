@@ -25,7 +25,9 @@
 #include <linux/mutex.h>
 #include <linux/overflow.h>
 #include <linux/percpu.h>
+#include <linux/sched/isolation.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/time64.h>
 #include <linux/timekeeping.h>
 #include <linux/uidgid.h>
@@ -33,6 +35,7 @@
 
 #include <uapi/linux/twheel.h>
 
+#include "../compat.h"
 #include "../param.h"
 #include "user.h"
 
@@ -77,6 +80,7 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @bytes: the memory that these take
  * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which the alarms of these are
  *	paid for. Only alarms on that CPU write it
+ * @cpu: where the last of these went off
  */
 struct tw_user {
 	struct hlist_node link;
@@ -85,6 +89,7 @@ struct tw_user {
 	atomic_long_t timers;
 	atomic_long_t bytes;
 	atomic64_t __percpu *paid;
+	int cpu;
 };
 
 static DEFINE_HASHTABLE(users, 6);
@@ -294,10 +299,10 @@ u64 tw_payers_limit_bytes(const struct tw_payers *payers)
 	return payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
 }
 
-/* The buckets of the outermost payer, which the users in its namespaces share. */
-static atomic64_t __percpu *payers_buckets(const struct tw_payers *payers)
+/* Whose alarms a file's are: of the outermost payer, as the users in its namespaces share. */
+static struct tw_user *payers_outermost(const struct tw_payers *payers)
 {
-	return payers->users[payers->outermost]->paid;
+	return payers->users[payers->outermost];
 }
 
 /* Charge @took ns: with a share of a quarter, alarms are paid for after four times as long. */
@@ -328,9 +333,12 @@ static void bucket_forgive(atomic64_t *paid, unsigned long percent, u64 now)
 void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
 {
 	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
+	struct tw_user *user = payers_outermost(payers);
 	unsigned long all = READ_ONCE(alarm_share_all);
 
-	bucket_charge(this_cpu_ptr(payers_buckets(payers)), took, READ_ONCE(alarm_share), ended);
+	bucket_charge(this_cpu_ptr(user->paid), took, READ_ONCE(alarm_share), ended);
+	if (READ_ONCE(user->cpu) != smp_processor_id())
+		WRITE_ONCE(user->cpu, smp_processor_id());
 	bucket_charge(this_cpu_ptr(&users_paid), took, all, ended);
 	bucket_forgive(this_cpu_ptr(&users_paid), all, ended);
 }
@@ -344,16 +352,21 @@ static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
 /*
  * tw_payers_postpone() - how long the alarms of a file have to wait from now on, in ns
  *
- * An alarm goes off on the CPU that sets it, or on one that is not idle, and is charged there.
- * A debt delays the alarms that are set on that CPU.
+ * An alarm goes off on the CPU that sets it, and is charged there. A debt delays the alarms
+ * that are set on that CPU. With nohz_full, a CPU has its alarms on others: then it is the CPU
+ * on which this user's last alarm went off.
  */
 u64 tw_payers_postpone(const struct tw_payers *payers)
 {
+	const struct tw_user *user = payers_outermost(payers);
+	int cpu = raw_smp_processor_id();
 	s64 paid;
 
 	if (payers->exempt)
 		return 0;
-	paid = max(bucket_paid(raw_cpu_ptr(payers_buckets(payers)), READ_ONCE(alarm_share)),
-		   bucket_paid(raw_cpu_ptr(&users_paid), READ_ONCE(alarm_share_all)));
+	if (unlikely(!housekeeping_cpu(cpu, HK_TYPE_TIMER)))
+		cpu = READ_ONCE(user->cpu);
+	paid = max(bucket_paid(per_cpu_ptr(user->paid, cpu), READ_ONCE(alarm_share)),
+		   bucket_paid(per_cpu_ptr(&users_paid, cpu), READ_ONCE(alarm_share_all)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }
