@@ -319,7 +319,7 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
  */
 static void bucket_forgive(atomic64_t *paid, unsigned long percent, u64 now)
 {
-	s64 most = percent ? now + div64_ul(USER_ALARM_MOST * 100, percent) : 0;
+	s64 most = percent ? now + div64_ul((u64)USER_ALARM_MOST * 100, percent) : 0;
 
 	if (atomic64_read(paid) > most)
 		atomic64_set(paid, most);

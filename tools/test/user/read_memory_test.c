@@ -265,8 +265,8 @@ TEST(memory_that_is_slow)
 }
 
 /*
- * A cell that changes while its event is copied is read again in the next tick, after those
- * behind it. Here it is the record behind that changes the word: it goes to the mapping.
+ * A cell that changes while its event is copied is read again, after those behind it, on a clock
+ * that stands still. Here it is the record behind that changes the word: it goes to the mapping.
  */
 TEST(changed_while_it_is_copied)
 {
@@ -283,7 +283,7 @@ TEST(changed_while_it_is_copied)
 	for (i = 0; i < TIMERS; i++)
 		dev_arm(m.fd, 2 * MS, word);
 	map_advance(&m, 2);
-	NEED(read(m.fd, events, (TIMERS + 1) * sizeof(*events)) == TIMERS * sizeof(*events));
+	NEED(read(m.fd, events, TIMERS * sizeof(*events)) == TIMERS * sizeof(*events));
 	for (i = 0; i < TIMERS; i++) {
 		memcpy(&event, &events[i], sizeof(event));
 		CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);
@@ -291,8 +291,6 @@ TEST(changed_while_it_is_copied)
 	}
 	CHECK_EQ(dev_cancel_all(m.fd), 0);
 	CHECK_EQ(map_word(&m, CELL), word);
-	dev_silent(m.fd);
-	map_advance(&m, 1);
 	map_take(&m, map_id(CELL, word), now + 1);
 	dev_silent(m.fd);
 }
