@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in an io_context of Boost.Asio. */
+#include <unistd.h>
+
 #include <twheel/asio.hpp>
 
 #include "lib/loops.h"
@@ -43,4 +45,14 @@ bool loops_poll(void)
 	context.restart();
 	context.poll_one();
 	return false;
+}
+
+pid_t loops_fork(void)
+{
+	pid_t pid;
+
+	context.notify_fork(context.fork_prepare);
+	pid = fork();
+	context.notify_fork(pid ? context.fork_parent : context.fork_child);
+	return pid;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in a loop of libev. */
+#include <unistd.h>
+
 #include <twheel/ev.h>
 
 #include "lib/loops.h"
@@ -23,4 +25,13 @@ bool loops_poll(void)
 {
 	ev_run(EV_DEFAULT, EVRUN_NOWAIT);
 	return false;
+}
+
+pid_t loops_fork(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		ev_loop_fork(EV_DEFAULT);
+	return pid;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in a main loop of GLib. */
+#include <unistd.h>
+
 #include <twheel/glib.h>
 
 #include "lib/loops.h"
@@ -34,4 +36,10 @@ void loops_quit(void)
 bool loops_poll(void)
 {
 	return g_main_context_iteration(context, FALSE);
+}
+
+/* A copy is the child's own. */
+pid_t loops_fork(void)
+{
+	return fork();
 }

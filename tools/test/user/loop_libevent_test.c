@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in a loop of libevent. */
+#include <unistd.h>
+
 #include <twheel/libevent.h>
 
 #include "lib/loops.h"
@@ -32,4 +34,13 @@ bool loops_poll(void)
 {
 	event_base_loop(base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 	return false;
+}
+
+pid_t loops_fork(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		event_reinit(base);
+	return pid;
 }

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in a loop of sd-event. */
+#include <unistd.h>
+
 #include <twheel/sd.h>
 
 #include "lib/loops.h"
@@ -35,4 +37,10 @@ void loops_quit(void)
 bool loops_poll(void)
 {
 	return sd_event_run(event, 0) > 0;
+}
+
+/* The loop is of no use to a child, and knows that. */
+pid_t loops_fork(void)
+{
+	return fork();
 }

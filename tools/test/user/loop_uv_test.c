@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* A wheel in a loop of libuv. */
+#include <unistd.h>
+
 #include <twheel/uv.h>
 
 #include "lib/loops.h"
@@ -34,4 +36,13 @@ bool loops_poll(void)
 {
 	uv_run(&loop, UV_RUN_NOWAIT);
 	return false;
+}
+
+pid_t loops_fork(void)
+{
+	pid_t pid = fork();
+
+	if (!pid)
+		uv_loop_fork(&loop);
+	return pid;
 }

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "dice.h"
@@ -284,6 +285,28 @@ TEST(stopped_wheel_is_refused)
 	CHECK_EQ(twheel_stop(wheel, NULL, NULL), 0);
 	CHECK_EQ(loops_start(wheel), -ESHUTDOWN);
 	twheel_destroy(wheel);
+}
+
+/* A child takes the wheel out of its own loop. The parent's goes on. */
+TEST(child_takes_it_out)
+{
+	int status;
+	pid_t pid;
+
+	loop_start();
+	timeout_arm(&timeouts[0], timeout_over, 20 * MS);
+	loops_poll();
+	pid = loops_fork();
+	NEED(pid >= 0);
+	if (!pid) {
+		loops_stop();
+		loops_poll();
+		_exit(0);
+	}
+	NEED(waitpid(pid, &status, 0) == pid);
+	CHECK_EQ(status, 0);
+	loop_run(1);
+	loop_stop();
 }
 
 /* The example has to find none of its timeouts early or wrong. */

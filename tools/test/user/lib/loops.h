@@ -10,6 +10,8 @@
 extern "C" {
 #endif
 
+#include <sys/types.h>
+
 #include <twheel.h>
 
 /* Put a wheel into the loop. Return: 0 or -errno. */
@@ -21,6 +23,8 @@ void loops_run(void);
 void loops_quit(void);
 /* Serve what can be served at once. Return: was there anything? Or it is not known: false. */
 bool loops_poll(void);
+/* fork(), where the child makes the loop its own. */
+pid_t loops_fork(void);
 
 /* What is the same for all loops of C: the wheel of a kind, in the loop @where. */
 #define LOOPS_OF(kind, where)						\
