@@ -145,15 +145,13 @@ static int bench_run(int argc, char **argv)
 	};
 
 	parse_only_options(&bench_command, argc, argv, rules);
-	if (cost && bench_costs(count, rounds))
-		return STATUS_OK;
 	if (cost)
-		return interrupted ? STATUS_SIGINT : STATUS_FAILED;
+		return bench_costs(count, rounds) ? STATUS_OK : STATUS_FAILED;
 	for (i = 0; i < NR_RIVALS; i++) {
 		if (terminal_err())
 			fprintf(stderr, "\r\033[K%s ...", rivals[i]->name);
 		if (!measure(rivals[i], count, false, &scores[i]))
-			return interrupted ? STATUS_SIGINT : STATUS_FAILED;
+			return STATUS_FAILED;
 		if (i == 0 && !scores[i].count)
 			close(device_open(NULL));
 	}

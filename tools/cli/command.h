@@ -3,6 +3,7 @@
 #ifndef TWHEEL_COMMAND_H
 #define TWHEEL_COMMAND_H
 
+#include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -42,8 +43,11 @@ extern const struct command show_command;
 extern const struct command trace_command;
 extern const struct command metrics_command;
 
-/* Set by SIGINT. */
-extern volatile bool interrupted;
+/* The signal that came, of those that are caught; 0: none. */
+extern volatile sig_atomic_t interrupted;
+
+/* Note a signal, for a command that has something to do before it ends; not an ignored one. */
+void catch_signal(int signal);
 
 /* Flush standard output. False if anything that was written to it is lost. */
 bool output_good(void);

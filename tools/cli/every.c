@@ -8,16 +8,12 @@
 
 static int every_repeat(int fd, uint64_t count, bool json)
 {
-	int status = STATUS_OK, seen;
+	int status = STATUS_OK;
 	uint64_t number = 0;
 
 	/* An early expiry is reported, and the next one waited for. */
-	while (number < count && output_good()) {
-		seen = wait_expiry(fd, ++number, json);
-		if (seen == STATUS_SIGINT)
-			return seen;
-		status |= seen;
-	}
+	while (number < count && output_good())
+		status |= wait_expiry(fd, ++number, json);
 	return status;
 }
 

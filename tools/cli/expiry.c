@@ -57,10 +57,8 @@ int wait_expiry(int fd, uint64_t number, bool json)
 	struct twheel_event event;
 	bool early;
 
-	while (!interrupted && !device_events(fd, &event, 1, -1))
+	while (!device_events(fd, &event, 1, -1))
 		;
-	if (interrupted)
-		return STATUS_SIGINT;
 	early = event.now_ns < event.deadline_ns;
 	if (json)
 		expiry_print_json(&event, number, early);

@@ -13,7 +13,7 @@ int arm_expiry(uint32_t clock, uint64_t deadline_ns, uint64_t period_ns);
 
 /*
  * Wait for the next event of the timer, without a limit, and print it. Returns a status: of
- * failure if it is early or cannot be printed, of SIGINT if that came first.
+ * failure if it is early or cannot be printed.
  */
 int wait_expiry(int fd, uint64_t number, bool json);
 

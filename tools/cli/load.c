@@ -286,6 +286,7 @@ static int load_run(int argc, char **argv)
 	if (load.in_cells)
 		device_need(twheel_cells_map(&load.cells, load.fd), "mapping the cells");
 
+	catch_signal(SIGINT);
 	start = clock_now(load.setup.clock);
 	load_arm_all(&load);
 	load_wait_all(&load);

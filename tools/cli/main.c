@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <err.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +10,7 @@
 
 #include "command.h"
 
-volatile bool interrupted;
+volatile sig_atomic_t interrupted;
 
 static const struct command *const commands[] = {
 	&info_command,
@@ -33,8 +32,17 @@ static const struct command *current_command;
 
 static void interrupt(int signal)
 {
-	(void)signal;
-	interrupted = true;
+	interrupted = signal;
+}
+
+void catch_signal(int signal)
+{
+	const struct sigaction action = { .sa_handler = interrupt };
+	struct sigaction old;
+
+	sigaction(signal, NULL, &old);
+	if (old.sa_handler != SIG_IGN)
+		sigaction(signal, &action, NULL);
 }
 
 void usage_error(const char *format, ...)
@@ -71,6 +79,22 @@ static int final_status(int status)
 	return STATUS_FAILED;
 }
 
+static int run(const struct command *command, int argc, char **argv)
+{
+	int status;
+
+	current_command = command;
+	status = command->run(argc, argv);
+	if (interrupted) {
+		/* Another one ends the program wherever it is. */
+		signal(interrupted, SIG_DFL);
+		/* A shell has to see the signal, so that its loops end as well. */
+		if (ferror(stdout) || !output_good() || status == STATUS_SIGINT)
+			raise(interrupted);
+	}
+	return final_status(status);
+}
+
 void print_help(const struct command *command)
 {
 	printf("%s", command->help);
@@ -90,14 +114,13 @@ static void print_commands(FILE *to)
 		"'twheel COMMAND --help' tells more. Durations are written 1.5s, 100ms, 250us,\n"
 		"2h30m; a bare number is seconds.\n\n"
 		"Exit status: 0 success; 1 failure of the device, of a promise or of the output;\n"
-		"2 wrong usage; 130 interrupted, but 0 for 'top' and 'trace' without --count.\n"
+		"2 wrong usage. SIGINT ends it, with 0 for 'top' and 'trace' without --count.\n"
 		"'after' and 'at' end as their COMMAND does, with 127 if it is not found, and 126 if\n"
 		"it cannot be run.\n");
 }
 
 int main(int argc, char **argv)
 {
-	struct sigaction action = { .sa_handler = interrupt };
 	size_t i;
 
 	/* Every message begins with this name, however the program is called. */
@@ -116,11 +139,8 @@ int main(int argc, char **argv)
 		return final_status(STATUS_OK);
 	}
 	for (i = 0; i < NR_COMMANDS; i++) {
-		if (strcmp(argv[1], commands[i]->name))
-			continue;
-		current_command = commands[i];
-		sigaction(SIGINT, &action, NULL);
-		return final_status(current_command->run(argc - 1, argv + 1));
+		if (!strcmp(argv[1], commands[i]->name))
+			return run(commands[i], argc - 1, argv + 1);
 	}
 	usage_error("there is no command '%s'", argv[1]);
 }

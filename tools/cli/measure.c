@@ -125,7 +125,7 @@ static bool measure_expiry(const struct rival *rival, struct plan *plan, bool ex
 	if (one_cpu)
 		idle_ns = idle_stop();
 	score->expire = end - due - idle_ns;
-	if (!good && !interrupted)
+	if (!good)
 		warnx("%s: an event did not come", rival->name);
 	return good;
 }

@@ -160,8 +160,9 @@ static int top_run(int argc, char **argv)
 	};
 
 	parse_only_options(&top_command, argc, argv, rules);
+	catch_signal(SIGINT);
 	view_take(&before);
-	for (n = 0; n < count && output_good(); n++) {
+	for (n = 0; !interrupted && n < count && output_good(); n++) {
 		top_pause(every);
 		if (interrupted)
 			break;

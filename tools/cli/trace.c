@@ -2,7 +2,6 @@
 /* twheel trace: what wheels do, as it happens */
 #include <err.h>
 #include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,21 +161,13 @@ static void tracer_follow(struct tracer *tracer, uint64_t end_ns)
 		;
 }
 
-static void trace_interrupt(int signal)
-{
-	(void)signal;
-	interrupted = true;
-}
-
 /* The instance has to be removed, whatever signal ends the program. */
 static void trace_catch_signals(void)
 {
-	struct sigaction action = { .sa_handler = trace_interrupt };
-
-	sigaction(SIGTERM, &action, NULL);
-	sigaction(SIGHUP, &action, NULL);
-	action.sa_handler = SIG_IGN;
-	sigaction(SIGPIPE, &action, NULL);
+	catch_signal(SIGINT);
+	catch_signal(SIGTERM);
+	catch_signal(SIGHUP);
+	signal(SIGPIPE, SIG_IGN);
 }
 
 /* Write a filter for the wheels of a process. False if it has none. */

@@ -112,7 +112,7 @@ programs=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}")
 make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$SCRATCH/tools" lib \
 	"${tests[@]/#/$SCRATCH/tools/test/user/loop_}" \
 	"${programs[@]/#/$SCRATCH/tools/examples/userspace/}" \
-	"$SCRATCH/tools/examples/userspace/idle_server_process"
+	"$SCRATCH/tools/examples/userspace/idle_server_process" "$SCRATCH/tools/cli/twheel"
 PATH=$PATH:$SCRATCH/tools/examples/userspace
 for name in "${loops[@]}"; do
 	try "loop of $name" "$SCRATCH/tools/test/user/loop_${name}_test"
@@ -124,6 +124,7 @@ try "times of day" "$SCRATCH/times_of_day"
 # The module for Python, on the library as it is installed.
 need python3
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib
+try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$SCRATCH/tools/cli/twheel"
 for name in loop virtual life; do
 	try "Python, $name" python3 -W error "$here/python_${name}_test.py"
 done

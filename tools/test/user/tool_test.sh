@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel.
-echo "1..44"
+echo "1..45"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 said=/tmp/tool.out
@@ -51,6 +51,16 @@ else
 	wants 2 'such a wheel is refused' twheel load --cells --count 2000
 fi
 result $? load_cells
+
+# A signal that is ignored stays so, also for COMMAND.
+wrong=0
+(trap '' INT; wants 0 lives timeout -s INT 1 twheel after 2s \
+	sh -c 'kill -INT $$; echo lives') || wrong=1
+timeout -s INT 1 twheel after 1h
+[ $? = 130 ] || wrong=1
+wants 130 '^0 of 10 fired, ' timeout -s INT 5 \
+	twheel load --count 10 --min-delay 1h --max-delay 1h || wrong=1
+result $wrong interrupts
 
 # soon SECONDS [FORMAT]: the time in so many seconds
 soon() {
@@ -169,17 +179,21 @@ kill $others
 twheel trace --for 300ms --wheel 999999 > /tmp/tool.out 2>&1 &&
 	! [ -s /tmp/tool.out ] && no_instance
 result $? trace_ends_in_time
-wrong=0
-for signal in INT TERM HUP; do
-	# Now: the one in the background may empty it after the first look.
-	: > /tmp/tool.out
-	twheel trace > /tmp/tool.out 2>&1 &
-	trace=$!
+# once_traced SIGNAL: send that to process /tmp/trace, when it has traced something
+once_traced() {
 	for _ in $(seq 30); do
 		! grep -q expire_entry /tmp/tool.out || break
 		sleep 2
 	done
-	kill -$signal $trace; wait $trace
+	kill -"$1" "$(cat /tmp/trace)"
+}
+wrong=0
+for signal in INT TERM HUP; do
+	# Now: the next trace may empty it after the first look.
+	: > /tmp/tool.out
+	once_traced $signal &
+	# In front: what is in the background ignores SIGINT.
+	sh -c 'echo $$ > /tmp/trace; exec twheel trace' > /tmp/tool.out 2>&1
 	status=$?
 	if ! grep -q expire_entry /tmp/tool.out || [ $status != 0 ] ||
 			! no_instance; then
@@ -225,6 +239,7 @@ for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel trace --events nothing' 'twheel trace --events ../enable' \
 	'twheel trace --count 0' 'twheel trace --pid 1 --wheel 1' \
 	'twheel load --tick 1ns' 'twheel load --clock virtual' \
+	'twheel trace --events ,' 'twheel trace --events=' \
 	'twheel load --cells --clock realtime' 'twheel load --cells --clock tai'; do
 	# shellcheck disable=SC2086
 	wants 2 . $command || { wrong=1; break; }
