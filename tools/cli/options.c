@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
@@ -23,7 +24,7 @@ static uint64_t option_count(const char *text, const struct option_rule *rule)
 
 	errno = 0;
 	value = strtoull(text, &end, 10);
-	if (errno || end == text || *end || *text == '-' ||
+	if (errno || *end || !isdigit((unsigned char)*text) ||
 	    value < rule->least || value > most)
 		usage_error("--%s is a whole number from %llu to %llu, not '%s'",
 			    rule->name, (unsigned long long)rule->least,

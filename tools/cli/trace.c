@@ -95,10 +95,6 @@ static void tracer_print_event(struct tracer *tracer, char *line)
 	char *start;
 	int end = 0;
 
-	if (strstr(line, " EVENTS]") && strstr(line, "[LOST ")) {
-		tracer->lost = true;
-		return;
-	}
 	/* The name of a task may look like anything, so try each bracket. */
 	for (start = strchr(line, '['); start; start = strchr(start + 1, '[')) {
 		if (sscanf(start, "[%u] %15s %llu.%llu: twheel_%31[a-z_]: %n",
@@ -106,8 +102,10 @@ static void tracer_print_event(struct tracer *tracer, char *line)
 		    end)
 			break;
 	}
-	if (!start)
+	if (!start) {
+		tracer->lost |= strstr(line, "[LOST ") && strstr(line, " EVENTS]");
 		return;
+	}
 	printf("%llu.%06llu cpu%-2u %s%-12s%s", seconds, micros, cpu,
 	       colour_bold(), event, colour_off());
 	event_print_values(start + end);
@@ -198,6 +196,9 @@ static const char *trace_enable(const struct tracefs *tracefs, char *list)
 	if (!list)
 		return tracefs_write(tracefs, "events/twheel/enable", "1") ?
 		       "twheel" : NULL;
+	/* No name at all: that would wait for nothing. */
+	if (!list[strspn(list, ",")])
+		return list;
 	for (name = strtok(list, ","); name; name = strtok(NULL, ",")) {
 		snprintf(file, sizeof(file), "events/twheel/twheel_%.40s/enable",
 			 name);

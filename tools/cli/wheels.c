@@ -121,15 +121,19 @@ static void parse_text(char *to, size_t size, const char *text)
 }
 
 /* Make a name safe for terminals and JSON: it may hold any character. */
-static void wheel_make_printable(struct wheel *wheel)
+static void make_printable(char *p)
 {
-	char *p;
-
-	strcpy(wheel->name, wheel->raw_name);
-	for (p = wheel->name; *p; p++) {
+	for (; *p; p++) {
 		if (!isprint((unsigned char)*p) || strchr("\"\\", *p))
 			*p = '?';
 	}
+}
+
+static void wheel_make_printable(struct wheel *wheel)
+{
+	strcpy(wheel->name, wheel->raw_name);
+	make_printable(wheel->name);
+	make_printable(wheel->owner);
 }
 
 static void wheel_parse_number(struct wheel *wheel, const char *key, const char *value)

@@ -71,7 +71,7 @@ extern const struct wheel_number_info wheel_numbers[WHEEL_NUMBERS];
  * @fd: its descriptor; -1: none
  * @name: the name of the process, or of a module's wheel, made printable
  * @raw_name: the same, as it is
- * @owner: the module
+ * @owner: the module, made printable
  * @told: the fields below are known
  * @clock: its clock, of enum twheel_clock_id
  * @numbers: by enum wheel_number; 0: unknown
