@@ -20,7 +20,8 @@ int twheel_cells_map(struct twheel_cells *cells, int fd)
 	ret = twheel_device_info(fd, &info);
 	if (ret)
 		return ret;
-	if (!info.map_bytes)
+	/* The lock of libatomic would not keep the kernel out. */
+	if (!info.map_bytes || !__atomic_always_lock_free(8, 0))
 		return -ENODEV;
 	map = mmap(NULL, info.map_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
 	if (map == MAP_FAILED)

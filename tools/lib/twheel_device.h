@@ -174,8 +174,8 @@ struct twheel_cells {
  *
  * A forked child does not have the mapping, and makes another.
  *
- * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
- * -ENOMEM, -EACCES (@fd is not open for reading and writing).
+ * Return: 0; -ENODEV (there are no cells, or no atomic operations on 64 bits), -EPROTO (the
+ * mapping is of a later version), -ENOMEM, -EACCES (@fd is not open for reading and writing).
  */
 TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
 
