@@ -9,6 +9,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -38,12 +39,15 @@ static bool worker_hangs(unsigned int number, unsigned int step)
 	return number % WORKERS == WORKERS - 1 && step > STEPS;
 }
 
-static void workers_run(int wheel, unsigned int process)
+static void workers_run(int wheel, unsigned int process, pid_t supervisor)
 {
 	const struct timespec pause = { .tv_nsec = STEP_NS };
 	unsigned int first = process * WORKERS, step, i;
 	struct twheel_cells cells;
 
+	/* If the supervisor is killed, its workers end. It may have been already. */
+	if (prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != supervisor)
+		errx(1, "there is no supervisor");
 	/* The mapping of the parent has not come along. */
 	if (twheel_cells_map(&cells, wheel))
 		errx(1, "there are no cells");
@@ -85,7 +89,7 @@ int main(void)
 	struct twheel_setup setup = { .max_cells = CELLS };
 	int wheel = twheel_device_open(&setup), ret;
 	struct twheel_cells cells;
-	pid_t pids[PROCESSES];
+	pid_t pids[PROCESSES], self = getpid();
 	unsigned int i;
 
 	ret = wheel < 0 ? wheel : twheel_cells_map(&cells, wheel);
@@ -96,7 +100,7 @@ int main(void)
 	for (i = 0; i < PROCESSES; i++) {
 		pids[i] = fork();
 		if (!pids[i])
-			workers_run(wheel, i);
+			workers_run(wheel, i, self);
 		/* -1 would be every process that may be killed. */
 		if (pids[i] < 0)
 			break;
