@@ -171,8 +171,7 @@ static int show_wheels(pid_t pid, uint64_t id, bool json)
 	/* The wheels of modules, too, are for root. */
 	hidden |= !pid && geteuid();
 	for (i = 0; i < count; i++) {
-		hidden |= !wheels[i].told;
-		if (!wheels[i].told || (id && wheels[i].numbers[WHEEL_ID] != id))
+		if (id && wheels[i].numbers[WHEEL_ID] != id)
 			continue;
 		show_one(&wheels[i], json, !shown++);
 	}

@@ -71,10 +71,6 @@ static void view_print_row(const struct wheel *wheel, const struct wheel *old,
 		printf("%7d %4d %-15.15s ", wheel->pid, wheel->fd, wheel->name);
 	else
 		printf("%7s %4s %-15.15s ", "kernel", "-", wheel->name);
-	if (!wheel->told) {
-		printf("(only root may see what it holds)\n");
-		return;
-	}
 	if (!old)
 		old = wheel;
 	if (wheel_knows(wheel, WHEEL_LATE_MAX))

@@ -65,9 +65,8 @@ static int tracefs_destroy(const struct tracefs *tracefs)
 /* Remove the instances of processes that have ended. */
 static void tracefs_remove_old(const char *root)
 {
-	struct tracefs old = { .pipe = -1 };
 	struct dirent *entry;
-	char path[128];
+	char path[128], old[128];
 	DIR *folder;
 
 	snprintf(path, sizeof(path), "%s/instances", root);
@@ -82,9 +81,9 @@ static void tracefs_remove_old(const char *root)
 			continue;
 		if (!kill(atoi(number), 0) || errno != ESRCH)
 			continue;
-		snprintf(old.path, sizeof(old.path), "%.64s/%.40s", path,
-			 entry->d_name);
-		tracefs_destroy(&old);
+		snprintf(old, sizeof(old), "%.64s/%.40s", path, entry->d_name);
+		/* That of a process in another PID namespace is busy, and stays as it is. */
+		rmdir(old);
 	}
 	closedir(folder);
 }
@@ -101,10 +100,9 @@ void tracefs_open(struct tracefs *tracefs)
 	snprintf(tracefs->path, sizeof(tracefs->path), "%s/instances/" TRACEFS_PREFIX "%d",
 		 root, getpid());
 	/* An instance of this name is left from a process that has ended. */
-	if (mkdir(tracefs->path, 0700) && errno == EEXIST) {
-		tracefs_destroy(tracefs);
-		mkdir(tracefs->path, 0700);
-	}
+	if (mkdir(tracefs->path, 0700) &&
+	    (errno != EEXIST || rmdir(tracefs->path) || mkdir(tracefs->path, 0700)))
+		err(STATUS_FAILED, "%s", tracefs->path);
 	snprintf(path, sizeof(path), "%s/trace_pipe", tracefs->path);
 	tracefs->pipe = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (tracefs->pipe < 0) {

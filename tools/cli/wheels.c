@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "clocks.h"
@@ -90,15 +89,13 @@ void wheel_print_json(const struct wheel *wheel)
 		json_text("module", wheel->owner);
 		json_text("name", wheel->name);
 	}
-	if (wheel->told) {
-		json_text("clock", clock_name(wheel->clock));
-		for (i = 0; i < WHEEL_NUMBERS; i++) {
-			if (wheel_knows(wheel, i))
-				json_number(wheel_numbers[i].key, wheel->numbers[i]);
-		}
-		json_numbers("late", wheel->late, wheel->late_buckets);
-		json_numbers("occupied", wheel->occupied, wheel->occupied_levels);
+	json_text("clock", clock_name(wheel->clock));
+	for (i = 0; i < WHEEL_NUMBERS; i++) {
+		if (wheel_knows(wheel, i))
+			json_number(wheel_numbers[i].key, wheel->numbers[i]);
 	}
+	json_numbers("late", wheel->late, wheel->late_buckets);
+	json_numbers("occupied", wheel->occupied, wheel->occupied_levels);
 	json_end('}');
 }
 
@@ -174,18 +171,19 @@ static void wheel_parse_line(struct wheel *wheel, char *line)
 	}
 }
 
-static void wheel_read_file(struct wheel *wheel, const char *path)
+/* Returns false if it has gone meanwhile, or is not of a wheel. */
+static bool wheel_read_file(struct wheel *wheel, const char *path)
 {
 	/* The longest one has a number of 20 digits for each bucket. */
 	char line[32 + 21 * WHEEL_LATE_BUCKETS];
 	FILE *file = fopen(path, "re");
 
 	if (!file)
-		return;
+		return false;
 	while (fgets(line, sizeof(line), file))
 		wheel_parse_line(wheel, line);
 	fclose(file);
-	wheel->told = wheel_knows(wheel, WHEEL_TICK);
+	return wheel_knows(wheel, WHEEL_TICK);
 }
 
 static void wheel_read_process_name(struct wheel *wheel)
@@ -209,16 +207,15 @@ static void wheel_read_process_name(struct wheel *wheel)
 	wheel_make_printable(wheel);
 }
 
-static bool fd_is_wheel(pid_t pid, const char *fd)
+/* Its target is not looked at: that may take for ever, on a file system that is far away. */
+static bool fd_may_be_wheel(pid_t pid, const char *fd)
 {
 	char path[64], target[256];
-	struct stat file;
 	ssize_t length;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, fd);
 	length = readlink(path, target, sizeof(target) - 1);
-	if (length < (ssize_t)strlen(WHEELS_DEVICE) || stat(path, &file) ||
-	    !S_ISCHR(file.st_mode))
+	if (length < (ssize_t)strlen(WHEELS_DEVICE))
 		return false;
 	target[length] = '\0';
 	return !strcmp(target + length - strlen(WHEELS_DEVICE), WHEELS_DEVICE);
@@ -246,9 +243,10 @@ static struct wheel *wheels_add(struct wheel *wheels, size_t *count, pid_t pid, 
 	wheel = &wheels[*count];
 	*wheel = (struct wheel){ .pid = pid, .fd = fd };
 	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%d", pid, fd);
-	wheel_read_file(wheel, path);
-	wheel_read_process_name(wheel);
-	(*count)++;
+	if (wheel_read_file(wheel, path)) {
+		wheel_read_process_name(wheel);
+		(*count)++;
+	}
 	return wheels;
 }
 
@@ -266,7 +264,7 @@ static struct wheel *wheels_of_process(struct wheel *wheels, size_t *count, pid_
 		return wheels;
 	}
 	while ((entry = readdir(fds))) {
-		if (fd_is_wheel(pid, entry->d_name))
+		if (fd_may_be_wheel(pid, entry->d_name))
 			wheels = wheels_add(wheels, count, pid, atoi(entry->d_name));
 	}
 	closedir(fds);
@@ -291,10 +289,10 @@ static struct wheel *wheels_of_modules(struct wheel *wheels, size_t *count)
 		wheel = &wheels[*count];
 		*wheel = (struct wheel){ .fd = -1 };
 		snprintf(path, sizeof(path), WHEELS_DEBUGFS "/%.16s", entry->d_name);
-		wheel_read_file(wheel, path);
-		wheel_make_printable(wheel);
-		/* If it has gone meanwhile, do not count it. */
-		*count += wheel->told;
+		if (wheel_read_file(wheel, path)) {
+			wheel_make_printable(wheel);
+			(*count)++;
+		}
 	}
 	closedir(folder);
 	return wheels;

@@ -72,7 +72,6 @@ extern const struct wheel_number_info wheel_numbers[WHEEL_NUMBERS];
  * @name: the name of the process, or of a module's wheel, made printable
  * @raw_name: the same, as it is
  * @owner: the module, made printable
- * @told: the fields below are known
  * @clock: its clock, of enum twheel_clock_id
  * @numbers: by enum wheel_number; 0: unknown
  * @known: which of them are known, a bit for each
@@ -87,7 +86,6 @@ struct wheel {
 	char name[32];
 	char raw_name[32];
 	char owner[64];
-	bool told;
 	uint32_t clock;
 	uint64_t numbers[WHEEL_NUMBERS];
 	uint64_t known;

@@ -123,9 +123,13 @@ grep -q '^1: fired .* after the deadline' /tmp/at && wait $waits
 result $? at_follows_the_clock
 kill $waits 2> /dev/null
 
+# Another device of that name is no wheel.
+mknod /tmp/twheel c 1 3
+exec 3< /tmp/twheel
 wants 0 '^[0-9]* wheels*, ' twheel top --count 1 --every 10ms &&
 	! grep ' twheel ' /tmp/tool.out
 result $? top_of_none
+exec 3<&-
 wants 1 'process 1 has no wheel open' twheel show 1; result $? show_of_none
 twheel every 20ms > /dev/null &
 wheel=$!
@@ -203,9 +207,17 @@ for signal in INT TERM HUP; do
 	fi
 done
 result $wrong trace_cleans_up
-mkdir $instances/twheel-999999
-wants 0 '^[0-9]' twheel trace --count 1 && no_instance
-result $? trace_removes_what_was_left
+# An instance that somebody reads stays as it is: its process may be in another PID namespace.
+mkdir $instances/twheel-999998 $instances/twheel-999999
+echo 1 > $instances/twheel-999998/events/twheel/enable
+echo 1 > $instances/twheel-999999/events/twheel/enable
+exec 3< $instances/twheel-999998/trace_pipe
+wants 0 '^[0-9]' twheel trace --count 1 &&
+	[ "$(cat $instances/twheel-999998/events/twheel/enable)" = 1 ]
+wrong=$?
+exec 3<&-
+rmdir $instances/twheel-999998 && no_instance || wrong=1
+result $wrong trace_removes_what_was_left
 patience 10 0
 wants 0 '^How late timers fired, on average [0-9]' twheel show $wheel &&
 	wants 0 '^  below .* #' twheel show --wheel "$number" &&
