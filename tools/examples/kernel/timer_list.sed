@@ -21,15 +21,18 @@ s/\b(timer_delete|del_timer)\(/twheel_cancel(/g
 s/\b(timer_delete_sync|del_timer_sync)\(/twheel_cancel_sync(/g
 s/\b(timer_delete_sync_try|try_to_del_timer_sync)\(/twheel_try_cancel(/g
 s/\btimer_pending\(/twheel_pending(/g
-# Statements do not use the result. Elsewhere it may be -EBUSY or -EDEADLK, which is not "yes".
-s/(([;{}):]|\belse|\*\/)\s*)timer_shutdown(|_sync)\(/\1twheel_shutdown\3(/g
+# Statements do not use the result: they get a mark. A cast ends with a parenthesis as well.
+s/(([;{})]|\belse|\*\/|\bcase\b[^:?;]*:|\bdefault\s*:|\n *\w+:)\s*)(mod_timer|mod_timer_pending|timer_shutdown|timer_shutdown_sync)\(/\1\x02\3(/g
+s/(([=(,!?:|&]|\breturn)\s*\([^()]*\)\s*)\x02/\1/g
+# Elsewhere it may be -EBUSY or -EDEADLK, which is not "yes".
+s/\x02timer_shutdown(|_sync)\(/twheel_shutdown\1(/g
 s/\btimer_shutdown(|_sync)\((([^()]|\([^()]*\))*)\)/(twheel_shutdown\1(\2) > 0)/g
 s/\bsk_stop_timer\(/sk_stop_twheel(/g
 
 # "t.expires = e; add_timer(&t);" and "t->expires = e; add_timer(t);", or a constant assigned
 # between them
-s/([^][ \t\n(){};,&]+)\.expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(&\1\)/\3mod_timer(\&\1, \2)/g
-s/([^][ \t\n(){};,&]+)->expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(\1\)/\3mod_timer(\1, \2)/g
+s/([^][ \t\n(){};,&]+)\.expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(&\1\)/\3\x02mod_timer(\&\1, \2)/g
+s/([^][ \t\n(){};,&]+)->expires\s*=\s*([^;]+);\s*([^;(){}=]*\w\s*=\s*\w+;\s*)?add_timer\(\1\)/\3\x02mod_timer(\1, \2)/g
 
 # "f(t, @{in jiffies@})@;", with parentheses in parentheses in parentheses
 s/\b(mod_timer|mod_timer_pending|sk_reset_timer)\(((\w+,\s*)?[^(),]*(\([^()]*\)[^(),]*)*,\s*)(([^()]|\(([^()]|\(([^()]|\([^()]*\))*\))*\))*)\)/\1(\2@{\5@})@;/g
@@ -47,12 +50,10 @@ s/\bnow\b/\x01/g
 s/\n\tunsigned long \x01 = jiffies;((\n([^}\x01\n][^\x01\n]*)?)*\n\})/\1/g
 s/\x01/now/g
 
-# A caller that uses the result gets the same one. A statement does not use it.
-:statement
-s/(([;{}):]|\belse|\*\/)\s*)mod_timer\(([^@;]*)@;/\1twheel_arm(\3/
-t statement
-s/(([;{})]|\belse|\*\/)\s*)mod_timer_pending\(([^@;]*)@;/\1twheel_modify(\3/
-t statement
+# A caller that uses the result gets the same one.
+s/\x02mod_timer\(([^@;]*)@;/twheel_arm(\1/g
+s/\x02mod_timer_pending\(([^@;]*)@;/twheel_modify(\1/g
+s/\x02//g
 s/\(mod_timer\(([^@;]*)@;\)/(twheel_arm(\1 > 0)/g
 s/\bmod_timer\(([^@;]*)@;/(twheel_arm(\1 > 0)/g
 s/\bmod_timer_pending\(([^@;]*)@;/(twheel_modify(\1 > 0)/g
