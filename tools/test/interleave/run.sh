@@ -1,0 +1,108 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# What other CPUs can do in the middle of a call, explored in a program. The module's core,
+# engine and API are compiled as they are, over a stub of the kernel, under sanitizers. Each
+# line is a scene, or a fault of the file "broken" that its scene has to find. The last line
+# is "N passed, N failed".
+#
+# Argument: the name of a scene, to explore only that.
+#
+#   TRIPLES=N	how many triples of calls a scene tries, with 200 schedules each (20)
+#   TREE=path	explore the module of another tree
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+
+here=$ROOT/tools/test/interleave
+tree=${TREE:-$ROOT}
+triples=${TRIPLES:-20}
+[[ $triples =~ ^[0-9]+$ ]] || die "TRIPLES=$triples is no number" "TRIPLES=1000, say"
+need gcc libc6-dev
+
+# Small: each run frees a wheel, and what was freed long ago is not used again.
+export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0
+flags=(-std=gnu11 -O1 -g -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation
+	-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
+	-I"$SCRATCH/headers" -I"$here" -include stub.h)
+
+# Every header of the kernel's is the stub. The C library needs these as they are.
+headers() {
+	local name
+
+	sed -n 's/^#include <\(\(linux\|trace\)\/.*\)>.*/\1/p' "$tree"/module/{,*/}*.[ch] \
+		"$tree"/include/{linux,trace/events}/*.h | sort -u |
+		grep -v -e 'linux/errno\.h' -e 'linux/limits\.h' -e 'io_uring/cmd' \
+			-e instruction_pointer -e 'linux/twheel' -e 'events/twheel' |
+		while read -r name; do
+			mkdir -p "$SCRATCH/headers/$(dirname "$name")"
+			echo '#include "stub.h"' > "$SCRATCH/headers/$name"
+		done
+	sed -n 's/.*\(TW_HAS_[A-Z_]*\).*/#define \1 1/p' "$tree"/module/*.h | sort -u |
+		sed '/TW_HAS_URING/s/1$/0/; /TW_HAS_NAME /d' > "$SCRATCH/headers/twheel_features.inc"
+}
+
+# build TREE OBJECTS FILE...: those files, and the program of all objects
+build() {
+	local tree=$1 objects=$2
+
+	shift 2
+	printf '%s\n' "$@" | OBJECTS=$objects xargs -P "$(nproc)" -I FILE \
+		sh -c 'exec gcc "$@" -c -o "$OBJECTS/$(basename "$0" .c).o" "$0"' \
+		FILE "${flags[@]}" -I"$tree/module" -I"$tree/include" &&
+		gcc -fsanitize=address -fsanitize=undefined -o "$objects/explore" "$objects"/*.o
+} > "$SCRATCH/build" 2>&1
+
+# explore OBJECTS SCENE TRIPLES: leaves what it says in a log
+explore() {
+	timeout 300 "$1/explore" "$2" "$3" > "$1/${2//[, ]/-}.log" 2>&1
+}
+
+passed=0 failed=0
+# report STATUS LINE LOG
+report() {
+	if [ "$1" = 0 ]; then
+		passed=$((passed + 1))
+		echo "ok $2"
+	else
+		failed=$((failed + 1))
+		grep -v "support makecontext" "$3" | cut -c 1-300 | head -n 40 || :
+		echo "not ok $2"
+	fi
+}
+
+say "what other CPUs can do in the middle of a call: compiling core, engine and API"
+headers
+mkdir -p "$SCRATCH/objects"
+build "$tree" "$SCRATCH/objects" "$tree"/module/{core,engine,api}/*.c "$here"/*.c ||
+	{ head -n 20 "$SCRATCH/build"; die "it does not compile" "see above"; }
+mapfile -t scenes < <("$SCRATCH/objects/explore")
+[ $# = 0 ] || scenes=("$1")
+say "exploring ${#scenes[@]} scenes: each pair of calls at all points, and $triples triples"
+for scene in "${scenes[@]}"; do
+	status=0
+	explore "$SCRATCH/objects" "$scene" "$triples" || status=$?
+	log=$SCRATCH/objects/${scene//[, ]/-}.log
+	counts=$(sed -n 's/^\(not \)\{0,1\}ok .*: //p' "$log")
+	report "$status" "$scene: ${counts:-it was ended}" "$log"
+done
+[ $# = 0 ] || exit "$failed"
+
+# An explorer that finds no fault would prove nothing.
+say "planting faults"
+while IFS=$'\t' read -r name scene file change; do
+	status=1
+	rm -rf "$SCRATCH/broken"
+	mkdir "$SCRATCH/broken"
+	cp -r "$tree/module" "$tree/include" "$SCRATCH/objects" "$SCRATCH/broken/"
+	sed -i "$change" "$SCRATCH/broken/$file"
+	log=$SCRATCH/broken/objects/${scene//[, ]/-}.log
+	if cmp -s "$tree/$file" "$SCRATCH/broken/$file"; then
+		echo "error: $name does not change $file" > "$log"
+	elif ! build "$SCRATCH/broken" "$SCRATCH/broken/objects" "$SCRATCH/broken/$file"; then
+		cp "$SCRATCH/build" "$log"
+	elif ! explore "$SCRATCH/broken/objects" "$scene" "$triples"; then
+		status=0
+	fi
+	report $status "broken: $name, found by: $scene" "$log"
+done < <(grep -v '^#' "$here/broken")
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What core, engine and API stand on, for a program that explores interleavings: the kernel's
+ * names, as far as those files use them. Every header of the kernel that they include is
+ * this one. CPUs are fibers of one thread. Wherever a CPU touches what others see, it calls
+ * stub_point(), where another one may go on. See stub.c.
+ */
+#ifndef _STUB_H
+#define _STUB_H
+
+#include <limits.h>
+#include <stdio.h>
+
+#include "engine/host.h"
+
+typedef uint16_t u16;
+typedef int32_t s32;
+typedef s64 ktime_t;
+typedef int clockid_t;
+
+/* The CPUs: stub.c */
+#define STUB_CPUS	2
+
+struct task_struct {
+	int number;
+};
+
+struct task_struct *stub_task(void);
+int stub_cpu(void);
+void stub_point(void);
+void stub_wait(void);
+void stub_relax(void);
+void stub_fault(const char *what);
+
+#define current			stub_task()
+#define raw_smp_processor_id()	stub_cpu()
+#define nr_cpu_ids		STUB_CPUS
+#define num_online_cpus()	STUB_CPUS
+#define cpu_possible(cpu)	((cpu) < STUB_CPUS)
+#define cpu_online(cpu)		((void)(cpu), true)
+#define cpu_to_node(cpu)	((void)(cpu), 0)
+#define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < STUB_CPUS; (cpu)++)
+#define housekeeping_cpu(cpu, type)	((void)(cpu), true)
+#define housekeeping_any_cpu(type)	stub_cpu()
+#define is_idle_task(task)	((void)(task), false)
+#define cpu_relax()		stub_relax()
+#define usleep_range(min, max)	stub_wait()
+#define cond_resched()		stub_point()
+
+/* The compiler */
+#define __init
+#define __must_hold(lock)
+#define __releases(lock)
+#define __user
+#define noinline_for_stack	noinline
+#define BUILD_BUG_ON(wrong)	((void)(wrong))
+#define __stringify(word)	#word
+#define IS_ENABLED(option)	0
+#define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
+#define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
+#define KBUILD_MODNAME		"twheel"
+#define prefetchw(address)	((void)(address))
+
+/* Numbers */
+#define U64_MAX			UINT64_MAX
+#define S64_MIN			INT64_MIN
+#define KTIME_MAX		S64_MAX
+#define NSEC_PER_USEC		1000L
+#define BIT(n)			(1UL << (n))
+#define GENMASK(high, low)	((~0UL >> (BITS_PER_LONG - 1 - (high))) & (~0UL << (low)))
+#define max_t(type, a, b)	max((type)(a), (type)(b))
+#define check_add_overflow(a, b, to)	__builtin_add_overflow(a, b, to)
+#define div_u64(a, b)		((u64)(a) / (b))
+#define mul_u64_u32_div(a, b, c)	((u64)((unsigned __int128)(a) * (b) / (c)))
+#define mul_u64_u64_shr(a, b, shift)	((u64)((unsigned __int128)(a) * (b) >> (shift)))
+#define hweight_long(word)	__builtin_popcountl(word)
+#define bitmap_weight(map, bits)	((void)(map), (bits))
+#define get_random_u64()	42ULL
+
+/* Words that others see. A point comes before each access. */
+#define READ_ONCE(x)		(*({ stub_point(); (volatile __typeof__(x) *)&(x); }))
+#define WRITE_ONCE(x, value)	\
+	do { stub_point(); *(volatile __typeof__(x) *)&(x) = (value); } while (0)
+#define data_race(x)		(x)
+#define smp_load_acquire(p)	READ_ONCE(*(p))
+#define smp_store_release(p, value)	WRITE_ONCE(*(p), value)
+#define xchg(p, value)		\
+	({ stub_point(); __atomic_exchange_n(p, value, __ATOMIC_SEQ_CST); })
+#define cmpxchg(p, old, new)	({ stub_point(); __sync_val_compare_and_swap(p, old, new); })
+#define atomic64_read(a)	({ stub_point(); atomic64_read(a); })
+#define atomic64_set(a, value)	do { stub_point(); atomic64_set(a, value); } while (0)
+#define atomic64_xchg(a, value)	xchg(&(a)->counter, value)
+#define atomic64_try_cmpxchg(a, old, new)	\
+	({ stub_point(); atomic64_try_cmpxchg(a, old, new); })
+#define atomic64_add_return(value, a)	((a)->counter += (value))
+
+typedef struct {
+	int counter;
+} atomic_t;
+
+#define atomic_set(a, value)	((a)->counter = (value))
+#define atomic_inc(a)		(++(a)->counter)
+#define atomic_inc_return(a)	(++(a)->counter)
+
+static inline int atomic_dec_if_positive(atomic_t *a)
+{
+	stub_point();
+	return a->counter > 0 ? --a->counter : -1;
+}
+
+/* Locks. Interrupts of other CPUs come at any point; of this CPU, as if of another. */
+typedef struct {
+	bool held;
+} raw_spinlock_t;
+
+extern bool stub_contended;
+
+static inline void raw_spin_lock_init(raw_spinlock_t *lock)
+{
+	lock->held = false;
+}
+
+static inline void raw_spin_lock(raw_spinlock_t *lock)
+{
+	stub_point();
+	while (lock->held)
+		stub_wait();
+	lock->held = true;
+}
+
+/* Where @stub_contended is set, a CPU that this program has not holds the lock for a moment. */
+static inline bool raw_spin_trylock(raw_spinlock_t *lock)
+{
+	stub_point();
+	if (lock->held || stub_contended)
+		return false;
+	return lock->held = true;
+}
+
+static inline void raw_spin_unlock(raw_spinlock_t *lock)
+{
+	if (!lock->held)
+		stub_fault("a lock is released that is not held");
+	lock->held = false;
+	stub_point();
+}
+
+static inline void stub_assert_held(const raw_spinlock_t *lock)
+{
+	if (!lock->held)
+		stub_fault("a lock should be held");
+}
+
+struct mutex {
+	raw_spinlock_t lock;
+};
+
+#define raw_spin_lock_irq(lock)			raw_spin_lock(lock)
+#define raw_spin_unlock_irq(lock)		raw_spin_unlock(lock)
+#define raw_spin_lock_nested(lock, class)	raw_spin_lock(lock)
+#define raw_spin_lock_irqsave(lock, flags)	do { (flags) = 0; raw_spin_lock(lock); } while (0)
+#define raw_spin_unlock_irqrestore(lock, flags)	do { (void)(flags); raw_spin_unlock(lock); } while (0)
+#define DEFINE_MUTEX(name)	struct mutex name
+#define mutex_lock(mutex)	raw_spin_lock(&(mutex)->lock)
+#define mutex_unlock(mutex)	raw_spin_unlock(&(mutex)->lock)
+#define local_irq_save(flags)	((flags) = 0)
+#define local_irq_restore(flags)	((void)(flags))
+#define local_irq_disable()
+#define local_irq_enable()
+#define local_bh_disable()
+#define local_bh_enable()
+#define in_hardirq()		0
+#define preemptible()		1
+#define preempt_count()		0
+#define preempt_count_set(count)	((void)(count))
+#define lockdep_assert_held(lock)	\
+	stub_assert_held((const raw_spinlock_t *)(lock))
+#define lock_acquire_exclusive(map, subclass, trylock, nest, ip)	((void)(subclass))
+#define lock_map_release(map)
+#define lockdep_init_map(map, name, key, subclass)
+#define lockdep_register_key(key)
+#define lockdep_unregister_key(key)
+
+struct lock_class_key {
+	char unused;
+};
+
+struct completion {
+	bool done;
+};
+
+#define init_completion(c)	((c)->done = false)
+#define complete(c)		WRITE_ONCE((c)->done, true)
+#define wait_for_completion(c)	do { while (!READ_ONCE((c)->done)) stub_wait(); } while (0)
+
+/* The clock, hrtimers, calls of other CPUs, works: stub.c */
+#define CLOCK_REALTIME	0
+#define CLOCK_MONOTONIC	1
+#define CLOCK_BOOTTIME	7
+#define CLOCK_TAI	11
+
+enum hrtimer_restart {
+	HRTIMER_NORESTART,
+	HRTIMER_RESTART,
+};
+
+enum hrtimer_mode {
+	HRTIMER_MODE_ABS_SOFT,
+	HRTIMER_MODE_ABS_HARD,
+	HRTIMER_MODE_PINNED,
+};
+
+struct hrtimer {
+	enum hrtimer_restart (*function)(struct hrtimer *timer);
+	ktime_t expires;
+	int cpu;
+	bool queued;
+	bool running;
+};
+
+typedef struct {
+	void (*func)(void *info);
+	void *info;
+	int cpu;
+	bool queued;
+} call_single_data_t;
+
+struct work_struct {
+	void (*func)(struct work_struct *work);
+	bool queued;
+	bool running;
+};
+
+struct workqueue_struct {
+	char unused;
+};
+
+u64 ktime_get_ns(void);
+void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
+		   clockid_t clock, enum hrtimer_mode mode);
+void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
+void hrtimer_set_expires(struct hrtimer *timer, ktime_t expires);
+void hrtimer_cancel(struct hrtimer *timer);
+int smp_call_function_single_async(int cpu, call_single_data_t *csd);
+void queue_work(struct workqueue_struct *queue, struct work_struct *work);
+void cancel_work_sync(struct work_struct *work);
+
+#define ktime_get_boottime_ns()	ktime_get_ns()
+#define ktime_get_real_ns()	ktime_get_ns()
+#define ktime_get_clocktai_ns()	ktime_get_ns()
+#define ns_to_ktime(ns)		((ktime_t)(ns))
+#define hrtimer_is_queued(timer)	((timer)->queued)
+#define INIT_CSD(csd, call, data)	\
+	(*(csd) = (call_single_data_t){ .func = (call), .info = (data) })
+#define INIT_WORK(work, call)	(*(work) = (struct work_struct){ .func = (call) })
+#define queue_work_on(cpu, queue, work)	queue_work(queue, work)
+#define alloc_workqueue(format...)	((struct workqueue_struct *)calloc(1, 1))
+#define destroy_workqueue(queue)	free(queue)
+#define WQ_PERCPU		0
+#define WQ_UNBOUND		0
+#define WQ_MEM_RECLAIM		0
+
+/* Memory, strings, messages */
+#define kvzalloc_node(size, flags, node)	calloc(1, size)
+#define kzalloc(size, flags)	calloc(1, size)
+#define kvfree(memory)		free(memory)
+#define kfree(memory)		free(memory)
+#define kstrdup_const(string, flags)	(string)
+#define kfree_const(string)	((void)(string))
+#define struct_size(p, member, count)	(sizeof(*(p)) + sizeof((p)->member[0]) * (count))
+#define strscpy(to, from, size)	snprintf(to, size, "%s", from)
+#define memchr_inv(memory, byte, size)	((void *)0)
+#define ERR_PTR(error)		((void *)(long)(error))
+#define PTR_ERR(p)		((long)(p))
+#define IS_ERR(p)		((unsigned long)(p) >= -4095UL)
+#define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
+#define WARN_ONCE(wrong, format...)	((wrong) && (stub_fault("WARN_ONCE()"), true))
+#define WARN_ON_ONCE(wrong)	WARN_ONCE(wrong)
+#define pr_warn(format...)	stub_fault("pr_warn()")
+#define pr_err_ratelimited(format...)	stub_fault("pr_err_ratelimited()")
+#define pr_warn_ratelimited(format...)	stub_fault("pr_warn_ratelimited()")
+
+/* Modules, lists of wheels, debugfs, tracing: nothing that other CPUs see */
+struct dentry;
+struct seq_file {
+	void *private;
+};
+struct iov_iter {
+	char *ubuf;
+	size_t iov_offset;
+};
+struct list_head {
+	struct list_head *next, *prev;
+};
+struct module {
+	char unused;
+};
+struct kernel_param_ops;
+struct notifier_block {
+	int (*notifier_call)(struct notifier_block *nb, unsigned long state, void *data);
+};
+enum cpuhp_state {
+	CPUHP_AP_ONLINE_DYN,
+};
+
+#define THIS_MODULE		((struct module *)0)
+#define MODULE_NAME_LEN		56
+#define MODULE_PARM_DESC(name, text)
+#define module_name(module)	((void)(module), "test")
+#define module_param_cb(name, ops, arg, mode)	\
+	static void *stub_##name __attribute__((__unused__)) = (arg)
+#define __MODULE_PARM_TYPE(name, type)
+#define EXPORT_SYMBOL_NS_GPL(sym, space)
+#define NOTIFY_OK		0
+#define register_module_notifier(nb)	((void)(nb), 0)
+#define unregister_module_notifier(nb)
+#define cpuhp_setup_state_multi(state, name, up, down)	((void)(up), (void)(down), 0)
+#define cpuhp_remove_multi_state(state)
+#define cpuhp_state_add_instance(state, node)	((void)(state), stub_online(node))
+#define cpuhp_state_remove_instance(state, node)
+#define LIST_HEAD(name)		struct list_head name = { &name, &name }
+#define INIT_LIST_HEAD(list)	((list)->next = (list)->prev = (list))
+#define list_for_each_entry(at, head, member)	for (at = 0; at;)
+#define list_for_each_entry_safe(at, next, head, member)	for (at = next = 0; at;)
+#define list_add_tail(link, head)	((void)(link), (void)(head))
+#define list_empty(list)	((list)->next == (list))
+#define list_del_init(link)	((void)(link))
+#define INIT_HLIST_NODE(link)	((link)->next = 0, (link)->pprev = 0)
+#define seq_puts(seq, text)	((void)(seq))
+#define seq_printf(seq, format...)	((void)(seq))
+#define DEFINE_SHOW_ATTRIBUTE(name)	void *name##_fops __attribute__((__unused__)) = name##_show
+#define debugfs_create_dir(name, parent)	((struct dentry *)0)
+#define debugfs_create_file(name, mode, parent, data, fops)	((struct dentry *)0)
+#define debugfs_remove(dentry)
+#define iter_is_ubuf(iter)	((void)(iter), false)
+#define TP_PROTO(args...)	args
+#define TP_ARGS(args...)
+#define TRACE_EVENT(name, proto, rest...)				\
+	static inline bool trace_##name##_enabled(void) { return false; }	\
+	static inline void trace_##name(proto) { }
+#define DEFINE_EVENT(class, name, proto, rest...)	TRACE_EVENT(name, TP_PROTO(proto))
+#define DECLARE_EVENT_CLASS(name, rest...)
+
+int stub_online(struct hlist_node *node);
+
+#endif /* _STUB_H */
