@@ -7,14 +7,14 @@
 #
 # Argument: the name of a scene, to explore only that.
 #
-#   TRIPLES=N	how many triples of calls a scene tries, with 200 schedules each (20)
+#   TRIPLES=N	how many triples of calls a scene tries, with 200 schedules each (5)
 #   TREE=path	explore the module of another tree
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
 here=$ROOT/tools/test/interleave
 tree=${TREE:-$ROOT}
-triples=${TRIPLES:-20}
+triples=${TRIPLES:-5}
 [[ $triples =~ ^[0-9]+$ ]] || die "TRIPLES=$triples is no number" "TRIPLES=1000, say"
 need gcc libc6-dev
 
@@ -77,9 +77,13 @@ build "$tree" "$SCRATCH/objects" "$tree"/module/{core,engine,api}/*.c "$here"/*.
 mapfile -t scenes < <("$SCRATCH/objects/explore")
 [ $# = 0 ] || scenes=("$1")
 say "exploring ${#scenes[@]} scenes: each pair of calls at all points, and $triples triples"
+export -f explore
+printf '%s\0' "${scenes[@]}" | OBJECTS=$SCRATCH/objects TRIPLES=$triples \
+	xargs -0 -P "$(nproc)" -I SCENE bash -c 'explore "$OBJECTS" "$0" "$TRIPLES" ||
+		touch "$OBJECTS/${0//[, ]/-}.failed"' SCENE
 for scene in "${scenes[@]}"; do
 	status=0
-	explore "$SCRATCH/objects" "$scene" "$triples" || status=$?
+	[ ! -e "$SCRATCH/objects/${scene//[, ]/-}.failed" ] || status=1
 	log=$SCRATCH/objects/${scene//[, ]/-}.log
 	counts=$(sed -n 's/^\(not \)\{0,1\}ok .*: //p' "$log")
 	report "$status" "$scene: ${counts:-it was ended}" "$log"
@@ -99,7 +103,7 @@ while IFS=$'\t' read -r name scene file change; do
 		echo "error: $name does not change $file" > "$log"
 	elif ! build "$SCRATCH/broken" "$SCRATCH/broken/objects" "$SCRATCH/broken/$file"; then
 		cp "$SCRATCH/build" "$log"
-	elif ! explore "$SCRATCH/broken/objects" "$scene" "$triples"; then
+	elif ! explore "$SCRATCH/broken/objects" "$scene" 20; then
 		status=0
 	fi
 	report $status "broken: $name, found by: $scene" "$log"

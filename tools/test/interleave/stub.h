@@ -49,6 +49,7 @@ void stub_fault(const char *what);
 
 /* The compiler */
 #define __init
+#define __maybe_unused	__attribute__((__unused__))
 #define __must_hold(lock)
 #define __releases(lock)
 #define __user
@@ -90,6 +91,7 @@ void stub_fault(const char *what);
 #define atomic64_read(a)	({ stub_point(); atomic64_read(a); })
 #define atomic64_set(a, value)	do { stub_point(); atomic64_set(a, value); } while (0)
 #define atomic64_xchg(a, value)	xchg(&(a)->counter, value)
+#define atomic64_cmpxchg(a, old, value)	cmpxchg(&(a)->counter, old, value)
 #define atomic64_try_cmpxchg(a, old, new)	\
 	({ stub_point(); atomic64_try_cmpxchg(a, old, new); })
 #define atomic64_add_return(value, a)	((a)->counter += (value))

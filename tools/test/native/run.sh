@@ -121,7 +121,6 @@ try "the example server" "$SCRATCH/tools/examples/userspace/idle_server_process"
 "${addresses[@]}" "${flags[@]}" -I"$ROOT/tools/cli" -o "$SCRATCH/times_of_day" \
 	"$here/times_of_day.c" "$ROOT"/tools/cli/{walltime,duration}.c
 try "times of day" "$SCRATCH/times_of_day"
-try "interleavings of the kernel's API" "$ROOT/tools/test/interleave/run.sh"
 # The module for Python, on the library as it is installed.
 need python3
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib
