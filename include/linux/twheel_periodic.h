@@ -114,7 +114,8 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
  * * -EINVAL - @period_ns or @pace out of range, or %TWHEEL_FIXED_DELAY on a wheel whose
  *   clock can be set; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
- * * -ENOSPC - as many timers as the wheel's limit are pending
+ * * -ENOSPC - as many timers as the wheel's limit are pending. As with -ESHUTDOWN, it is not
+ *   started, even if it was before. A callback that was due is not called
  */
 static inline int twheel_periodic_start_at(struct twheel_periodic *periodic, u64 first_ns,
 					   u64 period_ns, enum twheel_pace pace)
@@ -150,7 +151,7 @@ static inline int twheel_periodic_start(struct twheel_periodic *periodic, u64 pe
  * * any but NMI, the work's own callback included
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
- * * 0 - it was not: it is not started, or its callback is running
+ * * 0 - it was not: it is not started, its callback is running, or was due and is not called
  */
 static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
 {
@@ -168,7 +169,7 @@ static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
  * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
- * * 0 - it was not: it was not started, or its callback was running
+ * * 0 - it was not: it was not started, its callback was running, or was due and is not called
  * * -EDEADLK - called from the callback: the work is stopped, but this cannot
  *   wait
  */

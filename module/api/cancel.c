@@ -132,8 +132,8 @@ TW_EXPORT(twheel_try_cancel);
  * Context:
  * * any but NMI, the timer's own callback included
  * Return:
- * * 1 - the timer was pending, and will not fire. If its callback had armed it again, that
- *   callback may still be running
+ * * 1 - the timer was pending, and will not fire. If it was armed again since it was last due,
+ *   a callback may still be running, or about to
  * * 0 - it was not pending, and its callback does not run
  * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
  */

@@ -319,7 +319,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * * -EINVAL - a field of @backoff out of range, or a wheel whose clock
  *   can be set; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
- * * -ENOSPC - as many timers as the wheel's limit are pending
+ * * -ENOSPC - as many timers as the wheel's limit are pending. As with -ESHUTDOWN, it is not
+ *   started, even if it was before. An attempt that was due is not made
  */
 int twheel_retry_start(struct twheel_retry *retry,
 		       const struct twheel_backoff *backoff)
