@@ -172,10 +172,11 @@ struct twheel_cells {
  * @cells: is filled in
  * @fd: the wheel, set up with &twheel_setup.max_cells. It stays open while cells are armed
  *
- * A forked child does not have the mapping, and makes another.
+ * A forked child does not have the mapping, and makes another. There are no cells where the
+ * processor has no atomic operations on 64 bits.
  *
- * Return: 0; -ENODEV (there are no cells, or no atomic operations on 64 bits), -EPROTO (the
- * mapping is of a later version), -ENOMEM, -EACCES (@fd is not open for reading and writing).
+ * Return: 0; -ENODEV (there are no cells), -EPROTO (the mapping is of a later version),
+ * -ENOMEM, -EACCES (@fd is not open for reading and writing).
  */
 TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
 
