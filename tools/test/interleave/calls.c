@@ -7,7 +7,7 @@
 
 /* The calls. Times are ms after the start; the alarm op is at 5. */
 #define TIMER_CALL(name, call)						\
-	static long name(void)						\
+	static long call_##name(void)					\
 	{								\
 		struct twheel_timer *t = scene_timers[SCENE_T];		\
 		struct twheel_timer *u = scene_timers[SCENE_U];		\
@@ -27,7 +27,7 @@ TIMER_CALL(extend, twheel_extend_at(t, scene_at(25)))
 TIMER_CALL(cancel, twheel_cancel(t))
 
 /* It is busy while the callback runs, all the time. */
-static long try_cancel(void)
+static long call_try_cancel(void)
 {
 	const struct scene_fate *fate = &fates[SCENE_T];
 	unsigned int fired = fate->outcome.fired;
@@ -164,7 +164,7 @@ static void scene_unfired(struct twheel_timer *timer, void *arg)
 	stub_fault("what is handed back is no timer");
 }
 
-static long stop(void)
+static long call_stop(void)
 {
 	unsigned int i;
 	long ret;
@@ -190,18 +190,18 @@ static long alarm_on(int cpu)
 	return 0;
 }
 
-static long alarm_0(void)
+static long call_alarm_0(void)
 {
 	return alarm_on(scene->percpu ? 0 : CPUS_ANY);
 }
 
-static long alarm_1(void)
+static long call_alarm_1(void)
 {
 	return alarm_on(1);
 }
 
 #define CALL(function, groups, rest...)	\
-	{ .name = #function, .make = function, .in = groups, .cpu = CPUS_ANY, ## rest }
+	{ .name = #function, .make = call_##function, .in = groups, .cpu = CPUS_ANY, ## rest }
 
 const struct scene_call scene_calls[] = {
 	CALL(alarm_0, SCENE_WHEEL, .cpu = 0),
@@ -247,4 +247,5 @@ const struct scene_call scene_calls[] = {
 	CALL(free_idle, SCENE_ENDER, .owns = true),
 	CALL(free_periodic, SCENE_ENDER, .owns = true, .series = true),
 };
+
 const unsigned int scene_call_count = ARRAY_SIZE(scene_calls);

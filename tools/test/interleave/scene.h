@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Scenes: a wheel with a few timers, and the calls that CPUs make on them. See scene.c and calls.c. */
+/* Scenes: a wheel with a few timers, and the calls that CPUs make. See scene.c and calls.c. */
 #ifndef _SCENE_H
 #define _SCENE_H
 

@@ -47,4 +47,5 @@ const struct scene scenes[] = {
 	{ "two bases, who ends it frees", .percpu = true, .armed = { 3 },
 	  .callback = SCENE_SENDS, .calls = SCENE_ENDER | SCENE_WHEEL },
 };
+
 const unsigned int scene_count = ARRAY_SIZE(scenes);

@@ -2,10 +2,10 @@
 /* The CPUs, as fibers of one thread, and what interrupts them. */
 #include <ucontext.h>
 
-#include "stub.h"
 #include "api/instance.h"
 #include "core/base.h"
 #include "cpus.h"
+#include "stub.h"
 
 /* Its frames are larger under sanitizers. */
 #define STUB_STACK	(256 * 1024)
@@ -227,20 +227,20 @@ void cpus_set_time(u64 ns)
 }
 
 /* Remember what interrupts may come from. */
-#define stub_remember(known, one)					\
-do {									\
-	int stub_i = 0;							\
-									\
-	while (stub_i < STUB_KNOWN - 1 && known[stub_i] && known[stub_i] != (one))	\
-		stub_i++;						\
-	known[stub_i] = (one);						\
-} while (0)
+static void stub_remember(void **known, void *one)
+{
+	int i = 0;
+
+	while (i < STUB_KNOWN - 1 && known[i] && known[i] != one)
+		i++;
+	known[i] = one;
+}
 
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
 		   clockid_t clock, enum hrtimer_mode mode)
 {
 	*timer = (struct hrtimer) { .function = function };
-	stub_remember(stub_timers, timer);
+	stub_remember((void **)stub_timers, timer);
 }
 
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode)
@@ -272,14 +272,14 @@ int smp_call_function_single_async(int cpu, call_single_data_t *csd)
 		return -EBUSY;
 	csd->cpu = cpu;
 	csd->queued = true;
-	stub_remember(stub_calls, csd);
+	stub_remember((void **)stub_calls, csd);
 	return 0;
 }
 
 void queue_work(struct workqueue_struct *queue, struct work_struct *work)
 {
 	work->queued = true;
-	stub_remember(stub_works, work);
+	stub_remember((void **)stub_works, work);
 }
 
 void cancel_work_sync(struct work_struct *work)

@@ -17,8 +17,8 @@
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/kallsyms.h>
-#include <linux/kprobes.h>
 #include <linux/kernel.h>
+#include <linux/kprobes.h>
 #include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
