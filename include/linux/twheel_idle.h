@@ -59,7 +59,7 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
-/* Give the watch another timeout, from now: see tw_idle_renew(). */
+/* Give the watch another timeout, from now: see place_timeout(). */
 static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
 				    unsigned int how)
 {

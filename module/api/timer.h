@@ -7,8 +7,9 @@
  * no base. One with a static initialiser has a function besides. It comes to the system
  * wheel with the first call that needs its base, and its word stays 0 until it is armed.
  *
- * From twheel_timer_init() on, the word is exchanged under the base lock, with one
- * exception: twheel_extend_at() lets a pending word grow without it. So under the lock
+ * From twheel_timer_init() on, the word is exchanged under the base lock, with two
+ * exceptions. twheel_extend_at() lets a pending word grow without it. A shutdown of a timer
+ * that has no base yet makes the word 0 %TWHEEL_SHUTDOWN. So under the lock
  *
  *	the timer is linked  if and only if  its word is a deadline,
  *

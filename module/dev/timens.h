@@ -52,6 +52,9 @@ static __always_inline u64 tw_timens_add(s64 a, s64 b)
 /*
  * A kernel time as the caller's clock shows it. Never stays never, and times before the
  * clock began are 0.
+ *
+ * Always inline, as tw_timens_add(): objtool allows no call between user_access_begin() and
+ * user_access_end(). At -Os it would be one.
  */
 static __always_inline u64 tw_timens_out(u64 ns, s64 offset)
 {
@@ -61,7 +64,7 @@ static __always_inline u64 tw_timens_out(u64 ns, s64 offset)
 }
 
 /* A time on the caller's clock as a kernel time; likewise. */
-static __always_inline u64 tw_timens_in(u64 ns, s64 offset)
+static inline u64 tw_timens_in(u64 ns, s64 offset)
 {
 	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
 		return ns;

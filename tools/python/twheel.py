@@ -29,7 +29,7 @@ do no harm, and ten are enough for most tests. Where tasks start timeouts, go in
 second, sleep(0), and again. A virtual clock need not be closed.
 
 It pays where timeouts are renewed, or very many are pending. extend() takes less than half of
-the time in which a loop cancels a handle and makes another one.
+the time in which a loop cancels a handle and makes another one. For a few, the loop's do.
 
 Times are seconds of time.monotonic(), as in asyncio. No callback comes early. It is due with the
 next tick after its deadline at the latest, and called in the next round of the loop. So data that

@@ -117,7 +117,7 @@ static long periodic_shutdown_sync_steps(void)
 
 TIMER_CALL(periodic_shutdown_sync, shut_down(SCENE_PERIODIC, periodic_end, true))
 
-/* Who frees an object after a shutdown uses it alone. */
+/* Shut an object down, and free it. No other call uses it. */
 static long end_and_free(enum scene_object i, int (*sync)(struct twheel_timer *timer))
 {
 	long ret;

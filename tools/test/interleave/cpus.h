@@ -30,7 +30,7 @@ enum cpus_turn cpus_go(int number, unsigned int points);
 bool cpus_ended(int number);
 /* All go on until they have ended. Returns false if they never do. */
 bool cpus_finish(int count);
-/* A point between two steps of what is not one. */
+/* A point between two steps of a call that is not atomic. */
 void cpus_boundary(void);
 /* Run what interrupts a CPU, and with @due also what its clock does. */
 void cpus_interrupt(int cpu, bool due);

@@ -154,8 +154,8 @@ static void oracle_add(void)
 }
 
 /*
- * Go on from boundary to boundary, by the choices of @path; where it ends, the first CPU that
- * can. Who waits goes on once another one has. Notes how many could go on at each turn.
+ * Go on from boundary to boundary. @path says which CPU does; where it ends, the first one that
+ * can. A CPU that waits can do so once another one has gone on. @could is how many could.
  */
 static void oracle_run(unsigned char *path, unsigned char *could)
 {

@@ -82,7 +82,7 @@ static noinline void stub_change(void **from, void **to)
 		stub_jump(to);
 }
 
-/* Let the explorer decide who goes on. */
+/* Let the explorer decide which CPU goes on. */
 static void stub_leave(enum cpus_turn turn)
 {
 	struct stub_fiber *fiber = stub_now;
@@ -122,7 +122,7 @@ void stub_wait(void)
 		stub_fault("the only one waits");
 }
 
-/* Who does so again and again waits for another CPU. */
+/* A CPU that relaxes again and again waits for another one. */
 void stub_relax(void)
 {
 	if (stub_now && ++stub_now->relaxed > STUB_RELAXED)
