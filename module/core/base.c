@@ -117,10 +117,7 @@ static void base_follow_clock(struct twheel_base *base)
 	if (w->in_pass || base->together == TW_TOGETHER_FOLLOWED)
 		return;
 	now = tw_wheel_floor(w, tw_clock_now(&base->clock));
-	if (likely(now >= w->now))
-		tw_wheel_move_forward(w, now);
-	else
-		tw_wheel_move_back(w, now);
+	tw_wheel_follow(w, now);
 	base->present = now;
 	if (base->together)
 		base->together = TW_TOGETHER_FOLLOWED;

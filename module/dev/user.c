@@ -129,6 +129,7 @@ static struct tw_user *user_get(kuid_t uid)
 		return NULL;
 	fresh->uid = uid;
 	fresh->files = 1;
+	fresh->cpu = raw_smp_processor_id();
 	fresh->paid = alloc_percpu_gfp(atomic64_t, GFP_KERNEL_ACCOUNT);
 	if (!fresh->paid) {
 		kfree(fresh);

@@ -51,7 +51,7 @@ int tw_wheel_shape(struct tw_wheel *w, u64 tick_ns, unsigned int slots)
 
 	memset(w, 0, sizeof(*w));
 	/* Fewer slots than tw_wheel_valid() allows are for tests of many levels. */
-	if (!tick_ns || tick_ns > TWHEEL_TICK_MAX || slots < 2 || slots > TWHEEL_SLOTS_MAX)
+	if (slots < 2 || !tw_wheel_valid(tick_ns, max(slots, TWHEEL_SLOTS_MIN)))
 		return -EINVAL;
 
 	w->tick_ns = tick_ns;

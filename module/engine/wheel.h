@@ -155,6 +155,15 @@ u64 tw_wheel_next_event(struct tw_wheel *w);
 void tw_wheel_move_forward(struct tw_wheel *w, u64 now);
 void tw_wheel_move_back(struct tw_wheel *w, u64 now);
 
+/* Between passes: the position follows the clock, which may have been set back. */
+static inline void tw_wheel_follow(struct tw_wheel *w, u64 now)
+{
+	if (likely(now >= w->now))
+		tw_wheel_move_forward(w, now);
+	else
+		tw_wheel_move_back(w, now);
+}
+
 /*
  * The last tick boundary at or before @ns.
  *

@@ -163,12 +163,14 @@ int twheel_fd(struct twheel *w)
 		} else {
 			next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
 			w->fd = fd;
-			/* From here on it tells that the clock was set. It may have been before. */
-			alarm_set(w, TW_WHEEL_ASLEEP);
-			if (tw_settable(w) &&
-			    tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
-				next = 0;
-			alarm_set(w, min(w->alarm_ns, next));
+			if (tw_settable(w)) {
+				/* From here on it tells that the clock was set. It may have been. */
+				alarm_set(w, TW_WHEEL_ASLEEP);
+				if (tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
+					next = 0;
+				next = min(w->alarm_ns, next);
+			}
+			alarm_set(w, next);
 			alarm_show(w);
 		}
 	}

@@ -23,24 +23,13 @@ timer_startable(const struct twheel_timer *timer)
 	return timer->tw_word >= TW_IDLE;
 }
 
-/* The position follows the clock, which may have been set back. */
-static void timer_follow_clock(struct twheel *w)
-{
-	u64 now = tw_wheel_floor(&w->wheel, tw_clock_read(w));
-
-	if (likely(now >= w->wheel.now))
-		tw_wheel_move_forward(&w->wheel, now);
-	else
-		tw_wheel_move_back(&w->wheel, now);
-}
-
-/* The timer needs attention soon, or at once. */
+/* The timer needs attention soon, or at once. The position follows the clock first. */
 static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *node)
 {
 	u64 word = atomic64_read(&node->word);
 
 	if (!w->wheel.in_pass)
-		timer_follow_clock(w);
+		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)));
 	if (tw_wheel_is_last(&w->wheel, word) || !tw_wheel_enqueue(&w->wheel, node, word))
 		tw_wheel_enqueue_near(&w->wheel, node);
 	/* At its end, the call that serves the wheel sets the alarm. */
