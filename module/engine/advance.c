@@ -217,12 +217,12 @@ TW_EXPORT_FOR_TESTS(tw_wheel_begin_round);
  * Find the next bucket of the other set, a part of its bitmap at a time, and have its
  * timers looked at. Nothing is added to that set, so the search never goes back.
  */
-static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
+static noinline void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 {
 	unsigned int end = min(w->displaced_from + WHEEL_DISPLACE_BITS, w->nr);
 	unsigned int index;
 
-	index = find_next_bit(w->other.occupied, end, w->displaced_from);
+	index = wheel_find_bit(w->other.occupied, end, w->displaced_from);
 	wheel_charge(w, slice, 2);
 	w->displaced_from = index;
 	if (index < end) {
@@ -457,12 +457,15 @@ TW_EXPORT_FOR_TESTS(tw_wheel_move_forward);
  */
 void tw_wheel_move_back(struct tw_wheel *w, u64 now)
 {
+	struct tw_wheel_buckets full = w->buckets;
+
 	if (w->displaced || !w->other.heads) {
 		wheel_set_due(w, min(w->now, now));
 		tw_wheel_set_wake(w, min(w->wake, now));
 		return;
 	}
-	swap(w->buckets, w->other);
+	w->buckets = w->other;
+	w->other = full;
 	w->displaced = w->active;
 	w->displaced_from = 0;
 	w->active = 0;

@@ -54,8 +54,8 @@ static __always_inline void wheel_requeue(struct tw_wheel *w, struct twheel_node
 }
 
 /*
- * find_next_bit(), inline: mostly the first word has one. With the call, a search takes 50
- * instructions more.
+ * The first bit from @start on, which is before @end, or @end. Inline: mostly the first word has
+ * one. With a call of find_next_bit(), a search takes 50 instructions more.
  */
 static __always_inline unsigned int wheel_find_bit(const unsigned long *map,
 						   unsigned int end, unsigned int start)

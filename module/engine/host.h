@@ -116,13 +116,6 @@ typedef long long s64;
 	a_ > b_ ? a_ : b_;						\
 })
 #define min_t(type, a, b)	min((type)(a), (type)(b))
-#define swap(a, b)							\
-do {									\
-	__typeof__(a) a_ = (a);						\
-									\
-	(a) = (b);							\
-	(b) = a_;							\
-} while (0)
 
 static inline u64 div64_u64(u64 a, u64 b)
 {
@@ -192,22 +185,6 @@ static inline void __clear_bit(unsigned long n, unsigned long *map)
 static inline bool test_bit(unsigned long n, const unsigned long *map)
 {
 	return map[BIT_WORD(n)] & BIT_MASK(n);
-}
-
-static inline unsigned long find_next_bit(const unsigned long *map, unsigned long size,
-					  unsigned long from)
-{
-	unsigned long i = BIT_WORD(from), word;
-
-	if (from >= size)
-		return size;
-	word = map[i] & BITMAP_FIRST_WORD_MASK(from);
-	while (!word) {
-		if (++i * BITS_PER_LONG >= size)
-			return size;
-		word = map[i];
-	}
-	return min(i * BITS_PER_LONG + __ffs(word), size);
 }
 
 /* Lists */

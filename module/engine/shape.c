@@ -3,7 +3,7 @@
  * The shape of a wheel: its levels, the reciprocal of its tick, and the memory of its
  * buckets. All of it is settled before the first timer comes. wheel.c works with timers.
  */
-#include "wheel.h"
+#include "bucket.h"
 
 /* See tw_wheel_floor(). */
 static void shape_set_reciprocal(struct tw_wheel *w)
@@ -105,8 +105,7 @@ int tw_wheel_init(struct tw_wheel *w, u64 now, bool steps, int node)
 {
 	int ret;
 
-	w->now = now;
-	w->now_word = tw_word(min_t(u64, tw_wheel_ns(w, now), TWHEEL_NEVER));
+	wheel_set_now(w, now);
 	w->horizon = now;
 	tw_wheel_set_wake(w, TW_WHEEL_ASLEEP);
 

@@ -144,14 +144,14 @@ static struct hlist_head *wheel_any_bucket(struct tw_wheel *w)
 		level = __ffs64(w->active);
 		index = tw_wheel_index(w, level, 0);
 		end = index + w->mask + 1;
-		index = find_next_bit(w->buckets.occupied, end, index);
+		index = wheel_find_bit(w->buckets.occupied, end, index);
 		if (index < end)
 			return &w->buckets.heads[index];
 		w->active &= ~BIT_ULL(level);
 	}
 	if (!w->displaced)
 		return NULL;
-	index = find_next_bit(w->other.occupied, w->nr, w->displaced_from);
+	index = wheel_find_bit(w->other.occupied, w->nr, w->displaced_from);
 	return index < w->nr ? &w->other.heads[index] : NULL;
 }
 
