@@ -63,13 +63,6 @@ struct twheel {
 
 extern struct twheel *tw_system_wheel;
 
-/* The base of a CPU (0, if the wheel is not per CPU). */
-static inline struct twheel_base *
-tw_instance_base(const struct twheel *wheel, int cpu)
-{
-	return wheel->bases[cpu];
-}
-
 #define tw_for_each_base(base, i, wheel)				\
 	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
 		if (!((base) = (wheel)->bases[i]))			\

@@ -73,7 +73,7 @@ static struct twheel_base *many_base(const struct twheel *wheel,
 	struct twheel_base *base;
 
 	if (operation == MANY_ARM && wheel->percpu)
-		return tw_instance_base(wheel, raw_smp_processor_id());
+		return wheel->bases[raw_smp_processor_id()];
 	base = READ_ONCE(item->timer->base);
 	return many_is_foreign(wheel, base) ? NULL : base;
 }

@@ -31,7 +31,7 @@ static struct twheel_base *place_pick(const struct twheel_timer *timer,
 			return from;
 		cpu = raw_smp_processor_id();
 	}
-	return tw_instance_base(wheel, cpu);
+	return wheel->bases[cpu];
 }
 
 /*
@@ -62,7 +62,7 @@ static int place_move(struct twheel_timer *timer, struct twheel_base *from,
 	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
 		/* This overrules an extension that comes in between. */
 		atomic64_xchg(&timer->node.word, word);
-		tw_base_move(from, to, timer, word);
+		tw_base_move(from, to, timer);
 		tw_trace_modify(to, timer);
 		return 1;
 	}

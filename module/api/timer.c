@@ -12,26 +12,38 @@
 #include "timer.h"
 
 /*
+ * A timer that has never been armed comes to a base, if its base is @before. Returns its base.
+ *
+ * A callback may free its timer, and a new timer may get its address. The new one is not the
+ * timer whose callback runs, and calls on it would wait for that callback. Its own callback
+ * needs the lock, so it has not begun.
+ */
+static struct twheel_base *timer_join(struct twheel_timer *timer, struct twheel_base *before,
+				      struct twheel_base *base)
+{
+	struct twheel_base *was;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	was = cmpxchg(&timer->base, before, base);
+	if (was == before && tw_base_runs(base, timer))
+		WRITE_ONCE(base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return was ?: base;
+}
+
+/*
  * tw_timer_adopt() - a timer with a static initialiser comes to the system wheel
  *
  * Return: its base; NULL if it was never initialised.
  */
-struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
+noinline struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 {
 	struct twheel *wheel = READ_ONCE(tw_system_wheel);
-	struct twheel_base *base, *before;
-	unsigned long flags;
 
 	if (!timer->function || !wheel)
 		return NULL;
-	base = tw_instance_base(wheel, raw_smp_processor_id());
-	raw_spin_lock_irqsave(&base->lock, flags);
-	before = cmpxchg(&timer->base, NULL, base);
-	/* As in __twheel_timer_init(). Its own callback needs the lock, so it has not begun. */
-	if (!before && tw_base_runs(base, timer))
-		WRITE_ONCE(base->running, NULL);
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	return before ?: base;
+	return timer_join(timer, NULL, wheel->bases[raw_smp_processor_id()]);
 }
 
 /**
@@ -67,13 +79,9 @@ void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 		timer->base = NULL;
 		return;
 	}
-	timer->base = tw_instance_base(wheel, wheel->percpu ? raw_smp_processor_id() : 0);
-	/*
-	 * A callback may free its timer, and a new timer may get its address. The new one is
-	 * not the timer whose callback runs, and calls on it would wait for that callback.
-	 */
+	timer->base = wheel->bases[wheel->percpu ? raw_smp_processor_id() : 0];
 	if (unlikely(tw_base_runs(timer->base, timer)))
-		tw_base_forget(timer->base, timer);
+		timer_join(timer, timer->base, timer->base);
 }
 TW_EXPORT(__twheel_timer_init);
 

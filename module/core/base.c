@@ -34,21 +34,13 @@ static bool base_context_valid(const struct twheel_config *config)
 	}
 }
 
-static u64 base_config_tick(const struct twheel_config *config)
-{
-	return config->tick_ns ?: TWHEEL_TICK_DEFAULT;
-}
-
-static unsigned int base_config_slots(const struct twheel_config *config)
-{
-	return config->slots ?: TWHEEL_SLOTS_DEFAULT;
-}
-
 /* tw_base_valid() - whether a base can be made like that */
 bool tw_base_valid(const struct twheel_config *config)
 {
-	return base_config_tick(config) >= TWHEEL_TICK_MIN &&
-	       tw_wheel_valid(base_config_tick(config), base_config_slots(config)) &&
+	u64 tick_ns = config->tick_ns ?: TWHEEL_TICK_DEFAULT;
+
+	return tick_ns >= TWHEEL_TICK_MIN &&
+	       tw_wheel_valid(tick_ns, config->slots ?: TWHEEL_SLOTS_DEFAULT) &&
 	       tw_clock_valid(config->clock) && base_context_valid(config) &&
 	       (!config->start_ns || config->clock == TWHEEL_CLOCK_VIRTUAL) &&
 	       config->start_ns < TWHEEL_NEVER;
@@ -74,7 +66,8 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	if (!base)
 		return NULL;
 	tw_clock_init(&base->clock, config, cpu);
-	tw_wheel_shape(&base->wheel, base_config_tick(config), base_config_slots(config));
+	tw_wheel_shape(&base->wheel, config->tick_ns ?: TWHEEL_TICK_DEFAULT,
+		       config->slots ?: TWHEEL_SLOTS_DEFAULT);
 	raw_spin_lock_init(&base->lock);
 #ifdef CONFIG_PREEMPT_RT
 	spin_lock_init(&base->expiry_locks[0]);
@@ -94,8 +87,6 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 
 void tw_base_free(struct twheel_base *base)
 {
-	if (!base)
-		return;
 	tw_wheel_exit(&base->wheel);
 	kvfree(base);
 }
@@ -210,17 +201,6 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_forget() - what runs is the callback of a timer that is gone, at this address */
-void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer)
-{
-	unsigned long flags;
-
-	raw_spin_lock_irqsave(&base->lock, flags);
-	if (tw_base_runs(base, timer))
-		WRITE_ONCE(base->running, NULL);
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-}
-
 /* tw_base_inside() - whether the caller is one of the base's callbacks */
 bool tw_base_inside(const struct twheel_base *base)
 {
@@ -288,38 +268,15 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	return timer;
 }
 
-/*
- * tw_base_move() - with both locks: a pending timer goes to another base
- * @word: the timer's, or an earlier one
- */
+/* tw_base_move() - with both locks: a pending timer goes to another base, or into its bucket */
 void tw_base_move(struct twheel_base *from, struct twheel_base *to,
-		  struct twheel_timer *timer, u64 word)
+		  struct twheel_timer *timer)
 {
 	tw_wheel_dequeue(&from->wheel, &timer->node);
 	from->pending--;
 	to->pending++;
-	tw_base_enqueue(to, timer, word);
+	tw_base_enqueue(to, timer, atomic64_read(&timer->node.word));
 	tw_base_welcome(to, timer);
-}
-
-/* With both locks: the sent timer goes there, if there is one. */
-static void base_send_to(struct twheel_base *base, struct twheel_base *to)
-{
-	struct hlist_node *first = base->sent.first;
-	struct twheel_timer *timer;
-	u64 word;
-
-	if (!first)
-		return;
-	timer = tw_base_timer(hlist_entry(first, struct twheel_node, link));
-	word = atomic64_read(&timer->node.word);
-	/* What is stopped is emptied by others, one base after the other. */
-	if (!base->stopped && !to->stopped) {
-		tw_base_move(base, to, timer, word);
-		return;
-	}
-	tw_wheel_dequeue(&base->wheel, &timer->node);
-	tw_base_enqueue(base, timer, word);
 }
 
 /*
@@ -332,13 +289,16 @@ static void base_send_to(struct twheel_base *base, struct twheel_base *to)
 void tw_base_send(struct twheel_base *base)
 {
 	struct twheel_base *to = base->sent_to;
+	struct hlist_node *first;
 
 	lockdep_assert_held(&base->lock);
 	base->sent_to = NULL;
-	if (hlist_empty(&base->sent))
-		return;
 	/* The timer may be cancelled or moved if the lock is released in between. */
 	tw_base_lock_second(base, to);
-	base_send_to(base, to);
+	first = base->sent.first;
+	/* What is stopped is emptied by others, one base after the other. */
+	if (first)
+		tw_base_move(base, base->stopped || to->stopped ? base : to,
+			     tw_base_timer(hlist_entry(first, struct twheel_node, link)));
 	raw_spin_unlock(&to->lock);
 }

@@ -159,14 +159,13 @@ void tw_base_free(struct twheel_base *base);
 void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_begin_together(struct twheel_base *base);
 void tw_base_end_together(struct twheel_base *base);
-void tw_base_forget(struct twheel_base *base, const struct twheel_timer *timer);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
 bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
 void tw_base_wait_quiet(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
 void tw_base_move(struct twheel_base *from, struct twheel_base *to,
-		  struct twheel_timer *timer, u64 word);
+		  struct twheel_timer *timer);
 void tw_base_send(struct twheel_base *base);
 
 /*
