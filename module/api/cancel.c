@@ -262,12 +262,12 @@ int twheel_shutdown_sync(struct twheel_timer *timer)
 TW_EXPORT(twheel_shutdown_sync);
 
 /*
- * tw_cancel_misused() - cancel a timer that is freed or initialised while it is pending
+ * tw_debug_withdraw() - cancel a timer that is freed or initialised while it is pending
  *
  * A caller that may sleep also waits for a callback that has armed the timer again and
  * still uses it. One that holds a lock, or is that callback, would wait for ever.
  */
-void tw_cancel_misused(struct twheel_timer *timer)
+void tw_debug_withdraw(struct twheel_timer *timer)
 {
 	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
 		twheel_cancel(timer);

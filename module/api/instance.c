@@ -420,7 +420,6 @@ int __init tw_instances_init(void)
 {
 	int ret;
 
-	tw_debug_set_hooks(tw_cancel_misused, tw_policy_function);
 	ret = cpuhp_setup_state_multi(CPUHP_AP_ONLINE_DYN, "twheel:online",
 				      instance_cpu_online, instance_cpu_offline);
 	if (ret < 0)

@@ -386,8 +386,8 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 }
 TW_EXPORT(__twheel_policy_init);
 
-/* tw_policy_function() - what a timer calls: of a policy its user's function, not ours */
-const void *tw_policy_function(const struct twheel_timer *timer)
+/* tw_debug_function() - what a timer calls: of a policy its user's function, not ours */
+const void *tw_debug_function(const struct twheel_timer *timer)
 {
 	twheel_fn function = READ_ONCE(timer->function);
 

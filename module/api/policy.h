@@ -3,9 +3,6 @@
 #ifndef _TWHEEL_API_POLICY_H
 #define _TWHEEL_API_POLICY_H
 
-struct twheel_timer;
-
 void tw_policy_seed(void);
-const void *tw_policy_function(const struct twheel_timer *timer);
 
 #endif /* _TWHEEL_API_POLICY_H */

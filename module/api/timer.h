@@ -73,6 +73,5 @@ tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
  */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
 int tw_cancel_held(struct twheel_timer *timer);
-void tw_cancel_misused(struct twheel_timer *timer);
 
 #endif /* _TWHEEL_TIMER_H */

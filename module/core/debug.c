@@ -51,29 +51,6 @@ noinline void tw_debug_report_overrun(const void *last, unsigned int calls, u64 
 				    calls, last, ms);
 }
 
-/* Takes a pending timer out of its wheel. */
-static void (*debug_withdraw)(struct twheel_timer *timer);
-/* What a timer calls, as its user knows it. */
-static const void *(*debug_function)(const struct twheel_timer *timer);
-
-/*
- * tw_debug_set_hooks() - what only the layer above knows
- * @withdraw: cancels a timer that is misused while it is pending
- * @function: of a timer that has a function of ours, names that of its user
- */
-void tw_debug_set_hooks(void (*withdraw)(struct twheel_timer *timer),
-			const void *(*function)(const struct twheel_timer *timer))
-{
-	debug_withdraw = withdraw;
-	debug_function = function;
-}
-
-/* tw_debug_function() - whom to name for a timer, which is there */
-const void *tw_debug_function(const struct twheel_timer *timer)
-{
-	return debug_function(timer);
-}
-
 #ifdef CONFIG_DEBUG_OBJECTS
 static const struct debug_obj_descr tw_debug_descr;
 
@@ -91,7 +68,7 @@ static bool debug_fixup_init(void *object, enum debug_obj_state state)
 		return false;
 	/* If its memory was overwritten first, no wheel can be asked for it. */
 	if (twheel_pending(timer))
-		debug_withdraw(timer);
+		tw_debug_withdraw(timer);
 	else
 		debug_object_deactivate(timer, &tw_debug_descr);
 	debug_object_init(timer, &tw_debug_descr);
@@ -105,7 +82,7 @@ static bool debug_fixup_free(void *object, enum debug_obj_state state)
 
 	if (state != ODEBUG_STATE_ACTIVE)
 		return false;
-	debug_withdraw(timer);
+	tw_debug_withdraw(timer);
 	debug_object_free(timer, &tw_debug_descr);
 	return true;
 }

@@ -22,9 +22,10 @@
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
-void tw_debug_set_hooks(void (*withdraw)(struct twheel_timer *timer),
-			const void *(*function)(const struct twheel_timer *timer));
+/* What only the layer above knows: see api/cancel.c and api/policy.c. */
+void tw_debug_withdraw(struct twheel_timer *timer);
 const void *tw_debug_function(const struct twheel_timer *timer);
+
 void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
 void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns);
