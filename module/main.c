@@ -5,8 +5,6 @@
 #include <linux/module.h>
 
 #include "api/instance.h"
-#include "api/policy.h"
-#include "api/view.h"
 #include "dev/cdev.h"
 #include "export.h"
 #include "number.h"

@@ -17,7 +17,6 @@
 #include "../core/base.h"
 #include "../core/debug.h"
 #include "../export.h"
-#include "arm.h"
 #include "timer.h"
 
 /* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
@@ -28,14 +27,6 @@ static u64 arm_add(u64 a, u64 b)
 	if (check_add_overflow(a, b, &sum))
 		return TWHEEL_NEVER;
 	return sum;
-}
-
-/* May the timer be given a delay? Some wheels take deadlines only. */
-static __always_inline bool arm_takes_delay(const struct twheel_timer *timer)
-{
-	const struct twheel_base *base = tw_timer_any_base(timer);
-
-	return likely(base) && likely(!base->absolute);
 }
 
 static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
@@ -108,7 +99,7 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 	s64 before = atomic64_read(&timer->node.word);
 
 	lockdep_assert_held(&base->lock);
-	if (tw_timer_is_deadline(before)) {
+	if (before < 0) {
 		arm_dequeue(base, timer, word);
 		arm_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
@@ -150,7 +141,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
-	if (likely(tw_timer_is_deadline(atomic64_read(&timer->node.word)))) {
+	if (likely(twheel_pending(timer))) {
 		arm_dequeue(base, timer, word);
 		tw_base_enqueue_soon(base, timer, word);
 		tw_trace_modify(base, timer);
@@ -175,7 +166,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
 	if (unlikely(word >= 0))
 		return tw_place(timer, word, which, TW_ANY_CPU, 0);
 	/* A later deadline leaves the timer where it is. */
-	return tw_arm_extend(timer, word) ? 1 : arm_pending_nearer(timer, word, which);
+	return tw_arm_extend(timer, word) == 1 ? 1 : arm_pending_nearer(timer, word, which);
 }
 
 /**
@@ -239,7 +230,7 @@ TW_EXPORT(twheel_arm_at);
  */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer) || !arm_takes_delay(timer))
+	if (!tw_debug_assert_init(timer) || !tw_timer_takes_delay(timer))
 		return -EINVAL;
 	return twheel_arm_at(timer, arm_after(timer, delay_ns));
 }
@@ -329,7 +320,7 @@ int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
 	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
 		return -ENOENT;
-	if (!arm_takes_delay(timer))
+	if (!tw_timer_takes_delay(timer))
 		return -EINVAL;
 	return twheel_modify_at(timer, arm_after(timer, delay_ns));
 }
@@ -352,7 +343,6 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 {
 	const struct twheel_base *base;
 	u64 deadline;
-	int ret;
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
@@ -362,14 +352,11 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 	if (unlikely(base->absolute))
 		return -EINVAL;
 	deadline = min(arm_add(tw_clock_now(&base->clock), delay_ns), TWHEEL_NEVER);
-	ret = tw_node_extend(&timer->node, tw_word(deadline));
-	if (ret == 1)
-		tw_trace_extend(timer, deadline);
-	return ret;
+	return tw_arm_extend(timer, tw_word(deadline));
 }
 TW_EXPORT(twheel_extend);
 
-/* tw_arm_at_held() - twheel_arm_at() with the lock of the timer's base */
+/* tw_arm_at_held() - twheel_arm_at() with the base lock, for deadlines up to %TWHEEL_NEVER */
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 {
 	s64 word = tw_word(deadline_ns);

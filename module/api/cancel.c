@@ -144,14 +144,6 @@ int twheel_shutdown(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_shutdown);
 
-/* tw_cancel_held() - twheel_cancel() with the lock of the timer's base */
-int tw_cancel_held(struct twheel_timer *timer)
-{
-	if (!tw_debug_assert_init(timer))
-		return 0;
-	return tw_base_withdraw(timer->base, timer, TWHEEL_CANCELLED);
-}
-
 /*
  * Tell lockdep that this may wait for the timer's callback.
  *

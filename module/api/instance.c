@@ -17,13 +17,10 @@
 
 #include "../compat.h"
 #include "../core/base.h"
-#include "../core/debug.h"
 #include "../export.h"
 #include "../param.h"
 #include "instance.h"
-#include "policy.h"
 #include "timer.h"
-#include "view.h"
 
 /* How many unfired timers twheel_stop() hands back before it lets other tasks run. */
 #define INSTANCE_HAND_BACK	64

@@ -69,10 +69,22 @@ extern struct twheel *tw_system_wheel;
 			continue;					\
 		else
 
+/* make.c */
 struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner);
 void tw_instance_free(struct twheel *wheel);
-void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX]);
+
+/* instance.c */
 int tw_instances_init(void);
 void tw_instances_exit(void);
+
+/* stats.c, view.c: what people and tools see of a wheel */
+void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX]);
+struct dentry *tw_view_add(struct twheel *wheel);
+void tw_view_remove(struct dentry *view);
+void tw_view_init(void);
+void tw_view_exit(void);
+
+/* policy.c */
+void tw_policy_seed(void);
 
 #endif /* _TWHEEL_INSTANCE_H */

@@ -47,6 +47,8 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config, i
 				 &wheel->work_class, 0);
 	if (wheel->nr_bases > 1)
 		base->plain = S64_MIN;
+	if (config->max_pending)
+		base->room = &wheel->room;
 	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
 	wheel->first = base;
 	return 0;
@@ -67,23 +69,10 @@ static int make_bases(struct twheel *wheel, const struct twheel_config *config)
 	return 0;
 }
 
-static void make_limit(struct twheel *wheel, unsigned int limit)
-{
-	struct twheel_base *base;
-	unsigned int i;
-
-	if (!limit)
-		return;
-	atomic_set(&wheel->room, min_t(unsigned int, limit, INT_MAX));
-	tw_for_each_base(base, i, wheel)
-		base->room = &wheel->room;
-}
-
 static int make_parts(struct twheel *wheel, const struct twheel_config *config)
 {
 	unsigned int kind = wheel->percpu ? WQ_PERCPU : WQ_UNBOUND;
 	struct twheel_config mine = *config;
-	int ret;
 
 	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
 	if (!wheel->name)
@@ -97,10 +86,7 @@ static int make_parts(struct twheel *wheel, const struct twheel_config *config)
 			return -ENOMEM;
 		mine.workqueue = wheel->workqueue;
 	}
-	ret = make_bases(wheel, &mine);
-	if (!ret)
-		make_limit(wheel, config->max_pending);
-	return ret;
+	return make_bases(wheel, &mine);
 }
 
 /*
@@ -128,6 +114,7 @@ struct twheel *tw_instance_make(const struct twheel_config *config, struct modul
 	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
 		sizeof(wheel->owner_name));
 	wheel->data = config->data;
+	atomic_set(&wheel->room, min_t(unsigned int, config->max_pending, INT_MAX));
 
 	ret = make_parts(wheel, config);
 	if (ret) {

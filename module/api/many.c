@@ -16,8 +16,10 @@
 
 #include <linux/twheel.h>
 #include <linux/twheel_many.h>
+#include <linux/twheel_state.h>
 
 #include "../core/base.h"
+#include "../core/debug.h"
 #include "../export.h"
 #include "instance.h"
 #include "timer.h"
@@ -36,12 +38,14 @@ enum many_operation {
 	MANY_CANCEL,
 };
 
-static __always_inline int many_one_held(struct twheel_item *item,
+/* With the base lock. */
+static __always_inline int many_one_held(struct twheel_base *base, struct twheel_item *item,
 					 enum many_operation operation)
 {
-	return operation == MANY_ARM ?
-	       tw_arm_at_held(item->timer, min(item->deadline_ns, TWHEEL_NEVER)) :
-	       tw_cancel_held(item->timer);
+	if (operation == MANY_ARM)
+		return tw_arm_at_held(item->timer, min(item->deadline_ns, TWHEEL_NEVER));
+	return tw_debug_assert_init(item->timer) ?
+	       tw_base_withdraw(base, item->timer, TWHEEL_CANCELLED) : 0;
 }
 
 /* Whether a timer's base is another wheel's. A timer without one is refused later. */
@@ -95,7 +99,7 @@ many_hold(struct twheel_base *base, struct twheel_item *item,
 			prefetchw(item[MANY_AHEAD].timer);
 		if (unlikely(READ_ONCE(item->timer->base) != base))
 			break;
-		item->result = many_one_held(item, operation);
+		item->result = many_one_held(base, item, operation);
 	}
 	if (operation == MANY_ARM)
 		tw_base_end_together(base);

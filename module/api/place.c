@@ -8,7 +8,6 @@
 #include <linux/twheel_idle.h>
 
 #include "../core/base.h"
-#include "arm.h"
 #include "instance.h"
 #include "timer.h"
 
@@ -26,8 +25,7 @@ static struct twheel_base *place_pick(const struct twheel_timer *timer,
 	if (!wheel->percpu)
 		return from;
 	if (cpu == TW_ANY_CPU) {
-		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) ||
-		    tw_timer_is_deadline(atomic64_read(&timer->node.word)))
+		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) || twheel_pending(timer))
 			return from;
 		cpu = raw_smp_processor_id();
 	}
@@ -59,7 +57,7 @@ static int place_move(struct twheel_timer *timer, struct twheel_base *from,
 	/* The bases are being emptied, one after the other. */
 	if (from->stopped || to->stopped)
 		return which == TW_ARM_PENDING ? -ENOENT : -ESHUTDOWN;
-	if (tw_timer_is_deadline(atomic64_read(&timer->node.word))) {
+	if (twheel_pending(timer)) {
 		/* This overrules an extension that comes in between. */
 		atomic64_xchg(&timer->node.word, word);
 		tw_base_move(from, to, timer);
@@ -75,7 +73,7 @@ static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
 		      s64 word, enum tw_arm_which which)
 {
 	tw_arm_here(base);
-	if (tw_arm_extend(timer, word))
+	if (tw_arm_extend(timer, word) == 1)
 		return 1;
 	return tw_arm_held(base, timer, word, which);
 }

@@ -34,8 +34,9 @@
 #include <linux/twheel_state.h>
 
 #include "../core/base.h"
+#include "../core/debug.h"
 #include "../export.h"
-#include "policy.h"
+#include "instance.h"
 #include "timer.h"
 
 static bool policy_is_span(u64 ns)
@@ -52,15 +53,6 @@ static u64 policy_later(u64 ns, u64 span)
 static u64 policy_now(const struct twheel_series *s)
 {
 	return twheel_now(twheel_of(&s->timer));
-}
-
-/* A wheel whose clock may be set takes deadlines only, see twheel_arm(). */
-static bool policy_takes_delay(const struct twheel_series *s)
-{
-	const struct twheel_base *base = tw_timer_any_base(&s->timer);
-
-	/* A timer of zeros has no wheel. */
-	return base && !base->absolute;
 }
 
 /* The callback of a policy calls @function of its user: messages are to name that. */
@@ -172,10 +164,9 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 	if (!policy_is_span(period_ns) ||
 	    (pace != TWHEEL_FIXED_RATE && pace != TWHEEL_FIXED_DELAY))
 		return -EINVAL;
-	if ((from_now || pace == TWHEEL_FIXED_DELAY) && !policy_takes_delay(s))
-		return -EINVAL;
 	/* Of zeros, it has no lock either. */
-	if (!tw_timer_any_base(&s->timer))
+	if (from_now || pace == TWHEEL_FIXED_DELAY ? !tw_timer_takes_delay(&s->timer) :
+						     !tw_timer_any_base(&s->timer))
 		return -EINVAL;
 	if (from_now)
 		first_ns = policy_later(policy_now(s), first_ns);
@@ -329,7 +320,7 @@ int twheel_retry_start(struct twheel_retry *retry,
 	unsigned long flags;
 	int ret;
 
-	if (!backoff_valid(backoff) || !policy_takes_delay(s))
+	if (!backoff_valid(backoff) || !tw_timer_takes_delay(&s->timer))
 		return -EINVAL;
 
 	raw_spin_lock_irqsave(&s->lock, flags);

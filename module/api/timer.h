@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a timer's word says, and where its base and its callback are.
+ * What a timer's word says, and where its base and its callback are. For the rest of the layer,
+ * how it is given a deadline.
  *
  * The word of a timer is its deadline while it is pending, and else its state, see
  * tw_word(). A timer that was never initialised is all zeros: it reads as idle, and has
@@ -30,11 +31,11 @@
 #include "../core/debug.h"
 #include "instance.h"
 
-/* Whether this word is a deadline. */
-static inline bool tw_timer_is_deadline(s64 word)
-{
-	return word < 0;
-}
+/* Which timers are given a new deadline. */
+enum tw_arm_which {
+	TW_ARM_ANY,
+	TW_ARM_PENDING,
+};
 
 struct twheel_base *tw_timer_adopt(struct twheel_timer *timer);
 
@@ -67,11 +68,35 @@ tw_timer_lock_base(struct twheel_timer *timer, unsigned long *flags)
 	}
 }
 
-/*
- * As the exported functions without "held"; with the lock of the timer's base, and for
- * deadlines up to %TWHEEL_NEVER.
- */
+/* May the timer be given a delay? Some wheels take deadlines only; a timer of zeros has none. */
+static __always_inline bool tw_timer_takes_delay(const struct twheel_timer *timer)
+{
+	const struct twheel_base *base = tw_timer_any_base(timer);
+
+	return likely(base) && likely(!base->absolute);
+}
+
+/* tw_arm_extend() - tw_node_extend(): a later deadline leaves a pending timer where it is */
+static __always_inline int tw_arm_extend(struct twheel_timer *timer, s64 word)
+{
+	int ret = tw_node_extend(&timer->node, word);
+
+	if (ret == 1)
+		tw_trace_extend(timer, tw_word(word));
+	return ret;
+}
+
+/* With the base lock: a timer is armed here. Sending it is off, if it was cancelled since. */
+static inline void tw_arm_here(struct twheel_base *base)
+{
+	if (base->sent_to && hlist_empty(&base->sent))
+		base->sent_to = NULL;
+}
+
+int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
+		enum tw_arm_which which);
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
-int tw_cancel_held(struct twheel_timer *timer);
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu,
+	     u64 timeout_ns);
 
 #endif /* _TWHEEL_TIMER_H */

@@ -12,7 +12,6 @@
 
 #include "../core/base.h"
 #include "instance.h"
-#include "view.h"
 
 /* "4294967295" and the terminating zero. */
 #define VIEW_NAME_BYTES	11

@@ -5,7 +5,6 @@
  * timers.
  */
 #include "api/instance.h"
-#include "api/policy.h"
 #include "core/base.h"
 #include "stage.h"
 
