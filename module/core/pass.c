@@ -188,7 +188,7 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	 * Of the base, only @expiry_lock is used meanwhile, which belongs to this pass.
 	 */
 	pass_unlock(base, context);
-	tw_waiter_release(waiters, ret, context);
+	tw_waiter_release(waiters, ret);
 	if (context == TWHEEL_CONTEXT_SOFTIRQ)
 		tw_expiry_change(base);
 	pass_lock(base, context);

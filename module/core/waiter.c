@@ -54,19 +54,21 @@ void tw_expiry_change(struct twheel_base *base)
  * A callback may wait for one of another base. That is why a waiter's lock is a class of
  * its own. Lockdep sees callbacks that wait for each other by the maps of their timers.
  */
-static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
+static void waiter_pause(const struct tw_waiter *waiter)
 {
-	spinlock_t *lock = &base->expiry_locks[waiter->expiry_lock];
+	spinlock_t *lock = &waiter->base->expiry_locks[waiter->expiry_lock];
 
-	/* Pairs with tw_waiter_release(). */
-	while (!smp_load_acquire(&waiter->done)) {
-		spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
-		spin_unlock(lock);
+	if (waiter->base->clock.context == TWHEEL_CONTEXT_HARDIRQ) {
+		cpu_relax();
+		return;
 	}
+	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
+	spin_unlock(lock);
 }
 #else
-static void waiter_wait_expiry(struct twheel_base *base, const struct tw_waiter *waiter)
+static void waiter_pause(const struct tw_waiter *waiter)
 {
+	cpu_relax();
 }
 #endif
 
@@ -78,9 +80,8 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
 {
 	lockdep_assert_held(&base->lock);
 	waiter->base = base;
-	waiter->done = false;
 	waiter->expiry_lock = tw_expiry_held(base);
-	init_completion(&waiter->woken);
+	init_completion(&waiter->done);
 	waiter->next = base->waiters;
 	if (waiter->next && waiter->next->state == TWHEEL_SHUTDOWN)
 		waiter->state = TWHEEL_SHUTDOWN;
@@ -99,17 +100,11 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
  */
 int tw_waiter_wait(struct tw_waiter *waiter)
 {
-	struct twheel_base *base = waiter->base;
-
-	if (base->clock.context == TWHEEL_CONTEXT_WORK) {
-		wait_for_completion(&waiter->woken);
-		return waiter->ret;
-	}
-	if (base->clock.context == TWHEEL_CONTEXT_SOFTIRQ)
-		waiter_wait_expiry(base, waiter);
-	/* The same. */
-	while (!smp_load_acquire(&waiter->done))
-		cpu_relax();
+	if (waiter->base->clock.context == TWHEEL_CONTEXT_WORK)
+		wait_for_completion(&waiter->done);
+	else
+		while (!completion_done(&waiter->done))
+			waiter_pause(waiter);
 	return waiter->ret;
 }
 
@@ -138,17 +133,14 @@ int tw_waiter_judge(struct twheel_base *base)
  * @waiters: they are in no list any more
  * @ret: what the first one is told. If that is that it has cancelled, it was the only one
  */
-void tw_waiter_release(struct tw_waiter *waiters, int ret, enum twheel_context context)
+void tw_waiter_release(struct tw_waiter *waiters, int ret)
 {
 	while (waiters) {
 		struct tw_waiter *next = waiters->next;
 
 		waiters->ret = ret;
-		if (context == TWHEEL_CONTEXT_WORK)
-			complete(&waiters->woken);
-		else
-			/* Pairs with tw_waiter_wait(), after which the waiter is gone. */
-			smp_store_release(&waiters->done, true);
+		/* After that, the waiter is gone. */
+		complete(&waiters->done);
 		waiters = next;
 		ret = min(ret, 0);
 	}

@@ -3,8 +3,8 @@
  * Waiters: calls that wait for a callback.
  *
  * A waiter is on the base's list. When the callback returns, the pass takes the timer out
- * if it has been armed again meanwhile. So a waiter waits for one
- * callback, even if the timer arms itself.
+ * if it has been armed again meanwhile. So a waiter waits for one callback, even if the timer
+ * arms itself. Where callbacks may not sleep, the waiter spins.
  *
  * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
  * would never end. There a pass in softirq context holds one of two expiry locks, and
@@ -33,7 +33,6 @@ struct twheel_base;
  *	first one on the list has the strongest of all
  * @ret: see tw_waiter_wait()
  * @done: the callback has returned, and @ret is there
- * @woken: likewise, where callbacks may sleep
  */
 struct tw_waiter {
 	struct tw_waiter *next;
@@ -42,14 +41,13 @@ struct tw_waiter {
 	unsigned int expiry_lock;
 	enum twheel_state state;
 	int ret;
-	bool done;
-	struct completion woken;
+	struct completion done;
 };
 
 void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter);
 int tw_waiter_wait(struct tw_waiter *waiter);
 int tw_waiter_judge(struct twheel_base *base);
-void tw_waiter_release(struct tw_waiter *waiters, int ret, enum twheel_context context);
+void tw_waiter_release(struct tw_waiter *waiters, int ret);
 
 /*
  * tw_expiry_lock(), tw_expiry_unlock() - around a pass in softirq context

@@ -193,6 +193,7 @@ struct completion {
 
 #define init_completion(c)	((c)->done = false)
 #define complete(c)		WRITE_ONCE((c)->done, true)
+#define completion_done(c)	READ_ONCE((c)->done)
 #define wait_for_completion(c)	do { while (!READ_ONCE((c)->done)) stub_wait(); } while (0)
 
 /* The clock, hrtimers, calls of other CPUs, works: stub.c */
