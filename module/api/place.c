@@ -42,7 +42,7 @@ static int place_send(struct twheel_timer *timer, struct twheel_base *from,
 	int ret;
 
 	from->sent_to = to == from ? NULL : to;
-	/* The pass looks after each group of callbacks: let this one end it. */
+	/* As in tw_waiter_add(). */
 	from->group = 1;
 	ret = tw_arm_held(from, timer, word, TW_ARM_ANY);
 	if (ret < 0)

@@ -5,8 +5,8 @@
  * The clock's alarm is set, under the lock, for the engine's next event. When it goes off,
  * a pass serves what is due: see pass.c. Between passes it moves to earlier instants only:
  * a cancel leaves it alone, also that of the last timer. The pass then finds nothing to do,
- * and sets no alarm. If the alarm moved with each call, calls in a loop could keep the
- * clock event device from firing at all.
+ * and sets no alarm. One that is due is not set again. Otherwise calls in a loop could keep
+ * the clock event device from firing at all.
  *
  * A base may have a target CPU. There its alarm goes off, and its memory is near. All
  * else may happen on any CPU. While the target CPU is offline, the alarm may, too.
@@ -41,7 +41,7 @@ bool tw_base_valid(const struct twheel_config *config)
 
 	return tick_ns >= TWHEEL_TICK_MIN &&
 	       tw_wheel_valid(tick_ns, config->slots ?: TWHEEL_SLOTS_DEFAULT) &&
-	       tw_clock_valid(config->clock) && base_context_valid(config) &&
+	       (unsigned int)config->clock <= TWHEEL_CLOCK_VIRTUAL && base_context_valid(config) &&
 	       (!config->start_ns || config->clock == TWHEEL_CLOCK_VIRTUAL) &&
 	       config->start_ns < TWHEEL_NEVER;
 }
@@ -118,9 +118,8 @@ static void base_follow_clock(struct twheel_base *base)
 /*
  * Set the alarm if the wheel has to wake up before @wake, which it is set for.
  *
- * An alarm that is due already is not set again. Each time that would postpone the clock
- * event, and a loop of such calls could stop this CPU's clock. On a clock that was set back
- * meanwhile, the alarm may not be due any more, so there it is set.
+ * An alarm that is due already is not set again: see above. On a clock that was set back
+ * meanwhile, it may not be due any more, so there it is set.
  */
 static void base_set_alarm_before(struct twheel_base *base, u64 wake)
 {
@@ -132,8 +131,8 @@ static void base_set_alarm_before(struct twheel_base *base, u64 wake)
  * tw_base_enqueue_near() - tw_base_enqueue() for a timer that may need attention before
  * all others
  *
- * Perhaps it only looks like that. The position may be far behind the clock after a long
- * sleep, or ahead of a clock that was set back. So the position is corrected first.
+ * Perhaps it only looks like that, as the position is not where the clock is. So that is
+ * corrected first.
  */
 noinline void tw_base_enqueue_near(struct twheel_base *base,
 				struct twheel_timer *timer)
@@ -172,10 +171,9 @@ static void base_set_alarm_here(struct twheel_base *base)
 }
 
 /* tw_base_kicked() - set the alarm: on the CPU that is to have it, in hard interrupt */
-void tw_base_kicked(struct tw_clock *clock)
+void tw_base_kicked(void *clock)
 {
-	struct twheel_base *base = container_of(clock, struct twheel_base,
-						clock);
+	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&base->lock, flags);
@@ -183,7 +181,7 @@ void tw_base_kicked(struct tw_clock *clock)
 	 * First: if this CPU has been isolated meanwhile, it kicks another one. Once
 	 * tw_base_wait_quiet() has seen that nothing is kicked, the base may be freed.
 	 */
-	clock->kicking = false;
+	base->clock.kicking = false;
 	base_set_alarm_here(base);
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
@@ -201,20 +199,13 @@ void tw_base_set_online(struct twheel_base *base, bool target_online)
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 }
 
-/* tw_base_inside() - whether the caller is one of the base's callbacks */
-bool tw_base_inside(const struct twheel_base *base)
-{
-	/* If another task becomes the runner meanwhile, it still is not this one. */
-	return READ_ONCE(base->runner) == current;
-}
-
 /* tw_base_stop() - from now on no timer is armed, and no pass begins */
 void tw_base_stop(struct twheel_base *base)
 {
 	static atomic_t none;
 
 	raw_spin_lock_irq(&base->lock);
-	/* virtual_advance() reads it without the lock. */
+	/* virtual_serve() reads it without the lock. */
 	WRITE_ONCE(base->stopped, true);
 	/* Have tw_base_take_room() look. */
 	base->room = &none;

@@ -152,6 +152,13 @@ static inline u64 tw_base_fired(const struct twheel_base *base)
 	return sum;
 }
 
+/* tw_base_inside() - whether the caller is one of the base's callbacks */
+static inline bool tw_base_inside(const struct twheel_base *base)
+{
+	/* If another task becomes the runner meanwhile, it still is not this one. */
+	return READ_ONCE(base->runner) == current;
+}
+
 bool tw_base_valid(const struct twheel_config *config);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);
@@ -160,7 +167,6 @@ void tw_base_enqueue_near(struct twheel_base *base, struct twheel_timer *timer);
 void tw_base_begin_together(struct twheel_base *base);
 void tw_base_end_together(struct twheel_base *base);
 void tw_base_set_online(struct twheel_base *base, bool target_online);
-bool tw_base_inside(const struct twheel_base *base);
 void tw_base_stop(struct twheel_base *base);
 void tw_base_wait_quiet(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);

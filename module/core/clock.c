@@ -134,12 +134,6 @@ static void clock_work(struct work_struct *work)
 	clock_call_alarm(clock);
 }
 
-/* In hard interrupt. */
-static void clock_kicked(void *arg)
-{
-	tw_base_kicked(arg);
-}
-
 static clockid_t clock_id(enum twheel_clock id)
 {
 	switch (id) {
@@ -175,7 +169,7 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, i
 	if (clock->relays)
 		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
 			      clock_call_mode(clock));
-	INIT_CSD(&clock->csd, clock_kicked, clock);
+	INIT_CSD(&clock->csd, tw_base_kicked, clock);
 	INIT_WORK(&clock->work, clock_work);
 }
 

@@ -70,7 +70,7 @@ struct tw_clock {
 
 /* What a clock calls: see pass.c and base.c. */
 enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
-void tw_base_kicked(struct tw_clock *clock);
+void tw_base_kicked(void *clock);
 
 void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu);
 u64 tw_clock_now(const struct tw_clock *clock);
@@ -89,11 +89,6 @@ static inline struct hrtimer *tw_clock_timer(struct tw_clock *clock)
 static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
 {
 	atomic64_set(&clock->virtual_ns, ns);
-}
-
-static inline bool tw_clock_valid(enum twheel_clock id)
-{
-	return id >= TWHEEL_CLOCK_MONOTONIC && id <= TWHEEL_CLOCK_VIRTUAL;
 }
 
 /* Whether it is set together with the wall clock. */

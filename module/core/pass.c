@@ -330,7 +330,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 			tw_wheel_move_back(w, base->target);
 	}
 	tw_wheel_begin_round(w, !base->in_round);
-	/* virtual_advance() reads it without the lock. */
+	/* virtual_serve() reads it without the lock. */
 	WRITE_ONCE(base->in_round, true);
 }
 
@@ -426,21 +426,20 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 }
 
 static __always_inline enum tw_clock_next
-pass_run(struct twheel_base *base, struct tw_clock *clock,
-	 enum twheel_context context, unsigned int *expiry)
+pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context context)
 {
+	bool soft = context == TWHEEL_CONTEXT_SOFTIRQ;
+	unsigned int expiry = soft ? tw_expiry_lock(base) : 0;
+	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
-	enum tw_clock_next left;
 	bool traced;
 	u64 mono;
 
 	pass_lock(base, context);
 	/* Another pass runs: it sets the next alarm. */
-	if (unlikely(base->runner)) {
-		pass_unlock(base, context);
-		return TW_CLOCK_DONE;
-	}
-	tw_expiry_own(base, *expiry);
+	if (unlikely(base->runner))
+		goto out;
+	tw_expiry_own(base, expiry);
 	traced = trace_twheel_pass_enabled();
 	if (traced)
 		__tw_trace_pass_begin(base);
@@ -448,10 +447,13 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
 	pass_work(base, count, context);
 	mono = pass_look(base, PASS_GROUP - base->group, context);
 	left = pass_finish(base, clock, mono);
-	*expiry = tw_expiry_held(base);
+	expiry = tw_expiry_held(base);
 	if (unlikely(traced))
 		__tw_trace_pass_end(base);
+out:
 	pass_unlock(base, context);
+	if (soft)
+		tw_expiry_unlock(base, expiry);
 	return left;
 }
 
@@ -461,26 +463,17 @@ pass_run(struct twheel_base *base, struct tw_clock *clock,
  */
 static noinline enum tw_clock_next pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {
-	unsigned int expiry = tw_expiry_lock(base);
-	enum tw_clock_next left;
-
-	left = pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ, &expiry);
-	tw_expiry_unlock(base, expiry);
-	return left;
+	return pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
 }
 
 static noinline enum tw_clock_next pass_run_hard(struct twheel_base *base, struct tw_clock *clock)
 {
-	unsigned int none = 0;
-
-	return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ, &none);
+	return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ);
 }
 
 static noinline enum tw_clock_next pass_run_work(struct twheel_base *base, struct tw_clock *clock)
 {
-	unsigned int none = 0;
-
-	return pass_run(base, clock, TWHEEL_CONTEXT_WORK, &none);
+	return pass_run(base, clock, TWHEEL_CONTEXT_WORK);
 }
 
 /* tw_pass_alarm() - the alarm function of every base's clock */
