@@ -25,7 +25,7 @@
 #endif
 
 /*
- * TW_HAS_NAME is 1 where features/name.c compiles. Distributions bring features of later
+ * TW_HAS_NAME is 1 where features.c compiles with it. Distributions bring features of later
  * kernels to theirs: a version, as in the comments below, is only that of kernel.org.
  */
 #include <twheel_features.inc>
@@ -61,21 +61,12 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 #define HK_TYPE_TIMER	HK_FLAG_TIMER
 #endif
 
-/* 6.3: the flags of a mapping are set by a function. */
-#if !TW_HAS_VM_FLAGS_SET
-static inline void tw_vm_flags_set(struct vm_area_struct *vma, vm_flags_t flags)
+/* 6.3: the flags of a mapping are changed by a function. */
+#if !TW_HAS_VM_FLAGS_MOD
+static inline void vm_flags_mod(struct vm_area_struct *vma, vm_flags_t set, vm_flags_t clear)
 {
-	vma->vm_flags |= flags;
+	vma->vm_flags = (vma->vm_flags | set) & ~clear;
 }
-
-#define vm_flags_set	tw_vm_flags_set
-
-static inline void tw_vm_flags_clear(struct vm_area_struct *vma, vm_flags_t flags)
-{
-	vma->vm_flags &= ~flags;
-}
-
-#define vm_flags_clear	tw_vm_flags_clear
 #endif
 
 /*

@@ -157,8 +157,7 @@ int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma)
 	 * The mapping cannot grow. A forked child must not arm the cells of its parent
 	 * unless it maps them itself.
 	 */
-	vm_flags_set(vma, VM_DONTEXPAND | VM_DONTCOPY);
-	vm_flags_clear(vma, VM_MAYEXEC);
+	vm_flags_mod(vma, VM_DONTEXPAND | VM_DONTCOPY, VM_MAYEXEC);
 	vma->vm_private_data = map;
 	vma->vm_ops = &map_vm_ops;
 	return 0;

@@ -49,7 +49,7 @@ def nouns():
     """All files of the module without their suffix, the upper layer first"""
     names = {str(path.relative_to(ROOT / "module").with_suffix(""))
              for path in (ROOT / "module").rglob("*.[ch]")
-             if not path.name.endswith(".mod.c") and path.parent.name != "features"}
+             if not path.name.endswith(".mod.c") and path.name != "features.c"}
     return sorted(names, key=lambda name: (LAYERS.index(name.rpartition("/")[0]), name))
 
 

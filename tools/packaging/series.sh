@@ -53,7 +53,7 @@ base=$(git rev-parse HEAD)
 home=drivers/misc/twheel
 "$source/tools/packaging/intree.sh" "$work/tree" > /dev/null
 # In the tree there is nothing to try: a series is for a kernel that has all of it.
-rm -r "$home/module/features"
+rm "$home/module/features.c"
 sed -i '/^# What this kernel has/,$d' "$home/module/Kbuild"
 sed -i '${/^$/d}' "$home/module/Kbuild"
 sed -i '/^# Made there/,/^ccflags-y/d' "$home/kunit/Kbuild"

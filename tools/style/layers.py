@@ -5,7 +5,7 @@
 The folders of module/ are layers: api stands on core; core and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
 that it stands on, and compat.h, export.h, number.h and param.h. The engine includes only its
-own headers and export.h. No headers include each other in a circle. Prints each exception. features/ is
+own headers and export.h. No headers include each other in a circle. Prints each exception. features.c is in
 no layer: only the compiler reads it, to learn about the kernel. (tools/doc/check.py keeps
 the table of layers in design.md.)
 """
@@ -41,7 +41,7 @@ def read():
     """Each file of module/ by its name there: the headers of ours in it, with line numbers"""
     files, public = {}, {}
     for path in sorted(pathlib.Path("module").rglob("*.[ch]")):
-        if path.name.endswith(".mod.c") or path.parent.name == "features":
+        if path.name.endswith(".mod.c") or path.name == "features.c":
             continue
         name, text = str(path.relative_to("module")), path.read_text()
         number = lambda match: text.count("\n", 0, match.start()) + 1  # noqa: E731

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make features: do the compile tests of module/features find in each kernel what the table
+# make features: do the compile tests of module/features.c find in each kernel what the table
 # "expected" says? All kernels are tried in one folder, without a clean between them: what
 # was found for one must not be taken for another. The last line is "N passed, N failed".
 # shellcheck source=../vm/lib.sh
@@ -42,7 +42,7 @@ headers() {
 # A module of one empty file, in place of those of the Kbuild file.
 rm -rf "$work/build"
 mkdir -p "$work/build/module"
-cp -r "$ROOT/module/features" "$work/build/module/"
+cp "$ROOT/module/features.c" "$work/build/module/"
 echo 'obj-m := module/' > "$work/build/Kbuild"
 sed '/^twheel-/d; /^# By layer/i twheel-y := empty.o' "$ROOT/module/Kbuild" \
 	> "$work/build/module/Kbuild"
@@ -58,7 +58,7 @@ try() {
 # as_expected COLUMN: they find what that column says, and nothing else
 as_expected() {
 	try && diff <(awk -v n="$1" '!/^#/ {
-			print "#define TW_HAS_" toupper($1), $n == "yes" ? 1 : 0
+			print "#define TW_HAS_" $1, $n == "yes" ? 1 : 0
 		}' "$table") <(sed 1d "$found")
 }
 not_again() {
@@ -68,41 +68,33 @@ not_again() {
 control_stops() {
 	local status=0
 
-	echo '#error "no such kernel"' >> "$work/build/module/features/control.c"
+	echo '#error "no such kernel"' >> "$work/build/module/features.c"
 	! try || status=1
-	cp "$ROOT/module/features/control.c" "$work/build/module/features/"
+	cp "$ROOT/module/features.c" "$work/build/module/"
 	[ $status = 0 ] && grep -q 'headers do not compile' "$work/build.log" && try
 }
-listed() {
-	diff <(printf '%s\n' control "${features[@]}" | sort) \
-		<(cd "$ROOT/module/features" && printf '%s\n' *.c | sed 's/\.c$//' | sort)
-}
-# Features that are asked for are those that are tested.
-asked_for() {
-	diff <(grep -oh 'TW_HAS_[A-Z_]*' "$ROOT"/module/{compat,export}.h |
-			grep -vx TW_HAS_NAME | sort -u) \
-		<(printf 'TW_HAS_%s\n' "${features[@]}" | tr '[:lower:]' '[:upper:]' | sort)
-}
-# What control.c does not include could be missing itself.
-included() {
-	local file
+# in_table PREFIX FILE...: the features that files name are those of the table.
+in_table() {
+	local prefix=$1
 
-	for file in "$ROOT"/module/features/*.c; do
-		grep '^#include' "$file" | while read -r line; do
-			grep -qxF "$line" "$ROOT/module/features/control.c" ||
-				{ echo "$file: $line"; return 1; }
-		done || return
-	done
+	shift
+	diff <(printf '%s\n' "${features[@]}" | sort) <(grep -oh "\b${prefix}[A-Z_]*" "$@" |
+		sed "s/^$prefix//" | grep -vx NAME | sort -u)
+}
+tried() {
+	in_table TW_TRY_ "$ROOT/module/features.c"
+}
+asked_for() {
+	in_table TW_HAS_ "$ROOT"/module/{compat,export}.h
 }
 differ() {
 	! awk '!/^#/ && !(/yes/ && /no/) { print $1, "is the same in all kernels" }' "$table" |
 		grep .
 }
 
-check "each feature has a line of the table, and each line a feature" listed
+check "each feature has a line of the table, and each line a feature" tried
 check "each feature that is asked for is tested" asked_for
 check "each feature has two kernels that differ in it" differ
-check "each includes only what the control includes" included
 column=2
 for kernel in "${kernels[@]}"; do
 	headers "$kernel"
