@@ -113,16 +113,16 @@ void tw_file_free(struct tw_file *file)
 	kfree(file);
 }
 
-static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *setup, u32 most)
+static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *setup)
 {
 	size_t buckets = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
 
-	return (tw_file_clock_can_be_set(setup->clock) ? 2 : 1) * buckets + tw_table_cost(most) +
+	return (tw_file_clock_can_be_set(setup->clock) ? 2 : 1) * buckets +
 	       (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
 }
 
 /* Make what a file needs, which is charged already. */
-static int file_make_parts(struct tw_file *file, const struct twheel_setup *setup, u32 most)
+static int file_make_parts(struct tw_file *file, const struct twheel_setup *setup)
 {
 	u64 now = setup->clock == TWHEEL_VIRTUAL ? 0 : tw_file_clock_now(setup->clock);
 	struct tw_wheel *w = &file->wheel;
@@ -130,13 +130,8 @@ static int file_make_parts(struct tw_file *file, const struct twheel_setup *setu
 
 	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_file_clock_can_be_set(setup->clock),
 			    NUMA_NO_NODE);
-	if (ret)
+	if (ret || !setup->max_cells)
 		return ret;
-	ret = tw_table_init(&file->table, most);
-	if (ret)
-		goto err_exit_wheel;
-	if (!setup->max_cells)
-		return 0;
 	file->cells = tw_cells_new(setup->max_cells, w, now);
 	if (!IS_ERR(file->cells)) {
 		w->look = tw_cells_look;
@@ -144,8 +139,6 @@ static int file_make_parts(struct tw_file *file, const struct twheel_setup *setu
 	}
 	ret = PTR_ERR(file->cells);
 	file->cells = NULL;
-	tw_table_exit(&file->table);
-err_exit_wheel:
 	tw_wheel_exit(w);
 	return ret;
 }
@@ -156,23 +149,23 @@ err_exit_wheel:
  */
 static int file_make_ready(struct tw_file *file, const struct twheel_setup *setup)
 {
-	u32 most = setup->max_timers ?: file->max_timers;
 	struct tw_wheel *w = &file->wheel;
 	size_t cost;
 	int ret;
 
 	lockdep_assert_held(&file->setup_lock);
 	tw_wheel_shape(w, setup->tick_ns ?: file->tick_ns, FILE_SLOTS);
-	cost = file_cost(w, setup, most);
+	cost = file_cost(w, setup);
 	ret = file_charge(file, setup->max_cells, cost);
 	if (ret)
 		return ret;
-	ret = file_make_parts(file, setup, most);
+	ret = file_make_parts(file, setup);
 	if (ret)
 		goto err_uncharge;
 	WRITE_ONCE(file->tick_ns, w->tick_ns);
 	WRITE_ONCE(file->clock, setup->clock);
-	WRITE_ONCE(file->max_timers, most);
+	if (setup->max_timers)
+		WRITE_ONCE(file->max_timers, setup->max_timers);
 	if (setup->event_size)
 		WRITE_ONCE(file->event_size, setup->event_size);
 	tw_alarm_init(file);
@@ -240,22 +233,16 @@ int tw_file_start(struct tw_file *file)
 
 static int file_grow(struct tw_file *file)
 {
-	size_t cost = tw_chunk_cost(&file->table);
-	struct tw_chunk chunk;
+	size_t cost = tw_table_cost(&file->table);
 	int ret;
 
 	ret = file_charge(file, TW_CHUNK_ENTRIES, cost);
 	if (ret)
 		return ret;
-	ret = tw_chunk_alloc(&chunk, &file->table);
-	if (ret) {
+	ret = tw_table_grow(&file->table, &file->lock);
+	if (ret)
 		file_uncharge(file, TW_CHUNK_ENTRIES, cost);
-		return ret;
-	}
-	spin_lock(&file->lock);
-	tw_table_add(&file->table, &chunk);
-	spin_unlock(&file->lock);
-	return 0;
+	return ret;
 }
 
 /*

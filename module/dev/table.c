@@ -2,99 +2,82 @@
 /* The memory of a table. */
 #include <linux/errno.h>
 #include <linux/gfp.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <linux/string.h>
 
 #include "table.h"
 
-static u32 table_dirs(u32 max_timers)
+static u32 table_chunks(const struct tw_table *table)
 {
-	return DIV_ROUND_UP(max_timers, TW_CHUNK_ENTRIES * TW_DIR_CHUNKS);
+	return table->count >> TW_CHUNK_SHIFT;
 }
 
-/* tw_table_cost() - the memory that tw_table_init() takes */
-size_t tw_table_cost(u32 max_timers)
+/* How many chunks the array has room for: a power of two, or none. */
+static u32 table_room(u32 chunks)
 {
-	return table_dirs(max_timers) * sizeof(struct tw_entry **);
-}
-
-/* tw_table_init() - make a table without entries. Return: 0, -ENOMEM. */
-int tw_table_init(struct tw_table *table, u32 max_timers)
-{
-	table->dirs = kcalloc(table_dirs(max_timers), sizeof(*table->dirs),
-			      GFP_KERNEL_ACCOUNT);
-	return table->dirs ? 0 : -ENOMEM;
+	return chunks ? roundup_pow_of_two(chunks) : 0;
 }
 
 /* tw_table_exit() - free a table, whose timers are in no wheel any more */
 void tw_table_exit(struct tw_table *table)
 {
-	u32 number;
+	u32 chunks = table_chunks(table);
 
-	for (number = 0; number < table->count >> TW_CHUNK_SHIFT; number++) {
-		struct tw_entry **dir = table->dirs[number >> TW_DIR_SHIFT];
-
-		kfree(dir[number % TW_DIR_CHUNKS]);
-		if (number % TW_DIR_CHUNKS == TW_DIR_CHUNKS - 1 ||
-		    number == (table->count >> TW_CHUNK_SHIFT) - 1)
-			kfree(dir);
+	while (chunks) {
+		kfree(table->chunks[--chunks]);
 		cond_resched();
 	}
-	kfree(table->dirs);
+	kvfree(table->chunks);
 }
 
-static bool table_begins_dir(const struct tw_table *table)
+/* tw_table_cost() - the memory by which tw_table_grow() makes a table larger */
+size_t tw_table_cost(const struct tw_table *table)
 {
-	return !(table->count % (TW_CHUNK_ENTRIES * TW_DIR_CHUNKS));
-}
+	u32 chunks = table_chunks(table);
 
-/* tw_chunk_cost() - the memory that tw_chunk_alloc() takes */
-size_t tw_chunk_cost(const struct tw_table *table)
-{
 	return TW_CHUNK_ENTRIES * sizeof(struct tw_entry) +
-	       (table_begins_dir(table) ? TW_DIR_CHUNKS * sizeof(struct tw_entry *) : 0);
+	       (table_room(chunks + 1) - table_room(chunks)) * sizeof(*table->chunks);
 }
 
 /*
- * tw_chunk_alloc() - get the memory for more entries
+ * tw_table_grow() - add a chunk of entries
+ * @lock: the file's lock
  *
  * Context: process, may sleep. Nobody else adds to the table meanwhile.
  * Return: 0, -ENOMEM.
  */
-int tw_chunk_alloc(struct tw_chunk *chunk, const struct tw_table *table)
+int tw_table_grow(struct tw_table *table, spinlock_t *lock)
 {
-	unsigned int i;
+	u32 chunks = table_chunks(table), room = table_room(chunks + 1), i;
+	struct tw_entry **array = table->chunks, *chunk;
 
-	chunk->dir = NULL;
-	chunk->entries = kcalloc(TW_CHUNK_ENTRIES, sizeof(*chunk->entries),
-				 GFP_KERNEL_ACCOUNT);
-	if (!chunk->entries)
+	chunk = kcalloc(TW_CHUNK_ENTRIES, sizeof(*chunk), GFP_KERNEL_ACCOUNT);
+	if (!chunk)
 		return -ENOMEM;
-	if (table_begins_dir(table)) {
-		chunk->dir = kcalloc(TW_DIR_CHUNKS, sizeof(*chunk->dir),
-				     GFP_KERNEL_ACCOUNT);
-		if (!chunk->dir) {
-			kfree(chunk->entries);
+	if (room > table_room(chunks)) {
+		array = kvmalloc_array(room, sizeof(*array), GFP_KERNEL_ACCOUNT);
+		if (!array) {
+			kfree(chunk);
 			return -ENOMEM;
 		}
+		memcpy(array, table->chunks, chunks * sizeof(*array));
 	}
 	for (i = 0; i < TW_CHUNK_ENTRIES; i++) {
-		chunk->entries[i].id = 1ULL << 32 | (table->count + i);
-		chunk->entries[i].free = &chunk->entries[i + 1];
+		chunk[i].id = 1ULL << 32 | (table->count + i);
+		chunk[i].free = &chunk[i + 1];
 	}
-	return 0;
-}
-
-/* tw_table_add() - the entries of a chunk become the table's */
-void tw_table_add(struct tw_table *table, struct tw_chunk *chunk)
-{
-	u32 number = table->count >> TW_CHUNK_SHIFT;
-	u32 dir = number >> TW_DIR_SHIFT;
-
-	if (chunk->dir)
-		table->dirs[dir] = chunk->dir;
-	table->dirs[dir][number % TW_DIR_CHUNKS] = chunk->entries;
-	chunk->entries[TW_CHUNK_ENTRIES - 1].free = table->free;
-	table->free = chunk->entries;
+	array[chunks] = chunk;
+	spin_lock(lock);
+	swap(array, table->chunks);
+	chunk[TW_CHUNK_ENTRIES - 1].free = table->free;
+	table->free = chunk;
 	table->count += TW_CHUNK_ENTRIES;
+	spin_unlock(lock);
+	if (array != table->chunks)
+		kvfree(array);
+	return 0;
 }

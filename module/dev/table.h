@@ -2,9 +2,9 @@
 /*
  * The table of a file: timers that have an identifier.
  *
- * Entries come by the page, and a page is freed only with its file. The inline functions and
- * tw_table_add() are called with the file's lock. The others are called with its @setup_lock,
- * or when nobody else uses the file.
+ * Entries come by the page, and a page is freed only with its file. The inline functions are
+ * called with the file's lock. The others are called with its @setup_lock, or when nobody else
+ * uses the file.
  */
 #ifndef _TWHEEL_TABLE_H
 #define _TWHEEL_TABLE_H
@@ -13,6 +13,7 @@
 #include <linux/kernel.h>
 #include <linux/list.h>
 #include <linux/nospec.h>
+#include <linux/spinlock_types.h>
 #include <linux/types.h>
 
 #include <linux/twheel_node.h>
@@ -40,46 +41,30 @@ struct tw_entry {
 	u64 slack_ns;
 };
 
-/* Entries of a chunk, and chunks of a directory: both are pages on most machines. */
+/* The entries of a chunk: a page on most machines. */
 #define TW_CHUNK_SHIFT		6
 #define TW_CHUNK_ENTRIES	(1U << TW_CHUNK_SHIFT)
-#define TW_DIR_SHIFT		9
-#define TW_DIR_CHUNKS		(1U << TW_DIR_SHIFT)
 #define TW_TABLE_MAX		(1U << 24)
 
 static_assert(sizeof(struct tw_entry) == 64 || !IS_ENABLED(CONFIG_64BIT));
 
 /**
  * struct tw_table - the timers of a file
- * @dirs: directories of chunks
+ * @chunks: where entries are; an array of more room if their number is no power of two
  * @free: the first free entry, or NULL
  * @count: how many entries there are, free ones included
  * @used: how many timers there are
  */
 struct tw_table {
-	struct tw_entry ***dirs;
+	struct tw_entry **chunks;
 	struct tw_entry *free;
 	u32 count;
 	u32 used;
 };
 
-size_t tw_table_cost(u32 max_timers);
-int tw_table_init(struct tw_table *table, u32 max_timers);
 void tw_table_exit(struct tw_table *table);
-
-/**
- * struct tw_chunk - memory for more entries, before it is added
- * @entries: the entries
- * @dir: a new directory for them, or NULL
- */
-struct tw_chunk {
-	struct tw_entry *entries;
-	struct tw_entry **dir;
-};
-
-size_t tw_chunk_cost(const struct tw_table *table);
-int tw_chunk_alloc(struct tw_chunk *chunk, const struct tw_table *table);
-void tw_table_add(struct tw_table *table, struct tw_chunk *chunk);
+size_t tw_table_cost(const struct tw_table *table);
+int tw_table_grow(struct tw_table *table, spinlock_t *lock);
 
 static inline struct tw_entry *tw_entry_of(struct twheel_node *node)
 {
@@ -93,9 +78,7 @@ static inline bool tw_entry_is_free(const struct tw_entry *entry)
 
 static inline struct tw_entry *tw_table_at(const struct tw_table *table, u32 index)
 {
-	return &table->dirs[index >> (TW_CHUNK_SHIFT + TW_DIR_SHIFT)]
-			   [(index >> TW_CHUNK_SHIFT) % TW_DIR_CHUNKS]
-			   [index % TW_CHUNK_ENTRIES];
+	return &table->chunks[index >> TW_CHUNK_SHIFT][index % TW_CHUNK_ENTRIES];
 }
 
 /* The entry that an identifier would have, or NULL; to be prefetched. */
