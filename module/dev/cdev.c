@@ -75,7 +75,7 @@ static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)
 {
 	struct tw_file *file = filp->private_data;
 
-	if (!TW_FILE_HAS_CELLS || !tw_file_is_ready(file) || !file->cells)
+	if (!tw_file_is_ready(file) || !tw_file_cells(file))
 		return -ENODEV;
 	return tw_map_mmap(&file->cells->map, vma);
 }

@@ -25,14 +25,12 @@
  * word that changes faster than the kernel can follow is read again in the next tick.
  */
 #include <linux/atomic.h>
-#include <linux/err.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/mm.h>
 #include <linux/nospec.h>
 #include <linux/overflow.h>
-#include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "cells.h"
@@ -58,49 +56,41 @@ static u64 cells_origin(const struct tw_wheel *w, u64 now)
 /* tw_cells_cost() - the memory that so many cells take */
 size_t tw_cells_cost(u32 count)
 {
-	return sizeof(struct tw_cells) +
-	       PAGE_ALIGN((size_t)count * sizeof(struct twheel_node)) + tw_map_cost(count);
+	return PAGE_ALIGN(struct_size((struct tw_cells *)NULL, nodes, count)) + tw_map_cost(count);
 }
 
 /*
  * tw_cells_new() - make cells for a file whose wheel is @w
  *
  * Context: process, may sleep.
- * Return: the cells or an ERR_PTR: -ENOMEM, -EINTR.
+ * Return: the cells, NULL without memory.
  */
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
 {
 	struct tw_cells *cells;
-	int ret = -ENOMEM;
 
-	cells = kzalloc(sizeof(*cells), GFP_KERNEL_ACCOUNT);
+	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
+	cells = __vmalloc(struct_size(cells, nodes, count),
+			  GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
 	if (!cells)
-		return ERR_PTR(-ENOMEM);
+		return NULL;
+	if (tw_map_init(&cells->map, count, w->tick_ns)) {
+		vfree(cells);
+		return NULL;
+	}
 	cells->count = count;
-	cells->bytes = array_size(count, sizeof(*cells->nodes));
+	cells->bytes = count * sizeof(*cells->nodes);
 	cells->origin = cells_origin(w, now);
 	cells->sweep.at = TWHEEL_CELL_NEVER;
 	cells->sweep.first = TWHEEL_CELL_NEVER;
-	/* kvcalloc() may take huge pages: up to 2 MB that nobody is charged for. */
-	cells->nodes = __vmalloc(cells->bytes,
-				 GFP_KERNEL_ACCOUNT | __GFP_ZERO | __GFP_NOWARN);
-	if (cells->nodes)
-		ret = tw_map_init(&cells->map, count, w->tick_ns);
-	if (!ret)
-		return cells;
-	vfree(cells->nodes);
-	kfree(cells);
-	return ERR_PTR(ret);
+	return cells;
 }
 
-/* tw_cells_free() - free cells, whose file has no mapping any more; or NULL */
+/* tw_cells_free() - free cells, whose file has no mapping any more */
 void tw_cells_free(struct tw_cells *cells)
 {
-	if (!cells)
-		return;
-	tw_map_exit(&cells->map);
-	vfree(cells->nodes);
-	kfree(cells);
+	vfree(cells->map.start);
+	vfree(cells);
 }
 
 static bool cell_is_known(const struct twheel_node *node)
@@ -173,6 +163,23 @@ static u64 cell_set_check(const struct tw_file *file, struct twheel_node *node, 
 	return word;
 }
 
+/* Read a cell that the wheel knows, as cell_check() does. Returns false if it is not pending. */
+static __always_inline bool cell_follow(struct tw_file *file, struct twheel_node *node,
+					u64 now, u64 before, u64 least)
+{
+	u64 next = cell_check(file, node, now, least);
+
+	if (unlikely(next == TWHEEL_CELL_NEVER)) {
+		file->cancelled++;
+		return false;
+	}
+	if (next != before) {
+		file->extended += next > now;
+		cell_set_check(file, node, next);
+	}
+	return true;
+}
+
 /*
  * tw_cells_look() - &tw_wheel.look: a bucket is emptied
  *
@@ -181,44 +188,30 @@ static u64 cell_set_check(const struct tw_file *file, struct twheel_node *node, 
 bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
 {
 	struct tw_file *file = container_of(w, struct tw_file, wheel);
-	u64 before, ticks;
+	u64 before;
 
-	if (!tw_cells_has(file->cells, node))
+	if (!tw_cells_has(file, node))
 		return true;
 	before = cell_next_check(file, node);
-	ticks = cell_check(file, node, w->now - file->cells->origin, before);
-	if (ticks == before)
+	if (cell_follow(file, node, w->now - file->cells->origin, before, before))
 		return true;
-	if (ticks == TWHEEL_CELL_NEVER) {
-		file->cancelled++;
-		tw_cells_forget(file, node);
-		return false;
-	}
-	file->extended++;
-	cell_set_check(file, node, ticks);
-	return true;
+	tw_cells_forget(file, node);
+	return false;
 }
 
-/* tw_cells_judge() - tw_cells_update() of a cell whose word says something else */
+/*
+ * tw_cells_judge() - the node of a cell has come out of the wheel, and tw_cells_agree() is false
+ *
+ * Return: true if the node's word says when it is due; false if it has left the wheel.
+ */
 bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now)
 {
-	u64 ticks = tw_cells_ticks(file, now);
-	u64 before = cell_next_check(file, node);
-	u64 next = cell_check(file, node, ticks, 0);
-
 	lockdep_assert_held(&file->lock);
-	if (unlikely(next == TWHEEL_CELL_NEVER)) {
-		file->cancelled++;
-		tw_wheel_dequeue(&file->wheel, node);
-		tw_cells_forget(file, node);
-		return false;
-	}
-	if (next == before)
+	if (cell_follow(file, node, tw_cells_ticks(file, now), cell_next_check(file, node), 0))
 		return true;
-	if (next > ticks)
-		file->extended++;
-	cell_set_check(file, node, next);
-	return true;
+	tw_wheel_dequeue(&file->wheel, node);
+	tw_cells_forget(file, node);
+	return false;
 }
 
 /*
@@ -275,7 +268,7 @@ int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
 {
 	u64 now = tw_file_now(file), before = file->wheel.wake, present, ticks;
 
-	if (!file->cells || cell >= file->cells->count)
+	if (cell >= file->cells->count)
 		return -ENOENT;
 	cell = array_index_nospec(cell, file->cells->count);
 	/* As tw_due_enqueue_near() does: after a long sleep all looks far. */

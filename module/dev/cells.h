@@ -2,8 +2,8 @@
 /*
  * Cells: timers whose deadline is in memory that programs share with the kernel.
  *
- * All functions but tw_cells_new(), tw_cells_free() and tw_cells_cost() are called with the
- * file's lock.
+ * What makes, maps and frees them takes no lock. All other functions are called with the
+ * file's.
  */
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H
@@ -15,29 +15,50 @@
 #include <uapi/linux/twheel.h>
 
 #include "file.h"
-#include "map.h"
+
+struct vm_area_struct;
+
+/**
+ * struct tw_map - the memory that programs share with the kernel
+ * @start: its first byte
+ * @bytes: its size
+ * @cells: the cells
+ * @bitmap: a bit for each cell: it was submitted
+ * @summary: a bit for each word of @bitmap
+ * @wake: see &twheel_map.wake_offset
+ * @nr_summary: the number of words of @summary
+ *
+ * None of these fields is read back from the shared memory, where programs write.
+ */
+struct tw_map {
+	void *start;
+	u64 bytes;
+	struct twheel_cell *cells;
+	u64 *bitmap;
+	u64 *summary;
+	u64 *wake;
+	u32 nr_summary;
+};
 
 /**
  * struct tw_cells - the cells of a file
- * @nodes: what the wheel has of each cell; in no list if the wheel does not know the cell.
- *	The word of one that is in the wheel is the instant of its next check
  * @bytes: the size of @nodes
  * @count: the number of cells
  * @known: how many the wheel knows
  * @origin: the tick that ticks in words count from
- * @seen: the word that was read by the last check
+ * @seen: the word that was read by the last check; of a cell that is due, the one that says so
  * @map: the shared memory. The kernel reads there only words, bitmap and summary
  * @sweep: see sweep.c
  * @sweep.at: the tick that a sweep was promised for last; %TWHEEL_CELL_NEVER: none is
  * @sweep.first: the first pending deadline that this sweep has found
- * @sweep.taken: words of the bitmap that this sweep has taken from the summary, and has yet
- *	to visit: a bit for each
- * @sweep.base: the word of the bitmap that the lowest bit of @sweep.taken is for
+ * @sweep.taken: words of the bitmap that this sweep has taken from the last word of the
+ *	summary, and has yet to visit: a bit for each
  * @sweep.index: the word of the summary that this sweep reads next
  * @sweep.goes_on: a sweep has begun, and not ended
+ * @nodes: what the wheel has of each cell; in no list if the wheel does not know the cell.
+ *	The word of one that is in the wheel is the instant of its next check
  */
 struct tw_cells {
-	struct twheel_node *nodes;
 	size_t bytes;
 	u32 count;
 	u32 known;
@@ -48,13 +69,22 @@ struct tw_cells {
 		u64 at;
 		u64 first;
 		u64 taken;
-		u32 base;
 		u32 index;
 		bool goes_on;
 	} sweep;
+	struct twheel_node nodes[];
 };
 
-#if TW_FILE_HAS_CELLS
+/* map.c */
+size_t tw_map_cost(u32 cells);
+int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns);
+int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma);
+
+/* sweep.c */
+bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice);
+void tw_cells_promise(struct tw_file *file, u64 ticks);
+
+/* cells.c */
 size_t tw_cells_cost(u32 count);
 struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now);
 void tw_cells_free(struct tw_cells *cells);
@@ -63,12 +93,12 @@ bool tw_cells_judge(struct tw_file *file, struct twheel_node *node, u64 now);
 u64 tw_cells_visit(struct tw_file *file, u32 cell, u64 now);
 int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake);
 bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now);
-bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice);
-void tw_cells_promise(struct tw_file *file, u64 ticks);
 
 /* Whether a node is a cell's. */
-static inline bool tw_cells_has(const struct tw_cells *cells, const struct twheel_node *node)
+static inline bool tw_cells_has(const struct tw_file *file, const struct twheel_node *node)
 {
+	const struct tw_cells *cells = tw_file_cells(file);
+
 	return unlikely(cells) &&
 	       (unsigned long)node - (unsigned long)cells->nodes < cells->bytes;
 }
@@ -76,12 +106,6 @@ static inline bool tw_cells_has(const struct tw_cells *cells, const struct twhee
 static inline u32 tw_cells_index(const struct tw_cells *cells, const struct twheel_node *node)
 {
 	return node - cells->nodes;
-}
-
-/* After tw_cells_update() has found a cell due: the word that says so. */
-static inline u64 tw_cells_seen(const struct tw_cells *cells)
-{
-	return cells->seen;
 }
 
 /* A time in ticks, as words have them; rounded down. */
@@ -119,16 +143,6 @@ static __always_inline bool tw_cells_agree(struct tw_file *file,
 		      twheel_cell_state(word) == TWHEEL_CELL_PENDING && !(word & 1));
 }
 
-/*
- * tw_cells_update() - the node of a cell has come out of the wheel: read the cell
- *
- * Return: true if the node's word says when it is due; false if it has left the wheel.
- */
-static inline bool tw_cells_update(struct tw_file *file, struct twheel_node *node, u64 now)
-{
-	return tw_cells_agree(file, node) || tw_cells_judge(file, node, now);
-}
-
 /* tw_cells_forget() - the wheel has no node of this cell any more */
 static inline void tw_cells_forget(struct tw_file *file, struct twheel_node *node)
 {
@@ -152,64 +166,19 @@ static inline bool tw_cells_fire(struct tw_file *file, struct twheel_node *node,
 
 	/* Before the word: a program that sees the new word may arm the cell again. */
 	WRITE_ONCE(cell->check, TWHEEL_CELL_NEVER);
-	/* A full barrier, if it succeeds. */
-	if (cmpxchg(&cell->word, word, word ^ flip) != word)
+	/* A full barrier, if it succeeds. A long has 64 bits where there are cells. */
+	if (cmpxchg((unsigned long *)&cell->word, word, word ^ flip) != word)
 		return false;
 	tw_cells_forget(file, node);
 	return true;
 }
 
-/* Sweep, if that is due. Returns false if the slice is used up before the end. */
-static inline bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice)
-{
-	return likely(!file->cells) || tw_cells_do_sweep(file, now, slice);
-}
-
-/* Whether programs have submitted more meanwhile, which the next slice sweeps. */
-static inline bool tw_cells_sweep_goes_on(const struct tw_file *file)
-{
-	return unlikely(file->cells) && file->cells->sweep.goes_on;
-}
-
 /* When the next sweep is due, in ticks of the wheel. */
 static inline u64 tw_cells_sweep_tick(const struct tw_file *file)
 {
-	if (likely(!file->cells) || file->cells->sweep.at == TWHEEL_CELL_NEVER)
+	if (likely(!tw_file_cells(file)) || file->cells->sweep.at == TWHEEL_CELL_NEVER)
 		return TW_WHEEL_ASLEEP;
 	return file->cells->origin + file->cells->sweep.at;
 }
-#else
-static inline struct tw_cells *tw_cells_new(u32 count, const struct tw_wheel *w, u64 now)
-{
-	return NULL;
-}
-
-static inline bool tw_cells_look(struct tw_wheel *w, struct twheel_node *node)
-{
-	return true;
-}
-
-static inline int tw_cells_kick(struct tw_file *file, u64 cell, bool *wake)
-{
-	return -ENOENT;
-}
-
-static inline bool tw_cells_defer(struct tw_file *file, struct twheel_node *node, u64 now)
-{
-	return false;
-}
-
-static inline size_t tw_cells_cost(u32 count) { return 0; }
-static inline void tw_cells_free(struct tw_cells *cells) { }
-#define tw_cells_has(cells, node)		false
-#define tw_cells_index(cells, node)		0U
-#define tw_cells_seen(cells)			0ULL
-#define tw_cells_agree(file, node)		true
-#define tw_cells_update(file, node, now)	true
-#define tw_cells_fire(file, node, word)		false
-#define tw_cells_sweep(file, now, slice)	true
-#define tw_cells_sweep_goes_on(file)		false
-#define tw_cells_sweep_tick(file)		TW_WHEEL_ASLEEP
-#endif
 
 #endif /* _TWHEEL_CELLS_H */

@@ -60,7 +60,8 @@ static __always_inline enum tw_due due_first(struct tw_file *file, u64 now,
 	struct twheel_node *node;
 
 	while ((node = tw_wheel_due(w))) {
-		if (tw_cells_has(file->cells, node) && !tw_cells_update(file, node, now)) {
+		if (tw_cells_has(file, node) && !tw_cells_agree(file, node) &&
+		    !tw_cells_judge(file, node, now)) {
 			if (!*slice)
 				return TW_DUE_MORE;
 			--*slice;
@@ -127,16 +128,18 @@ static void due_settle(struct tw_file *file)
  */
 enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice)
 {
+	struct tw_cells *cells = tw_file_cells(file);
 	enum tw_due due;
 
 	lockdep_assert_held(&file->lock);
 	if (!READ_ONCE(file->marked) && now < file->alarm_ns)
 		return TW_DUE_NONE;
 	/* First: what the sweep finds is put in its order. */
-	if (!tw_cells_sweep(file, now, slice))
+	if (unlikely(cells) && !tw_cells_sweep(file, now, slice))
 		return TW_DUE_MORE;
 	due = due_advance(file, now, slice);
-	if (due == TW_DUE_NONE && tw_cells_sweep_goes_on(file))
+	/* Programs have submitted more meanwhile, which the next slice sweeps. */
+	if (due == TW_DUE_NONE && unlikely(cells) && cells->sweep.goes_on)
 		return TW_DUE_MORE;
 	if (due == TW_DUE_NONE) {
 		tw_wheel_next_event(&file->wheel);

@@ -60,7 +60,7 @@ static __always_inline enum tw_due tw_due_next(struct tw_file *file, u64 now,
 	const struct twheel_node *node = tw_wheel_due(&file->wheel);
 
 	if (likely(node &&
-		   (!tw_cells_has(file->cells, node) || tw_cells_agree(file, node)) &&
+		   (!tw_cells_has(file, node) || tw_cells_agree(file, node)) &&
 		   (u64)atomic64_read(&node->word) <= file->wheel.now_word))
 		return TW_DUE_SOME;
 	return tw_due_search_on(file, now, slice);

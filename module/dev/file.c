@@ -100,17 +100,26 @@ err_free_file:
 /* tw_file_free() - free a file that nobody uses any more */
 void tw_file_free(struct tw_file *file)
 {
-	u32 timers = file->table.count + (file->cells ? file->cells->count : 0);
+	struct tw_cells *cells = tw_file_cells(file);
+	u32 timers = file->table.count;
 
 	if (file->ready) {
 		tw_alarm_exit(file);
 		tw_wheel_exit(&file->wheel);
 		tw_table_exit(&file->table);
-		tw_cells_free(file->cells);
+	}
+	if (cells) {
+		timers += cells->count;
+		tw_cells_free(cells);
 	}
 	file_uncharge(file, timers, file->bytes);
 	tw_payers_put(file->payers);
 	kfree(file);
+}
+
+static bool file_has_cells(const struct twheel_setup *setup)
+{
+	return TW_FILE_HAS_CELLS && setup->max_cells;
 }
 
 static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *setup)
@@ -118,7 +127,7 @@ static size_t file_cost(const struct tw_wheel *w, const struct twheel_setup *set
 	size_t buckets = w->nr * sizeof(struct hlist_head) + BITS_TO_LONGS(w->nr) * sizeof(long);
 
 	return (tw_file_clock_can_be_set(setup->clock) ? 2 : 1) * buckets +
-	       (setup->max_cells ? tw_cells_cost(setup->max_cells) : 0);
+	       (file_has_cells(setup) ? tw_cells_cost(setup->max_cells) : 0);
 }
 
 /* Make what a file needs, which is charged already. */
@@ -130,17 +139,15 @@ static int file_make_parts(struct tw_file *file, const struct twheel_setup *setu
 
 	ret = tw_wheel_init(w, tw_wheel_floor(w, now), tw_file_clock_can_be_set(setup->clock),
 			    NUMA_NO_NODE);
-	if (ret || !setup->max_cells)
+	if (ret || !file_has_cells(setup))
 		return ret;
 	file->cells = tw_cells_new(setup->max_cells, w, now);
-	if (!IS_ERR(file->cells)) {
+	if (file->cells) {
 		w->look = tw_cells_look;
 		return 0;
 	}
-	ret = PTR_ERR(file->cells);
-	file->cells = NULL;
 	tw_wheel_exit(w);
-	return ret;
+	return -ENOMEM;
 }
 
 /*

@@ -113,6 +113,15 @@ static inline bool tw_file_is_ready(const struct tw_file *file)
 	return smp_load_acquire(&file->ready);
 }
 
+/*
+ * The cells of a file that is ready, or NULL. Where there are none, the compiler knows that, and
+ * leaves out what is done with them.
+ */
+static inline struct tw_cells *tw_file_cells(const struct tw_file *file)
+{
+	return TW_FILE_HAS_CELLS ? file->cells : NULL;
+}
+
 /* Whether the clock can be set. */
 static inline bool tw_file_clock_can_be_set(u32 clock)
 {

@@ -52,7 +52,7 @@ void tw_info_get(struct tw_file *file, struct twheel_info *info)
 	info->timers = READ_ONCE(file->table.used);
 	if (file->cells) {
 		info->max_cells = file->cells->count;
-		info->map_bytes = tw_map_bytes(&file->cells->map);
+		info->map_bytes = file->cells->map.bytes;
 		info->origin_ns = file->cells->origin * info->tick_ns + tw_file_offset(file);
 	}
 }

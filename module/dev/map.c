@@ -5,14 +5,12 @@
 #include <linux/gfp.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
-#include <linux/nospec.h>
 #include <linux/sched.h>
-#include <linux/sched/signal.h>
-#include <linux/slab.h>
+#include <linux/string.h>
 #include <linux/vmalloc.h>
 
 #include "../compat.h"
-#include "map.h"
+#include "cells.h"
 
 /* A cache line away from what the kernel wrote once. */
 #define MAP_WAKE_OFFSET	128
@@ -55,49 +53,28 @@ size_t tw_map_cost(u32 cells)
 			    (sizeof(struct page *) + sizeof(pte_t));
 }
 
-static int map_get_pages(struct tw_map *map, unsigned long count)
-{
-	map->pages = kvmalloc_array(count, sizeof(*map->pages), GFP_KERNEL_ACCOUNT);
-	if (!map->pages)
-		return -ENOMEM;
-	while (map->nr_pages < count) {
-		struct page *page = alloc_page(TW_GFP_MAPPED | __GFP_ZERO);
-
-		if (!page)
-			return -ENOMEM;
-		map->pages[map->nr_pages++] = page;
-		if (fatal_signal_pending(current))
-			return -EINTR;
-		cond_resched();
-	}
-	map->start = vmap(map->pages, count, VM_MAP, PAGE_KERNEL);
-	return map->start ? 0 : -ENOMEM;
-}
-
 /*
  * tw_map_init() - make shared memory
  *
  * Context: process, may sleep.
- * Return: 0, -ENOMEM, -EINTR.
+ * Return: 0, -ENOMEM.
  */
 int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns)
 {
 	struct twheel_map head;
-	int ret;
 	u32 i;
 
 	map_lay_out(&head, cells, tick_ns);
-	ret = map_get_pages(map, head.bytes >> PAGE_SHIFT);
-	if (ret) {
-		tw_map_exit(map);
-		return ret;
-	}
+	/* Not vmalloc_user(), which nobody is charged for. */
+	map->start = __vmalloc(head.bytes, TW_GFP_MAPPED | __GFP_ZERO | __GFP_NOWARN);
+	if (!map->start)
+		return -ENOMEM;
+	map->bytes = head.bytes;
 	map->cells = map->start + head.cells_offset;
 	map->bitmap = map->start + head.bitmap_offset;
 	map->summary = map->start + head.summary_offset;
 	map->wake = map->start + head.wake_offset;
-	map->nr_bitmap = map_words(cells);
-	map->nr_summary = map_words(map->nr_bitmap);
+	map->nr_summary = map_words(map_words(cells));
 	memcpy(map->start, &head, sizeof(head));
 	*map->wake = TWHEEL_CELL_NEVER;
 	for (i = 0; i < cells; i++) {
@@ -108,25 +85,12 @@ int tw_map_init(struct tw_map *map, u32 cells, u64 tick_ns)
 	return 0;
 }
 
-/* tw_map_exit() - free shared memory that nobody has mapped any more */
-void tw_map_exit(struct tw_map *map)
-{
-	vunmap(map->start);
-	while (map->nr_pages) {
-		__free_page(map->pages[--map->nr_pages]);
-		if (!(map->nr_pages % 64))
-			cond_resched();
-	}
-	kvfree(map->pages);
-}
-
 static vm_fault_t map_fault(struct vm_fault *vmf)
 {
-	struct tw_map *map = vmf->vma->vm_private_data;
+	const struct tw_map *map = vmf->vma->vm_private_data;
 
-	if (vmf->pgoff >= map->nr_pages)
-		return VM_FAULT_SIGBUS;
-	vmf->page = map->pages[array_index_nospec(vmf->pgoff, map->nr_pages)];
+	/* tw_map_mmap() lets no mapping reach beyond the end, and none grows. */
+	vmf->page = vmalloc_to_page(map->start + (vmf->pgoff << PAGE_SHIFT));
 	get_page(vmf->page);
 	return 0;
 }
@@ -142,14 +106,15 @@ static const struct vm_operations_struct map_vm_ops = {
  */
 int tw_map_mmap(struct tw_map *map, struct vm_area_struct *vma)
 {
+	unsigned long pages = map->bytes >> PAGE_SHIFT;
+
 	/*
 	 * A private copy would look right and never change. Not VM_SHARED: a mapping of a
 	 * file that was opened only for reading does not have that flag.
 	 */
 	if (!(vma->vm_flags & VM_MAYSHARE))
 		return -EINVAL;
-	if (vma->vm_pgoff > map->nr_pages ||
-	    vma_pages(vma) > map->nr_pages - vma->vm_pgoff)
+	if (vma->vm_pgoff > pages || vma_pages(vma) > pages - vma->vm_pgoff)
 		return -EINVAL;
 	if (vma->vm_flags & VM_EXEC)
 		return -EPERM;

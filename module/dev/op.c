@@ -78,6 +78,8 @@ static s64 op_kick(struct tw_file *file, const struct twheel_op *op)
 
 	if (!tw_op_is_bare(op))
 		return -EINVAL;
+	if (!tw_file_cells(file))
+		return -ENOENT;
 	ret = tw_cells_kick(file, op->id, &wake);
 	if (wake)
 		tw_op_wake(file);

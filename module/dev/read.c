@@ -111,7 +111,7 @@ static __always_inline void read_describe(const struct tw_file *file,
 					  struct twheel_node *node, const u64 *word,
 					  struct twheel_event *event)
 {
-	if (unlikely(file->cells) && *word)
+	if (unlikely(tw_file_cells(file)) && *word)
 		read_describe_cell(file, batch, node, *word, event);
 	else
 		read_describe_entry(file, batch, tw_entry_of(node), event);
@@ -129,9 +129,9 @@ static void read_take(struct tw_file *file, struct read_batch *batch, unsigned i
 		struct twheel_node *node = tw_wheel_due(&file->wheel);
 
 		/* A word that is due is not 0. */
-		if (unlikely(file->cells))
-			batch->words[count] = tw_cells_has(file->cells, node) ?
-					      tw_cells_seen(file->cells) : 0;
+		if (unlikely(tw_file_cells(file)))
+			batch->words[count] = tw_cells_has(file, node) ?
+					      file->cells->seen : 0;
 		tw_wheel_dequeue_due(&file->wheel, node);
 		batch->nodes[count++] = node;
 		due = tw_due_next(file, batch->now, &slice);
@@ -251,7 +251,7 @@ static unsigned int read_finish(struct tw_file *file, struct read_batch *batch,
 	unsigned int i, left, first;
 
 	for (i = 0, first = copied; i < copied; i++) {
-		if (unlikely(file->cells) && batch->words[i]) {
+		if (unlikely(tw_file_cells(file)) && batch->words[i]) {
 			if (!read_finish_cell(file, batch, i, wake)) {
 				first = i + 1;
 				break;

@@ -2,9 +2,7 @@
 /*
  * Sweeps: how the kernel finds the cells that programs have armed.
  *
- * A program submits a cell if the check of that cell comes too late. It sets the cell's bit
- * in the bitmap, and then the bit of that word of the bitmap in the summary. Then it reads
- * when the kernel will sweep: wake. Only if its deadline is before that, it kicks.
+ * twheel_cells(7) says how a program submits a cell: bitmap, summary, wake, and perhaps a kick.
  *
  * A sweep takes words of the summary, then words of the bitmap, and then reads the cells. It
  * comes before the wheel is advanced. All that was submitted is due at the promised tick or
@@ -37,9 +35,6 @@
  */
 #define SWEEP_PAUSE	(20 * NSEC_PER_MSEC)
 
-/* So many words of the summary are read in the time that a cell takes. */
-#define SWEEP_READS	64
-
 /* tw_cells_promise() - the next sweep is due at this tick; the alarm is set, or will be */
 void tw_cells_promise(struct tw_file *file, u64 ticks)
 {
@@ -55,9 +50,8 @@ void tw_cells_promise(struct tw_file *file, u64 ticks)
 static bool sweep_take(struct tw_cells *cells)
 {
 	while (!cells->sweep.taken && cells->sweep.index < cells->map.nr_summary) {
-		u64 *word = &cells->map.summary[cells->sweep.index];
+		u64 *word = &cells->map.summary[cells->sweep.index++];
 
-		cells->sweep.base = cells->sweep.index++ * BITS_PER_LONG_LONG;
 		if (READ_ONCE(*word))
 			/* A full barrier: before the words of the bitmap are taken. */
 			cells->sweep.taken = xchg(word, 0);
@@ -123,17 +117,17 @@ static void sweep_end(struct tw_file *file, u64 now)
 }
 
 /*
- * tw_cells_do_sweep() - sweep, if that is due
+ * tw_cells_sweep() - sweep, if that is due
  * @slice: how many cells may be visited; what is left of it
  *
  * Return: false if the slice is used up before the end.
  */
-bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
+bool tw_cells_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 {
 	struct tw_cells *cells = file->cells;
 	u64 present = tw_cells_ticks(file, now);
 	unsigned int visits;
-	u32 leaf, read;
+	u32 leaf;
 
 	lockdep_assert_held(&file->lock);
 	if (!cells->sweep.goes_on && cells->sweep.at > present)
@@ -142,16 +136,15 @@ bool tw_cells_do_sweep(struct tw_file *file, u64 now, unsigned int *slice)
 	/* Then each cell comes to the bucket of its tick, and is not cascaded. */
 	tw_wheel_move_forward(&file->wheel, cells->origin + cells->sweep.at - 1);
 	while (*slice) {
-		read = cells->sweep.index;
 		if (!sweep_take(cells)) {
-			*slice -= min(*slice, 1 + cells->map.nr_summary / SWEEP_READS);
+			--*slice;
 			sweep_end(file, present);
 			return true;
 		}
-		visits = 1 + (cells->sweep.index - read) / SWEEP_READS;
-		leaf = cells->sweep.base + __ffs64(cells->sweep.taken);
+		leaf = (cells->sweep.index - 1) * BITS_PER_LONG_LONG + __ffs64(cells->sweep.taken);
 		cells->sweep.taken &= cells->sweep.taken - 1;
-		if (leaf < cells->map.nr_bitmap)
+		visits = 1;
+		if (leaf < DIV_ROUND_UP(cells->count, BITS_PER_LONG_LONG))
 			visits += sweep_visit(file, leaf, present);
 		*slice -= min(*slice, visits);
 	}

@@ -186,7 +186,7 @@ inline sweep_end(cpu)
 	fi
 }
 
-/* A part of tw_cells_do_sweep() */
+/* A part of tw_cells_sweep() */
 inline sweep_part(cpu)
 {
 	sweep_goes_on = true;
@@ -249,7 +249,7 @@ end:	do
 		fi;
 		do
 		:: FIRST_CHECK <= now ->
-			/* tw_cells_update() */
+			/* tw_cells_agree() and tw_cells_judge() */
 			which = (next[0] <= now -> 0 : CELLS - 1);
 			check(KERNEL, which, 0);
 			if
