@@ -8,7 +8,6 @@
 
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
-#include <linux/kconfig.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/preempt.h>
@@ -98,7 +97,7 @@ static inline void __user *tw_iter_user(const struct iov_iter *iter)
 
 /* 6.1.22: commands of io_uring's end with the flags that they were issued with. */
 #if TW_HAS_URING_CMD && IS_ENABLED(CONFIG_IO_URING)
-#define TW_URING_CMD
+#define TW_URING	1
 
 /* What the program has sent with a command. */
 static inline const void *tw_uring_payload(const struct io_uring_cmd *cmd)
@@ -139,17 +138,12 @@ static inline bool tw_uring_defers(unsigned int issue_flags)
 #endif
 }
 
-/* What the program has set of the flags; the kernel has some for itself. */
-static inline u32 tw_uring_flags(const struct io_uring_cmd *cmd)
-{
-#if defined(IORING_URING_CMD_MASK)
-	return cmd->flags & IORING_URING_CMD_MASK;
-#elif defined(IORING_URING_CMD_FIXED)
-	return cmd->flags & IORING_URING_CMD_FIXED;
-#else
-	return 0;
+/* 6.6: what the program may set of the flags; the kernel has some for itself. */
+#ifndef IORING_URING_CMD_MASK
+#define IORING_URING_CMD_MASK	IORING_URING_CMD_FIXED
 #endif
-}
+#else
+#define TW_URING	0
 #endif /* CONFIG_IO_URING */
 
 #endif /* _TWHEEL_COMPAT_H */

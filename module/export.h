@@ -4,7 +4,6 @@
 #define _TWHEEL_EXPORT_H
 
 #include <linux/export.h>
-#include <linux/kconfig.h>
 #include <twheel_features.inc>
 
 /* 6.13: the namespace of a symbol is a string. */

@@ -5,7 +5,7 @@
 #include <linux/module.h>
 
 #include "api/instance.h"
-#include "dev/cdev.h"
+#include "dev/file.h"
 #include "export.h"
 #include "number.h"
 

@@ -25,14 +25,12 @@
 #include <linux/wait.h>
 
 #include "../compat.h"
-#include "alarm.h"
 #include "file.h"
 #include "user.h"
 
 static void alarm_ring(struct tw_file *file)
 {
-	bool charged = !file->payers->exempt;
-	u64 began = charged ? ktime_get_ns() : 0;
+	u64 began = file->payers->exempt ? 0 : ktime_get_ns();
 
 	/* The hrtimer is not queued any more: that comes first. Pairs with due_settle(). */
 	smp_mb();
@@ -40,8 +38,8 @@ static void alarm_ring(struct tw_file *file)
 	/* Without a mask: io_uring would believe it, and not ask poll(). */
 	wake_up(&file->wait);
 	atomic64_inc(&file->alarms);
-	if (charged)
-		tw_payers_charge_alarm(file->payers, began, ktime_get_ns());
+	if (began)
+		tw_payers_charge_alarm(file->payers, began);
 }
 
 static enum hrtimer_restart alarm_goes_off(struct hrtimer *alarm)

@@ -9,20 +9,15 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/poll.h>
-#include <linux/seq_file.h>
 #include <linux/uaccess.h>
 #include <linux/uio.h>
 
 #include <uapi/linux/twheel.h>
 
 #include "../compat.h"
-#include "cdev.h"
 #include "cells.h"
 #include "due.h"
 #include "file.h"
-#include "info.h"
-#include "ops.h"
-#include "read.h"
 
 /*
  * Sizes of the structures when they were first published. A program's structure may be longer
@@ -36,6 +31,9 @@ static_assert(sizeof(struct twheel_info) == CDEV_INFO_SIZE);
 static_assert(sizeof(struct twheel_setup) == CDEV_SETUP_SIZE);
 static_assert(sizeof(struct twheel_ops) == CDEV_OPS_SIZE);
 static_assert(sizeof(struct twheel_event) == TWHEEL_EVENT_SIZE_0);
+
+/* An ioctl without the size of its structure, as the program knows it. */
+#define CDEV_COMMAND(cmd)	((cmd) & ~_IOC(0, 0, 0, _IOC_SIZEMASK))
 
 static int cdev_open(struct inode *inode, struct file *filp)
 {
@@ -85,7 +83,9 @@ static long cdev_ioctl_info(struct tw_file *file, void __user *arg, size_t size)
 	struct twheel_info info;
 	size_t known = min(size, sizeof(info));
 
-	tw_info_get(file, &info);
+	if (size < CDEV_INFO_SIZE)
+		return -EINVAL;
+	tw_file_info(file, &info);
 	if (copy_to_user(arg, &info, known) ||
 	    (size > known && clear_user(arg + known, size - known)))
 		return -EFAULT;
@@ -97,70 +97,51 @@ static long cdev_ioctl_setup(struct tw_file *file, void __user *arg, size_t size
 	struct twheel_setup setup;
 	int ret;
 
+	if (size < CDEV_SETUP_SIZE)
+		return -EINVAL;
 	ret = copy_struct_from_user(&setup, sizeof(setup), arg, size);
 	return ret ?: tw_file_setup(file, &setup);
+}
+
+static int cdev_get_ops(struct twheel_ops *ops, void __user *arg, size_t size)
+{
+	return size < CDEV_OPS_SIZE ? -EINVAL :
+	       copy_struct_from_user(ops, sizeof(*ops), arg, size);
 }
 
 static long cdev_ioctl_ops(struct tw_file *file, void __user *arg, size_t size)
 {
 	struct twheel_ops ops;
-	int ret;
+	int ret = cdev_get_ops(&ops, arg, size);
 
-	ret = copy_struct_from_user(&ops, sizeof(ops), arg, size);
 	return ret ?: tw_ops_all(file, &ops);
-}
-
-/**
- * struct cdev_command - an ioctl
- * @number: its number, with the size of its structure as this kernel knows it
- * @size: the size of its structure when it was first published
- * @needs: how the descriptor must be open: FMODE_WRITE, or 0
- * @run: the function that does it
- */
-struct cdev_command {
-	unsigned int number;
-	unsigned int size;
-	fmode_t needs;
-	long (*run)(struct tw_file *file, void __user *arg, size_t size);
-};
-
-/* In the order of their numbers. */
-static const struct cdev_command cdev_commands[] = {
-	{ TWHEEL_IOC_INFO, CDEV_INFO_SIZE, 0, cdev_ioctl_info },
-	{ TWHEEL_IOC_SETUP, CDEV_SETUP_SIZE, FMODE_WRITE, cdev_ioctl_setup },
-	{ TWHEEL_IOC_OP, TWHEEL_OP_SIZE_0, FMODE_WRITE, tw_ops_one },
-	{ TWHEEL_IOC_OPS, CDEV_OPS_SIZE, FMODE_WRITE, cdev_ioctl_ops },
-};
-
-/* A power of two: an index that a program chose stays within, in speculation, too. */
-static_assert(ARRAY_SIZE(cdev_commands) == 4);
-
-/* Whether it is this command, with the size that the program knows. */
-static bool cdev_is_command(const struct cdev_command *command, unsigned int cmd)
-{
-	const unsigned int size = _IOC(0, 0, 0, _IOC_SIZEMASK);
-
-	return !((command->number ^ cmd) & ~size);
 }
 
 static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 {
-	const struct cdev_command *command = &cdev_commands[_IOC_NR(cmd) %
-							    ARRAY_SIZE(cdev_commands)];
+	struct tw_file *file = filp->private_data;
+	void __user *user = (void __user *)arg;
+	bool write = filp->f_mode & FMODE_WRITE;
+	size_t size = _IOC_SIZE(cmd);
 
-	/* Without the table, and an indirect call: 18 instructions less. */
-	if (likely(cmd == TWHEEL_IOC_OP && filp->f_mode & FMODE_WRITE))
-		return tw_ops_one(filp->private_data, (void __user *)arg, TWHEEL_OP_SIZE_0);
-	if (unlikely(!cdev_is_command(command, cmd)))
+	/* This one first: 18 instructions less. */
+	if (likely(cmd == TWHEEL_IOC_OP && write))
+		return tw_ops_one(file, user, TWHEEL_OP_SIZE_0);
+	switch (CDEV_COMMAND(cmd)) {
+	case CDEV_COMMAND(TWHEEL_IOC_INFO):
+		return cdev_ioctl_info(file, user, size);
+	case CDEV_COMMAND(TWHEEL_IOC_SETUP):
+		return write ? cdev_ioctl_setup(file, user, size) : -EBADF;
+	case CDEV_COMMAND(TWHEEL_IOC_OP):
+		return write ? tw_ops_one(file, user, size) : -EBADF;
+	case CDEV_COMMAND(TWHEEL_IOC_OPS):
+		return write ? cdev_ioctl_ops(file, user, size) : -EBADF;
+	default:
 		return -ENOTTY;
-	if (unlikely(_IOC_SIZE(cmd) < command->size))
-		return -EINVAL;
-	if (unlikely(command->needs & ~filp->f_mode))
-		return -EBADF;
-	return command->run(filp->private_data, (void __user *)arg, _IOC_SIZE(cmd));
+	}
 }
 
-#ifdef TW_URING_CMD
+#if TW_URING
 /*
  * Operations never wait for events. They may only sleep for memory, as io_uring itself does
  * when it takes an entry. So a few are done at once, which saves the way to a thread.
@@ -175,11 +156,9 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	u64 array;
 	long ret;
 
-	if (!cdev_is_command(&cdev_commands[_IOC_NR(TWHEEL_IOC_OPS) %
-					    ARRAY_SIZE(cdev_commands)], cmd->cmd_op))
+	if (CDEV_COMMAND(cmd->cmd_op) != CDEV_COMMAND(TWHEEL_IOC_OPS))
 		return -ENOTTY;
-	if (_IOC_SIZE(cmd->cmd_op) < CDEV_OPS_SIZE || READ_ONCE(words[1]) ||
-	    tw_uring_flags(cmd))
+	if (READ_ONCE(words[1]) || cmd->flags & IORING_URING_CMD_MASK)
 		return -EINVAL;
 	if (!(cmd->file->f_mode & FMODE_WRITE))
 		return -EBADF;
@@ -187,8 +166,7 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 	/* As in tw_ops_all(). */
 	if ((uintptr_t)array != array)
 		return -EFAULT;
-	ret = copy_struct_from_user(&ops, sizeof(ops), u64_to_user_ptr(array),
-				    _IOC_SIZE(cmd->cmd_op));
+	ret = cdev_get_ops(&ops, u64_to_user_ptr(array), _IOC_SIZE(cmd->cmd_op));
 	if (ret)
 		return ret;
 	if (ops.count > TW_OPS_UNBROKEN && tw_uring_defers(issue_flags))
@@ -202,11 +180,6 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 }
 #endif
 
-static void __maybe_unused cdev_show_fdinfo(struct seq_file *seq, struct file *filp)
-{
-	tw_info_show(seq, filp->private_data);
-}
-
 static const struct file_operations cdev_fops = {
 	.owner		= THIS_MODULE,
 	.open		= cdev_open,
@@ -215,11 +188,11 @@ static const struct file_operations cdev_fops = {
 	.poll		= cdev_poll,
 	.mmap		= cdev_mmap,
 #ifdef CONFIG_PROC_FS
-	.show_fdinfo	= cdev_show_fdinfo,
+	.show_fdinfo	= tw_info_show,
 #endif
 	.unlocked_ioctl	= cdev_ioctl,
 	.compat_ioctl	= compat_ptr_ioctl,
-#ifdef TW_URING_CMD
+#if TW_URING
 	.uring_cmd	= cdev_uring_cmd,
 #endif
 	.llseek		= noop_llseek,

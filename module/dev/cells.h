@@ -8,8 +8,6 @@
 #ifndef _TWHEEL_CELLS_H
 #define _TWHEEL_CELLS_H
 
-#include <linux/errno.h>
-#include <linux/kconfig.h>
 #include <linux/types.h>
 
 #include <uapi/linux/twheel.h>

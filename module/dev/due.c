@@ -36,18 +36,11 @@
 #include <linux/sched/signal.h>
 #include <linux/spinlock.h>
 
-#include "alarm.h"
 #include "cells.h"
 #include "due.h"
 
 /* How many slices poll() searches: the descriptor may have come from another process. */
 #define DUE_POLL_SLICES		64U
-
-/* An instant of the wheel, or never. */
-static u64 due_ns(const struct tw_wheel *w, u64 tick)
-{
-	return tick == TW_WHEEL_ASLEEP ? TWHEEL_NEVER_NS : tw_wheel_ns(w, tick);
-}
 
 /*
  * Look at the timers that have come out of the wheel, until one is due. Those that have
@@ -115,7 +108,7 @@ static void due_settle(struct tw_file *file)
 	 * marks the file after this, and the mark stays. Pairs with alarm_ring().
 	 */
 	smp_store_mb(file->marked, false);
-	tw_alarm_set(file, due_ns(&file->wheel, next));
+	tw_alarm_set(file, tw_wheel_ns(&file->wheel, next));
 }
 
 /*
@@ -160,7 +153,15 @@ enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice)
 	return due == TW_DUE_NONE ? tw_due_slice(file, now, slice) : due;
 }
 
-static bool due_search(struct tw_file *file, unsigned int slices)
+/*
+ * tw_due_search() - whether something is due, for a task that wants it
+ * @slices: after so many it gives up
+ *
+ * Context: process, may sleep.
+ * Return: false also if that is not known yet, or a signal came first. Then the waiters are
+ * woken soon.
+ */
+bool tw_due_search(struct tw_file *file, unsigned int slices)
 {
 	enum tw_due due;
 
@@ -182,23 +183,9 @@ static bool due_search(struct tw_file *file, unsigned int slices)
 }
 
 /*
- * tw_due_find() - whether something is due, for a task that wants it and searches for long
- *
- * Context: process, may sleep.
- * Return: false also if a signal came first.
- */
-bool tw_due_find(struct tw_file *file)
-{
-	return due_search(file, UINT_MAX);
-}
-
-/*
- * tw_due_poll() - whether something is due, for poll(), which searches for a moment
+ * tw_due_poll() - tw_due_search() for poll(), which searches for a moment
  *
  * Kernel threads poll for programs (aio): no program is charged for their time.
- *
- * Context: process, may sleep.
- * Return: false also if that is not known yet. Then the waiters are woken soon.
  */
 bool tw_due_poll(struct tw_file *file)
 {
@@ -211,7 +198,7 @@ bool tw_due_poll(struct tw_file *file)
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_is_ready(file) &&
 	    !READ_ONCE(file->marked) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
 		return false;
-	return due_search(file, current->flags & PF_KTHREAD ? 1 : DUE_POLL_SLICES);
+	return tw_due_search(file, current->flags & PF_KTHREAD ? 1 : DUE_POLL_SLICES);
 }
 
 /*

@@ -25,7 +25,7 @@ enum tw_due {
 
 enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice);
 enum tw_due tw_due_search_on(struct tw_file *file, u64 now, unsigned int *slice);
-bool tw_due_find(struct tw_file *file);
+bool tw_due_search(struct tw_file *file, unsigned int slices);
 bool tw_due_poll(struct tw_file *file);
 bool tw_due_near(struct tw_file *file, u64 ns, u64 now);
 bool tw_due_woken(struct tw_file *file, u64 before, u64 now);

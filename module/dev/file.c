@@ -14,9 +14,9 @@
 #include <linux/slab.h>
 #include <linux/time64.h>
 
+#include "../compat.h"
 #include "../number.h"
 #include "../param.h"
-#include "alarm.h"
 #include "cells.h"
 #include "file.h"
 #include "user.h"
@@ -38,17 +38,8 @@ TW_PARAM(tick_min_ns, TWHEEL_TICK_MIN, NSEC_PER_SEC,
 #define FILE_TICK_DEFAULT	NSEC_PER_MSEC
 #define FILE_SLOTS		256U
 
-/* tw_file_tick_min() - the smallest tick that a program may ask for */
-u64 tw_file_tick_min(void)
-{
-	return READ_ONCE(tick_min_ns);
-}
-
-/* tw_file_limit_timers() - how many timers a program may ask for */
-u32 tw_file_limit_timers(void)
-{
-	return READ_ONCE(limit_timers);
-}
+#define FILE_FEATURES	((TW_URING ? TWHEEL_FEATURE_URING : 0) |		\
+			 (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
 
 /* Charge the payers of a file for more memory, before it is allocated. */
 static int file_charge(struct tw_file *file, u32 timers, u64 bytes)
@@ -85,8 +76,8 @@ struct tw_file *tw_file_new(void)
 	spin_lock_init(&file->lock);
 	init_waitqueue_head(&file->wait);
 	file->event_size = TWHEEL_EVENT_SIZE_0;
-	file->max_timers = min_t(u32, READ_ONCE(max_timers), tw_file_limit_timers());
-	file->tick_ns = max_t(u64, FILE_TICK_DEFAULT, tw_file_tick_min());
+	file->max_timers = min(READ_ONCE(max_timers), READ_ONCE(limit_timers));
+	file->tick_ns = max_t(u64, FILE_TICK_DEFAULT, READ_ONCE(tick_min_ns));
 	file->number = tw_number_next();
 	return file;
 
@@ -167,8 +158,10 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	if (ret)
 		return ret;
 	ret = file_make_parts(file, setup);
-	if (ret)
-		goto err_uncharge;
+	if (ret) {
+		file_uncharge(file, setup->max_cells, cost);
+		return ret;
+	}
 	WRITE_ONCE(file->tick_ns, w->tick_ns);
 	WRITE_ONCE(file->clock, setup->clock);
 	if (setup->max_timers)
@@ -179,10 +172,6 @@ static int file_make_ready(struct tw_file *file, const struct twheel_setup *setu
 	/* Pairs with tw_file_is_ready(). */
 	smp_store_release(&file->ready, true);
 	return 0;
-
-err_uncharge:
-	file_uncharge(file, setup->max_cells, cost);
-	return ret;
 }
 
 static bool file_event_size_valid(u32 size)
@@ -193,7 +182,7 @@ static bool file_event_size_valid(u32 size)
 
 static int file_check_setup(const struct twheel_setup *setup)
 {
-	u32 limit = tw_file_limit_timers();
+	unsigned long limit = READ_ONCE(limit_timers);
 
 	if (setup->clock > TWHEEL_VIRTUAL || setup->flags || setup->reserved ||
 	    !file_event_size_valid(setup->event_size))
@@ -202,7 +191,7 @@ static int file_check_setup(const struct twheel_setup *setup)
 	    (!TW_FILE_HAS_CELLS || tw_file_clock_can_be_set(setup->clock)))
 		return -EINVAL;
 	if (setup->tick_ns &&
-	    (setup->tick_ns < tw_file_tick_min() || setup->tick_ns > TWHEEL_TICK_MAX))
+	    (setup->tick_ns < READ_ONCE(tick_min_ns) || setup->tick_ns > TWHEEL_TICK_MAX))
 		return -ERANGE;
 	return setup->max_timers > limit || setup->max_cells > limit ? -ERANGE : 0;
 }
@@ -229,13 +218,34 @@ int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup)
 int tw_file_start(struct tw_file *file)
 {
 	static const struct twheel_setup defaults;
-	int ret = 0;
+	int ret = tw_file_setup(file, &defaults);
 
-	mutex_lock(&file->setup_lock);
-	if (!file->ready)
-		ret = file_make_ready(file, &defaults);
-	mutex_unlock(&file->setup_lock);
-	return ret;
+	return ret == -EBUSY ? 0 : ret;
+}
+
+/* tw_file_info() - TWHEEL_IOC_INFO */
+void tw_file_info(struct tw_file *file, struct twheel_info *info)
+{
+	const struct tw_cells *cells = tw_file_is_ready(file) ? tw_file_cells(file) : NULL;
+
+	*info = (struct twheel_info) {
+		.features	= FILE_FEATURES,
+		.now_ns		= tw_timens_add(tw_file_now(file), tw_timens_offset(file->clock)),
+		.tick_ns	= READ_ONCE(file->tick_ns),
+		.tick_min_ns	= READ_ONCE(tick_min_ns),
+		.clock		= READ_ONCE(file->clock),
+		.event_size	= READ_ONCE(file->event_size),
+		.max_timers	= READ_ONCE(file->max_timers),
+		.limit_timers	= READ_ONCE(limit_timers),
+		.timers		= READ_ONCE(file->table.used),
+		.file_memory	= READ_ONCE(file->bytes),
+	};
+	tw_payers_info(file->payers, info);
+	if (cells) {
+		info->max_cells = cells->count;
+		info->map_bytes = cells->map.bytes;
+		info->origin_ns = cells->origin * info->tick_ns + tw_timens_offset(file->clock);
+	}
 }
 
 static int file_grow(struct tw_file *file)

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An open file of /dev/twheel: its clock, its wheel and its timers. */
+/* An open file of /dev/twheel: its clock, its wheel and its timers, and what is done with it. */
 #ifndef _TWHEEL_FILE_H
 #define _TWHEEL_FILE_H
 
 #include <linux/atomic.h>
 #include <linux/compiler.h>
 #include <linux/hrtimer.h>
-#include <linux/kconfig.h>
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
@@ -19,6 +18,9 @@
 #include "table.h"
 #include "timens.h"
 
+struct file;
+struct iov_iter;
+struct seq_file;
 struct tw_cells;
 struct tw_payers;
 
@@ -33,6 +35,9 @@ struct tw_payers;
 
 /* Lateness is counted by its highest bit. */
 #define TW_FILE_LATE	64
+
+/* How many operations are done even if a signal waits: some ten microseconds. */
+#define TW_OPS_UNBROKEN	256U
 
 /**
  * struct tw_file - an open file
@@ -98,13 +103,33 @@ struct tw_file {
 	u64 bytes;
 };
 
+/* file.c */
 struct tw_file *tw_file_new(void);
 void tw_file_free(struct tw_file *file);
 int tw_file_setup(struct tw_file *file, const struct twheel_setup *setup);
 int tw_file_start(struct tw_file *file);
 int tw_file_make_room(struct tw_file *file);
-u32 tw_file_limit_timers(void);
-u64 tw_file_tick_min(void);
+void tw_file_info(struct tw_file *file, struct twheel_info *info);
+
+/* alarm.c */
+void tw_alarm_init(struct tw_file *file);
+void tw_alarm_exit(struct tw_file *file);
+void tw_alarm_set(struct tw_file *file, u64 ns);
+void tw_alarm_soon(struct tw_file *file);
+
+/* cdev.c */
+int tw_cdev_init(void);
+void tw_cdev_exit(void);
+
+/* info.c */
+void tw_info_show(struct seq_file *seq, struct file *filp);
+
+/* ops.c */
+long tw_ops_one(struct tw_file *file, void __user *arg, size_t size);
+long tw_ops_all(struct tw_file *file, const struct twheel_ops *ops);
+
+/* read.c */
+ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait);
 
 /* Whether the file has its wheel, which it keeps until it is freed. */
 static inline bool tw_file_is_ready(const struct tw_file *file)
@@ -151,12 +176,6 @@ static inline u64 tw_file_now(const struct tw_file *file)
 	if (file->clock == TWHEEL_VIRTUAL)
 		return READ_ONCE(file->virtual_ns);
 	return tw_file_clock_now(file->clock);
-}
-
-/* What the caller's time namespace adds to that. */
-static inline s64 tw_file_offset(const struct tw_file *file)
-{
-	return tw_timens_offset(file->clock);
 }
 
 #endif /* _TWHEEL_FILE_H */

@@ -1,23 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What programs and people can learn of an open file. */
+/* What people can learn of an open file. */
 #include <linux/bitops.h>
+#include <linux/fs.h>
 #include <linux/kernel.h>
 #include <linux/seq_file.h>
 
-#include "../compat.h"
 #include "cells.h"
 #include "file.h"
-#include "info.h"
-#include "user.h"
-
-#ifdef TW_URING_CMD
-#define INFO_FEATURE_URING	TWHEEL_FEATURE_URING
-#else
-#define INFO_FEATURE_URING	0
-#endif
-
-#define INFO_FEATURES							\
-	(INFO_FEATURE_URING | (TW_FILE_HAS_CELLS ? TWHEEL_FEATURE_CELLS : 0))
 
 static const char * const info_clock_names[] = {
 	[TWHEEL_MONOTONIC]	= "monotonic",
@@ -26,36 +15,6 @@ static const char * const info_clock_names[] = {
 	[TWHEEL_TAI]		= "tai",
 	[TWHEEL_VIRTUAL]	= "virtual",
 };
-
-/* tw_info_get() - TWHEEL_IOC_INFO */
-void tw_info_get(struct tw_file *file, struct twheel_info *info)
-{
-	bool ready = tw_file_is_ready(file);
-
-	*info = (struct twheel_info) {
-		.features	= INFO_FEATURES,
-		.now_ns		= tw_timens_out(tw_file_now(file), tw_file_offset(file)),
-		.tick_ns	= READ_ONCE(file->tick_ns),
-		.tick_min_ns	= tw_file_tick_min(),
-		.clock		= READ_ONCE(file->clock),
-		.event_size	= READ_ONCE(file->event_size),
-		.max_timers	= READ_ONCE(file->max_timers),
-		.limit_timers	= tw_file_limit_timers(),
-		.file_memory	= READ_ONCE(file->bytes),
-		.user_timers	= tw_payers_timers(file->payers),
-		.user_limit	= tw_payers_limit_timers(file->payers),
-		.user_memory	= tw_payers_bytes(file->payers),
-		.user_memory_limit = tw_payers_limit_bytes(file->payers),
-	};
-	if (!ready)
-		return;
-	info->timers = READ_ONCE(file->table.used);
-	if (file->cells) {
-		info->max_cells = file->cells->count;
-		info->map_bytes = file->cells->map.bytes;
-		info->origin_ns = file->cells->origin * info->tick_ns + tw_file_offset(file);
-	}
-}
 
 static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int level)
 {
@@ -71,10 +30,11 @@ static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int l
 /* On 64 bits each number is right at some instant. This takes no lock that others wait for. */
 static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 {
+	const struct tw_cells *cells = tw_file_cells(file);
 	const struct tw_wheel *w = &file->wheel;
 	unsigned int i;
 
-	seq_printf(seq, "cells:\t%u\n", file->cells ? READ_ONCE(file->cells->known) : 0);
+	seq_printf(seq, "cells:\t%u\n", cells ? READ_ONCE(cells->known) : 0);
 	seq_printf(seq, "armed:\t%llu\n", READ_ONCE(file->armed));
 	seq_printf(seq, "fired:\t%llu\n", READ_ONCE(file->fired));
 	seq_printf(seq, "cancelled:\t%llu\n", READ_ONCE(file->cancelled));
@@ -94,11 +54,12 @@ static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 }
 
 /* tw_info_show() - what /proc/PID/fdinfo says */
-void tw_info_show(struct seq_file *seq, struct tw_file *file)
+void tw_info_show(struct seq_file *seq, struct file *filp)
 {
+	struct tw_file *file = filp->private_data;
 	struct twheel_info info;
 
-	tw_info_get(file, &info);
+	tw_file_info(file, &info);
 	seq_printf(seq, "wheel:\t%u\n", file->number);
 	seq_printf(seq, "clock:\t%s\n", info_clock_names[info.clock]);
 	seq_printf(seq, "tick_ns:\t%llu\n", info.tick_ns);

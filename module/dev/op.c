@@ -24,7 +24,7 @@ static s64 op_query(struct tw_file *file, struct twheel_op *op)
 	entry = tw_table_find(&file->table, op->id);
 	if (!entry)
 		return -ENOENT;
-	op->deadline_ns = tw_timens_out(entry->deadline_ns, tw_file_offset(file));
+	op->deadline_ns = tw_timens_add(entry->deadline_ns, tw_timens_offset(file->clock));
 	return tw_wheel_ceil(w, atomic64_read(&entry->node.word)) <=
 	       tw_wheel_floor(w, tw_file_now(file));
 }

@@ -49,7 +49,7 @@ static __always_inline u64 tw_op_deadline(struct tw_op_run *run, const struct tw
 	u64 ns = op->time_ns;
 
 	if (op->flags & TWHEEL_ABS) {
-		ns = tw_timens_in(ns, run->offset);
+		ns = tw_timens_add(ns, -run->offset);
 	} else {
 		if (!run->now)
 			run->now = tw_file_now(run->file);
@@ -104,7 +104,7 @@ static __always_inline s64 tw_op_arm(struct tw_op_run *run, struct twheel_op *op
 	file->armed++;
 	tw_file_trace(arm, file, &entry->node, entry->deadline_ns);
 	op->id = entry->id;
-	op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
+	op->deadline_ns = tw_timens_add(entry->deadline_ns, run->offset);
 	return 0;
 }
 
@@ -157,13 +157,13 @@ static __always_inline s64 tw_op_modify(struct tw_op_run *run, struct twheel_op 
 		return -ENOENT;
 	deadline = tw_op_deadline(run, op);
 	if (op->flags & TWHEEL_LATER && deadline <= entry->deadline_ns) {
-		op->deadline_ns = tw_timens_out(entry->deadline_ns, run->offset);
+		op->deadline_ns = tw_timens_add(entry->deadline_ns, run->offset);
 		return 0;
 	}
 	entry->deadline_ns = deadline;
 	tw_op_requeue(run, entry);
 	tw_file_trace(modify, file, &entry->node, deadline);
-	op->deadline_ns = tw_timens_out(deadline, run->offset);
+	op->deadline_ns = tw_timens_add(deadline, run->offset);
 	return 1;
 }
 

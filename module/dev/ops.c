@@ -20,7 +20,6 @@
 #include "../compat.h"
 #include "file.h"
 #include "op.h"
-#include "ops.h"
 
 static_assert(sizeof(struct twheel_op) == TWHEEL_OP_SIZE_0);
 
@@ -74,32 +73,22 @@ fault:
 	return false;
 }
 
-/* Fetch operations. Returns how many could be read. */
-static unsigned int ops_fetch(const struct twheel_ops *ops, u32 first, struct twheel_op *to,
-			      unsigned int count)
+/*
+ * Fetch operations, or with @answer, answer them. Returns for how many the memory is there. The
+ * compiler makes two loops of it.
+ */
+static __always_inline unsigned int ops_copy(const struct twheel_ops *ops, u32 first,
+					     struct twheel_op *some, unsigned int count,
+					     bool answer)
 {
 	void __user *begin = ops_element(ops, first), *user = begin;
 	unsigned int i;
 
 	if (!user_access_begin(begin, count * ops->stride))
 		return 0;
-	for (i = 0; i < count && ops_get(&to[i], user); i++)
-		user += ops->stride;
-	user_access_end();
-	return i;
-}
-
-/* Answer operations. Returns how many could be answered. */
-static unsigned int ops_answer(const struct twheel_ops *ops, u32 first,
-			       const struct twheel_op *from, unsigned int count)
-{
-	void __user *begin = ops_element(ops, first), *user = begin;
-	unsigned int i;
-
-	if (!user_access_begin(begin, count * ops->stride))
-		return 0;
-	for (i = 0; i < count && ops_put(&from[i], user); i++)
-		user += ops->stride;
+	for (i = 0; i < count; i++, user += ops->stride)
+		if (!(answer ? ops_put(&some[i], user) : ops_get(&some[i], user)))
+			break;
 	user_access_end();
 	return i;
 }
@@ -128,7 +117,7 @@ static __always_inline s64 ops_run_one(struct tw_file *file, struct twheel_op *o
 
 	do {
 		ops_begin(&run, file,
-			  op->op == TWHEEL_OP_CANCEL ? 0 : tw_file_offset(file));
+			  op->op == TWHEEL_OP_CANCEL ? 0 : tw_timens_offset(file->clock));
 		result = tw_op_do(&run, op);
 		ops_end(&run);
 		if (likely(result != TW_OP_NEEDS_ROOM))
@@ -160,7 +149,7 @@ static void ops_run(struct tw_file *file, struct twheel_op *ops, unsigned int co
 	struct tw_op_run run __uninitialized;
 	unsigned int i;
 
-	ops_begin(&run, file, tw_file_offset(file));
+	ops_begin(&run, file, tw_timens_offset(file->clock));
 	ops_prefetch(file, ops, count);
 	for (i = 0; i < count; i++) {
 		s64 result = tw_op_do(&run, &ops[i]);
@@ -200,37 +189,27 @@ static int ops_check_tail(struct twheel_op __user *element, size_t size)
 	return ret == 1 ? 0 : ret ?: -E2BIG;
 }
 
-/* Do one operation that is longer than the kernel knows. Returns 1, or 0 without memory. */
-static unsigned int ops_do_long(struct tw_file *file, const struct twheel_ops *ops, u32 i,
-				struct twheel_op *op)
-{
-	int ret = ops_check_tail(ops_element(ops, i), ops->stride);
-
-	if (ret == -EFAULT || !ops_fetch(ops, i, op, 1))
-		return 0;
-	op->result = ret;
-	if (!ret)
-		ops_run(file, op, 1);
-	if (ops_answer(ops, i, op, 1))
-		return 1;
-	ops_undo(file, op, 1);
-	return 0;
-}
-
 /* Do some operations from @first on. Returns how many are done and answered. */
 static unsigned int ops_do_some(struct tw_file *file, const struct twheel_ops *ops, u32 first)
 {
 	unsigned int count = min(ops->count - first, OPS_MOST);
 	struct twheel_op some[OPS_MOST] __uninitialized;
 	unsigned int answered;
+	int tail = 0;
 
-	if (unlikely(ops->stride > sizeof(some[0])))
-		return ops_do_long(file, ops, first, some);
-	count = ops_fetch(ops, first, some, count);
+	/* One that is longer than the kernel knows comes alone. */
+	if (unlikely(ops->stride > sizeof(some[0]))) {
+		tail = ops_check_tail(ops_element(ops, first), ops->stride);
+		count = tail != -EFAULT;
+	}
+	count = ops_copy(ops, first, some, count, false);
 	if (!count)
 		return 0;
-	ops_run(file, some, count);
-	answered = ops_answer(ops, first, some, count);
+	if (likely(!tail))
+		ops_run(file, some, count);
+	else
+		some[0].result = tail;
+	answered = ops_copy(ops, first, some, count, true);
 	if (unlikely(answered < count))
 		ops_undo(file, some + answered, count - answered);
 	return answered;
@@ -293,8 +272,8 @@ long tw_ops_one(struct tw_file *file, void __user *arg, size_t size)
 	bool there;
 	int ret;
 
-	if (unlikely(size > sizeof(op))) {
-		ret = ops_check_tail(user, size);
+	if (unlikely(size != sizeof(op))) {
+		ret = size < sizeof(op) ? -EINVAL : ops_check_tail(user, size);
 		if (ret)
 			return ret;
 	}

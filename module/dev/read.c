@@ -24,7 +24,6 @@
 #include "../compat.h"
 #include "cells.h"
 #include "due.h"
-#include "read.h"
 #include "trace.h"
 
 /* How many events are taken under one hold of the lock: some 4 000 instructions. */
@@ -79,7 +78,7 @@ static __always_inline void read_describe_entry(const struct tw_file *file,
 {
 	event->id = entry->id;
 	event->cookie = entry->cookie;
-	event->deadline_ns = tw_timens_out(entry->deadline_ns, batch->offset);
+	event->deadline_ns = tw_timens_add(entry->deadline_ns, batch->offset);
 	event->count = 1;
 	event->type = TWHEEL_EVENT_TIMER;
 	event->flags = TWHEEL_EVENT_LAST;
@@ -99,7 +98,7 @@ static __always_inline void read_describe_cell(const struct tw_file *file,
 	event->id = (u64)twheel_cell_generation(word) << 32 |
 		    tw_cells_index(file->cells, node);
 	event->cookie = 0;
-	event->deadline_ns = tw_timens_out(tw_word(atomic64_read(&node->word)), batch->offset);
+	event->deadline_ns = tw_timens_add(tw_word(atomic64_read(&node->word)), batch->offset);
 	event->count = 1;
 	event->type = TWHEEL_EVENT_CELL;
 	event->flags = TWHEEL_EVENT_LAST;
@@ -115,7 +114,7 @@ static __always_inline void read_describe(const struct tw_file *file,
 		read_describe_cell(file, batch, node, *word, event);
 	else
 		read_describe_entry(file, batch, tw_entry_of(node), event);
-	event->now_ns = tw_timens_out(batch->now, batch->offset);
+	event->now_ns = tw_timens_add(batch->now, batch->offset);
 }
 
 /* Take up to @most due timers out of the wheel, fewer if the search for them takes a slice. */
@@ -284,7 +283,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	struct read_batch batch __uninitialized;
 	bool wake = false;
 
-	batch.offset = tw_file_offset(file);
+	batch.offset = tw_timens_offset(file->clock);
 	spin_lock(&file->lock);
 	batch.now = tw_file_now(file);
 	read_take(file, &batch, most);
@@ -317,22 +316,11 @@ static bool read_fault_in(const struct iov_iter *to, size_t size)
 static void read_leave(struct tw_file *file, enum tw_due due)
 {
 	if (due == TW_DUE_MORE)
-		due = tw_due_find(file) ? TW_DUE_SOME : TW_DUE_NONE;
+		due = tw_due_search(file, UINT_MAX) ? TW_DUE_SOME : TW_DUE_NONE;
 	if (due == TW_DUE_SOME && wq_has_sleeper(&file->wait)) {
 		WRITE_ONCE(file->marked, true);
 		wake_up(&file->wait);
 	}
-}
-
-/*
- * Nothing is due. Sleep, if that is wanted, until something may be. The mark comes before
- * each wake-up. If it is gone, another task has found that nothing is due.
- */
-static int read_wait(struct tw_file *file, bool wait)
-{
-	return wait ? wait_event_interruptible_exclusive(file->wait,
-							 READ_ONCE(file->marked)) :
-		      -EAGAIN;
 }
 
 /*
@@ -370,7 +358,12 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		if (ret != -EFAULT && due == TW_DUE_NONE) {
 			if (done)
 				return done;
-			ret = read_wait(file, wait);
+			/*
+			 * The mark comes before each wake-up. If it is gone, another task has
+			 * found that nothing is due.
+			 */
+			ret = wait ? wait_event_interruptible_exclusive(file->wait,
+						READ_ONCE(file->marked)) : -EAGAIN;
 			if (ret)
 				return ret;
 			/* A reader that was woken up passes the wake-up on. */

@@ -38,37 +38,23 @@ static inline s64 tw_timens_offset(u32 clock)
 #endif
 }
 
-/* @a + @b, where @a is at least 0; saturates at 0 and at never. */
-static __always_inline u64 tw_timens_add(s64 a, s64 b)
+/*
+ * A kernel time as the caller's clock shows it; with -@offset, the other way round. Never stays
+ * never, and times before the clock began are 0.
+ *
+ * Always inline: objtool allows no call between user_access_begin() and user_access_end(). At
+ * -Os it would be one.
+ */
+static __always_inline u64 tw_timens_add(u64 ns, s64 offset)
 {
 	s64 sum;
 
+	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
+		return ns;
 	/* Only upwards can it overflow. */
-	if (check_add_overflow(a, b, &sum))
+	if (check_add_overflow((s64)ns, offset, &sum))
 		return TWHEEL_NEVER_NS;
 	return max_t(s64, sum, 0);
-}
-
-/*
- * A kernel time as the caller's clock shows it. Never stays never, and times before the
- * clock began are 0.
- *
- * Always inline, as tw_timens_add(): objtool allows no call between user_access_begin() and
- * user_access_end(). At -Os it would be one.
- */
-static __always_inline u64 tw_timens_out(u64 ns, s64 offset)
-{
-	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
-		return ns;
-	return tw_timens_add(ns, offset);
-}
-
-/* A time on the caller's clock as a kernel time; likewise. */
-static inline u64 tw_timens_in(u64 ns, s64 offset)
-{
-	if (likely(!offset) || ns >= TWHEEL_NEVER_NS)
-		return ns;
-	return tw_timens_add(ns, -offset);
 }
 
 #endif /* _TWHEEL_TIMENS_H */

@@ -78,9 +78,9 @@ TW_PARAM(alarm_share_all, 0, 100,
  * @files: the number of open files that they pay for
  * @timers: the number of timers that these have room for
  * @bytes: the memory that these take
- * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which the alarms of these are
- *	paid for. Only alarms on that CPU write it
- * @cpu: where the last of these went off
+ * @cpu: where the last alarm of these went off
+ * @paid: of each CPU: the instant on CLOCK_MONOTONIC up to which these alarms are paid for.
+ *	Only alarms on that CPU write it
  */
 struct tw_user {
 	struct hlist_node link;
@@ -88,8 +88,8 @@ struct tw_user {
 	unsigned long files;
 	atomic_long_t timers;
 	atomic_long_t bytes;
-	atomic64_t __percpu *paid;
 	int cpu;
+	atomic64_t paid[];
 };
 
 static DEFINE_HASHTABLE(users, 6);
@@ -113,10 +113,9 @@ static struct tw_user *user_find(kuid_t uid)
 	return NULL;
 }
 
-static void user_free(struct tw_user *user)
+static size_t user_cost(void)
 {
-	free_percpu(user->paid);
-	kfree(user);
+	return struct_size((struct tw_user *)NULL, paid, nr_cpu_ids);
 }
 
 /* Return: the user, NULL without memory. */
@@ -124,17 +123,12 @@ static struct tw_user *user_get(kuid_t uid)
 {
 	struct tw_user *user, *fresh;
 
-	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL_ACCOUNT);
+	fresh = kvzalloc(user_cost(), GFP_KERNEL_ACCOUNT);
 	if (!fresh)
 		return NULL;
 	fresh->uid = uid;
 	fresh->files = 1;
 	fresh->cpu = raw_smp_processor_id();
-	fresh->paid = alloc_percpu_gfp(atomic64_t, GFP_KERNEL_ACCOUNT);
-	if (!fresh->paid) {
-		kfree(fresh);
-		return NULL;
-	}
 	mutex_lock(&users_lock);
 	user = user_find(uid);
 	if (!user)
@@ -142,7 +136,7 @@ static struct tw_user *user_get(kuid_t uid)
 	mutex_unlock(&users_lock);
 	if (!user)
 		return fresh;
-	user_free(fresh);
+	kvfree(fresh);
 	return user;
 }
 
@@ -158,7 +152,7 @@ static void user_put(struct tw_user *user)
 	if (!last)
 		return;
 	WARN_ON_ONCE(atomic_long_read(&user->timers) || atomic_long_read(&user->bytes));
-	user_free(user);
+	kvfree(user);
 }
 
 /*
@@ -196,7 +190,6 @@ struct tw_payers *tw_payers_get(void)
 	payers = kzalloc(struct_size(payers, users, count), GFP_KERNEL_ACCOUNT);
 	if (!payers)
 		return NULL;
-	payers->outermost = outermost;
 	/* Without an audit record: an open() without the capability succeeds as well. */
 	payers->exempt = ns_capable_noaudit(&init_user_ns, CAP_SYS_RESOURCE);
 	while (payers->count < count) {
@@ -208,6 +201,7 @@ struct tw_payers *tw_payers_get(void)
 		}
 		payers->users[payers->count++] = user;
 	}
+	payers->outermost = payers->users[outermost];
 	return payers;
 }
 
@@ -222,9 +216,7 @@ void tw_payers_put(struct tw_payers *payers)
 /* tw_payers_cost() - the memory of the books themselves, as each file pays for it */
 size_t tw_payers_cost(const struct tw_payers *payers)
 {
-	return struct_size(payers, users, payers->count) +
-	       payers->count * (sizeof(struct tw_user) +
-				num_possible_cpus() * sizeof(atomic64_t));
+	return struct_size(payers, users, payers->count) + payers->count * user_cost();
 }
 
 static u64 user_limit_bytes(void)
@@ -276,34 +268,15 @@ void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes)
 		user_uncharge(payers->users[i], timers, bytes);
 }
 
-/* tw_payers_timers() - what is charged to the opener */
-u64 tw_payers_timers(const struct tw_payers *payers)
+/* tw_payers_info() - what is charged to the opener, and how much may be */
+void tw_payers_info(const struct tw_payers *payers, struct twheel_info *info)
 {
-	return atomic_long_read(&payers->users[0]->timers);
-}
+	const struct tw_user *opener = payers->users[0];
 
-/* tw_payers_bytes() - likewise */
-u64 tw_payers_bytes(const struct tw_payers *payers)
-{
-	return atomic_long_read(&payers->users[0]->bytes);
-}
-
-/* tw_payers_limit_timers() - how many timers may be charged to each of them */
-u64 tw_payers_limit_timers(const struct tw_payers *payers)
-{
-	return payers->exempt ? TWHEEL_NO_LIMIT : READ_ONCE(user_timers);
-}
-
-/* tw_payers_limit_bytes() - likewise */
-u64 tw_payers_limit_bytes(const struct tw_payers *payers)
-{
-	return payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
-}
-
-/* Whose alarms a file's are: of the outermost payer, as the users in its namespaces share. */
-static struct tw_user *payers_outermost(const struct tw_payers *payers)
-{
-	return payers->users[payers->outermost];
+	info->user_timers = atomic_long_read(&opener->timers);
+	info->user_memory = atomic_long_read(&opener->bytes);
+	info->user_limit = payers->exempt ? TWHEEL_NO_LIMIT : READ_ONCE(user_timers);
+	info->user_memory_limit = payers->exempt ? TWHEEL_NO_LIMIT : user_limit_bytes();
 }
 
 /* Charge @took ns: with a share of a quarter, alarms are paid for after four times as long. */
@@ -327,19 +300,21 @@ static void bucket_forgive(atomic64_t *paid, unsigned long percent, u64 now)
 }
 
 /*
- * tw_payers_charge_alarm() - an alarm took from @began to @ended on CLOCK_MONOTONIC
+ * tw_payers_charge_alarm() - an alarm has run since @began on CLOCK_MONOTONIC
  *
  * Context: softirq, in which it has run.
  */
-void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended)
+void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began)
 {
+	u64 ended = ktime_get_ns();
 	u64 took = min_t(u64, ended - began + USER_ALARM_AROUND, USER_ALARM_MOST);
-	struct tw_user *user = payers_outermost(payers);
+	struct tw_user *user = payers->outermost;
 	unsigned long all = READ_ONCE(alarm_share_all);
+	int cpu = smp_processor_id();
 
-	bucket_charge(this_cpu_ptr(user->paid), took, READ_ONCE(alarm_share), ended);
-	if (READ_ONCE(user->cpu) != smp_processor_id())
-		WRITE_ONCE(user->cpu, smp_processor_id());
+	bucket_charge(&user->paid[cpu], took, READ_ONCE(alarm_share), ended);
+	if (READ_ONCE(user->cpu) != cpu)
+		WRITE_ONCE(user->cpu, cpu);
 	bucket_charge(this_cpu_ptr(&users_paid), took, all, ended);
 	bucket_forgive(this_cpu_ptr(&users_paid), all, ended);
 }
@@ -359,7 +334,7 @@ static s64 bucket_paid(const atomic64_t *paid, unsigned long percent)
  */
 u64 tw_payers_postpone(const struct tw_payers *payers)
 {
-	const struct tw_user *user = payers_outermost(payers);
+	const struct tw_user *user = payers->outermost;
 	int cpu = raw_smp_processor_id();
 	s64 paid;
 
@@ -367,7 +342,7 @@ u64 tw_payers_postpone(const struct tw_payers *payers)
 		return 0;
 	if (unlikely(!housekeeping_cpu(cpu, HK_TYPE_TIMER)))
 		cpu = READ_ONCE(user->cpu);
-	paid = max(bucket_paid(per_cpu_ptr(user->paid, cpu), READ_ONCE(alarm_share)),
+	paid = max(bucket_paid(&user->paid[cpu], READ_ONCE(alarm_share)),
 		   bucket_paid(per_cpu_ptr(&users_paid, cpu), READ_ONCE(alarm_share_all)));
 	return max_t(s64, paid - (s64)ktime_get_ns(), 0);
 }

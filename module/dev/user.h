@@ -6,18 +6,20 @@
 #include <linux/types.h>
 
 struct tw_user;
+struct twheel_info;
 
 /**
  * struct tw_payers - the users that pay for a file
  * @exempt: the file was opened with CAP_SYS_RESOURCE: there is no limit
  * @count: how many users there are
- * @outermost: which one owns the outermost user namespace
+ * @outermost: who owns the outermost user namespace. The alarms of the file are theirs, as the
+ *	users in their namespaces share
  * @users: the opener first, then the owners of the user namespaces around them, outwards
  */
 struct tw_payers {
 	bool exempt;
 	unsigned int count;
-	unsigned int outermost;
+	struct tw_user *outermost;
 	struct tw_user *users[];
 };
 
@@ -27,12 +29,9 @@ size_t tw_payers_cost(const struct tw_payers *payers);
 
 int tw_payers_charge(const struct tw_payers *payers, u32 timers, u64 bytes);
 void tw_payers_uncharge(const struct tw_payers *payers, u32 timers, u64 bytes);
-u64 tw_payers_timers(const struct tw_payers *payers);
-u64 tw_payers_bytes(const struct tw_payers *payers);
-u64 tw_payers_limit_timers(const struct tw_payers *payers);
-u64 tw_payers_limit_bytes(const struct tw_payers *payers);
+void tw_payers_info(const struct tw_payers *payers, struct twheel_info *info);
 
-void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began, u64 ended);
+void tw_payers_charge_alarm(const struct tw_payers *payers, u64 began);
 u64 tw_payers_postpone(const struct tw_payers *payers);
 
 #endif /* _TWHEEL_USER_H */

@@ -399,7 +399,7 @@ again:	do
 			:: due == NONE && !done && kind == READER
 			fi
 		};
-		/* read_wait(): wait_event_interruptible_exclusive() */
+		/* tw_read(): wait_event_interruptible_exclusive() */
 		do
 		:: true ->
 			atomic {
