@@ -92,7 +92,7 @@ static enum tw_due due_advance(struct tw_file *file, u64 now, unsigned int *slic
 		}
 		/* Timers that were armed for the past come after the others. */
 		if (!again || hlist_empty(&w->due))
-			return tw_wheel_drain_ahead(w, slice) ? TW_DUE_NONE : TW_DUE_MORE;
+			return tw_wheel_drain_ahead(w, slice) ? TW_DUE_NONE : TW_DUE_AHEAD;
 		tw_wheel_begin_round(w, true);
 		again = false;
 	}
@@ -173,7 +173,7 @@ bool tw_due_search(struct tw_file *file, unsigned int slices)
 		spin_lock(&file->lock);
 		due = tw_due_slice(file, tw_file_now(file), &slice);
 		spin_unlock(&file->lock);
-		if (due != TW_DUE_MORE)
+		if (due < TW_DUE_MORE)
 			return due == TW_DUE_SOME;
 		cond_resched();
 	} while (--slices && !signal_pending(current));

@@ -16,11 +16,13 @@
  * @TW_DUE_NONE: nothing is due
  * @TW_DUE_SOME: tw_wheel_due() is
  * @TW_DUE_MORE: not yet known; there is more to search
+ * @TW_DUE_AHEAD: likewise, but nothing is due: buckets are emptied ahead of their time
  */
 enum tw_due {
 	TW_DUE_NONE,
 	TW_DUE_SOME,
 	TW_DUE_MORE,
+	TW_DUE_AHEAD,
 };
 
 enum tw_due tw_due_slice(struct tw_file *file, u64 now, unsigned int *slice);

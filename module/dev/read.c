@@ -315,7 +315,7 @@ static bool read_fault_in(const struct iov_iter *to, size_t size)
 /* A reader leaves, and others may have something to read: tell them, as the alarm does. */
 static void read_leave(struct tw_file *file, enum tw_due due)
 {
-	if (due == TW_DUE_MORE)
+	if (due >= TW_DUE_MORE)
 		due = tw_due_search(file, UINT_MAX) ? TW_DUE_SOME : TW_DUE_NONE;
 	if (due == TW_DUE_SOME && wq_has_sleeper(&file->wait)) {
 		WRITE_ONCE(file->marked, true);
@@ -368,6 +368,12 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 				return ret;
 			/* A reader that was woken up passes the wake-up on. */
 			due = TW_DUE_MORE;
+		}
+		if (done && due == TW_DUE_AHEAD) {
+			/* No event waits for timers of later ticks to be moved. */
+			if (wq_has_sleeper(&file->wait))
+				tw_alarm_soon(file);
+			return done;
 		}
 		/* A reader with a huge buffer lets others have the CPU. */
 		cond_resched();

@@ -154,3 +154,26 @@ TEST(signals_do_not_fail_what_does_not_wait)
 	CHECK_EQ(reader.ret, -1);
 	CHECK_EQ(reader.error, EAGAIN);
 }
+
+/* A crowded bucket is emptied ahead of its time: an event that is there does not wait for it. */
+TEST(events_do_not_wait_for_later_timers)
+{
+	enum { MANY = 50000 };
+	struct twheel_event events[4];
+	int fd = dev_open_virtual();
+
+	/* Beyond level 0. The many are in the bucket after the other one's. */
+	NEED(dev_arm_many(fd, MANY, 2100 * MS) == MANY);
+	dev_arm(fd, 1800 * MS, 5);
+	dev_advance(fd, 1800 * MS);
+	CHECK_EQ(read(fd, events, sizeof(events)), RECORD);
+	CHECK_EQ(events[0].cookie, 5);
+	CHECK(dev_stat(fd, "cascades") < MANY / 2);
+	/* Who reads until nothing is due does the rest. */
+	CHECK_EQ(read(fd, events, sizeof(events)), -1);
+	CHECK_EQ(errno, EAGAIN);
+	CHECK(dev_stat(fd, "cascades") >= MANY);
+	dev_advance(fd, 300 * MS);
+	CHECK_EQ(dev_read(fd).deadline_ns, 2100 * MS);
+	CHECK_EQ(dev_cancel_all(fd), MANY - 1);
+}
