@@ -6,9 +6,6 @@
 #include <err.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/if_ether.h>
-#include <linux/if_packet.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
@@ -290,113 +287,6 @@ static int drive_late(char **args)
 		      late[seen - 1] / 1000) < 0;
 }
 
-/* Of LAPB: the addresses of both ends' commands and answers, and what they say. */
-#define LAPB_ADDR_A	3
-#define LAPB_ADDR_B	1
-#define LAPB_SABM_P	0x3f
-#define LAPB_UA_F	0x73
-
-static int packet_socket(int type, int protocol, const char *device)
-{
-	const struct sockaddr_ll at = {
-		.sll_family = AF_PACKET, .sll_protocol = htons(protocol),
-		.sll_ifindex = if_nametoindex(device),
-	};
-	int fd = socket(AF_PACKET, type, htons(protocol));
-
-	if (fd < 0 || bind(fd, (const struct sockaddr *)&at, sizeof(at)))
-		err(1, "%s", device);
-	return fd;
-}
-
-/* A frame to the link, as lapbether has it on a wire: its length comes first. */
-static void wire_send(int fd, const char *device, int address, int control,
-		      const char *text)
-{
-	struct sockaddr_ll to = {
-		.sll_family = AF_PACKET, .sll_protocol = htons(ETH_P_DEC),
-		.sll_ifindex = if_nametoindex(device), .sll_halen = ETH_ALEN,
-		.sll_addr = { 255, 255, 255, 255, 255, 255 },
-	};
-	char frame[64] = { 2 + strlen(text), 0, address, control };
-
-	strcpy(frame + 4, text);
-	if (sendto(fd, frame, 4 + strlen(text), 0, (struct sockaddr *)&to,
-		   sizeof(to)) < 0)
-		err(1, "%s", device);
-}
-
-/* What has come to the socket from elsewhere, and its size; 0 if it is not for us. */
-static ssize_t packet_take(int fd, unsigned char *data, size_t room)
-{
-	struct sockaddr_ll from;
-	socklen_t length = sizeof(from);
-	ssize_t size;
-
-	memset(data, 0, room);
-	size = recvfrom(fd, data, room - 1, 0, (struct sockaddr *)&from, &length);
-	return size < 1 || from.sll_pkttype == PACKET_OUTGOING ? 0 : size;
-}
-
-/*
- * link SECONDS WIRE LINK CALLS [TEXT]: send the text on the link. On the wire, be the other
- * end of the link: accept the last of so many calls, and send a text then. Send nothing else.
- * Prints what comes on the wire, and what the link tells, with the time in ms.
- */
-static int drive_link(char **args)
-{
-	long long begun = now(), until = begun + atoi(args[0]) * NSEC_PER_SEC;
-	int wire = packet_socket(SOCK_DGRAM, ETH_P_DEC, args[1]);
-	int link = packet_socket(SOCK_RAW, ETH_P_X25, args[2]);
-	struct pollfd both[] = { { .fd = wire, .events = POLLIN },
-				 { .fd = link, .events = POLLIN } };
-	int calls = atoi(args[3]);
-	unsigned char data[64];
-
-	/* The byte before the text says that it is data. */
-	if (args[4]) {
-		memset(data, 0, sizeof(data));
-		strncpy((char *)data + 1, args[4], sizeof(data) - 2);
-		if (send(link, data, 1 + strlen(args[4]), 0) < 0)
-			err(1, "%s", args[2]);
-	}
-	while (poll(both, 2, (int)((until - now()) / NSEC_PER_MSEC)) > 0) {
-		long long at = (now() - begun) / NSEC_PER_MSEC;
-
-		if (both[0].revents && packet_take(wire, data, sizeof(data)) > 3) {
-			printf("wire %02x %lld\n", data[3], at);
-			if (data[3] == LAPB_SABM_P && !--calls) {
-				wire_send(wire, args[1], LAPB_ADDR_B, LAPB_UA_F, "");
-				wire_send(wire, args[1], LAPB_ADDR_A, 0, "text");
-			}
-		}
-		if (both[1].revents && packet_take(link, data, sizeof(data)) > 0)
-			printf("link %d%s %lld\n", data[0], data + 1, at);
-	}
-	return 0;
-}
-
-/* igmp TYPE GROUP TO: one message of IGMPv2, as a host sends it; then it is silent. */
-static int drive_igmp(char **args)
-{
-	struct sockaddr_in to = { .sin_family = AF_INET };
-	unsigned char message[8] = { strtoul(args[0], NULL, 16) };
-	int fd = socket(AF_INET, SOCK_RAW, IPPROTO_IGMP), i;
-	unsigned int sum = 0;
-
-	if (fd < 0)
-		err(1, "a socket");
-	inet_pton(AF_INET, args[1], message + 4);
-	inet_pton(AF_INET, args[2], &to.sin_addr);
-	for (i = 0; i < 8; i += 2)
-		sum += message[i] << 8 | message[i + 1];
-	sum = ~(sum + (sum >> 16));
-	message[2] = sum >> 8;
-	message[3] = sum;
-	return sendto(fd, message, sizeof(message), 0, (struct sockaddr *)&to,
-		      sizeof(to)) != sizeof(message);
-}
-
 static const struct {
 	const char *name, *usage;
 	int args;
@@ -409,8 +299,6 @@ static const struct {
 	{ "flows", "HOST PORT FLOWS ROUNDS PAUSE_MS", 5, drive_flows },
 	{ "oneway", "HOST PORT FLOWS PAUSE_MS", 4, drive_oneway },
 	{ "late", "HOST PORT FLOWS STEP_MS SECONDS", 5, drive_late },
-	{ "igmp", "TYPE GROUP TO", 3, drive_igmp },
-	{ "link", "SECONDS WIRE LINK CALLS [TEXT]", 4, drive_link },
 	{ }
 };
 

@@ -15,8 +15,8 @@
 # A port is three files:
 #   port.sh      folder= and files=() of the source that are copied there, headers=() that
 #                it shares with others, modules=() that are built of them, beside=() modules
-#                that are loaded with them, extra=() files of other folders that are built as
-#                they are, packages=() with what port_programs() puts into the guest
+#                that are loaded with them, packages=() with what port_programs() puts into
+#                the guest
 #   hand.sed     what is left to do by hand, for sed -E -z, on each of these files
 #   traffic.sh   the guest's traffic, and what has to come of it
 # shellcheck source=../vm/lib.sh
@@ -54,7 +54,7 @@ lines() {
 # builds only that again. Sets changed and by_hand, the lines that the script and hands have
 # written.
 port_source() {
-	local file objects=("${modules[@]/%/.o}") stage=$SCRATCH/stage-$1
+	local file stage=$SCRATCH/stage-$1
 
 	mkdir -p "$stage/include/linux" "$port"
 	(cd "$source_folder/$folder" && cp -r --parents Makefile "${files[@]}" "$stage/")
@@ -69,14 +69,10 @@ port_source() {
 	find "$stage" -name '*.[ch]' -exec sed -E -z -i -f "$here/$1/hand.sed" {} +
 	changed=$(lines "$SCRATCH/stock-$1" "$SCRATCH/script-$1")
 	by_hand=$(lines "$SCRATCH/script-$1" "$stage")
-	for file in "${extra[@]}"; do
-		cp "$source_folder/$file" "$stage/"
-		objects+=("$(basename "$file" .c).o")
-	done
 	cp "$ROOT/tools/examples/kernel/twheel_port.h" "$stage/include/"
 	cat > "$stage/Kbuild" <<-KBUILD
 		include \$(src)/Makefile
-		obj-m := ${objects[*]}
+		obj-m := ${modules[*]/%/.o}
 		obj-y :=
 		LINUXINCLUDE := -I\$(src)/include -I\$(src) \$(LINUXINCLUDE)
 		include $build/include/twheel.mk
@@ -101,19 +97,14 @@ load_list() {
 		> "$SCRATCH/order"
 	[ "$kind" = stock ] || echo "$root/load/ported.d/twheel.ko" > "$root/load/ported"
 	[ "$kind" = stock ] || cp "$build/module/twheel.ko" "$root/load/ported.d/"
-	{
-		cat "$SCRATCH/order"
-		for file in "${extra[@]}"; do
-			echo "$port/$(basename "$file" .c).ko"
-		done
-	} | while read -r file; do
+	while read -r file; do
 		base=$(basename "$file" .ko)
 		if [ "$kind" = ported ] && [ -e "$port/$base.ko" ]; then
 			file=$port/$base.ko
 		fi
 		cp "$file" "$root/load/$kind.d/"
 		echo "$root/load/$kind.d/$base.ko"
-	done >> "$root/load/$kind"
+	done < "$SCRATCH/order" >> "$root/load/$kind"
 	sed -i "s|^$root||" "$root/load/$kind"
 	strip -g "$root/load/$kind.d"/*.ko
 }
@@ -183,7 +174,7 @@ else
 fi
 for name in "${names[@]}"; do
 	port=$work/$name run=$work/run-$name root=$SCRATCH/root-$name
-	headers=() files=() modules=() beside=() extra=() packages=()
+	headers=() files=() modules=() beside=() packages=()
 	# shellcheck source=/dev/null
 	. "$here/$name/port.sh"
 	[ ${#packages[@]} = 0 ] || need "${packages[@]}"
