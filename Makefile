@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check native interleave engine style features matrix bench models proofs torture restore fuzz attack ports programs mutants
+	check native interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -129,9 +129,6 @@ attack:
 ports:
 	tools/test/ports/run.sh $(PORTS)
 
-programs:
-	tools/test/native/dnsproxy.sh
-
 mutants:
 	tools/test/mutants/run.sh $(MUTANTS)
 
@@ -201,7 +198,6 @@ help:
 	@echo '  make ports            move modules of the kernel to twheel, as migration.md says,'
 	@echo '                          and drive their traffic beside the stock ones'
 	@echo '                          PORTS="name ...": only these'
-	@echo '  make programs         a program of Debian, with its timeouts on a process wheel'
 	@echo '  make mutants          change engine, core and API in one place at a time,'
 	@echo '                          and see the tests notice it (hours)'
 	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'

@@ -38,11 +38,11 @@ own_source() {
 		    "see /etc/apt/sources.list and /etc/apt/sources.list.d"
 }
 
-# suite SUITE [ARCHITECTURE [deb-src]]: set suite_apt to the options by which apt reads that
-# suite, or its sources, and leaves the machine's own lists alone. Set suite_folder to where it
-# keeps things. Lists older than a day are read again; without a network old ones will do.
+# suite SUITE [ARCHITECTURE]: set suite_apt to the options by which apt reads that suite, and
+# leaves the machine's own lists alone. Set suite_folder to where it keeps things. Lists older
+# than a day are read again; without a network old ones will do.
 suite() {
-	local folder=$CACHE/apt-$1${2:+-$2}${3:+-$3}
+	local folder=$CACHE/apt-$1${2:+-$2}
 
 	# shellcheck disable=SC2034 # for arch.sh
 	suite_folder=$folder
@@ -55,7 +55,6 @@ suite() {
 	[ -z "$(find "$folder/read" -mtime -1 2>/dev/null)" ] || return 0
 	rm -f "$folder"/parts/*
 	own_source "$1" "$folder/parts"
-	[ -z "${3:-}" ] || sed -i "s/^Types:.*/Types: $3/; s/^deb /$3 /" "$folder"/parts/*
 	say "reading the package lists of Debian's $1${2:+ for $2}"
 	if apt-get "${suite_apt[@]}" --error-on=any update \
 		> "$folder/update.log" 2>&1 < /dev/null; then
@@ -88,19 +87,6 @@ suite_fetch() {
 	shift
 	run_logged "$CACHE/fetch.log" "fetching $*" \
 		env -C "$folder" timeout 1800 apt-get "${suite_apt[@]}" download "$@"
-}
-
-# suite_source SUITE PACKAGE: what its authors publish, unpacked in the cache. Sets source_folder.
-suite_source() {
-	source_folder=$CACHE/program-$2
-	[ ! -e "$source_folder" ] || return 0
-	suite "$1" '' deb-src
-	rm -rf "$source_folder.part"
-	mkdir -p "$source_folder.part" "$SCRATCH/source"
-	run_logged "$CACHE/fetch.log" "fetching the source of $2" env -C "$SCRATCH/source" \
-		timeout 600 apt-get "${suite_apt[@]}" --tar-only --download-only source "$2"
-	tar -xf "$SCRATCH/source/$2"_*.orig.tar.* -C "$source_folder.part" --strip-components=1
-	mv "$source_folder.part" "$source_folder"
 }
 
 # suite_tool SUITE PROGRAM PACKAGE...: a program of that suite, unpacked in the cache with
