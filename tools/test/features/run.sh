@@ -106,5 +106,4 @@ headers "${kernels[0]}"
 check "${kernels[0]}, after all others" as_expected 2
 check "headers that do not compile stop the build" control_stops
 [ "$failed" = 0 ] || say "the log: $work/log"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

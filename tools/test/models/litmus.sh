@@ -36,16 +36,12 @@ outcome() {
 	fi
 }
 
-passed=0 failed=0
 # report WANTED GOT WHAT
 report() {
-	if [ "$1" = "$2" ]; then
-		passed=$((passed + 1))
-		echo "ok $3: ${2,}"
-	else
-		failed=$((failed + 1))
-		echo "not ok $3: ${2:-nothing}, not ${1,}"
-	fi
+	local status=0
+
+	[ "$1" = "$2" ] || status=1
+	result $status "$3: ${2:-nothing}, wanted ${1,}"
 }
 
 for test in "$here"/*.litmus; do
@@ -69,5 +65,4 @@ $change
 	done < "$here/broken"
 	[ "$ways" != 0 ] || report "a way" "no way" "$name can be broken"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+verdict

@@ -63,16 +63,6 @@ sound() {
 			"$1/log"
 }
 
-passed=0 failed=0
-report() {
-	if [ "$1" = ok ]; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-	fi
-	printf '%s %s\n' "$1" "$2"
-}
-
 for check in "${checks[@]}"; do
 	read -r name model defines <<< "$check"
 	[ "$#" = 0 ] || [[ " $* " = *" $name "* ]] || continue
@@ -82,10 +72,9 @@ for check in "${checks[@]}"; do
 	cp "$here/$model" "$folder/"
 	search "$folder" "$model" "${defines[@]}"
 	if sound "$folder"; then
-		report ok "$name: $(states "$folder"), $((SECONDS - start)) s"
+		result 0 "$name: $(states "$folder"), $((SECONDS - start)) s"
 	else
-		report "not ok" "$name"
-		tail -n 15 "$folder/log"
+		result 1 "$name" tail -n 15 "$folder/log"
 		mkdir -p "$CACHE/models"
 		cp -r "$folder" "$CACHE/models/"
 		say "the way there: cd $CACHE/models/$name &&" \
@@ -97,16 +86,15 @@ for check in "${checks[@]}"; do
 		mkdir "$folder"
 		sed "$change" "$here/$model" > "$folder/$model"
 		if cmp -s "$here/$model" "$folder/$model"; then
-			report "not ok" "$name, $broken: changes nothing"
+			result 1 "$name, $broken: changes nothing"
 			continue
 		fi
 		search "$folder" "$model" "${defines[@]}"
 		how=$(sed -n 's/^pan:1: \(.*\) (at depth.*/\1/p' "$folder/log")
 		if [ -n "$how" ]; then
-			report ok "$name, $broken: rejected after $(states "$folder"): $how"
+			result 0 "$name, $broken: rejected after $(states "$folder"): $how"
 		else
-			report "not ok" "$name, $broken: is not rejected"
-			tail -n 5 "$folder/log"
+			result 1 "$name, $broken: is not rejected" tail -n 5 "$folder/log"
 		fi
 		rm -rf "$folder"
 	done < "$here/broken"
@@ -122,5 +110,4 @@ if [ "$#" = 0 ] || [ ${#litmus[@]} != 0 ]; then
 		die "litmus.sh ended without a verdict"
 	passed=$((passed + more)) failed=$((failed + ${wrong%,}))
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+verdict

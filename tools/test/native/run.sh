@@ -25,26 +25,12 @@ suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic,round}_test.c
 	"$ROOT"/kunit/{probe,rig}.c
 	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
 	-iquote "$ROOT/module/engine")
-passed=0 failed=0
-
-# result STATUS WHAT
-result() {
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok $2"
-	else
-		failed=$((failed + 1))
-		tail -n 20 "$SCRATCH/log"
-		echo "not ok $2"
-	fi
-}
-
 # try WHAT PROGRAM ARGUMENT...
 try() {
 	local status=0
 
 	timeout 300 "${emulator[@]}" "${@:2}" > "$SCRATCH/log" 2>&1 || status=$?
-	result $status "$1"
+	result $status "$1" tail -n 20 "$SCRATCH/log"
 }
 
 # Are programs of 32 bits run by this kernel? Else an emulator does.
@@ -81,7 +67,7 @@ header() {
 	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
 			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?
-	result $status "twheel.h, $1"
+	result $status "twheel.h, $1" cat "$SCRATCH/log"
 }
 
 emulator=()
@@ -134,5 +120,4 @@ header C11 clang-14 -std=c11 -x c
 for year in 11 14 17 20; do
 	header "C++$year" g++ "-std=c++$year" -x c++
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

@@ -132,46 +132,31 @@ add_iptables() {
 
 # judge NAME: the results of both kinds, and whether they are the same
 judge() {
-	local line
+	local word line status
 
 	tr -d '\r' < "$run/results" > "$run/lines"
 	sed -n "s/^\(stock\|ported\) figure /       \1: /p" "$run/lines"
-	while read -r line; do
-		passed=$((passed + 1))
-		echo "ok   $1: $line"
-	done < <(sed -n 's/^\(stock\|ported\)\( own\)\? ok /\1: /p' "$run/lines")
-	while read -r line; do
-		failed=$((failed + 1))
-		echo "FAIL $1: $line"
-	done < <(sed -n 's/^\(stock\|ported\)\( own\)\? FAIL /\1: /p' "$run/lines")
+	while read -r word line; do
+		status=0
+		[ "$word" = ok ] || status=1
+		result $status "$1: $line"
+	done < <(sed -n 's/^\(stock\|ported\)\( own\)\? \(ok\|FAIL\) /\3 \1: /p' "$run/lines")
 	sed -n 's/^stock \(ok\|FAIL\)/\1/p' "$run/lines" > "$run/stock"
 	sed -n 's/^ported \(ok\|FAIL\)/\1/p' "$run/lines" > "$run/ported"
-	if [ -s "$run/stock" ] && cmp -s "$run/stock" "$run/ported"; then
-		passed=$((passed + 1))
-		echo "ok   $1: the same of both"
-	else
-		failed=$((failed + 1))
-		echo "FAIL $1: not the same of both: see $run/lines"
-	fi
-	if ! grep -q '^@complete' "$run/lines"; then
-		failed=$((failed + 1))
-		echo "FAIL $1: the guest has not come to its end: see $run/console"
-	fi
-	if grep -aE 'BUG:|WARNING:|rcu: INFO|soft lockup|Oops|blocked for more' \
-		"$run/console" | head -n 3; then
-		failed=$((failed + 1))
-		echo "FAIL $1: the kernel complains: see $run/console"
-	fi
+	status=0
+	[ -s "$run/stock" ] && cmp -s "$run/stock" "$run/ported" || status=1
+	result $status "$1: the same of both" echo "see $run/lines"
+	grep -q '^@complete' "$run/lines" ||
+		result 1 "$1: the guest has not come to its end: see $run/console"
+	! grep -aE 'BUG:|WARNING:|rcu: INFO|soft lockup|Oops|blocked for more' \
+		"$run/console" | head -n 3 | grep . ||
+		result 1 "$1: the kernel complains: see $run/console"
 }
 
-if sed -E -f "$ROOT/tools/examples/kernel/timer_list.sed" "$here/forms" |
-	diff "$here/forms.moved" -; then
-	passed=$((passed + 1))
-	echo "ok   forms of calls"
-else
-	failed=$((failed + 1))
-	echo "FAIL forms of calls, see above"
-fi
+status=0
+sed -E -f "$ROOT/tools/examples/kernel/timer_list.sed" "$here/forms" |
+	diff "$here/forms.moved" - || status=1
+result $status "forms of calls"
 for name in "${names[@]}"; do
 	port=$work/$name run=$work/run-$name root=$SCRATCH/root-$name
 	headers=() files=() modules=() beside=() packages=()
@@ -201,5 +186,4 @@ for name in "${names[@]}"; do
 		:
 	judge "$name"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

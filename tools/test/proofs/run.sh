@@ -45,17 +45,9 @@ wants_proof() {
 	[ ${#wanted[@]} = 0 ] || [[ " ${wanted[*]} " = *" $1 "* ]]
 }
 
-passed=0 failed=0
 # report STATUS WHAT SECONDS
 report() {
-	if [ "$1" = 0 ]; then
-		passed=$((passed + 1))
-		echo "ok $2 ($3 s)"
-	else
-		failed=$((failed + 1))
-		echo "not ok $2 ($3 s)"
-		grep -E ': FAILURE|rror' "$SCRATCH/log" | head -n 5 || :
-	fi
+	result "$1" "$2 ($3 s)" grep -m 5 -E ': FAILURE|rror' "$SCRATCH/log"
 }
 
 mapfile -t proofs < <(sed -n 's/^void \(prove_[a-z_]*\)(void)$/\1/p' "$here/wheel.c")
@@ -102,5 +94,4 @@ while IFS=$'\t' read -r name proof shift file change; do
 	fi
 	report $status "broken: $name makes $proof fail" $((SECONDS - start))
 done < <(grep -v '^#' "$here/broken")
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ] && [ "$passed" != 0 ]
+verdict

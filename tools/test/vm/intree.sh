@@ -112,5 +112,4 @@ check "kunit.py, QEMU, 2 CPUs, with those on real clocks" kunit "$work/x86" \
 	"$ROOT/kunit/main_smp.c" x86_64 --qemu_args "-smp 2 -m 2G" \
 	--kconfig_add CONFIG_SMP=y --kconfig_add CONFIG_TWHEEL_KUNIT_SMP_TEST=y
 [ "$failed" = 0 ] || say "the log: $work/log"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

@@ -326,22 +326,33 @@ build_tools() {
 	end_logged
 }
 
-# check WHAT COMMAND...: one of the things that a script looks at, counted in $passed or
-# $failed. What the command says is in $work/log
+# result STATUS WHAT [COMMAND...]: how something ended that a script looks at, counted in
+# $passed or $failed. Of what failed, the command says why.
 passed=0 failed=0
-check() {
-	local what=$1
-
-	shift
-	say "$what"
-	if "$@" >> "${work:?}/log" 2>&1 < /dev/null; then
+result() {
+	if [ "$1" = 0 ]; then
 		passed=$((passed + 1))
-		echo "ok   $what"
+		echo "ok $2"
 	else
 		failed=$((failed + 1))
-		echo "FAIL $what"
-		tail -n 15 "${work:?}/log" | sed 's/^/       /'
+		[ $# = 2 ] || { "${@:3}" || :; } | sed 's/^/       /'
+		echo "not ok $2"
 	fi
+}
+
+# verdict: the last line of a script. Fails if something has, or if there was nothing.
+verdict() {
+	echo "$passed passed, $failed failed"
+	[ "$failed" = 0 ] && [ "$passed" != 0 ]
+}
+
+# check WHAT COMMAND...: the result of a command, which speaks to $work/log
+check() {
+	local status=0
+
+	say "$1"
+	"${@:2}" >> "${work:?}/log" 2>&1 < /dev/null || status=$?
+	result $status "$1" tail -n 15 "$work/log"
 }
 
 # with_libraries PROGRAM FOLDER ROOT: the program, which is not static, into ROOT with

@@ -230,5 +230,4 @@ check "the guest came to its end, in $((SECONDS - start)) s" \
 [ "$failed" = 0 ] || say "the logs: $work/log, $work/console"
 rm -rf "$root" "$image" "$work/odd"
 say "the packages: $work/$version/*.deb"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

@@ -76,12 +76,8 @@ watch_child tail -n 1 "$work/results" || die "the guest died" "see $work/console
 rm -f "$work/state"
 
 for clock in $clocks; do
-	if grep -q "^done $clock 0$" "$work/results"; then
-		passed=$((passed + 1))
-	else
-		failed=$((failed + 1))
-		echo "FAILED: $clock: $(grep -A 3 "^$clock" "$work/results" | tr -d '\r' | tail -n 3)"
-	fi
+	status=0
+	grep -q "^done $clock 0$" "$work/results" || status=1
+	result $status "$clock" grep -A 3 "^$clock" "$work/results"
 done
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

@@ -74,5 +74,4 @@ check "twheel-tools" has twheel-tools /usr/bin/twheel \
 check "a program builds with them" program_builds
 check "DKMS gets the sources" dkms_has_sources
 say "the packages: $work/RPMS; the log: $work/log"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict

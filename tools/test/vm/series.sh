@@ -166,5 +166,4 @@ check "its pages can be read" pages
 check "checkpatch --strict has nothing to say" checkpatch
 [ "$failed" = 0 ] || say "the log: $work/log"
 say "the patches: $work/patches"
-echo "$passed passed, $failed failed"
-[ "$failed" = 0 ]
+verdict
