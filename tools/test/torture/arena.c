@@ -36,20 +36,6 @@ unsigned int arenas_lived(void)
 	return nr_arena_lives;
 }
 
-/* arena_takes_delays() - a wheel on the wall clock takes absolute deadlines only */
-bool arena_takes_delays(const struct arena *arena)
-{
-	return arena->config.clock != TWHEEL_CLOCK_REALTIME;
-}
-
-/* arena_arm() - arm a timer for a delay, by way of a deadline where that is needed */
-int arena_arm(struct arena *arena, struct twheel_timer *timer, u64 delay)
-{
-	if (arena_takes_delays(arena))
-		return twheel_arm(timer, delay);
-	return twheel_arm_at(timer, arena_clock(arena) + min_t(u64, delay, S64_MAX));
-}
-
 void sums_add(struct sums *sums, u64 armed, u64 fired, u64 cancelled,
 	      u64 unfired)
 {

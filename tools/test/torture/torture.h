@@ -124,8 +124,6 @@ void count_fired(void);
 void count_unfired(u64 n);
 u64 operation_count(void);
 u64 arena_clock(const struct arena *arena);
-bool arena_takes_delays(const struct arena *arena);
-int arena_arm(struct arena *arena, struct twheel_timer *timer, u64 delay);
 void check_fire(struct owned_timer *owned);
 bool check_is_early(const struct owned_timer *owned, u64 floor);
 int check_report(char *page, size_t size);
