@@ -185,7 +185,7 @@ static bool keep_busy(const int *fds, long *heard, unsigned int count)
 	return true;
 }
 
-static bool silent_connections_are_closed(void)
+static bool silent_are_closed(void)
 {
 	int busy[BUSY], silent[CROWD], i;
 	long heard[BUSY];
@@ -208,7 +208,7 @@ static bool silent_connections_are_closed(void)
 }
 
 /* A timer of a connection that has left ends none of the others. */
-static bool closed_connections_are_forgotten(void)
+static bool closed_are_forgotten(void)
 {
 	long heard;
 	int fd, i;
@@ -245,42 +245,25 @@ static void with_server(const char *program, bool over_tcp, bool (*scenario)(voi
 			 IDLE_LAST_MS / 2);
 }
 
-TEST(wheel_silent_connections_are_closed)
+/* By the device, by a timerfd, and by a process wheel. */
+static void with_servers(bool over_tcp, bool (*scenario)(void))
 {
-	with_server("idle_server", true, silent_connections_are_closed);
+	with_server("idle_server", over_tcp, scenario);
+	with_server("idle_server_timerfd", over_tcp, scenario);
+	with_server("idle_server_process", over_tcp, scenario);
 }
 
-TEST(timerfd_silent_connections_are_closed)
+TEST(silent_connections_are_closed)
 {
-	with_server("idle_server_timerfd", true, silent_connections_are_closed);
+	with_servers(true, silent_are_closed);
 }
 
-TEST(wheel_closed_connections_are_forgotten)
+TEST(closed_connections_are_forgotten)
 {
-	with_server("idle_server", true, closed_connections_are_forgotten);
+	with_servers(true, closed_are_forgotten);
 }
 
-TEST(timerfd_closed_connections_are_forgotten)
+TEST(unix_socket)
 {
-	with_server("idle_server_timerfd", true, closed_connections_are_forgotten);
-}
-
-TEST(wheel_unix_socket)
-{
-	with_server("idle_server", false, silent_connections_are_closed);
-}
-
-TEST(process_silent_connections_are_closed)
-{
-	with_server("idle_server_process", true, silent_connections_are_closed);
-}
-
-TEST(process_closed_connections_are_forgotten)
-{
-	with_server("idle_server_process", true, closed_connections_are_forgotten);
-}
-
-TEST(timerfd_unix_socket)
-{
-	with_server("idle_server_timerfd", false, silent_connections_are_closed);
+	with_servers(false, silent_are_closed);
 }

@@ -53,12 +53,6 @@ static struct io_uring_sqe *ops_sqe(struct io_uring *ring, int fd, const void *a
 	return sqe;
 }
 
-static int ring_run(struct io_uring *ring)
-{
-	ring_submit(ring, 1);
-	return ring_wait(ring).res;
-}
-
 static int ops_run(struct io_uring *ring, int fd, const void *array)
 {
 	ops_sqe(ring, fd, array);

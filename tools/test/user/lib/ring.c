@@ -52,6 +52,12 @@ struct io_uring_cqe ring_wait(struct io_uring *ring)
 	return copy;
 }
 
+int ring_run(struct io_uring *ring)
+{
+	ring_submit(ring, 1);
+	return ring_wait(ring).res;
+}
+
 void ring_quiet(struct io_uring *ring)
 {
 	struct __kernel_timespec ts = { .tv_nsec = 20000000 };

@@ -12,6 +12,8 @@ struct io_uring_sqe *ring_sqe(struct io_uring *ring);
 void ring_submit(struct io_uring *ring, int n);
 /* Take the next completion. It has to come: the time limit of the test tells that none did. */
 struct io_uring_cqe ring_wait(struct io_uring *ring);
+/* Submit one entry, and take its result. */
+int ring_run(struct io_uring *ring);
 /* Check that no completion comes for a while. */
 void ring_quiet(struct io_uring *ring);
 
