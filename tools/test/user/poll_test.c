@@ -151,29 +151,6 @@ TEST(edges_of_cancelled_timers)
 	}
 }
 
-/* Several watches of one file, exclusive and not, and one watch behind another. */
-TEST(several_watches)
-{
-	int fd = dev_open_virtual(), watches[5], i, exclusive;
-
-	for (i = 0; i < 2; i++)
-		watches[i] = dev_epoll(fd, EPOLLIN | EPOLLEXCLUSIVE);
-	watches[2] = dev_epoll(fd, EPOLLIN);
-	watches[3] = dev_epoll(fd, EPOLLIN | EPOLLET);
-	watches[4] = dev_epoll(watches[2], EPOLLIN);
-	for (i = 0; i < 5; i++)
-		CHECK_EQ(epoll_now(watches[i]), 0);
-	dev_arm(fd, MS, 0);
-	dev_advance(fd, MS);
-	exclusive = !!epoll_now(watches[0]) + !!epoll_now(watches[1]);
-	CHECK(exclusive >= 1);
-	for (i = 2; i < 5; i++)
-		CHECK_EQ(epoll_now(watches[i]), EPOLLIN);
-	drain(fd, 1);
-	for (i = 0; i < 5; i++)
-		CHECK_EQ(epoll_now(watches[i]), 0);
-}
-
 /* A poll need not do all the work at once. In the end it tells of events, and they are read. */
 TEST(much_to_move_first)
 {
