@@ -57,34 +57,30 @@ static struct twheel *make_now(enum twheel_clock clock)
 }
 
 /* More is due than a call takes: then the descriptor says so, on each clock. */
-TEST(leftovers)
+TEST_ON(leftovers, MONOTONIC, VIRTUAL)
 {
+	struct twheel *wheel = make_now(clock);
 	struct twheel_timer timers[5], *due[5];
-	enum twheel_clock clock;
 	unsigned int i;
 
-	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
-		struct twheel *wheel = make_now(clock);
-
-		CHECK(!readable(wheel, 0));
-		for (i = 0; i < ARRAY_SIZE(timers); i++) {
-			twheel_timer_init(&timers[i], wheel, fire);
-			CHECK(twheel_arm_at(&timers[i], 1 + i / 2) == 0);
-		}
-		CHECK(twheel_run(wheel, 0) == -EINVAL);
-		CHECK(twheel_collect(wheel, due, 0) == -EINVAL);
-		for (i = 1; i <= 2; i++) {
-			CHECK(readable(wheel, PATIENCE_MS) && twheel_run(wheel, 1) == 1);
-			CHECK(fired == (int)i);
-		}
-		for (; i <= 4; i++) {
-			CHECK(readable(wheel, PATIENCE_MS));
-			CHECK(twheel_collect(wheel, due, 1) == 1);
-		}
-		CHECK(readable(wheel, PATIENCE_MS) && twheel_collect(wheel, due, 5) == 1);
-		CHECK(!readable(wheel, 0) && twheel_run(wheel, 1) == 0 && fired == 2);
-		CHECK(twheel_destroy(wheel) == 0);
+	CHECK(!readable(wheel, 0));
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		twheel_timer_init(&timers[i], wheel, fire);
+		CHECK(twheel_arm_at(&timers[i], 1 + i / 2) == 0);
 	}
+	CHECK(twheel_run(wheel, 0) == -EINVAL);
+	CHECK(twheel_collect(wheel, due, 0) == -EINVAL);
+	for (i = 1; i <= 2; i++) {
+		CHECK(readable(wheel, PATIENCE_MS) && twheel_run(wheel, 1) == 1);
+		CHECK(fired == (int)i);
+	}
+	for (; i <= 4; i++) {
+		CHECK(readable(wheel, PATIENCE_MS));
+		CHECK(twheel_collect(wheel, due, 1) == 1);
+	}
+	CHECK(readable(wheel, PATIENCE_MS) && twheel_collect(wheel, due, 5) == 1);
+	CHECK(!readable(wheel, 0) && twheel_run(wheel, 1) == 0 && fired == 2);
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 static struct twheel *slept;
@@ -99,26 +95,23 @@ static void sleep_inside(struct twheel_timer *timer)
 	}
 }
 
-TEST(sleep_inside)
+TEST_ON(sleep_inside, MONOTONIC, VIRTUAL)
 {
 	struct twheel_timer outer, inner;
-	enum twheel_clock clock;
 
-	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
-		slept = make_now(clock);
-		twheel_timer_init(&outer, slept, sleep_inside);
-		twheel_timer_init(&inner, slept, fire);
-		CHECK(!readable(slept, 0));
-		CHECK(twheel_arm_at(&inner, 2) == 0 && twheel_arm_at(&outer, 1) == 0);
-		if (clock == TWHEEL_CLOCK_VIRTUAL) {
-			twheel_advance(slept, 2 * MS);
-		} else {
-			CHECK(readable(slept, PATIENCE_MS));
-			CHECK(twheel_run(slept, 8) == 0);
-		}
-		CHECK(fired == 1 && !readable(slept, 0));
-		CHECK(twheel_destroy(slept) == 0);
+	slept = make_now(clock);
+	twheel_timer_init(&outer, slept, sleep_inside);
+	twheel_timer_init(&inner, slept, fire);
+	CHECK(!readable(slept, 0));
+	CHECK(twheel_arm_at(&inner, 2) == 0 && twheel_arm_at(&outer, 1) == 0);
+	if (clock == TWHEEL_CLOCK_VIRTUAL) {
+		twheel_advance(slept, 2 * MS);
+	} else {
+		CHECK(readable(slept, PATIENCE_MS));
+		CHECK(twheel_run(slept, 8) == 0);
 	}
+	CHECK(fired == 1 && !readable(slept, 0));
+	CHECK(twheel_destroy(slept) == 0);
 }
 
 /* An alarm is set for earlier instants only, and a cancel leaves it. */

@@ -20,34 +20,29 @@ static bool readable(int fd)
 }
 
 /* A stopped wheel has nothing to do, and says so to all who would wait for it. */
-TEST(descriptor)
+TEST_ON(descriptor, MONOTONIC, VIRTUAL)
 {
-	enum twheel_clock clock;
-	struct twheel_timer *due;
-	struct twheel_timer timer;
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+	struct twheel_timer timer, *due;
+	int fd = twheel_fd(wheel), i;
 
-	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
-		struct twheel *wheel = make((struct twheel_config) { .clock = clock });
-		int fd = twheel_fd(wheel), i;
-
-		twheel_timer_init(&timer, wheel, fire);
-		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 3600000 * MS) == 0);
-		CHECK(!readable(fd) && twheel_next(wheel) <= TWHEEL_NEVER);
-		CHECK(twheel_stop(wheel, NULL, NULL) == 1);
-		for (i = 0; i < 2; i++) {
-			CHECK(readable(fd));
-			CHECK(twheel_wait(wheel, -1) == -ESHUTDOWN);
-			CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
-			CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
-			CHECK(twheel_collect(wheel, &due, 1) == -ESHUTDOWN);
-			CHECK(twheel_next(wheel) > TWHEEL_NEVER);
-		}
-		CHECK(twheel_modify_at(&timer, 1) == -ENOENT && twheel_of(&timer) == wheel);
-		CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
-		CHECK(twheel_arm_at(&timer, UINT64_MAX) == -ESHUTDOWN);
-		CHECK(twheel_destroy(wheel) == 0);
-		CHECK(!twheel_pending(&timer) && twheel_cancel(&timer) == -ENOENT && !fired);
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 3600000 * MS) == 0);
+	CHECK(!readable(fd) && twheel_next(wheel) <= TWHEEL_NEVER);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 1);
+	for (i = 0; i < 2; i++) {
+		CHECK(readable(fd));
+		CHECK(twheel_wait(wheel, -1) == -ESHUTDOWN);
+		CHECK(twheel_wait(wheel, 0) == -ESHUTDOWN);
+		CHECK(twheel_run(wheel, 1) == -ESHUTDOWN);
+		CHECK(twheel_collect(wheel, &due, 1) == -ESHUTDOWN);
+		CHECK(twheel_next(wheel) > TWHEEL_NEVER);
 	}
+	CHECK(twheel_modify_at(&timer, 1) == -ENOENT && twheel_of(&timer) == wheel);
+	CHECK(twheel_arm_at(&timer, 1) == -ESHUTDOWN);
+	CHECK(twheel_arm_at(&timer, UINT64_MAX) == -ESHUTDOWN);
+	CHECK(twheel_destroy(wheel) == 0);
+	CHECK(!twheel_pending(&timer) && twheel_cancel(&timer) == -ENOENT && !fired);
 }
 
 static void *wait_for_end(void *wheel)
@@ -63,27 +58,22 @@ static void *wait_an_hour(void *wheel)
 }
 
 /* All threads that wait are told, whatever they wait for. */
-TEST(waiters)
+TEST_ON(waiters, MONOTONIC, VIRTUAL)
 {
-	enum twheel_clock clock;
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock, .threads = true });
+	pthread_t threads[WAITERS];
+	unsigned int i;
 
-	for (clock = TWHEEL_CLOCK_MONOTONIC; clock <= TWHEEL_CLOCK_VIRTUAL; clock++) {
-		struct twheel *wheel = make((struct twheel_config) {
-			.clock = clock, .threads = true });
-		pthread_t threads[WAITERS];
-		unsigned int i;
-
-		alarm(PATIENCE_S);
-		for (i = 0; i < WAITERS; i++)
-			CHECK(!pthread_create(&threads[i], NULL,
-					      i ? wait_for_end : wait_an_hour, wheel));
-		usleep(20000);
-		CHECK(twheel_stop(wheel, NULL, NULL) == 0);
-		for (i = 0; i < WAITERS; i++)
-			CHECK(!pthread_join(threads[i], NULL));
-		alarm(0);
-		CHECK(twheel_destroy(wheel) == 0);
-	}
+	alarm(PATIENCE_S);
+	for (i = 0; i < WAITERS; i++)
+		CHECK(!pthread_create(&threads[i], NULL,
+				      i ? wait_for_end : wait_an_hour, wheel));
+	usleep(20000);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 0);
+	for (i = 0; i < WAITERS; i++)
+		CHECK(!pthread_join(threads[i], NULL));
+	alarm(0);
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 static void handed(struct twheel_timer *timer, void *arg)

@@ -14,6 +14,18 @@ static void __attribute__((constructor)) test_add_##name(void)		\
 }									\
 static void test_##name(void)
 
+/* The same on each clock of a range, as @clock: TEST_ON(name, first, last) { ... } */
+#define TEST_ON(name, first, last)					\
+static void test_##name##_on(enum twheel_clock clock);			\
+TEST(name)								\
+{									\
+	enum twheel_clock clock;					\
+									\
+	for (clock = TWHEEL_CLOCK_##first; clock <= TWHEEL_CLOCK_##last; clock++) \
+		test_##name##_on(clock);				\
+}									\
+static void test_##name##_on(enum twheel_clock clock)
+
 static struct {
 	const char *name;
 	void (*run)(void);

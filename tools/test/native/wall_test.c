@@ -119,7 +119,17 @@ static int serve(struct twheel *wheel)
 	return rounds;
 }
 
-static const enum twheel_clock clocks[] = { TWHEEL_CLOCK_REALTIME, TWHEEL_CLOCK_TAI };
+/* A timer of the near future comes, and no other. */
+static void near_comes(struct twheel *wheel)
+{
+	struct twheel_timer near;
+	int before = fired;
+
+	twheel_timer_init(&near, wheel, fire);
+	CHECK(twheel_arm_at(&near, twheel_now(wheel) + 20 * MS) == 0);
+	serve(wheel);
+	CHECK(fired == before + 1 && last == &near);
+}
 
 /* The library has to learn of forks. */
 TEST(create_without_memory)
@@ -128,53 +138,39 @@ TEST(create_without_memory)
 }
 
 /* Forward: what is due by that comes, and the rest stays. Back: all wait for longer. */
-TEST(follows)
+TEST_ON(follows, REALTIME, TAI)
 {
+	struct twheel *wheel = make_on(clock);
 	struct twheel_timer near, far;
-	struct twheel *wheel;
 	uint64_t now;
-	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		wheel = make_on(clocks[i]);
-		twheel_timer_init(&near, wheel, fire);
-		twheel_timer_init(&far, wheel, fire);
-		now = twheel_now(wheel);
-		CHECK(twheel_arm_at(&near, now + HOUR / 2 * SECOND) == 0);
-		CHECK(twheel_arm_at(&far, now + 3 * HOUR * SECOND) == 0);
-		set_clock(wheel, HOUR);
-		CHECK(serve(wheel) < 5 && fired == 1 && twheel_pending(&far));
-		CHECK(twheel_arm_at(&near, twheel_now(wheel) + 20 * MS) == 0);
-		set_clock(wheel, -HOUR);
-		CHECK(serve(wheel) < 5 && fired == 1);
-		set_clock(wheel, HOUR);
-		CHECK(serve(wheel) < 5 && fired == 2 && twheel_pending(&far));
-		CHECK(twheel_destroy(wheel) == 0);
-	}
+	twheel_timer_init(&near, wheel, fire);
+	twheel_timer_init(&far, wheel, fire);
+	now = twheel_now(wheel);
+	CHECK(twheel_arm_at(&near, now + HOUR / 2 * SECOND) == 0);
+	CHECK(twheel_arm_at(&far, now + 3 * HOUR * SECOND) == 0);
+	set_clock(wheel, HOUR);
+	CHECK(serve(wheel) < 5 && fired == 1 && twheel_pending(&far));
+	CHECK(twheel_arm_at(&near, twheel_now(wheel) + 20 * MS) == 0);
+	set_clock(wheel, -HOUR);
+	CHECK(serve(wheel) < 5 && fired == 1);
+	set_clock(wheel, HOUR);
+	CHECK(serve(wheel) < 5 && fired == 2 && twheel_pending(&far));
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 /*
  * The clock is set back, and the program arms a timer before it serves the wheel. The wheel is
  * ahead of the clock, and hears of it when it sets its descriptor.
  */
-TEST(armed_meanwhile)
+TEST_ON(armed_meanwhile, REALTIME, TAI)
 {
-	struct twheel_timer timer;
-	struct twheel *wheel;
-	unsigned int i;
+	struct twheel *wheel = make_on(clock);
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		wheel = make_on(clocks[i]);
-		twheel_timer_init(&timer, wheel, fire);
-		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + MS) == 0);
-		serve(wheel);
-		CHECK(fired == 1);
-		set_clock(wheel, -HOUR);
-		CHECK(twheel_arm_at(&timer, twheel_now(wheel) + 20 * MS) == 0);
-		serve(wheel);
-		CHECK(fired == 2);
-		CHECK(twheel_destroy(wheel) == 0);
-	}
+	near_comes(wheel);
+	set_clock(wheel, -HOUR);
+	near_comes(wheel);
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 static struct twheel *setting;
@@ -185,37 +181,15 @@ static void set_back(struct twheel_timer *timer)
 	set_clock(setting, -HOUR);
 }
 
-/* The clock is set back while the wheel is served, after that has read it. */
-TEST(set_while_served)
-{
-	struct twheel_timer first, second;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		setting = make_on(clocks[i]);
-		twheel_timer_init(&first, setting, set_back);
-		twheel_timer_init(&second, setting, fire);
-		CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
-		serve(setting);
-		CHECK(!twheel_pending(&first));
-		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
-		serve(setting);
-		CHECK(fired == 1);
-		CHECK(twheel_destroy(setting) == 0);
-	}
-}
-
 /* The clock is set back before the wheel has a descriptor, which would tell of it. */
-TEST(set_before_the_descriptor)
+TEST_ON(set_before_the_descriptor, REALTIME, TAI)
 {
 	struct twheel_timer timer;
 	struct twheel *wheel;
-	unsigned int i;
-	bool past;
+	int past;
 
-	for (i = 0; i < 2 * ARRAY_SIZE(clocks); i++) {
-		past = i % 2;
-		wheel = make((struct twheel_config) { .clock = clocks[i / 2] });
+	for (past = 0; past < 2; past++) {
+		wheel = make((struct twheel_config) { .clock = clock });
 		twheel_timer_init(&timer, wheel, fire);
 		if (past)
 			CHECK(twheel_arm_at(&timer, twheel_now(wheel) - SECOND) == 0);
@@ -229,32 +203,37 @@ TEST(set_before_the_descriptor)
 	}
 }
 
-/* The clock is set back again, while the wheel still moves the timers of the first time. */
-TEST(set_back_twice)
+/*
+ * The clock is set back while the wheel is served, after that has read it. Then it is the first
+ * time, or the wheel still moves the timers of another one.
+ */
+static void set_while_served(enum twheel_clock clock, unsigned int count)
 {
 	static struct twheel_timer many[20000];
-	struct twheel_timer first, second;
-	unsigned int i, j;
+	struct twheel_timer first;
+	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		setting = make_on(clocks[i]);
-		for (j = 0; j < ARRAY_SIZE(many); j++) {
-			twheel_timer_init(&many[j], setting, fire);
-			CHECK(twheel_arm_at(&many[j], twheel_now(setting) +
-					    HOUR * SECOND + 37 * j * MS) == 0);
-		}
-		twheel_timer_init(&first, setting, set_back);
-		twheel_timer_init(&second, setting, fire);
-		CHECK(twheel_arm_at(&first, 1) == 0);
-		set_clock(setting, -HOUR);
-		serve(setting);
-		CHECK(!twheel_pending(&first));
-		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
-		serve(setting);
-		CHECK(fired == 1 && last == &second);
-		CHECK(twheel_stop(setting, NULL, NULL) == ARRAY_SIZE(many));
-		CHECK(twheel_destroy(setting) == 0);
+	setting = make_on(clock);
+	for (i = 0; i < count; i++) {
+		twheel_timer_init(&many[i], setting, fire);
+		CHECK(twheel_arm_at(&many[i], twheel_now(setting) +
+				    HOUR * SECOND + 37 * i * MS) == 0);
 	}
+	twheel_timer_init(&first, setting, set_back);
+	CHECK(twheel_arm_at(&first, count ? 1 : twheel_now(setting) + MS) == 0);
+	if (count)
+		set_clock(setting, -HOUR);
+	serve(setting);
+	CHECK(!twheel_pending(&first));
+	near_comes(setting);
+	CHECK(fired == 1 && twheel_stop(setting, NULL, NULL) == count);
+	CHECK(twheel_destroy(setting) == 0);
+}
+
+TEST_ON(set_while_served, REALTIME, TAI)
+{
+	set_while_served(clock, 0);
+	set_while_served(clock, 20000);
 }
 
 static struct twheel_timer waits;
@@ -267,24 +246,18 @@ static void set_back_and_serve(struct twheel_timer *timer)
 }
 
 /* The callback serves the wheel as well, so the call that called it knows an older time. */
-TEST(set_while_served_inside)
+TEST_ON(set_while_served_inside, REALTIME, TAI)
 {
-	struct twheel_timer first, second;
-	unsigned int i;
+	struct twheel_timer first;
 
-	for (i = 0; i < ARRAY_SIZE(clocks); i++) {
-		setting = make_on(clocks[i]);
-		twheel_timer_init(&first, setting, set_back_and_serve);
-		twheel_timer_init(&waits, setting, fire);
-		twheel_timer_init(&second, setting, fire);
-		CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
-		serve(setting);
-		CHECK(!fired && twheel_pending(&waits));
-		CHECK(twheel_arm_at(&second, twheel_now(setting) + 20 * MS) == 0);
-		serve(setting);
-		CHECK(fired == 1 && last == &second);
-		CHECK(twheel_destroy(setting) == 0);
-	}
+	setting = make_on(clock);
+	twheel_timer_init(&first, setting, set_back_and_serve);
+	twheel_timer_init(&waits, setting, fire);
+	CHECK(twheel_arm_at(&first, twheel_now(setting) + MS) == 0);
+	serve(setting);
+	CHECK(!fired && twheel_pending(&waits));
+	near_comes(setting);
+	CHECK(twheel_destroy(setting) == 0);
 }
 
 /*
