@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make engine: runs the engine and its KUnit suites as a program under sanitizers, from
 # the same source files. Then it plays the scenarios of tools/test/engine/corpus, see
-# player.c. Then the same by other compilers, and for 32 bits. Takes seconds. The last
-# line is "N passed, N failed". Argument: the name of one case or scenario, to run only
-# that, under sanitizers.
+# player.c. Takes seconds. make native runs the suites as other compilers make them, and for
+# 32 bits. The last line is "N passed, N failed". Argument: the name of one case or scenario,
+# to run only that.
 #
 #   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
 #		new ones worth keeping, are in .cache/engine
@@ -17,58 +17,13 @@ fuzz=${FUZZ:-0}
 # shellcheck source=build.sh
 . "$ROOT/tools/test/engine/build.sh"
 
-# build COMPILER FLAG...
-build() {
-	"$@" "${flags[@]}" "$wrap" -o "$SCRATCH/engine" \
-		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
-}
-
-# run ARGUMENT...: the suites and the scenarios. They take some seconds of CPU time; an
-# engine that hangs is ended after 15.
-run() {
-	(ulimit -S -t 15 &&
-		exec timeout 300 ${emulator:+"$emulator"} "$SCRATCH/engine" "$here/corpus" "$@")
-}
-
+# The suites and the scenarios take some seconds of CPU time; an engine that hangs is ended
+# after 15.
 play() {
 	need gcc libc6-dev
-	build gcc -O1 "${sanitizers[@]}"
-	run "$@"
-}
-
-# Some kernels run no programs of 32 bits; then an emulator does.
-runs_32_bits() {
-	[ -e "$SCRATCH/short" ] || echo 'int main(void) { return 0; }' |
-		gcc -m32 -x c -o "$SCRATCH/short" -
-	"$SCRATCH/short" 2> /dev/null
-}
-
-# The same by other compilers, as programs have it. Shows what fails, and counts the rest.
-play_elsewhere() {
-	local passed=0 failed=0 compiler compilers=('clang-14 -O2')
-
-	need clang-14
-	if [ "$(uname -m)" = x86_64 ]; then
-		need gcc-multilib
-		runs_32_bits || need qemu-user
-		# The C library's readdir() of 32 bits knows no numbers of large file systems.
-		compilers+=('gcc -O2 -m32 -D_FILE_OFFSET_BITS=64'
-			'clang-14 -O2 -m32 -D_FILE_OFFSET_BITS=64')
-	fi
-	for compiler in "${compilers[@]}"; do
-		say "the same by $compiler"
-		# shellcheck disable=SC2086 # its flags are words
-		build $compiler -Werror
-		emulator=''
-		[[ $compiler != *-m32* ]] || runs_32_bits || emulator=qemu-i386
-		run > "$SCRATCH/log" || :
-		grep '^not ok' "$SCRATCH/log" || :
-		[[ $(tail -n 1 "$SCRATCH/log") =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed$ ]] ||
-			die "the program has not ended" "see what it says, above"
-		passed=$((passed + BASH_REMATCH[1])) failed=$((failed + BASH_REMATCH[2]))
-	done
-	echo "$passed passed, $failed failed"
-	[ "$failed" = 0 ]
+	gcc -O1 "${flags[@]}" "${sanitizers[@]}" "$wrap" -o "$SCRATCH/engine" \
+		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
+	(ulimit -S -t 15 && exec timeout 300 "$SCRATCH/engine" "$here/corpus" "$@")
 }
 
 # Let libFuzzer search.
@@ -108,5 +63,4 @@ if [ "$fuzz" != 0 ]; then
 	look
 else
 	play "$@"
-	[ $# != 0 ] || play_elsewhere
 fi

@@ -21,7 +21,8 @@ library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
-suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic,round}_test.c
+suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic}_test.c
+	"$ROOT"/kunit/{shape,engine,round,cost,look}_test.c
 	"$ROOT"/kunit/{probe,rig}.c
 	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
 	-iquote "$ROOT/module/engine")

@@ -13,11 +13,18 @@ extern struct kunit_suite twheel_callback_suite;
 extern struct kunit_suite twheel_idle_suite;
 extern struct kunit_suite twheel_life_suite;
 extern struct kunit_suite twheel_periodic_suite;
+/* Of the engine. */
+extern struct kunit_suite twheel_shape_suite;
+extern struct kunit_suite twheel_engine_suite;
 extern struct kunit_suite twheel_round_suite;
+extern struct kunit_suite twheel_cost_suite;
+extern struct kunit_suite twheel_look_suite;
 
 static const struct kunit_suite *const suites[] = {
 	&twheel_api_suite, &twheel_contract_suite, &twheel_callback_suite,
-	&twheel_idle_suite, &twheel_life_suite, &twheel_periodic_suite, &twheel_round_suite,
+	&twheel_idle_suite, &twheel_life_suite, &twheel_periodic_suite,
+	&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
+	&twheel_look_suite,
 };
 
 bool process_wheel_threads;
