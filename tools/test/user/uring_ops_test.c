@@ -44,12 +44,9 @@ static struct twheel_op *ops_arm(unsigned int count)
 
 static struct io_uring_sqe *ops_sqe(struct io_uring *ring, int fd, const void *array)
 {
-	const uint64_t words[2] = { (uintptr_t)array };
 	struct io_uring_sqe *sqe = ring_sqe(ring);
 
-	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
-	sqe->cmd_op = TWHEEL_IOC_OPS;
-	memcpy(sqe->cmd, words, sizeof(words));
+	ring_prep_ops(sqe, fd, array);
 	return sqe;
 }
 

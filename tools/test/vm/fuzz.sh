@@ -74,7 +74,7 @@ judge() {
 	python3 "$ROOT/tools/test/vm/fuzz_verdict.py" "$work" "$@"
 }
 
-need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev make python3
 mkdir -p "$work"
 kernel=$("$ROOT/tools/test/vm/kernel.sh" base debug)
 lock_cache

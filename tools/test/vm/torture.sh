@@ -109,7 +109,7 @@ words="$PATIENT_WORDS kmemleak=off no_console_suspend oops=panic panic_on_warn=1
 loglevel=7 sysctl.kernel.panic_on_rcu_stall=1"
 
 prepare() {
-	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
+	need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev liburing-dev make python3
 	built=
 	if [ -n "${GUEST_ARCH:-}" ]; then
 		emulator

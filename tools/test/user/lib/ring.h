@@ -3,7 +3,22 @@
 #ifndef TEST_RING_H
 #define TEST_RING_H
 
+#include <stdint.h>
+#include <string.h>
+
 #include <liburing.h>
+
+#include <linux/twheel.h>
+
+/* Ask for TWHEEL_IOC_OPS. @array: a struct twheel_ops, or what a test has in its place */
+static inline void ring_prep_ops(struct io_uring_sqe *sqe, int fd, const void *array)
+{
+	const uint64_t words[2] = { (uintptr_t)array };
+
+	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, fd, NULL, 0, 0);
+	sqe->cmd_op = TWHEEL_IOC_OPS;
+	memcpy(sqe->cmd, words, sizeof(words));
+}
 
 /* Make a ring; skips the test without io_uring. @flags: IORING_SETUP_* */
 struct io_uring ring_open(unsigned int flags);
