@@ -243,15 +243,11 @@ bool owned_handed_back(struct owned_timer *owned)
 	return !owned_lives_open(owned);
 }
 
-/* owned_close() - audit it, and add its books to the arena's */
-void owned_close(struct owned_timer *owned)
+/* owned_close() - audit it */
+void owned_close(const struct owned_timer *owned)
 {
-	struct arena *arena = owned->arena;
-
 	if (owned_lives_open(owned))
-		failure_report(FAILURE_BOOKS, arena,
+		failure_report(FAILURE_BOOKS, owned->arena,
 			       "%u armed, %u cancelled, %u fired, %u handed back",
 			       owned->armed, owned->cancelled, owned->fired, owned->unfired);
-	sums_add(&arena->sums, owned->armed, owned->fired, owned->cancelled,
-		 owned->unfired);
 }

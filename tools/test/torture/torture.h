@@ -36,14 +36,6 @@ enum failure {
 	NR_FAILURES,
 };
 
-/* How timers ended: each armed timer came to one of the other three ends. */
-struct sums {
-	atomic64_t armed;
-	atomic64_t fired;
-	atomic64_t cancelled;
-	atomic64_t unfired;
-};
-
 /**
  * struct arena - a wheel and its timers
  * @sem: held for reading by users of the wheel; for writing to make or end it
@@ -52,7 +44,6 @@ struct sums {
  * @stopping: it is about to be stopped, or has been
  * @stopped: it has been
  * @overdue: owned timers that the last scan found overdue
- * @sums: how timers ended that have been freed
  * @owned: timers with exact books
  */
 struct arena {
@@ -62,7 +53,6 @@ struct arena {
 	bool stopping;
 	bool stopped;
 	unsigned int overdue;
-	struct sums sums;
 	struct owned_timer __rcu *owned[NR_OWNED];
 };
 
@@ -162,7 +152,7 @@ void owned_settle(struct owned_timer *owned, u64 floor, const char *call);
 void owned_ended(struct owned_timer *owned, int ret, const char *call);
 void owned_check_still(struct owned_timer *owned, const char *call);
 bool owned_handed_back(struct owned_timer *owned);
-void owned_close(struct owned_timer *owned);
+void owned_close(const struct owned_timer *owned);
 
 /* operation.c */
 void operation_run(struct arena *arena, u32 dice);
@@ -173,8 +163,6 @@ void owned_rearm(struct owned_timer *owned);
 extern unsigned int nr_arenas;
 extern struct arena *arenas;
 
-void sums_add(struct sums *sums, u64 armed, u64 fired, u64 cancelled,
-	      u64 unfired);
 bool arena_begin(struct arena *arena);
 void arena_end(struct arena *arena);
 unsigned int arenas_lived(void);
