@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make models: every interleaving of the protocols between CPUs, as Promela models that
-# spin searches through: see the head of each. Each is also broken on purpose, in the ways of
+# make models: every interleaving of the protocols between alarms, tasks and programs, as
+# Promela models that spin searches through: see the head of each. Each is also broken on purpose, in the ways of
 # the file "broken"; those the search has to reject. Then litmus.sh: the orderings, under the
 # memory model of the kernel. Arguments: names of models or litmus tests, to check only
 # those. The last line is "N passed, N failed".
@@ -31,10 +31,6 @@ checks=(
 	"due-virtual	due.pml -DVIRTUAL -DOPS=2 -DSTOPS=1 -DSIGNALS=1"
 	"cells		cells.pml"
 	"cells-sweep	cells.pml -DSWEEP"
-	"sync		sync.pml"
-	"bases		bases.pml"
-	"bases-user	bases.pml -DCALLS=1 -DRUNS=1"
-	"bases-back	bases.pml -DRUNS=1 -DBACK=1"
 )
 
 # search FOLDER MODEL DEFINE...: of the model in FOLDER; leaves what it says in FOLDER/log
