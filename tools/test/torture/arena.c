@@ -29,7 +29,7 @@ static const u64 arena_ticks[] = {
 	NSEC_PER_MSEC, NSEC_PER_MSEC, 4 * NSEC_PER_MSEC, 333333, 250000,
 };
 
-static const unsigned int arena_slots[] = { 256, 256, 64, 8, 2 };
+static const unsigned int arena_slots[] = { 256, 256, 64, 8 };
 
 unsigned int arenas_lived(void)
 {
