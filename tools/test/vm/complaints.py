@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a guest has written, and what a kernel says of something wrong."""
+"""What a guest has written, and what a kernel says of something wrong.
+
+Run with the name of a kernel's log, this prints what it complains of, and fails then.
+"""
+import pathlib
 import re
+import sys
 
 # "INFO: " is said by what looks for stalls, hung tasks and locks. Not among these are
 # the speed of things, which tells of the machine that emulates rather than of the module:
@@ -45,3 +50,9 @@ def found(lines):
         if complains(line) or (traced and not expected):
             yield line
         expected = expected and not traced
+
+
+if __name__ == "__main__":
+    complaints = list(found(read(pathlib.Path(sys.argv[1])).splitlines()))
+    print("\n".join(complaints[:10]))
+    sys.exit(bool(complaints))

@@ -342,8 +342,16 @@ result() {
 
 # verdict: the last line of a script. Fails if something has, or if there was nothing.
 verdict() {
-	echo "$passed passed, $failed failed"
+	echo "$passed passed, $failed failed${skipped:+, $skipped skipped}"
 	[ "$failed" = 0 ] && [ "$passed" != 0 ]
+}
+
+# judge_console WHAT FILE: the kernel of that guest says of nothing that it is wrong
+judge_console() {
+	local status=0
+
+	python3 -B "$ROOT/tools/test/vm/complaints.py" "$2" > "$SCRATCH/complaints" || status=1
+	result $status "$1: the kernel does not complain" cat "$SCRATCH/complaints"
 }
 
 # check WHAT COMMAND...: the result of a command, which speaks to $work/log

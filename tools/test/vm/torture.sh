@@ -132,6 +132,28 @@ prepare() {
 	[ -n "${GUEST_ARCH:-}" ] || words+=" $(clock_words "$work")"
 }
 
+# judge RUN...: what guests have said, a result for each scenario of their plans
+judge() {
+	local run name line
+
+	for run; do
+		tr -d '\r' < "$run/results" > "$run/lines"
+		sed -n 's/^@begin /== kernel /p; t; s/^@scenario /-- /p; t; /^[^@#]/s/^/   /p' "$run/lines"
+		while read -r name _; do
+			line=$(grep -E "^@(ok|not|skip) $name( |$)" "$run/lines") ||
+				line="$name: it has no result, see $run/console"
+			case $line in
+			@ok*) result 0 "$name" ;;
+			@skip*)
+				echo "skipped: ${line#@skip }"
+				skipped=$((${skipped:-0} + 1)) ;;
+			*) result 1 "${line#@not }" ;;
+			esac
+		done < "$run/plan"
+		judge_console "${run##*/run-}" "$run/console"
+	done
+}
+
 torture() {
 	local kernel runs=()
 
@@ -152,7 +174,8 @@ torture() {
 		say "  done in $((SECONDS - start)) s; console: $run/console"
 		runs+=("$run")
 	done
-	python3 "$ROOT/tools/test/vm/torture_verdict.py" "${runs[@]}"
+	judge "${runs[@]}"
+	verdict
 }
 
 torture
