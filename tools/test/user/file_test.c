@@ -2,9 +2,6 @@
 /* /dev/twheel as a file: passing it on, sharing it, closing it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
-#include <pthread.h>
-#include <stdatomic.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -106,49 +103,4 @@ TEST(closes_with_many)
 	CHECK(memory > 56 * count);
 	CHECK_EQ(dev_info(dev_open()).user_timers, 0);
 	CHECK(dev_info(dev_open()).user_memory < before + memory / 10);
-}
-
-/* The thread that is about to read; 0: not yet. */
-static atomic_int reader_tid;
-
-static void *blocked_reader(void *arg)
-{
-	struct twheel_event event;
-
-	reader_tid = gettid();
-	if (read(*(int *)arg, &event, sizeof(event)) == sizeof(event) && event.cookie == 77)
-		return arg;
-	return NULL;
-}
-
-/* Does it sleep? After reader_tid is set, it can only sleep in read(). */
-static bool reader_sleeps(void)
-{
-	char path[64], state = '?';
-	FILE *file;
-
-	snprintf(path, sizeof(path), "/proc/self/task/%d/stat", reader_tid);
-	file = fopen(path, "r");
-	NEED(file);
-	NEED(fscanf(file, "%*d (%*[^)]) %c", &state) == 1);
-	fclose(file);
-	return state == 'S';
-}
-
-/* Closing the file does not end a blocked read: the event does. */
-TEST(closes_under_a_reader)
-{
-	int fd = dev_open(), number = fd;
-	pthread_t reader;
-	uint64_t id;
-	void *good;
-
-	id = dev_arm(fd, HOUR, 77);
-	NEED(pthread_create(&reader, NULL, blocked_reader, &number) == 0);
-	while (!reader_tid || !reader_sleeps())
-		usleep(1000);
-	CHECK_EQ(dev_modify(fd, id, 0, 50 * MS), 1);
-	close(fd);
-	NEED(pthread_join(reader, &good) == 0);
-	CHECK(good);
 }

@@ -123,46 +123,33 @@ TEST(long_ones_go_to_a_thread)
 		NEED(ops[i].id && !ops[i].result);
 }
 
-TEST(asked_for_a_thread)
+/* Submitted by io_uring's own thread; for a thread; and where the second half is ignored. */
+TEST(in_each_way)
 {
-	struct io_uring ring = ring_open(0);
+	static const struct {
+		unsigned int ring, sqe;
+	} ways[] = {
+		{ IORING_SETUP_SQPOLL, 0 }, { 0, IOSQE_ASYNC }, { IORING_SETUP_SQE128, 0 },
+	};
 	struct twheel_op *ops = ops_arm(5000);
-	struct twheel_ops few = array_of(ops, 10), many = array_of(ops, 5000);
+	struct twheel_ops arrays[] = { array_of(ops, 10), array_of(ops, 5000) };
 	int fd = device_open();
+	unsigned int i, j;
 
-	io_uring_sqe_set_flags(ops_sqe(&ring, fd, &few), IOSQE_ASYNC);
-	CHECK_EQ(ring_run(&ring), 10);
-	io_uring_sqe_set_flags(ops_sqe(&ring, fd, &many), IOSQE_ASYNC);
-	CHECK_EQ(ring_run(&ring), 5000);
-	CHECK_EQ(dev_info(fd).timers, 5010);
-}
+	for (i = 0; i < SIZE_OF(ways); i++) {
+		struct io_uring ring = ring_open(ways[i].ring);
 
-/* Submitted by io_uring's own thread. */
-TEST(no_call_at_all)
-{
-	struct io_uring ring = ring_open(IORING_SETUP_SQPOLL);
-	struct twheel_op *ops = ops_arm(1000);
-	struct twheel_ops few = array_of(ops, 20), many = array_of(ops + 20, 980);
-	int fd = device_open();
+		for (j = 0; j < SIZE_OF(arrays); j++) {
+			struct io_uring_sqe *sqe = ops_sqe(&ring, fd, &arrays[j]);
 
-	CHECK_EQ(ops_run(&ring, fd, &few), 20);
-	CHECK_EQ(ops_run(&ring, fd, &many), 980);
-	CHECK_EQ(dev_info(fd).timers, 1000);
-}
-
-/* The second half of a large entry is ignored. */
-TEST(large_entries)
-{
-	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
-	struct twheel_op *ops = ops_arm(1000);
-	struct twheel_ops few = array_of(ops, 3), many = array_of(ops, 1000);
-	int fd = device_open();
-
-	memset((char *)ops_sqe(&ring, fd, &few) + LARGE, 0xee, LARGE);
-	CHECK_EQ(ring_run(&ring), 3);
-	memset((char *)ops_sqe(&ring, fd, &many) + LARGE, 0xee, LARGE);
-	CHECK_EQ(ring_run(&ring), 1000);
-	CHECK_EQ(dev_info(fd).timers, 1003);
+			io_uring_sqe_set_flags(sqe, ways[i].sqe);
+			if (ways[i].ring == IORING_SETUP_SQE128)
+				memset((char *)sqe + LARGE, 0xee, LARGE);
+			CHECK_EQ(ring_run(&ring), arrays[j].count);
+		}
+		CHECK_EQ(dev_cancel_all(fd), 5010);
+		io_uring_queue_exit(&ring);
+	}
 }
 
 /* A long array is done, or as much of it as was done; a ring that goes waits for it. */
