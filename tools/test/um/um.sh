@@ -22,7 +22,7 @@ begin_um() {
 	run_logged "$work/modules.log" "building the module" \
 		make -C "$kernel" M="$source" -j"$(nproc)" ARCH=um \
 		KCFLAGS="-fmacro-prefix-map=$source/=" modules
-	ARCH=um begin_misuse "$kernel" "$source"
+	ARCH=um begin_beside "$kernel" "$source" tools/test/user/misuse W=1
 	end_logged
 
 	# The guest's root is a folder of this machine.

@@ -27,10 +27,7 @@ stock_kernel "${SERIES:-6.1}"
 work=$CACHE/attack
 build=$work/$stock_release
 build_modules "$stock_headers" "$build"
-mirror "$build" tools/test/attack/irqs
-run_logged "$build/irqs.log" "building the module that watches interrupts" \
-	make -C "$stock_headers" M="$build/tools/test/attack/irqs" TWHEEL="$build" \
-	W=1 modules
+begin_beside "$stock_headers" "$build" tools/test/attack/irqs W=1
 build_tools "$work/tools"
 
 root=$SCRATCH/files

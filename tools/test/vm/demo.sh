@@ -15,7 +15,7 @@ stock_kernel 6.1
 work=$CACHE/demo
 mkdir -p "$work"
 build_modules "$stock_headers" "$work/$stock_release"
-begin_example "$stock_headers" "$work/$stock_release"
+begin_beside "$stock_headers" "$work/$stock_release" tools/examples/kernel
 build_tools "$work/tools"
 
 root=$SCRATCH/files

@@ -9,27 +9,18 @@
 . "$(dirname "$0")/lib.sh"
 
 series=${SERIES:-6.1}
-package=linux-source-$series
 
 say "twheel in the tree of Linux $series; everything is kept in $CACHE"
-need "$package" gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 \
-	qemu-system-x86
+need gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 qemu-system-x86
 lock_cache
-version=$(dpkg-query -W -f '${Version}' "$package")
-work=$CACHE/intree-$version
+kernel_source "$series"
+work=$CACHE/intree-$source_version
 tree=$work/source
 mkdir -p "$work"
 : > "$work/log"
 
-if [ ! -e "$work/pristine/Makefile" ]; then
-	say "unpacking the kernel source $version"
-	rm -rf "$work/part"
-	mkdir "$work/part"
-	tar -xf "/usr/src/$package.tar.xz" -C "$work/part" --strip-components=1
-	mv "$work/part" "$work/pristine"
-fi
 # The two trees share files by hard links: intree.sh writes to none in place.
-[ -e "$tree/Makefile" ] || cp -al "$work/pristine" "$tree"
+[ -e "$tree/Makefile" ] || { mkdir -p "$tree" && cp -al "$source_folder/." "$tree"; }
 
 lay() {
 	"$ROOT/tools/packaging/intree.sh" "$tree"
@@ -46,26 +37,16 @@ again() {
 }
 out() {
 	"$ROOT/tools/packaging/intree.sh" --remove "$tree" &&
-		diff -rq "$work/pristine" "$tree"
+		diff -rq "$source_folder" "$tree"
 }
 not_a_kernel() {
 	! "$ROOT/tools/packaging/intree.sh" "$ROOT"
 }
 # build FOLDER LINE...: tinyconfig, and these
 build() {
-	local folder=$1 line
+	local folder=$1
 
-	shift
-	mkdir -p "$folder"
-	make -C "$tree" O="$folder" tinyconfig || return
-	printf '%s\n' "$@" >> "$folder/.config"
-	make -C "$tree" O="$folder" olddefconfig || return
-	for line; do
-		grep -qx "$line" "$folder/.config" || {
-			echo "the configuration does not take $line"
-			return 1
-		}
-	done
+	configure "$tree" "$@" || return
 	patient "$folder/build.log" make -C "$tree" O="$folder" -j"$(nproc)" \
 		> "$folder/build.log" 2>&1 || {
 		tail -n 20 "$folder/build.log"

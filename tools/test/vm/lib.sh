@@ -252,28 +252,14 @@ build_modules() {
 		die "the compiler warns, see above"
 }
 
-# begin_example KDIR DIR: build the example modules on the module built in DIR; the caller
-# waits with end_logged
-begin_example() {
-	local kdir=$1 dir=$2
-
-	mirror "$dir" tools/examples/kernel
+# begin_beside KDIR DIR FOLDER [WORD...]: build the modules of that folder of the sources. They
+# stand on the module that is built in DIR. The caller waits with end_logged
+begin_beside() {
+	mirror "$2" "$3"
 	# Else the versions of symbols that have changed since would be the old ones.
-	rm -f "$dir/tools/examples/kernel/Module.symvers"
-	begin_logged "$dir/example.log" "building the example modules" \
-		make -C "$kdir" M="$dir/tools/examples/kernel" TWHEEL="$dir" \
-		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" KCFLAGS=-Werror modules
-}
-
-# begin_misuse KDIR DIR: likewise the module that misuses it
-begin_misuse() {
-	local kdir=$1 dir=$2
-
-	mirror "$dir" tools/test/user/misuse
-	rm -f "$dir/tools/test/user/misuse/Module.symvers"
-	begin_logged "$dir/misuse.log" "building the module that misuses it" \
-		make -C "$kdir" M="$dir/tools/test/user/misuse" TWHEEL="$dir" \
-		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
+	rm -f "$2/$3/Module.symvers"
+	begin_logged "$2/$(basename "$3").log" "building $3" make -C "$1" M="$2/$3" TWHEEL="$2" \
+		KBUILD_EXTRA_SYMBOLS="$2/Module.symvers" "${@:4}" modules
 }
 
 # lacks KDIR OPTION...: print those options that the kernel is configured without
@@ -344,6 +330,23 @@ result() {
 verdict() {
 	echo "$passed passed, $failed failed${skipped:+, $skipped skipped}"
 	[ "$failed" = 0 ] && [ "$passed" != 0 ]
+}
+
+# configure TREE FOLDER LINE...: a small kernel of that source, with these lines
+configure() {
+	local tree=$1 folder=$2 line
+
+	shift 2
+	mkdir -p "$folder"
+	make -C "$tree" O="$folder" tinyconfig || return
+	printf '%s\n' "$@" >> "$folder/.config"
+	make -C "$tree" O="$folder" olddefconfig || return
+	for line; do
+		grep -qx "$line" "$folder/.config" || {
+			echo "the configuration does not take $line"
+			return 1
+		}
+	done
 }
 
 # judge_console WHAT FILE: the kernel of that guest says of nothing that it is wrong

@@ -86,20 +86,10 @@ maintained() {
 }
 # build FOLDER LINE...: only what twheel is made of, with these lines of configuration
 build() {
-	local folder=$1 line
+	local folder=$1
 
-	shift
-	mkdir -p "$folder"
-	make -C "$tree" O="$folder" tinyconfig || return
-	printf '%s\n' CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_FTRACE=y \
-		CONFIG_IO_URING=y CONFIG_SMP=y "$@" >> "$folder/.config"
-	make -C "$tree" O="$folder" olddefconfig || return
-	for line; do
-		grep -qx "$line" "$folder/.config" || {
-			echo "the configuration does not take $line"
-			return 1
-		}
-	done
+	configure "$tree" "$@" CONFIG_64BIT=y CONFIG_EXPERT=y CONFIG_PRINTK=y CONFIG_FTRACE=y \
+		CONFIG_IO_URING=y CONFIG_SMP=y || return
 	make -C "$tree" O="$folder" -j2 prepare || return
 	make -C "$tree" O="$folder" -j2 W=1 "$home/" > "$folder/build.log" 2>&1 || {
 		tail -n 20 "$folder/build.log"

@@ -150,8 +150,8 @@ build_tests() {
 	begin_tools "$TOOLS"
 	build_modules "$kdir" "$build" "${names[@]}"
 	end_logged
-	begin_example "$kdir" "$build"
-	begin_misuse "$kdir" "$build"
+	begin_beside "$kdir" "$build" tools/examples/kernel KCFLAGS=-Werror
+	begin_beside "$kdir" "$build" tools/test/user/misuse W=1
 	begin_logged "$work/readme.log" "compiling the examples of the documents" \
 		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
 	begin_logged "$work/example_man.log" "compiling the examples of the manual pages" \

@@ -56,19 +56,6 @@ plan() {
 	END
 }
 
-# build KDIR DIR: build the torture module on the module that is built in DIR
-build() {
-	local kdir=$1 dir=$2
-
-	mirror "$dir" tools/test/torture
-	rm -f "$dir/tools/test/torture/Module.symvers"
-	run_logged "$dir/torture.log" "building the torture" \
-		make -C "$kdir" M="$dir/tools/test/torture" TWHEEL="$dir" \
-		KBUILD_EXTRA_SYMBOLS="$dir/Module.symvers" W=1 modules
-	! grep -h 'warning:' "$dir/torture.log" | grep -v 'pahole version differs' >&2 ||
-		die "the compiler warns, see above"
-}
-
 # image_of KERNEL: sets kdir and image
 image_of() {
 	if [ "$1" = stock ]; then
@@ -167,7 +154,8 @@ torture() {
 		plan "$kernel" > "$run/plan"
 		[ -s "$run/plan" ] || continue
 		build_modules "$kdir" "$work/$kernel"
-		build "$kdir" "$work/$kernel"
+		begin_beside "$kdir" "$work/$kernel" tools/test/torture W=1 KCFLAGS=-Werror
+		end_logged
 		say "$kernel kernel: $(cut -d ' ' -f 1 "$run/plan" | tr '\n' ' ')"
 		start=$SECONDS
 		boot "$run" "$image" "$work/$kernel"
