@@ -5,11 +5,7 @@
  */
 #include <linux/kernel.h>
 #include <linux/moduleparam.h>
-#include <linux/rcupdate.h>
 #include <linux/slab.h>
-
-#include <linux/twheel_state.h>
-#include <linux/twheel_stats.h>
 
 #include "torture.h"
 
@@ -51,16 +47,6 @@ static void arena_choose_config(struct twheel_config *config, unsigned int life)
 	};
 }
 
-static void arena_free_timers(struct arena *arena)
-{
-	unsigned int i;
-
-	for (i = 0; i < NR_OWNED; i++) {
-		kfree(rcu_dereference_protected(arena->owned[i], true));
-		RCU_INIT_POINTER(arena->owned[i], NULL);
-	}
-}
-
 /* arena_begin() - make a wheel, with the semaphore held; false without memory */
 bool arena_begin(struct arena *arena)
 {
@@ -69,57 +55,24 @@ bool arena_begin(struct arena *arena)
 	arena_choose_config(&arena->config, nr_arena_lives++);
 	arena->overdue = 0;
 	arena->stopping = false;
-	arena->stopped = false;
-	arena->wheel = twheel_create(&arena->config);
-	if (IS_ERR(arena->wheel)) {
+	arena->owned = kcalloc(NR_OWNED, sizeof(*arena->owned), GFP_KERNEL);
+	arena->wheel = arena->owned ? twheel_create(&arena->config) : NULL;
+	if (IS_ERR_OR_NULL(arena->wheel)) {
+		kfree(arena->owned);
 		arena->wheel = NULL;
 		return false;
 	}
-	for (i = 0; i < NR_OWNED; i++) {
-		struct owned_timer *owned = owned_new(arena);
-
-		if (!owned)
-			goto fail;
-		owned_unlock(owned);
-		rcu_assign_pointer(arena->owned[i], owned);
-	}
+	for (i = 0; i < NR_OWNED; i++)
+		owned_init(&arena->owned[i], arena);
 	return true;
-fail:
-	arena_free_timers(arena);
-	twheel_destroy(arena->wheel);
-	arena->wheel = NULL;
-	return false;
 }
 
 static void arena_unfired(struct twheel_timer *timer, void *arg)
 {
 	struct owned_timer *owned = container_of(timer, struct owned_timer, timer);
 
-	if (twheel_state(timer) == TWHEEL_PENDING)
-		failure_report(FAILURE_ANSWER, owned->arena, "handed back, and pending");
-	/* Pairs with owned_lives_open(): a shutdown may free the timer after this. */
+	/* Pairs with owned_lives_open(). */
 	smp_store_release(&owned->unfired, owned->unfired + 1);
-}
-
-/* Audit what is left, after the last user left. */
-static void arena_audit(struct arena *arena)
-{
-	struct twheel_stats stats;
-	unsigned int i;
-
-	for (i = 0; i < NR_OWNED; i++) {
-		struct owned_timer *owned;
-
-		owned = rcu_dereference_protected(arena->owned[i], true);
-		if (twheel_pending(&owned->timer))
-			failure_report(FAILURE_SYNC, arena, "pending after stop");
-		if (atomic_read(&owned->inside))
-			failure_report(FAILURE_SYNC, arena, "a callback runs after stop");
-		owned_close(owned);
-	}
-	twheel_get_stats(arena->wheel, &stats);
-	if (stats.pending)
-		failure_report(FAILURE_STATS, arena, "%llu pending after stop", stats.pending);
 }
 
 /*
@@ -128,27 +81,26 @@ static void arena_audit(struct arena *arena)
  */
 void arena_end(struct arena *arena)
 {
+	unsigned int i;
 	long handed_back;
 
 	WRITE_ONCE(arena->stopping, true);
 	count_op();
 	handed_back = twheel_stop(arena->wheel, arena_unfired, NULL);
-	WRITE_ONCE(arena->stopped, true);
 	if (handed_back < 0)
 		failure_report(FAILURE_ANSWER, arena, "stop: %ld", handed_back);
 	else
 		count_unfired(handed_back);
 	/* Let the workers use the stopped wheel for a while. */
 	schedule_timeout_uninterruptible(1 + torture_random() % 2);
-	if (twheel_stop(arena->wheel, NULL, NULL) != -EALREADY)
-		failure_report(FAILURE_ANSWER, arena, "stop once more");
 
 	down_write(&arena->sem);
-	arena_audit(arena);
+	for (i = 0; i < NR_OWNED; i++)
+		owned_check_still(&arena->owned[i], "a stop");
 	if (twheel_destroy(arena->wheel))
 		failure_report(FAILURE_ANSWER, arena, "destroy");
 	arena->wheel = NULL;
-	arena_free_timers(arena);
+	kfree(arena->owned);
 }
 
 int arenas_init(void)
@@ -181,8 +133,6 @@ void arenas_exit(void)
 			up_write(&arenas[i].sem);
 		}
 	}
-	/* Callbacks of RCU are code of this module. */
-	rcu_barrier();
 	kfree(arenas);
 	arenas = NULL;
 }

@@ -42,8 +42,6 @@ static const char * const failure_names[] = {
 	[FAILURE_OVERLAP]	= "overlapping",
 	[FAILURE_SYNC]	= "running after a sync",
 	[FAILURE_ANSWER]	= "wrong answers",
-	[FAILURE_REVIVED]	= "armed after the end",
-	[FAILURE_STATS]	= "wrong statistics",
 };
 
 static const char * const clock_names[] = { "monotonic", "boottime", "realtime" };

@@ -14,7 +14,6 @@
 #define _TWHEEL_TORTURE_H
 
 #include <linux/atomic.h>
-#include <linux/rcupdate.h>
 #include <linux/rwsem.h>
 #include <linux/types.h>
 
@@ -31,8 +30,6 @@ enum failure {
 	FAILURE_OVERLAP,
 	FAILURE_SYNC,
 	FAILURE_ANSWER,
-	FAILURE_REVIVED,
-	FAILURE_STATS,
 	NR_FAILURES,
 };
 
@@ -42,7 +39,6 @@ enum failure {
  * @wheel: the wheel
  * @config: its configuration
  * @stopping: it is about to be stopped, or has been
- * @stopped: it has been
  * @overdue: owned timers that the last scan found overdue
  * @owned: timers with exact books
  */
@@ -51,9 +47,8 @@ struct arena {
 	struct twheel *wheel;
 	struct twheel_config config;
 	bool stopping;
-	bool stopped;
 	unsigned int overdue;
-	struct owned_timer __rcu *owned[NR_OWNED];
+	struct owned_timer *owned;
 };
 
 /**
@@ -68,14 +63,9 @@ struct arena {
  * @cancelled: number of lives that a cancel ended
  * @fired: number of lives that ended by firing; the callback counts them after its checks
  * @unfired: number of lives that ended by being handed back; counted by stop
- * @pending: whether it was pending after the last call
- * @shut: it has been shut down
- * @dead: its memory is about to be freed
- * @over: it or the wheel had ended before the present call began
  * @seen_armed: @armed at the last scan of the watch
  * @seen_fired: @fired at the last scan of the watch
  * @scans: number of scans in a row that found it overdue
- * @rcu: frees it
  */
 struct owned_timer {
 	struct twheel_timer timer;
@@ -88,14 +78,9 @@ struct owned_timer {
 	u32 cancelled;
 	u32 fired;
 	u32 unfired;
-	bool pending;
-	bool shut;
-	bool dead;
-	bool over;
 	u32 seen_armed;
 	u32 seen_fired;
 	unsigned int scans;
-	struct rcu_head rcu;
 };
 
 /* main.c */
@@ -138,21 +123,16 @@ unsigned int wall_sleeps(void);
 u64 wall_asleep_ms(void);
 
 /* owned.c */
-struct owned_timer *owned_new(struct arena *arena);
+void owned_init(struct owned_timer *owned, struct arena *arena);
+struct owned_timer *owned_get(struct arena *arena, unsigned int i);
 bool owned_trylock(struct owned_timer *owned);
 void owned_unlock(struct owned_timer *owned);
-struct owned_timer *owned_get(struct arena *arena, unsigned int i);
 int owned_lives_open(const struct owned_timer *owned);
 bool owned_is_overdue(const struct owned_timer *owned, u64 margin_ns);
-void owned_begin_call(struct owned_timer *owned);
 void owned_prepare(struct owned_timer *owned, u64 floor);
-void owned_armed(struct owned_timer *owned, int ret, u64 floor, const char *call);
-void owned_moved(struct owned_timer *owned, int ret, u64 floor, const char *call);
-void owned_settle(struct owned_timer *owned, u64 floor, const char *call);
-void owned_ended(struct owned_timer *owned, int ret, const char *call);
-void owned_check_still(struct owned_timer *owned, const char *call);
-bool owned_handed_back(struct owned_timer *owned);
-void owned_close(const struct owned_timer *owned);
+void owned_armed(struct owned_timer *owned, int ret, u64 floor);
+void owned_moved(struct owned_timer *owned, int ret, u64 floor);
+void owned_check_still(const struct owned_timer *owned, const char *after);
 
 /* operation.c */
 void operation_run(struct arena *arena, u32 dice);
