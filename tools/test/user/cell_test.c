@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Cells: what they do, on a virtual clock. Alarms are in cell_alarm_test.c, threads in
- * cell_race_test.c. Random programs, also such that write nonsense, are in ../fuzz.
+ * stress_test.c. Random programs, also such that write nonsense, are in ../fuzz.
  */
 #define _GNU_SOURCE
 #include <errno.h>

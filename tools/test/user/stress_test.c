@@ -1,39 +1,59 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Threads do everything on the timers of one file, all on the same ones, and books are kept.
- * Readers drop their memory now and then, so that the device has to wait for it with an event
- * in its hands.
+ * Threads and processes do everything on the timers and the cells of one file, all on the same
+ * ones, and keep books. Each fires once, and not early, or is cancelled. Readers drop their
+ * memory now and then, so that the device has to wait for it with an event in its hands. What is
+ * lost lets the test hang.
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
 #include "lib/dice.h"
+#include "lib/mapped.h"
 #include "lib/tap.h"
 
-enum { ACTORS = 4, READERS = 2, TIMERS = 128, ROUNDS = 1000, OPS = 8, ENOUGH = 500 };
+enum { ACTORS = 4, TIMERS = 128, ROUNDS = 1000, OPS = 8, ENOUGH = 500 };
 
 /* A timer has a number of its own, which is its cookie. That of the end is another one. */
 #define MOST	131072
 #define END	(~0ULL)
 
+#define OWNERS	3
+#define CELLS	150	/* of each owner; so owners share words of the bitmap */
+#define ALL	(OWNERS * CELLS)
+
+/* Owners go on until there were so many of each. */
+enum { MANY_EVENTS = 8000, MANY_CANCELS = 4000, MANY_KICKS = 500 };
+
+/* How a reader waits. */
+enum way { NOT_AT_ALL, BLOCKS, POLLS, HAS_EDGES };
+
 static struct battle {
-	int fd;
+	struct mapped m;
 	atomic_uint numbers[TIMERS];
 	atomic_uint next, armed, cancelled, read;
 	/* Of each number: its timer; that is periodic; it has ended. */
 	atomic_ullong ids[MOST] __attribute__((aligned(64)));
 	atomic_uchar periodic[MOST];
 	atomic_uchar ended[MOST];
+	/* Of each cell, the generation of the last event that was read. */
+	atomic_uint taken[ALL];
+	atomic_ullong cells_armed, cells_cancelled, cells_read, told[3];
 	atomic_bool over;
 } *battle;
+
+/* The file, as this process has it. */
+static struct mapped mine;
 
 static struct twheel_op actor_op(uint32_t *seed, unsigned int *number)
 {
@@ -92,23 +112,71 @@ static void *actor_run(void *arg)
 		for (n = 0; n < count; n++)
 			ops[n] = actor_op(&seed, &numbers[n]);
 		if (count == 1)
-			dev_op(battle->fd, ops);
+			dev_op(mine.fd, ops);
 		else
-			NEED(dev_ops(battle->fd, ops, count) == count);
+			NEED(dev_ops(mine.fd, ops, count) == count);
 		for (n = 0; n < count; n++)
 			actor_result(&ops[n], numbers[n], &seed);
 		if (roll(&seed) % 1000 == 0)
-			battle->cancelled += dev_cancel_all(battle->fd);
+			battle->cancelled += dev_cancel_all(mine.fd);
 	}
 	return NULL;
 }
 
-static void event_take(const struct twheel_event *event)
+/* Up to 64 ticks from now, short ones more often, so that sweeps race with everything. */
+static uint64_t tick_roll(uint32_t *seed)
+{
+	return map_now(&mine) + roll(seed) % (1U << roll(seed) % 7);
+}
+
+static void owner_act(uint32_t cell, uint32_t *seed)
+{
+	uint64_t word = map_word(&mine, cell), id = map_id(cell, word);
+
+	if (twheel_cell_state(word) != TWHEEL_CELL_PENDING) {
+		/* An event that is under way is of the cell's last timer. */
+		if (twheel_cell_state(word) != TWHEEL_CELL_FIRED ||
+		    battle->taken[cell] == twheel_cell_generation(word)) {
+			battle->told[map_arm(&mine, cell, tick_roll(seed), NULL)]++;
+			battle->cells_armed++;
+		}
+		return;
+	}
+	switch (roll(seed) % 8) {
+	case 0:
+		battle->cells_cancelled += map_cancel(&mine, id);
+		break;
+	case 1:
+		map_move(&mine, id, tick_roll(seed));
+		break;
+	case 2:
+		map_extend(&mine, id, map_now(&mine) + 64);
+		break;
+	}
+}
+
+/* The last one moves the others' timers. */
+static void *owner_run(void *arg)
+{
+	uint32_t owner = (uintptr_t)arg, seed = owner + 1;
+
+	while (battle->cells_read < MANY_EVENTS || battle->cells_cancelled < MANY_CANCELS ||
+	       battle->told[TOLD_BY_KICK] < MANY_KICKS) {
+		uint32_t cell = roll(&seed) % ALL;
+
+		if (owner < OWNERS)
+			owner_act(owner * CELLS + cell % CELLS, &seed);
+		else
+			map_move(&mine, map_id(cell, map_word(&mine, cell)), tick_roll(&seed));
+	}
+	return NULL;
+}
+
+static void timer_take(const struct twheel_event *event)
 {
 	bool last = event->flags & TWHEEL_EVENT_LAST;
 
 	NEED(event->cookie < MOST && event->count);
-	NEED(event->deadline_ns <= event->now_ns);
 	NEED(last == !battle->periodic[event->cookie]);
 	if (last) {
 		NEED(!battle->ended[event->cookie]++);
@@ -116,36 +184,64 @@ static void event_take(const struct twheel_event *event)
 	}
 }
 
-/* Returns false after the last event, which it passes on. */
-static bool events_read(struct twheel_event *events, unsigned int most)
+static void cell_take(const struct twheel_event *event)
 {
-	long bytes = read(battle->fd, events, most * sizeof(*events)), i;
+	uint32_t cell = event->id, generation = event->id >> 32;
+	uint64_t now = (event->now_ns - mine.origin_ns) / mine.tick_ns;
+	uint64_t word = map_word(&mine, cell);
 
-	NEED(bytes > 0 && bytes % sizeof(*events) == 0);
-	if (dev_info(battle->fd).clock == TWHEEL_MONOTONIC)
-		NEED(events->now_ns <= dev_now(CLOCK_MONOTONIC));
-	for (i = 0; i < bytes / (long)sizeof(*events); i++) {
-		if (events[i].cookie == END) {
-			dev_arm_at(battle->fd, 0, END);
-			return false;
+	map_check_event(&mine, event);
+	/* Nobody changes the word before this is in the books. */
+	NEED(twheel_cell_state(word) == TWHEEL_CELL_FIRED);
+	CHECK_EQ(twheel_cell_generation(word), generation);
+	CHECK_EQ(event->deadline_ns, map_time(&mine, twheel_cell_ticks(word, now)));
+	NEED(battle->taken[cell] != generation);
+	battle->taken[cell] = generation;
+	battle->cells_read++;
+}
+
+/* Read what there is. Returns false after the last event, which is passed on. */
+static bool events_read(enum way way, struct twheel_event *events, size_t bytes, uint32_t *seed)
+{
+	long n, i;
+
+	do {
+		if (roll(seed) % 2)
+			madvise(events, bytes, MADV_DONTNEED);
+		n = read(mine.fd, events, bytes - roll(seed) % (bytes - sizeof(*events)));
+		if (n < 0)
+			NEED(errno == EAGAIN && way != BLOCKS);
+		for (i = 0; i < n / (long)sizeof(*events); i++) {
+			NEED(events[i].deadline_ns <= events[i].now_ns);
+			if (events[i].type == TWHEEL_EVENT_TIMER && events[i].cookie == END) {
+				dev_arm_at(mine.fd, 0, END);
+				return false;
+			}
+			if (events[i].type == TWHEEL_EVENT_CELL)
+				cell_take(&events[i]);
+			else
+				timer_take(&events[i]);
 		}
-		event_take(&events[i]);
-	}
+	} while (n > 0 && way != BLOCKS);
 	return true;
 }
 
 static void *reader_run(void *arg)
 {
 	const size_t bytes = 128 * sizeof(struct twheel_event);
-	uint32_t seed = 5 + (uintptr_t)arg;
-	void *buffer = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+	enum way way = (uintptr_t)arg;
+	int epoll = way == HAS_EDGES ? dev_epoll(mine.fd, EPOLLIN | EPOLLET) : -1;
+	uint32_t seed = 77 + way;
+	void *events = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 			    -1, 0);
 
-	NEED(buffer != MAP_FAILED);
+	NEED(events != MAP_FAILED);
 	do {
-		if (roll(&seed) % 2)
-			madvise(buffer, bytes, MADV_DONTNEED);
-	} while (events_read(buffer, 1 + roll(&seed) % 128));
+		if (way == POLLS)
+			dev_readable(mine.fd, -1);
+		if (way == HAS_EDGES)
+			NEED(epoll_wait(epoll, &(struct epoll_event) { }, 1, -1) == 1);
+	} while (events_read(way, events, bytes, &seed));
 	return NULL;
 }
 
@@ -154,68 +250,145 @@ static void *time_run(void *arg)
 	uint32_t seed = 9;
 
 	while (!battle->over) {
-		dev_advance(battle->fd, roll(&seed) % (4 * MS));
+		dev_advance(mine.fd, roll(&seed) % (4 * MS));
 		sched_yield();
 	}
 	return arg;
 }
 
-/* On a virtual clock the first reader is another process. */
-static void battle_run(bool virtual)
+/** struct part - what a thread runs, and whether it does so in a process of its own */
+struct part {
+	pthread_t thread;
+	void *(*run)(void *arg);
+	void *arg;
+	bool apart;
+};
+
+static void *part_run(void *arg)
+{
+	const struct part *part = arg;
+	int status = 0;
+	pid_t child;
+
+	if (!part->apart)
+		return part->run(part->arg);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		if (mine.count)
+			mine = map_again(&mine);
+		part->run(part->arg);
+		fflush(stdout);
+		_exit(tap_failed());
+	}
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(status, 0);
+	return NULL;
+}
+
+static void part_start(struct part *part, void *(*run)(void *arg), uintptr_t arg, bool apart)
+{
+	*part = (struct part) { .run = run, .arg = (void *)arg, .apart = apart };
+	NEED(!pthread_create(&part->thread, NULL, part_run, part));
+}
+
+static bool cells_pend(void)
+{
+	uint32_t cell;
+
+	for (cell = 0; cell < mine.count; cell++)
+		if (map_state(&mine, cell) == TWHEEL_CELL_PENDING)
+			return true;
+	return battle->cells_armed != battle->cells_cancelled + battle->cells_read;
+}
+
+static void check_books(unsigned int readers)
+{
+	CHECK_EQ(dev_info(mine.fd).timers, 1);
+	CHECK_EQ(battle->armed, battle->cancelled + battle->read);
+	printf("# %u armed, %u read, %u cancelled\n", battle->armed, battle->read,
+	       battle->cancelled);
+	if (mine.count) {
+		CHECK_EQ(dev_stat(mine.fd, "cells"), 0);
+		CHECK(battle->told[TOLD_BY_KICK] < battle->cells_armed / 2);
+		return;
+	}
+	CHECK_EQ(dev_stat(mine.fd, "armed"), battle->armed + 1 + readers);
+	CHECK_EQ(dev_stat(mine.fd, "cancelled"), battle->cancelled);
+	CHECK(dev_stat(mine.fd, "fired") >= battle->read + readers);
+}
+
+/* With @apart, one reader is another process, and so is each owner of cells. */
+static void battle_run(uint32_t clock, uint32_t cells, bool apart, enum way one, enum way other)
 {
 	struct twheel_setup setup = {
-		.tick_ns = 50 * US, .clock = virtual ? TWHEEL_VIRTUAL : TWHEEL_MONOTONIC,
+		.clock = clock, .max_cells = cells, .tick_ns = cells ? 0 : 50 * US,
 	};
-	pthread_t actors[ACTORS], readers[READERS], time;
-	pid_t child = 0;
-	uintptr_t i;
-	int status;
+	struct part actors[ACTORS], owners[OWNERS + 1], readers[2], time;
+	unsigned int nr_owners = cells ? OWNERS + 1 : 0, nr_readers = other ? 2 : 1, i;
 
 	battle = mmap(NULL, sizeof(*battle), PROT_READ | PROT_WRITE,
 		      MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	NEED(battle != MAP_FAILED);
-	battle->fd = dev_open();
-	NEED(ioctl(battle->fd, TWHEEL_IOC_SETUP, &setup) == 0);
-	if (virtual) {
-		child = fork();
-		NEED(child >= 0);
-		if (!child) {
-			reader_run(NULL);
-			_exit(tap_failed());
-		}
-		NEED(!pthread_create(&time, NULL, time_run, NULL));
-	}
-	for (i = virtual; i < READERS; i++)
-		NEED(!pthread_create(&readers[i], NULL, reader_run, (void *)i));
+	mine = cells ? map_open(&setup) : (struct mapped) { .fd = dev_open_setup(&setup) };
+	NEED(fcntl(mine.fd, F_SETFL, one == BLOCKS ? 0 : O_NONBLOCK) == 0);
+	part_start(&readers[0], reader_run, one, apart);
+	if (other)
+		part_start(&readers[1], reader_run, other, false);
+	if (clock == TWHEEL_VIRTUAL)
+		part_start(&time, time_run, 0, false);
+	for (i = 0; i < nr_owners; i++)
+		part_start(&owners[i], owner_run, i, apart);
 	for (i = 0; i < ACTORS; i++)
-		NEED(!pthread_create(&actors[i], NULL, actor_run, (void *)i));
+		part_start(&actors[i], actor_run, i, false);
 	for (i = 0; i < ACTORS; i++)
-		NEED(!pthread_join(actors[i], NULL));
-	/* What is left would go on for ever. */
-	battle->cancelled += dev_cancel_all(battle->fd);
-	dev_arm_at(battle->fd, 0, END);
-	if (virtual)
-		NEED(waitpid(child, &status, 0) == child && !status);
-	for (i = virtual; i < READERS; i++)
-		NEED(!pthread_join(readers[i], NULL));
+		NEED(!pthread_join(actors[i].thread, NULL));
+	for (i = 0; i < nr_owners; i++)
+		NEED(!pthread_join(owners[i].thread, NULL));
+	/* What is left of timers would go on for ever, and cells fire. */
+	battle->cancelled += dev_cancel_all(mine.fd);
+	while (cells_pend())
+		usleep(1000);
+	dev_arm_at(mine.fd, 0, END);
+	for (i = 0; i < nr_readers; i++)
+		NEED(!pthread_join(readers[i].thread, NULL));
 	battle->over = true;
-	if (virtual)
-		NEED(!pthread_join(time, NULL));
-	CHECK_EQ(dev_info(battle->fd).timers, 1);
-	CHECK_EQ(battle->armed, battle->cancelled + battle->read);
-	CHECK_EQ(dev_stat(battle->fd, "armed"), battle->armed + 1 + READERS);
-	CHECK_EQ(dev_stat(battle->fd, "cancelled"), battle->cancelled);
-	CHECK(dev_stat(battle->fd, "fired") >= battle->read + READERS);
-	printf("# %u armed, %u read, %u cancelled\n", battle->armed, battle->read,
-	       battle->cancelled);
+	if (clock == TWHEEL_VIRTUAL)
+		NEED(!pthread_join(time.thread, NULL));
+	check_books(nr_readers);
 }
 
 TEST(books_add_up)
 {
-	battle_run(false);
+	battle_run(TWHEEL_MONOTONIC, 0, false, BLOCKS, BLOCKS);
 }
 
 TEST(books_of_processes_add_up)
 {
-	battle_run(true);
+	battle_run(TWHEEL_VIRTUAL, 0, true, BLOCKS, BLOCKS);
+}
+
+TEST(cells_and_polls)
+{
+	battle_run(TWHEEL_MONOTONIC, ALL, false, POLLS, NOT_AT_ALL);
+}
+
+TEST(cells_and_edges)
+{
+	battle_run(TWHEEL_MONOTONIC, ALL, false, HAS_EDGES, NOT_AT_ALL);
+}
+
+TEST(cells_of_processes)
+{
+	battle_run(TWHEEL_BOOTTIME, ALL, true, POLLS, HAS_EDGES);
+}
+
+TEST(cells_in_virtual_time)
+{
+	battle_run(TWHEEL_VIRTUAL, ALL, false, POLLS, HAS_EDGES);
+}
+
+TEST(cells_of_processes_in_virtual_time)
+{
+	battle_run(TWHEEL_VIRTUAL, ALL, true, HAS_EDGES, NOT_AT_ALL);
 }

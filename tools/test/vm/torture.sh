@@ -88,7 +88,7 @@ boot() {
 }
 
 # What uses the device. The fuzzer is for 64 bits only.
-programs=(test/user/stress_test test/user/cell_race_test)
+programs=(test/user/stress_test)
 [[ ${GUEST_ARCH:-} =~ ^(arm|i386)$ ]] || programs+=(test/fuzz/fuzz)
 
 # A search by kmemleak takes long, and is no matter of this test.

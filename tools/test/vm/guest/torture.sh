@@ -159,7 +159,7 @@ device() {
 	over=$(($(uptime) + $1))
 	fuzz_device $((($1 + 1) / 2)) || return
 	while [ "$(uptime)" -lt "$over" ]; do
-		stress_test && cell_race_test || return
+		stress_test || return
 	done
 }
 
