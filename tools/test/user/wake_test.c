@@ -144,39 +144,6 @@ static void waiters_expect(struct waiters *w, uint64_t cookie)
 		sched_yield();
 }
 
-/* Wait for nothing, or for something far, and then for something near. */
-TEST(armed_while_waiting)
-{
-	struct waiters w;
-	uint64_t id, round;
-	enum way way;
-
-	for (way = 0; way < WAYS; way++) {
-		waiters_start(&w, way, dev_open());
-		for (round = 1; round <= 8; round++) {
-			usleep(2000);
-			switch (round % 4) {
-			case 0:
-				dev_arm(w.fd, 0, round);
-				break;
-			case 1:
-				dev_arm(w.fd, HOUR, NOISE);
-				dev_arm(w.fd, MS, round);
-				break;
-			case 2:
-				id = dev_arm(w.fd, HOUR, round);
-				usleep(2000);
-				CHECK_EQ(dev_modify(w.fd, id, 0, MS), 1);
-				break;
-			case 3:
-				dev_arm_at(w.fd, 1, round);
-			}
-			waiters_expect(&w, round);
-		}
-		waiters_end(&w);
-	}
-}
-
 static void spin(uint32_t most, uint32_t *seed)
 {
 	uint32_t i;
@@ -205,6 +172,24 @@ static void noise_change(int fd, uint64_t id, uint32_t *seed)
 	}
 }
 
+/* Arm what is waited for: for the past, for soon, or for a time that becomes soon. */
+static void awaited_arm(int fd, uint64_t round, uint64_t soon)
+{
+	uint64_t id;
+
+	switch (round % 4) {
+	case 0:
+		dev_arm_at(fd, 1, round);
+		break;
+	case 1:
+		id = dev_arm(fd, HOUR, round);
+		CHECK_EQ(dev_modify(fd, id, 0, soon), 1);
+		break;
+	default:
+		dev_arm(fd, soon, round);
+	}
+}
+
 /*
  * One timer is waited for. Others, which come before or after it, are cancelled or moved about
  * the time at which they expire.
@@ -219,11 +204,13 @@ static void told_of_another(bool virtual)
 
 	for (way = 0; way < WAYS; way++) {
 		waiters_start(&w, way, virtual ? dev_open_virtual() : dev_open());
+		/* They wait before the file has its wheel. */
+		usleep(2000);
 		for (round = 1; round <= ROUNDS; round++) {
 			uint64_t near = roll(&seed) % (2 * MS);
 			uint64_t ids[2] = { dev_arm(w.fd, near, NOISE) };
 
-			dev_arm(w.fd, near + roll(&seed) % MS, round);
+			awaited_arm(w.fd, round, near + roll(&seed) % MS);
 			ids[1] = dev_arm(w.fd, roll(&seed) % (4 * MS), NOISE);
 			for (i = 0; i < CHANGES; i++) {
 				spin(40000, &seed);
