@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Callbacks that keep locks, take too long, or wait for themselves. */
-#include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/err.h>
-#include <linux/jiffies.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
-#include <linux/sched.h>
-#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
 
@@ -77,18 +73,9 @@ static void misuse_spin(u64 ns)
 		cpu_relax();
 }
 
-/*
- * The module reads jiffies, which may lag behind, and catch up. Where all CPUs are idle
- * nobody keeps them going: so not for ever.
- */
 static void misuse_softirq_busy(struct twheel_timer *timer)
 {
-	unsigned long end = jiffies + nsecs_to_jiffies(BUSY);
-	unsigned int i;
-
 	misuse_spin(BUSY);
-	for (i = 0; i < 1000 && time_before(jiffies, end); i++)
-		misuse_spin(MS);
 }
 
 static void misuse_hardirq_busy(struct twheel_timer *timer)
@@ -182,48 +169,6 @@ void misuse_preempt_policy(void)
 void misuse_overrun_policy(void)
 {
 	misuse_policies();
-}
-
-static noinline void misuse_idle_busy(struct twheel_timer *timer)
-{
-	misuse_softirq_busy(timer);
-	/* No tail call, or it would not be in a backtrace. */
-	barrier();
-}
-
-/*
- * On a CPU that is idle and has no tick, while another one updates jiffies. Two clocks
- * can tell the time, and one of them has to. With one CPU, it updates jiffies itself.
- */
-void misuse_overrun_idle(void)
-{
-	struct twheel_config config = { .name = "misused", .percpu = true };
-	unsigned long end = jiffies + 10 * HZ;
-	static struct twheel_timer timer;
-	struct twheel_stats stats;
-	struct twheel *other;
-	unsigned int cpu;
-
-	other = twheel_create(&config);
-	if (!expect(!IS_ERR(other)))
-		return;
-	twheel_timer_init(&timer, other, misuse_idle_busy);
-	migrate_disable();
-	cpu = cpumask_any_but(cpu_online_mask, smp_processor_id());
-	if (cpu >= nr_cpu_ids)
-		cpu = smp_processor_id();
-	twheel_arm_on(&timer, cpu, 20 * MS);
-	do {
-		cond_resched();
-		twheel_get_stats(other, &stats);
-	} while (!stats.overruns && time_before(jiffies, end));
-	migrate_enable();
-	/* The second report would come before the pass unlocks what this waits for. */
-	twheel_cancel_sync(&timer);
-	twheel_get_stats(other, &stats);
-	twheel_destroy(other);
-	expect(stats.overruns == 1);
-	misuse_goes_on(misuse_wheel);
 }
 
 static struct twheel_timer victim;

@@ -190,7 +190,6 @@ static const struct {
 	{ "preempt_policy",	misuse_preempt_policy },
 	{ "overrun",		misuse_overrun },
 	{ "overrun_policy",	misuse_overrun_policy },
-	{ "overrun_idle",	misuse_overrun_idle },
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
 	{ "wheels",		misuse_wheels },

@@ -46,7 +46,6 @@ void misuse_preempt(void);
 void misuse_preempt_policy(void);
 void misuse_overrun(void);
 void misuse_overrun_policy(void);
-void misuse_overrun_idle(void);
 void misuse_hardirq(void);
 void misuse_advance(void);
 void misuse_deadlock(void);
