@@ -44,8 +44,8 @@ rm -rf "$work/build"
 mkdir -p "$work/build/module"
 cp "$ROOT/module/features.c" "$work/build/module/"
 echo 'obj-m := module/' > "$work/build/Kbuild"
-sed '/^twheel-/d; /^# By layer/i twheel-y := empty.o' "$ROOT/module/Kbuild" \
-	> "$work/build/module/Kbuild"
+sed -e '/^twheel-/{:more; /\\$/{N; b more}; d}' -e '/^# By layer/i twheel-y := empty.o' \
+	"$ROOT/module/Kbuild" > "$work/build/module/Kbuild"
 : > "$work/build/module/empty.c"
 found=$work/build/module/twheel_features.inc
 
