@@ -164,7 +164,7 @@ int twheel_fd(struct twheel *w)
 			next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
 			w->fd = fd;
 			if (tw_settable(w)) {
-				/* From here on it tells that the clock was set. It may have been. */
+				/* From here on, it tells that the clock was set. */
 				alarm_set(w, TW_WHEEL_ASLEEP);
 				if (tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
 					next = 0;
