@@ -12,7 +12,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 .PHONY: all modules install modules_install tools tools_install man man_install \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check native interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
+	check native core interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -84,11 +84,15 @@ series-check:
 # What takes seconds goes first; TESTS= names tests of the virtual machines.
 check:
 	$(if $(TESTS),,tools/test/native/run.sh)
+	$(if $(TESTS),,tools/test/core/run.sh)
 	$(if $(TESTS),,tools/test/interleave/run.sh)
 	tools/test/vm/check.sh $(TESTS)
 
 native:
 	tools/test/native/run.sh
+
+core:
+	tools/test/core/run.sh
 
 interleave:
 	tools/test/interleave/run.sh
@@ -160,6 +164,7 @@ help:
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
 	@echo '  make check            all tests, in QEMU; first it builds a kernel, once'
 	@echo '                          TESTS="suite ...": only these suites or programs'
+	@echo '  make core             core and API with their suites as a program: a minute'
 	@echo '  make interleave       what other CPUs do in the middle of a call: a minute'
 	@echo '  make native           process wheels, without a virtual machine: a minute'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'

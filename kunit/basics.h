@@ -10,7 +10,7 @@
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H
 
-#ifdef __KERNEL__
+#ifndef PROCESS_WHEELS
 #include <kunit/test.h>
 #include <linux/delay.h>
 #include <linux/err.h>

@@ -83,9 +83,9 @@ static void on_unfired(void *data, const struct tw_wheel *w, u32 wheel, const ch
 	seen_word(data, EVENT_UNFIRED, w, wheel, name, timer, function, deadline_ns, word);
 }
 
-static void on_entry(void *data, u32 wheel, const char *name,
-		     const struct twheel_timer *timer, const void *function,
-		     u64 deadline_ns, u64 now_ns)
+static void on_expire_entry(void *data, u32 wheel, const char *name,
+			    const struct twheel_timer *timer, const void *function,
+			    u64 deadline_ns, u64 now_ns)
 {
 	struct tracer *seen = data;
 
@@ -96,8 +96,8 @@ static void on_entry(void *data, u32 wheel, const char *name,
 	seen->now = now_ns;
 }
 
-static void on_exit(void *data, u32 wheel, const char *name,
-		    const struct twheel_timer *timer, const void *function, u64 took_ns)
+static void on_expire_exit(void *data, u32 wheel, const char *name,
+			   const struct twheel_timer *timer, const void *function, u64 took_ns)
 {
 	struct tracer *seen = data;
 
@@ -153,8 +153,8 @@ static struct {
 	[EVENT_EXTEND]	= { "twheel_extend", on_extend },
 	[EVENT_CANCEL]	= { "twheel_cancel", on_cancel },
 	[EVENT_UNFIRED]	= { "twheel_unfired", on_unfired },
-	[EVENT_ENTRY]	= { "twheel_expire_entry", on_entry },
-	[EVENT_EXIT]	= { "twheel_expire_exit", on_exit },
+	[EVENT_ENTRY]	= { "twheel_expire_entry", on_expire_entry },
+	[EVENT_EXIT]	= { "twheel_expire_exit", on_expire_exit },
 	[EVENT_CASCADE]	= { "twheel_cascade", on_cascade },
 	[EVENT_REQUEUE]	= { "twheel_requeue", on_requeue },
 	[EVENT_PASS]	= { "twheel_pass", on_pass },

@@ -28,7 +28,7 @@ files() {
 # In parallel: it is the one that takes long. Three headers stand in for the kernel's own in a
 # program, and have their names for what the kernel forbids.
 check_checkpatch() {
-	files '*.[ch]' ':!module/engine/host.h' ':!tools/test/native/kunit.h' ':!tools/test/interleave/stub.h' |
+	files '*.[ch]' ':!module/engine/host.h' ':!tools/test/native/kunit.h' ':!tools/test/core/stub*.h' |
 		xargs -0 -n 8 -P "$(nproc)" perl "$scripts/checkpatch.pl" \
 		--no-tree --strict --quiet --terse --show-types -f \
 		> "$work/checkpatch" 2>&1 || :

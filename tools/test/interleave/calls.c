@@ -186,7 +186,7 @@ static long alarm_on(int cpu)
 	cpus_boundary();
 	cpus_set_time(SCENE_ALARM);
 	cpus_boundary();
-	cpus_interrupt(cpu, true);
+	cpus_interrupt(cpu, CPUS_ALL);
 	return 0;
 }
 

@@ -15,6 +15,7 @@
  *
  * Arguments: a scene's name, how many triples. Without any it prints the names of the scenes.
  */
+#include "api/instance.h"
 #include "scene.h"
 
 /* How many outcomes may be right. */
@@ -424,6 +425,8 @@ int main(int argc, char **argv)
 	unsigned int i;
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
+	if (tw_instances_init())
+		return 2;
 	for (i = 0; i < scene_count; i++) {
 		if (argc < 3) {
 			puts(scenes[i].name);

@@ -11,44 +11,22 @@
 #   TREE=path	explore the module of another tree
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
+# shellcheck source=../core/build.sh
+. "$ROOT/tools/test/core/build.sh"
 
 here=$ROOT/tools/test/interleave
-tree=${TREE:-$ROOT}
 triples=${TRIPLES:-5}
 [[ $triples =~ ^[0-9]+$ ]] || die "TRIPLES=$triples is no number" "TRIPLES=1000, say"
 need gcc libc6-dev
 
 # Small: each run frees a wheel, and what was freed long ago is not used again.
 export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0
-flags=(-std=gnu11 -O1 -g -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation
-	-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined
-	-I"$SCRATCH/headers" -I"$here" -include stub.h)
-
-# Every header of the kernel's is the stub. The C library needs these as they are.
-headers() {
-	local name
-
-	sed -n 's/^#include <\(\(linux\|trace\)\/.*\)>.*/\1/p' "$tree"/module/{,*/}*.[ch] \
-		"$tree"/include/{linux,trace/events}/*.h | sort -u |
-		grep -v -e 'linux/errno\.h' -e 'linux/limits\.h' -e 'io_uring/cmd' \
-			-e instruction_pointer -e 'linux/twheel' -e 'events/twheel' |
-		while read -r name; do
-			mkdir -p "$SCRATCH/headers/$(dirname "$name")"
-			echo '#include "stub.h"' > "$SCRATCH/headers/$name"
-		done
-	sed -n 's/.*\(TW_HAS_[A-Z_]*\).*/#define \1 1/p' "$tree"/module/*.h | sort -u |
-		sed '/TW_HAS_URING/s/1$/0/; /TW_HAS_NAME /d' > "$SCRATCH/headers/twheel_features.inc"
-}
+flags+=(-O1 -g "${sanitizers[@]}" -I"$here")
 
 # build TREE OBJECTS FILE...: those files, and the program of all objects
 build() {
-	local tree=$1 objects=$2
-
-	shift 2
-	printf '%s\n' "$@" | OBJECTS=$objects xargs -P "$(nproc)" -I FILE \
-		sh -c 'exec gcc "$@" -c -o "$OBJECTS/$(basename "$0" .c).o" "$0"' \
-		FILE "${flags[@]}" -I"$tree/module" -I"$tree/include" &&
-		gcc -fsanitize=address -fsanitize=undefined -o "$objects/explore" "$objects"/*.o
+	compile "$@" &&
+		gcc "${sanitizers[@]}" "$wrap" -o "$2/explore" "$2"/*.o
 } > "$SCRATCH/build" 2>&1
 
 # explore OBJECTS SCENE TRIPLES: leaves what it says in a log
@@ -70,9 +48,9 @@ report() {
 }
 
 say "what other CPUs can do in the middle of a call: compiling core, engine and API"
-headers
+make_headers
 mkdir -p "$SCRATCH/objects"
-build "$tree" "$SCRATCH/objects" "$tree"/module/{core,engine,api}/*.c "$here"/*.c ||
+build "$tree" "$SCRATCH/objects" "${module[@]}" "${stub[@]}" "$here"/*.c ||
 	{ head -n 20 "$SCRATCH/build"; die "it does not compile" "see above"; }
 mapfile -t scenes < <("$SCRATCH/objects/explore")
 [ $# = 0 ] || scenes=("$1")

@@ -27,7 +27,7 @@ void scene_free(enum scene_object i)
  * At each point: a word that has changed is seen before its timer can be claimed. It is claimed
  * before it is armed again.
  */
-void cpus_look(void)
+static void scene_look(void)
 {
 	unsigned int i;
 
@@ -161,6 +161,7 @@ void scene_begin(const struct scene *wanted, bool coarse, bool contended)
 	unsigned int i;
 
 	scene = wanted;
+	cpus_look = scene_look;
 	cpus_reset(coarse, contended, SCENE_START);
 	memset(fates, 0, sizeof(fates));
 	scene_starts = false;
@@ -184,7 +185,7 @@ void scene_begin(const struct scene *wanted, bool coarse, bool contended)
 	if (scene->armed[SCENE_PERIODIC])
 		twheel_periodic_start(scene_periodic(), scene->armed[SCENE_PERIODIC] * SCENE_MS,
 				      TWHEEL_FIXED_RATE);
-	cpus_interrupt(CPUS_ANY, false);
+	cpus_interrupt(CPUS_ANY, CPUS_CALLS);
 }
 
 long scene_make(const struct scene_call *call, bool steps)
@@ -249,10 +250,10 @@ static void scene_let_pass(u64 until)
 {
 	u64 next;
 
-	cpus_interrupt(CPUS_ANY, true);
+	cpus_interrupt(CPUS_ANY, CPUS_ALL);
 	while (!cpus_fault && (next = cpus_next_alarm()) <= until) {
 		cpus_set_time(next);
-		cpus_interrupt(CPUS_ANY, true);
+		cpus_interrupt(CPUS_ANY, CPUS_ALL);
 	}
 }
 

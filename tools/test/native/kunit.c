@@ -2,6 +2,7 @@
 /* Runs suites as a program, see kunit.h. */
 #include "kunit.h"
 
+#include <sys/time.h>
 #include <time.h>
 
 struct kunit_memory {
@@ -40,12 +41,16 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 {
 	/* Static, so that a jump leaves it as it is. */
 	static struct kunit test;
+	const char *patience = getenv("KUNIT_PATIENCE");
 	clock_t start = clock();
 	char name[100];
 
 	snprintf(name, sizeof(name), "%s.%s", suite->name, c->name);
 	if (only && strcmp(only, name) && strcmp(only, c->name) && strcmp(only, suite->name))
 		return;
+	if (patience)
+		setitimer(ITIMER_PROF, &(struct itimerval) { .it_value.tv_sec = atoi(patience) },
+			  NULL);
 	test = (struct kunit) { };
 	if (!setjmp(test.abort) && !(suite->init && suite->init(&test)))
 		c->run(&test);
@@ -56,6 +61,8 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 	       (double)(clock() - start) / CLOCKS_PER_SEC);
 	kunit_passed += !test.failed;
 	kunit_failed += test.failed;
+	if (patience && test.failed)
+		exit(1);
 }
 
 void kunit_suite_run(const struct kunit_suite *suite, const char *only)

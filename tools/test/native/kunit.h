@@ -13,6 +13,8 @@
 
 #include "host.h"
 
+/* Where there is a stub of the kernel, it has these: tools/test/core. */
+#ifndef _STUB_H
 #define U64_MAX			UINT64_MAX
 #define NSEC_PER_USEC		1000L
 #define max_t(type, a, b)	max((type)(a), (type)(b))
@@ -34,6 +36,7 @@ typedef struct {
 #define atomic_read_acquire(a)	__atomic_load_n(&(a)->counter, __ATOMIC_ACQUIRE)
 #define atomic_inc(a)		__atomic_fetch_add(&(a)->counter, 1, __ATOMIC_RELAXED)
 #define atomic_fetch_inc_release(a)	__atomic_fetch_add(&(a)->counter, 1, __ATOMIC_RELEASE)
+#define IS_ENABLED(option)	false
 
 /* Called once, just before the next write to a word, to play another CPU. */
 extern void (*kunit_before_write)(void);
@@ -52,6 +55,7 @@ static inline void kunit_other_cpu(void)
 	(kunit_other_cpu(), atomic64_set(a, v))
 #define atomic64_try_cmpxchg(a, old, new)				\
 	(kunit_other_cpu(), atomic64_try_cmpxchg(a, old, new))
+#endif /* _STUB_H */
 
 /**
  * struct kunit - a test
@@ -74,6 +78,7 @@ struct kunit_case {
 
 struct kunit_suite {
 	const char *name;
+	int (*suite_init)(struct kunit_suite *suite);
 	int (*init)(struct kunit *test);
 	void (*exit)(struct kunit *test);
 	struct kunit_case *test_cases;
@@ -83,13 +88,16 @@ struct kunit_suite {
 void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, int flags);
 #define kunit_kzalloc(test, size, flags)	kunit_kcalloc(test, 1, size, flags)
 
-/* Run a case, or all of a suite, if @only names it or is NULL. Then print totals. */
+/*
+ * Run a case, or all of a suite, if @only names it or is NULL. Then print totals. With
+ * KUNIT_PATIENCE in the environment, the first failure ends the program, and so does a case
+ * that takes so many seconds of a CPU.
+ */
 void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		    const char *only);
 void kunit_suite_run(const struct kunit_suite *suite, const char *only);
 int kunit_totals(void);
 
-#define IS_ENABLED(option)		false
 #define kunit_skip(test, reason)	longjmp((test)->abort, 1)
 
 #define KUNIT_CASE(f)		{ f, #f }
@@ -127,6 +135,8 @@ int kunit_totals(void);
 #define KUNIT_EXPECT_LE_MSG	KUNIT_EXPECT_LE
 #define KUNIT_EXPECT_LT_MSG	KUNIT_EXPECT_LT
 #define KUNIT_EXPECT_GE_MSG	KUNIT_EXPECT_GE
+#define KUNIT_EXPECT_GT_MSG	KUNIT_EXPECT_GT
+#define KUNIT_EXPECT_NE_MSG	KUNIT_EXPECT_NE
 #define KUNIT_EXPECT_TRUE_MSG	KUNIT_EXPECT_TRUE
 #define KUNIT_EXPECT_FALSE_MSG	KUNIT_EXPECT_FALSE
 #define KUNIT_ASSERT_EQ(t, a, b, ...)	\
@@ -135,6 +145,8 @@ int kunit_totals(void);
 	KUNIT_COMPARE(t, a, <=, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
 #define KUNIT_ASSERT_LT(t, a, b, ...)	\
 	KUNIT_COMPARE(t, a, <, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+#define KUNIT_ASSERT_GE(t, a, b, ...)	\
+	KUNIT_COMPARE(t, a, >=, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
 #define KUNIT_ASSERT_GT(t, a, b, ...)	\
 	KUNIT_COMPARE(t, a, >, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
 #define KUNIT_ASSERT_TRUE(t, a, ...)	KUNIT_ASSERT_EQ(t, !!(a), true, ##__VA_ARGS__)
@@ -143,6 +155,7 @@ int kunit_totals(void);
 	KUNIT_ASSERT_EQ(t, (a) != NULL, true, ##__VA_ARGS__)
 #define KUNIT_ASSERT_PTR_EQ(t, a, b)	KUNIT_ASSERT_EQ(t, (a) == (b), true)
 #define KUNIT_ASSERT_EQ_MSG	KUNIT_ASSERT_EQ
+#define KUNIT_ASSERT_GT_MSG	KUNIT_ASSERT_GT
 #define KUNIT_ASSERT_LE_MSG	KUNIT_ASSERT_LE
 #define KUNIT_ASSERT_TRUE_MSG	KUNIT_ASSERT_TRUE
 

@@ -19,7 +19,7 @@ need gcc g++ clang-14 libc6-dev
 
 library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
-	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64
+	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
 suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic}_test.c
 	"$ROOT"/kunit/{shape,engine,round,cost,look}_test.c

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What core, engine and API stand on, for a program that explores interleavings: the kernel's
- * names, as far as those files use them. Every header of the kernel that they include is
- * this one. CPUs are fibers of one thread. Wherever a CPU touches what others see, it calls
- * stub_point(), where another one may go on. See stub.c.
+ * What core, engine and API stand on, as a program: the kernel's names, as far as those files
+ * and their suites use them. Every header of the kernel that they include is this one.
+ *
+ * Tasks and interrupts are fibers of one thread: stub.c. Wherever one touches what others see,
+ * it calls stub_point(), where another one may go on. Which one that is, and when, the
+ * explorer of interleavings decides, or for suites the scheduler of machine.c.
  */
 #ifndef _STUB_H
 #define _STUB_H
@@ -21,30 +23,67 @@ typedef int clockid_t;
 /* The CPUs: stub.c */
 #define STUB_CPUS	2
 
+/**
+ * struct task_struct - a fiber
+ * @number: its number
+ * @fail_nth: this allocation from now fails; 0: none
+ * @bottom_halves: depth to which they are disabled
+ * @preempt: likewise for preemption, by locks that are held
+ * @irqs_off: interrupts are
+ * @interrupt: it is that of a CPU, of this kind, or %STUB_TASK
+ * @flags: none
+ * @comm: no name
+ */
 struct task_struct {
 	int number;
+	unsigned int fail_nth;
+	unsigned int bottom_halves;
+	unsigned int preempt;
+	bool irqs_off;
+	enum stub_context {
+		STUB_TASK,
+		STUB_SOFTIRQ,
+		STUB_HARDIRQ,
+	} interrupt;
+	unsigned int flags;
+	const char *comm;
 };
+
+struct cpumask {
+	unsigned long bits;
+};
+
+/* The CPUs that are online. */
+extern struct cpumask stub_online;
 
 struct task_struct *stub_task(void);
 int stub_cpu(void);
 void stub_point(void);
 void stub_wait(void);
 void stub_relax(void);
+void stub_enabled(void);
+void stub_sleep(u64 ns);
+void stub_spend(u64 ns);
 void stub_fault(const char *what);
+void stub_say(const char *what, const char *format, ...);
 
 #define current			stub_task()
 #define raw_smp_processor_id()	stub_cpu()
 #define nr_cpu_ids		STUB_CPUS
-#define num_online_cpus()	STUB_CPUS
+#define num_online_cpus()	__builtin_popcountl(stub_online.bits)
+#define num_possible_cpus()	STUB_CPUS
 #define cpu_possible(cpu)	((cpu) < STUB_CPUS)
-#define cpu_online(cpu)		((void)(cpu), true)
+#define cpu_online(cpu)		((stub_online.bits >> (cpu)) & 1)
+#define for_each_online_cpu(cpu)	for_each_possible_cpu(cpu) if (cpu_online(cpu))
 #define cpu_to_node(cpu)	((void)(cpu), 0)
 #define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < STUB_CPUS; (cpu)++)
 #define housekeeping_cpu(cpu, type)	((void)(cpu), true)
 #define housekeeping_any_cpu(type)	stub_cpu()
 #define is_idle_task(task)	((void)(task), false)
 #define cpu_relax()		stub_relax()
-#define usleep_range(min, max)	stub_wait()
+#define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
+#define msleep(ms)		stub_sleep((u64)(ms) * NSEC_PER_MSEC)
+#define udelay(us)		stub_spend((u64)(us) * NSEC_PER_USEC)
 #define cond_resched()		stub_point()
 
 /* The compiler */
@@ -54,9 +93,15 @@ void stub_fault(const char *what);
 #define __releases(lock)
 #define __user
 #define noinline_for_stack	noinline
+#define fallthrough		__attribute__((__fallthrough__))
 #define BUILD_BUG_ON(wrong)	((void)(wrong))
 #define __stringify(word)	#word
-#define IS_ENABLED(option)	0
+#define STUB_IS_1		0,
+#define STUB_SECOND(first, second, ...)	second
+#define STUB_ENABLED(first)	STUB_SECOND(first 1, 0)
+#define STUB_PASTED(value)	STUB_ENABLED(STUB_IS_##value)
+#define IS_ENABLED(option)	STUB_PASTED(option)
+#define CONFIG_HOTPLUG_CPU	1
 #define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define KBUILD_MODNAME		"twheel"
@@ -75,8 +120,19 @@ void stub_fault(const char *what);
 #define mul_u64_u32_div(a, b, c)	((u64)((unsigned __int128)(a) * (b) / (c)))
 #define mul_u64_u64_shr(a, b, shift)	((u64)((unsigned __int128)(a) * (b) >> (shift)))
 #define hweight_long(word)	__builtin_popcountl(word)
-#define bitmap_weight(map, bits)	((void)(map), (bits))
-#define get_random_u64()	42ULL
+#define hweight32(word)		__builtin_popcount(word)
+#define PAGE_SIZE		4096
+
+u64 get_random_u64(void);
+
+static inline unsigned int bitmap_weight(const unsigned long *map, unsigned int bits)
+{
+	unsigned int i, weight = 0;
+
+	for (i = 0; i < bits; i++)
+		weight += test_bit(i, map);
+	return weight;
+}
 
 /* Words that others see. A point comes before each access. */
 #define READ_ONCE(x)		(*({ stub_point(); (volatile __typeof__(x) *)&(x); }))
@@ -100,8 +156,12 @@ typedef struct {
 	int counter;
 } atomic_t;
 
+#define atomic_read(a)		((a)->counter)
+#define atomic_read_acquire(a)	atomic_read(a)
 #define atomic_set(a, value)	((a)->counter = (value))
 #define atomic_inc(a)		(++(a)->counter)
+#define atomic_dec(a)		(--(a)->counter)
+#define atomic_fetch_inc_release(a)	((a)->counter++)
 #define atomic_inc_return(a)	(++(a)->counter)
 
 static inline int atomic_dec_if_positive(atomic_t *a)
@@ -125,6 +185,7 @@ static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 static inline void raw_spin_lock(raw_spinlock_t *lock)
 {
 	stub_point();
+	current->preempt++;
 	while (lock->held)
 		stub_wait();
 	lock->held = true;
@@ -136,6 +197,7 @@ static inline bool raw_spin_trylock(raw_spinlock_t *lock)
 	stub_point();
 	if (lock->held || stub_contended)
 		return false;
+	current->preempt++;
 	return lock->held = true;
 }
 
@@ -144,7 +206,13 @@ static inline void raw_spin_unlock(raw_spinlock_t *lock)
 	if (!lock->held)
 		stub_fault("a lock is released that is not held");
 	lock->held = false;
+	current->preempt--;
 	stub_point();
+}
+
+static inline bool raw_spin_is_locked(const raw_spinlock_t *lock)
+{
+	return lock->held;
 }
 
 static inline void stub_assert_held(const raw_spinlock_t *lock)
@@ -154,25 +222,46 @@ static inline void stub_assert_held(const raw_spinlock_t *lock)
 }
 
 struct mutex {
-	raw_spinlock_t lock;
+	bool held;
 };
 
-#define raw_spin_lock_irq(lock)			raw_spin_lock(lock)
-#define raw_spin_unlock_irq(lock)		raw_spin_unlock(lock)
+static inline void mutex_lock(struct mutex *mutex)
+{
+	stub_point();
+	while (mutex->held)
+		stub_wait();
+	mutex->held = true;
+}
+
+static inline void mutex_unlock(struct mutex *mutex)
+{
+	mutex->held = false;
+	stub_point();
+}
+
+#define local_irq_save(flags)		\
+	do { (flags) = current->irqs_off; current->irqs_off = true; } while (0)
+#define local_irq_restore(flags)	do { current->irqs_off = (flags); stub_enabled(); } while (0)
+#define local_irq_disable()		((void)(current->irqs_off = true))
+#define local_irq_enable()		local_irq_restore(false)
+#define local_bh_disable()		((void)current->bottom_halves++)
+#define local_bh_enable()		do { current->bottom_halves--; stub_enabled(); } while (0)
+#define irqs_disabled()			(current->irqs_off)
+#define in_hardirq()			(current->interrupt == STUB_HARDIRQ)
+#define in_serving_softirq()		(current->interrupt == STUB_SOFTIRQ)
+#define in_task()			(current->interrupt == STUB_TASK)
+#define softirq_count()			(current->bottom_halves + in_serving_softirq())
+#define in_interrupt()			(in_hardirq() || softirq_count())
+#define preemptible()			(!in_interrupt() && !irqs_disabled() && !current->preempt)
+
+#define raw_spin_lock_irq(lock)		do { local_irq_disable(); raw_spin_lock(lock); } while (0)
+#define raw_spin_unlock_irq(lock)	do { raw_spin_unlock(lock); local_irq_enable(); } while (0)
 #define raw_spin_lock_nested(lock, class)	raw_spin_lock(lock)
-#define raw_spin_lock_irqsave(lock, flags)	do { (flags) = 0; raw_spin_lock(lock); } while (0)
-#define raw_spin_unlock_irqrestore(lock, flags)	do { (void)(flags); raw_spin_unlock(lock); } while (0)
+#define raw_spin_lock_irqsave(lock, flags)	\
+	do { local_irq_save(flags); raw_spin_lock(lock); } while (0)
+#define raw_spin_unlock_irqrestore(lock, flags)	\
+	do { raw_spin_unlock(lock); local_irq_restore(flags); } while (0)
 #define DEFINE_MUTEX(name)	struct mutex name
-#define mutex_lock(mutex)	raw_spin_lock(&(mutex)->lock)
-#define mutex_unlock(mutex)	raw_spin_unlock(&(mutex)->lock)
-#define local_irq_save(flags)	((flags) = 0)
-#define local_irq_restore(flags)	((void)(flags))
-#define local_irq_disable()
-#define local_irq_enable()
-#define local_bh_disable()
-#define local_bh_enable()
-#define in_hardirq()		0
-#define preemptible()		1
 #define preempt_count()		0
 #define preempt_count_set(count)	((void)(count))
 #define lockdep_assert_held(lock)	\
@@ -188,13 +277,14 @@ struct lock_class_key {
 };
 
 struct completion {
-	bool done;
+	unsigned int done;
 };
 
-#define init_completion(c)	((c)->done = false)
-#define complete(c)		WRITE_ONCE((c)->done, true)
-#define completion_done(c)	READ_ONCE((c)->done)
-#define wait_for_completion(c)	do { while (!READ_ONCE((c)->done)) stub_wait(); } while (0)
+#define init_completion(c)	((c)->done = 0)
+#define complete(c)		do { stub_point(); (c)->done++; } while (0)
+#define completion_done(c)	(READ_ONCE((c)->done) != 0)
+#define wait_for_completion(c)	\
+	do { while (!READ_ONCE((c)->done)) stub_wait(); (c)->done--; } while (0)
 
 /* The clock, hrtimers, calls of other CPUs, works: stub.c */
 #define CLOCK_REALTIME	0
@@ -208,13 +298,16 @@ enum hrtimer_restart {
 };
 
 enum hrtimer_mode {
-	HRTIMER_MODE_ABS_SOFT,
-	HRTIMER_MODE_ABS_HARD,
-	HRTIMER_MODE_PINNED,
+	HRTIMER_MODE_ABS_SOFT = 0,
+	HRTIMER_MODE_ABS_HARD = 1,
+	HRTIMER_MODE_PINNED = 2,
+	HRTIMER_MODE_ABS_PINNED_HARD = 3,
 };
 
 struct hrtimer {
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
+	enum hrtimer_mode mode;
+	clockid_t clock;
 	ktime_t expires;
 	int cpu;
 	bool queued;
@@ -230,13 +323,21 @@ typedef struct {
 
 struct work_struct {
 	void (*func)(struct work_struct *work);
+	struct workqueue_struct *queue;
+	int cpu;
 	bool queued;
 	bool running;
 };
 
 struct workqueue_struct {
-	char unused;
+	bool ordered;
+	unsigned int running;
 };
+
+extern struct workqueue_struct stub_queue;
+
+/* How far ahead of the monotonic clock the wall clock is. */
+extern s64 cpus_wall_ahead;
 
 u64 ktime_get_ns(void);
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
@@ -245,43 +346,87 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 void hrtimer_set_expires(struct hrtimer *timer, ktime_t expires);
 void hrtimer_cancel(struct hrtimer *timer);
 int smp_call_function_single_async(int cpu, call_single_data_t *csd);
-void queue_work(struct workqueue_struct *queue, struct work_struct *work);
+bool queue_work_on(int cpu, struct workqueue_struct *queue, struct work_struct *work);
+void flush_work(struct work_struct *work);
 void cancel_work_sync(struct work_struct *work);
+unsigned long stub_jiffies(void);
 
 #define ktime_get_boottime_ns()	ktime_get_ns()
-#define ktime_get_real_ns()	ktime_get_ns()
-#define ktime_get_clocktai_ns()	ktime_get_ns()
+#define ktime_get_real_ns()	(ktime_get_ns() + cpus_wall_ahead)
+#define ktime_get_clocktai_ns()	ktime_get_real_ns()
 #define ns_to_ktime(ns)		((ktime_t)(ns))
+#define ktime_to_ns(time)	((s64)(time))
 #define hrtimer_is_queued(timer)	((timer)->queued)
+#define hrtimer_active(timer)	((timer)->queued || (timer)->running)
+#define hrtimer_get_expires(timer)	((timer)->expires)
+#define HZ			250
+#define jiffies			stub_jiffies()
+#define time_before(a, b)	((long)((a) - (b)) < 0)
 #define INIT_CSD(csd, call, data)	\
 	(*(csd) = (call_single_data_t){ .func = (call), .info = (data) })
 #define INIT_WORK(work, call)	(*(work) = (struct work_struct){ .func = (call) })
-#define queue_work_on(cpu, queue, work)	queue_work(queue, work)
-#define alloc_workqueue(format...)	((struct workqueue_struct *)calloc(1, 1))
+#define queue_work(queue, work)	queue_work_on(-1, queue, work)
+#define schedule_work_on(cpu, work)	queue_work_on(cpu, &stub_queue, work)
+#define INIT_WORK_ONSTACK(work, call)	INIT_WORK(work, call)
+#define destroy_work_on_stack(work)
+#define work_pending(work)	((work)->queued)
+#define alloc_workqueue(format...)	((struct workqueue_struct *)calloc(1, sizeof(struct workqueue_struct)))
+#define system_unbound_wq	(&stub_queue)
+#define system_long_wq		(&stub_queue)
 #define destroy_workqueue(queue)	free(queue)
+
+static inline struct workqueue_struct *alloc_ordered_workqueue(const char *name, int flags)
+{
+	struct workqueue_struct *queue = alloc_workqueue(name);
+
+	if (queue)
+		queue->ordered = true;
+	return queue;
+}
 #define WQ_PERCPU		0
 #define WQ_UNBOUND		0
 #define WQ_MEM_RECLAIM		0
 
 /* Memory, strings, messages */
+#define CONFIG_FAULT_INJECTION	1
+#define GFP_KERNEL		0
 #define kvzalloc_node(size, flags, node)	calloc(1, size)
+#define kvcalloc(n, size, flags)	calloc(n, size)
 #define kzalloc(size, flags)	calloc(1, size)
+#define kmalloc(size, flags)	calloc(1, size)
 #define kvfree(memory)		free(memory)
 #define kfree(memory)		free(memory)
-#define kstrdup_const(string, flags)	(string)
-#define kfree_const(string)	((void)(string))
+#define kfree_const(string)	free((void *)(string))
+#define object_is_on_stack(object)	((void)(object), false)
+
+static inline char *kstrdup_const(const char *string, int flags)
+{
+	char *copy = calloc(1, strlen(string) + 1);
+
+	return copy ? strcpy(copy, string) : NULL;
+}
+
+static inline void *memchr_inv(const void *memory, int byte, size_t size)
+{
+	const char *at = memory;
+
+	while (size && *at == byte)
+		at++, size--;
+	return size ? (void *)at : NULL;
+}
+
 #define struct_size(p, member, count)	(sizeof(*(p)) + sizeof((p)->member[0]) * (count))
 #define strscpy(to, from, size)	snprintf(to, size, "%s", from)
-#define memchr_inv(memory, byte, size)	((void *)0)
 #define ERR_PTR(error)		((void *)(long)(error))
 #define PTR_ERR(p)		((long)(p))
 #define IS_ERR(p)		((unsigned long)(p) >= -4095UL)
+#define PTR_ERR_OR_ZERO(p)	(IS_ERR(p) ? (int)PTR_ERR(p) : 0)
 #define IS_ERR_OR_NULL(p)	(!(p) || IS_ERR(p))
 #define WARN_ONCE(wrong, format...)	((wrong) && (stub_fault("WARN_ONCE()"), true))
 #define WARN_ON_ONCE(wrong)	WARN_ONCE(wrong)
-#define pr_warn(format...)	stub_fault("pr_warn()")
-#define pr_err_ratelimited(format...)	stub_fault("pr_err_ratelimited()")
-#define pr_warn_ratelimited(format...)	stub_fault("pr_warn_ratelimited()")
+#define pr_warn(format...)	stub_say("pr_warn()", format)
+#define pr_err_ratelimited(format...)	stub_say("pr_err_ratelimited()", format)
+#define pr_warn_ratelimited(format...)	stub_say("pr_warn_ratelimited()", format)
 
 /* Modules, lists of wheels, debugfs, tracing: nothing that other CPUs see */
 struct dentry;
@@ -317,10 +462,7 @@ enum cpuhp_state {
 #define NOTIFY_OK		0
 #define register_module_notifier(nb)	((void)(nb), 0)
 #define unregister_module_notifier(nb)
-#define cpuhp_setup_state_multi(state, name, up, down)	((void)(up), (void)(down), 0)
 #define cpuhp_remove_multi_state(state)
-#define cpuhp_state_add_instance(state, node)	((void)(state), stub_online(node))
-#define cpuhp_state_remove_instance(state, node)
 #define LIST_HEAD(name)		struct list_head name = { &name, &name }
 #define INIT_LIST_HEAD(list)	((list)->next = (list)->prev = (list))
 #define list_for_each_entry(at, head, member)	for (at = 0; at;)
@@ -335,15 +477,10 @@ enum cpuhp_state {
 #define debugfs_create_dir(name, parent)	((struct dentry *)0)
 #define debugfs_create_file(name, mode, parent, data, fops)	((struct dentry *)0)
 #define debugfs_remove(dentry)
+#define debugfs_lookup(name, parent)	((struct dentry *)(parent))
+#define dput(dentry)		((void)(dentry))
 #define iter_is_ubuf(iter)	((void)(iter), false)
-#define TP_PROTO(args...)	args
-#define TP_ARGS(args...)
-#define TRACE_EVENT(name, proto, rest...)				\
-	static inline bool trace_##name##_enabled(void) { return false; }	\
-	static inline void trace_##name(proto) { }
-#define DEFINE_EVENT(class, name, proto, rest...)	TRACE_EVENT(name, TP_PROTO(proto))
-#define DECLARE_EVENT_CLASS(name, rest...)
 
-int stub_online(struct hlist_node *node);
+#include "stub_tasks.h"
 
 #endif /* _STUB_H */

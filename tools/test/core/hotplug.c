@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* CPUs that come and go, and what is told of it: one state, and its instances. */
+#include "cpus.h"
+#include "machine.h"
+
+struct cpumask stub_online = { BIT(STUB_CPUS) - 1 };
+
+static int (*hotplug_up)(unsigned int cpu, struct hlist_node *node);
+static int (*hotplug_down)(unsigned int cpu, struct hlist_node *node);
+static struct hlist_head hotplug_nodes;
+
+int cpuhp_setup_state_multi(enum cpuhp_state state, const char *name,
+			    int (*up)(unsigned int cpu, struct hlist_node *node),
+			    int (*down)(unsigned int cpu, struct hlist_node *node))
+{
+	hotplug_up = up;
+	hotplug_down = down;
+	hotplug_nodes.first = NULL;
+	return 0;
+}
+
+int cpuhp_state_add_instance(enum cpuhp_state state, struct hlist_node *node)
+{
+	int cpu;
+
+	hlist_add_head(node, &hotplug_nodes);
+	for_each_online_cpu(cpu)
+		hotplug_up(cpu, node);
+	return 0;
+}
+
+void cpuhp_state_remove_instance(enum cpuhp_state state, struct hlist_node *node)
+{
+	int cpu;
+
+	for_each_online_cpu(cpu)
+		hotplug_down(cpu, node);
+	*node->pprev = node->next;
+	if (node->next)
+		node->next->pprev = node->pprev;
+}
+
+int remove_cpu(unsigned int cpu)
+{
+	struct hlist_node *node;
+
+	hlist_for_each(node, &hotplug_nodes)
+		hotplug_down(cpu, node);
+	stub_online.bits &= ~BIT(cpu);
+	machine_leave(cpu);
+	return 0;
+}
+
+int add_cpu(unsigned int cpu)
+{
+	struct hlist_node *node;
+
+	stub_online.bits |= BIT(cpu);
+	hlist_for_each(node, &hotplug_nodes)
+		hotplug_up(cpu, node);
+	return 0;
+}

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A machine of several CPUs, for suites: see machine.c. */
+#ifndef _MACHINE_H
+#define _MACHINE_H
+
+/* Run a function as a task, with all that it starts, until it returns. */
+void machine_run(void (*function)(void), unsigned int seed);
+
+/* How many allocations are not freed: memory.c. */
+extern long memory_held;
+
+/* A CPU that has gone does what it may not leave, and then nothing. */
+void machine_leave(int cpu);
+
+#endif /* _MACHINE_H */

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Memory that is refused, and trace events. */
+#include "cpus.h"
+#include "machine.h"
+
+/* Trace events: the linker has made a table of them, in which some are twice. */
+extern struct tracepoint *__start_stub_points[], *__stop_stub_points[];
+
+void for_each_kernel_tracepoint(void (*see)(struct tracepoint *, void *), void *data)
+{
+	static struct tracepoint cancel = { "hrtimer_cancel" };
+	struct tracepoint **at;
+
+	for (at = __start_stub_points; at < __stop_stub_points; at++)
+		see(*at, data);
+	see(&stub_start, data);
+	see(&cancel, data);
+}
+
+/* The linker takes these for calloc() and free(). */
+void *__real_calloc(size_t n, size_t size);
+void *__wrap_calloc(size_t n, size_t size);
+void __real_free(void *memory);
+void __wrap_free(void *memory);
+
+long memory_held;
+
+void *__wrap_calloc(size_t n, size_t size)
+{
+	void *memory = NULL;
+
+	if (!current->fail_nth || --current->fail_nth)
+		memory = __real_calloc(n, size);
+	memory_held += !!memory;
+	return memory;
+}
+
+void __wrap_free(void *memory)
+{
+	memory_held -= !!memory;
+	__real_free(memory);
+}
