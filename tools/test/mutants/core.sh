@@ -1,23 +1,24 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Mutants of core and API: runs the KUnit suites on each, in user-mode Linux, until a case
-# fails. First all get those on a virtual clock, on a kernel for one CPU. With two, each
-# change of its interrupt flag is a system call, and a guest takes twice as long. What
-# survives gets the same with two CPUs, programs, and the suites on real clocks. Arguments:
-# files of these, to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N
-# runs so many guests. See mutate.py and tally.py, and ../um/um.sh.
+# Mutants of core and API: runs make core's program on each, until a case fails; first without
+# sanitizers, and what survives that with them. Arguments: files of these, to change only
+# those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N tries so many at a time. See
+# mutate.py and tally.py.
 #
 # The mutator changes neither barriers nor the kinds of accesses: they are the models'
 # work.
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
-# shellcheck source=../um/um.sh
-. "$ROOT/tools/test/um/um.sh"
+# shellcheck source=../core/build.sh
+. "$ROOT/tools/test/core/build.sh"
 
-[ $# != 0 ] || set -- "$ROOT"/module/{core,api}/*.[ch]
+[ $# != 0 ] || set -- module/{core,api}/*.[ch]
+need gcc libc6-dev python3
+mkdir -p "$CACHE/mutants"
 cd "$ROOT"
-export LOG=$CACHE/mutants/core
-begin_um "$CACHE/mutants/one-cpu" um
-ONE_CPU=1 nice -n 5 python3 tools/test/mutants/core.py "${@#"$ROOT/"}"
-begin_um "$CACHE/mutants" um um-smp
-nice -n 5 python3 tools/test/mutants/core.py "${@#"$ROOT/"}"
+make_headers
+flags_of "$ROOT"
+all=("${module[@]}" "${stub[@]}" "${suites[@]}")
+FLAGS="${flags[*]} ${own[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" \
+	SOURCES="${all[*]#"$ROOT/"}" WORK=$SCRATCH/programs LOG=$CACHE/mutants/core \
+	JOBS=${JOBS:-$(nproc)} nice -n 5 python3 tools/test/mutants/program.py "$@"

@@ -16,5 +16,5 @@ cd "$ROOT"
 # By name: the program is compiled in a copy of the sources.
 all=("${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c")
 FLAGS="${flags[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
-	WORK=$SCRATCH LOG=$CACHE/mutants/engine \
-	python3 tools/test/mutants/engine.py "$@"
+	WORK=$SCRATCH LOG=$CACHE/mutants/engine ARGUMENTS=$here/corpus JOBS=${JOBS:-$(nproc)} \
+	python3 tools/test/mutants/program.py "$@"

@@ -1,0 +1,224 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Mutants of a program: the engine, or core and API. See engine.sh and core.sh, which say how
+by variables.
+"""
+import hashlib
+import os
+import queue
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+
+import mutate
+import tally
+
+WORK = os.environ["WORK"]
+# The folders that it is built of.
+PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/native",
+         "tools/test/core")
+# Seconds of a CPU that a case may take: as many times what the longest takes, and more.
+PATIENCE, LEAST = 4, 2
+MEMORY = 2 << 30
+# Set by a signal.
+ended = threading.Event()
+
+
+class Ended(Exception):
+    """A signal has come: nothing is to be judged any more"""
+
+
+class Program:
+    """A program, built from a copy of the sources"""
+
+    def __init__(self, name, sanitizers, like=None):
+        self.folder = os.path.join(WORK, name)
+        self.sanitizers = sanitizers
+        self.sources = os.environ["SOURCES"].split()
+        for part in PARTS if not like else ():
+            shutil.copytree(part, os.path.join(self.folder, part))
+        flags = os.environ["FLAGS"].replace(os.getcwd() + "/", self.folder + "/")
+        self.compile = ["gcc"] + flags.split() + ["-g0", "-O1", "-w", "-MMD"] + sanitizers
+        self.patience = 600
+        self.needs = {}
+        self.last = None
+        if like:
+            shutil.copytree(like.folder, self.folder)
+            self.patience, self.needs = like.patience, like.needs
+
+    def object(self, source):
+        return os.path.join(self.folder, source + ".o")
+
+    def readers(self, path):
+        return [source for source in self.sources if path in self.needs[source]]
+
+    def build(self, sources):
+        """Returns what the compiler says, if it does not compile"""
+        for source in sources:
+            run = subprocess.run(self.compile + ["-c", "-o", self.object(source),
+                                 os.path.join(self.folder, source)],
+                                 capture_output=True, text=True)
+            if run.returncode:
+                return run.stderr
+        return ""
+
+    def code(self, path):
+        seen = hashlib.sha256()
+        for source in self.readers(path):
+            with open(self.object(source), "rb") as file:
+                seen.update(file.read())
+        return seen.hexdigest()
+
+    def link(self):
+        subprocess.run(["gcc", os.environ["WRAP"]] + self.sanitizers +
+                       ["-o", self.folder + "/program"] +
+                       [self.object(source) for source in self.sources], check=True)
+
+    def limit(self):
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+        # The sanitizer maps more than there is.
+        if not self.sanitizers:
+            resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+
+    def run(self, *case):
+        command = [self.folder + "/program", *os.environ.get("ARGUMENTS", "").split()]
+        more = {"KUNIT_PATIENCE": str(self.patience)}
+        # Sanitizers see in one race what they see in many.
+        if self.sanitizers:
+            more["SHORT"] = "1"
+        return subprocess.run([*command, *case], capture_output=True, text=True,
+                              errors="replace", preexec_fn=self.limit,
+                              env={**os.environ, **more})
+
+    def measure(self):
+        """Run all cases as it is, and learn how long one takes, and what each source reads"""
+        said = self.build(self.sources)
+        if said:
+            sys.exit(said)
+        for source in self.sources:
+            with open(os.path.join(self.folder, source + ".d")) as file:
+                read = re.findall(r"(\S+\.[ch])\b", file.read())
+            self.needs[source] = {os.path.relpath(path, self.folder) for path in read}
+        self.link()
+        run = self.run()
+        if run.returncode:
+            sys.exit(f"the program fails as it is:\n{run.stdout}{run.stderr}")
+        took = [float(line.split()[2].strip("(")) for line in run.stdout.splitlines()
+                if line.startswith("ok ")]
+        self.patience = LEAST + round(PATIENCE * max(took))
+
+    def finder(self):
+        """The case that fails, or None. That which found the one before goes first."""
+        if self.last and self.run(self.last).returncode:
+            return self.last
+        run = self.run()
+        if not run.returncode:
+            return None
+        lines = [line.split() for line in run.stdout.splitlines()]
+        self.last = next((words[2] for words in lines if words[:2] == ["not", "ok"]), None)
+        return self.last or f"after {lines[-1][1] if lines else 'nothing'}"
+
+    def put(self, path, text):
+        with open(os.path.join(self.folder, path), "w") as file:
+            file.write(text)
+
+
+class Worker:
+    """The program twice: as it is, and under sanitizers"""
+
+    def __init__(self, number, like=None):
+        self.plain = Program(f"plain-{number}", [], like and like.plain)
+        self.sane = Program(f"sane-{number}", os.environ["SANITIZERS"].split(),
+                            like and like.sane)
+        if not like:
+            self.plain.measure()
+            self.sane.measure()
+
+    def judge(self, mutant, source, tallied):
+        plain, sane = self.plain, self.sane
+        readers = plain.readers(mutant.path)
+        changed = mutate.applied(source, mutant)
+        plain.put(mutant.path, changed)
+        try:
+            if plain.build(readers):
+                tallied.count(mutant, "does not compile")
+                return
+            code = plain.code(mutant.path)
+            if not tallied.is_new(mutant, code):
+                tallied.count(mutant, "same code", code)
+                return
+            plain.link()
+            by = plain.finder()
+        finally:
+            plain.put(mutant.path, source)
+            plain.build(readers)
+        if not by:
+            sane.put(mutant.path, changed)
+            sane.build(readers)
+            sane.link()
+            by = sane.finder()
+            by = by and by + ", sanitized"
+            sane.put(mutant.path, source)
+            sane.build(readers)
+        if by:
+            tallied.count(mutant, "found", code, by)
+        else:
+            tallied.survived(mutant, code)
+
+
+def judge_all(workers, items, judge):
+    """Call judge(worker, item) for each, as many at a time as there are workers."""
+    waiting = queue.Queue()
+    for item in items:
+        waiting.put(item)
+
+    def work(worker):
+        while not ended.is_set():
+            try:
+                judge(worker, waiting.get_nowait())
+            except (queue.Empty, Ended):
+                return
+
+    threads = [threading.Thread(target=work, args=(worker,)) for worker in workers]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # A thread also ends with what it raises.
+    if ended.is_set() or not waiting.empty():
+        raise Ended
+
+
+def until_ended(main):
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        main()
+    except Ended:
+        sys.exit("cut off: run it again, and it goes on from its log")
+
+
+def main():
+    paths = sys.argv[1:]
+    first = Worker(0)
+    crew = [first] + [Worker(number, first)
+                      for number in range(1, int(os.environ.get("JOBS", 1)))]
+    tallied = tally.Tally(paths, os.environ["LOG"])
+    sources, found = {}, []
+    for path in paths:
+        with open(path) as file:
+            sources[path] = file.read()
+        tallied.seen.add((path, first.plain.code(path)))
+        found += mutate.mutants(path, sources[path])
+    chosen = mutate.sample(found)
+    todo = [mutant for mutant in chosen if not tallied.is_done(mutant)]
+    judge_all(crew, todo, lambda worker, mutant:
+              worker.judge(mutant, sources[mutant.path], tallied))
+    tallied.verdict(len(chosen) == len(found))
+
+
+until_ended(main)
