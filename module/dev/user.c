@@ -92,7 +92,8 @@ struct tw_user {
 	atomic64_t paid[];
 };
 
-static DEFINE_HASHTABLE(users, 6);
+/* A container may have 65536 users: some 64 are in a chain then. */
+static DEFINE_HASHTABLE(users, 10);
 static DEFINE_MUTEX(users_lock);
 
 /* As &tw_user.paid, of all users together. */
