@@ -231,6 +231,28 @@ static void never_is_never(struct kunit *test)
 	twheel_cancel(&never[2].timer);
 }
 
+/* A deadline beyond the last one is none of the states that a timer may be in. */
+static void pending_until_never(struct kunit *test)
+{
+	static const u64 beyond[] = { TWHEEL_NEVER + 1, TWHEEL_NEVER + 3, U64_MAX };
+	struct probe probe;
+	unsigned int i;
+
+	probe_init(&probe, test->priv, probe_fire);
+	for (i = 0; i < 3 * ARRAY_SIZE(beyond); i++) {
+		struct twheel_timer *timer = &probe.timer;
+		u64 never = beyond[i / 3];
+
+		twheel_arm(timer, DAY);
+		KUNIT_EXPECT_EQ_MSG(test, i % 3 == 0 ? twheel_arm_at(timer, never) :
+				    i % 3 == 1 ? twheel_modify_at(timer, never) :
+				    twheel_extend_at(timer, never), 1, "%u", i);
+		KUNIT_EXPECT_TRUE(test, twheel_pending(timer));
+		KUNIT_EXPECT_EQ(test, twheel_deadline(timer), TWHEEL_NEVER);
+		KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
+	}
+}
+
 /* No clock reaches TWHEEL_NEVER, not even with a tick that has a boundary there. */
 static void clock_ends_before_never(struct kunit *test)
 {
@@ -380,6 +402,7 @@ static struct kunit_case api_cases[] = {
 	KUNIT_CASE(extend_only_later),
 	KUNIT_CASE(cancel_says_what_happened),
 	KUNIT_CASE(never_is_never),
+	KUNIT_CASE(pending_until_never),
 	KUNIT_CASE(clock_ends_before_never),
 	KUNIT_CASE(ten_days_to_the_tick),
 	KUNIT_CASE(one_alarm_per_instant),
