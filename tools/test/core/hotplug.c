@@ -19,13 +19,20 @@ int cpuhp_setup_state_multi(enum cpuhp_state state, const char *name,
 	return 0;
 }
 
+static void hotplug_tell(int (*call)(unsigned int cpu, struct hlist_node *node), int cpu,
+			 struct hlist_node *node)
+{
+	if (call(cpu, node))
+		stub_fault("a CPU may not come, or go");
+}
+
 int cpuhp_state_add_instance(enum cpuhp_state state, struct hlist_node *node)
 {
 	int cpu;
 
 	hlist_add_head(node, &hotplug_nodes);
 	for_each_online_cpu(cpu)
-		hotplug_up(cpu, node);
+		hotplug_tell(hotplug_up, cpu, node);
 	return 0;
 }
 
@@ -34,7 +41,7 @@ void cpuhp_state_remove_instance(enum cpuhp_state state, struct hlist_node *node
 	int cpu;
 
 	for_each_online_cpu(cpu)
-		hotplug_down(cpu, node);
+		hotplug_tell(hotplug_down, cpu, node);
 	*node->pprev = node->next;
 	if (node->next)
 		node->next->pprev = node->pprev;
@@ -45,7 +52,7 @@ int remove_cpu(unsigned int cpu)
 	struct hlist_node *node;
 
 	hlist_for_each(node, &hotplug_nodes)
-		hotplug_down(cpu, node);
+		hotplug_tell(hotplug_down, cpu, node);
 	stub_online.bits &= ~BIT(cpu);
 	machine_leave(cpu);
 	return 0;
@@ -57,6 +64,6 @@ int add_cpu(unsigned int cpu)
 
 	stub_online.bits |= BIT(cpu);
 	hlist_for_each(node, &hotplug_nodes)
-		hotplug_up(cpu, node);
+		hotplug_tell(hotplug_up, cpu, node);
 	return 0;
 }

@@ -140,6 +140,9 @@ class Worker:
 
     def judge(self, mutant, source, tallied):
         plain, sane = self.plain, self.sane
+        if tally.is_elsewhere(mutant, source):
+            tallied.count(mutant, "elsewhere")
+            return
         readers = plain.readers(mutant.path)
         changed = mutate.applied(source, mutant)
         plain.put(mutant.path, changed)
