@@ -2,6 +2,7 @@
 /* Callbacks that keep locks, take too long, or wait for themselves. */
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
 #include <linux/spinlock.h>
