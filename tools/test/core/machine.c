@@ -437,7 +437,7 @@ static void machine_start_works(void)
 	struct work_struct *work;
 
 	while ((work = cpus_work())) {
-		int number = machine_new(work->cpu);
+		int number = machine_new(work->cpu == STUB_CPUS ? MACHINE_NONE : work->cpu);
 
 		machine_tasks[number].work = work;
 		machine_tasks[number].wakes = 0;

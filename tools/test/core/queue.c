@@ -104,6 +104,8 @@ int smp_call_function_single_async(int cpu, call_single_data_t *csd)
 
 bool queue_work_on(int cpu, struct workqueue_struct *queue, struct work_struct *work)
 {
+	if (cpu != STUB_CPUS && (cpu < 0 || !cpu_online(cpu)))
+		stub_fault("a work is queued on a CPU that is offline");
 	if (work->queued)
 		return false;
 	work->queue = queue;

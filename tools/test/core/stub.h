@@ -365,7 +365,7 @@ unsigned long stub_jiffies(void);
 #define INIT_CSD(csd, call, data)	\
 	(*(csd) = (call_single_data_t){ .func = (call), .info = (data) })
 #define INIT_WORK(work, call)	(*(work) = (struct work_struct){ .func = (call) })
-#define queue_work(queue, work)	queue_work_on(-1, queue, work)
+#define queue_work(queue, work)	queue_work_on(STUB_CPUS, queue, work)
 #define schedule_work_on(cpu, work)	queue_work_on(cpu, &stub_queue, work)
 #define INIT_WORK_ONSTACK(work, call)	INIT_WORK(work, call)
 #define destroy_work_on_stack(work)
