@@ -46,6 +46,7 @@ class Program:
         self.patience = 600
         self.needs = {}
         self.last = None
+        self.planted = None
         if like:
             shutil.copytree(like.folder, self.folder)
             self.patience, self.needs = like.patience, like.needs
@@ -122,9 +123,15 @@ class Program:
         self.last = next((words[2] for words in lines if words[:2] == ["not", "ok"]), None)
         return self.last or f"after {lines[-1][1] if lines else 'nothing'}"
 
-    def put(self, path, text):
+    def plant(self, path, text):
+        """Change a file. Returns what the compiler says, if that does not compile"""
+        if self.planted not in (None, path):
+            shutil.copyfile(self.planted, os.path.join(self.folder, self.planted))
+            self.build(self.readers(self.planted))
+        self.planted = path
         with open(os.path.join(self.folder, path), "w") as file:
             file.write(text)
+        return self.build(self.readers(path))
 
 
 class Worker:
@@ -143,30 +150,21 @@ class Worker:
         if tally.is_elsewhere(mutant, source):
             tallied.count(mutant, "elsewhere")
             return
-        readers = plain.readers(mutant.path)
         changed = mutate.applied(source, mutant)
-        plain.put(mutant.path, changed)
-        try:
-            if plain.build(readers):
-                tallied.count(mutant, "does not compile")
-                return
-            code = plain.code(mutant.path)
-            if not tallied.is_new(mutant, code):
-                tallied.count(mutant, "same code", code)
-                return
-            plain.link()
-            by = plain.finder()
-        finally:
-            plain.put(mutant.path, source)
-            plain.build(readers)
+        if plain.plant(mutant.path, changed):
+            tallied.count(mutant, "does not compile")
+            return
+        code = plain.code(mutant.path)
+        if not tallied.is_new(mutant, code):
+            tallied.count(mutant, "same code", code)
+            return
+        plain.link()
+        by = plain.finder()
         if not by:
-            sane.put(mutant.path, changed)
-            sane.build(readers)
+            sane.plant(mutant.path, changed)
             sane.link()
             by = sane.finder()
             by = by and by + ", sanitized"
-            sane.put(mutant.path, source)
-            sane.build(readers)
         if by:
             tallied.count(mutant, "found", code, by)
         else:
