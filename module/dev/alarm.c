@@ -6,8 +6,7 @@
  * timer: the tasks that it wakes do the work.
  *
  * It moves to earlier instants only. An alarm that is too early costs one wake-up. If
- * it moved with each call, a program could keep the clock event device from
- * firing at all.
+ * it moved with each call, a program could keep the clock event device from firing at all.
  *
  * Alarms are charged to their users, and postponed when these have used up their share of a
  * CPU: see user.c.
