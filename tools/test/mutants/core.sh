@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# Mutants of core and API: runs make core's program on each, until a case fails; first without
-# sanitizers, and what survives that with them. Arguments: files of these, to change only
+# Mutants of core and API: runs make core's program on each, until a case fails; then the
+# explorer of make interleave, and what survives that again with sanitizers. Arguments: files of these, to change only
 # those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N tries so many at a time. See
 # mutate.py and tally.py.
 #
@@ -19,6 +19,8 @@ cd "$ROOT"
 make_headers
 flags_of "$ROOT"
 all=("${module[@]}" "${stub[@]}" "${suites[@]}")
-FLAGS="${flags[*]} ${own[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" \
+explorer=("${module[@]}" "${stub[@]}" "$ROOT"/tools/test/interleave/*.c)
+EXPLORER="${explorer[*]#"$ROOT/"}" \
+	FLAGS="${flags[*]} ${own[*]} -I$ROOT/tools/test/interleave" WRAP=$wrap SANITIZERS="${sanitizers[*]}" \
 	SOURCES="${all[*]#"$ROOT/"}" WORK=$SCRATCH/programs LOG=$CACHE/mutants/core \
 	JOBS=${JOBS:-$(nproc)} nice -n 5 python3 tools/test/mutants/program.py "$@"

@@ -20,7 +20,7 @@ import tally
 WORK = os.environ["WORK"]
 # The folders that it is built of.
 PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/native",
-         "tools/test/core")
+         "tools/test/core", "tools/test/interleave")
 # Seconds of a CPU that a case may take: as many times what the longest takes, and more.
 PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
@@ -35,10 +35,10 @@ class Ended(Exception):
 class Program:
     """A program, built from a copy of the sources"""
 
-    def __init__(self, name, sanitizers, like=None):
+    def __init__(self, name, sanitizers, like=None, sources="SOURCES"):
         self.folder = os.path.join(WORK, name)
         self.sanitizers = sanitizers
-        self.sources = os.environ["SOURCES"].split()
+        self.sources = os.environ[sources].split()
         for part in PARTS if not like else ():
             shutil.copytree(part, os.path.join(self.folder, part))
         flags = os.environ["FLAGS"].replace(os.getcwd() + "/", self.folder + "/")
@@ -95,8 +95,8 @@ class Program:
                               errors="replace", preexec_fn=self.limit,
                               env={**os.environ, **more})
 
-    def measure(self):
-        """Run all cases as it is, and learn how long one takes, and what each source reads"""
+    def prepare(self):
+        """Build it as it is, and learn what each source reads"""
         said = self.build(self.sources)
         if said:
             sys.exit(said)
@@ -105,6 +105,10 @@ class Program:
                 read = re.findall(r"(\S+\.[ch])\b", file.read())
             self.needs[source] = {os.path.relpath(path, self.folder) for path in read}
         self.link()
+
+    def measure(self):
+        """Run all cases as it is, and learn how long one takes"""
+        self.prepare()
         run = self.run()
         if run.returncode:
             sys.exit(f"the program fails as it is:\n{run.stdout}{run.stderr}")
@@ -134,16 +138,36 @@ class Program:
         return self.build(self.readers(path))
 
 
+class Explorer(Program):
+    """The explorer of interleavings, which has scenes instead of cases"""
+
+    def run(self, *case):
+        return subprocess.run(["timeout", "60", self.folder + "/program", *case],
+                              capture_output=True, text=True, errors="replace")
+
+    def finder(self):
+        for scene in self.run().stdout.splitlines():
+            if self.run(scene, "0").returncode:
+                return scene
+        return None
+
+
 class Worker:
-    """The program twice: as it is, and under sanitizers"""
+    """The program as it is, under sanitizers, and the explorer, if there is one"""
 
     def __init__(self, number, like=None):
         self.plain = Program(f"plain-{number}", [], like and like.plain)
         self.sane = Program(f"sane-{number}", os.environ["SANITIZERS"].split(),
                             like and like.sane)
+        self.explorer = None
+        if "EXPLORER" in os.environ:
+            self.explorer = Explorer(f"explorer-{number}", [], like and like.explorer,
+                                     "EXPLORER")
         if not like:
             self.plain.measure()
             self.sane.measure()
+            if self.explorer:
+                self.explorer.prepare()
 
     def judge(self, mutant, source, tallied):
         plain, sane = self.plain, self.sane
@@ -160,6 +184,10 @@ class Worker:
             return
         plain.link()
         by = plain.finder()
+        if not by and self.explorer:
+            self.explorer.plant(mutant.path, changed)
+            self.explorer.link()
+            by = self.explorer.finder()
         if not by:
             sane.plant(mutant.path, changed)
             sane.link()
