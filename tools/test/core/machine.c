@@ -314,11 +314,6 @@ long wait_for_completion_timeout(struct completion *completion, unsigned long ti
 	return max_t(long, end - jiffies, 1);
 }
 
-void schedule_timeout_interruptible(long timeout)
-{
-	stub_sleep((u64)timeout * (NSEC_PER_SEC / HZ));
-}
-
 unsigned long stub_jiffies(void)
 {
 	return cpus_time() / (NSEC_PER_SEC / HZ);
@@ -361,6 +356,23 @@ static int machine_task_of(struct machine_cpu *mine, int cpu)
 	return mine->task;
 }
 
+static bool machine_is_idle(int cpu)
+{
+	int i;
+
+	for (i = MACHINE_FIRST; i < machine_end; i++)
+		if (machine_runnable(i) && cpus_where(i) == cpu)
+			return false;
+	return true;
+}
+
+static int machine_interrupt(int number, int cpu, void (*function)(int number))
+{
+	cpus_begin(number, cpu, function);
+	cpus_task(number)->idle = machine_is_idle(cpu);
+	return number;
+}
+
 /* May a softirq, or a hard interrupt, come in the middle of that? */
 static bool machine_lets_in(int cpu, const struct task_struct *below, bool soft)
 {
@@ -379,16 +391,12 @@ static int machine_choose(int cpu)
 		return hard;
 	below = !cpus_ended(soft) ? cpus_task(soft) : held != MACHINE_NONE ? cpus_task(held) : NULL;
 	if (cpus_interrupted(cpu, CPUS_CALLS | CPUS_HARD_ALARMS) &&
-	    machine_lets_in(cpu, below, false)) {
-		cpus_begin(hard, cpu, machine_hard);
-		return hard;
-	}
+	    machine_lets_in(cpu, below, false))
+		return machine_interrupt(hard, cpu, machine_hard);
 	if (!cpus_ended(soft))
 		return soft;
-	if (machine_has_softirq(cpu) && machine_lets_in(cpu, below, true)) {
-		cpus_begin(soft, cpu, machine_soft);
-		return soft;
-	}
+	if (machine_has_softirq(cpu) && machine_lets_in(cpu, below, true))
+		return machine_interrupt(soft, cpu, machine_soft);
 	if (held != MACHINE_NONE)
 		return held;
 	return cpu_online(cpu) ? machine_task_of(&machine_cpus[cpu], cpu) : MACHINE_NONE;

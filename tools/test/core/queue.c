@@ -64,6 +64,9 @@ void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mod
 {
 	timer->expires = expires;
 	timer->cpu = stub_cpu();
+	/* An idle CPU leaves to another one what it may. */
+	if (current->idle && !(mode & HRTIMER_MODE_PINNED) && num_online_cpus() > 1)
+		timer->cpu = cpumask_any_but(cpu_online_mask, stub_cpu());
 	timer->queued = true;
 	queue_add(&queue_timers, timer);
 	if (stub_start.function) {

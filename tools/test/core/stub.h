@@ -31,6 +31,7 @@ typedef int clockid_t;
  * @preempt: likewise for preemption, by locks that are held
  * @irqs_off: interrupts are
  * @interrupt: it is that of a CPU, of this kind, or %STUB_TASK
+ * @idle: and the CPU was idle
  * @flags: none
  * @comm: no name
  */
@@ -45,6 +46,7 @@ struct task_struct {
 		STUB_SOFTIRQ,
 		STUB_HARDIRQ,
 	} interrupt;
+	bool idle;
 	unsigned int flags;
 	const char *comm;
 };
@@ -79,7 +81,7 @@ void stub_say(const char *what, const char *format, ...);
 #define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < STUB_CPUS; (cpu)++)
 #define housekeeping_cpu(cpu, type)	((void)(cpu), true)
 #define housekeeping_any_cpu(type)	stub_cpu()
-#define is_idle_task(task)	((void)(task), false)
+#define is_idle_task(task)	((task)->idle)
 #define cpu_relax()		stub_relax()
 #define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
 #define msleep(ms)		stub_sleep((u64)(ms) * NSEC_PER_MSEC)

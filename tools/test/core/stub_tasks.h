@@ -80,6 +80,8 @@ struct timespec64 {
 #define atomic_add(value, a)	((void)((a)->counter += (value)))
 #define atomic_dec_and_test(a)	(!--(a)->counter)
 #define time_after(a, b)	time_before(b, a)
+#define schedule_timeout_interruptible(timeout)	\
+	stub_sleep((u64)(timeout) * (NSEC_PER_SEC / HZ))
 #define pr_info(format...)	do { } while (0)
 /* Tasks have no names here. */
 #define for_each_process(task)	for ((task) = NULL; (task);)
@@ -101,7 +103,6 @@ int smp_call_on_cpu(unsigned int cpu, int (*call)(void *arg), void *arg, bool ph
 int smp_call_function_single(int cpu, void (*call)(void *info), void *info, int wait);
 long wait_for_completion_timeout(struct completion *completion, unsigned long timeout);
 struct work_struct *current_work(void);
-void schedule_timeout_interruptible(long timeout);
 int do_settimeofday64(const struct timespec64 *ts);
 
 #endif /* _STUB_TASKS_H */
