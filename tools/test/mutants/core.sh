@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # Mutants of core and API: runs make core's program on each, until a case fails. What survives
-# gets the explorer of make interleave, and then the program again with sanitizers. Arguments: files of these, to change only
-# those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N tries so many at a time. See
-# mutate.py and tally.py.
+# gets the explorer of make interleave, and then the program again with sanitizers. Arguments:
+# files of these, to change only those. EVERY=N, SAMPLE=N and SEED=N as in run.sh, JOBS=N tries
+# so many at a time. See mutate.py and tally.py.
 #
 # The mutator changes neither barriers nor the kinds of accesses: they are the models'
 # work.
