@@ -85,10 +85,10 @@ u64 get_random_u64(void)
 	return machine_seed;
 }
 
-/* Whether this fiber may not be left. */
-static bool machine_atomic(void)
+/* Whether a task may not be left. */
+static bool machine_atomic(const struct task_struct *task)
 {
-	return !preemptible();
+	return task->irqs_off || task->bottom_halves || task->preempt;
 }
 
 /* Interrupts */
@@ -148,7 +148,7 @@ static void machine_main(int number)
 		task->result = task->function(task->data);
 	else
 		machine_function();
-	if (machine_atomic())
+	if (machine_atomic(current))
 		stub_fault("a task ends with interrupts or preemption off");
 	task->used = false;
 }
@@ -294,7 +294,7 @@ void stub_sleep(u64 ns)
 		stub_wait();
 		return;
 	}
-	if (machine_atomic())
+	if (in_interrupt() || machine_atomic(current))
 		stub_fault("a task sleeps with interrupts or preemption off");
 	machine_current()->wakes = cpus_time() + ns;
 	stub_wait();
@@ -327,9 +327,11 @@ int do_settimeofday64(const struct timespec64 *ts)
 
 /* The scheduler */
 
-static bool machine_runnable(int number)
+/* Whether that is a task which this CPU can run. */
+static bool machine_runnable(int number, int cpu)
 {
-	return machine_tasks[number].used && machine_tasks[number].wakes <= cpus_time();
+	return number != MACHINE_NONE && machine_tasks[number].used &&
+	       machine_tasks[number].wakes <= cpus_time() && cpus_where(number) == cpu;
 }
 
 /* How many turns to go on: mostly few, at times very many. */
@@ -343,15 +345,14 @@ static int machine_task_of(struct machine_cpu *mine, int cpu)
 {
 	int i, n = 0;
 
-	if (mine->turns && mine->task != MACHINE_NONE && machine_runnable(mine->task) &&
-	    cpus_where(mine->task) == cpu) {
+	if (mine->turns && machine_runnable(mine->task, cpu)) {
 		mine->turns--;
 		return mine->task;
 	}
 	mine->task = MACHINE_NONE;
 	mine->turns = machine_slice();
 	for (i = MACHINE_FIRST; i < machine_end; i++)
-		if (machine_runnable(i) && cpus_where(i) == cpu && !machine_roll(++n))
+		if (machine_runnable(i, cpu) && !machine_roll(++n))
 			mine->task = i;
 	return mine->task;
 }
@@ -361,7 +362,7 @@ static bool machine_is_idle(int cpu)
 	int i;
 
 	for (i = MACHINE_FIRST; i < machine_end; i++)
-		if (machine_runnable(i) && cpus_where(i) == cpu)
+		if (machine_runnable(i, cpu))
 			return false;
 	return true;
 }
@@ -428,8 +429,7 @@ static bool machine_turn(int cpu)
 	turn = cpus_go(number, points);
 	stub_spend(points * MACHINE_POINT_NS);
 	if (number >= MACHINE_FIRST) {
-		bool held = turn != CPUS_ENDED && (task->irqs_off || task->bottom_halves ||
-						   task->preempt);
+		bool held = turn != CPUS_ENDED && machine_atomic(task);
 
 		machine_cpus[cpu].held = held ? number : MACHINE_NONE;
 		if (turn != CPUS_PAUSED)
