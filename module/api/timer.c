@@ -37,7 +37,7 @@ static struct twheel_base *timer_join(struct twheel_timer *timer, struct twheel_
  *
  * Return: its base; NULL if it was never initialised.
  */
-noinline struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
+struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 {
 	struct twheel *wheel = READ_ONCE(tw_system_wheel);
 

@@ -217,7 +217,7 @@ TW_EXPORT_FOR_TESTS(tw_wheel_begin_round);
  * Find the next bucket of the other set, a part of its bitmap at a time, and have its
  * timers looked at. Nothing is added to that set, so the search never goes back.
  */
-static noinline void wheel_displace(struct tw_wheel *w, unsigned int *slice)
+static void wheel_displace(struct tw_wheel *w, unsigned int *slice)
 {
 	unsigned int end = min(w->displaced_from + WHEEL_DISPLACE_BITS, w->nr);
 	unsigned int index;
