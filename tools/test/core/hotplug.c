@@ -4,6 +4,7 @@
 #include "machine.h"
 
 struct cpumask stub_online = { BIT(STUB_CPUS) - 1 };
+struct cpumask stub_isolated;
 
 static int (*hotplug_up)(unsigned int cpu, struct hlist_node *node);
 static int (*hotplug_down)(unsigned int cpu, struct hlist_node *node);

@@ -124,6 +124,8 @@ void tasklet_schedule(struct tasklet_struct *tasklet)
 /* What waited for that comes at once. */
 void stub_enabled(void)
 {
+	if (current->interrupt == STUB_HARDIRQ && !current->irqs_off)
+		stub_fault("interrupts are turned on in a hard interrupt");
 	if (stub_machine && (cpus_interrupted(stub_cpu(), CPUS_CALLS | CPUS_HARD_ALARMS) ||
 			     machine_has_softirq(stub_cpu())))
 		cpus_pause();
@@ -357,7 +359,7 @@ static int machine_task_of(struct machine_cpu *mine, int cpu)
 	return mine->task;
 }
 
-static bool machine_is_idle(int cpu)
+bool machine_is_idle(int cpu)
 {
 	int i;
 

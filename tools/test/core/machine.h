@@ -6,6 +6,12 @@
 /* Run a function as a task, with all that it starts, until it returns. */
 void machine_run(void (*function)(void), unsigned int seed);
 
+/* No task can run on this CPU. */
+bool machine_is_idle(int cpu);
+
+/* A fault if there is a queued timer in this memory, which is freed: queue.c. */
+void queue_check_freed(const char *memory, size_t size);
+
 /* How many allocations are not freed: memory.c. */
 extern long memory_held;
 

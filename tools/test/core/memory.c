@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Memory that is refused, and trace events. */
+#include <malloc.h>
+
 #include "cpus.h"
 #include "machine.h"
 
@@ -37,6 +39,8 @@ void *__wrap_calloc(size_t n, size_t size)
 
 void __wrap_free(void *memory)
 {
+	if (memory)
+		queue_check_freed(memory, malloc_usable_size(memory));
 	memory_held -= !!memory;
 	__real_free(memory);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What comes later: hrtimers, calls of other CPUs, works. */
 #include "cpus.h"
+#include "machine.h"
 
 /* Two alarms for each base of each wheel that a test has. */
 #define QUEUE_MAX	64
@@ -54,19 +55,47 @@ static void queue_drop(struct queue *queue, const void *one)
 		queue->end--;
 }
 
+void queue_check_freed(const char *memory, size_t size)
+{
+	unsigned int i;
+
+	for (i = 0; i < queue_timers.end; i++) {
+		const struct hrtimer *timer = queue_timers.at[i];
+
+		if (timer && timer->queued && (const char *)timer >= memory &&
+		    (const char *)timer < memory + size)
+			stub_fault("a queued hrtimer is freed");
+	}
+}
+
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
 		   clockid_t clock, enum hrtimer_mode mode)
 {
 	*timer = (struct hrtimer) { .function = function, .mode = mode, .clock = clock };
 }
 
+/*
+ * A timer whose function runs stays where it is. An idle CPU leaves a timer to another one that
+ * is not, unless that is isolated.
+ */
+static int queue_timer_target(const struct hrtimer *timer, enum hrtimer_mode mode)
+{
+	int other;
+
+	if (timer->running)
+		return timer->cpu;
+	if ((mode & HRTIMER_MODE_PINNED) || !current->idle || num_online_cpus() == 1)
+		return stub_cpu();
+	other = cpumask_any_but(cpu_online_mask, stub_cpu());
+	if (machine_is_idle(other) || !housekeeping_cpu(other, HK_TYPE_DOMAIN))
+		return stub_cpu();
+	return other;
+}
+
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode)
 {
 	timer->expires = expires;
-	timer->cpu = stub_cpu();
-	/* An idle CPU leaves to another one what it may. */
-	if (current->idle && !(mode & HRTIMER_MODE_PINNED) && num_online_cpus() > 1)
-		timer->cpu = cpumask_any_but(cpu_online_mask, stub_cpu());
+	timer->cpu = queue_timer_target(timer, mode);
 	timer->queued = true;
 	queue_add(&queue_timers, timer);
 	if (stub_start.function) {

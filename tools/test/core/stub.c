@@ -59,6 +59,14 @@ void stub_fault(const char *what)
 		cpus_fault = what;
 }
 
+void stub_may_sleep(void)
+{
+	const struct task_struct *task = current;
+
+	if (task->irqs_off || task->bottom_halves || task->preempt || task->interrupt != STUB_TASK)
+		stub_fault("it sleeps where it must not");
+}
+
 void stub_say(const char *what, const char *format, ...)
 {
 	if (!stub_machine)

@@ -55,8 +55,9 @@ struct cpumask {
 	unsigned long bits;
 };
 
-/* The CPUs that are online. */
-extern struct cpumask stub_online;
+/* The CPUs that are online, and those of them that are isolated. */
+extern struct cpumask stub_online, stub_isolated;
+enum { HK_TYPE_TIMER, HK_TYPE_DOMAIN };
 
 struct task_struct *stub_task(void);
 int stub_cpu(void);
@@ -67,6 +68,8 @@ void stub_enabled(void);
 void stub_sleep(u64 ns);
 void stub_spend(u64 ns);
 void stub_fault(const char *what);
+/* A fault in a context that must not sleep. */
+void stub_may_sleep(void);
 void stub_say(const char *what, const char *format, ...);
 
 #define current			stub_task()
@@ -79,8 +82,9 @@ void stub_say(const char *what, const char *format, ...);
 #define for_each_online_cpu(cpu)	for_each_possible_cpu(cpu) if (cpu_online(cpu))
 #define cpu_to_node(cpu)	((void)(cpu), 0)
 #define for_each_possible_cpu(cpu)	for ((cpu) = 0; (cpu) < STUB_CPUS; (cpu)++)
-#define housekeeping_cpu(cpu, type)	((void)(cpu), true)
-#define housekeeping_any_cpu(type)	stub_cpu()
+#define housekeeping_cpu(cpu, type)	\
+	((type) != HK_TYPE_DOMAIN || !(stub_isolated.bits >> (cpu) & 1))
+#define housekeeping_any_cpu(type)	__builtin_ctzl(stub_online.bits & ~stub_isolated.bits)
 #define is_idle_task(task)	((task)->idle)
 #define cpu_relax()		stub_relax()
 #define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
@@ -104,6 +108,7 @@ void stub_say(const char *what, const char *format, ...);
 #define STUB_PASTED(value)	STUB_ENABLED(STUB_IS_##value)
 #define IS_ENABLED(option)	STUB_PASTED(option)
 #define CONFIG_HOTPLUG_CPU	1
+#define CONFIG_NO_HZ_COMMON	1
 #define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define KBUILD_MODNAME		"twheel"
@@ -286,7 +291,7 @@ struct completion {
 #define complete(c)		do { stub_point(); (c)->done++; } while (0)
 #define completion_done(c)	(READ_ONCE((c)->done) != 0)
 #define wait_for_completion(c)	\
-	do { while (!READ_ONCE((c)->done)) stub_wait(); (c)->done--; } while (0)
+	do { stub_may_sleep(); while (!READ_ONCE((c)->done)) stub_wait(); (c)->done--; } while (0)
 
 /* The clock, hrtimers, calls of other CPUs, works: stub.c */
 #define CLOCK_REALTIME	0

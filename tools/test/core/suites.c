@@ -56,10 +56,20 @@ static struct kunit_suite *const suites[] = {
 
 static const char *suites_only;
 
+static void suites_run_one(struct kunit_suite *suite)
+{
+	const struct kunit_case *c;
+
+	if (suite->suite_init)
+		suite->suite_init(suite);
+	for (c = suite->test_cases; c->run; c++)
+		if (strcmp(c->name, SUITES_NOT_HERE))
+			kunit_case_run(suite, c, suites_only);
+}
+
 static void suites_run(void)
 {
 	unsigned int i, n = ARRAY_SIZE(suites);
-	const struct kunit_case *c;
 
 	if (getenv("SHORT"))
 		n -= SUITES_LONG;
@@ -67,13 +77,12 @@ static void suites_run(void)
 	tw_view_init();
 	if (tw_instances_init())
 		exit(2);
-	for (i = 0; i < n; i++) {
-		if (suites[i]->suite_init)
-			suites[i]->suite_init(suites[i]);
-		for (c = suites[i]->test_cases; c->run; c++)
-			if (strcmp(c->name, SUITES_NOT_HERE))
-				kunit_case_run(suites[i], c, suites_only);
-	}
+	for (i = 0; i < n; i++)
+		suites_run_one(suites[i]);
+	/* Once more, with an isolated CPU. */
+	stub_isolated.bits = BIT(1);
+	suites_run_one(&twheel_home_suite);
+	stub_isolated.bits = 0;
 	tw_instances_exit();
 	tw_view_exit();
 }
