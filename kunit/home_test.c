@@ -11,7 +11,10 @@
 #include "../module/core/base.h"
 #include "smp.h"
 
-/* Where the timers of one base fire. A pass that ends arms none on an isolated CPU. */
+/*
+ * Where the timers of one base fire. A pass that ends arms none on an isolated CPU. Without
+ * a period they are always due.
+ */
 struct nomad {
 	struct twheel_timer timer;
 	int avoided;
@@ -20,13 +23,21 @@ struct nomad {
 	u64 period;
 };
 
+static int nomad_rearm(struct nomad *nomad)
+{
+	return nomad->period ? twheel_arm(&nomad->timer, nomad->period) :
+			       twheel_arm_at(&nomad->timer, 1);
+}
+
 static void nomad_fire(struct twheel_timer *timer)
 {
 	struct nomad *nomad = container_of(timer, struct nomad, timer);
 
 	nomad->there += raw_smp_processor_id() == nomad->avoided;
 	if (nomad->fired < 20)
-		twheel_arm(timer, nomad->period);
+		nomad_rearm(nomad);
+	else
+		twheel_arm(timer, HOUR);
 	WRITE_ONCE(nomad->fired, nomad->fired + 1);
 }
 
@@ -37,22 +48,29 @@ static int nomad_arm(void *arg)
 	return twheel_arm(&nomad->timer, nomad->period);
 }
 
-/* Armed there by @arm, on a wheel of that context: it fires there @most times. */
-static void nomad_expect(struct kunit *test, int cpu, int (*arm)(void *nomad),
-			 enum twheel_context context, unsigned int most)
+/* Armed there by @arm, on such a wheel, again and again: it fires there @most times. */
+static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad),
+			    const struct twheel_config *config, u64 period, unsigned int most)
 {
-	struct twheel_config config = { .context = context };
-	struct twheel *wheel = wheel_new(test, &config);
+	struct twheel *wheel = wheel_new(test, config);
 	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, nomad);
 	nomad->avoided = cpu;
-	nomad->period = 10 * MS;
+	nomad->period = period;
 	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, arm, nomad), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
 	KUNIT_EXPECT_LE(test, nomad->there, most);
 	twheel_destroy(wheel);
+}
+
+static void nomad_expect(struct kunit *test, int cpu, int (*arm)(void *nomad),
+			 enum twheel_context context, unsigned int most)
+{
+	struct twheel_config config = { .context = context };
+
+	nomad_expect_on(test, cpu, arm, &config, 10 * MS, most);
 }
 
 static int nomad_isolated_cpu(struct kunit *test)
@@ -101,6 +119,32 @@ static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 		     TWHEEL_CONTEXT_SOFTIRQ, 0);
 }
 
+/* A CPU is isolated while it has the alarm. */
+static int nomad_arm_here(void *arg)
+{
+	struct nomad *nomad = arg;
+	int ret = twheel_arm(&nomad->timer, 10 * MS);
+	struct tw_clock *clock = &READ_ONCE(nomad->timer.base)->clock;
+
+	/* Once the home CPU has set it. */
+	msleep(2);
+	hrtimer_start(tw_clock_timer(clock),
+		      ns_to_ktime(twheel_now(twheel_of(&nomad->timer)) + 10 * MS),
+		      clock->mode | HRTIMER_MODE_PINNED);
+	return ret;
+}
+
+static void alarm_leaves_isolated_cpu(struct kunit *test)
+{
+	int cpu = nomad_isolated_cpu(test);
+
+	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_SOFTIRQ, 1);
+	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_HARDIRQ, 1);
+	/* Its pass ends with something due. */
+	nomad_expect_on(test, cpu, nomad_arm_here, &(struct twheel_config) {
+				.clock = TWHEEL_CLOCK_BOOTTIME }, 0, 1);
+}
+
 static int nomad_keep_busy(void *arg)
 {
 	while (!kthread_should_stop())
@@ -138,6 +182,7 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 static struct kunit_case home_cases[] = {
 	KUNIT_CASE(isolated_cpu_is_left_alone),
 	KUNIT_CASE(kick_of_an_isolated_cpu_goes_on),
+	KUNIT_CASE(alarm_leaves_isolated_cpu),
 	KUNIT_CASE(idle_cpu_is_left_alone),
 	{ }
 };

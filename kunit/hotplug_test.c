@@ -201,6 +201,50 @@ static void idle_cpu_goes(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A timer that is armed while its CPU is away, and 1 + the CPU on which it has fired. */
+struct homecomer {
+	struct twheel_timer timer;
+	atomic_t there;
+};
+
+static void homecomer_fire(struct twheel_timer *timer)
+{
+	struct homecomer *homecomer = container_of(timer, struct homecomer, timer);
+
+	atomic_set(&homecomer->there, 1 + raw_smp_processor_id());
+}
+
+/* Another CPU has the alarm of one that is away, and gives it back. */
+static void alarm_comes_back(struct kunit *test)
+{
+	struct homecomer *homecomers;
+	struct twheel *wheels[ARRAY_SIZE(wheel_kinds)];
+	unsigned int i;
+
+	homecomers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*homecomers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, homecomers);
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		wheels[i] = wheel_of_kind(test, i);
+		twheel_timer_init(&homecomers[i].timer, wheels[i], homecomer_fire);
+	}
+	if (!cpu_remove(test)) {
+		for (i = 0; i < ARRAY_SIZE(wheels); i++)
+			arm_on_after(&homecomers[i].timer, victim_cpu, 1000 * MS);
+		cpu_return(test);
+		for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+			/* That took longer than a second? Then it fired elsewhere. */
+			bool early = atomic_read(&homecomers[i].there);
+
+			KUNIT_EXPECT_TRUE(test, await(atomic_read(&homecomers[i].there)));
+			if (!early)
+				KUNIT_EXPECT_EQ(test, atomic_read(&homecomers[i].there),
+						1 + victim_cpu);
+		}
+	}
+	for (i = 0; i < ARRAY_SIZE(wheels); i++)
+		twheel_destroy(wheels[i]);
+}
+
 static void stress_flapping(struct kunit *test, unsigned int kind)
 {
 	struct twheel_config config = {
@@ -233,6 +277,7 @@ static struct kunit_case hotplug_cases[] = {
 	KUNIT_CASE(goes_and_loses_nothing),
 	KUNIT_CASE(wheel_made_without),
 	KUNIT_CASE(idle_cpu_goes),
+	KUNIT_CASE(alarm_comes_back),
 	KUNIT_CASE(races_while_flapping),
 	{ }
 };

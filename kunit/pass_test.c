@@ -171,6 +171,24 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 	}
 }
 
+/* Before the bucket's time, in the alarm that empties it and perhaps one more. */
+static void crowded_bucket_is_emptied_ahead(struct kunit *test)
+{
+	struct twheel *wheel = crowd_wheel(test, 64);
+	struct twheel_timer *timers = crowd_new(test, wheel);
+	struct twheel_stats stats;
+	unsigned int i;
+
+	for (i = 0; i < NR_CROWD; i++)
+		twheel_arm_at(&timers[i], (640 + i % 64) * MS);
+	KUNIT_EXPECT_LE(test, wheel_run_until(wheel, 639 * MS), 2);
+	KUNIT_EXPECT_GE(test, READ_ONCE(timers[0].base)->breaths, NR_CROWD / HOLD_MOST);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.cascades, NR_CROWD);
+	KUNIT_EXPECT_EQ(test, stats.fired, 0);
+	twheel_destroy(wheel);
+}
+
 /**
  * struct intruder - a task that would begin a pass while another one is on
  * @timers: are due together
@@ -384,6 +402,7 @@ static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(put_back_counts_as_two),
 	KUNIT_CASE(set_back_moves_in_slices),
 	KUNIT_CASE(sparse_crowd_is_moved_in_slices),
+	KUNIT_CASE(crowded_bucket_is_emptied_ahead),
 	KUNIT_CASE(one_pass_at_a_time),
 	KUNIT_CASE(rounds_leave_room),
 	KUNIT_CASE(hard_passes_pause),

@@ -4,6 +4,8 @@
  */
 #include <linux/cpumask.h>
 
+#include <linux/twheel_stats.h>
+
 #include "stress.h"
 
 /* The sum over all CPUs, with two threads each. */
@@ -107,7 +109,54 @@ static void percpu_stop_amidst_balances(struct kunit *test)
 	}
 }
 
+/* A timer whose callback moves it to another wheel, as if it were a new one. */
+struct emigrant {
+	struct twheel_timer timer;
+	struct twheel *other;
+	atomic_t waiting;
+};
+
+static void emigrant_arrive(struct twheel_timer *timer)
+{
+}
+
+static void emigrant_leave(struct twheel_timer *timer)
+{
+	struct emigrant *emigrant = container_of(timer, struct emigrant, timer);
+
+	(void)await(atomic_read(&emigrant->waiting));
+	/* For the waiter to get there. If it does not, the test sees less. */
+	msleep(50);
+	twheel_timer_init(timer, emigrant->other, emigrant_arrive);
+	twheel_arm(timer, HOUR);
+}
+
+/* The call that waits for the callback cancels it there. */
+static void waited_for_on_another_wheel(struct kunit *test)
+{
+	struct twheel_config config = { .context = TWHEEL_CONTEXT_WORK };
+	struct twheel *wheel = wheel_new(test, &config);
+	struct emigrant *emigrant = kunit_kzalloc(test, sizeof(*emigrant), GFP_KERNEL);
+	struct twheel_stats stats;
+
+	KUNIT_ASSERT_NOT_NULL(test, emigrant);
+	emigrant->other = wheel_new(test, &config);
+	twheel_timer_init(&emigrant->timer, wheel, emigrant_leave);
+	twheel_arm(&emigrant->timer, 0);
+	KUNIT_EXPECT_TRUE(test, await(twheel_state(&emigrant->timer) == TWHEEL_FIRED));
+	atomic_set(&emigrant->waiting, 1);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&emigrant->timer), 1);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.armed - stats.fired, 0);
+	twheel_get_stats(emigrant->other, &stats);
+	KUNIT_EXPECT_EQ(test, stats.pending, 0);
+	KUNIT_EXPECT_EQ(test, stats.cancelled, 1);
+	twheel_destroy(wheel);
+	twheel_destroy(emigrant->other);
+}
+
 static struct kunit_case race_cases[] = {
+	KUNIT_CASE(waited_for_on_another_wheel),
 	KUNIT_CASE(every_pair_balances),
 	KUNIT_CASE(stop_amidst_balances),
 	KUNIT_CASE(percpu_softirq_balances),
