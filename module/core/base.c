@@ -59,7 +59,6 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 {
 	int node = cpu == TW_ANY_CPU ? NUMA_NO_NODE : cpu_to_node(cpu);
 	struct twheel_base *base;
-	u64 now;
 
 	/* Some pages, which need not be contiguous. */
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
@@ -75,9 +74,9 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 #endif
 	base->owner = owner;
 	base->absolute = tw_clock_is_wall(config->clock);
-	now = tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock));
-	if (tw_wheel_init(&base->wheel, now, tw_clock_steps(config->clock),
-			  node)) {
+	if (tw_wheel_init(&base->wheel,
+			  tw_wheel_floor(&base->wheel, tw_clock_now(&base->clock)),
+			  tw_clock_steps(config->clock), node)) {
 		tw_base_free(base);
 		return NULL;
 	}

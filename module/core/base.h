@@ -66,7 +66,6 @@ enum tw_together {
  * @time: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
- * @watch: when the pass last looked at the clock, likewise
  * @group: callbacks until the next look. A waiter sets it to 1
  * @last: the function called last, to name it. A policy puts its user's there
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
@@ -109,7 +108,6 @@ struct twheel_base {
 	u64 present;
 	u64 target;
 	u64 began;
-	u64 watch;
 	unsigned int group;
 	const void *last;
 	struct task_struct *runner;

@@ -251,8 +251,6 @@ enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
 	struct hrtimer *timer = tw_clock_timer(clock);
 
-	if (clock->id == TWHEEL_CLOCK_VIRTUAL)
-		return TW_CLOCK_DONE;
 	if (clock->context == TWHEEL_CONTEXT_WORK || clock->relays || hrtimer_is_queued(timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;

@@ -30,9 +30,6 @@ void tw_debug_preempt_count(const void *function, int before);
 bool tw_debug_is_overrun(u64 ns);
 void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns);
 
-/* No callback that took less is an overrun, whatever the parameter says. */
-#define TW_DEBUG_OVERRUN_MIN	NSEC_PER_MSEC
-
 #ifdef CONFIG_DEBUG_OBJECTS
 void tw_debug_init(struct twheel_timer *timer, bool on_stack);
 void tw_debug_destroy_on_stack(struct twheel_timer *timer);

@@ -99,20 +99,17 @@ static __always_inline void pass_unlock(struct twheel_base *base, enum twheel_co
 }
 
 /*
- * With the lock: report callbacks that took @took ns, if that is too long. The report is made
- * without the lock, as it takes long. Returns what CLOCK_MONOTONIC says after that.
+ * With the lock: report callbacks that took @took ns, which is too long. The report is made
+ * without the lock, as it takes long.
  */
-static noinline u64 pass_check_overrun(struct twheel_base *base, unsigned int calls,
-				       u64 took, enum twheel_context context)
+static noinline void pass_report_overrun(struct twheel_base *base, unsigned int calls,
+					 u64 took, enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	if (!tw_debug_is_overrun(took))
-		return base->watch + took;
 	base->overruns++;
 	pass_unlock(base, context);
 	tw_debug_report_overrun(base->last, calls, took);
 	pass_lock(base, context);
-	return ktime_get_ns();
 }
 
 /*
@@ -123,12 +120,12 @@ static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_c
 	__must_hold(&base->lock)
 {
 	u64 now = ktime_get_ns();
-	u64 took = now - base->watch;
+	u64 took = now - base->began;
 
-	if (calls && context != TWHEEL_CONTEXT_WORK &&
-	    unlikely(took >= TW_DEBUG_OVERRUN_MIN))
-		now = pass_check_overrun(base, calls, took, context);
-	base->watch = now;
+	if (calls && context != TWHEEL_CONTEXT_WORK && unlikely(tw_debug_is_overrun(took))) {
+		pass_report_overrun(base, calls, took, context);
+		now = ktime_get_ns();
+	}
 	base->group = PASS_GROUP;
 	return now;
 }
@@ -320,7 +317,6 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 	/* tw_base_inside() reads it without the lock. */
 	WRITE_ONCE(base->runner, current);
 	base->began = mono;
-	base->watch = mono;
 	base->group = PASS_GROUP;
 	base->passes++;
 	/* On a clock set back since then, the round has an earlier target: the rest waits. */
