@@ -39,9 +39,6 @@
 #include "cells.h"
 #include "due.h"
 
-/* How many slices poll() searches: the descriptor may have come from another process. */
-#define DUE_POLL_SLICES		64U
-
 /*
  * Look at the timers that have come out of the wheel, until one is due. Those that have
  * another deadline meanwhile are put back.
@@ -198,7 +195,7 @@ bool tw_due_poll(struct tw_file *file)
 	if (IS_ENABLED(CONFIG_64BIT) && tw_file_is_ready(file) &&
 	    !READ_ONCE(file->marked) && tw_file_now(file) < READ_ONCE(file->alarm_ns))
 		return false;
-	return tw_due_search(file, current->flags & PF_KTHREAD ? 1 : DUE_POLL_SLICES);
+	return tw_due_search(file, current->flags & PF_KTHREAD ? 1 : TW_DUE_SLICES);
 }
 
 /*

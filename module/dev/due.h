@@ -11,6 +11,12 @@
 /* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
 #define TW_DUE_SLICE	64U
 
+/*
+ * How many slices a task searches that need not know: poll(), whose descriptor may have come from
+ * another process, and a reader that has events.
+ */
+#define TW_DUE_SLICES	64U
+
 /**
  * enum tw_due - what a slice of a search has found
  * @TW_DUE_NONE: nothing is due

@@ -316,7 +316,7 @@ static bool read_fault_in(const struct iov_iter *to, size_t size)
 static void read_leave(struct tw_file *file, enum tw_due due)
 {
 	if (due >= TW_DUE_MORE)
-		due = tw_due_search(file, UINT_MAX) ? TW_DUE_SOME : TW_DUE_NONE;
+		due = tw_due_search(file, TW_DUE_SLICES) ? TW_DUE_SOME : TW_DUE_NONE;
 	if (due == TW_DUE_SOME && wq_has_sleeper(&file->wait)) {
 		WRITE_ONCE(file->marked, true);
 		wake_up(&file->wait);
@@ -333,6 +333,7 @@ static void read_leave(struct tw_file *file, enum tw_due due)
  */
 ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 {
+	unsigned int slices = TW_DUE_SLICES;
 	enum tw_due due = TW_DUE_NONE;
 	size_t done = 0;
 	int ret;
@@ -347,8 +348,10 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		if (!room)
 			break;
 		ret = ready ? read_some(file, to, size, room, &due) : 0;
-		if (ret > 0)
+		if (ret > 0) {
 			done += ret * size;
+			slices = TW_DUE_SLICES;
+		}
 		if (ret == -EFAULT) {
 			/* That may take long: let others read meanwhile. */
 			read_leave(file, due);
@@ -369,8 +372,8 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			/* A reader that was woken up passes the wake-up on. */
 			due = TW_DUE_MORE;
 		}
-		if (done && due == TW_DUE_AHEAD) {
-			/* No event waits for timers of later ticks to be moved. */
+		if (done && (due == TW_DUE_AHEAD || (due == TW_DUE_MORE && !--slices))) {
+			/* No event waits for timers of later ticks to be moved, or long for others. */
 			if (wq_has_sleeper(&file->wait))
 				tw_alarm_soon(file);
 			return done;

@@ -336,7 +336,7 @@ inline read_some()
 /* read_leave() */
 inline leave()
 {
-	search(false);
+	search(true);
 	if
 	:: found && (HAS_POLLS || queued[0] || queued[1]) ->
 		marked = true;

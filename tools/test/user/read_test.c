@@ -177,3 +177,29 @@ TEST(events_do_not_wait_for_later_timers)
 	CHECK_EQ(dev_read(fd).deadline_ns, 2100 * MS);
 	CHECK_EQ(dev_cancel_all(fd), MANY - 1);
 }
+
+/* The same if the bucket has to be emptied first: perhaps something there is due. */
+TEST(events_do_not_wait_for_a_long_search)
+{
+	enum { MANY = 50000 };
+	struct twheel_event events[4];
+	unsigned int room;
+
+	for (room = 1; room <= 4; room += 3) {
+		int fd = dev_open_virtual();
+
+		/* Beyond level 0. The many are in a bucket that has begun, and not yet due. */
+		NEED(dev_arm_many(fd, MANY, 2300 * MS) == MANY);
+		dev_arm(fd, 1800 * MS, 5);
+		dev_advance(fd, 2299 * MS);
+		CHECK_EQ(read(fd, events, room * RECORD), RECORD);
+		CHECK_EQ(events[0].cookie, 5);
+		CHECK(dev_stat(fd, "cascades") < MANY / 2);
+		/* The work goes on. */
+		CHECK_ERR(read(fd, events, sizeof(events)), EAGAIN);
+		dev_advance(fd, MS);
+		CHECK_EQ(dev_read(fd).deadline_ns, 2300 * MS);
+		CHECK_EQ(dev_cancel_all(fd), MANY - 1);
+		NEED(!close(fd));
+	}
+}
