@@ -53,7 +53,7 @@ TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
  * twheel_device_events() needs an @event_size of 0, or that of struct twheel_event.
  *
  * Return: 0; -EINVAL (a field), -ERANGE (beyond what twheel_device_info() says), -EBUSY
- * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM, -EINTR,
+ * (it is set up, or in use), -EDQUOT (the user may not have that much), -ENOMEM,
  * -E2BIG (this kernel does not know a field that is not 0).
  */
 TWHEEL_API int twheel_device_setup(int fd, const struct twheel_setup *setup);
