@@ -215,8 +215,8 @@ inline settle(kept)
 	alarm_set(wake, kept)
 }
 
-/* due_search(); @stop: after one slice */
-inline search(stop)
+/* due_search(): it may end after any slice, as if that were the last one */
+inline search()
 {
 	do
 	:: atomic { !ready -> found = false; break }
@@ -237,12 +237,12 @@ inline search(stop)
 		:: due == SOME ->
 			found = true;
 			break
-		:: due == MORE && (stop || signal[me]) ->
+		:: due == MORE ->
 			/* tw_alarm_soon() */
 			bell = true;
 			found = false;
 			break
-		:: due == MORE && !stop && !signal[me]
+		:: due == MORE && !signal[me]
 		fi
 	od;
 	now = 0
@@ -336,7 +336,7 @@ inline read_some()
 /* read_leave() */
 inline leave()
 {
-	search(true);
+	search();
 	if
 	:: found && (HAS_POLLS || queued[0] || queued[1]) ->
 		marked = true;
@@ -375,7 +375,7 @@ end_wait:
 	now = clock;
 	if
 	:: known && now < alarm_ns -> now = 0
-	:: else -> search(true)
+	:: else -> search()
 	fi;
 	known = false;
 	if
@@ -428,6 +428,12 @@ end_sleep:		atomic { !asleep[me] -> waits[me] = false }
 	od;
 	if
 	:: due != NONE -> leave()
+	:: due == MORE && done && !fault ->
+		/* TW_DUE_AHEAD, or many slices: the rest is left to the next search */
+		if
+		:: HAS_POLLS || queued[0] || queued[1] -> bell = true
+		:: else
+		fi
 	:: else
 	fi;
 	fault = false;
