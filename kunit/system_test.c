@@ -68,6 +68,7 @@ static void timer_before_the_wheel_works(struct kunit *test)
 	twheel_periodic_init(&periodic, NULL, system_recur);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_modify_at(&system_timer, TWHEEL_NEVER + 1), -ENOENT);
 	WRITE_ONCE(tw_system_wheel, wheel);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&system_timer, 0), -ESHUTDOWN);
 	system_renew();

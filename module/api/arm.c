@@ -137,7 +137,9 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	unsigned long flags;
 
 	if (unlikely(!base || word >= base->plain))
-		return tw_place(timer, word, which, TW_ANY_CPU, 0);
+		/* Shut down before there was a wheel, it has no base, and is not pending. */
+		return tw_timer_any_base(timer) ?
+		       tw_place(timer, word, which, TW_ANY_CPU, 0) : -ENOENT;
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
