@@ -23,8 +23,9 @@
 #define MACHINE_SLICES	10
 /* And stalls for up to so many ns, while another CPU is idle. */
 #define MACHINE_STALL	17
-/* So many turns in which all only wait: they wait for the clock. */
+/* So many turns in which all only wait: they wait for the clock, or for ever. */
 #define MACHINE_WAITS	4
+#define MACHINE_EVER	1000000
 
 /**
  * struct machine_task - what a task is besides its fiber
@@ -90,8 +91,6 @@ static bool machine_atomic(const struct task_struct *task)
 {
 	return task->irqs_off || task->bottom_halves || task->preempt;
 }
-
-/* Interrupts */
 
 static void machine_hard(int number)
 {
@@ -288,8 +287,6 @@ void flush_work(struct work_struct *work)
 		stub_wait();
 }
 
-/* Time */
-
 void stub_sleep(u64 ns)
 {
 	if (!stub_machine) {
@@ -455,8 +452,8 @@ static void machine_start_works(void)
 	}
 }
 
-/* All wait: set the clock to when one of them goes on. */
-static void machine_skip(void)
+/* All wait: set the clock to when one of them goes on. Returns false if none does. */
+static bool machine_skip(void)
 {
 	u64 next = cpus_next_alarm();
 	int i;
@@ -464,15 +461,15 @@ static void machine_skip(void)
 	for (i = MACHINE_FIRST; i < machine_end; i++)
 		if (machine_tasks[i].used && machine_tasks[i].wakes)
 			next = min(next, machine_tasks[i].wakes);
-	if (next == U64_MAX)
-		stub_fault("all wait for ever");
-	cpus_set_time(next);
+	if (next != U64_MAX)
+		cpus_set_time(next);
+	return next != U64_MAX;
 }
 
 void machine_run(void (*function)(void), unsigned int seed)
 {
-	int number, cpu, waits = 0;
-	unsigned int turns = 0;
+	unsigned int waits = 0, turns = 0;
+	int number, cpu;
 
 	stub_machine = true;
 	machine_seed = 88172645463325252ULL + seed;
@@ -490,9 +487,10 @@ void machine_run(void (*function)(void), unsigned int seed)
 		}
 		if (machine_turn(cpu)) {
 			waits = 0;
-		} else if (++waits > MACHINE_WAITS * (machine_end + STUB_CPUS)) {
-			machine_skip();
+		} else if (++waits > MACHINE_WAITS * (machine_end + STUB_CPUS) && machine_skip()) {
 			waits = 0;
+		} else if (waits > MACHINE_EVER) {
+			stub_fault("all wait for ever");
 		} else {
 			turns = 0;
 		}
