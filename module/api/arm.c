@@ -320,7 +320,7 @@ TW_EXPORT(twheel_modify_at);
  */
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
 {
-	if (!tw_debug_assert_init(timer) || !READ_ONCE(timer->base))
+	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
 		return -ENOENT;
 	if (!tw_timer_takes_delay(timer))
 		return -EINVAL;
@@ -348,7 +348,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
 
 	if (!tw_debug_assert_init(timer))
 		return -ENOENT;
-	base = READ_ONCE(timer->base);
+	base = tw_timer_any_base(timer);
 	if (unlikely(!base))
 		return -ENOENT;
 	if (unlikely(base->absolute))
