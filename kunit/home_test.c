@@ -138,11 +138,12 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
 {
 	int cpu = nomad_isolated_cpu(test);
 
-	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_SOFTIRQ, 1);
-	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_HARDIRQ, 1);
+	/* At times an hrtimer is started elsewhere before its function has ended, and stays. */
+	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_SOFTIRQ, 6);
+	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_HARDIRQ, 6);
 	/* Its pass ends with something due. */
 	nomad_expect_on(test, cpu, nomad_arm_here, &(struct twheel_config) {
-				.clock = TWHEEL_CLOCK_BOOTTIME }, 0, 1);
+				.clock = TWHEEL_CLOCK_BOOTTIME }, 0, 6);
 }
 
 static int nomad_keep_busy(void *arg)
