@@ -245,6 +245,59 @@ static void alarm_comes_back(struct kunit *test)
 		twheel_destroy(wheels[i]);
 }
 
+/* A timer that arms itself for ever, on a wheel of one base, and how often it has fired. */
+struct ticker {
+	struct twheel_timer timer;
+	atomic_t calls;
+};
+
+static void ticker_fire(struct twheel_timer *timer)
+{
+	struct ticker *ticker = container_of(timer, struct ticker, timer);
+
+	atomic_inc(&ticker->calls);
+	twheel_arm(timer, 100 * US);
+}
+
+static bool ticker_goes_on(struct ticker *ticker)
+{
+	int calls = atomic_read(&ticker->calls);
+
+	return await(atomic_read(&ticker->calls) > calls + 2);
+}
+
+/* Before 6.10 an idle CPU may start its hrtimers on a CPU that has just gone. */
+static void no_alarm_goes_along(struct kunit *test)
+{
+	struct twheel *wheels[ARRAY_SIZE(wheel_kinds)];
+	struct ticker *tickers;
+	unsigned int i, round;
+
+	tickers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*tickers), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, tickers);
+	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
+		struct twheel_config config = {
+			.name = "kunit-ticker", .context = wheel_kinds[i].context,
+			.clock = wheel_kinds[i].clock == TWHEEL_CLOCK_REALTIME ?
+				 TWHEEL_CLOCK_BOOTTIME : wheel_kinds[i].clock,
+		};
+
+		wheels[i] = wheel_new(test, &config);
+		twheel_timer_init(&tickers[i].timer, wheels[i], ticker_fire);
+		twheel_arm(&tickers[i].timer, 0);
+	}
+	for (round = 0; round < 10; round++) {
+		if (cpu_remove(test))
+			break;
+		msleep(3);
+		cpu_return(test);
+		for (i = 0; i < ARRAY_SIZE(wheels); i++)
+			KUNIT_EXPECT_TRUE(test, ticker_goes_on(&tickers[i]));
+	}
+	for (i = 0; i < ARRAY_SIZE(wheels); i++)
+		twheel_destroy(wheels[i]);
+}
+
 static void stress_flapping(struct kunit *test, unsigned int kind)
 {
 	struct twheel_config config = {
@@ -278,6 +331,7 @@ static struct kunit_case hotplug_cases[] = {
 	KUNIT_CASE(wheel_made_without),
 	KUNIT_CASE(idle_cpu_goes),
 	KUNIT_CASE(alarm_comes_back),
+	KUNIT_CASE(no_alarm_goes_along),
 	KUNIT_CASE(races_while_flapping),
 	{ }
 };

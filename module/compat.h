@@ -6,6 +6,7 @@
 #ifndef _TWHEEL_COMPAT_H
 #define _TWHEEL_COMPAT_H
 
+#include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/io_uring.h>
 #include <linux/kernel.h>
@@ -53,6 +54,20 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 	timer->function = function;
 }
 #endif
+
+/*
+ * hrtimer_start(). Before 6.10 the scheduler learns late that a CPU has gone. An idle CPU may
+ * start an hrtimer there, after those of that CPU have been moved away. It would be lost. No
+ * compiler sees that.
+ */
+static inline void tw_hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
+{
+	hrtimer_start(timer, time, mode);
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+	if (unlikely(!cpu_online(READ_ONCE(timer->base)->cpu_base->cpu)))
+		hrtimer_start(timer, time, mode | HRTIMER_MODE_PINNED);
+#endif
+}
 
 /* 5.18: what CPUs are kept from is a type, and no flag. */
 #if !TW_HAS_HK_TYPE

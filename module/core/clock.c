@@ -117,8 +117,7 @@ static enum hrtimer_restart clock_relay(struct hrtimer *timer)
 {
 	struct tw_clock *clock = container_of(timer, struct tw_clock, timers[0]);
 
-	hrtimer_start(&clock->relay, 0,
-		      clock_call_mode(clock) | clock_pinned(clock));
+	tw_hrtimer_start(&clock->relay, 0, clock_call_mode(clock) | clock_pinned(clock));
 	return HRTIMER_NORESTART;
 }
 
@@ -222,7 +221,7 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL || clock_kick_cpu(clock))
 		return;
-	hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), clock->mode);
+	tw_hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), clock->mode);
 }
 
 /* Whether the alarm has to leave this CPU, where it has gone off. */
@@ -280,8 +279,8 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 		tw_clock_set(clock, 0);
 		return TW_CLOCK_DONE;
 	}
-	hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
-		      clock_call_mode(clock) | clock_pinned(clock));
+	tw_hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
+			 clock_call_mode(clock) | clock_pinned(clock));
 	return TW_CLOCK_DONE;
 }
 

@@ -51,7 +51,7 @@ static enum hrtimer_restart alarm_rings_bell(struct hrtimer *alarm)
 {
 	struct tw_file *file = container_of(alarm, struct tw_file, alarm);
 
-	hrtimer_start(&file->bell, 0, HRTIMER_MODE_ABS_SOFT);
+	tw_hrtimer_start(&file->bell, 0, HRTIMER_MODE_ABS_SOFT);
 	return HRTIMER_NORESTART;
 }
 
@@ -118,7 +118,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 			file->postponed++;
 		}
 	}
-	hrtimer_start(&file->alarm, ns_to_ktime(ns), alarm_mode(file));
+	tw_hrtimer_start(&file->alarm, ns_to_ktime(ns), alarm_mode(file));
 }
 
 /*
@@ -131,7 +131,7 @@ void tw_alarm_soon(struct tw_file *file)
 {
 	if (hrtimer_is_queued(&file->bell))
 		return;
-	hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC +
-					       tw_payers_postpone(file->payers)),
-		      HRTIMER_MODE_ABS_SOFT);
+	tw_hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC +
+						  tw_payers_postpone(file->payers)),
+			 HRTIMER_MODE_ABS_SOFT);
 }

@@ -56,6 +56,7 @@ int remove_cpu(unsigned int cpu)
 		hotplug_tell(hotplug_down, cpu, node);
 	stub_online.bits &= ~BIT(cpu);
 	machine_leave(cpu);
+	queue_leave(cpu);
 	return 0;
 }
 
@@ -63,6 +64,7 @@ int add_cpu(unsigned int cpu)
 {
 	struct hlist_node *node;
 
+	queue_forget(cpu);
 	stub_online.bits |= BIT(cpu);
 	hlist_for_each(node, &hotplug_nodes)
 		hotplug_tell(hotplug_up, cpu, node);

@@ -9,6 +9,10 @@ void machine_run(void (*function)(void), unsigned int seed);
 /* No task can run on this CPU. */
 bool machine_is_idle(int cpu);
 
+/* Timers of a CPU that goes, or comes: queue.c. */
+void queue_leave(int cpu);
+void queue_forget(int cpu);
+
 /* A fault if there is a queued timer in this memory, which is freed: queue.c. */
 void queue_check_freed(const char *memory, size_t size);
 

@@ -71,7 +71,33 @@ void queue_check_freed(const char *memory, size_t size)
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
 		   clockid_t clock, enum hrtimer_mode mode)
 {
-	*timer = (struct hrtimer) { .function = function, .mode = mode, .clock = clock };
+	*timer = (struct hrtimer) {
+		.function = function, .mode = mode, .clock = clock, .base = &timer->where,
+		.where.cpu_base = &timer->at,
+	};
+}
+
+/* The CPU that went last is still busy for so many timers that are started, as before 6.10. */
+static int queue_left;
+static unsigned int queue_left_starts;
+
+void queue_leave(int cpu)
+{
+	queue_left = cpu;
+	queue_left_starts = 3;
+}
+
+/* A CPU comes back, and has forgotten all timers. */
+void queue_forget(int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < queue_timers.end; i++) {
+		const struct hrtimer *timer = queue_timers.at[i];
+
+		if (timer && timer->at.cpu == cpu)
+			queue_drop(&queue_timers, timer);
+	}
 }
 
 /*
@@ -83,8 +109,12 @@ static int queue_timer_target(const struct hrtimer *timer, enum hrtimer_mode mod
 	int other;
 
 	if (timer->running)
-		return timer->cpu;
-	if ((mode & HRTIMER_MODE_PINNED) || !current->idle || num_online_cpus() == 1)
+		return timer->at.cpu;
+	if ((mode & HRTIMER_MODE_PINNED) || !current->idle)
+		return stub_cpu();
+	if (queue_left_starts && !cpu_online(queue_left) && queue_left_starts--)
+		return queue_left;
+	if (num_online_cpus() == 1)
 		return stub_cpu();
 	other = cpumask_any_but(cpu_online_mask, stub_cpu());
 	if (machine_is_idle(other) || !housekeeping_cpu(other, HK_TYPE_DOMAIN))
@@ -95,7 +125,7 @@ static int queue_timer_target(const struct hrtimer *timer, enum hrtimer_mode mod
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode)
 {
 	timer->expires = expires;
-	timer->cpu = queue_timer_target(timer, mode);
+	timer->at.cpu = queue_timer_target(timer, mode);
 	timer->queued = true;
 	queue_add(&queue_timers, timer);
 	if (stub_start.function) {
@@ -197,8 +227,8 @@ void cpus_move(int from, int to)
 	for (i = 0; i < queue_timers.end; i++) {
 		struct hrtimer *timer = queue_timers.at[i];
 
-		if (timer && timer->cpu == from)
-			timer->cpu = to;
+		if (timer && timer->at.cpu == from)
+			timer->at.cpu = to;
 	}
 	for (i = 0; i < queue_calls.end; i++) {
 		call_single_data_t *call = queue_calls.at[i];
@@ -213,7 +243,7 @@ static bool queue_is_due(const struct hrtimer *timer, int cpu, unsigned int what
 	bool hard;
 
 	if (!timer || !timer->queued || timer->running || queue_due_at(timer) > cpus_time() ||
-	    (cpu != CPUS_ANY && timer->cpu != cpu))
+	    (cpu != CPUS_ANY && timer->at.cpu != cpu))
 		return false;
 	hard = timer->mode & HRTIMER_MODE_ABS_HARD;
 	return what & (hard ? CPUS_HARD_ALARMS : CPUS_SOFT_ALARMS);
@@ -274,7 +304,7 @@ static bool queue_serve_once(int cpu, unsigned int what)
 
 		if (!queue_is_due(timer, cpu, what))
 			continue;
-		*cpus_cpu() = timer->cpu;
+		*cpus_cpu() = timer->at.cpu;
 		queue_run_timer(timer);
 		any = true;
 	}

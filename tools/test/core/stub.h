@@ -109,7 +109,7 @@ void stub_say(const char *what, const char *format, ...);
 #define IS_ENABLED(option)	STUB_PASTED(option)
 #define CONFIG_HOTPLUG_CPU	1
 #define CONFIG_NO_HZ_COMMON	1
-#define LINUX_VERSION_CODE	KERNEL_VERSION(7, 0, 0)
+#define LINUX_VERSION_CODE	KERNEL_VERSION(6, 9, 0)
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define KBUILD_MODNAME		"twheel"
 #define prefetchw(address)	((void)(address))
@@ -311,12 +311,16 @@ enum hrtimer_mode {
 	HRTIMER_MODE_ABS_PINNED_HARD = 3,
 };
 
+struct hrtimer_cpu_base { int cpu; };
+struct hrtimer_clock_base { struct hrtimer_cpu_base *cpu_base; };
+
 struct hrtimer {
 	enum hrtimer_restart (*function)(struct hrtimer *timer);
 	enum hrtimer_mode mode;
 	clockid_t clock;
 	ktime_t expires;
-	int cpu;
+	struct hrtimer_cpu_base at;
+	struct hrtimer_clock_base where, *base;
 	bool queued;
 	bool running;
 };
