@@ -188,11 +188,23 @@ void cancel_work_sync(struct work_struct *work)
 }
 
 /* When it is due on the monotonic clock. */
+s64 stub_ahead(clockid_t clock)
+{
+	switch (clock) {
+	case CLOCK_BOOTTIME:
+		return 3600LL * NSEC_PER_SEC;
+	case CLOCK_REALTIME:
+		return cpus_wall_ahead;
+	case CLOCK_TAI:
+		return cpus_wall_ahead + 37LL * NSEC_PER_SEC;
+	default:
+		return 0;
+	}
+}
+
 static u64 queue_due_at(const struct hrtimer *timer)
 {
-	bool wall = timer->clock == CLOCK_REALTIME || timer->clock == CLOCK_TAI;
-
-	return max_t(s64, timer->expires - (wall ? cpus_wall_ahead : 0), 0);
+	return max_t(s64, timer->expires - stub_ahead(timer->clock), 0);
 }
 
 static void queue_run_timer(struct hrtimer *timer)

@@ -44,7 +44,7 @@ static bool stub_coarse;
 bool stub_contended;
 bool stub_machine;
 void (*cpus_look)(void);
-s64 cpus_wall_ahead;
+s64 cpus_wall_ahead = 7200LL * NSEC_PER_SEC;
 /* The first fault of this run. */
 const char *cpus_fault;
 atomic_t tw_numbers;

@@ -349,6 +349,8 @@ extern struct workqueue_struct stub_queue;
 
 /* How far ahead of the monotonic clock the wall clock is. */
 extern s64 cpus_wall_ahead;
+/* How far a clock is ahead of CLOCK_MONOTONIC. */
+s64 stub_ahead(clockid_t clock);
 
 u64 ktime_get_ns(void);
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
@@ -362,9 +364,9 @@ void flush_work(struct work_struct *work);
 void cancel_work_sync(struct work_struct *work);
 unsigned long stub_jiffies(void);
 
-#define ktime_get_boottime_ns()	ktime_get_ns()
-#define ktime_get_real_ns()	(ktime_get_ns() + cpus_wall_ahead)
-#define ktime_get_clocktai_ns()	ktime_get_real_ns()
+#define ktime_get_boottime_ns()	(ktime_get_ns() + stub_ahead(CLOCK_BOOTTIME))
+#define ktime_get_real_ns()	(ktime_get_ns() + stub_ahead(CLOCK_REALTIME))
+#define ktime_get_clocktai_ns()	(ktime_get_ns() + stub_ahead(CLOCK_TAI))
 #define ns_to_ktime(ns)		((ktime_t)(ns))
 #define ktime_to_ns(time)	((s64)(time))
 #define hrtimer_is_queued(timer)	((timer)->queued)
