@@ -81,7 +81,7 @@ while IFS=$'\t' read -r name scene file change; do
 		echo "error: $name does not change $file" > "$log"
 	elif ! build "$SCRATCH/broken" "$SCRATCH/broken/objects" "$SCRATCH/broken/$file"; then
 		cp "$SCRATCH/build" "$log"
-	elif ! explore "$SCRATCH/broken/objects" "$scene" 20; then
+	elif ! explore "$SCRATCH/broken/objects" "$scene" 60; then
 		status=0
 	fi
 	report $status "broken: $name, found by: $scene" "$log"
