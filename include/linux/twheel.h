@@ -60,7 +60,7 @@
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
  * one pass serves fire in the order of their ticks, with two exceptions. If a pass is late,
- * an extended timer whose new deadline has passed too may fire in its old place. A timer
+ * a pending timer that was given a later deadline, by any call, may fire in its old place. A timer
  * armed for the past may fire after others of a later tick. Bases have no common order.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
@@ -249,7 +249,7 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; not pending, and its callback does not run
  * @args: the timer's wheel, or NULL or nothing for the system wheel; and its function. With a
- *	function of NULL it cannot be armed
+ *	function of NULL, arming it is -EINVAL
  *
  * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No
  * other CPU may use the timer meanwhile.

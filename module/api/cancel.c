@@ -97,7 +97,8 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
  *
  * Unlike twheel_cancel() it tells a timer that is not pending from one whose callback
  * runs. Unlike twheel_cancel_sync() it does not wait. It is for objects that a callback
- * may still use, and for callers that hold a lock which the callback takes.
+ * may still use, and for callers that hold a lock which the callback takes. Do not call it in a
+ * loop: the callback may need this CPU.
  *
  * Context:
  * * any but NMI

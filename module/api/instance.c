@@ -223,7 +223,7 @@ static bool instance_stop(struct twheel *wheel)
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel, or from @unfired; nothing has been
  *   done
- * * -EPERM - it is the system wheel
+ * * -EPERM - it is the system wheel, which is reported
  * * -EALREADY - the wheel has been stopped before, or another call is about to: then
  *   callbacks may still run, until that one has returned
  */
@@ -285,7 +285,7 @@ static void instance_release(struct twheel *wheel)
  * * 0 - it is gone
  * * -EDEADLK - called from a callback of this wheel, or while it hands back a timer here;
  *   nothing has been done
- * * -EPERM - it is the system wheel
+ * * -EPERM - it is the system wheel, which is reported
  */
 int twheel_destroy(struct twheel *wheel)
 {

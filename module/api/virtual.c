@@ -69,9 +69,9 @@ static u64 virtual_next(struct twheel_base *base)
  * * process, may sleep; one caller at a time, and not from a callback of the wheel,
  *   which is reported
  * Return:
- * * the instant at which a real clock would interrupt next; @now_ns if work is left for the
- *   next call. It is no timer's deadline where the wheel only moves timers nearer, or looks
- *   at one that was extended
+ * * the instant at which a real clock would interrupt next. It is @now_ns if work is left for
+ *   the next call, such as after a clock set back. It is no timer's deadline where the wheel
+ *   only moves timers nearer, or looks at one that was extended
  * * more than %TWHEEL_NEVER - there is none, or nothing has been done
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
