@@ -119,6 +119,24 @@ static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 		     TWHEEL_CONTEXT_SOFTIRQ, 0);
 }
 
+static int nomad_keep_busy(void *arg)
+{
+	while (!kthread_should_stop())
+		cond_resched();
+	return 0;
+}
+
+/* A task that keeps this CPU from being idle until kthread_stop(). */
+static struct task_struct *nomad_busy_task(struct kunit *test, int cpu)
+{
+	struct task_struct *task = kthread_create(nomad_keep_busy, NULL, "twheel-busy");
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
+	kthread_bind(task, cpu);
+	wake_up_process(task);
+	return task;
+}
+
 /* A CPU is isolated while it has the alarm. */
 static int nomad_arm_here(void *arg)
 {
@@ -137,6 +155,7 @@ static int nomad_arm_here(void *arg)
 static void alarm_leaves_isolated_cpu(struct kunit *test)
 {
 	int cpu = nomad_isolated_cpu(test);
+	struct task_struct *task = nomad_busy_task(test, cpu);
 
 	/* At times an hrtimer is started elsewhere before its function has ended, and stays. */
 	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_SOFTIRQ, 6);
@@ -144,13 +163,7 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
 	/* Its pass ends with something due. */
 	nomad_expect_on(test, cpu, nomad_arm_here, &(struct twheel_config) {
 				.clock = TWHEEL_CLOCK_BOOTTIME }, 0, 6);
-}
-
-static int nomad_keep_busy(void *arg)
-{
-	while (!kthread_should_stop())
-		cond_resched();
-	return 0;
+	kthread_stop(task);
 }
 
 /* As other timers do: while another CPU is busy, an idle one is not woken up. */
@@ -163,10 +176,7 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	test_needs_two_cpus(test);
 	if (!IS_ENABLED(CONFIG_NO_HZ_COMMON))
 		kunit_skip(test, "each CPU ticks");
-	task = kthread_create(nomad_keep_busy, NULL, "twheel-busy");
-	KUNIT_ASSERT_FALSE(test, IS_ERR(task));
-	kthread_bind(task, busy);
-	wake_up_process(task);
+	task = nomad_busy_task(test, busy);
 	/* This one also keeps away from the idle CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(busy));
 	/*

@@ -124,6 +124,8 @@ static int queue_timer_target(const struct hrtimer *timer, enum hrtimer_mode mod
 
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode)
 {
+	if ((timer->mode ^ mode) & (HRTIMER_MODE_ABS_SOFT | HRTIMER_MODE_ABS_HARD))
+		stub_fault("an hrtimer is started in another mode");
 	timer->expires = expires;
 	timer->at.cpu = queue_timer_target(timer, mode);
 	timer->queued = true;
