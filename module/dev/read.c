@@ -373,7 +373,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			due = TW_DUE_MORE;
 		}
 		if (done && (due == TW_DUE_AHEAD || (due == TW_DUE_MORE && !--slices))) {
-			/* No event waits for timers of later ticks to be moved, or long for others. */
+			/* No event waits for timers of later ticks, or long for others. */
 			if (wq_has_sleeper(&file->wait))
 				tw_alarm_soon(file);
 			return done;

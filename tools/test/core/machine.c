@@ -485,14 +485,12 @@ void machine_run(void (*function)(void), unsigned int seed)
 			cpu = machine_roll(STUB_CPUS);
 			turns = machine_slice();
 		}
-		if (machine_turn(cpu)) {
+		if (machine_turn(cpu) ||
+		    (++waits > MACHINE_WAITS * (machine_end + STUB_CPUS) && machine_skip()))
 			waits = 0;
-		} else if (++waits > MACHINE_WAITS * (machine_end + STUB_CPUS) && machine_skip()) {
-			waits = 0;
-		} else if (waits > MACHINE_EVER) {
+		else if (waits > MACHINE_EVER)
 			stub_fault("all wait for ever");
-		} else {
+		else
 			turns = 0;
-		}
 	}
 }
