@@ -57,8 +57,7 @@ static inline void hrtimer_setup(struct hrtimer *timer,
 
 /*
  * hrtimer_start(). Before 6.10 the scheduler learns late that a CPU has gone. An idle CPU may
- * start an hrtimer there, after those of that CPU have been moved away. It would be lost. No
- * compiler sees that.
+ * start an hrtimer there, after those of that CPU have been moved away. It would be lost.
  */
 static inline void tw_hrtimer_start(struct hrtimer *timer, ktime_t time, enum hrtimer_mode mode)
 {

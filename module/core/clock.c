@@ -133,19 +133,13 @@ static void clock_work(struct work_struct *work)
 	clock_call_alarm(clock);
 }
 
-static clockid_t clock_id(enum twheel_clock id)
-{
-	switch (id) {
-	case TWHEEL_CLOCK_BOOTTIME:
-		return CLOCK_BOOTTIME;
-	case TWHEEL_CLOCK_REALTIME:
-		return CLOCK_REALTIME;
-	case TWHEEL_CLOCK_TAI:
-		return CLOCK_TAI;
-	default:
-		return CLOCK_MONOTONIC;
-	}
-}
+static const clockid_t clock_ids[] = {
+	[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
+	[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
+	[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
+	[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
+	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
+};
 
 /*
  * tw_clock_init() - set up a clock whose alarm is not set
@@ -163,8 +157,8 @@ void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, i
 	clock->mode |= clock_pinned(clock);
 	clock->which = 0;
 	hrtimer_setup(&clock->timers[0], clock->relays ? clock_relay : clock_alarm_0,
-		      clock_id(clock->id), clock->mode);
-	hrtimer_setup(&clock->timers[1], clock_alarm_1, clock_id(clock->id), clock->mode);
+		      clock_ids[clock->id], clock->mode);
+	hrtimer_setup(&clock->timers[1], clock_alarm_1, clock_ids[clock->id], clock->mode);
 	if (clock->relays)
 		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
 			      clock_call_mode(clock));

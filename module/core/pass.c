@@ -340,14 +340,12 @@ static bool pass_drain_ahead(struct twheel_base *base)
 	u64 cascades = w->cascades, requeued = w->requeued;
 	bool empty;
 
-	WRITE_ONCE(base->in_round, false);
 	empty = tw_wheel_drain_ahead(w, &base->slice);
 	tw_trace_moved(base, cascades, requeued);
-	if (empty)
-		return false;
-	base->target = pass_read_clock(base, ktime_get_ns());
-	WRITE_ONCE(base->in_round, true);
-	return true;
+	if (!empty)
+		base->target = pass_read_clock(base, ktime_get_ns());
+	WRITE_ONCE(base->in_round, !empty);
+	return !empty;
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */

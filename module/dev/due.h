@@ -11,10 +11,7 @@
 /* How many timers may be moved under one hold of the lock: some 3 000 instructions. */
 #define TW_DUE_SLICE	64U
 
-/*
- * How many slices a task searches that need not know: poll(), whose descriptor may have come from
- * another process, and a reader that has events.
- */
+/* How many slices poll() searches, and a reader that has events. */
 #define TW_DUE_SLICES	64U
 
 /**
