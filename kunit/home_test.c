@@ -23,8 +23,10 @@ struct nomad {
 	u64 period;
 };
 
-static int nomad_rearm(struct nomad *nomad)
+static int nomad_arm(void *arg)
 {
+	struct nomad *nomad = arg;
+
 	return nomad->period ? twheel_arm(&nomad->timer, nomad->period) :
 			       twheel_arm_at(&nomad->timer, 1);
 }
@@ -35,17 +37,10 @@ static void nomad_fire(struct twheel_timer *timer)
 
 	nomad->there += raw_smp_processor_id() == nomad->avoided;
 	if (nomad->fired < 20)
-		nomad_rearm(nomad);
+		nomad_arm(nomad);
 	else
 		twheel_arm(timer, HOUR);
 	WRITE_ONCE(nomad->fired, nomad->fired + 1);
-}
-
-static int nomad_arm(void *arg)
-{
-	struct nomad *nomad = arg;
-
-	return twheel_arm(&nomad->timer, nomad->period);
 }
 
 /* Armed there by @arm, on such a wheel, again and again: it fires there @most times. */

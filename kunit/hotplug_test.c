@@ -50,10 +50,10 @@ static const struct {
 	{ TWHEEL_CLOCK_REALTIME, TWHEEL_CONTEXT_SOFTIRQ },
 };
 
-static struct twheel *wheel_of_kind(struct kunit *test, unsigned int kind)
+static struct twheel *wheel_of_kind(struct kunit *test, unsigned int kind, bool percpu)
 {
 	struct twheel_config config = {
-		.name = "kunit-hotplug", .percpu = true,
+		.name = "kunit-hotplug", .percpu = percpu,
 		.clock = wheel_kinds[kind].clock, .context = wheel_kinds[kind].context,
 	};
 
@@ -111,7 +111,7 @@ static void oneshots_change(struct kunit *test, struct twheel *wheel,
 
 static void wheel_loses_nothing(struct kunit *test, unsigned int kind)
 {
-	struct twheel *wheel = wheel_of_kind(test, kind);
+	struct twheel *wheel = wheel_of_kind(test, kind, true);
 	struct oneshot *before = oneshots_new(test, wheel, NR_ONESHOTS);
 	struct oneshot *across = oneshots_new(test, wheel, NR_ONESHOTS);
 	struct oneshot *meanwhile = oneshots_new(test, wheel, NR_ONESHOTS);
@@ -164,7 +164,7 @@ static void wheel_made_without(struct kunit *test)
 	if (cpu_remove(test))
 		return;
 	for (kind = 0; kind < ARRAY_SIZE(wheel_kinds); kind++) {
-		wheel = wheel_of_kind(test, kind);
+		wheel = wheel_of_kind(test, kind, true);
 		oneshots = oneshots_new(test, wheel, 10);
 		oneshots_arm(wheel, oneshots, 10, 10 * MS);
 		oneshots_expect(test, oneshots, 10);
@@ -172,7 +172,7 @@ static void wheel_made_without(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), 1);
 		twheel_destroy(wheel);
 	}
-	outlives = wheel_of_kind(test, 0);
+	outlives = wheel_of_kind(test, 0, true);
 	later = oneshots_new(test, outlives, 1);
 	later->deadline = twheel_now(outlives) + 300 * MS;
 	arm_on_after(&later->timer, victim_cpu, 300 * MS);
@@ -184,7 +184,7 @@ static void wheel_made_without(struct kunit *test)
 /* A nearer deadline takes effect while the CPU with the far alarm is away. */
 static void idle_cpu_goes(struct kunit *test)
 {
-	struct twheel *wheel = wheel_of_kind(test, 0);
+	struct twheel *wheel = wheel_of_kind(test, 0, true);
 	struct oneshot *oneshots = oneshots_new(test, wheel, 2);
 
 	arm_on_after(&oneshots[0].timer, victim_cpu, HOUR);
@@ -224,7 +224,7 @@ static void alarm_comes_back(struct kunit *test)
 	homecomers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*homecomers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, homecomers);
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		wheels[i] = wheel_of_kind(test, i);
+		wheels[i] = wheel_of_kind(test, i, true);
 		twheel_timer_init(&homecomers[i].timer, wheels[i], homecomer_fire);
 	}
 	if (!cpu_remove(test)) {
@@ -256,7 +256,7 @@ static void ticker_fire(struct twheel_timer *timer)
 	struct ticker *ticker = container_of(timer, struct ticker, timer);
 
 	atomic_inc(&ticker->calls);
-	twheel_arm(timer, 100 * US);
+	arm_after(timer, 100 * US);
 }
 
 static bool ticker_goes_on(struct ticker *ticker)
@@ -276,15 +276,9 @@ static void no_alarm_goes_along(struct kunit *test)
 	tickers = kunit_kcalloc(test, ARRAY_SIZE(wheels), sizeof(*tickers), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, tickers);
 	for (i = 0; i < ARRAY_SIZE(wheels); i++) {
-		struct twheel_config config = {
-			.name = "kunit-ticker", .context = wheel_kinds[i].context,
-			.clock = wheel_kinds[i].clock == TWHEEL_CLOCK_REALTIME ?
-				 TWHEEL_CLOCK_BOOTTIME : wheel_kinds[i].clock,
-		};
-
-		wheels[i] = wheel_new(test, &config);
+		wheels[i] = wheel_of_kind(test, i, false);
 		twheel_timer_init(&tickers[i].timer, wheels[i], ticker_fire);
-		twheel_arm(&tickers[i].timer, 0);
+		arm_after(&tickers[i].timer, 0);
 	}
 	for (round = 0; round < 10; round++) {
 		if (cpu_remove(test))

@@ -87,7 +87,7 @@ u64 get_random_u64(void)
 }
 
 /* Whether a task may not be left. */
-static bool machine_atomic(const struct task_struct *task)
+bool machine_atomic(const struct task_struct *task)
 {
 	return task->irqs_off || task->bottom_halves || task->preempt;
 }

@@ -6,6 +6,9 @@
 /* Run a function as a task, with all that it starts, until it returns. */
 void machine_run(void (*function)(void), unsigned int seed);
 
+/* A task that may not be left. */
+bool machine_atomic(const struct task_struct *task);
+
 /* No task can run on this CPU. */
 bool machine_is_idle(int cpu);
 

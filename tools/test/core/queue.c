@@ -189,7 +189,6 @@ void cancel_work_sync(struct work_struct *work)
 	queue_drop(&queue_works, work);
 }
 
-/* When it is due on the monotonic clock. */
 s64 stub_ahead(clockid_t clock)
 {
 	switch (clock) {
@@ -204,6 +203,7 @@ s64 stub_ahead(clockid_t clock)
 	}
 }
 
+/* When it is due on the monotonic clock. */
 static u64 queue_due_at(const struct hrtimer *timer)
 {
 	return max_t(s64, timer->expires - stub_ahead(timer->clock), 0);

@@ -5,6 +5,7 @@
 #include "api/instance.h"
 #include "core/base.h"
 #include "cpus.h"
+#include "machine.h"
 #include "stub.h"
 
 /* Its frames are larger under sanitizers. */
@@ -61,9 +62,7 @@ void stub_fault(const char *what)
 
 void stub_may_sleep(void)
 {
-	const struct task_struct *task = current;
-
-	if (task->irqs_off || task->bottom_halves || task->preempt || task->interrupt != STUB_TASK)
+	if (machine_atomic(current) || current->interrupt != STUB_TASK)
 		stub_fault("it sleeps where it must not");
 }
 
