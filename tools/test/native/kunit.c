@@ -2,6 +2,7 @@
 /* Runs suites as a program, see kunit.h. */
 #include "kunit.h"
 
+#include <sanitizer/asan_interface.h>
 #include <sys/time.h>
 #include <time.h>
 
@@ -36,6 +37,24 @@ static void kunit_free(struct kunit_memory *memory)
 	}
 }
 
+void kunit_leave(struct kunit *test)
+{
+	test->left = __builtin_frame_address(0);
+	longjmp(test->abort, 1);
+}
+
+/*
+ * The sanitizer does not know the stacks of fibers. There it would refuse the next case the
+ * memory of the frames that such a jump leaves.
+ */
+static void kunit_frames_free(struct kunit *test)
+{
+	if (test->left)
+		ASAN_UNPOISON_MEMORY_REGION(test->left,
+					    (char *)__builtin_frame_address(0) - test->left);
+	test->left = NULL;
+}
+
 void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		    const char *only)
 {
@@ -54,8 +73,10 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 	test = (struct kunit) { };
 	if (!setjmp(test.abort) && !(suite->init && suite->init(&test)))
 		c->run(&test);
+	kunit_frames_free(&test);
 	if (suite->exit && !setjmp(test.abort))
 		suite->exit(&test);
+	kunit_frames_free(&test);
 	kunit_free(test.memory);
 	printf("%sok %s (%.2f s)\n", test.failed ? "not " : "", name,
 	       (double)(clock() - start) / CLOCKS_PER_SEC);

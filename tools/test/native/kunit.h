@@ -62,12 +62,14 @@ static inline void kunit_other_cpu(void)
  * @failed: an expectation was not met
  * @priv: what its suite keeps
  * @abort: where an assertion that is not met leads to
+ * @left: the frame that it left
  * @memory: what is freed after it
  */
 struct kunit {
 	bool failed;
 	void *priv;
 	jmp_buf abort;
+	char *left;
 	struct kunit_memory *memory;
 };
 
@@ -98,7 +100,10 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 void kunit_suite_run(const struct kunit_suite *suite, const char *only);
 int kunit_totals(void);
 
-#define kunit_skip(test, reason)	longjmp((test)->abort, 1)
+/* A case ends here. */
+void __attribute__((noreturn)) kunit_leave(struct kunit *test);
+
+#define kunit_skip(test, reason)	kunit_leave(test)
 
 #define KUNIT_CASE(f)		{ f, #f }
 #define KUNIT_FAIL(test, ...)						\
@@ -140,15 +145,15 @@ int kunit_totals(void);
 #define KUNIT_EXPECT_TRUE_MSG	KUNIT_EXPECT_TRUE
 #define KUNIT_EXPECT_FALSE_MSG	KUNIT_EXPECT_FALSE
 #define KUNIT_ASSERT_EQ(t, a, b, ...)	\
-	KUNIT_COMPARE(t, a, ==, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+	KUNIT_COMPARE(t, a, ==, b, kunit_leave(t), ##__VA_ARGS__)
 #define KUNIT_ASSERT_LE(t, a, b, ...)	\
-	KUNIT_COMPARE(t, a, <=, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+	KUNIT_COMPARE(t, a, <=, b, kunit_leave(t), ##__VA_ARGS__)
 #define KUNIT_ASSERT_LT(t, a, b, ...)	\
-	KUNIT_COMPARE(t, a, <, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+	KUNIT_COMPARE(t, a, <, b, kunit_leave(t), ##__VA_ARGS__)
 #define KUNIT_ASSERT_GE(t, a, b, ...)	\
-	KUNIT_COMPARE(t, a, >=, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+	KUNIT_COMPARE(t, a, >=, b, kunit_leave(t), ##__VA_ARGS__)
 #define KUNIT_ASSERT_GT(t, a, b, ...)	\
-	KUNIT_COMPARE(t, a, >, b, longjmp((t)->abort, 1), ##__VA_ARGS__)
+	KUNIT_COMPARE(t, a, >, b, kunit_leave(t), ##__VA_ARGS__)
 #define KUNIT_ASSERT_TRUE(t, a, ...)	KUNIT_ASSERT_EQ(t, !!(a), true, ##__VA_ARGS__)
 #define KUNIT_ASSERT_FALSE(t, a, ...)	KUNIT_ASSERT_EQ(t, !!(a), false, ##__VA_ARGS__)
 #define KUNIT_ASSERT_NOT_NULL(t, a, ...)	\
