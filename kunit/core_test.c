@@ -171,6 +171,16 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		p[1].fired = 0;
 		twheel_arm(&p[1].timer, MS);
 		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p[1].fired) == 1));
+		/* Another timer's alarm is due, and this CPU could not yet handle it. */
+		local_irq_save(flags);
+		twheel_arm(&p->timer, MS);
+		alarms.timer = tw_clock_timer(&READ_ONCE(p->timer.base)->clock);
+		spin_ns(2 * MS);
+		alarms.started = 0;
+		twheel_arm_at(&p[1].timer, now);
+		local_irq_restore(flags);
+		if (percpu)
+			KUNIT_EXPECT_EQ_MSG(test, alarms.started, 0, "round %u", round);
 		twheel_destroy(wheel);
 	}
 	alarms_leave(&alarms);
@@ -402,6 +412,61 @@ static void late_by_the_last_look(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late, 8 * 32);
 }
 
+static void ticker_fire(struct twheel_timer *timer)
+{
+	struct probe *probe = container_of(timer, struct probe, timer);
+
+	if (++probe->fired < 4)
+		twheel_arm(timer, MS);
+}
+
+/* On its own CPU an alarm goes on: another hrtimer would take 300 instructions more. */
+static void alarm_of_a_cpu_goes_on(struct kunit *test)
+{
+	struct twheel_config config = { .name = "kunit-core", .percpu = true };
+	struct probe *p = probes_new(test, 1);
+	const struct tw_clock *clock;
+	struct twheel *wheel;
+	unsigned int which;
+
+	for (config.context = TWHEEL_CONTEXT_SOFTIRQ; config.context <= TWHEEL_CONTEXT_HARDIRQ;
+	     config.context++) {
+		wheel = twheel_create(&config);
+		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+		probe_init(p, wheel, ticker_fire);
+		p->fired = 0;
+		twheel_arm(&p->timer, HOUR);
+		clock = &READ_ONCE(p->timer.base)->clock;
+		which = READ_ONCE(clock->which);
+		twheel_modify(&p->timer, MS);
+		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
+		KUNIT_EXPECT_EQ(test, READ_ONCE(clock->which), which);
+		twheel_destroy(wheel);
+	}
+}
+
+/* With such a tick, a product in place of the division gives the next tick. */
+static void last_deadline_is_kept(struct kunit *test)
+{
+	const u64 tick_ns = (1ULL << 35) - 16, deadline = 268435456 * tick_ns;
+	struct twheel *wheel = virtual_wheel(test, tick_ns, 0);
+	struct probe *p = probes_new(test, 2);
+	unsigned int i;
+
+	/* From far away, a timer would get its last bucket by another function. */
+	wheel_run_until(wheel, deadline - 3 * tick_ns);
+	for (i = 0; i < 2; i++) {
+		probe_init(&p[i], wheel, probe_fire);
+		twheel_arm_at(&p[i].timer, deadline);
+	}
+	wheel_run_until(wheel, deadline - 1);
+	KUNIT_EXPECT_EQ(test, p[0].fired + p[1].fired, 0);
+	wheel_run_until(wheel, deadline);
+	KUNIT_EXPECT_EQ(test, p[0].fired, 1);
+	KUNIT_EXPECT_EQ(test, p[1].fired, 1);
+	twheel_destroy(wheel);
+}
+
 static void context_is_one_there_is(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-core" };
@@ -422,6 +487,8 @@ static struct kunit_case core_cases[] = {
 	KUNIT_CASE(work_may_always_sleep),
 	KUNIT_CASE(stop_takes_back_its_work),
 	KUNIT_CASE(late_by_the_last_look),
+	KUNIT_CASE(alarm_of_a_cpu_goes_on),
+	KUNIT_CASE(last_deadline_is_kept),
 	KUNIT_CASE(context_is_one_there_is),
 	{ }
 };

@@ -397,6 +397,38 @@ static void hard_pass_leaves_half(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+/* A look at the clock does not end a pass. In process context it may take 10 ms. */
+static void pass_goes_on_after_a_look(struct kunit *test)
+{
+	struct twheel_config config = {
+		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
+		.context = TWHEEL_CONTEXT_WORK, .start_ns = MS,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct twheel_timer *timers;
+	struct twheel_stats stats;
+	unsigned int i;
+	u64 passes;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	timers = crowd_new(test, wheel);
+	for (i = 0; i < NR_CROWD; i++) {
+		twheel_arm_at(&timers[i], 100 * MS);
+		twheel_extend_at(&timers[i], HOUR);
+	}
+	/* Between holds of the lock, when extended timers are put back. */
+	twheel_advance(wheel, 100 * MS);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_LT(test, stats.passes, READ_ONCE(timers[0].base)->breaths);
+	passes = stats.passes;
+	/* And after each group of callbacks. */
+	twheel_advance(wheel, HOUR);
+	twheel_get_stats(wheel, &stats);
+	KUNIT_EXPECT_EQ(test, stats.fired, NR_CROWD);
+	KUNIT_EXPECT_LT(test, stats.passes - passes, NR_CROWD / 32);
+	twheel_destroy(wheel);
+}
+
 static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(extended_timers_are_moved_in_slices),
 	KUNIT_CASE(put_back_counts_as_two),
@@ -407,6 +439,7 @@ static struct kunit_case pass_cases[] = {
 	KUNIT_CASE(rounds_leave_room),
 	KUNIT_CASE(hard_passes_pause),
 	KUNIT_CASE(hard_pass_leaves_half),
+	KUNIT_CASE(pass_goes_on_after_a_look),
 	{ }
 };
 

