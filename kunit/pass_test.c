@@ -28,11 +28,12 @@ static void crowd_fire(struct twheel_timer *timer)
 {
 }
 
-static struct twheel *crowd_wheel(struct kunit *test, unsigned int slots)
+static struct twheel *crowd_wheel(struct kunit *test, unsigned int slots,
+				  enum twheel_context context)
 {
 	struct twheel_config config = {
 		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.slots = slots, .start_ns = MS,
+		.context = context, .slots = slots, .start_ns = MS,
 	};
 	struct twheel *wheel = twheel_create(&config);
 
@@ -52,6 +53,17 @@ static struct twheel_timer *crowd_new(struct kunit *test, struct twheel *wheel)
 	return timers;
 }
 
+/* All are due in their bucket at 100 ms, and after an hour by their deadlines. */
+static void crowd_arm_and_extend(struct twheel_timer *timers)
+{
+	unsigned int i;
+
+	for (i = 0; i < NR_CROWD; i++) {
+		twheel_arm_at(&timers[i], 100 * MS);
+		twheel_extend_at(&timers[i], HOUR);
+	}
+}
+
 /* Advance, and check what was done under a hold. Each callback ends one, too. */
 static void crowd_advance(struct kunit *test, struct twheel *wheel,
 			  const struct twheel_base *base, u64 to)
@@ -68,15 +80,11 @@ static void crowd_advance(struct kunit *test, struct twheel *wheel,
 
 static void extended_crowd(struct kunit *test, unsigned int slots)
 {
-	struct twheel *wheel = crowd_wheel(test, slots);
+	struct twheel *wheel = crowd_wheel(test, slots, TWHEEL_CONTEXT_SOFTIRQ);
 	struct twheel_timer *timers = crowd_new(test, wheel);
 	struct twheel_stats stats;
-	unsigned int i;
 
-	for (i = 0; i < NR_CROWD; i++) {
-		twheel_arm_at(&timers[i], 100 * MS);
-		twheel_extend_at(&timers[i], HOUR);
-	}
+	crowd_arm_and_extend(timers);
 	crowd_advance(test, wheel, timers[0].base, 100 * MS);
 	/* A pass whose time was over may have left a few in their bucket, up to its end. */
 	crowd_advance(test, wheel, timers[0].base, 200 * MS);
@@ -92,15 +100,11 @@ static void extended_crowd(struct kunit *test, unsigned int slots)
 /* One that is put back counts as two: there are 24 in a hold, or a few less. */
 static void put_back_counts_as_two(struct kunit *test)
 {
-	struct twheel *wheel = crowd_wheel(test, 256);
+	struct twheel *wheel = crowd_wheel(test, 256, TWHEEL_CONTEXT_SOFTIRQ);
 	struct twheel_timer *timers = crowd_new(test, wheel);
 	const struct twheel_base *base;
-	unsigned int i;
 
-	for (i = 0; i < NR_CROWD; i++) {
-		twheel_arm_at(&timers[i], 100 * MS);
-		twheel_extend_at(&timers[i], HOUR);
-	}
+	crowd_arm_and_extend(timers);
 	base = READ_ONCE(timers[0].base);
 	twheel_advance(wheel, 100 * MS);
 	KUNIT_EXPECT_EQ(test, base->wheel.requeued, NR_CROWD);
@@ -119,7 +123,7 @@ static void extended_timers_are_moved_in_slices(struct kunit *test)
 /* @apart: the distance of the deadlines. */
 static void set_back_crowd(struct kunit *test, unsigned int slots, u64 apart)
 {
-	struct twheel *wheel = crowd_wheel(test, slots);
+	struct twheel *wheel = crowd_wheel(test, slots, TWHEEL_CONTEXT_SOFTIRQ);
 	struct twheel_timer *timers = crowd_new(test, wheel);
 	struct twheel_stats stats;
 	unsigned int i;
@@ -160,7 +164,7 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 	unsigned int i, j;
 
 	for (i = 0; i < ARRAY_SIZE(slots); i++) {
-		wheel = crowd_wheel(test, slots[i]);
+		wheel = crowd_wheel(test, slots[i], TWHEEL_CONTEXT_SOFTIRQ);
 		timers = crowd_new(test, wheel);
 		for (j = 0; j < NR_CROWD; j++) {
 			twheel_arm_at(&timers[j], (j + 1) * 5003 * MS);
@@ -174,7 +178,7 @@ static void sparse_crowd_is_moved_in_slices(struct kunit *test)
 /* Before the bucket's time, in the alarm that empties it and perhaps one more. */
 static void crowded_bucket_is_emptied_ahead(struct kunit *test)
 {
-	struct twheel *wheel = crowd_wheel(test, 64);
+	struct twheel *wheel = crowd_wheel(test, 64, TWHEEL_CONTEXT_SOFTIRQ);
 	struct twheel_timer *timers = crowd_new(test, wheel);
 	struct twheel_stats stats;
 	unsigned int i;
@@ -400,22 +404,12 @@ static void hard_pass_leaves_half(struct kunit *test)
 /* A look at the clock does not end a pass. In process context it may take 10 ms. */
 static void pass_goes_on_after_a_look(struct kunit *test)
 {
-	struct twheel_config config = {
-		.name = "kunit-pass", .clock = TWHEEL_CLOCK_VIRTUAL,
-		.context = TWHEEL_CONTEXT_WORK, .start_ns = MS,
-	};
-	struct twheel *wheel = twheel_create(&config);
-	struct twheel_timer *timers;
+	struct twheel *wheel = crowd_wheel(test, 256, TWHEEL_CONTEXT_WORK);
+	struct twheel_timer *timers = crowd_new(test, wheel);
 	struct twheel_stats stats;
-	unsigned int i;
 	u64 passes;
 
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	timers = crowd_new(test, wheel);
-	for (i = 0; i < NR_CROWD; i++) {
-		twheel_arm_at(&timers[i], 100 * MS);
-		twheel_extend_at(&timers[i], HOUR);
-	}
+	crowd_arm_and_extend(timers);
 	/* Between holds of the lock, when extended timers are put back. */
 	twheel_advance(wheel, 100 * MS);
 	twheel_get_stats(wheel, &stats);

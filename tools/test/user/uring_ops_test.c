@@ -135,10 +135,10 @@ TEST(in_each_way)
 	struct twheel_ops arrays[] = { array_of(ops, 10), array_of(ops, 5000) };
 	int fd = device_open();
 	unsigned int i, j;
-	int done, all;
 
-	for (i = 0, all = 0; i < SIZE_OF(ways); i++, all = 0) {
+	for (i = 0; i < SIZE_OF(ways); i++) {
 		struct io_uring ring = ring_open(ways[i].ring);
+		int done, all = 0;
 
 		for (j = 0; j < SIZE_OF(arrays); j++) {
 			struct io_uring_sqe *sqe = ops_sqe(&ring, fd, &arrays[j]);
