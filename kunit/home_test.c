@@ -13,13 +13,14 @@
 
 /*
  * Where the timers of one base fire. A pass that ends arms none on an isolated CPU. Without
- * a period they are always due.
+ * a period they are always due. The base never has two alarms.
  */
 struct nomad {
 	struct twheel_timer timer;
 	int avoided;
 	unsigned int fired;
 	unsigned int there;
+	unsigned int twice;
 	u64 period;
 };
 
@@ -34,7 +35,9 @@ static int nomad_arm(void *arg)
 static void nomad_fire(struct twheel_timer *timer)
 {
 	struct nomad *nomad = container_of(timer, struct nomad, timer);
+	struct tw_clock *clock = &timer->base->clock;
 
+	nomad->twice += hrtimer_is_queued(&clock->timers[!clock->which]);
 	nomad->there += raw_smp_processor_id() == nomad->avoided;
 	if (nomad->fired < 20)
 		nomad_arm(nomad);
@@ -57,6 +60,7 @@ static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad)
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, arm, nomad), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
 	KUNIT_EXPECT_LE(test, nomad->there, most);
+	KUNIT_EXPECT_EQ(test, nomad->twice, 0);
 	twheel_destroy(wheel);
 }
 
@@ -112,6 +116,50 @@ static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 {
 	nomad_expect(test, nomad_isolated_cpu(test), nomad_arm_while_kicked,
 		     TWHEEL_CONTEXT_SOFTIRQ, 0);
+}
+
+static int alarm_cpu(struct tw_clock *clock)
+{
+	return READ_ONCE(tw_clock_timer(clock)->base)->cpu_base->cpu;
+}
+
+static int clock_kicked(void *arg)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	tw_base_kicked(arg);
+	local_irq_restore(flags);
+	return 0;
+}
+
+/* Until a CPU that is kicked sets the alarm, this one sets none in its place. */
+static void alarm_waits_for_the_kick(struct kunit *test)
+{
+	const struct twheel_config config = { .name = "home", .percpu = true };
+	int here = cpu_first(), there = cpu_last();
+	struct twheel_base *base;
+	struct oneshot *shots;
+	struct twheel *wheel;
+	unsigned long flags;
+
+	test_needs_two_cpus(test);
+	wheel = wheel_new(test, &config);
+	shots = oneshots_new(test, wheel, 2);
+	set_cpus_allowed_ptr(current, cpumask_of(here));
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[0].timer, there, 2 * HOUR), 0);
+	base = shots[0].timer.base;
+	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(tw_clock_timer(&base->clock)) &&
+				      !READ_ONCE(base->clock.kicking)));
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->clock.kicking = true;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[1].timer, there, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, alarm_cpu(&base->clock), there);
+	KUNIT_EXPECT_EQ(test, cpu_run(there, clock_kicked, &base->clock), 0);
+	KUNIT_EXPECT_EQ(test, alarm_cpu(&base->clock), there);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	twheel_destroy(wheel);
 }
 
 static int nomad_keep_busy(void *arg)
@@ -188,6 +236,7 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 static struct kunit_case home_cases[] = {
 	KUNIT_CASE(isolated_cpu_is_left_alone),
 	KUNIT_CASE(kick_of_an_isolated_cpu_goes_on),
+	KUNIT_CASE(alarm_waits_for_the_kick),
 	KUNIT_CASE(alarm_leaves_isolated_cpu),
 	KUNIT_CASE(idle_cpu_is_left_alone),
 	{ }
