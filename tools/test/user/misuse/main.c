@@ -117,6 +117,22 @@ static void misuse_wheels(void)
 	misuse_goes_on(misuse_wheel);
 }
 
+/* Nobody but twheel itself may end the system wheel. It is reported once in a boot. */
+static void misuse_system(void)
+{
+	struct twheel_timer timer;
+	struct twheel *wheel;
+
+	twheel_timer_init_on_stack(&timer, misuse_expired);
+	wheel = twheel_of(&timer);
+	expect(twheel_arm(&timer, LATER) == 0);
+	expect(twheel_stop(wheel, NULL, NULL) == -EPERM);
+	expect(twheel_destroy(wheel) == -EPERM);
+	expect(twheel_shutdown_sync(&timer) == 1);
+	twheel_timer_destroy_on_stack(&timer);
+	misuse_goes_on(wheel);
+}
+
 static DECLARE_COMPLETION(leaving);
 
 /* What is done with other wheels while the module goes. */
@@ -193,6 +209,7 @@ static const struct {
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
 	{ "wheels",		misuse_wheels },
+	{ "system",		misuse_system },
 	{ "deadlock",		misuse_deadlock },
 };
 
