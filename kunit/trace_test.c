@@ -229,6 +229,7 @@ static void what_moves(struct kunit *test)
 	struct twheel_stats stats;
 	struct twheel *wheel;
 	struct tracer seen;
+	unsigned int i;
 
 	/* Either event alone, and both. */
 	wheel = tracer_wheel(test, &seen);
@@ -265,12 +266,14 @@ static void what_moves(struct kunit *test)
 	probe_init(&p[1], wheel, probe_fire);
 	twheel_arm_at(&p[0].timer, 10 * MS);
 	twheel_arm_at(&p[1].timer, 10 * MS);
-	twheel_extend_at(&p[0].timer, 20 * MS);
-	twheel_extend_at(&p[1].timer, 20 * MS);
-	twheel_advance(wheel, 10 * MS);
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 0);
-	KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], 1);
-	KUNIT_EXPECT_EQ(test, seen.requeued, 2);
+	for (i = 1; i < 4; i++) {
+		twheel_extend_at(&p[0].timer, (i + 1) * 10 * MS);
+		twheel_extend_at(&p[1].timer, (i + 1) * 10 * MS);
+		twheel_advance(wheel, i * 10 * MS);
+		KUNIT_EXPECT_EQ(test, seen.count[EVENT_CASCADE], 0);
+		KUNIT_EXPECT_EQ(test, seen.count[EVENT_REQUEUE], i);
+		KUNIT_EXPECT_EQ(test, seen.requeued, 2 * i);
+	}
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
 	twheel_destroy(wheel);
