@@ -12,6 +12,7 @@
 
 #include <linux/twheel.h>
 
+#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "basics.h"
 
@@ -71,6 +72,8 @@ static unsigned int wheel_create_sweep(struct kunit *test,
 		wheel = twheel_create(config);
 		injected = fault_taken();
 		if (!IS_ERR(wheel)) {
+			if (config->context == TWHEEL_CONTEXT_WORK)
+				KUNIT_EXPECT_NOT_NULL(test, wheel->first->clock.workqueue);
 			KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 			/*
 			 * Debug objects allocate now and then and can do without. Such an

@@ -391,6 +391,44 @@ static void policies_leave_interrupts_alone(struct kunit *test)
 }
 
 /* A wheel on the wall clock takes deadlines only, from policies as well. */
+/* A watch that is shut down, also in its own callback, is not started again. */
+struct closing {
+	struct twheel_idle idle;
+	int shutdown, start;
+	bool over;
+};
+
+static void closing_reports(struct twheel_idle *idle)
+{
+	struct closing *c = container_of(idle, struct closing, idle);
+
+	c->shutdown = twheel_idle_shutdown(idle);
+	c->start = twheel_idle_start(idle, MS);
+	smp_store_release(&c->over, true);
+}
+
+static void watch_is_shut_down_without_waiting(struct kunit *test)
+{
+	struct closing *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
+	const struct twheel_config config = { .name = "closing" };
+	struct twheel *wheel = wheel_new(test, &config);
+
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	twheel_idle_init(&c->idle, wheel, closing_reports);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, MS), 0);
+	KUNIT_EXPECT_TRUE(test, await(smp_load_acquire(&c->over)));
+	KUNIT_EXPECT_EQ(test, c->shutdown, -EBUSY);
+	KUNIT_EXPECT_EQ(test, c->start, -ESHUTDOWN);
+	twheel_idle_stop_sync(&c->idle);
+	twheel_idle_init(&c->idle, wheel, closing_reports);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, HOUR), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown(&c->idle), 1);
+	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown(&c->idle), 0);
+	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, MS), -ESHUTDOWN);
+	KUNIT_EXPECT_EQ(test, twheel_idle_touch(&c->idle), -ENOENT);
+	twheel_destroy(wheel);
+}
+
 static void wall_clock_takes_no_policy_delay(struct kunit *test)
 {
 	const struct twheel_config config = {
@@ -426,6 +464,7 @@ static struct kunit_case policy_smp_cases[] = {
 	KUNIT_CASE(stop_beats_again),
 	KUNIT_CASE(zeroed_policies_are_refused),
 	KUNIT_CASE(policies_leave_interrupts_alone),
+	KUNIT_CASE(watch_is_shut_down_without_waiting),
 	KUNIT_CASE(wall_clock_takes_no_policy_delay),
 	{ }
 };

@@ -2,16 +2,16 @@
 /*
  * twheel: very many timeouts, in the kernel.
  *
- * The system wheel is always there, as system_wq is for work: per CPU, in softirq, on
- * CLOCK_MONOTONIC, with a tick of 1 ms. A timer that is initialised without a wheel belongs
+ * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick
+ * of 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs
  * to it. Make a wheel of your own for another clock, tick or context, or for a limit.
  *
  * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
  * extended before they expire. Idle connections, flows, leases and retransmissions are such.
  * Take one base (the default) where timers are used rarely, or on few CPUs. Such a wheel is
  * small, has one lock, and its timers fire on any CPU. Take &twheel_config.percpu where
- * several CPUs arm and cancel all the time: two CPUs that share one base are slower than
- * one CPU alone.
+ * several CPUs arm and cancel all the time: two that share one base are slower than one
+ * alone. Extensions take no lock, and are no reason for it.
  *
  * A timer is 40 bytes, inside your own object. Your module's connections, say:
  *
@@ -136,8 +136,8 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more.
- *	Then what is pending waits for as long. The wheels of one CPU add up, and what is
- *	armed meanwhile does not wait. It is the same on PREEMPT_RT: there callbacks take
+ *	Then it pauses for as long as it took. What is armed in the pause does not wait for
+ *	its end, and the wheels of one CPU add up. It is the same on PREEMPT_RT: callbacks take
  *	raw spinlocks only, which excludes kmalloc(), kfree(), wake_up() and random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
@@ -209,8 +209,8 @@ int twheel_destroy(struct twheel *wheel);
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context; no lock of twheel is held, but on PREEMPT_RT
- *   one that only waiting calls take
+ * * the wheel's, see &enum twheel_context. No lock is held that another call needs. It may
+ *   wait for the callback of another timer, if that does not wait for this one
  * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
  *   waits for another pass; on a virtual clock, for twheel_advance()
  */

@@ -15,6 +15,9 @@ struct twheel_idle;
  * typedef twheel_idle_fn - nothing has been heard for the timeout
  * @idle: the watch; no longer started
  *
+ * While the callback waits for a lock, another CPU may start @idle again. With the lock,
+ * twheel_idle_touch() tells: it returns -ENOENT if nobody has.
+ *
  * Context:
  * * as &twheel_fn
  * * may start or free @idle
@@ -148,6 +151,23 @@ static inline int twheel_idle_stop_sync(struct twheel_idle *idle)
 }
 
 /**
+ * twheel_idle_shutdown() - stop watching for good, without waiting for the callback
+ * @idle: the watch
+ *
+ * Every later start fails with -ESHUTDOWN, also one in the callback. For objects that RCU
+ * frees: see twheel_shutdown().
+ *
+ * Context:
+ * * any but NMI, the watch's own callback included
+ * Return:
+ * * as twheel_shutdown()
+ */
+static inline int twheel_idle_shutdown(struct twheel_idle *idle)
+{
+	return twheel_shutdown(&idle->timer);
+}
+
+/**
  * twheel_idle_shutdown_sync() - stop watching for good
  * @idle: the watch
  *
@@ -177,7 +197,8 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now
  * * 0 - likewise; the deadline was not before that anyway
- * * -ENOENT - too late: the callback runs or has run, or the watch is stopped
+ * * -ENOENT - it is not started: it was stopped, or its callback has been called and nobody
+ *   has started it since
  * * -EINVAL - a wheel whose clock can be set, on which no watch can run
  */
 static inline int twheel_idle_touch(struct twheel_idle *idle)

@@ -27,14 +27,17 @@
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
  * with a lock held that the callback takes. In the callback itself they return -EDEADLK:
- * periodic work and retries have then been stopped all the same, and a watch has not. A stop
- * or a new start wins over a callback that is running. The callback goes on to its end, but
- * what it returns no longer counts.
+ * periodic work and retries have then been stopped all the same, and a watch has not.
+ *
+ * For periodic work and retries, a stop or a new start wins over a callback that is running.
+ * The callback goes on to its end, but what it returns no longer counts. The callback of a
+ * watch returns nothing: if it starts its watch after a stop, the watch is started.
  *
  * Where callbacks are RCU readers, see twheel_shutdown(), objects that RCU frees need no call
- * that waits. Unlink the object, stop or cancel its policy, and kfree_rcu() it. Only the
- * calls that wait refuse later starts. So the module has to ensure that nobody starts
- * it after that: neither a reader that has found it before, nor its own callback.
+ * that waits. Unlink the object, call twheel_idle_shutdown(), and kfree_rcu() it. Periodic work
+ * and retries are stopped or cancelled instead, which does not refuse later starts. There the
+ * module has to ensure that nobody starts them after that, such as a reader that has found the
+ * object before.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H

@@ -50,7 +50,7 @@ static bool heard_from(struct connection *c)
 
 static int __init example_init(void)
 {
-	/* Packets come in on every CPU: so the timers of each CPU have a lock of their own. */
+	/* Connections begin and end on every CPU: so the timers of each CPU have their own lock. */
 	struct twheel_config config = { .name = KBUILD_MODNAME, .percpu = true };
 	unsigned int i, round, closed = 0, early = 0, extended = 0;
 	long unfired;
