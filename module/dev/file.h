@@ -58,7 +58,7 @@ struct tw_payers;
  * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
  *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
- * @bell: on a clock that can be set, @alarm starts this one: see alarm.c
+ * @bell: on other clocks than CLOCK_MONOTONIC, @alarm starts this one: see alarm.c
  * @alarms: how often the waiters were woken by one of these; counted without the lock
  * @postponed: how often an alarm was set later than it should be: see user.c
  * @armed: timers armed, and cells found to be armed

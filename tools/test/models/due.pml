@@ -10,7 +10,7 @@
  * Timers, the wheel and the time of the alarm are the lock's: what is done to them under one
  * hold of it is one step. The mark, the queue of waiters and what hrtimers do are not the
  * lock's, and each access to them is a step of its own. Their order in memory is in
- * litmus/mark-or-waiter, left-or-waiter and queued-or-mark.
+ * litmus/mark-or-waiter and queued-or-mark.
  *
  * Properties, whenever all tasks sleep, no alarm is about to go off, and a task waits:
  *  - nothing is due, unless the alarm for it is postponed;

@@ -38,7 +38,11 @@ clean_up() {
 		kill "$child" 2>/dev/null || :
 		wait "$child" 2>/dev/null || :
 	done
-	rm -rf "$SCRATCH"
+	if [ -n "${KEEP:-}" ]; then
+		say "what was built is kept in $SCRATCH"
+	else
+		rm -rf "$SCRATCH"
+	fi
 }
 trap clean_up EXIT
 trap 'exit 130' INT
