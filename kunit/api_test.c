@@ -250,6 +250,8 @@ static void pending_until_never(struct kunit *test)
 		KUNIT_EXPECT_TRUE(test, twheel_pending(timer));
 		KUNIT_EXPECT_EQ(test, twheel_deadline(timer), TWHEEL_NEVER);
 		KUNIT_EXPECT_EQ(test, twheel_cancel(timer), 1);
+		/* What comes after the timer is not the timeout of an idle watch. */
+		KUNIT_EXPECT_EQ(test, probe.fired, 0);
 	}
 }
 

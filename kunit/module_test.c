@@ -118,31 +118,32 @@ static void each_bucket_is_counted(struct kunit *test)
 }
 
 /* Wheels of modules, and of code that is built in, are seen; the device's are not. */
-static struct dentry *shown_wheel(const struct twheel *wheel)
+static bool wheel_is_shown(u32 id)
 {
 	struct dentry *folder = debugfs_lookup("twheel", NULL);
 	struct dentry *file = NULL;
 	char number[11];
 
-	snprintf(number, sizeof(number), "%u", wheel->id);
+	snprintf(number, sizeof(number), "%u", id);
 	if (folder)
 		file = debugfs_lookup(number, folder);
 	dput(folder);
+	dput(file);
 	return file;
 }
 
 static void users_wheels_are_shown(struct kunit *test)
 {
 	struct twheel *wheel;
-	struct dentry *file;
+	u32 id;
 
 	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		kunit_skip(test, "no debugfs");
 	wheel = virtual_wheel(test, MS, 0);
-	file = shown_wheel(wheel);
-	KUNIT_EXPECT_NOT_NULL(test, file);
-	dput(file);
+	id = wheel->id;
+	KUNIT_EXPECT_TRUE(test, wheel_is_shown(id));
 	twheel_destroy(wheel);
+	KUNIT_EXPECT_FALSE(test, wheel_is_shown(id));
 }
 
 /* What it takes, life_test.c makes. */

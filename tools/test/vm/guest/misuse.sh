@@ -9,12 +9,17 @@ parameters=/sys/module/twheel/parameters
 misuse() {
 	insmod /modules/twheel_misuse.ko what="$1" || return
 	rmmod twheel_misuse || return
+	case $1 in
 	# A timer that was left behind would expire now.
-	[ "$1" != unload ] || sleep 5
+	unload) sleep 5 ;;
+	system) rmmod twheel && load ;;
+	esac
 }
 
 # Printing a report in a callback takes long, so overruns are reported on request only.
-insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4
+load() { insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4; }
+
+load
 while read -r way; do
 	mark begin "$way"
 	[ "${way#overrun}" = "$way" ] || echo 200 > $parameters/overrun_ms
