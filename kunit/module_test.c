@@ -92,31 +92,6 @@ static void occupied_buckets_are_counted(struct kunit *test)
 }
 
 /* With so few slots that several levels share a word of the bitmap. */
-static void each_bucket_is_counted(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
-	};
-	struct twheel *wheel = twheel_create(&config);
-	struct probe *probe = probes_new(test, 1);
-	unsigned int buckets[TWHEEL_LEVELS_MAX];
-	unsigned int tick, level;
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	probe_init(probe, wheel, probe_fire);
-	/* A level has 16 buckets: each gets the timer four times. */
-	for (tick = 1; tick <= 64; tick++) {
-		twheel_arm_at(&probe->timer, (u64)tick * MS);
-		tw_instance_occupied(wheel, buckets);
-		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
-			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level == 0,
-					    "tick %u, level %u", tick, level);
-		wheel_run_until(wheel, (u64)tick * MS);
-		KUNIT_EXPECT_EQ(test, probe->fired, tick);
-	}
-	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
-}
-
 /* Wheels of modules, and of code that is built in, are seen; the device's are not. */
 static bool wheel_is_shown(u32 id)
 {
@@ -221,7 +196,6 @@ static struct kunit_case module_cases[] = {
 	KUNIT_CASE(valid_refuses),
 	KUNIT_CASE(zeros_are_on_no_cpu),
 	KUNIT_CASE(occupied_buckets_are_counted),
-	KUNIT_CASE(each_bucket_is_counted),
 	KUNIT_CASE(users_wheels_are_shown),
 	{ }
 };

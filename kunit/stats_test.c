@@ -406,6 +406,35 @@ static void all_bases_together(struct kunit *test)
 	}
 }
 
+static void each_bucket_is_counted(struct kunit *test)
+{
+	static const struct twheel_config config = {
+		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
+	};
+	struct twheel *wheel = twheel_create(&config);
+	struct probe *probe = probes_new(test, 2);
+	unsigned int buckets[TWHEEL_LEVELS_MAX];
+	unsigned int tick, level;
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(&probe[0], wheel, probe_fire);
+	probe_init(&probe[1], wheel, probe_fire);
+	/* A level has 16 buckets. Each of the first two levels has a timer, in each bucket. */
+	for (tick = 1; tick <= 160; tick++) {
+		twheel_arm_at(&probe[0].timer, (u64)tick * MS);
+		/* Else it would stay in its bucket. */
+		twheel_cancel(&probe[1].timer);
+		twheel_arm_at(&probe[1].timer, (u64)(tick + 64) * MS);
+		tw_instance_occupied(wheel, buckets);
+		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
+			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level < 2,
+					    "tick %u, level %u", tick, level);
+		wheel_run_until(wheel, (u64)tick * MS);
+		KUNIT_EXPECT_EQ(test, probe->fired, tick);
+	}
+	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
+}
+
 static void numbers_are_unique(struct kunit *test)
 {
 	struct twheel *a = test->priv, *b = virtual_wheel(test, MS, 0);
@@ -434,6 +463,7 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(late_by_one_at_least),
 	KUNIT_CASE(late_after_an_extension),
 	KUNIT_CASE(all_bases_together),
+	KUNIT_CASE(each_bucket_is_counted),
 	KUNIT_CASE(numbers_are_unique),
 	{ }
 };

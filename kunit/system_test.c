@@ -174,12 +174,54 @@ static void static_timer_is_raced_for(struct kunit *test)
 	system_renew();
 }
 
+/* A callback on that wheel, which arms another timer for the first time, and goes on. */
+static struct host {
+	struct twheel_timer timer;
+	bool armed, release, gave_up;
+} system_host;
+
+static void system_host_run(struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	twheel_arm(&system_timer, HOUR);
+	WRITE_ONCE(system_host.armed, true);
+	/* Give up before the kernel takes this for a lock-up. */
+	for (i = 0; i < 3000 && !READ_ONCE(system_host.release); i++)
+		spin_ns(MS);
+	if (!READ_ONCE(system_host.release))
+		WRITE_ONCE(system_host.gave_up, true);
+}
+
+/* A timer that joins a base is not taken for the one whose callback runs there. */
+static void static_timer_joins_while_another_runs(struct kunit *test)
+{
+	int ret;
+
+	test_needs_two_cpus(test);
+	system_renew();
+	memset(&system_host, 0, sizeof(system_host));
+	twheel_timer_init(&system_host.timer, system_host_run);
+	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
+	KUNIT_EXPECT_EQ(test, twheel_arm_on(&system_host.timer, cpu_last(), 0), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(system_host.armed)));
+	ret = twheel_try_cancel(&system_host.timer);
+	if (!READ_ONCE(system_host.gave_up))
+		KUNIT_EXPECT_EQ(test, ret, -EBUSY);
+	WRITE_ONCE(system_host.release, true);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_host.timer), 0);
+	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&system_timer), 1);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	system_renew();
+}
+
 static struct kunit_case system_cases[] = {
 	KUNIT_CASE(system_wheel_is_there),
 	KUNIT_CASE(timer_before_the_wheel_works),
 	KUNIT_CASE(static_timer_works),
 	KUNIT_CASE(static_timer_has_an_old_address),
 	KUNIT_CASE(static_timer_is_raced_for),
+	KUNIT_CASE(static_timer_joins_while_another_runs),
 	{ }
 };
 

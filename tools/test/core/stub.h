@@ -90,7 +90,7 @@ void stub_say(const char *what, const char *format, ...);
 #define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
 #define msleep(ms)		stub_sleep((u64)(ms) * NSEC_PER_MSEC)
 #define udelay(us)		stub_spend((u64)(us) * NSEC_PER_USEC)
-#define cond_resched()		stub_point()
+#define cond_resched()		(stub_may_sleep(), stub_point())
 
 /* The compiler */
 #define __init

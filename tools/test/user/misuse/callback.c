@@ -215,6 +215,8 @@ void misuse_advance(void)
 	twheel_timer_init(&victim, other, misuse_advances);
 	twheel_arm(&victim, 10 * MS);
 	twheel_advance(other, 10 * MS);
+	/* Nor has any other clock an advance. */
+	expect(twheel_advance(misuse_wheel, 20 * MS) > TWHEEL_NEVER);
 	expect(atomic_read(&misuse_fired) == 1);
 	expect(advanced > TWHEEL_NEVER);
 	expect(twheel_now(other) == 10 * MS);
