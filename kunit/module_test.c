@@ -114,6 +114,7 @@ static void users_wheels_are_shown(struct kunit *test)
 
 	if (!IS_ENABLED(CONFIG_DEBUG_FS))
 		kunit_skip(test, "no debugfs");
+	KUNIT_EXPECT_TRUE(test, wheel_is_shown(tw_system_wheel->id));
 	wheel = virtual_wheel(test, MS, 0);
 	id = wheel->id;
 	KUNIT_EXPECT_TRUE(test, wheel_is_shown(id));

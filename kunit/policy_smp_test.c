@@ -429,6 +429,27 @@ static void watch_is_shut_down_without_waiting(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
+static enum twheel_next dirty_attempt(struct twheel_retry *retry)
+{
+	return TWHEEL_DONE;
+}
+
+/* An init does not rely on memory of zeros. */
+static void memory_may_be_dirty(struct kunit *test)
+{
+	struct twheel *wheel = wheel_new(test, &(struct twheel_config) { .name = "dirty" });
+	const struct twheel_backoff backoff = { .attempts = 1, .first_ns = HOUR };
+	struct twheel_retry *retry = kunit_kzalloc(test, sizeof(*retry), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, retry);
+	memset(retry, 0xff, sizeof(*retry));
+	twheel_retry_init(retry, wheel, dirty_attempt, NULL);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&retry->series.timer));
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(retry, &backoff), 0);
+	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(retry), 1);
+	twheel_destroy(wheel);
+}
+
 static void wall_clock_takes_no_policy_delay(struct kunit *test)
 {
 	const struct twheel_config config = {
@@ -465,6 +486,7 @@ static struct kunit_case policy_smp_cases[] = {
 	KUNIT_CASE(zeroed_policies_are_refused),
 	KUNIT_CASE(policies_leave_interrupts_alone),
 	KUNIT_CASE(watch_is_shut_down_without_waiting),
+	KUNIT_CASE(memory_may_be_dirty),
 	KUNIT_CASE(wall_clock_takes_no_policy_delay),
 	{ }
 };

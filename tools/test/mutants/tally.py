@@ -7,8 +7,9 @@ has it. The list has, divided by tabs: file, line, the changed line, and the rea
 test can find it or ought to. At least 96 % of the others must be found. The list "elsewhere"
 has functions that only guests test.
 
-The log has a line for each. Another run goes on from it: what was found stays found as long
-as its file is the same, and what survived is tried again.
+The log has a line for each. Another run goes on from it, as long as a file is the same: what
+was found stays found, and what survived is tried again. With AGAIN=1, that is also done with
+those that the list explains.
 """
 import collections
 import functools
@@ -79,10 +80,16 @@ class Tally:
         self.log = open(log, "w")
         for row in rows:
             # The last line may be half a line.
-            if len(row) != COLUMNS or row[0] in ("SURVIVED", "explained", "elsewhere"):
+            if len(row) != COLUMNS or row[0] == "elsewhere":
                 continue
             what, number, place, code, made_of = row[0], row[1], row[2], row[-2], row[-1]
             path = place.split(":")[0]
+            if what in ("SURVIVED", "explained"):
+                key = path, row[4], row[5]
+                if key not in self.reasons or os.environ.get("AGAIN"):
+                    continue
+                what = row[0] = "explained"
+                self.needed.add(key)
             # Rows of other files stay for a run that has them.
             if made_of != self.stamps.get(path, made_of):
                 continue
