@@ -7,7 +7,8 @@
 #
 # Each half prints what survives, a table, and the last line "N found, N survive, N
 # explained". It fails if less than 96 % of what can be found is. Its log is in the cache:
-# another run goes on from there, except for files that have changed.
+# another run goes on from there, except for files that have changed. AGAIN=1 also tries what
+# the list of survivors explains.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 
