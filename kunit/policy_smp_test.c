@@ -404,7 +404,7 @@ static void closing_reports(struct twheel_idle *idle)
 
 	c->shutdown = twheel_idle_shutdown(idle);
 	c->start = twheel_idle_start(idle, MS);
-	smp_store_release(&c->over, true);
+	WRITE_ONCE(c->over, true);
 }
 
 static void watch_is_shut_down_without_waiting(struct kunit *test)
@@ -416,10 +416,10 @@ static void watch_is_shut_down_without_waiting(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, c);
 	twheel_idle_init(&c->idle, wheel, closing_reports);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, MS), 0);
-	KUNIT_EXPECT_TRUE(test, await(smp_load_acquire(&c->over)));
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(c->over)));
+	twheel_idle_stop_sync(&c->idle);
 	KUNIT_EXPECT_EQ(test, c->shutdown, -EBUSY);
 	KUNIT_EXPECT_EQ(test, c->start, -ESHUTDOWN);
-	twheel_idle_stop_sync(&c->idle);
 	twheel_idle_init(&c->idle, wheel, closing_reports);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&c->idle, HOUR), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_shutdown(&c->idle), 1);
