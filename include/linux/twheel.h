@@ -213,6 +213,7 @@ int twheel_destroy(struct twheel *wheel);
  *   wait for the callback of another timer, if that does not wait for this one
  * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
  *   waits for another pass; on a virtual clock, for twheel_advance()
+ * * callbacks of one timer never overlap, whoever arms it
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
@@ -378,9 +379,8 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
  *
- * While the timer's callback runs, the timer is pending at once, but goes to @cpu when the
- * callback has returned. If it is armed anew at that moment, it may stay. A callback may send
- * its own timer on: the next callback never begins before this one has ended.
+ * While the timer's callback runs, or in it, the timer is pending at once, but goes to @cpu
+ * when the callback has returned. If it is armed anew at that moment, it may stay.
  *
  * Context:
  * * any but NMI

@@ -15,8 +15,9 @@ struct twheel_idle;
  * typedef twheel_idle_fn - nothing has been heard for the timeout
  * @idle: the watch; no longer started
  *
- * While the callback waits for a lock, another CPU may start @idle again. With the lock,
- * twheel_idle_touch() tells: it returns -ENOENT if nobody has.
+ * While the callback waits for a lock, another CPU may start @idle again, or stop it. With the
+ * lock, twheel_idle_touch() tells that it was started: else it returns -ENOENT. A stop leaves no
+ * trace, so the object has to know it.
  *
  * Context:
  * * as &twheel_fn
@@ -197,8 +198,8 @@ static inline int twheel_idle_shutdown_sync(struct twheel_idle *idle)
  * Return:
  * * 1 - the callback will not be called before the timeout has passed from now
  * * 0 - likewise; the deadline was not before that anyway
- * * -ENOENT - it is not started: it was stopped, or its callback has been called and nobody
- *   has started it since
+ * * -ENOENT - it is not started: it was stopped or shut down, or its callback has been called
+ *   and nobody has started it since
  * * -EINVAL - a wheel whose clock can be set, on which no watch can run
  */
 static inline int twheel_idle_touch(struct twheel_idle *idle)

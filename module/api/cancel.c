@@ -126,15 +126,16 @@ TW_EXPORT(twheel_try_cancel);
  * virtual clock. So unlink the object, call this for each of its timers, and kfree_rcu() it.
  * With %TWHEEL_CONTEXT_WORK, a callback is no reader: use twheel_shutdown_sync() first.
  *
- * Other readers may still make calls on such timers. Before twheel_destroy(), unlink all
- * objects, shut their timers down, and call synchronize_rcu(). A module with timers on the
- * system wheel does so before it goes: rcu_barrier() alone does not wait for callbacks.
+ * A reader that has found the object before may still make calls on its timers. So unlink all
+ * objects, shut their timers down, and call synchronize_rcu(), before twheel_destroy(). A
+ * module with timers on the system wheel does so before it goes: rcu_barrier() alone does not
+ * wait for callbacks.
  *
  * Context:
  * * any but NMI, the timer's own callback included
  * Return:
- * * 1 - the timer was pending, and will not fire. If it was armed again since it was last due,
- *   a callback may still be running, or about to
+ * * 1 - the timer was pending, and will not fire. The callback of an earlier deadline may still
+ *   be running, or about to
  * * 0 - it was not pending, and its callback does not run
  * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
  */
@@ -203,8 +204,9 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * @timer: the timer
  *
  * When this returns, the timer is not pending and its callback does not run on
- * any CPU, unless somebody arms it again. The caller prevents that, or uses
- * twheel_shutdown_sync().
+ * any CPU, unless somebody arms it after that. The caller prevents that, or uses
+ * twheel_shutdown_sync(). What is armed while the callback runs, by the callback or another
+ * CPU, is cancelled when it has returned.
  *
  * Do not call it with a lock held that the callback takes: the callback would
  * wait for the lock, and this for the callback. Nor with a lock that the handler of a hard
@@ -222,7 +224,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *   interrupts and preemption must be on
  * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
  * Return:
- * * 1 - the timer was pending and has been cancelled
+ * * 1 - the timer was pending and has been cancelled, or was armed while this waited
  * * 0 - it was not pending
  * * -EDEADLK - called from the timer's own callback; nothing has been done. Use
  *   twheel_cancel() there

@@ -20,6 +20,7 @@ s/\b(destroy_timer_on_stack|timer_destroy_on_stack)\(/twheel_timer_destroy_on_st
 s/\b(timer_delete|del_timer)\(/twheel_cancel(/g
 s/\b(timer_delete_sync|del_timer_sync)\(/twheel_cancel_sync(/g
 s/\b(timer_delete_sync_try|try_to_del_timer_sync)\(/twheel_try_cancel(/g
+s/(\btwheel_try_cancel\([^;]*\)) == -1\b/\1 == -EBUSY/g
 s/\btimer_pending\(/twheel_pending(/g
 # Statements do not use the result: they get a mark. A cast ends with a parenthesis as well.
 s/(([;{})]|\belse|\*\/|\bcase\b[^:?;]*:|\bdefault\s*:|\n *\w+:)\s*)(mod_timer|mod_timer_pending|timer_shutdown|timer_shutdown_sync)\(/\1\x02\3(/g
