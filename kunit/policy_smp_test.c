@@ -429,7 +429,7 @@ static void watch_is_shut_down_without_waiting(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-static enum twheel_next dirty_attempt(struct twheel_retry *retry)
+static enum twheel_next dirty_period(struct twheel_periodic *periodic)
 {
 	return TWHEEL_DONE;
 }
@@ -438,15 +438,14 @@ static enum twheel_next dirty_attempt(struct twheel_retry *retry)
 static void memory_may_be_dirty(struct kunit *test)
 {
 	struct twheel *wheel = wheel_new(test, &(struct twheel_config) { .name = "dirty" });
-	const struct twheel_backoff backoff = { .attempts = 1, .first_ns = HOUR };
-	struct twheel_retry *retry = kunit_kzalloc(test, sizeof(*retry), GFP_KERNEL);
+	struct twheel_periodic *periodic = kunit_kzalloc(test, sizeof(*periodic), GFP_KERNEL);
 
-	KUNIT_ASSERT_NOT_NULL(test, retry);
-	memset(retry, 0xff, sizeof(*retry));
-	twheel_retry_init(retry, wheel, dirty_attempt, NULL);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&retry->series.timer));
-	KUNIT_EXPECT_EQ(test, twheel_retry_start(retry, &backoff), 0);
-	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(retry), 1);
+	KUNIT_ASSERT_NOT_NULL(test, periodic);
+	memset(periodic, 0xff, sizeof(*periodic));
+	twheel_periodic_init(periodic, wheel, dirty_period);
+	KUNIT_EXPECT_FALSE(test, twheel_pending(&periodic->series.timer));
+	KUNIT_EXPECT_EQ(test, twheel_periodic_start(periodic, HOUR, TWHEEL_FIXED_RATE), 0);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(periodic), 1);
 	twheel_destroy(wheel);
 }
 
