@@ -91,6 +91,27 @@ static void isolated_cpu_is_left_alone(struct kunit *test)
 	nomad_expect(test, cpu, nomad_arm, TWHEEL_CONTEXT_HARDIRQ, 0);
 }
 
+/* As if a CPU had been kicked to set the alarm. */
+static void clock_kick(struct twheel_base *base)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	base->clock.kicking = true;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+}
+
+/* The kick comes. */
+static int clock_kicked(void *arg)
+{
+	unsigned long flags;
+
+	local_irq_save(flags);
+	tw_base_kicked(arg);
+	local_irq_restore(flags);
+	return 0;
+}
+
 /*
  * A CPU is kicked to set the alarm, and is isolated before the kick comes. Here it is isolated
  * all the time.
@@ -99,16 +120,11 @@ static int nomad_arm_while_kicked(void *arg)
 {
 	struct nomad *nomad = arg;
 	struct twheel_base *base = nomad->timer.base;
-	unsigned long flags;
 	int ret;
 
-	raw_spin_lock_irqsave(&base->lock, flags);
-	base->clock.kicking = true;
-	raw_spin_unlock_irqrestore(&base->lock, flags);
+	clock_kick(base);
 	ret = twheel_arm(&nomad->timer, nomad->period);
-	local_irq_save(flags);
-	tw_base_kicked(&base->clock);
-	local_irq_restore(flags);
+	clock_kicked(&base->clock);
 	return ret;
 }
 
@@ -123,16 +139,6 @@ static int alarm_cpu(struct tw_clock *clock)
 	return READ_ONCE(tw_clock_timer(clock)->base)->cpu_base->cpu;
 }
 
-static int clock_kicked(void *arg)
-{
-	unsigned long flags;
-
-	local_irq_save(flags);
-	tw_base_kicked(arg);
-	local_irq_restore(flags);
-	return 0;
-}
-
 /* Until a CPU that is kicked sets the alarm, this one sets none in its place. */
 static void alarm_waits_for_the_kick(struct kunit *test)
 {
@@ -141,7 +147,6 @@ static void alarm_waits_for_the_kick(struct kunit *test)
 	struct twheel_base *base;
 	struct oneshot *shots;
 	struct twheel *wheel;
-	unsigned long flags;
 
 	test_needs_two_cpus(test);
 	wheel = wheel_new(test, &config);
@@ -151,9 +156,7 @@ static void alarm_waits_for_the_kick(struct kunit *test)
 	base = shots[0].timer.base;
 	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(tw_clock_timer(&base->clock)) &&
 				      !READ_ONCE(base->clock.kicking)));
-	raw_spin_lock_irqsave(&base->lock, flags);
-	base->clock.kicking = true;
-	raw_spin_unlock_irqrestore(&base->lock, flags);
+	clock_kick(base);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[1].timer, there, HOUR), 0);
 	KUNIT_EXPECT_EQ(test, alarm_cpu(&base->clock), there);
 	KUNIT_EXPECT_EQ(test, cpu_run(there, clock_kicked, &base->clock), 0);

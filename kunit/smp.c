@@ -163,6 +163,15 @@ static void crew_add(struct kunit *test, struct crew *crew, unsigned int number,
 	wake_up_process(task);
 }
 
+bool callback_hold(const bool *release)
+{
+	unsigned int i;
+
+	for (i = 0; i < 3000 && !READ_ONCE(*release); i++)
+		spin_ns(MS);
+	return READ_ONCE(*release);
+}
+
 static unsigned int crew_start_threads(struct kunit *test, struct crew *crew,
 				       unsigned int per_cpu, bool bind,
 				       int (*work)(void *arg, unsigned int number),

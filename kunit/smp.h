@@ -104,6 +104,12 @@ unsigned int crew_start_anywhere(struct kunit *test, struct crew *crew,
 				 void *arg);
 void crew_wait(struct kunit *test, struct crew *crew);
 
+/*
+ * In a callback: wait for @release. Returns false if it gave up, before the kernel takes this
+ * for a lock-up.
+ */
+bool callback_hold(const bool *release);
+
 /* Call @work on a CPU, in process context; returns what it returned. */
 int cpu_run(int cpu, int (*work)(void *arg), void *arg);
 

@@ -182,14 +182,9 @@ static struct host {
 
 static void system_host_run(struct twheel_timer *timer)
 {
-	unsigned int i;
-
 	twheel_arm(&system_timer, HOUR);
 	WRITE_ONCE(system_host.armed, true);
-	/* Give up before the kernel takes this for a lock-up. */
-	for (i = 0; i < 3000 && !READ_ONCE(system_host.release); i++)
-		spin_ns(MS);
-	if (!READ_ONCE(system_host.release))
+	if (!callback_hold(&system_host.release))
 		WRITE_ONCE(system_host.gave_up, true);
 }
 

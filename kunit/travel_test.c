@@ -260,15 +260,11 @@ struct held_callback {
 static void held_callback_run(struct twheel_timer *timer)
 {
 	struct held_callback *held = container_of(timer, struct held_callback, timer);
-	unsigned int i;
 
 	held->fired++;
 	held->fired_on = raw_smp_processor_id();
 	WRITE_ONCE(held->running, true);
-	/* Give up before the kernel takes this for a lock-up. */
-	for (i = 0; i < 3000 && !READ_ONCE(held->release); i++)
-		spin_ns(MS);
-	if (!READ_ONCE(held->release))
+	if (!callback_hold(&held->release))
 		WRITE_ONCE(held->gave_up, true);
 	/* After all else: who waits for it may free @held. */
 	smp_store_release(&held->running, false);

@@ -205,8 +205,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *
  * When this returns, the timer is not pending and its callback does not run on
  * any CPU, unless somebody arms it after that. The caller prevents that, or uses
- * twheel_shutdown_sync(). What is armed while the callback runs, by the callback or another
- * CPU, is cancelled when it has returned.
+ * twheel_shutdown_sync(). An arm while the callback runs, there or elsewhere, is undone.
  *
  * Do not call it with a lock held that the callback takes: the callback would
  * wait for the lock, and this for the callback. Nor with a lock that the handler of a hard

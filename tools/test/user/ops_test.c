@@ -298,11 +298,8 @@ static pthread_t urgent_thread(void *(*run)(void *), void *arg)
 	struct sched_param priority = { .sched_priority = 1 };
 	pthread_attr_t attr;
 	pthread_t thread;
-	cpu_set_t first;
 
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
-	NEED(sched_setaffinity(0, sizeof(first), &first) == 0);
+	dev_stay_on_one_cpu();
 	NEED(!pthread_attr_init(&attr));
 	NEED(!pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED));
 	NEED(!pthread_attr_setschedpolicy(&attr, SCHED_FIFO));

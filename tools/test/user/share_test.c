@@ -4,7 +4,6 @@
  * postponed. Then only timers of these users are late, and no event is lost.
  */
 #define _GNU_SOURCE
-#include <sched.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -48,11 +47,7 @@ static void ring_until_postponed(int fd)
 /* Each CPU has shares of its own: stay on one. */
 static void shares_set(unsigned int one, unsigned int all)
 {
-	cpu_set_t first;
-
-	CPU_ZERO(&first);
-	CPU_SET(0, &first);
-	NEED(sched_setaffinity(0, sizeof(first), &first) == 0);
+	dev_stay_on_one_cpu();
 	dev_param_set("alarm_share", one);
 	dev_param_set("alarm_share_all", all);
 }

@@ -410,6 +410,15 @@ void dev_param_set(const char *name, uint64_t value)
 	NEED(fclose(file) == 0);
 }
 
+void dev_stay_on_one_cpu(void)
+{
+	cpu_set_t first;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	NEED(sched_setaffinity(0, sizeof(first), &first) == 0);
+}
+
 void dev_for_everybody(void)
 {
 	struct stat st;

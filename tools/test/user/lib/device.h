@@ -101,6 +101,8 @@ int dev_as_user(unsigned int uid, int (*fn)(int arg), int arg);
  * and those after it.
  */
 void dev_enter_namespace(unsigned int uid, unsigned int first, unsigned int count);
+/* This thread, and those that it makes, stay on the first CPU. */
+void dev_stay_on_one_cpu(void);
 /* Let everybody open the device until the test ends. */
 void dev_for_everybody(void);
 
