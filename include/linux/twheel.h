@@ -59,15 +59,15 @@
  *    They allocate nothing, and never fail for lack of memory.
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, with two exceptions. If a pass is late,
- * a pending timer that was given a later deadline, by any call, may fire in its old place. A timer
- * armed for the past may fire after others of a later tick. Bases have no common order.
+ * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
+ * was given a later deadline, by any call, may fire in the turn of its old one if a pass is
+ * late. One armed for the past may fire after others of a later tick. Bases have no order.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is
- * called. A pass serves timers that are due: it claims one, which can then no longer be
- * cancelled, and calls it. A base is a set of buckets with one lock: a wheel has one, or one
- * for each CPU. Times are u64 nanoseconds on the wheel's clock.
+ * called. A pass serves timers that are due. It claims one, which can then no longer be
+ * cancelled, and calls it. The callback runs from the claim on. A base is a set of buckets
+ * with one lock: a wheel has one, or one for each CPU. Times are u64 ns on the wheel's clock.
  *
  * Contexts: each function says under "Context" where it may be called. "Any but NMI" means
  * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
@@ -137,8 +137,8 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more.
  *	Then it pauses for as long as it took. What is armed in the pause does not wait for
- *	its end, and the wheels of one CPU add up. It is the same on PREEMPT_RT: callbacks take
- *	raw spinlocks only, which excludes kmalloc(), kfree(), wake_up() and random numbers
+ *	its end. Each wheel of a CPU takes that much. PREEMPT_RT does not change this: there,
+ *	callbacks take raw spinlocks only, so no kmalloc(), kfree(), wake_up(), random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */
@@ -161,9 +161,9 @@ enum twheel_context {
  *	exceeded. On a per-CPU wheel all CPUs then count in one place
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
- * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; it outlives the wheel. NULL: one of
- *	the wheel's own, unbound unless @percpu. It has %WQ_MEM_RECLAIM: if callbacks
- *	flush a workqueue without that, name another one here
+ * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; destroy it after the wheel. NULL:
+ *	the wheel makes one with %WQ_MEM_RECLAIM, unbound unless @percpu. If callbacks flush a
+ *	workqueue without that flag, name another one here
  * @percpu: a base for each possible CPU. A timer is armed on the CPU where the call is made,
  *	and fires there. As long as each CPU touches its own timers only, no two CPUs
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
@@ -277,7 +277,7 @@ int twheel_extend(struct twheel_timer *timer, u64 delay_ns);
  * The cheapest operation, for network code that extends a timer on every packet. It takes no
  * lock, and makes one compare-and-swap on the timer's own word. The timer stays in its
  * bucket. When the wheel reaches the bucket, it reads the word and puts the timer into
- * another. tw_node_extend() explains why that is sound.
+ * another. In linux/twheel_node.h, tw_node_extend() explains why that is sound.
  *
  * Context:
  * * any but NMI

@@ -63,7 +63,7 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
-/* Give the watch another timeout, from now: see place_timeout(). */
+/* Give the watch another timeout, from now: see place_timeout() in module/api/place.c. */
 static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
 				    unsigned int how)
 {

@@ -145,13 +145,14 @@ static inline int twheel_periodic_start(struct twheel_periodic *periodic, u64 pe
  * twheel_periodic_stop() - stop periodic work, without waiting for its callback
  * @periodic: the periodic work
  *
- * A callback that runs now, or is just being called, is the last one.
+ * A callback that runs, or is just being called, is the last one.
  *
  * Context:
  * * any but NMI, the work's own callback included
  * Return:
  * * 1 - it was waiting for a deadline, which will not be served
- * * 0 - it was not: it is not started, its callback is running, or was due and is not called
+ * * 0 - it was not: it is not started, its callback is running or being called, or was due and
+ *   will not be called. After twheel_periodic_stop_sync() none runs
  */
 static inline int twheel_periodic_stop(struct twheel_periodic *periodic)
 {

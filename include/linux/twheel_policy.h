@@ -31,8 +31,8 @@
  *
  * For periodic work and retries, a stop or a new start wins over a callback that is running.
  * The callback goes on to its end, but what it returns no longer counts. The callback of a
- * watch returns nothing: if it starts its watch after a stop, the watch is started. Only calls
- * that wait undo that.
+ * watch returns nothing: if it starts its watch after a stop, the watch is started. Only
+ * twheel_idle_shutdown() and the calls that wait prevent that.
  *
  * Where callbacks are RCU readers, see twheel_shutdown(), objects that RCU frees need no call
  * that waits. Unlink the object, call twheel_idle_shutdown(), and kfree_rcu() it. Periodic work

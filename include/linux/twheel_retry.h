@@ -17,9 +17,9 @@ struct twheel_retry;
  *	chosen evenly between that and its full length, so that clients that failed
  *	together do not come back together. Jitter never makes a delay longer. It does not
  *	ask the kernel for random numbers, so any wheel may have it
- * @first_ns: from the end of the first attempt to the second, 1 to %TWHEEL_SPAN_MAX; also
- *	with one attempt only, which does not use it. After each further attempt the
- *	delay is twice the one before, up to @ceiling_ns
+ * @first_ns: from the end of the first attempt to the second, 1 to %TWHEEL_SPAN_MAX; it must
+ *	be valid even if there is one attempt only. After each further attempt the delay
+ *	is twice the one before, up to @ceiling_ns
  * @ceiling_ns: the longest delay, @first_ns to %TWHEEL_SPAN_MAX; 0: %TWHEEL_SPAN_MAX
  * @grace_ns: how long after the end of the last attempt to give up, for attempts whose
  *	success shows later; up to %TWHEEL_SPAN_MAX, without jitter. 0: as soon as the
@@ -43,7 +43,7 @@ struct twheel_backoff {
  * Return:
  * * %TWHEEL_DONE - it has succeeded, or there is no point in another
  * * %TWHEEL_AGAIN - it has failed, or it is not known yet whether it succeeds. If a reply
- *   comes later, call twheel_retry_cancel(). If that is 0, a callback runs, or it has ended
+ *   comes later, call twheel_retry_cancel(), and see its results
  */
 typedef enum twheel_next (*twheel_attempt_fn)(struct twheel_retry *retry);
 
@@ -116,14 +116,14 @@ int twheel_retry_start(struct twheel_retry *retry,
  * twheel_retry_cancel() - make no more attempts
  * @retry: the retry
  *
- * An attempt that runs now is the last one. The callback that gives up is not called
- * after this, unless it is just being called.
+ * A callback that runs, or is just being called, is the last one.
  *
  * Context:
  * * any but NMI, the retry's own callbacks included
  * Return:
  * * 1 - it was waiting, for its next attempt or to give up
- * * 0 - it was not: it is not started, or a callback of it is running
+ * * 0 - it was not: it is not started, a callback of it is running or being called, or was due
+ *   and will not be called. After twheel_retry_cancel_sync() none runs
  */
 static inline int twheel_retry_cancel(struct twheel_retry *retry)
 {
@@ -141,7 +141,8 @@ static inline int twheel_retry_cancel(struct twheel_retry *retry)
  * * process or softirq, as twheel_cancel_sync()
  * Return:
  * * 1 - it was waiting, for its next attempt or to give up
- * * 0 - it was not: it was not started, or a callback of it was running
+ * * 0 - it was not: it was not started, a callback of it was running, or was due and is not
+ *   called
  * * -EDEADLK - called from one of its callbacks: it is cancelled, but this
  *   cannot wait
  */

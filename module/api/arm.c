@@ -181,8 +181,9 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
  * than a tick. If that has passed too, the timer is due at once, and the wheel's next
  * pass serves it; this call never does.
  *
- * A timer that is pending already gets the new deadline, nearer or later. On a wheel
- * without a limit this fails only where the timer was shut down, or the wheel stopped.
+ * A timer that is pending already gets the new deadline, nearer or later, whatever the limit.
+ * Where it is not pending, and the wheel has no limit, this fails only if the timer was shut
+ * down, or the wheel stopped.
  *
  * Context:
  * * any but NMI
@@ -190,7 +191,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
  * * 0 - the timer was not pending, and is now
  * * 1 - it was pending, and has the new deadline
  * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
- * * -ENOSPC - as many timers as the wheel's limit are pending
+ * * -ENOSPC - as many timers as the wheel's limit are pending, and this one is not
  * * -EINVAL - the timer was never initialised
  */
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)

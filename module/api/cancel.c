@@ -23,8 +23,7 @@
  * twheel_cancel() - cancel a timer, without waiting for its callback
  * @timer: the timer
  *
- * When this returns 0 the callback may be about to run or running on another CPU:
- * see twheel_cancel_sync().
+ * When this returns 0 the callback may run, perhaps on another CPU: see twheel_cancel_sync().
  *
  * Context:
  * * any but NMI
@@ -134,8 +133,8 @@ TW_EXPORT(twheel_try_cancel);
  * Context:
  * * any but NMI, the timer's own callback included
  * Return:
- * * 1 - the timer was pending, and will not fire. The callback of an earlier deadline may still
- *   be running, or about to
+ * * 1 - the timer was pending, and will not fire. The callback of an earlier deadline may
+ *   still run
  * * 0 - it was not pending, and its callback does not run
  * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
  */
@@ -206,6 +205,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  * When this returns, the timer is not pending and its callback does not run on
  * any CPU, unless somebody arms it after that. The caller prevents that, or uses
  * twheel_shutdown_sync(). An arm while the callback runs, there or elsewhere, is undone.
+ * Each 1 is for one arm that had returned 0. If several callers wait, one of them gets it.
  *
  * Do not call it with a lock held that the callback takes: the callback would
  * wait for the lock, and this for the callback. Nor with a lock that the handler of a hard
@@ -213,8 +213,8 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
  *
  * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
  * of code initialises are one class to it. So it reports a callback that waits for another
- * timer of its own class: initialise that timer on another line. It does not report two
- * timers of one wheel that is not per CPU and runs one callback at a time.
+ * timer of its own class: initialise that timer on another line. If a wheel is not per CPU, it
+ * runs one callback at a time, so lockdep does not report two of its timers.
  *
  * Context:
  * * process or softirq, not hard interrupt

@@ -269,8 +269,9 @@ static void instance_release(struct twheel *wheel)
  * @wheel: the wheel, or NULL or an ERR_PTR, which are ignored
  *
  * Timers that are pending are dropped: they do not fire, and nobody is told. From the call
- * on, no function but twheel_timer_init() may be called on any of its timers. If others may
- * still call one, make twheel_stop() first, and then ensure that they have ended.
+ * on, no function but twheel_timer_init() may be called on any of its timers. Callbacks of the
+ * wheel that still run may call any: their arms fail with -ESHUTDOWN, and this waits for them.
+ * If others may still call one, make twheel_stop() first, and then ensure that they have ended.
  *
  * A wheel that a module leaves behind is reported and freed. Timers that a module leaves on
  * the system wheel are reported when twheel itself goes, and by debug objects. A module that
@@ -283,7 +284,7 @@ static void instance_release(struct twheel *wheel)
  * * process, may sleep; not from a callback of CPU hotplug
  * Return:
  * * 0 - it is gone
- * * -EDEADLK - called from a callback of this wheel, or while it hands back a timer here;
+ * * -EDEADLK - called from a callback of this wheel, or from @unfired of twheel_stop();
  *   nothing has been done
  * * -EPERM - it is the system wheel, which is reported
  */

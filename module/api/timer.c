@@ -48,7 +48,7 @@ struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
 
 /**
  * __twheel_timer_init() - initialise a timer
- * @timer: the timer; must not be pending
+ * @timer: the timer; not pending, and its callback does not run
  * @wheel: the wheel it is to belong to; NULL: the system wheel
  * @function: what it does when it fires
  * @on_stack: it is a local variable

@@ -30,7 +30,10 @@ static inline unsigned long twheel_expires(const struct twheel_timer *timer)
 	return jiffies + min_t(u64, left, MAX_JIFFY_OFFSET);
 }
 
-/* sk_reset_timer() and sk_stop_timer() for a timer of the module's own */
+/*
+ * sk_reset_timer() and sk_stop_timer() for a timer of the module's own. As with these, the
+ * caller has a reference of its own to the socket.
+ */
 static inline void sk_reset_twheel(struct sock *sk, struct twheel_timer *timer, u64 delay_ns)
 {
 	if (!mod_twheel(timer, delay_ns))
