@@ -60,8 +60,8 @@
  *
  * Order: timers of one tick fire in no particular order. Timers of different ticks that
  * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
- * was given a later deadline, by any call, may fire in the turn of its old one if a pass is
- * late. One armed for the past may fire after others of a later tick. Bases have no order.
+ * any call gave a later deadline may fire in the turn of its old one, if a pass is late. A timer
+ * armed for the past may fire after others of a later tick. Bases have no common order.
  *
  * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
  * deadline only). A timer expires when its deadline comes, and fires when its callback is
