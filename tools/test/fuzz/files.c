@@ -93,11 +93,9 @@ long argument_error(const struct argument *arg, size_t size, bool writes)
 
 long slot_error(const struct file *file, const struct argument *arg, size_t size, bool writes)
 {
-	if (!file)
+	if (!file || (writes && file->mode == O_RDONLY))
 		return -EBADF;
-	if (arg->size < size)
-		return -EINVAL;
-	return writes && file->mode == O_RDONLY ? -EBADF : 0;
+	return arg->size < size ? -EINVAL : 0;
 }
 
 /* A slot gets another file, or none. Nobody watches the old one by it any more. */
