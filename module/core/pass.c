@@ -13,8 +13,8 @@
  * and after each slice. Another pass does what is left over, and its alarm is set to a
  * time read afresh, which lets other softirqs in. In hard interrupt context nothing else
  * runs before the pass ends. So the next one is as far away as this one took: half of the
- * CPU remains for others. Due timers go first. Then crowded buckets are emptied ahead of
- * their time, slice by slice.
+ * CPU remains for others. Due timers go first. Then the next bucket of each upper level is
+ * emptied ahead of its time, slice by slice.
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
  * that are armed for the past wait for the next round, so they keep no pass busy for ever.
@@ -331,7 +331,7 @@ static void pass_begin(struct twheel_base *base, u64 mono)
 }
 
 /*
- * Nothing is due: empty crowded buckets ahead of their time. Returns false if that is
+ * Nothing is due: empty the next buckets ahead of their time. Returns false if that is
  * done. Else the round goes on with a later target. Timers armed for the past still wait.
  */
 static bool pass_drain_ahead(struct twheel_base *base)

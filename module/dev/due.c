@@ -11,17 +11,17 @@
  *
  *  - the alarm is set for the next instant at which something must be done, or before;
  *  - the file is marked, and all waiters have been woken up after that;
- *  - a task is searching, and will make one of these true before it does anything else.
+ *  - a task is between two slices of its search, and will make one of these true.
  *
  * The alarm marks the file and then wakes the waiters. poll() queues its task before it
  * searches. A reader searches, queues itself, and then tests the mark. A search that ends
  * with nothing due removes the mark and sets the alarm. If the alarm marks the file after
- * that, it also wakes the tasks that have searched before. So a task that finds the mark,
- * under the lock, may rely on a search that is yet to come.
+ * that, it also wakes the tasks that have searched before. So if a task finds the mark, under
+ * the lock, the tasks that were woken have yet to search.
  *
  * So without a mark nothing is due before the instant that the alarm was set for, and most
- * searches end at once. A round of the engine ends with the search that finds nothing:
- * until then the engine's next event is "now".
+ * searches end at once. The engine is in a pass (@in_pass) until a search has found nothing,
+ * over all slices and the operations between them. Until then its next event is "now".
  *
  * An operation that brings something nearer moves the alarm. If that is due already, it
  * marks the file itself and wakes the waiters: an alarm is never set for the past. If the

@@ -42,8 +42,8 @@ struct tw_payers;
 /**
  * struct tw_file - an open file
  * @lock: guards all fields below that state no other rule. Only tasks take it
- * @marked: the alarm has gone off, and no search has found since that nothing is due. The
- *	alarm writes it without the lock: see due.c
+ * @marked: something may be due, and no search has found since that nothing is. The alarm
+ *	writes it without the lock: see due.c
  * @ready: the file has its wheel, and what else SETUP gives it; set once
  * @clock: one of enum twheel_clock_id; like all down to @cells, set before @ready
  * @tick_ns: the wheel's tick, or what it will be by default
@@ -58,7 +58,8 @@ struct tw_payers;
  * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
  *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
- * @bell: on other clocks than CLOCK_MONOTONIC, @alarm starts this one: see alarm.c
+ * @bell: marks and wakes as well: see tw_alarm_soon(). On other clocks than
+ *	CLOCK_MONOTONIC, @alarm only starts this one: see alarm.c
  * @alarms: how often the waiters were woken by one of these; counted without the lock
  * @postponed: how often an alarm was set later than it should be: see user.c
  * @armed: timers armed, and cells found to be armed
