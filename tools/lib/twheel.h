@@ -256,8 +256,8 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * they arm for a time up to that waits for the next call.
  *
  * Return: the instant at which there is something to do next, which may be at or before
- * @now_ns; more than %TWHEEL_NEVER: there is none. The call does nothing, and returns the same, if
- * the clock is not virtual, or the wheel is stopped, or a callback of it runs.
+ * @now_ns. More than %TWHEEL_NEVER: there is none. Or the call did nothing, because the clock is
+ * not virtual, the wheel is stopped, or a callback of it runs.
  */
 TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
