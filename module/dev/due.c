@@ -214,7 +214,9 @@ bool tw_due_near(struct tw_file *file, u64 ns, u64 now)
 		WRITE_ONCE(file->marked, true);
 		return true;
 	}
-	tw_alarm_set(file, ns);
+	/* If the alarm has gone off, its mark is yet to come. Until then, that instant stays. */
+	if (ns < file->alarm_ns)
+		tw_alarm_set(file, ns);
 	return false;
 }
 

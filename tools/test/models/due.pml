@@ -20,6 +20,7 @@
  *
  * Some more may happen, each so many times: STOPS, a search has more to do after a slice;
  * SIGNALS, to the first task; FAULTS, the memory for a record is not there; POSTPONED alarms.
+ * KICKS: an operation may be that of a cell.
  * LOOPS: more wake-ups than that, without anything that is a reason for one, are too many.
  * SETUP: the file gets its wheel while the tasks wait, and the first one's buffer is too short
  * from then on. VIRTUAL: the clock is virtual.
@@ -143,6 +144,9 @@ inline wake_up()
 #define ALARM_STAYS(ns)	(alarm_ns <= (ns) && alarm)
 #endif
 
+/* An operation leaves an alarm that has gone off as it is, too: the mark is yet to come. */
+#define ALARM_IS_BEFORE(ns)	(alarm_ns <= (ns))
+
 /* tw_alarm_set(); then the lock is @kept or not */
 inline alarm_set(ns, kept)
 {
@@ -188,7 +192,7 @@ end:	do
 inline slice()
 {
 	if
-	:: ALARM_KNOWS -> due = KNOWN
+	:: ALARM_KNOWS -> assert(NEXT > now); due = KNOWN
 	:: !ALARM_KNOWS && stops > 0 ->
 		stops--;
 		REASON;
@@ -258,6 +262,7 @@ inline near(ns)
 		:: ns <= now ->
 			atomic { marked = true; locked = false };
 			wake_up()
+		:: ns > now && ALARM_IS_BEFORE(ns) -> locked = false
 		:: else -> alarm_set(ns, false)
 		fi
 	fi
@@ -454,6 +459,9 @@ inline any_operation()
 	if
 	:: to = 0
 	:: to = 1
+#ifdef KICKS
+	:: to = LAST
+#endif
 	:: to = NEVER
 	fi;
 	if
@@ -466,7 +474,7 @@ inline any_operation()
 proctype operations()
 {
 	byte now, which, to, left = OPS;
-	bool nearer;
+	bool nearer, kicks;
 
 #ifdef SETUP
 	ready = true;
@@ -491,13 +499,21 @@ proctype operations()
 				now = clock;
 				any_operation()
 			fi;
-			locked = nearer
+#ifdef KICKS
+			/* tw_cells_kick(): an alarm for this deadline, even if another is nearer. */
+			kicks = !nearer && to < NEVER;
+#endif
+			locked = nearer || kicks
 		};
 		if
 		:: nearer -> near(NEAREST)
+		:: kicks -> near(to)
 		:: else
 		fi;
-		atomic { now = 0; which = 0; to = 0; nearer = false; operates = false }
+		atomic {
+			now = 0; which = 0; to = 0; nearer = false; kicks = false;
+			operates = false
+		}
 	od
 }
 

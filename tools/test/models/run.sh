@@ -25,6 +25,7 @@ checks=(
 	"due-poll	due.pml -DFIRST=LEVEL -DSECOND=EDGE"
 	"due-poll-stop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DOPS=0 -DSTOPS=2"
 	"due-mixed	due.pml -DFIRST=EDGE"
+	"due-kick	due.pml -DKICKS -DOPS=2 -DSTOPS=0"
 	"due-loop	due.pml -DLOOPS=4"
 	"due-poll-loop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DLOOPS=4"
 	"due-setup	due.pml -DSETUP"
