@@ -50,8 +50,8 @@
  *
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its
- *    deadline, at any distance. Then it is late by the latency of its context, and by
- *    the timers that are due before it.
+ *    deadline, at any distance. Then it is late by the latency of its context. Timers
+ *    before it add to that: those that are due, were extended, or are moved in a crowd.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
  *    of one tick share their interrupts. An empty wheel causes none, except one that
  *    was set before its last timer was cancelled.
@@ -135,10 +135,10 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more.
- *	Then it pauses for as long as it took. What is armed in the pause does not wait for
- *	its end. Each wheel of a CPU takes that much. PREEMPT_RT does not change this: there,
- *	callbacks take raw spinlocks only, so no kmalloc(), kfree(), wake_up(), random numbers
+ *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. Then
+ *	it pauses for as long as it took. What is armed in the pause does not wait for its end.
+ *	Wheels of one CPU that are due together may each do so four times in a row. Also on
+ *	PREEMPT_RT: there they take raw spinlocks only: no kmalloc(), wake_up(), random numbers
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */
