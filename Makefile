@@ -153,7 +153,7 @@ help:
 	@echo 'Package (tools/packaging, debian, dkms.conf):'
 	@echo '  make dist             a tarball of the last commit: the same git and gzip give'
 	@echo '                          the same bytes; CHECK=1: make it twice, and compare'
-	@echo '  make packages         Debian packages; installed, tried, removed (as root)'
+	@echo '  make packages         Debian packages; in a guest they are installed, tried, removed'
 	@echo '  make rpm              RPM packages, from tools/packaging/rpm/twheel.spec'
 	@echo '  make intree TREE=path put twheel into a kernel source; REMOVE=1 takes it out'
 	@echo '  make intree-check     build such kernels, and run their tests (long)'
