@@ -237,7 +237,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info)
 		.event_size	= READ_ONCE(file->event_size),
 		.max_timers	= READ_ONCE(file->max_timers),
 		.limit_timers	= READ_ONCE(limit_timers),
-		.timers		= data_race(READ_ONCE(file->table.used)),
+		.timers		= tw_file_number(file->table.used),
 		.file_memory	= READ_ONCE(file->bytes),
 	};
 	tw_payers_info(file->payers, info);

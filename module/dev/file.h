@@ -169,6 +169,9 @@ static inline u64 tw_file_clock_now(u32 clock)
 	}
 }
 
+/* A number that operations count by a plain ++, read without their lock: nothing relies on it. */
+#define tw_file_number(number)	data_race(READ_ONCE(number))
+
 /* The time on the file's clock. */
 static inline u64 tw_file_now(const struct tw_file *file)
 {

@@ -27,29 +27,26 @@ static unsigned int info_count_occupied(const struct tw_wheel *w, unsigned int l
 	return count;
 }
 
-/*
- * On 64 bits each number is right at some instant. This takes no lock that others wait for. So it
- * races with the plain ++ of operations.
- */
+/* On 64 bits each number is right at some instant. This takes no lock that others wait for. */
 static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 {
 	const struct tw_cells *cells = tw_file_cells(file);
 	const struct tw_wheel *w = &file->wheel;
 	unsigned int i;
 
-	seq_printf(seq, "cells:\t%u\n", cells ? data_race(READ_ONCE(cells->known)) : 0);
-	seq_printf(seq, "armed:\t%llu\n", data_race(READ_ONCE(file->armed)));
-	seq_printf(seq, "fired:\t%llu\n", data_race(READ_ONCE(file->fired)));
-	seq_printf(seq, "cancelled:\t%llu\n", data_race(READ_ONCE(file->cancelled)));
-	seq_printf(seq, "extended:\t%llu\n", data_race(READ_ONCE(file->extended)));
-	seq_printf(seq, "cascades:\t%llu\n", data_race(READ_ONCE(w->cascades)));
+	seq_printf(seq, "cells:\t%u\n", cells ? tw_file_number(cells->known) : 0);
+	seq_printf(seq, "armed:\t%llu\n", tw_file_number(file->armed));
+	seq_printf(seq, "fired:\t%llu\n", tw_file_number(file->fired));
+	seq_printf(seq, "cancelled:\t%llu\n", tw_file_number(file->cancelled));
+	seq_printf(seq, "extended:\t%llu\n", tw_file_number(file->extended));
+	seq_printf(seq, "cascades:\t%llu\n", tw_file_number(w->cascades));
 	seq_printf(seq, "alarms:\t%llu\n", (u64)atomic64_read(&file->alarms));
-	seq_printf(seq, "postponed:\t%llu\n", data_race(READ_ONCE(file->postponed)));
-	seq_printf(seq, "late_max_ns:\t%llu\n", data_race(READ_ONCE(file->late_max)));
-	seq_printf(seq, "late_sum_ns:\t%llu\n", data_race(READ_ONCE(file->late_sum)));
+	seq_printf(seq, "postponed:\t%llu\n", tw_file_number(file->postponed));
+	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_number(file->late_max));
+	seq_printf(seq, "late_sum_ns:\t%llu\n", tw_file_number(file->late_sum));
 	seq_puts(seq, "late:\t");
 	for (i = 0; i < TW_FILE_LATE; i++)
-		seq_printf(seq, "%llu%c", data_race(READ_ONCE(file->late[i])),
+		seq_printf(seq, "%llu%c", tw_file_number(file->late[i]),
 			   i + 1 < TW_FILE_LATE ? ' ' : '\n');
 	seq_puts(seq, "occupied:\t");
 	for (i = 0; i < w->levels; i++)
