@@ -107,18 +107,23 @@ static pthread_t reader_start(int flags)
 	return thread;
 }
 
+/* Send signals until the reader returns. */
+static void reader_disturb(pthread_t thread)
+{
+	while (reader.ret == 1) {
+		pthread_kill(thread, SIGUSR1);
+		usleep(100);
+	}
+	NEED(!pthread_join(thread, NULL));
+}
+
 TEST(signals_interrupt)
 {
 	pthread_t thread;
 
 	reader.fd = dev_open_virtual();
 	NEED(fcntl(reader.fd, F_SETFL, 0) == 0);
-	thread = reader_start(0);
-	while (reader.ret == 1) {
-		pthread_kill(thread, SIGUSR1);
-		usleep(1000);
-	}
-	NEED(!pthread_join(thread, NULL));
+	reader_disturb(reader_start(0));
 	CHECK_EQ(reader.ret, -1);
 	CHECK_EQ(reader.error, EINTR);
 
@@ -137,7 +142,6 @@ TEST(signals_interrupt)
 TEST(signals_do_not_fail_what_does_not_wait)
 {
 	enum { MANY = 100000 };
-	pthread_t thread;
 
 	/* On a busy machine the search may be over before there is a signal. */
 	for (signals = 0; !signals; close(reader.fd)) {
@@ -145,12 +149,7 @@ TEST(signals_do_not_fail_what_does_not_wait)
 		NEED(dev_arm_many(reader.fd, MANY, 600 * S) == MANY);
 		/* All of them go to lower levels, and none is due. */
 		dev_advance(reader.fd, 600 * S - MS);
-		thread = reader_start(0);
-		while (reader.ret == 1) {
-			pthread_kill(thread, SIGUSR1);
-			usleep(100);
-		}
-		NEED(!pthread_join(thread, NULL));
+		reader_disturb(reader_start(0));
 		CHECK_EQ(reader.ret, -1);
 		CHECK_EQ(reader.error, EAGAIN);
 	}
