@@ -138,7 +138,7 @@ enum twheel_clock {
  *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. Then
  *	it pauses for as long as it took. What is armed in the pause does not wait for its end.
  *	Wheels of one CPU that are due together may each do so four times in a row. Also on
- *	PREEMPT_RT: there they take raw spinlocks only: no kmalloc(), wake_up(), random numbers
+ *	PREEMPT_RT, where callbacks take raw spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */
