@@ -137,11 +137,15 @@ again:
 		ret = tw_base_lock_second(base, to) ?
 		      place_move(timer, base, to, word, which) :
 		      place_both(timer, base, to, word, which, cpu);
+		/* For sparse, which does not follow @both. */
+		__release(&to->lock);
 	}
 	if (timeout_ns && ret >= 0)
 		place_timeout(timer, timeout_ns);
-	if (both)
+	if (both) {
+		__acquire(&to->lock);
 		raw_spin_unlock(&to->lock);
+	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);
 	if (unlikely(ret == -EAGAIN))
 		goto again;

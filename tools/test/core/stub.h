@@ -95,7 +95,9 @@ void stub_say(const char *what, const char *format, ...);
 /* The compiler */
 #define __init
 #define __maybe_unused	__attribute__((__unused__))
+#define __acquire(lock)
 #define __must_hold(lock)
+#define __release(lock)
 #define __releases(lock)
 #define __user
 #define noinline_for_stack	noinline
@@ -461,9 +463,7 @@ struct kernel_param_ops;
 struct notifier_block {
 	int (*notifier_call)(struct notifier_block *nb, unsigned long state, void *data);
 };
-enum cpuhp_state {
-	CPUHP_AP_ONLINE_DYN,
-};
+enum cpuhp_state { CPUHP_AP_ONLINE_DYN };
 
 #define THIS_MODULE		((struct module *)0)
 #define MODULE_NAME_LEN		56
