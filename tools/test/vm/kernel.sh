@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # kernel.sh [--series SERIES] [--um] NAME...: build a kernel from Debian's source package
 # of that series (default 6.1), with --um a user-mode one. Its configuration is tinyconfig
-# and each config/NAME.config on top. A later one may change what an earlier one says. It is
-# built once for each version and configuration. Prints the build folder.
+# and each config/NAME.config on top. A later one may change what an earlier one says. If there
+# is config/NAME.make, make gets its words. It is built once for each version and
+# configuration. Prints the build folder.
 # shellcheck source=lib.sh
 . "$(dirname "$0")/lib.sh"
 
@@ -18,9 +19,12 @@ if [ "${1:-}" = --um ]; then
 	shift
 fi
 [ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] [--um] NAME..."
-config=$SCRATCH/config
+config=$SCRATCH/config said=()
 for name; do
 	cat "$ROOT/tools/test/vm/config/$name.config"
+	[ ! -e "$ROOT/tools/test/vm/config/$name.make" ] ||
+		mapfile -t -O ${#said[@]} said < <(
+			grep -v '^#' "$ROOT/tools/test/vm/config/$name.make")
 done > "$SCRATCH/all"
 # The last line of an option is what counts.
 awk '{ option = "" }
@@ -36,7 +40,7 @@ lock_cache
 [ -z "${GUEST_ARCH:-}" ] || cross_compiler
 kernel_source "$series"
 
-hash=$(sha256sum < "$config" | cut -c1-12)
+hash=$({ cat "$config"; [ ${#said[@]} = 0 ] || echo "${said[@]}"; } | sha256sum | cut -c1-12)
 source=$source_folder version=$source_version
 build=$CACHE/kernel-$version-$hash
 
@@ -57,7 +61,8 @@ if [ ! -e "$build/complete" ]; then
 	done < <(grep '^CONFIG_' "$config")
 	run_logged "$build/build.log" \
 		"building the kernel; minutes the first time, cached then" \
-		make -C "$source" O="$build" "${arch[@]}" -j"$(nproc)" "${targets[@]}"
+		make -C "$source" O="$build" "${arch[@]}" -j"$(nproc)" "${said[@]}" \
+		"${targets[@]}"
 	touch "$build/complete"
 fi
 echo "$build"
