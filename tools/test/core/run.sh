@@ -25,5 +25,30 @@ if ! compile "$tree" "$SCRATCH/objects" "${module[@]}" "${stub[@]}" "${suites[@]
 	die "it does not compile" "see above"
 fi
 gcc "${sanitizers[@]}" "$wrap" -o "$SCRATCH/suites" "$SCRATCH"/objects/*.o
-timeout 600 "$SCRATCH/suites" "$@" 2> >(grep -v -e "ASan doesn" -e "ASan is ignoring" \
-	-e "False positive" -e "For details see" >&2)
+
+# suites [NAME]: those of that name, or all
+suites() {
+	timeout 600 "$SCRATCH/suites" "$@" 2> >(grep -v -e "ASan doesn" -e "ASan is ignoring" \
+		-e "False positive" -e "For details see" >&2)
+}
+if [ $# != 0 ]; then
+	suites "$@"
+	exit
+fi
+
+# part LOG [NAME]: the same, with its totals to a log
+part() {
+	suites "${@:2}" | tee "$1" | grep --line-buffered -v ' passed, '
+}
+# One CPU of this machine runs one part. The suite of races takes as long as all others.
+WITHOUT=twheel_race part "$SCRATCH/others" &
+CHILD=$!
+status=0
+part "$SCRATCH/races" twheel_race || status=1
+wait "$CHILD" || status=1
+CHILD=
+awk -v status=$status '/ passed, / { passed += $1; failed += $3 }
+	END {
+		print passed + 0 " passed, " (status && !failed ? 1 : failed + 0) " failed"
+		exit status
+	}' "$SCRATCH"/{others,races}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Runs suites of kunit/ as a program, on the machine of machine.c. Argument: the name of a case
- * or suite, to run only that.
+ * or suite, to run only that. WITHOUT in the environment is the name of a suite to leave out.
  */
 #include "api/instance.h"
 #include "kunit.h"
@@ -54,12 +54,14 @@ static struct kunit_suite *const suites[] = {
 /* It looks for the threads of a workqueue. */
 #define SUITES_NOT_HERE	"work_needs_no_memory"
 
-static const char *suites_only;
+static const char *suites_only, *suites_without;
 
 static void suites_run_one(struct kunit_suite *suite)
 {
 	const struct kunit_case *c;
 
+	if (suites_without && !strcmp(suite->name, suites_without))
+		return;
 	if (suite->suite_init)
 		suite->suite_init(suite);
 	for (c = suite->test_cases; c->run; c++)
@@ -94,6 +96,7 @@ int main(int argc, char **argv)
 
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	suites_only = argc > 1 ? argv[1] : NULL;
+	suites_without = getenv("WITHOUT");
 	machine_run(suites_run, seed ? atoi(seed) : 0);
 	if (memory_held)
 		fprintf(stderr, "%ld allocations are not freed\n", memory_held);

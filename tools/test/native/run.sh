@@ -15,7 +15,9 @@
 here=$ROOT/tools/test/native
 count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
-need gcc g++ clang-14 libc6-dev
+need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent-dev \
+	libsystemd-dev libglib2.0-dev libboost-dev
+[ "$(uname -m)" != x86_64 ] || need gcc-multilib
 
 library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
@@ -30,8 +32,23 @@ suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic}_test.c
 try() {
 	local status=0
 
-	timeout 300 "${emulator[@]}" "${@:2}" > "$SCRATCH/log" 2>&1 || status=$?
-	result $status "$1" tail -n 20 "$SCRATCH/log"
+	timeout 300 "${emulator[@]}" "${@:2}" > "$work/log" 2>&1 || status=$?
+	result $status "$1" tail -n 20 "$work/log"
+}
+
+# job FUNCTION ARGUMENT...: beside others, as many at a time as there are CPUs. It has a folder
+# $work of its own.
+jobs=0
+job() {
+	while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+		wait -n || :
+	done
+	jobs=$((jobs + 1)) work=$SCRATCH/$jobs
+	mkdir "$work"
+	(
+		"$@"
+		echo "$passed $failed" > "$work/counts"
+	) &
 }
 
 # Are programs of 32 bits run by this kernel? Else an emulator does.
@@ -45,19 +62,26 @@ play() {
 	local name=$1 source
 
 	for source in "$here"/*_test.c; do
-		"${@:2}" "${flags[@]}" -o "$SCRATCH/$(basename "$source" .c)" \
+		"${@:2}" "${flags[@]}" -o "$work/$(basename "$source" .c)" \
 			"${library[@]}" "$source" &
 	done
-	"${@:2}" "${flags[@]}" -o "$SCRATCH/suites" "${library[@]}" "${suites[@]}" &
+	"${@:2}" "${flags[@]}" -o "$work/suites" "${library[@]}" "${suites[@]}" &
 	wait
-	try "suites, $name" "$SCRATCH/suites"
-	try "suites with threads, $name" "$SCRATCH/suites" threads
-	try "descriptor, $name" "$SCRATCH/descriptor_test"
-	try "end, $name" "$SCRATCH/end_test"
-	try "random, $name" "$SCRATCH/random_test" "$count" "$seed"
-	try "thread, $name" "$SCRATCH/thread_test"
-	try "wall, $name" "$SCRATCH/wall_test"
-	rm -f "$SCRATCH"/*_test "$SCRATCH/suites"
+	try "suites, $name" "$work/suites"
+	try "suites with threads, $name" "$work/suites" threads
+	try "descriptor, $name" "$work/descriptor_test"
+	try "end, $name" "$work/end_test"
+	try "random, $name" "$work/random_test" "$count" "$seed"
+	try "thread, $name" "$work/thread_test"
+	try "wall, $name" "$work/wall_test"
+}
+
+play_32_bits() {
+	if ! runs_32_bits; then
+		need qemu-user
+		emulator=(qemu-i386)
+	fi
+	play '32 bits' gcc -O2 -m32
 }
 
 # header LANGUAGE COMPILER FLAG...: that the headers compile, with all warnings
@@ -67,8 +91,46 @@ header() {
 	printf '#include <twheel.h>\n#include <twheel_device.h>\n#include <twheel_policy.h>\nint main(void)\n{
 	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
-			-I"$ROOT/tools/lib" -fsyntax-only - > "$SCRATCH/log" 2>&1 || status=$?
-	result $status "twheel.h, $1" cat "$SCRATCH/log"
+			-I"$ROOT/tools/lib" -fsyntax-only - > "$work/log" 2>&1 || status=$?
+	result $status "twheel.h, $1" cat "$work/log"
+}
+
+headers() {
+	local year
+
+	header C99 gcc -std=c99 -x c
+	header C11 clang-14 -std=c11 -x c
+	for year in 11 14 17 20; do
+		header "C++$year" g++ "-std=c++$year" -x c++
+	done
+}
+
+# Wheels in event loops, the command, and the module for Python, on the library as it is
+# installed. The tests start examples, which they find by their names.
+loops=(ev uv libevent sd glib asio)
+programs() {
+	local timeouts=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}") tools=$work/tools
+	local name
+
+	make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$tools" lib \
+		"${tests[@]/#/$tools/test/user/loop_}" \
+		"${timeouts[@]/#/$tools/examples/userspace/}" \
+		"$tools/examples/userspace/idle_server_process" "$tools/cli/twheel"
+	PATH=$PATH:$tools/examples/userspace:$tools/cli
+	for name in "${loops[@]}"; do
+		try "loop of $name" "$tools/test/user/loop_${name}_test"
+	done
+	try "the example server" idle_server_process --test
+	"${addresses[@]}" "${flags[@]}" -I"$ROOT/tools/cli" -o "$work/times_of_day" \
+		"$here/times_of_day.c" "$ROOT"/tools/cli/{walltime,duration}.c
+	try "times of day" "$work/times_of_day"
+	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
+	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
+	export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$tools/lib
+	for name in loop virtual life; do
+		try "Python, $name" python3 -W error "$here/python_${name}_test.py"
+	done
+	try "the example in Python" python3 -W error "$ROOT/tools/examples/python/idle_server.py" --test
 }
 
 emulator=()
@@ -80,45 +142,17 @@ if [ $# != 0 ]; then
 	"$SCRATCH/suites" "$1"
 	exit
 fi
-play addresses "${addresses[@]}"
-play threads gcc -O1 -fsanitize=thread
-play clang clang-14 -O2
-if [ "$(uname -m)" = x86_64 ]; then
-	need gcc-multilib
-	if ! runs_32_bits; then
-		need qemu-user
-		emulator=(qemu-i386)
-	fi
-	play '32 bits' gcc -O2 -m32
-	emulator=()
-fi
-# Wheels in event loops. The tests start examples, which they find by their names.
-loops=(ev uv libevent sd glib asio)
-need libev-dev libuv1-dev libevent-dev libsystemd-dev libglib2.0-dev libboost-dev pkg-config
-programs=("${loops[@]/%/_timeouts}") tests=("${loops[@]/%/_test}")
-make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$SCRATCH/tools" lib \
-	"${tests[@]/#/$SCRATCH/tools/test/user/loop_}" \
-	"${programs[@]/#/$SCRATCH/tools/examples/userspace/}" \
-	"$SCRATCH/tools/examples/userspace/idle_server_process" "$SCRATCH/tools/cli/twheel"
-PATH=$PATH:$SCRATCH/tools/examples/userspace
-for name in "${loops[@]}"; do
-	try "loop of $name" "$SCRATCH/tools/test/user/loop_${name}_test"
-done
-try "the example server" "$SCRATCH/tools/examples/userspace/idle_server_process" --test
-"${addresses[@]}" "${flags[@]}" -I"$ROOT/tools/cli" -o "$SCRATCH/times_of_day" \
-	"$here/times_of_day.c" "$ROOT"/tools/cli/{walltime,duration}.c
-try "times of day" "$SCRATCH/times_of_day"
-# The module for Python, on the library as it is installed.
-need python3
-export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$SCRATCH/tools/lib
-try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$SCRATCH/tools/cli/twheel"
-for name in loop virtual life; do
-	try "Python, $name" python3 -W error "$here/python_${name}_test.py"
-done
-try "the example in Python" python3 -W error "$ROOT/tools/examples/python/idle_server.py" --test
-header C99 gcc -std=c99 -x c
-header C11 clang-14 -std=c11 -x c
-for year in 11 14 17 20; do
-	header "C++$year" g++ "-std=c++$year" -x c++
-done
+# The longest first.
+job play threads gcc -O1 -fsanitize=thread
+job play addresses "${addresses[@]}"
+job programs
+[ "$(uname -m)" != x86_64 ] || job play_32_bits
+job play clang clang-14 -O2
+job headers
+wait
+sums=$(cat "$SCRATCH"/*/counts)
+while read -r ok not; do
+	passed=$((passed + ok)) failed=$((failed + not)) jobs=$((jobs - 1))
+done <<< "$sums"
+[ "$jobs" = 0 ] || result 1 "every job has come to its end"
 verdict

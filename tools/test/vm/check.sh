@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make check: every test, in QEMU. Arguments: names of suites or programs, to run
 # only those; "misuse" is misuse of the module. Suites and programs are in two guests with 2
-# CPUs, suites for which that matters in one with 4, and misuse in another. The last line is
+# CPUs, suites of several CPUs in one with 4, and misuse in another. The last line is
 # "N passed, N failed", and ", N skipped" where tests were skipped.
 #
 #   AT_ONCE=   how many guests run at a time

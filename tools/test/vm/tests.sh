@@ -209,23 +209,19 @@ files_of_programs() {
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} "$root/bin/"
 	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
 		"$root"
-	# The shell is for the completion of the command.
-	for program in strace bash; do
-		if [ -n "${GUEST_ARCH:-}" ]; then
-			program=$(arch_program "$program")
-		else
-			program=$(command -v $program)
-		fi
-		with_libraries "$program" "$TOOLS/lib" "$root"
-	done
+	if [ -n "${GUEST_ARCH:-}" ]; then
+		program=$(arch_program strace)
+	else
+		program=$(command -v strace)
+	fi
+	with_libraries "$program" "$TOOLS/lib" "$root"
 	# Debug information is not read in the guest, and takes a while to unpack there.
 	"${CROSS_COMPILE:-}strip" "$root"/{bin,tests}/* 2> /dev/null || :
-	cp "$ROOT/tools/cli/completion/twheel" "$root/completion"
 	cp "$ROOT/tools/test/user/lib/tap.sh" "$root/"
 }
 
-# run_tests CPUS [MORE]: all of them, with so many CPUs; the suites of several CPUs once
-# again with MORE; and misuse of the module. Prints the verdict, which is the status.
+# run_tests CPUS [MORE]: all of them, with so many CPUs, or suites of several CPUs with MORE;
+# and misuse of the module. Prints the verdict, which is the status.
 run_tests() {
 	local cpus=$1 more=${2:-} name why i runs=() misused=
 	local all_suites all_smp suites=() smp=() programs=() first=() second=()
@@ -262,7 +258,8 @@ run_tests() {
 	fi
 	# To boot, and to look for leaks, costs a minute of a CPU: few guests are quicker,
 	# and each has some that wait.
-	first=("${suites[@]}") second=("${smp[@]}")
+	first=("${suites[@]}") second=()
+	[ -n "$more" ] || second=("${smp[@]}")
 	for i in "${!programs[@]}"; do
 		if [ $((i % 2)) = 0 ] || [ ${#programs[@]} -lt 10 ]; then
 			first+=("${programs[i]}")

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=sh
-# What test programs in shell share. said= names the file that a test has written its output to.
+# What test programs in shell share.
 n=0
+# What a test has written.
+said=/tmp/said
 
 # result STATUS NAME: a line of TAP; behind what was said, if it failed
 result() {
@@ -9,7 +11,7 @@ result() {
 	if [ "$1" = 0 ]; then
 		echo "ok $n - $2"
 	else
-		[ ! -e "${said:-}" ] || sed 's/^/# /' "$said"
+		[ ! -e "$said" ] || sed 's/^/# /' "$said"
 		echo "not ok $n - $2"
 		bad=1
 	fi
@@ -23,4 +25,42 @@ skip() {
 		result 0 "$name # SKIP $why"
 	done
 	exit "${bad:-0}"
+}
+
+# wants STATUS TEXT COMMAND...: the command ends with that status, and prints that text
+wants() {
+	status=$1 text=$2
+	shift 2
+	"$@" > "$said" 2>&1 < /dev/null
+	ended=$?
+	[ $ended = "$status" ] && grep -q "$text" "$said"
+}
+
+# becomes TEXT COMMAND...: the command succeeds, and prints that text some time
+becomes() {
+	for _ in $(seq 60); do
+		! wants 0 "$@" || return 0
+		sleep 1
+	done
+	return 1
+}
+
+# number_of PID: the number of its wheel, once it has one
+number_of() {
+	for _ in $(seq 60); do
+		sed -n 's/^wheel:[^0-9]*//p' /proc/"$1"/fdinfo/* | grep -m 1 . &&
+			return
+		sleep 0.5
+	done
+}
+
+# loses_output ARGUMENT...: if the output cannot be written, the command fails with status 1
+# and a message
+loses_output() {
+	twheel "$@" 2> "$said" > /dev/full < /dev/null
+	status=$?
+	[ $status = 1 ] && grep -q '^twheel: standard output: ' "$said" &&
+		return
+	echo "# twheel $*: status $status"
+	wrong=1
 }
