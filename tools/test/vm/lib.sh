@@ -304,11 +304,13 @@ sysctl.kernel.hung_task_timeout_secs=1200 workqueue.watchdog_thresh=300 lpj=4096
 MISUSE_WORDS="oops=panic loglevel=8 printk.devkmsg=on $PATIENT_WORDS"
 export MISUSE_WORDS
 
-# begin_tools DIR: build the programs; the caller waits with end_logged
+# begin_tools DIR: build the programs, but not those of event loops, which are make native's. The
+# caller waits with end_logged.
 begin_tools() {
 	mkdir -p "$1"
 	begin_logged "$1.log" "building the tools" \
-		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1" ${GUEST_ARCH:+HAVE_32=}
+		make -C "$ROOT/tools" -j"$(nproc)" OUT="$1" HAVE_LOOPS= \
+		${GUEST_ARCH:+HAVE_32=}
 }
 
 build_tools() {
