@@ -162,9 +162,10 @@ static void process_forked_child(void)
 
 /*
  * Before the program registers handlers: in a fork(), theirs come before ours take the locks, and
- * after ours have released them.
+ * after ours have released them. Where the library is linked statically, the order of files would
+ * decide, so this has the first priority that a program may have.
  */
-static void __attribute__((__constructor__)) process_hear(void)
+static void __attribute__((__constructor__(101))) process_hear(void)
 {
 	if (!process_hears)
 		process_hears = !pthread_atfork(process_prepare_fork, process_forked_parent,

@@ -59,13 +59,13 @@ runs_32_bits() {
 
 # play NAME COMPILER FLAG...
 play() {
-	local name=$1 source
+	local name=$1 compiler=("${@:2}" "${flags[@]}") source
 
+	(cd "$work" && "${compiler[@]}" -c "${library[@]}")
 	for source in "$here"/*_test.c; do
-		"${@:2}" "${flags[@]}" -o "$work/$(basename "$source" .c)" \
-			"${library[@]}" "$source" &
+		"${compiler[@]}" -o "$work/$(basename "$source" .c)" "$source" "$work"/*.o &
 	done
-	"${@:2}" "${flags[@]}" -o "$work/suites" "${library[@]}" "${suites[@]}" &
+	"${compiler[@]}" -o "$work/suites" "${suites[@]}" "$work"/*.o &
 	wait
 	try "suites, $name" "$work/suites"
 	try "suites with threads, $name" "$work/suites" threads

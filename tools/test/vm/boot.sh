@@ -121,7 +121,7 @@ for try in 1 2; do
 	: > "$console"
 	: > "$results"
 	"${qemu[@]}" \
-		-smp "$cpus,sockets=$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
+		-smp "$cpus" -m "$memory" "${machine[@]}" -no-reboot -display none \
 		-monitor none -net none "${disk[@]}" -kernel "$kernel" \
 		-initrd "$initrd" "${serial[@]}" "${port[@]}" \
 		-append "$kernel_words panic=-1 $append" < /dev/null &

@@ -259,8 +259,11 @@ run_tests() {
 	fi
 	# To boot, and to look for leaks, costs a minute of a CPU: few guests are quicker,
 	# and each has some that wait.
-	first=("${suites[@]}") second=()
-	[ -n "$more" ] || second=("${smp[@]}")
+	if [ -n "$more" ]; then
+		second=("${suites[@]}")
+	else
+		first=("${suites[@]}") second=("${smp[@]}")
+	fi
 	for i in "${!programs[@]}"; do
 		if [ $((i % 2)) = 0 ] || [ ${#programs[@]} -lt 10 ]; then
 			first+=("${programs[i]}")
