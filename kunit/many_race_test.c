@@ -311,7 +311,7 @@ static void contest_run(struct kunit *test, const struct twheel_config *config,
 {
 	struct contest contest = {
 		.wheel = wheel_new(test, config),
-		.rounds = 4000 / num_online_cpus(),
+		.rounds = 2000 / num_online_cpus(),
 	};
 	unsigned int i, fired = 0;
 	struct twheel_stats stats;
