@@ -38,11 +38,8 @@ for duration in 1.5.5s 1..5 1.5.5 18446744073.8 5124095.6h 2h30 30m2 . s '' ' 1s
 		{ wrong=1; break; }
 done
 result $wrong wrong_durations_are_2
-wrong=0
-loses_output --help
-loses_output --version
-loses_output after --help
-result $wrong lost_help_is_1
+loses_output --help && loses_output --version && loses_output after --help
+result $? lost_help_is_1
 
 # says_who COMMAND...: the command fails, and its message begins with the program's name
 says_who() {

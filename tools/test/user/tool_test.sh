@@ -143,21 +143,16 @@ wants 0 '^timer 1: 1 times, ' example_twheel; result $? example_of_the_device
 wants 0 '^20 ms have passed$' example_libtwheel && wants 0 '^timer 2$' example_libtwheel_2
 result $? examples_of_the_library
 
-wrong=0
-loses_output info
-loses_output after 1ms touch /tmp/ran
-loses_output every 1ms
-loses_output load --count 10 --max-delay 10ms
-loses_output bench --count 10
-loses_output top --every 10ms
-loses_output metrics
+loses_output info && loses_output after 1ms touch /tmp/ran && ! [ -e /tmp/ran ] &&
+	loses_output every 1ms && loses_output load --count 10 --max-delay 10ms &&
+	loses_output bench --count 10 && loses_output top --every 10ms && loses_output metrics
+lost=$?
 twheel every 20ms > /dev/null &
 wheel=$!
 number_of $wheel > /dev/null
-loses_output show
+[ $lost = 0 ] && loses_output show
+result $? lost_output_is_1
 kill $wheel
-[ ! -e /tmp/ran ] || wrong=1
-result $wrong lost_output_is_1
 wants 0 'after the deadline' twheel after 1.5ms &&
 	wants 0 'after the deadline' twheel after .001 &&
 	wants 0 'after the deadline' twheel after 0min1ms500us

@@ -67,12 +67,10 @@ wrong=$?
 exec 3<&-
 rmdir $instances/twheel-999998 && no_instance || wrong=1
 result $wrong trace_removes_what_was_left
+loses_output trace --pid $wheel && no_instance
+result $? trace_that_loses_output
 wrong=0
-loses_output trace --pid $wheel
-no_instance || wrong=1
-result $wrong trace_that_loses_output
-wrong=0
-for events in nothing ../enable , ''; do
+for events in nothing ../enable ',' ''; do
 	wants 2 . twheel trace --events "$events" || { wrong=1; break; }
 done
 result $wrong events_have_names

@@ -59,8 +59,7 @@ number_of() {
 loses_output() {
 	twheel "$@" 2> "$said" > /dev/full < /dev/null
 	status=$?
-	[ $status = 1 ] && grep -q '^twheel: standard output: ' "$said" &&
-		return
+	[ $status = 1 ] && grep -q '^twheel: standard output: ' "$said" && return
 	echo "# twheel $*: status $status"
-	wrong=1
+	return 1
 }

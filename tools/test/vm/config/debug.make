@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: GPL-2.0-only
 # Words for make. Of the kernel itself, KASAN and UBSAN look into what works on memory of its
 # users, as a wheel is one. All of it would take twice as long to build, and to run. The
 # module is built with both, whatever stands here.
