@@ -101,8 +101,11 @@ void tracefs_open(struct tracefs *tracefs)
 		 root, getpid());
 	/* An instance of this name is left from a process that has ended. */
 	if (mkdir(tracefs->path, 0700) &&
-	    (errno != EEXIST || rmdir(tracefs->path) || mkdir(tracefs->path, 0700)))
+	    (errno != EEXIST || rmdir(tracefs->path) || mkdir(tracefs->path, 0700))) {
+		if (errno == EINVAL)
+			errx(STATUS_FAILED, "the kernel refuses to trace: see /sys/kernel/security/lockdown");
 		err(STATUS_FAILED, "%s", tracefs->path);
+	}
 	snprintf(path, sizeof(path), "%s/trace_pipe", tracefs->path);
 	tracefs->pipe = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
 	if (tracefs->pipe < 0) {
