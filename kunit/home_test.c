@@ -46,9 +46,9 @@ static void nomad_fire(struct twheel_timer *timer)
 	WRITE_ONCE(nomad->fired, nomad->fired + 1);
 }
 
-/* Armed there by @arm, on such a wheel, again and again: it fires there @most times. */
-static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad),
-			    const struct twheel_config *config, u64 period, unsigned int most)
+/* Armed there by @arm, on such a wheel, again and again: how many times does it fire there? */
+static unsigned int nomad_count(struct kunit *test, int cpu, int (*arm)(void *nomad),
+				const struct twheel_config *config, u64 period)
 {
 	struct twheel *wheel = wheel_new(test, config);
 	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
@@ -59,9 +59,15 @@ static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad)
 	twheel_timer_init(&nomad->timer, wheel, nomad_fire);
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, arm, nomad), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
-	KUNIT_EXPECT_LE(test, nomad->there, most);
 	KUNIT_EXPECT_EQ(test, nomad->twice, 0);
 	twheel_destroy(wheel);
+	return nomad->there;
+}
+
+static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad),
+			    const struct twheel_config *config, u64 period, unsigned int most)
+{
+	KUNIT_EXPECT_LE(test, nomad_count(test, cpu, arm, config, period), most);
 }
 
 static void nomad_expect(struct kunit *test, int cpu, int (*arm)(void *nomad),
@@ -212,6 +218,20 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
 	kthread_stop(task);
 }
 
+/*
+ * Armed on @idle, it fires elsewhere most times. It fires there once or twice, and again where
+ * tasks of others have run. On a slow machine they may run all the time: then it is tried again.
+ */
+static void nomad_expect_elsewhere(struct kunit *test, int idle, enum twheel_context context)
+{
+	const struct twheel_config config = { .context = context };
+	int tries = 0;
+
+	while (tries < 10 && nomad_count(test, idle, nomad_arm, &config, 10 * MS) > 12)
+		tries++;
+	KUNIT_EXPECT_LT(test, tries, 10);
+}
+
 /* As other timers do: while another CPU is busy, an idle one is not woken up. */
 static void idle_cpu_is_left_alone(struct kunit *test)
 {
@@ -225,13 +245,10 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	task = nomad_busy_task(test, busy);
 	/* This one also keeps away from the idle CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(busy));
-	/*
-	 * It fires there once or twice, and again where tasks of others have run. With
-	 * PREEMPT_RT a softirq is a task, which keeps its CPU from being idle, for hrtimers too.
-	 */
+	/* With PREEMPT_RT a softirq is a task, which keeps its CPU busy, for hrtimers too. */
 	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		nomad_expect(test, idle, nomad_arm, TWHEEL_CONTEXT_SOFTIRQ, 12);
-	nomad_expect(test, idle, nomad_arm, TWHEEL_CONTEXT_HARDIRQ, 12);
+		nomad_expect_elsewhere(test, idle, TWHEEL_CONTEXT_SOFTIRQ);
+	nomad_expect_elsewhere(test, idle, TWHEEL_CONTEXT_HARDIRQ);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kthread_stop(task);
 }
