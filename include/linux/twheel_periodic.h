@@ -104,7 +104,8 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
  * @pace: one of enum twheel_pace
  *
  * Work that is started already is started anew, and its counts begin at 0; if
- * its callback is running, that one goes on.
+ * its callback is running, that one goes on. On a per-CPU wheel it repeats on the CPU where it
+ * was started.
  *
  * Context:
  * * any but NMI

@@ -170,7 +170,7 @@ static __always_inline s64 tw_op_modify(struct tw_op_run *run, struct twheel_op 
 /* With the file's lock, which may be released meanwhile: do an operation. */
 static __always_inline s64 tw_op_do(struct tw_op_run *run, struct twheel_op *op)
 {
-	/* With &tw_op_run, cleared by the compiler, an arm would take 843 instructions, not 820. */
+	/* If the compiler cleared this and @run, an arm would take 843 instructions, not 820. */
 	struct twheel_op rare __uninitialized;
 	s64 result;
 

@@ -126,7 +126,7 @@ struct twheel_config {
 
 /**
  * struct twheel_stats - what a wheel holds and has done
- * @pending: timers that wait for their deadline
+ * @pending: timers that are armed; one that is due counts until its callback begins
  * @fired: callbacks called, and timers collected
  * @cancelled: timers cancelled while pending, by cancel or shutdown
  * @unfired: timers handed back by twheel_stop()
@@ -173,7 +173,7 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  * this call, or twheel_destroy().
  *
  * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
- * from @unfired), -EALREADY (the wheel has been stopped before).
+ * from @unfired), -EALREADY (called before, in this process).
  */
 TWHEEL_API long twheel_stop(struct twheel *wheel,
 			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);

@@ -2,7 +2,7 @@
 /*
  * A table of flows, as a connection tracker has. Packets find a flow under RCU and extend its
  * lifetime. A flow that is silent removes itself. A flow ends in one of three ways: its timer
- * fires, it is closed, or the module goes. Nothing waits for a callback.
+ * fires, it is closed, or the module goes. Only the last waits for callbacks.
  *
  * The module's init lets packets come, and checks what is left. Load it with twheel.ko loaded,
  * and read the kernel log.
