@@ -113,9 +113,10 @@ static inline struct twheel_node *rig_pop(struct tw_wheel *w, unsigned int *slic
 	return node;
 }
 
+/* NULL of NULL */
 static inline struct rig_timer *rig_timer_of(struct twheel_node *node)
 {
-	return container_of(node, struct rig_timer, node);
+	return node ? container_of(node, struct rig_timer, node) : NULL;
 }
 
 /* The deadline of a node; more than %TWHEEL_NEVER if it is not pending. */

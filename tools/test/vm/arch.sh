@@ -131,7 +131,8 @@ cross_compiler() {
 }
 
 # What programs are linked to, and what runs in guests.
-GUEST_PACKAGES=(busybox-static libc6-dev liburing-dev strace)
+GUEST_PACKAGES=(busybox-static libc6-dev libev-dev libuv1-dev libevent-dev libsystemd-dev
+	libglib2.0-dev libboost-dev liburing-dev strace)
 
 # arch_packages PACKAGE...: unpack these packages of the architecture, and all that they
 # depend on, below arch_root

@@ -23,8 +23,7 @@ need_tests() {
 
 # What the tests take of the machine; GUEST_PACKAGES is what they link to or run in a guest.
 HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make python3)
-TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib libboost-dev "${HOST_PACKAGES[@]}"
-	"${GUEST_PACKAGES[@]}")
+TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}")
 
 # programs: the names of all test programs. Those of event loops are make native's.
 programs() {
