@@ -149,6 +149,8 @@ arch_packages() {
 		dpkg -x "$package" "$arch_root.part"
 		rm "$package"
 	done
+	# Newer releases of Debian have all files below /usr, and links to there at the root.
+	[ -e "$arch_root.part/lib" ] || ln -s usr/lib "$arch_root.part/lib"
 	echo "$arch_suite $*" > "$arch_root.part/packages"
 	mv "$arch_root.part" "$arch_root"
 }
