@@ -157,8 +157,8 @@ enum twheel_context {
  *	0: %TWHEEL_TICK_DEFAULT
  * @slots: ratio of a level to the next, %TWHEEL_SLOTS_MIN to %TWHEEL_SLOTS_MAX, rounded up
  *	to a power of two; 0: %TWHEEL_SLOTS_DEFAULT. A level has twice as many buckets
- * @max_pending: how many timers may be pending at once; 0: no limit. One that is pending can
- *	always be armed again. On a per-CPU wheel all CPUs then count in one place
+ * @max_pending: how many timers may be pending at once, never more; 0: no limit. One that is
+ *	pending can always be armed again. On a per-CPU wheel all CPUs then count in one place
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @context: where callbacks run
  * @workqueue: which workqueue, with %TWHEEL_CONTEXT_WORK; destroy it after the wheel. NULL:
