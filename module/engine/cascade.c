@@ -6,9 +6,9 @@
  * Empty a bucket of an upper level into lower ones, as far as the slice lasts.
  *
  * In a pass most timers belong exactly one level lower: those from @near, two buckets of that
- * level after the position, to the bucket's end. What they share is computed once. It is copied, so that the compiler
- * does not load it again after each write to a bucket. Any other timer costs twice as
- * much, and counts as two. One beyond the bucket's end has been extended.
+ * level after the position, to the bucket's end. What they share is computed once. It is copied,
+ * so that the compiler does not load it again after each write to a bucket. Any other timer costs
+ * twice as much, and counts as two. One beyond the bucket's end has been extended.
  *
  * The bucket is not empty, nor is the slice. @look: &tw_wheel.look.
  */
