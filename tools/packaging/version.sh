@@ -37,6 +37,9 @@ if [ $# = 1 ]; then
 			echo "version.sh: fill '## $version' of CHANGELOG.md" >&2
 		sed -i "0,/^## /{s/^## Unreleased.*/$entry/;t;s/^## /$entry\n\n&/}" CHANGELOG.md
 	}
+	grep -qxF "$entry" CHANGELOG.md ||
+		echo "version.sh: CHANGELOG.md dates $version $(sed -n "s/^## $version - //p" \
+			CHANGELOG.md), and today is $(date -u +%F)" >&2
 	if ! head -n 1 debian/changelog | grep -qF "twheel ($version)"; then
 		{
 			printf 'twheel (%s) unstable; urgency=medium\n\n' "$version"
