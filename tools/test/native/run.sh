@@ -67,7 +67,8 @@ play() {
 	done
 	"${compiler[@]}" -o "$work/suites" "${suites[@]}" "$work"/*.o &
 	wait
-	try "suites, $name" "$work/suites"
+	# In one thread, the sanitizer of threads has nothing to find.
+	[ "$name" = threads ] || try "suites, $name" "$work/suites"
 	try "suites with threads, $name" "$work/suites" threads
 	try "descriptor, $name" "$work/descriptor_test"
 	try "end, $name" "$work/end_test"

@@ -23,6 +23,10 @@ extern struct kunit_suite twheel_look_suite;
 static const struct kunit_suite *const suites[] = {
 	&twheel_api_suite, &twheel_contract_suite, &twheel_callback_suite,
 	&twheel_idle_suite, &twheel_life_suite, &twheel_periodic_suite,
+};
+
+/* The engine is the same, whoever has its lock. */
+static const struct kunit_suite *const suites_of_engine[] = {
 	&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
 	&twheel_look_suite,
 };
@@ -105,5 +109,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	for (i = 0; i < ARRAY_SIZE(suites); i++)
 		kunit_suite_run(suites[i], only);
+	for (i = 0; i < ARRAY_SIZE(suites_of_engine) && !process_wheel_threads; i++)
+		kunit_suite_run(suites_of_engine[i], only);
 	return kunit_totals();
 }
