@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Runs suites of kunit/ as a program, on the machine of machine.c. Argument: the name of a case
- * or suite, to run only that. WITHOUT in the environment is the name of a suite to leave out.
+ * or suite, to run only that. WITHOUT in the environment has the names of suites to leave out.
  */
 #include "api/instance.h"
 #include "kunit.h"
@@ -37,9 +37,7 @@ extern struct kunit_suite twheel_home_suite;
 extern struct kunit_suite twheel_hotplug_suite;
 extern struct kunit_suite twheel_context_suite;
 
-/* The quick ones first. With SHORT in the environment, the last SUITES_LONG are left out. */
-#define SUITES_LONG	6
-
+/* The quick ones first. */
 static struct kunit_suite *const suites[] = {
 	&twheel_api_suite, &twheel_contract_suite, &twheel_module_suite,
 	&twheel_callback_suite, &twheel_pass_suite, &twheel_back_suite, &twheel_stats_suite,
@@ -60,7 +58,7 @@ static void suites_run_one(struct kunit_suite *suite)
 {
 	const struct kunit_case *c;
 
-	if (suites_without && !strcmp(suite->name, suites_without))
+	if (suites_without && strstr(suites_without, suite->name))
 		return;
 	if (suite->suite_init)
 		suite->suite_init(suite);
@@ -71,20 +69,17 @@ static void suites_run_one(struct kunit_suite *suite)
 
 static void suites_run(void)
 {
-	unsigned int i, n = ARRAY_SIZE(suites);
+	unsigned int i;
 
-	if (getenv("SHORT"))
-		n -= SUITES_LONG;
 	tw_policy_seed();
 	tw_view_init();
 	if (tw_instances_init())
 		exit(2);
-	for (i = 0; i < n; i++)
+	for (i = 0; i < ARRAY_SIZE(suites); i++)
 		suites_run_one(suites[i]);
 	/* Once more, with an isolated CPU. */
 	stub_isolated.bits = BIT(1);
-	if (!getenv("SHORT"))
-		suites_run_one(&twheel_home_suite);
+	suites_run_one(&twheel_home_suite);
 	stub_isolated.bits = 0;
 	tw_instances_exit();
 	tw_view_exit();
