@@ -31,6 +31,7 @@ static void periodic_fire(struct twheel_timer *timer)
 	struct twheel *w = timer->tw_kind->wheel;
 	unsigned int number;
 	bool due;
+	u64 next;
 	int ret;
 
 	tw_lock(w);
@@ -43,10 +44,11 @@ static void periodic_fire(struct twheel_timer *timer)
 		return;
 	tw_lock(w);
 	if (p->series.number == number) {
-		if (p->pace == TWHEEL_FIXED_DELAY)
-			p->deadline = tw_clock_read(w);
-		p->deadline += p->period;
-		ret = tw_timer_arm(w, timer, tw_deadline_word(p->deadline));
+		next = p->pace == TWHEEL_FIXED_DELAY ? tw_clock_read(w) : p->deadline;
+		next += p->period;
+		ret = tw_timer_arm(w, timer, tw_deadline_word(next));
+		if (ret >= 0)
+			p->deadline = next;
 		__atomic_store_n(&p->error, ret, __ATOMIC_RELAXED);
 	}
 	tw_unlock(w);

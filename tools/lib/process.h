@@ -119,7 +119,12 @@ int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
  * NULL, which &twheel_kind.plain is for all others. Each thread has a variable of its own, whose
  * address tells threads apart.
  */
-extern __thread struct twheel *tw_recent __attribute__((__tls_model__("initial-exec")));
+extern __thread struct twheel *tw_recent
+#ifdef __GLIBC__
+/* Other C libraries have no room for it in what dlopen() loads. */
+__attribute__((__tls_model__("initial-exec")))
+#endif
+;
 
 static inline const void *tw_self(void)
 {

@@ -183,7 +183,7 @@ uint64_t twheel_next(struct twheel *w)
 	u64 next;
 
 	tw_lock(w);
-	next = serve_next_ns(w);
+	next = w->calls && !w->end ? 0 : serve_next_ns(w);
 	tw_unlock(w);
 	return next;
 }

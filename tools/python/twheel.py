@@ -185,6 +185,7 @@ class Timeout:
             raise RuntimeError("the timeout is over")
         if self._soon is None:
             if when <= self._when:
+                self._timeouts._check()
                 return False
             if _modify_at(address, deadline_ns) > 0:
                 self._when = when

@@ -175,6 +175,7 @@ async def after_fork(timeouts):
                     told = raises(RuntimeError, each.call_later, 1, stall)
                     assert "parent" in str(told), told
                 raises(RuntimeError, held.extend, 7200)
+                raises(RuntimeError, held.extend, 1)
                 held.cancel()
                 timeouts.close()
                 virtual.close()

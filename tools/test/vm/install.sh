@@ -85,7 +85,10 @@ make -C "$out/build"
 for program in {c,cpp}_{shared,static}; do
 	says "$out/build/$program"
 done
-# A newer one than this is not found.
-sed -i "s/$version/$version.1/" "$out/program/CMakeLists.txt"
-! cmake -S "$out/program" -B "$out/newer" -Dtwheel_DIR="$libraries/cmake/twheel" ||
-	die "CMake takes version $version for $version.1"
+# A newer one than this is not found, nor one with another API.
+for other in "$version.1" 0.2; do
+	sed -i "s/^find_package(twheel [0-9.]*/find_package(twheel $other/" \
+		"$out/program/CMakeLists.txt"
+	! cmake -S "$out/program" -B "$out/other" -Dtwheel_DIR="$libraries/cmake/twheel" ||
+		die "CMake takes version $version for $other"
+done
