@@ -261,6 +261,8 @@ static void periodic_refuses(struct kunit *test)
 			KUNIT_EXPECT_EQ(test, beat_next(&b), 5 * MS);
 		twheel_periodic_stop(&b.periodic);
 	}
+	twheel_periodic_init(&b.periodic, wheel, NULL);
+	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -EINVAL);
 }
 
 static int beat_restart(struct twheel_periodic *periodic)
@@ -435,6 +437,7 @@ static void periodic_without_room(struct kunit *test)
 	wheel_run_until(wheel, 5 * MS);
 	KUNIT_EXPECT_EQ(test, b.result, 0);
 	KUNIT_EXPECT_EQ(test, b.calls, 2);
+	KUNIT_EXPECT_EQ(test, twheel_periodic_deadline(&b.periodic), 2 * MS);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_error(&b.periodic), -ENOSPC);
 	KUNIT_EXPECT_EQ(test, beat_start(&b, MS, TWHEEL_FIXED_RATE), -ENOSPC);
 	twheel_cancel(&beat_intruder.timer);

@@ -257,6 +257,8 @@ static void retry_refuses(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, twheel_retry_attempts(&trial.retry), cases[i].ret < 0);
 		twheel_retry_cancel(&trial.retry);
 	}
+	twheel_retry_init(&trial.retry, wheel, NULL, trial_give_up);
+	KUNIT_EXPECT_EQ(test, twheel_retry_start(&trial.retry, &slow), -EINVAL);
 }
 
 static void retry_saturates(struct kunit *test)

@@ -111,10 +111,12 @@ static void periodic_again(struct twheel_periodic *p, unsigned int number)
 	raw_spin_lock_irqsave(&p->series.lock, flags);
 	if (p->series.number == number) {
 		from = p->pace == TWHEEL_FIXED_RATE ? p->deadline : policy_now(&p->series);
-		p->deadline = policy_later(from, p->period);
-		ret = series_arm(&p->series, p->deadline);
+		from = policy_later(from, p->period);
+		ret = series_arm(&p->series, from);
 		if (ret < 0)
 			p->error = ret;
+		else
+			p->deadline = from;
 	}
 	raw_spin_unlock_irqrestore(&p->series.lock, flags);
 }
@@ -161,7 +163,7 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 	unsigned long flags;
 	int ret;
 
-	if (!policy_is_span(period_ns) ||
+	if (!periodic->function || !policy_is_span(period_ns) ||
 	    (pace != TWHEEL_FIXED_RATE && pace != TWHEEL_FIXED_DELAY))
 		return -EINVAL;
 	/* Of zeros, it has no lock either. */
@@ -307,8 +309,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for its next attempt
- * * -EINVAL - a field of @backoff out of range, or a wheel whose clock
- *   can be set; nothing has been done
+ * * -EINVAL - a field of @backoff out of range, a wheel whose clock can be set, no function,
+ *   or never initialised; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending. As with -ESHUTDOWN, it is not
  *   started, even if it was before. An attempt that was due is not made
@@ -320,7 +322,7 @@ int twheel_retry_start(struct twheel_retry *retry,
 	unsigned long flags;
 	int ret;
 
-	if (!backoff_valid(backoff) || !tw_timer_takes_delay(&s->timer))
+	if (!retry->attempt || !backoff_valid(backoff) || !tw_timer_takes_delay(&s->timer))
 		return -EINVAL;
 
 	raw_spin_lock_irqsave(&s->lock, flags);
