@@ -2,16 +2,16 @@
 /*
  * twheel: very many timeouts, in the kernel.
  *
- * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick
- * of 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs
- * to it. Make a wheel of your own for another clock, tick or context, or for a limit.
+ * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick of
+ * 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to it.
+ * Make a wheel of your own for another clock, tick or context, or for a limit.
  *
  * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
- * extended before they expire. Idle connections, flows, leases and retransmissions are such.
- * Take one base (the default) where timers are used rarely, or on few CPUs. Such a wheel is
- * small, has one lock, and its timers fire on any CPU. Take &twheel_config.percpu where
- * several CPUs arm and cancel all the time: two that share one base are slower than one
- * alone. Extensions take no lock, and are no reason for it.
+ * extended before they expire. Idle connections, flows, leases and retransmissions are such. Take
+ * one base (the default) where timers are used rarely, or on few CPUs. Such a wheel is small, has
+ * one lock, and its timers fire on any CPU. Take &twheel_config.percpu where several CPUs arm and
+ * cancel all the time: two that share one base are slower than one alone. Extensions take no lock,
+ * and are no reason for it.
  *
  * A timer is 40 bytes, inside your own object. Your module's connections, say:
  *
@@ -35,10 +35,10 @@
  *	twheel_shutdown_sync(&c->idle);			 // before it is freed
  *	twheel_destroy(wheel);				 // when the module goes
  *
- * tools/examples/kernel/ has whole modules. Each function is documented where it is
- * defined: here, if it is inline, or in module/api/. "man 9 twheel_arm" shows the same, from
- * Debian's package or after "make man_install". Section 3 is about the library, which has other
- * results. tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
+ * tools/examples/kernel/ has whole modules. Each function is documented where it is defined: here,
+ * if it is inline, or in module/api/. "man 9 twheel_arm" shows the same, from Debian's package or
+ * after "make man_install". Section 3 is about the library, which has other results.
+ * tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
  * What is needed less often has headers of its own:
  *
@@ -49,36 +49,35 @@
  *	linux/twheel_virtual.h	wheels on a virtual clock, for tests
  *
  * Promises:
- *  - A timer never fires early. It fires on the first tick boundary at or after its
- *    deadline, at any distance. Then it is late by the latency of its context. Timers
- *    before it add to that: those that are due, were extended, or are moved in a crowd.
- *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels
- *    of one tick share their interrupts. An empty wheel causes none, except one that
- *    was set before its last timer was cancelled.
- *  - Arming, cancelling and moving cost the same however many timers are pending.
- *    They allocate nothing, and never fail for lack of memory.
+ *  - A timer never fires early. It fires on the first tick boundary at or after its deadline,
+ *    at any distance. Then it is late by the latency of its context. Timers before it add to
+ *    that: those that are due, were extended, or are moved in a crowd. So does a pause, if
+ *    callbacks arm for the past: as long as their pass, 20 ms at most, for all of the base.
+ *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels of one
+ *    tick share their interrupts. An empty wheel causes none, except one that was set before
+ *    its last timer was cancelled.
+ *  - Arming, cancelling and moving cost the same however many timers are pending. They allocate
+ *    nothing, and never fail for lack of memory.
  *
- * Order: timers of one tick fire in no particular order. Timers of different ticks that
- * one pass serves fire in the order of their ticks, with two exceptions. A pending timer that
- * any call gave a later deadline may fire in the turn of its old one, if a pass is late. A timer
- * armed for the past may fire after others of a later tick. Bases have no common order.
+ * Order: timers of one tick fire in no particular order. Timers of different ticks that one pass
+ * serves fire in the order of their ticks, with two exceptions. A pending timer that any call
+ * gave a later deadline may fire in the turn of its old one, if a pass is late. A timer armed for
+ * the past may fire after others of a later tick. Bases have no common order.
  *
- * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later
- * deadline only). A timer expires when its deadline comes, and fires when its callback is
- * called. A pass serves timers that are due. It claims one, which can then no longer be
- * cancelled, and calls it. The callback runs from the claim on. A base is a set of buckets
- * with one lock: a wheel has one, or one for each CPU. Times are u64 ns on the wheel's clock.
+ * Words: arm (start a timer), cancel, modify (give a new deadline), extend (give a later deadline
+ * only). A timer expires when its deadline comes, and fires when its callback is called. A pass
+ * serves timers that are due. It claims one, which can then not be cancelled, and calls it. A base
+ * is a set of buckets with one lock: a wheel has one, or one a CPU. Times are u64 ns on its clock.
  *
- * Contexts: each function says under "Context" where it may be called. "Any but NMI" means
- * tasks, softirqs and hard interrupts, with interrupts on or off. Callbacks may make such
- * calls on any timer, the firing one included. Any lock may be held, even the scheduler's,
- * but not one of hrtimers: no such call sleeps, or wakes up a task. Calls that wait for a
- * callback say what must not be held.
+ * Contexts: each function says under "Context" where it may be called. "Any but NMI" means tasks,
+ * softirqs and hard interrupts, with interrupts on or off. Callbacks may make such calls on any
+ * timer, the firing one included. Any lock may be held, even the scheduler's, but not one of
+ * hrtimers: no such call sleeps, or wakes up a task.
  *
- * Memory: a timer's memory must be there during each call on the timer. Do not free it
- * while the timer is pending or its callback may run. twheel_shutdown_sync() ensures that,
- * or twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a
- * timer is zeros, never initialised, arming it is -EINVAL, and a shutdown does nothing.
+ * Memory: a timer's memory must be there during each call on the timer. Do not free it while the
+ * timer is pending or its callback may run. twheel_shutdown_sync() ensures that, or
+ * twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a timer is
+ * zeros, never initialised, arming it is -EINVAL, and a shutdown does nothing.
  *
  * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
@@ -135,10 +134,11 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. Then
- *	it pauses for as long as it took. What is armed in the pause does not wait for its end.
- *	Wheels of one CPU that are due together may each do so four times in a row. Also on
- *	PREEMPT_RT, where callbacks take raw spinlocks only: no kmalloc(), kfree(), wake_up()
+ *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. Each
+ *	pass is followed by a pause as long as itself, 20 ms at most. Timers wait for its end, but
+ *	not one that is armed in it, nearer than all others. Wheels of one CPU that are due
+ *	together may have four passes in a row each. Also on PREEMPT_RT, where callbacks take raw
+ *	spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */
@@ -209,10 +209,10 @@ int twheel_destroy(struct twheel *wheel);
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context. No lock is held that another call needs. It may
- *   wait for the callback of another timer, if that does not wait for this one
+ * * the wheel's, see &enum twheel_context. No lock is held that another call needs. But in hard
+ *   interrupts, it may wait for the callback of another timer, if that does not wait for this one
  * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
- *   waits for another pass; on a virtual clock, for twheel_advance()
+ *   waits for another pass, or on a virtual clock for twheel_advance(), unless it was pending
  * * callbacks of one timer never overlap, whoever arms it
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);

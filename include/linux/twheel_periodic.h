@@ -105,15 +105,15 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
  *
  * Work that is started already is started anew, and its counts begin at 0; if
  * its callback is running, that one goes on. On a per-CPU wheel it repeats on the CPU where it
- * was started.
+ * was started; work that is pending or running stays on its CPU.
  *
  * Context:
  * * any but NMI
  * Return:
  * * 0 - started
  * * 1 - started anew: it was waiting for a deadline
- * * -EINVAL - @period_ns or @pace out of range, or %TWHEEL_FIXED_DELAY on a wheel whose
- *   clock can be set; nothing has been done
+ * * -EINVAL - @period_ns or @pace out of range, %TWHEEL_FIXED_DELAY on a wheel whose
+ *   clock can be set, no function, or never initialised; nothing has been done
  * * -ESHUTDOWN - shut down, or the wheel is stopped
  * * -ENOSPC - as many timers as the wheel's limit are pending. As with -ESHUTDOWN, it is not
  *   started, even if it was before. A callback that was due is not called
@@ -203,8 +203,8 @@ static inline int twheel_periodic_shutdown_sync(struct twheel_periodic *periodic
  * @periodic: the periodic work
  *
  * Where there were overruns it is the last of the deadlines that have passed:
- * the next one is a period later. Outside of the callback it is the next deadline, or the
- * last one of work that has ended.
+ * the next one is a period later. Outside of the callback it is the next deadline. Of work that
+ * has ended it is the last one, and of work that was stopped while it waited the one it waited for.
  *
  * Context:
  * * the callback, or wherever neither it nor a start can run
@@ -267,8 +267,8 @@ static inline u64 twheel_periodic_missed(const struct twheel_periodic *periodic)
  * Context:
  * * any but NMI
  * Return:
- * * 0 - it has not: it goes on, was never started, was stopped or shut down before it
- *   ended, or its callback said %TWHEEL_DONE
+ * * 0 - it goes on, was never started, was stopped or shut down before it ended, or was
+ *   handed back by twheel_stop(). Or its callback said %TWHEEL_DONE
  * * -ENOSPC - when the callback had ended, the wheel's limit was reached
  * * -ESHUTDOWN - by then the wheel had been stopped, or @periodic was just being shut down
  */

@@ -106,7 +106,7 @@ TW_EXPORT(twheel_timer_destroy_on_stack);
  * * any but NMI
  * Return:
  * * the wheel; with a static initialiser, the system wheel
- * * NULL - the timer was never initialised
+ * * NULL - the timer was never initialised, or without a function
  */
 struct twheel *twheel_of(const struct twheel_timer *timer)
 {

@@ -72,7 +72,7 @@ static u64 virtual_next(struct twheel_base *base)
  * * the instant at which a real clock would interrupt next. It is @now_ns if work is left for
  *   the next call, such as after a clock set back. It is no timer's deadline where the wheel
  *   only moves timers nearer, or looks at one that was extended
- * * more than %TWHEEL_NEVER - there is none, or nothing has been done
+ * * %TWHEEL_NEVER or more - there is none, or nothing has been done
  */
 u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 {

@@ -4,7 +4,7 @@
  *
  * The program embeds a timer in each of its objects. To arm, extend or cancel a timer costs
  * the same however many there are, and allocates nothing. It takes a system call only if the
- * wheel's descriptor is set to a later time than the deadline, or threads compete for its lock:
+ * wheel's descriptor has to be set to an earlier time, or threads compete for its lock:
  *
  *	struct connection {
  *		struct twheel_timer idle;
@@ -33,7 +33,7 @@
  *    time may, and it takes no lock and no atomic operation. A signal handler may make none;
  *  - a callback may make it, on any timer, its own included, unless the call's comment says
  *    otherwise. A callback may free its timer;
- *  - a timer is not freed, nor initialised again, while it is pending;
+ *  - a timer is not moved, freed or initialised again while it is pending;
  *  - after fork() the child's wheel is stopped: see twheel_stop();
  *  - its name, arguments and results are those of the kernel's linux/twheel.h, but for what
  *    libtwheel(3) lists.
@@ -168,12 +168,13 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  * @arg: passed to it
  *
  * Calls that arm a timer or serve the wheel answer -ESHUTDOWN from now on, and so do those
- * that wait in other threads. When this returns, no callback runs and none will. In the child
+ * that wait in other threads. When it has succeeded, no callback runs and none will. In the child
  * of a fork() the wheel is stopped at once, and nothing has been handed back: the child makes
  * this call, or twheel_destroy().
  *
  * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
- * from @unfired), -EALREADY (called before, in this process).
+ * from @unfired), -EALREADY (called before). After the latter, callbacks may run until that call
+ * returns. A call in another thread that a fork() cut off does not count.
  */
 TWHEEL_API long twheel_stop(struct twheel *wheel,
 			    void (*unfired)(struct twheel_timer *timer, void *arg), void *arg);
@@ -227,8 +228,12 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
 /*
  * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
- * What a callback arms for the past waits for the next call. A callback may call this. It also
- * moves timers, a bounded number in a call. So it may return 1 and have called nothing.
+ * There are two exceptions to the order. A timer armed for the past may come after others. After a
+ * pause, a pending timer that got a later deadline may come in the turn of its old one.
+ *
+ * What a callback arms for the past waits for the next call, unless it was pending. A callback may
+ * call this. It also moves timers, a bounded number in a call. So it may return 1 and have called
+ * nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
  * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
@@ -239,7 +244,7 @@ TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
  * twheel_collect() - put what is due into an array, which has room for @most, and call nothing
  *
  * The timers are not pending any more. If the program frees one that stands later in the
- * array, it has to skip that.
+ * array, it has to skip that. Before the first one, it moves as many timers as it takes.
  *
  * Return: how many, after which more may be due; 0 if nothing is due; as twheel_run().
  */
@@ -252,8 +257,8 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  * @now_ns: the new time. Before the present one, it sets the clock back. The clock stops just
  *	before %TWHEEL_NEVER
  *
- * It calls the callbacks of all timers that are due by then. They see the new time, and what
- * they arm for a time up to that waits for the next call.
+ * It calls the callbacks of all timers that are due by then. They see the new time. What they
+ * arm for a time up to that waits for the next call, unless it was pending.
  *
  * Return: the instant at which there is something to do next, which may be at or before
  * @now_ns. More than %TWHEEL_NEVER: there is none. Or the call did nothing, because the clock is
@@ -296,15 +301,15 @@ TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline
 /*
  * twheel_modify() - give a pending timer another deadline: a delay from now
  *
- * Return: 1; -ENOENT (it is not pending), -EINVAL as twheel_arm(), -ESHUTDOWN (pending, but
- * in the child of a fork(), or while twheel_stop() hands timers back).
+ * Return: 1; -ENOENT (it is not pending), -EINVAL (the clock takes no delays), -ESHUTDOWN
+ * (pending, but in the child of a fork(), or while twheel_stop() hands timers back).
  */
 TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
 
 /** twheel_modify_at() - twheel_modify() for a time */
 TWHEEL_API int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns);
 
-/** twheel_extend() - twheel_extend_at() for a delay from now; -EINVAL as twheel_arm() */
+/** twheel_extend() - twheel_extend_at() for a delay from now; -EINVAL as twheel_modify() */
 TWHEEL_API int twheel_extend(struct twheel_timer *timer, uint64_t delay_ns);
 
 /*
@@ -335,7 +340,7 @@ TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 /** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
-/** twheel_of() - the wheel of a timer; NULL: it was initialised without a wheel or a function */
+/** twheel_of() - the wheel of a timer; NULL: initialised without wheel, function or memory */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
 	return timer->tw_kind ? timer->tw_kind->wheel : NULL;

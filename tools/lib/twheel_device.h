@@ -75,7 +75,7 @@ TWHEEL_API int twheel_device_op(int fd, struct twheel_op *op);
  * twheel_device_ops() - many operations in one system call. Each has a @result of its own
  *
  * Return: how many are done, from the first. That is less than @count if memory of an
- * operation is missing, and after a signal. If none was done, -EFAULT, -ENOMEM, -EINVAL
+ * operation is missing, and after a signal. If none was done, -EFAULT, -ENOMEM, -EDQUOT, -EINVAL
  * (@count is beyond INT_MAX).
  */
 TWHEEL_API int twheel_device_ops(int fd, struct twheel_op *ops, unsigned int count);
@@ -268,6 +268,8 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 /*
  * twheel_cell_extend() - a later deadline for a pending cell
  *
+ * The new deadline is less than TWHEEL_CELL_REACH ticks after the old one.
+ *
  * Return: 1, or 0 if the deadline was as late already, and stays; -ENOENT (the cell is not
  * pending, or there is none).
  */
@@ -286,7 +288,7 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 		if (!twheel_cell_is_pending(word))
 			return -ENOENT;
 		next = (word & ((1ULL << TWHEEL_CELL_TICKS_SHIFT) - 1)) | later;
-		/* Deadlines within the reach differ by less than half of all ticks. */
+		/* Both are modulo twice the reach. */
 		if (word & 1 || ((__s64)(next - word) <= 0 && tick != TWHEEL_CELL_NEVER))
 			return 0;
 	} while (!twheel_cell_replace(cell, &word, next));

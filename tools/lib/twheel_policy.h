@@ -6,7 +6,8 @@
  *
  * An object is embedded, and belongs to a wheel as a timer does: the rules of twheel.h hold. Its
  * fields are private. The timer inside may be queried, twheel_stop() hands it back, and that of a
- * watch may be extended. A callback may stop, start or free what it is called for.
+ * watch may be extended. A callback may stop, start or free what it is called for, but not
+ * initialise it again.
  */
 #ifndef LIBTWHEEL_POLICY_H
 #define LIBTWHEEL_POLICY_H
