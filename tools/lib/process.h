@@ -114,17 +114,19 @@ void tw_alarm_stop(struct twheel *w);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 
+/* Only glibc has room for such a variable in a library that dlopen() loads. */
+#ifdef __GLIBC__
+#define TW_THREAD_MODEL	__attribute__((__tls_model__("initial-exec")))
+#else
+#define TW_THREAD_MODEL
+#endif
+
 /*
  * The plain wheel of which this thread has armed a timer last: twheel_arm_at() bets on it. Never
  * NULL, which &twheel_kind.plain is for all others. Each thread has a variable of its own, whose
  * address tells threads apart.
  */
-extern __thread struct twheel *tw_recent
-#ifdef __GLIBC__
-/* Other C libraries have no room for it in what dlopen() loads. */
-__attribute__((__tls_model__("initial-exec")))
-#endif
-;
+extern __thread struct twheel *tw_recent TW_THREAD_MODEL;
 
 static inline const void *tw_self(void)
 {
