@@ -54,7 +54,7 @@ soon() {
 wants_soon() {
 	status=$1 text=$2 format=$3
 	shift 3
-	for ahead in 3 6 12 24 48; do
+	for ahead in 2 4 8 16 32 64; do
 		wants "$status" "$text" timeout $((ahead + 60)) \
 			twheel at "$(soon $ahead "$format")" "$@" && return
 		[ $ended = 143 ] || grep -q 'has passed' "$said" || break
@@ -78,9 +78,9 @@ twheel at "$(soon 3600)" > /tmp/at 2> /dev/null &
 waits=$!
 becomes ' timers  *1\( \|$\)' twheel show $waits
 date -s "$(soon 3600)" > /dev/null
-for _ in $(seq 60); do
+for _ in $(seq 300); do
 	! [ -s /tmp/at ] || break
-	sleep 1
+	sleep 0.2
 done
 cp /tmp/at "$said"
 date -s "$(soon -3600)" > /dev/null

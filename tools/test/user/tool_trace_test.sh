@@ -34,9 +34,9 @@ twheel trace --for 300ms --wheel 999999 > "$said" 2>&1 &&
 result $? trace_ends_in_time
 # once_traced SIGNAL: send that to process /tmp/trace, when it has traced something
 once_traced() {
-	for _ in $(seq 30); do
+	for _ in $(seq 120); do
 		! grep -q expire_entry "$said" || break
-		sleep 2
+		sleep 0.5
 	done
 	kill -"$1" "$(cat /tmp/trace)"
 }

@@ -38,19 +38,19 @@ wants() {
 
 # becomes TEXT COMMAND...: the command succeeds, and prints that text some time
 becomes() {
-	for _ in $(seq 60); do
+	for _ in $(seq 300); do
 		! wants 0 "$@" || return 0
-		sleep 1
+		sleep 0.2
 	done
 	return 1
 }
 
 # number_of PID: the number of its wheel, once it has one
 number_of() {
-	for _ in $(seq 60); do
+	for _ in $(seq 300); do
 		sed -n 's/^wheel:[^0-9]*//p' /proc/"$1"/fdinfo/* | grep -m 1 . &&
 			return
-		sleep 0.5
+		sleep 0.1
 	done
 }
 
