@@ -172,7 +172,7 @@ help:
 	@echo '  make style            what programs can say about style'
 	@echo '                          CHECKS="name ...": only these'
 	@echo '  make features         what the module finds in each kernel that it builds on'
-	@echo '  make matrix           all tests on each of many kernels (hours)'
+	@echo '  make matrix           all tests on each of many kernels (an hour or two)'
 	@echo '                          KERNELS="row ...": only these of tools/test/vm/rows,'
 	@echo '                          or those of an architecture, as arm64'
 	@echo '                          MINUTES=n: skip rows that do not end in time'

@@ -51,8 +51,8 @@
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its deadline,
  *    at any distance. Then it is late by the latency of its context. Timers before it add to
- *    that: those that are due, were extended, or are moved in a crowd. So does a pause, if
- *    callbacks arm for the past: as long as their pass, 20 ms at most, for all of the base.
+ *    that: those that are due, were extended, or are moved in a crowd. If callbacks arm for the
+ *    past, their base also pauses, for as long as they took and 20 ms at most.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels of one
  *    tick share their interrupts. An empty wheel causes none, except one that was set before
  *    its last timer was cancelled.
@@ -77,7 +77,7 @@
  * Memory: a timer's memory must be there during each call on the timer. Do not free it while the
  * timer is pending or its callback may run. twheel_shutdown_sync() ensures that, or
  * twheel_shutdown() for objects that RCU frees. A callback may free its own timer. If a timer is
- * zeros, never initialised, arming it is -EINVAL, and a shutdown does nothing.
+ * zeros, arming it is -EINVAL, and a shutdown does nothing. Debug objects report either.
  *
  * Symbols are in a namespace: say TWHEEL_IMPORT() in each module.
  */
@@ -169,7 +169,7 @@ enum twheel_context {
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
  *	stays on its CPU; twheel_arm_on() moves it, at the latest when its callback has
  *	returned. While a CPU is offline, its timers stay its own, and fire on another.
- *	With default slots a base takes some 37 KiB, and 70 if its clock may be set
+ *	With default slots a base takes some 37 KiB, and 70 if its clock may go back, or is virtual
  */
 struct twheel_config {
 	const char *name;
@@ -209,10 +209,10 @@ int twheel_destroy(struct twheel *wheel);
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context. No lock is held that another call needs. But in hard
- *   interrupts, it may wait for the callback of another timer, if that does not wait for this one
+ * * the wheel's, see &enum twheel_context. No lock is held that another call needs. Outside of
+ *   hard interrupts it may wait for another timer's callback, if that does not wait for this one
  * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
- *   waits for another pass, or on a virtual clock for twheel_advance(), unless it was pending
+ *   waits for another pass, or on a virtual clock for twheel_advance(), unless it was due already
  * * callbacks of one timer never overlap, whoever arms it
  */
 typedef void (*twheel_fn)(struct twheel_timer *timer);

@@ -21,7 +21,8 @@
  *
  * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays,
  * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond
- * %TWHEEL_NEVER saturate there. A wheel whose clock can be set takes no delays.
+ * %TWHEEL_NEVER saturate there. A wheel whose clock can be set
+ * (%TWHEEL_CLOCK_REALTIME, %TWHEEL_CLOCK_TAI) takes no delays.
  * There only twheel_periodic_start_at() at a fixed rate works, and every other start
  * returns -EINVAL.
  *

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* twheel: the figures of a wheel. /sys/kernel/debug/twheel/NUMBER shows the same. */
+/*
+ * twheel: the figures of a wheel. /sys/kernel/debug/twheel/NUMBER shows the same, where @requeued
+ * is called extended.
+ */
 #ifndef _LINUX_TWHEEL_STATS_H
 #define _LINUX_TWHEEL_STATS_H
 
@@ -36,8 +39,8 @@
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
  *	before the call, last looked at the clock. So it includes the wait for the tick
  *	boundary, slack, and how far in the past a timer was armed. The wheel looks when
- *	a pass begins, and again after each 32 callbacks; in process context, and on a
- *	clock that may be set, before each callback. At least 1 ns
+ *	a pass begins, and again after each 32 callbacks; in process context, and on
+ *	the wall clocks, before each callback. At least 1 ns
  *
  * What has been counted is exact. This is a consistent snapshot of each base. The bases of
  * a per-CPU wheel are read one after the other. So @pending may differ from what it was at

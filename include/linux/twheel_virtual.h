@@ -7,7 +7,7 @@
  *	wheel = twheel_create(&(struct twheel_config) {
  *		.name = "test", .clock = TWHEEL_CLOCK_VIRTUAL });
  *	...
- *	twheel_advance(wheel, 30ULL * NSEC_PER_SEC);
+ *	twheel_advance(wheel, 30ULL * NSEC_PER_SEC);	// until 30 s: a time, not a delay
  *
  * To test a module that uses the system wheel, pass a variable "wheel" to the calls that
  * initialise timers. It is NULL in the module, and a virtual wheel in the test. To these
@@ -15,9 +15,9 @@
  * which ignores it. twheel_of() has the wheel of a timer, as for twheel_get_stats().
  *
  * The clock jumps: callbacks see the new time in twheel_now(). What they arm for a time up to
- * that waits for the next call; on another CPU's base, perhaps only for that one's turn. This
- * goes from one event to the next instead. It never ends if a callback arms its timer with a
- * delay of 0:
+ * that waits for the next call, or on another CPU's base perhaps only for its turn. Only what
+ * was due already may still come. This goes from one event to the next instead. It never ends
+ * if a callback arms its timer with a delay of 0:
  *
  *	next = twheel_advance(wheel, twheel_now(wheel));
  *	while (next <= until)

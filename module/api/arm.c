@@ -222,7 +222,7 @@ TW_EXPORT(twheel_arm_at);
 /**
  * twheel_arm() - arm a timer for a delay from now
  * @timer: the timer
- * @delay_ns: how long. A delay of 0 ends at the next tick boundary
+ * @delay_ns: how long. A delay of 0 ends at the next tick boundary, or now if this is one
  *
  * Context:
  * * any but NMI

@@ -216,10 +216,10 @@ static bool instance_stop(struct twheel *wheel)
  *
  * Context:
  * * process, may sleep
- * * other CPUs may use the wheel's timers meanwhile. If twheel_cancel_sync() or
- *   twheel_shutdown_sync() then says that a timer was not pending, @unfired may be about
- *   to receive it. Do not free it before @unfired was called for it, or this has returned.
- *   And @unfired frees only what nobody else can still find
+ * * other CPUs may use the wheel's timers meanwhile. If a cancel or a shutdown then says that
+ *   a timer was not pending, @unfired may be about to receive it. Do not free it before
+ *   @unfired was called for it, or this has returned; nor by kfree_rcu(), as this is no RCU
+ *   reader. And @unfired frees only what nobody else can still find
  * Return:
  * * how many timers were handed back
  * * -EDEADLK - called from a callback of this wheel, or from @unfired; nothing has been

@@ -293,7 +293,8 @@ static bool backoff_valid(const struct twheel_backoff *b)
  * @retry: the retry
  * @backoff: how often and when; copied
  *
- * The first attempt is made at the next tick boundary, never from within this call.
+ * The first attempt is made at the next tick boundary, or now if this is one, but never from
+ * within this call.
  * A delay is counted from the end of the attempt before. If the caller has sent already,
  * add one to the attempts. Let the first return %TWHEEL_AGAIN and do nothing else:
  * twheel_retry_attempts() is 1 there.

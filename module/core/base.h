@@ -38,7 +38,7 @@ enum tw_together {
 /**
  * struct twheel_base - what the timers of a base share
  * @wheel: the engine. First, so that its address is the base's
- * @lock: guards all of this; taken from hard interrupt context too
+ * @lock: guards all of this but @last and @expiry_lock; taken from hard interrupt context too
  * @plain: a timer with a smaller word is armed here, on the fast path. The smallest there
  *	is if the wheel has other bases, between which timers move
  * @absolute: its clock may be set, so timers are armed for deadlines only, not for
@@ -66,7 +66,8 @@ enum tw_together {
  * @time: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
- * @group: callbacks until the next look. A waiter sets it to 1
+ * @group: callbacks until the next look. A waiter sets it to 1, and so does a move of the timer
+ *	whose callback runs to another base
  * @last: the function called last, to name it. A policy puts its user's there
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock

@@ -49,8 +49,9 @@
 #define PASS_TIME_HARD		(50 * NSEC_PER_USEC)
 #define PASS_TIME_WORK		(10 * NSEC_PER_MSEC)
 
-/* The pause before a pass that is due: a few times what one costs; at most, after a stall. */
+/* The pause before a pass that is due, at least: a few times what one costs. */
 #define PASS_HARD_PAUSE		(10 * NSEC_PER_USEC)
+/* And at most: what took longer was stalled. */
 #define PASS_LONG_PAUSE		(20 * NSEC_PER_MSEC)
 
 /* After how many callbacks a pass looks at the clock, which costs as much as a short one. */

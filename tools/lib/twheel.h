@@ -30,7 +30,8 @@
  *    the tick at or after its deadline, and never early;
  *  - a negative result is -errno, and then nothing was changed, unless the call says so;
  *  - with &twheel_config.threads, any thread may make it at any time. Without, one thread at a
- *    time may, and it takes no lock and no atomic operation. A signal handler may make none;
+ *    time may for each wheel, and it takes no lock and no atomic operation. A signal handler may
+ *    make none;
  *  - a callback may make it, on any timer, its own included, unless the call's comment says
  *    otherwise. A callback may free its timer;
  *  - a timer is not moved, freed or initialised again while it is pending;
@@ -169,8 +170,8 @@ static inline struct twheel *twheel_create(const struct twheel_config *config)
  *
  * Calls that arm a timer or serve the wheel answer -ESHUTDOWN from now on, and so do those
  * that wait in other threads. When it has succeeded, no callback runs and none will. In the child
- * of a fork() the wheel is stopped at once, and nothing has been handed back: the child makes
- * this call, or twheel_destroy().
+ * of a fork() the wheel is stopped at once, and nothing has been handed back. A child that needs
+ * its timers or memory makes this call, or twheel_destroy(): see twheel_create(3).
  *
  * Return: how many timers were handed back; -EDEADLK (called from a callback of the wheel, or
  * from @unfired), -EALREADY (called before). After the latter, callbacks may run until that call
@@ -231,9 +232,9 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * There are two exceptions to the order. A timer armed for the past may come after others. After a
  * pause, a pending timer that got a later deadline may come in the turn of its old one.
  *
- * What a callback arms for the past waits for the next call, unless it was pending. A callback may
- * call this. It also moves timers, a bounded number in a call. So it may return 1 and have called
- * nothing.
+ * What a callback arms for the past waits for the next call, unless it was due already. A
+ * callback may call this. It also moves timers, a bounded number in a call. So it may return 1 and
+ * have called nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
  * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
@@ -258,7 +259,7 @@ TWHEEL_API int twheel_collect(struct twheel *wheel, struct twheel_timer **timers
  *	before %TWHEEL_NEVER
  *
  * It calls the callbacks of all timers that are due by then. They see the new time. What they
- * arm for a time up to that waits for the next call, unless it was pending.
+ * arm for a time up to that waits for the next call, unless it was due already.
  *
  * Return: the instant at which there is something to do next, which may be at or before
  * @now_ns. More than %TWHEEL_NEVER: there is none. Or the call did nothing, because the clock is
@@ -268,7 +269,7 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
 
 /**
  * twheel_timer_init() - initialise a timer
- * @timer: new memory, or a timer that is not pending
+ * @timer: new memory, or a timer that is not pending and whose callback does not run
  * @wheel: the wheel it belongs to
  * @function: what it does when it fires. NULL: it cannot be armed
  *

@@ -19,7 +19,7 @@ archive() {
 [ -z "$(git status --porcelain)" ] ||
 	echo "twheel: what is not committed is not in it" >&2
 [ "$(git rev-parse -q --verify "v$version^{commit}")" = "$(git rev-parse HEAD)" ] ||
-	echo "twheel: this commit is not the tag v$version: its tarball has other bytes" >&2
+	echo "twheel: this commit has no tag v$version: a tarball of that has other bytes" >&2
 archive > "$out.part"
 mv "$out.part" "$out"
 sha256sum "$out"

@@ -51,6 +51,7 @@ if [ $# = 1 ]; then
 		} > debian/changelog.new
 		mv debian/changelog.new debian/changelog
 		echo "version.sh: say in debian/changelog what '* Version $version.' brings" >&2
+		echo "version.sh: date the entry of %changelog in tools/packaging/rpm/twheel.spec" >&2
 	fi
 fi
 

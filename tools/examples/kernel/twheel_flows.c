@@ -85,8 +85,9 @@ static int flow_add(u32 key)
 	flow->key = key;
 	twheel_timer_init(&flow->silence, flow_silent);
 	spin_lock_bh(&flows_lock);
-	hash_add_rcu(flows, &flow->link, key);
+	/* Armed first: who finds it extends it, and would take one that is not pending for gone. */
 	twheel_arm(&flow->silence, LIFETIME_NS);
+	hash_add_rcu(flows, &flow->link, key);
 	spin_unlock_bh(&flows_lock);
 	return 0;
 }
