@@ -18,6 +18,7 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 					  bool (*look)(struct tw_wheel *w,
 						       struct twheel_node *node))
 {
+	/* A proof repeats this and the range: prove_cascade_strictly_lower(). */
 	u64 near = w->now + ((2ULL << wheel_level_span(w, level)) >> w->shift);
 	/* The bucket's last tick. */
 	u64 last = ((number + 1) << wheel_level_span(w, level)) - 1;

@@ -12,7 +12,7 @@
 #   COUNTS=      how many timers are pending
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
 #                100 000 timers: a million descriptors take hours
-#   CHARTS=1     put the charts into tools/bench/charts, which README.md shows, and the
+#   CHARTS=1     put the charts into tools/bench/charts, for comparison.md, and the
 #                figures into its tables
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"

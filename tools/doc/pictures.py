@@ -215,7 +215,7 @@ def drain(folder):
     for i in range(1, 42):
         drawing.line([(left + 20 * i, 220), (left + 20 * i, 246)], "edge")
     drawing.text(left, 264, "level 0: a bucket is a tick", "faint")
-    drawing.text(left, 292, "Due timers go first, then one slice of at most 32 with the lock held, "
+    drawing.text(left, 292, "Due timers go first, then one slice of at most 48 with the lock held, "
                  "then the lock is let go and the clock read anew.")
     drawing.text(left, 310, "A bucket of at most 8 timers is looked through instead, "
                  "and the wheel sleeps until the first of them is due.")
@@ -234,7 +234,7 @@ def locks(folder):
         "series": (660, 164, "green", ("twheel_series.lock", "raw: periodic, retry")),
         "base": (340, 254, "blue", ("twheel_base.lock", "raw, interrupts off; a slice at most")),
         "to": (660, 254, "blue", ("a second twheel_base.lock", "tried; else both, by address")),
-        "wait": (340, 334, "back", ("hrtimer, wait queue", "the kernel's own")),
+        "wait": (340, 334, "back", ("hrtimer", "the kernel's own locks")),
     }
     drawing.text(24, 78, "a file of the device", "faint")
     drawing.text(340, 78, "wheels of modules", "faint")
