@@ -51,8 +51,8 @@
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its deadline,
  *    at any distance. Then it is late by the latency of its context. Timers before it add to
- *    that: those that are due, were extended, or are moved in a crowd. If callbacks arm for the
- *    past, their base also pauses, for as long as they took and 20 ms at most.
+ *    that: those that are due, were extended, or are moved in a crowd. If callbacks in
+ *    interrupts arm for the past, their base pauses for as long as they took, 20 ms at most.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels of one
  *    tick share their interrupts. An empty wheel causes none, except one that was set before
  *    its last timer was cancelled.
@@ -111,7 +111,7 @@ struct workqueue_struct;
  * enum twheel_clock - what a wheel counts
  * @TWHEEL_CLOCK_MONOTONIC: CLOCK_MONOTONIC, stands still while suspended
  * @TWHEEL_CLOCK_BOOTTIME: CLOCK_BOOTTIME, counts suspended time. It does not wake the
- *	machine: what has fallen due meanwhile fires after the resume
+ *	machine: what falls due meanwhile fires when the clock goes on, maybe before devices do
  * @TWHEEL_CLOCK_REALTIME: CLOCK_REALTIME, the wall clock, which may be set. When it is
  *	set forward, timers whose deadlines it passes are due; when it is set back, they
  *	wait for their deadlines to come again, except one that has been claimed.

@@ -38,7 +38,8 @@
  * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
  *	before the call, last looked at the clock. So it includes the wait for the tick
- *	boundary, slack, and how far in the past a timer was armed. The wheel looks when
+ *	boundary, and how far in the past a timer was armed; but not slack, since the deadline is
+ *	then the later instant. The wheel looks when
  *	a pass begins, and again after each 32 callbacks; in process context, and on
  *	the wall clocks, before each callback. At least 1 ns
  *

@@ -22,8 +22,9 @@ static const char *open_advice(int error)
 		return "Only root and the device's group may open it: try sudo";
 	case EINVAL:
 	case ERANGE:
-	case EDQUOT:
 		return "'twheel info' prints the limits";
+	case EDQUOT:
+		return "'sudo twheel show' has what users have; see twheel_limits(7)";
 	default:
 		return NULL;
 	}

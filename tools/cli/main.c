@@ -113,8 +113,9 @@ static void print_commands(FILE *to)
 	fprintf(to, "\n"
 		"'twheel COMMAND --help' tells more. Durations are written 1.5s, 100ms, 250us,\n"
 		"2h30m; a bare number is seconds.\n\n"
-		"Exit status: 0 success; 1 failure of the device, of a promise or of the output;\n"
-		"2 wrong usage. SIGINT ends it, with 0 for 'top' and 'trace' without --count.\n"
+		"Exit status: 0 success; 1 failure of the device, of a promise or of the output,\n"
+		"or nothing to show or trace; 2 wrong usage. SIGINT ends it, with 0 for 'top' and\n"
+		"'trace' without --count.\n"
 		"'after' and 'at' end as their COMMAND does, with 127 if it is not found, and 126 if\n"
 		"it cannot be run.\n");
 }

@@ -331,7 +331,8 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 
 /*
  * twheel_cancel_sync() - twheel_cancel(), and wait for its callback to end, or for the function of
- * twheel_stop(); -EDEADLK (called from that callback). The caller holds no lock that those take
+ * twheel_stop(); -EDEADLK (called from that callback). The caller holds no lock that those take,
+ * and is no callback, of another wheel, for which those wait
  */
 TWHEEL_API int twheel_cancel_sync(struct twheel_timer *timer);
 

@@ -15,11 +15,12 @@
  *		handle(event.cookie);
  *
  * For every call:
- *  - a negative result is -errno, and then nothing was changed. -EBADF, -ENOTTY: @fd is not
- *    the device, or not open for that. twheel(4) has all the rules, and the structures;
+ *  - a negative result is -errno, and then nothing was changed, unless the call says so. -EBADF,
+ *    -ENOTTY: @fd is not the device, or not open for that. twheel(4) has all the rules, and the
+ *    structures;
  *  - times are nanoseconds on the clock of the wheel. No timer expires early;
  *  - any thread may make it, and any process that has the descriptor. close() ends the
- *    wheel and its timers, when no other descriptor is left.
+ *    wheel and its timers, when no other descriptor and no mapping of cells is left.
  */
 #ifndef LIBTWHEEL_DEVICE_H
 #define LIBTWHEEL_DEVICE_H
@@ -42,8 +43,8 @@ extern "C" {
  * It opens /dev/twheel for reading and writing, with O_NONBLOCK and O_CLOEXEC. For other
  * paths and flags, use open() and twheel_device_setup().
  *
- * Return: the descriptor; -ENOENT (the module is not loaded), -EACCES, -EMFILE, -ENFILE;
- * as twheel_device_setup().
+ * Return: the descriptor; -ENOENT (the module is not loaded), as open(2), such as -EACCES, -EPERM,
+ * -ENODEV, -EMFILE, -ENFILE; as twheel_device_setup().
  */
 TWHEEL_API int twheel_device_open(const struct twheel_setup *setup);
 
@@ -238,7 +239,8 @@ static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u
  *
  * If the cell was due, that event does not come.
  *
- * Return: 0; -ENOENT (there is no such cell), -EBADF (the wheel is closed).
+ * Return: 0; -ENOENT (there is no such cell), -EBADF (@fd is closed). After the latter the cell is
+ * pending and @id is set, but the kernel may not look at it.
  */
 static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t number,
 				  uint64_t deadline_ns, uint64_t *id)

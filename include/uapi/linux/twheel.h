@@ -225,8 +225,8 @@ struct twheel_info {
  * Cells: one-shot timers in memory that programs share with the kernel. A program maps
  * &twheel_info.map_bytes bytes at offset 0 (MAP_SHARED) and finds a struct twheel_map.
  * twheel_cells(7) has the protocol. Deadlines are ticks since &twheel_info.origin_ns, rounded up,
- * in 64 bits that wrap. The origin lies before the beginning of the clock, so it looks like a
- * huge number.
+ * in 64 bits that wrap. The origin mostly lies before the beginning of the clock, and then it
+ * looks like a huge number.
  */
 
 /**

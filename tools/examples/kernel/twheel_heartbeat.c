@@ -32,6 +32,7 @@
  * @receiver: gets this peer's beats
  * @mortal: dies after some beats
  * @sent: beats sent
+ * @last: the deadline of the last one
  * @heard: when the last beat was received
  * @closed: when the sender was found silent, or 0
  */
@@ -41,6 +42,7 @@ struct peer {
 	struct peer *receiver;
 	bool mortal;
 	unsigned int sent;
+	u64 last;
 	u64 heard;
 	u64 closed;
 };
@@ -62,6 +64,7 @@ static enum twheel_next peer_send(struct twheel_periodic *beat)
 
 	peer_receive(peer->receiver);
 	peer->sent++;
+	peer->last = twheel_periodic_deadline(beat);
 	return peer->mortal && peer->sent == LIFE ? TWHEEL_DONE : TWHEEL_AGAIN;
 }
 
@@ -109,14 +112,12 @@ static unsigned int peers_dead_and_closed(void)
 	return count;
 }
 
-/* How many beats a peer should have sent. */
+/* How many beats a peer should have sent when it sent its last one. */
 static u64 peer_beats_due(unsigned int i, u64 start)
 {
-	u64 deadline = twheel_periodic_deadline(&peers[i].beat);
-	u64 beats = div64_u64(deadline - peer_first_beat(i, start), BEAT_NS);
-
-	/* The deadline is that of the next beat; a dead peer's, of the last. */
-	return beats + peers[i].mortal;
+	if (!peers[i].sent)
+		return 0;
+	return div64_u64(peers[i].last - peer_first_beat(i, start), BEAT_NS) + 1;
 }
 
 static int heartbeat_check(u64 start)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A supervisor finds workers that hang. Each worker has a cell, which it shares with the
- * supervisor, and keeps its deadline ahead by one store; that is no system call. There are
+ * supervisor, and keeps its deadline ahead by one compare-and-swap, no system call. There are
  * workers in several processes. Here one of each process stops after a while.
  */
 #include <err.h>
