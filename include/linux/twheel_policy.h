@@ -19,12 +19,11 @@
  *
  * They have no static initialiser: initialise them before their first use.
  *
- * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays,
- * timeouts) are 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond
- * %TWHEEL_NEVER saturate there. A wheel whose clock can be set
- * (%TWHEEL_CLOCK_REALTIME, %TWHEEL_CLOCK_TAI) takes no delays.
- * There only twheel_periodic_start_at() at a fixed rate works, and every other start
- * returns -EINVAL.
+ * Times are u64 nanoseconds on the wheel's clock. Spans of time (periods, delays, timeouts) are
+ * 1 to %TWHEEL_SPAN_MAX unless said otherwise; deadlines beyond %TWHEEL_NEVER saturate there. A
+ * wheel whose clock can be set (%TWHEEL_CLOCK_REALTIME, %TWHEEL_CLOCK_TAI) takes no delays.
+ * There only twheel_periodic_start_at() at a fixed rate works, and every other start returns
+ * -EINVAL.
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
  * with a lock held that the callback takes. In the callback itself they return -EDEADLK:

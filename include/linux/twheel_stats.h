@@ -36,12 +36,11 @@
  *	group is named. The trace event twheel_expire_exit times each
  * @late_sum: how late the callbacks were, all together, in ns. It wraps after 584 years
  * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
- *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel,
- *	before the call, last looked at the clock. So it includes the wait for the tick
- *	boundary, and how far in the past a timer was armed; but not slack, since the deadline is
- *	then the later instant. The wheel looks when
- *	a pass begins, and again after each 32 callbacks; in process context, and on
- *	the wall clocks, before each callback. At least 1 ns
+ *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel, before
+ *	the call, last looked at the clock. So it includes the wait for the tick boundary, and
+ *	how far in the past a timer was armed; but not slack, since the deadline is then the
+ *	later instant. The wheel looks when a pass begins, and again after each 32 callbacks;
+ *	in process context, and on the wall clocks, before each callback. At least 1 ns
  *
  * What has been counted is exact. This is a consistent snapshot of each base. The bases of
  * a per-CPU wheel are read one after the other. So @pending may differ from what it was at

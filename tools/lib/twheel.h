@@ -230,7 +230,7 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * twheel_run() - call the callbacks of what is due, @most of them, in the order of their ticks
  *
  * There are two exceptions to the order. A timer armed for the past may come after others. After a
- * pause, a pending timer that got a later deadline may come in the turn of its old one.
+ * while without service, an extended timer may come in the turn of its old deadline.
  *
  * What a callback arms for the past waits for the next call, unless it was due already. A
  * callback may call this. It also moves timers, a bounded number in a call. So it may return 1 and
