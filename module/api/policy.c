@@ -105,18 +105,18 @@ static void periodic_count(struct twheel_periodic *p)
 static void periodic_again(struct twheel_periodic *p, unsigned int number)
 {
 	unsigned long flags;
-	u64 from;
+	u64 next;
 	int ret;
 
 	raw_spin_lock_irqsave(&p->series.lock, flags);
 	if (p->series.number == number) {
-		from = p->pace == TWHEEL_FIXED_RATE ? p->deadline : policy_now(&p->series);
-		from = policy_later(from, p->period);
-		ret = series_arm(&p->series, from);
+		next = p->pace == TWHEEL_FIXED_RATE ? p->deadline : policy_now(&p->series);
+		next = policy_later(next, p->period);
+		ret = series_arm(&p->series, next);
 		if (ret < 0)
 			p->error = ret;
 		else
-			p->deadline = from;
+			p->deadline = next;
 	}
 	raw_spin_unlock_irqrestore(&p->series.lock, flags);
 }
