@@ -235,7 +235,8 @@ static inline int twheel_cell_replace(struct twheel_cell *cell, __u64 *word, __u
  * @number: which one
  * @deadline_ns: the time, from TWHEEL_CELL_PAST ticks ago until TWHEEL_CELL_REACH ticks
  *	ahead; or TWHEEL_NEVER_NS
- * @id: is set to the @id that the event will have; NULL: it is not needed
+ * @id: is set to the @id that the event will have, before the cell is pending; NULL: it is
+ *	not needed
  *
  * If the cell was due, that event does not come.
  *
@@ -254,10 +255,11 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 	word = __atomic_load_n(&cell->word, __ATOMIC_SEQ_CST);
 	do {
 		generation = twheel_cell_next_generation(word);
+		/* First this: another thread may have the event as soon as the cell is pending. */
+		if (id)
+			*id = (uint64_t)generation << 32 | number;
 	} while (!twheel_cell_replace(cell, &word, twheel_cell_word(generation,
 							TWHEEL_CELL_PENDING, tick)));
-	if (id)
-		*id = (uint64_t)generation << 32 | number;
 	if (__atomic_load_n(&cell->check, __ATOMIC_SEQ_CST) <= tick)
 		return 0;
 	twheel_cell_mark(cells->bitmap, number);

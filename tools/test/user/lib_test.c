@@ -360,6 +360,40 @@ TEST(cells_that_are_not_there)
 	CHECK_EQ(id, 7);
 }
 
+static struct {
+	const struct twheel_cell *cell;
+	void *page;
+	volatile unsigned int state;
+} guarded;
+
+/* The page with the id is written to: what state does the cell have? */
+static void on_write(int signal)
+{
+	(void)signal;
+	guarded.state = twheel_cell_state(guarded.cell->word);
+	if (mprotect(guarded.page, getpagesize(), PROT_READ | PROT_WRITE))
+		_exit(1);
+}
+
+/* The thread that takes the event compares the id, perhaps before the arm returns. */
+TEST(cells_have_an_id_before_they_are_pending)
+{
+	struct sigaction action = { .sa_handler = on_write };
+	struct twheel_cells cells;
+	int fd = cells_open(&cells, 1);
+	uint64_t *id = mmap(NULL, getpagesize(), PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	NEED(id != MAP_FAILED);
+	guarded.cell = twheel_cell_at(&cells, 0);
+	guarded.page = id;
+	guarded.state = TWHEEL_CELL_PENDING;
+	sigaction(SIGSEGV, &action, NULL);
+	CHECK_EQ(twheel_cell_arm(&cells, 0, MS, id), 0);
+	CHECK(guarded.state != TWHEEL_CELL_PENDING);
+	CHECK_EQ(twheel_device_advance(fd, MS), 0);
+	cells_next(fd, *id);
+}
+
 /* The kernel looks at new cells before their deadlines: it need not be told, and cannot be. */
 TEST(cells_need_no_calls)
 {
