@@ -250,7 +250,7 @@ build_modules() {
 	mirror "$dir" Kbuild module include kunit
 	narrow "$dir" "${@:3}"
 	run_logged "$dir/modules.log" "building the module" \
-		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 modules
+		make -C "$kdir" M="$dir" -j"$(nproc)" W=1 CONFIG_TWHEEL_KUNIT_TEST=m modules
 	# The kernel's own makefiles say that a module was built with another pahole.
 	! grep -h 'warning:' "$dir/modules.log" | grep -v 'pahole version differs' >&2 ||
 		die "the compiler warns, see above"
