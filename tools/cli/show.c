@@ -130,9 +130,12 @@ static void wheel_draw(const struct wheel *wheel)
 		printf(" (%d), descriptor %d", wheel->pid, wheel->fd);
 	else
 		printf(", of the module %s", wheel->owner);
-	printf(", wheel %llu: %s, tick %s\n", (unsigned long long)wheel->numbers[WHEEL_ID],
+	printf(", wheel %llu: %s, tick %s", (unsigned long long)wheel->numbers[WHEEL_ID],
 	       clock_name(wheel->clock),
 	       format_duration(wheel->numbers[WHEEL_TICK], tick, sizeof(tick)));
+	if (!wheel->pid)
+		printf(", %s", wheel->context);
+	putchar('\n');
 	wheel_print_numbers(wheel);
 	wheel_draw_levels(wheel);
 	wheel_draw_lateness(wheel);

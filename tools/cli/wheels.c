@@ -23,6 +23,7 @@ const struct wheel_number_info wheel_numbers[] = {
 	[WHEEL_TICK] = { "tick_ns", "tick_seconds", "gauge", "The tick." },
 	[WHEEL_PERCPU] = { "percpu", "", "", "" },
 	[WHEEL_SLOTS] = { "slots", "", "", "" },
+	[WHEEL_LEVELS] = { "levels", "", "", "" },
 	[WHEEL_MAX_TIMERS] = { "max_timers", "max_timers", "gauge",
 		"Timers that may exist at once." },
 	[WHEEL_MAX_CELLS] = { "max_cells", "max_cells", "gauge",
@@ -88,6 +89,7 @@ void wheel_print_json(const struct wheel *wheel)
 	} else {
 		json_text("module", wheel->owner);
 		json_text("name", wheel->name);
+		json_text("context", wheel->context);
 	}
 	json_text("clock", clock_name(wheel->clock));
 	for (i = 0; i < WHEEL_NUMBERS; i++) {
@@ -163,6 +165,8 @@ static void wheel_parse_line(struct wheel *wheel, char *line)
 		parse_text(wheel->raw_name, sizeof(wheel->raw_name), value);
 	} else if (!strcmp(line, "owner")) {
 		parse_text(wheel->owner, sizeof(wheel->owner), value);
+	} else if (!strcmp(line, "context")) {
+		parse_text(wheel->context, sizeof(wheel->context), value);
 	} else if (!strcmp(line, "clock")) {
 		parse_text(clock, sizeof(clock), value);
 		wheel->clock = clock_by_name(clock);

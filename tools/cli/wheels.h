@@ -23,6 +23,7 @@ enum wheel_number {
 	WHEEL_TICK,
 	WHEEL_PERCPU,
 	WHEEL_SLOTS,
+	WHEEL_LEVELS,
 	WHEEL_MAX_TIMERS,
 	WHEEL_MAX_CELLS,
 	WHEEL_TIMERS,
@@ -72,6 +73,7 @@ extern const struct wheel_number_info wheel_numbers[WHEEL_NUMBERS];
  * @name: the name of the process, or of a module's wheel, made printable
  * @raw_name: the same, as it is
  * @owner: the module, made printable
+ * @context: where the callbacks of a module's wheel run
  * @clock: its clock, of enum twheel_clock_id
  * @numbers: by enum wheel_number; 0: unknown
  * @known: which of them are known, a bit for each
@@ -86,6 +88,7 @@ struct wheel {
 	char name[32];
 	char raw_name[32];
 	char owner[64];
+	char context[16];
 	uint32_t clock;
 	uint64_t numbers[WHEEL_NUMBERS];
 	uint64_t known;

@@ -111,14 +111,18 @@ becomes ' timers  *1\( \|$\)' twheel show $wheel &&
 	wants 0 ' 1 of 512$' twheel show $wheel &&
 	wants 0 "^twheel ($wheel), descriptor " twheel show
 result $? show
-# Nothing that the kernel says of the file is missing.
-wants 0 "\"pid\":$wheel," twheel show --json $wheel
-wrong=$?
-sed -n '/^wheel:/,$s/:.*//p' /proc/$wheel/fdinfo/* > /tmp/keys
-while read -r key; do
-	grep -q "\"$key\":" "$said" || { echo "# no $key"; wrong=1; }
-done < /tmp/keys
-result $wrong show_json
+
+# says_all_of FILE: what was said has each key that the kernel has there
+says_all_of() {
+	sed -n '/^wheel:/,$s/:.*//p' "$1" > /tmp/keys
+	for key in $(sed 's/^owner$/module/' /tmp/keys); do
+		grep -q "\"$key\":" "$said" || { echo "# no $key"; return 1; }
+	done
+}
+
+wants 0 "\"pid\":$wheel," twheel show --json $wheel &&
+	says_all_of "$(grep -l '^wheel:' /proc/$wheel/fdinfo/*)"
+result $? show_json
 kill $wheel
 twheel every 20ms > /dev/null &
 wheel=$!
@@ -133,7 +137,11 @@ wants 0 '^twheel_pending{module="twheel_example",name=".*",wheel="[0-9]*"} ' \
 	twheel metrics &&
 	wants 0 '^ kernel  *-  *[a-z]' twheel top --count 1 --every 10ms &&
 	wants 0 '{"module":"twheel_example","name":"' \
-	twheel top --count 1 --every 10ms --json
+	twheel top --count 1 --every 10ms --json &&
+	number=$(grep -l '^owner:.*twheel_example' /sys/kernel/debug/twheel/*) &&
+	wants 0 ', softirq$' twheel show --wheel "${number##*/}" &&
+	wants 0 '"module":"twheel_example"' twheel show --wheel "${number##*/}" --json &&
+	says_all_of "$number"
 result $? wheels_of_modules
 rmmod twheel_example
 
