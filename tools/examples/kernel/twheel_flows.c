@@ -39,22 +39,18 @@ static DEFINE_HASHTABLE(flows, 6);
 static DEFINE_SPINLOCK(flows_lock);
 static atomic_t silent = ATOMIC_INIT(0);
 
-/* Remove a flow, unless somebody has. The callback may run meanwhile, or be the caller. */
-static bool flow_remove(struct flow *flow)
+/*
+ * With the lock: remove a flow that is linked. The callback may run meanwhile, or be the caller.
+ * If a flow has several timers, all are shut down under this lock. Else flows_end() could find
+ * the flow gone, wait, and return before one of them fires.
+ */
+static void flow_remove(struct flow *flow)
 {
-	bool linked;
-
-	spin_lock_bh(&flows_lock);
-	linked = !hlist_unhashed(&flow->link);
-	if (linked)
-		hash_del_rcu(&flow->link);
-	spin_unlock_bh(&flows_lock);
-	if (!linked)
-		return false;
+	lockdep_assert_held(&flows_lock);
+	hash_del_rcu(&flow->link);
 	/* Readers that have found it before can arm it no more. */
 	twheel_shutdown(&flow->silence);
 	kfree_rcu(flow, rcu);
-	return true;
 }
 
 /* Runs in softirq, as an RCU reader. */
@@ -62,15 +58,20 @@ static void flow_silent(struct twheel_timer *timer)
 {
 	struct flow *flow = container_of(timer, struct flow, silence);
 
-	if (flow_remove(flow))
+	spin_lock_bh(&flows_lock);
+	if (!hlist_unhashed(&flow->link)) {
+		flow_remove(flow);
 		atomic_inc(&silent);
+	}
+	spin_unlock_bh(&flows_lock);
 }
 
+/* As an RCU reader, or with the lock. */
 static struct flow *flow_find(u32 key)
 {
 	struct flow *flow;
 
-	hash_for_each_possible_rcu(flows, flow, link, key)
+	hash_for_each_possible_rcu(flows, flow, link, key, lockdep_is_held(&flows_lock))
 		if (flow->key == key)
 			return flow;
 	return NULL;
@@ -109,23 +110,24 @@ static void flow_close(u32 key)
 {
 	struct flow *flow;
 
-	rcu_read_lock();
+	spin_lock_bh(&flows_lock);
 	flow = flow_find(key);
 	if (flow)
 		flow_remove(flow);
-	rcu_read_unlock();
+	spin_unlock_bh(&flows_lock);
 }
 
 /* No packet comes any more: remove all, and wait for the callbacks that still run. */
 static void flows_end(void)
 {
+	struct hlist_node *next;
 	struct flow *flow;
 	unsigned int i;
 
-	rcu_read_lock();
-	hash_for_each_rcu(flows, i, flow, link)
+	spin_lock_bh(&flows_lock);
+	hash_for_each_safe(flows, i, next, flow, link)
 		flow_remove(flow);
-	rcu_read_unlock();
+	spin_unlock_bh(&flows_lock);
 	synchronize_rcu();
 }
 
