@@ -51,8 +51,8 @@
  * Promises:
  *  - A timer never fires early. It fires on the first tick boundary at or after its deadline,
  *    at any distance. Then it is late by the latency of its context. Timers before it add to
- *    that: those that are due, were extended, or are moved in a crowd. If callbacks in
- *    interrupts arm for the past, their base pauses for as long as they took, 20 ms at most.
+ *    that: those that are due, were extended, or are moved in a crowd. A slow callback may
+ *    count twice: in interrupts, the base pauses for as long as its pass took, 20 ms at most.
  *  - Tick boundaries are the multiples of the tick on the clock's own axis, so wheels of one
  *    tick share their interrupts. An empty wheel causes none, except one that was set before
  *    its last timer was cancelled.
@@ -134,9 +134,9 @@ enum twheel_clock {
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. Each
- *	pass is followed by a pause as long as itself, 20 ms at most. Timers wait for its end, but
- *	not one that is armed in it, nearer than all others. Wheels of one CPU that are due
+ *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. A pause
+ *	follows, as long as the pass, 20 ms at most. Timers wait until it is over, but not one that
+ *	is armed during the pause and is nearer than all others. Wheels of one CPU that are due
  *	together may have four passes in a row each. Also on PREEMPT_RT, where callbacks take raw
  *	spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at

@@ -72,7 +72,8 @@ void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t
  * @wheel: the wheel
  * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of each CPU's base
  *
- * The structure may grow: what the module and twheel both know is filled in.
+ * The structure may grow at its end: what the module and twheel both know is filled in. So a
+ * module that was not built anew overruns nothing.
  *
  * Context:
  * * any but NMI
