@@ -18,8 +18,11 @@ archive() {
 
 [ -z "$(git status --porcelain)" ] ||
 	echo "twheel: what is not committed is not in it" >&2
-[ "$(git rev-parse -q --verify "v$version^{commit}")" = "$(git rev-parse HEAD)" ] ||
-	echo "twheel: this commit has no tag v$version: a tarball of that has other bytes" >&2
+if ! released=$(git rev-parse -q --verify "v$version^{commit}"); then
+	echo "twheel: there is no tag v$version yet: this is that version if this commit gets it" >&2
+elif [ "$released" != "$(git rev-parse HEAD)" ]; then
+	echo "twheel: v$version is another commit, whose tarball has other bytes" >&2
+fi
 archive > "$out.part"
 mv "$out.part" "$out"
 sha256sum "$out"

@@ -4,10 +4,11 @@
 
 With --compiler, says whether FILE holds for the programs that this compiler makes.
 
-The ABI is what programs are built with: <linux/twheel.h>, and the library's headers. FILE has
-sizes of structures, places of fields and values of constants, for programs of 64 and of
-32 bits. It also has the library's functions. Existing programs rely on all of it. On i386 a
-number of 64 bits is aligned to 32 bits. Other machines of 32 bits, as arm, align it to 64.
+The ABI is what programs are built with: <linux/twheel.h> of include/uapi, and the library's
+headers; not the in-kernel API. FILE has sizes of structures, places of fields and values
+of constants, for programs of 64 and of 32 bits. It also has the library's functions. Existing
+programs rely on all of it. On i386 a number of 64 bits is aligned to 32 bits. Other machines
+of 32 bits, as arm, align it to 64.
 """
 import re
 import subprocess
