@@ -115,7 +115,7 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 
 		if (until > ns) {
 			ns = until;
-			file->postponed++;
+			atomic64_inc(&file->postponed);
 		}
 	}
 	tw_hrtimer_start(&file->alarm, ns_to_ktime(ns), alarm_mode(file));
@@ -129,9 +129,13 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
  */
 void tw_alarm_soon(struct tw_file *file)
 {
+	u64 wait;
+
 	if (hrtimer_is_queued(&file->bell))
 		return;
-	tw_hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC +
-						  tw_payers_postpone(file->payers)),
+	wait = tw_payers_postpone(file->payers);
+	if (unlikely(wait))
+		atomic64_inc(&file->postponed);
+	tw_hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC + wait),
 			 HRTIMER_MODE_ABS_SOFT);
 }

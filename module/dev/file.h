@@ -61,7 +61,8 @@ struct tw_payers;
  * @bell: marks and wakes as well: see tw_alarm_soon(). On other clocks than
  *	CLOCK_MONOTONIC, @alarm only starts this one: see alarm.c
  * @alarms: how often the waiters were woken by one of these; counted without the lock
- * @postponed: how often an alarm was set later than it should be: see user.c
+ * @postponed: how often one of these was set later than it should be: see user.c; counted
+ *	without the lock
  * @armed: timers armed, and cells found to be armed
  * @fired: events read
  * @cancelled: timers cancelled, and cells found to be cancelled
@@ -91,7 +92,7 @@ struct tw_file {
 	struct hrtimer alarm;
 	struct hrtimer bell;
 	atomic64_t alarms;
-	u64 postponed;
+	atomic64_t postponed;
 	u64 armed;
 	u64 fired;
 	u64 cancelled;

@@ -41,7 +41,7 @@ static void info_show_counters(struct seq_file *seq, const struct tw_file *file)
 	seq_printf(seq, "extended:\t%llu\n", tw_file_number(file->extended));
 	seq_printf(seq, "cascades:\t%llu\n", tw_file_number(w->cascades));
 	seq_printf(seq, "alarms:\t%llu\n", (u64)atomic64_read(&file->alarms));
-	seq_printf(seq, "postponed:\t%llu\n", tw_file_number(file->postponed));
+	seq_printf(seq, "postponed:\t%llu\n", (u64)atomic64_read(&file->postponed));
 	seq_printf(seq, "late_max_ns:\t%llu\n", tw_file_number(file->late_max));
 	seq_printf(seq, "late_sum_ns:\t%llu\n", tw_file_number(file->late_sum));
 	seq_puts(seq, "late:\t");
