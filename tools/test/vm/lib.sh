@@ -58,13 +58,18 @@ lock_cache() {
 	fi
 }
 
-# need PACKAGE...: Debian packages that have to be there
+# need PACKAGE...: Debian packages that have to be there. Elsewhere, programs of the same names
+# will do.
 need() {
 	local missing=() package sudo=()
 
 	if ! command -v dpkg-query > /dev/null; then
+		for package; do
+			command -v "$package" > /dev/null || missing+=("$package")
+		done
+		[ ${#missing[@]} -gt 0 ] || return 0
 		say "this is not Debian, so nothing is installed for you"
-		say "the equivalents of these Debian packages are needed: $*"
+		say "the equivalents of these Debian packages are needed: ${missing[*]}"
 		die "cannot go on without dpkg" \
 			"run this on Debian 12, or in a Debian 12 container"
 	fi
