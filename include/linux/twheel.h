@@ -4,7 +4,7 @@
  *
  * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick of
  * 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to it.
- * Make a wheel of your own for another clock, tick or context, or for a limit.
+ * Make a wheel of your own for another clock, tick or context, for a limit, or for its own figures.
  *
  * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
  * extended before they expire. Idle connections, flows, leases and retransmissions are such. Take
