@@ -114,10 +114,10 @@ result $? show
 
 # says_all_of FILE: what was said has each key that the kernel has there
 says_all_of() {
-	sed -n '/^wheel:/,$s/:.*//p' "$1" > /tmp/keys
-	for key in $(sed 's/^owner$/module/' /tmp/keys); do
+	sed -n '/^wheel:/,$s/:.*//p' "$1" | sed 's/^owner$/module/' > /tmp/keys
+	while read -r key; do
 		grep -q "\"$key\":" "$said" || { echo "# no $key"; return 1; }
-	done
+	done < /tmp/keys
 }
 
 wants 0 "\"pid\":$wheel," twheel show --json $wheel &&
