@@ -15,14 +15,18 @@
 #define TICK	(20 * US)
 
 /* A file of a user: 0 is root, who is exempt. It blocks. */
-static int open_as(unsigned int uid)
+static int open_setup_as(unsigned int uid, struct twheel_setup setup)
 {
-	struct twheel_setup setup = { .tick_ns = TICK };
 	int fd = dev_open_as(uid, 0);
 
 	NEED(fd >= 0);
 	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	return fd;
+}
+
+static int open_as(unsigned int uid)
+{
+	return open_setup_as(uid, (struct twheel_setup) { .tick_ns = TICK });
 }
 
 /* Have an alarm go off. */
@@ -154,11 +158,8 @@ TEST(all_users_have_a_share)
 /* On a virtual clock: an event is due, and before it there is more to move than poll() does. */
 static int open_with_much_to_move(unsigned int uid)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL };
-	int fd = dev_open_as(uid, 0), i;
+	int fd = open_setup_as(uid, (struct twheel_setup) { .clock = TWHEEL_VIRTUAL }), i;
 
-	NEED(fd >= 0);
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
 	for (i = 0; i < 10; i++)
 		dev_arm_many(fd, 1000, HOUR + i * S);
 	dev_arm(fd, HOUR - MS, 1);
