@@ -141,7 +141,7 @@ def take(name):
     mode = data["mode"]
     if mode not in (COUNT, NS, WHEELS):
         sys.exit(f"{name} is of MODE={mode}: no table shows that")
-    if any(bar["met"] is None for bar in data["bars"]):
+    if any(goal["met"] is None for goal in data["goals"]):
         sys.exit(f"{name}: the spread is wider than a difference that counts: measure again "
                  "on a quiet machine")
     wanted = {key_of(row, column) for columns, rows in TABLES.values()

@@ -6,7 +6,7 @@
 #
 #   COUNTS=   how many timers are pending
 #   ROUNDS=   how often each figure is measured, the peers taking turns
-#   CHARTS=1  put the figures into the tables of README.md
+#   CHARTS=1  put the figures into the tables of README.md and comparison.md
 #
 # User-mode Linux is 7.2, with the locks of a machine with many CPUs, on one CPU. Operations
 # are loops with interrupts off. Expiries are left out: there an interrupt is a signal of the

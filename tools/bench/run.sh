@@ -13,7 +13,9 @@
 #   HALF=        kernel or user: only that half. Without it, the user half is for up to
 #                100 000 timers: a million descriptors take hours
 #   CHARTS=1     put the charts into tools/bench/charts, for comparison.md, and the
-#                figures into its tables
+#                figures into the tables of comparison.md and README.md
+#
+# It compares with goals. A missed one forbids nothing: see CONTRIBUTING.md.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 # shellcheck source=build.sh

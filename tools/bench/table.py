@@ -5,16 +5,12 @@
 MODE is icount, wall, native or wheels, see run.sh, native.sh and wheels.sh.
 
 RESULTS are the files that guests have written, see tools/bench/report.c. JSON-FILE gets
-the same as data, with the bars that the module has to meet.
+the same as data, with the goals, and which of them are met.
 """
 import json
 import math
-import pathlib
-import re
 import statistics
 import sys
-
-ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 PEERS = ("twheel", "timer_list", "hrtimer")
 AGAINST = "timer_list"
@@ -57,8 +53,9 @@ USER_OTHER = {
     "idle-server-alarms": "a second",
     "arm-long": "10 000 a second for 5 s or 60 s, 90 % cancelled, all that costs included",
 }
+# The goals of 1.0. A missed one forbids nothing; a change that makes a figure worse says why.
 # Operation, delays (None: all), at most, times what timer_list takes or just so much
-BARS = (
+GOALS = (
     ("arm", None, 0.42, True),
     ("modify-nearer", None, 0.50, True),
     ("modify-later", None, 0.50, True),
@@ -75,12 +72,12 @@ BARS = (
     ("bytes", "none", 40, False),
 )
 # The same with few, so that each timer has its own interrupt.
-SPARSE_BARS = (("busy-per-timer", "1-h", 1700, False),)
+SPARSE_GOALS = (("busy-per-timer", "1-h", 1700, False),)
 # Operations that cost as much with the most timers as with the fewest, and how much more.
-GROWTH_BARS = ("arm", "modify-nearer", "modify-later", "extend", "cancel")
+GROWTH_GOALS = ("arm", "modify-nearer", "modify-later", "extend", "cancel")
 GROWTH_MOST = 1.05
 # Peer, delays, operation, at most, times what timerfd takes or just so much
-USER_BARS = (
+USER_GOALS = (
     ("ioctl", "1-h", "arm", 840, False),
     ("ioctl", "1-h", "extend", 860, False),
     ("ioctl", "1-h", "cancel", 850, False),
@@ -100,21 +97,18 @@ USER_BARS = (
     ("ioctl", "3-ms", "lone-epoll-periodic", 1.1, True),
     ("ioctl", "3-ms", "wake-epoll", 1.1, True),
 )
-# What the source may have at most.
-SIZE_BARS = {"lines of module/dev": 3000, "lines of module": 10500, "ioctls": 4,
-             "flags of the ABI": 12, "structures of the ABI": 7}
 # Operation and at most, times what timer_list takes
-NATIVE_BARS = (("arm-many", 0.25), ("cancel-many", 0.25), ("extend", 0.12))
+NATIVE_GOALS = (("arm-many", 0.25), ("cancel-many", 0.25), ("extend", 0.12))
 # Operation, how many are pending, and at most, times what another wheel or a heap takes
-WHEEL_BARS = (("life", 1000, 1.1, "ratas"), ("life", 100000, 0.75, "ratas"),
-              ("life", 1000000, 0.8, "ratas"), ("drain", 100000, 1.1, "ratas"),
-              ("drain", 1000000, 1.1, "ratas"), ("cancel", 100000, 1.3, "ratas"),
-              ("cancel", 1000000, 1.3, "ratas"), ("life", 100000, 0.3, "libev"),
-              ("life", 1000000, 0.3, "libev"))
+WHEEL_GOALS = (("life", 1000, 1.1, "ratas"), ("life", 100000, 0.75, "ratas"),
+               ("life", 1000000, 0.8, "ratas"), ("drain", 100000, 1.1, "ratas"),
+               ("drain", 1000000, 1.1, "ratas"), ("cancel", 100000, 1.3, "ratas"),
+               ("cancel", 1000000, 1.3, "ratas"), ("life", 100000, 0.3, "libev"),
+               ("life", 1000000, 0.3, "libev"))
 VERDICT = {True: "met", False: "MISSED", None: "the spread is wider than the difference"}
-# What the bars are for.
-BAR_COUNT = 1000000
-USER_BAR_COUNT = 100000
+# What the goals are for.
+GOAL_COUNT = 1000000
+USER_GOAL_COUNT = 100000
 
 
 class Figures:
@@ -268,7 +262,7 @@ def show_native(figures, count, title, peers, against=None):
 
 def judge_native(figures, count):
     """Met or missed if both the least and the median say so"""
-    for operation, most in NATIVE_BARS:
+    for operation, most in NATIVE_GOALS:
         keys = [("1-h", operation, count, "twheel"),
                 ("1-h", INSTEAD[operation], count, AGAINST)]
         if any(key not in figures.samples for key in keys):
@@ -290,19 +284,19 @@ def show_machine(figures):
 
 def wheels(figures):
     """A process wheel beside others"""
-    bars = []
+    goals = []
     for count in figures.counts(WHEEL_PEERS):
         show_native(figures, count, "a connection's life in a program", WHEEL_PEERS, "ratas")
-    for operation, count, most, peer in WHEEL_BARS:
+    for operation, count, most, peer in WHEEL_GOALS:
         keys = [(LIFE, operation, count, one) for one in ("process", peer)]
         if keys[0] in figures.samples:
             measured = figures.get(*keys[0]) / figures.get(*keys[1])
-            bars.append({"operation": operation, "delays": grouped(count), "most": most,
-                         "of": peer, "measured": round(measured, 4),
-                         "met": round(measured, 2) <= most})
+            goals.append({"operation": operation, "delays": grouped(count), "most": most,
+                          "of": peer, "measured": round(measured, 4),
+                          "met": round(measured, 2) <= most})
     show_machine(figures)
-    show_bars("bars, by the medians", bars)
-    return bars
+    show_goals("goals, by the medians", goals)
+    return goals
 
 
 def native(figures):
@@ -313,15 +307,15 @@ def native(figures):
     for count in figures.counts(ENGINE_PEERS):
         show_native(figures, count, "the engine as a program", ENGINE_PEERS)
     show_machine(figures)
-    count = bar_count(figures.counts(), BAR_COUNT)
-    bars = list(judge_native(figures, count))
-    show_bars(f"bars, at {grouped(count)} pending, by the medians", bars)
-    return bars
+    count = goal_count(figures.counts(), GOAL_COUNT)
+    goals = list(judge_native(figures, count))
+    show_goals(f"goals, at {grouped(count)} pending, by the medians", goals)
+    return goals
 
 
 def judge_user(figures, count):
-    """The bars of userspace, each for one peer"""
-    for peer, delays, operation, most, relative in USER_BARS:
+    """The goals of userspace, each for one peer"""
+    for peer, delays, operation, most, relative in USER_GOALS:
         figure = figures.get(delays, operation, count, peer)
         if relative and figure is not None:
             figure /= figures.get(delays, operation, count, USER_AGAINST)
@@ -329,22 +323,6 @@ def judge_user(figures, count):
             yield {"operation": operation, "delays": delays, "peer": peer, "most": most,
                    "of": USER_AGAINST if relative else None,
                    "measured": round(figure, 4), "met": round(figure, 2) <= most}
-
-
-def judge_sizes():
-    """How much source there is, and how large the ABI is"""
-    header = (ROOT / "include/uapi/linux/twheel.h").read_text()
-    sizes = {"lines of " + folder: sum(
-        path.read_bytes().count(b"\n") for path in (ROOT / folder).rglob("*")
-        if path.suffix in (".c", ".h", ".S", ".mk", "") and path.is_file())
-        for folder in ("module/dev", "module")}
-    for name, pattern in (("ioctls", r"#define TWHEEL_IOC_\w+\s+_IO"),
-                          ("flags of the ABI", r"#define TWHEEL_\w+\s+\(1U(LL)? << \d+\)"),
-                          ("structures of the ABI", r"struct twheel_\w+ {")):
-        sizes[name] = len(re.findall("^" + pattern, header, re.M))
-    for name, most in SIZE_BARS.items():
-        yield {"operation": name, "delays": "none", "most": most, "of": None,
-               "measured": sizes[name], "met": sizes[name] <= most}
 
 
 def show_life(figures, count, mode):
@@ -371,9 +349,9 @@ def judge_reaped(figures, count):
                "of": None, "measured": missing, "met": missing == 0}
 
 
-def judge(figures, count, bars=BARS):
-    """The bars: the allowed figure, and the worst one"""
-    for operation, only, most, relative in bars:
+def judge(figures, count, goals=GOALS):
+    """The goals: the allowed figure, and the worst one"""
+    for operation, only, most, relative in goals:
         worst = None
         for delays, name in figures.rows(count):
             if name != operation or (only and delays != only) or \
@@ -410,7 +388,7 @@ def judge_growth(figures, few, many):
 
 def judge_count(figures, few, many):
     """The cost of an operation does not grow with the number of timers"""
-    for operation in GROWTH_BARS:
+    for operation in GROWTH_GOALS:
         cost = [figures.get("1-h", operation, count, "twheel") for count in (few, many)]
         if None not in cost and 0 not in cost:
             growth = cost[1] / cost[0]
@@ -419,68 +397,66 @@ def judge_count(figures, few, many):
                    "met": round(growth, 2) <= GROWTH_MOST}
 
 
-def show_bars(title, bars):
+def show_goals(title, goals):
     print(f"\n{title}")
-    for bar in bars:
-        unit = f" × {bar['of']}" if bar["of"] else ""
-        allowed = f"{bar['most']:g}"
-        measured = f"{bar['measured']:.2f}" if 0 < bar["measured"] < 100 else \
-            f"{bar['measured']:.0f}"
-        where = bar.get("peer", "" if bar["delays"] == "none" else bar["delays"])
-        print(f"  {bar['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
-              + VERDICT[bar["met"]])
+    for goal in goals:
+        unit = f" × {goal['of']}" if goal["of"] else ""
+        allowed = f"{goal['most']:g}"
+        measured = f"{goal['measured']:.2f}" if 0 < goal["measured"] < 100 else \
+            f"{goal['measured']:.0f}"
+        where = goal.get("peer", "" if goal["delays"] == "none" else goal["delays"])
+        print(f"  {goal['operation']:23}{where:12}{measured:>8}, at most {allowed + unit:20}"
+              + VERDICT[goal["met"]])
 
 
-def bar_count(counts, wanted):
+def goal_count(counts, wanted):
     return wanted if wanted in counts else counts[-1]
 
 
-def kernel_bars(figures, mode):
+def kernel_goals(figures, mode):
     counts = figures.counts()
     if mode == "icount" and counts:
-        count = bar_count(counts, BAR_COUNT)
-        bars = list(judge(figures, count))
-        show_bars(f"bars, at {grouped(count)} pending, the worst of all delays", bars)
-        sparse = list(judge(figures, bar_count(counts, USER_BAR_COUNT), SPARSE_BARS))
+        count = goal_count(counts, GOAL_COUNT)
+        goals = list(judge(figures, count))
+        show_goals(f"goals, at {grouped(count)} pending, the worst of all delays", goals)
+        sparse = list(judge(figures, goal_count(counts, USER_GOAL_COUNT), SPARSE_GOALS))
         if sparse:
-            show_bars("bars, each timer with an interrupt of its own", sparse)
+            show_goals("goals, each timer with an interrupt of its own", sparse)
         few, many = counts[0], counts[-1]
         growth = list(judge_count(figures, few, many)) if few != many else []
         if growth:
-            show_bars(f"bars, at {grouped(many)} pending, beside {grouped(few)}", growth)
-        return bars + sparse + growth
+            show_goals(f"goals, at {grouped(many)} pending, beside {grouped(few)}", growth)
+        return goals + sparse + growth
     if len(counts) > 1:
-        few, many = counts[0], bar_count(counts, BAR_COUNT)
-        bars = list(judge_growth(figures, few, many))
-        show_bars(f"bars: cost at {grouped(many)} beside {grouped(few)}, "
-                  f"and the same of {AGAINST}", bars)
-        return bars
+        few, many = counts[0], goal_count(counts, GOAL_COUNT)
+        goals = list(judge_growth(figures, few, many))
+        show_goals(f"goals: cost at {grouped(many)} beside {grouped(few)}, "
+                  f"and the same of {AGAINST}", goals)
+        return goals
     return []
 
 
-def user_bars(figures, mode):
+def user_goals(figures, mode):
     counts = figures.counts(USER_PEERS)
     if not counts:
         return []
-    count = bar_count(counts, USER_BAR_COUNT)
-    bars = list(judge_user(figures, count)) if mode == "icount" else []
-    if bars:
-        show_bars(f"bars, with {grouped(count)} in userspace", bars)
-    sizes = list(judge_sizes())
-    show_bars("bars, for the source", sizes)
+    count = goal_count(counts, USER_GOAL_COUNT)
+    goals = list(judge_user(figures, count)) if mode == "icount" else []
+    if goals:
+        show_goals(f"goals, with {grouped(count)} in userspace", goals)
     reaped = list(judge_reaped(figures, counts[-1]))
-    show_bars(f"bars: {grouped(counts[-1])} armed, expired and taken; lost, twice or early",
+    show_goals(f"goals: {grouped(counts[-1])} armed, expired and taken; lost, twice or early",
               reaped)
-    return bars + sizes + reaped
+    return goals + reaped
 
 
 def main():
     mode, out = sys.argv[1:3]
     figures = Figures(sys.argv[3:])
     if mode == "native":
-        bars = native(figures)
+        goals = native(figures)
     elif mode == "wheels":
-        bars = wheels(figures)
+        goals = wheels(figures)
     else:
         for count in figures.counts():
             show(figures, count, mode)
@@ -488,12 +464,12 @@ def main():
             show_user(figures, count, mode)
         for count in figures.counts(LIFE_PEERS[:1]):
             show_life(figures, count, mode)
-        bars = kernel_bars(figures, mode) + user_bars(figures, mode)
-    if bars:
-        print(f"  {sum(bar['met'] is True for bar in bars)} of {len(bars)} met")
+        goals = kernel_goals(figures, mode) + user_goals(figures, mode)
+    if goals:
+        print(f"  {sum(goal['met'] is True for goal in goals)} of {len(goals)} met")
     with open(out, "w") as file:
         json.dump({"mode": mode, "unit": UNITS[mode], "kernel": figures.kernel,
-                   "figures": figures.data(), "bars": bars}, file, indent=1)
+                   "figures": figures.data(), "goals": goals}, file, indent=1)
         file.write("\n")
 
 
