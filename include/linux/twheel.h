@@ -136,9 +136,9 @@ enum twheel_clock {
  * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
  *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. A pause
  *	follows, as long as the pass, 20 ms at most. Timers wait until it is over, but not one that
- *	is armed during the pause and is nearer than all others. Wheels of one CPU that are due
- *	together may have four passes in a row each. Also on PREEMPT_RT, where callbacks take raw
- *	spinlocks only: no kmalloc(), kfree(), wake_up()
+ *	is armed during the pause and is nearer than all others. If several such wheels are due on
+ *	a CPU, the pause of one ends while others run. So each may have a few passes in a row. Also
+ *	on PREEMPT_RT, where callbacks take raw spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others
  */

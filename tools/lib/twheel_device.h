@@ -184,6 +184,10 @@ TWHEEL_API int twheel_cells_map(struct twheel_cells *cells, int fd);
 /** twheel_cells_kick() - have the kernel check a cell now; twheel_cell_arm() does that */
 TWHEEL_API int twheel_cells_kick(const struct twheel_cells *cells, uint32_t number);
 
+/*
+ * The next five are for the calls on cells below, and may change. A program that has its own
+ * access to words goes by twheel_cells(7).
+ */
 /* The cell of a number, or NULL. */
 static inline struct twheel_cell *twheel_cell_at(const struct twheel_cells *cells,
 						 uint32_t number)
