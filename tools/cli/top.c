@@ -183,8 +183,8 @@ const struct command top_command = {
 		"Shows each wheel that a process has open: how many timers and pending cells it\n"
 		"has, and how often timers are armed, fire, are cancelled and are found extended.\n"
 		"LATE 99% is a bound on the lateness of 99 of 100 timers since the last view, a\n"
-		"power of two. LATE MAX is the largest lateness so far. Ends with Ctrl-C. Only\n"
-		"root sees the wheels of other users and of kernel modules.\n\n"
+		"power of two. LATE MAX is the largest lateness so far; kernel modules' wheels\n"
+		"have none. Ends with Ctrl-C. Only root sees those, and wheels of other users.\n\n"
 		"  -d, --every D  time between views (default 1s)\n"
 		"  -n, --count N  end after N views\n"
 		"  --json         one JSON object for each view; times in ns\n",
