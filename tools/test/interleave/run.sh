@@ -66,10 +66,9 @@ for scene in "${scenes[@]}"; do
 	counts=$(sed -n 's/^\(not \)\{0,1\}ok .*: //p' "$log")
 	report "$status" "$scene: ${counts:-it was ended}" "$log"
 done
-[ $# = 0 ] || exit "$failed"
 
 # An explorer that finds no fault would prove nothing.
-say "planting faults"
+[ $# != 0 ] || say "planting faults"
 while IFS=$'\t' read -r name scene file change; do
 	status=1
 	rm -rf "$SCRATCH/broken"
@@ -85,6 +84,6 @@ while IFS=$'\t' read -r name scene file change; do
 		status=0
 	fi
 	report $status "broken: $name, found by: $scene" "$log"
-done < <(grep -v '^#' "$here/broken")
+done < <([ $# != 0 ] || grep -v '^#' "$here/broken")
 echo "$passed passed, $failed failed"
 [ "$failed" = 0 ]

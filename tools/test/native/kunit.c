@@ -3,8 +3,10 @@
 #include "kunit.h"
 
 #include <sanitizer/asan_interface.h>
+#include <signal.h>
 #include <sys/time.h>
 #include <time.h>
+#include <unistd.h>
 
 struct kunit_memory {
 	struct kunit_memory *next;
@@ -55,6 +57,21 @@ static void kunit_frames_free(struct kunit *test)
 	test->left = NULL;
 }
 
+/* Seconds of a CPU that a case may take: the longest takes a few. */
+#define KUNIT_PATIENCE	120
+/* The case that runs: one that a signal ends is named. */
+static char kunit_name[100];
+
+static void kunit_case_ended(int number)
+{
+	static const char text[] = ": it was ended\n";
+
+	if (write(1, "not ok ", 7) > 0 && write(1, kunit_name, strlen(kunit_name)) > 0 &&
+	    write(1, text, sizeof(text) - 1) > 0)
+		signal(number, SIG_DFL);
+	raise(number);
+}
+
 void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		    const char *only)
 {
@@ -67,9 +84,12 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 	snprintf(name, sizeof(name), "%s.%s", suite->name, c->name);
 	if (only && strcmp(only, name) && strcmp(only, c->name) && strcmp(only, suite->name))
 		return;
-	if (patience)
-		setitimer(ITIMER_PROF, &(struct itimerval) { .it_value.tv_sec = atoi(patience) },
-			  NULL);
+	strcpy(kunit_name, name);
+	signal(SIGABRT, kunit_case_ended);
+	signal(SIGTERM, kunit_case_ended);
+	signal(SIGPROF, kunit_case_ended);
+	setitimer(ITIMER_PROF, &(struct itimerval) {
+		  .it_value.tv_sec = patience ? atoi(patience) : KUNIT_PATIENCE }, NULL);
 	test = (struct kunit) { };
 	if (!setjmp(test.abort) && !(suite->init && suite->init(&test)))
 		c->run(&test);
