@@ -15,7 +15,7 @@
 #   CHARTS=1     put the charts into tools/bench/charts, for comparison.md, and the
 #                figures into the tables of comparison.md and README.md
 #
-# It compares with goals. A missed one forbids nothing: see CONTRIBUTING.md.
+# It compares with goals: see CONTRIBUTING.md for what a missed one means.
 # shellcheck source=../test/vm/lib.sh
 . "$(dirname "$0")/../test/vm/lib.sh"
 # shellcheck source=build.sh

@@ -53,7 +53,7 @@ USER_OTHER = {
     "idle-server-alarms": "a second",
     "arm-long": "10 000 a second for 5 s or 60 s, 90 % cancelled, all that costs included",
 }
-# The goals of 1.0. A missed one forbids nothing; a change that makes a figure worse says why.
+# The goals of 1.0: see CONTRIBUTING.md for what a missed one means.
 # Operation, delays (None: all), at most, times what timer_list takes or just so much
 GOALS = (
     ("arm", None, 0.42, True),

@@ -101,11 +101,13 @@ def holds(golden, command):
         wide = numbers[what]
         narrow = numbers.get(what + NARROW, wide)
         aligned = numbers.get(what + ALIGNED, narrow)
-        # Where read and write have other bits in an ioctl's number, as on powerpc, it differs.
-        usual = "_IOC_READ != 2U || " if what.startswith("TWHEEL_IOC_") else ""
+        # An ioctl's number differs where read and write have other bits in it, as on powerpc.
+        is_ioctl = what.startswith("TWHEEL_IOC_") and what != "TWHEEL_IOC_TYPE"
+        other = "_IOC_READ != 2U || " if is_ioctl else ""
         lines.append(
-            f"_Static_assert({usual}(unsigned long long)({expression}) == "
-            f"(sizeof(void *) == 8 ? {wide}ull : __builtin_offsetof(struct unaligned, second) == 4 ? {narrow}ull : {aligned}ull), "
+            f"_Static_assert({other}(unsigned long long)({expression}) == "
+            f"(sizeof(void *) == 8 ? {wide}ull : "
+            f"__builtin_offsetof(struct unaligned, second) == 4 ? {narrow}ull : {aligned}ull), "
             f'"{what} is not as programs rely on it");')
     command = [*command, "-ffreestanding", "-Iinclude/uapi", "-Itools/lib", "-xc",
                "-fsyntax-only", "-"]

@@ -157,17 +157,15 @@ check_abi() {
 # optional (2119). A script that names its interpreter is executable; those of debian/ are
 # installed by their names.
 check_shellcheck() {
-	local status=0 script
+	local status=0 script start
 
 	while IFS= read -rd '' script; do
-		case $(head -c 200 "$script" | head -n 2) in
-		'#!'*)
-			[[ -x $script || $script = debian/* ]] || {
-				echo "$script is not executable: chmod +x $script"
-				status=1
-			} ;;
-		esac
-		case $(head -c 200 "$script" | head -n 2) in
+		start=$(head -c 200 "$script" | head -n 2)
+		[[ $start != '#!'* || -x $script || $script = debian/* ]] || {
+			echo "$script is not executable: chmod +x $script"
+			status=1
+		}
+		case $start in
 		'#!'*python*) continue ;;
 		'#!'*sh* | *'shellcheck shell'*) ;;
 		*) case $script in *.sh) ;; *) continue ;; esac ;;

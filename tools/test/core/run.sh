@@ -35,7 +35,7 @@ part() {
 }
 status=0
 if [ $# != 0 ]; then
-	part "$SCRATCH/log" "$1" || status=1
+	part "$SCRATCH/one.log" "$1" || status=1
 else
 	# One CPU of this machine runs one part. The suite of races takes as long as all others.
 	WITHOUT=twheel_race part "$SCRATCH/others.log" &
@@ -48,4 +48,4 @@ awk -v status=$status '/^ok / { passed++ } /^not ok / { failed++ }
 	END {
 		print passed + 0 " passed, " (status && !failed ? 1 : failed + 0) " failed"
 		exit status
-	}' "$SCRATCH"/*log
+	}' "$SCRATCH"/*.log

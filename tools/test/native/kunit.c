@@ -59,16 +59,14 @@ static void kunit_frames_free(struct kunit *test)
 
 /* Seconds of a CPU that a case may take: the longest takes a few. */
 #define KUNIT_PATIENCE	120
-/* The case that runs: one that a signal ends is named. */
-static char kunit_name[100];
+/* The verdict of the case that runs, if a signal ends it. */
+static char kunit_ended[140];
 
 static void kunit_case_ended(int number)
 {
-	static const char text[] = ": it was ended\n";
-
-	if (write(1, "not ok ", 7) > 0 && write(1, kunit_name, strlen(kunit_name)) > 0 &&
-	    write(1, text, sizeof(text) - 1) > 0)
-		signal(number, SIG_DFL);
+	signal(number, SIG_DFL);
+	if (write(STDOUT_FILENO, kunit_ended, strlen(kunit_ended)) < 0)
+		_exit(1);
 	raise(number);
 }
 
@@ -84,7 +82,7 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 	snprintf(name, sizeof(name), "%s.%s", suite->name, c->name);
 	if (only && strcmp(only, name) && strcmp(only, c->name) && strcmp(only, suite->name))
 		return;
-	strcpy(kunit_name, name);
+	snprintf(kunit_ended, sizeof(kunit_ended), "not ok %s: it was ended\n", name);
 	signal(SIGABRT, kunit_case_ended);
 	signal(SIGTERM, kunit_case_ended);
 	signal(SIGPROF, kunit_case_ended);
