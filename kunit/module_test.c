@@ -91,7 +91,6 @@ static void occupied_buckets_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, buckets[1], 2);
 }
 
-/* With so few slots that several levels share a word of the bitmap. */
 /* Wheels of modules, and of code that is built in, are seen; the device's are not. */
 static bool wheel_is_shown(u32 id)
 {

@@ -412,22 +412,25 @@ static void each_bucket_is_counted(struct kunit *test)
 		.name = "few", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS, .slots = 8,
 	};
 	struct twheel *wheel = twheel_create(&config);
-	struct probe *probe = probes_new(test, 2);
+	struct probe *probe = probes_new(test, 3);
 	unsigned int buckets[TWHEEL_LEVELS_MAX];
 	unsigned int tick, level;
 
 	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 	probe_init(&probe[0], wheel, probe_fire);
 	probe_init(&probe[1], wheel, probe_fire);
-	/* A level has 16 buckets. Each of the first two levels has a timer, in each bucket. */
+	probe_init(&probe[2], wheel, probe_fire);
+	/* A level has 16 buckets. Level 0 has a timer and level 1 two, in each bucket. */
 	for (tick = 1; tick <= 160; tick++) {
 		twheel_arm_at(&probe[0].timer, (u64)tick * MS);
-		/* Else it would stay in its bucket. */
+		/* Else they would stay in their buckets. */
 		twheel_cancel(&probe[1].timer);
+		twheel_cancel(&probe[2].timer);
 		twheel_arm_at(&probe[1].timer, (u64)(tick + 64) * MS);
+		twheel_arm_at(&probe[2].timer, (u64)(tick + 80) * MS);
 		tw_instance_occupied(wheel, buckets);
 		for (level = 0; level < TWHEEL_LEVELS_MAX; level++)
-			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level < 2,
+			KUNIT_EXPECT_EQ_MSG(test, buckets[level], level < 2 ? level + 1 : 0,
 					    "tick %u, level %u", tick, level);
 		wheel_run_until(wheel, (u64)tick * MS);
 		KUNIT_EXPECT_EQ(test, probe->fired, tick);

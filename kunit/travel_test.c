@@ -199,19 +199,25 @@ static void traveller_does_not_wait_for_itself(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* It sends its timer on, takes that back, and arms it as any other callback does. */
+/* It sends its timer on, takes that back, and arms it: alone first, and then by an array. */
 static void traveller_stays(struct twheel_timer *timer)
 {
 	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpu_after(raw_smp_processor_id());
+	struct twheel_item item = { .timer = timer };
+	int cpu = raw_smp_processor_id();
 
-	if (!t->stops) {
-		t->home = raw_smp_processor_id();
-		t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;
+	if (!t->stops)
+		t->home = cpu;
+	t->refused += cpu != t->home;
+	if (t->stops < 2) {
+		t->refused += twheel_arm_on(timer, cpu_after(cpu), HOUR) != 0;
 		t->refused += twheel_cancel(timer) != 1;
+	}
+	if (!t->stops) {
 		t->refused += twheel_arm(timer, MS) != 0;
-	} else {
-		t->refused += raw_smp_processor_id() != t->home;
+	} else if (t->stops == 1) {
+		item.deadline_ns = twheel_now(twheel_of(timer)) + MS;
+		t->refused += twheel_arm_many(twheel_of(timer), &item, 1) != 1;
 	}
 	WRITE_ONCE(t->stops, t->stops + 1);
 }
@@ -225,7 +231,7 @@ static void cancel_calls_off_a_journey(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, t);
 	twheel_timer_init(&t->timer, wheel, traveller_stays);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) == 2));
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) == 3));
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&t->timer), 0);
 	KUNIT_EXPECT_EQ(test, t->refused, 0);
 	twheel_destroy(wheel);
