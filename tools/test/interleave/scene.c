@@ -172,12 +172,15 @@ void scene_begin(const struct scene *wanted, bool coarse, bool contended)
 	scene_timers[SCENE_U] = malloc(sizeof(struct twheel_timer));
 	scene_timers[SCENE_IDLE] = malloc(sizeof(struct twheel_idle));
 	scene_timers[SCENE_PERIODIC] = malloc(sizeof(struct twheel_periodic));
-	for (i = SCENE_T; i <= SCENE_U; i++) {
+	/* On the same tick, T is called first. */
+	for (i = SCENE_U + 1; i-- > SCENE_T;) {
 		twheel_timer_init(scene_timers[i], scene_wheel, timer_function);
 		if (scene->armed[i])
 			twheel_arm_on_at(scene_timers[i], scene->percpu ? i : 0,
 					 scene_at(scene->armed[i]));
 	}
+	if (scene->extended)
+		twheel_extend_at(scene_timers[SCENE_U], scene_at(scene->extended));
 	twheel_idle_init(scene_idle(), scene_wheel, idle_function);
 	if (scene->armed[SCENE_IDLE])
 		twheel_idle_start(scene_idle(), scene->armed[SCENE_IDLE] * SCENE_MS);

@@ -76,7 +76,8 @@ struct scene_call {
  * @limit: &twheel_config.max_pending
  * @context: of callbacks
  * @armed: the deadlines of T and U, the timeout and the period at the beginning; 0: idle
- * @running: T's callback is what its name says
+ * @extended: U's deadline, once it is armed; 0: it is not extended
+ * @callback: what T's callback does
  * @calls: which calls are made
  */
 struct scene {
@@ -85,6 +86,7 @@ struct scene {
 	unsigned int limit;
 	enum twheel_context context;
 	unsigned int armed[SCENE_OBJECTS];
+	unsigned int extended;
 	enum scene_callback callback;
 	unsigned int calls;
 };

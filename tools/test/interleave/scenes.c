@@ -13,6 +13,8 @@ const struct scene scenes[] = {
 	  .callback = SCENE_CANCELS_OTHER, .calls = SCENE_ALL_TIMERS },
 	{ "one base, a callback shuts its timer down", .armed = { 3 },
 	  .callback = SCENE_SHUTS_DOWN, .calls = SCENE_TIMER | SCENE_WHEEL },
+	{ "one base, another timer was extended", .armed = { 3, 3 }, .extended = 30,
+	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_WHEEL },
 	{ "one base, room for one timer", .limit = 1, .calls = SCENE_ALL_TIMERS | SCENE_MANY },
 	{ "one base, in hard interrupts", .context = TWHEEL_CONTEXT_HARDIRQ, .armed = { 3, 4 },
 	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_WHEEL },

@@ -24,6 +24,9 @@ PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/native",
 # Seconds of a CPU that a case may take: as many times what the longest takes, and more.
 PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
+# Those that a scene of the explorer may take, and how many triples of calls it tries, as many
+# as find the planted faults of make interleave.
+SCENE, TRIPLES = 60, "60"
 # Suites that take long, and in which sanitizers would see what they see in others.
 LONG = "twheel_home twheel_hotplug twheel_many_race twheel_wait twheel_step twheel_race"
 # Set by a signal.
@@ -142,13 +145,14 @@ class Program:
 class Explorer(Program):
     """The explorer of interleavings, which has scenes instead of cases"""
 
-    def run(self, *case):
-        return subprocess.run(["timeout", "60", self.folder + "/program", *case],
-                              capture_output=True, text=True, errors="replace")
+    def limit(self):
+        # A scene takes a second.
+        resource.setrlimit(resource.RLIMIT_CPU, (SCENE, SCENE))
+        super().limit()
 
     def finder(self):
         for scene in self.run().stdout.splitlines():
-            if self.run(scene, "0").returncode:
+            if self.run(scene, TRIPLES).returncode:
                 return scene
         return None
 
