@@ -22,6 +22,18 @@ void queue_check_freed(const char *memory, size_t size);
 /* How many allocations are not freed: memory.c. */
 extern long memory_held;
 
+/*
+ * Of two allocations of this size, the second one gets the higher address; or the lower one, if
+ * @falls. Locks may be taken in that order. @other: what the second one will get.
+ */
+struct memory_pair {
+	size_t size;
+	bool falls;
+	void *other;
+};
+
+extern struct memory_pair memory_pair;
+
 /* A CPU that has gone does what it may not leave, and then nothing. */
 void machine_leave(int cpu);
 

@@ -26,13 +26,33 @@ void __real_free(void *memory);
 void __wrap_free(void *memory);
 
 long memory_held;
+struct memory_pair memory_pair;
+
+/* One of a pair. The other one waits for the next call. */
+static void *memory_of_pair(void)
+{
+	void *one = memory_pair.other, *two = NULL, *lower;
+
+	if (!one) {
+		one = __real_calloc(1, memory_pair.size);
+		two = __real_calloc(1, memory_pair.size);
+		lower = one < two ? one : two;
+		if ((one == lower) == memory_pair.falls) {
+			memory_pair.other = one;
+			return two;
+		}
+	}
+	memory_pair.other = two;
+	return one;
+}
 
 void *__wrap_calloc(size_t n, size_t size)
 {
 	void *memory = NULL;
 
 	if (!current->fail_nth || --current->fail_nth)
-		memory = __real_calloc(n, size);
+		memory = n * size == memory_pair.size ? memory_of_pair() :
+			 __real_calloc(n, size);
 	memory_held += !!memory;
 	return memory;
 }

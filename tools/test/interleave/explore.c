@@ -36,6 +36,7 @@ struct schedule {
 	unsigned int pause[CPUS_MAX];
 	bool coarse;
 	bool contended;
+	bool falls;
 };
 
 static struct schedule at;
@@ -55,7 +56,8 @@ static void show_schedule(void)
 {
 	int i;
 
-	printf("  %s%s:", at.scene->name, at.contended ? ", locks are contended" : "");
+	printf("  %s%s%s:", at.scene->name, at.contended ? ", locks are contended" : "",
+	       at.falls ? ", that of CPU 1 first" : "");
 	for (i = 0; i < at.count; i++) {
 		printf(" %s(CPU %d)", at.calls[i]->name, i);
 		if (at.coarse)
@@ -110,7 +112,7 @@ static void run_begin(void)
 
 	runs++;
 	memset(&outcome, 0, sizeof(outcome));
-	scene_begin(at.scene, at.coarse, at.contended);
+	scene_begin(at.scene, at.coarse, at.contended, at.falls);
 	for (i = 0; i < at.count; i++) {
 		int cpu = at.calls[i]->cpu;
 
@@ -194,6 +196,7 @@ static bool oracle_ask(void)
 	oracle_size = 0;
 	at.coarse = true;
 	at.contended = false;
+	at.falls = false;
 	for (tries = 0; tries < ORACLE_TRIES; tries++) {
 		oracle_run(path, could);
 		/* The last turn that could have been another one's. */
@@ -345,13 +348,10 @@ static bool calls_fit(void)
 	return owners < 2;
 }
 
-static void explore_pair(void)
+static void explore_pauses(void)
 {
 	unsigned int k, l;
 
-	if (!oracle_ask())
-		return;
-	pairs++;
 	for (at.contended = 0; ; at.contended = 1) {
 		for (k = 1; ; k++) {
 			bool reached;
@@ -374,6 +374,18 @@ static void explore_pair(void)
 	}
 }
 
+static void explore_pair(void)
+{
+	if (!oracle_ask())
+		return;
+	pairs++;
+	explore_pauses();
+	if (at.scene->percpu) {
+		at.falls = true;
+		explore_pauses();
+	}
+}
+
 static void explore_triple(void)
 {
 	int i;
@@ -383,6 +395,7 @@ static void explore_triple(void)
 	triples++;
 	for (i = 0; i < 200; i++) {
 		at.contended = at.scene->percpu && dice_throw(2);
+		at.falls = at.scene->percpu && dice_throw(2);
 		at.pause[0] = 1 + dice_throw(30);
 		at.pause[1] = 1 + dice_throw(20);
 		at.pause[2] = dice_throw(2) ? FOREVER : 1 + dice_throw(20);

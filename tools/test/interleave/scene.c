@@ -6,6 +6,7 @@
  */
 #include "api/instance.h"
 #include "core/base.h"
+#include "machine.h"
 #include "stage.h"
 
 #include <linux/twheel_state.h>
@@ -152,7 +153,7 @@ static enum twheel_next periodic_function(struct twheel_periodic *periodic)
 	return TWHEEL_AGAIN;
 }
 
-void scene_begin(const struct scene *wanted, bool coarse, bool contended)
+void scene_begin(const struct scene *wanted, bool coarse, bool contended, bool falls)
 {
 	struct twheel_config config = {
 		.slots = TWHEEL_SLOTS_MIN, .percpu = wanted->percpu,
@@ -167,7 +168,10 @@ void scene_begin(const struct scene *wanted, bool coarse, bool contended)
 	scene_starts = false;
 	scene_stops = false;
 	scene_stopped = false;
+	if (scene->percpu)
+		memory_pair = (struct memory_pair) { sizeof(struct twheel_base), falls };
 	scene_wheel = twheel_create(&config);
+	memory_pair.size = 0;
 	scene_timers[SCENE_T] = malloc(sizeof(struct twheel_timer));
 	scene_timers[SCENE_U] = malloc(sizeof(struct twheel_timer));
 	scene_timers[SCENE_IDLE] = malloc(sizeof(struct twheel_idle));

@@ -118,8 +118,11 @@ extern const unsigned int scene_count;
 extern const struct scene_call scene_calls[];
 extern const unsigned int scene_call_count;
 
-/* Begin a run; end it. Between them, calls are made. */
-void scene_begin(const struct scene *scene, bool coarse, bool contended);
+/*
+ * Begin a run; end it. Between them, calls are made. @falls: the base of CPU 1 has a lower address
+ * than that of CPU 0, so its lock is the first one.
+ */
+void scene_begin(const struct scene *scene, bool coarse, bool contended, bool falls);
 void scene_end(struct scene_outcome *outcome);
 long scene_make(const struct scene_call *call, bool steps);
 
