@@ -9,6 +9,7 @@
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
+#include "smp.h"
 #include "tracer.h"
 
 /* The last event of a timer told this. */
@@ -78,6 +79,28 @@ static void where_a_timer_goes(struct kunit *test)
 	expect_bucket(test, &seen, &p, 150 * MS - 1, 150);
 	KUNIT_EXPECT_EQ(test, seen.strange, 0);
 	tracer_stop_all(&seen);
+	twheel_timer_destroy_on_stack(&p.timer);
+	twheel_destroy(wheel);
+}
+
+static void move_to_another_cpu(struct kunit *test)
+{
+	struct twheel *wheel;
+	struct tracer seen;
+	struct probe p;
+
+	test_needs_two_cpus(test);
+	wheel = tracer_wheel_with(test, &seen, true);
+	tracer_start(test, &seen, EVENT_MODIFY);
+	probe_init(&p, wheel, probe_fire);
+	twheel_arm_on_at(&p.timer, cpu_first(), 20 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 0);
+	twheel_arm_on_at(&p.timer, cpu_last(), 30 * MS);
+	KUNIT_EXPECT_EQ(test, seen.count[EVENT_MODIFY], 1);
+	expect_bucket(test, &seen, &p, 30 * MS, 30);
+	KUNIT_EXPECT_EQ(test, seen.strange, 0);
+	tracer_stop(&seen, EVENT_MODIFY);
+	twheel_cancel(&p.timer);
 	twheel_timer_destroy_on_stack(&p.timer);
 	twheel_destroy(wheel);
 }
@@ -375,6 +398,7 @@ static void a_pass_that_is_exhausted(struct kunit *test)
 
 static struct kunit_case trace_cases[] = {
 	KUNIT_CASE(where_a_timer_goes),
+	KUNIT_CASE(move_to_another_cpu),
 	KUNIT_CASE(when_a_callback_runs),
 	KUNIT_CASE(policies_name_their_users),
 	KUNIT_CASE(touch_during_a_set_counts),

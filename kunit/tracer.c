@@ -255,13 +255,14 @@ void tracer_stop_all(struct tracer *seen)
 	tracepoint_synchronize_unregister();
 }
 
-struct twheel *tracer_wheel(struct kunit *test, struct tracer *seen)
+struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu)
 {
 	struct twheel_config config = {
 		.name		= TRACER_WHEEL,
 		.clock		= TWHEEL_CLOCK_VIRTUAL,
 		.tick_ns	= MS,
 		.slots		= 16,
+		.percpu		= percpu,
 	};
 	struct twheel *wheel;
 

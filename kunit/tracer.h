@@ -54,7 +54,12 @@ struct tracer {
 };
 
 /* The wheel that a tracer sees, on a virtual clock. Nothing is started. */
-struct twheel *tracer_wheel(struct kunit *test, struct tracer *seen);
+struct twheel *tracer_wheel_with(struct kunit *test, struct tracer *seen, bool percpu);
+
+static inline struct twheel *tracer_wheel(struct kunit *test, struct tracer *seen)
+{
+	return tracer_wheel_with(test, seen, false);
+}
 
 /* From here on it sees an event, or all; and no more. */
 void tracer_start(struct kunit *test, struct tracer *seen, enum event event);
