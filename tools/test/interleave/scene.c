@@ -16,12 +16,19 @@ struct twheel *scene_wheel;
 struct twheel_timer *scene_timers[SCENE_OBJECTS];
 struct scene_fate fates[SCENE_OBJECTS];
 bool scene_starts, scene_stops, scene_stopped;
+bool scene_stays;
 
 void scene_free(enum scene_object i)
 {
 	fates[i].outcome.freed = true;
 	free(scene_timers[i]);
 	scene_timers[i] = NULL;
+}
+
+int scene_send(struct twheel_timer *timer, int cpu, u64 deadline)
+{
+	return scene_stays ? twheel_arm_at(timer, deadline) :
+	       twheel_arm_on_at(timer, cpu, deadline);
 }
 
 /*
@@ -99,7 +106,7 @@ static void timer_function(struct twheel_timer *timer)
 		break;
 	case SCENE_SENDS:
 		if (fates[i].outcome.fired <= SCENE_AGAIN)
-			twheel_arm_on_at(timer, !stub_cpu(), cpus_time() + 7 * SCENE_MS);
+			scene_send(timer, !stub_cpu(), cpus_time() + 7 * SCENE_MS);
 		break;
 	case SCENE_CANCELS_OTHER:
 		twheel_cancel(scene_timers[SCENE_U]);

@@ -118,6 +118,9 @@ extern const unsigned int scene_count;
 extern const struct scene_call scene_calls[];
 extern const unsigned int scene_call_count;
 
+/* For the oracle: timers stay where they are, instead of going to the CPU that is asked for. */
+extern bool scene_stays;
+
 /*
  * Begin a run; end it. Between them, calls are made. @falls: the base of CPU 1 has a lower address
  * than that of CPU 0, so its lock is the first one.

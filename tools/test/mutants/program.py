@@ -150,6 +150,12 @@ class Explorer(Program):
         resource.setrlimit(resource.RLIMIT_CPU, (SCENE, SCENE))
         super().limit()
 
+    def measure(self):
+        self.prepare()
+        scene = self.finder()
+        if scene:
+            sys.exit(f"the explorer fails as it is, in the scene {scene}")
+
     def finder(self):
         for scene in self.run().stdout.splitlines():
             if self.run(scene, TRIPLES).returncode:
@@ -172,7 +178,7 @@ class Worker:
             self.plain.measure()
             self.sane.measure()
             if self.explorer:
-                self.explorer.prepare()
+                self.explorer.measure()
 
     def judge(self, mutant, source, tallied):
         plain, sane = self.plain, self.sane
