@@ -31,13 +31,14 @@ struct memory_pair memory_pair;
 /* One of a pair. The other one waits for the next call. */
 static void *memory_of_pair(void)
 {
-	void *one = memory_pair.other, *two = NULL, *lower;
+	void *one = memory_pair.other, *two = NULL;
+	bool falls;
 
 	if (!one) {
 		one = __real_calloc(1, memory_pair.size);
 		two = __real_calloc(1, memory_pair.size);
-		lower = one < two ? one : two;
-		if ((one == lower) == memory_pair.falls) {
+		falls = one > two;
+		if (falls != memory_pair.falls) {
 			memory_pair.other = one;
 			return two;
 		}

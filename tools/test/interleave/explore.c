@@ -386,8 +386,7 @@ static void explore_pauses(void)
 			judge();
 			if (!reached)
 				break;
-			/* A CPU that this program has not is as good as another pause. */
-			for (l = 1; reached && !at.contended; l++) {
+			for (l = 1; reached; l++) {
 				at.pause[1] = l;
 				reached = run();
 				judge();

@@ -31,6 +31,17 @@ int scene_send(struct twheel_timer *timer, int cpu, u64 deadline)
 	       twheel_arm_on_at(timer, cpu, deadline);
 }
 
+/* At each point: a timer stays in the base that runs its callback. */
+static void scene_look_where(const struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	tw_for_each_base(base, i, scene_wheel)
+		if (base->running == timer && timer->base != base)
+			stub_fault("a timer leaves the base that runs its callback");
+}
+
 /*
  * At each point: a word that has changed is seen before its timer can be claimed. It is claimed
  * before it is armed again.
@@ -48,6 +59,8 @@ static void scene_look(void)
 			fates[i].claimed = fates[i].seen;
 		if (word >= 0)
 			fates[i].seen = 0;
+		if (scene_wheel && scene_timers[i])
+			scene_look_where(scene_timers[i]);
 	}
 }
 
@@ -274,6 +287,7 @@ static void scene_let_pass(u64 until)
 /* All have ended. See what is pending, let time pass, see what becomes of it, and free it. */
 void scene_end(struct scene_outcome *outcome)
 {
+	struct twheel *wheel = scene_wheel;
 	struct twheel_stats stats;
 	unsigned int fired = 0, i;
 
@@ -293,7 +307,8 @@ void scene_end(struct scene_outcome *outcome)
 		free(scene_timers[i]);
 		scene_timers[i] = NULL;
 	}
-	twheel_destroy(scene_wheel);
+	scene_wheel = NULL;
+	twheel_destroy(wheel);
 	if (scene_has_series())
 		return;
 	if (stats.fired != fired)

@@ -24,8 +24,8 @@ PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/native",
 # Seconds of a CPU that a case may take: as many times what the longest takes, and more.
 PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
-# Those that a scene of the explorer may take, and how many triples of calls it tries, as many
-# as find the planted faults of make interleave.
+# Those that a scene of the explorer may take, and how many triples it tries, as make
+# interleave does.
 SCENE, TRIPLES = 60, "60"
 # Suites that take long, and in which sanitizers would see what they see in others.
 LONG = "twheel_home twheel_hotplug twheel_many_race twheel_wait twheel_step twheel_race"
