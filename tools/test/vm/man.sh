@@ -11,8 +11,8 @@ tools=$1 out=$2
 man=$ROOT/tools/man
 mkdir -p "$out"
 
-# example PAGE NUMBER OPTION...: compile an example that stands in it. A program is linked; a
-# function is not, and has the usual headers.
+# example PAGE NUMBER OPTION...: compile an example that stands in it, as it is printed. A program
+# is linked. One that names no header has the usual ones.
 example() {
 	local page=$1 number=$2 name flags
 
@@ -26,9 +26,8 @@ example() {
 		inside				{ gsub(/\\e/, "\\"); print }' \
 		"$page" > "$out/$name.c"
 	[ -s "$out/$name.c" ] || die "$page has no example"
-	if ! grep -q '^int main(' "$out/$name.c"; then
-		set -- -include stdio.h -include twheel_device.h -c "$@"
-	fi
+	grep -q '^int main(' "$out/$name.c" || set -- -c "$@"
+	grep -q '^#include ' "$out/$name.c" || set -- -include stdio.h -include twheel_device.h "$@"
 	# Libraries of event loops. Their callbacks have arguments that an example does not use.
 	if grep -q '^#include <twheel/' "$out/$name.c"; then
 		read -ra flags < <(pkg-config --cflags glib-2.0)
