@@ -166,8 +166,12 @@ int twheel_device_wait(int fd, int64_t timeout_ns)
 		.tv_nsec = timeout_ns % NS_PER_S,
 	};
 	struct pollfd pfd = { .fd = fd, .events = POLLIN };
-	int ret = ppoll(&pfd, 1, timeout_ns < 0 ? NULL : &left, NULL);
+	int ret;
 
+	/* ppoll() would ignore it, and wait. */
+	if (fd < 0)
+		return -EBADF;
+	ret = ppoll(&pfd, 1, timeout_ns < 0 ? NULL : &left, NULL);
 	if (ret < 0)
 		return -errno;
 	return ret && !(pfd.revents & POLLIN) ? -EBADF : ret;

@@ -15,9 +15,9 @@
  *		handle(event.cookie);
  *
  * For every call:
- *  - a negative result is -errno, and then nothing was changed, unless the call says so. -EBADF,
- *    -ENOTTY: @fd is not the device, or not open for that. twheel(4) has all the rules, and the
- *    structures;
+ *  - a negative result is -errno, and then nothing was changed, unless the call says so. -EBADF:
+ *    @fd is not open, or not for that. -ENOTTY: it is not the device's, which events and wait do
+ *    not check. twheel(4) has all the rules, and the structures;
  *  - times are nanoseconds on the clock of the wheel. No timer expires early;
  *  - any thread may make it, and any process that has the descriptor. close() ends the
  *    wheel and its timers, when no other descriptor and no mapping of cells is left.

@@ -105,6 +105,7 @@ TEST(refuses_other_files)
 	CHECK_EQ(number, 7);
 	CHECK_EQ(cells.count, 7);
 	CHECK_EQ(twheel_device_wait(99, 0), -EBADF);
+	CHECK_EQ(twheel_device_wait(-1, 0), -EBADF);
 	CHECK_EQ(twheel_device_events(-1, NULL, 1, -1), -EBADF);
 }
 
