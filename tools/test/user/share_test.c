@@ -5,6 +5,8 @@
  */
 #define _GNU_SOURCE
 #include <stdio.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -186,6 +188,38 @@ TEST(long_searches_share_as_well)
 		close(fd);
 	} while (!postponed && ++tries < 20);
 	CHECK(postponed);
+}
+
+/* How long a debt lasts at most, with shares of 20 %. */
+#define DEBT_MOST	(10 * MS)
+
+/* Alarms at one instant, and one that wakes very many, delay later alarms a little, and not long. */
+TEST(debts_are_bounded)
+{
+	enum { WATCHERS = 1500 };
+	struct rlimit files = { 4096, 4096 };
+	int greedy, other, i;
+
+	dev_for_everybody();
+	shares_set(20, 20);
+	NEED(setrlimit(RLIMIT_NOFILE, &files) == 0);
+	greedy = open_as(1010);
+	other = open_as(1011);
+	for (i = 0; i < 20; i++)
+		ring_together(1010);
+	for (i = 0; i < WATCHERS; i++)
+		dev_epoll(greedy, EPOLLIN);
+	for (i = 0; i < 4; i++)
+		ring(greedy);
+	/* All alarms have gone off. The time that they took is paid for when this is over. */
+	usleep(DEBT_MOST / US);
+	NEED(dev_stat(other, "postponed") == 0);
+	ring(other);
+	CHECK_EQ(dev_stat(other, "postponed"), 0);
+	i = dev_stat(greedy, "postponed");
+	usleep(DEBT_MOST / US);
+	ring(greedy);
+	CHECK_EQ(dev_stat(greedy, "postponed"), i);
 }
 
 /* Many timers that expire in a postponed time come by one alarm, in their order. */
