@@ -353,6 +353,9 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			slices = TW_DUE_SLICES;
 		}
 		if (ret == -EFAULT) {
+			/* A reader that is killed in a page fault must not take events with it. */
+			if (done)
+				break;
 			/* That may take long: let others read meanwhile. */
 			read_leave(file, due);
 			if (!read_fault_in(to, size))

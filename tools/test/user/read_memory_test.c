@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <linux/userfaultfd.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "lib/device.h"
@@ -223,23 +225,32 @@ static void *slow_provide(void *arg)
 	return arg;
 }
 
+/* Memory of this process whose pages come when somebody provides them. Returns the userfaultfd. */
+static int memory_make_slow(void *start, size_t bytes)
+{
+	struct uffdio_api api = { .api = UFFD_API };
+	struct uffdio_register area = {
+		.range = { .start = (uintptr_t)start, .len = bytes },
+		.mode = UFFDIO_REGISTER_MODE_MISSING,
+	};
+	int fd = syscall(SYS_userfaultfd, O_CLOEXEC);
+
+	if (fd < 0)
+		tap_skip("userfaultfd: %s", strerror(errno));
+	NEED(ioctl(fd, UFFDIO_API, &api) == 0);
+	NEED(ioctl(fd, UFFDIO_REGISTER, &area) == 0);
+	return fd;
+}
+
 TEST(memory_that_is_slow)
 {
 	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
-	struct uffdio_api api = { .api = UFFD_API };
-	struct uffdio_register area = { .mode = UFFDIO_REGISTER_MODE_MISSING };
 	size_t page = sysconf(_SC_PAGESIZE);
 	char *memory = memory_get(page);
 	pthread_t thread;
 	int i, n;
 
-	slow.fault_fd = syscall(SYS_userfaultfd, O_CLOEXEC);
-	if (slow.fault_fd < 0)
-		tap_skip("userfaultfd: %s", strerror(errno));
-	area.range.start = (uintptr_t)memory;
-	area.range.len = page;
-	NEED(ioctl(slow.fault_fd, UFFDIO_API, &api) == 0);
-	NEED(ioctl(slow.fault_fd, UFFDIO_REGISTER, &area) == 0);
+	slow.fault_fd = memory_make_slow(memory, page);
 	slow.fd = dev_open_setup(&setup);
 	for (i = 0; i < 64; i++)
 		slow.ids[i] = dev_arm(slow.fd, (i + 1) * MS, i);
@@ -262,6 +273,72 @@ TEST(memory_that_is_slow)
 	CHECK_EQ(n, 64);
 	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
 	CHECK_EQ(dev_info(slow.fd).timers, 0);
+}
+
+/* What a process that is killed tells before: how much it has read, or that it waits for memory. */
+#define WAITS	(-1L)
+
+static void *killed_waits(void *pipe)
+{
+	struct uffd_msg message;
+	long waits = WAITS;
+
+	NEED(read(slow.fault_fd, &message, sizeof(message)) == sizeof(message));
+	NEED(write(*(int *)pipe, &waits, sizeof(waits)) == sizeof(waits));
+	return NULL;
+}
+
+/* Read into a page that is there, and one that never comes. */
+static void killed_reads(int fd, int pipe)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *memory = memory_get(2 * page);
+	pthread_t thread;
+	long n;
+
+	slow.fault_fd = memory_make_slow(memory + page, page);
+	memset(memory, 1, page);
+	NEED(!pthread_create(&thread, NULL, killed_waits, &pipe));
+	for (;; memory += n) {
+		n = read(fd, memory, page + page / 2);
+		NEED(write(pipe, &n, sizeof(n)) == sizeof(n));
+	}
+}
+
+/* A reader that waits for memory has taken nothing that it has not returned. */
+TEST(a_reader_is_killed_in_slow_memory)
+{
+	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
+	int fd = dev_open_setup(&setup), status, pipes[2];
+	unsigned int i, taken = 0;
+	long n = 0;
+	pid_t child;
+
+	for (i = 0; i < 200; i++)
+		dev_arm(fd, (i + 1) * MS, i);
+	dev_advance(fd, S);
+	NEED(pipe(pipes) == 0);
+	child = fork();
+	NEED(child >= 0);
+	if (!child) {
+		close(pipes[0]);
+		killed_reads(fd, pipes[1]);
+	}
+	close(pipes[1]);
+	while (read(pipes[0], &n, sizeof(n)) == sizeof(n) && n != WAITS)
+		taken += n / 64;
+	if (n != WAITS)
+		tap_skip("userfaultfd is not there");
+	NEED(kill(child, SIGKILL) == 0);
+	NEED(waitpid(child, &status, 0) == child);
+	CHECK_EQ(taken, sysconf(_SC_PAGESIZE) / 64);
+	for (i = taken; i < 200; i++) {
+		struct { struct twheel_event event; char more[64 - RECORD]; } record;
+
+		NEED(read(fd, &record, sizeof(record)) == sizeof(record));
+		CHECK_EQ(record.event.cookie, i);
+	}
+	CHECK_EQ(dev_info(fd).timers, 0);
 }
 
 /*
