@@ -12,9 +12,13 @@
  * CPU: see user.c.
  *
  * On other clocks than CLOCK_MONOTONIC, the alarm is an hrtimer in hard interrupt context that
- * starts the bell, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick compares the
+ * starts the relay, a soft one on CLOCK_MONOTONIC. Without high resolution, a tick compares the
  * time with a stored first expiry of the soft hrtimers. On 6.1, setting the clock does not renew
  * that on all CPUs: see clock_was_set(). On some kernels, a resume does not either.
+ *
+ * The bell is for waiters of a file that is marked already. It goes off when a search that gave
+ * up has to go on, and when waiters were woken and others still sleep. As the alarm, it moves to
+ * earlier instants only.
  */
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
@@ -27,18 +31,99 @@
 #include "file.h"
 #include "user.h"
 
+/*
+ * So long after a wake-up, those that still sleep are woken. It is longer than a task takes that
+ * can run, and short beside the time for which a task is stopped or hangs.
+ */
+#define ALARM_PATIENCE	(20 * NSEC_PER_MSEC)
+
+/* Have the bell go off after @pause ns, or earlier. */
+static void alarm_start_bell(struct tw_file *file, u64 pause)
+{
+	u64 wait = tw_payers_postpone(file->payers);
+	ktime_t at = ns_to_ktime(ktime_get_ns() + pause + wait);
+
+	lockdep_assert_held(&file->readers.lock);
+	if (hrtimer_is_queued(&file->bell) && hrtimer_get_expires(&file->bell) <= at)
+		return;
+	if (unlikely(wait))
+		atomic64_inc(&file->postponed);
+	tw_hrtimer_start(&file->bell, at, HRTIMER_MODE_ABS_SOFT);
+}
+
+/* Whether another watcher may sleep besides the one that a wake-up has reached. */
+static bool alarm_has_watchers(struct tw_file *file)
+{
+	unsigned long flags;
+	bool more;
+
+	spin_lock_irqsave(&file->watchers.lock, flags);
+	more = waitqueue_active(&file->watchers) && !list_is_singular(&file->watchers.head);
+	spin_unlock_irqrestore(&file->watchers.lock, flags);
+	return more;
+}
+
+/*
+ * tw_alarm_wake() - wake waiters of a file that was marked
+ *
+ * Wakes one reader, one exclusive watcher, and all other watchers. If more sleep, the bell wakes
+ * all of them, unless a search finds until then that nothing is due. So a program that is stopped
+ * costs two alarms at most, and keeps nobody from the events.
+ *
+ * Watchers are woken without a mask: io_uring would believe it, and not ask poll().
+ *
+ * Context: any but NMI and hard interrupts.
+ */
+void tw_alarm_wake(struct tw_file *file)
+{
+	unsigned long flags;
+	bool more;
+
+	wake_up(&file->watchers);
+	more = alarm_has_watchers(file);
+	wake_up(&file->readers);
+	spin_lock_irqsave(&file->readers.lock, flags);
+	file->woken = true;
+	if (more || waitqueue_active(&file->readers))
+		alarm_start_bell(file, ALARM_PATIENCE);
+	spin_unlock_irqrestore(&file->readers.lock, flags);
+}
+
+/* The bell goes off: others were woken before, or a search has given up. */
+static void alarm_wake_again(struct tw_file *file)
+{
+	if (!READ_ONCE(file->marked))
+		return;
+	if (!data_race(READ_ONCE(file->woken))) {
+		tw_alarm_wake(file);
+		return;
+	}
+	wake_up_all(&file->watchers);
+	wake_up_all(&file->readers);
+}
+
+/* When an alarm that is charged has begun; 0: it is not charged. */
+static u64 alarm_begin(const struct tw_file *file)
+{
+	return file->payers->exempt ? 0 : ktime_get_ns();
+}
+
+static void alarm_end(struct tw_file *file, u64 began)
+{
+	atomic64_inc(&file->alarms);
+	if (began)
+		tw_payers_charge_alarm(file->payers, began);
+}
+
 static void alarm_ring(struct tw_file *file)
 {
-	u64 began = file->payers->exempt ? 0 : ktime_get_ns();
+	u64 began = alarm_begin(file);
 
 	/* The hrtimer is not queued any more: that comes first. Pairs with due_settle(). */
 	smp_mb();
 	WRITE_ONCE(file->marked, true);
-	/* Without a mask: io_uring would believe it, and not ask poll(). */
-	wake_up(&file->wait);
-	atomic64_inc(&file->alarms);
-	if (began)
-		tw_payers_charge_alarm(file->payers, began);
+	tw_alarm_wake(file);
+	alarm_end(file, began);
 }
 
 static enum hrtimer_restart alarm_goes_off(struct hrtimer *alarm)
@@ -47,17 +132,27 @@ static enum hrtimer_restart alarm_goes_off(struct hrtimer *alarm)
 	return HRTIMER_NORESTART;
 }
 
-static enum hrtimer_restart alarm_rings_bell(struct hrtimer *alarm)
+static enum hrtimer_restart alarm_starts_relay(struct hrtimer *alarm)
 {
 	struct tw_file *file = container_of(alarm, struct tw_file, alarm);
 
-	tw_hrtimer_start(&file->bell, 0, HRTIMER_MODE_ABS_SOFT);
+	tw_hrtimer_start(&file->relay, 0, HRTIMER_MODE_ABS_SOFT);
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart alarm_relay(struct hrtimer *relay)
+{
+	alarm_ring(container_of(relay, struct tw_file, relay));
 	return HRTIMER_NORESTART;
 }
 
 static enum hrtimer_restart alarm_bell(struct hrtimer *bell)
 {
-	alarm_ring(container_of(bell, struct tw_file, bell));
+	struct tw_file *file = container_of(bell, struct tw_file, bell);
+	u64 began = alarm_begin(file);
+
+	alarm_wake_again(file);
+	alarm_end(file, began);
 	return HRTIMER_NORESTART;
 }
 
@@ -78,9 +173,10 @@ void tw_alarm_init(struct tw_file *file)
 	};
 
 	file->alarm_ns = U64_MAX;
+	hrtimer_setup(&file->relay, alarm_relay, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&file->bell, alarm_bell, CLOCK_MONOTONIC, HRTIMER_MODE_ABS_SOFT);
 	hrtimer_setup(&file->alarm,
-		      file->clock == TWHEEL_MONOTONIC ? alarm_goes_off : alarm_rings_bell,
+		      file->clock == TWHEEL_MONOTONIC ? alarm_goes_off : alarm_starts_relay,
 		      clocks[file->clock], alarm_mode(file));
 }
 
@@ -88,6 +184,7 @@ void tw_alarm_init(struct tw_file *file)
 void tw_alarm_exit(struct tw_file *file)
 {
 	hrtimer_cancel(&file->alarm);
+	hrtimer_cancel(&file->relay);
 	hrtimer_cancel(&file->bell);
 }
 
@@ -122,20 +219,18 @@ void tw_alarm_set(struct tw_file *file, u64 ns)
 }
 
 /*
- * tw_alarm_soon() - have the waiters go on in a moment, on any clock
+ * tw_alarm_soon() - mark the file, and have the waiters go on in a moment, on any clock
  *
  * A millisecond is about what the longest search takes. So such a program polls for half of
  * the time at most.
  */
 void tw_alarm_soon(struct tw_file *file)
 {
-	u64 wait;
+	unsigned long flags;
 
-	if (hrtimer_is_queued(&file->bell))
-		return;
-	wait = tw_payers_postpone(file->payers);
-	if (unlikely(wait))
-		atomic64_inc(&file->postponed);
-	tw_hrtimer_start(&file->bell, ns_to_ktime(ktime_get_ns() + NSEC_PER_MSEC + wait),
-			 HRTIMER_MODE_ABS_SOFT);
+	WRITE_ONCE(file->marked, true);
+	spin_lock_irqsave(&file->readers.lock, flags);
+	file->woken = false;
+	alarm_start_bell(file, NSEC_PER_MSEC);
+	spin_unlock_irqrestore(&file->readers.lock, flags);
 }

@@ -62,11 +62,18 @@ static ssize_t cdev_read(struct kiocb *iocb, struct iov_iter *to)
 
 static __poll_t cdev_poll(struct file *filp, poll_table *wait)
 {
+	const __poll_t told = EPOLLIN | EPOLLRDNORM;
 	struct tw_file *file = filp->private_data;
+	__poll_t wants = poll_requested_events(wait);
 
-	/* Queue first, then search: whatever comes between the two wakes this task. */
-	poll_wait(filp, &file->wait, wait);
-	return tw_due_poll(file) ? EPOLLIN | EPOLLRDNORM : 0;
+	/*
+	 * Queue first, then search: whatever comes between the two wakes this task. An exclusive
+	 * watcher that asks for other events is never told. It would take wake-ups from those that
+	 * ask for these, and cannot change its mind, as other watchers can.
+	 */
+	if (!(wants & EPOLLEXCLUSIVE) || wants & told)
+		poll_wait(filp, &file->watchers, wait);
+	return tw_due_poll(file) ? told : 0;
 }
 
 static int cdev_mmap(struct file *filp, struct vm_area_struct *vma)

@@ -10,7 +10,7 @@
  * Whenever nobody holds the lock, one of these is true:
  *
  *  - the alarm is set for the next instant at which something must be done, or before;
- *  - the file is marked, and all waiters have been woken up after that;
+ *  - the file is marked, and waiters have been woken after that, or the bell will wake them;
  *  - a task is between two slices of its search, and will make one of these true.
  *
  * The alarm marks the file and then wakes the waiters. poll() queues its task before it
@@ -27,8 +27,12 @@
  * marks the file itself and wakes the waiters: an alarm is never set for the past. If the
  * file is marked, there is nothing to do.
  *
- * A reader that leaves due timers behind marks the file and wakes the next one. Readers wait
- * exclusively, so one wake-up wakes one of them.
+ * A reader that leaves due timers behind marks the file and wakes the next one.
+ *
+ * Readers and watchers have a queue each, so neither takes a wake-up from the other. A wake-up
+ * is for one reader, one exclusive watcher, and all other watchers. It may be that these do not
+ * search: they were stopped, or do nothing. If the file is still marked a while later, all that
+ * still sleep are woken, once: see tw_alarm_wake().
  */
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -188,7 +192,7 @@ bool tw_due_poll(struct tw_file *file)
 {
 	/*
 	 * The caller has queued itself; kernels before 6.14 have no barrier in poll_wait().
-	 * Pairs with wq_has_sleeper() in read_leave(), after the mark of read_finish().
+	 * Pairs with wq_has_sleeper() in read_others_wait(), after the mark of read_finish().
 	 */
 	smp_mb();
 	/* As in tw_due_slice(). What comes after this wakes the waiters. */

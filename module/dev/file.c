@@ -74,7 +74,8 @@ struct tw_file *tw_file_new(void)
 		goto err_put_payers;
 	mutex_init(&file->setup_lock);
 	spin_lock_init(&file->lock);
-	init_waitqueue_head(&file->wait);
+	init_waitqueue_head(&file->readers);
+	init_waitqueue_head(&file->watchers);
 	file->event_size = TWHEEL_EVENT_SIZE_0;
 	file->max_timers = min(READ_ONCE(max_timers), READ_ONCE(limit_timers));
 	file->tick_ns = max_t(u64, FILE_TICK_DEFAULT, READ_ONCE(tick_min_ns));

@@ -54,14 +54,17 @@ struct tw_payers;
  * @virtual_ns: the time on a virtual clock
  * @table: the timers
  * @wheel: the wheel
- * @wait: tasks that wait for an event
+ * @readers: tasks that sleep in read(). Its lock guards @woken and the start of @bell
+ * @watchers: what poll() has queued: tasks, epoll instances, requests of io_uring
+ * @woken: waiters were woken since the last tw_alarm_soon(). Those that still sleep when the
+ *	bell goes off are woken then
  * @alarm_ns: the instant for which an alarm was last asked; U64_MAX: none was. If it was
  *	postponed, @alarm is later
  * @alarm: marks the file and wakes the waiters
- * @bell: marks and wakes as well: see tw_alarm_soon(). On other clocks than
- *	CLOCK_MONOTONIC, @alarm only starts this one: see alarm.c
- * @alarms: how often the waiters were woken by one of these; counted without the lock
- * @postponed: how often one of these was set later than it should be: see user.c; counted
+ * @relay: on other clocks than CLOCK_MONOTONIC, @alarm only starts this one: see alarm.c
+ * @bell: wakes waiters of a marked file later: see alarm.c
+ * @alarms: how often @alarm, @relay or @bell have called us; counted without the lock
+ * @postponed: how often @alarm or @bell was set later than it should be: see user.c; counted
  *	without the lock
  * @armed: timers armed, and cells found to be armed
  * @fired: events read
@@ -87,9 +90,12 @@ struct tw_file {
 	u64 virtual_ns;
 	struct tw_table table;
 	struct tw_wheel wheel;
-	wait_queue_head_t wait;
+	wait_queue_head_t readers;
+	wait_queue_head_t watchers;
+	bool woken;
 	u64 alarm_ns;
 	struct hrtimer alarm;
+	struct hrtimer relay;
 	struct hrtimer bell;
 	atomic64_t alarms;
 	atomic64_t postponed;
@@ -117,6 +123,7 @@ void tw_file_info(struct tw_file *file, struct twheel_info *info);
 void tw_alarm_init(struct tw_file *file);
 void tw_alarm_exit(struct tw_file *file);
 void tw_alarm_set(struct tw_file *file, u64 ns);
+void tw_alarm_wake(struct tw_file *file);
 void tw_alarm_soon(struct tw_file *file);
 
 /* cdev.c */

@@ -67,7 +67,7 @@ static s64 op_cancel_all(struct tw_file *file, const struct twheel_op *op)
 void tw_op_wake(struct tw_file *file)
 {
 	spin_unlock(&file->lock);
-	wake_up(&file->wait);
+	tw_alarm_wake(file);
 	spin_lock(&file->lock);
 }
 

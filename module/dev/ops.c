@@ -106,7 +106,7 @@ static __always_inline void ops_end(struct tw_op_run *run)
 {
 	spin_unlock(&run->file->lock);
 	if (unlikely(run->wake))
-		wake_up(&run->file->wait);
+		tw_alarm_wake(run->file);
 }
 
 /* One operation, under a hold of the lock of its own. */

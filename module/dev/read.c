@@ -7,8 +7,8 @@
  * of the file's lock. So no other task ever sees a timer that is neither pending nor due.
  *
  * With the lock held, the program's memory cannot be faulted in. If a record cannot be
- * copied, its timer and those after it go back to where they were. The memory is faulted in
- * without the lock, and all is tried again.
+ * copied, its timer and those after it go back to where they were. A reader that has events
+ * returns them. One that has none faults the memory in without the lock, and tries again.
  */
 #include <linux/list.h>
 #include <linux/math64.h>
@@ -296,7 +296,7 @@ static int read_some(struct tw_file *file, struct iov_iter *to, size_t size,
 	*due = batch.due;
 	spin_unlock(&file->lock);
 	if (unlikely(wake))
-		wake_up(&file->wait);
+		tw_alarm_wake(file);
 	iov_iter_revert(to, (copied - finished) * size);
 	return !finished && !copied && batch.count ? -EFAULT : finished;
 }
@@ -312,14 +312,21 @@ static bool read_fault_in(const struct iov_iter *to, size_t size)
 	return iov_iter_zero(size, &probe) == size;
 }
 
-/* A reader leaves, and others may have something to read: tell them, as the alarm does. */
+/* Whether anybody waits for the file. */
+static bool read_others_wait(struct tw_file *file)
+{
+	/* The barrier is for both queues. Pairs with that of tw_due_poll(). */
+	return wq_has_sleeper(&file->readers) || waitqueue_active(&file->watchers);
+}
+
+/* A reader leaves, and others may have something to read: wake them, as the alarm does. */
 static void read_leave(struct tw_file *file, enum tw_due due)
 {
 	if (due >= TW_DUE_MORE)
 		due = tw_due_search(file, TW_DUE_SLICES) ? TW_DUE_SOME : TW_DUE_NONE;
-	if (due == TW_DUE_SOME && wq_has_sleeper(&file->wait)) {
+	if (due == TW_DUE_SOME && read_others_wait(file)) {
 		WRITE_ONCE(file->marked, true);
-		wake_up(&file->wait);
+		tw_alarm_wake(file);
 	}
 }
 
@@ -368,7 +375,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 			 * The mark comes before each wake-up. If it is gone, another task has
 			 * found that nothing is due.
 			 */
-			ret = wait ? wait_event_interruptible_exclusive(file->wait,
+			ret = wait ? wait_event_interruptible_exclusive(file->readers,
 						READ_ONCE(file->marked)) : -EAGAIN;
 			if (ret)
 				return ret;
@@ -377,7 +384,7 @@ ssize_t tw_read(struct tw_file *file, struct iov_iter *to, bool wait)
 		}
 		if (done && (due == TW_DUE_AHEAD || (due == TW_DUE_MORE && !--slices))) {
 			/* No event waits for timers of later ticks, or long for others. */
-			if (wq_has_sleeper(&file->wait))
+			if (read_others_wait(file))
 				tw_alarm_soon(file);
 			return done;
 		}

@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -247,4 +248,17 @@ TEST(closed_while_reading)
 	ring_submit(&ring, 1);
 	close(fd);
 	io_uring_queue_exit(&ring);
+}
+
+/* An exclusive watcher would take wake-ups from others, and this one is never told. */
+TEST(a_poll_for_other_events_alone_is_refused)
+{
+	struct io_uring ring = ring_open(0);
+	struct io_uring_sqe *sqe = ring_sqe(&ring);
+	struct io_uring_cqe cqe;
+
+	io_uring_prep_poll_add(sqe, dev_open(), EPOLLOUT | EPOLLEXCLUSIVE);
+	ring_submit(&ring, 1);
+	cqe = ring_wait(&ring);
+	CHECK_EQ(cqe.res, -EINVAL);
 }
