@@ -51,7 +51,7 @@ static void alarm_start_bell(struct tw_file *file, u64 pause)
 	tw_hrtimer_start(&file->bell, at, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Whether another watcher may sleep besides the one that a wake-up has reached. */
+/* Whether another watcher may sleep besides the one that a wake-up will reach. */
 static bool alarm_has_watchers(struct tw_file *file)
 {
 	unsigned long flags;
@@ -79,8 +79,9 @@ void tw_alarm_wake(struct tw_file *file)
 	unsigned long flags;
 	bool more;
 
-	wake_up(&file->watchers);
+	/* First: the watcher that is woken may be gone soon after, and another one then left. */
 	more = alarm_has_watchers(file);
+	wake_up(&file->watchers);
 	wake_up(&file->readers);
 	spin_lock_irqsave(&file->readers.lock, flags);
 	file->woken = true;
