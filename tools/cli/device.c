@@ -7,16 +7,21 @@
 
 #include "command.h"
 #include "device.h"
+#include "module.h"
 
 #define DEVICE_PATH	"/dev/twheel"
+
+bool device_missing(int error)
+{
+	return error == ENOENT || error == ENXIO;
+}
 
 /* What to do about a device that cannot be opened, or NULL. */
 static const char *open_advice(int error)
 {
+	if (device_missing(error))
+		return module_advice();
 	switch (error) {
-	case ENOENT:
-	case ENXIO:
-		return "Is the module loaded? As root: modprobe twheel";
 	case EACCES:
 	case EPERM:
 		return "Only root and the device's group may open it: try sudo";

@@ -3,12 +3,15 @@
 #ifndef TWHEEL_DEVICE_H
 #define TWHEEL_DEVICE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "../lib/twheel_device.h"
 
 /* The descriptor. NULL: the default setup. */
 int device_open(const struct twheel_setup *setup);
+/* Is the errno of an open that there is no device here, so that a process wheel has to do? */
+bool device_missing(int error);
 /* Each of the operations has to succeed. */
 void device_ops(int fd, struct twheel_op *ops, unsigned int count);
 struct twheel_info device_info(int fd);

@@ -8,6 +8,7 @@
 
 #include "command.h"
 #include "duration.h"
+#include "module.h"
 #include "options.h"
 #include "wheels.h"
 
@@ -127,6 +128,9 @@ static int metrics_run(int argc, char **argv)
 
 	parse_only_options(&metrics_command, argc, argv, rules);
 	wheels = find_wheels(0, &count, &hidden);
+	printf("# HELP twheel_loaded Whether the kernel has the module.\n"
+	       "# TYPE twheel_loaded gauge\n"
+	       "twheel_loaded %d\n", module_loaded());
 	printf("# HELP twheel_wheels Wheels.\n"
 	       "# TYPE twheel_wheels gauge\n"
 	       "twheel_wheels %zu\n", count);

@@ -12,7 +12,7 @@
 /**
  * struct rival - a way to have timeouts
  * @name: its name in the table
- * @word: the same in one word
+ * @word: the same in one word; NULL: --cost leaves it out, as it is measured elsewhere
  * @sample: how many timeouts to extend and cancel, where that is slower the more there
  *	are; 0: all
  * @open: make room for so many timeouts; may lower the number to what the system allows.
@@ -39,6 +39,7 @@ struct rival {
 	bool (*expire)(void *self);
 };
 
+extern const struct rival process_rival;
 extern const struct rival twheel_rival;
 extern const struct rival batch_rival;
 extern const struct rival cells_rival;

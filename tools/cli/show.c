@@ -9,6 +9,7 @@
 #include "command.h"
 #include "duration.h"
 #include "histogram.h"
+#include "module.h"
 #include "options.h"
 #include "terminal.h"
 #include "wheels.h"
@@ -181,6 +182,11 @@ static int show_wheels(pid_t pid, uint64_t id, bool json)
 	free(wheels);
 	if (shown)
 		return STATUS_OK;
+	if (!module_loaded()) {
+		warnx("there is no wheel, as there is no module");
+		fprintf(stderr, "%s\n", module_advice());
+		return STATUS_FAILED;
+	}
 	advice = hidden ? " that you may look into; try sudo" : "";
 	if (pid)
 		warnx("process %d has no wheel open%s", pid, advice);

@@ -8,6 +8,7 @@
 #include "command.h"
 #include "duration.h"
 #include "json.h"
+#include "module.h"
 #include "options.h"
 #include "terminal.h"
 #include "wheels.h"
@@ -20,12 +21,13 @@
  * @wheels: an array of them
  * @count: how many
  * @hidden: there are processes that may not be looked into
+ * @loaded: the kernel has the module
  * @at_ns: the instant, on CLOCK_MONOTONIC
  */
 struct view {
 	struct wheel *wheels;
 	size_t count;
-	bool hidden;
+	bool hidden, loaded;
 	uint64_t at_ns;
 };
 
@@ -33,6 +35,7 @@ static void view_take(struct view *view)
 {
 	view->at_ns = clock_now(TWHEEL_MONOTONIC);
 	view->wheels = find_wheels(0, &view->count, &view->hidden);
+	view->loaded = module_loaded();
 }
 
 /* The same wheel in an earlier view, or NULL. Another wheel may have its descriptor now. */
@@ -104,9 +107,10 @@ static void view_print_text(struct view *view, const struct view *before)
 		qsort(view->wheels, view->count, sizeof(*view->wheels), compare_timers);
 	for (i = 0; i < view->count; i++)
 		timers += wheel_timers(&view->wheels[i]);
-	printf("%zu wheel%s, %llu timer%s%s\n", view->count,
+	printf("%zu wheel%s, %llu timer%s%s%s\n", view->count,
 	       view->count == 1 ? "" : "s", (unsigned long long)timers,
 	       timers == 1 ? "" : "s",
+	       view->loaded ? "" : "; there is no module",
 	       view->hidden ? "; only root may look into some processes" : "");
 	printf("%s%7s %4s %-15s %9s %9s %8s %9s %9s %9s %9s %9s %9s%s\n",
 	       colour_bold(), "PID", "FD", "PROCESS", "TICK", "TIMERS",
@@ -131,6 +135,7 @@ static void view_print_json(const struct view *view)
 		wheel_print_json(&view->wheels[i]);
 	json_end(']');
 	json_flag("hidden", view->hidden);
+	json_flag("loaded", view->loaded);
 	json_end('}');
 	fflush(stdout);
 }

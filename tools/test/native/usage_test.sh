@@ -4,7 +4,7 @@
 # it writes, and the file of the completion for bash.
 folder=$1
 export completion="$2"
-echo "1..6"
+echo "1..10"
 # shellcheck source=../user/lib/tap.sh
 . "$(dirname "$0")/../user/lib/tap.sh"
 said=$folder/said
@@ -27,7 +27,8 @@ for command in 'twheel' 'twheel nothing' 'twheel after' 'twheel after 1x' \
 	'twheel show --wheel 1 2' 'twheel trace extra' 'twheel metrics extra' \
 	'twheel trace --count 0' 'twheel trace --pid 1 --wheel 1' \
 	'twheel load --clock virtual' \
-	'twheel load --cells --clock realtime' 'twheel load --cells --clock tai'; do
+	'twheel load --cells --clock realtime' 'twheel load --cells --clock tai' \
+	'twheel load --cells --process' 'twheel load --process --tick 1ns'; do
 	# shellcheck disable=SC2086
 	wants 2 . $command || { wrong=1; break; }
 done
@@ -77,4 +78,48 @@ grep -qx -e --seed "$said" && ! grep -qx -e --json "$said" &&
 	grep -qx twheel "$said" &&
 	[ -z "$(sort "$said" | uniq -d)" ]
 result $? completion_does_not_repeat_itself
+
+wrong=0
+for clock in monotonic boottime realtime tai; do
+	wants 0 '^2000 of 2000 fired, 0 early, 0 twice, 0 never; ' \
+		twheel load --process --clock $clock --count 2000 --max-delay 300ms ||
+		{ wrong=1; break; }
+done
+wants 0 '"tick_ns":100000,' \
+	twheel load --process --tick 100us --count 10 --max-delay 1ms --json || wrong=1
+wants 130 '^0 of 10 fired, ' timeout --preserve-status -s INT 1 \
+	twheel load --process --count 10 --min-delay 1h --max-delay 1h || wrong=1
+result $wrong load_of_a_process_wheel
+wants 0 '^process wheel  *50  *[1-9][0-9]*  *[1-9][0-9]*  *[1-9][0-9]*  *[1-9]' \
+	twheel bench --count 50 && grep -q '^timerfd  *50 ' "$said"
+result $? bench_of_a_process_wheel
+
+# Where the module is loaded, tool_test shows the same.
+why=
+! grep -qw twheel /proc/misc || why=' # SKIP the module is loaded here'
+wrong=0
+# Nobody has installed it for this kernel, so that modprobe is no help.
+unknown() {
+	! grep -q modprobe "$said" && grep -q '^The module is not ' "$said" || wrong=1
+}
+if [ ! "$why" ] && ! grep -q '/twheel\.ko' "/lib/modules/$(uname -r)/modules.dep" 2> /dev/null; then
+	wants 1 '^twheel: there is no wheel, as there is no module$' twheel show || wrong=1
+	unknown
+	wants 1 '^twheel: there is no wheel, as there is no module$' twheel show $$ || wrong=1
+	wants 0 '; there is no module' twheel top --count 1 --every 10ms || wrong=1
+	wants 0 '"loaded":false}$' twheel top --count 1 --every 10ms --json || wrong=1
+	wants 0 '^twheel_loaded 0$' twheel metrics || wrong=1
+	wants 1 '^twheel: /dev/twheel: ' twheel after 1ms
+	unknown
+fi
+result $wrong "no_module_is_named$why"
+wrong=0
+if [ ! "$why" ]; then
+	wants 0 '^10 of 10 fired, ' twheel load --count 10 --max-delay 1ms &&
+		grep -q ': the timeouts are those of a process wheel$' "$said" || wrong=1
+	wants 1 '^twheel: /dev/twheel: ' twheel load --cells --count 10 || wrong=1
+	wants 0 '^twheel: .* only the process wheel was measured$' twheel bench --count 50 ||
+		wrong=1
+fi
+result $wrong "without_a_module_a_process_wheel_does$why"
 exit "${bad:-0}"

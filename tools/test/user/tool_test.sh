@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel. What it makes of wrong words is in native/usage_test.sh.
-echo "1..36"
+echo "1..38"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 
@@ -172,6 +172,28 @@ result $? command_that_is_not_there_is_127
 
 wants 2 '^twheel: ' twheel load --tick 1ns; result $? refused_tick_is_2
 mv /dev/twheel /dev/away
-wants 1 'modprobe twheel' twheel after 1ms; result $? missing_device_is_explained
+wants 1 '^The module is loaded, but ' twheel after 1ms &&
+	wants 0 '^50 of 50 fired, ' twheel load --count 50 --max-delay 10ms &&
+	grep -q 'of a process wheel$' "$said"
+result $? missing_device_is_explained
 mv /dev/away /dev/twheel
+wants 0 '^process wheel  *50 ' twheel bench --count 50 && ! grep 'no device' "$said" &&
+	wants 0 '^twheel_loaded 1$' twheel metrics &&
+	wants 0 '"loaded":true}$' twheel top --count 1 --every 10ms --json
+result $? module_is_there
+
+# Without the module, the hint is for where modprobe has it.
+installed=/lib/modules/$(uname -r)
+mkdir -p "$installed"
+echo 'kernel/a.ko: kernel/twheel.ko' > "$installed/modules.dep"
+rmmod twheel && wants 1 '^twheel: there is no wheel, as there is no module$' twheel show &&
+	grep '^The module is not installed for this kernel$' "$said" &&
+	wants 0 '; there is no module' twheel top --count 1 --every 10ms &&
+	wants 0 '^twheel_loaded 0$' twheel metrics &&
+	echo 'updates/module/twheel.ko.xz:' >> "$installed/modules.dep" &&
+	wants 1 '^The module is not loaded. As root: modprobe twheel$' twheel after 1ms &&
+	wants 1 '^The module is not loaded. As root: modprobe twheel$' twheel show
+result $? missing_module_is_explained
+rm "$installed/modules.dep"
+insmod /modules/twheel.ko
 exit "${bad:-0}"
