@@ -9,7 +9,8 @@ KDIR ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 export TWHEEL_CACHE ?= $(CURDIR)/.cache
 
-.PHONY: all modules install modules_install tools tools_install man man_install \
+.PHONY: all modules install modules_install uninstall modules_uninstall tools tools_install \
+	tools_uninstall man man_install man_uninstall \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
 	check native core interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
@@ -26,13 +27,27 @@ $(KDIR)/Makefile:
 modules: $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules
 
+# Of the kernel that KDIR is for.
+RELEASE = $(shell sed -n 's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+DEPMOD = depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $(RELEASE)
+
 install: modules_install
 
 modules_install: $(KDIR)/Makefile
 	$(MAKE) -C $(KDIR) M=$(CURDIR) modules_install
 	@# Kbuild leaves this out where there is no System.map, as in Debian's headers.
-	depmod $(if $(INSTALL_MOD_PATH),-b $(INSTALL_MOD_PATH)) $$(sed -n \
-		's/.*UTS_RELEASE "\(.*\)"/\1/p' $(KDIR)/include/generated/utsrelease.h)
+	$(DEPMOD)
+
+uninstall: modules_uninstall
+
+# Kbuild's folder is extra or updates, by the kernel. DKMS has one of its own in it.
+modules_uninstall: $(KDIR)/Makefile
+	for folder in $(or $(INSTALL_MOD_DIR),extra updates); do \
+		folder=$(INSTALL_MOD_PATH)/lib/modules/$(RELEASE)/$$folder; \
+		rm -f $$folder/module/twheel.ko*; \
+		for empty in $$folder/module $$folder; do [ ! -d $$empty ] || \
+			rmdir --ignore-fail-on-non-empty $$empty || exit; done; done
+	$(DEPMOD)
 
 tools:
 	$(MAKE) -C tools lib command examples
@@ -40,12 +55,19 @@ tools:
 tools_install: tools
 	$(MAKE) -C tools install PREFIX=$(PREFIX)
 
+tools_uninstall:
+	$(MAKE) -C tools uninstall PREFIX=$(PREFIX)
+
 man:
 	tools/man/kernel.sh $(TWHEEL_CACHE)/man9 $(KDIR)
 
 man_install: man
 	install -d $(DESTDIR)$(PREFIX)/share/man/man9
 	install -m 644 $(TWHEEL_CACHE)/man9/*.9 $(DESTDIR)$(PREFIX)/share/man/man9/
+
+man_uninstall: man
+	cd $(TWHEEL_CACHE)/man9 && for page in *.9; do \
+		rm -f $(DESTDIR)$(PREFIX)/share/man/man9/$$page || exit; done
 
 demo:
 	tools/test/vm/demo.sh
@@ -146,6 +168,8 @@ help:
 	@echo '  make tools            build the command twheel, libtwheel and the examples'
 	@echo '  make tools_install    install command and library, manual pages and udev rule;'
 	@echo '                          PREFIX=, DESTDIR=; PYTHONDIR=: the Python module, too'
+	@echo '  make uninstall        remove what make install has installed, with the same variables;'
+	@echo '                          make tools_uninstall and man_uninstall likewise'
 	@echo '  make man              manual pages of the in-kernel API; make man_install'
 	@echo '  make demo             a million timeouts on a stock kernel in QEMU'
 	@echo '  make clean            remove what was built here'

@@ -126,6 +126,7 @@ programs() {
 		"$here/times_of_day.c" "$ROOT"/tools/cli/{walltime,duration}.c
 	try "times of day" "$work/times_of_day"
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
+	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
 	export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$tools/lib
 	for name in loop virtual life; do

@@ -199,6 +199,11 @@ found() {
 		make -C /twheel/try/program clean all && ldd /twheel/try/program/library |
 			grep "libtwheel.so.1 => /usr/local"' "$release"
 }
+uninstalled() {
+	inside make -C /twheel/source uninstall tools_uninstall "KDIR=/lib/modules/$release/build" &&
+		[ -z "$(find "$root/usr/local" "$root/lib/modules" -name '*twheel*')" ] &&
+		! grep -l twheel "$root"/lib/modules/*/modules.*
+}
 not_built() {
 	! inside make -C /twheel/try/module "KDIR=/lib/modules/$release/build" \
 		> "$SCRATCH/out" 2>&1 &&
@@ -211,6 +216,7 @@ check "make install, make tools_install" from_source
 check "what they have installed is found" found
 check "the six lines with the tree that was built" inside \
 	make -C /twheel/try/module "KDIR=/lib/modules/$release/build"
+check "make uninstall, make tools_uninstall" uninstalled
 
 say "booting what was installed, Linux $release"
 start=$SECONDS
