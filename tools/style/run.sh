@@ -231,6 +231,12 @@ check_licences() {
 		status=1
 	done < <(files ':!*.svg' ':!*.json' ':!*.md' ':!*config' ':!debian/*' ':!tools/test/engine/corpus' \
 		':!.gitignore' ':!COPYING' ':!LICENSES' ':!.reuse')
+	# What people copy into programs of their own.
+	while IFS= read -rd '' name; do
+		head -n 5 "$name" | grep -q 'SPDX-License-Identifier: MIT-0\( \|$\)' && continue
+		echo "$name is an example of a program, and not MIT-0"
+		status=1
+	done < <(files tools/examples/userspace tools/examples/python)
 	return $status
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# SPDX-License-Identifier: GPL-2.0-only
+# SPDX-License-Identifier: MIT-0
 """An echo server that ends a connection after 30 seconds of silence, and a test of that.
 
 idle_server.py PATH serves a socket of that name. idle_server.py --test tests the timeouts. That

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /* Arm one timeout, and wait for its event. */
 #include <err.h>
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * An echo server that closes a connection when it has received nothing for a
  * while. Each connection has a timer of a wheel, which every packet extends.

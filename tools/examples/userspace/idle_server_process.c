@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * The echo server of idle_server.c, with a process wheel: it needs no module. With --test it
  * tests its timeouts in virtual time, which takes none.

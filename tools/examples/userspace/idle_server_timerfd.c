@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * The same as idle_server.c, with a timerfd for each connection. That takes two
  * descriptors for each connection, and a system call for each packet.

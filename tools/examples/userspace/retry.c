@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * Two ways to do something again, with one-shot timers of the device. On a process wheel,
  * the callback of a timer arms it again instead. A job that may fail is tried again after a

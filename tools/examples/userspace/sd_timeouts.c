@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /* A program with systemd's event loop, and its timeouts in a wheel. */
 #include <err.h>
 #include <string.h>

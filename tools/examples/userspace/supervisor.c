@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * A supervisor finds workers that hang. Each worker has a cell, which it shares with the
  * supervisor, and keeps its deadline ahead by one compare-and-swap, no system call. There are

@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * Requests through io_uring, each with a timeout. Timeouts take no system call: operations on
  * timers and reads of events are entries of the ring, beside those of the requests. A read

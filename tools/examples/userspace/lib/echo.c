@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 #define _GNU_SOURCE	/* accept4() */
 #include <arpa/inet.h>
 #include <err.h>

@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT-0 */
 /* The parts of an echo server that do not concern time. */
 #ifndef EXAMPLE_ECHO_H
 #define EXAMPLE_ECHO_H

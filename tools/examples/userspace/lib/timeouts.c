@@ -1,4 +1,4 @@
-// SPDX-License-Identifier: GPL-2.0-only
+// SPDX-License-Identifier: MIT-0
 /*
  * Timeouts as those of connections. Some are left alone, some are extended again and
  * again, and some are cancelled. Each callback checks that it comes when it should.

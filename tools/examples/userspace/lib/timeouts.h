@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only */
+/* SPDX-License-Identifier: MIT-0 */
 /* The parts of an example with timeouts in a loop that are the same for all loops. */
 #ifndef EXAMPLE_TIMEOUTS_H
 #define EXAMPLE_TIMEOUTS_H
