@@ -103,6 +103,7 @@ static void ops_begin(void)
 	collects = &batches[done == &batches[0]];
 	collects->array.count = 0;
 	done->array.ops = (uintptr_t)done->ops;
+	done->array.stride = sizeof(*done->ops);
 	words[0] = (uintptr_t)&done->array;
 	sqe = entry();
 	io_uring_prep_rw(IORING_OP_URING_CMD, sqe, wheel, NULL, 0, 0);
@@ -214,10 +215,12 @@ static void completions(void)
 
 static void wheel_open(void)
 {
+	/* The ring reads events, and this program steps through them by sizeof. */
+	const struct twheel_setup setup = { .event_size = sizeof(*events) };
 	struct twheel_info info;
 	int ret;
 
-	wheel = twheel_device_open(NULL);
+	wheel = twheel_device_open(&setup);
 	if (wheel < 0)
 		errx(1, "/dev/twheel: %s", strerror(-wheel));
 	ret = twheel_device_info(wheel, &info);

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # Requests through io_uring with a timeout each. strace counts the calls between the marks:
 # there must be few of them, and only those of the ring.
-echo "1..3"
+echo "1..4"
 trace=/tmp/uring.trace
 # shellcheck source=lib/tap.sh
 . /tap.sh
@@ -10,10 +10,13 @@ said=/tmp/uring.out
 
 uring_requests > $said 2>&1
 [ $? != 77 ] || skip "this kernel has no io_uring, or no commands of it" \
-	requests_time_out few_calls only_of_the_ring
+	requests_time_out with_a_later_header few_calls only_of_the_ring
 wants='^200 requests: 100 answered, 100 timed out, 0 early, 0 wrong$'
 grep -q "$wants" $said
 result $? requests_time_out
+timeout 300 uring_requests_later > $said 2>&1
+grep -q "$wants" $said
+result $? with_a_later_header
 
 strace -f -o $trace uring_requests > $said 2>&1
 tail -n 5 $trace >> $said

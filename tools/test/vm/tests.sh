@@ -160,6 +160,9 @@ build_tests() {
 		begin_logged "$work/install.log" "installing the library, and building with that" \
 			"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
 	end_logged
+	run_logged "$work/later.log" "compiling examples with a later header" \
+		"$ROOT/tools/test/vm/later.sh" "$TOOLS" "$work/readme/user.c" \
+		"$work/man/example_twheel.c" "$work/later"
 	: > "$work/built"
 	[ -n "${GUEST_ARCH:-}" ] || return 0
 	if (cd "$ROOT" && python3 tools/style/abi.py tools/lib/abi.txt --compiler \
@@ -207,6 +210,7 @@ files_of_programs() {
 		cp "$TOOLS/examples/userspace/$example" "$root/bin/"
 	done
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} "$root/bin/"
+	cp "$work"/later/*_later "$root/bin/"
 	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
 		"$root"
 	if [ -n "${GUEST_ARCH:-}" ]; then
