@@ -123,7 +123,7 @@ nothing_left() {
 	inventory > "$work/after"
 	diff "$work/before" "$work/after" && no_module_left
 }
-packages=(twheel-dkms twheel-tools libtwheel1 libtwheel-dev python3-twheel)
+packages=(twheel-dkms twheel-tools libtwheel1 libtwheel-dev python3-twheel twheel-doc)
 
 inventory > "$work/before"
 check "they install, with no network" inside sh -c \
@@ -137,6 +137,17 @@ check "the examples of the package build" inside \
 rm -f "$root"/usr/share/doc/twheel-dkms/examples/{*.o,*.ko,*.mod*,.*.cmd,Module.*,modules.*,sessions_*.c}
 check "a program builds with what pkg-config says" inside \
 	make -C /twheel/try/program
+# has_documents: each is there, and finds the others and the pictures; dh renames the changes
+has_documents() {
+	local documents=$root/usr/share/doc/twheel-doc path
+
+	[ -e "$documents/changelog.gz" ] || return
+	(cd "$ROOT" && ls README.md SECURITY.md tools/doc/*.md tools/doc/pictures/*.svg \
+		tools/bench/charts/*.svg) | while read -r path; do
+		cmp "$ROOT/$path" "$documents/$path" || return
+	done
+}
+check "the documents are there" has_documents
 check "Python finds its module" inside python3 -Bc \
 	'import asyncio, twheel
 async def main():

@@ -71,6 +71,10 @@ check "twheel-tools" has twheel-tools /usr/bin/twheel \
 	/usr/share/fish/vendor_completions.d/twheel.fish /usr/share/zsh/site-functions/_twheel \
 	/usr/share/twheel/bpftrace/lateness.bt \
 	'/usr/share/man/man1/twheel.1.*'
+check "twheel-doc" has twheel-doc /usr/share/doc/twheel-doc/README.md \
+	/usr/share/doc/twheel-doc/tools/doc/design.md \
+	/usr/share/doc/twheel-doc/tools/doc/pictures/wheel.svg \
+	/usr/share/doc/twheel-doc/tools/bench/charts/icount-cost.svg
 check "a program builds with them" program_builds
 check "DKMS gets the sources" dkms_has_sources
 say "the packages: $work/RPMS; the log: $work/log"

@@ -137,6 +137,6 @@ check "twheel after 1s, upgraded" as twheel twheel after 1s
 check "the module of six lines fits the upgrade" six_lines
 check "removal while a program has it open" remove_in_use
 check "purge" dpkg --purge twheel-dkms twheel-tools libtwheel1 libtwheel-dev \
-	python3-twheel
+	python3-twheel twheel-doc
 check "no module, no device, no entry of DKMS is left" gone
 echo complete > $out
