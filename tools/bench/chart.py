@@ -27,12 +27,14 @@ SHAPES = {"twheel": "disc", "timer_list": "square", "hrtimer": "triangle",
 # Title, and the lines: class, delays, operation, peer
 PANELS = (
     ("arm", "1-h", "arm"),
-    ("modify, later", "1-h", "modify-later"),
+    ("extend; others: modify, later", "1-h", "extend"),
     ("modify, nearer", "1-h", "modify-nearer"),
     ("cancel", "1-h", "cancel"),
     ("expire, all on one tick", "one-tick", "expire"),
     ("expire, a backlog of one hour", "1-h", "expire"),
 )
+# Operations that only twheel has, with that of the others: the tables have the same.
+BESIDE = {"extend": "modify-later"}
 # If the hour was not measured.
 INSTEAD = {("1-h", "expire"): ("512-ticks", "expire", "expire, a backlog of 512 ticks")}
 USER_PANELS = (
@@ -188,7 +190,8 @@ def cost_chart(data, get, folder):
                                                    (delays, operation, title))
         lines = []
         for peer in PEERS:
-            points = [(count, get(delays, operation, count, peer)) for count in counts]
+            done = operation if peer == "twheel" else BESIDE.get(operation, operation)
+            points = [(count, get(delays, done, count, peer)) for count in counts]
             points = [point for point in points if point[1] is not None]
             if points:
                 lines.append((peer, points))
