@@ -140,7 +140,8 @@ enum twheel_clock {
  *	a CPU, the pause of one ends while others run. So each may have a few passes in a row. Also
  *	on PREEMPT_RT, where callbacks take raw spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
- *	a time, so one that sleeps delays the others
+ *	a time, so one that sleeps delays the others. A caller of twheel_cancel_sync(),
+ *	twheel_stop() or twheel_destroy() holds no mutex that a callback takes
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,

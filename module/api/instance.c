@@ -216,6 +216,9 @@ static bool instance_stop(struct twheel *wheel)
  *
  * Context:
  * * process, may sleep
+ * * it waits for callbacks of the wheel. So the caller holds no lock that one takes: with
+ *   %TWHEEL_CONTEXT_WORK, no mutex either. And two callbacks must not end each other's wheels:
+ *   each would wait for the other for ever. Lockdep reports both
  * * other CPUs may use the wheel's timers meanwhile. If a cancel or a shutdown then says that
  *   a timer was not pending, @unfired may be about to receive it. Do not free it before
  *   @unfired was called for it, or this has returned; nor by kfree_rcu(), as this is no RCU
@@ -283,6 +286,7 @@ static void instance_release(struct twheel *wheel)
  *
  * Context:
  * * process, may sleep; not from a callback of CPU hotplug
+ * * it waits for callbacks, with the rules of twheel_stop()
  * Return:
  * * 0 - it is gone
  * * -EDEADLK - called from a callback of this wheel, or from @unfired of twheel_stop();
