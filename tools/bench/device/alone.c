@@ -33,7 +33,8 @@ static const char *alone_peer(const struct alone *alone)
 
 static int alone_open(const struct alone *alone)
 {
-	int fd = alone->twheel ? twheel_device_open(NULL) :
+	const struct twheel_setup setup = { .event_size = sizeof(struct twheel_event) };
+	int fd = alone->twheel ? twheel_device_open(&setup) :
 				 timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
 
 	device_need(fd, alone_peer(alone));

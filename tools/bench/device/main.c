@@ -80,14 +80,18 @@ double stopwatch_stop(const struct stopwatch *watch)
 
 int wheel_open(void)
 {
-	struct twheel_setup setup = { .max_timers = plan.count + 1 };
+	struct twheel_setup setup = {
+		.max_timers = plan.count + 1, .event_size = sizeof(struct twheel_event),
+	};
 
 	return device_need(twheel_device_open(&setup), "/dev/twheel");
 }
 
 int wheel_open_cells(struct twheel_cells *cells, uint32_t count)
 {
-	struct twheel_setup setup = { .max_cells = count };
+	struct twheel_setup setup = {
+		.max_cells = count, .event_size = sizeof(struct twheel_event),
+	};
 	int fd = device_need(twheel_device_open(&setup), "/dev/twheel");
 	char *byte;
 
