@@ -149,6 +149,22 @@ static long cdev_ioctl(struct file *filp, unsigned int cmd, unsigned long arg)
 }
 
 #if TW_URING
+/* Whether a command is the address of an array, and nothing else. A large entry has more words. */
+static bool cdev_uring_is_bare(const struct io_uring_cmd *cmd, unsigned int issue_flags)
+{
+	const u64 *words = tw_uring_payload(cmd);
+	size_t size = sizeof(struct io_uring_sqe);
+	unsigned int i, count;
+
+	if (issue_flags & IO_URING_F_SQE128)
+		size *= 2;
+	count = (size - offsetof(struct io_uring_sqe, cmd)) / sizeof(*words);
+	for (i = 1; i < count; i++)
+		if (READ_ONCE(words[i]))
+			return false;
+	return !(cmd->flags & IORING_URING_CMD_MASK);
+}
+
 /*
  * Operations never wait for events. They may only sleep for memory, as io_uring itself does
  * when it takes an entry. So a few are done at once, which saves the way to a thread.
@@ -165,7 +181,7 @@ static int cdev_uring_cmd(struct io_uring_cmd *cmd, unsigned int issue_flags)
 
 	if (CDEV_COMMAND(cmd->cmd_op) != CDEV_COMMAND(TWHEEL_IOC_OPS))
 		return -ENOTTY;
-	if (READ_ONCE(words[1]) || cmd->flags & IORING_URING_CMD_MASK)
+	if (!cdev_uring_is_bare(cmd, issue_flags))
 		return -EINVAL;
 	if (!(cmd->file->f_mode & FMODE_WRITE))
 		return -EBADF;

@@ -123,7 +123,7 @@ TEST(long_ones_go_to_a_thread)
 		NEED(ops[i].id && !ops[i].result);
 }
 
-/* Submitted by io_uring's own thread; for a thread; and where the second half is ignored. */
+/* Submitted by io_uring's own thread; for a thread; and by large entries. */
 TEST(in_each_way)
 {
 	static const struct {
@@ -144,8 +144,6 @@ TEST(in_each_way)
 			struct io_uring_sqe *sqe = ops_sqe(&ring, fd, &arrays[j]);
 
 			io_uring_sqe_set_flags(sqe, ways[i].sqe);
-			if (ways[i].ring == IORING_SETUP_SQE128)
-				memset((char *)sqe + LARGE, 0xee, LARGE);
 			/* Other work of io_uring may end it after 256. */
 			done = ring_run(&ring);
 			CHECK(done == (int)arrays[j].count || (j && done >= 256));
@@ -280,6 +278,35 @@ TEST(words_refused)
 	dev_same(fd, &was);
 	many.reserved = 0;
 	CHECK_EQ(ops_run(&ring, fd, &many), 1000);
+}
+
+/* Each byte of the second half of a large entry, at once and in a thread. */
+TEST(second_half_refused)
+{
+	static const unsigned int ways[] = { 0, IOSQE_ASYNC };
+	struct twheel_op *ops = ops_arm(1);
+	struct twheel_ops array = array_of(ops, 1);
+	struct io_uring ring = ring_open(IORING_SETUP_SQE128);
+	int fd = device_open();
+	struct dev_state was = dev_state(fd);
+	struct io_uring_sqe *sqe;
+	unsigned int i, j;
+
+	for (i = 0; i < SIZE_OF(ways); i++)
+		for (j = 0; j < LARGE; j++) {
+			sqe = ops_sqe(&ring, fd, &array);
+			io_uring_sqe_set_flags(sqe, ways[i]);
+			memset((char *)sqe + LARGE, 0, LARGE);
+			((char *)sqe)[LARGE + j] = 1;
+			CHECK_EQ(ring_run(&ring), -EINVAL);
+		}
+	dev_same(fd, &was);
+	for (i = 0; i < SIZE_OF(ways); i++) {
+		sqe = ops_sqe(&ring, fd, &array);
+		io_uring_sqe_set_flags(sqe, ways[i]);
+		memset((char *)sqe + LARGE, 0, LARGE);
+		CHECK_EQ(ring_run(&ring), 1);
+	}
 }
 
 /* A descriptor that is open for reading only. */
