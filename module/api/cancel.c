@@ -5,6 +5,7 @@
 #include <linux/bug.h>
 #include <linux/errno.h>
 #include <linux/irqflags.h>
+#include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/preempt.h>
 
@@ -147,27 +148,36 @@ int twheel_shutdown(struct twheel_timer *timer)
 TW_EXPORT(twheel_shutdown);
 
 /*
- * Tell lockdep that this may wait for the timer's callback.
+ * Have a debug kernel report a caller that must not wait for the timer's callback, even if it
+ * does not run. Lockdep learns that this may wait.
  *
- * It cannot when a callback of the same base calls it, if the wheel has no other base. A
+ * It cannot wait when a callback of the same base calls it, if the wheel has no other base. A
  * base runs one callback at a time, and now that is the caller. So two callbacks of such
  * a wheel may wait for each other's timers, and timers of one class for one another. With
  * several bases the other callback may run on another CPU, and wait for this one there.
+ *
+ * Where a wait spins, every caller may wait. On PREEMPT_RT an RCU reader may block on a
+ * spinlock, and callbacks are such readers: might_sleep() would report them.
  */
 static void cancel_may_wait(struct twheel_timer *timer)
 {
-#ifdef CONFIG_LOCKDEP
+#if defined(CONFIG_LOCKDEP) || defined(CONFIG_DEBUG_ATOMIC_SLEEP)
 	const struct twheel_base *base = READ_ONCE(timer->base);
 	enum twheel_context context = base->clock.context;
-	unsigned long flags;
+	unsigned long __maybe_unused flags;
 
 	if (base->owner->nr_bases == 1 && tw_base_inside(base))
 		return;
+	might_sleep_if(context == TWHEEL_CONTEXT_WORK);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && context == TWHEEL_CONTEXT_SOFTIRQ)
+		lockdep_assert_preemption_enabled();
+#ifdef CONFIG_LOCKDEP
 	/* It is held with softirqs on here, and by the callback in softirq. */
 	local_irq_save(flags);
 	tw_debug_map_acquire(&timer->lockdep_map, context);
 	lock_map_release(&timer->lockdep_map);
 	local_irq_restore(flags);
+#endif
 #endif
 }
 

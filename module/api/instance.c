@@ -4,6 +4,7 @@
 
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
@@ -244,6 +245,8 @@ long twheel_stop(struct twheel *wheel,
 		return -EPERM;
 	if (instance_inside(wheel))
 		return -EDEADLK;
+	/* Also where it need not wait, and before it turns interrupts on. */
+	might_sleep();
 	if (!instance_stop(wheel))
 		return -EALREADY;
 	WRITE_ONCE(wheel->stopper, current);

@@ -3,6 +3,7 @@
 #include <linux/bottom_half.h>
 #include <linux/bug.h>
 #include <linux/irqflags.h>
+#include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
@@ -86,6 +87,7 @@ u64 twheel_advance(struct twheel *wheel, u64 now_ns)
 	tw_for_each_base(base, i, wheel)
 		if (WARN_ON_ONCE(tw_base_inside(base)))
 			return next;
+	might_sleep();
 	now_ns = min(now_ns, TWHEEL_NEVER - 1);
 	/* All of them first: callbacks see one time, whichever base they use. */
 	tw_for_each_base(base, i, wheel)

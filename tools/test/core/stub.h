@@ -90,6 +90,8 @@ void stub_say(const char *what, const char *format, ...);
 #define usleep_range(min, max)	stub_sleep((u64)(min) * NSEC_PER_USEC)
 #define msleep(ms)		stub_sleep((u64)(ms) * NSEC_PER_MSEC)
 #define udelay(us)		stub_spend((u64)(us) * NSEC_PER_USEC)
+#define might_sleep()		stub_may_sleep()
+#define might_sleep_if(asked)	do { if (asked) stub_may_sleep(); } while (0)
 #define cond_resched()		(stub_may_sleep(), stub_point())
 
 /* The compiler */
@@ -111,6 +113,7 @@ void stub_say(const char *what, const char *format, ...);
 #define IS_ENABLED(option)	STUB_PASTED(option)
 #define CONFIG_HOTPLUG_CPU	1
 #define CONFIG_NO_HZ_COMMON	1
+#define CONFIG_DEBUG_ATOMIC_SLEEP	1
 #define LINUX_VERSION_CODE	KERNEL_VERSION(6, 9, 0)
 #define KERNEL_VERSION(a, b, c)	(((a) << 16) + ((b) << 8) + (c))
 #define KBUILD_MODNAME		"twheel"
@@ -274,6 +277,7 @@ static inline void mutex_unlock(struct mutex *mutex)
 	do { raw_spin_unlock(lock); local_irq_restore(flags); } while (0)
 #define DEFINE_MUTEX(name)	struct mutex name
 #define preempt_count()		0
+#define lockdep_assert_preemption_enabled()	stub_may_sleep()
 #define preempt_count_set(count)	((void)(count))
 #define lockdep_assert_held(lock)	stub_assert_held((const raw_spinlock_t *)(lock))
 #define lock_acquire_exclusive(map, subclass, trylock, nest, ip)	((void)(subclass))

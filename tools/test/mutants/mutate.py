@@ -30,7 +30,8 @@ UNARY_AFTER = set("( [ { } , ; = ? : ! ~ && || == != < > <= >= + - * / % & | << 
                   "|= &= return case".split())
 # Statements that begin with these do nothing that a test could see.
 CHECKS = {"lockdep_assert_held", "lockdep_assert_irqs_disabled", "OPTIMIZER_HIDE_VAR",
-          "BUILD_BUG_ON", "cpu_relax", "cond_resched", "might_sleep"}
+          "BUILD_BUG_ON", "cpu_relax", "cond_resched", "might_sleep", "might_sleep_if",
+          "lockdep_assert_preemption_enabled", "cancel_may_wait"}
 TYPES = set("""struct union enum unsigned signed int long short char bool void const static
     u8 u16 u32 u64 s8 s16 s32 s64 size_t ktime_t spinlock_t twheel_fn""".split())
 

@@ -212,6 +212,7 @@ static const struct {
 	{ "overrun_policy",	misuse_overrun_policy },
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
+	{ "atomic",		misuse_atomic },
 	{ "wheels",		misuse_wheels },
 	{ "system",		misuse_system },
 	{ "deadlock",		misuse_deadlock },

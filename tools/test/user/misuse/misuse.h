@@ -50,4 +50,7 @@ void misuse_hardirq(void);
 void misuse_advance(void);
 void misuse_deadlock(void);
 
+/* atomic.c */
+void misuse_atomic(void);
+
 #endif /* MISUSE_H */
