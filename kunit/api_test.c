@@ -414,9 +414,11 @@ static struct kunit_case api_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_api_suite = {
+static struct kunit_suite twheel_api_suite = {
 	.name		= "twheel_api",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= api_cases,
 };
+
+kunit_test_suite(twheel_api_suite);

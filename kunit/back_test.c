@@ -297,9 +297,11 @@ static struct kunit_case back_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_back_suite = {
+static struct kunit_suite twheel_back_suite = {
 	.name		= "twheel_back",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= back_cases,
 };
+
+kunit_test_suite(twheel_back_suite);

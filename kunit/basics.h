@@ -3,9 +3,8 @@
  * Shared by tests on virtual clocks and tests on real ones. Inline, because these are
  * two modules.
  *
- * The suites that tools/test/native/suites.c lists are run in a program as well, on the
- * process wheels of tools/lib: make native. They include this and what stands on it, and
- * nothing of the kernel.
+ * Suites that include only this, probe.h or life.h need nothing of the kernel's. A program runs
+ * them as well, on the process wheels of tools/lib: make native.
  */
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H

@@ -315,9 +315,11 @@ static struct kunit_case callback_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_callback_suite = {
+static struct kunit_suite twheel_callback_suite = {
 	.name		= "twheel_callback",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= callback_cases,
 };
+
+kunit_test_suite(twheel_callback_suite);

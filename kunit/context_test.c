@@ -200,6 +200,9 @@ static void work_needs_no_memory(struct kunit *test)
 	unsigned int before, percpu;
 	struct twheel *wheel;
 
+	/* As on the simulated machine of tools/test/core. */
+	if (!WQ_MEM_RECLAIM)
+		kunit_skip(test, "no workqueue has a thread of its own");
 	for (percpu = 0; percpu < 2; percpu++) {
 		before = rescuer_count();
 		wheel = context_wheel(test, TWHEEL_CONTEXT_WORK, percpu);
@@ -468,7 +471,9 @@ static struct kunit_case context_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_context_suite = {
+static struct kunit_suite twheel_context_suite = {
 	.name		= "twheel_context",
 	.test_cases	= context_cases,
 };
+
+kunit_test_suite(twheel_context_suite);

@@ -145,7 +145,9 @@ static struct kunit_case contract_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_contract_suite = {
+static struct kunit_suite twheel_contract_suite = {
 	.name		= "twheel_contract",
 	.test_cases	= contract_cases,
 };
+
+kunit_test_suite(twheel_contract_suite);

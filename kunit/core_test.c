@@ -493,7 +493,9 @@ static struct kunit_case core_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_core_suite = {
+static struct kunit_suite twheel_core_suite = {
 	.name		= "twheel_core",
 	.test_cases	= core_cases,
 };
+
+kunit_test_suite(twheel_core_suite);

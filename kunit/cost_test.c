@@ -376,7 +376,9 @@ static struct kunit_case cost_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_cost_suite = {
+static struct kunit_suite twheel_cost_suite = {
 	.name		= "twheel_cost",
 	.test_cases	= cost_cases,
 };
+
+kunit_test_suite(twheel_cost_suite);

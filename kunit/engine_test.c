@@ -405,7 +405,9 @@ static struct kunit_case engine_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_engine_suite = {
+static struct kunit_suite twheel_engine_suite = {
 	.name		= "twheel_engine",
 	.test_cases	= engine_cases,
 };
+
+kunit_test_suite(twheel_engine_suite);

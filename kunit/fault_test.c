@@ -252,7 +252,9 @@ static struct kunit_case fault_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_fault_suite = {
+static struct kunit_suite twheel_fault_suite = {
 	.name		= "twheel_fault",
 	.test_cases	= fault_cases,
 };
+
+kunit_test_suite(twheel_fault_suite);

@@ -262,7 +262,9 @@ static struct kunit_case home_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_home_suite = {
+static struct kunit_suite twheel_home_suite = {
 	.name		= "twheel_home",
 	.test_cases	= home_cases,
 };
+
+kunit_test_suite(twheel_home_suite);

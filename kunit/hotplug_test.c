@@ -330,9 +330,11 @@ static struct kunit_case hotplug_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_hotplug_suite = {
+static struct kunit_suite twheel_hotplug_suite = {
 	.name		= "twheel_hotplug",
 	.init		= hotplug_init,
 	.exit		= hotplug_exit,
 	.test_cases	= hotplug_cases,
 };
+
+kunit_test_suite(twheel_hotplug_suite);

@@ -242,9 +242,11 @@ static struct kunit_case idle_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_idle_suite = {
+static struct kunit_suite twheel_idle_suite = {
 	.name		= "twheel_idle",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= idle_cases,
 };
+
+kunit_test_suite(twheel_idle_suite);

@@ -166,7 +166,9 @@ static struct kunit_case life_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_life_suite = {
+static struct kunit_suite twheel_life_suite = {
 	.name		= "twheel_life",
 	.test_cases	= life_cases,
 };
+
+kunit_test_suite(twheel_life_suite);

@@ -250,7 +250,9 @@ static struct kunit_case limit_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_limit_suite = {
+static struct kunit_suite twheel_limit_suite = {
 	.name		= "twheel_limit",
 	.test_cases	= limit_cases,
 };
+
+kunit_test_suite(twheel_limit_suite);

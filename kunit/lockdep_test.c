@@ -290,7 +290,9 @@ static struct kunit_case lockdep_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_lockdep_suite = {
+static struct kunit_suite twheel_lockdep_suite = {
 	.name		= "twheel_lockdep",
 	.test_cases	= lockdep_cases,
 };
+
+kunit_test_suite(twheel_lockdep_suite);

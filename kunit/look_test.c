@@ -269,7 +269,9 @@ static struct kunit_case look_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_look_suite = {
+static struct kunit_suite twheel_look_suite = {
 	.name		= "twheel_look",
 	.test_cases	= look_cases,
 };
+
+kunit_test_suite(twheel_look_suite);

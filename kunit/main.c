@@ -40,39 +40,9 @@
  *	percpu.empty_is_silent, api.one_alarm_per_instant
  *  - CPU hotplug loses timers: hotplug.*
  */
-#include <kunit/test.h>
 #include <linux/module.h>
 
 #include "../module/export.h"
-
-extern struct kunit_suite twheel_shape_suite;
-extern struct kunit_suite twheel_engine_suite;
-extern struct kunit_suite twheel_round_suite;
-extern struct kunit_suite twheel_cost_suite;
-extern struct kunit_suite twheel_look_suite;
-extern struct kunit_suite twheel_api_suite;
-extern struct kunit_suite twheel_contract_suite;
-extern struct kunit_suite twheel_module_suite;
-extern struct kunit_suite twheel_callback_suite;
-extern struct kunit_suite twheel_pass_suite;
-extern struct kunit_suite twheel_back_suite;
-extern struct kunit_suite twheel_stats_suite;
-extern struct kunit_suite twheel_periodic_suite;
-extern struct kunit_suite twheel_retry_suite;
-extern struct kunit_suite twheel_idle_suite;
-extern struct kunit_suite twheel_fault_suite;
-extern struct kunit_suite twheel_core_suite;
-extern struct kunit_suite twheel_trace_suite;
-
-kunit_test_suites(&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite,
-		  &twheel_cost_suite, &twheel_look_suite,
-		  &twheel_api_suite, &twheel_contract_suite,
-		  &twheel_module_suite, &twheel_callback_suite,
-		  &twheel_pass_suite,
-		  &twheel_back_suite, &twheel_stats_suite,
-		  &twheel_periodic_suite, &twheel_retry_suite,
-		  &twheel_idle_suite, &twheel_fault_suite,
-		  &twheel_core_suite, &twheel_trace_suite);
 
 MODULE_DESCRIPTION("KUnit tests of twheel");
 MODULE_LICENSE("GPL");

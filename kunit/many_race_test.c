@@ -396,7 +396,9 @@ static struct kunit_case many_race_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_many_race_suite = {
+static struct kunit_suite twheel_many_race_suite = {
 	.name		= "twheel_many_race",
 	.test_cases	= many_race_cases,
 };
+
+kunit_test_suite(twheel_many_race_suite);

@@ -465,7 +465,9 @@ static struct kunit_case many_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_many_suite = {
+static struct kunit_suite twheel_many_suite = {
 	.name		= "twheel_many",
 	.test_cases	= many_cases,
 };
+
+kunit_test_suite(twheel_many_suite);

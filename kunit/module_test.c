@@ -200,9 +200,11 @@ static struct kunit_case module_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_module_suite = {
+static struct kunit_suite twheel_module_suite = {
 	.name		= "twheel_module",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= module_cases,
 };
+
+kunit_test_suite(twheel_module_suite);

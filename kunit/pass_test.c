@@ -439,7 +439,9 @@ static struct kunit_case pass_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_pass_suite = {
+static struct kunit_suite twheel_pass_suite = {
 	.name		= "twheel_pass",
 	.test_cases	= pass_cases,
 };
+
+kunit_test_suite(twheel_pass_suite);

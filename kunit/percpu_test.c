@@ -472,7 +472,9 @@ static struct kunit_case percpu_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_percpu_suite = {
+static struct kunit_suite twheel_percpu_suite = {
 	.name		= "twheel_percpu",
 	.test_cases	= percpu_cases,
 };
+
+kunit_test_suite(twheel_percpu_suite);

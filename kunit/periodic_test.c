@@ -490,9 +490,11 @@ static struct kunit_case periodic_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_periodic_suite = {
+static struct kunit_suite twheel_periodic_suite = {
 	.name		= "twheel_periodic",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= periodic_cases,
 };
+
+kunit_test_suite(twheel_periodic_suite);

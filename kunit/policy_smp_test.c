@@ -490,7 +490,9 @@ static struct kunit_case policy_smp_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_policy_smp_suite = {
+static struct kunit_suite twheel_policy_smp_suite = {
 	.name		= "twheel_policy_smp",
 	.test_cases	= policy_smp_cases,
 };
+
+kunit_test_suite(twheel_policy_smp_suite);

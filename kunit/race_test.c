@@ -169,7 +169,9 @@ static struct kunit_case race_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_race_suite = {
+static struct kunit_suite twheel_race_suite = {
 	.name		= "twheel_race",
 	.test_cases	= race_cases,
 };
+
+kunit_test_suite(twheel_race_suite);

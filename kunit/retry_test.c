@@ -490,9 +490,11 @@ static struct kunit_case retry_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_retry_suite = {
+static struct kunit_suite twheel_retry_suite = {
 	.name		= "twheel_retry",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= retry_cases,
 };
+
+kunit_test_suite(twheel_retry_suite);

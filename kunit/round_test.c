@@ -490,7 +490,9 @@ static struct kunit_case round_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_round_suite = {
+static struct kunit_suite twheel_round_suite = {
 	.name		= "twheel_round",
 	.test_cases	= round_cases,
 };
+
+kunit_test_suite(twheel_round_suite);

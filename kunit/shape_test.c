@@ -163,7 +163,9 @@ static struct kunit_case shape_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_shape_suite = {
+static struct kunit_suite twheel_shape_suite = {
 	.name		= "twheel_shape",
 	.test_cases	= shape_cases,
 };
+
+kunit_test_suite(twheel_shape_suite);

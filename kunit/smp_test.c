@@ -404,7 +404,9 @@ static struct kunit_case smp_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_smp_suite = {
+static struct kunit_suite twheel_smp_suite = {
 	.name		= "twheel_smp",
 	.test_cases	= smp_cases,
 };
+
+kunit_test_suite(twheel_smp_suite);

@@ -471,9 +471,11 @@ static struct kunit_case stats_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_stats_suite = {
+static struct kunit_suite twheel_stats_suite = {
 	.name		= "twheel_stats",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= stats_cases,
 };
+
+kunit_test_suite(twheel_stats_suite);

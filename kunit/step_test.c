@@ -347,9 +347,11 @@ static struct kunit_case step_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_step_suite = {
+static struct kunit_suite twheel_step_suite = {
 	.name		= "twheel_step",
 	.init		= wall_test_init,
 	.exit		= wall_test_exit,
 	.test_cases	= step_cases,
 };
+
+kunit_test_suite(twheel_step_suite);

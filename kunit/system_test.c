@@ -220,7 +220,9 @@ static struct kunit_case system_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_system_suite = {
+static struct kunit_suite twheel_system_suite = {
 	.name		= "twheel_system",
 	.test_cases	= system_cases,
 };
+
+kunit_test_suite(twheel_system_suite);

@@ -409,8 +409,10 @@ static struct kunit_case trace_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_trace_suite = {
+static struct kunit_suite twheel_trace_suite = {
 	.name		= "twheel_trace",
 	.suite_init	= tracer_suite_init,
 	.test_cases	= trace_cases,
 };
+
+kunit_test_suite(twheel_trace_suite);

@@ -457,7 +457,9 @@ static struct kunit_case travel_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_travel_suite = {
+static struct kunit_suite twheel_travel_suite = {
 	.name		= "twheel_travel",
 	.test_cases	= travel_cases,
 };
+
+kunit_test_suite(twheel_travel_suite);

@@ -493,7 +493,9 @@ static struct kunit_case wait_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_wait_suite = {
+static struct kunit_suite twheel_wait_suite = {
 	.name		= "twheel_wait",
 	.test_cases	= wait_cases,
 };
+
+kunit_test_suite(twheel_wait_suite);

@@ -482,9 +482,11 @@ static struct kunit_case wall_cases[] = {
 	{ }
 };
 
-struct kunit_suite twheel_wall_suite = {
+static struct kunit_suite twheel_wall_suite = {
 	.name		= "twheel_wall",
 	.init		= wall_test_init,
 	.exit		= wall_test_exit,
 	.test_cases	= wall_cases,
 };
+
+kunit_test_suite(twheel_wall_suite);

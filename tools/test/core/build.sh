@@ -11,10 +11,9 @@ core=$ROOT/tools/test/core
 tree=${TREE:-$ROOT}
 module=("$tree"/module/{core,engine,api}/*.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
-suites=("$tree"/kunit/{api,contract,module,callback,pass,back,stats,periodic,retry}_test.c
-	"$tree"/kunit/{idle,fault,core,trace,life,limit,percpu,many,travel,wait}_test.c
-	"$tree"/kunit/{context,many_race,race,wall,step,policy_smp,smp,system,home,hotplug}_test.c
-	"$tree"/kunit/{probe,tracer,life_module,smp,stress}.c
+# Those of the engine are for make engine.
+mapfile -t suites < <(suite_files "$tree" | xargs grep -L '"rig\.h"')
+suites+=("$tree"/kunit/{probe,tracer,life_module,smp,stress}.c
 	"$ROOT/tools/test/native/kunit.c" "$core/suites.c")
 flags=(-std=gnu11 -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation
 	-I"$SCRATCH/headers" -I"$core" -I"$ROOT/tools/test/native" -include stub.h)

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make core: runs core, engine and API as a program, under sanitizers, with nearly all suites
-# of kunit/. The machine is simulated, see machine.c, and its time is virtual. The last line is
-# "N passed, N failed". Argument: the name of a case or suite, to run only that. A case that does
-# not end is ended after two minutes of CPU time, and fails.
+# make core: runs core, engine and API as a program, under sanitizers, with all suites of kunit/
+# but those of the engine. The machine is simulated, see machine.c, and its time is virtual. The
+# last line is "N passed, N failed". Argument: the name of a case or suite, to run only that. A
+# case that does not end is ended after two minutes of CPU time, and fails.
 #
 #   SEED=N	another order of events (0)
 #   TREE=path	test the module of another tree
@@ -19,13 +19,15 @@ export UBSAN_OPTIONS=halt_on_error=1
 say "core, engine and API with their suites, as a program: compiling"
 make_headers
 mkdir -p "$SCRATCH/objects"
+# The suites run in the order in which they are linked.
+sources=("${module[@]}" "${stub[@]}" "${suites[@]}")
+objects=("${sources[@]/#*\//$SCRATCH/objects/}")
 flags+=(-O1 -g "${sanitizers[@]}")
-if ! compile "$tree" "$SCRATCH/objects" "${module[@]}" "${stub[@]}" "${suites[@]}" \
-		> "$SCRATCH/build" 2>&1; then
+if ! compile "$tree" "$SCRATCH/objects" "${sources[@]}" > "$SCRATCH/build" 2>&1; then
 	head -n 20 "$SCRATCH/build"
 	die "it does not compile" "see above"
 fi
-gcc "${sanitizers[@]}" "$wrap" -o "$SCRATCH/suites" "$SCRATCH"/objects/*.o
+gcc "${sanitizers[@]}" "$wrap" -o "$SCRATCH/suites" "${objects[@]/%.c/.o}"
 
 # part LOG [NAME]: those of that name, or all; without the totals
 part() {

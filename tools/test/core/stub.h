@@ -20,6 +20,10 @@ typedef int32_t s32;
 typedef s64 ktime_t;
 typedef int clockid_t;
 
+typedef struct {
+	bool held, hard, open;
+} raw_spinlock_t;
+
 /* The CPUs: stub.c */
 #define STUB_CPUS	2
 
@@ -34,6 +38,7 @@ typedef int clockid_t;
  * @idle: and the CPU was idle
  * @flags: none
  * @comm: no name
+ * @pi_lock: for a suite that holds it
  */
 struct task_struct {
 	int number;
@@ -49,6 +54,7 @@ struct task_struct {
 	bool idle;
 	unsigned int flags;
 	const char *comm;
+	raw_spinlock_t pi_lock;
 };
 
 struct cpumask {
@@ -175,6 +181,7 @@ typedef struct {
 #define atomic_dec(a)		(--(a)->counter)
 #define atomic_fetch_inc_release(a)	((a)->counter++)
 #define atomic_inc_return(a)	(++(a)->counter)
+#define atomic_inc_return_release(a)	atomic_inc_return(a)
 
 static inline int atomic_dec_if_positive(atomic_t *a)
 {
@@ -183,10 +190,6 @@ static inline int atomic_dec_if_positive(atomic_t *a)
 }
 
 /* Locks. Interrupts of other CPUs come at any point; of this CPU, as if of another. */
-typedef struct {
-	bool held, hard, open;
-} raw_spinlock_t;
-
 extern bool stub_contended;
 void stub_lock_taken(raw_spinlock_t *lock);
 

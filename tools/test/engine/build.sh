@@ -12,7 +12,7 @@ here=$ROOT/tools/test/engine
 engine=("$ROOT"/module/engine/*.c)
 common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c"
 	"$ROOT/tools/test/native/kunit.c")
-suites=("$ROOT"/kunit/{shape,engine,round,cost,look}_test.c)
+mapfile -t suites < <(suite_files "$ROOT" | xargs grep -l '"rig\.h"')
 
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -I"$ROOT/include"
 	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here"

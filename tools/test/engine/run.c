@@ -16,12 +16,6 @@
 #define RUN_GAMES	5000
 #define RUN_GAME	400
 
-extern struct kunit_suite twheel_shape_suite;
-extern struct kunit_suite twheel_engine_suite;
-extern struct kunit_suite twheel_round_suite;
-extern struct kunit_suite twheel_cost_suite;
-extern struct kunit_suite twheel_look_suite;
-
 /* How many allocations succeed from now on. The linker takes this for calloc(). */
 static unsigned int run_allocations = UINT_MAX;
 
@@ -75,10 +69,12 @@ static struct kunit_case program_cases[] = {
 	{ }
 };
 
-static const struct kunit_suite program_suite = {
+static struct kunit_suite program_suite = {
 	.name		= "program",
 	.test_cases	= program_cases,
 };
+
+kunit_test_suite(program_suite);
 
 static const struct kunit_suite scenarios = { .name = "scenarios" };
 static const char *scenario_path;
@@ -124,6 +120,7 @@ static int run_scenarios(const char *folder, const char *only)
 int main(int argc, char **argv)
 {
 	const char *only = argc > 2 ? argv[2] : NULL;
+	struct kunit_suite *const *suite;
 
 	if (argc < 2) {
 		fprintf(stderr, "usage: %s FOLDER [CASE or SCENARIO]\n", argv[0]);
@@ -131,12 +128,8 @@ int main(int argc, char **argv)
 	}
 	/* Results have to be out before a sanitizer ends the program. */
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	kunit_suite_run(&twheel_shape_suite, only);
-	kunit_suite_run(&twheel_engine_suite, only);
-	kunit_suite_run(&twheel_round_suite, only);
-	kunit_suite_run(&twheel_cost_suite, only);
-	kunit_suite_run(&twheel_look_suite, only);
-	kunit_suite_run(&program_suite, only);
+	kunit_for_each_suite(suite)
+		kunit_suite_run(*suite, only);
 	if (run_scenarios(argv[1], only) <= 0) {
 		fprintf(stderr, "there are no scenarios in %s\n", argv[1]);
 		return 2;

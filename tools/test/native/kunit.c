@@ -104,10 +104,15 @@ void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		exit(1);
 }
 
-void kunit_suite_run(const struct kunit_suite *suite, const char *only)
+void kunit_suite_run(struct kunit_suite *suite, const char *only)
 {
+	const char *without = getenv("WITHOUT");
 	const struct kunit_case *c;
 
+	if (without && strstr(without, suite->name))
+		return;
+	if (suite->suite_init)
+		suite->suite_init(suite);
 	for (c = suite->test_cases; c->run; c++)
 		kunit_case_run(suite, c, only);
 }

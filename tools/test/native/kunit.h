@@ -86,18 +86,27 @@ struct kunit_suite {
 	struct kunit_case *test_cases;
 };
 
+/* The suites of a program: the linker makes a table of them, in the order of its objects. */
+extern struct kunit_suite *const __start_kunit_suites[], *const __stop_kunit_suites[];
+
+#define kunit_test_suite(suite)						\
+	static struct kunit_suite *const suite##_listed			\
+		__attribute__((used, section("kunit_suites"))) = &(suite)
+#define kunit_for_each_suite(at)	\
+	for ((at) = __start_kunit_suites; (at) < __stop_kunit_suites; (at)++)
+
 /* Memory of zeros, until the test has ended. */
 void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, int flags);
 #define kunit_kzalloc(test, size, flags)	kunit_kcalloc(test, 1, size, flags)
 
 /*
- * Run a case, or all of a suite, if @only names it or is NULL. Then print totals. With
- * KUNIT_PATIENCE in the environment, the first failure ends the program, and so does a case
- * that takes so many seconds of a CPU.
+ * Run a case, or all of a suite, if @only names it or is NULL. Then print totals. In the
+ * environment, WITHOUT has the names of suites to leave out. With KUNIT_PATIENCE, the first
+ * failure ends the program, and so does a case that takes so many seconds of a CPU.
  */
 void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		    const char *only);
-void kunit_suite_run(const struct kunit_suite *suite, const char *only);
+void kunit_suite_run(struct kunit_suite *suite, const char *only);
 int kunit_totals(void);
 
 /* A case ends here. */

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
-# The suites of the in-kernel API run on them, see suites.c. Each test runs under sanitizers of
+# Suites of the in-kernel API run on them, see kunit/. Each test runs under sanitizers of
 # addresses and undefined behaviour, and under that of threads. Then it runs as another compiler
 # makes it, and as a program of 32 bits. Wheels in event loops and in Python are run, and the
 # public headers compile as each language that they are for. The last line is "N passed, N failed".
@@ -23,9 +23,11 @@ library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
-suites=("$ROOT"/kunit/{api,contract,callback,idle,life,periodic}_test.c
-	"$ROOT"/kunit/{shape,engine,round,cost,look}_test.c
-	"$ROOT"/kunit/{probe,rig}.c
+# Suites that include nothing of the kernel's run on process wheels, too; and those of the engine.
+mapfile -t suites < <(suite_files "$ROOT" |
+	xargs grep -LP '^#include (?!"(basics|probe|life|rig)\.h")')
+mapfile -t engine_suites < <(suite_files "$ROOT" | xargs grep -l '"rig\.h"' | suite_names)
+suites+=("$ROOT"/kunit/{probe,rig}.c
 	"$here"/{kunit,suites}.c -iquote "$here" -iquote "$ROOT/kunit"
 	-iquote "$ROOT/module/engine")
 # try WHAT PROGRAM ARGUMENT...
@@ -69,7 +71,8 @@ play() {
 	wait
 	# In one thread, the sanitizer of threads has nothing to find.
 	[ "$name" = threads ] || try "suites, $name" "$work/suites"
-	try "suites with threads, $name" "$work/suites" threads
+	# The engine's make no wheels of a process.
+	WITHOUT=${engine_suites[*]} try "suites with threads, $name" "$work/suites" threads
 	try "descriptor, $name" "$work/descriptor_test"
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"

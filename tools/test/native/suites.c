@@ -1,35 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The suites of the in-kernel API that process wheels have to pass as well; kunit/ has them.
- * Arguments: "threads", to make wheels for several; the name of a case or suite, to run that.
+ * The suites of kunit/ that process wheels have to pass as well. Arguments: "threads", to make
+ * wheels for several; the name of a case or suite, to run that.
  */
 #include <pthread.h>
 
 #include "life.h"
-
-extern struct kunit_suite twheel_api_suite;
-extern struct kunit_suite twheel_contract_suite;
-extern struct kunit_suite twheel_callback_suite;
-extern struct kunit_suite twheel_idle_suite;
-extern struct kunit_suite twheel_life_suite;
-extern struct kunit_suite twheel_periodic_suite;
-/* Of the engine. */
-extern struct kunit_suite twheel_shape_suite;
-extern struct kunit_suite twheel_engine_suite;
-extern struct kunit_suite twheel_round_suite;
-extern struct kunit_suite twheel_cost_suite;
-extern struct kunit_suite twheel_look_suite;
-
-static const struct kunit_suite *const suites[] = {
-	&twheel_api_suite, &twheel_contract_suite, &twheel_callback_suite,
-	&twheel_idle_suite, &twheel_life_suite, &twheel_periodic_suite,
-};
-
-/* These make no wheels of a process: &twheel_config.threads changes nothing for them. */
-static const struct kunit_suite *const suites_of_engine[] = {
-	&twheel_shape_suite, &twheel_engine_suite, &twheel_round_suite, &twheel_cost_suite,
-	&twheel_look_suite,
-};
 
 bool process_wheel_threads;
 
@@ -101,17 +77,13 @@ void life_of_more(struct life *life)
 int main(int argc, char **argv)
 {
 	const char *only = argc > 1 ? argv[argc - 1] : NULL;
-	unsigned int i;
+	struct kunit_suite *const *suite;
 
 	process_wheel_threads = argc > 1 && !strcmp(argv[1], "threads");
 	if (process_wheel_threads && argc == 2)
 		only = NULL;
 	setvbuf(stdout, NULL, _IOLBF, 0);
-	for (i = 0; i < ARRAY_SIZE(suites); i++)
-		kunit_suite_run(suites[i], only);
-	if (process_wheel_threads)
-		return kunit_totals();
-	for (i = 0; i < ARRAY_SIZE(suites_of_engine); i++)
-		kunit_suite_run(suites_of_engine[i], only);
+	kunit_for_each_suite(suite)
+		kunit_suite_run(*suite, only);
 	return kunit_totals();
 }

@@ -224,26 +224,38 @@ mirror() {
 		done
 }
 
-# suites MODULE: the names of the suites of kunit/MODULE.c
-suites() {
-	sed -n 's/^extern struct kunit_suite \(.*\)_suite;$/\1/p' \
-		"$ROOT/kunit/$1.c"
+# The modules of suites; programs have those of all.
+SUITE_MODULES=(twheel_kunit twheel_kunit_smp)
+
+# suite_files TREE [MODULE]: the sources of its suites, or of all, in the order of kunit/Kbuild
+suite_files() {
+	local module
+
+	[ $# != 1 ] || set -- "$1" "${SUITE_MODULES[@]}"
+	for module in "${@:2}"; do
+		sed -n "/^$module-y /s/ /\n/gp" "$1/kunit/Kbuild"
+	done | sed -n "s|^\(.*_test\)\.o$|$1/kunit/\1.c|p"
 }
 
-# narrow DIR SUITE...: of the suites in DIR, run only those; a module that has none of
-# them stays as it is
+# suite_names: of those files, the names of the suites
+suite_names() {
+	sed 's|.*/\(.*\)_test\.c$|twheel_\1|'
+}
+
+# suites MODULE...: the names of their suites
+suites() {
+	suite_files "$ROOT" "$@" | suite_names
+}
+
+# narrow DIR [SUITE...]: of the suites in DIR, build only those, if any is named. What a
+# NAME_module.c has is for the suite of NAME_test.c.
 narrow() {
-	local dir=$1 main suite some
+	local dir=$1 suite
 
 	shift
-	for main in main main_smp; do
-		some=
-		for suite in $(suites $main); do
-			[[ " $* " != *" $suite "* ]] || some+="${some:+, }&${suite}_suite"
-		done
-		[ -n "$some" ] || continue
-		sed -i '/^kunit_test_suites(/,/);$/d' "$dir/kunit/$main.c"
-		echo "kunit_test_suites($some);" >> "$dir/kunit/$main.c"
+	for suite in $([ $# = 0 ] || suites "${SUITE_MODULES[@]}"); do
+		[[ " $* " = *" $suite "* ]] ||
+			sed -i "s/ ${suite#twheel_}_\(test\|module\)\.o\>//g" "$dir/kunit/Kbuild"
 	done
 }
 

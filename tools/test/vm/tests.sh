@@ -110,18 +110,17 @@ run_guests() {
 # add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs. A TEST
 # may be "example", for the example modules, or one of them, as "example:retry".
 add_guest() {
-	local run=$work/run-$1 name=$1 cpus=$2 test main memory=512M chosen=() spare=
+	local run=$work/run-$1 name=$1 cpus=$2 test module memory=512M chosen=() spare=
 
 	shift 2
 	[ $# != 0 ] || return 0
 	mkdir -p "$run/files/modules"
 	cp "$build/module/twheel.ko" "$run/files/modules/"
-	for main in main main_smp; do
-		for test in $(suites $main); do
+	for module in "${SUITE_MODULES[@]}"; do
+		for test in $(suites "$module"); do
 			[[ " $* " = *" $test "* ]] || continue
 			[ -n "$(lacks "$kdir" KUNIT)" ] ||
-				cp "$build/kunit/twheel_kunit${main#main}.ko" \
-					"$run/files/modules/"
+				cp "$build/kunit/$module.ko" "$run/files/modules/"
 			chosen+=("$test")
 		done
 	done
@@ -163,7 +162,9 @@ build_tests() {
 	run_logged "$work/later.log" "compiling examples with a later header" \
 		"$ROOT/tools/test/vm/later.sh" "$TOOLS" "$work/readme/user.c" \
 		"$work/man/example_twheel.c" "$work/later"
-	: > "$work/built"
+	comm -23 <(printf '%s\n' "$ROOT"/kunit/*_test.c | suite_names | sort) \
+		<(suites "${SUITE_MODULES[@]}" | sort) |
+		sed 's/.*/1 &: kunit\/Kbuild lacks it/' > "$work/built"
 	[ -n "${GUEST_ARCH:-}" ] || return 0
 	if (cd "$ROOT" && python3 tools/style/abi.py tools/lib/abi.txt --compiler \
 			"${COMPILER[@]}") 2> "$work/abi.log"; then
@@ -231,8 +232,8 @@ run_tests() {
 	local all_suites all_smp suites=() smp=() programs=() first=() second=()
 
 	rm -rf "$work"/run{,-*}
-	mapfile -t all_suites < <(suites main)
-	mapfile -t all_smp < <(suites main_smp)
+	mapfile -t all_suites < <(suites twheel_kunit)
+	mapfile -t all_smp < <(suites twheel_kunit_smp)
 	if [ ${#names[@]} = 0 ]; then
 		for name in $(programs); do
 			if why=$(left_out "$name"); then
