@@ -63,15 +63,14 @@ static __always_inline u64 tw_op_deadline(struct tw_op_run *run, const struct tw
 static __always_inline bool tw_op_time_valid(const struct tw_file *file,
 					     const struct twheel_op *op, u32 flags)
 {
-	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
+	return !(op->flags & ~flags) &&
 	       (op->flags & TWHEEL_ABS || !tw_file_clock_can_be_set(file->clock));
 }
 
 /* Whether an operation names its timer, and nothing else. */
 static __always_inline bool tw_op_is_bare(const struct twheel_op *op)
 {
-	return !((op->flags & ~TWHEEL_FLAGS_LIBRARY) | op->cookie | op->time_ns |
-		 op->period_ns | op->slack_ns);
+	return !(op->flags | op->cookie | op->time_ns | op->period_ns | op->slack_ns);
 }
 
 static __always_inline bool tw_op_enqueue(struct tw_file *file, struct tw_entry *entry)

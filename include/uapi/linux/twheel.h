@@ -86,7 +86,6 @@ enum twheel_op_code {
 /* Flags of struct twheel_op. */
 #define TWHEEL_ABS		(1U << 0)	/* @time_ns is a time, not a delay */
 #define TWHEEL_LATER		(1U << 1)	/* modify only to a later deadline */
-#define TWHEEL_FLAGS_LIBRARY	0xff000000U	/* not the kernel's: it ignores these */
 
 /**
  * struct twheel_op - an operation on a timer

@@ -145,14 +145,13 @@ struct outcome {
 
 static bool op_is_bare(const struct twheel_op *op)
 {
-	return !(op->flags & ~TWHEEL_FLAGS_LIBRARY) && !op->cookie && !op->time_ns &&
-	       !op->period_ns && !op->slack_ns;
+	return !op->flags && !op->cookie && !op->time_ns && !op->period_ns && !op->slack_ns;
 }
 
 /* Whether it takes these flags, and this sort of time. */
 static bool op_time_valid(const struct file *file, const struct twheel_op *op, uint32_t flags)
 {
-	return !(op->flags & ~(flags | TWHEEL_FLAGS_LIBRARY)) &&
+	return !(op->flags & ~flags) &&
 	       (op->flags & TWHEEL_ABS || !clock_can_be_set(file->clock));
 }
 

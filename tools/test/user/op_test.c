@@ -48,8 +48,7 @@ TEST(armed_for_a_delay)
 TEST(a_structure_serves_again)
 {
 	const struct twheel_op arm = {
-		.op = TWHEEL_OP_ARM, .flags = TWHEEL_FLAGS_LIBRARY, .cookie = 3,
-		.time_ns = S, .period_ns = 2 * S, .slack_ns = 5,
+		.op = TWHEEL_OP_ARM, .cookie = 3, .time_ns = S, .period_ns = 2 * S, .slack_ns = 5,
 	};
 	struct twheel_op op = arm, want = arm;
 	int fd = wheel_open(), i;
@@ -68,8 +67,7 @@ TEST(a_structure_serves_again)
 	}
 	CHECK_EQ(dev_info(fd).timers, 3);
 	op = (struct twheel_op) {
-		.op = TWHEEL_OP_MODIFY, .flags = TWHEEL_FLAGS_LIBRARY, .id = last,
-		.time_ns = MS, .deadline_ns = 5, .result = -5,
+		.op = TWHEEL_OP_MODIFY, .id = last, .time_ns = MS, .deadline_ns = 5, .result = -5,
 	};
 	want = op;
 	NEED(dev_op(fd, &op) == 1);
@@ -78,8 +76,7 @@ TEST(a_structure_serves_again)
 	CHECK(!memcmp(&op, &want, sizeof(op)));
 	/* Others do not use the deadline: it may be anything. */
 	op = (struct twheel_op) {
-		.op = TWHEEL_OP_CANCEL, .flags = TWHEEL_FLAGS_LIBRARY, .id = last,
-		.deadline_ns = ~0ULL, .result = -1,
+		.op = TWHEEL_OP_CANCEL, .id = last, .deadline_ns = ~0ULL, .result = -1,
 	};
 	CHECK_EQ(dev_op(fd, &op), 1);
 	CHECK_EQ(op.result, 1);
@@ -285,8 +282,7 @@ TEST(advance_sets_the_clock)
 	op.time_ns = 0;
 	CHECK_EQ(dev_op(fd, &op), 0);
 	op = (struct twheel_op) {
-		.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS | TWHEEL_FLAGS_LIBRARY,
-		.time_ns = 10,
+		.op = TWHEEL_OP_ADVANCE, .flags = TWHEEL_ABS, .time_ns = 10,
 	};
 	CHECK_EQ(dev_op(fd, &op), 0);
 	CHECK_EQ(op.deadline_ns, 10);
