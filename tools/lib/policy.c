@@ -28,7 +28,7 @@ static void periodic_count(struct twheel_periodic *p, u64 now)
 static void periodic_fire(struct twheel_timer *timer)
 {
 	struct twheel_periodic *p = (struct twheel_periodic *)timer;
-	struct twheel *w = timer->tw_kind->wheel;
+	struct twheel *w = tw_wheel_of(timer);
 	unsigned int number;
 	bool due;
 	u64 next;
@@ -64,46 +64,46 @@ void twheel_periodic_init(struct twheel_periodic *p, struct twheel *w,
 int twheel_periodic_start_at(struct twheel_periodic *p, uint64_t first_ns, uint64_t period_ns,
 			     enum twheel_pace pace)
 {
-	const struct twheel_kind *kind = p->series.timer.tw_kind;
+	struct twheel *w = tw_wheel_of(&p->series.timer);
 	int ret;
 
-	if (!kind || !policy_is_span(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
-	    (pace == TWHEEL_FIXED_DELAY && tw_settable(kind->wheel)))
+	if (!w || !policy_is_span(period_ns) || (unsigned int)pace > TWHEEL_FIXED_DELAY ||
+	    (pace == TWHEEL_FIXED_DELAY && tw_settable(w)))
 		return -EINVAL;
-	tw_lock(kind->wheel);
+	tw_lock(w);
 	p->series.number++;
 	p->pace = pace;
 	p->deadline = min(first_ns, TWHEEL_NEVER);
 	p->overruns = 0;
 	p->missed = 0;
 	__atomic_store_n(&p->error, 0, __ATOMIC_RELAXED);
-	ret = tw_timer_arm(kind->wheel, &p->series.timer, tw_deadline_word(first_ns));
+	ret = tw_timer_arm(w, &p->series.timer, tw_deadline_word(first_ns));
 	p->period = ret < 0 ? 0 : period_ns;
-	tw_unlock(kind->wheel);
+	tw_unlock(w);
 	return ret;
 }
 
 int twheel_periodic_start(struct twheel_periodic *p, uint64_t period_ns, enum twheel_pace pace)
 {
-	const struct twheel_kind *kind = p->series.timer.tw_kind;
+	struct twheel *w = tw_wheel_of(&p->series.timer);
 
-	if (!kind || tw_settable(kind->wheel))
+	if (!w || tw_settable(w))
 		return -EINVAL;
-	return twheel_periodic_start_at(p, tw_clock_read(kind->wheel) + period_ns, period_ns, pace);
+	return twheel_periodic_start_at(p, tw_clock_read(w) + period_ns, period_ns, pace);
 }
 
 int twheel_periodic_stop(struct twheel_periodic *p)
 {
-	const struct twheel_kind *kind = p->series.timer.tw_kind;
+	struct twheel *w = tw_wheel_of(&p->series.timer);
 	int ret;
 
-	if (!kind)
+	if (!w)
 		return -ENOENT;
-	tw_lock(kind->wheel);
+	tw_lock(w);
 	p->series.number++;
 	p->period = 0;
-	ret = tw_timer_withdraw(kind->wheel, &p->series.timer, TW_CANCELLED);
-	tw_unlock(kind->wheel);
+	ret = tw_timer_withdraw(w, &p->series.timer, TW_CANCELLED);
+	tw_unlock(w);
 	return ret;
 }
 
@@ -142,12 +142,11 @@ void twheel_idle_init(struct twheel_idle *idle, struct twheel *w, twheel_idle_fn
 static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 {
 	struct twheel_timer *timer = &idle->timer;
-	struct twheel *w;
+	struct twheel *w = tw_wheel_of(timer);
 	int ret = -ENOENT;
 
-	if (!policy_is_span(timeout_ns) || !timer->tw_kind || tw_settable(timer->tw_kind->wheel))
+	if (!policy_is_span(timeout_ns) || !w || tw_settable(w))
 		return -EINVAL;
-	w = timer->tw_kind->wheel;
 	tw_lock(w);
 	if (start || twheel_pending(timer))
 		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));

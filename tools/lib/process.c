@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
 /* The life of process wheels: their lock, their callbacks' records, and fork(). */
-#define _GNU_SOURCE	/* syscall(), tdestroy() */
+#define _GNU_SOURCE	/* syscall() */
 
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
-#include <search.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -16,17 +15,23 @@
 #define LOCK_SPINS	100
 
 _Static_assert(offsetof(struct twheel_timer, tw_word) == offsetof(struct twheel_node, word) &&
-	       offsetof(struct twheel_timer, tw_kind) == sizeof(struct twheel_node) &&
-	       (sizeof(void *) != 8 || sizeof(struct twheel_timer) == 32),
-	       "a timer is a node and a pointer");
+	       offsetof(struct twheel_timer, tw_function) == sizeof(struct twheel_node) &&
+	       sizeof(struct twheel_timer) == sizeof(struct twheel_node) + 2 * sizeof(void *),
+	       "a timer is a node and two pointers");
+_Static_assert(!offsetof(struct twheel, base), "a timer points to the first field of its wheel");
 
 /* Stands for no wheel at all. */
 static struct twheel process_no_wheel;
 __thread struct twheel *tw_recent = &process_no_wheel;
 static pthread_mutex_t process_lock = PTHREAD_MUTEX_INITIALIZER;
-/* All wheels, and whether the library learns of forks; with the mutex. */
+/* All wheels; with the mutex. */
 static struct twheel *process_wheels;
-static bool process_hears;
+/* Whether the library learns of forks. */
+static enum process_hears {
+	PROCESS_DEAF,
+	PROCESS_LISTENS,
+	PROCESS_HEARS,
+} process_hears;
 
 static void futex_wait(u32 *word, u32 value)
 {
@@ -123,18 +128,16 @@ static void process_forked_parent(void)
 }
 
 /*
- * With the lock: the wheel takes no timers any more. Now each deadline looks past, so
- * twheel_arm_at() takes the long way, which refuses.
+ * With the lock: the wheel takes no timers any more. It is not plain, so twheel_arm_at() takes the
+ * long way, which refuses.
  */
 static void process_refuse(struct twheel *w, enum tw_end end)
 {
 	w->end = end;
 	/* With threads it is that already, and they look at it without the lock. */
-	if (!w->threads)
+	if (!w->base.threads)
 		w->odd = true;
 	w->bound = true;
-	w->wheel.horizon = TW_WHEEL_ASLEEP - 1;
-	tw_wheel_set_wake(&w->wheel, w->wheel.wake);
 }
 
 /* The child shares the descriptor with its parent, so it must not set it. */
@@ -164,30 +167,34 @@ static void process_forked_child(void)
  * Before the program registers handlers: in a fork(), theirs come before ours take the locks, and
  * after ours have released them. Where the library is linked statically, the order of files would
  * decide, so this has the first priority that a program may have.
+ *
+ * If there was no memory for that, the next wheel tries again. No lock is held, as this allocates.
  */
 static void __attribute__((__constructor__(101))) process_hear(void)
 {
-	if (!process_hears)
-		process_hears = !pthread_atfork(process_prepare_fork, process_forked_parent,
-						process_forked_child);
+	enum process_hears hears = PROCESS_DEAF;
+
+	if (!__atomic_compare_exchange_n(&process_hears, &hears, PROCESS_LISTENS, false,
+					 __ATOMIC_ACQUIRE, __ATOMIC_RELAXED))
+		return;
+	hears = pthread_atfork(process_prepare_fork, process_forked_parent,
+			       process_forked_child) ? PROCESS_DEAF : PROCESS_HEARS;
+	__atomic_store_n(&process_hears, hears, __ATOMIC_RELEASE);
 }
 
 static bool process_list(struct twheel *w)
 {
-	bool hears;
-
-	pthread_mutex_lock(&process_lock);
 	process_hear();
-	hears = process_hears;
-	if (hears) {
-		w->next = process_wheels;
-		w->pprev = &process_wheels;
-		if (w->next)
-			w->next->pprev = &w->next;
-		process_wheels = w;
-	}
+	if (__atomic_load_n(&process_hears, __ATOMIC_ACQUIRE) != PROCESS_HEARS)
+		return false;
+	pthread_mutex_lock(&process_lock);
+	w->next = process_wheels;
+	w->pprev = &process_wheels;
+	if (w->next)
+		w->next->pprev = &w->next;
+	process_wheels = w;
 	pthread_mutex_unlock(&process_lock);
-	return hears;
+	return true;
 }
 
 static void process_unlist(struct twheel *w)
@@ -230,7 +237,6 @@ static int config_take(struct twheel_config *config, const void *given, size_t s
 
 static void process_free(struct twheel *w)
 {
-	tdestroy(w->kinds, free);
 	tw_wheel_exit(&w->wheel);
 	if (w->fd >= 0)
 		close(w->fd);
@@ -258,9 +264,9 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	if (!w)
 		return NULL;
 	*w = (struct twheel) {
+		.base		= { .wheel = w, .threads = config.threads },
 		.odd		= config.threads || config.max_pending,
 		.bound		= config.max_pending,
-		.threads	= config.threads,
 		.clock		= config.clock,
 		.max_pending	= config.max_pending ?: UINT64_MAX,
 		.fd		= -1,
@@ -361,59 +367,23 @@ void twheel_get_stats_size(struct twheel *w, struct twheel_stats *stats, size_t 
 	memcpy(stats, &now, min(size, sizeof(now)));
 }
 
-static int kind_compare(const void *a, const void *b)
-{
-	const struct twheel_kind *one = a, *other = b;
-
-	return ((uintptr_t)one->function > (uintptr_t)other->function) -
-	       ((uintptr_t)one->function < (uintptr_t)other->function);
-}
-
-/* With the lock: the kind of a callback, or NULL if there is no memory for it. */
-static struct twheel_kind *kind_find(struct twheel *w, twheel_fn function)
-{
-	struct twheel_kind key = {
-		.function = function, .wheel = w, .threads = w->threads,
-		.plain = w->odd ? NULL : w,
-	};
-	struct twheel_kind **place, *kind = w->kind;
-
-	/* Most programs initialise many timers alike. */
-	if (kind && kind->function == function)
-		return kind;
-	place = tsearch(&key, &w->kinds, kind_compare);
-	if (!place)
-		return NULL;
-	if (*place == &key) {
-		kind = malloc(sizeof(*kind));
-		if (!kind) {
-			tdelete(&key, &w->kinds, kind_compare);
-			return NULL;
-		}
-		*kind = key;
-		*place = kind;
-	}
-	w->kind = *place;
-	return w->kind;
-}
-
 void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn function)
 {
-	struct twheel_kind *kind = NULL;
+	const bool armable = w && function;
 	struct tw_call *call;
 
-	if (w && function) {
+	if (armable) {
 		tw_lock(w);
 		/* A callback may have freed its timer, and this is another one at that address. */
 		while ((call = tw_call_of(w, timer))) {
 			call->timer = NULL;
 			call->cancelled = NULL;
 		}
-		kind = kind_find(w, function);
 		tw_unlock(w);
 	}
 	timer->tw_link[0] = NULL;
 	timer->tw_link[1] = NULL;
-	timer->tw_kind = kind;
-	__atomic_store_n(&tw_node(timer)->word.counter, kind ? TW_IDLE : 0, __ATOMIC_RELAXED);
+	timer->tw_function = armable ? function : NULL;
+	timer->tw_base = armable ? &w->base : NULL;
+	__atomic_store_n(&tw_node(timer)->word.counter, armable ? TW_IDLE : 0, __ATOMIC_RELAXED);
 }

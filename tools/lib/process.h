@@ -2,10 +2,6 @@
 /*
  * Process wheels, inside. process.c: their life; timer.c: arm and cancel; serve.c: callbacks,
  * and the descriptor; policy.c: what stands on timers.
- *
- * A timer has 32 bytes, too few for its wheel beside its callback. So it points to a record
- * that all timers with the same wheel and callback share: a kind. Programs have a handful of
- * callbacks, and those records stay in the cache.
  */
 #ifndef LIBTWHEEL_PROCESS_H
 #define LIBTWHEEL_PROCESS_H
@@ -50,15 +46,15 @@ enum tw_end {
 
 /**
  * struct twheel - a process wheel
- * @wheel: the engine's
- * @armed: how many timers have become pending
- * @cancelled: how many were cancelled
+ * @base: what timers point to. &twheel_base.threads: there is a lock
  * @odd: there is a lock or a limit, or the wheel is stopped: else it is plain
  * @bound: there is a limit, or the wheel is stopped
- * @threads: there is a lock
  * @end: whether it is stopped
  * @clock: one of enum twheel_clock
  * @lock: 0, 1 (held), 2 (held, and others may wait)
+ * @armed: how many timers have become pending
+ * @wheel: the engine's. An arm needs what is before it, and its first fields
+ * @cancelled: how many were cancelled
  * @max_pending: how many timers may be pending
  * @fired: how many have fired
  * @unfired: how many were handed back
@@ -72,19 +68,17 @@ enum tw_end {
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a virtual clock, the descriptor is
  * @virtual_ns: the virtual clock
- * @kinds: a tree of those that are in use, see tsearch(3)
- * @kind: the one that was looked for last
  */
 struct twheel {
-	struct tw_wheel wheel;
-	u64 armed;
-	u64 cancelled;
+	struct twheel_base base;
 	bool odd;
 	bool bound;
-	bool threads;
 	u8 end;
 	u8 clock;
 	u32 lock;
+	u64 armed;
+	struct tw_wheel wheel;
+	u64 cancelled;
 	u64 max_pending;
 	u64 fired;
 	u64 unfired;
@@ -98,8 +92,6 @@ struct twheel {
 	u64 alarm_ns;
 	u64 virtual_ns;
 	void *data;
-	void *kinds;
-	struct twheel_kind *kind;
 	struct twheel *next;
 	struct twheel **pprev;
 };
@@ -122,8 +114,8 @@ int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 #endif
 
 /*
- * The plain wheel of which this thread has armed a timer last: twheel_arm_at() bets on it. Never
- * NULL, which &twheel_kind.plain is for all others. Each thread has a variable of its own, whose
+ * The wheel of which this thread has armed a timer last, if that was plain: twheel_arm_at() bets
+ * on it. It may be gone, and another one be there. Each thread has a variable of its own, whose
  * address tells threads apart.
  */
 extern __thread struct twheel *tw_recent TW_THREAD_MODEL;
@@ -136,6 +128,12 @@ static inline const void *tw_self(void)
 static inline struct twheel_node *tw_node(const struct twheel_timer *timer)
 {
 	return (struct twheel_node *)timer;
+}
+
+/* The timer's wheel, or NULL: a timer points to the first field. */
+static inline struct twheel *tw_wheel_of(const struct twheel_timer *timer)
+{
+	return (struct twheel *)timer->tw_base;
 }
 
 /* The word of a deadline, which saturates. */
@@ -167,13 +165,13 @@ static inline bool tw_try_lock(struct twheel *w)
 
 static inline void tw_lock(struct twheel *w)
 {
-	if (unlikely(w->threads) && unlikely(!tw_try_lock(w)))
+	if (unlikely(w->base.threads) && unlikely(!tw_try_lock(w)))
 		tw_lock_wait(w);
 }
 
 static inline void tw_unlock(struct twheel *w)
 {
-	if (likely(!w->threads))
+	if (likely(!w->base.threads))
 		return;
 	if (unlikely(__atomic_exchange_n(&w->lock, 0, __ATOMIC_RELEASE) == 2))
 		tw_lock_wake(w);
@@ -182,7 +180,7 @@ static inline void tw_unlock(struct twheel *w)
 /* Does the calling thread serve the wheel? So the call is made by a callback. */
 static inline bool tw_inside(const struct twheel *w)
 {
-	return w->calls && (!w->threads || w->server == tw_self());
+	return w->calls && (!w->base.threads || w->server == tw_self());
 }
 
 /* The call in which the timer's callback runs, or NULL. */

@@ -216,7 +216,7 @@ static inline bool serve_claim(struct twheel *w, struct twheel_node *node)
 
 	if (unlikely((u64)word > w->wheel.now_word))
 		return false;
-	if (unlikely(w->threads))
+	if (unlikely(w->base.threads))
 		return atomic64_try_cmpxchg(&node->word, &word, TW_FIRED);
 	node->word.counter = TW_FIRED;
 	return true;
@@ -237,7 +237,7 @@ static noinline bool serve_call_odd(struct twheel *w, struct twheel_timer *timer
 static inline bool serve_call(struct twheel *w, struct tw_call *call,
 			      struct twheel_timer *timer)
 {
-	twheel_fn function = timer->tw_kind->function;
+	twheel_fn function = timer->tw_function;
 
 	/* Until the next one, or the end of the call: only callbacks ask. */
 	call->timer = timer;

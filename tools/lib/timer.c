@@ -68,9 +68,9 @@ static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s6
 	if (unlikely(w->end))
 		return -ESHUTDOWN;
 	if (word >= old) {
-		if (!w->threads)
+		if (!w->base.threads)
 			timer_set_word(timer, word);
-		if (!w->threads || tw_node_extend(tw_node(timer), word) >= 0)
+		if (!w->base.threads || tw_node_extend(tw_node(timer), word) >= 0)
 			return 1;
 	}
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
@@ -99,21 +99,22 @@ static noinline int timer_arm_locked(struct twheel *w, struct twheel_timer *time
 
 static noinline int timer_arm(struct twheel_timer *timer, s64 word)
 {
-	if (!timer->tw_kind)
+	struct twheel *w = tw_wheel_of(timer);
+
+	if (!w)
 		return -EINVAL;
-	tw_lock(timer->tw_kind->wheel);
-	return timer_arm_locked(timer->tw_kind->wheel, timer, word);
+	tw_lock(w);
+	return timer_arm_locked(w, timer, word);
 }
 
 /* The timer is not of the plain wheel that was armed last. Mostly its wheel has a lock. */
 static noinline int timer_arm_other(struct twheel_timer *timer, s64 word)
 {
-	const struct twheel_kind *kind = timer->tw_kind;
-	struct twheel *w = kind->wheel;
+	struct twheel *w = tw_wheel_of(timer);
 
-	if (kind->plain)
+	if (!w->odd)
 		tw_recent = w;
-	if (!w->threads || unlikely(!tw_try_lock(w)))
+	if (!w->base.threads || unlikely(!tw_try_lock(w)))
 		return timer_arm(timer, word);
 	if (unlikely(w->bound) || unlikely(!timer_startable(timer)) ||
 	    unlikely(tw_wheel_is_last(&w->wheel, word)) ||
@@ -143,7 +144,7 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 	OPTIMIZER_HIDE_VAR(w);
 	if (unlikely(!timer_startable(timer)))
 		return timer_arm(timer, word);
-	if (unlikely(timer->tw_kind->plain != bet))
+	if (unlikely(tw_wheel_of(timer) != bet) || unlikely(w->odd))
 		return timer_arm_other(timer, word);
 	if (unlikely(tw_wheel_is_last(&w->wheel, word)) ||
 	    unlikely(!tw_wheel_enqueue(&w->wheel, tw_node(timer), word)))
@@ -156,16 +157,16 @@ int twheel_arm_at(struct twheel_timer *timer, uint64_t deadline_ns)
 int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	s64 word = tw_deadline_word(deadline_ns), old;
-	const struct twheel_kind *kind = timer->tw_kind;
+	struct twheel *w = tw_wheel_of(timer);
 	int ret = -ENOENT;
 
-	if (unlikely(!kind))
+	if (unlikely(!w))
 		return ret;
-	tw_lock(kind->wheel);
+	tw_lock(w);
 	old = timer_word(timer);
 	if (likely(old < 0))
-		ret = timer_move(kind->wheel, timer, word, old);
-	tw_unlock(kind->wheel);
+		ret = timer_move(w, timer, word, old);
+	tw_unlock(w);
 	return ret;
 }
 
@@ -181,11 +182,10 @@ int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 static inline int timer_deadline(const struct twheel_timer *timer, u64 delay_ns, int none,
 				 u64 *deadline_ns)
 {
-	const struct twheel *w;
+	const struct twheel *w = tw_wheel_of(timer);
 
-	if (!timer->tw_kind)
+	if (!w)
 		return none;
-	w = timer->tw_kind->wheel;
 	if (unlikely(tw_settable(w)))
 		return -EINVAL;
 	if (__builtin_add_overflow(tw_clock_read(w), delay_ns, deadline_ns))
@@ -203,10 +203,11 @@ int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns)
 
 int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline_ns, uint64_t slack_ns)
 {
-	if (!timer->tw_kind)
+	const struct twheel *w = tw_wheel_of(timer);
+
+	if (!w)
 		return -EINVAL;
-	return twheel_arm_at(timer, tw_wheel_share(&timer->tw_kind->wheel->wheel, deadline_ns,
-						   slack_ns));
+	return twheel_arm_at(timer, tw_wheel_share(&w->wheel, deadline_ns, slack_ns));
 }
 
 int twheel_arm_range(struct twheel_timer *timer, uint64_t delay_ns, uint64_t slack_ns)
@@ -250,9 +251,8 @@ int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state)
 /* The library has it as well, for those who do not inline it, or look it up by its name. */
 extern inline int twheel_cancel(struct twheel_timer *timer);
 
-int twheel_cancel_shared(struct twheel_timer *timer)
+static noinline int timer_cancel_shared(struct twheel *w, struct twheel_timer *timer)
 {
-	struct twheel *w = timer->tw_kind->wheel;
 	int ret;
 
 	tw_lock(w);
@@ -261,12 +261,17 @@ int twheel_cancel_shared(struct twheel_timer *timer)
 	return ret;
 }
 
-/* twheel_cancel_alone() - cancel a pending timer of a wheel without a lock */
-void twheel_cancel_alone(struct twheel *w, struct twheel_timer *timer)
+/* twheel_cancel_pending() - cancel a timer that was pending just now */
+int twheel_cancel_pending(struct twheel_timer *timer)
 {
+	struct twheel *w = tw_wheel_of(timer);
+
+	if (unlikely(w->base.threads))
+		return timer_cancel_shared(w, timer);
 	timer_set_word(timer, TW_CANCELLED);
 	w->cancelled++;
 	tw_wheel_dequeue(&w->wheel, tw_node(timer));
+	return 1;
 }
 
 /*
@@ -277,12 +282,11 @@ void twheel_cancel_alone(struct twheel *w, struct twheel_timer *timer)
 static int timer_end(struct twheel_timer *timer, s64 state)
 {
 	int ret = -ENOENT, cancelled = 0;
+	struct twheel *w = tw_wheel_of(timer);
 	struct tw_call *call;
-	struct twheel *w;
 
-	if (!timer->tw_kind)
+	if (!w)
 		return ret;
-	w = timer->tw_kind->wheel;
 	tw_lock(w);
 	while (!cancelled && (call = tw_call_of(w, timer)) && w->stopper != tw_self()) {
 		if (tw_inside(w)) {
@@ -316,6 +320,6 @@ uint64_t twheel_remaining(const struct twheel_timer *timer)
 
 	if (deadline_ns > TWHEEL_NEVER)
 		return UINT64_MAX;
-	now = tw_clock_read(timer->tw_kind->wheel);
+	now = tw_clock_read(tw_wheel_of(timer));
 	return deadline_ns > now ? deadline_ns - now : 0;
 }

@@ -66,26 +66,26 @@ struct twheel_timer;
 /** typedef twheel_fn - what a timer does when it fires; then it is not pending any more */
 typedef void (*twheel_fn)(struct twheel_timer *timer);
 
-/* What all timers of a wheel with the same callback share. Private. */
-struct twheel_kind {
-	twheel_fn function;
+/* What the inline functions below read of a wheel. Private. */
+struct twheel_base {
 	struct twheel *wheel;
 	bool threads;
-	struct twheel *plain;
 };
 
 /**
- * struct twheel_timer - one timeout, of 32 bytes where pointers have 8
+ * struct twheel_timer - one timeout, of 40 bytes where pointers have 8
  * @tw_link: private, as all fields are; links it into a bucket while it is pending
  * @tw_word: its deadline with the sign bit set while it is pending, else a state
- * @tw_kind: its callback and its wheel
+ * @tw_function: its callback
+ * @tw_base: its wheel
  *
  * A timer of zeros is not pending, and cannot be armed.
  */
 struct twheel_timer {
 	void *tw_link[2];
-	long long tw_word __attribute__((__aligned__(8)));
-	const struct twheel_kind *tw_kind;
+	__attribute__((__aligned__(8))) long long tw_word;
+	twheel_fn tw_function;
+	const struct twheel_base *tw_base;
 };
 
 /**
@@ -147,8 +147,7 @@ TWHEEL_API void twheel_get_stats_size(struct twheel *wheel, struct twheel_stats 
 				      size_t size);
 /* What inline functions end with. */
 TWHEEL_API int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns);
-TWHEEL_API int twheel_cancel_shared(struct twheel_timer *timer);
-TWHEEL_API void twheel_cancel_alone(struct twheel *wheel, struct twheel_timer *timer);
+TWHEEL_API int twheel_cancel_pending(struct twheel_timer *timer);
 
 /*
  * twheel_create() - make a wheel; NULL: with all defaults
@@ -272,9 +271,6 @@ TWHEEL_API uint64_t twheel_advance(struct twheel *wheel, uint64_t now_ns);
  * @timer: new memory, or a timer that is not pending and whose callback does not run
  * @wheel: the wheel it belongs to
  * @function: what it does when it fires. NULL: it cannot be armed
- *
- * The wheel keeps a record of each @function. If there is no memory for a new one, the timer
- * cannot be armed.
  */
 TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 				  twheel_fn function);
@@ -323,10 +319,7 @@ TWHEEL_API inline int twheel_cancel(struct twheel_timer *timer)
 {
 	if (__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) >= 0)
 		return -ENOENT;
-	if (timer->tw_kind->threads)
-		return twheel_cancel_shared(timer);
-	twheel_cancel_alone(timer->tw_kind->wheel, timer);
-	return 1;
+	return twheel_cancel_pending(timer);
 }
 
 /*
@@ -342,10 +335,10 @@ TWHEEL_API int twheel_shutdown_sync(struct twheel_timer *timer);
 /** twheel_remaining() - until the deadline, or 0; more than %TWHEEL_NEVER: not pending */
 TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 
-/** twheel_of() - the wheel of a timer; NULL: initialised without wheel, function or memory */
+/** twheel_of() - the wheel of a timer; NULL: initialised without wheel or function */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	return timer->tw_kind ? timer->tw_kind->wheel : NULL;
+	return timer->tw_base ? timer->tw_base->wheel : NULL;
 }
 
 /** twheel_pending() - whether the timer is armed and not yet served */
@@ -376,7 +369,7 @@ static inline int twheel_extend_at(struct twheel_timer *timer, uint64_t deadline
 	/* States are above all deadlines. */
 	if (word >= later)
 		return word < 0 ? 0 : -ENOENT;
-	if (timer->tw_kind->threads)
+	if (timer->tw_base->threads)
 		return twheel_extend_shared(timer, deadline_ns);
 	timer->tw_word = later;
 	return 1;

@@ -65,8 +65,8 @@ _VIRTUAL_NS = 1000  # its tick
 # How many timers the wheel gets or gives at a time, and how many callbacks run before others.
 _CHUNK = 256
 _MOST = 64
-# The size of struct twheel_timer: a number of 8 bytes and three pointers.
-_SIZE = (8 + 3 * ctypes.sizeof(ctypes.c_void_p) + 7) // 8 * 8
+# The size of struct twheel_timer: a number of 8 bytes and four pointers.
+_SIZE = (8 + 4 * ctypes.sizeof(ctypes.c_void_p) + 7) // 8 * 8
 
 
 class _Config(ctypes.Structure):

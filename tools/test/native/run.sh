@@ -93,7 +93,7 @@ header() {
 	local status=0
 
 	printf '#include <twheel.h>\n#include <twheel_device.h>\n#include <twheel_policy.h>\nint main(void)\n{
-	struct twheel_timer t = { { 0, 0 }, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
+	struct twheel_timer t = { { 0, 0 }, 0, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
 		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
 			-I"$ROOT/tools/lib" -fsyntax-only - > "$work/log" 2>&1 || status=$?
 	result $status "twheel.h, $1" cat "$work/log"
@@ -128,6 +128,9 @@ programs() {
 	"${addresses[@]}" "${flags[@]}" -I"$ROOT/tools/cli" -o "$work/times_of_day" \
 		"$here/times_of_day.c" "$ROOT"/tools/cli/{walltime,duration}.c
 	try "times of day" "$work/times_of_day"
+	# The sanitizers have allocators of their own.
+	gcc -O1 "${flags[@]}" -o "$work/allocator" "$here/allocator.c" "${library[@]}"
+	try "an allocator that forks" "$work/allocator"
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
