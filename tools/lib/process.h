@@ -183,15 +183,20 @@ static inline bool tw_inside(const struct twheel *w)
 	return w->calls && (!w->base.threads || w->server == tw_self());
 }
 
-/* The call in which the timer's callback runs, or NULL. */
+/*
+ * The call in which the timer's callback runs, or NULL. If it has served the wheel, and has been
+ * called again, that is the outermost: with that one it has ended.
+ */
 static inline struct tw_call *tw_call_of(const struct twheel *w,
 					 const struct twheel_timer *timer)
 {
-	struct tw_call *call = w->calls;
+	struct tw_call *call, *outermost = NULL;
 
-	while (call && call->timer != timer)
-		call = call->outer;
-	return call;
+	for (call = w->calls; call; call = call->outer) {
+		if (call->timer == timer)
+			outermost = call;
+	}
+	return outermost;
 }
 
 #endif

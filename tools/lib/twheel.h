@@ -232,8 +232,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * while without service, an extended timer may come in the turn of its old deadline.
  *
  * What a callback arms for the past waits for the next call, unless it was due already. A
- * callback may call this. It also moves timers, a bounded number in a call. So it may return 1 and
- * have called nothing.
+ * callback may make that call itself. If it has armed its own timer, it is then called inside
+ * itself. A call also moves timers, a bounded number. So it may return 1 and have called nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
  * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).

@@ -235,6 +235,140 @@ static void cancel_what_is_always_due(void)
 	CHECK(!sched_setaffinity(0, sizeof(before), &before));
 }
 
+/* What fires inside its own callback, and ends it. */
+static union {
+	struct twheel_timer timer;
+	struct twheel_periodic periodic;
+	struct twheel_idle idle;
+} inside;
+
+static const struct inside_way {
+	void (*init)(void);
+	int (*start)(uint64_t delay_ns);
+	int (*stop)(void);
+} *inside_way;
+static int inside_depth;
+
+/* The outer call fires it once more, and starts it for later at its very end. */
+static void inside_fire(void)
+{
+	if (inside_depth++) {
+		stage_set(1);
+		stage_wait(2);
+		usleep(20000);
+	} else {
+		CHECK(inside_way->start(1) >= 0);
+		while (inside_depth == 1)
+			CHECK(twheel_run(wheel, 1) >= 0);
+		usleep(20000);
+		CHECK(inside_way->start(3600000 * MS) >= 0);
+		ended = 1;
+	}
+}
+
+static void inside_timer_fire(struct twheel_timer *timer)
+{
+	(void)timer;
+	inside_fire();
+}
+
+static void inside_timer_init(void)
+{
+	twheel_timer_init(&inside.timer, wheel, inside_timer_fire);
+}
+
+static int inside_timer_start(uint64_t delay_ns)
+{
+	return twheel_arm(&inside.timer, delay_ns);
+}
+
+static int inside_timer_stop(void)
+{
+	return twheel_cancel_sync(&inside.timer);
+}
+
+static enum twheel_next inside_periodic_fire(struct twheel_periodic *periodic)
+{
+	(void)periodic;
+	inside_fire();
+	return TWHEEL_DONE;
+}
+
+static void inside_periodic_init(void)
+{
+	twheel_periodic_init(&inside.periodic, wheel, inside_periodic_fire);
+}
+
+static int inside_periodic_start(uint64_t delay_ns)
+{
+	return twheel_periodic_start(&inside.periodic, delay_ns, TWHEEL_FIXED_DELAY);
+}
+
+static int inside_periodic_stop(void)
+{
+	return twheel_periodic_stop_sync(&inside.periodic);
+}
+
+static void inside_idle_fire(struct twheel_idle *idle)
+{
+	(void)idle;
+	inside_fire();
+}
+
+static void inside_idle_init(void)
+{
+	twheel_idle_init(&inside.idle, wheel, inside_idle_fire);
+}
+
+static int inside_idle_start(uint64_t delay_ns)
+{
+	return twheel_idle_start(&inside.idle, delay_ns);
+}
+
+static int inside_idle_stop(void)
+{
+	return twheel_idle_stop_sync(&inside.idle);
+}
+
+static void *serve_inside(void *arg)
+{
+	(void)arg;
+	while (!ended)
+		CHECK(twheel_run(wheel, 8) >= 0);
+	return NULL;
+}
+
+/* A callback that has served the wheel, and run inside itself, ends with its outer call. */
+static void wait_for_the_outer_callback(void)
+{
+	static const struct inside_way ways[] = {
+		{ inside_timer_init, inside_timer_start, inside_timer_stop },
+		{ inside_periodic_init, inside_periodic_start, inside_periodic_stop },
+		{ inside_idle_init, inside_idle_start, inside_idle_stop },
+	};
+	struct twheel_config config = { .threads = true };
+	pthread_t thread;
+	unsigned int i;
+
+	wheel = twheel_create(&config);
+	CHECK(wheel);
+	for (i = 0; i < ARRAY_SIZE(ways); i++) {
+		inside_way = &ways[i];
+		inside_depth = 0;
+		ended = 0;
+		stage_set(0);
+		inside_way->init();
+		CHECK(inside_way->start(1) == 0);
+		CHECK(!pthread_create(&thread, NULL, serve_inside, NULL));
+		stage_wait(1);
+		stage_set(2);
+		CHECK(inside_way->stop() == 1 && ended);
+		CHECK(!twheel_pending(&inside.timer));
+		CHECK(!pthread_join(thread, NULL));
+	}
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 /**
  * struct policy - periodic work and a watch. A thread starts and stops them, and another serves
  * @periodic: asks to be called again each time
@@ -414,6 +548,7 @@ int main(int argc, char **argv)
 
 	wait_for_callbacks();
 	cancel_what_is_always_due();
+	wait_for_the_outer_callback();
 	start_and_stop_policies();
 	touch_beats_a_set_that_is_held_up();
 	rounds = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
