@@ -154,6 +154,7 @@ typedef __u64 twheel_word __attribute__((__aligned__(8)));
  * @count: how many cells there are
  * @stride: from one to the next, in bytes
  * @fd: the wheel
+ * @reserved: zeros, from which a later version may take fields
  */
 struct twheel_cells {
 	struct twheel_map *map;
@@ -166,6 +167,7 @@ struct twheel_cells {
 	__u32 count;
 	__u32 stride;
 	int fd;
+	__u32 reserved[15];
 };
 
 /**

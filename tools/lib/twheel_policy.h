@@ -51,9 +51,10 @@ typedef void (*twheel_idle_fn)(struct twheel_idle *idle);
 struct twheel_series {
 	struct twheel_timer timer;
 	unsigned int number;
+	unsigned int reserved;
 };
 
-/* Work that recurs. */
+/* Work that recurs. A later version may take fields from @reserved, which init makes zeros. */
 struct twheel_periodic {
 	struct twheel_series series;
 	twheel_periodic_fn function;
@@ -63,13 +64,15 @@ struct twheel_periodic {
 	uint64_t deadline;
 	uint64_t overruns;
 	uint64_t missed;
+	uint64_t reserved[4];
 };
 
-/* A watch. */
+/* A watch, likewise. */
 struct twheel_idle {
 	struct twheel_timer timer;
-	uint64_t timeout __attribute__((__aligned__(8)));
+	__attribute__((__aligned__(8))) uint64_t timeout;
 	twheel_idle_fn function;
+	uint64_t reserved[2];
 };
 
 /** twheel_periodic_init() - initialise work; as twheel_timer_init() */

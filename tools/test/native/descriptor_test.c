@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+#include <twheel_policy.h>
+
 #include "fired.h"
 
 /* A descriptor that never gets readable fails a test. */
@@ -291,6 +293,26 @@ TEST(wheel_at_the_same_address)
 		if ((uintptr_t)wheel == before)
 			break;
 	}
+}
+
+/* What a later version may take for fields is there, and zero whatever was there before. */
+TEST(room)
+{
+	static const struct twheel_periodic no_work;
+	static const struct twheel_idle no_watch;
+	struct twheel *wheel = make_virtual();
+	struct twheel_periodic periodic;
+	struct twheel_idle idle;
+
+	memset(&periodic, 0xff, sizeof(periodic));
+	memset(&idle, 0xff, sizeof(idle));
+	twheel_periodic_init(&periodic, wheel, NULL);
+	twheel_idle_init(&idle, wheel, NULL);
+	CHECK(!memcmp(&periodic, &no_work, sizeof(periodic)));
+	CHECK(!memcmp(&idle, &no_watch, sizeof(idle)));
+	CHECK(sizeof(periodic.reserved) >= 32 && sizeof(idle.reserved) >= 16);
+	CHECK(sizeof(periodic.series.reserved) == sizeof(periodic.series.number));
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 /* A program knows an older version of a structure, or a newer one. */

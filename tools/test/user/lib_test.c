@@ -271,8 +271,10 @@ static int cells_open(struct twheel_cells *cells, uint32_t count)
 	if (!(dev_info(wheel_open(NULL)).features & TWHEEL_FEATURE_CELLS))
 		tap_skip("this kernel has no cells");
 	fd = wheel_open(&setup);
+	memset(cells, 0xff, sizeof(*cells));
 	NEED(!twheel_cells_map(cells, fd));
 	CHECK_EQ(cells->count, count);
+	CHECK_EQ(cells->reserved[0] | cells->reserved[14], 0);
 	return fd;
 }
 
