@@ -238,8 +238,7 @@ static int config_take(struct twheel_config *config, const void *given, size_t s
 static void process_free(struct twheel *w)
 {
 	tw_wheel_exit(&w->wheel);
-	if (w->fd >= 0)
-		close(w->fd);
+	tw_alarm_close(w);
 	free(w);
 }
 

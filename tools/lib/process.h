@@ -64,6 +64,7 @@ enum tw_end {
  * @waiters: how many threads wait for a callback to end
  * @ended: changes when a callback has ended and somebody waits for that
  * @fd: the descriptor, or -1
+ * @lost: 0, or why the descriptor could not be set: the next result tells
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a virtual clock, the descriptor is
@@ -88,6 +89,7 @@ struct twheel {
 	u32 waiters;
 	u32 ended;
 	int fd;
+	int lost;
 	bool readable;
 	u64 alarm_ns;
 	u64 virtual_ns;
@@ -103,6 +105,7 @@ void tw_end_waits(struct twheel *w);
 u64 tw_clock_read(const struct twheel *w);
 void tw_alarm_lower(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
+void tw_alarm_close(struct twheel *w);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
 
@@ -153,6 +156,15 @@ static inline bool tw_settable(const struct twheel *w)
 static inline u64 tw_pending(const struct twheel *w)
 {
 	return w->armed - w->cancelled - w->fired - w->unfired;
+}
+
+/* With the lock: what a result tells of the descriptor, once. */
+static inline int tw_lost(struct twheel *w)
+{
+	int lost = w->lost;
+
+	w->lost = 0;
+	return lost;
 }
 
 static inline bool tw_try_lock(struct twheel *w)

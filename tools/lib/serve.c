@@ -40,8 +40,20 @@ static u64 alarm_fd_ns(const struct twheel *w, u64 ns)
 	return ns > ahead ? ns - ahead : 1;
 }
 
-/* Set the descriptor; later than TWHEEL_NEVER: not readable. Returns 0 or -1, with errno. */
-static int alarm_program(struct twheel *w, u64 ns)
+/*
+ * The program has closed the descriptor, or put another file there. So the wheel has none any
+ * more, and twheel_fd() makes another.
+ */
+static void alarm_lose(struct twheel *w, int error)
+{
+	/* EINVAL: it is no timerfd. */
+	w->lost = error == EINVAL ? -EBADF : -error;
+	w->fd = -1;
+	w->readable = false;
+}
+
+/* Set the descriptor; later than TWHEEL_NEVER: not readable. False: the clock was set just now. */
+static bool alarm_program(struct twheel *w, u64 ns)
 {
 	struct itimerspec at = { };
 	int flags = TFD_TIMER_ABSTIME;
@@ -54,7 +66,12 @@ static int alarm_program(struct twheel *w, u64 ns)
 	}
 	if (tw_settable(w))
 		flags |= TFD_TIMER_CANCEL_ON_SET;
-	return timerfd_settime(w->fd, flags, &at, NULL);
+	if (!timerfd_settime(w->fd, flags, &at, NULL))
+		return true;
+	if (errno == ECANCELED)
+		return false;
+	alarm_lose(w, errno);
+	return true;
 }
 
 /*
@@ -66,7 +83,7 @@ static void alarm_set(struct twheel *w, u64 ns)
 	w->alarm_ns = ns;
 	if (w->fd < 0 || w->clock == TWHEEL_CLOCK_VIRTUAL)
 		return;
-	while (alarm_program(w, w->alarm_ns) && errno == ECANCELED)
+	while (!alarm_program(w, w->alarm_ns))
 		w->alarm_ns = 0;
 }
 
@@ -106,6 +123,23 @@ void tw_alarm_stop(struct twheel *w)
 	alarm_show(w);
 }
 
+/* Is the descriptor still the wheel's? */
+static void alarm_check(struct twheel *w)
+{
+	struct itimerspec at;
+
+	if (w->fd >= 0 && timerfd_gettime(w->fd, &at))
+		alarm_lose(w, errno);
+}
+
+/* tw_alarm_close() - close the descriptor, unless it is another file's by now */
+void tw_alarm_close(struct twheel *w)
+{
+	alarm_check(w);
+	if (w->fd >= 0)
+		close(w->fd);
+}
+
 /*
  * Nothing is left to do, so the descriptor is readable no more. On a clock that can be set,
  * reading says whether it was: then the wheel looks at it once more, and true is returned.
@@ -116,7 +150,11 @@ static bool alarm_look(struct twheel *w)
 	ssize_t got;
 	u64 count;
 
-	if (w->fd < 0 || !tw_settable(w))
+	if (!tw_settable(w))
+		return false;
+	/* Another file's data are not for the wheel, and may take a while to come. */
+	alarm_check(w);
+	if (w->fd < 0)
 		return false;
 	/* A thread that is cancelled in read() would keep the lock. */
 	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
@@ -147,34 +185,44 @@ static bool alarm_settle(struct twheel *w, u64 now)
 	return more;
 }
 
-int twheel_fd(struct twheel *w)
+/* With the lock: make the descriptor. Returns it, or -errno. */
+static int alarm_create(struct twheel *w)
 {
 	const clockid_t id = tw_settable(w) ? CLOCK_REALTIME :
 			     w->clock == TWHEEL_CLOCK_BOOTTIME ? CLOCK_BOOTTIME : CLOCK_MONOTONIC;
+	int fd = timerfd_create(id, TFD_NONBLOCK | TFD_CLOEXEC);
 	u64 next;
-	int fd;
+
+	if (fd < 0)
+		return -errno;
+	next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
+	w->fd = fd;
+	if (tw_settable(w)) {
+		/* From here on, it tells that the clock was set. */
+		alarm_set(w, TW_WHEEL_ASLEEP);
+		if (tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
+			next = 0;
+		next = min(w->alarm_ns, next);
+	}
+	alarm_set(w, next);
+	alarm_show(w);
+	return fd;
+}
+
+int twheel_fd(struct twheel *w)
+{
+	int fd, created = -1;
 
 	tw_lock(w);
 	fd = w->end ? -ESHUTDOWN : w->fd;
-	if (fd == -1) {
-		fd = timerfd_create(id, TFD_NONBLOCK | TFD_CLOEXEC);
-		if (fd < 0) {
-			fd = -errno;
-		} else {
-			next = w->wheel.in_pass ? w->alarm_ns : serve_next_ns(w);
-			w->fd = fd;
-			if (tw_settable(w)) {
-				/* From here on, it tells that the clock was set. */
-				alarm_set(w, TW_WHEEL_ASLEEP);
-				if (tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now)
-					next = 0;
-				next = min(w->alarm_ns, next);
-			}
-			alarm_set(w, next);
-			alarm_show(w);
-		}
-	}
+	if (fd == -1 && !w->lost)
+		fd = created = alarm_create(w);
+	if (w->lost && !w->end)
+		fd = tw_lost(w);
 	tw_unlock(w);
+	/* A sandbox may let a program make one, and refuse to set it. */
+	if (unlikely(created >= 0 && fd < 0))
+		close(created);
 	return fd;
 }
 
@@ -203,8 +251,12 @@ int twheel_wait(struct twheel *w, int64_t timeout_ns)
 	if (ret < 0)
 		ret = -errno;
 	tw_lock(w);
+	if (unlikely(poll.revents & POLLNVAL))
+		alarm_check(w);
 	if (w->end)
 		ret = -ESHUTDOWN;
+	else if (unlikely(w->lost))
+		ret = tw_lost(w);
 	tw_unlock(w);
 	return ret;
 }
@@ -346,6 +398,8 @@ static int serve_wheel(struct twheel *w, struct twheel_timer **timers, unsigned 
 		ret = -ESHUTDOWN;
 	} else if (w->calls && !tw_inside(w)) {
 		ret = -EBUSY;
+	} else if (w->lost) {
+		ret = tw_lost(w);
 	} else {
 		/* Before anything is due, other work may take several slices. */
 		do {

@@ -91,7 +91,7 @@ int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word)
 /* With the lock: arm a timer that is not idle, or with a limit, or whose deadline is odd. */
 static noinline int timer_arm_locked(struct twheel *w, struct twheel_timer *timer, s64 word)
 {
-	int ret = tw_timer_arm(w, timer, word < 0 ? word : tw_word(TWHEEL_NEVER));
+	int ret = tw_lost(w) ?: tw_timer_arm(w, timer, word < 0 ? word : tw_word(TWHEEL_NEVER));
 
 	tw_unlock(w);
 	return ret;
@@ -165,7 +165,7 @@ int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 	tw_lock(w);
 	old = timer_word(timer);
 	if (likely(old < 0))
-		ret = timer_move(w, timer, word, old);
+		ret = tw_lost(w) ?: timer_move(w, timer, word, old);
 	tw_unlock(w);
 	return ret;
 }

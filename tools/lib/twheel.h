@@ -205,7 +205,14 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * Then a callback may be due, or not. It is for poll(), epoll and their like; the program must not
  * read it. The first call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
- * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN.
+ * If the program closes it nevertheless, or puts another file there, the library sees that when
+ * it next sets it: an instant that is earlier, or the end of a call that serves. Timers stay as
+ * they are. The next of these calls does nothing and returns -EBADF, once: this one,
+ * twheel_wait(), twheel_run() and twheel_collect(); one that arms, if it has to set the descriptor;
+ * one that modifies. From then on, this call makes another descriptor.
+ *
+ * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF. A
+ * sandbox may refuse to make or set it: what it answers, mostly -EPERM.
  */
 TWHEEL_API int twheel_fd(struct twheel *wheel);
 
@@ -236,7 +243,8 @@ TWHEEL_API int twheel_wait(struct twheel *wheel, int64_t timeout_ns);
  * itself. A call also moves timers, a bounded number. So it may return 1 and have called nothing.
  *
  * Return: 1 if there is more to do, or the wheel was stopped while a callback ran; else 0; -EBUSY
- * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0).
+ * (another thread serves the wheel), -ESHUTDOWN (it is stopped), -EINVAL (@most is 0), -EBADF
+ * (see twheel_fd()).
  */
 TWHEEL_API int twheel_run(struct twheel *wheel, unsigned int most);
 
@@ -280,7 +288,7 @@ TWHEEL_API void twheel_timer_init(struct twheel_timer *timer, struct twheel *whe
  *
  * Return: 0, or 1 if the timer was pending and has moved. -ENOSPC: the wheel may not have more.
  * -ESHUTDOWN: the timer is shut down, or the wheel stopped. -EINVAL: the timer has no function,
- * or the clock can be set and takes no delays.
+ * or the clock can be set and takes no delays. -EBADF: see twheel_fd().
  */
 TWHEEL_API int twheel_arm(struct twheel_timer *timer, uint64_t delay_ns);
 
@@ -299,7 +307,8 @@ TWHEEL_API int twheel_arm_range_at(struct twheel_timer *timer, uint64_t deadline
  * twheel_modify() - give a pending timer another deadline: a delay from now
  *
  * Return: 1; -ENOENT (it is not pending), -EINVAL (the clock takes no delays), -ESHUTDOWN
- * (pending, but in the child of a fork(), or while twheel_stop() hands timers back).
+ * (pending, but in the child of a fork(), or while twheel_stop() hands timers back), -EBADF (see
+ * twheel_fd()).
  */
 TWHEEL_API int twheel_modify(struct twheel_timer *timer, uint64_t delay_ns);
 

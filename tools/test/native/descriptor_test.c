@@ -6,6 +6,7 @@
 #include <poll.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include <twheel_policy.h>
 
@@ -266,6 +267,118 @@ TEST(advance_takes_all)
 	CHECK(twheel_advance(wheel, 2000 * MS) > TWHEEL_NEVER && fired == 3);
 	CHECK(last == &timers[2]);
 	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* The program's own file has the descriptor's number, or none has. Returns its other end. */
+static int lose(struct twheel *wheel, bool replace)
+{
+	int fd = twheel_fd(wheel), pipe_fds[2];
+
+	CHECK(fd >= 0);
+	if (!replace) {
+		CHECK(!close(fd));
+		return -1;
+	}
+	CHECK(!pipe(pipe_fds) && write(pipe_fds[1], "12345678", 8) == 8);
+	CHECK(dup2(pipe_fds[0], fd) == fd && !close(pipe_fds[0]));
+	return pipe_fds[1];
+}
+
+static int told_by_run(struct twheel *wheel)
+{
+	return twheel_run(wheel, 1);
+}
+
+static int told_by_collect(struct twheel *wheel)
+{
+	struct twheel_timer *timer;
+
+	return twheel_collect(wheel, &timer, 1);
+}
+
+static int told_by_wait(struct twheel *wheel)
+{
+	return twheel_wait(wheel, -1);
+}
+
+static struct twheel_timer told;
+
+static int told_by_arm(struct twheel *wheel)
+{
+	int ret = twheel_arm_at(&told, 1);
+
+	CHECK(twheel_of(&told) == wheel && (ret < 0) == !twheel_pending(&told));
+	return ret;
+}
+
+static int told_by_modify(struct twheel *wheel)
+{
+	(void)wheel;
+	return twheel_modify_at(last, 1);
+}
+
+static void lose_and_be_told(enum twheel_clock clock, int (*tell)(struct twheel *wheel),
+			     bool replace)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = clock, .start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0 });
+	int fd = twheel_fd(wheel), other = lose(wheel, replace);
+	struct twheel_timer timer;
+	char data[8];
+
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&told, wheel, fire);
+	last = &timer;
+	/* This call sets the descriptor, and has armed the timer. */
+	CHECK(twheel_arm_at(&timer, 1) == 0);
+	CHECK(tell(wheel) == -EBADF && fired == 0 && twheel_pending(&timer));
+	/* It is told once. */
+	CHECK(tell(wheel) >= 0);
+	/* There is another one, and the file is the program's. */
+	CHECK(twheel_arm_at(&timer, 1) >= 0 && readable(wheel, PATIENCE_MS));
+	CHECK(twheel_run(wheel, 8) >= 0 && fired > 0);
+	if (replace) {
+		CHECK(twheel_fd(wheel) != fd);
+		CHECK(read(fd, data, sizeof(data)) == sizeof(data));
+	}
+	CHECK(twheel_destroy(wheel) == 0);
+	CHECK(!replace || (!close(fd) && !close(other)));
+}
+
+/* The program closes the descriptor, or puts another file there: the next result tells. */
+TEST_ON(lost_descriptor, MONOTONIC, VIRTUAL)
+{
+	static int (*const tells[])(struct twheel *wheel) = {
+		twheel_fd, told_by_run, told_by_collect, told_by_wait, told_by_arm, told_by_modify,
+	};
+	unsigned int i;
+
+	for (i = 0; i < 2 * ARRAY_SIZE(tells); i++)
+		lose_and_be_told(clock, tells[i / 2], i % 2);
+}
+
+/* A thread that waits is told that there is nothing to wait for. */
+TEST(wait_for_a_lost_descriptor)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+
+	lose(wheel, false);
+	CHECK(twheel_wait(wheel, -1) == -EBADF);
+	CHECK(twheel_wait(wheel, 0) == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
+/* What a program has put in the descriptor's place stays its own, whatever the wheel does. */
+TEST_ON(file_in_the_place_of_the_descriptor, MONOTONIC, VIRTUAL)
+{
+	struct twheel *wheel = make((struct twheel_config) { .clock = clock });
+	int fd = twheel_fd(wheel), other = lose(wheel, true);
+	char data[8];
+
+	CHECK(twheel_run(wheel, 1) == 0);
+	CHECK(twheel_destroy(wheel) == 0);
+	CHECK(read(fd, data, sizeof(data)) == sizeof(data));
+	CHECK(!close(fd) && !close(other));
 }
 
 /* A wheel of another sort is where one was that this thread has armed last: the bet is lost. */

@@ -55,6 +55,9 @@ int pthread_atfork(void (*prepare)(void), void (*parent)(void), void (*child)(vo
 	return refused++ < 2 ? ENOMEM : 0;
 }
 
+/* So many calls that set a descriptor are refused, as by a sandbox. */
+static int refusals;
+
 static bool answer_canceled(bool asked)
 {
 	bool canceled = asked && clock_was_set;
@@ -71,6 +74,11 @@ int timerfd_settime(int fd, int flags, const struct itimerspec *new, struct itim
 	bool armed = new->it_value.tv_sec || new->it_value.tv_nsec;
 	struct itimerspec at = *new;
 
+	if (refusals) {
+		refusals--;
+		errno = EPERM;
+		return -1;
+	}
 	if (at.it_value.tv_sec)
 		at.it_value.tv_sec -= ahead_s;
 	if (syscall(SYS_timerfd_settime64, fd, flags, &at, old))
@@ -135,6 +143,26 @@ static void near_comes(struct twheel *wheel)
 TEST(create_without_memory)
 {
 	CHECK(!twheel_create(NULL) && errno == ENOMEM);
+}
+
+/* A descriptor that cannot be set is none, and is closed. */
+TEST_ON(refused_descriptor, MONOTONIC, VIRTUAL)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = clock, .start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0 });
+	struct twheel_timer timer;
+	int i, fd = dup(0);
+
+	CHECK(fd >= 0 && !close(fd));
+	twheel_timer_init(&timer, wheel, fire);
+	CHECK(twheel_arm_at(&timer, 1) == 0);
+	for (i = 0; i < 3; i++) {
+		refusals = 1;
+		CHECK(twheel_fd(wheel) == -EPERM && !refusals);
+	}
+	CHECK(twheel_fd(wheel) == fd);
+	CHECK(twheel_wait(wheel, SECOND) == 1 && twheel_run(wheel, 64) == 0 && fired == 1);
+	CHECK(twheel_destroy(wheel) == 0);
 }
 
 /* Forward: what is due by that comes, and the rest stays. Back: all wait for longer. */
