@@ -64,6 +64,16 @@ u64 tw_wheel_share(const struct tw_wheel *w, u64 deadline, u64 slack)
 TW_EXPORT_FOR_TESTS(tw_wheel_share);
 
 /*
+ * The index of the bucket whose head a pointer is, or a number that no bucket has. @pprev may
+ * point into another object, so the addresses are subtracted and not the pointers.
+ */
+static inline unsigned long wheel_head_index(const struct hlist_head *heads,
+					     struct hlist_node **pprev)
+{
+	return ((unsigned long)pprev - (unsigned long)heads) / sizeof(*heads);
+}
+
+/*
  * tw_wheel_dequeue_last() - the last timer of a list has left it
  *
  * It was the only one if @pprev is a bucket's head. Else @pprev is another timer's next
@@ -71,13 +81,12 @@ TW_EXPORT_FOR_TESTS(tw_wheel_share);
  */
 void tw_wheel_dequeue_last(struct tw_wheel *w, struct hlist_node **pprev)
 {
-	struct hlist_head *head = (struct hlist_head *)pprev;
-	unsigned long index = head - w->buckets.heads;
+	unsigned long index = wheel_head_index(w->buckets.heads, pprev);
 
 	if (index < w->nr) {
 		__clear_bit(index, w->buckets.occupied);
 	} else if (unlikely(w->displaced)) {
-		index = head - w->other.heads;
+		index = wheel_head_index(w->other.heads, pprev);
 		if (index < w->nr)
 			__clear_bit(index, w->other.occupied);
 	}

@@ -143,7 +143,8 @@ programs() {
 
 emulator=()
 export UBSAN_OPTIONS=halt_on_error=1 TSAN_OPTIONS=halt_on_error=1
-addresses=(gcc -O1 -fsanitize=address -fsanitize=undefined
+export ASAN_OPTIONS=detect_invalid_pointer_pairs=2
+addresses=(gcc -O1 -fsanitize=address -fsanitize=pointer-subtract -fsanitize=undefined
 	-fno-sanitize-recover=undefined)
 if [ $# != 0 ]; then
 	"${addresses[@]}" "${flags[@]}" -o "$SCRATCH/suites" "${library[@]}" "${suites[@]}"
