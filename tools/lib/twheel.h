@@ -34,7 +34,8 @@
  *    make none;
  *  - a callback may make it, on any timer, its own included, unless the call's comment says
  *    otherwise. A callback may free its timer;
- *  - a timer is not moved, freed or initialised again while it is pending;
+ *  - a timer is not moved, copied, freed or initialised again while it is pending. C++ does not
+ *    copy or move an object that holds one;
  *  - after fork() the child's wheel is stopped: see twheel_stop();
  *  - its name, arguments and results are those of the kernel's linux/twheel.h, but for what
  *    libtwheel(3) lists.
@@ -55,9 +56,29 @@ extern "C" {
 #define TWHEEL_API	__attribute__((visibility("default")))
 #endif
 
+/* Private: a conversion that C++ has, too, and its warnings do not mind. */
+#ifdef __cplusplus
+#define TWHEEL_CAST(type, value)	static_cast<type>(value)
+#else
+#define TWHEEL_CAST(type, value)	((type)(value))
+#endif
+
+/*
+ * Private: a pending timer stays where it is. In C++, an object that holds one is neither copied
+ * nor moved, so a program that would do so by mistake does not compile.
+ */
+#ifdef __cplusplus
+#define TWHEEL_STAYS(type)						\
+	type() = default;						\
+	type(const type &) = delete;					\
+	type &operator=(const type &) = delete;
+#else
+#define TWHEEL_STAYS(type)
+#endif
+
 /** TWHEEL_NEVER - the last deadline there is; later ones become this. No clock reaches it */
 #ifndef TWHEEL_NEVER
-#define TWHEEL_NEVER	((uint64_t)INT64_MAX)
+#define TWHEEL_NEVER	TWHEEL_CAST(uint64_t, INT64_MAX)
 #endif
 
 struct twheel;
@@ -86,6 +107,7 @@ struct twheel_timer {
 	__attribute__((__aligned__(8))) long long tw_word;
 	twheel_fn tw_function;
 	const struct twheel_base *tw_base;
+	TWHEEL_STAYS(twheel_timer)
 };
 
 /**
@@ -359,7 +381,8 @@ static inline bool twheel_pending(const struct twheel_timer *timer)
 /** twheel_deadline() - the deadline, not rounded; more than %TWHEEL_NEVER: not pending */
 static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
 {
-	return (uint64_t)__atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED) ^ 1ULL << 63;
+	return TWHEEL_CAST(uint64_t, __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED)) ^
+	       1ULL << 63;
 }
 
 /*
@@ -370,7 +393,7 @@ static inline uint64_t twheel_deadline(const struct twheel_timer *timer)
 static inline int twheel_extend_at(struct twheel_timer *timer, uint64_t deadline_ns)
 {
 	long long word = __atomic_load_n(&timer->tw_word, __ATOMIC_RELAXED);
-	long long later = (long long)(deadline_ns ^ 1ULL << 63);
+	long long later = TWHEEL_CAST(long long, deadline_ns ^ 1ULL << 63);
 
 	/* Beyond TWHEEL_NEVER. */
 	if (later >= 0)

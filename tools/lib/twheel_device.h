@@ -37,6 +37,15 @@ extern "C" {
 
 #define TWHEEL_API	__attribute__((visibility("default")))
 
+/* Private: as in twheel.h. */
+#ifndef TWHEEL_CAST
+#ifdef __cplusplus
+#define TWHEEL_CAST(type, value)	static_cast<type>(value)
+#else
+#define TWHEEL_CAST(type, value)	((type)(value))
+#endif
+#endif
+
 /*
  * twheel_device_open() - make a wheel; NULL: with all defaults
  *
@@ -194,8 +203,12 @@ TWHEEL_API int twheel_cells_kick(const struct twheel_cells *cells, uint32_t numb
 static inline struct twheel_cell *twheel_cell_at(const struct twheel_cells *cells,
 						 uint32_t number)
 {
-	return number >= cells->count ? NULL :
-	       (struct twheel_cell *)(cells->cells + (size_t)number * cells->stride);
+	void *cell;
+
+	if (number >= cells->count)
+		return NULL;
+	cell = cells->cells + TWHEEL_CAST(size_t, number) * cells->stride;
+	return TWHEEL_CAST(struct twheel_cell *, cell);
 }
 
 /* A time in ticks, rounded up. */
@@ -225,7 +238,7 @@ static inline void twheel_cell_mark(twheel_word *words, uint32_t number)
 static inline int twheel_cell_is_pending(__u64 word)
 {
 	return (word & (3ULL << TWHEEL_CELL_STATE_SHIFT)) ==
-	       (__u64)TWHEEL_CELL_PENDING << TWHEEL_CELL_STATE_SHIFT;
+	       twheel_cell_word(0, TWHEEL_CELL_PENDING, 0);
 }
 
 /* Put another word into a cell; false if @word was not the present one, which it then is. */
@@ -263,7 +276,7 @@ static inline int twheel_cell_arm(const struct twheel_cells *cells, uint32_t num
 		generation = twheel_cell_next_generation(word);
 		/* First this: another thread may have the event as soon as the cell is pending. */
 		if (id)
-			*id = (uint64_t)generation << 32 | number;
+			*id = TWHEEL_CAST(uint64_t, generation) << 32 | number;
 	} while (!twheel_cell_replace(cell, &word, twheel_cell_word(generation,
 							TWHEEL_CELL_PENDING, tick)));
 	if (__atomic_load_n(&cell->check, __ATOMIC_SEQ_CST) <= tick)
@@ -299,7 +312,8 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 			return -ENOENT;
 		next = (word & ((1ULL << TWHEEL_CELL_TICKS_SHIFT) - 1)) | later;
 		/* Both are modulo twice the reach. */
-		if (word & 1 || ((__s64)(next - word) <= 0 && tick != TWHEEL_CELL_NEVER))
+		if (word & 1 || (TWHEEL_CAST(__s64, next - word) <= 0 &&
+				 tick != TWHEEL_CELL_NEVER))
 			return 0;
 	} while (!twheel_cell_replace(cell, &word, next));
 	return 1;
@@ -308,6 +322,8 @@ static inline int twheel_cell_extend(const struct twheel_cells *cells, uint32_t 
 /** twheel_cell_cancel() - end a pending cell; returns 1, or -ENOENT as twheel_cell_extend() */
 static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t number)
 {
+	const __u64 pending_or_cancelled = twheel_cell_word(0, TWHEEL_CELL_PENDING, 0) ^
+					   twheel_cell_word(0, TWHEEL_CELL_CANCELLED, 0);
 	struct twheel_cell *cell = twheel_cell_at(cells, number);
 	__u64 word;
 
@@ -317,9 +333,7 @@ static inline int twheel_cell_cancel(const struct twheel_cells *cells, uint32_t 
 	do {
 		if (!twheel_cell_is_pending(word))
 			return -ENOENT;
-	} while (!twheel_cell_replace(cell, &word, word ^
-				      (__u64)(TWHEEL_CELL_PENDING ^ TWHEEL_CELL_CANCELLED) <<
-				      TWHEEL_CELL_STATE_SHIFT));
+	} while (!twheel_cell_replace(cell, &word, word ^ pending_or_cancelled));
 	return 1;
 }
 

@@ -303,9 +303,12 @@ struct twheel_map {
 /** twheel_cell_word() - make a word; of generation and ticks it takes what fits */
 static inline __u64 twheel_cell_word(__u32 generation, __u32 state, __u64 ticks)
 {
-	return (__u64)(generation & (TWHEEL_CELL_GENERATIONS - 1)) <<
-	       TWHEEL_CELL_GENERATION_SHIFT |
-	       (__u64)state << TWHEEL_CELL_STATE_SHIFT |
+	/* Without casts, which compilers of C++ may warn of. */
+	__u64 wide_generation = generation & (TWHEEL_CELL_GENERATIONS - 1);
+	__u64 wide_state = state;
+
+	return wide_generation << TWHEEL_CELL_GENERATION_SHIFT |
+	       wide_state << TWHEEL_CELL_STATE_SHIFT |
 	       (ticks == TWHEEL_CELL_NEVER ? 1 : ticks << TWHEEL_CELL_TICKS_SHIFT);
 }
 

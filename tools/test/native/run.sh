@@ -93,19 +93,38 @@ header() {
 	local status=0
 
 	printf '#include <twheel.h>\n#include <twheel_device.h>\n#include <twheel_policy.h>\nint main(void)\n{
-	struct twheel_timer t = { { 0, 0 }, 0, 0, 0 };\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
-		"${@:2}" -Wall -Wextra -Wpedantic -Wconversion -Werror -I"$ROOT/include/uapi" \
-			-I"$ROOT/tools/lib" -fsyntax-only - > "$work/log" 2>&1 || status=$?
+	static struct twheel_timer t;\n	return twheel_extend_at(&t, 1) == 0;\n}\n' |
+		"${@:2}" "${strict[@]}" -fsyntax-only - > "$work/log" 2>&1 || status=$?
 	result $status "twheel.h, $1" cat "$work/log"
 }
 
+strict=(-Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion -Wcast-qual -Wcast-align -Wshadow
+	-Wundef -Werror -I"$ROOT/include/uapi" -I"$ROOT/tools/lib")
+
+# copies YEAR TYPE: that C++ copies and moves no object with such a part
+copies() {
+	local compiler=(g++ "-std=c++$1" -Wall -Wextra -Werror -DEMBEDDED="$2"
+		-I"$ROOT/tools/lib" -fsyntax-only) status=0 way
+
+	"${compiler[@]}" "$here/copies.cpp" > "$work/log" 2>&1 || status=1
+	for way in 1 2 3 4 5 6; do
+		! "${compiler[@]}" -DWAY=$way "$here/copies.cpp" > "$work/ways" 2>&1 ||
+			{ status=1; echo "way $way compiles" >> "$work/log"; }
+	done
+	result $status "copies of $2, C++$1" cat "$work/log"
+}
+
 headers() {
-	local year
+	local year part
 
 	header C99 gcc -std=c99 -x c
 	header C11 clang-14 -std=c11 -x c
 	for year in 11 14 17 20; do
-		header "C++$year" g++ "-std=c++$year" -x c++
+		header "C++$year" g++ "-std=c++$year" -x c++ -Wold-style-cast
+	done
+	for part in twheel_timer twheel_periodic twheel_idle; do
+		copies 11 $part
+		copies 20 $part
 	done
 }
 
