@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -32,6 +33,13 @@ static enum process_hears {
 	PROCESS_LISTENS,
 	PROCESS_HEARS,
 } process_hears;
+
+/* tw_call_left() - an exception or the end of the thread has left a callback */
+void tw_call_left(void)
+{
+	dprintf(STDERR_FILENO, "twheel: a callback did not return\n");
+	abort();
+}
 
 static void futex_wait(u32 *word, u32 value)
 {
@@ -317,7 +325,7 @@ long twheel_stop(struct twheel *w, void (*unfired)(struct twheel_timer *timer, v
 		count++;
 		tw_unlock(w);
 		if (unfired)
-			unfired((struct twheel_timer *)node, arg);
+			tw_call(unfired, (struct twheel_timer *)node, arg);
 		tw_lock(w);
 		if (w->waiters)
 			tw_end_waits(w);

@@ -98,6 +98,7 @@ struct twheel {
 	struct twheel **pprev;
 };
 
+void tw_call_left(void);
 void tw_lock_wait(struct twheel *w);
 void tw_lock_wake(struct twheel *w);
 void tw_wait_for_end(struct twheel *w);
@@ -137,6 +138,25 @@ static inline struct twheel_node *tw_node(const struct twheel_timer *timer)
 static inline struct twheel *tw_wheel_of(const struct twheel_timer *timer)
 {
 	return (struct twheel *)timer->tw_base;
+}
+
+/*
+ * Call a function of the program, without the lock. If an exception of C++ or the end of its thread
+ * left it, the wheel would be in this call for ever. So the process ends, if this is compiled with
+ * -fexceptions.
+ */
+#define tw_call(function, ...)						\
+do {									\
+	bool returned __attribute__((__cleanup__(tw_call_check))) = false; \
+									\
+	(function)(__VA_ARGS__);					\
+	returned = true;						\
+} while (0)
+
+static inline void tw_call_check(const bool *returned)
+{
+	if (unlikely(!*returned))
+		tw_call_left();
 }
 
 /* The word of a deadline, which saturates. */

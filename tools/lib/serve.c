@@ -279,7 +279,7 @@ static noinline bool serve_call_odd(struct twheel *w, struct twheel_timer *timer
 				    twheel_fn function)
 {
 	tw_unlock(w);
-	function(timer);
+	tw_call(function, timer);
 	tw_lock(w);
 	if (w->waiters)
 		tw_end_waits(w);
@@ -297,7 +297,7 @@ static inline bool serve_call(struct twheel *w, struct tw_call *call,
 		if (!serve_call_odd(w, timer, function))
 			return false;
 	} else {
-		function(timer);
+		tw_call(function, timer);
 		/* It has forked, and this is the child. */
 		if (unlikely(w->odd))
 			return !w->end;

@@ -33,7 +33,8 @@
  *    time may for each wheel, and it takes no lock and no atomic operation. A signal handler may
  *    make none;
  *  - a callback may make it, on any timer, its own included, unless the call's comment says
- *    otherwise. A callback may free its timer;
+ *    otherwise. A callback may free its timer. It has to return: an exception of C++ that
+ *    leaves it ends the process;
  *  - a timer is not moved, copied, freed or initialised again while it is pending. C++ does not
  *    copy or move an object that holds one;
  *  - after fork() the child's wheel is stopped: see twheel_stop();

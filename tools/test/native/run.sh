@@ -21,6 +21,7 @@ need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent
 
 library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
+	-fexceptions
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
 	-I"$ROOT/include/uapi" -I"$ROOT/include" -I"$ROOT/tools/lib")
 # Suites that include nothing of the kernel's run on process wheels, too; and those of the engine.
@@ -150,6 +151,9 @@ programs() {
 	# The sanitizers have allocators of their own.
 	gcc -O1 "${flags[@]}" -o "$work/allocator" "$here/allocator.c" "${library[@]}"
 	try "an allocator that forks" "$work/allocator"
+	g++ -std=c++11 -Wall -Wextra -Werror -pthread -I"$ROOT/tools/lib" \
+		-o "$work/exception_test" "$here/exception_test.cpp" "$tools/lib/libtwheel.a"
+	try "callbacks that do not return" "$work/exception_test"
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
