@@ -23,11 +23,14 @@ static struct hlist_node **gather_append(struct hlist_node **tail,
 {
 	struct hlist_node *link = head->first;
 
+	tw_check_link(link, &head->first);
 	head->first = NULL;
 	*tail = link;
 	link->pprev = tail;
-	while (--*left && link->next)
+	while (--*left && link->next) {
+		tw_check_link(link->next, &link->next);
 		link = link->next;
+	}
 	return &link->next;
 }
 

@@ -35,12 +35,14 @@ static __always_inline void wheel_cascade(struct tw_wheel *w, unsigned int level
 	unsigned int left = *slice;
 	unsigned int extended = 0, others = 0;
 
+	tw_check_link(link, &head->first);
 	do {
 		struct twheel_node *node;
 		u64 word;
 
 		node = hlist_entry(link, struct twheel_node, link);
 		link = link->next;
+		tw_check_link(link, &node->link.next);
 		if (look && !look(w, node)) {
 			others++;
 			continue;

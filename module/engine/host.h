@@ -39,6 +39,12 @@ static inline void tw_host_free(void *memory)
 	kvfree(memory);
 }
 
+/* Debug objects find what this would. */
+static inline void tw_check_link(const struct hlist_node *link,
+				 struct hlist_node *const *pprev)
+{
+}
+
 /* The upper half of a product. */
 static __always_inline u64 tw_mul_high(u64 a, u64 b)
 {
@@ -214,8 +220,21 @@ static inline void hlist_add_head(struct hlist_node *link, struct hlist_head *he
 	link->pprev = &head->first;
 }
 
+/* Of two neighbours in a list that is going to change: tools/lib/check.c */
+#ifdef TWHEEL_CHECK
+void tw_check_link(const struct hlist_node *link, struct hlist_node *const *pprev);
+#else
+static inline void tw_check_link(const struct hlist_node *link,
+				 struct hlist_node *const *pprev)
+{
+	(void)link;
+	(void)pprev;
+}
+#endif
+
 static inline void hlist_move_list(struct hlist_head *from, struct hlist_head *to)
 {
+	tw_check_link(from->first, &from->first);
 	to->first = from->first;
 	if (to->first)
 		to->first->pprev = &to->first;

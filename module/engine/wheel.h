@@ -279,6 +279,7 @@ static __always_inline bool tw_wheel_link(struct twheel_node *node, struct hlist
 {
 	struct hlist_node *next = head->first;
 
+	tw_check_link(next, &head->first);
 	node->link.next = next;
 	node->link.pprev = &head->first;
 	head->first = &node->link;
@@ -327,6 +328,7 @@ tw_wheel_dequeue(struct tw_wheel *w, struct twheel_node *node)
 	struct hlist_node **pprev = node->link.pprev;
 	struct hlist_node *next = node->link.next;
 
+	tw_check_link(&node->link, pprev);
 	*pprev = next;
 	if (next)
 		next->pprev = pprev;
@@ -352,6 +354,7 @@ tw_wheel_due(const struct tw_wheel *w)
 {
 	struct hlist_node *first = w->expiring.first;
 
+	tw_check_link(first, &w->expiring.first);
 	return first ? hlist_entry(first, struct twheel_node, link) : NULL;
 }
 

@@ -152,7 +152,8 @@ static int idle_set(struct twheel_idle *idle, u64 timeout_ns, bool start)
 		ret = tw_timer_arm(w, timer, tw_deadline_word(tw_clock_read(w) + timeout_ns));
 	if (ret >= 0) {
 		__atomic_store_n(&idle->timeout, timeout_ns, __ATOMIC_RELAXED);
-		twheel_extend(timer, timeout_ns);
+		tw_node_extend(tw_node(timer),
+			       tw_deadline_word(tw_clock_read(w) + timeout_ns));
 	}
 	tw_unlock(w);
 	return ret;

@@ -271,8 +271,8 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 	if (!w)
 		return NULL;
 	*w = (struct twheel) {
-		.base		= { .wheel = w, .threads = config.threads },
-		.odd		= config.threads || config.max_pending,
+		.base		= { .wheel = w, .threads = config.threads || TW_CHECKED },
+		.odd		= config.threads || config.max_pending || TW_CHECKED,
 		.bound		= config.max_pending,
 		.clock		= config.clock,
 		.max_pending	= config.max_pending ?: UINT64_MAX,
@@ -386,6 +386,7 @@ void twheel_timer_init(struct twheel_timer *timer, struct twheel *w, twheel_fn f
 			call->timer = NULL;
 			call->cancelled = NULL;
 		}
+		tw_check_init(w, timer);
 		tw_unlock(w);
 	}
 	timer->tw_link[0] = NULL;

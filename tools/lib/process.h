@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR MIT */
 /*
  * Process wheels, inside. process.c: their life; timer.c: arm and cancel; serve.c: callbacks,
- * and the descriptor; policy.c: what stands on timers.
+ * and the descriptor; policy.c: what stands on timers; check.c: what finds mistakes.
  */
 #ifndef LIBTWHEEL_PROCESS_H
 #define LIBTWHEEL_PROCESS_H
@@ -109,6 +109,18 @@ void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);
 int tw_timer_arm(struct twheel *w, struct twheel_timer *timer, s64 word);
 int tw_timer_withdraw(struct twheel *w, struct twheel_timer *timer, s64 state);
+
+#ifdef TWHEEL_CHECK
+#define TW_CHECKED	true
+void tw_check_init(const struct twheel *w, const struct twheel_timer *timer);
+#else
+#define TW_CHECKED	false
+static inline void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
+{
+	(void)w;
+	(void)timer;
+}
+#endif
 
 /* Only glibc has room for such a variable in a library that dlopen() loads. */
 #ifdef __GLIBC__

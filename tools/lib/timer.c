@@ -67,6 +67,7 @@ static int timer_move(struct twheel *w, struct twheel_timer *timer, s64 word, s6
 {
 	if (unlikely(w->end))
 		return -ESHUTDOWN;
+	tw_check_link(&tw_node(timer)->link, tw_node(timer)->link.pprev);
 	if (word >= old) {
 		if (!w->base.threads)
 			timer_set_word(timer, word);
@@ -172,7 +173,16 @@ int twheel_modify_at(struct twheel_timer *timer, uint64_t deadline_ns)
 
 int twheel_extend_shared(struct twheel_timer *timer, uint64_t deadline_ns)
 {
-	return tw_node_extend(tw_node(timer), tw_deadline_word(deadline_ns));
+	struct twheel_node *node = tw_node(timer);
+	struct twheel *w = tw_wheel_of(timer);
+
+	if (TW_CHECKED) {
+		tw_lock(w);
+		if (timer_word(timer) < 0)
+			tw_check_link(&node->link, node->link.pprev);
+		tw_unlock(w);
+	}
+	return tw_node_extend(node, tw_deadline_word(deadline_ns));
 }
 
 /*

@@ -19,7 +19,7 @@ need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent
 	libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
 
-library=("$ROOT"/tools/lib/{process,timer,serve,policy}.c "$ROOT"/module/engine/*.c)
+library=("$ROOT"/tools/lib/{process,timer,serve,policy,check}.c "$ROOT"/module/engine/*.c)
 flags=(-std=gnu11 -g -pthread -Wall -Wextra -Werror -Wno-sign-compare -fno-strict-aliasing
 	-fexceptions
 	-D_FILE_OFFSET_BITS=64 -D_TIME_BITS=64 -DPROCESS_WHEELS
@@ -87,6 +87,15 @@ play_32_bits() {
 		emulator=(qemu-i386)
 	fi
 	play '32 bits' gcc -O2 -m32
+}
+
+# A library that finds mistakes: it finds none where there is none.
+play_check() {
+	local compiler=(gcc -O1 -DTWHEEL_CHECK)
+
+	play check "${compiler[@]}"
+	"${compiler[@]}" "${flags[@]}" -o "$work/misuse" "$here/misuse.c" "$work"/*.o
+	try "mistakes, check" "$work/misuse"
 }
 
 # header LANGUAGE COMPILER FLAG...: that the headers compile, with all warnings
@@ -180,6 +189,7 @@ job play addresses "${addresses[@]}"
 job programs
 [ "$(uname -m)" != x86_64 ] || job play_32_bits
 job play clang clang-14 -O2
+job play_check
 job headers
 wait
 sums=$(cat "$SCRATCH"/*/counts)

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: LGPL-2.1-or-later OR MIT
+/*
+ * A library that is built with -DTWHEEL_CHECK finds out that a pending timer was initialised again,
+ * moved, copied, overwritten or freed. It names the timer on stderr and aborts. Such a timer is
+ * still in a list, where its neighbours point to it: so whoever changes a list looks at both. A
+ * timer that is initialised is looked for in all lists of its wheel.
+ *
+ * All wheels have a lock then, so no inline function goes without the library.
+ */
+#ifdef TWHEEL_CHECK
+
+#define _GNU_SOURCE	/* dprintf() */
+#include <stdio.h>
+#include <unistd.h>
+
+#include "process.h"
+
+/* tw_check_link() - whether a node and what should point to it agree, and the next with both */
+void tw_check_link(const struct hlist_node *link, struct hlist_node *const *pprev)
+{
+	if (!link)
+		return;
+	if (link->pprev != pprev || !pprev || *pprev != link) {
+		dprintf(STDERR_FILENO,
+			"twheel: the timer at %p, or what is at %p and should point to it, was moved, copied, overwritten or freed while it was pending\n",
+			(const void *)link, (const void *)pprev);
+		abort();
+	}
+	if (link->next && link->next->pprev != &link->next) {
+		dprintf(STDERR_FILENO,
+			"twheel: the timer at %p, or the one at %p that should point to it, was moved, copied, overwritten or freed while it was pending\n",
+			(const void *)link->next, (const void *)link);
+		abort();
+	}
+}
+
+static void check_list(const struct twheel *w, const struct hlist_head *head,
+		       const struct twheel_timer *timer)
+{
+	struct hlist_node *const *pprev = &head->first;
+	const struct twheel_timer *at;
+
+	for (; *pprev; pprev = &(*pprev)->next) {
+		at = (const struct twheel_timer *)*pprev;
+		if (at == timer) {
+			dprintf(STDERR_FILENO,
+				"twheel: the timer at %p is initialised while it is pending\n",
+				(const void *)timer);
+			abort();
+		}
+		tw_check_link(*pprev, pprev);
+		if (!twheel_pending(at) || at->tw_base != &w->base) {
+			dprintf(STDERR_FILENO,
+				"twheel: the timer at %p was overwritten while it was pending\n",
+				(const void *)at);
+			abort();
+		}
+	}
+}
+
+/* tw_check_init() - with the lock: a timer that is initialised is in no list of its wheel */
+void tw_check_init(const struct twheel *w, const struct twheel_timer *timer)
+{
+	unsigned int i;
+
+	check_list(w, &w->wheel.due, timer);
+	check_list(w, &w->wheel.expiring, timer);
+	for (i = 0; i < w->wheel.nr; i++) {
+		check_list(w, &w->wheel.buckets.heads[i], timer);
+		if (w->wheel.other.heads)
+			check_list(w, &w->wheel.other.heads[i], timer);
+	}
+}
+
+#endif /* TWHEEL_CHECK */
