@@ -31,7 +31,7 @@
  *  - a negative result is -errno, and then nothing was changed, unless the call says so;
  *  - with &twheel_config.threads, any thread may make it at any time. Without, one thread at a
  *    time may for each wheel, and it takes no lock and no atomic operation. A signal handler may
- *    make none;
+ *    make none, nor call fork();
  *  - a callback may make it, on any timer, its own included, unless the call's comment says
  *    otherwise. A callback may free its timer. It has to return: an exception of C++ that
  *    leaves it ends the process;
@@ -132,7 +132,8 @@ enum twheel_clock {
  * struct twheel_config - how a wheel is to be made; zeros are defaults
  * @data: what twheel_data() returns
  * @clock: one of enum twheel_clock
- * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 256
+ * @slots: ratio of a level to the next, 8 to 4096, rounded up to a power of two; 0: 256. From 1
+ *	to 7 is -EINVAL
  * @tick_ns: the tick, 1 us to 1 h; 0: 1 ms
  * @start_ns: where a virtual clock starts, before %TWHEEL_NEVER; must be 0 for the others
  * @max_pending: how many timers may be pending at once; 0: no limit
