@@ -66,10 +66,9 @@ $change
 	done < "$here/broken"
 	[ "$ways" != 0 ] || report "a way" "no way" "$name can be broken"
 done
-for name in MP+pooncerelease+poacquireonce SB+fencembonceonces; do
-	[ "$#" = 0 ] || break
-	report Never "$(outcome "$model/litmus-tests/$name.litmus")" "$name"
-	name=${name%%+*}+poonceonces
-	report Sometimes "$(outcome "$model/litmus-tests/$name.litmus")" "$name"
-done
+if [ "$#" = 0 ]; then
+	for name in MP+pooncerelease+poacquireonce:Never MP+poonceonces:Sometimes; do
+		report "${name#*:}" "$(outcome "$model/litmus-tests/${name%:*}.litmus")" "${name%:*}"
+	done
+fi
 verdict
