@@ -108,6 +108,7 @@ check:
 	$(if $(TESTS),,tools/test/native/run.sh)
 	$(if $(TESTS),,tools/test/core/run.sh)
 	$(if $(TESTS),,tools/test/interleave/run.sh)
+	$(if $(TESTS),,tools/test/interleave/device/run.sh)
 	tools/test/vm/check.sh $(TESTS)
 
 native:
@@ -118,6 +119,7 @@ core:
 
 interleave:
 	tools/test/interleave/run.sh
+	tools/test/interleave/device/run.sh
 
 engine:
 	tools/test/engine/run.sh
@@ -190,7 +192,7 @@ help:
 	@echo '  make check            all tests, in QEMU; first it builds a kernel, once'
 	@echo '                          TESTS="suite ...": only these suites or programs'
 	@echo '  make core             core and API with their suites as a program: a minute'
-	@echo '  make interleave       what other CPUs do in the middle of a call: a minute'
+	@echo '  make interleave       what other CPUs do in the middle of a call: two minutes'
 	@echo '  make native           process wheels, without a virtual machine: a minute'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'
 	@echo '                          FUZZ=seconds: libFuzzer plays with it for so long'

@@ -459,6 +459,7 @@ struct seq_file {
 struct iov_iter {
 	char *ubuf;
 	size_t iov_offset;
+	size_t count;
 };
 struct list_head {
 	struct list_head *next, *prev;
