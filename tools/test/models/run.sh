@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make models: every interleaving of the protocols between alarms, tasks and programs, as
+# make models: every interleaving of the protocol of cells, between the kernel and programs, as
 # Promela models that spin searches through: see the head of each. Each is also broken on purpose, in the ways of
 # the file "broken"; those the search has to reject. Then litmus.sh: the orderings, under the
 # memory model of the kernel. Arguments: names of models or litmus tests, to check only
@@ -12,24 +12,11 @@ need spin gcc libc6-dev
 here=$ROOT/tools/test/models
 
 # The search is of all states, not of a sample: these are bounds for when it is not,
-# which is a failure. The longest model takes two to five minutes of a CPU.
+# which is a failure.
 memory=4096 limit=${TIMEOUT:-600}
 
 # What is checked: a name, the model, and what it is defined with.
 checks=(
-	"due		due.pml"
-	"due-signal	due.pml -DSIGNALS=1"
-	"due-stop	due.pml -DOPS=0 -DSTOPS=2 -DSIGNALS=1 -DFAULTS=1"
-	"due-fault	due.pml -DFAULTS=1"
-	"due-postponed	due.pml -DPOSTPONED=1"
-	"due-poll	due.pml -DFIRST=LEVEL -DSECOND=EDGE"
-	"due-poll-stop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DOPS=0 -DSTOPS=2"
-	"due-mixed	due.pml -DFIRST=EDGE"
-	"due-kick	due.pml -DKICKS -DOPS=2 -DSTOPS=0"
-	"due-loop	due.pml -DLOOPS=4"
-	"due-poll-loop	due.pml -DFIRST=LEVEL -DSECOND=EDGE -DLOOPS=4"
-	"due-setup	due.pml -DSETUP"
-	"due-virtual	due.pml -DVIRTUAL -DOPS=2 -DSTOPS=1 -DSIGNALS=1"
 	"cells		cells.pml"
 	"cells-sweep	cells.pml -DSWEEP"
 )
