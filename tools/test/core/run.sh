@@ -3,7 +3,8 @@
 # make core: runs core, engine and API as a program, under sanitizers, with all suites of kunit/
 # but those of the engine. The machine is simulated, see machine.c, and its time is virtual. The
 # last line is "N passed, N failed". Argument: the name of a case or suite, to run only that. A
-# case that does not end is ended after two minutes of CPU time, and fails.
+# case that does not end is ended after two minutes of CPU time, or ten minutes of sleep, and
+# fails.
 #
 #   SEED=N	another order of events (0)
 #   TREE=path	test the module of another tree
@@ -12,6 +13,9 @@
 # shellcheck source=build.sh
 . "$ROOT/tools/test/core/build.sh"
 
+wanted=("$@")
+mapfile -t names < <(cases "${suites[@]}")
+refuse_unknown "suite or case" wanted "${names[@]}"
 need gcc libc6-dev
 export SEED=${SEED:-0}
 [[ $SEED =~ ^[0-9]+$ ]] || die "SEED=$SEED is no number"
@@ -29,11 +33,10 @@ if ! compile "$tree" "$SCRATCH/objects" "${sources[@]}" > "$SCRATCH/build" 2>&1;
 fi
 gcc "${sanitizers[@]}" "$wrap" -o "$SCRATCH/suites" "${objects[@]/%.c/.o}"
 
-# part LOG [NAME]: those of that name, or all; without the totals
+# part LOG [NAME]: those of that name, or all
 part() {
-	timeout 600 "$SCRATCH/suites" "${@:2}" 2> >(grep -v -e "ASan doesn" \
-		-e "ASan is ignoring" -e "False positive" -e "For details see" >&2) |
-		grep --line-buffered -v ' passed, ' | tee "$1"
+	cases_run "$1" "$SCRATCH/suites" "${@:2}" 2> >(grep -v -e "ASan doesn" \
+		-e "ASan is ignoring" -e "False positive" -e "For details see" >&2)
 }
 status=0
 if [ $# != 0 ]; then
@@ -46,8 +49,4 @@ else
 	wait "$CHILD" || status=1
 	CHILD=
 fi
-awk -v status=$status '/^ok / { passed++ } /^not ok / { failed++ }
-	END {
-		print passed + 0 " passed, " (status && !failed ? 1 : failed + 0) " failed"
-		exit status
-	}' "$SCRATCH"/*.log
+cases_verdict $status "$SCRATCH"/*.log

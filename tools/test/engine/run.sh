@@ -20,10 +20,16 @@ fuzz=${FUZZ:-0}
 # The suites and the scenarios take some seconds of CPU time; an engine that hangs is ended
 # after 15.
 play() {
+	local wanted=("$@") status=0
+
+	mapfile -t names < <(cases "${suites[@]}" "$here/run.c"; ls "$here/corpus")
+	refuse_unknown "suite, case or scenario" wanted "${names[@]}"
 	need gcc libc6-dev
 	gcc -O1 "${flags[@]}" "${sanitizers[@]}" "$wrap" -o "$SCRATCH/engine" \
 		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"
-	(ulimit -S -t 15 && exec timeout 300 "$SCRATCH/engine" "$here/corpus" "$@")
+	cases_run "$SCRATCH/log" prlimit --cpu=15:20 "$SCRATCH/engine" "$here/corpus" "$@" ||
+		status=1
+	cases_verdict $status "$SCRATCH/log"
 }
 
 # Let libFuzzer search.
@@ -46,7 +52,7 @@ look() {
 		"$here"/{player,fuzz}.c "$ROOT/tools/test/native/kunit.c"
 	say "searching for $fuzz s; the output is in $kept/log"
 	# libFuzzer writes new inputs to the first folder.
-	if ! timeout $((fuzz + 120)) "$SCRATCH/fuzz" "$kept/scenarios" "$here/corpus" \
+	if ! patient "$kept/log" "$SCRATCH/fuzz" "$kept/scenarios" "$here/corpus" \
 		-max_total_time="$fuzz" -max_len=600 -len_control=0 \
 		-artifact_prefix="$kept/" > "$kept/log" 2>&1; then
 		grep -a -e 'operation ' -e 'ERROR' -e 'runtime error' \

@@ -12,7 +12,7 @@ need spin gcc libc6-dev
 here=$ROOT/tools/test/models
 
 # The search is of all states, not of a sample: these are bounds for when it is not,
-# which is a failure.
+# which is a failure. The limit is of CPU time.
 memory=4096 limit=${TIMEOUT:-600}
 
 # What is checked: a name, the model, and what it is defined with.
@@ -32,7 +32,7 @@ search() {
 		spin "$@" -a "$model"
 		gcc -O2 -w -DSAFETY -DCOLLAPSE -DMEMLIM="$memory" -o pan pan.c
 		# Deeper than any path; the search says if not.
-		timeout "$limit" ./pan -m1000000
+		prlimit --cpu="$limit" ./pan -m1000000
 	) > "$folder/log" 2>&1 || :
 }
 

@@ -7,8 +7,6 @@
 
 #include "fired.h"
 
-/* A thread that is not told of the end fails a test. */
-#define PATIENCE_S	60
 #define WAITERS		3
 
 static bool readable(int fd)
@@ -64,7 +62,6 @@ TEST_ON(waiters, MONOTONIC, VIRTUAL)
 	pthread_t threads[WAITERS];
 	unsigned int i;
 
-	alarm(PATIENCE_S);
 	for (i = 0; i < WAITERS; i++)
 		CHECK(!pthread_create(&threads[i], NULL,
 				      i ? wait_for_end : wait_an_hour, wheel));
@@ -72,7 +69,6 @@ TEST_ON(waiters, MONOTONIC, VIRTUAL)
 	CHECK(twheel_stop(wheel, NULL, NULL) == 0);
 	for (i = 0; i < WAITERS; i++)
 		CHECK(!pthread_join(threads[i], NULL));
-	alarm(0);
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
@@ -86,11 +82,8 @@ static struct twheel *ends_in_child;
 
 static void end_in_child(void)
 {
-	/* The parent's does not hold for the child. */
-	alarm(PATIENCE_S);
 	if (ends_in_child)
 		CHECK(twheel_destroy(ends_in_child) == 0);
-	alarm(0);
 }
 
 static void __attribute__((constructor)) end_in_child_register(void)
@@ -106,14 +99,12 @@ TEST(handler_of_the_program)
 	pid_t child;
 
 	ends_in_child = wheel;
-	alarm(PATIENCE_S);
 	child = fork();
 	CHECK(child >= 0);
 	if (!child)
 		_exit(0);
 	ends_in_child = NULL;
 	CHECK(waitpid(child, &status, 0) == child && status == 0);
-	alarm(0);
 	CHECK(twheel_destroy(wheel) == 0);
 }
 

@@ -26,7 +26,7 @@ def status(*words, action=signal.SIG_DFL, full=False):
         top.send_signal(signal.SIGINT)
         while not full and os.read(reads, 4096):
             pass
-        ended = top.wait(60)
+        ended = top.wait()
     os.close(reads)
     return ended
 

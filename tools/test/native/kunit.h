@@ -102,7 +102,8 @@ void *kunit_kcalloc(struct kunit *test, size_t n, size_t size, int flags);
 /*
  * Run a case, or all of a suite, if @only names it or is NULL. Then print totals. In the
  * environment, WITHOUT has the names of suites to leave out. With KUNIT_PATIENCE, the first
- * failure ends the program, and so does a case that takes so many seconds of a CPU.
+ * failure ends the program, and so does a case that takes so many seconds of a CPU. With
+ * KUNIT_PLAN, cases are named and do not run.
  */
 void kunit_case_run(const struct kunit_suite *suite, const struct kunit_case *c,
 		    const char *only);

@@ -6,7 +6,7 @@
 # makes it, and as a program of 32 bits. Wheels in event loops and in Python are run, and the
 # public headers compile as each language that they are for. The last line is "N passed, N failed".
 #
-# Argument: a suite's case, to run only that, under sanitizers of addresses.
+# Argument: a suite or a case, to run only that, under sanitizers of addresses.
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
 # shellcheck source=../vm/lib.sh
@@ -15,6 +15,9 @@
 here=$ROOT/tools/test/native
 count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
+wanted=("$@")
+mapfile -t names < <(cases "$ROOT"/kunit/*_test.c)
+refuse_unknown "suite or case" wanted "${names[@]}"
 need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent-dev \
 	libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
@@ -33,25 +36,25 @@ suites+=("$ROOT"/kunit/{probe,rig}.c
 	-iquote "$ROOT/module/engine")
 # try WHAT PROGRAM ARGUMENT...
 try() {
-	local status=0
+	local status=0 how=(patient "$work/log")
 
-	timeout 300 "${emulator[@]}" "${@:2}" > "$work/log" 2>&1 || status=$?
+	! [[ $2 =~ /(suites|descriptor_test|end_test|wall_test)$ ]] || how=(cases_run "$work/cases")
+	"${how[@]}" prlimit --cpu=600:610 "${emulator[@]}" "${@:2}" \
+		> "$work/log" 2>&1 || status=$?
 	result $status "$1" tail -n 20 "$work/log"
 }
 
-# job FUNCTION ARGUMENT...: beside others, as many at a time as there are CPUs. It has a folder
-# $work of its own.
+# job FUNCTION ARGUMENT...: beside others. It has a folder $work of its own.
 jobs=0
 job() {
-	while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
-		wait -n || :
-	done
 	jobs=$((jobs + 1)) work=$SCRATCH/$jobs
 	mkdir "$work"
-	(
-		"$@"
-		echo "$passed $failed" > "$work/counts"
-	) &
+	beside counted "$@"
+}
+
+counted() {
+	"$@"
+	echo "$passed $failed" > "$work/counts"
 }
 
 # Are programs of 32 bits run by this kernel? Else an emulator does.

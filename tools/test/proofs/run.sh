@@ -25,7 +25,7 @@ suite_tool sid cbmc cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g
 # prove SOURCE PROOF SHIFT: the engine of that tree. Leaves what CBMC says in a log.
 prove() {
 	# shellcheck disable=SC2154 # suite_tool sets it
-	timeout "${TIMEOUT:-1800}" "${tool_command[@]}" \
+	prlimit --cpu="${TIMEOUT:-1800}" "${tool_command[@]}" \
 		-I"$1/include" -DSLOTS_SHIFT="$3" \
 		--function "$2" --unwind 66 --unwinding-assertions --slice-formula \
 		--no-standard-checks "$1/tools/test/proofs/wheel.c" \

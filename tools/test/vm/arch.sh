@@ -111,7 +111,7 @@ cross_compiler() {
 	rm -rf "$arch_gcc" "$arch_gcc.part"
 	mkdir "$arch_gcc.part"
 	run_logged "$CACHE/fetch.log" "fetching the compiler for $GUEST_ARCH" \
-		env -C "$arch_gcc.part" timeout 1800 apt-get -q -oAPT::Sandbox::User=root \
+		env -C "$arch_gcc.part" apt-get -q -oAPT::Sandbox::User=root \
 		download "gcc-12-$arch_triplet=$version" "g++-12-$arch_triplet=$version" \
 		"libstdc++-12-dev-$arch_cross-cross=$version"
 	for package in "$arch_gcc.part"/*.deb; do
@@ -143,7 +143,7 @@ arch_packages() {
 	suite "$arch_suite" "$arch_debian"
 	rm -rf "$arch_root" "$arch_root.part"
 	run_logged "$CACHE/fetch.log" "fetching programs and libraries for $GUEST_ARCH" \
-		timeout 1800 apt-get "${suite_apt[@]}" --no-install-recommends -y \
+		apt-get "${suite_apt[@]}" --no-install-recommends -y \
 		--download-only install "$@"
 	for package in "$suite_folder"/cache/archives/*.deb; do
 		dpkg -x "$package" "$arch_root.part"

@@ -16,7 +16,7 @@
 #
 # A guest may take as long as it likes, so that a slow or busy machine fails no test.
 # A guest is stuck if it writes nothing to its console or results for SECONDS (600, or
-# PATIENCE= of the environment). It is ended then. FILE gets a last line "@stuck", which
+# PATIENCE= of the environment) of its own time, see progresses(). It is ended then. FILE gets a last line "@stuck", which
 # says what the guest was doing. A kernel that dies before its first program has not met
 # the module, and is booted once more.
 # Status: 0 the guest has ended, 1 it had to be ended, 2 usage.
@@ -24,7 +24,7 @@
 . "$(dirname "$0")/lib.sh"
 
 kernel='' initrd='' console='' results='' cpus=2 memory=2G append=''
-patience=${PATIENCE:-600} icount='' disk=() machine=()
+PATIENCE=${PATIENCE:-600} icount='' disk=() machine=()
 while [ $# -gt 0 ]; do
 	case $1 in
 	--kernel) kernel=$2; shift 2 ;;
@@ -33,7 +33,7 @@ while [ $# -gt 0 ]; do
 	--results) results=$2; shift 2 ;;
 	--cpus) cpus=$2; shift 2 ;;
 	--memory) memory=$2; shift 2 ;;
-	--patience) patience=$2; shift 2 ;;
+	--patience) PATIENCE=$2; shift 2 ;;
 	--append) append=$2; shift 2 ;;
 	--disk) disk=(-drive "file=$2,format=raw,if=virtio"); shift 2 ;;
 	--icount) icount=1; shift ;;
@@ -85,30 +85,19 @@ fi
 
 # watch_guest: wait for CHILD as long as it makes progress. Sets status.
 watch_guest() {
-	local seen='' size since=$SECONDS
-
 	status=0
-	while kill -0 "$CHILD" 2> /dev/null; do
-		sleep 1
-		size=$(stat -c %s "$console" "$results" 2> /dev/null | tr '\n' ' ')
-		if [ "$size" != "$seen" ]; then
-			seen=$size since=$SECONDS
-		elif [ $((SECONDS - since)) -ge "$patience" ]; then
-			kill -KILL "$CHILD"
-			wait "$CHILD" 2> /dev/null || :
-			CHILD=
-			stuck "no progress for $patience s, after $(tail -qn 1 "$results" \
-				"$console" | tr -cd '[:print:]\n' | paste -sd ' ')"
-			status=1
-			return
-		fi
-	done
-	wait "$CHILD" || status=$?
-	CHILD=
-	if [ "$status" != 0 ]; then
-		stuck "QEMU ended with status $status"
+	if ! progresses "$CHILD" "$console" "$results"; then
+		kill -KILL "$CHILD"
+		wait "$CHILD" 2> /dev/null || :
+		stuck "no progress for $PATIENCE s, after $(tail -qn 1 "$results" \
+			"$console" | tr -cd '[:print:]\n' | paste -sd ' ')"
 		status=1
+	else
+		wait "$CHILD" || status=$?
+		[ "$status" = 0 ] || stuck "QEMU ended with status $status"
 	fi
+	CHILD=
+	[ "$status" = 0 ] || status=1
 }
 
 # stuck WHY: say so, here and where the results are judged

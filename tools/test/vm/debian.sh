@@ -86,7 +86,7 @@ suite_fetch() {
 
 	shift
 	run_logged "$CACHE/fetch.log" "fetching $*" \
-		env -C "$folder" timeout 1800 apt-get "${suite_apt[@]}" download "$@"
+		env -C "$folder" apt-get "${suite_apt[@]}" download "$@"
 }
 
 # suite_tool SUITE PROGRAM PACKAGE...: a program of that suite, unpacked in the cache with
@@ -196,7 +196,7 @@ stock_kernel() {
 		# As root: the user that apt fetches as could not write there.
 		run_logged "$CACHE/stock.log" \
 			"fetching Debian's kernel $stock_release" \
-			env -C "$folder.part" timeout 1800 \
+			env -C "$folder.part" \
 			apt-get -q -o APT::Sandbox::User=root \
 			download "linux-image-$stock_release=$version"
 	else
@@ -220,7 +220,7 @@ stock_modules() {
 	rm -rf "$stock_tree" "$stock_tree.part"
 	mkdir "$stock_tree.part"
 	run_logged "$CACHE/stock.log" "fetching the modules of $stock_release" \
-		env -C "$stock_tree.part" timeout 1800 \
+		env -C "$stock_tree.part" \
 		apt-get -q -o APT::Sandbox::User=root \
 		download "linux-image-$stock_release=$version"
 	dpkg-deb --fsys-tarfile "$stock_tree.part"/linux-image-*.deb |

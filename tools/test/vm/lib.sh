@@ -12,9 +12,8 @@ case ${1:-} in
 esac
 
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../.." && pwd)
-CACHE=${TWHEEL_CACHE:-$ROOT/.cache}
-mkdir -p "$CACHE"
-CACHE=$(cd "$CACHE" && pwd)
+# It is made by what first keeps something in it.
+CACHE=$(realpath -m "${TWHEEL_CACHE:-$ROOT/.cache}")
 
 say() {
 	printf 'twheel: %s\n' "$*" >&2
@@ -27,8 +26,32 @@ die() {
 	exit 1
 }
 
+# refuse_unknown WHAT ARRAY VALID...: end here if a name in ARRAY is none of the valid ones, of
+# which the first ones are shown. A script does this before it installs, fetches or builds.
+refuse_unknown() {
+	local -n refused=$2
+	local name valid
+
+	for name in "${refused[@]}"; do
+		for valid in "${@:3}"; do
+			[ "$name" != "$valid" ] || continue 2
+		done
+		die "there is no $1 $name" "there are: $(printf '%s\n' "${@:3:30}" | paste -sd , | sed 's/,/, /g')"
+	done
+}
+
+# cases FILE...: the names that run a suite of these files, or a case: SUITE, SUITE.CASE, CASE
+cases() {
+	awk -F '[("]' 'FNR == 1 { suite = "" }
+		/^\t\.name\t/ { print suite = $2 }
+		/^\tKUNIT_CASE(_SLOW)?\(/ { sub(/\).*/, "", $2); name[++n] = $2; file[n] = FILENAME }
+		{ of[FILENAME] = suite }
+		END { for (i = 1; i <= n; i++) print of[file[i]] "." name[i] "\n" name[i] }' "$@"
+}
+
 SCRATCH=$(mktemp -d "${TMPDIR:-/tmp}/twheel.XXXXXX")
-# Children in the background: CHILD is waited for, those of ASIDE run beside it.
+# Children in the background: CHILD is waited for, those of ASIDE run beside it. The files
+# session.N are of what patient() runs.
 CHILD=
 ASIDE=()
 clean_up() {
@@ -37,6 +60,9 @@ clean_up() {
 	for child in $CHILD "${ASIDE[@]}"; do
 		kill "$child" 2>/dev/null || :
 		wait "$child" 2>/dev/null || :
+	done
+	for child in "$SCRATCH"/session.*; do
+		[ ! -e "$child" ] || kill -KILL -- "-${child##*.}" 2> /dev/null || :
 	done
 	if [ -n "${KEEP:-}" ]; then
 		say "what was built is kept in $SCRATCH"
@@ -50,6 +76,7 @@ trap 'exit 143' TERM
 
 # One script at a time works in the cache; the lock goes with the process.
 lock_cache() {
+	mkdir -p "$CACHE"
 	exec 9> "$CACHE/lock"
 	if ! flock -n 9; then
 		say "another run uses $CACHE; waiting for it (up to an hour)"
@@ -135,28 +162,105 @@ run_logged() {
 	say "  done in $((SECONDS - start)) s"
 }
 
-# patient LOG COMMAND...: run it, which writes to LOG, for as long as LOG grows. What adds
-# nothing for ten minutes is ended, with status 124.
+# cpu_times PID: how long that process, or the session that it leads, has run on a CPU, and
+# waited for one that others had; in 10 ms
+cpu_times() {
+	local pid files=()
+
+	for pid in $(pgrep -s "$1" || echo "$1"); do
+		files+=("/proc/$pid"/task/*/schedstat)
+	done
+	cat "${files[@]}" 2> /dev/null |
+		awk '{ ran += $1; waited += $2 } END { printf "%d %d\n", ran / 1e7, waited / 1e7 }' || :
+}
+
+# progresses PID FILE...: wait for the end of that process, as long as a FILE grows. Fails once
+# none has for PATIENCE seconds (600) of its own time: that in which it runs or sleeps. Time in
+# which it waits for a CPU that others have does not count: a busy machine ends nothing.
+progresses() {
+	local pid=$1 seen='' size own=0 now then ran waited had had_waited passed slept step
+	local nap=0.1
+
+	shift
+	read -r then _ < /proc/uptime
+	read -r had had_waited < <(cpu_times "$pid")
+	while kill -0 "$pid" 2> /dev/null; do
+		sleep "$nap"
+		read -r now _ < /proc/uptime
+		read -r ran waited < <(cpu_times "$pid")
+		size=$(stat -c %s "$@" 2> /dev/null | paste -sd ' ')
+		# A process that has ended takes its times with it.
+		[ "$ran" -ge "$had" ] || had=$ran
+		[ "$waited" -ge "$had_waited" ] || had_waited=$waited
+		passed=$((${now/./} - ${then/./}))
+		slept=$((passed - (ran - had) - (waited - had_waited)))
+		step=$((ran - had + (slept > 0 ? slept : 0)))
+		# Several threads may run at a time.
+		own=$((own + (step < passed ? step : passed)))
+		[ "$size" = "$seen" ] || own=0
+		then=$now had=$ran had_waited=$waited seen=$size
+		[ "$own" -lt "${PATIENCE:-600}00" ] || return 1
+		# A short command is not to wait for a whole second.
+		[ "$own" -lt 200 ] || nap=1
+	done
+}
+
+# patient LOG COMMAND...: run it, which writes to LOG, as long as it progresses. Else it is
+# ended, with status 124; a program of tests names the case that ran.
 patient() {
-	local log=$1 child size seen='' since=$SECONDS status=0
+	local log=$1 child status=0
 
 	shift
 	setsid "$@" &
 	child=$!
-	while kill -0 "$child" 2> /dev/null; do
-		sleep 0.5
-		size=$(stat -c %s "$log")
-		if [ "$size" != "$seen" ]; then
-			seen=$size since=$SECONDS
-		elif [ $((SECONDS - since)) -ge "${PATIENCE:-600}" ]; then
-			kill -KILL -- "-$child"
-			wait "$child" || :
-			echo "no progress for ${PATIENCE:-600} s: ended" >> "$log"
-			return 124
-		fi
-	done
-	wait "$child" || status=$?
+	: > "$SCRATCH/session.$child"
+	if ! progresses "$child" "$log"; then
+		kill -TERM -- "-$child"
+		sleep 2
+		echo "no progress for ${PATIENCE:-600} s: ended" >> "$log"
+		status=124
+	fi
+	kill -KILL -- "-$child" 2> /dev/null || :
+	wait "$child" 2> /dev/null || status=$((status ? status : $?))
+	rm -f "$SCRATCH/session.$child"
 	return "$status"
+}
+
+# cases_run LOG COMMAND...: patient, of a program of tools/test/native/kunit.c. It says first which
+# cases it will run: one that has no result then has failed. LOG is printed, too, without totals.
+cases_run() {
+	local log=$1 status=0
+
+	KUNIT_PLAN=1 "${@:2}" > "$log.plan"
+	: > "$log"
+	patient "$log" "${@:2}" | grep --line-buffered -v ' passed, ' | tee -a "$log" || status=1
+	awk 'FNR == NR { if (/^plan /) plan[++n] = $2; next }
+		/^(not )?ok / { sub(/^not /, ""); sub(/:$/, "", $2); had[$2]++ }
+		END {
+			for (i = 1; i <= n; i++)
+				if (--had[plan[i]] < 0)
+					print "not ok " plan[i] ": no result"
+		}' "$log.plan" "$log" > "$log.missing"
+	tee -a "$log" < "$log.missing"
+	[ ! -s "$log.missing" ] || status=1
+	return "$status"
+}
+
+# cases_verdict STATUS LOG...: the last line, of what cases_run has left
+cases_verdict() {
+	awk -v status="$1" '/^ok / { passed++ } /^not ok / { failed++ }
+		END {
+			print passed + 0 " passed, " (status && !failed ? 1 : failed + 0) " failed"
+			exit status || failed
+		}' "${@:2}"
+}
+
+# beside FUNCTION ARGUMENT...: in the background, as many at a time as there are CPUs
+beside() {
+	while [ "$(jobs -pr | wc -l)" -ge "$(nproc)" ]; do
+		wait -n || :
+	done
+	"$@" &
 }
 
 # begin_logged LOG WHAT COMMAND...: like run_logged, but beside others; end_logged waits

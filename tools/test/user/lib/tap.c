@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -11,9 +12,10 @@
 #include "tap.h"
 
 /*
- * A test takes some seconds where all is emulated, and eight times that beside other work.
- * What takes longer than this hangs. It is below the ten minutes after which a guest
- * that shows no progress is ended. TWHEEL_TEST_LIMIT_S= names another number.
+ * A test hangs if one of its processes runs for so long, or if the machine is idle for so long
+ * meanwhile: it waits for what does not come. So a busy machine ends no test. It is below the ten
+ * minutes after which a guest that shows no progress is ended. TWHEEL_TEST_LIMIT_S= names
+ * another number.
  */
 #define LIMIT_S		480
 
@@ -37,6 +39,9 @@ static int reason[2];
 /* What the test has asked for, and its process: those that it starts do not do it. */
 static void (*at_end)(void);
 static pid_t test_pid;
+/* What ends the wait for a test: SIGTERM ends the program, too. */
+static sigset_t test_signals;
+static bool told_to_end;
 
 bool tap_check(bool good, const char *file, int line, const char *format, ...)
 {
@@ -108,8 +113,38 @@ static unsigned int test_limit_s(void)
 	return limit ? atoi(limit) : LIMIT_S;
 }
 
+/* How long all CPUs have been idle. */
+static double idle_s(void)
+{
+	FILE *file = fopen("/proc/uptime", "r");
+	double idle = 0;
+
+	if (!file || fscanf(file, "%*f %lf", &idle) != 1)
+		perror("# /proc/uptime");
+	if (file)
+		fclose(file);
+	return idle / sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+/* Returns how the process has ended. It is ended if it hangs, or if this program has to end. */
+static int test_wait(pid_t pid)
+{
+	struct timespec second = { .tv_sec = 1 };
+	double idle = idle_s();
+	int status;
+
+	while (!waitpid(pid, &status, WNOHANG)) {
+		if (sigtimedwait(&test_signals, NULL, &second) == SIGTERM)
+			told_to_end = true;
+		if (told_to_end || idle_s() - idle >= test_limit_s())
+			kill(pid, SIGALRM);
+	}
+	return status;
+}
+
 static bool test_run(const struct test *test, unsigned int number)
 {
+	struct rlimit limit = { test_limit_s(), RLIM_INFINITY };
 	time_t began = monotonic_s(), took;
 	char why[256] = "";
 	int status;
@@ -129,12 +164,13 @@ static bool test_run(const struct test *test, unsigned int number)
 		/* Processes that the test starts are killed with it. */
 		setpgid(0, 0);
 		test_pid = getpid();
-		alarm(test_limit_s());
+		setrlimit(RLIMIT_CPU, &limit);
+		sigprocmask(SIG_UNBLOCK, &test_signals, NULL);
 		test->run();
 		test_end(failed ? STATUS_FAILED : STATUS_OK);
 	}
 	close(reason[1]);
-	waitpid(pid, &status, 0);
+	status = test_wait(pid);
 	kill(-pid, SIGKILL);
 	took = monotonic_s() - began;
 	if (took >= SLOW_S)
@@ -147,7 +183,7 @@ static bool test_run(const struct test *test, unsigned int number)
 	} else {
 		if (WIFSIGNALED(status))
 			printf("# %s: %s\n", test->name,
-			       WTERMSIG(status) == SIGALRM ? "hangs" :
+			       WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU ? "hangs" :
 			       strsignal(WTERMSIG(status)));
 		printf("%sok %u - %s\n", status ? "not " : "", number,
 		       test->name);
@@ -192,7 +228,11 @@ int __attribute__((weak)) main(int argc, char **argv)
 	for (i = 0; i < nr_tests; i++)
 		planned += test_wanted(tests[i].name, argc, argv);
 	printf("1..%u\n", planned);
-	for (i = 0; i < nr_tests; i++) {
+	sigemptyset(&test_signals);
+	sigaddset(&test_signals, SIGCHLD);
+	sigaddset(&test_signals, SIGTERM);
+	sigprocmask(SIG_BLOCK, &test_signals, NULL);
+	for (i = 0; i < nr_tests && !told_to_end; i++) {
 		if (test_wanted(tests[i].name, argc, argv))
 			good &= test_run(&tests[i], ++number);
 	}
