@@ -29,6 +29,8 @@ for count in $counts; do
 		die "COUNTS: $count is not a number from 10 to 99999999" \
 			"for example: make bench COUNTS='1000 1000000'"
 done
+refuse_unknown MODE "$mode" icount wall native wheels server
+refuse_unknown HALF "$half" kernel user both
 case $mode in
 icount) unit=instructions options=(--icount) parameters="hours=1" spread=3600 ;;
 wall)
@@ -38,12 +40,6 @@ wall)
 native | wheels | server)
 	"$ROOT/tools/bench/$mode.sh"
 	exit ;;
-*) die "MODE: $mode is none of icount, wall, native, wheels and server" ;;
-esac
-
-case $half in
-kernel | user | both) ;;
-*) die "HALF: $half is neither kernel nor user" ;;
 esac
 
 say "$unit per operation, with ${counts// /, } timers pending"

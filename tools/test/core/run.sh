@@ -13,9 +13,8 @@
 # shellcheck source=build.sh
 . "$ROOT/tools/test/core/build.sh"
 
-wanted=("$@")
 mapfile -t names < <(cases "${suites[@]}")
-refuse_unknown "suite or case" wanted "${names[@]}"
+refuse_unknown "suite or case" "$*" "${names[@]}"
 need gcc libc6-dev
 export SEED=${SEED:-0}
 [[ $SEED =~ ^[0-9]+$ ]] || die "SEED=$SEED is no number"

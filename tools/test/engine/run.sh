@@ -8,6 +8,7 @@
 #
 #   FUZZ=S	let libFuzzer search for S seconds for scenarios that fail; those, and
 #		new ones worth keeping, are in .cache/engine
+# shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
@@ -20,10 +21,10 @@ fuzz=${FUZZ:-0}
 # The suites and the scenarios take some seconds of CPU time; an engine that hangs is ended
 # after 15.
 play() {
-	local wanted=("$@") status=0
+	local names status=0
 
-	mapfile -t names < <(cases "${suites[@]}" "$here/run.c"; ls "$here/corpus")
-	refuse_unknown "suite, case or scenario" wanted "${names[@]}"
+	mapfile -t names < <(ls "$here/corpus"; cases "${suites[@]}" "$here/run.c")
+	refuse_unknown "suite, case or scenario" "$*" "${names[@]}"
 	need gcc libc6-dev
 	gcc -O1 "${flags[@]}" "${sanitizers[@]}" "$wrap" -o "$SCRATCH/engine" \
 		"${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c"

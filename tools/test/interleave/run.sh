@@ -9,6 +9,7 @@
 #
 #   TRIPLES=N	how many triples of calls a scene tries, with 200 schedules each (60)
 #   TREE=path	explore the module of another tree
+# shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 # shellcheck source=../core/build.sh
@@ -19,6 +20,8 @@ here=$ROOT/tools/test/interleave
 enough=60
 triples=${TRIPLES:-$enough}
 [[ $triples =~ ^[0-9]+$ ]] || die "TRIPLES=$triples is no number" "TRIPLES=1000, say"
+mapfile -t names < <(sed -n 's/^\t{ "\([^"]*\)",.*/\1/p' "$here"/scenes*.c)
+refuse_unknown scene "$*" "${names[@]}"
 need gcc libc6-dev
 
 # Small: each run frees a wheel, and what was freed long ago is not used again.

@@ -8,7 +8,6 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-need spin gcc libc6-dev
 here=$ROOT/tools/test/models
 
 # The search is of all states, not of a sample: these are bounds for when it is not,
@@ -20,6 +19,10 @@ checks=(
 	"cells		cells.pml"
 	"cells-sweep	cells.pml -DSWEEP"
 )
+
+mapfile -t names < <(printf '%s\n' "${checks[@]%%[[:space:]]*}"; basename -as .litmus "$here"/litmus/*.litmus)
+refuse_unknown model "$*" "${names[@]}"
+need spin gcc libc6-dev
 
 # search FOLDER MODEL DEFINE...: of the model in FOLDER; leaves what it says in FOLDER/log
 search() {

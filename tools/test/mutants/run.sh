@@ -9,17 +9,16 @@
 # explained". It fails if less than 96 % of what can be found is. Its log is in the cache:
 # another run goes on from there, except for files that have changed. AGAIN=1 also tries what
 # the list of survivors explains.
-set -euo pipefail
-cd "$(dirname "$0")/../../.."
+# shellcheck source=../vm/lib.sh
+. "$(dirname "$0")/../vm/lib.sh"
+cd "$ROOT"
+refuse_unknown "file of module/engine, core or api" "$*" module/{engine,core,api}/*.[ch]
 
 engine=() core=() status=0
 for file; do
 	case $file in
 	module/engine/*.[ch]) engine+=("$file") ;;
 	module/core/*.[ch] | module/api/*.[ch]) core+=("$file") ;;
-	*)
-		echo "mutants: $file is no source of module/engine, core or api" >&2
-		exit 2 ;;
 	esac
 done
 if [ $# = 0 ] || [ ${#engine[@]} != 0 ]; then

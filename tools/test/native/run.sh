@@ -9,15 +9,15 @@
 # Argument: a suite or a case, to run only that, under sanitizers of addresses.
 #
 #   PROGRAMS=N	how many random programs; SEED= of the first
+# shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
 here=$ROOT/tools/test/native
 count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
-wanted=("$@")
 mapfile -t names < <(cases "$ROOT"/kunit/*_test.c)
-refuse_unknown "suite or case" wanted "${names[@]}"
+refuse_unknown "suite or case" "$*" "${names[@]}"
 need gcc g++ clang-14 libc6-dev python3 pkg-config libev-dev libuv1-dev libevent-dev \
 	libsystemd-dev libglib2.0-dev libboost-dev
 [ "$(uname -m)" != x86_64 ] || need gcc-multilib
@@ -166,6 +166,7 @@ programs() {
 	g++ -std=c++11 -Wall -Wextra -Werror -pthread -I"$ROOT/tools/lib" \
 		-o "$work/exception_test" "$here/exception_test.cpp" "$tools/lib/libtwheel.a"
 	try "callbacks that do not return" "$work/exception_test"
+	try "scripts, mistyped names" "$here/names_test.sh" "$work"
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"

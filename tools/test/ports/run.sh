@@ -23,16 +23,9 @@
 . "$(dirname "$0")/../vm/lib.sh"
 
 here=$ROOT/tools/test/ports
-names=("$@")
-if [ ${#names[@]} = 0 ]; then
-	for name in "$here"/*/; do
-		names+=("$(basename "$name")")
-	done
-fi
-for name in "${names[@]}"; do
-	[ -e "$here/$name/port.sh" ] ||
-		die "there is no port $name" "see $here"
-done
+mapfile -t names < <(basename -a "$here"/*/)
+refuse_unknown port "$*" "${names[@]}"
+[ $# = 0 ] || names=("$@")
 
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make python3
 lock_cache

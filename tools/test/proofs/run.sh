@@ -18,6 +18,8 @@ here=$ROOT/tools/test/proofs
 lists=(prove_bits_after_enqueue prove_bits_after_dequeue)
 
 wanted=("$@")
+mapfile -t proofs < <(sed -n 's/^void \(prove_[a-z_]*\)(void)$/\1/p' "$here/wheel.c")
+refuse_unknown proof "$*" "${proofs[@]}" reciprocal
 
 need gcc libc6-dev python3 z3
 suite_tool sid cbmc cbmc minisat libc6 libstdc++6 libgcc-s1 libgmp10 zlib1g
@@ -50,7 +52,6 @@ report() {
 	result "$1" "$2 ($3 s)" grep -m 5 -E ': FAILURE|rror' "$SCRATCH/log"
 }
 
-mapfile -t proofs < <(sed -n 's/^void \(prove_[a-z_]*\)(void)$/\1/p' "$here/wheel.c")
 for proof in "${proofs[@]}"; do
 	wants_proof "$proof" || continue
 	shifts=(1 2 3 4)

@@ -6,6 +6,8 @@
 # Seen as a single file, this does not show who uses what.
 # shellcheck disable=SC2034,SC2154
 
+ARCHITECTURES=(arm64 s390x riscv64 arm i386)
+
 # architecture NAME: set the facts of it; fails if there is no such one.
 #   arch_kernel	what the kernel's make calls it
 #   arch_image	what is booted, in the kernel's build folder

@@ -13,11 +13,13 @@
 . "$(dirname "$0")/lib.sh"
 
 seconds=${SECONDS_EACH:-3}
-case ${MODE:-icount} in
-icount) options=(--icount) ;;
-wall) options=(--cpus "${CPUS:-2}") ;;
-*) die "MODE: $MODE is neither icount nor wall" ;;
-esac
+refuse_unknown MODE "${MODE:-icount}" icount wall
+options=(--icount)
+[ "${MODE:-icount}" = icount ] || options=(--cpus "${CPUS:-2}")
+
+mapfile -t ways < <(sed -n 's/^\t{ "\([^"]*\)",.*/\1/p' "$ROOT/tools/test/attack/ways.c")
+refuse_unknown attack "$*" "${ways[@]}"
+refuse_unknown "stock kernel SERIES" "${SERIES:-6.1}" "${STOCK_SERIES[@]}"
 
 say "attacks on Debian's stock kernel, in a virtual machine"
 need qemu-system-x86 busybox-static cpio kmod gcc libc6-dev make

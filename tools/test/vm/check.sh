@@ -13,6 +13,7 @@
 . "$ROOT/tools/test/vm/tests.sh"
 
 names=("$@")
+refuse_unknown_tests
 
 say "all tests of twheel in virtual machines; everything is kept in $CACHE"
 need_tests

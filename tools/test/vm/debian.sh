@@ -3,6 +3,10 @@
 # Debian's kernels, of the machine's own suite and of others. Packages of other suites are
 # unpacked in the cache and never installed. lib.sh reads this file.
 
+# Series of kernels that a suite is known to have: packages of sources, and stock kernels.
+# shellcheck disable=SC2034 # scripts that source this use them
+SOURCE_SERIES=(6.1 6.12 7.2) STOCK_SERIES=(5.10 6.1 6.12)
+
 # own_source SUITE FOLDER: write the machine's own source entry, changed to SUITE, into
 # FOLDER. The first entry of the machine's suite counts, in either of apt's two formats.
 own_source() {
@@ -136,7 +140,7 @@ kernel_source() {
 	[ ! -e "$source_folder/Makefile" ] || return 0
 
 	rm -rf "$source_folder.part"
-	mkdir "$source_folder.part"
+	mkdir -p "$source_folder.part"
 	if [ -n "$suite" ]; then
 		suite_fetch "$SCRATCH" "$package=$source_version"
 		dpkg-deb --fsys-tarfile "$SCRATCH/$package"_*.deb |
@@ -151,14 +155,15 @@ kernel_source() {
 	rm -- "$SCRATCH/source.tar.xz"
 	mv "$source_folder.part" "$source_folder"
 }
-# stock_kernel [SERIES [FLAVOUR]]: Debian's own kernel, the one that the headers package
-# of that flavour (amd64 or rt-amd64) depends on. Sets stock_release, stock_headers and
-# stock_image. 6.1 is the machine's own, its headers get installed; the others', and
-# each image, are unpacked in the cache.
-stock_kernel() {
-	local series=${1:-6.1} meta=linux-headers-${2:-amd64} package version
-	local folder
 
+# stock_headers [SERIES [FLAVOUR]]: of Debian's own kernel, the one that the headers package
+# of that flavour (amd64 or rt-amd64) depends on. Sets stock_release, stock_headers and
+# stock_image. 6.1 is the machine's own, its headers get installed. The others' are there once
+# stock_kernel has run. Sets what that needs: series, package, version, folder.
+stock_headers() {
+	local meta=linux-headers-${2:-amd64}
+
+	series=${1:-6.1}
 	case $series in
 	6.1)
 		need "$meta"
@@ -188,6 +193,14 @@ stock_kernel() {
 	stock_image=$folder/vmlinuz
 	stock_headers=/usr/src/$package
 	[ "$series" = 6.1 ] || stock_headers=$folder$stock_headers
+}
+
+# stock_kernel [SERIES [FLAVOUR]]: the same, and the kernel itself. Each image, and headers but
+# those of 6.1, are unpacked in the cache.
+stock_kernel() {
+	local series package version folder
+
+	stock_headers "$@"
 	[ ! -e "$stock_image" ] || return 0
 
 	rm -rf "$folder.part"

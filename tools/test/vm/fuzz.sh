@@ -21,10 +21,7 @@ for value in "$seed" "$seconds" "$calls" "$times"; do
 	[[ $value =~ ^[0-9]+$ ]] || die "$value is not a number" \
 		"for example: make fuzz SEED=7 TIME=600"
 done
-for on in $kernels; do
-	[[ $on =~ ^(debug|stock|coarse)$ ]] ||
-		die "KERNELS: $on is none of debug, stock, coarse"
-done
+refuse_unknown kernel "$kernels" debug stock coarse
 
 # Expensive in an emulated guest, and irrelevant to the module: mitigations, memory that is
 # cleared at allocation, security modules, pressure statistics, auditing.

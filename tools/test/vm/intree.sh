@@ -9,6 +9,7 @@
 . "$(dirname "$0")/lib.sh"
 
 series=${SERIES:-6.1}
+refuse_unknown "kernel SERIES" "$series" "${SOURCE_SERIES[@]}"
 
 say "twheel in the tree of Linux $series; everything is kept in $CACHE"
 need gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 qemu-system-x86

@@ -19,6 +19,9 @@ if [ "${1:-}" = --um ]; then
 	shift
 fi
 [ $# -ge 1 ] || die "usage: kernel.sh [--series SERIES] [--um] NAME..."
+refuse_unknown "kernel series" "$series" "${SOURCE_SERIES[@]}"
+mapfile -t names < <(basename -as .config "$ROOT"/tools/test/vm/config/*.config)
+refuse_unknown configuration "$*" "${names[@]}"
 config=$SCRATCH/config said=()
 for name; do
 	cat "$ROOT/tools/test/vm/config/$name.config"

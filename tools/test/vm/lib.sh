@@ -26,17 +26,18 @@ die() {
 	exit 1
 }
 
-# refuse_unknown WHAT ARRAY VALID...: end here if a name in ARRAY is none of the valid ones, of
-# which the first ones are shown. A script does this before it installs, fetches or builds.
+# refuse_unknown WHAT NAMES VALID...: end here if one of NAMES is none of the valid ones, of which
+# the first are shown. A script does this before it installs, fetches or builds anything.
 refuse_unknown() {
-	local -n refused=$2
-	local name valid
+	local name names valid
 
-	for name in "${refused[@]}"; do
-		for valid in "${@:3}"; do
-			[ "$name" != "$valid" ] || continue 2
-		done
-		die "there is no $1 $name" "there are: $(printf '%s\n' "${@:3:30}" | paste -sd , | sed 's/,/, /g')"
+	valid=$'\n'$(printf '%s\n' "${@:3}")$'\n'
+	read -ra names <<< "$2"
+	# With spaces in them, there is one at most.
+	[[ -z $2 || $valid != *' '* ]] || names=("$2")
+	for name in "${names[@]}"; do
+		[[ $valid = *$'\n'"$name"$'\n'* ]] || die "there is no $1 $name" \
+			"there are: $(printf '%s\n' "${@:3:60}" | paste -sd ';' | sed 's/;/; /g')"
 	done
 }
 
@@ -162,8 +163,8 @@ run_logged() {
 	say "  done in $((SECONDS - start)) s"
 }
 
-# cpu_times PID: how long that process, or the session that it leads, has run on a CPU, and
-# waited for one that others had; in 10 ms
+# cpu_times PID: how long that process, or the session that it leads, has run on a CPU, and has
+# waited for one, in 10 ms
 cpu_times() {
 	local pid files=()
 
@@ -178,11 +179,11 @@ cpu_times() {
 # none has for PATIENCE seconds (600) of its own time: that in which it runs or sleeps. Time in
 # which it waits for a CPU that others have does not count: a busy machine ends nothing.
 progresses() {
-	local pid=$1 seen='' size own=0 now then ran waited had had_waited passed slept step
+	local pid=$1 seen='' size own=0 now before ran waited had had_waited passed slept step
 	local nap=0.1
 
 	shift
-	read -r then _ < /proc/uptime
+	read -r before _ < /proc/uptime
 	read -r had had_waited < <(cpu_times "$pid")
 	while kill -0 "$pid" 2> /dev/null; do
 		sleep "$nap"
@@ -192,13 +193,13 @@ progresses() {
 		# A process that has ended takes its times with it.
 		[ "$ran" -ge "$had" ] || had=$ran
 		[ "$waited" -ge "$had_waited" ] || had_waited=$waited
-		passed=$((${now/./} - ${then/./}))
+		passed=$((${now/./} - ${before/./}))
 		slept=$((passed - (ran - had) - (waited - had_waited)))
 		step=$((ran - had + (slept > 0 ? slept : 0)))
 		# Several threads may run at a time.
 		own=$((own + (step < passed ? step : passed)))
 		[ "$size" = "$seen" ] || own=0
-		then=$now had=$ran had_waited=$waited seen=$size
+		before=$now had=$ran had_waited=$waited seen=$size
 		[ "$own" -lt "${PATIENCE:-600}00" ] || return 1
 		# A short command is not to wait for a whole second.
 		[ "$own" -lt 200 ] || nap=1

@@ -28,13 +28,12 @@ chosen=() again=
 if [ "$*" = ci ]; then
 	mapfile -t chosen < <(awk '!/^#/ && $5 == "ci" { print $1 }' "$rows")
 elif [ $# -gt 0 ]; then
-	again=1 n=0
+	again=1
+	mapfile -t names < <(awk '!/^#/ { print $1 }' "$rows")
+	refuse_unknown row "$*" "${names[@]}" "${ARCHITECTURES[@]}" ci
 	for name; do
 		mapfile -t -O ${#chosen[@]} chosen < <(awk -v name="$name" \
 			'!/^#/ && ($1 == name || $3 ~ "," name "$") { print $1 }' "$rows")
-		[ ${#chosen[@]} -gt "$n" ] ||
-			die "there is no row $name" "see tools/test/vm/rows"
-		n=${#chosen[@]}
 	done
 else
 	mapfile -t chosen < <(awk '!/^#/ { print $1 }' "$rows")

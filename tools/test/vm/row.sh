@@ -17,9 +17,11 @@ fi
 row=$1
 shift
 names=("$@")
+mapfile -t rows < <(awk '!/^#/ { print $1 }' "$ROOT/tools/test/vm/rows")
+refuse_unknown row "$row" "${rows[@]}"
+refuse_unknown_tests
 read -r series parts cpus _ words < <(awk -v row="$row" \
-	'$1 == row { $1 = ""; print }' "$ROOT/tools/test/vm/rows") ||
-	die "there is no row $row" "see tools/test/vm/rows"
+	'$1 == row { $1 = ""; print }' "$ROOT/tools/test/vm/rows")
 
 # A part may be an architecture.
 for part in ${parts//,/ }; do

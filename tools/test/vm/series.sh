@@ -9,6 +9,7 @@
 
 [ $# = 0 ] || die "usage: series.sh"
 series=${SERIES:-7.2}
+refuse_unknown "kernel SERIES" "$series" "${SOURCE_SERIES[@]}"
 need git gcc make bc flex bison libelf-dev libssl-dev xz-utils perl python3 python3-docutils \
 	python3-ply
 lock_cache

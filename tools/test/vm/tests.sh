@@ -36,6 +36,17 @@ programs() {
 	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
 }
 
+# refuse_unknown_tests: of names. "example" is all example modules, "example:retry" one of them.
+refuse_unknown_tests() {
+	local valid examples
+
+	mapfile -t valid < <(suites "${SUITE_MODULES[@]}"; programs)
+	read -ra examples < <(sed -n 's/^for module in \([^/]*\); do$/\1/p' \
+		"$ROOT/tools/test/vm/guest/check.sh")
+	refuse_unknown "suite or program" "${names[*]}" "${valid[@]}" misuse example \
+		"${examples[@]/#/example:}"
+}
+
 # left_out PROGRAM: print why there is no such test on this architecture, if so
 left_out() {
 	local program=$1

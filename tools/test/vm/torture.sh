@@ -23,13 +23,11 @@ for number in "$seconds" "$ops"; do
 		die "TIME, OPS: $number is not a number" \
 			"for example: make torture TIME=60 OPS=100000000"
 done
+refuse_unknown KERNEL "$kernels" both debug stock rtdebug "${ARCHITECTURES[@]}"
 case $kernels in
 both) kernels="debug stock" ;;
 debug | stock | rtdebug) ;;
-*)
-	architecture "$kernels" || die "KERNEL: $kernels is neither debug, stock, both," \
-		"nor rtdebug, nor an architecture"
-	use_architecture "$kernels" ;;
+*) use_architecture "$kernels" ;;
 esac
 
 # plan KERNEL: the scenarios: name, how long in percent of TIME, whether OPS ends it
@@ -142,8 +140,10 @@ judge() {
 }
 
 torture() {
-	local kernel runs=()
+	local kernel names runs=()
 
+	mapfile -t names < <(scenarios='' plan debug | cut -d ' ' -f 1; echo volume)
+	refuse_unknown scenario "$scenarios" "${names[@]}"
 	say "torture: $kernels, $seconds s a scenario; all is kept in $CACHE/torture"
 	prepare
 	for kernel in $kernels; do

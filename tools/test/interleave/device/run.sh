@@ -20,6 +20,8 @@ here=$ROOT/tools/test/interleave/device
 enough=2
 delays=${DELAYS:-$enough}
 [[ $delays =~ ^[0-9]$ ]] || die "DELAYS=$delays is no number" "DELAYS=3, say"
+mapfile -t scenes < <(sed -n 's/^\t{ "\(device, [^"]*\)",.*/\1/p' "$here"/*.c)
+refuse_unknown scene "${1:-}" "${scenes[@]}"
 need gcc libc6-dev python3
 
 export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=4:detect_leaks=0
@@ -56,7 +58,6 @@ mapfile -t device < <(parts "$tree")
 	build "$tree" "$objects" "${device[@]}" "$tree"/module/engine/*.c \
 		"$core/stub_device.c" "$here"/*.c; } ||
 	{ head -n 20 "$SCRATCH/build"; die "it does not compile" "see above"; }
-mapfile -t scenes < <("$objects/explore")
 if [ $# -gt 1 ]; then
 	"$objects/explore" "$@" 2> >(grep -v -e ASan -e "False positive" -e "For details see" >&2)
 	exit

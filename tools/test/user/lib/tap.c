@@ -13,9 +13,8 @@
 
 /*
  * A test hangs if one of its processes runs for so long, or if the machine is idle for so long
- * meanwhile: it waits for what does not come. So a busy machine ends no test. It is below the ten
- * minutes after which a guest that shows no progress is ended. TWHEEL_TEST_LIMIT_S= names
- * another number.
+ * meanwhile. So a busy machine ends no test. It is below the ten minutes after which a guest that
+ * shows no progress is ended. TWHEEL_TEST_LIMIT_S= names another number.
  */
 #define LIMIT_S		480
 

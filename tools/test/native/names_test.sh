@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-2.0-only
+# A mistyped name is refused before anything is installed, fetched or built. Argument: a folder.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+folder=$1/names status=0
+mkdir -p "$folder"/{bin,tmp}
+# What would install or build leaves a mark.
+for program in apt-get dpkg-query sudo gcc clang-14 qemu-system-x86_64 tar spin; do
+	printf '#!/bin/sh\necho "$0 $*" >> %s\nexit 1\n' "$folder/done" > "$folder/bin/$program"
+	chmod +x "$folder/bin/$program"
+done
+export PATH=$folder/bin:$PATH TWHEEL_CACHE=$folder/cache TMPDIR=$folder/tmp
+unset KEEP MAKEFLAGS MFLAGS MAKELEVEL
+
+# refuses VALID COMMAND...: the message has the mistyped name, and this one
+refuses() {
+	if (ulimit -t 5 && "${@:2}") > "$folder/said" 2>&1 < /dev/null; then
+		echo "is not refused: ${*:2}"
+	elif ! grep -q 'there is no .*typo' "$folder/said" ||
+			! grep -q "there are: .*$1" "$folder/said"; then
+		echo "does not say what is valid: ${*:2}"
+		cat "$folder/said"
+	elif [ -e "$folder/done" ] || [ -e "$folder/cache" ] || [ -n "$(ls "$folder/tmp")" ]; then
+		echo "has done something: ${*:2}"
+		cat "$folder/done"
+	else
+		return 0
+	fi
+	status=1
+}
+
+make=(make -s --no-print-directory)
+refuses twheel_api "${make[@]}" check TESTS="op_test typo"
+refuses sparse "${make[@]}" style CHECKS=typo
+refuses cells "${make[@]}" models MODELS="cells typo"
+refuses stock-6.12 "${make[@]}" matrix KERNELS=typo
+refuses reciprocal "${make[@]}" proofs PROOFS=typo
+refuses spin-16 "${make[@]}" attack ATTACKS=typo
+refuses icount "${make[@]}" attack MODE=typo
+refuses 6.12 "${make[@]}" attack SERIES=typo
+refuses wireguard "${make[@]}" ports PORTS=typo
+refuses module/engine/wheel.c "${make[@]}" mutants MUTANTS=module/engine/typo.c
+refuses hotplug "${make[@]}" torture SCENARIOS=typo
+refuses arm64 "${make[@]}" torture KERNEL=typo
+refuses coarse "${make[@]}" fuzz KERNELS="debug typo"
+refuses wheels "${make[@]}" bench MODE=typo
+refuses user "${make[@]}" bench HALF=typo
+refuses 6.12 "${make[@]}" intree-check SERIES=typo
+refuses 6.12 "${make[@]}" series-check SERIES=typo
+refuses twheel_api tools/test/core/run.sh typo
+refuses twheel_api tools/test/native/run.sh typo
+refuses scenario-01 tools/test/engine/run.sh typo
+refuses "two bases, timers idle" tools/test/interleave/run.sh typo
+refuses arm64-6.1 tools/test/vm/row.sh typo
+refuses op_test tools/test/vm/row.sh stock-6.12 typo
+refuses rtdebug tools/test/vm/kernel.sh base typo
+refuses 7.2 tools/test/vm/kernel.sh --series typo base
+exit $status
