@@ -215,8 +215,10 @@ int twheel_fd(struct twheel *w)
 
 	tw_lock(w);
 	fd = w->end ? -ESHUTDOWN : w->fd;
-	if (fd == -1 && !w->lost)
-		fd = created = alarm_create(w);
+	if (fd == -1 && !w->lost) {
+		created = alarm_create(w);
+		fd = created;
+	}
 	if (w->lost && !w->end)
 		fd = tw_lost(w);
 	tw_unlock(w);

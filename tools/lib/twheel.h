@@ -108,6 +108,7 @@ struct twheel_timer {
 	__attribute__((__aligned__(8))) long long tw_word;
 	twheel_fn tw_function;
 	const struct twheel_base *tw_base;
+
 	TWHEEL_STAYS(twheel_timer)
 };
 
@@ -230,10 +231,10 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * read it. The first call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
  * If the program closes it nevertheless, or puts another file there, the library sees that when
- * it next sets it: an instant that is earlier, or the end of a call that serves. Timers stay as
- * they are. The next of these calls does nothing and returns -EBADF, once: this one,
- * twheel_wait(), twheel_run() and twheel_collect(); one that arms, if it has to set the descriptor;
- * one that modifies. From then on, this call makes another descriptor.
+ * it next sets it. Timers stay as they are. The next of some calls does nothing and returns
+ * -EBADF, once. These are this call, twheel_wait(), twheel_run(), twheel_collect() and those that
+ * modify. A call that arms is one if it has to set the descriptor. From then on, this call makes
+ * another descriptor.
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF. A
  * sandbox may refuse to make or set it: what it answers, mostly -EPERM.

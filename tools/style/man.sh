@@ -65,7 +65,7 @@ sed -nE 's/.*seq_(printf|puts)\(seq, "([a-z_]*):.*/\2/p' "$ROOT"/module/dev/*.c 
 {
 	# All except those that inlines are made of.
 	sed -n 's/^\t\(twheel_[a-z_]*\);$/\1/p' "$ROOT/tools/lib/libtwheel.map" |
-		grep -vE '_(size|shared|alone)$'
+		grep -vE '_(size|shared|cancel_pending)$'
 	# Of the inlines, those that are described.
 	sed -nE 's/^(\/\*)? ?\*+ (twheel_[a-z_]*)\(\) - .*/\2/p' "${library[@]}"
 } > "$out/functions"
