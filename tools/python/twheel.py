@@ -40,6 +40,9 @@ deadline come in the order in which they were started, extended or not. A round 
 after all that were due with the first. An exception in a callback goes to the exception handler
 of the loop. Reports in debug mode name the callback, not where it was started.
 
+An interrupt, as KeyboardInterrupt in the loop or here, loses no timeout: run the loop again, and
+it is called. The call that was interrupted has been made, or has not. close() is made again.
+
 A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
 Arguments out of range raise ValueError. Only the thread that runs the loop may make the calls:
 another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() those raise
@@ -94,16 +97,39 @@ def _call(name, result, *arguments):
 
 
 _pointer, _u64 = ctypes.c_void_p, ctypes.c_uint64
-_create = _call("twheel_create_size", _pointer, ctypes.POINTER(_Config), ctypes.c_size_t)
 _destroy = _call("twheel_destroy", ctypes.c_int, _pointer)
+
+
+class _Wheel(ctypes.c_void_p):
+    """A wheel. It ends with the last reference to this object.
+
+    The garbage collector may run in any call, and a __del__() may close what the call is about.
+    A call on a wheel has a reference to it. One on a timer has none, and finds zeros.
+    """
+
+    # The memory of its timers, what they call, and the pipe of Timeouts: they live as long.
+    chunks, function, pipe = (), None, ()
+
+    def __del__(self, _destroy=_destroy, _set=ctypes.memset, _sizeof=ctypes.sizeof):
+        _destroy(self)
+        self.value = None
+        for chunk in self.chunks:
+            _set(chunk, 0, _sizeof(chunk))
+        for end in self.pipe:
+            end.close()
+
+
+_create = _call("twheel_create_size", _Wheel, ctypes.POINTER(_Config), ctypes.c_size_t)
 _descriptor = _call("twheel_fd", ctypes.c_int, _pointer)
 _run = _call("twheel_run", ctypes.c_int, _pointer, ctypes.c_uint)
 _next = _call("twheel_next", _u64, _pointer)
 _advance = _call("twheel_advance", _u64, _pointer, _u64)
 _init = _call("twheel_timer_init", None, _pointer, _pointer, _Function)
 _arm_at = _call("twheel_arm_at", ctypes.c_int, _pointer, _u64)
-_modify_at = _call("twheel_modify_at", ctypes.c_int, _pointer, _u64)
 _cancel = _call("twheel_cancel", ctypes.c_int, _pointer)
+
+# Takes all that an iterator has, and keeps nothing.
+_exhaust = collections.deque(maxlen=0).extend
 
 
 def _ns(seconds):
@@ -126,8 +152,8 @@ def _uncopied(self):
 class Timeout:
     """What call_later() and call_at() return, as asyncio.TimerHandle. Do not make one."""
 
-    __slots__ = ("_timeouts", "_address", "_when", "_number", "_callback", "_args", "_context",
-                 "_soon", "__weakref__")
+    __slots__ = ("_timeouts", "_when", "_number", "_callback", "_args", "_context", "_called",
+                 "__weakref__")
     __reduce__ = _uncopied
 
     def __init__(self, timeouts, when, callback, args, context):
@@ -137,24 +163,26 @@ class Timeout:
         self._callback = callback
         self._args = args
         self._context = context
-        # When the timer has expired, _DUE and then the loop's handle.
-        self._soon = None
-        # The timer in the wheel, or None when the callback was called or is cancelled.
-        self._address = None
-        self._address = timeouts._begin(self, when)
+        self._called = False
+        timeouts._begin(self)
 
     def __repr__(self):
-        if self._callback is None:
+        if self.cancelled():
             return "<Timeout cancelled>"
-        state = "called " if self._address is None else ""
+        state = "" if self in self._timeouts._pending else "called "
         return f"<Timeout {state}when={self._when} {self._callback!r}>"
 
     def __call__(self):
-        """The loop does this when it has expired: so its reports show this object."""
-        if self._soon is not None:
-            address, self._address, self._soon = self._address, None, None
-            self._timeouts._end(address)
-            self._callback(*self._args)
+        """The loop does this when it has expired: so its reports show this object.
+
+        It may do so twice, or when the deadline is another one: then nothing is called.
+        """
+        callback, args, timeouts = self._callback, self._args, self._timeouts
+        if self in timeouts._pending and self._when <= timeouts._time():
+            self._called = True
+            # One bytecode takes it out and calls it, if it was in. No interrupt comes between.
+            was_in = map(timeouts._pending.pop, (self,), (0,))
+            _exhaust(itertools.starmap(callback, itertools.compress((args,), was_in)))
 
     # From this, reports have the file and the line of the callback.
     __wrapped__ = property(operator.attrgetter("_callback"))
@@ -164,13 +192,21 @@ class Timeout:
         return self._when
 
     def cancelled(self):
-        return self._callback is None
+        timeouts = self._timeouts
+        return timeouts._closed if self in timeouts._pending else not self._called
 
     def cancel(self):
         """After this the callback is not called. Once it was called, this changes nothing."""
-        if self._address is not None:
-            self._leave()
-            self._callback = self._args = self._context = None
+        address = self._timeouts._pending.get(self)
+        if address is not None:
+            # A call may have been interrupted at its begin.
+            self._called = False
+            try:
+                self._leave(address)
+            except BaseException:
+                # After an interrupt, the wheel would count it until its deadline.
+                self._leave(address)
+                raise
 
     def extend(self, delay):
         """A later deadline: a delay from now. False if it was as late already, and stays.
@@ -178,65 +214,41 @@ class Timeout:
         Raises RuntimeError if it is over. One that has expired and was not called yet begins
         again, and raises OSError at max_pending. For an earlier deadline start another one.
         """
-        when = self._timeouts._time() + delay
-        deadline_ns = self._timeouts._deadline_ns(when)
-        address = self._address
+        timeouts = self._timeouts
+        when = timeouts._time() + delay
+        deadline_ns = timeouts._deadline_ns(when) if timeouts._advancing else _ns(when)
+        pending = timeouts._pending
+        address = pending.get(self)
         if address is None:
             raise RuntimeError("the timeout is over")
-        if self._soon is None:
-            if when <= self._when:
-                self._timeouts._check()
-                return False
-            if _modify_at(address, deadline_ns) > 0:
-                self._when = when
-                return True
-        address = self._timeouts._begin(self, when)
-        self._leave()
-        self._address, self._when = address, when
-        if self._callback is None:
-            # The garbage collector ran, and a __del__() has cancelled it.
-            self._leave()
+        before = self._when
+        if when <= before:
+            timeouts._check()
+            return False
+        # It is not called before that, from here on. In the wheel it never has a later one.
+        self._when = when
+        result = _arm_at(address, deadline_ns)
+        if pending.get(self) != address:
+            # A __del__() has cancelled it. If another one has the timer, _take() looks at that.
+            _arm_at(address, 0)
+            timeouts._check()
+        elif result < 0:
+            self._when = before
+            timeouts._check()
+            raise _error(-result)
         return True
 
-    def _leave(self):
-        """Give the timer back."""
-        address, soon = self._address, self._soon
-        if address is None:
-            return
-        self._address = self._soon = None
-        if soon is not None:
-            soon.cancel()
-        # One that has expired just now is in the list of _take(), which gives it back.
-        if self._timeouts._wheel and (soon is not None or _cancel(address) > 0):
-            self._timeouts._end(address)
+    def _leave(self, address):
+        timeouts = self._timeouts
+        timeouts._pending.pop(self, None)
+        self._callback = self._args = self._context = None
+        if timeouts._owners.get(address) is self:
+            _cancel(address)
+            timeouts._give_back(self, address)
 
 
-class _Soon:
-    """What call_soon() of a loop returns."""
-
-    def __init__(self, timeout, context):
-        self.timeout, self.context = timeout, context
-
-    def cancel(self):
-        self.timeout = None
-
-    def run(self):
-        context = self.context
-        if not self.timeout:
-            return
-        try:
-            context.run(int)
-        except RuntimeError:
-            # Who makes the clock advance is in this context already.
-            context = context.copy()
-        context.run(self.timeout)
-
-
-_DUE = _Soon(None, None)
-
-
-class _Queue(collections.deque):
-    """The loop of a virtual clock, as far as that takes one."""
+class _Clock:
+    """A virtual clock, in the place of a loop."""
 
     now_ns, now = 0, 0.0
 
@@ -254,16 +266,6 @@ class _Queue(collections.deque):
 
     is_running = is_closed
 
-    def call_soon(self, timeout, *, context):
-        # 0.1 + 0.2 is more than 0.3, and no callback comes early.
-        self.now = max(self.now, timeout.when())
-        self.append(_Soon(timeout, context))
-        return self[-1]
-
-    def run(self):
-        while self:
-            self.popleft().run()
-
 
 class Timeouts:
     """Timeouts of a loop of asyncio, the running one by default, or of a virtual clock.
@@ -274,7 +276,13 @@ class Timeouts:
     moves by whole microseconds, rounded up. For what its tick is, see advance().
     """
 
-    _wheel = None
+    # An interrupt may end each of these functions between any two bytecodes, and a signal handler
+    # or a __del__() may make any call there. So there is one truth: what is in _pending is to be
+    # called, and Timeout._when says when. It changes in one bytecode. The wheel only says when to
+    # look: at the deadline, or earlier, or for a timeout that is over. What has expired is in one
+    # of three lists until it is called. While they are not empty, the loop looks at them again
+    # and again: the pipe is readable.
+    _closed, _wheel = True, None
     __reduce__ = _uncopied
 
     def __init__(self, loop=None, *, tick=0.001, max_pending=0, virtual=False):
@@ -285,27 +293,29 @@ class Timeouts:
         if virtual and loop is not None:
             raise ValueError("a virtual clock takes no loop")
         self._tick_ns = round(tick * 1e9)
-        self._loop = _Queue() if virtual else loop or asyncio.get_running_loop()
+        self._loop = _Clock() if virtual else loop or asyncio.get_running_loop()
         self._time = self._loop.time if virtual else time.monotonic
         self._pid = os.getpid()
         self._fd, self._advancing = None, False
+        self._pending, self._numbers = {}, itertools.count()
         # Timers by their addresses: all of them, those that are free, and whose the others are.
-        self._chunks, self._free, self._pending = [], [], {}
-        self._numbers = itertools.count()
-        # Timers that have expired, and timeouts that are to be called.
-        self._expired, self._due, self._handing = [], [], False
+        self._chunks, self._free, self._owners = [], set(), {}
+        # What has expired: timers, then timeouts, and when all are known those in their order.
+        self._expired, self._found, self._due = [], [], []
         self._function = _Function(self._expired.append)
         config = _Config(clock=_VIRTUAL if virtual else 0, max_pending=max_pending,
                          tick_ns=_VIRTUAL_NS if virtual else self._tick_ns)
-        self._wheel = _create(config, ctypes.sizeof(config))
-        if not self._wheel:
+        wheel = _create(config, ctypes.sizeof(config))
+        if not wheel:
             raise _error(ctypes.get_errno())
+        wheel.chunks, wheel.function = self._chunks, self._function
+        self._wheel, self._closed = wheel, False
         if not virtual:
-            descriptor = _descriptor(self._wheel)
-            if descriptor < 0:
-                raise _error(-descriptor)
-            self._loop.add_reader(descriptor, self._serve)
-            self._fd = descriptor
+            try:
+                self._watch(wheel)
+            except BaseException:
+                self.close()
+                raise
 
     def __enter__(self):
         self._check()
@@ -316,15 +326,15 @@ class Timeouts:
 
     def __len__(self):
         """How many have still to be called, with those that are due."""
-        return len(self._pending)
+        return 0 if self._closed else len(self._pending)
 
     def __bool__(self):
         return True  # even if it is empty
 
     def __del__(self, _warn=warnings.warn):
-        if self._wheel and self._fd is not None:
+        if not self._closed and self._fd is not None:
             _warn(f"unclosed {self!r}", ResourceWarning, source=self)
-        if _destroy:
+        if _cancel:
             self.close()
 
     def close(self):
@@ -332,19 +342,19 @@ class Timeouts:
 
         After this only cancel(), cancelled(), when() and len() do not raise RuntimeError.
         """
-        wheel, self._wheel = self._wheel, None
-        if not wheel:
+        # If this is interrupted, the next call goes on, which may be the loop's.
+        self._closed, wheel = True, self._wheel
+        if wheel is None:
             return
-        pending, self._pending, self._due = self._pending, {}, []
-        for timeout in list(pending.values()):
+        for timeout in list(self._pending):
             timeout.cancel()
-        self._free.clear()
+        for timeouts in (self._expired, self._found, self._due, self._free):
+            timeouts.clear()
         # A child shares what its parent's loop waits for.
         if self._fd is not None and self._pid == os.getpid() and not self._loop.is_closed():
-            self._loop.remove_reader(self._fd)
-        # What this has interrupted may have the address of a timer: zeros are none.
-        for chunk in [] if _destroy(wheel) else self._chunks:
-            ctypes.memset(chunk, 0, ctypes.sizeof(chunk))
+            for descriptor in (self._fd, *wheel.pipe[:1]):
+                self._loop.remove_reader(descriptor)
+        self._wheel = None
 
     def time(self):
         """The time: time.monotonic(), or that of the virtual clock."""
@@ -373,32 +383,39 @@ class Timeouts:
             raise RuntimeError("the clock is not virtual")
         if self._advancing:
             raise RuntimeError("a callback cannot have the clock advance")
-        queue = self._loop
+        clock = self._loop
         if delay <= -_VIRTUAL_NS / 1e9:  # 0.3 - 0.1 * 3 is less than 0, too
             raise ValueError("the clock does not go back")
-        end_ns = _ns(queue.time() + delay)
+        end_ns = max(_ns(clock.now + delay), clock.now_ns)
         if end_ns == _NEVER:
             raise ValueError("the clock does not go as far as that")
-        end_ns = max(-(-end_ns // _VIRTUAL_NS) * _VIRTUAL_NS, queue.now_ns)
-        self._advancing = True
         try:
-            queue.run()
-            while self._wheel:
-                _advance(self._wheel, queue.now_ns)
-                self._take()
-                self._hand_over(len(self._due))
-                queue.run()
-                if not self._wheel or queue.now_ns == end_ns:
-                    return
-                queue.advance(min(_next(self._wheel), end_ns))
+            try:
+                self._advancing = True
+                self._pass(-(-end_ns // _VIRTUAL_NS) * _VIRTUAL_NS)
+            finally:
+                self._advancing = False
         finally:
+            # The other one may be what is interrupted.
             self._advancing = False
 
     def _check(self):
-        if not self._wheel:
+        # The garbage collector may end the wheel first.
+        if self._closed or not self._wheel:
             raise RuntimeError("the timeouts are closed")
         if self._pid != os.getpid():
             raise RuntimeError("the timeouts are those of the parent")
+
+    def _watch(self, wheel):
+        """Have the loop watch the wheel, and the pipe."""
+        descriptor = _descriptor(wheel)
+        if descriptor < 0:
+            raise _error(-descriptor)
+        ends = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        wheel.pipe = open(ends[0], "rb", 0), open(ends[1], "wb", 0)
+        self._fd = descriptor
+        self._loop.add_reader(descriptor, self._serve)
+        self._loop.add_reader(ends[0], self._go_on)
 
     def _start(self, when, callback, args, context):
         if not callable(callback):
@@ -426,76 +443,156 @@ class Timeouts:
             return self._loop.now_ns + self._tick_ns
         return _ns(when)
 
-    def _begin(self, timeout, when):
-        """Arm a timer. Returns its address."""
-        deadline_ns = self._deadline_ns(when)
-        if not self._free:
-            self._grow()
-        address = self._free.pop()
-        result = _arm_at(address, deadline_ns)
-        if result < 0 or not self._wheel:
-            self._check()
-            self._free.append(address)
-            raise _error(-result)
-        self._pending[address] = timeout
-        return address
+    def _begin(self, timeout):
+        """Give it a timer, and arm that."""
+        deadline_ns = self._deadline_ns(timeout._when)
+        owners, free = self._owners, self._free
+        address = free.pop() if free else self._grow()
+        while address in owners:
+            address = free.pop() if free else self._grow()
+        try:
+            owners[address] = timeout
+            result = _arm_at(address, deadline_ns)
+            if result < 0 or self._closed:
+                self._check()
+                raise _error(-result)
+            self._pending[timeout] = address
+        except BaseException:
+            if timeout not in self._pending:
+                _cancel(address)
+                self._give_back(timeout, address)
+            raise
 
-    def _end(self, address):
-        if self._wheel:
-            del self._pending[address]
-            self._free.append(address)
+    def _give_back(self, timeout, address):
+        """Its timer is free, unless that was given back already."""
+        owners = self._owners
+        if owners.get(address) is timeout:
+            owners.pop(address, None)
+            self._free.add(address)
 
     def _grow(self):
+        """Make timers. Returns one of them."""
+        wheel = self._wheel
         self._check()
         chunk = (ctypes.c_uint64 * (_CHUNK * _SIZE // 8))()
         first = ctypes.addressof(chunk)
         self._chunks.append(chunk)
         for address in range(first, first + _CHUNK * _SIZE, _SIZE):
-            _init(address, self._wheel, self._function)
-            self._free.append(address)
+            _init(address, wheel, self._function)
+            self._free.add(address)
+        return self._free.pop()
 
     def _serve(self):
-        """The descriptor is readable. It still is after this, if there is more to do."""
-        # All that is due has to be known, before the first one can be called.
-        if self._wheel and not self._handing:
-            more = _run(self._wheel, _CHUNK)
-            self._take()
-            if more <= 0:
-                self._hand_over(_MOST)
+        """The wheel's descriptor is readable. It still is after this, if there is more to do."""
+        if self._is_served() and not self._is_due():
+            self._find()
+
+    def _go_on(self):
+        """The pipe is readable."""
+        if not self._is_served():
+            return
+        if self._is_due():
+            self._hand_over()
+        elif self._found or self._expired:
+            self._find()
+        else:
+            self._wheel.pipe[0].read(_CHUNK)
+
+    def _is_served(self):
+        if self._closed:
+            self.close()
+        return not self._closed and self._pid == os.getpid()
+
+    def _find(self):
+        """All that is due has to be known, before the first one can be called."""
+        wheel = self._wheel
+        if not (self._found or self._expired):
+            wheel.pipe[1].write(b"!")
+        more = _run(wheel, _CHUNK)
+        self._take()
+        if more <= 0:
+            self._sort()
+            if self._is_due():
+                self._hand_over()
 
     def _take(self):
-        """What has expired is due.
-
-        The garbage collector may run at any point, and a __del__() may cancel or extend what
-        stands here. Then the timeout has another timer or none.
-        """
-        expired, pending, due = self._expired, self._pending, self._due
-        while expired and self._wheel:
-            address = expired.pop()
-            timeout = pending[address]
-            if timeout._address == address:
-                timeout._soon = _DUE
-                due.append(timeout)
+        """Whose timers have expired is found, unless that is over or was extended."""
+        expired, owners, pending = self._expired, self._owners, self._pending
+        now = self._time()
+        now_ns = self._loop.now_ns if self._fd is None else time.monotonic_ns()
+        while expired:
+            address = expired[-1]
+            timeout = owners.get(address)
+            if pending.get(timeout) != address:
+                self._give_back(timeout, address)
+            elif timeout._when <= now or _ns(timeout._when) <= now_ns:
+                self._found.append((timeout._when, timeout._number, timeout, address))
             else:
-                self._end(address)
+                self._arm(timeout, address)
+            del expired[-1:]
 
-    def _hand_over(self, most):
-        """Have up to so many called, and the others in the next rounds of the loop.
+    def _arm(self, timeout, address):
+        """Have the wheel know the deadline of what was found."""
+        result = _arm_at(address, self._deadline_ns(timeout._when))
+        if self._pending.get(timeout) != address:
+            # As in extend().
+            _arm_at(address, 0)
+        elif result < 0:
+            # At the limit, the loop looks at it until it is due.
+            self._found.append((timeout._when, timeout._number, timeout, address))
 
-        What is cancelled or extended meanwhile is not due any more.
-        """
-        due, call_soon = self._due, self._loop.call_soon
-        if not self._handing:
-            due.sort(key=operator.attrgetter("_when", "_number"), reverse=True)
-        for _ in range(min(most, len(due))):
-            timeout = due.pop()
-            if timeout._soon is not _DUE:
+    def _sort(self):
+        """All that was found is due, the first at the end."""
+        self._due = sorted(self._found, reverse=True)
+        self._found.clear()
+
+    def _is_due(self):
+        """Whether something is. What was called, cancelled or extended meanwhile is not."""
+        due, pending = self._due, self._pending
+        while due:
+            when, _, timeout, address = due[-1]
+            if timeout not in pending:
+                self._give_back(timeout, address)
+            elif timeout._when == when:
+                return True
+            else:
+                self._arm(timeout, address)
+            del due[-1:]
+        return False
+
+    def _hand_over(self):
+        """Have the loop call so many in its next round. They stay due until it has."""
+        pending, call_soon = self._pending, self._loop.call_soon
+        for when, _, timeout, _ in self._due[:-_MOST - 1:-1]:
+            if timeout in pending and timeout._when == when:
+                call_soon(timeout, context=timeout._context)
+
+    def _pass(self, end_ns):
+        """The virtual clock goes as far as that."""
+        clock, wheel = self._loop, self._wheel
+        self._call()
+        while not self._closed:
+            _advance(wheel, clock.now_ns)
+            self._take()
+            self._sort()
+            self._call()
+            if self._closed or clock.now_ns == end_ns:
+                return
+            clock.advance(min(_next(wheel), end_ns))
+
+    def _call(self):
+        """Call what is due on a virtual clock."""
+        clock = self._loop
+        while self._is_due():
+            timeout = self._due[-1][2]
+            context = timeout._context
+            if context is None:
                 continue
-            soon = call_soon(timeout, context=timeout._context)
-            if timeout._soon is _DUE:
-                timeout._soon = soon
-            else:
-                soon.cancel()
-        self._handing = bool(self._due)
-        if self._handing:
-            call_soon(self._hand_over, most)
+            # 0.1 + 0.2 is more than 0.3, and no callback comes early.
+            clock.now = max(clock.now, timeout._when)
+            try:
+                context.run(int)
+            except RuntimeError:
+                # The caller of advance() is in this context already.
+                context = context.copy()
+            context.run(timeout)
