@@ -222,7 +222,7 @@ class Timeout:
         if address is None:
             raise RuntimeError("the timeout is over")
         before = self._when
-        if when <= before:
+        if when <= before or timeouts._loop.is_closed():
             timeouts._check()
             return False
         # It is not called before that, from here on. In the wheel it never has a later one.
@@ -271,9 +271,10 @@ class Timeouts:
     """Timeouts of a loop of asyncio, the running one by default, or of a virtual clock.
 
     tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
-    for their deadlines; 0: no limit. When the loop closes first, no callback is called any more.
-    A virtual clock takes no loop, and needs none that runs. It stands at 0 until advance(), and
-    moves by whole microseconds, rounded up. For what its tick is, see advance().
+    for their deadlines; 0: no limit. When the loop closes first, no callback is called any more,
+    and calls raise what they raise after close(). A virtual clock takes no loop, and needs none
+    that runs. It stands at 0 until advance(), and moves by whole microseconds, rounded up. For
+    what its tick is, see advance().
     """
 
     # An interrupt may end each of these functions between any two bytecodes, and a signal handler
@@ -326,7 +327,7 @@ class Timeouts:
 
     def __len__(self):
         """How many have still to be called, with those that are due."""
-        return 0 if self._closed else len(self._pending)
+        return 0 if self._closed or self._loop.is_closed() else len(self._pending)
 
     def __bool__(self):
         return True  # even if it is empty
@@ -405,6 +406,8 @@ class Timeouts:
             raise RuntimeError("the timeouts are closed")
         if self._pid != os.getpid():
             raise RuntimeError("the timeouts are those of the parent")
+        if self._loop.is_closed():
+            raise RuntimeError("Event loop is closed")
 
     def _watch(self, wheel):
         """Have the loop watch the wheel, and the pipe."""
@@ -431,8 +434,6 @@ class Timeouts:
     def _debug(self, callback):
         """What loop.call_at() refuses."""
         self._check()
-        if self._loop.is_closed():
-            raise RuntimeError("Event loop is closed")
         if inspect.iscoroutinefunction(callback):
             raise TypeError("coroutines cannot be used with call_later()")
         if self._loop.is_running() and asyncio._get_running_loop() is not self._loop:

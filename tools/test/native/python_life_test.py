@@ -154,11 +154,15 @@ async def closed_by_the_collector(_):
 async def loop_is_closed(_):
     loop = asyncio.new_event_loop()
     timeouts = twheel.Timeouts(loop)
-    timeout = timeouts.call_later(1, stall)
+    timeout, another = timeouts.call_later(1, stall), timeouts.call_later(1, stall)
     loop.close()
-    raises(RuntimeError, timeouts.call_later, 1, stall)
+    over(timeouts)
+    for delay in (0, 10):
+        raises(RuntimeError, timeout.extend, delay)
+    assert len(timeouts) == 0
     timeout.cancel()
     timeouts.close()
+    assert timeout.cancelled() and another.cancelled()
     raises((RuntimeError, ValueError), twheel.Timeouts, loop)
 
 
