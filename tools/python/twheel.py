@@ -63,6 +63,7 @@ __all__ = ["Timeout", "Timeouts"]
 
 _LIBRARY = "libtwheel.so.1"
 _NEVER = 0x7fffffffffffffff
+_LAST_S = 9.2e9  # the last second of a clock, about
 _VIRTUAL = 4
 _VIRTUAL_NS = 1000  # its tick
 # How many timers the wheel gets or gives at a time, and how many callbacks run before others.
@@ -134,11 +135,16 @@ _exhaust = collections.deque(maxlen=0).extend
 
 def _ns(seconds):
     """Seconds as nanoseconds. What is beyond the clock never comes."""
-    if 0 <= seconds < 9.2e9:
+    if 0 <= seconds < _LAST_S:
         return round(seconds * 1e9)
     if seconds != seconds:
         raise ValueError("not a number of seconds")
     return 0 if seconds < 0 else _NEVER
+
+
+def _ticks_ns(ns):
+    """Nanoseconds in whole ticks of a virtual clock, rounded up."""
+    return -(-ns // _VIRTUAL_NS) * _VIRTUAL_NS
 
 
 def _error(number):
@@ -273,8 +279,7 @@ class Timeouts:
     tick is the resolution in seconds, a microsecond to an hour. max_pending is how many may wait
     for their deadlines; 0: no limit. When the loop closes first, no callback is called any more,
     and calls raise what they raise after close(). A virtual clock takes no loop, and needs none
-    that runs. It stands at 0 until advance(), and moves by whole microseconds, rounded up. For
-    what its tick is, see advance().
+    that runs. It stands at 0 until advance(). For what its tick is, see there.
     """
 
     # An interrupt may end each of these functions between any two bytecodes, and a signal handler
@@ -374,7 +379,8 @@ class Timeouts:
         """Let the time of a virtual clock pass, and call all callbacks on the way.
 
         Each is called at its time. What a callback starts for that time or before comes one
-        tick of Timeouts() later.
+        tick of Timeouts() later. The clock counts whole microseconds, and a delay is rounded up
+        to them: 1e-7 always is one. It counts what a float of seconds is too coarse for, too.
 
         What a callback raises comes to the caller, and the clock stands at its time then. The
         next advance() goes on from there: it first calls what else was due at that time.
@@ -387,13 +393,14 @@ class Timeouts:
         clock = self._loop
         if delay <= -_VIRTUAL_NS / 1e9:  # 0.3 - 0.1 * 3 is less than 0, too
             raise ValueError("the clock does not go back")
-        end_ns = max(_ns(clock.now + delay), clock.now_ns)
-        if end_ns == _NEVER:
+        end_ns = clock.now_ns + _ns(delay)
+        if end_ns >= _LAST_S * 1e9:
             raise ValueError("the clock does not go as far as that")
         try:
             try:
                 self._advancing = True
-                self._pass(-(-end_ns // _VIRTUAL_NS) * _VIRTUAL_NS)
+                # A deadline is a float of seconds, which may be rounded up to what is later.
+                self._pass(_ticks_ns(end_ns), _ticks_ns(_ns(clock.now + delay)))
             finally:
                 self._advancing = False
         finally:
@@ -568,8 +575,8 @@ class Timeouts:
             if timeout in pending and timeout._when == when:
                 call_soon(timeout, context=timeout._context)
 
-    def _pass(self, end_ns):
-        """The virtual clock goes as far as that."""
+    def _pass(self, end_ns, last_ns):
+        """The virtual clock goes to an end, or to what is due after that up to a last time."""
         clock, wheel = self._loop, self._wheel
         self._call()
         while not self._closed:
@@ -577,9 +584,12 @@ class Timeouts:
             self._take()
             self._sort()
             self._call()
-            if self._closed or clock.now_ns == end_ns:
+            next_ns = _next(wheel)
+            if clock.now_ns < end_ns:
+                next_ns = min(next_ns, end_ns)
+            elif next_ns > last_ns:
                 return
-            clock.advance(min(_next(wheel), end_ns))
+            clock.advance(max(next_ns, clock.now_ns))
 
     def _call(self):
         """Call what is due on a virtual clock."""

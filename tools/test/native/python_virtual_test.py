@@ -76,6 +76,31 @@ async def virtual_time_is_exact(_):
             timeout.cancel()
 
 
+async def virtual_time_far_away(_):
+    """The clock counts what a float is too coarse for, and the sum does not drift."""
+    for start in (0, 1e6, 1.7e9, 4.2e9):
+        with twheel.Timeouts(virtual=True) as timeouts:
+            timeouts.advance(start)
+            seen = []
+            for _ in range(10):
+                timeouts.advance(1e-7)
+            assert abs(timeouts.time() - start - 1e-5) < 1e-6, timeouts.time() - start
+            for _ in range(1000):
+                timeouts.advance(0.1)
+            assert abs(timeouts.time() - start - 100.00001) < 1e-6, timeouts.time() - start
+            chance = random.Random(2)
+            for i in range(1000):
+                delay = chance.random() * 10 ** -chance.randrange(7)
+                timeout = timeouts.call_later(delay, lambda: seen.append(timeouts.time()))
+                timeouts.advance(delay)
+                assert len(seen) == i + 1 and seen[i] >= timeout.when()
+    raises(RuntimeError, timeouts.advance, 1)
+    with twheel.Timeouts(virtual=True) as timeouts:
+        timeouts.advance(9e9)
+        raises(ValueError, timeouts.advance, 1e9)
+        assert timeouts.time() == 9e9
+
+
 async def virtual_errors(_):
     """What a callback raises ends advance(), and the next one goes on from there."""
     with twheel.Timeouts(virtual=True) as timeouts:
@@ -163,4 +188,5 @@ async def virtual_order(_):
         assert seen == [("soon", 10.25), ("past", 11), ("now", 11)]
 
 
-main((virtual_time, virtual_time_is_exact, virtual_errors, virtual_order, states_are_shown))
+main((virtual_time, virtual_time_is_exact, virtual_time_far_away, virtual_errors, virtual_order,
+      states_are_shown))
