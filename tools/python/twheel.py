@@ -46,7 +46,8 @@ it is called. The call that was interrupted has been made, or has not. close() i
 A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
 Arguments out of range raise ValueError. Only the thread that runs the loop may make the calls:
 another one hands a function to loop.call_soon_threadsafe(). In the child of a fork() those raise
-RuntimeError that do after close(). It needs Python 3.8, a loop with add_reader(), libtwheel.
+RuntimeError that do after close(). It needs Python 3.8, a loop with add_reader(), libtwheel. In a
+subinterpreter it needs Python 3.12: before that, Timeouts() raises RuntimeError there.
 """
 import asyncio
 import collections
@@ -128,6 +129,10 @@ _advance = _call("twheel_advance", _u64, _pointer, _u64)
 _init = _call("twheel_timer_init", None, _pointer, _pointer, _Function)
 _arm_at = _call("twheel_arm_at", ctypes.c_int, _pointer, _u64)
 _cancel = _call("twheel_cancel", ctypes.c_int, _pointer)
+
+# The state of this thread, and the one for which ctypes takes the GIL in a callback.
+_thread, _callback_thread = (ctypes.PYFUNCTYPE(_pointer)((name, ctypes.pythonapi)) for name in
+                             ("PyThreadState_Get", "PyGILState_GetThisThreadState"))
 
 # Takes all that an iterator has, and keeps nothing.
 _exhaust = collections.deque(maxlen=0).extend
@@ -298,6 +303,9 @@ class Timeouts:
             raise ValueError("max_pending is out of range")
         if virtual and loop is not None:
             raise ValueError("a virtual clock takes no loop")
+        if _thread() != _callback_thread():
+            # The thread would wait for itself.
+            raise RuntimeError("in a subinterpreter, timeouts need Python 3.12")
         self._tick_ns = round(tick * 1e9)
         self._loop = _Clock() if virtual else loop or asyncio.get_running_loop()
         self._time = self._loop.time if virtual else time.monotonic

@@ -5,13 +5,15 @@ import copy
 import gc
 import os
 import pickle
+import subprocess
+import sys
 import time
 import traceback
 import warnings
 import weakref
 
 import twheel
-from python_rig import CROWD, Due, main, over, raises, stall, until
+from python_rig import CROWD, PATIENCE_S, Due, main, over, raises, stall, until
 
 
 async def closed_with_timeouts(timeouts):
@@ -217,6 +219,30 @@ async def dropped_with_its_loop(_):
         assert len(seen) == 1
 
 
+async def in_a_subinterpreter(_):
+    """A callback of ctypes hangs there before Python 3.12, so this is another process."""
+    script = """
+import twheel
+
+try:
+    timeouts = twheel.Timeouts(virtual=True)
+    timeouts.call_later(1, print, "called")
+    timeouts.advance(1)
+except RuntimeError as error:
+    print(error)
+"""
+    if sys.version_info >= (3, 13):
+        start = f"import _interpreters as i; i.exec(i.create('legacy'), {script!r})"
+    else:
+        isolated = "isolated=False" if sys.version_info >= (3, 9) else ""
+        start = ("import _xxsubinterpreters as i; "
+                 f"i.run_string(i.create({isolated}), {script!r})")
+    said = subprocess.run([sys.executable, "-c", start], stdout=subprocess.PIPE, timeout=PATIENCE_S,
+                          check=True).stdout
+    wanted = b"called" if sys.version_info >= (3, 12) else b"need Python 3.12"
+    assert wanted in said, said
+
+
 async def never_copied(timeouts):
     """A copy would free what the other one has."""
     for each in (timeouts, timeouts.call_later(3600, stall)):
@@ -226,4 +252,4 @@ async def never_copied(timeouts):
 
 main((closed_with_timeouts, closed_by_a_callback, closed_by_the_collector, closed_in_a_call,
       nothing_is_kept, cancelled_by_the_collector, loop_is_closed, after_fork,
-      dropped_with_its_loop, never_copied))
+      dropped_with_its_loop, in_a_subinterpreter, never_copied))
