@@ -11,7 +11,7 @@ cd "$(dirname "$0")/../.."
 places='Makefile VERSION :=\s
 module/main.c MODULE_VERSION("
 dkms.conf PACKAGE_VERSION="
-tools/python/pyproject.toml version = "
+tools/python/twheel.py __version__ = "
 tools/packaging/rpm/twheel.spec Version:\s*
 debian/changelog twheel (
 CHANGELOG.md ##\s

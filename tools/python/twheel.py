@@ -61,6 +61,7 @@ import time
 import warnings
 
 __all__ = ["Timeout", "Timeouts"]
+__version__ = "1.0.0"
 
 _LIBRARY = "libtwheel.so.1"
 _NEVER = 0x7fffffffffffffff

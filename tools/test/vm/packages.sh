@@ -42,7 +42,7 @@ odd_versions_are_seen() {
 
 	copy "$work/odd" || return
 	for file in Makefile module/main.c dkms.conf debian/changelog CHANGELOG.md \
-		tools/packaging/rpm/twheel.spec tools/python/pyproject.toml README.md; do
+		tools/packaging/rpm/twheel.spec tools/python/twheel.py README.md; do
 		cp "$work/odd/$file" "$SCRATCH/kept"
 		sed -i "s/$version/$version.1/" "$work/odd/$file"
 		! "$work/odd/tools/packaging/version.sh" || return
