@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT-0
 """An echo server that ends a connection after 30 seconds of silence, and a test of that.
 
-idle_server.py PATH serves a socket of that name. idle_server.py --test tests the timeouts. That
-takes no time: the server gets timeouts with a virtual clock.
+The test takes no time: the server gets timeouts with a virtual clock.
 """
+import argparse
 import asyncio
 import sys
 
@@ -77,13 +77,23 @@ def test():
     print("its timeouts are right")
 
 
-if __name__ == "__main__":
-    if sys.argv[1:] == ["--test"]:
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    what = parser.add_mutually_exclusive_group(required=True)
+    what.add_argument("path", metavar="PATH", nargs="?",
+                      help="serve a socket of this name, until Ctrl-C")
+    what.add_argument("--test", action="store_true", help="test the timeouts")
+    options = parser.parse_args()
+    if options.test:
         test()
-    elif len(sys.argv) == 2:
-        try:
-            asyncio.run(serve(sys.argv[1]))
-        except KeyboardInterrupt:
-            pass
-    else:
-        sys.exit(__doc__)
+        return
+    try:
+        asyncio.run(serve(options.path))
+    except KeyboardInterrupt:
+        pass
+    except OSError as error:
+        sys.exit(f"{parser.prog}: {options.path}: {error}")
+
+
+if __name__ == "__main__":
+    main()

@@ -174,7 +174,8 @@ programs() {
 	for name in loop virtual life interrupt; do
 		try "Python, $name" python3 -W error "$here/python_${name}_test.py"
 	done
-	try "the example in Python" python3 -W error "$ROOT/tools/examples/python/idle_server.py" --test
+	try "the example in Python" python3 -W error "$here/python_example_test.py" \
+		"$ROOT/tools/examples/python/idle_server.py"
 }
 
 emulator=()
