@@ -109,6 +109,7 @@ struct twheel_timer {
 	twheel_fn tw_function;
 	const struct twheel_base *tw_base;
 
+	/* private: */
 	TWHEEL_STAYS(twheel_timer)
 };
 
