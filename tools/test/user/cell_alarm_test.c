@@ -65,7 +65,7 @@ TEST(a_kick_hides_nothing_from_readers)
 		while (dev_now(clock) < due + i * 50 * US)
 			continue;
 		dev_kick(m.fd, 0);
-		NEED(read(m.fd, &event, sizeof(event)) == sizeof(event));
+		NEED(events_read(m.fd, &event, 1) == 1);
 		CHECK_EQ(event.cookie, 1);
 		map_close(&m);
 	}

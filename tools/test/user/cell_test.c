@@ -135,14 +135,14 @@ TEST(moved_in_the_last_moment)
 	NEED(dev_readable(m.fd, 0) == 1);
 	NEED(map_extend(&m, ids[0], now + 3) && map_cancel(&m, ids[2]));
 	NEED(map_extend(&m, ids[5], now + 3) && map_cancel(&m, ids[7]));
-	CHECK_EQ(read(m.fd, events, sizeof(events)), 4 * sizeof(*events));
+	CHECK_EQ(events_read(m.fd, events, 8), 4);
 	for (i = 0; i < 4; i++) {
 		map_check_event(&m, &events[i]);
 		CHECK_EQ(events[i].deadline_ns, map_time(&m, now + 1 + i / 2));
 	}
 	dev_silent(m.fd);
 	map_advance(&m, 1);
-	CHECK_EQ(read(m.fd, events, sizeof(events)), 2 * sizeof(*events));
+	CHECK_EQ(events_read(m.fd, events, 8), 2);
 }
 
 /* The kernel is told of a nearer deadline only if it has to be. */
@@ -351,8 +351,8 @@ TEST(timers_and_cells)
 	CHECK_EQ(dev_info(m.fd).timers, 4);
 	map_advance(&m, 20);
 	/* There is room for some. */
-	CHECK_EQ(read(m.fd, events, 5 * sizeof(*events)), 5 * sizeof(*events));
-	CHECK_EQ(read(m.fd, events + 5, 3 * sizeof(*events)), 3 * sizeof(*events));
+	CHECK_EQ(events_read(m.fd, events, 5), 5);
+	CHECK_EQ(events_read(m.fd, events + 5, 3), 3);
 	for (i = 0; i < 8; i++) {
 		CHECK_EQ(events[i].deadline_ns, map_time(&m, now + 1 + i));
 		CHECK_EQ(events[i].type, i % 2 ? TWHEEL_EVENT_CELL : TWHEEL_EVENT_TIMER);
@@ -419,8 +419,7 @@ TEST(memory_that_ends)
 /* A program whose cells have all fired is left alone, on a clock that moves. */
 TEST(nothing_to_sweep)
 {
-	struct twheel_setup setup = { .max_cells = 10 };
-	struct mapped m = map_open(&setup);
+	struct mapped m = map_open(&(struct twheel_setup) { .max_cells = 10 });
 	uint64_t now = map_now(&m), ids[2], alarms;
 
 	map_arm(&m, 0, now + 20, &ids[0]);

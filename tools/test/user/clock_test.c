@@ -261,7 +261,7 @@ static void *waiter_run(void *arg)
 	struct twheel_event event;
 
 	do {
-		NEED(read(waiter.fd, &event, sizeof(event)) == sizeof(event));
+		NEED(events_read(waiter.fd, &event, 1) == 1);
 		NEED(event.now_ns >= event.deadline_ns);
 		waiter.taken++;
 	} while (event.cookie);
@@ -278,7 +278,7 @@ TEST(steps_while_a_reader_waits)
 
 	tap_at_end(clock_put_right);
 	waiter.fd = dev_open();
-	NEED(ioctl(waiter.fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(events_setup(waiter.fd, setup) == 0);
 	NEED(!pthread_create(&thread, NULL, waiter_run, NULL));
 	for (round = 0; round < 100; round++) {
 		for (i = 0; i < 6; i++) {
@@ -351,7 +351,7 @@ static int times_are_ours(int fd)
 
 TEST(namespace_of_monotonic)
 {
-	in_another_time("monotonic 5000 7", times_are_ours, dev_open());
+	in_another_time("monotonic 5000 7", times_are_ours, dev_open_clock(TWHEEL_MONOTONIC));
 }
 
 TEST(namespace_of_boottime)
@@ -388,7 +388,7 @@ static uint64_t far_id;
 /* A file with an event of long ago, and a timer of the last instant there is. */
 static int at_the_ends_of_time(void)
 {
-	int fd = dev_open();
+	int fd = dev_open_clock(TWHEEL_MONOTONIC);
 
 	dev_arm_at(fd, 1, 0);
 	far_id = dev_arm_at(fd, TWHEEL_NEVER_NS - 1, 0);

@@ -8,9 +8,9 @@
 
 static int wheel_open(uint64_t tick_ns)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .tick_ns = tick_ns };
-
-	return dev_open_setup(&setup);
+	return dev_open_setup(&(struct twheel_setup) {
+		.clock = TWHEEL_VIRTUAL, .tick_ns = tick_ns,
+	});
 }
 
 static void clock_set(int fd, uint64_t time_ns)

@@ -68,7 +68,7 @@ TEST(passes_through_a_socket)
 	child = fork();
 	NEED(child >= 0);
 	if (!child) {
-		fd = dev_open();
+		fd = dev_open_blocking(TWHEEL_MONOTONIC);
 		dev_arm(fd, 50 * MS, 8);
 		cmsg->cmsg_level = SOL_SOCKET;
 		cmsg->cmsg_type = SCM_RIGHTS;

@@ -139,16 +139,12 @@ static void before_more(int fd)
 
 static int spend_setup(int fd)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_REALTIME };
-
-	return ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+	return events_setup(fd, (struct twheel_setup) { .clock = TWHEEL_REALTIME });
 }
 
 static int spend_cells(int fd)
 {
-	struct twheel_setup setup = { .max_cells = 1000 };
-
-	return ioctl(fd, TWHEEL_IOC_SETUP, &setup);
+	return events_setup(fd, (struct twheel_setup) { .max_cells = 1000 });
 }
 
 static const struct spender spenders[] = {

@@ -32,10 +32,9 @@ static int try_map(int fd, size_t bytes, int prot, int flags, off_t offset)
 
 static int open_flags_with_cells(int flags)
 {
-	struct twheel_setup setup = { .max_cells = 1000 };
 	int fd = open("/dev/twheel", flags | O_CLOEXEC);
 
-	NEED(fd >= 0 && ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(events_setup(fd, (struct twheel_setup) { .max_cells = 1000 }) == 0);
 	return fd;
 }
 
@@ -165,7 +164,7 @@ TEST(mapping_outlives_close)
 	other = dev_open_limited();
 	before = dev_info(other);
 	fd = dev_open_limited();
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(events_setup(fd, setup) == 0);
 	m = (struct mapped) { .fd = fd, .bytes = dev_info(fd).map_bytes };
 	m = map_again(&m);
 	with = dev_info(other);

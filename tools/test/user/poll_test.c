@@ -11,7 +11,6 @@
 #include "lib/device.h"
 #include "lib/tap.h"
 
-#define RECORD	sizeof(struct twheel_event)
 #define ALL	(POLLIN | POLLRDNORM | POLLOUT | POLLWRNORM | POLLPRI | POLLRDHUP)
 
 static int poll_all(int fd)
@@ -96,7 +95,7 @@ static void drain(int fd, unsigned int count)
 {
 	struct twheel_event event;
 
-	while (read(fd, &event, sizeof(event)) == RECORD)
+	while (events_read(fd, &event, 1) == 1)
 		count--;
 	CHECK_EQ(errno, EAGAIN);
 	CHECK_EQ(count, 0);

@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -225,6 +226,14 @@ static void *slow_provide(void *arg)
 	return arg;
 }
 
+/* A page is a multiple of its records. */
+static int open_even(void)
+{
+	return dev_open_setup(&(struct twheel_setup) {
+		.clock = TWHEEL_VIRTUAL, .event_size = 64,
+	});
+}
+
 /* Memory of this process whose pages come when somebody provides them. Returns the userfaultfd. */
 static int memory_make_slow(void *start, size_t bytes)
 {
@@ -244,14 +253,14 @@ static int memory_make_slow(void *start, size_t bytes)
 
 TEST(memory_that_is_slow)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
 	size_t page = sysconf(_SC_PAGESIZE);
 	char *memory = memory_get(page);
+	struct twheel_event event;
 	pthread_t thread;
 	int i, n;
 
 	slow.fault_fd = memory_make_slow(memory, page);
-	slow.fd = dev_open_setup(&setup);
+	slow.fd = open_even();
 	for (i = 0; i < 64; i++)
 		slow.ids[i] = dev_arm(slow.fd, (i + 1) * MS, i);
 	dev_advance(slow.fd, S);
@@ -260,18 +269,17 @@ TEST(memory_that_is_slow)
 	pthread_join(thread, NULL);
 	NEED(n > 0 && n % 64 == 0);
 	for (i = 0; i < n / 64; i++) {
-		struct twheel_event event;
-
-		memcpy(&event, memory + i * 64, sizeof(event));
+		NEED(events_parse(&event, memory + i * 64, 64));
 		/* 0 and 1 have been taken, 10 to 20 have not come. */
 		CHECK_EQ(event.cookie, i < 8 ? i + 2 : i + 13);
 	}
 	CHECK_EQ(n, (64 - 2 - 11) * 64);
-	CHECK_EQ(((struct twheel_event *)slow.taken)->cookie, 0);
+	NEED(events_parse(&event, slow.taken, 64));
+	CHECK_EQ(event.cookie, 0);
 	dev_advance(slow.fd, MS);
-	n = read(slow.fd, memory, 64);
-	CHECK_EQ(n, 64);
-	CHECK_EQ(((struct twheel_event *)memory)->cookie, 20);
+	CHECK_EQ(read(slow.fd, memory, 64), 64);
+	NEED(events_parse(&event, memory, 64));
+	CHECK_EQ(event.cookie, 20);
 	CHECK_EQ(dev_info(slow.fd).timers, 0);
 }
 
@@ -308,8 +316,7 @@ static void killed_reads(int fd, int pipe)
 /* A reader that waits for memory has taken nothing that it has not returned. */
 TEST(a_reader_is_killed_in_slow_memory)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_VIRTUAL, .event_size = 64 };
-	int fd = dev_open_setup(&setup), status, pipes[2];
+	int fd = open_even(), status, pipes[2];
 	unsigned int i, taken = 0;
 	long n = 0;
 	pid_t child;
@@ -333,10 +340,12 @@ TEST(a_reader_is_killed_in_slow_memory)
 	NEED(waitpid(child, &status, 0) == child);
 	CHECK_EQ(taken, sysconf(_SC_PAGESIZE) / 64);
 	for (i = taken; i < 200; i++) {
-		struct { struct twheel_event event; char more[64 - RECORD]; } record;
+		struct twheel_event event;
+		char record[64];
 
-		NEED(read(fd, &record, sizeof(record)) == sizeof(record));
-		CHECK_EQ(record.event.cookie, i);
+		NEED(read(fd, record, 64) == 64);
+		NEED(events_parse(&event, record, 64));
+		CHECK_EQ(event.cookie, i);
 	}
 	CHECK_EQ(dev_info(fd).timers, 0);
 }
@@ -347,20 +356,21 @@ TEST(a_reader_is_killed_in_slow_memory)
  */
 TEST(changed_while_it_is_copied)
 {
-	enum { TIMERS = 20, CELL = 4, CELLS = 64 };
+	enum { TIMERS = 20, CELL = 20, CELLS = 256 };
 	struct mapped m = map_open_virtual(CELLS);
 	uint64_t now = map_now(&m), word, id;
-	struct twheel_event *events = (void *)(m.cells + 8), event;
+	struct twheel_event *events, event;
 	int i;
 
-	/* The cookie of record 1. */
-	NEED((__u64 *)&events[1].cookie == &map_cell(&m, CELL)->word);
+	/* The cookie of record 1 goes there. */
+	events = (void *)((char *)&map_cell(&m, CELL)->word - RECORD -
+			  offsetof(struct twheel_event, cookie));
 	map_arm(&m, CELL, now + 1, &id);
 	word = twheel_cell_word(2, TWHEEL_CELL_PENDING, now + 1);
 	for (i = 0; i < TIMERS; i++)
 		dev_arm(m.fd, 2 * MS, word);
 	map_advance(&m, 2);
-	NEED(read(m.fd, events, TIMERS * sizeof(*events)) == TIMERS * sizeof(*events));
+	NEED(events_read(m.fd, events, TIMERS) == TIMERS);
 	for (i = 0; i < TIMERS; i++) {
 		memcpy(&event, &events[i], sizeof(event));
 		CHECK_EQ(event.type, TWHEEL_EVENT_TIMER);

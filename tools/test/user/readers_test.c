@@ -5,30 +5,19 @@
  */
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "lib/device.h"
 #include "lib/dice.h"
 #include "lib/tap.h"
 
-#define RECORD	sizeof(struct twheel_event)
 #define READERS	6
 
 /* The cookie that tells a reader to end. */
 #define END	(~0ULL)
-
-static int open_blocking(void)
-{
-	int fd = dev_open_virtual();
-
-	NEED(fcntl(fd, F_SETFL, 0) == 0);
-	return fd;
-}
 
 static atomic_int begun, got;
 
@@ -37,7 +26,7 @@ static void *read_one(void *arg)
 	struct twheel_event event;
 
 	begun++;
-	CHECK_EQ(read(*(int *)arg, &event, sizeof(event)), RECORD);
+	CHECK_EQ(events_read(*(int *)arg, &event, 1), 1);
 	got++;
 	return (void *)(uintptr_t)event.cookie;
 }
@@ -51,7 +40,7 @@ TEST(a_reader_wakes_the_next)
 	void *cookie;
 
 	for (round = 0; round < 20; round++) {
-		fd = open_blocking();
+		fd = dev_open_blocking(TWHEEL_VIRTUAL);
 		begun = 0;
 		for (i = 0; i < READERS; i++)
 			NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
@@ -75,7 +64,7 @@ TEST(a_reader_wakes_the_next)
 TEST(the_others_go_on_waiting)
 {
 	pthread_t readers[READERS];
-	int fd = open_blocking(), i;
+	int fd = dev_open_blocking(TWHEEL_VIRTUAL), i;
 
 	for (i = 0; i < READERS; i++)
 		NEED(!pthread_create(&readers[i], NULL, read_one, &fd));
@@ -96,7 +85,7 @@ static void *read_without_room(void *arg)
 	struct twheel_event event;
 
 	begun++;
-	CHECK_ERR(read(*(int *)arg, &event, sizeof(event)), EINVAL);
+	CHECK_ERR(events_read(*(int *)arg, &event, 1), EINVAL);
 	return NULL;
 }
 
@@ -112,7 +101,7 @@ static void *read_with_room(void *arg)
 /* Records have grown while two readers waited. The one that is woken has no room for any. */
 TEST(a_reader_without_room_wakes_the_next)
 {
-	struct twheel_setup setup = {
+	const struct twheel_setup setup = {
 		.clock = TWHEEL_VIRTUAL, .event_size = TWHEEL_EVENT_SIZE_MAX,
 	};
 	pthread_t without, with;
@@ -124,7 +113,7 @@ TEST(a_reader_without_room_wakes_the_next)
 	NEED(!pthread_create(&with, NULL, read_with_room, &fd));
 	while (begun < 2)
 		usleep(20000);
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(events_setup(fd, setup) == 0);
 	dev_arm(fd, MS, 0);
 	dev_advance(fd, MS);
 	pthread_join(with, NULL);
@@ -163,7 +152,7 @@ static void *pair_interrupted(void *arg)
 		round++;
 		pair.waits++;
 		/* It does not read again before the other one has had its chance. */
-		if (read(pair.fd, &event, sizeof(event)) == RECORD)
+		if (events_read(pair.fd, &event, 1) == 1)
 			pair.events++;
 		else
 			NEED(errno == EINTR);
@@ -176,7 +165,7 @@ static void *pair_other(void *arg)
 	struct twheel_event event;
 
 	for (;;) {
-		NEED(read(pair.fd, &event, sizeof(event)) == RECORD);
+		NEED(events_read(pair.fd, &event, 1) == 1);
 		if (event.cookie == END)
 			return arg;
 		pair.events++;
@@ -194,7 +183,7 @@ TEST(a_wake_up_is_passed_on)
 	NEED(sigaction(SIGUSR1, &action, NULL) == 0);
 	action.sa_flags = SA_RESTART;
 	NEED(sigaction(SIGUSR2, &action, NULL) == 0);
-	pair.fd = open_blocking();
+	pair.fd = dev_open_blocking(TWHEEL_VIRTUAL);
 	NEED(!pthread_create(&interrupted, NULL, pair_interrupted, NULL));
 	NEED(!pthread_create(&other, NULL, pair_other, NULL));
 	for (round = 1; round <= 200; round++) {

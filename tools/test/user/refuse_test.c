@@ -434,14 +434,14 @@ TEST(descriptors_of_one_kind)
 	}
 	CHECK_ERR(ioctl(reader, TWHEEL_IOC_SETUP, &setup), EBADF);
 	CHECK_EQ(dev_info(reader).clock, TWHEEL_MONOTONIC);
-	CHECK_ERR(read(reader, &event, sizeof(event)), EAGAIN);
+	CHECK_ERR(events_read(reader, &event, 1), EAGAIN);
 	CHECK_EQ(dev_readable(reader, 0), 0);
 
 	CHECK_EQ(ioctl(writer, TWHEEL_IOC_SETUP, &setup), 0);
 	dev_arm(writer, 0, 1);
 	dev_advance(writer, MS);
 	CHECK_EQ(dev_readable(writer, 0), 1);
-	CHECK_ERR(read(writer, &event, sizeof(event)), EBADF);
+	CHECK_ERR(events_read(writer, &event, 1), EBADF);
 	CHECK_EQ(dev_cancel_all(writer), 1);
 }
 

@@ -21,8 +21,7 @@ static int open_setup_as(unsigned int uid, struct twheel_setup setup)
 {
 	int fd = dev_open_as(uid, 0);
 
-	NEED(fd >= 0);
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, &setup) == 0);
+	NEED(events_setup(fd, setup) == 0);
 	return fd;
 }
 

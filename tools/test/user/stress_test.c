@@ -22,7 +22,7 @@
 #include "lib/mapped.h"
 #include "lib/tap.h"
 
-enum { ACTORS = 4, TIMERS = 128, ROUNDS = 1000, OPS = 8, ENOUGH = 500 };
+enum { ACTORS = 4, TIMERS = 128, EVENTS = 128, ROUNDS = 1000, OPS = 8, ENOUGH = 500 };
 
 /* A timer has a number of its own, which is its cookie. That of the end is another one. */
 #define MOST	131072
@@ -204,17 +204,17 @@ static void cell_take(const struct twheel_event *event)
 }
 
 /* Read what there is. Returns false after the last event, which is passed on. */
-static bool events_read(enum way way, struct twheel_event *events, size_t bytes, uint32_t *seed)
+static bool take_all(enum way way, struct twheel_event *events, uint32_t *seed)
 {
-	long n, i;
+	int n, i;
 
 	do {
 		if (roll(seed) % 2)
-			madvise(events, bytes, MADV_DONTNEED);
-		n = read(mine.fd, events, bytes - roll(seed) % (bytes - sizeof(*events)));
+			madvise(events, EVENTS * sizeof(*events), MADV_DONTNEED);
+		n = events_read(mine.fd, events, EVENTS - roll(seed) % EVENTS);
 		if (n < 0)
 			NEED(errno == EAGAIN && way != BLOCKS);
-		for (i = 0; i < n / (long)sizeof(*events); i++) {
+		for (i = 0; i < n; i++) {
 			NEED(events[i].deadline_ns <= events[i].now_ns);
 			if (events[i].type == TWHEEL_EVENT_TIMER && events[i].cookie == END) {
 				dev_arm_at(mine.fd, 0, END);
@@ -231,12 +231,11 @@ static bool events_read(enum way way, struct twheel_event *events, size_t bytes,
 
 static void *reader_run(void *arg)
 {
-	const size_t bytes = 128 * sizeof(struct twheel_event);
 	enum way way = (uintptr_t)arg;
 	int epoll = way == HAS_EDGES ? dev_epoll(mine.fd, EPOLLIN | EPOLLET) : -1;
 	uint32_t seed = 77 + way;
-	void *events = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
-			    -1, 0);
+	struct twheel_event *events = mmap(NULL, EVENTS * sizeof(*events), PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 
 	NEED(events != MAP_FAILED);
 	do {
@@ -244,7 +243,7 @@ static void *reader_run(void *arg)
 			dev_readable(mine.fd, -1);
 		if (way == HAS_EDGES)
 			NEED(epoll_wait(epoll, &(struct epoll_event) { }, 1, -1) == 1);
-	} while (events_read(way, events, bytes, &seed));
+	} while (take_all(way, events, &seed));
 	return NULL;
 }
 

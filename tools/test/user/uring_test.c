@@ -3,7 +3,6 @@
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -15,14 +14,6 @@
 #include "lib/tap.h"
 
 #define RECORD	((int)sizeof(struct twheel_event))
-
-static int open_blocking(void)
-{
-	int fd = dev_open_virtual();
-
-	NEED(fcntl(fd, F_SETFL, 0) == 0);
-	return fd;
-}
 
 /* Something is due now. */
 static void make_due(int fd, uint64_t cookie)
@@ -61,17 +52,20 @@ TEST(reads_wait_for_events)
 	int fds[8], i;
 
 	for (i = 0; i < 8; i++) {
-		fds[i] = i % 2 ? open_blocking() : dev_open();
+		fds[i] = i % 2 ? dev_open_blocking(TWHEEL_VIRTUAL) : dev_open();
 		read_sqe(&ring, fds[i], &events[i], sizeof(events[i]));
 	}
 	ring_submit(&ring, 8);
 	ring_quiet(&ring);
 	CHECK_EQ(thread_count(), 1);
 	for (i = 0; i < 8; i++) {
-		if (i % 2)
+		if (i % 2) {
 			make_due(fds[i], i);
-		else
-			dev_arm(fds[i], 20 * MS, i);
+			continue;
+		}
+		/* The read has waited before the file has its wheel. */
+		NEED(events_setup(fds[i], (struct twheel_setup) { }) == 0);
+		dev_arm(fds[i], 20 * MS, i);
 	}
 	for (i = 0; i < 8; i++)
 		CHECK_EQ(ring_wait(&ring).res, RECORD);
@@ -85,7 +79,7 @@ TEST(a_worker_waits)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event event;
-	int fd = open_blocking();
+	int fd = dev_open_blocking(TWHEEL_VIRTUAL);
 
 	io_uring_sqe_set_flags(read_sqe(&ring, fd, &event, sizeof(event)), IOSQE_ASYNC);
 	ring_submit(&ring, 1);
@@ -101,7 +95,7 @@ TEST(registered_buffers)
 	struct io_uring ring = ring_open(0);
 	struct twheel_event events[4];
 	struct iovec all = { events, sizeof(events) };
-	int fd = open_blocking(), i;
+	int fd = dev_open_blocking(TWHEEL_VIRTUAL), i;
 
 	for (i = 0; i < 6; i++)
 		make_due(fd, i);
@@ -120,7 +114,7 @@ TEST(reads_that_fail)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event event;
-	int fd = open_blocking();
+	int fd = dev_open_blocking(TWHEEL_VIRTUAL);
 
 	read_sqe(&ring, fd, &event, sizeof(event))->rw_flags = RWF_NOWAIT;
 	CHECK_EQ(ring_run(&ring), -EAGAIN);
@@ -137,7 +131,7 @@ TEST(each_event_once)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event events[2] = { };
-	int fd = open_blocking(), i;
+	int fd = dev_open_blocking(TWHEEL_VIRTUAL), i;
 	struct io_uring_sqe *sqe;
 
 	for (i = 0; i < 2; i++)
@@ -210,7 +204,7 @@ TEST(poll_misses_nothing)
 {
 	enum { N = 1000 };
 	struct io_uring ring = ring_open(0);
-	int fd = dev_open_flags(O_NONBLOCK), got = 0, i;
+	int fd = dev_open_clock(TWHEEL_MONOTONIC), got = 0, i;
 	struct twheel_event event;
 
 	poll_many(&ring, fd);
@@ -223,7 +217,7 @@ TEST(poll_misses_nothing)
 		/* The poll ends when there is no room for its completions. */
 		if (!(cqe.flags & IORING_CQE_F_MORE))
 			poll_many(&ring, fd);
-		while (read(fd, &event, sizeof(event)) == RECORD)
+		while (events_read(fd, &event, 1) == 1)
 			got++;
 	}
 	CHECK_EQ(got, N);
@@ -234,7 +228,7 @@ TEST(closed_while_reading)
 {
 	struct io_uring ring = ring_open(0);
 	struct twheel_event event;
-	int fd = dev_open();
+	int fd = dev_open_blocking(TWHEEL_MONOTONIC);
 
 	read_sqe(&ring, fd, &event, sizeof(event));
 	ring_submit(&ring, 1);
@@ -243,7 +237,7 @@ TEST(closed_while_reading)
 	CHECK_EQ(ring_wait(&ring).res, RECORD);
 	CHECK_EQ(event.cookie, 6);
 	/* The ring goes away while a read waits. */
-	fd = dev_open();
+	fd = dev_open_blocking(TWHEEL_MONOTONIC);
 	read_sqe(&ring, fd, &event, sizeof(event));
 	ring_submit(&ring, 1);
 	close(fd);

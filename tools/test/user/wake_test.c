@@ -82,13 +82,13 @@ static void way_wait(const struct waiters *w, int epoll)
 static bool way_take(struct waiters *w)
 {
 	struct twheel_event events[4];
-	long n, i;
+	int n, i;
 
 	do {
-		n = read(w->fd, events, sizeof(events));
+		n = events_read(w->fd, events, 4);
 		if (n < 0)
 			NEED(errno == EAGAIN && w->way != READ);
-		for (i = 0; i < n / (long)sizeof(*events); i++) {
+		for (i = 0; i < n; i++) {
 			CHECK(events[i].now_ns >= events[i].deadline_ns);
 			if (events[i].cookie == END)
 				return false;
@@ -206,6 +206,8 @@ static void told_of_another(bool virtual)
 		waiters_start(&w, way, virtual ? dev_open_virtual() : dev_open());
 		/* They wait before the file has its wheel. */
 		usleep(2000);
+		if (!virtual)
+			NEED(events_setup(w.fd, (struct twheel_setup) { }) == 0);
 		for (round = 1; round <= ROUNDS; round++) {
 			uint64_t near = roll(&seed) % (2 * MS);
 			uint64_t ids[2] = { dev_arm(w.fd, near, NOISE) };

@@ -4,7 +4,6 @@
  * nobody else from the events. A lost wake-up lets the test hang.
  */
 #define _GNU_SOURCE
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/epoll.h>
@@ -35,16 +34,16 @@ static void *watcher_run(void *arg)
 	const struct watcher *w = arg;
 	struct twheel_event events[8];
 	struct epoll_event event;
-	ssize_t bytes;
+	int n;
 
 	for (;;) {
 		NEED(epoll_wait(w->epoll, &event, 1, -1) == 1);
 		told++;
 		while (w->idle)
 			pause();
-		bytes = read(w->fd, events, sizeof(events));
-		if (bytes > 0)
-			taken += bytes / sizeof(*events);
+		n = events_read(w->fd, events, 8);
+		if (n > 0)
+			taken += n;
 	}
 	return NULL;
 }
@@ -72,10 +71,7 @@ static void expect(atomic_uint *counter, unsigned int least)
 
 static int open_blocking(bool virtual)
 {
-	int fd = virtual ? dev_open_virtual() : dev_open();
-
-	NEED(fcntl(fd, F_SETFL, 0) == 0);
-	return fd;
+	return dev_open_blocking(virtual ? TWHEEL_VIRTUAL : TWHEEL_MONOTONIC);
 }
 
 /* Have a timer expire. */
@@ -161,7 +157,7 @@ TEST(an_idle_watcher_silences_no_reader)
 /* A worker that dies when it is told, before it reads: its epoll instance goes with it. */
 TEST(a_worker_dies)
 {
-	int fd = dev_open(), i, status;
+	int fd = open_blocking(false), i, status;
 	struct watcher other = watcher_new(fd, EPOLLIN | EPOLLEXCLUSIVE, false);
 	struct epoll_event event;
 	int pipes[2];
@@ -192,7 +188,7 @@ TEST(a_worker_dies)
 /* Whoever sleeps is told. If nobody searches after that, nothing is told again. */
 TEST(a_program_that_does_nothing_costs_two_alarms)
 {
-	int fd = dev_open(), i;
+	int fd = open_blocking(false), i;
 	struct watcher idle[WATCHERS];
 	uint64_t alarms;
 

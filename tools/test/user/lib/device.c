@@ -38,20 +38,26 @@ int dev_open_setup(const struct twheel_setup *setup)
 {
 	int fd = dev_open_flags(O_NONBLOCK);
 
-	NEED(ioctl(fd, TWHEEL_IOC_SETUP, setup) == 0);
+	NEED(events_setup(fd, *setup) == 0);
 	return fd;
 }
 
 int dev_open_clock(uint32_t clock)
 {
-	struct twheel_setup setup = { .clock = clock };
-
-	return dev_open_setup(&setup);
+	return dev_open_setup(&(struct twheel_setup) { .clock = clock });
 }
 
 int dev_open_virtual(void)
 {
 	return dev_open_clock(TWHEEL_VIRTUAL);
+}
+
+int dev_open_blocking(uint32_t clock)
+{
+	int fd = dev_open_clock(clock);
+
+	NEED(fcntl(fd, F_SETFL, 0) == 0);
+	return fd;
 }
 
 int dev_open_as(unsigned int uid, int flags)
@@ -220,11 +226,11 @@ uint64_t dev_advance(int fd, uint64_t delay_ns)
 struct twheel_event dev_read(int fd)
 {
 	struct twheel_event event;
-	ssize_t n;
+	int n;
 
-	while ((n = read(fd, &event, sizeof(event))) < 0 && errno == EAGAIN)
+	while ((n = events_read(fd, &event, 1)) < 0 && errno == EAGAIN)
 		dev_readable(fd, -1);
-	NEED(n == sizeof(event));
+	NEED(n == 1);
 	CHECK(event.now_ns >= event.deadline_ns);
 	return event;
 }
@@ -234,7 +240,7 @@ void dev_silent(int fd)
 	struct twheel_event event;
 
 	CHECK_EQ(dev_readable(fd, 0), 0);
-	CHECK_ERR(read(fd, &event, sizeof(event)), EAGAIN);
+	CHECK_ERR(events_read(fd, &event, 1), EAGAIN);
 }
 
 int dev_readable(int fd, int ms)

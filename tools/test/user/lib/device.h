@@ -10,6 +10,7 @@
 
 #include <linux/twheel.h>
 
+#include "events.h"
 #include "tap.h"
 
 #define US	1000ULL
@@ -19,6 +20,7 @@
 
 #define SIZE_OF(array)	(sizeof(array) / sizeof(*(array)))
 
+/* A file without a wheel. To read its events, set it up first: events_setup(). */
 int dev_open(void);
 /* @flags: those of open() besides O_RDWR and O_CLOEXEC. */
 int dev_open_flags(int flags);
@@ -30,6 +32,8 @@ int dev_open_setup(const struct twheel_setup *setup);
  */
 int dev_open_clock(uint32_t clock);
 int dev_open_virtual(void);
+/* The same, but reads wait. */
+int dev_open_blocking(uint32_t clock);
 /* Open as that user; 0 is root, who is exempt. Root is back afterwards. -1: it is refused. */
 int dev_open_as(unsigned int uid, int flags);
 /* The same as a user without privileges, who has limits. It does not block. */

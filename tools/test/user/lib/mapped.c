@@ -39,11 +39,9 @@ struct mapped map_open(const struct twheel_setup *setup)
 
 struct mapped map_open_virtual(uint32_t cells)
 {
-	struct twheel_setup setup = {
+	return map_open(&(struct twheel_setup) {
 		.clock = TWHEEL_VIRTUAL, .tick_ns = MS, .max_cells = cells,
-	};
-
-	return map_open(&setup);
+	});
 }
 
 struct mapped map_again(const struct mapped *m)
