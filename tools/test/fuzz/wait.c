@@ -3,11 +3,11 @@
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <poll.h>
-#include <string.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include "../user/lib/events.h"
 #include "fuzz.h"
 
 #define MAX_IOVECS	5
@@ -30,18 +30,15 @@ static void watches_expect(struct world *world, const struct file *file)
 static void records_check(const struct task *task, struct file *file, const char *record,
 			  unsigned int count, const uint64_t span[2])
 {
-	static const char empty[TWHEEL_EVENT_SIZE_MAX];
-	size_t size = file->event_size;
 	struct twheel_event event;
 
-	for (; count--; record += size) {
-		memcpy(&event, record, sizeof(event));
+	for (; count--; record += file->event_size) {
+		if (!events_parse(&event, record, file->event_size))
+			wrong(task->world, "an event with an end that is not 0");
 		tell(task, "   event of %#llx, type %u: deadline %llu, now %llu, count %llu, %u",
 		     event.id, event.type, event.deadline_ns, event.now_ns, event.count,
 		     event.flags);
 		model_event(task, file, &event, span);
-		if (memcmp(record + sizeof(event), empty, size - sizeof(event)))
-			wrong(task->world, "an event with an end that is not 0");
 	}
 	(*task->world->events)++;
 }
