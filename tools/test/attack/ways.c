@@ -41,10 +41,9 @@ static struct twheel_event events[ARRAY];
 /* A file on the monotonic clock, if @clock is 0. @flags: of open() */
 static int file_new(int flags, uint64_t tick_ns, uint32_t clock)
 {
-	struct twheel_setup setup = { .clock = clock, .tick_ns = tick_ns };
-	int fd = open("/dev/twheel", O_RDWR | O_CLOEXEC | flags);
+	int fd = dev_open_flags(flags);
 
-	if (fd < 0 || ioctl(fd, TWHEEL_IOC_SETUP, &setup))
+	if (events_setup(fd, (struct twheel_setup) { .clock = clock, .tick_ns = tick_ns }))
 		err(1, "/dev/twheel");
 	return fd;
 }
@@ -137,7 +136,7 @@ static void way_watches(void)
 	timers_arm(fd, 1, now_ns() + 100 * MS, 0, TICK);
 	attack_begun();
 	for (;;)
-		if (read(fd, events, sizeof(events)) < 0 && errno != EAGAIN)
+		if (events_read(fd, events, ARRAY) < 0 && errno != EAGAIN)
 			err(1, "read");
 }
 
@@ -158,10 +157,10 @@ static void way_files(void)
 	attack_begun();
 	for (;;) {
 		for (i = 0; way->spins && i < way->files; i++)
-			(void)!read(fds[i], events, sizeof(*events));
+			events_read(fds[i], events, 1);
 		n = way->spins ? 0 : epoll_wait(epoll, told, 16, -1);
 		while (n-- > 0)
-			(void)!read(told[n].data.fd, events, sizeof(*events));
+			events_read(told[n].data.fd, events, 1);
 	}
 }
 
@@ -196,7 +195,7 @@ static void way_instant(void)
 		timers_arm(fd, MANY, (now_ns() / S + 1) * S, 0, 0);
 		attack_begun();
 		for (left = MANY; left; )
-			left -= read(fd, events, sizeof(events)) / sizeof(*events);
+			left -= events_read(fd, events, ARRAY);
 	}
 }
 
@@ -299,13 +298,13 @@ static void way_closing(void)
 /* Files without timers that are as large as can be, up to the user's limit. */
 static void way_empty(void)
 {
-	struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .max_timers = 1 << 24 };
+	const struct twheel_setup setup = { .clock = TWHEEL_REALTIME, .max_timers = 1 << 24 };
 	int fd;
 
 	for (;;) {
 		do
 			fd = open("/dev/twheel", O_RDWR | O_CLOEXEC);
-		while (fd >= 0 && !ioctl(fd, TWHEEL_IOC_SETUP, &setup));
+		while (!events_setup(fd, setup));
 		attack_begun();
 		usleep(100000);
 		close_range(3, ~0U, 0);
@@ -338,7 +337,7 @@ static void way_cells(void)
 			continue;
 		if (load(m.wake) > ticks)
 			dev_kick(m.fd, i);
-		(void)!read(m.fd, events, sizeof(events));
+		events_read(m.fd, events, ARRAY);
 	}
 }
 
@@ -361,7 +360,7 @@ static void way_scribbles(void)
 			ops[i] = (struct twheel_op) { .op = TWHEEL_OP_KICK, .id = cell };
 		}
 		dev_ops(m.fd, ops, ARRAY);
-		(void)!read(m.fd, events, sizeof(events));
+		events_read(m.fd, events, ARRAY);
 	}
 }
 
