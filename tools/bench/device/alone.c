@@ -31,13 +31,15 @@ static const char *alone_peer(const struct alone *alone)
 	return alone->twheel ? "ioctl" : "timerfd";
 }
 
+static int timerfd_new(void)
+{
+	return device_need(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), "timerfd");
+}
+
 static int alone_open(const struct alone *alone)
 {
-	const struct twheel_setup setup = { .event_size = sizeof(struct twheel_event) };
-	int fd = alone->twheel ? twheel_device_open(&setup) :
-				 timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
+	int fd = alone->twheel ? wheel_open() : timerfd_new();
 
-	device_need(fd, alone_peer(alone));
 	if (!alone->polls)
 		device_need(fcntl(fd, F_SETFL, 0), "fcntl");
 	return fd;
@@ -68,10 +70,19 @@ static uint64_t alone_arm(const struct alone *alone, int fd)
 	return op.time_ns;
 }
 
+/* Take the event that is there, or will be. */
+static void event_take(int fd, bool twheel)
+{
+	struct twheel_event event;
+	uint64_t times;
+
+	device_need(twheel ? events_read(fd, &event, 1) : read(fd, &times, sizeof(times)),
+		    "reading");
+}
+
 /* Wait for an event, and take it. Returns when it was known. */
 static uint64_t alone_take(const struct alone *alone, int fd, int epoll)
 {
-	struct twheel_event event;
 	struct epoll_event ready;
 	uint64_t now = 0;
 
@@ -79,7 +90,7 @@ static uint64_t alone_take(const struct alone *alone, int fd, int epoll)
 		device_need(epoll_wait(epoll, &ready, 1, -1), "epoll_wait");
 		now = now_ns();
 	}
-	device_need(read(fd, &event, sizeof(event)), "reading");
+	event_take(fd, alone->twheel);
 	return now ?: now_ns();
 }
 
@@ -119,15 +130,13 @@ static void measure_spread(bool twheel)
 	size_t all = plan.count, i, n;
 	int *fds = calloc(all, sizeof(*fds)), epoll = device_need(epoll_create1(0), "epoll");
 	struct epoll_event ready = { .events = EPOLLIN };
-	struct twheel_event event;
 	struct stopwatch watch;
 
 	/* The kernel takes very long to list many timers: before there are any. */
 	stopwatch_start(&watch);
 	for (i = 0; i < all; i++) {
 		due = start + plan.drawn[i] % spread_ns;
-		fds[i] = twheel ? i ? fds[0] : wheel_open() :
-			 device_need(timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK), "timerfd");
+		fds[i] = !twheel ? timerfd_new() : i ? fds[0] : wheel_open();
 		ready.data.fd = fds[i];
 		if (!twheel || !i)
 			device_need(epoll_ctl(epoll, EPOLL_CTL_ADD, fds[i], &ready), "epoll_ctl");
@@ -141,7 +150,7 @@ static void measure_spread(bool twheel)
 	watch.start = now_ns();
 	for (n = 0; n < all; n++) {
 		device_need(epoll_wait(epoll, &ready, 1, -1), "epoll_wait");
-		device_need(read(ready.data.fd, &event, sizeof(event)), "reading");
+		event_take(ready.data.fd, twheel);
 	}
 	cost_report("spread", twheel ? "ioctl" : "timerfd", "event", stopwatch_stop(&watch) / all);
 	for (i = 0; i < all && (!twheel || !i); i++)

@@ -45,8 +45,7 @@ static double take_events(int fd, unsigned int most)
 	size_t taken = 0;
 
 	while (taken < plan.count)
-		taken += device_need(read(fd, events, most * sizeof(*events)), "reading") /
-			 sizeof(*events);
+		taken += device_need(events_read(fd, events, most), "reading");
 	return ((double)now_ns() - start) / plan.count;
 }
 

@@ -78,21 +78,22 @@ double stopwatch_stop(const struct stopwatch *watch)
 	return (double)(now - watch->start) - (idle_ns() - watch->idle);
 }
 
+static int wheel_open_setup(struct twheel_setup setup)
+{
+	int fd = device_need(twheel_device_open(NULL), "/dev/twheel");
+
+	device_need(events_setup(fd, setup), "setting up");
+	return fd;
+}
+
 int wheel_open(void)
 {
-	struct twheel_setup setup = {
-		.max_timers = plan.count + 1, .event_size = sizeof(struct twheel_event),
-	};
-
-	return device_need(twheel_device_open(&setup), "/dev/twheel");
+	return wheel_open_setup((struct twheel_setup){ .max_timers = plan.count + 1 });
 }
 
 int wheel_open_cells(struct twheel_cells *cells, uint32_t count)
 {
-	struct twheel_setup setup = {
-		.max_cells = count, .event_size = sizeof(struct twheel_event),
-	};
-	int fd = device_need(twheel_device_open(&setup), "/dev/twheel");
+	int fd = wheel_open_setup((struct twheel_setup){ .max_cells = count });
 	char *byte;
 
 	device_need(twheel_cells_map(cells, fd), "mapping the cells");
