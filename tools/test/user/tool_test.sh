@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: GPL-2.0-only
 # The command twheel. What it makes of wrong words is in native/usage_test.sh.
-echo "1..39"
+echo "1..40"
 # shellcheck source=lib/tap.sh
 . /tap.sh
 
@@ -151,6 +151,9 @@ wants 0 '^timer 1: 1 times, ' example_twheel; result $? example_of_the_device
 wants 0 '^timeout 42: ' after_later && wants 0 '^timeout 42: ' user_later &&
 	wants 0 '^timer 1: 1 times, ' timeout 300 example_twheel_later
 result $? examples_with_a_later_header
+wants 0 '^ok 1 ' cell_test_later && wants 0 '^ok 1 ' period_test_later &&
+	wants 0 '^ok 1 ' read_test_later && wants 0 '^ok 1 ' read_memory_test_later
+result $? tests_with_a_later_header
 wants 0 '^20 ms have passed$' example_libtwheel && wants 0 '^timer 2$' example_libtwheel_2
 result $? examples_of_the_library
 

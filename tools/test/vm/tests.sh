@@ -170,7 +170,7 @@ build_tests() {
 		begin_logged "$work/install.log" "installing the library, and building with that" \
 			"$ROOT/tools/test/vm/install.sh" "$TOOLS" "$work/install"
 	end_logged
-	run_logged "$work/later.log" "compiling examples with a later header" \
+	run_logged "$work/later.log" "compiling programs with a later header" \
 		"$ROOT/tools/test/vm/later.sh" "$TOOLS" "$work/readme/user.c" \
 		"$work/man/example_twheel.c" "$work/later"
 	comm -23 <(printf '%s\n' "$ROOT"/kunit/*_test.c | suite_names | sort) \

@@ -128,7 +128,9 @@ int dev_op(int fd, struct twheel_op *op)
 
 int dev_ops(int fd, struct twheel_op *ops, uint32_t count)
 {
-	struct twheel_ops array = { .ops = (uintptr_t)ops, .count = count };
+	struct twheel_ops array = {
+		.ops = (uintptr_t)ops, .count = count, .stride = sizeof(*ops),
+	};
 
 	return ioctl(fd, TWHEEL_IOC_OPS, &array);
 }
