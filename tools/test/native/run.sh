@@ -171,7 +171,7 @@ programs() {
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"
 	export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=$ROOT/tools/python LD_LIBRARY_PATH=$tools/lib
-	for name in loop virtual life interrupt; do
+	for name in loop virtual life interrupt random; do
 		try "Python, $name" python3 -W error "$here/python_${name}_test.py"
 	done
 	try "the example in Python" python3 -W error "$here/python_example_test.py" \
