@@ -86,13 +86,13 @@ _Function = ctypes.PYFUNCTYPE(None, ctypes.c_void_p)
 
 try:
     # The calls are short, so they keep the lock of the interpreter.
-    _library = ctypes.PyDLL(_LIBRARY, use_errno=True)
+    _library = ctypes.PyDLL(_LIBRARY)
 except OSError as error:
     raise ImportError(f"twheel needs its library: {error}") from error
 
 
-def _call(name, result, *arguments):
-    function = getattr(_library, name, None)
+def _call(name, result, *arguments, library=_library):
+    function = getattr(library, name, None)
     if not function:
         raise ImportError(f"{_LIBRARY} is of another version: it lacks {name}()")
     function.restype, function.argtypes = result, arguments
@@ -122,7 +122,9 @@ class _Wheel(ctypes.c_void_p):
             end.close()
 
 
-_create = _call("twheel_create_size", _Wheel, ctypes.POINTER(_Config), ctypes.c_size_t)
+# ctypes keeps errno only for this one. That would take a fifth of the time of others.
+_create = _call("twheel_create_size", _Wheel, ctypes.POINTER(_Config), ctypes.c_size_t,
+                library=ctypes.PyDLL(_LIBRARY, use_errno=True))
 _descriptor = _call("twheel_fd", ctypes.c_int, _pointer)
 _run = _call("twheel_run", ctypes.c_int, _pointer, ctypes.c_uint)
 _next = _call("twheel_next", _u64, _pointer)
@@ -240,7 +242,7 @@ class Timeout:
         # It is not called before that, from here on. In the wheel it never has a later one.
         self._when = when
         result = _arm_at(address, deadline_ns)
-        if pending.get(self) != address:
+        if self not in pending:
             # A __del__() has cancelled it. If another one has the timer, _take() looks at that.
             _arm_at(address, 0)
             timeouts._check()

@@ -237,6 +237,9 @@ async def wrong_is_said(timeouts):
     for most in (-1, 1 << 64):
         raises(ValueError, twheel.Timeouts, max_pending=most)
     raises(ValueError, twheel.Timeouts, asyncio.get_running_loop(), virtual=True)
+    virtual_ns, twheel._VIRTUAL_NS = twheel._VIRTUAL_NS, 1
+    assert raises(OSError, twheel.Timeouts, virtual=True).errno == errno.EINVAL
+    twheel._VIRTUAL_NS = virtual_ns
     again = os.open("/", os.O_RDONLY)
     os.close(again)
     assert again == descriptor
