@@ -41,7 +41,7 @@ after all that were due with the first. An exception in a callback goes to the e
 of the loop. Reports in debug mode name the callback, not where it was started.
 
 An interrupt, as KeyboardInterrupt in the loop or here, loses no timeout: run the loop again, and
-it is called. The call that was interrupted has been made, or has not. close() is made again.
+it is called. The call that was interrupted has been made, or has not. Call close() once more then.
 
 A callback may call all of these, close() too, but not advance(): that raises RuntimeError.
 Arguments out of range raise ValueError. Only the thread that runs the loop may make the calls:
