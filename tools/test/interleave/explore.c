@@ -14,9 +14,12 @@
  *
  * Triples are too many. Dice choose some: A, in it B, in it C.
  *
- * Arguments: a scene's name, how many triples. Without any it prints the names of the scenes.
+ * Arguments: a scene's name, how many triples. Without any it prints the names of the scenes. A
+ * third one is a mutant of mutant.h: whether only pauses show it. 0 prints those that the scene
+ * meets.
  */
 #include "api/instance.h"
+#include "mutant.h"
 #include "scene.h"
 
 /* How many outcomes may be right. */
@@ -46,6 +49,11 @@ static struct scene_outcome oracle[ORACLE_MAX];
 static unsigned int oracle_size, oracle_moved;
 static unsigned long runs, pairs, triples, faults;
 static unsigned long long dice = 1;
+/* No call pauses. */
+static bool in_order;
+/* See mutant.h. */
+int mutant;
+bool mutant_seen[MUTANTS_MAX];
 
 static unsigned int dice_throw(unsigned int sides)
 {
@@ -376,6 +384,14 @@ static void explore_pauses(void)
 {
 	unsigned int k, l;
 
+	if (in_order) {
+		at.contended = false;
+		at.pause[0] = FOREVER;
+		at.pause[1] = FOREVER;
+		run();
+		judge();
+		return;
+	}
 	for (at.contended = 0; ; at.contended = 1) {
 		for (k = 1; ; k++) {
 			bool reached;
@@ -427,14 +443,10 @@ static void explore_triple(void)
 	}
 }
 
-static void explore(unsigned int wanted)
+static void explore_pairs(const struct scene_call **own, unsigned int count)
 {
-	const struct scene_call *own[64];
-	unsigned int count = 0, i, j;
+	unsigned int i, j;
 
-	for (i = 0; i < scene_call_count; i++)
-		if (call_fits(&scene_calls[i]))
-			own[count++] = &scene_calls[i];
 	at.count = 2;
 	for (i = 0; i < count; i++) {
 		for (j = 0; j < count && faults < FAULTS_SHOWN; j++) {
@@ -445,6 +457,25 @@ static void explore(unsigned int wanted)
 			explore_pair();
 		}
 	}
+}
+
+static void explore(unsigned int wanted)
+{
+	const struct scene_call *own[64];
+	unsigned int count = 0, i, j;
+
+	for (i = 0; i < scene_call_count; i++)
+		if (call_fits(&scene_calls[i]))
+			own[count++] = &scene_calls[i];
+	if (mutant) {
+		in_order = true;
+		explore_pairs(own, count);
+		in_order = false;
+		if (faults)
+			return;
+		puts("in order: good");
+	}
+	explore_pairs(own, count);
 	at.count = 3;
 	while (triples < wanted && faults < FAULTS_SHOWN) {
 		for (j = 0; j < 3; j++)
@@ -468,7 +499,12 @@ int main(int argc, char **argv)
 			puts(scenes[i].name);
 		} else if (!strcmp(scenes[i].name, argv[1])) {
 			at.scene = &scenes[i];
+			if (argc > 3)
+				mutant = atoi(argv[3]);
 			explore(strtoul(argv[2], NULL, 10));
+			for (i = 0; argc > 3 && !mutant && i < MUTANTS_MAX; i++)
+				if (mutant_seen[i])
+					printf("met %u\n", i);
 			return faults ? 1 : 0;
 		}
 	}

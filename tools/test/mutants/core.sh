@@ -12,15 +12,18 @@
 # shellcheck source=../core/build.sh
 . "$ROOT/tools/test/core/build.sh"
 
-[ $# != 0 ] || set -- module/{core,api}/*.[ch]
+cd "$ROOT"
+if [ $# = 0 ]; then
+	export ALL=1
+	set -- module/{core,api}/*.[ch]
+fi
 need gcc libc6-dev python3
 mkdir -p "$CACHE/mutants"
-cd "$ROOT"
 make_headers
 flags_of "$ROOT"
 all=("${module[@]}" "${stub[@]}" "${suites[@]}")
 explorer=("${module[@]}" "${stub[@]}" "$ROOT"/tools/test/interleave/*.c)
-EXPLORER="${explorer[*]#"$ROOT/"}" \
+FLOOR=90.0 ELSEWHERE=11 EXPLORER="${explorer[*]#"$ROOT/"}" \
 	FLAGS="${flags[*]} ${own[*]} -I$ROOT/tools/test/interleave" WRAP=$wrap SANITIZERS="${sanitizers[*]}" \
 	SOURCES="${all[*]#"$ROOT/"}" WORK=$SCRATCH/programs LOG=$CACHE/mutants/core \
 	JOBS=${JOBS:-$(nproc)} nice -n 5 python3 tools/test/mutants/program.py "$@"

@@ -9,12 +9,15 @@
 # shellcheck source=../engine/build.sh
 . "$ROOT/tools/test/engine/build.sh"
 
-[ $# != 0 ] || set -- module/engine/*.[ch]
+cd "$ROOT"
+if [ $# = 0 ]; then
+	export ALL=1
+	set -- module/engine/*.[ch]
+fi
 need gcc libc6-dev python3
 mkdir -p "$CACHE/mutants"
-cd "$ROOT"
 # By name: the program is compiled in a copy of the sources.
 all=("${engine[@]}" "${common[@]}" "${suites[@]}" "$here/run.c")
-FLAGS="${flags[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
+FLOOR=92.5 ELSEWHERE=0 FLAGS="${flags[*]}" WRAP=$wrap SANITIZERS="${sanitizers[*]}" SOURCES="${all[*]#"$ROOT/"}" \
 	WORK=$SCRATCH LOG=$CACHE/mutants/engine ARGUMENTS=$here/corpus JOBS=${JOBS:-$(nproc)} \
 	python3 tools/test/mutants/program.py "$@"

@@ -182,6 +182,28 @@ def changes(source):
             yield "dropped", found[first].start, found[last].start, ""
 
 
+def emptied(source, at, body):
+    """The source with another body of the function that has this offset"""
+    found = tokens(source)
+    begin, end = next((found[begin].start, found[end].end) for begin, end in bodies(found)
+                      if found[begin].start <= at < found[end].end)
+    return source[:begin] + body + "\n" * source.count("\n", begin, end) + source[end:]
+
+
+def woven(source, number):
+    """The source with all conditions behind switches: mutant_is(N), from @number. One is never
+    met, by the next N always. Returns it, and (line, condition, what it becomes) of each N"""
+    out, made, at = [], [], 0
+    for kind, start, end, _ in changes(source):
+        if kind == "never":
+            line, text = source.count("\n", 0, start) + 1, one_line(source[start:end])
+            out += [source[at:start], f"mutant_is({number + 1}) || (!mutant_is({number}) && (",
+                    source[start:end], "))"]
+            made += [(line, text, 0), (line, text, 1)]
+            number, at = number + 2, end
+    return "".join(out) + source[at:], made
+
+
 def one_line(text):
     return " ".join(text.split())
 

@@ -5,10 +5,10 @@
 # those. EVERY=N takes only every Nth mutant, SAMPLE=N so many at random, by SEED=N. A
 # larger sample of a seed has all of a smaller one.
 #
-# Each half prints what survives, a table, and the last line "N found, N survive, N
-# explained". It fails if less than 96 % of what can be found is. Its log is in the cache:
-# another run goes on from there, except for files that have changed. AGAIN=1 also tries what
-# the list of survivors explains.
+# Each half prints what survives, a table, and the last line "N found, N survive". A run of all
+# mutants of all files fails if less is found than FLOOR says, in engine.sh and core.sh. The log
+# is in the cache: another run goes on from there, except for files that have changed. Of these it
+# says which survivors are new. AGAIN=1 also tries what has survived.
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 cd "$ROOT"

@@ -2,17 +2,16 @@
 """What became of mutants.
 
 A mutant counts if it compiles, and if its code differs from the original's and from that
-of all others of its file. One that no test finds survives, unless the list of survivors
-has it. The list has, divided by tabs: file, line, the changed line, and the reason why no
-test can find it or ought to. At least 96 % of the others must be found. The list "elsewhere"
-has functions that only guests test.
+of all others of its file. One that no test finds survives. Of all mutants of all files, FLOOR
+percent must be found. A function that can be left empty without a test that notices it is one
+that only guests test: its mutants are not tried. ELSEWHERE percent of all may be of those.
 
 The log has a line for each. Another run goes on from it, as long as a file is the same: what
-was found stays found, and what survived is tried again. With AGAIN=1, that is also done with
-those that the list explains.
+was found stays found, and what survived is tried again with AGAIN=1. Of a file that has
+changed, or has moved, the log keeps what survived. What survives now and did not is marked as
+new.
 """
 import collections
-import functools
 import hashlib
 import os
 import re
@@ -21,8 +20,8 @@ import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BAR = 96
 COLUMNS = 9
+UNNOTICED = "nobody notices"
 
 
 def stamp(path):
@@ -40,33 +39,19 @@ def function_of(source, at):
     return re.findall(r"^[A-Za-z_][^;{}\n]*?(\w+)\(", head, re.M)[-1]
 
 
-@functools.cache
-def elsewhere():
-    """The functions that only guests test"""
-    with open(os.path.join(HERE, "elsewhere")) as file:
-        return {tuple(row.split("\t")[:2]) for row in file if not row.startswith("#")}
-
-
-def is_elsewhere(mutant, source):
-    return (mutant.path, function_of(source, mutant.start)) in elsewhere()
-
-
 class Tally:
     def __init__(self, paths, log):
         self.paths = paths
         self.lock = threading.Lock()
         self.counts = {path: collections.Counter() for path in paths}
         self.survivors = []
-        self.reasons = {}
-        self.needed = set()
+        # Of sources as they were, by what was changed.
+        self.before = collections.Counter()
+        # Whether a function can be left empty.
+        self.empty = {}
         self.done = set()
         self.seen = set()
         self.shown = time.monotonic()
-        with open(os.path.join(HERE, "survivors")) as file:
-            for row in file:
-                if row.strip() and not row.startswith("#"):
-                    path, before, after, reason = row.rstrip("\n").split("\t")
-                    self.reasons[path, before, after] = reason
         self.stamps = {path: stamp(path) for path in paths}
         self.resume(log)
 
@@ -74,30 +59,35 @@ class Tally:
         rows = []
         try:
             with open(log) as file:
+                # The last line may be half a line.
                 rows = [row.rstrip("\n").split("\t") for row in file]
+            rows = [row for row in rows if len(row) == COLUMNS]
         except FileNotFoundError:
             pass
         self.log = open(log, "w")
+        last = {row[2].split(":")[0]: row[-1] for row in rows
+                if row[-1] != self.stamps.get(row[2].split(":")[0])}
         for row in rows:
-            # The last line may be half a line.
-            if len(row) != COLUMNS or row[0] == "elsewhere":
-                continue
-            what, number, place, code, made_of = row[0], row[1], row[2], row[-2], row[-1]
-            path = place.split(":")[0]
-            if what in ("SURVIVED", "explained"):
-                key = path, row[4], row[5]
-                if key not in self.reasons or os.environ.get("AGAIN"):
+            what, number, path, made_of = row[0], row[1], row[2].split(":")[0], row[-1]
+            if made_of != self.stamps.get(path):
+                if made_of != last[path]:
                     continue
-                what = row[0] = "explained"
-                self.needed.add(key)
-            # Rows of other files stay for a run that has them.
-            if made_of != self.stamps.get(path, made_of):
+                if path in self.stamps or not os.path.exists(path):
+                    if what != "SURVIVED":
+                        continue
+                    self.before[tuple(row[3:6])] += 1
+            elif os.environ.get("AGAIN") and (what in ("SURVIVED", "elsewhere") or
+                                              row[5] == UNNOTICED):
                 continue
-            print("\t".join(row), file=self.log, flush=True)
-            if path in self.counts:
+            elif what == "function":
+                self.empty[path, row[4]] = row[5] == UNNOTICED
+            else:
                 self.done.add((path, int(number)))
-                self.seen.add((path, code))
+                self.seen.add((path, row[-2]))
                 self.counts[path][what] += 1
+                if what == "SURVIVED":
+                    self.survivors.append((row[2], *row[3:6]))
+            print("\t".join(row), file=self.log, flush=True)
         if self.done:
             print(f"  {len(self.done)} mutants are in the log already", file=sys.stderr)
 
@@ -111,52 +101,55 @@ class Tally:
             self.seen.add((mutant.path, code))
             return new
 
+    def write(self, what, number, place, kind, before, after, by, code):
+        print(what, number, place, kind, before, after, by, code,
+              self.stamps[place.split(":")[0]], sep="\t", file=self.log, flush=True)
+
+    def emptied(self, path, function, noticed):
+        with self.lock:
+            self.empty[path, function] = not noticed
+            self.write("function", "-", path, "emptied", function,
+                       "noticed" if noticed else UNNOTICED, noticed or "", "-")
+
     def count(self, mutant, what, code="", by=""):
         with self.lock:
             self.counts[mutant.path][what] += 1
-            print(what, mutant.number, f"{mutant.path}:{mutant.line}", mutant.kind,
-                  mutant.before, mutant.after, by, code, self.stamps[mutant.path],
-                  sep="\t", file=self.log, flush=True)
+            place = f"{mutant.path}:{mutant.line}"
+            self.write(what, mutant.number, place, mutant.kind, mutant.before, mutant.after,
+                       by, code)
+            if what == "SURVIVED":
+                self.survivors.append((place, mutant.kind, mutant.before, mutant.after))
             if time.monotonic() - self.shown > 60:
                 self.shown = time.monotonic()
                 done = sum(sum(count.values()) for count in self.counts.values())
-                print(f"  {done} mutants, at {mutant.path}:{mutant.line}",
-                      file=sys.stderr)
-
-    def survived(self, mutant, code):
-        key = mutant.path, mutant.before, mutant.after
-        if key in self.reasons:
-            self.needed.add(key)
-            self.count(mutant, "explained", code, self.reasons[key])
-            return
-        self.survivors.append(mutant)
-        self.count(mutant, "SURVIVED", code)
-        print(f"SURVIVED: {mutant.path}:{mutant.line}: {mutant.before}\n"
-              f"    as: {mutant.after}", flush=True)
+                print(f"  {done} mutants, at {place}", file=sys.stderr)
 
     def verdict(self, complete):
-        """Print a table, and the last line; with @complete all mutants have run"""
-        row = "{:26} {:>6} {:>6} {:>8} {:>9} {:>6} {:>6} {:>12}".format
-        print(row("", "differ", "found", "survive", "explained", "%", "same",
-                  "not compiled"))
+        """Print what survives, a table, and the last line; with @complete all mutants have run"""
+        compares = bool(self.before)
+        for place, *change in sorted(self.survivors):
+            new = compares and self.before[tuple(change)] < 1
+            self.before[tuple(change)] -= 1
+            print(f"SURVIVED{', new' if new else ''}: {place}: {change[1]}\n    as: {change[2]}")
+        row = "{:26} {:>6} {:>6} {:>8} {:>6} {:>6} {:>12} {:>9}".format
+        print(row("", "differ", "found", "survive", "%", "same", "not compiled", "elsewhere"))
         total = collections.Counter()
         for path in self.paths + ["all"]:
             counts = self.counts.get(path, total)
             total.update(counts if path != "all" else {})
             found, survive = counts["found"], counts["SURVIVED"]
-            print(row(path, found + survive + counts["explained"], found, survive,
-                      counts["explained"], percent(found, survive), counts["same code"],
-                      counts["does not compile"]))
-        stale = [key for key in self.reasons
-                 if complete and key[0] in self.paths and key not in self.needed]
-        for path, before, after in stale:
-            print(f"survivors: nothing needs this: {path}: {before} as: {after}")
-        found, survive = total["found"], total["SURVIVED"]
-        if total["elsewhere"]:
-            print(f"{total['elsewhere']} more are of functions that only guests test")
-        print(f"{found} found, {survive} survive, {total['explained']} explained: "
-              f"{percent(found, survive)} % of what can be found")
-        sys.exit(bool(stale) or not found or 100 * found < BAR * (found + survive))
+            print(row(path, found + survive, found, survive, percent(found, survive),
+                      counts["same code"], counts["does not compile"], counts["elsewhere"]))
+        empty = sorted(f"{name} of {path}" for (path, name), it_is in self.empty.items() if it_is)
+        if empty:
+            print("only guests test: " + ", ".join(empty))
+        found, survive, elsewhere = total["found"], total["SURVIVED"], total["elsewhere"]
+        good = found and (not complete or (
+            found >= float(os.environ["FLOOR"]) / 100 * (found + survive) and
+            elsewhere <= float(os.environ["ELSEWHERE"]) / 100 * (found + survive + elsewhere)))
+        print(f"{found} found, {survive} survive: {percent(found, survive)} %, and {elsewhere} "
+              "more are of functions that only guests test")
+        sys.exit(not good)
 
 
 def percent(found, survive):
