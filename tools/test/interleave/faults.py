@@ -6,8 +6,8 @@ usage: faults.py weave FOLDER
 
 "weave" puts all conditions of core and API in FOLDER behind switches, by woven() of
 tools/test/mutants. "find" runs FOLDER/explore, which is built of that. Each scene has to find
-that a condition is never met, or always, and by pauses only: while the calls are made one after
-the other, nothing shows. It prints a line for each scene, which begins with 0 if it has.
+that a condition is never met, or always. It has to find that by pauses only, and nothing while
+the calls are made one after the other. A line for each scene begins with 0 if it has.
 """
 import collections
 import concurrent.futures

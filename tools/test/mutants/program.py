@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-only
-"""Mutants of a program: the engine, or core and API. See engine.sh and core.sh, which say how
+"""Mutants of a program: the engine, or core and API. See run.sh, which says how
 by variables.
 """
 import hashlib

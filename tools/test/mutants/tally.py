@@ -6,10 +6,9 @@ of all others of its file. One that no test finds survives. Of all mutants of al
 percent must be found. A function that can be left empty without a test that notices it is one
 that only guests test: its mutants are not tried. ELSEWHERE percent of all may be of those.
 
-The log has a line for each. Another run goes on from it, as long as a file is the same: what
-was found stays found, and what survived is tried again with AGAIN=1. Of a file that has
-changed, or has moved, the log keeps what survived. What survives now and did not is marked as
-new.
+The log has a line for each. Another run goes on from it, as long as a file is the same. With
+AGAIN=1, it tries again what survived. Of a file that has changed, or has moved, the log keeps
+what survived: what survives now and did not is marked as new.
 """
 import collections
 import hashlib
@@ -36,7 +35,7 @@ def stamp(path):
 def function_of(source, at):
     """The function whose body has this offset"""
     head = source[:source.rfind("\n{", 0, at)]
-    return re.findall(r"^[A-Za-z_][^;{}\n]*?(\w+)\(", head, re.M)[-1]
+    return re.findall(r"^(?:[A-Za-z_][^;{}\n]*?\b)?(\w+)\(", head, re.M)[-1]
 
 
 class Tally:

@@ -15,8 +15,8 @@
 # file, which can be read after the guest has died.
 #
 # A guest may take as long as it likes, so that a slow or busy machine fails no test.
-# A guest is stuck if it writes nothing to its console or results for SECONDS of its own time,
-# see progresses(): 600, or PATIENCE= of the environment. It is ended then. FILE gets a last line "@stuck", which
+# A guest is stuck if it writes nothing to its console or results for SECONDS of its own time:
+# 600, or PATIENCE= of the environment. It is ended then: see progresses(). FILE gets a last line "@stuck", which
 # says what the guest was doing. A kernel that dies before its first program has not met
 # the module, and is booted once more.
 # Status: 0 the guest has ended, 1 it had to be ended, 2 usage.
