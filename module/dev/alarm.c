@@ -51,14 +51,17 @@ static void alarm_start_bell(struct tw_file *file, u64 pause)
 	tw_hrtimer_start(&file->bell, at, HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Whether another watcher may sleep besides the one that a wake-up will reach. */
+/* Whether a watcher may sleep that a wake-up does not reach: a second exclusive one, at the end. */
 static bool alarm_has_watchers(struct tw_file *file)
 {
+	const struct list_head *queue = &file->watchers.head, *second;
 	unsigned long flags;
 	bool more;
 
 	spin_lock_irqsave(&file->watchers.lock, flags);
-	more = waitqueue_active(&file->watchers) && !list_is_singular(&file->watchers.head);
+	second = queue->prev->prev;
+	more = second != queue &&
+	       list_entry(second, struct wait_queue_entry, entry)->flags & WQ_FLAG_EXCLUSIVE;
 	spin_unlock_irqrestore(&file->watchers.lock, flags);
 	return more;
 }

@@ -150,7 +150,7 @@ static inline void list_del_init(struct list_head *link)
 
 #define list_add(link, head)		list_add_between(link, head, (head)->next)
 #define list_add_tail(link, head)	list_add_between(link, (head)->prev, head)
-#define list_is_singular(list)		(!list_empty(list) && (list)->next == (list)->prev)
+#define list_entry(pointer, type, member)	container_of(pointer, type, member)
 #define list_next(link, at, member)	container_of((link)->next, __typeof__(*(at)), member)
 #define list_for_each_entry_safe(at, then, list, member)			\
 	for (at = list_next(list, at, member), then = list_next(&at->member, at, member);	\
