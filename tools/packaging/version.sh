@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# version.sh: check that all files that state the version state that of the Makefile.
+# version.sh: check that all files that state the version state that of the Makefile. In
+# CHANGELOG.md it may have the heading "## Unreleased".
 # version.sh NEW: set it in all of them. What CHANGELOG.md has as unreleased becomes that
 # version, of today. Where there is none, and in debian/changelog, there is a new entry. The
 # last lines say which entries are to be filled. CONTRIBUTING.md has the rest of a release.
@@ -61,6 +62,9 @@ while read -r file before; do
 	states=$(sed -n "s/^$before\($number\)\(\.\?[^0-9.].*\)\?$/\1/p" "$file" |
 		head -n 1)
 	[ "$states" != "$version" ] || continue
+	# Not released yet, or there is more than was released.
+	[ "$file" = CHANGELOG.md ] && [ "$(grep -m 1 '^## ' CHANGELOG.md)" = '## Unreleased' ] &&
+		continue
 	echo "version.sh: $file says '$states', not $version" >&2
 	wrong=1
 done <<< "$places"

@@ -41,6 +41,8 @@ odd_versions_are_seen() {
 	local file
 
 	copy "$work/odd" || return
+	# As of a release.
+	sed -i "s/^## Unreleased$/## $version - 2026-01-01/" "$work/odd/CHANGELOG.md"
 	for file in Makefile module/main.c dkms.conf debian/changelog CHANGELOG.md \
 		tools/packaging/rpm/twheel.spec tools/python/twheel.py README.md; do
 		cp "$work/odd/$file" "$SCRATCH/kept"
