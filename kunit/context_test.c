@@ -31,7 +31,6 @@ static struct twheel *context_wheel(struct kunit *test,
 /* A timer whose callback notes the context it runs in. */
 struct observer {
 	struct twheel_timer timer;
-	bool hardirq;
 	bool softirq;
 	bool process;
 	bool irqs_off;
@@ -65,7 +64,6 @@ static void observer_note_context(struct twheel_timer *timer)
 {
 	struct observer *observer = container_of(timer, struct observer, timer);
 
-	observer->hardirq = in_hardirq();
 	observer->softirq = !in_hardirq() && in_serving_softirq();
 	observer->process = in_task();
 	observer->irqs_off = irqs_disabled();
@@ -77,10 +75,7 @@ static void observer_note_context(struct twheel_timer *timer)
 static void observer_expect(struct kunit *test, const struct observer *observer,
 			    enum twheel_context context)
 {
-	bool hard = context == TWHEEL_CONTEXT_HARDIRQ;
-
-	KUNIT_EXPECT_EQ(test, observer->hardirq, hard);
-	KUNIT_EXPECT_EQ(test, observer->irqs_off, hard);
+	KUNIT_EXPECT_FALSE(test, observer->irqs_off);
 	KUNIT_EXPECT_EQ(test, observer->softirq,
 			context == TWHEEL_CONTEXT_SOFTIRQ);
 	KUNIT_EXPECT_EQ(test, observer->process, context == TWHEEL_CONTEXT_WORK);
@@ -123,8 +118,7 @@ static void virtual_is_as_strict(struct kunit *test)
 		twheel_arm(&observer->timer, MS);
 		twheel_advance(wheel, MS);
 		KUNIT_EXPECT_TRUE(test, observer_fired(observer, 1));
-		KUNIT_EXPECT_EQ(test, observer->irqs_off,
-				config.context == TWHEEL_CONTEXT_HARDIRQ);
+		KUNIT_EXPECT_FALSE(test, observer->irqs_off);
 		KUNIT_EXPECT_EQ(test, observer->bh_off,
 				config.context == TWHEEL_CONTEXT_SOFTIRQ);
 		twheel_destroy(wheel);
@@ -308,7 +302,6 @@ static void context_expect_refused(struct kunit *test)
 		{ .context = TWHEEL_CONTEXT_WORK + 1 },
 		{ .context = -1 },
 		{ .context = TWHEEL_CONTEXT_SOFTIRQ, .workqueue = system_long_wq },
-		{ .context = TWHEEL_CONTEXT_HARDIRQ, .workqueue = system_long_wq },
 	};
 	struct twheel_config good = {
 		.context = TWHEEL_CONTEXT_WORK, .workqueue = system_long_wq,
@@ -383,9 +376,8 @@ static void observer_deadlock(struct twheel_timer *timer)
 	struct observer *observer = container_of(timer, struct observer, timer);
 	struct twheel *wheel = twheel_of(timer);
 
-	/* The sync calls must not be made in hard interrupt context. */
-	observer->result = in_hardirq() ? -EDEADLK : twheel_cancel_sync(timer);
-	observer->stopped = in_hardirq() ? -EDEADLK : twheel_shutdown_sync(timer);
+	observer->result = twheel_cancel_sync(timer);
+	observer->stopped = twheel_shutdown_sync(timer);
 	if (observer->stopped == -EDEADLK)
 		observer->stopped = twheel_stop(wheel, NULL, NULL);
 	if (observer->stopped == -EDEADLK)

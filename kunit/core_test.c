@@ -131,7 +131,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 {
 	struct twheel_config config = { .name = "kunit-alarm" };
 	struct probe *p = probes_new(test, 2);
-	unsigned int round, percpu;
+	unsigned int round;
 	struct alarms alarms = { };
 	struct twheel_item item;
 	struct twheel *wheel;
@@ -139,10 +139,8 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 	u64 now;
 
 	alarms_watch(test, &alarms);
-	for (round = 0; round < 8; round++) {
-		config.context = round & 1 ? TWHEEL_CONTEXT_HARDIRQ : TWHEEL_CONTEXT_SOFTIRQ;
-		percpu = round & 2;
-		config.percpu = percpu;
+	for (round = 0; round < 4; round++) {
+		config.percpu = round & 1;
 		wheel = twheel_create(&config);
 		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 		probe_init(p, wheel, probe_fire);
@@ -157,7 +155,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		item.timer = &p->timer;
 		for (item.deadline_ns = now; item.deadline_ns > now - 100 * MS;
 		     item.deadline_ns -= MS) {
-			if (round & 4)
+			if (round & 2)
 				twheel_arm_many(wheel, &item, 1);
 			else
 				twheel_arm_at(&p->timer, item.deadline_ns);
@@ -179,7 +177,7 @@ static void alarm_that_is_due_is_left(struct kunit *test)
 		alarms.started = 0;
 		twheel_arm_at(&p[1].timer, now);
 		local_irq_restore(flags);
-		if (percpu)
+		if (config.percpu)
 			KUNIT_EXPECT_EQ_MSG(test, alarms.started, 0, "round %u", round);
 		twheel_destroy(wheel);
 	}
@@ -261,7 +259,7 @@ static void no_alarm_after_the_last(struct kunit *test)
 static void other_clocks_relay(struct kunit *test)
 {
 	static const enum twheel_context contexts[] = {
-		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_HARDIRQ, TWHEEL_CONTEXT_WORK,
+		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_WORK,
 	};
 	struct probe *p = probes_new(test, 1);
 	struct tw_clock *clock;
@@ -408,8 +406,6 @@ static void late_by_the_last_look(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, late, 0);
 	late = late_together(test, TWHEEL_CONTEXT_SOFTIRQ, 40);
 	KUNIT_EXPECT_EQ(test, late, 8 * 32);
-	late = late_together(test, TWHEEL_CONTEXT_HARDIRQ, 40);
-	KUNIT_EXPECT_EQ(test, late, 8 * 32);
 }
 
 static void ticker_fire(struct twheel_timer *timer)
@@ -429,20 +425,16 @@ static void alarm_of_a_cpu_goes_on(struct kunit *test)
 	struct twheel *wheel;
 	unsigned int which;
 
-	for (config.context = TWHEEL_CONTEXT_SOFTIRQ; config.context <= TWHEEL_CONTEXT_HARDIRQ;
-	     config.context++) {
-		wheel = twheel_create(&config);
-		KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-		probe_init(p, wheel, ticker_fire);
-		p->fired = 0;
-		twheel_arm(&p->timer, HOUR);
-		clock = &READ_ONCE(p->timer.base)->clock;
-		which = READ_ONCE(clock->which);
-		twheel_modify(&p->timer, MS);
-		KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
-		KUNIT_EXPECT_EQ(test, READ_ONCE(clock->which), which);
-		twheel_destroy(wheel);
-	}
+	wheel = twheel_create(&config);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
+	probe_init(p, wheel, ticker_fire);
+	twheel_arm(&p->timer, HOUR);
+	clock = &READ_ONCE(p->timer.base)->clock;
+	which = READ_ONCE(clock->which);
+	twheel_modify(&p->timer, MS);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->fired) == 4));
+	KUNIT_EXPECT_EQ(test, READ_ONCE(clock->which), which);
+	twheel_destroy(wheel);
 }
 
 /* With such a tick, a product in place of the division gives the next tick. */

@@ -138,8 +138,7 @@ static void makes_wheels(struct kunit *test)
 		{ .name = name },
 		{ .name = name, .clock = TWHEEL_CLOCK_REALTIME },
 		{ .name = name, .clock = TWHEEL_CLOCK_VIRTUAL, .slots = 1024 },
-		{ .name = name, .context = TWHEEL_CONTEXT_HARDIRQ,
-		  .max_pending = 10 },
+		{ .name = name, .max_pending = 10 },
 	};
 
 	wheel_sweep_configs(test, configs, ARRAY_SIZE(configs));

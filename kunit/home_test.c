@@ -71,11 +71,9 @@ static void nomad_expect_on(struct kunit *test, int cpu, int (*arm)(void *nomad)
 }
 
 static void nomad_expect(struct kunit *test, int cpu, int (*arm)(void *nomad),
-			 enum twheel_context context, unsigned int most)
+			 unsigned int most)
 {
-	struct twheel_config config = { .context = context };
-
-	nomad_expect_on(test, cpu, arm, &config, 10 * MS, most);
+	nomad_expect_on(test, cpu, arm, &(struct twheel_config) { }, 10 * MS, most);
 }
 
 static int nomad_isolated_cpu(struct kunit *test)
@@ -93,8 +91,7 @@ static void isolated_cpu_is_left_alone(struct kunit *test)
 {
 	int cpu = nomad_isolated_cpu(test);
 
-	nomad_expect(test, cpu, nomad_arm, TWHEEL_CONTEXT_SOFTIRQ, 0);
-	nomad_expect(test, cpu, nomad_arm, TWHEEL_CONTEXT_HARDIRQ, 0);
+	nomad_expect(test, cpu, nomad_arm, 0);
 }
 
 /* As if a CPU had been kicked to set the alarm. */
@@ -136,8 +133,7 @@ static int nomad_arm_while_kicked(void *arg)
 
 static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 {
-	nomad_expect(test, nomad_isolated_cpu(test), nomad_arm_while_kicked,
-		     TWHEEL_CONTEXT_SOFTIRQ, 0);
+	nomad_expect(test, nomad_isolated_cpu(test), nomad_arm_while_kicked, 0);
 }
 
 static int alarm_cpu(struct tw_clock *clock)
@@ -210,8 +206,7 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
 	struct task_struct *task = nomad_busy_task(test, cpu);
 
 	/* At times an hrtimer is started elsewhere before its function has ended, and stays. */
-	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_SOFTIRQ, 6);
-	nomad_expect(test, cpu, nomad_arm_here, TWHEEL_CONTEXT_HARDIRQ, 6);
+	nomad_expect(test, cpu, nomad_arm_here, 6);
 	/* Its pass ends with something due. */
 	nomad_expect_on(test, cpu, nomad_arm_here, &(struct twheel_config) {
 				.clock = TWHEEL_CLOCK_BOOTTIME }, 0, 6);
@@ -222,9 +217,9 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
  * Armed on @idle, it fires elsewhere most times. It fires there once or twice, and again where
  * tasks of others have run. On a slow machine they may run all the time: then it is tried again.
  */
-static void nomad_expect_elsewhere(struct kunit *test, int idle, enum twheel_context context)
+static void nomad_expect_elsewhere(struct kunit *test, int idle)
 {
-	const struct twheel_config config = { .context = context };
+	const struct twheel_config config = { };
 	int tries = 0;
 
 	while (tries < 10 && nomad_count(test, idle, nomad_arm, &config, 10 * MS) > 12)
@@ -242,13 +237,12 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	test_needs_two_cpus(test);
 	if (!IS_ENABLED(CONFIG_NO_HZ_COMMON))
 		kunit_skip(test, "each CPU ticks");
+	if (IS_ENABLED(CONFIG_PREEMPT_RT))
+		kunit_skip(test, "a softirq is a task, which keeps its CPU busy");
 	task = nomad_busy_task(test, busy);
 	/* This one also keeps away from the idle CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(busy));
-	/* With PREEMPT_RT a softirq is a task, which keeps its CPU busy, for hrtimers too. */
-	if (!IS_ENABLED(CONFIG_PREEMPT_RT))
-		nomad_expect_elsewhere(test, idle, TWHEEL_CONTEXT_SOFTIRQ);
-	nomad_expect_elsewhere(test, idle, TWHEEL_CONTEXT_HARDIRQ);
+	nomad_expect_elsewhere(test, idle);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kthread_stop(task);
 }

@@ -46,9 +46,9 @@ struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
 		contexts |= 1U << config.context;
 		kinds[(*count)++] = config;
 	}
-	/* Three contexts, four clocks, two numbers of bases. */
-	KUNIT_EXPECT_GE(test, *count, 24U);
-	KUNIT_EXPECT_GE(test, hweight32(contexts), 3U);
+	/* Two contexts, four clocks, two numbers of bases. */
+	KUNIT_EXPECT_GE(test, *count, 16U);
+	KUNIT_EXPECT_GE(test, hweight32(contexts), 2U);
 	return kinds;
 }
 
@@ -56,8 +56,6 @@ struct twheel_config *life_kinds(struct kunit *test, unsigned int *count)
 bool life_context_good(const struct life *life)
 {
 	switch (life->config.context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		return irqs_disabled();
 	case TWHEEL_CONTEXT_WORK:
 		return !in_interrupt() && !irqs_disabled();
 	default:

@@ -177,10 +177,7 @@ static void percpu_limit_holds(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/*
- * In hard interrupt context, on the CPU that arms: interrupts come in between two
- * holds, and only there.
- */
+/* On the CPU that arms: interrupts come in between two holds, and only there. */
 struct intrusion {
 	struct twheel_timer timer;
 	struct twheel_item *items;
@@ -229,8 +226,7 @@ static int arm_amid_interrupts(void *arg)
 static void interrupts_come_in_between(struct kunit *test)
 {
 	const struct twheel_config config = {
-		.name = "many", .tick_ns = 10 * US,
-		.context = TWHEEL_CONTEXT_HARDIRQ, .percpu = true,
+		.name = "many", .tick_ns = 10 * US, .percpu = true,
 	};
 	struct twheel *wheel = wheel_new(test, &config);
 	struct oneshot *shots = oneshots_new(test, wheel, MANY);
@@ -360,9 +356,6 @@ static void percpu_races_balance(struct kunit *test)
 
 	contest_run(test, &config, false);
 	config.max_pending = 20;
-	contest_run(test, &config, false);
-	config.max_pending = 0;
-	config.context = TWHEEL_CONTEXT_HARDIRQ;
 	contest_run(test, &config, false);
 }
 

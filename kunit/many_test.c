@@ -427,7 +427,7 @@ static void fires_in_every_context(struct kunit *test)
 	unsigned int i, k;
 
 	/* context, per CPU */
-	for (i = 0; i < 3 * 2; i++) {
+	for (i = 0; i < 2 * 2; i++) {
 		const struct twheel_config config = {
 			.name = "many", .tick_ns = 100 * US,
 			.context = i / 2, .percpu = i % 2,

@@ -47,16 +47,6 @@ static void percpu_softirq_balances(struct kunit *test)
 	race_run(test, &config, false);
 }
 
-static void percpu_hardirq_balances(struct kunit *test)
-{
-	static const struct twheel_config config = {
-		.name = "percpu hardirq", .percpu = true,
-		.context = TWHEEL_CONTEXT_HARDIRQ,
-	};
-
-	race_run(test, &config, false);
-}
-
 static void percpu_work_balances(struct kunit *test)
 {
 	static const struct twheel_config config = {
@@ -160,7 +150,6 @@ static struct kunit_case race_cases[] = {
 	KUNIT_CASE(every_pair_balances),
 	KUNIT_CASE(stop_amidst_balances),
 	KUNIT_CASE(percpu_softirq_balances),
-	KUNIT_CASE(percpu_hardirq_balances),
 	KUNIT_CASE(percpu_work_balances),
 	KUNIT_CASE(percpu_wall_clock_balances),
 	KUNIT_CASE(wall_clock_balances),

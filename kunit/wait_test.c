@@ -212,10 +212,7 @@ static void timer_at_the_same_address(struct kunit *test)
 	unsigned int i;
 
 	/* context, per CPU */
-	for (i = 0; i < 3 * 2; i++) {
-		/* It may not wait, by twheel_shutdown_sync(), in hard interrupt. */
-		if (i / 2 == TWHEEL_CONTEXT_HARDIRQ)
-			continue;
+	for (i = 0; i < 2 * 2; i++) {
 		wheel = wait_wheel(test, i / 2, i % 2);
 		reused = kunit_kzalloc(test, sizeof(*reused), GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, reused);

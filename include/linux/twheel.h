@@ -133,19 +133,12 @@ enum twheel_clock {
 /**
  * enum twheel_context - where a wheel's callbacks run
  * @TWHEEL_CONTEXT_SOFTIRQ: softirq, interrupts on; on PREEMPT_RT in a thread
- * @TWHEEL_CONTEXT_HARDIRQ: hard interrupt, interrupts off: for the shortest of
- *	callbacks, where softirq comes too late. After 50 us a pass calls at most 32 more. A pause
- *	follows, as long as the pass, 20 ms at most. Timers wait until it is over, but not one that
- *	is armed during the pause and is nearer than all others. If several such wheels are due on
- *	a CPU, the pause of one ends while others run. So each may have a few passes in a row. Also
- *	on PREEMPT_RT, where callbacks take raw spinlocks only: no kmalloc(), kfree(), wake_up()
  * @TWHEEL_CONTEXT_WORK: a workqueue; callbacks may sleep. A base runs one callback at
  *	a time, so one that sleeps delays the others. A caller of twheel_cancel_sync(),
  *	twheel_stop() or twheel_destroy() holds no mutex that a callback takes
  */
 enum twheel_context {
 	TWHEEL_CONTEXT_SOFTIRQ,
-	TWHEEL_CONTEXT_HARDIRQ,
 	TWHEEL_CONTEXT_WORK,
 };
 
@@ -210,8 +203,8 @@ int twheel_destroy(struct twheel *wheel);
  * @timer: the timer, no longer pending
  *
  * Context:
- * * the wheel's, see &enum twheel_context. No lock is held that another call needs. Outside of
- *   hard interrupts it may wait for another timer's callback, if that does not wait for this one
+ * * the wheel's, see &enum twheel_context. No lock is held that another call needs. It may wait
+ *   for another timer's callback, if that does not wait for this one
  * * may arm, cancel, modify or free any timer, @timer included. One that it arms for the past
  *   waits for another pass, or on a virtual clock for twheel_advance(), unless it was due already
  * * callbacks of one timer never overlap, whoever arms it

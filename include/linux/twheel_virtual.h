@@ -24,9 +24,9 @@
  *		next = twheel_advance(wheel, next);
  *	twheel_advance(wheel, until);
  *
- * The calling task runs the callbacks: with softirqs off, with interrupts off, or with both
- * on, as the wheel's context says. So they are restricted as on a real clock, but
- * in_serving_softirq() and in_hardirq() are false there, and no workqueue is used.
+ * The calling task runs the callbacks, with softirqs off in %TWHEEL_CONTEXT_SOFTIRQ. So they
+ * are restricted as on a real clock, but in_serving_softirq() is false there, and no workqueue
+ * is used.
  */
 #ifndef _LINUX_TWHEEL_VIRTUAL_H
 #define _LINUX_TWHEEL_VIRTUAL_H

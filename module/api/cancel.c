@@ -121,11 +121,10 @@ TW_EXPORT(twheel_try_cancel);
  * Every later arm fails with -ESHUTDOWN, also those of the callback. For objects that
  * outlive a callback that runs, such as those that RCU frees.
  *
- * With %TWHEEL_CONTEXT_SOFTIRQ and %TWHEEL_CONTEXT_HARDIRQ, a callback is an RCU reader from
- * before its timer is claimed until it has returned. That holds on PREEMPT_RT, and on a
- * virtual clock. So under one lock, unlink the object and call this for each of its timers;
- * then kfree_rcu() it. With %TWHEEL_CONTEXT_WORK, a callback is no reader: there call
- * twheel_shutdown_sync() first.
+ * With %TWHEEL_CONTEXT_SOFTIRQ, a callback is an RCU reader from before its timer is claimed
+ * until it has returned. That holds on PREEMPT_RT, and on a virtual clock. So under one lock,
+ * unlink the object and call this for each of its timers; then kfree_rcu() it. With
+ * %TWHEEL_CONTEXT_WORK, a callback is no reader: there call twheel_shutdown_sync() first.
  *
  * A reader that has found the object before may still make calls on its timers. So do that with
  * all objects, under the same lock, and call synchronize_rcu(), before twheel_destroy(). A

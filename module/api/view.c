@@ -28,7 +28,6 @@ static const char * const view_clock_names[] = {
 
 static const char * const view_context_names[] = {
 	[TWHEEL_CONTEXT_SOFTIRQ]	= "softirq",
-	[TWHEEL_CONTEXT_HARDIRQ]	= "hardirq",
 	[TWHEEL_CONTEXT_WORK]		= "work",
 };
 

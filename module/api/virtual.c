@@ -2,7 +2,6 @@
 /* Wheels on a virtual clock. Passes run in the task that lets the time pass. */
 #include <linux/bottom_half.h>
 #include <linux/bug.h>
-#include <linux/irqflags.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/sched.h>
@@ -17,21 +16,13 @@
 
 static void virtual_run(struct tw_clock *clock)
 {
-	switch (clock->context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		local_irq_disable();
-		tw_pass_alarm(clock);
-		local_irq_enable();
-		break;
-	case TWHEEL_CONTEXT_WORK:
-		tw_pass_alarm(clock);
-		break;
-	default:
+	bool soft = clock->context == TWHEEL_CONTEXT_SOFTIRQ;
+
+	if (soft)
 		local_bh_disable();
-		tw_pass_alarm(clock);
+	tw_pass_alarm(clock);
+	if (soft)
 		local_bh_enable();
-		break;
-	}
 }
 
 /* Serve what is due. Timers that callbacks arm for now meanwhile are left for the next call. */

@@ -25,7 +25,6 @@ static bool base_context_valid(const struct twheel_config *config)
 {
 	switch (config->context) {
 	case TWHEEL_CONTEXT_SOFTIRQ:
-	case TWHEEL_CONTEXT_HARDIRQ:
 		return !config->workqueue;
 	case TWHEEL_CONTEXT_WORK:
 		return true;

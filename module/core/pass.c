@@ -11,14 +11,12 @@
  *
  * A pass ends when its time is over. It looks at the clock after each group of callbacks,
  * and after each slice. Another pass does what is left over, and its alarm is set to a
- * time read afresh, which lets other softirqs in. In hard interrupt context nothing else
- * runs before the pass ends. So the next one is as far away as this one took: half of the
- * CPU remains for others. Due timers go first. Then the next bucket of each upper level is
- * emptied ahead of its time, slice by slice.
+ * time read afresh, which lets other softirqs in. Due timers go first. Then the next bucket
+ * of each upper level is emptied ahead of its time, slice by slice.
  *
  * A round is all that was due at one moment, over as many passes as that takes. Timers
  * that are armed for the past wait for the next round, so they keep no pass busy for ever.
- * In softirq context that is as far away as the last pass took, so they starve no task.
+ * That is as far away as the last pass took, so they starve no task.
  */
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
@@ -42,16 +40,13 @@
 
 /*
  * How long a pass may take, in ns. That is well below the 2 ms after which softirq
- * processing defers to a thread. In hard interrupt context it is what other drivers'
- * handlers take. A callback that may sleep occupies only a thread of its workqueue.
+ * processing defers to a thread. A callback that may sleep occupies only a thread of its
+ * workqueue.
  */
 #define PASS_TIME_SOFT		(100 * NSEC_PER_USEC)
-#define PASS_TIME_HARD		(50 * NSEC_PER_USEC)
 #define PASS_TIME_WORK		(10 * NSEC_PER_MSEC)
 
-/* The pause before a pass that is due, at least: a few times what one costs. */
-#define PASS_HARD_PAUSE		(10 * NSEC_PER_USEC)
-/* And at most: what took longer was stalled. */
+/* The longest pause before a round of timers that were armed for the past. */
 #define PASS_LONG_PAUSE		(20 * NSEC_PER_MSEC)
 
 /* After how many callbacks a pass looks at the clock, which costs as much as a short one. */
@@ -83,22 +78,6 @@ static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 	return tw_wheel_floor(&base->wheel, now);
 }
 
-static __always_inline void pass_lock(struct twheel_base *base, enum twheel_context context)
-{
-	if (context == TWHEEL_CONTEXT_HARDIRQ)
-		raw_spin_lock(&base->lock);
-	else
-		raw_spin_lock_irq(&base->lock);
-}
-
-static __always_inline void pass_unlock(struct twheel_base *base, enum twheel_context context)
-{
-	if (context == TWHEEL_CONTEXT_HARDIRQ)
-		raw_spin_unlock(&base->lock);
-	else
-		raw_spin_unlock_irq(&base->lock);
-}
-
 /*
  * With the lock: report callbacks that took @took ns, which is too long. The report is made
  * without the lock, as it takes long.
@@ -108,9 +87,9 @@ static noinline void pass_report_overrun(struct twheel_base *base, unsigned int 
 	__must_hold(&base->lock)
 {
 	base->overruns++;
-	pass_unlock(base, context);
+	raw_spin_unlock_irq(&base->lock);
 	tw_debug_report_overrun(base->last, calls, took);
-	pass_lock(base, context);
+	raw_spin_lock_irq(&base->lock);
 }
 
 /*
@@ -133,8 +112,6 @@ static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_c
 
 static u64 pass_budget(enum twheel_context context)
 {
-	if (context == TWHEEL_CONTEXT_HARDIRQ)
-		return PASS_TIME_HARD;
 	return context == TWHEEL_CONTEXT_WORK ? PASS_TIME_WORK : PASS_TIME_SOFT;
 }
 
@@ -147,12 +124,12 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 {
 	base->breaths++;
 	base->slice = PASS_SLICE;
-	pass_unlock(base, context);
+	raw_spin_unlock_irq(&base->lock);
 	if (context == TWHEEL_CONTEXT_WORK)
 		cond_resched();
 	else
 		cpu_relax();
-	pass_lock(base, context);
+	raw_spin_lock_irq(&base->lock);
 	return ktime_get_ns() - base->began >= pass_budget(context);
 }
 
@@ -185,11 +162,11 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	 * Without the lock, as there may be many. On PREEMPT_RT tw_expiry_change() may sleep.
 	 * Of the base, only @expiry_lock is used meanwhile, which belongs to this pass.
 	 */
-	pass_unlock(base, context);
+	raw_spin_unlock_irq(&base->lock);
 	tw_waiter_release(waiters, ret);
 	if (context == TWHEEL_CONTEXT_SOFTIRQ)
 		tw_expiry_change(base);
-	pass_lock(base, context);
+	raw_spin_lock_irq(&base->lock);
 }
 
 static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
@@ -287,14 +264,14 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		tw_debug_deactivate(timer);
 		function = timer->function;
 		WRITE_ONCE(base->last, function);
-		pass_unlock(base, context);
+		raw_spin_unlock_irq(&base->lock);
 		/* From here on @timer may be freed, by its own function. */
 		if (all)
 			start = tw_trace_expiry() ? tw_trace_expire_entry(base, timer, late) : 0;
 		pass_call(base, timer, function, context, count);
 		if (all && start)
 			tw_trace_expire_exit(base, timer, start);
-		pass_lock(base, context);
+		raw_spin_lock_irq(&base->lock);
 		if (unlikely(!--base->group))
 			over = pass_serve_break(base, context);
 	} while (likely(!over));
@@ -402,8 +379,7 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 				      u64 mono)
 {
 	u64 next = pass_next_event(base);
-	bool hard = clock->context == TWHEEL_CONTEXT_HARDIRQ;
-	u64 pause = min_t(u64, mono - base->began, PASS_LONG_PAUSE), now, ns;
+	u64 now, ns;
 
 	WRITE_ONCE(base->runner, NULL);
 	if (base->stopped || next == TW_WHEEL_ASLEEP)
@@ -412,12 +388,9 @@ static enum tw_clock_next pass_finish(struct twheel_base *base, struct tw_clock 
 	now = pass_clock(base, mono);
 	ns = tw_base_wake_ns(base);
 	if (ns > now)
-		return tw_clock_resume(clock, hard ? max(ns, now + pause) : ns);
-	if (hard)
-		pause = max_t(u64, pause, PASS_HARD_PAUSE);
-	else if (base->in_round)
-		pause = 0;
-	return tw_clock_again(clock, now, pause);
+		return tw_clock_resume(clock, ns);
+	return tw_clock_again(clock, now, base->in_round ? 0 :
+			      min_t(u64, mono - base->began, PASS_LONG_PAUSE));
 }
 
 static __always_inline enum tw_clock_next
@@ -430,7 +403,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 	bool traced;
 	u64 mono;
 
-	pass_lock(base, context);
+	raw_spin_lock_irq(&base->lock);
 	/* Another pass runs: it sets the next alarm. */
 	if (unlikely(base->runner))
 		goto out;
@@ -446,7 +419,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 	if (unlikely(traced))
 		__tw_trace_pass_end(base);
 out:
-	pass_unlock(base, context);
+	raw_spin_unlock_irq(&base->lock);
 	if (soft)
 		tw_expiry_unlock(base, expiry);
 	return left;
@@ -454,16 +427,11 @@ out:
 
 /*
  * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
- * registers. Inline, they cost a pass with a single timer 17 instructions.
+ * registers.
  */
 static noinline enum tw_clock_next pass_run_soft(struct twheel_base *base, struct tw_clock *clock)
 {
 	return pass_run(base, clock, TWHEEL_CONTEXT_SOFTIRQ);
-}
-
-static noinline enum tw_clock_next pass_run_hard(struct twheel_base *base, struct tw_clock *clock)
-{
-	return pass_run(base, clock, TWHEEL_CONTEXT_HARDIRQ);
 }
 
 static noinline enum tw_clock_next pass_run_work(struct twheel_base *base, struct tw_clock *clock)
@@ -476,13 +444,8 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
 
-	switch (clock->context) {
-	case TWHEEL_CONTEXT_HARDIRQ:
-		return pass_run_hard(base, clock);
-	case TWHEEL_CONTEXT_WORK:
+	if (clock->context == TWHEEL_CONTEXT_WORK)
 		return pass_run_work(base, clock);
-	default:
-		return pass_run_soft(base, clock);
-	}
+	return pass_run_soft(base, clock);
 }
 TW_EXPORT_FOR_TESTS(tw_pass_alarm);

@@ -58,10 +58,6 @@ static void waiter_pause(const struct tw_waiter *waiter)
 {
 	spinlock_t *lock = &waiter->base->expiry_locks[waiter->expiry_lock];
 
-	if (waiter->base->clock.context == TWHEEL_CONTEXT_HARDIRQ) {
-		cpu_relax();
-		return;
-	}
 	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
 	spin_unlock(lock);
 }

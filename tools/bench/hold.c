@@ -201,9 +201,8 @@ static void hold_call(const struct hold_call *call, u64 nothing)
 		watch_spin_until(now + i++ * HOLD_STEP_NS % WATCH_PERIOD_NS);
 	} while (!call->once && hold_ahead_ns > NSEC_PER_SEC);
 	seen = watch_stop(WATCH_INTERRUPTS);
-	report(call->name, "twheel", call->config.context == TWHEEL_CONTEXT_HARDIRQ ?
-	       "interrupts-off-hard" : "interrupts-off-call",
-	       seen.most - min(seen.most, nothing), 1);
+	report(call->name, "twheel", "interrupts-off-call", seen.most - min(seen.most, nothing),
+	       1);
 	twheel_destroy(on);
 }
 
@@ -218,7 +217,6 @@ static void hold_measure_calls(u64 nothing)
 		{ "stop", hold_stop, true, { } },
 		{ "stop-4k", hold_stop, true, { .slots = 4096 } },
 		{ "passes", hold_passes, true, { } },
-		{ "passes", hold_passes, true, { .context = TWHEEL_CONTEXT_HARDIRQ } },
 	};
 	unsigned int i;
 

@@ -38,7 +38,6 @@ OTHER = {
     **dict.fromkeys(("interrupts-off-cascade", "interrupts-off-expiry",
                      "interrupts-off-moving"), "longest stretch with interrupts off"),
     "interrupts-off-call": "longest stretch with interrupts off, in the worst order",
-    "interrupts-off-hard": "the same, of a wheel in hard interrupt context",
     **dict.fromkeys(("due-wait-cascade", "due-wait-expiry"), "longest wait of a due timer"),
 }
 USER_OTHER = {

@@ -166,8 +166,8 @@ patch "$home/module/api" << 'END'
 misc: twheel: add the calls for other modules
 
 A wheel has one base, or one for each CPU, where arming is local. Callbacks
-run in softirq, in hard interrupt context or in a workqueue. Each call says
-what has happened in what it returns.
+run in softirq or in a workqueue. Each call says what has happened in what it
+returns.
 
 Periods, retries with back-off and idle watches are helpers over plain
 timers.

@@ -291,7 +291,7 @@ void scene_end(struct scene_outcome *outcome)
 	struct twheel_stats stats;
 	unsigned int fired = 0, i;
 
-	/* Less than a tick: a pass in hard interrupt pauses for a moment. */
+	/* Less than a tick: the next round may pause for a moment. */
 	scene_let_pass(cpus_time() + SCENE_MS / 2);
 	scene_check();
 	for (i = 0; i < SCENE_OBJECTS; i++)

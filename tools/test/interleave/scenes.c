@@ -16,8 +16,6 @@ const struct scene scenes[] = {
 	{ "one base, another timer was extended", .armed = { 3, 3 }, .extended = 30,
 	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_WHEEL },
 	{ "one base, room for one timer", .limit = 1, .calls = SCENE_ALL_TIMERS | SCENE_MANY },
-	{ "one base, in hard interrupts", .context = TWHEEL_CONTEXT_HARDIRQ, .armed = { 3, 4 },
-	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_WHEEL },
 	{ "one base, on a workqueue", .context = TWHEEL_CONTEXT_WORK, .armed = { 3, 4 },
 	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_WHEEL },
 	{ "two bases, timers idle", .percpu = true,

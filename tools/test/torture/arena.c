@@ -15,8 +15,8 @@ MODULE_PARM_DESC(wheels, "Number of wheels at a time");
 
 struct arena *arenas;
 
-/* Three clocks, three contexts, per CPU or not. */
-#define NR_KINDS	(3 * 3 * 2)
+/* Three clocks, two contexts, per CPU or not. */
+#define NR_KINDS	(3 * 2 * 2)
 
 static unsigned int nr_arena_lives;
 
@@ -39,8 +39,8 @@ static void arena_choose_config(struct twheel_config *config, unsigned int life)
 	*config = (struct twheel_config) {
 		.name		= "torture",
 		.clock		= kind % 3,
-		.context	= kind / 3 % 3,
-		.percpu		= kind / 9,
+		.context	= kind / 3 % 2,
+		.percpu		= kind / 6,
 		.tick_ns	= arena_ticks[torture_random() % ARRAY_SIZE(arena_ticks)],
 		.slots		= arena_slots[torture_random() % ARRAY_SIZE(arena_slots)],
 		.max_pending	= torture_random() % 4 ? 0 : NR_OWNED / 2,

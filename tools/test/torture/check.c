@@ -45,7 +45,7 @@ static const char * const failure_names[] = {
 };
 
 static const char * const clock_names[] = { "monotonic", "boottime", "realtime" };
-static const char * const context_names[] = { "softirq", "hardirq", "work" };
+static const char * const context_names[] = { "softirq", "work" };
 
 /* failure_report() - count a failure; print the first few */
 void failure_report(enum failure what, const struct arena *arena, const char *format, ...)

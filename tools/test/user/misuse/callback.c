@@ -2,6 +2,7 @@
 /* Callbacks that keep locks, take too long, or wait for themselves. */
 #include <linux/delay.h>
 #include <linux/err.h>
+#include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
 #include <linux/processor.h>
@@ -14,17 +15,13 @@
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
+#include "compat.h"
 #include "misuse.h"
 
 /* Twice what the guest's script takes for too long: a busy host may stop it for a while. */
 #define BUSY	(400 * MS)
 
 static void misuse_softirq_holds(struct twheel_timer *timer)
-{
-	preempt_disable();
-}
-
-static void misuse_hardirq_holds(struct twheel_timer *timer)
 {
 	preempt_disable();
 }
@@ -57,7 +54,6 @@ void misuse_preempt(void)
 	struct twheel_stats stats;
 
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_holds, &stats);
-	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_holds, &stats);
 	call_in(TWHEEL_CONTEXT_WORK, misuse_work_holds, &stats);
 	expect(!preempt_count());
 }
@@ -79,11 +75,6 @@ static void misuse_softirq_busy(struct twheel_timer *timer)
 	misuse_spin(BUSY);
 }
 
-static void misuse_hardirq_busy(struct twheel_timer *timer)
-{
-	misuse_spin(BUSY);
-}
-
 static void misuse_work_busy(struct twheel_timer *timer)
 {
 	msleep(BUSY / MS);
@@ -96,8 +87,6 @@ void misuse_overrun(void)
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
 	expect(stats.overruns == 1);
 	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
-	expect(stats.overruns == 1);
-	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_hardirq_busy, &stats);
 	expect(stats.overruns == 1);
 	/* Here it is no misuse. */
 	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
@@ -174,9 +163,10 @@ void misuse_overrun_policy(void)
 
 static struct twheel_timer victim;
 
-static void misuse_waits(struct twheel_timer *timer)
+static enum hrtimer_restart misuse_waits(struct hrtimer *interrupt)
 {
 	atomic_add(twheel_cancel_sync(&victim), &misuse_fired);
+	return HRTIMER_NORESTART;
 }
 
 /*
@@ -185,14 +175,17 @@ static void misuse_waits(struct twheel_timer *timer)
  */
 void misuse_hardirq(void)
 {
-	struct twheel_stats stats;
+	static struct hrtimer interrupt;
 
 	twheel_timer_init(&victim, misuse_wheel, misuse_expired);
 	twheel_arm(&victim, 20 * MS);
 	misuse_goes_on(misuse_wheel);
 	expect(atomic_read(&misuse_fired) == 1);
 	twheel_arm(&victim, 3600 * 1000 * MS);
-	call_in(TWHEEL_CONTEXT_HARDIRQ, misuse_waits, &stats);
+	hrtimer_setup(&interrupt, misuse_waits, CLOCK_MONOTONIC, HRTIMER_MODE_REL_HARD);
+	hrtimer_start(&interrupt, ns_to_ktime(20 * MS), HRTIMER_MODE_REL_HARD);
+	misuse_goes_on(misuse_wheel);
+	hrtimer_cancel(&interrupt);
 	expect(!twheel_pending(&victim));
 	expect(atomic_read(&misuse_fired) == 2);
 }
