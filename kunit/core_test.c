@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * Parts of the core by themselves: reports, when an alarm is
- * set, and by which time lateness is measured.
- */
+/* Parts of the core by themselves: when an alarm is set, and how lateness is measured. */
 #include <linux/completion.h>
 #include <linux/delay.h>
 #include <linux/err.h>
@@ -21,14 +18,6 @@
 
 #include "../module/core/base.h"
 #include "probe.h"
-
-static void overrun_from_its_limit_on(struct kunit *test)
-{
-	/* The parameter's default. */
-	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(0));
-	KUNIT_EXPECT_FALSE(test, tw_debug_is_overrun(20 * MS - 1));
-	KUNIT_EXPECT_TRUE(test, tw_debug_is_overrun(20 * MS));
-}
 
 /* When the alarm is set */
 
@@ -470,7 +459,6 @@ static void context_is_one_there_is(struct kunit *test)
 }
 
 static struct kunit_case core_cases[] = {
-	KUNIT_CASE(overrun_from_its_limit_on),
 	KUNIT_CASE(alarm_is_set_when_needed),
 	KUNIT_CASE(alarm_that_is_due_is_left),
 	KUNIT_CASE(alarm_is_set_once_for_many),

@@ -218,44 +218,6 @@ static void passes_end_by_time(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).exhausted, exhausted);
 }
 
-static void probe_overrun(struct twheel_timer *timer)
-{
-	probe_fire(timer);
-	/* Three times the limit above which an overrun is reported. */
-	spin_ns(60 * MS);
-}
-
-static void overruns_are_counted(struct kunit *test)
-{
-	struct twheel *wheel = test->priv;
-	struct probe p;
-
-	probe_init(&p, wheel, probe_overrun);
-	twheel_arm(&p.timer, MS);
-	twheel_advance(wheel, MS);
-	KUNIT_EXPECT_EQ(test, p.fired, 1);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 1);
-}
-
-/* In process context a callback may take as long as it wants. */
-static void slow_work_is_no_overrun(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "kunit-stats", .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS,
-		.context = TWHEEL_CONTEXT_WORK,
-	};
-	struct twheel *wheel = twheel_create(&config);
-	struct probe *p = probes_new(test, 1);
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	probe_init(p, wheel, probe_overrun);
-	twheel_arm(&p->timer, MS);
-	twheel_advance(wheel, MS);
-	KUNIT_EXPECT_EQ(test, p->fired, 1);
-	KUNIT_EXPECT_EQ(test, wheel_stats(wheel).overruns, 0);
-	twheel_destroy(wheel);
-}
-
 /* Takes its part of the time of a pass, and arms itself for the past. */
 static void probe_take_part(struct twheel_timer *timer)
 {
@@ -446,8 +408,6 @@ static struct kunit_case stats_cases[] = {
 	KUNIT_CASE(a_lone_timer_does_not_cascade),
 	KUNIT_CASE(work_has_more_time),
 	KUNIT_CASE(passes_end_by_time),
-	KUNIT_CASE(overruns_are_counted),
-	KUNIT_CASE(slow_work_is_no_overrun),
 	KUNIT_CASE(no_pass_for_the_next_round),
 	KUNIT_CASE(late_to_the_bucket),
 	KUNIT_CASE(late_by_one_at_least),

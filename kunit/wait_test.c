@@ -430,8 +430,7 @@ static void series_fire(struct twheel_timer *timer)
 	struct series *series = twheel_data(twheel_of(timer));
 
 	atomic_set(&series->running, timer - series->timers);
-	/* Some take so long that it is reported. */
-	spin_ns((timer - series->timers) % 25 ? 2 * MS : 25 * MS);
+	spin_ns(2 * MS);
 	atomic_inc(&series->calls);
 }
 

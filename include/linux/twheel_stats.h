@@ -31,9 +31,6 @@
  *	timer may be found as one; counting each would cost as much as extending
  * @passes: how often the wheel was woken up to do its work, or to resume it
  * @exhausted: passes that used up the time of a pass, and had to resume
- * @overruns: how often callbacks in interrupt context took as long as the module
- *	parameter overrun_ms, or longer. They are timed in groups of up to 32, and the last one of a
- *	group is named. The trace event twheel_expire_exit times each
  * @late_sum: how late the callbacks were, all together, in ns. It wraps after 584 years
  * @late: how many callbacks were how late: @late[n] counts those of 2^n ns or more, and
  *	less than 2^(n + 1). Lateness is the time from the deadline to when the wheel, before
@@ -60,7 +57,6 @@ struct twheel_stats {
 	u64 requeued;
 	u64 passes;
 	u64 exhausted;
-	u64 overruns;
 	u64 late_sum;
 	u64 late[TWHEEL_LATE_BUCKETS];
 };

@@ -50,7 +50,6 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 	stats->requeued += base->wheel.requeued;
 	stats->passes += base->passes;
 	stats->exhausted += base->exhausted;
-	stats->overruns += base->overruns;
 	stats->late_sum += base->late_sum;
 	for (i = 0; i < TWHEEL_LATE_BUCKETS; i++)
 		stats->late[i] += base->late[i];

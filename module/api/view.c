@@ -79,7 +79,6 @@ static int view_show(struct seq_file *seq, void *unused)
 	seq_printf(seq, "cascades:\t%llu\n", stats.cascades);
 	seq_printf(seq, "passes:\t%llu\n", stats.passes);
 	seq_printf(seq, "exhausted:\t%llu\n", stats.exhausted);
-	seq_printf(seq, "overruns:\t%llu\n", stats.overruns);
 	seq_printf(seq, "late_sum_ns:\t%llu\n", stats.late_sum);
 	view_show_late(seq, stats.late);
 	view_show_occupied(seq, wheel, stats.levels);

@@ -58,7 +58,6 @@ enum tw_together {
  * @exhausted: passes that used up their time
  * @slice: how many timers may still be moved in this hold of the lock
  * @breaths: how often a pass released the lock because its slice was used up
- * @overruns: callbacks that took too long
  * @together: timers are armed together
  * @together_wake: when the wheel had to wake up before that
  * @present: the tick of the clock, when the position last followed it
@@ -103,7 +102,6 @@ struct twheel_base {
 	u64 exhausted;
 	u64 breaths;
 	unsigned int slice;
-	u64 overruns;
 	enum tw_together together;
 	u64 together_wake;
 	u64 present;

@@ -8,19 +8,10 @@
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
 #include <linux/debugobjects.h>
-#include <linux/math64.h>
 #include <linux/preempt.h>
 #include <linux/printk.h>
-#include <linux/time64.h>
 
-#include "../export.h"
-#include "../param.h"
 #include "debug.h"
-
-/* At most an hour: no callback takes longer. */
-static unsigned long overrun_ms = 20;
-TW_PARAM(overrun_ms, 0, 3600000,
-	 "Report callbacks in interrupt context that take this long or longer, in ms (0 to 3600000, 0: never; default 20)");
 
 /* tw_debug_preempt_count() - a callback changed the preempt count, which was @before */
 noinline void tw_debug_preempt_count(const void *function, int before)
@@ -28,27 +19,6 @@ noinline void tw_debug_preempt_count(const void *function, int before)
 	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
 			   function, preempt_count(), before);
 	preempt_count_set(before);
-}
-
-/* tw_debug_is_overrun() - whether that is too long for a callback in interrupt context */
-bool tw_debug_is_overrun(u64 ns)
-{
-	u64 limit_ms = READ_ONCE(overrun_ms);
-
-	return limit_ms && ns >= limit_ms * NSEC_PER_MSEC;
-}
-TW_EXPORT_FOR_TESTS(tw_debug_is_overrun);
-
-/* tw_debug_report_overrun() - so many callbacks, @last among them, took too long */
-noinline void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns)
-{
-	u64 ms = div_u64(ns, NSEC_PER_MSEC);
-
-	if (calls == 1)
-		pr_warn_ratelimited("callback %ps took %llu ms\n", last, ms);
-	else
-		pr_warn_ratelimited("up to %u callbacks, the last of them %ps, took %llu ms\n",
-				    calls, last, ms);
 }
 
 #ifdef CONFIG_DEBUG_OBJECTS

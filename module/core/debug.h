@@ -7,7 +7,6 @@
 #define _TWHEEL_DEBUG_H
 
 #include <linux/lockdep.h>
-#include <linux/time64.h>
 #include <linux/types.h>
 
 #include <linux/twheel.h>
@@ -27,8 +26,6 @@ void tw_debug_withdraw(struct twheel_timer *timer);
 const void *tw_debug_function(const struct twheel_timer *timer);
 
 void tw_debug_preempt_count(const void *function, int before);
-bool tw_debug_is_overrun(u64 ns);
-void tw_debug_report_overrun(const void *last, unsigned int calls, u64 ns);
 
 #ifdef CONFIG_DEBUG_OBJECTS
 void tw_debug_init(struct twheel_timer *timer, bool on_stack);

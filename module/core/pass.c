@@ -78,38 +78,6 @@ static u64 pass_read_clock(struct twheel_base *base, u64 mono)
 	return tw_wheel_floor(&base->wheel, now);
 }
 
-/*
- * With the lock: report callbacks that took @took ns, which is too long. The report is made
- * without the lock, as it takes long.
- */
-static noinline void pass_report_overrun(struct twheel_base *base, unsigned int calls,
-					 u64 took, enum twheel_context context)
-	__must_hold(&base->lock)
-{
-	base->overruns++;
-	raw_spin_unlock_irq(&base->lock);
-	tw_debug_report_overrun(base->last, calls, took);
-	raw_spin_lock_irq(&base->lock);
-}
-
-/*
- * With the lock: look at the clock, after up to @calls callbacks. In process context they may
- * take as long as they want. Returns what CLOCK_MONOTONIC says.
- */
-static u64 pass_look(struct twheel_base *base, unsigned int calls, enum twheel_context context)
-	__must_hold(&base->lock)
-{
-	u64 now = ktime_get_ns();
-	u64 took = now - base->began;
-
-	if (calls && context != TWHEEL_CONTEXT_WORK && unlikely(tw_debug_is_overrun(took))) {
-		pass_report_overrun(base, calls, took, context);
-		now = ktime_get_ns();
-	}
-	base->group = PASS_GROUP;
-	return now;
-}
-
 static u64 pass_budget(enum twheel_context context)
 {
 	return context == TWHEEL_CONTEXT_WORK ? PASS_TIME_WORK : PASS_TIME_SOFT;
@@ -189,7 +157,8 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 		pass_tell_waiters(base, context);
 	if (base->sent_to)
 		tw_base_send(base);
-	now = pass_look(base, PASS_GROUP, context);
+	base->group = PASS_GROUP;
+	now = ktime_get_ns();
 	pass_set_time(base, pass_clock(base, now));
 	return now - base->began >= pass_budget(context);
 }
@@ -413,7 +382,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 		__tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
 	pass_work(base, count, context);
-	mono = pass_look(base, PASS_GROUP - base->group, context);
+	mono = ktime_get_ns();
 	left = pass_finish(base, clock, mono);
 	expiry = tw_expiry_held(base);
 	if (unlikely(traced))

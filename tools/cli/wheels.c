@@ -51,8 +51,6 @@ const struct wheel_number_info wheel_numbers[] = {
 		"Times that a wheel was woken up to do its work." },
 	[WHEEL_EXHAUSTED] = { "exhausted", "passes_exhausted_total", "counter",
 		"Passes that used up their time, and left work for later." },
-	[WHEEL_OVERRUNS] = { "overruns", "overruns_total", "counter",
-		"Groups of callbacks that took overrun_ms (a module parameter) or more." },
 	[WHEEL_FILE_MEMORY] = { "file_memory", "file_memory_bytes", "gauge",
 		"Memory of the kernel that the file takes." },
 	[WHEEL_USER_TIMERS] = { "user_timers", "user_timers", "gauge",

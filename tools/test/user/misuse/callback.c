@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Callbacks that keep locks, take too long, or wait for themselves. */
-#include <linux/delay.h>
+/* Callbacks that keep locks, or wait for themselves. */
 #include <linux/err.h>
 #include <linux/hrtimer.h>
 #include <linux/ktime.h>
 #include <linux/preempt.h>
-#include <linux/processor.h>
 #include <linux/spinlock.h>
-#include <linux/timekeeping.h>
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_retry.h>
-#include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
 #include "compat.h"
 #include "misuse.h"
-
-/* Twice what the guest's script takes for too long: a busy host may stop it for a while. */
-#define BUSY	(400 * MS)
 
 static void misuse_softirq_holds(struct twheel_timer *timer)
 {
@@ -32,102 +25,51 @@ static void misuse_work_holds(struct twheel_timer *timer)
 }
 
 /* One callback in a context, and one after it. */
-static void call_in(enum twheel_context context, twheel_fn function,
-		    struct twheel_stats *stats)
+static void call_in(enum twheel_context context, twheel_fn function)
 {
+	struct twheel *other = misuse_new_wheel("misused", context);
 	static struct twheel_timer timer;
-	struct twheel *other;
 
-	*stats = (struct twheel_stats) { };
-	other = misuse_new_wheel("misused", context);
 	if (!expect(!IS_ERR(other)))
 		return;
 	twheel_timer_init(&timer, other, function);
 	twheel_arm(&timer, 20 * MS);
 	misuse_goes_on(other);
-	twheel_get_stats(other, stats);
 	twheel_destroy(other);
 }
 
 void misuse_preempt(void)
 {
-	struct twheel_stats stats;
-
-	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_holds, &stats);
-	call_in(TWHEEL_CONTEXT_WORK, misuse_work_holds, &stats);
+	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_holds);
+	call_in(TWHEEL_CONTEXT_WORK, misuse_work_holds);
 	expect(!preempt_count());
 }
 
-/*
- * By the clock, and not by a delay loop: the kernel measures its loops when it boots.
- * On a busy machine that emulates a CPU, it may find that they take almost no time.
- */
-static void misuse_spin(u64 ns)
-{
-	u64 end = ktime_get_ns() + ns;
-
-	while (ktime_get_ns() < end)
-		cpu_relax();
-}
-
-static void misuse_softirq_busy(struct twheel_timer *timer)
-{
-	misuse_spin(BUSY);
-}
-
-static void misuse_work_busy(struct twheel_timer *timer)
-{
-	msleep(BUSY / MS);
-}
-
-void misuse_overrun(void)
-{
-	struct twheel_stats stats;
-
-	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
-	expect(stats.overruns == 1);
-	call_in(TWHEEL_CONTEXT_SOFTIRQ, misuse_softirq_busy, &stats);
-	expect(stats.overruns == 1);
-	/* Here it is no misuse. */
-	call_in(TWHEEL_CONTEXT_WORK, misuse_work_busy, &stats);
-	expect(!stats.overruns);
-}
-
 /* The functions of policies, which are to be named, and not twheel's that call them. */
-static bool misuse_holds;
-
-static void misuse_policy(void)
-{
-	if (misuse_holds)
-		preempt_disable();
-	else
-		misuse_spin(BUSY);
-}
-
 static enum twheel_next misuse_period(struct twheel_periodic *periodic)
 {
-	misuse_policy();
+	preempt_disable();
 	return TWHEEL_DONE;
 }
 
 static enum twheel_next misuse_attempt(struct twheel_retry *retry)
 {
-	misuse_policy();
+	preempt_disable();
 	return TWHEEL_AGAIN;
 }
 
 static void misuse_give_up(struct twheel_retry *retry, int error)
 {
-	misuse_policy();
+	preempt_disable();
 }
 
 static void misuse_silence(struct twheel_idle *idle)
 {
-	misuse_policy();
+	preempt_disable();
 }
 
 /* One after the other, on one wheel: each is to be named for what it does itself. */
-static void misuse_policies(void)
+void misuse_preempt_policy(void)
 {
 	const struct twheel_backoff backoff = {
 		.attempts = 1, .first_ns = MS, .grace_ns = 20 * MS,
@@ -141,24 +83,13 @@ static void misuse_policies(void)
 	misuse_goes_on(misuse_wheel);
 	twheel_retry_init(&retry, misuse_wheel, misuse_attempt, misuse_give_up);
 	twheel_retry_start(&retry, &backoff);
-	misuse_goes_on_after(misuse_wheel, 4 * BUSY);
+	misuse_goes_on(misuse_wheel);
 	twheel_idle_init(&idle, misuse_wheel, misuse_silence);
 	twheel_idle_start(&idle, 20 * MS);
 	misuse_goes_on(misuse_wheel);
 	twheel_periodic_shutdown_sync(&periodic);
 	twheel_retry_shutdown_sync(&retry);
 	twheel_idle_shutdown_sync(&idle);
-}
-
-void misuse_preempt_policy(void)
-{
-	misuse_holds = true;
-	misuse_policies();
-}
-
-void misuse_overrun_policy(void)
-{
-	misuse_policies();
 }
 
 static struct twheel_timer victim;

@@ -208,8 +208,6 @@ static const struct {
 	{ "refused",		misuse_refused },
 	{ "preempt",		misuse_preempt },
 	{ "preempt_policy",	misuse_preempt_policy },
-	{ "overrun",		misuse_overrun },
-	{ "overrun_policy",	misuse_overrun_policy },
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
 	{ "atomic",		misuse_atomic },

@@ -44,8 +44,6 @@ void misuse_refused(void);
 /* callback.c */
 void misuse_preempt(void);
 void misuse_preempt_policy(void);
-void misuse_overrun(void);
-void misuse_overrun_policy(void);
 void misuse_hardirq(void);
 void misuse_advance(void);
 void misuse_deadlock(void);

@@ -4,7 +4,6 @@
 # kernel log, which tools/test/vm/misuse.py reads.
 
 mark() { echo "misuse: $*" > /dev/kmsg; }
-parameters=/sys/module/twheel/parameters
 
 misuse() {
 	insmod /modules/twheel_misuse.ko what="$1" || return
@@ -16,16 +15,13 @@ misuse() {
 	esac
 }
 
-# Printing a report in a callback takes long, so overruns are reported on request only.
-load() { insmod /modules/twheel.ko overrun_ms=0 live_wheels_warn=4; }
+load() { insmod /modules/twheel.ko live_wheels_warn=4; }
 
 load
 while read -r way; do
 	mark begin "$way"
-	[ "${way#overrun}" = "$way" ] || echo 200 > $parameters/overrun_ms
 	misuse "$way"
 	mark end "$way" $?
-	echo 0 > $parameters/overrun_ms
 done < /ways
 rmmod twheel
 mark complete $?

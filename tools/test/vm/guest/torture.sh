@@ -107,7 +107,7 @@ unguard() { kill $guard 2>/dev/null; }
 begin_torture() {
 	if ! lsmod | grep -q '^twheel '; then
 		# Limits that programs of the fuzzer reach.
-		insmod /modules/twheel.ko overrun_ms=2000 limit_timers=40000 user_timers=4096 ||
+		insmod /modules/twheel.ko limit_timers=40000 user_timers=4096 ||
 			{ fail "twheel does not load"; return 1; }
 		chmod 666 /dev/twheel
 	fi
