@@ -5,7 +5,6 @@
 #include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
-#include <linux/limits.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/mutex.h>
@@ -19,25 +18,15 @@
 #include "../compat.h"
 #include "../core/base.h"
 #include "../export.h"
-#include "../param.h"
 #include "instance.h"
 #include "timer.h"
 
 /* How many unfired timers twheel_stop() hands back before it lets other tasks run. */
 #define INSTANCE_HAND_BACK	64
 
-static unsigned long live_wheels_warn = 64;
-TW_PARAM(live_wheels_warn, 0, UINT_MAX,
-	 "Warn when modules have more wheels than this (0 to 4294967295, 0: never; default 64)");
-
 /* All wheels, so that those left behind can be named. */
 static LIST_HEAD(instances);
-/* Guards that list, and what follows. */
 static DEFINE_MUTEX(instances_lock);
-/* The number of wheels in the list that modules have made. */
-static unsigned int live_wheels;
-/* The warning about too many of them has been printed. */
-static bool live_wheels_told;
 
 /* NULL before init and after exit of the module; not in the list. */
 struct twheel *tw_system_wheel;
@@ -69,31 +58,10 @@ static int instance_cpu_offline(unsigned int cpu, struct hlist_node *node)
 	return 0;
 }
 
-/*
- * Add @change to the number of modules' wheels. Returns true if there are too many now and
- * that has not been said since there were fewer.
- */
-static bool instance_count_live(int change)
-{
-	unsigned long warn = READ_ONCE(live_wheels_warn);
-
-	lockdep_assert_held(&instances_lock);
-	live_wheels += change;
-	if (live_wheels < warn)
-		live_wheels_told = false;
-	if (change < 0 || !warn || live_wheels <= warn || live_wheels_told)
-		return false;
-	live_wheels_told = true;
-	return true;
-}
-
 static void instance_list(struct twheel *wheel)
 {
 	mutex_lock(&instances_lock);
 	list_add_tail(&wheel->link, &instances);
-	if (instance_count_live(1))
-		pr_warn("more than %u wheels live, the last one is '%s' of %s: share them, or are they leaked?\n",
-			live_wheels - 1, wheel->name, wheel->owner_name);
 	wheel->view = tw_view_add(wheel);
 	mutex_unlock(&instances_lock);
 }
@@ -103,7 +71,6 @@ static void instance_unlist(struct twheel *wheel)
 {
 	lockdep_assert_held(&instances_lock);
 	list_del_init(&wheel->link);
-	instance_count_live(-1);
 	tw_view_remove(wheel->view);
 }
 

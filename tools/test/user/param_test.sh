@@ -18,7 +18,6 @@ limits="
 alarm_share 0 100 -1 101
 alarm_share_all 0 100 -1 101
 limit_timers 1 16777216 0 16777217
-live_wheels_warn 0 4294967295 -1 4294967296
 max_timers 1 16777216 0 16777217
 tick_min_ns 1000 1000000000 999 1000000001
 user_memory 0 $largest -1 $beyond

@@ -92,31 +92,6 @@ struct twheel_timer *misuse_new_timer(struct twheel *wheel, twheel_fn function)
 	return timer;
 }
 
-/* With live_wheels_warn=4. The one that is there already counts. */
-static void misuse_wheels(void)
-{
-	static const char * const names[] = {
-		"second", "third", "fourth", "fifth", "sixth",
-	};
-	struct twheel *wheels[ARRAY_SIZE(names)];
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(names); i++)
-		wheels[i] = misuse_new_wheel(names[i], TWHEEL_CONTEXT_SOFTIRQ);
-	/* Four are left, which is not below: what follows is not new. */
-	twheel_destroy(wheels[4]);
-	twheel_destroy(wheels[3]);
-	wheels[3] = misuse_new_wheel("fifth again", TWHEEL_CONTEXT_SOFTIRQ);
-	twheel_destroy(wheels[3]);
-	/* Three are, which is. */
-	twheel_destroy(wheels[2]);
-	wheels[2] = misuse_new_wheel("fourth again", TWHEEL_CONTEXT_SOFTIRQ);
-	wheels[3] = misuse_new_wheel("fifth once more", TWHEEL_CONTEXT_SOFTIRQ);
-	for (i = 0; i < 4; i++)
-		twheel_destroy(wheels[i]);
-	misuse_goes_on(misuse_wheel);
-}
-
 /*
  * Nobody but twheel itself may end the system wheel. It is reported once in a boot. When twheel
  * goes, it reports what is left on that wheel.
@@ -211,7 +186,6 @@ static const struct {
 	{ "hardirq",		misuse_hardirq },
 	{ "advance",		misuse_advance },
 	{ "atomic",		misuse_atomic },
-	{ "wheels",		misuse_wheels },
 	{ "system",		misuse_system },
 	{ "deadlock",		misuse_deadlock },
 };

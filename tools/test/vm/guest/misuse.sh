@@ -11,13 +11,11 @@ misuse() {
 	case $1 in
 	# A timer that was left behind would expire now.
 	unload) sleep 5 ;;
-	system) rmmod twheel && load ;;
+	system) rmmod twheel && insmod /modules/twheel.ko ;;
 	esac
 }
 
-load() { insmod /modules/twheel.ko live_wheels_warn=4; }
-
-load
+insmod /modules/twheel.ko
 while read -r way; do
 	mark begin "$way"
 	misuse "$way"
