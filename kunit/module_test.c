@@ -27,44 +27,6 @@ static void create_defaults(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_destroy(ERR_PTR(-ENOMEM)), 0);
 }
 
-/* A module that is older or newer than twheel. */
-static void structures_may_grow(struct kunit *test)
-{
-	struct {
-		struct twheel_config config;
-		u64 more;
-	} newer = { .config = { .clock = TWHEEL_CLOCK_VIRTUAL, .tick_ns = MS } };
-	struct {
-		struct twheel_stats stats;
-		u64 more;
-	} stats;
-	struct twheel *wheel;
-
-	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	memset(&stats, 0xff, sizeof(stats));
-	__twheel_get_stats(wheel, &stats.stats, sizeof(stats));
-	KUNIT_EXPECT_EQ(test, stats.stats.late[TWHEEL_LATE_BUCKETS - 1], 0);
-	KUNIT_EXPECT_EQ(test, stats.more, 0);
-	memset(&stats, 0xff, sizeof(stats));
-	__twheel_get_stats(wheel, &stats.stats, offsetof(struct twheel_stats, armed));
-	KUNIT_EXPECT_EQ(test, stats.stats.pending, 0);
-	KUNIT_EXPECT_EQ(test, stats.stats.armed, ~(u64)0);
-	KUNIT_EXPECT_EQ(test, stats.stats.tick_ns, MS);
-	twheel_destroy(wheel);
-	/* What is not known is refused, and what is not said is the default. */
-	newer.more = 1;
-	wheel = __twheel_create(&newer.config, sizeof(newer), THIS_MODULE);
-	KUNIT_EXPECT_EQ(test, PTR_ERR_OR_ZERO(wheel), -E2BIG);
-	newer.config.slots = 1;
-	wheel = __twheel_create(&newer.config, offsetof(struct twheel_config, slots),
-				THIS_MODULE);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	twheel_get_stats(wheel, &stats.stats);
-	KUNIT_EXPECT_EQ(test, stats.stats.slots, TWHEEL_SLOTS_DEFAULT);
-	twheel_destroy(wheel);
-}
-
 static void occupied_buckets_are_counted(struct kunit *test)
 {
 	/* One bucket of level 0, and two of level 1, one of them with two timers. */
@@ -192,7 +154,6 @@ static struct kunit_case module_cases[] = {
 	KUNIT_CASE(create_defaults),
 	KUNIT_CASE(create_needs_no_configuration),
 	KUNIT_CASE(watch_keeps_its_timeout),
-	KUNIT_CASE(structures_may_grow),
 	KUNIT_CASE(valid_refuses),
 	KUNIT_CASE(zeros_are_on_no_cpu),
 	KUNIT_CASE(occupied_buckets_are_counted),

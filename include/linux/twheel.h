@@ -179,17 +179,21 @@ struct twheel_config {
 };
 
 /* A wheel: module/api/instance.c, stats.c */
-struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
-			       struct module *owner);
+struct twheel *__twheel_create(const struct twheel_config *config, struct module *owner);
 
 /**
  * twheel_create() - make a wheel
- * @config: a pointer to its configuration, such as a compound literal's address, or NULL
+ * @config: its configuration, such as a compound literal's address; NULL: all defaults
  *
- * The result is a wheel or an ERR_PTR, and never NULL. It may sleep: see __twheel_create().
+ * Context:
+ * * process, may sleep; not from a CPU hotplug callback
+ * Return:
+ * * the wheel, or an ERR_PTR and never NULL: see __twheel_create()
  */
-#define twheel_create(config...)					\
-	__twheel_create(config, sizeof(struct twheel_config), THIS_MODULE)
+static inline struct twheel *twheel_create(const struct twheel_config *config)
+{
+	return __twheel_create(config, THIS_MODULE);
+}
 
 void *twheel_data(const struct twheel *wheel);
 u64 twheel_now(const struct twheel *wheel);

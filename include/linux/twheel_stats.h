@@ -61,20 +61,7 @@ struct twheel_stats {
 	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
-void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size);
-
-/**
- * twheel_get_stats() - what a wheel is, holds and has done
- * @wheel: the wheel
- * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of each CPU's base
- *
- * The structure may grow at its end: what the module and twheel both know is filled in. So a
- * module that was not built anew overruns nothing.
- *
- * Context:
- * * any but NMI
- */
-#define twheel_get_stats(wheel, stats)					\
-	__twheel_get_stats(wheel, stats, sizeof(struct twheel_stats))
+/* module/api/stats.c */
+void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 
 #endif /* _LINUX_TWHEEL_STATS_H */

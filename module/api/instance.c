@@ -6,7 +6,6 @@
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
-#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
@@ -91,23 +90,9 @@ static struct twheel *instance_make_known(const struct twheel_config *config,
 	return ERR_PTR(ret);
 }
 
-/* What a module says of a wheel, which may be built for an older or a newer twheel. */
-static int instance_read_config(struct twheel_config *mine, const void *config, size_t size)
-{
-	size_t known = min(size, sizeof(*mine));
-
-	*mine = (struct twheel_config) { };
-	if (!config)
-		return 0;
-	memcpy(mine, config, known);
-	/* It asks for what is not known here. */
-	return memchr_inv(config + known, 0, size - known) ? -E2BIG : 0;
-}
-
 /**
  * __twheel_create() - make a wheel
  * @config: what it is to be like; NULL: all defaults
- * @size: of @config; what is beyond that is 0
  * @owner: the module that makes it: THIS_MODULE. Use twheel_create()
  *
  * The wheel causes no interrupt until a timer is armed.
@@ -118,22 +103,17 @@ static int instance_read_config(struct twheel_config *mine, const void *config, 
  * * the wheel, to be freed with twheel_destroy(), or an ERR_PTR:
  * * -EINVAL - @config: clock, context, tick, slots or start out of range; a workqueue
  *   for a context that has none
- * * -E2BIG - @config: something that this version of twheel does not know
  * * -ENOMEM - no memory
  */
-struct twheel *__twheel_create(const struct twheel_config *config, size_t size,
-			       struct module *owner)
+struct twheel *__twheel_create(const struct twheel_config *config, struct module *owner)
 {
-	struct twheel_config mine;
+	static const struct twheel_config defaults;
 	struct twheel *wheel;
-	int ret;
 
-	ret = instance_read_config(&mine, config, size);
-	if (ret)
-		return ERR_PTR(ret);
-	if (!tw_base_valid(&mine))
+	config = config ?: &defaults;
+	if (!tw_base_valid(config))
 		return ERR_PTR(-EINVAL);
-	wheel = instance_make_known(&mine, owner);
+	wheel = instance_make_known(config, owner);
 	if (!IS_ERR(wheel))
 		instance_list(wheel);
 	return wheel;

@@ -57,33 +57,29 @@ static void stats_add(struct twheel_base *base, struct twheel_stats *stats)
 }
 
 /**
- * __twheel_get_stats() - what a wheel is, holds and has done
+ * twheel_get_stats() - what a wheel is, holds and has done
  * @wheel: the wheel
  * @stats: filled in. Of a per-CPU wheel it adds up one snapshot of
  *	each CPU's base
- * @size: of @stats. Use twheel_get_stats()
  *
  * Context:
  * * any but NMI
  */
-void __twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats, size_t size)
+void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats)
 {
 	struct twheel_base *base = wheel->first;
-	struct twheel_stats sum = {
+	unsigned int i;
+
+	*stats = (struct twheel_stats) {
 		.tick_ns	= base->wheel.tick_ns,
 		.clock		= base->clock.id,
 		.slots		= 1U << base->wheel.shift,
 		.levels		= base->wheel.levels,
 	};
-	unsigned int i;
-
 	tw_for_each_base(base, i, wheel)
-		stats_add(base, &sum);
-	/* Fields that the module knows; those that only a newer twheel knows are 0. */
-	memset(stats, 0, size);
-	memcpy(stats, &sum, min(size, sizeof(sum)));
+		stats_add(base, stats);
 }
-TW_EXPORT(__twheel_get_stats);
+TW_EXPORT(twheel_get_stats);
 
 /* How many buckets of a level have a timer. */
 static unsigned int stats_count_level(const struct tw_wheel *w, unsigned int level)

@@ -429,15 +429,6 @@ static inline char *kstrdup_const(const char *string, int flags)
 	return copy ? strcpy(copy, string) : NULL;
 }
 
-static inline void *memchr_inv(const void *memory, int byte, size_t size)
-{
-	const char *at = memory;
-
-	while (size && *at == byte)
-		at++, size--;
-	return size ? (void *)at : NULL;
-}
-
 #define struct_size(p, member, count)	(sizeof(*(p)) + sizeof((p)->member[0]) * (count))
 #define strscpy(to, from, size)	snprintf(to, size, "%s", from)
 #define ERR_PTR(error)		((void *)(long)(error))
