@@ -38,7 +38,7 @@ static void system_wheel_is_there(struct kunit *test)
 	struct twheel *wheel;
 
 	atomic_set(&system_fired, 0);
-	twheel_timer_init_on_stack(&timer, system_fire);
+	twheel_timer_init_on_stack(&timer, NULL, system_fire);
 	wheel = twheel_of(&timer);
 	KUNIT_ASSERT_NOT_NULL(test, wheel);
 	twheel_get_stats(wheel, &stats);
@@ -64,7 +64,7 @@ static void timer_before_the_wheel_works(struct kunit *test)
 
 	atomic_set(&system_fired, 0);
 	WRITE_ONCE(tw_system_wheel, NULL);
-	twheel_timer_init_on_stack(&timer, system_fire);
+	twheel_timer_init_on_stack(&timer, NULL, system_fire);
 	twheel_periodic_init(&periodic, NULL, system_recur);
 	KUNIT_EXPECT_EQ(test, twheel_arm(&timer, 0), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&system_timer), 0);
@@ -196,7 +196,7 @@ static void static_timer_joins_while_another_runs(struct kunit *test)
 	test_needs_two_cpus(test);
 	system_renew();
 	memset(&system_host, 0, sizeof(system_host));
-	twheel_timer_init(&system_host.timer, system_host_run);
+	twheel_timer_init(&system_host.timer, NULL, system_host_run);
 	set_cpus_allowed_ptr(current, cpumask_of(cpu_first()));
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&system_host.timer, cpu_last(), 0), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(system_host.armed)));

@@ -247,18 +247,16 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 /**
  * twheel_timer_init() - initialise a timer
  * @timer: the timer; not pending, and its callback does not run
- * @args: the timer's wheel, or NULL or nothing for the system wheel; and its function. With a
- *	function of NULL, arming it is -EINVAL
+ * @wheel: the timer's wheel; NULL: the system wheel
+ * @function: what it does when it fires. If it is NULL, arming the timer is -EINVAL
  *
- * twheel_timer_init(timer, wheel, function), or twheel_timer_init(timer, function). No
- * other CPU may use the timer meanwhile.
+ * No other CPU may use the timer meanwhile.
  *
  * Context:
  * * any but NMI
  */
-#define twheel_timer_init(timer, args...)				\
-	__twheel_pick(args, __twheel_init_in,				\
-		      __twheel_init_system)(timer, false, args)
+#define twheel_timer_init(timer, wheel, function)			\
+	tw_init_class(__twheel_timer_init, timer, wheel, function, false)
 
 /* To start it, move it, and end it: module/api/arm.c, cancel.c */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns);

@@ -27,25 +27,18 @@ do {									\
 	init(object, args, NULL, NULL)
 #endif
 
-/* The wheel may be left out. */
-#define __twheel_pick(a, b, name, unused...)	name
-#define __twheel_init_in(timer, on_stack, wheel, function)		\
-	tw_init_class(__twheel_timer_init, timer, wheel, function, on_stack)
-#define __twheel_init_system(timer, on_stack, function)			\
-	tw_init_class(__twheel_timer_init, timer, NULL, function, on_stack)
-
 /**
  * twheel_timer_init_on_stack() - initialise a timer that is a local variable
  * @timer: the timer. Before it goes out of scope, it needs
  *	twheel_timer_destroy_on_stack()
- * @args: as for twheel_timer_init()
+ * @wheel: as for twheel_timer_init()
+ * @function: likewise
  *
  * Context:
  * * any but NMI
  */
-#define twheel_timer_init_on_stack(timer, args...)			\
-	__twheel_pick(args, __twheel_init_in,				\
-		      __twheel_init_system)(timer, true, args)
+#define twheel_timer_init_on_stack(timer, wheel, function)		\
+	tw_init_class(__twheel_timer_init, timer, wheel, function, true)
 
 void twheel_timer_destroy_on_stack(struct twheel_timer *timer);
 

@@ -14,7 +14,7 @@ s/\b(\w+)(\([^()]*\bsk_timer\b)/\1@\2/g
 # What has no time.
 s/\bstruct timer_list\b/struct twheel_timer/g
 s/\bDEFINE_TIMER\(/DEFINE_TWHEEL_TIMER(/g
-s/\btimer_setup(|_on_stack)\(([^(),]*(\([^()]*\)[^(),]*)*,\s*&?\w+),\s*0\)/twheel_timer_init\1(\2)/g
+s/\btimer_setup(|_on_stack)\(([^(),]*(\([^()]*\)[^(),]*)*),(\s*&?\w+),\s*0\)/twheel_timer_init\1(\2, NULL,\4)/g
 s/\b(from_timer|timer_container_of)\((\w+),\s*(\w+),\s*([^(),]*)\)/container_of(\3, typeof(*\2), \4)/g
 s/\b(destroy_timer_on_stack|timer_destroy_on_stack)\(/twheel_timer_destroy_on_stack(/g
 s/\b(timer_delete|del_timer)\(/twheel_cancel(/g

@@ -84,7 +84,7 @@ static int flow_add(u32 key)
 	if (!flow)
 		return -ENOMEM;
 	flow->key = key;
-	twheel_timer_init(&flow->silence, flow_silent);
+	twheel_timer_init(&flow->silence, NULL, flow_silent);
 	spin_lock_bh(&flows_lock);
 	/* Armed first: who finds it extends it, and would take one that is not pending for gone. */
 	twheel_arm(&flow->silence, LIFETIME_NS);

@@ -57,7 +57,7 @@ static int ported_check_calls(void)
 	struct twheel_timer timer;
 	bool right;
 
-	twheel_timer_init_on_stack(&timer, ported_never_fires);
+	twheel_timer_init_on_stack(&timer, NULL, ported_never_fires);
 	right = time_before(twheel_expires(&timer), in);
 	right &= tw_mod_timer_pending(&timer, in) == 0 && !tw_timer_pending(&timer);
 	/* Reduced: armed if it is not pending, and never put off. */

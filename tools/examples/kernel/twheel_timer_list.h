@@ -17,13 +17,13 @@
 #define tw_timer_setup(timer, function, flags)				\
 do {									\
 	BUILD_BUG_ON(flags);						\
-	twheel_timer_init(timer, function);				\
+	twheel_timer_init(timer, NULL, function);			\
 } while (0)
 
 #define tw_timer_setup_on_stack(timer, function, flags)			\
 do {									\
 	BUILD_BUG_ON(flags);						\
-	twheel_timer_init_on_stack(timer, function);			\
+	twheel_timer_init_on_stack(timer, NULL, function);		\
 } while (0)
 
 #define tw_from_timer(var, timer, field)				\
