@@ -11,7 +11,6 @@
 #include <linux/twheel_idle.h>
 #include <linux/twheel_many.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 
 #include "../module/core/base.h"
 #include "life.h"
@@ -22,7 +21,6 @@
 struct life_more {
 	struct life *life;
 	struct twheel_periodic periodic;
-	struct twheel_retry retry;
 	struct twheel_idle idle;
 };
 
@@ -78,21 +76,6 @@ static enum twheel_next life_period(struct twheel_periodic *periodic)
 	return TWHEEL_AGAIN;
 }
 
-static enum twheel_next life_attempt(struct twheel_retry *retry)
-{
-	life_note(container_of(retry, struct life_more, retry)->life);
-	return TWHEEL_AGAIN;
-}
-
-static void life_give_up(struct twheel_retry *retry, int error)
-{
-	struct life *life = container_of(retry, struct life_more, retry)->life;
-
-	if (error != -ETIMEDOUT)
-		atomic_inc(&life->notes.errors);
-	life_note(life);
-}
-
 static void life_expired(struct twheel_idle *idle)
 {
 	life_note(container_of(idle, struct life_more, idle)->life);
@@ -120,32 +103,6 @@ static void life_of_periodic(struct life_more *more, enum twheel_pace pace)
 	life_expect(life, twheel_periodic_start_at(&more->periodic, 0, MS,
 						   TWHEEL_FIXED_RATE),
 		    EQ, -ESHUTDOWN);
-}
-
-static void life_of_retry(struct life_more *more)
-{
-	static const struct twheel_backoff backoff = {
-		.attempts	= 3,
-		.jitter		= 50,
-		.first_ns	= MS,
-		.ceiling_ns	= 2 * MS,
-		.grace_ns	= MS,
-	};
-	struct life *life = more->life;
-	bool takes = life_takes_delays(life);
-
-	twheel_retry_init(&more->retry, life->wheel, life_attempt, life_give_up);
-	life_begin(life, 0);
-	life_expect(life, twheel_retry_start(&more->retry, &backoff), EQ,
-		    takes ? 0 : -EINVAL);
-	/* Three attempts, and it gives up. */
-	if (takes)
-		life_await(life, 4);
-	life_expect(life, twheel_retry_cancel_sync(&more->retry), EQ, 0);
-
-	life_expect(life, twheel_retry_shutdown_sync(&more->retry), EQ, 0);
-	life_expect(life, twheel_retry_start(&more->retry, &backoff), EQ,
-		    takes ? -ESHUTDOWN : -EINVAL);
 }
 
 static void life_of_idle(struct life_more *more)
@@ -208,6 +165,5 @@ void life_of_more(struct life *life)
 	life_of_many(life);
 	life_of_periodic(more, TWHEEL_FIXED_RATE);
 	life_of_periodic(more, TWHEEL_FIXED_DELAY);
-	life_of_retry(more);
 	life_of_idle(more);
 }

@@ -15,7 +15,6 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 
 #include "smp.h"
 
@@ -26,7 +25,6 @@ struct pair {
 	struct twheel *other;
 	struct twheel_timer timer[2];
 	struct twheel_periodic periodic[2];
-	struct twheel_retry retry[2];
 	struct twheel_idle idle[2];
 	atomic_t called;
 	int result;
@@ -108,14 +106,6 @@ static enum twheel_next period_ends_another(struct twheel_periodic *periodic)
 	return TWHEEL_DONE;
 }
 
-static enum twheel_next attempt_ends_another(struct twheel_retry *retry)
-{
-	struct pair *pair = container_of(retry, struct pair, retry[0]);
-
-	pair_called(pair, twheel_retry_cancel_sync(&pair->retry[1]));
-	return TWHEEL_DONE;
-}
-
 static void idle_ends_another(struct twheel_idle *idle)
 {
 	struct pair *pair = container_of(idle, struct pair, idle[0]);
@@ -128,11 +118,6 @@ static enum twheel_next period_again(struct twheel_periodic *periodic)
 	return TWHEEL_AGAIN;
 }
 
-static enum twheel_next attempt_again(struct twheel_retry *retry)
-{
-	return TWHEEL_AGAIN;
-}
-
 static void idle_ignored(struct twheel_idle *idle)
 {
 }
@@ -140,9 +125,6 @@ static void idle_ignored(struct twheel_idle *idle)
 /* Policies of one kind on several CPUs: one may wait for another, if not for each other. */
 static void policy_ends_another(struct kunit *test)
 {
-	static const struct twheel_backoff backoff = {
-		.attempts = 2, .first_ns = HOUR,
-	};
 	static const enum twheel_context contexts[] = {
 		TWHEEL_CONTEXT_SOFTIRQ, TWHEEL_CONTEXT_WORK,
 	};
@@ -158,20 +140,11 @@ static void policy_ends_another(struct kunit *test)
 		twheel_periodic_start(&pair->periodic[0], MS, TWHEEL_FIXED_RATE);
 		pair_expect(pair, 1, 1);
 
-		twheel_retry_init(&pair->retry[0], pair->wheel, attempt_ends_another, NULL);
-		twheel_retry_init(&pair->retry[1], pair->wheel, attempt_again, NULL);
-		twheel_retry_start(&pair->retry[1], &backoff);
-		KUNIT_EXPECT_TRUE(test, await(twheel_retry_attempts(&pair->retry[1]) == 1));
-		/* The attempt may go on; the wait for it is told to lockdep all the same. */
-		twheel_retry_start(&pair->retry[0], &backoff);
-		KUNIT_EXPECT_TRUE(test, await(atomic_read_acquire(&pair->called) >= 2));
-		KUNIT_EXPECT_GE(test, pair->result, 0);
-
 		twheel_idle_init(&pair->idle[0], pair->wheel, idle_ends_another);
 		twheel_idle_init(&pair->idle[1], pair->wheel, idle_ignored);
 		twheel_idle_start(&pair->idle[1], HOUR);
 		twheel_idle_start(&pair->idle[0], MS);
-		pair_expect(pair, 3, 1);
+		pair_expect(pair, 2, 1);
 		pair_end(pair, locks);
 	}
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Periodic work and retries on a real clock: callbacks that take time, and other CPUs
+ * Policies on a real clock: callbacks that take time, and other CPUs
  * that stop a series while it goes on. Then policies in every context, and those that are
  * refused. Tests on a virtual clock are in periodic_test.c, retry_test.c and idle_test.c.
  */
@@ -16,7 +16,6 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 
 #include "smp.h"
 
@@ -112,7 +111,6 @@ static void slow_callback_overruns(struct kunit *test)
 
 struct restless {
 	struct twheel_periodic periodic;
-	struct twheel_retry retry;
 	unsigned int calls;
 	bool gone;
 	unsigned int *ghosts;
@@ -127,37 +125,19 @@ struct duel {
 	unsigned int ghosts;
 };
 
-static void restless_count(struct restless *r)
+static enum twheel_next restless_periodic(struct twheel_periodic *periodic)
 {
+	struct restless *r = container_of(periodic, struct restless, periodic);
+
 	WRITE_ONCE(r->calls, r->calls + 1);
 	if (READ_ONCE(r->gone))
 		(*r->ghosts)++;
-}
-
-static enum twheel_next restless_periodic(struct twheel_periodic *periodic)
-{
-	restless_count(container_of(periodic, struct restless, periodic));
 	return TWHEEL_AGAIN;
-}
-
-static enum twheel_next restless_retry(struct twheel_retry *retry)
-{
-	restless_count(container_of(retry, struct restless, retry));
-	return TWHEEL_AGAIN;
-}
-
-static void restless_give_up(struct twheel_retry *retry, int error)
-{
-	restless_count(container_of(retry, struct restless, retry));
 }
 
 /* Starts the series on its own CPU and keeps it busy, so that the alarm stays there. */
 static int duel_starter(void *data)
 {
-	const struct twheel_backoff backoff = {
-		.attempts = ~0U, .jitter = 50, .first_ns = 10 * US,
-		.ceiling_ns = 20 * US,
-	};
 	struct duel *duel = data;
 	unsigned int seen = 0;
 
@@ -170,7 +150,6 @@ static int duel_starter(void *data)
 
 			seen = round;
 			twheel_periodic_start(&r->periodic, 15 * US, round % 2);
-			twheel_retry_start(&r->retry, &backoff);
 			/* Pairs with the load in duel_next_round(). */
 			smp_store_release(&duel->started, round);
 		}
@@ -191,8 +170,6 @@ static struct restless *duel_next_round(struct kunit *test, struct duel *duel,
 	KUNIT_ASSERT_NOT_NULL(test, r);
 	r->ghosts = &duel->ghosts;
 	twheel_periodic_init(&r->periodic, duel->wheel, restless_periodic);
-	twheel_retry_init(&r->retry, duel->wheel, restless_retry,
-			  restless_give_up);
 	duel->restless = r;
 	/* Pairs with the load in duel_starter(). */
 	smp_store_release(&duel->round, duel->round + 1);
@@ -242,15 +219,10 @@ static void stop_beats_again(struct kunit *test)
 			twheel_periodic_shutdown_sync(&r->periodic);
 		else
 			twheel_periodic_stop_sync(&r->periodic);
-		if (round % 4 == 2)
-			twheel_retry_shutdown_sync(&r->retry);
-		else
-			twheel_retry_cancel_sync(&r->retry);
 		WRITE_ONCE(r->gone, true);
 		if (round % 2)
 			spin_ns(50 * US);
-		alive += twheel_pending(&r->periodic.series.timer) ||
-			 twheel_pending(&r->retry.series.timer);
+		alive += twheel_pending(&r->periodic.series.timer);
 		/* KASAN reports a callback that still uses it. */
 		kfree(r);
 	}
@@ -267,10 +239,8 @@ static void stop_beats_again(struct kunit *test)
 /* Policies of zeros have no wheel and no lock. They cannot be started, and are not pending. */
 static void zeroed_policies_are_refused(struct kunit *test)
 {
-	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
 	struct {
 		struct twheel_periodic periodic;
-		struct twheel_retry retry;
 		struct twheel_idle idle;
 	} *zeros = kunit_kzalloc(test, sizeof(*zeros), GFP_KERNEL);
 	int locks = debug_locks;
@@ -282,7 +252,6 @@ static void zeroed_policies_are_refused(struct kunit *test)
 						       TWHEEL_FIXED_DELAY), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&zeros->periodic, MS, MS,
 						       TWHEEL_FIXED_RATE), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_retry_start(&zeros->retry, &backoff), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&zeros->idle, MS), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&zeros->idle, MS), -EINVAL);
 	/* Lockdep turns itself off where an unknown lock is taken. */
@@ -293,8 +262,6 @@ static void zeroed_policies_are_refused(struct kunit *test)
 		return;
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop(&zeros->periodic), 0);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_stop_sync(&zeros->periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_retry_cancel(&zeros->retry), 0);
-	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&zeros->retry), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&zeros->idle), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_stop_sync(&zeros->idle), 0);
 }
@@ -302,9 +269,8 @@ static void zeroed_policies_are_refused(struct kunit *test)
 /* Policies leave interrupts as they find them, in every context. */
 struct policies {
 	struct twheel_periodic periodic;
-	struct twheel_retry retry;
 	struct twheel_idle idle;
-	unsigned int wrong, periods, attempts, given_up, idled;
+	unsigned int wrong, periods, idled;
 };
 
 static void policies_look(struct policies *p)
@@ -322,23 +288,6 @@ static enum twheel_next policies_period(struct twheel_periodic *periodic)
 	return TWHEEL_AGAIN;
 }
 
-static enum twheel_next policies_attempt(struct twheel_retry *retry)
-{
-	struct policies *p = container_of(retry, struct policies, retry);
-
-	policies_look(p);
-	p->attempts++;
-	return TWHEEL_AGAIN;
-}
-
-static void policies_give_up(struct twheel_retry *retry, int error)
-{
-	struct policies *p = container_of(retry, struct policies, retry);
-
-	policies_look(p);
-	p->given_up += error == -ETIMEDOUT;
-}
-
 static void policies_idle(struct twheel_idle *idle)
 {
 	struct policies *p = container_of(idle, struct policies, idle);
@@ -349,27 +298,17 @@ static void policies_idle(struct twheel_idle *idle)
 
 static void policies_run(struct kunit *test, const struct twheel_config *config)
 {
-	const struct twheel_backoff backoff = {
-		.attempts = 5, .jitter = 50, .first_ns = 200 * US,
-		.grace_ns = 200 * US,
-	};
 	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 	struct twheel *wheel = wheel_new(test, config);
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	twheel_periodic_init(&p->periodic, wheel, policies_period);
-	twheel_retry_init(&p->retry, wheel, policies_attempt, policies_give_up);
 	twheel_idle_init(&p->idle, wheel, policies_idle);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, 200 * US,
 						    TWHEEL_FIXED_RATE), 0);
-	KUNIT_EXPECT_EQ(test, twheel_retry_start(&p->retry, &backoff), 0);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&p->idle, MS), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->periods) >= 10 &&
-				      READ_ONCE(p->given_up) &&
-				      READ_ONCE(p->idled)));
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(p->periods) >= 10 && READ_ONCE(p->idled)));
 	KUNIT_EXPECT_GE(test, twheel_periodic_shutdown_sync(&p->periodic), 0);
-	KUNIT_EXPECT_EQ(test, twheel_retry_cancel_sync(&p->retry), 0);
-	KUNIT_EXPECT_EQ(test, p->attempts, 5);
 	KUNIT_EXPECT_EQ_MSG(test, p->wrong, 0, "context %u", config->context);
 	twheel_destroy(wheel);
 }
@@ -450,20 +389,17 @@ static void wall_clock_takes_no_policy_delay(struct kunit *test)
 	const struct twheel_config config = {
 		.name = "policies", .clock = TWHEEL_CLOCK_REALTIME,
 	};
-	const struct twheel_backoff backoff = { .attempts = 2, .first_ns = MS };
 	struct policies *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
 	struct twheel *wheel = wheel_new(test, &config);
 	u64 later = twheel_now(wheel) + DAY;
 
 	KUNIT_ASSERT_NOT_NULL(test, p);
 	twheel_periodic_init(&p->periodic, wheel, policies_period);
-	twheel_retry_init(&p->retry, wheel, policies_attempt, policies_give_up);
 	twheel_idle_init(&p->idle, wheel, policies_idle);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start(&p->periodic, HOUR,
 						    TWHEEL_FIXED_RATE), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_periodic_start_at(&p->periodic, later, HOUR,
 						       TWHEEL_FIXED_DELAY), -EINVAL);
-	KUNIT_EXPECT_EQ(test, twheel_retry_start(&p->retry, &backoff), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_start(&p->idle, HOUR), -EINVAL);
 	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&p->idle, HOUR), -EINVAL);
 	KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);

@@ -5,7 +5,6 @@
  */
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
@@ -151,11 +150,6 @@ static enum twheel_next trace_beat(struct twheel_periodic *periodic)
 	return TWHEEL_DONE;
 }
 
-static enum twheel_next trace_attempt(struct twheel_retry *retry)
-{
-	return TWHEEL_DONE;
-}
-
 static void trace_silence(struct twheel_idle *idle)
 {
 }
@@ -183,22 +177,17 @@ static void expect_named(struct kunit *test, struct twheel *wheel, struct tracer
 
 static void policies_name_their_users(struct kunit *test)
 {
-	static const struct twheel_backoff backoff = { .attempts = 1, .first_ns = MS };
 	static struct twheel_periodic periodic;
-	static struct twheel_retry retry;
 	static struct twheel_idle idle;
 	struct twheel *wheel;
 	struct tracer seen;
 
 	wheel = tracer_wheel(test, &seen);
 	twheel_periodic_init(&periodic, wheel, trace_beat);
-	twheel_retry_init(&retry, wheel, trace_attempt, NULL);
 	twheel_idle_init(&idle, wheel, trace_silence);
 	tracer_start(test, &seen, EVENT_ARM);
 	twheel_periodic_start(&periodic, MS, TWHEEL_FIXED_RATE);
 	expect_named(test, wheel, &seen, (const void *)trace_beat);
-	twheel_retry_start(&retry, &backoff);
-	expect_named(test, wheel, &seen, (const void *)trace_attempt);
 	twheel_idle_start(&idle, MS);
 	expect_named(test, wheel, &seen, (const void *)trace_silence);
 	tracer_stop(&seen, EVENT_ARM);

@@ -15,7 +15,6 @@ static int __init twheel_init(void)
 {
 	int ret;
 
-	tw_policy_seed();
 	tw_view_init();
 	ret = tw_instances_init();
 	if (ret)

@@ -43,7 +43,7 @@
  * What is needed less often has headers of its own:
  *
  *	linux/twheel_many.h	arrays of timers
- *	linux/twheel_policy.h	periodic work, retries, idle watches
+ *	linux/twheel_policy.h	periodic work, idle watches
  *	linux/twheel_state.h	how a timer ended
  *	linux/twheel_stats.h	what a wheel holds and has done
  *	linux/twheel_virtual.h	wheels on a virtual clock, for tests

@@ -4,12 +4,12 @@
  *
  *  - linux/twheel_periodic.h: work that recurs, at a fixed rate or with a fixed delay
  *    between one run and the next;
- *  - linux/twheel_retry.h: attempts at something that may fail, with a back-off that
- *    doubles, jitter, and an end;
  *  - linux/twheel_idle.h: a watch over a peer, which reports when nothing has been heard
  *    of the peer for a while.
  *
- * This header has what they have in common, and they include it.
+ * For retries, a callback arms its timer again, with a longer delay: see
+ * tools/examples/kernel/twheel_retry.c. This header has what they have in common, and they
+ * include it.
  *
  * Each is embedded in the caller's own object, allocates nothing, and belongs to a wheel
  * as a timer does. What linux/twheel.h says of clocks, ticks, contexts and the life of a
@@ -27,18 +27,17 @@
  *
  * The plain calls never wait. Those named _sync wait for the callback: do not make them
  * with a lock held that the callback takes. In the callback itself they return -EDEADLK:
- * periodic work and retries have then been stopped all the same, and a watch has not.
+ * periodic work has then been stopped all the same, and a watch has not.
  *
- * For periodic work and retries, a stop or a new start wins over a callback that is running.
+ * For periodic work, a stop or a new start wins over a callback that is running.
  * The callback goes on to its end, but what it returns no longer counts. The callback of a
  * watch returns nothing: if it starts its watch after a stop, the watch is started. Only
  * twheel_idle_shutdown() and the calls that wait prevent that.
  *
  * Where callbacks are RCU readers, see twheel_shutdown(), objects that RCU frees need no call
  * that waits. Unlink the object, call twheel_idle_shutdown(), and kfree_rcu() it. Periodic work
- * and retries are stopped or cancelled instead, which does not refuse later starts. There the
- * module has to ensure that nobody starts them after that, such as a reader that has found the
- * object before.
+ * is stopped instead, which does not refuse later starts. There the module has to ensure that
+ * nobody starts it after that, such as a reader that has found the object before.
  */
 #ifndef _LINUX_TWHEEL_POLICY_H
 #define _LINUX_TWHEEL_POLICY_H
@@ -76,7 +75,7 @@ enum twheel_next {
  *	is known to be out of date
  * @on: started and not stopped
  *
- * What twheel_periodic and twheel_retry have in common. All fields are private.
+ * All fields are private.
  */
 struct twheel_series {
 	struct twheel_timer timer;
@@ -87,7 +86,6 @@ struct twheel_series {
 
 enum __twheel_policy {
 	__TWHEEL_PERIODIC,
-	__TWHEEL_RETRY,
 	__TWHEEL_IDLE,
 };
 

@@ -84,7 +84,4 @@ void tw_view_remove(struct dentry *view);
 void tw_view_init(void);
 void tw_view_exit(void);
 
-/* policy.c */
-void tw_policy_seed(void);
-
 #endif /* _TWHEEL_INSTANCE_H */

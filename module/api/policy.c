@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Policies over plain timers: periodic work, retries, idle watches.
+ * Policies over plain timers: periodic work, idle watches.
  *
- * Periodic work and retries are series: callbacks that follow one another. The difficulty
- * is what happens while a callback runs, perhaps on another CPU. Then the timer is not
- * pending, and a cancel finds nothing to cancel. So each start and each stop changes the
- * number of the series, under the lock under which the timer is armed too:
+ * Periodic work is a series: callbacks that follow one another. The difficulty is what happens
+ * while a callback runs, perhaps on another CPU. Then the timer is not pending, and a cancel
+ * finds nothing to cancel. So each start and each stop changes the number of the series, under
+ * the lock under which the timer is armed too:
  *
  *  - A callback that has ended arms the timer only if the number is what it was
  *    when it began. A stop in between is obeyed, and the deadline of a new start
@@ -19,18 +19,14 @@
  * callback that says that it is done, which may have freed the object. A wheel may
  * call back in any context, so interrupts are left as they are.
  */
-#include <linux/atomic.h>
 #include <linux/errno.h>
-#include <linux/init.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/math64.h>
-#include <linux/random.h>
 #include <linux/spinlock.h>
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 #include <linux/twheel_state.h>
 
 #include "../core/base.h"
@@ -186,158 +182,6 @@ int __twheel_periodic_start(struct twheel_periodic *periodic, bool from_now, u64
 }
 TW_EXPORT(__twheel_periodic_start);
 
-/* The counter that jitter is drawn from. */
-static atomic64_t retry_jitter;
-
-/*
- * tw_policy_seed() - seed the jitter
- *
- * The kernel's own generator is asked once, here, in process context: on PREEMPT_RT it
- * takes locks that hard interrupt context must not take.
- */
-void __init tw_policy_seed(void)
-{
-	atomic64_set(&retry_jitter, get_random_u64());
-}
-
-/*
- * 64 random bits: the generator SplitMix64. It needs no lock, and so may run anywhere;
- * jitter needs nothing that is hard to guess. (G. Steele, D. Lea, C. Flood, "Fast
- * Splittable Pseudorandom Number Generators", OOPSLA 2014.)
- */
-static u64 retry_random(void)
-{
-	u64 bits = atomic64_add_return(0x9e3779b97f4a7c15ULL, &retry_jitter);
-
-	bits = (bits ^ (bits >> 30)) * 0xbf58476d1ce4e5b9ULL;
-	bits = (bits ^ (bits >> 27)) * 0x94d049bb133111ebULL;
-	return bits ^ (bits >> 31);
-}
-
-/* With the lock: an attempt has failed. Wait for the next, or say why not. */
-static int retry_wait(struct twheel_retry *r)
-{
-	u64 delay = r->backoff.grace_ns;
-
-	if (r->made < r->backoff.attempts) {
-		u64 most = mul_u64_u32_div(r->delay, r->backoff.jitter, 100);
-
-		delay = r->delay - mul_u64_u64_shr(retry_random(), most + 1, 64);
-		r->delay = min(r->delay * 2, r->backoff.ceiling_ns);
-	} else if (!delay) {
-		r->series.on = false;
-		return -ETIMEDOUT;
-	}
-	return series_arm(&r->series, policy_later(policy_now(&r->series), delay));
-}
-
-static void retry_give_up(struct twheel_retry *r, int error)
-{
-	if (!r->give_up)
-		return;
-	policy_calls(&r->series.timer, r->give_up);
-	r->give_up(r, error);
-}
-
-static void retry_again(struct twheel_retry *r, unsigned int number)
-{
-	unsigned long flags;
-	int ret = 0;
-
-	raw_spin_lock_irqsave(&r->series.lock, flags);
-	if (r->series.number == number)
-		ret = retry_wait(r);
-	raw_spin_unlock_irqrestore(&r->series.lock, flags);
-
-	if (ret < 0)
-		retry_give_up(r, ret);
-}
-
-static void retry_fire(struct twheel_timer *timer)
-{
-	struct twheel_retry *r;
-	unsigned long flags;
-	unsigned int number;
-	bool due, over;
-
-	r = container_of(timer, struct twheel_retry, series.timer);
-	policy_calls(timer, r->attempt);
-	raw_spin_lock_irqsave(&r->series.lock, flags);
-	number = r->series.number;
-	due = series_due(&r->series);
-	over = r->made == r->backoff.attempts;
-	if (due && over)
-		r->series.on = false;
-	else if (due)
-		r->made++;
-	raw_spin_unlock_irqrestore(&r->series.lock, flags);
-
-	if (due && over)
-		retry_give_up(r, -ETIMEDOUT);
-	else if (due && r->attempt(r) == TWHEEL_AGAIN)
-		retry_again(r, number);
-}
-
-static bool backoff_valid(const struct twheel_backoff *b)
-{
-	if (!b->attempts || b->jitter > 100 || !policy_is_span(b->first_ns))
-		return false;
-	if (b->ceiling_ns &&
-	    (b->ceiling_ns < b->first_ns || b->ceiling_ns > TWHEEL_SPAN_MAX))
-		return false;
-	return b->grace_ns <= TWHEEL_SPAN_MAX;
-}
-
-/**
- * twheel_retry_start() - start trying
- * @retry: the retry
- * @backoff: how often and when; copied
- *
- * The first attempt is made at the next tick boundary, or now if this is one, but never from
- * within this call.
- * A delay is counted from the end of the attempt before. If the caller has sent already,
- * add one to the attempts. Let the first return %TWHEEL_AGAIN and do nothing else:
- * twheel_retry_attempts() is 1 there.
- *
- * A retry ends in exactly one way. An attempt says %TWHEEL_DONE, the retry is given up,
- * it is cancelled or shut down, or twheel_stop() hands its timer back.
- *
- * A retry that is started already begins anew with its first attempt; if an
- * attempt is running, what that one returns does not count.
- *
- * Context:
- * * any but NMI
- * Return:
- * * 0 - started
- * * 1 - started anew: it was waiting for its next attempt
- * * -EINVAL - a field of @backoff out of range, a wheel whose clock can be set, no function,
- *   or never initialised; nothing has been done
- * * -ESHUTDOWN - shut down, or the wheel is stopped
- * * -ENOSPC - as many timers as the wheel's limit are pending. As with -ESHUTDOWN, it is not
- *   started, even if it was before. An attempt that was due is not made
- */
-int twheel_retry_start(struct twheel_retry *retry,
-		       const struct twheel_backoff *backoff)
-{
-	struct twheel_series *s = &retry->series;
-	unsigned long flags;
-	int ret;
-
-	if (!retry->attempt || !backoff_valid(backoff) || !tw_timer_takes_delay(&s->timer))
-		return -EINVAL;
-
-	raw_spin_lock_irqsave(&s->lock, flags);
-	retry->backoff = *backoff;
-	if (!backoff->ceiling_ns)
-		retry->backoff.ceiling_ns = TWHEEL_SPAN_MAX;
-	retry->made = 0;
-	retry->delay = backoff->first_ns;
-	ret = series_begin(s, policy_now(s));
-	raw_spin_unlock_irqrestore(&s->lock, flags);
-	return ret;
-}
-TW_EXPORT(twheel_retry_start);
-
 static void idle_fire(struct twheel_timer *timer)
 {
 	struct twheel_idle *idle = container_of(timer, struct twheel_idle, timer);
@@ -354,7 +198,7 @@ static void idle_fire(struct twheel_timer *timer)
  * @name: for lockdep
  * @key: for lockdep
  *
- * Use twheel_periodic_init(), twheel_retry_init() or twheel_idle_init().
+ * Use twheel_periodic_init() or twheel_idle_init().
  *
  * Context:
  * * any but NMI
@@ -365,7 +209,6 @@ void __twheel_policy_init(struct twheel_timer *timer, enum __twheel_policy polic
 {
 	static const twheel_fn functions[] = {
 		[__TWHEEL_PERIODIC]	= periodic_fire,
-		[__TWHEEL_RETRY]	= retry_fire,
 		[__TWHEEL_IDLE]		= idle_fire,
 	};
 
@@ -387,8 +230,6 @@ const void *tw_debug_function(const struct twheel_timer *timer)
 
 	if (function == periodic_fire)
 		return container_of(timer, struct twheel_periodic, series.timer)->function;
-	if (function == retry_fire)
-		return container_of(timer, struct twheel_retry, series.timer)->attempt;
 	if (function == idle_fire)
 		return container_of(timer, struct twheel_idle, timer)->function;
 	return function;

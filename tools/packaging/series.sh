@@ -169,8 +169,7 @@ A wheel has one base, or one for each CPU, where arming is local. Callbacks
 run in softirq or in a workqueue. Each call says what has happened in what it
 returns.
 
-Periods, retries with back-off and idle watches are helpers over plain
-timers.
+Periods and idle watches are helpers over plain timers.
 END
 
 maintain "$home/" 'include/linux/twheel*.h' include/trace/events/twheel.h \

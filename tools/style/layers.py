@@ -25,7 +25,7 @@ READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core", "api
            "linux/twheel_many.h": ("api",), "linux/twheel_virtual.h": ("api",),
            "trace/events/twheel.h": ("core", "dev"),
            "linux/twheel_policy.h": ("api",), "linux/twheel_idle.h": ("api",),
-           "linux/twheel_periodic.h": ("api",), "linux/twheel_retry.h": ("api",),
+           "linux/twheel_periodic.h": ("api",),
            "uapi/linux/twheel.h": ("dev",)}
 
 

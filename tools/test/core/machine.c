@@ -80,12 +80,6 @@ static unsigned int machine_roll(unsigned int n)
 	return machine_seed % n;
 }
 
-u64 get_random_u64(void)
-{
-	machine_roll(1);
-	return machine_seed;
-}
-
 /* Whether a task may not be left. */
 bool machine_atomic(const struct task_struct *task)
 {

@@ -135,13 +135,11 @@ void stub_say(const char *what, const char *format, ...);
 #define max_t(type, a, b)	max((type)(a), (type)(b))
 #define check_add_overflow(a, b, to)	__builtin_add_overflow(a, b, to)
 #define div_u64(a, b)		((u64)(a) / (b))
-#define mul_u64_u32_div(a, b, c)	((u64)((unsigned __int128)(a) * (b) / (c)))
 #define mul_u64_u64_shr(a, b, shift)	((u64)((unsigned __int128)(a) * (b) >> (shift)))
 #define hweight_long(word)	__builtin_popcountl(word)
 #define hweight32(word)		__builtin_popcount(word)
 #define PAGE_SIZE		4096
 
-u64 get_random_u64(void);
 
 static inline unsigned int bitmap_weight(const unsigned long *map, unsigned int bits)
 {

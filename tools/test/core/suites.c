@@ -13,7 +13,6 @@ static void suites_run(void)
 {
 	struct kunit_suite *const *suite;
 
-	tw_policy_seed();
 	tw_view_init();
 	if (tw_instances_init())
 		exit(2);

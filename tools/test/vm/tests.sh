@@ -119,7 +119,7 @@ run_guests() {
 }
 
 # add_guest NAME CPUS TEST...: a guest with so many CPUs for these suites and programs. A TEST
-# may be "example", for the example modules, or one of them, as "example:retry".
+# may be "example", for the example modules, or one of them, as "example:flows".
 add_guest() {
 	local run=$work/run-$1 name=$1 cpus=$2 test module memory=512M chosen=() spare=
 

@@ -11,7 +11,6 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 #include <linux/twheel_virtual.h>
 
 #include "misuse.h"
@@ -20,7 +19,6 @@ static struct {
 	struct twheel *work, *virtual;
 	struct twheel_timer timer, soft;
 	struct twheel_periodic periodic;
-	struct twheel_retry retry;
 	struct twheel_idle idle;
 } misused;
 
@@ -37,11 +35,6 @@ static void atomic_shutdown(void)
 static void atomic_periodic(void)
 {
 	expect(twheel_periodic_stop_sync(&misused.periodic) == 0);
-}
-
-static void atomic_retry(void)
-{
-	expect(twheel_retry_cancel_sync(&misused.retry) == 0);
 }
 
 static void atomic_idle(void)
@@ -69,11 +62,6 @@ static enum twheel_next atomic_period(struct twheel_periodic *periodic)
 	return TWHEEL_DONE;
 }
 
-static enum twheel_next atomic_attempt(struct twheel_retry *retry)
-{
-	return TWHEEL_DONE;
-}
-
 static void atomic_silence(struct twheel_idle *idle)
 {
 }
@@ -94,8 +82,8 @@ static void atomic_legal(struct twheel_timer *timer)
 void misuse_atomic(void)
 {
 	static void (*const calls[])(void) = {
-		atomic_cancel, atomic_shutdown, atomic_periodic, atomic_retry, atomic_idle,
-		atomic_advance, atomic_stop, atomic_destroy,
+		atomic_cancel, atomic_shutdown, atomic_periodic, atomic_idle, atomic_advance,
+		atomic_stop, atomic_destroy,
 	};
 	unsigned int i;
 
@@ -108,7 +96,6 @@ void misuse_atomic(void)
 	if (!expect(!IS_ERR(misused.work) && !IS_ERR(misused.virtual)))
 		return;
 	twheel_periodic_init(&misused.periodic, misused.work, atomic_period);
-	twheel_retry_init(&misused.retry, misused.work, atomic_attempt, NULL);
 	twheel_idle_init(&misused.idle, misused.work, atomic_silence);
 	twheel_timer_init(&misused.soft, misuse_wheel, misuse_expired);
 	twheel_arm(&misused.soft, LATER);

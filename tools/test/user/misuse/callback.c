@@ -8,7 +8,6 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 #include <linux/twheel_virtual.h>
 
 #include "compat.h"
@@ -52,17 +51,6 @@ static enum twheel_next misuse_period(struct twheel_periodic *periodic)
 	return TWHEEL_DONE;
 }
 
-static enum twheel_next misuse_attempt(struct twheel_retry *retry)
-{
-	preempt_disable();
-	return TWHEEL_AGAIN;
-}
-
-static void misuse_give_up(struct twheel_retry *retry, int error)
-{
-	preempt_disable();
-}
-
 static void misuse_silence(struct twheel_idle *idle)
 {
 	preempt_disable();
@@ -71,24 +59,16 @@ static void misuse_silence(struct twheel_idle *idle)
 /* One after the other, on one wheel: each is to be named for what it does itself. */
 void misuse_preempt_policy(void)
 {
-	const struct twheel_backoff backoff = {
-		.attempts = 1, .first_ns = MS, .grace_ns = 20 * MS,
-	};
 	static struct twheel_periodic periodic;
-	static struct twheel_retry retry;
 	static struct twheel_idle idle;
 
 	twheel_periodic_init(&periodic, misuse_wheel, misuse_period);
 	twheel_periodic_start(&periodic, 20 * MS, TWHEEL_FIXED_RATE);
 	misuse_goes_on(misuse_wheel);
-	twheel_retry_init(&retry, misuse_wheel, misuse_attempt, misuse_give_up);
-	twheel_retry_start(&retry, &backoff);
-	misuse_goes_on(misuse_wheel);
 	twheel_idle_init(&idle, misuse_wheel, misuse_silence);
 	twheel_idle_start(&idle, 20 * MS);
 	misuse_goes_on(misuse_wheel);
 	twheel_periodic_shutdown_sync(&periodic);
-	twheel_retry_shutdown_sync(&retry);
 	twheel_idle_shutdown_sync(&idle);
 }
 

@@ -6,7 +6,6 @@
 
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>
-#include <linux/twheel_retry.h>
 #include <linux/twheel_stats.h>
 
 #include "misuse.h"
@@ -110,15 +109,11 @@ static void refused_by_all(int byte)
 static void stopped_by_all(void)
 {
 	static struct twheel_periodic periodic;
-	static struct twheel_retry retry;
 	static struct twheel_idle idle;
 
 	expect(twheel_periodic_stop(&periodic) == 0);
 	expect(twheel_periodic_stop_sync(&periodic) == 0);
 	expect(twheel_periodic_shutdown_sync(&periodic) == 0);
-	expect(twheel_retry_cancel(&retry) == 0);
-	expect(twheel_retry_cancel_sync(&retry) == 0);
-	expect(twheel_retry_shutdown_sync(&retry) == 0);
 	expect(twheel_idle_stop(&idle) == 0);
 	expect(twheel_idle_stop_sync(&idle) == 0);
 }
@@ -128,17 +123,10 @@ static enum twheel_next misuse_recurs(struct twheel_periodic *periodic)
 	return TWHEEL_AGAIN;
 }
 
-static enum twheel_next misuse_tries(struct twheel_retry *retry)
-{
-	return TWHEEL_AGAIN;
-}
-
-/* Policies that are started: they are stopped first. */
+/* Periodic work that is started: it is stopped first. */
 static void initialised_again(void)
 {
-	static const struct twheel_backoff backoff = { .attempts = 2, .first_ns = MISUSE_HOUR };
 	static struct twheel_periodic periodic;
-	static struct twheel_retry retry;
 	struct twheel_stats stats;
 	unsigned int i;
 	u64 before;
@@ -147,14 +135,11 @@ static void initialised_again(void)
 	before = stats.pending;
 	for (i = 0; i < 2; i++) {
 		twheel_periodic_init(&periodic, misuse_wheel, misuse_recurs);
-		twheel_retry_init(&retry, misuse_wheel, misuse_tries, NULL);
 		twheel_get_stats(misuse_wheel, &stats);
 		expect(stats.pending == before);
 		expect(twheel_periodic_start(&periodic, MISUSE_HOUR, TWHEEL_FIXED_DELAY) == 0);
-		expect(twheel_retry_start(&retry, &backoff) == 0);
 	}
 	expect(twheel_periodic_shutdown_sync(&periodic) == 1);
-	expect(twheel_retry_shutdown_sync(&retry) >= 0);
 }
 
 /*

@@ -80,7 +80,7 @@ for program in /tests/*; do
 	mark end $took "$(cat /tmp/status)"
 done
 
-for module in example flows heartbeat retry port readme; do
+for module in example flows heartbeat port readme; do
 	wanted example || wanted example:$module || continue
 	# Where the kernel has what it is ported from.
 	[ -e /modules/twheel_$module.ko ] || continue
