@@ -2,7 +2,6 @@
 /* The in-kernel API on a virtual clock: what the module has and a program has not. */
 #include <linux/debugfs.h>
 
-#include <linux/twheel_idle.h>
 #include <linux/twheel_many.h>
 #include <linux/twheel_stats.h>
 
@@ -130,30 +129,9 @@ static void create_needs_no_configuration(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, twheel_destroy(wheel), 0);
 }
 
-static void watch_fires(struct twheel_idle *idle)
-{
-}
-
-/* To change the timeout of a watch that is not started changes nothing. */
-static void watch_keeps_its_timeout(struct kunit *test)
-{
-	const struct twheel_config config = { .clock = TWHEEL_CLOCK_VIRTUAL };
-	struct twheel *wheel = twheel_create(&config);
-	static struct twheel_idle idle;
-
-	KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
-	twheel_idle_init(&idle, wheel, watch_fires);
-	KUNIT_EXPECT_EQ(test, twheel_idle_start(&idle, 10 * MS), 0);
-	KUNIT_EXPECT_EQ(test, twheel_idle_stop(&idle), 1);
-	KUNIT_EXPECT_EQ(test, twheel_idle_set_timeout(&idle, MS), -ENOENT);
-	KUNIT_EXPECT_EQ(test, atomic64_read(&idle.timeout), 10 * MS);
-	twheel_destroy(wheel);
-}
-
 static struct kunit_case module_cases[] = {
 	KUNIT_CASE(create_defaults),
 	KUNIT_CASE(create_needs_no_configuration),
-	KUNIT_CASE(watch_keeps_its_timeout),
 	KUNIT_CASE(valid_refuses),
 	KUNIT_CASE(zeros_are_on_no_cpu),
 	KUNIT_CASE(occupied_buckets_are_counted),

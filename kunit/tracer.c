@@ -53,20 +53,15 @@ static void on_modify(void *data, const struct tw_wheel *w, u32 wheel, const cha
 	struct tracer *seen = data;
 
 	seen_word(seen, EVENT_MODIFY, w, wheel, name, timer, function, deadline_ns, word);
-	if (wheel == seen->id && seen->step)
-		tw_clock_set_virtual(&timer->base->clock,
-				     twheel_now(twheel_of(timer)) + seen->step);
+	if (wheel == seen->id && seen->watch)
+		seen->timeout = atomic64_read(&seen->watch->timeout);
 }
 
 static void on_extend(void *data, const struct tw_wheel *w, u32 wheel, const char *name,
 		      const struct twheel_timer *timer, const void *function,
 		      u64 deadline_ns, u64 word)
 {
-	struct tracer *seen = data;
-
-	seen_word(seen, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
-	if (wheel == seen->id)
-		seen->locked = raw_spin_is_locked(&timer->base->lock);
+	seen_word(data, EVENT_EXTEND, w, wheel, name, timer, function, deadline_ns, word);
 }
 
 static void on_cancel(void *data, const struct tw_wheel *w, u32 wheel, const char *name,

@@ -3,6 +3,8 @@
 #ifndef _TWHEEL_KUNIT_TRACER_H
 #define _TWHEEL_KUNIT_TRACER_H
 
+#include <linux/twheel_idle.h>
+
 #include "../module/core/base.h"
 #include "probe.h"
 
@@ -18,8 +20,8 @@ enum event {
  * @count: how many of each there were
  * @strange: how many had a name or number that is not the wheel's
  * @id: the wheel's number
- * @step: on a twheel_modify, the wheel's clock goes forward so much
- * @locked: on the last twheel_extend, the lock of the timer's base was held
+ * @watch: NULL, or a watch
+ * @timeout: what that had as its timeout on the last twheel_modify
  * @timer: of the last event of a timer
  * @function: likewise
  * @deadline: likewise
@@ -37,8 +39,8 @@ struct tracer {
 	unsigned int count[NR_EVENTS];
 	unsigned int strange;
 	u32 id;
-	u64 step;
-	bool locked;
+	const struct twheel_idle *watch;
+	u64 timeout;
 	const struct twheel_timer *timer;
 	const void *function;
 	u64 deadline;

@@ -360,7 +360,7 @@ static inline u64 twheel_remaining(const struct twheel_timer *timer)
 }
 
 enum __twheel_arm_how {
-	__TWHEEL_DELAY = 1, __TWHEEL_ON_CPU = 2, __TWHEEL_RENEW = 4, __TWHEEL_PENDING = 8,
+	__TWHEEL_DELAY = 1, __TWHEEL_ON_CPU = 2,
 };
 
 int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,

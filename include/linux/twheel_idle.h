@@ -63,15 +63,15 @@ __twheel_idle_init(struct twheel_idle *idle, struct twheel *wheel,
 #define twheel_idle_init(idle, wheel, function)				\
 	tw_init_class(__twheel_idle_init, idle, wheel, function)
 
-/* Give the watch another timeout, from now: see place_timeout() in module/api/place.c. */
-static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
-				    unsigned int how)
+/* Give the watch another timeout. Returns false if it can have none, or not that one. */
+static inline bool __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns)
 {
 	/* A watch of zeros belongs to no wheel. */
 	if (!idle->function || !timeout_ns || timeout_ns > TWHEEL_SPAN_MAX)
-		return -EINVAL;
-	return __twheel_arm_with(&idle->timer, 0, timeout_ns, 0,
-				 __TWHEEL_DELAY | __TWHEEL_RENEW | how);
+		return false;
+	/* First: a touch from now on counts with the new timeout. */
+	atomic64_set(&idle->timeout, timeout_ns);
+	return true;
 }
 
 /**
@@ -93,7 +93,8 @@ static inline int __twheel_idle_set(struct twheel_idle *idle, u64 timeout_ns,
  */
 static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
 {
-	return __twheel_idle_set(idle, timeout_ns, 0);
+	return __twheel_idle_set(idle, timeout_ns) ?
+	       twheel_arm(&idle->timer, timeout_ns) : -EINVAL;
 }
 
 /**
@@ -114,7 +115,8 @@ static inline int twheel_idle_start(struct twheel_idle *idle, u64 timeout_ns)
  */
 static inline int twheel_idle_set_timeout(struct twheel_idle *idle, u64 timeout_ns)
 {
-	return __twheel_idle_set(idle, timeout_ns, __TWHEEL_PENDING);
+	return __twheel_idle_set(idle, timeout_ns) ?
+	       twheel_modify(&idle->timer, timeout_ns) : -EINVAL;
 }
 
 /**

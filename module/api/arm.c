@@ -139,7 +139,7 @@ static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
 	if (unlikely(!base || word >= base->plain))
 		/* Shut down before there was a wheel, it has no base, and is not pending. */
 		return tw_timer_any_base(timer) ?
-		       tw_place(timer, word, which, TW_ANY_CPU, 0) : -ENOENT;
+		       tw_place(timer, word, which, TW_ANY_CPU) : -ENOENT;
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
 	OPTIMIZER_HIDE_VAR(base);
@@ -166,7 +166,7 @@ static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_ar
 	if (unlikely(!tw_timer_any_base(timer)))
 		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
 	if (unlikely(word >= 0))
-		return tw_place(timer, word, which, TW_ANY_CPU, 0);
+		return tw_place(timer, word, which, TW_ANY_CPU);
 	/* A later deadline leaves the timer where it is. */
 	return tw_arm_extend(timer, word) == 1 ? 1 : arm_pending_nearer(timer, word, which);
 }
@@ -206,7 +206,7 @@ int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
 		return arm_pending(timer, word, TW_ARM_ANY);
 	base = READ_ONCE(timer->base);
 	if (unlikely(!base || word >= base->plain))
-		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU, 0);
+		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU);
 
 	raw_spin_lock_irqsave(&base->lock, flags);
 	/* Rather than keep the lock's address in a register of its own. */
@@ -245,8 +245,7 @@ TW_EXPORT(twheel_arm);
  * @cpu: the CPU, with %__TWHEEL_ON_CPU
  * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
  * @slack_ns: by how much it may be later
- * @how: these flags; with %__TWHEEL_RENEW it is an idle watch that gets this timeout, and with
- *	%__TWHEEL_PENDING only if the timer is pending
+ * @how: these flags
  *
  * Use twheel_arm_on(), twheel_arm_range() and the like.
  *
@@ -258,7 +257,6 @@ TW_EXPORT(twheel_arm);
 int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
 		      unsigned int how)
 {
-	u64 timeout_ns = how & __TWHEEL_RENEW ? when_ns : 0;
 	const struct twheel_base *base;
 
 	if (!tw_debug_assert_init(timer))
@@ -268,15 +266,11 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 		return -EINVAL;
 	if (how & __TWHEEL_DELAY)
 		when_ns = arm_after(timer, when_ns);
-	if (timeout_ns)
-		return tw_place(timer, tw_word(when_ns),
-				how & __TWHEEL_PENDING ? TW_ARM_PENDING : TW_ARM_ANY,
-				TW_ANY_CPU, timeout_ns);
 	if (!(how & __TWHEEL_ON_CPU))
 		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
 	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return -EINVAL;
-	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu, 0);
+	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu);
 }
 TW_EXPORT(__twheel_arm_with);
 

@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <linux/smp.h>
 
-#include <linux/twheel_idle.h>
+#include <linux/twheel.h>
 
 #include "../core/base.h"
 #include "instance.h"
@@ -95,37 +95,22 @@ static int place_both(struct twheel_timer *timer, struct twheel_base *base,
 }
 
 /*
- * With the lock of its base: an idle watch has a deadline, and gets the timeout that belongs to
- * that. A touch may have come after the clock was read, and before the deadline changed, so
- * extend it once more. When the lock is released, it may fire and be freed.
- */
-static void place_timeout(struct twheel_timer *timer, u64 timeout_ns)
-{
-	atomic64_set(&container_of(timer, struct twheel_idle, timer)->timeout, timeout_ns);
-	twheel_extend(timer, timeout_ns);
-}
-
-/*
  * tw_place() - give a timer its deadline, on a wheel that may have several bases
  * @word: the deadline's
  * @cpu: the CPU it is for, or %TW_ANY_CPU
- * @timeout_ns: 0, or the new timeout of an idle watch
  *
  * Return: as twheel_arm_at(), or twheel_modify_at().
  */
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu,
-	     u64 timeout_ns)
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
 {
 	struct twheel_base *base, *to;
 	unsigned long flags;
-	bool both;
 	int ret;
 
 	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
 	if (word >= 0)
 		word = tw_word(TWHEEL_NEVER);
 again:
-	both = false;
 	base = tw_timer_lock_base(timer, &flags);
 	to = place_pick(timer, base, which, cpu);
 	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
@@ -133,17 +118,9 @@ again:
 	} else if (to == base) {
 		ret = place_stay(base, timer, word, which);
 	} else {
-		both = true;
 		ret = tw_base_lock_second(base, to) ?
 		      place_move(timer, base, to, word, which) :
 		      place_both(timer, base, to, word, which, cpu);
-		/* For sparse, which does not follow @both. */
-		__release(&to->lock);
-	}
-	if (timeout_ns && ret >= 0)
-		place_timeout(timer, timeout_ns);
-	if (both) {
-		__acquire(&to->lock);
 		raw_spin_unlock(&to->lock);
 	}
 	raw_spin_unlock_irqrestore(&base->lock, flags);

@@ -96,7 +96,6 @@ static inline void tw_arm_here(struct twheel_base *base)
 int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
 		enum tw_arm_which which);
 int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns);
-int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu,
-	     u64 timeout_ns);
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu);
 
 #endif /* _TWHEEL_TIMER_H */

@@ -47,6 +47,24 @@ TIMER_CALL(idle_short, twheel_idle_start(scene_idle(), 2 * SCENE_MS))
 TIMER_CALL(idle_long, twheel_idle_start(scene_idle(), 30 * SCENE_MS))
 TIMER_CALL(set_short, twheel_idle_set_timeout(scene_idle(), 1 * SCENE_MS))
 TIMER_CALL(set_long, twheel_idle_set_timeout(scene_idle(), 45 * SCENE_MS))
+
+/* The timeout counts at once, and the clock is read before the deadline changes. */
+static long watch_steps(int (*arm_at)(struct twheel_timer *timer, u64 deadline), u64 timeout)
+{
+	struct twheel_idle *idle = scene_idle();
+	u64 deadline;
+
+	idle->timeout.counter = timeout;
+	cpus_boundary();
+	deadline = cpus_time() + timeout;
+	cpus_boundary();
+	return arm_at(&idle->timer, deadline);
+}
+
+TIMER_CALL(idle_short_steps, watch_steps(twheel_arm_at, 2 * SCENE_MS))
+TIMER_CALL(idle_long_steps, watch_steps(twheel_arm_at, 30 * SCENE_MS))
+TIMER_CALL(set_short_steps, watch_steps(twheel_modify_at, 1 * SCENE_MS))
+TIMER_CALL(set_long_steps, watch_steps(twheel_modify_at, 45 * SCENE_MS))
 TIMER_CALL(touch, twheel_idle_touch(scene_idle()))
 /* It may count with the timeout before. */
 static long touch_steps(void)
@@ -224,10 +242,10 @@ const struct scene_call scene_calls[] = {
 	CALL(cancel_other, SCENE_OTHER),
 	CALL(arm_many, SCENE_MANY, .parts = true),
 	CALL(cancel_many, SCENE_MANY, .parts = true),
-	CALL(idle_short, SCENE_WATCH),
-	CALL(idle_long, SCENE_WATCH),
-	CALL(set_short, SCENE_WATCH),
-	CALL(set_long, SCENE_WATCH),
+	CALL(idle_short, SCENE_WATCH, .steps = call_idle_short_steps),
+	CALL(idle_long, SCENE_WATCH, .steps = call_idle_long_steps),
+	CALL(set_short, SCENE_WATCH, .steps = call_set_short_steps),
+	CALL(set_long, SCENE_WATCH, .steps = call_set_long_steps),
 	CALL(touch, SCENE_WATCH, .steps = touch_steps),
 	CALL(idle_stop, SCENE_WATCH),
 	CALL(idle_stop_sync, SCENE_WATCH),
@@ -241,7 +259,7 @@ const struct scene_call scene_calls[] = {
 	     .steps = periodic_shutdown_sync_steps),
 	CALL(arm_near, SCENE_OWNER, .owns = true),
 	CALL(arm_on_1, SCENE_OWNER, .owns = true, .sends = true),
-	CALL(idle_short, SCENE_OWNER, .owns = true),
+	CALL(idle_short, SCENE_OWNER, .owns = true, .steps = call_idle_short_steps),
 	CALL(periodic_rate, SCENE_OWNER, .owns = true),
 	CALL(free_timer, SCENE_ENDER, .owns = true),
 	CALL(free_idle, SCENE_ENDER, .owns = true),
