@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Timers of per-CPU wheels that have no CPU yet, and those that go from CPU to CPU. Also what
- * calls tell of a timer whose callback runs on another CPU.
+ * calls do and tell while a timer's callback runs.
  */
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
@@ -10,6 +10,8 @@
 #include <linux/smp.h>
 
 #include <linux/twheel_many.h>
+#include <linux/twheel_state.h>
+#include <linux/twheel_stats.h>
 
 #include "../module/core/base.h"
 #include "smp.h"
@@ -116,127 +118,6 @@ static void first_arms_race(struct kunit *test)
 	}
 }
 
-/* A timer that its own callback sends to the next CPU, as a watchdog does. */
-struct traveller {
-	struct twheel_timer timer;
-	unsigned int stops;
-	unsigned int refused;
-	atomic_t inside;
-	bool slow;
-	int home;
-};
-
-static void traveller_fire(struct twheel_timer *timer)
-{
-	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpu_after(raw_smp_processor_id());
-	int ret;
-
-	atomic_inc(&t->inside);
-	t->stops++;
-	if (t->slow)
-		spin_ns(20 * US);
-	atomic_dec(&t->inside);
-	/* The last thing: the next callback may begin at once. */
-	ret = twheel_arm_on(timer, cpu, 100 * US);
-	if (ret && ret != -ESHUTDOWN)
-		t->refused++;
-}
-
-static void timer_travels(struct kunit *test)
-{
-	struct twheel_config config = {
-		.name = "travel", .percpu = true, .tick_ns = 100 * US,
-	};
-	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	unsigned int round;
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	for_each_callback_context(config.context) {
-		struct twheel *wheel = wheel_new(test, &config);
-
-		for (round = 0; round < 20; round++) {
-			t->stops = 0;
-			t->slow = round % 2;
-			twheel_timer_init(&t->timer, wheel, traveller_fire);
-			KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
-			KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) >= 20));
-			KUNIT_EXPECT_GE(test, twheel_shutdown_sync(&t->timer), 0);
-			KUNIT_EXPECT_EQ(test, atomic_read(&t->inside), 0);
-			KUNIT_EXPECT_FALSE(test, twheel_pending(&t->timer));
-		}
-		KUNIT_EXPECT_EQ_MSG(test, t->refused, 0, "context %d", config.context);
-		KUNIT_EXPECT_EQ(test, pending_count(wheel), 0);
-		twheel_destroy(wheel);
-	}
-}
-
-/* It waits for itself nowhere: neither before it has sent its timer on, nor after. */
-static void sync_after_leaving(struct twheel_timer *timer)
-{
-	struct traveller *t = container_of(timer, struct traveller, timer);
-	int cpu = cpu_after(raw_smp_processor_id());
-
-	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
-	t->refused += twheel_arm_on(timer, cpu, HOUR) != 0;
-	t->refused += twheel_cancel_sync(timer) != -EDEADLK;
-	t->refused += !twheel_pending(timer);
-	t->stops++;
-}
-
-static void traveller_does_not_wait_for_itself(struct kunit *test)
-{
-	const struct twheel_config config = { .name = "travel", .percpu = true };
-	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	struct twheel *wheel = wheel_new(test, &config);
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	twheel_timer_init(&t->timer, wheel, sync_after_leaving);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops)));
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&t->timer), 1);
-	KUNIT_EXPECT_EQ(test, t->refused, 0);
-	twheel_destroy(wheel);
-}
-
-/* It sends its timer on, takes that back, and arms it: alone first, and then by an array. */
-static void traveller_stays(struct twheel_timer *timer)
-{
-	struct traveller *t = container_of(timer, struct traveller, timer);
-	struct twheel_item item = { .timer = timer };
-	int cpu = raw_smp_processor_id();
-
-	if (!t->stops)
-		t->home = cpu;
-	t->refused += cpu != t->home;
-	if (t->stops < 2) {
-		t->refused += twheel_arm_on(timer, cpu_after(cpu), HOUR) != 0;
-		t->refused += twheel_cancel(timer) != 1;
-	}
-	if (!t->stops) {
-		t->refused += twheel_arm(timer, MS) != 0;
-	} else if (t->stops == 1) {
-		item.deadline_ns = twheel_now(twheel_of(timer)) + MS;
-		t->refused += twheel_arm_many(twheel_of(timer), &item, 1) != 1;
-	}
-	WRITE_ONCE(t->stops, t->stops + 1);
-}
-
-static void cancel_calls_off_a_journey(struct kunit *test)
-{
-	const struct twheel_config config = { .name = "travel", .percpu = true };
-	struct traveller *t = kunit_kzalloc(test, sizeof(*t), GFP_KERNEL);
-	struct twheel *wheel = wheel_new(test, &config);
-
-	KUNIT_ASSERT_NOT_NULL(test, t);
-	twheel_timer_init(&t->timer, wheel, traveller_stays);
-	KUNIT_EXPECT_EQ(test, twheel_arm(&t->timer, 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(t->stops) == 3));
-	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&t->timer), 0);
-	KUNIT_EXPECT_EQ(test, t->refused, 0);
-	twheel_destroy(wheel);
-}
-
 /* A wheel, and this task on one CPU beside another that the test needs. */
 static struct twheel *travel_wheel_from_afar(struct kunit *test)
 {
@@ -283,11 +164,11 @@ struct interruption {
 	int ret;
 };
 
-static void interruption_sends(void *arg)
+static void interruption_arms(void *arg)
 {
-	struct interruption *interruption = arg;
+	struct interruption *in = arg;
 
-	interruption->ret = twheel_arm_on(interruption->timer, interruption->cpu, 0);
+	in->ret = twheel_arm_on(in->timer, in->cpu, HOUR);
 }
 
 static struct held_callback *held_callback_begin(struct kunit *test, struct twheel *wheel,
@@ -302,87 +183,86 @@ static struct held_callback *held_callback_begin(struct kunit *test, struct twhe
 	return held;
 }
 
-/* Its callback is called once more, on that CPU, but not before it has ended. */
-static void held_callback_expect_sent(struct kunit *test, struct held_callback *held,
-				      int cpu)
+/* A timer whose callback runs stays on its CPU. Until that has returned, no other can have it. */
+static void busy_timer_stays(struct kunit *test)
 {
-	KUNIT_EXPECT_TRUE(test, twheel_pending(&held->timer));
-	msleep(20);
-	if (!READ_ONCE(held->gave_up))
-		KUNIT_EXPECT_EQ(test, READ_ONCE(held->fired), 1);
+	int here = cpu_first(), there = cpu_last(), ret[5];
+	struct twheel_stats before, after;
+	struct held_callback *held;
+	struct interruption in;
+	struct twheel *wheel;
+	u64 deadline;
+
+	wheel = travel_wheel_from_afar(test);
+	held = held_callback_begin(test, wheel, there);
+	in = (struct interruption) { .timer = &held->timer, .cpu = here };
+	/* By another CPU, and by what interrupts the callback. */
+	twheel_get_stats(wheel, &before);
+	ret[0] = twheel_arm_on(&held->timer, here, HOUR);
+	smp_call_function_single(there, interruption_arms, &in, 1);
+	ret[1] = twheel_state(&held->timer);
+	twheel_get_stats(wheel, &after);
+	/* Nor does it lose a deadline that it has. */
+	ret[2] = twheel_arm_on(&held->timer, there, 2 * HOUR);
+	deadline = twheel_deadline(&held->timer);
+	ret[3] = twheel_arm_on(&held->timer, here, HOUR);
+	ret[4] = deadline == twheel_deadline(&held->timer);
+	if (!READ_ONCE(held->gave_up)) {
+		KUNIT_EXPECT_EQ(test, ret[0], -EBUSY);
+		KUNIT_EXPECT_EQ(test, in.ret, -EBUSY);
+		KUNIT_EXPECT_EQ(test, ret[1], TWHEEL_FIRED);
+		KUNIT_EXPECT_EQ(test, after.armed - before.armed, 0);
+		KUNIT_EXPECT_EQ(test, after.pending, 0);
+		KUNIT_EXPECT_EQ(test, ret[2], 0);
+		KUNIT_EXPECT_EQ(test, ret[3], -EBUSY);
+		KUNIT_EXPECT_TRUE(test, ret[4]);
+	}
 	WRITE_ONCE(held->release, true);
+	KUNIT_EXPECT_TRUE(test, await(twheel_arm_on(&held->timer, here, 0) == 1));
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(held->fired) == 2));
-	twheel_cancel_sync(&held->timer);
-	KUNIT_EXPECT_EQ(test, held->fired_on, cpu);
-}
-
-/* @interrupted: by what interrupts the callback, else by a task on another CPU. */
-static void sent_while_called(struct kunit *test, bool interrupted)
-{
-	int here = cpu_first(), there = cpu_last();
-	struct interruption interruption = { .cpu = here };
-	struct twheel_stats stats;
-	struct held_callback *held;
-	struct twheel *wheel;
-
-	wheel = travel_wheel_from_afar(test);
-	held = held_callback_begin(test, wheel, there);
-	interruption.timer = &held->timer;
-	if (interrupted)
-		smp_call_function_single(there, interruption_sends, &interruption, 1);
-	else
-		interruption_sends(&interruption);
-	KUNIT_EXPECT_EQ(test, interruption.ret, 0);
-	held_callback_expect_sent(test, held, here);
-	twheel_get_stats(wheel, &stats);
-	KUNIT_EXPECT_EQ(test, stats.armed, 2);
-	KUNIT_EXPECT_EQ(test, stats.fired, 2);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&held->timer), 0);
+	KUNIT_EXPECT_EQ(test, held->fired_on, here);
 	travel_wheel_end(wheel);
 }
 
-static void sent_by_an_interrupt(struct kunit *test)
+/* A callback arms its own timer, for another CPU and for its own. */
+struct commuter {
+	struct twheel_timer timer;
+	int other, own, sync;
+	atomic_t calls;
+};
+
+static void commuter_fire(struct twheel_timer *timer)
 {
-	sent_while_called(test, true);
+	struct commuter *c = container_of(timer, struct commuter, timer);
+	int cpu = READ_ONCE(timer->base)->clock.cpu;
+
+	c->other = twheel_arm_on(timer, cpu_after(cpu), HOUR);
+	c->sync = twheel_pending(timer) ? 1 : twheel_cancel_sync(timer);
+	c->own = twheel_arm_on(timer, cpu, HOUR);
+	atomic_inc(&c->calls);
 }
 
-static void sent_by_another_cpu(struct kunit *test)
+static void own_callback_stays(struct kunit *test)
 {
-	sent_while_called(test, false);
-}
-
-/* What becomes of a sent timer before its callback has ended. */
-static void sent_and_then(struct kunit *test)
-{
-	int here = cpu_first(), there = cpu_last();
-	struct held_callback *held;
+	struct twheel_config config = { .name = "travel", .percpu = true };
+	struct commuter *c = kunit_kzalloc(test, sizeof(*c), GFP_KERNEL);
 	struct twheel *wheel;
 
-	wheel = travel_wheel_from_afar(test);
-	/* Cancelled: nothing is left of it. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
-	KUNIT_EXPECT_EQ(test, twheel_cancel(&held->timer), 1);
-	WRITE_ONCE(held->release, true);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&held->timer), 0);
-	KUNIT_EXPECT_EQ(test, held->fired, 1);
-	/* Modified: it goes all the same. Called back: it does not. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 2 * HOUR), 1);
-	KUNIT_EXPECT_EQ(test, twheel_modify(&held->timer, 0), 1);
-	held_callback_expect_sent(test, held, here);
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, HOUR), 0);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, there, 0), 1);
-	held_callback_expect_sent(test, held, there);
-	/* Waited for: it is cancelled, before it comes there. */
-	held = held_callback_begin(test, wheel, there);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&held->timer, here, 0), 0);
-	WRITE_ONCE(held->release, true);
-	twheel_shutdown_sync(&held->timer);
-	KUNIT_EXPECT_LE(test, held->fired, 2);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&held->timer));
-	travel_wheel_end(wheel);
+	test_needs_two_cpus(test);
+	KUNIT_ASSERT_NOT_NULL(test, c);
+	for_each_callback_context(config.context) {
+		wheel = wheel_new(test, &config);
+		atomic_set(&c->calls, 0);
+		twheel_timer_init(&c->timer, wheel, commuter_fire);
+		KUNIT_EXPECT_EQ(test, twheel_arm(&c->timer, 0), 0);
+		KUNIT_EXPECT_TRUE(test, await(atomic_read(&c->calls)));
+		KUNIT_EXPECT_EQ(test, c->other, -EBUSY);
+		KUNIT_EXPECT_EQ(test, c->sync, -EDEADLK);
+		KUNIT_EXPECT_EQ(test, c->own, 0);
+		KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&c->timer), 1);
+		twheel_destroy(wheel);
+	}
 }
 
 /* A callback may free its timer: a new one at the address does not wait for it. */
@@ -446,12 +326,8 @@ static void told_without_waiting(struct kunit *test)
 static struct kunit_case travel_cases[] = {
 	KUNIT_CASE(fresh_timer_is_on_any_cpu),
 	KUNIT_CASE(first_arms_race),
-	KUNIT_CASE(timer_travels),
-	KUNIT_CASE(traveller_does_not_wait_for_itself),
-	KUNIT_CASE(cancel_calls_off_a_journey),
-	KUNIT_CASE(sent_by_an_interrupt),
-	KUNIT_CASE(sent_by_another_cpu),
-	KUNIT_CASE(sent_and_then),
+	KUNIT_CASE(busy_timer_stays),
+	KUNIT_CASE(own_callback_stays),
 	KUNIT_CASE(new_timer_comes_where_the_old_one_runs),
 	KUNIT_CASE(told_without_waiting),
 	{ }

@@ -227,61 +227,6 @@ static void timer_at_the_same_address(struct kunit *test)
 	}
 }
 
-/**
- * struct wanderer - a timer whose callback sends it to another CPU, and goes on
- * @timer: the timer
- * @second: that CPU
- * @calls: how often it was called
- * @sent: it is sent
- * @waiting: somebody is about to wait for it
- * @inside: how many callbacks run
- */
-struct wanderer {
-	struct twheel_timer timer;
-	int second;
-	atomic_t calls;
-	atomic_t sent;
-	atomic_t waiting;
-	atomic_t inside;
-};
-
-static void wanderer_fire(struct twheel_timer *timer)
-{
-	struct wanderer *wanderer = container_of(timer, struct wanderer, timer);
-
-	atomic_inc(&wanderer->inside);
-	atomic_inc(&wanderer->calls);
-	twheel_arm_on(timer, wanderer->second, 0);
-	atomic_set(&wanderer->sent, 1);
-	(void)await(atomic_read(&wanderer->waiting));
-	/* For the waiter to get there. If it does not, the test sees less. */
-	msleep(50);
-	atomic_dec(&wanderer->inside);
-}
-
-/* The timer goes to the other CPU when its callback has ended: then it is cancelled. */
-static void a_sent_timer_is_waited_for(struct kunit *test)
-{
-	struct wanderer *wanderer;
-	struct twheel *wheel;
-
-	test_needs_two_cpus(test);
-	wheel = wait_wheel(test, TWHEEL_CONTEXT_WORK, true);
-	wanderer = kunit_kzalloc(test, sizeof(*wanderer), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, wanderer);
-	wanderer->second = cpu_last();
-	twheel_timer_init(&wanderer->timer, wheel, wanderer_fire);
-	KUNIT_EXPECT_EQ(test, twheel_arm_on(&wanderer->timer, cpu_first(), 0), 0);
-	KUNIT_EXPECT_TRUE(test, await(atomic_read(&wanderer->sent)));
-	KUNIT_EXPECT_TRUE(test, twheel_pending(&wanderer->timer));
-	atomic_set(&wanderer->waiting, 1);
-	KUNIT_EXPECT_EQ(test, twheel_cancel_sync(&wanderer->timer), 1);
-	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->inside), 0);
-	KUNIT_EXPECT_FALSE(test, twheel_pending(&wanderer->timer));
-	KUNIT_EXPECT_EQ(test, atomic_read(&wanderer->calls), 1);
-	twheel_destroy(wheel);
-}
-
 #define NR_SLEEPERS	250
 
 /**
@@ -483,7 +428,6 @@ static struct kunit_case wait_cases[] = {
 	KUNIT_CASE(self_arming_timer_is_cancelled),
 	KUNIT_CASE(backlog_is_not_waited_for),
 	KUNIT_CASE(timer_at_the_same_address),
-	KUNIT_CASE(a_sent_timer_is_waited_for),
 	KUNIT_CASE(all_waiters_are_woken),
 	KUNIT_CASE(waits_within_one_pass),
 	{ }

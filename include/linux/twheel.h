@@ -161,8 +161,8 @@ enum twheel_context {
  * @percpu: a base for each possible CPU. A timer is armed on the CPU where the call is made,
  *	and fires there. As long as each CPU touches its own timers only, no two CPUs
  *	share a lock or a cache line. A timer that is pending, or whose callback runs,
- *	stays on its CPU; twheel_arm_on() moves it, at the latest when its callback has
- *	returned. While a CPU is offline, its timers stay its own, and fire on another.
+ *	stays on its CPU; twheel_arm_on() moves one that is pending. While a CPU is offline, its
+ *	timers stay its own, and fire on another.
  *	With default slots a base takes some 37 KiB, and 70 if its clock may go back, or is virtual
  */
 struct twheel_config {
@@ -375,14 +375,15 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.
  *
- * While the timer's callback runs, or in it, the timer is pending at once, but goes to @cpu
- * when the callback has returned. If it is armed anew at that moment, it may stay.
+ * Callbacks of one timer never overlap, so a timer whose callback runs cannot go to another CPU.
  *
  * Context:
  * * any but NMI
  * Return:
  * * as twheel_arm_at()
  * * -EINVAL - also if there can be no such CPU
+ * * -EBUSY - the timer's callback runs, perhaps in the caller, and would have to leave its CPU;
+ *   nothing has been done
  */
 static inline int twheel_arm_on_at(struct twheel_timer *timer, int cpu, u64 deadline_ns)
 {

@@ -80,18 +80,6 @@ static __always_inline void arm_dequeue(struct twheel_base *base,
 	tw_wheel_dequeue(&base->wheel, &timer->node);
 }
 
-/*
- * With the base lock: put a timer where it waits. One that is sent to another CPU while its
- * callback runs waits for that to return.
- */
-static void arm_enqueue(struct twheel_base *base, struct twheel_timer *timer, s64 word)
-{
-	if (unlikely(base->sent_to) && tw_base_runs(base, timer))
-		hlist_add_head(&timer->node.link, &base->sent);
-	else
-		tw_base_enqueue(base, timer, word);
-}
-
 /* tw_arm_held() - with the base lock: give the timer its deadline on that base */
 noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
 			 enum tw_arm_which which)
@@ -101,7 +89,7 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 	lockdep_assert_held(&base->lock);
 	if (before < 0) {
 		arm_dequeue(base, timer, word);
-		arm_enqueue(base, timer, word);
+		tw_base_enqueue(base, timer, word);
 		tw_trace_modify(base, timer);
 		return 1;
 	}
@@ -113,7 +101,7 @@ noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s
 	if (!tw_base_take_room(base))
 		return -ENOSPC;
 	arm_make_pending(timer, word);
-	arm_enqueue(base, timer, word);
+	tw_base_enqueue(base, timer, word);
 	tw_trace_arm(base, timer);
 	return 0;
 }
@@ -363,6 +351,5 @@ int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
 	if (likely(word < timer->base->plain) &&
 	    likely(arm_idle(timer->base, timer, word)))
 		return 0;
-	tw_arm_here(timer->base);
 	return tw_arm_held(timer->base, timer, word, TW_ARM_ANY);
 }

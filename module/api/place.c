@@ -32,24 +32,6 @@ static struct twheel_base *place_pick(const struct twheel_timer *timer,
 	return wheel->bases[cpu];
 }
 
-/*
- * With the lock of the base that runs the timer's callback: give the timer its deadline on
- * @to, where it goes when the callback has returned.
- */
-static int place_send(struct twheel_timer *timer, struct twheel_base *from,
-		      struct twheel_base *to, s64 word)
-{
-	int ret;
-
-	from->sent_to = to == from ? NULL : to;
-	/* As in tw_waiter_add(). */
-	from->group = 1;
-	ret = tw_arm_held(from, timer, word, TW_ARM_ANY);
-	if (ret < 0)
-		from->sent_to = NULL;
-	return ret;
-}
-
 /* With both locks: give a timer of @from its deadline on @to. */
 static int place_move(struct twheel_timer *timer, struct twheel_base *from,
 		      struct twheel_base *to, s64 word, enum tw_arm_which which)
@@ -72,26 +54,30 @@ static int place_move(struct twheel_timer *timer, struct twheel_base *from,
 static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
 		      s64 word, enum tw_arm_which which)
 {
-	tw_arm_here(base);
 	if (tw_arm_extend(timer, word) == 1)
 		return 1;
 	return tw_arm_held(base, timer, word, which);
 }
 
 /*
- * With both locks, after that of @base was released for a moment: whether all is still so.
- * Returns -EAGAIN if not.
+ * With the lock of the timer's base: give it its deadline on @to, whose lock is taken as well.
+ * Returns -EAGAIN if the timer has changed while the lock of @base was released for that.
  */
-static int place_both(struct twheel_timer *timer, struct twheel_base *base,
-		      struct twheel_base *to, s64 word, enum tw_arm_which which, int cpu)
+static int place_other(struct twheel_timer *timer, struct twheel_base *base,
+		       struct twheel_base *to, s64 word, enum tw_arm_which which, int cpu)
 {
-	if (READ_ONCE(timer->base) != base)
-		return -EAGAIN;
-	if (cpu != TW_ANY_CPU && tw_base_runs(base, timer))
-		return place_send(timer, base, to, word);
-	if (place_pick(timer, base, which, cpu) != to)
-		return place_stay(base, timer, word, which);
-	return place_move(timer, base, to, word, which);
+	bool held = tw_base_lock_second(base, to);
+	int ret;
+
+	if (!held && (READ_ONCE(timer->base) != base ||
+		      place_pick(timer, base, which, cpu) != to))
+		ret = -EAGAIN;
+	else if (tw_base_runs(base, timer))
+		ret = -EBUSY;
+	else
+		ret = place_move(timer, base, to, word, which);
+	raw_spin_unlock(&to->lock);
+	return ret;
 }
 
 /*
@@ -99,7 +85,7 @@ static int place_both(struct twheel_timer *timer, struct twheel_base *base,
  * @word: the deadline's
  * @cpu: the CPU it is for, or %TW_ANY_CPU
  *
- * Return: as twheel_arm_at(), or twheel_modify_at().
+ * Return: as twheel_arm_on_at(), or twheel_modify_at().
  */
 int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
 {
@@ -110,21 +96,12 @@ int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int 
 	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
 	if (word >= 0)
 		word = tw_word(TWHEEL_NEVER);
-again:
-	base = tw_timer_lock_base(timer, &flags);
-	to = place_pick(timer, base, which, cpu);
-	if (cpu != TW_ANY_CPU && unlikely(tw_base_runs(base, timer))) {
-		ret = place_send(timer, base, to, word);
-	} else if (to == base) {
-		ret = place_stay(base, timer, word, which);
-	} else {
-		ret = tw_base_lock_second(base, to) ?
-		      place_move(timer, base, to, word, which) :
-		      place_both(timer, base, to, word, which, cpu);
-		raw_spin_unlock(&to->lock);
-	}
-	raw_spin_unlock_irqrestore(&base->lock, flags);
-	if (unlikely(ret == -EAGAIN))
-		goto again;
+	do {
+		base = tw_timer_lock_base(timer, &flags);
+		to = place_pick(timer, base, which, cpu);
+		ret = to == base ? place_stay(base, timer, word, which) :
+				   place_other(timer, base, to, word, which, cpu);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	} while (unlikely(ret == -EAGAIN));
 	return ret;
 }

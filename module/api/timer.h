@@ -14,8 +14,7 @@
  *
  *	the timer is linked  if and only if  its word is a deadline,
  *
- * in a list of the wheel, or in &twheel_base.sent while its callback runs. The tick that it
- * is queued for is never after its deadline.
+ * in a list of the wheel. The tick that it is queued for is never after its deadline.
  */
 #ifndef _TWHEEL_TIMER_H
 #define _TWHEEL_TIMER_H
@@ -84,13 +83,6 @@ static __always_inline int tw_arm_extend(struct twheel_timer *timer, s64 word)
 	if (ret == 1)
 		tw_trace_extend(timer, tw_word(word));
 	return ret;
-}
-
-/* With the base lock: a timer is armed here. Sending it is off, if it was cancelled since. */
-static inline void tw_arm_here(struct twheel_base *base)
-{
-	if (base->sent_to && hlist_empty(&base->sent))
-		base->sent_to = NULL;
 }
 
 int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,

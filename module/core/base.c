@@ -257,7 +257,7 @@ struct twheel_timer *tw_base_evict(struct twheel_base *base)
 	return timer;
 }
 
-/* tw_base_move() - with both locks: a pending timer goes to another base, or into its bucket */
+/* tw_base_move() - with both locks: a pending timer goes to another base */
 void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 		  struct twheel_timer *timer)
 {
@@ -266,28 +266,4 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 	to->pending++;
 	tw_base_enqueue(to, timer, atomic64_read(&timer->node.word));
 	tw_base_welcome(to, timer);
-}
-
-/*
- * tw_base_send() - with the lock, in a pass: a callback has returned during which its timer
- * was sent to another base
- *
- * Until now the timer has waited here, so its next callback cannot have begun. And it has
- * waited in a list: if it was cancelled, it is not there, and may be gone.
- */
-void tw_base_send(struct twheel_base *base)
-{
-	struct twheel_base *to = base->sent_to;
-	struct hlist_node *first;
-
-	lockdep_assert_held(&base->lock);
-	base->sent_to = NULL;
-	/* The timer may be cancelled or moved if the lock is released in between. */
-	tw_base_lock_second(base, to);
-	first = base->sent.first;
-	/* What is stopped is emptied by others, one base after the other. */
-	if (first)
-		tw_base_move(base, base->stopped || to->stopped ? base : to,
-			     tw_base_timer(hlist_entry(first, struct twheel_node, link)));
-	raw_spin_unlock(&to->lock);
 }

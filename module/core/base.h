@@ -49,8 +49,6 @@ enum tw_together {
  * @unfired: timers handed back
  * @running: the timer whose callback runs. Written under the lock
  * @waiters: calls that wait for what runs
- * @sent_to: the base that @running goes to once its callback has returned, or NULL
- * @sent: that timer, if it is pending: it is in no bucket meanwhile
  * @late: lateness of all callbacks, in buckets: see &twheel_stats.late
  * @late_sum: lateness of all callbacks together
  * @cancelled: timers cancelled while pending
@@ -65,8 +63,7 @@ enum tw_together {
  * @time: the time that lateness is measured against, as a word: the last reading of the
  *	clock, and at least one ns after the position's instant
  * @began: when the pass began, in ns of CLOCK_MONOTONIC
- * @group: callbacks until the next look. A waiter sets it to 1, and so does a move of the timer
- *	whose callback runs to another base
+ * @group: callbacks until the next look at the clock. A waiter sets it to 1
  * @last: the function called last, to name it. A policy puts its user's there
  * @runner: the task that the pass runs in or has interrupted, NULL between passes
  * @clock: the clock
@@ -92,8 +89,6 @@ struct twheel_base {
 	bool in_round;
 	struct twheel_timer *running;
 	struct tw_waiter *waiters;
-	struct twheel_base *sent_to;
-	struct hlist_head sent;
 	u64 time;
 	u64 late_sum;
 	u64 cancelled;
@@ -169,7 +164,6 @@ void tw_base_wait_quiet(struct twheel_base *base);
 struct twheel_timer *tw_base_evict(struct twheel_base *base);
 void tw_base_move(struct twheel_base *from, struct twheel_base *to,
 		  struct twheel_timer *timer);
-void tw_base_send(struct twheel_base *base);
 
 /*
  * tw_base_wake_ns() - the instant at which the engine has something to do

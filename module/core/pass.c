@@ -144,8 +144,8 @@ static __always_inline void pass_count_late(struct twheel_base *base, u64 late)
 }
 
 /*
- * The group of callbacks is used up. Or a call has ended it: one that waits for the
- * callback, or that has sent its timer to another CPU. Returns true if the time is over.
+ * The group of callbacks is used up, or a call that waits for the callback has ended it.
+ * Returns true if the time is over.
  */
 static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
@@ -155,8 +155,6 @@ static noinline bool pass_serve_break(struct twheel_base *base, enum twheel_cont
 	WRITE_ONCE(base->running, NULL);
 	if (base->waiters)
 		pass_tell_waiters(base, context);
-	if (base->sent_to)
-		tw_base_send(base);
 	base->group = PASS_GROUP;
 	now = ktime_get_ns();
 	pass_set_time(base, pass_clock(base, now));

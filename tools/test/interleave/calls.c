@@ -19,8 +19,8 @@
 
 TIMER_CALL(arm_near, twheel_arm_at(t, scene_at(3)))
 TIMER_CALL(arm_far, twheel_arm_at(t, scene_at(30)))
-TIMER_CALL(arm_on_0, scene_send(t, 0, scene_at(4)))
-TIMER_CALL(arm_on_1, scene_send(t, 1, scene_at(20)))
+TIMER_CALL(arm_on_0, twheel_arm_on_at(t, 0, scene_at(4)))
+TIMER_CALL(arm_on_1, twheel_arm_on_at(t, 1, scene_at(20)))
 TIMER_CALL(modify_near, twheel_modify_at(t, scene_at(2)))
 TIMER_CALL(modify_far, twheel_modify_at(t, scene_at(40)))
 TIMER_CALL(extend, twheel_extend_at(t, scene_at(25)))
@@ -41,7 +41,7 @@ static long call_try_cancel(void)
 
 TIMER_CALL(cancel_sync, twheel_cancel_sync(t))
 TIMER_CALL(arm_other, twheel_arm_at(u, scene_at(4)))
-TIMER_CALL(send_other, scene_send(u, 0, scene_at(22)))
+TIMER_CALL(arm_other_on_0, twheel_arm_on_at(u, 0, scene_at(22)))
 TIMER_CALL(cancel_other, twheel_cancel(u))
 TIMER_CALL(idle_short, twheel_idle_start(scene_idle(), 2 * SCENE_MS))
 TIMER_CALL(idle_long, twheel_idle_start(scene_idle(), 30 * SCENE_MS))
@@ -227,8 +227,8 @@ const struct scene_call scene_calls[] = {
 	CALL(stop, SCENE_WHEEL, .parts = true),
 	CALL(arm_near, SCENE_TIMER),
 	CALL(arm_far, SCENE_TIMER),
-	CALL(arm_on_0, SCENE_CPUS, .sends = true),
-	CALL(arm_on_1, SCENE_CPUS, .sends = true),
+	CALL(arm_on_0, SCENE_CPUS),
+	CALL(arm_on_1, SCENE_CPUS),
 	CALL(modify_near, SCENE_TIMER),
 	CALL(modify_far, SCENE_TIMER),
 	CALL(extend, SCENE_TIMER),
@@ -238,7 +238,7 @@ const struct scene_call scene_calls[] = {
 	CALL(shutdown, SCENE_TIMER),
 	CALL(shutdown_sync, SCENE_TIMER),
 	CALL(arm_other, SCENE_OTHER),
-	CALL(send_other, SCENE_CPUS | SCENE_OTHER),
+	CALL(arm_other_on_0, SCENE_CPUS | SCENE_OTHER),
 	CALL(cancel_other, SCENE_OTHER),
 	CALL(arm_many, SCENE_MANY, .parts = true),
 	CALL(cancel_many, SCENE_MANY, .parts = true),
@@ -258,7 +258,7 @@ const struct scene_call scene_calls[] = {
 	CALL(periodic_shutdown_sync, SCENE_WORK, .series = true,
 	     .steps = periodic_shutdown_sync_steps),
 	CALL(arm_near, SCENE_OWNER, .owns = true),
-	CALL(arm_on_1, SCENE_OWNER, .owns = true, .sends = true),
+	CALL(arm_on_1, SCENE_OWNER, .owns = true),
 	CALL(idle_short, SCENE_OWNER, .owns = true, .steps = call_idle_short_steps),
 	CALL(periodic_rate, SCENE_OWNER, .owns = true),
 	CALL(free_timer, SCENE_ENDER, .owns = true),

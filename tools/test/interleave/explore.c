@@ -10,7 +10,6 @@
  *
  * Some calls are several steps, and another one may come between. Time passes, then the alarm
  * goes off. A callback begins, and ends. So the oracle also changes over at these boundaries.
- * Where a timer may stay that is sent to another CPU, the oracle also leaves it where it is.
  *
  * Triples are too many. Dice choose some: A, in it B, in it C.
  *
@@ -46,7 +45,7 @@ struct schedule {
 static struct schedule at;
 static struct scene_outcome outcome;
 static struct scene_outcome oracle[ORACLE_MAX];
-static unsigned int oracle_size, oracle_moved;
+static unsigned int oracle_size;
 static unsigned long runs, pairs, triples, faults;
 static unsigned long long dice = 1;
 /* No call pauses. */
@@ -217,20 +216,7 @@ static bool oracle_run_all(void)
 	return tries < ORACLE_TRIES;
 }
 
-static bool has_sends(void)
-{
-	bool sends = at.scene->callback == SCENE_SENDS;
-	int i;
-
-	for (i = 0; i < at.count; i++)
-		sends |= at.calls[i]->sends;
-	return sends;
-}
-
-/*
- * Make the calls of the schedule in each order. The first @oracle_moved outcomes are of timers
- * that go where they are sent. Returns false if these are too many.
- */
+/* Make the calls of the schedule in each order. Returns false if these are too many. */
 static bool oracle_ask(void)
 {
 	bool all;
@@ -240,12 +226,6 @@ static bool oracle_ask(void)
 	at.contended = false;
 	at.falls = false;
 	all = oracle_run_all();
-	oracle_moved = oracle_size;
-	if (all && has_sends()) {
-		scene_stays = true;
-		all = oracle_run_all();
-		scene_stays = false;
-	}
 	at.coarse = false;
 	return all;
 }
@@ -274,12 +254,6 @@ static bool may_have_parts(void)
 	return false;
 }
 
-/* "If it is armed anew at that moment, it may stay", twheel_arm_on_at() says. */
-static bool may_stay(void)
-{
-	return has_sends() && has_alarm() && (at.contended || at.count > 2);
-}
-
 /*
  * If a start fails, the series is over. A callback whose timer has just been claimed, when there
  * was no room or the wheel was stopped, finds that, and is not called.
@@ -296,13 +270,7 @@ static bool may_end(const struct scene_outcome *o)
 
 static bool same_object(const struct scene_object_outcome *a, const struct scene_object_outcome *b)
 {
-	struct scene_object_outcome mine = *a;
-
-	if (may_stay()) {
-		mine.base = b->base;
-		memcpy(mine.where, b->where, sizeof(mine.where));
-	}
-	return !memcmp(&mine, b, sizeof(mine));
+	return !memcmp(a, b, sizeof(*a));
 }
 
 static bool same_result(int i, const struct scene_outcome *a, const struct scene_outcome *b)
@@ -325,15 +293,15 @@ static bool same(const struct scene_outcome *a, const struct scene_outcome *b)
 	return !memcmp(a->stats, b->stats, sizeof(a->stats));
 }
 
-static bool same_parts(unsigned int size)
+static bool same_parts(void)
 {
 	unsigned int i, j;
 
 	for (i = 0; i < SCENE_OBJECTS; i++) {
-		for (j = 0; j < size; j++)
+		for (j = 0; j < oracle_size; j++)
 			if (same_object(&oracle[j].object[i], &outcome.object[i]))
 				break;
-		if (j == size && !(i == SCENE_PERIODIC && may_end(&outcome)))
+		if (j == oracle_size && !(i == SCENE_PERIODIC && may_end(&outcome)))
 			return false;
 	}
 	return true;
@@ -341,12 +309,12 @@ static bool same_parts(unsigned int size)
 
 static bool expected(void)
 {
-	unsigned int size = may_stay() ? oracle_size : oracle_moved, i;
+	unsigned int i;
 
-	for (i = 0; i < size; i++)
+	for (i = 0; i < oracle_size; i++)
 		if (same(&oracle[i], &outcome))
 			return true;
-	return may_have_parts() && same_parts(size);
+	return may_have_parts() && same_parts();
 }
 
 /* Judge the run. */

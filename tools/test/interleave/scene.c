@@ -16,19 +16,12 @@ struct twheel *scene_wheel;
 struct twheel_timer *scene_timers[SCENE_OBJECTS];
 struct scene_fate fates[SCENE_OBJECTS];
 bool scene_starts, scene_stops, scene_stopped;
-bool scene_stays;
 
 void scene_free(enum scene_object i)
 {
 	fates[i].outcome.freed = true;
 	free(scene_timers[i]);
 	scene_timers[i] = NULL;
-}
-
-int scene_send(struct twheel_timer *timer, int cpu, u64 deadline)
-{
-	return scene_stays ? twheel_arm_at(timer, deadline) :
-	       twheel_arm_on_at(timer, cpu, deadline);
 }
 
 /* At each point: a timer stays in the base that runs its callback. */
@@ -117,9 +110,9 @@ static void timer_function(struct twheel_timer *timer)
 		if (fates[i].outcome.fired <= SCENE_AGAIN)
 			twheel_arm_at(timer, cpus_time() + 7 * SCENE_MS);
 		break;
-	case SCENE_SENDS:
+	case SCENE_LEAVES:
 		if (fates[i].outcome.fired <= SCENE_AGAIN)
-			scene_send(timer, !stub_cpu(), cpus_time() + 7 * SCENE_MS);
+			twheel_arm_on_at(timer, !stub_cpu(), cpus_time() + 7 * SCENE_MS);
 		break;
 	case SCENE_CANCELS_OTHER:
 		twheel_cancel(scene_timers[SCENE_U]);
@@ -247,7 +240,7 @@ static void scene_check(void)
 	tw_for_each_base(base, i, scene_wheel) {
 		counted += tw_base_pending(base);
 		if (base->lock.held || base->running || base->runner || base->waiters ||
-		    base->sent_to || base->sent.first || base->clock.kicking)
+		    base->clock.kicking)
 			stub_fault("a base is not at rest");
 	}
 	if (counted != pending)

@@ -23,7 +23,7 @@ enum scene_object {
 enum scene_callback {
 	SCENE_NOTHING,
 	SCENE_ARMS,
-	SCENE_SENDS,
+	SCENE_LEAVES,
 	SCENE_CANCELS_OTHER,
 	SCENE_SHUTS_DOWN,
 	SCENE_FREES,
@@ -54,7 +54,6 @@ enum scene_calls {
  * @parts: it is several steps, one for each object
  * @series: it ends or restarts a series. The wheel may have claimed the timer, and the callback
  *	finds the series changed: it is not called, and this returns 0
- * @sends: to another CPU
  * @cpu: where it runs; CPUS_ANY: on one CPU of its own
  */
 struct scene_call {
@@ -65,7 +64,6 @@ struct scene_call {
 	bool owns;
 	bool parts;
 	bool series;
-	bool sends;
 	int cpu;
 };
 
@@ -117,9 +115,6 @@ extern const struct scene scenes[];
 extern const unsigned int scene_count;
 extern const struct scene_call scene_calls[];
 extern const unsigned int scene_call_count;
-
-/* For the oracle: timers stay where they are, instead of going to the CPU that is asked for. */
-extern bool scene_stays;
 
 /*
  * Begin a run; end it. Between them, calls are made. @falls: the base of CPU 1 has a lower address

@@ -24,8 +24,8 @@ const struct scene scenes[] = {
 	  .calls = SCENE_ALL_TIMERS | SCENE_CPUS | SCENE_MANY },
 	{ "two bases, a callback arms its timer", .percpu = true, .armed = { 3, 20 },
 	  .callback = SCENE_ARMS, .calls = SCENE_TIMER | SCENE_CPUS | SCENE_WHEEL },
-	{ "two bases, a callback sends its timer", .percpu = true, .armed = { 3, 4 },
-	  .callback = SCENE_SENDS, .calls = SCENE_TIMER | SCENE_CPUS | SCENE_WHEEL },
+	{ "two bases, a callback would have its timer leave", .percpu = true, .armed = { 3, 4 },
+	  .callback = SCENE_LEAVES, .calls = SCENE_TIMER | SCENE_CPUS | SCENE_WHEEL },
 	{ "two bases, room for one timer", .percpu = true, .limit = 1, .armed = { 3 },
 	  .calls = SCENE_ALL_TIMERS | SCENE_CPUS },
 	{ "one base, an idle watch", .calls = SCENE_WATCH | SCENE_WHEEL },
@@ -45,7 +45,7 @@ const struct scene scenes[] = {
 	{ "one base, who ends it frees", .armed = { 3, 0, 4, 4 }, .callback = SCENE_ARMS,
 	  .calls = SCENE_ENDER | SCENE_WHEEL },
 	{ "two bases, who ends it frees", .percpu = true, .armed = { 3 },
-	  .callback = SCENE_SENDS, .calls = SCENE_ENDER | SCENE_WHEEL },
+	  .callback = SCENE_LEAVES, .calls = SCENE_ENDER | SCENE_WHEEL },
 };
 
 const unsigned int scene_count = ARRAY_SIZE(scenes);

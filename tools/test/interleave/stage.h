@@ -51,7 +51,6 @@ static inline u64 scene_at(unsigned int ms)
 }
 
 void scene_free(enum scene_object i);
-int scene_send(struct twheel_timer *timer, int cpu, u64 deadline);
 long series_ended(long ret);
 struct twheel_periodic *series_starts(void);
 

@@ -69,21 +69,10 @@ static void owned_fire(struct twheel_timer *timer)
 		udelay(1 + dice / 8 % 16);
 	if (arena->config.context == TWHEEL_CONTEXT_WORK && dice % 64 == 1)
 		usleep_range(20, 200);
-	if (dice % 8 == 2 || dice % 8 == 3) {
-		/*
-		 * This may send the timer on to another CPU, where it may fire before
-		 * this callback ends: see twheel_arm_on_at().
-		 */
-		if (arena->config.percpu)
-			atomic_dec(&owned->inside);
-		if (dice % 8 == 2)
-			operation_from_callback(arena);
-		else
-			owned_rearm(owned);
-		if (!arena->config.percpu)
-			atomic_dec(&owned->inside);
-		return;
-	}
+	if (dice % 8 == 2)
+		operation_from_callback(arena);
+	else if (dice % 8 == 3)
+		owned_rearm(owned);
 	atomic_dec(&owned->inside);
 }
 
@@ -121,7 +110,10 @@ static void owned_settle(struct owned_timer *owned, u64 floor)
 /* owned_armed() - an arm has returned @ret */
 void owned_armed(struct owned_timer *owned, int ret, u64 floor)
 {
-	if (ret < 0 && ret != -ENOSPC && ret != -ESHUTDOWN)
+	/* On another CPU, while its callback runs. */
+	bool busy = ret == -EBUSY && owned->arena->config.percpu;
+
+	if (ret < 0 && ret != -ENOSPC && ret != -ESHUTDOWN && !busy)
 		failure_report(FAILURE_ANSWER, owned->arena, "an arm: %d", ret);
 	if (ret < 0)
 		return;
