@@ -68,8 +68,7 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 		       config->slots ?: TWHEEL_SLOTS_DEFAULT);
 	raw_spin_lock_init(&base->lock);
 #ifdef CONFIG_PREEMPT_RT
-	spin_lock_init(&base->expiry_locks[0]);
-	spin_lock_init(&base->expiry_locks[1]);
+	spin_lock_init(&base->expiry_lock);
 #endif
 	base->owner = owner;
 	base->absolute = tw_clock_is_wall(config->clock);

@@ -74,9 +74,8 @@ enum tw_together {
  *	number. Once stopped, not NULL
  * @pending: how many timers are pending
  * @trace: what a pass has done, if it is traced
- * @expiry_locks: on PREEMPT_RT, a pass in softirq context holds one of them, so that a
- *	waiter lends it its priority
- * @expiry_lock: which one the pass that runs holds
+ * @expiry_lock: on PREEMPT_RT, a pass in softirq context holds it, so that a waiter lends it
+ *	its priority
  */
 struct twheel_base {
 	struct tw_wheel wheel;
@@ -110,14 +109,28 @@ struct twheel_base {
 	unsigned int id;
 	const char *name;
 #ifdef CONFIG_PREEMPT_RT
-	spinlock_t expiry_locks[2];
-	unsigned int expiry_lock;
+	spinlock_t expiry_lock;
 #endif
 	u64 late[TWHEEL_LATE_BUCKETS];
 	struct twheel_trace_pass trace;
 };
 
 #include "trace.h"
+
+/* Around a pass in softirq context: see waiter.h. */
+static inline void tw_expiry_lock(struct twheel_base *base)
+{
+#ifdef CONFIG_PREEMPT_RT
+	spin_lock(&base->expiry_lock);
+#endif
+}
+
+static inline void tw_expiry_unlock(struct twheel_base *base)
+{
+#ifdef CONFIG_PREEMPT_RT
+	spin_unlock(&base->expiry_lock);
+#endif
+}
 
 /* The timer that begins with a node; NULL of NULL. */
 static inline struct twheel_timer *tw_base_timer(struct twheel_node *node)

@@ -126,14 +126,13 @@ static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_con
 	struct tw_waiter *waiters = base->waiters;
 	int ret = tw_waiter_judge(base);
 
-	/*
-	 * Without the lock, as there may be many. On PREEMPT_RT tw_expiry_change() may sleep.
-	 * Of the base, only @expiry_lock is used meanwhile, which belongs to this pass.
-	 */
+	/* Without the lock, as there may be many. On PREEMPT_RT, others may go first. */
 	raw_spin_unlock_irq(&base->lock);
 	tw_waiter_release(waiters, ret);
-	if (context == TWHEEL_CONTEXT_SOFTIRQ)
-		tw_expiry_change(base);
+	if (context == TWHEEL_CONTEXT_SOFTIRQ) {
+		tw_expiry_unlock(base);
+		tw_expiry_lock(base);
+	}
 	raw_spin_lock_irq(&base->lock);
 }
 
@@ -364,17 +363,17 @@ static __always_inline enum tw_clock_next
 pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context context)
 {
 	bool soft = context == TWHEEL_CONTEXT_SOFTIRQ;
-	unsigned int expiry = soft ? tw_expiry_lock(base) : 0;
 	enum tw_clock_next left = TW_CLOCK_DONE;
 	int count = preempt_count();
 	bool traced;
 	u64 mono;
 
+	if (soft)
+		tw_expiry_lock(base);
 	raw_spin_lock_irq(&base->lock);
 	/* Another pass runs: it sets the next alarm. */
 	if (unlikely(base->runner))
 		goto out;
-	tw_expiry_own(base, expiry);
 	traced = trace_twheel_pass_enabled();
 	if (traced)
 		__tw_trace_pass_begin(base);
@@ -382,13 +381,12 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 	pass_work(base, count, context);
 	mono = ktime_get_ns();
 	left = pass_finish(base, clock, mono);
-	expiry = tw_expiry_held(base);
 	if (unlikely(traced))
 		__tw_trace_pass_end(base);
 out:
 	raw_spin_unlock_irq(&base->lock);
 	if (soft)
-		tw_expiry_unlock(base, expiry);
+		tw_expiry_unlock(base);
 	return left;
 }
 

@@ -12,40 +12,6 @@
 #include "waiter.h"
 
 #ifdef CONFIG_PREEMPT_RT
-unsigned int tw_expiry_lock(struct twheel_base *base)
-{
-	unsigned int held = READ_ONCE(base->expiry_lock);
-
-	spin_lock(&base->expiry_locks[held]);
-	return held;
-}
-
-void tw_expiry_unlock(struct twheel_base *base, unsigned int held)
-{
-	spin_unlock(&base->expiry_locks[held]);
-}
-
-void tw_expiry_own(struct twheel_base *base, unsigned int held)
-{
-	/* tw_expiry_lock() reads it without the lock. */
-	WRITE_ONCE(base->expiry_lock, held);
-}
-
-unsigned int tw_expiry_held(const struct twheel_base *base)
-{
-	return base->expiry_lock;
-}
-
-void tw_expiry_change(struct twheel_base *base)
-{
-	unsigned int old = base->expiry_lock;
-
-	/* No callback runs at this moment, so nobody comes to wait. */
-	WRITE_ONCE(base->expiry_lock, !old);
-	spin_unlock(&base->expiry_locks[old]);
-	spin_lock(&base->expiry_locks[!old]);
-}
-
 /*
  * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
  * ended, and the whole pass with them. They run in threads, so they cannot interrupt
@@ -56,7 +22,7 @@ void tw_expiry_change(struct twheel_base *base)
  */
 static void waiter_pause(const struct tw_waiter *waiter)
 {
-	spinlock_t *lock = &waiter->base->expiry_locks[waiter->expiry_lock];
+	spinlock_t *lock = &waiter->base->expiry_lock;
 
 	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
 	spin_unlock(lock);
@@ -76,7 +42,6 @@ void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
 {
 	lockdep_assert_held(&base->lock);
 	waiter->base = base;
-	waiter->expiry_lock = tw_expiry_held(base);
 	init_completion(&waiter->done);
 	waiter->next = base->waiters;
 	if (waiter->next && waiter->next->state == TWHEEL_SHUTDOWN)
