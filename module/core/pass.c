@@ -187,17 +187,14 @@ static noinline bool pass_requeue_due(struct twheel_base *base, enum twheel_cont
 	return pass_breathe(base, context);
 }
 
-/*
- * Claim the timers that are due, and call them. @all: also handle clocks that may be set, and
- * trace; without that, this is what most callbacks cost. Returns true if the time is over.
- */
+/* Claim the timers that are due, and call them. Returns true if the time is over. */
 static __always_inline bool pass_serve(struct twheel_base *base, int count,
-				       enum twheel_context context, bool all)
+				       enum twheel_context context)
 {
 	struct twheel_timer *timer;
 	s64 fired = TWHEEL_FIRED;
 	twheel_fn function = NULL;
-	u64 late, start = 0;
+	u64 late, start;
 	bool over = false;
 
 	/* Keep it in a register, rather than load it for each. */
@@ -209,7 +206,7 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		 * The callback before may have slept, or the clock may have been set. If
 		 * it was set back, the next pass finds out what is still due.
 		 */
-		if (context == TWHEEL_CONTEXT_WORK || (all && base->absolute)) {
+		if (context == TWHEEL_CONTEXT_WORK || unlikely(base->absolute)) {
 			over = pass_set_time(base, tw_clock_now(&base->clock));
 			if (unlikely(over))
 				break;
@@ -232,10 +229,9 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 		WRITE_ONCE(base->last, function);
 		raw_spin_unlock_irq(&base->lock);
 		/* From here on @timer may be freed, by its own function. */
-		if (all)
-			start = tw_trace_expiry() ? tw_trace_expire_entry(base, timer, late) : 0;
+		start = tw_trace_expiry() ? tw_trace_expire_entry(base, timer, late) : 0;
 		pass_call(base, timer, function, context, count);
-		if (all && start)
+		if (unlikely(start))
 			tw_trace_expire_exit(base, timer, start);
 		raw_spin_lock_irq(&base->lock);
 		if (unlikely(!--base->group))
@@ -243,14 +239,6 @@ static __always_inline bool pass_serve(struct twheel_base *base, int count,
 	} while (likely(!over));
 	WRITE_ONCE(base->running, NULL);
 	return over;
-}
-
-/* pass_serve() with all that it can do. This one need not be fast for each callback. */
-static noinline bool pass_serve_all(struct twheel_base *base, int count,
-				    enum twheel_context context)
-	__must_hold(&base->lock)
-{
-	return pass_serve(base, count, context, true);
 }
 
 static void pass_begin(struct twheel_base *base, u64 mono)
@@ -312,9 +300,7 @@ static __always_inline void pass_work(struct twheel_base *base, int count,
 		    (tw_wheel_is_drained(w) || !pass_drain_ahead(base)))
 			break;
 		if (turn == TW_ADVANCE_DUE) {
-			over = base->absolute || tw_trace_expiry() ?
-			       pass_serve_all(base, count, context) :
-			       pass_serve(base, count, context, false);
+			over = pass_serve(base, count, context);
 			/* At least one callback, or timers put back: a new hold. */
 			base->slice = PASS_SLICE;
 		}
