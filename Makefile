@@ -13,7 +13,7 @@ export TWHEEL_CACHE ?= $(CURDIR)/.cache
 	tools_uninstall man man_install man_uninstall \
 	demo modules_clean clean distclean help \
 	dist packages rpm intree intree-check series series-check \
-	check native core interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
+	check library simulation interleave engine style features matrix bench models proofs torture restore fuzz attack ports mutants
 .DEFAULT_GOAL := all
 
 all: modules
@@ -105,17 +105,17 @@ series-check:
 
 # What takes seconds goes first; TESTS= names tests of the virtual machines.
 check:
-	$(if $(TESTS),,tools/test/native/run.sh)
-	$(if $(TESTS),,tools/test/core/run.sh)
+	$(if $(TESTS),,tools/test/library/run.sh)
+	$(if $(TESTS),,tools/test/simulation/run.sh)
 	$(if $(TESTS),,tools/test/interleave/run.sh)
 	$(if $(TESTS),,tools/test/interleave/device/run.sh)
 	tools/test/vm/check.sh $(TESTS)
 
-native:
-	tools/test/native/run.sh
+library:
+	tools/test/library/run.sh
 
-core:
-	tools/test/core/run.sh
+simulation:
+	tools/test/simulation/run.sh
 
 interleave:
 	tools/test/interleave/run.sh
@@ -191,9 +191,9 @@ help:
 	@echo 'Test (kunit, tools/test, tools/bench, tools/style):'
 	@echo '  make check            all tests, in QEMU; first it builds a kernel, once'
 	@echo '                          TESTS="suite ...": only these suites or programs'
-	@echo '  make core             core and API with their suites as a program: a minute'
+	@echo '  make simulation       core and API with their suites as a program: a minute'
 	@echo '  make interleave       what other CPUs do in the middle of a call: two minutes'
-	@echo '  make native           process wheels, without a virtual machine: a minute'
+	@echo '  make library          process wheels, without a virtual machine: a minute'
 	@echo '  make engine           the engine as a program, under sanitizers: seconds'
 	@echo '                          FUZZ=seconds: libFuzzer plays with it for so long'
 	@echo '  make style            what programs can say about style'
@@ -235,4 +235,5 @@ help:
 	@echo '                          MUTANTS="file ...": only these; EVERY=n; JOBS=n'
 	@echo
 	@echo 'TWHEEL_CACHE=path       where kernels and results are kept (.cache)'
-	@echo 'PATIENCE=seconds        end a guest that makes no progress for so long (600)'
+	@echo 'PATIENCE=seconds        end what makes no progress for so long (600), without the time'
+	@echo '                          in which a busy machine leaves it no CPU'

@@ -4,7 +4,7 @@
  * two modules.
  *
  * Suites that include only this, probe.h or life.h need nothing of the kernel's. A program runs
- * them as well, on the process wheels of tools/lib: make native.
+ * them as well, on the process wheels of tools/lib: make library.
  */
 #ifndef _TWHEEL_KUNIT_BASICS_H
 #define _TWHEEL_KUNIT_BASICS_H

@@ -189,7 +189,7 @@ static void work_needs_no_memory(struct kunit *test)
 	unsigned int before, percpu;
 	struct twheel *wheel;
 
-	/* As on the simulated machine of tools/test/core. */
+	/* As on the simulated machine of tools/test/simulation. */
 	if (!WQ_MEM_RECLAIM)
 		kunit_skip(test, "no workqueue has a thread of its own");
 	for (percpu = 0; percpu < 2; percpu++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The life of a timer on every kind of wheel. life_test.c has what is common. The module
- * (life_module.c) and a program (tools/test/native/suites.c) have what differs.
+ * (life_module.c) and a program (tools/test/library/suites.c) have what differs.
  */
 #ifndef _TWHEEL_KUNIT_LIFE_H
 #define _TWHEEL_KUNIT_LIFE_H

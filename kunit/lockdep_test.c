@@ -4,7 +4,7 @@
  *
  * Each case does what lockdep has to accept, and looks whether lockdep has given up since.
  * In a kernel without lockdep the same code has to work. What lockdep has to report is in
- * tools/test/user/misuse, for a kernel makes one such report and no more.
+ * tools/test/device/misuse, for a kernel makes one such report and no more.
  */
 #include <linux/debug_locks.h>
 #include <linux/delay.h>

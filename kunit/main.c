@@ -32,7 +32,7 @@
  *  - a cancel misses a timer that is due and detached:
  *	callback.callback_frees_another
  *  - an identifier is used again before its event was read:
- *	identifiers_are_not_used_again of tools/test/user/op_test.c
+ *	identifiers_are_not_used_again of tools/test/device/op_test.c
  *  - pending is counted down twice: race.*, limit.never_exceeded
  *  - a shutdown races with an arm: smp.shutdown_beats_rearm, race.*
  *  - a limit does not recover: api.limit_recovers, limit.*_is_given_back

@@ -236,7 +236,7 @@ void wall_step(struct kunit *test, s64 by)
 	wall_set(test, ktime_get_real_ns() + by);
 }
 
-int wall_test_init(struct kunit *test)
+int clock_set_test_init(struct kunit *test)
 {
 	wall_ahead = ktime_get_real_ns() - ktime_get_ns();
 	/* Set back by hours, it is to be after 1970 still. */
@@ -244,7 +244,7 @@ int wall_test_init(struct kunit *test)
 	return 0;
 }
 
-void wall_test_exit(struct kunit *test)
+void clock_set_test_exit(struct kunit *test)
 {
 	wall_set(test, ktime_get_ns() + wall_ahead);
 }

@@ -117,8 +117,8 @@ int cpu_run(int cpu, int (*work)(void *arg), void *arg);
 void wall_set(struct kunit *test, u64 ns);
 void wall_step(struct kunit *test, s64 by);
 /* Before and after a test that does so. The clock is put right. */
-int wall_test_init(struct kunit *test);
-void wall_test_exit(struct kunit *test);
+int clock_set_test_init(struct kunit *test);
+void clock_set_test_exit(struct kunit *test);
 
 /* More items than any hold of the lock serves, and not a multiple of that. */
 #define MANY		400

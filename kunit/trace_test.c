@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The trace events of timers: each event as often as it happened, and with what happened.
- * On a virtual clock. trace_test of tools/test/user has those of open files.
+ * On a virtual clock. trace_test of tools/test/device has those of open files.
  */
 #include <linux/twheel_idle.h>
 #include <linux/twheel_periodic.h>

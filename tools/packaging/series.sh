@@ -207,7 +207,7 @@ mkdir -p "$tests/lib"
 cp "$mine"/selftests/* "$tests/"
 read -ra programs < <(sed -n 's/^TEST_GEN_PROGS.*= //p' "$tests/Makefile" | paste -sd ' ')
 for program in "${programs[@]}"; do
-	cp "$source/tools/test/user/$program.c" "$tests/"
+	cp "$source/tools/test/device/$program.c" "$tests/"
 	echo "$program" >> "$work/ignore"
 done
 {
@@ -215,7 +215,7 @@ done
 	cat "$work/ignore"
 } > "$tests/.gitignore"
 grep -o 'lib/[a-z]*\.[ch]' "$tests/Makefile" | sort -u | while read -r file; do
-	cp "$source/tools/test/user/$file" "$tests/lib/"
+	cp "$source/tools/test/device/$file" "$tests/lib/"
 done
 in_list tools/testing/selftests/Makefile '^TARGETS [+]= ' 'TARGETS += twheel'
 patch "$tests" tools/testing/selftests/Makefile << 'END'

@@ -31,7 +31,7 @@ def tests():
             suite = re.search(r"\.name\s*=\s*\"(\w+)\"", body)[1]
             names |= {f"{suite}.{case}" for case in
                       arrays[re.search(r"\.test_cases\s*=\s*(\w+)", body)[1]]}
-    folder = pathlib.Path("tools/test/user")
+    folder = pathlib.Path("tools/test/device")
     for path in folder.glob("*_test.*"):
         if path.suffix in {".o", ".d"}:
             continue

@@ -33,7 +33,7 @@ files() {
 # In parallel: it is the one that takes long. Three headers stand in for the kernel's own in a
 # program, and have their names for what the kernel forbids.
 check_checkpatch() {
-	files '*.[ch]' ':!module/engine/host.h' ':!tools/test/native/kunit.h' ':!tools/test/core/stub*.h' |
+	files '*.[ch]' ':!module/engine/host.h' ':!tools/test/library/kunit.h' ':!tools/test/simulation/stub*.h' |
 		xargs -0 -n 8 -P "$(nproc)" perl "$scripts/checkpatch.pl" \
 		--no-tree --strict --quiet --terse --show-types -f \
 		> "$work/checkpatch" 2>&1 || :
@@ -48,7 +48,7 @@ check_checkpatch() {
 check_names() {
 	files 'module/*.[ch]' 'tools/lib/*.[ch]' 'kunit/*.[ch]' 'tools/bench/*.[ch]' \
 		'tools/examples/kernel/*.[ch]' 'tools/test/torture/*.[ch]' \
-		'tools/test/user/misuse/*.[ch]' 'tools/test/attack/irqs/*.[ch]' |
+		'tools/test/device/misuse/*.[ch]' 'tools/test/attack/irqs/*.[ch]' |
 		xargs -0 python3 tools/style/names.py > "$work/names" || return
 	python3 tools/style/judge.py tools/style/exceptions BARE_NAME < "$work/names"
 }

@@ -8,7 +8,7 @@
 
 #include "../../cli/plan.h"
 #include "../../lib/twheel_device.h"
-#include "../../test/user/lib/events.h"
+#include "../../test/device/lib/events.h"
 
 #define MS	1000000ULL
 #define S	(1000 * MS)

@@ -23,7 +23,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../user/lib/device.h"
+#include "../device/lib/device.h"
 #include "memory.h"
 #include "neighbour.h"
 #include "ways.h"

@@ -15,8 +15,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "../user/lib/device.h"
-#include "../user/lib/mapped.h"
+#include "../device/lib/device.h"
+#include "../device/lib/mapped.h"
 #include "neighbour.h"
 #include "ways.h"
 

@@ -11,12 +11,12 @@
 here=$ROOT/tools/test/engine
 engine=("$ROOT"/module/engine/*.c)
 common=("$ROOT/kunit/rig.c" "$here/scenario.c" "$here/player.c"
-	"$ROOT/tools/test/native/kunit.c")
+	"$ROOT/tools/test/library/kunit.c")
 mapfile -t suites < <(suite_files "$ROOT" | xargs grep -l '"rig\.h"')
 
 flags=(-std=gnu11 -g -Wall -Wextra -Wno-sign-compare -I"$ROOT/include"
 	-iquote "$ROOT/module/engine" -iquote "$ROOT/kunit" -iquote "$here"
-	-iquote "$ROOT/tools/test/native")
+	-iquote "$ROOT/tools/test/library")
 sanitizers=(-fsanitize=address -fsanitize=undefined
 	-fno-sanitize-recover=undefined)
 wrap=-Wl,--wrap=calloc

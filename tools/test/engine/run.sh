@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # make engine: runs the engine and its KUnit suites as a program under sanitizers, from
 # the same source files. Then it plays the scenarios of tools/test/engine/corpus, see
-# player.c. Takes seconds. make native runs the suites as other compilers make them, and for
+# player.c. Takes seconds. make library runs the suites as other compilers make them, and for
 # 32 bits. The last line is "N passed, N failed". Argument: the name of one case or scenario,
 # to run only that.
 #
@@ -50,7 +50,7 @@ look() {
 		-o "$SCRATCH/scenario.o" "$here/scenario.c"
 	clang-14 "${flags[@]}" -fsanitize=fuzzer -o "$SCRATCH/fuzz" \
 		"${objects[@]}" "$SCRATCH/scenario.o" "$ROOT/kunit/rig.c" \
-		"$here"/{player,fuzz}.c "$ROOT/tools/test/native/kunit.c"
+		"$here"/{player,fuzz}.c "$ROOT/tools/test/library/kunit.c"
 	say "searching for $fuzz s; the output is in $kept/log"
 	# libFuzzer writes new inputs to the first folder.
 	if ! patient "$kept/log" "$SCRATCH/fuzz" "$kept/scenarios" "$here/corpus" \

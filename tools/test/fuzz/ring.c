@@ -4,7 +4,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#include "../user/lib/ring.h"
+#include "../device/lib/ring.h"
 #include "fuzz.h"
 
 static struct io_uring ring;

@@ -7,7 +7,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
-#include "../user/lib/events.h"
+#include "../device/lib/events.h"
 #include "fuzz.h"
 
 #define MAX_IOVECS	5

@@ -7,8 +7,12 @@
 
 /* Which one is made; 0: none. And which ones have been met. */
 extern int mutant;
-extern _Bool mutant_seen[MUTANTS_MAX];
+extern bool mutant_seen[MUTANTS_MAX];
 
-#define mutant_is(n)	(mutant_seen[n] = 1, mutant == (n))
+static inline bool mutant_is(int n)
+{
+	mutant_seen[n] = true;
+	return mutant == n;
+}
 
 #endif

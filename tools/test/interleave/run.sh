@@ -12,8 +12,8 @@
 # shellcheck disable=SC2094 # patient looks at the size of a log only
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
-# shellcheck source=../core/build.sh
-. "$ROOT/tools/test/core/build.sh"
+# shellcheck source=../simulation/build.sh
+. "$ROOT/tools/test/simulation/build.sh"
 
 here=$ROOT/tools/test/interleave
 triples=${TRIPLES:-60}

@@ -19,8 +19,8 @@ import tally
 
 WORK = os.environ["WORK"]
 # The folders that it is built of.
-PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/native",
-         "tools/test/core", "tools/test/interleave")
+PARTS = ("module", "kunit", "include", "tools/test/engine", "tools/test/library",
+         "tools/test/simulation", "tools/test/interleave")
 # Seconds of a CPU that a case may take: as many times what the longest takes, and more.
 PATIENCE, LEAST = 4, 2
 MEMORY = 2 << 30
@@ -28,7 +28,7 @@ MEMORY = 2 << 30
 # interleave does.
 SCENE, TRIPLES = 60, "60"
 # Suites that take long, and in which sanitizers would see what they see in others.
-LONG = "twheel_home twheel_hotplug twheel_many_race twheel_wait twheel_step twheel_race"
+LONG = "twheel_home twheel_hotplug twheel_many_race twheel_wait twheel_clock_set_meanwhile twheel_race"
 # Set by a signal.
 ended = threading.Event()
 

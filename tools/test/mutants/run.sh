@@ -37,10 +37,10 @@ engine() (
 	ARGUMENTS=$here/corpus try engine 92.5 0 "$@"
 )
 
-# The same with make core's. What survives gets the explorer of make interleave in between.
+# The same with make simulation's. What survives gets the explorer of make interleave in between.
 core() (
-	# shellcheck source=../core/build.sh
-	. tools/test/core/build.sh
+	# shellcheck source=../simulation/build.sh
+	. tools/test/simulation/build.sh
 	make_headers
 	flags_of "$ROOT"
 	flags+=("${own[@]}" "-I$ROOT/tools/test/interleave")

@@ -87,7 +87,7 @@ for proof in "${proofs[@]}" reciprocal; do
 		else
 			gcc -std=gnu11 -w -I"$tree/include" -o "$SCRATCH/reciprocal" \
 				"$tree/tools/test/proofs/reciprocal.c" 2> "$SCRATCH/log" || continue
-			prlimit --cpu=60 python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" \
+			prlimit --cpu=20 python3 "$here/reciprocal.py" "$SCRATCH/reciprocal" \
 				> "$SCRATCH/log" 2>&1 || :
 			grep -q '^not proved' "$SCRATCH/log" || continue
 		fi

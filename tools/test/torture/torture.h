@@ -114,7 +114,7 @@ static inline u64 floor_make(u64 deadline)
 	return deadline & ~FLOOR_INEXACT;
 }
 
-/* wall.c */
+/* clock_set.c */
 bool wall_reached(u64 since, u64 deadline);
 int wall_init(void);
 void wall_exit(void);

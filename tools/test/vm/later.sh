@@ -14,7 +14,7 @@ mkdir -p "$out/include/linux"
 sed '/^struct twheel_\(op\|event\) {$/,/^};$/s/^};$/\t__aligned_u64 later;\n&/' \
 	"$ROOT/include/uapi/linux/twheel.h" > "$header"
 [ "$(grep -c '__aligned_u64 later;' "$header")" = 2 ] || die "no structure is longer"
-tests=$ROOT/tools/test/user
+tests=$ROOT/tools/test/device
 for program in "$ROOT"/tools/examples/userspace/{after,uring_requests}.c "$2" "$3" \
 	"$tests"/{cell,period,read,read_memory}_test.c; do
 	libraries=("$tools/lib/libtwheel.a")

@@ -227,7 +227,7 @@ patient() {
 	return "$status"
 }
 
-# cases_run LOG COMMAND...: patient, of a program of tools/test/native/kunit.c. It says first which
+# cases_run LOG COMMAND...: patient, of a program of tools/test/library/kunit.c. It says first which
 # cases it will run: one that has no result then has failed. LOG is printed, too, without totals.
 cases_run() {
 	local log=$1 status=0
@@ -405,9 +405,9 @@ misuse_initrd() {
 
 	rm -rf "$root"
 	mkdir -p "$root/modules"
-	cp "$1/module/twheel.ko" "$1/tools/test/user/misuse/twheel_misuse.ko" \
+	cp "$1/module/twheel.ko" "$1/tools/test/device/misuse/twheel_misuse.ko" \
 		"$root/modules/"
-	grep -E '^[a-z]' "$ROOT/tools/test/user/misuse/expected" > "$SCRATCH/ways"
+	grep -E '^[a-z]' "$ROOT/tools/test/device/misuse/expected" > "$SCRATCH/ways"
 	mapfile -t options < <(grep -oE '[A-Z][A-Z_]+' "$SCRATCH/ways" | sort -u)
 	lacks "$2" "${options[@]}" > "$run/lacks"
 	grep -vwFf "$run/lacks" "$SCRATCH/ways" | cut -d' ' -f1 > "$root/ways"
@@ -426,7 +426,7 @@ sysctl.kernel.hung_task_timeout_secs=1200 workqueue.watchdog_thresh=300 lpj=4096
 MISUSE_WORDS="oops=panic loglevel=8 printk.devkmsg=on $PATIENT_WORDS"
 export MISUSE_WORDS
 
-# begin_tools DIR: build the programs, but not those of event loops, which are make native's. The
+# begin_tools DIR: build the programs, but not those of event loops, which are make library's. The
 # caller waits with end_logged.
 begin_tools() {
 	mkdir -p "$1"

@@ -57,7 +57,7 @@ checkpatch() {
 	mkdir -p "$map/tools/test" "$map/tools/testing"
 	ln -s "$tree/$home/module" "$tree/$home/kunit" "$tree/include" "$tree/Documentation" \
 		"$tree/drivers" "$tree/MAINTAINERS" "$map/"
-	ln -s "$tree/tools/testing/selftests/twheel" "$map/tools/test/user"
+	ln -s "$tree/tools/testing/selftests/twheel" "$map/tools/test/device"
 	ln -s "$tree/tools/testing/selftests" "$map/tools/testing/selftests"
 	for patch in "$work"/patches/000[1-7]-*.patch; do
 		status=0
@@ -65,7 +65,7 @@ checkpatch() {
 			--showfile "$patch") > "$work/findings" || status=$?
 		# Where it finds nothing it prints nothing. Without this line it has not run.
 		[ "$status" = 0 ] || grep -q ' lines checked$' "$work/findings" || return
-		sed -i "s|^$home/||; s|^tools/testing/selftests/twheel/|tools/test/user/|" \
+		sed -i "s|^$home/||; s|^tools/testing/selftests/twheel/|tools/test/device/|" \
 			"$work/findings"
 		grep -v "^total: " "$work/findings" > "$work/left" || :
 		(cd "$map" && python3 "$ROOT/tools/style/judge.py" "$ROOT/tools/style/exceptions" some) \

@@ -25,15 +25,15 @@ need_tests() {
 HOST_PACKAGES=(cpio kmod gcc binutils pkg-config make python3)
 TEST_PACKAGES=(qemu-system-x86 g++ cmake gcc-multilib "${HOST_PACKAGES[@]}" "${GUEST_PACKAGES[@]}")
 
-# programs: the names of all test programs. Those of event loops are make native's.
+# programs: the names of all test programs. Those of event loops are make library's.
 programs() {
 	local path
 
-	for path in "${ROOT:?}"/tools/test/user/*_test.{c,sh}; do
+	for path in "${ROOT:?}"/tools/test/device/*_test.{c,sh}; do
 		path=${path##*/}
 		[[ $path = loop_* ]] || echo "${path%.*}"
 	done
-	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/user/compat"
+	sed '/^#/d; s/$/_32/' "$ROOT/tools/test/device/compat"
 }
 
 # refuse_unknown_tests: of names. "example" is all example modules, "example:retry" one of them.
@@ -55,8 +55,8 @@ left_out() {
 	case $program in
 	*_32) echo "only beside programs of 64 bits on x86" ;;
 	*)
-		[ ! -e "$ROOT/tools/test/user/$program.sh" ] &&
-			[ ! -e "$TOOLS/test/user/$program" ] || return 1
+		[ ! -e "$ROOT/tools/test/device/$program.sh" ] &&
+			[ ! -e "$TOOLS/test/device/$program" ] || return 1
 		echo "its library is not there for $GUEST_ARCH" ;;
 	esac
 }
@@ -161,7 +161,7 @@ build_tests() {
 	build_modules "$kdir" "$build" "${names[@]}"
 	end_logged
 	begin_beside "$kdir" "$build" tools/examples/kernel KCFLAGS=-Werror
-	begin_beside "$kdir" "$build" tools/test/user/misuse W=1
+	begin_beside "$kdir" "$build" tools/test/device/misuse W=1
 	begin_logged "$work/readme.log" "compiling the examples of the documents" \
 		"$ROOT/tools/test/vm/readme.sh" "$kdir" "$build" "$work/readme"
 	begin_logged "$work/example_man.log" "compiling the examples of the manual pages" \
@@ -209,12 +209,12 @@ files_of_programs() {
 		"$work"/readme/kernel/twheel_readme.ko "$root/modules/"
 	cp "$TOOLS"/cli/twheel "$root/bin/"
 	for program; do
-		if [ -e "$ROOT/tools/test/user/$program.sh" ]; then
-			install -m 755 "$ROOT/tools/test/user/$program.sh" \
+		if [ -e "$ROOT/tools/test/device/$program.sh" ]; then
+			install -m 755 "$ROOT/tools/test/device/$program.sh" \
 				"$root/tests/$program"
 			[ "$program" != bpftrace_test ] || bpftrace_into "$root"
-		elif [ -e "$TOOLS/test/user/$program" ]; then
-			cp "$TOOLS/test/user/$program" "$root/tests/"
+		elif [ -e "$TOOLS/test/device/$program" ]; then
+			cp "$TOOLS/test/device/$program" "$root/tests/"
 		fi
 	done
 	for example in after idle_server idle_server_process idle_server_timerfd retry \
@@ -223,7 +223,7 @@ files_of_programs() {
 	done
 	cp "$work/readme/user" "$work"/man/example_{twheel,libtwheel{,_2}} "$root/bin/"
 	cp "$work"/later/*_later "$root/bin/"
-	with_libraries "$TOOLS"/test/user/lib_test_shared "$TOOLS/lib" \
+	with_libraries "$TOOLS"/test/device/lib_test_shared "$TOOLS/lib" \
 		"$root"
 	if [ -n "${GUEST_ARCH:-}" ]; then
 		program=$(arch_program strace)
@@ -233,7 +233,7 @@ files_of_programs() {
 	with_libraries "$program" "$TOOLS/lib" "$root"
 	# Debug information is not read in the guest, and takes a while to unpack there.
 	"${CROSS_COMPILE:-}strip" "$root"/{bin,tests}/* 2> /dev/null || :
-	cp "$ROOT/tools/test/user/lib/tap.sh" "$root/"
+	cp "$ROOT/tools/test/device/lib/tap.sh" "$root/"
 }
 
 # run_tests CPUS [MORE]: all of them, with so many CPUs, or suites of several CPUs with MORE;

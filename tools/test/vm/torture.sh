@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
 # make torture: everything at once, for a time, with books kept. A module operates on timers
-# of wheels of all kinds from all CPUs. The fuzzer and the races of tools/test/user use
+# of wheels of all kinds from all CPUs. The fuzzer and the races of tools/test/device use
 # /dev/twheel. Meanwhile CPUs go and come, the wall clock is set, the guest sleeps, and
 # modules are loaded and unloaded. The last line is "N passed, N failed": each scenario is a
 # test.
@@ -86,7 +86,7 @@ boot() {
 }
 
 # What uses the device. The fuzzer is for 64 bits only.
-programs=(test/user/stress_test)
+programs=(test/device/stress_test)
 [[ ${GUEST_ARCH:-} =~ ^(arm|i386)$ ]] || programs+=(test/fuzz/fuzz)
 
 # A search by kmemleak takes long, and is no matter of this test.

@@ -68,7 +68,7 @@ def expected_cases(sources):
 
 def expected_programs(sources):
     """Programs of the sources."""
-    tests = sources / "tools/test/user"
+    tests = sources / "tools/test/device"
     return ({path.stem for suffix in ("c", "sh") for path in tests.glob("*_test." + suffix)
              if not path.stem.startswith("loop_")} |
             {line + "_32" for line in (tests / "compat").read_text().splitlines()
@@ -230,7 +230,7 @@ def main():
     verdict.prefix = ""
     if misused:
         misuse.judge(verdict, pathlib.Path(misused),
-                     sources / "tools/test/user/misuse/expected")
+                     sources / "tools/test/device/misuse/expected")
     if len(took) > 9:
         print("slowest: " + ", ".join(f"{name} {seconds:.0f} s"
                                       for seconds, name in sorted(took)[:-10:-1]))

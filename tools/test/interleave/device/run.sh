@@ -12,8 +12,8 @@
 #   TREE=path	explore the module of another tree
 # shellcheck source=../../vm/lib.sh
 . "$(dirname "$0")/../../vm/lib.sh"
-# shellcheck source=../../core/build.sh
-. "$ROOT/tools/test/core/build.sh"
+# shellcheck source=../../simulation/build.sh
+. "$ROOT/tools/test/simulation/build.sh"
 
 here=$ROOT/tools/test/interleave/device
 # What finds the planted faults must find none in the module as it is.

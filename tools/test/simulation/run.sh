@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make core: runs core, engine and API as a program, under sanitizers, with all suites of kunit/
+# make simulation: runs core, engine and API as a program, under sanitizers, with all suites of kunit/
 # but those of the engine. The machine is simulated, see machine.c, and its time is virtual. The
 # last line is "N passed, N failed". Argument: the name of a case or suite, to run only that. A
 # case that does not end is ended after two minutes of CPU time, or ten minutes of sleep, and
@@ -11,7 +11,7 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 # shellcheck source=build.sh
-. "$ROOT/tools/test/core/build.sh"
+. "$ROOT/tools/test/simulation/build.sh"
 
 mapfile -t names < <(cases "${suites[@]}")
 refuse_unknown "suite or case" "$*" "${names[@]}"

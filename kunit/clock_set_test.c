@@ -2,7 +2,7 @@
 /*
  * Wheels on the wall clock, while it is set: timers follow it, none is lost, and
  * delays are refused. The clock is put right after each test. For the same on a
- * virtual clock, to the tick, see back_test.c.
+ * virtual clock, to the tick, see clock_back_test.c.
  */
 #include <linux/bottom_half.h>
 #include <linux/hrtimer.h>
@@ -467,7 +467,7 @@ static void back_in_a_pause(struct kunit *test)
 	}
 }
 
-static struct kunit_case wall_cases[] = {
+static struct kunit_case clock_set_cases[] = {
 	KUNIT_CASE(forward_makes_due),
 	KUNIT_CASE(tai_steps_too),
 	KUNIT_CASE(back_waits),
@@ -482,11 +482,11 @@ static struct kunit_case wall_cases[] = {
 	{ }
 };
 
-static struct kunit_suite twheel_wall_suite = {
-	.name		= "twheel_wall",
-	.init		= wall_test_init,
-	.exit		= wall_test_exit,
-	.test_cases	= wall_cases,
+static struct kunit_suite twheel_clock_set_suite = {
+	.name		= "twheel_clock_set",
+	.init		= clock_set_test_init,
+	.exit		= clock_set_test_exit,
+	.test_cases	= clock_set_cases,
 };
 
-kunit_test_suite(twheel_wall_suite);
+kunit_test_suite(twheel_clock_set_suite);

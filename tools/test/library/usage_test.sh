@@ -5,8 +5,8 @@
 folder=$1
 export completion="$2"
 echo "1..10"
-# shellcheck source=../user/lib/tap.sh
-. "$(dirname "$0")/../user/lib/tap.sh"
+# shellcheck source=../device/lib/tap.sh
+. "$(dirname "$0")/../device/lib/tap.sh"
 said=$folder/said
 
 wrong=0

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make native: process wheels, tested here and now: no module, no virtual machine, about a minute.
+# make library: process wheels, tested here and now: no module, no virtual machine, about a minute.
 # Suites of the in-kernel API run on them, see kunit/. Each test runs under sanitizers of
 # addresses and undefined behaviour, and under that of threads. Then it runs as another compiler
 # makes it, and as a program of 32 bits. Wheels in event loops and in Python are run, and the
@@ -13,7 +13,7 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 
-here=$ROOT/tools/test/native
+here=$ROOT/tools/test/library
 count=${PROGRAMS:-2000} seed=${SEED:-0}
 [[ $count =~ ^[0-9]+$ && $seed =~ ^[0-9]+$ ]] || die "PROGRAMS= and SEED= are numbers"
 mapfile -t names < <(cases "$ROOT"/kunit/*_test.c)
@@ -38,7 +38,7 @@ suites+=("$ROOT"/kunit/{probe,rig}.c
 try() {
 	local status=0 how=(patient "$work/log")
 
-	! [[ $2 =~ /(suites|descriptor_test|end_test|wall_test)$ ]] || how=(cases_run "$work/cases")
+	! [[ $2 =~ /(suites|descriptor_test|end_test|clock_set_test)$ ]] || how=(cases_run "$work/cases")
 	"${how[@]}" prlimit --cpu=600:610 "${emulator[@]}" "${@:2}" \
 		> "$work/log" 2>&1 || status=$?
 	result $status "$1" tail -n 20 "$work/log"
@@ -81,7 +81,7 @@ play() {
 	try "end, $name" "$work/end_test"
 	try "random, $name" "$work/random_test" "$count" "$seed"
 	try "thread, $name" "$work/thread_test"
-	try "wall, $name" "$work/wall_test"
+	try "clock set, $name" "$work/clock_set_test"
 }
 
 play_32_bits() {
@@ -149,12 +149,12 @@ programs() {
 	local name
 
 	make -s -j"$(nproc)" -C "$ROOT/tools" OUT="$tools" lib \
-		"${tests[@]/#/$tools/test/user/loop_}" \
+		"${tests[@]/#/$tools/test/device/loop_}" \
 		"${timeouts[@]/#/$tools/examples/userspace/}" \
 		"$tools/examples/userspace/idle_server_process" "$tools/cli/twheel"
 	PATH=$PATH:$tools/examples/userspace:$tools/cli
 	for name in "${loops[@]}"; do
-		try "loop of $name" "$tools/test/user/loop_${name}_test"
+		try "loop of $name" "$tools/test/device/loop_${name}_test"
 	done
 	try "the example server" idle_server_process --test
 	"${addresses[@]}" "${flags[@]}" -I"$ROOT/tools/cli" -o "$work/times_of_day" \
@@ -166,7 +166,7 @@ programs() {
 	g++ -std=c++11 -Wall -Wextra -Werror -pthread -I"$ROOT/tools/lib" \
 		-o "$work/exception_test" "$here/exception_test.cpp" "$tools/lib/libtwheel.a"
 	try "callbacks that do not return" "$work/exception_test"
-	try "scripts, mistyped names" "$here/names_test.sh" "$work"
+	try "scripts, hangs and mistyped names" "$here/scripts_test.sh" "$work"
 	try "twheel, wrong words" "$here/usage_test.sh" "$work" "$ROOT/tools/cli/completion/twheel"
 	try "uninstall" "$here/uninstall_test.sh" "$work" "$tools"
 	try "twheel top, interrupted" python3 -W error "$here/interrupt_test.py" "$tools/cli/twheel"

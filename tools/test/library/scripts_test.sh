@@ -1,17 +1,35 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# A mistyped name is refused before anything is installed, fetched or built. Argument: a folder.
+# What hangs is ended, and a mistyped name is refused before anything is installed, fetched or
+# built. Argument: a folder.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-folder=$1/names status=0
+folder=$1/scripts status=0
 mkdir -p "$folder"/{bin,tmp}
+export TMPDIR=$folder/tmp
+unset KEEP MAKEFLAGS MFLAGS MAKELEVEL
+
+# Of three cases, the second one sleeps for ever. It and the third one have no result.
+cat > "$folder/cases" <<'END'
+[ -z "${KUNIT_PLAN:-}" ] || { printf 'plan %s\n' a.good a.hangs a.late; exit; }
+echo 'ok a.good (0.00 s)'
+sleep 100000
+END
+if PATIENCE=1 bash -c '. tools/test/vm/lib.sh; cases_run "$SCRATCH/log" sh "$0"' "$folder/cases" \
+		> "$folder/said" || [ "$(cat "$folder/said")" != 'ok a.good (0.00 s)
+not ok a.hangs: no result
+not ok a.late: no result' ]; then
+	echo "what hangs is not ended and named:"
+	cat "$folder/said"
+	status=1
+fi
+
 # What would install or build leaves a mark.
 for program in apt-get dpkg-query sudo gcc clang-14 qemu-system-x86_64 tar spin; do
 	printf '#!/bin/sh\necho "$0 $*" >> %s\nexit 1\n' "$folder/done" > "$folder/bin/$program"
 	chmod +x "$folder/bin/$program"
 done
-export PATH=$folder/bin:$PATH TWHEEL_CACHE=$folder/cache TMPDIR=$folder/tmp
-unset KEEP MAKEFLAGS MFLAGS MAKELEVEL
+export PATH=$folder/bin:$PATH TWHEEL_CACHE=$folder/cache
 
 # refuses VALID COMMAND...: the message has the mistyped name, and this one
 refuses() {
@@ -23,11 +41,11 @@ refuses() {
 		cat "$folder/said"
 	elif [ -e "$folder/done" ] || [ -e "$folder/cache" ] || [ -n "$(ls "$folder/tmp")" ]; then
 		echo "has done something: ${*:2}"
-		cat "$folder/done"
 	else
 		return 0
 	fi
 	status=1
+	rm -rf "$folder"/{done,cache,tmp/*}
 }
 
 make=(make -s --no-print-directory)
@@ -48,8 +66,8 @@ refuses wheels "${make[@]}" bench MODE=typo
 refuses user "${make[@]}" bench HALF=typo
 refuses 6.12 "${make[@]}" intree-check SERIES=typo
 refuses 6.12 "${make[@]}" series-check SERIES=typo
-refuses twheel_api tools/test/core/run.sh typo
-refuses twheel_api tools/test/native/run.sh typo
+refuses twheel_api tools/test/simulation/run.sh typo
+refuses twheel_api tools/test/library/run.sh typo
 refuses scenario-01 tools/test/engine/run.sh typo
 refuses "two bases, timers idle" tools/test/interleave/run.sh typo
 refuses arm64-6.1 tools/test/vm/row.sh typo

@@ -5,8 +5,8 @@
 root=$1/uninstalled built=$2
 tree=$(cd "$(dirname "$0")/../../.." && pwd)
 echo "1..2"
-# shellcheck source=../user/lib/tap.sh
-. "$tree/tools/test/user/lib/tap.sh"
+# shellcheck source=../device/lib/tap.sh
+. "$tree/tools/test/device/lib/tap.sh"
 said=$1/said
 
 # left: all files, and those folders that have our name

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * KUnit for a program, and what else tests need of a kernel. So the same source files run in
- * seconds, and under sanitizers: make engine and make native. What the engine itself needs is
+ * seconds, and under sanitizers: make engine and make library. What the engine itself needs is
  * in module/engine/host.h.
  */
 #ifndef TWHEEL_NATIVE_KUNIT_H
@@ -13,7 +13,7 @@
 
 #include "host.h"
 
-/* Where there is a stub of the kernel, it has these: tools/test/core. */
+/* Where there is a stub of the kernel, it has these: tools/test/simulation. */
 #ifndef _STUB_H
 #define U64_MAX			UINT64_MAX
 #define NSEC_PER_USEC		1000L

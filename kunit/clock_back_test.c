@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A virtual clock that is set back: what fires when, to the tick. For the wall
- * clock see wall_test.c, for the engine alone clock_set_back in engine_test.c.
+ * clock see clock_set_test.c, for the engine alone clock_set_back in engine_test.c.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -298,7 +298,7 @@ static struct kunit_case back_cases[] = {
 };
 
 static struct kunit_suite twheel_back_suite = {
-	.name		= "twheel_back",
+	.name		= "twheel_clock_back",
 	.init		= probe_test_init,
 	.exit		= probe_test_exit,
 	.test_cases	= back_cases,

@@ -7,16 +7,16 @@
 # Seen as a single file, this does not show it.
 # shellcheck disable=SC2034,SC2154
 
-core=$ROOT/tools/test/core
+core=$ROOT/tools/test/simulation
 tree=${TREE:-$ROOT}
 module=("$tree"/module/{core,engine,api}/*.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
 # Those of the engine are for make engine.
 mapfile -t suites < <(suite_files "$tree" | xargs grep -L '"rig\.h"')
 suites+=("$tree"/kunit/{probe,tracer,life_module,smp,stress}.c
-	"$ROOT/tools/test/native/kunit.c" "$core/suites.c")
+	"$ROOT/tools/test/library/kunit.c" "$core/suites.c")
 flags=(-std=gnu11 -fno-strict-aliasing -Wall -Wno-unused -Wno-format-truncation
-	-I"$SCRATCH/headers" -I"$core" -I"$ROOT/tools/test/native" -include stub.h)
+	-I"$SCRATCH/headers" -I"$core" -I"$ROOT/tools/test/library" -include stub.h)
 sanitizers=(-fsanitize=address -fsanitize=undefined -fno-sanitize-recover=undefined)
 wrap=-Wl,--wrap=calloc,--wrap=free
 

@@ -348,9 +348,9 @@ static struct kunit_case step_cases[] = {
 };
 
 static struct kunit_suite twheel_step_suite = {
-	.name		= "twheel_step",
-	.init		= wall_test_init,
-	.exit		= wall_test_exit,
+	.name		= "twheel_clock_set_meanwhile",
+	.init		= clock_set_test_init,
+	.exit		= clock_set_test_exit,
 	.test_cases	= step_cases,
 };
 

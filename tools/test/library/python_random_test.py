@@ -12,7 +12,6 @@ import sys
 import time
 
 import twheel
-from python_rig import PATIENCE_S
 
 PROGRAMS = 12
 STEPS = 400
@@ -94,10 +93,8 @@ class Program:
                 self.act()
             self.loop.round()
             assert len(self.timeouts) == len(self.pending)
-        end = time.monotonic() + PATIENCE_S
         while self.pending or self.loop.round():
             self.loop.round()
-            assert time.monotonic() < end, f"{len(self.pending)} are never called, or it spins"
         assert len(self.timeouts) == 0
         self.timeouts.close()
         assert not self.loop.readers

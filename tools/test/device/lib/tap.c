@@ -182,7 +182,8 @@ static bool test_run(const struct test *test, unsigned int number)
 	} else {
 		if (WIFSIGNALED(status))
 			printf("# %s: %s\n", test->name,
-			       WTERMSIG(status) == SIGALRM || WTERMSIG(status) == SIGXCPU ? "hangs" :
+			       WTERMSIG(status) == SIGALRM ||
+			       WTERMSIG(status) == SIGXCPU ? "hangs" :
 			       strsignal(WTERMSIG(status)));
 		printf("%sok %u - %s\n", status ? "not " : "", number,
 		       test->name);
