@@ -132,12 +132,36 @@ static void alarm_check(struct twheel *w)
 		alarm_lose(w, errno);
 }
 
+/*
+ * close() and read() are cancellation points. Of the calls on a wheel, only twheel_wait() is one: a
+ * thread that ends in another call would keep the lock, or what the call was to free.
+ */
+static void alarm_close(int fd)
+{
+	int state, ignored;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	close(fd);
+	pthread_setcancelstate(state, &ignored);
+}
+
+static ssize_t alarm_read(int fd, u64 *count)
+{
+	int state, ignored;
+	ssize_t got;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+	got = read(fd, count, sizeof(*count));
+	pthread_setcancelstate(state, &ignored);
+	return got;
+}
+
 /* tw_alarm_close() - close the descriptor, unless it is another file's by now */
 void tw_alarm_close(struct twheel *w)
 {
 	alarm_check(w);
 	if (w->fd >= 0)
-		close(w->fd);
+		alarm_close(w->fd);
 }
 
 /*
@@ -146,8 +170,6 @@ void tw_alarm_close(struct twheel *w)
  */
 static bool alarm_look(struct twheel *w)
 {
-	int state, ignored;
-	ssize_t got;
 	u64 count;
 
 	if (!tw_settable(w))
@@ -156,11 +178,7 @@ static bool alarm_look(struct twheel *w)
 	alarm_check(w);
 	if (w->fd < 0)
 		return false;
-	/* A thread that is cancelled in read() would keep the lock. */
-	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-	got = read(w->fd, &count, sizeof(count));
-	pthread_setcancelstate(state, &ignored);
-	if (got == sizeof(count)) {
+	if (alarm_read(w->fd, &count) == sizeof(count)) {
 		w->alarm_ns = 0;
 		return false;
 	}
@@ -224,7 +242,7 @@ int twheel_fd(struct twheel *w)
 	tw_unlock(w);
 	/* A sandbox may let a program make one, and refuse to set it. */
 	if (unlikely(created >= 0 && fd < 0))
-		close(created);
+		alarm_close(created);
 	return fd;
 }
 

@@ -340,3 +340,49 @@ TEST(cancelled)
 	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
 	CHECK(twheel_destroy(wheel) == 0);
 }
+
+static void __attribute__((__noinline__)) live(enum twheel_clock clock)
+{
+	struct twheel *wheel = make((struct twheel_config) {
+		.clock = clock, .threads = true, .start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0 });
+	struct twheel_timer timer, other, *due;
+
+	twheel_timer_init(&timer, wheel, fire);
+	twheel_timer_init(&other, wheel, fire);
+	CHECK(twheel_arm_at(&other, TWHEEL_NEVER) == 0);
+	CHECK(twheel_arm_at(&timer, 0) == 0);
+	refusals = 1;
+	CHECK(twheel_fd(wheel) == -EPERM);
+	CHECK(twheel_fd(wheel) >= 0);
+	CHECK(twheel_run(wheel, 64) == 0 && fired == 1);
+	CHECK(twheel_arm_at(&timer, 0) == 0 && twheel_collect(wheel, &due, 1) == 1);
+	CHECK(twheel_run(wheel, 64) == 0);
+	CHECK(twheel_arm_at(&timer, 0) == 0 && twheel_cancel_sync(&timer) == 1);
+	CHECK(twheel_arm_at(&timer, 0) == 0 && twheel_shutdown_sync(&timer) == 1);
+	CHECK(twheel_stop(wheel, NULL, NULL) == 1 && twheel_destroy(wheel) == 0);
+}
+
+/* It has no variables: AddressSanitizer does not clear the stack of a thread that is cancelled. */
+static void *live_cancelled(void *clock)
+{
+	CHECK(!pthread_cancel(pthread_self()));
+	live(*(enum twheel_clock *)clock);
+	fired = -1;
+	pthread_testcancel();
+	return NULL;
+}
+
+/* A thread is to be cancelled: no call but twheel_wait() sees to that, and no descriptor leaks. */
+TEST_ON(cancelled_before, MONOTONIC, VIRTUAL)
+{
+	int fd = dup(0);
+	pthread_t thread;
+	void *result;
+
+	CHECK(fd >= 0 && !close(fd));
+	/* The machine may have been up for less than the clock was set back by. */
+	ahead_s = 0;
+	CHECK(!pthread_create(&thread, NULL, live_cancelled, &clock));
+	CHECK(!pthread_join(thread, &result) && result == PTHREAD_CANCELED);
+	CHECK(fired == -1 && dup(0) == fd && !close(fd));
+}
