@@ -9,10 +9,6 @@
  */
 #ifdef TWHEEL_CHECK
 
-#define _GNU_SOURCE	/* dprintf() */
-#include <stdio.h>
-#include <unistd.h>
-
 #include "process.h"
 
 /* tw_check_link() - whether a node and what should point to it agree, and the next with both */
@@ -20,18 +16,12 @@ void tw_check_link(const struct hlist_node *link, struct hlist_node *const *ppre
 {
 	if (!link)
 		return;
-	if (link->pprev != pprev || !pprev || *pprev != link) {
-		dprintf(STDERR_FILENO,
-			"twheel: the timer at %p, or what is at %p and should point to it, was moved, copied, overwritten or freed while it was pending\n",
-			(const void *)link, (const void *)pprev);
-		abort();
-	}
-	if (link->next && link->next->pprev != &link->next) {
-		dprintf(STDERR_FILENO,
-			"twheel: the timer at %p, or the one at %p that should point to it, was moved, copied, overwritten or freed while it was pending\n",
-			(const void *)link->next, (const void *)link);
-		abort();
-	}
+	if (link->pprev != pprev || !pprev || *pprev != link)
+		tw_die("twheel: the timer at %p, or what is at %p and should point to it, was moved, copied, overwritten or freed while it was pending\n",
+		       (const void *)link, (const void *)pprev);
+	if (link->next && link->next->pprev != &link->next)
+		tw_die("twheel: the timer at %p, or the one at %p that should point to it, was moved, copied, overwritten or freed while it was pending\n",
+		       (const void *)link->next, (const void *)link);
 }
 
 static void check_list(const struct twheel *w, const struct hlist_head *head,
@@ -42,19 +32,13 @@ static void check_list(const struct twheel *w, const struct hlist_head *head,
 
 	for (; *pprev; pprev = &(*pprev)->next) {
 		at = (const struct twheel_timer *)*pprev;
-		if (at == timer) {
-			dprintf(STDERR_FILENO,
-				"twheel: the timer at %p is initialised while it is pending\n",
-				(const void *)timer);
-			abort();
-		}
+		if (at == timer)
+			tw_die("twheel: the timer at %p is initialised while it is pending\n",
+			       (const void *)timer);
 		tw_check_link(*pprev, pprev);
-		if (!twheel_pending(at) || at->tw_base != &w->base) {
-			dprintf(STDERR_FILENO,
-				"twheel: the timer at %p was overwritten while it was pending\n",
-				(const void *)at);
-			abort();
-		}
+		if (!twheel_pending(at) || at->tw_base != &w->base)
+			tw_die("twheel: the timer at %p was overwritten while it was pending\n",
+			       (const void *)at);
 	}
 }
 

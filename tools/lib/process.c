@@ -5,6 +5,7 @@
 #include <limits.h>
 #include <linux/futex.h>
 #include <pthread.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -34,11 +35,23 @@ static enum process_hears {
 	PROCESS_HEARS,
 } process_hears;
 
+/* tw_die() - say a mistake of the program, and abort. Writing is a cancellation point */
+void tw_die(const char *format, ...)
+{
+	va_list args;
+	int ignored;
+
+	pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &ignored);
+	va_start(args, format);
+	vdprintf(STDERR_FILENO, format, args);
+	va_end(args);
+	abort();
+}
+
 /* tw_call_left() - an exception or the end of the thread has left a callback */
 void tw_call_left(void)
 {
-	dprintf(STDERR_FILENO, "twheel: a callback did not return\n");
-	abort();
+	tw_die("twheel: a callback did not return\n");
 }
 
 static void futex_wait(u32 *word, u32 value)

@@ -98,6 +98,7 @@ struct twheel {
 	struct twheel **pprev;
 };
 
+void __attribute__((__format__(__printf__, 1, 2), __noreturn__)) tw_die(const char *format, ...);
 void tw_call_left(void);
 void tw_lock_wait(struct twheel *w);
 void tw_lock_wake(struct twheel *w);

@@ -3,6 +3,7 @@
  * Mistakes with pending timers, each in a process of its own: a library that is built with
  * -DTWHEEL_CHECK names them and aborts.
  */
+#include <pthread.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -130,6 +131,13 @@ static void free_and_cascade(void)
 	twheel_advance(wheel, 99999 * MS);
 }
 
+/* A thread that is to be cancelled still says what is wrong. */
+static void init_pending_cancelled(void)
+{
+	CHECK(!pthread_cancel(pthread_self()));
+	init_pending();
+}
+
 /* What is right: with timers that are not pending, all of it is. */
 static void no_mistake(void)
 {
@@ -179,7 +187,7 @@ int main(void)
 		memset_and_cancel_the_next, memset_and_cancel_the_one_before,
 		memset_and_arm_another, move_and_cancel, move_and_arm, move_and_modify,
 		move_and_extend, move_and_shut_down, copy_and_cancel, free_and_serve,
-		free_and_cascade,
+		free_and_cascade, init_pending_cancelled,
 	};
 	char text[400], name[32];
 	unsigned int i, j;
