@@ -373,7 +373,7 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 		       unsigned int slice, unsigned int *count)
 {
 	struct tw_call call = { .outer = w->calls, .now = tw_clock_read(w) };
-	u64 target = tw_wheel_floor(&w->wheel, call.now);
+	u64 target = tw_wheel_floor(&w->wheel, call.now), now;
 	bool more = true;
 
 	w->calls = &call;
@@ -386,19 +386,21 @@ static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned 
 	*count = serve_due(w, &call, timers, most, slice);
 	tw_wheel_next_event(&w->wheel);
 	w->calls = call.outer;
+	/* A callback's call may have found due what was not when this one read the clock. */
+	now = call.nested ? tw_clock_read(w) : call.now;
 	/*
 	 * If the wheel was stopped meanwhile, or this is the child of a fork(), the next call
 	 * says so. This one has called a callback, after which its caller's objects may be gone.
 	 */
 	if (likely(!w->end))
-		more = alarm_settle(w, call.now);
+		more = alarm_settle(w, now);
 	if (call.outer) {
 		call.outer->nested = true;
 		call.outer->now = min(call.outer->now, call.now);
 	}
 	/* The callback's call may have been told that the clock was set, after it had read it. */
 	if (call.nested && !more && tw_settable(w) &&
-	    tw_wheel_floor(&w->wheel, tw_clock_read(w)) < w->wheel.now) {
+	    tw_wheel_floor(&w->wheel, now) < w->wheel.now) {
 		alarm_set(w, 0);
 		more = true;
 	}

@@ -288,6 +288,36 @@ TEST_ON(set_while_served_inside, REALTIME, TAI)
 	CHECK(twheel_destroy(setting) == 0);
 }
 
+static void pass_and_serve(struct twheel_timer *timer)
+{
+	fire(timer);
+	ahead_s += 2;
+	CHECK(twheel_run(twheel_of(timer), 1) == 1 && fired == 2);
+}
+
+/* The callback serves the wheel at a later time. What that finds due and leaves is said. */
+TEST_ON(leftovers_inside, MONOTONIC, TAI)
+{
+	struct twheel_timer first, second, third;
+	struct twheel *wheel;
+	uint64_t now;
+
+	/* The machine may have been up for less than the clock was set back by. */
+	ahead_s = 0;
+	wheel = make((struct twheel_config) { .clock = clock });
+	now = twheel_now(wheel);
+	twheel_timer_init(&first, wheel, pass_and_serve);
+	twheel_timer_init(&second, wheel, fire);
+	twheel_timer_init(&third, wheel, fire);
+	CHECK(twheel_arm_at(&first, now + SECOND) == 0);
+	CHECK(twheel_arm_at(&second, now + 4 * SECOND) == 0);
+	CHECK(twheel_arm_at(&third, now + 4 * SECOND + MS) == 0);
+	ahead_s = 3;
+	CHECK(twheel_run(wheel, 1) == 1 && fired == 2 && twheel_pending(&third));
+	CHECK(twheel_run(wheel, 1) == 0 && fired == 3);
+	CHECK(twheel_destroy(wheel) == 0);
+}
+
 /*
  * Nobody is told when the offset of CLOCK_TAI changes. If it grows, the next call that serves the
  * wheel sees that. If it shrinks, the descriptor is readable too early, and once only.
