@@ -121,12 +121,28 @@ u64 tw_clock_read(const struct twheel *w)
 		[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
 		[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
 	};
+	u64 kept = __atomic_load_n(&w->clock_ns, __ATOMIC_RELAXED);
 	struct timespec ts;
 
 	if (unlikely(w->clock == TWHEEL_CLOCK_VIRTUAL))
-		return __atomic_load_n(&w->virtual_ns, __ATOMIC_RELAXED);
+		return kept;
 	clock_gettime(ids[w->clock], &ts);
-	return (u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec;
+	return max((u64)ts.tv_sec * NSEC_PER_SEC + ts.tv_nsec, kept);
+}
+
+/*
+ * tw_clock_keep() - with the lock: read the clock to move the wheel's position
+ *
+ * A clock that nobody can set goes back where a program replaces clock_gettime(). The position
+ * cannot, so for the wheel that clock stands still.
+ */
+u64 tw_clock_keep(struct twheel *w)
+{
+	u64 now = tw_clock_read(w);
+
+	if (!tw_settable(w))
+		__atomic_store_n(&w->clock_ns, now, __ATOMIC_RELAXED);
+	return now;
 }
 
 /* No wheel is in the middle of anything when the process is copied. */
@@ -291,11 +307,11 @@ struct twheel *twheel_create_size(const struct twheel_config *given, size_t size
 		.max_pending	= config.max_pending ?: UINT64_MAX,
 		.fd		= -1,
 		.alarm_ns	= TW_WHEEL_ASLEEP,
-		.virtual_ns	= config.start_ns,
+		.clock_ns	= config.start_ns,
 		.data		= config.data,
 	};
 	if (tw_wheel_shape(&w->wheel, tick_ns, slots) ||
-	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)),
+	    tw_wheel_init(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)),
 			  w->clock >= TWHEEL_CLOCK_REALTIME, NUMA_NO_NODE) ||
 	    !process_list(w)) {
 		process_free(w);

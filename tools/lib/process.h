@@ -68,7 +68,8 @@ enum tw_end {
  * @alarm_ns: the instant it is set for, on the wheel's clock; later than
  *	%TWHEEL_NEVER: none. While nobody serves the wheel, it is not after the wheel's next event
  * @readable: on a virtual clock, the descriptor is
- * @virtual_ns: the virtual clock
+ * @clock_ns: the virtual clock, or the latest time that another one has had here: it does not go
+ *	back. 0 if the clock can be set
  */
 struct twheel {
 	struct twheel_base base;
@@ -92,7 +93,7 @@ struct twheel {
 	int lost;
 	bool readable;
 	u64 alarm_ns;
-	u64 virtual_ns;
+	u64 clock_ns;
 	void *data;
 	struct twheel *next;
 	struct twheel **pprev;
@@ -105,6 +106,7 @@ void tw_lock_wake(struct twheel *w);
 void tw_wait_for_end(struct twheel *w);
 void tw_end_waits(struct twheel *w);
 u64 tw_clock_read(const struct twheel *w);
+u64 tw_clock_keep(struct twheel *w);
 void tw_alarm_lower(struct twheel *w);
 void tw_alarm_stop(struct twheel *w);
 void tw_alarm_close(struct twheel *w);

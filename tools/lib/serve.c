@@ -90,7 +90,7 @@ static void alarm_set(struct twheel *w, u64 ns)
 /* A virtual clock ends no timerfd: have it readable if there is something to do. */
 static void alarm_show(struct twheel *w)
 {
-	bool readable = w->alarm_ns <= w->virtual_ns;
+	bool readable = w->alarm_ns <= w->clock_ns;
 
 	if (w->fd < 0 || w->clock != TWHEEL_CLOCK_VIRTUAL || readable == w->readable)
 		return;
@@ -372,7 +372,7 @@ static unsigned int serve_due(struct twheel *w, struct tw_call *call,
 static int serve_round(struct twheel *w, struct twheel_timer **timers, unsigned int most,
 		       unsigned int slice, unsigned int *count)
 {
-	struct tw_call call = { .outer = w->calls, .now = tw_clock_read(w) };
+	struct tw_call call = { .outer = w->calls, .now = tw_clock_keep(w) };
 	u64 target = tw_wheel_floor(&w->wheel, call.now), now;
 	bool more = true;
 
@@ -469,7 +469,7 @@ uint64_t twheel_advance(struct twheel *w, uint64_t now_ns)
 		return next;
 	tw_lock(w);
 	if (!w->end && !w->calls) {
-		__atomic_store_n(&w->virtual_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
+		__atomic_store_n(&w->clock_ns, min_t(u64, now_ns, TWHEEL_NEVER - 1),
 				 __ATOMIC_RELAXED);
 		alarm_show(w);
 		serve_append_past(&w->wheel);

@@ -29,7 +29,7 @@ static noinline void timer_enqueue_near(struct twheel *w, struct twheel_node *no
 	u64 word = atomic64_read(&node->word);
 
 	if (!w->wheel.in_pass)
-		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_read(w)));
+		tw_wheel_follow(&w->wheel, tw_wheel_floor(&w->wheel, tw_clock_keep(w)));
 	if (tw_wheel_is_last(&w->wheel, word) || !tw_wheel_enqueue(&w->wheel, node, word))
 		tw_wheel_enqueue_near(&w->wheel, node);
 	/* At its end, the call that serves the wheel sets the alarm. */

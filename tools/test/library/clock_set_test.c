@@ -319,6 +319,44 @@ TEST_ON(leftovers_inside, MONOTONIC, TAI)
 }
 
 /*
+ * A clock that nobody can set goes back, because the program has replaced clock_gettime().
+ * For the wheel it stands still, so each call has an end, and nothing is due early.
+ */
+TEST_ON(goes_back, MONOTONIC, BOOTTIME)
+{
+	struct twheel_timer far, past, between, next, *due[4];
+	struct twheel *wheel;
+	int collect, i;
+	uint64_t now;
+
+	for (collect = 0; collect < 2; collect++) {
+		ahead_s = HOUR;
+		wheel = make((struct twheel_config) { .clock = clock });
+		twheel_timer_init(&far, wheel, fire);
+		twheel_timer_init(&past, wheel, fire);
+		twheel_timer_init(&between, wheel, fire);
+		twheel_timer_init(&next, wheel, fire);
+		CHECK(twheel_arm(&far, HOUR * SECOND) == 0);
+		now = twheel_now(wheel);
+		CHECK(twheel_run(wheel, 64) == 0);
+		ahead_s -= 10;
+		CHECK(twheel_now(wheel) >= now);
+		CHECK(twheel_arm_at(&past, now - 11 * SECOND) == 0);
+		CHECK(twheel_arm_at(&between, now - 5 * SECOND) == 0);
+		CHECK(twheel_arm(&next, SECOND) == 0);
+		if (collect)
+			CHECK(twheel_collect(wheel, due, 4) == 2);
+		for (i = 0; twheel_run(wheel, 1) == 1; i++)
+			CHECK(i < 10);
+		CHECK(fired == (collect ? 0 : 2) && twheel_pending(&next) && twheel_pending(&far));
+		CHECK(!twheel_pending(&past) && !twheel_pending(&between));
+		ahead_s += 12;
+		CHECK(twheel_run(wheel, 64) == 0 && last == &next);
+		CHECK(twheel_destroy(wheel) == 0);
+	}
+}
+
+/*
  * Nobody is told when the offset of CLOCK_TAI changes. If it grows, the next call that serves the
  * wheel sees that. If it shrinks, the descriptor is readable too early, and once only.
  */
