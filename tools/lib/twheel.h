@@ -57,11 +57,13 @@ extern "C" {
 #define TWHEEL_API	__attribute__((visibility("default")))
 #endif
 
-/* Private: a conversion that C++ has, too, and its warnings do not mind. */
+/* Private: a conversion and a null pointer that C++ has, too, and its warnings do not mind. */
 #ifdef __cplusplus
 #define TWHEEL_CAST(type, value)	static_cast<type>(value)
+#define TWHEEL_NULL	nullptr
 #else
 #define TWHEEL_CAST(type, value)	((type)(value))
+#define TWHEEL_NULL	NULL
 #endif
 
 /*
@@ -373,7 +375,7 @@ TWHEEL_API uint64_t twheel_remaining(const struct twheel_timer *timer);
 /** twheel_of() - the wheel of a timer; NULL: initialised without wheel or function */
 static inline struct twheel *twheel_of(const struct twheel_timer *timer)
 {
-	return timer->tw_base ? timer->tw_base->wheel : NULL;
+	return timer->tw_base ? timer->tw_base->wheel : TWHEEL_NULL;
 }
 
 /** twheel_pending() - whether the timer is armed and not yet served */

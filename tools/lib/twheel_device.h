@@ -41,8 +41,10 @@ extern "C" {
 #ifndef TWHEEL_CAST
 #ifdef __cplusplus
 #define TWHEEL_CAST(type, value)	static_cast<type>(value)
+#define TWHEEL_NULL	nullptr
 #else
 #define TWHEEL_CAST(type, value)	((type)(value))
+#define TWHEEL_NULL	NULL
 #endif
 #endif
 
@@ -206,7 +208,7 @@ static inline struct twheel_cell *twheel_cell_at(const struct twheel_cells *cell
 	void *cell;
 
 	if (number >= cells->count)
-		return NULL;
+		return TWHEEL_NULL;
 	cell = cells->cells + TWHEEL_CAST(size_t, number) * cells->stride;
 	return TWHEEL_CAST(struct twheel_cell *, cell);
 }

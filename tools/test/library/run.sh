@@ -135,6 +135,8 @@ headers() {
 	for year in 11 14 17 20; do
 		header "C++$year" g++ "-std=c++$year" -x c++ -Wold-style-cast
 	done
+	header "C++11, clang" clang++-14 -std=c++11 -x c++ -Wold-style-cast \
+		-Wzero-as-null-pointer-constant
 	for part in twheel_timer twheel_periodic twheel_idle; do
 		copies 11 $part
 		copies 20 $part
