@@ -233,11 +233,11 @@ static inline void twheel_get_stats(struct twheel *wheel, struct twheel_stats *s
  * Then a callback may be due, or not. It is for poll(), epoll and their like; the program must not
  * read it. The first call makes it, with O_CLOEXEC, and twheel_destroy() closes it.
  *
- * If the program closes it nevertheless, or puts another file there, the library sees that when
- * it next sets it. Timers stay as they are. The next of some calls does nothing and returns
- * -EBADF, once. These are this call, twheel_wait(), twheel_run(), twheel_collect() and those that
- * modify. A call that arms is one if it has to set the descriptor. From then on, this call makes
- * another descriptor.
+ * If the program closes it nevertheless, or puts another file there, the library sees that when it
+ * next sets it. It does not tell another timerfd from its own. Timers stay as they are. The next of
+ * some calls does nothing and returns -EBADF, once. These are this call, twheel_wait(),
+ * twheel_run(), twheel_collect() and those that modify. A call that arms is one if it has to set
+ * the descriptor. From then on, this call makes another descriptor.
  *
  * Return: the descriptor, the same each time; -EMFILE, -ENFILE, -ENOMEM; -ESHUTDOWN; -EBADF. A
  * sandbox may refuse to make or set it: what it answers, mostly -EPERM.
