@@ -190,6 +190,32 @@ TEST(fork_inside)
 	CHECK(twheel_destroy(wheel) == 0);
 }
 
+static void hand_and_fork(struct twheel_timer *timer, void *arg)
+{
+	handed(timer, arg);
+	if (*(int *)arg == 1)
+		forked = fork();
+}
+
+/* So does the function of twheel_stop(): both processes hand back the rest. */
+TEST(fork_in_unfired)
+{
+	struct twheel *wheel = make((struct twheel_config) { .threads = true });
+	struct twheel_timer timers[3];
+	int status, count = 0;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(timers); i++) {
+		twheel_timer_init(&timers[i], wheel, fire);
+		CHECK(twheel_arm(&timers[i], 3600000 * MS) == 0);
+	}
+	CHECK(twheel_stop(wheel, hand_and_fork, &count) == 3 && count == 3 && forked >= 0);
+	CHECK(twheel_stop(wheel, NULL, NULL) == -EALREADY && twheel_destroy(wheel) == 0);
+	if (!forked)
+		_exit(0);
+	CHECK(waitpid(forked, &status, 0) == forked && status == 0);
+}
+
 static pthread_t stopper;
 
 static void *stop(void *wheel)
