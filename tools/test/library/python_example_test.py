@@ -9,6 +9,8 @@ import tempfile
 import time
 
 COMMAND = [sys.executable, "-W", "error", os.path.abspath(sys.argv[1])]
+# A shell that starts tests in the background has them ignore it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def run(status, said, *words):
