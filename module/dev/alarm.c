@@ -88,6 +88,7 @@ void tw_alarm_wake(struct tw_file *file)
 	wake_up(&file->readers);
 	spin_lock_irqsave(&file->readers.lock, flags);
 	file->woken = true;
+	/* With its lock. One that comes after that searches by itself: the file is marked. */
 	if (more || waitqueue_active(&file->readers))
 		alarm_start_bell(file, ALARM_PATIENCE);
 	spin_unlock_irqrestore(&file->readers.lock, flags);
@@ -98,6 +99,7 @@ static void alarm_wake_again(struct tw_file *file)
 {
 	if (!READ_ONCE(file->marked))
 		return;
+	/* An old value costs a wake-up: waiters are woken in either way. */
 	if (!data_race(READ_ONCE(file->woken))) {
 		tw_alarm_wake(file);
 		return;

@@ -297,7 +297,8 @@ static void bucket_charge(atomic64_t *paid, u64 took, unsigned long percent, u64
 
 	if (!percent)
 		return;
-	until = max_t(s64, atomic64_read(paid), now - USER_ALARM_BURST) + bucket_time(took, percent);
+	until = max_t(s64, atomic64_read(paid), now - USER_ALARM_BURST);
+	until += bucket_time(took, percent);
 	atomic64_set(paid, min_t(s64, until, now + bucket_time(USER_ALARM_MOST, percent)));
 }
 

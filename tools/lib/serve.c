@@ -133,8 +133,8 @@ static void alarm_check(struct twheel *w)
 }
 
 /*
- * close() and read() are cancellation points. Of the calls on a wheel, only twheel_wait() is one: a
- * thread that ends in another call would keep the lock, or what the call was to free.
+ * close() and read() are cancellation points. Of the calls on a wheel, only twheel_wait() is one.
+ * A thread that ends in another call would keep the lock, or what the call was to free.
  */
 static void alarm_close(int fd)
 {

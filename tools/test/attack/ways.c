@@ -41,9 +41,10 @@ static struct twheel_event events[ARRAY];
 /* A file on the monotonic clock, if @clock is 0. @flags: of open() */
 static int file_new(int flags, uint64_t tick_ns, uint32_t clock)
 {
+	const struct twheel_setup setup = { .clock = clock, .tick_ns = tick_ns };
 	int fd = dev_open_flags(flags);
 
-	if (events_setup(fd, (struct twheel_setup) { .clock = clock, .tick_ns = tick_ns }))
+	if (events_setup(fd, setup))
 		err(1, "/dev/twheel");
 	return fd;
 }

@@ -192,7 +192,7 @@ TEST(long_searches_share_as_well)
 /* How long a debt lasts at most, with shares of 20 %. */
 #define DEBT_MOST	(10 * MS)
 
-/* Alarms at one instant, and one that wakes very many, delay later alarms a little, and not long. */
+/* Alarms at one instant, and one that wakes very many, do not delay later alarms for long. */
 TEST(debts_are_bounded)
 {
 	enum { WATCHERS = 1500 };

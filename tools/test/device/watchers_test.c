@@ -89,7 +89,8 @@ static void other_events(bool virtual)
 	struct watcher out = watcher_new(fd, EPOLLOUT | EPOLLEXCLUSIVE, false);
 	struct watcher in = watcher_new(fd, EPOLLIN | EPOLLEXCLUSIVE, false);
 
-	told = taken = 0;
+	told = 0;
+	taken = 0;
 	start(watcher_run, &out);
 	start(reader_run, &fd);
 	expire(fd, virtual);
@@ -127,7 +128,8 @@ static void idle_watcher(uint32_t events, bool virtual, bool reader)
 	struct watcher idle = watcher_new(fd, events, true);
 	struct watcher busy = watcher_new(fd, events, false);
 
-	told = taken = 0;
+	told = 0;
+	taken = 0;
 	start(watcher_run, &idle);
 	if (!reader)
 		start(watcher_run, &busy);

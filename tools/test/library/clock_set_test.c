@@ -412,7 +412,8 @@ TEST(cancelled)
 static void __attribute__((__noinline__)) live(enum twheel_clock clock)
 {
 	struct twheel *wheel = make((struct twheel_config) {
-		.clock = clock, .threads = true, .start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0 });
+		.clock = clock, .threads = true,
+		.start_ns = clock == TWHEEL_CLOCK_VIRTUAL ? MS : 0 });
 	struct twheel_timer timer, other, *due;
 
 	twheel_timer_init(&timer, wheel, fire);

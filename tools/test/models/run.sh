@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make models: every interleaving of the protocol of cells, between the kernel and programs, as
-# Promela models that spin searches through: see the head of each. Each is also broken on purpose, in the ways of
+# make models: every interleaving of the protocol of cells, between the kernel and programs. These
+# are Promela models that spin searches through: see the head of each. Each is also broken on purpose, in the ways of
 # the file "broken"; those the search has to reject. Then litmus.sh: the orderings, under the
 # memory model of the kernel. Arguments: names of models or litmus tests, to check only
 # those. The last line is "N passed, N failed".
