@@ -4,10 +4,13 @@
 #include <linux/cpumask.h>
 #include <linux/delay.h>
 #include <linux/errno.h>
+#include <linux/hrtimer.h>
+#include <linux/timekeeping.h>
 
 #include <linux/twheel_many.h>
 #include <linux/twheel_stats.h>
 
+#include "../module/compat.h"
 #include "smp.h"
 
 /* Of a wheel that is per CPU: which timers are armed where. */
@@ -177,9 +180,13 @@ static void percpu_limit_holds(struct kunit *test)
 	twheel_destroy(wheel);
 }
 
-/* On the CPU that arms: interrupts come in between two holds, and only there. */
+/*
+ * On the CPU that arms: interrupts come in between two holds, and only there. They are of an
+ * hrtimer, as a softirq may be left to a thread.
+ */
 struct intrusion {
-	struct twheel_timer timer;
+	struct hrtimer interrupt;
+	struct twheel *wheel;
 	struct twheel_item *items;
 	unsigned int count;
 	unsigned int fired;
@@ -188,9 +195,9 @@ struct intrusion {
 	bool arming;
 };
 
-static void intruder_fire(struct twheel_timer *timer)
+static enum hrtimer_restart intrusion_interrupt(struct hrtimer *timer)
 {
-	struct intrusion *in = container_of(timer, struct intrusion, timer);
+	struct intrusion *in = container_of(timer, struct intrusion, interrupt);
 	unsigned int done = in->count - items_results(in->items, in->count, UNTOUCHED);
 
 	in->fired++;
@@ -199,52 +206,51 @@ static void intruder_fire(struct twheel_timer *timer)
 		in->within++;
 		in->amiss += done % 16 != 0;
 	}
-	twheel_arm(timer, 0);
+	hrtimer_set_expires(timer, ns_to_ktime(ktime_get_ns() + 50 * US));
+	return HRTIMER_RESTART;
 }
 
 static int arm_amid_interrupts(void *arg)
 {
+	const enum hrtimer_mode mode = HRTIMER_MODE_ABS_PINNED_HARD;
 	struct intrusion *in = arg;
-	struct twheel *wheel = twheel_of(&in->timer);
 	unsigned long end = jiffies + PATIENCE;
 	unsigned int i, good = 0;
 
 	/* The timers belong to this CPU from here on. */
-	twheel_arm_many(wheel, in->items, in->count);
-	twheel_arm(&in->timer, 0);
+	twheel_arm_many(in->wheel, in->items, in->count);
+	hrtimer_setup(&in->interrupt, intrusion_interrupt, CLOCK_MONOTONIC, mode);
+	hrtimer_start(&in->interrupt, ns_to_ktime(ktime_get_ns()), mode);
 	do {
 		for (i = 0; i < in->count; i++)
 			WRITE_ONCE(in->items[i].result, UNTOUCHED);
 		WRITE_ONCE(in->arming, true);
-		good = twheel_arm_many(wheel, in->items, in->count);
+		good = twheel_arm_many(in->wheel, in->items, in->count);
 		WRITE_ONCE(in->arming, false);
 	} while (good == in->count && READ_ONCE(in->within) < 3 &&
 		 time_before(jiffies, end));
+	hrtimer_cancel(&in->interrupt);
 	return good;
 }
 
 static void interrupts_come_in_between(struct kunit *test)
 {
-	const struct twheel_config config = {
-		.name = "many", .tick_ns = 10 * US, .percpu = true,
-	};
+	const struct twheel_config config = { .name = "many", .percpu = true };
 	struct twheel *wheel = wheel_new(test, &config);
 	struct oneshot *shots = oneshots_new(test, wheel, MANY);
-	struct intrusion in = {
-		.items = many_items(test, shots, MANY), .count = MANY,
-	};
+	struct intrusion *in = kunit_kzalloc(test, sizeof(*in), GFP_KERNEL);
 	unsigned int i;
 
+	KUNIT_ASSERT_NOT_NULL(test, in);
+	in->wheel = wheel;
+	in->items = many_items(test, shots, MANY);
+	in->count = MANY;
 	for (i = 0; i < MANY; i++)
-		in.items[i].deadline_ns = twheel_now(wheel) + DAY;
-	twheel_timer_init_on_stack(&in.timer, wheel, intruder_fire);
-	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), arm_amid_interrupts, &in), MANY);
-	KUNIT_EXPECT_GE_MSG(test, twheel_shutdown_sync(&in.timer), 0, "sync");
-	KUNIT_EXPECT_GE_MSG(test, in.within, 3, "%u interrupts, all outside",
-			    in.fired);
-	KUNIT_EXPECT_EQ_MSG(test, in.amiss, 0, "of %u within", in.within);
+		in->items[i].deadline_ns = twheel_now(wheel) + DAY;
+	KUNIT_EXPECT_EQ(test, cpu_run(cpu_last(), arm_amid_interrupts, in), MANY);
+	KUNIT_EXPECT_GE_MSG(test, in->within, 3, "%u interrupts, all outside", in->fired);
+	KUNIT_EXPECT_EQ_MSG(test, in->amiss, 0, "of %u within", in->within);
 	KUNIT_EXPECT_EQ(test, twheel_stop(wheel, NULL, NULL), MANY);
-	twheel_timer_destroy_on_stack(&in.timer);
 	twheel_destroy(wheel);
 }
 
