@@ -84,6 +84,15 @@ static void read_check(const struct task *task, struct file *file, long ret, siz
 	watches_expect(task->world, file);
 }
 
+/* A read that has events ends before a page that has yet to be provided: have all of them there. */
+static void memory_touch(volatile char *memory, size_t bytes)
+{
+	size_t at;
+
+	for (at = 0; at < bytes; at++)
+		memory[at] = memory[at];
+}
+
 long event_read(struct task *task, int fd, struct file *file, unsigned int iovecs, size_t bytes,
 		enum place place)
 {
@@ -99,6 +108,7 @@ long event_read(struct task *task, int fd, struct file *file, unsigned int iovec
 		part = i == iovecs - 1 ? bytes - at : dice_roll(&task->dice, bytes - at + 1);
 		iovec[i] = (struct iovec) { buffer + at, part };
 	}
+	memory_touch(buffer, place_writes(place, bytes));
 	if (alarm)
 		alarm_on(task);
 	ret = result(iovecs == 1 ? read(fd, buffer, bytes) : readv(fd, iovec, iovecs));
