@@ -411,6 +411,19 @@ def tell(scenario, interrupts):
     traceback.print_exc(file=sys.stdout)
 
 
+def went_wrong(played, scenario, interrupts, told):
+    """Whether something is lost, or wrong in another way. It is told of, if @told."""
+    try:
+        played.check()
+        return False
+    except Exception:
+        if told:
+            tell(scenario, interrupts)
+        if played.timeouts:
+            played.timeouts.close()
+        return True
+
+
 def interrupted_once(scenario):
     """Returns at how many bytecodes, and how many of them went wrong."""
     count = bad = 0
@@ -422,14 +435,7 @@ def interrupted_once(scenario):
             played.check()
             return count, bad
         count += 1
-        try:
-            played.check()
-        except Exception:
-            bad += 1
-            if bad <= 3:
-                tell(scenario, interrupts)
-            if played.timeouts:
-                played.timeouts.close()
+        bad += went_wrong(played, scenario, interrupts, bad < 3)
 
 
 def interrupted_often(scenario):
@@ -444,14 +450,7 @@ def interrupted_often(scenario):
                 break
             act = played.settle
         count += 1
-        try:
-            played.check()
-        except Exception:
-            bad += 1
-            if bad <= 3:
-                tell(scenario, interrupts)
-            if played.timeouts:
-                played.timeouts.close()
+        bad += went_wrong(played, scenario, interrupts, bad < 3)
     return count, bad
 
 

@@ -49,7 +49,7 @@ struct waiter {
 /**
  * struct device_scene - a situation
  * @name: of it, for people
- * @waiters: who waits
+ * @waiters: the tasks that wait
  * @ops: how many operations are made: each sequence of these
  * @from: which operations: a bit for each
  * @clock: of the file
