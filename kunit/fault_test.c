@@ -12,7 +12,6 @@
 
 #include <linux/twheel.h>
 
-#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "basics.h"
 

@@ -6,9 +6,8 @@
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
 
-#include "../module/api/instance.h"
-#include "../module/compat.h"
 #include "../module/core/base.h"
+#include "../module/compat.h"
 #include "smp.h"
 
 /*

@@ -5,7 +5,6 @@
 #include <linux/twheel_many.h>
 #include <linux/twheel_stats.h>
 
-#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"
 

@@ -7,7 +7,6 @@
 #include <linux/twheel_stats.h>
 #include <linux/twheel_virtual.h>
 
-#include "../module/api/instance.h"
 #include "../module/core/base.h"
 #include "probe.h"
 

@@ -8,7 +8,7 @@
 #include <linux/twheel_state.h>
 #include <linux/twheel_stats.h>
 
-#include "../module/api/instance.h"
+#include "../module/core/base.h"
 #include "smp.h"
 
 static void system_fire(struct twheel_timer *timer);

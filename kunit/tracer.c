@@ -3,7 +3,7 @@
 #include <linux/string.h>
 #include <linux/tracepoint.h>
 
-#include "../module/api/instance.h"
+#include "../module/core/base.h"
 #include "tracer.h"
 
 #define TRACER_WHEEL	"kunit-trace"

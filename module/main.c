@@ -4,7 +4,7 @@
  */
 #include <linux/module.h>
 
-#include "api/instance.h"
+#include "core/base.h"
 #include "dev/file.h"
 #include "export.h"
 #include "number.h"

@@ -36,7 +36,7 @@
  *	twheel_destroy(wheel);				 // when the module goes
  *
  * tools/examples/kernel/ has whole modules. Each function is documented where it is defined: here,
- * if it is inline, or in module/api/. "man 9 twheel_arm" shows the same, from Debian's package or
+ * if it is inline, or in module/core/. "man 9 twheel_arm" shows the same, from Debian's package or
  * after "make man_install". Section 3 is about the library, which has other results.
  * tools/doc/migration.md is for users of timer_list, hrtimer or delayed_work.
  *
@@ -178,7 +178,7 @@ struct twheel_config {
 	bool percpu;
 };
 
-/* A wheel: module/api/instance.c, stats.c */
+/* A wheel: module/core/instance.c, stats.c */
 struct twheel *__twheel_create(const struct twheel_config *config, struct module *owner);
 
 /**
@@ -238,7 +238,7 @@ struct twheel_timer {
 /* The word after twheel_timer_init() until the first arm; with a static initialiser, 0. */
 #define TW_WORD_READY		8
 
-/* A timer: module/api/timer.c. For local variables and static ones, linux/twheel_init.h */
+/* A timer: module/core/timer.c. For local variables and static ones, linux/twheel_init.h */
 void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
 			 twheel_fn function, bool on_stack, const char *name,
 			 struct lock_class_key *key);
@@ -258,7 +258,7 @@ struct twheel *twheel_of(const struct twheel_timer *timer);
 #define twheel_timer_init(timer, wheel, function)			\
 	tw_init_class(__twheel_timer_init, timer, wheel, function, false)
 
-/* To start it, move it, and end it: module/api/arm.c, cancel.c */
+/* To start it, move it, and end it: module/core/timer.c */
 int twheel_arm(struct twheel_timer *timer, u64 delay_ns);
 int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns);
 int twheel_modify(struct twheel_timer *timer, u64 delay_ns);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* twheel: arrays of timers, armed or cancelled in one call. See module/api/many.c. */
+/* twheel: arrays of timers, armed or cancelled in one call. See module/core/many.c. */
 #ifndef _LINUX_TWHEEL_MANY_H
 #define _LINUX_TWHEEL_MANY_H
 

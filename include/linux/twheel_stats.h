@@ -61,7 +61,7 @@ struct twheel_stats {
 	u64 late[TWHEEL_LATE_BUCKETS];
 };
 
-/* module/api/stats.c */
+/* module/core/stats.c */
 void twheel_get_stats(struct twheel *wheel, struct twheel_stats *stats);
 
 #endif /* _LINUX_TWHEEL_STATS_H */

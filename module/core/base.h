@@ -6,12 +6,21 @@
 #ifndef _TWHEEL_BASE_H
 #define _TWHEEL_BASE_H
 
+#include <linux/atomic.h>
 #include <linux/build_bug.h>
+#include <linux/compiler.h>
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/lockdep.h>
+#include <linux/lockdep_types.h>
+#include <linux/module.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/types.h>
+#include <linux/workqueue.h>
 
 #include <linux/twheel.h>
 #include <linux/twheel_state.h>
@@ -19,9 +28,210 @@
 #include <trace/events/twheel.h>
 
 #include "../engine/wheel.h"
-#include "clock.h"
 #include "debug.h"
-#include "waiter.h"
+
+struct dentry;
+struct twheel_base;
+
+/*
+ * The clock of a base: tells the time, and calls back at an instant, on the base's
+ * target CPU. What has hrtimers and kicks CPUs is base.c.
+ */
+
+/* The target CPU of a base that has none. */
+#define TW_ANY_CPU	(-1)
+
+/**
+ * enum tw_clock_next - what is left to do when the alarm function has returned, and
+ * released its locks
+ * @TW_CLOCK_DONE: nothing
+ * @TW_CLOCK_RESTART: the alarm's hrtimer restarts
+ * @TW_CLOCK_QUEUE: a thread is to call the alarm function again, at once
+ */
+enum tw_clock_next {
+	TW_CLOCK_DONE,
+	TW_CLOCK_RESTART,
+	TW_CLOCK_QUEUE,
+};
+
+/**
+ * struct tw_clock - a clock with an alarm
+ * @id: which clock
+ * @context: where the alarm function runs
+ * @mode: how the hrtimer is started
+ * @cpu: the target CPU, or %TW_ANY_CPU
+ * @target_online: the target CPU can be kicked. Written under the base lock
+ * @kicking: another CPU has been kicked. Under the base lock
+ * @relays: see clock_relay()
+ * @virtual_ns: the time of a virtual clock
+ * @timers: the alarm is one of them
+ * @which: the index of the present alarm in @timers. The other one is not queued: it changes
+ *	only in the function of the alarm, which then leaves that one
+ * @csd: kicks the CPU that is to set the alarm
+ * @work: has a thread call the alarm function
+ * @workqueue: where @work is queued; NULL if it never is
+ * @relay: with @relays, calls the alarm function once the alarm has gone off
+ */
+struct tw_clock {
+	enum twheel_clock id;
+	enum twheel_context context;
+	enum hrtimer_mode mode;
+	int cpu;
+	bool target_online;
+	bool kicking;
+	bool relays;
+	atomic64_t virtual_ns;
+	struct hrtimer timers[2];
+	unsigned int which;
+	call_single_data_t csd;
+	struct work_struct work;
+	struct workqueue_struct *workqueue;
+	struct hrtimer relay;
+};
+
+/* What a clock calls: see pass.c and base.c. */
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
+void tw_base_kicked(void *clock);
+
+void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu);
+u64 tw_clock_now(const struct tw_clock *clock);
+void tw_clock_set(struct tw_clock *clock, u64 ns);
+enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
+enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause);
+void tw_clock_stop(struct tw_clock *clock);
+
+/* The alarm. */
+static inline struct hrtimer *tw_clock_timer(struct tw_clock *clock)
+{
+	return &clock->timers[clock->which];
+}
+
+/* An atomic, because other CPUs read it without a lock: no half of it alone. */
+static inline void tw_clock_set_virtual(struct tw_clock *clock, u64 ns)
+{
+	atomic64_set(&clock->virtual_ns, ns);
+}
+
+/* Whether it is set together with the wall clock. */
+static inline bool tw_clock_is_wall(enum twheel_clock id)
+{
+	return id == TWHEEL_CLOCK_REALTIME || id == TWHEEL_CLOCK_TAI;
+}
+
+/* Whether the clock can be set back. */
+static inline bool tw_clock_steps(enum twheel_clock id)
+{
+	return tw_clock_is_wall(id) || id == TWHEEL_CLOCK_VIRTUAL;
+}
+
+/*
+ * Waiters: calls that wait for a callback.
+ *
+ * A waiter is on the base's list. When the callback returns, the pass takes the timer out
+ * if it has been armed again meanwhile. So a waiter waits for one callback, even if the timer
+ * arms itself. Where callbacks may not sleep, the waiter spins.
+ *
+ * On PREEMPT_RT the pass may run in a thread that the waiter has preempted, so spinning
+ * would never end. There a pass in softirq context holds the expiry lock, and the waiter
+ * blocks on it, which lends the pass its priority. (The idea is kernel/time/timer.c's.)
+ * After the pass has told waiters, it releases the lock for a moment. A waiter of a higher
+ * priority gets it then. One of the same priority may lose it to the pass until that ends.
+ */
+
+/**
+ * struct tw_waiter - a call that waits for a callback; on the caller's stack
+ * @next: on the base's list. Under the base lock
+ * @base: the base that runs the callback; NULL before tw_waiter_add()
+ * @timer: the timer whose callback it is
+ * @state: what the timer's word becomes if the callback has armed the timer again. The
+ *	first one on the list has the strongest of all
+ * @ret: see tw_waiter_wait()
+ * @done: the callback has returned, and @ret is there
+ */
+struct tw_waiter {
+	struct tw_waiter *next;
+	struct twheel_base *base;
+	struct twheel_timer *timer;
+	enum twheel_state state;
+	int ret;
+	struct completion done;
+};
+
+void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter);
+int tw_waiter_wait(struct tw_waiter *waiter);
+int tw_waiter_judge(struct twheel_base *base);
+void tw_waiter_release(struct tw_waiter *waiters, int ret);
+
+/* The wheels that other modules make. */
+
+/**
+ * struct twheel - a wheel
+ * @id: its number
+ * @percpu: it has a base for each CPU, else one for all
+ * @works: its callbacks run on a workqueue
+ * @stopped: 1 once twheel_stop() was called. A word, for xchg()
+ * @stopper: the task in twheel_stop() that hands back timers, or NULL
+ * @nr_bases: how many there are room for; those of CPUs that cannot be are NULL
+ * @room: how many more timers may be armed, if it has a limit
+ * @workqueue: its own, or NULL
+ * @work_class: what lockdep knows the works of its bases by. Each wheel has its own: a
+ *	callback may stop another wheel, which waits for works, but not its own. Two
+ *	wheels whose callbacks stop each other are still found
+ * @link: among all wheels
+ * @left: among those that their modules have left behind
+ * @cpus: to hear of CPUs that come and go
+ * @owner: the module that made it; may be gone
+ * @owner_name: its name
+ * @name: of the wheel
+ * @view: what shows it in debugfs
+ * @data: &twheel_config.data
+ * @first: one of its bases
+ * @bases: by the number of the CPU, or the only one
+ */
+struct twheel {
+	unsigned int id;
+	bool percpu;
+	bool works;
+	unsigned int stopped;
+	struct task_struct *stopper;
+	unsigned int nr_bases;
+	atomic_t room;
+	struct workqueue_struct *workqueue;
+	struct lock_class_key work_class;
+	struct list_head link;
+	struct list_head left;
+	struct hlist_node cpus;
+	struct module *owner;
+	char owner_name[MODULE_NAME_LEN];
+	const char *name;
+	struct dentry *view;
+	void *data;
+	struct twheel_base *first;
+	struct twheel_base *bases[];
+};
+
+extern struct twheel *tw_system_wheel;
+
+#define tw_for_each_base(base, i, wheel)				\
+	for ((i) = 0; (i) < (wheel)->nr_bases; (i)++)			\
+		if (!((base) = (wheel)->bases[i]))			\
+			continue;					\
+		else
+
+/* instance.c */
+struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner);
+void tw_instance_free(struct twheel *wheel);
+
+
+int tw_instances_init(void);
+void tw_instances_exit(void);
+
+/* stats.c: what people and tools see of a wheel */
+void tw_instance_occupied(struct twheel *wheel, unsigned int buckets[TWHEEL_LEVELS_MAX]);
+struct dentry *tw_view_add(struct twheel *wheel);
+void tw_view_remove(struct dentry *view);
+void tw_view_init(void);
+void tw_view_exit(void);
 
 /**
  * enum tw_together - whether several timers are armed under one hold of the lock
@@ -117,7 +327,7 @@ struct twheel_base {
 
 #include "trace.h"
 
-/* Around a pass in softirq context: see waiter.h. */
+/* Around a pass in softirq context: see pass.c. */
 static inline void tw_expiry_lock(struct twheel_base *base)
 {
 #ifdef CONFIG_PREEMPT_RT

@@ -21,7 +21,7 @@
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
-/* What only the layer above knows: see api/cancel.c and api/policy.c. */
+/* What only the layer above knows: see timer.c and policy.c. */
 void tw_debug_withdraw(struct twheel_timer *timer);
 const void *tw_debug_function(const struct twheel_timer *timer);
 

@@ -33,7 +33,7 @@ for file in include/linux/*.h; do
 	sed -nE "s|^(#define )?([a-z].*[ *])?(_*twheel_\w+)\(.*|$header \3|p
 		s|^ \* ((enum\|struct\|typedef) )?(_*twheel_\w+)(\(\))? - .*|$header \3|p" "$file"
 done > "$SCRATCH/headers"
-for file in include/linux/*.h module/api/*.c; do
+for file in include/linux/*.h module/core/*.c; do
 	names=()
 	while read -r name; do
 		[[ $file == include/* ]] || grep -q "^TW_EXPORT($name);" "$file" ||
@@ -79,5 +79,5 @@ while read -r name; do
 	grep -q "$name" "$SCRATCH/shown" || problem="$name.9 does not show $name"
 	[ -z "$problem" ] || die "$problem" "see its comment in the sources"
 	count=$((count + 1))
-done < <(sed -n 's/^TW_EXPORT(\(.*\));$/\1/p' module/api/*.c)
+done < <(sed -n 's/^TW_EXPORT(\(.*\));$/\1/p' module/core/*.c)
 say "$(find "$out" -name '*.9' | wc -l) pages in $out, among them all $count exported functions"

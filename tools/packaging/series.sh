@@ -149,7 +149,7 @@ maintain "$home/module/core/" "$home/module/engine/" 'include/linux/twheel*.h' \
 mapfile -t small < <(git ls-files -o "$home/module" | grep -v '/module/[a-z]*/' |
 	grep -v 'main.c\|param.c\|Kbuild')
 patch "$home/module/core" include/linux include/trace "${small[@]}" << 'END'
-misc: twheel: run a wheel by an hrtimer
+misc: twheel: add wheels for other modules
 
 A base is a wheel with a lock and an hrtimer, which is set for the next
 instant at which something expires or cascades. An empty wheel causes no
@@ -157,19 +157,12 @@ interrupts.
 
 A pass of the expiry is bounded in time. It goes on at a freshly read now:
 an hrtimer that restarts itself at "now" from its callback would not leave
-the loop of the hrtimer core. A callback runs without a lock of the wheel.
-END
+the loop of the hrtimer core. A callback runs without a lock of the wheel, in
+softirq or in a workqueue.
 
-maintain "$home/module/api/" "$home/module/core/" "$home/module/engine/" \
-	'include/linux/twheel*.h' include/trace/events/twheel.h
-patch "$home/module/api" << 'END'
-misc: twheel: add the calls for other modules
-
-A wheel has one base, or one for each CPU, where arming is local. Callbacks
-run in softirq or in a workqueue. Each call says what has happened in what it
-returns.
-
-Periods and idle watches are helpers over plain timers.
+A wheel has one base, or one for each CPU, where arming is local. Each call
+says what has happened in what it returns. Periods and idle watches are
+helpers over plain timers.
 END
 
 maintain "$home/" 'include/linux/twheel*.h' include/trace/events/twheel.h \

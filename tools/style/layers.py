@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Checks that includes go down only.
 
-The folders of module/ are layers: api stands on core; core and dev, the device, stand on
+The folders of module/ are layers: core, the wheels of modules, and dev, the device, stand on
 engine, and know nothing of each other. A file includes headers of its own layer, of those
 that it stands on, and compat.h, export.h, number.h and param.h. The engine includes only its
 own headers and export.h. No headers include each other in a circle. Prints each exception. features.c is in
@@ -15,17 +15,17 @@ import re
 import sys
 
 # Each layer with those that it stands on.
-LAYERS = {"engine": (), "core": ("engine",), "api": ("core", "engine"), "dev": ("engine",)}
+LAYERS = {"engine": (), "core": ("engine",), "dev": ("engine",)}
 SHARED = ("compat.h", "export.h", "number.h", "param.h")
 OURS = re.compile(r'^#\s*include "([^"]+)"', re.M)
 PUBLIC = re.compile(r"^#\s*include <((?:uapi/)?(?:linux|trace/events)/twheel\w*\.h)>", re.M)
 # The layers that may include each of our public headers.
-READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core", "api"),
-           "linux/twheel_state.h": ("core", "api"), "linux/twheel_stats.h": ("core", "api"),
-           "linux/twheel_many.h": ("api",), "linux/twheel_virtual.h": ("api",),
+READERS = {"linux/twheel_node.h": tuple(LAYERS), "linux/twheel.h": ("core",),
+           "linux/twheel_state.h": ("core",), "linux/twheel_stats.h": ("core",),
+           "linux/twheel_many.h": ("core",), "linux/twheel_virtual.h": ("core",),
            "trace/events/twheel.h": ("core", "dev"),
-           "linux/twheel_policy.h": ("api",), "linux/twheel_idle.h": ("api",),
-           "linux/twheel_periodic.h": ("api",),
+           "linux/twheel_policy.h": ("core",), "linux/twheel_idle.h": ("core",),
+           "linux/twheel_periodic.h": ("core",),
            "uapi/linux/twheel.h": ("dev",)}
 
 

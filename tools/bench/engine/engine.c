@@ -10,7 +10,7 @@
 
 #include "../../../module/engine/wheel.h"
 
-/* As in module/api/many.c */
+/* As in module/core/many.c */
 #define ENGINE_HOLD	32
 #define ENGINE_AHEAD	8
 

@@ -17,7 +17,7 @@
  * third one is a mutant of mutant.h: whether only pauses show it. 0 prints those that the scene
  * meets.
  */
-#include "api/instance.h"
+#include "core/base.h"
 #include "mutant.h"
 #include "scene.h"
 

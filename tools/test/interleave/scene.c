@@ -4,7 +4,6 @@
  * fires early, twice at once, after its end, or never. The wheel's numbers are those of its
  * timers.
  */
-#include "api/instance.h"
 #include "core/base.h"
 #include "machine.h"
 #include "stage.h"

@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: GPL-2.0-only
-# make mutants: change engine, core and API in one place at a time, and see whether the
-# tests notice it. Arguments: files of module/engine, core and api, to change only
-# those. EVERY=N takes only every Nth mutant, SAMPLE=N so many at random, by SEED=N. A
+# make mutants: change engine and core in one place at a time, and see whether the
+# tests notice it. Arguments: files of module/engine and core, to change only those. EVERY=N takes only every Nth mutant, SAMPLE=N so many at random, by SEED=N. A
 # larger sample of a seed has all of a smaller one. JOBS=N tries so many at a time.
 #
 # Each half prints what survives, a table, and the last line "N found, N survive". A run of all
@@ -15,7 +14,7 @@
 # shellcheck source=../vm/lib.sh
 . "$(dirname "$0")/../vm/lib.sh"
 cd "$ROOT"
-refuse_unknown "file of module/engine, core or api" "$*" module/{engine,core,api}/*.[ch]
+refuse_unknown "file of module/engine or core" "$*" module/{engine,core}/*.[ch]
 need gcc libc6-dev python3
 mkdir -p "$CACHE/mutants"
 [ $# != 0 ] || export ALL=1
@@ -50,7 +49,7 @@ core() (
 )
 
 engine=() core=() status=0
-[ $# != 0 ] || set -- module/{engine,core,api}/*.[ch]
+[ $# != 0 ] || set -- module/{engine,core}/*.[ch]
 for file; do
 	case $file in
 	module/engine/*) engine+=("$file") ;;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # shellcheck shell=bash
-# How core, engine and API are built as a program, over the stub. Read lib.sh first. Sets
+# How core and engine are built as a program, over the stub. Read lib.sh first. Sets
 #   module, stub, suites	the source files
 #   flags, sanitizers		what they are compiled with, before the flags of a tree
 #   wrap			what the stub is linked with: allocations fail, and are counted
@@ -9,7 +9,7 @@
 
 core=$ROOT/tools/test/simulation
 tree=${TREE:-$ROOT}
-module=("$tree"/module/{core,engine,api}/*.c)
+module=("$tree"/module/{core,engine}/*.c)
 stub=("$core"/{stub,queue,machine,hotplug,memory}.c)
 # Those of the engine are for make engine.
 mapfile -t suites < <(suite_files "$tree" | xargs grep -L '"rig\.h"')

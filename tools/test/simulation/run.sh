@@ -19,7 +19,7 @@ need gcc libc6-dev
 export SEED=${SEED:-0}
 [[ $SEED =~ ^[0-9]+$ ]] || die "SEED=$SEED is no number"
 export UBSAN_OPTIONS=halt_on_error=1
-say "core, engine and API with their suites, as a program: compiling"
+say "core and engine with their suites, as a program: compiling"
 make_headers
 mkdir -p "$SCRATCH/objects"
 # The suites run in the order in which they are linked.

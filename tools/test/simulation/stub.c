@@ -2,7 +2,6 @@
 /* CPUs and tasks, as fibers of one thread. */
 #include <ucontext.h>
 
-#include "api/instance.h"
 #include "core/base.h"
 #include "cpus.h"
 #include "machine.h"

@@ -3,7 +3,7 @@
  * Runs suites of kunit/ as a program, on the machine of machine.c. Argument: the name of a case
  * or suite, to run only that.
  */
-#include "api/instance.h"
+#include "core/base.h"
 #include "kunit.h"
 #include "machine.h"
 

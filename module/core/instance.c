@@ -2,22 +2,32 @@
 /* The life of the wheels that other modules make. */
 #define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
 
+#include <linux/atomic.h>
+#include <linux/bottom_half.h>
+#include <linux/bug.h>
 #include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/limits.h>
 #include <linux/lockdep.h>
+#include <linux/minmax.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/printk.h>
 #include <linux/sched.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include <linux/twheel.h>
+#include <linux/twheel_virtual.h>
 
 #include "../compat.h"
-#include "../core/base.h"
 #include "../export.h"
-#include "instance.h"
+#include "../number.h"
+#include "base.h"
 #include "timer.h"
 
 /* How many unfired timers twheel_stop() hands back before it lets other tasks run. */
@@ -401,3 +411,192 @@ void tw_instances_exit(void)
 	instance_end_system();
 	cpuhp_remove_multi_state(instance_cpuhp);
 }
+
+/* How a wheel is made of its parts, and how they are freed. */
+
+/* tw_instance_free() - free a wheel, or what there is of it */
+void tw_instance_free(struct twheel *wheel)
+{
+	struct twheel_base *base;
+	unsigned int i;
+
+	tw_for_each_base(base, i, wheel)
+		tw_base_free(base);
+	if (wheel->workqueue)
+		destroy_workqueue(wheel->workqueue);
+	if (wheel->works)
+		lockdep_unregister_key(&wheel->work_class);
+	kfree_const(wheel->name);
+	kfree(wheel);
+}
+
+/* Make the base of a CPU, or the only one. */
+static int make_base(struct twheel *wheel, const struct twheel_config *config, int cpu)
+{
+	struct twheel_base *base = tw_base_new(wheel, config, cpu);
+
+	if (!base)
+		return -ENOMEM;
+	base->id = wheel->id;
+	base->name = wheel->name;
+	if (wheel->works)
+		lockdep_init_map(&base->clock.work.lockdep_map, wheel->name,
+				 &wheel->work_class, 0);
+	if (wheel->nr_bases > 1)
+		base->plain = S64_MIN;
+	if (config->max_pending)
+		base->room = &wheel->room;
+	wheel->bases[cpu == TW_ANY_CPU ? 0 : cpu] = base;
+	wheel->first = base;
+	return 0;
+}
+
+static int make_bases(struct twheel *wheel, const struct twheel_config *config)
+{
+	unsigned int cpu;
+	int ret;
+
+	if (!wheel->percpu)
+		return make_base(wheel, config, TW_ANY_CPU);
+	for_each_possible_cpu(cpu) {
+		ret = make_base(wheel, config, cpu);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int make_parts(struct twheel *wheel, const struct twheel_config *config)
+{
+	unsigned int kind = wheel->percpu ? WQ_PERCPU : WQ_UNBOUND;
+	struct twheel_config mine = *config;
+
+	wheel->name = kstrdup_const(config->name ?: "unnamed", GFP_KERNEL);
+	if (!wheel->name)
+		return -ENOMEM;
+	if (config->context == TWHEEL_CONTEXT_WORK && !config->workqueue) {
+		/* Timeouts may be what frees memory: their thread must not wait for any. */
+		wheel->workqueue = alloc_workqueue("twheel/%.12s",
+						   kind | WQ_MEM_RECLAIM, 0,
+						   wheel->name);
+		if (!wheel->workqueue)
+			return -ENOMEM;
+		mine.workqueue = wheel->workqueue;
+	}
+	return make_bases(wheel, &mine);
+}
+
+/*
+ * tw_instance_make() - make a wheel that CPU hotplug does not know yet, and no list
+ * @config: valid
+ *
+ * Return: the wheel or an ERR_PTR.
+ */
+struct twheel *tw_instance_make(const struct twheel_config *config, struct module *owner)
+{
+	unsigned int cpus = config->percpu ? nr_cpu_ids : 1;
+	struct twheel *wheel;
+	int ret;
+
+	wheel = kzalloc(struct_size(wheel, bases, cpus), GFP_KERNEL_ACCOUNT);
+	if (!wheel)
+		return ERR_PTR(-ENOMEM);
+	wheel->id = tw_number_next();
+	wheel->percpu = config->percpu;
+	wheel->works = config->context == TWHEEL_CONTEXT_WORK;
+	if (wheel->works)
+		lockdep_register_key(&wheel->work_class);
+	wheel->nr_bases = cpus;
+	wheel->owner = owner;
+	strscpy(wheel->owner_name, owner ? module_name(owner) : "the kernel",
+		sizeof(wheel->owner_name));
+	wheel->data = config->data;
+	atomic_set(&wheel->room, min_t(unsigned int, config->max_pending, INT_MAX));
+
+	ret = make_parts(wheel, config);
+	if (ret) {
+		tw_instance_free(wheel);
+		return ERR_PTR(ret);
+	}
+	return wheel;
+}
+
+/* Wheels on a virtual clock. Passes run in the task that lets the time pass. */
+
+static void virtual_run(struct tw_clock *clock)
+{
+	bool soft = clock->context == TWHEEL_CONTEXT_SOFTIRQ;
+
+	if (soft)
+		local_bh_disable();
+	tw_pass_alarm(clock);
+	if (soft)
+		local_bh_enable();
+}
+
+/* Serve what is due. Timers that callbacks arm for now meanwhile are left for the next call. */
+static void virtual_serve(struct twheel_base *base)
+{
+	do {
+		virtual_run(&base->clock);
+		cond_resched();
+	} while (READ_ONCE(base->in_round) && !READ_ONCE(base->stopped));
+}
+
+/* When there is something to do next: perhaps now, or later than %TWHEEL_NEVER. */
+static u64 virtual_next(struct twheel_base *base)
+{
+	u64 next;
+
+	raw_spin_lock_irq(&base->lock);
+	next = max(tw_base_wake_ns(base), tw_clock_now(&base->clock));
+	raw_spin_unlock_irq(&base->lock);
+	return next;
+}
+
+/**
+ * twheel_advance() - let the time of a virtual clock pass
+ * @wheel: a wheel with %TWHEEL_CLOCK_VIRTUAL
+ * @now_ns: the new time. Before the present one, it sets the clock back: timers
+ *	wait for their deadlines again. The clock stops just before %TWHEEL_NEVER
+ *
+ * Runs the callbacks of all timers that are due by then, here, in the order that
+ * linux/twheel.h promises. A per-CPU wheel serves one CPU's after the other's. Timers
+ * that callbacks arm for the past wait for the next call, or for another CPU's turn.
+ * linux/twheel_virtual.h says how callbacks differ from those on a real clock, and how to go
+ * from one event to the next.
+ *
+ * Context:
+ * * process, may sleep; one caller at a time, and not from a callback of the wheel,
+ *   which is reported
+ * Return:
+ * * the instant at which a real clock would interrupt next. It is @now_ns if work is left for
+ *   the next call, such as after a clock set back. It is no timer's deadline where the wheel
+ *   only moves timers nearer, or looks at one that was extended
+ * * %TWHEEL_NEVER or more - there is none, or nothing has been done
+ */
+u64 twheel_advance(struct twheel *wheel, u64 now_ns)
+{
+	u64 next = TW_WHEEL_ASLEEP;
+	struct twheel_base *base;
+	unsigned int i;
+
+	if (WARN_ON_ONCE(wheel->first->clock.id != TWHEEL_CLOCK_VIRTUAL))
+		return next;
+	/* It would wait for the pass that it is called from. */
+	tw_for_each_base(base, i, wheel)
+		if (WARN_ON_ONCE(tw_base_inside(base)))
+			return next;
+	might_sleep();
+	now_ns = min(now_ns, TWHEEL_NEVER - 1);
+	/* All of them first: callbacks see one time, whichever base they use. */
+	tw_for_each_base(base, i, wheel)
+		tw_clock_set_virtual(&base->clock, now_ns);
+	tw_for_each_base(base, i, wheel)
+		virtual_serve(base);
+	/* Callbacks may have armed timers on any base. */
+	tw_for_each_base(base, i, wheel)
+		next = min(next, virtual_next(base));
+	return next;
+}
+TW_EXPORT(twheel_advance);

@@ -26,9 +26,8 @@
 
 #include <linux/twheel.h>
 
-#include "../core/base.h"
-#include "../core/debug.h"
-#include "instance.h"
+#include "base.h"
+#include "debug.h"
 
 /* Which timers are given a new deadline. */
 enum tw_arm_which {

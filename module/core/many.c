@@ -18,10 +18,9 @@
 #include <linux/twheel_many.h>
 #include <linux/twheel_state.h>
 
-#include "../core/base.h"
-#include "../core/debug.h"
 #include "../export.h"
-#include "instance.h"
+#include "base.h"
+#include "debug.h"
 #include "timer.h"
 
 /*

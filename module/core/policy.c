@@ -29,10 +29,9 @@
 #include <linux/twheel_periodic.h>
 #include <linux/twheel_state.h>
 
-#include "../core/base.h"
-#include "../core/debug.h"
 #include "../export.h"
-#include "instance.h"
+#include "base.h"
+#include "debug.h"
 #include "timer.h"
 
 static bool policy_is_span(u64 ns)

@@ -1,0 +1,831 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* A timer, and what can be asked of it. See timer.h for what its word says. */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/atomic.h>
+#include <linux/bug.h>
+#include <linux/cpumask.h>
+#include <linux/errno.h>
+#include <linux/irqflags.h>
+#include <linux/kernel.h>
+#include <linux/lockdep.h>
+#include <linux/overflow.h>
+#include <linux/preempt.h>
+#include <linux/smp.h>
+
+#include <linux/twheel.h>
+#include <linux/twheel_state.h>
+
+#include "../compat.h"
+#include "../export.h"
+#include "base.h"
+#include "debug.h"
+#include "timer.h"
+
+/*
+ * A timer that has never been armed comes to a base, if its base is @before. Returns its base.
+ *
+ * A callback may free its timer, and a new timer may get its address. The new one is not the
+ * timer whose callback runs, and calls on it would wait for that callback. Its own callback
+ * needs the lock, so it has not begun.
+ */
+static struct twheel_base *timer_join(struct twheel_timer *timer, struct twheel_base *before,
+				      struct twheel_base *base)
+{
+	struct twheel_base *was;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	was = cmpxchg(&timer->base, before, base);
+	if (was == before && tw_base_runs(base, timer))
+		WRITE_ONCE(base->running, NULL);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return was ?: base;
+}
+
+/*
+ * tw_timer_adopt() - a timer with a static initialiser comes to the system wheel
+ *
+ * Return: its base; NULL if it was never initialised.
+ */
+struct twheel_base *tw_timer_adopt(struct twheel_timer *timer)
+{
+	struct twheel *wheel = READ_ONCE(tw_system_wheel);
+
+	if (!timer->function || !wheel)
+		return NULL;
+	return timer_join(timer, NULL, wheel->bases[raw_smp_processor_id()]);
+}
+
+/**
+ * __twheel_timer_init() - initialise a timer
+ * @timer: the timer; not pending, and its callback does not run
+ * @wheel: the wheel it is to belong to; NULL: the system wheel
+ * @function: what it does when it fires
+ * @on_stack: it is a local variable
+ * @name: of the timer, for lockdep
+ * @key: for lockdep
+ *
+ * Use twheel_timer_init().
+ *
+ * Context:
+ * * any but NMI
+ */
+void __twheel_timer_init(struct twheel_timer *timer, struct twheel *wheel,
+			 twheel_fn function, bool on_stack, const char *name,
+			 struct lock_class_key *key)
+{
+	tw_debug_init(timer, on_stack);
+	INIT_HLIST_NODE(&timer->node.link);
+	atomic64_set(&timer->node.word, TW_WORD_READY);
+	timer->function = function;
+#ifdef CONFIG_LOCKDEP
+	lockdep_init_map(&timer->lockdep_map, name, key, 0);
+#endif
+	if (!wheel)
+		wheel = READ_ONCE(tw_system_wheel);
+	/* Without a function it cannot be armed. In early boot, it will be adopted: see above. */
+	if (unlikely(!function || !wheel)) {
+		atomic64_set(&timer->node.word, 0);
+		timer->base = NULL;
+		return;
+	}
+	timer->base = wheel->bases[wheel->percpu ? raw_smp_processor_id() : 0];
+	if (unlikely(tw_base_runs(timer->base, timer)))
+		timer_join(timer, timer->base, timer->base);
+}
+TW_EXPORT(__twheel_timer_init);
+
+/**
+ * twheel_timer_destroy_on_stack() - end the use of an on-stack timer
+ * @timer: the timer; not pending, and its callback does not run
+ *
+ * Context:
+ * * any but NMI
+ */
+void twheel_timer_destroy_on_stack(struct twheel_timer *timer)
+{
+	tw_debug_destroy_on_stack(timer);
+}
+TW_EXPORT(twheel_timer_destroy_on_stack);
+
+/**
+ * twheel_of() - the wheel a timer belongs to
+ * @timer: the timer
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * the wheel; with a static initialiser, the system wheel
+ * * NULL - the timer was never initialised, or without a function
+ */
+struct twheel *twheel_of(const struct twheel_timer *timer)
+{
+	const struct twheel_base *base;
+
+	/* A timer of zeros may be asked for its wheel. */
+	if (READ_ONCE(timer->base) && !tw_debug_assert_init(timer))
+		return NULL;
+	base = tw_timer_any_base(timer);
+	return base ? base->owner : NULL;
+}
+TW_EXPORT(twheel_of);
+
+/*
+ * Arming, modifying and extending timers.
+ *
+ * All bases of a wheel have the same clock and the same tick, and a timer never leaves
+ * its wheel. A deadline is computed from the timer's base, and stored under the lock of
+ * its base. Both fit, even if the timer has moved to another base in between.
+ */
+
+/* The sum may be beyond TWHEEL_NEVER, as any deadline given to twheel_arm_at() may. */
+static u64 arm_add(u64 a, u64 b)
+{
+	u64 sum;
+
+	if (check_add_overflow(a, b, &sum))
+		return TWHEEL_NEVER;
+	return sum;
+}
+
+static u64 arm_after(const struct twheel_timer *timer, u64 delay_ns)
+{
+	const struct twheel_base *base = READ_ONCE(timer->base);
+
+	return arm_add(tw_clock_now(&base->clock), delay_ns);
+}
+
+/*
+ * One comparison tells the states that can be armed from deadlines, a timer that was
+ * never initialised, and one that was shut down.
+ */
+static __always_inline bool arm_can_begin(s64 word)
+{
+	BUILD_BUG_ON(TWHEEL_SHUTDOWN != 1);
+	return word > TWHEEL_SHUTDOWN;
+}
+
+/* With the base lock and room for the timer: an idle timer becomes pending. */
+static __always_inline void arm_make_pending(struct twheel_timer *timer, s64 word)
+{
+	tw_debug_activate(timer);
+	/* Only the holder of the lock writes an idle word. */
+	atomic64_set(&timer->node.word, word);
+}
+
+/*
+ * With the base lock: arm a timer that is idle, if there is room. This is the fast path of
+ * all calls that arm.
+ */
+static __always_inline bool arm_idle(struct twheel_base *base,
+				     struct twheel_timer *timer, s64 word)
+{
+	if (unlikely(!arm_can_begin(atomic64_read(&timer->node.word))))
+		return false;
+	if (unlikely(!tw_base_take_room(base)))
+		return false;
+	arm_make_pending(timer, word);
+	tw_base_enqueue_soon(base, timer, word);
+	tw_trace_arm(base, timer);
+	return true;
+}
+
+/* With the base lock: a pending timer gets another deadline, and leaves its bucket. */
+static __always_inline void arm_dequeue(struct twheel_base *base,
+					struct twheel_timer *timer, s64 word)
+{
+	/* This overrules an extension that comes in between. */
+	atomic64_xchg(&timer->node.word, word);
+	tw_wheel_dequeue(&base->wheel, &timer->node);
+}
+
+/* tw_arm_held() - with the base lock: give the timer its deadline on that base */
+noinline int tw_arm_held(struct twheel_base *base, struct twheel_timer *timer, s64 word,
+			 enum tw_arm_which which)
+{
+	s64 before = atomic64_read(&timer->node.word);
+
+	lockdep_assert_held(&base->lock);
+	if (before < 0) {
+		arm_dequeue(base, timer, word);
+		tw_base_enqueue(base, timer, word);
+		tw_trace_modify(base, timer);
+		return 1;
+	}
+	if (which == TW_ARM_PENDING)
+		return -ENOENT;
+	/* With a static initialiser, the word is 0 before the first arm. */
+	if ((!arm_can_begin(before) && before) || base->stopped)
+		return -ESHUTDOWN;
+	if (!tw_base_take_room(base))
+		return -ENOSPC;
+	arm_make_pending(timer, word);
+	tw_base_enqueue(base, timer, word);
+	tw_trace_arm(base, timer);
+	return 0;
+}
+
+static noinline int arm_held_and_unlock(struct twheel_base *base,
+					struct twheel_timer *timer, s64 word,
+					enum tw_arm_which which, unsigned long flags)
+	__releases(&base->lock)
+{
+	int ret = tw_arm_held(base, timer, word, which);
+
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+/* Give a timer that is likely to be pending a deadline that is likely to be nearer. */
+static __always_inline int arm_nearer(struct twheel_timer *timer, s64 word,
+				      enum tw_arm_which which)
+{
+	struct twheel_base *base = READ_ONCE(timer->base);
+	unsigned long flags;
+
+	if (unlikely(!base || word >= base->plain))
+		/* Shut down before there was a wheel, it has no base, and is not pending. */
+		return tw_timer_any_base(timer) ?
+		       tw_place(timer, word, which, TW_ANY_CPU) : -ENOENT;
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* Rather than keep the lock's address in a register of its own. */
+	OPTIMIZER_HIDE_VAR(base);
+	if (likely(twheel_pending(timer))) {
+		arm_dequeue(base, timer, word);
+		tw_base_enqueue_soon(base, timer, word);
+		tw_trace_modify(base, timer);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 1;
+	}
+	return arm_held_and_unlock(base, timer, word, which, flags);
+}
+
+/* A call, so that arm_pending() saves no registers for what it seldom does. */
+static noinline int arm_pending_nearer(struct twheel_timer *timer, s64 word,
+				       enum tw_arm_which which)
+{
+	return arm_nearer(timer, word, which);
+}
+
+/* Set the deadline of a timer that is pending, shut down, or was never initialised. */
+static noinline int arm_pending(struct twheel_timer *timer, s64 word, enum tw_arm_which which)
+{
+	if (unlikely(!tw_timer_any_base(timer)))
+		return which == TW_ARM_PENDING ? -ENOENT : -EINVAL;
+	if (unlikely(word >= 0))
+		return tw_place(timer, word, which, TW_ANY_CPU);
+	/* A later deadline leaves the timer where it is. */
+	return tw_arm_extend(timer, word) == 1 ? 1 : arm_pending_nearer(timer, word, which);
+}
+
+/**
+ * twheel_arm_at() - arm a timer for a deadline
+ * @timer: the timer
+ * @deadline_ns: when, on the wheel's clock
+ *
+ * The timer fires on the first tick boundary at or after its deadline. A deadline in
+ * the past is no exception: it may still have to wait for its tick boundary, for less
+ * than a tick. If that has passed too, the timer is due at once, and the wheel's next
+ * pass serves it; this call never does.
+ *
+ * A timer that is pending already gets the new deadline, nearer or later, whatever the limit.
+ * Where it is not pending, and the wheel has no limit, this fails only if the timer was shut
+ * down, or the wheel stopped.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 0 - the timer was not pending, and is now
+ * * 1 - it was pending, and has the new deadline
+ * * -ESHUTDOWN - the timer has been shut down, or the wheel stopped
+ * * -ENOSPC - as many timers as the wheel's limit are pending, and this one is not
+ * * -EINVAL - the timer was never initialised
+ */
+int twheel_arm_at(struct twheel_timer *timer, u64 deadline_ns)
+{
+	s64 word = tw_word(deadline_ns);
+	struct twheel_base *base;
+	unsigned long flags;
+
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	if (!arm_can_begin(atomic64_read(&timer->node.word)))
+		return arm_pending(timer, word, TW_ARM_ANY);
+	base = READ_ONCE(timer->base);
+	if (unlikely(!base || word >= base->plain))
+		return tw_place(timer, word, TW_ARM_ANY, TW_ANY_CPU);
+
+	raw_spin_lock_irqsave(&base->lock, flags);
+	/* Rather than keep the lock's address in a register of its own. */
+	OPTIMIZER_HIDE_VAR(base);
+	if (likely(arm_idle(base, timer, word))) {
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+		return 0;
+	}
+	return arm_held_and_unlock(base, timer, word, TW_ARM_ANY, flags);
+}
+TW_EXPORT(twheel_arm_at);
+
+/**
+ * twheel_arm() - arm a timer for a delay from now
+ * @timer: the timer
+ * @delay_ns: how long. A delay of 0 ends at the next tick boundary, or now if this is one
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_arm_at()
+ * * -EINVAL - also if the wheel is on %TWHEEL_CLOCK_REALTIME or %TWHEEL_CLOCK_TAI, which
+ *   take deadlines only. Nothing has been done
+ */
+int twheel_arm(struct twheel_timer *timer, u64 delay_ns)
+{
+	if (!tw_debug_assert_init(timer) || !tw_timer_takes_delay(timer))
+		return -EINVAL;
+	return twheel_arm_at(timer, arm_after(timer, delay_ns));
+}
+TW_EXPORT(twheel_arm);
+
+/**
+ * __twheel_arm_with() - arm a timer on a CPU, or with slack
+ * @timer: the timer
+ * @cpu: the CPU, with %__TWHEEL_ON_CPU
+ * @when_ns: the deadline; with %__TWHEEL_DELAY a delay from now
+ * @slack_ns: by how much it may be later
+ * @how: these flags
+ *
+ * Use twheel_arm_on(), twheel_arm_range() and the like.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as they
+ */
+int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slack_ns,
+		      unsigned int how)
+{
+	const struct twheel_base *base;
+
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	base = tw_timer_any_base(timer);
+	if (!base || (how & __TWHEEL_DELAY && base->absolute))
+		return -EINVAL;
+	if (how & __TWHEEL_DELAY)
+		when_ns = arm_after(timer, when_ns);
+	if (!(how & __TWHEEL_ON_CPU))
+		return twheel_arm_at(timer, tw_wheel_share(&base->wheel, when_ns, slack_ns));
+	if (cpu < 0 || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return -EINVAL;
+	return tw_place(timer, tw_word(when_ns), TW_ARM_ANY, cpu);
+}
+TW_EXPORT(__twheel_arm_with);
+
+/**
+ * twheel_modify_at() - give a pending timer another deadline
+ * @timer: the timer
+ * @deadline_ns: the new deadline, nearer or later
+ *
+ * A timer that is not pending is left alone, so this cannot bring back one that
+ * another CPU has just cancelled.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 1 - the timer has the new deadline
+ * * -ENOENT - it is not pending
+ */
+int twheel_modify_at(struct twheel_timer *timer, u64 deadline_ns)
+{
+	s64 word = tw_word(deadline_ns);
+
+	if (!tw_debug_assert_init(timer))
+		return -ENOENT;
+	/* It is not pending, or a later deadline leaves it where it is. */
+	if ((u64)atomic64_read(&timer->node.word) <= (u64)word)
+		return arm_pending(timer, word, TW_ARM_PENDING);
+	return arm_nearer(timer, word, TW_ARM_PENDING);
+}
+TW_EXPORT(twheel_modify_at);
+
+/**
+ * twheel_modify() - twheel_modify_at() for a delay from now
+ * @timer: the timer
+ * @delay_ns: the new delay
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * as twheel_modify_at()
+ * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
+ *   been done
+ */
+int twheel_modify(struct twheel_timer *timer, u64 delay_ns)
+{
+	if (!tw_debug_assert_init(timer) || !tw_timer_any_base(timer))
+		return -ENOENT;
+	if (!tw_timer_takes_delay(timer))
+		return -EINVAL;
+	return twheel_modify_at(timer, arm_after(timer, delay_ns));
+}
+TW_EXPORT(twheel_modify);
+
+/**
+ * twheel_extend() - twheel_extend_at() for a delay from now
+ * @timer: the timer
+ * @delay_ns: the new delay
+ *
+ * Context:
+ * * any but NMI
+ * * lock-free
+ * Return:
+ * * as twheel_extend_at()
+ * * -EINVAL - the clock of the wheel can be set, see twheel_arm(); nothing has
+ *   been done
+ */
+int twheel_extend(struct twheel_timer *timer, u64 delay_ns)
+{
+	const struct twheel_base *base;
+	u64 deadline;
+
+	if (!tw_debug_assert_init(timer))
+		return -ENOENT;
+	base = tw_timer_any_base(timer);
+	if (unlikely(!base))
+		return -ENOENT;
+	if (unlikely(base->absolute))
+		return -EINVAL;
+	deadline = min(arm_add(tw_clock_now(&base->clock), delay_ns), TWHEEL_NEVER);
+	return tw_arm_extend(timer, tw_word(deadline));
+}
+TW_EXPORT(twheel_extend);
+
+/* tw_arm_at_held() - twheel_arm_at() with the base lock, for deadlines up to %TWHEEL_NEVER */
+int tw_arm_at_held(struct twheel_timer *timer, u64 deadline_ns)
+{
+	s64 word = tw_word(deadline_ns);
+
+	if (!tw_debug_assert_init(timer))
+		return -EINVAL;
+	if (likely(word < timer->base->plain) &&
+	    likely(arm_idle(timer->base, timer, word)))
+		return 0;
+	return tw_arm_held(timer->base, timer, word, TW_ARM_ANY);
+}
+
+/* Where a timer is armed, on a wheel that has a base for each CPU. */
+
+/*
+ * With the base lock: the base on which to arm a timer for @cpu, or for %TW_ANY_CPU.
+ * If no CPU is named, a pending timer stays where it is, and so does one whose callback
+ * runs.
+ */
+static struct twheel_base *place_pick(const struct twheel_timer *timer,
+				      struct twheel_base *from,
+				      enum tw_arm_which which, int cpu)
+{
+	struct twheel *wheel = from->owner;
+
+	if (!wheel->percpu)
+		return from;
+	if (cpu == TW_ANY_CPU) {
+		if (which == TW_ARM_PENDING || tw_base_runs(from, timer) || twheel_pending(timer))
+			return from;
+		cpu = raw_smp_processor_id();
+	}
+	return wheel->bases[cpu];
+}
+
+/* With both locks: give a timer of @from its deadline on @to. */
+static int place_move(struct twheel_timer *timer, struct twheel_base *from,
+		      struct twheel_base *to, s64 word, enum tw_arm_which which)
+{
+	/* The bases are being emptied, one after the other. */
+	if (from->stopped || to->stopped)
+		return which == TW_ARM_PENDING ? -ENOENT : -ESHUTDOWN;
+	if (twheel_pending(timer)) {
+		/* This overrules an extension that comes in between. */
+		atomic64_xchg(&timer->node.word, word);
+		tw_base_move(from, to, timer);
+		tw_trace_modify(to, timer);
+		return 1;
+	}
+	tw_base_welcome(to, timer);
+	return tw_arm_held(to, timer, word, which);
+}
+
+/* With the lock of the timer's base: give it its deadline there. */
+static int place_stay(struct twheel_base *base, struct twheel_timer *timer,
+		      s64 word, enum tw_arm_which which)
+{
+	if (tw_arm_extend(timer, word) == 1)
+		return 1;
+	return tw_arm_held(base, timer, word, which);
+}
+
+/*
+ * With the lock of the timer's base: give it its deadline on @to, whose lock is taken as well.
+ * Returns -EAGAIN if the timer has changed while the lock of @base was released for that.
+ */
+static int place_other(struct twheel_timer *timer, struct twheel_base *base,
+		       struct twheel_base *to, s64 word, enum tw_arm_which which, int cpu)
+{
+	bool held = tw_base_lock_second(base, to);
+	int ret;
+
+	if (!held && (READ_ONCE(timer->base) != base ||
+		      place_pick(timer, base, which, cpu) != to))
+		ret = -EAGAIN;
+	else if (tw_base_runs(base, timer))
+		ret = -EBUSY;
+	else
+		ret = place_move(timer, base, to, word, which);
+	raw_spin_unlock(&to->lock);
+	return ret;
+}
+
+/*
+ * tw_place() - give a timer its deadline, on a wheel that may have several bases
+ * @word: the deadline's
+ * @cpu: the CPU it is for, or %TW_ANY_CPU
+ *
+ * Return: as twheel_arm_on_at(), or twheel_modify_at().
+ */
+int tw_place(struct twheel_timer *timer, s64 word, enum tw_arm_which which, int cpu)
+{
+	struct twheel_base *base, *to;
+	unsigned long flags;
+	int ret;
+
+	/* A deadline beyond TWHEEL_NEVER makes a word that is none: saturate it. */
+	if (word >= 0)
+		word = tw_word(TWHEEL_NEVER);
+	do {
+		base = tw_timer_lock_base(timer, &flags);
+		to = place_pick(timer, base, which, cpu);
+		ret = to == base ? place_stay(base, timer, word, which) :
+				   place_other(timer, base, to, word, which, cpu);
+		raw_spin_unlock_irqrestore(&base->lock, flags);
+	} while (unlikely(ret == -EAGAIN));
+	return ret;
+}
+
+/* Cancelling timers, and waiting for their callbacks. */
+
+/**
+ * twheel_cancel() - cancel a timer, without waiting for its callback
+ * @timer: the timer
+ *
+ * When this returns 0 the callback may run, perhaps on another CPU: see twheel_cancel_sync().
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 1 - the timer was pending; its callback will not be called for that deadline
+ * * 0 - it was not pending
+ */
+int twheel_cancel(struct twheel_timer *timer)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	int ret;
+
+	if (!tw_debug_assert_init(timer) || unlikely(!twheel_pending(timer)))
+		return 0;
+	base = tw_timer_lock_base(timer, &flags);
+	ret = tw_base_withdraw(base, timer, TWHEEL_CANCELLED);
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+TW_EXPORT(twheel_cancel);
+
+/*
+ * A timer that was never initialised, or has no wheel, is not pending. Without a wheel, as in
+ * early boot, its word says that it is shut down when it comes to the system wheel.
+ */
+static bool cancel_can_use(struct twheel_timer *timer, enum twheel_state state)
+{
+	if (!tw_debug_assert_init(timer))
+		return false;
+	if (state == TWHEEL_SHUTDOWN && !READ_ONCE(timer->base) && timer->function)
+		atomic64_cmpxchg(&timer->node.word, 0, TWHEEL_SHUTDOWN);
+	return tw_timer_any_base(timer);
+}
+
+/*
+ * Withdraw a timer, and have @waiter, if there is one, wait for the callback that runs. It is
+ * -EDEADLK if that is the caller. Without a waiter, -EBUSY says that one runs.
+ */
+static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
+		      struct tw_waiter *waiter)
+{
+	struct twheel_base *base;
+	unsigned long flags;
+	bool runs;
+	int ret = 0;
+
+	base = tw_timer_lock_base(timer, &flags);
+	runs = tw_base_runs(base, timer);
+	/*
+	 * The callback may arm the timer again. Cancelling before it has ended, and
+	 * once more after, would be two cancellations that the caller learns of as
+	 * one. A shutdown is final at once.
+	 */
+	if (runs && waiter && tw_base_inside(base))
+		ret = -EDEADLK;
+	else if (!runs || state == TWHEEL_SHUTDOWN)
+		ret = tw_base_withdraw(base, timer, state);
+	if (runs && waiter && ret >= 0)
+		tw_waiter_add(base, waiter);
+	else if (runs && !ret)
+		ret = -EBUSY;
+	raw_spin_unlock_irqrestore(&base->lock, flags);
+	return ret;
+}
+
+/**
+ * twheel_try_cancel() - cancel a timer whose callback does not run
+ * @timer: the timer
+ *
+ * Unlike twheel_cancel() it tells a timer that is not pending from one whose callback
+ * runs. Unlike twheel_cancel_sync() it does not wait. It is for objects that a callback
+ * may still use, and for callers that hold a lock which the callback takes. Do not call it in a
+ * loop: the callback may need this CPU.
+ *
+ * Context:
+ * * any but NMI
+ * Return:
+ * * 1 - the timer was pending; it will not fire, and its callback does not run
+ * * 0 - it was not pending, and its callback does not run
+ * * -EBUSY - its callback runs, perhaps in the caller; nothing has been done
+ */
+int twheel_try_cancel(struct twheel_timer *timer)
+{
+	return cancel_can_use(timer, TWHEEL_CANCELLED) ?
+	       cancel_try(timer, TWHEEL_CANCELLED, NULL) : 0;
+}
+TW_EXPORT(twheel_try_cancel);
+
+/**
+ * twheel_shutdown() - cancel a timer for good, without waiting for its callback
+ * @timer: the timer
+ *
+ * Every later arm fails with -ESHUTDOWN, also those of the callback. For objects that
+ * outlive a callback that runs, such as those that RCU frees.
+ *
+ * With %TWHEEL_CONTEXT_SOFTIRQ, a callback is an RCU reader from before its timer is claimed
+ * until it has returned. That holds on PREEMPT_RT, and on a virtual clock. So under one lock,
+ * unlink the object and call this for each of its timers; then kfree_rcu() it. With
+ * %TWHEEL_CONTEXT_WORK, a callback is no reader: there call twheel_shutdown_sync() first.
+ *
+ * A reader that has found the object before may still make calls on its timers. So do that with
+ * all objects, under the same lock, and call synchronize_rcu(), before twheel_destroy(). A
+ * module with timers on the system wheel does so before it goes: rcu_barrier() alone does not
+ * wait for callbacks.
+ *
+ * Context:
+ * * any but NMI, the timer's own callback included
+ * Return:
+ * * 1 - the timer was pending, and will not fire. The callback of an earlier deadline may
+ *   still run
+ * * 0 - it was not pending, and its callback does not run
+ * * -EBUSY - it was not pending, and its callback runs. It is shut down all the same
+ */
+int twheel_shutdown(struct twheel_timer *timer)
+{
+	return cancel_can_use(timer, TWHEEL_SHUTDOWN) ?
+	       cancel_try(timer, TWHEEL_SHUTDOWN, NULL) : 0;
+}
+TW_EXPORT(twheel_shutdown);
+
+/*
+ * Have a debug kernel report a caller that must not wait for the timer's callback, even if it
+ * does not run. Lockdep learns that this may wait.
+ *
+ * It cannot wait when a callback of the same base calls it, if the wheel has no other base. A
+ * base runs one callback at a time, and now that is the caller. So two callbacks of such
+ * a wheel may wait for each other's timers, and timers of one class for one another. With
+ * several bases the other callback may run on another CPU, and wait for this one there.
+ *
+ * Where a wait spins, every caller may wait. On PREEMPT_RT an RCU reader may block on a
+ * spinlock, and callbacks are such readers: might_sleep() would report them.
+ */
+static void cancel_may_wait(struct twheel_timer *timer)
+{
+#if defined(CONFIG_LOCKDEP) || defined(CONFIG_DEBUG_ATOMIC_SLEEP)
+	const struct twheel_base *base = READ_ONCE(timer->base);
+	enum twheel_context context = base->clock.context;
+	unsigned long __maybe_unused flags;
+
+	if (base->owner->nr_bases == 1 && tw_base_inside(base))
+		return;
+	might_sleep_if(context == TWHEEL_CONTEXT_WORK);
+	if (IS_ENABLED(CONFIG_PREEMPT_RT) && context == TWHEEL_CONTEXT_SOFTIRQ)
+		lockdep_assert_preemption_enabled();
+#ifdef CONFIG_LOCKDEP
+	/* It is held with softirqs on here, and by the callback in softirq. */
+	local_irq_save(flags);
+	tw_debug_map_acquire(&timer->lockdep_map, context);
+	lock_map_release(&timer->lockdep_map);
+	local_irq_restore(flags);
+#endif
+#endif
+}
+
+static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
+{
+	bool hardirq = in_hardirq();
+	/* Lockdep would say the same again, and then nothing more. */
+	bool told = hardirq;
+	int ret = 0, tried, waited;
+
+	if (!cancel_can_use(timer, state))
+		return 0;
+	do {
+		struct tw_waiter waiter = { .timer = timer, .state = state };
+
+		tried = cancel_try(timer, state, &waiter);
+		if (tried < 0)
+			return tried;
+		/* It would wait for the callback that it interrupts. */
+		WARN_ONCE(hardirq, pr_fmt("waiting for %ps in hard interrupt context\n"),
+			  tw_debug_function(timer));
+		/* Not from the callback itself, where it would be wrong. */
+		if (!told)
+			cancel_may_wait(timer);
+		told = true;
+		waited = waiter.base ? tw_waiter_wait(&waiter) : 0;
+		ret |= tried || waited == 1;
+	} while (waited < 0);
+	return ret;
+}
+
+/**
+ * twheel_cancel_sync() - cancel a timer and wait for its callback
+ * @timer: the timer
+ *
+ * When this returns, the timer is not pending and its callback does not run on
+ * any CPU, unless somebody arms it after that. The caller prevents that, or uses
+ * twheel_shutdown_sync(). An arm while the callback runs, there or elsewhere, is undone.
+ * Each 1 is for one arm that had returned 0. If several callers wait, one of them gets it.
+ *
+ * Do not call it with a lock held that the callback takes: the callback would
+ * wait for the lock, and this for the callback. Nor with a lock that the handler of a hard
+ * interrupt takes: it may interrupt the callback in softirq, and wait for the lock.
+ *
+ * Lockdep finds that, and callbacks that may wait for each other. All timers that one line
+ * of code initialises are one class to it. So it reports a callback that waits for another
+ * timer of its own class: initialise that timer on another line. If a wheel is not per CPU, it
+ * runs one callback at a time, so lockdep does not report two of its timers.
+ *
+ * Context:
+ * * process or softirq, not hard interrupt
+ * * spins while the callback runs, with interrupts on or off
+ * * on PREEMPT_RT it blocks as spin_lock() does, if the wheel has %TWHEEL_CONTEXT_SOFTIRQ:
+ *   interrupts and preemption must be on
+ * * on a wheel with %TWHEEL_CONTEXT_WORK process only: it sleeps
+ * Return:
+ * * 1 - the timer was pending and has been cancelled, or was armed while this waited
+ * * 0 - it was not pending
+ * * -EDEADLK - called from the timer's own callback; nothing has been done. Use
+ *   twheel_cancel() there
+ */
+int twheel_cancel_sync(struct twheel_timer *timer)
+{
+	return cancel_and_wait(timer, TWHEEL_CANCELLED);
+}
+TW_EXPORT(twheel_cancel_sync);
+
+/**
+ * twheel_shutdown_sync() - cancel a timer for good
+ * @timer: the timer
+ *
+ * As twheel_cancel_sync(), and every later arm fails with -ESHUTDOWN, also in
+ * callbacks and on CPUs that race with this. So the object that the timer is part of
+ * can be freed. After twheel_timer_init() the timer can be armed again.
+ *
+ * Context:
+ * * as twheel_cancel_sync()
+ * Return:
+ * * as twheel_cancel_sync()
+ * * -EDEADLK - called from the timer's own callback: nothing has been done. Use
+ *   twheel_shutdown() there
+ */
+int twheel_shutdown_sync(struct twheel_timer *timer)
+{
+	return cancel_and_wait(timer, TWHEEL_SHUTDOWN);
+}
+TW_EXPORT(twheel_shutdown_sync);
+
+/*
+ * tw_debug_withdraw() - cancel a timer that is freed or initialised while it is pending
+ *
+ * A caller that may sleep also waits for a callback that has armed the timer again and
+ * still uses it. One that holds a lock, or is that callback, would wait for ever.
+ */
+void tw_debug_withdraw(struct twheel_timer *timer)
+{
+	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
+		twheel_cancel(timer);
+}
