@@ -267,7 +267,7 @@ static void other_clocks_relay(struct kunit *test)
 			KUNIT_ASSERT_FALSE(test, IS_ERR(wheel));
 			probe_init(p, wheel, probe_fire);
 			clock = &READ_ONCE(p->timer.base)->clock;
-			KUNIT_EXPECT_EQ_MSG(test, clock->relays,
+			KUNIT_EXPECT_EQ_MSG(test, tw_clock_relays(clock),
 					    other && contexts[i] != TWHEEL_CONTEXT_WORK,
 					    "clock %u in context %u", id, contexts[i]);
 			twheel_destroy(wheel);

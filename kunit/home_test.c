@@ -195,7 +195,7 @@ static int nomad_arm_here(void *arg)
 	msleep(2);
 	hrtimer_start(tw_clock_timer(clock),
 		      ns_to_ktime(twheel_now(twheel_of(&nomad->timer)) + 10 * MS),
-		      clock->mode | HRTIMER_MODE_PINNED);
+		      tw_clock_mode(clock) | HRTIMER_MODE_PINNED);
 	return ret;
 }
 

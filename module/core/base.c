@@ -70,7 +70,12 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	base = kvzalloc_node(sizeof(*base), GFP_KERNEL_ACCOUNT, node);
 	if (!base)
 		return NULL;
-	tw_clock_init(&base->clock, config, cpu);
+	base->clock.id = config->clock;
+	base->clock.context = config->context;
+	base->clock.workqueue = config->workqueue;
+	base->clock.cpu = cpu;
+	tw_clock_set_virtual(&base->clock, config->start_ns);
+	INIT_CSD(&base->clock.csd, tw_base_kicked, &base->clock);
 	tw_wheel_shape(&base->wheel, config->tick_ns ?: TWHEEL_TICK_DEFAULT,
 		       config->slots ?: TWHEEL_SLOTS_DEFAULT);
 	raw_spin_lock_init(&base->lock);
@@ -296,140 +301,12 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
  * begins. A timer that is started for that time or an earlier one is run again by the
  * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
  * CLOCK_TAI may have been set back since. So nothing may start its timer from within a loop
- * over the timers of such a clock: see clock_relay().
+ * over the timers of such a clock: see tw_clock_relays().
  */
 
 static ktime_t clock_ktime(u64 ns)
 {
 	return ns_to_ktime(min_t(u64, ns, KTIME_MAX));
-}
-
-static void clock_queue_work(struct tw_clock *clock)
-{
-	/* A CPU that has never been online has no worker. */
-	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
-		queue_work(clock->workqueue, &clock->work);
-	else
-		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
-}
-
-/*
- * Call the alarm function, and do what it has left to do: to queue work wakes a task up,
- * which takes locks of the scheduler.
- */
-static __always_inline enum hrtimer_restart clock_call_alarm(struct tw_clock *clock)
-{
-	enum tw_clock_next next = tw_pass_alarm(clock);
-
-	if (unlikely(next == TW_CLOCK_QUEUE))
-		clock_queue_work(clock);
-	return next == TW_CLOCK_RESTART ? HRTIMER_RESTART : HRTIMER_NORESTART;
-}
-
-static __always_inline enum hrtimer_restart clock_go_off(struct tw_clock *clock)
-{
-	if (clock->context == TWHEEL_CONTEXT_WORK) {
-		clock_queue_work(clock);
-		return HRTIMER_NORESTART;
-	}
-	return clock_call_alarm(clock);
-}
-
-static enum hrtimer_restart clock_alarm_0(struct hrtimer *timer)
-{
-	return clock_go_off(container_of(timer, struct tw_clock, timers[0]));
-}
-
-static enum hrtimer_restart clock_alarm_1(struct hrtimer *timer)
-{
-	return clock_go_off(container_of(timer, struct tw_clock, timers[1]));
-}
-
-/*
- * On other clocks than CLOCK_MONOTONIC the alarm is a timer in hard interrupt context. It only
- * starts the relay: a timer on CLOCK_MONOTONIC, due at once, that calls the alarm function.
- * There are two reasons:
- *
- *  - The alarm function may set the alarm for any time after the present one. Within a
- *    loop over the timers of CLOCK_REALTIME that would be wrong. If the clock was set back
- *    since the loop began, the loop would run the timer again and again.
- *  - Without high resolution, a tick compares the time with a stored first expiry of the
- *    softirq timers. On 6.1, setting CLOCK_REALTIME does not renew that on the CPU that
- *    sets it, and without NOHZ on no CPU: see clock_was_set() there. On some kernels a
- *    resume, which sets CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick
- *    always looks at timers in hard interrupt context.
- *
- * A workqueue needs no relay: the alarm only queues the work.
- */
-static bool clock_needs_relay(const struct tw_clock *clock)
-{
-	return clock->id != TWHEEL_CLOCK_MONOTONIC && clock->id != TWHEEL_CLOCK_VIRTUAL &&
-	       clock->context != TWHEEL_CONTEXT_WORK;
-}
-
-static enum hrtimer_mode clock_pinned(const struct tw_clock *clock)
-{
-	return clock->cpu == TW_ANY_CPU ? 0 : HRTIMER_MODE_PINNED;
-}
-
-/* The mode of the timer that calls the alarm function. */
-static enum hrtimer_mode clock_call_mode(const struct tw_clock *clock)
-{
-	return clock->context == TWHEEL_CONTEXT_SOFTIRQ ? HRTIMER_MODE_ABS_SOFT :
-							  HRTIMER_MODE_ABS_HARD;
-}
-
-static enum hrtimer_restart clock_relay(struct hrtimer *timer)
-{
-	struct tw_clock *clock = container_of(timer, struct tw_clock, timers[0]);
-
-	tw_hrtimer_start(&clock->relay, 0, clock_call_mode(clock) | clock_pinned(clock));
-	return HRTIMER_NORESTART;
-}
-
-static enum hrtimer_restart clock_relayed(struct hrtimer *timer)
-{
-	return clock_go_off(container_of(timer, struct tw_clock, relay));
-}
-
-static void clock_work(struct work_struct *work)
-{
-	struct tw_clock *clock = container_of(work, struct tw_clock, work);
-
-	clock_call_alarm(clock);
-}
-
-static const clockid_t clock_ids[] = {
-	[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
-	[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
-	[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
-	[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
-	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
-};
-
-/*
- * tw_clock_init() - set up a clock whose alarm is not set
- * @cpu: the target CPU, or %TW_ANY_CPU
- */
-void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu)
-{
-	clock->id = config->clock;
-	clock->context = config->context;
-	clock->workqueue = config->workqueue;
-	clock->cpu = cpu;
-	tw_clock_set_virtual(clock, config->start_ns);
-	clock->relays = clock_needs_relay(clock);
-	clock->mode = clock->relays ? HRTIMER_MODE_ABS_HARD : clock_call_mode(clock);
-	clock->mode |= clock_pinned(clock);
-	clock->which = 0;
-	hrtimer_setup(&clock->timers[0], clock->relays ? clock_relay : clock_alarm_0,
-		      clock_ids[clock->id], clock->mode);
-	hrtimer_setup(&clock->timers[1], clock_alarm_1, clock_ids[clock->id], clock->mode);
-	if (clock->relays)
-		hrtimer_setup(&clock->relay, clock_relayed, CLOCK_MONOTONIC,
-			      clock_call_mode(clock));
-	INIT_CSD(&clock->csd, tw_base_kicked, clock);
-	INIT_WORK(&clock->work, clock_work);
 }
 
 /* tw_clock_now() - the time in ns */
@@ -481,7 +358,7 @@ void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
 	if (clock->id == TWHEEL_CLOCK_VIRTUAL || clock_kick_cpu(clock))
 		return;
-	tw_hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), clock->mode);
+	tw_hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), tw_clock_mode(clock));
 }
 
 /* Whether the alarm has to leave this CPU, where it has gone off. */
@@ -510,7 +387,7 @@ enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
 	struct hrtimer *timer = tw_clock_timer(clock);
 
-	if (clock->context == TWHEEL_CONTEXT_WORK || clock->relays || hrtimer_is_queued(timer)) {
+	if (clock->context == TWHEEL_CONTEXT_WORK || tw_clock_relays(clock) || hrtimer_is_queued(timer)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
 	}
@@ -533,14 +410,14 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 {
 	if (clock->context == TWHEEL_CONTEXT_WORK && clock->id != TWHEEL_CLOCK_VIRTUAL)
 		return TW_CLOCK_QUEUE;
-	if (!clock->relays)
+	if (!tw_clock_relays(clock))
 		return tw_clock_resume(clock, now + pause);
 	if (clock_home(clock) != raw_smp_processor_id()) {
 		tw_clock_set(clock, 0);
 		return TW_CLOCK_DONE;
 	}
 	tw_hrtimer_start(&clock->relay, ns_to_ktime(ktime_get_ns() + pause),
-			 clock_call_mode(clock) | clock_pinned(clock));
+			 tw_clock_pass_mode(clock));
 	return TW_CLOCK_DONE;
 }
 
@@ -553,7 +430,7 @@ void tw_clock_stop(struct tw_clock *clock)
 {
 	hrtimer_cancel(&clock->timers[0]);
 	hrtimer_cancel(&clock->timers[1]);
-	if (clock->relays)
+	if (tw_clock_relays(clock))
 		hrtimer_cancel(&clock->relay);
 	if (clock->workqueue)
 		cancel_work_sync(&clock->work);

@@ -58,11 +58,9 @@ enum tw_clock_next {
  * struct tw_clock - a clock with an alarm
  * @id: which clock
  * @context: where the alarm function runs
- * @mode: how the hrtimer is started
  * @cpu: the target CPU, or %TW_ANY_CPU
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: another CPU has been kicked. Under the base lock
- * @relays: see clock_relay()
  * @virtual_ns: the time of a virtual clock
  * @timers: the alarm is one of them
  * @which: the index of the present alarm in @timers. The other one is not queued: it changes
@@ -70,16 +68,14 @@ enum tw_clock_next {
  * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
- * @relay: with @relays, calls the alarm function once the alarm has gone off
+ * @relay: see tw_clock_relays()
  */
 struct tw_clock {
 	enum twheel_clock id;
 	enum twheel_context context;
-	enum hrtimer_mode mode;
 	int cpu;
 	bool target_online;
 	bool kicking;
-	bool relays;
 	atomic64_t virtual_ns;
 	struct hrtimer timers[2];
 	unsigned int which;
@@ -89,16 +85,51 @@ struct tw_clock {
 	struct hrtimer relay;
 };
 
-/* What a clock calls: see pass.c and base.c. */
-enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
 void tw_base_kicked(void *clock);
 
-void tw_clock_init(struct tw_clock *clock, const struct twheel_config *config, int cpu);
 u64 tw_clock_now(const struct tw_clock *clock);
 void tw_clock_set(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns);
 enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause);
 void tw_clock_stop(struct tw_clock *clock);
+
+/*
+ * On other clocks than CLOCK_MONOTONIC the alarm is a timer in hard interrupt context. It only
+ * starts the relay: a timer on CLOCK_MONOTONIC, due at once, in whose function the pass runs.
+ * There are two reasons:
+ *
+ *  - The pass may set the alarm for any time after the present one. Within a
+ *    loop over the timers of CLOCK_REALTIME that would be wrong. If the clock was set back
+ *    since the loop began, the loop would run the timer again and again.
+ *  - Without high resolution, a tick compares the time with a stored first expiry of the
+ *    softirq timers. On 6.1, setting CLOCK_REALTIME does not renew that on the CPU that
+ *    sets it, and without NOHZ on no CPU: see clock_was_set() there. On some kernels a
+ *    resume, which sets CLOCK_BOOTTIME, does not either: see retrigger_next_event(). A tick
+ *    always looks at timers in hard interrupt context.
+ *
+ * A workqueue needs no relay: the alarm only queues the work.
+ */
+static inline bool tw_clock_relays(const struct tw_clock *clock)
+{
+	return clock->id != TWHEEL_CLOCK_MONOTONIC && clock->id != TWHEEL_CLOCK_VIRTUAL &&
+	       clock->context == TWHEEL_CONTEXT_SOFTIRQ;
+}
+
+/* How to start the hrtimer in whose function the pass runs, or its work is queued. */
+static inline enum hrtimer_mode tw_clock_pass_mode(const struct tw_clock *clock)
+{
+	return (clock->context == TWHEEL_CONTEXT_SOFTIRQ ? HRTIMER_MODE_ABS_SOFT :
+							   HRTIMER_MODE_ABS_HARD) |
+	       (clock->cpu == TW_ANY_CPU ? 0 : HRTIMER_MODE_PINNED);
+}
+
+/* How to start the alarm. */
+static inline enum hrtimer_mode tw_clock_mode(const struct tw_clock *clock)
+{
+	if (!tw_clock_relays(clock))
+		return tw_clock_pass_mode(clock);
+	return clock->cpu == TW_ANY_CPU ? HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS_PINNED_HARD;
+}
 
 /* The alarm. */
 static inline struct hrtimer *tw_clock_timer(struct tw_clock *clock)
@@ -141,11 +172,13 @@ static inline bool tw_clock_steps(enum twheel_clock id)
 /**
  * struct tw_waiter - a call that waits for a callback; on the caller's stack
  * @next: on the base's list. Under the base lock
- * @base: the base that runs the callback; NULL before tw_waiter_add()
+ * @base: the base that runs the callback; NULL before the waiter is on its list
  * @timer: the timer whose callback it is
  * @state: what the timer's word becomes if the callback has armed the timer again. The
  *	first one on the list has the strongest of all
- * @ret: see tw_waiter_wait()
+ * @ret: 1: the callback had armed the timer again, and that was withdrawn; 0: it had not, or
+ *	another waiter has been told that; -EAGAIN: the timer has another base by now, and
+ *	was left alone
  * @done: the callback has returned, and @ret is there
  */
 struct tw_waiter {
@@ -157,10 +190,6 @@ struct tw_waiter {
 	struct completion done;
 };
 
-void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter);
-int tw_waiter_wait(struct tw_waiter *waiter);
-int tw_waiter_judge(struct twheel_base *base);
-void tw_waiter_release(struct tw_waiter *waiters, int ret);
 
 /* The wheels that other modules make. */
 
@@ -374,6 +403,11 @@ static inline bool tw_base_inside(const struct twheel_base *base)
 	return READ_ONCE(base->runner) == current;
 }
 
+/* pass.c */
+enum tw_clock_next tw_pass_alarm(struct tw_clock *clock);
+void tw_pass_init(struct twheel_base *base);
+
+/* base.c */
 bool tw_base_valid(const struct twheel_config *config);
 struct twheel_base *tw_base_new(struct twheel *owner,
 				const struct twheel_config *config, int cpu);

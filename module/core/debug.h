@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Finds misuse: callbacks that misbehave, and, with CONFIG_DEBUG_OBJECTS, timers that
- * are used before they are initialised, or freed while they are pending.
+ * Finds misuse by lockdep, and, with CONFIG_DEBUG_OBJECTS, timers that are used before
+ * they are initialised, or freed while they are pending.
  */
 #ifndef _TWHEEL_DEBUG_H
 #define _TWHEEL_DEBUG_H
 
+#include <linux/compiler.h>
+#include <linux/debugobjects.h>
 #include <linux/lockdep.h>
 #include <linux/types.h>
 
@@ -21,18 +23,42 @@
 #define tw_debug_map_acquire(map, context)				\
 	lock_acquire_exclusive(map, context, 0, NULL, _THIS_IP_)
 
-/* What only the layer above knows: see timer.c and policy.c. */
-void tw_debug_withdraw(struct twheel_timer *timer);
+/* policy.c: what a timer calls; of a policy its user's function, not ours. */
 const void *tw_debug_function(const struct twheel_timer *timer);
 
-void tw_debug_preempt_count(const void *function, int before);
-
 #ifdef CONFIG_DEBUG_OBJECTS
-void tw_debug_init(struct twheel_timer *timer, bool on_stack);
-void tw_debug_destroy_on_stack(struct twheel_timer *timer);
-void tw_debug_activate(struct twheel_timer *timer);
-void tw_debug_deactivate(struct twheel_timer *timer);
-bool tw_debug_assert_init(const struct twheel_timer *timer);
+/* timer.c: what to do with a timer that is misused. */
+extern const struct debug_obj_descr tw_debug_descr;
+
+static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack)
+{
+	if (on_stack)
+		debug_object_init_on_stack(timer, &tw_debug_descr);
+	else
+		debug_object_init(timer, &tw_debug_descr);
+}
+
+static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer)
+{
+	debug_object_free(timer, &tw_debug_descr);
+}
+
+static inline void tw_debug_activate(struct twheel_timer *timer)
+{
+	debug_object_activate(timer, &tw_debug_descr);
+}
+
+static inline void tw_debug_deactivate(struct twheel_timer *timer)
+{
+	debug_object_deactivate(timer, &tw_debug_descr);
+}
+
+/* Has the timer been initialised? If not, do not use it. */
+static inline bool tw_debug_assert_init(const struct twheel_timer *timer)
+{
+	debug_object_assert_init((void *)timer, &tw_debug_descr);
+	return READ_ONCE(timer->base) || READ_ONCE(timer->function);
+}
 #else
 static inline void tw_debug_init(struct twheel_timer *timer, bool on_stack) { }
 static inline void tw_debug_destroy_on_stack(struct twheel_timer *timer) { }

@@ -437,6 +437,7 @@ static int make_base(struct twheel *wheel, const struct twheel_config *config, i
 
 	if (!base)
 		return -ENOMEM;
+	tw_pass_init(base);
 	base->id = wheel->id;
 	base->name = wheel->name;
 	if (wheel->works)

@@ -18,18 +18,26 @@
  * that are armed for the past wait for the next round, so they keep no pass busy for ever.
  * That is as far away as the last pass took, so they starve no task.
  */
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
+#include <linux/completion.h>
+#include <linux/cpumask.h>
 #include <linux/errno.h>
+#include <linux/hrtimer.h>
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
 #include <linux/minmax.h>
 #include <linux/preempt.h>
+#include <linux/printk.h>
 #include <linux/processor.h>
 #include <linux/sched.h>
 #include <linux/spinlock.h>
 #include <linux/timekeeping.h>
+#include <linux/workqueue.h>
 
 #include <linux/twheel_state.h>
 
+#include "../compat.h"
 #include "../export.h"
 #include "base.h"
 #include "debug.h"
@@ -103,6 +111,14 @@ static noinline bool pass_breathe(struct twheel_base *base, enum twheel_context 
 	return ktime_get_ns() - base->began >= pass_budget(context);
 }
 
+/* A callback changed the preempt count, which was @before. */
+static noinline void pass_report_preempt_count(const void *function, int before)
+{
+	pr_err_ratelimited("callback %ps returned with preempt count %#x, was called with %#x\n",
+			   function, preempt_count(), before);
+	preempt_count_set(before);
+}
+
 /* Call a timer's function, and check that it leaves the preempt count as it was. */
 static __always_inline void pass_call(const struct twheel_base *base,
 				      struct twheel_timer *timer, twheel_fn function,
@@ -118,19 +134,33 @@ static __always_inline void pass_call(const struct twheel_base *base,
 	function(timer);
 	lock_map_release(&map);
 	if (unlikely(count != preempt_count()))
-		tw_debug_preempt_count(READ_ONCE(base->last), count);
+		pass_report_preempt_count(READ_ONCE(base->last), count);
 }
 
-/* With the lock: a callback has returned, and some wait for that. */
+/*
+ * With the lock: the callback has returned that calls wait for. All of them wait for the same
+ * timer. If it is pending again, it is withdrawn, and the first waiter is told.
+ */
 static noinline void pass_tell_waiters(struct twheel_base *base, enum twheel_context context)
 	__must_hold(&base->lock)
 {
-	struct tw_waiter *waiters = base->waiters;
-	int ret = tw_waiter_judge(base);
+	struct tw_waiter *waiter = base->waiters, *next;
+	int ret = -EAGAIN;
 
+	base->waiters = NULL;
+	/* Only now: the timer may have been initialised again since the waiter came. */
+	if (READ_ONCE(waiter->timer->base) == base)
+		ret = tw_base_withdraw(base, waiter->timer, waiter->state);
 	/* Without the lock, as there may be many. On PREEMPT_RT, others may go first. */
 	raw_spin_unlock_irq(&base->lock);
-	tw_waiter_release(waiters, ret);
+	for (; waiter; waiter = next) {
+		next = waiter->next;
+		waiter->ret = ret;
+		/* After that, the waiter is gone. */
+		complete(&waiter->done);
+		/* Of a timer withdrawn once, only one is told. */
+		ret = min(ret, 0);
+	}
 	if (context == TWHEEL_CONTEXT_SOFTIRQ) {
 		tw_expiry_unlock(base);
 		tw_expiry_lock(base);
@@ -283,7 +313,7 @@ static bool pass_drain_ahead(struct twheel_base *base)
 }
 
 /* With the lock: do what is due, as long as the time of the pass lasts. */
-static __always_inline void pass_work(struct twheel_base *base, int count,
+static __always_inline void pass_serve_all(struct twheel_base *base, int count,
 				      enum twheel_context context)
 {
 	struct tw_wheel *w = &base->wheel;
@@ -366,7 +396,7 @@ pass_run(struct twheel_base *base, struct tw_clock *clock, enum twheel_context c
 	if (traced)
 		__tw_trace_pass_begin(base);
 	pass_begin(base, ktime_get_ns());
-	pass_work(base, count, context);
+	pass_serve_all(base, count, context);
 	mono = ktime_get_ns();
 	left = pass_finish(base, clock, mono);
 	if (unlikely(traced))
@@ -377,6 +407,7 @@ out:
 		tw_expiry_unlock(base);
 	return left;
 }
+
 
 /*
  * A function for each context: the compiler sees a constant, and tw_pass_alarm() saves no
@@ -392,7 +423,7 @@ static noinline enum tw_clock_next pass_run_work(struct twheel_base *base, struc
 	return pass_run(base, clock, TWHEEL_CONTEXT_WORK);
 }
 
-/* tw_pass_alarm() - the alarm function of every base's clock */
+/* tw_pass_alarm() - the alarm of a base's clock has gone off: the pass */
 enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 {
 	struct twheel_base *base = container_of(clock, struct twheel_base, clock);
@@ -403,100 +434,75 @@ enum tw_clock_next tw_pass_alarm(struct tw_clock *clock)
 }
 TW_EXPORT_FOR_TESTS(tw_pass_alarm);
 
-/* Waiters: calls that wait for a callback.. */
-
-#ifdef CONFIG_PREEMPT_RT
-/*
- * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
- * ended, and the whole pass with them. They run in threads, so they cannot interrupt
- * the holder of the lock.
- *
- * A callback may wait for one of another base. That is why a waiter's lock is a class of
- * its own. Lockdep sees callbacks that wait for each other by the maps of their timers.
- */
-static void waiter_pause(const struct tw_waiter *waiter)
+static void pass_queue_work(struct tw_clock *clock)
 {
-	spinlock_t *lock = &waiter->base->expiry_lock;
-
-	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
-	spin_unlock(lock);
-}
-#else
-static void waiter_pause(const struct tw_waiter *waiter)
-{
-	cpu_relax();
-}
-#endif
-
-/*
- * tw_waiter_add() - wait for the callback that runs, with the base lock
- * @waiter: its @timer and @state are set. It goes to tw_waiter_wait(), without the lock
- */
-void tw_waiter_add(struct twheel_base *base, struct tw_waiter *waiter)
-{
-	lockdep_assert_held(&base->lock);
-	waiter->base = base;
-	init_completion(&waiter->done);
-	waiter->next = base->waiters;
-	if (waiter->next && waiter->next->state == TWHEEL_SHUTDOWN)
-		waiter->state = TWHEEL_SHUTDOWN;
-	base->waiters = waiter;
-	/* The pass looks after each group of callbacks: let this one end it. */
-	base->group = 1;
-}
-
-/*
- * tw_waiter_wait() - wait until the callback has returned
- *
- * Return:
- * * 1 - the callback had armed the timer again, and this has withdrawn it
- * * 0 - it had not, or another waiter has been told that
- * * -EAGAIN - the timer has another base by now, and was left alone
- */
-int tw_waiter_wait(struct tw_waiter *waiter)
-{
-	if (waiter->base->clock.context == TWHEEL_CONTEXT_WORK)
-		wait_for_completion(&waiter->done);
+	/* A CPU that has never been online has no worker. */
+	if (clock->cpu == TW_ANY_CPU || !cpu_online(clock->cpu))
+		queue_work(clock->workqueue, &clock->work);
 	else
-		while (!completion_done(&waiter->done))
-			waiter_pause(waiter);
-	return waiter->ret;
+		queue_work_on(clock->cpu, clock->workqueue, &clock->work);
 }
 
-/*
- * tw_waiter_judge() - with the base lock: what runs has returned, and some wait for it
- *
- * All of them wait for the same timer. It is taken out if it is pending again.
- *
- * Return: what the first of them is to be told.
- */
-int tw_waiter_judge(struct twheel_base *base)
+/* The alarm has gone off, or its relay. To queue work takes locks of the scheduler. */
+static __always_inline enum hrtimer_restart pass_go_off(struct tw_clock *clock)
 {
-	struct tw_waiter *first = base->waiters;
+	enum tw_clock_next next = TW_CLOCK_QUEUE;
 
-	lockdep_assert_held(&base->lock);
-	WRITE_ONCE(base->running, NULL);
-	base->waiters = NULL;
-	/* Only now: the timer may have been initialised again since the waiter came. */
-	if (READ_ONCE(first->timer->base) != base)
-		return -EAGAIN;
-	return tw_base_withdraw(base, first->timer, first->state);
+	if (clock->context != TWHEEL_CONTEXT_WORK)
+		next = tw_pass_alarm(clock);
+	if (unlikely(next == TW_CLOCK_QUEUE))
+		pass_queue_work(clock);
+	return next == TW_CLOCK_RESTART ? HRTIMER_RESTART : HRTIMER_NORESTART;
 }
 
-/*
- * tw_waiter_release() - without a lock: let waiters go on
- * @waiters: they are in no list any more
- * @ret: what the first one is told. If that is that it has cancelled, it was the only one
- */
-void tw_waiter_release(struct tw_waiter *waiters, int ret)
+static enum hrtimer_restart pass_alarm_0(struct hrtimer *timer)
 {
-	while (waiters) {
-		struct tw_waiter *next = waiters->next;
+	return pass_go_off(container_of(timer, struct tw_clock, timers[0]));
+}
 
-		waiters->ret = ret;
-		/* After that, the waiter is gone. */
-		complete(&waiters->done);
-		waiters = next;
-		ret = min(ret, 0);
-	}
+static enum hrtimer_restart pass_alarm_1(struct hrtimer *timer)
+{
+	return pass_go_off(container_of(timer, struct tw_clock, timers[1]));
+}
+
+static enum hrtimer_restart pass_start_relay(struct hrtimer *timer)
+{
+	struct tw_clock *clock = container_of(timer, struct tw_clock, timers[0]);
+
+	tw_hrtimer_start(&clock->relay, 0, tw_clock_pass_mode(clock));
+	return HRTIMER_NORESTART;
+}
+
+static enum hrtimer_restart pass_relay(struct hrtimer *timer)
+{
+	return pass_go_off(container_of(timer, struct tw_clock, relay));
+}
+
+static void pass_work(struct work_struct *work)
+{
+	struct tw_clock *clock = container_of(work, struct tw_clock, work);
+
+	if (tw_pass_alarm(clock) == TW_CLOCK_QUEUE)
+		pass_queue_work(clock);
+}
+
+static const clockid_t pass_clock_ids[] = {
+	[TWHEEL_CLOCK_MONOTONIC]	= CLOCK_MONOTONIC,
+	[TWHEEL_CLOCK_BOOTTIME]		= CLOCK_BOOTTIME,
+	[TWHEEL_CLOCK_REALTIME]		= CLOCK_REALTIME,
+	[TWHEEL_CLOCK_TAI]		= CLOCK_TAI,
+	[TWHEEL_CLOCK_VIRTUAL]		= CLOCK_MONOTONIC,
+};
+
+/* tw_pass_init() - set up the alarm of a new base, whose function is the pass */
+void tw_pass_init(struct twheel_base *base)
+{
+	struct tw_clock *clock = &base->clock;
+	clockid_t id = pass_clock_ids[clock->id];
+
+	hrtimer_setup(&clock->timers[0], tw_clock_relays(clock) ? pass_start_relay : pass_alarm_0,
+		      id, tw_clock_mode(clock));
+	hrtimer_setup(&clock->timers[1], pass_alarm_1, id, tw_clock_mode(clock));
+	hrtimer_setup(&clock->relay, pass_relay, CLOCK_MONOTONIC, tw_clock_pass_mode(clock));
+	INIT_WORK(&clock->work, pass_work);
 }

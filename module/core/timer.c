@@ -4,6 +4,7 @@
 
 #include <linux/atomic.h>
 #include <linux/bug.h>
+#include <linux/completion.h>
 #include <linux/cpumask.h>
 #include <linux/errno.h>
 #include <linux/irqflags.h>
@@ -11,6 +12,7 @@
 #include <linux/lockdep.h>
 #include <linux/overflow.h>
 #include <linux/preempt.h>
+#include <linux/processor.h>
 #include <linux/smp.h>
 
 #include <linux/twheel.h>
@@ -613,6 +615,54 @@ static bool cancel_can_use(struct twheel_timer *timer, enum twheel_state state)
 	return tw_timer_any_base(timer);
 }
 
+#ifdef CONFIG_PREEMPT_RT
+/*
+ * Softirqs are left on: to turn them off is to wait until this CPU's softirqs have
+ * ended, and the whole pass with them. They run in threads, so they cannot interrupt
+ * the holder of the lock.
+ *
+ * A callback may wait for one of another base. That is why a waiter's lock is a class of
+ * its own. Lockdep sees callbacks that wait for each other by the maps of their timers.
+ */
+static void cancel_pause(const struct tw_waiter *waiter)
+{
+	spinlock_t *lock = &waiter->base->expiry_lock;
+
+	spin_lock_nested(lock, SINGLE_DEPTH_NESTING);
+	spin_unlock(lock);
+}
+#else
+static void cancel_pause(const struct tw_waiter *waiter)
+{
+	cpu_relax();
+}
+#endif
+
+/* With the base lock: the pass is to tell @waiter that the callback has returned. */
+static void cancel_add_waiter(struct twheel_base *base, struct tw_waiter *waiter)
+{
+	lockdep_assert_held(&base->lock);
+	waiter->base = base;
+	init_completion(&waiter->done);
+	waiter->next = base->waiters;
+	if (waiter->next && waiter->next->state == TWHEEL_SHUTDOWN)
+		waiter->state = TWHEEL_SHUTDOWN;
+	base->waiters = waiter;
+	/* The pass looks after each group of callbacks: let this one end it. */
+	base->group = 1;
+}
+
+/* Without the lock: wait until the callback has returned. Returns &tw_waiter.ret. */
+static int cancel_wait(struct tw_waiter *waiter)
+{
+	if (waiter->base->clock.context == TWHEEL_CONTEXT_WORK)
+		wait_for_completion(&waiter->done);
+	else
+		while (!completion_done(&waiter->done))
+			cancel_pause(waiter);
+	return waiter->ret;
+}
+
 /*
  * Withdraw a timer, and have @waiter, if there is one, wait for the callback that runs. It is
  * -EDEADLK if that is the caller. Without a waiter, -EBUSY says that one runs.
@@ -637,7 +687,7 @@ static int cancel_try(struct twheel_timer *timer, enum twheel_state state,
 	else if (!runs || state == TWHEEL_SHUTDOWN)
 		ret = tw_base_withdraw(base, timer, state);
 	if (runs && waiter && ret >= 0)
-		tw_waiter_add(base, waiter);
+		cancel_add_waiter(base, waiter);
 	else if (runs && !ret)
 		ret = -EBUSY;
 	raw_spin_unlock_irqrestore(&base->lock, flags);
@@ -755,7 +805,7 @@ static int cancel_and_wait(struct twheel_timer *timer, enum twheel_state state)
 		if (!told)
 			cancel_may_wait(timer);
 		told = true;
-		waited = waiter.base ? tw_waiter_wait(&waiter) : 0;
+		waited = waiter.base ? cancel_wait(&waiter) : 0;
 		ret |= tried || waited == 1;
 	} while (waited < 0);
 	return ret;
@@ -818,14 +868,78 @@ int twheel_shutdown_sync(struct twheel_timer *timer)
 }
 TW_EXPORT(twheel_shutdown_sync);
 
+#ifdef CONFIG_DEBUG_OBJECTS
 /*
- * tw_debug_withdraw() - cancel a timer that is freed or initialised while it is pending
+ * Cancel a timer that is freed or initialised while it is pending.
  *
  * A caller that may sleep also waits for a callback that has armed the timer again and
  * still uses it. One that holds a lock, or is that callback, would wait for ever.
  */
-void tw_debug_withdraw(struct twheel_timer *timer)
+static void debug_withdraw(struct twheel_timer *timer)
 {
 	if (!preemptible() || twheel_cancel_sync(timer) == -EDEADLK)
 		twheel_cancel(timer);
 }
+
+static void *debug_hint(void *object)
+{
+	return (void *)tw_debug_function(object);
+}
+
+/* Initialised anew while pending. */
+static bool debug_fixup_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	/* If its memory was overwritten first, no wheel can be asked for it. */
+	if (twheel_pending(timer))
+		debug_withdraw(timer);
+	else
+		debug_object_deactivate(timer, &tw_debug_descr);
+	debug_object_init(timer, &tw_debug_descr);
+	return true;
+}
+
+/* Freed while pending. */
+static bool debug_fixup_free(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_ACTIVE)
+		return false;
+	debug_withdraw(timer);
+	debug_object_free(timer, &tw_debug_descr);
+	return true;
+}
+
+/* Used before it was initialised. With no base, every call refuses it. */
+static bool debug_fixup_assert_init(void *object, enum debug_obj_state state)
+{
+	struct twheel_timer *timer = object;
+
+	if (state != ODEBUG_STATE_NOTAVAILABLE)
+		return false;
+	WRITE_ONCE(timer->base, NULL);
+	WRITE_ONCE(timer->function, NULL);
+	return true;
+}
+
+/* With a static initialiser: before it is armed, its word is 0, and it has a function. */
+static bool debug_is_static(void *object)
+{
+	const struct twheel_timer *timer = object;
+
+	return timer->function && !atomic64_read(&timer->node.word);
+}
+
+const struct debug_obj_descr tw_debug_descr = {
+	.name			= "twheel_timer",
+	.debug_hint		= debug_hint,
+	.is_static_object	= debug_is_static,
+	.fixup_init		= debug_fixup_init,
+	.fixup_free		= debug_fixup_free,
+	.fixup_assert_init	= debug_fixup_assert_init,
+};
+#endif
