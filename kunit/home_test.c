@@ -20,6 +20,7 @@ struct nomad {
 	unsigned int fired;
 	unsigned int there;
 	unsigned int twice;
+	unsigned int more;
 	u64 period;
 };
 
@@ -36,20 +37,23 @@ static void nomad_fire(struct twheel_timer *timer)
 	struct nomad *nomad = container_of(timer, struct nomad, timer);
 	struct tw_clock *clock = &timer->base->clock;
 
-	nomad->twice += hrtimer_is_queued(&clock->timers[!clock->which]);
+	nomad->twice += hrtimer_is_queued(&clock->timers[clock->alarm == clock->timers]);
 	nomad->there += raw_smp_processor_id() == nomad->avoided;
-	if (nomad->fired < 20)
+	if (nomad->fired < 20 + nomad->more)
 		nomad_arm(nomad);
 	else
 		twheel_arm(timer, HOUR);
 	WRITE_ONCE(nomad->fired, nomad->fired + 1);
 }
 
-/* Armed there by @arm, on such a wheel, again and again: how many times does it fire there? */
+/*
+ * Armed there by @arm, on such a wheel, again and again: how many times does it fire there?
+ * Without a configuration it is the system wheel.
+ */
 static unsigned int nomad_count(struct kunit *test, int cpu, int (*arm)(void *nomad),
 				const struct twheel_config *config, u64 period)
 {
-	struct twheel *wheel = wheel_new(test, config);
+	struct twheel *wheel = config ? wheel_new(test, config) : NULL;
 	struct nomad *nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, nomad);
@@ -59,6 +63,7 @@ static unsigned int nomad_count(struct kunit *test, int cpu, int (*arm)(void *no
 	KUNIT_EXPECT_EQ(test, cpu_run(cpu, arm, nomad), 0);
 	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) == 21));
 	KUNIT_EXPECT_EQ(test, nomad->twice, 0);
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&nomad->timer), 1);
 	twheel_destroy(wheel);
 	return nomad->there;
 }
@@ -137,7 +142,7 @@ static void kick_of_an_isolated_cpu_goes_on(struct kunit *test)
 
 static int alarm_cpu(struct tw_clock *clock)
 {
-	return READ_ONCE(tw_clock_timer(clock)->base)->cpu_base->cpu;
+	return READ_ONCE(clock->alarm->base)->cpu_base->cpu;
 }
 
 /* Until a CPU that is kicked sets the alarm, this one sets none in its place. */
@@ -155,7 +160,7 @@ static void alarm_waits_for_the_kick(struct kunit *test)
 	set_cpus_allowed_ptr(current, cpumask_of(here));
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[0].timer, there, 2 * HOUR), 0);
 	base = shots[0].timer.base;
-	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(tw_clock_timer(&base->clock)) &&
+	KUNIT_EXPECT_TRUE(test, await(hrtimer_is_queued(base->clock.alarm) &&
 				      !READ_ONCE(base->clock.kicking)));
 	clock_kick(base);
 	KUNIT_EXPECT_EQ(test, twheel_arm_on(&shots[1].timer, there, HOUR), 0);
@@ -193,7 +198,7 @@ static int nomad_arm_here(void *arg)
 
 	/* Once the home CPU has set it. */
 	msleep(2);
-	hrtimer_start(tw_clock_timer(clock),
+	hrtimer_start(clock->alarm,
 		      ns_to_ktime(twheel_now(twheel_of(&nomad->timer)) + 10 * MS),
 		      tw_clock_mode(clock) | HRTIMER_MODE_PINNED);
 	return ret;
@@ -216,12 +221,12 @@ static void alarm_leaves_isolated_cpu(struct kunit *test)
  * Armed on @idle, it fires elsewhere most times. It fires there once or twice, and again where
  * tasks of others have run. On a slow machine they may run all the time: then it is tried again.
  */
-static void nomad_expect_elsewhere(struct kunit *test, int idle)
+static void nomad_expect_elsewhere(struct kunit *test, int idle,
+				   const struct twheel_config *config)
 {
-	const struct twheel_config config = { };
 	int tries = 0;
 
-	while (tries < 10 && nomad_count(test, idle, nomad_arm, &config, 10 * MS) > 12)
+	while (tries < 10 && nomad_count(test, idle, nomad_arm, config, 10 * MS) > 12)
 		tries++;
 	KUNIT_EXPECT_LT(test, tries, 10);
 }
@@ -229,6 +234,7 @@ static void nomad_expect_elsewhere(struct kunit *test, int idle)
 /* As other timers do: while another CPU is busy, an idle one is not woken up. */
 static void idle_cpu_is_left_alone(struct kunit *test)
 {
+	const struct twheel_config config = { };
 	int busy = cpu_first();
 	int idle = cpumask_next(busy, cpu_online_mask);
 	struct task_struct *task;
@@ -241,7 +247,49 @@ static void idle_cpu_is_left_alone(struct kunit *test)
 	task = nomad_busy_task(test, busy);
 	/* This one also keeps away from the idle CPU. */
 	set_cpus_allowed_ptr(current, cpumask_of(busy));
-	nomad_expect_elsewhere(test, idle);
+	nomad_expect_elsewhere(test, idle, &config);
+	nomad_expect_elsewhere(test, idle, NULL);
+	set_cpus_allowed_ptr(current, cpu_possible_mask);
+	kthread_stop(task);
+}
+
+static int nomad_begin(void *arg)
+{
+	struct nomad *nomad = arg;
+
+	twheel_timer_init(&nomad->timer, NULL, nomad_fire);
+	return twheel_arm(&nomad->timer, nomad->period);
+}
+
+/* A timer of the system wheel fires elsewhere while its CPU sleeps, and there when it works. */
+static void alarm_comes_home(struct kunit *test)
+{
+	int busy = cpu_first();
+	struct task_struct *task, *at_home;
+	struct nomad *nomad;
+	unsigned int before;
+	int home;
+
+	test_needs_two_cpus(test);
+	for_each_online_cpu(home)
+		if (home != busy && housekeeping_cpu(home, HK_TYPE_DOMAIN))
+			break;
+	if (home >= nr_cpu_ids)
+		kunit_skip(test, "the other CPUs are isolated");
+	nomad = kunit_kzalloc(test, sizeof(*nomad), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, nomad);
+	nomad->avoided = home;
+	nomad->period = 10 * MS;
+	nomad->more = 1000;
+	task = nomad_busy_task(test, busy);
+	set_cpus_allowed_ptr(current, cpumask_of(busy));
+	KUNIT_EXPECT_EQ(test, cpu_run(home, nomad_begin, nomad), 0);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->fired) > 5));
+	at_home = nomad_busy_task(test, home);
+	before = READ_ONCE(nomad->there);
+	KUNIT_EXPECT_TRUE(test, await(READ_ONCE(nomad->there) > before + 5));
+	KUNIT_EXPECT_EQ(test, twheel_shutdown_sync(&nomad->timer), 1);
+	kthread_stop(at_home);
 	set_cpus_allowed_ptr(current, cpu_possible_mask);
 	kthread_stop(task);
 }
@@ -252,6 +300,7 @@ static struct kunit_case home_cases[] = {
 	KUNIT_CASE(alarm_waits_for_the_kick),
 	KUNIT_CASE(alarm_leaves_isolated_cpu),
 	KUNIT_CASE(idle_cpu_is_left_alone),
+	KUNIT_CASE(alarm_comes_home),
 	{ }
 };
 

@@ -4,7 +4,9 @@
  *
  * The system wheel is always there, as system_wq is for work: per CPU, in softirq, with a tick of
  * 1 ms. Its clock is CLOCK_MONOTONIC, as of ktime_get_ns(). A timer without a wheel belongs to it.
- * Make a wheel of your own for another clock, tick or context, for a limit, or for its own figures.
+ * It fires near the CPU that armed it: while that one sleeps, on another. Make a wheel of your own
+ * for another clock, tick or context, for a limit, for its own figures, or with
+ * &twheel_config.percpu for callbacks that need the CPU of their timer.
  *
  * Take a wheel where there are thousands to millions of timeouts, and most are cancelled or
  * extended before they expire. Idle connections, flows, leases and retransmissions are such. Take
@@ -369,8 +371,8 @@ int __twheel_arm_with(struct twheel_timer *timer, int cpu, u64 when_ns, u64 slac
 /**
  * twheel_arm_on_at() - arm a timer for a deadline, on a CPU
  * @timer: the timer
- * @cpu: the CPU on which it is to fire, of a per-CPU wheel. Other wheels
- *	choose none, but it has to be possible
+ * @cpu: the CPU on which it is to fire, of a per-CPU wheel. The system wheel's timers fire
+ *	elsewhere while it sleeps. Other wheels choose none, but it has to be possible
  * @deadline_ns: when, as for twheel_arm_at()
  *
  * If the CPU is offline when the deadline comes, the timer fires on another.

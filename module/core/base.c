@@ -18,6 +18,8 @@
 #include <linux/sched.h>
 #include <linux/sched/isolation.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
+#include <linux/tick.h>
 #include <linux/timekeeping.h>
 #include <linux/topology.h>
 
@@ -74,6 +76,8 @@ struct twheel_base *tw_base_new(struct twheel *owner,
 	base->clock.context = config->context;
 	base->clock.workqueue = config->workqueue;
 	base->clock.cpu = cpu;
+	base->clock.pinned = cpu != TW_ANY_CPU;
+	base->clock.alarm = &base->clock.timers[0];
 	tw_clock_set_virtual(&base->clock, config->start_ns);
 	INIT_CSD(&base->clock.csd, tw_base_kicked, &base->clock);
 	tw_wheel_shape(&base->wheel, config->tick_ns ?: TWHEEL_TICK_DEFAULT,
@@ -297,6 +301,10 @@ void tw_base_move(struct twheel_base *from, struct twheel_base *to,
  * timer where it is while its function runs, and a pass runs in there. So there are two of
  * them: a pass that is to leave its CPU sets the other one.
  *
+ * The bases of the system wheel have target CPUs, and their alarms are not pinned. They are
+ * set as without a target CPU, so they leave CPUs that sleep. They come home when the target
+ * CPU works again: see clock_leaves().
+ *
  * The hrtimer core runs what is due in a loop, by a time that it reads when the loop
  * begins. A timer that is started for that time or an earlier one is run again by the
  * same loop. On CLOCK_MONOTONIC a time read afresh is never earlier. CLOCK_REALTIME and
@@ -326,54 +334,75 @@ u64 tw_clock_now(const struct tw_clock *clock)
 	}
 }
 
-/* The CPU on which the alarm is to be set. */
-static int clock_home(const struct tw_clock *clock)
+/* The CPU on which the alarm is to be set, if the caller runs on this one. */
+static int clock_alarm_cpu(const struct tw_clock *clock)
 {
 	int cpu = raw_smp_processor_id();
-	bool any = clock->cpu == TW_ANY_CPU;
 
-	if (!any && clock->target_online)
+	if (clock->pinned && clock->target_online)
 		return clock->cpu;
 	/* A CPU that goes offline handles IPIs once more after its hrtimers have left it. */
-	if (likely(cpu_online(cpu) && (!any || housekeeping_cpu(cpu, HK_TYPE_DOMAIN))))
+	if (likely(cpu_online(cpu) && (clock->pinned || housekeeping_cpu(cpu, HK_TYPE_DOMAIN))))
 		return cpu;
 	return housekeeping_any_cpu(HK_TYPE_DOMAIN);
 }
 
-/* Have the CPU that is to set the alarm do so. Returns false if this CPU has to. */
-static bool clock_kick_cpu(struct tw_clock *clock)
+/* Set the alarm on @cpu: here, or by a kick. */
+static void clock_start(struct tw_clock *clock, int cpu, u64 ns)
 {
-	int home = clock_home(clock);
-
-	if (likely(home == raw_smp_processor_id()))
-		return false;
-	if (clock->kicking)
-		return true;
-	clock->kicking = !smp_call_function_single_async(home, &clock->csd);
-	return clock->kicking;
+	if (unlikely(cpu != raw_smp_processor_id())) {
+		if (!clock->kicking)
+			clock->kicking = !smp_call_function_single_async(cpu, &clock->csd);
+		if (clock->kicking)
+			return;
+	}
+	tw_hrtimer_start(clock->alarm, clock_ktime(ns), tw_clock_mode(clock));
 }
 
 /* tw_clock_set() - have the alarm go off at @ns instead of what it was set to */
 void tw_clock_set(struct tw_clock *clock, u64 ns)
 {
-	if (clock->id == TWHEEL_CLOCK_VIRTUAL || clock_kick_cpu(clock))
-		return;
-	tw_hrtimer_start(tw_clock_timer(clock), clock_ktime(ns), tw_clock_mode(clock));
+	if (clock->id != TWHEEL_CLOCK_VIRTUAL)
+		clock_start(clock, clock_alarm_cpu(clock), ns);
 }
 
-/* Whether the alarm has to leave this CPU, where it has gone off. */
-static bool clock_leaves(const struct tw_clock *clock)
+/*
+ * Whether the target CPU has worked since the last look, rather than slept nearly all the time.
+ * Without NOHZ no CPU sleeps for long. (idle_cpu() is not for modules.)
+ */
+static bool clock_target_works(struct tw_clock *clock)
 {
-	int cpu = raw_smp_processor_id();
+	u64 slept = get_cpu_idle_time_us(clock->cpu, NULL) +
+		    get_cpu_iowait_time_us(clock->cpu, NULL) - clock->slept_us;
+	u64 span = div_u64(ktime_get_ns(), NSEC_PER_USEC) - clock->looked_us;
 
-	if (clock->cpu != TW_ANY_CPU)
-		return clock_home(clock) != cpu;
-	/* To start the timer anew takes 300 instructions more than to let it restart. */
+	clock->slept_us += slept;
+	clock->looked_us += span;
+	return slept < span - span / 8;
+}
+
+/*
+ * Where the alarm goes next, which has gone off here. One that is not pinned leaves a CPU that
+ * is idle, as it interrupts the idle task. It comes home when the target CPU works again.
+ * Returns false if it stays, so that its hrtimer can restart.
+ */
+static bool clock_leaves(struct tw_clock *clock, int *cpu)
+{
+	int here = raw_smp_processor_id();
+	bool idle;
+
+	*cpu = clock_alarm_cpu(clock);
+	if (clock->pinned)
+		return *cpu != here;
+	/* To start the timer anew takes longer than to let it restart. */
 	if (num_online_cpus() == 1)
 		return false;
-	/* The interrupted task: an idle CPU may go back to sleep. */
-	return is_idle_task(current) || !housekeeping_cpu(cpu, HK_TYPE_TIMER) ||
-	       !housekeeping_cpu(cpu, HK_TYPE_DOMAIN);
+	idle = is_idle_task(current);
+	if (clock->cpu != TW_ANY_CPU && (idle || here != clock->cpu) &&
+	    clock_target_works(clock) && here != clock->cpu && cpu_online(clock->cpu) &&
+	    housekeeping_cpu(clock->cpu, HK_TYPE_DOMAIN))
+		*cpu = clock->cpu;
+	return *cpu != here || idle || !housekeeping_cpu(here, HK_TYPE_TIMER);
 }
 
 /*
@@ -385,19 +414,20 @@ static bool clock_leaves(const struct tw_clock *clock)
  */
 enum tw_clock_next tw_clock_resume(struct tw_clock *clock, u64 ns)
 {
-	struct hrtimer *timer = tw_clock_timer(clock);
+	int cpu;
 
-	if (clock->context == TWHEEL_CONTEXT_WORK || tw_clock_relays(clock) || hrtimer_is_queued(timer)) {
+	if (clock->context == TWHEEL_CONTEXT_WORK || tw_clock_relays(clock) ||
+	    hrtimer_is_queued(clock->alarm)) {
 		tw_clock_set(clock, ns);
 		return TW_CLOCK_DONE;
 	}
-	if (clock_leaves(clock)) {
-		clock->which = !clock->which;
-		tw_clock_set(clock, ns);
-		return TW_CLOCK_DONE;
+	if (!clock_leaves(clock, &cpu)) {
+		hrtimer_set_expires(clock->alarm, clock_ktime(ns));
+		return TW_CLOCK_RESTART;
 	}
-	hrtimer_set_expires(timer, clock_ktime(ns));
-	return TW_CLOCK_RESTART;
+	clock->alarm = &clock->timers[clock->alarm == clock->timers];
+	clock_start(clock, cpu, ns);
+	return TW_CLOCK_DONE;
 }
 
 /*
@@ -412,7 +442,7 @@ enum tw_clock_next tw_clock_again(struct tw_clock *clock, u64 now, u64 pause)
 		return TW_CLOCK_QUEUE;
 	if (!tw_clock_relays(clock))
 		return tw_clock_resume(clock, now + pause);
-	if (clock_home(clock) != raw_smp_processor_id()) {
+	if (clock_alarm_cpu(clock) != raw_smp_processor_id()) {
 		tw_clock_set(clock, 0);
 		return TW_CLOCK_DONE;
 	}

@@ -59,12 +59,15 @@ enum tw_clock_next {
  * @id: which clock
  * @context: where the alarm function runs
  * @cpu: the target CPU, or %TW_ANY_CPU
+ * @pinned: the alarm is on the target CPU as long as that is online
  * @target_online: the target CPU can be kicked. Written under the base lock
  * @kicking: another CPU has been kicked. Under the base lock
  * @virtual_ns: the time of a virtual clock
  * @timers: the alarm is one of them
- * @which: the index of the present alarm in @timers. The other one is not queued: it changes
- *	only in the function of the alarm, which then leaves that one
+ * @alarm: the present one of @timers. The other one is not queued: this changes only in
+ *	the function of the alarm, which then leaves that one
+ * @slept_us: how long the target CPU had slept, when the pass last looked
+ * @looked_us: when that was
  * @csd: kicks the CPU that is to set the alarm
  * @work: has a thread call the alarm function
  * @workqueue: where @work is queued; NULL if it never is
@@ -74,11 +77,14 @@ struct tw_clock {
 	enum twheel_clock id;
 	enum twheel_context context;
 	int cpu;
+	bool pinned;
 	bool target_online;
 	bool kicking;
 	atomic64_t virtual_ns;
 	struct hrtimer timers[2];
-	unsigned int which;
+	struct hrtimer *alarm;
+	u64 slept_us;
+	u64 looked_us;
 	call_single_data_t csd;
 	struct work_struct work;
 	struct workqueue_struct *workqueue;
@@ -120,7 +126,7 @@ static inline enum hrtimer_mode tw_clock_pass_mode(const struct tw_clock *clock)
 {
 	return (clock->context == TWHEEL_CONTEXT_SOFTIRQ ? HRTIMER_MODE_ABS_SOFT :
 							   HRTIMER_MODE_ABS_HARD) |
-	       (clock->cpu == TW_ANY_CPU ? 0 : HRTIMER_MODE_PINNED);
+	       (clock->pinned ? HRTIMER_MODE_PINNED : 0);
 }
 
 /* How to start the alarm. */
@@ -128,13 +134,7 @@ static inline enum hrtimer_mode tw_clock_mode(const struct tw_clock *clock)
 {
 	if (!tw_clock_relays(clock))
 		return tw_clock_pass_mode(clock);
-	return clock->cpu == TW_ANY_CPU ? HRTIMER_MODE_ABS_HARD : HRTIMER_MODE_ABS_PINNED_HARD;
-}
-
-/* The alarm. */
-static inline struct hrtimer *tw_clock_timer(struct tw_clock *clock)
-{
-	return &clock->timers[clock->which];
+	return clock->pinned ? HRTIMER_MODE_ABS_PINNED_HARD : HRTIMER_MODE_ABS_HARD;
 }
 
 /* An atomic, because other CPUs read it without a lock: no half of it alone. */

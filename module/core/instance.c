@@ -354,9 +354,14 @@ static int __init instance_make_system(void)
 {
 	const struct twheel_config config = { .name = "system", .percpu = true };
 	struct twheel *wheel = instance_make_known(&config, THIS_MODULE);
+	struct twheel_base *base;
+	unsigned int i;
 
 	if (IS_ERR(wheel))
 		return PTR_ERR(wheel);
+	/* Idle CPUs may sleep: see base.c. */
+	tw_for_each_base(base, i, wheel)
+		base->clock.pinned = false;
 	INIT_LIST_HEAD(&wheel->link);
 	wheel->view = tw_view_add(wheel);
 	/* Pairs with tw_timer_adopt(), which other CPUs may call while the kernel boots. */

@@ -264,11 +264,29 @@ u64 ktime_get_ns(void)
 	return stub_ns;
 }
 
+/* How long each CPU has slept. */
+static u64 stub_slept[STUB_CPUS];
+
+static void stub_advance(u64 ns)
+{
+	int cpu;
+
+	stub_ns += ns;
+	for_each_possible_cpu(cpu)
+		if (stub_machine && machine_is_idle(cpu))
+			stub_slept[cpu] += ns;
+}
+
+u64 get_cpu_idle_time_us(int cpu, u64 *unused)
+{
+	return stub_slept[cpu] / NSEC_PER_USEC;
+}
+
 /* To the explorer, no call takes time. */
 void stub_spend(u64 ns)
 {
 	if (stub_machine)
-		stub_ns += ns;
+		stub_advance(ns);
 }
 
 u64 cpus_time(void)
@@ -278,5 +296,6 @@ u64 cpus_time(void)
 
 void cpus_set_time(u64 ns)
 {
-	stub_ns = max(stub_ns, ns);
+	if (ns > stub_ns)
+		stub_advance(ns - stub_ns);
 }

@@ -361,6 +361,8 @@ extern s64 cpus_wall_ahead;
 s64 stub_ahead(clockid_t clock);
 
 u64 ktime_get_ns(void);
+u64 get_cpu_idle_time_us(int cpu, u64 *unused);
+#define get_cpu_iowait_time_us(cpu, unused)	((void)(cpu), 0)
 void hrtimer_setup(struct hrtimer *timer, enum hrtimer_restart (*function)(struct hrtimer *),
 		   clockid_t clock, enum hrtimer_mode mode);
 void hrtimer_start(struct hrtimer *timer, ktime_t expires, enum hrtimer_mode mode);
