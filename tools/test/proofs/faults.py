@@ -3,7 +3,7 @@
 
 Makes FOLDER/01, FOLDER/02 and so on: the sources, with a change of tools/test/mutants in a function
 of the engine that the proof calls. Those that few proofs call come first. "reciprocal" has those
-of the file that computes it. FOLDER/N/what tells what N is.
+of the functions that compute it. FOLDER/N/what tells what N is.
 """
 import collections
 import glob
@@ -19,7 +19,7 @@ import mutate  # noqa: E402
 import tally  # noqa: E402
 
 TRIES = 25
-SHAPE = "tw_wheel_shape"
+RECIPROCAL = "tw_wheel_shape", "shape_set_reciprocal"
 
 
 def calls_of_proofs():
@@ -44,8 +44,7 @@ def main(proof, folder):
             source = file.read()
         for mutant in mutate.mutants(path, source):
             function = tally.function_of(source, mutant.start)
-            if function in calls.get(proof, ()) or \
-                    proof == "reciprocal" and re.search(SHAPE + r"\([^;{]*\)\n\{", source):
+            if function in (RECIPROCAL if proof == "reciprocal" else calls[proof]):
                 found.append((callers[function], mutant, source))
     found = random.Random(proof).sample(found, len(found))
     found.sort(key=lambda one: proof != "reciprocal" and one[0])

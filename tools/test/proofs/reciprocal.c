@@ -3,8 +3,6 @@
 #include <stdio.h>
 
 #include "../../../module/engine/advance.c"
-#include "../../../module/engine/cascade.c"
-#include "../../../module/engine/shape.c"
 #include "../../../module/engine/wheel.c"
 
 int main(int argc, char **argv)

@@ -7,8 +7,6 @@
  * Each function is a proof, and run.sh names it to CBMC as the entry.
  */
 #include "../../../module/engine/advance.c"
-#include "../../../module/engine/cascade.c"
-#include "../../../module/engine/shape.c"
 #include "../../../module/engine/wheel.c"
 
 #ifndef SLOTS_SHIFT
